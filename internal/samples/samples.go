@@ -1,0 +1,36 @@
+// Package samples leads tests to real histories of other programs, which are kept beside the
+// project and are not part of it.
+package samples
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Dir gives the folder of the samples. Where there is none the test is skipped and says so.
+func Dir(t testing.TB) string { return shared(t, "samples") }
+
+// Conformance gives the folder of the original conformance cases, to compare testdata with.
+func Conformance(t testing.TB) string { return shared(t, "conformance") }
+
+func shared(t testing.TB, name string) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			found := filepath.Join(dir, "..", "shared", name)
+			if _, err := os.Stat(found); err != nil {
+				t.Skipf("the %s are not beside this checkout (%v)", name, err)
+			}
+			return found
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("no go.mod above the working directory")
+		}
+		dir = filepath.Dir(dir)
+	}
+}

@@ -1,0 +1,57 @@
+package session
+
+// Purpose says what a model call was made for.
+type Purpose string
+
+// The purposes.
+const (
+	PurposeChat          Purpose = "chat"
+	PurposeSummary       Purpose = "summary"
+	PurposeTitle         Purpose = "title"
+	PurposeBranchSummary Purpose = "branch_summary"
+	PurposeTool          Purpose = "tool"
+	PurposeOther         Purpose = "other"
+)
+
+// Statuses of a call.
+const (
+	CallOK     = "ok"
+	CallFailed = "failed"
+)
+
+// Call is one model call in the usage ledger. It is counted once, wherever it is seen again:
+// Source and ExternalID together are unique when ExternalID is set.
+type Call struct {
+	RowID        int64   `db:"id" json:"-"`
+	SessionID    ID      `db:"session_id" json:"session_id,omitempty"`
+	MessageID    *int64  `db:"message_id" json:"-"`
+	CompactionID *int64  `db:"compaction_id" json:"-"`
+	ContextID    *int64  `db:"context_id" json:"-"`
+	Purpose      Purpose `db:"purpose" json:"purpose"`
+	Status       string  `db:"status" json:"status"`
+	Error        string  `db:"error" json:"error,omitempty"`
+	Provider     string  `db:"provider" json:"provider"`
+	Model        string  `db:"model" json:"model"`
+	Source       Source  `db:"source" json:"source,omitempty"`
+	ExternalID   string  `db:"external_id" json:"-"`
+	Directory    string  `db:"directory" json:"directory,omitempty"`
+	Day          string  `db:"day" json:"day,omitempty"`
+
+	InputTokens      int64    `db:"input_tokens" json:"input_tokens"` // excluding cache
+	CacheReadTokens  int64    `db:"cache_read_tokens" json:"cache_read_tokens"`
+	CacheWriteTokens int64    `db:"cache_write_tokens" json:"cache_write_tokens"`
+	OutputTokens     int64    `db:"output_tokens" json:"output_tokens"` // including reasoning
+	ReasoningTokens  int64    `db:"reasoning_tokens" json:"reasoning_tokens"`
+	CostNanoUSD      *int64   `db:"cost_nanousd" json:"-"` // nil: unknown, which is not free
+	CostUSD          *float64 `db:"cost_usd" json:"cost_usd"`
+	PriceSource      string   `db:"price_source" json:"price_source,omitempty"` // reported, catalogue, override
+	LatencyMS        *int64   `db:"latency_ms" json:"latency_ms,omitempty"`
+	CreatedAt        Time     `db:"created_at" json:"created_at"`
+	Metadata         JSON     `db:"metadata" json:"metadata,omitempty"`
+}
+
+// ContextTokens is the size of the context after the call, as the provider counted it:
+// everything that went in and the reply that came out.
+func (c *Call) ContextTokens() int64 {
+	return c.InputTokens + c.CacheReadTokens + c.CacheWriteTokens + c.OutputTokens
+}

@@ -1,0 +1,119 @@
+package session
+
+import "strings"
+
+// Role is semantic: a tool's result is `tool` whatever the dialect calls it.
+type Role string
+
+// The roles. A message that is no turn of talk (a marker, an unknown record) has none.
+const (
+	System    Role = "system"
+	User      Role = "user"
+	Assistant Role = "assistant"
+	Tool      Role = "tool"
+)
+
+// Origin says who made a message.
+type Origin string
+
+// The origins. Text that a program injects in the user's role is Program, not Person.
+const (
+	Person  Origin = "person"
+	Model   Origin = "model"
+	ByTool  Origin = "tool"
+	Program Origin = "program"
+)
+
+// Kind is what a message is in the log.
+type Kind string
+
+// The kinds.
+const (
+	KindMessage       Kind = "message"
+	KindBash          Kind = "bash"           // a shell command that the person ran
+	KindCustomMessage Kind = "custom_message" // injected by an extension, in the context
+	KindCustom        Kind = "custom"         // an extension's state, out of the context
+	KindBranchSummary Kind = "branch_summary" // what happened on a branch that was left
+	KindMarker        Kind = "marker"         // a change of model, a title, a label: out of the context
+	KindUnknown       Kind = "unknown"        // kept raw from a source, out of the context
+)
+
+// Finish says why a reply ended.
+type Finish string
+
+// The finishes, with OpenAI's words where they exist.
+const (
+	FinishStop      Finish = "stop"
+	FinishToolCalls Finish = "tool_calls"
+	FinishLength    Finish = "length"
+	FinishError     Finish = "error"
+	FinishAborted   Finish = "aborted"
+	FinishRefusal   Finish = "refusal"
+	FinishPaused    Finish = "paused"
+)
+
+// Failed tells whether a reply ended before it was whole: its calls were never run.
+func (f Finish) Failed() bool { return f == FinishError || f == FinishAborted }
+
+// Message is one immutable entry of a session. Its parent may lie in another session: then
+// the session is a fork.
+type Message struct {
+	RowID     int64       `db:"id" json:"-"`
+	SessionID ID          `db:"session_id" json:"-"`
+	Seq       int64       `db:"seq" json:"seq"`
+	ID        MessageRef  `db:"-" json:"id"`
+	ParentID  *int64      `db:"parent_id" json:"-"`
+	Parent    *MessageRef `db:"-" json:"parent"`
+	Depth     int64       `db:"depth" json:"-"` // messages on its path before it
+
+	Kind   Kind   `db:"kind" json:"kind"`
+	Role   Role   `db:"role" json:"role"`
+	Origin Origin `db:"origin" json:"origin"`
+	Finish Finish `db:"finish" json:"finish,omitempty"`
+	Author string `db:"author" json:"author,omitempty"` // the wire's name of who speaks
+
+	Tokens     int64 `db:"tokens" json:"tokens"` // by the frozen reference counter
+	PathTokens int64 `db:"path_tokens" json:"-"` // sum over its path, itself included, of what is in the context
+	InContext  bool  `db:"in_context" json:"in_context"`
+	Display    bool  `db:"display" json:"display"`
+
+	Provider   string `db:"provider" json:"provider,omitempty"`
+	Model      string `db:"model" json:"model,omitempty"`
+	Dialect    string `db:"dialect" json:"dialect,omitempty"` // the wire form that it came in
+	ExternalID string `db:"external_id" json:"external_id,omitempty"`
+	Day        string `db:"day" json:"day"`
+	CreatedAt  Time   `db:"created_at" json:"created_at"`
+	Metadata   JSON   `db:"metadata" json:"metadata,omitempty"`
+	Extra      JSON   `db:"extra" json:"-"` // what the wire form held and no column does
+
+	Parts []Part `db:"-" json:"parts"`
+}
+
+// Text is what a person reads of the message: its text parts, one under the other.
+func (m *Message) Text() string {
+	var texts []string
+	for i := range m.Parts {
+		if p := &m.Parts[i]; p.Kind == PartText || p.Kind == PartRefusal || p.Kind == PartToolResult {
+			if t := p.Content(); t != "" {
+				texts = append(texts, t)
+			}
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// Calls gives the parts that call a tool, in order.
+func (m *Message) Calls() []*Part { return m.partsOf(PartToolCall) }
+
+// Results gives the parts that answer a call, in order.
+func (m *Message) Results() []*Part { return m.partsOf(PartToolResult) }
+
+func (m *Message) partsOf(kind PartKind) []*Part {
+	var found []*Part
+	for i := range m.Parts {
+		if m.Parts[i].Kind == kind {
+			found = append(found, &m.Parts[i])
+		}
+	}
+	return found
+}

@@ -1,0 +1,23 @@
+package session
+
+// ModelInfo is what the catalogue knows of a model. Sizes are in the model's own tokens.
+type ModelInfo struct {
+	ID         string   `db:"id" json:"id"`
+	Provider   string   `db:"provider" json:"provider"`
+	Family     string   `db:"family" json:"family"` // of its tokenizer
+	Window     int64    `db:"window" json:"window"`
+	MaxOutput  int64    `db:"max_output" json:"max_output"`
+	Modalities []string `db:"-" json:"modalities"` // of its input: text, image, audio, file
+	Origin     string   `db:"origin" json:"origin"`
+}
+
+// Price is what a model costs from a day on, in nano-dollars a token.
+type Price struct {
+	Model      string `db:"model" json:"model"`
+	ValidFrom  string `db:"valid_from" json:"valid_from"` // YYYY-MM-DD
+	Input      int64  `db:"input_nanousd" json:"input_nanousd"`
+	CacheRead  int64  `db:"cache_read_nanousd" json:"cache_read_nanousd"`
+	CacheWrite int64  `db:"cache_write_nanousd" json:"cache_write_nanousd"`
+	Output     int64  `db:"output_nanousd" json:"output_nanousd"`
+	Origin     string `db:"origin" json:"origin"`
+}

@@ -1,0 +1,67 @@
+package session
+
+// PartKind is what a part holds.
+type PartKind string
+
+// The kinds of parts.
+const (
+	PartText       PartKind = "text"
+	PartReasoning  PartKind = "reasoning"
+	PartToolCall   PartKind = "tool_call"
+	PartToolResult PartKind = "tool_result"
+	PartImage      PartKind = "image"
+	PartAudio      PartKind = "audio"
+	PartFile       PartKind = "file"
+	PartRefusal    PartKind = "refusal"
+	PartData       PartKind = "data" // anything that the other kinds do not hold
+)
+
+// MaxParts is the number of parts that one message can hold.
+const MaxParts = 1024
+
+// BlobThreshold is the size in bytes above which a text or bytes become a blob.
+const BlobThreshold = 64 << 10
+
+// Part is one piece of a message.
+type Part struct {
+	RowID      int64    `db:"id" json:"-"` // message_id << 10 | idx
+	MessageID  int64    `db:"message_id" json:"-"`
+	Idx        int64    `db:"idx" json:"-"`
+	Kind       PartKind `db:"kind" json:"kind"`
+	Text       string   `db:"text" json:"text,omitempty"`
+	ToolName   string   `db:"tool_name" json:"tool_name,omitempty"`
+	CallID     string   `db:"call_id" json:"call_id,omitempty"`
+	CallPartID *int64   `db:"call_part_id" json:"-"`                    // of a result: the call it answers
+	Arguments  string   `db:"arguments" json:"arguments,omitempty"`     // of a call: the bytes exactly as they came
+	IsError    *bool    `db:"is_error" json:"is_error,omitempty"`       // of a result
+	DurationMS *int64   `db:"duration_ms" json:"duration_ms,omitempty"` // of a result, milliseconds
+	BlobSHA    *string  `db:"blob" json:"blob,omitempty"`               // hex sha-256
+	Tokens     int64    `db:"tokens" json:"tokens"`
+	Extra      JSON     `db:"extra" json:"extra,omitempty"`
+
+	// Blob is the large text or the bytes behind BlobSHA, where they were read or are to be
+	// stored. The store moves a Text over BlobThreshold here by itself.
+	Blob *Blob `db:"-" json:"-"`
+}
+
+// Blob is content stored once, however many parts hold it.
+type Blob struct {
+	SHA256    string `db:"sha256"`
+	Size      int64  `db:"size"` // bytes
+	MediaType string `db:"media_type"`
+	Data      []byte `db:"data"`
+}
+
+// TextBlob is the media type of a blob that is a part's text.
+const TextBlob = "text/plain; charset=utf-8"
+
+// Content gives the part's text, wherever it is held.
+func (p *Part) Content() string {
+	if p.Text == "" && p.Blob != nil && p.Blob.MediaType == TextBlob {
+		return string(p.Blob.Data)
+	}
+	return p.Text
+}
+
+// TextPart is a part of plain text.
+func TextPart(text string) Part { return Part{Kind: PartText, Text: text} }

@@ -1,0 +1,80 @@
+package session
+
+// Source names the program that a conversation comes from, with the words of the command line.
+type Source string
+
+// The sources.
+const (
+	SourceSessiond   Source = "sessiond"
+	SourceGoose      Source = "goose"
+	SourceCodex      Source = "codex"
+	SourcePi         Source = "pi"
+	SourceOpencode   Source = "opencode"
+	SourceClaudeCode Source = "claude-code"
+	SourceOpenClaw   Source = "openclaw"
+)
+
+// How a session is linked to its parent_id.
+const (
+	ParentFork  = "fork"  // its path begins in the parent
+	ParentChild = "child" // the parent started it: a sub-agent
+)
+
+// Session is one conversation. Counts are of its own messages: what a fork shares with its
+// parent counts there. Tokens of calls are in provider tokens, all other tokens in those of
+// the reference counter.
+type Session struct {
+	ID          ID     `db:"id" json:"id"`
+	Day         string `db:"day" json:"day"` // of its creation, in the service's zone
+	Title       string `db:"title" json:"title"`
+	TitleSource string `db:"title_source" json:"title_source,omitempty"` // given, first_message, model, source
+	Kind        string `db:"kind" json:"kind"`                           // chat, subagent, cron, hook, other
+	Draft       bool   `db:"draft" json:"draft,omitempty"`               // not listed until its first reply
+	Settings    JSON   `db:"settings" json:"settings,omitempty"`         // compaction numbers that win over the file's
+	Key         string `db:"key" json:"key,omitempty"`
+	Generation  int64  `db:"generation" json:"generation,omitempty"`
+
+	Source    Source `db:"source" json:"source"`
+	SourceID  string `db:"source_id" json:"source_id,omitempty"` // its id in that program
+	Directory string `db:"directory" json:"directory,omitempty"`
+	Project   string `db:"project" json:"project,omitempty"` // git root of the directory, else the directory
+	GitBranch string `db:"git_branch" json:"git_branch,omitempty"`
+
+	Provider string `db:"provider" json:"provider,omitempty"`
+	Model    string `db:"model" json:"model,omitempty"`
+	Window   *int64 `db:"window" json:"window,omitempty"` // tokens; nil: as the catalogue says for the model
+
+	ParentID   ID     `db:"parent_id" json:"parent_id,omitempty"`
+	ParentKind string `db:"parent_kind" json:"parent_kind,omitempty"` // fork or child
+
+	HeadID       *int64      `db:"head_id" json:"-"`
+	Head         *MessageRef `db:"-" json:"head"`
+	LastSeq      int64       `db:"last_seq" json:"last_seq"`
+	CompactionID *int64      `db:"compaction_id" json:"-"` // cache of the effective overlay
+	Epoch        int64       `db:"epoch" json:"epoch"`
+	Revision     int64       `db:"revision" json:"revision"`
+
+	MessageCount     int64    `db:"message_count" json:"message_count"`
+	TotalTokens      int64    `db:"total_tokens" json:"total_tokens"`     // of its own messages
+	ContextTokens    int64    `db:"context_tokens" json:"context_tokens"` // of the context at the head, by the reference counter
+	CompactionCount  int64    `db:"compaction_count" json:"compaction_count"`
+	InputTokens      int64    `db:"input_tokens" json:"input_tokens"` // excluding cache
+	OutputTokens     int64    `db:"output_tokens" json:"output_tokens"`
+	CacheReadTokens  int64    `db:"cache_read_tokens" json:"cache_read_tokens"`
+	CacheWriteTokens int64    `db:"cache_write_tokens" json:"cache_write_tokens"`
+	CostNanoUSD      *int64   `db:"cost_nanousd" json:"-"`    // nil: no call has a known price
+	CostUSD          *float64 `db:"cost_usd" json:"cost_usd"` // the same in dollars
+	UnpricedCalls    int64    `db:"unpriced_calls" json:"unpriced_calls"`
+
+	TurnOrigin Origin `db:"turn_origin" json:"-"` // who began the newest turn
+	CreatedAt  Time   `db:"created_at" json:"created_at"`
+	UpdatedAt  Time   `db:"updated_at" json:"updated_at"`           // any change
+	ActiveAt   Time   `db:"active_at" json:"active_at"`             // last message of a turn that a person began
+	InboundAt  *Time  `db:"inbound_at" json:"inbound_at,omitempty"` // last message of a person
+	ArchivedAt *Time  `db:"archived_at" json:"archived_at,omitempty"`
+	DeletedAt  *Time  `db:"deleted_at" json:"deleted_at,omitempty"` // in the trash since
+	EndedAt    *Time  `db:"ended_at" json:"ended_at,omitempty"`
+	EndReason  string `db:"end_reason" json:"end_reason,omitempty"`
+
+	Metadata JSON `db:"metadata" json:"metadata"`
+}

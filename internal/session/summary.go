@@ -1,0 +1,19 @@
+package session
+
+// SummaryRequest asks for a summary of a span of a conversation.
+type SummaryRequest struct {
+	Messages     []Message // the span, oldest first
+	Previous     string    // the running summary to update; "" for a first one
+	Instructions string    // the user's wishes for this session or compaction
+	MaxTokens    int64     // of the summary, by the reference counter
+	Purpose      Purpose   // PurposeSummary or PurposeBranchSummary
+}
+
+// Summary is what a summariser made. Calls holds one ledger row for each attempt, also the
+// failed ones; a summariser that calls no model has none.
+type Summary struct {
+	Text     string
+	Provider string
+	Model    string
+	Calls    []Call
+}

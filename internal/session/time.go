@@ -1,0 +1,57 @@
+package session
+
+import (
+	"database/sql/driver"
+	"fmt"
+	"time"
+)
+
+// Time is a moment with millisecond precision, in UTC. In the database it is SQLite's own
+// text form, so that DATE(created_at) works; on the wire it is RFC 3339 with milliseconds.
+type Time struct{ time.Time }
+
+const (
+	sqlTime  = "2006-01-02 15:04:05.000"
+	wireTime = "2006-01-02T15:04:05.000Z07:00"
+)
+
+// At rounds t down to a millisecond, in UTC.
+func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
+
+// SQL gives the text that the database holds: 2026-02-11 10:00:15.123.
+func (t Time) SQL() string { return t.UTC().Format(sqlTime) }
+
+// Day gives the day of t in a zone, as YYYY-MM-DD.
+func (t Time) Day(zone *time.Location) string { return t.In(zone).Format(time.DateOnly) }
+
+// Value implements driver.Valuer.
+func (t Time) Value() (driver.Value, error) { return t.SQL(), nil }
+
+// Scan implements sql.Scanner.
+func (t *Time) Scan(src any) error {
+	text, ok := src.(string)
+	if !ok {
+		return fmt.Errorf("a time column holds %T, not text", src)
+	}
+	parsed, err := time.Parse(sqlTime, text)
+	if err != nil { // written by hand, e.g. with datetime('now')
+		parsed, err = time.Parse(time.DateTime, text)
+	}
+	t.Time = parsed
+	return err
+}
+
+// MarshalJSON implements json.Marshaler.
+func (t Time) MarshalJSON() ([]byte, error) {
+	return []byte(t.UTC().Format(`"` + wireTime + `"`)), nil
+}
+
+// UnmarshalJSON accepts any RFC 3339 time and keeps its milliseconds.
+func (t *Time) UnmarshalJSON(b []byte) error {
+	parsed, err := time.Parse(`"`+time.RFC3339Nano+`"`, string(b))
+	if err != nil {
+		return Errorf(Invalid, "%s is no RFC 3339 time like 2026-02-11T10:00:15.000Z", clip(string(b), 60))
+	}
+	*t = At(parsed)
+	return nil
+}
