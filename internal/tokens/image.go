@@ -1,0 +1,88 @@
+package tokens
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"image"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"strings"
+
+	"sessiond/internal/session"
+)
+
+// perImage is what an image costs whose size is not known.
+const perImage = 1200
+
+// imageTokens estimates an image by OpenAI's published rule for high detail: it is fitted
+// into 2048 × 2048, its shorter side is brought down to 768, and each tile of 512 × 512 costs
+// 170 on top of 85. Without a size it is perImage.
+func imageTokens(p *session.Part) int64 {
+	w, h := imageSize(p)
+	if w <= 0 || h <= 0 {
+		return perImage
+	}
+	fw, fh := float64(w), float64(h)
+	if long := max(fw, fh); long > 2048 {
+		fw, fh = fw*2048/long, fh*2048/long
+	}
+	if short := min(fw, fh); short > 768 {
+		fw, fh = fw*768/short, fh*768/short
+	}
+	return 85 + 170*tiles(fw)*tiles(fh)
+}
+
+func tiles(side float64) int64 { return (max(1, int64(side)) + 511) / 512 }
+
+// imageSize finds an image's width and height in pixels: stated in the part's extra, or in
+// the header of its bytes, which stand in a blob or in a data URL. 0, 0 when unknown.
+func imageSize(p *session.Part) (width, height int) {
+	var stated struct{ Width, Height int }
+	if len(p.Extra) > 0 && json.Unmarshal(p.Extra, &stated) == nil && stated.Width > 0 && stated.Height > 0 {
+		return stated.Width, stated.Height
+	}
+	if p.Blob != nil && p.Blob.MediaType != session.TextBlob {
+		return headerSize(bytes.NewReader(p.Blob.Data))
+	}
+	if text := p.Content(); isDataURL(text) {
+		_, data, _ := strings.Cut(text, ",")
+		return headerSize(base64.NewDecoder(base64.StdEncoding, strings.NewReader(data)))
+	}
+	return 0, 0
+}
+
+// headerSize reads no more of an image than its header.
+func headerSize(r io.Reader) (width, height int) {
+	const enough = 512 << 10 // a photograph's metadata may stand before its size
+	head, err := io.ReadAll(io.LimitReader(r, enough))
+	if err != nil && len(head) == 0 {
+		return 0, 0
+	}
+	var config image.Config
+	switch {
+	case bytes.HasPrefix(head, []byte("\x89PNG")):
+		config, err = png.DecodeConfig(bytes.NewReader(head))
+	case bytes.HasPrefix(head, []byte("\xff\xd8")):
+		config, err = jpeg.DecodeConfig(bytes.NewReader(head))
+	case bytes.HasPrefix(head, []byte("GIF8")):
+		config, err = gif.DecodeConfig(bytes.NewReader(head))
+	default:
+		return 0, 0
+	}
+	if err != nil {
+		return 0, 0
+	}
+	return config.Width, config.Height
+}
+
+// isDataURL tells whether a text is bytes written as base64: data:image/png;base64,….
+func isDataURL(s string) bool {
+	if !strings.HasPrefix(s, "data:") {
+		return false
+	}
+	head, _, ok := strings.Cut(s[:min(len(s), 200)], ",")
+	return ok && strings.HasSuffix(head, ";base64")
+}

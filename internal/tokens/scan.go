@@ -1,0 +1,282 @@
+package tokens
+
+import "unicode/utf8"
+
+// Classes of bytes.
+const (
+	cControl = iota
+	cLower
+	cUpper
+	cDigit
+	cSpace
+	cBreak
+	cMark
+	cHigh // the start, or a part, of a character outside ASCII
+)
+
+// class gives the class of a byte. It is a table in constant text: nothing can change it.
+func class(b byte) byte { return byteClasses[b] - '0' }
+
+const byteClasses = "0000000004500500" + "0000000000000000" + // 00: tab, line feed, carriage return
+	"4666666666666666" + "3333333333666666" + // 20: space, marks, digits
+	"6222222222222222" + "2222222222266666" + // 40
+	"6111111111111111" + "1111111111166660" + // 60
+	"7777777777777777" + "7777777777777777" + "7777777777777777" + "7777777777777777" + // 80
+	"7777777777777777" + "7777777777777777" + "7777777777777777" + "7777777777777777" // c0
+
+// scan counts the pieces of s. Every step eats at least one byte, so it is linear.
+func (f *features) scan(s string) {
+	before := afterNothing
+	for i := 0; i < len(s); {
+		switch class(s[i]) {
+		case cLower, cUpper, cDigit:
+			i = f.run(s, i, before)
+			before = afterNothing
+		case cSpace, cBreak:
+			i, before = f.white(s, i)
+		case cMark:
+			i, before = f.marks(s, i, before)
+		case cControl:
+			f[controls]++
+			i++
+			before = afterNothing
+		default:
+			i, before = f.wide(s, i, before)
+		}
+	}
+}
+
+// run counts letters and digits that stand together, from i on, and gives where they end.
+// A long run that changes between cases and digits all the time is no word.
+func (f *features) run(s string, i, before int) int {
+	end, changes, hex := i, 0, true
+	last := class(s[i])
+	for end < len(s) {
+		c := class(s[end])
+		if c != last {
+			if c == cHigh {
+				n := accented(s[end:])
+				if n == 0 {
+					break
+				}
+				end += n
+				hex = false
+				continue
+			}
+			if c == cSpace || c == cBreak || c == cMark || c == cControl {
+				break
+			}
+			changes++
+			last = c
+		}
+		if c != cDigit && s[end]|0x20 > 'f' {
+			hex = false
+		}
+		end++
+	}
+	if n := end - i; n >= 16 && changes*6 >= n {
+		f[denseRuns]++
+		if hex {
+			f[denseHex] += int32(n)
+		} else {
+			f[denseLetters] += int32(n)
+		}
+		return end
+	}
+	f.words(s[i:end], before)
+	return end
+}
+
+// words cuts a run into words and groups of digits.
+func (f *features) words(s string, before int) {
+	for i := 0; i < len(s); {
+		if class(s[i]) == cDigit {
+			start := i
+			for i < len(s) && class(s[i]) == cDigit {
+				i++
+			}
+			f[digits] += int32(i - start)
+			f[digitGroups] += int32(i-start+2) / 3
+			if before == afterSpace || before == afterTab {
+				f[digitSpaces]++
+			} else if before == afterMark {
+				f[marks1]++
+			}
+			before = afterDigit
+			continue
+		}
+		n, used := f.word(s[i:], before)
+		i += used
+		before = afterLower
+		_ = n
+	}
+}
+
+// word counts the word at the start of s, gives its letters and its bytes.
+func (f *features) word(s string, before int) (letters, used int) {
+	upper, lower, accents := 0, 0, 0
+	for used < len(s) {
+		c, n := class(s[used]), 1
+		if c == cHigh {
+			n = accented(s[used:])
+			c = cLower
+			if accentedUpper(s[used:]) {
+				c = cUpper
+			}
+			accents++
+		}
+		if c == cDigit || c == cUpper && lower > 0 {
+			if n > 1 {
+				accents--
+			}
+			break
+		}
+		if c == cUpper {
+			upper++
+		} else {
+			lower++
+		}
+		used += n
+	}
+	shape := shapeLower
+	switch {
+	case lower == 0:
+		shape = shapeUpper
+	case upper > 0:
+		shape = shapeTitle
+	}
+	letters = upper + lower
+	f[wordBefore+shape*befores+before]++
+	f[wordLength+shape*longestWord+min(letters, longestWord)-1]++
+	if letters > longestWord {
+		f[wordLetters] += int32(letters - longestWord)
+	}
+	if accents > 0 {
+		f[wordAccents] += int32(accents)
+		f[wordAccented]++
+	}
+	return letters, used
+}
+
+// white counts white space from i on and gives where it ends and what it is to the next
+// piece. Up to its last line break it is one piece; of the rest all but the last character.
+func (f *features) white(s string, i int) (end, before int) {
+	start, lines := i, 0
+	after := i // the byte after the last line break
+	for i < len(s) {
+		c := class(s[i])
+		if c == cBreak {
+			if s[i] == '\n' {
+				lines++
+			}
+			after = i + 1
+		} else if c != cSpace {
+			break
+		}
+		i++
+	}
+	if after > start {
+		if start == 0 || class(s[start-1]) != cMark {
+			f[breaks]++
+		} else {
+			f[marksBreak]++
+		}
+		if lines > 1 {
+			f[breaksMany]++
+			f[breakLines] += int32(lines - 2)
+		}
+	}
+	rest := i - after
+	if rest == 0 {
+		return i, afterNothing
+	}
+	before = afterSpace
+	if s[i-1] == '\t' {
+		before = afterTab
+	}
+	if rest > 1 {
+		if before == afterTab {
+			f[tabs]++
+		} else {
+			f[indents]++
+		}
+		f[indentsLong] += int32(rest-2) / 16
+	}
+	return i, before
+}
+
+// marks counts ASCII punctuation from i on. One mark alone before a letter belongs to the
+// word.
+func (f *features) marks(s string, i, before int) (end, next int) {
+	if s[i] == '\'' && i > 0 {
+		if n := contraction(s[i+1:]); n > 0 && class(s[i-1]) <= cUpper && class(s[i-1]) != cControl {
+			f[contractions]++
+			return i + 1 + n, afterNothing
+		}
+	}
+	start, changes, same := i, 0, 0
+	for i++; i < len(s) && class(s[i]) == cMark; i++ {
+		if i-start >= 4 {
+			if s[i] == s[i-1] {
+				same++
+			} else {
+				changes++
+			}
+		}
+	}
+	n := i - start
+	if n == 1 && before != afterSpace && i < len(s) {
+		if c := class(s[i]); c == cLower || c == cUpper || c == cDigit {
+			return i, afterMark
+		}
+	}
+	if before == afterSpace {
+		f[marksSpaced]++
+	} else if before == afterTab {
+		f[tabs]++
+	}
+	f[marks1+min(n, 4)-1]++
+	f[marksChanges] += int32(changes)
+	f[marksSame] += int32(same)
+	return i, afterNothing
+}
+
+// contraction gives the length of an English ending ('s, 't, 'll …) at the start of s.
+func contraction(s string) int {
+	n := 0
+	for n < len(s) && n < 3 && class(s[n]) == cLower {
+		n++
+	}
+	switch s[:n] {
+	case "s", "t", "d", "m", "ll", "re", "ve":
+		return n
+	}
+	return 0
+}
+
+// accented gives the length of a letter of Latin script outside ASCII at the start of s, a
+// combining mark included; 0 when there is another character.
+func accented(s string) int {
+	switch b := s[0]; {
+	case b >= 0xC3 && b <= 0xC9, b == 0xCC, b == 0xCD && len(s) > 1 && s[1] < 0xB0:
+		if len(s) < 2 || s[1]&0xC0 != 0x80 || b == 0xC3 && (s[1] == 0x97 || s[1] == 0xB7) {
+			return 0
+		}
+		return 2
+	case b == 0xE1 && len(s) > 2 && s[1] >= 0xB8 && s[1] <= 0xBB && s[2]&0xC0 == 0x80:
+		return 3
+	}
+	return 0
+}
+
+// accentedUpper tells whether the letter that accented found is a capital.
+func accentedUpper(s string) bool {
+	r, _ := utf8.DecodeRuneInString(s)
+	switch {
+	case r < 0x100:
+		return r < 0xDF
+	case r < 0x250, r >= 0x1E00:
+		return r&1 == 0
+	}
+	return false
+}
