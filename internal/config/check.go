@@ -1,0 +1,166 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-viper/mapstructure/v2"
+
+	"sessiond/internal/session"
+)
+
+// Presets are the names that compaction.preset may have.
+func Presets() []string {
+	return []string{"balanced", "conservative", "aggressive", "goose", "pi", "opencode", "codex", "moltbot"}
+}
+
+// Strategies are the names that compaction.strategy may have.
+func Strategies() []string { return []string{"summarize", "truncate", "clear", "ask"} }
+
+// check refuses what cannot be used, naming the key and where its value came from.
+func (c *Config) check(origins map[string]string) error {
+	fail := func(key, format string, args ...any) error {
+		from := ""
+		if origin := origins[key]; origin != "" {
+			from = " (from " + origin + ")"
+		}
+		message := fmt.Sprintf(format, args...)
+		return session.Errorf(session.Invalid, "%s %s%s", key, message, from).At(key, "%s", message)
+	}
+	zone, err := time.LoadLocation(c.Timezone)
+	if err != nil || c.Timezone == "" {
+		return fail("timezone", "is %q, which is no time zone: give Local, UTC or a name like Europe/Berlin", c.Timezone)
+	}
+	c.zone = zone
+	if err := CheckListen(c.Listen); err != nil {
+		return fail("listen", "%s", err.Error())
+	}
+	if !filepath.IsAbs(c.Socket) && c.Socket != SocketOff {
+		return fail("socket", "is %q: give an absolute path, or off", c.Socket)
+	}
+	for _, choice := range []struct {
+		key, value string
+		allowed    []string
+	}{
+		{"summarizer.provider", c.Summarizer.Provider, []string{"extractive", "gemini", "openai"}},
+		{"reset.mode", c.Reset.Mode, []string{"daily", "idle", "both", "off"}},
+		{"log.level", c.Log.Level, []string{"debug", "info", "warn", "error"}},
+		{"log.format", c.Log.Format, []string{"auto", "console", "json"}},
+	} {
+		if !slices.Contains(choice.allowed, choice.value) {
+			return fail(choice.key, "is %q: it is one of %s", choice.value, strings.Join(choice.allowed, ", "))
+		}
+	}
+	if u := c.Summarizer.BaseURL; u != "" {
+		if parsed, err := url.Parse(u); err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
+			return fail("summarizer.base_url", "is no http or https address")
+		}
+	}
+	switch {
+	case c.Summarizer.Timeout <= 0:
+		return fail("summarizer.timeout", "is %s: it must be longer than zero, like 60s", c.Summarizer.Timeout)
+	case c.Backup.Every < 0:
+		return fail("backup.every", "is %s: it is a duration like 24h, or 0s for never", c.Backup.Every)
+	case c.Backup.Keep < 1:
+		return fail("backup.keep", "is %d: at least one backup is kept", c.Backup.Keep)
+	case c.Reset.AtHour < 0 || c.Reset.AtHour > 23:
+		return fail("reset.at_hour", "is %d: it is an hour from 0 to 23", c.Reset.AtHour)
+	case c.Reset.IdleMinutes < 0:
+		return fail("reset.idle_minutes", "is %d: it is 0 for never, or more", c.Reset.IdleMinutes)
+	case c.Scrub.AtHour != nil && (*c.Scrub.AtHour < 0 || *c.Scrub.AtHour > 23):
+		return fail("scrub.at_hour", "is %d: it is an hour from 0 to 23, or null", *c.Scrub.AtHour)
+	case len(c.Retention) > 0:
+		return fail("retention", "asks for removals, which this version does not make: take it out; nothing is ever removed by itself")
+	}
+	if name, message := c.Compaction.Problem(); name != "" {
+		return fail("compaction."+name, "%s", message)
+	}
+	return nil
+}
+
+// CheckListen says whether an address can be listened on: "" or host:port with a host that
+// is an address or a name.
+func CheckListen(address string) error {
+	if address == "" {
+		return nil
+	}
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("is %q: it is host:port like 127.0.0.1:7433, or empty for none", address)
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return fmt.Errorf("is %q: its port is a number from 0 to 65535", address)
+	}
+	return nil
+}
+
+// Loopback tells whether an address to listen on can be reached from this host only.
+func Loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+// Problem gives the name of the first number that cannot be used and what is wrong with it;
+// two empty strings when all can. It is the one rule for the file, a session's settings and
+// a request.
+func (s *Compaction) Problem() (name, message string) {
+	if s.Preset != "" && !slices.Contains(Presets(), s.Preset) {
+		return "preset", fmt.Sprintf("is %q: it is one of %s", s.Preset, strings.Join(Presets(), ", "))
+	}
+	if s.Strategy != nil && !slices.Contains(Strategies(), *s.Strategy) {
+		return "strategy", fmt.Sprintf("is %q: it is one of %s", *s.Strategy, strings.Join(Strategies(), ", "))
+	}
+	// Written so that NaN fails, too.
+	if s.Fraction != nil && !(*s.Fraction >= 0 && *s.Fraction <= 1) {
+		return "fraction", fmt.Sprintf("is %v: it lies between 0 and 1, and 0 or 1 means off", *s.Fraction)
+	}
+	for _, number := range []struct {
+		name  string
+		value *int64
+	}{
+		{"reserve_tokens", s.ReserveTokens},
+		{"reserve_floor", s.ReserveFloor},
+		{"keep_recent_tokens", s.KeepRecentTokens},
+		{"keep_recent_messages", s.KeepRecentMessages},
+		{"summary_max_tokens", s.SummaryMaxTokens},
+		{"prune_protect", s.PruneProtect},
+		{"prune_minimum", s.PruneMinimum},
+		{"part_max_tokens", s.PartMaxTokens},
+		{"recall_tokens", s.RecallTokens},
+	} {
+		if number.value != nil && *number.value < 0 {
+			return number.name, fmt.Sprintf("is %d: it is 0 or more", *number.value)
+		}
+	}
+	return "", ""
+}
+
+// explainDecode says which key has a value of the wrong type, without the decoder's words.
+func explainDecode(err error, origins map[string]string) error {
+	var bad *mapstructure.DecodeError
+	if !errors.As(err, &bad) {
+		return session.Errorf(session.Invalid, "the configuration cannot be used: %w", err)
+	}
+	key := strings.ToLower(bad.Name())
+	from := ""
+	if origin := origins[key]; origin != "" {
+		from = " (from " + origin + ")"
+	}
+	return session.Errorf(session.Invalid, "%s has a value that cannot be used%s: %w", key, from, bad.Unwrap()).
+		At(key, "wrong type of value")
+}

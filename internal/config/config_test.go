@@ -1,0 +1,222 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sessiond/internal/config"
+	"sessiond/internal/session"
+)
+
+// input gives an Input whose folders are the test's own, with a file if text is not "".
+func input(t *testing.T, text string) config.Input {
+	t.Helper()
+	root := t.TempDir()
+	in := config.Input{Dirs: config.Dirs{Config: filepath.Join(root, "config"), Data: filepath.Join(root, "data"), Runtime: filepath.Join(root, "run")}}
+	if text != "" {
+		folder := filepath.Join(in.Dirs.Config, "sessiond")
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, "config.yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return in
+}
+
+func load(t *testing.T, in config.Input) *config.Config {
+	t.Helper()
+	c, err := config.Load(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func origin(t *testing.T, c *config.Config, key string) string {
+	t.Helper()
+	for _, v := range c.Values() {
+		if v.Key == key {
+			return v.Origin
+		}
+	}
+	t.Fatalf("no setting %q among the values", key)
+	return ""
+}
+
+func TestDefaultsNeedNoFile(t *testing.T) {
+	in := input(t, "")
+	c := load(t, in)
+	if want := filepath.Join(in.Dirs.Data, "sessiond", "sessions.db"); c.DB != want {
+		t.Errorf("DB = %q, want %q", c.DB, want)
+	}
+	if want := filepath.Join(in.Dirs.Data, "sessiond", "token"); c.TokenFile != want {
+		t.Errorf("TokenFile = %q, want %q", c.TokenFile, want)
+	}
+	if want := filepath.Join(in.Dirs.Data, "sessiond", "sessiond.sock"); c.Socket != want {
+		t.Errorf("without a runtime folder Socket = %q, want %q", c.Socket, want)
+	}
+	if want := filepath.Join(in.Dirs.Config, "sessiond", "models.json"); c.Models() != want {
+		t.Errorf("Models = %q, want %q", c.Models(), want)
+	}
+	if c.Listen != "127.0.0.1:7433" || c.Summarizer.Provider != "extractive" || c.Summarizer.Timeout != time.Minute ||
+		c.Compaction.Preset != "balanced" || c.Compaction.Fraction != nil || c.Reset.AtHour != 4 || !c.Import.Follow ||
+		c.Backup.Keep != 7 || c.Scrub.AtHour != nil || !c.Flush.Enabled || c.Log.Level != "info" {
+		t.Errorf("defaults are wrong: %+v", c)
+	}
+	if got := origin(t, c, "listen"); got != "default" {
+		t.Errorf("origin of listen = %q", got)
+	}
+	if _, read := c.File(); read {
+		t.Error("a file was read where there is none")
+	}
+}
+
+func TestSocketStandsInTheRuntimeFolder(t *testing.T) {
+	in := input(t, "")
+	if err := os.MkdirAll(in.Dirs.Runtime, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if c := load(t, in); c.Socket != filepath.Join(in.Dirs.Runtime, "sessiond.sock") {
+		t.Errorf("Socket = %q", c.Socket)
+	}
+}
+
+func TestLaterLayersWin(t *testing.T) {
+	in := input(t, "listen: 127.0.0.1:1\nlog: { level: debug }\ncompaction: { preset: pi, fraction: 0.5, protected_tools: [a, b] }\nsummarizer:\n  timeout: 5s\n")
+	in.Environ = []string{"HOME=/x", "SESSIOND_LISTEN=127.0.0.1:2", "SESSIOND_COMPACTION_KEEP_RECENT_MESSAGES=9", "SESSIOND_SUMMARIZER_BASE_URL=http://127.0.0.1:9/v1", "SESSIOND_SCRUB_AT_HOUR=3"}
+	in.Flags = map[string]any{"listen": "127.0.0.1:3"}
+	c := load(t, in)
+	if c.Listen != "127.0.0.1:3" || c.Log.Level != "debug" || c.Summarizer.Timeout != 5*time.Second || c.Summarizer.BaseURL != "http://127.0.0.1:9/v1" {
+		t.Errorf("layers are merged wrongly: %+v", c)
+	}
+	if c.Compaction.Preset != "pi" || *c.Compaction.Fraction != 0.5 || *c.Compaction.KeepRecentMessages != 9 ||
+		strings.Join(c.Compaction.ProtectedTools, " ") != "a b" || c.Compaction.ReserveTokens != nil || *c.Scrub.AtHour != 3 {
+		t.Errorf("compaction = %+v", c.Compaction)
+	}
+	path, _ := c.File()
+	for key, want := range map[string]string{
+		"listen":                          "flag --listen",
+		"compaction.keep_recent_messages": "environment SESSIOND_COMPACTION_KEEP_RECENT_MESSAGES",
+		"compaction.fraction":             "file " + path,
+		"compaction.reserve_tokens":       "default",
+	} {
+		if got := origin(t, c, key); got != want {
+			t.Errorf("origin of %s = %q, want %q", key, got, want)
+		}
+	}
+}
+
+func TestEmptySectionsKeepTheirDefaults(t *testing.T) {
+	c := load(t, input(t, "compaction:\nretention: {}\nreset: {}\nlog: {}\n"))
+	if c.Compaction.Preset != "balanced" || c.Reset.Mode != "daily" || c.Log.Format != "auto" {
+		t.Errorf("an empty section wiped out defaults: %+v", c)
+	}
+}
+
+func TestFreeFormSectionsKeepTheirOwnNames(t *testing.T) {
+	c := load(t, input(t, "reset:\n  by_type:\n    group: { mode: idle, idle_minutes: 30 }\n"))
+	if _, ok := c.Reset.ByType["group"]; !ok {
+		t.Errorf("by_type = %v", c.Reset.ByType)
+	}
+}
+
+func TestUnknownVariableIsAWarning(t *testing.T) {
+	in := input(t, "")
+	in.Environ = []string{"SESSIOND_PORT=tcp://10.0.0.1:7433"}
+	c := load(t, in)
+	if len(c.Warnings()) != 1 || !strings.Contains(c.Warnings()[0], "SESSIOND_PORT") {
+		t.Errorf("warnings = %q", c.Warnings())
+	}
+}
+
+func TestNamedFileMustExist(t *testing.T) {
+	in := input(t, "")
+	in.Environ = []string{"SESSIOND_CONFIG=" + filepath.Join(t.TempDir(), "none.yaml")}
+	if _, err := config.Load(in); session.CodeOf(err) != session.Invalid || !strings.Contains(err.Error(), "none.yaml") {
+		t.Errorf("err = %v", err)
+	}
+}
+
+func TestWrongSettingsAreRefused(t *testing.T) {
+	for _, tc := range []struct {
+		name, file string
+		environ    string
+		flags      map[string]any
+		says       []string
+	}{
+		{name: "no YAML", file: "listen: [", says: []string{"config.yaml", "not valid YAML"}},
+		{name: "unknown key", file: "lisen: x", says: []string{"config.yaml", `"lisen"`, `"listen"`}},
+		{name: "unknown key in a section", file: "summarizer: { base_ulr: x }", says: []string{`"summarizer.base_url"`}},
+		{name: "key outside its section", file: "base_url: x", says: []string{`"summarizer.base_url"`}},
+		{name: "value for a section", file: "compaction: balanced", says: []string{`"compaction"`}},
+		{name: "unknown flag", flags: map[string]any{"lissten": "x"}, says: []string{"a flag", `"listen"`}},
+		{name: "listen without port", file: "listen: localhost", says: []string{"listen", "host:port", "config.yaml"}},
+		{name: "listen with a wild port", environ: "SESSIOND_LISTEN=127.0.0.1:99999", says: []string{"0 to 65535", "environment SESSIOND_LISTEN"}},
+		{name: "relative socket", file: "socket: here", says: []string{"socket", "absolute"}},
+		{name: "unknown zone", file: "timezone: Mars/Base", says: []string{"timezone", "Mars/Base"}},
+		{name: "fraction over 1", file: "compaction: { fraction: 1.2 }", says: []string{"compaction.fraction", "between 0 and 1"}},
+		{name: "fraction under 0", environ: "SESSIOND_COMPACTION_FRACTION=-0.1", says: []string{"compaction.fraction", "SESSIOND_COMPACTION_FRACTION"}},
+		{name: "fraction is no number", file: "compaction: { fraction: much }", says: []string{"compaction.fraction"}},
+		{name: "fraction is NaN", file: "compaction: { fraction: .nan }", says: []string{"compaction.fraction"}},
+		{name: "unknown preset", file: "compaction: { preset: lazy }", says: []string{"compaction.preset", "balanced"}},
+		{name: "unknown strategy", file: "compaction: { strategy: drop }", says: []string{"compaction.strategy", "summarize"}},
+		{name: "negative tokens", file: "compaction: { keep_recent_tokens: -1 }", says: []string{"compaction.keep_recent_tokens"}},
+		{name: "unknown provider", file: "summarizer: { provider: magic }", says: []string{"summarizer.provider", "extractive"}},
+		{name: "zero timeout", file: "summarizer: { timeout: 0s }", says: []string{"summarizer.timeout"}},
+		{name: "no duration", file: "summarizer: { timeout: soon }", says: []string{"summarizer.timeout", "config.yaml"}},
+		{name: "odd base url", file: "summarizer: { base_url: 'ftp://x' }", says: []string{"summarizer.base_url"}},
+		{name: "hour out of range", file: "reset: { at_hour: 24 }", says: []string{"reset.at_hour", "0 to 23"}},
+		{name: "scrub hour out of range", file: "scrub: { at_hour: -1 }", says: []string{"scrub.at_hour"}},
+		{name: "no backup kept", file: "backup: { keep: 0 }", says: []string{"backup.keep"}},
+		{name: "retention", file: "retention: { days: 3 }", says: []string{"retention", "nothing is ever removed"}},
+		{name: "log level", file: "log: { level: loud }", says: []string{"log.level", "debug"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			in := input(t, tc.file)
+			in.Flags = tc.flags
+			if tc.environ != "" {
+				in.Environ = []string{tc.environ}
+			}
+			_, err := config.Load(in)
+			if session.CodeOf(err) != session.Invalid {
+				t.Fatalf("err = %v, want code invalid", err)
+			}
+			for _, part := range tc.says {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%q does not say %q", err, part)
+				}
+			}
+		})
+	}
+}
+
+func TestLoopback(t *testing.T) {
+	for address, want := range map[string]bool{
+		"127.0.0.1:7433": true, "[::1]:0": true, "localhost:1": true, "127.9.9.9:1": true,
+		"0.0.0.0:7433": false, ":7433": false, "192.168.0.2:1": false, "example.com:1": false, "": false,
+	} {
+		if got := config.Loopback(address); got != want {
+			t.Errorf("Loopback(%q) = %v", address, got)
+		}
+	}
+}
+
+// Every key is reachable by its variable, and no two keys share one.
+func TestVariablesAreUnambiguous(t *testing.T) {
+	seen := map[string]string{}
+	for _, v := range load(t, input(t, "")).Values() {
+		name := config.EnvName(v.Key)
+		if other := seen[name]; other != "" {
+			t.Errorf("%s means both %s and %s", name, other, v.Key)
+		}
+		seen[name] = v.Key
+	}
+	if len(seen) < 30 {
+		t.Errorf("only %d settings", len(seen))
+	}
+}

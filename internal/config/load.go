@@ -1,0 +1,239 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/adrg/xdg"
+	"github.com/go-viper/mapstructure/v2"
+	"github.com/knadh/koanf/parsers/yaml"
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/providers/env/v2"
+	"github.com/knadh/koanf/providers/rawbytes"
+	"github.com/knadh/koanf/v2"
+
+	"sessiond/internal/session"
+)
+
+// Dirs are the folders that defaults stand in.
+type Dirs struct {
+	Config  string // $XDG_CONFIG_HOME
+	Data    string // $XDG_DATA_HOME
+	Runtime string // $XDG_RUNTIME_DIR; "" or missing: the socket goes beside the database
+}
+
+// UserDirs are the folders of the user that runs the program.
+func UserDirs() Dirs {
+	return Dirs{Config: xdg.ConfigHome, Data: xdg.DataHome, Runtime: xdg.RuntimeDir}
+}
+
+// Input is what a configuration is made of. Its zero value gives the defaults.
+type Input struct {
+	Dirs    Dirs
+	Path    string         // of the file; "": SESSIOND_CONFIG, else the default, which need not exist
+	Environ []string       // as os.Environ gives it
+	Flags   map[string]any // by key, only those that were given
+}
+
+const (
+	envPrefix = "SESSIOND_"
+	envConfig = "SESSIOND_CONFIG" // names the file; no setting of the file itself
+)
+
+// freeForm are the keys below which a file may use names of its own.
+var freeForm = [...]string{"reset.by_type", "reset.by_channel"}
+
+// Load reads all layers and checks the result. Every error has code session.Invalid and
+// names the key, the layer it came from, and what would be right.
+func Load(in Input) (*Config, error) {
+	c := &Config{}
+	k := koanf.New(".")
+	origins := map[string]string{}
+	if err := k.Load(confmap.Provider(defaults(), "."), nil); err != nil {
+		return nil, fmt.Errorf("load defaults: %w", err)
+	}
+	known := k.Keys()
+	slices.Sort(known)
+	if err := c.loadFile(k, in, known, origins); err != nil {
+		return nil, err
+	}
+	if err := c.loadEnviron(k, in.Environ, known, origins); err != nil {
+		return nil, err
+	}
+	for key, value := range in.Flags {
+		if !slices.Contains(known, key) {
+			return nil, unknownKey(key, "a flag", known)
+		}
+		if err := k.Set(key, value); err != nil {
+			return nil, fmt.Errorf("set %s: %w", key, err)
+		}
+		origins[key] = "flag --" + strings.ReplaceAll(key, "_", "-")
+	}
+	if err := decode(k, c); err != nil {
+		return nil, explainDecode(err, origins)
+	}
+	c.fillPaths(in.Dirs)
+	if err := c.check(origins); err != nil {
+		return nil, err
+	}
+	c.values = c.list(k, known, origins)
+	return c, nil
+}
+
+// defaults holds every key there is; an untyped nil is "not set".
+func defaults() map[string]any {
+	return map[string]any{
+		"db": "", "listen": "127.0.0.1:7433", "hosts": []string{}, "socket": "", "token_file": "", "timezone": "Local",
+		"summarizer.provider": "extractive", "summarizer.model": "", "summarizer.base_url": "",
+		"summarizer.api_key_file": "", "summarizer.timeout": "60s",
+		"compaction.preset": "balanced", "compaction.strategy": nil, "compaction.fraction": nil,
+		"compaction.reserve_tokens": nil, "compaction.reserve_floor": nil,
+		"compaction.keep_recent_tokens": nil, "compaction.keep_recent_messages": nil,
+		"compaction.summary_max_tokens": nil, "compaction.prune_protect": nil, "compaction.prune_minimum": nil,
+		"compaction.protected_tools": nil, "compaction.part_max_tokens": nil, "compaction.recall_tokens": nil,
+		"reset.mode": "daily", "reset.at_hour": 4, "reset.idle_minutes": 0,
+		"reset.by_type": map[string]any{}, "reset.by_channel": map[string]any{},
+		"retention": map[string]any{}, "import.follow": true,
+		"backup.every": "0s", "backup.keep": 7, "scrub.at_hour": nil, "flush.enabled": true,
+		"log.level": "info", "log.format": "auto",
+	}
+}
+
+func (c *Config) loadFile(k *koanf.Koanf, in Input, known []string, origins map[string]string) error {
+	path, explicit := in.Path, in.Path != ""
+	if !explicit {
+		path, explicit = lookup(in.Environ, envConfig)
+	}
+	if path == "" {
+		path, explicit = filepath.Join(in.Dirs.Config, "sessiond", "config.yaml"), false
+	}
+	c.file = path
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) && !explicit {
+		return nil
+	}
+	if err != nil {
+		return session.Errorf(session.Invalid, "the configuration file cannot be read: %w", err)
+	}
+	layer := koanf.New(".")
+	if err := layer.Load(rawbytes.Provider(raw), yaml.Parser()); err != nil {
+		return session.Errorf(session.Invalid, "%s is not valid YAML: %w", path, err)
+	}
+	c.fileRead = true
+	for _, key := range layer.Keys() {
+		if emptySection(layer, key, known) { // merged, it would wipe out the section's defaults
+			layer.Delete(key)
+			continue
+		}
+		name := knownName(key, known)
+		if name == "" {
+			return unknownKey(key, path, known)
+		}
+		origins[name] = "file " + path
+	}
+	return k.Merge(layer)
+}
+
+// emptySection tells whether a key is the name of a section with nothing in it.
+func emptySection(layer *koanf.Koanf, key string, known []string) bool {
+	isSection := slices.ContainsFunc(known, func(k string) bool { return strings.HasPrefix(k, key+".") })
+	section, isMap := layer.Get(key).(map[string]any)
+	return isSection && (layer.Get(key) == nil || isMap && len(section) == 0)
+}
+
+// loadEnviron reads the SESSIOND_* variables. An unknown one is a warning and no error:
+// others make such names too, e.g. Kubernetes for a service that is called sessiond.
+func (c *Config) loadEnviron(k *koanf.Koanf, environ, known []string, origins map[string]string) error {
+	byEnv := map[string]string{}
+	for _, key := range known {
+		byEnv[EnvName(key)] = key
+	}
+	provider := env.Provider(".", env.Opt{
+		Prefix:      envPrefix,
+		EnvironFunc: func() []string { return environ },
+		TransformFunc: func(name, value string) (string, any) {
+			key, ok := byEnv[name]
+			if !ok {
+				if name != envConfig {
+					c.warnings = append(c.warnings, fmt.Sprintf("the environment has %s, which is no setting (nearest: %s)",
+						name, EnvName(nearest(strings.ToLower(strings.TrimPrefix(name, envPrefix)), known))))
+				}
+				return "", nil
+			}
+			origins[key] = "environment " + name
+			return key, value
+		},
+	})
+	if err := k.Load(provider, nil); err != nil {
+		return fmt.Errorf("load the environment: %w", err)
+	}
+	return nil
+}
+
+// EnvName is the environment variable of a key: summarizer.base_url is SESSIOND_SUMMARIZER_BASE_URL.
+func EnvName(key string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
+}
+
+func decode(k *koanf.Koanf, c *Config) error {
+	return k.UnmarshalWithConf("", c, koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
+		Result:           c,
+		TagName:          "koanf",
+		WeaklyTypedInput: true, // the environment knows only text
+		DecodeHook: mapstructure.ComposeDecodeHookFunc(
+			mapstructure.StringToTimeDurationHookFunc(),
+			mapstructure.StringToSliceHookFunc(","),
+		),
+	}})
+}
+
+// fillPaths puts the default paths where none was given.
+func (c *Config) fillPaths(dirs Dirs) {
+	if c.DB == "" {
+		c.DB = filepath.Join(dirs.Data, "sessiond", "sessions.db")
+	}
+	if c.TokenFile == "" {
+		c.TokenFile = filepath.Join(c.DataDir(), "token")
+	}
+	if c.Socket == "" {
+		c.Socket = filepath.Join(c.DataDir(), "sessiond.sock")
+		if info, err := os.Stat(dirs.Runtime); err == nil && info.IsDir() {
+			c.Socket = filepath.Join(dirs.Runtime, "sessiond.sock")
+		}
+	}
+}
+
+// list gives the settings as they are used, so a default path shows as the path it became.
+func (c *Config) list(k *koanf.Koanf, known []string, origins map[string]string) []Value {
+	used := map[string]any{
+		"db": c.DB, "socket": c.Socket, "token_file": c.TokenFile,
+		"summarizer.timeout": c.Summarizer.Timeout.String(), "backup.every": c.Backup.Every.String(),
+	}
+	values := make([]Value, 0, len(known))
+	for _, key := range known {
+		origin := origins[key]
+		if origin == "" {
+			origin = "default"
+		}
+		value, ok := used[key]
+		if !ok {
+			value = k.Get(key)
+		}
+		values = append(values, Value{Key: key, Value: value, Origin: origin})
+	}
+	return values
+}
+
+func lookup(environ []string, name string) (string, bool) {
+	for _, pair := range environ {
+		if value, ok := strings.CutPrefix(pair, name+"="); ok && value != "" {
+			return value, true
+		}
+	}
+	return "", false
+}

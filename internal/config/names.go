@@ -1,0 +1,62 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"sessiond/internal/session"
+)
+
+// knownName gives the setting that a file's key belongs to: itself, or the free-form key
+// above it; "" when there is none.
+func knownName(key string, known []string) string {
+	if slices.Contains(known, key) {
+		return key
+	}
+	for _, prefix := range append([]string{"retention"}, freeForm[:]...) {
+		if strings.HasPrefix(key, prefix+".") {
+			return prefix
+		}
+	}
+	return ""
+}
+
+func unknownKey(key, where string, known []string) error {
+	return session.Errorf(session.Invalid, "%s: there is no setting %q; the nearest is %q", where, key, nearest(key, known)).
+		At(key, "unknown setting")
+}
+
+// nearest gives the known key with the smallest edit distance; a key's last word alone
+// counts as well, so that "base_url" finds "summarizer.base_url".
+func nearest(key string, known []string) string {
+	best, bestAt := "", 1<<30
+	for _, candidate := range known {
+		last := candidate[strings.LastIndexByte(candidate, '.')+1:]
+		d := min(distance(key, candidate), distance(key, last)+1)
+		if d < bestAt {
+			best, bestAt = candidate, d
+		}
+	}
+	return best
+}
+
+// distance is the Levenshtein distance of two short strings, in bytes.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			next := min(row[j]+1, row[j-1]+1, diagonal+cost)
+			diagonal, row[j] = row[j], next
+		}
+	}
+	return row[len(b)]
+}
