@@ -1,0 +1,121 @@
+// Package guard stands before the API. On TCP a request must come by a name of this host,
+// from no foreign web page, and with the bearer token; on the Unix socket the file's
+// permissions have decided already.
+package guard
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"sessiond/internal/session"
+	"sessiond/internal/web/problem"
+)
+
+// Guard decides who may pass. It is safe for concurrent use.
+type Guard struct {
+	token  [sha256.Size]byte // of the token, so that a comparison tells nothing about its length
+	noAuth bool
+	hosts  []string
+	open   func(*http.Request) bool
+}
+
+// Options of a Guard.
+type Options struct {
+	Token  string                   // of the owner
+	NoAuth bool                     // nobody needs a token; for loopback only, which the caller makes sure of
+	Hosts  []string                 // names, beside localhost and addresses, under which this host is called
+	Open   func(*http.Request) bool // requests that need no token; nil: none
+}
+
+// New makes a Guard. Without a token and without NoAuth nobody passes on TCP.
+func New(opt Options) *Guard {
+	g := &Guard{noAuth: opt.NoAuth, open: opt.Open}
+	if opt.Token != "" {
+		g.token = sha256.Sum256([]byte(opt.Token))
+	}
+	for _, host := range opt.Hosts {
+		g.hosts = append(g.hosts, strings.ToLower(host))
+	}
+	return g
+}
+
+// TCP lets pass to next what has the right to.
+func (g *Guard) TCP(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := g.check(r); err != nil {
+			p, _ := problem.Of(err)
+			p.Write(w)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// check refuses with code Forbidden or Unauthorized. A page of a foreign site can make a
+// browser on this host call us: by a name that it points at us (then Host is foreign), or
+// directly (then Origin or Sec-Fetch-Site is).
+func (g *Guard) check(r *http.Request) error {
+	if !g.ours(hostname(r.Host)) {
+		return session.Errorf(session.Forbidden,
+			"the Host of the request is no name of this daemon: call it by localhost or its address, or add the name to `hosts` in config.yaml")
+	}
+	if origin := r.Header.Get("Origin"); origin != "" && !g.ownOrigin(origin) {
+		return session.Errorf(session.Forbidden, "the Origin of the request is another site, which may not call this daemon")
+	}
+	if r.Header.Get("Sec-Fetch-Site") == "cross-site" {
+		return session.Errorf(session.Forbidden, "the request was made by a page of another site, which may not call this daemon")
+	}
+	if g.noAuth || (g.open != nil && g.open(r)) {
+		return nil
+	}
+	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	given = strings.TrimSpace(given)
+	if !strings.EqualFold(scheme, "Bearer") || given == "" {
+		return session.Errorf(session.Unauthorized, "a token is needed: send `Authorization: Bearer TOKEN` with the token that `sessiond token` prints")
+	}
+	sum := sha256.Sum256([]byte(given))
+	if subtle.ConstantTimeCompare(sum[:], g.token[:]) != 1 {
+		return session.Errorf(session.Unauthorized, "this is not the token: `sessiond token` prints the right one")
+	}
+	return nil
+}
+
+// ours tells whether a host name is one of this daemon. Every address is: a page cannot
+// make a browser send an address as Host that is not the one it connects to.
+func (g *Guard) ours(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	return slices.Contains(g.hosts, host)
+}
+
+// ownOrigin is stricter than ours: a page on another address is another site, so only
+// loopback and the configured names count.
+func (g *Guard) ownOrigin(origin string) bool {
+	u, err := url.Parse(origin)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") {
+		return false
+	}
+	host := strings.ToLower(u.Hostname())
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.IsLoopback()
+	}
+	return host != "" && g.ours(host)
+}
+
+// hostname cuts the port and the brackets off a Host.
+func hostname(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+}

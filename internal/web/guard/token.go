@@ -1,0 +1,93 @@
+package guard
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sessiond/internal/session"
+)
+
+// tokenBytes is the length of a token before encoding: 256 bits.
+const tokenBytes = 32
+
+// minToken is the shortest token that a person may put into the file, in characters.
+const minToken = 16
+
+// EnsureToken reads the token of a file, and makes the file first where there is none:
+// 0600, in a folder that is made 0700 if it is missing. Two processes that start at once
+// get the same token. Codes: Invalid for a file that others can read or that holds none.
+func EnsureToken(path string) (token string, made bool, err error) {
+	token, err = ReadToken(path)
+	if err == nil || session.CodeOf(err) != session.NotFound {
+		return token, false, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", false, fmt.Errorf("make the folder of the token: %w", err)
+	}
+	random := make([]byte, tokenBytes)
+	if _, err := rand.Read(random); err != nil {
+		return "", false, fmt.Errorf("make a token: %w", err)
+	}
+	made, err = place(path, base64.RawURLEncoding.EncodeToString(random))
+	if err != nil {
+		return "", false, err
+	}
+	token, err = ReadToken(path)
+	return token, made, err
+}
+
+// place writes a file whole or not at all, and leaves one that is there already alone.
+func place(path, token string) (bool, error) {
+	temp, err := os.CreateTemp(filepath.Dir(path), ".token-*") // 0600
+	if err != nil {
+		return false, fmt.Errorf("write the token: %w", err)
+	}
+	defer os.Remove(temp.Name())
+	_, err = temp.WriteString(token + "\n")
+	err = errors.Join(err, temp.Sync(), temp.Close())
+	if err != nil {
+		return false, fmt.Errorf("write the token: %w", err)
+	}
+	err = os.Link(temp.Name(), path)
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("write the token: %w", err)
+	}
+	return true, nil
+}
+
+// ReadToken reads the token of a file. Codes: NotFound where there is no file, Invalid for
+// one that others can read, or that holds no token.
+func ReadToken(path string) (string, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", session.Errorf(session.NotFound, "there is no token file %s yet: `sessiond serve` makes it", path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the token: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", fmt.Errorf("read the token: %w", err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return "", session.Errorf(session.Invalid, "%s can be read by others (%04o): run `chmod 600 %s`", path, info.Mode().Perm(), path)
+	}
+	buf := make([]byte, 4096)
+	n, err := f.Read(buf)
+	token := strings.TrimSpace(string(buf[:n]))
+	if err != nil && n == 0 || len(token) < minToken || strings.ContainsAny(token, " \t\r\n") {
+		return "", session.Errorf(session.Invalid,
+			"%s holds no token: it is one line of at least %d characters; remove the file and `sessiond serve` makes a new one", path, minToken)
+	}
+	return token, nil
+}

@@ -1,0 +1,158 @@
+// Package problem turns errors into RFC 9457 problem documents. It holds the one table from
+// codes to HTTP statuses, and it is where the text of an internal error stops.
+package problem
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"sessiond/internal/session"
+)
+
+// MediaType is the content type of a Problem.
+const MediaType = "application/problem+json"
+
+// StatusClientClosed is answered, to nobody, when the client went away.
+const StatusClientClosed = 499
+
+// retryAfter is how long a caller should wait after Busy, in seconds.
+const retryAfter = 1
+
+// Problem is the body of every answer that is no success.
+type Problem struct {
+	Type      string               `json:"type" doc:"urn:sessiond:problem: and the code"`
+	Title     string               `json:"title"`
+	Status    int                  `json:"status"`
+	Detail    string               `json:"detail" doc:"What is wrong, where, and what to do"`
+	Code      session.Code         `json:"code"`
+	Errors    []session.FieldError `json:"errors,omitempty" doc:"The fields at fault"`
+	Head      *session.MessageRef  `json:"head,omitempty" doc:"Of a stale expect_head: the head as it is"`
+	RequestID string               `json:"request_id,omitempty" doc:"Of an internal error: what the log calls it"`
+}
+
+// Status gives the HTTP status of a code; an unknown one is a defect of ours.
+func Status(code session.Code) int {
+	switch code {
+	case session.Malformed:
+		return http.StatusBadRequest
+	case session.Unauthorized:
+		return http.StatusUnauthorized
+	case session.Forbidden:
+		return http.StatusForbidden
+	case session.NotFound:
+		return http.StatusNotFound
+	case session.Conflict, session.CompactionRequired:
+		return http.StatusConflict
+	case session.PreconditionFailed:
+		return http.StatusPreconditionFailed
+	case session.TooLarge:
+		return http.StatusRequestEntityTooLarge
+	case session.Invalid, session.DoesNotFit:
+		return http.StatusUnprocessableEntity
+	case session.Busy:
+		return http.StatusServiceUnavailable
+	case session.StorageFull:
+		return http.StatusInsufficientStorage
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+// title says in a few words what a code means; it is the same for each occurrence.
+func title(code session.Code) string {
+	switch code {
+	case session.Malformed:
+		return "Not the JSON that was asked for"
+	case session.Unauthorized:
+		return "A token is needed"
+	case session.Forbidden:
+		return "Not allowed"
+	case session.NotFound:
+		return "Not found"
+	case session.Conflict:
+		return "The state moved on"
+	case session.CompactionRequired:
+		return "A compaction is required"
+	case session.PreconditionFailed:
+		return "Another revision"
+	case session.TooLarge:
+		return "Too large"
+	case session.Invalid:
+		return "Invalid"
+	case session.DoesNotFit:
+		return "Does not fit"
+	case session.Busy:
+		return "Busy"
+	case session.StorageFull:
+		return "Storage is full"
+	default:
+		return "Internal error"
+	}
+}
+
+// New makes a problem of a code and a sentence.
+func New(code session.Code, detail string) *Problem {
+	return &Problem{Type: "urn:sessiond:problem:" + string(code), Title: title(code), Status: Status(code), Detail: detail, Code: code}
+}
+
+// Of makes a problem of an error. Only the text of a session.Error reaches the caller, and
+// not that of an internal one: Internal is true then and the error is for the log.
+func Of(err error) (p *Problem, internal bool) {
+	var already *Problem
+	if errors.As(err, &already) {
+		return already, already.Code == session.Internal
+	}
+	var known *session.Error
+	if errors.As(err, &known) && known.Code != session.Internal {
+		p = New(known.Code, known.Message)
+		p.Errors = known.Fields
+		return p, false
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		p = New(session.Busy, "the request was cancelled before it was done")
+		p.Status = StatusClientClosed
+		return p, false
+	case errors.Is(err, context.DeadlineExceeded):
+		return New(session.Busy, "this took longer than a request may: try again"), false
+	}
+	return New(session.Internal, "something failed inside sessiond: its log has the cause under this request id"), true
+}
+
+// Error implements error.
+func (p *Problem) Error() string { return p.Detail }
+
+// GetStatus implements huma.StatusError.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// ContentType implements huma.ContentTypeFilter.
+func (p *Problem) ContentType(string) string { return MediaType }
+
+// GetHeaders implements huma.HeadersError.
+func (p *Problem) GetHeaders() http.Header {
+	h := http.Header{}
+	switch p.Code {
+	case session.Busy:
+		h.Set("Retry-After", strconv.Itoa(retryAfter))
+	case session.Unauthorized:
+		h.Set("WWW-Authenticate", `Bearer realm="sessiond"`)
+	}
+	return h
+}
+
+// Write answers with the problem.
+func (p *Problem) Write(w http.ResponseWriter) {
+	body, err := session.MarshalPlain(p)
+	if err != nil { // a Problem is made of plain values
+		panic(err)
+	}
+	for name, values := range p.GetHeaders() {
+		w.Header()[name] = values
+	}
+	w.Header().Set("Content-Type", MediaType)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(append(body, '\n')) // a client that went away is no failure of ours
+}
