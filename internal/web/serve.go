@@ -1,0 +1,196 @@
+// Package web is the HTTP edge: it listens, guards and stops. The routes are in web/api.
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sessiond/internal/session"
+	"sessiond/internal/web/guard"
+)
+
+// Listen says where and how to serve. At least one of Address and Socket must be set.
+type Listen struct {
+	Address string // host:port; "": no TCP
+	Socket  string // path of the Unix socket, made 0600; "": none
+	Handler http.Handler
+	Guard   *guard.Guard // stands before Handler on TCP
+	Log     zerolog.Logger
+	Grace   time.Duration // for requests under way when the stop comes; 0: 10 s
+
+	// Ready is called once when every listener accepts; address is "" without TCP, else with
+	// the real port. nil: nobody wants to know.
+	Ready func(address, socket string)
+}
+
+// Limits of a connection. A body's own time is up to its route, within readTimeout.
+const (
+	headerTimeout = 10 * time.Second
+	readTimeout   = 2 * time.Minute
+	writeTimeout  = 5 * time.Minute
+	idleTimeout   = 2 * time.Minute
+	maxHeader     = 64 << 10
+	defaultGrace  = 10 * time.Second
+)
+
+// Serve answers requests until ctx ends, then takes no new ones and waits for those under
+// way, at most Grace. What a request was told is stored stays stored; the caller closes the
+// store afterwards. Codes: Invalid when nothing is to be listened on, Conflict when another
+// process listens there already.
+func Serve(ctx context.Context, in Listen) error {
+	if in.Address == "" && in.Socket == "" {
+		return session.Errorf(session.Invalid, "nothing to listen on: give `listen` an address, or `socket` a path")
+	}
+	if in.Grace == 0 {
+		in.Grace = defaultGrace
+	}
+	// Requests outlive ctx: it says when to stop, not to drop what is under way.
+	work, drop := context.WithCancel(context.WithoutCancel(ctx))
+	defer drop()
+
+	var servers []*http.Server
+	var listeners []net.Listener
+	add := func(l net.Listener, h http.Handler) {
+		listeners = append(listeners, l)
+		servers = append(servers, newServer(work, h, in.Log))
+	}
+	closeAll := func() {
+		for _, l := range listeners {
+			_ = l.Close() // nothing was accepted yet
+		}
+	}
+	address := ""
+	if in.Address != "" {
+		l, err := listenTCP(ctx, in.Address)
+		if err != nil {
+			return err
+		}
+		address = l.Addr().String()
+		add(l, in.Guard.TCP(in.Handler))
+	}
+	if in.Socket != "" {
+		l, err := listenSocket(ctx, in.Socket)
+		if err != nil {
+			closeAll()
+			return err
+		}
+		defer os.Remove(in.Socket)
+		add(l, in.Handler)
+	}
+	failed := make(chan error, len(servers))
+	for i := range servers {
+		go func() { failed <- servers[i].Serve(listeners[i]) }()
+	}
+	if in.Ready != nil {
+		in.Ready(address, in.Socket)
+	}
+	return wait(ctx, in.Grace, servers, failed, drop)
+}
+
+// wait holds until ctx ends or a listener fails, then stops all servers and collects them.
+func wait(ctx context.Context, grace time.Duration, servers []*http.Server, failed <-chan error, drop func()) error {
+	var result error
+	running := len(servers)
+	select {
+	case <-ctx.Done():
+	case err := <-failed:
+		running--
+		result = fmt.Errorf("listen: %w", err)
+	}
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	for _, s := range servers {
+		if err := s.Shutdown(limit); err != nil {
+			drop() // cancels what is still under way; a transaction that began still ends
+			result = errors.Join(result, fmt.Errorf("some requests were still under way after %s and were cut off", grace), s.Close())
+		}
+	}
+	for range running {
+		if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+			result = errors.Join(result, err)
+		}
+	}
+	return result
+}
+
+func newServer(work context.Context, h http.Handler, logger zerolog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		BaseContext:       func(net.Listener) context.Context { return work },
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          log.New(debugWriter{logger}, "", 0),
+	}
+}
+
+// debugWriter takes net/http's own words: broken connections, which are no news.
+type debugWriter struct{ log zerolog.Logger }
+
+func (d debugWriter) Write(p []byte) (int, error) {
+	d.log.Debug().Str("from", "net/http").Msg(string(p))
+	return len(p), nil
+}
+
+func listenTCP(ctx context.Context, address string) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, session.Errorf(session.Conflict,
+			"something listens on %s already, perhaps another sessiond: stop it, or choose another address with --listen", address)
+	}
+	if err != nil {
+		return nil, session.Errorf(session.Invalid, "cannot listen on %s: %w", address, err)
+	}
+	return l, nil
+}
+
+// listenSocket puts a socket at path that only its owner can open. It is bound inside a
+// private folder and moved to its place, so that at no time others could connect; a socket
+// that a dead daemon left is replaced.
+func listenSocket(ctx context.Context, path string) (net.Listener, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of the socket: %w", err)
+	}
+	info, err := os.Lstat(path)
+	if err == nil && info.Mode()&fs.ModeSocket == 0 {
+		return nil, session.Errorf(session.Conflict, "%s is no socket: remove it, or choose another path with --socket", path)
+	}
+	if err == nil {
+		if conn, err := net.DialTimeout("unix", path, time.Second); err == nil {
+			_ = conn.Close() // only its answer mattered
+			return nil, session.Errorf(session.Conflict,
+				"another sessiond listens on %s: stop it, or choose another path with --socket, or --socket off", path)
+		}
+	}
+	private, err := os.MkdirTemp(filepath.Dir(path), ".s")
+	if err != nil {
+		return nil, fmt.Errorf("make the socket: %w", err)
+	}
+	defer os.RemoveAll(private)
+	temp := filepath.Join(private, "s")
+	l, err := new(net.ListenConfig).Listen(ctx, "unix", temp)
+	if err != nil {
+		return nil, session.Errorf(session.Invalid, "cannot make the socket %s (a path of at most about 90 characters): %w", path, err)
+	}
+	if u, ok := l.(*net.UnixListener); ok {
+		u.SetUnlinkOnClose(false) // it is not at that path any more
+	}
+	if err := errors.Join(os.Chmod(temp, 0o600), os.Rename(temp, path)); err != nil {
+		_ = l.Close() // the first error is the one to tell
+		return nil, fmt.Errorf("make the socket: %w", err)
+	}
+	return l, nil
+}
