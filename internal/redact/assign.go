@@ -1,0 +1,114 @@
+package redact
+
+import "strings"
+
+// assigned looks at both sides of the '=' or ':' at i: a name that says "secret" on the left
+// and a value that looks like one on the right. It covers shell, .env, YAML, JSON (also
+// escaped inside another string), query strings and most code.
+func assigned(s string, i, floor int) (start, end int, kind string) {
+	kind = nameKind(nameBefore(s, i, floor))
+	if kind == "" {
+		return 0, 0, ""
+	}
+	from := i + 1
+	if from < len(s) && (s[from] == '=' || s[from] == '>') && s[i] == '=' { // == is a comparison, => an arrow
+		return 0, 0, ""
+	}
+	for from < len(s) && (s[from] == ' ' || s[from] == '\t') {
+		from++
+	}
+	quoted := false
+	for from < len(s) && (s[from] == '\\' || s[from] == '"' || s[from] == '\'' || s[from] == '`') {
+		quoted = true
+		from++
+	}
+	to := run(s, from, isValue)
+	value := s[from:to]
+	if placeholder(value) || !secretValue(value, kind, quoted) {
+		return 0, 0, ""
+	}
+	return from, to, kind
+}
+
+// nameBefore gives the name that stands before i: letters, digits, '_' and '-', at most 64.
+func nameBefore(s string, i, floor int) string {
+	end := i
+	for end > floor && (s[end-1] == ' ' || s[end-1] == '"' || s[end-1] == '\'' || s[end-1] == '\\') && i-end < 4 {
+		end--
+	}
+	start := end
+	for start > floor && end-start < 64 && isKey(s[start-1]) {
+		start--
+	}
+	return s[start:end]
+}
+
+// nameKind says what secret a name announces. "max_tokens" and "passed" announce none.
+func nameKind(name string) string {
+	if len(name) < 3 {
+		return ""
+	}
+	flat := make([]byte, 0, 64)
+	for k := range len(name) {
+		switch c := name[k]; {
+		case c >= 'A' && c <= 'Z':
+			flat = append(flat, c+'a'-'A')
+		case c != '_' && c != '-':
+			flat = append(flat, c)
+		}
+	}
+	n := string(flat)
+	for _, known := range [...]struct{ ending, kind string }{
+		{"password", "password"},
+		{"passwd", "password"},
+		{"passphrase", "password"},
+		{"pwd", "password"},
+		{"apikey", "api key"},
+		{"accesskey", "api key"},
+		{"secretkey", "secret key"},
+		{"accountkey", "secret key"},
+		{"signingkey", "secret key"},
+		{"encryptionkey", "secret key"},
+		{"authkey", "secret key"},
+		{"secretkeybase", "secret key"},
+		{"clientsecret", "secret key"},
+		{"secret", "secret key"},
+		{"token", "token"},
+		{"key", "key"},
+	} {
+		if strings.HasSuffix(n, known.ending) {
+			return known.kind
+		}
+	}
+	return ""
+}
+
+// secretValue tells whether a value is random enough to be the secret that its name
+// announces. A plain "key" names many harmless things, so it asks for most.
+func secretValue(v, kind string, quoted bool) bool {
+	switch kind {
+	case "password":
+		least := 8
+		if quoted {
+			least = 6
+		}
+		return len(v) >= least && (mixed(v) || quoted && hasSymbol(v))
+	case "key":
+		return len(v) >= 24 && hasDigit(v) && hasLower(v) && hasUpper(v) && distinct(v) >= 14
+	default:
+		return len(v) >= 12 && mixed(v) && distinct(v) >= 6
+	}
+}
+
+// placeholder tells that a value stands for a secret and is none: $PASS, ${PASS}, <password>,
+// {{ .Password }}, %s, *** or a mark of Mask.
+func placeholder(v string) bool {
+	if v == "" {
+		return true
+	}
+	switch v[0] {
+	case '$', '<', '{', '%', '*', '[', '(', '.':
+		return true
+	}
+	return strings.Trim(v, "xX*.") == "" || strings.HasPrefix(v, "os.") || strings.HasPrefix(v, "process.env")
+}

@@ -1,0 +1,81 @@
+package redact
+
+// run gives the end of the run of bytes of a class that begins at i.
+func run(s string, i int, class func(byte) bool) int {
+	for i < len(s) && class(s[i]) {
+		i++
+	}
+	return i
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' || isDigit(c) }
+
+func isWord(c byte) bool { return isLetter(c) || isDigit(c) || c == '_' }
+
+func isKey(c byte) bool { return isWord(c) || c == '-' }
+
+func isDotted(c byte) bool { return isKey(c) || c == '.' }
+
+func isPath(c byte) bool { return isWord(c) || c == '/' }
+
+func isBase64(c byte) bool { return isLetter(c) || isDigit(c) || c == '+' || c == '/' || c == '=' }
+
+func isCredential(c byte) bool { return isBase64(c) || isDotted(c) || c == '~' }
+
+// isArmour is what stands between the lines of a PEM block, also where its line breaks are
+// written as \n, without the dash that ends it.
+func isArmour(c byte) bool {
+	return isBase64(c) || c == '\n' || c == '\r' || c == '\\' || c == ' ' || c == '\t'
+}
+
+// isValue is what an unquoted value can hold. A bracket ends it, and so does what ends a
+// string, a list item or a query parameter.
+func isValue(c byte) bool {
+	if c <= ' ' || c >= 0x7f {
+		return false
+	}
+	switch c {
+	case '"', '\'', '`', '\\', ',', ';', '&', '<', '>', '(', ')', '[', ']', '{', '}', '|':
+		return false
+	}
+	return true
+}
+
+func some(s string, class func(byte) bool) bool {
+	for i := range len(s) {
+		if class(s[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func hasDigit(s string) bool { return some(s, isDigit) }
+
+func hasLower(s string) bool { return some(s, func(c byte) bool { return c >= 'a' && c <= 'z' }) }
+
+func hasUpper(s string) bool { return some(s, func(c byte) bool { return c >= 'A' && c <= 'Z' }) }
+
+func hasSymbol(s string) bool {
+	return some(s, func(c byte) bool { return !isKey(c) && c != '.' && c != '/' && c != ':' })
+}
+
+// mixed tells that s holds letters and digits, as random text does and a word does not.
+func mixed(s string) bool { return hasDigit(s) && some(s, isLetter) }
+
+// distinct counts the different bytes of s.
+func distinct(s string) int {
+	var seen [256]bool
+	n := 0
+	for i := range len(s) {
+		if !seen[s[i]] {
+			seen[s[i]] = true
+			n++
+		}
+	}
+	return n
+}

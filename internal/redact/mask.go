@@ -1,0 +1,253 @@
+package redact
+
+import "strings"
+
+// Mask replaces each secret in s that has a known shape by a mark like
+// "[secret: github token]", and says how many it replaced. It reads s once; text without a
+// secret comes back as it is, without a copy. Masking masked text changes nothing.
+func Mask(s string) (string, int) {
+	var b strings.Builder
+	n, done := 0, 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if !mayBegin(c) {
+			i++
+			continue
+		}
+		start, end, kind := find(s, i, done)
+		if kind == "" {
+			i++
+			continue
+		}
+		b.WriteString(s[done:start])
+		b.WriteString("[secret: ")
+		b.WriteString(kind)
+		b.WriteByte(']')
+		n++
+		i, done = end, end
+	}
+	if n == 0 {
+		return s, 0
+	}
+	b.WriteString(s[done:])
+	return b.String(), n
+}
+
+// mayBegin tells whether a secret, or what announces one, can begin with c. It keeps the
+// common bytes of prose and code on the fast way.
+func mayBegin(c byte) bool {
+	switch c {
+	case 'A', 'B', 'b', 'S', 's', 'g', 'r', 'p', 'x', 'e', 'n', 'h', 'd', 'v', 'y', 'w', '-', ':', '=', 'G', 'k':
+		return true
+	}
+	return false
+}
+
+// find looks for a secret whose shape begins at i. Only text from floor on may be looked
+// back at. An empty kind means that there is none.
+func find(s string, i, floor int) (start, end int, kind string) {
+	switch s[i] {
+	case ':':
+		if start, end, kind = urlPassword(s, i); kind != "" {
+			return start, end, kind
+		}
+		return assigned(s, i, floor)
+	case '=':
+		return assigned(s, i, floor)
+	case '-':
+		return pem(s, i)
+	}
+	if i > 0 && isWord(s[i-1]) {
+		return 0, 0, ""
+	}
+	switch s[i] {
+	case 'B', 'b':
+		if start, end, kind = bearer(s, i); kind != "" {
+			return start, end, kind
+		}
+	case 'e':
+		return jwt(s, i)
+	}
+	return prefixed(s, i)
+}
+
+// shape is a secret that announces itself by its first characters.
+type shape struct {
+	prefix string
+	min    int               // bytes after the prefix
+	max    int               // 0: any number
+	class  func(c byte) bool // of the bytes after the prefix
+	digit  bool              // at least one digit must be among them
+	kind   string
+}
+
+// prefixed looks for the shapes that services publish for their keys.
+func prefixed(s string, i int) (start, end int, kind string) {
+	for _, sh := range shapes(s[i]) {
+		if !strings.HasPrefix(s[i:], sh.prefix) {
+			continue
+		}
+		from := i + len(sh.prefix)
+		to := run(s, from, sh.class)
+		if n := to - from; n < sh.min || sh.max > 0 && n > sh.max {
+			continue
+		}
+		if sh.digit && !hasDigit(s[from:to]) {
+			continue
+		}
+		return i, to, sh.kind
+	}
+	return 0, 0, ""
+}
+
+// shapes gives the shapes that begin with c, the longest prefix first.
+func shapes(c byte) []shape {
+	switch c {
+	case 'A':
+		return []shape{
+			{"AKIA", 16, 16, isUpper, false, "aws key id"},
+			{"ASIA", 16, 16, isUpper, false, "aws key id"},
+			{"AIza", 30, 60, isKey, false, "google api key"},
+		}
+	case 'g':
+		return []shape{
+			{"github_pat_", 22, 0, isWord, false, "github token"},
+			{"ghp_", 30, 0, isWord, false, "github token"},
+			{"gho_", 30, 0, isWord, false, "github token"},
+			{"ghu_", 30, 0, isWord, false, "github token"},
+			{"ghs_", 30, 0, isWord, false, "github token"},
+			{"ghr_", 30, 0, isWord, false, "github token"},
+			{"glpat-", 18, 0, isKey, false, "gitlab token"},
+			{"gsk_", 40, 0, isWord, true, "groq key"},
+		}
+	case 'G':
+		return []shape{{"GOCSPX-", 20, 0, isKey, false, "google client secret"}}
+	case 's':
+		return []shape{
+			{"sk-ant-", 16, 0, isKey, false, "anthropic key"},
+			{"sk_live_", 16, 0, isWord, false, "stripe key"},
+			{"sk_test_", 16, 0, isWord, false, "stripe key"},
+			{"sk-", 20, 0, isKey, true, "openai key"},
+			{"shpat_", 30, 0, isWord, true, "shopify token"},
+		}
+	case 'S':
+		return []shape{{"SG.", 40, 0, isDotted, true, "sendgrid key"}}
+	case 'r':
+		return []shape{
+			{"rk_live_", 16, 0, isWord, false, "stripe key"},
+			{"rk_test_", 16, 0, isWord, false, "stripe key"},
+		}
+	case 'p':
+		return []shape{{"pypi-", 50, 0, isKey, true, "pypi token"}}
+	case 'x':
+		return []shape{
+			{"xoxb-", 10, 0, isKey, true, "slack token"},
+			{"xoxp-", 10, 0, isKey, true, "slack token"},
+			{"xoxa-", 10, 0, isKey, true, "slack token"},
+			{"xoxr-", 10, 0, isKey, true, "slack token"},
+			{"xoxs-", 10, 0, isKey, true, "slack token"},
+			{"xoxe", 10, 0, isDotted, true, "slack token"},
+			{"xapp-", 10, 0, isKey, true, "slack token"},
+			{"xai-", 40, 0, isKey, true, "xai key"},
+		}
+	case 'n':
+		return []shape{{"npm_", 30, 0, isWord, false, "npm token"}}
+	case 'h':
+		return []shape{
+			{"hooks.slack.com/services/", 20, 0, isPath, true, "slack webhook"},
+			{"hf_", 30, 0, isWord, false, "hugging face token"},
+		}
+	case 'd':
+		return []shape{{"dop_v1_", 40, 0, isWord, true, "digitalocean token"}}
+	case 'w':
+		return []shape{{"whsec_", 20, 0, isBase64, true, "stripe key"}}
+	case 'y':
+		return []shape{{"ya29.", 30, 0, isDotted, true, "google token"}}
+	}
+	return nil
+}
+
+// jwt looks for three base64url pieces joined by dots, of which the first two are JSON
+// objects ("eyJ" is how `{"` looks in base64).
+func jwt(s string, i int) (start, end int, kind string) {
+	if !strings.HasPrefix(s[i:], "eyJ") {
+		return 0, 0, ""
+	}
+	head := run(s, i, isKey)
+	if head-i < 10 || !strings.HasPrefix(s[head:], ".eyJ") {
+		return 0, 0, ""
+	}
+	body := run(s, head+1, isKey)
+	if body == len(s) || s[body] != '.' {
+		return 0, 0, ""
+	}
+	return i, run(s, body+1, isKey), "jwt"
+}
+
+// pem looks for a private key in PEM armour. One whose end is missing, because a program
+// cut its output, reaches as far as its base64 does.
+func pem(s string, i int) (start, end int, kind string) {
+	const begin, private, dashes = "-----BEGIN ", "PRIVATE KEY", "-----"
+	if !strings.HasPrefix(s[i:], begin) {
+		return 0, 0, ""
+	}
+	label := s[i+len(begin) : min(len(s), i+len(begin)+60)]
+	at := strings.Index(label, private)
+	if at < 0 || strings.Contains(label[:at], dashes) {
+		return 0, 0, ""
+	}
+	from := i + len(begin) + at + len(private)
+	if n := strings.Index(s[from:min(len(s), from+20)], dashes); n >= 0 {
+		from += n + len(dashes)
+	}
+	to := run(s, from, isArmour)
+	if strings.HasPrefix(s[to:], "-----END ") {
+		line := s[to+9 : min(len(s), to+80)]
+		if n := strings.Index(line, dashes); n >= 0 {
+			to += 9 + n + len(dashes)
+		}
+	}
+	return i, to, "private key"
+}
+
+// bearer looks for the credential of an HTTP header: "Bearer …" or "Basic …".
+func bearer(s string, i int) (start, end int, kind string) {
+	word := ""
+	switch {
+	case len(s)-i > 7 && strings.EqualFold(s[i:i+7], "bearer "):
+		word = s[i : i+7]
+	case len(s)-i > 6 && strings.EqualFold(s[i:i+6], "basic "):
+		word = s[i : i+6]
+	default:
+		return 0, 0, ""
+	}
+	from := i + len(word)
+	to := run(s, from, isCredential)
+	if to-from < 16 || !mixed(s[from:to]) || strings.HasPrefix(s[to:], "[") {
+		return 0, 0, ""
+	}
+	return from, to, "credential"
+}
+
+// urlPassword looks for the password of scheme://user:password@host.
+func urlPassword(s string, i int) (start, end int, kind string) {
+	if !strings.HasPrefix(s[i:], "://") {
+		return 0, 0, ""
+	}
+	const longest = 256
+	colon := -1
+	for j := i + 3; j < len(s) && j < i+longest; j++ {
+		switch c := s[j]; {
+		case c == ':' && colon < 0:
+			colon = j
+		case c == '@':
+			if colon < 0 || placeholder(s[colon+1:j]) {
+				return 0, 0, ""
+			}
+			return colon + 1, j, "password"
+		case c <= ' ', c == '/', c == '"', c == '\'', c == '<', c == '>', c == '`', c == '\\', c == '[' && colon < 0:
+			return 0, 0, ""
+		}
+	}
+	return 0, 0, ""
+}
