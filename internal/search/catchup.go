@@ -1,0 +1,263 @@
+package search
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"sessiond/internal/session"
+)
+
+const (
+	docBits = 12  // of n in a docid
+	step    = 500 // messages in one transaction
+)
+
+// CatchUp indexes what the store has beyond the mark, in short transactions, and tells how
+// many messages it went over. Several processes may do so at once: each message is indexed
+// once. A damaged index is made anew from the first message. Codes: Busy.
+func (ix *Index) CatchUp(ctx context.Context) (int, error) {
+	total := 0
+	healed := false
+	for {
+		n, done, err := ix.advance(ctx)
+		total += n
+		switch {
+		case isDamage(err) && !healed:
+			healed = true
+			if err := ix.replace(ctx); err != nil {
+				return total, fmt.Errorf("make the damaged search index anew: %w", err)
+			}
+		case isBusy(err):
+			return total, session.Errorf(session.Busy, "the search index %s is written by another process; try again: %w", ix.path, err)
+		case err != nil:
+			return total, fmt.Errorf("catch up the search index: %w", err)
+		case done:
+			return total, nil
+		}
+	}
+}
+
+// advance indexes one step. The messages are read before the transaction, so that it is
+// short; if another process moved the mark meanwhile, they are left to it.
+func (ix *Index) advance(ctx context.Context) (n int, done bool, err error) {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	if ix.writer == nil {
+		return 0, true, errors.New("it is open for reading only")
+	}
+	mark, err := readMark(ctx, ix.reader)
+	if err != nil {
+		return 0, false, err
+	}
+	messages, err := ix.src.MessagesAfter(ctx, mark, step)
+	if err != nil || len(messages) == 0 {
+		return 0, true, err
+	}
+	entries, err := entriesOf(ctx, ix.src, messages)
+	if err != nil {
+		return 0, false, err
+	}
+	tx, err := ix.writer.BeginTx(ctx, nil)
+	if err != nil {
+		return 0, false, err
+	}
+	defer func() { _ = tx.Rollback() }()
+	now, err := readMark(ctx, tx)
+	if err != nil {
+		return 0, false, err
+	}
+	if now != mark {
+		return 0, false, nil
+	}
+	if err := insert(ctx, tx, entries); err != nil {
+		return 0, false, err
+	}
+	if _, err := tx.ExecContext(ctx, `UPDATE state SET mark = ? WHERE id = 1`, messages[len(messages)-1].RowID); err != nil {
+		return 0, false, err
+	}
+	if err := tx.Commit(); err != nil {
+		return 0, false, err
+	}
+	return len(messages), len(messages) < step, nil
+}
+
+// replace makes an index that cannot be used anew.
+func (ix *Index) replace(ctx context.Context) error {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if err := ix.closeFile(); err != nil && !isDamage(err) {
+		return err
+	}
+	if err := removeFile(ix.path); err != nil {
+		return err
+	}
+	return ix.openFile(ctx)
+}
+
+// empty forgets everything, for an index of another store.
+func (ix *Index) empty(ctx context.Context) error {
+	tx, err := ix.writer.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := wipe(ctx, tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+func wipe(ctx context.Context, tx *sql.Tx) error {
+	for _, statement := range []string{
+		`INSERT INTO words (words) VALUES ('delete-all')`,
+		`DELETE FROM docs`,
+		`UPDATE state SET mark = 0 WHERE id = 1`,
+	} {
+		if _, err := tx.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Remove takes messages out of the index, before the store deletes them: what goes in is
+// needed to take it out. Fragments stay in the file until it is rewritten; scrubbing removes
+// the file and lets it be made anew.
+func (ix *Index) Remove(ctx context.Context, messages []session.Message) error {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	entries, err := entriesOf(ctx, ix.src, messages)
+	if err != nil {
+		return err
+	}
+	tx, err := ix.writer.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("remove from the search index: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	for _, e := range entries {
+		var docid int64
+		err := tx.QueryRowContext(ctx, `DELETE FROM docs WHERE message_id = ? RETURNING docid`, e.message.RowID).Scan(&docid)
+		if errors.Is(err, sql.ErrNoRows) {
+			continue // not reached yet
+		}
+		if err == nil {
+			_, err = tx.ExecContext(ctx, `INSERT INTO words (words, rowid, text, stems, tags) VALUES ('delete', ?, ?, ?, ?)`,
+				docid, e.text, e.stems, e.tags)
+		}
+		if err != nil {
+			return fmt.Errorf("remove %s from the search index: %w", e.message.ID, err)
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("remove from the search index: %w", err)
+	}
+	return nil
+}
+
+// entry is a message as it goes into the index.
+type entry struct {
+	message           *session.Message
+	text, stems, tags string
+	words             int
+}
+
+// entriesOf gives the entries of those messages that hold something to find.
+func entriesOf(ctx context.Context, src Source, messages []session.Message) ([]entry, error) {
+	sessions := map[session.ID]session.Session{}
+	var entries []entry
+	for i := range messages {
+		m := &messages[i]
+		text := searchable(m)
+		if text == "" {
+			continue
+		}
+		s, ok := sessions[m.SessionID]
+		if !ok {
+			var err error
+			if s, err = src.Session(ctx, m.SessionID); err != nil && session.CodeOf(err) != session.NotFound {
+				return nil, fmt.Errorf("session %s: %w", m.SessionID, err)
+			}
+			sessions[m.SessionID] = s
+		}
+		n := normalize(text, true)
+		entries = append(entries, entry{m, n.text, strings.Join(n.stems, " "), tagsOf(m, &s), n.words})
+	}
+	return entries, nil
+}
+
+// searchable gives the text by which a message is found: what was said and thought, what
+// tools were called with and what they answered.
+func searchable(m *session.Message) string {
+	switch m.Kind {
+	case session.KindCustom, session.KindMarker, session.KindUnknown:
+		return ""
+	}
+	var texts []string
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		switch p.Kind {
+		case session.PartText, session.PartRefusal, session.PartToolResult, session.PartReasoning:
+			if text := p.Content(); text != "" {
+				texts = append(texts, text)
+			}
+		case session.PartToolCall:
+			texts = append(texts, p.ToolName+" "+p.Arguments)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+func insert(ctx context.Context, tx *sql.Tx, entries []entry) error {
+	last, err := tx.PrepareContext(ctx, `SELECT MAX(docid) FROM docs WHERE docid BETWEEN ? AND ?`)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = last.Close() }()
+	doc, err := tx.PrepareContext(ctx, `INSERT INTO docs (docid, message_id, session_id, seq, words) VALUES (?, ?, ?, ?, ?)`)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = doc.Close() }()
+	words, err := tx.PrepareContext(ctx, `INSERT INTO words (rowid, text, stems, tags) VALUES (?, ?, ?, ?)`)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = words.Close() }()
+	for _, e := range entries {
+		docid, err := freeDocID(ctx, last, e.message.CreatedAt)
+		if err != nil {
+			return err
+		}
+		if _, err := doc.ExecContext(ctx, docid, e.message.RowID, e.message.SessionID, e.message.Seq, e.words); err != nil {
+			return fmt.Errorf("message %d: %w", e.message.RowID, err)
+		}
+		if _, err := words.ExecContext(ctx, docid, e.text, e.stems, e.tags); err != nil {
+			return fmt.Errorf("message %d: %w", e.message.RowID, err)
+		}
+	}
+	return nil
+}
+
+// freeDocID finds the next docid of a moment. More than 4,096 messages of one millisecond
+// (a source that knows only the day) run over into the next ones.
+func freeDocID(ctx context.Context, last *sql.Stmt, at session.Time) (int64, error) {
+	for ms := millis(at); ; ms++ {
+		var top sql.NullInt64
+		if err := last.QueryRowContext(ctx, ms<<docBits, ms<<docBits|(1<<docBits-1)).Scan(&top); err != nil {
+			return 0, err
+		}
+		if !top.Valid {
+			return ms << docBits, nil
+		}
+		if top.Int64 < ms<<docBits|(1<<docBits-1) {
+			return top.Int64 + 1, nil
+		}
+	}
+}
+
+// millis gives milliseconds since 1970; earlier times count as that moment.
+func millis(t session.Time) int64 { return max(0, t.UnixMilli()) }

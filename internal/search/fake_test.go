@@ -1,0 +1,147 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"sessiond/internal/session"
+)
+
+// fakeStore is a Source in memory. Its row ids are 1, 2, 3 …
+type fakeStore struct {
+	mu       sync.Mutex
+	messages []session.Message
+	sessions map[session.ID]session.Session
+	heads    map[session.ID]int64
+	reads    int
+}
+
+func newFakeStore() *fakeStore {
+	return &fakeStore{sessions: map[session.ID]session.Session{}, heads: map[session.ID]int64{}}
+}
+
+var began = time.Date(2026, 2, 11, 10, 0, 0, 0, time.UTC)
+
+// add appends a message of one text part, a second after the one before.
+func (f *fakeStore) add(id session.ID, role session.Role, text string) session.Message {
+	return f.addParts(id, role, began.Add(time.Duration(len(f.messages))*time.Second), session.TextPart(text))
+}
+
+func (f *fakeStore) addParts(id session.ID, role session.Role, at time.Time, parts ...session.Part) session.Message {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s, ok := f.sessions[id]
+	if !ok {
+		s = session.Session{ID: id, Source: session.SourceSessiond}
+	}
+	s.LastSeq++
+	f.sessions[id] = s
+	row := int64(len(f.messages) + 1)
+	m := session.Message{
+		RowID: row, SessionID: id, Seq: s.LastSeq, ID: session.MessageRef{Session: id, Seq: s.LastSeq},
+		Kind: session.KindMessage, Role: role, InContext: true, Display: true, CreatedAt: session.At(at), Parts: parts,
+	}
+	if head := f.heads[id]; head != 0 {
+		m.ParentID = &head
+	}
+	f.heads[id] = row
+	f.messages = append(f.messages, m)
+	return m
+}
+
+func (f *fakeStore) change(id session.ID, change func(*session.Session)) {
+	s := f.sessions[id]
+	s.ID = id
+	change(&s)
+	f.sessions[id] = s
+}
+
+func (f *fakeStore) MessagesAfter(_ context.Context, mark int64, limit int) ([]session.Message, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reads++
+	from := min(int(mark), len(f.messages))
+	return f.messages[from:min(from+limit, len(f.messages))], nil
+}
+
+func (f *fakeStore) MessageByID(_ context.Context, id int64) (session.Message, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if id < 1 || int(id) > len(f.messages) {
+		return session.Message{}, session.Errorf(session.NotFound, "message %d", id)
+	}
+	return f.messages[id-1], nil
+}
+
+func (f *fakeStore) Message(_ context.Context, ref session.MessageRef) (session.Message, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, m := range f.messages {
+		if m.ID == ref {
+			return m, nil
+		}
+	}
+	return session.Message{}, session.Errorf(session.NotFound, "message %s", ref)
+}
+
+func (f *fakeStore) Session(_ context.Context, id session.ID) (session.Session, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s, ok := f.sessions[id]
+	if !ok {
+		return s, session.Errorf(session.NotFound, "session %s", id)
+	}
+	return s, nil
+}
+
+func openIndex(t testing.TB, src Source) *Index {
+	t.Helper()
+	return openAt(t, filepath.Join(t.TempDir(), "search.db"), src)
+}
+
+func openAt(t testing.TB, path string, src Source) *Index {
+	t.Helper()
+	ix, err := Open(t.Context(), path, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := ix.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return ix
+}
+
+func catchUp(t testing.TB, ix *Index) int {
+	t.Helper()
+	n, err := ix.CatchUp(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func search(t testing.TB, ix *Index, q Query) Result {
+	t.Helper()
+	r, err := ix.Search(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// seqs gives the hits as session.seq without the day: 1.2 is 20260211_001.2.
+func names(r Result) []string {
+	found := []string{}
+	for _, h := range r.Hits {
+		found = append(found, fmt.Sprint(h.Seq))
+	}
+	return found
+}
+
+const first, second = session.ID("20260211_001"), session.ID("20260211_002")

@@ -1,0 +1,208 @@
+package search
+
+import (
+	"hash/fnv"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"sessiond/internal/session"
+)
+
+// maxTerms is how many terms of a query count; later ones are left out.
+const maxTerms = 32
+
+// term is one thing that a query asks for.
+type term struct {
+	text   string // normalized
+	raw    string // as it was written
+	stem   string // "" when it is no single English word, or stands in quotes
+	prefix bool
+	not    bool
+}
+
+// parsed is a query's text, understood: terms, and filters that were written among them.
+type parsed struct {
+	terms []term
+	filters
+}
+
+// filters narrow a search to messages with these facts; "" is any.
+type filters struct{ role, source, session, key, project string }
+
+// parse reads the words, "phrases", beginnings* and -exclusions of a query, and filters such
+// as role:user, which names also a source, session, key or project. Anything else is words:
+// no text is an error, so that one can paste what one saw.
+func parse(text string) parsed {
+	var p parsed
+	for _, w := range fields(text) {
+		if !w.quoted && p.takeFilter(w.text) {
+			continue
+		}
+		if t, ok := w.term(); ok && len(p.terms) < maxTerms {
+			p.terms = append(p.terms, t)
+		}
+	}
+	return p
+}
+
+func (f *filters) takeFilter(word string) bool {
+	name, value, ok := strings.Cut(word, ":")
+	if !ok || value == "" {
+		return false
+	}
+	switch name {
+	case "role":
+		switch session.Role(value) {
+		case session.System, session.User, session.Assistant, session.Tool:
+			f.role = value
+			return true
+		}
+		return false
+	case "source":
+		f.source = value
+	case "session":
+		f.session = value
+	case "key":
+		f.key = value
+	case "project":
+		f.project = value
+	default:
+		return false
+	}
+	return true
+}
+
+// wanted gives the terms that a hit holds, excluded those that it must not hold.
+func (p *parsed) wanted() (wanted, excluded []term) {
+	for _, t := range p.terms {
+		if t.not {
+			excluded = append(excluded, t)
+		} else {
+			wanted = append(wanted, t)
+		}
+	}
+	return wanted, excluded
+}
+
+// field is a piece of a query between spaces, or between quotes.
+type field struct {
+	text   string
+	quoted bool
+	not    bool
+}
+
+func fields(text string) []field {
+	var found []field
+	for {
+		text = strings.TrimLeftFunc(text, unicode.IsSpace)
+		if text == "" {
+			return found
+		}
+		var f field
+		if len(text) > 1 && text[0] == '-' && !strings.HasPrefix(text[1:], "-") && !unicode.IsSpace(rune(text[1])) {
+			f.not, text = true, text[1:]
+		}
+		if rest, ok := strings.CutPrefix(text, `"`); ok {
+			f.quoted = true
+			f.text, text, _ = strings.Cut(rest, `"`)
+		} else {
+			end := strings.IndexFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == '"' })
+			if end < 0 {
+				end = len(text)
+			}
+			f.text, text = text[:end], text[end:]
+		}
+		found = append(found, f)
+	}
+}
+
+func (f field) term() (term, bool) {
+	n := normalize(f.text, false)
+	if n.text == "" {
+		return term{}, false
+	}
+	t := term{text: n.text, raw: rawTerm(f.text), not: f.not}
+	t.prefix = n.open || (!f.quoted && strings.HasSuffix(f.text, "*"))
+	if n.words == 1 && !t.prefix && !f.quoted {
+		t.stem = stem(strings.ToLower(n.text))
+	}
+	return t, true
+}
+
+// rawTerm is what of a term can be seen in a text.
+func rawTerm(s string) string {
+	s = strings.TrimFunc(s, func(r rune) bool { return !isWord(r) && !isCJK(r) && !strings.ContainsRune("$€£¥", r) })
+	for _, possessive := range []string{"'s", "’s", "'S", "’S"} {
+		s = strings.TrimSuffix(s, possessive)
+	}
+	return s
+}
+
+// match writes the term in FTS5's language. A word also matches every word with its stem:
+// those stand in the stems of a message unless they are their own stem.
+func (t term) match() string {
+	exact := quote(t.text)
+	switch {
+	case t.prefix:
+		return exact + " *"
+	case t.stem == "":
+		return exact
+	case t.stem == strings.ToLower(t.text):
+		return exact
+	}
+	return "(" + exact + " OR " + quote(t.stem) + ")"
+}
+
+// quote makes an FTS5 string of s, in which nothing has a meaning of its own.
+func quote(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
+
+func joinTerms(terms []term, operator string) string {
+	parts := make([]string, len(terms))
+	for i, t := range terms {
+		parts[i] = t.match()
+	}
+	return strings.Join(parts, " "+operator+" ")
+}
+
+// Kinds of tags: facts about a message that are searched like words.
+const (
+	tagSession = 's'
+	tagRole    = 'r'
+	tagSource  = 'o'
+	tagKey     = 'k'
+	tagProject = 'p'
+)
+
+// tag is the token of a fact. The value is hashed, for FTS5 would split it.
+func tag(kind rune, value string) string {
+	h := fnv.New64a()
+	h.Write([]byte(value))
+	return string([]rune{tagMark, kind}) + strconv.FormatUint(h.Sum64(), 36)
+}
+
+// match writes the filters in FTS5's language, each followed by AND.
+func (f filters) match() string {
+	var b strings.Builder
+	for _, fact := range []struct {
+		kind  rune
+		value string
+	}{{tagSession, f.session}, {tagRole, f.role}, {tagSource, f.source}, {tagKey, f.key}, {tagProject, f.project}} {
+		if fact.value != "" {
+			b.WriteString(quote(tag(fact.kind, fact.value)) + " AND ")
+		}
+	}
+	return b.String()
+}
+
+// tagsOf gives the tags of a message. What they tell never changes.
+func tagsOf(m *session.Message, s *session.Session) string {
+	tags := []string{tag(tagSession, string(m.SessionID)), tag(tagRole, string(m.Role)), tag(tagSource, string(s.Source))}
+	if s.Key != "" {
+		tags = append(tags, tag(tagKey, s.Key))
+	}
+	if s.Project != "" {
+		tags = append(tags, tag(tagProject, s.Project))
+	}
+	return strings.Join(tags, " ")
+}

@@ -1,0 +1,151 @@
+// Package search finds messages again: for people by GET /v1/search and `sessiond search`,
+// for the context manager as recall. Its index is search.db beside sessions.db, an FTS5 table
+// that holds no text of its own. It is derived: it is made anew when it is missing, damaged or
+// of another version, and nothing is lost with it.
+package search
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+
+	"sessiond/internal/session"
+)
+
+// Source is where the messages are: the store.
+type Source interface {
+	// MessagesAfter gives messages of all sessions whose row id is above mark, in its order,
+	// with parts and the blobs of texts.
+	MessagesAfter(ctx context.Context, mark int64, limit int) ([]session.Message, error)
+	MessageByID(ctx context.Context, rowID int64) (session.Message, error)
+	Message(ctx context.Context, ref session.MessageRef) (session.Message, error)
+	Session(ctx context.Context, id session.ID) (session.Session, error)
+}
+
+// Index is an open search.db. It is safe for concurrent use, also by several processes.
+type Index struct {
+	path string
+	src  Source
+	tail tail
+
+	mu     sync.RWMutex // held for writing while the file is replaced
+	writer *sql.DB      // nil: opened for reading only
+	reader *sql.DB      // nil: there is no index that can be used
+	why    string       // why not
+}
+
+// Open opens the index at path, and makes it where there is none that can be used: it is
+// missing, damaged, of another version, or was made from another store. It is then empty
+// until CatchUp.
+func Open(ctx context.Context, path string, src Source) (*Index, error) {
+	ix := &Index{path: path, src: src}
+	if err := ix.openFile(ctx); err != nil {
+		return nil, fmt.Errorf("open the search index %s: %w", path, err)
+	}
+	fits, err := ix.fitsStore(ctx)
+	if err == nil && !fits {
+		err = ix.empty(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open the search index %s: %w", path, err), ix.Close())
+	}
+	return ix, nil
+}
+
+// OpenReadOnly opens the index at path without writing anything. Where there is none that
+// can be used it is no error: searches then read the newest part of the store instead, and
+// Reason says why.
+func OpenReadOnly(ctx context.Context, path string, src Source) (*Index, error) {
+	ix := &Index{path: path, src: src}
+	reader, err := openExisting(ctx, path)
+	if err != nil {
+		ix.why = err.Error()
+		return ix, nil
+	}
+	ix.reader = reader
+	if fits, err := ix.fitsStore(ctx); err != nil || !fits {
+		ix.why = "it was made from another store"
+		if err != nil {
+			ix.why = err.Error()
+		}
+		ix.reader = nil
+		return ix, reader.Close()
+	}
+	return ix, nil
+}
+
+// Reason says why a read-only index is not used, "" when it is.
+func (ix *Index) Reason() string { return ix.why }
+
+// Close closes the index. It empties the write-ahead log, so that one file remains.
+func (ix *Index) Close() error {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	return errors.Join(ix.tail.close(), ix.closeFile())
+}
+
+func (ix *Index) closeFile() error {
+	var errs []error
+	if ix.reader != nil {
+		errs = append(errs, ix.reader.Close())
+	}
+	if ix.writer != nil {
+		// With a reader in another process the log stays, which harms nothing.
+		_, err := ix.writer.Exec(`PRAGMA wal_checkpoint(TRUNCATE)`)
+		if isDamage(err) {
+			err = nil
+		}
+		errs = append(errs, err, ix.writer.Close())
+	}
+	ix.reader, ix.writer = nil, nil
+	return errors.Join(errs...)
+}
+
+// fitsStore tells whether the newest indexed message is still what the store holds under its
+// row id. It is not when sessions.db was replaced by another file or by an older backup.
+func (ix *Index) fitsStore(ctx context.Context) (bool, error) {
+	var docid, rowID, seq int64
+	var id session.ID
+	err := ix.reader.QueryRowContext(ctx, `
+		SELECT docid, message_id, session_id, seq FROM docs ORDER BY message_id DESC LIMIT 1`).
+		Scan(&docid, &rowID, &id, &seq)
+	if errors.Is(err, sql.ErrNoRows) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	m, err := ix.src.MessageByID(ctx, rowID)
+	if session.CodeOf(err) == session.NotFound {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("compare with the store: %w", err)
+	}
+	// A full millisecond may have pushed the docid into a later one.
+	near := docid>>docBits - millis(m.CreatedAt)
+	return m.SessionID == id && m.Seq == seq && near >= 0 && near < 1000, nil
+}
+
+// Mark gives the row id of the last message that the index has seen.
+func (ix *Index) Mark(ctx context.Context) (int64, error) {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	if ix.reader == nil {
+		return 0, nil
+	}
+	return readMark(ctx, ix.reader)
+}
+
+type queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+func readMark(ctx context.Context, db queryer) (int64, error) {
+	var mark int64
+	err := db.QueryRowContext(ctx, `SELECT mark FROM state WHERE id = 1`).Scan(&mark)
+	return mark, err
+}

@@ -1,0 +1,347 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"slices"
+
+	"sessiond/internal/session"
+)
+
+// Order of the hits.
+type Order string
+
+// The orders.
+const (
+	OrderRank   Order = "rank" // best first: those that hold every word, then by BM25
+	OrderNewest Order = "newest"
+)
+
+const (
+	defaultLimit = 20
+	maxLimit     = 200
+	maxExpand    = 20
+
+	// Ranking looks at this many of the newest messages that match, so that a query of
+	// common words takes no longer the more there are.
+	rankedDepth = 5000
+)
+
+// Query asks for messages. Text is in the grammar of parse; filters may stand there or here,
+// and here wins. Since is inclusive, Until exclusive. The zero values mean: any, ranked, 20
+// hits, no neighbours.
+type Query struct {
+	Text    string
+	Session session.ID
+	Key     string
+	Source  session.Source
+	Project string
+	Role    session.Role
+	Since   *session.Time
+	Until   *session.Time
+	Order   Order
+	Limit   int
+	Expand  int // neighbours on each side
+}
+
+// Hit is a message that was found.
+type Hit struct {
+	SessionID session.ID         `json:"session_id"`
+	MessageID session.MessageRef `json:"message_id"`
+	Seq       int64              `json:"seq"`
+	Role      session.Role       `json:"role"`
+	Snippet   string             `json:"snippet"`
+	Score     float64            `json:"score"` // higher is better; comparable within one result only
+	CreatedAt session.Time       `json:"created_at"`
+	Before    []session.Message  `json:"before,omitempty"` // oldest first
+	After     []session.Message  `json:"after,omitempty"`
+
+	Marks [][2]int `json:"-"` // byte ranges of Snippet that matched, for highlighting
+}
+
+// Result is what a search found. Pending counts the messages that are not yet in the index
+// and were searched one by one; Partial says that there are more than that, which were not.
+type Result struct {
+	Hits    []Hit `json:"hits"`
+	Pending int   `json:"pending"`
+	Partial bool  `json:"partial,omitempty"`
+}
+
+// Search finds messages. Sessions in the trash are left out. With OrderRank the messages
+// that hold all words come first and those that hold some fill up the list; with OrderNewest
+// the latter only appear when no message holds all. Codes: Invalid.
+func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
+	p, err := q.check()
+	if err != nil {
+		return Result{}, err
+	}
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	run := run{ix: ix, query: q, parsed: p, seen: map[int64]bool{}, sessions: map[session.ID]session.Session{}}
+	if ix.reader != nil {
+		tx, err := ix.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+		if err != nil {
+			return Result{}, fmt.Errorf("search: %w", err)
+		}
+		defer func() { _ = tx.Rollback() }()
+		if run.mark, err = readMark(ctx, tx); err != nil {
+			return Result{}, fmt.Errorf("search: %w", err)
+		}
+		run.places = append(run.places, tx)
+	}
+	result := Result{Hits: []Hit{}}
+	err = ix.tail.use(ctx, ix.src, run.mark, tailLimit, func(tail *sql.DB, pending int, partial bool) error {
+		result.Pending, result.Partial = pending, partial
+		if pending > 0 {
+			run.places = append(run.places, tail)
+		}
+		return run.find(ctx)
+	})
+	if err != nil {
+		return Result{}, fmt.Errorf("search: %w", err)
+	}
+	result.Hits = append(result.Hits, run.hits...)
+	return result, nil
+}
+
+// check fills in the defaults and understands the text. Codes: Invalid.
+func (q *Query) check() (parsed, error) {
+	p := parse(q.Text)
+	wanted, _ := p.wanted()
+	if len(wanted) == 0 {
+		return p, session.Errorf(session.Invalid, "the query %.60q holds no word to search for; give a word, a \"phrase\" or a beginning*", q.Text).
+			At("q", "holds no word")
+	}
+	switch q.Order {
+	case "":
+		q.Order = OrderRank
+	case OrderRank, OrderNewest:
+	default:
+		return p, session.Errorf(session.Invalid, "order %q is not known; it is rank or newest", q.Order).At("order", "is rank or newest")
+	}
+	if q.Limit == 0 {
+		q.Limit = defaultLimit
+	}
+	if q.Limit < 0 || q.Limit > maxLimit {
+		return p, session.Errorf(session.Invalid, "limit %d is not within 1…%d", q.Limit, maxLimit).At("limit", "is within 1…%d", maxLimit)
+	}
+	if q.Expand < 0 || q.Expand > maxExpand {
+		return p, session.Errorf(session.Invalid, "expand %d is not within 0…%d", q.Expand, maxExpand).At("expand", "is within 0…%d", maxExpand)
+	}
+	p.filters = p.with(filters{
+		role: string(q.Role), source: string(q.Source), session: string(q.Session), key: q.Key, project: q.Project,
+	})
+	return p, nil
+}
+
+// with gives the filters with those of other in front.
+func (f filters) with(other filters) filters {
+	return filters{
+		role: cmp.Or(other.role, f.role), source: cmp.Or(other.source, f.source), session: cmp.Or(other.session, f.session),
+		key: cmp.Or(other.key, f.key), project: cmp.Or(other.project, f.project),
+	}
+}
+
+// run is one search while it goes on.
+type run struct {
+	ix       *Index
+	query    Query
+	parsed   parsed
+	places   []queryer // the index, the tail
+	mark     int64
+	seen     map[int64]bool // by row id of the message
+	sessions map[session.ID]session.Session
+	hits     []Hit
+}
+
+// doc is a row that matched.
+type doc struct {
+	docid, rowID int64
+	session      session.ID
+	seq, words   int64
+	score        float64
+}
+
+func (r *run) find(ctx context.Context) error {
+	wanted, _ := r.parsed.wanted()
+	if err := r.collect(ctx, r.expression("AND")); err != nil {
+		return err
+	}
+	enough := len(r.hits) == r.query.Limit || (r.query.Order == OrderNewest && len(r.hits) > 0)
+	if enough || len(wanted) == 1 {
+		return nil
+	}
+	return r.collect(ctx, r.expression("OR"))
+}
+
+func (r *run) expression(operator string) string {
+	wanted, excluded := r.parsed.wanted()
+	e := r.parsed.filters.match() + "(" + joinTerms(wanted, operator) + ")"
+	if len(excluded) > 0 {
+		e = "(" + e + ") NOT (" + joinTerms(excluded, "OR") + ")"
+	}
+	return e
+}
+
+// collect adds hits until there are enough. Rows whose session is in the trash drop out, so
+// it reads on where the first helping was not enough.
+func (r *run) collect(ctx context.Context, expression string) error {
+	for helping := r.query.Limit + len(r.hits) + 4; ; helping *= 4 {
+		var docs []doc
+		full := false
+		for _, place := range r.places {
+			some, err := r.match(ctx, place, expression, helping)
+			if err != nil {
+				return err
+			}
+			full = full || len(some) == helping
+			docs = append(docs, some...)
+		}
+		slices.SortStableFunc(docs, func(a, b doc) int {
+			if r.query.Order == OrderRank && a.score != b.score {
+				return cmp.Compare(b.score, a.score)
+			}
+			return cmp.Compare(b.docid, a.docid)
+		})
+		for _, d := range docs {
+			if len(r.hits) == r.query.Limit {
+				return nil
+			}
+			if err := r.add(ctx, d); err != nil {
+				return err
+			}
+		}
+		if !full || len(r.hits) == r.query.Limit || helping > rankedDepth {
+			return nil
+		}
+	}
+}
+
+// Newest first needs no sorting: FTS5 walks its lists backwards and stops at the limit.
+const newestFirst = `
+	SELECT d.docid, d.message_id, d.session_id, d.seq, d.words, 0.0
+	FROM (SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?) w
+	CROSS JOIN docs d ON d.docid = w.rowid`
+
+const bestFirst = `
+	SELECT d.docid, d.message_id, d.session_id, d.seq, d.words, -w.score
+	FROM (SELECT rowid, score FROM (
+	          SELECT rowid, bm25(words, 1.0, 0.6, 0.0) AS score
+	          FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?)
+	      ORDER BY score, rowid DESC LIMIT ?) w
+	CROSS JOIN docs d ON d.docid = w.rowid`
+
+func (r *run) match(ctx context.Context, place queryer, expression string, limit int) ([]doc, error) {
+	from, to := r.query.docRange()
+	if r.query.Order == OrderNewest {
+		return readDocs(ctx, place, newestFirst, expression, from, to, limit)
+	}
+	return readDocs(ctx, place, bestFirst, expression, from, to, rankedDepth, limit)
+}
+
+func readDocs(ctx context.Context, place queryer, query string, args ...any) ([]doc, error) {
+	rows, err := place.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	var docs []doc
+	for rows.Next() {
+		var d doc
+		if err := rows.Scan(&d.docid, &d.rowID, &d.session, &d.seq, &d.words, &d.score); err != nil {
+			return nil, err
+		}
+		docs = append(docs, d)
+	}
+	return docs, rows.Err()
+}
+
+// docRange gives the docids of the query's time.
+func (q *Query) docRange() (from, to int64) {
+	from, to = 0, math.MaxInt64
+	if q.Since != nil {
+		from = millis(*q.Since) << docBits
+	}
+	if q.Until != nil {
+		to = millis(*q.Until)<<docBits - 1
+	}
+	return from, to
+}
+
+// add makes a hit of a row, unless it was there already, or its session is in the trash or gone.
+func (r *run) add(ctx context.Context, d doc) error {
+	if r.seen[d.rowID] {
+		return nil
+	}
+	r.seen[d.rowID] = true
+	s, ok := r.sessions[d.session]
+	if !ok {
+		var err error
+		s, err = r.ix.src.Session(ctx, d.session)
+		if session.CodeOf(err) == session.NotFound {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("session %s: %w", d.session, err)
+		}
+		r.sessions[d.session] = s
+	}
+	if s.DeletedAt != nil {
+		return nil
+	}
+	m, err := r.ix.src.MessageByID(ctx, d.rowID)
+	if session.CodeOf(err) == session.NotFound {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("message %s.%d: %w", d.session, d.seq, err)
+	}
+	wanted, _ := r.parsed.wanted()
+	hit := Hit{
+		SessionID: m.SessionID, MessageID: session.MessageRef{Session: m.SessionID, Seq: m.Seq}, Seq: m.Seq,
+		Role: m.Role, CreatedAt: m.CreatedAt, Score: math.Round(d.score*1e4) / 1e4,
+	}
+	hit.Snippet, hit.Marks = snippet(searchable(&m), wanted)
+	if r.query.Expand > 0 {
+		if hit.Before, hit.After, err = neighbours(ctx, r.ix.src, &m, r.query.Expand); err != nil {
+			return err
+		}
+	}
+	r.hits = append(r.hits, hit)
+	return nil
+}
+
+// neighbours gives the n messages before m on its path, and up to n after it in its session
+// that follow one another from m on.
+func neighbours(ctx context.Context, src Source, m *session.Message, n int) (before, after []session.Message, err error) {
+	for parent := m.ParentID; parent != nil && len(before) < n; {
+		p, err := src.MessageByID(ctx, *parent)
+		if session.CodeOf(err) == session.NotFound {
+			break
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("before %s.%d: %w", m.SessionID, m.Seq, err)
+		}
+		before = append(before, p)
+		parent = p.ParentID
+	}
+	slices.Reverse(before)
+	last := m.RowID
+	for seq := m.Seq + 1; len(after) < n && seq <= m.Seq+int64(4*n); seq++ {
+		next, err := src.Message(ctx, session.MessageRef{Session: m.SessionID, Seq: seq})
+		if session.CodeOf(err) == session.NotFound {
+			break
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("after %s.%d: %w", m.SessionID, m.Seq, err)
+		}
+		if next.ParentID != nil && *next.ParentID == last {
+			after = append(after, next)
+			last = next.RowID
+		}
+	}
+	return before, after, nil
+}

@@ -1,0 +1,293 @@
+package search
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sessiond/internal/session"
+)
+
+// texts are found, and not found, by the queries of TestWordsAreFoundAsTheyWereWritten. The
+// number of a text is the seq of its message.
+var texts = []string{
+	1:  "CompanyA: $99, CompanyB: $129, CompanyC: $89",
+	2:  "the index has 129 pages",
+	3:  "see internal/store.go and created_at in messages_flat",
+	4:  "released v1.2.3 yesterday, v1.2.4 today",
+	5:  "Die Häuser in Köln sind groß",
+	6:  "我们的数据库支持中文搜索",
+	7:  "サーバーを再起動してください",
+	8:  "서버를 다시 시작했습니다",
+	9:  "CompanyB's price went up; the prices of others did not",
+	10: "he was running several stores",
+	11: "generation of thumbnails",
+	12: "\x00nul\x00 \uE000marker \"quoted\" text",
+	13: "café naïve résumé",
+	14: "worth £1,299.50 or €20",
+	15: "hash 3f2a9c" + strings.Repeat("0123456789abcdef", 40),
+	16: "say AND or NOT near(",
+	17: "文",
+}
+
+func TestWordsAreFoundAsTheyWereWritten(t *testing.T) {
+	store := newFakeStore()
+	for _, text := range texts[1:] {
+		store.add(first, session.User, text)
+	}
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	cases := []struct {
+		query string
+		want  string // seqs, newest first
+	}{
+		{"$129", "1"},
+		{"129", "2 1"},
+		{"$12", ""},
+		{"CompanyB", "9 1"},
+		{"CompanyB's", "9 1"},
+		{"companyb’s price", "9"},
+		{`"price went up"`, "9"},
+		{`"went price"`, ""},
+		{"prices", "9"},
+		{"price", "9"},
+		{"pricing", "9"},
+		{"run store", "10"},
+		{"generat*", "11"},
+		{"internal/store.go", "3"},
+		{"store.go", "3"},
+		{"created_at", "3"},
+		{"created", "3"},
+		{"v1.2.3", "4"},
+		{"v1.2.5", ""},
+		{"Häuser", "5"},
+		{"hauser", "5"},
+		{"KÖLN", "5"},
+		{"groß", "5"},
+		{"中文", "6"},
+		{"数据库", "6"},
+		{"据中", ""},
+		{"中", "6"},
+		{"文", "17 6"},
+		{"索", "6"},
+		{"サーバー", "7"},
+		{"再起動", "7"},
+		{"서버", "8"},
+		{"nul", "12"},
+		{"marker", "12"},
+		{"resume", "13"},
+		{"naive", "13"},
+		{"£1,299.50", "14"},
+		{"€20", "14"},
+		{"hash 3f2a9c" + strings.Repeat("0123456789abcdef", 40), "15"},
+		{"AND near( NOT", "16"},
+		{"price -CompanyB", ""},
+		{"129 -pages", "1"},
+		{`129 -"has 129"`, "1"},
+		{"a\x00b", ""},
+		{`"`, "error"},
+		{"-price", "error"},
+		{"!!!", "error"},
+		{"", "error"},
+	}
+	for _, c := range cases {
+		t.Run(c.query, func(t *testing.T) {
+			r, err := ix.Search(t.Context(), Query{Text: c.query, Order: OrderNewest})
+			got := strings.Join(names(r), " ")
+			if err != nil {
+				got = "error"
+				if session.CodeOf(err) != session.Invalid {
+					t.Errorf("the error %v has code %s, not invalid", err, session.CodeOf(err))
+				}
+			}
+			if got != c.want {
+				t.Errorf("found %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestTheTailIsSearchedByTheSameRules(t *testing.T) {
+	store := newFakeStore()
+	ix := openIndex(t, store)
+	store.add(first, session.User, "alpha one")
+	catchUp(t, ix)
+	store.add(first, session.User, "alpha 中文 $129")
+	store.add(first, session.Assistant, "beta")
+	for query, want := range map[string]string{"alpha": "2 1", "中": "2", "$129": "2", "betas": "3"} {
+		r := search(t, ix, Query{Text: query, Order: OrderNewest})
+		if got := strings.Join(names(r), " "); got != want || r.Pending != 2 || r.Partial {
+			t.Errorf("%s: found %q with %d pending, want %q with 2", query, got, r.Pending, want)
+		}
+	}
+	if n := catchUp(t, ix); n != 2 {
+		t.Errorf("caught up %d messages, want 2", n)
+	}
+	if r := search(t, ix, Query{Text: "alpha"}); r.Pending != 0 || len(r.Hits) != 2 {
+		t.Errorf("after catching up: %d hits, %d pending; want 2, 0", len(r.Hits), r.Pending)
+	}
+	store.add(first, session.User, "alpha again")
+	if r := search(t, ix, Query{Text: "alpha", Order: OrderNewest}); strings.Join(names(r), " ") != "4 2 1" || r.Pending != 1 {
+		t.Errorf("the tail after a catch-up: %v, %d pending", names(r), r.Pending)
+	}
+}
+
+func TestFiltersNarrow(t *testing.T) {
+	store := newFakeStore()
+	store.change(first, func(s *session.Session) {
+		s.Source, s.Key, s.Project = session.SourcePi, "agent:main:main", "/home/me/a-b"
+	})
+	store.change(second, func(s *session.Session) { s.Source = session.SourceClaudeCode })
+	store.add(first, session.User, "needle 1")       // 10:00:00
+	store.add(first, session.Assistant, "needle 2")  // 10:00:01
+	store.add(second, session.User, "needle 1b")     // 10:00:02
+	store.add(second, session.Assistant, "other 2b") // 10:00:03
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	at := func(seconds int) *session.Time {
+		moment := session.At(began.Add(time.Duration(seconds) * time.Second))
+		return &moment
+	}
+	cases := []struct {
+		name  string
+		query Query
+		want  int
+	}{
+		{"none", Query{Text: "needle"}, 3},
+		{"session", Query{Text: "needle", Session: first}, 2},
+		{"session in the text", Query{Text: "needle session:20260211_002"}, 1},
+		{"role", Query{Text: "needle", Role: session.User}, 2},
+		{"role in the text", Query{Text: "role:assistant needle"}, 1},
+		{"a role that is none is a word", Query{Text: "role:needle"}, 0},
+		{"source", Query{Text: "needle", Source: session.SourceClaudeCode}, 1},
+		{"key", Query{Text: "needle", Key: "agent:main:main"}, 2},
+		{"another key", Query{Text: "needle", Key: "agent:main"}, 0},
+		{"project", Query{Text: "needle", Project: "/home/me/a-b"}, 2},
+		{"since is inclusive", Query{Text: "needle", Since: at(1)}, 2},
+		{"until is exclusive", Query{Text: "needle", Until: at(1)}, 1},
+		{"all of them", Query{Text: "needle", Session: first, Role: session.Assistant, Since: at(1), Until: at(2)}, 1},
+		{"the parameter wins", Query{Text: "needle session:20260211_002", Session: first}, 2},
+	}
+	for _, c := range cases {
+		for _, order := range []Order{OrderRank, OrderNewest} {
+			c.query.Order = order
+			if r := search(t, ix, c.query); len(r.Hits) != c.want {
+				t.Errorf("%s, %s: %d hits, want %d", c.name, order, len(r.Hits), c.want)
+			}
+		}
+	}
+}
+
+func TestAllWordsComeFirst(t *testing.T) {
+	store := newFakeStore()
+	store.add(first, session.User, "backup "+strings.Repeat("backup ", 20))
+	store.add(first, session.User, "we should restore from the backup after lunch, said somebody, and then went home")
+	store.add(first, session.User, "restore restore")
+	for range 20 {
+		store.add(first, session.User, "filler about nothing")
+	}
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	r := search(t, ix, Query{Text: "restore backup"})
+	if got := names(r); len(got) != 3 || got[0] != "2" {
+		t.Errorf("found %v; want all three, with 2 first", got)
+	}
+	if r := search(t, ix, Query{Text: "restore backup", Order: OrderNewest}); strings.Join(names(r), " ") != "2" {
+		t.Errorf("newest: found %v, want only 2, which holds both", names(r))
+	}
+	if r := search(t, ix, Query{Text: "backup nowhere", Order: OrderNewest}); len(r.Hits) != 2 {
+		t.Errorf("newest, when none holds all: %d hits, want the 2 that hold some", len(r.Hits))
+	}
+}
+
+func TestTrashIsNotFound(t *testing.T) {
+	store := newFakeStore()
+	for range 60 {
+		store.add(second, session.User, "needle in the trash")
+	}
+	store.add(first, session.User, "needle")
+	store.change(second, func(s *session.Session) { s.DeletedAt = &session.Time{Time: began} })
+	store.messages[60].CreatedAt = session.At(began.Add(-time.Hour)) // behind all of the trash
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	for _, order := range []Order{OrderRank, OrderNewest} {
+		if r := search(t, ix, Query{Text: "needle", Order: order, Limit: 1}); len(r.Hits) != 1 || r.Hits[0].SessionID != first {
+			t.Errorf("%s: %d hits, want the one of the session that is not in the trash", order, len(r.Hits))
+		}
+	}
+}
+
+func TestNeighboursFollowThePath(t *testing.T) {
+	store := newFakeStore()
+	for i := 1; i <= 6; i++ {
+		store.add(first, session.User, fmt.Sprintf("word%d", i))
+	}
+	store.heads[first] = 3 // seq 7 branches off after 3
+	store.add(first, session.User, "word7")
+	store.add(first, session.User, "word8")
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	seqs := func(messages []session.Message) (s []int64) {
+		for _, m := range messages {
+			s = append(s, m.Seq)
+		}
+		return s
+	}
+	for query, want := range map[string][2][]int64{
+		"word1": {nil, {2, 3}}, "word3": {{1, 2}, {4, 5}}, "word6": {{4, 5}, nil}, "word7": {{2, 3}, {8}},
+	} {
+		hit := search(t, ix, Query{Text: query, Expand: 2}).Hits[0]
+		if !slices.Equal(seqs(hit.Before), want[0]) || !slices.Equal(seqs(hit.After), want[1]) {
+			t.Errorf("%s: before %v after %v, want %v", query, seqs(hit.Before), seqs(hit.After), want)
+		}
+	}
+}
+
+func TestAResultReadsAsTheAPISays(t *testing.T) {
+	store := newFakeStore()
+	store.add(first, session.User, "hello")
+	r := search(t, openIndex(t, store), Query{Text: "hello"})
+	r.Hits[0].Score = 1
+	got, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"hits":[{"session_id":"20260211_001","message_id":"20260211_001.1","seq":1,"role":"user",` +
+		`"snippet":"hello","score":1,"created_at":"2026-02-11T10:00:00.000Z"}],"pending":1}`
+	if string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if empty, _ := json.Marshal(search(t, openIndex(t, store), Query{Text: "nothing"})); string(empty) != `{"hits":[],"pending":1}` {
+		t.Errorf("nothing found reads %s", empty)
+	}
+}
+
+func TestSnippetShowsTheMatch(t *testing.T) {
+	long := strings.Repeat("lorem ipsum dolor ", 60) + "the price\x1b[31m of CompanyB\nis $129" + strings.Repeat(" sit amet", 60)
+	cases := []struct{ name, text, query, marked string }{
+		{"in the middle", long, "CompanyB's prices", "price CompanyB"},
+		{"an amount", long, "$129", "$129"},
+		{"umlauts", "in Häusern und HAUSERN", "häuser*", "Häusern HAUSERN"},
+		{"Chinese", "我们的数据库支持中文", "中文 数据库", "数据库 中文"},
+		{"no mark in a longer word", "contexts context", `"context"`, "context"},
+		{"nothing to mark", "some text", "else", ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got, marks := snippet(c.text, parse(c.query).terms)
+			var marked []string
+			for _, m := range marks {
+				marked = append(marked, got[m[0]:m[1]])
+			}
+			if strings.Join(marked, " ") != c.marked {
+				t.Errorf("marked %q in %q, want %q", marked, got, c.marked)
+			}
+			if strings.ContainsAny(got, "\x1b\n") || len([]rune(got)) > snippetWidth+2 {
+				t.Errorf("not one short line of plain text: %q", got)
+			}
+		})
+	}
+}
