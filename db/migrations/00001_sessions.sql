@@ -21,7 +21,7 @@ CREATE TABLE sessions (
     title_source       TEXT NOT NULL DEFAULT '' CHECK (title_source IN ('', 'given', 'first_message', 'model', 'source')),
     kind               TEXT NOT NULL DEFAULT 'chat' CHECK (kind IN ('chat', 'subagent', 'cron', 'hook', 'other')),
     draft              INTEGER NOT NULL DEFAULT 0 CHECK (draft IN (0, 1)),
-    settings           TEXT CHECK (json_valid(settings)),
+    settings           TEXT CHECK (settings IS NULL OR json_valid(settings)),
     key                TEXT NOT NULL DEFAULT '',
     generation         INTEGER NOT NULL DEFAULT 0,
     source             TEXT NOT NULL DEFAULT 'sessiond',

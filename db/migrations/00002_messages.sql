@@ -21,8 +21,8 @@ CREATE TABLE messages (
     external_id TEXT NOT NULL DEFAULT '',
     day         TEXT NOT NULL,
     created_at  TEXT NOT NULL,
-    metadata    TEXT CHECK (json_valid(metadata)),
-    extra       TEXT CHECK (json_valid(extra)),
+    metadata    TEXT CHECK (metadata IS NULL OR json_valid(metadata)),
+    extra       TEXT CHECK (extra IS NULL OR json_valid(extra)),
     UNIQUE (session_id, seq)
 ) STRICT;
 
@@ -52,7 +52,7 @@ CREATE TABLE parts (
     duration_ms  INTEGER,
     blob         TEXT,
     tokens       INTEGER NOT NULL,
-    extra        TEXT CHECK (json_valid(extra)),
+    extra        TEXT CHECK (extra IS NULL OR json_valid(extra)),
     CHECK (id = (message_id << 10 | idx))
 ) STRICT;
 

@@ -24,7 +24,7 @@ CREATE TABLE calls (
     price_source       TEXT NOT NULL DEFAULT '' CHECK (price_source IN ('', 'reported', 'catalogue', 'override')),
     latency_ms         INTEGER,
     created_at         TEXT NOT NULL,
-    metadata           TEXT CHECK (json_valid(metadata))
+    metadata           TEXT CHECK (metadata IS NULL OR json_valid(metadata))
 ) STRICT;
 
 CREATE UNIQUE INDEX calls_external ON calls (source, external_id) WHERE external_id <> '';

@@ -31,7 +31,7 @@ CREATE TABLE events (
     session_id TEXT NOT NULL,
     type       TEXT NOT NULL,
     seq        INTEGER, -- of messages.appended: the last message's
-    data       TEXT CHECK (json_valid(data)),
+    data       TEXT CHECK (data IS NULL OR json_valid(data)),
     created_at TEXT NOT NULL
 ) STRICT;
 
@@ -72,7 +72,7 @@ CREATE TABLE imports (
     offset      INTEGER NOT NULL DEFAULT 0, -- bytes read for good
     hash        TEXT NOT NULL DEFAULT '',   -- lower-case hex sha-256 of the bytes before offset
     counts      TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(counts)),
-    state       TEXT CHECK (json_valid(state)), -- what the source's reader must remember
+    state       TEXT CHECK (state IS NULL OR json_valid(state)), -- what the source's reader must remember
     updated_at  TEXT NOT NULL,
     PRIMARY KEY (source, path)
 ) STRICT, WITHOUT ROWID;
