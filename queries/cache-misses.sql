@@ -1,0 +1,26 @@
+-- Which calls paid again for what the cache held a moment before?
+--
+-- :since   first day that counts (default: the first one)
+-- :tokens  only calls that sent at least as many anew (default: 1024)
+-- :limit   rows, newest first (default: 30)
+WITH chat AS (
+    SELECT id, session_id, model, day, created_at, cache_read_tokens,
+           input_tokens + cache_write_tokens AS fresh_tokens,
+           LAG(created_at) OVER turns AS previous_at, LAG(model) OVER turns AS previous_model,
+           LAG(cache_read_tokens + cache_write_tokens) OVER turns AS cached_before
+    FROM calls
+    WHERE purpose = 'chat' AND status = 'ok' AND session_id <> ''
+    WINDOW turns AS (PARTITION BY session_id ORDER BY id)
+)
+SELECT c.created_at, c.session_id, c.model,
+       ROUND((julianday(c.created_at) - julianday(c.previous_at)) * 1440, 1) AS minutes_since_last,
+       c.previous_model <> c.model AS model_changed, c.cached_before AS lost_tokens, c.fresh_tokens,
+       ROUND(c.cached_before * (SELECT p.input_nanousd - p.cache_read_nanousd FROM prices p
+                                WHERE p.model = c.model AND p.valid_from <= c.day
+                                ORDER BY p.valid_from DESC LIMIT 1) / 1e9, 4) AS lost_usd
+FROM chat c
+WHERE c.cached_before > 0 AND c.cache_read_tokens = 0
+  AND c.fresh_tokens >= CAST(COALESCE(:tokens, 1024) AS INTEGER)
+  AND c.day >= COALESCE(:since, '')
+ORDER BY c.id DESC
+LIMIT COALESCE(:limit, 30);

@@ -1,0 +1,9 @@
+-- How far was each source file read?
+--
+-- :source  only this program (default: all)
+-- :limit   rows, newest first (default: 50)
+SELECT source, path, session_id, size AS bytes, offset AS bytes_read, size - offset AS bytes_left, updated_at
+FROM imports
+WHERE (:source IS NULL OR source = :source)
+ORDER BY updated_at DESC
+LIMIT COALESCE(:limit, 50);

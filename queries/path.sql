@@ -1,0 +1,19 @@
+-- What does one path hold, from its root to its head?
+--
+-- :session  the session (default: the one that was active last)
+-- :seq      the message to walk back from (default: the session's head)
+-- :limit    messages, counted back from there (default: all)
+WITH RECURSIVE path (id, parent_id) AS (
+    SELECT id, parent_id FROM messages
+    WHERE id = (SELECT CASE WHEN :seq IS NULL THEN s.head_id
+                            ELSE (SELECT m.id FROM messages m WHERE m.session_id = s.id AND m.seq = :seq) END
+                FROM sessions s
+                WHERE s.id = COALESCE(:session, (SELECT id FROM sessions WHERE deleted_at IS NULL AND head_id IS NOT NULL
+                                                 ORDER BY active_at DESC, id DESC LIMIT 1)))
+    UNION ALL
+    SELECT m.id, m.parent_id FROM path JOIN messages m ON m.id = path.parent_id
+    LIMIT COALESCE(:limit, -1)
+)
+SELECT m.session_id, m.seq, m.role, m.origin, m.tokens, m.path_tokens, f.content, NULLIF(f.tool_calls, '[]') AS tool_calls
+FROM path JOIN messages m ON m.id = path.id JOIN messages_flat f ON f.id = path.id
+ORDER BY m.depth;

@@ -1,0 +1,12 @@
+-- Where did we talk about it? (A scan; `sessiond search` has an index.)
+--
+-- :text   words that stand in the message just so, in upper or lower case (default: any message)
+-- :since  first day that counts (default: the first one)
+-- :limit  rows, newest first (default: 20)
+SELECT f.session_id, m.seq, f.role, f.timestamp,
+       trim(replace(substr(f.content, max(COALESCE(instr(lower(f.content), lower(:text)), 1) - 60, 1), 200), char(10), ' ')) AS excerpt
+FROM messages m JOIN messages_flat f ON f.id = m.id
+WHERE m.day >= COALESCE(:since, '')
+  AND (:text IS NULL OR instr(lower(f.content), lower(:text)) > 0)
+ORDER BY m.id DESC
+LIMIT COALESCE(:limit, 20);
