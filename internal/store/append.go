@@ -1,0 +1,511 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"sessiond/internal/session"
+)
+
+// MaxTextBytes bounds one part's text or bytes.
+const MaxTextBytes = 256 << 20
+
+// Append is a request to add messages to a session's path.
+type Append struct {
+	Session    session.ID
+	Messages   []session.Message
+	ExpectHead *ExpectHead         // nil: unchecked
+	Parent     *session.MessageRef // nil: the head; else the messages branch off here and the head moves
+	Call       *session.Call       // the model call behind the last assistant message, nil: none
+	Idem       *Idempotency
+}
+
+// ExpectHead is the head that the caller last saw; a nil Ref means an empty session.
+type ExpectHead struct{ Ref *session.MessageRef }
+
+// Appended tells what an append did, or, replayed, what an earlier one with the same key did.
+type Appended struct {
+	Messages []session.Message
+	Session  session.Session // after the append; replayed: as it is now
+	Head     *session.MessageRef
+	Revision int64 // after the append, also replayed
+	// ContextTokens is the size of the context after the append, by the reference counter.
+	ContextTokens int64
+	Replayed      bool
+}
+
+// Append stores messages at the end of a session's path, durably, in one transaction, with
+// counters, roll-ups, touched files, the call and the event. Messages get consecutive seqs.
+// Codes: NotFound, Conflict (the head moved, or an external id exists), Invalid.
+func (s *Store) Append(ctx context.Context, in Append) (Appended, error) {
+	msgs := make([]session.Message, len(in.Messages))
+	for i := range in.Messages {
+		msgs[i] = in.Messages[i]
+		msgs[i].Parts = append([]session.Part(nil), in.Messages[i].Parts...)
+		if err := s.prepare(&msgs[i]); err != nil {
+			return Appended{}, fmt.Errorf("messages[%d]: %w", i, err)
+		}
+	}
+	var out Appended
+	err := s.write(ctx, func(t *tx) error {
+		if in.Idem != nil {
+			earlier, err := t.recall(in.Idem)
+			if err != nil {
+				return err
+			}
+			if earlier != nil {
+				out, err = t.replay(in.Session, earlier)
+				return err
+			}
+		}
+		var err error
+		if out, err = t.append(in, msgs); err != nil || in.Idem == nil {
+			return err
+		}
+		o := outcome{
+			Status: 201, SessionID: string(in.Session), N: int64(len(msgs)), Revision: out.Revision,
+			HeadID: out.Session.HeadID, CompactionID: out.Session.CompactionID, ContextTokens: out.ContextTokens,
+		}
+		if len(msgs) > 0 {
+			o.MessageID = &out.Messages[0].RowID
+		}
+		return t.remember(in.Idem, o)
+	})
+	return out, err
+}
+
+// prepare measures a message and moves large texts into blobs, outside the transaction.
+func (s *Store) prepare(m *session.Message) error {
+	if len(m.Parts) > session.MaxParts {
+		return session.Errorf(session.Invalid, "a message holds at most %d parts, this one has %d", session.MaxParts, len(m.Parts))
+	}
+	if m.Kind == "" {
+		m.Kind = session.KindMessage
+	}
+	if m.Origin == "" {
+		m.Origin = defaultOrigin(m.Role)
+	}
+	if s.opt.Measure != nil {
+		s.opt.Measure(m)
+	}
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if len(p.Text) > MaxTextBytes {
+			return session.Errorf(session.TooLarge, "part %d holds %d bytes; at most %d are stored", i, len(p.Text), MaxTextBytes)
+		}
+		if p.Blob == nil && len(p.Text) > session.BlobThreshold {
+			p.Blob = &session.Blob{MediaType: session.TextBlob, Data: []byte(p.Text)}
+			p.Text = ""
+		}
+		if p.Blob != nil {
+			p.Blob.SHA256 = hash(p.Blob.Data)
+			p.Blob.Size = int64(len(p.Blob.Data))
+			p.BlobSHA = &p.Blob.SHA256
+		}
+		if err := storable(p); err != nil {
+			return fmt.Errorf("part %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// storable refuses text that would not come back as it went in. Decoders clean text and keep
+// the raw form beside it, so this is their mistake, or an importer's.
+func storable(p *session.Part) error {
+	for _, f := range []struct{ name, text string }{
+		{"text", p.Text}, {"arguments", p.Arguments}, {"tool_name", p.ToolName}, {"call_id", p.CallID},
+	} {
+		if !utf8.ValidString(f.text) || strings.ContainsRune(f.text, 0) {
+			return session.Errorf(session.Invalid, "%s holds invalid UTF-8 or NUL, which SQLite's text cannot", f.name).At(f.name, "invalid UTF-8 or NUL")
+		}
+	}
+	return nil
+}
+
+func defaultOrigin(r session.Role) session.Origin {
+	switch r {
+	case session.User:
+		return session.Person
+	case session.Assistant:
+		return session.Model
+	case session.Tool:
+		return session.ByTool
+	}
+	return session.Program
+}
+
+// place is where on the tree the next message goes.
+type place struct {
+	id         *int64 // the parent's row; nil: none
+	session    session.ID
+	seq        int64
+	depth      int64 // of the next message
+	pathTokens int64 // up to the parent
+}
+
+func (t *tx) append(in Append, msgs []session.Message) (Appended, error) {
+	sess, err := readSession(t.ctx, t, in.Session)
+	if err != nil {
+		return Appended{}, err
+	}
+	if sess.DeletedAt != nil {
+		return Appended{}, session.Errorf(session.Conflict, "session %s is in the trash: take it out with POST /v1/sessions/%s/untrash first", sess.ID, sess.ID)
+	}
+	if err := checkHead(sess, in.ExpectHead); err != nil {
+		return Appended{}, err
+	}
+	at, moved, err := t.placeFor(sess, in.Parent)
+	if err != nil {
+		return Appended{}, err
+	}
+	before := sess
+	added, err := t.insertAll(&sess, at, msgs, live)
+	if err != nil {
+		return Appended{}, err
+	}
+	if in.Call != nil {
+		call := *in.Call
+		call.SessionID, call.MessageID = sess.ID, lastReply(msgs)
+		if err := t.addCall(&call, &sess); err != nil {
+			return Appended{}, err
+		}
+		sess.Provider, sess.Model = orElse(call.Provider, sess.Provider), orElse(call.Model, sess.Model)
+	}
+	if len(msgs) > 0 || in.Call != nil {
+		if moved {
+			if err := t.settleOverlay(&sess); err != nil {
+				return Appended{}, err
+			}
+			sess.Epoch++
+		} else {
+			sess.ContextTokens += added
+		}
+		if err := t.saveProgress(&sess); err != nil {
+			return Appended{}, err
+		}
+	}
+	if len(msgs) > 0 {
+		if err := t.event(sess.ID, EventMessagesAppended, sess.LastSeq, session.JSON(fmt.Sprintf(`{"from":%d}`, before.LastSeq+1))); err != nil {
+			return Appended{}, err
+		}
+	}
+	return Appended{Messages: msgs, Session: sess, Head: sess.Head, Revision: sess.Revision, ContextTokens: sess.ContextTokens}, nil
+}
+
+func checkHead(sess session.Session, expect *ExpectHead) error {
+	switch {
+	case expect == nil,
+		expect.Ref == nil && sess.Head == nil,
+		expect.Ref != nil && sess.Head != nil && *expect.Ref == *sess.Head:
+		return nil
+	case sess.Head == nil:
+		return session.Errorf(session.Conflict, "session %s is empty; expect_head must be null or left out", sess.ID)
+	}
+	return session.Errorf(session.Conflict, "the head of session %s is %s, not what expect_head says: read what came since and decide anew", sess.ID, sess.Head).
+		At("expect_head", "the head is %s", sess.Head)
+}
+
+// placeFor finds where an append goes: after the head, or after a named message of the tree.
+func (t *tx) placeFor(sess session.Session, parent *session.MessageRef) (at place, moved bool, err error) {
+	if parent == nil || sess.Head != nil && *parent == *sess.Head {
+		if sess.HeadID == nil {
+			return place{}, false, nil
+		}
+		at, err = t.placeAfter(*sess.Head)
+		return at, false, err
+	}
+	if parent.Session != sess.ID {
+		spans, err := pathSpans(t.ctx, t, sess.HeadID)
+		if err != nil {
+			return place{}, false, err
+		}
+		onTree := false
+		for _, sp := range spans {
+			onTree = onTree || sp.holds(*parent)
+		}
+		if !onTree {
+			return place{}, false, session.Errorf(session.Invalid, "message %s is not on the tree of session %s", parent, sess.ID).At("parent", "not on this session's tree")
+		}
+	}
+	at, err = t.placeAfter(*parent)
+	if session.CodeOf(err) == session.NotFound {
+		err = session.Errorf(session.Invalid, "there is no message %s to append after", parent).At("parent", "no such message")
+	}
+	return at, true, err
+}
+
+func (t *tx) placeAfter(ref session.MessageRef) (place, error) {
+	at := place{session: ref.Session, seq: ref.Seq}
+	err := t.row(`SELECT id, depth + 1, path_tokens FROM messages WHERE session_id = ? AND seq = ?`, []any{ref.Session, ref.Seq},
+		&at.id, &at.depth, &at.pathTokens)
+	if noRows(err) {
+		return at, session.Errorf(session.NotFound, "there is no message %s", ref)
+	}
+	return at, err
+}
+
+// clock says when a message was: live ones without a time of their own now.
+type clock func(t *tx, m *session.Message) session.Time
+
+func live(t *tx, m *session.Message) session.Time {
+	if m.CreatedAt.IsZero() {
+		return t.now
+	}
+	return m.CreatedAt
+}
+
+// insertAll inserts messages in a line after at and moves the session's head and counters
+// (in memory). It returns the tokens that came into the context.
+func (t *tx) insertAll(sess *session.Session, at place, msgs []session.Message, when clock) (added int64, err error) {
+	for i := range msgs {
+		m := &msgs[i]
+		m.CreatedAt = when(t, m)
+		if err := t.insert(sess, at, m); err != nil {
+			return 0, err
+		}
+		if m.InContext {
+			added += m.Tokens
+		}
+		at = place{id: &m.RowID, session: sess.ID, seq: m.Seq, depth: m.Depth + 1, pathTokens: m.PathTokens}
+		if err := t.insertParts(sess, m, msgs[:i]); err != nil {
+			return 0, err
+		}
+		progress(sess, m)
+	}
+	return added, nil
+}
+
+// insert stores one message row as the session's next.
+func (t *tx) insert(sess *session.Session, at place, m *session.Message) error {
+	m.SessionID, m.Seq = sess.ID, sess.LastSeq+1
+	m.ID = session.MessageRef{Session: sess.ID, Seq: m.Seq}
+	m.ParentID, m.Parent, m.Depth = at.id, nil, at.depth
+	if at.id != nil {
+		m.Parent = &session.MessageRef{Session: at.session, Seq: at.seq}
+	}
+	jump := m.Seq > 1
+	if m.Parent != nil {
+		jump = *m.Parent != session.MessageRef{Session: sess.ID, Seq: m.Seq - 1}
+	}
+	m.PathTokens = at.pathTokens
+	if m.InContext {
+		m.PathTokens += m.Tokens
+	}
+	m.Day = m.CreatedAt.Day(t.opt.Zone)
+	res, err := t.exec(`INSERT INTO messages (session_id, seq, parent_id, jump, depth, kind, role, origin, finish, author,
+		tokens, path_tokens, in_context, display, provider, model, dialect, external_id, day, created_at, metadata, extra)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		m.SessionID, m.Seq, m.ParentID, jump, m.Depth, m.Kind, m.Role, m.Origin, m.Finish, m.Author,
+		m.Tokens, m.PathTokens, m.InContext, m.Display, m.Provider, m.Model, m.Dialect, m.ExternalID, m.Day, m.CreatedAt, m.Metadata, m.Extra)
+	if isUnique(err) && m.ExternalID != "" {
+		return session.Errorf(session.Conflict, "session %s has a message with external_id %q already; nothing of this request was stored", sess.ID, m.ExternalID)
+	}
+	if err != nil {
+		return fmt.Errorf("insert message: %w", err)
+	}
+	if m.RowID, err = res.LastInsertId(); err != nil {
+		return err
+	}
+	use := t.usage.at(m.Day, sess.Source, "")
+	use.messages++
+	if m.Origin == session.Person {
+		use.prompts++
+	}
+	return nil
+}
+
+func (t *tx) insertParts(sess *session.Session, m *session.Message, earlier []session.Message) error {
+	calls := false
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		p.MessageID, p.Idx, p.RowID = m.RowID, int64(i), m.RowID<<10|int64(i)
+		switch p.Kind {
+		case session.PartToolCall:
+			calls = true
+		case session.PartToolResult:
+			var err error
+			if p.CallPartID, err = t.callOf(m, p, earlier); err != nil {
+				return fmt.Errorf("find call %q: %w", p.CallID, err)
+			}
+		}
+		if p.Blob != nil {
+			if _, err := t.exec(`INSERT INTO blobs (sha256, size, media_type, data) VALUES (?, ?, ?, ?) ON CONFLICT (sha256) DO NOTHING`,
+				p.Blob.SHA256, p.Blob.Size, p.Blob.MediaType, p.Blob.Data); err != nil {
+				return fmt.Errorf("insert blob: %w", err)
+			}
+		}
+		if _, err := t.exec(`INSERT INTO parts (id, message_id, idx, kind, text, tool_name, call_id, call_part_id, arguments, is_error, duration_ms, blob, tokens, extra)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			p.RowID, p.MessageID, p.Idx, p.Kind, p.Text, p.ToolName, p.CallID, p.CallPartID, p.Arguments, p.IsError, p.DurationMS, p.BlobSHA, p.Tokens, p.Extra); err != nil {
+			return fmt.Errorf("insert part: %w", err)
+		}
+	}
+	if !calls || t.opt.Touched == nil {
+		return nil
+	}
+	for _, f := range t.opt.Touched(m, sess.Directory) {
+		if _, err := t.exec(`INSERT INTO touched_files (path, message_id, op, session_id) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			f.Path, m.RowID, f.Op, sess.ID); err != nil {
+			return fmt.Errorf("insert touched file: %w", err)
+		}
+	}
+	return nil
+}
+
+// callOf finds the call that a result answers: the nearest one before it on the path with
+// its id, an unanswered one before an answered one. A result without a call is kept too.
+func (t *tx) callOf(m *session.Message, p *session.Part, earlier []session.Message) (*int64, error) {
+	if p.CallID == "" {
+		return nil, nil
+	}
+	answered := map[int64]bool{}
+	for i := len(earlier) - 1; i >= 0; i-- {
+		for _, r := range earlier[i].Results() {
+			if r.CallPartID != nil {
+				answered[*r.CallPartID] = true
+			}
+		}
+		for _, c := range earlier[i].Calls() {
+			if c.CallID == p.CallID && !answered[c.RowID] {
+				return &c.RowID, nil
+			}
+		}
+	}
+	return t.callOnPath(m.Parent, p.CallID)
+}
+
+// callOnPath looks in the last messages of the path first, where the call nearly always is.
+func (t *tx) callOnPath(from *session.MessageRef, callID string) (*int64, error) {
+	const near, far = 16, 4096
+	for _, reach := range []int64{near, far} {
+		ref, left := from, reach
+		for ref != nil && left > 0 {
+			start, parent, err := spanStart(t.ctx, t, *ref)
+			if err != nil {
+				return nil, err
+			}
+			lo := max(start, ref.Seq-left+1)
+			var id int64
+			err = t.row(`SELECT p.id FROM messages m JOIN parts p ON p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023
+				WHERE m.session_id = ? AND m.seq BETWEEN ? AND ? AND p.kind = 'tool_call' AND p.call_id = ?
+				ORDER BY EXISTS (SELECT 1 FROM parts r WHERE r.call_part_id = p.id), p.id DESC LIMIT 1`,
+				[]any{ref.Session, lo, ref.Seq, callID}, &id)
+			if err == nil {
+				return &id, nil
+			}
+			if !noRows(err) {
+				return nil, err
+			}
+			left -= ref.Seq - lo + 1
+			ref = nil
+			if parent != nil {
+				next, err := refOf(t.ctx, t, *parent)
+				if err != nil {
+					return nil, err
+				}
+				ref = &next
+			}
+		}
+	}
+	return nil, nil
+}
+
+// progress moves a session's head, counters and times past a message, in memory.
+func progress(sess *session.Session, m *session.Message) {
+	sess.HeadID, sess.Head, sess.LastSeq = &m.RowID, &m.ID, m.Seq
+	sess.MessageCount++
+	sess.TotalTokens += m.Tokens
+	if m.Role == session.User && m.Kind != session.KindBranchSummary {
+		sess.TurnOrigin = m.Origin
+	}
+	if sess.TurnOrigin == session.Person && sess.ActiveAt.Before(m.CreatedAt.Time) {
+		sess.ActiveAt = m.CreatedAt
+	}
+	if m.Origin == session.Person {
+		at := m.CreatedAt
+		if sess.InboundAt == nil || sess.InboundAt.Before(at.Time) {
+			sess.InboundAt = &at
+		}
+		if sess.Title == "" && m.Role == session.User {
+			if title := titleFrom(m.Text()); title != "" {
+				sess.Title, sess.TitleSource = title, "first_message"
+			}
+		}
+	}
+	if m.Role == session.Assistant {
+		sess.Draft = false
+		sess.Provider, sess.Model = orElse(m.Provider, sess.Provider), orElse(m.Model, sess.Model)
+	}
+}
+
+// saveProgress writes what progress and addCall counted. The head moves in the same
+// transaction as the rows, so that a reader never sees one without the other.
+func (t *tx) saveProgress(sess *session.Session) error {
+	sess.Revision++
+	sess.UpdatedAt = t.now
+	_, err := t.exec(`UPDATE sessions SET title = ?, title_source = ?, draft = ?, provider = ?, model = ?, head_id = ?, last_seq = ?,
+		compaction_id = ?, epoch = ?, revision = ?, message_count = ?, total_tokens = ?, context_tokens = ?,
+		input_tokens = ?, output_tokens = ?, cache_read_tokens = ?, cache_write_tokens = ?, cost_nanousd = ?, unpriced_calls = ?,
+		turn_origin = ?, active_at = ?, inbound_at = ?, updated_at = ? WHERE id = ?`,
+		sess.Title, sess.TitleSource, sess.Draft, sess.Provider, sess.Model, sess.HeadID, sess.LastSeq,
+		sess.CompactionID, sess.Epoch, sess.Revision, sess.MessageCount, sess.TotalTokens, sess.ContextTokens,
+		sess.InputTokens, sess.OutputTokens, sess.CacheReadTokens, sess.CacheWriteTokens, sess.CostNanoUSD, sess.UnpricedCalls,
+		sess.TurnOrigin, sess.ActiveAt, sess.InboundAt, sess.UpdatedAt, sess.ID)
+	if err != nil {
+		return fmt.Errorf("update session: %w", err)
+	}
+	return nil
+}
+
+// replay builds the answer of an earlier append again, from what it stored.
+func (t *tx) replay(id session.ID, o *outcome) (Appended, error) {
+	sess, err := readSession(t.ctx, t, id)
+	if err != nil {
+		return Appended{}, err
+	}
+	out := Appended{Session: sess, Revision: o.Revision, ContextTokens: o.ContextTokens, Replayed: true}
+	if o.HeadID != nil {
+		ref, err := refOf(t.ctx, t, *o.HeadID)
+		if err != nil {
+			return Appended{}, err
+		}
+		out.Head = &ref
+	}
+	if o.MessageID == nil {
+		return out, nil
+	}
+	first, err := refOf(t.ctx, t, *o.MessageID)
+	if err != nil {
+		return Appended{}, err
+	}
+	out.Messages, err = readRange(t.ctx, t, id, first.Seq, first.Seq+o.N-1)
+	return out, err
+}
+
+func lastReply(msgs []session.Message) *int64 {
+	for i := len(msgs) - 1; i >= 0; i-- {
+		if msgs[i].Role == session.Assistant {
+			return &msgs[i].RowID
+		}
+	}
+	return nil
+}
+
+// titleFrom makes a title of a text: its first line that says something, at most 80 runes.
+func titleFrom(text string) string {
+	const most = 80
+	for line := range strings.Lines(text) {
+		line = strings.Join(strings.FieldsFunc(line, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+		if line == "" {
+			continue
+		}
+		if runes := []rune(line); len(runes) > most {
+			return strings.TrimSpace(string(runes[:most-1])) + "…"
+		}
+		return line
+	}
+	return ""
+}

@@ -1,0 +1,107 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/jmoiron/sqlx"
+
+	"sessiond/internal/session"
+)
+
+// Backup writes a whole, consistent copy of the database to out, which must not exist. It
+// holds up no writer: it reads one snapshot on a connection of its own. The copy is checked
+// and on disk when Backup returns. Codes: Conflict (out exists), Forbidden.
+func (s *Store) Backup(ctx context.Context, out string) (size int64, err error) {
+	out, err = filepath.Abs(out)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := os.Lstat(out); err == nil {
+		return 0, session.Errorf(session.Conflict, "%s exists: a backup never overwrites; name another file", out)
+	}
+	dir := filepath.Dir(out)
+	if err := makeFolder(dir); err != nil {
+		return 0, backupError(out, err)
+	}
+	// VACUUM INTO wants a file that is not there or is empty; an empty one of ours has the
+	// right permissions from its first byte on.
+	tmp, err := os.CreateTemp(dir, "."+filepath.Base(out)+".*")
+	if err != nil {
+		return 0, backupError(out, err)
+	}
+	defer os.Remove(tmp.Name()) //nolint:errcheck // gone after the rename
+	if err := tmp.Close(); err != nil {
+		return 0, err
+	}
+	if err := s.copyInto(ctx, tmp.Name()); err != nil {
+		return 0, backupError(out, err)
+	}
+	if err := checkCopy(ctx, tmp.Name()); err != nil {
+		return 0, err
+	}
+	if err := syncFile(tmp.Name()); err != nil {
+		return 0, err
+	}
+	// Link refuses an existing name, where a rename would overwrite it.
+	if err := os.Link(tmp.Name(), out); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return 0, session.Errorf(session.Conflict, "%s exists: a backup never overwrites; name another file", out)
+		}
+		if err := os.Rename(tmp.Name(), out); err != nil { // a file system without hard links
+			return 0, backupError(out, err)
+		}
+	}
+	info, err := os.Stat(out)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), syncFolder(dir)
+}
+
+func (s *Store) copyInto(ctx context.Context, path string) error {
+	db, err := sqlx.Open("sqlite", dsn(s.path, "ro", "temp_store(memory)"))
+	if err != nil {
+		return err
+	}
+	defer db.Close() //nolint:errcheck // a reader
+	return retryBusy(ctx, func() error {
+		_, err := db.ExecContext(ctx, `VACUUM INTO ?`, path)
+		return err
+	})
+}
+
+func checkCopy(ctx context.Context, path string) error {
+	db, err := sqlx.Open("sqlite", dsn(path, "ro")+"&immutable=1")
+	if err != nil {
+		return err
+	}
+	defer db.Close() //nolint:errcheck // a reader
+	var verdict string
+	if err := db.GetContext(ctx, &verdict, `PRAGMA quick_check(1)`); err != nil {
+		return fmt.Errorf("check the copy: %w", err)
+	}
+	if verdict != "ok" {
+		return session.Errorf(session.Internal, "the copy is damaged (%s): run `sessiond doctor` on the database", verdict)
+	}
+	return nil
+}
+
+func syncFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+func backupError(out string, err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return session.Errorf(session.Forbidden, "%s cannot be written by this user: %w", out, err)
+	}
+	return fmt.Errorf("back up to %s: %w", out, storageError(err))
+}

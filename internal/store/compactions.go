@@ -1,0 +1,403 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"sessiond/internal/session"
+)
+
+const compactionColumns = `c.id, c.session_id, c.previous_id, c.strategy, c.trigger, c.status, c.reason, c.through_id, c.first_kept_id,
+	c.hidden_tokens, c.summary_tokens, c.span_summary, c.summary, c.prefix_summary, c.replacement, c.details, c.tokens_before,
+	c.tokens_after, c.message_count, c.provider, c.model, c.duration_ms, c.created_at, c.activated_at`
+
+// Effective gives the overlay that is in force at the session's head, nil for none.
+func (s *Store) Effective(ctx context.Context, sess session.Session) (*session.Compaction, error) {
+	if sess.CompactionID == nil {
+		return nil, nil
+	}
+	c, err := readCompaction(ctx, s, *sess.CompactionID)
+	return &c, err
+}
+
+// Compaction reads one record of a session, its own or an inherited one. Codes: NotFound.
+func (s *Store) Compaction(ctx context.Context, id session.ID, rowID int64) (session.Compaction, error) {
+	all, err := s.Compactions(ctx, id)
+	if err != nil {
+		return session.Compaction{}, err
+	}
+	for _, c := range all {
+		if c.RowID == rowID {
+			return c, nil
+		}
+	}
+	return session.Compaction{}, session.Errorf(session.NotFound, "session %s has no compaction %s", id, session.CompactionName(rowID))
+}
+
+// Compactions lists the records of a session and those that it inherited from the sessions
+// it was forked off, oldest first. Undone tells whether it is undone for this session.
+func (s *Store) Compactions(ctx context.Context, id session.ID) ([]session.Compaction, error) {
+	sess, err := s.Session(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return lineage(ctx, s, sess)
+}
+
+func readCompaction(ctx context.Context, q queryer, rowID int64) (session.Compaction, error) {
+	var c session.Compaction
+	err := q.get(ctx, &c, `SELECT `+compactionColumns+` FROM compactions c WHERE c.id = ?`, rowID)
+	if noRows(err) {
+		return c, session.Errorf(session.NotFound, "there is no compaction %s", session.CompactionName(rowID))
+	}
+	if err != nil {
+		return c, fmt.Errorf("compaction %s: %w", session.CompactionName(rowID), err)
+	}
+	return c, nameCompaction(ctx, q, &c)
+}
+
+// nameCompaction fills what the record is called outside the database.
+func nameCompaction(ctx context.Context, q queryer, c *session.Compaction) error {
+	c.ID = session.CompactionName(c.RowID)
+	if c.PreviousID != nil {
+		c.Previous = session.CompactionName(*c.PreviousID)
+	}
+	for _, name := range []struct {
+		id *int64
+		to **session.MessageRef
+	}{{c.ThroughID, &c.Through}, {c.FirstKeptID, &c.FirstKept}} {
+		if name.id == nil {
+			continue
+		}
+		ref, err := refOf(ctx, q, *name.id)
+		if err != nil {
+			return err
+		}
+		*name.to = &ref
+	}
+	return nil
+}
+
+// lineage reads the records of a session and of those it was forked off. A fork inherits
+// what its ancestors had activated, undone and redone when it was made, and nothing later.
+func lineage(ctx context.Context, q queryer, sess session.Session) ([]session.Compaction, error) {
+	var all []session.Compaction
+	undone := map[int64]bool{}
+	var until *session.Time
+	for {
+		var own []session.Compaction
+		if err := q.list(ctx, &own, `SELECT `+compactionColumns+` FROM compactions c WHERE c.session_id = ? ORDER BY c.id`, sess.ID); err != nil {
+			return nil, fmt.Errorf("compactions of %s: %w", sess.ID, err)
+		}
+		var undos []struct {
+			CompactionID int64        `db:"compaction_id"`
+			At           session.Time `db:"at"`
+		}
+		if err := q.list(ctx, &undos, `SELECT compaction_id, at FROM compaction_undos WHERE session_id = ?`, sess.ID); err != nil {
+			return nil, fmt.Errorf("undos of %s: %w", sess.ID, err)
+		}
+		for _, u := range undos {
+			if until == nil || !u.At.After(until.Time) {
+				undone[u.CompactionID] = true
+			}
+		}
+		for i := range own {
+			if until != nil && (own[i].ActivatedAt == nil || own[i].ActivatedAt.After(until.Time)) {
+				continue
+			}
+			if err := nameCompaction(ctx, q, &own[i]); err != nil {
+				return nil, err
+			}
+			all = append(all, own[i])
+		}
+		if sess.ParentKind != session.ParentFork {
+			break
+		}
+		at := sess.CreatedAt
+		if until == nil || at.Before(until.Time) {
+			until = &at
+		}
+		var err error
+		if sess, err = readSession(ctx, q, sess.ParentID); session.CodeOf(err) == session.NotFound {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	for i := range all {
+		all[i].Undone = undone[all[i].RowID]
+	}
+	slices.SortStableFunc(all, func(a, b session.Compaction) int { return int(a.RowID - b.RowID) })
+	return all, nil
+}
+
+// settleOverlay finds the effective overlay of the session's head anew and the size of the
+// context with it, in memory: the newest done record that is not undone and whose last
+// represented message is on the path.
+func (t *tx) settleOverlay(sess *session.Session) error {
+	sess.CompactionID, sess.ContextTokens = nil, 0
+	if sess.HeadID == nil {
+		return nil
+	}
+	var headTokens int64
+	if err := t.row(`SELECT path_tokens FROM messages WHERE id = ?`, []any{*sess.HeadID}, &headTokens); err != nil {
+		return fmt.Errorf("size of the path: %w", err)
+	}
+	sess.ContextTokens = headTokens
+	all, err := lineage(t.ctx, t, *sess)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	spans, err := pathSpans(t.ctx, t, sess.HeadID)
+	if err != nil {
+		return err
+	}
+	var best *session.Compaction
+	for i := range all {
+		c := &all[i]
+		if c.Status != session.StatusDone || c.Undone || c.Through == nil ||
+			!slices.ContainsFunc(spans, func(sp span) bool { return sp.holds(*c.Through) }) {
+			continue
+		}
+		if best == nil || !c.ActivatedAt.Before(best.ActivatedAt.Time) {
+			best = c
+		}
+	}
+	if best != nil {
+		sess.CompactionID = &best.RowID
+		sess.ContextTokens = headTokens - best.HiddenTokens + best.SummaryTokens
+	}
+	return nil
+}
+
+// AddCompaction records a compaction. One that is done takes effect at once, in a new epoch.
+// Codes: NotFound, Conflict (previous_id is no longer the effective overlay, or the last
+// represented message no longer on the path).
+func (s *Store) AddCompaction(ctx context.Context, c session.Compaction) (session.Compaction, error) {
+	err := s.write(ctx, func(t *tx) error {
+		sess, err := readSession(t.ctx, t, c.SessionID)
+		if err != nil {
+			return err
+		}
+		if c.Status == session.StatusDone {
+			if err := t.checkOverlay(sess, c, c.PreviousID); err != nil {
+				return err
+			}
+		}
+		if err := t.insertCompaction(&c); err != nil {
+			return err
+		}
+		return t.tellCompaction(&sess, c)
+	})
+	return c, err
+}
+
+func (t *tx) insertCompaction(c *session.Compaction) error {
+	if c.CreatedAt.IsZero() {
+		c.CreatedAt = t.now
+	}
+	if c.Status == session.StatusDone && c.ActivatedAt == nil {
+		at := t.now
+		c.ActivatedAt = &at
+	}
+	res, err := t.exec(`INSERT INTO compactions (session_id, previous_id, strategy, trigger, status, reason, through_id, first_kept_id,
+		hidden_tokens, summary_tokens, span_summary, summary, prefix_summary, replacement, details, tokens_before, tokens_after,
+		message_count, provider, model, duration_ms, created_at, activated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		c.SessionID, c.PreviousID, c.Strategy, c.Trigger, c.Status, c.Reason, c.ThroughID, c.FirstKeptID,
+		c.HiddenTokens, c.SummaryTokens, c.SpanSummary, c.Summary, c.PrefixSummary, c.Replacement, c.Details, c.TokensBefore, c.TokensAfter,
+		c.MessageCount, c.Provider, c.Model, c.DurationMS, c.CreatedAt, c.ActivatedAt)
+	if err != nil {
+		return fmt.Errorf("insert compaction: %w", err)
+	}
+	if c.RowID, err = res.LastInsertId(); err != nil {
+		return err
+	}
+	return nameCompaction(t.ctx, t, c)
+}
+
+// FinishCompaction gives a running or staged record its outcome: staged, failed or skipped,
+// with everything that is known by then. Codes: NotFound, Conflict (it has an outcome).
+func (s *Store) FinishCompaction(ctx context.Context, c session.Compaction) (session.Compaction, error) {
+	err := s.write(ctx, func(t *tx) error {
+		sess, err := readSession(t.ctx, t, c.SessionID)
+		if err != nil {
+			return err
+		}
+		res, err := t.exec(`UPDATE compactions SET status = ?, reason = ?, through_id = ?, first_kept_id = ?, hidden_tokens = ?, summary_tokens = ?,
+			span_summary = ?, summary = ?, prefix_summary = ?, details = ?, tokens_before = ?, tokens_after = ?, message_count = ?,
+			provider = ?, model = ?, duration_ms = ? WHERE id = ? AND session_id = ? AND status IN ('running', 'staged')`,
+			c.Status, c.Reason, c.ThroughID, c.FirstKeptID, c.HiddenTokens, c.SummaryTokens,
+			c.SpanSummary, c.Summary, c.PrefixSummary, c.Details, c.TokensBefore, c.TokensAfter, c.MessageCount,
+			c.Provider, c.Model, c.DurationMS, c.RowID, c.SessionID)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			if err != nil {
+				return err
+			}
+			return session.Errorf(session.Conflict, "compaction %s has its outcome already", session.CompactionName(c.RowID))
+		}
+		if c, err = readCompaction(t.ctx, t, c.RowID); err != nil {
+			return err
+		}
+		return t.tellCompaction(&sess, c)
+	})
+	return c, err
+}
+
+// Activate makes a staged overlay effective, in a new epoch. Codes: NotFound, Conflict (it is
+// not staged, another overlay became effective meanwhile, or the path no longer holds it).
+func (s *Store) Activate(ctx context.Context, id session.ID, rowID int64) (session.Compaction, error) {
+	var c session.Compaction
+	err := s.write(ctx, func(t *tx) error {
+		sess, err := readSession(t.ctx, t, id)
+		if err != nil {
+			return err
+		}
+		if c, err = readCompaction(t.ctx, t, rowID); err != nil {
+			return err
+		}
+		if c.SessionID != id || c.Status != session.StatusStaged {
+			return session.Errorf(session.Conflict, "compaction %s is not staged for session %s", c.ID, id)
+		}
+		if err := t.checkOverlay(sess, c, c.PreviousID); err != nil {
+			return err
+		}
+		at := t.now
+		c.Status, c.ActivatedAt = session.StatusDone, &at
+		if _, err := t.exec(`UPDATE compactions SET status = 'done', activated_at = ? WHERE id = ?`, at, rowID); err != nil {
+			return err
+		}
+		return t.tellCompaction(&sess, c)
+	})
+	return c, err
+}
+
+// checkOverlay refuses an overlay that was planned on a path or a chain that has changed.
+// What was appended meanwhile does not matter.
+func (t *tx) checkOverlay(sess session.Session, c session.Compaction, effective *int64) error {
+	if !sameID(sess.CompactionID, effective) {
+		return session.Errorf(session.Conflict, "another compaction took effect in session %s meanwhile; plan anew", sess.ID)
+	}
+	if sess.HeadID == nil || c.ThroughID == nil {
+		return session.Errorf(session.Conflict, "session %s has no path to compact", sess.ID)
+	}
+	on, err := onPath(t.ctx, t, *sess.HeadID, *c.ThroughID)
+	if err == nil && !on {
+		err = session.Errorf(session.Conflict, "the head of session %s moved to a branch that this compaction does not cover; plan anew", sess.ID)
+	}
+	return err
+}
+
+// tellCompaction writes the event of a record's status and, for a done one, moves the
+// session into the epoch where it counts.
+func (t *tx) tellCompaction(sess *session.Session, c session.Compaction) error {
+	kind, ok := map[session.Status]string{
+		session.StatusStaged: EventCompactionStaged, session.StatusDone: EventCompactionDone,
+		session.StatusFailed: EventCompactionFailed, session.StatusSkipped: EventCompactionSkipped,
+	}[c.Status]
+	if !ok { // running: nothing to tell yet
+		return nil
+	}
+	data := session.JSONOf(map[string]any{
+		"compaction": c.ID, "strategy": c.Strategy, "trigger": c.Trigger, "reason": c.Reason,
+		"tokens_before": c.TokensBefore, "tokens_after": c.TokensAfter, "duration_ms": c.DurationMS,
+	})
+	if err := t.event(sess.ID, kind, 0, data); err != nil || c.Status != session.StatusDone {
+		return err
+	}
+	return t.newEpoch(sess, 1)
+}
+
+// newEpoch settles the overlay after a change of the chain and writes the session.
+func (t *tx) newEpoch(sess *session.Session, compactions int64) error {
+	if err := t.settleOverlay(sess); err != nil {
+		return err
+	}
+	sess.Epoch++
+	sess.Revision++
+	sess.CompactionCount += compactions
+	_, err := t.exec(`UPDATE sessions SET compaction_id = ?, context_tokens = ?, epoch = ?, revision = ?, compaction_count = ?, updated_at = ? WHERE id = ?`,
+		sess.CompactionID, sess.ContextTokens, sess.Epoch, sess.Revision, sess.CompactionCount, t.now, sess.ID)
+	return err
+}
+
+// UndoCompaction takes the effective overlay out of force for this session; the record and
+// the messages stay. Codes: NotFound, Conflict (it is not the effective one, which is named).
+func (s *Store) UndoCompaction(ctx context.Context, id session.ID, rowID int64) (session.Session, error) {
+	return s.shiftOverlay(ctx, id, rowID, func(t *tx, sess *session.Session, c session.Compaction) error {
+		switch {
+		case sess.CompactionID == nil:
+			return session.Errorf(session.Conflict, "no compaction is in force in session %s: %s is undone, or its branch was left", id, c.ID)
+		case *sess.CompactionID != rowID:
+			return session.Errorf(session.Conflict, "only the effective compaction can be undone; in session %s that is %s", id, session.CompactionName(*sess.CompactionID))
+		}
+		if _, err := t.exec(`INSERT INTO compaction_undos (session_id, compaction_id, at) VALUES (?, ?, ?)`, id, rowID, t.now); err != nil {
+			return err
+		}
+		if err := t.event(id, EventCompactionUndone, 0, session.JSONOf(map[string]string{"compaction": c.ID})); err != nil {
+			return err
+		}
+		return t.newEpoch(sess, -ownCount(sess, c))
+	})
+}
+
+// RedoCompaction takes an undo back, while the overlay that it was built on is in force.
+// Codes: NotFound, Conflict.
+func (s *Store) RedoCompaction(ctx context.Context, id session.ID, rowID int64) (session.Session, error) {
+	return s.shiftOverlay(ctx, id, rowID, func(t *tx, sess *session.Session, c session.Compaction) error {
+		if err := t.checkOverlay(*sess, c, c.PreviousID); err != nil {
+			return fmt.Errorf("redo %s: %w", c.ID, err)
+		}
+		res, err := t.exec(`DELETE FROM compaction_undos WHERE session_id = ? AND compaction_id = ?`, id, rowID)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			if err != nil {
+				return err
+			}
+			return session.Errorf(session.Conflict, "compaction %s is not undone in session %s", c.ID, id)
+		}
+		if err := t.event(id, EventCompactionRedone, 0, session.JSONOf(map[string]string{"compaction": c.ID})); err != nil {
+			return err
+		}
+		return t.newEpoch(sess, ownCount(sess, c))
+	})
+}
+
+// ownCount is how much a compaction weighs in compaction_count: an inherited one is counted
+// where it was made.
+func ownCount(sess *session.Session, c session.Compaction) int64 {
+	if c.SessionID == sess.ID {
+		return 1
+	}
+	return 0
+}
+
+func (s *Store) shiftOverlay(ctx context.Context, id session.ID, rowID int64, shift func(*tx, *session.Session, session.Compaction) error) (session.Session, error) {
+	var sess session.Session
+	err := s.write(ctx, func(t *tx) error {
+		var err error
+		if sess, err = readSession(t.ctx, t, id); err != nil {
+			return err
+		}
+		all, err := lineage(t.ctx, t, sess)
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(all, func(c session.Compaction) bool { return c.RowID == rowID })
+		if at < 0 || all[at].Status != session.StatusDone {
+			return session.Errorf(session.NotFound, "session %s has no finished compaction %s", id, session.CompactionName(rowID))
+		}
+		return shift(t, &sess, all[at])
+	})
+	return sess, err
+}
+
+func sameID(a, b *int64) bool {
+	return a == nil && b == nil || a != nil && b != nil && *a == *b
+}

@@ -1,0 +1,96 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"sessiond/internal/session"
+)
+
+const contextColumns = `id, session_id, head_id, compaction_id, epoch, model, dialect, system_hash, initial_hash, tools_hash,
+	overhead_tokens, tokens, created_at`
+
+// SaveContext records a context that is handed out, with the caller's blocks (kind →
+// content, kept once per content) and what was frozen into it. A message that has something
+// frozen of a kind already keeps what it has.
+func (s *Store) SaveContext(ctx context.Context, c session.Context, blocks map[string]string, frozen []session.Frozen) (session.Context, error) {
+	err := s.write(ctx, func(t *tx) error {
+		for kind, content := range blocks {
+			h := hash([]byte(content))
+			switch kind {
+			case session.BlockSystem:
+				c.SystemHash = h
+			case session.BlockInitial:
+				c.InitialHash = h
+			case session.BlockTools:
+				c.ToolsHash = h
+			}
+			if _, err := t.exec(`INSERT INTO blocks (hash, kind, content, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`, h, kind, content, t.now); err != nil {
+				return fmt.Errorf("keep the %s block: %w", kind, err)
+			}
+		}
+		for _, f := range frozen {
+			if _, err := t.exec(`INSERT INTO frozen (session_id, message_id, kind, compaction_id, content) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+				f.SessionID, f.MessageID, f.Kind, f.CompactionID, f.Content); err != nil {
+				return fmt.Errorf("freeze %s: %w", f.Kind, err)
+			}
+		}
+		if c.CreatedAt.IsZero() {
+			c.CreatedAt = t.now
+		}
+		res, err := t.exec(`INSERT INTO contexts (session_id, head_id, compaction_id, epoch, model, dialect, system_hash, initial_hash,
+			tools_hash, overhead_tokens, tokens, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			c.SessionID, c.HeadID, c.CompactionID, c.Epoch, c.Model, c.Dialect, c.SystemHash, c.InitialHash,
+			c.ToolsHash, c.OverheadTokens, c.Tokens, c.CreatedAt)
+		if err != nil {
+			return fmt.Errorf("record the context: %w", err)
+		}
+		c.RowID, err = res.LastInsertId()
+		return err
+	})
+	return c, err
+}
+
+// Context reads a record of a context. Codes: NotFound.
+func (s *Store) Context(ctx context.Context, id session.ID, rowID int64) (session.Context, error) {
+	var c session.Context
+	err := s.get(ctx, &c, `SELECT `+contextColumns+` FROM contexts WHERE id = ? AND session_id = ?`, rowID, id)
+	if noRows(err) {
+		return c, session.Errorf(session.NotFound, "session %s was given no context %s", id, session.ContextName(rowID))
+	}
+	return c, err
+}
+
+// LastContext reads the newest record of a session with its blocks; nil when there is none.
+func (s *Store) LastContext(ctx context.Context, id session.ID) (*session.Context, map[string]string, error) {
+	var c session.Context
+	err := s.get(ctx, &c, `SELECT `+contextColumns+` FROM contexts WHERE session_id = ? ORDER BY id DESC LIMIT 1`, id)
+	if noRows(err) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("last context of %s: %w", id, err)
+	}
+	blocks := map[string]string{}
+	for kind, h := range map[string]string{
+		session.BlockSystem: c.SystemHash, session.BlockInitial: c.InitialHash, session.BlockTools: c.ToolsHash,
+	} {
+		if h == "" {
+			continue
+		}
+		var content string
+		if err := s.get(ctx, &content, `SELECT content FROM blocks WHERE hash = ?`, h); err != nil {
+			return nil, nil, fmt.Errorf("the %s block of %s: %w", kind, id, err)
+		}
+		blocks[kind] = content
+	}
+	return &c, blocks, nil
+}
+
+// Frozen lists what was frozen into a session's contexts, by message.
+func (s *Store) Frozen(ctx context.Context, id session.ID) ([]session.Frozen, error) {
+	var all []session.Frozen
+	err := s.list(ctx, &all, `SELECT id, session_id, message_id, kind, compaction_id, content FROM frozen
+		WHERE session_id = ? ORDER BY message_id, kind`, id)
+	return all, err
+}

@@ -1,0 +1,368 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"sessiond/internal/session"
+)
+
+// ImportBatch is a piece of another program's history, stored in one transaction. Messages
+// name one another by their external ids.
+type ImportBatch struct {
+	Session     NewSession // used when the source's session is not here yet
+	ID          session.ID // of a session that is here; "" to find it by source and source id, else make it
+	Messages    []ImportMessage
+	Compactions []ImportCompaction
+	Marks       []ImportMark
+	Calls       []ImportCall
+	Title       *string       // the source's name for the session, when it is known now
+	Head        *string       // external id of the message that is the head after this batch
+	Cursor      *ImportCursor // how far the source was read with this batch
+}
+
+// ImportMessage is a message with its place on the source's tree.
+type ImportMessage struct {
+	session.Message
+	ParentKey string // external id of the parent; "" for a root
+}
+
+// ImportCompaction is an overlay that the source made. Key makes it known when it comes
+// again: it is the external id of the record's own message row.
+type ImportCompaction struct {
+	session.Compaction
+	Key          string
+	ThroughKey   string // external id of the last represented message
+	FirstKeptKey string // "": nothing was kept
+}
+
+// ImportMark labels or pins a message; a label with an empty text is taken away.
+type ImportMark struct {
+	MessageKey string
+	Kind       string
+	Text       string
+}
+
+// ImportCall is a ledger row. Its ExternalID must be the same wherever the call is seen again.
+type ImportCall struct {
+	session.Call
+	MessageKey string // "": the session's only
+}
+
+// ImportCursor remembers how far a source's file was read.
+type ImportCursor struct {
+	Source     session.Source `db:"source"`
+	Path       string         `db:"path"`
+	SessionID  session.ID     `db:"session_id"`
+	Size       int64          `db:"size"`
+	ModifiedAt *session.Time  `db:"modified_at"`
+	Offset     int64          `db:"offset"`
+	Hash       string         `db:"hash"` // hex sha-256 of the bytes before Offset
+	Counts     session.JSON   `db:"counts"`
+	State      session.JSON   `db:"state"`
+}
+
+// ImportResult tells what a batch changed.
+type ImportResult struct {
+	Session    session.Session
+	Created    bool
+	Messages   int // stored
+	Duplicates int // known already by their external ids
+	Calls      int // counted
+}
+
+// Import stores a batch. What is known already (messages by external id, calls by theirs,
+// compactions by key) is left as it is, so that importing twice changes nothing.
+// Codes: Invalid (a parent, mark, call or head names a message that is not there).
+func (s *Store) Import(ctx context.Context, b ImportBatch) (ImportResult, error) {
+	for i := range b.Messages {
+		if err := s.prepare(&b.Messages[i].Message); err != nil {
+			return ImportResult{}, fmt.Errorf("message %q: %w", b.Messages[i].ExternalID, err)
+		}
+	}
+	if b.Session.Project == "" {
+		b.Session.Project = projectOf(b.Session.Directory)
+	}
+	var res ImportResult
+	err := s.write(ctx, func(t *tx) error {
+		res = ImportResult{}
+		im := importer{tx: t, batch: &b, res: &res, rows: map[string]int64{}}
+		return im.run()
+	})
+	return res, err
+}
+
+// importer carries one batch through its transaction.
+type importer struct {
+	*tx
+	batch *ImportBatch
+	res   *ImportResult
+	sess  session.Session
+	rows  map[string]int64 // rows by external id, as far as looked up
+	moved bool
+}
+
+func (im *importer) run() error {
+	if err := im.openSession(); err != nil {
+		return err
+	}
+	first := im.sess.LastSeq + 1
+	for _, step := range []func() error{im.messages, im.calls, im.moveHead, im.compactions, im.marks, im.title} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	changed := im.res.Created || im.res.Messages > 0 || im.res.Calls > 0 || im.moved
+	if changed {
+		if err := im.settleOverlay(&im.sess); err != nil {
+			return err
+		}
+		if err := im.saveProgress(&im.sess); err != nil {
+			return err
+		}
+	}
+	if im.res.Messages > 0 {
+		if err := im.event(im.sess.ID, EventMessagesAppended, im.sess.LastSeq, session.JSON(fmt.Sprintf(`{"from":%d}`, first))); err != nil {
+			return err
+		}
+	}
+	im.res.Session = im.sess
+	return im.saveCursor()
+}
+
+func (im *importer) openSession() error {
+	id := im.batch.ID
+	if id == "" && im.batch.Session.SourceID != "" {
+		err := im.row(`SELECT id FROM sessions WHERE source = ? AND source_id = ? AND source_id <> ''`,
+			[]any{im.batch.Session.Source, im.batch.Session.SourceID}, &id)
+		if err != nil && !noRows(err) {
+			return err
+		}
+	}
+	var err error
+	if id == "" {
+		im.res.Created = true
+		im.sess, err = im.createSession(im.batch.Session)
+	} else {
+		im.sess, err = readSession(im.ctx, im.tx, id)
+	}
+	return err
+}
+
+// find gives the row of an external id, 0 when it is not in the session.
+func (im *importer) find(key string) (int64, error) {
+	if id, ok := im.rows[key]; ok {
+		return id, nil
+	}
+	var id int64
+	err := im.row(`SELECT id FROM messages WHERE session_id = ? AND external_id = ? AND external_id <> ''`, []any{im.sess.ID, key}, &id)
+	if err != nil && !noRows(err) {
+		return 0, err
+	}
+	if id != 0 {
+		im.rows[key] = id
+	}
+	return id, nil
+}
+
+func (im *importer) mustFind(what, key string) (int64, error) {
+	id, err := im.find(key)
+	if err == nil && id == 0 {
+		err = session.Errorf(session.Invalid, "%s names message %q, which is not in session %s", what, key, im.sess.ID)
+	}
+	return id, err
+}
+
+func (im *importer) messages() error {
+	var before []session.Message // the run of messages just inserted, in which results find their calls
+	for i := range im.batch.Messages {
+		in := &im.batch.Messages[i]
+		if in.ExternalID != "" {
+			if id, err := im.find(in.ExternalID); err != nil {
+				return err
+			} else if id != 0 {
+				im.res.Duplicates++
+				continue
+			}
+		}
+		at, err := im.placeOf(in)
+		if err != nil {
+			return err
+		}
+		m := &in.Message
+		m.CreatedAt = live(im.tx, m)
+		if err := im.insert(&im.sess, at, m); err != nil {
+			return err
+		}
+		if len(before) > 0 && (m.Parent == nil || *m.Parent != before[len(before)-1].ID) {
+			before = nil
+		}
+		if err := im.insertParts(&im.sess, m, before); err != nil {
+			return err
+		}
+		progress(&im.sess, m)
+		before = append(before, *m)
+		im.rows[in.ExternalID] = m.RowID
+		im.res.Messages++
+	}
+	return nil
+}
+
+func (im *importer) placeOf(in *ImportMessage) (place, error) {
+	if in.ParentKey == "" {
+		return place{}, nil
+	}
+	parent, err := im.mustFind("the parent of "+in.ExternalID, in.ParentKey)
+	if err != nil {
+		return place{}, err
+	}
+	ref, err := refOf(im.ctx, im.tx, parent)
+	if err != nil {
+		return place{}, err
+	}
+	return im.placeAfter(ref)
+}
+
+func (im *importer) calls() error {
+	for i := range im.batch.Calls {
+		c := &im.batch.Calls[i]
+		c.SessionID = im.sess.ID
+		if c.MessageKey != "" {
+			id, err := im.mustFind("a call", c.MessageKey)
+			if err != nil {
+				return err
+			}
+			c.MessageID = &id
+		}
+		c.RowID = 0
+		if err := im.addCall(&c.Call, &im.sess); err != nil {
+			return err
+		}
+		if c.RowID != 0 {
+			im.res.Calls++
+		}
+	}
+	return nil
+}
+
+func (im *importer) moveHead() error {
+	if im.batch.Head == nil {
+		return nil
+	}
+	id, err := im.mustFind("the head", *im.batch.Head)
+	if err != nil || sameID(im.sess.HeadID, &id) {
+		return err
+	}
+	ref, err := refOf(im.ctx, im.tx, id)
+	im.sess.HeadID, im.sess.Head, im.moved = &id, &ref, true
+	return err
+}
+
+// compactions inserts overlays with the time they took effect in their program. Which one is
+// effective is settled afterwards, from the head.
+func (im *importer) compactions() error {
+	for i := range im.batch.Compactions {
+		in := &im.batch.Compactions[i]
+		through, err := im.mustFind("a compaction", in.ThroughKey)
+		if err != nil {
+			return err
+		}
+		var known int64
+		err = im.row(`SELECT COUNT(*) FROM compactions WHERE session_id = ? AND through_id = ? AND created_at = ?`,
+			[]any{im.sess.ID, through, in.CreatedAt}, &known)
+		if err != nil {
+			return err
+		}
+		if known > 0 {
+			continue
+		}
+		c := in.Compaction
+		c.SessionID, c.ThroughID = im.sess.ID, &through
+		if in.FirstKeptKey != "" {
+			kept, err := im.mustFind("a compaction", in.FirstKeptKey)
+			if err != nil {
+				return err
+			}
+			c.FirstKeptID = &kept
+		}
+		if err := im.row(`SELECT path_tokens FROM messages WHERE id = ?`, []any{through}, &c.HiddenTokens); err != nil {
+			return err
+		}
+		if c.ActivatedAt == nil {
+			at := c.CreatedAt
+			c.ActivatedAt = &at
+		}
+		if err := im.insertCompaction(&c); err != nil {
+			return err
+		}
+		im.sess.CompactionCount++
+		im.moved = true
+		if _, err := im.exec(`UPDATE sessions SET compaction_count = ? WHERE id = ?`, im.sess.CompactionCount, im.sess.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (im *importer) marks() error {
+	for _, m := range im.batch.Marks {
+		id, err := im.mustFind("a mark", m.MessageKey)
+		if err != nil {
+			return err
+		}
+		if err := im.setMark(im.sess.ID, id, m.Kind, m.Text, m.Kind == MarkPin || m.Text != ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// title takes the source's name, unless a person gave the session another one here.
+func (im *importer) title() error {
+	if im.batch.Title == nil || im.sess.TitleSource == "given" || im.sess.Title == *im.batch.Title {
+		return nil
+	}
+	im.sess.Title, im.sess.TitleSource, im.moved = *im.batch.Title, "source", true
+	return nil
+}
+
+func (im *importer) saveCursor() error {
+	c := im.batch.Cursor
+	if c == nil {
+		return nil
+	}
+	c.SessionID = im.sess.ID
+	if c.Counts == nil {
+		c.Counts = session.JSON(`{}`)
+	}
+	_, err := im.exec(`INSERT INTO imports (source, path, session_id, size, modified_at, offset, hash, counts, state, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (source, path) DO UPDATE SET session_id = excluded.session_id, size = excluded.size, modified_at = excluded.modified_at,
+		offset = excluded.offset, hash = excluded.hash, counts = excluded.counts, state = excluded.state, updated_at = excluded.updated_at`,
+		c.Source, c.Path, c.SessionID, c.Size, c.ModifiedAt, c.Offset, c.Hash, c.Counts, c.State, im.now)
+	return err
+}
+
+// ImportCursor reads how far a source's file was read; nil when it never was.
+func (s *Store) ImportCursor(ctx context.Context, source session.Source, path string) (*ImportCursor, error) {
+	var c ImportCursor
+	err := s.get(ctx, &c, `SELECT source, path, session_id, size, modified_at, offset, hash, counts, state FROM imports
+		WHERE source = ? AND path = ?`, source, path)
+	if noRows(err) {
+		return nil, nil
+	}
+	return &c, err
+}
+
+// SessionBySource reads the session that was imported from a source's session. Codes: NotFound.
+func (s *Store) SessionBySource(ctx context.Context, source session.Source, sourceID string) (session.Session, error) {
+	var id session.ID
+	err := s.get(ctx, &id, `SELECT id FROM sessions WHERE source = ? AND source_id = ? AND source_id <> ''`, source, sourceID)
+	if noRows(err) {
+		return session.Session{}, session.Errorf(session.NotFound, "no session of %s with id %q was imported", source, sourceID)
+	}
+	if err != nil {
+		return session.Session{}, err
+	}
+	return s.Session(ctx, id)
+}

@@ -1,0 +1,117 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"sessiond/internal/session"
+)
+
+// Kinds of marks.
+const (
+	MarkPin   = "pin"   // stays in the context even when an overlay hides it
+	MarkLabel = "label" // a person's word for a place
+)
+
+// Pins lists the pinned messages of a session, by row, oldest first.
+func (s *Store) Pins(ctx context.Context, id session.ID) ([]int64, error) {
+	var ids []int64
+	err := s.list(ctx, &ids, `SELECT message_id FROM marks WHERE session_id = ? AND kind = 'pin' ORDER BY message_id`, id)
+	return ids, err
+}
+
+// Labels gives the labels of a session's messages, by row.
+func (s *Store) Labels(ctx context.Context, id session.ID) (map[int64]string, error) {
+	var rows []struct {
+		MessageID int64  `db:"message_id"`
+		Text      string `db:"text"`
+	}
+	err := s.list(ctx, &rows, `SELECT message_id, text FROM marks WHERE session_id = ? AND kind = 'label'`, id)
+	labels := make(map[int64]string, len(rows))
+	for _, r := range rows {
+		labels[r.MessageID] = r.Text
+	}
+	return labels, err
+}
+
+// SetMark sets or, with on false, takes away a mark. A pin on a message that the effective
+// overlay hides begins a new epoch, since it comes back into the context.
+// Codes: NotFound.
+func (s *Store) SetMark(ctx context.Context, id session.ID, ref session.MessageRef, kind, text string, on bool) (session.Session, error) {
+	var sess session.Session
+	err := s.write(ctx, func(t *tx) error {
+		var err error
+		if sess, err = readSession(t.ctx, t, id); err != nil {
+			return err
+		}
+		m, err := readMessage(t.ctx, t, ref)
+		if err != nil {
+			return err
+		}
+		if ref.Session != id && sess.HeadID != nil {
+			if on, err := onPath(t.ctx, t, *sess.HeadID, m.RowID); err != nil || !on {
+				if err != nil {
+					return err
+				}
+				return session.Errorf(session.NotFound, "message %s is not on the tree of session %s", ref, id)
+			}
+		}
+		if err := t.setMark(id, m.RowID, kind, text, on); err != nil {
+			return err
+		}
+		if err := t.event(id, EventSessionChanged, 0, nil); err != nil {
+			return err
+		}
+		if kind == MarkPin && sess.CompactionID != nil {
+			return t.newEpoch(&sess, 0)
+		}
+		return nil
+	})
+	return sess, err
+}
+
+func (t *tx) setMark(id session.ID, messageID int64, kind, text string, on bool) error {
+	query, args := `DELETE FROM marks WHERE session_id = ? AND message_id = ? AND kind = ?`, []any{id, messageID, kind}
+	if on {
+		query = `INSERT INTO marks (session_id, message_id, kind, text, created_at) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT (session_id, message_id, kind) DO UPDATE SET text = excluded.text`
+		args = append(args, text, t.now)
+	}
+	if _, err := t.exec(query, args...); err != nil {
+		return fmt.Errorf("mark message: %w", err)
+	}
+	return nil
+}
+
+// TouchedFiles lists what the tool calls of the path's messages in (after, through] read or
+// changed, rows of messages; after 0: from the root.
+func (s *Store) TouchedFiles(ctx context.Context, after, through int64) ([]session.TouchedFile, error) {
+	spans, err := pathSpans(ctx, s, &through)
+	if err != nil {
+		return nil, err
+	}
+	var from session.MessageRef
+	if after != 0 {
+		if from, err = refOf(ctx, s, after); err != nil {
+			return nil, err
+		}
+	}
+	var all []session.TouchedFile
+	for _, sp := range spans {
+		done := sp.holds(from)
+		if done {
+			sp.from = from.Seq + 1
+		}
+		var files []session.TouchedFile
+		if err := s.list(ctx, &files, `SELECT f.path, f.message_id, f.op, f.session_id FROM messages m
+			JOIN touched_files f ON f.message_id = m.id
+			WHERE m.session_id = ? AND m.seq BETWEEN ? AND ? ORDER BY m.seq, f.path, f.op`, sp.session, sp.from, sp.to); err != nil {
+			return nil, fmt.Errorf("touched files: %w", err)
+		}
+		all = append(files, all...)
+		if done {
+			break
+		}
+	}
+	return all, nil
+}

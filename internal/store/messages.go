@@ -1,0 +1,264 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jmoiron/sqlx"
+
+	"sessiond/internal/session"
+)
+
+const messageColumns = `m.id, m.session_id, m.seq, m.parent_id, m.jump, m.depth, m.kind, m.role, m.origin, m.finish, m.author,
+	m.tokens, m.path_tokens, m.in_context, m.display, m.provider, m.model, m.dialect, m.external_id, m.day,
+	m.created_at, m.metadata, m.extra`
+
+// A part is read with its blob: whoever reads a message reads what it says.
+const partColumns = `p.id, p.message_id, p.idx, p.kind, p.text, p.tool_name, p.call_id, p.call_part_id, p.arguments,
+	p.is_error, p.duration_ms, p.blob, p.tokens, p.extra, b.size, b.media_type, b.data`
+
+// Hot paths scan by hand: reflection per row would cost as much as SQLite does.
+func scanMessage(rows *sqlx.Rows, m *session.Message) (jump bool, err error) {
+	err = rows.Scan(&m.RowID, &m.SessionID, &m.Seq, &m.ParentID, &jump, &m.Depth, &m.Kind, &m.Role, &m.Origin, &m.Finish, &m.Author,
+		&m.Tokens, &m.PathTokens, &m.InContext, &m.Display, &m.Provider, &m.Model, &m.Dialect, &m.ExternalID, &m.Day,
+		&m.CreatedAt, &m.Metadata, &m.Extra)
+	m.ID = session.MessageRef{Session: m.SessionID, Seq: m.Seq}
+	return jump, err
+}
+
+func scanPart(rows *sqlx.Rows, p *session.Part) error {
+	var size *int64
+	var mediaType *string
+	var data []byte
+	err := rows.Scan(&p.RowID, &p.MessageID, &p.Idx, &p.Kind, &p.Text, &p.ToolName, &p.CallID, &p.CallPartID, &p.Arguments,
+		&p.IsError, &p.DurationMS, &p.BlobSHA, &p.Tokens, &p.Extra, &size, &mediaType, &data)
+	if err == nil && p.BlobSHA != nil && size != nil {
+		p.Blob = &session.Blob{SHA256: *p.BlobSHA, Size: *size, MediaType: *mediaType, Data: data}
+	}
+	return err
+}
+
+// readRange reads a session's messages of seqs from … to, in order, with their parts.
+func readRange(ctx context.Context, q queryer, id session.ID, from, to int64) ([]session.Message, error) {
+	rows, err := q.query(ctx, `SELECT `+messageColumns+` FROM messages m
+		WHERE m.session_id = ? AND m.seq BETWEEN ? AND ? ORDER BY m.seq`, id, from, to)
+	if err != nil {
+		return nil, err
+	}
+	msgs, err := collectMessages(ctx, q, rows)
+	if err != nil || len(msgs) == 0 {
+		return msgs, err
+	}
+	parts, err := q.query(ctx, `SELECT `+partColumns+` FROM messages m
+		JOIN parts p ON p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023
+		LEFT JOIN blobs b ON b.sha256 = p.blob
+		WHERE m.session_id = ? AND m.seq BETWEEN ? AND ? ORDER BY m.seq, p.id`, id, from, to)
+	if err != nil {
+		return nil, err
+	}
+	return msgs, collectParts(parts, msgs)
+}
+
+// collectMessages reads rows and names each message's parent. A message that is no jump
+// follows the one before it in its session.
+func collectMessages(ctx context.Context, q queryer, rows *sqlx.Rows) ([]session.Message, error) {
+	var msgs []session.Message
+	var jumps []int
+	err := forEach(rows, func() error {
+		var m session.Message
+		jump, err := scanMessage(rows, &m)
+		switch {
+		case err != nil:
+			return err
+		case m.ParentID == nil:
+		case jump:
+			jumps = append(jumps, len(msgs))
+		default:
+			m.Parent = &session.MessageRef{Session: m.SessionID, Seq: m.Seq - 1}
+		}
+		msgs = append(msgs, m)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range jumps {
+		ref, err := refOf(ctx, q, *msgs[i].ParentID)
+		if err != nil {
+			return nil, err
+		}
+		msgs[i].Parent = &ref
+	}
+	return msgs, nil
+}
+
+// collectParts hands out the rows, which come in the messages' order, to their messages.
+func collectParts(rows *sqlx.Rows, msgs []session.Message) error {
+	i := 0
+	return forEach(rows, func() error {
+		var p session.Part
+		if err := scanPart(rows, &p); err != nil {
+			return err
+		}
+		for msgs[i].RowID != p.MessageID {
+			i++
+		}
+		msgs[i].Parts = append(msgs[i].Parts, p)
+		return nil
+	})
+}
+
+func forEach(rows *sqlx.Rows, row func() error) error {
+	defer rows.Close() //nolint:errcheck // rows.Err tells
+	for rows.Next() {
+		if err := row(); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// refOf names a message outside the database.
+func refOf(ctx context.Context, q queryer, id int64) (session.MessageRef, error) {
+	rows, err := q.query(ctx, `SELECT session_id, seq FROM messages WHERE id = ?`, id)
+	if err != nil {
+		return session.MessageRef{}, err
+	}
+	var ref session.MessageRef
+	err = forEach(rows, func() error { return rows.Scan(&ref.Session, &ref.Seq) })
+	if err == nil && ref.Seq == 0 {
+		err = session.Errorf(session.NotFound, "a message that should be there is gone (row %d): run `sessiond doctor`", id)
+	}
+	return ref, err
+}
+
+// Message reads one message. Codes: NotFound.
+func (s *Store) Message(ctx context.Context, ref session.MessageRef) (session.Message, error) {
+	return readMessage(ctx, s, ref)
+}
+
+func readMessage(ctx context.Context, q queryer, ref session.MessageRef) (session.Message, error) {
+	msgs, err := readRange(ctx, q, ref.Session, ref.Seq, ref.Seq)
+	if err != nil {
+		return session.Message{}, fmt.Errorf("message %s: %w", ref, err)
+	}
+	if len(msgs) == 0 {
+		return session.Message{}, session.Errorf(session.NotFound, "there is no message %s", ref)
+	}
+	return msgs[0], nil
+}
+
+// MessageByID reads one message by its row. Codes: NotFound.
+func (s *Store) MessageByID(ctx context.Context, id int64) (session.Message, error) {
+	ref, err := refOf(ctx, s, id)
+	if err != nil {
+		return session.Message{}, err
+	}
+	return readMessage(ctx, s, ref)
+}
+
+// MessagePage says which messages of a session are read.
+type MessagePage struct {
+	After, Before int64 // seqs, exclusive; 0: open
+	Limit         int   // 0: 50; at most 1000
+	Descending    bool
+	All           bool // every message of the session, not only the path to its head
+}
+
+// Messages reads messages of a session: of the path to its head, or all of its own. more
+// tells whether there are others beyond. Codes: NotFound.
+//
+// On the path of a fork After and Before count this session's own seqs; the part that it
+// shares with its parent comes before seq 1.
+func (s *Store) Messages(ctx context.Context, id session.ID, p MessagePage) (msgs []session.Message, more bool, err error) {
+	sess, err := s.Session(ctx, id)
+	if err != nil {
+		return nil, false, err
+	}
+	spans := []span{{session: id, from: 1, to: sess.LastSeq}}
+	if !p.All {
+		if spans, err = pathSpans(ctx, s, sess.HeadID); err != nil {
+			return nil, false, err
+		}
+	}
+	limit := Page{Limit: p.Limit}.limit()
+	for _, sp := range orderSpans(clipSpans(spans, id, p), p.Descending) {
+		for from, to := sp.from, sp.to; from <= to; {
+			lo, hi := from, min(to, from+int64(limit)-int64(len(msgs)))
+			if p.Descending {
+				lo, hi = max(from, to-int64(limit)+int64(len(msgs))), to
+			}
+			got, err := readRange(ctx, s, sp.session, lo, hi)
+			if err != nil {
+				return nil, false, fmt.Errorf("messages of %s: %w", id, err)
+			}
+			if p.Descending {
+				reverse(got)
+				to = lo - 1
+			} else {
+				from = hi + 1
+			}
+			if msgs = append(msgs, got...); len(msgs) > limit {
+				return msgs[:limit], true, nil
+			}
+		}
+	}
+	return msgs, false, nil
+}
+
+func clipSpans(spans []span, own session.ID, p MessagePage) []span {
+	var clipped []span
+	for _, sp := range spans {
+		if sp.session == own {
+			if p.After > 0 {
+				sp.from = max(sp.from, p.After+1)
+			}
+			if p.Before > 0 {
+				sp.to = min(sp.to, p.Before-1)
+			}
+		} else if p.After > 0 {
+			continue
+		}
+		if sp.from <= sp.to {
+			clipped = append(clipped, sp)
+		}
+	}
+	return clipped
+}
+
+// MessagesAfter reads up to limit messages of all sessions by order of arrival, after the
+// row mark, for whoever keeps something derived from them.
+func (s *Store) MessagesAfter(ctx context.Context, mark int64, limit int) ([]session.Message, error) {
+	rows, err := s.query(ctx, `SELECT `+messageColumns+` FROM messages m WHERE m.id > ? ORDER BY m.id LIMIT ?`, mark, limit)
+	if err != nil {
+		return nil, err
+	}
+	msgs, err := collectMessages(ctx, s, rows)
+	if err != nil || len(msgs) == 0 {
+		return msgs, err
+	}
+	last := msgs[len(msgs)-1].RowID
+	parts, err := s.query(ctx, `SELECT `+partColumns+` FROM parts p LEFT JOIN blobs b ON b.sha256 = p.blob
+		WHERE p.id BETWEEN (? << 10) AND (? << 10) + 1023 ORDER BY p.id`, msgs[0].RowID, last)
+	if err != nil {
+		return nil, err
+	}
+	return msgs, collectParts(parts, msgs)
+}
+
+// LastMessageID gives the row of the newest message, 0 when there is none.
+func (s *Store) LastMessageID(ctx context.Context) (int64, error) {
+	var id int64
+	err := s.get(ctx, &id, `SELECT COALESCE(MAX(id), 0) FROM messages`)
+	return id, err
+}
+
+// Blob reads a blob. Codes: NotFound.
+func (s *Store) Blob(ctx context.Context, sha string) (session.Blob, error) {
+	var b session.Blob
+	err := s.get(ctx, &b, `SELECT sha256, size, media_type, data FROM blobs WHERE sha256 = ?`, sha)
+	if noRows(err) {
+		return b, session.Errorf(session.NotFound, "there is no blob %s", sha)
+	}
+	return b, err
+}

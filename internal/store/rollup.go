@@ -1,0 +1,78 @@
+package store
+
+import (
+	"fmt"
+
+	"sessiond/internal/session"
+)
+
+// rollup gathers what a batch adds to daily_usage, so that it costs one statement for each
+// (day, source, model) and not one for each append.
+type rollup map[usageKey]*usageDelta
+
+type usageKey struct {
+	day    string
+	source session.Source
+	model  string
+}
+
+type usageDelta struct {
+	sessions, messages, prompts, calls   int64
+	input, cacheRead, cacheWrite, output int64
+	costNanoUSD, unpriced                int64
+}
+
+func (r rollup) at(day string, source session.Source, model string) *usageDelta {
+	k := usageKey{day, source, model}
+	if r[k] == nil {
+		r[k] = &usageDelta{}
+	}
+	return r[k]
+}
+
+func (r rollup) add(other rollup) {
+	for k, d := range other {
+		sum := r.at(k.day, k.source, k.model)
+		sum.sessions += d.sessions
+		sum.messages += d.messages
+		sum.prompts += d.prompts
+		sum.calls += d.calls
+		sum.input += d.input
+		sum.cacheRead += d.cacheRead
+		sum.cacheWrite += d.cacheWrite
+		sum.output += d.output
+		sum.costNanoUSD += d.costNanoUSD
+		sum.unpriced += d.unpriced
+	}
+}
+
+func (d *usageDelta) addCall(c *session.Call) {
+	d.calls++
+	d.input += c.InputTokens
+	d.cacheRead += c.CacheReadTokens
+	d.cacheWrite += c.CacheWriteTokens
+	d.output += c.OutputTokens
+	if c.CostNanoUSD == nil {
+		d.unpriced++
+	} else {
+		d.costNanoUSD += *c.CostNanoUSD
+	}
+}
+
+func (t *tx) saveRollup(r rollup) error {
+	for k, d := range r {
+		if _, err := t.exec(`INSERT INTO daily_usage (day, source, model, sessions, messages, prompts, calls,
+			input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, cost_nanousd, unpriced_calls)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (day, source, model) DO UPDATE SET sessions = sessions + excluded.sessions, messages = messages + excluded.messages,
+			prompts = prompts + excluded.prompts, calls = calls + excluded.calls, input_tokens = input_tokens + excluded.input_tokens,
+			cache_read_tokens = cache_read_tokens + excluded.cache_read_tokens, cache_write_tokens = cache_write_tokens + excluded.cache_write_tokens,
+			output_tokens = output_tokens + excluded.output_tokens, cost_nanousd = cost_nanousd + excluded.cost_nanousd,
+			unpriced_calls = unpriced_calls + excluded.unpriced_calls`,
+			k.day, k.source, k.model, d.sessions, d.messages, d.prompts, d.calls,
+			d.input, d.cacheRead, d.cacheWrite, d.output, d.costNanoUSD, d.unpriced); err != nil {
+			return fmt.Errorf("roll up %s: %w", k.day, err)
+		}
+	}
+	return nil
+}

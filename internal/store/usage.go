@@ -1,0 +1,232 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"sessiond/internal/session"
+)
+
+const callColumns = `id, session_id, message_id, compaction_id, context_id, purpose, status, error, provider, model, source,
+	external_id, directory, day, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens,
+	cost_nanousd, cost_usd, price_source, latency_ms, created_at, metadata`
+
+// AddCall records a model call. Codes: NotFound (its session). A call whose source and
+// external id are known already is counted no second time, and given back as it was.
+func (s *Store) AddCall(ctx context.Context, c session.Call) (session.Call, error) {
+	err := s.write(ctx, func(t *tx) error {
+		if c.SessionID == "" {
+			return t.addCall(&c, nil)
+		}
+		sess, err := readSession(t.ctx, t, c.SessionID)
+		if err != nil {
+			return err
+		}
+		if err := t.addCall(&c, &sess); err != nil {
+			return err
+		}
+		return t.saveProgress(&sess)
+	})
+	return c, err
+}
+
+// addCall inserts a call and counts it on its session (in memory) and in the roll-up.
+func (t *tx) addCall(c *session.Call, sess *session.Session) error {
+	c.Purpose, c.Status = orElse(c.Purpose, session.PurposeChat), orElse(c.Status, session.CallOK)
+	if sess != nil {
+		c.Source, c.Directory = orElse(c.Source, sess.Source), orElse(c.Directory, sess.Directory)
+	}
+	c.Source = orElse(c.Source, session.SourceSessiond)
+	if c.CreatedAt.IsZero() {
+		c.CreatedAt = t.now
+	}
+	c.Day = c.CreatedAt.Day(t.opt.Zone)
+	res, err := t.exec(`INSERT INTO calls (session_id, message_id, compaction_id, context_id, purpose, status, error, provider, model,
+		source, external_id, directory, day, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens,
+		cost_nanousd, price_source, latency_ms, created_at, metadata)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (source, external_id) WHERE external_id <> '' DO NOTHING`,
+		c.SessionID, c.MessageID, c.CompactionID, c.ContextID, c.Purpose, c.Status, c.Error, c.Provider, c.Model,
+		c.Source, c.ExternalID, c.Directory, c.Day, c.InputTokens, c.CacheReadTokens, c.CacheWriteTokens, c.OutputTokens, c.ReasoningTokens,
+		c.CostNanoUSD, c.PriceSource, c.LatencyMS, c.CreatedAt, c.Metadata)
+	if err != nil {
+		return fmt.Errorf("insert call: %w", err)
+	}
+	n, err := res.RowsAffected()
+	if err != nil || n == 0 {
+		return err
+	}
+	if c.RowID, err = res.LastInsertId(); err != nil {
+		return err
+	}
+	if c.CostNanoUSD != nil {
+		usd := float64(*c.CostNanoUSD) / 1e9
+		c.CostUSD = &usd
+	}
+	t.usage.at(c.Day, c.Source, c.Model).addCall(c)
+	if sess != nil {
+		countCall(sess, c)
+	}
+	return nil
+}
+
+func countCall(sess *session.Session, c *session.Call) {
+	sess.InputTokens += c.InputTokens
+	sess.OutputTokens += c.OutputTokens
+	sess.CacheReadTokens += c.CacheReadTokens
+	sess.CacheWriteTokens += c.CacheWriteTokens
+	if c.CostNanoUSD == nil {
+		sess.UnpricedCalls++
+		return
+	}
+	sum := *c.CostNanoUSD
+	if sess.CostNanoUSD != nil {
+		sum += *sess.CostNanoUSD
+	}
+	sess.CostNanoUSD = &sum
+	usd := float64(sum) / 1e9
+	sess.CostUSD = &usd
+}
+
+// Calls lists a session's calls, oldest first. Codes: NotFound, Invalid (cursor).
+func (s *Store) Calls(ctx context.Context, id session.ID, p Page) (calls []session.Call, next string, err error) {
+	if _, err := s.Session(ctx, id); err != nil {
+		return nil, "", err
+	}
+	after := int64(0)
+	if p.Cursor != "" {
+		if after, err = session.ParseName("call", p.Cursor); err != nil {
+			return nil, "", session.Errorf(session.Invalid, "cursor %q is none of this list's: begin without one", p.Cursor).At("cursor", "not a next_cursor of this list")
+		}
+	}
+	limit := p.limit()
+	if err := s.list(ctx, &calls, `SELECT `+callColumns+` FROM calls WHERE session_id = ? AND session_id <> '' AND id > ? ORDER BY id LIMIT ?`, id, after, limit+1); err != nil {
+		return nil, "", fmt.Errorf("calls of %s: %w", id, err)
+	}
+	if len(calls) > limit {
+		calls = calls[:limit]
+		next = fmt.Sprintf("call_%d", calls[limit-1].RowID)
+	}
+	return calls, next, nil
+}
+
+// LastReport gives the newest successful chat call that reported tokens, whose message is on
+// the session's path and which was made in its epoch: either for a context of that epoch, or,
+// without one, after the last activation. nil when there is none.
+func (s *Store) LastReport(ctx context.Context, sess session.Session) (*session.Call, error) {
+	if sess.HeadID == nil {
+		return nil, nil
+	}
+	var calls []session.Call
+	if err := s.list(ctx, &calls, `SELECT `+callColumns+` FROM calls
+		WHERE session_id = ? AND session_id <> '' AND purpose = 'chat' AND status = 'ok' AND message_id IS NOT NULL
+		  AND input_tokens + cache_read_tokens + cache_write_tokens > 0
+		ORDER BY id DESC LIMIT 8`, sess.ID); err != nil {
+		return nil, fmt.Errorf("last report of %s: %w", sess.ID, err)
+	}
+	if len(calls) == 0 {
+		return nil, nil
+	}
+	var since *session.Time
+	if sess.CompactionID != nil {
+		c, err := readCompaction(ctx, s, *sess.CompactionID)
+		if err != nil {
+			return nil, err
+		}
+		since = c.ActivatedAt
+	}
+	for i := range calls {
+		c := &calls[i]
+		if on, err := s.OnPath(ctx, *sess.HeadID, *c.MessageID); err != nil || !on {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if c.ContextID != nil {
+			made, err := s.Context(ctx, sess.ID, *c.ContextID)
+			if session.CodeOf(err) == session.NotFound {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			if made.Epoch == sess.Epoch {
+				return c, nil
+			}
+			continue
+		}
+		if since == nil || c.CreatedAt.After(since.Time) {
+			return c, nil
+		}
+	}
+	return nil, nil
+}
+
+// SetCatalogue writes the catalogue into the tables that analysts join with. What is in the
+// tables already and in force is left alone, so a start that changes nothing writes nothing.
+func (s *Store) SetCatalogue(ctx context.Context, models []session.ModelInfo, prices []session.Price) error {
+	return s.write(ctx, func(t *tx) error {
+		for _, m := range models {
+			if _, err := t.exec(`INSERT INTO models (id, provider, family, window, max_output, modalities, origin) VALUES (?, ?, ?, ?, ?, ?, ?)
+				ON CONFLICT (id) DO UPDATE SET provider = excluded.provider, family = excluded.family, window = excluded.window,
+				max_output = excluded.max_output, modalities = excluded.modalities, origin = excluded.origin
+				WHERE (provider, family, window, max_output, modalities, origin)
+				   <> (excluded.provider, excluded.family, excluded.window, excluded.max_output, excluded.modalities, excluded.origin)`,
+				m.ID, m.Provider, m.Family, m.Window, m.MaxOutput, session.JSONOf(m.Modalities), m.Origin); err != nil {
+				return fmt.Errorf("model %s: %w", m.ID, err)
+			}
+		}
+		for _, p := range prices {
+			if _, err := t.exec(`INSERT INTO prices (model, valid_from, input_nanousd, cache_read_nanousd, cache_write_nanousd, output_nanousd, origin)
+				VALUES (?, ?, ?, ?, ?, ?, ?)
+				ON CONFLICT (model, valid_from) DO UPDATE SET input_nanousd = excluded.input_nanousd, cache_read_nanousd = excluded.cache_read_nanousd,
+				cache_write_nanousd = excluded.cache_write_nanousd, output_nanousd = excluded.output_nanousd, origin = excluded.origin
+				WHERE (input_nanousd, cache_read_nanousd, cache_write_nanousd, output_nanousd, origin)
+				   <> (excluded.input_nanousd, excluded.cache_read_nanousd, excluded.cache_write_nanousd, excluded.output_nanousd, excluded.origin)`,
+				p.Model, p.ValidFrom, p.Input, p.CacheRead, p.CacheWrite, p.Output, p.Origin); err != nil {
+				return fmt.Errorf("price of %s: %w", p.Model, err)
+			}
+		}
+		return nil
+	})
+}
+
+// Calibration is what reports have taught about a model's tokens.
+type Calibration struct {
+	Model  string  `db:"model"`
+	Scale  float64 `db:"scale"`  // reported tokens / estimated tokens
+	Weight float64 `db:"weight"` // tokens behind the scale
+}
+
+// Calibration reads a model's; nil when nothing was learned yet.
+func (s *Store) Calibration(ctx context.Context, model string) (*Calibration, error) {
+	var c Calibration
+	err := s.get(ctx, &c, `SELECT model, scale, weight FROM calibrations WHERE model = ?`, model)
+	if noRows(err) {
+		return nil, nil
+	}
+	return &c, err
+}
+
+// SetCalibration replaces a model's.
+func (s *Store) SetCalibration(ctx context.Context, c Calibration) error {
+	return s.write(ctx, func(t *tx) error {
+		_, err := t.exec(`INSERT INTO calibrations (model, scale, weight, updated_at) VALUES (?, ?, ?, ?)
+			ON CONFLICT (model) DO UPDATE SET scale = excluded.scale, weight = excluded.weight, updated_at = excluded.updated_at`,
+			c.Model, c.Scale, c.Weight, t.now)
+		return err
+	})
+}
+
+func isUnique(err error) bool {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	return e.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || e.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
+}

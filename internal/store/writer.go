@@ -1,0 +1,296 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/jmoiron/sqlx"
+
+	"sessiond/internal/session"
+)
+
+const (
+	queueLength = 1024
+	maxBatch    = 256
+	// Giving way a few times before committing lets writers that were just answered queue
+	// their next append, so that one fsync serves them all.
+	gatherYields = 4
+)
+
+// writer owns the one writing connection. Closures queue; each runs in a savepoint of one
+// BEGIN IMMEDIATE; one COMMIT makes all of them durable; then all are answered.
+type writer struct {
+	db    *sqlx.DB
+	conn  *sqlx.Conn
+	stmts map[string]*sqlx.Stmt
+	queue chan *job
+	opt   Options
+
+	quit chan struct{}
+	once sync.Once
+	done chan struct{}
+}
+
+type job struct {
+	ctx    context.Context
+	fn     func(*tx) error
+	err    error
+	usage  rollup
+	answer chan error
+}
+
+// tx is what a closure sees: the writer's connection inside its transaction. Statements run
+// under the writer's own context, never the request's: a statement that is cancelled can
+// roll back the whole transaction, and with it other people's appends.
+type tx struct {
+	w     *writer
+	ctx   context.Context
+	opt   *Options
+	now   session.Time
+	usage rollup
+}
+
+func startWriter(db *sql.DB, opt Options) (*writer, error) {
+	w := &writer{
+		db: sqlx.NewDb(db, "sqlite"), stmts: map[string]*sqlx.Stmt{}, opt: opt,
+		queue: make(chan *job, queueLength), quit: make(chan struct{}), done: make(chan struct{}),
+	}
+	conn, err := w.db.Connx(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	w.conn = conn
+	go w.loop()
+	return w, nil
+}
+
+// do queues fn and waits for its outcome. Once fn has begun its outcome is awaited whatever
+// happens to ctx: an answer that says "failed" must never be given for what was stored.
+func (w *writer) do(ctx context.Context, fn func(*tx) error) error {
+	j := &job{ctx: ctx, fn: fn, answer: make(chan error, 1)}
+	select {
+	case w.queue <- j:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-w.quit:
+		return errStopped()
+	}
+	select {
+	case err := <-j.answer:
+		return storageError(err)
+	case <-w.done:
+		select {
+		case err := <-j.answer:
+			return storageError(err)
+		default:
+			return errStopped()
+		}
+	}
+}
+
+func errStopped() error {
+	return session.Errorf(session.Busy, "sessiond is stopping; nothing of this request was stored")
+}
+
+func (w *writer) stop() {
+	w.once.Do(func() { close(w.quit) })
+	<-w.done
+}
+
+func (w *writer) loop() {
+	defer close(w.done)
+	defer w.close()
+	for {
+		select {
+		case j := <-w.queue:
+			w.run(w.gather(j))
+		case <-w.quit:
+			for { // what is queued already is still done
+				select {
+				case j := <-w.queue:
+					w.run(w.gather(j))
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+func (w *writer) gather(first *job) []*job {
+	batch := []*job{first}
+	for range gatherYields {
+		runtime.Gosched()
+		for len(batch) < maxBatch {
+			select {
+			case j := <-w.queue:
+				batch = append(batch, j)
+				continue
+			default:
+			}
+			break
+		}
+	}
+	return batch
+}
+
+// run does a batch, and again what a failure of the whole transaction left undone.
+func (w *writer) run(batch []*job) {
+	for len(batch) > 0 {
+		batch = w.transact(batch)
+	}
+}
+
+// transact runs a batch in one transaction and answers it. If SQLite gave up the whole
+// transaction (a full disk does that), the closures up to the one that failed are answered
+// with the failure, and the rest are returned to be run anew.
+func (w *writer) transact(batch []*job) (again []*job) {
+	ctx := context.Background()
+	live := batch[:0]
+	for _, j := range batch {
+		if err := j.ctx.Err(); err != nil {
+			j.answer <- err
+			continue
+		}
+		live = append(live, j)
+	}
+	if len(live) == 0 {
+		return nil
+	}
+	fail := func(jobs []*job, err error) {
+		for _, j := range jobs {
+			if j.err == nil {
+				j.err = err
+			}
+			j.answer <- j.err
+		}
+	}
+	if err := retryBusy(ctx, func() error { return w.exec1(ctx, `BEGIN IMMEDIATE`) }); err != nil {
+		fail(live, err)
+		return nil
+	}
+	total := rollup{}
+	for i, j := range live {
+		if dead := w.attempt(ctx, j); dead != nil {
+			_ = w.exec1(ctx, `ROLLBACK`) // usually gone already; never leave one open
+			fail(live[:i+1], dead)
+			return live[i+1:]
+		}
+		if j.err == nil {
+			total.add(j.usage)
+		}
+	}
+	t := &tx{w: w, ctx: ctx, opt: &w.opt}
+	err := t.saveRollup(total)
+	if err == nil {
+		err = w.exec1(ctx, `COMMIT`)
+	}
+	if err != nil {
+		_ = w.exec1(ctx, `ROLLBACK`)
+		fail(live, fmt.Errorf("commit: %w", err))
+		return nil
+	}
+	for _, j := range live {
+		j.answer <- j.err
+	}
+	return nil
+}
+
+// attempt runs one closure in a savepoint. Its own failure stands in j.err and leaves the
+// transaction whole; dead tells that the transaction itself is gone.
+func (w *writer) attempt(ctx context.Context, j *job) (dead error) {
+	if err := w.exec1(ctx, `SAVEPOINT job`); err != nil {
+		return err
+	}
+	t := &tx{w: w, ctx: ctx, opt: &w.opt, now: session.At(w.opt.Now()), usage: rollup{}}
+	j.err = t.guarded(j.fn)
+	if j.err != nil {
+		if err := w.exec1(ctx, `ROLLBACK TO job`); err != nil {
+			return fmt.Errorf("%w (and the transaction was rolled back)", j.err)
+		}
+	}
+	j.usage = t.usage
+	return w.exec1(ctx, `RELEASE job`)
+}
+
+// guarded keeps a panic in one closure from taking down the writer, and with it the daemon.
+func (t *tx) guarded(fn func(*tx) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in a write: %v", p)
+		}
+	}()
+	return fn(t)
+}
+
+func (w *writer) exec1(ctx context.Context, query string) error {
+	st, err := w.stmt(ctx, query)
+	if err != nil {
+		return err
+	}
+	_, err = st.ExecContext(ctx)
+	return err
+}
+
+func (w *writer) stmt(ctx context.Context, query string) (*sqlx.Stmt, error) {
+	if st, ok := w.stmts[query]; ok {
+		return st, nil
+	}
+	st, err := w.conn.PreparexContext(ctx, query)
+	if err != nil {
+		return nil, fmt.Errorf("prepare: %w", err)
+	}
+	w.stmts[query] = st
+	return st, nil
+}
+
+func (w *writer) close() {
+	for _, st := range w.stmts {
+		st.Close() //nolint:errcheck // everything is committed
+	}
+	w.conn.Close() //nolint:errcheck // returns it to its pool of one
+}
+
+func (t *tx) exec(query string, args ...any) (sql.Result, error) {
+	st, err := t.w.stmt(t.ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return st.ExecContext(t.ctx, args...)
+}
+
+// row reads one row of plain columns; sql.ErrNoRows when there is none.
+func (t *tx) row(query string, args []any, dest ...any) error {
+	st, err := t.w.stmt(t.ctx, query)
+	if err != nil {
+		return err
+	}
+	return st.QueryRowContext(t.ctx, args...).Scan(dest...)
+}
+
+func (t *tx) get(ctx context.Context, dest any, query string, args ...any) error {
+	st, err := t.w.stmt(ctx, query)
+	if err != nil {
+		return err
+	}
+	return st.GetContext(ctx, dest, args...)
+}
+
+func (t *tx) list(ctx context.Context, dest any, query string, args ...any) error {
+	st, err := t.w.stmt(ctx, query)
+	if err != nil {
+		return err
+	}
+	return st.SelectContext(ctx, dest, args...)
+}
+
+func (t *tx) query(ctx context.Context, query string, args ...any) (*sqlx.Rows, error) {
+	st, err := t.w.stmt(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return st.QueryxContext(ctx, args...)
+}
