@@ -102,6 +102,18 @@ func (m *Message) Text() string {
 	return strings.Join(texts, "\n")
 }
 
+// MarshalJSON adds content: the message's text, for reading.
+func (m Message) MarshalJSON() ([]byte, error) {
+	type columns Message
+	if m.Parts == nil {
+		m.Parts = []Part{}
+	}
+	return MarshalPlain(struct {
+		columns
+		Content string `json:"content"`
+	}{columns(m), m.Text()})
+}
+
 // Calls gives the parts that call a tool, in order.
 func (m *Message) Calls() []*Part { return m.partsOf(PartToolCall) }
 

@@ -1,0 +1,231 @@
+package openaichat
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"sessiond/internal/dialect/wire"
+	"sessiond/internal/session"
+)
+
+// Send makes {"messages": […]} of a context, with the fields that the API takes in a request
+// and no other. A tool's message of several results becomes one message for each; images and
+// files of results, which the API takes only from a user, follow the results in a message of
+// the user's role. Codes: Internal.
+func Send(in wire.Request) (wire.Sent, error) {
+	s := sender{}
+	if in.System != "" {
+		s.text("system", in.System, "")
+	}
+	for i := range in.Messages {
+		if err := s.message(&in.Messages[i]); err != nil {
+			return wire.Sent{}, err
+		}
+	}
+	var request wire.Object
+	request.Set("messages", wire.AppendArray(nil, append(s.taken(), s.flush()...)))
+	return wire.Sent{Request: session.JSON(request.JSON()), Losses: s.losses}, nil
+}
+
+// sender writes messages one after the other. It remembers what one message leaves to a later
+// one: calls that wait for their results, and media that may follow only after the last result.
+type sender struct {
+	out    []json.RawMessage
+	losses []string
+	open   []openCall
+	calls  int               // seen so far, to name those that came without an id
+	media  []json.RawMessage // elements of results, for the user's message behind them
+}
+
+// openCall is a call of the last reply that has no result yet.
+type openCall struct{ id, name string }
+
+// taken gives what was written since the last time.
+func (s *sender) taken() []json.RawMessage {
+	out := s.out
+	s.out = nil
+	return out
+}
+
+// flush gives the message that carries the media of results, if there are any.
+func (s *sender) flush() []json.RawMessage {
+	if len(s.media) == 0 {
+		return nil
+	}
+	var o wire.Object
+	o.SetText("role", "user")
+	o.Set("content", wire.AppendArray(nil, s.media))
+	s.media = nil
+	return []json.RawMessage{o.JSON()}
+}
+
+func (s *sender) lose(m *session.Message, what string) {
+	if ref := m.ID.String(); ref != "" {
+		what = ref + ": " + what
+	}
+	s.losses = append(s.losses, what)
+}
+
+func (s *sender) message(m *session.Message) error {
+	for i := range m.Parts {
+		if err := wire.Loaded(&m.Parts[i]); err != nil {
+			return err
+		}
+	}
+	if m.Role != session.Tool {
+		s.out = append(s.out, s.flush()...)
+	}
+	s.loseFields(m)
+	switch m.Kind {
+	case session.KindCustom, session.KindMarker, session.KindUnknown:
+		s.lose(m, "a "+string(m.Kind)+" is no message")
+		return nil
+	case session.KindBash, session.KindCustomMessage, session.KindBranchSummary:
+		s.user(m)
+		return nil
+	}
+	switch m.Role {
+	case session.System:
+		s.system(m)
+	case session.User:
+		s.user(m)
+	case session.Assistant:
+		s.assistant(m)
+	case session.Tool:
+		s.tool(m)
+	default:
+		s.lose(m, "a message without a role")
+	}
+	return nil
+}
+
+// loseFields names what stood beside the documented fields of a message of this form.
+func (s *sender) loseFields(m *session.Message) {
+	if m.Dialect != Name || len(m.Extra) == 0 {
+		return
+	}
+	var x messageExtra
+	if json.Unmarshal(m.Extra, &x) != nil {
+		return
+	}
+	for _, f := range x.Fields.Members() {
+		switch f.Key {
+		case "role", "content", "name", "tool_call_id", fieldToolCalls, fieldFunctionCall, fieldRefusal, fieldAudio, fieldReasoning, fieldReasoningContent:
+			continue // the columns hold what is readable of them
+		}
+		if !wire.IsNull(f.Value) && string(f.Value) != "[]" {
+			s.lose(m, "field "+wire.Clip(f.Key))
+		}
+	}
+}
+
+// text writes a message of one text.
+func (s *sender) text(role, text, name string) {
+	var o wire.Object
+	o.SetText("role", role)
+	o.SetText("content", text)
+	if name != "" {
+		o.SetText("name", name)
+	}
+	s.out = append(s.out, o.JSON())
+}
+
+func (s *sender) system(m *session.Message) {
+	role := "system"
+	var x messageExtra
+	if m.Dialect == Name && json.Unmarshal(m.Extra, &x) == nil && x.Role == roleDeveloper {
+		role = roleDeveloper
+	}
+	s.write(m, role, s.texts(m, m.Parts))
+}
+
+func (s *sender) user(m *session.Message) {
+	var elements []json.RawMessage
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		switch p.Kind {
+		case session.PartText, session.PartRefusal:
+			elements = appendText(elements, p.Content())
+		default:
+			if e := s.medium(m, p); e != nil {
+				elements = append(elements, e)
+			}
+		}
+	}
+	s.write(m, "user", elements)
+}
+
+// texts gives the text elements of parts, where nothing else is allowed.
+func (s *sender) texts(m *session.Message, parts []session.Part) []json.RawMessage {
+	var elements []json.RawMessage
+	for i := range parts {
+		p := &parts[i]
+		if p.Kind != session.PartText && p.Kind != session.PartRefusal {
+			s.losePart(m, p)
+			continue
+		}
+		elements = appendText(elements, p.Content())
+	}
+	return elements
+}
+
+func (s *sender) losePart(m *session.Message, p *session.Part) {
+	what := string(p.Kind) + " in a message of role " + string(m.Role)
+	switch p.Kind {
+	case session.PartReasoning:
+		what = "reasoning"
+	case session.PartData:
+		what = "unknown part"
+		var x partExtra
+		if json.Unmarshal(p.Extra, &x) == nil && x.Type != "" {
+			what = "unknown part type " + wire.Clip(x.Type)
+		} else if x.Field != "" {
+			what = "field " + wire.Clip(x.Field)
+		}
+	}
+	s.lose(m, what)
+}
+
+// write writes a message with elements as its content: one text as a string.
+func (s *sender) write(m *session.Message, role string, elements []json.RawMessage) {
+	var o wire.Object
+	o.SetText("role", role)
+	o.Set("content", contentOf(elements))
+	s.name(m, &o)
+	s.out = append(s.out, o.JSON())
+}
+
+// contentOf writes elements as a content: none as "", one text as a string, else an array.
+func contentOf(elements []json.RawMessage) json.RawMessage {
+	switch len(elements) {
+	case 0:
+		return json.RawMessage(`""`)
+	case 1:
+		if text, ok := strings.CutPrefix(string(elements[0]), textPrefix); ok {
+			return json.RawMessage(strings.TrimSuffix(text, "}"))
+		}
+	}
+	return wire.AppendArray(nil, elements)
+}
+
+const textPrefix = `{"type":"text","text":`
+
+func appendText(elements []json.RawMessage, text string) []json.RawMessage {
+	if text == "" {
+		return elements
+	}
+	return append(elements, append(wire.AppendText([]byte(textPrefix), text), '}'))
+}
+
+// name writes who speaks, in the characters that the API allows.
+func (s *sender) name(m *session.Message, o *wire.Object) {
+	if m.Author == "" {
+		return
+	}
+	name := legalAuthor(m.Author)
+	if name != m.Author {
+		s.lose(m, "the author's name "+strconv.Quote(wire.Clip(m.Author))+" is sent as "+strconv.Quote(name))
+	}
+	o.SetText("name", name)
+}

@@ -1,0 +1,208 @@
+package wire
+
+import (
+	"encoding/json"
+	"slices"
+	"unicode/utf8"
+
+	"sessiond/internal/session"
+)
+
+// MaxExtraDepth is how deep a JSON value may be nested to stand in an extra column: SQLite
+// refuses a text of more than 1,000 levels, and an extra wraps it in a few of its own.
+const MaxExtraDepth = 900
+
+// maxDepth is how deep encoding/json goes.
+const maxDepth = 9_900
+
+// Member is one field of an object. Key is its name as text; rawKey is kept only for a name
+// that is no Unicode text.
+type Member struct {
+	Key    string
+	Value  json.RawMessage
+	rawKey json.RawMessage
+}
+
+// Object is a JSON object that is read field by field. Fields that a form understands are
+// taken out of it; what remains is kept as it came.
+type Object struct{ members []Member }
+
+// Check refuses bytes that are not UTF-8 or not JSON, or nested deeper than can be read.
+// Codes: Malformed, TooLarge.
+func Check(path string, raw json.RawMessage) error {
+	switch {
+	case !utf8.Valid(raw):
+		return Errorf(session.Malformed, path, "holds bytes that are not UTF-8")
+	case Depth(raw) > maxDepth:
+		return Errorf(session.TooLarge, path, "is nested deeper than %d levels", maxDepth)
+	case !json.Valid(raw):
+		return Errorf(session.Malformed, path, "is not JSON")
+	}
+	return nil
+}
+
+// ParseObject reads the fields of an object in checked JSON. A field that stands twice is
+// refused, since readers differ on which one counts. Codes: Invalid.
+func ParseObject(path string, raw json.RawMessage) (Object, error) {
+	if KindOf(raw) != '{' {
+		return Object{}, Errorf(session.Invalid, path, "must be an object, not %s", Describe(raw))
+	}
+	var o Object
+	seen := map[string]bool{}
+	for at := skipSpace(raw, skipSpace(raw, 0)+1); raw[at] != '}'; {
+		end := valueEnd(raw, at)
+		m := Member{}
+		var exact bool
+		if m.Key, exact = unquote(raw[at:end]); !exact {
+			m.rawKey = raw[at:end]
+		}
+		name := m.Key + string(m.rawKey)
+		if seen[name] {
+			return Object{}, Errorf(session.Invalid, Join(path, m.Key), "stands twice")
+		}
+		seen[name] = true
+		at = skipSpace(raw, skipSpace(raw, end)+1) // over the colon
+		end = valueEnd(raw, at)
+		m.Value = raw[at:end:end]
+		o.members = append(o.members, m)
+		if at = skipSpace(raw, end); raw[at] == ',' {
+			at = skipSpace(raw, at+1)
+		}
+	}
+	return o, nil
+}
+
+// ParseArray gives the elements of an array in checked JSON. Codes: Invalid.
+func ParseArray(path string, raw json.RawMessage) ([]json.RawMessage, error) {
+	if KindOf(raw) != '[' {
+		return nil, Errorf(session.Invalid, path, "must be an array, not %s", Describe(raw))
+	}
+	var elements []json.RawMessage
+	for at := skipSpace(raw, skipSpace(raw, 0)+1); raw[at] != ']'; {
+		end := valueEnd(raw, at)
+		elements = append(elements, raw[at:end:end])
+		if at = skipSpace(raw, end); raw[at] == ',' {
+			at = skipSpace(raw, at+1)
+		}
+	}
+	return elements, nil
+}
+
+// Get gives a field's value, nil if there is none.
+func (o *Object) Get(key string) json.RawMessage {
+	if i := o.index(key); i >= 0 {
+		return o.members[i].Value
+	}
+	return nil
+}
+
+// Has tells whether there is such a field.
+func (o *Object) Has(key string) bool { return o.index(key) >= 0 }
+
+// Drop takes a field out.
+func (o *Object) Drop(key string) {
+	if i := o.index(key); i >= 0 {
+		o.members = slices.Delete(o.members, i, i+1)
+	}
+}
+
+// Set puts a field in, in the place of one of that name or at the end.
+func (o *Object) Set(key string, value json.RawMessage) {
+	if i := o.index(key); i >= 0 {
+		o.members[i].Value = value
+		return
+	}
+	o.members = append(o.members, Member{Key: key, Value: value})
+}
+
+// SetText puts a string in.
+func (o *Object) SetText(key, text string) { o.Set(key, AppendText(nil, text)) }
+
+// Overlay puts all fields of another object in. It is linear in their number: they are
+// looked for only among the fields that were there before.
+func (o *Object) Overlay(other Object) {
+	before := Object{o.members[:len(o.members):len(o.members)]}
+	for _, m := range other.members {
+		if i := before.index(m.Key); i >= 0 && m.rawKey == nil {
+			o.members[i] = m
+			continue
+		}
+		o.members = append(o.members, m)
+	}
+}
+
+// Members gives the fields, in order.
+func (o *Object) Members() []Member { return o.members }
+
+// Len is the number of fields.
+func (o *Object) Len() int { return len(o.members) }
+
+// JSON writes the object.
+func (o *Object) JSON() json.RawMessage { return o.Append(nil) }
+
+// Append writes the object at the end of b.
+func (o *Object) Append(b []byte) []byte {
+	b = append(b, '{')
+	for i, m := range o.members {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if m.rawKey != nil {
+			b = append(b, m.rawKey...)
+		} else {
+			b = AppendText(b, m.Key)
+		}
+		b = append(b, ':')
+		b = append(b, m.Value...)
+	}
+	return append(b, '}')
+}
+
+// AppendArray writes an array at the end of b.
+func AppendArray(b []byte, elements []json.RawMessage) []byte {
+	b = append(b, '[')
+	for i, e := range elements {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, e...)
+	}
+	return append(b, ']')
+}
+
+func (o *Object) index(key string) int {
+	return slices.IndexFunc(o.members, func(m Member) bool { return m.Key == key && m.rawKey == nil })
+}
+
+// MarshalJSON implements json.Marshaler.
+func (o Object) MarshalJSON() ([]byte, error) { return o.JSON(), nil }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *Object) UnmarshalJSON(b []byte) error {
+	parsed, err := ParseObject("extra", slices.Clone(b))
+	*o = parsed
+	return err
+}
+
+// IsZero lets an empty object be left out of what holds it.
+func (o Object) IsZero() bool { return len(o.members) == 0 }
+
+// Odd tells whether the field's name is no Unicode text, so that Key does not find it.
+func (m *Member) Odd() bool { return m.rawKey != nil }
+
+// Large gives the fields that IsLarge.
+func (o *Object) Large() []Member {
+	var large []Member
+	for _, m := range o.members {
+		if IsLarge(m.Value) {
+			large = append(large, m)
+		}
+	}
+	return large
+}
+
+// IsLarge tells whether a value belongs in a blob: over session.BlobThreshold or nested
+// deeper than MaxExtraDepth.
+func IsLarge(raw json.RawMessage) bool {
+	return len(raw) > session.BlobThreshold || len(raw) > MaxExtraDepth && Depth(raw) > MaxExtraDepth
+}
