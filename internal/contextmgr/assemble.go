@@ -1,0 +1,268 @@
+package contextmgr
+
+import (
+	"fmt"
+	"strings"
+
+	"sessiond/internal/session"
+)
+
+// Kinds of provenance: what an item of a context is.
+const (
+	ItemSystem     = "system"
+	ItemTools      = "tools"
+	ItemInitial    = "initial"
+	ItemPinned     = "pinned"
+	ItemSummary    = "summary"
+	ItemTurnStart  = "turn_start" // the message that began the turn which the cut splits
+	ItemMessage    = "message"
+	ItemClosedCall = "closed_call"
+	ItemRecall     = "recall"
+	ItemVolatile   = "volatile"
+)
+
+// Provenance says where an item of a context comes from. Message is the index in the
+// context's messages, -1 for what stands beside them.
+type Provenance struct {
+	Message    int                  `json:"message"`
+	Kind       string               `json:"kind"`
+	Sources    []session.MessageRef `json:"sources,omitempty"`
+	Compaction string               `json:"compaction,omitempty"`
+	Tokens     int64                `json:"tokens"`
+}
+
+// Material is all that a context is made of. Messages are those of the path from the
+// overlay's first kept one on, oldest first.
+type Material struct {
+	System    string
+	Overhead  int64 // tokens of tools and of the provider's framing
+	Initial   []session.Part
+	Pinned    []session.Message // hidden by the overlay
+	Overlay   *session.Compaction
+	TurnStart *session.Message // hidden by the overlay, which splits its turn
+	Messages  []session.Message
+	Frozen    []session.Frozen // those that count
+
+	CloseCalls bool
+	PartMax    int64 // by the reference counter
+	Weigh      Weigh
+}
+
+// Weigh sizes what a context is made of, in tokens of the model.
+type Weigh interface {
+	Message(m *session.Message, changed bool) int64
+	Text(s string) int64
+}
+
+// Draft is an assembled context with the weight of each item.
+type Draft struct {
+	Repaired
+	System  string
+	Fixed   int64 // system, tools, initial blocks, pins
+	Total   int64
+	Weights []int64 // of the items
+	Beside  []Provenance
+	Inside  []Provenance // of recalled and volatile text inside the items' messages
+	Trimmed int          // parts that were shortened
+}
+
+// frozenText is the content of frozen text: what was recalled, or volatile.
+type frozenText struct {
+	Text    string               `json:"text"`
+	Sources []session.MessageRef `json:"sources,omitempty"`
+	Tokens  int64                `json:"tokens,omitempty"`
+}
+
+// frozenCalls is the content of closed calls.
+type frozenCalls struct {
+	Calls []string `json:"calls"`
+}
+
+// Assemble puts a context together: initial blocks, pins, the summary, then the messages.
+func Assemble(in Material) Draft {
+	var front []Item
+	if len(in.Initial) > 0 {
+		front = append(front, made(ItemInitial, in.Initial...))
+	}
+	for i := range in.Pinned {
+		front = append(front, pinned(&in.Pinned[i]))
+	}
+	fixed := len(front)
+	if item, ok := summaryItem(in.Overlay); ok {
+		front = append(front, item)
+	}
+	if in.TurnStart != nil {
+		item := stored(in.TurnStart)
+		item.Kind = ItemTurnStart
+		front = append(front, item)
+	}
+	closed, texts := sortFrozen(in.Frozen)
+	out := Draft{Repaired: Repair(inContext(in.Messages), closed, in.CloseCalls), System: in.System}
+	out.Items = append(front, out.Items...)
+
+	if in.System != "" {
+		out.beside(ItemSystem, in.Weigh.Text(in.System))
+	}
+	if in.Overhead > 0 {
+		out.beside(ItemTools, in.Overhead)
+	}
+	for i := range out.Items {
+		item := &out.Items[i]
+		out.Trimmed += trim(item, in.PartMax)
+		if item.Kind == ItemMessage || item.Kind == ItemTurnStart {
+			out.putFrozen(i, texts[item.Message.RowID], in.Weigh)
+		}
+		w := in.Weigh.Message(&item.Message, item.Changed)
+		out.Weights = append(out.Weights, w)
+		out.Total += w
+		if i < fixed {
+			out.Fixed += w
+		}
+	}
+	if out.Trimmed > 0 {
+		out.Losses = append(out.Losses, fmt.Sprintf("%d parts are over the limit for one part: sent as head, marker and tail", out.Trimmed))
+	}
+	return out
+}
+
+func inContext(msgs []session.Message) []session.Message {
+	kept := make([]session.Message, 0, len(msgs))
+	for i := range msgs {
+		if msgs[i].InContext {
+			kept = append(kept, msgs[i])
+		}
+	}
+	return kept
+}
+
+func (d *Draft) beside(kind string, tokens int64) {
+	d.Beside = append(d.Beside, Provenance{Message: -1, Kind: kind, Tokens: tokens})
+	d.Fixed += tokens
+	d.Total += tokens
+}
+
+// putFrozen adds what was frozen with a message to its copy in the context.
+func (d *Draft) putFrozen(i int, frozen []session.Frozen, weigh Weigh) {
+	item := &d.Items[i]
+	for _, f := range frozen {
+		var content frozenText
+		if !decode(f.Content, &content) || content.Text == "" {
+			continue
+		}
+		item.Message.Parts = append(item.Message.Parts[:len(item.Message.Parts):len(item.Message.Parts)], session.TextPart(content.Text))
+		item.Changed = true
+		p := Provenance{Message: i, Kind: f.Kind, Sources: content.Sources, Tokens: weigh.Text(content.Text)}
+		if f.CompactionID != nil {
+			p.Compaction = overlayName(*f.CompactionID)
+		}
+		d.Inside = append(d.Inside, p)
+	}
+}
+
+// Provenance tells of every item where it comes from.
+func (d *Draft) Provenance() []Provenance {
+	all := append([]Provenance(nil), d.Beside...)
+	inside := d.Inside
+	for i := range d.Items {
+		p := Provenance{Message: i, Kind: d.Items[i].Kind, Sources: d.Items[i].Sources, Compaction: d.Items[i].Compaction, Tokens: d.Weights[i]}
+		own := len(all)
+		all = append(all, p)
+		for len(inside) > 0 && inside[0].Message == i {
+			all[own].Tokens -= inside[0].Tokens
+			all = append(all, inside[0])
+			inside = inside[1:]
+		}
+	}
+	return all
+}
+
+// Messages gives the messages as they are to be sent.
+func (d *Draft) Messages() []session.Message {
+	msgs := make([]session.Message, len(d.Items))
+	for i := range d.Items {
+		msgs[i] = d.Items[i].Message
+	}
+	return msgs
+}
+
+// made is a message in the user's role that no log holds.
+func made(kind string, parts ...session.Part) Item {
+	return Item{Kind: kind, Changed: true, Message: session.Message{
+		Kind: session.KindMessage, Role: session.User, Origin: session.Program, InContext: true, Parts: parts,
+	}}
+}
+
+// pinned shows a hidden message again: a user's as it is, another quoted, since its calls
+// and results are hidden.
+func pinned(m *session.Message) Item {
+	if m.Role == session.User {
+		item := stored(m)
+		item.Kind = ItemPinned
+		return item
+	}
+	item := made(ItemPinned, session.TextPart(fmt.Sprintf("<pinned_message role=%q>\n%s\n</pinned_message>", m.Role, escape(m.Text()))))
+	item.Sources = []session.MessageRef{m.ID}
+	return item
+}
+
+const (
+	summaryOpen  = "<conversation_summary>\nThe conversation before this point, summarised. The originals are in the session's log.\n\n"
+	summaryClose = "\n</conversation_summary>"
+)
+
+// summaryItem is the message that holds an overlay's summary. It is in the user's role and
+// never system text: what it says was said by others.
+func summaryItem(c *session.Compaction) (Item, bool) {
+	if c == nil {
+		return Item{}, false
+	}
+	var texts []string
+	for _, s := range []string{c.Summary, c.PrefixSummary} {
+		if strings.TrimSpace(s) != "" {
+			texts = append(texts, escape(s))
+		}
+	}
+	if len(texts) == 0 {
+		return Item{}, false
+	}
+	item := made(ItemSummary, session.TextPart(summaryOpen+strings.Join(texts, "\n\n---\n\n")+summaryClose))
+	item.Compaction = overlayName(c.RowID)
+	return item, true
+}
+
+// overlayName names an overlay; one that was made in memory only has no number.
+func overlayName(rowID int64) string {
+	if rowID == 0 {
+		return StatusEphemeral
+	}
+	return session.CompactionName(rowID)
+}
+
+// escape keeps text from closing the block that it is quoted in.
+func escape(s string) string {
+	for _, tag := range []string{"conversation_summary", "pinned_message", "recalled_messages"} {
+		s = strings.ReplaceAll(s, "</"+tag, "&lt;/"+tag)
+		s = strings.ReplaceAll(s, "<"+tag, "&lt;"+tag)
+	}
+	return s
+}
+
+// sortFrozen parts frozen rows into calls that were closed and text, by message. Volatile
+// text stands before what was recalled, whichever was frozen first.
+func sortFrozen(rows []session.Frozen) (closed map[int64][]string, texts map[int64][]session.Frozen) {
+	closed, texts = map[int64][]string{}, map[int64][]session.Frozen{}
+	for _, f := range rows {
+		switch f.Kind {
+		case session.FrozenClosedCall:
+			var calls frozenCalls
+			if decode(f.Content, &calls) {
+				closed[f.MessageID] = append(closed[f.MessageID], calls.Calls...)
+			}
+		case session.FrozenVolatile:
+			texts[f.MessageID] = append([]session.Frozen{f}, texts[f.MessageID]...)
+		case session.FrozenRecall:
+			texts[f.MessageID] = append(texts[f.MessageID], f)
+		}
+	}
+	return closed, texts
+}

@@ -1,0 +1,216 @@
+package contextmgr
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"sessiond/internal/session"
+)
+
+// StrategyAsk leaves the choice of a strategy to the caller: between threshold and limit the
+// context carries a directive, above the limit there is none until the caller has chosen.
+const StrategyAsk session.Strategy = "ask"
+
+// Settings are numbers of the context manager as one place gave them. What is nil was not
+// given there, and the next place decides. Sizes are in tokens of the model.
+type Settings struct {
+	Preset             *string           `json:"preset,omitempty"`
+	Fraction           *float64          `json:"fraction,omitempty"` // 0…1; 0 and 1: off
+	ReserveTokens      *int64            `json:"reserve_tokens,omitempty"`
+	ReserveFloor       *int64            `json:"reserve_floor,omitempty"` // 0: none
+	KeepRecentTokens   *int64            `json:"keep_recent_tokens,omitempty"`
+	KeepRecentMessages *int64            `json:"keep_recent_messages,omitempty"`
+	SummaryMaxTokens   *int64            `json:"summary_max_tokens,omitempty"`
+	PruneProtect       *int64            `json:"prune_protect,omitempty"`
+	PruneMinimum       *int64            `json:"prune_minimum,omitempty"`
+	ProtectedTools     *[]string         `json:"protected_tools,omitempty"`
+	PartMaxTokens      *int64            `json:"part_max_tokens,omitempty"`
+	RecallTokens       *int64            `json:"recall_tokens,omitempty"` // for each message of a person; 0: no recall
+	Strategy           *session.Strategy `json:"strategy,omitempty"`
+}
+
+// ParseSettings reads the settings that a session, a request or a file holds as JSON. Keys
+// that are no settings of the context manager are left to others. Codes: Invalid.
+func ParseSettings(raw session.JSON) (Settings, error) {
+	var s Settings
+	if len(raw) == 0 {
+		return s, nil
+	}
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return s, session.Errorf(session.Invalid, "compaction settings: %w", err)
+	}
+	return s, s.Check()
+}
+
+// Check tells whether each number is one that can be used. Codes: Invalid, with the fields.
+func (s *Settings) Check() error {
+	bad := session.Errorf(session.Invalid, "compaction settings: a number is out of its range")
+	if s.Fraction != nil && !(*s.Fraction >= 0 && *s.Fraction <= 1) {
+		bad.Message = fmt.Sprintf("compaction settings: fraction is %v: it must be between 0 and 1; 0 or 1 turns automatic compaction off", *s.Fraction)
+		_ = bad.At("fraction", "must be between 0 and 1")
+	}
+	for _, n := range []struct {
+		name  string
+		value *int64
+	}{
+		{"reserve_tokens", s.ReserveTokens},
+		{"reserve_floor", s.ReserveFloor},
+		{"keep_recent_tokens", s.KeepRecentTokens},
+		{"keep_recent_messages", s.KeepRecentMessages},
+		{"summary_max_tokens", s.SummaryMaxTokens},
+		{"prune_protect", s.PruneProtect},
+		{"prune_minimum", s.PruneMinimum},
+		{"part_max_tokens", s.PartMaxTokens},
+		{"recall_tokens", s.RecallTokens},
+	} {
+		if n.value != nil && (*n.value < 0 || *n.value > maxNumber) {
+			_ = bad.At(n.name, "must be between 0 and %d", int64(maxNumber))
+		}
+	}
+	if s.Preset != nil && *s.Preset != "" {
+		if _, known := preset(*s.Preset); !known {
+			_ = bad.At("preset", "%q is none of %v", *s.Preset, PresetNames())
+		}
+	}
+	if s.Strategy != nil {
+		if err := checkStrategy(*s.Strategy, true); err != nil {
+			_ = bad.At("strategy", "%s", err.Error())
+		}
+	}
+	if len(bad.Fields) == 0 {
+		return nil
+	}
+	if s.Fraction == nil || bad.Fields[0].Path != "fraction" {
+		bad.Message = fmt.Sprintf("compaction settings: %s %s", bad.Fields[0].Path, bad.Fields[0].Message)
+	}
+	return bad
+}
+
+// maxNumber keeps sums of settings far from overflow.
+const maxNumber = 1 << 40
+
+func checkStrategy(s session.Strategy, automatic bool) error {
+	switch s {
+	case session.StrategySummarize, session.StrategyTruncate, session.StrategyClear:
+		return nil
+	case StrategyAsk:
+		if automatic {
+			return nil
+		}
+	case session.StrategyPrune:
+		return session.Errorf(session.Invalid, "strategy prune cannot be asked for: use summarize, truncate or clear")
+	}
+	if automatic {
+		return session.Errorf(session.Invalid, "strategy %q is none of summarize, truncate, clear, ask", s)
+	}
+	return session.Errorf(session.Invalid, "strategy %q is none of summarize, truncate, clear", s)
+}
+
+// Layer is one place that settings come from. Source is request, session, file, preset NAME
+// or default, as explain shows it.
+type Layer struct {
+	Source   string
+	Settings Settings
+}
+
+// Setting is a number that counts, with the place that it came from.
+type Setting struct {
+	Name   string `json:"name"`
+	Value  any    `json:"value"`
+	Source string `json:"source"`
+}
+
+// Numbers are the resolved numbers for one model. Sizes are in tokens of the model.
+type Numbers struct {
+	Window    int64
+	Reserve   int64 // effective head-room: floor, caps and the request's max_output applied
+	Limit     int64 // window − reserve: no context passes it
+	Threshold int64 // compact strictly above it; when Off it equals Limit
+	Soft      int64 // summaries are made ready from here
+	Flush     int64 // the memory-flush directive goes out from here
+	Off       bool  // nothing compacts unasked
+
+	KeepTokens     int64
+	KeepMessages   int64
+	SummaryMax     int64
+	PruneProtect   int64
+	PruneMinimum   int64
+	ProtectedTools []string
+	PartMax        int64
+	RecallMax      int64 // for each message of a person
+	RecallEpoch    int64 // for all of them under one overlay
+	Strategy       session.Strategy
+	Preset         string
+	Settings       []Setting // all of them, for explain
+}
+
+// Resolve finds each number: the nearest of the layers that gives it, then the preset that
+// the nearest layer names, then the default. maxOutput is the request's own, 0 for none.
+// Codes: Invalid.
+func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
+	if window <= 0 {
+		return Numbers{}, session.Errorf(session.Invalid, "window is %d: it must be the model's number of tokens", window).At("window", "must be positive")
+	}
+	if maxOutput < 0 || maxOutput >= window {
+		return Numbers{}, session.Errorf(session.Invalid, "max_output is %d: it must leave room in the window of %d tokens", maxOutput, window).At("max_output", "must be below the window")
+	}
+	name := "balanced"
+	for i := len(layers) - 1; i >= 0; i-- {
+		if err := layers[i].Settings.Check(); err != nil {
+			return Numbers{}, fmt.Errorf("%s: %w", layers[i].Source, err)
+		}
+		if p := layers[i].Settings.Preset; p != nil && *p != "" {
+			name = *p
+		}
+	}
+	own, _ := preset(name)
+	all := append(append([]Layer{}, layers...), Layer{"preset " + name, own})
+
+	n := Numbers{Window: window, Preset: name}
+	fraction := choose(&n, all, "fraction", func(s *Settings) *float64 { return s.Fraction }, 0.8)
+	reserve := choose(&n, all, "reserve_tokens", func(s *Settings) *int64 { return s.ReserveTokens }, 16384)
+	floor := choose(&n, all, "reserve_floor", func(s *Settings) *int64 { return s.ReserveFloor }, DefaultReserveFloor)
+	n.Reserve = max(EffectiveReserve(reserve, floor, window), maxOutput)
+	n.Limit = window - n.Reserve
+	n.Threshold, n.Off = Threshold(window, fraction, n.Reserve)
+	if n.Limit <= 0 {
+		return Numbers{}, session.Errorf(session.Invalid, "the reserve of %d tokens leaves nothing of the window of %d: lower reserve_tokens or max_output", n.Reserve, window)
+	}
+	if n.Off {
+		n.Threshold = n.Limit
+	}
+	t := n.Threshold
+	n.Soft = t * 9 / 10
+	n.Flush = t - min(4000, t/20)
+	n.KeepTokens = choose(&n, all, "keep_recent_tokens", func(s *Settings) *int64 { return s.KeepRecentTokens }, min(max(20000, t/20), t*3/10))
+	n.KeepMessages = choose(&n, all, "keep_recent_messages", func(s *Settings) *int64 { return s.KeepRecentMessages }, 5)
+	n.SummaryMax = choose(&n, all, "summary_max_tokens", func(s *Settings) *int64 { return s.SummaryMaxTokens }, min(8000, max(2000, t/100), t/10))
+	n.PruneProtect = choose(&n, all, "prune_protect", func(s *Settings) *int64 { return s.PruneProtect }, 40000)
+	n.PruneMinimum = choose(&n, all, "prune_minimum", func(s *Settings) *int64 { return s.PruneMinimum }, 20000)
+	n.ProtectedTools = choose(&n, all, "protected_tools", func(s *Settings) *[]string { return s.ProtectedTools }, []string{"skill"})
+	n.PartMax = choose(&n, all, "part_max_tokens", func(s *Settings) *int64 { return s.PartMaxTokens }, min(window/4, 50000))
+	n.RecallMax = choose(&n, all, "recall_tokens", func(s *Settings) *int64 { return s.RecallTokens }, min(1000, t/20))
+	n.RecallEpoch = 4 * n.RecallMax
+	n.Strategy = choose(&n, all, "strategy", func(s *Settings) *session.Strategy { return s.Strategy }, session.StrategySummarize)
+	if name == "moltbot" {
+		n.Flush = max(0, window-floor-moltbotSoft)
+	}
+	return n, nil
+}
+
+// choose takes a setting from the nearest layer that has it and notes where that was.
+func choose[T any](n *Numbers, layers []Layer, name string, get func(*Settings) *T, fallback T) T {
+	value, source := fallback, "default"
+	for i := range layers {
+		if v := get(&layers[i].Settings); v != nil {
+			value, source = *v, layers[i].Source
+			break
+		}
+	}
+	n.Settings = append(n.Settings, Setting{name, value, source})
+	return value
+}
+
+// floorOf rounds down, but not below an integer that only binary fractions missed.
+func floorOf(x float64) int64 { return int64(math.Floor(x + 1e-6)) }

@@ -1,0 +1,48 @@
+package contextmgr
+
+import (
+	"fmt"
+	"slices"
+
+	"sessiond/internal/session"
+)
+
+// trimPart shortens a text that weighs more than most to its head, a marker and its tail.
+// The cut is by runes, in proportion to the weight, so the same part is always cut alike.
+func trimPart(p session.Part, most int64) session.Part {
+	text := []rune(p.Content())
+	keep := int(float64(len(text)) * float64(most) / float64(p.Tokens) * 0.9)
+	head := keep * 2 / 3
+	tail := keep - head
+	marker := fmt.Sprintf("\n[… %d characters left out; the whole text is in the session's log …]\n", len(text)-keep)
+	p.Text = string(text[:head]) + marker + string(text[len(text)-tail:])
+	p.Blob, p.BlobSHA = nil, nil
+	p.Tokens = most
+	return p
+}
+
+// trimmable tells whether a part may be shortened: what a model signed or must parse is not.
+func trimmable(p *session.Part) bool {
+	switch p.Kind {
+	case session.PartText, session.PartToolResult, session.PartRefusal:
+		return true
+	}
+	return false
+}
+
+// trim shortens the parts of an item that weigh more than most, by the reference counter. It
+// tells how many it shortened.
+func trim(item *Item, most int64) int {
+	n := 0
+	for i := range item.Message.Parts {
+		if p := &item.Message.Parts[i]; most > 0 && p.Tokens > most && trimmable(p) {
+			if n == 0 {
+				item.Message.Parts = slices.Clone(item.Message.Parts)
+				item.Changed = true
+			}
+			item.Message.Parts[i] = trimPart(item.Message.Parts[i], most)
+			n++
+		}
+	}
+	return n
+}
