@@ -9,10 +9,16 @@ func Mask(s string) (string, int) {
 	var b strings.Builder
 	n, done := 0, 0
 	for i := 0; i < len(s); {
-		c := s[i]
-		if !mayBegin(c) {
+		switch lead[s[i]] {
+		case leadsNothing:
 			i++
 			continue
+		case leadsWord:
+			if i > 0 && isWord(s[i-1]) {
+				i++
+				continue
+			}
+		case leadsMark:
 		}
 		start, end, kind := find(s, i, done)
 		if kind == "" {
@@ -33,15 +39,24 @@ func Mask(s string) (string, int) {
 	return b.String(), n
 }
 
-// mayBegin tells whether a secret, or what announces one, can begin with c. It keeps the
-// common bytes of prose and code on the fast way.
-func mayBegin(c byte) bool {
-	switch c {
-	case 'A', 'B', 'b', 'S', 's', 'g', 'r', 'p', 'x', 'e', 'n', 'h', 'd', 'v', 'y', 'w', '-', ':', '=', 'G', 'k':
-		return true
+// What a byte can be the beginning of.
+const (
+	leadsNothing = iota
+	leadsWord    // a shape that begins a word
+	leadsMark    // an assignment, a URL's password, a PEM block
+)
+
+// lead keeps the common bytes of prose and code on the fast way.
+var lead = func() (t [256]uint8) {
+	t[':'], t['='], t['-'] = leadsMark, leadsMark, leadsMark
+	for c := range shapes {
+		if len(shapes[c]) > 0 {
+			t[c] = leadsWord
+		}
 	}
-	return false
-}
+	t['B'], t['b'], t['e'] = leadsWord, leadsWord, leadsWord // Bearer, Basic, eyJ
+	return t
+}()
 
 // find looks for a secret whose shape begins at i. Only text from floor on may be looked
 // back at. An empty kind means that there is none.
@@ -56,15 +71,8 @@ func find(s string, i, floor int) (start, end int, kind string) {
 		return assigned(s, i, floor)
 	case '-':
 		return pem(s, i)
-	}
-	if i > 0 && isWord(s[i-1]) {
-		return 0, 0, ""
-	}
-	switch s[i] {
 	case 'B', 'b':
-		if start, end, kind = bearer(s, i); kind != "" {
-			return start, end, kind
-		}
+		return bearer(s, i)
 	case 'e':
 		return jwt(s, i)
 	}
@@ -83,7 +91,7 @@ type shape struct {
 
 // prefixed looks for the shapes that services publish for their keys.
 func prefixed(s string, i int) (start, end int, kind string) {
-	for _, sh := range shapes(s[i]) {
+	for _, sh := range shapes[s[i]] {
 		if !strings.HasPrefix(s[i:], sh.prefix) {
 			continue
 		}
@@ -100,71 +108,55 @@ func prefixed(s string, i int) (start, end int, kind string) {
 	return 0, 0, ""
 }
 
-// shapes gives the shapes that begin with c, the longest prefix first.
-func shapes(c byte) []shape {
-	switch c {
-	case 'A':
-		return []shape{
-			{"AKIA", 16, 16, isUpper, false, "aws key id"},
-			{"ASIA", 16, 16, isUpper, false, "aws key id"},
-			{"AIza", 30, 60, isKey, false, "google api key"},
-		}
-	case 'g':
-		return []shape{
-			{"github_pat_", 22, 0, isWord, false, "github token"},
-			{"ghp_", 30, 0, isWord, false, "github token"},
-			{"gho_", 30, 0, isWord, false, "github token"},
-			{"ghu_", 30, 0, isWord, false, "github token"},
-			{"ghs_", 30, 0, isWord, false, "github token"},
-			{"ghr_", 30, 0, isWord, false, "github token"},
-			{"glpat-", 18, 0, isKey, false, "gitlab token"},
-			{"gsk_", 40, 0, isWord, true, "groq key"},
-		}
-	case 'G':
-		return []shape{{"GOCSPX-", 20, 0, isKey, false, "google client secret"}}
-	case 's':
-		return []shape{
-			{"sk-ant-", 16, 0, isKey, false, "anthropic key"},
-			{"sk_live_", 16, 0, isWord, false, "stripe key"},
-			{"sk_test_", 16, 0, isWord, false, "stripe key"},
-			{"sk-", 20, 0, isKey, true, "openai key"},
-			{"shpat_", 30, 0, isWord, true, "shopify token"},
-		}
-	case 'S':
-		return []shape{{"SG.", 40, 0, isDotted, true, "sendgrid key"}}
-	case 'r':
-		return []shape{
-			{"rk_live_", 16, 0, isWord, false, "stripe key"},
-			{"rk_test_", 16, 0, isWord, false, "stripe key"},
-		}
-	case 'p':
-		return []shape{{"pypi-", 50, 0, isKey, true, "pypi token"}}
-	case 'x':
-		return []shape{
-			{"xoxb-", 10, 0, isKey, true, "slack token"},
-			{"xoxp-", 10, 0, isKey, true, "slack token"},
-			{"xoxa-", 10, 0, isKey, true, "slack token"},
-			{"xoxr-", 10, 0, isKey, true, "slack token"},
-			{"xoxs-", 10, 0, isKey, true, "slack token"},
-			{"xoxe", 10, 0, isDotted, true, "slack token"},
-			{"xapp-", 10, 0, isKey, true, "slack token"},
-			{"xai-", 40, 0, isKey, true, "xai key"},
-		}
-	case 'n':
-		return []shape{{"npm_", 30, 0, isWord, false, "npm token"}}
-	case 'h':
-		return []shape{
-			{"hooks.slack.com/services/", 20, 0, isPath, true, "slack webhook"},
-			{"hf_", 30, 0, isWord, false, "hugging face token"},
-		}
-	case 'd':
-		return []shape{{"dop_v1_", 40, 0, isWord, true, "digitalocean token"}}
-	case 'w':
-		return []shape{{"whsec_", 20, 0, isBase64, true, "stripe key"}}
-	case 'y':
-		return []shape{{"ya29.", 30, 0, isDotted, true, "google token"}}
-	}
-	return nil
+// shapes lists the shapes by their first byte, the longest prefix first.
+var shapes = [256][]shape{
+	'A': {
+		{"AKIA", 16, 16, isUpper, false, "aws key id"},
+		{"ASIA", 16, 16, isUpper, false, "aws key id"},
+		{"AIza", 30, 60, isKey, false, "google api key"},
+	},
+	'g': {
+		{"github_pat_", 22, 0, isWord, false, "github token"},
+		{"ghp_", 30, 0, isWord, false, "github token"},
+		{"gho_", 30, 0, isWord, false, "github token"},
+		{"ghu_", 30, 0, isWord, false, "github token"},
+		{"ghs_", 30, 0, isWord, false, "github token"},
+		{"ghr_", 30, 0, isWord, false, "github token"},
+		{"glpat-", 18, 0, isKey, false, "gitlab token"},
+		{"gsk_", 40, 0, isWord, true, "groq key"},
+	},
+	'G': {{"GOCSPX-", 20, 0, isKey, false, "google client secret"}},
+	's': {
+		{"sk-ant-", 16, 0, isKey, false, "anthropic key"},
+		{"sk_live_", 16, 0, isWord, false, "stripe key"},
+		{"sk_test_", 16, 0, isWord, false, "stripe key"},
+		{"sk-", 20, 0, isKey, true, "openai key"},
+		{"shpat_", 30, 0, isWord, true, "shopify token"},
+	},
+	'S': {{"SG.", 40, 0, isDotted, true, "sendgrid key"}},
+	'r': {
+		{"rk_live_", 16, 0, isWord, false, "stripe key"},
+		{"rk_test_", 16, 0, isWord, false, "stripe key"},
+	},
+	'p': {{"pypi-", 50, 0, isKey, true, "pypi token"}},
+	'x': {
+		{"xoxb-", 10, 0, isKey, true, "slack token"},
+		{"xoxp-", 10, 0, isKey, true, "slack token"},
+		{"xoxa-", 10, 0, isKey, true, "slack token"},
+		{"xoxr-", 10, 0, isKey, true, "slack token"},
+		{"xoxs-", 10, 0, isKey, true, "slack token"},
+		{"xoxe", 10, 0, isDotted, true, "slack token"},
+		{"xapp-", 10, 0, isKey, true, "slack token"},
+		{"xai-", 40, 0, isKey, true, "xai key"},
+	},
+	'n': {{"npm_", 30, 0, isWord, false, "npm token"}},
+	'h': {
+		{"hooks.slack.com/services/", 20, 0, isPath, true, "slack webhook"},
+		{"hf_", 30, 0, isWord, false, "hugging face token"},
+	},
+	'd': {{"dop_v1_", 40, 0, isWord, true, "digitalocean token"}},
+	'w': {{"whsec_", 20, 0, isBase64, true, "stripe key"}},
+	'y': {{"ya29.", 30, 0, isDotted, true, "google token"}},
 }
 
 // jwt looks for three base64url pieces joined by dots, of which the first two are JSON

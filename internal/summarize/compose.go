@@ -28,13 +28,14 @@ type composer struct {
 	used    int64
 	out     outline
 	taken   map[string]bool
+	alike   map[uint16]int // lines taken, by shape
 	dropped []line
 	scores  []float64
 }
 
 // compose merges what the span says into the summary before it.
 func (c *composer) compose(old *outline) *outline {
-	c.taken = map[string]bool{}
+	c.taken, c.alike = map[string]bool{}, map[uint16]int{}
 	c.scores = c.span.scores()
 	fresh := c.candidates(len(old.lines[goal]) == 0)
 	c.keepOld(old, fresh)
@@ -96,12 +97,13 @@ func (c *composer) fill(s section, candidates []int, limit int64) {
 		if s == decisions {
 			text = c.answer(k)
 		}
-		if c.taken[text] || c.taken[sen.text] {
+		if c.taken[text] || c.taken[sen.text] || c.alike[sen.shape] >= variants(sen.by) {
 			continue
 		}
 		if n := c.put(s, text, limit); n > 0 {
 			limit -= n
 			c.taken[sen.text] = true
+			c.alike[sen.shape]++
 			l := c.out.lines[s]
 			l[len(l)-1].order = k
 		}
@@ -109,6 +111,14 @@ func (c *composer) fill(s section, candidates []int, limit int64) {
 			return
 		}
 	}
+}
+
+// variants is how many lines that differ only in their numbers a digest takes.
+func variants(by speaker) int {
+	if by == byPerson {
+		return 6
+	}
+	return 3
 }
 
 // put adds a line if it is within limit (0: in any case) and gives its tokens.
@@ -233,6 +243,7 @@ func (sp *span) scores() []float64 {
 			out[k] = math.Inf(-1)
 			continue
 		}
+		alike := log2(sp.alike[s.shape])
 		score := [...]float64{byPerson: 3, byModel: 1.4, byTool: 0.4, byProgram: 0.2}[s.by]
 		score += 0.45 * float64(min(s.facts, 4))
 		rare, asked := 0.0, 0
@@ -256,6 +267,10 @@ func (sp *span) scores() []float64 {
 		if s.by == byModel && (s.nth == 0 || s.last) {
 			score += 0.3
 		}
+		if s.by == byPerson { // what a person says often may be meant so
+			alike /= 2
+		}
+		score -= 0.7 * alike
 		if s.failed {
 			score += 0.4
 		}

@@ -59,15 +59,20 @@ func (f *form) mark(s string, j int) {
 // keep adds the chunk s[i:j] to the facts if it is one, and remembers it as what the next
 // number may belong to.
 func (sp *span) keep(s string, i, j int, f form, first bool) {
-	text := strings.TrimLeft(s[i:j], ".:,&~#@+")
-	at := j - len(text)
-	if strings.HasPrefix(s[i:j], "./") || strings.HasPrefix(s[i:j], "../") {
-		text, at = s[i:j], i
+	at, end := i, j
+	for at < end && edge(s[at]) {
+		at++
 	}
-	text = strings.TrimRight(text, ".:&~#@-+")
-	if text == "" {
+	for end > at && (edge(s[end-1]) || s[end-1] == '-') {
+		end--
+	}
+	if at == end {
 		return
 	}
+	if f.slashes > 0 && at > i && s[at] == '/' { // ./x, ../x, ~/x
+		at = i
+	}
+	text := s[at:end]
 	kind, ok := classify(text, &f, first)
 	if ok && len(text) <= longestFact && len(sp.terms) > 0 {
 		if kind == factNumber {
@@ -91,6 +96,15 @@ func (sp *span) keep(s string, i, j int, f form, first bool) {
 	case f.digits == 0 && !f.url && len(text) < 32:
 		sp.word = text
 	}
+}
+
+// edge tells that c belongs to the sentence and not to the word that it stands at.
+func edge(c byte) bool {
+	switch c {
+	case '.', ':', '&', '~', '#', '@', '+':
+		return true
+	}
+	return false
 }
 
 // longestFact is the length in bytes above which a piece is no fact that one would look up.

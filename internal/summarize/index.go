@@ -2,7 +2,7 @@ package summarize
 
 import (
 	"cmp"
-	"math"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -108,7 +108,7 @@ func (sp *span) ranked() []fact {
 // telling scores a fact by its form, who said it, how rare it is, whether a person used the
 // word, and against lists of numbers, in which no single one stands out.
 func (sp *span) telling(f *fact) float64 {
-	score := [...]float64{factName: 1.8, factNumber: 1.6, factIdentifier: 2, factPath: 2.4, factVersion: 2.8, factURL: 3.2, factAmount: 3.4}[f.kind]
+	score := [...]float64{factName: 1.8, factNumber: 1, factIdentifier: 2, factPath: 2.4, factVersion: 2.8, factURL: 3.2, factAmount: 3.4}[f.kind]
 	s := &sp.sentences[f.sentence]
 	switch s.by {
 	case byPerson:
@@ -118,8 +118,9 @@ func (sp *span) telling(f *fact) float64 {
 	case byTool, byProgram:
 	}
 	k := sp.terms[f.term] % buckets
-	score -= 0.35 * math.Log2(float64(max(1, sp.count[k])))
-	if sp.asked[k] {
+	score -= 0.35 * log2(sp.count[k])
+	score -= 0.5 * log2(sp.alike[s.shape])
+	if s.by != byPerson && sp.asked[k] {
 		score += 0.8
 	}
 	if s.numbers > 4 {
@@ -136,6 +137,9 @@ func (sp *span) telling(f *fact) float64 {
 	}
 	return score
 }
+
+// log2 is the logarithm of n, rounded down; 0 of 0.
+func log2(n uint16) float64 { return float64(max(1, bits.Len16(n)) - 1) }
 
 // holds tells whether text has literal as a whole: $99 is not in $990.
 func holds(text, literal string) bool {

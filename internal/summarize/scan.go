@@ -26,6 +26,7 @@ type sentence struct {
 	terms     [2]int32
 	facts     int32 // numbers, paths, URLs, identifiers in it
 	numbers   int32
+	shape     uint16 // hash of its terms without a digit
 	by        speaker
 	last      bool // of its part
 	failed    bool // in the result of a call that failed
@@ -42,6 +43,7 @@ type span struct {
 	sentences []sentence
 	terms     []uint32 // hashes of the terms of all sentences, one after the other
 	count     []uint16 // occurrences of a term by its hash
+	alike     []uint16 // sentences with the same shape
 	asked     []bool   // whether a person used the term
 	facts     []fact
 	seen      map[uint64]struct{} // sentences, by hash
@@ -51,7 +53,8 @@ type span struct {
 	nameAt int
 	word   string // the last plain word
 	nth    int    // chunks so far
-	cjk    rune   // the CJK rune before, for bigrams
+	shape  uint32
+	cjk    rune // the CJK rune before, for bigrams
 }
 
 // scan reads the text of the messages once. Reasoning is left out: it is the model's own.
@@ -60,9 +63,10 @@ func scan(msgs []session.Message) *span {
 	sp := &span{
 		msgs:  msgs,
 		count: make([]uint16, buckets),
+		alike: make([]uint16, 1<<16),
 		asked: make([]bool, buckets),
-		seen:  map[uint64]struct{}{},
 	}
+	sp.grow()
 	for i := range msgs {
 		m := &msgs[i]
 		if !told(m) {
@@ -82,6 +86,21 @@ func scan(msgs []session.Message) *span {
 		}
 	}
 	return sp
+}
+
+// grow makes room for what text of this size usually holds.
+func (sp *span) grow() {
+	size := 0
+	for i := range sp.msgs {
+		for k := range sp.msgs[i].Parts {
+			p := &sp.msgs[i].Parts[k]
+			size += len(p.Content()) + len(p.Arguments)
+		}
+	}
+	sp.sentences = make([]sentence, 0, size/60+16)
+	sp.terms = make([]uint32, 0, size/6+16)
+	sp.facts = make([]fact, 0, size/24+16)
+	sp.seen = make(map[uint64]struct{}, size/100+16)
 }
 
 // told tells whether a message is part of the conversation as a model knows it.
@@ -114,12 +133,16 @@ func (sp *span) read(msg int, by speaker, text string, failed bool) {
 		sp.words(s, by)
 		sen := sentence{
 			text: s, msg: int32(msg), nth: nth, by: by, failed: failed,
+			shape: uint16(sp.shape ^ sp.shape>>16),
 			terms: [2]int32{from, int32(len(sp.terms))}, facts: int32(len(sp.facts) - facts),
 		}
 		for _, f := range sp.facts[facts:] {
 			if f.kind == factAmount || f.kind == factNumber || f.kind == factVersion {
 				sen.numbers++
 			}
+		}
+		if sp.alike[sen.shape] < 1<<15 {
+			sp.alike[sen.shape]++
 		}
 		key := uint64(len(s)) << 32
 		for _, t := range sp.terms[from:] {
@@ -152,7 +175,7 @@ func (sp *span) term(h uint32, by speaker) {
 // words splits a sentence into terms and facts. Letters and digits make terms, case folded;
 // CJK text has no spaces, so its terms are pairs of neighbouring characters.
 func (sp *span) words(s string, by speaker) {
-	sp.name, sp.word, sp.nth, sp.cjk = "", "", 0, 0
+	sp.name, sp.word, sp.nth, sp.cjk, sp.shape = "", "", 0, 0, fnvOffset
 	first := true
 	for i := 0; i < len(s); {
 		c := s[i]
@@ -185,7 +208,7 @@ func (sp *span) words(s string, by speaker) {
 // a fact. It gives the end of the chunk.
 func (sp *span) chunk(s string, i int, by speaker, first bool) int {
 	var f form
-	h, word := uint32(fnvOffset), 0
+	h, word, digits := uint32(fnvOffset), 0, 0
 	j, prev := i, byte(0)
 	for j < len(s) {
 		c := s[j]
@@ -239,7 +262,10 @@ func (sp *span) chunk(s string, i int, by speaker, first bool) int {
 			f.mark(s, j)
 			if word > 0 {
 				sp.term(h, by)
-				h, word = fnvOffset, 0
+				if f.digits == digits {
+					sp.shape = (sp.shape ^ h) * fnvPrime
+				}
+				h, word, digits = fnvOffset, 0, f.digits
 			}
 		}
 		prev = c
@@ -247,6 +273,9 @@ func (sp *span) chunk(s string, i int, by speaker, first bool) int {
 	}
 	if word > 0 {
 		sp.term(h, by)
+		if f.digits == digits {
+			sp.shape = (sp.shape ^ h) * fnvPrime
+		}
 	}
 	if j == i {
 		return i + 1
@@ -264,7 +293,9 @@ func (sp *span) cjkRun(s string, i int, by speaker) int {
 			break
 		}
 		if sp.cjk != 0 {
-			sp.term((fnvOffset^uint32(sp.cjk))*fnvPrime^uint32(r)*2654435761, by)
+			h := (fnvOffset^uint32(sp.cjk))*fnvPrime ^ uint32(r)*2654435761
+			sp.term(h, by)
+			sp.shape = (sp.shape ^ h) * fnvPrime
 		}
 		sp.cjk = r
 		switch isKana := r >= 0x30a1 && r <= 0x30fe; {
