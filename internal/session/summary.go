@@ -7,12 +7,14 @@ type SummaryRequest struct {
 	Instructions string    // the user's wishes for this session or compaction
 	MaxTokens    int64     // of the summary, by the reference counter
 	Purpose      Purpose   // PurposeSummary or PurposeBranchSummary
+	TurnPrefix   bool      // the span is the beginning of a turn whose end is kept
 }
 
 // Summary is what a summariser made. Calls holds one ledger row for each attempt, also the
 // failed ones; a summariser that calls no model has none.
 type Summary struct {
-	Text     string
+	Text     string   // whole, its index included
+	Index    []string // the entries of the index
 	Provider string
 	Model    string
 	Calls    []Call
