@@ -1,0 +1,110 @@
+package history
+
+import (
+	"maps"
+
+	"sessiond/internal/session"
+)
+
+// Accounting says what became of the records of one source and path. Records.Read is always
+// Imported + Raw + the sum over Skipped.
+type Accounting struct {
+	Source   session.Source `json:"source,omitempty"`
+	Path     string         `json:"path,omitempty"`
+	Sessions Sessions       `json:"sessions"`
+	Records  Records        `json:"records"`
+	Errors   []Problem      `json:"errors"`
+}
+
+// Sessions counts sessions by what the import did to them.
+type Sessions struct {
+	New       int `json:"new"`
+	Updated   int `json:"updated"`
+	Unchanged int `json:"unchanged"`
+}
+
+// Records counts records of the source: lines, rows. Raw ones are kept whole as messages of
+// kind unknown, out of the context.
+type Records struct {
+	Read     int            `json:"read"`
+	Imported int            `json:"imported"`
+	Raw      int            `json:"raw"`
+	Skipped  map[string]int `json:"skipped"`
+}
+
+// Problem is something that could not be read: a file, or one line of it (from 1; 0 when
+// the whole file is meant).
+type Problem struct {
+	Path  string `json:"path"`
+	Line  int    `json:"line,omitempty"`
+	Error string `json:"error"`
+}
+
+// Reasons to skip a record that several sources share.
+const (
+	SkipKnown     = "already imported"
+	SkipDuplicate = "duplicate line"
+	SkipBlank     = "blank line"
+	SkipTorn      = "unfinished last line"
+)
+
+// MaxProblems bounds the problems that one file adds to a report; the counts hold them all.
+const MaxProblems = 20
+
+// Skip counts n records as read and skipped.
+func (r *Records) Skip(reason string, n int) {
+	if n == 0 {
+		return
+	}
+	if r.Skipped == nil {
+		r.Skipped = map[string]int{}
+	}
+	r.Read += n
+	r.Skipped[reason] += n
+}
+
+// Import counts n records as read and imported.
+func (r *Records) Import(n int) { r.Read += n; r.Imported += n }
+
+// KeepRaw counts n records as read and kept raw.
+func (r *Records) KeepRaw(n int) { r.Read += n; r.Raw += n }
+
+// alreadyKnown moves n records, which the store turned out to have, to the skipped ones.
+func (r *Records) alreadyKnown(n int) {
+	imported := min(n, r.Imported)
+	raw := min(n-imported, r.Raw)
+	r.Imported -= imported
+	r.Raw -= raw
+	r.Read -= imported + raw
+	r.Skip(SkipKnown, imported+raw)
+}
+
+// Add adds the counts and problems of b.
+func (a *Accounting) Add(b Accounting) {
+	a.Sessions.New += b.Sessions.New
+	a.Sessions.Updated += b.Sessions.Updated
+	a.Sessions.Unchanged += b.Sessions.Unchanged
+	a.Records.add(b.Records)
+	a.Errors = append(a.Errors, b.Errors...)
+}
+
+func (r *Records) add(b Records) {
+	r.Read += b.Read
+	r.Imported += b.Imported
+	r.Raw += b.Raw
+	if r.Skipped == nil {
+		r.Skipped = map[string]int{}
+	}
+	for reason, n := range b.Skipped {
+		r.Skipped[reason] += n
+	}
+}
+
+// Balanced tells whether every record that was read is accounted for.
+func (r Records) Balanced() bool {
+	sum := r.Imported + r.Raw
+	for n := range maps.Values(r.Skipped) {
+		sum += n
+	}
+	return sum == r.Read
+}

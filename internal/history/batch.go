@@ -1,0 +1,32 @@
+package history
+
+import "sessiond/internal/store"
+
+// The pieces of a batch are the store's own.
+type (
+	NewSession = store.NewSession
+	Message    = store.ImportMessage
+	Compaction = store.ImportCompaction
+	Mark       = store.ImportMark
+	Call       = store.ImportCall
+	Cursor     = store.ImportCursor
+)
+
+// Batch is what one transaction stores, and the records of the source that it stands for.
+type Batch struct {
+	store.ImportBatch
+	Records Records
+}
+
+// Size estimates the bytes that a batch holds, from its texts and bytes.
+func Size(m *Message) int {
+	n := len(m.Extra)
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		n += len(p.Text) + len(p.Arguments) + len(p.Extra)
+		if p.Blob != nil {
+			n += len(p.Blob.Data)
+		}
+	}
+	return n
+}

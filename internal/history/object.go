@@ -1,0 +1,204 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"sessiond/internal/session"
+)
+
+// Object is a JSON object as it stands in a source: its fields in their order, each value
+// with its own bytes. Values are slices of the input, not copies.
+type Object []Field
+
+// Field is one member of an Object.
+type Field struct {
+	Key string
+	Raw json.RawMessage
+}
+
+// ParseObject reads one JSON object that fills raw but for white space. ok is false for
+// anything else. Names count exactly, unlike in encoding/json.
+func ParseObject(raw []byte) (o Object, ok bool) {
+	if !json.Valid(raw) {
+		return nil, false
+	}
+	return Fields(raw)
+}
+
+// Fields is ParseObject for bytes that are known to be valid JSON, as all values in an
+// Object are.
+func Fields(raw []byte) (o Object, ok bool) {
+	raw = trim(raw)
+	if len(raw) < 2 || raw[0] != '{' {
+		return nil, false
+	}
+	at := skipSpace(raw, 1)
+	for raw[at] != '}' {
+		end := skipValue(raw, at)
+		key, _ := Text(raw[at:end])
+		at = skipSpace(raw, skipSpace(raw, end)+1) // over the colon
+		end = skipValue(raw, at)
+		o = append(o, Field{Key: key, Raw: json.RawMessage(raw[at:end:end])})
+		if at = skipSpace(raw, end); raw[at] == ',' {
+			at = skipSpace(raw, at+1)
+		}
+	}
+	return o, true
+}
+
+// Elements gives the values of an array in bytes that are known to be valid JSON.
+func Elements(raw []byte) (elements []json.RawMessage, ok bool) {
+	raw = trim(raw)
+	if len(raw) < 2 || raw[0] != '[' {
+		return nil, false
+	}
+	at := skipSpace(raw, 1)
+	for raw[at] != ']' {
+		end := skipValue(raw, at)
+		elements = append(elements, json.RawMessage(raw[at:end:end]))
+		if at = skipSpace(raw, end); raw[at] == ',' {
+			at = skipSpace(raw, at+1)
+		}
+	}
+	return elements, true
+}
+
+// Get gives the value of a field, nil if there is none. Of equal names the last one counts.
+func (o Object) Get(key string) json.RawMessage {
+	for i := len(o) - 1; i >= 0; i-- {
+		if o[i].Key == key {
+			return o[i].Raw
+		}
+	}
+	return nil
+}
+
+// String gives the text of a field, "" if it is absent or no string.
+func (o Object) String(key string) string {
+	s, _ := Text(o.Get(key))
+	return s
+}
+
+// Without gives the fields whose names are not among keys.
+func (o Object) Without(keys ...string) Object {
+	rest := make(Object, 0, len(o))
+next:
+	for _, f := range o {
+		for _, key := range keys {
+			if f.Key == key {
+				continue next
+			}
+		}
+		rest = append(rest, f)
+	}
+	return rest
+}
+
+// With gives the object with one field more, or with that field's value replaced.
+func (o Object) With(key string, raw []byte) Object {
+	return append(o.Without(key), Field{Key: key, Raw: raw})
+}
+
+// JSON writes the object; an empty one is no value.
+func (o Object) JSON() session.JSON {
+	if len(o) == 0 {
+		return nil
+	}
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, f := range o {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(session.JSONOf(f.Key))
+		b.WriteByte(':')
+		b.Write(f.Raw)
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// Text reads a JSON string into text that the database can hold. exact is false when the
+// text is not all that the value says: it is no string, or it held a NUL or half of a
+// surrogate pair, which are replaced by U+FFFD. Then the value itself must be kept too.
+func Text(raw []byte) (text string, exact bool) {
+	if len(raw) < 2 || raw[0] != '"' {
+		return "", false
+	}
+	inner := raw[1 : len(raw)-1]
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner), true
+	}
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return "", false
+	}
+	clean := strings.ReplaceAll(text, "\x00", string(utf8.RuneError))
+	exact = clean == text
+	if n := strings.Count(text, string(utf8.RuneError)); n > 0 {
+		written := bytes.Count(raw, []byte(string(utf8.RuneError))) +
+			bytes.Count(bytes.ToLower(raw), []byte(`\ufffd`))
+		exact = exact && n <= written
+	}
+	return clean, exact
+}
+
+// Plain makes bytes that are no valid UTF-8, or hold NUL, storable as text.
+func Plain(b []byte) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(string(b), string(utf8.RuneError)), "\x00", string(utf8.RuneError))
+}
+
+func trim(raw []byte) []byte { return bytes.Trim(raw, " \t\r\n") }
+
+func skipSpace(raw []byte, at int) int {
+	for raw[at] == ' ' || raw[at] == '\t' || raw[at] == '\n' || raw[at] == '\r' {
+		at++
+	}
+	return at
+}
+
+// skipValue gives the end of the value that begins at at. The input is valid JSON.
+func skipValue(raw []byte, at int) int {
+	switch raw[at] {
+	case '"':
+		return skipString(raw, at)
+	case '{', '[':
+		depth := 0
+		for {
+			switch raw[at] {
+			case '"':
+				at = skipString(raw, at)
+				continue
+			case '{', '[':
+				depth++
+			case '}', ']':
+				depth--
+			}
+			at++
+			if depth == 0 {
+				return at
+			}
+		}
+	}
+	for at < len(raw) && !endsScalar(raw[at]) {
+		at++
+	}
+	return at
+}
+
+func endsScalar(b byte) bool {
+	return b == ',' || b == ']' || b == '}' || b == ' ' || b == '\t' || b == '\r' || b == '\n'
+}
+
+func skipString(raw []byte, at int) int {
+	for at++; ; {
+		quote := bytes.IndexByte(raw[at:], '"')
+		escape := bytes.IndexByte(raw[at:at+quote], '\\')
+		if escape < 0 {
+			return at + quote + 1
+		}
+		at += escape + 2 // over the escaped byte, which may be a quote
+	}
+}

@@ -1,0 +1,195 @@
+package pi
+
+import (
+	"encoding/base64"
+	"math"
+	"time"
+	"unicode/utf8"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// entry is what one line becomes.
+type entry struct {
+	message    history.Message
+	calls      []history.Call
+	mark       *history.Mark
+	compaction *history.Compaction
+	early      bool // the mark is on an entry that comes later in the file
+	raw        bool // not understood, kept as it is
+}
+
+// decoder turns lines into entries, in the order in which they are stored.
+type decoder struct {
+	*scanned
+	directory string
+	last      session.Time // for lines without a time
+}
+
+// note is what sessiond adds to a line's own fields, beside them in extra.
+type note struct {
+	shape, text, hash string
+	bytes             []byte
+}
+
+// decode reads the line of an entry. line is not kept.
+func (d *decoder) decode(n *node, line []byte) entry {
+	if n.kind == entryBroken {
+		return d.broken(n, line)
+	}
+	o, ok := parse(line)
+	if !ok {
+		return d.broken(n, line)
+	}
+	rest := taker{Object: o}
+	e := entry{message: history.Message{ParentKey: d.keyOf(n.parent)}}
+	m := &e.message.Message
+	*m = session.Message{
+		Kind: session.KindMarker, Origin: session.Program, Display: true,
+		Dialect: "pi", ExternalID: n.key, CreatedAt: d.time(&rest),
+	}
+	var remark note
+	d.place(n, &rest, &remark)
+	d.content(n, &rest, &e, &remark)
+	if d.version == 1 {
+		remark.hash = fingerprint(o)
+	}
+	for i := range e.calls {
+		e.calls[i].ExternalID = "pi:" + fingerprint(o)
+		e.calls[i].MessageKey = n.key
+		e.calls[i].Source = session.SourcePi
+		e.calls[i].Directory = d.directory
+		e.calls[i].CreatedAt = m.CreatedAt
+	}
+	if !utf8.Valid(line) {
+		remark.bytes = line
+	}
+	m.Extra = extraOf(rest.Object, remark)
+	return e
+}
+
+// content dispatches by the kind of line.
+func (d *decoder) content(n *node, rest *taker, e *entry, remark *note) {
+	m := &e.message.Message
+	switch rest.String("type") {
+	case lineMessage:
+		d.talk(rest, e, remark)
+	case lineCustomMessage:
+		m.Kind, m.Role, m.InContext = session.KindCustomMessage, session.User, true
+		m.Display = rest.flag("display", true)
+		m.Parts, remark.shape = contentOf(rest.take("content"))
+	case lineBranchSummary:
+		m.Kind, m.Role = session.KindBranchSummary, session.User
+		d.summary(rest, m)
+		e.bill(rest.Get("usage"), session.PurposeBranchSummary, "", "")
+	case lineCompaction:
+		e.compaction = d.compaction(n, rest.Object)
+		e.compaction.CreatedAt = m.CreatedAt
+		e.bill(rest.Get("usage"), session.PurposeSummary, "", "")
+		rest.take("summary")
+	case lineUsage:
+		e.bill(rest.Get("usage"), session.PurposeOther, rest.String("provider"), rest.String("model"))
+	case lineModel:
+		m.Provider, m.Model = rest.String("provider"), rest.String("modelId")
+	case lineLabel:
+		target, ok := d.byID[rest.String("targetId")]
+		if !ok {
+			remark.text = "labels an entry that is not in the file"
+			break
+		}
+		text, _ := history.Text(rest.Get("label"))
+		e.early = d.nodes[target].offset >= n.offset
+		e.mark = &history.Mark{MessageKey: d.nodes[target].key, Kind: "label", Text: text}
+	case lineCustom:
+		m.Kind = session.KindCustom
+	case lineThinking, lineInfo, lineContextEdit, lineActiveTools, lineLeaf:
+	default:
+		m.Kind, e.raw = session.KindUnknown, true
+	}
+}
+
+// place keeps what the line says of its place where the stored parent does not say it.
+func (d *decoder) place(n *node, rest *taker, remark *note) {
+	if n.id != "" && n.key == n.id {
+		rest.take("id")
+	}
+	switch n.cut {
+	case cutOrphan:
+		remark.text = "its parent is not in the file before it"
+	case cutSelf:
+		remark.text = "it named itself as its parent"
+	case cutCycle:
+		remark.text = "its parent is one of its own descendants"
+	case uncut:
+		if d.keyOf(n.parent) == n.link && (n.link != "" || string(rest.Get("parentId")) == "null") {
+			rest.take("parentId")
+		}
+	}
+}
+
+// broken keeps a line that is no JSON object as data, out of the context.
+func (d *decoder) broken(n *node, line []byte) entry {
+	e := entry{raw: true, message: history.Message{ParentKey: d.keyOf(n.parent)}}
+	e.message.Message = session.Message{
+		Kind: session.KindUnknown, Origin: session.Program, Display: true, Dialect: "pi",
+		ExternalID: n.key, CreatedAt: d.last,
+		Parts: []session.Part{{Kind: session.PartData, Text: history.Plain(line)}},
+	}
+	remark := note{text: "not a JSON object"}
+	if e.message.Parts[0].Text != string(line) {
+		remark.bytes = line
+	}
+	e.message.Extra = extraOf(nil, remark)
+	return e
+}
+
+// extraOf writes {"line": the line's fields that no column holds, …sessiond's notes}.
+func extraOf(line history.Object, n note) session.JSON {
+	var extra history.Object
+	if len(line) > 0 {
+		extra = append(extra, history.Field{Key: "line", Raw: rawJSON(line.JSON())})
+	}
+	add := func(key, value string) {
+		if value != "" {
+			extra = append(extra, history.Field{Key: key, Raw: rawJSON(session.JSONOf(value))})
+		}
+	}
+	add("shape", n.shape)
+	add("note", n.text)
+	add("hash", n.hash)
+	if n.bytes != nil {
+		add("bytes", base64.StdEncoding.EncodeToString(n.bytes))
+	}
+	return extra.JSON()
+}
+
+// time takes the line's time, else the message's, else that of the entry before.
+func (d *decoder) time(rest *taker) session.Time {
+	text := rest.String("timestamp")
+	at, ok := parseTime(text)
+	if ok {
+		if at.UTC().Format("2006-01-02T15:04:05.000Z") == text {
+			rest.take("timestamp")
+		}
+	} else if message, is := history.Fields(rest.Get("message")); is {
+		at, ok = unixMilli(message.Get("timestamp"))
+	}
+	if ok {
+		d.last = at
+	}
+	return d.last
+}
+
+func parseTime(text string) (session.Time, bool) {
+	at, err := time.Parse(time.RFC3339Nano, text)
+	return session.At(at), err == nil && at.UTC().Year() >= 1970 && at.UTC().Year() <= 9999
+}
+
+func unixMilli(raw []byte) (session.Time, bool) {
+	ms, ok := number(raw)
+	if !ok || ms <= 0 || ms > 253402300799999 { // the year 9999
+		return session.Time{}, false
+	}
+	return session.At(time.UnixMilli(int64(math.Round(ms)))), true
+}

@@ -1,0 +1,329 @@
+package pi
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// state is what a cursor of pi remembers beside the offset.
+type state struct {
+	// Adopted is how many entries, from the file's first one on, were stored when the file
+	// was of version 1 and are named as they were then; but for those in Except.
+	Adopted int   `json:"adopted,omitempty"`
+	Except  []int `json:"except,omitempty"`
+}
+
+// Read implements history.Source.
+func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
+	file, err := os.Open(found.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() == 0 {
+		return nil, session.Errorf(session.Invalid, "%s is empty", found.Path)
+	}
+	sc, existing, err := s.survey(ctx, file, info.Size(), cursor, known)
+	if err == nil && sc.stale {
+		cursor = nil
+		sc, existing, err = s.survey(ctx, file, info.Size(), nil, known)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{
+		scanned: sc, existing: existing, ctx: ctx, file: file, known: known, emit: emit,
+		cursor: history.Cursor{
+			Source: session.SourcePi, Path: found.Path, Size: info.Size(), Offset: sc.offset, Hash: sc.hash,
+		},
+	}
+	modified := session.At(info.ModTime())
+	r.cursor.ModifiedAt = &modified
+	if cursor != nil {
+		r.cursor.Counts, r.cursor.State = cursor.Counts, cursor.State
+	}
+	err = r.run(cursor != nil)
+	return r.problems, err
+}
+
+// survey scans the file and looks its session up. A cursor is stale, too, when the session
+// that it belongs to is gone.
+func (s *Source) survey(ctx context.Context, file *os.File, size int64, cursor *history.Cursor, known history.Known) (*scanned, *session.Session, error) {
+	sc, err := scan(ctx, file, size, cursor)
+	if err != nil || sc.stale {
+		return sc, nil, err
+	}
+	existing, err := known.Session(ctx, session.SourcePi, sc.header.String("id"))
+	sc.stale = cursor != nil && existing == nil
+	return sc, existing, err
+}
+
+// reader carries one file through the second pass.
+type reader struct {
+	*scanned
+	ctx      context.Context
+	file     *os.File
+	known    history.Known
+	emit     func(history.Batch) error
+	cursor   history.Cursor
+	state    state
+	existing *session.Session
+	session  history.NewSession
+	batch    history.Batch
+	size     int            // bytes in batch
+	older    bool           // everything in the file is here under newer names
+	late     []history.Mark // on entries that come after their label
+	problems []history.Problem
+	buffer   []byte
+}
+
+func (r *reader) run(continues bool) error {
+	if err := r.recognise(continues); err != nil {
+		return err
+	}
+	if err := r.describe(); err != nil {
+		return err
+	}
+	d := &decoder{scanned: r.scanned, directory: r.session.Directory, last: *r.session.CreatedAt}
+	r.begin()
+	r.batch.Records = r.records
+	for _, i := range r.order() {
+		if err := r.take(d, &r.nodes[i]); err != nil {
+			return err
+		}
+	}
+	return r.finish(continues)
+}
+
+func (r *reader) begin() {
+	r.batch = history.Batch{}
+	r.batch.Session = r.session
+	if r.existing != nil {
+		r.batch.ID = r.existing.ID
+	}
+	r.size = 0
+}
+
+// take decodes an entry into the batch and gives the batch away when it is full.
+func (r *reader) take(d *decoder, n *node) error {
+	line, err := r.line(n)
+	if err != nil {
+		return err
+	}
+	e := d.decode(n, line)
+	if n.kind == entryBroken && len(r.problems) < history.MaxProblems {
+		r.problems = append(r.problems, history.Problem{Path: r.file.Name(), Line: int(n.line), Error: "not a JSON object; kept raw"})
+	}
+	b := &r.batch
+	b.Messages = append(b.Messages, e.message)
+	b.Calls = append(b.Calls, e.calls...)
+	switch {
+	case e.mark == nil:
+	case e.early:
+		r.late = append(r.late, *e.mark)
+	default:
+		b.Marks = append(b.Marks, *e.mark)
+	}
+	if e.compaction != nil {
+		b.Compactions = append(b.Compactions, *e.compaction)
+	}
+	if e.raw {
+		b.Records.KeepRaw(1)
+	} else {
+		b.Records.Import(1)
+	}
+	if r.size += history.Size(&e.message); len(b.Messages) < history.MaxBatch && r.size < history.MaxBatchBytes {
+		return nil
+	}
+	if err := r.emit(*b); err != nil {
+		return err
+	}
+	r.begin()
+	return r.ctx.Err()
+}
+
+// line reads an entry's bytes again. They are good until the next call.
+func (r *reader) line(n *node) ([]byte, error) {
+	if int64(cap(r.buffer)) < n.size || cap(r.buffer) > 1<<20 {
+		r.buffer = make([]byte, n.size)
+	}
+	line := r.buffer[:n.size]
+	if _, err := r.file.ReadAt(line, n.offset); err != nil && err != io.EOF {
+		return nil, fmt.Errorf("read line %d again: %w", n.line, err)
+	}
+	return line, nil
+}
+
+// finish gives the last batch: with the head, the title and the cursor.
+func (r *reader) finish(continues bool) error {
+	if head := r.leaf(); head >= 0 && !r.older {
+		key := r.nodes[head].key
+		r.batch.Head = &key
+	}
+	if (r.named || !continues) && !r.older {
+		if r.title != "" {
+			r.batch.Title = &r.title
+		} else if r.named && r.existing != nil {
+			r.batch.Title = &r.session.Title
+		}
+	}
+	r.batch.Marks = append(r.batch.Marks, r.late...)
+	if r.state.Adopted > 0 {
+		r.cursor.State = session.JSONOf(r.state)
+	}
+	r.batch.Cursor = &r.cursor
+	return r.emit(r.batch)
+}
+
+// leaf gives the entry that the next one would follow: the last one of the file, or what
+// the last one, when it only moves the leaf, points at.
+func (s *scanned) leaf() int32 {
+	for i := int32(len(s.nodes)) - 1; i >= 0; i-- {
+		switch n := &s.nodes[i]; n.kind {
+		case entryBroken:
+		case entryLeaf:
+			if target, ok := s.byID[n.target]; ok && target != i {
+				return target
+			}
+			return i
+		default:
+			return i
+		}
+	}
+	return -1
+}
+
+// describe says what the session is: from the header, the entries and the store.
+func (r *reader) describe() error {
+	created, err := r.firstTime()
+	if err != nil {
+		return err
+	}
+	id := r.header.String("id")
+	s := history.NewSession{
+		Source: session.SourcePi, SourceID: id, Directory: r.header.String("cwd"), CreatedAt: &created,
+		Title: r.title, TitleSource: "source",
+		Metadata: history.Object{{Key: "pi", Raw: objectJSON(r.header.Without("type", "id", "cwd"))}}.JSON(),
+	}
+	if s.Title == "" {
+		s.Title, s.TitleSource = firstLine(r.firstUser), "first_message"
+	}
+	if s.Title == "" {
+		s.TitleSource = ""
+	}
+	if s.Provider, s.Model, err = r.model(); err != nil {
+		return err
+	}
+	if r.existing == nil {
+		if s.ParentID, err = r.parent(id); err != nil {
+			return err
+		}
+		if s.ParentID != "" {
+			s.ParentKind = session.ParentFork
+		}
+	}
+	r.session = s
+	return nil
+}
+
+// titleRunes is how much of a first message stands for a title.
+const titleRunes = 80
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	runes := []rune(strings.TrimSpace(line))
+	if len(runes) > titleRunes {
+		return string(runes[:titleRunes-1]) + "…"
+	}
+	return string(runes)
+}
+
+// firstTime gives the time of the first entry: its day is that of the session.
+func (r *reader) firstTime() (session.Time, error) {
+	created, ok := parseTime(r.header.String("timestamp"))
+	if !ok {
+		created = *r.cursor.ModifiedAt
+	}
+	for i := range r.nodes {
+		if r.nodes[i].kind == entryBroken {
+			continue
+		}
+		line, err := r.line(&r.nodes[i])
+		if err != nil {
+			return created, err
+		}
+		o, _ := parse(line)
+		d := decoder{last: created}
+		return d.time(&taker{Object: o}), nil
+	}
+	return created, nil
+}
+
+// modelSearch is how far back from the leaf the model is looked for.
+const modelSearch = 1000
+
+// model gives the newest model on the path of the leaf, else the header's.
+func (r *reader) model() (provider, model string, err error) {
+	at := r.leaf()
+	for range modelSearch {
+		if at < 0 {
+			break
+		}
+		line, err := r.line(&r.nodes[at])
+		if err != nil {
+			return "", "", err
+		}
+		o, _ := parse(line)
+		message, _ := history.Fields(o.Get("message"))
+		switch {
+		case o.String("type") == lineModel:
+			return o.String("provider"), o.String("modelId"), nil
+		case message.String("role") == "assistant" && message.String("model") != "":
+			return message.String("provider"), message.String("model"), nil
+		}
+		at = r.nodes[at].parent
+	}
+	return r.header.String("provider"), r.header.String("modelId"), nil
+}
+
+// parent finds the session that this one was forked from: by the path that the header
+// names, then by the id in its file name. It is "" when that one was not imported.
+func (r *reader) parent(own string) (session.ID, error) {
+	path := r.header.String("parentSession")
+	if path == "" {
+		path = r.header.String("branchedFrom")
+	}
+	if path == "" {
+		return "", nil
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		cursor, err := r.known.Cursor(r.ctx, session.SourcePi, real)
+		if err != nil {
+			return "", err
+		}
+		if cursor != nil && cursor.SessionID != "" {
+			return cursor.SessionID, nil
+		}
+	}
+	name := path[strings.LastIndexAny(path, `/\`)+1:]
+	_, id, ok := strings.Cut(strings.TrimSuffix(name, ".jsonl"), "_")
+	if !ok || id == own {
+		return "", nil
+	}
+	found, err := r.known.Session(r.ctx, session.SourcePi, id)
+	if err != nil || found == nil {
+		return "", err
+	}
+	return found.ID, nil
+}

@@ -1,0 +1,352 @@
+package pi
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"hash/maphash"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// node is one entry of a file: a line, or a part of a line that two were glued into.
+type node struct {
+	key    string // its external id
+	id     string // as the file has it; "" in version 1 and for a broken line
+	link   string // parentId
+	target string // of a leaf line: where the leaf moved to
+	parent int32  // index of its parent, -1 for a root
+	line   int32
+	size   int64
+	offset int64
+	kind   kind
+	cut    cut
+	known  bool // imported by an earlier reading of this file
+	alias  bool // stored under the key that it had in version 1
+}
+
+type kind uint8
+
+const (
+	entryPlain kind = iota
+	entryBroken
+	entryCompaction
+	entryLeaf
+)
+
+// cut says why an entry's parent is not the one that its line names.
+type cut uint8
+
+const (
+	uncut cut = iota
+	cutOrphan
+	cutSelf
+	cutCycle
+)
+
+// scanned is what the first pass learns of a file.
+type scanned struct {
+	header  history.Object
+	version int
+	nodes   []node
+	byID    map[string]int32   // the newest entry of an id
+	older   map[string][]int32 // earlier entries of an id that occurs more than once
+	seen    map[string][]uint64
+
+	title     string // of the last session_info
+	named     bool   // there was a session_info in the part that is new
+	firstUser string
+	records   history.Records // of the new part: what is no entry
+	entries   int             // in version 1: entries so far
+
+	offset int64  // after the last complete line
+	hash   string // of the bytes before offset
+	torn   bool
+	stale  bool // the bytes before the cursor's offset are not those that were read
+}
+
+// headerScan is how far the header is looked for, as pi does it.
+const headerScan = 1 << 20
+
+type scanner struct {
+	*scanned
+	ctx   context.Context
+	file  *os.File
+	sum   hash.Hash
+	seed  maphash.Seed
+	known bool // in the part that an earlier reading took
+	line  int
+}
+
+// scan reads a file from its beginning to size. Codes: Invalid (no pi session, or a version
+// that is not known).
+func scan(ctx context.Context, file *os.File, size int64, cursor *history.Cursor) (*scanned, error) {
+	s := &scanner{
+		scanned: &scanned{byID: map[string]int32{}, older: map[string][]int32{}, seen: map[string][]uint64{}},
+		ctx:     ctx, file: file, sum: sha256.New(), seed: maphash.MakeSeed(),
+	}
+	from := int64(0)
+	if cursor != nil && cursor.Offset > 0 {
+		if cursor.Offset > size {
+			return &scanned{stale: true}, nil
+		}
+		s.known = true
+		if err := s.region(0, cursor.Offset); err != nil {
+			return nil, err
+		}
+		if s.digest() != cursor.Hash {
+			return &scanned{stale: true}, nil
+		}
+		from, s.known = cursor.Offset, false
+		s.records, s.named = history.Records{}, false
+	}
+	if err := s.region(from, size); err != nil {
+		return nil, err
+	}
+	if s.header == nil {
+		return nil, session.Errorf(session.Invalid, "%s is no pi session: its first line is no session header", file.Name())
+	}
+	s.hash = s.digest()
+	s.link()
+	return s.scanned, nil
+}
+
+func (s *scanner) digest() string { return hex.EncodeToString(s.sum.Sum(nil)) }
+
+func (s *scanner) region(from, to int64) error {
+	lines := history.NewLines(s.file, from, to)
+	s.offset = from
+	for n := 0; ; n++ {
+		line, at, ended, err := lines.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if n%256 == 0 && s.ctx.Err() != nil {
+			return s.ctx.Err()
+		}
+		s.line++
+		if err := s.take(line, at, ended); err != nil || s.torn {
+			return err
+		}
+		s.sum.Write(line)
+		if ended {
+			s.sum.Write([]byte{'\n'})
+		}
+		s.offset = lines.Offset()
+	}
+}
+
+// take looks at one line. A last line without its line feed that does not parse is still
+// being written.
+func (s *scanner) take(line []byte, at int64, ended bool) error {
+	body := bytes.TrimSpace(line)
+	at += int64(bytes.Index(line, body))
+	if len(body) == 0 {
+		s.records.Skip(history.SkipBlank, 1)
+		return nil
+	}
+	o, ok := parse(body)
+	switch {
+	case ok:
+		return s.object(o, body, at)
+	case !ended && !s.known:
+		s.torn = true
+		s.records.Skip(history.SkipTorn, 1)
+		return nil
+	case s.header == nil:
+		if at > headerScan {
+			return session.Errorf(session.Invalid, "%s is no pi session: its first MiB holds no session header", s.file.Name())
+		}
+		s.broken(body, at)
+		return nil
+	}
+	pieces := unglue(body)
+	if pieces == nil {
+		s.broken(body, at)
+		return nil
+	}
+	for _, piece := range pieces {
+		o, _ := parse(piece)
+		if err := s.object(o, piece, at); err != nil {
+			return err
+		}
+		at += int64(len(piece))
+	}
+	return nil
+}
+
+// parse reads a line that is one JSON object.
+func parse(line []byte) (history.Object, bool) {
+	if !utf8.Valid(line) {
+		line = bytes.ToValidUTF8(line, []byte(string(utf8.RuneError)))
+	}
+	return history.ParseObject(line)
+}
+
+// unglue splits a line that holds several objects, since an old pi wrote on after a line
+// without its end. It gives nil unless every piece is good.
+func unglue(line []byte) [][]byte {
+	var pieces [][]byte
+	for from := 0; ; {
+		at := bytes.Index(line[from:], []byte(`}{"type":`))
+		if at < 0 {
+			pieces = append(pieces, line[from:])
+			break
+		}
+		pieces = append(pieces, line[from:from+at+1])
+		from += at + 1
+	}
+	if len(pieces) < 2 {
+		return nil
+	}
+	for _, piece := range pieces {
+		if _, ok := parse(piece); !ok {
+			return nil
+		}
+	}
+	return pieces
+}
+
+func (s *scanner) object(o history.Object, raw []byte, at int64) error {
+	kindOf := o.String("type")
+	switch {
+	case s.header == nil:
+		return s.begin(o, kindOf, raw)
+	case kindOf == lineSession && o.String("id") == s.header.String("id"):
+		s.records.Skip(skipHeader, 1)
+		return nil
+	}
+	n := node{offset: at, size: int64(len(raw)), line: int32(s.line), parent: -1, known: s.known, kind: kindOfLine(kindOf)}
+	if s.version == 1 {
+		n.key = v1Key(s.entries)
+		s.entries++
+	} else {
+		n.id, n.link = o.String("id"), o.String("parentId")
+		if !s.name(&n, raw) {
+			s.records.Skip(history.SkipDuplicate, 1)
+			return nil
+		}
+	}
+	if n.kind == entryLeaf {
+		n.target = o.String("targetId")
+	}
+	s.add(n)
+	s.notice(o, kindOf)
+	return nil
+}
+
+// begin takes the header. Codes: Invalid.
+func (s *scanner) begin(o history.Object, kindOf string, raw []byte) error {
+	name := s.file.Name()
+	if o.String("kind") == "header" {
+		return session.Errorf(session.Invalid, "%s is a pi harness file of version %s, which this version does not import; nothing of it was read",
+			name, history.Plain(o.Get("version")))
+	}
+	if kindOf != lineSession || o.String("id") == "" {
+		return session.Errorf(session.Invalid, "%s is no pi session: its first line is no session header", name)
+	}
+	s.version = 1
+	if v := o.Get("version"); v != nil {
+		number, err := strconv.Atoi(string(v))
+		if err != nil || number < 1 || number > 3 {
+			return session.Errorf(session.Invalid, "%s is a pi session of version %s; versions 1 to 3 can be imported", name, history.Plain(v))
+		}
+		s.version = number
+	}
+	s.header, _ = history.Fields(bytes.Clone(raw))
+	if o, ok := parse(raw); ok && !utf8.Valid(raw) {
+		s.header = o
+	}
+	s.records.Import(1)
+	return nil
+}
+
+// name gives an entry its key and tells whether it is one: an equal line with an equal id
+// came before is none. Another line with that id is, and gets a key of its own.
+func (s *scanner) name(n *node, raw []byte) bool {
+	sum := maphash.Bytes(s.seed, raw)
+	if n.id == "" { // pi always writes one; known by what it says
+		n.key = s.byContent("line:", raw)
+		return true
+	}
+	sums := s.seen[n.id]
+	for _, earlier := range sums {
+		if earlier == sum {
+			return false
+		}
+	}
+	s.seen[n.id] = append(sums, sum)
+	n.key = n.id
+	if len(sums) > 0 {
+		n.key = n.id + "#" + strconv.Itoa(len(sums)+1)
+	}
+	return true
+}
+
+// byContent names a line that has no id by its hash and how often it came before.
+func (s *scanner) byContent(prefix string, raw []byte) string {
+	sum := sha256.Sum256(raw)
+	key := prefix + hex.EncodeToString(sum[:12])
+	s.seen[key] = append(s.seen[key], 0)
+	if n := len(s.seen[key]); n > 1 {
+		key += "#" + strconv.Itoa(n)
+	}
+	return key
+}
+
+// broken keeps a line that is no JSON object beside the path, as a child of what came before.
+func (s *scanner) broken(raw []byte, at int64) {
+	s.nodes = append(s.nodes, node{
+		key: s.byContent("broken:", raw), offset: at, size: int64(len(raw)), line: int32(s.line),
+		parent: -1, known: s.known, kind: entryBroken,
+	})
+}
+
+func (s *scanner) add(n node) {
+	i := int32(len(s.nodes))
+	if n.id != "" {
+		if before, ok := s.byID[n.id]; ok {
+			s.older[n.id] = append(s.older[n.id], before)
+		}
+		s.byID[n.id] = i
+	}
+	s.nodes = append(s.nodes, n)
+}
+
+// notice remembers what the session as a whole takes from an entry.
+func (s *scanner) notice(o history.Object, kindOf string) {
+	switch kindOf {
+	case lineInfo:
+		s.title, s.named = strings.TrimSpace(o.String("name")), true
+	case lineMessage:
+		if s.firstUser != "" {
+			return
+		}
+		if message, ok := history.Fields(o.Get("message")); ok && message.String("role") == "user" {
+			parts, _ := contentOf(message.Get("content"))
+			s.firstUser = (&session.Message{Parts: parts}).Text()
+		}
+	}
+}
+
+func kindOfLine(kindOf string) kind {
+	switch kindOf {
+	case lineCompaction:
+		return entryCompaction
+	case lineLeaf:
+		return entryLeaf
+	}
+	return entryPlain
+}

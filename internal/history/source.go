@@ -1,0 +1,52 @@
+package history
+
+import (
+	"context"
+	"time"
+
+	"sessiond/internal/session"
+)
+
+// Source reads the histories of one program. A found thing is one file of a program that
+// keeps a file per session, and one database of a program that keeps them all together.
+type Source interface {
+	// Name gives the program's word: pi, codex, …
+	Name() session.Source
+
+	// Find lists what there is under roots, oldest first, so that a fork comes after what it
+	// was forked from. Without roots it looks in the program's usual places; a root may be a
+	// folder or a single file. A folder that cannot be read is a problem, not an error. It
+	// opens no file that may hold credentials.
+	Find(ctx context.Context, roots []string) ([]Found, []Problem, error)
+
+	// Read gives what found holds and the cursor does not have yet, in order, in batches of
+	// at most MaxBatch messages, each with the count of the records that it stands for.
+	// cursor is nil for a first reading. The batch that completes the reading carries the new
+	// cursor, whose Counts are those of the old one if the reading went on from there. The
+	// problems are lines that were kept raw because they could not be read; an error says
+	// that the rest of found could not be read, and concerns no other found thing.
+	Read(ctx context.Context, found Found, cursor *Cursor, known Known, emit func(Batch) error) ([]Problem, error)
+}
+
+// Found is a file or database that a Source can read. Path is absolute, links resolved.
+type Found struct {
+	Path       string
+	Size       int64 // bytes
+	ModifiedAt time.Time
+}
+
+// Known answers what the store has already.
+type Known interface {
+	// Session gives the session that has this id in the source program, nil if there is none.
+	Session(ctx context.Context, source session.Source, sourceID string) (*session.Session, error)
+	// Cursor gives how far a path was read, nil if never.
+	Cursor(ctx context.Context, source session.Source, path string) (*Cursor, error)
+	// Entries yields the messages of a session in order of seq.
+	Entries(ctx context.Context, id session.ID, yield func(*session.Message) bool) error
+}
+
+// MaxBatch is how many messages one transaction takes: live appends wait behind it.
+const MaxBatch = 1000
+
+// MaxBatchBytes is the size from which a batch is given even with fewer messages.
+const MaxBatchBytes = 4 << 20
