@@ -25,7 +25,7 @@ func (ix *Index) CatchUp(ctx context.Context) (int, error) {
 		n, done, err := ix.advance(ctx)
 		total += n
 		switch {
-		case isDamage(err) && !healed:
+		case (isDamage(err) || isContradiction(err)) && !healed:
 			healed = true
 			if err := ix.replace(ctx); err != nil {
 				return total, fmt.Errorf("make the damaged search index anew: %w", err)

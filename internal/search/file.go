@@ -180,6 +180,13 @@ func isDamage(err error) bool {
 	return false
 }
 
+// isContradiction tells whether the tables of the index disagree: what it says is not there
+// cannot be inserted.
+func isContradiction(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_CONSTRAINT
+}
+
 func isBusy(err error) bool {
 	var e *sqlite.Error
 	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY

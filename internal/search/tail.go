@@ -25,14 +25,15 @@ type tail struct {
 func (t *tail) use(ctx context.Context, src Source, mark int64, limit int, do func(db *sql.DB, pending int, partial bool) error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	partial, err := t.extend(ctx, src, mark, limit)
+	partial, err := t.extend(ctx, src, mark, limit, step)
 	if err != nil {
 		return fmt.Errorf("read what is not yet indexed: %w", err)
 	}
 	return do(t.db, t.n, partial)
 }
 
-func (t *tail) extend(ctx context.Context, src Source, mark int64, limit int) (partial bool, err error) {
+// extend reads on in steps, each of which stays when a later one fails.
+func (t *tail) extend(ctx context.Context, src Source, mark int64, limit, step int) (partial bool, err error) {
 	if t.base != mark && t.n > 0 {
 		if err := t.reset(ctx); err != nil {
 			return false, err

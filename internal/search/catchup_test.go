@@ -1,0 +1,267 @@
+package search
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"sessiond/internal/session"
+)
+
+func fill(store *fakeStore, n int) {
+	for i := range n {
+		store.add(first, session.User, fmt.Sprintf("message number%d of the many", i+1))
+	}
+}
+
+func TestCatchUpIndexesEachMessageOnceWhoeverDoesIt(t *testing.T) {
+	store := newFakeStore()
+	fill(store, 2600)
+	path := filepath.Join(t.TempDir(), "search.db")
+	var indexes []*Index
+	for range 4 {
+		indexes = append(indexes, openAt(t, path, store))
+	}
+	var wg sync.WaitGroup
+	counts := make([]int, len(indexes))
+	for i, ix := range indexes {
+		wg.Go(func() { counts[i] = catchUp(t, ix) })
+	}
+	wg.Wait()
+	total := 0
+	for _, n := range counts {
+		total += n
+	}
+	if total != 2600 {
+		t.Errorf("%v make %d messages, want 2600", counts, total)
+	}
+	for i, ix := range indexes {
+		if mark, err := ix.Mark(t.Context()); err != nil || mark != 2600 {
+			t.Errorf("index %d: mark %d, %v", i, mark, err)
+		}
+		if r := search(t, ix, Query{Text: "number2599"}); len(r.Hits) != 1 || r.Pending != 0 {
+			t.Errorf("index %d: %d hits, %d pending", i, len(r.Hits), r.Pending)
+		}
+	}
+}
+
+func TestNewestIsByTimeNotByArrival(t *testing.T) {
+	store := newFakeStore()
+	order := rand.New(rand.NewPCG(1, 2)).Perm(100)
+	for _, n := range order {
+		store.addParts(first, session.User, began.Add(time.Duration(n)*time.Hour), session.TextPart(fmt.Sprintf("needle n%d", n)))
+	}
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	hits := search(t, ix, Query{Text: "needle", Order: OrderNewest, Limit: 100}).Hits
+	if len(hits) != 100 || !slices.IsSortedFunc(hits, func(a, b Hit) int { return b.CreatedAt.Compare(a.CreatedAt.Time) }) {
+		t.Errorf("%d hits, not newest first", len(hits))
+	}
+}
+
+func TestManyMessagesOfOneMoment(t *testing.T) {
+	store := newFakeStore()
+	for i := range 9000 {
+		store.addParts(first, session.User, began, session.TextPart(fmt.Sprintf("needle n%d", i)))
+	}
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	for _, n := range []int{0, 4095, 4096, 8999} {
+		if r := search(t, ix, Query{Text: fmt.Sprintf("n%d", n)}); len(r.Hits) != 1 || r.Hits[0].Seq != int64(n+1) {
+			t.Errorf("n%d: %v", n, names(r))
+		}
+	}
+	if err := ix.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := openAt(t, ix.path, store)
+	if mark, _ := again.Mark(t.Context()); mark != 9000 {
+		t.Errorf("the same store does not fit any more: mark %d", mark)
+	}
+}
+
+func TestUnusableFilesAreMadeAnew(t *testing.T) {
+	store := newFakeStore()
+	fill(store, 20)
+	cases := []struct {
+		name  string
+		spoil func(t *testing.T, path string)
+	}{
+		{"missing", func(t *testing.T, path string) { must(t, os.Remove(path)) }},
+		{"no database", func(t *testing.T, path string) { must(t, os.WriteFile(path, []byte("this is text"), 0o600)) }},
+		{"cut", func(t *testing.T, path string) { must(t, os.Truncate(path, 5000)) }},
+		{"pages overwritten", func(t *testing.T, path string) {
+			f, err := os.OpenFile(path, os.O_RDWR, 0)
+			must(t, err)
+			_, err = f.WriteAt(make([]byte, 8000), 100)
+			must(t, errors.Join(err, f.Close()))
+		}},
+		{"a newer version", func(t *testing.T, path string) {
+			db, err := sql.Open("sqlite", path)
+			must(t, err)
+			_, err = db.Exec(`PRAGMA user_version = 99`)
+			must(t, errors.Join(err, db.Close()))
+		}},
+		{"another database", func(t *testing.T, path string) {
+			must(t, os.Remove(path))
+			db, err := sql.Open("sqlite", path)
+			must(t, err)
+			_, err = db.Exec(`CREATE TABLE words (a)`)
+			must(t, errors.Join(err, db.Close()))
+		}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "search.db")
+			ix, err := Open(t.Context(), path, store)
+			must(t, err)
+			catchUp(t, ix)
+			must(t, ix.Close())
+			c.spoil(t, path)
+
+			readOnly, err := OpenReadOnly(t.Context(), path, store)
+			must(t, err)
+			if r := search(t, readOnly, Query{Text: "number7"}); len(r.Hits) != 1 || r.Pending != 20 || readOnly.Reason() == "" {
+				t.Errorf("read-only: %d hits, %d pending, reason %q; want all 20 scanned", len(r.Hits), r.Pending, readOnly.Reason())
+			}
+			must(t, readOnly.Close())
+
+			ix = openAt(t, path, store)
+			if n := catchUp(t, ix); n != 20 {
+				t.Errorf("caught up %d messages, want 20", n)
+			}
+			if r := search(t, ix, Query{Text: "number7"}); len(r.Hits) != 1 || r.Pending != 0 {
+				t.Errorf("%d hits, %d pending", len(r.Hits), r.Pending)
+			}
+			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("the file: %v, %v; want 0600", info.Mode(), err)
+			}
+		})
+	}
+}
+
+func TestDamageWhileOpenIsHealed(t *testing.T) {
+	store := newFakeStore()
+	fill(store, 50)
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	if _, err := ix.writer.Exec(`UPDATE words_data SET block = x'00' WHERE id > 1`); err != nil {
+		t.Fatal(err)
+	}
+	fill(store, 50)
+	catchUp(t, ix)
+	if r := search(t, ix, Query{Text: "number7", Order: OrderNewest}); len(r.Hits) != 2 {
+		t.Errorf("%d hits after healing, want 2", len(r.Hits))
+	}
+}
+
+func TestAnIndexOfAnotherStoreIsEmptied(t *testing.T) {
+	store := newFakeStore()
+	fill(store, 20)
+	path := filepath.Join(t.TempDir(), "search.db")
+	ix, err := Open(t.Context(), path, store)
+	must(t, err)
+	catchUp(t, ix)
+	must(t, ix.Close())
+
+	restored := newFakeStore() // from a backup of ten messages ago, then used
+	fill(restored, 10)
+	for range 15 {
+		restored.addParts(first, session.User, began.Add(time.Hour), session.TextPart("after the restore"))
+	}
+	for name, other := range map[string]*fakeStore{"older": {messages: store.messages[:10], sessions: store.sessions}, "older and used": restored} {
+		readOnly, err := OpenReadOnly(t.Context(), path, other)
+		must(t, err)
+		if r := search(t, readOnly, Query{Text: "number15"}); len(r.Hits) != 0 || readOnly.Reason() == "" {
+			t.Errorf("%s: found %v, reason %q", name, names(r), readOnly.Reason())
+		}
+		must(t, readOnly.Close())
+	}
+	ix = openAt(t, path, restored)
+	if n := catchUp(t, ix); n != 25 {
+		t.Errorf("caught up %d, want all 25 anew", n)
+	}
+	if r := search(t, ix, Query{Text: "number15"}); len(r.Hits) != 0 {
+		t.Errorf("found %v of the store that was", names(r))
+	}
+}
+
+func TestRemovedMessagesAreNotFound(t *testing.T) {
+	store := newFakeStore()
+	fill(store, 30)
+	store.add(first, session.User, "the secret running codes 密码")
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	must(t, ix.Remove(t.Context(), store.messages[29:31]))
+	for _, query := range []string{"secret", "run", "密码", "number30", "session:20260211_001 codes"} {
+		if r := search(t, ix, Query{Text: query}); len(r.Hits) != 0 {
+			t.Errorf("%s is still found: %v", query, names(r))
+		}
+	}
+	var terms int
+	must(t, ix.writer.QueryRow(`SELECT COUNT(*) FROM words WHERE words MATCH '"secret" OR "codes"'`).Scan(&terms))
+	if terms != 0 {
+		t.Errorf("the index still holds %d rows of it", terms)
+	}
+	if _, err := ix.writer.Exec(`INSERT INTO words (words) VALUES ('integrity-check')`); err != nil {
+		t.Errorf("integrity: %v", err)
+	}
+	if r := search(t, ix, Query{Text: "number29"}); len(r.Hits) != 1 {
+		t.Errorf("the others are gone too")
+	}
+}
+
+func TestReadOnlyReadsAnIndexInUse(t *testing.T) {
+	store := newFakeStore()
+	fill(store, 10)
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	readOnly, err := OpenReadOnly(t.Context(), ix.path, store)
+	must(t, err)
+	defer func() { must(t, readOnly.Close()) }()
+	fill(store, 1)
+	if r := search(t, readOnly, Query{Text: "many", Limit: 100}); len(r.Hits) != 11 || r.Pending != 1 || readOnly.Reason() != "" {
+		t.Errorf("%d hits, %d pending, %q", len(r.Hits), r.Pending, readOnly.Reason())
+	}
+	if _, err := readOnly.CatchUp(t.Context()); err == nil {
+		t.Error("a read-only index wrote")
+	}
+}
+
+func TestSearchingDuringCatchUpSeesEachMessageOnce(t *testing.T) {
+	store := newFakeStore()
+	ix := openIndex(t, store)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for range 40 {
+			fill(store, 10)
+			catchUp(t, ix)
+		}
+		cancel()
+	})
+	for ctx.Err() == nil {
+		r := search(t, ix, Query{Text: "number1", Order: OrderNewest, Limit: 100})
+		seqs := names(r)
+		slices.Sort(seqs)
+		if len(slices.Compact(seqs)) != len(r.Hits) {
+			t.Errorf("a message appears twice: %v", seqs)
+		}
+	}
+	wg.Wait()
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

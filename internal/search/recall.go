@@ -1,0 +1,364 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"sessiond/internal/session"
+)
+
+const (
+	recallTime  = 5 * time.Millisecond
+	recallHits  = 10
+	recallTerms = 48 // of one text that are looked up
+
+	// A word in more messages than this says nothing about any of them.
+	commonWord = 2000
+
+	// In a small history, where nothing is in so many messages, a word is rare when it is
+	// in this few of them or in less than a tenth.
+	fewMessages = 10
+
+	askedTerms   = 2    // rare ones that a text must have to be worth a look
+	weighed      = 300  // of the messages that match, the best, whose length is looked at
+	relevantPart = 0.25 // of the best score that a hit must reach
+)
+
+// Span is a range of a session's messages, both ends included.
+type Span struct {
+	Session session.ID
+	From    int64 // seq
+	Through int64 // seq
+}
+
+// RecallQuery asks which hidden messages have to do with what a person says now.
+type RecallQuery struct {
+	Texts   []string         // newest first; the first one that has two rare terms, and finds something, counts
+	Within  []Span           // where hits may lie
+	Allowed func(int64) bool // by row id of the message; nil: everything within the spans
+	MaxHits int              // 0: 10
+	Time    time.Duration    // when to stop looking; 0: 5 ms
+	Now     func() time.Time // nil: time.Now
+}
+
+// Recalled is what came to mind. Asked is the index of the text that brought it to mind,
+// -1 when none did. Complete is false when time ran out first: there may be better hits.
+type Recalled struct {
+	Hits     []RecallHit // best first
+	Asked    int
+	Complete bool
+}
+
+// RecallHit names a message that may help.
+type RecallHit struct {
+	RowID int64
+	Ref   session.MessageRef
+	Score float64
+}
+
+// Recall finds the hidden messages that share the rarest words with a text, for a context
+// that lost them to a summary. It looks for any of the words, weighs them by how few messages
+// of these sessions hold them, and prefers short messages to long ones. It reads what is not
+// yet indexed as far as the time allows.
+func (ix *Index) Recall(ctx context.Context, q RecallQuery) (Recalled, error) {
+	if q.Now == nil {
+		q.Now = time.Now
+	}
+	r := recall{RecallQuery: q, complete: true, limit: cmp.Or(q.MaxHits, recallHits)}
+	r.until = q.Now().Add(cmp.Or(q.Time, recallTime))
+	timed, cancel := context.WithDeadline(ctx, r.until)
+	defer cancel()
+
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	var places []queryer
+	var mark int64
+	if ix.reader != nil {
+		var err error
+		if mark, err = readMark(timed, ix.reader); err != nil {
+			if r.outOfTime(ctx, err) {
+				return Recalled{Asked: -1}, nil
+			}
+			return Recalled{}, fmt.Errorf("recall: %w", err)
+		}
+		places = append(places, ix.reader)
+	}
+	if ix.tail.mu.TryLock() {
+		defer ix.tail.mu.Unlock()
+		partial, err := ix.tail.extend(timed, ix.src, mark, tailLimit, 32)
+		if err != nil && !r.outOfTime(ctx, err) {
+			return Recalled{}, fmt.Errorf("recall: %w", err)
+		}
+		if partial {
+			r.complete = false
+		}
+		if ix.tail.n > 0 {
+			places = append(places, ix.tail.db)
+		}
+	} else {
+		r.complete = false // a search is reading the tail
+	}
+	return r.find(ctx, timed, places)
+}
+
+// recall is one recall while it goes on.
+type recall struct {
+	RecallQuery
+	until    time.Time
+	limit    int
+	complete bool
+}
+
+// outOfTime tells whether err only says so, and notes it. ctx is the caller's own context.
+func (r *recall) outOfTime(ctx context.Context, err error) bool {
+	if ctx.Err() != nil || (!errors.Is(err, context.DeadlineExceeded) && r.Now().Before(r.until)) || isDamage(err) {
+		return false
+	}
+	r.complete = false
+	return true
+}
+
+// posting says in which messages a term is: docids by place, newest first and not more than
+// commonWord+1 of them. count is how many there are; above commonWord it is an estimate.
+type posting struct {
+	docs  [][]int64
+	count int64
+}
+
+// rare tells whether the term says something in a history of total messages.
+func (p posting) rare(total int64) bool { return p.count <= fewMessages || p.count < total/10 }
+
+func (r *recall) find(ctx, timed context.Context, places []queryer) (Recalled, error) {
+	total := int64(0)
+	for _, s := range r.Within {
+		total += max(0, s.Through-s.From+1)
+	}
+	if total == 0 {
+		return Recalled{Asked: -1, Complete: r.complete}, nil
+	}
+	for i, text := range r.Texts {
+		postings, err := r.lookUp(ctx, timed, places, recallTermsOf(text))
+		if err != nil {
+			return Recalled{}, fmt.Errorf("recall: %w", err)
+		}
+		rare := 0
+		for _, p := range postings {
+			if p.rare(total) {
+				rare++
+			}
+		}
+		if rare < askedTerms {
+			continue
+		}
+		hits, err := r.rank(ctx, places, postings, total)
+		if err != nil {
+			return Recalled{}, fmt.Errorf("recall: %w", err)
+		}
+		if len(hits) > 0 {
+			return Recalled{Hits: hits, Asked: i, Complete: r.complete}, nil
+		}
+	}
+	return Recalled{Asked: -1, Complete: r.complete}, nil
+}
+
+// recallTermsOf gives the different words of a text: of many the longest, which are seldom
+// the common ones, and those with digits.
+func recallTermsOf(text string) []term {
+	seen := map[string]bool{}
+	var terms []term
+	for _, word := range strings.Fields(normalize(text, false).text) {
+		lower := strings.ToLower(word)
+		if seen[lower] || utf8.RuneCountInString(word) < 2 {
+			continue
+		}
+		seen[lower] = true
+		terms = append(terms, term{text: word, raw: word, stem: stem(lower)})
+	}
+	weight := func(t term) int {
+		w := utf8.RuneCountInString(t.text)
+		if strings.ContainsAny(t.text, "0123456789") {
+			w += 20
+		}
+		return w
+	}
+	slices.SortStableFunc(terms, func(a, b term) int { return weight(b) - weight(a) })
+	return terms[:min(len(terms), recallTerms)]
+}
+
+// lookUp finds the messages of each term until time runs out.
+func (r *recall) lookUp(ctx, timed context.Context, places []queryer, terms []term) ([]posting, error) {
+	var tags []string
+	seen := map[session.ID]bool{}
+	for _, s := range r.Within {
+		if !seen[s.Session] {
+			seen[s.Session] = true
+			tags = append(tags, quote(tag(tagSession, string(s.Session))))
+		}
+	}
+	within := " AND (" + strings.Join(tags, " OR ") + ")"
+	var postings []posting
+	for _, t := range terms {
+		p := posting{docs: make([][]int64, len(places))}
+		for i, place := range places {
+			docs, err := readDocIDs(timed, place, t.match()+within)
+			if err != nil && !r.outOfTime(ctx, err) {
+				return nil, err
+			}
+			if err != nil {
+				return postings, nil
+			}
+			p.docs[i] = docs
+			count, err := estimate(ctx, place, docs)
+			if err != nil {
+				return nil, err
+			}
+			p.count += count
+		}
+		postings = append(postings, p)
+	}
+	return postings, nil
+}
+
+const newestDocs = `SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?`
+
+func readDocIDs(ctx context.Context, place queryer, expression string) ([]int64, error) {
+	rows, err := place.QueryContext(ctx, newestDocs, expression, commonWord+1)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	var docs []int64
+	for rows.Next() {
+		var docid int64
+		if err := rows.Scan(&docid); err != nil {
+			return nil, err
+		}
+		docs = append(docs, docid)
+	}
+	return docs, rows.Err()
+}
+
+// estimate tells in how many messages a term is. The list of a common one stops early; then
+// it goes by how dense it is in its session.
+func estimate(ctx context.Context, place queryer, docs []int64) (int64, error) {
+	n := int64(len(docs))
+	if n <= commonWord {
+		return n, nil
+	}
+	newest, err := readDocs(ctx, place, oneDoc, docs[0])
+	if err != nil {
+		return 0, err
+	}
+	oldest, err := readDocs(ctx, place, oneDoc, docs[n-1])
+	if err != nil {
+		return 0, err
+	}
+	if len(newest) == 0 || len(oldest) == 0 || newest[0].session != oldest[0].session {
+		return n, nil
+	}
+	return n * max(1, newest[0].seq) / max(1, newest[0].seq-oldest[0].seq), nil
+}
+
+// candidate is a message that holds some of the terms.
+type candidate struct {
+	place int
+	docid int64
+	score float64
+}
+
+// rank weighs the messages that hold a rare term by all the terms they hold, and then looks
+// at where they lie and how long they are. Words in too many messages are left out, unless
+// no other is rare.
+func (r *recall) rank(ctx context.Context, places []queryer, postings []posting, total int64) ([]RecallHit, error) {
+	useful := slices.DeleteFunc(slices.Clone(postings), func(p posting) bool { return p.count > commonWord })
+	if !slices.ContainsFunc(useful, func(p posting) bool { return p.count > 0 && p.rare(total) }) {
+		useful = slices.DeleteFunc(slices.Clone(postings), func(p posting) bool { return !p.rare(total) })
+	}
+	// The rare ones say which messages, the others only how well those match.
+	slices.SortStableFunc(useful, func(a, b posting) int { return cmp.Compare(a.count, b.count) })
+	type key struct {
+		place int
+		docid int64
+	}
+	scores := map[key]float64{}
+	for _, p := range useful {
+		n := float64(max(total, p.count))
+		idf := math.Log(1 + (n-float64(p.count)+0.5)/(float64(p.count)+0.5))
+		for place, docs := range p.docs {
+			for _, docid := range docs {
+				if _, known := scores[key{place, docid}]; known || p.rare(total) {
+					scores[key{place, docid}] += idf
+				}
+			}
+		}
+	}
+	candidates := make([]candidate, 0, len(scores))
+	for k, score := range scores {
+		candidates = append(candidates, candidate{k.place, k.docid, score})
+	}
+	slices.SortFunc(candidates, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.docid, a.docid), cmp.Compare(a.place, b.place))
+	})
+	return r.weigh(ctx, places, candidates)
+}
+
+// weigh reads the best candidates until enough of them lie where hits may lie.
+func (r *recall) weigh(ctx context.Context, places []queryer, candidates []candidate) ([]RecallHit, error) {
+	const enough = 8 // times the hits that are wanted, for the order still changes
+	var docs []doc
+	words := 0.0
+	for n, c := range candidates {
+		if len(docs) >= enough*r.limit || n >= weighed && (len(docs) >= r.limit || !r.Now().Before(r.until)) {
+			r.complete = r.complete && len(docs) >= r.limit
+			break
+		}
+		found, err := readDocs(ctx, places[c.place], oneDoc, c.docid)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range found {
+			if !r.within(d) || (r.Allowed != nil && !r.Allowed(d.rowID)) {
+				continue
+			}
+			d.score = c.score
+			words += float64(d.words)
+			docs = append(docs, d)
+		}
+	}
+	average := words / math.Max(1, float64(len(docs)))
+	best := 0.0
+	for i := range docs {
+		docs[i].score *= 2.2 / (1 + 1.2*(0.25+0.75*float64(docs[i].words)/math.Max(1, average)))
+		best = math.Max(best, docs[i].score)
+	}
+	slices.SortFunc(docs, func(a, b doc) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.docid, a.docid), cmp.Compare(b.rowID, a.rowID))
+	})
+	hits := []RecallHit{}
+	seen := map[int64]bool{}
+	for _, d := range docs {
+		if len(hits) == r.limit || d.score < best*relevantPart {
+			break
+		}
+		if !seen[d.rowID] {
+			seen[d.rowID] = true
+			hits = append(hits, RecallHit{RowID: d.rowID, Ref: session.MessageRef{Session: d.session, Seq: d.seq}, Score: d.score})
+		}
+	}
+	return hits, nil
+}
+
+const oneDoc = `SELECT docid, message_id, session_id, seq, words, 0.0 FROM docs WHERE docid = ?`
+
+func (r *recall) within(d doc) bool {
+	return slices.ContainsFunc(r.Within, func(s Span) bool {
+		return s.Session == d.session && s.From <= d.seq && d.seq <= s.Through
+	})
+}

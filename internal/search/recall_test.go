@@ -1,0 +1,166 @@
+package search
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"sessiond/internal/session"
+)
+
+// conversation is the one of the promise: prices come from a tool early on, two hundred
+// messages go by, then somebody asks for one.
+func conversation() *fakeStore {
+	store := newFakeStore()
+	store.add(first, session.User, "Compare the prices of the three companies please")
+	store.add(first, session.Tool, `{"CompanyA": "$99", "CompanyB": "$129", "CompanyC": "$89"}`)
+	store.add(first, session.Assistant, "CompanyC is the cheapest.")
+	for i := range 200 {
+		store.add(first, session.User, fmt.Sprintf("Now tell me what was said about step %d of the plan, again", i))
+	}
+	return store
+}
+
+func TestRecallFindsTheDetailThatASummaryDropped(t *testing.T) {
+	hidden := []Span{{first, 1, 150}}
+	for _, state := range []string{"indexed", "in the tail"} {
+		t.Run(state, func(t *testing.T) {
+			store := conversation()
+			store.add(first, session.User, "What was CompanyB's price again?")
+			ix := openIndex(t, store)
+			if state == "indexed" {
+				catchUp(t, ix)
+			}
+			r, err := ix.Recall(t.Context(), RecallQuery{Texts: []string{"What was CompanyB's price again?"}, Within: hidden, Time: time.Minute})
+			must(t, err)
+			if !r.Complete || r.Asked != 0 || len(r.Hits) == 0 {
+				t.Fatalf("recalled %+v", r)
+			}
+			found := false
+			for _, h := range r.Hits[:min(3, len(r.Hits))] {
+				found = found || h.Ref == session.MessageRef{Session: first, Seq: 2} && h.RowID == 2
+			}
+			if !found {
+				t.Errorf("the price is not among the first three of %+v", r.Hits)
+			}
+		})
+	}
+}
+
+func TestRecallStaysWithinTheSpans(t *testing.T) {
+	store := newFakeStore()
+	for i := range 5 {
+		store.add(first, session.User, fmt.Sprintf("zebra giraffe %d", i))
+		store.add(second, session.User, fmt.Sprintf("zebra giraffe %d", i))
+	}
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	r, err := ix.Recall(t.Context(), RecallQuery{
+		Texts: []string{"zebras and giraffes"}, Time: time.Minute, MaxHits: 50,
+		Within:  []Span{{first, 2, 4}, {second, 5, 12}},
+		Allowed: func(row int64) bool { return row != store.messages[4].RowID }, // first.3
+	})
+	must(t, err)
+	got := []string{}
+	for _, h := range r.Hits {
+		got = append(got, h.Ref.String())
+	}
+	if strings.Join(got, " ") != "20260211_002.5 20260211_001.4 20260211_001.2" {
+		t.Errorf("recalled %v", got)
+	}
+}
+
+func TestRecallLooksBackForATextWorthIt(t *testing.T) {
+	store := conversation()
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	cases := []struct {
+		name  string
+		texts []string
+		asked int
+	}{
+		{"nothing but common words", []string{"what was said about the plan", "tell me again"}, -1},
+		{"one rare word is not enough", []string{"CompanyB"}, -1},
+		{"the one before", []string{"go on, again", "prices of CompanyB and CompanyC"}, 1},
+		{"no text", nil, -1},
+		{"words that nobody said", []string{"blue elephants dance"}, -1},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := ix.Recall(t.Context(), RecallQuery{Texts: c.texts, Within: []Span{{first, 1, 200}}, Time: time.Minute})
+			must(t, err)
+			if r.Asked != c.asked || (r.Asked < 0 && len(r.Hits) > 0) {
+				t.Errorf("asked %d with %d hits, want %d", r.Asked, len(r.Hits), c.asked)
+			}
+		})
+	}
+}
+
+func TestRecallSaysWhenTimeRanOut(t *testing.T) {
+	store := conversation()
+	ix := openIndex(t, store)
+	r, err := ix.Recall(t.Context(), RecallQuery{Texts: []string{"prices of CompanyB"}, Within: []Span{{first, 1, 200}}, Time: time.Nanosecond})
+	if err != nil || r.Complete || len(r.Hits) > 0 {
+		t.Errorf("with no time: %+v, %v; want incomplete and no error", r, err)
+	}
+}
+
+// zipf makes messages whose words are as unevenly frequent as those of real text.
+func zipf(n int) *fakeStore {
+	rng := rand.New(rand.NewPCG(3, 4))
+	words := rand.NewZipf(rng, 1.1, 4, 50_000)
+	store := newFakeStore()
+	var b strings.Builder
+	for i := range n {
+		b.Reset()
+		for range 10 + rng.IntN(60) {
+			fmt.Fprintf(&b, "w%d ", words.Uint64())
+		}
+		if i%1000 == 7 {
+			b.WriteString("seldom rarely")
+		}
+		store.addParts(session.NewID("2026-02-11", int64(1+i/5000)), session.User, began.Add(time.Duration(i)*time.Second), session.TextPart(b.String()))
+	}
+	return store
+}
+
+func BenchmarkSearch(b *testing.B) {
+	const n = 100_000
+	store := zipf(n)
+	ix := openIndex(b, store)
+	start := time.Now()
+	catchUp(b, ix)
+	b.Logf("indexed %d messages in %s", n, time.Since(start).Round(time.Millisecond))
+	all := session.NewID("2026-02-11", 5)
+	for _, c := range []struct {
+		name  string
+		query Query
+	}{
+		{"newest/rare", Query{Text: "seldom", Order: OrderNewest}},
+		{"newest/common", Query{Text: "w0", Order: OrderNewest}},
+		{"newest/two common", Query{Text: "w1 w2", Order: OrderNewest}},
+		{"newest/session", Query{Text: "w3", Order: OrderNewest, Session: all}},
+		{"rank/rare", Query{Text: "seldom rarely"}},
+		{"rank/common", Query{Text: "w0"}},
+		{"rank/three common", Query{Text: "w1 w2 w3"}},
+		{"rank/common and rare", Query{Text: "w1 seldom"}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				search(b, ix, c.query)
+			}
+		})
+	}
+	b.Run("recall", func(b *testing.B) {
+		for b.Loop() {
+			r, err := ix.Recall(b.Context(), RecallQuery{
+				Texts: []string{"w0 w1 w2 w5 w20 w100 w700 w3000 seldom w12000 w31000"}, Within: []Span{{all, 1, 4000}}, Time: time.Second,
+			})
+			if err != nil || len(r.Hits) == 0 {
+				b.Fatal(r, err)
+			}
+		}
+	})
+}
