@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -147,7 +148,7 @@ type place struct {
 }
 
 func (t *tx) append(in Append, msgs []session.Message) (Appended, error) {
-	sess, err := readSession(t.ctx, t, in.Session)
+	sess, end, err := t.sessionToExtend(in.Session)
 	if err != nil {
 		return Appended{}, err
 	}
@@ -157,11 +158,17 @@ func (t *tx) append(in Append, msgs []session.Message) (Appended, error) {
 	if err := checkHead(sess, in.ExpectHead); err != nil {
 		return Appended{}, err
 	}
-	at, moved, err := t.placeFor(sess, in.Parent)
-	if err != nil {
-		return Appended{}, err
+	at, moved := end, false
+	if in.Parent != nil && (sess.Head == nil || *in.Parent != *sess.Head) {
+		if at, err = t.placeOnTree(sess, *in.Parent); err != nil {
+			return Appended{}, err
+		}
+		moved = true
 	}
-	before := sess
+	if len(msgs) == 0 && in.Call == nil {
+		return Appended{Session: sess, Head: sess.Head, Revision: sess.Revision, ContextTokens: sess.ContextTokens}, nil
+	}
+	was := sess
 	added, err := t.insertAll(&sess, at, msgs, live)
 	if err != nil {
 		return Appended{}, err
@@ -174,25 +181,55 @@ func (t *tx) append(in Append, msgs []session.Message) (Appended, error) {
 		}
 		sess.Provider, sess.Model = orElse(call.Provider, sess.Provider), orElse(call.Model, sess.Model)
 	}
-	if len(msgs) > 0 || in.Call != nil {
-		if moved {
-			if err := t.settleOverlay(&sess); err != nil {
-				return Appended{}, err
-			}
-			sess.Epoch++
-		} else {
-			sess.ContextTokens += added
-		}
-		if err := t.saveProgress(&sess); err != nil {
+	sess.ContextTokens += added
+	if moved && len(msgs) > 0 {
+		if err := t.settleOverlay(&sess); err != nil {
 			return Appended{}, err
 		}
+		sess.Epoch++
+	}
+	save := t.moveHead
+	if moved || in.Call != nil || sess.Title != was.Title || sess.Provider != was.Provider || sess.Model != was.Model || sess.Draft != was.Draft {
+		save = t.saveProgress
+	}
+	if err := save(&sess); err != nil {
+		return Appended{}, err
 	}
 	if len(msgs) > 0 {
-		if err := t.event(sess.ID, EventMessagesAppended, sess.LastSeq, session.JSON(fmt.Sprintf(`{"from":%d}`, before.LastSeq+1))); err != nil {
+		if err := t.event(sess.ID, EventMessagesAppended, sess.LastSeq, session.JSON(fmt.Sprintf(`{"from":%d}`, was.LastSeq+1))); err != nil {
 			return Appended{}, err
 		}
 	}
 	return Appended{Messages: msgs, Session: sess, Head: sess.Head, Revision: sess.Revision, ContextTokens: sess.ContextTokens}, nil
+}
+
+// sessionToExtend reads, in one statement, what an append needs: the session without its
+// wide columns, and the place after its head.
+func (t *tx) sessionToExtend(id session.ID) (session.Session, place, error) {
+	s := session.Session{ID: id}
+	var head struct {
+		session          *session.ID
+		seq, depth, path *int64
+	}
+	err := t.row(`SELECT s.source, s.directory, s.title, s.title_source, s.draft, s.provider, s.model, s.window, s.settings, s.parent_id,
+		s.parent_kind, s.head_id, s.last_seq, s.compaction_id, s.epoch, s.revision, s.message_count, s.total_tokens, s.context_tokens,
+		s.input_tokens, s.output_tokens, s.cache_read_tokens, s.cache_write_tokens, s.cost_nanousd, s.unpriced_calls,
+		s.turn_origin, s.created_at, s.active_at, s.inbound_at, s.deleted_at, h.session_id, h.seq, h.depth, h.path_tokens
+		FROM sessions s LEFT JOIN messages h ON h.id = s.head_id WHERE s.id = ?`, []any{id},
+		&s.Source, &s.Directory, &s.Title, &s.TitleSource, &s.Draft, &s.Provider, &s.Model, &s.Window, &s.Settings, &s.ParentID,
+		&s.ParentKind, &s.HeadID, &s.LastSeq, &s.CompactionID, &s.Epoch, &s.Revision, &s.MessageCount, &s.TotalTokens, &s.ContextTokens,
+		&s.InputTokens, &s.OutputTokens, &s.CacheReadTokens, &s.CacheWriteTokens, &s.CostNanoUSD, &s.UnpricedCalls,
+		&s.TurnOrigin, &s.CreatedAt, &s.ActiveAt, &s.InboundAt, &s.DeletedAt, &head.session, &head.seq, &head.depth, &head.path)
+	switch {
+	case noRows(err):
+		return s, place{}, session.Errorf(session.NotFound, "there is no session %s", id)
+	case err != nil:
+		return s, place{}, fmt.Errorf("session %s: %w", id, err)
+	case head.seq == nil:
+		return s, place{}, nil
+	}
+	s.Head = &session.MessageRef{Session: *head.session, Seq: *head.seq}
+	return s, place{id: s.HeadID, session: *head.session, seq: *head.seq, depth: *head.depth + 1, pathTokens: *head.path}, nil
 }
 
 func checkHead(sess session.Session, expect *ExpectHead) error {
@@ -208,33 +245,23 @@ func checkHead(sess session.Session, expect *ExpectHead) error {
 		At("expect_head", "the head is %s", sess.Head)
 }
 
-// placeFor finds where an append goes: after the head, or after a named message of the tree.
-func (t *tx) placeFor(sess session.Session, parent *session.MessageRef) (at place, moved bool, err error) {
-	if parent == nil || sess.Head != nil && *parent == *sess.Head {
-		if sess.HeadID == nil {
-			return place{}, false, nil
-		}
-		at, err = t.placeAfter(*sess.Head)
-		return at, false, err
-	}
+// placeOnTree finds the place after a named message, which must be one of the session's own
+// or, in a fork, one of the path that it shares.
+func (t *tx) placeOnTree(sess session.Session, parent session.MessageRef) (place, error) {
 	if parent.Session != sess.ID {
 		spans, err := pathSpans(t.ctx, t, sess.HeadID)
 		if err != nil {
-			return place{}, false, err
+			return place{}, err
 		}
-		onTree := false
-		for _, sp := range spans {
-			onTree = onTree || sp.holds(*parent)
-		}
-		if !onTree {
-			return place{}, false, session.Errorf(session.Invalid, "message %s is not on the tree of session %s", parent, sess.ID).At("parent", "not on this session's tree")
+		if !slices.ContainsFunc(spans, func(sp span) bool { return sp.holds(parent) }) {
+			return place{}, session.Errorf(session.Invalid, "message %s is not on the tree of session %s", parent, sess.ID).At("parent", "not on this session's tree")
 		}
 	}
-	at, err = t.placeAfter(*parent)
+	at, err := t.placeAfter(parent)
 	if session.CodeOf(err) == session.NotFound {
 		err = session.Errorf(session.Invalid, "there is no message %s to append after", parent).At("parent", "no such message")
 	}
-	return at, true, err
+	return at, err
 }
 
 func (t *tx) placeAfter(ref session.MessageRef) (place, error) {
@@ -441,8 +468,22 @@ func progress(sess *session.Session, m *session.Message) {
 	}
 }
 
-// saveProgress writes what progress and addCall counted. The head moves in the same
-// transaction as the rows, so that a reader never sees one without the other.
+// moveHead writes what every append changes. The head moves in the same transaction as the
+// rows, so that a reader never sees one without the other.
+func (t *tx) moveHead(sess *session.Session) error {
+	sess.Revision++
+	sess.UpdatedAt = t.now
+	_, err := t.exec(`UPDATE sessions SET head_id = ?, last_seq = ?, revision = ?, message_count = ?, total_tokens = ?, context_tokens = ?,
+		turn_origin = ?, active_at = ?, inbound_at = ?, updated_at = ? WHERE id = ?`,
+		sess.HeadID, sess.LastSeq, sess.Revision, sess.MessageCount, sess.TotalTokens, sess.ContextTokens,
+		sess.TurnOrigin, sess.ActiveAt, sess.InboundAt, sess.UpdatedAt, sess.ID)
+	if err != nil {
+		return fmt.Errorf("move the head: %w", err)
+	}
+	return nil
+}
+
+// saveProgress writes everything that progress, addCall and settleOverlay may have changed.
 func (t *tx) saveProgress(sess *session.Session) error {
 	sess.Revision++
 	sess.UpdatedAt = t.now

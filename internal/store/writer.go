@@ -174,7 +174,7 @@ func (w *writer) transact(batch []*job) (again []*job) {
 	}
 	total := rollup{}
 	for i, j := range live {
-		if dead := w.attempt(ctx, j); dead != nil {
+		if dead := w.attempt(ctx, j, len(live) > 1); dead != nil {
 			_ = w.exec1(ctx, `ROLLBACK`) // usually gone already; never leave one open
 			fail(live[:i+1], dead)
 			return live[i+1:]
@@ -200,19 +200,25 @@ func (w *writer) transact(batch []*job) (again []*job) {
 }
 
 // attempt runs one closure in a savepoint. Its own failure stands in j.err and leaves the
-// transaction whole; dead tells that the transaction itself is gone.
-func (w *writer) attempt(ctx context.Context, j *job) (dead error) {
-	if err := w.exec1(ctx, `SAVEPOINT job`); err != nil {
-		return err
+// transaction whole; dead tells that the transaction itself is gone. A closure that is alone
+// in its transaction needs no savepoint.
+func (w *writer) attempt(ctx context.Context, j *job, savepoint bool) (dead error) {
+	if savepoint {
+		if err := w.exec1(ctx, `SAVEPOINT job`); err != nil {
+			return err
+		}
 	}
 	t := &tx{w: w, ctx: ctx, opt: &w.opt, now: session.At(w.opt.Now()), usage: rollup{}}
 	j.err = t.guarded(j.fn)
+	j.usage = t.usage
+	if !savepoint {
+		return j.err
+	}
 	if j.err != nil {
 		if err := w.exec1(ctx, `ROLLBACK TO job`); err != nil {
 			return fmt.Errorf("%w (and the transaction was rolled back)", j.err)
 		}
 	}
-	j.usage = t.usage
 	return w.exec1(ctx, `RELEASE job`)
 }
 
