@@ -82,7 +82,7 @@ END;
 -- +goose StatementEnd
 -- +goose StatementBegin
 CREATE TRIGGER messages_no_replace BEFORE INSERT ON messages
-WHEN EXISTS (SELECT 1 FROM messages WHERE id = NEW.id OR (session_id = NEW.session_id AND seq = NEW.seq))
+WHEN EXISTS (SELECT 1 FROM messages WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM messages WHERE session_id = NEW.session_id AND seq = NEW.seq)
 BEGIN
     SELECT RAISE(ABORT, 'messages: this message exists; it is never replaced');
 END;
