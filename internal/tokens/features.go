@@ -43,16 +43,16 @@ const longestWord = 16 // letters; a longer word costs more by the letter
 
 // The classes. Counts are of pieces, where a name does not say characters.
 const (
-	wordLength   = 0                                  // + shape*longestWord + letters-1
-	wordBefore   = wordLength + shapes*longestWord    // + shape*befores + before
-	wordLetters  = wordBefore + shapes*befores + iota // letters beyond longestWord
-	wordAccents                                       // letters of Latin script outside ASCII
-	wordAccented                                      // words with such letters
-	contractions                                      // 's, 't, 'll …
-	digitGroups                                       // of up to three
-	digits                                            // characters
-	digitSpaces                                       // a space before a number, which is its own piece
-	marks1                                            // runs of ASCII punctuation, by length
+	wordLength   = 0                                      // + shape*longestWord + letters-1
+	wordBefore   = wordLength + shapes*longestWord        // + shape*befores + before
+	wordLetters  = wordBefore + shapes*befores + iota - 2 // letters beyond longestWord
+	wordAccents                                           // letters of Latin script outside ASCII
+	wordAccented                                          // words with such letters
+	contractions                                          // 's, 't, 'll …
+	digitGroups                                           // of up to three
+	digits                                                // characters
+	digitSpaces                                           // a space before a number, which is its own piece
+	marks1                                                // runs of ASCII punctuation, by length
 	marks2
 	marks3
 	marks4       // four and longer
@@ -90,7 +90,7 @@ const (
 	quotes       // typographic punctuation: “ ” ’ – — … •
 	symbolRuns   // arrows, boxes, mathematics
 	symbols
-	symbolsSame
+	symbolsSame // beyond the first of the same
 	emoji
 	joiners // zero-width joiners, variation selectors
 	controls

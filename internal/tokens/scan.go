@@ -47,9 +47,10 @@ func (f *features) scan(s string) {
 }
 
 // run counts letters and digits that stand together, from i on, and gives where they end.
-// A long run that changes between cases and digits all the time is no word.
+// A long run that changes between cases and digits all the time is no word, and no name
+// InCamelCase either.
 func (f *features) run(s string, i, before int) int {
-	end, changes, hex := i, 0, true
+	end, changes, hex, plain := i, 0, true, true
 	last := class(s[i])
 	for end < len(s) {
 		c := class(s[end])
@@ -60,21 +61,28 @@ func (f *features) run(s string, i, before int) int {
 					break
 				}
 				end += n
-				hex = false
+				hex, plain = false, false
 				continue
 			}
 			if c == cSpace || c == cBreak || c == cMark || c == cControl {
 				break
 			}
-			changes++
-			last = c
+			if last != cUpper || c != cLower { // a Capital is no change
+				changes++
+			}
+			last, plain = c, false
 		}
 		if c != cDigit && s[end]|0x20 > 'f' {
 			hex = false
 		}
 		end++
 	}
-	if n := end - i; n >= 16 && changes*6 >= n {
+	n := end - i
+	if plain {
+		f.single(last, n, before)
+		return end
+	}
+	if n >= 16 && changes*3 >= n {
 		f[denseRuns]++
 		if hex {
 			f[denseHex] += int32(n)
@@ -87,6 +95,39 @@ func (f *features) run(s string, i, before int) int {
 	return end
 }
 
+// single counts a run of one class: a word, a WORD or a number. Most runs are one.
+func (f *features) single(c byte, n, before int) {
+	if c == cDigit {
+		f.number(n, before)
+		return
+	}
+	shape := shapeLower
+	if c == cUpper {
+		shape = shapeUpper
+	}
+	f.letters(shape, n, before)
+}
+
+// number counts n digits.
+func (f *features) number(n, before int) {
+	f[digits] += int32(n)
+	f[digitGroups] += int32(n+2) / 3
+	if before == afterSpace || before == afterTab {
+		f[digitSpaces]++
+	} else if before == afterMark {
+		f[marks1]++
+	}
+}
+
+// letters counts a word of n letters.
+func (f *features) letters(shape, n, before int) {
+	f[wordBefore+shape*befores+before]++
+	f[wordLength+shape*longestWord+min(n, longestWord)-1]++
+	if n > longestWord {
+		f[wordLetters] += int32(n - longestWord)
+	}
+}
+
 // words cuts a run into words and groups of digits.
 func (f *features) words(s string, before int) {
 	for i := 0; i < len(s); {
@@ -95,25 +136,17 @@ func (f *features) words(s string, before int) {
 			for i < len(s) && class(s[i]) == cDigit {
 				i++
 			}
-			f[digits] += int32(i - start)
-			f[digitGroups] += int32(i-start+2) / 3
-			if before == afterSpace || before == afterTab {
-				f[digitSpaces]++
-			} else if before == afterMark {
-				f[marks1]++
-			}
+			f.number(i-start, before)
 			before = afterDigit
 			continue
 		}
-		n, used := f.word(s[i:], before)
-		i += used
+		i += f.word(s[i:], before)
 		before = afterLower
-		_ = n
 	}
 }
 
-// word counts the word at the start of s, gives its letters and its bytes.
-func (f *features) word(s string, before int) (letters, used int) {
+// word counts the word at the start of s and gives its length in bytes.
+func (f *features) word(s string, before int) (used int) {
 	upper, lower, accents := 0, 0, 0
 	for used < len(s) {
 		c, n := class(s[used]), 1
@@ -145,17 +178,12 @@ func (f *features) word(s string, before int) (letters, used int) {
 	case upper > 0:
 		shape = shapeTitle
 	}
-	letters = upper + lower
-	f[wordBefore+shape*befores+before]++
-	f[wordLength+shape*longestWord+min(letters, longestWord)-1]++
-	if letters > longestWord {
-		f[wordLetters] += int32(letters - longestWord)
-	}
+	f.letters(shape, upper+lower, before)
 	if accents > 0 {
 		f[wordAccents] += int32(accents)
 		f[wordAccented]++
 	}
-	return letters, used
+	return used
 }
 
 // white counts white space from i on and gives where it ends and what it is to the next

@@ -13,25 +13,25 @@ func (f *features) wide(s string, i, before int) (end, next int) {
 		return i + 1, afterNothing
 	}
 	group := scriptOf(r)
-	letters, same, first := 0, 0, r
+	letters, same, previous := 0, 0, rune(-1)
 	for {
 		i += n
 		letters++
-		f.letter(group, r)
+		if group == gSymbol && r == previous {
+			same++
+		} else {
+			f.letter(group, r)
+		}
+		previous = r
 		if i >= len(s) || s[i] < utf8.RuneSelf {
 			break
 		}
-		previous := r
 		r, n = utf8.DecodeRuneInString(s[i:])
 		if scriptOf(r) != group || r == utf8.RuneError && n == 1 {
 			break
 		}
-		if r == previous {
-			same++
-		}
 	}
 	f.script(group, letters, same, before)
-	_ = first
 	return i, afterNothing
 }
 

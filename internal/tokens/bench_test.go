@@ -1,0 +1,24 @@
+package tokens
+
+import (
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+func BenchmarkText(b *testing.B) {
+	text := strings.Join(filesUnder(b, filepath.Join(runtime.GOROOT(), "src"), ".go", 100, odd), "")
+	for name, s := range map[string]string{
+		"go": text, "german": read(b, "testdata/heldout/german.txt"), "chinese": read(b, "testdata/heldout/chinese.txt"),
+	} {
+		b.Run(name, func(b *testing.B) {
+			counter := Reference()
+			b.SetBytes(int64(len(s)))
+			b.ReportAllocs()
+			for b.Loop() {
+				counter.Text(s)
+			}
+		})
+	}
+}
