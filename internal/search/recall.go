@@ -3,10 +3,12 @@ package search
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -18,6 +20,7 @@ const (
 	recallTime  = 5 * time.Millisecond
 	recallHits  = 10
 	recallTerms = 48 // of one text that are looked up
+	sampled     = 64 // messages of a term that tell whether it is common
 
 	// A word in more messages than this says nothing about any of them.
 	commonWord = 2000
@@ -27,7 +30,6 @@ const (
 	fewMessages = 10
 
 	askedTerms   = 2    // rare ones that a text must have to be worth a look
-	weighed      = 300  // of the messages that match, the best, whose length is looked at
 	relevantPart = 0.25 // of the best score that a hit must reach
 )
 
@@ -81,14 +83,16 @@ func (ix *Index) Recall(ctx context.Context, q RecallQuery) (Recalled, error) {
 	var places []queryer
 	var mark int64
 	if ix.reader != nil {
-		var err error
-		if mark, err = readMark(timed, ix.reader); err != nil {
-			if r.outOfTime(ctx, err) {
-				return Recalled{Asked: -1}, nil
-			}
+		// One transaction: FTS5 looks at its structure once, and the mark fits the words.
+		tx, err := ix.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+		if err != nil {
 			return Recalled{}, fmt.Errorf("recall: %w", err)
 		}
-		places = append(places, ix.reader)
+		defer func() { _ = tx.Rollback() }()
+		if mark, err = readMark(ctx, tx); err != nil {
+			return Recalled{}, fmt.Errorf("recall: %w", err)
+		}
+		places = append(places, tx)
 	}
 	if ix.tail.mu.TryLock() {
 		defer ix.tail.mu.Unlock()
@@ -207,7 +211,7 @@ func (r *recall) lookUp(ctx, timed context.Context, places []queryer, terms []te
 	for _, t := range terms {
 		p := posting{docs: make([][]int64, len(places))}
 		for i, place := range places {
-			docs, err := readDocIDs(timed, place, t.match()+within)
+			docs, count, err := readPosting(timed, place, t.match()+within)
 			if err != nil && !r.outOfTime(ctx, err) {
 				return nil, err
 			}
@@ -215,10 +219,6 @@ func (r *recall) lookUp(ctx, timed context.Context, places []queryer, terms []te
 				return postings, nil
 			}
 			p.docs[i] = docs
-			count, err := estimate(ctx, place, docs)
-			if err != nil {
-				return nil, err
-			}
 			p.count += count
 		}
 		postings = append(postings, p)
@@ -228,8 +228,24 @@ func (r *recall) lookUp(ctx, timed context.Context, places []queryer, terms []te
 
 const newestDocs = `SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?`
 
-func readDocIDs(ctx context.Context, place queryer, expression string) ([]int64, error) {
-	rows, err := place.QueryContext(ctx, newestDocs, expression, commonWord+1)
+// readPosting reads the docids of a term. The newest few tell whether there would be far too
+// many: then it leaves it at those.
+func readPosting(ctx context.Context, place queryer, expression string) (docs []int64, count int64, err error) {
+	if docs, err = readDocIDs(ctx, place, expression, sampled); err != nil || len(docs) < sampled {
+		return docs, int64(len(docs)), err
+	}
+	if count, err = estimate(ctx, place, docs); err != nil || count > 2*commonWord {
+		return docs, count, err
+	}
+	if docs, err = readDocIDs(ctx, place, expression, commonWord+1); err != nil || len(docs) <= commonWord {
+		return docs, int64(len(docs)), err
+	}
+	count, err = estimate(ctx, place, docs)
+	return docs, max(count, commonWord+1), err
+}
+
+func readDocIDs(ctx context.Context, place queryer, expression string, limit int) ([]int64, error) {
+	rows, err := place.QueryContext(ctx, newestDocs, expression, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -245,13 +261,10 @@ func readDocIDs(ctx context.Context, place queryer, expression string) ([]int64,
 	return docs, rows.Err()
 }
 
-// estimate tells in how many messages a term is. The list of a common one stops early; then
-// it goes by how dense it is in its session.
+// estimate tells in how many messages a term is, by how dense its newest ones are in their
+// session.
 func estimate(ctx context.Context, place queryer, docs []int64) (int64, error) {
 	n := int64(len(docs))
-	if n <= commonWord {
-		return n, nil
-	}
 	newest, err := readDocs(ctx, place, oneDoc, docs[0])
 	if err != nil {
 		return 0, err
@@ -311,25 +324,23 @@ func (r *recall) rank(ctx context.Context, places []queryer, postings []posting,
 
 // weigh reads the best candidates until enough of them lie where hits may lie.
 func (r *recall) weigh(ctx context.Context, places []queryer, candidates []candidate) ([]RecallHit, error) {
-	const enough = 8 // times the hits that are wanted, for the order still changes
+	enough := 6 * r.limit // more than are wanted, for their order still changes
 	var docs []doc
 	words := 0.0
-	for n, c := range candidates {
-		if len(docs) >= enough*r.limit || n >= weighed && (len(docs) >= r.limit || !r.Now().Before(r.until)) {
+	for n, helping := range slices.Collect(slices.Chunk(candidates, enough)) {
+		if len(docs) >= enough || n > 0 && !r.Now().Before(r.until) {
 			r.complete = r.complete && len(docs) >= r.limit
 			break
 		}
-		found, err := readDocs(ctx, places[c.place], oneDoc, c.docid)
+		found, err := readCandidates(ctx, places, helping)
 		if err != nil {
 			return nil, err
 		}
 		for _, d := range found {
-			if !r.within(d) || (r.Allowed != nil && !r.Allowed(d.rowID)) {
-				continue
+			if r.within(d) && (r.Allowed == nil || r.Allowed(d.rowID)) {
+				words += float64(d.words)
+				docs = append(docs, d)
 			}
-			d.score = c.score
-			words += float64(d.words)
-			docs = append(docs, d)
 		}
 	}
 	average := words / math.Max(1, float64(len(docs)))
@@ -353,6 +364,34 @@ func (r *recall) weigh(ctx context.Context, places []queryer, candidates []candi
 		}
 	}
 	return hits, nil
+}
+
+// readCandidates reads what the index knows of the candidates, with their scores.
+func readCandidates(ctx context.Context, places []queryer, candidates []candidate) ([]doc, error) {
+	var docs []doc
+	for i, place := range places {
+		scores := map[int64]float64{}
+		var list []string
+		for _, c := range candidates {
+			if c.place == i {
+				scores[c.docid] = c.score
+				list = append(list, strconv.FormatInt(c.docid, 10))
+			}
+		}
+		if len(list) == 0 {
+			continue
+		}
+		found, err := readDocs(ctx, place, `SELECT docid, message_id, session_id, seq, words, 0.0 FROM docs
+			WHERE docid IN (`+strings.Join(list, ", ")+`)`)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range found {
+			d.score = scores[d.docid]
+			docs = append(docs, d)
+		}
+	}
+	return docs, nil
 }
 
 const oneDoc = `SELECT docid, message_id, session_id, seq, words, 0.0 FROM docs WHERE docid = ?`
