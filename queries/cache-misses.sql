@@ -12,15 +12,15 @@ WITH chat AS (
     WHERE purpose = 'chat' AND status = 'ok' AND session_id <> ''
     WINDOW turns AS (PARTITION BY session_id ORDER BY id)
 )
-SELECT c.created_at, c.session_id, c.model,
-       ROUND((julianday(c.created_at) - julianday(c.previous_at)) * 1440, 1) AS minutes_since_last,
-       c.previous_model <> c.model AS model_changed, c.cached_before AS lost_tokens, c.fresh_tokens,
-       ROUND(c.cached_before * (SELECT p.input_nanousd - p.cache_read_nanousd FROM prices p
-                                WHERE p.model = c.model AND p.valid_from <= c.day
+SELECT chat.created_at, chat.session_id, chat.model,
+       ROUND((julianday(chat.created_at) - julianday(chat.previous_at)) * 1440, 1) AS minutes_since_last,
+       chat.previous_model <> chat.model AS model_changed, chat.cached_before AS lost_tokens, chat.fresh_tokens,
+       ROUND(chat.cached_before * (SELECT p.input_nanousd - p.cache_read_nanousd FROM prices p
+                                WHERE p.model = chat.model AND p.valid_from <= chat.day
                                 ORDER BY p.valid_from DESC LIMIT 1) / 1e9, 4) AS lost_usd
-FROM chat c
-WHERE c.cached_before > 0 AND c.cache_read_tokens = 0
-  AND c.fresh_tokens >= CAST(COALESCE(:tokens, 1024) AS INTEGER)
-  AND c.day >= COALESCE(:since, '')
-ORDER BY c.id DESC
+FROM chat
+WHERE chat.cached_before > 0 AND chat.cache_read_tokens = 0
+  AND chat.fresh_tokens >= CAST(COALESCE(:tokens, 1024) AS INTEGER)
+  AND chat.day >= COALESCE(:since, '')
+ORDER BY chat.id DESC
 LIMIT COALESCE(:limit, 30);

@@ -1,4 +1,4 @@
--- Where did we talk about it? (A scan; `sessiond search` has an index.)
+-- Where did we talk about it? (By a scan, while `sessiond search` has an index.)
 --
 -- :text   words that stand in the message just so, in upper or lower case (default: any message)
 -- :since  first day that counts (default: the first one)

@@ -1,7 +1,7 @@
 -- Where was I left without an answer?
 --
 -- :limit  rows, newest first (default: 20)
-SELECT s.id, s.source, s.project, s.title, s.active_at, f.content AS last_prompt
+SELECT s.id, s.source, s.project, s.title, s.active_at, substr(f.content, 1, 160) AS last_prompt
 FROM sessions s
 JOIN messages m ON m.id = s.head_id
 JOIN messages_flat f ON f.id = m.id

@@ -1,0 +1,149 @@
+package analytics
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"sessiond/internal/session"
+	"sessiond/queries"
+)
+
+// Query is a named query.
+type Query struct {
+	Name        string  `json:"name"`
+	Description string  `json:"description"` // the question it answers
+	Params      []Param `json:"params"`
+	SQL         string  `json:"sql"` // as in the file, comments included
+}
+
+// Param is a parameter of a named query. It may always be left out.
+type Param struct {
+	Name        string `json:"name"`
+	Description string `json:"description"` // what it does and its default
+}
+
+// Queries lists the named queries, by name.
+func Queries() ([]Query, error) {
+	entries, err := queries.FS.ReadDir(".")
+	if err != nil {
+		return nil, err
+	}
+	found := make([]Query, 0, len(entries))
+	for _, e := range entries {
+		q, err := readQuery(strings.TrimSuffix(e.Name(), ".sql"))
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, q)
+	}
+	return found, nil
+}
+
+// Lookup gives one named query. Codes: NotFound, with the names that are near.
+func Lookup(name string) (Query, error) {
+	if _, err := queries.FS.Open(name + ".sql"); err == nil {
+		return readQuery(name)
+	}
+	all, err := Queries()
+	if err != nil {
+		return Query{}, err
+	}
+	var near []string
+	for _, q := range all {
+		if name != "" && (strings.Contains(q.Name, name) || strings.Contains(strings.ToLower(q.Description), strings.ToLower(name))) {
+			near = append(near, q.Name)
+		}
+	}
+	if len(near) == 0 {
+		return Query{}, session.Errorf(session.NotFound, "no query is named %q; `sessiond query` lists them", clip(name))
+	}
+	return Query{}, session.Errorf(session.NotFound, "no query is named %q; do you mean %s?", clip(name), strings.Join(near, ", "))
+}
+
+// readQuery reads a file: a line that says what it answers, and after an empty comment line
+// one line ":name  meaning" for each parameter, all before the SELECT.
+func readQuery(name string) (Query, error) {
+	text, err := queries.FS.ReadFile(name + ".sql")
+	if err != nil {
+		return Query{}, err
+	}
+	q := Query{Name: name, Params: []Param{}, SQL: string(text)}
+	for i, line := range strings.Split(q.SQL, "\n") {
+		comment, ok := strings.CutPrefix(line, "--")
+		if !ok {
+			break
+		}
+		comment = strings.TrimSpace(comment)
+		switch param, isParam := strings.CutPrefix(comment, ":"); {
+		case i == 0:
+			q.Description = comment
+		case isParam:
+			name, meaning, _ := strings.Cut(param, " ")
+			q.Params = append(q.Params, Param{Name: name, Description: strings.TrimSpace(meaning)})
+		case comment != "":
+			return Query{}, fmt.Errorf("queries/%s.sql: line %d of its head is no parameter", name, i+1)
+		}
+	}
+	return q, nil
+}
+
+// Run answers a named query. Parameters that are absent take their defaults; an empty value
+// is a value. Codes: NotFound (the name), Invalid (a parameter it does not have, a value that
+// is none), Busy.
+func (r *Reports) Run(ctx context.Context, name string, params map[string]string) (Result, error) {
+	q, err := Lookup(name)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := q.check(params); err != nil {
+		return Result{}, err
+	}
+	s, err := parseStatement(q.SQL)
+	if err != nil {
+		return Result{}, fmt.Errorf("query %s: %w", name, err)
+	}
+	res, err := r.run(ctx, &s, params, Limits{Rows: maxRows}.orDefaults())
+	if err != nil {
+		return Result{}, fmt.Errorf("query %s: %w", name, err)
+	}
+	return res, nil
+}
+
+// check refuses unknown parameters, and values that would silently compare as something else.
+func (q *Query) check(params map[string]string) error {
+	known := make([]string, len(q.Params))
+	for i, p := range q.Params {
+		known[i] = p.Name
+	}
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		if !slices.Contains(known, name) {
+			if len(known) == 0 {
+				return session.Errorf(session.Invalid, "query %s has no parameters, so no %q", q.Name, clip(name)).At(name, "unknown parameter")
+			}
+			return session.Errorf(session.Invalid, "query %s has no parameter %q; it has %s", q.Name, clip(name), strings.Join(known, ", ")).At(name, "unknown parameter")
+		}
+		if err := checkValue(name, params[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkValue knows the parameters by name, since a name means the same in every query.
+func checkValue(name, value string) error {
+	switch name {
+	case "since", "day":
+		if _, err := time.Parse(time.DateOnly, value); err != nil {
+			return session.Errorf(session.Invalid, "%s %q is no day: it looks like 2026-02-11", name, clip(value)).At(name, "not a day")
+		}
+	case "limit", "seq", "after", "times", "tokens", "percent":
+		if value == "" || len(value) > 18 || strings.Trim(value, "0123456789") != "" {
+			return session.Errorf(session.Invalid, "%s %q is no whole number", name, clip(value)).At(name, "not a whole number")
+		}
+	}
+	return nil
+}

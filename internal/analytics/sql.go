@@ -1,0 +1,186 @@
+package analytics
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"sessiond/internal/session"
+)
+
+// Result is a table. A value is an int64, a float64, a string, a []byte (a blob) or nil; an
+// infinite number comes as a string, since JSON has none.
+type Result struct {
+	Columns   []string `json:"columns"`
+	Rows      [][]any  `json:"rows"`
+	Truncated bool     `json:"truncated"` // there is more than the limits let through
+}
+
+// SQL runs one reading statement that a caller wrote. Parameters in it are NULL, as in
+// sqlite3. Codes: Invalid (more than one statement, one that writes, attaches or does not
+// compile, with the place where known; or one that ran out of time), Busy.
+func (r *Reports) SQL(ctx context.Context, text string, limits Limits) (Result, error) {
+	s, err := parseStatement(text)
+	if err != nil {
+		return Result{}, err
+	}
+	return r.run(ctx, &s, nil, limits.orDefaults())
+}
+
+func (r *Reports) run(ctx context.Context, s *statement, values map[string]string, limits Limits) (Result, error) {
+	var res Result
+	err := r.withConn(ctx, limits.Time, func(ctx context.Context, conn *sql.Conn) error {
+		before, err := sqlite.Limit(conn, sqlite3.SQLITE_LIMIT_LENGTH, maxValueBytes)
+		if err != nil {
+			return err
+		}
+		defer sqlite.Limit(conn, sqlite3.SQLITE_LIMIT_LENGTH, before)
+		if res, err = query(ctx, conn, s, values, limits.Rows); err != nil {
+			return explainError(ctx, conn, s, limits.Time, err)
+		}
+		return nil
+	})
+	return res, err
+}
+
+func query(ctx context.Context, conn *sql.Conn, s *statement, values map[string]string, limit int) (Result, error) {
+	text := s.text
+	if s.wraps() {
+		// Alone first: a text that closes the parentheses around it must not compile.
+		if err := compile(ctx, conn, text); err != nil {
+			return Result{}, err
+		}
+		// The driver can be interrupted until the first row is there and no longer after it,
+		// so everything is made before the first row is given.
+		text = fmt.Sprintf("WITH answer AS MATERIALIZED (SELECT * FROM (%s\n) LIMIT %d) SELECT * FROM answer", text, limit+1)
+	}
+	args := make([]any, len(s.params))
+	for i, name := range s.params {
+		var v any
+		if given, ok := values[name]; ok {
+			v = given
+		}
+		args[i] = sql.Named(name, v)
+	}
+	rows, err := conn.QueryContext(ctx, text, args...)
+	if err != nil {
+		return Result{}, err
+	}
+	defer rows.Close()
+	res, err := read(rows, limit)
+	if err != nil {
+		return Result{}, err
+	}
+	return res, rows.Close()
+}
+
+func read(rows *sql.Rows, limit int) (Result, error) {
+	names, err := rows.Columns()
+	if err != nil {
+		return Result{}, err
+	}
+	res := Result{Columns: make([]string, len(names)), Rows: [][]any{}}
+	for i, name := range names {
+		res.Columns[i] = ownName(name)
+	}
+	size := 0
+	for rows.Next() {
+		if len(res.Rows) == limit || size > maxBytes {
+			res.Truncated = true
+			return res, nil
+		}
+		row := make([]any, len(names))
+		targets := make([]any, len(names))
+		for i := range row {
+			targets[i] = &row[i]
+		}
+		if err := rows.Scan(targets...); err != nil {
+			return Result{}, err
+		}
+		for i, v := range row {
+			size += 16
+			switch v := v.(type) {
+			case string:
+				size += len(v)
+			case []byte:
+				size += len(v)
+			case float64:
+				if math.IsInf(v, 0) || math.IsNaN(v) {
+					row[i] = fmt.Sprint(v)
+				}
+			}
+		}
+		res.Rows = append(res.Rows, row)
+	}
+	return res, rows.Err()
+}
+
+// ownName undoes what a subquery does to the second of two columns of one name: "id:1".
+func ownName(name string) string {
+	base, n, ok := strings.Cut(name, ":")
+	if !ok || base == "" || n == "" || strings.Trim(n, "0123456789") != "" {
+		return name
+	}
+	return base
+}
+
+// explainError turns SQLite's error into one that a person can act on.
+func explainError(ctx context.Context, conn *sql.Conn, s *statement, limit time.Duration, err error) error {
+	var e *sqlite.Error
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return session.Errorf(session.Invalid, "the query was stopped after %s: narrow it, or give it more time", limit)
+	case errors.Is(err, context.Canceled):
+		return err
+	case !errors.As(err, &e):
+		return fmt.Errorf("run query: %w", err)
+	}
+	message := sqliteMessage(err)
+	switch e.Code() & 0xff {
+	case sqlite3.SQLITE_INTERRUPT:
+		return session.Errorf(session.Invalid, "the query was stopped after %s: narrow it, or give it more time", limit)
+	case sqlite3.SQLITE_READONLY:
+		return session.Errorf(session.Invalid, "the query would write, and queries only read; write through the commands or the API")
+	case sqlite3.SQLITE_TOOBIG:
+		return session.Errorf(session.Invalid, "a value in the query is over %d MiB: take a substr of it, or its length", maxValueBytes>>20)
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return session.Errorf(session.Busy, "the database is busy; try again soon")
+	case sqlite3.SQLITE_MISMATCH:
+		return session.Errorf(session.Invalid, "%s: a limit must be a whole number", message)
+	case sqlite3.SQLITE_ERROR, sqlite3.SQLITE_RANGE:
+		if at := findError(ctx, conn, s, message); at != "" {
+			return session.Errorf(session.Invalid, "%s at %s", message, at)
+		}
+		return session.Errorf(session.Invalid, "%s", message)
+	}
+	return fmt.Errorf("run query: %w", err)
+}
+
+// sqliteMessage gives the error's own sentence, without what the driver puts around it:
+// "SQL logic error: near "x": syntax error (1)".
+func sqliteMessage(err error) string {
+	message := err.Error()
+	if i := strings.LastIndex(message, " ("); i >= 0 && strings.HasSuffix(message, ")") {
+		message = message[:i]
+	}
+	if _, rest, ok := strings.Cut(message, ": "); ok {
+		return rest
+	}
+	return message
+}
+
+func clip(s string) string {
+	const most = 40
+	if utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	return string([]rune(s)[:most]) + "…"
+}

@@ -1,0 +1,135 @@
+package analytics_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sessiond/internal/analytics"
+	"sessiond/internal/session"
+)
+
+func TestStats(t *testing.T) {
+	r := reports(t)
+	tests := []struct {
+		name   string
+		filter analytics.Filter
+		want   string // session count, messages, prompts, calls | input, cache read, cache write, output | usd, unpriced | compactions, saved, usd
+	}{
+		{"everything", analytics.Filter{}, "5 16 5 8 | 4700 1900 500 310 | 2.906 1 | 2 3900 0.006"},
+		{"one day", analytics.Filter{Since: "2026-02-10", Until: "2026-02-10"}, "2 8 2 5 | 3500 0 0 210 | 0.356 1 | 2 3900 0.006"},
+		{"since a day", analytics.Filter{Since: "2026-02-11"}, "2 4 2 1 | 100 400 0 10 | 0.05 0 | 0 0 0"},
+		{"until a day", analytics.Filter{Until: "2026-02-09"}, "1 4 1 2 | 1100 1500 500 90 | 2.5 0 | 0 0 0"},
+		{"a source", analytics.Filter{Source: session.SourcePi}, "1 4 1 2 | 300 0 0 60 | 0.25 0 | 0 0 0"},
+		{"a project", analytics.Filter{Project: "/home/u/shop"}, "4 15 4 8 | 4700 1900 500 310 | 2.906 1 | 2 3900 0.006"},
+		{"a project and a source", analytics.Filter{Project: "/home/u/shop", Source: session.SourcePi}, "1 4 1 2 | 300 0 0 60 | 0.25 0 | 0 0 0"},
+		{"a project on a day", analytics.Filter{Project: "/home/u/shop", Since: "2026-02-11"}, "1 3 1 1 | 100 400 0 10 | 0.05 0 | 0 0 0"},
+		{"nothing", analytics.Filter{Project: "/nowhere"}, "0 0 0 0 | 0 0 0 0 | 0 0 | 0 0 0"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s, err := r.Stats(t.Context(), tt.filter)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := fmt.Sprintf("%d %d %d %d | %d %d %d %d | %v %d | %d %d %v", s.Sessions, s.Messages, s.Prompts, s.Calls,
+				s.Tokens.Input, s.Tokens.CacheRead, s.Tokens.CacheWrite, s.Tokens.Output,
+				*s.CostUSD, s.UnpricedCalls, s.Compactions.Count, s.Compactions.TokensSaved, *s.Compactions.CostUSD)
+			if got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestStatsByDayModelAndSource(t *testing.T) {
+	s, err := reports(t).Stats(t.Context(), analytics.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, b := range append(append(s.ByDay, s.ByModel...), s.BySource...) {
+		usd := "unknown"
+		if b.CostUSD != nil {
+			usd = fmt.Sprint(*b.CostUSD)
+		}
+		got = append(got, fmt.Sprintf("%s%s%s: %d sessions, %d messages, %d calls, %d in, %s", b.Day, b.Model, b.Source, b.Sessions, b.Messages, b.Calls, b.Tokens.Input, usd))
+	}
+	want := []string{
+		"2026-02-09: 1 sessions, 4 messages, 2 calls, 1100 in, 2.5",
+		"2026-02-10: 2 sessions, 8 messages, 5 calls, 3500 in, 0.356",
+		"2026-02-11: 2 sessions, 4 messages, 1 calls, 100 in, 0.05",
+		"gpt-x: 0 sessions, 0 messages, 6 calls, 1900 in, 2.9",
+		"gpt-mini: 0 sessions, 0 messages, 1 calls, 800 in, 0.006",
+		"gpt-y: 0 sessions, 0 messages, 1 calls, 2000 in, unknown",
+		"sessiond: 3 sessions, 11 messages, 6 calls, 4400 in, 2.656",
+		"pi: 1 sessions, 4 messages, 2 calls, 300 in, 0.25",
+		"claude-code: 1 sessions, 1 messages, 0 calls, 0 in, 0",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The roll-up and a recount give the same, so the two ways of Stats are one.
+func TestStatsOfTheOnlyProjectAreThoseOfAll(t *testing.T) {
+	path := database(t, "testdata/fixture.sql")
+	db := open(t, path, "rw")
+	if _, err := db.ExecContext(t.Context(), `UPDATE sessions SET project = '/all'`); err != nil {
+		t.Fatal(err)
+	}
+	r := analytics.New(open(t, path, "ro"), time.UTC)
+	all, err := r.Stats(t.Context(), analytics.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	project, err := r.Stats(t.Context(), analytics.Filter{Project: "/all"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(all, project); diff != "" {
+		t.Errorf("roll-up (-) and recount (+) differ:\n%s", diff)
+	}
+}
+
+func TestStatsAsJSON(t *testing.T) {
+	s, err := reports(t).Stats(t.Context(), analytics.Filter{Since: "2026-02-11", Source: session.SourceClaudeCode})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"sessions":1,"messages":1,"prompts":1,"calls":0,"tokens":{"input":0,"cache_read":0,"cache_write":0,"output":0},` +
+		`"cost_usd":0,"unpriced_calls":0,"compactions":{"count":0,"tokens_saved":0,"cost_usd":0},` +
+		`"by_day":[{"day":"2026-02-11","sessions":1,"messages":1,"prompts":1,"calls":0,"tokens":{"input":0,"cache_read":0,"cache_write":0,"output":0},"cost_usd":0,"unpriced_calls":0}],` +
+		`"by_model":[],` +
+		`"by_source":[{"source":"claude-code","sessions":1,"messages":1,"prompts":1,"calls":0,"tokens":{"input":0,"cache_read":0,"cache_write":0,"output":0},"cost_usd":0,"unpriced_calls":0}]}`
+	if string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestStatsRefuseADayThatIsNone(t *testing.T) {
+	for _, f := range []analytics.Filter{{Since: "Tuesday"}, {Until: "2026-13-01"}} {
+		_, err := reports(t).Stats(t.Context(), f)
+		if session.CodeOf(err) != session.Invalid || !strings.Contains(fmt.Sprint(err), "is no day") {
+			t.Errorf("%+v: got %v", f, err)
+		}
+	}
+}
+
+// A day of compactions is the zone's, as that of calls is.
+func TestStatsGoByTheZone(t *testing.T) {
+	path := database(t, "testdata/fixture.sql")
+	east := analytics.New(open(t, path, "ro"), time.FixedZone("east", 14*3600))
+	s, err := east.Stats(t.Context(), analytics.Filter{Since: "2026-02-11"})
+	if err != nil || s.Compactions.Count != 1 {
+		t.Errorf("the compaction of 10:00:30 UTC is on the next day there: %+v %v", s.Compactions, err)
+	}
+}
