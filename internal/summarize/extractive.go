@@ -53,5 +53,5 @@ func (e *Extractive) Summarize(ctx context.Context, req session.SummaryRequest) 
 	room := limit - e.count(o.render()) - e.count("\n"+indexHeading+"\n- ")
 	o.index = sp.index(old.index, o.render(), min(indexBudget, room), e.count)
 	text := o.fit(limit, e.count)
-	return session.Summary{Text: text, Provider: ExtractiveProvider, Model: ExtractiveModel}, nil
+	return session.Summary{Text: text, Index: o.index, Provider: ExtractiveProvider, Model: ExtractiveModel}, nil
 }

@@ -144,9 +144,14 @@ func (o *outline) render() string {
 		if b.Len() > 0 {
 			b.WriteString("\n")
 		}
-		b.WriteString(indexHeading + "\n- " + strings.Join(o.index, indexSeparator) + "\n")
+		b.WriteString(indexSection(o.index) + "\n")
 	}
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// indexSection writes the entries of an index as the last section of a summary.
+func indexSection(entries []string) string {
+	return indexHeading + "\n- " + strings.Join(entries, indexSeparator)
 }
 
 // dropOldest takes one line out of the outline, by trimOrder, and gives it back.

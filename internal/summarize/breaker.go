@@ -1,0 +1,79 @@
+package summarize
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"sessiond/internal/session"
+)
+
+// Breaker stops asking a model that keeps failing: after threshold failures in a row it
+// answers FailOpen at once until the cool-down has passed, then lets one request try.
+type Breaker struct {
+	inner     Summarizer
+	threshold int
+	coolDown  time.Duration
+	now       func() time.Time
+
+	mu       sync.Mutex
+	failures int
+	openTill time.Time
+	trying   bool
+}
+
+// NewBreaker puts a breaker before inner.
+func NewBreaker(inner Summarizer, threshold int, coolDown time.Duration, now func() time.Time) *Breaker {
+	return &Breaker{inner: inner, threshold: threshold, coolDown: coolDown, now: now}
+}
+
+// Name gives the inner summariser's names.
+func (b *Breaker) Name() (provider, model string) { return b.inner.Name() }
+
+// Summarize asks the inner summariser unless the breaker is open.
+func (b *Breaker) Summarize(ctx context.Context, req session.SummaryRequest) (session.Summary, error) {
+	if till, ok := b.enter(); !ok {
+		return session.Summary{}, &Failure{Kind: FailOpen, Message: "the model failed too often; it is asked again after " + till.UTC().Format(time.RFC3339)}
+	}
+	made, err := b.inner.Summarize(ctx, req)
+	b.leave(err)
+	return made, err
+}
+
+// enter tells whether a request may pass, and until when none may.
+func (b *Breaker) enter() (till time.Time, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failures < b.threshold {
+		return time.Time{}, true
+	}
+	if b.trying || b.now().Before(b.openTill) {
+		return b.openTill, false
+	}
+	b.trying = true
+	return time.Time{}, true
+}
+
+// leave counts the outcome. What is wrong with one span, and what a caller cancelled, says
+// nothing about the model.
+func (b *Breaker) leave(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.trying = false
+	var f *Failure
+	switch {
+	case err == nil:
+		b.failures = 0
+	case errors.Is(err, context.Canceled) || !errors.As(err, &f):
+	case f.Kind == FailRefusal, f.Kind == FailTooLongInput, f.Kind == FailTooLongOutput, f.Kind == FailEmpty:
+		b.failures = 0 // it answered
+	default:
+		if b.failures++; b.failures >= b.threshold {
+			b.openTill = b.now().Add(b.coolDown)
+		}
+	}
+}
+
+// Close releases the inner summariser's connections.
+func (b *Breaker) Close() error { return closeInner(b.inner) }

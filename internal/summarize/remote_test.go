@@ -1,0 +1,368 @@
+package summarize_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sessiond/internal/session"
+	"sessiond/internal/summarize"
+)
+
+// apiKey has no known shape, so only exact care keeps it out of errors.
+const apiKey = "very-private-key-0815"
+
+const goodSummary = "## Goal\n- Compare the prices of the vendors.\n\n## Critical context\n- The team talked about its plan."
+
+// provider is one kind of server: how it answers well and badly.
+type provider struct {
+	name      string
+	make      func(summarize.Config, summarize.Deps) (*summarize.Remote, error)
+	answer    func(text string) string
+	empty     string
+	refusal   string
+	cutOff    string
+	wrongKey  int
+	variable  string
+	keyHeader func(http.Header) string
+}
+
+func providers() []provider {
+	return []provider{
+		{
+			name: "openai", make: summarize.NewOpenAI, variable: "OPENAI_API_KEY",
+			answer: func(text string) string {
+				return fmt.Sprintf(`{"choices":[{"message":{"role":"assistant","content":%s},"finish_reason":"stop"}],"usage":{"prompt_tokens":900,"completion_tokens":70}}`, quote(text))
+			},
+			empty:     `{"choices":[]}`,
+			refusal:   `{"choices":[{"message":{"content":null,"refusal":"I can't help with that."},"finish_reason":"stop"}]}`,
+			cutOff:    `{"choices":[{"message":{"content":"## Goal\n- Comp"},"finish_reason":"length"}],"usage":{"prompt_tokens":900,"completion_tokens":70}}`,
+			wrongKey:  http.StatusUnauthorized,
+			keyHeader: func(h http.Header) string { return strings.TrimPrefix(h.Get("Authorization"), "Bearer ") },
+		},
+		{
+			name: "gemini", make: summarize.NewGemini, variable: "GEMINI_API_KEY",
+			answer: func(text string) string {
+				return fmt.Sprintf(`{"candidates":[{"content":{"role":"model","parts":[{"text":"Let me think.","thought":true},{"text":%s}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":900,"candidatesTokenCount":70,"thoughtsTokenCount":5}}`, quote(text))
+			},
+			empty:     `{"candidates":[]}`,
+			refusal:   `{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"}}`,
+			cutOff:    `{"candidates":[{"content":{"role":"model","parts":[{"text":"## Goal"}]},"finishReason":"MAX_TOKENS"}],"usageMetadata":{"promptTokenCount":900}}`,
+			wrongKey:  http.StatusForbidden,
+			keyHeader: func(h http.Header) string { return h.Get("X-Goog-Api-Key") },
+		},
+	}
+}
+
+func quote(s string) string {
+	b, _ := json.Marshal(s) //nolint:errchkjson // a string
+	return string(b)
+}
+
+// server answers with the given replies in turn, the last one for ever, and keeps what it was
+// sent.
+type server struct {
+	*httptest.Server
+	mu      sync.Mutex
+	bodies  []string
+	urls    []string
+	headers []http.Header
+}
+
+type answer struct {
+	status int
+	header [2]string
+	body   string
+}
+
+func serve(t *testing.T, answers ...answer) *server {
+	t.Helper()
+	s := &server{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body) //nolint:errcheck // what is missing shows in the test
+		s.mu.Lock()
+		a := answers[min(len(s.bodies), len(answers)-1)]
+		s.bodies = append(s.bodies, string(body))
+		s.urls = append(s.urls, r.URL.String())
+		s.headers = append(s.headers, r.Header)
+		s.mu.Unlock()
+		if a.header[0] != "" {
+			w.Header().Set(a.header[0], a.header[1])
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(max(a.status, 200))
+		_, _ = io.WriteString(w, a.body)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *server) seen() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.bodies...)
+}
+
+// pauses records what a summariser waits instead of waiting.
+type pauses struct {
+	mu   sync.Mutex
+	list []time.Duration
+}
+
+func (p *pauses) wait(ctx context.Context, d time.Duration) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.list = append(p.list, d)
+	return ctx.Err()
+}
+
+// usage reads the two numbers that the fake servers send.
+func usage(_ string, raw session.JSON) (session.Call, error) {
+	var u struct {
+		Prompt     int64 `json:"prompt_tokens"`
+		Completion int64 `json:"completion_tokens"`
+		In         int64 `json:"promptTokenCount"`
+		Out        int64 `json:"candidatesTokenCount"`
+	}
+	err := json.Unmarshal(raw, &u)
+	return session.Call{InputTokens: u.Prompt + u.In, OutputTokens: u.Completion + u.Out}, err
+}
+
+func (p provider) remote(t *testing.T, url string, timeout time.Duration, ps *pauses) *summarize.Remote {
+	t.Helper()
+	deps := summarize.Deps{Count: count, Usage: usage, Wait: ps.wait, Getenv: func(name string) string {
+		if name == p.variable {
+			return apiKey
+		}
+		return ""
+	}}
+	r, err := p.make(summarize.Config{Model: "test-model", BaseURL: url, Timeout: timeout}, deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+func each(t *testing.T, f func(t *testing.T, p provider)) {
+	t.Helper()
+	for _, p := range providers() {
+		t.Run(p.name, func(t *testing.T) { f(t, p) })
+	}
+}
+
+func request() session.SummaryRequest {
+	return session.SummaryRequest{Messages: companyB(), MaxTokens: 1000, Purpose: session.PurposeSummary}
+}
+
+func TestRemoteSummaryIsTheModelsTextAndTheIndex(t *testing.T) {
+	each(t, func(t *testing.T, p provider) {
+		s := serve(t, answer{body: p.answer(goodSummary)})
+		got, err := p.remote(t, s.URL, time.Minute, &pauses{}).Summarize(context.Background(), request())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(got.Text, goodSummary+"\n\n## Index\n- ") {
+			t.Errorf("the text is not the model's:\n%s", got.Text)
+		}
+		if !strings.Contains(got.Text, "$129") || len(got.Index) == 0 {
+			t.Errorf("the index lacks $129: %q", got.Index)
+		}
+		if n := count(got.Text); n > 1000 {
+			t.Errorf("%d tokens, allowed are 1000", n)
+		}
+		if got.Provider != p.name || got.Model != "test-model" || len(got.Calls) != 1 {
+			t.Fatalf("got %s %s with %d calls", got.Provider, got.Model, len(got.Calls))
+		}
+		c := got.Calls[0]
+		if c.Status != session.CallOK || c.Purpose != session.PurposeSummary || c.InputTokens != 900 || c.OutputTokens != 70 || c.LatencyMS == nil || c.CreatedAt.IsZero() {
+			t.Errorf("the ledger row is %+v", c)
+		}
+		if key := p.keyHeader(s.headers[0]); key != apiKey {
+			t.Errorf("the server saw the key %q", key)
+		}
+		if strings.Contains(s.urls[0], apiKey) {
+			t.Errorf("the key is in the URL %s", s.urls[0])
+		}
+	})
+}
+
+func TestRemoteFailures(t *testing.T) {
+	long := "## Goal\n" + strings.Repeat("- A line that is long enough to fill the window of the model.\n", 400)
+	each(t, func(t *testing.T, p provider) {
+		for name, c := range map[string]struct {
+			answers []answer
+			kind    summarize.FailureKind // "": a summary after all
+			calls   int
+		}{
+			"a busy server that recovers":      {[]answer{{status: 429, body: `{"error":{"message":"slow down"}}`}, {body: p.answer(goodSummary)}}, "", 2},
+			"a broken server that recovers":    {[]answer{{status: 500, body: "oops"}, {status: 503, body: "oops"}, {body: p.answer(goodSummary)}}, "", 3},
+			"a server that stays busy":         {[]answer{{status: 429, body: `{"error":{"message":"slow down"}}`}}, summarize.FailRateLimited, 5},
+			"a server that stays broken":       {[]answer{{status: 500, body: "oops"}}, summarize.FailServer, 5},
+			"an unavailable server":            {[]answer{{status: 503, body: "oops"}}, summarize.FailServer, 5},
+			"a wrong key":                      {[]answer{{status: p.wrongKey, body: `{"error":{"message":"bad key"}}`}}, summarize.FailKey, 1},
+			"a wrong key, told with 400":       {[]answer{{status: 400, body: `{"error":{"message":"API key not valid. Please pass a valid API key."}}`}}, summarize.FailKey, 1},
+			"a span too long for the model":    {[]answer{{status: 400, body: `{"error":{"message":"The input token count (2000000) exceeds the maximum number of tokens allowed (1048576)."}}`}}, summarize.FailTooLongInput, 1},
+			"no such model":                    {[]answer{{status: 404, body: `{"error":{"message":"no such model"}}`}}, summarize.FailBadAnswer, 1},
+			"a redirect elsewhere":             {[]answer{{status: 302, header: [2]string{"Location", "http://127.0.0.1:1/"}}}, summarize.FailBadAnswer, 1},
+			"no candidate":                     {[]answer{{body: p.empty}}, summarize.FailEmpty, 1},
+			"a candidate without text":         {[]answer{{body: p.answer("  \n")}}, summarize.FailEmpty, 1},
+			"a refusal by the provider":        {[]answer{{body: p.refusal}}, summarize.FailRefusal, 1},
+			"a refusal in words":               {[]answer{{body: p.answer("I'm sorry, but I can't summarise this.")}}, summarize.FailRefusal, 1},
+			"an answer that was cut off":       {[]answer{{body: p.cutOff}}, summarize.FailTooLongOutput, 1},
+			"an answer that is not JSON":       {[]answer{{body: `{"choices": [`}}, summarize.FailBadAnswer, 1},
+			"the prompt again":                 {[]answer{{body: p.answer("<conversation>\n[1 person] Compare\n</conversation>\n## Goal\n- x")}}, summarize.FailBadAnswer, 1},
+			"too long, then shorter":           {[]answer{{body: p.answer(long)}, {body: p.answer(goodSummary)}}, "", 2},
+			"too long twice, so it is cut":     {[]answer{{body: p.answer(long)}}, "", 2},
+			"too long, then the server is out": {[]answer{{body: p.answer(long)}, {status: 500}}, "", 2},
+		} {
+			t.Run(name, func(t *testing.T) {
+				s := serve(t, c.answers...)
+				got, err := p.remote(t, s.URL, time.Minute, &pauses{}).Summarize(context.Background(), request())
+				var f *summarize.Failure
+				switch {
+				case c.kind == "" && err != nil:
+					t.Fatalf("failed: %v", err)
+				case c.kind != "" && (!errors.As(err, &f) || f.Kind != c.kind):
+					t.Fatalf("got %v, want %s", err, c.kind)
+				case c.kind == "" && (got.Text == "" || count(got.Text) > 1000):
+					t.Fatalf("the text has %d tokens:\n%s", count(got.Text), got.Text)
+				}
+				if len(got.Calls) != c.calls || len(s.seen()) != c.calls {
+					t.Errorf("%d ledger rows for %d requests, want %d", len(got.Calls), len(s.seen()), c.calls)
+				}
+				if last := got.Calls[len(got.Calls)-1]; c.kind != "" && f.Kind != summarize.FailRefusal && f.Kind != summarize.FailEmpty && f.Kind != summarize.FailBadAnswer && last.Status != session.CallFailed {
+					t.Errorf("the last attempt failed, its row says %q", last.Status)
+				}
+			})
+		}
+	})
+}
+
+func TestRemoteHonoursRetryAfter(t *testing.T) {
+	each(t, func(t *testing.T, p provider) {
+		s := serve(t, answer{status: 429, header: [2]string{"Retry-After", "17"}}, answer{body: p.answer(goodSummary)})
+		ps := &pauses{}
+		if _, err := p.remote(t, s.URL, time.Minute, ps).Summarize(context.Background(), request()); err != nil {
+			t.Fatal(err)
+		}
+		if len(ps.list) != 1 || ps.list[0] != 17*time.Second {
+			t.Errorf("it waited %v, the server asked for 17s", ps.list)
+		}
+	})
+}
+
+func TestRemoteDoesNotWaitLongerThanItsBudget(t *testing.T) {
+	each(t, func(t *testing.T, p provider) {
+		s := serve(t, answer{status: 429, header: [2]string{"Retry-After", "3600"}})
+		ps := &pauses{}
+		_, err := p.remote(t, s.URL, time.Minute, ps).Summarize(context.Background(), request())
+		var f *summarize.Failure
+		if !errors.As(err, &f) || f.Kind != summarize.FailRateLimited || len(ps.list) != 0 {
+			t.Errorf("got %v after waiting %v", err, ps.list)
+		}
+	})
+}
+
+func TestRemoteGivesUpOnAServerThatHangs(t *testing.T) {
+	each(t, func(t *testing.T, p provider) {
+		release := make(chan struct{})
+		s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			select {
+			case <-release:
+			case <-r.Context().Done():
+			}
+		}))
+		defer s.Close()
+		defer close(release)
+		got, err := p.remote(t, s.URL, 100*time.Millisecond, &pauses{}).Summarize(context.Background(), request())
+		var f *summarize.Failure
+		if !errors.As(err, &f) || f.Kind != summarize.FailTimeout {
+			t.Errorf("got %v, want a timeout", err)
+		}
+		if len(got.Calls) == 0 || got.Calls[0].Status != session.CallFailed {
+			t.Errorf("the ledger rows are %+v", got.Calls)
+		}
+	})
+}
+
+func TestRemoteStopsWhenTheCallerDoes(t *testing.T) {
+	each(t, func(t *testing.T, p provider) {
+		ctx, cancel := context.WithCancel(context.Background())
+		s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			cancel()
+			<-r.Context().Done()
+		}))
+		defer s.Close()
+		_, err := summarize.WithFallback(p.remote(t, s.URL, time.Minute, &pauses{}), summarize.NewExtractive(count)).Summarize(ctx, request())
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want that it was cancelled", err)
+		}
+	})
+}
+
+func TestNoServerIsAFailureAndNotAHang(t *testing.T) {
+	each(t, func(t *testing.T, p provider) {
+		s := httptest.NewServer(http.NotFoundHandler())
+		s.Close()
+		_, err := p.remote(t, s.URL, time.Minute, &pauses{}).Summarize(context.Background(), request())
+		var f *summarize.Failure
+		if !errors.As(err, &f) || f.Kind != summarize.FailServer {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestKeysAndSecretsStayInside(t *testing.T) {
+	token := "ghp_" + strings.Repeat("aB3d", 9)
+	each(t, func(t *testing.T, p provider) {
+		s := serve(t, answer{status: 401, body: `{"error":{"message":"wrong key ` + apiKey + ` in https://x.example/v1?key=` + apiKey + `&alt=json"}}`})
+		req := request()
+		req.Messages = append(req.Messages, person("the token is "+token))
+		req.Previous = "## Goal\n- use " + token
+		req.Instructions = "keep " + token
+		got, err := p.remote(t, s.URL, time.Minute, &pauses{}).Summarize(context.Background(), req)
+		if err == nil {
+			t.Fatal("a 401 gave a summary")
+		}
+		for where, text := range map[string]string{"the error": err.Error(), "the ledger": got.Calls[0].Error} {
+			if strings.Contains(text, apiKey) || !strings.Contains(text, "wrong key") {
+				t.Errorf("%s says %q", where, text)
+			}
+		}
+		if body := s.seen()[0]; strings.Contains(body, token) || strings.Contains(body, apiKey) || !strings.Contains(body, "[secret: github token]") {
+			t.Errorf("the request holds a secret: %s", body)
+		}
+	})
+}
+
+func TestFallbackGivesTheDigestAndKeepsTheFailedCalls(t *testing.T) {
+	each(t, func(t *testing.T, p provider) {
+		s := serve(t, answer{status: 500})
+		both := summarize.WithFallback(p.remote(t, s.URL, time.Minute, &pauses{}), summarize.NewExtractive(count))
+		got, err := both.Summarize(context.Background(), request())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Provider != summarize.ExtractiveProvider || got.Text != digest(t, request()) {
+			t.Errorf("it is not the digest: %s\n%s", got.Provider, got.Text)
+		}
+		if len(got.Calls) != 5 || got.Calls[0].Provider != p.name || got.Calls[0].Status != session.CallFailed {
+			t.Errorf("the calls are %+v", got.Calls)
+		}
+	})
+}

@@ -1,0 +1,140 @@
+package summarize
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"sessiond/internal/session"
+)
+
+// Summarizer makes summaries. Its Calls are to be stored also when it fails.
+type Summarizer interface {
+	Summarize(ctx context.Context, req session.SummaryRequest) (session.Summary, error)
+	Name() (provider, model string)
+}
+
+// Config chooses and configures a summariser. Its zero value is the digest.
+type Config struct {
+	Provider   string        // extractive, gemini or openai (any compatible server)
+	Model      string        // "": the provider's default
+	BaseURL    string        // "": the provider's own
+	APIKeyFile string        // 0600; "": GEMINI_API_KEY or OPENAI_API_KEY in the environment
+	Timeout    time.Duration // of one summary with all its attempts; 0: DefaultTimeout
+}
+
+// The defaults of a Config.
+const (
+	DefaultTimeout     = 60 * time.Second
+	DefaultGeminiModel = "gemini-3.5-flash-lite"
+	DefaultOpenAIModel = "gpt-4.1-mini"
+	DefaultOpenAIURL   = "https://api.openai.com/v1"
+)
+
+// Deps is what a summariser needs from outside. Only Count is required.
+type Deps struct {
+	Count  func(string) int64                                            // the reference counter
+	Usage  func(provider string, raw session.JSON) (session.Call, error) // a provider's usage object as tokens; nil: calls have none
+	Now    func() time.Time                                              // nil: time.Now
+	Getenv func(string) string                                           // nil: os.Getenv
+	Wait   func(ctx context.Context, d time.Duration) error              // nil: a timer
+	HTTP   http.RoundTripper                                             // nil: http.DefaultTransport's settings
+}
+
+func (d Deps) withDefaults() Deps {
+	if d.Now == nil {
+		d.Now = time.Now
+	}
+	if d.Getenv == nil {
+		d.Getenv = os.Getenv
+	}
+	if d.Wait == nil {
+		d.Wait = wait
+	}
+	return d
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// The circuit breaker that New puts around a remote model.
+const (
+	breakerThreshold = 3
+	breakerCoolDown  = 5 * time.Minute
+)
+
+// New makes the summariser that cfg asks for. A remote one stands behind a circuit breaker
+// and falls back to the digest. Who is done with it calls Close if it has one. Codes: Invalid.
+func New(cfg Config, deps Deps) (Summarizer, error) {
+	deps = deps.withDefaults()
+	var remote *Remote
+	var err error
+	switch cfg.Provider {
+	case "", ExtractiveProvider:
+		return NewExtractive(deps.Count), nil
+	case "gemini":
+		remote, err = NewGemini(cfg, deps)
+	case "openai":
+		remote, err = NewOpenAI(cfg, deps)
+	default:
+		return nil, session.Errorf(session.Invalid, "summarizer.provider: %q is not known: use extractive, gemini or openai", cfg.Provider)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return WithFallback(NewBreaker(remote, breakerThreshold, breakerCoolDown, deps.Now), NewExtractive(deps.Count)), nil
+}
+
+// Fallback asks a remote model and makes the digest where that fails.
+type Fallback struct {
+	remote Summarizer
+	digest *Extractive
+}
+
+// WithFallback puts the digest behind a remote summariser.
+func WithFallback(remote Summarizer, digest *Extractive) *Fallback {
+	return &Fallback{remote: remote, digest: digest}
+}
+
+// Name gives the remote's names.
+func (f *Fallback) Name() (provider, model string) { return f.remote.Name() }
+
+// Summarize gives the model's summary, or on a Failure the digest with the calls that failed.
+// Other errors, such as that of a cancelled ctx, come back as they are.
+func (f *Fallback) Summarize(ctx context.Context, req session.SummaryRequest) (session.Summary, error) {
+	made, err := f.remote.Summarize(ctx, req)
+	if err == nil {
+		return made, nil
+	}
+	var failure *Failure
+	if !errors.As(err, &failure) {
+		return made, err
+	}
+	digest, err := f.digest.Summarize(ctx, req)
+	digest.Calls = made.Calls
+	return digest, err
+}
+
+// Close releases the remote's connections.
+func (f *Fallback) Close() error { return closeInner(f.remote) }
+
+func closeInner(s Summarizer) error {
+	if c, ok := s.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+func trimURL(s string) string { return strings.TrimRight(strings.TrimSpace(s), "/") }
