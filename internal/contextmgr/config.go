@@ -21,7 +21,7 @@ type Store interface {
 	Compaction(ctx context.Context, id session.ID, compaction int64) (session.Compaction, error)
 	AddCompaction(ctx context.Context, c session.Compaction) (session.Compaction, error)
 	FinishCompaction(ctx context.Context, c session.Compaction) (session.Compaction, error)
-	Activate(ctx context.Context, id session.ID, compaction int64, expectEffective *int64) (session.Compaction, error)
+	Activate(ctx context.Context, id session.ID, compaction int64) (session.Compaction, error)
 	UndoCompaction(ctx context.Context, id session.ID, compaction int64) (session.Session, error)
 	RedoCompaction(ctx context.Context, id session.ID, compaction int64) (session.Session, error)
 
@@ -32,9 +32,8 @@ type Store interface {
 
 	AddCall(ctx context.Context, c session.Call) (session.Call, error)
 	LastReport(ctx context.Context, s session.Session) (*session.Call, error)
-	Calibration(ctx context.Context, model string) (scale float64, ok bool, err error)
 	Pins(ctx context.Context, id session.ID) ([]int64, error)
-	TouchedFiles(ctx context.Context, head, after, through int64) ([]session.TouchedFile, error)
+	TouchedFiles(ctx context.Context, after, through int64) ([]session.TouchedFile, error)
 }
 
 // Summarizer makes a summary of a span of messages.
@@ -55,11 +54,12 @@ type Config struct {
 	Remote    Summarizer                                // a model's, for staging only; nil: none
 	Models    func(id string) (session.ModelInfo, bool) // false: not in the catalogue, the info is a default
 	Counter   func(family string) Counter
-	Reference string                                         // the family whose counts messages carry
-	Recall    Recall                                         // nil: none
-	Mask      func(string) string                            // hides secrets in what goes to a summary or a recall; nil: nothing is hidden
-	Cost      func(in, out int64) *int64                     // nano-dollars of a remote summary; nil: unknown
-	OnSoft    func(session.ID)                               // a session passed its soft threshold: call Stage; must not block
-	SetWindow func(context.Context, session.ID, int64) error // an overflow report corrected the window; nil: not kept
+	Reference string                                                                      // the family whose counts messages carry
+	Scale     func(ctx context.Context, model string) (scale float64, ok bool, err error) // what reports taught of a model; nil: 1
+	Recall    Recall                                                                      // nil: none
+	Mask      func(string) string                                                         // hides secrets in what goes to a summary or a recall; nil: nothing is hidden
+	Cost      func(in, out int64) *int64                                                  // nano-dollars of a remote summary; nil: unknown
+	OnSoft    func(session.ID)                                                            // a session passed its soft threshold: call Stage; must not block
+	SetWindow func(context.Context, session.ID, int64) error                              // an overflow report corrected the window; nil: not kept
 	Now       func() time.Time
 }

@@ -44,7 +44,7 @@ type confEntry struct {
 	CallID    string `json:"call_id"`
 	Stop      string
 	Summary   json.RawMessage // text, or a flag in opencode's cases
-	FirstKept string `json:"first_kept"`
+	FirstKept string          `json:"first_kept"`
 	Usage     *struct {
 		Input, Output, Total int64
 		CacheRead            int64 `json:"cache_read"`

@@ -1,6 +1,10 @@
 package contextmgr
 
-import "sessiond/internal/session"
+import (
+	"slices"
+
+	"sessiond/internal/session"
+)
 
 // Need is what a context's size asks for.
 type Need string
@@ -45,12 +49,31 @@ func BestStaged(all []session.Compaction, effective *session.Compaction, onPath 
 		if c.Status != session.StatusStaged || c.Undone || c.ThroughID == nil || !follows(c, effective) || !onPath(*c.ThroughID) {
 			continue
 		}
-		if best < 0 || (c.Model != "") == (all[best].Model != "") || c.Model != "" {
+		if best < 0 || byModel(c) || !byModel(&all[best]) {
 			best = i
 		}
 	}
 	return best
 }
+
+// lateStaged gives the index of a staged summary of just what the effective overlay hides, -1
+// for none: it frees nothing, but it is a model's where the effective one is a digest.
+func lateStaged(all []session.Compaction, effective *session.Compaction) int {
+	if effective == nil || effective.ThroughID == nil {
+		return -1
+	}
+	for i, c := range slices.Backward(all) {
+		if c.Status == session.StatusStaged && !c.Undone && follows(&c, effective) && c.ThroughID != nil && *c.ThroughID == *effective.ThroughID {
+			return i
+		}
+	}
+	return -1
+}
+
+// digestProvider is what digests name as their provider: every other made a model's summary.
+const digestProvider = "extractive"
+
+func byModel(c *session.Compaction) bool { return c.Provider != "" && c.Provider != digestProvider }
 
 func follows(c, effective *session.Compaction) bool {
 	if c.PreviousID == nil || effective == nil {

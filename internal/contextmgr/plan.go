@@ -1,5 +1,7 @@
 package contextmgr
 
+import "sessiond/internal/session"
+
 // Plan says what a compaction would hide and keep. Indexes are into the path since the
 // effective overlay. The pruning of old tool outputs will stand before the cut: where it
 // frees enough, there is none.
@@ -69,6 +71,9 @@ func planOnce(path []Entry, rule CutRule) Plan {
 			p.KeptTokens += path[i].Tokens
 		}
 	}
+	if p.Split() { // the message that began the turn is shown again
+		p.KeptTokens += path[p.TurnStart].Tokens
+	}
 	from, to := p.History()
 	pfrom, pto := p.Prefix()
 	if !summarises(path[from:to]) && !summarises(path[pfrom:pto]) {
@@ -81,7 +86,7 @@ func planOnce(path []Entry, rule CutRule) Plan {
 // never part of a summary.
 func summarises(entries []Entry) bool {
 	for i := range entries {
-		if entries[i].gives() && entries[i].Role != "system" {
+		if entries[i].gives() && entries[i].Role != session.System {
 			return true
 		}
 	}

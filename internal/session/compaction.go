@@ -74,6 +74,7 @@ type Compaction struct {
 	CreatedAt    Time   `db:"created_at" json:"created_at"`
 	ActivatedAt  *Time  `db:"activated_at" json:"activated_at,omitempty"`
 	Undone       bool   `db:"undone" json:"undone,omitempty"` // in the session it was read for
+	UndoneAt     *Time  `db:"-" json:"undone_at,omitempty"`
 }
 
 // CompactionDetails is what a compaction knows without a model: the files that the hidden

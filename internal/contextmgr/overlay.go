@@ -1,0 +1,272 @@
+package contextmgr
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sessiond/internal/session"
+)
+
+// overlayInput says how an overlay is to be made.
+type overlayInput struct {
+	strategy     session.Strategy
+	trigger      session.Trigger
+	summarizer   Summarizer
+	instructions string
+	summary      string // a ready one
+	previous     string // the running summary, where a better one than the overlay's is known
+	keep         *int64 // tokens, instead of the numbers'
+	forced       bool   // make room even where the summary is larger than what it replaces
+	fixed        int64  // tokens of what no compaction can hide
+	before       int64  // tokens of the context now
+}
+
+// made is an overlay that no store holds yet, with the plan it came from.
+type madeOverlay struct {
+	record session.Compaction
+	plan   Plan
+	calls  []session.Call
+}
+
+// plan finds what a compaction of what was read would hide.
+func (r *reading) plan(in overlayInput) Plan {
+	if in.strategy == session.StrategyClear {
+		return r.planClear()
+	}
+	n := r.numbers
+	rule := CutRule{KeepTokens: n.KeepTokens, KeepMessages: n.KeepMessages, KeepMost: max(n.KeepTokens, n.Threshold/2), MetadataSplits: n.Preset == "pi"}
+	if in.keep != nil {
+		rule.KeepTokens = *in.keep
+		if in.trigger == session.TriggerOverflow {
+			rule.KeepMessages = 0
+		}
+	}
+	return MakePlan(r.entries(), rule, PlanRoom{Threshold: n.Threshold, Fixed: in.fixed, Summary: n.SummaryMax})
+}
+
+func (r *reading) planClear() Plan {
+	p := Plan{Cut: Cut{len(r.path), -1}}
+	for _, e := range r.entries() {
+		if e.gives() {
+			p.Hidden++
+			p.HiddenTokens += e.Tokens
+		}
+	}
+	if p.Hidden == 0 {
+		p.NoGain = "there is nothing to clear"
+	}
+	return p
+}
+
+// entries gives the path as cutting sees it, each message with the weight that it is sent with.
+func (r *reading) entries() []Entry {
+	entries := make([]Entry, len(r.path))
+	most := r.weigh.unscaled(r.numbers.PartMax)
+	for i := range r.path {
+		m := &r.path[i]
+		e := Entry{RowID: m.RowID, Kind: m.Kind, Role: m.Role, InContext: m.InContext, Reasoning: len(m.Parts) > 0}
+		var over int64
+		for j := range m.Parts {
+			p := &m.Parts[j]
+			switch p.Kind {
+			case session.PartToolCall:
+				e.Calls = append(e.Calls, p.CallID)
+			case session.PartToolResult:
+				e.Results = append(e.Results, p.CallID)
+			}
+			e.Reasoning = e.Reasoning && p.Kind == session.PartReasoning
+			if most > 0 && p.Tokens > most && trimmable(p) {
+				over += p.Tokens - most
+			}
+		}
+		e.Tokens = max(1, r.weigh.Message(m, false)-r.weigh.scaled(over))
+		entries[i] = e
+	}
+	return entries
+}
+
+// makeOverlay plans an overlay and gives it its summary. It writes nothing.
+func (m *Manager) makeOverlay(ctx context.Context, r *reading, in overlayInput) (madeOverlay, error) {
+	started := m.cfg.Now()
+	out := madeOverlay{plan: r.plan(in)}
+	c := &out.record
+	*c = session.Compaction{SessionID: r.sess.ID, Strategy: in.strategy, Trigger: in.trigger, TokensBefore: in.before, MessageCount: int64(out.plan.Hidden)}
+	if r.overlay != nil {
+		c.PreviousID = &r.overlay.RowID
+	}
+	if out.plan.NoGain != "" {
+		return out, nil
+	}
+	through := r.path[out.plan.First-1]
+	c.ThroughID, c.Through, c.HiddenTokens = &through.RowID, &through.ID, through.PathTokens
+	if out.plan.First < len(r.path) {
+		kept := r.path[out.plan.First]
+		c.FirstKeptID, c.FirstKept = &kept.RowID, &kept.ID
+	}
+	details, err := m.detailsOf(ctx, r, out.plan, in)
+	if err != nil {
+		return out, err
+	}
+	c.Details = session.JSONOf(details)
+	if out.calls, err = m.summarise(ctx, r, out.plan, in, c); err != nil {
+		return out, err
+	}
+	c.DurationMS = m.cfg.Now().Sub(started).Milliseconds()
+	after := r.under(c)
+	d := after.assemble()
+	c.TokensAfter = d.Total
+	if !in.forced && in.strategy != session.StrategyClear && c.TokensAfter >= r.assemble().Total {
+		out.plan.NoGain = "the context would not become smaller: what would be hidden is no larger than its summary"
+	}
+	return out, nil
+}
+
+// summarise fills in the summary of a record.
+func (m *Manager) summarise(ctx context.Context, r *reading, p Plan, in overlayInput, c *session.Compaction) ([]session.Call, error) {
+	previous := in.previous
+	if previous == "" && r.overlay != nil {
+		previous = runningSummary(r.overlay)
+	}
+	switch {
+	case in.strategy == session.StrategyClear:
+	case in.strategy == session.StrategyTruncate: // what an earlier summary said is kept
+		c.Summary = previous
+	case in.summary != "":
+		c.Summary = in.summary
+	default:
+		limit := r.weigh.unscaled(r.numbers.SummaryMax)
+		s, err := in.summarizer.Summarize(ctx, session.SummaryRequest{
+			Messages: r.span(p), Previous: previous, Instructions: in.instructions, MaxTokens: limit, Purpose: session.PurposeSummary,
+		})
+		if err != nil {
+			return s.Calls, fmt.Errorf("summarise %d messages: %w", p.Hidden, err)
+		}
+		if strings.TrimSpace(s.Text) == "" {
+			s.Text = fmt.Sprintf("%d earlier messages are hidden; nothing in them could be summarised.", p.Hidden)
+		}
+		c.Summary, c.Provider, c.Model = m.clipSummary(s.Text, limit), s.Provider, s.Model
+		if r.cutOff {
+			c.Reason = "the span is larger than what is read at once: its oldest messages are hidden without being summarised"
+		}
+		c.SummaryTokens = m.summaryTokens(c)
+		return s.Calls, nil
+	}
+	c.SummaryTokens = m.summaryTokens(c)
+	return nil, nil
+}
+
+// runningSummary is all that an overlay's summary says.
+func runningSummary(c *session.Compaction) string {
+	if c.PrefixSummary == "" {
+		return c.Summary
+	}
+	return strings.TrimPrefix(c.Summary+"\n\n---\n\n"+c.PrefixSummary, "\n\n---\n\n")
+}
+
+// summaryTokens is what the summary's message weighs, by the reference counter.
+func (m *Manager) summaryTokens(c *session.Compaction) int64 {
+	item, ok := summaryItem(c)
+	if !ok {
+		return 0
+	}
+	m.cfg.Counter(m.cfg.Reference).Measure(&item.Message)
+	return item.Message.Tokens
+}
+
+// clipSummary cuts the end off a summary that passes its budget in spite of what was asked.
+func (m *Manager) clipSummary(text string, limit int64) string {
+	counter := m.cfg.Counter(m.cfg.Reference)
+	for range 8 {
+		n := counter.Text(text)
+		if limit <= 0 || n <= limit {
+			return text
+		}
+		runes := []rune(text)
+		text = string(runes[:int(int64(len(runes))*limit/n)])
+	}
+	return text
+}
+
+// span gives the messages that a plan newly hides and that a summary may speak of.
+func (r *reading) span(p Plan) []session.Message {
+	var span []session.Message
+	for i := range r.path[:p.First] {
+		if msg := &r.path[i]; msg.InContext && msg.Role != session.System {
+			span = append(span, *msg)
+		}
+	}
+	return span
+}
+
+// detailsOf gathers what is known without a model: files, cumulative over the chain of
+// overlays, and the beginning of a split turn.
+func (m *Manager) detailsOf(ctx context.Context, r *reading, p Plan, in overlayInput) (session.CompactionDetails, error) {
+	d := session.CompactionDetails{ReadFiles: []string{}, ModifiedFiles: []string{}, Instructions: in.instructions}
+	var before int64
+	if r.path[0].ParentID != nil {
+		before = *r.path[0].ParentID
+	}
+	files, err := m.store.TouchedFiles(ctx, before, r.path[p.First-1].RowID)
+	if err != nil {
+		return d, fmt.Errorf("files of the span: %w", err)
+	}
+	var earlier session.CompactionDetails
+	if r.overlay != nil {
+		decode(r.overlay.Details, &earlier)
+	}
+	read, modified := slices.Clone(earlier.ReadFiles), slices.Clone(earlier.ModifiedFiles)
+	for _, f := range files {
+		if f.Op == session.OpRead {
+			read = append(read, f.Path)
+		} else {
+			modified = append(modified, f.Path)
+		}
+	}
+	d.ModifiedFiles = append(d.ModifiedFiles, unique(modified)...)
+	for _, path := range unique(read) { // read and modified later counts as modified
+		if _, too := slices.BinarySearch(d.ModifiedFiles, path); !too {
+			d.ReadFiles = append(d.ReadFiles, path)
+		}
+	}
+	switch {
+	case p.Split():
+		d.TurnStart = r.path[p.TurnStart].ID.String()
+	case r.turnStart != nil && p.First < len(r.path) && r.path[p.First].Role == session.Assistant:
+		d.TurnStart = r.turnStart.ID.String() // still the same turn
+	}
+	return d, nil
+}
+
+func unique(paths []string) []string {
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// under gives what a context is made from once an overlay on this path is in force.
+func (r *reading) under(c *session.Compaction) *reading {
+	next := *r
+	next.overlay, next.fresh, next.turnStart = c, true, nil
+	next.warnings = slices.Clip(r.warnings)
+	next.frozen = slices.Clip(r.frozen)
+	if c.RowID != 0 {
+		next.sess.CompactionID = &c.RowID
+	}
+	next.path = nil
+	var details session.CompactionDetails
+	decode(c.Details, &details)
+	for i := range r.path {
+		if !next.hidden(&r.path[i]) {
+			next.path = r.path[i:]
+			break
+		}
+		if details.TurnStart != "" && r.path[i].ID.String() == details.TurnStart {
+			next.turnStart = &r.path[i]
+		}
+	}
+	if next.turnStart == nil && r.turnStart != nil && r.turnStart.ID.String() == details.TurnStart {
+		next.turnStart = r.turnStart
+	}
+	return &next
+}

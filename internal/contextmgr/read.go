@@ -1,0 +1,374 @@
+package contextmgr
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"sessiond/internal/session"
+)
+
+// DefaultWindow counts for a model that no catalogue knows, in tokens.
+const DefaultWindow = 128000
+
+// reading is what a context is made from, read once.
+type reading struct {
+	sess    session.Session
+	model   string
+	dialect string
+	info    session.ModelInfo
+	numbers Numbers
+	weigh   *scales
+
+	last     *session.Context // the one handed out before
+	system   string
+	own      string // the caller's part of it
+	initial  []session.Part
+	tools    string
+	overhead int64
+	close    bool
+	fresh    bool  // the overlay came into force after the last context
+	partCap  int64 // a smaller limit for one part, to make the context fit; 0: the usual
+
+	overlay   *session.Compaction
+	path      []session.Message // since the overlay, oldest first, all kinds
+	cutOff    bool              // the path was longer than what is read at once
+	turnStart *session.Message
+	frozen    []session.Frozen
+	pins      []session.Message
+	warnings  []string
+}
+
+// read gathers what a context of the session is made from. Codes: NotFound, Invalid.
+func (m *Manager) read(ctx context.Context, id session.ID, b Budget) (*reading, error) {
+	sess, err := m.store.Session(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	r := &reading{sess: sess, close: b.CloseCalls}
+	var blocks map[string]string
+	if r.last, blocks, err = m.store.LastContext(ctx, id); err != nil {
+		return nil, err
+	}
+	if err := m.readModel(ctx, r, b); err != nil {
+		return nil, err
+	}
+	if err := r.readBlocks(b, blocks); err != nil {
+		return nil, err
+	}
+	if err := m.readOverlay(ctx, r, b.At); err != nil {
+		return nil, err
+	}
+	if err := m.readPath(ctx, r); err != nil {
+		return nil, err
+	}
+	return r, m.readBeside(ctx, r)
+}
+
+// readModel settles model, window, numbers and counter.
+func (m *Manager) readModel(ctx context.Context, r *reading, b Budget) error {
+	r.model, r.dialect = b.Model, b.Dialect
+	if r.model == "" {
+		r.model = r.sess.Model
+	}
+	if r.last != nil {
+		if r.model == "" {
+			r.model = r.last.Model
+		}
+		if r.dialect == "" {
+			r.dialect = r.last.Dialect
+		}
+	}
+	info, known := m.cfg.Models(r.model)
+	r.info = info
+	window := b.Window
+	if window == 0 && r.sess.Window != nil {
+		window = *r.sess.Window
+	}
+	if window == 0 {
+		if window = info.Window; window == 0 {
+			window = DefaultWindow
+		}
+		if !known {
+			r.warn("model %q is not in the catalogue: a window of %d tokens is assumed; give window, or add it to the catalogue", r.model, window)
+		}
+	}
+	own, err := ParseSettings(r.sess.Settings)
+	if err != nil {
+		return fmt.Errorf("session %s: %w", r.sess.ID, err)
+	}
+	r.numbers, err = Resolve([]Layer{{"request", b.Settings}, {"session", own}, {"file", m.cfg.File}}, window, b.MaxOutput)
+	if err != nil {
+		return err
+	}
+	r.weigh = &scales{family: info.Family, scale: 1, memory: &m.weights}
+	if r.weigh.family == "" {
+		r.weigh.family = m.cfg.Reference
+	}
+	r.weigh.reference = r.weigh.family == m.cfg.Reference
+	r.weigh.counter = m.cfg.Counter(r.weigh.family)
+	if m.cfg.Scale != nil {
+		scale, ok, err := m.cfg.Scale(ctx, r.model)
+		if err != nil {
+			return fmt.Errorf("scale of %s: %w", r.model, err)
+		}
+		if ok && scale > 0 {
+			r.weigh.scale = scale
+		}
+	}
+	return nil
+}
+
+func (r *reading) warn(format string, args ...any) {
+	r.warnings = append(r.warnings, fmt.Sprintf(format, args...))
+}
+
+// readBlocks takes the caller's own text from the request, else from the last context.
+func (r *reading) readBlocks(b Budget, kept map[string]string) error {
+	if r.last == nil && b.System == nil && b.Initial == nil && b.Tools == nil && b.Dialect == "" {
+		r.warn("no turn was taken in this session yet: the context has no system text, initial blocks or tools of the caller")
+	}
+	r.own, r.tools = kept[session.BlockSystem], kept[session.BlockTools]
+	if b.System != nil {
+		r.own = *b.System
+	}
+	switch {
+	case b.Initial != nil:
+		r.initial = *b.Initial
+	case kept[session.BlockInitial] != "":
+		if err := json.Unmarshal([]byte(kept[session.BlockInitial]), &r.initial); err != nil {
+			return fmt.Errorf("initial blocks of %s: %w", r.sess.ID, err)
+		}
+	}
+	if b.Tools != nil {
+		r.tools = string(b.Tools)
+	}
+	switch {
+	case b.OverheadTokens != nil:
+		if r.overhead = *b.OverheadTokens; r.overhead < 0 {
+			return session.Errorf(session.Invalid, "overhead_tokens is %d: it cannot be negative", r.overhead).At("overhead_tokens", "must not be negative")
+		}
+	case b.Tools == nil && r.last != nil:
+		r.overhead = r.last.OverheadTokens
+	case r.tools != "":
+		r.overhead = r.weigh.Text(r.tools)
+	}
+	return nil
+}
+
+func (r *reading) initialBlock() string {
+	if len(r.initial) == 0 {
+		return ""
+	}
+	return string(session.JSONOf(r.initial))
+}
+
+func (m *Manager) readOverlay(ctx context.Context, r *reading, at *Position) error {
+	if at != nil {
+		r.sess.HeadID, r.sess.CompactionID = at.HeadID, at.CompactionID
+		if at.CompactionID == nil {
+			return nil
+		}
+		c, err := m.store.Compaction(ctx, r.sess.ID, *at.CompactionID)
+		r.overlay = &c
+		return err
+	}
+	var err error
+	r.overlay, err = m.store.Effective(ctx, r.sess)
+	return err
+}
+
+// readPath reads the messages since the overlay, and of a path without one as much as a
+// compaction can take in.
+func (m *Manager) readPath(ctx context.Context, r *reading) error {
+	if r.sess.HeadID == nil {
+		return nil
+	}
+	most := max(4*r.numbers.Window, 400000)
+	var sum int64
+	err := m.store.Walk(ctx, *r.sess.HeadID, func(msg session.Message) bool {
+		if r.hidden(&msg) {
+			return false
+		}
+		r.path = append(r.path, msg)
+		if msg.InContext {
+			sum += msg.Tokens
+		}
+		if r.overlay != nil && r.overlay.FirstKeptID != nil && msg.RowID == *r.overlay.FirstKeptID {
+			return false
+		}
+		r.cutOff = sum > most && msg.ParentID != nil
+		return !r.cutOff
+	})
+	if err != nil {
+		return err
+	}
+	slices.Reverse(r.path)
+	return r.keptOnly(ctx, m)
+}
+
+// hidden tells whether a message on the path, which is walked backwards, lies behind the
+// overlay. Parents are older than their children, so row ids fall along the walk.
+func (r *reading) hidden(msg *session.Message) bool {
+	c := r.overlay
+	switch {
+	case c == nil:
+		return false
+	case c.FirstKeptID != nil:
+		return msg.RowID < *c.FirstKeptID
+	}
+	return c.ThroughID != nil && msg.RowID <= *c.ThroughID
+}
+
+// keptOnly handles what an overlay says of its edge: a first kept message that is not on this
+// path (then what came after the overlay's end is kept), and a turn that it splits.
+func (r *reading) keptOnly(ctx context.Context, m *Manager) error {
+	c := r.overlay
+	if c == nil || len(r.path) == 0 {
+		return nil
+	}
+	if c.FirstKeptID != nil && r.path[0].RowID != *c.FirstKeptID && !r.cutOff && c.ThroughID != nil {
+		r.path = slices.DeleteFunc(r.path, func(msg session.Message) bool { return msg.RowID <= *c.ThroughID })
+		return nil
+	}
+	var details session.CompactionDetails
+	if !decode(c.Details, &details) || details.TurnStart == "" {
+		return nil
+	}
+	ref, err := session.ParseRef(details.TurnStart)
+	if err != nil {
+		return nil // an importer's own word; the summary speaks for the turn
+	}
+	msg, err := m.store.Message(ctx, ref)
+	if err != nil {
+		return fmt.Errorf("the message that a compaction's split turn began with: %w", err)
+	}
+	r.turnStart = &msg
+	return nil
+}
+
+// readBeside reads the system messages at the path's beginning, what was frozen and pinned.
+func (m *Manager) readBeside(ctx context.Context, r *reading) error {
+	leading, err := m.leadingSystem(ctx, r)
+	if err != nil {
+		return err
+	}
+	r.system = joinSystem(leading, r.own)
+	frozen, err := m.store.Frozen(ctx, r.sess.ID)
+	if err != nil {
+		return err
+	}
+	if r.frozen, err = m.inForce(ctx, r, frozen); err != nil {
+		return err
+	}
+	return m.readPins(ctx, r)
+}
+
+// inForce leaves out what was recalled for an overlay that is undone.
+func (m *Manager) inForce(ctx context.Context, r *reading, frozen []session.Frozen) ([]session.Frozen, error) {
+	elsewhere := func(f session.Frozen) bool {
+		return f.CompactionID != nil && (r.overlay == nil || *f.CompactionID != r.overlay.RowID)
+	}
+	if !slices.ContainsFunc(frozen, elsewhere) {
+		return frozen, nil
+	}
+	all, err := m.store.Compactions(ctx, r.sess.ID)
+	if err != nil {
+		return nil, err
+	}
+	undone := map[int64]bool{}
+	for i := range all {
+		undone[all[i].RowID] = all[i].Undone
+	}
+	return slices.DeleteFunc(frozen, func(f session.Frozen) bool {
+		return elsewhere(f) && undone[*f.CompactionID]
+	}), nil
+}
+
+func (m *Manager) readPins(ctx context.Context, r *reading) error {
+	pins, err := m.store.Pins(ctx, r.sess.ID)
+	if err != nil || len(pins) == 0 || r.sess.HeadID == nil {
+		return err
+	}
+	slices.Sort(pins)
+	for _, id := range pins {
+		if on, err := m.store.OnPath(ctx, *r.sess.HeadID, id); err != nil || !on {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		msg, err := m.store.MessageByID(ctx, id)
+		if err != nil {
+			return fmt.Errorf("pinned message: %w", err)
+		}
+		if msg.InContext {
+			r.pins = append(r.pins, msg)
+		}
+	}
+	return nil
+}
+
+// leadingSystem gives the system messages that the path begins with. An overlay hides them
+// from the path that was read, so they are looked up at the root.
+func (m *Manager) leadingSystem(ctx context.Context, r *reading) ([]session.Message, error) {
+	if len(r.path) > 0 && r.path[0].ParentID == nil {
+		n := 0
+		for n < len(r.path) && r.path[n].Role == session.System {
+			n++
+		}
+		leading := r.path[:n:n]
+		r.path = r.path[n:]
+		return leading, nil
+	}
+	if r.sess.HeadID == nil || r.overlay == nil && !r.cutOff {
+		return nil, nil
+	}
+	root := r.sess
+	for root.ParentKind == session.ParentFork && root.ParentID != "" {
+		parent, err := m.store.Session(ctx, root.ParentID)
+		if session.CodeOf(err) == session.NotFound {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		root = parent
+	}
+	var leading []session.Message
+	for seq := int64(1); ; seq++ {
+		msg, err := m.store.Message(ctx, session.MessageRef{Session: root.ID, Seq: seq})
+		if session.CodeOf(err) == session.NotFound || err == nil && msg.Role != session.System {
+			return leading, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if on, err := m.store.OnPath(ctx, *r.sess.HeadID, msg.RowID); err != nil || !on {
+			return leading, err
+		}
+		leading = append(leading, msg)
+	}
+}
+
+// joinSystem puts the stored system messages before the caller's text, once if they are the same.
+func joinSystem(stored []session.Message, own string) string {
+	var all string
+	for i := range stored {
+		if text := stored[i].Text(); text != "" && text != own {
+			all += text + "\n\n"
+		}
+	}
+	if own == "" {
+		return trimEnd(all)
+	}
+	return all + own
+}
+
+func trimEnd(s string) string {
+	for len(s) > 0 && s[len(s)-1] == '\n' {
+		s = s[:len(s)-1]
+	}
+	return s
+}

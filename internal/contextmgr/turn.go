@@ -1,0 +1,355 @@
+package contextmgr
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sessiond/internal/session"
+)
+
+// Assemble gives the context of a session as it would be sent now. It writes nothing: an
+// overlay that is needed and does not exist is made in memory. Codes: NotFound, Invalid,
+// CompactionRequired, DoesNotFit.
+func (m *Manager) Assemble(ctx context.Context, id session.ID, b Budget) (View, error) {
+	r, err := m.read(ctx, id, b)
+	if err != nil {
+		return View{}, err
+	}
+	t := turn{m: m, r: r, pinned: b.At != nil}
+	if err := t.run(ctx, nil); err != nil {
+		return View{}, err
+	}
+	return t.view(nil, b.Explain), nil
+}
+
+// Turn gives the context for the next call of the model and commits what that needs: above
+// the threshold an overlay, what was recalled or volatile in it, and the record of the
+// context. It waits for no model. Codes as Assemble.
+func (m *Manager) Turn(ctx context.Context, id session.ID, in TurnInput) (View, error) {
+	release := m.turns.lock(id)
+	defer release()
+	r, err := m.read(ctx, id, in.Budget)
+	if err != nil {
+		return View{}, err
+	}
+	t := turn{m: m, r: r, commit: true, pinned: in.At != nil}
+	t.freezeVolatile(in.Volatile)
+	if err := t.run(ctx, in.Flush); err != nil {
+		return View{}, err
+	}
+	if len(t.draft.Pending) > 0 {
+		return t.view(nil, in.Explain), nil
+	}
+	saved, err := t.save(ctx)
+	if err != nil {
+		return View{}, err
+	}
+	return t.view(&saved, in.Explain), nil
+}
+
+// turn is one context in the making.
+type turn struct {
+	m      *Manager
+	r      *reading
+	commit bool
+	pinned bool // at a point of the past: nothing is decided anew
+
+	draft      Draft
+	tokens     Tokens
+	made       bool // an overlay came into force for this context
+	freeze     []session.Frozen
+	directives []Directive
+}
+
+func (t *turn) run(ctx context.Context, flush *Flush) error {
+	if err := t.assemble(ctx); err != nil {
+		return err
+	}
+	n := t.r.numbers
+	if !t.pinned {
+		grown, err := t.grown(ctx)
+		if err != nil {
+			return err
+		}
+		switch Decide(t.tokens, n, grown) {
+		case NeedRequired:
+			return session.Errorf(session.CompactionRequired,
+				"the context of session %s has %d tokens and its limit is %d: automatic compaction is off; compact it, or turn that on", t.r.sess.ID, t.tokens.Total, n.Limit)
+		case NeedChoice:
+			t.directives = append(t.directives, Directive{Type: "compaction_choice", Choices: []session.Strategy{
+				session.StrategySummarize, session.StrategyTruncate, session.StrategyClear,
+			}})
+		case NeedCompact:
+			if err := t.makeRoom(ctx); err != nil {
+				return err
+			}
+		case NeedStage:
+			if t.commit {
+				t.m.cfg.OnSoft(t.r.sess.ID)
+			}
+		}
+	}
+	if err := t.recall(ctx); err != nil {
+		return err
+	}
+	if err := t.fit(); err != nil {
+		return err
+	}
+	t.direct(flush)
+	return nil
+}
+
+// assemble puts the context together anew and sizes it.
+func (t *turn) assemble(ctx context.Context) error {
+	t.draft = t.r.assemble()
+	report, err := t.m.report(ctx, t.r)
+	if err != nil {
+		return err
+	}
+	t.tokens = t.r.size(&t.draft, report)
+	return nil
+}
+
+func (r *reading) assemble() Draft {
+	in := Material{
+		System: r.system, Overhead: r.overhead, Initial: r.initial, Overlay: r.overlay, TurnStart: r.turnStart,
+		Messages: r.path, Frozen: r.frozen, CloseCalls: r.close, Weigh: r.weigh, PartMax: r.weigh.unscaled(r.numbers.PartMax),
+	}
+	if r.partCap > 0 {
+		in.PartMax = r.partCap
+	}
+	for i := range r.pins {
+		if r.overlay != nil && (len(r.path) == 0 || r.pins[i].RowID < r.path[0].RowID) && !r.showsAtStart(&r.pins[i]) {
+			in.Pinned = append(in.Pinned, r.pins[i])
+		}
+	}
+	return Assemble(in)
+}
+
+// showsAtStart tells whether a hidden message is in the context anyway.
+func (r *reading) showsAtStart(m *session.Message) bool {
+	return r.turnStart != nil && r.turnStart.RowID == m.RowID || m.Role == session.System
+}
+
+// report gives the provider's last count if it counts for this context.
+func (m *Manager) report(ctx context.Context, r *reading) (*session.Call, error) {
+	if r.fresh {
+		return nil, nil
+	}
+	call, err := m.store.LastReport(ctx, r.sess)
+	if err != nil || call == nil || call.MessageID == nil || call.Model != "" && call.Model != r.model {
+		return nil, err
+	}
+	if call.ContextID == nil {
+		return call, nil
+	}
+	made, err := m.store.Context(ctx, r.sess.ID, *call.ContextID)
+	if err != nil {
+		return nil, fmt.Errorf("the context of the last report: %w", err)
+	}
+	now := r.context(0)
+	if made.SystemHash != now.SystemHash || made.ToolsHash != now.ToolsHash || made.InitialHash != now.InitialHash {
+		return nil, nil
+	}
+	return call, nil
+}
+
+// size counts a draft: by the last report where there is one, and an estimate of the rest.
+func (r *reading) size(d *Draft, report *session.Call) Tokens {
+	n := r.numbers
+	t := Tokens{Total: d.Total, Estimate: d.Total, Window: n.Window, Threshold: n.Threshold, Reserve: n.Reserve, Method: MethodEstimate, Error: errorOf(d.Total)}
+	if report == nil {
+		return t
+	}
+	items := make([]Weighed, len(d.Items))
+	for i := range d.Items {
+		items[i].Tokens = d.Weights[i]
+		if d.Items[i].Kind == ItemMessage && d.Items[i].Message.RowID == *report.MessageID {
+			items[i].Report = report.ContextTokens()
+		}
+	}
+	total, _, trailing, last := Hybrid(items)
+	if last >= 0 {
+		t.Total, t.Method, t.Error = total, MethodAnchor, errorOf(trailing)
+	}
+	return t
+}
+
+// grown is how much the path has grown since the effective overlay, or since an overlay on
+// it was undone: the loop guard's measure.
+func (t *turn) grown(ctx context.Context) (int64, error) {
+	grown := t.tokens.Estimate
+	if t.tokens.Upper() <= t.r.numbers.Threshold {
+		return grown, nil
+	}
+	if c := t.r.overlay; c != nil {
+		grown -= c.TokensAfter
+	}
+	all, err := t.m.store.Compactions(ctx, t.r.sess.ID)
+	if err != nil {
+		return 0, err
+	}
+	for i := range all {
+		c := &all[i]
+		if !c.Undone || c.Status != session.StatusDone || !follows(c, t.r.overlay) {
+			continue
+		}
+		since := t.tokens.Estimate - c.TokensBefore
+		if c.UndoneAt != nil {
+			since = t.r.since(*c.UndoneAt)
+		}
+		grown = min(grown, since)
+	}
+	return grown, nil
+}
+
+// since weighs the messages that came after a moment.
+func (r *reading) since(at session.Time) int64 {
+	var sum int64
+	for i := range slices.Backward(r.path) {
+		if !r.path[i].CreatedAt.After(at.Time) {
+			break
+		}
+		if r.path[i].InContext {
+			sum += r.weigh.Message(&r.path[i], false)
+		}
+	}
+	return sum
+}
+
+// makeRoom brings the context under the threshold: by the best overlay that is staged, else,
+// or where that is not enough, by a digest made on the spot.
+func (t *turn) makeRoom(ctx context.Context) error {
+	all, err := t.m.store.Compactions(ctx, t.r.sess.ID)
+	if err != nil {
+		return err
+	}
+	if i := BestStaged(all, t.r.overlay, t.r.holds); i >= 0 {
+		if err := t.activate(ctx, all[i]); err != nil {
+			return err
+		}
+		if t.tokens.Upper() <= t.r.numbers.Threshold {
+			return nil
+		}
+	}
+	return t.digest(ctx, betterSummary(all, t.r.overlay))
+}
+
+// holds tells whether a message is among those since the overlay.
+func (r *reading) holds(rowID int64) bool {
+	_, found := slices.BinarySearchFunc(r.path, rowID, func(m session.Message, id int64) int { return int(m.RowID - id) })
+	return found
+}
+
+// betterSummary is a model's summary of what the effective overlay hides, which came too
+// late to be activated: the next compaction builds on it.
+func betterSummary(all []session.Compaction, effective *session.Compaction) string {
+	if i := lateStaged(all, effective); i >= 0 {
+		return runningSummary(&all[i])
+	}
+	return ""
+}
+
+func (t *turn) activate(ctx context.Context, c session.Compaction) error {
+	if t.commit {
+		active, err := t.m.store.Activate(ctx, t.r.sess.ID, c.RowID)
+		if session.CodeOf(err) == session.Conflict {
+			return nil // the path changed under it: the digest takes its place
+		}
+		if err != nil {
+			return fmt.Errorf("activate %s: %w", c.ID, err)
+		}
+		c = active
+	}
+	return t.enforce(ctx, &c)
+}
+
+// enforce continues with an overlay in force.
+func (t *turn) enforce(ctx context.Context, c *session.Compaction) error {
+	t.r, t.made = t.r.under(c), true
+	if t.commit {
+		sess, err := t.m.store.Session(ctx, t.r.sess.ID)
+		if err != nil {
+			return err
+		}
+		t.r.sess.Epoch, t.r.sess.CompactionCount = sess.Epoch, sess.CompactionCount
+	}
+	return t.assemble(ctx)
+}
+
+func (t *turn) digest(ctx context.Context, better string) error {
+	n := t.r.numbers
+	over, err := t.m.makeOverlay(ctx, t.r, overlayInput{
+		strategy: n.Strategy, trigger: session.TriggerThreshold, summarizer: t.m.cfg.Digest, previous: better,
+		forced: t.tokens.Total > n.Limit, fixed: t.draft.Fixed, before: t.tokens.Total,
+	})
+	if err != nil {
+		return err
+	}
+	c := over.record
+	if over.plan.NoGain != "" {
+		t.r.warn("the context is above its threshold of %d tokens and was not compacted: %s", n.Threshold, over.plan.NoGain)
+		return nil
+	}
+	if t.commit {
+		c.Status = session.StatusDone
+		if c, err = t.m.store.AddCompaction(ctx, c); err != nil {
+			return fmt.Errorf("record the compaction: %w", err)
+		}
+	}
+	return t.enforce(ctx, &c)
+}
+
+// leastPart is the size below which a part is not cut to make a context fit, in tokens.
+const leastPart = 32
+
+// fit guarantees that the context stays under its limit: where compaction alone cannot, the
+// parts are cut smaller; where that cannot, the items that are too large are named.
+func (t *turn) fit() error {
+	limit := t.r.numbers.Limit
+	for most := t.r.weigh.unscaled(t.r.numbers.PartMax) / 2; t.tokens.Total > limit && most >= leastPart; most /= 2 {
+		t.r.partCap = most
+		t.draft = t.r.assemble()
+		t.tokens = t.r.size(&t.draft, nil)
+	}
+	if t.tokens.Total <= limit || t.pinned {
+		return nil
+	}
+	return doesNotFit(t.r.sess.ID, &t.draft, t.tokens.Total, limit)
+}
+
+// doesNotFit names what is too large, the largest first.
+func doesNotFit(id session.ID, d *Draft, total, limit int64) error {
+	items := d.Provenance()
+	slices.SortStableFunc(items, func(a, b Provenance) int { return int(b.Tokens - a.Tokens) })
+	var names []string
+	for _, p := range items[:min(3, len(items))] {
+		name := p.Kind
+		if len(p.Sources) > 0 {
+			name += " " + p.Sources[0].String()
+		}
+		names = append(names, fmt.Sprintf("%s (%d tokens)", name, p.Tokens))
+	}
+	return session.Errorf(session.DoesNotFit, "no context of session %s fits: %d tokens are left and the limit is %d; the largest items are %s",
+		id, total, limit, strings.Join(names, ", "))
+}
+
+// direct adds what the agent is asked to do.
+func (t *turn) direct(flush *Flush) {
+	sess := &t.r.sess
+	if t.made && t.commit && len(t.r.path) > 0 && t.r.path[len(t.r.path)-1].Role == session.Tool {
+		t.directives = append(t.directives, Directive{Type: "continue", Prompt: "The conversation was compacted in the middle of your task. Continue with it."})
+	}
+	if t.made && sess.CompactionCount >= manyCompactions {
+		t.r.warn("this session was compacted %d times: details may have been lost from its summary; the originals are in the log, search finds them", sess.CompactionCount)
+	}
+	if flush == nil || flush.Barred || t.tokens.Upper() < t.r.numbers.Flush || flush.Last != nil && *flush.Last == sess.CompactionCount {
+		return
+	}
+	t.directives = append(t.directives, Directive{Type: "memory_flush", Prompt: flush.Prompt, SystemPrompt: flush.SystemPrompt})
+}
+
+// manyCompactions is from where on a loss of details is told of.
+const manyCompactions = 5
