@@ -55,9 +55,15 @@ type Blob struct {
 // TextBlob is the media type of a blob that is a part's text.
 const TextBlob = "text/plain; charset=utf-8"
 
+// HasBytes tells what a blob is in a part of this kind: its bytes, or its text. The blob's own
+// media type does not tell, since it is that of the first part that held the content.
+func (k PartKind) HasBytes() bool {
+	return k == PartImage || k == PartAudio || k == PartFile || k == PartData
+}
+
 // Content gives the part's text, wherever it is held.
 func (p *Part) Content() string {
-	if p.Text == "" && p.Blob != nil && p.Blob.MediaType == TextBlob {
+	if p.Text == "" && p.Blob != nil && !p.Kind.HasBytes() {
 		return string(p.Blob.Data)
 	}
 	return p.Text

@@ -200,8 +200,8 @@ func sensible(path string, p *session.Part, role session.Role) error {
 	if p.Arguments != "" && p.Kind != session.PartToolCall {
 		return at("arguments", "stand in a part of kind %s: only a tool_call has them", p.Kind)
 	}
-	if p.Blob != nil && p.Text != "" && len(p.Text) > session.BlobThreshold {
-		return at("text", "is over %d bytes beside data: put it into a part of its own", session.BlobThreshold)
+	if p.Kind.HasBytes() && len(p.Text) > session.BlobThreshold {
+		return at("text", "is over %d bytes in a part of kind %s: put it into a part of kind text", session.BlobThreshold, p.Kind)
 	}
 	return nil
 }

@@ -148,7 +148,7 @@ func (f *fields) bytes(p *session.Part) {
 			f.fail(session.Invalid, "blob", "names bytes that are not here: give them as data")
 		}
 		return
-	case !slices.Contains([]session.PartKind{session.PartImage, session.PartAudio, session.PartFile, session.PartData}, p.Kind):
+	case !p.Kind.HasBytes():
 		f.fail(session.Invalid, "data", "stands in a part of kind %s: only image, audio, file and data have bytes", p.Kind)
 		return
 	case !strings.Contains(mediaType, "/"):

@@ -59,7 +59,7 @@ func export(m *session.Message) (json.RawMessage, error) {
 			return nil, err
 		}
 		parts[i] = part{Part: *p, Text: p.Content()}
-		if p.Blob != nil && p.Blob.MediaType != session.TextBlob {
+		if p.Blob != nil && p.Kind.HasBytes() {
 			parts[i].bytesOf = bytesOf{Data: p.Blob.Data, MediaType: wire.MediaOf(p).MediaType}
 		}
 	}

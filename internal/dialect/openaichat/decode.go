@@ -72,7 +72,7 @@ func (d *decoder) message(path string, o wire.Object, x messageExtra) (session.M
 		return m, err
 	}
 	var err error
-	if raw := o.Get("name"); !wire.IsNull(raw) {
+	if raw := o.Get("name"); !wire.IsNull(raw) && string(raw) != `""` {
 		if m.Author, err = d.take(&o, path, "name"); err != nil {
 			return m, err
 		}
@@ -247,12 +247,12 @@ func (d *decoder) audio(path string, o *wire.Object, m *session.Message, _ *mess
 		return err
 	}
 	p := session.Part{Kind: session.PartAudio}
-	if text, _ := wire.TextOf(inner.Get("transcript")); text != "" {
+	if text, _ := wire.TextOf(inner.Get("transcript")); text != "" && len(text) <= session.BlobThreshold { // the blob is for the bytes
 		if p.Text, err = d.take(&inner, path, "transcript"); err != nil {
 			return err
 		}
 	}
-	if text, exact := wire.TextOf(inner.Get("data")); exact && len(p.Text) <= session.BlobThreshold { // a longer transcript needs the part's blob itself
+	if text, exact := wire.TextOf(inner.Get("data")); exact {
 		if data, ok := wire.Base64(text); ok {
 			wire.Attach(&p, wire.Blob("application/octet-stream", data)) // the format stood in the request
 			inner.Drop("data")

@@ -74,8 +74,8 @@ func (d *decoder) image(path string, o *wire.Object, p *session.Part, x *partExt
 	if prefix, mediaType, data, ok := wire.DataURL(url); ok {
 		x.Prefix, x.MediaType = prefix, mediaType
 		wire.Attach(p, wire.Blob(mediaType, data))
-	} else {
-		x.URL = url
+	} else if x.URL = url; url == "" {
+		inner.SetText("url", "") // no column tells it from none
 	}
 	x.Detail = takeExact(&inner, "detail")
 	return x.keepInner(path, typeImage, o, inner)

@@ -55,8 +55,8 @@ func export(m *session.Message) (json.RawMessage, error) {
 	if len(calls) > 0 {
 		o.Set(fieldToolCalls, wire.AppendArray(nil, calls))
 	}
-	o.Overlay(x.Fields)
 	o.Overlay(fields)
+	o.Overlay(x.Fields) // last: what is raw wins over what was made readable
 	if x.Choice == nil {
 		return o.JSON(), nil
 	}
@@ -126,7 +126,7 @@ func exportField(p *session.Part, x *partExtra) (json.RawMessage, error) {
 		if text := p.Content(); text != "" {
 			o.SetText("transcript", text)
 		}
-		if p.Blob != nil && p.Blob.MediaType != session.TextBlob {
+		if p.Blob != nil {
 			o.SetText("data", encode(p.Blob.Data))
 		}
 		o.Overlay(x.Inner)
