@@ -11,6 +11,9 @@ import (
 
 	"github.com/google/generative-ai-go/genai"
 	"google.golang.org/api/option"
+	"google.golang.org/api/option/internaloption"
+	gtransport "google.golang.org/api/transport/grpc"
+	"google.golang.org/grpc"
 
 	"sessiond/internal/session"
 )
@@ -46,11 +49,31 @@ func NewGemini(cfg Config, deps Deps) (*Remote, error) {
 		}
 		options = append(options, option.WithEndpoint(base))
 	}
+	// The client also makes one for cached content, over gRPC, which would connect at once
+	// and is never closed. It gets a pool without connections.
+	options = append(options, gtransport.WithConnPool(nowhere{}), internaloption.SkipDialSettingsValidation())
 	api, err := genai.NewClient(context.Background(), options...)
 	if err != nil {
 		return nil, session.Errorf(session.Invalid, "summarizer: the Gemini client cannot be made: %s", clean(err.Error(), key))
 	}
 	return newRemote("gemini", model, cfg, deps, &gemini{client: api, http: client, key: key, model: model}), nil
+}
+
+// nowhere is a pool of gRPC connections that has none.
+type nowhere struct{}
+
+var errNowhere = errors.New("gRPC is not used here")
+
+func (nowhere) Conn() *grpc.ClientConn { return nil }
+func (nowhere) Num() int               { return 0 }
+func (nowhere) Close() error           { return nil }
+
+func (nowhere) Invoke(context.Context, string, any, any, ...grpc.CallOption) error {
+	return errNowhere
+}
+
+func (nowhere) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, errNowhere
 }
 
 func (g *gemini) close() error {
