@@ -1,0 +1,269 @@
+package openaichat_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sessiond/internal/dialect/dialecttest"
+	"sessiond/internal/dialect/openaichat"
+	"sessiond/internal/dialect/wire"
+	"sessiond/internal/session"
+)
+
+// ref numbers messages as a store would.
+func ref(msgs []session.Message) []session.Message {
+	for i := range msgs {
+		msgs[i].ID = session.MessageRef{Session: "20260211_001", Seq: int64(i + 1)}
+	}
+	return msgs
+}
+
+func TestSendOfWhatTheWireGave(t *testing.T) {
+	for _, c := range []struct {
+		name, in, want string
+		losses         []string
+	}{
+		{name: "plain turns stay", in: `[{"role":"user","content":"hi"},{"role":"assistant","content":"Hello <&>!"}]`, want: `[{"role":"user","content":"hi"},{"role":"assistant","content":"Hello <&>!"}]`},
+		{
+			name: "a reply loses what is no request's", in: `[{"role":"assistant","content":"x","refusal":null,"annotations":[{"a":1}],"reasoning_content":"hm","audio":null,"tool_calls":[]}]`,
+			want: `[{"role":"assistant","content":"x"}]`, losses: []string{"20260211_001.1: field annotations", "20260211_001.1: reasoning"},
+		},
+		{
+			name: "a choice is its message", in: `[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}]`, want: `[{"role":"assistant","content":"x"}]`,
+		},
+		{
+			name: "calls and results", in: `[{"role":"assistant","content":null,"tool_calls":[{"id":"a","index":0,"type":"function","function":{"name":"f","arguments":"{\"x\": 1"}}]},{"role":"tool","tool_call_id":"a","name":"f","content":"7"}]`,
+			want: `[{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"x\": 1"}}]},{"role":"tool","tool_call_id":"a","content":"7"}]`,
+			// the name of a result is no field of a request
+		},
+		{
+			name: "arguments of an object become a string", in: `[{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"f","arguments":{"n": 1.0}}}]},{"role":"tool","tool_call_id":"a","content":""}]`,
+			want: `[{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"n\": 1.0}"}}]},{"role":"tool","tool_call_id":"a","content":""}]`,
+		},
+		{
+			name: "a custom tool's call", in: `[{"role":"assistant","content":"x","tool_calls":[{"id":"a","type":"custom","custom":{"name":"f","input":"raw"}}]},{"role":"tool","tool_call_id":"a","content":"7"}]`,
+			want: `[{"role":"assistant","content":"x","tool_calls":[{"id":"a","type":"custom","custom":{"name":"f","input":"raw"}}]},{"role":"tool","tool_call_id":"a","content":"7"}]`,
+		},
+		{
+			name: "calls of old become calls", in: `[{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}},{"role":"function","name":"f","content":"7"}]`,
+			want: `[{"role":"assistant","content":null,"tool_calls":[{"id":"call_made_1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_made_1","content":"7"}]`,
+		},
+		{
+			name: "developer stays developer, parts stay parts", in: `[{"role":"developer","content":[{"type":"text","text":"a","cache_control":{}},{"type":"text","text":"b"}]}]`,
+			want: `[{"role":"developer","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}]`,
+		},
+		{
+			name: "a refusal alone", in: `[{"role":"assistant","content":null,"refusal":"No."}]`, want: `[{"role":"assistant","content":[{"type":"refusal","refusal":"No."}]}]`,
+		},
+		{
+			name: "a refusal beside text", in: `[{"role":"assistant","content":"So:","refusal":"No."}]`, want: `[{"role":"assistant","content":"So:","refusal":"No."}]`,
+		},
+		{
+			name: "pictures, sound, files", in: `[{"role":"user","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD","detail":"low"}},{"type":"image_url","image_url":{"url":"https://x/a.png","detail":"weird"}},{"type":"input_audio","input_audio":{"data":"QUJD","format":"mp3"}},{"type":"file","file":{"file_id":"file-1"}},{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,QUJD"}}]}]`,
+			want: `[{"role":"user","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD","detail":"low"}},{"type":"image_url","image_url":{"url":"https://x/a.png"}},{"type":"input_audio","input_audio":{"data":"QUJD","format":"mp3"}},{"type":"file","file":{"file_id":"file-1"}},{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,QUJD"}}]}]`,
+		},
+		{
+			name: "what the API does not take", in: `[{"role":"user","content":[{"type":"text","text":"see"},{"type":"video_url","v":1},{"type":"image_url","image_url":{"url":"data:image/png;base64,@@"}},{"type":"image_url","image_url":{"url":"data:image/svg+xml;base64,QUJD"}},{"type":"input_audio","input_audio":{"data":"QUJD","format":"ogg"}}]}]`,
+			want: `[{"role":"user","content":"see"}]`,
+			losses: []string{
+				"20260211_001.1: unknown part type video_url", "20260211_001.1: image : its bytes or its type are not what the API takes",
+				"20260211_001.1: image image/svg+xml: its bytes or its type are not what the API takes", "20260211_001.1: audio audio/ogg: its bytes or its type are not what the API takes",
+			},
+		},
+		{
+			name: "a spoken reply is sent as its transcript", in: `[{"role":"assistant","content":null,"audio":{"id":"a","transcript":"Hello"}}]`, want: `[{"role":"assistant","content":"Hello"}]`,
+		},
+		{
+			name: "pictures of results follow all results", in: `[{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":""}},{"id":"b","type":"function","function":{"name":"f","arguments":""}}]},{"role":"tool","tool_call_id":"a","content":[{"type":"text","text":"one"},{"type":"image_url","image_url":{"url":"https://x/1.png"}}]},{"role":"tool","tool_call_id":"b","content":"two"},{"role":"assistant","content":"done"}]`,
+			want: `[{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":""}},{"id":"b","type":"function","function":{"name":"f","arguments":""}}]},{"role":"tool","tool_call_id":"a","content":"one"},{"role":"tool","tool_call_id":"b","content":"two"},{"role":"user","content":[{"type":"text","text":"Attached to the result of call a:"},{"type":"image_url","image_url":{"url":"https://x/1.png"}}]},{"role":"assistant","content":"done"}]`,
+		},
+		{
+			name: "a text of half a pair is sent as it reads", in: `[{"role":"user","content":"cut \ud83d"}]`, want: `[{"role":"user","content":"cut �"}]`,
+		},
+		{
+			name: "an author's name", in: `[{"role":"user","name":"ann","content":"x"},{"role":"user","name":"Ann Lee","content":"y"}]`, want: `[{"role":"user","name":"ann","content":"x"},{"role":"user","name":"Ann_Lee","content":"y"}]`,
+			losses: []string{`20260211_001.2: the author's name "Ann Lee" is sent as "Ann_Lee"`},
+		},
+		{name: "nothing", in: `[{"role":"user","content":null},{"role":"assistant","content":[]}]`, want: `[{"role":"user","content":""},{"role":"assistant","content":""}]`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			decoded, err := openaichat.Decode(list(t, c.in))
+			if err != nil {
+				t.Fatal(err)
+			}
+			expectSent(t, wire.Request{Messages: ref(dialecttest.Stored(t, decoded.Messages))}, c.want, c.losses)
+		})
+	}
+}
+
+func expectSent(t *testing.T, in wire.Request, want string, losses []string) {
+	t.Helper()
+	sent, err := openaichat.Send(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want = `{"messages":` + want + `}`; !dialecttest.EqualJSON([]byte(want), sent.Request) {
+		t.Errorf("sent %s\nwant %s", sent.Request, want)
+	}
+	if diff := cmp.Diff(losses, sent.Losses); diff != "" {
+		t.Errorf("losses: %s", diff)
+	}
+	if err := dialecttest.ValidateOpenAIChat(sent.Request); err != nil {
+		t.Errorf("the provider would refuse it: %v", err)
+	}
+}
+
+// message builds what came in another form.
+func message(role session.Role, parts ...session.Part) session.Message {
+	return session.Message{Kind: session.KindMessage, Role: role, Dialect: "anthropic", InContext: true, Parts: parts}
+}
+
+func TestSendOfWhatAnotherFormGave(t *testing.T) {
+	long := "call_" + strings.Repeat("x", 30) + "|fc_" + strings.Repeat("y", 60)
+	call := func(id, name string) session.Part {
+		return session.Part{Kind: session.PartToolCall, CallID: id, ToolName: name, Arguments: "{}"}
+	}
+	result := func(id, text string) session.Part {
+		return session.Part{Kind: session.PartToolResult, CallID: id, Text: text}
+	}
+	bash := message(session.User, session.TextPart("Ran `ls`\n```\na.go\n```"))
+	bash.Kind = session.KindBash
+	marker := message("")
+	marker.Kind = session.KindMarker
+	jpeg := session.Part{Kind: session.PartImage, CallID: "a", Blob: wire.Blob("image/jpeg", []byte("ABC"))}
+	for _, c := range []struct {
+		name   string
+		in     wire.Request
+		want   string
+		losses []string
+	}{
+		{name: "system text comes first", in: wire.Request{System: "Be short.", Messages: []session.Message{message(session.User, session.TextPart("hi"))}}, want: `[{"role":"system","content":"Be short."},{"role":"user","content":"hi"}]`},
+		{
+			name: "several results of one message, with a picture", in: wire.Request{Messages: []session.Message{
+				message(session.Assistant, call("a", "f"), call("b", "f")), message(session.Tool, result("a", "1"), jpeg, result("b", "2")),
+			}},
+			want: `[{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"1"},{"role":"tool","tool_call_id":"b","content":"2"},{"role":"user","content":[{"type":"text","text":"Attached to the result of call a:"},{"type":"image_url","image_url":{"url":"data:image/jpeg;base64,QUJD"}}]}]`,
+		},
+		{
+			name: "names and ids that the API refuses", in: wire.Request{Messages: []session.Message{message(session.Assistant, call(long, "mcp.files/read")), message(session.Tool, result(long, "1"))}},
+			want:   `[{"role":"assistant","content":null,"tool_calls":[{"id":"call_xxxxxxxxxxxxxxxfc12e2024a3cdf5d1856","type":"function","function":{"name":"mcp_files_read","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_xxxxxxxxxxxxxxxfc12e2024a3cdf5d1856","content":"1"}]`,
+			losses: []string{`20260211_001.1: the tool's name "mcp.files/read" is sent as "mcp_files_read"`},
+		},
+		{
+			name: "ids that were never given, matched by name", in: wire.Request{Messages: []session.Message{
+				message(session.Assistant, call("", "f"), call("", "g")), message(session.Tool, session.Part{Kind: session.PartToolResult, ToolName: "g", Text: "G"}, session.Part{Kind: session.PartToolResult, ToolName: "f", Text: "F"}),
+			}},
+			want: `[{"role":"assistant","content":null,"tool_calls":[{"id":"call_made_1","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"call_made_2","type":"function","function":{"name":"g","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_made_2","content":"G"},{"role":"tool","tool_call_id":"call_made_1","content":"F"}]`,
+		},
+		{
+			name: "a shell command of the person, and a marker", in: wire.Request{Messages: []session.Message{bash, marker}},
+			want: `[{"role":"user","content":"Ran ` + "`ls`\\n```\\na.go\\n```" + `"}]`, losses: []string{"20260211_001.2: a marker is no message"},
+		},
+		{
+			name: "text around calls keeps its borders", in: wire.Request{Messages: []session.Message{message(session.Assistant, session.TextPart("a"), call("a", "f"), session.TextPart("b")), message(session.Tool, result("a", ""))}},
+			want: `[{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}],"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":""}]`,
+		},
+		{
+			name: "a picture of the model's own", in: wire.Request{Messages: []session.Message{message(session.Assistant, session.TextPart("see"), jpeg)}},
+			want: `[{"role":"assistant","content":"see"}]`, losses: []string{"20260211_001.1: image in a message of role assistant"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.in.Messages = ref(c.in.Messages)
+			expectSent(t, c.in, c.want, c.losses)
+		})
+	}
+}
+
+func TestExportOfWhatAnotherFormGave(t *testing.T) {
+	msgs := []session.Message{
+		message(session.Assistant, session.Part{Kind: session.PartToolCall, CallID: "a", ToolName: "f", Arguments: "{}"}),
+		message(session.Tool, session.Part{Kind: session.PartToolResult, CallID: "a", Text: "1"}, session.Part{Kind: session.PartImage, CallID: "a", Blob: wire.Blob("image/png", []byte("ABC"))}),
+	}
+	own, err := openaichat.Decode(list(t, `[{"role":"assistant","content":"x","annotations":[]}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	exported, err := openaichat.Export(append(msgs, own.Messages...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"1"},
+		{"role":"user","content":[{"type":"text","text":"Attached to the result of call a:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD"}}]},{"role":"assistant","content":"x","annotations":[]}]`
+	if got := dialecttest.Array(exported); !dialecttest.EqualJSON([]byte(want), got) {
+		t.Errorf("exported %s\nwant %s", got, want)
+	}
+}
+
+func TestAPartWithoutItsBlobIsAnError(t *testing.T) {
+	sha := "abc"
+	for _, form := range []string{openaichat.Name, "anthropic"} {
+		m := message(session.User, session.Part{Kind: session.PartText, BlobSHA: &sha})
+		m.Dialect = form
+		if _, err := openaichat.Export([]session.Message{m}); session.CodeOf(err) != session.Internal {
+			t.Errorf("export of %s: %v", form, err)
+		}
+		if _, err := openaichat.Send(wire.Request{Messages: []session.Message{m}}); session.CodeOf(err) != session.Internal {
+			t.Errorf("send of %s: %v", form, err)
+		}
+	}
+}
+
+func TestSendOfAnyCaseIsAcceptedWhereItsCallsAreAnswered(t *testing.T) {
+	checked := 0
+	for _, c := range wireCases() {
+		decoded, err := openaichat.Decode(list(t, c.messages))
+		if err != nil {
+			t.Fatal(err)
+		}
+		msgs := slices.DeleteFunc(decoded.Messages, func(m session.Message) bool { return len(m.Calls()) > 0 || len(m.Results()) > 0 })
+		if len(msgs) == 0 {
+			continue
+		}
+		sent, err := openaichat.Send(wire.Request{Messages: dialecttest.Stored(t, msgs)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := dialecttest.ValidateOpenAIChat(sent.Request); err != nil {
+			t.Errorf("%s: %v\n%.1000s", c.name, err, sent.Request)
+		}
+		checked++
+	}
+	if checked < 30 {
+		t.Errorf("only %d cases were checked", checked)
+	}
+}
+
+func BenchmarkDecodeExportSend(b *testing.B) {
+	var raw []json.RawMessage
+	for range 50 {
+		raw = append(raw, list(b, `[{"role":"user","content":"Please look at the file again and tell me what it does."},
+			{"role":"assistant","content":null,"tool_calls":[{"id":"call_abcdefgh","type":"function","function":{"name":"read","arguments":"{\"path\":\"/a/b.go\"}"}}],"refusal":null,"annotations":[]},
+			{"role":"tool","tool_call_id":"call_abcdefgh","content":"`+strings.Repeat("func main() {}\\n", 40)+`"},
+			{"role":"assistant","content":"It holds main, which does nothing.","refusal":null,"annotations":[]}]`)...)
+	}
+	decoded, err := openaichat.Decode(raw)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("decode of 200", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := openaichat.Decode(raw); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("send of 200", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := openaichat.Send(wire.Request{Messages: decoded.Messages}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
