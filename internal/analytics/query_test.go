@@ -79,6 +79,15 @@ func TestSQLite3AnswersTheSame(t *testing.T) {
 	}
 }
 
+// A sqlite3 of 2022 must find nothing wrong in a file that the driver's newer one wrote.
+func TestSQLite3FindsTheFileSound(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), sqlite3(t), "-readonly", database(t, "testdata/fixture.sql"), "PRAGMA integrity_check")
+	out, err := cmd.CombinedOutput()
+	if err != nil || string(out) != "ok\n" {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // table prints a result as sqlite3 does with -csv -header -nullvalue NULL.
 func table(res analytics.Result) [][]string {
 	printed := [][]string{res.Columns}
