@@ -1,0 +1,245 @@
+package usage
+
+import (
+	"bytes"
+	_ "embed" // catalogue.json
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"sessiond/internal/session"
+)
+
+//go:embed catalogue.json
+var embedded string
+
+// What is assumed of a model that the catalogue does not know.
+const (
+	UnknownWindow    = 128_000
+	UnknownMaxOutput = 8_192
+	UnknownFamily    = "default"
+)
+
+// Origins of a model or a price.
+const (
+	FromCatalogue = "catalogue"
+	FromOverride  = "override"
+	Reported      = "reported" // of a cost: the provider's own
+)
+
+// Catalogue is read-only once loaded and safe for concurrent use.
+type Catalogue struct {
+	models map[string]session.ModelInfo // by id
+	prices map[string][]session.Price   // by id, oldest first
+	names  map[string]string            // key of an id or an alias → id
+}
+
+// file is the form of catalogue.json and of a user's overrides.
+type file struct {
+	Models []entry `json:"models"`
+}
+
+// entry is one model. Window is the most that a request may hold: where a provider states a
+// limit for the input below the context window, that limit.
+type entry struct {
+	ID         string   `json:"id"`
+	Aliases    []string `json:"aliases"`
+	Provider   string   `json:"provider"`
+	Family     string   `json:"family"`
+	Window     int64    `json:"window"`
+	MaxOutput  int64    `json:"max_output"`
+	Modalities []string `json:"modalities"`
+	Prices     []price  `json:"prices"`
+}
+
+// price is US dollars per million tokens from a day on. A cache price that is left out is
+// that of input: there is no discount, and no surcharge.
+type price struct {
+	ValidFrom  string   `json:"valid_from"`
+	Input      *float64 `json:"input"`
+	CacheRead  *float64 `json:"cache_read"`
+	CacheWrite *float64 `json:"cache_write"`
+	Output     *float64 `json:"output"`
+}
+
+// Load reads the embedded catalogue and merges overrides, a JSON text of the same form,
+// over it; empty for none. A model of the same id replaces what is known of it (fields left
+// out keep their value), its prices add to the known ones and replace those of the same
+// day. Codes: Malformed, Invalid.
+func Load(overrides []byte) (*Catalogue, error) {
+	c := &Catalogue{
+		models: map[string]session.ModelInfo{},
+		prices: map[string][]session.Price{},
+		names:  map[string]string{},
+	}
+	if err := c.merge([]byte(embedded), FromCatalogue); err != nil {
+		return nil, err
+	}
+	if len(bytes.TrimSpace(overrides)) > 0 {
+		if err := c.merge(overrides, FromOverride); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (c *Catalogue) merge(text []byte, origin string) error {
+	var f file
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&f); err != nil {
+		return session.Errorf(session.Malformed, "the model catalogue (%s) is not of the form {\"models\":[…]}: %w", origin, err)
+	}
+	for i := range f.Models {
+		if err := c.add(&f.Models[i], origin); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Catalogue) add(e *entry, origin string) error {
+	if e.ID == "" {
+		return session.Errorf(session.Invalid, "a model in the catalogue (%s) has no id", origin)
+	}
+	info, known := c.models[e.ID]
+	if !known {
+		info = session.ModelInfo{ID: e.ID, Family: UnknownFamily, Window: UnknownWindow, MaxOutput: UnknownMaxOutput, Modalities: []string{"text"}}
+	}
+	info.Origin = origin
+	for _, field := range []struct{ to, from *string }{{&info.Provider, &e.Provider}, {&info.Family, &e.Family}} {
+		if *field.from != "" {
+			*field.to = *field.from
+		}
+	}
+	if e.Window < 0 || e.MaxOutput < 0 {
+		return session.Errorf(session.Invalid, "model %s: window and max_output are tokens and cannot be negative", e.ID)
+	}
+	if e.Window > 0 {
+		info.Window = e.Window
+	}
+	if e.MaxOutput > 0 {
+		info.MaxOutput = e.MaxOutput
+	}
+	if len(e.Modalities) > 0 {
+		info.Modalities = e.Modalities
+	}
+	c.models[e.ID] = info
+	for _, name := range append([]string{e.ID}, e.Aliases...) {
+		c.names[key(name)] = e.ID
+	}
+	for i := range e.Prices {
+		row, err := e.Prices[i].row(e.ID, origin)
+		if err != nil {
+			return err
+		}
+		c.addPrice(row)
+	}
+	return nil
+}
+
+func (c *Catalogue) addPrice(row session.Price) {
+	rows := c.prices[row.Model]
+	at, same := slices.BinarySearchFunc(rows, row.ValidFrom, func(p session.Price, day string) int {
+		return strings.Compare(p.ValidFrom, day)
+	})
+	if same {
+		rows[at] = row
+	} else {
+		rows = slices.Insert(rows, at, row)
+	}
+	c.prices[row.Model] = rows
+}
+
+// row converts to nano-dollars per token. Codes: Invalid.
+func (p *price) row(model, origin string) (session.Price, error) {
+	if _, err := time.Parse(time.DateOnly, p.ValidFrom); err != nil {
+		return session.Price{}, session.Errorf(session.Invalid, "model %s: valid_from %q is no day like 2026-02-11", model, p.ValidFrom)
+	}
+	if p.Input == nil || p.Output == nil {
+		return session.Price{}, session.Errorf(session.Invalid, "model %s, price of %s: input and output are needed", model, p.ValidFrom)
+	}
+	if p.CacheRead == nil {
+		p.CacheRead = p.Input
+	}
+	if p.CacheWrite == nil {
+		p.CacheWrite = p.Input
+	}
+	row := session.Price{Model: model, ValidFrom: p.ValidFrom, Origin: origin}
+	for _, field := range []struct {
+		to   *int64
+		from *float64
+	}{{&row.Input, p.Input}, {&row.CacheRead, p.CacheRead}, {&row.CacheWrite, p.CacheWrite}, {&row.Output, p.Output}} {
+		nano := *field.from * 1000
+		*field.to = int64(math.Round(nano))
+		if nano < 0 || nano > 1e9 || math.Abs(nano-math.Round(nano)) > 1e-6 {
+			return session.Price{}, session.Errorf(session.Invalid,
+				"model %s, price of %s: %v dollars per million tokens; give 0 or more, with at most three decimals", model, p.ValidFrom, *field.from)
+		}
+	}
+	return row, nil
+}
+
+// Model gives what is known of a model under any of its names (see key). For an unknown one
+// it gives the stated assumptions and false, so that the caller can warn.
+func (c *Catalogue) Model(id string) (info session.ModelInfo, known bool) {
+	if found, ok := c.find(id); ok {
+		info = c.models[found]
+		info.Modalities = slices.Clone(info.Modalities)
+		return info, true
+	}
+	return session.ModelInfo{
+		ID: id, Family: UnknownFamily, Window: UnknownWindow, MaxOutput: UnknownMaxOutput,
+		Modalities: []string{"text"}, Origin: FromCatalogue,
+	}, false
+}
+
+// Price sets the cost of a call by the price of its day (UTC), unless the provider reported
+// one. A call whose price is not known keeps a nil cost.
+func (c *Catalogue) Price(call *session.Call) {
+	if call.CostNanoUSD != nil {
+		if call.PriceSource == "" {
+			call.PriceSource = Reported
+		}
+		return
+	}
+	id, ok := c.find(call.Model)
+	if !ok || isVariant(call.Model) {
+		return
+	}
+	day := call.CreatedAt.Day(time.UTC)
+	rows := c.prices[id]
+	for i := len(rows) - 1; i >= 0; i-- {
+		if row := rows[i]; row.ValidFrom <= day {
+			cost := call.InputTokens*row.Input + call.CacheReadTokens*row.CacheRead +
+				call.CacheWriteTokens*row.CacheWrite + call.OutputTokens*row.Output
+			call.CostNanoUSD, call.PriceSource = &cost, row.Origin
+			return
+		}
+	}
+}
+
+// Models gives all models, ordered by id.
+func (c *Catalogue) Models() []session.ModelInfo {
+	models := make([]session.ModelInfo, 0, len(c.models))
+	for _, m := range c.models {
+		m.Modalities = slices.Clone(m.Modalities)
+		models = append(models, m)
+	}
+	slices.SortFunc(models, func(a, b session.ModelInfo) int { return strings.Compare(a.ID, b.ID) })
+	return models
+}
+
+// Prices gives all prices, ordered by model and day.
+func (c *Catalogue) Prices() []session.Price {
+	var prices []session.Price
+	for _, rows := range c.prices {
+		prices = append(prices, rows...)
+	}
+	slices.SortFunc(prices, func(a, b session.Price) int {
+		return strings.Compare(a.Model+" "+a.ValidFrom, b.Model+" "+b.ValidFrom)
+	})
+	return prices
+}

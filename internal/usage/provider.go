@@ -1,0 +1,191 @@
+package usage
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+
+	"sessiond/internal/session"
+)
+
+// FromProvider turns a provider's usage object into the tokens of a call, with input
+// excluding cache and output including reasoning. The form is told by its field names, and
+// by the provider's name where those leave a choice:
+//
+//   - OpenAI chat and what imitates it: prompt_tokens includes cached_tokens;
+//     completion_tokens includes reasoning_tokens (unless total_tokens shows that it does
+//     not, as with xAI)
+//   - OpenAI responses: input_tokens includes cached_tokens, output_tokens reasoning_tokens;
+//     Codex writes the same as cached_input_tokens and reasoning_output_tokens
+//   - Anthropic: input_tokens excludes cache_read_input_tokens and
+//     cache_creation_input_tokens
+//   - Gemini: promptTokenCount includes cachedContentTokenCount, candidatesTokenCount
+//     excludes thoughtsTokenCount, toolUsePromptTokenCount is input on top
+//
+// The cost that OpenRouter reports (usage.cost, in dollars) is kept as reported. Only
+// tokens, Provider, cost and its source are set. Codes: Invalid, which names the field.
+func FromProvider(provider string, raw session.JSON) (session.Call, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
+		return session.Call{}, session.Errorf(session.Invalid, "usage is no JSON object: send the provider's own, as it came").
+			At("usage", "is no JSON object")
+	}
+	r := &reader{fields: fields, path: "usage"}
+	call := session.Call{Provider: provider}
+	switch {
+	case r.has("promptTokenCount", "candidatesTokenCount", "totalTokenCount"):
+		gemini(r, &call)
+	case r.has("prompt_tokens", "completion_tokens"):
+		openAIChat(r, &call)
+	case r.has("input_tokens", "output_tokens"):
+		if isAnthropic(provider, r) {
+			anthropic(r, &call)
+		} else {
+			openAIResponses(r, &call)
+		}
+	default:
+		return session.Call{}, session.Errorf(session.Invalid,
+			"usage has none of the fields prompt_tokens, input_tokens or promptTokenCount: give tokens by their own fields instead").
+			At("usage", "is of no known form")
+	}
+	if r.err != nil {
+		return session.Call{}, r.err
+	}
+	return call, nil
+}
+
+func isAnthropic(provider string, r *reader) bool {
+	if r.has("cache_read_input_tokens", "cache_creation_input_tokens", "cache_creation") {
+		return true
+	}
+	if r.has("input_tokens_details", "output_tokens_details", "cached_input_tokens", "total_tokens") {
+		return false
+	}
+	return strings.Contains(strings.ToLower(provider), "anthropic")
+}
+
+func openAIChat(r *reader, call *session.Call) {
+	prompt, completion := r.number("prompt_tokens"), r.number("completion_tokens")
+	in, out := r.object("prompt_tokens_details"), r.object("completion_tokens_details")
+	cached := in.number("cached_tokens")
+	if cached == 0 { // DeepSeek's and Moonshot's own names for it
+		cached = max(r.number("prompt_cache_hit_tokens"), r.number("cached_tokens"))
+	}
+	written := in.number("cache_write_tokens")
+	reasoning := out.number("reasoning_tokens")
+	if total := r.number("total_tokens"); reasoning > 0 && total == prompt+completion+reasoning {
+		completion += reasoning
+	}
+	r.within("prompt_tokens_details.cached_tokens", cached+written, "prompt_tokens", prompt)
+	r.within("completion_tokens_details.reasoning_tokens", reasoning, "completion_tokens", completion)
+	call.InputTokens, call.CacheReadTokens, call.CacheWriteTokens = prompt-cached-written, cached, written
+	call.OutputTokens, call.ReasoningTokens = completion, reasoning
+	if strings.EqualFold(call.Provider, "openrouter") {
+		if nano, ok := r.dollars("cost"); ok {
+			call.CostNanoUSD, call.PriceSource = &nano, Reported
+		}
+	}
+}
+
+func openAIResponses(r *reader, call *session.Call) {
+	input, output := r.number("input_tokens"), r.number("output_tokens")
+	in := r.object("input_tokens_details")
+	cached := max(in.number("cached_tokens"), r.number("cached_input_tokens"))
+	written := in.number("cache_write_tokens")
+	reasoning := max(r.object("output_tokens_details").number("reasoning_tokens"), r.number("reasoning_output_tokens"))
+	r.within("input_tokens_details.cached_tokens", cached+written, "input_tokens", input)
+	r.within("output_tokens_details.reasoning_tokens", reasoning, "output_tokens", output)
+	call.InputTokens, call.CacheReadTokens, call.CacheWriteTokens = input-cached-written, cached, written
+	call.OutputTokens, call.ReasoningTokens = output, reasoning
+}
+
+func anthropic(r *reader, call *session.Call) {
+	call.InputTokens = r.number("input_tokens")
+	call.CacheReadTokens = r.number("cache_read_input_tokens")
+	call.OutputTokens = r.number("output_tokens")
+	call.CacheWriteTokens = r.number("cache_creation_input_tokens")
+	if call.CacheWriteTokens == 0 {
+		by := r.object("cache_creation")
+		call.CacheWriteTokens = by.number("ephemeral_5m_input_tokens") + by.number("ephemeral_1h_input_tokens")
+	}
+}
+
+func gemini(r *reader, call *session.Call) {
+	prompt, cached := r.number("promptTokenCount"), r.number("cachedContentTokenCount")
+	r.within("cachedContentTokenCount", cached, "promptTokenCount", prompt)
+	call.InputTokens = prompt - cached + r.number("toolUsePromptTokenCount")
+	call.CacheReadTokens = cached
+	call.ReasoningTokens = r.number("thoughtsTokenCount")
+	call.OutputTokens = r.number("candidatesTokenCount") + call.ReasoningTokens
+}
+
+// reader reads numbers from a JSON object and keeps the first error, with the field's path.
+type reader struct {
+	fields map[string]json.RawMessage
+	path   string
+	parent *reader
+	err    error
+}
+
+func (r *reader) fail(field, format string, args ...any) {
+	for r.parent != nil {
+		r, field = r.parent, strings.TrimPrefix(r.path, r.parent.path+".")+"."+field
+	}
+	if r.err == nil {
+		e := session.Errorf(session.Invalid, r.path+"."+field+" "+format, args...)
+		r.err = e.At(r.path+"."+field, format, args...)
+	}
+}
+
+func (r *reader) has(names ...string) bool {
+	for _, name := range names {
+		if _, ok := r.fields[name]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// number reads a count; a missing one and null are 0.
+func (r *reader) number(name string) int64 {
+	raw, ok := r.fields[name]
+	if !ok || string(raw) == "null" {
+		return 0
+	}
+	var v float64
+	if json.Unmarshal(raw, &v) != nil || v < 0 || v > 1e12 || v != math.Trunc(v) {
+		r.fail(name, "is %.40s, not a whole number of tokens", raw)
+		return 0
+	}
+	return int64(v)
+}
+
+// dollars reads an amount and gives it in nano-dollars.
+func (r *reader) dollars(name string) (nano int64, ok bool) {
+	raw, ok := r.fields[name]
+	if !ok || string(raw) == "null" {
+		return 0, false
+	}
+	var v float64
+	if json.Unmarshal(raw, &v) != nil || v < 0 || v > 1e6 {
+		r.fail(name, "is %.40s, not an amount in dollars", raw)
+		return 0, false
+	}
+	return int64(math.Round(v * 1e9)), true
+}
+
+// object reads a nested object; a missing one and null are empty.
+func (r *reader) object(name string) *reader {
+	child := &reader{path: r.path + "." + name, parent: r}
+	if raw, ok := r.fields[name]; ok && json.Unmarshal(raw, &child.fields) != nil {
+		r.fail(name, "is no JSON object")
+	}
+	return child
+}
+
+// within checks that a part is not more than the whole that includes it.
+func (r *reader) within(part string, n int64, whole string, of int64) {
+	if n > of {
+		r.fail(part, "is %d, more than the %d of %s that include it", n, of, whole)
+	}
+}
