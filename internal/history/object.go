@@ -150,6 +150,25 @@ func Plain(b []byte) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(string(b), string(utf8.RuneError)), "\x00", string(utf8.RuneError))
 }
 
+// Depth tells how deep the objects and arrays in valid JSON are nested.
+func Depth(raw []byte) int {
+	depth, deepest := 0, 0
+	for at := 0; at < len(raw); {
+		switch raw[at] {
+		case '"':
+			at = skipString(raw, at)
+			continue
+		case '{', '[':
+			depth++
+			deepest = max(deepest, depth)
+		case '}', ']':
+			depth--
+		}
+		at++
+	}
+	return deepest
+}
+
 func trim(raw []byte) []byte { return bytes.Trim(raw, " \t\r\n") }
 
 func skipSpace(raw []byte, at int) int {

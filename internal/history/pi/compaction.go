@@ -7,7 +7,8 @@ import (
 
 // compaction turns the record into an overlay. Pi's context after it is the summary, then
 // the path from the first kept entry on; so the overlay ends with the entry before that one.
-// A first kept entry that is not on the record's path keeps nothing.
+// A first kept entry that is not on the record's path keeps nothing. It is nil when the
+// overlay would hide nothing.
 func (d *decoder) compaction(n *node, o history.Object) *history.Compaction {
 	c := &history.Compaction{Key: n.key}
 	c.Strategy, c.Trigger, c.Status = session.StrategySummarize, session.TriggerImport, session.StatusDone
@@ -21,12 +22,12 @@ func (d *decoder) compaction(n *node, o history.Object) *history.Compaction {
 		through = d.nodes[kept].parent
 		c.FirstKeptKey = d.keyOf(kept)
 	}
+	if through < 0 {
+		return nil
+	}
 	c.ThroughKey = d.keyOf(through)
 	for at := through; at >= 0 && d.nodes[at].kind != entryCompaction; at = d.nodes[at].parent {
 		c.MessageCount++
-	}
-	if through < 0 {
-		c.Status, c.Reason = session.StatusSkipped, "nothing stands before the first kept entry"
 	}
 	if tail := o.Get("retainedTail"); tail != nil && kept < 0 {
 		c.Replacement = replacement(c.Summary, tail)

@@ -107,14 +107,15 @@ func (t *taker) take(key string) []byte {
 	return raw
 }
 
-// text takes a field that is a string. One that text cannot hold exactly stays as well.
+// text takes a field that is a string. One that text cannot hold exactly stays as well, and
+// so does an empty one, since an empty column says that there was none.
 func (t *taker) text(key string) string {
 	raw := t.Get(key)
 	if raw == nil {
 		return ""
 	}
 	text, exact := history.Text(raw)
-	if exact {
+	if exact && text != "" {
 		t.take(key)
 	}
 	return text

@@ -18,6 +18,7 @@ type entry struct {
 	compaction *history.Compaction
 	early      bool // the mark is on an entry that comes later in the file
 	raw        bool // not understood, kept as it is
+	problem    string
 }
 
 // decoder turns lines into entries, in the order in which they are stored.
@@ -26,6 +27,9 @@ type decoder struct {
 	directory string
 	last      session.Time // for lines without a time
 }
+
+// maxDepth is how deep a line may be nested to be taken apart. SQLite's JSON ends at 1000.
+const maxDepth = 256
 
 // note is what sessiond adds to a line's own fields, beside them in extra.
 type note struct {
@@ -36,11 +40,14 @@ type note struct {
 // decode reads the line of an entry. line is not kept.
 func (d *decoder) decode(n *node, line []byte) entry {
 	if n.kind == entryBroken {
-		return d.broken(n, line)
+		return d.verbatim(n, line, "not a JSON object")
 	}
 	o, ok := parse(line)
 	if !ok {
-		return d.broken(n, line)
+		return d.verbatim(n, line, "changed while it was read")
+	}
+	if history.Depth(line) > maxDepth {
+		return d.verbatim(n, line, "nested too deep")
 	}
 	rest := taker{Object: o}
 	e := entry{message: history.Message{ParentKey: d.keyOf(n.parent)}}
@@ -84,10 +91,12 @@ func (d *decoder) content(n *node, rest *taker, e *entry, remark *note) {
 		d.summary(rest, m)
 		e.bill(rest.Get("usage"), session.PurposeBranchSummary, "", "")
 	case lineCompaction:
-		e.compaction = d.compaction(n, rest.Object)
-		e.compaction.CreatedAt = m.CreatedAt
+		if e.compaction = d.compaction(n, rest.Object); e.compaction == nil {
+			remark.text = "nothing stands before what it keeps"
+		} else {
+			e.compaction.CreatedAt = m.CreatedAt
+		}
 		e.bill(rest.Get("usage"), session.PurposeSummary, "", "")
-		rest.take("summary")
 	case lineUsage:
 		e.bill(rest.Get("usage"), session.PurposeOther, rest.String("provider"), rest.String("model"))
 	case lineModel:
@@ -128,15 +137,15 @@ func (d *decoder) place(n *node, rest *taker, remark *note) {
 	}
 }
 
-// broken keeps a line that is no JSON object as data, out of the context.
-func (d *decoder) broken(n *node, line []byte) entry {
-	e := entry{raw: true, message: history.Message{ParentKey: d.keyOf(n.parent)}}
+// verbatim keeps a line as text, out of the context.
+func (d *decoder) verbatim(n *node, line []byte, why string) entry {
+	e := entry{raw: true, problem: why, message: history.Message{ParentKey: d.keyOf(n.parent)}}
 	e.message.Message = session.Message{
 		Kind: session.KindUnknown, Origin: session.Program, Display: true, Dialect: "pi",
 		ExternalID: n.key, CreatedAt: d.last,
 		Parts: []session.Part{{Kind: session.PartData, Text: history.Plain(line)}},
 	}
-	remark := note{text: "not a JSON object"}
+	remark := note{text: why}
 	if e.message.Parts[0].Text != string(line) {
 		remark.bytes = line
 	}

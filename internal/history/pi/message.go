@@ -128,9 +128,10 @@ func (e *entry) bill(usage []byte, purpose session.Purpose, provider, model stri
 func result(message *taker, e *entry, remark *note) {
 	m := &e.message.Message
 	m.Role, m.Origin = session.Tool, session.ByTool
-	failed := message.flag("isError", false)
-	answer := session.Part{
-		Kind: session.PartToolResult, CallID: message.text("toolCallId"), ToolName: message.text("toolName"), IsError: &failed,
+	answer := session.Part{Kind: session.PartToolResult, CallID: message.text("toolCallId"), ToolName: message.text("toolName")}
+	if is := string(message.Get("isError")); is == "true" || is == "false" {
+		failed := message.flag("isError", false)
+		answer.IsError = &failed
 	}
 	blocks, shape := contentOf(message.take("content"))
 	remark.shape = shape
@@ -154,7 +155,7 @@ func result(message *taker, e *entry, remark *note) {
 		layout = append(layout, part)
 	}
 	m.Parts[0].Text = strings.Join(texts, "\n")
-	if plain := len(blocks) == 1 && len(layout[0]) == 1 && len(texts) == 1; !plain && len(layout) > 0 {
+	if plain := len(blocks) == 1 && len(layout[0]) == 1 && m.Parts[0].Text != ""; !plain && len(layout) > 0 {
 		m.Parts[0].Extra = layoutJSON(layout)
 	}
 	message.take("role")

@@ -1,7 +1,6 @@
 package pi_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -179,4 +178,11 @@ func sample(t *testing.T, parts ...string) string {
 	return matches[0]
 }
 
-var _ = context.Background
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

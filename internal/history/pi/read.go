@@ -122,8 +122,8 @@ func (r *reader) take(d *decoder, n *node) error {
 		return err
 	}
 	e := d.decode(n, line)
-	if n.kind == entryBroken && len(r.problems) < history.MaxProblems {
-		r.problems = append(r.problems, history.Problem{Path: r.file.Name(), Line: int(n.line), Error: "not a JSON object; kept raw"})
+	if e.problem != "" && len(r.problems) < history.MaxProblems {
+		r.problems = append(r.problems, history.Problem{Path: r.file.Name(), Line: int(n.line), Error: e.problem + "; kept raw"})
 	}
 	b := &r.batch
 	b.Messages = append(b.Messages, e.message)
@@ -193,7 +193,7 @@ func (s *scanned) leaf() int32 {
 		switch n := &s.nodes[i]; n.kind {
 		case entryBroken:
 		case entryLeaf:
-			if target, ok := s.byID[n.target]; ok && target != i {
+			if target, ok := s.byID[s.targets[i]]; ok && target != i {
 				return target
 			}
 			return i

@@ -23,11 +23,11 @@ type node struct {
 	key    string // its external id
 	id     string // as the file has it; "" in version 1 and for a broken line
 	link   string // parentId
-	target string // of a leaf line: where the leaf moved to
 	parent int32  // index of its parent, -1 for a root
 	line   int32
 	size   int64
 	offset int64
+	sum    uint64 // of the line's bytes, within this scan
 	kind   kind
 	cut    cut
 	known  bool // imported by an earlier reading of this file
@@ -60,7 +60,8 @@ type scanned struct {
 	nodes   []node
 	byID    map[string]int32   // the newest entry of an id
 	older   map[string][]int32 // earlier entries of an id that occurs more than once
-	seen    map[string][]uint64
+	targets map[int32]string   // of leaf lines: where the leaf moved to
+	content map[string]int     // how often a line without an id occurred
 
 	title     string // of the last session_info
 	named     bool   // there was a session_info in the part that is new
@@ -91,8 +92,10 @@ type scanner struct {
 // that is not known).
 func scan(ctx context.Context, file *os.File, size int64, cursor *history.Cursor) (*scanned, error) {
 	s := &scanner{
-		scanned: &scanned{byID: map[string]int32{}, older: map[string][]int32{}, seen: map[string][]uint64{}},
-		ctx:     ctx, file: file, sum: sha256.New(), seed: maphash.MakeSeed(),
+		scanned: &scanned{
+			byID: map[string]int32{}, older: map[string][]int32{}, targets: map[int32]string{}, content: map[string]int{},
+		},
+		ctx: ctx, file: file, sum: sha256.New(), seed: maphash.MakeSeed(),
 	}
 	from := int64(0)
 	if cursor != nil && cursor.Offset > 0 {
@@ -234,13 +237,16 @@ func (s *scanner) object(o history.Object, raw []byte, at int64) error {
 		s.entries++
 	} else {
 		n.id, n.link = o.String("id"), o.String("parentId")
+		if parent, ok := s.byID[n.link]; ok {
+			n.link = s.nodes[parent].id // one string for both
+		}
 		if !s.name(&n, raw) {
 			s.records.Skip(history.SkipDuplicate, 1)
 			return nil
 		}
 	}
 	if n.kind == entryLeaf {
-		n.target = o.String("targetId")
+		s.targets[int32(len(s.nodes))] = o.String("targetId")
 	}
 	s.add(n)
 	s.notice(o, kindOf)
@@ -276,22 +282,21 @@ func (s *scanner) begin(o history.Object, kindOf string, raw []byte) error {
 // name gives an entry its key and tells whether it is one: an equal line with an equal id
 // came before is none. Another line with that id is, and gets a key of its own.
 func (s *scanner) name(n *node, raw []byte) bool {
-	sum := maphash.Bytes(s.seed, raw)
 	if n.id == "" { // pi always writes one; known by what it says
 		n.key = s.byContent("line:", raw)
 		return true
 	}
-	sums := s.seen[n.id]
-	for _, earlier := range sums {
-		if earlier == sum {
+	n.key, n.sum = n.id, maphash.Bytes(s.seed, raw)
+	newest, again := s.byID[n.id]
+	if !again {
+		return true
+	}
+	for _, earlier := range append(s.older[n.id], newest) {
+		if s.nodes[earlier].sum == n.sum {
 			return false
 		}
 	}
-	s.seen[n.id] = append(sums, sum)
-	n.key = n.id
-	if len(sums) > 0 {
-		n.key = n.id + "#" + strconv.Itoa(len(sums)+1)
-	}
+	n.key += "#" + strconv.Itoa(len(s.older[n.id])+2)
 	return true
 }
 
@@ -299,8 +304,8 @@ func (s *scanner) name(n *node, raw []byte) bool {
 func (s *scanner) byContent(prefix string, raw []byte) string {
 	sum := sha256.Sum256(raw)
 	key := prefix + hex.EncodeToString(sum[:12])
-	s.seen[key] = append(s.seen[key], 0)
-	if n := len(s.seen[key]); n > 1 {
+	s.content[key]++
+	if n := s.content[key]; n > 1 {
 		key += "#" + strconv.Itoa(n)
 	}
 	return key

@@ -1,0 +1,333 @@
+package pi_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"sessiond/internal/history"
+	"sessiond/internal/history/pi"
+	"sessiond/internal/session"
+)
+
+// collector is a reader's other side without a store: it keeps nothing but counts.
+type collector struct {
+	records  history.Records
+	messages int
+	largest  int
+	peak     uint64 // bytes of live heap when a batch came
+	watch    bool
+}
+
+func (c *collector) Session(context.Context, session.Source, string) (*session.Session, error) {
+	return nil, nil
+}
+
+func (c *collector) Cursor(context.Context, session.Source, string) (*history.Cursor, error) {
+	return nil, nil
+}
+
+func (c *collector) Entries(context.Context, session.ID, func(*session.Message) bool) error {
+	return nil
+}
+
+func (c *collector) emit(b history.Batch) error {
+	c.records.Read += b.Records.Read
+	c.records.Imported += b.Records.Imported
+	c.messages += len(b.Messages)
+	c.largest = max(c.largest, len(b.Messages))
+	if c.watch {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		c.peak = max(c.peak, m.HeapAlloc)
+	}
+	return nil
+}
+
+// A file of any length takes the memory of a batch, not of the file.
+func TestPiMemoryIsThatOfABatch(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "long.jsonl")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := bufio.NewWriter(file)
+	fmt.Fprintln(out, header)
+	const lines = 40_000
+	filler := strings.Repeat("many words of a long conversation ", 60)
+	parent := ""
+	for i := range lines { // about 85 MB
+		id := fmt.Sprintf("%08x", i)
+		fmt.Fprintln(out, user(id, parent, filler))
+		parent = id
+	}
+	if err := out.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	info, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+
+	c := collector{watch: true}
+	if _, err := pi.New("none", os.Getenv).Read(t.Context(), history.Found{Path: path, Size: info.Size()}, nil, &c, c.emit); err != nil {
+		t.Fatal(err)
+	}
+	if c.messages != lines || c.records.Read != lines+1 || c.largest > history.MaxBatch {
+		t.Errorf("%d messages, %d records, batches of %d", c.messages, c.records.Read, c.largest)
+	}
+	if limit := uint64(40 << 20); c.peak > limit {
+		t.Errorf("%d MB of heap for a file of %d MB", c.peak>>20, info.Size()>>20)
+	}
+}
+
+func TestPiLineOf50MB(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "wide.jsonl")
+	h := newHouse(t)
+	h.rewrite(path, header, user("1", "", strings.Repeat("wide ", 10<<20)), user("2", "1", "after"))
+	done := h.run(path)
+	s := h.session("one")
+	rows := h.entries(s.ID)
+	if len(rows) != 2 || len(rows[0].Text()) != 50<<20 || rows[1].Text() != "after" {
+		t.Errorf("%d rows, %+v", len(rows), done)
+	}
+}
+
+func TestPiBytesThatTextCannotHold(t *testing.T) {
+	h := newHouse(t)
+	path := h.write("a.jsonl", header,
+		user("1", "", "before"),
+		strings.Replace(user("2", "1", "X"), `"X"`, "\"bad \xff\xfe bytes\"", 1), // invalid UTF-8
+		"nul \x00 in the line",
+		strings.Replace(user("3", "2", "X"), `"X"`, `"\ud800 alone and \u0000"`, 1),
+		`{"type":"custom","id":"4","parentId":"3","timestamp":"2026-01-02T09:03:00.000Z","data":`+strings.Repeat("[", 3000)+strings.Repeat("]", 3000)+`}`,
+		`{"type":"custom","id":"5","parentId":"4","timestamp":"2026-01-02T09:03:00.000Z","data":`+strings.Repeat("[", 20000)+strings.Repeat("]", 20000)+`}`,
+		user("6", "4", "after"),
+	)
+	done := h.run(path)
+	s := h.session("one")
+	rows := h.entries(s.ID)
+	if len(rows) != 7 || done.Records.Imported != 5 || done.Records.Raw != 3 {
+		t.Fatalf("%d rows, %+v", len(rows), done.Records)
+	}
+	if !strings.Contains(rows[1].Text(), "bad ") || !strings.Contains(string(rows[1].Extra), `"bytes"`) {
+		t.Errorf("invalid UTF-8 reads %q, extra %s", rows[1].Text(), rows[1].Extra)
+	}
+	if got := texts(h.path(s)); !strings.HasPrefix(got, "before bad ") || !strings.HasSuffix(got, "after") {
+		t.Errorf("path %q", got)
+	}
+	var lines []int
+	for _, problem := range done.Errors {
+		lines = append(lines, problem.Line)
+	}
+	if fmt.Sprint(lines) != "[4 6 7]" {
+		t.Errorf("problems in lines %v", lines)
+	}
+}
+
+// A long chain of parents that come later, and many compactions, cost no more than the file.
+func TestPiHostileLinksEnd(t *testing.T) {
+	var lines []string
+	const n = 20_000
+	for i := range n {
+		lines = append(lines, user(fmt.Sprint(i), fmt.Sprint((i+1)%n), "x")) // one large cycle
+	}
+	h := newHouse(t)
+	path := h.write("a.jsonl", append([]string{header}, lines...)...)
+	c := collector{}
+	begun := time.Now()
+	if _, err := h.source.Read(t.Context(), history.Found{Path: path}, nil, &c, c.emit); err != nil {
+		t.Fatal(err)
+	}
+	if c.messages != n {
+		t.Errorf("%d messages", c.messages)
+	}
+	if took := time.Since(begun); took > 20*time.Second {
+		t.Errorf("took %s", took)
+	}
+}
+
+func TestPiFinds(t *testing.T) {
+	root := t.TempDir()
+	agent := filepath.Join(root, "agent")
+	elsewhere := filepath.Join(root, "elsewhere")
+	for _, dir := range []string{"sessions/--home-dev--", "sessions/--closed--", "prompts"} {
+		if err := os.MkdirAll(filepath.Join(agent, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := newHouse(t)
+	for name, id := range map[string]string{
+		"agent/sessions/--home-dev--/2026-01-02_b.jsonl": "b",
+		"agent/sessions/--home-dev--/2026-01-01_a.jsonl": "a",
+		"agent/2026-01-03_misplaced.jsonl":               "misplaced",
+	} {
+		h.rewrite(filepath.Join(root, name), strings.Replace(header, "one", id, 1), user("1", "", "x"))
+	}
+	for _, secret := range []string{"auth.json", "models.json", "settings.json", "oauth.json"} {
+		if err := os.WriteFile(filepath.Join(agent, secret), []byte("{}"), 0o000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(elsewhere, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h.rewrite(filepath.Join(elsewhere, "2026-01-04_linked.jsonl"), strings.Replace(header, "one", "linked", 1), user("1", "", "x"))
+	if err := os.Symlink(elsewhere, filepath.Join(agent, "sessions", "--linked--")); err != nil {
+		t.Fatal(err)
+	}
+	usual := pi.New("", func(name string) string {
+		return map[string]string{"PI_CODING_AGENT_DIR": "~/agent", "HOME": root}[name]
+	})
+	sessions := filepath.Join(agent, "sessions")
+	for _, test := range []struct {
+		name  string
+		roots []string
+		want  string
+	}{
+		{"usual place", nil, "2026-01-01_a 2026-01-02_b 2026-01-03_misplaced 2026-01-04_linked"},
+		{"sessions folder", []string{sessions}, "2026-01-01_a 2026-01-02_b 2026-01-04_linked"},
+		{"one project", []string{filepath.Join(sessions, "--home-dev--")}, "2026-01-01_a 2026-01-02_b"},
+		{"flat folder", []string{elsewhere}, "2026-01-04_linked"},
+		{"one file", []string{filepath.Join(agent, "2026-01-03_misplaced.jsonl")}, "2026-01-03_misplaced"},
+		{"the same twice", []string{elsewhere, filepath.Join(sessions, "--linked--")}, "2026-01-04_linked"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			found, problems, err := usual.Find(t.Context(), test.roots)
+			if err != nil || len(problems) > 0 {
+				t.Fatal(err, problems)
+			}
+			var names []string
+			for _, f := range found {
+				names = append(names, strings.TrimSuffix(filepath.Base(f.Path), ".jsonl"))
+			}
+			if got := strings.Join(names, " "); got != test.want {
+				t.Errorf("found %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestPiUnreadableThingsAreToldAndTheRestGoesOn(t *testing.T) {
+	h := newHouse(t)
+	dir := t.TempDir()
+	good := filepath.Join(dir, "2026_good.jsonl")
+	h.rewrite(good, header, user("1", "", "x"))
+	dangling := filepath.Join(dir, "2026_dangling.jsonl")
+	if err := os.Symlink(filepath.Join(dir, "gone"), dangling); err != nil {
+		t.Fatal(err)
+	}
+	want := 2 // the link, and the root that is not there
+	if os.Getuid() != 0 {
+		closed := filepath.Join(dir, "2026_closed.jsonl")
+		h.rewrite(closed, header)
+		if err := os.Chmod(closed, 0); err != nil {
+			t.Fatal(err)
+		}
+		want++
+	}
+	done := h.run(dir, filepath.Join(dir, "nowhere"))
+	if len(done.Errors) != want || done.Sessions.New != 1 {
+		t.Errorf("%+v", done)
+	}
+	if _, problems, err := pi.New(filepath.Join(dir, "none"), os.Getenv).Find(t.Context(), nil); err != nil || len(problems) != 0 {
+		t.Errorf("a host without pi: %v %v", problems, err)
+	}
+}
+
+func TestPiSessionSurvivesTheEndOfItsFile(t *testing.T) {
+	h := newHouse(t)
+	path := h.write("a.jsonl", header, user("1", "", "one"), user("2", "1", "two"))
+	h.run(path)
+	h.rewrite(path, header, user("1", "", "one")) // cut short
+	if done := h.run(path); done.Records.Imported != 0 || done.Sessions.Unchanged != 1 {
+		t.Errorf("%+v", done)
+	}
+	if got := texts(h.path(h.session("one"))); got != "one two" {
+		t.Errorf("path %q", got)
+	}
+}
+
+// FuzzRead: whatever a file holds, reading ends, the records add up, and every message can
+// be stored.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(header + "\n" + user("1", "", "one") + "\n" + `{"type":"compaction","id":"2","parentId":"1","summary":"s","firstKeptEntryId":"1"}`))
+	f.Add([]byte(`{"type":"session","id":"x"}` + "\n" + `{"type":"message","message":{"role":"assistant","content":[{"type":"toolCall","arguments":{}}],"usage":{"input":-1,"cost":{"total":1e400}}}}`))
+	f.Add([]byte(header + "\n" + `{"type":"message","id":"1","message":{"role":"toolResult","content":[{"type":"image","data":"aGk="},{"type":"text","text":"\ud800"}]}}` + "\n{"))
+	f.Add([]byte(header + "\n" + `{"type":"leaf","id":"1","targetId":"1"}{"type":"label","id":"2","targetId":"9"}` + "\n" + `{"id":"1","type":"leaf"}`))
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(dir, "f.jsonl")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		source := pi.New("none", os.Getenv)
+		c := &collector{}
+		keys := map[string]bool{"": true}
+		_, err := source.Read(t.Context(), history.Found{Path: path}, nil, c, func(b history.Batch) error {
+			if !b.Records.Balanced() {
+				t.Errorf("records do not add up: %+v", b.Records)
+			}
+			for i := range b.Messages {
+				storable(t, &b.Messages[i], keys)
+			}
+			for _, compaction := range b.Compactions {
+				if !keys[compaction.ThroughKey] || compaction.ThroughKey == "" || !keys[compaction.FirstKeptKey] {
+					t.Errorf("a compaction names %q and %q", compaction.ThroughKey, compaction.FirstKeptKey)
+				}
+			}
+			for _, mark := range b.Marks {
+				if !keys[mark.MessageKey] {
+					t.Errorf("a mark names %q", mark.MessageKey)
+				}
+			}
+			return nil
+		})
+		if err != nil && session.CodeOf(err) != session.Invalid {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// storable checks what the store demands of a message.
+func storable(t *testing.T, m *history.Message, keys map[string]bool) {
+	if keys[m.ExternalID] || !keys[m.ParentKey] {
+		t.Errorf("message %q under %q", m.ExternalID, m.ParentKey)
+	}
+	keys[m.ExternalID] = true
+	clean := func(text string) {
+		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+			t.Errorf("text %q", text)
+		}
+	}
+	valid := func(raw session.JSON) {
+		clean(string(raw))
+		if len(raw) > 0 && !json.Valid(raw) {
+			t.Errorf("JSON %s", raw)
+		}
+	}
+	for _, text := range []string{m.ExternalID, m.Provider, m.Model, string(m.Finish)} {
+		clean(text)
+	}
+	valid(m.Extra)
+	if len(m.Parts) > session.MaxParts {
+		t.Errorf("%d parts", len(m.Parts))
+	}
+	for _, p := range m.Parts {
+		clean(p.Text)
+		clean(p.ToolName)
+		clean(p.CallID)
+		clean(p.Arguments)
+		valid(p.Extra)
+	}
+}
