@@ -99,9 +99,7 @@ func (d *decoder) message(path string, o wire.Object, x messageExtra) (session.M
 		return m, wire.Errorf(session.Invalid, path, "has %d parts: a message holds at most %d, split it", len(m.Parts), session.MaxParts)
 	}
 	x.Fields = o
-	if b := session.JSONOf(x); string(b) != "{}" {
-		m.Extra = b
-	}
+	m.Extra = x.json()
 	return m, nil
 }
 
@@ -190,7 +188,7 @@ func (d *decoder) result(path string, o *wire.Object, m *session.Message, x *mes
 	switch {
 	case at >= 0:
 		first := m.Parts[at]
-		if px, err = extraOf(&first); err != nil {
+		if px, err = partExtraOf(&first); err != nil {
 			return err
 		}
 		p.Text = first.Text

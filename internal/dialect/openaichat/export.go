@@ -31,11 +31,9 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 }
 
 func export(m *session.Message) (json.RawMessage, error) {
-	var x messageExtra
-	if len(m.Extra) > 0 {
-		if err := json.Unmarshal(m.Extra, &x); err != nil {
-			return nil, session.Errorf(session.Internal, "extra of message %s: %w", m.ID, err)
-		}
+	x, err := messageExtraOf(m)
+	if err != nil {
+		return nil, err
 	}
 	var o wire.Object
 	o.SetText("role", exportRole(m, &x))
@@ -77,7 +75,7 @@ func exportParts(m *session.Message) (content []json.RawMessage, fields wire.Obj
 	at := -1
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		x, err := extraOf(p)
+		x, err := partExtraOf(p)
 		if err != nil {
 			return nil, fields, nil, err
 		}

@@ -68,6 +68,13 @@ func (s *sender) lose(m *session.Message, what string) {
 }
 
 func (s *sender) message(m *session.Message) error {
+	var x messageExtra
+	if m.Dialect == Name {
+		var err error
+		if x, err = messageExtraOf(m); err != nil {
+			return err
+		}
+	}
 	for i := range m.Parts {
 		if err := wire.Loaded(&m.Parts[i]); err != nil {
 			return err
@@ -76,7 +83,7 @@ func (s *sender) message(m *session.Message) error {
 	if m.Role != session.Tool {
 		s.out = append(s.out, s.flush()...)
 	}
-	s.loseFields(m)
+	s.loseFields(m, x.Fields)
 	switch m.Kind {
 	case session.KindCustom, session.KindMarker, session.KindUnknown:
 		s.lose(m, "a "+string(m.Kind)+" is no message")
@@ -87,7 +94,11 @@ func (s *sender) message(m *session.Message) error {
 	}
 	switch m.Role {
 	case session.System:
-		s.system(m)
+		role := "system"
+		if x.Role == roleDeveloper {
+			role = roleDeveloper
+		}
+		s.write(m, role, s.texts(m))
 	case session.User:
 		s.user(m)
 	case session.Assistant:
@@ -101,15 +112,8 @@ func (s *sender) message(m *session.Message) error {
 }
 
 // loseFields names what stood beside the documented fields of a message of this form.
-func (s *sender) loseFields(m *session.Message) {
-	if m.Dialect != Name || len(m.Extra) == 0 {
-		return
-	}
-	var x messageExtra
-	if json.Unmarshal(m.Extra, &x) != nil {
-		return
-	}
-	for _, f := range x.Fields.Members() {
+func (s *sender) loseFields(m *session.Message, fields wire.Object) {
+	for _, f := range fields.Members() {
 		switch f.Key {
 		case "role", "content", "name", "tool_call_id", fieldToolCalls, fieldFunctionCall, fieldRefusal, fieldAudio, fieldReasoning, fieldReasoningContent:
 			continue // the columns hold what is readable of them
@@ -131,15 +135,6 @@ func (s *sender) text(role, text, name string) {
 	s.out = append(s.out, o.JSON())
 }
 
-func (s *sender) system(m *session.Message) {
-	role := "system"
-	var x messageExtra
-	if m.Dialect == Name && json.Unmarshal(m.Extra, &x) == nil && x.Role == roleDeveloper {
-		role = roleDeveloper
-	}
-	s.write(m, role, s.texts(m, m.Parts))
-}
-
 func (s *sender) user(m *session.Message) {
 	var elements []json.RawMessage
 	for i := range m.Parts {
@@ -156,11 +151,11 @@ func (s *sender) user(m *session.Message) {
 	s.write(m, "user", elements)
 }
 
-// texts gives the text elements of parts, where nothing else is allowed.
-func (s *sender) texts(m *session.Message, parts []session.Part) []json.RawMessage {
+// texts gives the text elements of a message in which nothing else is allowed.
+func (s *sender) texts(m *session.Message) []json.RawMessage {
 	var elements []json.RawMessage
-	for i := range parts {
-		p := &parts[i]
+	for i := range m.Parts {
+		p := &m.Parts[i]
 		if p.Kind != session.PartText && p.Kind != session.PartRefusal {
 			s.losePart(m, p)
 			continue

@@ -47,8 +47,8 @@ func ParseObject(path string, raw json.RawMessage) (Object, error) {
 	if KindOf(raw) != '{' {
 		return Object{}, Errorf(session.Invalid, path, "must be an object, not %s", Describe(raw))
 	}
-	var o Object
-	seen := map[string]bool{}
+	o := Object{members: make([]Member, 0, 4)}
+	var seen map[string]bool // only for objects of many fields
 	for at := skipSpace(raw, skipSpace(raw, 0)+1); raw[at] != '}'; {
 		end := valueEnd(raw, at)
 		m := Member{}
@@ -56,11 +56,9 @@ func ParseObject(path string, raw json.RawMessage) (Object, error) {
 		if m.Key, exact = unquote(raw[at:end]); !exact {
 			m.rawKey = raw[at:end]
 		}
-		name := m.Key + string(m.rawKey)
-		if seen[name] {
+		if o.holds(m, &seen) {
 			return Object{}, Errorf(session.Invalid, Join(path, m.Key), "stands twice")
 		}
-		seen[name] = true
 		at = skipSpace(raw, skipSpace(raw, end)+1) // over the colon
 		end = valueEnd(raw, at)
 		m.Value = raw[at:end:end]
@@ -70,6 +68,25 @@ func ParseObject(path string, raw json.RawMessage) (Object, error) {
 		}
 	}
 	return o, nil
+}
+
+// holds tells whether a field of that name is there already. seen makes it quick where there
+// are many.
+func (o *Object) holds(m Member, seen *map[string]bool) bool {
+	const many = 16
+	if len(o.members) < many {
+		return slices.ContainsFunc(o.members, func(n Member) bool { return n.Key == m.Key && string(n.rawKey) == string(m.rawKey) })
+	}
+	if *seen == nil {
+		*seen = make(map[string]bool, 2*many)
+		for _, n := range o.members {
+			(*seen)[n.Key+string(n.rawKey)] = true
+		}
+	}
+	name := m.Key + string(m.rawKey)
+	twice := (*seen)[name]
+	(*seen)[name] = true
+	return twice
 }
 
 // ParseArray gives the elements of an array in checked JSON. Codes: Invalid.
