@@ -41,11 +41,17 @@ func (t *turn) freezeVolatile(text string) {
 		return
 	}
 	m := t.r.newestOf(fromUser)
-	if m == nil || t.r.hasFrozen(m, session.FrozenVolatile) {
+	if m == nil {
 		return
 	}
-	if t.r.sent(m) {
-		t.r.warn("volatile text was left out: it goes in with the next message of the user")
+	for _, f := range t.r.frozen {
+		var content frozenText
+		if f.MessageID == m.RowID && f.Kind == session.FrozenVolatile && decode(f.Content, &content) && content.Text == text {
+			return
+		}
+	}
+	if t.r.hasFrozen(m, session.FrozenVolatile) || t.r.sent(m) {
+		t.r.warn("volatile text was left out, since the message that it goes with was sent: it goes in with the user's next message")
 		return
 	}
 	t.keep(m, session.FrozenVolatile, nil, frozenText{Text: text})
