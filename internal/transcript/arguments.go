@@ -1,0 +1,145 @@
+package transcript
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"sessiond/internal/session"
+)
+
+const shortValue = 40 // columns
+
+// ShortArguments gives a call's arguments on one line of at most width columns: the value
+// alone when there is but one, else name=value in the order in which they came.
+func ShortArguments(arguments string, width int) string {
+	fields, ok := topFields(arguments)
+	switch {
+	case !ok:
+		return OneLine(arguments, width)
+	case len(fields) == 0:
+		return ""
+	case len(fields) == 1:
+		return OneLine(fields[0].value, width)
+	}
+	parts := make([]string, len(fields))
+	for i, f := range fields {
+		parts[i] = f.name + "=" + OneLine(f.value, shortValue)
+	}
+	return OneLine(strings.Join(parts, " "), width)
+}
+
+type namedValue struct{ name, value string }
+
+// topFields reads the fields of a JSON object in order. A text stands for itself, anything
+// else as compact JSON.
+func topFields(object string) ([]namedValue, bool) {
+	dec := json.NewDecoder(strings.NewReader(object))
+	if start, err := dec.Token(); err != nil || start != json.Delim('{') {
+		return nil, false
+	}
+	var fields []namedValue
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return nil, false
+		}
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			return nil, false
+		}
+		var s string
+		if json.Unmarshal(raw, &s) != nil || string(raw) == "null" {
+			var b bytes.Buffer
+			if err := json.Compact(&b, raw); err != nil {
+				return nil, false
+			}
+			s = b.String()
+		}
+		fields = append(fields, namedValue{name.(string), s})
+	}
+	_, err := dec.Token()
+	return fields, err == nil
+}
+
+// outcome says what came back from a tool: "→ 1.2 kB", "→ error: not found", "→ …".
+func (t *ToolUse) outcome(width int) string {
+	switch {
+	case !t.Answered():
+		return "→ no result"
+	case t.IsError:
+		if line := OneLine(t.Result, max(0, width)); line != "" {
+			return "→ error: " + line
+		}
+		return "→ error"
+	case t.Result == "":
+		return "→ done"
+	case len(t.Result) <= 60 && !strings.Contains(strings.TrimSpace(t.Result), "\n"):
+		if line := OneLine(t.Result, 60); Width(line) <= width {
+			return "→ " + line
+		}
+	}
+	return "→ " + Size(int64(len(t.Result)))
+}
+
+// String gives an attachment in brackets: [image image/png 12 kB].
+func (a *Attachment) String() string {
+	words := []string{string(a.Kind)}
+	if a.MediaType != "" && a.MediaType != session.TextBlob {
+		words = append(words, OneLine(a.MediaType, shortValue))
+	}
+	if a.Name != "" {
+		words = append(words, OneLine(a.Name, 2*shortValue))
+	}
+	if a.Size > 0 {
+		words = append(words, Size(a.Size))
+	}
+	return "[" + strings.Join(words, " ") + "]"
+}
+
+// compactionLine says what a compaction did: compacted 120 messages · 45,210 → 3,900 tokens · cmp_3.
+func compactionLine(c *session.Compaction) string {
+	verb := map[session.Strategy]string{
+		session.StrategySummarize: "compacted", session.StrategyPrune: "pruned", session.StrategyTruncate: "hid", session.StrategyClear: "cleared",
+	}[c.Strategy]
+	if verb == "" {
+		verb = "compacted"
+	}
+	parts := []string{verb + " " + counted(c.MessageCount, "message")}
+	if c.MessageCount == 0 {
+		parts[0] = verb
+	}
+	switch {
+	case c.TokensBefore > 0 && c.TokensAfter > 0:
+		parts = append(parts, Count(c.TokensBefore)+" → "+Count(c.TokensAfter)+" tokens")
+	case c.TokensBefore > 0:
+		parts = append(parts, "from "+Count(c.TokensBefore)+" tokens")
+	}
+	parts = append(parts, c.ID)
+	if c.Undone {
+		parts = append(parts, "undone")
+	}
+	return strings.Join(parts, " · ")
+}
+
+func counted(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return Count(n) + " " + noun + "s"
+}
+
+// branchLine says where an item comes from: continues 20260211_001.12.
+func branchLine(b *Branch) string {
+	from := b.From.String()
+	switch {
+	case b.Fork != "" && from != "":
+		return string(b.Fork) + " begins here, forked from " + from
+	case b.Fork != "":
+		return string(b.Fork) + " begins here"
+	case from == "":
+		return "a new beginning"
+	}
+	return "another branch, from #" + strconv.FormatInt(b.From.Seq, 10)
+}

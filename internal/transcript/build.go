@@ -1,0 +1,259 @@
+package transcript
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"sessiond/internal/session"
+)
+
+// Build makes the items of a session from its messages, in the order in which they are to
+// stand: a path oldest first, or all messages by seq. Results are folded into their calls.
+// Each compaction that took effect stands where it cut, also one that was undone; those that
+// failed, were skipped or wait are left out. Build owns nothing that its arguments point to.
+func Build(sess session.Session, msgs []session.Message, compactions []session.Compaction) []Item {
+	b := builder{calls: map[int64]*ToolUse{}, byID: map[string][]*ToolUse{}}
+	cuts := map[int64][]session.Compaction{} // by row id of the last message represented
+	var clears []session.Compaction          // that name no message, oldest first
+	for _, c := range compactions {
+		switch {
+		case c.Status != session.StatusDone:
+		case c.ThroughID != nil:
+			cuts[*c.ThroughID] = append(cuts[*c.ThroughID], c)
+		default:
+			clears = append(clears, c)
+		}
+	}
+	for i := range msgs {
+		m := &msgs[i]
+		for len(clears) > 0 && clears[0].CreatedAt.Before(m.CreatedAt.Time) {
+			b.compaction(clears[0])
+			clears = clears[1:]
+		}
+		if i == 0 {
+			b.beginning(m, sess.ID)
+		} else {
+			b.branch(&msgs[i-1], m)
+		}
+		b.message(m)
+		for _, c := range cuts[m.RowID] {
+			b.compaction(c)
+		}
+	}
+	for _, c := range clears {
+		b.compaction(c)
+	}
+	return b.items
+}
+
+type builder struct {
+	items []Item
+	calls map[int64]*ToolUse    // by row id of the call's part
+	byID  map[string][]*ToolUse // by the wire's id, those without a result
+}
+
+func (b *builder) compaction(c session.Compaction) {
+	if c.ID == "" {
+		c.ID = session.CompactionName(c.RowID)
+	}
+	item := Item{Kind: ItemCompaction, At: c.CreatedAt, Compaction: &c}
+	if c.Through != nil {
+		item.Ref = *c.Through
+	}
+	b.items = append(b.items, item)
+}
+
+// beginning says so when the first message is where a fork leaves its parent.
+func (b *builder) beginning(m *session.Message, shown session.ID) {
+	if m.SessionID == shown && m.Parent != nil && m.Parent.Session != m.SessionID {
+		b.items = append(b.items, Item{Kind: ItemBranch, Ref: m.ID, At: m.CreatedAt, Branch: &Branch{From: *m.Parent, Fork: m.SessionID}})
+	}
+}
+
+func (b *builder) branch(previous, m *session.Message) {
+	continues := m.ParentID != nil && *m.ParentID == previous.RowID
+	forked := m.SessionID != previous.SessionID
+	if continues && !forked {
+		return
+	}
+	branch := &Branch{}
+	if m.Parent != nil {
+		branch.From = *m.Parent
+	}
+	if forked {
+		branch.Fork = m.SessionID
+	}
+	b.items = append(b.items, Item{Kind: ItemBranch, Ref: m.ID, At: m.CreatedAt, Branch: branch})
+}
+
+func (b *builder) message(m *session.Message) {
+	item := Item{
+		Kind: ItemMessage, Ref: m.ID, Label: label(m), Role: m.Role, Origin: m.Origin, Author: m.Author, Model: m.Model,
+		Finish: m.Finish, At: m.CreatedAt, Tokens: m.Tokens, Hidden: !m.Display,
+	}
+	switch m.Kind {
+	case session.KindMarker, session.KindCustom, session.KindUnknown:
+		item.Kind = ItemMarker
+		item.Hidden = item.Hidden || m.Kind == session.KindCustom
+	}
+	folded := 0
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if p.Kind == session.PartToolResult && b.answer(m, p) {
+			folded++
+			continue
+		}
+		item.Blocks = append(item.Blocks, b.block(m, p))
+	}
+	if folded > 0 && len(item.Blocks) == 0 {
+		return
+	}
+	if item.Kind == ItemMarker && len(item.Blocks) == 0 {
+		item.Blocks = []Block{{Kind: BlockText, Text: remark(m)}}
+	}
+	b.items = append(b.items, item)
+}
+
+// answer folds a result into its call, if that is here.
+func (b *builder) answer(m *session.Message, p *session.Part) bool {
+	var use *ToolUse
+	if p.CallPartID != nil {
+		use = b.calls[*p.CallPartID]
+	}
+	if use == nil && p.CallID != "" {
+		if waiting := b.byID[p.CallID]; len(waiting) > 0 {
+			use = waiting[0]
+		}
+	}
+	if use == nil || use.Answered() {
+		return false
+	}
+	use.fill(m, p)
+	for id, waiting := range b.byID {
+		b.byID[id] = slices.DeleteFunc(waiting, func(u *ToolUse) bool { return u == use })
+	}
+	return true
+}
+
+func (t *ToolUse) fill(m *session.Message, p *session.Part) {
+	t.Result, t.ResultRef, t.DurationMS = p.Content(), m.ID, p.DurationMS
+	t.IsError = p.IsError != nil && *p.IsError
+}
+
+func (b *builder) block(m *session.Message, p *session.Part) Block {
+	switch p.Kind {
+	case session.PartToolCall:
+		use := &ToolUse{Name: p.ToolName, Arguments: p.Arguments}
+		if p.RowID != 0 {
+			b.calls[p.RowID] = use
+		}
+		if p.CallID != "" {
+			b.byID[p.CallID] = append(b.byID[p.CallID], use)
+		}
+		return Block{Kind: BlockTool, Tool: use}
+	case session.PartToolResult:
+		use := &ToolUse{Name: p.ToolName, Orphan: true}
+		use.fill(m, p)
+		return Block{Kind: BlockTool, Tool: use}
+	case session.PartReasoning:
+		return Block{Kind: BlockReasoning, Text: p.Content()}
+	case session.PartRefusal:
+		return Block{Kind: BlockRefusal, Text: p.Content()}
+	case session.PartImage, session.PartAudio, session.PartFile:
+		return Block{Kind: BlockAttachment, Attachment: attachment(p)}
+	case session.PartData:
+		text := p.Content()
+		if text == "" {
+			text = string(p.Extra)
+		}
+		return Block{Kind: BlockData, Text: text}
+	default:
+		return Block{Kind: BlockText, Text: p.Content()}
+	}
+}
+
+// label says who speaks.
+func label(m *session.Message) string {
+	switch m.Kind {
+	case session.KindBash:
+		return "shell"
+	case session.KindBranchSummary:
+		return "branch summary"
+	case session.KindCustomMessage:
+		return "extension"
+	case session.KindMarker, session.KindCustom, session.KindUnknown:
+		return string(m.Kind)
+	}
+	if m.Role == session.User && m.Origin == session.Program {
+		return "program"
+	}
+	if m.Role == "" {
+		return string(m.Kind)
+	}
+	return string(m.Role)
+}
+
+// remark tells what a marker without a text is about: the model that it sets, and the small
+// facts that its source's line held.
+func remark(m *session.Message) string {
+	var words []string
+	if m.Model != "" {
+		words = append(words, "model "+m.Model)
+	}
+	fields, _ := topFields(string(m.Extra))
+	for i := 0; i < len(fields); i++ {
+		f := fields[i]
+		if inner, ok := topFields(f.value); ok {
+			fields = append(fields, inner[:min(len(inner), 20)]...)
+			continue
+		}
+		switch {
+		case len(fields) > 100:
+			return strings.Join(words, " · ")
+		case f.name == "type":
+			words = append([]string{f.value}, words...)
+		case f.name == "id", f.name == "parentId", f.name == "timestamp", len(f.value) > 200, f.value == "":
+		default:
+			words = append(words, f.name+" "+f.value)
+		}
+	}
+	return strings.Join(words, " · ")
+}
+
+func attachment(p *session.Part) *Attachment {
+	a := &Attachment{Kind: p.Kind, Size: int64(len(p.Text))}
+	if p.Blob != nil {
+		a.MediaType, a.Size = p.Blob.MediaType, p.Blob.Size
+	}
+	var extra any
+	if len(p.Extra) > 0 && json.Unmarshal(p.Extra, &extra) == nil {
+		a.describe(extra, 0)
+	}
+	return a
+}
+
+// describe looks for what a wire form told of an attachment, however it nests it.
+func (a *Attachment) describe(v any, depth int) {
+	fields, ok := v.(map[string]any)
+	if !ok || depth > 3 {
+		return
+	}
+	text := func(names ...string) string {
+		for _, name := range names {
+			if s, ok := fields[name].(string); ok && s != "" && len(s) < 300 && !strings.HasPrefix(s, "data:") {
+				return s
+			}
+		}
+		return ""
+	}
+	if a.MediaType == "" {
+		a.MediaType = text("media_type", "mime_type", "mimeType")
+	}
+	if a.Name == "" {
+		a.Name = text("filename", "file_name", "url")
+	}
+	for _, inner := range fields {
+		a.describe(inner, depth+1)
+	}
+}

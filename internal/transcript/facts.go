@@ -1,0 +1,116 @@
+package transcript
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"sessiond/internal/session"
+)
+
+// Bar draws a share of a whole in width columns with its percentage: ▓▓▓▓▓▓░░░░ 62 %. A share
+// above one fills the bar and says by how much. Below nine columns it is the number alone.
+func Bar(share float64, width int) string {
+	if math.IsNaN(share) || share < 0 {
+		share = 0
+	}
+	percent := fmt.Sprintf("%3.0f %%", math.Min(share, 99.99)*100)
+	if share > 0 && share < 0.01 {
+		percent = " <1 %"
+	}
+	blocks := width - Width(percent) - 1
+	if blocks < 3 {
+		return strings.TrimSpace(percent)
+	}
+	full := int(math.Round(math.Min(share, 1) * float64(blocks)))
+	if full == blocks && share < 1 {
+		full-- // full means that nothing is left
+	}
+	if full == 0 && share > 0 {
+		full = 1
+	}
+	return strings.Repeat("▓", full) + strings.Repeat("░", blocks-full) + " " + percent
+}
+
+// ContextBar is the bar of a session's context in its window, "" when there is no window.
+func ContextBar(s *session.Session, window int64, width int) string {
+	if window <= 0 {
+		return ""
+	}
+	return Bar(float64(s.ContextTokens)/float64(window), width)
+}
+
+// Count writes a number with commas: 45,210.
+func Count(n int64) string { return humanize.Comma(n) }
+
+// ShortCount writes a number in four or five columns: 940, 4.2k, 45k, 1.3M.
+func ShortCount(n int64) string {
+	for _, unit := range []struct {
+		size float64
+		name string
+	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		v := float64(n) / unit.size
+		switch {
+		case math.Abs(v) < 0.9995:
+			continue
+		case math.Abs(v) < 9.95:
+			return fmt.Sprintf("%.1f%s", v, unit.name)
+		}
+		return fmt.Sprintf("%.0f%s", v, unit.name)
+	}
+	return fmt.Sprint(n)
+}
+
+// Size writes a number of bytes: 12 kB, with 1 kB = 1,000 bytes.
+func Size(bytes int64) string { return humanize.Bytes(uint64(max(0, bytes))) }
+
+// Money writes nano-dollars: $0.0042, $1.25, $1,250.00; "?" when it is not known. A plus says
+// that unpriced calls come on top.
+func Money(nano *int64, unpriced int64) string {
+	if nano == nil {
+		if unpriced > 0 {
+			return "?"
+		}
+		return ""
+	}
+	dollars := float64(*nano) / 1e9
+	var s string
+	switch {
+	case *nano == 0:
+		s = "$0"
+	case dollars < 0.0001:
+		s = "<$0.0001"
+	case dollars < 0.1:
+		s = fmt.Sprintf("$%.4f", dollars)
+	default:
+		s = "$" + humanize.FormatFloat("#,###.##", dollars)
+	}
+	if unpriced > 0 {
+		s += "+"
+	}
+	return s
+}
+
+// Ago writes how long ago t was, up to a day; then the day and time within a week, else the
+// date, in the zone of now.
+func Ago(t, now time.Time) string {
+	t = t.In(now.Location())
+	switch d := now.Sub(t); {
+	case d < -time.Minute:
+		return t.Format("2006-01-02 15:04")
+	case d < time.Minute:
+		return "just now"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min ago", int(d.Minutes()))
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%d h ago", int(d.Hours()))
+	case d < 7*24*time.Hour:
+		return t.Format("Mon 15:04")
+	case t.Year() == now.Year():
+		return t.Format("2 Jan 15:04")
+	}
+	return t.Format("2 Jan 2006")
+}

@@ -1,0 +1,269 @@
+package transcript
+
+import (
+	"bufio"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"sessiond/internal/session"
+)
+
+const (
+	defaultWidth = 80
+	maxWidth     = 120 // of running text: longer lines are hard to read
+)
+
+// TerminalOptions say how a transcript looks. The zero value is plain text of 80 columns.
+type TerminalOptions struct {
+	Width  int            // columns; 0: 80
+	Color  bool           // write colours
+	Raw    bool           // texts and results in full and unwrapped, for reading exactly
+	Expand bool           // unfold reasoning, arguments, results, summaries and hidden messages
+	Zone   *time.Location // of times; nil: time.Local
+}
+
+// Terminal writes items for reading in a terminal. Nothing that was stored can act on it:
+// control sequences are stripped from every text.
+func Terminal(w io.Writer, items []Item, opt TerminalOptions) error {
+	if opt.Width <= 0 {
+		opt.Width = defaultWidth
+	}
+	if opt.Zone == nil {
+		opt.Zone = time.Local
+	}
+	t := terminal{TerminalOptions: opt, out: bufio.NewWriter(w), style: style{on: opt.Color}}
+	for i := range items {
+		t.item(&items[i])
+	}
+	return t.out.Flush()
+}
+
+type terminal struct {
+	TerminalOptions
+	out   *bufio.Writer
+	style style
+	day   string
+	begun bool
+}
+
+func (t *terminal) line(s string) {
+	t.write(s)
+	t.write("\n")
+}
+
+// write leaves errors to Flush, which gives the first one.
+func (t *terminal) write(s string) { _, _ = t.out.WriteString(s) }
+
+func (t *terminal) gap() {
+	if t.begun {
+		t.write("\n")
+	}
+	t.begun = true
+}
+
+func (t *terminal) item(item *Item) {
+	if item.Hidden && !t.Expand && !t.Raw {
+		return
+	}
+	switch item.Kind {
+	case ItemCompaction:
+		t.gap()
+		t.line(t.style.bold(t.rule(compactionLine(item.Compaction))))
+		if t.Expand || t.Raw {
+			t.text(item.Compaction.Summary, t.style.dim)
+		}
+	case ItemBranch:
+		t.gap()
+		t.line(t.style.dim(t.rule(branchLine(item.Branch))))
+	case ItemMarker:
+		t.marker(item)
+	default:
+		t.message(item)
+	}
+}
+
+// rule draws a line across, with words in its middle.
+func (t *terminal) rule(words string) string {
+	words = OneLine(words, max(8, t.Width-6))
+	rest := max(0, min(t.Width, maxWidth)-Width(words)-2)
+	left := max(2, rest/2)
+	return strings.Repeat("─", left) + " " + words + " " + strings.Repeat("─", max(2, rest-left))
+}
+
+func (t *terminal) marker(item *Item) {
+	var texts []string
+	for _, b := range item.Blocks {
+		if b.Text != "" {
+			texts = append(texts, b.Text)
+		}
+	}
+	if len(texts) == 0 || item.Label != string(session.KindMarker) {
+		texts = append([]string{item.Label}, texts...)
+	}
+	t.gap()
+	t.line(t.style.dim(OneLine("· "+strings.Join(texts, " · "), min(t.Width, maxWidth))))
+}
+
+func (t *terminal) message(item *Item) {
+	t.gap()
+	t.heading(item)
+	for i := range item.Blocks {
+		b := &item.Blocks[i]
+		switch b.Kind {
+		case BlockTool:
+			t.tool(b.Tool)
+		case BlockReasoning:
+			t.reasoning(b.Text)
+		case BlockAttachment:
+			t.line("  " + t.style.cyan(Truncate(b.Attachment.String(), t.Width-2)))
+		case BlockData:
+			t.line("  " + t.style.dim(OneLine("[data] "+b.Text, t.Width-2)))
+		case BlockRefusal:
+			t.text(b.Text, t.style.yellow)
+		default:
+			t.text(b.Text, nil)
+		}
+	}
+	switch item.Finish {
+	case session.FinishError, session.FinishAborted, session.FinishLength, session.FinishRefusal:
+		t.line("  " + t.style.yellow("(ended: "+string(item.Finish)+")"))
+	}
+}
+
+// heading is the line above a message: who, and on the right its time and number. The date
+// stands where it changes.
+func (t *terminal) heading(item *Item) {
+	at := item.At.In(t.Zone)
+	clock := at.Format("15:04")
+	if day := at.Format(time.DateOnly); day != t.day {
+		t.day = day
+		clock = day + " " + clock
+	}
+	right := clock + "  #" + strconv.FormatInt(item.Ref.Seq, 10)
+	who := item.Label
+	if item.Author != "" {
+		who += " " + item.Author
+	}
+	if item.Role == session.Assistant && item.Model != "" {
+		who += " · " + item.Model
+	}
+	if item.Hidden {
+		who += " · hidden"
+	}
+	width := min(t.Width, maxWidth)
+	who = OneLine(who, max(8, width-Width(right)-4))
+	space := max(2, width-Width(who)-Width(right)-2)
+	t.line(t.style.role(item.Role)("● "+who) + strings.Repeat(" ", space) + t.style.dim(right))
+}
+
+// text writes a text two columns in. paint is for each line; nil: as it is.
+func (t *terminal) text(s string, paint func(string) string) {
+	s = strings.Trim(Clean(s), "\n")
+	if strings.TrimSpace(s) == "" {
+		return
+	}
+	var lines []string
+	if t.Raw {
+		lines = strings.Split(s, "\n")
+	} else {
+		lines = wrap(s, min(t.Width, maxWidth)-2)
+	}
+	for _, line := range lines {
+		if line == "" {
+			t.line("")
+			continue
+		}
+		if paint != nil {
+			line = paint(line)
+		}
+		t.line("  " + line)
+	}
+}
+
+func (t *terminal) reasoning(text string) {
+	switch {
+	case strings.TrimSpace(text) == "":
+		t.line("  " + t.style.dim("(reasoning, not readable)"))
+	case t.Expand || t.Raw:
+		t.text(text, t.style.dim)
+	default:
+		t.line("  " + t.style.dim(OneLine("(thought) "+text, min(t.Width, maxWidth)-2)))
+	}
+}
+
+// tool writes a call and its result on one line, or both in full.
+func (t *terminal) tool(use *ToolUse) {
+	mark := t.style.green("◇")
+	switch {
+	case use.IsError:
+		mark = t.style.red("✗")
+	case !use.Answered():
+		mark = t.style.yellow("◌")
+	}
+	name := OneLine(use.Name, 40)
+	if name == "" {
+		name = "tool"
+	}
+	width := min(t.Width, maxWidth) - 4
+	outcome := use.outcome(max(10, width/3))
+	arguments := ShortArguments(use.Arguments, max(0, width-Width(name)-Width(outcome)-2))
+	if use.Orphan {
+		arguments = "(its call is not here)"
+	}
+	line := t.style.bold(name)
+	if arguments != "" {
+		line += " " + arguments
+	}
+	t.line("  " + mark + " " + line + " " + t.style.dim(outcome))
+	if t.Expand || t.Raw {
+		t.body("arguments", use.Arguments)
+		t.body("result", use.Result)
+	}
+}
+
+func (t *terminal) body(name, s string) {
+	if strings.TrimSpace(s) == "" {
+		return
+	}
+	t.line("    " + t.style.dim(name+":"))
+	for _, line := range t.lines(s) {
+		t.line(strings.TrimRight("    "+line, " "))
+	}
+}
+
+func (t *terminal) lines(s string) []string {
+	s = strings.Trim(Clean(s), "\n")
+	if t.Raw {
+		return strings.Split(s, "\n")
+	}
+	return wrap(s, min(t.Width, maxWidth)-4)
+}
+
+// style paints text, when colours are wanted.
+type style struct{ on bool }
+
+func (s style) paint(code, text string) string {
+	if !s.on || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+func (s style) bold(text string) string   { return s.paint("1", text) }
+func (s style) dim(text string) string    { return s.paint("2", text) }
+func (s style) red(text string) string    { return s.paint("31", text) }
+func (s style) green(text string) string  { return s.paint("32", text) }
+func (s style) yellow(text string) string { return s.paint("33", text) }
+func (s style) cyan(text string) string   { return s.paint("36", text) }
+
+func (s style) role(role session.Role) func(string) string {
+	code := map[session.Role]string{
+		session.User: "1;34", session.Assistant: "1;32", session.Tool: "1;35", session.System: "1;33",
+	}[role]
+	if code == "" {
+		code = "1"
+	}
+	return func(text string) string { return s.paint(code, text) }
+}
