@@ -1,0 +1,198 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sessiond/internal/analytics"
+	"sessiond/internal/search"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+	"sessiond/internal/tokens"
+	"sessiond/internal/web/api"
+)
+
+// kit is a server over a real store in a folder of its own.
+type kit struct {
+	t       *testing.T
+	store   *store.Store
+	handler http.Handler
+	log     *bytes.Buffer
+	dir     string
+}
+
+// catalogue knows one price: a nano-dollar for each token.
+type catalogue struct{}
+
+func (catalogue) Price(c *session.Call) {
+	if c.Model == "priced" {
+		n := c.InputTokens + c.OutputTokens
+		c.CostNanoUSD, c.PriceSource = &n, "catalogue"
+	}
+}
+
+func (catalogue) FromProvider(provider string, raw session.JSON) (session.Call, error) {
+	var u struct {
+		In  int64 `json:"prompt_tokens"`
+		Out int64 `json:"completion_tokens"`
+	}
+	if provider != "openai" || json.Unmarshal(raw, &u) != nil {
+		return session.Call{}, session.Errorf(session.Invalid, "no usage of a provider that is known").At("usage", "cannot be read")
+	}
+	return session.Call{InputTokens: u.In, OutputTokens: u.Out}, nil
+}
+
+func newKit(t *testing.T, change func(*api.Deps)) *kit {
+	t.Helper()
+	k := &kit{t: t, log: &bytes.Buffer{}, dir: t.TempDir()}
+	clock := time.Date(2026, 2, 11, 10, 0, 0, 0, time.UTC)
+	now := func() time.Time { clock = clock.Add(time.Millisecond); return clock }
+	var err error
+	k.store, err = store.Open(t.Context(), filepath.Join(k.dir, "sessions.db"), store.Options{
+		Now: now, Zone: time.UTC, Log: zerolog.Nop(), Measure: tokens.Reference().Measure,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, err := search.Open(t.Context(), filepath.Join(k.dir, "search.db"), k.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := index.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := k.store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	deps := api.Deps{
+		Store: k.store, Contexts: manager(k.store), Search: index, Reports: analytics.New(k.store.Reader(), time.UTC),
+		Catalogue: catalogue{}, Log: zerolog.New(k.log), Version: api.Version{Version: "test", Go: "go"}, Now: now,
+	}
+	if change != nil {
+		change(&deps)
+	}
+	k.handler = api.New(deps)
+	return k
+}
+
+// reply is an answer with its body read as JSON.
+type reply struct {
+	*http.Response
+	raw string
+	doc any
+}
+
+type header map[string]string
+
+// do sends a request; a body that is no string or nil is sent as JSON.
+func (k *kit) do(method, path string, body any, headers ...header) reply {
+	k.t.Helper()
+	var r io.Reader
+	switch b := body.(type) {
+	case nil:
+	case string:
+		r = strings.NewReader(b)
+	case []byte:
+		r = bytes.NewReader(b)
+	default:
+		raw, err := json.Marshal(b)
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		r = bytes.NewReader(raw)
+	}
+	req := httptest.NewRequestWithContext(context.Background(), method, path, r)
+	for _, h := range headers {
+		for name, value := range h {
+			req.Header.Set(name, value)
+		}
+	}
+	w := httptest.NewRecorder()
+	k.handler.ServeHTTP(w, req)
+	out := reply{Response: w.Result(), raw: w.Body.String()}
+	if strings.Contains(out.Header.Get("Content-Type"), "json") {
+		if err := json.Unmarshal(w.Body.Bytes(), &out.doc); err != nil {
+			k.t.Fatalf("%s %s answers no JSON: %v\n%.300s", method, path, err, out.raw)
+		}
+	}
+	return out
+}
+
+// want fails unless the answer has this status.
+func (k *kit) want(status int, r reply) reply {
+	k.t.Helper()
+	if r.StatusCode != status {
+		k.t.Fatalf("status %d, want %d: %.600s", r.StatusCode, status, r.raw)
+	}
+	return r
+}
+
+// at reads a value of the answer by a path like data.0.title; nil where there is none.
+func (r reply) at(path string) any {
+	v := r.doc
+	for _, step := range strings.Split(path, ".") {
+		switch x := v.(type) {
+		case map[string]any:
+			v = x[step]
+		case []any:
+			i := int(step[0] - '0')
+			if i < 0 || i >= len(x) {
+				return nil
+			}
+			v = x[i]
+		default:
+			return nil
+		}
+	}
+	return v
+}
+
+func (r reply) text(path string) string {
+	s, _ := r.at(path).(string)
+	return s
+}
+
+// session makes a session and gives its id.
+func (k *kit) session(body any) string {
+	k.t.Helper()
+	if body == nil {
+		body = "{}"
+	}
+	return k.want(201, k.do("POST", "/v1/sessions", body)).text("id")
+}
+
+// say appends one message and gives its id.
+func (k *kit) say(id, role, content string) string {
+	k.t.Helper()
+	r := k.want(201, k.do("POST", "/v1/sessions/"+id+"/messages", map[string]any{
+		"messages": []any{map[string]any{"role": role, "content": content}},
+	}))
+	return r.text("messages.0.id")
+}
+
+// messages counts the stored messages of all sessions.
+func (k *kit) messages() int64 {
+	k.t.Helper()
+	return k.count(`SELECT COUNT(*) FROM messages`)
+}
+
+func (k *kit) count(query string) int64 {
+	k.t.Helper()
+	var n int64
+	if err := k.store.Reader().Get(&n, query); err != nil {
+		k.t.Fatal(err)
+	}
+	return n
+}

@@ -1,0 +1,153 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"sessiond/internal/dialect/wire"
+	"sessiond/internal/session"
+)
+
+// maxDepth bounds how many arrays and objects stand in one another in a body. It is what
+// SQLite's JSON functions read, so whatever is stored as JSON stays readable there.
+const maxDepth = 1000
+
+// body is the JSON body of a request, to be embedded into its input. It is kept as it came,
+// because an Idempotency-Key compares bytes, and it is read here and not by the framework,
+// because that would parse it three times and echo what it dislikes.
+type body[T any] struct {
+	RawBody []byte `contentType:"application/json"`
+
+	value T
+}
+
+// read parses the body into value. Codes: Malformed, Invalid.
+func (b *body[T]) read() error { return decodeBody(b.RawBody, &b.value) }
+
+// raw is the body as it came.
+func (b *body[T]) raw() []byte { return b.RawBody }
+
+// schema describes the body for OpenAPI.
+func (b *body[T]) schema(r huma.Registry) *huma.Schema {
+	t := reflect.TypeFor[T]()
+	return r.Schema(t, true, t.Name())
+}
+
+// withBody is an input that embeds a body.
+type withBody interface {
+	read() error
+	raw() []byte
+	schema(huma.Registry) *huma.Schema
+}
+
+// decodeBody reads one JSON object into a struct. Unknown fields are refused: a misspelled
+// expect_head that is ignored would be worse than an error. An empty body is an empty object.
+// Codes: Malformed, Invalid.
+func decodeBody(raw []byte, into any) error {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil
+	}
+	if at := invalidUTF8(raw); at >= 0 {
+		return session.Errorf(session.Malformed, "the body is not UTF-8: byte %d begins no character", at)
+	}
+	if wire.Depth(raw) > maxDepth {
+		return session.Errorf(session.Invalid, "the body nests deeper than %d levels: at most that many are read", maxDepth)
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return explain(err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return session.Errorf(session.Malformed, "the body goes on after its JSON object, at byte %d", dec.InputOffset())
+	}
+	return nil
+}
+
+func invalidUTF8(raw []byte) int {
+	if utf8.Valid(raw) {
+		return -1
+	}
+	at := 0
+	for at < len(raw) {
+		r, size := utf8.DecodeRune(raw[at:])
+		if r == utf8.RuneError && size <= 1 {
+			break
+		}
+		at += size
+	}
+	return at
+}
+
+// explain turns a decoder's error into one that names the place and does not repeat what stood there.
+func explain(err error) error {
+	var syntax *json.SyntaxError
+	var mismatch *json.UnmarshalTypeError
+	var known *session.Error
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &syntax):
+		return session.Errorf(session.Malformed, "the body is not valid JSON: %s at byte %d", syntax.Error(), syntax.Offset)
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return session.Errorf(session.Malformed, "the body is not valid JSON: it ends too early")
+	case errors.As(err, &mismatch):
+		return explainMismatch(mismatch)
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		name = wire.Clip(strings.Trim(name, `"`))
+		return session.Errorf(session.Invalid, "the body has a field %q, which this route does not know", name).At(name, "unknown field")
+	}
+	return session.Errorf(session.Malformed, "the body cannot be read: %w", err)
+}
+
+func explainMismatch(e *json.UnmarshalTypeError) error {
+	if e.Field == "" && e.Type != nil && e.Type.Kind() == reflect.Struct {
+		return session.Errorf(session.Malformed, "the body must be a JSON object, not %s", e.Value)
+	}
+	what := ""
+	if e.Type == reflect.TypeFor[refusal]() {
+		what = e.Value
+	} else {
+		given, _, _ := strings.Cut(e.Value, " ") // "number 1.5": without the number
+		what = fmt.Sprintf("must be %s, not %s", wanted(e.Type), given)
+	}
+	return session.Errorf(session.Invalid, "%s %s", e.Field, what).At(e.Field, "%s", what)
+}
+
+func wanted(t reflect.Type) string {
+	if t == nil {
+		return "something else"
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "a boolean"
+	case reflect.String:
+		return "a string"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	default:
+		return "a whole number"
+	}
+}
+
+// refusal marks an UnmarshalTypeError that was made by refuse.
+type refusal struct{}
+
+// refuse is what an UnmarshalJSON returns for a value that it dislikes. The decoder adds the
+// path of the field to errors of this type, and to no others.
+func refuse(format string, args ...any) error {
+	return &json.UnmarshalTypeError{Value: fmt.Sprintf(format, args...), Type: reflect.TypeFor[refusal]()}
+}

@@ -1,0 +1,198 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+)
+
+// Catalogue is what the routes need of the catalogue of models.
+type Catalogue interface {
+	// Price sets the call's cost by the price in force when it was made, where that is known.
+	Price(call *session.Call)
+	// FromProvider reads a provider's usage object. Codes: Invalid.
+	FromProvider(provider string, raw session.JSON) (session.Call, error)
+}
+
+// callBody is a model call as a caller reports it: tokens by kind, or the provider's own
+// usage object, which is converted by that provider's rules.
+type callBody struct {
+	Provider         name            `json:"provider,omitempty"`
+	Model            name            `json:"model,omitempty"`
+	Purpose          session.Purpose `json:"purpose,omitempty" enum:"chat,summary,title,branch_summary,tool,other"`
+	Status           string          `json:"status,omitempty" enum:"ok,failed"`
+	Error            text            `json:"error,omitempty"`
+	ContextID        string          `json:"context_id,omitempty" doc:"Of the context that the call was made with"`
+	InputTokens      int64           `json:"input_tokens,omitempty" doc:"Excluding cache"`
+	CacheReadTokens  int64           `json:"cache_read_tokens,omitempty"`
+	CacheWriteTokens int64           `json:"cache_write_tokens,omitempty"`
+	OutputTokens     int64           `json:"output_tokens,omitempty" doc:"Including reasoning"`
+	ReasoningTokens  int64           `json:"reasoning_tokens,omitempty"`
+	LatencyMS        *int64          `json:"latency_ms,omitempty"`
+	CostUSD          *float64        `json:"cost_usd,omitempty" doc:"What the provider charged; without it the catalogue's price counts"`
+	Usage            json.RawMessage `json:"usage,omitempty" doc:"The provider's own usage object, instead of the numbers"`
+	ExternalID       name            `json:"external_id,omitempty" doc:"What makes it one call, wherever it is seen again"`
+	CreatedAt        *moment         `json:"created_at,omitempty"`
+	Metadata         object          `json:"metadata,omitempty"`
+}
+
+// toCall checks a reported call and prices it. at is the field that held it, for errors.
+// Codes: Invalid.
+func (s *Server) toCall(ctx context.Context, id session.ID, b *callBody) (*session.Call, error) {
+	if err := oneOf("purpose", string(b.Purpose), "", "chat", "summary", "title", "branch_summary", "tool", "other"); err != nil {
+		return nil, err
+	}
+	if err := oneOf("status", b.Status, "", session.CallOK, session.CallFailed); err != nil {
+		return nil, err
+	}
+	call := session.Call{
+		InputTokens: b.InputTokens, CacheReadTokens: b.CacheReadTokens, CacheWriteTokens: b.CacheWriteTokens,
+		OutputTokens: b.OutputTokens, ReasoningTokens: b.ReasoningTokens,
+	}
+	if len(b.Usage) > 0 && string(b.Usage) != "null" {
+		if b.InputTokens+b.CacheReadTokens+b.CacheWriteTokens+b.OutputTokens+b.ReasoningTokens != 0 {
+			return nil, session.Errorf(session.Invalid, "usage stands beside numbers of tokens: give one of the two").At("usage", "stands beside numbers of tokens")
+		}
+		var err error
+		if call, err = s.Catalogue.FromProvider(string(b.Provider), session.JSON(b.Usage)); err != nil {
+			return nil, err
+		}
+	}
+	call.SessionID, call.Provider, call.Purpose = id, string(b.Provider), b.Purpose
+	if b.Model != "" {
+		call.Model = string(b.Model)
+	}
+	call.Status, call.Error, call.ExternalID = b.Status, string(b.Error), string(b.ExternalID)
+	call.Metadata, call.LatencyMS = session.JSON(b.Metadata), b.LatencyMS
+	call.CreatedAt = session.At(s.Now())
+	if b.CreatedAt != nil {
+		call.CreatedAt = b.CreatedAt.Time
+	}
+	if err := checkNumbers(&call); err != nil {
+		return nil, err
+	}
+	if err := s.linkContext(ctx, id, b.ContextID, &call); err != nil {
+		return nil, err
+	}
+	return &call, s.price(&call, b.CostUSD)
+}
+
+func checkNumbers(c *session.Call) error {
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{
+		{"input_tokens", c.InputTokens},
+		{"cache_read_tokens", c.CacheReadTokens},
+		{"cache_write_tokens", c.CacheWriteTokens},
+		{"output_tokens", c.OutputTokens},
+		{"reasoning_tokens", c.ReasoningTokens},
+	} {
+		if err := notNegative(n.name, n.value); err != nil {
+			return err
+		}
+	}
+	if c.LatencyMS != nil {
+		return notNegative("latency_ms", *c.LatencyMS)
+	}
+	return nil
+}
+
+// linkContext finds the context that the call was made with. Codes: Invalid.
+func (s *Server) linkContext(ctx context.Context, id session.ID, given string, call *session.Call) error {
+	if given == "" {
+		return nil
+	}
+	n, err := session.ParseName("ctx", given)
+	if err == nil {
+		_, err = s.Store.Context(ctx, id, n)
+	}
+	switch session.CodeOf(err) {
+	case "":
+		call.ContextID = &n
+		return nil
+	case session.Invalid, session.NotFound:
+		return session.Errorf(session.Invalid, "context_id names no context of this session: it is what turns answered, like ctx_12").
+			At("context_id", "no context of this session")
+	}
+	return err
+}
+
+// maxCost is in dollars; more than this is a mistake of units.
+const maxCost = 1e6
+
+func (s *Server) price(call *session.Call, reported *float64) error {
+	if reported == nil {
+		s.Catalogue.Price(call)
+		return nil
+	}
+	if !(*reported >= 0 && *reported <= maxCost) {
+		return session.Errorf(session.Invalid, "cost_usd must be between 0 and %d dollars", int64(maxCost)).At("cost_usd", "must be between 0 and %d", int64(maxCost))
+	}
+	nano := int64(math.Round(*reported * 1e9))
+	call.CostNanoUSD, call.PriceSource = &nano, "reported"
+	return nil
+}
+
+type addCallInput struct {
+	InSession
+	Keyed
+	body[callBody]
+}
+
+type callOutput struct {
+	Body session.Call
+}
+
+func (s *Server) addCall(ctx context.Context, in *addCallInput) (*callOutput, error) {
+	id, err := in.sessionID()
+	if err != nil {
+		return nil, err
+	}
+	call, err := s.toCall(ctx, id, &in.value)
+	if err != nil {
+		return nil, err
+	}
+	idem, err := in.idempotency(ctx, in.raw())
+	if err != nil {
+		return nil, err
+	}
+	if idem != nil && call.ExternalID == "" { // a call is counted once by its external id
+		call.ExternalID = onceID(idem)
+	}
+	stored, err := s.Store.AddCall(ctx, *call)
+	if err != nil {
+		return nil, err
+	}
+	return &callOutput{Body: stored}, nil
+}
+
+// onceID makes an external id of a request that may be repeated.
+func onceID(i *store.Idempotency) string {
+	sum := sha256.Sum256([]byte(i.Route + "\x00" + i.Key))
+	return "request:" + hex.EncodeToString(sum[:])
+}
+
+type listCallsInput struct {
+	InSession
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000"`
+	Cursor string `query:"cursor"`
+}
+
+func (s *Server) listCalls(ctx context.Context, in *listCallsInput) (*listOutput[session.Call], error) {
+	id, err := in.sessionID()
+	if err != nil {
+		return nil, err
+	}
+	page := Paged{Limit: in.Limit, Cursor: in.Cursor}
+	data, next, err := s.Store.Calls(ctx, id, page.page(true))
+	if err != nil {
+		return nil, err
+	}
+	return &listOutput[session.Call]{Body: listOf(data, next)}, nil
+}

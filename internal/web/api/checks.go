@@ -1,0 +1,54 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sessiond/internal/session"
+)
+
+// oneOf tells whether a field has one of the values that it may have; "" among them means
+// that it may be left out. Codes: Invalid.
+func oneOf(field, value string, allowed ...string) error {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	names := slices.DeleteFunc(slices.Clone(allowed), func(s string) bool { return s == "" })
+	what := "must be one of " + strings.Join(names, ", ")
+	return session.Errorf(session.Invalid, "%s %s", field, what).At(field, "%s", what)
+}
+
+// maxTokens keeps sums of what callers give far from overflow.
+const maxTokens = 1 << 40
+
+// positive tells whether a number of tokens is one, if it is given. Codes: Invalid.
+func positive(field string, value *int64) error {
+	if value == nil || *value > 0 && *value <= maxTokens {
+		return nil
+	}
+	return session.Errorf(session.Invalid, "%s must be a number of tokens, from 1 on", field).At(field, "must be between 1 and %d", int64(maxTokens))
+}
+
+// notNegative is positive that allows 0. Codes: Invalid.
+func notNegative(field string, value int64) error {
+	if value >= 0 && value <= maxTokens {
+		return nil
+	}
+	return session.Errorf(session.Invalid, "%s must be 0 or more", field).At(field, "must be between 0 and %d", int64(maxTokens))
+}
+
+// under puts the fields of an error under the field that held them.
+func under(field string, err error) error {
+	var known *session.Error
+	if !errors.As(err, &known) {
+		return err
+	}
+	moved := session.Errorf(known.Code, "%s: %w", field, err)
+	moved.Message = fmt.Sprintf("%s: %s", field, known.Message)
+	for _, f := range known.Fields {
+		moved.Fields = append(moved.Fields, session.FieldError{Path: field + "." + f.Path, Message: f.Message})
+	}
+	return moved
+}

@@ -1,0 +1,254 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"sessiond/internal/contextmgr"
+	"sessiond/internal/session"
+)
+
+type compactBody struct {
+	Strategy         session.Strategy `json:"strategy,omitempty" enum:"summarize,truncate,clear" doc:"The settings' without it"`
+	Trigger          session.Trigger  `json:"trigger,omitempty" enum:"manual,overflow" doc:"overflow: the provider refused the context as too large"`
+	ContextID        string           `json:"context_id,omitempty" doc:"Of an overflow: the context that was refused"`
+	ReportedTokens   *int64           `json:"reported_tokens,omitempty" doc:"Of an overflow: what the provider counted"`
+	ReportedWindow   *int64           `json:"reported_window,omitempty" doc:"Of an overflow: the model's true window"`
+	Instructions     text             `json:"instructions,omitempty" doc:"What the summary must keep"`
+	Summary          text             `json:"summary,omitempty" doc:"A ready one"`
+	KeepRecentTokens *int64           `json:"keep_recent_tokens,omitempty" doc:"To keep verbatim at least"`
+	DryRun           bool             `json:"dry_run,omitempty" doc:"Answer the plan and write nothing"`
+	Model            name             `json:"model,omitempty"`
+	Window           *int64           `json:"window,omitempty"`
+	MaxOutput        int64            `json:"max_output,omitempty"`
+	Settings         object           `json:"settings,omitempty" doc:"Numbers of the context manager for this compaction"`
+}
+
+// compactedView is a compaction with the plan that it was made by. Of a dry run the record
+// has no id and no status.
+type compactedView struct {
+	session.Compaction
+	DryRun bool               `json:"dry_run,omitempty"`
+	Plan   contextmgr.Preview `json:"plan"`
+}
+
+type compactInput struct {
+	InSession
+	Keyed
+	body[compactBody]
+	Prefer string `header:"Prefer" doc:"respond-async: answer 202 at once and compact behind it"`
+}
+
+type compactOutput struct {
+	Status            int
+	Location          string `header:"Location"`
+	PreferenceApplied string `header:"Preference-Applied"`
+	Body              compactedView
+}
+
+const respondAsync = "respond-async"
+
+func (s *Server) compact(ctx context.Context, in *compactInput) (*compactOutput, error) {
+	id, err := in.sessionID()
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := in.value.compaction()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.linkContext(ctx, id, in.value.ContextID, &session.Call{}); err != nil {
+		return nil, err
+	}
+	list := "/v1/sessions/" + string(id) + "/compactions"
+	if s.Run != nil && !wanted.DryRun && strings.Contains(in.Prefer, respondAsync) {
+		return s.compactLater(ctx, id, wanted, list)
+	}
+	made, plan, err := s.Contexts.Compact(ctx, id, wanted)
+	if err != nil {
+		return nil, err
+	}
+	out := &compactOutput{Status: http.StatusCreated, Body: compactedView{Compaction: made, DryRun: wanted.DryRun, Plan: plan}}
+	if wanted.DryRun {
+		out.Status = http.StatusOK
+	} else {
+		out.Location = list + "/" + made.ID
+	}
+	return out, nil
+}
+
+// compactLater answers with the plan and compacts behind the answer.
+func (s *Server) compactLater(ctx context.Context, id session.ID, wanted contextmgr.CompactInput, list string) (*compactOutput, error) {
+	preview := wanted
+	preview.DryRun = true
+	planned, plan, err := s.Contexts.Compact(ctx, id, preview)
+	if err != nil {
+		return nil, err
+	}
+	request := requestOf(ctx).id
+	taken := s.Run(func(ctx context.Context) {
+		if _, _, err := s.Contexts.Compact(ctx, id, wanted); err != nil {
+			s.log.Error().Err(err).Str("request_id", request).Str("session", string(id)).Msg("a compaction behind its answer failed")
+		}
+	})
+	if !taken {
+		return nil, session.Errorf(session.Busy, "too much work waits already: try again soon, or without Prefer: respond-async")
+	}
+	planned.Status = session.StatusRunning
+	return &compactOutput{
+		Status: http.StatusAccepted, Location: list, PreferenceApplied: respondAsync,
+		Body: compactedView{Compaction: planned, Plan: plan},
+	}, nil
+}
+
+// compaction makes the manager's input. Codes: Invalid.
+func (b *compactBody) compaction() (contextmgr.CompactInput, error) {
+	in := contextmgr.CompactInput{
+		Strategy: b.Strategy, Trigger: b.Trigger, Instructions: string(b.Instructions), Summary: string(b.Summary),
+		KeepTokens: b.KeepRecentTokens, DryRun: b.DryRun,
+		Budget: contextmgr.Budget{Model: string(b.Model), MaxOutput: b.MaxOutput},
+	}
+	for field, value := range map[string]*int64{"reported_tokens": b.ReportedTokens, "reported_window": b.ReportedWindow, "window": b.Window} {
+		if err := positive(field, value); err != nil {
+			return in, err
+		}
+	}
+	if b.KeepRecentTokens != nil {
+		if err := notNegative("keep_recent_tokens", *b.KeepRecentTokens); err != nil {
+			return in, err
+		}
+	}
+	if err := notNegative("max_output", b.MaxOutput); err != nil {
+		return in, err
+	}
+	in.ReportedTokens, in.ReportedWindow, in.Window = orZero(b.ReportedTokens), orZero(b.ReportedWindow), orZero(b.Window)
+	var err error
+	in.Settings, err = contextmgr.ParseSettings(session.JSON(b.Settings))
+	return in, under("settings", err)
+}
+
+func orZero(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+type listCompactionsInput struct {
+	InSession
+	Paged
+}
+
+func (s *Server) listCompactions(ctx context.Context, in *listCompactionsInput) (*listOutput[session.Compaction], error) {
+	id, err := in.sessionID()
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.Store.Compactions(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if in.Order == "desc" {
+		slices.Reverse(all)
+	}
+	data, next, err := cut(all, &in.Paged, func(c session.Compaction) string { return c.ID })
+	if err != nil {
+		return nil, err
+	}
+	return &listOutput[session.Compaction]{Body: listOf(data, next)}, nil
+}
+
+// InCompaction is the part of an input that names a compaction by the path.
+type InCompaction struct {
+	InSession
+	CID string `path:"cid" example:"cmp_12"`
+}
+
+// names gives the session and the compaction. Codes: NotFound.
+func (in *InCompaction) names() (session.ID, int64, error) {
+	id, err := in.sessionID()
+	if err != nil {
+		return "", 0, err
+	}
+	n, err := session.ParseName("cmp", in.CID)
+	if err != nil {
+		return "", 0, session.Errorf(session.NotFound, "there is no compaction of that name: it looks like cmp_12")
+	}
+	return id, n, nil
+}
+
+type compactionOutput struct {
+	Body session.Compaction
+}
+
+func (s *Server) getCompaction(ctx context.Context, in *InCompaction) (*compactionOutput, error) {
+	id, n, err := in.names()
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.Store.Compaction(ctx, id, n)
+	if err != nil {
+		return nil, err
+	}
+	return &compactionOutput{Body: found}, nil
+}
+
+type changeCompactionInput struct {
+	InCompaction
+	Keyed
+}
+
+func (s *Server) undoCompaction(ctx context.Context, in *changeCompactionInput) (*sessionOutput, error) {
+	id, n, err := in.names()
+	if err != nil {
+		return nil, err
+	}
+	after, err := s.Contexts.Undo(ctx, id, n)
+	if err != nil {
+		return nil, err
+	}
+	return sessionAnswer(after), nil
+}
+
+func (s *Server) redoCompaction(ctx context.Context, in *changeCompactionInput) (*sessionOutput, error) {
+	id, n, err := in.names()
+	if err != nil {
+		return nil, err
+	}
+	after, err := s.Contexts.Redo(ctx, id, n)
+	if err != nil {
+		return nil, err
+	}
+	return sessionAnswer(after), nil
+}
+
+type sourcesInput struct {
+	InCompaction
+	Paged
+	Dialect string `query:"dialect" doc:"A provider's form instead of ours"`
+}
+
+func (s *Server) compactionSources(ctx context.Context, in *sourcesInput) (*listOutput[messageItem], error) {
+	id, n, err := in.names()
+	if err != nil {
+		return nil, err
+	}
+	msgs, err := s.Contexts.Sources(ctx, id, n)
+	if err != nil {
+		return nil, err
+	}
+	if in.Order == "desc" {
+		slices.Reverse(msgs)
+	}
+	page, next, err := cut(msgs, &in.Paged, func(m session.Message) string { return m.ID.String() })
+	if err != nil {
+		return nil, err
+	}
+	data, err := items(in.Dialect, page)
+	if err != nil {
+		return nil, err
+	}
+	return &listOutput[messageItem]{Body: listOf(data, next)}, nil
+}

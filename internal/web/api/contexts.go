@@ -1,0 +1,152 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"sessiond/internal/contextmgr"
+	"sessiond/internal/dialect"
+	"sessiond/internal/dialect/wire"
+	"sessiond/internal/session"
+)
+
+// Contexts is what the routes need of the context manager.
+type Contexts interface {
+	Assemble(ctx context.Context, id session.ID, b contextmgr.Budget) (contextmgr.View, error)
+	Turn(ctx context.Context, id session.ID, in contextmgr.TurnInput) (contextmgr.View, error)
+	Compact(ctx context.Context, id session.ID, in contextmgr.CompactInput) (session.Compaction, contextmgr.Preview, error)
+	Undo(ctx context.Context, id session.ID, compaction int64) (session.Session, error)
+	Redo(ctx context.Context, id session.ID, compaction int64) (session.Session, error)
+	Sources(ctx context.Context, id session.ID, compaction int64) ([]session.Message, error)
+}
+
+// contextView is a context as it is handed out. Request goes into the provider's body as it
+// is; it is null while calls are pending.
+type contextView struct {
+	contextmgr.View
+	Dialect string       `json:"dialect"`
+	Request session.JSON `json:"request"`
+}
+
+// render puts a context into its dialect. Codes: Invalid.
+func render(v contextmgr.View) (*contextView, error) {
+	out := &contextView{View: v, Dialect: v.Dialect}
+	if out.Dialect == "" {
+		out.Dialect = dialect.OpenAIChat
+	}
+	if v.Pending == nil || len(v.Pending) == 0 {
+		sent, err := dialect.Send(out.Dialect, dialect.Request{System: v.System, Messages: v.Messages, Model: v.Model})
+		if err != nil {
+			return nil, err
+		}
+		out.Request = sent.Request
+		out.Losses = append(out.Losses, sent.Losses...)
+	}
+	// A reader that goes through a list wants a list.
+	out.Pending = emptyNotNil(out.Pending)
+	out.Provenance = emptyNotNil(out.Provenance)
+	out.Adjustments = emptyNotNil(out.Adjustments)
+	out.Losses = emptyNotNil(out.Losses)
+	out.Directives = emptyNotNil(out.Directives)
+	out.Warnings = emptyNotNil(out.Warnings)
+	return out, nil
+}
+
+func emptyNotNil[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+type getContextInput struct {
+	InSession
+	Model     string `query:"model" doc:"The session's without it"`
+	Dialect   string `query:"dialect" doc:"The last turn's without it, else openai.chat"`
+	Window    int64  `query:"window" minimum:"1" doc:"Tokens; the session's or the catalogue's without it"`
+	MaxOutput int64  `query:"max_output" minimum:"0" doc:"Tokens that the reply may take"`
+	Explain   bool   `query:"explain" doc:"Tell where each number comes from"`
+}
+
+type contextOutput struct {
+	Body *contextView
+}
+
+func (s *Server) getContext(ctx context.Context, in *getContextInput) (*contextOutput, error) {
+	id, err := in.sessionID()
+	if err != nil {
+		return nil, err
+	}
+	if err := checkDialect(in.Dialect); err != nil {
+		return nil, err
+	}
+	view, err := s.Contexts.Assemble(ctx, id, contextmgr.Budget{
+		Model: in.Model, Dialect: in.Dialect, Window: in.Window, MaxOutput: in.MaxOutput, Explain: in.Explain,
+	})
+	if err != nil {
+		return nil, err
+	}
+	out, err := render(view)
+	if err != nil {
+		return nil, err
+	}
+	return &contextOutput{Body: out}, nil
+}
+
+// checkDialect tells whether a context can be made in a dialect; "" is left to others. Codes: Invalid.
+func checkDialect(name string) error {
+	if name == "" || dialect.Sendable(name) {
+		return nil
+	}
+	_, err := dialect.Send(name, dialect.Request{})
+	if err == nil {
+		return nil
+	}
+	return session.Errorf(session.CodeOf(err), "%w", err).At("dialect", "no dialect that contexts are made in")
+}
+
+// initialArg is the caller's own blocks before the conversation: a text, or an array of
+// parts, ours or a provider's content elements.
+type initialArg struct {
+	given bool
+	parts []session.Part
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *initialArg) UnmarshalJSON(raw []byte) error {
+	a.given = true
+	form, field := dialect.OpenAIChat, "content"
+	switch wire.KindOf(raw) {
+	case 'n':
+		return nil
+	case '"':
+	case '[':
+		if bytes.Contains(raw, []byte(`"kind"`)) {
+			form, field = dialect.Native, "parts"
+		}
+		if elements, err := wire.ParseArray("initial", raw); err == nil && len(elements) == 0 {
+			return nil
+		}
+	default:
+		return refuse("must be a string or an array of parts, not %s", wire.Describe(raw))
+	}
+	var message wire.Object
+	message.SetText("role", string(session.User))
+	message.Set(field, raw)
+	decoded, err := dialect.Decode(form, []json.RawMessage{message.JSON()})
+	if err != nil {
+		return refuse("cannot be read: %s", err.Error())
+	}
+	for _, m := range decoded.Messages {
+		a.parts = append(a.parts, m.Parts...)
+	}
+	return nil
+}
+
+// Schema implements huma.SchemaProvider.
+func (initialArg) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeString}, {Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}}}}
+}

@@ -1,0 +1,80 @@
+package api
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"sessiond/internal/dialect/wire"
+	"sessiond/internal/session"
+)
+
+// object is a JSON object that is kept as it came. Its names must be text: a name with a NUL
+// or half of a surrogate pair could not be found again.
+type object session.JSON
+
+// UnmarshalJSON implements json.Unmarshaler; a null is no object.
+func (o *object) UnmarshalJSON(raw []byte) error {
+	if wire.IsNull(raw) {
+		*o = nil
+		return nil
+	}
+	if err := checkObject(raw); err != nil {
+		return err
+	}
+	*o = append(object(nil), raw...)
+	return nil
+}
+
+// Schema implements huma.SchemaProvider.
+func (object) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
+}
+
+// checkObject refuses what is no object, and names that are no text or stand twice.
+func checkObject(raw json.RawMessage) error {
+	parsed, err := wire.ParseObject("it", raw)
+	if err != nil {
+		return refuse("cannot be used: %s", err.Error())
+	}
+	for _, m := range parsed.Members() {
+		if strings.ContainsRune(m.Key, utf8.RuneError) {
+			return refuse("has a name that is no text")
+		}
+		if wire.KindOf(m.Value) == '{' {
+			if err := checkObject(m.Value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// merge applies a JSON merge patch (RFC 7396) to an object. Both are checked JSON; values
+// that the patch does not touch stay as they were, byte for byte.
+func merge(target, patch session.JSON) session.JSON {
+	if wire.KindOf(json.RawMessage(patch)) != '{' {
+		return patch
+	}
+	if wire.KindOf(json.RawMessage(target)) != '{' {
+		target = session.JSON(`{}`)
+	}
+	into, err := wire.ParseObject("target", json.RawMessage(target))
+	if err != nil { // stored by hand with a name that stands twice: the patch alone is sure
+		into = wire.Object{}
+	}
+	changes, err := wire.ParseObject("patch", json.RawMessage(patch))
+	if err != nil {
+		return target
+	}
+	for _, m := range changes.Members() {
+		if wire.IsNull(m.Value) {
+			into.Drop(m.Key)
+			continue
+		}
+		into.Set(m.Key, json.RawMessage(merge(session.JSON(into.Get(m.Key)), session.JSON(m.Value))))
+	}
+	return session.JSON(into.JSON())
+}

@@ -1,0 +1,84 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"sessiond/internal/analytics"
+	"sessiond/internal/contextmgr"
+)
+
+// schemaName names a type in OpenAPI by its Go name, without a word that only tells
+// directions of the code apart.
+func schemaName(t reflect.Type, hint string) string {
+	switch t { // two nouns of one name
+	case reflect.TypeFor[analytics.Tokens]():
+		return "UsageTokens"
+	case reflect.TypeFor[contextmgr.Tokens]():
+		return "ContextTokens"
+	}
+	n := huma.DefaultSchemaNamer(t, hint)
+	if cut, ok := strings.CutSuffix(n, "Body"); ok && cut != "" {
+		return cut + requestSuffix
+	}
+	if cut, ok := strings.CutSuffix(n, "View"); ok && cut != "" {
+		return cut
+	}
+	return n
+}
+
+const requestSuffix = "Request"
+
+// document renders OpenAPI once. The framework's own error model is not used by any route.
+func document(api huma.API) []byte {
+	schemas := api.OpenAPI().Components.Schemas.Map()
+	delete(schemas, "ErrorModel")
+	delete(schemas, "ErrorDetail")
+	raw, err := json.Marshal(api.OpenAPI())
+	if err != nil {
+		panic(fmt.Sprintf("render OpenAPI: %v", err)) // made of plain values at start
+	}
+	var doc map[string]any
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		panic(fmt.Sprintf("render OpenAPI: %v", err))
+	}
+	correct(doc)
+	components, _ := doc["components"].(map[string]any)
+	named, _ := components["schemas"].(map[string]any)
+	for name, schema := range named {
+		if object, ok := schema.(map[string]any); ok && !strings.HasSuffix(name, requestSuffix) && object["additionalProperties"] == false {
+			delete(object, "additionalProperties") // answers may grow; requests are strict
+		}
+	}
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(doc); err != nil {
+		panic(fmt.Sprintf("render OpenAPI: %v", err))
+	}
+	return []byte(b.String())
+}
+
+// correct takes "or null" off every array: the framework adds it, and we neither want nor
+// give one.
+func correct(v any) {
+	switch x := v.(type) {
+	case map[string]any:
+		if types, ok := x["type"].([]any); ok && slices.Contains(types, any("array")) {
+			x["type"] = "array"
+		}
+		for _, child := range x {
+			correct(child)
+		}
+	case []any:
+		for _, child := range x {
+			correct(child)
+		}
+	}
+}

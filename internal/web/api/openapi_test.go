@@ -1,0 +1,67 @@
+package api_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// golden is set by -update: write docs/openapi.json instead of comparing with it.
+func golden() bool { return flag.Lookup("update").Value.String() == "true" }
+
+func TestMain(m *testing.M) {
+	flag.Bool("update", false, "write docs/openapi.json")
+	flag.Parse()
+	os.Exit(m.Run())
+}
+
+// docs/openapi.json is the API as it is. After a change of the API: go test ./internal/web/api -run OpenAPI -update
+func TestOpenAPIDocumentIsUpToDate(t *testing.T) {
+	path := filepath.Join("..", "..", "..", "docs", "openapi.json")
+	got := newKit(t, nil).do("GET", "/openapi.json", nil)
+	if got.StatusCode != 200 {
+		t.Fatalf("status %d", got.StatusCode)
+	}
+	if golden() {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got.raw), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.raw != string(want) {
+		t.Error("docs/openapi.json is not what /openapi.json answers: run go test ./internal/web/api -run OpenAPI -update")
+	}
+}
+
+// Every operation says how it fails, and no schema of the framework's own errors is left.
+func TestOpenAPIDescribesProblems(t *testing.T) {
+	doc := newKit(t, nil).do("GET", "/openapi.json", nil)
+	paths, _ := doc.at("paths").(map[string]any)
+	if len(paths) < 20 {
+		t.Fatalf("only %d paths", len(paths))
+	}
+	for path, methods := range paths {
+		for method, op := range methods.(map[string]any) {
+			responses := op.(map[string]any)["responses"].(map[string]any)
+			if _, ok := responses["default"]; !ok {
+				t.Errorf("%s %s says nothing of problems", method, path)
+			}
+		}
+	}
+	for _, word := range []string{"ErrorModel", "ErrorDetail", "http://", "byte-string"} {
+		if strings.Contains(doc.raw, word) {
+			t.Errorf("the document speaks of %q", word)
+		}
+	}
+	if ref := doc.at("paths./v1/sessions/{id}/messages.post.requestBody.content.application/json.schema.$ref"); ref != "#/components/schemas/AppendRequest" {
+		t.Errorf("body of an append: %v", ref)
+	}
+}

@@ -1,0 +1,127 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"sessiond/internal/session"
+	"sessiond/internal/web/problem"
+)
+
+// request is what is known of a request beside its input.
+type request struct {
+	id    string // for the log and for problems
+	route string // method and path, as an Idempotency-Key is bound to them
+	body  *brokenBody
+}
+
+type requestKey struct{}
+
+// requestOf gives the request of a handler's context.
+func requestOf(ctx context.Context) *request {
+	if r, ok := ctx.Value(requestKey{}).(*request); ok {
+		return r
+	}
+	return &request{}
+}
+
+// bodyError tells whether the body broke off. Codes: Malformed.
+func (r *request) bodyError() error {
+	if r.body == nil || r.body.failed == nil {
+		return nil
+	}
+	return session.Errorf(session.Malformed, "the body broke off: it did not arrive whole")
+}
+
+// brokenBody remembers that a body could not be read and shows its end instead, since the
+// framework would call it an internal error. A time-out it does know.
+type brokenBody struct {
+	io.ReadCloser
+	failed error
+}
+
+func (b *brokenBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	var timeout net.Error
+	if err == nil || errors.Is(err, io.EOF) || errors.As(err, &timeout) && timeout.Timeout() {
+		return n, err
+	}
+	b.failed = err
+	return n, io.EOF
+}
+
+// answer watches what is written, for the log, the metrics and a panic's handler.
+type answer struct {
+	http.ResponseWriter
+	status int
+}
+
+func (a *answer) WriteHeader(code int) {
+	if a.status == 0 {
+		a.status = code
+	}
+	a.ResponseWriter.WriteHeader(code)
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	return a.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// around gives each request its id, survives panics, and counts.
+func (s *Server) around(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		req := &request{id: newRequestID(), route: r.Method + " " + r.URL.Path, body: &brokenBody{ReadCloser: r.Body}}
+		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, req))
+		r.Body = req.body
+		a := &answer{ResponseWriter: w}
+		a.Header().Set("X-Request-Id", req.id)
+		a.Header().Set("X-Content-Type-Options", "nosniff")
+		a.Header().Set("Cache-Control", "no-store")
+		defer func() {
+			if v := recover(); v != nil {
+				s.panicked(a, r, req, v)
+			}
+			s.metrics.observe(r.Pattern, a.status, time.Since(began))
+			s.log.Debug().Str("request_id", req.id).Str("method", r.Method).Str("route", r.Pattern).
+				Int("status", a.status).Dur("took", time.Since(began)).Msg("request")
+		}()
+		next.ServeHTTP(a, r)
+	})
+}
+
+// panicked answers for a handler that could not. http.ErrAbortHandler is no defect: it cuts
+// the connection on purpose, which only net/http can do.
+func (s *Server) panicked(a *answer, r *http.Request, req *request, v any) {
+	if v == http.ErrAbortHandler { //nolint:errorlint // net/http compares it so, too
+		panic(v)
+	}
+	if r.Context().Err() == nil {
+		s.log.Error().Str("request_id", req.id).Str("route", r.Pattern).Interface("panic", v).Bytes("stack", debug.Stack()).Msg("a handler panicked")
+	}
+	if a.status != 0 { // half an answer is out: the caller must see that it is broken
+		panic(http.ErrAbortHandler)
+	}
+	p := problem.New(session.Internal, "something failed inside sessiond: its log has the cause under this request id")
+	p.RequestID = req.id
+	p.Write(a)
+}
+
+func newRequestID() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}

@@ -1,0 +1,56 @@
+package api
+
+import "net/http"
+
+// Methods, as the route table writes them.
+const (
+	get    = http.MethodGet
+	post   = http.MethodPost
+	put    = http.MethodPut
+	patch  = http.MethodPatch
+	remove = http.MethodDelete
+)
+
+// routes is the whole API; /openapi.json and /metrics, which are no JSON of ours, stand in New.
+func (s *Server) routes() []route {
+	return []route{
+		handle(post, "/v1/sessions", s.createSession, "Create a session", status(http.StatusCreated)),
+		handle(get, "/v1/sessions", s.listSessions, "List sessions, newest active first", anyQuery,
+			about("metadata.NAME=VALUE filters on a field of the metadata.")),
+		handle(get, "/v1/sessions/{id}", s.getSession, "Read a session"),
+		handle(patch, "/v1/sessions/{id}", s.patchSession, "Change a session by a JSON merge patch"),
+		handle(remove, "/v1/sessions/{id}", s.trashSession, "Put a session into the trash"),
+		handle(post, "/v1/sessions/{id}/untrash", s.untrashSession, "Take a session out of the trash"),
+
+		handle(post, "/v1/sessions/{id}/messages", s.appendMessages, "Append messages to the path", status(http.StatusCreated), limit(messageBody)),
+		handle(get, "/v1/sessions/{id}/messages", s.listMessages, "Read messages"),
+		handle(get, "/v1/sessions/{id}/messages/{seq}", s.getMessage, "Read a message"),
+		handle(put, "/v1/sessions/{id}/messages/{seq}/pin", s.pin, "Keep a message in the context"),
+		handle(remove, "/v1/sessions/{id}/messages/{seq}/pin", s.unpin, "Let a message leave the context again"),
+
+		handle(post, "/v1/sessions/{id}/turns", s.takeTurn, "Append, and get the next context", status(http.StatusCreated), limit(messageBody),
+			about("The append never depends on the context: if that fails, appended stands and problem says why.")),
+		handle(get, "/v1/sessions/{id}/context", s.getContext, "What the model should see now"),
+
+		handle(get, "/v1/sessions/{id}/compactions", s.listCompactions, "List a session's compactions, oldest first"),
+		handle(post, "/v1/sessions/{id}/compactions", s.compact, "Compact, or see what that would do", status(http.StatusCreated)),
+		handle(get, "/v1/sessions/{id}/compactions/{cid}", s.getCompaction, "Read a compaction"),
+		handle(remove, "/v1/sessions/{id}/compactions/{cid}", s.undoCompaction, "Undo the compaction that is in force"),
+		handle(post, "/v1/sessions/{id}/compactions/{cid}/redo", s.redoCompaction, "Take an undo back"),
+		handle(get, "/v1/sessions/{id}/compactions/{cid}/sources", s.compactionSources, "The messages that a compaction hid"),
+
+		handle(post, "/v1/sessions/{id}/calls", s.addCall, "Record a model call", status(http.StatusCreated)),
+		handle(get, "/v1/sessions/{id}/calls", s.listCalls, "List a session's model calls, oldest first"),
+		handle(get, "/v1/usage", s.getUsage, "Sums of sessions, messages, tokens and cost"),
+
+		handle(get, "/v1/search", s.search, "Find messages"),
+		handle(get, "/v1/queries", s.listQueries, "List the named queries"),
+		handle(get, "/v1/queries/{name}", s.runQuery, "Run a named query; its parameters are the URL's", anyQuery),
+		handle(post, "/v1/sql", s.runSQL, "Run one statement that only reads"),
+		handle(post, "/v1/backups", s.backup, "Make a backup", status(http.StatusCreated)),
+
+		handle(get, "/healthz", s.healthz, "Whether the process answers"),
+		handle(get, "/readyz", s.readyz, "Whether the database answers"),
+		handle(get, "/version", s.version, "What is running"),
+	}
+}

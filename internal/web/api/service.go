@@ -1,0 +1,75 @@
+package api
+
+import (
+	"context"
+	"path/filepath"
+
+	"sessiond/internal/session"
+)
+
+type healthView struct {
+	Status string `json:"status" enum:"ok"`
+}
+
+type healthOutput struct {
+	Body healthView
+}
+
+// healthz tells that the process answers.
+func (s *Server) healthz(context.Context, *struct{}) (*healthOutput, error) {
+	return &healthOutput{Body: healthView{Status: "ok"}}, nil
+}
+
+// readyz tells that the database answers, too. Codes: Busy.
+func (s *Server) readyz(ctx context.Context, _ *struct{}) (*healthOutput, error) {
+	if _, err := s.Store.LastMessageID(ctx); err != nil {
+		return nil, session.Errorf(session.Busy, "the database does not answer")
+	}
+	return &healthOutput{Body: healthView{Status: "ok"}}, nil
+}
+
+type versionOutput struct {
+	Body Version
+}
+
+func (s *Server) version(context.Context, *struct{}) (*versionOutput, error) {
+	return &versionOutput{Body: s.Version}, nil
+}
+
+type backupBody struct {
+	Path name `json:"path,omitempty" doc:"An absolute path that does not exist yet; without it a dated file in the backup folder"`
+}
+
+type backupInput struct {
+	Keyed
+	body[backupBody]
+}
+
+type backupView struct {
+	Path      string       `json:"path"`
+	Bytes     int64        `json:"bytes"`
+	CreatedAt session.Time `json:"created_at"`
+}
+
+type backupOutput struct {
+	Body backupView
+}
+
+// backup copies the database into a file that did not exist. Codes: Invalid, Conflict, Forbidden.
+func (s *Server) backup(ctx context.Context, in *backupInput) (*backupOutput, error) {
+	at := session.At(s.Now())
+	path := string(in.value.Path)
+	switch {
+	case path == "" && s.BackupDir == "":
+		return nil, session.Errorf(session.Invalid, "path is missing, and no backup folder is set: give an absolute path").At("path", "missing")
+	case path == "":
+		path = filepath.Join(s.BackupDir, "sessions-"+at.Format("20060102-150405.000")+".db")
+	case !filepath.IsAbs(path):
+		return nil, session.Errorf(session.Invalid, "path must be absolute: the daemon's own folder is not the caller's").At("path", "must be absolute")
+	}
+	size, err := s.Store.Backup(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return &backupOutput{Body: backupView{Path: path, Bytes: size, CreatedAt: at}}, nil
+}

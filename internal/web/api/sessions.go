@@ -1,0 +1,313 @@
+package api
+
+import (
+	"context"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"sessiond/internal/contextmgr"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+)
+
+// sessionOutput is a session with its revision as ETag.
+type sessionOutput struct {
+	ETag     string `header:"ETag"`
+	Location string `header:"Location"`
+	Body     session.Session
+}
+
+func sessionAnswer(s session.Session) *sessionOutput {
+	if s.Metadata == nil {
+		s.Metadata = session.JSON(`{}`)
+	}
+	return &sessionOutput{ETag: strconv.Quote(strconv.FormatInt(s.Revision, 10)), Body: s}
+}
+
+type newSessionBody struct {
+	Title      name       `json:"title,omitempty"`
+	Key        name       `json:"key,omitempty" doc:"A routing key"`
+	Kind       string     `json:"kind,omitempty" enum:"chat,subagent,cron,hook,other"`
+	Directory  name       `json:"directory,omitempty"`
+	GitBranch  name       `json:"git_branch,omitempty"`
+	Provider   name       `json:"provider,omitempty"`
+	Model      name       `json:"model,omitempty"`
+	Window     *int64     `json:"window,omitempty" minimum:"1" doc:"Tokens; the catalogue's without it"`
+	ParentID   session.ID `json:"parent_id,omitempty"`
+	ParentKind string     `json:"parent_kind,omitempty" enum:"child"`
+	Draft      bool       `json:"draft,omitempty" doc:"Not listed until its first reply"`
+	Settings   object     `json:"settings,omitempty" doc:"Numbers of the context manager that win over the file's"`
+	Metadata   object     `json:"metadata,omitempty"`
+}
+
+type createSessionInput struct {
+	Keyed
+	body[newSessionBody]
+}
+
+func (s *Server) createSession(ctx context.Context, in *createSessionInput) (*sessionOutput, error) {
+	b := &in.value
+	if err := oneOf("kind", b.Kind, "", "chat", "subagent", "cron", "hook", "other"); err != nil {
+		return nil, err
+	}
+	if b.ParentKind == session.ParentFork {
+		return nil, session.Errorf(session.Invalid, "a fork cannot be made by hand: this version has only children (parent_kind child)").At("parent_kind", "must be child")
+	}
+	if err := oneOf("parent_kind", b.ParentKind, "", session.ParentChild); err != nil {
+		return nil, err
+	}
+	if err := positive("window", b.Window); err != nil {
+		return nil, err
+	}
+	if err := checkSettings(session.JSON(b.Settings)); err != nil {
+		return nil, err
+	}
+	idem, err := in.idempotency(ctx, in.raw())
+	if err != nil {
+		return nil, err
+	}
+	made, err := s.Store.CreateSession(ctx, store.NewSession{
+		Title: string(b.Title), Key: string(b.Key), Kind: b.Kind, Directory: string(b.Directory), GitBranch: string(b.GitBranch),
+		Provider: string(b.Provider), Model: string(b.Model), Window: b.Window, ParentID: b.ParentID, ParentKind: b.ParentKind,
+		Draft: b.Draft, Settings: session.JSON(b.Settings), Metadata: session.JSON(b.Metadata), Idem: idem,
+	})
+	if session.CodeOf(err) == session.NotFound {
+		return nil, session.Errorf(session.Invalid, "there is no session of the id that parent_id gives").At("parent_id", "no such session")
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := sessionAnswer(made)
+	out.Location = "/v1/sessions/" + string(made.ID)
+	return out, nil
+}
+
+// checkSettings tells whether a session's settings can be used. Codes: Invalid, by field.
+func checkSettings(raw session.JSON) error {
+	_, err := contextmgr.ParseSettings(raw)
+	return under("settings", err)
+}
+
+type listSessionsInput struct {
+	Paged
+	Query     string `query:"q" doc:"Part of the title, the id or the id in the source program"`
+	Source    string `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw"`
+	Key       string `query:"key"`
+	Model     string `query:"model"`
+	Directory string `query:"directory"`
+	Project   string `query:"project"`
+	ParentID  string `query:"parent_id"`
+	Since     string `query:"since" doc:"Active at or after this time or day"`
+	Until     string `query:"until" doc:"Active before this time or day"`
+	Archived  bool   `query:"archived" doc:"Archived ones instead"`
+	Trash     bool   `query:"trash" doc:"Those in the trash instead"`
+
+	query url.Values
+}
+
+const metadataPrefix = "metadata."
+
+// Resolve implements huma.Resolver: metadata.NAME=VALUE are parameters, too.
+func (in *listSessionsInput) Resolve(ctx huma.Context) []error {
+	u := ctx.URL()
+	in.query = u.Query()
+	known := []string{"limit", "cursor", "order", "q", "source", "key", "model", "directory", "project", "parent_id", "since", "until", "archived", "trash"}
+	var errs []error
+	for _, key := range slices.Sorted(maps.Keys(in.query)) {
+		if !slices.Contains(known, key) && (!strings.HasPrefix(key, metadataPrefix) || key == metadataPrefix) {
+			errs = append(errs, &huma.ErrorDetail{Location: "query." + key, Message: "unknown query parameter"})
+		}
+	}
+	return errs
+}
+
+func (s *Server) listSessions(ctx context.Context, in *listSessionsInput) (*listOutput[session.Session], error) {
+	filter := store.Filter{
+		Query: in.Query, Source: session.Source(in.Source), Key: in.Key, Model: in.Model, Directory: in.Directory,
+		Project: in.Project, ParentID: session.ID(in.ParentID), Archived: in.Archived, Trash: in.Trash, Metadata: map[string]string{},
+	}
+	for key, values := range in.query {
+		if path, ok := strings.CutPrefix(key, metadataPrefix); ok {
+			filter.Metadata[path] = values[0]
+		}
+	}
+	var err error
+	if filter.Since, err = parseMoment("since", in.Since); err != nil {
+		return nil, err
+	}
+	if filter.Until, err = parseMoment("until", in.Until); err != nil {
+		return nil, err
+	}
+	data, next, err := s.Store.Sessions(ctx, filter, in.page(false))
+	if err != nil {
+		return nil, err
+	}
+	return &listOutput[session.Session]{Body: listOf(data, next)}, nil
+}
+
+func (s *Server) getSession(ctx context.Context, in *InSession) (*sessionOutput, error) {
+	id, err := in.sessionID()
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.Store.Session(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return sessionAnswer(found), nil
+}
+
+type sessionPatchBody struct {
+	Title    change[name]   `json:"title,omitempty"`
+	Metadata change[object] `json:"metadata,omitempty" doc:"Merged into what is there; null empties it"`
+	Settings change[object] `json:"settings,omitempty" doc:"Merged into what is there; null empties it"`
+	Provider change[name]   `json:"provider,omitempty"`
+	Model    change[name]   `json:"model,omitempty"`
+	Window   change[int64]  `json:"window,omitempty" doc:"null: the catalogue's"`
+	Archived change[bool]   `json:"archived,omitempty"`
+}
+
+type patchSessionInput struct {
+	InSession
+	Keyed
+	Conditional
+	body[sessionPatchBody]
+}
+
+// patchAttempts bounds how often a merge is made anew because another write came between.
+const patchAttempts = 8
+
+func (s *Server) patchSession(ctx context.Context, in *patchSessionInput) (*sessionOutput, error) {
+	id, err := in.sessionID()
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := in.revision()
+	if err != nil {
+		return nil, err
+	}
+	idem, err := in.idempotency(ctx, in.raw())
+	if err != nil {
+		return nil, err
+	}
+	for attempt := 1; ; attempt++ {
+		now, err := s.Store.Session(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		patch, err := in.value.onto(now)
+		if err != nil {
+			return nil, err
+		}
+		patch.Idem, patch.IfRevision = idem, wanted
+		merged := wanted == nil && (patch.Metadata != nil || patch.Settings != nil)
+		if merged { // what was merged with must still be there
+			patch.IfRevision = &now.Revision
+		}
+		after, err := s.Store.PatchSession(ctx, id, patch)
+		if merged && session.CodeOf(err) == session.PreconditionFailed && attempt < patchAttempts {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return sessionAnswer(after), nil
+	}
+}
+
+// onto makes the store's patch of a merge patch, on a session as it is. Codes: Invalid.
+func (b *sessionPatchBody) onto(now session.Session) (store.SessionPatch, error) {
+	var p store.SessionPatch
+	if b.Title.given {
+		p.Title = (*string)(&b.Title.value)
+	}
+	if b.Provider.given {
+		p.Provider = (*string)(&b.Provider.value)
+	}
+	if b.Model.given {
+		p.Model = (*string)(&b.Model.value)
+	}
+	if b.Archived.given {
+		p.Archived = &b.Archived.value
+	}
+	if b.Window.given {
+		var window *int64
+		if !b.Window.null {
+			window = &b.Window.value
+		}
+		if err := positive("window", window); err != nil {
+			return p, err
+		}
+		p.Window = &window
+	}
+	if b.Metadata.given {
+		merged := session.JSON(`{}`)
+		if !b.Metadata.null {
+			merged = merge(now.Metadata, session.JSON(b.Metadata.value))
+		}
+		p.Metadata = &merged
+	}
+	if b.Settings.given {
+		var merged session.JSON
+		if !b.Settings.null {
+			merged = merge(now.Settings, session.JSON(b.Settings.value))
+		}
+		if err := checkSettings(merged); err != nil {
+			return p, err
+		}
+		p.Settings = &merged
+	}
+	return p, nil
+}
+
+type deleteSessionInput struct {
+	InSession
+	Keyed
+	Conditional
+	Purge bool `query:"purge" doc:"Not available in this version"`
+	Scrub bool `query:"scrub" doc:"Not available in this version"`
+}
+
+func (s *Server) trashSession(ctx context.Context, in *deleteSessionInput) (*sessionOutput, error) {
+	if in.Purge || in.Scrub {
+		return nil, session.Errorf(session.Invalid,
+			"this version cannot purge, and did nothing: DELETE without purge puts the session into the trash, where it is neither listed nor found").
+			At("purge", "not available in this version")
+	}
+	return s.setTrash(ctx, &in.InSession, &in.Keyed, &in.Conditional, true)
+}
+
+type untrashSessionInput struct {
+	InSession
+	Keyed
+	Conditional
+}
+
+func (s *Server) untrashSession(ctx context.Context, in *untrashSessionInput) (*sessionOutput, error) {
+	return s.setTrash(ctx, &in.InSession, &in.Keyed, &in.Conditional, false)
+}
+
+func (s *Server) setTrash(ctx context.Context, at *InSession, key *Keyed, cond *Conditional, trashed bool) (*sessionOutput, error) {
+	id, err := at.sessionID()
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := cond.revision()
+	if err != nil {
+		return nil, err
+	}
+	idem, err := key.idempotency(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	after, err := s.Store.SetTrash(ctx, id, trashed, wanted, idem)
+	if err != nil {
+		return nil, err
+	}
+	return sessionAnswer(after), nil
+}

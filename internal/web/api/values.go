@@ -1,0 +1,177 @@
+package api
+
+import (
+	"encoding/json"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"sessiond/internal/dialect/wire"
+	"sessiond/internal/session"
+)
+
+// maxName bounds titles, keys, paths and the like, in bytes.
+const maxName = 4096
+
+// name is a short text: a title, a key, a path. It refuses what would not come back as it
+// went in (a lone surrogate, a NUL), and what is longer than maxName bytes.
+type name string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *name) UnmarshalJSON(raw []byte) error {
+	s, err := exactText(raw)
+	if err != nil {
+		return err
+	}
+	if len(s) > maxName {
+		return refuse("is %d bytes long; at most %d are allowed", len(s), maxName)
+	}
+	*n = name(s)
+	return nil
+}
+
+// Schema implements huma.SchemaProvider.
+func (name) Schema(huma.Registry) *huma.Schema {
+	most := maxName
+	return &huma.Schema{Type: huma.TypeString, MaxLength: &most}
+}
+
+// text is a text of any length that the body's limit allows, under the same rule as name.
+type text string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *text) UnmarshalJSON(raw []byte) error {
+	s, err := exactText(raw)
+	*t = text(s)
+	return err
+}
+
+func exactText(raw []byte) (string, error) {
+	if wire.IsNull(raw) {
+		return "", nil
+	}
+	if wire.KindOf(raw) != '"' {
+		return "", refuse("must be a string, not %s", wire.Describe(raw))
+	}
+	s, exact := wire.Text(raw)
+	if !exact {
+		return "", refuse("holds a NUL or half of a surrogate pair, which no text has")
+	}
+	return s, nil
+}
+
+// moment is a time in a body or a query.
+type moment struct{ session.Time }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *moment) UnmarshalJSON(raw []byte) error {
+	if err := m.Time.UnmarshalJSON(raw); err != nil {
+		return refuse("is no RFC 3339 time like 2026-02-11T10:00:15.000Z")
+	}
+	return nil
+}
+
+// Schema implements huma.SchemaProvider.
+func (moment) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Format: "date-time"}
+}
+
+// parseMoment reads a time of the query: RFC 3339, or a day, which is its beginning in UTC.
+func parseMoment(field, s string) (*session.Time, error) {
+	if s == "" {
+		return nil, nil
+	}
+	var t session.Time
+	quoted := strconv.Quote(s)
+	if err := t.UnmarshalJSON([]byte(quoted)); err == nil {
+		return &t, nil
+	}
+	if err := t.UnmarshalJSON([]byte(strconv.Quote(s + "T00:00:00Z"))); err == nil {
+		return &t, nil
+	}
+	return nil, session.Errorf(session.Invalid, "%s is no time: give it like 2026-02-11T10:00:15Z or 2026-02-11", field).
+		At(field, "no RFC 3339 time")
+}
+
+// messageArg names a message: a number is a seq of the route's session, a string S.n any
+// message. Whether it was given, and given as null, is kept apart.
+type messageArg struct {
+	given bool
+	null  bool
+	seq   int64
+	ref   session.MessageRef
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *messageArg) UnmarshalJSON(raw []byte) error {
+	*a = messageArg{given: true}
+	switch wire.KindOf(raw) {
+	case 'n':
+		a.null = true
+		return nil
+	case '"':
+		s, _ := wire.Text(raw)
+		ref, err := session.ParseRef(s)
+		if err != nil {
+			return refuse("names no message: a number is a seq of this session, a string like 20260211_001.42 any message")
+		}
+		a.ref = ref
+		return nil
+	case 0:
+		if err := json.Unmarshal(raw, &a.seq); err == nil && a.seq > 0 {
+			return nil
+		}
+	}
+	return refuse("names no message: a number is a seq of this session, counted from 1; a string like 20260211_001.42 any message")
+}
+
+// in gives the message that is meant in a session; nil when none was given, or null.
+func (a *messageArg) in(id session.ID) *session.MessageRef {
+	switch {
+	case !a.given || a.null:
+		return nil
+	case a.seq > 0:
+		return &session.MessageRef{Session: id, Seq: a.seq}
+	}
+	return &a.ref
+}
+
+// Schema implements huma.SchemaProvider.
+func (messageArg) Schema(huma.Registry) *huma.Schema {
+	least := 1.0
+	return &huma.Schema{
+		Description: "A message: a seq of this session, or the id of any message; null where that has a meaning of its own",
+		OneOf: []*huma.Schema{
+			{Type: huma.TypeInteger, Minimum: &least},
+			{Type: huma.TypeString, Examples: []any{"20260211_001.42"}},
+			{Type: "null"},
+		},
+	}
+}
+
+// change is a field of a merge patch: absent, null, or a value.
+type change[T any] struct {
+	given bool
+	null  bool
+	value T
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *change[T]) UnmarshalJSON(raw []byte) error {
+	*c = change[T]{given: true, null: wire.IsNull(raw)}
+	if c.null {
+		return nil
+	}
+	return json.Unmarshal(raw, &c.value)
+}
+
+// Schema implements huma.SchemaProvider.
+func (c change[T]) Schema(r huma.Registry) *huma.Schema {
+	s := *huma.SchemaFromType(r, schemaType(c.value))
+	s.Nullable = s.Type != ""
+	return &s
+}
+
+// clean tells whether a text from the query can be looked for at all.
+func clean(s string) bool { return utf8.ValidString(s) }
