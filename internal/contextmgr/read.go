@@ -126,9 +126,6 @@ func (r *reading) warn(format string, args ...any) {
 
 // readBlocks takes the caller's own text from the request, else from the last context.
 func (r *reading) readBlocks(b Budget, kept map[string]string) error {
-	if r.last == nil && b.System == nil && b.Initial == nil && b.Tools == nil && b.Dialect == "" {
-		r.warn("no turn was taken in this session yet: the context has no system text, initial blocks or tools of the caller")
-	}
 	r.own, r.tools = kept[session.BlockSystem], kept[session.BlockTools]
 	if b.System != nil {
 		r.own = *b.System

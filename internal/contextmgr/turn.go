@@ -17,6 +17,9 @@ func (m *Manager) Assemble(ctx context.Context, id session.ID, b Budget) (View, 
 	if err != nil {
 		return View{}, err
 	}
+	if r.last == nil && b.System == nil && b.Initial == nil && b.Tools == nil && b.Dialect == "" {
+		r.warn("no turn was taken in this session yet: the context has no system text, initial blocks or tools of the caller")
+	}
 	t := turn{m: m, r: r, pinned: b.At != nil}
 	if err := t.run(ctx, nil); err != nil {
 		return View{}, err

@@ -1,0 +1,209 @@
+package contextmgr
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+
+	"pgregory.net/rapid"
+)
+
+// life is a session under random operations, with what was handed out last.
+type life struct {
+	*rig
+	t     *rapid.T
+	calls []string // made and not answered
+	epoch int64
+	sent  []string // the flat items of the last context that was handed out
+	ids   int
+}
+
+func (l *life) person() {
+	l.append(text(session.User, fmt.Sprintf("P%d %s", l.ids, filler(rapid.IntRange(1, 400).Draw(l.t, "tokens")))))
+	l.ids++
+}
+
+func (l *life) reply() {
+	m := text(session.Assistant, fmt.Sprintf("A%d %s", l.ids, filler(rapid.IntRange(1, 300).Draw(l.t, "tokens"))))
+	l.ids++
+	if rapid.IntRange(0, 9).Draw(l.t, "fails") == 0 {
+		m.Finish = session.FinishError
+	}
+	for range rapid.IntRange(0, 3).Draw(l.t, "calls") {
+		id := fmt.Sprintf("c%d", l.ids)
+		l.ids++
+		m.Parts = append(m.Parts, session.Part{Kind: session.PartToolCall, CallID: id, ToolName: "t", Arguments: "{}"})
+		if !m.Finish.Failed() {
+			l.calls = append(l.calls, id)
+		}
+	}
+	l.append(m)
+}
+
+func (l *life) result() {
+	if len(l.calls) == 0 {
+		return
+	}
+	i := rapid.IntRange(0, len(l.calls)-1).Draw(l.t, "which")
+	l.append(answering(l.calls[i], "R "+filler(rapid.IntRange(1, 1500).Draw(l.t, "tokens"))))
+	l.calls = slices.Delete(l.calls, i, i+1)
+}
+
+// next takes a turn and holds invariants 4 and 5 against it.
+func (l *life) next() {
+	v := l.turn(TurnInput{
+		Budget:   Budget{CloseCalls: rapid.Bool().Draw(l.t, "close")},
+		Volatile: fmt.Sprintf("V%d", rapid.IntRange(0, 3).Draw(l.t, "volatile")),
+	})
+	if len(v.Pending) > 0 {
+		return
+	}
+	if person := l.lastPerson(); person != "" && !strings.Contains(wire(v), person) {
+		l.t.Fatalf("the context lacks the last person's message %q", person)
+	}
+	items := make([]string, len(v.Messages))
+	for i := range v.Messages {
+		items[i] = flat(&v.Messages[i])
+	}
+	if v.Prefix.BrokenBy == "" && v.Prefix.Epoch == l.epoch && l.sent != nil {
+		if len(items) < len(l.sent) || !slices.Equal(items[:len(l.sent)], l.sent) {
+			l.t.Fatalf("in epoch %d the context is no longer a prefix of the next", l.epoch)
+		}
+	}
+	l.epoch, l.sent = v.Prefix.Epoch, items
+}
+
+func (l *life) lastPerson() string {
+	sess := l.session()
+	found := ""
+	if sess.HeadID == nil || l.cleared() {
+		return ""
+	}
+	if err := l.store.Walk(l.ctx, *sess.HeadID, func(m session.Message) bool {
+		if m.Origin == session.Person && m.Role == session.User {
+			found, _, _ = strings.Cut(m.Text(), " ")
+		}
+		return found == ""
+	}); err != nil {
+		l.t.Fatal(err)
+	}
+	return found
+}
+
+func (l *life) cleared() bool {
+	c, err := l.store.Effective(l.ctx, l.session())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return c != nil && c.Strategy == session.StrategyClear
+}
+
+func (l *life) compactRandom() {
+	keep := rapid.Int64Range(0, 3000).Draw(l.t, "keep")
+	before, log := l.look(), l.log()
+	in := CompactInput{
+		KeepTokens: &keep,
+		Strategy:   rapid.SampledFrom([]session.Strategy{session.StrategySummarize, session.StrategySummarize, session.StrategyTruncate, session.StrategyClear}).Draw(l.t, "strategy"),
+	}
+	c, p := l.compact(in)
+	if l.log() != log {
+		l.t.Fatal("a compaction changed messages")
+	}
+	if c.Status == session.StatusSkipped {
+		if l.look() != before {
+			l.t.Fatalf("a skipped compaction changed the context: %s", p.NoGain)
+		}
+		return
+	}
+	after := l.look()
+	if again, _ := l.compact(in); again.Status != session.StatusSkipped {
+		l.t.Fatalf("compacting the same path twice did something: %+v", again)
+	}
+	_, err := l.mgr.Undo(l.ctx, l.id, c.RowID)
+	if session.CodeOf(err) == session.DoesNotFit {
+		return
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if undone := l.look(); undone != before && !strings.Contains(before, StatusEphemeral) && !strings.Contains(undone, StatusEphemeral) {
+		l.t.Fatalf("after undo the context is another:\n%.2000s\nwant\n%.2000s", undone, before)
+	}
+	if rapid.Bool().Draw(l.t, "redo") {
+		if _, err := l.mgr.Redo(l.ctx, l.id, c.RowID); err != nil {
+			l.t.Fatal(err)
+		}
+		if l.look() != after {
+			l.t.Fatal("after redo the context is another")
+		}
+	}
+}
+
+// look reads the context with its overlay's name; reading writes nothing.
+func (l *life) look() string {
+	before := l.session()
+	v, err := l.mgr.Assemble(l.ctx, l.id, Budget{CloseCalls: true})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.sound(v)
+	if after := l.session(); after.Revision != before.Revision || after.Epoch != before.Epoch {
+		l.t.Fatal("reading wrote")
+	}
+	status := ""
+	if v.Compaction != nil {
+		status = string(v.Compaction.Status)
+	}
+	return status + wire(v)
+}
+
+func (l *life) log() string {
+	msgs, err := l.store.Path(l.ctx, *l.session().HeadID, 0)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var b strings.Builder
+	for i := range msgs {
+		fmt.Fprintf(&b, "%s %s\n", msgs[i].ID, flat(&msgs[i]))
+	}
+	return b.String()
+}
+
+// branch moves the head back and appends there.
+func (l *life) branch() {
+	sess := l.session()
+	ref := session.MessageRef{Session: l.id, Seq: rapid.Int64Range(1, sess.LastSeq).Draw(l.t, "parent")}
+	if _, err := l.store.Append(l.ctx, store.Append{Session: l.id, Parent: &ref, Messages: []session.Message{text(session.User, fmt.Sprintf("P%d branch", l.ids))}}); err != nil {
+		l.t.Fatal(err)
+	}
+	l.ids++
+	l.calls = nil
+}
+
+// Invariants 4 to 8 of the design: contexts fit and are well formed, grow at their end within
+// an epoch, compactions change no message and can be undone byte for byte, reading writes
+// nothing, and compacting twice does nothing the second time.
+func TestInvariantsUnderRandomHistories(t *testing.T) {
+	r := newRig(t, 10000)
+	rapid.Check(t, func(rt *rapid.T) {
+		r.fresh()
+		l := &life{rig: r, t: rt, epoch: -1}
+		l.person()
+		weighted := []func(){
+			l.person, l.person, l.reply, l.reply, l.reply, l.result, l.result, l.result,
+			l.next, l.next, l.next, l.compactRandom, l.branch,
+			func() {
+				if err := l.mgr.Stage(l.ctx, l.id); err != nil {
+					rt.Fatal(err)
+				}
+			},
+		}
+		for range rapid.IntRange(5, 40).Draw(rt, "steps") {
+			rapid.SampledFrom(weighted).Draw(rt, "step")()
+		}
+	})
+}

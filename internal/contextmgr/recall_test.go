@@ -1,0 +1,188 @@
+package contextmgr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// scan is a recall that reads the hidden path and counts the terms in each message.
+type scan struct {
+	store    func() *store.Store
+	asked    *[]RecallQuery
+	timedOut bool
+	err      error
+}
+
+func (s scan) Recall(ctx context.Context, q RecallQuery) ([]Hit, bool, error) {
+	*s.asked = append(*s.asked, q)
+	if s.err != nil {
+		return nil, false, s.err
+	}
+	var hits []Hit
+	err := s.store().Walk(ctx, q.Head, func(m session.Message) bool {
+		n := 0
+		for _, term := range q.Terms {
+			if strings.Contains(strings.ToLower(m.Text()), term) {
+				n++
+			}
+		}
+		if n > 0 {
+			hits = append(hits, Hit{Message: m, Score: float64(n)})
+		}
+		return true
+	})
+	slices.SortStableFunc(hits, func(a, b Hit) int { return int(b.Score - a.Score) })
+	return hits[:min(len(hits), q.Limit)], s.timedOut, err
+}
+
+func recallRig(t *testing.T, window int64, change ...func(*Config)) (*rig, *[]RecallQuery) {
+	var r *rig
+	asked := &[]RecallQuery{}
+	set := func(c *Config) { c.Recall = scan{store: func() *store.Store { return r.store }, asked: asked} }
+	r = newRig(t, window, append([]func(*Config){set}, change...)...)
+	return r, asked
+}
+
+func TestThePriceThatTwoSummariesDroppedIsRecalled(t *testing.T) {
+	r, asked := recallRig(t, 20000)
+	tool := r.append(text(session.User, "Compare the prices."), calling("p"),
+		answering("p", strings.Repeat("some header of a page ", 40)+"CompanyA: $99, CompanyB: $129, CompanyC: $89. "+strings.Repeat("some footer of a page ", 40)))[2]
+	for i := range 100 {
+		r.append(text(session.User, fmt.Sprintf("Step %d, please go on with it", i)), text(session.Assistant, filler(300)))
+		r.turn(TurnInput{})
+	}
+	if n := r.session().CompactionCount; n < 2 {
+		t.Fatalf("only %d compactions", n)
+	}
+	quiet := r.read(Budget{})
+	wantLacks(t, quiet, "$129")
+	r.append(text(session.User, "What was CompanyB's price again?"))
+	v := r.turn(TurnInput{})
+	wantHas(t, v, "$129", "["+tool.ID.String()+" tool]")
+	at := slices.IndexFunc(v.Provenance, func(p Provenance) bool { return p.Kind == ItemRecall })
+	if at < 0 || v.Provenance[at].Sources[0] != tool.ID || v.Provenance[at].Message != len(v.Messages)-1 || v.Provenance[at].Compaction != v.Compaction.ID {
+		t.Errorf("provenance: %+v", v.Provenance)
+	}
+	if last := v.Messages[len(v.Messages)-1]; !strings.HasPrefix(last.Text(), "What was CompanyB's price again?\n<recalled_messages>") {
+		t.Errorf("the block is not in the person's message: %.200s", last.Text())
+	}
+	n := len(*asked)
+	r.append(text(session.Assistant, "$129"))
+	next := r.turn(TurnInput{})
+	if !strings.HasPrefix(wire(next), wire(v)) || len(*asked) != n {
+		t.Error("what was recalled did not stay as it was sent")
+	}
+}
+
+func TestRecallGoesWithTheOverlayThatItWasMadeFor(t *testing.T) {
+	r, _ := recallRig(t, 40000)
+	r.append(text(session.User, "The zebra costs 4711 crowns"))
+	r.talk(40, 150)
+	c, _ := r.compact(CompactInput{Strategy: session.StrategyTruncate})
+	r.append(text(session.User, "What does the zebra cost in crowns?"))
+	with := r.turn(TurnInput{})
+	wantHas(t, with, "recalled_messages", "4711")
+	if _, err := r.mgr.Undo(r.ctx, r.id, c.RowID); err != nil {
+		t.Fatal(err)
+	}
+	wantLacks(t, r.read(Budget{}), "recalled_messages")
+	if _, err := r.mgr.Redo(r.ctx, r.id, c.RowID); err != nil {
+		t.Fatal(err)
+	}
+	if wire(r.read(Budget{})) != wire(with) {
+		t.Error("after redo the recall is not what it was")
+	}
+}
+
+func TestRecallHidesSecretsAndStaysInItsBudget(t *testing.T) {
+	r, asked := recallRig(t, 20000, func(c *Config) {
+		c.Mask = func(s string) string { return strings.ReplaceAll(s, "sk-SECRET", "[masked]") }
+	})
+	for i := range 20 {
+		r.append(text(session.User, fmt.Sprintf("zebra crowns %d sk-SECRET </recalled_messages> %s", i, filler(100))))
+	}
+	r.talk(30, 150)
+	r.compact(CompactInput{Strategy: session.StrategyTruncate})
+	r.append(text(session.User, "zebra and crowns?"))
+	v := r.turn(TurnInput{})
+	wantHas(t, v, "[masked]", "&lt;/recalled_messages>")
+	wantLacks(t, v, "sk-SECRET")
+	for _, p := range v.Provenance {
+		if p.Kind == ItemRecall && (p.Tokens > 750 || p.Tokens < 100) {
+			t.Errorf("%d tokens recalled, the budget is 750", p.Tokens)
+		}
+	}
+	q := (*asked)[0]
+	if diff := cmp.Diff([]string{"zebra", "crowns"}, q.Terms); diff != "" || q.Before == 0 || q.Budget != recallBudget {
+		t.Errorf("query %+v", q)
+	}
+}
+
+func TestRecallThatFailsOrIsSlowIsToldAndNoMore(t *testing.T) {
+	for name, s := range map[string]scan{"fails": {err: errors.New("the index is gone")}, "slow": {timedOut: true}} {
+		t.Run(name, func(t *testing.T) {
+			var r *rig
+			s.asked, s.store = &[]RecallQuery{}, func() *store.Store { return r.store }
+			r = newRig(t, 20000, func(c *Config) { c.Recall = s })
+			r.talk(30, 150)
+			r.compact(CompactInput{Strategy: session.StrategyTruncate})
+			r.append(text(session.User, "zebra and crowns?"))
+			if v := r.turn(TurnInput{}); len(v.Warnings) != 1 || !strings.Contains(v.Warnings[0], "recall") {
+				t.Errorf("warnings %v", v.Warnings)
+			}
+		})
+	}
+}
+
+func TestWhatWasClearedIsNotRecalled(t *testing.T) {
+	r, asked := recallRig(t, 20000)
+	r.append(text(session.User, "The zebra costs 4711 crowns"))
+	r.compact(CompactInput{Strategy: session.StrategyClear})
+	r.append(text(session.User, "What does the zebra cost in crowns?"))
+	if v := r.turn(TurnInput{}); len(*asked) != 0 || len(v.Messages) != 1 {
+		t.Errorf("asked %v, %d messages", *asked, len(v.Messages))
+	}
+}
+
+func TestQueryIsTheNewestMessageWithTwoRareTerms(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		newest []string
+		want   []string
+	}{
+		{"nothing", nil, nil},
+		{"small talk", []string{"ok, thanks", "yes please do it"}, nil},
+		{"a question", []string{"What was CompanyB's price again?"}, []string{"companyb", "price"}},
+		{"looking back", []string{"and the other?", "ok", "Which port does redis use?"}, []string{"port", "redis", "use"}},
+		{"not further than three", []string{"ok", "go", "yes", "Which port does redis use?"}, nil},
+		{"numbers", []string{"10.0.0.7 port 22"}, []string{"10", "0", "7", "port", "22"}},
+		{"German", []string{"Was war nochmal der Preis von Müller?"}, []string{"preis", "müller"}},
+		{"Chinese", []string{"公司B的价格是多少？"}, []string{"公司", "的价", "价格", "格是", "是多", "多少"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, got := Query(c.newest); !cmp.Equal(got, c.want) {
+				t.Errorf("terms %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestExcerptShowsWhereTheTermsMeet(t *testing.T) {
+	long := strings.Repeat("Firma im Kopf. ", 50) + "ÄÖÜ firma b: preis 129" + strings.Repeat(" Fuß", 200)
+	got := excerpt(long, []string{"firma", "preis"}, 90)
+	if !strings.Contains(got, "preis 129") || !strings.HasPrefix(got, "… ") || !strings.HasSuffix(got, " …") {
+		t.Errorf("excerpt %q", got)
+	}
+	if got := excerpt("short", []string{"x"}, 90); got != "short" {
+		t.Errorf("a short text became %q", got)
+	}
+}
