@@ -29,11 +29,10 @@ func sharp(raw []byte) (any, error) {
 	return v, nil
 }
 
-// escapes finds what stands behind a backslash: a whole pair, half of one, anything else.
-var escapes = regexp.MustCompile(`(?:\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\[^u]`)
-
 // markHalves writes an escape of half a pair as text, since decoding would blur it.
 func markHalves(raw []byte) []byte {
+	// What stands behind a backslash: a whole pair, half of one, anything else.
+	escapes := regexp.MustCompile(`(?:\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\[^u]`)
 	return escapes.ReplaceAllFunc(raw, func(e []byte) []byte {
 		if len(e) != 6 {
 			return e

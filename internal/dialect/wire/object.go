@@ -133,7 +133,9 @@ func (o *Object) Set(key string, value json.RawMessage) {
 }
 
 // SetText puts a string in.
-func (o *Object) SetText(key, text string) { o.Set(key, AppendText(nil, text)) }
+func (o *Object) SetText(key, text string) {
+	o.Set(key, AppendText(make([]byte, 0, len(text)+len(text)/16+len(`""`)), text))
+}
 
 // Overlay puts all fields of another object in. It is linear in their number: they are
 // looked for only among the fields that were there before.
@@ -155,7 +157,13 @@ func (o *Object) Members() []Member { return o.members }
 func (o *Object) Len() int { return len(o.members) }
 
 // JSON writes the object.
-func (o *Object) JSON() json.RawMessage { return o.Append(nil) }
+func (o *Object) JSON() json.RawMessage {
+	size := len(`{}`)
+	for _, m := range o.members {
+		size += max(len(m.Key), len(m.rawKey)) + len(m.Value) + len(`"":,`)
+	}
+	return o.Append(make([]byte, 0, size))
+}
 
 // Append writes the object at the end of b.
 func (o *Object) Append(b []byte) []byte {

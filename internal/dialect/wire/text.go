@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -19,17 +20,19 @@ func unquote(raw []byte) (string, bool) {
 	exact := true
 	var b strings.Builder
 	for at := 0; at < len(body); {
-		plain := at
-		for at < len(body) && body[at] != '\\' {
-			at++
-		}
-		if plain == 0 && at == len(body) {
-			return string(body), true
-		}
-		b.Write(body[plain:at])
-		if at == len(body) {
+		plain := bytes.IndexByte(body[at:], '\\')
+		if plain < 0 {
+			if at == 0 {
+				return string(body), true
+			}
+			b.Write(body[at:])
 			break
 		}
+		if at == 0 {
+			b.Grow(len(body))
+		}
+		b.Write(body[at : at+plain])
+		at += plain
 		if body[at+1] != 'u' {
 			b.WriteByte(unescape(body[at+1]))
 			at += 2
