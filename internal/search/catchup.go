@@ -75,7 +75,7 @@ func (ix *Index) advance(ctx context.Context) (n int, done bool, err error) {
 	if err := insert(ctx, tx, entries); err != nil {
 		return 0, false, err
 	}
-	if _, err := tx.ExecContext(ctx, `UPDATE state SET mark = ? WHERE id = 1`, messages[len(messages)-1].RowID); err != nil {
+	if _, err := tx.ExecContext(ctx, `UPDATE state SET mark = ?, boot = ? WHERE id = 1`, messages[len(messages)-1].RowID, bootID()); err != nil {
 		return 0, false, err
 	}
 	if err := tx.Commit(); err != nil {
@@ -95,6 +95,20 @@ func (ix *Index) replace(ctx context.Context) error {
 		return err
 	}
 	return ix.openFile(ctx)
+}
+
+// abandon makes a damaged index anew, or, where it is open for reading only, does without.
+func (ix *Index) abandon(ctx context.Context) error {
+	ix.mu.RLock()
+	readOnly := ix.writer == nil
+	ix.mu.RUnlock()
+	if !readOnly {
+		return ix.replace(ctx)
+	}
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	ix.why = "it is damaged"
+	return ix.closeFile()
 }
 
 // empty forgets everything, for an index of another store.

@@ -163,6 +163,77 @@ func TestDamageWhileOpenIsHealed(t *testing.T) {
 	}
 }
 
+func TestAfterAPowerLossTheIndexIsMadeAnew(t *testing.T) {
+	store := newFakeStore()
+	fill(store, 20)
+	path := filepath.Join(t.TempDir(), "search.db")
+	ix, err := Open(t.Context(), path, store)
+	must(t, err)
+	catchUp(t, ix)
+	must(t, ix.Close())
+
+	ix, err = Open(t.Context(), path, store)
+	must(t, err)
+	if n := catchUp(t, ix); n != 0 {
+		t.Errorf("after a clean stop %d messages were indexed again", n)
+	}
+	_, err = ix.writer.Exec(`UPDATE state SET boot = 'another run'`)
+	must(t, err)
+	must(t, errors.Join(ix.reader.Close(), ix.writer.Close())) // dies without sealing
+	ix.reader, ix.writer = nil, nil
+
+	readOnly, err := OpenReadOnly(t.Context(), path, store)
+	must(t, err)
+	if readOnly.Reason() == "" {
+		t.Error("a torn index is read")
+	}
+	must(t, readOnly.Close())
+	if n := catchUp(t, openAt(t, path, store)); n != 20 {
+		t.Errorf("%d messages were indexed anew, want all 20", n)
+	}
+}
+
+func TestDamageIsNoErrorOfASearch(t *testing.T) {
+	store := newFakeStore()
+	fill(store, 50)
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	readOnly, err := OpenReadOnly(t.Context(), ix.path, store)
+	must(t, err)
+	defer func() { must(t, readOnly.Close()) }()
+	_, err = ix.writer.Exec(`UPDATE words_data SET block = x'00' WHERE id > 10`)
+	must(t, err)
+	for name, damaged := range map[string]*Index{"read-only": readOnly, "writable": ix} {
+		if r := search(t, damaged, Query{Text: "number7"}); len(r.Hits) != 1 || r.Pending != 50 {
+			t.Errorf("%s: %d hits, %d pending; want the store scanned", name, len(r.Hits), r.Pending)
+		}
+	}
+	if n := catchUp(t, ix); n != 50 {
+		t.Errorf("%d messages were indexed anew, want 50", n)
+	}
+}
+
+func TestFarBehindOnlyTheNewestAreScanned(t *testing.T) {
+	store := newFakeStore()
+	fill(store, 2*tailLimit+500)
+	ix := openIndex(t, store)
+	for query, want := range map[string]int{"number3": 0, "number4499": 1} {
+		r := search(t, ix, Query{Text: query})
+		if len(r.Hits) != want || r.Pending != 2*tailLimit+500 || !r.Partial {
+			t.Errorf("%s: %d hits, %d pending, partial %t", query, len(r.Hits), r.Pending, r.Partial)
+		}
+	}
+	fill(store, 10)
+	base := ix.tail.base
+	if r := search(t, ix, Query{Text: "number10", Order: OrderNewest}); len(r.Hits) != 1 || r.Pending != 2*tailLimit+510 || ix.tail.base != base {
+		t.Errorf("a little later: %d hits, %d pending, the window moved: %t", len(r.Hits), r.Pending, ix.tail.base != base)
+	}
+	catchUp(t, ix)
+	if r := search(t, ix, Query{Text: "number3"}); len(r.Hits) != 2 || r.Pending != 0 || r.Partial {
+		t.Errorf("caught up: %d hits, %d pending, partial %t", len(r.Hits), r.Pending, r.Partial)
+	}
+}
+
 func TestAnIndexOfAnotherStoreIsEmptied(t *testing.T) {
 	store := newFakeStore()
 	fill(store, 20)

@@ -17,7 +17,6 @@ type fakeStore struct {
 	messages []session.Message
 	sessions map[session.ID]session.Session
 	heads    map[session.ID]int64
-	reads    int
 }
 
 func newFakeStore() *fakeStore {
@@ -63,9 +62,14 @@ func (f *fakeStore) change(id session.ID, change func(*session.Session)) {
 func (f *fakeStore) MessagesAfter(_ context.Context, mark int64, limit int) ([]session.Message, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.reads++
 	from := min(int(mark), len(f.messages))
 	return f.messages[from:min(from+limit, len(f.messages))], nil
+}
+
+func (f *fakeStore) LastMessageID(context.Context) (int64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return int64(len(f.messages)), nil
 }
 
 func (f *fakeStore) MessageByID(_ context.Context, id int64) (session.Message, error) {

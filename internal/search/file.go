@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/gofrs/flock"
 	"modernc.org/sqlite"
@@ -26,9 +27,10 @@ const version = 1
 const schema = `
 	CREATE TABLE state (
 		id   INTEGER PRIMARY KEY CHECK (id = 1),
-		mark INTEGER NOT NULL -- messages.id up to which everything is indexed
+		mark INTEGER NOT NULL, -- messages.id up to which everything is indexed
+		boot TEXT NOT NULL     -- the run of the machine that wrote last; '' once all is on the disk
 	);
-	INSERT INTO state (id, mark) VALUES (1, 0);
+	INSERT INTO state (id, mark, boot) VALUES (1, 0, '');
 	CREATE TABLE docs (
 		docid      INTEGER PRIMARY KEY,
 		message_id INTEGER NOT NULL UNIQUE,
@@ -48,7 +50,7 @@ func (ix *Index) openFile(ctx context.Context) error {
 	defer func() { _ = lock.Unlock() }() // closing the file unlocks it in any case
 
 	err := ix.tryOpen(ctx)
-	if err == nil || !(errors.Is(err, errOtherVersion) || isDamage(err)) {
+	if err == nil || !(errors.Is(err, errOtherVersion) || errors.Is(err, errTorn) || isDamage(err)) {
 		return err
 	}
 	if err := removeFile(ix.path); err != nil {
@@ -57,7 +59,10 @@ func (ix *Index) openFile(ctx context.Context) error {
 	return ix.tryOpen(ctx)
 }
 
-var errOtherVersion = errors.New("it was made by another version of sessiond")
+var (
+	errOtherVersion = errors.New("it was made by another version of sessiond")
+	errTorn         = errors.New("the machine went down while it was written")
+)
 
 func (ix *Index) tryOpen(ctx context.Context) (err error) {
 	f, err := os.OpenFile(ix.path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
@@ -124,13 +129,43 @@ func openExisting(ctx context.Context, path string) (*sql.DB, error) {
 	if err = db.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&found); err == nil && found != version {
 		err = errOtherVersion
 	}
+	var boot string
 	if err == nil {
-		_, err = readMark(ctx, db)
+		err = db.QueryRowContext(ctx, `SELECT boot FROM state WHERE id = 1`).Scan(&boot)
+	}
+	if err == nil && boot != "" && boot != bootID() {
+		err = errTorn
 	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
+}
+
+// bootID names this run of the machine. The file is never synced while it is written: after
+// a power loss it may hold anything, after the death of a process it is whole. Where the
+// system does not name its runs, that is not told apart.
+func bootID() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(id))
+}
+
+// seal brings everything that was written to the disk, and empties the write-ahead log. With
+// a reader in another process the log stays, which harms nothing.
+func seal(db *sql.DB) error {
+	for _, statement := range []string{
+		`PRAGMA synchronous = FULL`,
+		`UPDATE state SET boot = '' WHERE boot <> ''`,
+		`PRAGMA wal_checkpoint(TRUNCATE)`,
+	} {
+		if _, err := db.Exec(statement); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // connect opens a pool. The file is derived, so it is never synced; a statement waits up to

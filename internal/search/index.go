@@ -19,6 +19,7 @@ type Source interface {
 	// MessagesAfter gives messages of all sessions whose row id is above mark, in its order,
 	// with parts and the blobs of texts.
 	MessagesAfter(ctx context.Context, mark int64, limit int) ([]session.Message, error)
+	LastMessageID(ctx context.Context) (int64, error)
 	MessageByID(ctx context.Context, rowID int64) (session.Message, error)
 	Message(ctx context.Context, ref session.MessageRef) (session.Message, error)
 	Session(ctx context.Context, id session.ID) (session.Session, error)
@@ -92,12 +93,10 @@ func (ix *Index) closeFile() error {
 		errs = append(errs, ix.reader.Close())
 	}
 	if ix.writer != nil {
-		// With a reader in another process the log stays, which harms nothing.
-		_, err := ix.writer.Exec(`PRAGMA wal_checkpoint(TRUNCATE)`)
-		if isDamage(err) {
-			err = nil
+		if err := seal(ix.writer); err != nil && !isDamage(err) {
+			errs = append(errs, err)
 		}
-		errs = append(errs, err, ix.writer.Close())
+		errs = append(errs, ix.writer.Close())
 	}
 	ix.reader, ix.writer = nil, nil
 	return errors.Join(errs...)

@@ -96,11 +96,11 @@ func (ix *Index) Recall(ctx context.Context, q RecallQuery) (Recalled, error) {
 	}
 	if ix.tail.mu.TryLock() {
 		defer ix.tail.mu.Unlock()
-		partial, err := ix.tail.extend(timed, ix.src, mark, tailLimit, 32)
+		err := ix.tail.extend(timed, ix.src, mark, tailLimit, 32)
 		if err != nil && !r.outOfTime(ctx, err) {
 			return Recalled{}, fmt.Errorf("recall: %w", err)
 		}
-		if partial {
+		if ix.tail.base > mark {
 			r.complete = false
 		}
 		if ix.tail.n > 0 {

@@ -62,8 +62,9 @@ type Hit struct {
 	Marks [][2]int `json:"-"` // byte ranges of Snippet that matched, for highlighting
 }
 
-// Result is what a search found. Pending counts the messages that are not yet in the index
-// and were searched one by one; Partial says that there are more than that, which were not.
+// Result is what a search found. Pending counts the messages that are not yet in the index.
+// They were read for this search; Partial says that they are too many for that, and that
+// only the newest of them were.
 type Result struct {
 	Hits    []Hit `json:"hits"`
 	Pending int   `json:"pending"`
@@ -78,33 +79,47 @@ func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	ix.mu.RLock()
-	defer ix.mu.RUnlock()
-	run := run{ix: ix, query: q, parsed: p, seen: map[int64]bool{}, sessions: map[session.ID]session.Session{}}
-	if ix.reader != nil {
-		tx, err := ix.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-		if err != nil {
-			return Result{}, fmt.Errorf("search: %w", err)
+	result, err := ix.search(ctx, q, p)
+	if isDamage(err) {
+		if err = ix.abandon(ctx); err == nil {
+			result, err = ix.search(ctx, q, p)
 		}
-		defer func() { _ = tx.Rollback() }()
-		if run.mark, err = readMark(ctx, tx); err != nil {
-			return Result{}, fmt.Errorf("search: %w", err)
-		}
-		run.places = append(run.places, tx)
 	}
-	result := Result{Hits: []Hit{}}
-	err = ix.tail.use(ctx, ix.src, run.mark, tailLimit, func(tail *sql.DB, pending int, partial bool) error {
-		result.Pending, result.Partial = pending, partial
-		if pending > 0 {
-			run.places = append(run.places, tail)
-		}
-		return run.find(ctx)
-	})
 	if err != nil {
 		return Result{}, fmt.Errorf("search: %w", err)
 	}
-	result.Hits = append(result.Hits, run.hits...)
 	return result, nil
+}
+
+func (ix *Index) search(ctx context.Context, q Query, p parsed) (Result, error) {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	run := run{ix: ix, query: q, parsed: p, seen: map[int64]bool{}, sessions: map[session.ID]session.Session{}, hits: []Hit{}}
+	var mark int64
+	if ix.reader != nil {
+		// One transaction: what is below the mark is found here, what is above it in the tail.
+		tx, err := ix.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+		if err != nil {
+			return Result{}, err
+		}
+		defer func() { _ = tx.Rollback() }()
+		if mark, err = readMark(ctx, tx); err != nil {
+			return Result{}, err
+		}
+		run.places = append(run.places, tx)
+	}
+	ix.tail.mu.Lock()
+	defer ix.tail.mu.Unlock()
+	if err := ix.tail.extend(ctx, ix.src, mark, tailLimit, step); err != nil {
+		return Result{}, fmt.Errorf("read what is not yet indexed: %w", err)
+	}
+	if ix.tail.n > 0 {
+		run.places = append(run.places, ix.tail.db)
+	}
+	if err := run.find(ctx); err != nil {
+		return Result{}, err
+	}
+	return Result{Hits: run.hits, Pending: ix.tail.pending(mark), Partial: ix.tail.base > mark}, nil
 }
 
 // check fills in the defaults and understands the text. Codes: Invalid.
@@ -150,8 +165,7 @@ type run struct {
 	ix       *Index
 	query    Query
 	parsed   parsed
-	places   []queryer // the index, the tail
-	mark     int64
+	places   []queryer      // the index, the tail
 	seen     map[int64]bool // by row id of the message
 	sessions map[session.ID]session.Session
 	hits     []Hit

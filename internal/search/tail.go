@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"sync"
 )
 
@@ -12,7 +11,8 @@ import (
 const tailLimit = 2000
 
 // tail is what the store holds beyond the index's mark, in a small index in memory: the same
-// words are found in it by the same rules. It is kept from one search to the next.
+// words are found in it by the same rules. It is kept from one search to the next. Where the
+// index is far behind it holds the newest messages only.
 type tail struct {
 	mu         sync.Mutex
 	db         *sql.DB
@@ -20,57 +20,53 @@ type tail struct {
 	n          int
 }
 
-// use brings the tail up to what the store has beyond mark, up to limit messages, and hands
-// it to do, with the number of messages in it and whether there are more.
-func (t *tail) use(ctx context.Context, src Source, mark int64, limit int, do func(db *sql.DB, pending int, partial bool) error) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	partial, err := t.extend(ctx, src, mark, limit, step)
-	if err != nil {
-		return fmt.Errorf("read what is not yet indexed: %w", err)
-	}
-	return do(t.db, t.n, partial)
-}
+// pending counts the messages beyond mark, those that the tail leaves out included.
+func (t *tail) pending(mark int64) int { return t.n + int(t.base-mark) }
 
-// extend reads on in steps, each of which stays when a later one fails.
-func (t *tail) extend(ctx context.Context, src Source, mark int64, limit, step int) (partial bool, err error) {
-	if t.base != mark && t.n > 0 {
+// extend brings the tail up to what the store has beyond mark, in steps, each of which stays
+// when a later one fails. Of more than limit messages it reads the newest. The caller holds mu.
+func (t *tail) extend(ctx context.Context, src Source, mark int64, limit, step int64) error {
+	last, err := src.LastMessageID(ctx)
+	if err != nil {
+		return err
+	}
+	start := max(mark, last-limit)
+	// A window behind which more and more lies does not move at every search.
+	usable := t.base == start || start > mark && mark <= t.base && t.base <= start && last-t.base <= 2*limit
+	if !usable || last < t.upto {
 		if err := t.reset(ctx); err != nil {
-			return false, err
+			return err
 		}
+		t.base, t.upto = start, start
 	}
-	if t.base != mark {
-		t.base, t.upto = mark, mark
-	}
-	for t.n < limit {
-		messages, err := src.MessagesAfter(ctx, t.upto, min(step, limit-t.n))
+	for t.upto < last {
+		messages, err := src.MessagesAfter(ctx, t.upto, int(step))
 		if err != nil || len(messages) == 0 {
-			return false, err
+			return err
 		}
 		entries, err := entriesOf(ctx, src, messages)
 		if err != nil {
-			return false, err
+			return err
 		}
 		if t.db == nil {
 			if err := t.make(ctx); err != nil {
-				return false, err
+				return err
 			}
 		}
 		tx, err := t.db.BeginTx(ctx, nil)
 		if err != nil {
-			return false, err
+			return err
 		}
 		if err := insert(ctx, tx, entries); err != nil {
-			return false, errors.Join(err, tx.Rollback())
+			return errors.Join(err, tx.Rollback())
 		}
 		if err := tx.Commit(); err != nil {
-			return false, err
+			return err
 		}
 		t.n += len(messages)
 		t.upto = messages[len(messages)-1].RowID
 	}
-	more, err := src.MessagesAfter(ctx, t.upto, 1)
-	return len(more) > 0, err
+	return nil
 }
 
 func (t *tail) make(ctx context.Context) error {
@@ -87,6 +83,9 @@ func (t *tail) make(ctx context.Context) error {
 }
 
 func (t *tail) reset(ctx context.Context) error {
+	if t.n == 0 {
+		return nil
+	}
 	tx, err := t.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
