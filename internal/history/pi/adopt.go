@@ -30,6 +30,9 @@ func (r *reader) recognise(continues bool) error {
 	}
 	r.records.Imported, r.records.Read = r.records.Imported-1, r.records.Read-1 // the header
 	r.records.Skip(history.SkipKnown, 1)
+	if r.version == 4 {
+		return nil // never had another version
+	}
 	hashes, older, err := r.stored()
 	switch {
 	case err != nil:
@@ -75,7 +78,7 @@ func (r *reader) places(visit func(place int, n *node, hash string) bool) error 
 	place := 0
 	for i := range r.nodes {
 		n := &r.nodes[i]
-		if n.kind == entryBroken {
+		if n.kind.aside() {
 			continue
 		}
 		line, err := r.line(n)
@@ -83,7 +86,7 @@ func (r *reader) places(visit func(place int, n *node, hash string) bool) error 
 			return err
 		}
 		o, _ := parse(line)
-		if !visit(place, n, fingerprint(o)) {
+		if !visit(place, n, fingerprint(o, r.version)) {
 			return nil
 		}
 		place++
@@ -127,7 +130,7 @@ func (r *reader) alias() {
 	place, adopted := 0, 0
 	for i := range r.nodes {
 		n := &r.nodes[i]
-		if n.kind == entryBroken {
+		if n.kind.aside() {
 			continue
 		}
 		if place == r.state.Adopted {

@@ -3,6 +3,7 @@ package pi
 import (
 	"encoding/base64"
 	"math"
+	"strconv"
 	"time"
 	"unicode/utf8"
 
@@ -60,10 +61,10 @@ func (d *decoder) decode(n *node, line []byte) entry {
 	d.place(n, &rest, &remark)
 	d.content(n, &rest, &e, &remark)
 	if d.version == 1 {
-		remark.hash = fingerprint(o)
+		remark.hash = fingerprint(o, d.version)
 	}
 	for i := range e.calls {
-		e.calls[i].ExternalID = "pi:" + fingerprint(o)
+		e.calls[i].ExternalID = "pi:" + fingerprint(o, d.version)
 		e.calls[i].MessageKey = n.key
 		e.calls[i].Source = session.SourcePi
 		e.calls[i].Directory = d.directory
@@ -79,7 +80,7 @@ func (d *decoder) decode(n *node, line []byte) entry {
 // content dispatches by the kind of line.
 func (d *decoder) content(n *node, rest *taker, e *entry, remark *note) {
 	m := &e.message.Message
-	switch rest.String("type") {
+	switch typeOf(rest.Object, d.version) {
 	case lineMessage:
 		d.talk(rest, e, remark)
 	case lineCustomMessage:
@@ -112,7 +113,10 @@ func (d *decoder) content(n *node, rest *taker, e *entry, remark *note) {
 		e.mark = &history.Mark{MessageKey: d.nodes[target].key, Kind: "label", Text: text}
 	case lineCustom:
 		m.Kind = session.KindCustom
-	case lineThinking, lineInfo, lineContextEdit, lineActiveTools, lineLeaf:
+	case lineRecord:
+		m.Kind, e.raw = session.KindUnknown, true
+		d.recorded(rest, e)
+	case lineThinking, lineInfo, lineContextEdit, lineActiveTools, lineLeaf, lineLane:
 	default:
 		m.Kind, e.raw = session.KindUnknown, true
 	}
@@ -131,6 +135,9 @@ func (d *decoder) place(n *node, rest *taker, remark *note) {
 	case cutCycle:
 		remark.text = "its parent is one of its own descendants"
 	case uncut:
+		if n.kind.aside() {
+			break
+		}
 		if d.keyOf(n.parent) == n.link && (n.link != "" || string(rest.Get("parentId")) == "null") {
 			rest.take("parentId")
 		}
@@ -177,7 +184,12 @@ func extraOf(line history.Object, n note) session.JSON {
 func (d *decoder) time(rest *taker) session.Time {
 	text := rest.String("timestamp")
 	at, ok := parseTime(text)
-	if ok {
+	if d.version == 4 {
+		at, ok = unixMilli(rest.Get("timestamp"))
+		if ok && string(rest.Get("timestamp")) == strconv.FormatInt(at.UnixMilli(), 10) {
+			rest.take("timestamp")
+		}
+	} else if ok {
 		if at.UTC().Format("2006-01-02T15:04:05.000Z") == text {
 			rest.take("timestamp")
 		}

@@ -1,5 +1,5 @@
-// Package pi reads the session files of the pi coding agent: versions 1, 2 and 3, and the
-// files of version 3 that its SDK's harness wrote.
+// Package pi reads the session files of the pi coding agent: versions 1, 2 and 3, and those
+// of versions 3 and 4 that its SDK's harness wrote.
 //
 // A file is read twice. The first pass finds the entries and how they hang together, so
 // that cycles, orphans, repeated lines and the path of the leaf are known before anything is
@@ -49,4 +49,6 @@ const (
 	lineContextEdit   = "context_edit"
 	lineActiveTools   = "active_tools_change"
 	lineLeaf          = "leaf"
+	lineLane          = "lane"   // of version 4
+	lineRecord        = "record" // of version 4
 )

@@ -189,9 +189,12 @@ func (r *reader) finish(continues bool) error {
 // leaf gives the entry that the next one would follow: the last one of the file, or what
 // the last one, when it only moves the leaf, points at.
 func (s *scanned) leaf() int32 {
+	if s.version == 4 && s.lane >= 0 {
+		return s.lane
+	}
 	for i := int32(len(s.nodes)) - 1; i >= 0; i-- {
 		switch n := &s.nodes[i]; n.kind {
-		case entryBroken:
+		case entryBroken, entrySide:
 		case entryLeaf:
 			if target, ok := s.byID[s.targets[i]]; ok && target != i {
 				return target
@@ -253,10 +256,13 @@ func firstLine(text string) string {
 func (r *reader) firstTime() (session.Time, error) {
 	created, ok := parseTime(r.header.String("timestamp"))
 	if !ok {
+		created, ok = unixMilli(r.header.Get("createdAt"))
+	}
+	if !ok {
 		created = *r.cursor.ModifiedAt
 	}
 	for i := range r.nodes {
-		if r.nodes[i].kind == entryBroken {
+		if r.nodes[i].kind.aside() {
 			continue
 		}
 		line, err := r.line(&r.nodes[i])
@@ -264,7 +270,7 @@ func (r *reader) firstTime() (session.Time, error) {
 			return created, err
 		}
 		o, _ := parse(line)
-		d := decoder{last: created}
+		d := decoder{scanned: r.scanned, last: created}
 		return d.time(&taker{Object: o}), nil
 	}
 	return created, nil
@@ -300,9 +306,17 @@ func (r *reader) model() (provider, model string, err error) {
 // parent finds the session that this one was forked from: by the path that the header
 // names, then by the id in its file name. It is "" when that one was not imported.
 func (r *reader) parent(own string) (session.ID, error) {
-	path := r.header.String("parentSession")
-	if path == "" {
-		path = r.header.String("branchedFrom")
+	if id := r.header.String("parentSessionId"); id != "" && id != own { // version 4
+		found, err := r.known.Session(r.ctx, session.SourcePi, id)
+		if err != nil || found != nil {
+			return idOf(found), err
+		}
+	}
+	path := ""
+	for _, key := range []string{"parentSession", "branchedFrom", "legacyParentSessionPath"} {
+		if path == "" {
+			path = r.header.String(key)
+		}
 	}
 	if path == "" {
 		return "", nil
@@ -322,8 +336,12 @@ func (r *reader) parent(own string) (session.ID, error) {
 		return "", nil
 	}
 	found, err := r.known.Session(r.ctx, session.SourcePi, id)
-	if err != nil || found == nil {
-		return "", err
+	return idOf(found), err
+}
+
+func idOf(s *session.Session) session.ID {
+	if s == nil {
+		return ""
 	}
-	return found.ID, nil
+	return s.ID
 }

@@ -20,6 +20,8 @@ func TestPiRowsHoldEveryField(t *testing.T) {
 		{"v3", "--home-dev-demo--", "*e142.jsonl"},
 		{"v3", "--home-dev-demo--", "*3ab0.jsonl"},
 		{"v3-harness", "*.jsonl"},
+		{"v4-harness", "*e6c9e6253dc5.jsonl"},
+		{"v4-harness", "*e6d1a35ee98b.jsonl"},
 		{"made", "cycle-and-orphan.jsonl"},
 		{"made", "v1-compaction.jsonl"},
 		{"made", "v2-hook-message.jsonl"},
@@ -113,6 +115,16 @@ func rebuild(t *testing.T, m *session.Message, keys map[int64]string) map[string
 		if _, ok := in[key]; !ok {
 			in[key] = value
 		}
+	}
+	if _, ok := line["seq"]; ok { // version 4
+		if line["kind"] == "record" {
+			put(line, "id", m.ExternalID)
+			put(line, "timestamp", float64(m.CreatedAt.UnixMilli()))
+		}
+		if line["kind"] != "entry" {
+			return line
+		}
+		put(line, "timestamp", float64(m.CreatedAt.UnixMilli()))
 	}
 	if _, ok := line["type"]; !ok {
 		return line

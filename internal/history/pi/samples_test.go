@@ -90,6 +90,23 @@ func TestPiSamplesAddUp(t *testing.T) {
 			kinds: map[string]int{"active_tools_change": 1, "label": 1, "leaf": 1, "message/user": 2, "session_info": 1},
 			roots: 1, head: "1c454909", context: []string{"user"}, title: "Harness v3",
 		}},
+		{"harness of version 4", "01a1fd12-6411-750c-8ca1-e6c9e6253dc5", nil, []string{"v4-harness", "*e6c9e6253dc5.jsonl"}, facts{
+			lines: history.Records{Read: 14, Imported: 13, Raw: 1},
+			kinds: map[string]int{
+				"entry/active_tools_change": 1, "entry/compaction": 1, "entry/message": 4, "entry/model_change": 1,
+				"fact/label": 2, "fact/name": 1, "lane": 2, "record/usage": 1,
+			},
+			finishes: map[session.Finish]int{"stop": 1},
+			input:    10, output: 6, cacheWrite: 40, rows: 2, cost: 0.0002,
+			roots: 1, head: "01a1fd12-6421-750c-8ca1-e6cfb1e1c7d0", context: []string{"summary", "user"}, title: "Harness demo",
+		}},
+		{"fork of a harness file of version 4", "01a1fd12-6425-750c-8ca1-e6d1a35ee98b", []string{"v4-harness", "*e6c9e6253dc5.jsonl"},
+			[]string{"v4-harness", "*e6d1a35ee98b.jsonl"}, facts{
+				lines:    history.Records{Read: 5, Imported: 5},
+				kinds:    map[string]int{"entry/message": 2, "fact/name": 1, "lane": 1},
+				finishes: map[session.Finish]int{"stop": 1},
+				roots:    1, head: "01a1fd12-641e-750c-8ca1-e6cdf9e8e186", context: []string{"user", "assistant"}, title: "Harness demo",
+			}},
 		{"half a last line waits", "01a1fd0d-de16-7472-878d-5ea5e96ee142", nil, []string{"made", "torn-last-line.jsonl"}, facts{
 			lines: history.Records{Read: 36, Imported: 35, Skipped: map[string]int{history.SkipTorn: 1}}, kinds: v3Kinds,
 			toolCalls: 5, results: 4, open: 1,
@@ -192,6 +209,12 @@ func kindOf(t *testing.T, m *session.Message) string {
 	t.Helper()
 	line := lineOf(t, m)
 	kind, _ := line["type"].(string)
+	if envelope, ok := line["kind"].(string); ok && kind != "usage" || envelope == "record" { // version 4
+		if fact, ok := line["fact"].(string); ok {
+			kind = fact
+		}
+		return strings.TrimSuffix(envelope+"/"+kind, "/")
+	}
 	if kind != "message" {
 		if kind == "" {
 			return "broken"
@@ -260,6 +283,19 @@ func TestPiForksAreLinkedToTheirOrigin(t *testing.T) {
 	}
 }
 
+func TestPiHarnessForkIsLinkedById(t *testing.T) {
+	h := newHouse(t)
+	h.run(sample(t, "v4-harness"))
+	origin, fork := h.session("01a1fd12-6411-750c-8ca1-e6c9e6253dc5"), h.session("01a1fd12-6425-750c-8ca1-e6d1a35ee98b")
+	if fork.ParentID != origin.ID || fork.ParentKind != session.ParentFork {
+		t.Errorf("linked to %q as %q", fork.ParentID, fork.ParentKind)
+	}
+	compactions, err := h.store.Compactions(t.Context(), origin.ID)
+	if err != nil || len(compactions) != 1 || !strings.Contains(string(compactions[0].Replacement), "Hello.") {
+		t.Errorf("the copies that the harness kept belong to the overlay: %+v, %v", compactions, err)
+	}
+}
+
 func TestPiForkBeforeItsOriginKeepsThePath(t *testing.T) {
 	h := newHouse(t)
 	h.run(sample(t, "v3", "--home-dev-other--", "*.jsonl"))
@@ -315,7 +351,7 @@ func TestPiRefusesWhatIsNoSession(t *testing.T) {
 		{"made/no-header.jsonl", "no session header"},
 		{"made/empty", "is empty"},
 		{"made/text", "no session header"},
-		{"made/version", "versions 1 to 3"},
+		{"made/version", "versions 1 to 4"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)

@@ -41,7 +41,11 @@ const (
 	entryBroken
 	entryCompaction
 	entryLeaf
+	entrySide // beside the tree
 )
+
+// aside tells whether an entry is beside the tree: nothing hangs on it.
+func (k kind) aside() bool { return k == entryBroken || k == entrySide }
 
 // cut says why an entry's parent is not the one that its line names.
 type cut uint8
@@ -68,6 +72,7 @@ type scanned struct {
 	firstUser string
 	records   history.Records // of the new part: what is no entry
 	entries   int             // in version 1: entries so far
+	lane      int32           // in version 4: the leaf of the main lane
 
 	offset int64  // after the last complete line
 	hash   string // of the bytes before offset
@@ -94,6 +99,7 @@ func scan(ctx context.Context, file *os.File, size int64, cursor *history.Cursor
 	s := &scanner{
 		scanned: &scanned{
 			byID: map[string]int32{}, older: map[string][]int32{}, targets: map[int32]string{}, content: map[string]int{},
+			lane: -1,
 		},
 		ctx: ctx, file: file, sum: sha256.New(), seed: maphash.MakeSeed(),
 	}
@@ -227,6 +233,9 @@ func (s *scanner) object(o history.Object, raw []byte, at int64) error {
 	switch {
 	case s.header == nil:
 		return s.begin(o, kindOf, raw)
+	case s.version == 4:
+		s.harness(o, raw, at)
+		return nil
 	case kindOf == lineSession && o.String("id") == s.header.String("id"):
 		s.records.Skip(skipHeader, 1)
 		return nil
@@ -256,25 +265,19 @@ func (s *scanner) object(o history.Object, raw []byte, at int64) error {
 // begin takes the header. Codes: Invalid.
 func (s *scanner) begin(o history.Object, kindOf string, raw []byte) error {
 	name := s.file.Name()
-	if o.String("kind") == "header" {
-		return session.Errorf(session.Invalid, "%s is a pi harness file of version %s, which this version does not import; nothing of it was read",
-			name, history.Plain(o.Get("version")))
-	}
-	if kindOf != lineSession || o.String("id") == "" {
+	harness := o.String("kind") == "header"
+	if (kindOf != lineSession && !harness) || o.String("id") == "" {
 		return session.Errorf(session.Invalid, "%s is no pi session: its first line is no session header", name)
 	}
 	s.version = 1
 	if v := o.Get("version"); v != nil {
 		number, err := strconv.Atoi(string(v))
-		if err != nil || number < 1 || number > 3 {
-			return session.Errorf(session.Invalid, "%s is a pi session of version %s; versions 1 to 3 can be imported", name, history.Plain(v))
+		if err != nil || number < 1 || number > 4 || harness != (number == 4) {
+			return session.Errorf(session.Invalid, "%s is a pi session of version %s; versions 1 to 4 can be imported", name, history.Plain(v))
 		}
 		s.version = number
 	}
-	s.header, _ = history.Fields(bytes.Clone(raw))
-	if o, ok := parse(raw); ok && !utf8.Valid(raw) {
-		s.header = o
-	}
+	s.header, _ = parse(bytes.Clone(raw))
 	s.records.Import(1)
 	return nil
 }

@@ -7,7 +7,7 @@ func (s *scanned) link() {
 	for i := range s.nodes {
 		n := &s.nodes[i]
 		switch {
-		case n.kind == entryBroken:
+		case n.kind.aside():
 			n.parent = before
 			continue // and nothing hangs on it
 		case s.version == 1, n.id == "" && n.link == "":
