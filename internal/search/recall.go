@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"sessiond/internal/session"
@@ -31,6 +32,8 @@ const (
 
 	askedTerms   = 2    // rare ones that a text must have to be worth a look
 	relevantPart = 0.25 // of the best score that a hit must reach
+	nameWeight   = 1.5  // of a term that looks like a name or a number, to a plain word
+	lengthWeight = 0.05 // the detail that was lost often stands in a tool's long output
 )
 
 // Span is a range of a session's messages, both ends included.
@@ -67,8 +70,8 @@ type RecallHit struct {
 
 // Recall finds the hidden messages that share the rarest words with a text, for a context
 // that lost them to a summary. It looks for any of the words, weighs them by how few messages
-// of these sessions hold them, and prefers short messages to long ones. It reads what is not
-// yet indexed as far as the time allows.
+// of these sessions hold them, names and numbers more, and slightly prefers short messages. It
+// reads what is not yet indexed as far as the time allows.
 func (ix *Index) Recall(ctx context.Context, q RecallQuery) (Recalled, error) {
 	if q.Now == nil {
 		q.Now = time.Now
@@ -132,8 +135,9 @@ func (r *recall) outOfTime(ctx context.Context, err error) bool {
 // posting says in which messages a term is: docids by place, newest first and not more than
 // commonWord+1 of them. count is how many there are; above commonWord it is an estimate.
 type posting struct {
-	docs  [][]int64
-	count int64
+	docs   [][]int64
+	count  int64
+	weight float64
 }
 
 // rare tells whether the term says something in a history of total messages.
@@ -172,8 +176,8 @@ func (r *recall) find(ctx, timed context.Context, places []queryer) (Recalled, e
 	return Recalled{Asked: -1, Complete: r.complete}, nil
 }
 
-// recallTermsOf gives the different words of a text: of many the longest, which are seldom
-// the common ones, and those with digits.
+// recallTermsOf gives the different words of a text, first the longest, which are seldom the
+// common ones, and names and numbers.
 func recallTermsOf(text string) []term {
 	seen := map[string]bool{}
 	var terms []term
@@ -185,15 +189,19 @@ func recallTermsOf(text string) []term {
 		seen[lower] = true
 		terms = append(terms, term{text: word, raw: word, stem: stem(lower)})
 	}
-	weight := func(t term) int {
-		w := utf8.RuneCountInString(t.text)
-		if strings.ContainsAny(t.text, "0123456789") {
-			w += 20
-		}
-		return w
-	}
-	slices.SortStableFunc(terms, func(a, b term) int { return weight(b) - weight(a) })
+	length := func(t term) float64 { return t.weight() * float64(utf8.RuneCountInString(t.text)) }
+	slices.SortStableFunc(terms, func(a, b term) int { return cmp.Compare(length(b), length(a)) })
 	return terms[:min(len(terms), recallTerms)]
+}
+
+// weight tells names and numbers from words: they hold a digit, or a capital inside.
+func (t term) weight() float64 {
+	for i, r := range t.text {
+		if unicode.IsDigit(r) || i > 0 && unicode.IsUpper(r) {
+			return nameWeight
+		}
+	}
+	return 1
 }
 
 // lookUp finds the messages of each term until time runs out.
@@ -209,7 +217,7 @@ func (r *recall) lookUp(ctx, timed context.Context, places []queryer, terms []te
 	within := " AND (" + strings.Join(tags, " OR ") + ")"
 	var postings []posting
 	for _, t := range terms {
-		p := posting{docs: make([][]int64, len(places))}
+		p := posting{docs: make([][]int64, len(places)), weight: t.weight()}
 		for i, place := range places {
 			docs, count, err := readPosting(timed, place, t.match()+within)
 			if err != nil && !r.outOfTime(ctx, err) {
@@ -307,7 +315,7 @@ func (r *recall) rank(ctx context.Context, places []queryer, postings []posting,
 		for place, docs := range p.docs {
 			for _, docid := range docs {
 				if _, known := scores[key{place, docid}]; known || p.rare(total) {
-					scores[key{place, docid}] += idf
+					scores[key{place, docid}] += idf * p.weight
 				}
 			}
 		}
@@ -326,7 +334,6 @@ func (r *recall) rank(ctx context.Context, places []queryer, postings []posting,
 func (r *recall) weigh(ctx context.Context, places []queryer, candidates []candidate) ([]RecallHit, error) {
 	enough := 6 * r.limit // more than are wanted, for their order still changes
 	var docs []doc
-	words := 0.0
 	for n, helping := range slices.Collect(slices.Chunk(candidates, enough)) {
 		if len(docs) >= enough || n > 0 && !r.Now().Before(r.until) {
 			r.complete = r.complete && len(docs) >= r.limit
@@ -338,15 +345,13 @@ func (r *recall) weigh(ctx context.Context, places []queryer, candidates []candi
 		}
 		for _, d := range found {
 			if r.within(d) && (r.Allowed == nil || r.Allowed(d.rowID)) {
-				words += float64(d.words)
 				docs = append(docs, d)
 			}
 		}
 	}
-	average := words / math.Max(1, float64(len(docs)))
 	best := 0.0
 	for i := range docs {
-		docs[i].score *= 2.2 / (1 + 1.2*(0.25+0.75*float64(docs[i].words)/math.Max(1, average)))
+		docs[i].score /= 1 + lengthWeight*math.Log1p(float64(docs[i].words)/100)
 		best = math.Max(best, docs[i].score)
 	}
 	slices.SortFunc(docs, func(a, b doc) int {
