@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,7 +66,23 @@ func transcripts(t testing.TB) map[string][]string {
 			t.Fatal(err)
 		}
 	}
+	for program, texts := range corpus {
+		corpus[program] = spread(texts, 700<<10)
+	}
 	return corpus
+}
+
+// spread takes about size bytes of texts, evenly, so that the exact count stays quick.
+func spread(texts []string, size int) []string {
+	total := 0
+	for _, text := range texts {
+		total += len(text)
+	}
+	var out []string
+	for i := 0; i < len(texts); i += total/size + 1 {
+		out = append(out, texts[i])
+	}
+	return out
 }
 
 // longStrings collects what was said: strings of some length, but no signatures and data.
@@ -81,8 +99,8 @@ func longStrings(v any, key string, found []string) []string {
 			found = longStrings(item, key, found)
 		}
 	case map[string]any:
-		for k, item := range v {
-			found = longStrings(item, k, found)
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			found = longStrings(v[k], k, found)
 		}
 	}
 	return found

@@ -19,9 +19,22 @@ const perImage = 1200
 
 // imageTokens estimates an image by OpenAI's published rule for high detail: it is fitted
 // into 2048 × 2048, its shorter side is brought down to 768, and each tile of 512 × 512 costs
-// 170 on top of 85. Without a size it is perImage.
+// 170 on top of 85; low detail costs only the 85. Without a size it is perImage.
 func imageTokens(p *session.Part) int64 {
-	w, h := imageSize(p)
+	var stated struct {
+		Width, Height int
+		Detail        string
+	}
+	if len(p.Extra) > 0 && json.Unmarshal(p.Extra, &stated) != nil {
+		stated.Width, stated.Height, stated.Detail = 0, 0, ""
+	}
+	if stated.Detail == "low" {
+		return 85
+	}
+	w, h := stated.Width, stated.Height
+	if w <= 0 || h <= 0 {
+		w, h = imageSize(p)
+	}
 	if w <= 0 || h <= 0 {
 		return perImage
 	}
@@ -37,14 +50,10 @@ func imageTokens(p *session.Part) int64 {
 
 func tiles(side float64) int64 { return (max(1, int64(side)) + 511) / 512 }
 
-// imageSize finds an image's width and height in pixels: stated in the part's extra, or in
-// the header of its bytes, which stand in a blob or in a data URL. 0, 0 when unknown.
+// imageSize finds an image's width and height in pixels in the header of its bytes, which
+// stand in a blob or in a data URL. 0, 0 when unknown.
 func imageSize(p *session.Part) (width, height int) {
-	var stated struct{ Width, Height int }
-	if len(p.Extra) > 0 && json.Unmarshal(p.Extra, &stated) == nil && stated.Width > 0 && stated.Height > 0 {
-		return stated.Width, stated.Height
-	}
-	if p.Blob != nil && p.Blob.MediaType != session.TextBlob {
+	if p.Blob != nil {
 		return headerSize(bytes.NewReader(p.Blob.Data))
 	}
 	if text := p.Content(); isDataURL(text) {

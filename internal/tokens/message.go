@@ -1,6 +1,11 @@
 package tokens
 
-import "sessiond/internal/session"
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"sessiond/internal/session"
+)
 
 // What the framing of a request costs. Three per message, one per name and three for the
 // beginning of the reply are OpenAI's own figures (the cookbook's recipe for counting the
@@ -35,19 +40,28 @@ func (c *Counter) Measure(m *session.Message) {
 func (c *Counter) Part(p *session.Part) int64 {
 	switch p.Kind {
 	case session.PartToolCall:
-		return perTool + c.Text(p.ToolName) + c.Text(p.Arguments)
+		arguments := p.Arguments
+		if arguments == "" {
+			arguments = p.Content() // long ones stand in a blob
+		}
+		return perTool + c.Text(p.ToolName) + c.Text(arguments)
 	case session.PartToolResult:
 		return perTool + c.content(p)
 	case session.PartImage:
 		return imageTokens(p)
 	case session.PartAudio, session.PartFile:
-		if text := c.content(p); text > 0 {
-			return text
-		}
-		return perFile
+		return c.file(p)
 	default:
 		return c.content(p)
 	}
+}
+
+// file counts a document that is text by its text and any other as perFile.
+func (c *Counter) file(p *session.Part) int64 {
+	if p.Blob != nil && utf8.Valid(p.Blob.Data) && bytes.IndexByte(p.Blob.Data, 0) < 0 {
+		return c.Text(string(p.Blob.Data))
+	}
+	return max(perFile, c.content(p))
 }
 
 // content counts a part's text, unless it is bytes in disguise.

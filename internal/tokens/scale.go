@@ -5,46 +5,41 @@ import "math"
 // HalfLife is after how many estimated tokens a report counts half as much as a new one.
 const HalfLife = 20_000
 
-// Scale learns how a model's own counts relate to a counter's estimates. Its zero value has
-// learned nothing. It is a plain value: whoever keeps it stores its three numbers.
+// Scale learns how many tokens a model itself counts for one that a counter estimates. It
+// is a plain value of two numbers; its zero value has learned nothing.
 //
-// What is learned from are differences between two calls of one session, epoch and set of
-// tools: estimated and reported growth. So what does not grow (tool schemas, the provider's
-// framing) falls out.
+// It learns from differences between two calls of one session, epoch and set of tools, so
+// that what does not grow (tool schemas, the provider's framing) falls out.
 type Scale struct {
-	Estimated float64 // decayed sum of estimated growth
-	Reported  float64 // decayed sum of reported growth
-	Squares   float64 // decayed sum of squared residuals per estimated token
+	Ratio  float64 // reported tokens per estimated token
+	Weight float64 // estimated tokens behind the ratio, with the half-life
 }
 
-// A factor outside these is a mistake of the caller (another model, a pruned context) and
-// not a tokenizer.
+// Growth below leastGrowth says nothing, and a ratio outside these two is no tokenizer's but
+// a mistake: another model, a context that was cut.
 const (
-	leastFactor = 0.5
-	mostFactor  = 2.5
+	leastGrowth = 50
+	leastRatio  = 0.5
+	mostRatio   = 2.5
 )
 
-// Learn takes one difference, in tokens. Growth of fewer than 50 estimated tokens says
-// nothing and is ignored, as is one that no tokenizer explains.
+// prior is how many tokens the guess that a model counts as estimated is worth.
+const prior = 2000
+
+// Learn takes one difference in tokens, as estimated and as reported, and gives the new
+// scale. A difference that says nothing changes nothing.
 func (s Scale) Learn(estimated, reported int64) Scale {
 	e, r := float64(estimated), float64(reported)
-	if e < 50 || r < e*leastFactor || r > e*mostFactor {
+	if e < leastGrowth || r < e*leastRatio || r > e*mostRatio {
 		return s
 	}
-	residual := r - e*s.Factor()
-	decay := math.Exp2(-e / HalfLife)
-	return Scale{
-		Estimated: s.Estimated*decay + e,
-		Reported:  s.Reported*decay + r,
-		Squares:   s.Squares*decay + residual*residual/e,
-	}
+	kept := s.Weight * math.Exp2(-e/HalfLife)
+	return Scale{Ratio: (s.Ratio*kept + r) / (kept + e), Weight: kept + e}
 }
 
-// Factor is what to multiply an estimate with: 1 as long as nothing was learned. The first
-// few thousand tokens are mixed with that guess.
+// Factor is what to multiply an estimate with: 1 while nothing was learned, soon the ratio.
 func (s Scale) Factor() float64 {
-	const guess = 2000 // tokens that the guess 1 is worth
-	return (s.Reported + guess) / (s.Estimated + guess)
+	return (s.Ratio*s.Weight + prior) / (s.Weight + prior)
 }
 
 // Apply gives an estimate in the model's own tokens.
@@ -52,17 +47,9 @@ func (s Scale) Apply(estimated int64) int64 {
 	return int64(math.Round(float64(estimated) * s.Factor()))
 }
 
-// StandardError is by how much Apply(estimated) may be off, in tokens, one standard error:
-// 6 % of the estimate before anything was learned, which is what the counter is held to;
-// then what the residuals say, as long as that is less.
+// StandardError is by how many tokens Apply(estimated) may well be off. It begins at the
+// 6 % that the counter is held to and shrinks with the root of what the scale has seen; the
+// half-life keeps it above a quarter of that.
 func (s Scale) StandardError(estimated int64) float64 {
-	e := math.Abs(float64(estimated))
-	untrained := 0.06 * e
-	if s.Estimated < HalfLife/10 {
-		return untrained
-	}
-	// Squares/Estimated is the variance of a token's cost in tokens², seen in growth of that
-	// many tokens: it adds up over the estimate, and the factor's own error over all of it.
-	variance := s.Squares / s.Estimated * s.Estimated / HalfLife
-	return math.Min(untrained, math.Sqrt(variance*e+variance*e*e/s.Estimated))
+	return 0.06 * math.Abs(float64(estimated)) * math.Sqrt(prior/(s.Weight+prior))
 }

@@ -1,0 +1,79 @@
+package tokens
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestTextIsZeroOnlyForNothing(t *testing.T) {
+	for _, f := range []Family{O200k, CL100k, Claude, Gemini, Default, "unheard of"} {
+		c := ForFamily(f)
+		if c.Text("") != 0 {
+			t.Errorf("%s: the empty text costs %d", f, c.Text(""))
+		}
+		for _, s := range []string{" ", "a", "\n", "\x00", "\xff", ".", "7", "é", "字", "🎉"} {
+			if c.Text(s) < 1 {
+				t.Errorf("%s: %q costs %d", f, s, c.Text(s))
+			}
+		}
+	}
+}
+
+func TestAnUnknownFamilyCountsAsDefault(t *testing.T) {
+	const text = "Some words, to be counted."
+	if ForFamily("unheard of").Text(text) != ForFamily(Default).Text(text) || ForFamily("unheard of").Family() != Default {
+		t.Error("it does not")
+	}
+}
+
+// The reference is frozen: its numbers stand in databases. These must never change.
+func TestReferenceIsFrozen(t *testing.T) {
+	for text, want := range map[string]int64{
+		"Hello, world!": 4,
+		"The quick brown fox jumps over the lazy dog. ":           10,
+		"func (s *Store) Close() error { return s.db.Close() }\n": 16,
+		"Größenwahn und Straßenbahnhaltestellen":                  13,
+		"数据库里保存着所有的消息。":                                           9,
+		`{"id":"5f2b9c0e7a614d38","n":1250000,"ok":true}`:         25,
+	} {
+		if got := Reference().Text(text); got != want {
+			t.Errorf("%q costs %d, was %d", text, got, want)
+		}
+	}
+}
+
+// Repeating anything never makes a text cheaper, nor dearer than a token a byte.
+func TestALongerRunNeverCostsLess(t *testing.T) {
+	for _, unit := range []string{"\n", " ", "\t", "-", "─", "=", "a", "A", "Aa", "aA1", "7", "字", "あ", "ж", "🎉", "\xff", ". ", "\n\t", "a1B2", "\u200d", "’"} {
+		for _, f := range []Family{O200k, CL100k, Claude, Gemini} {
+			c, last := ForFamily(f), int64(0)
+			for _, n := range []int{1, 2, 5, 10, 15, 16, 17, 50, 200, 1000, 5000} {
+				got := c.Text(strings.Repeat(unit, n))
+				// One token less is rounding, and a word that is longer can be a commoner one.
+				if got < last-2 || got > int64(2*n*len(unit)+2) {
+					t.Errorf("%s: %d times %q costs %d, fewer %d", f, n, unit, got, last)
+				}
+				last = got
+			}
+		}
+	}
+}
+
+func TestTextDoesNotAllocate(t *testing.T) {
+	text := read(t, "testdata/heldout/german.txt") + read(t, "testdata/heldout/japanese.txt")
+	c := Reference()
+	if n := testing.AllocsPerRun(10, func() { c.Text(text) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func FuzzText(f *testing.F) {
+	f.Add("Hello, wörld! 你好 \xff\xfe 🎉\r\n\t x1y2z3")
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, family := range []Family{O200k, Claude, Gemini} {
+			if n := ForFamily(family).Text(s); (n == 0) != (s == "") || n < 0 || n > int64(6*len(s)+2) {
+				t.Errorf("%s: %q costs %d", family, s, n)
+			}
+		}
+	})
+}
