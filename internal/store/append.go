@@ -253,7 +253,7 @@ func (t *tx) placeOnTree(sess session.Session, parent session.MessageRef) (place
 		if err != nil {
 			return place{}, err
 		}
-		if !slices.ContainsFunc(spans, func(sp span) bool { return sp.holds(parent) }) {
+		if !slices.ContainsFunc(spans, func(sp Span) bool { return sp.holds(parent) }) {
 			return place{}, session.Errorf(session.Invalid, "message %s is not on the tree of session %s", parent, sess.ID).At("parent", "not on this session's tree")
 		}
 	}

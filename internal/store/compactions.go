@@ -157,7 +157,7 @@ func (t *tx) settleOverlay(sess *session.Session) error {
 	for i := range all {
 		c := &all[i]
 		if c.Status != session.StatusDone || c.Undone || c.Through == nil ||
-			!slices.ContainsFunc(spans, func(sp span) bool { return sp.holds(*c.Through) }) {
+			!slices.ContainsFunc(spans, func(sp Span) bool { return sp.holds(*c.Through) }) {
 			continue
 		}
 		if best == nil || !c.ActivatedAt.Before(best.ActivatedAt.Time) {

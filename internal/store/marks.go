@@ -100,12 +100,12 @@ func (s *Store) TouchedFiles(ctx context.Context, after, through int64) ([]sessi
 	for _, sp := range spans {
 		done := sp.holds(from)
 		if done {
-			sp.from = from.Seq + 1
+			sp.From = from.Seq + 1
 		}
 		var files []session.TouchedFile
 		if err := s.list(ctx, &files, `SELECT f.path, f.message_id, f.op, f.session_id FROM messages m
 			JOIN touched_files f ON f.message_id = m.id
-			WHERE m.session_id = ? AND m.seq BETWEEN ? AND ? ORDER BY m.seq, f.path, f.op`, sp.session, sp.from, sp.to); err != nil {
+			WHERE m.session_id = ? AND m.seq BETWEEN ? AND ? ORDER BY m.seq, f.path, f.op`, sp.Session, sp.From, sp.To); err != nil {
 			return nil, fmt.Errorf("touched files: %w", err)
 		}
 		all = append(files, all...)

@@ -175,7 +175,7 @@ func (s *Store) Messages(ctx context.Context, id session.ID, p MessagePage) (msg
 	if err != nil {
 		return nil, false, err
 	}
-	spans := []span{{session: id, from: 1, to: sess.LastSeq}}
+	spans := []Span{{Session: id, From: 1, To: sess.LastSeq}}
 	if !p.All {
 		if spans, err = pathSpans(ctx, s, sess.HeadID); err != nil {
 			return nil, false, err
@@ -183,12 +183,12 @@ func (s *Store) Messages(ctx context.Context, id session.ID, p MessagePage) (msg
 	}
 	limit := Page{Limit: p.Limit}.limit()
 	for _, sp := range orderSpans(clipSpans(spans, id, p), p.Descending) {
-		for from, to := sp.from, sp.to; from <= to; {
+		for from, to := sp.From, sp.To; from <= to; {
 			lo, hi := from, min(to, from+int64(limit)-int64(len(msgs)))
 			if p.Descending {
 				lo, hi = max(from, to-int64(limit)+int64(len(msgs))), to
 			}
-			got, err := readRange(ctx, s, sp.session, lo, hi)
+			got, err := readRange(ctx, s, sp.Session, lo, hi)
 			if err != nil {
 				return nil, false, fmt.Errorf("messages of %s: %w", id, err)
 			}
@@ -206,20 +206,20 @@ func (s *Store) Messages(ctx context.Context, id session.ID, p MessagePage) (msg
 	return msgs, false, nil
 }
 
-func clipSpans(spans []span, own session.ID, p MessagePage) []span {
-	var clipped []span
+func clipSpans(spans []Span, own session.ID, p MessagePage) []Span {
+	var clipped []Span
 	for _, sp := range spans {
-		if sp.session == own {
+		if sp.Session == own {
 			if p.After > 0 {
-				sp.from = max(sp.from, p.After+1)
+				sp.From = max(sp.From, p.After+1)
 			}
 			if p.Before > 0 {
-				sp.to = min(sp.to, p.Before-1)
+				sp.To = min(sp.To, p.Before-1)
 			}
 		} else if p.After > 0 {
 			continue
 		}
-		if sp.from <= sp.to {
+		if sp.From <= sp.To {
 			clipped = append(clipped, sp)
 		}
 	}

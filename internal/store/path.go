@@ -8,21 +8,21 @@ import (
 	"sessiond/internal/session"
 )
 
-// span is a run of consecutive messages of one session on a path.
-type span struct {
-	session  session.ID
-	from, to int64 // seqs, inclusive
+// Span is a run of consecutive messages of one session on a path.
+type Span struct {
+	Session  session.ID
+	From, To int64 // seqs, inclusive
 }
 
-func (sp span) holds(ref session.MessageRef) bool {
-	return sp.session == ref.Session && sp.from <= ref.Seq && ref.Seq <= sp.to
+func (sp Span) holds(ref session.MessageRef) bool {
+	return sp.Session == ref.Session && sp.From <= ref.Seq && ref.Seq <= sp.To
 }
 
 // pathSpans gives the path from a head to its root as spans, the newest first. It reads a
 // row per jump and none of what lies between, so a million messages in a line cost as much
 // as one.
-func pathSpans(ctx context.Context, q queryer, head *int64) ([]span, error) {
-	var spans []span
+func pathSpans(ctx context.Context, q queryer, head *int64) ([]Span, error) {
+	var spans []Span
 	for head != nil {
 		ref, err := refOf(ctx, q, *head)
 		if err != nil {
@@ -32,10 +32,15 @@ func pathSpans(ctx context.Context, q queryer, head *int64) ([]span, error) {
 		if err != nil {
 			return nil, fmt.Errorf("path of %s: %w", ref, err)
 		}
-		spans = append(spans, span{session: ref.Session, from: from, to: ref.Seq})
+		spans = append(spans, Span{Session: ref.Session, From: from, To: ref.Seq})
 		head = parent
 	}
 	return spans, nil
+}
+
+// Spans gives the path to head as spans, the newest first, without reading its content.
+func (s *Store) Spans(ctx context.Context, head int64) ([]Span, error) {
+	return pathSpans(ctx, s, &head)
 }
 
 // spanStart finds where the run of messages that ends at ref begins, and the parent before
@@ -117,11 +122,11 @@ func onPath(ctx context.Context, q queryer, head, message int64) (bool, error) {
 		return false, err
 	}
 	spans, err := pathSpans(ctx, q, &head)
-	return slices.ContainsFunc(spans, func(sp span) bool { return sp.holds(ref) }), err
+	return slices.ContainsFunc(spans, func(sp Span) bool { return sp.holds(ref) }), err
 }
 
 // orderSpans puts spans, which come newest first, into reading order.
-func orderSpans(spans []span, descending bool) []span {
+func orderSpans(spans []Span, descending bool) []Span {
 	if !descending {
 		reverse(spans)
 	}

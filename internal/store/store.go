@@ -109,3 +109,25 @@ func (s *Store) write(ctx context.Context, fn func(*tx) error) error {
 	}
 	return s.writer.do(ctx, fn)
 }
+
+// DataVersion changes whenever another process commits to the file, and not by this store's
+// own writes (it is the writing connection's view), so that a daemon notices what others append.
+func (s *Store) DataVersion(ctx context.Context) (int64, error) {
+	var v int64
+	if s.writer == nil {
+		return 0, session.Errorf(session.Forbidden, "%s was opened read-only", s.path)
+	}
+	err := s.writer.submit(ctx, &job{ctx: ctx, alone: true, answer: make(chan error, 1), fn: func(t *tx) error {
+		return t.row(`PRAGMA data_version`, nil, &v)
+	}})
+	return v, err
+}
+
+// TruncateWAL moves what the write-ahead log holds into the database file and empties it.
+// done is false while a reader still needs the log.
+func (s *Store) TruncateWAL(ctx context.Context) (done bool, err error) {
+	if s.writer == nil {
+		return false, session.Errorf(session.Forbidden, "%s was opened read-only", s.path)
+	}
+	return s.writer.truncateWAL(ctx)
+}

@@ -40,6 +40,8 @@ type job struct {
 	err    error
 	usage  rollup
 	answer chan error
+
+	alone bool // outside any transaction, with the writing connection to itself
 }
 
 // tx is what a closure sees: the writer's connection inside its transaction. Statements run
@@ -70,7 +72,10 @@ func startWriter(db *sql.DB, opt Options) (*writer, error) {
 // do queues fn and waits for its outcome. Once fn has begun its outcome is awaited whatever
 // happens to ctx: an answer that says "failed" must never be given for what was stored.
 func (w *writer) do(ctx context.Context, fn func(*tx) error) error {
-	j := &job{ctx: ctx, fn: fn, answer: make(chan error, 1)}
+	return w.submit(ctx, &job{ctx: ctx, fn: fn, answer: make(chan error, 1)})
+}
+
+func (w *writer) submit(ctx context.Context, j *job) error {
 	select {
 	case w.queue <- j:
 	case <-ctx.Done():
@@ -139,9 +144,29 @@ func (w *writer) gather(first *job) []*job {
 
 // run does a batch, and again what a failure of the whole transaction left undone.
 func (w *writer) run(batch []*job) {
-	for len(batch) > 0 {
-		batch = w.transact(batch)
+	together := batch[:0:0]
+	for _, j := range batch {
+		if j.alone {
+			t := &tx{w: w, ctx: context.Background(), opt: &w.opt}
+			j.answer <- t.guarded(j.fn)
+			continue
+		}
+		together = append(together, j)
 	}
+	for len(together) > 0 {
+		together = w.transact(together)
+	}
+}
+
+// truncateWAL checkpoints on the writing connection, where no transaction can be in the way.
+func (w *writer) truncateWAL(ctx context.Context) (done bool, err error) {
+	err = w.submit(ctx, &job{ctx: ctx, alone: true, answer: make(chan error, 1), fn: func(t *tx) error {
+		var busy, log, moved int
+		err := t.row(`PRAGMA wal_checkpoint(TRUNCATE)`, nil, &busy, &log, &moved)
+		done = busy == 0
+		return err
+	}})
+	return done, err
 }
 
 // transact runs a batch in one transaction and answers it. If SQLite gave up the whole

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"sessiond/internal/dialect"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+)
+
+type appendFlags struct {
+	create                bool
+	title, model, dialect string
+	parent, expectHead    string
+}
+
+func (a *app) appendCommand() *cobra.Command {
+	var f appendFlags
+	cmd := &cobra.Command{
+		Use:   "append SESSION [ROLE TEXT]",
+		Short: "Append a message, or messages as JSON from standard input",
+		Long: "Appends ROLE TEXT to a session, or, without them, the messages that standard input holds as JSON:\n" +
+			"one message, an array of them, or {\"messages\": […]}. --new makes the session first.",
+		Example: "  sessiond append --new --title 'A plan' user 'Where do we begin?'\n" +
+			"  sessiond append @ assistant 'At the beginning.'\n" +
+			"  sessiond append 20260211_001 --dialect openai.chat < messages.json",
+		Args: cobra.MaximumNArgs(3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := ""
+			if !f.create {
+				if len(args) == 0 {
+					return usageError{fmt.Errorf("name the session, or begin one with --new")}
+				}
+				name, args = args[0], args[1:]
+			}
+			if len(args) == 1 || len(args) > 2 {
+				return usageError{fmt.Errorf("a message is a role and a text, e.g. user 'hello'; without both, JSON is read from standard input")}
+			}
+			return a.append(cmd.Context(), name, args, f)
+		},
+	}
+	fl := cmd.Flags()
+	fl.BoolVar(&f.create, "new", false, "begin a new session")
+	fl.StringVar(&f.title, "title", "", "with --new: its title")
+	fl.StringVar(&f.model, "model", "", "with --new: its model")
+	fl.StringVar(&f.dialect, "dialect", "", "of the JSON: native, openai.chat (default: detected)")
+	fl.StringVar(&f.parent, "parent", "", "append after this message (SEQ or SESSION.SEQ) and move the head")
+	fl.StringVar(&f.expectHead, "expect-head", "", "fail unless this is the head (SEQ, SESSION.SEQ, or null for an empty session)")
+	return cmd
+}
+
+func (a *app) append(ctx context.Context, name string, args []string, f appendFlags) error {
+	raw, err := a.messagesOf(args)
+	if err != nil {
+		return err
+	}
+	decoded, err := dialect.Decode(f.dialect, raw)
+	if err != nil {
+		return err
+	}
+	for _, w := range decoded.Warnings {
+		fmt.Fprintln(a.err, "sessiond: "+printable(w))
+	}
+	return a.with(ctx, wiring{log: a.log(zerolog.WarnLevel)}, func(s *services) error {
+		in := store.Append{Messages: decoded.Messages}
+		if f.create {
+			made, err := s.store.CreateSession(ctx, store.NewSession{Title: f.title, Model: f.model, Directory: a.dir})
+			if err != nil {
+				return err
+			}
+			in.Session = made.ID
+		} else {
+			sess, err := a.resolve(ctx, s.store, name)
+			if err != nil {
+				return err
+			}
+			in.Session = sess.ID
+		}
+		if in.Parent, err = refFlag("--parent", f.parent, in.Session); err != nil {
+			return err
+		}
+		switch ref, err := refFlag("--expect-head", f.expectHead, in.Session); {
+		case f.expectHead == "null":
+			in.ExpectHead = &store.ExpectHead{}
+		case err != nil:
+			return err
+		case ref != nil:
+			in.ExpectHead = &store.ExpectHead{Ref: ref}
+		}
+		done, err := s.store.Append(ctx, in)
+		if err != nil {
+			return err
+		}
+		// Whoever appends without a daemon keeps the index up itself.
+		if _, err := s.index.CatchUp(ctx); err != nil {
+			fmt.Fprintln(a.err, "sessiond: stored, but the search index is behind:", err)
+		}
+		return a.printAppended(done)
+	})
+}
+
+// messagesOf gives the messages of a command line as they would stand on the wire.
+func (a *app) messagesOf(args []string) ([]json.RawMessage, error) {
+	if len(args) == 2 {
+		text := args[1]
+		if text == "-" {
+			b, err := io.ReadAll(a.in)
+			if err != nil {
+				return nil, fmt.Errorf("read standard input: %w", err)
+			}
+			text = string(b)
+		}
+		m, err := session.MarshalPlain(map[string]string{"role": args[0], "content": text})
+		return []json.RawMessage{m}, err
+	}
+	if a.inTTY {
+		return nil, usageError{fmt.Errorf("nothing to append: give a role and a text, or JSON on standard input")}
+	}
+	b, err := io.ReadAll(a.in)
+	if err != nil {
+		return nil, fmt.Errorf("read standard input: %w", err)
+	}
+	return messagesIn(b)
+}
+
+// messagesIn takes one message, an array, or an object with messages.
+func messagesIn(b []byte) ([]json.RawMessage, error) {
+	b = bytes.TrimSpace(b)
+	var all []json.RawMessage
+	if bytes.HasPrefix(b, []byte("[")) {
+		if err := json.Unmarshal(b, &all); err != nil {
+			return nil, session.Errorf(session.Malformed, "standard input is not JSON: %w", err)
+		}
+		return all, nil
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(b, &object); err != nil {
+		return nil, session.Errorf(session.Malformed, "standard input is no JSON message, array of messages or {\"messages\": […]}: %w", err)
+	}
+	inner, ok := object["messages"]
+	if !ok {
+		return []json.RawMessage{b}, nil
+	}
+	if err := json.Unmarshal(inner, &all); err != nil {
+		return nil, session.Errorf(session.Malformed, "messages must be an array: %w", err)
+	}
+	return all, nil
+}
+
+// refFlag reads a message as a flag names it: a seq of this session, or SESSION.SEQ.
+func refFlag(flag, value string, own session.ID) (*session.MessageRef, error) {
+	if value == "" || value == "null" {
+		return nil, nil
+	}
+	ref, err := session.ParseRef(value)
+	if err != nil {
+		ref, err = session.ParseRef(string(own) + "." + value)
+	}
+	if err != nil {
+		return nil, usageError{fmt.Errorf("%s %q: a seq of the session (42) or a message of its tree (20260211_001.42)", flag, value)}
+	}
+	return &ref, nil
+}
+
+func (a *app) printAppended(done store.Appended) error {
+	if a.flags.json {
+		return a.printJSON(map[string]any{
+			"session_id": done.Session.ID, "messages": done.Messages, "head": done.Head,
+			"revision": done.Revision, "context_tokens": done.ContextTokens,
+		})
+	}
+	for _, m := range done.Messages {
+		if _, err := fmt.Fprintln(a.out, m.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}

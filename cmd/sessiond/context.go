@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"sessiond/internal/contextmgr"
+	"sessiond/internal/session"
+	"sessiond/internal/transcript"
+	"sessiond/internal/web/api"
+)
+
+func (a *app) contextCommand() *cobra.Command {
+	var b contextmgr.Budget
+	cmd := &cobra.Command{
+		Use: "context SESSION", Short: "Show what the model would be given now (changes nothing)", Args: cobra.ExactArgs(1),
+		Long: "Prints the context at the session's head: the system text, the summary of what is hidden, and the messages kept.\n" +
+			"--json prints what the HTTP API answers; its `request` goes into the provider's body as it is.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.with(cmd.Context(), wiring{readOnly: true, log: a.log(zerolog.WarnLevel)}, func(s *services) error {
+				return a.context(cmd.Context(), s, args[0], b)
+			})
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&b.Model, "model", "", "for this model instead of the session's")
+	fl.StringVar(&b.Dialect, "dialect", "", "in this wire form (openai.chat)")
+	fl.Int64Var(&b.Window, "window", 0, "for a window of so many tokens")
+	fl.Int64Var(&b.MaxOutput, "max-output", 0, "leave room for a reply of so many tokens")
+	fl.BoolVar(&b.Explain, "explain", false, "tell where each number comes from")
+	return cmd
+}
+
+func (a *app) context(ctx context.Context, s *services, name string, b contextmgr.Budget) error {
+	if b.Window < 0 || b.MaxOutput < 0 {
+		return usageError{fmt.Errorf("--window and --max-output are numbers of tokens, above 0")}
+	}
+	sess, err := a.resolve(ctx, s.store, name)
+	if err != nil {
+		return err
+	}
+	view, err := s.contexts.Assemble(ctx, sess.ID, b)
+	if err != nil {
+		return err
+	}
+	rendered, err := api.Render(view)
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		return a.printJSON(rendered)
+	}
+	return a.printContext(view)
+}
+
+func (a *app) printContext(v contextmgr.View) error {
+	t := v.Tokens
+	fmt.Fprintf(a.out, "%s of %s tokens (%s), compacts above %s, reserve %s · %s\n",
+		humanize.Comma(t.Total), humanize.Comma(t.Window), t.Method, humanize.Comma(t.Threshold), humanize.Comma(t.Reserve), orDash(v.Model))
+	if v.Compaction != nil {
+		fmt.Fprintf(a.out, "with a summary of what is hidden: %s %s\n", v.Compaction.ID, v.Compaction.Status)
+	}
+	for _, set := range v.Settings {
+		fmt.Fprintf(a.out, "  %-22s %-10v %s\n", set.Name, set.Value, a.dim(set.Source))
+	}
+	for _, w := range v.Warnings {
+		fmt.Fprintln(a.err, "sessiond: "+printable(w))
+	}
+	if len(v.Pending) > 0 {
+		fmt.Fprintf(a.out, "no request yet: these calls wait for their results: %s\n", printable(strings.Join(v.Pending, ", ")))
+	}
+	fmt.Fprintln(a.out)
+	if v.System != "" {
+		a.printContextItem("system", v.System)
+	}
+	for i := range v.Messages {
+		a.printContextItem(string(v.Messages[i].Role), contextText(&v.Messages[i]))
+	}
+	for _, lines := range [][]string{v.Adjustments, v.Losses} {
+		for _, line := range lines {
+			fmt.Fprintln(a.out, a.dim("· "+printable(line)))
+		}
+	}
+	return nil
+}
+
+// printContextItem shows one message in a line on a terminal, whole through a pipe.
+func (a *app) printContextItem(role, text string) {
+	text = printable(text)
+	if w := a.columns(); w > 0 {
+		text = transcript.OneLine(text, max(20, w-12))
+	}
+	fmt.Fprintf(a.out, "%-10s  %s\n", role, text)
+}
+
+func contextText(m *session.Message) string {
+	texts := []string{}
+	for i := range m.Parts {
+		switch p := &m.Parts[i]; p.Kind {
+		case session.PartToolCall:
+			texts = append(texts, fmt.Sprintf("→ %s(%s)", p.ToolName, p.Arguments))
+		case session.PartText, session.PartToolResult, session.PartRefusal:
+			texts = append(texts, p.Content())
+		default:
+			texts = append(texts, "["+string(p.Kind)+"]")
+		}
+	}
+	return strings.Join(texts, "\n")
+}

@@ -1,0 +1,277 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+)
+
+// daemon is a real `sessiond serve` in a process of its own.
+type daemon struct {
+	t      *testing.T
+	dir    string
+	cmd    *exec.Cmd
+	client *http.Client
+	stderr *bytes.Buffer
+}
+
+// startDaemon starts one on a data folder and waits until it says that it is ready.
+func startDaemon(t *testing.T, dir string, args ...string) *daemon {
+	t.Helper()
+	// A Unix socket's path must be short, which a test's folder is not.
+	short, err := os.MkdirTemp("", "sessiond")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(short) })
+	socket := filepath.Join(short, "s")
+	d := &daemon{t: t, dir: dir, stderr: &bytes.Buffer{}}
+	d.cmd = exec.Command("sessiond", append([]string{"serve", "--listen", "", "--socket", socket}, args...)...)
+	d.cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_RUNTIME_DIR=", "HOME="+dir)
+	d.cmd.Stderr = d.stderr
+	out, err := d.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ready := false
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if strings.Contains(lines.Text(), "summaries") {
+			ready = true
+			break
+		}
+	}
+	if !ready {
+		_ = d.cmd.Wait()
+		t.Fatalf("the daemon did not start: %s", d.stderr)
+	}
+	go io.Copy(io.Discard, out) //nolint:errcheck // ends with the process
+	d.client = &http.Client{Transport: &http.Transport{
+		MaxIdleConnsPerHost: 64,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		},
+	}}
+	t.Cleanup(func() {
+		_ = d.cmd.Process.Kill() // gone already in most tests
+		_ = d.cmd.Wait()
+	})
+	return d
+}
+
+func (d *daemon) db() string { return filepath.Join(d.dir, "sessiond", "sessions.db") }
+
+// do sends JSON and decodes the answer into out. It gives the status, 0 when there was none.
+func (d *daemon) do(method, path string, in, out any, header ...string) (int, error) {
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return 0, err
+		}
+		body = bytes.NewReader(b)
+	}
+	req, err := http.NewRequest(method, "http://sessiond"+path, body)
+	if err != nil {
+		return 0, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	res, err := d.client.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		return 0, err // the status alone acknowledges nothing
+	}
+	if out != nil && res.StatusCode < 300 {
+		if err := json.Unmarshal(b, out); err != nil {
+			return 0, fmt.Errorf("%s: %w", b, err)
+		}
+	}
+	if res.StatusCode >= 300 {
+		return res.StatusCode, fmt.Errorf("%s %s: %d %s", method, path, res.StatusCode, b)
+	}
+	return res.StatusCode, nil
+}
+
+func (d *daemon) newSession() session.ID {
+	d.t.Helper()
+	var made struct {
+		ID session.ID `json:"id"`
+	}
+	if _, err := d.do("POST", "/v1/sessions", map[string]any{}, &made); err != nil {
+		d.t.Fatal(err)
+	}
+	return made.ID
+}
+
+type appendAnswer struct {
+	Messages []struct {
+		Seq int64 `json:"seq"`
+	} `json:"messages"`
+}
+
+// TestKillLosesNothingAcknowledged kills the daemon with SIGKILL while sixteen clients append,
+// five times over on the same file. Whatever was answered with 201 is there, once, at its seq,
+// and a retry with the same key after the restart stores nothing twice.
+func TestKillLosesNothingAcknowledged(t *testing.T) {
+	const clients, rounds, acknowledgedBeforeKill = 16, 5, 150
+	dir := t.TempDir()
+	acknowledged := map[session.ID]map[int64]string{}
+	for round := range rounds {
+		d := startDaemon(t, dir)
+		var mu sync.Mutex
+		var retry []func(*daemon) error
+		acks, enough := 0, make(chan struct{})
+		var wg sync.WaitGroup
+		for c := range clients {
+			id := d.newSession()
+			mu.Lock()
+			acknowledged[id] = map[int64]string{}
+			mu.Unlock()
+			wg.Go(func() {
+				for n := 0; ; n++ {
+					text := fmt.Sprintf("round %d client %d message %d", round, c, n)
+					body := map[string]any{"messages": []any{map[string]string{"role": "user", "content": text}}}
+					path, key := "/v1/sessions/"+string(id)+"/messages", fmt.Sprintf("key-%d-%d-%d", round, c, n)
+					var out appendAnswer
+					status, err := d.do("POST", path, body, &out, "Idempotency-Key", key)
+					mu.Lock()
+					if status != 201 {
+						// Nobody knows whether this one was stored: retrying must make it exactly one.
+						retry = append(retry, func(next *daemon) error {
+							var out appendAnswer
+							if _, err := next.do("POST", path, body, &out, "Idempotency-Key", key); err != nil {
+								return err
+							}
+							acknowledged[id][out.Messages[0].Seq] = text
+							return nil
+						})
+						mu.Unlock()
+						if status != 0 {
+							t.Errorf("an append was refused: %v", err)
+						}
+						return
+					}
+					acknowledged[id][out.Messages[0].Seq] = text
+					if acks++; acks == acknowledgedBeforeKill {
+						close(enough)
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		<-enough
+		if err := d.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		wg.Wait()
+		_ = d.cmd.Wait()
+		next := startDaemon(t, dir)
+		for _, again := range retry {
+			if err := again(next); err != nil {
+				t.Fatal(err)
+			}
+		}
+		next.stop()
+	}
+	s, err := store.Open(t.Context(), filepath.Join(dir, "sessiond", "sessions.db"), store.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for id, want := range acknowledged {
+		msgs, err := readAll(t.Context(), s, id, 0, 0, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(msgs) != len(want) {
+			t.Errorf("session %s has %d messages, %d were acknowledged", id, len(msgs), len(want))
+		}
+		for i, m := range msgs {
+			if m.Seq != int64(i+1) || want[m.Seq] != m.Text() {
+				t.Errorf("%s says %q, acknowledged was %q", m.ID, m.Text(), want[m.Seq])
+			}
+		}
+	}
+	checks, err := s.Doctor(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range checks {
+		if !c.OK {
+			t.Errorf("doctor: %s: %s", c.Name, c.Detail)
+		}
+	}
+}
+
+// stop ends the daemon as an operator does, and checks that it ended well.
+func (d *daemon) stop() {
+	d.t.Helper()
+	if err := d.cmd.Process.Signal(os.Interrupt); err != nil {
+		d.t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- d.cmd.Wait() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			d.t.Fatalf("the daemon ended with %v: %s", err, d.stderr)
+		}
+	case <-time.After(30 * time.Second):
+		d.t.Fatalf("the daemon did not stop: %s", d.stderr)
+	}
+}
+
+// TestStopLeavesOneFile: after a clean stop the database is one file, whole by itself.
+func TestStopLeavesOneFile(t *testing.T) {
+	d := startDaemon(t, t.TempDir())
+	id := d.newSession()
+	if _, err := d.do("POST", "/v1/sessions/"+string(id)+"/messages", map[string]any{"messages": []any{map[string]string{"role": "user", "content": "hello"}}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	d.stop()
+	for _, rest := range []string{"-wal", "-shm", "-journal"} {
+		if _, err := os.Stat(d.db() + rest); err == nil {
+			t.Errorf("%s is left behind", rest)
+		}
+	}
+	b, err := os.ReadFile(d.db())
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(t.TempDir(), "copy.db")
+	if err := os.WriteFile(copied, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(t.Context(), copied, store.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if sess, err := s.Session(t.Context(), id); err != nil || sess.MessageCount != 1 {
+		t.Fatalf("the copy has %+v, %v", sess, err)
+	}
+}

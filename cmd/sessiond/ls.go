@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+	"sessiond/internal/transcript"
+)
+
+type lsFlags struct {
+	source, key, model, directory, project, query, parent, since, until, cursor string
+	limit                                                                       int
+	archived, trash, oldest                                                     bool
+	metadata                                                                    map[string]string
+}
+
+func (a *app) lsCommand() *cobra.Command {
+	var f lsFlags
+	cmd := &cobra.Command{
+		Use: "ls [TEXT]", Short: "List sessions, newest active first", Args: cobra.MaximumNArgs(1), Aliases: []string{"list"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				f.query = args[0]
+			}
+			return a.read(cmd.Context(), func(s *store.Store) error { return a.ls(cmd.Context(), s, f) })
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.source, "source", "", "only of this program (sessiond, pi, …)")
+	fl.StringVar(&f.model, "model", "", "only with this model")
+	fl.StringVar(&f.directory, "directory", "", "only of this folder")
+	fl.StringVar(&f.project, "project", "", "only of this project")
+	fl.StringVar(&f.key, "key", "", "only with this routing key")
+	fl.StringVar(&f.parent, "parent", "", "only forks and children of this session")
+	fl.StringVar(&f.since, "since", "", "active since: 2026-02-11, 2026-02-11T10:00, 7d, 12h")
+	fl.StringVar(&f.until, "until", "", "active before")
+	fl.StringToStringVar(&f.metadata, "metadata", nil, "only with this metadata, name=value")
+	fl.BoolVar(&f.archived, "archived", false, "the archived ones")
+	fl.BoolVar(&f.trash, "trash", false, "those in the trash")
+	fl.BoolVar(&f.oldest, "oldest", false, "oldest active first")
+	fl.IntVarP(&f.limit, "limit", "n", 0, "how many (default: 30 on a terminal, else all)")
+	fl.StringVar(&f.cursor, "cursor", "", "next_cursor of the list before")
+	return cmd
+}
+
+func (a *app) ls(ctx context.Context, s *store.Store, f lsFlags) error {
+	filter, err := a.filter(f)
+	if err != nil {
+		return err
+	}
+	if f.limit < 0 {
+		return usageError{fmt.Errorf("--limit %d: a number above 0", f.limit)}
+	}
+	limit := f.limit
+	if limit == 0 && a.outTTY {
+		limit = 30
+	}
+	page := store.Page{Limit: limit, Cursor: f.cursor, Ascending: f.oldest}
+	if limit == 0 {
+		page.Limit = 1000
+	}
+	data, next, err := s.Sessions(ctx, filter, page)
+	for err == nil && limit == 0 && next != "" {
+		var more []session.Session
+		page.Cursor = next
+		more, next, err = s.Sessions(ctx, filter, page)
+		data = append(data, more...)
+	}
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		return a.printJSON(listOf(data, next))
+	}
+	return a.printSessions(data, next)
+}
+
+type list[T any] struct {
+	Data       []T     `json:"data"`
+	NextCursor *string `json:"next_cursor"`
+}
+
+func listOf[T any](data []T, next string) list[T] {
+	l := list[T]{Data: data}
+	if data == nil {
+		l.Data = []T{}
+	}
+	if next != "" {
+		l.NextCursor = &next
+	}
+	return l
+}
+
+func (a *app) filter(f lsFlags) (store.Filter, error) {
+	out := store.Filter{
+		Query: f.query, Source: session.Source(f.source), Key: f.key, Model: f.model, Directory: f.directory, Project: f.project,
+		ParentID: session.ID(f.parent), Archived: f.archived, Trash: f.trash, Metadata: f.metadata,
+	}
+	var err error
+	if out.Since, err = a.moment("--since", f.since); err != nil {
+		return out, err
+	}
+	out.Until, err = a.moment("--until", f.until)
+	return out, err
+}
+
+// moment reads a time as people write it: a day, a day and a time in the service's zone,
+// RFC 3339, or how long ago.
+func (a *app) moment(flag, s string) (*session.Time, error) {
+	if s == "" {
+		return nil, nil
+	}
+	cfg, err := a.load(nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05", time.RFC3339} {
+		if t, err := time.ParseInLocation(layout, s, cfg.Zone()); err == nil {
+			at := session.At(t)
+			return &at, nil
+		}
+	}
+	var n int
+	var unit string
+	if _, err := fmt.Sscanf(s, "%d%s", &n, &unit); err == nil && n >= 0 {
+		if d, ok := map[string]time.Duration{"m": time.Minute, "h": time.Hour, "d": 24 * time.Hour, "w": 7 * 24 * time.Hour}[unit]; ok {
+			at := session.At(a.now().Add(-time.Duration(n) * d))
+			return &at, nil
+		}
+	}
+	return nil, usageError{fmt.Errorf("%s %q: a day (2026-02-11), a time (2026-02-11T10:00), or how long ago (30m, 12h, 7d, 2w)", flag, s)}
+}
+
+// contextColumns is how wide the bar of a context and its percentage are.
+const contextColumns = 13
+
+func (a *app) printSessions(data []session.Session, next string) error {
+	if len(data) == 0 {
+		_, err := fmt.Fprintln(a.out, "No sessions. `sessiond import pi` brings in a history, `sessiond append --new user 'hello'` begins one.")
+		return err
+	}
+	catalogue, err := a.catalogue()
+	if err != nil {
+		return err
+	}
+	rows := make([][]string, len(data))
+	for i, s := range data {
+		var window int64
+		if s.Window != nil {
+			window = *s.Window
+		} else if m, known := catalogue.Model(s.Model); known {
+			window = m.Window
+		}
+		rows[i] = []string{
+			string(s.ID), orDash(s.Title), string(s.Source), orDash(lastElement(s.Project)), orDash(s.Model),
+			fmt.Sprint(s.MessageCount), transcript.ContextBar(&s, window, contextColumns), transcript.Money(s.CostNanoUSD, s.UnpricedCalls),
+			transcript.Ago(s.ActiveAt.Time, a.now().In(a.cfg.Zone())),
+		}
+	}
+	a.printTable([]column{
+		{name: "id"}, {name: "title", least: 16, grow: true}, {name: "source", keep: 3}, {name: "project", keep: 2}, {name: "model", keep: 1},
+		{name: "messages", right: true, keep: 5}, {name: "context", keep: 6}, {name: "cost", right: true, keep: 4}, {name: "active"},
+	}, rows)
+	if next != "" {
+		fmt.Fprintln(a.out, a.dim(fmt.Sprintf("… and more: --limit, or --cursor %s", next)))
+	}
+	return nil
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "–"
+	}
+	return s
+}
+
+func lastElement(path string) string {
+	return path[strings.LastIndexAny(path, `/\`)+1:]
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"sessiond/internal/transcript"
+)
+
+// printJSON writes v for programs: indented, without HTML escaping, with a newline.
+func (a *app) printJSON(v any) error {
+	enc := json.NewEncoder(a.out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// columns is the width to print for: the terminal's, or unlimited where nobody reads.
+func (a *app) columns() int {
+	if a.outTTY && a.width > 0 {
+		return a.width
+	}
+	return 0
+}
+
+// column is one column of a table on the terminal.
+type column struct {
+	name  string
+	right bool // numbers
+	least int  // columns of the screen it needs to be of use
+	keep  int  // the lower, the sooner it is dropped where the terminal is narrow; 0: never
+	grow  bool // takes what is left over, and is cut to it
+}
+
+// printTable prints rows so that they fit the terminal: columns that matter less are
+// dropped, and the growing one is cut. Through a pipe everything is printed whole.
+func (a *app) printTable(cols []column, rows [][]string) {
+	widths := make([]int, len(cols))
+	for i, c := range cols {
+		widths[i] = text.StringWidthWithoutEscSequences(c.name)
+		for _, r := range rows {
+			widths[i] = max(widths[i], text.StringWidthWithoutEscSequences(r[i]))
+		}
+	}
+	shown := fit(cols, widths, a.columns())
+	w := table.NewWriter()
+	w.SetOutputMirror(a.out)
+	style := table.StyleLight
+	style.Options = table.OptionsNoBordersAndSeparators
+	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
+	style.Format.Header = text.FormatDefault
+	if a.color() {
+		style.Color.Header = text.Colors{text.Faint}
+	}
+	w.SetStyle(style)
+	w.SuppressTrailingSpaces()
+	header := table.Row{}
+	var configs []table.ColumnConfig
+	for n, i := range shown {
+		header = append(header, cols[i].name)
+		cfg := table.ColumnConfig{Number: n + 1}
+		if cols[i].right {
+			cfg.Align, cfg.AlignHeader = text.AlignRight, text.AlignRight
+		}
+		configs = append(configs, cfg)
+	}
+	w.SetColumnConfigs(configs)
+	w.AppendHeader(header)
+	for _, r := range rows {
+		row := table.Row{}
+		for _, i := range shown {
+			row = append(row, text.Snip(printable(strings.ReplaceAll(r[i], "\n", " ")), widths[i], "…"))
+		}
+		w.AppendRow(row)
+	}
+	w.Render()
+}
+
+// fit chooses the columns that are shown and narrows the growing one in widths.
+func fit(cols []column, widths []int, most int) []int {
+	const gap = 2
+	shown := make([]int, len(cols))
+	for i := range cols {
+		shown[i] = i
+	}
+	total := func() (sum int) {
+		for _, i := range shown {
+			sum += widths[i] + gap
+		}
+		return sum
+	}
+	for most > 0 && total() > most {
+		for _, i := range shown {
+			if over := total() - most; cols[i].grow && over > 0 {
+				widths[i] = max(cols[i].least, widths[i]-over)
+			}
+		}
+		if total() <= most {
+			break
+		}
+		drop := -1
+		for n, i := range shown {
+			if cols[i].keep > 0 && (drop < 0 || cols[i].keep < cols[shown[drop]].keep) {
+				drop = n
+			}
+		}
+		if drop < 0 {
+			break
+		}
+		shown = append(shown[:drop], shown[drop+1:]...)
+	}
+	return shown
+}
+
+// dim makes text faint where there are colours.
+func (a *app) dim(s string) string {
+	if !a.color() {
+		return s
+	}
+	return text.Faint.Sprint(s)
+}
+
+func plural(n int64, one, many string) string {
+	if n == 1 {
+		return fmt.Sprintf("%d %s", n, one)
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// money writes dollars as transcripts do.
+func money(usd *float64, unpriced int64) string {
+	if usd == nil {
+		return transcript.Money(nil, unpriced)
+	}
+	nano := int64(math.Round(*usd * 1e9))
+	return transcript.Money(&nano, unpriced)
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sessiond/internal/session"
+)
+
+// Exit codes, the same for every command.
+const (
+	exitDone     = 0
+	exitFailed   = 1
+	exitUsage    = 2
+	exitNotFound = 3
+	exitConflict = 4
+)
+
+// usageError is a command line that makes no sense; cobra's own errors become one too.
+type usageError struct{ error }
+
+// quietError ends a command whose output said already what is wrong.
+type quietError struct{ error }
+
+// run executes one command line and gives its exit code.
+func run(ctx context.Context, args []string, e *env) int {
+	a := &app{env: e}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(e.in)
+	root.SetOut(e.out)
+	root.SetErr(e.err)
+	err := root.ExecuteContext(ctx)
+	var quiet quietError
+	if err != nil && !errors.As(err, &quiet) && !errors.Is(err, io.ErrClosedPipe) {
+		a.complain(err)
+	}
+	return exitCode(err)
+}
+
+func exitCode(err error) int {
+	var usage usageError
+	switch code := session.CodeOf(err); {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &usage):
+		return exitUsage
+	case code == session.NotFound:
+		return exitNotFound
+	case code == session.Conflict, code == session.PreconditionFailed, code == session.CompactionRequired:
+		return exitConflict
+	}
+	return exitFailed
+}
+
+// complain says what went wrong, and for each field of bad input what is wrong with it.
+func (a *app) complain(err error) {
+	fmt.Fprintf(a.err, "sessiond: %s\n", printable(err.Error()))
+	var known *session.Error
+	if errors.As(err, &known) {
+		for _, f := range known.Fields {
+			fmt.Fprintf(a.err, "  %s: %s\n", printable(f.Path), printable(f.Message))
+		}
+	}
+	var usage usageError
+	if errors.As(err, &usage) {
+		fmt.Fprintln(a.err, "Run `sessiond help` for the commands, or `sessiond COMMAND --help`.")
+	}
+}
+
+// printable keeps control characters of stored or given text from reaching the terminal.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (r < 0x20 || r >= 0x7f && r < 0xa0) {
+			return '·'
+		}
+		return r
+	}, s)
+}
+
+// root is the whole command tree. Commands stand in the order in which a new user meets them.
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "sessiond",
+		Short: "Keeps the conversations of every AI agent on this host",
+		Long: "sessiond keeps every conversation of your agents whole in one SQLite file, finds them again,\n" +
+			"and hands each model a context that fits its window.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("there is no command %q", args[0])}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.overview(cmd.Context()) },
+	}
+	root.CompletionOptions.HiddenDefaultCmd = false
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.flags.db, "db", "", "database file (default: the data folder's sessions.db)")
+	flags.StringVar(&a.flags.config, "config", "", "configuration file")
+	flags.BoolVar(&a.flags.json, "json", false, "print JSON for programs")
+	flags.BoolVar(&a.flags.noColor, "no-color", false, "no colours (NO_COLOR does the same)")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	for _, cmd := range []*cobra.Command{
+		a.serveCommand(), a.importCommand(), a.lsCommand(), a.showCommand(), a.searchCommand(), a.statsCommand(), a.queryCommand(),
+		a.appendCommand(), a.contextCommand(), a.compactCommand(), a.backupCommand(), a.doctorCommand(), a.configCommand(),
+		a.tokenCommand(), a.versionCommand(),
+	} {
+		args := cmd.Args
+		cmd.Args = func(c *cobra.Command, given []string) error {
+			if args == nil {
+				args = cobra.NoArgs
+			}
+			if err := args(c, given); err != nil {
+				return usageError{fmt.Errorf("%w; usage: sessiond %s", err, c.Use)}
+			}
+			return nil
+		}
+		root.AddCommand(cmd)
+	}
+	return root
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "rewrite what the scripts compare with")
+
+// TestMain lets the test binary be `sessiond` when it is called so, in scripts and as a
+// daemon that can be killed.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"sessiond": main})
+}
+
+// TestScripts runs what a user types, one file for each behaviour.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           filepath.Join("testdata", "script"),
+		UpdateScripts: *update,
+		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"chatter": chatter},
+		Setup: func(e *testscript.Env) error {
+			home := filepath.Join(e.WorkDir, "home")
+			e.Setenv("HOME", home)
+			e.Setenv("XDG_DATA_HOME", filepath.Join(home, "data"))
+			e.Setenv("XDG_CONFIG_HOME", filepath.Join(home, "config"))
+			e.Setenv("XDG_RUNTIME_DIR", "")
+			e.Setenv("TZ", "UTC")
+			e.Setenv("DB", filepath.Join(home, "data", "sessiond", "sessions.db"))
+			return nil
+		},
+	})
+}
+
+// chatter N FILE writes N messages of small talk, questions and answers, as JSON.
+func chatter(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: chatter N FILE")
+	}
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	msgs := make([]map[string]string, n)
+	for i := range msgs {
+		msgs[i] = map[string]string{"role": "user", "content": fmt.Sprintf("Now the garden, step %d: which plants go into bed %d, and how far apart do they stand?", i, i%7)}
+		if i%2 == 1 {
+			msgs[i] = map[string]string{"role": "assistant", "content": fmt.Sprintf("For step %d take lettuce and leave %d centimetres between the rows; water them in the evening, then cover them.", i, 20+i%9)}
+		}
+	}
+	b, err := json.Marshal(msgs)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b, 0o600))
+}

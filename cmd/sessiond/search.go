@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"sessiond/internal/search"
+	"sessiond/internal/session"
+	"sessiond/internal/transcript"
+)
+
+type searchFlags struct {
+	session, key, source, project, role, since, until, order string
+	limit, expand                                            int
+}
+
+func (a *app) searchCommand() *cobra.Command {
+	var f searchFlags
+	cmd := &cobra.Command{
+		Use: "search TEXT", Short: "Find what was said, in any session", Args: cobra.MinimumNArgs(1),
+		Example: "  sessiond search migration plan\n  sessiond search '\"exact words\" -draft' --since 30d --newest",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.with(cmd.Context(), wiring{readOnly: true, log: a.log(zerolog.WarnLevel)}, func(s *services) error {
+				return a.search(cmd.Context(), s, strings.Join(args, " "), f)
+			})
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.session, "session", "", "only in this session")
+	fl.StringVar(&f.key, "key", "", "only in sessions with this routing key")
+	fl.StringVar(&f.source, "source", "", "only from this program")
+	fl.StringVar(&f.project, "project", "", "only of this project")
+	fl.StringVar(&f.role, "role", "", "only this role: user, assistant, tool, system")
+	fl.StringVar(&f.since, "since", "", "from then on: 2026-02-11, 7d, 12h")
+	fl.StringVar(&f.until, "until", "", "before then")
+	fl.StringVar(&f.order, "order", "", "rank (default) or newest")
+	fl.IntVarP(&f.limit, "limit", "n", 0, "hits at most (default 20)")
+	fl.IntVar(&f.expand, "expand", 0, "neighbours to show on each side")
+	newest := fl.Bool("newest", false, "the same as --order newest")
+	cmd.PreRun = func(*cobra.Command, []string) {
+		if *newest {
+			f.order = string(search.OrderNewest)
+		}
+	}
+	return cmd
+}
+
+func (a *app) search(ctx context.Context, s *services, words string, f searchFlags) error {
+	q := search.Query{
+		Text: words, Key: f.key, Source: session.Source(f.source), Project: f.project, Role: session.Role(f.role),
+		Order: search.Order(f.order), Limit: f.limit, Expand: f.expand,
+	}
+	var err error
+	if f.session != "" {
+		if q.Session, err = s.store.Resolve(ctx, f.session, a.dir); err != nil {
+			return err
+		}
+	}
+	if q.Since, err = a.moment("--since", f.since); err != nil {
+		return err
+	}
+	if q.Until, err = a.moment("--until", f.until); err != nil {
+		return err
+	}
+	res, err := s.index.Search(ctx, q)
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		if res.Hits == nil {
+			res.Hits = []search.Hit{}
+		}
+		return a.printJSON(res)
+	}
+	return a.printHits(ctx, s, res)
+}
+
+// printHits shows where each hit is and what it says around the words.
+func (a *app) printHits(ctx context.Context, s *services, res search.Result) error {
+	if len(res.Hits) == 0 {
+		fmt.Fprintln(a.out, "Nothing found.")
+	}
+	titles := map[session.ID]string{}
+	for _, h := range res.Hits {
+		title, ok := titles[h.SessionID]
+		if !ok {
+			sess, err := s.store.Session(ctx, h.SessionID)
+			if err != nil {
+				return err
+			}
+			title = sess.Title
+			titles[h.SessionID] = title
+		}
+		fmt.Fprintf(a.out, "%s  %s  %s\n", h.MessageID, h.Role, a.dim(printable(
+			h.CreatedAt.In(s.store.Zone()).Format("2006-01-02 15:04")+"  "+transcript.OneLine(title, 60))))
+		for i := range h.Before {
+			a.printNeighbour(&h.Before[i])
+		}
+		fmt.Fprintln(a.out, "    "+a.highlight(h))
+		for i := range h.After {
+			a.printNeighbour(&h.After[i])
+		}
+	}
+	if reason := s.index.Reason(); reason != "" {
+		fmt.Fprintln(a.err, "sessiond: "+reason)
+	}
+	if res.Partial {
+		fmt.Fprintln(a.err, "sessiond: not everything was searched: the index is behind, and the daemon or the next append catches it up")
+	}
+	return nil
+}
+
+func (a *app) printNeighbour(m *session.Message) {
+	fmt.Fprintf(a.out, "    %s\n", a.dim(fmt.Sprintf("%d %s: %s", m.Seq, m.Role, transcript.OneLine(printable(m.Text()), max(20, a.columns()-20)))))
+}
+
+// highlight marks what matched, where there are colours.
+func (a *app) highlight(h search.Hit) string {
+	if !a.color() {
+		return printable(strings.Join(strings.Fields(h.Snippet), " "))
+	}
+	var b strings.Builder
+	at := 0
+	for _, m := range h.Marks {
+		if m[0] < at || m[1] > len(h.Snippet) {
+			continue
+		}
+		b.WriteString(printable(h.Snippet[at:m[0]]))
+		b.WriteString(text.Bold.Sprint(printable(h.Snippet[m[0]:m[1]])))
+		at = m[1]
+	}
+	b.WriteString(printable(h.Snippet[at:]))
+	return strings.ReplaceAll(b.String(), "\n", " ")
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"sessiond/internal/analytics"
+	"sessiond/internal/config"
+	"sessiond/internal/jobs"
+	"sessiond/internal/session"
+	"sessiond/internal/web"
+	"sessiond/internal/web/api"
+	"sessiond/internal/web/guard"
+)
+
+func (a *app) serveCommand() *cobra.Command {
+	var listen, socket, preset string
+	var noAuth bool
+	cmd := &cobra.Command{
+		Use: "serve", Short: "Run the daemon",
+		Long: "Serves the HTTP API on loopback and on a Unix socket, until it is stopped (Ctrl-C, SIGTERM).\n" +
+			"A stop finishes what was acknowledged; afterwards the database file alone is the backup.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			given := map[string]any{}
+			for name, value := range map[string]string{"listen": listen, "socket": socket} {
+				if cmd.Flags().Changed(name) {
+					given[name] = value
+				}
+			}
+			if cmd.Flags().Changed("preset") {
+				given["compaction.preset"] = preset
+			}
+			cfg, err := a.load(given)
+			if err != nil {
+				return err
+			}
+			if noAuth && !config.Loopback(cfg.Listen) {
+				return usageError{fmt.Errorf("--no-auth is for loopback only, not for %s", cfg.Listen)}
+			}
+			return a.serve(cmd.Context(), cfg, noAuth)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&listen, "listen", "", "address (default 127.0.0.1:7433; '' turns TCP off)")
+	fl.StringVar(&socket, "socket", "", "path of the Unix socket ('off' turns it off)")
+	fl.StringVar(&preset, "preset", "", "compaction preset: balanced, conservative, aggressive, …")
+	fl.BoolVar(&noAuth, "no-auth", false, "no token on TCP; only on loopback")
+	return cmd
+}
+
+func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err error) {
+	log, err := a.daemonLog(cfg)
+	if err != nil {
+		return err
+	}
+	token, _, err := guard.EnsureToken(cfg.TokenFile)
+	if err != nil {
+		return err
+	}
+	// The runner is made of the services, and the services wake the runner.
+	var runner *jobs.Runner
+	s, err := a.wire(ctx, wiring{log: log, remote: true, onSoft: func(id session.ID) { runner.Soft(id) }})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if err := s.store.SetCatalogue(ctx, s.catalogue.Models(), s.catalogue.Prices()); err != nil {
+		return err
+	}
+	backups := filepath.Join(cfg.DataDir(), "backups")
+	runner = jobs.New(jobs.Config{
+		Store: s.store, Index: s.index, Contexts: s.contexts, Log: log, Now: a.now,
+		Backups: jobs.Backups{Every: cfg.Backup.Every, Keep: cfg.Backup.Keep, Dir: backups},
+	})
+	v := buildVersion()
+	handler := api.New(api.Deps{
+		Store: s.store, Contexts: s.contexts, Search: s.index, Reports: analytics.New(s.store.Reader(), s.store.Zone()),
+		Catalogue: meter{s.catalogue}, Log: log, Version: api.Version{Version: v.Version, Commit: v.Commit, Go: v.Go},
+		Changed: runner.Changed, Run: runner.Run,
+		BackupDir: backups, Now: a.now,
+	})
+	runner.Start()
+	defer runner.Stop()
+	socket := cfg.Socket
+	if socket == config.SocketOff {
+		socket = ""
+	}
+	for _, w := range cfg.Warnings() {
+		log.Warn().Msg(w)
+	}
+	return web.Serve(ctx, web.Listen{
+		Address: cfg.Listen, Socket: socket, Handler: handler, Log: log,
+		Guard: guard.New(guard.Options{Token: token, NoAuth: noAuth, Hosts: cfg.Hosts, Open: api.Open}),
+		Ready: func(address, socket string) { a.greet(cfg, address, socket, noAuth) },
+	})
+}
+
+// greet says on one screen where the daemon is to be found.
+func (a *app) greet(cfg *config.Config, address, socket string, noAuth bool) {
+	line := func(name, value string) { fmt.Fprintf(a.out, "  %-9s %s\n", name, value) }
+	fmt.Fprintln(a.out, "sessiond is ready. Ctrl-C stops it.")
+	if address != "" {
+		line("http", "http://"+address)
+	}
+	if socket != "" {
+		line("socket", socket)
+	}
+	line("database", cfg.DB)
+	if noAuth {
+		line("token", "not needed (--no-auth)")
+	} else if address != "" {
+		line("token", cfg.TokenFile)
+	}
+	line("summaries", cfg.Summarizer.Provider)
+}
+
+// daemonLog writes for people on a terminal, JSON elsewhere.
+func (a *app) daemonLog(cfg *config.Config) (zerolog.Logger, error) {
+	level, err := zerolog.ParseLevel(cfg.Log.Level)
+	if err != nil {
+		return zerolog.Nop(), session.Errorf(session.Invalid, "log.level %q: debug, info, warn or error", cfg.Log.Level)
+	}
+	if cfg.Log.Format == "console" || cfg.Log.Format == "auto" && a.errTTY {
+		return a.log(level), nil
+	}
+	utc := zerolog.New(a.err).Level(level).With().Logger()
+	return utc.Hook(zerolog.HookFunc(func(e *zerolog.Event, _ zerolog.Level, _ string) {
+		e.Str("time", a.now().UTC().Format(time.RFC3339Nano))
+	})), nil
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"github.com/rs/zerolog"
+
+	"sessiond/internal/contextmgr"
+	"sessiond/internal/redact"
+	"sessiond/internal/search"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+	"sessiond/internal/summarize"
+	"sessiond/internal/tokens"
+	"sessiond/internal/usage"
+)
+
+// services are the packages put together over one open database.
+type services struct {
+	store     *store.Store
+	index     *search.Index
+	catalogue *usage.Catalogue
+	contexts  *contextmgr.Manager
+	closers   []func() error // in the order of opening
+}
+
+// wiring says how services are put together.
+type wiring struct {
+	readOnly bool
+	log      zerolog.Logger
+	remote   bool             // summaries by the configured model, where there is one
+	onSoft   func(session.ID) // a session passed its soft threshold; nil: nobody stages
+}
+
+// wire opens everything that the configuration names. The caller closes it.
+func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
+	s = &services{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	cfg, err := a.load(nil)
+	if err != nil {
+		return s, err
+	}
+	if s.catalogue, err = a.catalogue(); err != nil {
+		return s, err
+	}
+	if s.store, err = a.open(ctx, w.readOnly, w.log); err != nil {
+		return s, err
+	}
+	s.closers = append(s.closers, s.store.Close)
+	openIndex := search.Open
+	if w.readOnly {
+		openIndex = search.OpenReadOnly
+	}
+	if s.index, err = openIndex(ctx, indexPath(cfg.DB), s.store); err != nil {
+		return s, err
+	}
+	s.closers = append(s.closers, s.index.Close)
+
+	reference := tokens.Reference()
+	manager := contextmgr.Config{
+		File: cfg.Compaction.Settings(), Digest: summarize.NewExtractive(reference.Text), Models: s.catalogue.Model,
+		Counter:   func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
+		Reference: string(reference.Family()), Scale: s.scale, Recall: recaller{s.index, s.store},
+		Mask:   func(text string) string { masked, _ := redact.Mask(text); return masked },
+		OnSoft: w.onSoft, SetWindow: s.setWindow, Now: a.now,
+	}
+	if w.remote && cfg.Summarizer.Provider != summarize.ExtractiveProvider {
+		remote, err := summarize.New(a.summarizer(), summarize.Deps{
+			Count: reference.Text, Usage: usage.FromProvider, Now: a.now, Getenv: a.getenv,
+		})
+		if err != nil {
+			return s, err
+		}
+		manager.Remote = pricedSummarizer{remote, s.catalogue}
+	}
+	s.contexts = contextmgr.New(s.store, manager)
+	return s, nil
+}
+
+// close closes in the reverse order of opening.
+func (s *services) close() error {
+	var errs []error
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		errs = append(errs, s.closers[i]())
+	}
+	s.closers = nil
+	return errors.Join(errs...)
+}
+
+// with runs a command on wired services.
+func (a *app) with(ctx context.Context, w wiring, do func(*services) error) error {
+	s, err := a.wire(ctx, w)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(s), s.close())
+}
+
+// indexPath is where the search index of a database lies.
+func indexPath(db string) string {
+	return filepath.Join(filepath.Dir(db), indexName(filepath.Base(db)))
+}
+
+// indexName is search.db beside sessions.db, and NAME.search.db beside any other NAME.db, so
+// that two databases in one folder do not share an index.
+func indexName(base string) string {
+	if base == "sessions.db" {
+		return "search.db"
+	}
+	return base[:len(base)-len(filepath.Ext(base))] + ".search.db"
+}
+
+func (a *app) summarizer() summarize.Config {
+	c := a.cfg.Summarizer
+	return summarize.Config{Provider: c.Provider, Model: c.Model, BaseURL: c.BaseURL, APIKeyFile: c.APIKeyFile, Timeout: c.Timeout}
+}
+
+// scale is what reports have taught about a model's tokens.
+func (s *services) scale(ctx context.Context, model string) (float64, bool, error) {
+	c, err := s.store.Calibration(ctx, model)
+	if err != nil || c == nil {
+		return 1, false, err
+	}
+	return c.Scale, true, nil
+}
+
+// setWindow keeps the window that an overflow report showed to be the true one.
+func (s *services) setWindow(ctx context.Context, id session.ID, window int64) error {
+	w := &window
+	_, err := s.store.PatchSession(ctx, id, store.SessionPatch{Window: &w})
+	return err
+}
+
+// pricedSummarizer puts the price on the calls of a remote summariser.
+type pricedSummarizer struct {
+	summarize.Summarizer
+	catalogue *usage.Catalogue
+}
+
+func (p pricedSummarizer) Summarize(ctx context.Context, req session.SummaryRequest) (session.Summary, error) {
+	sum, err := p.Summarizer.Summarize(ctx, req)
+	for i := range sum.Calls {
+		p.catalogue.Price(&sum.Calls[i])
+	}
+	return sum, err
+}
+
+// meter turns what a provider reported into a priced call.
+type meter struct{ *usage.Catalogue }
+
+// FromProvider implements api.Catalogue.
+func (meter) FromProvider(provider string, raw session.JSON) (session.Call, error) {
+	return usage.FromProvider(provider, raw)
+}

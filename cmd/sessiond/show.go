@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+	"sessiond/internal/transcript"
+)
+
+type showFlags struct {
+	seq                               string
+	last                              int64
+	all, raw, expand, follow, noPager bool
+}
+
+func (a *app) showCommand() *cobra.Command {
+	var f showFlags
+	cmd := &cobra.Command{
+		Use: "show SESSION", Short: "Read a conversation", Args: cobra.ExactArgs(1), Aliases: []string{"cat"},
+		Long: "Prints the path to the session's head: who said what, tool calls folded into a line, and a line where a\n" +
+			"compaction hides what is above from the model.",
+		Example: "  sessiond show @\n  sessiond show 20260211_001 --seq 10-20 --expand\n  sessiond show @ -f",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.read(cmd.Context(), func(s *store.Store) error { return a.show(cmd.Context(), s, args[0], f) })
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.seq, "seq", "", "only these messages: 7, 7-12, 7-, -12")
+	fl.Int64VarP(&f.last, "last", "n", 0, "only the last so many")
+	fl.BoolVar(&f.all, "all", false, "every message of the session, also of branches that were left")
+	fl.BoolVar(&f.raw, "raw", false, "texts and results in full, unwrapped")
+	fl.BoolVarP(&f.expand, "expand", "x", false, "unfold reasoning, arguments, results and summaries")
+	fl.BoolVarP(&f.follow, "follow", "f", false, "go on with what is appended")
+	fl.BoolVar(&f.noPager, "no-pager", false, "do not use a pager")
+	return cmd
+}
+
+func (a *app) show(ctx context.Context, s *store.Store, name string, f showFlags) error {
+	sess, err := a.resolve(ctx, s, name)
+	if err != nil {
+		return err
+	}
+	from, to, err := seqRange(f.seq)
+	if err != nil {
+		return err
+	}
+	if f.last > 0 && from == 0 {
+		from = max(1, sess.LastSeq-f.last+1)
+	}
+	msgs, err := readAll(ctx, s, sess.ID, from, to, f.all)
+	if err != nil {
+		return err
+	}
+	compactions, err := s.Compactions(ctx, sess.ID)
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		return a.printJSON(map[string]any{"session": sess, "messages": listOf(msgs, "").Data, "compactions": listOf(compactions, "").Data})
+	}
+	opt := transcript.TerminalOptions{Width: a.columns(), Color: a.color(), Raw: f.raw || !a.outTTY, Expand: f.expand, Zone: s.Zone()}
+	print := func(w io.Writer) error {
+		a.showHeading(w, sess)
+		return transcript.Terminal(w, transcript.Build(sess, msgs, compactions), opt)
+	}
+	if !f.follow {
+		return a.page(print, f.noPager)
+	}
+	if err := print(a.out); err != nil {
+		return err
+	}
+	return a.follow(ctx, s, sess.ID, opt)
+}
+
+// seqRange reads --seq; 0 is open.
+func seqRange(s string) (from, to int64, err error) {
+	if s == "" {
+		return 0, 0, nil
+	}
+	first, last, ranged := strings.Cut(s, "-")
+	if from, err = seqOf(first, ranged); err == nil {
+		to = from
+		if ranged {
+			to, err = seqOf(last, true)
+		}
+	}
+	if err != nil || to != 0 && from > to {
+		return 0, 0, usageError{fmt.Errorf("--seq %q: a message (7) or a range of them (7-12, 7-, -12)", s)}
+	}
+	return from, to, nil
+}
+
+func seqOf(s string, open bool) (int64, error) {
+	if s == "" && open {
+		return 0, nil
+	}
+	return strconv.ParseInt(s, 10, 64)
+}
+
+// readAll reads the messages of a session in pieces; from and to are seqs, 0 is open.
+func readAll(ctx context.Context, s *store.Store, id session.ID, from, to int64, all bool) ([]session.Message, error) {
+	page := store.MessagePage{Limit: 1000, All: all}
+	if from > 0 {
+		page.After = from - 1
+	}
+	if to > 0 {
+		page.Before = to + 1
+	}
+	if page.After == 0 && page.Before == 0 && !all {
+		sess, err := s.Session(ctx, id)
+		if err != nil || sess.HeadID == nil {
+			return nil, err
+		}
+		return s.Path(ctx, *sess.HeadID, 0)
+	}
+	var msgs []session.Message
+	for {
+		got, more, err := s.Messages(ctx, id, page)
+		if err != nil {
+			return nil, err
+		}
+		msgs = append(msgs, got...)
+		if !more || len(got) == 0 {
+			return msgs, nil
+		}
+		page.After = got[len(got)-1].Seq
+	}
+}
+
+func (a *app) showHeading(w io.Writer, sess session.Session) {
+	facts := []string{string(sess.ID), string(sess.Source)}
+	for _, fact := range []string{sess.Model, sess.Directory} {
+		if fact != "" {
+			facts = append(facts, fact)
+		}
+	}
+	facts = append(facts, plural(sess.MessageCount, "message", "messages"), humanize.Comma(sess.ContextTokens)+" tokens in the context")
+	fmt.Fprintf(w, "%s\n%s\n\n", printable(orDash(sess.Title)), a.dim(printable(strings.Join(facts, " · "))))
+}
+
+// page prints through the user's pager where somebody reads, else straight.
+func (a *app) page(print func(io.Writer) error, off bool) error {
+	pager := a.getenv("PAGER")
+	if pager == "" {
+		pager = "less"
+	}
+	if off || !a.outTTY || pager == "cat" || a.getenv("TERM") == "dumb" {
+		return print(a.out)
+	}
+	cmd := exec.Command("sh", "-c", pager)
+	cmd.Stdout, cmd.Stderr, cmd.Env = os.Stdout, os.Stderr, a.environ
+	if a.getenv("LESS") == "" {
+		cmd.Env = append(cmd.Env, "LESS=FRX")
+	}
+	to, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return print(a.out)
+	}
+	// A reader who quits the pager early closes the pipe: that is no failure.
+	_ = print(to)
+	_ = to.Close()
+	return cmd.Wait()
+}
+
+const followInterval = 400 * time.Millisecond
+
+// follow prints what is appended, until the user stops it.
+func (a *app) follow(ctx context.Context, s *store.Store, id session.ID, opt transcript.TerminalOptions) error {
+	sess, err := s.Session(ctx, id)
+	if err != nil {
+		return err
+	}
+	seen := sess.LastSeq
+	tick := time.NewTicker(followInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		msgs, _, err := s.Messages(ctx, id, store.MessagePage{After: seen, Limit: 1000, All: true})
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		if len(msgs) == 0 {
+			continue
+		}
+		seen = msgs[len(msgs)-1].Seq
+		if err := transcript.Terminal(a.out, transcript.Build(sess, msgs, nil), opt); err != nil {
+			return err
+		}
+	}
+}

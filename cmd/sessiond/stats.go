@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"sessiond/internal/analytics"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+)
+
+func (a *app) statsCommand() *cobra.Command {
+	var f lsFlags
+	cmd := &cobra.Command{
+		Use: "stats", Short: "Count sessions, tokens, money and what compaction saved",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.read(cmd.Context(), func(s *store.Store) error { return a.stats(cmd.Context(), s, f) })
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.source, "source", "", "only of this program")
+	fl.StringVar(&f.project, "project", "", "only of this project")
+	fl.StringVar(&f.since, "since", "", "from that day on: 2026-02-11, 7d")
+	fl.StringVar(&f.until, "until", "", "before that day")
+	return cmd
+}
+
+func (a *app) stats(ctx context.Context, s *store.Store, f lsFlags) error {
+	filter, err := a.statsFilter(f)
+	if err != nil {
+		return err
+	}
+	st, err := analytics.New(s.Reader(), s.Zone()).Stats(ctx, filter)
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		return a.printJSON(st)
+	}
+	cost := money(st.CostUSD, st.UnpricedCalls)
+	for _, line := range [][2]string{
+		{"sessions", humanize.Comma(st.Sessions)},
+		{"messages", humanize.Comma(st.Messages)},
+		{"input tokens", humanize.Comma(st.Tokens.Input)},
+		{"  from cache", humanize.Comma(st.Tokens.CacheRead)},
+		{"  into cache", humanize.Comma(st.Tokens.CacheWrite)},
+		{"output tokens", humanize.Comma(st.Tokens.Output)},
+		{"cost", cost},
+		{"compactions", fmt.Sprintf("%s, which took %s tokens out of contexts", humanize.Comma(st.Compactions.Count), humanize.Comma(st.Compactions.TokensSaved))},
+	} {
+		if _, err := fmt.Fprintf(a.out, "%-14s %s\n", line[0], line[1]); err != nil {
+			return err
+		}
+	}
+	return a.printStatsTables(st)
+}
+
+// statsFilter reads the flags. Statistics go by whole days of the service's zone.
+func (a *app) statsFilter(f lsFlags) (analytics.Filter, error) {
+	out := analytics.Filter{Source: session.Source(f.source), Project: f.project}
+	for _, d := range []struct {
+		flag, value string
+		to          *string
+		whole       time.Duration
+	}{{"--since", f.since, &out.Since, 0}, {"--until", f.until, &out.Until, -time.Millisecond}} {
+		at, err := a.moment(d.flag, d.value)
+		if err != nil {
+			return out, err
+		}
+		if at != nil {
+			*d.to = session.At(at.Add(d.whole)).Day(a.cfg.Zone())
+		}
+	}
+	return out, nil
+}
+
+// printStatsTables shows where it went: by model, by source, and the last days.
+func (a *app) printStatsTables(st analytics.Stats) error {
+	const lastDays = 14
+	days := st.ByDay
+	if len(days) > lastDays {
+		days = days[len(days)-lastDays:]
+	}
+	for _, t := range []struct {
+		name    string
+		buckets []analytics.Bucket
+		label   func(analytics.Bucket) string
+	}{
+		{"model", st.ByModel, func(b analytics.Bucket) string { return b.Model }},
+		{"source", st.BySource, func(b analytics.Bucket) string { return string(b.Source) }},
+		{"day", days, func(b analytics.Bucket) string { return b.Day }},
+	} {
+		if len(t.buckets) == 0 {
+			continue
+		}
+		var rows [][]string
+		for _, b := range t.buckets {
+			rows = append(rows, []string{
+				orDash(t.label(b)), humanize.Comma(b.Sessions), humanize.Comma(b.Messages), humanize.Comma(b.Calls),
+				humanize.Comma(b.Tokens.Input + b.Tokens.CacheRead + b.Tokens.CacheWrite), humanize.Comma(b.Tokens.Output),
+				money(b.CostUSD, b.UnpricedCalls),
+			})
+		}
+		if _, err := fmt.Fprintln(a.out); err != nil {
+			return err
+		}
+		a.printTable([]column{
+			{name: t.name, least: 12, grow: true}, {name: "sessions", right: true, keep: 1}, {name: "messages", right: true, keep: 3},
+			{name: "calls", right: true, keep: 2}, {name: "input", right: true, keep: 4}, {name: "output", right: true, keep: 5}, {name: "cost", right: true},
+		}, rows)
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package jobs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Backups says how often the daemon copies its database, where to, and how many copies it
+// keeps. An Every of 0 means never.
+type Backups struct {
+	Every time.Duration
+	Keep  int
+	Dir   string
+}
+
+const (
+	backupPrefix = "sessions-"
+	backupSuffix = ".db"
+	backupTime   = "20060102T150405Z"
+)
+
+// BackupName is the name of a backup made at a moment.
+func BackupName(at time.Time) string {
+	return backupPrefix + at.UTC().Format(backupTime) + backupSuffix
+}
+
+func (r *Runner) backUp() {
+	if r.cfg.Backups.Every <= 0 {
+		return
+	}
+	tick := time.NewTicker(r.cfg.Backups.Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		out := filepath.Join(r.cfg.Backups.Dir, BackupName(r.cfg.Now()))
+		if _, err := r.cfg.Store.Backup(r.ctx, out); err != nil {
+			if r.ctx.Err() == nil {
+				r.cfg.Log.Error().Err(err).Msg("the backup failed")
+			}
+			continue
+		}
+		if err := r.prune(); err != nil {
+			r.cfg.Log.Error().Err(err).Msg("old backups could not be removed")
+		}
+	}
+}
+
+// prune removes the oldest backups that the daemon made itself, beyond those to keep. It
+// touches no file with another name.
+func (r *Runner) prune() error {
+	if r.cfg.Backups.Keep <= 0 {
+		return nil
+	}
+	entries, err := os.ReadDir(r.cfg.Backups.Dir)
+	if err != nil {
+		return err
+	}
+	var ours []string
+	for _, e := range entries {
+		if _, err := time.Parse(backupPrefix+backupTime+backupSuffix, e.Name()); err == nil {
+			ours = append(ours, e.Name())
+		}
+	}
+	slices.Sort(ours)
+	for _, name := range ours[:max(0, len(ours)-r.cfg.Backups.Keep)] {
+		if err := os.Remove(filepath.Join(r.cfg.Backups.Dir, name)); err != nil {
+			return fmt.Errorf("remove the old backup %s: %w", name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,209 @@
+// Package jobs does what the daemon does beside requests: it keeps the search index up,
+// stages compactions before they are needed, activates them in idle moments, empties the
+// write-ahead log when nothing happens, and makes backups. Nobody waits for it.
+package jobs
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sessiond/internal/session"
+)
+
+// Intervals of the daemon's own doings.
+const (
+	lookInterval = time.Second     // how soon another process's writes are noticed
+	walIdle      = 5 * time.Second // without a write, then the write-ahead log is emptied
+	sessionIdle  = 5 * time.Minute // provider caches are cold then: an overlay may take effect
+)
+
+// Store is what the jobs need of the store.
+type Store interface {
+	DataVersion(ctx context.Context) (int64, error)
+	TruncateWAL(ctx context.Context) (bool, error)
+	Backup(ctx context.Context, out string) (int64, error)
+}
+
+// Index is kept up with the store.
+type Index interface {
+	CatchUp(ctx context.Context) (int, error)
+}
+
+// Contexts stages and activates overlays.
+type Contexts interface {
+	Stage(ctx context.Context, id session.ID) error
+	ActivateIdle(ctx context.Context, id session.ID) (bool, error)
+}
+
+// Config of a Runner. Store, Index and Contexts are needed.
+type Config struct {
+	Store    Store
+	Index    Index
+	Contexts Contexts
+	Backups  Backups
+	Log      zerolog.Logger
+	Now      func() time.Time // nil: time.Now
+}
+
+// Runner owns the goroutines of the jobs. Start begins them, Stop ends them and waits.
+type Runner struct {
+	cfg    Config
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	changed chan struct{} // something was written
+	stage   chan struct{} // there is something to stage
+
+	mu      sync.Mutex
+	stopped bool
+	toStage []session.ID             // in the order they asked
+	waiting map[session.ID]bool      // in toStage
+	active  map[session.ID]time.Time // sessions that may get an overlay when they rest
+	wrote   time.Time                // of the last Changed
+}
+
+// New makes a Runner that does nothing yet.
+func New(cfg Config) *Runner {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	r := &Runner{
+		cfg: cfg, changed: make(chan struct{}, 1), stage: make(chan struct{}, 1),
+		waiting: map[session.ID]bool{}, active: map[session.ID]time.Time{},
+	}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	return r
+}
+
+// Start begins all jobs.
+func (r *Runner) Start() {
+	r.nudge(r.changed) // what was appended while nobody ran
+	for _, job := range []func(){r.index, r.stageAll, r.watch, r.backUp} {
+		r.wg.Go(job)
+	}
+}
+
+// Stop ends the jobs and waits for them. Work that a model was asked for is given up; its
+// record says so.
+func (r *Runner) Stop() {
+	r.mu.Lock()
+	r.stopped = true
+	r.mu.Unlock()
+	r.cancel()
+	r.wg.Wait()
+}
+
+// Changed tells that a session was written to. It does not block.
+func (r *Runner) Changed(id session.ID) {
+	r.nudge(r.changed)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.wrote = r.cfg.Now()
+	if _, ok := r.active[id]; ok {
+		r.active[id] = r.wrote
+	}
+}
+
+func (r *Runner) lastChange() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.wrote
+}
+
+// Soft tells that a session passed its soft threshold: a compaction is made ready for it.
+// It does not block.
+func (r *Runner) Soft(id session.ID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.active[id] = r.cfg.Now()
+	if r.waiting[id] {
+		return
+	}
+	r.waiting[id] = true
+	r.toStage = append(r.toStage, id)
+	r.nudge(r.stage)
+}
+
+// Run does work in the background and owns it; work tells itself what went wrong. It is
+// false when the daemon is stopping.
+func (r *Runner) Run(work func(ctx context.Context)) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stopped {
+		return false
+	}
+	r.wg.Go(func() { work(r.ctx) })
+	return true
+}
+
+func (r *Runner) nudge(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // it is awake already
+	}
+}
+
+// index keeps the search index behind the appends, never in front of them.
+func (r *Runner) index() {
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-r.changed:
+		}
+		if _, err := r.cfg.Index.CatchUp(r.ctx); err != nil && r.ctx.Err() == nil {
+			r.cfg.Log.Error().Err(err).Msg("the search index could not be caught up; searches scan what it lacks")
+		}
+	}
+}
+
+// stageAll makes compactions ready, one after the other.
+func (r *Runner) stageAll() {
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-r.stage:
+		}
+		for id, ok := r.nextToStage(); ok; id, ok = r.nextToStage() {
+			if err := r.cfg.Contexts.Stage(r.ctx, id); err != nil && r.ctx.Err() == nil {
+				r.cfg.Log.Error().Err(err).Str("session", string(id)).Msg("no compaction could be staged")
+			}
+			if r.ctx.Err() != nil {
+				return
+			}
+		}
+	}
+}
+
+func (r *Runner) nextToStage() (session.ID, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.toStage) == 0 {
+		return "", false
+	}
+	id := r.toStage[0]
+	r.toStage = r.toStage[1:]
+	delete(r.waiting, id)
+	return id, true
+}
+
+// watch looks once a second: for what other processes wrote, for a quiet moment to empty the
+// write-ahead log, and for sessions that rest.
+func (r *Runner) watch() {
+	tick := time.NewTicker(lookInterval)
+	defer tick.Stop()
+	w := watcher{Runner: r, wrote: r.cfg.Now()}
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-tick.C:
+			w.look()
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package jobs
+
+import (
+	"time"
+
+	"sessiond/internal/session"
+)
+
+// watcher is what watch remembers from one look to the next.
+type watcher struct {
+	*Runner
+	version int64     // of the file as other processes write it
+	wrote   time.Time // when somebody last wrote, as far as is known
+	emptied bool      // the log was emptied since
+}
+
+func (w *watcher) look() {
+	version, err := w.cfg.Store.DataVersion(w.ctx)
+	if err != nil {
+		return // stopping, or the database is busy: look again in a second
+	}
+	if version != w.version {
+		w.version, w.wrote, w.emptied = version, w.cfg.Now(), false
+		w.nudge(w.changed)
+	}
+	if last := w.lastChange(); last.After(w.wrote) {
+		w.wrote, w.emptied = last, false
+	}
+	if !w.emptied && w.cfg.Now().Sub(w.wrote) >= walIdle {
+		done, err := w.cfg.Store.TruncateWAL(w.ctx)
+		w.emptied = done && err == nil
+		if !w.emptied {
+			w.wrote = w.cfg.Now() // a reader holds it: try again after another quiet while
+		}
+	}
+	for _, id := range w.resting() {
+		if _, err := w.cfg.Contexts.ActivateIdle(w.ctx, id); err != nil && w.ctx.Err() == nil {
+			w.cfg.Log.Error().Err(err).Str("session", string(id)).Msg("a staged compaction could not take effect")
+		}
+	}
+}
+
+// resting gives the sessions that have been quiet long enough, once.
+func (r *Runner) resting() []session.ID {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var ids []session.ID
+	for id, at := range r.active {
+		if r.cfg.Now().Sub(at) >= sessionIdle && !r.waiting[id] {
+			ids = append(ids, id)
+			delete(r.active, id)
+		}
+	}
+	return ids
+}
