@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -55,8 +56,10 @@ func (catalogue) FromProvider(provider string, raw session.JSON) (session.Call, 
 func newKit(t *testing.T, change func(*api.Deps)) *kit {
 	t.Helper()
 	k := &kit{t: t, log: &bytes.Buffer{}, dir: t.TempDir()}
-	clock := time.Date(2026, 2, 11, 10, 0, 0, 0, time.UTC)
-	now := func() time.Time { clock = clock.Add(time.Millisecond); return clock }
+	var ticks atomic.Int64 // each look at the clock is a millisecond later
+	now := func() time.Time {
+		return time.Date(2026, 2, 11, 10, 0, 0, 0, time.UTC).Add(time.Duration(ticks.Add(1)) * time.Millisecond)
+	}
 	var err error
 	k.store, err = store.Open(t.Context(), filepath.Join(k.dir, "sessions.db"), store.Options{
 		Now: now, Zone: time.UTC, Log: zerolog.Nop(), Measure: tokens.Reference().Measure,

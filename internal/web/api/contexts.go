@@ -23,17 +23,17 @@ type Contexts interface {
 	Sources(ctx context.Context, id session.ID, compaction int64) ([]session.Message, error)
 }
 
-// contextView is a context as it is handed out. Request goes into the provider's body as it
+// ContextView is a context as it is handed out. Request goes into the provider's body as it
 // is; it is null while calls are pending.
-type contextView struct {
+type ContextView struct {
 	contextmgr.View
 	Dialect string       `json:"dialect"`
 	Request session.JSON `json:"request"`
 }
 
-// render puts a context into its dialect. Codes: Invalid.
-func render(v contextmgr.View) (*contextView, error) {
-	out := &contextView{View: v, Dialect: v.Dialect}
+// Render puts a context into its dialect. Codes: Invalid.
+func Render(v contextmgr.View) (*ContextView, error) {
+	out := &ContextView{View: v, Dialect: v.Dialect}
 	if out.Dialect == "" {
 		out.Dialect = dialect.OpenAIChat
 	}
@@ -72,7 +72,7 @@ type getContextInput struct {
 }
 
 type contextOutput struct {
-	Body *contextView
+	Body *ContextView
 }
 
 func (s *Server) getContext(ctx context.Context, in *getContextInput) (*contextOutput, error) {
@@ -89,7 +89,7 @@ func (s *Server) getContext(ctx context.Context, in *getContextInput) (*contextO
 	if err != nil {
 		return nil, err
 	}
-	out, err := render(view)
+	out, err := Render(view)
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ type turnBody struct {
 // turnView is what a turn did. The append stands whatever became of the context.
 type turnView struct {
 	Appended *appendedView    `json:"appended"`
-	Context  *contextView     `json:"context"`
+	Context  *ContextView     `json:"context"`
 	Problem  *problem.Problem `json:"problem,omitempty" doc:"Why there is no context"`
 }
 
@@ -80,7 +80,7 @@ func (s *Server) takeTurn(ctx context.Context, in *turnInput) (*turnOutput, erro
 	out := &turnOutput{Body: turnView{Appended: &done.appendedView}}
 	view, err := s.contextAfter(ctx, id, wanted, &done.done)
 	if err == nil {
-		out.Body.Context, err = render(view)
+		out.Body.Context, err = Render(view)
 	}
 	if err != nil {
 		out.Body.Problem = s.problem(ctx, err)

@@ -1,0 +1,139 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"sessiond/internal/web/api"
+)
+
+// long makes a session of some thousand tokens with a window that they fill.
+func (k *kit) long(n int) string {
+	k.t.Helper()
+	id := k.session(`{"model":"known","window":8000,"settings":{"reserve_floor":0,"reserve_tokens":500}}`)
+	var msgs []any
+	for i := range n {
+		role := []string{"user", "assistant"}[i%2]
+		msgs = append(msgs, map[string]any{"role": role, "content": fmt.Sprintf("Message %d. ", i) + strings.Repeat("The cat sat on the mat near the door of house number 12. ", 12)})
+	}
+	k.want(201, k.do("POST", "/v1/sessions/"+id+"/messages", map[string]any{"messages": msgs}))
+	return id
+}
+
+func TestCompactUndoRedo(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.long(60)
+	path := "/v1/sessions/" + id
+	plan := k.want(200, k.do("POST", path+"/compactions", `{"dry_run":true}`))
+	if plan.at("dry_run") != true || plan.at("plan.hidden_messages") == 0.0 || plan.at("plan.tokens_after") == nil {
+		t.Errorf("%s", plan.raw)
+	}
+	if n := k.count(`SELECT COUNT(*) FROM compactions`); n != 0 {
+		t.Fatalf("a dry run wrote %d records", n)
+	}
+	made := k.want(201, k.do("POST", path+"/compactions", `{"instructions":"keep numbers"}`))
+	cid := made.text("id")
+	if made.text("status") != "done" || made.text("summary") == "" || made.Header.Get("Location") != path+"/compactions/"+cid || made.text("trigger") != "manual" {
+		t.Errorf("%s", made.raw)
+	}
+	if r := k.want(200, k.do("GET", path+"/compactions", nil)); r.text("data.0.id") != cid || r.at("next_cursor") != nil {
+		t.Errorf("%s", r.raw)
+	}
+	if r := k.want(200, k.do("GET", path+"/compactions/"+cid, nil)); r.text("id") != cid || r.text("session_id") != id {
+		t.Errorf("%s", r.raw)
+	}
+	sources := k.want(200, k.do("GET", path+"/compactions/"+cid+"/sources?limit=3", nil))
+	if len(sources.at("data").([]any)) != 3 || sources.text("data.0.id") != id+".1" || sources.at("next_cursor") != id+".3" {
+		t.Errorf("%s", sources.raw)
+	}
+	if r := k.want(200, k.do("GET", path+"/compactions/"+cid+"/sources?dialect=openai.chat&limit=1&cursor="+id+".3", nil)); r.text("data.0.role") != "assistant" {
+		t.Errorf("%s", r.raw)
+	}
+	if ctx := k.want(200, k.do("GET", path+"/context", nil)); ctx.text("compaction.id") != cid {
+		t.Errorf("%s", ctx.raw)
+	}
+	again := k.want(201, k.do("POST", path+"/compactions", nil))
+	if again.text("status") != "skipped" || again.text("reason") == "" {
+		t.Errorf("compacting twice: %s", again.raw)
+	}
+	if r := k.want(409, k.do("POST", path+"/compactions/"+cid+"/redo", nil)); r.text("code") != "conflict" {
+		t.Errorf("%s", r.raw)
+	}
+}
+
+func TestUndoGivesTheContextBack(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.long(20)
+	path := "/v1/sessions/" + id
+	before := k.want(200, k.do("GET", path+"/context", nil))
+	made := k.want(201, k.do("POST", path+"/compactions", `{"keep_recent_tokens":100,"settings":{"keep_recent_messages":2}}`))
+	cid := made.text("id")
+	if made.text("status") != "done" {
+		t.Fatalf("%s", made.raw)
+	}
+	during := k.want(200, k.do("GET", path+"/context", nil))
+	if fmt.Sprint(during.at("request")) == fmt.Sprint(before.at("request")) {
+		t.Error("the compaction changed nothing")
+	}
+	if r := k.want(200, k.do("DELETE", path+"/compactions/"+cid, nil)); r.text("id") != id || r.Header.Get("ETag") == "" {
+		t.Errorf("%s", r.raw)
+	}
+	after := k.want(200, k.do("GET", path+"/context", nil))
+	if fmt.Sprint(after.at("request")) != fmt.Sprint(before.at("request")) {
+		t.Error("after the undo the context is another")
+	}
+	k.want(409, k.do("DELETE", path+"/compactions/"+cid, nil))
+	k.want(200, k.do("POST", path+"/compactions/"+cid+"/redo", nil))
+	if again := k.do("GET", path+"/context", nil); fmt.Sprint(again.at("request")) != fmt.Sprint(during.at("request")) {
+		t.Error("after the redo the context is another")
+	}
+	if r := k.do("GET", path+"/messages?limit=1000", nil); len(r.at("data").([]any)) != 20 {
+		t.Error("compacting changed messages")
+	}
+}
+
+func TestCompactionBehindItsAnswer(t *testing.T) {
+	var later []func(context.Context)
+	room := true
+	k := newKit(t, func(d *api.Deps) {
+		d.Run = func(work func(context.Context)) bool { later = append(later, work); return room }
+	})
+	path := "/v1/sessions/" + k.long(60) + "/compactions"
+	async := header{"Prefer": "respond-async"}
+	r := k.want(202, k.do("POST", path, `{}`, async))
+	if r.text("status") != "running" || r.Header.Get("Location") != path || r.Header.Get("Preference-Applied") != "respond-async" || len(later) != 1 {
+		t.Errorf("%s %v", r.raw, r.Header)
+	}
+	if n := k.count(`SELECT COUNT(*) FROM compactions`); n != 0 {
+		t.Errorf("%d records before the work ran", n)
+	}
+	later[0](t.Context())
+	if r := k.do("GET", path, nil); r.text("data.0.status") != "done" {
+		t.Errorf("%s", r.raw)
+	}
+	k.want(200, k.do("POST", path, `{"dry_run":true}`, async))
+	room = false
+	if r := k.want(503, k.do("POST", path, `{}`, async)); r.Header.Get("Retry-After") == "" || r.text("code") != "busy" {
+		t.Errorf("%s", r.raw)
+	}
+}
+
+func TestOwnSummaryAndStrategies(t *testing.T) {
+	k := newKit(t, nil)
+	path := "/v1/sessions/" + k.long(60) + "/compactions"
+	if r := k.want(201, k.do("POST", path, `{"summary":"They counted cats."}`)); !strings.Contains(r.text("summary"), "They counted cats.") {
+		t.Errorf("%s", r.raw)
+	}
+	for _, strategy := range []string{"truncate", "clear"} {
+		path := "/v1/sessions/" + k.long(60) + "/compactions"
+		if r := k.want(201, k.do("POST", path, `{"strategy":"`+strategy+`"}`)); r.text("strategy") != strategy || r.text("status") != "done" {
+			t.Errorf("%s", r.raw)
+		}
+	}
+	path = "/v1/sessions/" + k.long(60) + "/compactions"
+	if r := k.want(201, k.do("POST", path, `{"trigger":"overflow","reported_tokens":9000}`)); r.text("trigger") != "overflow" || r.text("status") != "done" {
+		t.Errorf("%s", r.raw)
+	}
+}

@@ -1,0 +1,216 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestMessagesComeBackAsTheyWentIn(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	path := "/v1/sessions/" + id + "/messages"
+	sent := `[{"role":"user","content":[{"type":"text","text":"look"},{"type":"image_url","image_url":{"url":"https://x.example/a.png"}}]},
+		{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"read","arguments":"{ \"path\": \"<a>\" }"}}],"own_field":{"deep":[1,2]}},
+		{"role":"tool","tool_call_id":"c1","content":"inside"}]`
+	r := k.want(201, k.do("POST", path, `{"messages":`+sent+`}`))
+	if r.text("messages.2.id") != id+".3" || r.at("messages.2.seq") != 3.0 || r.text("head") != id+".3" || r.at("revision") == nil ||
+		r.at("messages.0.parent") != nil || r.text("messages.1.parent") != id+".1" || r.at("messages.1.tokens") == 0.0 || r.at("context_tokens") == 0.0 {
+		t.Errorf("%s", r.raw)
+	}
+	back := k.want(200, k.do("GET", path+"?dialect=openai.chat", nil))
+	var want any
+	if err := json.Unmarshal([]byte(sent), &want); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(back.at("data"), want) {
+		t.Errorf("came back as %s", back.raw)
+	}
+	own := k.want(200, k.do("GET", path, nil))
+	if own.text("data.2.content") != "inside" || own.text("data.1.parts.0.arguments") != `{ "path": "<a>" }` || own.text("data.1.origin") != "model" || own.text("data.0.id") != id+".1" {
+		t.Errorf("%s", own.raw)
+	}
+	one := k.want(200, k.do("GET", path+"/3", nil))
+	if one.text("content") != "inside" || one.text("parent") != id+".2" {
+		t.Errorf("%s", one.raw)
+	}
+	if r := k.want(200, k.do("GET", path+"/3?dialect=openai.chat", nil)); r.text("tool_call_id") != "c1" {
+		t.Errorf("%s", r.raw)
+	}
+}
+
+func TestNativeMessages(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	path := "/v1/sessions/" + id + "/messages"
+	k.want(201, k.do("POST", path, `{"dialect":"native","messages":[{"role":"user","content":"hi","origin":"program","external_id":"e1","author":"cron","display":false,
+		"created_at":"2026-01-01T00:00:00Z"},{"role":"assistant","parts":[{"kind":"reasoning","text":"hm"},{"kind":"text","text":"yes"}],"finish":"stop"}]}`))
+	r := k.want(200, k.do("GET", path, nil))
+	if r.text("data.0.origin") != "program" || r.text("data.0.external_id") != "e1" || r.at("data.0.display") != false ||
+		r.text("data.0.created_at") != "2026-01-01T00:00:00.000Z" || r.text("data.1.finish") != "stop" || r.text("data.1.content") != "yes" {
+		t.Errorf("%s", r.raw)
+	}
+	// What was read can be appended again.
+	var page struct{ Data []json.RawMessage }
+	if err := json.Unmarshal([]byte(r.raw), &page); err != nil {
+		t.Fatal(err)
+	}
+	k.want(201, k.do("POST", "/v1/sessions/"+k.session(nil)+"/messages", map[string]any{"messages": page.Data, "dialect": "native"}))
+}
+
+func TestMessagesAreReadInPieces(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	for i := 1; i <= 5; i++ {
+		k.say(id, "user", fmt.Sprintf("n%d", i))
+	}
+	path := "/v1/sessions/" + id + "/messages"
+	texts := func(r reply) (all []string) {
+		for _, m := range r.at("data").([]any) {
+			all = append(all, m.(map[string]any)["content"].(string))
+		}
+		return all
+	}
+	for query, want := range map[string]string{
+		"":                                "[n1 n2 n3 n4 n5]",
+		"?limit=2":                        "[n1 n2]",
+		"?limit=2&order=desc":             "[n5 n4]",
+		"?after=3":                        "[n4 n5]",
+		"?before=3":                       "[n1 n2]",
+		"?after=1&before=4&order=desc":    "[n3 n2]",
+		"?limit=2&cursor=" + id + ".2":    "[n3 n4]",
+		"?order=desc&cursor=" + id + ".4": "[n3 n2 n1]",
+		"?path=all&after=4":               "[n5]",
+	} {
+		if got := fmt.Sprint(texts(k.want(200, k.do("GET", path+query, nil)))); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	if next := k.do("GET", path+"?limit=2", nil).at("next_cursor"); next != id+".2" {
+		t.Errorf("next_cursor %v", next)
+	}
+	if next := k.do("GET", path+"?limit=5", nil).at("next_cursor"); next != nil {
+		t.Errorf("next_cursor at the end: %v", next)
+	}
+}
+
+func TestExpectHeadComparesAndSets(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	path := "/v1/sessions/" + id + "/messages"
+	with := func(field string) string { return `{"messages":[{"role":"user","content":"x"}]` + field + `}` }
+	k.want(201, k.do("POST", path, with(`,"expect_head":null`)))
+	for _, stale := range []string{`,"expect_head":null`, `,"expect_head":7`, `,"expect_head":"` + id + `.7"`, `,"expect_head":"20200101_001.1"`} {
+		r := k.want(409, k.do("POST", path, with(stale)))
+		if r.text("code") != "conflict" || r.text("head") != id+".1" || !strings.Contains(r.text("detail"), id+".1") {
+			t.Errorf("%s: %s", stale, r.raw)
+		}
+	}
+	k.want(201, k.do("POST", path, with(`,"expect_head":1`)))
+	k.want(201, k.do("POST", path, with(`,"expect_head":"`+id+`.2"`)))
+	k.want(201, k.do("POST", path, with(``)))
+	if n := k.messages(); n != 4 {
+		t.Errorf("%d messages are stored, want 4", n)
+	}
+	empty := k.session(nil)
+	if r := k.want(409, k.do("POST", "/v1/sessions/"+empty+"/messages", with(`,"expect_head":1`))); r.at("head") != nil {
+		t.Errorf("%s", r.raw)
+	}
+}
+
+func TestParentMovesTheHead(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	for _, s := range []string{"one", "two", "three"} {
+		k.say(id, "user", s)
+	}
+	path := "/v1/sessions/" + id + "/messages"
+	r := k.want(201, k.do("POST", path, `{"parent":1,"messages":[{"role":"user","content":"two again"}]}`))
+	if r.text("messages.0.parent") != id+".1" || r.text("head") != id+".4" {
+		t.Errorf("%s", r.raw)
+	}
+	if r := k.do("GET", path, nil); len(r.at("data").([]any)) != 2 || r.text("data.1.content") != "two again" {
+		t.Errorf("the path: %s", r.raw)
+	}
+	if r := k.do("GET", path+"?path=all", nil); len(r.at("data").([]any)) != 4 {
+		t.Errorf("all: %s", r.raw)
+	}
+	k.want(201, k.do("POST", path, `{"parent":"`+id+`.3","messages":[{"role":"user","content":"four"}]}`))
+	for _, bad := range []string{`99`, `"` + id + `.99"`, `"20200101_001.1"`, `0`, `-1`, `1.5`, `"x"`, `{}`, `true`, `null`} {
+		if r := k.want(422, k.do("POST", path, `{"parent":`+bad+`,"messages":[{"role":"user","content":"x"}]}`)); r.text("errors.0.path") != "parent" {
+			t.Errorf("%s: %s", bad, r.raw)
+		}
+	}
+	if n := k.messages(); n != 5 {
+		t.Errorf("%d messages", n)
+	}
+}
+
+func TestRepeatedAppendWritesOnce(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	path := "/v1/sessions/" + id + "/messages"
+	key := header{"Idempotency-Key": "a"}
+	body := `{"messages":[{"role":"user","content":"x"},{"role":"user","content":"y"}],"expect_head":null}`
+	first := k.want(201, k.do("POST", path, body, key))
+	k.say(id, "user", "another came between")
+	again := k.want(201, k.do("POST", path, body, key))
+	if first.raw != again.raw {
+		t.Errorf("answers differ:\n%s%s", first.raw, again.raw)
+	}
+	k.want(422, k.do("POST", path, `{"messages":[{"role":"user","content":"z"}]}`, key))
+	other := k.session(nil)
+	k.want(201, k.do("POST", "/v1/sessions/"+other+"/messages", body, key)) // another route, another request
+	if n := k.messages(); n != 5 {
+		t.Errorf("%d messages, want 5", n)
+	}
+}
+
+func TestLongTextIsReadWhole(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	long := strings.Repeat("äöü ", 50_000)
+	k.say(id, "user", long)
+	if got := k.do("GET", "/v1/sessions/"+id+"/messages/1", nil); got.text("content") != long || got.text("parts.0.text") != long {
+		t.Error("a long text came back otherwise")
+	}
+}
+
+func TestThousandsOfMessagesAtOnce(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	var msgs []map[string]string
+	for i := range 3000 {
+		msgs = append(msgs, map[string]string{"role": "user", "content": fmt.Sprint(i)})
+	}
+	r := k.want(201, k.do("POST", "/v1/sessions/"+id+"/messages", map[string]any{"messages": msgs}))
+	if r.text("head") != id+".3000" {
+		t.Errorf("head %v", r.at("head"))
+	}
+	for range 3 {
+		msgs = append(msgs, msgs...)
+	}
+	k.want(413, k.do("POST", "/v1/sessions/"+id+"/messages", map[string]any{"messages": msgs}))
+	if n := k.messages(); n != 3000 {
+		t.Errorf("%d messages", n)
+	}
+}
+
+func TestPinAndUnpin(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	k.say(id, "user", "the rule")
+	path := "/v1/sessions/" + id + "/messages/1/pin"
+	k.want(200, k.do("PUT", path, nil))
+	k.want(200, k.do("PUT", path, nil))
+	if n := k.count(`SELECT COUNT(*) FROM marks WHERE kind = 'pin'`); n != 1 {
+		t.Errorf("%d pins", n)
+	}
+	k.want(200, k.do("DELETE", path, nil))
+	if n := k.count(`SELECT COUNT(*) FROM marks`); n != 0 {
+		t.Errorf("%d pins left", n)
+	}
+	k.want(404, k.do("PUT", "/v1/sessions/"+id+"/messages/9/pin", nil))
+}

@@ -1,0 +1,207 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"sessiond/internal/contextmgr"
+	"sessiond/internal/session"
+	"sessiond/internal/web/api"
+)
+
+func TestTurnAppendsAndGivesTheContext(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(`{"model":"known"}`)
+	path := "/v1/sessions/" + id
+	r := k.want(201, k.do("POST", path+"/turns", `{"dialect":"openai.chat","system":"Be brief.","initial":"The project is <x>.","volatile":"It is noon.",
+		"tools":[{"type":"function","function":{"name":"read"}}],"messages":[{"role":"user","content":"hello"}],"explain":true}`))
+	if r.text("appended.head") != id+".1" || r.at("problem") != nil || !strings.HasPrefix(r.text("context.context_id"), "ctx_") {
+		t.Fatalf("%s", r.raw)
+	}
+	roles := func(r reply, at string) (all []string) {
+		for _, m := range r.at(at).([]any) {
+			all = append(all, m.(map[string]any)["role"].(string))
+		}
+		return all
+	}
+	if got := fmt.Sprint(roles(r, "context.request.messages")); got != "[system user user]" {
+		t.Errorf("roles %s: %s", got, r.raw)
+	}
+	for _, part := range []string{"Be brief.", "The project is <x>.", "It is noon.", "hello"} {
+		if !strings.Contains(r.raw, part) {
+			t.Errorf("the context lacks %q: %s", part, r.raw)
+		}
+	}
+	for _, field := range []string{"tokens.total", "tokens.window", "tokens.threshold", "tokens.reserve", "tokens.method", "prefix.epoch", "pending_calls",
+		"provenance.0.kind", "adjustments", "losses", "directives", "warnings", "settings.0.name"} {
+		if r.at("context."+field) == nil {
+			t.Errorf("the context has no %s", field)
+		}
+	}
+	// Reading uses what the turn gave, and writes nothing.
+	before := k.count(`SELECT COUNT(*) FROM contexts`)
+	read := k.want(200, k.do("GET", path+"/context", nil))
+	if fmt.Sprint(read.at("request")) != fmt.Sprint(r.at("context.request")) || read.at("context_id") != nil || read.at("settings") != nil {
+		t.Errorf("read: %s", read.raw)
+	}
+	if k.count(`SELECT COUNT(*) FROM contexts`) != before {
+		t.Error("reading wrote")
+	}
+	if read := k.want(200, k.do("GET", path+"/context?explain=true&window=50000&max_output=100", nil)); read.at("settings") == nil || read.at("tokens.window") != 50000.0 {
+		t.Errorf("%s", read.raw)
+	}
+}
+
+func TestTurnWithoutMessages(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	k.say(id, "user", "hello")
+	r := k.want(201, k.do("POST", "/v1/sessions/"+id+"/turns", `{"dialect":"openai.chat"}`))
+	if m, _ := r.at("appended.messages").([]any); len(m) != 0 || r.text("appended.head") != id+".1" || r.at("context.request.messages.0.content") != "hello" {
+		t.Errorf("%s", r.raw)
+	}
+	k.want(409, k.do("POST", "/v1/sessions/"+id+"/turns", `{"expect_head":null}`))
+}
+
+func TestUnknownModelGetsAWarning(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	r := k.want(201, k.do("POST", "/v1/sessions/"+id+"/turns", `{"model":"nobody-knows","messages":[{"role":"user","content":"x"}]}`))
+	if !strings.Contains(fmt.Sprint(r.at("context.warnings")), "nobody-knows") || r.at("context.tokens.window") != 128000.0 {
+		t.Errorf("%s", r.raw)
+	}
+	if r := k.want(200, k.do("GET", "/v1/sessions/"+id+"/context?model=nobody-knows", nil)); !strings.Contains(fmt.Sprint(r.at("warnings")), "nobody-knows") {
+		t.Errorf("%s", r.raw)
+	}
+}
+
+func TestPendingCallsAreNotInvented(t *testing.T) {
+	k := newKit(t, nil)
+	path := "/v1/sessions/" + k.session(nil) + "/turns"
+	r := k.want(201, k.do("POST", path, `{"dialect":"openai.chat","messages":[{"role":"user","content":"x"},
+		{"role":"assistant","content":null,"tool_calls":[{"id":"call_b","type":"function","function":{"name":"f","arguments":"{}"}}]}]}`))
+	if r.at("context.request") != nil || r.text("context.pending_calls.0") != "call_b" {
+		t.Errorf("%s", r.raw)
+	}
+	if r = k.want(201, k.do("POST", path, `{"close_calls":true}`)); r.at("context.request") == nil {
+		t.Errorf("%s", r.raw)
+	}
+}
+
+// failing is a manager whose contexts fail in a chosen way.
+type failing struct {
+	api.Contexts
+	err error
+}
+
+func (f failing) Turn(context.Context, session.ID, contextmgr.TurnInput) (contextmgr.View, error) {
+	return contextmgr.View{}, f.err
+}
+
+func TestTheAppendNeverDependsOnTheContext(t *testing.T) {
+	for _, tc := range []struct {
+		err  error
+		code string
+	}{
+		{session.Errorf(session.CompactionRequired, "above the limit"), "compaction_required"},
+		{session.Errorf(session.DoesNotFit, "too large: tools"), "does_not_fit"},
+		{errors.New("secret cause"), "internal"},
+	} {
+		t.Run(tc.code, func(t *testing.T) {
+			k := newKit(t, func(d *api.Deps) { d.Contexts = failing{d.Contexts, tc.err} })
+			id := k.session(nil)
+			r := k.want(201, k.do("POST", "/v1/sessions/"+id+"/turns", `{"messages":[{"role":"user","content":"x"}]}`))
+			if r.text("problem.code") != tc.code || r.at("context") != nil || r.text("appended.head") != id+".1" || strings.Contains(r.raw, "secret") {
+				t.Errorf("%s", r.raw)
+			}
+			if n := k.messages(); n != 1 {
+				t.Errorf("%d messages", n)
+			}
+			if tc.code == "internal" && (!strings.Contains(k.log.String(), "secret cause") || !strings.Contains(k.log.String(), r.text("problem.request_id"))) {
+				t.Errorf("the log does not tell the cause: %s", k.log)
+			}
+		})
+	}
+}
+
+func TestRepeatedTurnWritesOnce(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(`{"model":"known"}`)
+	path := "/v1/sessions/" + id + "/turns"
+	key := header{"Idempotency-Key": "t1"}
+	body := `{"dialect":"openai.chat","system":"s","messages":[{"role":"user","content":"x"}]}`
+	first := k.want(201, k.do("POST", path, body, key))
+	contexts := k.count(`SELECT COUNT(*) FROM contexts`)
+	again := k.want(201, k.do("POST", path, body, key))
+	if fmt.Sprint(first.at("appended")) != fmt.Sprint(again.at("appended")) || fmt.Sprint(first.at("context.request")) != fmt.Sprint(again.at("context.request")) ||
+		first.at("context.context_id") != again.at("context.context_id") {
+		t.Errorf("answers differ:\n%s%s", first.raw, again.raw)
+	}
+	k.say(id, "assistant", "later")
+	past := k.want(201, k.do("POST", path, body, key))
+	if fmt.Sprint(first.at("context.request")) != fmt.Sprint(past.at("context.request")) {
+		t.Errorf("the context is not that of the first time: %s", past.raw)
+	}
+	if k.messages() != 2 || k.count(`SELECT COUNT(*) FROM contexts`) != contexts {
+		t.Error("a repeated turn wrote")
+	}
+	k.want(422, k.do("POST", path, `{"messages":[{"role":"user","content":"y"}]}`, key))
+}
+
+// A caller whose first answer was lost before the context was made gets it by asking again.
+func TestRepeatedTurnFinishesWhatWasCutOff(t *testing.T) {
+	broken := true
+	k := newKit(t, func(d *api.Deps) { d.Contexts = sometimes{d.Contexts, &broken} })
+	path := "/v1/sessions/" + k.session(nil) + "/turns"
+	key := header{"Idempotency-Key": "t1"}
+	body := `{"system":"keep me","messages":[{"role":"user","content":"x"}]}`
+	if r := k.want(201, k.do("POST", path, body, key)); r.at("problem") == nil {
+		t.Fatalf("%s", r.raw)
+	}
+	broken = false
+	if r := k.want(201, k.do("POST", path, body, key)); r.text("context.context_id") == "" || !strings.Contains(r.raw, "keep me") {
+		t.Errorf("%s", r.raw)
+	}
+	if n := k.messages(); n != 1 {
+		t.Errorf("%d messages", n)
+	}
+}
+
+type sometimes struct {
+	api.Contexts
+	broken *bool
+}
+
+func (s sometimes) Turn(ctx context.Context, id session.ID, in contextmgr.TurnInput) (contextmgr.View, error) {
+	if *s.broken {
+		return contextmgr.View{}, errors.New("cut off")
+	}
+	return s.Contexts.Turn(ctx, id, in)
+}
+
+func TestCallsAreReportedWithAnAppend(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	path := "/v1/sessions/" + id
+	turn := k.want(201, k.do("POST", path+"/turns", `{"model":"priced","messages":[{"role":"user","content":"x"}]}`))
+	ctxID := turn.text("context.context_id")
+	k.want(201, k.do("POST", path+"/turns", map[string]any{
+		"model": "priced", "messages": []any{map[string]any{"role": "assistant", "content": "y"}},
+		"call": map[string]any{"provider": "openai", "model": "priced", "usage": json.RawMessage(`{"prompt_tokens":100,"completion_tokens":5}`), "context_id": ctxID, "latency_ms": 12},
+	}))
+	r := k.want(200, k.do("GET", path+"/calls", nil))
+	if r.at("data.0.input_tokens") != 100.0 || r.at("data.0.output_tokens") != 5.0 || r.text("data.0.price_source") != "catalogue" || r.at("data.0.latency_ms") != 12.0 || r.text("data.0.purpose") != "chat" {
+		t.Errorf("%s", r.raw)
+	}
+	if n := k.count(`SELECT COUNT(*) FROM calls WHERE message_id IS NOT NULL AND context_id IS NOT NULL`); n != 1 {
+		t.Errorf("the call is linked %d times", n)
+	}
+	s := k.do("GET", path, nil)
+	if s.at("input_tokens") != 100.0 || s.text("model") != "priced" {
+		t.Errorf("%s", s.raw)
+	}
+}
