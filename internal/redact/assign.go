@@ -5,7 +5,8 @@ import "strings"
 // assigned looks at both sides of the '=' or ':' at i: a name that says "secret" on the left
 // and a value that looks like one on the right. It covers shell, .env, YAML, JSON (also
 // escaped inside another string), query strings and most code.
-func assigned(s string, i, floor int) (start, end int, kind string) {
+func (t *text) assigned(i int) (start, end int, kind string) {
+	s, floor := t.s, t.floor
 	kind = nameKind(nameBefore(s, i, floor))
 	if kind == "" {
 		return 0, 0, ""
@@ -22,9 +23,8 @@ func assigned(s string, i, floor int) (start, end int, kind string) {
 		quoted = true
 		from++
 	}
-	to := run(s, from, isValue)
-	value := s[from:to]
-	if placeholder(value) || !secretValue(value, kind, quoted) {
+	to := t.run(from, value)
+	if v := look(s[from:to]); placeholder(v) || !secretValue(v, kind, quoted) {
 		return 0, 0, ""
 	}
 	return from, to, kind
@@ -46,6 +46,11 @@ func nameBefore(s string, i, floor int) string {
 // nameKind says what secret a name announces. "max_tokens" and "passed" announce none.
 func nameKind(name string) string {
 	if len(name) < 3 {
+		return ""
+	}
+	switch name[len(name)-1] | 0x20 { // how the endings below end; most names go here
+	case 'd', 'e', 'n', 't', 'y':
+	default:
 		return ""
 	}
 	flat := make([]byte, 0, 64)

@@ -8,6 +8,53 @@ func run(s string, i int, class func(byte) bool) int {
 	return i
 }
 
+// class names what a secret's characters can be. Each has its own memory in a text, so the
+// two pieces of a JWT have one each.
+type class int
+
+const (
+	word class = iota
+	key
+	upper
+	dotted
+	path
+	base64
+	value
+	headOfJWT
+	bodyOfJWT
+	classes
+)
+
+// has gives the test of a class.
+func (c class) has() func(byte) bool {
+	return [classes]func(byte) bool{
+		word: isWord, key: isKey, upper: isUpper, dotted: isDotted, path: isPath,
+		base64: isBase64, value: isValue, headOfJWT: isKey, bodyOfJWT: isKey,
+	}[c]
+}
+
+// text is what is being masked. It remembers the last run of each class: a position inside a
+// run ends where the run does, and so no byte is looked at again for each place in it at
+// which a secret could begin.
+type text struct {
+	s     string
+	floor int // up to here it is masked already
+	from  [classes]int
+	to    [classes]int
+}
+
+func (t *text) run(i int, c class) int {
+	if i < t.from[c] || i >= t.to[c] {
+		t.from[c], t.to[c] = i, run(t.s, i, c.has())
+	}
+	return max(i, t.to[c])
+}
+
+// longestLook is how many bytes of a value are looked at to judge it.
+const longestLook = 256
+
+func look(s string) string { return s[:min(len(s), longestLook)] }
+
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
@@ -26,11 +73,9 @@ func isBase64(c byte) bool { return isLetter(c) || isDigit(c) || c == '+' || c =
 
 func isCredential(c byte) bool { return isBase64(c) || isDotted(c) || c == '~' }
 
-// isArmour is what stands between the lines of a PEM block, also where its line breaks are
-// written as \n, without the dash that ends it.
-func isArmour(c byte) bool {
-	return isBase64(c) || c == '\n' || c == '\r' || c == '\\' || c == ' ' || c == '\t'
-}
+// isArmour is what the lines of a PEM block are made of, also where its line breaks are
+// written as \n.
+func isArmour(c byte) bool { return isBase64(c) || c == '\n' || c == '\r' || c == '\\' }
 
 // isValue is what an unquoted value can hold. A bracket ends it, and so does what ends a
 // string, a list item or a query parameter.

@@ -7,6 +7,7 @@ import "strings"
 // secret comes back as it is, without a copy. Masking masked text changes nothing.
 func Mask(s string) (string, int) {
 	var b strings.Builder
+	t := text{s: s}
 	n, done := 0, 0
 	for i := 0; i < len(s); {
 		switch lead[s[i]] {
@@ -20,7 +21,8 @@ func Mask(s string) (string, int) {
 			}
 		case leadsMark:
 		}
-		start, end, kind := find(s, i, done)
+		t.floor = done
+		start, end, kind := t.find(i)
 		if kind == "" {
 			i++
 			continue
@@ -58,49 +60,50 @@ var lead = func() (t [256]uint8) {
 	return t
 }()
 
-// find looks for a secret whose shape begins at i. Only text from floor on may be looked
-// back at. An empty kind means that there is none.
-func find(s string, i, floor int) (start, end int, kind string) {
+// find looks for a secret whose shape begins at i. An empty kind means that there is none.
+func (t *text) find(i int) (start, end int, kind string) {
+	s := t.s
 	switch s[i] {
 	case ':':
 		if start, end, kind = urlPassword(s, i); kind != "" {
 			return start, end, kind
 		}
-		return assigned(s, i, floor)
+		return t.assigned(i)
 	case '=':
-		return assigned(s, i, floor)
+		return t.assigned(i)
 	case '-':
 		return pem(s, i)
 	case 'B', 'b':
 		return bearer(s, i)
 	case 'e':
-		return jwt(s, i)
+		return t.jwt(i)
 	}
-	return prefixed(s, i)
+	return t.prefixed(i)
 }
 
 // shape is a secret that announces itself by its first characters.
 type shape struct {
 	prefix string
-	min    int               // bytes after the prefix
-	max    int               // 0: any number
-	class  func(c byte) bool // of the bytes after the prefix
-	digit  bool              // at least one digit must be among them
+	min    int   // bytes after the prefix
+	max    int   // 0: any number
+	class  class // of the bytes after the prefix
+	digit  bool  // at least one digit must be among them
 	kind   string
 }
 
 // prefixed looks for the shapes that services publish for their keys.
-func prefixed(s string, i int) (start, end int, kind string) {
+func (t *text) prefixed(i int) (start, end int, kind string) {
+	s := t.s
 	for _, sh := range shapes[s[i]] {
 		if !strings.HasPrefix(s[i:], sh.prefix) {
 			continue
 		}
 		from := i + len(sh.prefix)
-		to := run(s, from, sh.class)
+		to := t.run(from, sh.class)
 		if n := to - from; n < sh.min || sh.max > 0 && n > sh.max {
 			continue
 		}
-		if sh.digit && !hasDigit(s[from:to]) {
+		if sh.digit && !hasDigit(look(s[from:to])) {
 			continue
 		}
 		return i, to, sh.kind
@@ -111,65 +114,66 @@ func prefixed(s string, i int) (start, end int, kind string) {
 // shapes lists the shapes by their first byte, the longest prefix first.
 var shapes = [256][]shape{
 	'A': {
-		{"AKIA", 16, 16, isUpper, false, "aws key id"},
-		{"ASIA", 16, 16, isUpper, false, "aws key id"},
-		{"AIza", 30, 60, isKey, false, "google api key"},
+		{"AKIA", 16, 16, upper, false, "aws key id"},
+		{"ASIA", 16, 16, upper, false, "aws key id"},
+		{"AIza", 30, 60, key, false, "google api key"},
 	},
 	'g': {
-		{"github_pat_", 22, 0, isWord, false, "github token"},
-		{"ghp_", 30, 0, isWord, false, "github token"},
-		{"gho_", 30, 0, isWord, false, "github token"},
-		{"ghu_", 30, 0, isWord, false, "github token"},
-		{"ghs_", 30, 0, isWord, false, "github token"},
-		{"ghr_", 30, 0, isWord, false, "github token"},
-		{"glpat-", 18, 0, isKey, false, "gitlab token"},
-		{"gsk_", 40, 0, isWord, true, "groq key"},
+		{"github_pat_", 22, 0, word, false, "github token"},
+		{"ghp_", 30, 0, word, false, "github token"},
+		{"gho_", 30, 0, word, false, "github token"},
+		{"ghu_", 30, 0, word, false, "github token"},
+		{"ghs_", 30, 0, word, false, "github token"},
+		{"ghr_", 30, 0, word, false, "github token"},
+		{"glpat-", 18, 0, key, false, "gitlab token"},
+		{"gsk_", 40, 0, word, true, "groq key"},
 	},
-	'G': {{"GOCSPX-", 20, 0, isKey, false, "google client secret"}},
+	'G': {{"GOCSPX-", 20, 0, key, false, "google client secret"}},
 	's': {
-		{"sk-ant-", 16, 0, isKey, false, "anthropic key"},
-		{"sk_live_", 16, 0, isWord, false, "stripe key"},
-		{"sk_test_", 16, 0, isWord, false, "stripe key"},
-		{"sk-", 20, 0, isKey, true, "openai key"},
-		{"shpat_", 30, 0, isWord, true, "shopify token"},
+		{"sk-ant-", 16, 0, key, false, "anthropic key"},
+		{"sk_live_", 16, 0, word, false, "stripe key"},
+		{"sk_test_", 16, 0, word, false, "stripe key"},
+		{"sk-", 20, 0, key, true, "openai key"},
+		{"shpat_", 30, 0, word, true, "shopify token"},
 	},
-	'S': {{"SG.", 40, 0, isDotted, true, "sendgrid key"}},
+	'S': {{"SG.", 40, 0, dotted, true, "sendgrid key"}},
 	'r': {
-		{"rk_live_", 16, 0, isWord, false, "stripe key"},
-		{"rk_test_", 16, 0, isWord, false, "stripe key"},
+		{"rk_live_", 16, 0, word, false, "stripe key"},
+		{"rk_test_", 16, 0, word, false, "stripe key"},
 	},
-	'p': {{"pypi-", 50, 0, isKey, true, "pypi token"}},
+	'p': {{"pypi-", 50, 0, key, true, "pypi token"}},
 	'x': {
-		{"xoxb-", 10, 0, isKey, true, "slack token"},
-		{"xoxp-", 10, 0, isKey, true, "slack token"},
-		{"xoxa-", 10, 0, isKey, true, "slack token"},
-		{"xoxr-", 10, 0, isKey, true, "slack token"},
-		{"xoxs-", 10, 0, isKey, true, "slack token"},
-		{"xoxe", 10, 0, isDotted, true, "slack token"},
-		{"xapp-", 10, 0, isKey, true, "slack token"},
-		{"xai-", 40, 0, isKey, true, "xai key"},
+		{"xoxb-", 10, 0, key, true, "slack token"},
+		{"xoxp-", 10, 0, key, true, "slack token"},
+		{"xoxa-", 10, 0, key, true, "slack token"},
+		{"xoxr-", 10, 0, key, true, "slack token"},
+		{"xoxs-", 10, 0, key, true, "slack token"},
+		{"xoxe", 10, 0, dotted, true, "slack token"},
+		{"xapp-", 10, 0, key, true, "slack token"},
+		{"xai-", 40, 0, key, true, "xai key"},
 	},
-	'n': {{"npm_", 30, 0, isWord, false, "npm token"}},
+	'n': {{"npm_", 30, 0, word, false, "npm token"}},
 	'h': {
-		{"hooks.slack.com/services/", 20, 0, isPath, true, "slack webhook"},
-		{"hf_", 30, 0, isWord, false, "hugging face token"},
+		{"hooks.slack.com/services/", 20, 0, path, true, "slack webhook"},
+		{"hf_", 30, 0, word, false, "hugging face token"},
 	},
-	'd': {{"dop_v1_", 40, 0, isWord, true, "digitalocean token"}},
-	'w': {{"whsec_", 20, 0, isBase64, true, "stripe key"}},
-	'y': {{"ya29.", 30, 0, isDotted, true, "google token"}},
+	'd': {{"dop_v1_", 40, 0, word, true, "digitalocean token"}},
+	'w': {{"whsec_", 20, 0, base64, true, "stripe key"}},
+	'y': {{"ya29.", 30, 0, dotted, true, "google token"}},
 }
 
 // jwt looks for three base64url pieces joined by dots, of which the first two are JSON
 // objects ("eyJ" is how `{"` looks in base64).
-func jwt(s string, i int) (start, end int, kind string) {
+func (t *text) jwt(i int) (start, end int, kind string) {
+	s := t.s
 	if !strings.HasPrefix(s[i:], "eyJ") {
 		return 0, 0, ""
 	}
-	head := run(s, i, isKey)
+	head := t.run(i, headOfJWT)
 	if head-i < 10 || !strings.HasPrefix(s[head:], ".eyJ") {
 		return 0, 0, ""
 	}
-	body := run(s, head+1, isKey)
+	body := t.run(head+1, bodyOfJWT)
 	if body == len(s) || s[body] != '.' {
 		return 0, 0, ""
 	}
@@ -192,12 +196,14 @@ func pem(s string, i int) (start, end int, kind string) {
 	if n := strings.Index(s[from:min(len(s), from+20)], dashes); n >= 0 {
 		from += n + len(dashes)
 	}
-	to := run(s, from, isArmour)
-	if strings.HasPrefix(s[to:], "-----END ") {
-		line := s[to+9 : min(len(s), to+80)]
-		if n := strings.Index(line, dashes); n >= 0 {
-			to += 9 + n + len(dashes)
-		}
+	const longest = 16 << 10
+	n := strings.Index(s[from:min(len(s), from+longest)], dashes)
+	if n < 0 || !strings.HasPrefix(s[from+n:], "-----END ") {
+		return i, run(s, from, isArmour), "private key"
+	}
+	to := from + n + len("-----END ")
+	if n := strings.Index(s[to:min(len(s), to+80)], dashes); n >= 0 {
+		to += n + len(dashes)
 	}
 	return i, to, "private key"
 }
@@ -215,7 +221,7 @@ func bearer(s string, i int) (start, end int, kind string) {
 	}
 	from := i + len(word)
 	to := run(s, from, isCredential)
-	if to-from < 16 || !mixed(s[from:to]) || strings.HasPrefix(s[to:], "[") {
+	if to-from < 16 || !mixed(look(s[from:to])) || strings.HasPrefix(s[to:], "[") {
 		return 0, 0, ""
 	}
 	return from, to, "credential"

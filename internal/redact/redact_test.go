@@ -1,0 +1,174 @@
+package redact_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"sessiond/internal/redact"
+)
+
+// Secrets are put together at run time, so that no scanner takes this file for a leak.
+func secret(prefix string, n int) string {
+	const letters = "aB3dE6gH9jK2mN5pQ8rS"
+	var b strings.Builder
+	b.WriteString(prefix)
+	for i := range n {
+		b.WriteByte(letters[(i*7+n)%len(letters)])
+	}
+	return b.String()
+}
+
+func TestMaskKnowsTheShapesOfSecrets(t *testing.T) {
+	jwt := "eyJ" + secret("", 20) + ".eyJ" + secret("", 30) + "." + secret("", 43)
+	armour := "-----BEGIN RSA PRIVATE KEY-----\nMIIEow" + secret("", 60) + "\n" + secret("", 60) + "==\n-----END RSA PRIVATE KEY-----"
+	for name, c := range map[string]struct{ secret, kind string }{
+		"aws key id":          {"AKIA" + strings.Repeat("Z7", 8), "aws key id"},
+		"github classic":      {secret("ghp_", 36), "github token"},
+		"github fine":         {secret("github_pat_", 60), "github token"},
+		"github server":       {secret("ghs_", 36), "github token"},
+		"gitlab":              {secret("glpat-", 20), "gitlab token"},
+		"openai":              {secret("sk-", 48), "openai key"},
+		"openai project":      {secret("sk-proj-", 60), "openai key"},
+		"anthropic":           {secret("sk-ant-api03-", 60), "anthropic key"},
+		"google":              {secret("AIza", 35), "google api key"},
+		"slack":               {secret("xoxb-", 40), "slack token"},
+		"slack webhook":       {secret("hooks.slack.com/services/", 40), "slack webhook"},
+		"stripe":              {secret("sk_live_", 24), "stripe key"},
+		"stripe restricted":   {secret("rk_test_", 24), "stripe key"},
+		"npm":                 {secret("npm_", 36), "npm token"},
+		"hugging face":        {secret("hf_", 34), "hugging face token"},
+		"pypi":                {secret("pypi-", 80), "pypi token"},
+		"sendgrid":            {secret("SG.", 60), "sendgrid key"},
+		"jwt":                 {jwt, "jwt"},
+		"private key":         {armour, "private key"},
+		"private key as JSON": {strings.ReplaceAll(armour, "\n", `\n`), "private key"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, around := range []string{"%s", "the key is %s, keep it", "`%s`", `{"x":"%s"}`, "a\n%s\nb", "(%s)"} {
+				text := fmt.Sprintf(around, c.secret)
+				got, n := redact.Mask(text)
+				if want := fmt.Sprintf(around, "[secret: "+c.kind+"]"); n != 1 || got != want {
+					t.Errorf("Mask(%q)\n got %q (%d)\nwant %q", text, got, n, want)
+				}
+			}
+		})
+	}
+}
+
+func TestMaskTakesAPrivateKeyWithoutItsEnd(t *testing.T) {
+	got, n := redact.Mask("it printed -----BEGIN PRIVATE KEY-----\nMIIEow" + secret("", 40) + " and stopped")
+	if want := "it printed [secret: private key] and stopped"; n != 1 || got != want {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestMaskKnowsWhatAssignmentsAndHeadersAnnounce(t *testing.T) {
+	v := secret("", 32)
+	for name, c := range map[string]struct{ text, want string }{
+		"header":             {"Authorization: Bearer " + v, "Authorization: Bearer [secret: credential]"},
+		"curl":               {`curl -H "authorization: bearer ` + v + `" x`, `curl -H "authorization: bearer [secret: credential]" x`},
+		"basic":              {"Authorization: Basic dXNlcjpwYXNzd29yZDEyMw==", "Authorization: Basic [secret: credential]"},
+		"URL":                {"postgres://app:s3cr3t@db.local:5432/x", "postgres://app:[secret: password]@db.local:5432/x"},
+		"env file":           {"AWS_SECRET_ACCESS_KEY=" + v, "AWS_SECRET_ACCESS_KEY=[secret: api key]"},
+		"shell":              {"export API_KEY='" + v + "'", "export API_KEY='[secret: api key]'"},
+		"JSON":               {`{"password": "hunter2x9", "user": "bo"}`, `{"password": "[secret: password]", "user": "bo"}`},
+		"JSON inside JSON":   {`"{\"client_secret\": \"` + v + `\"}"`, `"{\"client_secret\": \"[secret: secret key]\"}"`},
+		"YAML":               {"dbPassword: Tr0ub4dor&3", "dbPassword: [secret: password]&3"},
+		"query string":       {"GET /v1?access_token=" + v + "&page=2", "GET /v1?access_token=[secret: token]&page=2"},
+		"two in one line":    {"TOKEN=" + v + " SECRET=" + v, "TOKEN=[secret: token] SECRET=[secret: secret key]"},
+		"a plain random key": {"key: " + v, "key: [secret: key]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, _ := redact.Mask(c.text); got != c.want {
+				t.Errorf("Mask(%q)\n got %q\nwant %q", c.text, got, c.want)
+			}
+		})
+	}
+}
+
+func TestMaskLeavesTheRestAlone(t *testing.T) {
+	pixels := make([]byte, 30_000)
+	source := rand.NewChaCha8([32]byte{1})
+	_, _ = source.Read(pixels)
+	for name, text := range map[string]string{
+		"prose":              "The password must be changed. Ask for a token at the desk: it is free. The secret: always be kind.",
+		"German":             "Das Passwort: bitte nie weitergeben! Der Schlüssel liegt unter der Matte.",
+		"Chinese":            "密码：请不要告诉任何人。token：一次性",
+		"Go":                 "token := os.Getenv(\"API_TOKEN\")\nif token == expectedToken2 { return errToken1 }\nkey := m.keys[i]\nmaxTokens: 4096,\npassword: cfg.Password,",
+		"placeholders":       "PASSWORD=${DB_PASSWORD} TOKEN=<your-token-1234567> SECRET={{ .Secret1234567 }} API_KEY=xxxxxxxxxxxxxxxxxxxx postgres://u:$PASS@h",
+		"git":                "commit 83378aad7e74a0e2bb8f37c007a9685fb4609d8a\nAuthor: x\nkey 83378aad7e74a0e2bb8f37c007a9685fb4609d8a",
+		"uuid":               "id: 123e4567-e89b-12d3-a456-426614174000, cache_key: 123e4567-e89b-12d3-a456-426614174000",
+		"image":              "data:image/png;base64," + base64.StdEncoding.EncodeToString(pixels),
+		"usage":              `{"input_tokens": 12345678, "output_tokens":17,"max_tokens":8192, "total_token": 123456789012}`,
+		"public key":         "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA\n-----END PUBLIC KEY-----",
+		"URL":                "http://localhost:8080/@scope/pkg?x=1 and https://x.example/a:b and user@host",
+		"names like secrets": "sk-learn, sk-toolbar-button-primary-large, ghp_ is the prefix, npm_config_cache, hf_hub_download, AIza alone",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, n := redact.Mask(text); n != 0 {
+				t.Errorf("masked %d pieces: %.300q", n, got)
+			}
+		})
+	}
+}
+
+func TestURLKeyCutsKeysOutOfErrors(t *testing.T) {
+	in := `Post "https://x.example/v1?alt=json&key=any-thing&n=1": dial: https://y.example/?api_key=abc#top`
+	want := `Post "https://x.example/v1?alt=json&key=[secret]&n=1": dial: https://y.example/?api_key=[secret]#top`
+	if got := redact.URLKey(in); got != want {
+		t.Errorf("got %s", got)
+	}
+}
+
+func FuzzMask(f *testing.F) {
+	for _, seed := range []string{
+		"", "plain", secret("ghp_", 36), "a=" + secret("", 30), "token: " + secret("", 30) + "]", "://a:b1@", "-----BEGIN PRIVATE KEY-----\nabc",
+		"Bearer " + secret("", 20), "eyJaaaaaaaaaa.eyJb.c", "password=\"[secret: x]\"", "\xff\xfeAKIA", "key=key=key=" + secret("", 40),
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		once, n := redact.Mask(s)
+		if n == 0 && once != s {
+			t.Fatalf("nothing was masked, yet %q became %q", s, once)
+		}
+		if n > 0 && !strings.Contains(once, "[secret: ") {
+			t.Fatalf("%d masked without a mark: %q", n, once)
+		}
+		if utf8.ValidString(s) && !utf8.ValidString(once) {
+			t.Fatalf("masking broke the UTF-8 of %q: %q", s, once)
+		}
+		if twice, _ := redact.Mask(once); twice != once {
+			t.Fatalf("masking again changed %q to %q", once, twice)
+		}
+		if cut := redact.URLKey(s); redact.URLKey(cut) != cut {
+			t.Fatalf("cutting again changed %q", cut)
+		}
+	})
+}
+
+// BenchmarkMask shows that the time grows with the text and not with what is in it.
+func BenchmarkMask(b *testing.B) {
+	for name, unit := range map[string]string{
+		"prose":     "The token of the house is a key under the mat, as everyone knows here. ",
+		"code":      "if err := s.store(ctx, key, value); err != nil { return fmt.Errorf(\"put: %w\", err) }\n",
+		"colons":    "://a:://a:://a:",
+		"armour":    "-----BEGIN PRIVATE KEY",
+		"equals":    "key=key=key=key=",
+		"half JWTs": "eyJhbGciOiJIUzI1NiJ9.",
+	} {
+		for _, size := range []int{1 << 16, 1 << 20} {
+			text := strings.Repeat(unit, size/len(unit))
+			b.Run(fmt.Sprintf("%s/%dKiB", name, size>>10), func(b *testing.B) {
+				b.SetBytes(int64(len(text)))
+				for b.Loop() {
+					redact.Mask(text)
+				}
+			})
+		}
+	}
+}
