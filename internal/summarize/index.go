@@ -63,6 +63,11 @@ func (sp *span) index(previous []string, summary string, budget int64, count fun
 			}
 		}
 	}
+	for _, entry := range previous { // what new ones left free
+		if !take(entry, entry, budget) {
+			break
+		}
+	}
 	return append(out[kept:len(out):len(out)], out[:kept]...)
 }
 
