@@ -12,7 +12,7 @@ import (
 func (d *decoder) calls(path string, o *wire.Object, m *session.Message, _ *messageExtra) error {
 	if raw := o.Get(fieldToolCalls); !wire.IsNull(raw) {
 		list := wire.Join(path, fieldToolCalls)
-		elements, err := wire.ParseArray(list, raw)
+		elements, err := parts(list, raw)
 		if err != nil {
 			return err
 		}

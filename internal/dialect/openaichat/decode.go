@@ -146,7 +146,7 @@ func (d *decoder) content(path string, o *wire.Object, m *session.Message, x *me
 		}
 	case '[':
 		x.Shape = shapeArray
-		elements, err := wire.ParseArray(path, raw)
+		elements, err := parts(path, raw)
 		if err != nil {
 			return err
 		}
@@ -162,6 +162,15 @@ func (d *decoder) content(path string, o *wire.Object, m *session.Message, x *me
 	}
 	o.Drop("content")
 	return nil
+}
+
+// parts gives the elements of an array, if a message can hold as many. Codes: Invalid.
+func parts(path string, raw json.RawMessage) ([]json.RawMessage, error) {
+	elements, err := wire.ParseArray(path, raw)
+	if len(elements) > session.MaxParts {
+		return nil, wire.Errorf(session.Invalid, path, "has %d elements: a message holds at most %d, split it", len(elements), session.MaxParts)
+	}
+	return elements, err
 }
 
 // result reads a tool's message: its first text is the result's, the other elements follow

@@ -55,7 +55,9 @@ func TestWrongInputIsNamedByItsPath(t *testing.T) {
 		{"audio is a string", `{"role":"assistant","audio":"x"}`, session.Invalid, "messages[1].audio"},
 		{"message of a choice is null", `{"message":null,"finish_reason":"stop"}`, session.Invalid, "messages[1].message"},
 		{"message of a choice is wrong", `{"message":{"role":"assistant","content":7},"finish_reason":"stop"}`, session.Invalid, "messages[1].message.content"},
-		{"too many parts", `{"role":"user","content":[` + strings.Repeat(`{"type":"text","text":"x"},`, 1024) + `{"type":"text","text":"x"}]}`, session.Invalid, "messages[1]"},
+		{"too many parts", `{"role":"user","content":[` + strings.Repeat(`{"type":"text","text":"x"},`, 1024) + `{"type":"text","text":"x"}]}`, session.Invalid, "messages[1].content"},
+		{"too many parts together", `{"role":"assistant","reasoning":"x","content":[` + strings.Repeat(`{"type":"text","text":"x"},`, 1023) + `{"type":"text","text":"x"}]}`, session.Invalid, "messages[1]"},
+		{"too many calls", `{"role":"assistant","tool_calls":[` + strings.Repeat(`{},`, 1024) + `{}]}`, session.Invalid, "messages[1].tool_calls"},
 		{"large field without a name", `{"role":"user","content":"x","":"` + strings.Repeat("x", 70_000) + `"}`, session.TooLarge, "messages[1]."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
