@@ -117,6 +117,10 @@ func TestVolatileTextIsFrozenWhereItWasSent(t *testing.T) {
 	if !strings.HasPrefix(wire(second), wire(first)) || second.Prefix.BrokenBy != "" {
 		t.Errorf("the second context does not begin with the first:\n%s", wire(second))
 	}
+	r.append(text(session.Assistant, "no"), text(session.User, "three"))
+	r.turn(TurnInput{})
+	wantLacks(t, r.turn(TurnInput{Volatile: "It is late."}), "late")
+	second = r.turn(TurnInput{})
 	third := r.turn(TurnInput{Volatile: "It is Wednesday."})
 	if wire(third) != wire(second) || len(third.Warnings) == 0 {
 		t.Errorf("volatile text went into a message that was sent: %v\n%s", third.Warnings, wire(third))

@@ -1,0 +1,252 @@
+package contextmgr
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func (r *rig) report(v View, reply string, input, output int64) session.Message {
+	r.t.Helper()
+	call := &session.Call{Purpose: session.PurposeChat, Status: session.CallOK, Model: "m", InputTokens: input, OutputTokens: output, CreatedAt: session.At(r.clock.Now())}
+	if v.ID != "" {
+		n, err := session.ParseName("ctx", v.ID)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		call.ContextID = &n
+	}
+	out, err := r.store.Append(r.ctx, store.Append{Session: r.id, Messages: []session.Message{text(session.Assistant, reply)}, Call: call})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return out.Messages[0]
+}
+
+func TestAReportAnchorsTheCount(t *testing.T) {
+	r := newRig(t, 20000)
+	r.talk(10, 150)
+	v := r.turn(TurnInput{})
+	r.report(v, "reply", 9000, 10)
+	r.append(text(session.User, filler(100)))
+	anchored := r.turn(TurnInput{})
+	if anchored.Tokens.Method != MethodAnchor || anchored.Tokens.Total != 9010+104 || anchored.Tokens.Error != 7 {
+		t.Errorf("tokens %+v", anchored.Tokens)
+	}
+	// other tools: the report is of another context
+	if other := r.read(Budget{Tools: json.RawMessage(`[{"name":"t"}]`)}); other.Tokens.Method != MethodEstimate {
+		t.Errorf("with other tools: %+v", other.Tokens)
+	}
+	if other := r.read(Budget{Model: "x"}); other.Tokens.Method != MethodEstimate {
+		t.Errorf("with another model: %+v", other.Tokens)
+	}
+	// a new epoch: the report is of the context before the compaction
+	r.compact(CompactInput{KeepTokens: new(int64)})
+	if after := r.read(Budget{}); after.Tokens.Method != MethodEstimate || after.Tokens.Total > 1000 {
+		t.Errorf("after a compaction: %+v", after.Tokens)
+	}
+}
+
+func TestAReportAboveTheThresholdCompacts(t *testing.T) {
+	r := newRig(t, 20000)
+	r.talk(20, 150)
+	r.report(r.turn(TurnInput{}), "reply", 15500, 10)
+	r.append(text(session.User, "next"))
+	if v := r.turn(TurnInput{}); v.Compaction == nil {
+		t.Errorf("tokens %+v", v.Tokens)
+	}
+}
+
+func TestToolsAndOverheadCount(t *testing.T) {
+	r := newRig(t, 20000)
+	r.talk(1, 20)
+	tools := json.RawMessage(`[{"name":"` + strings.Repeat("x", 400) + `"}]`)
+	plain := r.read(Budget{}).Tokens.Total
+	if v := r.turn(TurnInput{Budget: Budget{Tools: tools}}); v.Tokens.Total != plain+(int64(len(tools))+3)/4 {
+		t.Errorf("%d tokens with tools, %d without", v.Tokens.Total, plain)
+	}
+	if v := r.read(Budget{OverheadTokens: ptr[int64](5000)}); v.Tokens.Total != plain+5000 {
+		t.Errorf("%d tokens with a given overhead", v.Tokens.Total)
+	}
+	_, err := r.mgr.Assemble(r.ctx, r.id, Budget{OverheadTokens: ptr[int64](-1)})
+	wantCode(t, err, session.Invalid)
+}
+
+func TestScaleAndFamilyApplyOnReading(t *testing.T) {
+	r := newRig(t, 20000, func(c *Config) {
+		c.Scale = func(_ context.Context, model string) (float64, bool, error) { return 1.5, model == "big", nil }
+	})
+	r.append(text(session.User, filler(100)))
+	if a, b := r.read(Budget{}).Tokens.Total, r.read(Budget{Model: "big"}).Tokens.Total; a != 104 || b != 156 {
+		t.Errorf("%d tokens, scaled %d", a, b)
+	}
+	other := newRig(t, 20000, func(c *Config) { c.Reference = "another" })
+	other.append(text(session.User, filler(100)))
+	if a := other.read(Budget{}).Tokens.Total; a != 104 {
+		t.Errorf("counted anew: %d", a)
+	}
+}
+
+func TestAnUnknownModelGetsAStatedWindow(t *testing.T) {
+	r := newRig(t, 0, func(c *Config) {
+		c.Models = func(id string) (session.ModelInfo, bool) {
+			return session.ModelInfo{ID: id, Window: DefaultWindow}, false
+		}
+	})
+	r.talk(1, 20)
+	v := r.turn(TurnInput{Budget: Budget{Model: "my-own"}})
+	if v.Tokens.Window != 128000 || len(v.Warnings) != 1 || !strings.Contains(v.Warnings[0], `"my-own"`) {
+		t.Errorf("window %d, warnings %v", v.Tokens.Window, v.Warnings)
+	}
+	if v = r.read(Budget{Model: "my-own", Window: 9000}); v.Tokens.Window != 9000 || len(v.Warnings) != 0 {
+		t.Errorf("window %d, warnings %v", v.Tokens.Window, v.Warnings)
+	}
+}
+
+func TestExplainTellsEachNumbersSource(t *testing.T) {
+	r := newRig(t, 20000)
+	r.talk(1, 20)
+	v := r.read(Budget{Explain: true, Settings: Settings{Fraction: ptr(0.5)}})
+	i := slices.IndexFunc(v.Settings, func(s Setting) bool { return s.Name == "fraction" })
+	if i < 0 || v.Settings[i].Source != "request" || v.Settings[i].Value != 0.5 || v.Tokens.Threshold != 10000 {
+		t.Errorf("settings %+v", v.Settings)
+	}
+	if r.read(Budget{}).Settings != nil {
+		t.Error("settings without being asked")
+	}
+	_, err := r.mgr.Assemble(r.ctx, r.id, Budget{Settings: Settings{Fraction: ptr(1.5)}})
+	wantCode(t, err, session.Invalid, "fraction")
+}
+
+// counting counts the messages that are read along paths.
+type counting struct {
+	*store.Store
+	walked int
+}
+
+func (c *counting) Walk(ctx context.Context, head int64, yield func(session.Message) bool) error {
+	return c.Store.Walk(ctx, head, func(m session.Message) bool {
+		c.walked++
+		return yield(m)
+	})
+}
+
+func TestAssemblingReadsOnlyWhatIsKept(t *testing.T) {
+	r := newRig(t, 20000)
+	r.append(text(session.System, "Stored."))
+	r.talk(300, 60)
+	r.turn(TurnInput{})
+	c := &counting{Store: r.store}
+	v, err := New(c, r.mgr.cfg).Assemble(r.ctx, r.id, Budget{})
+	if err != nil || c.walked > len(v.Messages)+1 || v.System != "Stored." {
+		t.Errorf("%d messages read for a context of %d: %v", c.walked, len(v.Messages), err)
+	}
+}
+
+func TestARepeatedRequestSeesItsOwnTime(t *testing.T) {
+	r := newRig(t, 20000)
+	r.talk(20, 150)
+	v := r.turn(TurnInput{})
+	at := &Position{HeadID: r.session().HeadID}
+	r.talk(30, 150)
+	if now := r.turn(TurnInput{}); now.Compaction == nil {
+		t.Fatal("nothing was compacted meanwhile")
+	}
+	if again := r.read(Budget{At: at}); wire(again) != wire(v) {
+		t.Error("the context of then is another now")
+	}
+}
+
+func TestFilesAccumulateOverCompactions(t *testing.T) {
+	// the store learns touched files from its own hook; here from the arguments of calls
+	r := newRig(t, 20000)
+	touching := func(op session.FileOp) func(*session.Message, string) []session.TouchedFile {
+		return func(m *session.Message, _ string) []session.TouchedFile {
+			var all []session.TouchedFile
+			for _, p := range m.Calls() {
+				all = append(all, session.TouchedFile{Path: p.CallID, Op: op})
+			}
+			return all
+		}
+	}
+	op := session.OpRead
+	st, err := store.Open(t.Context(), t.TempDir()+"/s.db", store.Options{Measure: runes{}.Measure, Now: r.clock.Now, Touched: func(m *session.Message, d string) []session.TouchedFile {
+		return touching(op)(m, d)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	r.store, r.mgr = st, New(st, r.mgr.cfg)
+	r.fresh()
+	r.append(text(session.User, "u"), calling("b.go", "a.go"), answering("b.go", "x"), answering("a.go", "y"))
+	r.talk(20, 150)
+	first, _ := r.compact(CompactInput{KeepTokens: new(int64)})
+	op = session.OpEdit
+	r.append(text(session.User, "u"), calling("a.go"), answering("a.go", "x"))
+	r.talk(20, 150)
+	second, _ := r.compact(CompactInput{KeepTokens: new(int64)})
+	for i, want := range []session.CompactionDetails{
+		{ReadFiles: []string{"a.go", "b.go"}, ModifiedFiles: []string{}},
+		{ReadFiles: []string{"b.go"}, ModifiedFiles: []string{"a.go"}},
+	} {
+		var got session.CompactionDetails
+		if !decode([]session.Compaction{first, second}[i].Details, &got) {
+			t.Fatal("no details")
+		}
+		got.TurnStart = ""
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("compaction %d: want -, got +\n%s", i+1, diff)
+		}
+	}
+}
+
+func TestTheFlushIsAskedForOnceAnOverlay(t *testing.T) {
+	r := newRig(t, 10000)
+	r.talk(20, 150)
+	ask := func(f Flush) int {
+		f.Prompt = "write it down"
+		v := r.turn(TurnInput{Flush: &f})
+		return len(v.Directives)
+	}
+	if n := ask(Flush{}); n != 0 {
+		t.Errorf("%d directives under the flush threshold", n)
+	}
+	r.talk(1, 250)
+	if n := ask(Flush{}); n != 1 {
+		t.Errorf("%d directives above it", n)
+	}
+	if n := ask(Flush{Last: new(int64)}); n != 0 {
+		t.Errorf("%d directives after the flush was done", n)
+	}
+	if n := ask(Flush{Barred: true}); n != 0 {
+		t.Errorf("%d directives where none may be", n)
+	}
+}
+
+func TestManyTurnsAtOnceMakeOneOverlay(t *testing.T) {
+	r := newRig(t, 10000)
+	r.talk(30, 150)
+	done := make(chan error)
+	for range 8 {
+		go func() {
+			_, err := r.mgr.Turn(r.ctx, r.id, TurnInput{})
+			done <- err
+		}()
+	}
+	for range 8 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := len(r.compactions()); n != 1 {
+		t.Errorf("%d overlays", n)
+	}
+}
