@@ -7,5 +7,6 @@
 // models.dev catalogue, from pi's generated model list and from providers' own pages. They
 // are list prices of the model's maker for ordinary requests: dearer tiers above a length
 // of context, batch and priority rates, rates by time of day and the double rate of
-// hour-long cache writes are not modelled.
+// hour-long cache writes are not modelled. valid_from is the day of a change or of the
+// model's release; where that was not found, a day before it.
 package usage
