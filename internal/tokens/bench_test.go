@@ -1,14 +1,14 @@
 package tokens
 
 import (
+	"go/build"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 )
 
 func BenchmarkText(b *testing.B) {
-	text := strings.Join(filesUnder(b, filepath.Join(runtime.GOROOT(), "src"), ".go", 100, odd), "")
+	text := strings.Join(filesUnder(b, filepath.Join(build.Default.GOROOT, "src"), ".go", 100, odd), "")
 	for name, s := range map[string]string{
 		"go": text, "german": read(b, "testdata/heldout/german.txt"), "chinese": read(b, "testdata/heldout/chinese.txt"),
 	} {

@@ -4,10 +4,10 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"go/build"
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -25,7 +25,7 @@ func heldOut(t testing.TB) map[string][]string {
 	for _, path := range texts {
 		corpus["prose "+filepath.Base(path)] = []string{read(t, path)}
 	}
-	goroot := runtime.GOROOT()
+	goroot := build.Default.GOROOT
 	corpus["go"] = filesUnder(t, filepath.Join(goroot, "src"), ".go", 60, odd)
 	corpus["go tests"] = filesUnder(t, filepath.Join(goroot, "test"), ".go", 60, odd)
 	corpus["assembly"] = filesUnder(t, filepath.Join(goroot, "src"), ".s", 20, odd)
@@ -67,7 +67,7 @@ func transcripts(t testing.TB) map[string][]string {
 		}
 	}
 	for program, texts := range corpus {
-		corpus[program] = spread(texts, 700<<10)
+		corpus[program] = spread(texts, 350<<10)
 	}
 	return corpus
 }

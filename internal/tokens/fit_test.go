@@ -3,10 +3,10 @@ package tokens
 import (
 	"flag"
 	"fmt"
+	"go/build"
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -50,7 +50,7 @@ func fitCorpus(t testing.TB) map[string][]string {
 	for _, path := range texts {
 		corpus["prose "+filepath.Base(path)] = []string{read(t, path)}
 	}
-	goroot := runtime.GOROOT()
+	goroot := build.Default.GOROOT
 	corpus["go"] = filesUnder(t, filepath.Join(goroot, "src"), ".go", 150, even)
 	corpus["assembly"] = filesUnder(t, filepath.Join(goroot, "src"), ".s", 20, even)
 	corpus["txt"] = filesUnder(t, filepath.Join(goroot, "src"), ".txt", 60, even)
