@@ -13,13 +13,16 @@ import (
 const (
 	docBits = 12  // of n in a docid
 	step    = 500 // messages in one transaction
+
+	// SQLite's lock is not fair, so that one of several who catch up may wait for long.
+	busyWaits = 10 // of two seconds
 )
 
 // CatchUp indexes what the store has beyond the mark, in short transactions, and tells how
 // many messages it went over. Several processes may do so at once: each message is indexed
 // once. A damaged index is made anew from the first message. Codes: Busy.
 func (ix *Index) CatchUp(ctx context.Context) (int, error) {
-	total := 0
+	total, waits := 0, 0
 	healed := false
 	for {
 		n, done, err := ix.advance(ctx)
@@ -31,11 +34,15 @@ func (ix *Index) CatchUp(ctx context.Context) (int, error) {
 				return total, fmt.Errorf("make the damaged search index anew: %w", err)
 			}
 		case isBusy(err):
-			return total, session.Errorf(session.Busy, "the search index %s is written by another process; try again: %w", ix.path, err)
+			if waits++; waits == busyWaits || ctx.Err() != nil {
+				return total, session.Errorf(session.Busy, "the search index %s is written by another process; try again: %w", ix.path, err)
+			}
 		case err != nil:
 			return total, fmt.Errorf("catch up the search index: %w", err)
 		case done:
 			return total, nil
+		default:
+			waits = 0
 		}
 	}
 }

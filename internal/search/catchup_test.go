@@ -24,7 +24,7 @@ func fill(store *fakeStore, n int) {
 
 func TestCatchUpIndexesEachMessageOnceWhoeverDoesIt(t *testing.T) {
 	store := newFakeStore()
-	fill(store, 2600)
+	fill(store, 1600)
 	path := filepath.Join(t.TempDir(), "search.db")
 	var indexes []*Index
 	for range 4 {
@@ -40,14 +40,14 @@ func TestCatchUpIndexesEachMessageOnceWhoeverDoesIt(t *testing.T) {
 	for _, n := range counts {
 		total += n
 	}
-	if total != 2600 {
-		t.Errorf("%v make %d messages, want 2600", counts, total)
+	if total != 1600 {
+		t.Errorf("%v make %d messages, want 1600", counts, total)
 	}
 	for i, ix := range indexes {
-		if mark, err := ix.Mark(t.Context()); err != nil || mark != 2600 {
+		if mark, err := ix.Mark(t.Context()); err != nil || mark != 1600 {
 			t.Errorf("index %d: mark %d, %v", i, mark, err)
 		}
-		if r := search(t, ix, Query{Text: "number2599"}); len(r.Hits) != 1 || r.Pending != 0 {
+		if r := search(t, ix, Query{Text: "number1599"}); len(r.Hits) != 1 || r.Pending != 0 {
 			t.Errorf("index %d: %d hits, %d pending", i, len(r.Hits), r.Pending)
 		}
 	}
@@ -69,12 +69,12 @@ func TestNewestIsByTimeNotByArrival(t *testing.T) {
 
 func TestManyMessagesOfOneMoment(t *testing.T) {
 	store := newFakeStore()
-	for i := range 9000 {
+	for i := range 4200 {
 		store.addParts(first, session.User, began, session.TextPart(fmt.Sprintf("needle n%d", i)))
 	}
 	ix := openIndex(t, store)
 	catchUp(t, ix)
-	for _, n := range []int{0, 4095, 4096, 8999} {
+	for _, n := range []int{0, 4095, 4096, 4199} {
 		if r := search(t, ix, Query{Text: fmt.Sprintf("n%d", n)}); len(r.Hits) != 1 || r.Hits[0].Seq != int64(n+1) {
 			t.Errorf("n%d: %v", n, names(r))
 		}
@@ -83,7 +83,7 @@ func TestManyMessagesOfOneMoment(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := openAt(t, ix.path, store)
-	if mark, _ := again.Mark(t.Context()); mark != 9000 {
+	if mark, _ := again.Mark(t.Context()); mark != 4200 {
 		t.Errorf("the same store does not fit any more: mark %d", mark)
 	}
 }
@@ -215,17 +215,17 @@ func TestDamageIsNoErrorOfASearch(t *testing.T) {
 
 func TestFarBehindOnlyTheNewestAreScanned(t *testing.T) {
 	store := newFakeStore()
-	fill(store, 2*tailLimit+500)
+	fill(store, 2*tailLimit+100)
 	ix := openIndex(t, store)
-	for query, want := range map[string]int{"number3": 0, "number4499": 1} {
+	for query, want := range map[string]int{"number3": 0, "number2099": 1} {
 		r := search(t, ix, Query{Text: query})
-		if len(r.Hits) != want || r.Pending != 2*tailLimit+500 || !r.Partial {
+		if len(r.Hits) != want || r.Pending != 2*tailLimit+100 || !r.Partial {
 			t.Errorf("%s: %d hits, %d pending, partial %t", query, len(r.Hits), r.Pending, r.Partial)
 		}
 	}
 	fill(store, 10)
 	base := ix.tail.base
-	if r := search(t, ix, Query{Text: "number10", Order: OrderNewest}); len(r.Hits) != 1 || r.Pending != 2*tailLimit+510 || ix.tail.base != base {
+	if r := search(t, ix, Query{Text: "number10", Order: OrderNewest}); len(r.Hits) != 1 || r.Pending != 2*tailLimit+110 || ix.tail.base != base {
 		t.Errorf("a little later: %d hits, %d pending, the window moved: %t", len(r.Hits), r.Pending, ix.tail.base != base)
 	}
 	catchUp(t, ix)

@@ -45,9 +45,10 @@ type Span struct {
 
 // RecallQuery asks which hidden messages have to do with what a person says now.
 type RecallQuery struct {
-	Texts   []string         // newest first; the first one that has two rare terms, and finds something, counts
+	Texts   []string         // newest first; the first one that has enough rare terms, and finds something, counts
 	Within  []Span           // where hits may lie
 	Allowed func(int64) bool // by row id of the message; nil: everything within the spans
+	MinRare int              // rare terms that a text must have; 0: 2
 	MaxHits int              // 0: 10
 	Time    time.Duration    // when to stop looking; 0: 5 ms
 	Now     func() time.Time // nil: time.Now
@@ -162,7 +163,7 @@ func (r *recall) find(ctx, timed context.Context, places []queryer) (Recalled, e
 				rare++
 			}
 		}
-		if rare < askedTerms {
+		if rare < cmp.Or(r.MinRare, askedTerms) {
 			continue
 		}
 		hits, err := r.rank(ctx, places, postings, total)

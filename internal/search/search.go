@@ -320,7 +320,7 @@ func (r *run) add(ctx context.Context, d doc) error {
 	}
 	hit.Snippet, hit.Marks = snippet(searchable(&m), wanted)
 	if r.query.Expand > 0 {
-		if hit.Before, hit.After, err = neighbours(ctx, r.ix.src, &m, r.query.Expand); err != nil {
+		if hit.Before, hit.After, err = r.ix.Neighbours(ctx, &m, r.query.Expand); err != nil {
 			return err
 		}
 	}
@@ -328,11 +328,11 @@ func (r *run) add(ctx context.Context, d doc) error {
 	return nil
 }
 
-// neighbours gives the n messages before m on its path, and up to n after it in its session
-// that follow one another from m on.
-func neighbours(ctx context.Context, src Source, m *session.Message, n int) (before, after []session.Message, err error) {
+// Neighbours gives up to n messages before m on its path, oldest first, and up to n after it
+// in its session that follow one another from m on.
+func (ix *Index) Neighbours(ctx context.Context, m *session.Message, n int) (before, after []session.Message, err error) {
 	for parent := m.ParentID; parent != nil && len(before) < n; {
-		p, err := src.MessageByID(ctx, *parent)
+		p, err := ix.src.MessageByID(ctx, *parent)
 		if session.CodeOf(err) == session.NotFound {
 			break
 		}
@@ -345,7 +345,7 @@ func neighbours(ctx context.Context, src Source, m *session.Message, n int) (bef
 	slices.Reverse(before)
 	last := m.RowID
 	for seq := m.Seq + 1; len(after) < n && seq <= m.Seq+int64(4*n); seq++ {
-		next, err := src.Message(ctx, session.MessageRef{Session: m.SessionID, Seq: seq})
+		next, err := ix.src.Message(ctx, session.MessageRef{Session: m.SessionID, Seq: seq})
 		if session.CodeOf(err) == session.NotFound {
 			break
 		}

@@ -291,3 +291,34 @@ func TestSnippetShowsTheMatch(t *testing.T) {
 		})
 	}
 }
+
+func TestHotStatementsNeitherScanNorSort(t *testing.T) {
+	store := newFakeStore()
+	store.add(first, session.User, "needle")
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	for name, c := range map[string]struct {
+		statement string
+		args      []any
+	}{
+		"newest first": {newestFirst, []any{"needle", 0, 9, 9}},
+		"recall":       {newestDocs, []any{"needle", 9}},
+		"one doc":      {oneDoc, []any{1}},
+		"mark":         {`SELECT mark FROM state WHERE id = 1`, nil},
+		"free docid":   {`SELECT MAX(docid) FROM docs WHERE docid BETWEEN ? AND ?`, []any{1, 2}},
+		"remove":       {`DELETE FROM docs WHERE message_id = ? RETURNING docid`, []any{1}},
+	} {
+		rows, err := ix.writer.Query(`EXPLAIN QUERY PLAN `+c.statement, c.args...)
+		must(t, err)
+		for rows.Next() {
+			var id, parent, unused int
+			var detail string
+			must(t, rows.Scan(&id, &parent, &unused, &detail))
+			scans := strings.HasPrefix(detail, "SCAN") && !strings.Contains(detail, "VIRTUAL TABLE INDEX") && detail != "SCAN w"
+			if scans || strings.Contains(detail, "TEMP B-TREE") {
+				t.Errorf("%s: %s", name, detail)
+			}
+		}
+		must(t, rows.Err())
+	}
+}

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// tailLimit is how many messages beyond the mark a search reads.
-const tailLimit = 2000
+// tailLimit is how many messages beyond the mark a search reads at least, and half of the most.
+const tailLimit = 1000
 
 // tail is what the store holds beyond the index's mark, in a small index in memory: the same
 // words are found in it by the same rules. It is kept from one search to the next. Where the
