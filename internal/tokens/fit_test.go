@@ -18,7 +18,7 @@ import (
 //	go test ./internal/tokens -run TestFit -fit
 //
 // which prints them. It is a test so that the exact tokenizers stay out of the binary. It
-// reads texts/fit, Go's own tree and the module cache; the tests of the error read others.
+// reads testdata/fit, Go's own tree and the module cache; the tests of the error read others.
 var fit = flag.Bool("fit", false, "fit the weights anew and print them")
 
 func exact(t testing.TB, f Family) func(string) float64 {

@@ -50,41 +50,40 @@ func (f *features) scan(s string) {
 // A long run that changes between cases and digits all the time is no word, and no name
 // InCamelCase either.
 func (f *features) run(s string, i, before int) int {
-	end, changes, hex, plain := i, 0, true, true
-	last := class(s[i])
+	first := class(s[i])
+	end := i + 1
+	for end < len(s) && class(s[end]) == first {
+		end++
+	}
+	if end == len(s) || isBorder(class(s[end])) {
+		f.single(first, end-i, before)
+		return end
+	}
+	changes, last := 0, first
 	for end < len(s) {
 		c := class(s[end])
-		if c != last {
-			if c == cHigh {
-				n := accented(s[end:])
-				if n == 0 {
-					break
-				}
-				end += n
-				hex, plain = false, false
-				continue
-			}
-			if c == cSpace || c == cBreak || c == cMark || c == cControl {
+		if c == cHigh {
+			n := accented(s[end:])
+			if n == 0 {
 				break
 			}
+			end += n
+			continue
+		}
+		if isBorder(c) {
+			break
+		}
+		if c != last {
 			if last != cUpper || c != cLower { // a Capital is no change
 				changes++
 			}
-			last, plain = c, false
-		}
-		if c != cDigit && s[end]|0x20 > 'f' {
-			hex = false
+			last = c
 		}
 		end++
 	}
-	n := end - i
-	if plain {
-		f.single(last, n, before)
-		return end
-	}
-	if n >= 16 && changes*3 >= n {
+	if n := end - i; n >= 16 && changes*3 >= n {
 		f[denseRuns]++
-		if hex {
+		if isHex(s[i:end]) {
 			f[denseHex] += int32(n)
 		} else {
 			f[denseLetters] += int32(n)
@@ -93,6 +92,18 @@ func (f *features) run(s string, i, before int) int {
 	}
 	f.words(s[i:end], before)
 	return end
+}
+
+// isBorder tells whether no letter and no digit is of the class.
+func isBorder(c byte) bool { return c == cSpace || c == cBreak || c == cMark || c == cControl }
+
+func isHex(s string) bool {
+	for i := range len(s) {
+		if class(s[i]) != cDigit && s[i]|0x20 > 'f' {
+			return false
+		}
+	}
+	return true
 }
 
 // single counts a run of one class: a word, a WORD or a number. Most runs are one.
