@@ -1,7 +1,7 @@
 package history
 
 import (
-	"bytes"
+	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -14,10 +14,11 @@ import (
 // order of members, white space, escapes and the spelling of numbers do not count, and
 // members of the outermost object that drop names are left out.
 func Fingerprint(o Object, drop ...string) string {
-	w := canonical{}
+	sum := sha256.New()
+	w := canonical{Writer: bufio.NewWriter(sum)}
 	w.object(o.Without(drop...))
-	sum := sha256.Sum256(w.Bytes())
-	return hex.EncodeToString(sum[:16])
+	w.Flush() // a hash takes everything
+	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
 // maxFingerprintDepth bounds the nesting that is normalised; what lies deeper counts as it
@@ -25,7 +26,7 @@ func Fingerprint(o Object, drop ...string) string {
 const maxFingerprintDepth = 64
 
 type canonical struct {
-	bytes.Buffer
+	*bufio.Writer
 	depth int
 }
 

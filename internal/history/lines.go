@@ -2,24 +2,29 @@ package history
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 )
 
 // Lines reads a file of lines of any length, without a limit on one.
 type Lines struct {
+	file   io.ReaderAt
 	in     *bufio.Reader
 	buffer []byte
 	offset int64
+	end    int64
 }
 
-// keepBuffer is the size above which a line's buffer is not kept for the next line.
-const keepBuffer = 1 << 20
+const (
+	readSize   = 64 << 10
+	keepBuffer = 1 << 20 // a line's buffer above this is not kept for the next line
+)
 
 // NewLines reads the bytes of in from offset up to end.
 func NewLines(in io.ReaderAt, offset, end int64) *Lines {
 	section := io.NewSectionReader(in, offset, end-offset)
-	return &Lines{in: bufio.NewReaderSize(section, 64<<10), offset: offset}
+	return &Lines{file: in, in: bufio.NewReaderSize(section, readSize), offset: offset, end: end}
 }
 
 // Next gives the next line without its line feed, the offset of its first byte, and whether
@@ -36,6 +41,13 @@ func (l *Lines) Next() (line []byte, at int64, ended bool, err error) {
 		if err == nil && len(l.buffer) == 0 {
 			return chunk[:len(chunk)-1], at, true, nil
 		}
+		if need := len(l.buffer) + len(chunk); need > cap(l.buffer) {
+			rest, err := l.toLineFeed()
+			if err != nil {
+				return nil, at, false, err
+			}
+			l.buffer = append(make([]byte, 0, need+rest), l.buffer...)
+		}
 		l.buffer = append(l.buffer, chunk...)
 		switch {
 		case err == nil:
@@ -47,6 +59,22 @@ func (l *Lines) Next() (line []byte, at int64, ended bool, err error) {
 			return nil, at, false, err
 		}
 	}
+}
+
+// toLineFeed counts the bytes up to the next line feed, so that a long line gets a buffer of
+// its size at once: growing one copies it, and holds both copies.
+func (l *Lines) toLineFeed() (int, error) {
+	window := make([]byte, readSize)
+	for at := l.offset; at < l.end; at += readSize {
+		n, err := l.file.ReadAt(window[:min(readSize, l.end-at)], at)
+		if i := bytes.IndexByte(window[:n], '\n'); i >= 0 {
+			return int(at-l.offset) + i + 1, nil
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+	}
+	return int(l.end - l.offset), nil
 }
 
 // Offset is the place after the line that Next gave last.

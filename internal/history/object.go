@@ -19,8 +19,8 @@ type Field struct {
 	Raw json.RawMessage
 }
 
-// ParseObject reads one JSON object that fills raw but for white space. ok is false for
-// anything else. Names count exactly, unlike in encoding/json.
+// ParseObject reads one JSON object, in UTF-8, that fills raw but for white space. ok is
+// false for anything else. Names count exactly, unlike in encoding/json.
 func ParseObject(raw []byte) (o Object, ok bool) {
 	if !json.Valid(raw) {
 		return nil, false
@@ -211,13 +211,18 @@ func endsScalar(b byte) bool {
 	return b == ',' || b == ']' || b == '}' || b == ' ' || b == '\t' || b == '\r' || b == '\n'
 }
 
+// skipString gives the end of the string whose quote is at at. It looks for each quote once,
+// however many escapes stand before it.
 func skipString(raw []byte, at int) int {
-	for at++; ; {
-		quote := bytes.IndexByte(raw[at:], '"')
-		escape := bytes.IndexByte(raw[at:at+quote], '\\')
+	at++
+	quote := at + bytes.IndexByte(raw[at:], '"')
+	for {
+		escape := bytes.IndexByte(raw[at:quote], '\\')
 		if escape < 0 {
-			return at + quote + 1
+			return quote + 1
 		}
-		at += escape + 2 // over the escaped byte, which may be a quote
+		if at += escape + 2; at > quote { // the quote was escaped
+			quote = at + bytes.IndexByte(raw[at:], '"')
+		}
 	}
 }

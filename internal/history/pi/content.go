@@ -1,6 +1,7 @@
 package pi
 
 import (
+	"bytes"
 	"encoding/base64"
 
 	"sessiond/internal/history"
@@ -81,8 +82,8 @@ func partOf(block []byte) session.Part {
 			Arguments: string(rest.take("arguments")),
 		}
 	case "image":
-		data, err := base64.StdEncoding.Strict().DecodeString(o.String("data"))
-		if err != nil || len(data) == 0 {
+		data, ok := bytesOf(o.Get("data"))
+		if !ok {
 			return rawPart("block", block)
 		}
 		part = session.Part{Kind: session.PartImage}
@@ -94,6 +95,17 @@ func partOf(block []byte) session.Part {
 	rest.take("type")
 	part.Extra = rest.JSON()
 	return part
+}
+
+// bytesOf decodes base64 that encodes to the same text again.
+func bytesOf(raw []byte) ([]byte, bool) {
+	if len(raw) < 3 || raw[0] != '"' || bytes.IndexByte(raw, '\\') >= 0 {
+		return nil, false
+	}
+	encoded := raw[1 : len(raw)-1]
+	data := make([]byte, base64.StdEncoding.DecodedLen(len(encoded)))
+	n, err := base64.StdEncoding.Strict().Decode(data, encoded)
+	return data[:n], err == nil && n > 0 && base64.StdEncoding.EncodedLen(n) == len(encoded)
 }
 
 // taker gives up the fields of an object that columns hold; the rest stays for extra.

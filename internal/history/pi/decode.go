@@ -60,11 +60,15 @@ func (d *decoder) decode(n *node, line []byte) entry {
 	var remark note
 	d.place(n, &rest, &remark)
 	d.content(n, &rest, &e, &remark)
+	says := ""
+	if d.version == 1 || len(e.calls) > 0 {
+		says = fingerprint(o, d.version)
+	}
 	if d.version == 1 {
-		remark.hash = fingerprint(o, d.version)
+		remark.hash = says
 	}
 	for i := range e.calls {
-		e.calls[i].ExternalID = "pi:" + fingerprint(o, d.version)
+		e.calls[i].ExternalID = "pi:" + says
 		e.calls[i].MessageKey = n.key
 		e.calls[i].Source = session.SourcePi
 		e.calls[i].Directory = d.directory

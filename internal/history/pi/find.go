@@ -12,11 +12,8 @@ import (
 	"sessiond/internal/history"
 )
 
-func agentDirOf(env func(string) string) string {
-	dir := env("PI_CODING_AGENT_DIR")
-	if dir == "" {
-		dir = "~/.pi/agent"
-	}
+// expand replaces a leading ~ by the home folder, as pi does; "" where there is none.
+func expand(dir string, env func(string) string) string {
 	if rest, ok := strings.CutPrefix(dir, "~"); ok && (rest == "" || rest[0] == '/') {
 		home := env("HOME")
 		if home == "" {
@@ -27,10 +24,11 @@ func agentDirOf(env func(string) string) string {
 	return dir
 }
 
-// Find implements history.Source. Of a folder it takes the *.jsonl files in it, those in its
-// folders, and those in the folders of its `sessions`: an agent directory, its sessions, one
-// project's folder and a flat --session-dir can all be given. A single file is taken as it
-// is. Nothing but file names is looked at.
+// Find implements history.Source. An agent directory is known by its `sessions`, of which
+// every folder is taken, and the files that one version of pi misplaced beside it. Of another
+// folder the *.jsonl files in it and in its folders are taken: the sessions folder, that of
+// one project, or a flat --session-dir. A single file is taken as it is. Nothing but file
+// names is looked at.
 func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []history.Problem, error) {
 	usual := len(roots) == 0
 	if usual {
@@ -38,6 +36,9 @@ func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []h
 			return nil, nil, nil
 		}
 		roots = []string{s.home}
+		if s.extra != "" {
+			roots = append(roots, s.extra)
+		}
 	}
 	f := finder{seen: map[string]bool{}}
 	for _, root := range roots {
@@ -69,11 +70,11 @@ func (f *finder) root(path string) {
 		f.problem(path, err)
 	case !info.IsDir():
 		f.file(path)
+	case isFolder(filepath.Join(path, "sessions")):
+		f.folder(path, 1)
+		f.folder(filepath.Join(path, "sessions"), 2)
 	default:
 		f.folder(path, 2)
-		if sessions := filepath.Join(path, "sessions"); isFolder(sessions) {
-			f.folder(sessions, 2)
-		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
+	"sessiond/internal/samples"
 	"sessiond/internal/session"
 )
 
@@ -80,7 +81,7 @@ func TestPiMemoryIsThatOfABatch(t *testing.T) {
 	defer file.Close()
 
 	c := collector{watch: true}
-	if _, err := pi.New("none", os.Getenv).Read(t.Context(), history.Found{Path: path, Size: info.Size()}, nil, &c, c.emit); err != nil {
+	if _, err := pi.New(noEnv).Read(t.Context(), history.Found{Path: path, Size: info.Size()}, nil, &c, c.emit); err != nil {
 		t.Fatal(err)
 	}
 	if c.messages != lines || c.records.Read != lines+1 || c.largest > history.MaxBatch {
@@ -94,7 +95,18 @@ func TestPiMemoryIsThatOfABatch(t *testing.T) {
 func TestPiLineOf50MB(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "wide.jsonl")
 	h := newHouse(t)
-	h.rewrite(path, header, user("1", "", strings.Repeat("wide ", 10<<20)), user("2", "1", "after"))
+	h.rewrite(path, header, user("1", "", strings.Repeat("wide\n", 10<<20)), user("2", "1", "after"))
+	c := collector{}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := h.source.Read(t.Context(), history.Found{Path: path}, nil, &c, c.emit); err != nil {
+		t.Fatal(err)
+	}
+	// A line of 60 MB, read twice; its text decoded for the title and for the message.
+	runtime.ReadMemStats(&after)
+	if total := (after.TotalAlloc - before.TotalAlloc) >> 20; total > 400 {
+		t.Errorf("%d MB were allocated in all, to be collected at any time", total)
+	}
 	done := h.run(path)
 	s := h.session("one")
 	rows := h.entries(s.ID)
@@ -179,15 +191,20 @@ func TestPiFinds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Mkdir(elsewhere, 0o700); err != nil {
-		t.Fatal(err)
+	flat := filepath.Join(root, "flat")
+	for _, dir := range []string{elsewhere, flat} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
+	h.rewrite(filepath.Join(flat, "2026-01-05_flat.jsonl"), strings.Replace(header, "one", "flat", 1), user("1", "", "x"))
+	h.rewrite(filepath.Join(agent, "prompts", "foreign.jsonl"), "{}")
 	h.rewrite(filepath.Join(elsewhere, "2026-01-04_linked.jsonl"), strings.Replace(header, "one", "linked", 1), user("1", "", "x"))
 	if err := os.Symlink(elsewhere, filepath.Join(agent, "sessions", "--linked--")); err != nil {
 		t.Fatal(err)
 	}
-	usual := pi.New("", func(name string) string {
-		return map[string]string{"PI_CODING_AGENT_DIR": "~/agent", "HOME": root}[name]
+	usual := pi.New(func(name string) string {
+		return map[string]string{"PI_CODING_AGENT_DIR": "~/agent", "HOME": root, "PI_CODING_AGENT_SESSION_DIR": flat}[name]
 	})
 	sessions := filepath.Join(agent, "sessions")
 	for _, test := range []struct {
@@ -195,7 +212,7 @@ func TestPiFinds(t *testing.T) {
 		roots []string
 		want  string
 	}{
-		{"usual place", nil, "2026-01-01_a 2026-01-02_b 2026-01-03_misplaced 2026-01-04_linked"},
+		{"usual place", nil, "2026-01-01_a 2026-01-02_b 2026-01-03_misplaced 2026-01-04_linked 2026-01-05_flat"},
 		{"sessions folder", []string{sessions}, "2026-01-01_a 2026-01-02_b 2026-01-04_linked"},
 		{"one project", []string{filepath.Join(sessions, "--home-dev--")}, "2026-01-01_a 2026-01-02_b"},
 		{"flat folder", []string{elsewhere}, "2026-01-04_linked"},
@@ -240,7 +257,7 @@ func TestPiUnreadableThingsAreToldAndTheRestGoesOn(t *testing.T) {
 	if len(done.Errors) != want || done.Sessions.New != 1 {
 		t.Errorf("%+v", done)
 	}
-	if _, problems, err := pi.New(filepath.Join(dir, "none"), os.Getenv).Find(t.Context(), nil); err != nil || len(problems) != 0 {
+	if _, problems, err := pi.New(noEnv).Find(t.Context(), nil); err != nil || len(problems) != 0 {
 		t.Errorf("a host without pi: %v %v", problems, err)
 	}
 }
@@ -271,7 +288,7 @@ func FuzzRead(f *testing.F) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		source := pi.New("none", os.Getenv)
+		source := pi.New(noEnv)
 		c := &collector{}
 		keys := map[string]bool{"": true}
 		_, err := source.Read(t.Context(), history.Found{Path: path}, nil, c, func(b history.Batch) error {
@@ -329,5 +346,25 @@ func storable(t *testing.T, m *history.Message, keys map[string]bool) {
 		clean(p.CallID)
 		clean(p.Arguments)
 		valid(p.Extra)
+	}
+}
+
+// How fast a file is read, without the store: MB/s of transcript.
+func BenchmarkRead(b *testing.B) {
+	matches, err := filepath.Glob(filepath.Join(samples.Dir(b), "pi", "before-compaction.jsonl"))
+	if err != nil || len(matches) != 1 {
+		b.Fatal(matches, err)
+	}
+	info, err := os.Stat(matches[0])
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(info.Size())
+	b.ReportAllocs()
+	for b.Loop() {
+		c := collector{}
+		if _, err := pi.New(noEnv).Read(b.Context(), history.Found{Path: matches[0]}, nil, &c, c.emit); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -12,16 +12,18 @@ import (
 
 // Source is pi's history.Source.
 type Source struct {
-	home string // the agent directory
+	home  string // the agent directory
+	extra string // a folder of sessions beside it
 }
 
-// New makes the source. agentDir is pi's own folder, "" for the usual one:
-// $PI_CODING_AGENT_DIR, else ~/.pi/agent; env reads the environment.
-func New(agentDir string, env func(string) string) *Source {
-	if agentDir == "" {
-		agentDir = agentDirOf(env)
+// New makes the source, with pi's usual places from the environment: $PI_CODING_AGENT_DIR,
+// else ~/.pi/agent, and $PI_CODING_AGENT_SESSION_DIR.
+func New(env func(string) string) *Source {
+	home := env("PI_CODING_AGENT_DIR")
+	if home == "" {
+		home = "~/.pi/agent"
 	}
-	return &Source{home: agentDir}
+	return &Source{home: expand(home, env), extra: expand(env("PI_CODING_AGENT_SESSION_DIR"), env)}
 }
 
 // Name implements history.Source.

@@ -42,7 +42,7 @@ func newHouse(t *testing.T) *house {
 	})
 	return &house{
 		T: t, store: opened, importer: history.Importer{Store: opened, Pause: -1},
-		source: pi.New(filepath.Join(t.TempDir(), "none"), os.Getenv),
+		source: pi.New(noEnv),
 	}
 }
 
@@ -186,3 +186,6 @@ func read(t *testing.T, path string) string {
 	}
 	return string(text)
 }
+
+// noEnv is the environment of a host on which pi was never used.
+func noEnv(string) string { return "" }

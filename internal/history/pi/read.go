@@ -122,6 +122,9 @@ func (r *reader) take(d *decoder, n *node) error {
 		return err
 	}
 	e := d.decode(n, line)
+	if len(line) > 1<<20 {
+		r.buffer = nil // the store need not wait beside it
+	}
 	if e.problem != "" && len(r.problems) < history.MaxProblems {
 		r.problems = append(r.problems, history.Problem{Path: r.file.Name(), Line: int(n.line), Error: e.problem + "; kept raw"})
 	}
@@ -155,7 +158,7 @@ func (r *reader) take(d *decoder, n *node) error {
 
 // line reads an entry's bytes again. They are good until the next call.
 func (r *reader) line(n *node) ([]byte, error) {
-	if int64(cap(r.buffer)) < n.size || cap(r.buffer) > 1<<20 {
+	if int64(cap(r.buffer)) < n.size {
 		r.buffer = make([]byte, n.size)
 	}
 	line := r.buffer[:n.size]
@@ -220,7 +223,7 @@ func (r *reader) describe() error {
 		Metadata: history.Object{{Key: "pi", Raw: objectJSON(r.header.Without("type", "id", "cwd"))}}.JSON(),
 	}
 	if s.Title == "" {
-		s.Title, s.TitleSource = firstLine(r.firstUser), "first_message"
+		s.Title, s.TitleSource = r.firstUser, "first_message"
 	}
 	if s.Title == "" {
 		s.TitleSource = ""
@@ -243,13 +246,21 @@ func (r *reader) describe() error {
 // titleRunes is how much of a first message stands for a title.
 const titleRunes = 80
 
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	runes := []rune(strings.TrimSpace(line))
-	if len(runes) > titleRunes {
-		return string(runes[:titleRunes-1]) + "…"
+// firstLine gives the beginning of the first text that is not blank.
+func firstLine(parts []session.Part) string {
+	for i := range parts {
+		text := strings.TrimSpace(parts[i].Text)
+		if parts[i].Kind != session.PartText || text == "" {
+			continue
+		}
+		line, _, _ := strings.Cut(text[:min(len(text), 8*titleRunes)], "\n")
+		runes := []rune(strings.TrimSpace(strings.ToValidUTF8(line, "")))
+		if len(runes) > titleRunes {
+			return string(runes[:titleRunes-1]) + "…"
+		}
+		return string(runes)
 	}
-	return string(runes)
+	return ""
 }
 
 // firstTime gives the time of the first entry: its day is that of the session.

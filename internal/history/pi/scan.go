@@ -344,7 +344,7 @@ func (s *scanner) notice(o history.Object, kindOf string) {
 		}
 		if message, ok := history.Fields(o.Get("message")); ok && message.String("role") == "user" {
 			parts, _ := contentOf(message.Get("content"))
-			s.firstUser = (&session.Message{Parts: parts}).Text()
+			s.firstUser = firstLine(parts)
 		}
 	}
 }

@@ -1,0 +1,181 @@
+package history
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+)
+
+// fakeStore knows messages by their external ids and keeps cursors.
+type fakeStore struct {
+	known   map[string]bool
+	cursors map[string]*store.ImportCursor
+	fail    error
+	batches int
+}
+
+func newFakeStore() *fakeStore {
+	return &fakeStore{known: map[string]bool{}, cursors: map[string]*store.ImportCursor{}}
+}
+
+func (f *fakeStore) Import(_ context.Context, b store.ImportBatch) (store.ImportResult, error) {
+	if f.fail != nil {
+		return store.ImportResult{}, f.fail
+	}
+	f.batches++
+	res := store.ImportResult{Created: !f.known[""], Session: session.Session{ID: "20260101_001"}}
+	f.known[""] = true
+	for _, m := range b.Messages {
+		if f.known[m.ExternalID] {
+			res.Duplicates++
+			continue
+		}
+		f.known[m.ExternalID] = true
+		res.Messages++
+	}
+	if b.Cursor != nil {
+		f.cursors[b.Cursor.Path] = b.Cursor
+	}
+	return res, nil
+}
+
+func (f *fakeStore) ImportCursor(_ context.Context, _ session.Source, path string) (*store.ImportCursor, error) {
+	return f.cursors[path], nil
+}
+
+func (f *fakeStore) SessionBySource(context.Context, session.Source, string) (session.Session, error) {
+	if !f.known[""] {
+		return session.Session{}, session.Errorf(session.NotFound, "none")
+	}
+	return session.Session{ID: "20260101_001"}, nil
+}
+
+func (f *fakeStore) Messages(context.Context, session.ID, store.MessagePage) ([]session.Message, bool, error) {
+	return nil, false, nil
+}
+
+// fakeSource gives two batches of each thing, of the messages a to d.
+type fakeSource struct {
+	found []Found
+	fail  error // after the first batch
+	torn  int
+}
+
+func (fakeSource) Name() session.Source { return "fake" }
+
+func (s fakeSource) Find(context.Context, []string) ([]Found, []Problem, error) {
+	return s.found, []Problem{{Path: "/closed", Error: "permission denied"}}, nil
+}
+
+func (s fakeSource) Read(ctx context.Context, f Found, _ *Cursor, known Known, emit func(Batch) error) ([]Problem, error) {
+	existing, err := known.Session(ctx, "fake", "x")
+	if err != nil {
+		return nil, err
+	}
+	for i, keys := range []string{"ab", "cd"} {
+		var b Batch
+		if existing != nil {
+			b.ID = existing.ID
+		}
+		for _, key := range keys {
+			m := Message{}
+			m.ExternalID = string(key)
+			b.Messages = append(b.Messages, m)
+			b.Records.Import(1)
+		}
+		if i == 1 {
+			at := session.At(f.ModifiedAt)
+			b.Cursor = &Cursor{Source: "fake", Path: f.Path, Size: f.Size, ModifiedAt: &at}
+			b.Records.Skip(SkipTorn, s.torn)
+		}
+		if err := emit(b); err != nil {
+			return nil, err
+		}
+		if s.fail != nil {
+			return []Problem{{Path: f.Path, Line: 3, Error: "bad"}}, s.fail
+		}
+	}
+	return nil, nil
+}
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func TestImporterAddsUp(t *testing.T) {
+	st := newFakeStore()
+	im := Importer{Store: st, Pause: -1}
+	source := fakeSource{found: []Found{{Path: "/a", Size: 1, ModifiedAt: noon}, {Path: "/b", Size: 1, ModifiedAt: noon}}, torn: 1}
+	done, err := im.Run(t.Context(), source, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"source":"fake","sessions":{"new":1,"updated":0,"unchanged":1},"records":{"read":10,"imported":4,"raw":0,"skipped":{"already imported":4,"unfinished last line":2}},"errors":[{"path":"/closed","error":"permission denied"}]}`
+	if got := string(session.JSONOf(done)); got != want || !done.Records.Balanced() {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	var kept struct{ Records }
+	if err := json.Unmarshal(st.cursors["/b"].Counts, &kept); err != nil || kept.Read != 4 || kept.Skipped[SkipKnown] != 4 {
+		t.Errorf("imports keeps %s: what was not finished will be read again", st.cursors["/b"].Counts)
+	}
+	again, err := im.Run(t.Context(), source, nil)
+	if err != nil || again.Sessions != (Sessions{Unchanged: 2}) || again.Records.Read != 0 {
+		t.Errorf("the second time: %+v %v", again, err)
+	}
+	source.found[0].ModifiedAt = noon.Add(time.Second)
+	if touched, err := im.Run(t.Context(), source, nil); err != nil || touched.Records.Read != 5 || touched.Records.Imported != 0 {
+		t.Errorf("after a touch: %+v %v", touched, err)
+	}
+}
+
+func TestImporterPausesBetweenCommits(t *testing.T) {
+	var waits []time.Duration
+	im := Importer{Store: newFakeStore(), Wait: func(_ context.Context, d time.Duration) error {
+		waits = append(waits, d)
+		return nil
+	}}
+	if _, err := im.Run(t.Context(), fakeSource{found: []Found{{Path: "/a"}}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprint(waits) != "[5ms]" {
+		t.Errorf("waits %v between two commits", waits)
+	}
+}
+
+func TestImporterTellsWhoseFaultItIs(t *testing.T) {
+	found := []Found{{Path: "/a", Size: 1}, {Path: "/b", Size: 1}}
+	t.Run("a source's error stops one file", func(t *testing.T) {
+		im := Importer{Store: newFakeStore(), Pause: -1}
+		done, err := im.Run(t.Context(), fakeSource{found: found, fail: errors.New("torn apart")}, nil)
+		if err != nil || len(done.Errors) != 5 || done.Records.Imported != 2 || !done.Records.Balanced() {
+			t.Errorf("%+v %v", done, err)
+		}
+	})
+	t.Run("a full disk stops all", func(t *testing.T) {
+		st := newFakeStore()
+		st.fail = session.Errorf(session.StorageFull, "full")
+		done, err := (&Importer{Store: st, Pause: -1}).Run(t.Context(), fakeSource{found: found}, nil)
+		if session.CodeOf(err) != session.StorageFull || done.Records.Read != 0 {
+			t.Errorf("%+v %v", done, err)
+		}
+	})
+	t.Run("what the store refuses stops one file", func(t *testing.T) {
+		st := newFakeStore()
+		st.fail = session.Errorf(session.Invalid, "no such parent")
+		done, err := (&Importer{Store: st, Pause: -1}).Run(t.Context(), fakeSource{found: found}, nil)
+		if err != nil || len(done.Errors) != 3 {
+			t.Errorf("%+v %v", done, err)
+		}
+	})
+	t.Run("a cancelled context ends the run", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		im := Importer{Store: newFakeStore(), Progress: func(Found, Accounting) { cancel() }}
+		if _, err := im.Run(ctx, fakeSource{found: found}, nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+	})
+}

@@ -1,0 +1,174 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+func TestObjectKeepsNamesOrderAndBytes(t *testing.T) {
+	o, ok := ParseObject([]byte(` {"b" : [1, {"x":"}"}] ,"B":"two","a\u0062":1.50,"b":"\\\"" } `))
+	if !ok {
+		t.Fatal("not parsed")
+	}
+	var got []string
+	for _, f := range o {
+		got = append(got, f.Key+"="+string(f.Raw))
+	}
+	if want := `b=[1, {"x":"}"}] B="two" ab=1.50 b="\\\""`; strings.Join(got, " ") != want {
+		t.Errorf("got %s", strings.Join(got, " "))
+	}
+	if o.String("b") != `\"` || o.String("B") != "two" || o.String("ab") != "" || o.Get("none") != nil {
+		t.Error("the last of equal names counts, and names count exactly")
+	}
+	if got := string(o.Without("b").With("c", []byte("{}")).JSON()); got != `{"B":"two","ab":1.50,"c":{}}` {
+		t.Errorf("got %s", got)
+	}
+	for _, bad := range []string{``, `[]`, `{"a":}`, `{"a":1}{}`, `1`, `{`} {
+		if _, ok := ParseObject([]byte(bad)); ok {
+			t.Errorf("%s is no object", bad)
+		}
+	}
+}
+
+// Whatever valid JSON is taken apart and put together again means the same.
+func FuzzObject(f *testing.F) {
+	for _, seed := range []string{`{}`, `{"a":[[],{"b":"\"]"}],"c":-1e5,"d":null,"e":true}`, "{ \"a\" : [ ] , \"b\" : \"\\\\\" }\n"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if !utf8.Valid(data) {
+			return
+		}
+		o, ok := ParseObject(data)
+		var want map[string]any
+		if err := json.Unmarshal(data, &want); ok != (err == nil && want != nil) {
+			if ok || !errors.As(err, new(*json.UnmarshalTypeError)) {
+				t.Fatalf("parsed %v, encoding/json says %v", ok, err)
+			}
+		}
+		if !ok {
+			return
+		}
+		if Depth(data) < 1 {
+			t.Error("an object has a depth")
+		}
+		for _, field := range o {
+			if elements, ok := Elements(field.Raw); ok {
+				var list []any
+				if err := json.Unmarshal(field.Raw, &list); err != nil || len(list) != len(elements) {
+					t.Errorf("%d elements of %s", len(elements), field.Raw)
+				}
+			}
+		}
+		if len(o) == 0 {
+			return
+		}
+		var got map[string]any
+		if err := json.Unmarshal(o.JSON(), &got); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s became %s", data, o.JSON())
+		}
+		if Fingerprint(o) != Fingerprint(mustObject(t, o.JSON())) {
+			t.Error("the fingerprint changed")
+		}
+	})
+}
+
+// A long string of escapes is gone over once, not once for each escape.
+func TestObjectOfManyEscapes(t *testing.T) {
+	const n = 4 << 20
+	raw := []byte(`{"a":"` + strings.Repeat(`\n\"`, n) + `","b":1}`)
+	o := mustObject(t, raw) // takes minutes if it is quadratic
+	if len(o.String("a")) != 2*n || string(o.Get("b")) != "1" || Depth(raw) != 1 {
+		t.Errorf("%d bytes, then %s", len(o.String("a")), o.Get("b"))
+	}
+}
+
+func mustObject(t *testing.T, raw []byte) Object {
+	t.Helper()
+	o, ok := ParseObject(raw)
+	if !ok {
+		t.Fatalf("%s is no object", raw)
+	}
+	return o
+}
+
+func TestText(t *testing.T) {
+	for _, test := range []struct {
+		raw, want string
+		exact     bool
+	}{
+		{`"plain"`, "plain", true},
+		{`"a\n\u00e9\ud83d\ude00"`, "a\né😀", true},
+		{`"\ud83d half"`, "\ufffd half", false},
+		{`"nul \u0000"`, "nul \ufffd", false},
+		{`"a real \ufffd and \uFFFD"`, "a real \ufffd and \ufffd", true},
+		{"\"a real \ufffd, \\n\"", "a real \ufffd, \n", true},
+		{`7`, "", false},
+		{``, "", false},
+	} {
+		if got, exact := Text([]byte(test.raw)); got != test.want || exact != test.exact {
+			t.Errorf("%s is %q, exact %v", test.raw, got, exact)
+		}
+	}
+}
+
+func TestFingerprintIsThatOfTheMeaning(t *testing.T) {
+	base := `{"id":"1","a":{"x":0.00003,"y":["é","b"]},"n":1}`
+	for _, test := range []struct {
+		name, other string
+		equal       bool
+	}{
+		{"order, spelling, spaces", `{"n":1.0, "a":{"y":["\u00e9","b"],"x":3e-05},"id":"2"}`, true},
+		{"another number", `{"id":"1","a":{"x":0.00004,"y":["é","b"]},"n":1}`, false},
+		{"another order of a list", `{"id":"1","a":{"x":0.00003,"y":["b","é"]},"n":1}`, false},
+		{"text that looks like structure", `{"id":"1","a":{"x":0.00003,"y":["é\",\"b"]},"n":1}`, false},
+		{"an inner id counts", `{"id":"1","a":{"id":"1","x":0.00003,"y":["é","b"]},"n":1}`, false},
+		{"a number as text", `{"id":"1","a":{"x":0.00003,"y":["é","b"]},"n":"1"}`, false},
+	} {
+		if got := Fingerprint(mustObject(t, []byte(base)), "id") == Fingerprint(mustObject(t, []byte(test.other)), "id"); got != test.equal {
+			t.Errorf("%s: equal is %v", test.name, got)
+		}
+	}
+}
+
+// Lines are what lies between line feeds, at their offsets, whatever their lengths.
+func TestLines(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var data []byte
+		for range rapid.IntRange(0, 6).Draw(rt, "lines") {
+			n := rapid.SampledFrom([]int{0, 1, 100, readSize - 1, readSize, readSize + 1, 3*readSize + 7}).Draw(rt, "length")
+			data = append(append(data, bytes.Repeat([]byte{'x'}, n)...), '\n')
+		}
+		data = append(data, rapid.SampledFrom([]string{"", "tail", strings.Repeat("t", readSize)}).Draw(rt, "tail")...)
+		from := rapid.IntRange(0, len(data)).Draw(rt, "from")
+		lines := NewLines(bytes.NewReader(data), int64(from), int64(len(data)))
+		var got []byte
+		for {
+			line, at, ended, err := lines.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil || int(at) != from+len(got) {
+				rt.Fatalf("at %d, %v", at, err)
+			}
+			got = append(got, line...)
+			if ended {
+				got = append(got, '\n')
+			}
+			if int(lines.Offset()) != from+len(got) {
+				rt.Fatalf("offset %d", lines.Offset())
+			}
+		}
+		if !bytes.Equal(got, data[from:]) {
+			rt.Fatalf("%d bytes of %d", len(got), len(data)-from)
+		}
+	})
+}
