@@ -44,7 +44,8 @@ type Material struct {
 	Frozen    []session.Frozen // those that count
 
 	CloseCalls bool
-	PartMax    int64 // by the reference counter
+	PartMax    int64    // by the reference counter
+	Modalities []string // that the model takes; none: not known, everything is sent
 	Weigh      Weigh
 }
 
@@ -108,6 +109,9 @@ func Assemble(in Material) Draft {
 	}
 	for i := range out.Items {
 		item := &out.Items[i]
+		for _, kind := range withhold(item, in.Modalities) {
+			out.Losses = append(out.Losses, fmt.Sprintf("%s: the model takes no %s, replaced by a note", item.Message.ID, kind))
+		}
 		out.Trimmed += trim(item, in.PartMax)
 		if item.Kind == ItemMessage || item.Kind == ItemTurnStart {
 			out.putFrozen(i, texts[item.Message.RowID], in.Weigh)

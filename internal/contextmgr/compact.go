@@ -16,6 +16,7 @@ type CompactInput struct {
 	Instructions string
 	Summary      string // a ready one, instead of a digest
 	KeepTokens   *int64 // to keep verbatim at least, instead of the settings'
+	Model        bool   // wait for the remote summariser, if there is one; where it fails the digest serves
 	DryRun       bool   // answer the plan, write nothing
 
 	ReportedTokens int64 // of an overflow: what the provider counted; 0: not told
@@ -49,29 +50,35 @@ const overflowsInARow = 3
 // compaction is off).
 func (m *Manager) Compact(ctx context.Context, id session.ID, in CompactInput) (session.Compaction, Preview, error) {
 	release := m.turns.lock(id)
-	defer release()
 	r, over, err := m.prepareCompact(ctx, id, &in)
 	if err != nil {
+		release()
 		return session.Compaction{}, Preview{}, err
 	}
-	made, err := m.makeOverlay(ctx, r, over)
-	if err != nil {
-		return session.Compaction{}, Preview{}, err
+	var made madeOverlay
+	var calls []session.Call
+	waits := in.Model && m.cfg.Remote != nil && !in.DryRun && in.Summary == ""
+	if waits {
+		release() // turns go on meanwhile
+		asked := over
+		asked.summarizer, asked.serve = m.cfg.Remote, false
+		made, err = m.makeOverlay(ctx, r, asked)
+		calls = made.calls
+		release = m.turns.lock(id)
+	}
+	defer release()
+	if !waits || err != nil {
+		if made, err = m.makeOverlay(ctx, r, over); err != nil {
+			return session.Compaction{}, Preview{}, err
+		}
 	}
 	preview := m.preview(r, made)
 	if in.DryRun {
 		return made.record, preview, nil
 	}
-	c := made.record
-	c.Status = session.StatusDone
-	if made.plan.NoGain != "" {
-		c.Status, c.Reason = session.StatusSkipped, made.plan.NoGain
-		c.TokensAfter, c.MessageCount = c.TokensBefore, 0
-		c.ThroughID, c.FirstKeptID, c.Through, c.FirstKept = nil, nil, nil, nil
-		c.Summary, c.SummaryTokens, c.HiddenTokens = "", 0, 0
-	}
-	if c, err = m.store.AddCompaction(ctx, c); err != nil {
-		return c, preview, fmt.Errorf("record the compaction: %w", err)
+	c, err := m.recordCompaction(ctx, made, calls)
+	if err != nil {
+		return c, preview, err
 	}
 	if in.ReportedWindow > 0 && m.cfg.SetWindow != nil {
 		if err := m.cfg.SetWindow(ctx, id, in.ReportedWindow); err != nil {
@@ -79,6 +86,33 @@ func (m *Manager) Compact(ctx context.Context, id session.ID, in CompactInput) (
 		}
 	}
 	return c, preview, nil
+}
+
+// recordCompaction writes what was made, as done or as skipped, and the calls behind it.
+func (m *Manager) recordCompaction(ctx context.Context, made madeOverlay, calls []session.Call) (session.Compaction, error) {
+	c := made.record
+	c.Status = session.StatusDone
+	if made.plan.NoGain != "" {
+		c = session.Compaction{
+			SessionID: c.SessionID, PreviousID: c.PreviousID, Strategy: c.Strategy, Trigger: c.Trigger,
+			Status: session.StatusSkipped, Reason: made.plan.NoGain, TokensBefore: c.TokensBefore, TokensAfter: c.TokensBefore,
+		}
+	}
+	c, err := m.store.AddCompaction(ctx, c)
+	keep := context.WithoutCancel(ctx) // what was paid for is recorded, whoever went away
+	for _, call := range calls {
+		call.SessionID = made.record.SessionID
+		if err == nil {
+			call.CompactionID = &c.RowID
+		}
+		if _, callErr := m.store.AddCall(keep, call); callErr != nil {
+			return c, fmt.Errorf("record a summary's call: %w", callErr)
+		}
+	}
+	if err != nil {
+		return c, fmt.Errorf("record the compaction: %w", err)
+	}
+	return c, nil
 }
 
 // prepareCompact checks what is asked for and reads what it is about.
@@ -109,7 +143,7 @@ func (m *Manager) prepareCompact(ctx context.Context, id session.ID, in *Compact
 		return nil, overlayInput{}, err
 	}
 	over := overlayInput{
-		strategy: in.Strategy, trigger: in.Trigger, summarizer: m.cfg.Digest, instructions: in.Instructions, summary: in.Summary,
+		strategy: in.Strategy, trigger: in.Trigger, summarizer: m.cfg.Digest, serve: true, instructions: in.Instructions, summary: in.Summary,
 		keep: in.KeepTokens, fixed: t.draft.Fixed, before: max(t.tokens.Total, in.ReportedTokens), forced: in.Trigger == session.TriggerOverflow,
 	}
 	if over.strategy == "" {

@@ -18,6 +18,7 @@ type overlayInput struct {
 	summary      string // a ready one
 	previous     string // the running summary, where a better one than the overlay's is known
 	keep         *int64 // tokens, instead of the numbers'
+	serve        bool   // the summariser is the digest: where even that fails, a plain note serves
 	forced       bool   // make room even where the summary is larger than what it replaces
 	fixed        int64  // tokens of what no compaction can hide
 	before       int64  // tokens of the context now
@@ -140,11 +141,17 @@ func (m *Manager) summarise(ctx context.Context, r *reading, p Plan, in overlayI
 		s, err := in.summarizer.Summarize(ctx, session.SummaryRequest{
 			Messages: r.span(p), Previous: previous, Instructions: in.instructions, MaxTokens: limit, Purpose: session.PurposeSummary,
 		})
-		if err != nil {
+		if err != nil && !in.serve {
 			return s.Calls, fmt.Errorf("summarise %d messages: %w", p.Hidden, err)
 		}
+		if err != nil {
+			c.Reason = "the digest failed: " + err.Error()
+		}
 		if strings.TrimSpace(s.Text) == "" {
-			s.Text = fmt.Sprintf("%d earlier messages are hidden; nothing in them could be summarised.", p.Hidden)
+			if !in.serve {
+				return s.Calls, fmt.Errorf("summarise %d messages: the summary is empty", p.Hidden)
+			}
+			s.Text = previousBefore(previous) + fmt.Sprintf("%d earlier messages are hidden; nothing in them could be summarised.", p.Hidden)
 		}
 		c.Summary, c.Provider, c.Model = m.clipSummary(s.Text, limit), s.Provider, s.Model
 		if r.cutOff {
@@ -155,6 +162,14 @@ func (m *Manager) summarise(ctx context.Context, r *reading, p Plan, in overlayI
 	}
 	c.SummaryTokens = m.summaryTokens(c)
 	return nil, nil
+}
+
+// previousBefore keeps the running summary where nothing new could be made of it.
+func previousBefore(previous string) string {
+	if previous == "" {
+		return ""
+	}
+	return previous + "\n\n"
 }
 
 // runningSummary is all that an overlay's summary says.

@@ -230,12 +230,13 @@ func (r *reading) keptOnly(ctx context.Context, m *Manager) error {
 		return nil
 	}
 	var details session.CompactionDetails
-	if !decode(c.Details, &details) || details.TurnStart == "" {
-		return nil
+	decode(c.Details, &details)
+	if details.TurnStart == "" {
+		return r.lookForTurnStart(ctx, m)
 	}
 	ref, err := session.ParseRef(details.TurnStart)
 	if err != nil {
-		return nil // an importer's own word; the summary speaks for the turn
+		return fmt.Errorf("turn_start of %s: %w", session.CompactionName(c.RowID), err)
 	}
 	msg, err := m.store.Message(ctx, ref)
 	if err != nil {
@@ -243,6 +244,31 @@ func (r *reading) keptOnly(ctx context.Context, m *Manager) error {
 	}
 	r.turnStart = &msg
 	return nil
+}
+
+// mostOfATurn is how far back the beginning of a turn is looked for, in messages.
+const mostOfATurn = 500
+
+// lookForTurnStart finds what began the turn that an imported overlay splits: other programs
+// do not record it. It depends on the overlay's edge alone, so it stays the same.
+func (r *reading) lookForTurnStart(ctx context.Context, m *Manager) error {
+	first := slices.IndexFunc(r.path, func(msg session.Message) bool { return msg.InContext })
+	if r.overlay.Trigger != session.TriggerImport || r.overlay.FirstKeptID == nil || first < 0 || r.path[first].ParentID == nil {
+		return nil
+	}
+	edge := Entry{Kind: r.path[first].Kind, Role: r.path[first].Role, InContext: true}
+	if edge.startsTurn() {
+		return nil
+	}
+	looked := 0
+	return m.store.Walk(ctx, *r.path[first].ParentID, func(msg session.Message) bool {
+		e := Entry{Kind: msg.Kind, Role: msg.Role, InContext: msg.InContext}
+		if e.startsTurn() {
+			r.turnStart = &msg
+		}
+		looked++
+		return r.turnStart == nil && looked < mostOfATurn
+	})
 }
 
 // readBeside reads the system messages at the path's beginning, what was frozen and pinned.

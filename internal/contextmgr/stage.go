@@ -44,7 +44,7 @@ func (m *Manager) stageDigest(ctx context.Context, id session.ID) (*reading, ove
 		return nil, overlayInput{}, err
 	}
 	over := overlayInput{
-		strategy: n.Strategy, trigger: session.TriggerThreshold, summarizer: m.cfg.Digest,
+		strategy: n.Strategy, trigger: session.TriggerThreshold, summarizer: m.cfg.Digest, serve: true,
 		previous: betterSummary(all, r.overlay), fixed: t.draft.Fixed, before: t.tokens.Total,
 	}
 	if BestStaged(all, r.overlay, r.holds) >= 0 {
@@ -72,7 +72,7 @@ func (m *Manager) stageRemote(ctx context.Context, r *reading, over overlayInput
 	if err != nil {
 		return fmt.Errorf("begin a staged summary: %w", err)
 	}
-	over.summarizer = m.cfg.Remote
+	over.summarizer, over.serve = m.cfg.Remote, false
 	made, makeErr := m.makeOverlay(ctx, r, over)
 	keep := context.WithoutCancel(ctx) // what was paid for is recorded, whoever went away
 	for _, call := range made.calls {

@@ -46,3 +46,27 @@ func trim(item *Item, most int64) int {
 	}
 	return n
 }
+
+// withhold replaces parts of a kind that the model does not take by a note, and gives their
+// kinds. modalities are what it takes; none: not known.
+func withhold(item *Item, modalities []string) []session.PartKind {
+	var kinds []session.PartKind
+	for i := range item.Message.Parts {
+		kind := item.Message.Parts[i].Kind
+		switch kind {
+		case session.PartImage, session.PartAudio, session.PartFile:
+		default:
+			continue
+		}
+		if len(modalities) == 0 || slices.Contains(modalities, string(kind)) {
+			continue
+		}
+		if len(kinds) == 0 {
+			item.Message.Parts = slices.Clone(item.Message.Parts)
+			item.Changed = true
+		}
+		item.Message.Parts[i] = session.TextPart(fmt.Sprintf("[%s left out: this model does not take any]", kind))
+		kinds = append(kinds, kind)
+	}
+	return kinds
+}

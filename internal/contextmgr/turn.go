@@ -33,6 +33,14 @@ func (m *Manager) Assemble(ctx context.Context, id session.ID, b Budget) (View, 
 func (m *Manager) Turn(ctx context.Context, id session.ID, in TurnInput) (View, error) {
 	release := m.turns.lock(id)
 	defer release()
+	v, err := m.turn(ctx, id, in)
+	for again := 0; session.CodeOf(err) == session.Conflict && again < 3; again++ {
+		v, err = m.turn(ctx, id, in) // another process changed the overlays meanwhile
+	}
+	return v, err
+}
+
+func (m *Manager) turn(ctx context.Context, id session.ID, in TurnInput) (View, error) {
 	r, err := m.read(ctx, id, in.Budget)
 	if err != nil {
 		return View{}, err
@@ -118,7 +126,7 @@ func (t *turn) assemble(ctx context.Context) error {
 func (r *reading) assemble() Draft {
 	in := Material{
 		System: r.system, Overhead: r.overhead, Initial: r.initial, Overlay: r.overlay, TurnStart: r.turnStart,
-		Messages: r.path, Frozen: r.frozen, CloseCalls: r.close, Weigh: r.weigh, PartMax: r.weigh.unscaled(r.numbers.PartMax),
+		Messages: r.path, Frozen: r.frozen, CloseCalls: r.close, Weigh: r.weigh, Modalities: r.info.Modalities, PartMax: r.weigh.unscaled(r.numbers.PartMax),
 	}
 	if r.partCap > 0 {
 		in.PartMax = r.partCap
@@ -285,7 +293,7 @@ func (t *turn) enforce(ctx context.Context, c *session.Compaction) error {
 func (t *turn) digest(ctx context.Context, better string) error {
 	n := t.r.numbers
 	over, err := t.m.makeOverlay(ctx, t.r, overlayInput{
-		strategy: n.Strategy, trigger: session.TriggerThreshold, summarizer: t.m.cfg.Digest, previous: better,
+		strategy: n.Strategy, trigger: session.TriggerThreshold, summarizer: t.m.cfg.Digest, serve: true, previous: better,
 		forced: t.tokens.Total > n.Limit, fixed: t.draft.Fixed, before: t.tokens.Total,
 	})
 	if err != nil {

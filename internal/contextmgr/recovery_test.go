@@ -1,0 +1,200 @@
+package contextmgr
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+)
+
+// broken is a summariser that fails, and says what the attempt cost.
+type broken struct{}
+
+func (broken) Summarize(context.Context, session.SummaryRequest) (session.Summary, error) {
+	return session.Summary{Calls: []session.Call{{Purpose: session.PurposeSummary, Status: session.CallFailed, Error: "500", Model: "flash"}}}, errors.New("no answer")
+}
+
+// mute is a summariser that answers nothing.
+type mute struct{}
+
+func (mute) Summarize(context.Context, session.SummaryRequest) (session.Summary, error) {
+	return session.Summary{}, nil
+}
+
+func TestATurnIsServedEvenIfTheDigestFails(t *testing.T) {
+	for name, s := range map[string]Summarizer{"fails": broken{}, "empty": mute{}} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, 10000, func(c *Config) { c.Digest = s })
+			r.talk(30, 150)
+			wantHas(t, r.turn(TurnInput{}), "earlier messages are hidden")
+		})
+	}
+}
+
+func TestAModelsSummaryIsWaitedForOnlyWhenAsked(t *testing.T) {
+	r := newRig(t, 20000, func(c *Config) { c.Remote = heads{"gemini"} })
+	r.talk(30, 150)
+	if c, _ := r.compact(CompactInput{}); c.Provider != "extractive" {
+		t.Errorf("unasked, %s was waited for", c.Provider)
+	}
+	r.talk(30, 150)
+	if c, _ := r.compact(CompactInput{Model: true}); c.Provider != "gemini" || c.Status != session.StatusDone {
+		t.Errorf("asked: %s by %s", c.Status, c.Provider)
+	}
+}
+
+func TestAModelThatFailsIsReplacedByTheDigestAndLedgered(t *testing.T) {
+	r := newRig(t, 20000, func(c *Config) { c.Remote = broken{} })
+	r.talk(30, 150)
+	c, _ := r.compact(CompactInput{Model: true})
+	if c.Provider != "extractive" || c.Status != session.StatusDone {
+		t.Errorf("%s by %s", c.Status, c.Provider)
+	}
+	calls, _, err := r.store.Calls(r.ctx, r.id, store.Page{Limit: 10})
+	if err != nil || len(calls) != 1 || calls[0].Error != "500" || calls[0].CompactionID == nil || *calls[0].CompactionID != c.RowID {
+		t.Errorf("ledger: %+v %v", calls, err)
+	}
+}
+
+// raced is a store in which another process is quicker, once.
+type raced struct {
+	*store.Store
+	lost int
+}
+
+func (s *raced) AddCompaction(ctx context.Context, c session.Compaction) (session.Compaction, error) {
+	if s.lost++; s.lost == 1 {
+		if _, err := s.Store.AddCompaction(ctx, c); err != nil {
+			return c, err
+		}
+	}
+	return s.Store.AddCompaction(ctx, c)
+}
+
+func TestATurnThatLosesARaceSeesTheWinnersOverlay(t *testing.T) {
+	r := newRig(t, 10000)
+	r.talk(30, 150)
+	s := &raced{Store: r.store}
+	v, err := New(s, r.mgr.cfg).Turn(r.ctx, r.id, TurnInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Compaction == nil || v.Compaction.ID != "cmp_1" || len(r.compactions()) != 1 || s.lost != 1 {
+		t.Errorf("compaction %+v of %d, %d tries", v.Compaction, len(r.compactions()), s.lost)
+	}
+}
+
+// imported records an overlay as an importer does.
+func (r *rig) imported(through, firstKept *int64, summary string) session.Compaction {
+	r.t.Helper()
+	c, err := r.store.AddCompaction(r.ctx, session.Compaction{
+		SessionID: r.id, Strategy: session.StrategySummarize, Trigger: session.TriggerImport, Status: session.StatusDone,
+		ThroughID: through, FirstKeptID: firstKept, Summary: summary,
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return c
+}
+
+func TestAnImportedOverlay(t *testing.T) {
+	setup := func(t *testing.T) (*rig, []session.Message) {
+		r := newRig(t, 20000)
+		return r, r.append(text(session.User, "u1"), text(session.Assistant, "a1"), text(session.User, "u2"), calling("c"), answering("c", "r"), text(session.Assistant, "a2"))
+	}
+	t.Run("keeps what stands before its record", func(t *testing.T) {
+		r, m := setup(t)
+		r.imported(&m[5].RowID, &m[2].RowID, "SUMMARY")
+		v := r.read(Budget{})
+		wantHas(t, v, "SUMMARY", "u2", "a2")
+		wantLacks(t, v, "u1")
+	})
+	t.Run("kept nothing", func(t *testing.T) {
+		r, m := setup(t)
+		r.imported(&m[5].RowID, nil, "SUMMARY")
+		r.append(text(session.User, "u3"))
+		v := r.read(Budget{})
+		wantHas(t, v, "SUMMARY", "u3")
+		wantLacks(t, v, "u2", "a2")
+	})
+	t.Run("shows the question of the turn that it splits", func(t *testing.T) {
+		r, m := setup(t)
+		r.imported(&m[4].RowID, &m[5].RowID, "SUMMARY")
+		v := r.read(Budget{})
+		wantHas(t, v, "SUMMARY", "[user] text(u2)\n[assistant] text(a2)")
+		wantLacks(t, v, "u1", "tool_call")
+	})
+	t.Run("keeps a message that is not on the path", func(t *testing.T) {
+		r, m := setup(t)
+		if _, err := r.store.Append(r.ctx, store.Append{Session: r.id, Parent: &m[1].ID, Messages: []session.Message{text(session.User, "u4")}}); err != nil {
+			t.Fatal(err)
+		}
+		r.imported(&m[1].RowID, &m[2].RowID, "SUMMARY") // m[2] was left with its branch
+		v := r.read(Budget{})
+		wantHas(t, v, "SUMMARY", "u4")
+		wantLacks(t, v, "u1", "a1", "u2")
+	})
+}
+
+func TestWhatTheModelCannotTakeIsReplacedByANote(t *testing.T) {
+	r := newRig(t, 20000, func(c *Config) {
+		c.Models = func(id string) (session.ModelInfo, bool) {
+			return session.ModelInfo{ID: id, Family: "runes", Window: 20000, Modalities: []string{"text"}}, true
+		}
+	})
+	m := text(session.User, "look")
+	m.Parts = append(m.Parts, session.Part{Kind: session.PartImage, Extra: session.JSON(`{"url":"https://example.com/a.png"}`)})
+	r.append(m)
+	v := r.read(Budget{})
+	wantHas(t, v, "text([image left out: this model does not take any])")
+	if len(v.Losses) != 1 || !strings.Contains(v.Losses[0], "takes no image") {
+		t.Errorf("losses %v", v.Losses)
+	}
+}
+
+func TestOnlySystemMessages(t *testing.T) {
+	r := newRig(t, 20000)
+	r.append(text(session.System, "one"), text(session.System, "two"))
+	if v := r.turn(TurnInput{}); v.System != "one\n\ntwo" || len(v.Messages) != 0 {
+		t.Errorf("system %q, %d messages", v.System, len(v.Messages))
+	}
+	if c, _ := r.compact(CompactInput{}); c.Status != session.StatusSkipped {
+		t.Errorf("compaction: %s", c.Status)
+	}
+}
+
+func TestMessagesWithoutTokens(t *testing.T) {
+	r := newRig(t, 10000)
+	var msgs []session.Message
+	for range 2500 {
+		msgs = append(msgs, text(session.User, "x"))
+	}
+	r.append(msgs...)
+	if v := r.turn(TurnInput{}); v.Compaction == nil || len(v.Messages) > 1000 {
+		t.Errorf("%d messages, %+v", len(v.Messages), v.Compaction)
+	}
+}
+
+func BenchmarkAssemble(b *testing.B) {
+	for _, length := range []int{200, 20000} {
+		b.Run(map[int]string{200: "200 messages", 20000: "200 of 20000 messages"}[length], func(b *testing.B) {
+			r := newRig(b, 1000000)
+			r.talk(length/2, 20)
+			if length > 200 {
+				kept, err := r.store.Message(r.ctx, session.MessageRef{Session: r.id, Seq: int64(length - 199)})
+				if err != nil {
+					b.Fatal(err)
+				}
+				r.imported(kept.ParentID, &kept.RowID, "SUMMARY")
+			}
+			for b.Loop() {
+				if _, err := r.mgr.Assemble(r.ctx, r.id, Budget{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
