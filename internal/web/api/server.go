@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -58,7 +59,7 @@ type Server struct {
 	Deps
 	log     zerolog.Logger
 	metrics *metrics
-	openAPI []byte
+	openAPI func() []byte // rendered when it is first asked for
 }
 
 // New makes the handler of all routes. It has no guard of its own.
@@ -72,7 +73,7 @@ func New(deps Deps) http.Handler {
 	for _, r := range s.routes() {
 		r.register(s, api, r.Operation)
 	}
-	s.openAPI = document(api)
+	s.openAPI = sync.OnceValue(func() []byte { return document(api) })
 	mux.HandleFunc("GET /openapi.json", s.serveOpenAPI)
 	mux.Handle("GET /metrics", s.metrics.handler())
 	mux.HandleFunc("/", notFound(mux))
@@ -122,7 +123,7 @@ func writeJSON(w io.Writer, v any) error {
 
 func (s *Server) serveOpenAPI(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/openapi+json")
-	_, _ = w.Write(s.openAPI) // a client that went away is no failure of ours
+	_, _ = w.Write(s.openAPI()) // a client that went away is no failure of ours
 }
 
 // notFound answers what no route takes: 405 with the methods that the path has, else 404.

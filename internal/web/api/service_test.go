@@ -1,0 +1,126 @@
+package api_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sessiond/internal/web/api"
+)
+
+func TestSearchFindsWithNeighbours(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	k.say(id, "user", "before it")
+	k.say(id, "user", "the price is <b>$129</b>")
+	k.say(id, "assistant", "after it")
+	other := k.session(nil)
+	k.say(other, "user", "another price")
+	r := k.want(200, k.do("GET", "/v1/search?q=price&expand=1&session="+id, nil))
+	if hits := r.at("hits").([]any); len(hits) != 1 || r.text("hits.0.message_id") != id+".2" || r.text("hits.0.before.0.content") != "before it" ||
+		r.text("hits.0.after.0.content") != "after it" || r.at("pending") == nil || !strings.Contains(r.text("hits.0.snippet"), "$129") {
+		t.Errorf("%s", r.raw)
+	}
+	for query, want := range map[string]int{
+		"q=price": 2, "q=price&role=assistant": 0, "q=price&order=newest&limit=1": 1, "q=price&source=pi": 0,
+		"q=price&since=2026-02-11": 2, "q=price&until=2026-02-11T00:00:00Z": 0,
+	} {
+		if r := k.want(200, k.do("GET", "/v1/search?"+query, nil)); len(r.at("hits").([]any)) != want {
+			t.Errorf("%s: %s", query, r.raw)
+		}
+	}
+	for query, status := range map[string]int{
+		"": 422, "q=": 422, "q=%22%22": 422, "q=x&limit=0": 422, "q=x&limit=999": 422, "q=x&expand=99": 422, "q=x&order=best": 422, "q=x&role=boss": 422,
+		"q=x&since=soon": 422, "q=%ff": 422, "q=x&session=20200101_001": 404, "q=x&sesion=1": 422, "q=x&source=word": 422,
+	} {
+		k.want(status, k.do("GET", "/v1/search?"+query, nil))
+	}
+	k.want(200, k.do("GET", "/v1/search?q=a%00b", nil))
+}
+
+func TestQueriesAndSQL(t *testing.T) {
+	k := newKit(t, nil)
+	k.session(`{"title":"t1"}`)
+	all := k.want(200, k.do("GET", "/v1/queries", nil))
+	if all.text("data.0.name") == "" || all.text("data.0.sql") == "" || all.at("next_cursor") != nil {
+		t.Errorf("%.300s", all.raw)
+	}
+	for _, q := range all.at("data").([]any) {
+		name, _ := q.(map[string]any)["name"].(string)
+		r := k.want(200, k.do("GET", "/v1/queries/"+name, nil))
+		if r.at("columns") == nil || r.at("rows") == nil {
+			t.Errorf("%s: %.300s", name, r.raw)
+		}
+	}
+	k.want(404, k.do("GET", "/v1/queries/nothing", nil))
+	k.want(422, k.do("GET", "/v1/queries/day?nothing=1", nil))
+	r := k.want(200, k.do("POST", "/v1/sql", `{"sql":"SELECT title, 9007199254740993 AS n FROM sessions"}`))
+	if r.text("rows.0.0") != "t1" || !strings.Contains(r.raw, "9007199254740993") || r.at("truncated") != false {
+		t.Errorf("%s", r.raw)
+	}
+	if r := k.want(200, k.do("POST", "/v1/sql", `{"sql":"SELECT 1 UNION SELECT 2","rows":1}`)); r.at("truncated") != true {
+		t.Errorf("%s", r.raw)
+	}
+	for _, bad := range []string{`{}`, `{"sql":""}`, `{"sql":"DELETE FROM sessions"}`, `{"sql":"SELECT 1; SELECT 2"}`, `{"sql":"nonsense"}`, `{"sql":"SELECT 1","rows":-1}`, `{"sql":5}`,
+		`{"sql":"ATTACH 'x' AS y"}`, `{"sql":"PRAGMA journal_mode=DELETE"}`} {
+		if r := k.want(422, k.do("POST", "/v1/sql", bad)); r.text("code") != "invalid" {
+			t.Errorf("%s: %s", bad, r.raw)
+		}
+	}
+	if n := k.count(`SELECT COUNT(*) FROM sessions`); n != 1 {
+		t.Errorf("%d sessions", n)
+	}
+}
+
+func TestBackup(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "backups")
+	k := newKit(t, func(d *api.Deps) { d.BackupDir = folder })
+	k.session(nil)
+	r := k.want(201, k.do("POST", "/v1/backups", nil))
+	if info, err := os.Stat(r.text("path")); err != nil || float64(info.Size()) != r.at("bytes") || filepath.Dir(r.text("path")) != folder {
+		t.Errorf("%s %v", r.raw, err)
+	}
+	path := filepath.Join(t.TempDir(), "mine.db")
+	body, err := json.Marshal(map[string]string{"path": path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.want(201, k.do("POST", "/v1/backups", body))
+	k.want(409, k.do("POST", "/v1/backups", body))
+	k.want(422, k.do("POST", "/v1/backups", `{"path":"here.db"}`))
+	k.want(422, k.do("POST", "/v1/backups", `{"path":"/tmp/a\u0000b"}`))
+	none := newKit(t, nil)
+	k.want(422, none.do("POST", "/v1/backups", nil))
+}
+
+func TestServiceRoutes(t *testing.T) {
+	k := newKit(t, nil)
+	for _, path := range []string{"/healthz", "/readyz"} {
+		if r := k.want(200, k.do("GET", path, nil)); r.text("status") != "ok" {
+			t.Errorf("%s: %s", path, r.raw)
+		}
+	}
+	if r := k.want(200, k.do("GET", "/version", nil)); r.text("version") != "test" {
+		t.Errorf("%s", r.raw)
+	}
+	k.do("GET", "/v1/sessions/20200101_001", nil)
+	if r := k.want(200, k.do("GET", "/metrics", nil)); !strings.Contains(r.raw, `sessiond_http_requests_total{route="GET /v1/sessions/{id}",status="404"} 1`) {
+		t.Errorf("%s", r.raw)
+	}
+}
+
+func TestUnknownPathsAndMethodsAreProblems(t *testing.T) {
+	k := newKit(t, nil)
+	for _, path := range []string{"/", "/v1", "/v2/sessions", "/v1/sessions/a/b/c", "/v1/forks"} {
+		if r := k.want(404, k.do("GET", path, nil)); r.text("code") != "not_found" {
+			t.Errorf("%s: %s", path, r.raw)
+		}
+	}
+	r := k.want(405, k.do("PUT", "/v1/sessions", `{}`))
+	if r.Header.Get("Allow") != "GET, POST" || r.text("code") == "" {
+		t.Errorf("%s %v", r.raw, r.Header)
+	}
+	k.want(405, k.do("DELETE", "/healthz", nil))
+}

@@ -1,0 +1,314 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"sessiond/internal/contextmgr"
+	"sessiond/internal/session"
+	"sessiond/internal/web/api"
+)
+
+// bodies are the routes that read a body.
+func bodies(id string) []string {
+	return []string{
+		"POST /v1/sessions",
+		"PATCH /v1/sessions/" + id,
+		"POST /v1/sessions/" + id + "/messages",
+		"POST /v1/sessions/" + id + "/turns",
+		"POST /v1/sessions/" + id + "/compactions",
+		"POST /v1/sessions/" + id + "/calls",
+		"POST /v1/sql",
+		"POST /v1/backups",
+	}
+}
+
+// state is all that a refused request must leave as it was.
+func (k *kit) state() string {
+	k.t.Helper()
+	var all []string
+	for _, table := range []string{"sessions", "messages", "parts", "blobs", "compactions", "contexts", "blocks", "frozen", "calls", "marks", "events", "idempotency_keys"} {
+		all = append(all, fmt.Sprint(table, " ", k.count("SELECT COUNT(*) FROM "+table)))
+	}
+	return fmt.Sprint(all, k.count(`SELECT COALESCE(SUM(revision), 0) FROM sessions`))
+}
+
+// Whatever a body that is no body of a route looks like: a code, the place, and nothing stored.
+func TestBodiesThatCannotBeRead(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	k.say(id, "user", "x")
+	before := k.state()
+	for _, target := range bodies(id) {
+		method, path, _ := strings.Cut(target, " ")
+		for _, tc := range []struct {
+			name, body string
+			status     int
+			code       string
+		}{
+			{"half an object", `{"title":`, 400, "malformed"},
+			{"no JSON", `hello`, 400, "malformed"},
+			{"an array", `[1,2]`, 400, "malformed"},
+			{"a string", `"text"`, 400, "malformed"},
+			{"a number", `5`, 400, "malformed"},
+			{"two objects", `{} {}`, 400, "malformed"},
+			{"a tail", `{}x`, 400, "malformed"},
+			{"a comment", `{/* */}`, 400, "malformed"},
+			{"invalid UTF-8", "{\"a\":\"\xff\xfe\"}", 400, "malformed"},
+			{"an unknown field", `{"no_such_field":1}`, 422, "invalid"},
+			{"deep nesting", `{"a":` + strings.Repeat("[", 1500) + strings.Repeat("]", 1500) + `}`, 422, "invalid"},
+			{"very deep nesting", `{"a":` + strings.Repeat("[", 200_000), 422, "invalid"},
+		} {
+			r := k.do(method, path, tc.body)
+			if r.StatusCode != tc.status || r.text("code") != tc.code || r.text("detail") == "" || r.Header.Get("Content-Type") != "application/problem+json" {
+				t.Errorf("%s with %s: %d %s", target, tc.name, r.StatusCode, r.raw)
+			}
+			if strings.Contains(r.raw, "\ufffd") || len(r.raw) > 1000 {
+				t.Errorf("%s with %s echoes its input: %.300s", target, tc.name, r.raw)
+			}
+		}
+	}
+	if after := k.state(); after != before {
+		t.Errorf("something was stored:\n%s\n%s", before, after)
+	}
+}
+
+func TestWrongFieldsAreNamed(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	k.say(id, "user", "x")
+	before := k.state()
+	s := "/v1/sessions/" + id
+	message := `"messages":[{"role":"user","content":"x"}]`
+	for _, tc := range []struct{ method, path, body, field string }{
+		{"POST", "/v1/sessions", `{"title":5}`, "title"},
+		{"POST", "/v1/sessions", `{"title":"a\u0000b"}`, "title"},
+		{"POST", "/v1/sessions", `{"title":"a\ud800b"}`, "title"},
+		{"POST", "/v1/sessions", `{"key":"` + strings.Repeat("k", 5000) + `"}`, "key"},
+		{"POST", "/v1/sessions", `{"kind":"party"}`, "kind"},
+		{"POST", "/v1/sessions", `{"window":0}`, "window"},
+		{"POST", "/v1/sessions", `{"window":-5}`, "window"},
+		{"POST", "/v1/sessions", `{"window":1.5}`, "window"},
+		{"POST", "/v1/sessions", `{"window":1e30}`, "window"},
+		{"POST", "/v1/sessions", `{"draft":"yes"}`, "draft"},
+		{"POST", "/v1/sessions", `{"metadata":"x"}`, "metadata"},
+		{"POST", "/v1/sessions", `{"metadata":{"a\ud800":1}}`, "metadata"},
+		{"POST", "/v1/sessions", `{"metadata":{"a":1,"a":2}}`, "metadata"},
+		{"POST", "/v1/sessions", `{"settings":{"fraction":1.5}}`, "settings.fraction"},
+		{"POST", "/v1/sessions", `{"settings":{"fraction":-0.1}}`, "settings.fraction"},
+		{"POST", "/v1/sessions", `{"settings":{"preset":"lazy"}}`, "settings.preset"},
+		{"POST", "/v1/sessions", `{"parent_id":"20200101_001"}`, "parent_id"},
+		{"POST", "/v1/sessions", `{"parent_id":"` + id + `","parent_kind":"fork"}`, "parent_kind"},
+		{"PATCH", s, `{"title":5}`, "title"},
+		{"PATCH", s, `{"window":0}`, "window"},
+		{"PATCH", s, `{"window":"big"}`, "window"},
+		{"PATCH", s, `{"archived":"yes"}`, "archived"},
+		{"PATCH", s, `{"metadata":[]}`, "metadata"},
+		{"PATCH", s, `{"settings":{"fraction":2}}`, "settings.fraction"},
+		{"PATCH", s, `{"id":"x"}`, "id"},
+		{"POST", s + "/messages", `{}`, "messages"},
+		{"POST", s + "/messages", `{"messages":[]}`, "messages"},
+		{"POST", s + "/messages", `{"messages":{}}`, "messages"},
+		{"POST", s + "/messages", `{"messages":"x"}`, "messages"},
+		{"POST", s + "/messages", `{"messages":[5]}`, "messages[0]"},
+		{"POST", s + "/messages", `{"messages":[{"role":"boss","content":"x"}]}`, "messages[0].role"},
+		{"POST", s + "/messages", `{"messages":[{"role":"user","content":"x"},{"role":"user","content":5}]}`, "messages[1].content"},
+		{"POST", s + "/messages", `{` + message + `,"expect_head":"x"}`, "expect_head"},
+		{"POST", s + "/messages", `{` + message + `,"expect_head":0}`, "expect_head"},
+		{"POST", s + "/messages", `{` + message + `,"expect_head":[1]}`, "expect_head"},
+		{"POST", s + "/messages", `{` + message + `,"call":5}`, "call"},
+		{"POST", s + "/turns", `{` + message + `,"dialect":"klingon"}`, "dialect"},
+		{"POST", s + "/turns", `{` + message + `,"dialect":"native"}`, "dialect"},
+		{"POST", s + "/turns", `{` + message + `,"window":0}`, "window"},
+		{"POST", s + "/turns", `{` + message + `,"max_output":-1}`, "max_output"},
+		{"POST", s + "/turns", `{` + message + `,"overhead_tokens":-1}`, "overhead_tokens"},
+		{"POST", s + "/turns", `{` + message + `,"system":5}`, "system"},
+		{"POST", s + "/turns", `{` + message + `,"system":"a\u0000"}`, "system"},
+		{"POST", s + "/turns", `{` + message + `,"initial":5}`, "initial"},
+		{"POST", s + "/turns", `{` + message + `,"initial":[{"kind":"nothing"}]}`, "initial"},
+		{"POST", s + "/turns", `{` + message + `,"tools":"x"}`, "tools"},
+		{"POST", s + "/turns", `{` + message + `,"settings":{"fraction":7}}`, "settings.fraction"},
+		{"POST", s + "/turns", `{"parent":1}`, "parent"},
+		{"POST", s + "/compactions", `{"strategy":"magic"}`, "strategy"},
+		{"POST", s + "/compactions", `{"trigger":"mood"}`, "trigger"},
+		{"POST", s + "/compactions", `{"reported_tokens":0}`, "reported_tokens"},
+		{"POST", s + "/compactions", `{"keep_recent_tokens":-1}`, "keep_recent_tokens"},
+		{"POST", s + "/compactions", `{"context_id":"ctx_5"}`, "context_id"},
+		{"POST", s + "/compactions", `{"settings":{"fraction":-1}}`, "settings.fraction"},
+	} {
+		r := k.do(tc.method, tc.path, tc.body)
+		if r.StatusCode != 422 || r.text("code") != "invalid" || r.text("errors.0.path") != tc.field || len(r.text("detail")) < 10 {
+			t.Errorf("%s %s %.100s: %d %.400s\nwant the field %s", tc.method, tc.path, tc.body, r.StatusCode, r.raw, tc.field)
+		}
+	}
+	if after := k.state(); after != before {
+		t.Errorf("something was stored:\n%s\n%s", before, after)
+	}
+}
+
+func TestUnknownNamesAreNotFound(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	k.say(id, "user", "x")
+	before := k.state()
+	message := `{"messages":[{"role":"user","content":"x"}]}`
+	for _, unknown := range []string{"20200101_001", "nothing", "20260211_1", "20261341_001", "%2e%2e", "20260211_001%00", strings.Repeat("9", 300)} {
+		s := "/v1/sessions/" + unknown
+		for _, r := range []reply{
+			k.do("GET", s, nil), k.do("PATCH", s, `{}`), k.do("DELETE", s, nil), k.do("POST", s+"/untrash", nil),
+			k.do("POST", s+"/messages", message), k.do("GET", s+"/messages", nil), k.do("GET", s+"/messages/1", nil), k.do("PUT", s+"/messages/1/pin", nil),
+			k.do("POST", s+"/turns", message), k.do("GET", s+"/context", nil), k.do("GET", s+"/compactions", nil), k.do("POST", s+"/compactions", nil),
+			k.do("GET", s+"/compactions/cmp_1", nil), k.do("DELETE", s+"/compactions/cmp_1", nil), k.do("GET", s+"/compactions/cmp_1/sources", nil),
+			k.do("POST", s+"/compactions/cmp_1/redo", nil), k.do("GET", s+"/calls", nil), k.do("POST", s+"/calls", `{}`),
+		} {
+			if r.StatusCode != 404 || r.text("code") != "not_found" {
+				t.Errorf("%s: %d %s", unknown, r.StatusCode, r.raw)
+			}
+		}
+	}
+	s := "/v1/sessions/" + id
+	for path, want := range map[string]int{
+		"/messages/99": 404, "/messages/0": 404, "/messages/-1": 404, "/messages/x": 422, "/messages/99999999999999999999": 422,
+		"/compactions/cmp_99": 404, "/compactions/x": 404, "/compactions/cmp_1/sources": 404,
+		"/messages?dialect=klingon": 422, "/messages?cursor=x": 422, "/messages?cursor=20200101_001.1": 422, "/messages?limit=0": 422, "/messages?limit=1001": 422,
+		"/messages?limit=x": 422, "/messages?order=up": 422, "/messages?path=none": 422, "/messages?after=-1": 422, "/messages?aftr=1": 422,
+		"/context?dialect=klingon": 422, "/context?window=0": 422, "/context?window=-1": 422, "/context?window=x": 422, "/context?max_output=-1": 422, "/context?explain=perhaps": 422,
+		"/compactions?cursor=x": 422, "/calls?cursor=x": 422,
+	} {
+		if r := k.do("GET", s+path, nil); r.StatusCode != want {
+			t.Errorf("%s: %d %s", path, r.StatusCode, r.raw)
+		}
+	}
+	for path, want := range map[string]int{
+		"?cursor=x": 422, "?cursor=" + strings.Repeat("A", 2000): 422, "?limit=-1": 422, "?since=soon": 422, "?source=word": 422, "?archived=perhaps": 422, "?metadata.=1": 422, "?titel=x": 422,
+	} {
+		if r := k.do("GET", "/v1/sessions"+path, nil); r.StatusCode != want || r.at("errors.0.path") == nil {
+			t.Errorf("%s: %d %s", path, r.StatusCode, r.raw)
+		}
+	}
+	if after := k.state(); after != before {
+		t.Errorf("something was stored:\n%s\n%s", before, after)
+	}
+}
+
+// What is odd and allowed is stored whole.
+func TestOddMessagesAreStoredWhole(t *testing.T) {
+	for name, message := range map[string]string{
+		"lone surrogate":      `{"role":"user","content":"a\ud800b"}`,
+		"NUL":                 `{"role":"user","content":"a\u0000b"}`,
+		"empty":               `{"role":"user","content":""}`,
+		"null":                `{"role":"assistant","content":null}`,
+		"result without call": `{"role":"tool","content":"x","tool_call_id":"nobody"}`,
+		"deep":                `{"role":"user","content":"x","own":` + strings.Repeat("[", 800) + strings.Repeat("]", 800) + `}`,
+		"odd arguments":       `{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{not json \ud800"}}]}`,
+		"big number":          `{"role":"user","content":"x","n":123456789012345678901234567890.5}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newKit(t, nil)
+			path := "/v1/sessions/" + k.session(nil) + "/messages"
+			k.want(201, k.do("POST", path, `{"dialect":"openai.chat","messages":[`+message+`]}`))
+			r := k.want(200, k.do("GET", path+"?dialect=openai.chat", nil))
+			if want := `{"data":[` + message + `],"next_cursor":null}` + "\n"; r.raw != want {
+				t.Errorf("came back as %.300s\nwant %.300s", r.raw, want)
+			}
+			k.want(200, k.do("GET", path, nil))
+			k.want(201, k.do("POST", strings.TrimSuffix(path, "messages")+"turns", `{}`))
+		})
+	}
+}
+
+func TestDuplicateExternalIDStoresNothing(t *testing.T) {
+	k := newKit(t, nil)
+	path := "/v1/sessions/" + k.session(nil) + "/messages"
+	k.want(201, k.do("POST", path, `{"messages":[{"role":"user","content":"x","external_id":"e1"}]}`))
+	before := k.state()
+	for _, body := range []string{
+		`{"messages":[{"role":"user","content":"new","external_id":"e2"},{"role":"user","content":"x","external_id":"e1"}]}`,
+		`{"messages":[{"role":"user","content":"a","external_id":"e3"},{"role":"user","content":"b","external_id":"e3"}]}`,
+	} {
+		if r := k.want(409, k.do("POST", path, body, header{"Idempotency-Key": "k"})); r.text("code") != "conflict" {
+			t.Errorf("%s", r.raw)
+		}
+		if after := k.state(); after != before {
+			t.Errorf("something was stored:\n%s\n%s", before, after)
+		}
+	}
+}
+
+func TestHugeBodies(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	path := "/v1/sessions/" + id + "/messages"
+	k.want(201, k.do("POST", path, `{"messages":[{"role":"user","content":"`+strings.Repeat("x", 10<<20)+`"}]}`))
+	before := k.state()
+	for target, size := range map[string]int{path: 33 << 20, "/v1/sessions": 2 << 20, "/v1/sql": 2 << 20} {
+		r := k.want(413, k.do("POST", target, `{"messages":"`+strings.Repeat("x", size)+`"}`))
+		if r.text("code") != "too_large" || !strings.Contains(r.text("detail"), "MiB") {
+			t.Errorf("%s", r.raw)
+		}
+	}
+	if after := k.state(); after != before {
+		t.Error("something was stored")
+	}
+}
+
+// broken is a body that breaks off.
+type broken struct{ io.Reader }
+
+func (b broken) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+func TestABodyThatBreaksOffStoresNothing(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	before := k.state()
+	w := httptest.NewRecorder()
+	k.handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/sessions/"+id+"/messages", broken{strings.NewReader(`{"messages":[{"role":"user","content":"x"}]}`)}))
+	if w.Code != 400 || !strings.Contains(w.Body.String(), "broke off") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if after := k.state(); after != before {
+		t.Error("something was stored")
+	}
+}
+
+type panicking struct{ api.Contexts }
+
+func (panicking) Assemble(ctx context.Context, id session.ID, b contextmgr.Budget) (contextmgr.View, error) {
+	panic("secret state")
+}
+
+func TestAPanicIsAnAnswer(t *testing.T) {
+	k := newKit(t, func(d *api.Deps) { d.Contexts = panicking{d.Contexts} })
+	id := k.session(nil)
+	r := k.want(500, k.do("GET", "/v1/sessions/"+id+"/context", nil))
+	if r.text("code") != "internal" || strings.Contains(r.raw, "secret") || r.text("request_id") == "" || r.Header.Get("X-Request-Id") != r.text("request_id") {
+		t.Errorf("%s", r.raw)
+	}
+	if !strings.Contains(k.log.String(), r.text("request_id")) || !strings.Contains(k.log.String(), "panicked") {
+		t.Errorf("the log does not tell: %s", k.log)
+	}
+	k.want(200, k.do("GET", "/v1/sessions/"+id, nil))
+}
+
+// The log says what was asked for, never what was said.
+func TestTheLogHoldsNoContent(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(`{"title":"hidden-title"}`)
+	k.say(id, "user", "hidden-words")
+	k.do("POST", "/v1/sessions/"+id+"/messages", `{"messages":[{"role":"boss","content":"hidden-words"}]}`)
+	k.do("GET", "/v1/search?q=hidden-words", nil, header{"Authorization": "Bearer hidden-token"})
+	if log := k.log.String(); strings.Contains(log, "hidden") || !strings.Contains(log, "/v1/search") {
+		t.Errorf("%s", log)
+	}
+}
