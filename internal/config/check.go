@@ -17,14 +17,6 @@ import (
 	"sessiond/internal/session"
 )
 
-// Presets are the names that compaction.preset may have.
-func Presets() []string {
-	return []string{"balanced", "conservative", "aggressive", "goose", "pi", "opencode", "codex", "moltbot"}
-}
-
-// Strategies are the names that compaction.strategy may have.
-func Strategies() []string { return []string{"summarize", "truncate", "clear", "ask"} }
-
 // check refuses what cannot be used, naming the key and where its value came from.
 func (c *Config) check(origins map[string]string) error {
 	fail := func(key, format string, args ...any) error {
@@ -80,8 +72,10 @@ func (c *Config) check(origins map[string]string) error {
 	case len(c.Retention) > 0:
 		return fail("retention", "asks for removals, which this version does not make: take it out; nothing is ever removed by itself")
 	}
-	if name, message := c.Compaction.Problem(); name != "" {
-		return fail("compaction."+name, "%s", message)
+	settings := c.Compaction.Settings()
+	var bad *session.Error
+	if err := settings.Check(); errors.As(err, &bad) && len(bad.Fields) > 0 {
+		return fail("compaction."+bad.Fields[0].Path, "%s", bad.Fields[0].Message)
 	}
 	return nil
 }
@@ -113,41 +107,6 @@ func Loopback(address string) bool {
 	}
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.IsLoopback()
-}
-
-// Problem gives the name of the first number that cannot be used and what is wrong with it;
-// two empty strings when all can. It is the one rule for the file, a session's settings and
-// a request.
-func (s *Compaction) Problem() (name, message string) {
-	if s.Preset != "" && !slices.Contains(Presets(), s.Preset) {
-		return "preset", fmt.Sprintf("is %q: it is one of %s", s.Preset, strings.Join(Presets(), ", "))
-	}
-	if s.Strategy != nil && !slices.Contains(Strategies(), *s.Strategy) {
-		return "strategy", fmt.Sprintf("is %q: it is one of %s", *s.Strategy, strings.Join(Strategies(), ", "))
-	}
-	// Written so that NaN fails, too.
-	if s.Fraction != nil && !(*s.Fraction >= 0 && *s.Fraction <= 1) {
-		return "fraction", fmt.Sprintf("is %v: it lies between 0 and 1, and 0 or 1 means off", *s.Fraction)
-	}
-	for _, number := range []struct {
-		name  string
-		value *int64
-	}{
-		{"reserve_tokens", s.ReserveTokens},
-		{"reserve_floor", s.ReserveFloor},
-		{"keep_recent_tokens", s.KeepRecentTokens},
-		{"keep_recent_messages", s.KeepRecentMessages},
-		{"summary_max_tokens", s.SummaryMaxTokens},
-		{"prune_protect", s.PruneProtect},
-		{"prune_minimum", s.PruneMinimum},
-		{"part_max_tokens", s.PartMaxTokens},
-		{"recall_tokens", s.RecallTokens},
-	} {
-		if number.value != nil && *number.value < 0 {
-			return number.name, fmt.Sprintf("is %d: it is 0 or more", *number.value)
-		}
-	}
-	return "", ""
 }
 
 // explainDecode says which key has a value of the wrong type, without the decoder's words.

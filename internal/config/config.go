@@ -6,6 +6,9 @@ package config
 import (
 	"path/filepath"
 	"time"
+
+	"sessiond/internal/contextmgr"
+	"sessiond/internal/session"
 )
 
 // Config is the whole configuration with every default filled in: no path is empty and
@@ -46,21 +49,37 @@ type Summarizer struct {
 }
 
 // Compaction is a preset and the numbers that win over it; nil is "as the preset says".
-// Sizes are in tokens. The names are those of a session's settings and of a request.
+// The names and units are those of contextmgr.Settings, which also has the rules.
 type Compaction struct {
-	Preset             string   `koanf:"preset" json:"preset,omitempty"`
-	Strategy           *string  `koanf:"strategy" json:"strategy,omitempty"` // summarize, truncate, clear, ask
-	Fraction           *float64 `koanf:"fraction" json:"fraction,omitempty"` // of the window; 0 or 1 is off
-	ReserveTokens      *int64   `koanf:"reserve_tokens" json:"reserve_tokens,omitempty"`
-	ReserveFloor       *int64   `koanf:"reserve_floor" json:"reserve_floor,omitempty"`
-	KeepRecentTokens   *int64   `koanf:"keep_recent_tokens" json:"keep_recent_tokens,omitempty"`
-	KeepRecentMessages *int64   `koanf:"keep_recent_messages" json:"keep_recent_messages,omitempty"`
-	SummaryMaxTokens   *int64   `koanf:"summary_max_tokens" json:"summary_max_tokens,omitempty"`
-	PruneProtect       *int64   `koanf:"prune_protect" json:"prune_protect,omitempty"`
-	PruneMinimum       *int64   `koanf:"prune_minimum" json:"prune_minimum,omitempty"`
-	ProtectedTools     []string `koanf:"protected_tools" json:"protected_tools,omitempty"`
-	PartMaxTokens      *int64   `koanf:"part_max_tokens" json:"part_max_tokens,omitempty"`
-	RecallTokens       *int64   `koanf:"recall_tokens" json:"recall_tokens,omitempty"` // 0 is off
+	Preset             string    `koanf:"preset"`
+	Strategy           *string   `koanf:"strategy"`
+	Fraction           *float64  `koanf:"fraction"`
+	ReserveTokens      *int64    `koanf:"reserve_tokens"`
+	ReserveFloor       *int64    `koanf:"reserve_floor"`
+	KeepRecentTokens   *int64    `koanf:"keep_recent_tokens"`
+	KeepRecentMessages *int64    `koanf:"keep_recent_messages"`
+	SummaryMaxTokens   *int64    `koanf:"summary_max_tokens"`
+	PruneProtect       *int64    `koanf:"prune_protect"`
+	PruneMinimum       *int64    `koanf:"prune_minimum"`
+	ProtectedTools     *[]string `koanf:"protected_tools"`
+	PartMaxTokens      *int64    `koanf:"part_max_tokens"`
+	RecallTokens       *int64    `koanf:"recall_tokens"`
+}
+
+// Settings are the same numbers as the context manager takes them.
+func (c *Compaction) Settings() contextmgr.Settings {
+	s := contextmgr.Settings{
+		Preset: &c.Preset, Fraction: c.Fraction,
+		ReserveTokens: c.ReserveTokens, ReserveFloor: c.ReserveFloor,
+		KeepRecentTokens: c.KeepRecentTokens, KeepRecentMessages: c.KeepRecentMessages,
+		SummaryMaxTokens: c.SummaryMaxTokens, PruneProtect: c.PruneProtect, PruneMinimum: c.PruneMinimum,
+		ProtectedTools: c.ProtectedTools, PartMaxTokens: c.PartMaxTokens, RecallTokens: c.RecallTokens,
+	}
+	if c.Strategy != nil {
+		strategy := session.Strategy(*c.Strategy)
+		s.Strategy = &strategy
+	}
+	return s
 }
 
 // Reset says when a routing key starts its next session.

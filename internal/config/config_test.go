@@ -95,7 +95,7 @@ func TestLaterLayersWin(t *testing.T) {
 		t.Errorf("layers are merged wrongly: %+v", c)
 	}
 	if c.Compaction.Preset != "pi" || *c.Compaction.Fraction != 0.5 || *c.Compaction.KeepRecentMessages != 9 ||
-		strings.Join(c.Compaction.ProtectedTools, " ") != "a b" || c.Compaction.ReserveTokens != nil || *c.Scrub.AtHour != 3 {
+		strings.Join(*c.Compaction.ProtectedTools, " ") != "a b" || c.Compaction.ReserveTokens != nil || *c.Scrub.AtHour != 3 {
 		t.Errorf("compaction = %+v", c.Compaction)
 	}
 	path, _ := c.File()
