@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -21,6 +20,7 @@ const (
 	recallTime  = 5 * time.Millisecond
 	recallHits  = 10
 	recallTerms = 48 // of one text that are looked up
+	recallStep  = 8  // messages of the tail that are read between two looks at the clock
 	sampled     = 64 // messages of a term that tell whether it is common
 
 	// A word in more messages than this says nothing about any of them.
@@ -51,7 +51,6 @@ type RecallQuery struct {
 	MinRare int              // rare terms that a text must have; 0: 2
 	MaxHits int              // 0: 10
 	Time    time.Duration    // when to stop looking; 0: 5 ms
-	Now     func() time.Time // nil: time.Now
 }
 
 // Recalled is what came to mind. Asked is the index of the text that brought it to mind,
@@ -74,13 +73,26 @@ type RecallHit struct {
 // of these sessions hold them, names and numbers more, and slightly prefers short messages. It
 // reads what is not yet indexed as far as the time allows.
 func (ix *Index) Recall(ctx context.Context, q RecallQuery) (Recalled, error) {
-	if q.Now == nil {
-		q.Now = time.Now
+	recalled, err := ix.recall(ctx, q)
+	if isDamage(err) {
+		// The next catch-up fills it again; a turn does not wait for that.
+		recalled, err = Recalled{Asked: -1}, ix.abandon(ctx)
 	}
+	if err != nil {
+		return Recalled{Asked: -1}, fmt.Errorf("recall: %w", err)
+	}
+	return recalled, nil
+}
+
+func (ix *Index) recall(ctx context.Context, q RecallQuery) (Recalled, error) {
 	r := recall{RecallQuery: q, complete: true, limit: cmp.Or(q.MaxHits, recallHits)}
-	r.until = q.Now().Add(cmp.Or(q.Time, recallTime))
+	budget := cmp.Or(q.Time, recallTime)
+	r.until = time.Now().Add(budget)
 	timed, cancel := context.WithDeadline(ctx, r.until)
 	defer cancel()
+	// Reading the tail must leave time to look into the index.
+	half, cancelHalf := context.WithDeadline(ctx, r.until.Add(-budget/2))
+	defer cancelHalf()
 
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
@@ -90,19 +102,19 @@ func (ix *Index) Recall(ctx context.Context, q RecallQuery) (Recalled, error) {
 		// One transaction: FTS5 looks at its structure once, and the mark fits the words.
 		tx, err := ix.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 		if err != nil {
-			return Recalled{}, fmt.Errorf("recall: %w", err)
+			return Recalled{}, err
 		}
 		defer func() { _ = tx.Rollback() }()
 		if mark, err = readMark(ctx, tx); err != nil {
-			return Recalled{}, fmt.Errorf("recall: %w", err)
+			return Recalled{}, err
 		}
 		places = append(places, tx)
 	}
 	if ix.tail.mu.TryLock() {
 		defer ix.tail.mu.Unlock()
-		err := ix.tail.extend(timed, ix.src, mark, tailLimit, 32)
-		if err != nil && !r.outOfTime(ctx, err) {
-			return Recalled{}, fmt.Errorf("recall: %w", err)
+		err := ix.tail.extend(half, ix.src, mark, tailLimit, recallStep)
+		if err != nil && !r.outOfTime(ctx, half, err) {
+			return Recalled{}, fmt.Errorf("read what is not yet indexed: %w", err)
 		}
 		if ix.tail.base > mark {
 			r.complete = false
@@ -124,9 +136,10 @@ type recall struct {
 	complete bool
 }
 
-// outOfTime tells whether err only says so, and notes it. ctx is the caller's own context.
-func (r *recall) outOfTime(ctx context.Context, err error) bool {
-	if ctx.Err() != nil || (!errors.Is(err, context.DeadlineExceeded) && r.Now().Before(r.until)) || isDamage(err) {
+// outOfTime tells whether err only says that timed is over, and notes it. ctx is the
+// caller's own context, whose end is an error.
+func (r *recall) outOfTime(ctx, timed context.Context, err error) bool {
+	if ctx.Err() != nil || timed.Err() == nil || isDamage(err) {
 		return false
 	}
 	r.complete = false
@@ -155,7 +168,7 @@ func (r *recall) find(ctx, timed context.Context, places []queryer) (Recalled, e
 	for i, text := range r.Texts {
 		postings, err := r.lookUp(ctx, timed, places, recallTermsOf(text))
 		if err != nil {
-			return Recalled{}, fmt.Errorf("recall: %w", err)
+			return Recalled{}, err
 		}
 		rare := 0
 		for _, p := range postings {
@@ -168,7 +181,7 @@ func (r *recall) find(ctx, timed context.Context, places []queryer) (Recalled, e
 		}
 		hits, err := r.rank(ctx, places, postings, total)
 		if err != nil {
-			return Recalled{}, fmt.Errorf("recall: %w", err)
+			return Recalled{}, err
 		}
 		if len(hits) > 0 {
 			return Recalled{Hits: hits, Asked: i, Complete: r.complete}, nil
@@ -221,7 +234,7 @@ func (r *recall) lookUp(ctx, timed context.Context, places []queryer, terms []te
 		p := posting{docs: make([][]int64, len(places)), weight: t.weight()}
 		for i, place := range places {
 			docs, count, err := readPosting(timed, place, t.match()+within)
-			if err != nil && !r.outOfTime(ctx, err) {
+			if err != nil && !r.outOfTime(ctx, timed, err) {
 				return nil, err
 			}
 			if err != nil {
@@ -336,7 +349,7 @@ func (r *recall) weigh(ctx context.Context, places []queryer, candidates []candi
 	enough := 6 * r.limit // more than are wanted, for their order still changes
 	var docs []doc
 	for n, helping := range slices.Collect(slices.Chunk(candidates, enough)) {
-		if len(docs) >= enough || n > 0 && !r.Now().Before(r.until) {
+		if len(docs) >= enough || n > 0 && !time.Now().Before(r.until) {
 			r.complete = r.complete && len(docs) >= r.limit
 			break
 		}

@@ -1,6 +1,8 @@
 package search
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -104,6 +106,30 @@ func TestRecallSaysWhenTimeRanOut(t *testing.T) {
 	r, err := ix.Recall(t.Context(), RecallQuery{Texts: []string{"prices of CompanyB"}, Within: []Span{{first, 1, 200}}, Time: time.Nanosecond})
 	if err != nil || r.Complete || len(r.Hits) > 0 {
 		t.Errorf("with no time: %+v, %v; want incomplete and no error", r, err)
+	}
+}
+
+func TestRecallGetsFurtherEachTime(t *testing.T) {
+	store := conversation()
+	ix := openIndex(t, store)
+	query := RecallQuery{Texts: []string{"prices of CompanyB"}, Within: []Span{{first, 1, 200}}, Time: 20 * time.Millisecond}
+	for range 1000 {
+		r, err := ix.Recall(t.Context(), query)
+		must(t, err)
+		if r.Complete && len(r.Hits) > 0 {
+			return
+		}
+	}
+	t.Errorf("after a thousand recalls %d of %d messages are read", ix.tail.n, len(store.messages))
+}
+
+func TestRecallEndsWithItsCaller(t *testing.T) {
+	ix := openIndex(t, conversation())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := ix.Recall(ctx, RecallQuery{Texts: []string{"prices of CompanyB"}, Within: []Span{{first, 1, 200}}, Time: time.Minute})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the caller's cancellation", err)
 	}
 }
 

@@ -45,7 +45,7 @@ func cutVerb(w string) (string, bool) {
 		if !ok || len(cut) < 3 || !strings.ContainsAny(cut, "aeiouy") || strings.HasSuffix(w, "eed") {
 			continue
 		}
-		if n := len(cut); cut[n-1] == cut[n-2] && !strings.ContainsRune("lsz", rune(cut[n-1])) {
+		if n := len(cut); n > 3 && cut[n-1] == cut[n-2] && !strings.ContainsRune("lsz", rune(cut[n-1])) {
 			cut = cut[:n-1]
 		}
 		return cut, true

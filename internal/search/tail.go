@@ -34,12 +34,17 @@ func (t *tail) extend(ctx context.Context, src Source, mark int64, limit, step i
 	// A window behind which more and more lies does not move at every search.
 	usable := t.base == start || start > mark && mark <= t.base && t.base <= start && last-t.base <= 2*limit
 	if !usable || last < t.upto {
-		if err := t.reset(ctx); err != nil {
+		if err := t.reset(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
 		t.base, t.upto = start, start
 	}
+	// What is written is not cut short: a connection that is given up takes the tail with it.
+	whole := context.WithoutCancel(ctx)
 	for t.upto < last {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		messages, err := src.MessagesAfter(ctx, t.upto, int(step))
 		if err != nil || len(messages) == 0 {
 			return err
@@ -49,15 +54,15 @@ func (t *tail) extend(ctx context.Context, src Source, mark int64, limit, step i
 			return err
 		}
 		if t.db == nil {
-			if err := t.make(ctx); err != nil {
+			if err := t.make(whole); err != nil {
 				return err
 			}
 		}
-		tx, err := t.db.BeginTx(ctx, nil)
+		tx, err := t.db.BeginTx(whole, nil)
 		if err != nil {
 			return err
 		}
-		if err := insert(ctx, tx, entries); err != nil {
+		if err := insert(whole, tx, entries); err != nil {
 			return errors.Join(err, tx.Rollback())
 		}
 		if err := tx.Commit(); err != nil {
