@@ -20,7 +20,7 @@ import (
 
 // sources are the programs whose histories can be imported.
 func (a *app) sources() []history.Source {
-	return []history.Source{pi.New("", a.getenv)}
+	return []history.Source{pi.New(a.getenv)}
 }
 
 func (a *app) importCommand() *cobra.Command {
