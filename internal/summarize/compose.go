@@ -168,7 +168,7 @@ func (c *composer) candidates(needGoal bool) (found [sectionCount][]int) {
 	firstPerson := int32(-1)
 	for k := range sp.sentences {
 		s := &sp.sentences[k]
-		if s.by == byPerson && firstPerson < 0 {
+		if s.by == byPerson && firstPerson < 0 && s.terms[1]-s.terms[0] > 2 { // a bare command is no goal
 			firstPerson = s.msg
 		}
 		if s.duplicate || math.IsInf(c.scores[k], -1) {
@@ -271,6 +271,9 @@ func (sp *span) scores() []float64 {
 			alike /= 2
 		}
 		score -= 0.7 * alike
+		if s.by == byPerson && s.nth > 5 { // far down in what a person sent stands what was pasted
+			score -= min(2.5, 0.4*float64(s.nth-5))
+		}
 		if s.failed {
 			score += 0.4
 		}

@@ -238,6 +238,22 @@ func TestDigestIsTheSameForTheSameSpan(t *testing.T) {
 	}
 }
 
+func TestDigestPrefersWhatAPersonWroteToWhatTheyPasted(t *testing.T) {
+	paste := "The build is red, look at this log and keep the old API alive.\n"
+	for i := range 60 {
+		paste += fmt.Sprintf("at handler%c.process (node:internal/modules/%c/loader:%d)\n", 'a'+i%26, 'a'+i%26, 100+i)
+	}
+	text := digest(t, session.SummaryRequest{MaxTokens: 400, Messages: []session.Message{
+		person("/mode"), person("Make the release ready for Friday."), model("I will."), person(paste), model("It is fixed."),
+	}})
+	if !strings.Contains(between(text, "## Goal\n", "\n## "), "Make the release ready for Friday.") {
+		t.Errorf("the goal is missing:\n%s", text)
+	}
+	if !strings.Contains(text, "keep the old API alive") {
+		t.Errorf("the wish is missing:\n%s", text)
+	}
+}
+
 func TestDigestOfNothingToRead(t *testing.T) {
 	image := session.Message{Kind: session.KindMessage, Role: session.User, Origin: session.Person, Parts: []session.Part{{Kind: session.PartImage}}}
 	if text := digest(t, session.SummaryRequest{Messages: []session.Message{image, image}, MaxTokens: 100}); !strings.Contains(text, "2 messages without text.") {

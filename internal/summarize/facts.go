@@ -60,7 +60,7 @@ func (f *form) mark(s string, j int) {
 // number may belong to.
 func (sp *span) keep(s string, i, j int, f form, first bool) {
 	at, end := i, j
-	for at < end && edge(s[at]) {
+	for at < end && edge(s[at]) && s[at] != '#' { // #5fff00, #123
 		at++
 	}
 	for end > at && (edge(s[end-1]) || s[end-1] == '-') {
@@ -73,6 +73,9 @@ func (sp *span) keep(s string, i, j int, f form, first bool) {
 		at = i
 	}
 	text := s[at:end]
+	if f.dots > 0 { // those that ended a sentence do not count
+		f.dots = strings.Count(text, ".")
+	}
 	kind, ok := classify(text, &f, first)
 	if ok && len(text) <= longestFact && len(sp.terms) > 0 {
 		if kind == factNumber {
