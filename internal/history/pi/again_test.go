@@ -239,6 +239,25 @@ func lastID(t *testing.T, path string) string {
 	return o.ID
 }
 
+// A record that the leaf's path does not hold has no part in pi's context, even if what it
+// summarised is on the path.
+func TestPiCompactionOfABranchThatWasLeft(t *testing.T) {
+	record := `{"type":"compaction","id":"4","parentId":"3","timestamp":"2026-01-02T09:02:00.000Z","summary":"S","firstKeptEntryId":"3","tokensBefore":9}`
+	for _, test := range []struct{ name, parent, want string }{
+		{"onward", "4", "summary user user"},
+		{"from before the record", "3", "user user user user"},
+		{"from before what it hid", "1", "user user"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHouse(t)
+			h.run(h.write("a.jsonl", header, user("1", "", "one"), user("2", "1", "two"), user("3", "2", "three"), record, user("5", test.parent, "five")))
+			if got := strings.Join(h.context(h.session("one")), " "); got != test.want {
+				t.Errorf("context %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 func TestPiTitleFollowsTheFile(t *testing.T) {
 	h := newHouse(t)
 	path := h.write("a.jsonl", header, user("1", "", "  first line\nsecond"))

@@ -29,6 +29,10 @@ func (d *decoder) compaction(n *node, o history.Object) *history.Compaction {
 	for at := through; at >= 0 && d.nodes[at].kind != entryCompaction; at = d.nodes[at].parent {
 		c.MessageCount++
 	}
+	if d.nodes[through].onPath && !n.onPath {
+		// For pi a record counts where it stands, for sessiond where what it hides stands.
+		c.Status, c.Reason = session.StatusSkipped, "its branch was left after it was made"
+	}
 	if tail := o.Get("retainedTail"); tail != nil && kept < 0 {
 		c.Replacement = replacement(c.Summary, tail)
 	}
@@ -43,6 +47,9 @@ func (d *decoder) firstKept(n *node, o history.Object) int32 {
 	}
 	id := o.String("firstKeptEntryId")
 	if key == "" && id == "" {
+		if kept, ok := d.kept[n.key]; ok {
+			return kept
+		}
 		return -1
 	}
 	for at := n.parent; at >= 0; at = d.nodes[at].parent {
@@ -74,20 +81,86 @@ func textsOf(raw []byte) []string {
 	return texts
 }
 
+// findTails finds what harness compactions kept: a copy of the newest messages of the path
+// instead of the name of the first one.
+func (r *reader) findTails() error {
+	r.kept = map[string]int32{}
+	for _, i := range r.tails {
+		n := &r.nodes[i]
+		if n.known {
+			continue
+		}
+		line, err := r.line(n)
+		if err != nil {
+			return err
+		}
+		o, _ := parse(line)
+		copies, _ := history.Elements(o.Get("retainedTail"))
+		says := make([]string, len(copies))
+		for k, message := range copies {
+			if fields, ok := history.Fields(message); ok {
+				says[k] = history.Fingerprint(fields)
+			}
+		}
+		first, err := r.firstCopied(n.parent, says)
+		if err != nil {
+			return err
+		}
+		if first >= 0 {
+			r.kept[n.key] = first
+		}
+	}
+	return nil
+}
+
+// firstCopied walks back from an entry as long as its messages are the copies, newest last.
+// It is -1 when not all of them are found in a row.
+func (r *reader) firstCopied(at int32, says []string) (int32, error) {
+	for left := len(says); left > 0 && at >= 0; at = r.nodes[at].parent {
+		line, err := r.line(&r.nodes[at])
+		if err != nil {
+			return -1, err
+		}
+		o, _ := parse(line)
+		if o.String("type") != lineMessage {
+			continue
+		}
+		message, _ := history.Fields(o.Get("message"))
+		left--
+		if history.Fingerprint(message) != says[left] {
+			return -1, nil
+		}
+		if left == 0 {
+			return at, nil
+		}
+	}
+	return -1, nil
+}
+
+// item is a message of a replacement, in the words of the kernel.
+type item struct {
+	Kind     session.Kind   `json:"kind"`
+	Role     session.Role   `json:"role"`
+	Origin   session.Origin `json:"origin"`
+	Finish   session.Finish `json:"finish,omitempty"`
+	Provider string         `json:"provider,omitempty"`
+	Model    string         `json:"model,omitempty"`
+	Parts    []session.Part `json:"parts"`
+}
+
 // replacement holds the messages that a harness kept as copies after its summary, in
 // sessiond's own form, the summary first.
 func replacement(summary string, tail []byte) session.JSON {
-	items := []session.Message{{
-		Kind: session.KindMessage, Role: session.User, Origin: session.Program, InContext: true, Display: true,
-		Parts: []session.Part{session.TextPart(summary)},
+	items := []item{{
+		Kind: session.KindMessage, Role: session.User, Origin: session.Program, Parts: []session.Part{session.TextPart(summary)},
 	}}
 	messages, _ := history.Elements(tail)
 	for _, raw := range messages {
 		var e entry
 		d := decoder{scanned: &scanned{}}
 		d.talk(&taker{Object: history.Object{{Key: "message", Raw: raw}}}, &e, &note{})
-		if !e.raw {
-			items = append(items, e.message.Message)
+		if m := &e.message; !e.raw && m.InContext {
+			items = append(items, item{m.Kind, m.Role, m.Origin, m.Finish, m.Provider, m.Model, m.Parts})
 		}
 	}
 	return session.JSONOf(items)

@@ -95,6 +95,9 @@ func (r *reader) run(continues bool) error {
 	if err := r.describe(); err != nil {
 		return err
 	}
+	if err := r.findTails(); err != nil {
+		return err
+	}
 	d := &decoder{scanned: r.scanned, directory: r.session.Directory, last: *r.session.CreatedAt}
 	r.begin()
 	r.batch.Records = r.records

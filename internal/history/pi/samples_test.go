@@ -98,7 +98,7 @@ func TestPiSamplesAddUp(t *testing.T) {
 			},
 			finishes: map[session.Finish]int{"stop": 1},
 			input:    10, output: 6, cacheWrite: 40, rows: 2, cost: 0.0002,
-			roots: 1, head: "01a1fd12-6421-750c-8ca1-e6cfb1e1c7d0", context: []string{"summary", "user"}, title: "Harness demo",
+			roots: 1, head: "01a1fd12-6421-750c-8ca1-e6cfb1e1c7d0", context: []string{"summary", "assistant", "user"}, title: "Harness demo",
 		}},
 		{"fork of a harness file of version 4", "01a1fd12-6425-750c-8ca1-e6d1a35ee98b", []string{"v4-harness", "*e6c9e6253dc5.jsonl"},
 			[]string{"v4-harness", "*e6d1a35ee98b.jsonl"}, facts{
@@ -291,8 +291,23 @@ func TestPiHarnessForkIsLinkedById(t *testing.T) {
 		t.Errorf("linked to %q as %q", fork.ParentID, fork.ParentKind)
 	}
 	compactions, err := h.store.Compactions(t.Context(), origin.ID)
-	if err != nil || len(compactions) != 1 || !strings.Contains(string(compactions[0].Replacement), "Hello.") {
-		t.Errorf("the copies that the harness kept belong to the overlay: %+v, %v", compactions, err)
+	if err != nil || len(compactions) != 1 || compactions[0].FirstKept == nil || compactions[0].FirstKept.Seq != 2 {
+		t.Errorf("the copies that the harness kept are of the reply: %+v, %v", compactions, err)
+	}
+}
+
+// A harness may have kept what is not the end of the path: then the overlay holds it itself.
+func TestPiTailThatIsNotOnThePath(t *testing.T) {
+	h := newHouse(t)
+	h.run(h.write("a.jsonl", header, user("1", "", "one"),
+		`{"type":"compaction","id":"2","parentId":"1","timestamp":"2026-01-02T09:02:00.000Z","summary":"So far.","tokensBefore":9,"retainedTail":[{"role":"user","content":"shortened"}]}`))
+	compactions, err := h.store.Compactions(t.Context(), h.session("one").ID)
+	if err != nil || len(compactions) != 1 || compactions[0].FirstKept != nil {
+		t.Fatalf("%+v %v", compactions, err)
+	}
+	var items []struct{ Parts []session.Part }
+	if err := json.Unmarshal(compactions[0].Replacement, &items); err != nil || len(items) != 2 || items[0].Parts[0].Text != "So far." || items[1].Parts[0].Text != "shortened" {
+		t.Errorf("replacement %s, %v", compactions[0].Replacement, err)
 	}
 }
 

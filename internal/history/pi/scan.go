@@ -31,7 +31,7 @@ type node struct {
 	kind   kind
 	cut    cut
 	known  bool // imported by an earlier reading of this file
-	alias  bool // stored under the key that it had in version 1
+	onPath bool // of the leaf
 }
 
 type kind uint8
@@ -70,9 +70,11 @@ type scanned struct {
 	title     string // of the last session_info
 	named     bool   // there was a session_info in the part that is new
 	firstUser string
-	records   history.Records // of the new part: what is no entry
-	entries   int             // in version 1: entries so far
-	lane      int32           // in version 4: the leaf of the main lane
+	records   history.Records  // of the new part: what is no entry
+	entries   int              // in version 1: entries so far
+	lane      int32            // in version 4: the leaf of the main lane
+	tails     []int32          // compactions that carry copies of what they kept
+	kept      map[string]int32 // by their keys: the entry that the first copy is of
 
 	offset int64  // after the last complete line
 	hash   string // of the bytes before offset
@@ -126,6 +128,9 @@ func scan(ctx context.Context, file *os.File, size int64, cursor *history.Cursor
 	}
 	s.hash = s.digest()
 	s.link()
+	for at := s.leaf(); at >= 0; at = s.nodes[at].parent {
+		s.nodes[at].onPath = true
+	}
 	return s.scanned, nil
 }
 
@@ -333,9 +338,13 @@ func (s *scanner) add(n node) {
 	s.nodes = append(s.nodes, n)
 }
 
-// notice remembers what the session as a whole takes from an entry.
+// notice remembers what the session as a whole takes from an entry, the newest one.
 func (s *scanner) notice(o history.Object, kindOf string) {
 	switch kindOf {
+	case lineCompaction:
+		if o.Get("retainedTail") != nil {
+			s.tails = append(s.tails, int32(len(s.nodes)-1))
+		}
 	case lineInfo:
 		s.title, s.named = strings.TrimSpace(o.String("name")), true
 	case lineMessage:
