@@ -3,8 +3,10 @@ package search
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"sessiond/internal/session"
@@ -226,10 +228,33 @@ func searchable(m *session.Message) string {
 				texts = append(texts, text)
 			}
 		case session.PartToolCall:
-			texts = append(texts, p.ToolName+" "+p.Arguments)
+			texts = append(texts, p.ToolName+" "+argumentText(p.Arguments))
 		}
 	}
 	return strings.Join(texts, "\n")
+}
+
+// argumentText gives the words of a call's arguments. They are JSON: its escapes would stick
+// to the words behind them, \n to the next line's first.
+func argumentText(arguments string) string {
+	var words []string
+	dec := json.NewDecoder(strings.NewReader(arguments))
+	dec.UseNumber()
+	for {
+		token, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			return strings.Join(words, " ")
+		}
+		if err != nil {
+			return arguments
+		}
+		switch v := token.(type) {
+		case string:
+			words = append(words, v)
+		case json.Number:
+			words = append(words, v.String())
+		}
+	}
 }
 
 func insert(ctx context.Context, tx *sql.Tx, entries []entry) error {

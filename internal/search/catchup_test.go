@@ -290,6 +290,28 @@ func TestRemovedMessagesAreNotFound(t *testing.T) {
 	}
 }
 
+func TestAClosedIndexIsOneFile(t *testing.T) {
+	store := newFakeStore()
+	fill(store, 10)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "search.db")
+	ix, err := Open(t.Context(), path, store)
+	must(t, err)
+	catchUp(t, ix)
+	must(t, ix.Close())
+	readOnly, err := OpenReadOnly(t.Context(), path, store)
+	must(t, err)
+	if r := search(t, readOnly, Query{Text: "number7"}); len(r.Hits) != 1 || readOnly.Reason() != "" {
+		t.Errorf("%d hits, reason %q", len(r.Hits), readOnly.Reason())
+	}
+	must(t, readOnly.Close())
+	files, err := filepath.Glob(path + "-*")
+	must(t, err)
+	if len(files) > 0 {
+		t.Errorf("left beside it: %v", files)
+	}
+}
+
 func TestReadOnlyReadsAnIndexInUse(t *testing.T) {
 	store := newFakeStore()
 	fill(store, 10)

@@ -153,15 +153,17 @@ func bootID() string {
 	return strings.TrimSpace(string(id))
 }
 
-// seal brings everything that was written to the disk, and empties the write-ahead log. With
-// a reader in another process the log stays, which harms nothing.
+// seal brings everything that was written to the disk and leaves one file, which can also be
+// read where nothing may be written. With a reader in another process the write-ahead log
+// stays, which harms nothing.
 func seal(db *sql.DB) error {
 	for _, statement := range []string{
 		`PRAGMA synchronous = FULL`,
 		`UPDATE state SET boot = '' WHERE boot <> ''`,
 		`PRAGMA wal_checkpoint(TRUNCATE)`,
+		`PRAGMA journal_mode = DELETE`,
 	} {
-		if _, err := db.Exec(statement); err != nil {
+		if _, err := db.Exec(statement); err != nil && !isBusy(err) {
 			return err
 		}
 	}

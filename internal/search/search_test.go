@@ -246,6 +246,23 @@ func TestNeighboursFollowThePath(t *testing.T) {
 	}
 }
 
+func TestArgumentsAreFoundByTheirWords(t *testing.T) {
+	store := newFakeStore()
+	store.addParts(first, session.Assistant, began, session.Part{
+		Kind: session.PartToolCall, ToolName: "edit", Arguments: `{"path":"a/b.go","edits":[{"old":"\tprivate\nnext \u0068ello","line":4711}]}`,
+	})
+	store.addParts(first, session.Assistant, began, session.Part{Kind: session.PartToolCall, ToolName: "shell", Arguments: `broken {"`})
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	for query, want := range map[string]string{
+		"private": "1", "next": "1", "hello": "1", "4711": "1", "edits path": "1", "a/b.go": "1", "edit": "1", "nnext": "", "shell broken": "2",
+	} {
+		if got := strings.Join(names(search(t, ix, Query{Text: query, Order: OrderNewest})), " "); got != want {
+			t.Errorf("%s: found %q, want %q", query, got, want)
+		}
+	}
+}
+
 func TestAResultReadsAsTheAPISays(t *testing.T) {
 	store := newFakeStore()
 	store.add(first, session.User, "hello")
