@@ -161,10 +161,10 @@ func (r *Remote) once(ctx, budget context.Context, p prompt, maxTokens int64, re
 }
 
 // ledger makes the row of one attempt.
-func (r *Remote) ledger(req *session.SummaryRequest, usage session.JSON, began time.Time, err error) session.Call {
+func (r *Remote) ledger(req *session.SummaryRequest, raw session.JSON, began time.Time, err error) session.Call {
 	var call session.Call
-	if r.deps.Usage != nil && len(usage) > 0 {
-		if counted, err := r.deps.Usage(r.provider, usage); err == nil {
+	if len(raw) > 0 {
+		if counted, err := r.deps.Usage(r.provider, raw); err == nil {
 			call = counted
 		}
 	}

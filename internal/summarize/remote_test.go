@@ -40,7 +40,7 @@ func providers() []provider {
 		{
 			name: "openai", make: summarize.NewOpenAI, variable: "OPENAI_API_KEY",
 			answer: func(text string) string {
-				return fmt.Sprintf(`{"choices":[{"message":{"role":"assistant","content":%s},"finish_reason":"stop"}],"usage":{"prompt_tokens":900,"completion_tokens":70}}`, quote(text))
+				return fmt.Sprintf(`{"choices":[{"message":{"role":"assistant","content":%s},"finish_reason":"stop"}],"usage":{"prompt_tokens":900,"completion_tokens":75}}`, quote(text))
 			},
 			empty:     `{"choices":[]}`,
 			refusal:   `{"choices":[{"message":{"content":null,"refusal":"I can't help with that."},"finish_reason":"stop"}]}`,
@@ -124,21 +124,9 @@ func (p *pauses) wait(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// usage reads the two numbers that the fake servers send.
-func usage(_ string, raw session.JSON) (session.Call, error) {
-	var u struct {
-		Prompt     int64 `json:"prompt_tokens"`
-		Completion int64 `json:"completion_tokens"`
-		In         int64 `json:"promptTokenCount"`
-		Out        int64 `json:"candidatesTokenCount"`
-	}
-	err := json.Unmarshal(raw, &u)
-	return session.Call{InputTokens: u.Prompt + u.In, OutputTokens: u.Completion + u.Out}, err
-}
-
 func (p provider) remote(t *testing.T, url string, timeout time.Duration, ps *pauses) *summarize.Remote {
 	t.Helper()
-	deps := summarize.Deps{Count: count, Usage: usage, Wait: ps.wait, Getenv: func(name string) string {
+	deps := summarize.Deps{Count: count, Wait: ps.wait, Getenv: func(name string) string {
 		if name == p.variable {
 			return apiKey
 		}
@@ -187,7 +175,7 @@ func TestRemoteSummaryIsTheModelsTextAndTheIndex(t *testing.T) {
 			t.Fatalf("got %s %s with %d calls", got.Provider, got.Model, len(got.Calls))
 		}
 		c := got.Calls[0]
-		if c.Status != session.CallOK || c.Purpose != session.PurposeSummary || c.InputTokens != 900 || c.OutputTokens != 70 || c.LatencyMS == nil || c.CreatedAt.IsZero() {
+		if c.Status != session.CallOK || c.Purpose != session.PurposeSummary || c.InputTokens != 900 || c.OutputTokens != 75 || c.LatencyMS == nil || c.CreatedAt.IsZero() {
 			t.Errorf("the ledger row is %+v", c)
 		}
 		if key := p.keyHeader(s.headers[0]); key != apiKey {

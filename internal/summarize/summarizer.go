@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sessiond/internal/session"
+	"sessiond/internal/usage"
 )
 
 // Summarizer makes summaries. Its Calls are to be stored also when it fails.
@@ -38,7 +39,7 @@ const (
 // Deps is what a summariser needs from outside. Only Count is required.
 type Deps struct {
 	Count  func(string) int64                                            // the reference counter
-	Usage  func(provider string, raw session.JSON) (session.Call, error) // a provider's usage object as tokens; nil: calls have none
+	Usage  func(provider string, raw session.JSON) (session.Call, error) // nil: usage.FromProvider
 	Now    func() time.Time                                              // nil: time.Now
 	Getenv func(string) string                                           // nil: os.Getenv
 	Wait   func(ctx context.Context, d time.Duration) error              // nil: a timer
@@ -46,6 +47,9 @@ type Deps struct {
 }
 
 func (d Deps) withDefaults() Deps {
+	if d.Usage == nil {
+		d.Usage = usage.FromProvider
+	}
 	if d.Now == nil {
 		d.Now = time.Now
 	}
