@@ -55,6 +55,7 @@ func (catalogue) FromProvider(provider string, raw session.JSON) (session.Call, 
 
 func newKit(t *testing.T, change func(*api.Deps)) *kit {
 	t.Helper()
+	t.Parallel() // most of a test's time is a disk's
 	k := &kit{t: t, log: &bytes.Buffer{}, dir: t.TempDir()}
 	var ticks atomic.Int64 // each look at the clock is a millisecond later
 	now := func() time.Time {

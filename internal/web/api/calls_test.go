@@ -32,6 +32,18 @@ func TestCallsAreRecordedAndSummed(t *testing.T) {
 	}
 }
 
+func TestUsageIsGrouped(t *testing.T) {
+	k := newKit(t, nil)
+	k.want(201, k.do("POST", "/v1/sessions/"+k.session(nil)+"/calls", `{"model":"priced","input_tokens":1}`))
+	r := k.want(200, k.do("GET", "/v1/usage?group_by=model,day", nil))
+	if r.text("by_model.0.model") != "priced" || r.text("by_day.0.day") != "2026-02-11" || len(r.at("by_source").([]any)) != 0 {
+		t.Errorf("%s", r.raw)
+	}
+	for _, query := range []string{"group_by=purpose", "group_by=colour", "since=soon", "until=2026-13-01", "source=word"} {
+		k.want(422, k.do("GET", "/v1/usage?"+query, nil))
+	}
+}
+
 func TestRepeatedCallCountsOnce(t *testing.T) {
 	k := newKit(t, nil)
 	path := "/v1/sessions/" + k.session(nil) + "/calls"

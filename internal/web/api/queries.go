@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/url"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -75,10 +76,11 @@ func (s *Server) runSQL(ctx context.Context, in *sqlInput) (*tableOutput, error)
 }
 
 type usageInput struct {
-	Since   string `query:"since" doc:"The first day, YYYY-MM-DD"`
-	Until   string `query:"until" doc:"The last day, YYYY-MM-DD"`
-	Source  string `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw"`
-	Project string `query:"project"`
+	GroupBy []string `query:"group_by" enum:"day,model,source,project,purpose" doc:"Which of the sums by day, model and source to give; all without it"`
+	Since   string   `query:"since" doc:"The first day, YYYY-MM-DD"`
+	Until   string   `query:"until" doc:"The last day, YYYY-MM-DD"`
+	Source  string   `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw"`
+	Project string   `query:"project"`
 }
 
 type usageOutput struct {
@@ -86,11 +88,24 @@ type usageOutput struct {
 }
 
 func (s *Server) getUsage(ctx context.Context, in *usageInput) (*usageOutput, error) {
+	for _, group := range in.GroupBy {
+		if group == "project" || group == "purpose" {
+			return nil, session.Errorf(session.Invalid, "group_by=%s is not available in this version: GET /v1/queries/cost-by-%s tells it", group, group).
+				At("group_by", "day, model and source are available")
+		}
+	}
 	stats, err := s.Reports.Stats(ctx, analytics.Filter{
 		Since: in.Since, Until: in.Until, Source: session.Source(in.Source), Project: in.Project,
 	})
 	if err != nil {
 		return nil, err
+	}
+	if len(in.GroupBy) > 0 {
+		for group, buckets := range map[string]*[]analytics.Bucket{"day": &stats.ByDay, "model": &stats.ByModel, "source": &stats.BySource} {
+			if !slices.Contains(in.GroupBy, group) {
+				*buckets = []analytics.Bucket{}
+			}
+		}
 	}
 	return &usageOutput{Body: stats}, nil
 }

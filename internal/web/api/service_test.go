@@ -91,8 +91,11 @@ func TestBackup(t *testing.T) {
 	k.want(409, k.do("POST", "/v1/backups", body))
 	k.want(422, k.do("POST", "/v1/backups", `{"path":"here.db"}`))
 	k.want(422, k.do("POST", "/v1/backups", `{"path":"/tmp/a\u0000b"}`))
-	none := newKit(t, nil)
-	k.want(422, none.do("POST", "/v1/backups", nil))
+}
+
+func TestBackupWithoutAFolderNeedsAPath(t *testing.T) {
+	k := newKit(t, nil)
+	k.want(422, k.do("POST", "/v1/backups", nil))
 }
 
 func TestServiceRoutes(t *testing.T) {
