@@ -26,12 +26,19 @@ type daemon struct {
 	t      *testing.T
 	dir    string
 	cmd    *exec.Cmd
+	url    string // over TCP, where it listens there
 	client *http.Client
 	stderr *bytes.Buffer
 }
 
-// startDaemon starts one on a data folder and waits until it says that it is ready.
-func startDaemon(t *testing.T, dir string, args ...string) *daemon {
+// startDaemon starts one on a data folder, on a Unix socket alone.
+func startDaemon(t *testing.T, dir string) *daemon {
+	t.Helper()
+	return startDaemonOn(t, dir, "")
+}
+
+// startDaemonOn starts one, also on TCP, and waits until it says that it is ready.
+func startDaemonOn(t *testing.T, dir, listen string) *daemon {
 	t.Helper()
 	// A Unix socket's path must be short, which a test's folder is not.
 	short, err := os.MkdirTemp("", "sessiond")
@@ -41,7 +48,7 @@ func startDaemon(t *testing.T, dir string, args ...string) *daemon {
 	t.Cleanup(func() { os.RemoveAll(short) })
 	socket := filepath.Join(short, "s")
 	d := &daemon{t: t, dir: dir, stderr: &bytes.Buffer{}}
-	d.cmd = exec.Command("sessiond", append([]string{"serve", "--listen", "", "--socket", socket}, args...)...)
+	d.cmd = exec.Command("sessiond", "serve", "--listen", listen, "--socket", socket)
 	d.cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_RUNTIME_DIR=", "HOME="+dir)
 	d.cmd.Stderr = d.stderr
 	out, err := d.cmd.StdoutPipe()
@@ -53,6 +60,9 @@ func startDaemon(t *testing.T, dir string, args ...string) *daemon {
 	}
 	ready := false
 	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if name, value, _ := strings.Cut(strings.TrimSpace(lines.Text()), " "); name == "http" {
+			d.url = strings.TrimSpace(value)
+		}
 		if strings.Contains(lines.Text(), "summaries") {
 			ready = true
 			break

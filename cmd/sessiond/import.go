@@ -121,6 +121,7 @@ func (a *app) printAccounting(acc history.Accounting) error {
 }
 
 func problemLine(p history.Problem) string {
+	p.Error = strings.TrimPrefix(p.Error, p.Path+": ")
 	if p.Line > 0 {
 		return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Error)
 	}

@@ -78,40 +78,52 @@ func (a *app) statsFilter(f lsFlags) (analytics.Filter, error) {
 	return out, nil
 }
 
-// printStatsTables shows where it went: by model, by source, and the last days.
+// printStatsTables shows where it went: by model, by source, and the last days. Sessions and
+// messages belong to no model.
 func (a *app) printStatsTables(st analytics.Stats) error {
 	const lastDays = 14
 	days := st.ByDay
 	if len(days) > lastDays {
 		days = days[len(days)-lastDays:]
 	}
+	var models []analytics.Bucket
+	for _, b := range st.ByModel {
+		if b.Calls > 0 {
+			models = append(models, b)
+		}
+	}
 	for _, t := range []struct {
 		name    string
 		buckets []analytics.Bucket
 		label   func(analytics.Bucket) string
+		talk    bool // with sessions and messages
 	}{
-		{"model", st.ByModel, func(b analytics.Bucket) string { return b.Model }},
-		{"source", st.BySource, func(b analytics.Bucket) string { return string(b.Source) }},
-		{"day", days, func(b analytics.Bucket) string { return b.Day }},
+		{"model", models, func(b analytics.Bucket) string { return b.Model }, false},
+		{"source", st.BySource, func(b analytics.Bucket) string { return string(b.Source) }, true},
+		{"day", days, func(b analytics.Bucket) string { return b.Day }, true},
 	} {
 		if len(t.buckets) == 0 {
 			continue
 		}
+		cols := []column{{name: t.name, least: 12, grow: true}}
+		if t.talk {
+			cols = append(cols, column{name: "sessions", right: true, keep: 1}, column{name: "messages", right: true, keep: 3})
+		}
+		cols = append(cols, column{name: "calls", right: true, keep: 2}, column{name: "input", right: true, keep: 4},
+			column{name: "output", right: true, keep: 5}, column{name: "cost", right: true})
 		var rows [][]string
 		for _, b := range t.buckets {
-			rows = append(rows, []string{
-				orDash(t.label(b)), humanize.Comma(b.Sessions), humanize.Comma(b.Messages), humanize.Comma(b.Calls),
-				humanize.Comma(b.Tokens.Input + b.Tokens.CacheRead + b.Tokens.CacheWrite), humanize.Comma(b.Tokens.Output),
-				money(b.CostUSD, b.UnpricedCalls),
-			})
+			row := []string{orDash(t.label(b))}
+			if t.talk {
+				row = append(row, humanize.Comma(b.Sessions), humanize.Comma(b.Messages))
+			}
+			rows = append(rows, append(row, humanize.Comma(b.Calls), humanize.Comma(b.Tokens.Input+b.Tokens.CacheRead+b.Tokens.CacheWrite),
+				humanize.Comma(b.Tokens.Output), orDash(money(b.CostUSD, b.UnpricedCalls))))
 		}
 		if _, err := fmt.Fprintln(a.out); err != nil {
 			return err
 		}
-		a.printTable([]column{
-			{name: t.name, least: 12, grow: true}, {name: "sessions", right: true, keep: 1}, {name: "messages", right: true, keep: 3},
-			{name: "calls", right: true, keep: 2}, {name: "input", right: true, keep: 4}, {name: "output", right: true, keep: 5}, {name: "cost", right: true},
-		}, rows)
+		a.printTable(cols, rows)
 	}
 	return nil
 }
