@@ -1,6 +1,8 @@
 package history
 
 import (
+	"errors"
+	"io/fs"
 	"maps"
 
 	"sessiond/internal/session"
@@ -77,6 +79,15 @@ func (r *Records) alreadyKnown(n int) {
 	r.Raw -= raw
 	r.Read -= imported + raw
 	r.Skip(SkipKnown, imported+raw)
+}
+
+// Reason says why something could not be read, without its path, which a Problem names.
+func Reason(err error) string {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Op + ": " + at.Err.Error()
+	}
+	return err.Error()
 }
 
 // Add adds the counts and problems of b.

@@ -93,7 +93,7 @@ func (im *Importer) One(ctx context.Context, source Source, found Found) (Accoun
 	case ctx.Err() != nil:
 		return r.done, ctx.Err()
 	case err != nil:
-		r.done.Errors = append(r.done.Errors, Problem{Path: found.Path, Error: err.Error()})
+		r.done.Errors = append(r.done.Errors, Problem{Path: found.Path, Error: Reason(err)})
 	}
 	return r.done, nil
 }
@@ -160,7 +160,7 @@ func (r *reading) commit(ctx context.Context, b Batch) error {
 	}
 	result, err := r.importer.Store.Import(ctx, b.ImportBatch)
 	if err != nil {
-		err = fmt.Errorf("store %s: %w", r.found.Path, err)
+		err = fmt.Errorf("store what %s holds: %w", r.found.Path, err)
 		if code := session.CodeOf(err); code != session.Invalid && code != session.TooLarge {
 			r.failed = err
 		}

@@ -26,9 +26,9 @@ func expand(dir string, env func(string) string) string {
 
 // Find implements history.Source. An agent directory is known by its `sessions`, of which
 // every folder is taken, and the files that one version of pi misplaced beside it. Of another
-// folder the *.jsonl files in it and in its folders are taken: the sessions folder, that of
-// one project, or a flat --session-dir. A single file is taken as it is. Nothing but file
-// names is looked at.
+// folder all *.jsonl files below are taken: a sessions folder, that of one project, a flat
+// --session-dir, a copy of many. A single file is taken as it is. Nothing but file names is
+// looked at. Symbolic links are followed, each folder is read once.
 func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []history.Problem, error) {
 	usual := len(roots) == 0
 	if usual {
@@ -72,14 +72,23 @@ func (f *finder) root(path string) {
 		f.file(path)
 	case isFolder(filepath.Join(path, "sessions")):
 		f.folder(path, 1)
-		f.folder(filepath.Join(path, "sessions"), 2)
+		f.folder(filepath.Join(path, "sessions"), maxDepthOfFolders)
 	default:
-		f.folder(path, 2)
+		f.folder(path, maxDepthOfFolders)
 	}
 }
 
+// maxDepthOfFolders ends a search that began at the wrong place.
+const maxDepthOfFolders = 8
+
 // folder takes a folder's transcripts and, while depth is above 1, those in its folders.
 func (f *finder) folder(path string, depth int) {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		if f.seen[real] {
+			return
+		}
+		f.seen[real] = true
+	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		f.problem(path, err)
@@ -117,7 +126,7 @@ func (f *finder) file(path string) {
 }
 
 func (f *finder) problem(path string, err error) {
-	f.problems = append(f.problems, history.Problem{Path: path, Error: err.Error()})
+	f.problems = append(f.problems, history.Problem{Path: path, Error: history.Reason(err)})
 }
 
 func isFolder(path string) bool {

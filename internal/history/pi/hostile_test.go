@@ -203,6 +203,9 @@ func TestPiFinds(t *testing.T) {
 	if err := os.Symlink(elsewhere, filepath.Join(agent, "sessions", "--linked--")); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Symlink(filepath.Join(agent, "sessions"), filepath.Join(agent, "sessions", "--round--")); err != nil {
+		t.Fatal(err)
+	}
 	usual := pi.New(func(name string) string {
 		return map[string]string{"PI_CODING_AGENT_DIR": "~/agent", "HOME": root, "PI_CODING_AGENT_SESSION_DIR": flat}[name]
 	})

@@ -32,7 +32,7 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 		return nil, err
 	}
 	if info.Size() == 0 {
-		return nil, session.Errorf(session.Invalid, "%s is empty", found.Path)
+		return nil, session.Errorf(session.Invalid, "the file is empty")
 	}
 	sc, existing, err := s.survey(ctx, file, info.Size(), cursor, known)
 	if err == nil && sc.stale {

@@ -3,6 +3,7 @@ package pi_test
 import (
 	"encoding/json"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sessiond/internal/history"
+	"sessiond/internal/samples"
 	"sessiond/internal/session"
 )
 
@@ -283,6 +285,24 @@ func TestPiForksAreLinkedToTheirOrigin(t *testing.T) {
 	}
 }
 
+// All samples at once: eleven sessions, since the torn file is of the same session as another,
+// and one file that is none.
+func TestPiWholeFolder(t *testing.T) {
+	h := newHouse(t)
+	done := h.run(filepath.Join(samples.Dir(t), "pi"))
+	if done.Sessions != (history.Sessions{New: 11, Unchanged: 1}) || len(done.Errors) != 2 {
+		t.Errorf("%+v", done)
+	}
+	var cost float64
+	if err := h.store.Reader().Get(&cost, `SELECT SUM(cost_usd) FROM calls`); err != nil {
+		t.Fatal(err)
+	}
+	// 30.3301977 + 42.5959075 + 0.0426495 + 0.001062 + 0.00096 + 0.0002
+	if math.Abs(cost-72.9709767) > 1e-6 {
+		t.Errorf("all cost %.7f", cost)
+	}
+}
+
 func TestPiHarnessForkIsLinkedById(t *testing.T) {
 	h := newHouse(t)
 	h.run(sample(t, "v4-harness"))
@@ -364,7 +384,7 @@ func TestPiContextAtAnotherLeaf(t *testing.T) {
 func TestPiRefusesWhatIsNoSession(t *testing.T) {
 	for _, test := range []struct{ name, want string }{
 		{"made/no-header.jsonl", "no session header"},
-		{"made/empty", "is empty"},
+		{"made/empty", "file is empty"},
 		{"made/text", "no session header"},
 		{"made/version", "versions 1 to 4"},
 	} {

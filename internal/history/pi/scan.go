@@ -124,7 +124,7 @@ func scan(ctx context.Context, file *os.File, size int64, cursor *history.Cursor
 		return nil, err
 	}
 	if s.header == nil {
-		return nil, session.Errorf(session.Invalid, "%s is no pi session: its first line is no session header", file.Name())
+		return nil, session.Errorf(session.Invalid, "no pi session: its first line is no session header")
 	}
 	s.hash = s.digest()
 	s.link()
@@ -181,7 +181,7 @@ func (s *scanner) take(line []byte, at int64, ended bool) error {
 		return nil
 	case s.header == nil:
 		if at > headerScan {
-			return session.Errorf(session.Invalid, "%s is no pi session: its first MiB holds no session header", s.file.Name())
+			return session.Errorf(session.Invalid, "no pi session: its first MiB holds no session header")
 		}
 		s.broken(body, at)
 		return nil
@@ -269,16 +269,15 @@ func (s *scanner) object(o history.Object, raw []byte, at int64) error {
 
 // begin takes the header. Codes: Invalid.
 func (s *scanner) begin(o history.Object, kindOf string, raw []byte) error {
-	name := s.file.Name()
 	harness := o.String("kind") == "header"
 	if (kindOf != lineSession && !harness) || o.String("id") == "" {
-		return session.Errorf(session.Invalid, "%s is no pi session: its first line is no session header", name)
+		return session.Errorf(session.Invalid, "no pi session: its first line is no session header")
 	}
 	s.version = 1
 	if v := o.Get("version"); v != nil {
 		number, err := strconv.Atoi(string(v))
 		if err != nil || number < 1 || number > 4 || harness != (number == 4) {
-			return session.Errorf(session.Invalid, "%s is a pi session of version %s; versions 1 to 4 can be imported", name, history.Plain(v))
+			return session.Errorf(session.Invalid, "a pi session of version %s; versions 1 to 4 can be imported", history.Plain(v))
 		}
 		s.version = number
 	}
