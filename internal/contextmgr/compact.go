@@ -288,6 +288,30 @@ func (m *Manager) Redo(ctx context.Context, id session.ID, compaction int64) (se
 	return m.store.RedoCompaction(ctx, id, compaction)
 }
 
+// CheckPin tells whether a message may be pinned: what no compaction can hide (system, tools,
+// initial blocks, pins) must stay within a quarter of the threshold. Codes: NotFound,
+// DoesNotFit.
+func (m *Manager) CheckPin(ctx context.Context, id session.ID, ref session.MessageRef) error {
+	msg, err := m.store.Message(ctx, ref)
+	if err != nil {
+		return err
+	}
+	r, err := m.read(ctx, id, Budget{})
+	if err != nil {
+		return err
+	}
+	sum := r.weigh.Message(&msg, false) + r.overhead + r.weigh.Text(r.system)
+	for i := range r.pins {
+		if r.pins[i].RowID != msg.RowID {
+			sum += r.weigh.Message(&r.pins[i], false)
+		}
+	}
+	if most := r.numbers.Threshold / 4; sum > most {
+		return session.Errorf(session.DoesNotFit, "message %s cannot be pinned: with it, what no compaction may hide has %d tokens, and a quarter of the threshold is %d", ref, sum, most)
+	}
+	return nil
+}
+
 // Sources gives the messages that a compaction newly hid, oldest first: those between what
 // the overlay before it kept and what it keeps. Codes: NotFound.
 func (m *Manager) Sources(ctx context.Context, id session.ID, compaction int64) ([]session.Message, error) {

@@ -151,7 +151,7 @@ func TestPreFlushConformance(t *testing.T) {
 				Count   int64  `json:"compaction_count"`
 				Last    *int64 `json:"last_flush_count"`
 			}](t, c.Given.Settings)
-			equal(t, map[string]any{"flush": PreFlush(in.Context, in.Window, in.Floor, in.Soft, in.Count, in.Last)}, c.Expect)
+			equal(t, map[string]any{"flush": FlushDue(in.Context, moltbotFlush(in.Window, in.Floor, in.Soft), in.Count, in.Last)}, c.Expect)
 		})
 	}
 }

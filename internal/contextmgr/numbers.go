@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 
 	"sessiond/internal/session"
 )
@@ -45,10 +46,12 @@ func ParseSettings(raw session.JSON) (Settings, error) {
 
 // Check tells whether each number is one that can be used. Codes: Invalid, with the fields.
 func (s *Settings) Check() error {
-	bad := session.Errorf(session.Invalid, "compaction settings: a number is out of its range")
-	if s.Fraction != nil && !(*s.Fraction >= 0 && *s.Fraction <= 1) {
-		bad.Message = fmt.Sprintf("compaction settings: fraction is %v: it must be between 0 and 1; 0 or 1 turns automatic compaction off", *s.Fraction)
-		_ = bad.At("fraction", "must be between 0 and 1")
+	var bad []session.FieldError
+	refuse := func(path, format string, args ...any) {
+		bad = append(bad, session.FieldError{Path: path, Message: fmt.Sprintf(format, args...)})
+	}
+	if f := s.Fraction; f != nil && !(*f >= 0 && *f <= 1) {
+		refuse("fraction", "is %v and must be between 0 and 1; 0 or 1 turns automatic compaction off", *f)
 	}
 	for _, n := range []struct {
 		name  string
@@ -65,26 +68,25 @@ func (s *Settings) Check() error {
 		{"recall_tokens", s.RecallTokens},
 	} {
 		if n.value != nil && (*n.value < 0 || *n.value > maxNumber) {
-			_ = bad.At(n.name, "must be between 0 and %d", int64(maxNumber))
+			refuse(n.name, "is %d and must be between 0 and %d", *n.value, int64(maxNumber))
 		}
 	}
 	if s.Preset != nil && *s.Preset != "" {
 		if _, known := preset(*s.Preset); !known {
-			_ = bad.At("preset", "%q is none of %v", *s.Preset, PresetNames())
+			refuse("preset", "%q is none of %s", *s.Preset, strings.Join(PresetNames(), ", "))
 		}
 	}
 	if s.Strategy != nil {
 		if err := checkStrategy(*s.Strategy, true); err != nil {
-			_ = bad.At("strategy", "%s", err.Error())
+			refuse("strategy", "%s", err.Error())
 		}
 	}
-	if len(bad.Fields) == 0 {
+	if len(bad) == 0 {
 		return nil
 	}
-	if s.Fraction == nil || bad.Fields[0].Path != "fraction" {
-		bad.Message = fmt.Sprintf("compaction settings: %s %s", bad.Fields[0].Path, bad.Fields[0].Message)
-	}
-	return bad
+	err := session.Errorf(session.Invalid, "compaction settings: %s: %s", bad[0].Path, bad[0].Message)
+	err.Fields = bad
+	return err
 }
 
 // maxNumber keeps sums of settings far from overflow.
@@ -194,7 +196,7 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 	n.RecallEpoch = 4 * n.RecallMax
 	n.Strategy = choose(&n, all, "strategy", func(s *Settings) *session.Strategy { return s.Strategy }, session.StrategySummarize)
 	if name == "moltbot" {
-		n.Flush = max(0, window-floor-moltbotSoft)
+		n.Flush = moltbotFlush(window, floor, moltbotSoft)
 	}
 	return n, nil
 }

@@ -220,7 +220,13 @@ func (r *reading) span(p Plan) []session.Message {
 func (m *Manager) detailsOf(ctx context.Context, r *reading, p Plan, in overlayInput) (session.CompactionDetails, error) {
 	d := session.CompactionDetails{ReadFiles: []string{}, ModifiedFiles: []string{}, Instructions: in.instructions}
 	var before int64
-	if r.path[0].ParentID != nil {
+	if r.cutOff && r.overlay != nil {
+		last, err := m.lastHidden(ctx, r.overlay)
+		if err != nil {
+			return d, err
+		}
+		before = last
+	} else if !r.cutOff && r.path[0].ParentID != nil {
 		before = *r.path[0].ParentID
 	}
 	files, err := m.store.TouchedFiles(ctx, before, r.path[p.First-1].RowID)

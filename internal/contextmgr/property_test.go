@@ -205,7 +205,7 @@ func TestInvariantsUnderRandomHistories(t *testing.T) {
 				}
 			},
 		}
-		for range rapid.IntRange(5, 40).Draw(rt, "steps") {
+		for range rapid.IntRange(5, 25).Draw(rt, "steps") {
 			rapid.SampledFrom(weighted).Draw(rt, "step")()
 		}
 	})

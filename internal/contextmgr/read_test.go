@@ -226,6 +226,10 @@ func TestTheFlushIsAskedForOnceAnOverlay(t *testing.T) {
 	if n := ask(Flush{Last: new(int64)}); n != 0 {
 		t.Errorf("%d directives after the flush was done", n)
 	}
+	r.talk(3, 250)
+	if v := r.turn(TurnInput{Flush: &Flush{}}); v.Compaction == nil || len(v.Directives) != 1 || v.Directives[0].Generation != 0 {
+		t.Errorf("with the compaction: %+v", v.Directives)
+	}
 	if n := ask(Flush{Barred: true}); n != 0 {
 		t.Errorf("%d directives where none may be", n)
 	}

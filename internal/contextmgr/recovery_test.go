@@ -178,6 +178,56 @@ func TestMessagesWithoutTokens(t *testing.T) {
 	}
 }
 
+func TestAHistoryTooLongToReadAtOnceIsCompactedAllTheSame(t *testing.T) {
+	r := newRig(t, 10000)
+	for range 50 {
+		r.talk(10, 500)
+	}
+	v := r.turn(TurnInput{})
+	c := r.compactions()
+	if v.Compaction == nil || len(c) != 1 || !strings.Contains(c[0].Reason, "without being summarised") {
+		t.Fatalf("compaction %+v of %+v", v.Compaction, c)
+	}
+	hid, err := r.mgr.Sources(r.ctx, r.id, c[0].RowID)
+	kept := 0
+	for _, p := range v.Provenance {
+		if p.Kind == ItemMessage {
+			kept++
+		}
+	}
+	if err != nil || len(hid)+kept != 1000 || kept == 0 {
+		t.Errorf("%d hidden, %d kept: %v", len(hid), kept, err)
+	}
+}
+
+func TestAPinThatIsTooLargeIsRefused(t *testing.T) {
+	r := newRig(t, 10000) // a quarter of the threshold is 1875
+	m := r.append(text(session.User, filler(1000)), text(session.User, filler(1800)), text(session.User, filler(2000)))
+	for i, ok := range []bool{true, true, false} {
+		if err := r.mgr.CheckPin(r.ctx, r.id, m[i].ID); (err == nil) != ok {
+			t.Errorf("pin %d: %v", i, err)
+		}
+	}
+	if _, err := r.store.SetMark(r.ctx, r.id, m[0].ID, "pin", "", true); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, r.mgr.CheckPin(r.ctx, r.id, m[1].ID), session.DoesNotFit, m[1].ID.String())
+}
+
+func TestAStagedOverlayThatWasOvertakenIsRetired(t *testing.T) {
+	r := staged(t)
+	r.compact(CompactInput{})
+	r.talk(20, 150)
+	if err := r.mgr.Stage(r.ctx, r.id); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range r.compactions()[:2] {
+		if c.Status != session.StatusSkipped || c.Reason == "" {
+			t.Errorf("%s is %s", c.ID, c.Status)
+		}
+	}
+}
+
 func BenchmarkAssemble(b *testing.B) {
 	for _, length := range []int{200, 20000} {
 		b.Run(map[int]string{200: "200 messages", 20000: "200 of 20000 messages"}[length], func(b *testing.B) {

@@ -47,6 +47,9 @@ func (m *Manager) stageDigest(ctx context.Context, id session.ID) (*reading, ove
 		strategy: n.Strategy, trigger: session.TriggerThreshold, summarizer: m.cfg.Digest, serve: true,
 		previous: betterSummary(all, r.overlay), fixed: t.draft.Fixed, before: t.tokens.Total,
 	}
+	if err := m.retire(ctx, r, all); err != nil {
+		return nil, over, err
+	}
 	if BestStaged(all, r.overlay, r.holds) >= 0 {
 		return nil, over, nil // what stands ready serves; once it is activated the next is made
 	}
@@ -59,6 +62,20 @@ func (m *Manager) stageDigest(ctx context.Context, id session.ID) (*reading, ove
 		return nil, over, fmt.Errorf("stage a digest: %w", err)
 	}
 	return r, over, nil
+}
+
+// retire closes staged records that can no longer take effect, since another overlay did.
+func (m *Manager) retire(ctx context.Context, r *reading, all []session.Compaction) error {
+	for _, c := range all {
+		if c.Status != session.StatusStaged || c.SessionID != r.sess.ID || follows(&c, r.overlay) {
+			continue
+		}
+		c.Status, c.Reason = session.StatusSkipped, "another overlay took effect first"
+		if _, err := m.store.FinishCompaction(ctx, c); err != nil {
+			return fmt.Errorf("retire %s: %w", session.CompactionName(c.RowID), err)
+		}
+	}
+	return nil
 }
 
 // stageRemote asks the model for a summary of the same span. A record of the attempt stands

@@ -29,10 +29,13 @@ func Threshold(window int64, fraction float64, reserve int64) (t int64, off bool
 // moltbotSoft is how far under the limit openclaw asks for a memory flush.
 const moltbotSoft = 4000
 
-// PreFlush tells whether a memory flush is due by openclaw's formula: from window − floor −
-// soft on, inclusive, once for each generation; never where that difference is not positive.
-// lastFlush is the generation of the last flush, nil for none.
-func PreFlush(context, window, floor, soft, generation int64, lastFlush *int64) bool {
-	due := window - floor - soft
-	return due > 0 && context >= due && (lastFlush == nil || *lastFlush != generation)
+// moltbotFlush is where openclaw asks for a memory flush: soft tokens under the floor. It is
+// not positive where the window is too small for one.
+func moltbotFlush(window, floor, soft int64) int64 { return window - floor - soft }
+
+// FlushDue tells whether a memory flush is due: from a size on, inclusive, once for each
+// overlay generation; never where that size is not positive. last is the generation of the
+// last flush, nil for none.
+func FlushDue(context, from, generation int64, last *int64) bool {
+	return from > 0 && context >= from && (last == nil || *last != generation)
 }

@@ -69,12 +69,16 @@ type turn struct {
 
 	draft      Draft
 	tokens     Tokens
-	made       bool // an overlay came into force for this context
+	generation int64 // row of the overlay that was in force before, 0: none
+	made       bool  // an overlay came into force for this context
 	freeze     []session.Frozen
 	directives []Directive
 }
 
 func (t *turn) run(ctx context.Context, flush *Flush) error {
+	if t.r.overlay != nil {
+		t.generation = t.r.overlay.RowID
+	}
 	if err := t.assemble(ctx); err != nil {
 		return err
 	}
@@ -356,10 +360,16 @@ func (t *turn) direct(flush *Flush) {
 	if t.made && sess.CompactionCount >= manyCompactions {
 		t.r.warn("this session was compacted %d times: details may have been lost from its summary; the originals are in the log, search finds them", sess.CompactionCount)
 	}
-	if flush == nil || flush.Barred || t.tokens.Upper() < t.r.numbers.Flush || flush.Last != nil && *flush.Last == sess.CompactionCount {
+	if flush == nil || flush.Barred {
 		return
 	}
-	t.directives = append(t.directives, Directive{Type: "memory_flush", Prompt: flush.Prompt, SystemPrompt: flush.SystemPrompt})
+	context := t.tokens.Upper()
+	if t.made { // it passed the threshold, so it passed where the flush is due
+		context = max(context, t.r.numbers.Flush)
+	}
+	if FlushDue(context, t.r.numbers.Flush, t.generation, flush.Last) {
+		t.directives = append(t.directives, Directive{Type: "memory_flush", Prompt: flush.Prompt, SystemPrompt: flush.SystemPrompt, Generation: t.generation})
+	}
 }
 
 // manyCompactions is from where on a loss of details is told of.

@@ -45,8 +45,7 @@ type TurnInput struct {
 type Flush struct {
 	Prompt       string
 	SystemPrompt string
-	Soft         int64  // of openclaw's formula
-	Last         *int64 // generation (number of compactions) of the last flush; nil: none
+	Last         *int64 // row of the overlay in whose time the last flush was made, 0 before the first; nil: none was
 	Barred       bool   // a heartbeat, a command-line back end, a workspace that cannot be written
 }
 
@@ -83,4 +82,5 @@ type Directive struct {
 	Prompt       string             `json:"prompt,omitempty"`
 	SystemPrompt string             `json:"system_prompt,omitempty"`
 	Choices      []session.Strategy `json:"choices,omitempty"`
+	Generation   int64              `json:"-"` // of a memory flush: the row of the overlay in whose time it is asked for
 }
