@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// row is one line of the table.
+type row struct {
+	name     string
+	product  series
+	baseline series // nil: none
+	against  string // what the baseline is
+	unit     unit
+	aims     []aim
+}
+
+type unit int
+
+const (
+	latency unit = iota // nanoseconds of one operation
+	rate                // shown as operations a second
+	bytes               // of memory or of a file
+	extra               // microseconds more than the baseline
+)
+
+// aim is a figure to reach: an absolute one, or a ratio to the baseline.
+type aim struct {
+	atMost  float64 // ns, or bytes; 0: none
+	atLeast float64 // operations a second; 0: none
+	ratio   float64 // to the baseline; 0: none
+}
+
+func (b *bench) add(r row) { b.rows = append(b.rows, r) }
+
+// text gives an aim in words and whether it is met.
+func (a aim) text(r *row) (words string, met bool) {
+	switch {
+	case a.atLeast > 0:
+		return fmt.Sprintf("≥ %s", figure(1e9/a.atLeast, rate)), 1e9/r.product.median() >= a.atLeast
+	case a.ratio > 0:
+		return fmt.Sprintf("≤ %.3g×", a.ratio), r.product.over(r.baseline).median() <= a.ratio
+	}
+	return "≤ " + figure(a.atMost, r.unit), r.product.median() <= a.atMost
+}
+
+// figure writes a value as people read it.
+func figure(v float64, u unit) string {
+	switch u {
+	case rate:
+		return fmt.Sprintf("%.0f/s", 1e9/v)
+	case bytes:
+		return fmt.Sprintf("%.1f MB", v/1e6)
+	case extra:
+		return fmt.Sprintf("%+.1f µs", v/1e3)
+	}
+	switch d := time.Duration(v); {
+	case d < time.Millisecond:
+		return fmt.Sprintf("%.1f µs", v/1e3)
+	case d < time.Second:
+		return fmt.Sprintf("%.2f ms", v/1e6)
+	}
+	return fmt.Sprintf("%.2f s", v/1e9)
+}
+
+var header = []string{"measured", "sessiond", "baseline", "ratio (min–max)", "aim", "met", "the baseline is"}
+
+func (r *row) cells() []string {
+	cells := []string{r.name, figure(r.product.median(), r.unit), "", "", "", "", r.against}
+	if r.baseline != nil {
+		cells[2] = figure(r.baseline.median(), r.unit)
+		ratios := r.product.over(r.baseline)
+		if r.unit != extra {
+			cells[3] = fmt.Sprintf("%.2f (%.2f–%.2f)", ratios.median(), slices.Min(ratios), slices.Max(ratios))
+		}
+	}
+	var words []string
+	met := true
+	for _, a := range r.aims {
+		w, ok := a.text(r)
+		words = append(words, w)
+		met = met && ok
+	}
+	if len(words) > 0 {
+		cells[4], cells[5] = strings.Join(words, ", "), "no"
+		if met {
+			cells[5] = "yes"
+		}
+	}
+	return cells
+}
+
+func (b *bench) print() error {
+	lines := [][]string{header}
+	for i := range b.rows {
+		lines = append(lines, b.rows[i].cells())
+	}
+	widths := make([]int, len(header))
+	for _, cells := range lines {
+		for i, c := range cells {
+			widths[i] = max(widths[i], utf8.RuneCountInString(c))
+		}
+	}
+	if b.markdown {
+		rule := make([]string, len(header))
+		for i := range rule {
+			rule[i] = strings.Repeat("-", widths[i])
+		}
+		lines = slices.Insert(lines, 1, rule)
+	}
+	for _, cells := range lines {
+		for i, c := range cells {
+			cells[i] = c + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c))
+		}
+		line := strings.TrimRight(strings.Join(cells, "  "), " ")
+		if b.markdown {
+			line = "| " + strings.Join(cells, " | ") + " |"
+		}
+		if _, err := fmt.Fprintln(b.out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
