@@ -110,7 +110,7 @@ func (a *app) root() *cobra.Command {
 	for _, cmd := range []*cobra.Command{
 		a.serveCommand(), a.importCommand(), a.lsCommand(), a.showCommand(), a.searchCommand(), a.statsCommand(), a.queryCommand(),
 		a.appendCommand(), a.contextCommand(), a.compactCommand(), a.backupCommand(), a.doctorCommand(), a.configCommand(),
-		a.tokenCommand(), a.versionCommand(),
+		a.tokenCommand(), a.versionCommand(), a.healthcheckCommand(),
 	} {
 		args := cmd.Args
 		cmd.Args = func(c *cobra.Command, given []string) error {

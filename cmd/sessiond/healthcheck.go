@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sessiond/internal/config"
+	"sessiond/internal/session"
+)
+
+// healthcheckCommand asks the daemon of this configuration whether it answers: for a
+// container's health check, in an image that holds no curl.
+func (a *app) healthcheckCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "healthcheck", Short: "Ask the running daemon whether it answers", Hidden: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := a.load(nil)
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), 3*time.Second)
+			defer cancel()
+			network, address := daemonAddress(cfg)
+			if address == "" {
+				return session.Errorf(session.Invalid, "the daemon listens neither on TCP nor on a socket")
+			}
+			return askHealth(ctx, network, address)
+		},
+	}
+}
+
+// daemonAddress is where a process on the same host reaches the daemon.
+func daemonAddress(cfg *config.Config) (network, address string) {
+	if host, port, err := net.SplitHostPort(cfg.Listen); err == nil {
+		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+			host = "127.0.0.1"
+		}
+		return "tcp", net.JoinHostPort(host, port)
+	}
+	if cfg.Socket == config.SocketOff {
+		return "", ""
+	}
+	return "unix", cfg.Socket
+}
+
+func askHealth(ctx context.Context, network, address string) error {
+	var dialer net.Dialer
+	client := &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return dialer.DialContext(ctx, network, address)
+		},
+	}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/healthz", nil)
+	if err != nil {
+		return err
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return session.Errorf(session.Busy, "no daemon answers on %s: %w", address, err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answered %s", address, res.Status)
+	}
+	return nil
+}
