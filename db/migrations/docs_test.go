@@ -62,7 +62,7 @@ func TestSchemaIsDocumented(t *testing.T) {
 	}
 }
 
-// Text that is not known is '' and a time or a number that is not known is NULL, so a text that
+// Text that is not known is ” and a time or a number that is not known is NULL, so a text that
 // can be NULL is a time, JSON, or a link.
 func TestUnknownTextIsEmpty(t *testing.T) {
 	made := readDatabase(t)
