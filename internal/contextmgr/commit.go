@@ -166,8 +166,8 @@ func (t *turn) view(saved *session.Context, explain bool) View {
 	r := t.r
 	v := View{
 		System: t.draft.System, Model: r.model, Dialect: r.dialect, Info: r.info,
-		Tokens: t.tokens, Prefix: t.prefix(), Pending: t.draft.Pending, Provenance: t.draft.Provenance(),
-		Adjustments: t.draft.Adjustments, Losses: t.draft.Losses, Directives: t.directives, Warnings: r.warnings,
+		Tokens: t.tokens, Prefix: t.prefix(), Pending: list(t.draft.Pending), Provenance: list(t.draft.Provenance()),
+		Adjustments: list(t.draft.Adjustments), Losses: list(t.draft.Losses), Directives: list(t.directives), Warnings: list(r.warnings),
 	}
 	if len(v.Pending) == 0 {
 		v.Messages = t.draft.Messages()
@@ -187,6 +187,14 @@ func (t *turn) view(saved *session.Context, explain bool) View {
 		v.Settings = r.numbers.Settings
 	}
 	return v
+}
+
+// list makes what is empty an empty list on the wire, and no null.
+func list[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
 }
 
 // prefix compares the context with the one that was handed out before.

@@ -78,6 +78,7 @@ func planOnce(path []Entry, rule CutRule) Plan {
 	pfrom, pto := p.Prefix()
 	if !summarises(path[from:to]) && !summarises(path[pfrom:pto]) {
 		p.NoGain = "everything since the last compaction is within what is kept verbatim"
+		p.Hidden, p.HiddenTokens = 0, 0
 	}
 	return p
 }

@@ -337,12 +337,18 @@ func (m *Manager) readPins(ctx context.Context, r *reading) error {
 // from the path that was read, so they are looked up at the root.
 func (m *Manager) leadingSystem(ctx context.Context, r *reading) ([]session.Message, error) {
 	if len(r.path) > 0 && r.path[0].ParentID == nil {
-		n := 0
-		for n < len(r.path) && r.path[n].Role == session.System {
-			n++
+		var leading []session.Message
+		for i := range r.path {
+			switch m := &r.path[i]; {
+			case !m.InContext:
+			case m.Role == session.System:
+				leading = append(leading, *m)
+			default:
+				r.path = r.path[i:]
+				return leading, nil
+			}
 		}
-		leading := r.path[:n:n]
-		r.path = r.path[n:]
+		r.path = nil
 		return leading, nil
 	}
 	if r.sess.HeadID == nil || r.overlay == nil && !r.cutOff {
@@ -360,20 +366,28 @@ func (m *Manager) leadingSystem(ctx context.Context, r *reading) ([]session.Mess
 		root = parent
 	}
 	var leading []session.Message
-	for seq := int64(1); ; seq++ {
+	for seq := int64(1); seq <= mostBeforeTalk; seq++ {
 		msg, err := m.store.Message(ctx, session.MessageRef{Session: root.ID, Seq: seq})
-		if session.CodeOf(err) == session.NotFound || err == nil && msg.Role != session.System {
-			return leading, nil
+		if session.CodeOf(err) == session.NotFound || err == nil && msg.InContext && msg.Role != session.System {
+			break
 		}
 		if err != nil {
 			return nil, err
+		}
+		if !msg.InContext {
+			continue
 		}
 		if on, err := m.store.OnPath(ctx, *r.sess.HeadID, msg.RowID); err != nil || !on {
 			return leading, err
 		}
 		leading = append(leading, msg)
 	}
+	return leading, nil
 }
+
+// mostBeforeTalk bounds the search for system messages at the root, in messages: markers of
+// a model or a title may stand between them.
+const mostBeforeTalk = 64
 
 // joinSystem puts the stored system messages before the caller's text, once if they are the same.
 func joinSystem(stored []session.Message, own string) string {

@@ -32,6 +32,20 @@ func TestTurnSendsEverythingThatFits(t *testing.T) {
 	}
 }
 
+func TestSystemMessagesBehindMarkersLead(t *testing.T) {
+	r := newRig(t, 10000)
+	marker := session.Message{Kind: session.KindMarker, Origin: session.Program}
+	r.append(marker, text(session.System, "one"), marker, text(session.System, "two"), text(session.User, "u"))
+	v := r.turn(TurnInput{})
+	if v.System != "one\n\ntwo" || len(v.Messages) != 1 {
+		t.Errorf("system %q, %d messages", v.System, len(v.Messages))
+	}
+	r.talk(30, 150)
+	if v = r.turn(TurnInput{}); v.System != "one\n\ntwo" || v.Compaction == nil || v.Prefix.BrokenBy != "epoch" {
+		t.Errorf("behind an overlay: system %q, prefix %+v", v.System, v.Prefix)
+	}
+}
+
 func TestTurnAboveThresholdCompactsOnTheSpot(t *testing.T) {
 	r := newRig(t, 10000)
 	r.append(text(session.System, "Be terse."))
