@@ -20,7 +20,7 @@ var levels = [][]string{
 	{"internal/store", "internal/tokens", "internal/usage", "internal/dialect", "internal/routing", "internal/redact", "internal/touched"},
 	{"internal/summarize", "internal/search", "internal/contextmgr", "internal/transcript", "internal/history", "internal/analytics"},
 	{"internal/jobs", "internal/web", "internal/config"},
-	{"cmd/sessiond"},
+	{"cmd/sessiond", "internal/bench"},
 }
 
 // besides are the imports that the floors would refuse: {who, whom}, each with the packages below it.
@@ -50,7 +50,7 @@ var onlyHere = map[string][]string{
 	"github.com/spf13/cobra":             {"cmd/sessiond"},
 	"github.com/knadh/koanf":             {"internal/config"},
 	"github.com/tiktoken-go/tokenizer":   {}, // vocabularies of megabytes: tests and calibration only
-	"modernc.org/sqlite":                 {"internal/store", "internal/search", "internal/analytics", "internal/history"},
+	"modernc.org/sqlite":                 {"internal/store", "internal/search", "internal/analytics", "internal/history", "internal/bench"},
 }
 
 var nameless = []string{"util", "utils", "common", "helper", "helpers", "misc", "shared", "lib"}
