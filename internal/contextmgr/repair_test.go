@@ -136,10 +136,18 @@ func TestCutNeverParts(t *testing.T) {
 		{"a call from its late result", []Entry{
 			user, entry(session.Assistant, []string{"a"}, nil), user, model, entry(session.Tool, nil, []string{"a"}), user,
 		}, CutRule{KeepTokens: 35}, Cut{5, -1}},
-		{"reasoning from what it led to", []Entry{user, model, reasoning, entry(session.Assistant, []string{"a"}, nil), entry(session.Tool, nil, []string{"a"}), user},
-			CutRule{KeepTokens: 25}, Cut{5, -1}},
-		{"but may lie before reasoning", []Entry{user, model, reasoning, entry(session.Assistant, []string{"a"}, nil), entry(session.Tool, nil, []string{"a"}), user},
-			CutRule{KeepTokens: 35}, Cut{2, 0}},
+		{
+			"reasoning from what it led to",
+			[]Entry{user, model, reasoning, entry(session.Assistant, []string{"a"}, nil), entry(session.Tool, nil, []string{"a"}), user},
+			CutRule{KeepTokens: 25},
+			Cut{5, -1},
+		},
+		{
+			"but may lie before reasoning",
+			[]Entry{user, model, reasoning, entry(session.Assistant, []string{"a"}, nil), entry(session.Tool, nil, []string{"a"}), user},
+			CutRule{KeepTokens: 35},
+			Cut{2, 0},
+		},
 		{"more messages are kept where the budget allows", []Entry{user, model, user, model, user, model}, CutRule{KeepTokens: 10, KeepMessages: 4, KeepMost: 100}, Cut{2, -1}},
 		{"not where it does not", []Entry{user, model, user, model, user, model}, CutRule{KeepTokens: 10, KeepMessages: 4, KeepMost: 20}, Cut{4, -1}},
 	} {
