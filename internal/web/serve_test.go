@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/web"
+	"sessiond/internal/web/api"
 	"sessiond/internal/web/guard"
 )
 
@@ -226,5 +228,22 @@ func TestHugeHeadersAreRefused(t *testing.T) {
 	}
 	if err := stop(); err != nil {
 		t.Error(err)
+	}
+}
+
+// What says nothing of what is stored needs no token; everything else does.
+func TestOnlyServiceRoutesAreOpen(t *testing.T) {
+	handler := guard.New(guard.Options{Token: token, Open: api.Open}).TCP(http.HandlerFunc(hello))
+	for target, want := range map[string]int{
+		"GET /healthz": 200, "GET /readyz": 200, "GET /version": 200, "HEAD /healthz": 200, "GET /openapi.json": 200,
+		"GET /metrics": 401, "GET /v1/sessions": 401, "POST /healthz": 401, "GET /healthz/": 401, "GET /": 401, "GET //healthz": 401, "GET /v1/../healthz": 401,
+	} {
+		method, path, _ := strings.Cut(target, " ")
+		r := httptest.NewRequest(method, "http://localhost"+path, nil)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("%s: %d, want %d", target, w.Code, want)
+		}
 	}
 }

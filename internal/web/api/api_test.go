@@ -138,9 +138,20 @@ func (k *kit) do(method, path string, body any, headers ...header) reply {
 func (k *kit) want(status int, r reply) reply {
 	k.t.Helper()
 	if r.StatusCode != status {
-		k.t.Fatalf("status %d, want %d: %.600s", r.StatusCode, status, r.raw)
+		k.t.Fatalf("status %d, want %d: %.600s\n%s", r.StatusCode, status, r.raw, k.errors())
 	}
 	return r
+}
+
+// errors gives the causes that the log holds and the answers do not.
+func (k *kit) errors() string {
+	var lines []string
+	for line := range strings.Lines(k.log.String()) {
+		if strings.Contains(line, `"level":"error"`) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "")
 }
 
 // at reads a value of the answer by a path like data.0.title; nil where there is none.

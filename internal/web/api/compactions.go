@@ -205,11 +205,19 @@ func (s *Server) undoCompaction(ctx context.Context, in *changeCompactionInput) 
 	if err != nil {
 		return nil, err
 	}
-	after, err := s.Contexts.Undo(ctx, id, n)
-	if err != nil {
+	if in.IdempotencyKey != "" {
+		done, err := s.Store.Compaction(ctx, id, n)
+		if err != nil {
+			return nil, err
+		}
+		if done.Undone { // by the first try of this request
+			return s.getSession(ctx, &in.InSession)
+		}
+	}
+	if _, err := s.Contexts.Undo(ctx, id, n); err != nil {
 		return nil, err
 	}
-	return sessionAnswer(after), nil
+	return s.getSession(ctx, &in.InSession)
 }
 
 func (s *Server) redoCompaction(ctx context.Context, in *changeCompactionInput) (*sessionOutput, error) {
@@ -217,11 +225,19 @@ func (s *Server) redoCompaction(ctx context.Context, in *changeCompactionInput) 
 	if err != nil {
 		return nil, err
 	}
-	after, err := s.Contexts.Redo(ctx, id, n)
-	if err != nil {
+	if in.IdempotencyKey != "" {
+		now, err := s.Store.Session(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if now.CompactionID != nil && *now.CompactionID == n { // by the first try of this request
+			return sessionAnswer(now), nil
+		}
+	}
+	if _, err := s.Contexts.Redo(ctx, id, n); err != nil {
 		return nil, err
 	}
-	return sessionAnswer(after), nil
+	return s.getSession(ctx, &in.InSession)
 }
 
 type sourcesInput struct {

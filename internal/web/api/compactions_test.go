@@ -94,6 +94,20 @@ func TestUndoGivesTheContextBack(t *testing.T) {
 	}
 }
 
+func TestRepeatedUndoAndRedoAnswerTheSame(t *testing.T) {
+	k := newKit(t, nil)
+	path := "/v1/sessions/" + k.long(20) + "/compactions"
+	cid := k.want(201, k.do("POST", path, `{"keep_recent_tokens":100,"settings":{"keep_recent_messages":2}}`)).text("id")
+	for _, step := range []struct{ method, path, key string }{{"DELETE", path + "/" + cid, "u"}, {"POST", path + "/" + cid + "/redo", "r"}} {
+		first := k.want(200, k.do(step.method, step.path, nil, header{"Idempotency-Key": step.key}))
+		again := k.want(200, k.do(step.method, step.path, nil, header{"Idempotency-Key": step.key}))
+		if first.raw != again.raw {
+			t.Errorf("%s: answers differ:\n%s%s", step.method, first.raw, again.raw)
+		}
+	}
+	k.want(409, k.do("POST", path+"/"+cid+"/redo", nil))
+}
+
 func TestCompactionBehindItsAnswer(t *testing.T) {
 	var later []func(context.Context)
 	room := true

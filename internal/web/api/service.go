@@ -2,6 +2,9 @@ package api
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
 	"path/filepath"
 
 	"sessiond/internal/session"
@@ -23,6 +26,7 @@ func (s *Server) healthz(context.Context, *struct{}) (*healthOutput, error) {
 // readyz tells that the database answers, too. Codes: Busy.
 func (s *Server) readyz(ctx context.Context, _ *struct{}) (*healthOutput, error) {
 	if _, err := s.Store.LastMessageID(ctx); err != nil {
+		s.log.Error().Err(err).Msg("the database does not answer")
 		return nil, session.Errorf(session.Busy, "the database does not answer")
 	}
 	return &healthOutput{Body: healthView{Status: "ok"}}, nil
@@ -63,13 +67,30 @@ func (s *Server) backup(ctx context.Context, in *backupInput) (*backupOutput, er
 	case path == "" && s.BackupDir == "":
 		return nil, session.Errorf(session.Invalid, "path is missing, and no backup folder is set: give an absolute path").At("path", "missing")
 	case path == "":
-		path = filepath.Join(s.BackupDir, "sessions-"+at.Format("20060102-150405.000")+".db")
+		path = filepath.Join(s.BackupDir, backupName(in.IdempotencyKey, at))
 	case !filepath.IsAbs(path):
 		return nil, session.Errorf(session.Invalid, "path must be absolute: the daemon's own folder is not the caller's").At("path", "must be absolute")
 	}
 	size, err := s.Store.Backup(ctx, path)
+	if session.CodeOf(err) == session.Conflict && in.value.Path == "" && in.IdempotencyKey != "" {
+		info, statErr := os.Stat(path) // made by the first try of this request
+		if statErr != nil {
+			return nil, err
+		}
+		size, at, err = info.Size(), session.At(info.ModTime()), nil
+	}
 	if err != nil {
 		return nil, err
 	}
 	return &backupOutput{Body: backupView{Path: path, Bytes: size, CreatedAt: at}}, nil
+}
+
+// backupName names a backup by its time, or, so that a repeated request makes no second one,
+// by the request's key.
+func backupName(key string, at session.Time) string {
+	if key == "" {
+		return "sessions-" + at.Format("20060102-150405.000") + ".db"
+	}
+	sum := sha256.Sum256([]byte(key))
+	return "sessions-" + hex.EncodeToString(sum[:12]) + ".db"
 }

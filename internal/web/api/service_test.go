@@ -82,6 +82,11 @@ func TestBackup(t *testing.T) {
 	if info, err := os.Stat(r.text("path")); err != nil || float64(info.Size()) != r.at("bytes") || filepath.Dir(r.text("path")) != folder {
 		t.Errorf("%s %v", r.raw, err)
 	}
+	key := header{"Idempotency-Key": "nightly"}
+	first, again := k.want(201, k.do("POST", "/v1/backups", nil, key)), k.want(201, k.do("POST", "/v1/backups", nil, key))
+	if made, _ := os.ReadDir(folder); len(made) != 2 || first.text("path") != again.text("path") {
+		t.Errorf("%d backups after a repeated request, want 2", len(made))
+	}
 	path := filepath.Join(t.TempDir(), "mine.db")
 	body, err := json.Marshal(map[string]string{"path": path})
 	if err != nil {

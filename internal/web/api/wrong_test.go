@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -280,6 +281,41 @@ func TestABodyThatBreaksOffStoresNothing(t *testing.T) {
 	if after := k.state(); after != before {
 		t.Error("something was stored")
 	}
+}
+
+// slow is a body that never comes: the connection's deadline passes.
+type slow struct{}
+
+func (slow) Read([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }
+
+func TestABodyThatNeverComes(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	w := httptest.NewRecorder()
+	k.handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/sessions/"+id+"/messages", slow{}))
+	if w.Code != http.StatusRequestTimeout || !strings.Contains(w.Body.String(), `"code":"malformed"`) || w.Header().Get("Content-Type") != "application/problem+json" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+func TestNestingUpToTheLimitIsStored(t *testing.T) {
+	k := newKit(t, nil)
+	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
+	id := k.session(`{"metadata":{"a":` + deep(998) + `}}`) // a thousand levels with the two around it
+	k.want(200, k.do("PATCH", "/v1/sessions/"+id, `{"metadata":{"b":`+deep(998)+`}}`))
+	if r := k.want(200, k.do("GET", "/v1/sessions/"+id, nil)); !strings.Contains(r.raw, `"b":`+deep(998)) || !strings.Contains(r.raw, `"a":`+deep(998)) {
+		t.Error("the metadata came back otherwise")
+	}
+	for _, n := range []int{100, 895, 900, 905, 990, 996} {
+		id := k.session(nil)
+		message := `{"role":"user","content":"x","own":` + deep(n) + `}`
+		path := "/v1/sessions/" + id + "/messages"
+		k.want(201, k.do("POST", path, `{"dialect":"openai.chat","messages":[`+message+`]}`))
+		if r := k.want(200, k.do("GET", path+"?dialect=openai.chat", nil)); !strings.Contains(r.raw, message) {
+			t.Errorf("%d levels came back otherwise", n)
+		}
+	}
+	k.want(422, k.do("POST", "/v1/sessions", `{"metadata":{"a":`+deep(999)+`}}`))
 }
 
 type panicking struct{ api.Contexts }
