@@ -21,13 +21,27 @@ func ShortArguments(arguments string, width int) string {
 	case len(fields) == 0:
 		return ""
 	case len(fields) == 1:
-		return OneLine(fields[0].value, width)
+		return shortened(fields[0].value, width)
 	}
 	parts := make([]string, len(fields))
 	for i, f := range fields {
-		parts[i] = f.name + "=" + OneLine(f.value, shortValue)
+		parts[i] = f.name + "=" + shortened(f.value, shortValue)
 	}
 	return OneLine(strings.Join(parts, " "), width)
+}
+
+// shortened is OneLine, but of a path that does not fit it shows the end, which says more.
+func shortened(value string, width int) string {
+	line := OneLine(value, 1000)
+	if Width(line) <= width || !strings.HasPrefix(line, "/") || strings.Contains(line, " ") {
+		return Truncate(line, width)
+	}
+	for i := 1; i < len(line); i++ {
+		if line[i] == '/' && Width(line[i:]) < width {
+			return "…" + line[i:]
+		}
+	}
+	return Truncate(line, width)
 }
 
 type namedValue struct{ name, value string }

@@ -213,7 +213,8 @@ func remark(m *session.Message) string {
 			return strings.Join(words, " · ")
 		case f.name == "type":
 			words = append([]string{f.value}, words...)
-		case f.name == "id", f.name == "parentId", f.name == "timestamp", len(f.value) > 200, f.value == "":
+		case slices.Contains([]string{"id", "parentId", "timestamp", "hash", "shape", "bytes"}, f.name): // of no interest
+		case f.value == m.Provider, f.value == m.Model, len(f.value) > 200:
 		default:
 			words = append(words, f.name+" "+f.value)
 		}

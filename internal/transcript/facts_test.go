@@ -112,8 +112,11 @@ func TestWrapKeepsWordsAndIndentation(t *testing.T) {
 
 func TestShortArguments(t *testing.T) {
 	for in, want := range map[string]string{
-		`{"command":"ls -la\n"}`:                     "ls -la",
-		`{"path":"a.go","limit":20,"deep":{"a": 1}}`: `path=a.go limit=20 deep={"a":1}`,
+		`{"command":"ls -la\n"}`:                                                     "ls -la",
+		`{"path":"a.go","limit":20,"deep":{"a": 1}}`:                                 `path=a.go limit=20 deep={"a":1}`,
+		`{"path":"/home/me/projects/thing/internal/transcript/item.go"}`:             "/home/me/projects/thing/internal/transcript/item.go",
+		`{"path":"/home/me/projects/thing/internal/transcript/item.go","limit":2}`:   "path=…/thing/internal/transcript/item.go limit=2",
+		`{"path":"/a-single-name-that-is-far-too-long-to-be-shown-whole","limit":2}`: "path=/a-single-name-that-is-far-too-long-to-… limit=2",
 		`{}`:             "",
 		``:               "",
 		`not json`:       "not json",
