@@ -102,6 +102,34 @@ func fill(ctx context.Context, path string, size int) (err error) {
 		return err
 	}
 	w.rareEvery = max(1, size/2/rareIn)
+	index, err := search.Open(ctx, filepath.Join(filepath.Dir(path), "search.db"), s)
+	if err != nil {
+		return err
+	}
+	indexed := make(chan error, 1)
+	written := make(chan struct{})
+	go func() { indexed <- follow(ctx, index, written) }()
+	err = w.all(long, wide, size)
+	close(written)
+	return errors.Join(err, <-indexed, index.Close())
+}
+
+// follow indexes beside the writer, as the daemon does, until all is written and indexed.
+func follow(ctx context.Context, index *search.Index, written <-chan struct{}) error {
+	for {
+		done := false
+		select {
+		case <-written:
+			done = true
+		case <-time.After(200 * time.Millisecond):
+		}
+		if _, err := index.CatchUp(ctx); err != nil || done {
+			return err
+		}
+	}
+}
+
+func (w *filler) all(long, wide session.ID, size int) error {
 	for _, line := range w.plan(long, wide, size) {
 		if err := w.append(line.id, line.n, line.words); err != nil {
 			return err
@@ -110,15 +138,7 @@ func fill(ctx context.Context, path string, size int) (err error) {
 	if err := w.end(long, "What did the "+rareWord+" of "+knownWord+" cost?"); err != nil {
 		return err
 	}
-	if err := errors.Join(w.hide(long, keptShort), w.hide(wide, keptWide)); err != nil {
-		return err
-	}
-	index, err := search.Open(ctx, filepath.Join(filepath.Dir(path), "search.db"), s)
-	if err != nil {
-		return err
-	}
-	_, err = index.CatchUp(ctx)
-	return errors.Join(err, index.Close())
+	return errors.Join(w.hide(long, keptShort), w.hide(wide, keptWide))
 }
 
 // stretch is a run of messages of one session.

@@ -37,6 +37,8 @@ type bench struct {
 	binary   string
 	markdown bool
 	out      io.Writer
+	text     string // of a message that is appended
+	sockets  int    // given out
 	rows     []row
 }
 
@@ -48,12 +50,15 @@ type measurement struct {
 
 func measurements() []measurement {
 	return []measurement{
+		{"append", "appends in process, 1 and 16 writers", (*bench).appendInProcess},
+		{"http", "appends over HTTP, 1 and 16 clients", (*bench).appendOverHTTP},
+		{"sides", "what each side table, trigger and index of an append costs", (*bench).appendSides},
 		{"history", "only make the histories that the others read", (*bench).histories},
 	}
 }
 
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
-	b := &bench{out: out}
+	b := &bench{out: out, text: newAuthor(3).sentence(60)}
 	all := measurements()
 	fl := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fl.Usage = func() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"syscall"
 	"time"
 )
 
@@ -16,23 +17,38 @@ type variant struct {
 // series are the times of one operation, in nanoseconds, one for each round.
 type series []float64
 
+// timing is what one operation of a variant took: by the clock, and of this process's
+// processor time, which a busy machine leaves as it is.
+type timing struct{ wall, cpu series }
+
 // race lets the variants take turns: A B C, A B C, …, so that what else the machine does
 // falls on all of them alike. The first round warms up and is not counted.
-func race(ctx context.Context, rounds, n int, variants ...variant) ([]series, error) {
-	out := make([]series, len(variants))
+func race(ctx context.Context, rounds, n int, variants ...variant) ([]timing, error) {
+	out := make([]timing, len(variants))
 	for round := range rounds + 1 {
 		for i := range variants {
 			v := variants[i]
-			start := time.Now()
+			start, used := time.Now(), processorTime()
 			if err := v.run(ctx, n); err != nil {
 				return nil, fmt.Errorf("%s: %w", v.name, err)
 			}
+			wall, cpu := time.Since(start), processorTime()-used
 			if round > 0 {
-				out[i] = append(out[i], float64(time.Since(start))/float64(n))
+				out[i].wall = append(out[i].wall, float64(wall)/float64(n))
+				out[i].cpu = append(out[i].cpu, float64(cpu)/float64(n))
 			}
 		}
 	}
 	return out, nil
+}
+
+// processorTime is what this process has used so far, in all its threads.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func (s series) median() float64 {
@@ -57,15 +73,6 @@ func (s series) minus(base series) series {
 	out := make(series, min(len(s), len(base)))
 	for i := range out {
 		out[i] = s[i] - base[i]
-	}
-	return out
-}
-
-// shared counts an operation's time among the k that it did at once.
-func (s series) shared(k int) series {
-	out := slices.Clone(s)
-	for i := range out {
-		out[i] /= float64(k)
 	}
 	return out
 }

@@ -11,8 +11,8 @@ import (
 // row is one line of the table.
 type row struct {
 	name     string
-	product  series
-	baseline series // nil: none
+	product  timing
+	baseline timing // zero: none
 	against  string // what the baseline is
 	unit     unit
 	aims     []aim
@@ -23,8 +23,8 @@ type unit int
 const (
 	latency unit = iota // nanoseconds of one operation
 	rate                // shown as operations a second
-	bytes               // of memory or of a file
-	extra               // microseconds more than the baseline
+	size                // of memory, in bytes
+	more                // microseconds more than the baseline
 )
 
 // aim is a figure to reach: an absolute one, or a ratio to the baseline.
@@ -40,11 +40,11 @@ func (b *bench) add(r row) { b.rows = append(b.rows, r) }
 func (a aim) text(r *row) (words string, met bool) {
 	switch {
 	case a.atLeast > 0:
-		return fmt.Sprintf("≥ %s", figure(1e9/a.atLeast, rate)), 1e9/r.product.median() >= a.atLeast
+		return fmt.Sprintf("≥ %s", figure(1e9/a.atLeast, rate)), 1e9/r.product.wall.median() >= a.atLeast
 	case a.ratio > 0:
-		return fmt.Sprintf("≤ %.3g×", a.ratio), r.product.over(r.baseline).median() <= a.ratio
+		return fmt.Sprintf("≤ %.3g×", a.ratio), r.product.wall.over(r.baseline.wall).median() <= a.ratio
 	}
-	return "≤ " + figure(a.atMost, r.unit), r.product.median() <= a.atMost
+	return "≤ " + figure(a.atMost, r.unit), r.product.wall.median() <= a.atMost
 }
 
 // figure writes a value as people read it.
@@ -52,9 +52,9 @@ func figure(v float64, u unit) string {
 	switch u {
 	case rate:
 		return fmt.Sprintf("%.0f/s", 1e9/v)
-	case bytes:
+	case size:
 		return fmt.Sprintf("%.1f MB", v/1e6)
-	case extra:
+	case more:
 		return fmt.Sprintf("%+.1f µs", v/1e3)
 	}
 	switch d := time.Duration(v); {
@@ -66,15 +66,18 @@ func figure(v float64, u unit) string {
 	return fmt.Sprintf("%.2f s", v/1e9)
 }
 
-var header = []string{"measured", "sessiond", "baseline", "ratio (min–max)", "aim", "met", "the baseline is"}
+var header = []string{"measured", "sessiond", "baseline", "ratio (min–max)", "CPU", "aim", "met", "the baseline is"}
 
 func (r *row) cells() []string {
-	cells := []string{r.name, figure(r.product.median(), r.unit), "", "", "", "", r.against}
-	if r.baseline != nil {
-		cells[2] = figure(r.baseline.median(), r.unit)
-		ratios := r.product.over(r.baseline)
-		if r.unit != extra {
+	cells := []string{r.name, figure(r.product.wall.median(), r.unit), "", "", "", "", "", r.against}
+	if r.baseline.wall != nil {
+		cells[2] = figure(r.baseline.wall.median(), r.unit)
+		ratios := r.product.wall.over(r.baseline.wall)
+		if r.unit != more {
 			cells[3] = fmt.Sprintf("%.2f (%.2f–%.2f)", ratios.median(), slices.Min(ratios), slices.Max(ratios))
+			if r.baseline.cpu != nil {
+				cells[4] = fmt.Sprintf("%.2f", r.product.cpu.over(r.baseline.cpu).median())
+			}
 		}
 	}
 	var words []string
@@ -85,9 +88,9 @@ func (r *row) cells() []string {
 		met = met && ok
 	}
 	if len(words) > 0 {
-		cells[4], cells[5] = strings.Join(words, ", "), "no"
+		cells[5], cells[6] = strings.Join(words, ", "), "no"
 		if met {
-			cells[5] = "yes"
+			cells[6] = "yes"
 		}
 	}
 	return cells
