@@ -62,15 +62,26 @@ CREATE TABLE sessions (
     metadata           TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(metadata))
 ) STRICT;
 
-CREATE UNIQUE INDEX sessions_source ON sessions (source, source_id) WHERE source_id <> '';
+-- The program's id first: a person who names a session does not say the program.
+CREATE UNIQUE INDEX sessions_source ON sessions (source_id, source) WHERE source_id <> '';
 CREATE INDEX sessions_active ON sessions (active_at, id);
 CREATE INDEX sessions_key ON sessions (key, generation) WHERE key <> '';
 CREATE INDEX sessions_parent ON sessions (parent_id) WHERE parent_id <> '';
+CREATE INDEX sessions_drafts ON sessions (created_at) WHERE draft = 1;
 
 -- +goose StatementBegin
 CREATE TRIGGER sessions_no_replace BEFORE INSERT ON sessions
 WHEN EXISTS (SELECT 1 FROM sessions WHERE id = NEW.id)
+  OR EXISTS (SELECT 1 FROM sessions WHERE source_id = NEW.source_id AND source = NEW.source AND source_id <> '')
 BEGIN
-    SELECT RAISE(ABORT, 'sessions: this id exists; a session is never replaced');
+    SELECT RAISE(ABORT, 'sessions: this session exists; a session is never replaced');
+END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER sessions_keep_names BEFORE UPDATE OF id, source, source_id ON sessions
+WHEN NEW.id <> OLD.id
+  OR EXISTS (SELECT 1 FROM sessions WHERE source_id = NEW.source_id AND source = NEW.source AND source_id <> '' AND id <> OLD.id)
+BEGIN
+    SELECT RAISE(ABORT, 'sessions: an id is for ever, and a source''s id names one session');
 END;
 -- +goose StatementEnd

@@ -82,7 +82,9 @@ END;
 -- +goose StatementEnd
 -- +goose StatementBegin
 CREATE TRIGGER messages_no_replace BEFORE INSERT ON messages
-WHEN EXISTS (SELECT 1 FROM messages WHERE id = NEW.id) OR EXISTS (SELECT 1 FROM messages WHERE session_id = NEW.session_id AND seq = NEW.seq)
+WHEN EXISTS (SELECT 1 FROM messages WHERE id = NEW.id)
+  OR EXISTS (SELECT 1 FROM messages WHERE session_id = NEW.session_id AND seq = NEW.seq)
+  OR NEW.external_id <> '' AND EXISTS (SELECT 1 FROM messages WHERE session_id = NEW.session_id AND external_id = NEW.external_id AND external_id <> '')
 BEGIN
     SELECT RAISE(ABORT, 'messages: this message exists; it is never replaced');
 END;
@@ -118,5 +120,20 @@ CREATE TRIGGER blobs_no_delete BEFORE DELETE ON blobs
 WHEN EXISTS (SELECT 1 FROM parts WHERE blob = OLD.sha256)
 BEGIN
     SELECT RAISE(ABORT, 'blobs: a part still holds this blob');
+END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER blobs_no_replace BEFORE INSERT ON blobs
+WHEN EXISTS (SELECT 1 FROM blobs WHERE sha256 = NEW.sha256)
+BEGIN
+    SELECT RAISE(ABORT, 'blobs: this blob exists; it is never replaced');
+END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER sessions_no_delete BEFORE DELETE ON sessions
+WHEN EXISTS (SELECT 1 FROM messages WHERE session_id = OLD.id)
+ AND NOT EXISTS (SELECT 1 FROM purging WHERE session_id = OLD.id)
+BEGIN
+    SELECT RAISE(ABORT, 'sessions: only a purge deletes');
 END;
 -- +goose StatementEnd

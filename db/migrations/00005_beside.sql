@@ -4,8 +4,10 @@ CREATE TABLE touched_files (
     message_id INTEGER NOT NULL,
     op         TEXT NOT NULL CHECK (op IN ('read', 'write', 'edit', 'delete')),
     session_id TEXT NOT NULL,
-    PRIMARY KEY (path, message_id, op)
+    PRIMARY KEY (message_id, path, op)
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX touched_files_path ON touched_files (path);
 
 CREATE TABLE marks (
     session_id TEXT NOT NULL,

@@ -4,15 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"sessiond/internal/session"
 )
-
-// MaxTextBytes bounds one part's text or bytes.
-const MaxTextBytes = 256 << 20
 
 // Append is a request to add messages to a session's path.
 type Append struct {
@@ -30,7 +24,9 @@ type ExpectHead struct{ Ref *session.MessageRef }
 // Appended tells what an append did, or, replayed, what an earlier one with the same key did.
 type Appended struct {
 	Messages []session.Message
-	Session  session.Session // after the append; replayed: as it is now
+	// Session is as the append left it, replayed as it is now: names, place, counters and times.
+	// What an append need not read is left out (metadata, key, source_id, project, kind …).
+	Session  session.Session
 	Head     *session.MessageRef
 	Revision int64 // after the append, also replayed
 	// ContextTokens is the size of the context after the append, by the reference counter.
@@ -75,67 +71,10 @@ func (s *Store) Append(ctx context.Context, in Append) (Appended, error) {
 		}
 		return t.remember(in.Idem, o)
 	})
-	return out, err
-}
-
-// prepare measures a message and moves large texts into blobs, outside the transaction.
-func (s *Store) prepare(m *session.Message) error {
-	if len(m.Parts) > session.MaxParts {
-		return session.Errorf(session.Invalid, "a message holds at most %d parts, this one has %d", session.MaxParts, len(m.Parts))
+	if err != nil {
+		return Appended{}, err
 	}
-	if m.Kind == "" {
-		m.Kind = session.KindMessage
-	}
-	if m.Origin == "" {
-		m.Origin = defaultOrigin(m.Role)
-	}
-	if s.opt.Measure != nil {
-		s.opt.Measure(m)
-	}
-	for i := range m.Parts {
-		p := &m.Parts[i]
-		if len(p.Text) > MaxTextBytes {
-			return session.Errorf(session.TooLarge, "part %d holds %d bytes; at most %d are stored", i, len(p.Text), MaxTextBytes)
-		}
-		if p.Blob == nil && len(p.Text) > session.BlobThreshold {
-			p.Blob = &session.Blob{MediaType: session.TextBlob, Data: []byte(p.Text)}
-			p.Text = ""
-		}
-		if p.Blob != nil {
-			p.Blob.SHA256 = hash(p.Blob.Data)
-			p.Blob.Size = int64(len(p.Blob.Data))
-			p.BlobSHA = &p.Blob.SHA256
-		}
-		if err := storable(p); err != nil {
-			return fmt.Errorf("part %d: %w", i, err)
-		}
-	}
-	return nil
-}
-
-// storable refuses text that would not come back as it went in. Decoders clean text and keep
-// the raw form beside it, so this is their mistake, or an importer's.
-func storable(p *session.Part) error {
-	for _, f := range []struct{ name, text string }{
-		{"text", p.Text}, {"arguments", p.Arguments}, {"tool_name", p.ToolName}, {"call_id", p.CallID},
-	} {
-		if !utf8.ValidString(f.text) || strings.ContainsRune(f.text, 0) {
-			return session.Errorf(session.Invalid, "%s holds invalid UTF-8 or NUL, which SQLite's text cannot", f.name).At(f.name, "invalid UTF-8 or NUL")
-		}
-	}
-	return nil
-}
-
-func defaultOrigin(r session.Role) session.Origin {
-	switch r {
-	case session.User:
-		return session.Person
-	case session.Assistant:
-		return session.Model
-	case session.Tool:
-		return session.ByTool
-	}
-	return session.Program
+	return out, nil
 }
 
 // place is where on the tree the next message goes.
@@ -158,7 +97,7 @@ func (t *tx) append(in Append, msgs []session.Message) (Appended, error) {
 	if err := checkHead(sess, in.ExpectHead); err != nil {
 		return Appended{}, err
 	}
-	at, moved := end, false
+	at, moved, was := end, false, sess
 	if in.Parent != nil && (sess.Head == nil || *in.Parent != *sess.Head) {
 		if at, err = t.placeOnTree(sess, *in.Parent); err != nil {
 			return Appended{}, err
@@ -168,7 +107,6 @@ func (t *tx) append(in Append, msgs []session.Message) (Appended, error) {
 	if len(msgs) == 0 && in.Call == nil {
 		return Appended{Session: sess, Head: sess.Head, Revision: sess.Revision, ContextTokens: sess.ContextTokens}, nil
 	}
-	was := sess
 	added, err := t.insertAll(&sess, at, msgs, live)
 	if err != nil {
 		return Appended{}, err
@@ -187,6 +125,9 @@ func (t *tx) append(in Append, msgs []session.Message) (Appended, error) {
 			return Appended{}, err
 		}
 		sess.Epoch++
+	}
+	if was.Draft && !sess.Draft {
+		t.usage.at(sess.Day, sess.Source, "").sessions++ // a draft counts from its first reply on
 	}
 	save := t.moveHead
 	if moved || in.Call != nil || sess.Title != was.Title || sess.Provider != was.Provider || sess.Model != was.Model || sess.Draft != was.Draft {
@@ -211,12 +152,12 @@ func (t *tx) sessionToExtend(id session.ID) (session.Session, place, error) {
 		session          *session.ID
 		seq, depth, path *int64
 	}
-	err := t.row(`SELECT s.source, s.directory, s.title, s.title_source, s.draft, s.provider, s.model, s.window, s.settings, s.parent_id,
+	err := t.row(`SELECT s.day, s.source, s.directory, s.title, s.title_source, s.draft, s.provider, s.model, s.window, s.settings, s.parent_id,
 		s.parent_kind, s.head_id, s.last_seq, s.compaction_id, s.epoch, s.revision, s.message_count, s.total_tokens, s.context_tokens,
 		s.input_tokens, s.output_tokens, s.cache_read_tokens, s.cache_write_tokens, s.cost_nanousd, s.unpriced_calls,
 		s.turn_origin, s.created_at, s.active_at, s.inbound_at, s.deleted_at, h.session_id, h.seq, h.depth, h.path_tokens
 		FROM sessions s LEFT JOIN messages h ON h.id = s.head_id WHERE s.id = ?`, []any{id},
-		&s.Source, &s.Directory, &s.Title, &s.TitleSource, &s.Draft, &s.Provider, &s.Model, &s.Window, &s.Settings, &s.ParentID,
+		&s.Day, &s.Source, &s.Directory, &s.Title, &s.TitleSource, &s.Draft, &s.Provider, &s.Model, &s.Window, &s.Settings, &s.ParentID,
 		&s.ParentKind, &s.HeadID, &s.LastSeq, &s.CompactionID, &s.Epoch, &s.Revision, &s.MessageCount, &s.TotalTokens, &s.ContextTokens,
 		&s.InputTokens, &s.OutputTokens, &s.CacheReadTokens, &s.CacheWriteTokens, &s.CostNanoUSD, &s.UnpricedCalls,
 		&s.TurnOrigin, &s.CreatedAt, &s.ActiveAt, &s.InboundAt, &s.DeletedAt, &head.session, &head.seq, &head.depth, &head.path)
@@ -327,7 +268,7 @@ func (t *tx) insert(sess *session.Session, at place, m *session.Message) error {
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		m.SessionID, m.Seq, m.ParentID, jump, m.Depth, m.Kind, m.Role, m.Origin, m.Finish, m.Author,
 		m.Tokens, m.PathTokens, m.InContext, m.Display, m.Provider, m.Model, m.Dialect, m.ExternalID, m.Day, m.CreatedAt, m.Metadata, m.Extra)
-	if isUnique(err) && m.ExternalID != "" {
+	if isTaken(err) && m.ExternalID != "" {
 		return session.Errorf(session.Conflict, "session %s has a message with external_id %q already; nothing of this request was stored", sess.ID, m.ExternalID)
 	}
 	if err != nil {
@@ -340,163 +281,6 @@ func (t *tx) insert(sess *session.Session, at place, m *session.Message) error {
 	use.messages++
 	if m.Origin == session.Person {
 		use.prompts++
-	}
-	return nil
-}
-
-func (t *tx) insertParts(sess *session.Session, m *session.Message, earlier []session.Message) error {
-	calls := false
-	for i := range m.Parts {
-		p := &m.Parts[i]
-		p.MessageID, p.Idx, p.RowID = m.RowID, int64(i), m.RowID<<10|int64(i)
-		switch p.Kind {
-		case session.PartToolCall:
-			calls = true
-		case session.PartToolResult:
-			var err error
-			if p.CallPartID, err = t.callOf(m, p, earlier); err != nil {
-				return fmt.Errorf("find call %q: %w", p.CallID, err)
-			}
-		}
-		if p.Blob != nil {
-			if _, err := t.exec(`INSERT INTO blobs (sha256, size, media_type, data) VALUES (?, ?, ?, ?) ON CONFLICT (sha256) DO NOTHING`,
-				p.Blob.SHA256, p.Blob.Size, p.Blob.MediaType, p.Blob.Data); err != nil {
-				return fmt.Errorf("insert blob: %w", err)
-			}
-		}
-		if _, err := t.exec(`INSERT INTO parts (id, message_id, idx, kind, text, tool_name, call_id, call_part_id, arguments, is_error, duration_ms, blob, tokens, extra)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			p.RowID, p.MessageID, p.Idx, p.Kind, p.Text, p.ToolName, p.CallID, p.CallPartID, p.Arguments, p.IsError, p.DurationMS, p.BlobSHA, p.Tokens, p.Extra); err != nil {
-			return fmt.Errorf("insert part: %w", err)
-		}
-	}
-	if !calls || t.opt.Touched == nil {
-		return nil
-	}
-	for _, f := range t.opt.Touched(m, sess.Directory) {
-		if _, err := t.exec(`INSERT INTO touched_files (path, message_id, op, session_id) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-			f.Path, m.RowID, f.Op, sess.ID); err != nil {
-			return fmt.Errorf("insert touched file: %w", err)
-		}
-	}
-	return nil
-}
-
-// callOf finds the call that a result answers: the nearest one before it on the path with
-// its id, an unanswered one before an answered one. A result without a call is kept too.
-func (t *tx) callOf(m *session.Message, p *session.Part, earlier []session.Message) (*int64, error) {
-	if p.CallID == "" {
-		return nil, nil
-	}
-	answered := map[int64]bool{}
-	for i := len(earlier) - 1; i >= 0; i-- {
-		for _, r := range earlier[i].Results() {
-			if r.CallPartID != nil {
-				answered[*r.CallPartID] = true
-			}
-		}
-		for _, c := range earlier[i].Calls() {
-			if c.CallID == p.CallID && !answered[c.RowID] {
-				return &c.RowID, nil
-			}
-		}
-	}
-	return t.callOnPath(m.Parent, p.CallID)
-}
-
-// callOnPath looks in the last messages of the path first, where the call nearly always is.
-func (t *tx) callOnPath(from *session.MessageRef, callID string) (*int64, error) {
-	const near, far = 16, 4096
-	for _, reach := range []int64{near, far} {
-		ref, left := from, reach
-		for ref != nil && left > 0 {
-			start, parent, err := spanStart(t.ctx, t, *ref)
-			if err != nil {
-				return nil, err
-			}
-			lo := max(start, ref.Seq-left+1)
-			var id int64
-			err = t.row(`SELECT p.id FROM messages m JOIN parts p ON p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023
-				WHERE m.session_id = ? AND m.seq BETWEEN ? AND ? AND p.kind = 'tool_call' AND p.call_id = ?
-				ORDER BY EXISTS (SELECT 1 FROM parts r WHERE r.call_part_id = p.id), p.id DESC LIMIT 1`,
-				[]any{ref.Session, lo, ref.Seq, callID}, &id)
-			if err == nil {
-				return &id, nil
-			}
-			if !noRows(err) {
-				return nil, err
-			}
-			left -= ref.Seq - lo + 1
-			ref = nil
-			if parent != nil {
-				next, err := refOf(t.ctx, t, *parent)
-				if err != nil {
-					return nil, err
-				}
-				ref = &next
-			}
-		}
-	}
-	return nil, nil
-}
-
-// progress moves a session's head, counters and times past a message, in memory.
-func progress(sess *session.Session, m *session.Message) {
-	sess.HeadID, sess.Head, sess.LastSeq = &m.RowID, &m.ID, m.Seq
-	sess.MessageCount++
-	sess.TotalTokens += m.Tokens
-	if m.Role == session.User && m.Kind != session.KindBranchSummary {
-		sess.TurnOrigin = m.Origin
-	}
-	if sess.TurnOrigin == session.Person && sess.ActiveAt.Before(m.CreatedAt.Time) {
-		sess.ActiveAt = m.CreatedAt
-	}
-	if m.Origin == session.Person {
-		at := m.CreatedAt
-		if sess.InboundAt == nil || sess.InboundAt.Before(at.Time) {
-			sess.InboundAt = &at
-		}
-		if sess.Title == "" && m.Role == session.User {
-			if title := titleFrom(m.Text()); title != "" {
-				sess.Title, sess.TitleSource = title, "first_message"
-			}
-		}
-	}
-	if m.Role == session.Assistant {
-		sess.Draft = false
-		sess.Provider, sess.Model = orElse(m.Provider, sess.Provider), orElse(m.Model, sess.Model)
-	}
-}
-
-// moveHead writes what every append changes. The head moves in the same transaction as the
-// rows, so that a reader never sees one without the other.
-func (t *tx) moveHead(sess *session.Session) error {
-	sess.Revision++
-	sess.UpdatedAt = t.now
-	_, err := t.exec(`UPDATE sessions SET head_id = ?, last_seq = ?, revision = ?, message_count = ?, total_tokens = ?, context_tokens = ?,
-		turn_origin = ?, active_at = ?, inbound_at = ?, updated_at = ? WHERE id = ?`,
-		sess.HeadID, sess.LastSeq, sess.Revision, sess.MessageCount, sess.TotalTokens, sess.ContextTokens,
-		sess.TurnOrigin, sess.ActiveAt, sess.InboundAt, sess.UpdatedAt, sess.ID)
-	if err != nil {
-		return fmt.Errorf("move the head: %w", err)
-	}
-	return nil
-}
-
-// saveProgress writes everything that progress, addCall and settleOverlay may have changed.
-func (t *tx) saveProgress(sess *session.Session) error {
-	sess.Revision++
-	sess.UpdatedAt = t.now
-	_, err := t.exec(`UPDATE sessions SET title = ?, title_source = ?, draft = ?, provider = ?, model = ?, head_id = ?, last_seq = ?,
-		compaction_id = ?, epoch = ?, revision = ?, message_count = ?, total_tokens = ?, context_tokens = ?,
-		input_tokens = ?, output_tokens = ?, cache_read_tokens = ?, cache_write_tokens = ?, cost_nanousd = ?, unpriced_calls = ?,
-		turn_origin = ?, active_at = ?, inbound_at = ?, updated_at = ? WHERE id = ?`,
-		sess.Title, sess.TitleSource, sess.Draft, sess.Provider, sess.Model, sess.HeadID, sess.LastSeq,
-		sess.CompactionID, sess.Epoch, sess.Revision, sess.MessageCount, sess.TotalTokens, sess.ContextTokens,
-		sess.InputTokens, sess.OutputTokens, sess.CacheReadTokens, sess.CacheWriteTokens, sess.CostNanoUSD, sess.UnpricedCalls,
-		sess.TurnOrigin, sess.ActiveAt, sess.InboundAt, sess.UpdatedAt, sess.ID)
-	if err != nil {
-		return fmt.Errorf("update session: %w", err)
 	}
 	return nil
 }
@@ -533,20 +317,4 @@ func lastReply(msgs []session.Message) *int64 {
 		}
 	}
 	return nil
-}
-
-// titleFrom makes a title of a text: its first line that says something, at most 80 runes.
-func titleFrom(text string) string {
-	const most = 80
-	for line := range strings.Lines(text) {
-		line = strings.Join(strings.FieldsFunc(line, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
-		if line == "" {
-			continue
-		}
-		if runes := []rune(line); len(runes) > most {
-			return strings.TrimSpace(string(runes[:most-1])) + "…"
-		}
-		return line
-	}
-	return ""
 }

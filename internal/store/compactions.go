@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"sessiond/internal/session"
 )
@@ -156,7 +157,7 @@ func (t *tx) settleOverlay(sess *session.Session) error {
 	var best *session.Compaction
 	for i := range all {
 		c := &all[i]
-		if c.Status != session.StatusDone || c.Undone || c.Through == nil ||
+		if c.Status != session.StatusDone || c.Undone || c.Through == nil || c.ActivatedAt == nil ||
 			!slices.ContainsFunc(spans, func(sp Span) bool { return sp.holds(*c.Through) }) {
 			continue
 		}
@@ -182,6 +183,9 @@ func (s *Store) AddCompaction(ctx context.Context, c session.Compaction) (sessio
 		}
 		if c.Status == session.StatusDone {
 			if err := t.checkOverlay(sess, c, c.PreviousID); err != nil {
+				return err
+			}
+			if c.ActivatedAt, err = t.activation(sess); err != nil {
 				return err
 			}
 		}
@@ -220,16 +224,21 @@ func (t *tx) insertCompaction(c *session.Compaction) error {
 // FinishCompaction gives a running or staged record its outcome: staged, failed or skipped,
 // with everything that is known by then. Codes: NotFound, Conflict (it has an outcome).
 func (s *Store) FinishCompaction(ctx context.Context, c session.Compaction) (session.Compaction, error) {
+	switch c.Status {
+	case session.StatusStaged, session.StatusFailed, session.StatusSkipped:
+	default:
+		return c, session.Errorf(session.Invalid, "a compaction ends staged, failed or skipped, not %q; Activate makes a staged one done", c.Status)
+	}
 	err := s.write(ctx, func(t *tx) error {
 		sess, err := readSession(t.ctx, t, c.SessionID)
 		if err != nil {
 			return err
 		}
 		res, err := t.exec(`UPDATE compactions SET status = ?, reason = ?, through_id = ?, first_kept_id = ?, hidden_tokens = ?, summary_tokens = ?,
-			span_summary = ?, summary = ?, prefix_summary = ?, details = ?, tokens_before = ?, tokens_after = ?, message_count = ?,
+			span_summary = ?, summary = ?, prefix_summary = ?, replacement = ?, details = ?, tokens_before = ?, tokens_after = ?, message_count = ?,
 			provider = ?, model = ?, duration_ms = ? WHERE id = ? AND session_id = ? AND status IN ('running', 'staged')`,
 			c.Status, c.Reason, c.ThroughID, c.FirstKeptID, c.HiddenTokens, c.SummaryTokens,
-			c.SpanSummary, c.Summary, c.PrefixSummary, c.Details, c.TokensBefore, c.TokensAfter, c.MessageCount,
+			c.SpanSummary, c.Summary, c.PrefixSummary, c.Replacement, c.Details, c.TokensBefore, c.TokensAfter, c.MessageCount,
 			c.Provider, c.Model, c.DurationMS, c.RowID, c.SessionID)
 		if err != nil {
 			return err
@@ -266,14 +275,29 @@ func (s *Store) Activate(ctx context.Context, id session.ID, rowID int64) (sessi
 		if err := t.checkOverlay(sess, c, c.PreviousID); err != nil {
 			return err
 		}
-		at := t.now
-		c.Status, c.ActivatedAt = session.StatusDone, &at
-		if _, err := t.exec(`UPDATE compactions SET status = 'done', activated_at = ? WHERE id = ?`, at, rowID); err != nil {
+		if c.ActivatedAt, err = t.activation(sess); err != nil {
+			return err
+		}
+		c.Status = session.StatusDone
+		if _, err := t.exec(`UPDATE compactions SET status = 'done', activated_at = ? WHERE id = ?`, c.ActivatedAt, rowID); err != nil {
 			return err
 		}
 		return t.tellCompaction(&sess, c)
 	})
 	return c, err
+}
+
+// activation is the time at which an overlay takes effect: now, but after every earlier one,
+// for the newest is in force and a clock can be set back.
+func (t *tx) activation(sess session.Session) (*session.Time, error) {
+	at := t.now
+	all, err := lineage(t.ctx, t, sess)
+	for i := range all {
+		if last := all[i].ActivatedAt; last != nil && !at.After(last.Time) {
+			at = session.At(last.Add(time.Millisecond))
+		}
+	}
+	return &at, err
 }
 
 // checkOverlay refuses an overlay that was planned on a path or a chain that has changed.
@@ -319,6 +343,7 @@ func (t *tx) newEpoch(sess *session.Session, compactions int64) error {
 	}
 	sess.Epoch++
 	sess.Revision++
+	sess.UpdatedAt = t.now
 	sess.CompactionCount += compactions
 	_, err := t.exec(`UPDATE sessions SET compaction_id = ?, context_tokens = ?, epoch = ?, revision = ?, compaction_count = ?, updated_at = ? WHERE id = ?`,
 		sess.CompactionID, sess.ContextTokens, sess.Epoch, sess.Revision, sess.CompactionCount, t.now, sess.ID)
@@ -345,12 +370,18 @@ func (s *Store) UndoCompaction(ctx context.Context, id session.ID, rowID int64) 
 	})
 }
 
-// RedoCompaction takes an undo back, while the overlay that it was built on is in force.
-// Codes: NotFound, Conflict.
+// RedoCompaction takes an undo back: the overlay is in force again, as if it had not been
+// undone. Codes: NotFound, Conflict (it is not undone, what it was built on still is, or
+// another overlay would stay in force before it).
 func (s *Store) RedoCompaction(ctx context.Context, id session.ID, rowID int64) (session.Session, error) {
 	return s.shiftOverlay(ctx, id, rowID, func(t *tx, sess *session.Session, c session.Compaction) error {
-		if err := t.checkOverlay(*sess, c, c.PreviousID); err != nil {
-			return fmt.Errorf("redo %s: %w", c.ID, err)
+		if c.PreviousID != nil {
+			var undone int
+			if err := t.row(`SELECT 1 FROM compaction_undos WHERE session_id = ? AND compaction_id = ?`, []any{id, *c.PreviousID}, &undone); err == nil {
+				return session.Errorf(session.Conflict, "redo %s first: %s was built on it", c.Previous, c.ID)
+			} else if !noRows(err) {
+				return err
+			}
 		}
 		res, err := t.exec(`DELETE FROM compaction_undos WHERE session_id = ? AND compaction_id = ?`, id, rowID)
 		if err != nil {
@@ -365,7 +396,10 @@ func (s *Store) RedoCompaction(ctx context.Context, id session.ID, rowID int64) 
 		if err := t.event(id, EventCompactionRedone, 0, session.JSONOf(map[string]string{"compaction": c.ID})); err != nil {
 			return err
 		}
-		return t.newEpoch(sess, ownCount(sess, c))
+		if err := t.newEpoch(sess, ownCount(sess, c)); err != nil || sameID(sess.CompactionID, &rowID) {
+			return err
+		}
+		return session.Errorf(session.Conflict, "%s would not take effect in session %s: a newer compaction is in force, or the head is on a branch that it does not cover", c.ID, id)
 	})
 }
 
@@ -400,4 +434,25 @@ func (s *Store) shiftOverlay(ctx context.Context, id session.ID, rowID int64, sh
 
 func sameID(a, b *int64) bool {
 	return a == nil && b == nil || a != nil && b != nil && *a == *b
+}
+
+// FailRunning gives every running record the outcome failed. The daemon calls it at its start:
+// what ran then was cut short. Other processes must not, since they start while it works.
+func (s *Store) FailRunning(ctx context.Context, reason string) (failed []session.Compaction, err error) {
+	var running []int64
+	if err := s.list(ctx, &running, `SELECT id FROM compactions WHERE status = 'running'`); err != nil || len(running) == 0 {
+		return nil, err
+	}
+	for _, id := range running {
+		c, err := readCompaction(ctx, s, id)
+		if err != nil {
+			return failed, err
+		}
+		c.Status, c.Reason = session.StatusFailed, reason
+		if c, err = s.FinishCompaction(ctx, c); err != nil {
+			return failed, err
+		}
+		failed = append(failed, c)
+	}
+	return failed, nil
 }

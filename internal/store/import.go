@@ -27,8 +27,8 @@ type ImportMessage struct {
 	ParentKey string // external id of the parent; "" for a root
 }
 
-// ImportCompaction is an overlay that the source made. Key makes it known when it comes
-// again: it is the external id of the record's own message row.
+// ImportCompaction is an overlay that the source made. It is known again by its CreatedAt and
+// its last represented message, so CreatedAt must be the source's. Key names the record there.
 type ImportCompaction struct {
 	session.Compaction
 	Key          string
@@ -95,18 +95,19 @@ func (s *Store) Import(ctx context.Context, b ImportBatch) (ImportResult, error)
 // importer carries one batch through its transaction.
 type importer struct {
 	*tx
-	batch *ImportBatch
-	res   *ImportResult
-	sess  session.Session
-	rows  map[string]int64 // rows by external id, as far as looked up
-	moved bool
+	batch  *ImportBatch
+	res    *ImportResult
+	sess   session.Session
+	rows   map[string]int64 // rows by external id, as far as looked up
+	moved  bool             // the session's row changed in another way than by messages
+	turned bool             // the context changed elsewhere than at its end
 }
 
 func (im *importer) run() error {
 	if err := im.openSession(); err != nil {
 		return err
 	}
-	first := im.sess.LastSeq + 1
+	first, draft := im.sess.LastSeq+1, im.sess.Draft
 	for _, step := range []func() error{im.messages, im.calls, im.moveHead, im.compactions, im.marks, im.title} {
 		if err := step(); err != nil {
 			return err
@@ -116,6 +117,12 @@ func (im *importer) run() error {
 	if changed {
 		if err := im.settleOverlay(&im.sess); err != nil {
 			return err
+		}
+		if im.turned {
+			im.sess.Epoch++
+		}
+		if draft && !im.sess.Draft {
+			im.usage.at(im.sess.Day, im.sess.Source, "").sessions++
 		}
 		if err := im.saveProgress(&im.sess); err != nil {
 			return err
@@ -189,6 +196,9 @@ func (im *importer) messages() error {
 		if err != nil {
 			return err
 		}
+		if !sameID(at.id, im.sess.HeadID) {
+			im.turned = true
+		}
 		m := &in.Message
 		m.CreatedAt = live(im.tx, m)
 		if err := im.insert(&im.sess, at, m); err != nil {
@@ -254,7 +264,7 @@ func (im *importer) moveHead() error {
 		return err
 	}
 	ref, err := refOf(im.ctx, im.tx, id)
-	im.sess.HeadID, im.sess.Head, im.moved = &id, &ref, true
+	im.sess.HeadID, im.sess.Head, im.moved, im.turned = &id, &ref, true, true
 	return err
 }
 
@@ -288,15 +298,17 @@ func (im *importer) compactions() error {
 		if err := im.row(`SELECT path_tokens FROM messages WHERE id = ?`, []any{through}, &c.HiddenTokens); err != nil {
 			return err
 		}
-		if c.ActivatedAt == nil {
+		if c.ActivatedAt == nil && c.Status == session.StatusDone {
 			at := c.CreatedAt
 			c.ActivatedAt = &at
 		}
 		if err := im.insertCompaction(&c); err != nil {
 			return err
 		}
-		im.sess.CompactionCount++
-		im.moved = true
+		if c.Status == session.StatusDone {
+			im.sess.CompactionCount++
+		}
+		im.moved, im.turned = true, true
 		if _, err := im.exec(`UPDATE sessions SET compaction_count = ? WHERE id = ?`, im.sess.CompactionCount, im.sess.ID); err != nil {
 			return err
 		}

@@ -44,19 +44,22 @@ func (s *Store) SetMark(ctx context.Context, id session.ID, ref session.MessageR
 		if sess, err = readSession(t.ctx, t, id); err != nil {
 			return err
 		}
-		m, err := readMessage(t.ctx, t, ref)
+		at, err := t.placeAfter(ref)
 		if err != nil {
 			return err
 		}
-		if ref.Session != id && sess.HeadID != nil {
-			if on, err := onPath(t.ctx, t, *sess.HeadID, m.RowID); err != nil || !on {
-				if err != nil {
+		if ref.Session != id {
+			shared := false
+			if sess.HeadID != nil {
+				if shared, err = onPath(t.ctx, t, *sess.HeadID, *at.id); err != nil {
 					return err
 				}
+			}
+			if !shared {
 				return session.Errorf(session.NotFound, "message %s is not on the tree of session %s", ref, id)
 			}
 		}
-		if err := t.setMark(id, m.RowID, kind, text, on); err != nil {
+		if err := t.setMark(id, *at.id, kind, text, on); err != nil {
 			return err
 		}
 		if err := t.event(id, EventSessionChanged, 0, nil); err != nil {
@@ -65,7 +68,9 @@ func (s *Store) SetMark(ctx context.Context, id session.ID, ref session.MessageR
 		if kind == MarkPin && sess.CompactionID != nil {
 			return t.newEpoch(&sess, 0)
 		}
-		return nil
+		sess.Revision, sess.UpdatedAt = sess.Revision+1, t.now
+		_, err = t.exec(`UPDATE sessions SET revision = ?, updated_at = ? WHERE id = ?`, sess.Revision, sess.UpdatedAt, id)
+		return err
 	})
 	return sess, err
 }
@@ -103,9 +108,7 @@ func (s *Store) TouchedFiles(ctx context.Context, after, through int64) ([]sessi
 			sp.From = from.Seq + 1
 		}
 		var files []session.TouchedFile
-		if err := s.list(ctx, &files, `SELECT f.path, f.message_id, f.op, f.session_id FROM messages m
-			JOIN touched_files f ON f.message_id = m.id
-			WHERE m.session_id = ? AND m.seq BETWEEN ? AND ? ORDER BY m.seq, f.path, f.op`, sp.Session, sp.From, sp.To); err != nil {
+		if err := s.list(ctx, &files, touchedInSpan, sp.Session, sp.From, sp.To); err != nil {
 			return nil, fmt.Errorf("touched files: %w", err)
 		}
 		all = append(files, all...)
@@ -115,3 +118,8 @@ func (s *Store) TouchedFiles(ctx context.Context, after, through int64) ([]sessi
 	}
 	return all, nil
 }
+
+const touchedInSpan = `
+	SELECT f.path, f.message_id, f.op, f.session_id FROM messages m
+	JOIN touched_files f ON f.message_id = m.id
+	WHERE m.session_id = ? AND m.seq BETWEEN ? AND ? ORDER BY m.seq, f.path, f.op`

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/jmoiron/sqlx"
-
 	"sessiond/internal/session"
 )
 
@@ -18,19 +16,19 @@ const partColumns = `p.id, p.message_id, p.idx, p.kind, p.text, p.tool_name, p.c
 	p.is_error, p.duration_ms, p.blob, p.tokens, p.extra, b.size, b.media_type, b.data`
 
 // Hot paths scan by hand: reflection per row would cost as much as SQLite does.
-func scanMessage(rows *sqlx.Rows, m *session.Message) (jump bool, err error) {
-	err = rows.Scan(&m.RowID, &m.SessionID, &m.Seq, &m.ParentID, &jump, &m.Depth, &m.Kind, &m.Role, &m.Origin, &m.Finish, &m.Author,
+func scanMessage(row scanner, m *session.Message) (jump bool, err error) {
+	err = row.Scan(&m.RowID, &m.SessionID, &m.Seq, &m.ParentID, &jump, &m.Depth, &m.Kind, &m.Role, &m.Origin, &m.Finish, &m.Author,
 		&m.Tokens, &m.PathTokens, &m.InContext, &m.Display, &m.Provider, &m.Model, &m.Dialect, &m.ExternalID, &m.Day,
 		&m.CreatedAt, &m.Metadata, &m.Extra)
 	m.ID = session.MessageRef{Session: m.SessionID, Seq: m.Seq}
 	return jump, err
 }
 
-func scanPart(rows *sqlx.Rows, p *session.Part) error {
+func scanPart(row scanner, p *session.Part) error {
 	var size *int64
 	var mediaType *string
 	var data []byte
-	err := rows.Scan(&p.RowID, &p.MessageID, &p.Idx, &p.Kind, &p.Text, &p.ToolName, &p.CallID, &p.CallPartID, &p.Arguments,
+	err := row.Scan(&p.RowID, &p.MessageID, &p.Idx, &p.Kind, &p.Text, &p.ToolName, &p.CallID, &p.CallPartID, &p.Arguments,
 		&p.IsError, &p.DurationMS, &p.BlobSHA, &p.Tokens, &p.Extra, &size, &mediaType, &data)
 	if err == nil && p.BlobSHA != nil && size != nil {
 		p.Blob = &session.Blob{SHA256: *p.BlobSHA, Size: *size, MediaType: *mediaType, Data: data}
@@ -40,33 +38,29 @@ func scanPart(rows *sqlx.Rows, p *session.Part) error {
 
 // readRange reads a session's messages of seqs from … to, in order, with their parts.
 func readRange(ctx context.Context, q queryer, id session.ID, from, to int64) ([]session.Message, error) {
-	rows, err := q.query(ctx, `SELECT `+messageColumns+` FROM messages m
-		WHERE m.session_id = ? AND m.seq BETWEEN ? AND ? ORDER BY m.seq`, id, from, to)
-	if err != nil {
-		return nil, err
-	}
-	msgs, err := collectMessages(ctx, q, rows)
+	msgs, err := collectMessages(ctx, q, messagesOfRange, id, from, to)
 	if err != nil || len(msgs) == 0 {
 		return msgs, err
 	}
-	parts, err := q.query(ctx, `SELECT `+partColumns+` FROM messages m
+	return msgs, collectParts(ctx, q, msgs, partsOfRange, id, from, to)
+}
+
+const (
+	messagesOfRange = `SELECT ` + messageColumns + ` FROM messages m WHERE m.session_id = ? AND m.seq BETWEEN ? AND ? ORDER BY m.seq`
+	partsOfRange    = `SELECT ` + partColumns + ` FROM messages m
 		JOIN parts p ON p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023
 		LEFT JOIN blobs b ON b.sha256 = p.blob
-		WHERE m.session_id = ? AND m.seq BETWEEN ? AND ? ORDER BY m.seq, p.id`, id, from, to)
-	if err != nil {
-		return nil, err
-	}
-	return msgs, collectParts(parts, msgs)
-}
+		WHERE m.session_id = ? AND m.seq BETWEEN ? AND ? ORDER BY m.seq, p.id`
+)
 
 // collectMessages reads rows and names each message's parent. A message that is no jump
 // follows the one before it in its session.
-func collectMessages(ctx context.Context, q queryer, rows *sqlx.Rows) ([]session.Message, error) {
+func collectMessages(ctx context.Context, q queryer, query string, args ...any) ([]session.Message, error) {
 	var msgs []session.Message
 	var jumps []int
-	err := forEach(rows, func() error {
+	err := q.each(ctx, func(row scanner) error {
 		var m session.Message
-		jump, err := scanMessage(rows, &m)
+		jump, err := scanMessage(row, &m)
 		switch {
 		case err != nil:
 			return err
@@ -78,7 +72,7 @@ func collectMessages(ctx context.Context, q queryer, rows *sqlx.Rows) ([]session
 		}
 		msgs = append(msgs, m)
 		return nil
-	})
+	}, query, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -93,43 +87,38 @@ func collectMessages(ctx context.Context, q queryer, rows *sqlx.Rows) ([]session
 }
 
 // collectParts hands out the rows, which come in the messages' order, to their messages.
-func collectParts(rows *sqlx.Rows, msgs []session.Message) error {
+func collectParts(ctx context.Context, q queryer, msgs []session.Message, query string, args ...any) error {
 	i := 0
-	return forEach(rows, func() error {
+	return q.each(ctx, func(row scanner) error {
 		var p session.Part
-		if err := scanPart(rows, &p); err != nil {
+		if err := scanPart(row, &p); err != nil {
 			return err
 		}
-		for msgs[i].RowID != p.MessageID {
+		for i < len(msgs) && msgs[i].RowID != p.MessageID {
 			i++
+		}
+		if i == len(msgs) { // of a message that was appended between the two statements
+			return errEnough
 		}
 		msgs[i].Parts = append(msgs[i].Parts, p)
 		return nil
-	})
-}
-
-func forEach(rows *sqlx.Rows, row func() error) error {
-	defer rows.Close() //nolint:errcheck // rows.Err tells
-	for rows.Next() {
-		if err := row(); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	}, query, args...)
 }
 
 // refOf names a message outside the database.
 func refOf(ctx context.Context, q queryer, id int64) (session.MessageRef, error) {
-	rows, err := q.query(ctx, `SELECT session_id, seq FROM messages WHERE id = ?`, id)
-	if err != nil {
-		return session.MessageRef{}, err
-	}
 	var ref session.MessageRef
-	err = forEach(rows, func() error { return rows.Scan(&ref.Session, &ref.Seq) })
+	err := q.each(ctx, func(row scanner) error { return row.Scan(&ref.Session, &ref.Seq) }, nameOfMessage, id)
 	if err == nil && ref.Seq == 0 {
-		err = session.Errorf(session.NotFound, "a message that should be there is gone (row %d): run `sessiond doctor`", id)
+		err = missingRow(id)
 	}
 	return ref, err
+}
+
+const nameOfMessage = `SELECT session_id, seq FROM messages WHERE id = ?`
+
+func missingRow(id int64) error {
+	return session.Errorf(session.NotFound, "a message that should be there is gone (row %d): run `sessiond doctor`", id)
 }
 
 // Message reads one message. Codes: NotFound.
@@ -229,22 +218,18 @@ func clipSpans(spans []Span, own session.ID, p MessagePage) []Span {
 // MessagesAfter reads up to limit messages of all sessions by order of arrival, after the
 // row mark, for whoever keeps something derived from them.
 func (s *Store) MessagesAfter(ctx context.Context, mark int64, limit int) ([]session.Message, error) {
-	rows, err := s.query(ctx, `SELECT `+messageColumns+` FROM messages m WHERE m.id > ? ORDER BY m.id LIMIT ?`, mark, limit)
-	if err != nil {
-		return nil, err
-	}
-	msgs, err := collectMessages(ctx, s, rows)
+	msgs, err := collectMessages(ctx, s, messagesAfter, mark, limit)
 	if err != nil || len(msgs) == 0 {
 		return msgs, err
 	}
-	last := msgs[len(msgs)-1].RowID
-	parts, err := s.query(ctx, `SELECT `+partColumns+` FROM parts p LEFT JOIN blobs b ON b.sha256 = p.blob
-		WHERE p.id BETWEEN (? << 10) AND (? << 10) + 1023 ORDER BY p.id`, msgs[0].RowID, last)
-	if err != nil {
-		return nil, err
-	}
-	return msgs, collectParts(parts, msgs)
+	return msgs, collectParts(ctx, s, msgs, partsBetween, msgs[0].RowID, msgs[len(msgs)-1].RowID)
 }
+
+const (
+	messagesAfter = `SELECT ` + messageColumns + ` FROM messages m WHERE m.id > ? ORDER BY m.id LIMIT ?`
+	partsBetween  = `SELECT ` + partColumns + ` FROM parts p LEFT JOIN blobs b ON b.sha256 = p.blob
+		WHERE p.id BETWEEN (? << 10) AND (? << 10) + 1023 ORDER BY p.id`
+)
 
 // LastMessageID gives the row of the newest message, 0 when there is none.
 func (s *Store) LastMessageID(ctx context.Context) (int64, error) {

@@ -17,7 +17,6 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/jmoiron/sqlx"
 	"github.com/pressly/goose/v3"
-	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"sessiond/db/migrations"
@@ -29,6 +28,7 @@ const applicationID = 0x73657364
 
 const (
 	readerConns = 4
+	reportConns = 2 // opened when the first report asks
 	// Waiting inside SQLite cannot be cancelled, so it is short and retried above.
 	busyTimeoutMS = 250
 	// How long a start or a write waits for another process.
@@ -71,8 +71,11 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 	lock := flock.New(filepath.Dir(s.path), flock.SetFlag(os.O_RDONLY))
 	lockCtx, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
-	if ok, err := lock.TryLockContext(lockCtx, 10*time.Millisecond); err != nil || !ok {
-		return session.Errorf(session.Busy, "%s: another process has been starting on this folder for %s; try again", s.path, lockPatience)
+	if _, err := lock.TryLockContext(lockCtx, 10*time.Millisecond); err != nil {
+		if lockCtx.Err() != nil && ctx.Err() == nil {
+			err = session.Errorf(session.Busy, "%s: another process has been starting on this folder for %s; try again", s.path, lockPatience)
+		}
+		return err
 	}
 	defer lock.Unlock() //nolint:errcheck // closing the process would unlock it too
 
@@ -132,6 +135,11 @@ func (s *Store) openReaders(ctx context.Context, source string) error {
 	s.readers = db
 	db.SetMaxOpenConns(readerConns)
 	db.SetMaxIdleConns(readerConns)
+	if s.reports, err = sqlx.Open("sqlite", source); err != nil {
+		return err
+	}
+	s.reports.SetMaxOpenConns(reportConns)
+	s.reports.SetMaxIdleConns(reportConns)
 	var only int
 	if err := db.GetContext(ctx, &only, `PRAGMA query_only`); err != nil {
 		return err
@@ -168,11 +176,14 @@ func (s *Store) migrate(ctx context.Context) error {
 	if err != nil || !pending {
 		return err
 	}
+	// First of all the file is marked, so that one whose making was cut short is known again.
+	if _, err := s.writeDB.ExecContext(ctx, fmt.Sprintf(`PRAGMA application_id = %d`, applicationID)); err != nil {
+		return err
+	}
 	if _, err := provider.Up(ctx); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
-	_, err = s.writeDB.ExecContext(ctx, fmt.Sprintf(`PRAGMA application_id = %d`, applicationID))
-	return err
+	return nil
 }
 
 // checkVersion refuses what is not sessiond's, or is of a newer one, before anything is changed.
@@ -182,18 +193,18 @@ func (s *Store) checkVersion(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
-	if tables == 0 && !s.opt.ReadOnly {
-		return nil
-	}
 	var app int
 	if err := db.QueryRowContext(ctx, `PRAGMA application_id`).Scan(&app); err != nil {
 		return err
 	}
-	if goosed == 0 || app != 0 && app != applicationID {
+	if tables == 0 && !s.opt.ReadOnly && (app == 0 || app == applicationID) {
+		return nil
+	}
+	if goosed == 0 || app != applicationID {
 		return session.Errorf(session.Invalid, "%s is not sessiond's: it is another program's SQLite database, or an empty one; nothing was changed. Name another file with --db", s.path)
 	}
 	var have, want int64
-	if err := db.QueryRowContext(ctx, `SELECT MAX(version_id) FROM goose_db_version WHERE is_applied`).Scan(&have); err != nil {
+	if err := db.QueryRowContext(ctx, `SELECT COALESCE(MAX(version_id), 0) FROM goose_db_version WHERE is_applied`).Scan(&have); err != nil {
 		return err
 	}
 	if want, err = newestMigration(); err != nil {
@@ -227,132 +238,21 @@ func useWAL(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// makeFile makes the file and its folders with narrow permissions before SQLite sees them.
-// It never opens a file that exists: closing it would drop SQLite's locks in this process.
-func makeFile(path string) error {
-	info, err := os.Stat(path)
-	if err == nil {
-		if info.IsDir() {
-			return session.Errorf(session.Invalid, "%s is a folder; name the database file in it", path)
-		}
-		return nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := makeFolder(filepath.Dir(path)); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Chmod(0o600), f.Close(), syncFolder(filepath.Dir(path)))
-}
-
-// makeFolder makes a folder and its parents, and sees to it that they survive a power cut.
-func makeFolder(dir string) error {
-	if _, err := os.Stat(dir); err == nil {
-		return nil
-	}
-	if parent := filepath.Dir(dir); parent != dir {
-		if err := makeFolder(parent); err != nil {
-			return err
-		}
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return syncFolder(filepath.Dir(dir))
-}
-
-func syncFolder(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
-// retryBusy repeats fn while another process holds the lock it needs.
-func retryBusy(ctx context.Context, fn func() error) error {
-	deadline := time.Now().Add(lockPatience)
-	for {
-		err := fn()
-		if code := sqliteCode(err) & 0xff; code != sqlite3.SQLITE_BUSY && code != sqlite3.SQLITE_LOCKED {
-			return err
-		}
-		if ctx.Err() != nil || time.Now().After(deadline) {
-			return session.Errorf(session.Busy, "another process has held the database's write lock for %s; try again: %w", lockPatience, err)
-		}
-		time.Sleep(5 * time.Millisecond) // the driver has waited busyTimeoutMS already
-	}
-}
-
-// sqliteCode gives the extended result code of an error, 0 when it is not SQLite's.
-func sqliteCode(err error) int {
-	var e *sqlite.Error
-	if errors.As(err, &e) {
-		return e.Code()
-	}
-	return 0
-}
-
-// openError says what is wrong with the file in words that lead on.
-func openError(path string, err error) error {
-	var known *session.Error
-	if errors.As(err, &known) {
-		return err
-	}
-	switch code := sqliteCode(err); {
-	case code&0xff == sqlite3.SQLITE_NOTADB:
-		return session.Errorf(session.Invalid, "%s is not an SQLite database; nothing was changed. Name another file with --db: %w", path, err)
-	case code&0xff == sqlite3.SQLITE_CORRUPT:
-		return session.Errorf(session.Invalid, "%s is damaged; run `sessiond doctor`, or restore a backup: %w", path, err)
-	case code&0xff == sqlite3.SQLITE_READONLY, code&0xff == sqlite3.SQLITE_CANTOPEN, errors.Is(err, fs.ErrPermission), code&0xff == sqlite3.SQLITE_PERM:
-		return session.Errorf(session.Forbidden, "%s cannot be opened for writing by this user: check the permissions of the file and its folder: %w", path, err)
-	case errors.Is(err, fs.ErrNotExist):
-		return session.Errorf(session.NotFound, "%s does not exist: start `sessiond serve`, or import something, to make it: %w", path, err)
-	}
-	return fmt.Errorf("open %s: %w", path, err)
-}
-
-// storageError turns SQLite's full disk and locks into codes; anything else stays as it is.
-func storageError(err error) error {
-	var known *session.Error
-	if err == nil || errors.As(err, &known) {
-		return err
-	}
-	switch sqliteCode(err) & 0xff {
-	case sqlite3.SQLITE_FULL:
-		return session.Errorf(session.StorageFull, "the disk or the database is full; nothing of this request was stored: %w", err)
-	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return session.Errorf(session.Busy, "another process holds the database's write lock; try again: %w", err)
-	}
-	return err
-}
-
-// housekeeping is what every start does: it gives the file its identity, fails compactions
-// that a crash cut short, and forgets empty drafts and old idempotency keys.
+// housekeeping is what every start does: it gives the file its identity and forgets empty
+// drafts and old idempotency keys.
 func (t *tx) housekeeping() error {
 	id := make([]byte, 6)
 	if _, err := rand.Read(id); err != nil {
 		return err
 	}
-	now := t.now
-	week := session.At(now.AddDate(0, 0, -7))
-	day := session.At(now.AddDate(0, 0, -1))
+	week, day := session.At(t.now.AddDate(0, 0, -7)), session.At(t.now.AddDate(0, 0, -1))
 	for _, step := range []struct {
 		query string
 		args  []any
 	}{
-		{`INSERT OR IGNORE INTO store (id, epoch, created_at) VALUES (1, ?, ?)`, []any{hex.EncodeToString(id), now}},
-		{`DELETE FROM idempotency_keys WHERE created_at < ?`, []any{week}},
-		{`DELETE FROM sessions WHERE draft = 1 AND message_count = 0 AND created_at < ?
-		  AND NOT EXISTS (SELECT 1 FROM compactions c WHERE c.session_id = sessions.id)`, []any{day}},
+		{`INSERT OR IGNORE INTO store (id, epoch, created_at) VALUES (1, ?, ?)`, []any{hex.EncodeToString(id), t.now}},
+		{forgetKeys, []any{week}},
+		{forgetDrafts, []any{day}},
 	} {
 		if _, err := t.exec(step.query, step.args...); err != nil {
 			return err
@@ -361,44 +261,53 @@ func (t *tx) housekeeping() error {
 	return nil
 }
 
+const forgetKeys = `DELETE FROM idempotency_keys WHERE created_at < ?`
+
+// A draft that anything refers to stays.
+const forgetDrafts = `
+	DELETE FROM sessions WHERE draft = 1 AND created_at < ? AND message_count = 0
+	AND NOT EXISTS (SELECT 1 FROM compactions c WHERE c.session_id = sessions.id)
+	AND NOT EXISTS (SELECT 1 FROM calls c WHERE c.session_id = sessions.id AND c.session_id <> '')
+	AND NOT EXISTS (SELECT 1 FROM sessions c WHERE c.parent_id = sessions.id AND c.parent_id <> '')`
+
 func (s *Store) closeHandles() {
-	for _, st := range s.prepared {
-		st.Close() //nolint:errcheck // read-only statements
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for query, st := range s.prepared {
+		st.Close() //nolint:errcheck // reading statements
+		delete(s.prepared, query)
 	}
-	s.prepared = map[string]*sqlx.Stmt{}
-	if s.readers != nil {
-		s.readers.Close() //nolint:errcheck // nothing to lose in a reader
-		s.readers = nil
+	for _, db := range []*sqlx.DB{s.readers, s.reports} {
+		if db != nil {
+			db.Close() //nolint:errcheck // nothing to lose in a reader
+		}
 	}
 	if s.writeDB != nil {
 		s.writeDB.Close() //nolint:errcheck // closed after its last commit
-		s.writeDB = nil
 	}
 }
 
 // Close finishes what was begun. If no other process has the file open, the file alone is
-// then the whole database: the WAL is emptied and given up.
+// then the whole database: the WAL is emptied and given up. Whatever is asked of a closed
+// store fails; closing it again does nothing.
 func (s *Store) Close() error {
-	if s.writer == nil {
+	s.closing.Do(func() {
+		if s.writer != nil {
+			s.writer.stop()
+			s.leaveWAL()
+		}
 		s.closeHandles()
-		return nil
-	}
-	s.writer.stop()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for q, st := range s.prepared {
-		st.Close() //nolint:errcheck // read-only statements
-		delete(s.prepared, q)
-	}
-	err := s.readers.Close()
-	s.readers = nil
+	})
+	return nil
+}
+
+func (s *Store) leaveWAL() {
+	// A reader of our own would keep SQLite from giving up the log.
+	s.readers.Close() //nolint:errcheck // nothing to lose in a reader
+	s.reports.Close() //nolint:errcheck // as above
 	var mode string
-	ctx := context.Background()
-	errMode := s.writeDB.QueryRowContext(ctx, `PRAGMA journal_mode = DELETE`).Scan(&mode)
-	if errMode != nil || mode != "delete" {
+	err := s.writeDB.QueryRowContext(context.Background(), `PRAGMA journal_mode = DELETE`).Scan(&mode)
+	if err != nil || mode != "delete" {
 		s.opt.Log.Info().Str("db", s.path).Msg("another process still has the database open: the file alone is not yet a backup")
 	}
-	err = errors.Join(err, s.writeDB.Close())
-	s.writeDB, s.writer = nil, nil
-	return err
 }

@@ -23,38 +23,62 @@ func (sp Span) holds(ref session.MessageRef) bool {
 // as one.
 func pathSpans(ctx context.Context, q queryer, head *int64) ([]Span, error) {
 	var spans []Span
-	for head != nil {
-		ref, err := refOf(ctx, q, *head)
-		if err != nil {
-			return nil, err
-		}
-		from, parent, err := spanStart(ctx, q, ref)
-		if err != nil {
-			return nil, fmt.Errorf("path of %s: %w", ref, err)
-		}
-		spans = append(spans, Span{Session: ref.Session, From: from, To: ref.Seq})
-		head = parent
-	}
-	return spans, nil
+	err := eachSpan(ctx, q, head, func(sp Span) error {
+		spans = append(spans, sp)
+		return nil
+	})
+	return spans, err
 }
+
+// eachSpan yields the spans of a path, the newest first, until yield returns errEnough. The
+// database keeps parents older than their children (CHECK), so no path is a cycle.
+func eachSpan(ctx context.Context, q queryer, head *int64, yield func(Span) error) error {
+	if head == nil {
+		return nil
+	}
+	none := true
+	err := q.each(ctx, func(row scanner) error {
+		none = false
+		var sp Span
+		if err := row.Scan(&sp.Session, &sp.From, &sp.To); err != nil {
+			return err
+		}
+		return yield(sp)
+	}, spansOfPath, *head)
+	if err == nil && none {
+		return missingRow(*head)
+	}
+	if err != nil {
+		return fmt.Errorf("path of row %d: %w", *head, err)
+	}
+	return nil
+}
+
+const spansOfPath = `
+	WITH RECURSIVE span (session_id, upto, jump_id) AS (
+		SELECT m.session_id, m.seq, (SELECT j.id FROM messages j
+			WHERE j.session_id = m.session_id AND j.jump = 1 AND j.seq <= m.seq ORDER BY j.seq DESC LIMIT 1)
+		FROM messages m WHERE m.id = ?
+		UNION ALL
+		SELECT m.session_id, m.seq, (SELECT j.id FROM messages j
+			WHERE j.session_id = m.session_id AND j.jump = 1 AND j.seq <= m.seq ORDER BY j.seq DESC LIMIT 1)
+		FROM span s JOIN messages f ON f.id = s.jump_id JOIN messages m ON m.id = f.parent_id)
+	SELECT s.session_id, COALESCE(f.seq, 1), s.upto FROM span s LEFT JOIN messages f ON f.id = s.jump_id`
 
 // Spans gives the path to head as spans, the newest first, without reading its content.
 func (s *Store) Spans(ctx context.Context, head int64) ([]Span, error) {
 	return pathSpans(ctx, s, &head)
 }
 
-// spanStart finds where the run of messages that ends at ref begins, and the parent before
-// it. The database keeps parents older than their children (CHECK), so no path is a cycle.
+// spanStart finds where the run of messages that ends at ref begins, and the parent before it.
 func spanStart(ctx context.Context, q queryer, ref session.MessageRef) (from int64, parent *int64, err error) {
-	rows, err := q.query(ctx, `SELECT seq, parent_id FROM messages
-		WHERE session_id = ? AND jump = 1 AND seq <= ? ORDER BY seq DESC LIMIT 1`, ref.Session, ref.Seq)
-	if err != nil {
-		return 0, nil, err
-	}
 	from = 1
-	err = forEach(rows, func() error { return rows.Scan(&from, &parent) })
+	err = q.each(ctx, func(row scanner) error { return row.Scan(&from, &parent) }, startOfSpan, ref.Session, ref.Seq)
 	return from, parent, err
 }
+
+const startOfSpan = `
+	SELECT seq, parent_id FROM messages WHERE session_id = ? AND jump = 1 AND seq <= ? ORDER BY seq DESC LIMIT 1`
 
 // Walk goes from head to the root, the newest message first, until yield returns false. It
 // reads in small batches that grow, so a caller that stops early has read little.
@@ -114,6 +138,9 @@ func (s *Store) OnPath(ctx context.Context, head, message int64) (bool, error) {
 }
 
 func onPath(ctx context.Context, q queryer, head, message int64) (bool, error) {
+	if message >= head { // parents are older than their children
+		return message == head, nil
+	}
 	ref, err := refOf(ctx, q, message)
 	if err != nil {
 		if session.CodeOf(err) == session.NotFound {
@@ -121,8 +148,14 @@ func onPath(ctx context.Context, q queryer, head, message int64) (bool, error) {
 		}
 		return false, err
 	}
-	spans, err := pathSpans(ctx, q, &head)
-	return slices.ContainsFunc(spans, func(sp Span) bool { return sp.holds(ref) }), err
+	found := false
+	err = eachSpan(ctx, q, &head, func(sp Span) error {
+		if found = sp.holds(ref); found {
+			return errEnough
+		}
+		return nil
+	})
+	return found, err
 }
 
 // orderSpans puts spans, which come newest first, into reading order.

@@ -2,11 +2,7 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
-
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
 
 	"sessiond/internal/session"
 )
@@ -15,9 +11,19 @@ const callColumns = `id, session_id, message_id, compaction_id, context_id, purp
 	external_id, directory, day, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens,
 	cost_nanousd, cost_usd, price_source, latency_ms, created_at, metadata`
 
+const (
+	callByExternalID = `SELECT ` + callColumns + ` FROM calls WHERE source = ? AND external_id = ? AND external_id <> ''`
+	callsOfSession   = `SELECT ` + callColumns + ` FROM calls WHERE session_id = ? AND session_id <> '' AND id > ? ORDER BY id LIMIT ?`
+	lastReports      = `SELECT ` + callColumns + ` FROM calls
+		WHERE session_id = ? AND session_id <> '' AND purpose = 'chat' AND status = 'ok' AND message_id IS NOT NULL
+		  AND input_tokens + cache_read_tokens + cache_write_tokens > 0
+		ORDER BY id DESC LIMIT 8`
+)
+
 // AddCall records a model call. Codes: NotFound (its session). A call whose source and
 // external id are known already is counted no second time, and given back as it was.
 func (s *Store) AddCall(ctx context.Context, c session.Call) (session.Call, error) {
+	c.RowID = 0
 	err := s.write(ctx, func(t *tx) error {
 		if c.SessionID == "" {
 			return t.addCall(&c, nil)
@@ -26,11 +32,14 @@ func (s *Store) AddCall(ctx context.Context, c session.Call) (session.Call, erro
 		if err != nil {
 			return err
 		}
-		if err := t.addCall(&c, &sess); err != nil {
+		if err := t.addCall(&c, &sess); err != nil || c.RowID == 0 {
 			return err
 		}
 		return t.saveProgress(&sess)
 	})
+	if err == nil && c.RowID == 0 {
+		err = s.get(ctx, &c, callByExternalID, c.Source, c.ExternalID)
+	}
 	return c, err
 }
 
@@ -104,7 +113,7 @@ func (s *Store) Calls(ctx context.Context, id session.ID, p Page) (calls []sessi
 		}
 	}
 	limit := p.limit()
-	if err := s.list(ctx, &calls, `SELECT `+callColumns+` FROM calls WHERE session_id = ? AND session_id <> '' AND id > ? ORDER BY id LIMIT ?`, id, after, limit+1); err != nil {
+	if err := s.list(ctx, &calls, callsOfSession, id, after, limit+1); err != nil {
 		return nil, "", fmt.Errorf("calls of %s: %w", id, err)
 	}
 	if len(calls) > limit {
@@ -122,10 +131,7 @@ func (s *Store) LastReport(ctx context.Context, sess session.Session) (*session.
 		return nil, nil
 	}
 	var calls []session.Call
-	if err := s.list(ctx, &calls, `SELECT `+callColumns+` FROM calls
-		WHERE session_id = ? AND session_id <> '' AND purpose = 'chat' AND status = 'ok' AND message_id IS NOT NULL
-		  AND input_tokens + cache_read_tokens + cache_write_tokens > 0
-		ORDER BY id DESC LIMIT 8`, sess.ID); err != nil {
+	if err := s.list(ctx, &calls, lastReports, sess.ID); err != nil {
 		return nil, fmt.Errorf("last report of %s: %w", sess.ID, err)
 	}
 	if len(calls) == 0 {
@@ -221,12 +227,4 @@ func (s *Store) SetCalibration(ctx context.Context, c Calibration) error {
 			c.Model, c.Scale, c.Weight, t.now)
 		return err
 	})
-}
-
-func isUnique(err error) bool {
-	var e *sqlite.Error
-	if !errors.As(err, &e) {
-		return false
-	}
-	return e.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || e.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
 }

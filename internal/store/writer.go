@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/jmoiron/sqlx"
 
@@ -29,6 +30,8 @@ type writer struct {
 	queue chan *job
 	opt   Options
 
+	patience context.Context // of waiting for another process's lock; ends soon after stop
+
 	quit chan struct{}
 	once sync.Once
 	done chan struct{}
@@ -40,8 +43,28 @@ type job struct {
 	err    error
 	usage  rollup
 	answer chan error
+	alone  bool // outside any transaction, with the writing connection to itself
 
-	alone bool // outside any transaction, with the writing connection to itself
+	// decided is set once: by the writer when it begins the job, or by the caller that gives
+	// up before. An answer that says "failed" is never given for what was stored.
+	decided atomic.Bool
+}
+
+// begin claims the job for the writer. It is false when nobody waits for it any more.
+func (j *job) begin() bool {
+	if err := j.ctx.Err(); err != nil {
+		j.giveUp(err)
+		return false
+	}
+	return j.decided.CompareAndSwap(false, true)
+}
+
+func (j *job) giveUp(err error) bool {
+	if !j.decided.CompareAndSwap(false, true) {
+		return false
+	}
+	j.answer <- err
+	return true
 }
 
 // tx is what a closure sees: the writer's connection inside its transaction. Statements run
@@ -59,6 +82,7 @@ func startWriter(db *sql.DB, opt Options) (*writer, error) {
 	w := &writer{
 		db: sqlx.NewDb(db, "sqlite"), stmts: map[string]*sqlx.Stmt{}, opt: opt,
 		queue: make(chan *job, queueLength), quit: make(chan struct{}), done: make(chan struct{}),
+		patience: context.Background(),
 	}
 	conn, err := w.db.Connx(context.Background())
 	if err != nil {
@@ -70,12 +94,20 @@ func startWriter(db *sql.DB, opt Options) (*writer, error) {
 }
 
 // do queues fn and waits for its outcome. Once fn has begun its outcome is awaited whatever
-// happens to ctx: an answer that says "failed" must never be given for what was stored.
+// happens to ctx.
 func (w *writer) do(ctx context.Context, fn func(*tx) error) error {
 	return w.submit(ctx, &job{ctx: ctx, fn: fn, answer: make(chan error, 1)})
 }
 
 func (w *writer) submit(ctx context.Context, j *job) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case <-w.quit:
+		return errStopped()
+	default:
+	}
 	select {
 	case w.queue <- j:
 	case <-ctx.Done():
@@ -86,14 +118,12 @@ func (w *writer) submit(ctx context.Context, j *job) error {
 	select {
 	case err := <-j.answer:
 		return storageError(err)
+	case <-ctx.Done():
+		j.giveUp(ctx.Err())
 	case <-w.done:
-		select {
-		case err := <-j.answer:
-			return storageError(err)
-		default:
-			return errStopped()
-		}
+		j.giveUp(errStopped())
 	}
+	return storageError(<-j.answer)
 }
 
 func errStopped() error {
@@ -113,14 +143,24 @@ func (w *writer) loop() {
 		case j := <-w.queue:
 			w.run(w.gather(j))
 		case <-w.quit:
-			for { // what is queued already is still done
-				select {
-				case j := <-w.queue:
-					w.run(w.gather(j))
-				default:
-					return
-				}
-			}
+			w.drain()
+			return
+		}
+	}
+}
+
+// drain does what is queued already. Another process's lock is not waited for once for each
+// batch, but once.
+func (w *writer) drain() {
+	var cancel context.CancelFunc
+	w.patience, cancel = context.WithTimeout(context.Background(), lockPatience)
+	defer cancel()
+	for {
+		select {
+		case j := <-w.queue:
+			w.run(w.gather(j))
+		default:
+			return
 		}
 	}
 }
@@ -147,8 +187,10 @@ func (w *writer) run(batch []*job) {
 	together := batch[:0:0]
 	for _, j := range batch {
 		if j.alone {
-			t := &tx{w: w, ctx: context.Background(), opt: &w.opt}
-			j.answer <- t.guarded(j.fn)
+			if j.begin() {
+				t := &tx{w: w, ctx: context.Background(), opt: &w.opt}
+				j.answer <- t.guarded(j.fn)
+			}
 			continue
 		}
 		together = append(together, j)
@@ -158,51 +200,35 @@ func (w *writer) run(batch []*job) {
 	}
 }
 
-// truncateWAL checkpoints on the writing connection, where no transaction can be in the way.
-func (w *writer) truncateWAL(ctx context.Context) (done bool, err error) {
-	err = w.submit(ctx, &job{ctx: ctx, alone: true, answer: make(chan error, 1), fn: func(t *tx) error {
-		var busy, log, moved int
-		err := t.row(`PRAGMA wal_checkpoint(TRUNCATE)`, nil, &busy, &log, &moved)
-		done = busy == 0
-		return err
-	}})
-	return done, err
-}
-
 // transact runs a batch in one transaction and answers it. If SQLite gave up the whole
 // transaction (a full disk does that), the closures up to the one that failed are answered
 // with the failure, and the rest are returned to be run anew.
 func (w *writer) transact(batch []*job) (again []*job) {
 	ctx := context.Background()
-	live := batch[:0]
-	for _, j := range batch {
-		if err := j.ctx.Err(); err != nil {
-			j.answer <- err
-			continue
+	if err := retryBusy(w.patience, func() error { return w.exec1(ctx, `BEGIN IMMEDIATE`) }); err != nil {
+		for _, j := range batch {
+			j.giveUp(err)
 		}
-		live = append(live, j)
-	}
-	if len(live) == 0 {
 		return nil
 	}
-	fail := func(jobs []*job, err error) {
-		for _, j := range jobs {
+	begun, total := batch[:0], rollup{}
+	fail := func(err error) {
+		for _, j := range begun {
 			if j.err == nil {
 				j.err = err
 			}
 			j.answer <- j.err
 		}
 	}
-	if err := retryBusy(ctx, func() error { return w.exec1(ctx, `BEGIN IMMEDIATE`) }); err != nil {
-		fail(live, err)
-		return nil
-	}
-	total := rollup{}
-	for i, j := range live {
-		if dead := w.attempt(ctx, j, len(live) > 1); dead != nil {
+	for i, j := range batch {
+		if !j.begin() {
+			continue
+		}
+		begun = append(begun, j)
+		if dead := w.attempt(ctx, j, len(batch) > 1); dead != nil {
 			_ = w.exec1(ctx, `ROLLBACK`) // usually gone already; never leave one open
-			fail(live[:i+1], dead)
-			return live[i+1:]
+			fail(dead)
+			return batch[i+1:]
 		}
 		if j.err == nil {
 			total.add(j.usage)
@@ -215,10 +241,10 @@ func (w *writer) transact(batch []*job) (again []*job) {
 	}
 	if err != nil {
 		_ = w.exec1(ctx, `ROLLBACK`)
-		fail(live, fmt.Errorf("commit: %w", err))
+		fail(fmt.Errorf("commit: %w", err))
 		return nil
 	}
-	for _, j := range live {
+	for _, j := range begun {
 		j.answer <- j.err
 	}
 	return nil
@@ -318,10 +344,14 @@ func (t *tx) list(ctx context.Context, dest any, query string, args ...any) erro
 	return st.SelectContext(ctx, dest, args...)
 }
 
-func (t *tx) query(ctx context.Context, query string, args ...any) (*sqlx.Rows, error) {
+func (t *tx) each(ctx context.Context, row func(scanner) error, query string, args ...any) error {
 	st, err := t.w.stmt(ctx, query)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return st.QueryxContext(ctx, args...)
+	rows, err := st.QueryContext(ctx, args...)
+	if err != nil {
+		return err
+	}
+	return forEach(rows, row)
 }

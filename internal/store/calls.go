@@ -1,0 +1,123 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"slices"
+
+	"sessiond/internal/session"
+)
+
+// How far back on a path, in messages, the call of a result is looked for: first where it
+// nearly always is.
+const (
+	callNear = 16
+	callFar  = 4096
+)
+
+// callOf finds the call that the i-th part of m answers: the nearest one before it on the
+// path with its id, one that this path has not answered yet before one that it has, and of
+// several in one message the first. earlier are the messages right before m that the same
+// request brings. A result without a call is kept too.
+func (t *tx) callOf(m *session.Message, i int, earlier []session.Message) (*int64, error) {
+	id := m.Parts[i].CallID
+	if id == "" {
+		return nil, nil
+	}
+	answered := map[int64]bool{}
+	note := func(parts []session.Part) {
+		for _, p := range parts {
+			if p.Kind == session.PartToolResult && p.CallPartID != nil {
+				answered[*p.CallPartID] = true
+			}
+		}
+	}
+	note(m.Parts[:i])
+	before := m.Parent
+	for j := len(earlier) - 1; j >= 0; j-- {
+		note(earlier[j].Parts)
+		for _, c := range earlier[j].Calls() {
+			if c.CallID == id && !answered[c.RowID] {
+				return &c.RowID, nil
+			}
+		}
+		before = earlier[j].Parent
+	}
+	return t.callOnPath(before, id, answered)
+}
+
+// callOnPath looks for a call on the stored path that ends at from.
+func (t *tx) callOnPath(from *session.MessageRef, callID string, answered map[int64]bool) (*int64, error) {
+	if from == nil {
+		return nil, nil
+	}
+	at, err := t.placeAfter(*from)
+	if err != nil {
+		return nil, err
+	}
+	for _, reach := range []int64{callNear, callFar} {
+		var found []int64 // the nearest first
+		var spans []Span
+		left := reach
+		err := eachSpan(t.ctx, t, at.id, func(sp Span) error {
+			spans = append(spans, Span{Session: sp.Session, From: max(sp.From, sp.To-left+1), To: sp.To})
+			if left -= sp.To - sp.From + 1; left <= 0 {
+				return errEnough
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, sp := range spans {
+			if err := t.each(t.ctx, func(row scanner) error {
+				var id int64
+				err := row.Scan(&id)
+				found = append(found, id)
+				return err
+			}, callsInSpan, sp.Session, sp.From, sp.To, callID); err != nil {
+				return nil, err
+			}
+		}
+		if len(found) > 0 {
+			return t.firstUnanswered(found, spans, answered)
+		}
+	}
+	return nil, nil
+}
+
+const callsInSpan = `
+	SELECT p.id FROM messages m JOIN parts p ON p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023
+	WHERE m.session_id = ? AND m.seq BETWEEN ? AND ? AND p.kind = 'tool_call' AND p.call_id = ?
+	ORDER BY m.seq DESC, p.id`
+
+// firstUnanswered chooses among calls of one id. What another branch answered is open on this
+// one, so an answer counts only where the path holds it.
+func (t *tx) firstUnanswered(calls []int64, spans []Span, answered map[int64]bool) (*int64, error) {
+	for i, id := range calls {
+		if answered[id] {
+			continue
+		}
+		if len(calls) == 1 {
+			return &calls[i], nil
+		}
+		open := true
+		if err := t.each(t.ctx, func(row scanner) error {
+			var ref session.MessageRef
+			err := row.Scan(&ref.Session, &ref.Seq)
+			if slices.ContainsFunc(spans, func(sp Span) bool { return sp.holds(ref) }) {
+				open = false
+			}
+			return err
+		}, resultsOfCall, id); err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return nil, err
+		}
+		if open {
+			return &calls[i], nil
+		}
+	}
+	return &calls[0], nil
+}
+
+const resultsOfCall = `
+	SELECT m.session_id, m.seq FROM parts r JOIN messages m ON m.id = r.message_id WHERE r.call_part_id = ?`

@@ -1,0 +1,96 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"sessiond/internal/session"
+)
+
+// retryBusy repeats fn while another process holds the lock it needs, for lockPatience or
+// until ctx ends.
+func retryBusy(ctx context.Context, fn func() error) error {
+	deadline := time.Now().Add(lockPatience)
+	for {
+		err := fn()
+		if !isBusy(err) {
+			return err
+		}
+		if ctx.Err() != nil || time.Now().After(deadline) {
+			return session.Errorf(session.Busy, "another process has held the database's write lock for too long; try again: %w", err)
+		}
+		time.Sleep(5 * time.Millisecond) // the driver has waited busyTimeoutMS already
+	}
+}
+
+// sqliteCode gives the extended result code of an error, 0 when it is not SQLite's.
+func sqliteCode(err error) int {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		return e.Code()
+	}
+	return 0
+}
+
+func isBusy(err error) bool {
+	code := sqliteCode(err) & 0xff
+	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED
+}
+
+// isTaken tells that a row was refused because one of its kind is there already: by an index,
+// or by the trigger that keeps INSERT OR REPLACE from going around it.
+func isTaken(err error) bool {
+	switch sqliteCode(err) {
+	case sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_TRIGGER:
+		return true
+	}
+	return false
+}
+
+func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }
+
+// openError says what is wrong with the file in words that lead on.
+func openError(path string, err error) error {
+	var known *session.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	switch code := sqliteCode(err) & 0xff; {
+	case code == sqlite3.SQLITE_NOTADB:
+		return session.Errorf(session.Invalid, "%s is not an SQLite database; nothing was changed. Name another file with --db: %w", path, err)
+	case code == sqlite3.SQLITE_CORRUPT:
+		return session.Errorf(session.Invalid, "%s is damaged; run `sessiond doctor`, or restore a backup: %w", path, err)
+	case code == sqlite3.SQLITE_READONLY, code == sqlite3.SQLITE_CANTOPEN, code == sqlite3.SQLITE_PERM, errors.Is(err, fs.ErrPermission):
+		return session.Errorf(session.Forbidden, "%s cannot be opened by this user: check the permissions of the file and its folder: %w", path, err)
+	case errors.Is(err, fs.ErrNotExist):
+		return session.Errorf(session.NotFound, "%s does not exist: start `sessiond serve`, or import something, to make it: %w", path, err)
+	}
+	return fmt.Errorf("open %s: %w", path, storageError(err))
+}
+
+// storageError turns what SQLite says of the disk, of locks and of values that the schema
+// refuses into codes; anything else stays as it is.
+func storageError(err error) error {
+	var known *session.Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	code := sqliteCode(err)
+	switch code & 0xff {
+	case sqlite3.SQLITE_FULL:
+		return session.Errorf(session.StorageFull, "the disk or the database is full; nothing of this request was stored: %w", err)
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return session.Errorf(session.Busy, "another process holds the database's write lock; try again: %w", err)
+	}
+	if code == sqlite3.SQLITE_CONSTRAINT_CHECK {
+		return session.Errorf(session.Invalid, "a value is none of those that docs/schema.md allows; nothing of this request was stored: %w", err)
+	}
+	return err
+}

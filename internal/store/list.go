@@ -1,0 +1,200 @@
+package store
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"sessiond/internal/session"
+)
+
+// Filter says which sessions are listed. Zero fields do not filter; archived and trashed
+// sessions are listed only when they are asked for.
+type Filter struct {
+	Query     string // part of the title, of the id or of the source's id
+	Source    session.Source
+	Key       string
+	Model     string
+	Directory string
+	Project   string
+	ParentID  session.ID
+	Since     *session.Time // active at or after
+	Until     *session.Time // active before
+	Archived  bool
+	Trash     bool
+	Metadata  map[string]string // JSON paths under metadata → text
+}
+
+// Page says which piece of a list is read.
+type Page struct {
+	Limit     int    // 0: 50; at most 1000
+	Cursor    string // next_cursor of the piece before
+	Ascending bool
+}
+
+func (p Page) limit() int {
+	switch {
+	case p.Limit <= 0:
+		return 50
+	case p.Limit > 1000:
+		return 1000
+	}
+	return p.Limit
+}
+
+// Sessions lists sessions, newest active first. next is "" at the end. Codes: Invalid (cursor).
+func (s *Store) Sessions(ctx context.Context, f Filter, p Page) (data []session.Session, next string, err error) {
+	query, args, err := listQuery(f, p)
+	if err != nil {
+		return nil, "", err
+	}
+	limit := p.limit()
+	data = make([]session.Session, 0, limit+1)
+	if err := s.each(ctx, func(row scanner) error {
+		data = append(data, session.Session{})
+		return scanSession(row, &data[len(data)-1])
+	}, query, args...); err != nil {
+		return nil, "", fmt.Errorf("list sessions: %w", err)
+	}
+	if len(data) > limit {
+		data = data[:limit]
+		last := data[limit-1]
+		next = encodeCursor(last.ActiveAt.SQL(), string(last.ID))
+	}
+	return data, next, nil
+}
+
+func listQuery(f Filter, p Page) (query string, args []any, err error) {
+	where, args := f.conditions()
+	cmp, dir := "<", "DESC"
+	if p.Ascending {
+		cmp, dir = ">", "ASC"
+	}
+	if p.Cursor != "" {
+		at, id, ok := decodeCursor(p.Cursor)
+		if !ok {
+			return "", nil, session.Errorf(session.Invalid, "cursor %q is none of this list's: begin without one", p.Cursor).At("cursor", "not a next_cursor of this list")
+		}
+		where, args = append(where, "(s.active_at, s.id) "+cmp+" (?, ?)"), append(args, at, id)
+	}
+	query = `SELECT ` + sessionColumns + fromSessions + `WHERE ` + strings.Join(where, " AND ") +
+		` ORDER BY s.active_at ` + dir + `, s.id ` + dir + ` LIMIT ?`
+	return query, append(args, p.limit()+1), nil
+}
+
+func (f Filter) conditions() (where []string, args []any) {
+	where = []string{"s.draft = 0"}
+	add := func(cond string, arg ...any) { where, args = append(where, cond), append(args, arg...) }
+	if f.Trash {
+		add("s.deleted_at IS NOT NULL")
+	} else {
+		add("s.deleted_at IS NULL")
+		if f.Archived {
+			add("s.archived_at IS NOT NULL")
+		} else {
+			add("s.archived_at IS NULL")
+		}
+	}
+	for _, eq := range []struct{ column, value string }{
+		{"source", string(f.Source)}, {"key", f.Key}, {"model", f.Model}, {"directory", f.Directory},
+		{"project", f.Project}, {"parent_id", string(f.ParentID)},
+	} {
+		if eq.value != "" {
+			add("s."+eq.column+" = ?", eq.value)
+		}
+	}
+	if f.Query != "" {
+		like := "%" + escapeLike(f.Query) + "%"
+		add(`(s.title LIKE ? ESCAPE '\' OR s.id LIKE ? ESCAPE '\' OR s.source_id LIKE ? ESCAPE '\')`, like, like, like)
+	}
+	if f.Since != nil {
+		add("s.active_at >= ?", *f.Since)
+	}
+	if f.Until != nil {
+		add("s.active_at < ?", *f.Until)
+	}
+	for path, value := range f.Metadata {
+		add("CAST(json_extract(s.metadata, ?) AS TEXT) = ?", `$."`+strings.ReplaceAll(path, `"`, ``)+`"`, value)
+	}
+	return where, args
+}
+
+// Resolve finds the session that a person means by name: an id, its id in the source
+// program, a unique beginning of either (at least 6 characters), or @ (the newest of this
+// folder), @2 and so on. Codes: NotFound, Invalid (ambiguous).
+func (s *Store) Resolve(ctx context.Context, name, directory string) (session.ID, error) {
+	if rest, ok := strings.CutPrefix(name, "@"); ok {
+		return s.resolveNth(ctx, name, rest, directory)
+	}
+	var found []session.ID
+	if err := s.list(ctx, &found, sessionsNamed, name, name); err != nil {
+		return "", fmt.Errorf("find session %q: %w", name, err)
+	}
+	if len(found) == 0 && len(name) >= 6 {
+		if err := s.list(ctx, &found, sessionsBeginning, name, name+"\U0010FFFF"); err != nil {
+			return "", fmt.Errorf("find session %q: %w", name, err)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", session.Errorf(session.NotFound, "there is no session %q: `sessiond ls` lists them, and @ names the newest of this folder", name)
+	case 1:
+		return found[0], nil
+	}
+	names := make([]string, len(found))
+	for i, id := range found {
+		names[i] = string(id)
+	}
+	return "", session.Errorf(session.Invalid, "%q begins several sessions (%s …): write more of it", name, strings.Join(names, ", "))
+}
+
+const sessionsNamed = `
+	SELECT id FROM sessions WHERE id = ? UNION SELECT id FROM sessions WHERE source_id = ? AND source_id <> '' LIMIT 2`
+
+// The ends are bytes, not a pattern: an index finds them.
+const sessionsBeginning = `
+	SELECT id FROM sessions WHERE id BETWEEN ?1 AND ?2
+	UNION SELECT id FROM sessions WHERE source_id BETWEEN ?1 AND ?2 AND source_id <> '' LIMIT 4`
+
+func (s *Store) resolveNth(ctx context.Context, name, rest, directory string) (session.ID, error) {
+	n := 1
+	if rest != "" {
+		var err error
+		if n, err = strconv.Atoi(rest); err != nil || n < 1 {
+			return "", session.Errorf(session.Invalid, "%q names no session: @ is the newest of this folder, @2 the one before", name)
+		}
+	}
+	var id session.ID
+	err := s.get(ctx, &id, nthOfDirectory, directory, n-1)
+	if noRows(err) {
+		return "", session.Errorf(session.NotFound, "no session %s belongs to %s: `sessiond ls` lists all", name, directory)
+	}
+	return id, err
+}
+
+const nthOfDirectory = `
+	SELECT id FROM sessions WHERE directory = ? AND draft = 0 AND deleted_at IS NULL AND archived_at IS NULL
+	ORDER BY active_at DESC, id DESC LIMIT 1 OFFSET ?`
+
+func escapeLike(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s)
+}
+
+func encodeCursor(fields ...string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strings.Join(fields, "|")))
+}
+
+func decodeCursor(cursor string) (at, id string, ok bool) {
+	b, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil {
+		return "", "", false
+	}
+	at, id, ok = strings.Cut(string(b), "|")
+	var when session.Time
+	if _, err := session.ParseID(id); err != nil || !ok || when.Scan(at) != nil {
+		return "", "", false
+	}
+	return at, id, true
+}

@@ -1,0 +1,97 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"sessiond/internal/session"
+)
+
+// MaxTextBytes bounds one part's text, arguments or bytes.
+const MaxTextBytes = 256 << 20
+
+// prepare measures a message, moves large texts into blobs and refuses what SQLite's text
+// cannot hold, outside the transaction. The message's parts must be the store's own.
+func (s *Store) prepare(m *session.Message) error {
+	if len(m.Parts) > session.MaxParts {
+		return session.Errorf(session.Invalid, "a message holds at most %d parts, this one has %d", session.MaxParts, len(m.Parts))
+	}
+	m.Kind = orElse(m.Kind, session.KindMessage)
+	m.Origin = orElse(m.Origin, defaultOrigin(m.Role))
+	if err := storable([]field{
+		{"author", m.Author}, {"provider", m.Provider}, {"model", m.Model}, {"dialect", m.Dialect}, {"external_id", m.ExternalID},
+		{"metadata", string(m.Metadata)}, {"extra", string(m.Extra)},
+	}); err != nil {
+		return err
+	}
+	if s.opt.Measure != nil {
+		s.opt.Measure(m)
+	}
+	for i := range m.Parts {
+		if err := preparePart(&m.Parts[i], i); err != nil {
+			return fmt.Errorf("part %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func preparePart(p *session.Part, i int) error {
+	path := func(name string) string { return fmt.Sprintf("parts[%d].%s", i, name) }
+	if err := storable([]field{
+		{path("text"), p.Text}, {path("arguments"), p.Arguments}, {path("tool_name"), p.ToolName}, {path("call_id"), p.CallID},
+		{path("extra"), string(p.Extra)},
+	}); err != nil {
+		return err
+	}
+	if p.Blob == nil && len(p.Text) > session.BlobThreshold {
+		p.Blob = &session.Blob{MediaType: session.TextBlob, Data: []byte(p.Text)}
+		p.Text = ""
+	}
+	size := len(p.Arguments)
+	if p.Blob != nil {
+		own := *p.Blob // the caller may use its own again elsewhere
+		own.SHA256, own.Size = hash(own.Data), int64(len(own.Data))
+		p.Blob, p.BlobSHA = &own, &own.SHA256
+		size = max(size, len(own.Data))
+		if !p.Kind.HasBytes() && !clean(own.Data) {
+			return unstorable(path("text"))
+		}
+	}
+	if size > MaxTextBytes {
+		return session.Errorf(session.TooLarge, "it holds %d bytes; at most %d are stored", size, MaxTextBytes).At(path("text"), "too large")
+	}
+	return nil
+}
+
+type field struct{ path, text string }
+
+// storable refuses text that would not come back as it went in. Decoders clean text and keep
+// the raw form beside it, so this is their mistake, or an importer's.
+func storable(fields []field) error {
+	for _, f := range fields {
+		if !utf8.ValidString(f.text) || strings.IndexByte(f.text, 0) >= 0 {
+			return unstorable(f.path)
+		}
+	}
+	return nil
+}
+
+func clean(text []byte) bool { return utf8.Valid(text) && bytes.IndexByte(text, 0) < 0 }
+
+func unstorable(path string) error {
+	return session.Errorf(session.Invalid, "%s holds invalid UTF-8 or NUL, which SQLite's text cannot", path).At(path, "invalid UTF-8 or NUL")
+}
+
+func defaultOrigin(r session.Role) session.Origin {
+	switch r {
+	case session.User:
+		return session.Person
+	case session.Assistant:
+		return session.Model
+	case session.Tool:
+		return session.ByTool
+	}
+	return session.Program
+}

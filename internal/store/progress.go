@@ -1,0 +1,86 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"sessiond/internal/session"
+)
+
+// progress moves a session's head, counters and times past a message, in memory.
+func progress(sess *session.Session, m *session.Message) {
+	sess.HeadID, sess.Head, sess.LastSeq = &m.RowID, &m.ID, m.Seq
+	sess.MessageCount++
+	sess.TotalTokens += m.Tokens
+	if m.Role == session.User && m.Kind != session.KindBranchSummary {
+		sess.TurnOrigin = m.Origin
+	}
+	if sess.TurnOrigin == session.Person && sess.ActiveAt.Before(m.CreatedAt.Time) {
+		sess.ActiveAt = m.CreatedAt
+	}
+	if m.Origin == session.Person {
+		at := m.CreatedAt
+		if sess.InboundAt == nil || sess.InboundAt.Before(at.Time) {
+			sess.InboundAt = &at
+		}
+		if sess.Title == "" && m.Role == session.User {
+			if title := titleFrom(m.Text()); title != "" {
+				sess.Title, sess.TitleSource = title, "first_message"
+			}
+		}
+	}
+	if m.Role == session.Assistant {
+		sess.Draft = false
+		sess.Provider, sess.Model = orElse(m.Provider, sess.Provider), orElse(m.Model, sess.Model)
+	}
+}
+
+// moveHead writes what every append changes. The head moves in the same transaction as the
+// rows, so that a reader never sees one without the other.
+func (t *tx) moveHead(sess *session.Session) error {
+	sess.Revision++
+	sess.UpdatedAt = t.now
+	_, err := t.exec(`UPDATE sessions SET head_id = ?, last_seq = ?, revision = ?, message_count = ?, total_tokens = ?, context_tokens = ?,
+		turn_origin = ?, active_at = ?, inbound_at = ?, updated_at = ? WHERE id = ?`,
+		sess.HeadID, sess.LastSeq, sess.Revision, sess.MessageCount, sess.TotalTokens, sess.ContextTokens,
+		sess.TurnOrigin, sess.ActiveAt, sess.InboundAt, sess.UpdatedAt, sess.ID)
+	if err != nil {
+		return fmt.Errorf("move the head: %w", err)
+	}
+	return nil
+}
+
+// saveProgress writes everything that progress, addCall and settleOverlay may have changed.
+func (t *tx) saveProgress(sess *session.Session) error {
+	sess.Revision++
+	sess.UpdatedAt = t.now
+	_, err := t.exec(`UPDATE sessions SET title = ?, title_source = ?, draft = ?, provider = ?, model = ?, head_id = ?, last_seq = ?,
+		compaction_id = ?, epoch = ?, revision = ?, message_count = ?, total_tokens = ?, context_tokens = ?,
+		input_tokens = ?, output_tokens = ?, cache_read_tokens = ?, cache_write_tokens = ?, cost_nanousd = ?, unpriced_calls = ?,
+		turn_origin = ?, active_at = ?, inbound_at = ?, updated_at = ? WHERE id = ?`,
+		sess.Title, sess.TitleSource, sess.Draft, sess.Provider, sess.Model, sess.HeadID, sess.LastSeq,
+		sess.CompactionID, sess.Epoch, sess.Revision, sess.MessageCount, sess.TotalTokens, sess.ContextTokens,
+		sess.InputTokens, sess.OutputTokens, sess.CacheReadTokens, sess.CacheWriteTokens, sess.CostNanoUSD, sess.UnpricedCalls,
+		sess.TurnOrigin, sess.ActiveAt, sess.InboundAt, sess.UpdatedAt, sess.ID)
+	if err != nil {
+		return fmt.Errorf("update session: %w", err)
+	}
+	return nil
+}
+
+// titleFrom makes a title of a text: its first line that says something, at most 80 runes.
+func titleFrom(text string) string {
+	const most = 80
+	for line := range strings.Lines(text) {
+		line = strings.Join(strings.FieldsFunc(line, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+		if line == "" {
+			continue
+		}
+		if runes := []rune(line); len(runes) > most {
+			return strings.TrimSpace(string(runes[:most-1])) + "…"
+		}
+		return line
+	}
+	return ""
+}
