@@ -29,7 +29,7 @@ type history struct {
 }
 
 const (
-	keptShort = 50
+	keptShort = 52 // a little more than 50, so that they begin with a question
 	keptWide  = 240
 	wideWords = 170 // of one large message; 240 of them have about 90,000 tokens
 	smallSize = 200 // messages of a small session

@@ -53,6 +53,7 @@ func measurements() []measurement {
 		{"append", "appends in process, 1 and 16 writers", (*bench).appendInProcess},
 		{"http", "appends over HTTP, 1 and 16 clients", (*bench).appendOverHTTP},
 		{"sides", "what each side table, trigger and index of an append costs", (*bench).appendSides},
+		{"reads", "last messages and contexts, at three sizes of the history", (*bench).reads},
 		{"history", "only make the histories that the others read", (*bench).histories},
 	}
 }
