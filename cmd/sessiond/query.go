@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/csv"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"sessiond/internal/analytics"
 	"sessiond/internal/store"
@@ -14,28 +16,59 @@ import (
 
 func (a *app) queryCommand() *cobra.Command {
 	var asCSV bool
-	var params map[string]string
-	var limit int
 	cmd := &cobra.Command{
 		Use:   "query [NAME | SQL]",
 		Short: "Answer a named question, or run your own SELECT",
 		Long:  "Without an argument lists the named queries. NAME runs one; SQL text runs read-only, with limits on rows and time.",
-		Example: "  sessiond query\n  sessiond query cost-by-project --set since=2026-02-01\n" +
+		Example: "  sessiond query\n  sessiond query cost-by-project --since 2026-02-01\n" +
 			"  sessiond query 'SELECT source, COUNT(*) FROM sessions GROUP BY source'",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return a.listQueries()
 			}
-			return a.read(cmd.Context(), func(s *store.Store) error {
-				return a.query(cmd.Context(), s, args[0], params, limit, asCSV)
+			params := map[string]string{}
+			cmd.Flags().Visit(func(f *pflag.Flag) {
+				if f.Annotations[isParam] != nil {
+					params[f.Name] = f.Value.String()
+				}
 			})
+			return a.read(cmd.Context(), func(s *store.Store) error { return a.query(cmd.Context(), s, args[0], params, asCSV) })
 		},
 	}
 	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV")
-	cmd.Flags().StringToStringVar(&params, "set", nil, "parameters of a named query, name=value")
-	cmd.Flags().IntVarP(&limit, "limit", "n", 0, "rows at most")
+	addParams(cmd.Flags())
 	return cmd
+}
+
+// isParam marks the flags that are parameters of named queries.
+const isParam = "parameter of a named query"
+
+// addParams makes a flag of every parameter that some named query has, with the words of the
+// queries that have it.
+func addParams(flags *pflag.FlagSet) {
+	all, err := analytics.Queries()
+	if err != nil {
+		return // running one will say what is wrong with it
+	}
+	users := map[string][]string{}
+	for _, q := range all {
+		for _, p := range q.Params {
+			users[p.Name] = append(users[p.Name], q.Name)
+		}
+	}
+	for name, queries := range users {
+		usage := "of " + strings.Join(queries, ", ")
+		if len(queries) > 3 {
+			usage = fmt.Sprintf("of %s and %d more", strings.Join(queries[:2], ", "), len(queries)-2)
+		}
+		if name == "limit" {
+			flags.StringP(name, "n", "", "rows at most")
+		} else {
+			flags.String(name, "", usage)
+		}
+		flags.Lookup(name).Annotations = map[string][]string{isParam: {}}
+	}
 }
 
 func (a *app) listQueries() error {
@@ -54,22 +87,22 @@ func (a *app) listQueries() error {
 	return nil
 }
 
-func (a *app) query(ctx context.Context, s *store.Store, text string, params map[string]string, limit int, asCSV bool) error {
+func (a *app) query(ctx context.Context, s *store.Store, text string, params map[string]string, asCSV bool) error {
 	reports := analytics.New(s.Reader(), s.Zone())
 	var res analytics.Result
 	var err error
 	if strings.ContainsAny(text, " \n\t") {
-		if len(params) > 0 {
-			return usageError{fmt.Errorf("--set goes with a named query; write the values into the SQL")}
-		}
-		res, err = reports.SQL(ctx, text, analytics.Limits{Rows: limit})
-	} else {
-		if limit > 0 {
-			if params == nil {
-				params = map[string]string{}
+		var limits analytics.Limits
+		for name, value := range params {
+			if name != "limit" {
+				return usageError{fmt.Errorf("--%s goes with a named query; write the value into the SQL", name)}
 			}
-			params["limit"] = fmt.Sprint(limit)
+			if limits.Rows, err = strconv.Atoi(value); err != nil || limits.Rows < 1 {
+				return usageError{fmt.Errorf("--limit %q: a number above 0", value)}
+			}
 		}
+		res, err = reports.SQL(ctx, text, limits)
+	} else {
 		res, err = reports.Run(ctx, text, params)
 	}
 	if err != nil {

@@ -31,7 +31,7 @@ func (r recaller) Recall(ctx context.Context, q contextmgr.RecallQuery) (hits []
 	}
 	hidden := hiddenSpans(spans, kept.ID)
 	found, err := r.index.Recall(ctx, search.RecallQuery{
-		Texts: []string{q.Text}, Within: hidden, MaxHits: q.Limit, Time: q.Budget,
+		Texts: []string{q.Text}, Within: hidden, MinRare: 1, MaxHits: q.Limit, Time: q.Budget,
 	})
 	if err != nil {
 		return nil, false, err
@@ -41,16 +41,14 @@ func (r recaller) Recall(ctx context.Context, q contextmgr.RecallQuery) (hits []
 		if hit.Message, err = r.store.Message(ctx, f.Ref); err != nil {
 			return nil, false, err
 		}
-		for _, seq := range []int64{f.Ref.Seq - recallNeighbours, f.Ref.Seq + recallNeighbours} {
-			ref := session.MessageRef{Session: f.Ref.Session, Seq: seq}
-			if !within(hidden, ref) {
-				continue
+		before, after, err := r.index.Neighbours(ctx, &hit.Message, recallNeighbours)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, m := range append(before, after...) {
+			if within(hidden, m.ID) {
+				hit.Neighbours = append(hit.Neighbours, m)
 			}
-			m, err := r.store.Message(ctx, ref)
-			if err != nil {
-				return nil, false, err
-			}
-			hit.Neighbours = append(hit.Neighbours, m)
 		}
 		hits = append(hits, hit)
 	}

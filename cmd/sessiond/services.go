@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"path/filepath"
 
 	"github.com/rs/zerolog"
@@ -76,6 +77,9 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 		})
 		if err != nil {
 			return s, err
+		}
+		if c, ok := remote.(io.Closer); ok {
+			s.closers = append(s.closers, c.Close)
 		}
 		manager.Remote = pricedSummarizer{remote, s.catalogue}
 	}

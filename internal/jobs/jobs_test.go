@@ -1,0 +1,222 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sessiond/internal/session"
+)
+
+// fake counts what the jobs do with the store, the index and the contexts.
+type fake struct {
+	mu        sync.Mutex
+	version   int64
+	caughtUp  int
+	truncated int
+	staged    []session.ID
+	activated []session.ID
+	backups   []string
+	hold      chan struct{} // Stage waits for it; nil: it does not
+	readerIn  bool          // a reader keeps the log from being emptied
+}
+
+func (f *fake) DataVersion(context.Context) (int64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.version, nil
+}
+
+func (f *fake) TruncateWAL(context.Context) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.truncated++
+	return !f.readerIn, nil
+}
+
+func (f *fake) Backup(_ context.Context, out string) (int64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.backups = append(f.backups, filepath.Base(out))
+	return 1, os.WriteFile(out, nil, 0o600)
+}
+
+func (f *fake) CatchUp(context.Context) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.caughtUp++
+	return 0, errors.New("a failing index is told, and tried again")
+}
+
+func (f *fake) Stage(ctx context.Context, id session.ID) error {
+	if f.hold != nil {
+		select {
+		case <-f.hold:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.staged = append(f.staged, id)
+	return nil
+}
+
+func (f *fake) ActivateIdle(_ context.Context, id session.ID) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.activated = append(f.activated, id)
+	return true, nil
+}
+
+// inBubble runs a test on a clock that jumps to the next timer when everybody waits.
+func inBubble(t *testing.T, f *fake, backups Backups, test func(r *Runner)) {
+	synctest.Test(t, func(*testing.T) {
+		r := New(Config{Store: f, Index: f, Contexts: f, Backups: backups, Log: zerolog.Nop()})
+		r.Start()
+		test(r)
+		r.Stop()
+	})
+}
+
+func TestIndexFollowsWritesOfThisAndOtherProcesses(t *testing.T) {
+	f := &fake{}
+	inBubble(t, f, Backups{}, func(r *Runner) {
+		synctest.Wait()
+		if f.caughtUp != 1 {
+			t.Errorf("caught up %d times at the start, not once", f.caughtUp)
+		}
+		r.Changed("20260211_001")
+		synctest.Wait()
+		if f.caughtUp != 2 {
+			t.Errorf("caught up %d times after a write, not twice", f.caughtUp)
+		}
+		f.mu.Lock()
+		f.version++ // another process committed
+		f.mu.Unlock()
+		time.Sleep(lookInterval + time.Millisecond)
+		synctest.Wait()
+		if f.caughtUp != 3 {
+			t.Errorf("caught up %d times after another's write, not three times", f.caughtUp)
+		}
+	})
+}
+
+func TestLogIsEmptiedOnceWhenNothingHappens(t *testing.T) {
+	f := &fake{}
+	inBubble(t, f, Backups{}, func(r *Runner) {
+		time.Sleep(walIdle - time.Second)
+		if f.truncated != 0 {
+			t.Error("the log was emptied while there may have been writes")
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if f.truncated != 1 {
+			t.Errorf("emptied %d times in an idle minute, not once", f.truncated)
+		}
+		r.Changed("20260211_001")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if f.truncated != 2 {
+			t.Errorf("emptied %d times after one more write, not twice", f.truncated)
+		}
+	})
+}
+
+func TestLogIsTriedAgainWhileAReaderHoldsIt(t *testing.T) {
+	f := &fake{readerIn: true}
+	inBubble(t, f, Backups{}, func(*Runner) {
+		time.Sleep(3*walIdle + 2*time.Second)
+		synctest.Wait()
+		if f.truncated < 2 || f.truncated > 4 {
+			t.Errorf("tried %d times in three quiet whiles", f.truncated)
+		}
+	})
+}
+
+func TestStagingAsksOncePerSessionAndBlocksNobody(t *testing.T) {
+	f := &fake{}
+	inBubble(t, f, Backups{}, func(r *Runner) {
+		f.hold = make(chan struct{}) // made in the bubble, or its clock would never move
+		r.Soft("20260211_001")
+		synctest.Wait() // staging the first, which hangs
+		for range 100 {
+			r.Soft("20260211_002")
+		}
+		close(f.hold)
+		synctest.Wait()
+		if want := []session.ID{"20260211_001", "20260211_002"}; !slices.Equal(f.staged, want) {
+			t.Errorf("staged %v, want %v", f.staged, want)
+		}
+	})
+}
+
+func TestRestingSessionMayGetItsOverlay(t *testing.T) {
+	f := &fake{}
+	inBubble(t, f, Backups{}, func(r *Runner) {
+		r.Soft("20260211_001")
+		time.Sleep(sessionIdle - time.Minute)
+		r.Changed("20260211_001") // it is not resting after all
+		time.Sleep(sessionIdle - time.Minute)
+		synctest.Wait()
+		if len(f.activated) != 0 {
+			t.Error("an overlay took effect in a session that was busy")
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if !slices.Equal(f.activated, []session.ID{"20260211_001"}) {
+			t.Errorf("activated %v", f.activated)
+		}
+	})
+}
+
+func TestStopGivesUpAHangingModel(t *testing.T) {
+	f := &fake{}
+	inBubble(t, f, Backups{}, func(r *Runner) {
+		f.hold = make(chan struct{}) // made in the bubble, or its clock would never move
+		r.Soft("20260211_001")
+		synctest.Wait()
+		r.Stop() // a bubble fails when a goroutine never ends
+		if r.Run(func(context.Context) {}) {
+			t.Error("work was taken after the stop")
+		}
+		if len(f.staged) != 0 {
+			t.Error("staged without its model")
+		}
+	})
+}
+
+func TestBackupsAreMadeAndOldOnesRemoved(t *testing.T) {
+	dir := t.TempDir()
+	for _, kept := range []string{"mine.db", "sessions-yesterday.db"} {
+		if err := os.WriteFile(filepath.Join(dir, kept), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := &fake{}
+	inBubble(t, f, Backups{Every: time.Hour, Keep: 2, Dir: dir}, func(*Runner) {
+		time.Sleep(4*time.Hour + time.Minute)
+		synctest.Wait()
+	})
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	want := append([]string{"mine.db"}, f.backups[2:]...)
+	want = append(want, "sessions-yesterday.db")
+	if len(f.backups) != 4 || !slices.Equal(names, want) {
+		t.Errorf("the folder holds %v after the backups %v", names, f.backups)
+	}
+}
