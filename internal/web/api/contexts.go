@@ -37,7 +37,7 @@ func Render(v contextmgr.View) (*ContextView, error) {
 	if out.Dialect == "" {
 		out.Dialect = dialect.OpenAIChat
 	}
-	if v.Pending == nil || len(v.Pending) == 0 {
+	if len(v.Pending) == 0 {
 		sent, err := dialect.Send(out.Dialect, dialect.Request{System: v.System, Messages: v.Messages, Model: v.Model})
 		if err != nil {
 			return nil, err

@@ -63,8 +63,10 @@ func TestQueriesAndSQL(t *testing.T) {
 	if r := k.want(200, k.do("POST", "/v1/sql", `{"sql":"SELECT 1 UNION SELECT 2","rows":1}`)); r.at("truncated") != true {
 		t.Errorf("%s", r.raw)
 	}
-	for _, bad := range []string{`{}`, `{"sql":""}`, `{"sql":"DELETE FROM sessions"}`, `{"sql":"SELECT 1; SELECT 2"}`, `{"sql":"nonsense"}`, `{"sql":"SELECT 1","rows":-1}`, `{"sql":5}`,
-		`{"sql":"ATTACH 'x' AS y"}`, `{"sql":"PRAGMA journal_mode=DELETE"}`} {
+	for _, bad := range []string{
+		`{}`, `{"sql":""}`, `{"sql":"DELETE FROM sessions"}`, `{"sql":"SELECT 1; SELECT 2"}`, `{"sql":"nonsense"}`, `{"sql":"SELECT 1","rows":-1}`, `{"sql":5}`,
+		`{"sql":"ATTACH 'x' AS y"}`, `{"sql":"PRAGMA journal_mode=DELETE"}`,
+	} {
 		if r := k.want(422, k.do("POST", "/v1/sql", bad)); r.text("code") != "invalid" {
 			t.Errorf("%s: %s", bad, r.raw)
 		}

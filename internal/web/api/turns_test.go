@@ -36,8 +36,10 @@ func TestTurnAppendsAndGivesTheContext(t *testing.T) {
 			t.Errorf("the context lacks %q: %s", part, r.raw)
 		}
 	}
-	for _, field := range []string{"tokens.total", "tokens.window", "tokens.threshold", "tokens.reserve", "tokens.method", "prefix.epoch", "pending_calls",
-		"provenance.0.kind", "adjustments", "losses", "directives", "warnings", "settings.0.name"} {
+	for _, field := range []string{
+		"tokens.total", "tokens.window", "tokens.threshold", "tokens.reserve", "tokens.method", "prefix.epoch", "pending_calls",
+		"provenance.0.kind", "adjustments", "losses", "directives", "warnings", "settings.0.name",
+	} {
 		if r.at("context."+field) == nil {
 			t.Errorf("the context has no %s", field)
 		}

@@ -223,6 +223,24 @@ func TestOddMessagesAreStoredWhole(t *testing.T) {
 	}
 }
 
+func TestUnknownDialectsAreNamed(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	before := k.state()
+	for _, body := range []string{
+		`{"dialect":"klingon","messages":[{"role":"user","content":"x"}]}`,
+		`{"messages":[{"role":"model","parts":[{"text":"x"}]}]}`,                      // a form that this version does not read
+		`{"messages":[{"role":"user","content":"x","name":"bob","origin":"person"}]}`, // signs of two
+	} {
+		if r := k.want(422, k.do("POST", "/v1/sessions/"+id+"/messages", body)); r.text("code") != "invalid" || !strings.Contains(r.raw, "dialect") && !strings.Contains(r.raw, "looks like") {
+			t.Errorf("%s", r.raw)
+		}
+	}
+	if after := k.state(); after != before {
+		t.Error("something was stored")
+	}
+}
+
 func TestDuplicateExternalIDStoresNothing(t *testing.T) {
 	k := newKit(t, nil)
 	path := "/v1/sessions/" + k.session(nil) + "/messages"
