@@ -81,8 +81,9 @@ func (t *turn) recall(ctx context.Context) error {
 		return nil
 	}
 	before := r.path[0].RowID
+	shown := r.recalledSources()
 	hits, timedOut, err := t.m.cfg.Recall.Recall(ctx, RecallQuery{
-		Session: r.sess.ID, Head: *r.sess.HeadID, Before: before, Text: text, Terms: terms, Limit: recallHits, Budget: recallBudget,
+		Session: r.sess.ID, Head: *r.sess.HeadID, Before: before, Text: text, Terms: terms, Limit: recallHits + len(shown), Budget: recallBudget,
 	})
 	if err != nil { // a context without recall is better than none
 		r.warn("nothing was recalled: %v", err)
@@ -91,7 +92,9 @@ func (t *turn) recall(ctx context.Context) error {
 	if timedOut {
 		r.warn("recall stopped after %s: hidden messages beyond that were not looked at", recallBudget)
 	}
-	hits = slices.DeleteFunc(hits, func(h Hit) bool { return h.Message.RowID >= before })
+	hits = slices.DeleteFunc(hits, func(h Hit) bool {
+		return h.Message.RowID >= before || slices.Contains(shown, h.Message.ID)
+	})
 	block := recallBlock(recallInput{hits: hits, terms: terms, most: most, mask: t.m.cfg.Mask, weigh: r.weigh})
 	var overlay *int64
 	if c.RowID != 0 {
@@ -115,6 +118,18 @@ func (r *reading) recalled(overlay int64) int64 {
 		}
 	}
 	return sum
+}
+
+// recalledSources are the originals that the context quotes already.
+func (r *reading) recalledSources() []session.MessageRef {
+	var all []session.MessageRef
+	for _, f := range r.frozen {
+		var content frozenText
+		if f.Kind == session.FrozenRecall && r.holds(f.MessageID) && decode(f.Content, &content) {
+			all = append(all, content.Sources...)
+		}
+	}
+	return all
 }
 
 // saidBy gives the newest texts of messages that a test accepts, newest first.

@@ -101,6 +101,16 @@ func TestCompactingTwiceDoesNothingTheSecondTime(t *testing.T) {
 	}
 }
 
+func TestASummaryLargerThanWhatItReplacesIsNoGain(t *testing.T) {
+	r := newRig(t, 20000)
+	r.append(text(session.User, "a"), text(session.User, filler(500)))
+	before := wire(r.read(Budget{}))
+	c, _ := r.compact(CompactInput{KeepTokens: ptr[int64](1), Budget: Budget{Settings: Settings{KeepRecentMessages: ptr[int64](0)}}})
+	if c.Status != session.StatusSkipped || !strings.Contains(c.Reason, "smaller") || wire(r.read(Budget{})) != before {
+		t.Errorf("%s: %s", c.Status, c.Reason)
+	}
+}
+
 func TestDryRunAnswersThePlanAndWritesNothing(t *testing.T) {
 	cost := int64(2_000_000)
 	r := newRig(t, 20000, func(c *Config) {
@@ -201,8 +211,7 @@ func TestWrongCompactionsAreRefused(t *testing.T) {
 	r := newRig(t, 10000)
 	r.talk(1, 20)
 	minus := int64(-1)
-	half, two := 0.5, 2.0
-	_ = half
+	two := 2.0
 	for name, in := range map[string]CompactInput{
 		"prune":            {Strategy: session.StrategyPrune},
 		"unknown strategy": {Strategy: "forget"},
@@ -364,6 +373,20 @@ func TestAnIdleSessionTakesWhatIsStaged(t *testing.T) {
 		t.Errorf("not activated in an idle session: %v %v", done, err)
 	}
 	wantHas(t, r.read(Budget{}), "gemini of")
+}
+
+func TestAnIdleSessionWithRoomIsLeftAlone(t *testing.T) {
+	r := newRig(t, 20000)
+	m := r.append(text(session.User, "a"), text(session.User, "b"))
+	if _, err := r.store.AddCompaction(r.ctx, session.Compaction{
+		SessionID: r.id, Strategy: session.StrategySummarize, Trigger: session.TriggerThreshold, Status: session.StatusStaged, ThroughID: &m[0].RowID, FirstKeptID: &m[1].RowID, Summary: "S",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	r.clock.advance(time.Hour)
+	if done, err := r.mgr.ActivateIdle(r.ctx, r.id); err != nil || done {
+		t.Errorf("activated: %v %v", done, err)
+	}
 }
 
 func TestALateSummaryReplacesItsDigestWhenIdleOrFeedsTheNext(t *testing.T) {

@@ -23,7 +23,7 @@ type life struct {
 }
 
 func (l *life) person() {
-	l.append(text(session.User, fmt.Sprintf("P%d %s", l.ids, filler(rapid.IntRange(1, 400).Draw(l.t, "tokens")))))
+	l.append(text(session.User, fmt.Sprintf("P%d about zebra%d and crown%d %s", l.ids, l.ids%3, l.ids%2, filler(rapid.IntRange(1, 400).Draw(l.t, "tokens")))))
 	l.ids++
 }
 
@@ -191,7 +191,7 @@ func (l *life) branch() {
 // an epoch, compactions change no message and can be undone byte for byte, reading writes
 // nothing, and compacting twice does nothing the second time.
 func TestInvariantsUnderRandomHistories(t *testing.T) {
-	r := newRig(t, 10000)
+	r, _ := recallRig(t, 10000)
 	rapid.Check(t, func(rt *rapid.T) {
 		r.fresh()
 		l := &life{rig: r, t: rt, epoch: -1}

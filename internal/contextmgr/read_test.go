@@ -44,6 +44,9 @@ func TestAReportAnchorsTheCount(t *testing.T) {
 	if other := r.read(Budget{Tools: json.RawMessage(`[{"name":"t"}]`)}); other.Tokens.Method != MethodEstimate {
 		t.Errorf("with other tools: %+v", other.Tokens)
 	}
+	if other := r.read(Budget{System: ptr("another")}); other.Tokens.Method != MethodEstimate {
+		t.Errorf("with another system text: %+v", other.Tokens)
+	}
 	if other := r.read(Budget{Model: "x"}); other.Tokens.Method != MethodEstimate {
 		t.Errorf("with another model: %+v", other.Tokens)
 	}

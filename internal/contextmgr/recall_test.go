@@ -35,7 +35,7 @@ func (s scan) Recall(ctx context.Context, q RecallQuery) ([]Hit, bool, error) {
 				n++
 			}
 		}
-		if n > 0 {
+		if n > 0 && m.RowID < q.Before {
 			hits = append(hits, Hit{Message: m, Score: float64(n)})
 		}
 		return true
@@ -56,8 +56,8 @@ func TestThePriceThatTwoSummariesDroppedIsRecalled(t *testing.T) {
 	r, asked := recallRig(t, 20000)
 	tool := r.append(text(session.User, "Compare the prices."), calling("p"),
 		answering("p", strings.Repeat("some header of a page ", 40)+"CompanyA: $99, CompanyB: $129, CompanyC: $89. "+strings.Repeat("some footer of a page ", 40)))[2]
-	for i := range 100 {
-		r.append(text(session.User, fmt.Sprintf("Step %d, please go on with it", i)), text(session.Assistant, filler(300)))
+	for range 100 {
+		r.append(text(session.User, "yes, please go on with it"), text(session.Assistant, filler(300)))
 		r.turn(TurnInput{})
 	}
 	if n := r.session().CompactionCount; n < 2 {
@@ -68,8 +68,8 @@ func TestThePriceThatTwoSummariesDroppedIsRecalled(t *testing.T) {
 	r.append(text(session.User, "What was CompanyB's price again?"))
 	v := r.turn(TurnInput{})
 	wantHas(t, v, "$129", "["+tool.ID.String()+" tool]")
-	at := slices.IndexFunc(v.Provenance, func(p Provenance) bool { return p.Kind == ItemRecall })
-	if at < 0 || v.Provenance[at].Sources[0] != tool.ID || v.Provenance[at].Message != len(v.Messages)-1 || v.Provenance[at].Compaction != v.Compaction.ID {
+	at := slices.IndexFunc(v.Provenance, func(p Provenance) bool { return p.Kind == ItemRecall && p.Message == len(v.Messages)-1 })
+	if at < 0 || v.Provenance[at].Sources[0] != tool.ID || v.Provenance[at].Compaction != v.Compaction.ID {
 		t.Errorf("provenance: %+v", v.Provenance)
 	}
 	if last := v.Messages[len(v.Messages)-1]; !strings.HasPrefix(last.Text(), "What was CompanyB's price again?\n<recalled_messages>") {
@@ -124,6 +124,36 @@ func TestRecallHidesSecretsAndStaysInItsBudget(t *testing.T) {
 	q := (*asked)[0]
 	if diff := cmp.Diff([]string{"zebra", "crowns"}, q.Terms); diff != "" || q.Before == 0 || q.Budget != recallBudget {
 		t.Errorf("query %+v", q)
+	}
+}
+
+func TestRecallStopsAtItsBudgetForAnOverlay(t *testing.T) {
+	r, _ := recallRig(t, 20000)
+	for i := range 50 {
+		r.append(text(session.User, fmt.Sprintf("zebra crowns %d %s", i, filler(200))))
+	}
+	r.talk(10, 150)
+	r.compact(CompactInput{Strategy: session.StrategyTruncate})
+	var v View
+	for range 8 {
+		r.append(text(session.User, "zebra and crowns?"), text(session.Assistant, "yes"))
+		v = r.turn(TurnInput{})
+	}
+	var sum int64
+	seen := map[session.MessageRef]bool{}
+	for _, p := range v.Provenance {
+		if p.Kind == ItemRecall {
+			sum += p.Tokens
+			for _, s := range p.Sources {
+				if seen[s] {
+					t.Errorf("%s is quoted twice", s)
+				}
+				seen[s] = true
+			}
+		}
+	}
+	if sum < 2000 || sum > 3000 {
+		t.Errorf("%d tokens recalled for one overlay, the budget is 4 × 750", sum)
 	}
 }
 
