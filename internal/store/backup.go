@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/jmoiron/sqlx"
 
@@ -34,7 +35,8 @@ func (s *Store) Backup(ctx context.Context, out string) (size int64, err error) 
 	if err != nil {
 		return 0, backupError(out, err)
 	}
-	defer os.Remove(tmp.Name()) //nolint:errcheck // gone after the rename
+	defer os.Remove(tmp.Name())              //nolint:errcheck // it has its own name by then
+	defer os.Remove(tmp.Name() + "-journal") //nolint:errcheck // there only when the copy was cut short
 	if err := tmp.Close(); err != nil {
 		return 0, err
 	}
@@ -64,7 +66,8 @@ func (s *Store) Backup(ctx context.Context, out string) (size int64, err error) 
 }
 
 func (s *Store) copyInto(ctx context.Context, path string) error {
-	db, err := sqlx.Open("sqlite", dsn(s.path, "ro", "temp_store(memory)"))
+	// query_only would keep VACUUM INTO from writing its copy.
+	db, err := sqlx.Open("sqlite", strings.Replace(s.readName, "query_only%281%29", "query_only%280%29", 1))
 	if err != nil {
 		return err
 	}

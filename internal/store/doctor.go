@@ -3,7 +3,14 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/pressly/goose/v3"
+
+	"sessiond/db/migrations"
+	"sessiond/internal/session"
 )
 
 // Check is one thing that doctor looked at.
@@ -46,13 +53,34 @@ func counterChecks() []struct{ name, what, query, advice string } {
 			 AND NOT EXISTS (SELECT 1 FROM compaction_undos u WHERE u.session_id = s.id AND u.compaction_id = c.id)) LIMIT 5`, restore},
 		{"heads", "every head is there", `
 			SELECT s.id FROM sessions s WHERE s.head_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = s.head_id) LIMIT 5`, restore},
-		{"daily usage", "the roll-up sums up the calls", `
-			SELECT d.day FROM (SELECT day, SUM(calls) n, SUM(cost_nanousd) usd, SUM(input_tokens + output_tokens + cache_read_tokens + cache_write_tokens) t
-			                   FROM daily_usage GROUP BY day) d
-			LEFT JOIN (SELECT day, COUNT(*) n, COALESCE(SUM(cost_nanousd), 0) usd, SUM(input_tokens + output_tokens + cache_read_tokens + cache_write_tokens) t
-			           FROM calls GROUP BY day) c ON c.day = d.day
-			WHERE d.n <> COALESCE(c.n, 0) OR d.usd <> COALESCE(c.usd, 0) OR d.t <> COALESCE(c.t, 0) LIMIT 5`, restore},
+		{"results", "every result that names its call names a tool call before it", `
+			SELECT r.id FROM parts r LEFT JOIN parts c ON c.id = r.call_part_id
+			WHERE r.call_part_id IS NOT NULL AND (c.id IS NULL OR c.kind <> 'tool_call' OR c.message_id >= r.message_id) LIMIT 5`, restore},
+		{"contexts", "context_tokens is the path without what the overlay hides, and its summary", `
+			SELECT s.id FROM sessions s LEFT JOIN messages h ON h.id = s.head_id LEFT JOIN compactions c ON c.id = s.compaction_id
+			WHERE s.context_tokens <> COALESCE(h.path_tokens, 0) - COALESCE(c.hidden_tokens, 0) + COALESCE(c.summary_tokens, 0)
+			   OR s.compaction_id IS NOT NULL AND (c.id IS NULL OR c.status <> 'done'
+			      OR EXISTS (SELECT 1 FROM compaction_undos u WHERE u.session_id = s.id AND u.compaction_id = c.id)) LIMIT 5`, restore},
+		{"marks", "every mark and touched file has its message", `
+			SELECT m.session_id || ' row ' || m.message_id FROM (SELECT session_id, message_id FROM marks
+			UNION SELECT session_id, message_id FROM touched_files) m
+			WHERE NOT EXISTS (SELECT 1 FROM messages x WHERE x.id = m.message_id) LIMIT 5`, restore},
+		{"daily usage", "the roll-up sums up the calls", rollupCheck("calls", "SUM(calls), SUM(cost_nanousd), SUM(unpriced_calls), SUM(input_tokens), SUM(output_tokens), SUM(cache_read_tokens), SUM(cache_write_tokens)", `
+			SELECT day, source, model, COUNT(*), COALESCE(SUM(cost_nanousd), 0), SUM(cost_nanousd IS NULL), SUM(input_tokens), SUM(output_tokens),
+			       SUM(cache_read_tokens), SUM(cache_write_tokens) FROM calls GROUP BY day, source, model`), restore},
+		{"daily messages", "the roll-up counts the messages and prompts", rollupCheck("messages", "SUM(messages), SUM(prompts)", `
+			SELECT m.day AS day, s.source AS source, '' AS model, COUNT(*), SUM(m.origin = 'person') FROM messages m JOIN sessions s ON s.id = m.session_id GROUP BY m.day, s.source`), restore},
+		{"daily sessions", "the roll-up counts the sessions", rollupCheck("sessions", "SUM(sessions)", `
+			SELECT day, source, '' AS model, COUNT(*) FROM sessions WHERE draft = 0 GROUP BY day, source`), restore},
 	}
+}
+
+// rollupCheck lists the days on which daily_usage and a recount disagree, in either direction.
+// some is a column that is not 0 where there is anything to count.
+func rollupCheck(some, sums, recount string) string {
+	kept := `SELECT day, source, model, ` + sums + ` FROM daily_usage GROUP BY day, source, model HAVING SUM(` + some + `) <> 0`
+	return `SELECT day || ' ' || source || ' ' || model FROM (` + kept + ` EXCEPT ` + recount + `)
+		UNION SELECT day || ' ' || source || ' ' || model FROM (` + recount + ` EXCEPT ` + kept + `) LIMIT 5`
 }
 
 // Doctor looks at the whole file and recounts what is counted. It changes nothing. quick
@@ -74,16 +102,94 @@ func (s *Store) Doctor(ctx context.Context, quick bool) ([]Check, error) {
 		}
 		checks = append(checks, check)
 	}
-	return checks, nil
+	check, err := s.checkSchema(ctx)
+	if err != nil || quick {
+		return append(checks, check), err
+	}
+	contents, err := s.checkBlobs(ctx)
+	return append(checks, check, contents), err
+}
+
+// checkSchema compares the tables, indexes, triggers and views with those of a new database:
+// without its triggers the file would take any change.
+func (s *Store) checkSchema(ctx context.Context) (Check, error) {
+	const what = "the schema is the one that this sessiond makes"
+	read := func(db *sqlx.DB) (map[string]string, error) {
+		made := map[string]string{}
+		rows, err := db.QueryContext(ctx, `SELECT type || ' ' || name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%' AND name <> 'goose_db_version'`)
+		if err != nil {
+			return nil, err
+		}
+		err = forEach(rows, func(row scanner) error {
+			var name, sql string
+			err := row.Scan(&name, &sql)
+			made[name] = sql
+			return err
+		})
+		return made, err
+	}
+	fresh, err := sqlx.Open("sqlite", ":memory:")
+	if err != nil {
+		return Check{}, err
+	}
+	defer fresh.Close() //nolint:errcheck // in memory only
+	fresh.SetMaxOpenConns(1)
+	provider, err := goose.NewProvider(goose.DialectSQLite3, fresh.DB, migrations.FS)
+	if err != nil {
+		return Check{}, err
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return Check{}, fmt.Errorf("make a schema to compare with: %w", err)
+	}
+	want, err := read(fresh)
+	if err != nil {
+		return Check{}, err
+	}
+	have, err := read(s.reports)
+	if err != nil {
+		return Check{}, err
+	}
+	var faults []string
+	for name, sql := range want {
+		if have[name] != sql {
+			faults = append(faults, name)
+		}
+	}
+	slices.Sort(faults)
+	return verdict("schema", what, faults, "someone changed the schema by hand; restore a backup, or put back what is named here"), nil
+}
+
+// checkBlobs hashes every blob anew.
+func (s *Store) checkBlobs(ctx context.Context) (Check, error) {
+	rows, err := s.reports.QueryContext(ctx, `SELECT sha256, size, data FROM blobs`)
+	if err != nil {
+		return Check{}, err
+	}
+	var faults []string
+	err = forEach(rows, func(row scanner) error {
+		var b session.Blob
+		if err := row.Scan(&b.SHA256, &b.Size, &b.Data); err != nil {
+			return err
+		}
+		if hash(b.Data) != b.SHA256 || int64(len(b.Data)) != b.Size {
+			faults = append(faults, b.SHA256)
+		}
+		return nil
+	})
+	return verdict("blob contents", "every blob is what its hash says", faults, "restore a backup"), err
 }
 
 func (s *Store) check(ctx context.Context, name, what, query, advice string) (Check, error) {
 	var faults []string
-	if err := s.readers.SelectContext(ctx, &faults, query); err != nil {
+	if err := s.reports.SelectContext(ctx, &faults, query); err != nil {
 		return Check{}, fmt.Errorf("check %s: %w", name, err)
 	}
+	return verdict(name, what, faults, advice), nil
+}
+
+func verdict(name, what string, faults []string, advice string) Check {
 	if len(faults) == 0 {
-		return Check{Name: name, OK: true, Detail: what}, nil
+		return Check{Name: name, OK: true, Detail: what}
 	}
-	return Check{Name: name, Detail: "not true that " + what + "; among them: " + strings.Join(faults, ", "), Advice: advice}, nil
+	return Check{Name: name, Detail: "not true that " + what + "; among them: " + strings.Join(faults[:min(5, len(faults))], ", "), Advice: advice}
 }

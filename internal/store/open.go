@@ -132,7 +132,7 @@ func (s *Store) openReaders(ctx context.Context, source string) error {
 	if err != nil {
 		return err
 	}
-	s.readers = db
+	s.readers, s.readName = db, source
 	db.SetMaxOpenConns(readerConns)
 	db.SetMaxIdleConns(readerConns)
 	if s.reports, err = sqlx.Open("sqlite", source); err != nil {

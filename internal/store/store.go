@@ -31,13 +31,14 @@ type Options struct {
 
 // Store is an open database. Its methods may be called from any goroutine.
 type Store struct {
-	path    string
-	opt     Options
-	readers *sqlx.DB // what requests read with
-	reports *sqlx.DB // for analytics and checks, so that a slow one holds up no request
-	writeDB *sql.DB  // one connection, owned by writer; nil when read-only
-	writer  *writer
-	closing sync.Once
+	path     string
+	opt      Options
+	readers  *sqlx.DB // what requests read with
+	readName string   // the driver's name for it
+	reports  *sqlx.DB // for analytics and checks, so that a slow one holds up no request
+	writeDB  *sql.DB  // one connection, owned by writer; nil when read-only
+	writer   *writer
+	closing  sync.Once
 
 	mu       sync.RWMutex
 	prepared map[string]*sqlx.Stmt // on readers
