@@ -34,7 +34,10 @@ const (
 	wideWords = 170 // of one large message; 240 of them have about 90,000 tokens
 	smallSize = 200 // messages of a small session
 	batchSize = 2000
-	hundred   = 100_000 // sessions in the database that is listed
+	// question is what a person asks at the end of the long session.
+	question = "What did the " + rareWord + " of " + knownWord + " cost?"
+
+	hundred = 100_000 // sessions in the database that is listed
 )
 
 // options are those of a store in production.
@@ -135,7 +138,7 @@ func (w *filler) all(long, wide session.ID, size int) error {
 			return err
 		}
 	}
-	if err := w.end(long, "What did the "+rareWord+" of "+knownWord+" cost?"); err != nil {
+	if err := w.end(long, question); err != nil {
 		return err
 	}
 	return errors.Join(w.hide(long, keptShort), w.hide(wide, keptWide))

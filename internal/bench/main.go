@@ -54,6 +54,11 @@ func measurements() []measurement {
 		{"http", "appends over HTTP, 1 and 16 clients", (*bench).appendOverHTTP},
 		{"sides", "what each side table, trigger and index of an append costs", (*bench).appendSides},
 		{"reads", "last messages and contexts, at three sizes of the history", (*bench).reads},
+		{"turns", "contexts with recall and turns over HTTP, at three sizes of the history", (*bench).turns},
+		{"list", "the newest 50 of many sessions", (*bench).list},
+		{"search", "searches and recall", (*bench).find},
+		{"cold", "commands from a cold start, and the daemon's start", (*bench).cold},
+		{"import", "transcripts of pi into an empty database", (*bench).imports},
 		{"history", "only make the histories that the others read", (*bench).histories},
 	}
 }
