@@ -47,6 +47,17 @@ func (a aim) text(r *row) (words string, met bool) {
 	return "≤ " + figure(a.atMost, r.unit), r.product.wall.median() <= a.atMost
 }
 
+// byProcessor tells whether an aim would be met if the machine did nothing else.
+func (a aim) byProcessor(r *row) bool {
+	switch {
+	case r.product.cpu == nil || a.atLeast > 0:
+		return false
+	case a.ratio > 0:
+		return r.product.cpu.over(r.baseline.cpu).median() <= a.ratio
+	}
+	return r.product.cpu.median() <= a.atMost
+}
+
 // figure writes a value as people read it.
 func figure(v float64, u unit) string {
 	switch u {
@@ -66,7 +77,7 @@ func figure(v float64, u unit) string {
 	return fmt.Sprintf("%.2f s", v/1e9)
 }
 
-var header = []string{"measured", "sessiond", "baseline", "ratio (min–max)", "CPU", "aim", "met", "the baseline is"}
+var header = []string{"measured", "sessiond", "baseline", "ratio (min–max)", "processor time", "aim", "met", "the baseline is"}
 
 func (r *row) cells() []string {
 	cells := []string{r.name, figure(r.product.wall.median(), r.unit), "", "", "", "", "", r.against}
@@ -76,22 +87,26 @@ func (r *row) cells() []string {
 		if r.unit != more {
 			cells[3] = fmt.Sprintf("%.2f (%.2f–%.2f)", ratios.median(), slices.Min(ratios), slices.Max(ratios))
 			if r.baseline.cpu != nil {
-				cells[4] = fmt.Sprintf("%.2f", r.product.cpu.over(r.baseline.cpu).median())
+				cells[4] = fmt.Sprintf("%s, %.2f×", figure(r.product.cpu.median(), latency), r.product.cpu.over(r.baseline.cpu).median())
 			}
 		}
 	}
 	var words []string
-	met := true
+	met, nearly := true, true
 	for _, a := range r.aims {
 		w, ok := a.text(r)
 		words = append(words, w)
-		met = met && ok
+		met, nearly = met && ok, nearly && (ok || a.byProcessor(r))
 	}
-	if len(words) > 0 {
-		cells[5], cells[6] = strings.Join(words, ", "), "no"
-		if met {
-			cells[6] = "yes"
-		}
+	cells[5] = strings.Join(words, ", ")
+	switch {
+	case len(words) == 0:
+	case met:
+		cells[6] = "yes"
+	case nearly:
+		cells[6] = "by processor time"
+	default:
+		cells[6] = "no"
 	}
 	return cells
 }
