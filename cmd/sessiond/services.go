@@ -67,7 +67,7 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 	manager := contextmgr.Config{
 		File: cfg.Compaction.Settings(), Digest: summarize.NewExtractive(reference.Text), Models: s.catalogue.Model,
 		Counter:   func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
-		Reference: string(reference.Family()), Scale: s.scale, Recall: recaller{s.index, s.store},
+		Reference: string(reference.Family()), Scale: s.scale, Learned: s.learned, Recall: recaller{s.index, s.store},
 		Mask:   func(text string) string { masked, _ := redact.Mask(text); return masked },
 		OnSoft: w.onSoft, SetWindow: s.setWindow, Now: a.now,
 	}
@@ -131,7 +131,24 @@ func (s *services) scale(ctx context.Context, model string) (float64, bool, erro
 	if err != nil || c == nil {
 		return 1, false, err
 	}
-	return c.Scale, true, nil
+	return tokens.Scale{Ratio: c.Scale, Weight: c.Weight}.Factor(), true, nil
+}
+
+// learned adds a difference between two reports to what is known of a model.
+func (s *services) learned(ctx context.Context, model string, estimated, reported int64) error {
+	var scale tokens.Scale
+	c, err := s.store.Calibration(ctx, model)
+	if err != nil {
+		return err
+	}
+	if c != nil {
+		scale = tokens.Scale{Ratio: c.Scale, Weight: c.Weight}
+	}
+	next := scale.Learn(estimated, reported)
+	if next == scale {
+		return nil
+	}
+	return s.store.SetCalibration(ctx, store.Calibration{Model: model, Scale: next.Ratio, Weight: next.Weight})
 }
 
 // setWindow keeps the window that an overflow report showed to be the true one.

@@ -32,6 +32,7 @@ type Store interface {
 
 	AddCall(ctx context.Context, c session.Call) (session.Call, error)
 	LastReport(ctx context.Context, s session.Session) (*session.Call, error)
+	Reports(ctx context.Context, id session.ID, most int) ([]session.Call, error)
 	Pins(ctx context.Context, id session.ID) ([]int64, error)
 	TouchedFiles(ctx context.Context, after, through int64) ([]session.TouchedFile, error)
 }
@@ -56,6 +57,7 @@ type Config struct {
 	Counter   func(family string) Counter
 	Reference string                                                                      // the family whose counts messages carry
 	Scale     func(ctx context.Context, model string) (scale float64, ok bool, err error) // what reports taught of a model; nil: 1
+	Learned   func(ctx context.Context, model string, estimated, reported int64) error    // what Learn found; nil: nothing is learned
 	Recall    Recall                                                                      // nil: none
 	Mask      func(string) string                                                         // hides secrets in what goes to a summary or a recall; nil: nothing is hidden
 	Cost      func(in, out int64) *int64                                                  // nano-dollars of a remote summary; nil: unknown

@@ -18,6 +18,9 @@ const (
 	lookInterval = time.Second     // how soon another process's writes are noticed
 	walIdle      = 5 * time.Second // without a write, then the write-ahead log is emptied
 	sessionIdle  = 5 * time.Minute // provider caches are cold then: an overlay may take effect
+
+	// reportQueue is how many reports wait to be learned from; more than that say nothing new.
+	reportQueue = 64
 )
 
 // Store is what the jobs need of the store.
@@ -32,10 +35,11 @@ type Index interface {
 	CatchUp(ctx context.Context) (int, error)
 }
 
-// Contexts stages and activates overlays.
+// Contexts stages and activates overlays, and learns from reports.
 type Contexts interface {
 	Stage(ctx context.Context, id session.ID) error
 	ActivateIdle(ctx context.Context, id session.ID) (bool, error)
+	Learn(ctx context.Context, id session.ID) error
 }
 
 // Config of a Runner. Store, Index and Contexts are needed.
@@ -57,6 +61,7 @@ type Runner struct {
 
 	changed chan struct{} // something was written
 	stage   chan struct{} // there is something to stage
+	report  chan session.ID
 
 	mu      sync.Mutex
 	stopped bool
@@ -73,7 +78,7 @@ func New(cfg Config) *Runner {
 	}
 	r := &Runner{
 		cfg: cfg, changed: make(chan struct{}, 1), stage: make(chan struct{}, 1),
-		waiting: map[session.ID]bool{}, active: map[session.ID]time.Time{},
+		report: make(chan session.ID, reportQueue), waiting: map[session.ID]bool{}, active: map[session.ID]time.Time{},
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	return r
@@ -82,7 +87,7 @@ func New(cfg Config) *Runner {
 // Start begins all jobs.
 func (r *Runner) Start() {
 	r.nudge(r.changed) // what was appended while nobody ran
-	for _, job := range []func(){r.index, r.stageAll, r.watch, r.backUp} {
+	for _, job := range []func(){r.index, r.stageAll, r.learn, r.watch, r.backUp} {
 		r.wg.Go(job)
 	}
 }
@@ -126,6 +131,14 @@ func (r *Runner) Soft(id session.ID) {
 	r.waiting[id] = true
 	r.toStage = append(r.toStage, id)
 	r.nudge(r.stage)
+}
+
+// Reported tells that a provider's numbers for one of our contexts came in. It does not block.
+func (r *Runner) Reported(id session.ID) {
+	select {
+	case r.report <- id:
+	default:
+	}
 }
 
 // Run does work in the background and owns it; work tells itself what went wrong. It is
@@ -175,6 +188,20 @@ func (r *Runner) stageAll() {
 			}
 			if r.ctx.Err() != nil {
 				return
+			}
+		}
+	}
+}
+
+// learn holds reports against the counter's own numbers.
+func (r *Runner) learn() {
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case id := <-r.report:
+			if err := r.cfg.Contexts.Learn(r.ctx, id); err != nil && r.ctx.Err() == nil {
+				r.cfg.Log.Error().Err(err).Str("session", string(id)).Msg("nothing was learned from a report")
 			}
 		}
 	}

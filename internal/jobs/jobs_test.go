@@ -24,6 +24,7 @@ type fake struct {
 	truncated int
 	staged    []session.ID
 	activated []session.ID
+	learned   []session.ID
 	backups   []string
 	hold      chan struct{} // Stage waits for it; nil: it does not
 	readerIn  bool          // a reader keeps the log from being emptied
@@ -75,6 +76,13 @@ func (f *fake) ActivateIdle(_ context.Context, id session.ID) (bool, error) {
 	defer f.mu.Unlock()
 	f.activated = append(f.activated, id)
 	return true, nil
+}
+
+func (f *fake) Learn(_ context.Context, id session.ID) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.learned = append(f.learned, id)
+	return nil
 }
 
 // inBubble runs a test on a clock that jumps to the next timer when everybody waits.
@@ -174,6 +182,17 @@ func TestRestingSessionMayGetItsOverlay(t *testing.T) {
 		synctest.Wait()
 		if !slices.Equal(f.activated, []session.ID{"20260211_001"}) {
 			t.Errorf("activated %v", f.activated)
+		}
+	})
+}
+
+func TestReportsAreLearnedFrom(t *testing.T) {
+	f := &fake{}
+	inBubble(t, f, Backups{}, func(r *Runner) {
+		r.Reported("20260211_001")
+		synctest.Wait()
+		if !slices.Equal(f.learned, []session.ID{"20260211_001"}) {
+			t.Errorf("learned from %v", f.learned)
 		}
 	})
 }

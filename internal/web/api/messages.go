@@ -114,6 +114,9 @@ func (s *Server) append(ctx context.Context, id session.ID, b *appendBody, idem 
 	if s.Changed != nil && !done.Replayed && len(done.Messages) > 0 {
 		s.Changed(id)
 	}
+	if s.Reported != nil && !done.Replayed && in.Call != nil && in.Call.ContextID != nil {
+		s.Reported(id)
+	}
 	view := &appended{done: done, appendedView: appendedView{
 		Messages: make([]storedView, len(done.Messages)), Head: done.Head, Revision: done.Revision,
 		ContextTokens: done.ContextTokens, Warnings: decoded.Warnings,

@@ -38,6 +38,9 @@ type Deps struct {
 	// Changed is called after messages were appended to a session, so that whoever indexes
 	// or stages can do it behind the answer; it must not block. nil: nobody.
 	Changed func(session.ID)
+	// Reported is called after a call was appended that says which of our contexts it was made
+	// with, so that somebody can learn from its numbers; it must not block. nil: nobody.
+	Reported func(session.ID)
 	// Run takes work that outlives its request, and owns it until it ends; false: it cannot
 	// be taken now. nil: such work is done within the request.
 	Run func(work func(context.Context)) bool

@@ -1,0 +1,58 @@
+package contextmgr
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+)
+
+// reported appends a reply with a report for the context that the last turn gave.
+func (r *rig) reported(v View, input int64) {
+	r.t.Helper()
+	id, err := session.ParseName("ctx", v.ID)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	call := session.Call{Provider: "p", Model: "m", InputTokens: input, OutputTokens: 500, ReasoningTokens: 480, ContextID: &id}
+	if _, err := r.store.Append(r.ctx, store.Append{Session: r.id, Messages: []session.Message{text(session.Assistant, filler(40))}, Call: &call}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func TestLearnHoldsReportsAgainstTheCount(t *testing.T) {
+	type lesson struct{ estimated, reported int64 }
+	for _, c := range []struct {
+		name   string
+		second TurnInput
+		want   []lesson
+	}{
+		// Between the reports came the first reply (44) and a question (104): reasoning that was
+		// reported with the reply is never sent again and must not count.
+		{"growth", TurnInput{}, []lesson{{148, 222}}},
+		{"another system text", TurnInput{Budget: Budget{System: ptr("You are brief.")}}, nil},
+		{"something beside the messages", TurnInput{Volatile: "It is Monday."}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got []lesson
+			r := newRig(t, 100_000, func(cfg *Config) {
+				cfg.Learned = func(_ context.Context, model string, estimated, reported int64) error {
+					got = append(got, lesson{estimated, reported})
+					return nil
+				}
+			})
+			r.append(text(session.User, filler(200)))
+			r.reported(r.turn(TurnInput{}), 1300)
+			if err := r.mgr.Learn(r.ctx, r.id); err != nil || got != nil {
+				t.Fatalf("one report taught %v, %v", got, err)
+			}
+			r.append(text(session.User, filler(100)))
+			r.reported(r.turn(c.second), 1522)
+			if err := r.mgr.Learn(r.ctx, r.id); err != nil || !slices.Equal(got, c.want) {
+				t.Errorf("learned %v, want %v; %v", got, c.want, err)
+			}
+		})
+	}
+}
