@@ -82,7 +82,7 @@ func newKit(t *testing.T, change func(*api.Deps)) *kit {
 	})
 	deps := api.Deps{
 		Store: k.store, Contexts: manager(k.store), Search: index, Reports: analytics.New(k.store.Reader(), time.UTC),
-		Catalogue: catalogue{}, Log: zerolog.New(k.log), Version: api.Version{Version: "test", Go: "go"}, Now: now,
+		Catalogue: catalogue{}, Log: zerolog.New(zerolog.SyncWriter(k.log)), Version: api.Version{Version: "test", Go: "go"}, Now: now,
 	}
 	if change != nil {
 		change(&deps)
