@@ -35,10 +35,10 @@ func ComparePrefix(last *session.Context, now session.Context, headKept, late, t
 		p.BrokenBy = ItemInitial
 	case last.ToolsHash != now.ToolsHash:
 		p.BrokenBy = ItemTools
+	case late: // it began an epoch, too, and this says why
+		p.BrokenBy = "late_result"
 	case last.Epoch != now.Epoch:
 		p.BrokenBy = "epoch"
-	case late:
-		p.BrokenBy = "late_result"
 	case !headKept:
 		p.BrokenBy = "head"
 	case trimmed:
