@@ -306,8 +306,8 @@ func (r *run) add(ctx context.Context, d doc) error {
 	if s.DeletedAt != nil {
 		return nil
 	}
-	m, err := r.ix.src.MessageByID(ctx, d.rowID)
-	if session.CodeOf(err) == session.NotFound {
+	m, err := r.ix.src.Message(ctx, session.MessageRef{Session: d.session, Seq: d.seq})
+	if session.CodeOf(err) == session.NotFound || err == nil && m.RowID != d.rowID {
 		return nil
 	}
 	if err != nil {
