@@ -120,17 +120,23 @@ func (t *tx) append(in Append, msgs []session.Message) (Appended, error) {
 		sess.Provider, sess.Model = orElse(call.Provider, sess.Provider), orElse(call.Model, sess.Model)
 	}
 	sess.ContextTokens += added
+	late, err := t.answersClosed(sess.ID, msgs)
+	if err != nil {
+		return Appended{}, err
+	}
 	if moved && len(msgs) > 0 {
 		if err := t.settleOverlay(&sess); err != nil {
 			return Appended{}, err
 		}
+	}
+	if moved && len(msgs) > 0 || late {
 		sess.Epoch++
 	}
 	if was.Draft && !sess.Draft {
 		t.usage.at(sess.Day, sess.Source, "").sessions++ // a draft counts from its first reply on
 	}
 	save := t.moveHead
-	if moved || in.Call != nil || sess.Title != was.Title || sess.Provider != was.Provider || sess.Model != was.Model || sess.Draft != was.Draft {
+	if moved || late || in.Call != nil || sess.Title != was.Title || sess.Provider != was.Provider || sess.Model != was.Model || sess.Draft != was.Draft {
 		save = t.saveProgress
 	}
 	if err := save(&sess); err != nil {

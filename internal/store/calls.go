@@ -15,6 +15,24 @@ const (
 	callFar  = 4096
 )
 
+// answersClosed tells whether a result came for a call that an earlier context closed with an
+// error of its own: what follows is no continuation of that context.
+func (t *tx) answersClosed(id session.ID, msgs []session.Message) (bool, error) {
+	for i := range msgs {
+		for _, r := range msgs[i].Results() {
+			if r.CallPartID == nil {
+				continue
+			}
+			var closed bool
+			if err := t.row(`SELECT EXISTS (SELECT 1 FROM frozen WHERE session_id = ? AND message_id = ? AND kind = 'closed_call')`,
+				[]any{id, *r.CallPartID >> 10}, &closed); err != nil || closed {
+				return closed, err
+			}
+		}
+	}
+	return false, nil
+}
+
 // callOf finds the call that the i-th part of m answers: the nearest one before it on the
 // path with its id, one that this path has not answered yet before one that it has, and of
 // several in one message the first. earlier are the messages right before m that the same

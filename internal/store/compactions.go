@@ -84,7 +84,7 @@ func nameCompaction(ctx context.Context, q queryer, c *session.Compaction) error
 // what its ancestors had activated, undone and redone when it was made, and nothing later.
 func lineage(ctx context.Context, q queryer, sess session.Session) ([]session.Compaction, error) {
 	var all []session.Compaction
-	undone := map[int64]bool{}
+	undone := map[int64]session.Time{}
 	var until *session.Time
 	for {
 		var own []session.Compaction
@@ -100,7 +100,7 @@ func lineage(ctx context.Context, q queryer, sess session.Session) ([]session.Co
 		}
 		for _, u := range undos {
 			if until == nil || !u.At.After(until.Time) {
-				undone[u.CompactionID] = true
+				undone[u.CompactionID] = u.At
 			}
 		}
 		for i := range own {
@@ -127,7 +127,9 @@ func lineage(ctx context.Context, q queryer, sess session.Session) ([]session.Co
 		}
 	}
 	for i := range all {
-		all[i].Undone = undone[all[i].RowID]
+		if at, ok := undone[all[i].RowID]; ok {
+			all[i].Undone, all[i].UndoneAt = true, &at
+		}
 	}
 	slices.SortStableFunc(all, func(a, b session.Compaction) int { return int(a.RowID - b.RowID) })
 	return all, nil

@@ -59,7 +59,10 @@ func (s *Store) CreateSession(ctx context.Context, in NewSession) (session.Sessi
 			}
 		}
 		var err error
-		if made, err = t.createSession(in); err != nil || in.Idem == nil {
+		if made, err = t.createSession(in); err != nil {
+			return err
+		}
+		if err := t.beginFork(&made); err != nil || in.Idem == nil {
 			return err
 		}
 		return t.remember(in.Idem, outcome{SessionID: string(made.ID), Revision: made.Revision, Status: 201})
@@ -141,6 +144,25 @@ func scanSession(row scanner, s *session.Session) error {
 	if err == nil && seq != nil {
 		s.Head = &session.MessageRef{Session: *head, Seq: *seq}
 	}
+	return err
+}
+
+// beginFork gives a new fork its parent's head, from where its first message goes on. Nothing
+// is copied, and nothing is counted twice: tokens of the shared path are the parent's.
+func (t *tx) beginFork(made *session.Session) error {
+	if made.ParentKind != session.ParentFork {
+		return nil
+	}
+	parent, err := readSession(t.ctx, t, made.ParentID)
+	if err != nil || parent.HeadID == nil {
+		return err
+	}
+	made.HeadID, made.Head = parent.HeadID, parent.Head
+	if err := t.settleOverlay(made); err != nil {
+		return err
+	}
+	_, err = t.exec(`UPDATE sessions SET head_id = ?, compaction_id = ?, context_tokens = ? WHERE id = ?`,
+		made.HeadID, made.CompactionID, made.ContextTokens, made.ID)
 	return err
 }
 
