@@ -81,7 +81,7 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 
 	var err error
 	if s.writeDB, err = sql.Open("sqlite", dsn(s.path, "rwc",
-		"auto_vacuum(incremental)", "secure_delete(1)", "foreign_keys(1)", "synchronous(full)",
+		"secure_delete(1)", "foreign_keys(1)", "synchronous(full)",
 		"wal_autocheckpoint(4000)", "cache_size(-32768)", "temp_store(memory)")); err != nil {
 		return err
 	}
@@ -168,16 +168,23 @@ func (s *Store) migrate(ctx context.Context) error {
 	if err := retryBusy(ctx, func() error { return s.checkVersion(ctx, s.writeDB) }); err != nil {
 		return err
 	}
+	// A new file is marked first of all, so that one whose making was cut short is known again.
+	// auto_vacuum must come before anything is in it; with every connection it would write.
+	var tables int
+	if err := s.writeDB.QueryRowContext(ctx, `SELECT COUNT(*) FROM sqlite_schema`).Scan(&tables); err != nil {
+		return err
+	}
+	if tables == 0 {
+		if _, err := s.writeDB.ExecContext(ctx, fmt.Sprintf(`PRAGMA auto_vacuum = incremental; PRAGMA application_id = %d`, applicationID)); err != nil {
+			return err
+		}
+	}
 	provider, err := goose.NewProvider(goose.DialectSQLite3, s.writeDB, migrations.FS)
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
 	pending, err := provider.HasPending(ctx)
 	if err != nil || !pending {
-		return err
-	}
-	// First of all the file is marked, so that one whose making was cut short is known again.
-	if _, err := s.writeDB.ExecContext(ctx, fmt.Sprintf(`PRAGMA application_id = %d`, applicationID)); err != nil {
 		return err
 	}
 	if _, err := provider.Up(ctx); err != nil {

@@ -3,12 +3,45 @@ package store
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"sessiond/internal/session"
 )
+
+// TestMain runs the tests, or, in a process that a test started, that process's part.
+func TestMain(m *testing.M) {
+	if part := os.Getenv("STORE_TEST_CHILD"); part != "" {
+		if err := children()[part](os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// children are the parts that tests give to processes of their own.
+func children() map[string]func(args []string) error {
+	return map[string]func(args []string) error{
+		"open": openInChild, "append": appendInChild, "lock": lockInChild, "read": readInChild, "umask": umaskInChild,
+	}
+}
+
+// child prepares a process that runs one of children. Its output is the test's.
+func child(t testing.TB, part string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), "STORE_TEST_CHILD="+part)
+	cmd.Stderr = os.Stderr
+	return cmd
+}
 
 // measure counts bytes: enough for tests of sums.
 func measure(m *session.Message) {
@@ -79,35 +112,50 @@ func TestAppendIsReadBackInOrder(t *testing.T) {
 	if err != nil || len(path) != 260 || path[0].Seq != 1 || path[259].Seq != 260 {
 		t.Fatalf("path of %d, %v", len(path), err)
 	}
-	checks, err := s.Doctor(ctx, false)
+	mustBeHealthy(t, s)
+}
+
+// mustBeHealthy recounts everything that is counted.
+func mustBeHealthy(t testing.TB, s *Store) {
+	t.Helper()
+	checks, err := s.Doctor(context.Background(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range checks {
 		if !c.OK {
-			t.Errorf("%s: %s", c.Name, c.Detail)
+			t.Errorf("doctor: %s: %s", c.Name, c.Detail)
 		}
 	}
 }
 
-func BenchmarkAppend(b *testing.B) {
-	for _, writers := range []int{1, 16} {
-		b.Run(fmt.Sprint("writers=", writers), func(b *testing.B) {
-			s := openTest(b)
-			ids := make(chan session.ID, writers)
-			for range writers {
-				ids <- mustCreate(b, s, NewSession{}).ID
-			}
-			b.SetParallelism((writers + 1) / 2)
-			b.ResetTimer()
-			b.RunParallel(func(pb *testing.PB) {
-				id := <-ids
-				for pb.Next() {
-					mustAppend(b, s, id, says(session.User, "a question of some forty characters, more"))
-				}
-				ids <- id
-			})
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "appends/s")
-		})
+// wants fails unless err has the code and says the words.
+func wants(t testing.TB, err error, code session.Code, words string) {
+	t.Helper()
+	if session.CodeOf(err) != code || err != nil && !strings.Contains(err.Error(), words) {
+		t.Errorf("got %q: %v; want %q with %q", session.CodeOf(err), err, code, words)
 	}
+}
+
+// must gives the value of a call that may not fail.
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func count(t testing.TB, s *Store, query string, args ...any) (n int64) {
+	t.Helper()
+	if err := s.Reader().Get(&n, query, args...); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func ref(id session.ID, seq int64) *session.MessageRef {
+	return &session.MessageRef{Session: id, Seq: seq}
 }

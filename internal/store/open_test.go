@@ -1,0 +1,332 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sessiond/internal/session"
+)
+
+func openInChild(args []string) error {
+	opt := Options{ReadOnly: args[0] == "ro"}
+	s, err := Open(context.Background(), args[1], opt)
+	if err != nil {
+		fmt.Printf("%s: %v", session.CodeOf(err), err)
+		return nil
+	}
+	page, _, err := s.Sessions(context.Background(), Filter{}, Page{})
+	fmt.Printf("opened %d %v", len(page), err)
+	return errors.Join(s.Close())
+}
+
+func umaskInChild(args []string) error {
+	syscall.Umask(0)
+	s, err := Open(context.Background(), args[0], Options{})
+	if err != nil {
+		return err
+	}
+	if _, err := s.CreateSession(context.Background(), NewSession{}); err != nil {
+		return err
+	}
+	for path, want := range map[string]os.FileMode{
+		args[0]: 0o600, args[0] + "-wal": 0o600, args[0] + "-shm": 0o600,
+		filepath.Dir(args[0]): os.ModeDir | 0o700, filepath.Dir(filepath.Dir(args[0])): os.ModeDir | 0o700,
+	} {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		if info.Mode() != want {
+			return fmt.Errorf("%s is %v, not %v", path, info.Mode(), want)
+		}
+	}
+	return s.Close()
+}
+
+func TestTwoProcessesStartAtOnceOnANewFolder(t *testing.T) {
+	for range 3 {
+		path := filepath.Join(t.TempDir(), "new", "folder", "sessions.db")
+		var started []*exec.Cmd
+		var said []*strings.Builder
+		for range 4 {
+			cmd, out := child(t, "open", "rw", path), &strings.Builder{}
+			cmd.Stdout = out
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			started, said = append(started, cmd), append(said, out)
+		}
+		for i, cmd := range started {
+			if err := cmd.Wait(); err != nil || said[i].String() != "opened 0 <nil>" {
+				t.Errorf("process %d: %v, %s", i, err, said[i])
+			}
+		}
+	}
+}
+
+func TestFilesAreTheOwnersWhateverTheUmask(t *testing.T) {
+	if err := child(t, "umask", filepath.Join(t.TempDir(), "a", "b", "sessions.db")).Run(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOpenRefusesWhatIsNotItsOwnAndChangesNothing(t *testing.T) {
+	plant := func(statements ...string) func(t *testing.T, path string) {
+		return func(t *testing.T, path string) {
+			db := must(sql.Open("sqlite", path))(t)
+			defer db.Close()
+			for _, q := range statements {
+				must(db.Exec(q))(t)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name  string
+		make  func(t *testing.T, path string)
+		code  session.Code
+		words string
+	}{
+		{"text", func(t *testing.T, path string) {
+			if err := os.WriteFile(path, []byte(strings.Repeat("not a database at all\n", 50)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, session.Invalid, "is not an SQLite database"},
+		{"another program's", plant(`CREATE TABLE notes (id INTEGER)`, `INSERT INTO notes VALUES (1)`), session.Invalid, "another program's"},
+		{"another program's that uses goose too", plant(`CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY, version_id INTEGER, is_applied INTEGER, tstamp TEXT)`,
+			`INSERT INTO goose_db_version VALUES (1, 3, 1, '')`), session.Invalid, "another program's"},
+		{"an empty one of another program", plant(`PRAGMA application_id = 77`, `VACUUM`), session.Invalid, "another program's"},
+		{"a newer sessiond's", func(t *testing.T, path string) {
+			s := must(Open(context.Background(), path, Options{}))(t)
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			plant(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)`)(t, path)
+		}, session.Invalid, "update sessiond"},
+	} {
+		for _, readOnly := range []bool{false, true} {
+			t.Run(fmt.Sprint(c.name, " read-only=", readOnly), func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "sessions.db")
+				c.make(t, path)
+				before := must(os.ReadFile(path))(t)
+				_, err := Open(context.Background(), path, Options{ReadOnly: readOnly})
+				wants(t, err, c.code, c.words)
+				if after := must(os.ReadFile(path))(t); string(after) != string(before) {
+					t.Error("the file was changed")
+				}
+				if names := must(os.ReadDir(filepath.Dir(path)))(t); len(names) != 1 {
+					t.Errorf("beside the file there is now %v", names)
+				}
+			})
+		}
+	}
+}
+
+func TestOpenNamesWhatIsNoFile(t *testing.T) {
+	ctx := context.Background()
+	for _, readOnly := range []bool{false, true} {
+		_, err := Open(ctx, t.TempDir(), Options{ReadOnly: readOnly})
+		wants(t, err, session.Invalid, "is a folder")
+	}
+	missing := filepath.Join(t.TempDir(), "none", "sessions.db")
+	_, err := Open(ctx, missing, Options{ReadOnly: true})
+	wants(t, err, session.NotFound, "does not exist")
+	if _, err := os.Stat(filepath.Dir(missing)); err == nil {
+		t.Error("a read-only open made the folder")
+	}
+}
+
+func TestAnEmptyFileAndOneCutShortBecomeADatabase(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sessions.db")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db := must(sql.Open("sqlite", path))(t)
+	must(db.Exec(fmt.Sprintf(`PRAGMA auto_vacuum = incremental; PRAGMA application_id = %d`, applicationID)))(t) // a start ended here
+	db.Close()
+	s := must(Open(context.Background(), path, Options{}))(t)
+	defer s.Close()
+	mustCreate(t, s, NewSession{})
+	mustBeHealthy(t, s)
+}
+
+func TestAnyPathNamesTheFile(t *testing.T) {
+	for _, name := range []string{"with space", "a?b", "a#b", "50%25 off", "a%20b", "größe 日本", "semi;colon&amp=1", "'quoted\""} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), name)
+			path := filepath.Join(dir, name+".db")
+			s := must(Open(context.Background(), path, Options{}))(t)
+			mustCreate(t, s, NewSession{})
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if names := must(os.ReadDir(dir))(t); len(names) != 1 || names[0].Name() != name+".db" {
+				t.Errorf("the folder holds %v", names)
+			}
+			ro := must(Open(context.Background(), path, Options{ReadOnly: true}))(t)
+			defer ro.Close()
+			if data, _, err := ro.Sessions(context.Background(), Filter{}, Page{}); err != nil || len(data) != 1 {
+				t.Errorf("%d sessions, %v", len(data), err)
+			}
+		})
+	}
+}
+
+func TestConnectionsHaveTheirPragmas(t *testing.T) {
+	s := openTest(t)
+	read := func(query string) string {
+		var v string
+		if err := s.alone(context.Background(), func(tx *tx) error { return tx.row(query, nil, &v) }); err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	for pragma, want := range map[string]string{
+		"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "secure_delete": "1", "auto_vacuum": "2", "wal_autocheckpoint": "4000",
+		"busy_timeout": "250", "query_only": "0", "temp_store": "2", "cache_size": "-32768", "application_id": fmt.Sprint(applicationID),
+	} {
+		if got := read("PRAGMA " + pragma); got != want {
+			t.Errorf("the writer's %s is %s, not %s", pragma, got, want)
+		}
+	}
+	for pragma, want := range map[string]string{"query_only": "1", "busy_timeout": "250", "temp_store": "2", "journal_mode": "wal"} {
+		for name, db := range map[string]interface {
+			Get(any, string, ...any) error
+		}{"readers": s.readers, "reports": s.reports} {
+			var got string
+			if err := db.Get(&got, "PRAGMA "+pragma); err != nil || got != want {
+				t.Errorf("%s of the %s is %s, not %s (%v)", pragma, name, got, want, err)
+			}
+		}
+	}
+	if _, err := s.Reader().Exec(`DELETE FROM session_days`); err == nil {
+		t.Error("a reading connection could write")
+	}
+	// The pragmas do not go away with a truncated log.
+	if done, err := s.TruncateWAL(context.Background()); err != nil || !done {
+		t.Errorf("truncate: %v %v", done, err)
+	}
+	if got := read("PRAGMA busy_timeout"); got != "250" {
+		t.Errorf("after TruncateWAL the writer's busy_timeout is %s", got)
+	}
+}
+
+// Root may write everywhere, so what a read-only folder does is seen by another user.
+func TestAReadOnlyFolderIsReadWhereThatIsSafe(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can start a process of another user")
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := must(os.MkdirTemp("/tmp", "sessiond-test-"))(t)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	tool := filepath.Join(dir, "tool")
+	if err := os.WriteFile(tool, must(os.ReadFile(exe))(t), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	open := func(mode, path string) string {
+		cmd := child(t, "open", mode, path)
+		cmd.Path = tool
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		out, err := cmd.Output()
+		if err != nil {
+			t.Error(err)
+		}
+		return string(out)
+	}
+	publish := func() { // everyone may read, none but root write
+		if err := filepath.Walk(dir, func(p string, info os.FileInfo, err error) error {
+			if err != nil || p == tool {
+				return err
+			}
+			if info.IsDir() {
+				return os.Chmod(p, 0o755)
+			}
+			return os.Chmod(p, 0o644)
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(dir, "data", "sessions.db")
+	s := must(Open(context.Background(), path, Options{}))(t)
+	mustCreate(t, s, NewSession{})
+	crashed := filepath.Join(dir, "crashed", "sessions.db")
+	if err := os.Mkdir(filepath.Dir(crashed), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	image := map[string][]byte{"": must(os.ReadFile(path))(t), "-wal": must(os.ReadFile(path + "-wal"))(t)}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	publish()
+	if out := open("ro", path); out != "opened 1 <nil>" {
+		t.Errorf("after a clean stop: %s", out)
+	}
+	if out := open("rw", path); !strings.HasPrefix(out, string(session.Forbidden)) {
+		t.Errorf("for writing: %s", out)
+	}
+	for suffix, data := range image {
+		if err := os.WriteFile(crashed+suffix, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out := open("ro", crashed); !strings.HasPrefix(out, string(session.Forbidden)) || !strings.Contains(out, "write-ahead log") {
+		t.Errorf("with a WAL that holds something: %s", out)
+	}
+	if err := os.Truncate(crashed+"-wal", 0); err != nil {
+		t.Fatal(err)
+	}
+	if out := open("ro", crashed); strings.Contains(out, "write-ahead log") {
+		t.Errorf("with an empty WAL: %s", out)
+	}
+}
+
+func TestStartForgetsOnlyOldEmptyDraftsAndOldKeys(t *testing.T) {
+	ctx := context.Background()
+	path := filepath.Join(t.TempDir(), "sessions.db")
+	now := time.Date(2026, 2, 10, 12, 0, 0, 0, time.UTC)
+	opt := Options{Now: func() time.Time { return now }, Zone: time.UTC, Measure: measure}
+	s := must(Open(ctx, path, opt))(t)
+	empty := mustCreate(t, s, NewSession{Draft: true})
+	begun := mustCreate(t, s, NewSession{Draft: true})
+	mustAppend(t, s, begun.ID, says(session.User, "hello"))
+	parent := mustCreate(t, s, NewSession{Draft: true})
+	mustCreate(t, s, NewSession{ParentID: parent.ID})
+	paid := mustCreate(t, s, NewSession{Draft: true})
+	must(s.AddCall(ctx, session.Call{SessionID: paid.ID}))(t)
+	must(s.Append(ctx, Append{Session: begun.ID, Messages: []session.Message{says(session.User, "x")}, Idem: &Idempotency{Key: "k", Route: "r"}}))(t)
+	now = now.Add(23 * time.Hour)
+	fresh := mustCreate(t, s, NewSession{Draft: true})
+	s.Close()
+	for _, later := range []struct {
+		wait       time.Duration
+		gone, keys int64
+	}{{0, 0, 1}, {2 * time.Hour, 1, 1}, {7 * 24 * time.Hour, 2, 0}} {
+		now = now.Add(later.wait)
+		s = must(Open(ctx, path, opt))(t)
+		if n := count(t, s, `SELECT 6 - COUNT(*) FROM sessions`); n != later.gone {
+			t.Errorf("after %v %d sessions are gone, not %d", later.wait, n, later.gone)
+		}
+		if n := count(t, s, `SELECT COUNT(*) FROM idempotency_keys`); n != later.keys {
+			t.Errorf("after %v %d keys are there, not %d", later.wait, n, later.keys)
+		}
+		mustBeHealthy(t, s)
+		s.Close()
+	}
+	s = must(Open(ctx, path, opt))(t)
+	defer s.Close()
+	for _, gone := range []session.ID{empty.ID, fresh.ID} {
+		_, err := s.Session(ctx, gone)
+		wants(t, err, session.NotFound, "no session")
+	}
+}

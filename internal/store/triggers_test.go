@@ -1,0 +1,90 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"testing"
+
+	"sessiond/internal/session"
+)
+
+// raw is a connection as anyone could open it, with SQLite's own defaults.
+func raw(t testing.TB, s *Store) *sql.DB {
+	t.Helper()
+	db := must(sql.Open("sqlite", s.File()+"?_pragma=busy_timeout(5000)"))(t)
+	db.SetMaxOpenConns(1)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func TestTheDatabaseItselfKeepsWhatWasSaid(t *testing.T) {
+	s := openTest(t)
+	sess := mustCreate(t, s, NewSession{Source: session.SourcePi, SourceID: "one"})
+	mustCreate(t, s, NewSession{Source: session.SourcePi, SourceID: "two"})
+	m := says(session.User, strings.Repeat("long ", 20_000))
+	m.ExternalID = "ext"
+	mustAppend(t, s, sess.ID, m, says(session.Assistant, "short"))
+	db := raw(t, s)
+	dump := func() string {
+		var all string
+		if err := db.QueryRow(`SELECT (SELECT group_concat(id || session_id || seq || role || tokens, '|') FROM messages) || (SELECT group_concat(id || text || COALESCE(blob, ''), '|') FROM parts)
+			|| (SELECT group_concat(sha256 || length(data), '|') FROM blobs) || (SELECT group_concat(id || source_id, '|') FROM sessions)`).Scan(&all); err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	before := dump()
+	for _, attempt := range []string{
+		`UPDATE messages SET role = 'user'`,
+		`UPDATE OR REPLACE messages SET seq = 1`,
+		`UPDATE messages SET tokens = tokens`,
+		`DELETE FROM messages WHERE seq = 2`,
+		`INSERT OR REPLACE INTO messages SELECT * FROM messages WHERE seq = 1`,
+		`INSERT OR REPLACE INTO messages (session_id, seq, depth, origin, tokens, path_tokens, day, created_at) SELECT session_id, 1, 0, 'person', 0, 0, '', '' FROM messages WHERE seq = 1`,
+		`INSERT OR REPLACE INTO messages (session_id, seq, depth, origin, tokens, path_tokens, day, created_at, external_id) SELECT session_id, 9, 0, 'person', 0, 0, '', '', 'ext' FROM messages WHERE seq = 1`,
+		`UPDATE parts SET text = 'other'`,
+		`DELETE FROM parts`,
+		`INSERT OR REPLACE INTO parts (id, message_id, idx, kind, text, tokens) SELECT id, message_id, idx, kind, 'other', tokens FROM parts`,
+		`UPDATE blobs SET data = x'00'`,
+		`DELETE FROM blobs`,
+		`INSERT OR REPLACE INTO blobs SELECT sha256, 1, media_type, x'00' FROM blobs`,
+		`DELETE FROM sessions WHERE source_id = 'one'`,
+		`INSERT OR REPLACE INTO sessions (id, day, created_at, updated_at, active_at) SELECT id, '', '', '', '' FROM sessions WHERE source_id = 'one'`,
+		`INSERT OR REPLACE INTO sessions (id, day, source, source_id, created_at, updated_at, active_at) VALUES ('20260101_777', '', 'pi', 'one', '', '', '')`,
+		`UPDATE OR REPLACE sessions SET source_id = 'one'`,
+		`UPDATE sessions SET id = '20260101_888' WHERE source_id = 'one'`,
+	} {
+		if _, err := db.Exec(attempt); err == nil {
+			t.Errorf("went through: %s", attempt)
+		}
+		if dump() != before {
+			t.Fatalf("changed by: %s", attempt)
+		}
+	}
+	mustBeHealthy(t, s)
+}
+
+func TestARowInPurgingOpensTheDeletionOfOneSession(t *testing.T) {
+	s := openTest(t)
+	gone, stays := mustCreate(t, s, NewSession{}), mustCreate(t, s, NewSession{})
+	for _, id := range []session.ID{gone.ID, stays.ID} {
+		mustAppend(t, s, id, says(session.User, "hello"))
+	}
+	db := raw(t, s)
+	must(db.Exec(`INSERT INTO purging VALUES (?, '')`, gone.ID))(t)
+	for _, q := range []string{
+		`DELETE FROM parts WHERE message_id IN (SELECT id FROM messages WHERE session_id = ?)`,
+		`DELETE FROM messages WHERE session_id = ?`, `DELETE FROM sessions WHERE id = ?`,
+	} {
+		if _, err := db.Exec(q, stays.ID); err == nil {
+			t.Errorf("a session that is not purged lost rows: %s", q)
+		}
+		if _, err := db.Exec(q, gone.ID); err != nil {
+			t.Errorf("%s: %v", q, err)
+		}
+	}
+	if msgs, _, err := s.Messages(context.Background(), stays.ID, MessagePage{}); err != nil || len(msgs) != 1 {
+		t.Errorf("%d messages, %v", len(msgs), err)
+	}
+}
