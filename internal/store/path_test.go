@@ -236,7 +236,7 @@ func TestMessagesAfterAMarkComeInOrderOfArrival(t *testing.T) {
 	wants(t, err, session.NotFound, "")
 }
 
-func TestAPathOfTenThousandBranchesIsReadInOneStatement(t *testing.T) {
+func TestAPathOfTwoThousandBranches(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
 	sess := mustCreate(t, s, NewSession{})

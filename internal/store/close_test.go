@@ -1,0 +1,211 @@
+package store
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"sessiond/internal/session"
+)
+
+// readInChild opens the file as sqlite3 would, reads from it and keeps a transaction open
+// until its input ends.
+func readInChild(args []string) error {
+	db, err := sql.Open("sqlite", args[0])
+	if err != nil {
+		return err
+	}
+	tx, err := db.Begin()
+	if err != nil {
+		return err
+	}
+	var n int
+	if err := tx.QueryRow(`SELECT COUNT(*) FROM messages`).Scan(&n); err != nil {
+		return err
+	}
+	fmt.Println("reading", n)
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	if err := tx.Rollback(); err != nil {
+		return err
+	}
+	return db.Close()
+}
+
+func startReader(t *testing.T, path string) (stop func()) {
+	t.Helper()
+	cmd := child(t, "read", path)
+	in, out := must(cmd.StdinPipe())(t), must(cmd.StdoutPipe())(t)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); !strings.HasPrefix(line, "reading") {
+		t.Fatal(line, err)
+	}
+	return func() {
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAfterCloseTheOneFileIsEverything(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	sess := mustCreate(t, s, NewSession{})
+	mustAppend(t, s, sess.ID, says(session.User, "hello"))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if names := must(os.ReadDir(filepath.Dir(s.File())))(t); len(names) != 1 {
+		t.Errorf("beside the file there is %v", names)
+	}
+	copied := filepath.Join(t.TempDir(), "copy.db")
+	if err := os.WriteFile(copied, must(os.ReadFile(s.File()))(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db := must(sql.Open("sqlite", copied))(t)
+	defer db.Close()
+	var mode, text string
+	if err := db.QueryRow(`PRAGMA journal_mode`).Scan(&mode); err != nil || mode != "delete" {
+		t.Errorf("journal_mode %s, %v", mode, err)
+	}
+	if err := db.QueryRow(`SELECT content FROM messages_flat`).Scan(&text); err != nil || text != "hello" {
+		t.Errorf("%q, %v", text, err)
+	}
+	again := must(Open(ctx, s.File(), Options{}))(t)
+	defer again.Close()
+	mustAppend(t, again, sess.ID, says(session.Assistant, "hi"))
+}
+
+func TestCloseSaysWhenAnotherProcessStillReads(t *testing.T) {
+	var log bytes.Buffer
+	s := openTest(t, func(o *Options) { o.Log = zerolog.New(&log) })
+	sess := mustCreate(t, s, NewSession{})
+	stop := startReader(t, s.File())
+	mustAppend(t, s, sess.ID, says(session.User, "hello"))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(log.String(), "not yet a backup") {
+		t.Errorf("it said %q", log.String())
+	}
+	stop()
+	again := must(Open(context.Background(), s.File(), Options{}))(t)
+	defer again.Close()
+	if got := must(again.Session(context.Background(), sess.ID))(t); got.MessageCount != 1 {
+		t.Errorf("%d messages", got.MessageCount)
+	}
+}
+
+func TestTruncateWALDoesNotWaitForReaders(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	sess := mustCreate(t, s, NewSession{})
+	stop := startReader(t, s.File())
+	mustAppend(t, s, sess.ID, says(session.User, "hello"))
+	done, err := s.TruncateWAL(ctx)
+	if done || err != nil {
+		t.Errorf("done %v with a reader on an older state, %v", done, err)
+	}
+	mustAppend(t, s, sess.ID, says(session.User, "hello"))
+	stop()
+	if done, err := s.TruncateWAL(ctx); !done || err != nil {
+		t.Errorf("done %v, %v", done, err)
+	}
+	if info := must(os.Stat(s.File() + "-wal"))(t); info.Size() != 0 {
+		t.Errorf("%d bytes are left", info.Size())
+	}
+}
+
+func TestDataVersionTellsOfOthersWritesOnly(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	before := must(s.DataVersion(ctx))(t)
+	sess := mustCreate(t, s, NewSession{})
+	if own := must(s.DataVersion(ctx))(t); own != before {
+		t.Error("it changed with the store's own write")
+	}
+	other := must(Open(ctx, s.File(), s.opt))(t)
+	defer other.Close()
+	between := must(s.DataVersion(ctx))(t)
+	mustAppend(t, other, sess.ID, says(session.User, "x"))
+	if after := must(s.DataVersion(ctx))(t); after == between {
+		t.Error("it did not change with another's write")
+	}
+}
+
+func TestBackupDuringAppendsIsWholeAndOpensAlone(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	ids := []session.ID{mustCreate(t, s, NewSession{}).ID, mustCreate(t, s, NewSession{}).ID}
+	mustAppend(t, s, ids[0], says(session.User, strings.Repeat("x", 100_000)))
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for _, id := range ids {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					mustAppend(t, s, id, says(session.User, "during"), says(session.Assistant, "it"))
+				}
+			}
+		})
+	}
+	for i := range 3 {
+		out := filepath.Join(t.TempDir(), "new folder", "backup.db")
+		size := must(s.Backup(ctx, out))(t)
+		info := must(os.Stat(out))(t)
+		if info.Size() != size || info.Mode() != 0o600 {
+			t.Errorf("backup %d: %d bytes, mode %v", i, info.Size(), info.Mode())
+		}
+		if names := must(os.ReadDir(filepath.Dir(out)))(t); len(names) != 1 {
+			t.Errorf("beside the backup there is %v", names)
+		}
+		b := must(Open(ctx, out, Options{}))(t)
+		mustBeHealthy(t, b)
+		mustAppend(t, b, ids[0], says(session.User, "in the backup"))
+		b.Close()
+		_, err := s.Backup(ctx, out)
+		wants(t, err, session.Conflict, "never overwrites")
+	}
+	close(stop)
+	wg.Wait()
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	out := filepath.Join(t.TempDir(), "backup.db")
+	if _, err := s.Backup(cancelled, out); err == nil {
+		t.Error("a cancelled backup was made")
+	}
+	if names := must(os.ReadDir(filepath.Dir(out)))(t); len(names) != 0 {
+		t.Errorf("a cancelled backup left %v", names)
+	}
+}
+
+func TestBackupOfAReadOnlyStore(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	mustCreate(t, s, NewSession{})
+	s.Close()
+	ro := must(Open(ctx, s.File(), Options{ReadOnly: true}))(t)
+	defer ro.Close()
+	out := filepath.Join(t.TempDir(), "backup.db")
+	must(ro.Backup(ctx, out))(t)
+	b := must(Open(ctx, out, Options{ReadOnly: true}))(t)
+	defer b.Close()
+	if data, _, err := b.Sessions(ctx, Filter{}, Page{}); err != nil || len(data) != 1 {
+		t.Errorf("%d sessions, %v", len(data), err)
+	}
+}

@@ -1,0 +1,322 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"sessiond/internal/session"
+)
+
+// overlay makes a record for the path to seq.
+func overlay(t testing.TB, s *Store, id session.ID, seq int64, status session.Status, summary int64) session.Compaction {
+	t.Helper()
+	sess := must(s.Session(context.Background(), id))(t)
+	through := must(s.Message(context.Background(), *ref(id, seq)))(t)
+	return session.Compaction{
+		SessionID: id, PreviousID: sess.CompactionID, Strategy: session.StrategySummarize, Trigger: session.TriggerManual, Status: status,
+		ThroughID: &through.RowID, HiddenTokens: through.PathTokens, SummaryTokens: summary, Summary: "what was",
+	}
+}
+
+func talk(t testing.TB, s *Store, texts ...string) session.Session {
+	t.Helper()
+	sess := mustCreate(t, s, NewSession{})
+	for _, text := range texts {
+		mustAppend(t, s, sess.ID, says(session.User, text))
+	}
+	return must(s.Session(context.Background(), sess.ID))(t)
+}
+
+func TestAnAppendWhileAnOverlayIsStagedDoesNotHinderIt(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	sess := talk(t, s, "aaaa", "bbbb", "cccc")
+	running := overlay(t, s, sess.ID, 2, session.StatusRunning, 3)
+	running = must(s.AddCompaction(ctx, running))(t)
+	mustAppend(t, s, sess.ID, says(session.User, "dddd"))
+	running.Status = session.StatusStaged
+	staged := must(s.FinishCompaction(ctx, running))(t)
+	mustAppend(t, s, sess.ID, says(session.User, "eeee"))
+	if got := must(s.Session(ctx, sess.ID))(t); got.CompactionID != nil || got.ContextTokens != 20 || got.Epoch != 0 {
+		t.Errorf("a staged overlay counts: %+v", got)
+	}
+	done := must(s.Activate(ctx, sess.ID, staged.RowID))(t)
+	got := must(s.Session(ctx, sess.ID))(t)
+	if *got.CompactionID != done.RowID || got.ContextTokens != 12+3 || got.Epoch != 1 || got.CompactionCount != 1 || done.Status != session.StatusDone || done.Through.Seq != 2 {
+		t.Errorf("%+v", got)
+	}
+	if e := must(s.Effective(ctx, got))(t); e == nil || e.RowID != done.RowID {
+		t.Errorf("effective %+v", e)
+	}
+	_, err := s.Activate(ctx, sess.ID, staged.RowID)
+	wants(t, err, session.Conflict, "not staged")
+	_, err = s.FinishCompaction(ctx, staged)
+	wants(t, err, session.Conflict, "has its outcome already")
+	mustBeHealthy(t, s)
+}
+
+func TestOverlaysThatWerePlannedOnWhatChangedAreRefused(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	sess := talk(t, s, "aaaa", "bbbb", "cccc", "dddd")
+	first := must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusStaged, 1)))(t)
+	second := overlay(t, s, sess.ID, 3, session.StatusStaged, 1)
+	second = must(s.AddCompaction(ctx, second))(t)
+	must(s.Activate(ctx, sess.ID, first.RowID))(t)
+	_, err := s.Activate(ctx, sess.ID, second.RowID)
+	wants(t, err, session.Conflict, "took effect")
+	third := must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 3, session.StatusStaged, 1)))(t)
+	must(s.Append(ctx, Append{Session: sess.ID, Parent: ref(sess.ID, 2), Messages: []session.Message{says(session.User, "branch")}}))(t)
+	_, err = s.Activate(ctx, sess.ID, third.RowID)
+	wants(t, err, session.Conflict, "branch")
+	_, err = s.AddCompaction(ctx, overlay(t, s, sess.ID, 4, session.StatusDone, 1))
+	wants(t, err, session.Conflict, "branch")
+	third.Status = session.StatusDone
+	_, err = s.FinishCompaction(ctx, third)
+	wants(t, err, session.Invalid, "staged, failed or skipped")
+	_, err = s.Activate(ctx, sess.ID, 99)
+	wants(t, err, session.NotFound, "cmp_99")
+	_, err = s.UndoCompaction(ctx, sess.ID, third.RowID)
+	wants(t, err, session.NotFound, "no finished compaction")
+	_, err = s.RedoCompaction(ctx, sess.ID, first.RowID)
+	wants(t, err, session.Conflict, "not undone")
+	_, err = s.Compaction(ctx, sess.ID, 77)
+	wants(t, err, session.NotFound, "cmp_77")
+	if got := must(s.Session(ctx, sess.ID))(t); got.CompactionCount != 1 || *got.CompactionID != first.RowID {
+		t.Errorf("%+v", got)
+	}
+	mustBeHealthy(t, s)
+}
+
+func TestTheNewestOverlayIsInForceAlsoWhenTheClockWentBack(t *testing.T) {
+	ctx := context.Background()
+	now := time.Date(2026, 2, 11, 12, 0, 0, 0, time.UTC)
+	s := openTest(t, func(o *Options) { o.Now = func() time.Time { return now } })
+	sess := talk(t, s, "aaaa", "bbbb", "cccc")
+	must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusDone, 1)))(t)
+	now = now.Add(-time.Hour)
+	second := must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 2, session.StatusDone, 1)))(t)
+	staged := must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 2, session.StatusStaged, 2)))(t)
+	if got := must(s.Session(ctx, sess.ID))(t); *got.CompactionID != second.RowID {
+		t.Errorf("%d is in force", *got.CompactionID)
+	}
+	must(s.Activate(ctx, sess.ID, staged.RowID))(t)
+	if got := must(s.Session(ctx, sess.ID))(t); *got.CompactionID != staged.RowID || got.ContextTokens != 4+2 {
+		t.Errorf("%d is in force, %d tokens", *got.CompactionID, got.ContextTokens)
+	}
+}
+
+func TestRunningRecordsFailAtTheDaemonsStart(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	sess := talk(t, s, "aaaa", "bbbb")
+	running := must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusRunning, 0)))(t)
+	staged := must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusStaged, 0)))(t)
+	failed := must(s.FailRunning(ctx, "sessiond was stopped"))(t)
+	if len(failed) != 1 || failed[0].RowID != running.RowID || failed[0].Status != session.StatusFailed || failed[0].Reason != "sessiond was stopped" {
+		t.Errorf("%+v", failed)
+	}
+	if c := must(s.Compaction(ctx, sess.ID, staged.RowID))(t); c.Status != session.StatusStaged {
+		t.Errorf("%+v", c)
+	}
+	if again := must(s.FailRunning(ctx, ""))(t); len(again) != 0 {
+		t.Errorf("%+v", again)
+	}
+}
+
+// modelled is a done overlay in the naive model.
+type modelled struct {
+	row, previous   int64
+	through         *node
+	summary, hidden int64
+	undone          bool
+}
+
+func TestOverlaysOnRandomTreesAreThoseOfTheNaiveModel(t *testing.T) {
+	ctx := context.Background()
+	rapid.Check(t, func(rt *rapid.T) {
+		s := openTest(t)
+		defer s.Close()
+		sess, err := s.CreateSession(ctx, NewSession{})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		id := sess.ID
+		var head *node
+		var all []*node
+		var overlays []*modelled // in the order of their activation
+		effective := func() *modelled {
+			for _, o := range slices.Backward(overlays) {
+				if !o.undone && slices.Contains(head.path(), o.through) {
+					return o
+				}
+			}
+			return nil
+		}
+		for range rapid.IntRange(1, 30).Draw(rt, "steps") {
+			switch kind := rapid.IntRange(0, 5).Draw(rt, "step"); {
+			case kind <= 2 || head == nil:
+				in := Append{Session: id, Messages: []session.Message{says(session.User, fmt.Sprint("message ", len(all)))}}
+				at := head
+				if kind == 0 && head != nil {
+					at = rapid.SampledFrom(all).Draw(rt, "parent")
+					in.Parent = &at.id
+				}
+				out, err := s.Append(ctx, in)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				m := out.Messages[0]
+				head = &node{id: m.ID, row: m.RowID, parent: at, tokens: m.Tokens}
+				all = append(all, head)
+			case kind == 3:
+				through := rapid.SampledFrom(all).Draw(rt, "through")
+				o := &modelled{through: through, summary: rapid.Int64Range(0, 9).Draw(rt, "summary")}
+				for _, n := range through.path() {
+					o.hidden += n.tokens
+				}
+				c := session.Compaction{
+					SessionID: id, Strategy: session.StrategySummarize, Trigger: session.TriggerManual, Status: session.StatusStaged,
+					ThroughID: &through.row, HiddenTokens: o.hidden, SummaryTokens: o.summary,
+				}
+				if e := effective(); e != nil {
+					o.previous, c.PreviousID = e.row, &e.row
+				}
+				staged := rapid.Bool().Draw(rt, "staged")
+				if !staged {
+					c.Status = session.StatusDone
+				}
+				c, err := s.AddCompaction(ctx, c)
+				if err == nil && staged {
+					c, err = s.Activate(ctx, id, c.RowID)
+				}
+				if on := slices.Contains(head.path(), through); on != (err == nil) || err != nil && session.CodeOf(err) != session.Conflict {
+					rt.Fatalf("through %s, on the path %v: %v", through.id, on, err)
+				}
+				if err == nil {
+					o.row = c.RowID
+					overlays = append(overlays, o)
+				}
+			case len(overlays) == 0:
+			case kind == 4:
+				o, e := rapid.SampledFrom(overlays).Draw(rt, "undo"), effective()
+				_, err := s.UndoCompaction(ctx, id, o.row)
+				if (err == nil) != (o == e) || err != nil && session.CodeOf(err) != session.Conflict {
+					rt.Fatalf("undo %d: %v", o.row, err)
+				}
+				if err == nil {
+					o.undone = true
+				}
+			default:
+				o := rapid.SampledFrom(overlays).Draw(rt, "redo")
+				was := o.undone
+				o.undone = false
+				base := slices.IndexFunc(overlays, func(p *modelled) bool { return p.row == o.previous })
+				allowed := was && effective() == o && (base < 0 || !overlays[base].undone)
+				_, err := s.RedoCompaction(ctx, id, o.row)
+				if (err == nil) != allowed || err != nil && session.CodeOf(err) != session.Conflict {
+					rt.Fatalf("redo %d, allowed %v: %v", o.row, allowed, err)
+				}
+				o.undone = was && err != nil
+			}
+			got, err := s.Session(ctx, id)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			e, want := effective(), int64(0)
+			for _, n := range head.path() {
+				want += n.tokens
+			}
+			if e != nil {
+				want += e.summary - e.hidden
+			}
+			standing := len(overlays)
+			for _, o := range overlays {
+				if o.undone {
+					standing--
+				}
+			}
+			if (e == nil) != (got.CompactionID == nil) || e != nil && *got.CompactionID != e.row || got.ContextTokens != want || got.CompactionCount != int64(standing) {
+				rt.Fatalf("in force %v of %d tokens, %d counted; the model has %+v of %d, %d", got.CompactionID, got.ContextTokens, got.CompactionCount, e, want, standing)
+			}
+		}
+		list, err := s.Compactions(ctx, id)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		for _, c := range list {
+			if at := slices.IndexFunc(overlays, func(o *modelled) bool { return o.row == c.RowID }); at >= 0 && overlays[at].undone != c.Undone {
+				rt.Fatalf("%s undone %v", c.ID, c.Undone)
+			}
+		}
+		if checks, err := s.Doctor(ctx, true); err != nil || slices.ContainsFunc(checks, func(c Check) bool { return !c.OK }) {
+			rt.Fatalf("%+v %v", checks, err)
+		}
+	})
+}
+
+func TestContextsKeepTheirBlocksAndWhatIsFrozen(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	sess := talk(t, s, "a")
+	if c, blocks, err := s.LastContext(ctx, sess.ID); c != nil || blocks != nil || err != nil {
+		t.Errorf("%v %v %v", c, blocks, err)
+	}
+	blocks := map[string]string{session.BlockSystem: "be kind", session.BlockTools: "[]"}
+	frozen := session.Frozen{SessionID: sess.ID, MessageID: *sess.HeadID, Kind: session.FrozenRecall, Content: session.JSON(`"first"`)}
+	first := must(s.SaveContext(ctx, session.Context{SessionID: sess.ID, HeadID: sess.HeadID, Tokens: 5}, blocks, []session.Frozen{frozen}))(t)
+	frozen.Content = session.JSON(`"second"`)
+	second := must(s.SaveContext(ctx, session.Context{SessionID: sess.ID, HeadID: sess.HeadID, Tokens: 6}, blocks, []session.Frozen{frozen}))(t)
+	last, kept, err := s.LastContext(ctx, sess.ID)
+	if err != nil || last.RowID != second.RowID || kept[session.BlockSystem] != "be kind" || kept[session.BlockTools] != "[]" || len(kept) != 2 {
+		t.Errorf("%+v %v %v", last, kept, err)
+	}
+	if got := must(s.Context(ctx, sess.ID, first.RowID))(t); got.Tokens != 5 {
+		t.Errorf("%+v", got)
+	}
+	_, err = s.Context(ctx, "20200101_001", first.RowID)
+	wants(t, err, session.NotFound, "")
+	if all := must(s.Frozen(ctx, sess.ID))(t); len(all) != 1 || string(all[0].Content) != `"first"` {
+		t.Errorf("what is frozen changed: %+v", all)
+	}
+	if n := count(t, s, `SELECT COUNT(*) FROM blocks`); n != 2 {
+		t.Errorf("%d blocks", n)
+	}
+}
+
+func TestMarks(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	sess, other := talk(t, s, "aaaa", "bbbb"), talk(t, s, "x")
+	must(s.SetMark(ctx, sess.ID, *ref(sess.ID, 1), MarkPin, "", true))(t)
+	must(s.SetMark(ctx, sess.ID, *ref(sess.ID, 1), MarkLabel, "one", true))(t)
+	got := must(s.SetMark(ctx, sess.ID, *ref(sess.ID, 1), MarkLabel, "two", true))(t)
+	if got.Revision != sess.Revision+3 || got.Epoch != sess.Epoch {
+		t.Errorf("%+v", got)
+	}
+	one := must(s.Message(ctx, *ref(sess.ID, 1)))(t).RowID
+	if pins := must(s.Pins(ctx, sess.ID))(t); !slices.Equal(pins, []int64{one}) {
+		t.Errorf("%v", pins)
+	}
+	if labels := must(s.Labels(ctx, sess.ID))(t); len(labels) != 1 || labels[one] != "two" {
+		t.Errorf("%v", labels)
+	}
+	must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusDone, 1)))(t)
+	if got := must(s.SetMark(ctx, sess.ID, *ref(sess.ID, 1), MarkPin, "", false))(t); got.Epoch != 2 {
+		t.Errorf("a pin that an overlay hides begins an epoch: %d", got.Epoch)
+	}
+	_, err := s.SetMark(ctx, sess.ID, *ref(other.ID, 1), MarkPin, "", true)
+	wants(t, err, session.NotFound, "not on the tree")
+	_, err = s.SetMark(ctx, mustCreate(t, s, NewSession{}).ID, *ref(other.ID, 1), MarkPin, "", true)
+	wants(t, err, session.NotFound, "not on the tree")
+	_, err = s.SetMark(ctx, sess.ID, *ref(sess.ID, 9), MarkPin, "", true)
+	wants(t, err, session.NotFound, "no message")
+	_, err = s.SetMark(ctx, sess.ID, *ref(sess.ID, 1), "star", "", true)
+	wants(t, err, session.Invalid, "")
+	mustBeHealthy(t, s)
+}

@@ -1,0 +1,346 @@
+package store
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sessiond/internal/session"
+)
+
+// appendInChild appends to the session args[1] as fast as it can and says each seq that was
+// acknowledged, until it is killed.
+func appendInChild(args []string) error {
+	s, err := Open(context.Background(), args[0], Options{})
+	if err != nil {
+		return err
+	}
+	for {
+		out, err := s.Append(context.Background(), Append{Session: session.ID(args[1]), Messages: []session.Message{says(session.User, "kept")}})
+		if err != nil {
+			return err
+		}
+		fmt.Println(out.Head.Seq)
+	}
+}
+
+// lockInChild takes the write lock, says so, and gives it back when its input ends.
+func lockInChild(args []string) error {
+	db, err := sql.Open("sqlite", args[0]+"?_txlock=immediate&_pragma=busy_timeout(5000)")
+	if err != nil {
+		return err
+	}
+	tx, err := db.Begin()
+	if err != nil {
+		return err
+	}
+	fmt.Println("locked")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	return errors.Join(tx.Rollback(), db.Close())
+}
+
+// held blocks the writer until the returned function is called.
+func held(t testing.TB, s *Store) (release func()) {
+	t.Helper()
+	begun, gate := make(chan struct{}), make(chan struct{})
+	go s.alone(context.Background(), func(*tx) error { //nolint:errcheck // it cannot fail
+		close(begun)
+		<-gate
+		return nil
+	})
+	<-begun
+	return sync.OnceFunc(func() { close(gate) })
+}
+
+// together queues closures so that they make one batch, and gives their outcomes.
+func together(t testing.TB, s *Store, fns ...func(*tx) error) []error {
+	t.Helper()
+	release := held(t, s)
+	jobs := make([]*job, len(fns))
+	for i, fn := range fns {
+		jobs[i] = &job{ctx: context.Background(), fn: fn, answer: make(chan error, 1)}
+		s.writer.queue <- jobs[i]
+	}
+	release()
+	errs := make([]error, len(fns))
+	for i, j := range jobs {
+		errs[i] = storageError(<-j.answer)
+	}
+	return errs
+}
+
+func note(n int) func(*tx) error {
+	return func(t *tx) error {
+		_, err := t.exec(`INSERT INTO calibrations (model, scale, weight, updated_at) VALUES (?, 1, 1, '')`, fmt.Sprint(n))
+		return err
+	}
+}
+
+func TestAFailingClosureDoesNotHarmItsBatch(t *testing.T) {
+	s := openTest(t)
+	errs := together(t, s, note(1),
+		func(t *tx) error { return errors.Join(note(2)(t), errors.New("no")) },
+		func(t *tx) error { _ = note(3)(t); panic("oh") },
+		note(1), note(4))
+	for i, want := range []string{"", "no", "panic in a write: oh", "UNIQUE", ""} {
+		if (errs[i] == nil) != (want == "") || errs[i] != nil && !strings.Contains(errs[i].Error(), want) {
+			t.Errorf("closure %d: %v, not %q", i, errs[i], want)
+		}
+	}
+	if n := count(t, s, `SELECT SUM(model) * 100 + COUNT(*) FROM calibrations`); n != 502 {
+		t.Errorf("stored: %d", n)
+	}
+	// Alone, without a savepoint, it is the same.
+	if err := s.write(context.Background(), func(t *tx) error { _ = note(5)(t); panic("again") }); err == nil {
+		t.Error("a panic went by")
+	}
+	if err := s.write(context.Background(), note(6)); err != nil {
+		t.Error(err)
+	}
+	if n := count(t, s, `SELECT COUNT(*) FROM calibrations`); n != 3 {
+		t.Errorf("%d rows", n)
+	}
+}
+
+func TestAFullDiskFailsCleanly(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	sess := mustCreate(t, s, NewSession{})
+	mustAppend(t, s, sess.ID, says(session.User, "before"))
+	limit := func(pages string) {
+		if err := s.alone(ctx, func(t *tx) error {
+			var n int64
+			return t.row(`PRAGMA max_page_count = `+pages, nil, &n)
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pages := count(t, s, `PRAGMA page_count`)
+	limit(fmt.Sprint(pages + 2))
+	fill := func(t *tx) error {
+		_, err := t.exec(`INSERT INTO blobs (sha256, size, media_type, data) VALUES ('x', 1, 'x', zeroblob(1000000))`)
+		return err
+	}
+	errs := together(t, s, note(1), fill, note(2), func(*tx) error { return session.Errorf(session.Conflict, "its own") }, note(3))
+	for i, want := range []session.Code{"", session.StorageFull, "", session.Conflict, ""} {
+		wants(t, errs[i], want, "")
+	}
+	if n := count(t, s, `SELECT SUM(model) * 10 + COUNT(*) FROM calibrations`); n != 63 {
+		t.Errorf("what was acknowledged beside it: %d", n)
+	}
+	_, err := s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{says(session.User, strings.Repeat("x", 1<<20))}})
+	wants(t, err, session.StorageFull, "nothing of this request was stored")
+	if got := must(s.Session(ctx, sess.ID))(t); got.MessageCount != 1 {
+		t.Errorf("%d messages", got.MessageCount)
+	}
+	limit("1073741823")
+	mustAppend(t, s, sess.ID, says(session.User, strings.Repeat("x", 1<<20)))
+	mustBeHealthy(t, s)
+}
+
+func TestAnInterruptedTransactionFailsAndTheNextIsWhole(t *testing.T) {
+	s := openTest(t)
+	errs := together(t, s, note(1), func(t *tx) error {
+		// As SQLite itself does where a statement is interrupted: the transaction is gone.
+		return errors.Join(t.w.exec1(t.ctx, `ROLLBACK`), errors.New("interrupted"))
+	}, note(2))
+	if errs[0] == nil || errs[1] == nil || errs[2] != nil {
+		t.Errorf("%v", errs)
+	}
+	if n := count(t, s, `SELECT SUM(model) FROM calibrations`); n != 2 {
+		t.Errorf("stored: %d", n)
+	}
+	mustBeHealthy(t, s)
+}
+
+func TestACallerThatGivesUpInTheQueueIsAnsweredAtOnce(t *testing.T) {
+	s := openTest(t)
+	release := held(t, s)
+	defer release()
+	ctx, cancel := context.WithCancel(context.Background())
+	answer := make(chan error, 1)
+	go func() { answer <- s.write(ctx, note(1)) }()
+	for len(s.writer.queue) == 0 { // until it is queued
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	if err := <-answer; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err := s.write(ctx, note(2)); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	release()
+	if err := s.write(context.Background(), note(3)); err != nil {
+		t.Error(err)
+	}
+	if n := count(t, s, `SELECT SUM(model) FROM calibrations`); n != 3 {
+		t.Errorf("what was given up was stored: %d", n)
+	}
+}
+
+func TestWhatHasBegunIsAwaitedAndStoredWhateverTheCallerDoes(t *testing.T) {
+	s := openTest(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	err := s.write(ctx, func(t *tx) error {
+		cancel()
+		return note(7)(t)
+	})
+	if err != nil {
+		t.Errorf("an answer of failure for what is stored: %v", err)
+	}
+	if n := count(t, s, `SELECT SUM(model) FROM calibrations`); n != 7 {
+		t.Error("it is not stored")
+	}
+}
+
+func TestStopAnswersEveryJob(t *testing.T) {
+	s := openTest(t)
+	release := held(t, s)
+	const n = queueLength + 200 // more than the queue holds
+	answers := make(chan error, n)
+	for i := range n {
+		go func() { answers <- s.write(context.Background(), note(i)) }()
+	}
+	for len(s.writer.queue) < queueLength {
+		time.Sleep(time.Millisecond)
+	}
+	closed := make(chan struct{})
+	go func() { s.Close(); close(closed) }()
+	<-s.writer.quit
+	release()
+	stored := int64(0)
+	for range n {
+		if err := <-answers; err == nil {
+			stored++
+		} else if session.CodeOf(err) != session.Busy {
+			t.Error(err)
+		}
+	}
+	<-closed
+	if stored < queueLength {
+		t.Errorf("only %d of the %d that were queued are stored", stored, queueLength)
+	}
+	again := must(Open(context.Background(), s.File(), Options{}))(t)
+	defer again.Close()
+	if got := count(t, again, `SELECT COUNT(*) FROM calibrations`); got != stored {
+		t.Errorf("%d acknowledged, %d there", stored, got)
+	}
+}
+
+func TestAClosedStoreFailsAndIsClosedTwice(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	if err := errors.Join(s.Close(), s.Close()); err != nil {
+		t.Error(err)
+	}
+	_, err := s.CreateSession(ctx, NewSession{})
+	wants(t, err, session.Busy, "stopping")
+	if _, err := s.Session(ctx, "20260101_001"); err == nil {
+		t.Error("read from a closed store")
+	}
+	if _, err := s.TruncateWAL(ctx); err == nil {
+		t.Error("truncated in a closed store")
+	}
+}
+
+func TestAReadOnlyStoreDoesNotWrite(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	ro := must(Open(ctx, s.File(), Options{ReadOnly: true}))(t)
+	defer ro.Close()
+	_, err := ro.CreateSession(ctx, NewSession{})
+	wants(t, err, session.Forbidden, "read-only")
+	_, err = ro.DataVersion(ctx)
+	wants(t, err, session.Forbidden, "read-only")
+	_, err = ro.TruncateWAL(ctx)
+	wants(t, err, session.Forbidden, "read-only")
+}
+
+func TestAnotherProcessesLockIsWaitedForAndCallersMayLeave(t *testing.T) {
+	s := openTest(t)
+	cmd := child(t, "lock", s.File())
+	in := must(cmd.StdinPipe())(t)
+	out := must(cmd.StdoutPipe())(t)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "locked\n" {
+		t.Fatal(line, err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	patient := make(chan error, 1)
+	go func() { patient <- s.write(context.Background(), note(1)) }()
+	if err := s.write(ctx, note(2)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("a caller who left after 0.3 s was held for %v", took)
+	}
+	in.Close()
+	if err := <-patient; err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	if n := count(t, s, `SELECT SUM(model) FROM calibrations`); n != 1 {
+		t.Errorf("stored: %d", n)
+	}
+}
+
+func TestAppendsOfTwoProcessesSurviveKill(t *testing.T) {
+	ctx := context.Background()
+	path := filepath.Join(t.TempDir(), "sessions.db")
+	s := must(Open(ctx, path, Options{}))(t)
+	sessions := []session.ID{mustCreate(t, s, NewSession{}).ID, mustCreate(t, s, NewSession{}).ID}
+	s.Close()
+	acknowledged := []int64{0, 0}
+	for round := range 4 {
+		var wg sync.WaitGroup
+		for i, id := range sessions {
+			cmd := child(t, "append", path, string(id))
+			out := must(cmd.StdoutPipe())(t)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			wg.Go(func() {
+				lines := bufio.NewScanner(out)
+				for n := 0; lines.Scan(); n++ {
+					var seq int64
+					if _, err := fmt.Sscan(lines.Text(), &seq); err != nil || seq != acknowledged[i]+1 {
+						// What was stored and not yet said when the last one was killed may be skipped.
+						if n > 0 || seq <= acknowledged[i] {
+							t.Errorf("round %d: %d after %d", round, seq, acknowledged[i])
+						}
+					}
+					acknowledged[i] = seq
+					if n == 40+7*round {
+						cmd.Process.Kill() //nolint:errcheck // Wait tells
+					}
+				}
+				_ = cmd.Wait()
+			})
+		}
+		wg.Wait()
+	}
+	s = must(Open(ctx, path, Options{}))(t)
+	defer s.Close()
+	for i, id := range sessions {
+		if got := must(s.Session(ctx, id))(t); got.LastSeq < acknowledged[i] || got.LastSeq > acknowledged[i]+1 || got.MessageCount != got.LastSeq {
+			t.Errorf("%d acknowledged, %d there", acknowledged[i], got.LastSeq)
+		}
+	}
+	mustBeHealthy(t, s)
+}
