@@ -19,6 +19,10 @@ const (
 	walIdle      = 5 * time.Second // without a write, then the write-ahead log is emptied
 	sessionIdle  = 5 * time.Minute // provider caches are cold then: an overlay may take effect
 
+	// indexPause is between two catch-ups of the index, so that a burst of appends shares
+	// one: message by message it would cost more than the appends. Searches read the rest.
+	indexPause = 100 * time.Millisecond
+
 	// reportQueue is how many reports wait to be learned from; more than that say nothing new.
 	reportQueue = 64
 )
@@ -170,6 +174,11 @@ func (r *Runner) index() {
 		}
 		if _, err := r.cfg.Index.CatchUp(r.ctx); err != nil && r.ctx.Err() == nil {
 			r.cfg.Log.Error().Err(err).Msg("the search index could not be caught up; searches scan what it lacks")
+		}
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-time.After(indexPause):
 		}
 	}
 }

@@ -85,6 +85,19 @@ func (f *fake) Learn(_ context.Context, id session.ID) error {
 	return nil
 }
 
+// count and list read what the jobs write in goroutines of their own.
+func (f *fake) count(n *int) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return *n
+}
+
+func (f *fake) list(ids *[]session.ID) []session.ID {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(*ids)
+}
+
 // inBubble runs a test on a clock that jumps to the next timer when everybody waits.
 func inBubble(t *testing.T, f *fake, backups Backups, test func(r *Runner)) {
 	synctest.Test(t, func(*testing.T) {
@@ -99,21 +112,42 @@ func TestIndexFollowsWritesOfThisAndOtherProcesses(t *testing.T) {
 	f := &fake{}
 	inBubble(t, f, Backups{}, func(r *Runner) {
 		synctest.Wait()
-		if f.caughtUp != 1 {
-			t.Errorf("caught up %d times at the start, not once", f.caughtUp)
+		if f.count(&f.caughtUp) != 1 {
+			t.Errorf("caught up %d times at the start, not once", f.count(&f.caughtUp))
 		}
+		time.Sleep(indexPause)
 		r.Changed("20260211_001")
 		synctest.Wait()
-		if f.caughtUp != 2 {
-			t.Errorf("caught up %d times after a write, not twice", f.caughtUp)
+		if f.count(&f.caughtUp) != 2 {
+			t.Errorf("caught up %d times after a write, not twice", f.count(&f.caughtUp))
 		}
 		f.mu.Lock()
 		f.version++ // another process committed
 		f.mu.Unlock()
 		time.Sleep(lookInterval + time.Millisecond)
 		synctest.Wait()
-		if f.caughtUp != 3 {
-			t.Errorf("caught up %d times after another's write, not three times", f.caughtUp)
+		if f.count(&f.caughtUp) != 3 {
+			t.Errorf("caught up %d times after another's write, not three times", f.count(&f.caughtUp))
+		}
+	})
+}
+
+func TestBurstOfAppendsSharesACatchUp(t *testing.T) {
+	f := &fake{}
+	inBubble(t, f, Backups{}, func(r *Runner) {
+		synctest.Wait()
+		for range 20 {
+			r.Changed("20260211_001")
+			time.Sleep(indexPause / 40)
+		}
+		synctest.Wait()
+		if f.count(&f.caughtUp) != 1 {
+			t.Errorf("caught up %d times during the burst, not only at the start", f.count(&f.caughtUp))
+		}
+		time.Sleep(2 * indexPause)
+		synctest.Wait()
+		if f.count(&f.caughtUp) != 2 {
+			t.Errorf("caught up %d times after a burst, not once more", f.count(&f.caughtUp))
 		}
 	})
 }
@@ -122,19 +156,19 @@ func TestLogIsEmptiedOnceWhenNothingHappens(t *testing.T) {
 	f := &fake{}
 	inBubble(t, f, Backups{}, func(r *Runner) {
 		time.Sleep(walIdle - time.Second)
-		if f.truncated != 0 {
+		if f.count(&f.truncated) != 0 {
 			t.Error("the log was emptied while there may have been writes")
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if f.truncated != 1 {
-			t.Errorf("emptied %d times in an idle minute, not once", f.truncated)
+		if f.count(&f.truncated) != 1 {
+			t.Errorf("emptied %d times in an idle minute, not once", f.count(&f.truncated))
 		}
 		r.Changed("20260211_001")
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if f.truncated != 2 {
-			t.Errorf("emptied %d times after one more write, not twice", f.truncated)
+		if f.count(&f.truncated) != 2 {
+			t.Errorf("emptied %d times after one more write, not twice", f.count(&f.truncated))
 		}
 	})
 }
@@ -144,8 +178,8 @@ func TestLogIsTriedAgainWhileAReaderHoldsIt(t *testing.T) {
 	inBubble(t, f, Backups{}, func(*Runner) {
 		time.Sleep(3*walIdle + 2*time.Second)
 		synctest.Wait()
-		if f.truncated < 2 || f.truncated > 4 {
-			t.Errorf("tried %d times in three quiet whiles", f.truncated)
+		if f.count(&f.truncated) < 2 || f.count(&f.truncated) > 4 {
+			t.Errorf("tried %d times in three quiet whiles", f.count(&f.truncated))
 		}
 	})
 }
@@ -161,8 +195,8 @@ func TestStagingAsksOncePerSessionAndBlocksNobody(t *testing.T) {
 		}
 		close(f.hold)
 		synctest.Wait()
-		if want := []session.ID{"20260211_001", "20260211_002"}; !slices.Equal(f.staged, want) {
-			t.Errorf("staged %v, want %v", f.staged, want)
+		if want := []session.ID{"20260211_001", "20260211_002"}; !slices.Equal(f.list(&f.staged), want) {
+			t.Errorf("staged %v, want %v", f.list(&f.staged), want)
 		}
 	})
 }
@@ -175,13 +209,13 @@ func TestRestingSessionMayGetItsOverlay(t *testing.T) {
 		r.Changed("20260211_001") // it is not resting after all
 		time.Sleep(sessionIdle - time.Minute)
 		synctest.Wait()
-		if len(f.activated) != 0 {
+		if len(f.list(&f.activated)) != 0 {
 			t.Error("an overlay took effect in a session that was busy")
 		}
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		if !slices.Equal(f.activated, []session.ID{"20260211_001"}) {
-			t.Errorf("activated %v", f.activated)
+		if !slices.Equal(f.list(&f.activated), []session.ID{"20260211_001"}) {
+			t.Errorf("activated %v", f.list(&f.activated))
 		}
 	})
 }
@@ -191,8 +225,8 @@ func TestReportsAreLearnedFrom(t *testing.T) {
 	inBubble(t, f, Backups{}, func(r *Runner) {
 		r.Reported("20260211_001")
 		synctest.Wait()
-		if !slices.Equal(f.learned, []session.ID{"20260211_001"}) {
-			t.Errorf("learned from %v", f.learned)
+		if !slices.Equal(f.list(&f.learned), []session.ID{"20260211_001"}) {
+			t.Errorf("learned from %v", f.list(&f.learned))
 		}
 	})
 }
@@ -207,7 +241,7 @@ func TestStopGivesUpAHangingModel(t *testing.T) {
 		if r.Run(func(context.Context) {}) {
 			t.Error("work was taken after the stop")
 		}
-		if len(f.staged) != 0 {
+		if len(f.list(&f.staged)) != 0 {
 			t.Error("staged without its model")
 		}
 	})
