@@ -39,14 +39,14 @@ func (b *bench) appendInProcess(ctx context.Context) (err error) {
 
 	n := b.count(200)
 	message := []session.Message{textMessage(session.User, session.Person, b.text)}
-	one := variant{"append", func(ctx context.Context, n int) error {
+	one := variant{name: "append", run: func(ctx context.Context, n int) error {
 		return each(n, func(int) error {
 			_, err := s.Append(ctx, store.Append{Session: sessions[0], Messages: message})
 			return err
 		})
 	}}
 	keys := 0
-	keyed := variant{"append with a key", func(ctx context.Context, n int) error {
+	keyed := variant{name: "append with a key", run: func(ctx context.Context, n int) error {
 		return each(n, func(int) error {
 			keys++
 			_, err := s.Append(ctx, store.Append{
@@ -63,7 +63,7 @@ func (b *bench) appendInProcess(ctx context.Context) (err error) {
 	b.add(row{name: "append in process, 1 writer", product: times[1], baseline: times[0], against: bareSource, aims: []aim{{ratio: 2}}})
 	b.add(row{name: "… with an idempotency key", product: times[2], baseline: times[0], against: bareSource, aims: []aim{{ratio: 2}}})
 
-	many := variant{"16 writers", func(ctx context.Context, n int) error {
+	many := variant{name: "16 writers", run: func(ctx context.Context, n int) error {
 		return atOnce(writers, func(w int) error {
 			return each(n/writers, func(int) error {
 				_, err := s.Append(ctx, store.Append{Session: sessions[w], Messages: message})
@@ -85,7 +85,7 @@ func (b *bench) appendInProcess(ctx context.Context) (err error) {
 // its result, a last answer, and the model call behind it.
 func (b *bench) appendTurns(ctx context.Context, s *store.Store, id session.ID, bare *floor) error {
 	a := newAuthor(2)
-	turn := variant{"turn", func(ctx context.Context, n int) error {
+	turn := variant{name: "turn", run: func(ctx context.Context, n int) error {
 		return each(n, func(int) error {
 			msgs := make([]session.Message, 4)
 			for i := range msgs {
@@ -97,7 +97,7 @@ func (b *bench) appendTurns(ctx context.Context, s *store.Store, id session.ID, 
 			return err
 		})
 	}}
-	base := variant{"bare turn", func(ctx context.Context, n int) error {
+	base := variant{name: "bare turn", run: func(ctx context.Context, n int) error {
 		return each(n, func(int) error { return bare.transact(ctx, 4, part{}, nil) })
 	}}
 	times, err := race(ctx, b.rounds, b.count(200), base, turn)

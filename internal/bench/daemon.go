@@ -110,14 +110,19 @@ func (d *daemon) memory() float64 {
 	return 0
 }
 
-// processor is the processor time that the daemon has used.
-func (d *daemon) processor() time.Duration {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", d.cmd.Process.Pid)) // "" off Linux
-	if fields := strings.Fields(string(text)); len(fields) > 0 {
-		ns, _ := strconv.ParseInt(fields[0], 10, 64) // the kernel's own number
-		return time.Duration(ns)
+// processorTime is what the daemon has used so far, in all its threads; 0 where that cannot
+// be told.
+func (d *daemon) processorTime() time.Duration {
+	var sum int64
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", d.cmd.Process.Pid)) // none off Linux
+	for _, path := range threads {
+		text, _ := os.ReadFile(path) // a thread that has ended
+		if fields := strings.Fields(string(text)); len(fields) > 0 {
+			ns, _ := strconv.ParseInt(fields[0], 10, 64) // the kernel's own number
+			sum += ns
+		}
 	}
-	return 0
+	return time.Duration(sum)
 }
 
 // line is one kept-alive connection to a daemon. It does little of its own, so that what is

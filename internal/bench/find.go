@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"sessiond/internal/search"
-	"sessiond/internal/session"
 )
 
 // What a search reads of the index, newest first and ranked.
@@ -60,7 +59,7 @@ func (b *bench) find(ctx context.Context) (err error) {
 		{commonWord, "a word in 20 %", search.OrderRank, bareRanked, nil},
 	} {
 		times, err := race(ctx, b.rounds, b.count(40),
-			variant{"search", func(ctx context.Context, n int) error {
+			variant{name: "search", run: func(ctx context.Context, n int) error {
 				return each(n, func(int) error {
 					r, err := index.Search(ctx, search.Query{Text: s.word, Order: s.order, Limit: 20})
 					if len(r.Hits) == 0 || r.Pending > 0 {
@@ -69,7 +68,7 @@ func (b *bench) find(ctx context.Context) (err error) {
 					return err
 				})
 			}},
-			variant{"bare", func(ctx context.Context, n int) error {
+			variant{name: "bare", run: func(ctx context.Context, n int) error {
 				return each(n, func(int) error { return bare.read(ctx, s.statement, `"`+s.word+`"`) })
 			}})
 		if err != nil {
@@ -95,11 +94,11 @@ func (b *bench) find(ctx context.Context) (err error) {
 
 // recalls is the variant that looks up what the last question of the long session asks for.
 func (o *opened) recalls(index *search.Index) variant {
-	return variant{"recall", func(ctx context.Context, n int) error {
+	return variant{name: "recall", run: func(ctx context.Context, n int) error {
 		return each(n, func(int) error {
 			r, err := index.Recall(ctx, search.RecallQuery{
 				Texts:  []string{question},
-				Within: []search.Span{{Session: session.ID(o.long), From: 1, Through: o.last[o.long] - keptShort}},
+				Within: []search.Span{{Session: o.long, From: 1, Through: o.last[o.long] - keptShort}},
 			})
 			if err == nil && len(r.Hits) == 0 && r.Complete {
 				err = errors.New("nothing was recalled")

@@ -28,7 +28,6 @@ type floor struct {
 	db   *sql.DB
 	conn *sql.Conn
 	path string
-	zone string // the day of all that it writes
 	text string // of a message
 
 	session            session.ID
@@ -107,11 +106,12 @@ func (f *floor) exec(ctx context.Context, query string, args ...any) (sql.Result
 	return st.ExecContext(ctx, args...)
 }
 
-// part is what the part of a bare message holds.
+// part is what a bare message holds other than plain text.
 type part struct {
-	kind                      string
-	tool, callID, arguments   string
-	callPart, externalMessage any
+	kind                    string
+	tool, callID, arguments string
+	answers                 bool // the part of the message before it
+	external                bool // the message has an id of its source
 }
 
 // transact appends k messages in one transaction, with what also adds to each.
@@ -142,7 +142,7 @@ func (f *floor) message(ctx context.Context, p part) error {
 	const tokens = 60
 	f.pathSize += tokens
 	external := ""
-	if p.externalMessage != nil {
+	if p.external {
 		external = fmt.Sprintf("entry-%d", f.seq)
 	}
 	res, err := f.exec(ctx, bareMessage, string(f.session), f.seq, parent, false, f.seq-1, "message", "user", "person", "", "",
@@ -156,9 +156,9 @@ func (f *floor) message(ctx context.Context, p part) error {
 	if p.kind == "" {
 		p.kind = "text"
 	}
-	callPart := p.callPart
-	if callPart != nil {
-		callPart = f.row<<10 - 1024
+	var callPart any
+	if p.answers {
+		callPart = (f.row - 1) << 10
 	}
 	if _, err := f.exec(ctx, barePart, f.row<<10, f.row, 0, p.kind, f.text, p.tool, p.callID, callPart, p.arguments, nil, nil, nil, tokens, nil); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (f *floor) message(ctx context.Context, p part) error {
 
 // appends is the variant that appends n messages, k to a transaction.
 func (f *floor) appends(name string, k int) variant {
-	return variant{name, func(ctx context.Context, n int) error {
+	return variant{name: name, run: func(ctx context.Context, n int) error {
 		for done := 0; done < n; done += k {
 			if err := f.transact(ctx, min(k, n-done), part{}, nil); err != nil {
 				return err

@@ -31,7 +31,7 @@ type history struct {
 const (
 	keptShort = 52 // a little more than 50, so that they begin with a question
 	keptWide  = 240
-	wideWords = 170 // of one large message; 240 of them have about 90,000 tokens
+	wideWords = 350 // of one large message; 240 of them have about 90,000 tokens
 	smallSize = 200 // messages of a small session
 	batchSize = 2000
 	// question is what a person asks at the end of the long session.
@@ -151,7 +151,7 @@ type stretch struct {
 	words int
 }
 
-const usualWords = 40
+const usualWords = 24 // of one message, on average
 
 func (w *filler) plan(long, wide session.ID, size int) []stretch {
 	var all []stretch

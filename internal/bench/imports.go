@@ -18,7 +18,7 @@ import (
 // imports measures `sessiond import pi` into an empty database, search index included, and
 // what that takes of memory.
 func (b *bench) imports(ctx context.Context) error {
-	n := b.count(100_000)
+	n := b.count(20_000)
 	made := filepath.Join(b.work, "pi")
 	if err := writeTranscripts(made, n); err != nil {
 		return err

@@ -87,13 +87,13 @@ func (b *bench) list(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
 	times, err := race(ctx, b.rounds, b.count(200),
-		variant{"list", func(ctx context.Context, n int) error {
+		variant{name: "list", run: func(ctx context.Context, n int) error {
 			return each(n, func(int) error {
 				data, _, err := s.Sessions(ctx, store.Filter{}, store.Page{Limit: listed})
 				return wrong(err, len(data), listed)
 			})
 		}},
-		variant{"bare", func(ctx context.Context, n int) error {
+		variant{name: "bare", run: func(ctx context.Context, n int) error {
 			return each(n, func(int) error { return l.read(ctx, fmt.Sprintf(bareList, listed+1)) })
 		}})
 	if err != nil {
@@ -120,7 +120,7 @@ func (b *bench) cold(ctx context.Context) error {
 		return err
 	}
 	command := func(name string, args ...string) variant {
-		return variant{name, func(ctx context.Context, n int) error {
+		return variant{name: name, run: func(ctx context.Context, n int) error {
 			return each(n, func(int) error {
 				cmd, err := b.command(ctx, db, args...)
 				if err != nil {
@@ -135,7 +135,7 @@ func (b *bench) cold(ctx context.Context) error {
 	}
 	variants := []variant{command("ls", "ls", "--limit", fmt.Sprint(listed)), command("version", "version")}
 	if shell, err := exec.LookPath("sqlite3"); err == nil {
-		variants = append(variants, variant{"sqlite3", func(ctx context.Context, n int) error {
+		variants = append(variants, variant{name: "sqlite3", run: func(ctx context.Context, n int) error {
 			return each(n, func(int) error {
 				out, err := exec.CommandContext(ctx, shell, "-readonly", "-box", db, fmt.Sprintf(bareList, listed)).CombinedOutput()
 				if err != nil {

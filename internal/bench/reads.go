@@ -113,7 +113,7 @@ func (b *bench) reads(ctx context.Context) (err error) {
 		}
 		defer func() { err = errors.Join(err, o.close()) }()
 		m := manager(o.store, catalogue)
-		latest = append(latest, variant{fmt.Sprintf("last 50 of %d", size), func(ctx context.Context, n int) error {
+		latest = append(latest, variant{name: fmt.Sprintf("last 50 of %d", size), run: func(ctx context.Context, n int) error {
 			return each(n, func(int) error {
 				msgs, _, err := o.store.Messages(ctx, o.long, store.MessagePage{Limit: 50, Descending: true})
 				return wrong(err, len(msgs), 50)
@@ -165,7 +165,7 @@ func thousands(size int) string {
 
 // contexts is the variant that makes a context and puts it into its wire form.
 func contexts(m *contextmgr.Manager, id session.ID, messages int) variant {
-	return variant{"context", func(ctx context.Context, n int) error {
+	return variant{name: "context", run: func(ctx context.Context, n int) error {
 		return each(n, func(int) error {
 			view, err := m.Assemble(ctx, id, contextmgr.Budget{Dialect: "openai.chat"})
 			if err != nil {
@@ -182,7 +182,7 @@ func contexts(m *contextmgr.Manager, id session.ID, messages int) variant {
 // bare is the variant that reads the last messages of a session straight on the driver.
 func (o *opened) bare(id session.ID, messages int64) variant {
 	last := o.last[id]
-	return variant{"bare", func(ctx context.Context, n int) error {
+	return variant{name: "bare", run: func(ctx context.Context, n int) error {
 		return each(n, func(int) error { return o.lean.messages(ctx, string(id), last-messages+1, last) })
 	}}
 }

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 )
 
 // side is something that an append carries beside the bare statements: statements more, or
@@ -39,13 +41,13 @@ func sides() []side {
 			return err
 		}},
 		{name: "tool call as the part (its index)", part: part{kind: "tool_call", tool: "read", callID: "call_1", arguments: `{"path":"internal/store/append.go"}`}},
-		{name: "tool result as the part (its index)", part: part{kind: "tool_result", callID: "call_1", callPart: true}},
+		{name: "tool result as the part (its index)", part: part{kind: "tool_result", callID: "call_1", answers: true}},
 		{name: "touched file", also: func(ctx context.Context, f *floor) error {
 			_, err := f.exec(ctx, `INSERT INTO touched_files (path, message_id, op, session_id) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 				fmt.Sprintf("/home/me/project/internal/%d.go", f.row%50), f.row, "read", string(f.session))
 			return err
 		}},
-		{name: "external id (its index)", part: part{externalMessage: true}},
+		{name: "external id (its index)", part: part{external: true}},
 		{name: "savepoint", also: func(ctx context.Context, f *floor) error {
 			if _, err := f.exec(ctx, `SAVEPOINT job`); err != nil {
 				return err
@@ -89,7 +91,10 @@ func rememberKey(ctx context.Context, f *floor) error {
 // what is looked for.
 func (b *bench) appendSides(ctx context.Context) (err error) {
 	all := sides()
-	pragmas := append(writerPragmas(), "synchronous(off)", "wal_autocheckpoint(0)")
+	pragmas := slices.DeleteFunc(writerPragmas(), func(p string) bool {
+		return strings.HasPrefix(p, "synchronous") || strings.HasPrefix(p, "wal_autocheckpoint")
+	})
+	pragmas = append(pragmas, "synchronous(off)", "wal_autocheckpoint(0)") // the log shows what was written
 	var floors []*floor
 	defer func() {
 		for _, f := range floors {
@@ -103,7 +108,7 @@ func (b *bench) appendSides(ctx context.Context) (err error) {
 			return err
 		}
 		floors = append(floors, f)
-		variants = append(variants, variant{s.name, func(ctx context.Context, n int) error {
+		variants = append(variants, variant{name: s.name, run: func(ctx context.Context, n int) error {
 			return each(n, func(int) error { return f.transact(ctx, 1, s.part, s.also) })
 		}})
 		return nil

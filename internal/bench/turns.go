@@ -31,7 +31,7 @@ func (b *bench) turns(ctx context.Context) (err error) {
 		if err := recalled(l, get); err != nil {
 			return fmt.Errorf("history of %d: %w", size, err)
 		}
-		contexts = append(contexts, variant{"context", func(_ context.Context, n int) error {
+		contexts = append(contexts, variant{name: "context", used: d.processorTime, run: func(_ context.Context, n int) error {
 			return each(n, func(int) error { return l.send(get, nil) })
 		}})
 		body, err := json.Marshal(map[string]any{
@@ -42,7 +42,7 @@ func (b *bench) turns(ctx context.Context) (err error) {
 			return err
 		}
 		post := request("POST", fmt.Sprintf("/v1/sessions/%s/turns", h.long), string(body))
-		turns = append(turns, variant{"turn", func(_ context.Context, n int) error {
+		turns = append(turns, variant{name: "turn", used: d.processorTime, run: func(_ context.Context, n int) error {
 			return each(n, func(int) error { return l.send(post, nil) })
 		}})
 	}
@@ -59,9 +59,6 @@ func (b *bench) turns(ctx context.Context) (err error) {
 		times, err := race(ctx, b.rounds, group.n, group.variants...)
 		if err != nil {
 			return err
-		}
-		for i := range times { // most of it is spent in other processes
-			times[i].cpu = nil
 		}
 		sizes := b.sizes()
 		b.add(row{
