@@ -174,8 +174,9 @@ func (s *Store) resolveNth(ctx context.Context, name, rest, directory string) (s
 	return id, err
 }
 
+// The newest come first, so this ends early; by itself SQLite would read and sort them all.
 const nthOfDirectory = `
-	SELECT id FROM sessions WHERE directory = ? AND draft = 0 AND deleted_at IS NULL AND archived_at IS NULL
+	SELECT id FROM sessions INDEXED BY sessions_active WHERE directory = ? AND draft = 0 AND deleted_at IS NULL AND archived_at IS NULL
 	ORDER BY active_at DESC, id DESC LIMIT 1 OFFSET ?`
 
 func escapeLike(s string) string {

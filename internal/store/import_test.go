@@ -1,0 +1,159 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sessiond/internal/session"
+)
+
+func record(key, parent string, role session.Role, text string) ImportMessage {
+	m := ImportMessage{Message: says(role, text), ParentKey: parent}
+	m.ExternalID = key
+	m.CreatedAt = session.At(time.Date(2025, 5, 1, 10, 0, len(key), 0, time.UTC))
+	return m
+}
+
+// history is a batch as a source gives it: a tree, an overlay, marks, calls, a cursor.
+func history() ImportBatch {
+	title, head, at := "from pi", "c", session.At(time.Date(2025, 5, 1, 11, 0, 0, 0, time.UTC))
+	return ImportBatch{
+		Session: NewSession{Source: session.SourcePi, SourceID: "uuid", Directory: "/d", CreatedAt: &at},
+		Messages: []ImportMessage{
+			record("a", "", session.User, "aaaa"), record("b", "a", session.Assistant, "bbbb"),
+			record("x", "a", session.Assistant, "left"), record("c", "b", session.User, "cccc"),
+		},
+		Compactions: []ImportCompaction{{Compaction: session.Compaction{
+			Strategy: session.StrategySummarize, Trigger: session.TriggerImport, Status: session.StatusDone, SummaryTokens: 3, CreatedAt: at,
+		}, Key: "cmp", ThroughKey: "a", FirstKeptKey: "b"}},
+		Marks: []ImportMark{{"a", MarkPin, ""}, {"b", MarkLabel, "here"}},
+		Calls: []ImportCall{{session.Call{ExternalID: "r1", InputTokens: 7, CostNanoUSD: priced(3), CreatedAt: at}, "b"}},
+		Title: &title, Head: &head,
+		Cursor: &ImportCursor{Source: session.SourcePi, Path: "/f.jsonl", Size: 100, Offset: 90, Hash: "h", State: session.JSON(`{"v":3}`)},
+	}
+}
+
+func TestImportStoresASourcesTree(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	res := must(s.Import(ctx, history()))(t)
+	if res.Messages != 4 || res.Calls != 1 || !res.Created || res.Duplicates != 0 {
+		t.Errorf("%+v", res)
+	}
+	got := must(s.SessionBySource(ctx, session.SourcePi, "uuid"))(t)
+	if got.ID != "20250501_001" || got.Title != "from pi" || got.TitleSource != "source" || got.Head.Seq != 4 || got.ContextTokens != 8+3 || got.CompactionCount != 1 || got.InputTokens != 7 {
+		t.Errorf("%+v", got)
+	}
+	path := must(s.Path(ctx, *got.HeadID, 0))(t)
+	if fmt.Sprint(refs(path)) != "[20250501_001.1 20250501_001.2 20250501_001.4]" {
+		t.Errorf("%v", refs(path))
+	}
+	if c := must(s.Effective(ctx, got))(t); c == nil || c.Through.Seq != 1 || c.FirstKept.Seq != 2 {
+		t.Errorf("%+v", c)
+	}
+	if pins, labels := must(s.Pins(ctx, got.ID))(t), must(s.Labels(ctx, got.ID))(t); len(pins) != 1 || labels[path[1].RowID] != "here" {
+		t.Errorf("%v %v", pins, labels)
+	}
+	if c := must(s.ImportCursor(ctx, session.SourcePi, "/f.jsonl"))(t); c.SessionID != got.ID || c.Offset != 90 || string(c.State) != `{"v":3}` {
+		t.Errorf("%+v", c)
+	}
+	if c := must(s.ImportCursor(ctx, session.SourcePi, "/other"))(t); c != nil {
+		t.Errorf("%+v", c)
+	}
+	_, err := s.SessionBySource(ctx, session.SourceGoose, "uuid")
+	wants(t, err, session.NotFound, "")
+	mustBeHealthy(t, s)
+}
+
+func TestImportingTwiceChangesNothing(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	must(s.Import(ctx, history()))(t)
+	before := must(s.SessionBySource(ctx, session.SourcePi, "uuid"))(t)
+	rows := `SELECT (SELECT COUNT(*) FROM events) * 1000000 + (SELECT COUNT(*) FROM messages) * 10000 + (SELECT COUNT(*) FROM calls) * 100 + (SELECT COUNT(*) FROM compactions)`
+	n := count(t, s, rows)
+	res := must(s.Import(ctx, history()))(t)
+	if res.Messages != 0 || res.Duplicates != 4 || res.Calls != 0 || res.Created || count(t, s, rows) != n {
+		t.Errorf("%+v, rows %d, not %d", res, count(t, s, rows), n)
+	}
+	if diff := cmp.Diff(before, must(s.Session(ctx, before.ID))(t)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestALaterBatchGoesOnWhereTheSourceDid(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	first := must(s.Import(ctx, history()))(t)
+	head := "e"
+	res := must(s.Import(ctx, ImportBatch{
+		Session:  NewSession{Source: session.SourcePi, SourceID: "uuid"},
+		Messages: []ImportMessage{record("c", "b", session.User, "cccc"), record("d", "c", session.Assistant, "dddd"), record("e", "x", session.User, "eeee")},
+		Marks:    []ImportMark{{"b", MarkLabel, ""}}, Head: &head,
+	}))(t)
+	if res.Created || res.Messages != 2 || res.Duplicates != 1 || res.Session.ID != first.Session.ID || res.Session.Epoch <= first.Session.Epoch {
+		t.Errorf("%+v", res)
+	}
+	if path := must(s.Path(ctx, *res.Session.HeadID, 0))(t); fmt.Sprint(refs(path)) != "[20250501_001.1 20250501_001.3 20250501_001.6]" {
+		t.Errorf("%v", refs(path))
+	}
+	if labels := must(s.Labels(ctx, first.Session.ID))(t); len(labels) != 0 {
+		t.Errorf("an empty label clears: %v", labels)
+	}
+	mustBeHealthy(t, s)
+}
+
+func TestImportedResultsFindTheirCalls(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	ask, answer := ImportMessage{Message: calls("1", "2")}, ImportMessage{Message: results("2", "1"), ParentKey: "ask"}
+	ask.ExternalID, answer.ExternalID = "ask", "answer"
+	res := must(s.Import(ctx, ImportBatch{Session: NewSession{Source: session.SourcePi, SourceID: "u"}, Messages: []ImportMessage{ask, answer}}))(t)
+	got := must(s.MessageByID(ctx, *res.Session.HeadID))(t)
+	if *got.Parts[0].CallPartID&1023 != 1 || *got.Parts[1].CallPartID&1023 != 0 {
+		t.Errorf("%+v", got.Parts)
+	}
+	mustBeHealthy(t, s)
+}
+
+func TestAPersonsTitleStays(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	first := must(s.Import(ctx, history()))(t)
+	mine, theirs := "mine", "theirs"
+	must(s.PatchSession(ctx, first.Session.ID, SessionPatch{Title: &mine}))(t)
+	if res := must(s.Import(ctx, ImportBatch{ID: first.Session.ID, Title: &theirs}))(t); res.Session.Title != "mine" {
+		t.Errorf("%q", res.Session.Title)
+	}
+}
+
+func TestABatchThatNamesWhatIsNotThereIsRefusedWhole(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	nowhere := "nowhere"
+	for name, spoil := range map[string]func(*ImportBatch){
+		"parent":     func(b *ImportBatch) { b.Messages[3].ParentKey = nowhere },
+		"call":       func(b *ImportBatch) { b.Calls[0].MessageKey = nowhere },
+		"head":       func(b *ImportBatch) { b.Head = &nowhere },
+		"mark":       func(b *ImportBatch) { b.Marks[0].MessageKey = nowhere },
+		"compaction": func(b *ImportBatch) { b.Compactions[0].ThroughKey = nowhere },
+		"kept":       func(b *ImportBatch) { b.Compactions[0].FirstKeptKey = nowhere },
+		"text":       func(b *ImportBatch) { b.Messages[3].Parts[0].Text = "\x00" },
+	} {
+		b := history()
+		spoil(&b)
+		_, err := s.Import(ctx, b)
+		if session.CodeOf(err) != session.Invalid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if n := count(t, s, `SELECT (SELECT COUNT(*) FROM sessions) + (SELECT COUNT(*) FROM messages) + (SELECT COUNT(*) FROM imports) + (SELECT COUNT(*) FROM daily_usage)`); n != 0 {
+		t.Errorf("%d rows are left", n)
+	}
+	must(s.Import(ctx, history()))(t)
+	mustBeHealthy(t, s)
+}

@@ -1,0 +1,151 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"sessiond/internal/session"
+)
+
+func TestSessionsAreListedNewestActiveFirst(t *testing.T) {
+	ctx := context.Background()
+	now := time.Date(2026, 2, 11, 12, 0, 0, 0, time.UTC)
+	s := openTest(t, func(o *Options) { o.Now = func() time.Time { return now } })
+	var want []session.ID
+	for i := range 23 {
+		if i%3 > 0 {
+			now = now.Add(time.Minute) // some share their time
+		}
+		want = append(want, mustCreate(t, s, NewSession{}).ID)
+	}
+	slices.Reverse(want)
+	for _, ascending := range []bool{false, true} {
+		if ascending {
+			slices.Reverse(want)
+		}
+		for _, limit := range []int{1, 5, 23, 50} {
+			var got []session.ID
+			p := Page{Limit: limit, Ascending: ascending}
+			for {
+				data, next, err := s.Sessions(ctx, Filter{}, p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, d := range data {
+					got = append(got, d.ID)
+				}
+				if p.Cursor = next; next == "" {
+					break
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("limit %d ascending %v: %v", limit, ascending, got)
+			}
+		}
+	}
+	for _, cursor := range []string{"x", "!", encodeCursor("no time", "20260211_001"), encodeCursor("2026-02-11 12:00:00.000", "no id"), encodeCursor("2026-02-11 12:00:00.000")} {
+		_, _, err := s.Sessions(ctx, Filter{}, Page{Cursor: cursor})
+		wants(t, err, session.Invalid, "cursor")
+	}
+}
+
+func TestFiltersOfTheList(t *testing.T) {
+	ctx := context.Background()
+	now := time.Date(2026, 2, 11, 12, 0, 0, 0, time.UTC)
+	s := openTest(t, func(o *Options) { o.Now = func() time.Time { return now } })
+	a := mustCreate(t, s, NewSession{Title: "100% sure", Source: session.SourcePi, SourceID: "uuid-a", Key: "k", Directory: "/d", Model: "m", Metadata: session.JSON(`{"team":"x","n":5}`)}).ID
+	now = now.Add(time.Hour)
+	b := mustCreate(t, s, NewSession{Title: "other", ParentID: a, Project: "/p"}).ID
+	yes := true
+	archived, trashed := mustCreate(t, s, NewSession{}).ID, mustCreate(t, s, NewSession{}).ID
+	must(s.PatchSession(ctx, archived, SessionPatch{Archived: &yes}))(t)
+	must(s.SetTrash(ctx, trashed, true, nil, nil))(t)
+	at := session.At(now)
+	for _, c := range []struct {
+		name string
+		f    Filter
+		want []session.ID
+	}{
+		{"none", Filter{}, []session.ID{b, a}},
+		{"title, with LIKE's own characters", Filter{Query: "0%"}, []session.ID{a}},
+		{"source id", Filter{Query: "uuid-"}, []session.ID{a}},
+		{"id", Filter{Query: string(b)}, []session.ID{b}},
+		{"source", Filter{Source: session.SourcePi}, []session.ID{a}},
+		{"key", Filter{Key: "k"}, []session.ID{a}},
+		{"directory", Filter{Directory: "/d"}, []session.ID{a}},
+		{"model", Filter{Model: "m"}, []session.ID{a}},
+		{"project", Filter{Project: "/p"}, []session.ID{b}},
+		{"parent", Filter{ParentID: a}, []session.ID{b}},
+		{"since", Filter{Since: &at}, []session.ID{b}},
+		{"until", Filter{Until: &at}, []session.ID{a}},
+		{"archived", Filter{Archived: true}, []session.ID{archived}},
+		{"trash", Filter{Trash: true}, []session.ID{trashed}},
+		{"metadata", Filter{Metadata: map[string]string{"team": "x", "n": "5"}}, []session.ID{a}},
+		{"metadata of none", Filter{Metadata: map[string]string{`te"am`: "y"}}, nil},
+	} {
+		data, _, err := s.Sessions(ctx, c.f, Page{})
+		var got []session.ID
+		for _, d := range data {
+			got = append(got, d.ID)
+		}
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, not %v (%v)", c.name, got, c.want, err)
+		}
+	}
+}
+
+func TestFiltersOfCallersDoNotFillTheMemory(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	for i := range 3 * maxPrepared {
+		f := Filter{Metadata: map[string]string{}}
+		for j := range i {
+			f.Metadata[fmt.Sprint(j)] = "x"
+		}
+		if _, _, err := s.Sessions(ctx, f, Page{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(s.prepared); n > maxPrepared {
+		t.Errorf("%d statements are kept", n)
+	}
+}
+
+func TestResolveFindsWhatAPersonMeans(t *testing.T) {
+	ctx := context.Background()
+	now := time.Date(2026, 2, 11, 12, 0, 0, 0, time.UTC)
+	s := openTest(t, func(o *Options) { o.Now = func() time.Time { return now } })
+	a := mustCreate(t, s, NewSession{Source: session.SourcePi, SourceID: "abcdef-1", Directory: "/d"}).ID
+	now = now.Add(time.Hour)
+	b := mustCreate(t, s, NewSession{Source: session.SourceCodex, SourceID: "abcdef-2", Directory: "/d"}).ID
+	now = now.Add(time.Hour)
+	mustCreate(t, s, NewSession{Directory: "/d", Draft: true})
+	for _, c := range []struct {
+		name string
+		want session.ID
+		code session.Code
+	}{
+		{string(a), a, ""},
+		{"abcdef-2", b, ""},
+		{"abcdef", "", session.Invalid},
+		{"20260211", "", session.Invalid},
+		{"20260211_002", b, ""},
+		{"abcdef-1x", "", session.NotFound},
+		{"abcde", "", session.NotFound},
+		{"ab%def", "", session.NotFound},
+		{"", "", session.NotFound},
+		{"@", b, ""},
+		{"@2", a, ""},
+		{"@3", "", session.NotFound},
+		{"@0", "", session.Invalid},
+		{"@x", "", session.Invalid},
+	} {
+		got, err := s.Resolve(ctx, c.name, "/d")
+		if got != c.want || session.CodeOf(err) != c.code {
+			t.Errorf("%q is %q, %v", c.name, got, err)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"sessiond/internal/session"
+)
+
+// useEverything runs every statement that requests are made of, so that the plans below are
+// of what the code runs and of nothing else.
+func useEverything(t *testing.T, s *Store) {
+	ctx := context.Background()
+	idem := &Idempotency{Key: "k", Route: "r"}
+	b := history()
+	sess := must(s.Import(ctx, b))(t).Session
+	must(s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{calls("1"), says(session.User, strings.Repeat("x", 100_000))}, Idem: idem}))(t)
+	must(s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{calls("1"), calls("1")}, Call: &session.Call{InputTokens: 1, ExternalID: "e"}}))(t)
+	must(s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{results("1", "1", "2")}, Idem: idem}))(t)
+	must(s.Append(ctx, Append{Session: sess.ID, Parent: ref(sess.ID, 1), Messages: []session.Message{results("1")}}))(t)
+	must(s.SessionBySource(ctx, session.SourcePi, "uuid"))(t)
+	must(s.ImportCursor(ctx, session.SourcePi, "/f.jsonl"))(t)
+	at := must(s.Session(ctx, sess.ID))(t)
+	must(s.Path(ctx, *at.HeadID, 0))(t)
+	must(s.OnPath(ctx, *at.HeadID, 1))(t)
+	must(s.MessagesAfter(ctx, 0, 10))(t)
+	must(s.LastMessageID(ctx))(t)
+	must(s.LastReport(ctx, at))(t)
+	must(s.Reports(ctx, sess.ID, 5))(t)
+	must(s.TouchedFiles(ctx, 0, *at.HeadID))(t)
+	must(s.SetMark(ctx, sess.ID, *ref(sess.ID, 1), MarkPin, "", true))(t)
+	must(s.Pins(ctx, sess.ID))(t)
+	must(s.Labels(ctx, sess.ID))(t)
+	must(s.Frozen(ctx, sess.ID))(t)
+	must(s.Effective(ctx, at))(t)
+	c := must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusStaged, 1)))(t)
+	must(s.Activate(ctx, sess.ID, c.RowID))(t)
+	must(s.UndoCompaction(ctx, sess.ID, c.RowID))(t)
+	must(s.RedoCompaction(ctx, sess.ID, c.RowID))(t)
+	must(s.AddCall(ctx, session.Call{SessionID: sess.ID, ExternalID: "e"}))(t)
+	must(s.SaveContext(ctx, session.Context{SessionID: sess.ID}, map[string]string{session.BlockSystem: "x"}, nil))(t)
+	if _, _, err := s.LastContext(ctx, sess.ID); err != nil {
+		t.Fatal(err)
+	}
+	must(s.Context(ctx, sess.ID, 1))(t)
+	if _, _, err := s.Calls(ctx, sess.ID, Page{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []Page{{}, {Ascending: true}, {Cursor: encodeCursor("2030-01-01 00:00:00.000", "20300101_001")}} {
+		for _, f := range []Filter{{}, {Trash: true}, {Archived: true}, {Source: session.SourcePi}, {Directory: "/d"}, {Since: &at.CreatedAt}} {
+			if _, _, err := s.Sessions(ctx, f, p); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, name := range []string{"@", "uuid", "20250501"} {
+		must(s.Resolve(ctx, name, "/d"))(t)
+	}
+	must(s.PatchSession(ctx, sess.ID, SessionPatch{Idem: &Idempotency{Key: "p"}}))(t)
+	must(s.SetTrash(ctx, sess.ID, true, nil, nil))(t)
+}
+
+func TestStatementsOfRequestsUseIndexes(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	useEverything(t, s)
+	var queries []string
+	for q := range s.prepared {
+		queries = append(queries, q)
+	}
+	if err := s.alone(ctx, func(t *tx) error {
+		for q := range t.w.stmts {
+			queries = append(queries, q)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if len(queries) < 60 {
+		t.Errorf("only %d statements were seen", len(queries))
+	}
+	db := raw(t, s)
+	for _, q := range slices.Compact(slices.Sorted(slices.Values(queries))) {
+		if verb, _, _ := strings.Cut(strings.TrimSpace(q), " "); !slices.Contains([]string{"SELECT", "INSERT", "UPDATE", "DELETE", "WITH"}, strings.Fields(verb)[0]) {
+			continue
+		}
+		args := make([]any, strings.Count(q, "?"))
+		if strings.Contains(q, "?1") {
+			args = make([]any, 2)
+		}
+		rows, err := db.Query("EXPLAIN QUERY PLAN "+q, args...)
+		if err != nil {
+			t.Errorf("%s: %v", q, err)
+			continue
+		}
+		if err := forEach(rows, func(row scanner) error {
+			var id, parent, unused int
+			var detail string
+			if err := row.Scan(&id, &parent, &unused, &detail); err != nil {
+				return err
+			}
+			if (strings.HasPrefix(detail, "SCAN") || strings.Contains(detail, "TEMP B-TREE")) && !fineToScan(q, detail) {
+				t.Errorf("%s\nin: %s", detail, q)
+			}
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// fineToScan names the scans that are meant: constant rows, recursive results, an index read
+// in its order until a limit, and one per session of what is few.
+func fineToScan(query, detail string) bool {
+	switch {
+	case detail == "SCAN CONSTANT ROW", detail == "SCAN s" && query == spansOfPath:
+		return true
+	case strings.HasPrefix(detail, "SCAN s USING INDEX sessions_active"), strings.HasPrefix(detail, "SCAN sessions USING INDEX sessions_active"):
+		return true // newest first, until the page is full
+	case query == touchedInSpan: // sorts the files within one message
+		return strings.Contains(detail, "TERM")
+	case query == sessionsNamed, query == sessionsBeginning: // at most four rows, made distinct
+		return strings.Contains(detail, "TEMP B-TREE")
+	}
+	return false
+}
+
+func TestTheScansThatAStartMakesUseIndexes(t *testing.T) {
+	s := openTest(t)
+	for _, q := range []string{forgetKeys, forgetDrafts} {
+		var plan []string
+		rows := must(raw(t, s).Query("EXPLAIN QUERY PLAN "+q, ""))(t)
+		if err := forEach(rows, func(row scanner) error {
+			var id, parent, unused int
+			var detail string
+			err := row.Scan(&id, &parent, &unused, &detail)
+			plan = append(plan, detail)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(strings.Join(plan, "\n"), "SCAN") {
+			t.Errorf("%s: %v", q, plan)
+		}
+	}
+}
