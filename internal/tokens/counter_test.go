@@ -67,6 +67,21 @@ func TestTextDoesNotAllocate(t *testing.T) {
 	}
 }
 
+// TestScanEndsAtEverySign: a letter outside ASCII with a sign or another script right behind
+// it is one step of a scan that ends, whatever comes then.
+func TestScanEndsAtEverySign(t *testing.T) {
+	for _, letter := range []string{"à", "É", "ß", "ẞ", "e\u0301", "\u0301"} {
+		for _, sign := range []string{"…", "—", "×", "÷", "中", "я", "😀", "\u00a0", "\xff", "\xc3", "\xe1\xb8"} {
+			for _, next := range []string{"", "v", "V", "7", " ", letter, sign} {
+				text := letter + sign + next
+				if n := Reference().Text(text); n < 1 || n > int64(6*len(text)+2) {
+					t.Errorf("%q has %d tokens", text, n)
+				}
+			}
+		}
+	}
+}
+
 func FuzzText(f *testing.F) {
 	f.Add("Hello, wörld! 你好 \xff\xfe 🎉\r\n\t x1y2z3")
 	f.Fuzz(func(t *testing.T, s string) {

@@ -51,9 +51,15 @@ func (f *features) scan(s string) {
 // InCamelCase either.
 func (f *features) run(s string, i, before int) int {
 	first := class(s[i])
-	end := i + 1
+	end := i
 	for end < len(s) && class(s[end]) == first {
-		end++
+		n := 1
+		if first == cHigh { // a sign may stand right behind a letter, as in "là…bas"
+			if n = accented(s[end:]); n == 0 {
+				break
+			}
+		}
+		end += n
 	}
 	if end == len(s) || isBorder(class(s[end])) {
 		f.single(first, end-i, before)
