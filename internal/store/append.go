@@ -25,7 +25,7 @@ type ExpectHead struct{ Ref *session.MessageRef }
 type Appended struct {
 	Messages []session.Message
 	// Session is as the append left it, replayed as it is now: names, place, counters and times.
-	// What an append need not read is left out (metadata, key, source_id, project, kind …).
+	// What an append need not read is left out (metadata, key, kind, window, calls' tokens …).
 	Session  session.Session
 	Head     *session.MessageRef
 	Revision int64 // after the append, also replayed
@@ -158,14 +158,9 @@ func (t *tx) sessionToExtend(id session.ID) (session.Session, place, error) {
 		session          *session.ID
 		seq, depth, path *int64
 	}
-	err := t.row(`SELECT s.day, s.source, s.directory, s.title, s.title_source, s.draft, s.provider, s.model, s.window, s.settings, s.parent_id,
-		s.parent_kind, s.head_id, s.last_seq, s.compaction_id, s.epoch, s.revision, s.message_count, s.total_tokens, s.context_tokens,
-		s.input_tokens, s.output_tokens, s.cache_read_tokens, s.cache_write_tokens, s.cost_nanousd, s.unpriced_calls,
-		s.turn_origin, s.created_at, s.active_at, s.inbound_at, s.deleted_at, h.session_id, h.seq, h.depth, h.path_tokens
-		FROM sessions s LEFT JOIN messages h ON h.id = s.head_id WHERE s.id = ?`, []any{id},
-		&s.Day, &s.Source, &s.Directory, &s.Title, &s.TitleSource, &s.Draft, &s.Provider, &s.Model, &s.Window, &s.Settings, &s.ParentID,
-		&s.ParentKind, &s.HeadID, &s.LastSeq, &s.CompactionID, &s.Epoch, &s.Revision, &s.MessageCount, &s.TotalTokens, &s.ContextTokens,
-		&s.InputTokens, &s.OutputTokens, &s.CacheReadTokens, &s.CacheWriteTokens, &s.CostNanoUSD, &s.UnpricedCalls,
+	err := t.row(placeOfSession, []any{string(id)},
+		&s.Day, &s.Source, &s.Directory, &s.Title, &s.TitleSource, &s.Draft, &s.Provider, &s.Model, &s.ParentID, &s.ParentKind,
+		&s.HeadID, &s.LastSeq, &s.CompactionID, &s.Epoch, &s.Revision, &s.MessageCount, &s.TotalTokens, &s.ContextTokens,
 		&s.TurnOrigin, &s.CreatedAt, &s.ActiveAt, &s.InboundAt, &s.DeletedAt, &head.session, &head.seq, &head.depth, &head.path)
 	switch {
 	case noRows(err):
@@ -178,6 +173,12 @@ func (t *tx) sessionToExtend(id session.ID) (session.Session, place, error) {
 	s.Head = &session.MessageRef{Session: *head.session, Seq: *head.seq}
 	return s, place{id: s.HeadID, session: *head.session, seq: *head.seq, depth: *head.depth + 1, pathTokens: *head.path}, nil
 }
+
+const placeOfSession = `
+	SELECT s.day, s.source, s.directory, s.title, s.title_source, s.draft, s.provider, s.model, s.parent_id, s.parent_kind,
+	       s.head_id, s.last_seq, s.compaction_id, s.epoch, s.revision, s.message_count, s.total_tokens, s.context_tokens,
+	       s.turn_origin, s.created_at, s.active_at, s.inbound_at, s.deleted_at, h.session_id, h.seq, h.depth, h.path_tokens
+	FROM sessions s LEFT JOIN messages h ON h.id = s.head_id WHERE s.id = ?`
 
 func checkHead(sess session.Session, expect *ExpectHead) error {
 	switch {
@@ -272,8 +273,8 @@ func (t *tx) insert(sess *session.Session, at place, m *session.Message) error {
 	res, err := t.exec(`INSERT INTO messages (session_id, seq, parent_id, jump, depth, kind, role, origin, finish, author,
 		tokens, path_tokens, in_context, display, provider, model, dialect, external_id, day, created_at, metadata, extra)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		m.SessionID, m.Seq, m.ParentID, jump, m.Depth, m.Kind, m.Role, m.Origin, m.Finish, m.Author,
-		m.Tokens, m.PathTokens, m.InContext, m.Display, m.Provider, m.Model, m.Dialect, m.ExternalID, m.Day, m.CreatedAt, m.Metadata, m.Extra)
+		string(m.SessionID), m.Seq, optional(m.ParentID), jump, m.Depth, string(m.Kind), string(m.Role), string(m.Origin), string(m.Finish), m.Author,
+		m.Tokens, m.PathTokens, m.InContext, m.Display, m.Provider, m.Model, m.Dialect, m.ExternalID, m.Day, m.CreatedAt.SQL(), m.Metadata, m.Extra)
 	if isTaken(err) && m.ExternalID != "" {
 		return session.Errorf(session.Conflict, "session %s has a message with external_id %q already; nothing of this request was stored", sess.ID, m.ExternalID)
 	}

@@ -25,7 +25,8 @@ func (t *tx) insertParts(sess *session.Session, m *session.Message, earlier []se
 		}
 		if _, err := t.exec(`INSERT INTO parts (id, message_id, idx, kind, text, tool_name, call_id, call_part_id, arguments, is_error, duration_ms, blob, tokens, extra)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			p.RowID, p.MessageID, p.Idx, p.Kind, p.Text, p.ToolName, p.CallID, p.CallPartID, p.Arguments, p.IsError, p.DurationMS, p.BlobSHA, p.Tokens, p.Extra); err != nil {
+			p.RowID, p.MessageID, p.Idx, string(p.Kind), p.Text, p.ToolName, p.CallID, optional(p.CallPartID), p.Arguments, optional(p.IsError),
+			optional(p.DurationMS), optional(p.BlobSHA), p.Tokens, p.Extra); err != nil {
 			return fmt.Errorf("insert part: %w", err)
 		}
 	}
@@ -55,4 +56,13 @@ func (t *tx) insertBlob(b *session.Blob) error {
 		return fmt.Errorf("insert blob: %w", err)
 	}
 	return nil
+}
+
+// optional gives what p points to, in a form that the driver takes as it is: a pointer or a
+// named type goes through reflection, which shows in every append.
+func optional[T bool | int64 | string](p *T) any {
+	if p == nil {
+		return nil
+	}
+	return *p
 }

@@ -43,25 +43,23 @@ func (t *tx) moveHead(sess *session.Session) error {
 	sess.UpdatedAt = t.now
 	_, err := t.exec(`UPDATE sessions SET head_id = ?, last_seq = ?, revision = ?, message_count = ?, total_tokens = ?, context_tokens = ?,
 		turn_origin = ?, active_at = ?, inbound_at = ?, updated_at = ? WHERE id = ?`,
-		sess.HeadID, sess.LastSeq, sess.Revision, sess.MessageCount, sess.TotalTokens, sess.ContextTokens,
-		sess.TurnOrigin, sess.ActiveAt, sess.InboundAt, sess.UpdatedAt, sess.ID)
+		optional(sess.HeadID), sess.LastSeq, sess.Revision, sess.MessageCount, sess.TotalTokens, sess.ContextTokens,
+		string(sess.TurnOrigin), sess.ActiveAt.SQL(), sess.InboundAt, sess.UpdatedAt.SQL(), string(sess.ID))
 	if err != nil {
 		return fmt.Errorf("move the head: %w", err)
 	}
 	return nil
 }
 
-// saveProgress writes everything that progress, addCall and settleOverlay may have changed.
+// saveProgress writes everything that progress and settleOverlay may have changed.
 func (t *tx) saveProgress(sess *session.Session) error {
 	sess.Revision++
 	sess.UpdatedAt = t.now
 	_, err := t.exec(`UPDATE sessions SET title = ?, title_source = ?, draft = ?, provider = ?, model = ?, head_id = ?, last_seq = ?,
 		compaction_id = ?, epoch = ?, revision = ?, message_count = ?, total_tokens = ?, context_tokens = ?,
-		input_tokens = ?, output_tokens = ?, cache_read_tokens = ?, cache_write_tokens = ?, cost_nanousd = ?, unpriced_calls = ?,
 		turn_origin = ?, active_at = ?, inbound_at = ?, updated_at = ? WHERE id = ?`,
 		sess.Title, sess.TitleSource, sess.Draft, sess.Provider, sess.Model, sess.HeadID, sess.LastSeq,
 		sess.CompactionID, sess.Epoch, sess.Revision, sess.MessageCount, sess.TotalTokens, sess.ContextTokens,
-		sess.InputTokens, sess.OutputTokens, sess.CacheReadTokens, sess.CacheWriteTokens, sess.CostNanoUSD, sess.UnpricedCalls,
 		sess.TurnOrigin, sess.ActiveAt, sess.InboundAt, sess.UpdatedAt, sess.ID)
 	if err != nil {
 		return fmt.Errorf("update session: %w", err)

@@ -43,7 +43,7 @@ func (s *Store) AddCall(ctx context.Context, c session.Call) (session.Call, erro
 	return c, err
 }
 
-// addCall inserts a call and counts it on its session (in memory) and in the roll-up.
+// addCall inserts a call and counts it on its session and in the roll-up.
 func (t *tx) addCall(c *session.Call, sess *session.Session) error {
 	c.Purpose, c.Status = orElse(c.Purpose, session.PurposeChat), orElse(c.Status, session.CallOK)
 	if sess != nil {
@@ -78,27 +78,37 @@ func (t *tx) addCall(c *session.Call, sess *session.Session) error {
 	}
 	t.usage.at(c.Day, c.Source, c.Model).addCall(c)
 	if sess != nil {
-		countCall(sess, c)
+		return t.countCall(sess, c)
 	}
 	return nil
 }
 
-func countCall(sess *session.Session, c *session.Call) {
+// countCall adds a call to its session, in memory and in its row.
+func (t *tx) countCall(sess *session.Session, c *session.Call) error {
 	sess.InputTokens += c.InputTokens
 	sess.OutputTokens += c.OutputTokens
 	sess.CacheReadTokens += c.CacheReadTokens
 	sess.CacheWriteTokens += c.CacheWriteTokens
-	if c.CostNanoUSD == nil {
-		sess.UnpricedCalls++
-		return
+	unpriced := int64(1)
+	if c.CostNanoUSD != nil {
+		unpriced = 0
+		sum := *c.CostNanoUSD
+		if sess.CostNanoUSD != nil {
+			sum += *sess.CostNanoUSD
+		}
+		usd := float64(sum) / 1e9
+		sess.CostNanoUSD, sess.CostUSD = &sum, &usd
 	}
-	sum := *c.CostNanoUSD
-	if sess.CostNanoUSD != nil {
-		sum += *sess.CostNanoUSD
+	sess.UnpricedCalls += unpriced
+	// The sum of a known and an unknown cost is the known one, and of unknown ones unknown.
+	_, err := t.exec(`UPDATE sessions SET input_tokens = input_tokens + ?1, output_tokens = output_tokens + ?2,
+		cache_read_tokens = cache_read_tokens + ?3, cache_write_tokens = cache_write_tokens + ?4,
+		cost_nanousd = COALESCE(cost_nanousd + ?5, cost_nanousd, ?5), unpriced_calls = unpriced_calls + ?6 WHERE id = ?7`,
+		c.InputTokens, c.OutputTokens, c.CacheReadTokens, c.CacheWriteTokens, optional(c.CostNanoUSD), unpriced, string(sess.ID))
+	if err != nil {
+		return fmt.Errorf("count the call: %w", err)
 	}
-	sess.CostNanoUSD = &sum
-	usd := float64(sum) / 1e9
-	sess.CostUSD = &usd
+	return nil
 }
 
 // Calls lists a session's calls, oldest first. Codes: NotFound, Invalid (cursor).
