@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -31,7 +34,7 @@ func (a *app) appendCommand() *cobra.Command {
 		Example: "  sessiond append --new --title 'A plan' user 'Where do we begin?'\n" +
 			"  sessiond append @ assistant 'At the beginning.'\n" +
 			"  sessiond append 20260211_001 --dialect openai.chat < messages.json",
-		Args: cobra.MaximumNArgs(3),
+		Args: arguments(0, 3), ValidArgsFunction: a.completeSession,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := ""
 			if !f.create {
@@ -50,7 +53,7 @@ func (a *app) appendCommand() *cobra.Command {
 	fl.BoolVar(&f.create, "new", false, "begin a new session")
 	fl.StringVar(&f.title, "title", "", "with --new: its title")
 	fl.StringVar(&f.model, "model", "", "with --new: its model")
-	fl.StringVar(&f.dialect, "dialect", "", "of the JSON: native, openai.chat (default: detected)")
+	wordFlag(cmd, &f.dialect, "dialect", "of the JSON: "+strings.Join(dialect.Names(), ", ")+" (default: detected)", dialect.Names()...)
 	fl.StringVar(&f.parent, "parent", "", "append after this message (SEQ or SESSION.SEQ) and move the head")
 	fl.StringVar(&f.expectHead, "expect-head", "", "fail unless this is the head (SEQ, SESSION.SEQ, or null for an empty session)")
 	return cmd
@@ -117,6 +120,9 @@ func (a *app) messagesOf(args []string) ([]json.RawMessage, error) {
 			}
 			text = string(b)
 		}
+		if at := firstFault(text); at > 0 {
+			return nil, session.Errorf(session.Malformed, "the text is not UTF-8 (byte %d); nothing was stored", at)
+		}
 		m, err := session.MarshalPlain(map[string]string{"role": args[0], "content": text})
 		return []json.RawMessage{m}, err
 	}
@@ -130,28 +136,57 @@ func (a *app) messagesOf(args []string) ([]json.RawMessage, error) {
 	return messagesIn(b)
 }
 
+// firstFault gives the place of the first byte, from 1, that is not UTF-8; 0 if all are.
+func firstFault(s string) int {
+	for i, r := range s {
+		if r != utf8.RuneError {
+			continue
+		}
+		if _, size := utf8.DecodeRuneInString(s[i:]); size == 1 {
+			return i + 1
+		}
+	}
+	return 0
+}
+
 // messagesIn takes one message, an array, or an object with messages.
 func messagesIn(b []byte) ([]json.RawMessage, error) {
 	b = bytes.TrimSpace(b)
+	if len(b) == 0 {
+		return nil, usageError{fmt.Errorf("nothing to append: standard input is empty; give a role and a text, or JSON")}
+	}
 	var all []json.RawMessage
 	if bytes.HasPrefix(b, []byte("[")) {
 		if err := json.Unmarshal(b, &all); err != nil {
-			return nil, session.Errorf(session.Malformed, "standard input is not JSON: %w", err)
+			return nil, session.Errorf(session.Malformed, "standard input is not JSON: %s", jsonFault(err))
 		}
 		return all, nil
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(b, &object); err != nil {
-		return nil, session.Errorf(session.Malformed, "standard input is no JSON message, array of messages or {\"messages\": […]}: %w", err)
+		return nil, session.Errorf(session.Malformed, "standard input is no JSON message, array of messages or {\"messages\": […]}: %s", jsonFault(err))
 	}
 	inner, ok := object["messages"]
 	if !ok {
 		return []json.RawMessage{b}, nil
 	}
 	if err := json.Unmarshal(inner, &all); err != nil {
-		return nil, session.Errorf(session.Malformed, "messages must be an array: %w", err)
+		return nil, session.Errorf(session.Malformed, "messages must be an array: %s", jsonFault(err))
 	}
 	return all, nil
+}
+
+// jsonFault says what is wrong with JSON, without the words of Go.
+func jsonFault(err error) string {
+	var kind *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &kind):
+		return "it is a " + kind.Value
+	case errors.As(err, &syntax):
+		return fmt.Sprintf("%s (byte %d)", syntax, syntax.Offset)
+	}
+	return err.Error()
 }
 
 // refFlag reads a message as a flag names it: a seq of this session, or SESSION.SEQ.

@@ -22,12 +22,12 @@ type compactFlags struct {
 func (a *app) compactCommand() *cobra.Command {
 	var f compactFlags
 	cmd := &cobra.Command{
-		Use: "compact SESSION", Short: "Put a summary in place of the old part of the context; undo and redo it", Args: cobra.ExactArgs(1),
+		Use: "compact SESSION", Short: "Put a summary in place of the old part of the context; undo and redo it", Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
 		Long: "Makes room in a session's context now. No message is changed: --undo gives the context back as it was, --redo takes the undo back.\n" +
 			"--dry-run shows what would be hidden and kept.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.undo && f.redo || f.dryRun && (f.undo || f.redo) {
-				return usageError{fmt.Errorf("one of --dry-run, --undo and --redo")}
+				return usageError{fmt.Errorf("--dry-run, --undo and --redo exclude one another")}
 			}
 			return a.with(cmd.Context(), wiring{readOnly: f.dryRun, log: a.log(zerolog.WarnLevel)}, func(s *services) error {
 				return a.compact(cmd.Context(), s, args[0], f)
@@ -38,10 +38,11 @@ func (a *app) compactCommand() *cobra.Command {
 	fl.BoolVar(&f.dryRun, "dry-run", false, "show what would be done, change nothing")
 	fl.BoolVar(&f.undo, "undo", false, "undo the compaction that is in force")
 	fl.BoolVar(&f.redo, "redo", false, "take the last undo back")
-	fl.StringVar(&f.strategy, "strategy", "", "summarize (default), truncate, clear")
+	wordFlag(cmd, &f.strategy, "strategy", "summarize (default), truncate, clear",
+		string(session.StrategySummarize), string(session.StrategyTruncate), string(session.StrategyClear))
 	fl.StringVar(&f.instructions, "instructions", "", "what the summary must keep")
-	fl.Int64Var(&f.keep, "keep", 0, "tokens to keep verbatim at least")
-	fl.Int64Var(&f.window, "window", 0, "plan for a window of so many tokens")
+	numberFlag(fl, &f.keep, "keep", "", 1, "tokens to keep verbatim at least")
+	numberFlag(fl, &f.window, "window", "", 1, "plan for a window of so many tokens")
 	return cmd
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/contextmgr"
+	"sessiond/internal/dialect"
 	"sessiond/internal/session"
 	"sessiond/internal/transcript"
 	"sessiond/internal/web/api"
@@ -18,7 +20,7 @@ import (
 func (a *app) contextCommand() *cobra.Command {
 	var b contextmgr.Budget
 	cmd := &cobra.Command{
-		Use: "context SESSION", Short: "Show what the model would be given now (changes nothing)", Args: cobra.ExactArgs(1),
+		Use: "context SESSION", Short: "Show what the model would be given now (changes nothing)", Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
 		Long: "Prints the context at the session's head: the system text, the summary of what is hidden, and the messages kept.\n" +
 			"--json prints what the HTTP API answers; its `request` goes into the provider's body as it is.",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -27,19 +29,17 @@ func (a *app) contextCommand() *cobra.Command {
 			})
 		},
 	}
+	wires := slices.DeleteFunc(dialect.Names(), func(name string) bool { return !dialect.Sendable(name) })
 	fl := cmd.Flags()
 	fl.StringVar(&b.Model, "model", "", "for this model instead of the session's")
-	fl.StringVar(&b.Dialect, "dialect", "", "in this wire form (openai.chat)")
-	fl.Int64Var(&b.Window, "window", 0, "for a window of so many tokens")
-	fl.Int64Var(&b.MaxOutput, "max-output", 0, "leave room for a reply of so many tokens")
+	wordFlag(cmd, &b.Dialect, "dialect", "in this wire form: "+strings.Join(wires, ", "), wires...)
+	numberFlag(fl, &b.Window, "window", "", 1, "for a window of so many tokens")
+	numberFlag(fl, &b.MaxOutput, "max-output", "", 1, "leave room for a reply of so many tokens")
 	fl.BoolVar(&b.Explain, "explain", false, "tell where each number comes from")
 	return cmd
 }
 
 func (a *app) context(ctx context.Context, s *services, name string, b contextmgr.Budget) error {
-	if b.Window < 0 || b.MaxOutput < 0 {
-		return usageError{fmt.Errorf("--window and --max-output are numbers of tokens, above 0")}
-	}
 	sess, err := a.resolve(ctx, s.store, name)
 	if err != nil {
 		return err

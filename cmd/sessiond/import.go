@@ -1,11 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -24,118 +25,172 @@ func (a *app) sources() []history.Source {
 }
 
 func (a *app) importCommand() *cobra.Command {
+	var names []string
+	for _, src := range a.sources() {
+		names = append(names, string(src.Name()))
+	}
+	var yes bool
 	cmd := &cobra.Command{
-		Use:   "import SOURCE [PATH...]",
-		Short: "Bring in the conversations that another program left on this host",
-		Long: "Imports the transcripts of SOURCE: those at PATH, or those in the program's usual places.\n" +
+		Use:   "import [SOURCE [PATH...]]",
+		Short: "Bring in the conversations that other programs left on this host",
+		Long: "Imports the transcripts of SOURCE (" + strings.Join(names, ", ") + "): those at PATH, or those in the program's usual places.\n" +
+			"Without SOURCE it looks for every known history on this host, shows what there is, and asks.\n" +
 			"A second import brings only what is new. Sources are never written to.\n" +
 			"Transcripts hold what an agent printed, secrets included; they stay on this host.",
-		Example: "  sessiond import pi\n  sessiond import pi ~/old-laptop/sessions",
-		Args:    cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var names []string
-			for _, src := range a.sources() {
-				if string(src.Name()) == args[0] {
-					return a.importFrom(cmd.Context(), src, args[1:])
-				}
-				names = append(names, string(src.Name()))
+		Example: "  sessiond import\n  sessiond import pi\n  sessiond import pi ~/old-laptop/sessions",
+		Args:    arguments(0, unlimited),
+		ValidArgsFunction: func(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(given) == 0 {
+				return names, cobra.ShellCompDirectiveNoFileComp
 			}
-			return usageError{fmt.Errorf("no histories of %q can be imported; known: %s", args[0], strings.Join(names, ", "))}
+			return nil, cobra.ShellCompDirectiveDefault
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return a.importAll(cmd.Context(), yes)
+			}
+			at := slices.Index(names, args[0])
+			if at < 0 {
+				return usageError{fmt.Errorf("no histories of %q can be imported; known: %s", args[0], strings.Join(names, ", "))}
+			}
+			return a.importPaths(cmd.Context(), a.sources()[at], args[1:])
 		},
 	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "without SOURCE: import what is found, do not ask")
 	return cmd
 }
 
-func (a *app) importFrom(ctx context.Context, src history.Source, paths []string) error {
+// importPaths imports what one source has at paths, or in its usual places.
+func (a *app) importPaths(ctx context.Context, src history.Source, paths []string) error {
 	for i, p := range paths {
 		paths[i] = a.absolute(p)
 	}
-	return a.with(ctx, wiring{log: a.log(zerolog.WarnLevel)}, func(s *services) error {
-		found, _, err := src.Find(ctx, paths) // Run tells its problems
-		if err != nil {
+	h := past{source: src, roots: paths}
+	var err error
+	if h.found, _, err = src.Find(ctx, paths); err != nil { // the import itself tells the problems
+		return err
+	}
+	return a.importPasts(ctx, []past{h})
+}
+
+// importAll imports every history that is found on this host, when somebody agrees.
+func (a *app) importAll(ctx context.Context, yes bool) error {
+	pasts, err := a.findPasts(ctx)
+	if err != nil {
+		return err
+	}
+	var fresh, found int
+	var size int64
+	for _, h := range pasts {
+		fresh, found, size = fresh+h.fresh, found+len(h.found), size+h.freshSize
+	}
+	asks := a.inTTY && a.outTTY && !a.flags.json
+	switch {
+	case fresh > 0 && yes:
+	case a.flags.json:
+		if err := a.printJSON(map[string]any{"found": pasts}); err != nil {
 			return err
 		}
-		if len(found) == 0 && !a.flags.json {
-			fmt.Fprintf(a.err, "sessiond: no transcripts of %s there\n", src.Name())
+	case found == 0:
+		fmt.Fprintln(a.out, "No known history is on this host. `sessiond import SOURCE PATH` imports from another place.")
+	default:
+		a.printPasts(pasts)
+	}
+	switch {
+	case fresh == 0:
+		if found > 0 && !a.flags.json {
+			fmt.Fprintln(a.out, "\nEverything is here already.")
 		}
+		return nil
+	case yes:
+	case !asks:
+		return usageError{errors.New("nothing was imported: there is nobody to ask; --yes imports what is new")}
+	default:
+		agreed, err := a.ask(ctx, fmt.Sprintf("\nImport what is new, %s? [Y/n] ", humanize.Bytes(uint64(size))))
+		if err != nil || !agreed {
+			return err
+		}
+	}
+	return a.importPasts(ctx, pasts)
+}
+
+// ask gets a yes or a no from whoever types. Nothing but Enter is a yes, the end of the
+// input a no.
+func (a *app) ask(ctx context.Context, question string) (bool, error) {
+	fmt.Fprint(a.out, question)
+	typed := make(chan string, 1)
+	go func() { // ends with the process at the latest: reading a terminal cannot be stopped
+		line, err := bufio.NewReader(a.in).ReadString('\n')
+		if errors.Is(err, io.EOF) && line == "" {
+			line = "no"
+		}
+		typed <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(a.out)
+		return false, ctx.Err()
+	case answer := <-typed:
+		return answer == "" || answer == "y" || answer == "yes", nil
+	}
+}
+
+// importPasts imports one history after the other and prints what became of them.
+func (a *app) importPasts(ctx context.Context, pasts []past) error {
+	return a.with(ctx, wiring{log: a.log(zerolog.WarnLevel)}, func(s *services) error {
 		im := history.Importer{Store: s.store}
-		if a.outTTY && !a.flags.json && len(found) > 0 {
-			bar := a.progress(found)
+		if a.errTTY && !a.flags.json {
+			bar := a.progress(pasts)
 			im.Progress = func(done history.Found, _ history.Accounting) { _ = bar.Add64(done.Size) } // a bar that cannot draw is no reason to stop
 			defer bar.Close()                                                                         //nolint:errcheck // as above
 		}
-		acc, err := im.Run(ctx, src, paths)
-		if err != nil {
+		var accounts []history.Accounting
+		var failed error
+		for _, h := range pasts {
+			account, err := im.Run(ctx, h.source, h.roots)
+			accounts = append(accounts, account)
+			if err != nil {
+				failed = err
+				break
+			}
+		}
+		if _, err := s.index.CatchUp(ctx); err != nil && failed == nil {
+			fmt.Fprintln(a.err, "sessiond: imported, but the search index is behind:", printable(err.Error()))
+		}
+		if err := a.printAccounts(accounts); err != nil && failed == nil {
 			return err
 		}
-		if _, err := s.index.CatchUp(ctx); err != nil {
-			fmt.Fprintln(a.err, "sessiond: imported, but the search index is behind:", err)
+		if failed != nil {
+			fmt.Fprintln(a.err, "sessiond: the import did not come to its end; the next one goes on from here")
 		}
-		return a.printAccounting(acc)
+		return failed
 	})
 }
 
-func (a *app) progress(found []history.Found) *progressbar.ProgressBar {
+func (a *app) progress(pasts []past) *progressbar.ProgressBar {
 	var size int64
-	for _, f := range found {
-		size += f.Size
+	for _, h := range pasts {
+		for _, f := range h.found {
+			size += f.Size
+		}
 	}
 	return progressbar.NewOptions64(size, progressbar.OptionSetWriter(a.err), progressbar.OptionShowBytes(true),
 		progressbar.OptionSetDescription("importing"), progressbar.OptionClearOnFinish(), progressbar.OptionSetWidth(30))
 }
 
-// importReport is what `import --json` prints.
-type importReport struct {
-	Sources []history.Accounting `json:"sources"`
-	Total   history.Accounting   `json:"total"`
+// past is the history that one program left on this host.
+type past struct {
+	source    history.Source
+	roots     []string // empty: the program's usual places
+	found     []history.Found
+	size      int64 // bytes
+	fresh     int   // of what was found, that have something new
+	freshSize int64 // bytes
 }
 
-func (a *app) printAccounting(acc history.Accounting) error {
-	if a.flags.json {
-		total := acc
-		total.Source, total.Path = "", ""
-		if acc.Errors == nil {
-			acc.Errors, total.Errors = []history.Problem{}, []history.Problem{}
-		}
-		if err := a.printJSON(importReport{Sources: []history.Accounting{acc}, Total: total}); err != nil {
-			return err
-		}
-		return failedImport(acc)
-	}
-	count := func(n int) string { return humanize.Comma(int64(n)) }
-	fmt.Fprintf(a.out, "sessions  %s new, %s updated, %s unchanged\n", count(acc.Sessions.New), count(acc.Sessions.Updated), count(acc.Sessions.Unchanged))
-	fmt.Fprintf(a.out, "records   %s read = %s imported + %s kept raw", count(acc.Records.Read), count(acc.Records.Imported), count(acc.Records.Raw))
-	reasons := make([]string, 0, len(acc.Records.Skipped))
-	for reason := range acc.Records.Skipped {
-		reasons = append(reasons, reason)
-	}
-	sort.Strings(reasons)
-	for _, reason := range reasons {
-		fmt.Fprintf(a.out, " + %s skipped (%s)", count(acc.Records.Skipped[reason]), reason)
-	}
-	fmt.Fprintln(a.out)
-	for _, p := range acc.Errors {
-		fmt.Fprintf(a.err, "sessiond: %s\n", printable(problemLine(p)))
-	}
-	return failedImport(acc)
-}
-
-func problemLine(p history.Problem) string {
-	p.Error = strings.TrimPrefix(p.Error, p.Path+": ")
-	if p.Line > 0 {
-		return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Error)
-	}
-	return fmt.Sprintf("%s: %s", p.Path, p.Error)
-}
-
-// failedImport is an error when nothing at all could be read, so that scripts notice.
-func failedImport(acc history.Accounting) error {
-	touched := acc.Sessions.New + acc.Sessions.Updated + acc.Sessions.Unchanged
-	if touched > 0 || len(acc.Errors) == 0 {
-		return nil
-	}
-	if slices.ContainsFunc(acc.Errors, func(p history.Problem) bool { return p.Line == 0 }) {
-		return quietError{session.Errorf(session.Invalid, "nothing could be imported")}
-	}
-	return quietError{errors.New("nothing could be imported")}
+// MarshalJSON gives a past as `import --json` prints it before it was agreed to.
+func (h past) MarshalJSON() ([]byte, error) {
+	return session.MarshalPlain(map[string]any{
+		"source": h.source.Name(), "sessions": len(h.found), "bytes": h.size, "new": h.fresh, "new_bytes": h.freshSize,
+	})
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 
 type lsFlags struct {
 	source, key, model, directory, project, query, parent, since, until, cursor string
-	limit                                                                       int
+	limit                                                                       int64
 	archived, trash, oldest                                                     bool
 	metadata                                                                    map[string]string
 }
@@ -23,7 +24,7 @@ type lsFlags struct {
 func (a *app) lsCommand() *cobra.Command {
 	var f lsFlags
 	cmd := &cobra.Command{
-		Use: "ls [TEXT]", Short: "List sessions, newest active first", Args: cobra.MaximumNArgs(1), Aliases: []string{"list"},
+		Use: "ls [TEXT]", Short: "List sessions, newest active first", Args: arguments(0, 1), Aliases: []string{"list"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				f.query = args[0]
@@ -44,7 +45,7 @@ func (a *app) lsCommand() *cobra.Command {
 	fl.BoolVar(&f.archived, "archived", false, "the archived ones")
 	fl.BoolVar(&f.trash, "trash", false, "those in the trash")
 	fl.BoolVar(&f.oldest, "oldest", false, "oldest active first")
-	fl.IntVarP(&f.limit, "limit", "n", 0, "how many (default: 30 on a terminal, else all)")
+	numberFlag(fl, &f.limit, "limit", "n", 1, "how many (default: 30 on a terminal, else all)")
 	fl.StringVar(&f.cursor, "cursor", "", "next_cursor of the list before")
 	return cmd
 }
@@ -54,10 +55,12 @@ func (a *app) ls(ctx context.Context, s *store.Store, f lsFlags) error {
 	if err != nil {
 		return err
 	}
-	if f.limit < 0 {
-		return usageError{fmt.Errorf("--limit %d: a number above 0", f.limit)}
+	if f.parent != "" {
+		if filter.ParentID, err = s.Resolve(ctx, f.parent, a.dir); err != nil {
+			return err
+		}
 	}
-	limit := f.limit
+	limit := int(f.limit)
 	if limit == 0 && a.outTTY {
 		limit = 30
 	}
@@ -77,6 +80,10 @@ func (a *app) ls(ctx context.Context, s *store.Store, f lsFlags) error {
 	}
 	if a.flags.json {
 		return a.printJSON(listOf(data, next))
+	}
+	if len(data) == 0 && !reflect.DeepEqual(filter, store.Filter{}) {
+		_, err := fmt.Fprintln(a.out, "No session is like that.")
+		return err
 	}
 	return a.printSessions(data, next)
 }
@@ -100,7 +107,7 @@ func listOf[T any](data []T, next string) list[T] {
 func (a *app) filter(f lsFlags) (store.Filter, error) {
 	out := store.Filter{
 		Query: f.query, Source: session.Source(f.source), Key: f.key, Model: f.model, Directory: f.directory, Project: f.project,
-		ParentID: session.ID(f.parent), Archived: f.archived, Trash: f.trash, Metadata: f.metadata,
+		Archived: f.archived, Trash: f.trash, Metadata: f.metadata,
 	}
 	var err error
 	if out.Since, err = a.moment("--since", f.since); err != nil {
@@ -164,8 +171,15 @@ func (a *app) printSessions(data []session.Session, next string) error {
 		}
 	}
 	a.printTable([]column{
-		{name: "id"}, {name: "title", least: 16, grow: true}, {name: "source", keep: 3}, {name: "project", keep: 2}, {name: "model", keep: 1},
-		{name: "messages", right: true, keep: 5}, {name: "context", keep: 6}, {name: "cost", right: true, keep: 4}, {name: "active"},
+		{name: "id"},
+		{name: "title", least: 16, grow: true},
+		{name: "source", keep: 3},
+		{name: "project", keep: 2},
+		{name: "model", keep: 1},
+		{name: "messages", right: true, keep: 5},
+		{name: "context", keep: 6},
+		{name: "cost", right: true, keep: 4},
+		{name: "active"},
 	}, rows)
 	if next != "" {
 		fmt.Fprintln(a.out, a.dim(fmt.Sprintf("… and more: --limit, or --cursor %s", next)))

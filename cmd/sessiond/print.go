@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -14,11 +15,35 @@ import (
 
 // printJSON writes v for programs: indented, without HTML escaping, with a newline.
 func (a *app) printJSON(v any) error {
-	enc := json.NewEncoder(a.out)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := a.out.Write(escapeC1(b.Bytes()))
+	return err
 }
+
+// escapeC1 writes DEL and the control characters of 8-bit terminals as JSON escapes; those
+// of ASCII are escaped already.
+func escapeC1(b []byte) []byte {
+	if !bytes.ContainsFunc(b, isC1) {
+		return b
+	}
+	var out bytes.Buffer
+	for _, r := range string(b) {
+		if isC1(r) {
+			fmt.Fprintf(&out, `\u%04x`, r)
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	return out.Bytes()
+}
+
+func isC1(r rune) bool { return r >= 0x7f && r < 0xa0 }
 
 // columns is the width to print for: the terminal's, or unlimited where nobody reads.
 func (a *app) columns() int {

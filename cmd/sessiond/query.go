@@ -22,7 +22,7 @@ func (a *app) queryCommand() *cobra.Command {
 		Long:  "Without an argument lists the named queries. NAME runs one; SQL text runs read-only, with limits on rows and time.",
 		Example: "  sessiond query\n  sessiond query cost-by-project --since 2026-02-01\n" +
 			"  sessiond query 'SELECT source, COUNT(*) FROM sessions GROUP BY source'",
-		Args: cobra.MaximumNArgs(1),
+		Args: arguments(0, 1), ValidArgsFunction: completeQuery,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return a.listQueries()

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/session"
+	"sessiond/internal/transcript"
 )
 
 // Exit codes, the same for every command.
@@ -35,10 +36,14 @@ func run(ctx context.Context, args []string, e *env) int {
 	root.SetIn(e.in)
 	root.SetOut(e.out)
 	root.SetErr(e.err)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	var quiet quietError
-	if err != nil && !errors.As(err, &quiet) && !errors.Is(err, io.ErrClosedPipe) {
-		a.complain(err)
+	switch {
+	case err == nil, errors.As(err, &quiet), errors.Is(err, io.ErrClosedPipe):
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		fmt.Fprintln(e.err, "sessiond: stopped")
+	default:
+		a.complain(cmd, err)
 	}
 	return exitCode(err)
 }
@@ -58,33 +63,28 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// complain says what went wrong, and for each field of bad input what is wrong with it.
-func (a *app) complain(err error) {
+// complain says what went wrong, and for each field of bad input what is wrong with it. Of
+// one field the sentence tells it already.
+func (a *app) complain(cmd *cobra.Command, err error) {
 	fmt.Fprintf(a.err, "sessiond: %s\n", printable(err.Error()))
 	var known *session.Error
-	if errors.As(err, &known) {
+	if errors.As(err, &known) && len(known.Fields) > 1 {
 		for _, f := range known.Fields {
 			fmt.Fprintf(a.err, "  %s: %s\n", printable(f.Path), printable(f.Message))
 		}
 	}
 	var usage usageError
 	if errors.As(err, &usage) {
-		fmt.Fprintln(a.err, "Run `sessiond help` for the commands, or `sessiond COMMAND --help`.")
+		fmt.Fprintf(a.err, "`%s --help` tells more.\n", cmd.CommandPath())
 	}
 }
 
-// printable keeps control characters of stored or given text from reaching the terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (r < 0x20 || r >= 0x7f && r < 0xa0) {
-			return '·'
-		}
-		return r
-	}, s)
-}
+// printable keeps what could act on the terminal out of stored or given text.
+func printable(s string) string { return transcript.Clean(s) }
 
 // root is the whole command tree. Commands stand in the order in which a new user meets them.
 func (a *app) root() *cobra.Command {
+	cobra.EnableCommandSorting = false
 	root := &cobra.Command{
 		Use:   "sessiond",
 		Short: "Keeps the conversations of every AI agent on this host",
@@ -92,15 +92,19 @@ func (a *app) root() *cobra.Command {
 			"and hands each model a context that fits its window.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError{fmt.Errorf("there is no command %q", args[0])}
+				return usageError{fmt.Errorf("there is no command %q%s", args[0], meant(cmd, args[0]))}
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.overview(cmd.Context()) },
 	}
-	root.CompletionOptions.HiddenDefaultCmd = false
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetHelpCommand(helpCommand())
+	v := buildVersion()
+	root.Version = v.Version
+	root.SetVersionTemplate(v.line())
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.flags.db, "db", "", "database file (default: the data folder's sessions.db)")
 	flags.StringVar(&a.flags.config, "config", "", "configuration file")
@@ -110,19 +114,39 @@ func (a *app) root() *cobra.Command {
 	for _, cmd := range []*cobra.Command{
 		a.serveCommand(), a.importCommand(), a.lsCommand(), a.showCommand(), a.searchCommand(), a.statsCommand(), a.queryCommand(),
 		a.appendCommand(), a.contextCommand(), a.compactCommand(), a.backupCommand(), a.doctorCommand(), a.configCommand(),
-		a.tokenCommand(), a.versionCommand(), a.healthcheckCommand(),
+		a.tokenCommand(), a.versionCommand(), a.completionCommand(), a.healthcheckCommand(),
 	} {
-		args := cmd.Args
-		cmd.Args = func(c *cobra.Command, given []string) error {
-			if args == nil {
-				args = cobra.NoArgs
-			}
-			if err := args(c, given); err != nil {
-				return usageError{fmt.Errorf("%w; usage: sessiond %s", err, c.Use)}
-			}
-			return nil
+		if cmd.Args == nil {
+			cmd.Args = arguments(0, 0)
 		}
+		if cmd.ValidArgsFunction == nil {
+			cmd.ValidArgsFunction = cobra.NoFileCompletions
+		}
+		cmd.DisableFlagsInUseLine = true
 		root.AddCommand(cmd)
 	}
 	return root
+}
+
+// meant names the commands that a mistyped one may have meant.
+func meant(root *cobra.Command, typed string) string {
+	near := root.SuggestionsFor(typed)
+	if len(near) == 0 {
+		return ""
+	}
+	return "; did you mean " + strings.Join(near, " or ") + "?"
+}
+
+// helpCommand is `sessiond help`, which knows when there is nothing to tell.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "Tell about a command", Args: arguments(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usageError{fmt.Errorf("there is no command %q", args[0])}
+			}
+			return about.Help()
+		},
+	}
 }

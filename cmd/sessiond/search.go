@@ -16,13 +16,13 @@ import (
 
 type searchFlags struct {
 	session, key, source, project, role, since, until, order string
-	limit, expand                                            int
+	limit, expand                                            int64
 }
 
 func (a *app) searchCommand() *cobra.Command {
 	var f searchFlags
 	cmd := &cobra.Command{
-		Use: "search TEXT", Short: "Find what was said, in any session", Args: cobra.MinimumNArgs(1),
+		Use: "search TEXT", Short: "Find what was said, in any session", Args: arguments(1, unlimited),
 		Example: "  sessiond search migration plan\n  sessiond search '\"exact words\" -draft' --since 30d --newest",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), wiring{readOnly: true, log: a.log(zerolog.WarnLevel)}, func(s *services) error {
@@ -35,12 +35,13 @@ func (a *app) searchCommand() *cobra.Command {
 	fl.StringVar(&f.key, "key", "", "only in sessions with this routing key")
 	fl.StringVar(&f.source, "source", "", "only from this program")
 	fl.StringVar(&f.project, "project", "", "only of this project")
-	fl.StringVar(&f.role, "role", "", "only this role: user, assistant, tool, system")
+	wordFlag(cmd, &f.role, "role", "only this role: user, assistant, tool, system",
+		string(session.User), string(session.Assistant), string(session.Tool), string(session.System))
 	fl.StringVar(&f.since, "since", "", "from then on: 2026-02-11, 7d, 12h")
 	fl.StringVar(&f.until, "until", "", "before then")
-	fl.StringVar(&f.order, "order", "", "rank (default) or newest")
-	fl.IntVarP(&f.limit, "limit", "n", 0, "hits at most (default 20)")
-	fl.IntVar(&f.expand, "expand", 0, "neighbours to show on each side")
+	wordFlag(cmd, &f.order, "order", "rank (default) or newest", string(search.OrderRank), string(search.OrderNewest))
+	numberFlag(fl, &f.limit, "limit", "n", 1, "hits at most (default 20)")
+	numberFlag(fl, &f.expand, "expand", "", 0, "neighbours to show on each side")
 	newest := fl.Bool("newest", false, "the same as --order newest")
 	cmd.PreRun = func(*cobra.Command, []string) {
 		if *newest {
@@ -53,7 +54,7 @@ func (a *app) searchCommand() *cobra.Command {
 func (a *app) search(ctx context.Context, s *services, words string, f searchFlags) error {
 	q := search.Query{
 		Text: words, Key: f.key, Source: session.Source(f.source), Project: f.project, Role: session.Role(f.role),
-		Order: search.Order(f.order), Limit: f.limit, Expand: f.expand,
+		Order: search.Order(f.order), Limit: int(f.limit), Expand: int(f.expand),
 	}
 	var err error
 	if f.session != "" {

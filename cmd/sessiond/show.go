@@ -27,7 +27,7 @@ type showFlags struct {
 func (a *app) showCommand() *cobra.Command {
 	var f showFlags
 	cmd := &cobra.Command{
-		Use: "show SESSION", Short: "Read a conversation", Args: cobra.ExactArgs(1), Aliases: []string{"cat"},
+		Use: "show SESSION", Short: "Read a conversation", Args: arguments(1, 1), ValidArgsFunction: a.completeSession, Aliases: []string{"cat"},
 		Long: "Prints the path to the session's head: who said what, tool calls folded into a line, and a line where a\n" +
 			"compaction hides what is above from the model.",
 		Example: "  sessiond show @\n  sessiond show 20260211_001 --seq 10-20 --expand\n  sessiond show @ -f",
@@ -37,7 +37,7 @@ func (a *app) showCommand() *cobra.Command {
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.seq, "seq", "", "only these messages: 7, 7-12, 7-, -12")
-	fl.Int64VarP(&f.last, "last", "n", 0, "only the last so many")
+	numberFlag(fl, &f.last, "last", "n", 1, "only the last so many")
 	fl.BoolVar(&f.all, "all", false, "every message of the session, also of branches that were left")
 	fl.BoolVar(&f.raw, "raw", false, "texts and results in full, unwrapped")
 	fl.BoolVarP(&f.expand, "expand", "x", false, "unfold reasoning, arguments, results and summaries")
@@ -61,6 +61,9 @@ func (a *app) show(ctx context.Context, s *store.Store, name string, f showFlags
 	msgs, err := readAll(ctx, s, sess.ID, from, to, f.all)
 	if err != nil {
 		return err
+	}
+	if len(msgs) == 0 && f.seq != "" {
+		return session.Errorf(session.NotFound, "session %s shows no message at --seq %s: its last one is %d, and --all shows branches that were left too", sess.ID, f.seq, sess.LastSeq)
 	}
 	compactions, err := s.Compactions(ctx, sess.ID)
 	if err != nil {
@@ -95,7 +98,7 @@ func seqRange(s string) (from, to int64, err error) {
 			to, err = seqOf(last, true)
 		}
 	}
-	if err != nil || to != 0 && from > to {
+	if err != nil || to != 0 && from > to || s == "-" || first == "0" || ranged && last == "0" {
 		return 0, 0, usageError{fmt.Errorf("--seq %q: a message (7) or a range of them (7-12, 7-, -12)", s)}
 	}
 	return from, to, nil

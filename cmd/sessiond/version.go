@@ -17,6 +17,8 @@ type versionInfo struct {
 	Go      string `json:"go"`
 }
 
+func (v versionInfo) line() string { return fmt.Sprintf("sessiond %s (%s)\n", v.Version, v.Go) }
+
 func buildVersion() versionInfo {
 	v := versionInfo{Version: version, Go: runtime.Version()}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -37,7 +39,7 @@ func (a *app) versionCommand() *cobra.Command {
 			if a.flags.json {
 				return a.printJSON(v)
 			}
-			_, err := fmt.Fprintf(a.out, "sessiond %s (%s)\n", v.Version, v.Go)
+			_, err := fmt.Fprint(a.out, v.line())
 			return err
 		},
 	}

@@ -72,6 +72,15 @@ func Send(name string, in Request) (Sent, error) {
 	return form.Send(in)
 }
 
+// Names lists the dialects that Decode and Export know. Send knows those that are Sendable.
+func Names() []string {
+	var all []string
+	for _, f := range forms() {
+		all = append(all, f.Name)
+	}
+	return all
+}
+
 // Sendable tells whether Send knows the dialect.
 func Sendable(name string) bool {
 	return slices.ContainsFunc(forms(), func(f wire.Form) bool { return f.Name == name && sendable(f) })

@@ -98,6 +98,15 @@ func (im *Importer) One(ctx context.Context, source Source, found Found) (Accoun
 	return r.done, nil
 }
 
+// Unread tells whether found holds something that the store has not read yet.
+func (im *Importer) Unread(ctx context.Context, source Source, found Found) (bool, error) {
+	cursor, err := im.Store.ImportCursor(ctx, source.Name(), found.Path)
+	if err != nil {
+		return false, fmt.Errorf("look up how far %s was read: %w", found.Path, err)
+	}
+	return !unchanged(cursor, found), nil
+}
+
 // unchanged tells whether a file is as it was when it was last read. A change that keeps
 // size and time is seen when either changes next.
 func unchanged(c *Cursor, f Found) bool {

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"sessiond/internal/analytics"
+	"sessiond/internal/store"
+)
+
+func (a *app) completionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "completion SHELL", Short: "Print what makes a shell complete sessiond's commands", Args: arguments(1, 1),
+		ValidArgs: []string{"bash", "zsh", "fish"},
+		Long:      "Prints a script for bash, zsh or fish. It completes commands, flags, sessions and named queries.",
+		Example: "  source <(sessiond completion bash)         # in ~/.bashrc\n" +
+			"  source <(sessiond completion zsh)          # in ~/.zshrc, after compinit\n" +
+			"  sessiond completion fish | source          # in ~/.config/fish/config.fish",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch args[0] {
+			case "bash":
+				return cmd.Root().GenBashCompletionV2(a.out, true)
+			case "zsh":
+				return cmd.Root().GenZshCompletion(a.out)
+			case "fish":
+				return cmd.Root().GenFishCompletion(a.out, true)
+			}
+			return usageError{fmt.Errorf("no completion for %q; there is bash, zsh and fish", args[0])}
+		},
+	}
+}
+
+// completeSession offers the newest sessions; a shell narrows them to what was typed.
+func (a *app) completeSession(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+	const newest = 50
+	var offers []string
+	if len(given) == 0 {
+		// Without a database there is nothing to offer, and a completion has nobody to complain to.
+		_ = a.read(cmd.Context(), func(s *store.Store) error {
+			sessions, _, err := s.Sessions(cmd.Context(), store.Filter{}, store.Page{Limit: newest})
+			for _, sess := range sessions {
+				offers = append(offers, cobra.CompletionWithDesc(string(sess.ID), printable(orDash(sess.Title))))
+			}
+			return err
+		})
+	}
+	return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// completeQuery offers the named queries.
+func completeQuery(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var offers []string
+	if all, err := analytics.Queries(); err == nil && len(given) == 0 {
+		for _, q := range all {
+			offers = append(offers, cobra.CompletionWithDesc(q.Name, q.Description))
+		}
+	}
+	return offers, cobra.ShellCompDirectiveNoFileComp
+}
