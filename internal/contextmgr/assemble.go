@@ -14,7 +14,9 @@ const (
 	ItemInitial    = "initial"
 	ItemPinned     = "pinned"
 	ItemSummary    = "summary"
-	ItemTurnStart  = "turn_start" // the message that began the turn which the cut splits
+	ItemTurnStart  = "turn_start"  // the message that began the turn which the cut splits
+	ItemPerson     = "last_person" // the person's newest message, where only programs spoke since
+	ItemReplaced   = "replacement" // what an imported overlay keeps as copies
 	ItemMessage    = "message"
 	ItemClosedCall = "closed_call"
 	ItemRecall     = "recall"
@@ -39,12 +41,14 @@ type Material struct {
 	Initial   []session.Part
 	Pinned    []session.Message // hidden by the overlay
 	Overlay   *session.Compaction
+	Person    *session.Message // hidden by the overlay, and no newer one of a person is kept
 	TurnStart *session.Message // hidden by the overlay, which splits its turn
 	Messages  []session.Message
 	Frozen    []session.Frozen // those that count
 
 	CloseCalls bool
 	PartMax    int64    // by the reference counter
+	TrimCalls  bool     // also arguments of calls: only where the context would not fit
 	Modalities []string // that the model takes; none: not known, everything is sent
 	Weigh      Weigh
 }
@@ -92,13 +96,23 @@ func Assemble(in Material) Draft {
 	if item, ok := summaryItem(in.Overlay); ok {
 		front = append(front, item)
 	}
-	if in.TurnStart != nil {
-		item := stored(in.TurnStart)
-		item.Kind = ItemTurnStart
-		front = append(front, item)
+	for _, again := range []struct {
+		kind string
+		m    *session.Message
+	}{{ItemPerson, in.Person}, {ItemTurnStart, in.TurnStart}} {
+		if again.m != nil {
+			item := stored(again.m)
+			item.Kind = again.kind
+			front = append(front, item)
+		}
 	}
 	closed, texts := sortFrozen(in.Frozen)
-	out := Draft{Repaired: Repair(inContext(in.Messages), closed, in.CloseCalls), System: in.System}
+	out := Draft{Repaired: Repair(append(replaced(in.Overlay), inContext(in.Messages)...), closed, in.CloseCalls), System: in.System}
+	for i := range out.Items {
+		if item := &out.Items[i]; item.Kind == ItemMessage && item.Message.RowID == 0 {
+			item.Kind, item.Changed, item.Sources, item.Compaction = ItemReplaced, true, nil, overlayName(in.Overlay.RowID)
+		}
+	}
 	out.Items = append(front, out.Items...)
 
 	if in.System != "" {
@@ -112,8 +126,9 @@ func Assemble(in Material) Draft {
 		for _, kind := range withhold(item, in.Modalities) {
 			out.Losses = append(out.Losses, fmt.Sprintf("%s: the model takes no %s, replaced by a note", item.Message.ID, kind))
 		}
-		out.Trimmed += trim(item, in.PartMax)
-		if item.Kind == ItemMessage || item.Kind == ItemTurnStart {
+		out.Trimmed += trim(item, in.PartMax, in.TrimCalls)
+		switch item.Kind {
+		case ItemMessage, ItemTurnStart, ItemPerson:
 			out.putFrozen(i, texts[item.Message.RowID], in.Weigh)
 		}
 		w := in.Weigh.Message(&item.Message, item.Changed)
@@ -234,6 +249,22 @@ func summaryItem(c *session.Compaction) (Item, bool) {
 	return item, true
 }
 
+// replaced gives the messages that an overlay made elsewhere keeps as copies: they stand
+// behind its summary. A first one that is the summary again is left out.
+func replaced(c *session.Compaction) []session.Message {
+	var kept []session.Message
+	if c == nil || len(c.Replacement) == 0 || !decode(c.Replacement, &kept) {
+		return nil
+	}
+	if len(kept) > 0 && c.Summary != "" && kept[0].Text() == c.Summary {
+		kept = kept[1:]
+	}
+	for i := range kept {
+		kept[i].RowID, kept[i].ID, kept[i].InContext = 0, session.MessageRef{}, true
+	}
+	return kept
+}
+
 // overlayName names an overlay; one that was made in memory only has no number.
 func overlayName(rowID int64) string {
 	if rowID == 0 {
@@ -242,13 +273,25 @@ func overlayName(rowID int64) string {
 	return session.CompactionName(rowID)
 }
 
-// escape keeps text from closing the block that it is quoted in.
+// escape keeps text from closing the block that it is quoted in, or from opening one, however
+// the tag is written.
 func escape(s string) string {
-	for _, tag := range []string{"conversation_summary", "pinned_message", "recalled_messages"} {
-		s = strings.ReplaceAll(s, "</"+tag, "&lt;/"+tag)
-		s = strings.ReplaceAll(s, "<"+tag, "&lt;"+tag)
+	var b strings.Builder
+	done := 0
+	for i := range len(s) {
+		if s[i] != '<' {
+			continue
+		}
+		rest := strings.TrimLeft(s[i+1:min(len(s), i+60)], " \t\r\n/")
+		for _, tag := range [...]string{"conversation_summary", "pinned_message", "recalled_messages"} {
+			if len(rest) >= len(tag) && strings.EqualFold(rest[:len(tag)], tag) {
+				b.WriteString(s[done:i] + "&lt;")
+				done = i + 1
+				break
+			}
+		}
 	}
-	return s
+	return b.String() + s[done:]
 }
 
 // sortFrozen parts frozen rows into calls that were closed and text, by message. Volatile

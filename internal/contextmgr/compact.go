@@ -178,7 +178,7 @@ func (m *Manager) prepareOverflow(ctx context.Context, r *reading, t *turn, all 
 	}
 	inARow := 0
 	if report == nil { // a good call since the last activation ends the row
-		inARow = overflows(all, r.overlay)
+		inARow = overflows(all, r.overlay, r.sess.ID)
 	}
 	if inARow >= overflowsInARow {
 		return doesNotFit(r.sess.ID, &t.draft, max(t.tokens.Total, over.before), r.numbers.Limit)
@@ -191,9 +191,15 @@ func (m *Manager) prepareOverflow(ctx context.Context, r *reading, t *turn, all 
 	return nil
 }
 
-// overflows counts the overlays that overflows made, from the effective one back.
-func overflows(all []session.Compaction, effective *session.Compaction) int {
+// overflows counts the overlays that overflows made, from the effective one back, and the
+// overflows since for which there was nothing left to hide.
+func overflows(all []session.Compaction, effective *session.Compaction, own session.ID) int {
 	n := 0
+	for i := range all {
+		if c := &all[i]; c.Trigger == session.TriggerOverflow && c.Status == session.StatusSkipped && c.SessionID == own && follows(c, effective) {
+			n++
+		}
+	}
 	for c := effective; c != nil && c.Trigger == session.TriggerOverflow; n++ {
 		i := slices.IndexFunc(all, func(p session.Compaction) bool { return c.PreviousID != nil && p.RowID == *c.PreviousID })
 		if i < 0 {

@@ -419,3 +419,17 @@ func TestALateSummaryReplacesItsDigestWhenIdleOrFeedsTheNext(t *testing.T) {
 	}
 	wantHas(t, r.read(Budget{}), "LATE MODEL SUMMARY")
 }
+
+// Nothing is left to hide and the provider still refuses: the caller is not sent round in
+// circles.
+func TestOverflowsWithNothingToHideEndInAnAnswer(t *testing.T) {
+	r := newRig(t, 40000)
+	r.append(text(session.User, filler(300)))
+	for range overflowsInARow {
+		if c, _ := r.compact(CompactInput{Trigger: session.TriggerOverflow}); c.Status != session.StatusSkipped {
+			t.Fatalf("status %s", c.Status)
+		}
+	}
+	_, _, err := r.mgr.Compact(r.ctx, r.id, CompactInput{Trigger: session.TriggerOverflow})
+	wantCode(t, err, session.DoesNotFit, "largest items", string(r.id)+".1")
+}

@@ -9,6 +9,7 @@ type Entry struct {
 	Role      session.Role
 	Tokens    int64 // as it would be sent
 	InContext bool
+	Person    bool     // a person's message
 	Reasoning bool     // a reply of nothing but reasoning: it belongs to what follows
 	Calls     []string // ids of the calls it makes
 	Results   []string // ids of the calls it answers

@@ -48,7 +48,7 @@ func (r *reading) plan(in overlayInput) Plan {
 }
 
 func (r *reading) planClear() Plan {
-	p := Plan{Cut: Cut{len(r.path), -1}}
+	p := Plan{Cut: Cut{len(r.path), -1}, Person: -1}
 	for _, e := range r.entries() {
 		if e.gives() {
 			p.Hidden++
@@ -67,7 +67,7 @@ func (r *reading) entries() []Entry {
 	most := r.weigh.unscaled(r.numbers.PartMax)
 	for i := range r.path {
 		m := &r.path[i]
-		e := Entry{RowID: m.RowID, Kind: m.Kind, Role: m.Role, InContext: m.InContext, Reasoning: len(m.Parts) > 0}
+		e := Entry{RowID: m.RowID, Kind: m.Kind, Role: m.Role, InContext: m.InContext, Person: fromPerson(m), Reasoning: len(m.Parts) > 0}
 		var over int64
 		for j := range m.Parts {
 			p := &m.Parts[j]
@@ -78,7 +78,7 @@ func (r *reading) entries() []Entry {
 				e.Results = append(e.Results, p.CallID)
 			}
 			e.Reasoning = e.Reasoning && p.Kind == session.PartReasoning
-			if most > 0 && p.Tokens > most && trimmable(p) {
+			if most > 0 && p.Tokens > most && trimmable(p, false) {
 				over += p.Tokens - most
 			}
 		}
@@ -206,7 +206,7 @@ func (m *Manager) clipSummary(text string, limit int64) string {
 
 // span gives the messages that a plan newly hides and that a summary may speak of.
 func (r *reading) span(p Plan) []session.Message {
-	var span []session.Message
+	span := replaced(r.overlay)
 	for i := range r.path[:p.First] {
 		if msg := &r.path[i]; msg.InContext && msg.Role != session.System {
 			span = append(span, *msg)
@@ -257,6 +257,18 @@ func (m *Manager) detailsOf(ctx context.Context, r *reading, p Plan, in overlayI
 	case r.turnStart != nil && p.First < len(r.path) && r.path[p.First].Role == session.Assistant:
 		d.TurnStart = r.turnStart.ID.String() // still the same turn
 	}
+	switch {
+	case in.strategy == session.StrategyClear:
+	case p.Person >= 0:
+		d.LastPerson = r.path[p.Person].ID.String()
+	case r.newestOf(fromPerson) == nil: // what the overlay before shows is still the newest
+		for _, m := range []*session.Message{r.turnStart, r.person} {
+			if m != nil && fromPerson(m) && m.ID.String() != d.TurnStart {
+				d.LastPerson = m.ID.String()
+				break
+			}
+		}
+	}
 	return d, nil
 }
 
@@ -268,7 +280,7 @@ func unique(paths []string) []string {
 // under gives what a context is made from once an overlay on this path is in force.
 func (r *reading) under(c *session.Compaction) *reading {
 	next := *r
-	next.overlay, next.fresh, next.turnStart = c, true, nil
+	next.overlay, next.fresh, next.turnStart, next.person = c, true, nil, nil
 	next.warnings = slices.Clip(r.warnings)
 	next.frozen = slices.Clip(r.frozen)
 	if c.RowID != 0 {
@@ -282,12 +294,22 @@ func (r *reading) under(c *session.Compaction) *reading {
 			next.path = r.path[i:]
 			break
 		}
-		if details.TurnStart != "" && r.path[i].ID.String() == details.TurnStart {
-			next.turnStart = &r.path[i]
+		next.showAgain(&r.path[i], &details)
+	}
+	for _, m := range []*session.Message{r.turnStart, r.person} {
+		if m != nil {
+			next.showAgain(m, &details)
 		}
 	}
-	if next.turnStart == nil && r.turnStart != nil && r.turnStart.ID.String() == details.TurnStart {
-		next.turnStart = r.turnStart
-	}
 	return &next
+}
+
+// showAgain notes a hidden message that an overlay's details name.
+func (r *reading) showAgain(m *session.Message, details *session.CompactionDetails) {
+	switch id := m.ID.String(); {
+	case r.turnStart == nil && id == details.TurnStart:
+		r.turnStart = m
+	case r.person == nil && id == details.LastPerson:
+		r.person = m
+	}
 }

@@ -13,6 +13,7 @@ type Plan struct {
 	Hidden       int   // messages newly hidden, of those that are in the context
 	HiddenTokens int64 // what they weigh
 	KeptTokens   int64
+	Person       int // the person's newest message, if it would be hidden and is shown again; -1: none
 }
 
 // History are the entries of finished turns that the compaction hides.
@@ -58,9 +59,9 @@ func MakePlan(path []Entry, rule CutRule, room PlanRoom) Plan {
 
 func planOnce(path []Entry, rule CutRule) Plan {
 	if len(path) == 0 {
-		return Plan{Cut: Cut{0, -1}, NoGain: "the path since the last compaction is empty"}
+		return Plan{Cut: Cut{0, -1}, Person: -1, NoGain: "the path since the last compaction is empty"}
 	}
-	p := Plan{Cut: FindCut(path, rule), Keep: rule.KeepTokens}
+	p := Plan{Cut: FindCut(path, rule), Keep: rule.KeepTokens, Person: -1}
 	for i := range path {
 		switch {
 		case !path[i].gives():
@@ -73,6 +74,16 @@ func planOnce(path []Entry, rule CutRule) Plan {
 	}
 	if p.Split() { // the message that began the turn is shown again
 		p.KeptTokens += path[p.TurnStart].Tokens
+	}
+	for i := len(path) - 1; i >= 0; i-- {
+		if !path[i].Person || !path[i].gives() {
+			continue
+		}
+		if i < p.First && i != p.TurnStart { // a program began the turns since
+			p.Person = i
+			p.KeptTokens += path[i].Tokens
+		}
+		break
 	}
 	from, to := p.History()
 	pfrom, pto := p.Prefix()

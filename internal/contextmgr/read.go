@@ -34,7 +34,8 @@ type reading struct {
 	overlay   *session.Compaction
 	path      []session.Message // since the overlay, oldest first, all kinds
 	cutOff    bool              // the path was longer than what is read at once
-	turnStart *session.Message
+	turnStart *session.Message  // hidden and shown again: what began the turn that the overlay splits
+	person    *session.Message  // hidden and shown again: the person's newest message
 	frozen    []session.Frozen
 	pins      []session.Message
 	warnings  []string
@@ -231,18 +232,23 @@ func (r *reading) keptOnly(ctx context.Context, m *Manager) error {
 	}
 	var details session.CompactionDetails
 	decode(c.Details, &details)
+	for _, name := range []string{details.TurnStart, details.LastPerson} {
+		if name == "" {
+			continue
+		}
+		ref, err := session.ParseRef(name)
+		if err != nil {
+			return fmt.Errorf("what %s shows again: %w", session.CompactionName(c.RowID), err)
+		}
+		msg, err := m.store.Message(ctx, ref)
+		if err != nil {
+			return fmt.Errorf("what %s shows again: %w", session.CompactionName(c.RowID), err)
+		}
+		r.showAgain(&msg, &details)
+	}
 	if details.TurnStart == "" {
 		return r.lookForTurnStart(ctx, m)
 	}
-	ref, err := session.ParseRef(details.TurnStart)
-	if err != nil {
-		return fmt.Errorf("turn_start of %s: %w", session.CompactionName(c.RowID), err)
-	}
-	msg, err := m.store.Message(ctx, ref)
-	if err != nil {
-		return fmt.Errorf("the message that a compaction's split turn began with: %w", err)
-	}
-	r.turnStart = &msg
 	return nil
 }
 

@@ -257,3 +257,52 @@ func TestManyTurnsAtOnceMakeOneOverlay(t *testing.T) {
 		t.Errorf("%d overlays", n)
 	}
 }
+
+// An overlay hides little, its report is small, and the overlay is undone: the report must not
+// stand for the path that is shown whole again.
+func TestAReportFromBeforeAnUndoDoesNotAnchor(t *testing.T) {
+	r := newRig(t, 20000)
+	r.talk(20, 150)
+	whole := r.read(Budget{}).Tokens.Total
+	c, _ := r.compact(CompactInput{KeepTokens: new(int64)})
+	r.report(View{}, "reply", 300, 10) // names no context
+	if v := r.read(Budget{}); v.Tokens.Method != MethodAnchor {
+		t.Fatalf("before the undo: %+v", v.Tokens)
+	}
+	if _, err := r.mgr.Undo(r.ctx, r.id, c.RowID); err != nil {
+		t.Fatal(err)
+	}
+	if v := r.read(Budget{}); v.Tokens.Total < whole {
+		t.Errorf("%+v, and the path has %d tokens", v.Tokens, whole)
+	}
+}
+
+func TestAReportOfAFailedReplyDoesNotAnchor(t *testing.T) {
+	r := newRig(t, 20000)
+	r.talk(10, 150)
+	failed := text(session.Assistant, "half a")
+	failed.Finish = session.FinishAborted
+	if _, err := r.store.Append(r.ctx, store.Append{Session: r.id, Messages: []session.Message{failed}, Call: &session.Call{
+		Purpose: session.PurposeChat, Status: session.CallOK, Model: "m", InputTokens: 40, OutputTokens: 5, CreatedAt: session.At(r.clock.Now()),
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	if v := r.read(Budget{}); v.Tokens.Method != MethodEstimate {
+		t.Errorf("tokens %+v", v.Tokens)
+	}
+}
+
+// A provider counts a third more than sessiond. Where nothing can be hidden the parts are cut
+// until the context fits by that count, and not by sessiond's.
+func TestTheFitGoesByWhatTheProviderCounted(t *testing.T) {
+	r := newRig(t, 20000)
+	r.append(text(session.User, filler(4900)))
+	r.append(text(session.User, filler(4900)))
+	v := r.turn(TurnInput{})
+	r.report(v, "reply", v.Tokens.Total*3/2, 10)
+	plain := r.read(Budget{Model: "another"}).Tokens.Total
+	v = r.turn(TurnInput{Budget: Budget{Window: 12500, Settings: Settings{Strategy: ptr(session.StrategySummarize)}}})
+	if limit := v.Tokens.Window - v.Tokens.Reserve; v.Tokens.Estimate*3/2 > limit {
+		t.Errorf("%d tokens by its own count (%d before), which the provider counts as half as much again; the limit is %d", v.Tokens.Estimate, plain, limit)
+	}
+}

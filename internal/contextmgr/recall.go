@@ -175,7 +175,7 @@ func quoteOf(hit *Hit, in recallInput) string {
 		if lines[i].RowID != hit.Message.RowID {
 			room = runes / 5
 		}
-		text := in.mask(excerpt(lines[i].Text(), in.terms, room))
+		text := excerpt(in.mask(lines[i].Text()), in.terms, room) // half a secret has no shape any more
 		if strings.TrimSpace(text) != "" {
 			fmt.Fprintf(&b, "[%s %s] %s\n", lines[i].ID, lines[i].Role, escape(text))
 		}

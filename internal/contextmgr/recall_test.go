@@ -216,3 +216,18 @@ func TestExcerptShowsWhereTheTermsMeet(t *testing.T) {
 		t.Errorf("a short text became %q", got)
 	}
 }
+
+// A token that an excerpt would cut has no shape any more: what hides secrets sees it whole.
+func TestAnExcerptDoesNotCutASecretInHalf(t *testing.T) {
+	token := "ghp_" + strings.Repeat("aB3d", 9)
+	mask := func(s string) string { return strings.ReplaceAll(s, token, "[secret]") }
+	for before := range 400 {
+		m := session.Message{ID: session.MessageRef{Session: "20260211_001", Seq: 1}, RowID: 1, Parts: []session.Part{
+			session.TextPart(strings.Repeat("x", before) + token + strings.Repeat(" y", 300) + " zebra crowns" + strings.Repeat(" y", 300)),
+		}}
+		quote := quoteOf(&Hit{Message: m}, recallInput{terms: []string{"zebra", "crowns"}, most: 900, mask: mask})
+		if strings.Contains(quote, "aB3d") || !strings.Contains(quote, "zebra") {
+			t.Fatalf("with %d characters before the token: %s", before, quote)
+		}
+	}
+}

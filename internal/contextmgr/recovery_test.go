@@ -248,3 +248,27 @@ func BenchmarkAssemble(b *testing.B) {
 		})
 	}
 }
+
+func TestCopiesThatAnImportedOverlayKeepsStandBehindItsSummary(t *testing.T) {
+	r := newRig(t, 20000)
+	m := r.append(text(session.User, "u1"), text(session.Assistant, "a1"), text(session.User, "u2"), text(session.Assistant, "a2"))
+	c := session.Compaction{
+		SessionID: r.id, Strategy: session.StrategySummarize, Trigger: session.TriggerImport, Status: session.StatusDone, ThroughID: &m[3].RowID, Summary: "SUMMARY",
+		Replacement: session.JSON(`[{"kind":"message","role":"user","origin":"program","parts":[{"kind":"text","text":"SUMMARY"}]},
+			{"kind":"message","role":"user","origin":"person","parts":[{"kind":"text","text":"copied question"}]},
+			{"kind":"message","role":"assistant","origin":"model","finish":"tool_calls","parts":[{"kind":"tool_call","call_id":"k","tool_name":"bash","arguments":"{}"}]}]`),
+	}
+	if _, err := r.store.AddCompaction(r.ctx, c); err != nil {
+		t.Fatal(err)
+	}
+	r.append(answering("k", "its result"), text(session.User, "u3"))
+	v := r.turn(TurnInput{})
+	wantHas(t, v, "SUMMARY", "[user] text(copied question)\n[assistant] tool_call(k{})\n[tool] tool_result(kits result)\n[user] text(u3)")
+	wantLacks(t, v, "u2", "a2")
+	if strings.Count(wire(v), "SUMMARY") != 1 || v.Provenance[1].Kind != ItemReplaced || v.Provenance[1].Compaction != "cmp_1" {
+		t.Errorf("provenance %+v of\n%s", v.Provenance, wire(v))
+	}
+	r.talk(30, 150) // the next summary speaks of the copies, too
+	r.compact(CompactInput{KeepTokens: new(int64)})
+	wantHas(t, r.read(Budget{}), "copied question")
+}

@@ -10,20 +10,37 @@ import (
 // trimPart shortens a text that weighs more than most to its head, a marker and its tail.
 // The cut is by runes, in proportion to the weight, so the same part is always cut alike.
 func trimPart(p session.Part, most int64) session.Part {
-	text := []rune(p.Content())
-	keep := int(float64(len(text)) * float64(most) / float64(p.Tokens) * 0.9)
-	head := keep * 2 / 3
-	tail := keep - head
-	marker := fmt.Sprintf("\n[… %d characters left out; the whole text is in the session's log …]\n", len(text)-keep)
-	p.Text = string(text[:head]) + marker + string(text[len(text)-tail:])
+	if p.Kind == session.PartToolCall {
+		return trimCall(p, most)
+	}
+	p.Text = headAndTail(p.Content(), p.Tokens, most)
 	p.Blob, p.BlobSHA = nil, nil
 	p.Tokens = most
 	return p
 }
 
-// trimmable tells whether a part may be shortened: what a model signed or must parse is not.
-func trimmable(p *session.Part) bool {
+// trimCall shortens the arguments of a call. They stay JSON, since providers parse them.
+func trimCall(p session.Part, most int64) session.Part {
+	p.Arguments = string(session.JSONOf(map[string]string{"arguments_left_out": headAndTail(p.Arguments, p.Tokens, most)}))
+	p.Tokens = most
+	return p
+}
+
+func headAndTail(s string, tokens, most int64) string {
+	text := []rune(s)
+	keep := int(float64(len(text)) * float64(most) / float64(tokens) * 0.9)
+	head := keep * 2 / 3
+	tail := keep - head
+	marker := fmt.Sprintf("\n[… %d characters left out; the whole text is in the session's log …]\n", len(text)-keep)
+	return string(text[:head]) + marker + string(text[len(text)-tail:])
+}
+
+// trimmable tells whether a part may be shortened: what a model signed is not, and arguments
+// of calls only where nothing else helps.
+func trimmable(p *session.Part, calls bool) bool {
 	switch p.Kind {
+	case session.PartToolCall:
+		return calls
 	case session.PartText, session.PartToolResult, session.PartRefusal:
 		return true
 	}
@@ -32,10 +49,10 @@ func trimmable(p *session.Part) bool {
 
 // trim shortens the parts of an item that weigh more than most, by the reference counter. It
 // tells how many it shortened.
-func trim(item *Item, most int64) int {
+func trim(item *Item, most int64, calls bool) int {
 	n := 0
 	for i := range item.Message.Parts {
-		if p := &item.Message.Parts[i]; most > 0 && p.Tokens > most && trimmable(p) {
+		if p := &item.Message.Parts[i]; most > 0 && p.Tokens > most && trimmable(p, calls) {
 			if n == 0 {
 				item.Message.Parts = slices.Clone(item.Message.Parts)
 				item.Changed = true

@@ -3,6 +3,7 @@ package contextmgr
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -129,11 +130,11 @@ func (t *turn) assemble(ctx context.Context) error {
 
 func (r *reading) assemble() Draft {
 	in := Material{
-		System: r.system, Overhead: r.overhead, Initial: r.initial, Overlay: r.overlay, TurnStart: r.turnStart,
+		System: r.system, Overhead: r.overhead, Initial: r.initial, Overlay: r.overlay, TurnStart: r.turnStart, Person: r.person,
 		Messages: r.path, Frozen: r.frozen, CloseCalls: r.close, Weigh: r.weigh, Modalities: r.info.Modalities, PartMax: r.weigh.unscaled(r.numbers.PartMax),
 	}
 	if r.partCap > 0 {
-		in.PartMax = r.partCap
+		in.PartMax, in.TrimCalls = r.partCap, true
 	}
 	for i := range r.pins {
 		if r.overlay != nil && (len(r.path) == 0 || r.pins[i].RowID < r.path[0].RowID) && !r.showsAtStart(&r.pins[i]) {
@@ -145,7 +146,7 @@ func (r *reading) assemble() Draft {
 
 // showsAtStart tells whether a hidden message is in the context anyway.
 func (r *reading) showsAtStart(m *session.Message) bool {
-	return r.turnStart != nil && r.turnStart.RowID == m.RowID || m.Role == session.System
+	return r.turnStart != nil && r.turnStart.RowID == m.RowID || r.person != nil && r.person.RowID == m.RowID || m.Role == session.System
 }
 
 // report gives the provider's last count if it counts for this context.
@@ -158,6 +159,9 @@ func (m *Manager) report(ctx context.Context, r *reading) (*session.Call, error)
 		return nil, err
 	}
 	if call.ContextID == nil {
+		if overtaken, err := m.overtaken(ctx, r, call); overtaken || err != nil {
+			return nil, err
+		}
 		return call, nil
 	}
 	made, err := m.store.Context(ctx, r.sess.ID, *call.ContextID)
@@ -171,6 +175,21 @@ func (m *Manager) report(ctx context.Context, r *reading) (*session.Call, error)
 	return call, nil
 }
 
+// overtaken tells whether a report that names no context is older than what changed the
+// context's beginning: then it speaks of another.
+func (m *Manager) overtaken(ctx context.Context, r *reading, call *session.Call) (bool, error) {
+	if r.sess.Epoch == 0 {
+		return false, nil
+	}
+	if r.last != nil && r.last.Epoch != r.sess.Epoch {
+		return true, nil
+	}
+	all, err := m.store.Compactions(ctx, r.sess.ID)
+	return slices.ContainsFunc(all, func(c session.Compaction) bool {
+		return c.UndoneAt != nil && !call.CreatedAt.After(c.UndoneAt.Time)
+	}), err
+}
+
 // size counts a draft: by the last report where there is one, and an estimate of the rest.
 func (r *reading) size(d *Draft, report *session.Call) Tokens {
 	n := r.numbers
@@ -181,7 +200,7 @@ func (r *reading) size(d *Draft, report *session.Call) Tokens {
 	items := make([]Weighed, len(d.Items))
 	for i := range d.Items {
 		items[i].Tokens = d.Weights[i]
-		if d.Items[i].Kind == ItemMessage && d.Items[i].Message.RowID == *report.MessageID {
+		if m := &d.Items[i].Message; d.Items[i].Kind == ItemMessage && m.RowID == *report.MessageID && !m.Finish.Failed() {
 			items[i].Report = report.ContextTokens()
 		}
 	}
@@ -324,10 +343,13 @@ const leastPart = 32
 // parts are cut smaller; where that cannot, the items that are too large are named.
 func (t *turn) fit() error {
 	limit := t.r.numbers.Limit
+	// What a provider counted more than sessiond's estimate stays: it is in what is cut, too.
+	more := max(1, float64(t.tokens.Total)/float64(max(1, t.tokens.Estimate)))
 	for most := t.r.weigh.unscaled(t.r.numbers.PartMax) / 2; t.tokens.Total > limit && most >= leastPart; most /= 2 {
 		t.r.partCap = most
 		t.draft = t.r.assemble()
 		t.tokens = t.r.size(&t.draft, nil)
+		t.tokens.Total = int64(math.Ceil(float64(t.tokens.Total) * more))
 	}
 	if t.tokens.Total <= limit || t.pinned {
 		return nil

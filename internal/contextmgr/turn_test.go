@@ -1,6 +1,8 @@
 package contextmgr
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -259,4 +261,54 @@ func TestLoopGuardWaitsForGrowth(t *testing.T) {
 	if got := len(r.compactions()); got > n+1 || n != 1 {
 		t.Errorf("%d compactions, then %d", n, got)
 	}
+}
+
+// Hooks and heartbeats speak in the user's role: what the person said last stays, however
+// often the programs' turns are compacted, until the person speaks again.
+func TestThePersonsMessageStaysWhereProgramsSpoke(t *testing.T) {
+	r := newRig(t, 10000)
+	r.append(text(session.User, "Watch the build and fix what breaks."))
+	tick := text(session.User, "tick "+filler(150))
+	tick.Origin = session.Program
+	for range 40 {
+		r.append(tick, text(session.Assistant, "looked "+filler(150)))
+		wantHas(t, r.turn(TurnInput{}), "Watch the build")
+	}
+	if n := len(r.compactions()); n < 2 {
+		t.Fatalf("%d compactions", n)
+	}
+	r.append(text(session.User, "Stop watching."))
+	r.talk(1, 150)
+	r.compact(CompactInput{KeepTokens: new(int64)})
+	v := r.turn(TurnInput{})
+	if strings.Contains(wire(v), "[user] text(Watch the build") {
+		t.Error("what the person said before is shown as if it were the last")
+	}
+}
+
+func TestArgumentsLargerThanTheWindowAreCutAndStayJSON(t *testing.T) {
+	r := newRig(t, 10000)
+	call := calling("w")
+	call.Parts[0].Arguments = string(session.JSONOf(map[string]string{"path": "a.go", "content": filler(15000)}))
+	r.append(text(session.User, "Write it."), call, answering("w", "written"))
+	v := r.turn(TurnInput{})
+	at := slices.IndexFunc(v.Messages, func(m session.Message) bool { return len(m.Calls()) > 0 })
+	if at < 0 {
+		t.Fatalf("no call in\n%.2000s", wire(v))
+	}
+	arguments := v.Messages[at].Parts[0].Arguments
+	if !json.Valid([]byte(arguments)) || !strings.Contains(arguments, "a.go") || !strings.Contains(arguments, "left out") {
+		t.Errorf("arguments %.300s", arguments)
+	}
+}
+
+func TestASummaryCannotCloseItsBlock(t *testing.T) {
+	r := newRig(t, 10000)
+	r.talk(5, 150)
+	r.compact(CompactInput{KeepTokens: new(int64), Summary: "a </conversation_summary> b </ Conversation_Summary> c <CONVERSATION_SUMMARY> d <b>e</b>"})
+	v := r.read(Budget{})
+	if n := strings.Count(strings.ToLower(wire(v)), "conversation_summary>"); n != 5 || strings.Count(wire(v), "&lt;") != 3 {
+		t.Errorf("summary %.600s", wire(v))
+	}
+	wantHas(t, v, "<b>e</b>")
 }

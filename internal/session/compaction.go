@@ -84,7 +84,8 @@ type CompactionDetails struct {
 	ModifiedFiles []string `json:"modified_files"`
 	Index         []string `json:"index,omitempty"`
 	Instructions  string   `json:"instructions,omitempty"`
-	TurnStart     string   `json:"turn_start,omitempty"` // the user message of a split turn
+	TurnStart     string   `json:"turn_start,omitempty"`  // the user message of a split turn
+	LastPerson    string   `json:"last_person,omitempty"` // the person's newest message, where nothing that is kept holds it
 }
 
 // CompactionName is how a compaction is named outside the database.

@@ -1,0 +1,420 @@
+package contextmgr_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sessiond/internal/contextmgr"
+	"sessiond/internal/dialect"
+	"sessiond/internal/dialect/dialecttest"
+	"sessiond/internal/history"
+	"sessiond/internal/history/pi"
+	"sessiond/internal/redact"
+	"sessiond/internal/samples"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+	"sessiond/internal/summarize"
+	"sessiond/internal/tokens"
+
+	"github.com/rs/zerolog"
+	"github.com/tiktoken-go/tokenizer"
+)
+
+// desk is a real store under a manager with the real counter and digest, and a real tokenizer
+// to hold their numbers against.
+type desk struct {
+	testing.TB
+	store *store.Store
+	mgr   *contextmgr.Manager
+	codec tokenizer.Codec
+	known map[string]int64 // texts that were counted
+
+	counted, beside int // contexts that the tokenizer counted, and those beside the stated error
+}
+
+func newDesk(t testing.TB) *desk {
+	t.Helper()
+	reference := tokens.Reference()
+	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "sessions.db"), store.Options{
+		Zone: time.UTC, Log: zerolog.Nop(), Measure: reference.Measure,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	codec, err := tokenizer.Get(tokenizer.O200kBase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &desk{TB: t, store: st, codec: codec, known: map[string]int64{}, mgr: contextmgr.New(st, contextmgr.Config{
+		Digest: summarize.NewExtractive(reference.Text),
+		Models: func(id string) (session.ModelInfo, bool) {
+			return session.ModelInfo{ID: id, Family: string(tokens.O200k), Window: 128000}, true
+		},
+		Counter:   func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
+		Reference: string(reference.Family()),
+		Mask:      func(s string) string { masked, _ := redact.Mask(s); return masked },
+	})}
+}
+
+// importPi imports a transcript and gives its session.
+func (d *desk) importPi(path string) session.Session {
+	d.Helper()
+	before := d.sessions()
+	im := history.Importer{Store: d.store, Pause: -1}
+	if _, err := im.Run(d.Context(), pi.New(func(string) string { return "" }), []string{path}); err != nil {
+		d.Fatal(err)
+	}
+	for _, s := range d.sessions() {
+		if !slices.ContainsFunc(before, func(b session.Session) bool { return b.ID == s.ID }) {
+			full, err := d.store.Session(d.Context(), s.ID)
+			if err != nil {
+				d.Fatal(err)
+			}
+			return full
+		}
+	}
+	d.Fatalf("nothing was imported from %s", path)
+	return session.Session{}
+}
+
+func (d *desk) sessions() []session.Session {
+	d.Helper()
+	all, _, err := d.store.Sessions(d.Context(), store.Filter{}, store.Page{Limit: 500})
+	if err != nil {
+		d.Fatal(err)
+	}
+	return all
+}
+
+// branches gives the path to each leaf of a session: its head is only one of them.
+func (d *desk) branches(s session.Session) [][]session.Message {
+	d.Helper()
+	all, _, err := d.store.Messages(d.Context(), s.ID, store.MessagePage{Limit: 2000, All: true})
+	if err != nil {
+		d.Fatal(err)
+	}
+	parents := map[int64]bool{}
+	for i := range all {
+		if all[i].ParentID != nil {
+			parents[*all[i].ParentID] = true
+		}
+	}
+	var paths [][]session.Message
+	for i := range all {
+		if !parents[all[i].RowID] {
+			path, err := d.store.Path(d.Context(), all[i].RowID, 0)
+			if err != nil {
+				d.Fatal(err)
+			}
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// begin makes an empty session.
+func (d *desk) begin() session.ID {
+	d.Helper()
+	s, err := d.store.CreateSession(d.Context(), store.NewSession{Model: "m"})
+	if err != nil {
+		d.Fatal(err)
+	}
+	return s.ID
+}
+
+// follow appends messages of another session as if they came now.
+func (d *desk) follow(id session.ID, msgs ...session.Message) []session.Message {
+	d.Helper()
+	msgs = slices.Clone(msgs)
+	for k := range msgs {
+		m := &msgs[k]
+		m.RowID, m.ID, m.ParentID, m.SessionID, m.Seq, m.ExternalID = 0, session.MessageRef{}, nil, "", 0, ""
+		m.Parts = slices.Clone(m.Parts)
+		for i := range m.Parts {
+			p := &m.Parts[i]
+			p.CallPartID = nil
+			if p.Blob != nil && p.Blob.MediaType == session.TextBlob {
+				p.Text, p.Blob, p.BlobSHA = p.Content(), nil, nil
+			}
+		}
+	}
+	done, err := d.store.Append(d.Context(), store.Append{Session: id, Messages: msgs})
+	if err != nil {
+		d.Fatal(err)
+	}
+	return done.Messages
+}
+
+// want is what every context of a path must hold.
+type want struct {
+	system string
+	person string // the text of the newest message of a person
+	made   bool   // of text that no one would write: the counter's error is not stated for it
+}
+
+func wanted(path []session.Message) want {
+	var w want
+	for i := range path {
+		m := &path[i]
+		switch {
+		case !m.InContext:
+		case m.Role == session.User && m.Origin == session.Person:
+			w.person = m.Text()
+		case m.Role == session.System && w.person == "":
+			w.system = m.Text()
+		}
+	}
+	return w
+}
+
+// framing is what a count of a few words may miss, in tokens: the share that tokens.error states
+// is that of longer text.
+const framing = 8
+
+// check holds invariant 4 against a context as the provider would get it.
+func (d *desk) check(at string, v contextmgr.View, w want) {
+	d.Helper()
+	limit := v.Tokens.Window - v.Tokens.Reserve
+	if v.Tokens.Total > limit {
+		d.Fatalf("%s: %d tokens, the limit is %d", at, v.Tokens.Total, limit)
+	}
+	if len(v.Pending) > 0 {
+		return
+	}
+	sent, err := dialect.Send(dialect.OpenAIChat, dialect.Request{System: v.System, Messages: v.Messages, Model: v.Model})
+	if err != nil {
+		d.Fatalf("%s: %v", at, err)
+	}
+	if len(v.Messages) > 0 || v.System != "" {
+		if err := dialecttest.ValidateOpenAIChat(sent.Request); err != nil {
+			d.Fatalf("%s: %v\n%.2000s", at, err, sent.Request)
+		}
+	}
+	d.hold(at, d.real(sent.Request), v.Tokens, w.made)
+	if len(v.Messages) > 0 && v.Messages[0].Role == session.Tool {
+		d.Fatalf("%s: it starts with a result", at)
+	}
+	d.holds(at, "the system text", v.System, w.system)
+	var said strings.Builder
+	for i := range v.Messages {
+		said.WriteString(v.Messages[i].Text())
+		said.WriteByte('\n')
+	}
+	d.holds(at, "the person's last message", said.String(), w.person)
+}
+
+// hold holds a real tokenizer's count against what is stated: never over the window, and for
+// text as people and tools write it within the stated error, which is two standard errors, of
+// nearly all contexts, and within two of them for each.
+func (d *desk) hold(at string, real int64, stated contextmgr.Tokens, made bool) {
+	d.Helper()
+	if real > stated.Window {
+		d.Errorf("%s: a real tokenizer counts %d tokens in a window of %d", at, real, stated.Window)
+	}
+	if made {
+		return
+	}
+	over := real - stated.Total - framing
+	if d.counted++; over > stated.Error {
+		d.beside++
+	}
+	if over > 2*stated.Error {
+		d.Errorf("%s: a real tokenizer counts %d tokens, stated are %d ± %d", at, real, stated.Total, stated.Error)
+	}
+}
+
+// holds tells whether a text is there, at least its beginning: a large part may be cut.
+func (d *desk) holds(at, what, where, text string) {
+	d.Helper()
+	if begin := string([]rune(text)[:min(60, len([]rune(text)))]); !strings.Contains(where, begin) {
+		d.Fatalf("%s: %s is missing: %q", at, what, begin)
+	}
+}
+
+// real counts a request by the tokenizer of the family: texts, arguments and names, with
+// the three tokens that frame each message. Pictures are left out.
+func (d *desk) real(request session.JSON) int64 {
+	d.Helper()
+	var body struct {
+		Messages []struct {
+			Content json.RawMessage `json:"content"`
+			Calls   []struct {
+				Function struct{ Name, Arguments string } `json:"function"`
+			} `json:"tool_calls"`
+		} `json:"messages"`
+	}
+	if err := json.Unmarshal(request, &body); err != nil {
+		d.Fatal(err)
+	}
+	var sum int64
+	for _, m := range body.Messages {
+		sum += 3
+		var text string
+		var elements []struct{ Text string }
+		if json.Unmarshal(m.Content, &text) != nil && json.Unmarshal(m.Content, &elements) == nil {
+			for _, e := range elements {
+				sum += d.count(e.Text)
+			}
+		}
+		sum += d.count(text)
+		for _, c := range m.Calls {
+			sum += d.count(c.Function.Name) + d.count(c.Function.Arguments)
+		}
+	}
+	return sum
+}
+
+func (d *desk) count(text string) int64 {
+	n, known := d.known[text]
+	if !known {
+		c, err := d.codec.Count(text)
+		if err != nil {
+			d.Fatal(err)
+		}
+		n = int64(c)
+		d.known[text] = n
+	}
+	return n
+}
+
+// interesting picks prefixes of a path: all of a short one, else those around the ends of
+// turns with calls and failed replies, as far as there are not too many, and a stride.
+func interesting(path []session.Message, most int) []int {
+	var picked []int
+	if len(path) <= 64 {
+		for i := range path {
+			picked = append(picked, i)
+		}
+		return picked
+	}
+	stride := max(1, len(path)/(most/2))
+	var odd []int
+	for i := range path {
+		switch {
+		case i%stride == 0 || i == len(path)-1:
+			picked = append(picked, i)
+		case path[i].Finish.Failed(), len(path[i].Calls()) > 1, len(path[i].Results()) > 1, path[i].Kind != session.KindMessage:
+			odd = append(odd, i)
+		}
+	}
+	for i := 0; i < len(odd); i += max(1, len(odd)/(most/2)) {
+		picked = append(picked, odd[i])
+	}
+	slices.Sort(picked)
+	return slices.Compact(picked)
+}
+
+// Contexts at the prefixes of real histories are what a provider accepts, fit, and hold what
+// they must: read, with nothing compacted before, for several windows and presets; and
+// handed out turn by turn, where overlays follow one another.
+func TestContextsAtThePrefixesOfRealHistories(t *testing.T) {
+	root := filepath.Join(samples.Dir(t), "pi")
+	var paths []string
+	for _, pattern := range []string{"*.jsonl", "v3/*/*.jsonl", "v3-harness/*.jsonl", "v4-harness/*.jsonl", "made/*.jsonl"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, found...)
+	}
+	if len(paths) < 9 {
+		t.Fatalf("only %d samples", len(paths))
+	}
+	for _, path := range paths {
+		if strings.HasSuffix(path, "no-header.jsonl") {
+			continue // not a session
+		}
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			d := newDesk(t)
+			most := 8
+			if raced() {
+				most = 4
+			}
+			for _, log := range d.branches(d.importPi(path)) {
+				d.read(log, interesting(log, most))
+				d.live(log, 1+len(log)/50)
+			}
+			if d.beside > 1+d.counted/20 {
+				t.Errorf("%d of %d contexts are larger than their stated error allows", d.beside, d.counted)
+			}
+		})
+	}
+}
+
+// read reads contexts of a session that nothing was ever compacted in.
+func (d *desk) read(log []session.Message, picked []int) {
+	d.Helper()
+	id := d.begin()
+	budgets := []contextmgr.Budget{
+		{Window: 8000}, {Window: 32000}, {Window: 128000}, {Window: 200000},
+		{Window: 32000, Settings: contextmgr.Settings{Preset: name("pi")}},
+		{Window: 32000, Settings: contextmgr.Settings{Preset: name("aggressive")}, MaxOutput: 16000},
+	}
+	from := 0
+	for _, i := range picked {
+		d.follow(id, log[from:i+1]...)
+		from = i + 1
+		for k, b := range budgets {
+			b.CloseCalls = i%2 == 0
+			at := fmt.Sprintf("prefix %d (%s), budget %d", i+1, log[i].ExternalID, k)
+			v, err := d.mgr.Assemble(d.Context(), id, b)
+			if err != nil {
+				d.Fatalf("%s: %v", at, err)
+			}
+			d.check(at, v, wanted(log[:i+1]))
+		}
+	}
+}
+
+// live takes a turn wherever an agent would, so that overlay follows overlay, and holds the prefix
+// rule against what is sent. Each stride-th context is checked whole.
+func (d *desk) live(log []session.Message, stride int) {
+	d.Helper()
+	id := d.begin()
+	var last []json.RawMessage
+	epoch := int64(-1)
+	for i := range log {
+		d.follow(id, log[i])
+		if !log[i].InContext || log[i].Role == session.Assistant {
+			continue // nobody asks a model then
+		}
+		at := fmt.Sprintf("turn after %d (%s)", i+1, log[i].ExternalID)
+		v, err := d.mgr.Turn(d.Context(), id, contextmgr.TurnInput{Budget: contextmgr.Budget{Window: 24000}})
+		if err != nil {
+			d.Fatalf("%s: %v", at, err)
+		}
+		if len(v.Pending) > 0 {
+			continue
+		}
+		if i%stride == 0 || v.Prefix.BrokenBy != "" {
+			d.check(at, v, wanted(log[:i+1]))
+		}
+		sent := d.sent(v)
+		if v.Prefix.Epoch == epoch && v.Prefix.BrokenBy == "" && (len(sent) < len(last) || !slices.EqualFunc(sent[:len(last)], last, func(a, b json.RawMessage) bool { return string(a) == string(b) })) {
+			d.Errorf("%s: in epoch %d the context sent before is no prefix of this one", at, epoch)
+		}
+		last, epoch = sent, v.Prefix.Epoch
+	}
+}
+
+// sent gives the messages as they go out.
+func (d *desk) sent(v contextmgr.View) []json.RawMessage {
+	d.Helper()
+	sent, err := dialect.Send(dialect.OpenAIChat, dialect.Request{System: v.System, Messages: v.Messages, Model: v.Model})
+	if err != nil {
+		d.Fatal(err)
+	}
+	var body struct{ Messages []json.RawMessage }
+	if err := json.Unmarshal(sent.Request, &body); err != nil {
+		d.Fatal(err)
+	}
+	return body.Messages
+}
+
+func name(s string) *string { return &s }
