@@ -37,7 +37,7 @@ CREATE TABLE daily_usage (
     day                TEXT NOT NULL,
     source             TEXT NOT NULL,
     model              TEXT NOT NULL,
-    sessions           INTEGER NOT NULL DEFAULT 0, -- created that day
+    sessions           INTEGER NOT NULL DEFAULT 0, -- created that day; a draft once it has a reply
     messages           INTEGER NOT NULL DEFAULT 0,
     prompts            INTEGER NOT NULL DEFAULT 0, -- messages of a person
     calls              INTEGER NOT NULL DEFAULT 0,
