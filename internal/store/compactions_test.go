@@ -139,9 +139,8 @@ type modelled struct {
 
 func TestOverlaysOnRandomTreesAreThoseOfTheNaiveModel(t *testing.T) {
 	ctx := context.Background()
+	s := openTest(t) // one for all trees: opening takes longer than most of them
 	rapid.Check(t, func(rt *rapid.T) {
-		s := openTest(t)
-		defer s.Close()
 		sess, err := s.CreateSession(ctx, NewSession{})
 		if err != nil {
 			rt.Fatal(err)

@@ -84,9 +84,8 @@ func grow(t *rapid.T, s *Store, steps int) *forest {
 
 func TestPathsOfRandomTreesAreThoseOfTheNaiveModel(t *testing.T) {
 	ctx := context.Background()
+	s := openTest(t) // one for all trees: opening takes longer than most of them
 	rapid.Check(t, func(rt *rapid.T) {
-		s := openTest(t)
-		defer s.Close()
 		f := grow(rt, s, rapid.IntRange(1, 25).Draw(rt, "steps"))
 		for _, id := range f.ids {
 			sess, err := s.Session(ctx, id)

@@ -155,12 +155,11 @@ func TestTheLastReportIsOfThePathAndTheEpoch(t *testing.T) {
 
 func TestCountersAndRollUpsEqualARecount(t *testing.T) {
 	ctx := context.Background()
+	now := time.Date(2026, 2, 11, 12, 0, 0, 0, time.UTC)
+	s := openTest(t, func(o *Options) {
+		o.Now, o.Zone = func() time.Time { return now }, time.FixedZone("west", -7*3600)
+	})
 	rapid.Check(t, func(rt *rapid.T) {
-		now := time.Date(2026, 2, 11, 12, 0, 0, 0, time.UTC)
-		s := openTest(t, func(o *Options) {
-			o.Now, o.Zone = func() time.Time { return now }, time.FixedZone("west", -7*3600)
-		})
-		defer s.Close()
 		var ids []session.ID
 		for range rapid.IntRange(1, 20).Draw(rt, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(-600, 1500).Draw(rt, "minutes")) * time.Minute)
