@@ -118,7 +118,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	for _, m := range chosen {
 		start := time.Now()
 		if err := m.run(b, ctx); err != nil {
-			return fmt.Errorf("%s: %w", m.name, err)
+			return errors.Join(fmt.Errorf("%s: %w", m.name, err), b.print())
 		}
 		b.say("%s took %s", m.name, time.Since(start).Round(time.Second/10))
 	}
