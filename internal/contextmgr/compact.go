@@ -134,7 +134,7 @@ func (m *Manager) prepareCompact(ctx context.Context, id session.ID, in *Compact
 	if in.ReportedWindow > 0 {
 		in.Window = in.ReportedWindow
 	}
-	r, err := m.read(ctx, id, in.Budget)
+	r, err := m.read(ctx, id, m.asked.like(id, in.Budget))
 	if err != nil {
 		return nil, overlayInput{}, err
 	}
@@ -243,7 +243,7 @@ func (m *Manager) preview(r *reading, made madeOverlay) Preview {
 func (m *Manager) Undo(ctx context.Context, id session.ID, compaction int64) (session.Session, error) {
 	release := m.turns.lock(id)
 	defer release()
-	r, err := m.read(ctx, id, Budget{})
+	r, err := m.read(ctx, id, m.asked.like(id, Budget{}))
 	if err != nil {
 		return session.Session{}, err
 	}
@@ -275,7 +275,7 @@ func (m *Manager) fitsWithout(ctx context.Context, r *reading) error {
 			break
 		}
 	}
-	without, err := m.read(ctx, r.sess.ID, Budget{At: &at})
+	without, err := m.read(ctx, r.sess.ID, m.asked.like(r.sess.ID, Budget{At: &at}))
 	if err != nil {
 		return err
 	}
@@ -302,7 +302,7 @@ func (m *Manager) CheckPin(ctx context.Context, id session.ID, ref session.Messa
 	if err != nil {
 		return err
 	}
-	r, err := m.read(ctx, id, Budget{})
+	r, err := m.read(ctx, id, m.asked.like(id, Budget{}))
 	if err != nil {
 		return err
 	}

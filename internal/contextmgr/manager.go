@@ -14,6 +14,7 @@ type Manager struct {
 	cfg     Config
 	weights weightMemory
 	turns   turnLocks
+	asked   askedMemory
 }
 
 // New makes a Manager. cfg.Digest, cfg.Counter and cfg.Models are needed.

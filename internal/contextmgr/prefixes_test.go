@@ -37,7 +37,7 @@ type desk struct {
 	counted, beside int // contexts that the tokenizer counted, and those beside the stated error
 }
 
-func newDesk(t testing.TB) *desk {
+func newDesk(t testing.TB, change ...func(*contextmgr.Config)) *desk {
 	t.Helper()
 	reference := tokens.Reference()
 	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "sessions.db"), store.Options{
@@ -51,7 +51,7 @@ func newDesk(t testing.TB) *desk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &desk{TB: t, store: st, codec: codec, known: map[string]int64{}, mgr: contextmgr.New(st, contextmgr.Config{
+	cfg := contextmgr.Config{
 		Digest: summarize.NewExtractive(reference.Text),
 		Models: func(id string) (session.ModelInfo, bool) {
 			return session.ModelInfo{ID: id, Family: string(tokens.O200k), Window: 128000}, true
@@ -59,7 +59,11 @@ func newDesk(t testing.TB) *desk {
 		Counter:   func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
 		Reference: string(reference.Family()),
 		Mask:      func(s string) string { masked, _ := redact.Mask(s); return masked },
-	})}
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	return &desk{TB: t, store: st, codec: codec, known: map[string]int64{}, mgr: contextmgr.New(st, cfg)}
 }
 
 // importPi imports a transcript and gives its session.

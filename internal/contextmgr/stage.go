@@ -27,7 +27,7 @@ func (m *Manager) Stage(ctx context.Context, id session.ID) error {
 func (m *Manager) stageDigest(ctx context.Context, id session.ID) (*reading, overlayInput, error) {
 	release := m.turns.lock(id)
 	defer release()
-	r, err := m.read(ctx, id, Budget{})
+	r, err := m.read(ctx, id, m.asked.like(id, Budget{}))
 	if err != nil {
 		return nil, overlayInput{}, err
 	}
@@ -159,7 +159,7 @@ func (m *Manager) stageLate(ctx context.Context, c session.Compaction, digest *s
 func (m *Manager) ActivateIdle(ctx context.Context, id session.ID) (bool, error) {
 	release := m.turns.lock(id)
 	defer release()
-	r, err := m.read(ctx, id, Budget{})
+	r, err := m.read(ctx, id, m.asked.like(id, Budget{}))
 	if err != nil || len(r.path) == 0 {
 		return false, err
 	}

@@ -34,6 +34,7 @@ func (m *Manager) Assemble(ctx context.Context, id session.ID, b Budget) (View, 
 func (m *Manager) Turn(ctx context.Context, id session.ID, in TurnInput) (View, error) {
 	release := m.turns.lock(id)
 	defer release()
+	m.asked.note(id, in.Budget)
 	v, err := m.turn(ctx, id, in)
 	for again := 0; session.CodeOf(err) == session.Conflict && again < 3; again++ {
 		v, err = m.turn(ctx, id, in) // another process changed the overlays meanwhile

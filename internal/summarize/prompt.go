@@ -126,11 +126,12 @@ func serialise(msgs []session.Message) string {
 	return b.String()
 }
 
-// paragraph gives the label and text of a part; no label when it is left out.
+// paragraph gives the label and text of a part; no label when it is left out. Secrets are
+// masked before anything is cut, for half a secret has no shape any more.
 func paragraph(m *session.Message, p *session.Part) (label, text string) {
 	switch p.Kind {
 	case session.PartText, session.PartRefusal:
-		text = strings.TrimSpace(p.Content())
+		text = masked(p.Content())
 		if text == "" {
 			return "", ""
 		}
@@ -139,17 +140,22 @@ func paragraph(m *session.Message, p *session.Part) (label, text string) {
 		}
 		return [...]string{byPerson: "person", byModel: "assistant", byTool: "tool", byProgram: "program"}[speakerOf(m)], text
 	case session.PartToolCall:
-		return "assistant calls " + oneWord(p.ToolName), cutResult(p.Arguments, longestArguments)
+		return "assistant calls " + oneWord(p.ToolName), cutResult(masked(p.Arguments), longestArguments)
 	case session.PartToolResult:
 		label = "result of " + oneWord(p.ToolName)
 		if p.IsError != nil && *p.IsError {
 			label += ", failed"
 		}
-		return label, cutResult(strings.TrimSpace(p.Content()), longestResult)
+		return label, cutResult(masked(p.Content()), longestResult)
 	case session.PartImage, session.PartAudio, session.PartFile:
 		return [...]string{byPerson: "person", byModel: "assistant", byTool: "tool", byProgram: "program"}[speakerOf(m)], "(" + string(p.Kind) + ")"
 	}
 	return "", ""
+}
+
+func masked(text string) string {
+	text, _ = redact.Mask(strings.TrimSpace(text))
+	return text
 }
 
 // oneWord keeps a tool's name from breaking out of its label.

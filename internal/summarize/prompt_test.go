@@ -126,3 +126,20 @@ func TestOutlineSurvivesItsText(t *testing.T) {
 		t.Errorf("the index is %q", o.index)
 	}
 }
+
+// A token at the place where a result is cut would leave half of itself behind, which has no
+// shape that could be masked.
+func TestACutDoesNotLeaveHalfASecret(t *testing.T) {
+	token := "ghp_" + strings.Repeat("aB3d", 9)
+	for before := longestResult - 60; before < longestResult+5; before++ {
+		result := session.Part{Kind: session.PartToolResult, ToolName: "cat", Text: strings.Repeat("x", before-1) + " " + token + strings.Repeat(" y", 99)}
+		call := session.Part{Kind: session.PartToolCall, ToolName: "sh", Arguments: strings.Repeat("x", before-longestResult+longestArguments-1) + " " + token + strings.Repeat(" y", 99)}
+		req := session.SummaryRequest{Messages: []session.Message{
+			{Kind: session.KindMessage, Role: session.Assistant, Origin: session.Model, Parts: []session.Part{call}},
+			{Kind: session.KindMessage, Role: session.Tool, Origin: session.ByTool, Parts: []session.Part{result}},
+		}}
+		if user := newPrompt(&req, 100).user; strings.Contains(user, "ghp_") || strings.Contains(user, "aB3d") {
+			t.Fatalf("with %d characters before the token the prompt holds part of it", before)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package contextmgr
+
+import (
+	"sync"
+
+	"sessiond/internal/session"
+)
+
+// mostAsked bounds the memory of what turns asked for, in sessions.
+const mostAsked = 4096
+
+// askedMemory remembers the model, window and settings that a session's last turn named
+// itself. What is done for the session beside its turns (staging, idle activation, a
+// compaction) is then planned for the same numbers. After a restart the session's own count
+// until its next turn.
+type askedMemory struct {
+	mu sync.Mutex
+	by map[session.ID]Budget
+}
+
+func (a *askedMemory) note(id session.ID, b Budget) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if b.Model == "" && b.Window == 0 && b.MaxOutput == 0 && b.Settings == (Settings{}) {
+		delete(a.by, id)
+		return
+	}
+	if a.by == nil || len(a.by) >= mostAsked {
+		a.by = map[session.ID]Budget{}
+	}
+	a.by[id] = Budget{Model: b.Model, Window: b.Window, MaxOutput: b.MaxOutput, Settings: b.Settings}
+}
+
+// like fills in what a budget leaves open with what the session's last turn asked for.
+func (a *askedMemory) like(id session.ID, b Budget) Budget {
+	a.mu.Lock()
+	last := a.by[id]
+	a.mu.Unlock()
+	if b.Model != "" && b.Model != last.Model { // the numbers of another model
+		return b
+	}
+	b.Model = last.Model
+	if b.Window == 0 {
+		b.Window = last.Window
+	}
+	if b.MaxOutput == 0 {
+		b.MaxOutput = last.MaxOutput
+	}
+	if b.Settings == (Settings{}) {
+		b.Settings = last.Settings
+	}
+	return b
+}
