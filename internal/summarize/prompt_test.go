@@ -143,3 +143,17 @@ func TestACutDoesNotLeaveHalfASecret(t *testing.T) {
 		}
 	}
 }
+
+// A model that answers with megabytes costs a moment, not minutes: the work grows with the
+// answer and not with its square.
+func TestTrimmingAHugeAnswerIsLinear(t *testing.T) {
+	counted := 0
+	count := func(s string) int64 { counted += len(s); return count3(s) }
+	text := trimAnswer("## Goal\n"+strings.Repeat("- Learn what the modules export.\n", 100000), answerLimits{replaced: 1000, budget: 500}, count)
+	if n := count3(text); n > 500 || n < 400 {
+		t.Errorf("%d tokens are left", n)
+	}
+	if counted > 5*33*100000 {
+		t.Errorf("%d characters were counted for an answer of %d", counted, 33*100000)
+	}
+}

@@ -159,6 +159,10 @@ func (o *outline) dropOldest(onlyOld bool) (line, bool) {
 	for _, s := range trimOrder {
 		for i, l := range o.lines[s] {
 			if !onlyOld || l.old {
+				if i == 0 { // nothing to move, however long the answer of a model is
+					o.lines[s] = o.lines[s][1:]
+					return l, true
+				}
 				o.lines[s] = append(o.lines[s][:i:i], o.lines[s][i+1:]...)
 				return l, true
 			}
@@ -167,20 +171,26 @@ func (o *outline) dropOldest(onlyOld bool) (line, bool) {
 	return line{}, false
 }
 
-// fit shortens the outline until it is within max: the least telling index entries go as
-// long as the index is over its share, then lines by trimOrder, then the rest of the index.
+// fit shortens the outline until it is within max: lines go by trimOrder, then entries of the
+// index, the least telling first. It counts the whole only when the lines that went should
+// have been enough, since a model may answer with megabytes.
 func (o *outline) fit(max int64, count func(string) int64) string {
 	text := o.render()
 	for n := count(text); n > max; n = count(text) {
-		last, ok := o.dropOldest(false)
-		switch {
-		case ok && o.empty() && len(o.index) == 0:
-			return cutTokens(last.text, max, count)
-		case ok:
-		case len(o.index) > 0:
-			o.index = o.index[:len(o.index)-1]
-		default:
-			return ""
+		for over := n - max; over > 0; {
+			last, ok := o.dropOldest(false)
+			switch {
+			case ok && o.empty() && len(o.index) == 0:
+				return cutTokens(last.text, max, count)
+			case ok:
+				over -= count("- " + last.text + "\n")
+			case len(o.index) > 0:
+				end := len(o.index) - 1
+				over -= count(o.index[end] + indexSeparator)
+				o.index = o.index[:end]
+			default:
+				return ""
+			}
 		}
 		text = o.render()
 	}
