@@ -111,7 +111,11 @@ func (a *app) printPlan(p contextmgr.Preview) {
 	if p.TurnStart != nil {
 		fmt.Fprintf(a.out, "  the cut is inside a turn: its question %s is shown again\n", p.TurnStart)
 	}
-	fmt.Fprintf(a.out, "  context   %s → %s tokens, cost of the summary %s\n", humanize.Comma(p.TokensBefore), humanize.Comma(p.TokensAfter), transcript.Money(p.CostNanoUSD, 0))
+	cost := "the summary costs nothing"
+	if p.CostNanoUSD != nil {
+		cost = "the summary costs about " + transcript.Money(p.CostNanoUSD, 0)
+	}
+	fmt.Fprintf(a.out, "  context   %s → %s tokens, %s\n", humanize.Comma(p.TokensBefore), humanize.Comma(p.TokensAfter), cost)
 }
 
 func refText(r *session.MessageRef) string {
@@ -135,6 +139,9 @@ func (a *app) shift(ctx context.Context, s *services, sess session.Session, undo
 			return err
 		}
 		sess, err = s.contexts.Redo(ctx, sess.ID, *id)
+	}
+	if session.CodeOf(err) == session.DoesNotFit {
+		return fmt.Errorf("%w: it stays in force, and nothing was changed", err)
 	}
 	if err != nil {
 		return err

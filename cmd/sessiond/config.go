@@ -2,9 +2,30 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"sessiond/internal/session"
 )
+
+// settingText shows a setting's value as the file would have it; what is not set is a dash.
+func settingText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "–"
+	case string:
+		return printable(v)
+	case []string:
+		return "[" + printable(strings.Join(v, ", ")) + "]"
+	case map[string]any:
+		b, err := session.MarshalPlain(v)
+		if err == nil {
+			return string(b)
+		}
+	}
+	return fmt.Sprint(v)
+}
 
 func (a *app) configCommand() *cobra.Command {
 	return &cobra.Command{
@@ -19,7 +40,7 @@ func (a *app) configCommand() *cobra.Command {
 			}
 			rows := [][]string{}
 			for _, v := range cfg.Values() {
-				rows = append(rows, []string{v.Key, fmt.Sprint(v.Value), v.Origin})
+				rows = append(rows, []string{v.Key, settingText(v.Value), v.Origin})
 			}
 			a.printTable([]column{{name: "key"}, {name: "value", least: 20, grow: true}, {name: "from"}}, rows)
 			for _, w := range cfg.Warnings() {

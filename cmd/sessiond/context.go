@@ -62,11 +62,15 @@ func (a *app) printContext(v contextmgr.View) error {
 	t := v.Tokens
 	fmt.Fprintf(a.out, "%s of %s tokens (%s), compacts above %s, reserve %s · %s\n",
 		humanize.Comma(t.Total), humanize.Comma(t.Window), t.Method, humanize.Comma(t.Threshold), humanize.Comma(t.Reserve), orDash(v.Model))
-	if v.Compaction != nil {
-		fmt.Fprintf(a.out, "with a summary of what is hidden: %s %s\n", v.Compaction.ID, v.Compaction.Status)
+	switch c := v.Compaction; {
+	case c == nil:
+	case c.ID == "":
+		fmt.Fprintln(a.out, "with a digest of what is hidden, made for this look alone: the next turn, or `sessiond compact`, keeps one")
+	default:
+		fmt.Fprintf(a.out, "with a summary of what is hidden: %s, %s\n", c.ID, c.Status)
 	}
 	for _, set := range v.Settings {
-		fmt.Fprintf(a.out, "  %-22s %-10v %s\n", set.Name, set.Value, a.dim(set.Source))
+		fmt.Fprintf(a.out, "  %-22s %-10s %s\n", set.Name, settingText(set.Value), a.dim(set.Source))
 	}
 	for _, w := range v.Warnings {
 		fmt.Fprintln(a.err, "sessiond: "+printable(w))

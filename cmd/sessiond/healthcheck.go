@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -61,6 +63,10 @@ func askHealth(ctx context.Context, network, address string) error {
 		return err
 	}
 	res, err := client.Do(req)
+	var asking *url.Error
+	if errors.As(err, &asking) {
+		err = asking.Err
+	}
 	if err != nil {
 		return session.Errorf(session.Busy, "no daemon answers on %s: %w", address, err)
 	}

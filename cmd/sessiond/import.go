@@ -107,7 +107,11 @@ func (a *app) importAll(ctx context.Context, yes bool) error {
 		return usageError{errors.New("nothing was imported: there is nobody to ask; --yes imports what is new")}
 	default:
 		agreed, err := a.ask(ctx, fmt.Sprintf("\nImport what is new, %s? [Y/n] ", humanize.Bytes(uint64(size))))
-		if err != nil || !agreed {
+		if err != nil {
+			return err
+		}
+		if !agreed {
+			_, err := fmt.Fprintln(a.out, "Nothing was imported.")
 			return err
 		}
 	}

@@ -149,7 +149,7 @@ const contextColumns = 13
 
 func (a *app) printSessions(data []session.Session, next string) error {
 	if len(data) == 0 {
-		_, err := fmt.Fprintln(a.out, "No sessions. `sessiond import pi` brings in a history, `sessiond append --new user 'hello'` begins one.")
+		_, err := fmt.Fprintln(a.out, "No sessions. `sessiond import` brings in a history, `sessiond append --new user 'hello'` begins one.")
 		return err
 	}
 	catalogue, err := a.catalogue()

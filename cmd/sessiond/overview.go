@@ -69,10 +69,10 @@ func (a *app) welcome(db string) error {
 	_, err := fmt.Fprintf(a.out, `sessiond keeps the conversations of every AI agent on this host in one file.
 There is none yet at %s. To begin:
 
-  sessiond import pi                    bring in the transcripts of the pi coding agent
-  sessiond append --new user 'hello'    begin a session by hand
-  sessiond serve                        the daemon, for agents over HTTP
-  sessiond help                         all commands
+  sessiond import                     bring in what your agents left here
+  sessiond append --new user 'hello'  begin a session by hand
+  sessiond serve                      the daemon, for agents over HTTP
+  sessiond help                       all commands
 `, db)
 	return err
 }

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
@@ -106,27 +108,21 @@ func (a *app) printTable(cols []column, rows [][]string) {
 	w.Render()
 }
 
-// fit chooses the columns that are shown and narrows the growing one in widths.
+// fit chooses the columns that are shown and narrows the growing ones in widths. It drops a
+// column where narrowing is not enough, and then gives its room back.
 func fit(cols []column, widths []int, most int) []int {
-	const gap = 2
 	shown := make([]int, len(cols))
 	for i := range cols {
 		shown[i] = i
 	}
-	total := func() (sum int) {
-		for _, i := range shown {
-			sum += widths[i] + gap
-		}
-		return sum
+	if most <= 0 {
+		return shown
 	}
-	for most > 0 && total() > most {
-		for _, i := range shown {
-			if over := total() - most; cols[i].grow && over > 0 {
-				widths[i] = max(cols[i].least, widths[i]-over)
-			}
-		}
-		if total() <= most {
-			break
+	whole := slices.Clone(widths)
+	for {
+		copy(widths, whole)
+		if narrow(cols, shown, widths, most) {
+			return shown
 		}
 		drop := -1
 		for n, i := range shown {
@@ -135,11 +131,41 @@ func fit(cols []column, widths []int, most int) []int {
 			}
 		}
 		if drop < 0 {
-			break
+			return shown
 		}
-		shown = append(shown[:drop], shown[drop+1:]...)
+		shown = slices.Delete(shown, drop, drop+1)
 	}
-	return shown
+}
+
+// narrow takes from the widest growing column until the row fits, and tells whether it does.
+func narrow(cols []column, shown, widths []int, most int) bool {
+	for _, i := range shown {
+		if cols[i].grow {
+			widths[i] = min(widths[i], most)
+		}
+	}
+	for total(shown, widths) > most {
+		widest := -1
+		for _, i := range shown {
+			if cols[i].grow && widths[i] > cols[i].least && (widest < 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return false
+		}
+		widths[widest]--
+	}
+	return true
+}
+
+// total is how wide a row of the shown columns is.
+func total(shown, widths []int) (sum int) {
+	const gap = 2
+	for _, i := range shown {
+		sum += widths[i] + gap
+	}
+	return sum - gap // nothing stands behind the last one
 }
 
 // dim makes text faint where there are colours.
@@ -152,9 +178,9 @@ func (a *app) dim(s string) string {
 
 func plural(n int64, one, many string) string {
 	if n == 1 {
-		return fmt.Sprintf("%d %s", n, one)
+		return "1 " + one
 	}
-	return fmt.Sprintf("%d %s", n, many)
+	return humanize.Comma(n) + " " + many
 }
 
 // money writes dollars as transcripts do.

@@ -124,7 +124,13 @@ func (a *app) printCSV(res analytics.Result) error {
 		return err
 	}
 	for _, r := range res.Rows {
-		if err := w.Write(cells(r, "")); err != nil {
+		record := cells(r, "")
+		for i := range record {
+			if a.outTTY {
+				record[i] = printable(record[i])
+			}
+		}
+		if err := w.Write(record); err != nil {
 			return err
 		}
 	}
@@ -138,18 +144,13 @@ func (a *app) printResult(res analytics.Result) {
 		return
 	}
 	cols := make([]column, len(res.Columns))
-	widest, at := 0, 0
 	rows := make([][]string, len(res.Rows))
 	for r, row := range res.Rows {
 		rows[r] = cells(row, "–")
-		for i, c := range rows[r] {
-			if len(c) > widest {
-				widest, at = len(c), i
-			}
-		}
 	}
 	for i, name := range res.Columns {
-		cols[i] = column{name: name, least: 12, grow: i == at, right: isNumber(res.Rows, i)}
+		number := isNumber(res.Rows, i)
+		cols[i] = column{name: printable(name), least: 12, grow: !number, right: number}
 	}
 	a.printTable(cols, rows)
 	if res.Truncated {

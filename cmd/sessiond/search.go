@@ -108,7 +108,7 @@ func (a *app) printHits(ctx context.Context, s *services, res search.Result) err
 		}
 	}
 	if reason := s.index.Reason(); reason != "" {
-		fmt.Fprintln(a.err, "sessiond: "+reason)
+		fmt.Fprintln(a.err, "sessiond: without the search index: "+printable(reason))
 	}
 	if res.Partial {
 		fmt.Fprintln(a.err, "sessiond: not everything was searched: the index is behind, and the daemon or the next append catches it up")

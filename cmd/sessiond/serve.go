@@ -12,6 +12,7 @@ import (
 
 	"sessiond/internal/analytics"
 	"sessiond/internal/config"
+	"sessiond/internal/contextmgr"
 	"sessiond/internal/jobs"
 	"sessiond/internal/session"
 	"sessiond/internal/web"
@@ -27,6 +28,12 @@ func (a *app) serveCommand() *cobra.Command {
 		Long: "Serves the HTTP API on loopback and on a Unix socket, until it is stopped (Ctrl-C, SIGTERM).\n" +
 			"A stop finishes what was acknowledged; afterwards the database file alone is the backup.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := config.CheckListen(listen); err != nil {
+				return usageError{fmt.Errorf("--listen %w", err)}
+			}
+			if socket != "" && socket != config.SocketOff {
+				socket = a.absolute(socket)
+			}
 			given := map[string]any{}
 			for name, value := range map[string]string{"listen": listen, "socket": socket} {
 				if cmd.Flags().Changed(name) {
@@ -49,7 +56,7 @@ func (a *app) serveCommand() *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringVar(&listen, "listen", "", "address (default 127.0.0.1:7433; '' turns TCP off)")
 	fl.StringVar(&socket, "socket", "", "path of the Unix socket ('off' turns it off)")
-	fl.StringVar(&preset, "preset", "", "compaction preset: balanced, conservative, aggressive, …")
+	wordFlag(cmd, &preset, "preset", "compaction preset: balanced, conservative, aggressive, …", contextmgr.PresetNames()...)
 	fl.BoolVar(&noAuth, "no-auth", false, "no token on TCP; only on loopback")
 	return cmd
 }

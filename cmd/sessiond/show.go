@@ -41,7 +41,7 @@ func (a *app) showCommand() *cobra.Command {
 	fl.BoolVar(&f.all, "all", false, "every message of the session, also of branches that were left")
 	fl.BoolVar(&f.raw, "raw", false, "texts and results in full, unwrapped")
 	fl.BoolVarP(&f.expand, "expand", "x", false, "unfold reasoning, arguments, results and summaries")
-	fl.BoolVarP(&f.follow, "follow", "f", false, "go on with what is appended")
+	fl.BoolVarP(&f.follow, "follow", "f", false, "show the last ones, and go on with what is appended")
 	fl.BoolVar(&f.noPager, "no-pager", false, "do not use a pager")
 	return cmd
 }
@@ -54,6 +54,9 @@ func (a *app) show(ctx context.Context, s *store.Store, name string, f showFlags
 	from, to, err := seqRange(f.seq)
 	if err != nil {
 		return err
+	}
+	if f.follow && f.last == 0 && f.seq == "" {
+		f.last = followLast
 	}
 	if f.last > 0 && from == 0 {
 		from = max(1, sess.LastSeq-f.last+1)
@@ -179,7 +182,10 @@ func (a *app) page(print func(io.Writer) error, off bool) error {
 	return cmd.Wait()
 }
 
-const followInterval = 400 * time.Millisecond
+const (
+	followInterval = 400 * time.Millisecond
+	followLast     = 20 // messages that are shown before what follows
+)
 
 // follow prints what is appended, until the user stops it.
 func (a *app) follow(ctx context.Context, s *store.Store, id session.ID, opt transcript.TerminalOptions) error {

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestFit(t *testing.T) {
+	cols := []column{
+		{name: "id"}, {name: "title", least: 10, grow: true}, {name: "note", least: 5, grow: true, keep: 2}, {name: "cost", keep: 1},
+	}
+	for name, c := range map[string]struct {
+		most          int
+		shown, widths []int
+	}{
+		"a pipe shows all whole":                  {0, []int{0, 1, 2, 3}, []int{8, 60, 40, 6}},
+		"enough room":                             {120, []int{0, 1, 2, 3}, []int{8, 60, 40, 6}},
+		"the widest is cut first":                 {110, []int{0, 1, 2, 3}, []int{8, 50, 40, 6}},
+		"then both":                               {60, []int{0, 1, 2, 3}, []int{8, 20, 20, 6}},
+		"what matters least goes, others grow":    {34, []int{0, 1, 2}, []int{8, 11, 11}},
+		"what is never dropped stays, cut to fit": {20, []int{0, 1}, []int{8, 10}},
+		"too narrow for anything":                 {5, []int{0, 1}, []int{8, 60}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			widths := []int{8, 60, 40, 6}
+			shown := fit(cols, widths, c.most)
+			if !slices.Equal(shown, c.shown) {
+				t.Fatalf("shows %v, want %v", shown, c.shown)
+			}
+			for _, i := range shown {
+				if c.most > 8 && widths[i] != c.widths[i] {
+					t.Errorf("%s is %d wide, want %d", cols[i].name, widths[i], c.widths[i])
+				}
+			}
+		})
+	}
+}
+
+// TestNothingStoredActsOnATerminal: control characters of any kind come out as text or not at
+// all, in what people read and in JSON.
+func TestNothingStoredActsOnATerminal(t *testing.T) {
+	for name, text := range map[string]string{
+		"a colour":      "a\x1b[31mb",
+		"a title":       "a\x1b]0;owned\ab",
+		"8-bit":         "a\u009b31mb",
+		"a backspace":   "a\bb",
+		"delete":        "a\x7fb",
+		"another order": "a\u202eb",
+	} {
+		if got := printable(text); strings.ContainsFunc(got, func(r rune) bool { return r < ' ' || isC1(r) || r == '\u202e' }) {
+			t.Errorf("%s: %q", name, got)
+		}
+		var out strings.Builder
+		a := app{env: &env{out: &out}}
+		if err := a.printJSON(map[string]string{"text": text}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.ContainsFunc(out.String(), func(r rune) bool { return r < ' ' && r != '\n' || isC1(r) }) {
+			t.Errorf("%s in JSON: %q", name, out.String())
+		}
+	}
+}
