@@ -1,0 +1,79 @@
+package gemini_test
+
+import "strings"
+
+// wireCase is something that the provider's API or one of its SDKs really gives, or a user posts.
+type wireCase struct{ name, messages string }
+
+// png is the smallest picture there is.
+const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+func wireCases() []wireCase {
+	return []wireCase{
+		{"plain turns", `[{"role":"user","parts":[{"text":"hi"}]},{"role":"model","parts":[{"text":"Hello!"}]}]`},
+		{"several texts", `[{"role":"user","parts":[{"text":"one"},{"text":"two"},{"text":""}]}]`},
+		{"without a role", `[{"parts":[{"text":"hi"}]}]`},
+		{"role null", `[{"parts":[{"text":"hi"}],"role":null}]`},
+		{"system content", `[{"role":"system","parts":[{"text":"Be short."}]}]`},
+		{"no parts", `[{"role":"model"},{"role":"model","parts":null},{"role":"model","parts":[]}]`},
+		{"a part that says nothing", `[{"role":"model","parts":[{}]}]`},
+		{"call without id", `[{"role":"model","parts":[{"functionCall":{"name":"get_weather","args":{"city":"Köln","days":1.0}}}]},{"role":"user","parts":[{"functionResponse":{"name":"get_weather","response":{"output":"7 degrees"}}}]}]`},
+		{"call with id", `[{"role":"model","parts":[{"functionCall":{"id":"esrym5y5","name":"ls","args":{}},"thoughtSignature":"CpwC+/=="}]},{"role":"user","parts":[{"functionResponse":{"id":"esrym5y5","name":"ls","response":{"result":["a","b"]}}}]}]`},
+		{"id that only the call has", `[{"role":"model","parts":[{"functionCall":{"id":"x1","name":"ls","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"ls","response":{"output":""}}}]}]`},
+		{"ids empty and null", `[{"role":"model","parts":[{"functionCall":{"id":"","name":"ls","args":{}}},{"functionCall":{"id":null,"name":"ls"}}]},{"role":"user","parts":[{"functionResponse":{"id":"","name":"ls","response":{}}},{"functionResponse":{"id":null,"name":"ls","response":{"a":1,"b":2}}}]}]`},
+		{"parallel calls of one name", `[{"role":"model","parts":[{"functionCall":{"name":"f","args":{"n":1}},"thoughtSignature":"QUJD"},{"functionCall":{"name":"f","args":{"n":2}}},{"functionCall":{"name":"g","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"g","response":{"output":"3"}}},{"functionResponse":{"name":"f","response":{"output":"1"}}},{"functionResponse":{"name":"f","response":{"output":"2"}}}]}]`},
+		{"the same id twice", `[{"role":"model","parts":[{"functionCall":{"id":"a","name":"f","args":{}}},{"functionCall":{"id":"a","name":"f","args":{}}}]}]`},
+		{"call beside text and thought", `[{"role":"model","parts":[{"text":"Let me think","thought":true},{"text":"Looking."},{"functionCall":{"name":"ls","args":{}},"thoughtSignature":"QUJD"}]}]`},
+		{"arguments absent, null and odd", `[{"role":"model","parts":[{"functionCall":{"name":"f"}},{"functionCall":{"name":"f","args":null}},{"functionCall":{"name":"f","args":"{\"a\":1}"}},{"functionCall":{"name":"f","args":[1.0]}},{"functionCall":{"name":"f","args":7}},{"functionCall":{"name":"f","args":""}}]}]`},
+		{"arguments with halves and numbers", `[{"role":"model","parts":[{"functionCall":{"name":"f","args":{ "x":"\ud83d\u0000<&>\n", "n" : 1.50, "big":12345678901234567890 }}}]}]`},
+		{"results before calls", `[{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"1"}}}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]}]`},
+		{"responses of every shape", `[{"role":"user","parts":[{"functionResponse":{"name":"f"}},{"functionResponse":{"name":"f","response":null}},{"functionResponse":{"name":"f","response":"text"}},{"functionResponse":{"name":"f","response":[1,2]}},{"functionResponse":{"name":"f","response":{}}},{"functionResponse":{"name":"f","response":{"error":"no such file"}}},{"functionResponse":{"name":"f","response":{"output":{"deep":[1.0]}}}},{"functionResponse":{"name":"f","response":{"":"empty key"}}},{"functionResponse":{"name":"f","response":false}},{"functionResponse":{"name":"f","response":""}}]}]`},
+		{"response of role function", `[{"role":"function","parts":[{"functionResponse":{"name":"f","response":{"name":"f","content":"x"}}}]}]`},
+		{"response of role tool", `[{"role":"tool","parts":[{"functionResponse":{"name":"f","response":{"content":"x"}}}]}]`},
+		{"text of role function", `[{"role":"function","parts":[{"text":"x"}]}]`},
+		{"response with media within", `[{"role":"user","parts":[{"functionResponse":{"id":"a","name":"shot","response":{"image":{"$ref":"s.png"}},"parts":[{"inlineData":{"mimeType":"image/png","displayName":"s.png","data":"` + png + `"}},{"fileData":{"mimeType":"application/pdf","fileUri":"gs://b/a.pdf"}},{"strange":1}]}},{"functionResponse":{"name":"g","response":{},"parts":[]}}]}]`},
+		{"response with media behind", `[{"role":"user","parts":[{"functionResponse":{"name":"shot","response":{"output":"done"}}},{"inlineData":{"mimeType":"image/png","data":"` + png + `"}},{"functionResponse":{"name":"g","response":{"output":"x"}}}]}]`},
+		{"responses mixed with text", `[{"role":"user","parts":[{"text":"before"},{"functionResponse":{"name":"f","response":{"output":"1"},"parts":[{"inlineData":{"mimeType":"image/png","data":"QUJD"}}]}},{"text":"between"},{"functionResponse":{"name":"g","response":{"output":"2"}}},{"inlineData":{"mimeType":"image/png","data":"QUJD"}}],"x":1}]`},
+		{"mixed twice in a row", `[{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"1"}}},{"text":"a"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"2"}}},{"text":"b"}]},{"role":"user","parts":[{"text":"c"}]}]`},
+		{"scheduling", `[{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"1"},"willContinue":true,"scheduling":"WHEN_IDLE"}}]}]`},
+		{"thought summary", `[{"role":"model","parts":[{"thought":true,"text":"**Plan**\n\nAdd."},{"text":"4","thoughtSignature":"Co8BAdHtim+/8=="}]}]`},
+		{"thought false and null", `[{"role":"model","parts":[{"thought":false,"text":"a"},{"thought":null,"text":"b"},{"thought":"yes","text":"c"}]}]`},
+		{"signature on an empty text", `[{"role":"model","parts":[{"text":"4"},{"text":"","thoughtSignature":"QUJD"}]}]`},
+		{"signature alone", `[{"role":"model","parts":[{"text":"4"},{"thoughtSignature":"QUJD"},{"thoughtSignature":"QUJD","thought":true}]}]`},
+		{"a large signature", `[{"role":"model","parts":[{"inlineData":{"mimeType":"image/png","data":"` + png + `"},"thoughtSignature":"` + strings.Repeat("QUJD", 30_000) + `"}]}]`},
+		{"code and its output", `[{"role":"model","parts":[{"text":"Let me run it."},{"executableCode":{"language":"PYTHON","code":"print(6*7)\n"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"42\n"}},{"text":"It is 42."}]}]`},
+		{"code that failed, with ids", `[{"role":"model","parts":[{"executableCode":{"id":"c1","language":"PYTHON","code":"1/0"},"thoughtSignature":"QUJD"},{"codeExecutionResult":{"id":"c1","outcome":"OUTCOME_FAILED","output":"ZeroDivisionError"}}]}]`},
+		{"code twice, output once empty and once absent", `[{"role":"model","parts":[{"executableCode":{"language":"PYTHON","code":"a"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK"}},{"executableCode":{"language":"PYTHON","code":"b"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":""}}]}]`},
+		{"code without its output", `[{"role":"model","parts":[{"executableCode":{"language":"PYTHON","code":"while 1: pass"}}]},{"role":"model","parts":[{"codeExecutionResult":{"outcome":"OUTCOME_DEADLINE_EXCEEDED"}}]}]`},
+		{"code in a user's turn", `[{"role":"user","parts":[{"executableCode":{"language":"PYTHON","code":"a"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK"}}]}]`},
+		{"tools of the provider", `[{"role":"model","parts":[{"toolCall":{"toolType":"GOOGLE_SEARCH_WEB","args":{"queries":["northernmost city"]},"id":"q1"},"thoughtSignature":"QUJD"},{"toolResponse":{"toolType":"GOOGLE_SEARCH_WEB","response":{"search_suggestions":"<div>"},"id":"q1"}},{"functionCall":{"id":"f1","name":"getWeather","args":{"city":"Utqiaġvik, Alaska"}},"thoughtSignature":"QUJE"}]}]`},
+		{"picture, sound, film and document", `[{"role":"user","parts":[{"inlineData":{"mimeType":"image/png","data":"` + png + `"}},{"inlineData":{"mimeType":"audio/mp3","data":"UklGRg=="}},{"inlineData":{"mimeType":"video/mp4","data":"UklGRg=="},"videoMetadata":{"startOffset":"10s","endOffset":"20s","fps":1.0}},{"inlineData":{"mimeType":"application/pdf","data":"JVBERi0="},"mediaResolution":{"level":"MEDIA_RESOLUTION_HIGH"}},{"text":"What is this?"}]}]`},
+		{"files by address", `[{"role":"user","parts":[{"fileData":{"mimeType":"image/jpeg","fileUri":"https://generativelanguage.googleapis.com/v1beta/files/abc-123"}},{"fileData":{"fileUri":"https://www.youtube.com/watch?v=9hE5-98ZeCg"}},{"fileData":{"mimeType":"audio/wav","fileUri":"gs://bucket/a.wav"}},{"fileData":{"mimeType":"","fileUri":""}}]}]`},
+		{"base64 that is none, or not canonical, or of the other alphabet", `[{"role":"user","parts":[{"inlineData":{"mimeType":"image/png","data":"@@"}},{"inlineData":{"mimeType":"image/png","data":"QQ"}},{"inlineData":{"mimeType":"image/png","data":"QR=="}},{"inlineData":{"mimeType":"image/png","data":"_-8="}},{"inlineData":{"mimeType":"image/png","data":""}},{"inlineData":{"mimeType":"image/png"}},{"inlineData":{"data":"QUJD"}},{"inlineData":{"mimeType":null,"data":7}}]}]`},
+		{"a picture that the model made", `[{"role":"model","parts":[{"text":"Here:"},{"inlineData":{"mimeType":"image/png","data":"` + png + `"},"thoughtSignature":"QUJD"},{"inlineData":{"mimeType":"image/png","data":"QUJD"},"thought":true}]}]`},
+		{"snake case of Python", `[{"role":"user","parts":[{"text":"see"},{"inline_data":{"mime_type":"image/png","data":"QUJD"}},{"file_data":{"file_uri":"gs://b/x.pdf","mime_type":"application/pdf","display_name":"x.pdf"}}]},{"role":"model","parts":[{"function_call":{"id":null,"name":"f","args":{"a":1}},"thought_signature":"QUJD"}]},{"role":"user","parts":[{"function_response":{"will_continue":null,"name":"f","response":{"result":"1"}}}]}]`},
+		{"a dump of Python with all its nulls", `[{"parts":[{"video_metadata":null,"thought":null,"inline_data":null,"file_data":null,"thought_signature":null,"function_call":null,"code_execution_result":null,"executable_code":null,"function_response":null,"text":"Hello"},{"text":null,"functionCall":null,"function_call":{"name":"f","args":{}}}],"role":"model"}]`},
+		{"both spellings at once", `[{"role":"user","parts":[{"inlineData":{"mimeType":"image/png","mime_type":"image/jpeg","data":"QUJD"},"inline_data":{"x":1}},{"fileData":{"fileUri":"gs://a","file_uri":"gs://b","displayName":"a","display_name":"b"}}]}]`},
+		{"a whole response", `[{"candidates":[{"content":{"parts":[{"text":"Paris."}],"role":"model"},"finishReason":"STOP","index":0,"avgLogprobs":-0.0321}],"usageMetadata":{"promptTokenCount":4,"candidatesTokenCount":2,"totalTokenCount":6,"promptTokensDetails":[{"modality":"TEXT","tokenCount":4}]},"modelVersion":"gemini-2.5-flash","responseId":"abc"}]`},
+		{"a whole response with calls", `[{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{}}}],"role":"model"},"finishReason":"STOP"}],"modelVersion":"gemini-3-pro"}]`},
+		{"a response of Python", `[{"sdk_http_response":{"headers":{"x":"1"}},"candidates":[{"content":{"parts":[{"text":"x"}],"role":"model"},"finish_reason":"MAX_TOKENS","token_count":null}],"model_version":"gemini-2.5-pro","prompt_feedback":null,"usage_metadata":{}}]`},
+		{"a candidate with its grounding", `[{"content":{"role":"model","parts":[{"text":"Spain won."}]},"finishReason":"STOP","groundingMetadata":{"webSearchQueries":["who won euro 2024"],"searchEntryPoint":{"renderedContent":"<!-- HTML -->"},"groundingChunks":[{"web":{"uri":"https://x/y","title":"z"}}],"groundingSupports":[{"segment":{"startIndex":0,"endIndex":10,"text":"Spain won."},"groundingChunkIndices":[0]}]},"citationMetadata":{"citationSources":[{"startIndex":1,"uri":"https://x"}]},"urlContextMetadata":{"urlMetadata":[]}}]`},
+		{"a candidate blocked", `[{"finishReason":"SAFETY","index":0,"safetyRatings":[{"category":"HARM_CATEGORY_HARASSMENT","probability":"HIGH","blocked":true}]},{"content":null,"finishReason":"RECITATION"}]`},
+		{"a candidate cut short while thinking", `[{"content":{"role":"model"},"finishReason":"MAX_TOKENS","index":0},{"content":{},"finishReason":"MAX_TOKENS"},{"content":{"parts":[{"text":"x"}]},"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"Malformed function call: print(x)"}]`},
+		{"a prompt blocked", `[{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"usageMetadata":{"promptTokenCount":4}},{"candidates":[],"promptFeedback":{"blockReason":"SAFETY"}},{"candidates":null,"modelVersion":"x"}]`},
+		{"computer use", `[{"role":"model","parts":[{"text":"I will click."},{"functionCall":{"name":"click_at","args":{"x":371,"y":470,"safety_decision":{"explanation":"cookie banner","decision":"require_confirmation"}}},"thoughtSignature":"QUJD"}]},{"role":"user","parts":[{"functionResponse":{"name":"click_at","response":{"url":"https://x","safety_acknowledgement":"true"},"parts":[{"inlineData":{"mimeType":"image/png","data":"` + png + `"}}]}}]}]`},
+		{"cache mark of a gateway", `[{"role":"user","parts":[{"text":"long","cache_control":{"type":"ephemeral"}}],"cachePoint":true}]`},
+		{"metadata of a part", `[{"role":"user","parts":[{"text":"x","partMetadata":{"a":1}}]}]`},
+		{"unknown part", `[{"role":"model","parts":[{"hologram":{"x":1e400},"thought":true},{"functionCall":"text"},{"text":"a","functionCall":{"name":"f"}},{"text":"","functionCall":{"name":"f","args":{}}}]}]`},
+		{"unknown fields with numbers as written", `[{"role":"user","parts":[{"text":"x","weight":1.0,"":[]}],"big":123456789012345678901234567890,"tiny":-0.0e-7,"":{},"Role":"other"}]`},
+		{"halves and NUL everywhere", `[{"role":"model","parts":[{"text":"cut \ud83d","thoughtSignature":"\u0000"},{"functionCall":{"id":"\u0000","name":"\ud800","args":{"a":"\udc00"}}},{"executableCode":{"id":"\ud800","code":"\u0000"}},{"codeExecutionResult":{"outcome":"\ud800","output":"\u0000"}},{"\ud800":1},{"inlineData":{"mimeType":"\u0000","data":"\ud800"}}],"\ud800":"\u0000"},{"role":"user","parts":[{"functionResponse":{"id":"\u0000","name":"\ud800","response":{"output":"\ud800"}}},{"functionResponse":{"name":"f","response":"\u0000"}},{"fileData":{"fileUri":"\u0000"}}]}]`},
+		{"a pair that is whole", `[{"role":"user","parts":[{"text":"\ud83d\ude00 \uFFFD \u00e9 �"}]}]`},
+		{"escaped names and spaces", " [ { \"r\\u006fle\" : \"us\\u0065r\" ,\n \"p\\u0061rts\" : [ { \"t\\u0065xt\" : \"x\" } , { \"functi\\u006fnResponse\" : { \"name\" : \"f\" , \"response\" : { \"output\" : \"x\" } } } ] } ] "},
+		{"a text over the size of a blob", `[{"role":"user","parts":[{"text":"` + strings.Repeat("word ", 20_000) + `"},{"functionResponse":{"name":"f","response":{"output":"` + strings.Repeat("line\\n", 20_000) + `"}}},{"functionResponse":{"name":"f","response":{"a":"` + strings.Repeat("line\\n", 20_000) + `","b":1}}}]}]`},
+		{"large arguments", `[{"role":"model","parts":[{"functionCall":{"name":"f","args":{"a":"` + strings.Repeat("A", 70_000) + `"}}},{"executableCode":{"code":"` + strings.Repeat("a", 70_000) + `"}},{"codeExecutionResult":{"output":"` + strings.Repeat("a", 70_000) + `"}}]}]`},
+		{"large unknown things", `[{"content":{"role":"model","parts":[{"video":"` + strings.Repeat("A", 70_000) + `"}],"memo":"` + strings.Repeat("B", 70_000) + `"},"finishReason":"STOP","groundingMetadata":"` + strings.Repeat("C", 70_000) + `"}]`},
+		{"deep things", `[{"role":"model","parts":[{"tree":` + nested(1500) + `},{"functionCall":{"name":"f","args":{"t":` + nested(1500) + `}}}],"tree":` + nested(1500) + `,"shallow":` + nested(899) + `},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"t":` + nested(1500) + `,"u":1}}}]}]`},
+	}
+}
+
+func nested(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }

@@ -1,0 +1,338 @@
+package gemini
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"sessiond/internal/dialect/wire"
+	"sessiond/internal/session"
+)
+
+// standIn is what is said in the user's role before a context that would begin with a reply,
+// which the API refuses.
+const standIn = "(The beginning of the conversation is not part of this context.)"
+
+// Send makes {"systemInstruction": …, "contents": […]} of a context, with the fields that the
+// API takes in a request and no other. Replies that follow one another become one content, as
+// the API wants calls directly behind a user's turn or a function's; the responses to a reply's
+// calls become one content behind it. Turns of the user stay apart, so that what was sent stays
+// a prefix. System text before the conversation is the instruction; in the middle of it, where
+// that would change what was sent before, it is said in the user's role. Codes: Internal.
+func Send(in wire.Request) (wire.Sent, error) {
+	s := sender{generation: generation(in.Model)}
+	var instruction []json.RawMessage
+	instruction = appendText(instruction, in.System)
+	started := false
+	for i := range in.Messages {
+		m := &in.Messages[i]
+		if m.Role == session.System && isTalk(m) && !started {
+			texts, err := s.texts(m)
+			if err != nil {
+				return wire.Sent{}, err
+			}
+			instruction = append(instruction, texts...)
+			continue
+		}
+		started = true
+		if err := s.message(m); err != nil {
+			return wire.Sent{}, err
+		}
+	}
+	s.flush()
+	if len(s.out) == 0 && started {
+		s.begin("")
+	}
+	var request wire.Object
+	if len(instruction) > 0 {
+		var o wire.Object
+		o.Set("parts", wire.AppendArray(nil, instruction))
+		request.Set("systemInstruction", o.JSON())
+	}
+	request.Set("contents", wire.AppendArray(nil, s.contents()))
+	return wire.Sent{Request: session.JSON(request.JSON()), Losses: s.losses}, nil
+}
+
+// exportOthers gives messages of other forms as contents. Nothing is put in that nobody said.
+func exportOthers(msgs []session.Message) ([]json.RawMessage, error) {
+	s := sender{export: true}
+	for i := range msgs {
+		if err := s.message(&msgs[i]); err != nil {
+			return nil, err
+		}
+	}
+	s.flush()
+	return s.contents(), nil
+}
+
+// generation gives the number in the name of a model: 3 for gemini-3.1-pro, 0 if there is none
+// in it. A name that follows the newest model has a large one.
+func generation(model string) int {
+	_, rest, found := strings.Cut(model, "gemini-")
+	if !found {
+		return 0
+	}
+	if strings.HasSuffix(rest, "-latest") && (rest[0] < '0' || rest[0] > '9') {
+		const newest = 1000
+		return newest
+	}
+	end := 0
+	for end < len(rest) && rest[end] >= '0' && rest[end] <= '9' {
+		end++
+	}
+	n, _ := strconv.Atoi(rest[:end])
+	return n
+}
+
+// turn is a content that is being written.
+type turn struct {
+	role   string
+	parts  []json.RawMessage
+	called bool // holds a function's call
+}
+
+// sender writes contents one after the other. It remembers what one message leaves to a later
+// one: calls that wait for their responses, and media that may follow only after the last one.
+type sender struct {
+	generation int  // of the model; 0: not known
+	export     bool // to be kept, not sent
+
+	out     []turn
+	losses  []string
+	ids     ids
+	open    []sentCall
+	results []json.RawMessage // responses to the calls of the last reply
+	media   []json.RawMessage // what they hold and a response cannot
+	skipped bool              // it was said that calls are sent without a signature
+}
+
+// sentCall is a call of the last reply as it was sent.
+type sentCall struct {
+	id     string // as it came
+	sentID string // "" where the wire has none
+	name   string // as it came
+	sent   string // as it was sent
+}
+
+func (s *sender) lose(m *session.Message, what string) {
+	if ref := m.ID.String(); ref != "" {
+		what = ref + ": " + what
+	}
+	s.losses = append(s.losses, what)
+}
+
+// contents gives what was written.
+func (s *sender) contents() []json.RawMessage {
+	out := make([]json.RawMessage, len(s.out))
+	for i, t := range s.out {
+		size := len(`{"role":"model","parts":[]}`)
+		for _, p := range t.parts {
+			size += len(p) + 1
+		}
+		b := append(make([]byte, 0, size), `{"role":"`...)
+		b = append(b, t.role...)
+		b = append(b, `","parts":`...)
+		out[i] = append(wire.AppendArray(b, t.parts), '}')
+	}
+	return out
+}
+
+// begin puts a turn of the user before a context that has none at its beginning.
+func (s *sender) begin(why string) {
+	s.out = append(s.out, turn{role: roleUser, parts: appendText(nil, standIn)})
+	if why != "" {
+		s.losses = append(s.losses, why)
+	}
+}
+
+// flush writes the responses that were gathered, in one content, and behind it in another one
+// the media that they could not hold.
+func (s *sender) flush() {
+	if len(s.results) > 0 {
+		s.out = append(s.out, turn{role: roleUser, parts: s.results})
+	}
+	if len(s.media) > 0 {
+		s.out = append(s.out, turn{role: roleUser, parts: s.media})
+	}
+	s.results, s.media = nil, nil
+}
+
+// isTalk tells whether a message is of a kind that is sent.
+func isTalk(m *session.Message) bool {
+	switch m.Kind {
+	case session.KindCustom, session.KindMarker, session.KindUnknown:
+		return false
+	}
+	return true
+}
+
+func (s *sender) message(m *session.Message) error {
+	if !isTalk(m) {
+		s.lose(m, "a "+string(m.Kind)+" is no message")
+		return nil
+	}
+	if err := s.loseFields(m); err != nil {
+		return err
+	}
+	if m.Role != session.Tool {
+		s.flush()
+	}
+	if m.Author != "" {
+		s.lose(m, "the author's name "+strconv.Quote(wire.Clip(m.Author)))
+	}
+	switch m.Kind {
+	case session.KindBash, session.KindCustomMessage, session.KindBranchSummary:
+		return s.user(m)
+	}
+	switch m.Role {
+	case session.System:
+		texts, err := s.texts(m)
+		if err != nil || len(texts) == 0 {
+			return err
+		}
+		if s.export {
+			s.out = append(s.out, turn{role: roleSystem, parts: texts})
+			return nil
+		}
+		s.lose(m, "system text in the middle of the conversation is sent in the user's role")
+		s.out = append(s.out, turn{role: roleUser, parts: texts})
+		return nil
+	case session.User:
+		return s.user(m)
+	case session.Assistant:
+		return s.model(m)
+	case session.Tool:
+		return s.tool(m)
+	}
+	s.lose(m, "a message without a role")
+	return nil
+}
+
+// loseFields names what stood beside the documented fields of a content of this form.
+func (s *sender) loseFields(m *session.Message) error {
+	if m.Dialect != Name || len(m.Extra) == 0 {
+		return nil
+	}
+	x, err := messageExtraOf(m)
+	if err != nil {
+		return err
+	}
+	for _, f := range x.Fields.Members() {
+		if !wire.IsNull(f.Value) && f.Key != "role" {
+			s.lose(m, "field "+wire.Clip(f.Key))
+		}
+	}
+	return nil
+}
+
+// texts gives the text parts of a message in which nothing else is allowed.
+func (s *sender) texts(m *session.Message) ([]json.RawMessage, error) {
+	var parts []json.RawMessage
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if err := wire.Loaded(p); err != nil {
+			return nil, err
+		}
+		if p.Kind != session.PartText && p.Kind != session.PartRefusal {
+			s.losePart(m, p)
+			continue
+		}
+		parts = appendText(parts, p.Content())
+	}
+	return parts, nil
+}
+
+func (s *sender) user(m *session.Message) error {
+	var parts []json.RawMessage
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if err := wire.Loaded(p); err != nil {
+			return err
+		}
+		x, err := extraOf(m, p)
+		if err != nil {
+			return err
+		}
+		switch p.Kind {
+		case session.PartText, session.PartRefusal:
+			parts = appendText(parts, p.Content())
+			s.loseBeside(m, x)
+		default:
+			if raw := s.medium(m, p, x); raw != nil {
+				parts = append(parts, raw)
+			}
+		}
+	}
+	if len(parts) == 0 {
+		s.lose(m, "nothing is left of it that could be sent")
+		return nil
+	}
+	s.out = append(s.out, turn{role: roleUser, parts: parts})
+	return nil
+}
+
+// extraOf reads the extra of a part that came in this form; of any other it says nothing.
+func extraOf(m *session.Message, p *session.Part) (*partExtra, error) {
+	var x partExtra
+	if m.Dialect != Name {
+		x.Media = wire.MediaOf(p)
+		return &x, nil
+	}
+	x, err := partExtraOf(p)
+	if x.MediaType == "" && p.Blob != nil {
+		x.MediaType = wire.MediaOf(p).MediaType
+	}
+	return &x, err
+}
+
+// loseBeside names the fields beside a text that are not sent.
+func (s *sender) loseBeside(m *session.Message, x *partExtra, sent ...string) {
+fields:
+	for _, f := range x.Fields.Members() {
+		if wire.IsNull(f.Value) || f.Key == fieldText || f.Key == fieldThought && wire.KindOf(f.Value) != 't' {
+			continue
+		}
+		for _, ok := range sent {
+			if f.Key == ok || f.Key == snake(ok) {
+				continue fields
+			}
+		}
+		s.lose(m, "field "+wire.Clip(f.Key))
+	}
+}
+
+func (s *sender) losePart(m *session.Message, p *session.Part) {
+	what := string(p.Kind) + " in a message of role " + string(m.Role)
+	switch p.Kind {
+	case session.PartReasoning:
+		what = "reasoning"
+	case session.PartData:
+		what = "unknown part"
+		var x struct {
+			Type  string `json:"type"`
+			Field string `json:"field"`
+			Where string `json:"where"`
+		}
+		if len(p.Extra) > 0 && json.Unmarshal(p.Extra, &x) == nil {
+			switch {
+			case x.Where != "" && x.Where != "content":
+				return // what stands around a reply is no part of it
+			case x.Type != "":
+				what = "unknown part type " + wire.Clip(x.Type)
+			case x.Field != "":
+				what = "field " + wire.Clip(x.Field)
+			}
+		}
+	}
+	s.lose(m, what)
+}
+
+const textPrefix = `{"text":`
+
+func appendText(parts []json.RawMessage, text string) []json.RawMessage {
+	if text == "" {
+		return parts
+	}
+	b := make([]byte, 0, len(textPrefix)+len(text)+len(text)/16+len(`""}`))
+	return append(parts, append(wire.AppendText(append(b, textPrefix...), text), '}'))
+}

@@ -1,0 +1,217 @@
+package gemini
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"sessiond/internal/dialect/wire"
+	"sessiond/internal/session"
+)
+
+// openCall is a call of the last reply that has no result yet.
+type openCall struct{ id, name string }
+
+// call reads {functionCall: {id, name, args}}. Arguments are the bytes of args as they came.
+func (r *partReader) call(o *wire.Object, name string, x *partExtra) error {
+	inner, path, err := r.inner(o, name)
+	if err != nil {
+		return err
+	}
+	p := session.Part{Kind: session.PartToolCall}
+	if p.ToolName, err = r.take(&inner, path, "name"); err != nil {
+		return err
+	}
+	if err := r.callID(&inner, path, &p, x); err != nil {
+		return err
+	}
+	if p.CallID == "" {
+		p.CallID, x.Made = r.makeID(p.ToolName), true
+	}
+	if err := r.arguments(&inner, path, &p, x); err != nil {
+		return err
+	}
+	r.open = append(r.open, openCall{id: p.CallID, name: p.ToolName})
+	if err := fitsExtra(path, &inner); err != nil {
+		return err
+	}
+	x.Inner = inner
+	return r.keep(p, o, x)
+}
+
+// callID reads the id of a call or a response. An empty one is none, and stays in inner.
+func (r *partReader) callID(inner *wire.Object, path string, p *session.Part, x *partExtra) error {
+	if raw := inner.Get("id"); wire.IsNull(raw) || string(raw) == `""` {
+		return nil
+	}
+	var err error
+	p.CallID, err = r.take(inner, path, "id")
+	return err
+}
+
+// arguments reads args: an object, whose bytes are kept; what else stands there is kept too.
+func (r *partReader) arguments(inner *wire.Object, path string, p *session.Part, x *partExtra) error {
+	raw := inner.Get("args")
+	switch wire.KindOf(raw) {
+	case 'n':
+		return nil // a null stays in inner
+	case '"':
+		text, err := r.take(inner, path, "args")
+		p.Arguments, x.Shape = text, shapeString
+		return err
+	}
+	p.Arguments = string(raw)
+	inner.Drop("args")
+	return nil
+}
+
+// makeID makes the id of a call that came without one, or of a response to one: the n-th call
+// of a name in a reply. That the same ids come again in later replies does no harm, since a
+// result answers the nearest call; and the response to a call of an earlier append finds it.
+func (d *decoder) makeID(name string) string {
+	if d.made == nil {
+		d.made = map[string]int{}
+	}
+	d.made[name]++
+	return madeID(name, d.made[name])
+}
+
+// madeID gives an id that all providers accept, whatever the name.
+func madeID(name string, n int) string {
+	const most = 24
+	id := legalID(name, most)
+	if id != name {
+		id = hash(name, most)
+	}
+	return "made_" + id + "_" + strconv.Itoa(n)
+}
+
+// response reads {functionResponse: {id, name, response, parts}}.
+func (r *partReader) response(o *wire.Object, name string, x *partExtra) error {
+	inner, path, err := r.inner(o, name)
+	if err != nil {
+		return err
+	}
+	p := session.Part{Kind: session.PartToolResult}
+	if p.ToolName, err = r.take(&inner, path, "name"); err != nil {
+		return err
+	}
+	if err := r.callID(&inner, path, &p, x); err != nil {
+		return err
+	}
+	if p.CallID == "" {
+		p.CallID, x.Made = r.answer(p.ToolName), true
+	} else {
+		r.close(func(c openCall) bool { return c.id == p.CallID })
+	}
+	if err := r.output(&inner, path, &p, x); err != nil {
+		return err
+	}
+	list := inner.Get("parts")
+	if wire.HasElements(list) {
+		inner.Drop("parts")
+	}
+	if err := fitsExtra(path, &inner); err != nil {
+		return err
+	}
+	x.Inner = inner
+	if err := r.keep(p, o, x); err != nil {
+		return err
+	}
+	if wire.HasElements(list) {
+		return r.nested(wire.Join(path, "parts"), list)
+	}
+	return nil
+}
+
+// answer gives the id of the call that a response without one answers: the first open one of
+// its name. Its call may also be of an earlier append.
+func (d *decoder) answer(name string) string {
+	if c, ok := d.close(func(c openCall) bool { return c.name == name }); ok {
+		return c.id
+	}
+	return d.makeID(name)
+}
+
+func (d *decoder) close(is func(openCall) bool) (openCall, bool) {
+	for i, c := range d.open {
+		if is(c) {
+			d.open = append(d.open[:i:i], d.open[i+1:]...)
+			return c, true
+		}
+	}
+	return openCall{}, false
+}
+
+// output reads the response. The readable text of {"output": "text"}, and of any other object
+// of one text, is that text; of all others their JSON. The API says that "error" holds what
+// went wrong.
+func (r *partReader) output(inner *wire.Object, path string, p *session.Part, x *partExtra) error {
+	raw := inner.Get("response")
+	path = wire.Join(path, "response")
+	switch wire.KindOf(raw) {
+	case 'n':
+		return nil // a null stays in inner
+	case '"':
+		x.Shape = shapeString
+		text, err := r.take(inner, path[:len(path)-len(".response")], "response")
+		p.Text = text
+		return err
+	case '{':
+		object, err := wire.ParseObject(path, raw)
+		if err != nil {
+			return err
+		}
+		if failure := object.Get("error"); !wire.IsNull(failure) && !object.Has("output") {
+			failed := true
+			p.IsError = &failed
+		}
+		if fields := object.Members(); len(fields) == 1 && fields[0].Key != "" && !fields[0].Odd() && len(fields[0].Key) <= maxKey {
+			if text, exact := wire.TextOf(fields[0].Value); exact {
+				p.Text, x.Key = text, fields[0].Key
+				inner.Drop("response")
+				return nil
+			}
+		}
+	}
+	p.Text = string(raw)
+	inner.Drop("response")
+	return nil
+}
+
+// maxKey is the longest name of a field, in bytes, that says what a text is.
+const maxKey = 200
+
+// nested reads the parts of a response: media that the tool gave.
+func (r *partReader) nested(path string, list json.RawMessage) error {
+	elements, err := wire.ParseArray(path, list)
+	if err != nil {
+		return err
+	}
+	for i, e := range elements {
+		at := wire.Index(path, i)
+		o, err := wire.ParseObject(at, e)
+		if err != nil {
+			return err
+		}
+		n := partReader{decoder: r.decoder, path: at, role: r.role, raw: e}
+		field, name := kindOf(&o)
+		if field == fieldInline || field == fieldFile {
+			x := partExtra{Nested: true}
+			if name != field {
+				x.Field = name
+			}
+			err = n.medium(&o, field, name, &x)
+		} else {
+			n.warn(at, "is no medium: kept for export, not sent")
+			n.parts = append(n.parts, dataPart(e, partExtra{Nested: true, Type: field}))
+		}
+		if err != nil {
+			return err
+		}
+		if len(r.parts)+len(n.parts) > session.MaxParts {
+			return wire.Errorf(session.Invalid, path, "has %d elements: a message holds at most %d parts, split it", len(elements), session.MaxParts)
+		}
+		r.parts = append(r.parts, n.parts...)
+	}
+	return nil
+}
