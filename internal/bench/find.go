@@ -37,6 +37,9 @@ func (b *bench) find(ctx context.Context) (err error) {
 			return err
 		}
 		defer func() { err = errors.Join(err, ix.Close()) }()
+		if _, err := ix.CatchUp(ctx); err != nil {
+			return err
+		}
 		recalls = append(recalls, o.recalls(ix))
 		large, index = o, ix
 	}

@@ -21,7 +21,8 @@ const (
 
 	// indexPause is between two catch-ups of the index, so that a burst of appends shares
 	// one: message by message it would cost more than the appends. Searches read the rest.
-	indexPause = 100 * time.Millisecond
+	indexPause    = 100 * time.Millisecond
+	indexRestTime = 2 * time.Second // at a stop; the next start does what it left
 
 	// reportQueue is how many reports wait to be learned from; more than that say nothing new.
 	reportQueue = 64
@@ -169,17 +170,36 @@ func (r *Runner) index() {
 	for {
 		select {
 		case <-r.ctx.Done():
+			r.indexRest()
 			return
 		case <-r.changed:
 		}
-		if _, err := r.cfg.Index.CatchUp(r.ctx); err != nil && r.ctx.Err() == nil {
-			r.cfg.Log.Error().Err(err).Msg("the search index could not be caught up; searches scan what it lacks")
-		}
+		r.catchUp(r.ctx)
 		select {
 		case <-r.ctx.Done():
+			r.indexRest()
 			return
 		case <-time.After(indexPause):
 		}
+	}
+}
+
+// indexRest indexes what was appended since the last catch-up, so that a command that reads
+// the file after the daemon finds it there.
+func (r *Runner) indexRest() {
+	select {
+	case <-r.changed:
+	default:
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), indexRestTime)
+	defer cancel()
+	r.catchUp(ctx)
+}
+
+func (r *Runner) catchUp(ctx context.Context) {
+	if _, err := r.cfg.Index.CatchUp(ctx); err != nil && ctx.Err() == nil {
+		r.cfg.Log.Error().Err(err).Msg("the search index could not be caught up; searches scan what it lacks")
 	}
 }
 

@@ -152,6 +152,17 @@ func TestBurstOfAppendsSharesACatchUp(t *testing.T) {
 	})
 }
 
+func TestStopIndexesWhatIsLeft(t *testing.T) {
+	f := &fake{}
+	inBubble(t, f, Backups{}, func(r *Runner) {
+		synctest.Wait()
+		r.Changed("20260211_001")
+	})
+	if got := f.count(&f.caughtUp); got != 2 {
+		t.Errorf("caught up %d times, want once at the start and once at the stop", got)
+	}
+}
+
 func TestLogIsEmptiedOnceWhenNothingHappens(t *testing.T) {
 	f := &fake{}
 	inBubble(t, f, Backups{}, func(r *Runner) {
