@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"sessiond/internal/dialect/gemini"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
 )
@@ -88,11 +89,16 @@ func fieldSign(field string, value json.RawMessage) string {
 			return "" // Responses has these too
 		}
 		return Native
+	case "candidates", "finishReason", "promptFeedback", "prompt_feedback", "usageMetadata", "usage_metadata", "modelVersion":
+		return Gemini
 	case "stop_reason", "stop_sequence":
 		return Anthropic
 	case "content":
-		if wire.KindOf(value) == 'n' {
+		switch wire.KindOf(value) {
+		case 'n':
 			return OpenAIChat
+		case '{':
+			return Gemini // a candidate
 		}
 	case "role":
 		switch role, _ := wire.TextOf(value); role {
@@ -122,10 +128,8 @@ func elementSign(list string, raw json.RawMessage) string {
 		if o.Has("kind") {
 			return Native
 		}
-		for _, f := range []string{"text", "inlineData", "inline_data", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult", "thought", "thoughtSignature"} {
-			if o.Has(f) {
-				return Gemini
-			}
+		if gemini.IsPart(&o) {
+			return Gemini
 		}
 		return ""
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"sessiond/internal/dialect/gemini"
 	"sessiond/internal/dialect/native"
 	"sessiond/internal/dialect/openaichat"
 	"sessiond/internal/dialect/wire"
@@ -19,7 +20,7 @@ const (
 	OpenAIChat      = openaichat.Name
 	OpenAIResponses = "openai.responses"
 	Anthropic       = "anthropic"
-	Gemini          = "gemini"
+	Gemini          = gemini.Name
 )
 
 // Decoded, Request and Sent are what goes in and out of every form.
@@ -31,7 +32,13 @@ type (
 
 // forms lists the dialects that this version reads and writes. Detection knows the others by
 // sight, so that none is taken for another.
-func forms() []wire.Form { return []wire.Form{native.Form(), openaichat.Form()} }
+func forms() []wire.Form {
+	return []wire.Form{
+		native.Form(),
+		openaichat.Form(),
+		gemini.Form(),
+	}
+}
 
 // Decode reads messages in the dialect of that name; "" detects it. Errors carry the path of
 // the value at fault: messages[3].content[0]. Codes: Malformed, Invalid, TooLarge.
@@ -93,7 +100,7 @@ func find(name string) (wire.Form, error) {
 	}
 	known := names(func(wire.Form) bool { return true })
 	switch name {
-	case OpenAIResponses, Anthropic, Gemini:
+	case OpenAIResponses, Anthropic:
 		return wire.Form{}, session.Errorf(session.Invalid, "dialect %q is not one that this version reads yet: name one of %s", name, known)
 	}
 	return wire.Form{}, session.Errorf(session.Invalid, "unknown dialect %q: name one of %s", wire.Clip(name), known)

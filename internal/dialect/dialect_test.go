@@ -44,8 +44,14 @@ func TestDetect(t *testing.T) {
 		{"Anthropic's thinking", `[{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":""}]}]`, "looks like anthropic", session.Invalid},
 		{"Anthropic's picture", `[{"role":"user","content":[{"type":"image","source":{"type":"base64"}}]}]`, "looks like anthropic", session.Invalid},
 		{"Anthropic's reply", `[{"id":"msg_1","type":"message","role":"assistant","content":[{"type":"text","text":"x"}],"stop_reason":"end_turn"}]`, "looks like anthropic", session.Invalid},
-		{"Gemini's parts", `[{"role":"user","parts":[{"text":"x"}]}]`, "looks like gemini", session.Invalid},
-		{"Gemini's model", `[{"role":"model","parts":[{"functionCall":{"name":"f"}}]}]`, "looks like gemini", session.Invalid},
+		{"Gemini's parts", `[{"role":"user","parts":[{"text":"x"}]}]`, dialect.Gemini, ""},
+		{"Gemini's model", `[{"role":"model","parts":[{"functionCall":{"name":"f"}}]}]`, dialect.Gemini, ""},
+		{"Gemini's parts in Python's spelling", `[{"parts":[{"function_response":{"name":"f"}}]}]`, dialect.Gemini, ""},
+		{"Gemini's reply", `[{"role":"user","content":"hi"},{"candidates":[{"content":{"parts":[{"text":"x"}],"role":"model"},"finishReason":"STOP"}],"usageMetadata":{}}]`, dialect.Gemini, ""},
+		{"Gemini's candidate", `[{"content":{"parts":[{"text":"x"}],"role":"model"},"finishReason":"STOP"}]`, dialect.Gemini, ""},
+		{"Gemini's blocked candidate", `[{"finishReason":"SAFETY","index":0}]`, dialect.Gemini, ""},
+		{"parts of nothing stay native", `[{"role":"user","parts":[]}]`, dialect.Native, ""},
+		{"Gemini's parts and native ones", `[{"role":"user","parts":[{"text":"x"}]},{"role":"user","parts":[{"kind":"text","text":"x"}]}]`, "messages[0].parts[0] looks like gemini, messages[1].parts[0] like native: name the dialect", session.Invalid},
 		{"Responses' call", `[{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}]`, "looks like openai.responses", session.Invalid},
 		{"Responses' result", `[{"type":"function_call_output","call_id":"a","output":"7"}]`, "looks like openai.responses", session.Invalid},
 		{"Responses' message", `[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"x"}]}]`, "looks like openai.responses", session.Invalid},
@@ -83,7 +89,7 @@ func TestAWrongBodyIsNotDetectedButRefused(t *testing.T) {
 }
 
 func TestAnUnknownDialectIsToldWhichAreKnown(t *testing.T) {
-	for name, says := range map[string]string{"openai": "unknown dialect", "anthropic": "not one that this version reads yet", "gemini": "yet", "openai.responses": "yet"} {
+	for name, says := range map[string]string{"openai": "unknown dialect", "anthropic": "not one that this version reads yet", "openai.responses": "yet"} {
 		_, decode := dialect.Decode(name, nil)
 		_, export := dialect.Export(name, nil)
 		_, send := dialect.Send(name, dialect.Request{})

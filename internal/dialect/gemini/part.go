@@ -33,6 +33,9 @@ func (d *decoder) parts(path string, o *wire.Object, m *session.Message, x *mess
 	var out contentParts
 	raw := o.Get("parts")
 	if wire.IsNull(raw) {
+		if other := o.Get("content"); !wire.IsNull(other) { // another provider's, whose words would be lost
+			return out, wire.Errorf(session.Invalid, wire.Join(path, "content"), "stands where parts should: a content is {role, parts}")
+		}
 		if x.Shape = shapeNull; raw == nil {
 			x.Shape = shapeAbsent
 		}
@@ -96,6 +99,16 @@ type partReader struct {
 // kinds lists the fields of which a part has one.
 func kinds() [9]string {
 	return [...]string{fieldText, fieldInline, fieldFile, fieldCall, fieldResponse, fieldCode, fieldCodeResult, fieldToolCall, fieldToolResponse}
+}
+
+// IsPart tells whether an object has a field by which a part of this form is known.
+func IsPart(o *wire.Object) bool {
+	for _, f := range kinds() {
+		if hasAny(o, f) {
+			return true
+		}
+	}
+	return hasAny(o, fieldThought, fieldSignature)
 }
 
 // kindOf gives the field that says what a part is, and its name as it stands there. An empty
