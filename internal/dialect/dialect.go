@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"sessiond/internal/dialect/anthropic"
 	"sessiond/internal/dialect/gemini"
 	"sessiond/internal/dialect/native"
 	"sessiond/internal/dialect/openaichat"
@@ -19,7 +20,7 @@ const (
 	Native          = native.Name
 	OpenAIChat      = openaichat.Name
 	OpenAIResponses = "openai.responses"
-	Anthropic       = "anthropic"
+	Anthropic       = anthropic.Name
 	Gemini          = gemini.Name
 )
 
@@ -36,6 +37,7 @@ func forms() []wire.Form {
 	return []wire.Form{
 		native.Form(),
 		openaichat.Form(),
+		anthropic.Form(),
 		gemini.Form(),
 	}
 }
@@ -100,7 +102,7 @@ func find(name string) (wire.Form, error) {
 	}
 	known := names(func(wire.Form) bool { return true })
 	switch name {
-	case OpenAIResponses, Anthropic:
+	case OpenAIResponses:
 		return wire.Form{}, session.Errorf(session.Invalid, "dialect %q is not one that this version reads yet: name one of %s", name, known)
 	}
 	return wire.Form{}, session.Errorf(session.Invalid, "unknown dialect %q: name one of %s", wire.Clip(name), known)

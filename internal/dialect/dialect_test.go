@@ -38,12 +38,12 @@ func TestDetect(t *testing.T) {
 		{"texts in an array", `[{"role":"user","content":[{"type":"text","text":"x"}]}]`, dialect.OpenAIChat, ""},
 		{"a picture by URL", `[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]}]`, dialect.OpenAIChat, ""},
 
-		{"Anthropic's call", `[{"role":"assistant","content":[{"type":"text","text":"x"},{"type":"tool_use","id":"a","name":"f","input":{}}]}]`, "messages[0].content[1] looks like anthropic", session.Invalid},
-		{"Anthropic's result", `[{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]}]`, "looks like anthropic, which this version does not read yet", session.Invalid},
-		{"Anthropic's search", `[{"role":"assistant","content":[{"type":"server_tool_use"},{"type":"web_search_tool_result"}]}]`, "looks like anthropic", session.Invalid},
-		{"Anthropic's thinking", `[{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":""}]}]`, "looks like anthropic", session.Invalid},
-		{"Anthropic's picture", `[{"role":"user","content":[{"type":"image","source":{"type":"base64"}}]}]`, "looks like anthropic", session.Invalid},
-		{"Anthropic's reply", `[{"id":"msg_1","type":"message","role":"assistant","content":[{"type":"text","text":"x"}],"stop_reason":"end_turn"}]`, "looks like anthropic", session.Invalid},
+		{"Anthropic's call", `[{"role":"assistant","content":[{"type":"text","text":"x"},{"type":"tool_use","id":"a","name":"f","input":{}}]}]`, dialect.Anthropic, ""},
+		{"Anthropic's result", `[{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]}]`, dialect.Anthropic, ""},
+		{"Anthropic's search", `[{"role":"assistant","content":[{"type":"server_tool_use"},{"type":"web_search_tool_result"}]}]`, dialect.Anthropic, ""},
+		{"Anthropic's thinking", `[{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":""}]}]`, dialect.Anthropic, ""},
+		{"Anthropic's picture", `[{"role":"user","content":[{"type":"image","source":{"type":"base64"}}]}]`, dialect.Anthropic, ""},
+		{"Anthropic's reply", `[{"id":"msg_1","type":"message","role":"assistant","content":[{"type":"text","text":"x"}],"stop_reason":"end_turn"}]`, dialect.Anthropic, ""},
 		{"Gemini's parts", `[{"role":"user","parts":[{"text":"x"}]}]`, dialect.Gemini, ""},
 		{"Gemini's model", `[{"role":"model","parts":[{"functionCall":{"name":"f"}}]}]`, dialect.Gemini, ""},
 		{"Gemini's parts in Python's spelling", `[{"parts":[{"function_response":{"name":"f"}}]}]`, dialect.Gemini, ""},
@@ -89,7 +89,7 @@ func TestAWrongBodyIsNotDetectedButRefused(t *testing.T) {
 }
 
 func TestAnUnknownDialectIsToldWhichAreKnown(t *testing.T) {
-	for name, says := range map[string]string{"openai": "unknown dialect", "anthropic": "not one that this version reads yet", "openai.responses": "yet"} {
+	for name, says := range map[string]string{"openai": "unknown dialect", "openai.responses": "not one that this version reads yet"} {
 		_, decode := dialect.Decode(name, nil)
 		_, export := dialect.Export(name, nil)
 		_, send := dialect.Send(name, dialect.Request{})
@@ -102,7 +102,7 @@ func TestAnUnknownDialectIsToldWhichAreKnown(t *testing.T) {
 	if _, err := dialect.Send(dialect.Native, dialect.Request{}); session.CodeOf(err) != session.Invalid || !strings.Contains(err.Error(), "openai.chat") {
 		t.Errorf("native is sent to nobody: %v", err)
 	}
-	if dialect.Sendable(dialect.Native) || !dialect.Sendable(dialect.OpenAIChat) || dialect.Sendable("anthropic") {
+	if dialect.Sendable(dialect.Native) || !dialect.Sendable(dialect.OpenAIChat) || dialect.Sendable("openai") {
 		t.Error("Sendable must say what Send does")
 	}
 }

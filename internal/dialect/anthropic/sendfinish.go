@@ -1,0 +1,147 @@
+package anthropic
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"sessiond/internal/dialect/wire"
+)
+
+// finish brings the entries into the order that the API demands: what has lost its other half
+// goes, thinking stands where the model put it, the first entry is a user's.
+func (s *sender) finish() {
+	s.close()
+	s.pairServerTools()
+	for i := range s.entries {
+		if s.entries[i].role == roleAssistant {
+			s.placeThinking(&s.entries[i])
+		}
+	}
+	s.join()
+	if len(s.entries) == 0 || s.entries[0].role != roleUser {
+		s.entries = slices.Insert(s.entries, 0, entry{role: roleUser, blocks: []sent{textBlock(noContent)}})
+	}
+	s.trimEnd()
+	s.sayThinkingOff()
+}
+
+// pairServerTools leaves out calls of the provider's own tools without their results, and the
+// reverse. A call may wait at the very end, where the provider paused, or while a program that
+// it runs waits for a call of its own.
+func (s *sender) pairServerTools() {
+	called, answered, waits := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	last := len(s.entries) - 1
+	for i := range s.entries {
+		for _, b := range s.entries[i].blocks {
+			switch {
+			case isServerCall(b.kind):
+				called[b.id] = true
+				waits[b.id] = waits[b.id] || i == last
+			case isServerResult(b.kind) && called[b.id]:
+				answered[b.id] = true
+			}
+			if b.caller != "" && i >= last-1 {
+				waits[b.caller] = true
+			}
+		}
+	}
+	if len(called) == 0 && !slices.ContainsFunc(s.entries, func(e entry) bool {
+		return slices.ContainsFunc(e.blocks, func(b sent) bool { return isServerResult(b.kind) || b.caller != "" })
+	}) {
+		return
+	}
+	for i := range s.entries {
+		seen := s.entries[i].blocks[:0]
+		for _, b := range s.entries[i].blocks {
+			switch {
+			case isServerCall(b.kind) && !answered[b.id] && !waits[b.id]:
+				s.loseOf(b.from, "call "+strconv.Quote(wire.Clip(b.id))+" of the provider's own tool has no result")
+				continue
+			case isServerResult(b.kind) && !answered[b.id]:
+				s.loseOf(b.from, "a result of the provider's own tool for "+strconv.Quote(wire.Clip(b.id))+" answers no call")
+				continue
+			case b.caller != "" && !called[b.caller]:
+				b.raw = withoutCaller(b.raw)
+				s.loseOf(b.from, "the caller of "+strconv.Quote(wire.Clip(b.id)))
+			}
+			seen = append(seen, b)
+		}
+		s.entries[i].blocks = seen
+	}
+}
+
+func withoutCaller(raw []byte) []byte {
+	o, err := wire.ParseObject("", raw)
+	if err != nil {
+		return raw
+	}
+	o.Drop("caller")
+	return o.JSON()
+}
+
+// placeThinking puts thinking that a later reply began with in front of its entry, where calls
+// demand it, and leaves thinking out that nothing follows, which the API refuses.
+func (s *sender) placeThinking(e *entry) {
+	for n := len(e.blocks); n > 0 && e.blocks[n-1].thinks(); n-- {
+		s.loseOf(e.blocks[n-1].from, "reasoning at the end of a reply")
+		e.blocks = e.blocks[:n-1]
+	}
+	from := slices.IndexFunc(e.blocks, func(b sent) bool { return b.thinks() })
+	if from <= 0 || e.blocks[from].from == e.blocks[0].from || !slices.ContainsFunc(e.blocks, func(b sent) bool { return b.kind == typeToolUse }) {
+		return
+	}
+	to := from
+	for to < len(e.blocks) && e.blocks[to].thinks() {
+		to++
+	}
+	thinking := slices.Clone(e.blocks[from:to])
+	e.blocks = slices.Insert(slices.Delete(e.blocks, from, to), 0, thinking...)
+}
+
+// join drops entries that became empty and makes neighbours of one role one.
+func (s *sender) join() {
+	joined := s.entries[:0]
+	for _, e := range s.entries {
+		if len(e.blocks) == 0 {
+			continue
+		}
+		if last := len(joined) - 1; last >= 0 && joined[last].role == e.role {
+			joined[last].blocks = append(joined[last].blocks, e.blocks...)
+			joined[last].foreign = joined[last].foreign || e.foreign
+			continue
+		}
+		joined = append(joined, e)
+	}
+	s.entries = joined
+}
+
+// trimEnd takes spaces from the end of a reply that the model is to continue.
+func (s *sender) trimEnd() {
+	e := &s.entries[len(s.entries)-1]
+	b := &e.blocks[len(e.blocks)-1]
+	if e.role != roleAssistant || b.kind != typeText {
+		return
+	}
+	if text := strings.TrimRightFunc(b.text, unicode.IsSpace); text != b.text {
+		o, err := wire.ParseObject("", b.raw)
+		if err != nil {
+			return
+		}
+		o.SetText("text", text)
+		b.text, b.raw = text, o.JSON()
+	}
+}
+
+// sayThinkingOff tells the caller that the request must not ask for thinking: the API refuses
+// to go on thinking in a loop of tools that began without it.
+func (s *sender) sayThinkingOff() {
+	last := len(s.entries) - 1
+	if last < 1 || s.entries[last].role != roleUser || s.entries[last].blocks[0].kind != typeToolResult {
+		return
+	}
+	if e := &s.entries[last-1]; e.foreign && !e.blocks[0].thinks() {
+		s.losses = append(s.losses, "thinking must be off for this request: the calls at its end were made elsewhere")
+	}
+}
