@@ -14,7 +14,7 @@ import (
 
 // diskShare is how much a byte of a transcript takes on disk, the search index included, as
 // the transcripts of pi do.
-const diskShare = 1.8
+const diskShare = 2.2
 
 // findPasts looks for the history of every known program and for what of it is new. It makes
 // no database where there is none.
