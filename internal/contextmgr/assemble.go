@@ -2,6 +2,7 @@ package contextmgr
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"sessiond/internal/session"
@@ -113,7 +114,8 @@ func Assemble(in Material) Draft {
 			item.Kind, item.Changed, item.Sources, item.Compaction = ItemReplaced, true, nil, overlayName(in.Overlay.RowID)
 		}
 	}
-	out.Items = append(front, out.Items...)
+	out.Items = slices.Insert(out.Items, 0, front...)
+	out.Weights = make([]int64, 0, len(out.Items))
 
 	if in.System != "" {
 		out.beside(ItemSystem, in.Weigh.Text(in.System))

@@ -336,11 +336,12 @@ func TestContextsAtThePrefixesOfRealHistories(t *testing.T) {
 		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			d := newDesk(t)
-			most := 8
+			most, longest := 6, 2000
 			if raced() {
-				most = 4
+				most, longest = 2, 200
 			}
 			for _, log := range d.branches(d.importPi(path)) {
+				log = log[:min(len(log), longest)]
 				d.read(log, interesting(log, most))
 				d.live(log, 1+len(log)/50)
 			}

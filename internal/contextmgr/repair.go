@@ -55,7 +55,7 @@ type resultAt struct {
 // message that calls. Calls of the last reply are not closed, unless they were before or
 // closeCalls is set: they are pending. Cases: conformance, sessiond.repair.
 func Repair(msgs []session.Message, closed map[int64][]string, closeCalls bool) Repaired {
-	out := Repaired{ClosedIn: map[int64][]string{}}
+	out := Repaired{Items: make([]Item, 0, len(msgs)), ClosedIn: map[int64][]string{}}
 	calls, orphans := match(msgs)
 	last := lastReply(msgs)
 	for i := range msgs {

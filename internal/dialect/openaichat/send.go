@@ -210,7 +210,8 @@ func appendText(elements []json.RawMessage, text string) []json.RawMessage {
 	if text == "" {
 		return elements
 	}
-	return append(elements, append(wire.AppendText([]byte(textPrefix), text), '}'))
+	element := make([]byte, 0, len(textPrefix)+len(text)+len(text)/16+len(`""}`))
+	return append(elements, append(wire.AppendText(append(element, textPrefix...), text), '}'))
 }
 
 // name writes who speaks, in the characters that the API allows.

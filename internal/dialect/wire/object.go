@@ -185,7 +185,11 @@ func (o *Object) Append(b []byte) []byte {
 
 // AppendArray writes an array at the end of b.
 func AppendArray(b []byte, elements []json.RawMessage) []byte {
-	b = append(b, '[')
+	size := len(`[]`)
+	for _, e := range elements {
+		size += len(e) + len(`,`)
+	}
+	b = append(slices.Grow(b, size), '[')
 	for i, e := range elements {
 		if i > 0 {
 			b = append(b, ',')
