@@ -1,0 +1,125 @@
+package responses_test
+
+import (
+	"slices"
+	"strings"
+)
+
+// wireCase is something that the API, its SDKs or a program like Codex really gives, or a user
+// really posts.
+type wireCase struct{ name, items string }
+
+// png is the smallest picture there is.
+const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+// encrypted is reasoning as the API gives it with include: reasoning.encrypted_content.
+const encrypted = "gAAAAABo+/Ab-c_D9=="
+
+func wireCases() []wireCase {
+	return slices.Concat(messageCases(), callCases(), hostedCases(), responseCases(), oddCases())
+}
+
+func messageCases() []wireCase {
+	return []wireCase{
+		{"plain turns", `[{"role":"system","content":"Be short."},{"role":"user","content":"hi"},{"role":"assistant","content":"Hello!"}]`},
+		{"messages that say so", `[{"type":"message","role":"user","content":"hi"},{"type":"message","role":"assistant","content":"Hello!"}]`},
+		{"developer", `[{"type":"message","role":"developer","content":[{"type":"input_text","text":"Be"},{"type":"input_text","text":" short."}]},{"role":"developer","content":"x"}]`},
+		{"input of elements", `[{"role":"user","content":[{"type":"input_text","text":"what is this?"},{"type":"input_image","detail":"high","image_url":"https://example.com/a.png?x=1&y=<2>"},{"type":"input_image","detail":"auto","file_id":"file-abc123","image_url":null}]}]`},
+		{"output of the API", `[{"id":"msg_67b73f697ba4819183a15cc17d011509","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Under the moon","annotations":[],"logprobs":[]}]}]`},
+		{"output of several elements", `[{"id":"msg_1","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"a","annotations":[]},{"type":"refusal","refusal":"No."},{"type":"output_text","text":"b","annotations":[]}]}]`},
+		{"refusal", `[{"id":"msg_1","type":"message","role":"assistant","status":"completed","content":[{"type":"refusal","refusal":"I cannot help with that."}]}]`},
+		{"cut short", `[{"id":"msg_1","type":"message","role":"assistant","status":"incomplete","content":[{"type":"output_text","text":"Par","annotations":[]}]}]`},
+		{"citations", `[{"id":"msg_1","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"See it.","annotations":[{"type":"url_citation","start_index":0,"end_index":7,"url":"https://example.com/?a=1&b=<2>","title":"T"},{"type":"file_citation","index":992,"file_id":"file-2dt","filename":"deep.pdf"},{"type":"container_file_citation","container_id":"cntr_1","file_id":"cfile_1","start_index":0,"end_index":3,"filename":"plot.png"},{"type":"file_path","file_id":"file-1","index":3}]}]}]`},
+		{"phases", `[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Looking."}],"phase":"commentary"},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Done."}],"phase":"final_answer"}]`},
+		{"empty, null and absent content", `[{"role":"user","content":""},{"role":"user","content":null},{"role":"user"},{"role":"user","content":[]},{"type":"message","role":"assistant","content":[]},{"type":"message","role":"assistant","content":""}]`},
+		{"empty texts", `[{"role":"user","content":[{"type":"input_text","text":""}]},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"","annotations":[]}]}]`},
+		{"picture as bytes", `[{"role":"user","content":[{"type":"input_text","text":"what?"},{"type":"input_image","image_url":"data:image/png;base64,` + png + `","detail":"low"}]}]`},
+		{"files", `[{"role":"user","content":[{"type":"input_file","file_id":"file-6F2ksmvXxt4VdoqmHRw6kL"},{"type":"input_file","file_url":"https://example.com/letter.pdf"},{"type":"input_file","filename":"a.pdf","file_data":"data:application/pdf;base64,JVBERi0="},{"type":"input_file","filename":"b.pdf","file_data":"JVBERi0="},{"type":"input_file","filename":"c.txt","file_data":"QUJD"},{"type":"input_file","file_data":"QUJD","file_id":null}]}]`},
+		{"sound", `[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"UklGRg==","format":"wav"}},{"type":"input_audio","input_audio":{"format":"mp3","data":"UklGRg==","x":1}},{"type":"input_audio","audio_url":"data:audio/wav;base64,UklGRg=="},{"type":"input_audio","audio_url":"https://example.com/a.wav"},{"type":"input_audio"}]}]`},
+		{"texts of the wrong side", `[{"role":"user","content":[{"type":"output_text","text":"quoted"},{"type":"text","text":"x"}]},{"type":"message","role":"assistant","content":[{"type":"input_text","text":"x"}]}]`},
+		{"a name", `[{"role":"user","name":"ann","content":"hi"},{"role":"user","name":7,"content":"hi"}]`},
+		{"cache mark", `[{"role":"user","content":[{"type":"input_text","text":"long","cache_control":{"type":"ephemeral"}}]}]`},
+		{"unknown element", `[{"role":"user","content":[{"type":"input_video","video_url":"https://example.com/v","fps":1.0}]},{"content":[{"type":"input_video"}],"role":"user"}]`},
+	}
+}
+
+func callCases() []wireCase {
+	return []wireCase{
+		{"call and output", `[{"type":"function_call","id":"fc_12345xyz","call_id":"call_12345xyz","name":"get_weather","arguments":"{\"location\": \"Köln\",  \"days\":1.0}","status":"completed"},{"type":"function_call_output","call_id":"call_12345xyz","output":"{\"t\": 7}"}]`},
+		{"reasoning, calls, text of one reply", `[{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"` + encrypted + `"},{"type":"function_call","id":"fc_1","call_id":"call_1","name":"f","arguments":"{}","status":"completed"},{"type":"function_call","id":"fc_2","call_id":"call_2","name":"g","arguments":"{}","status":"completed"},{"type":"function_call_output","call_id":"call_2","output":"2"},{"type":"function_call_output","call_id":"call_1","output":"1"},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"done"}]}]`},
+		{"the same id twice", `[{"type":"function_call","call_id":"a","name":"f","arguments":"{}"},{"type":"function_call","call_id":"a","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"a","output":"1"},{"type":"function_call_output","call_id":"a","output":"2"}]`},
+		{"output before its call", `[{"type":"function_call_output","call_id":"a","output":"1"},{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}]`},
+		{"arguments that are no JSON", `[{"type":"function_call","call_id":"a","name":"f","arguments":"{\"city\": \"K"},{"type":"function_call","call_id":"b","name":"f","arguments":""}]`},
+		{"arguments with escapes of escapes", `[{"type":"function_call","call_id":"a","name":"f","arguments":"{\"x\":\"\\ud83d\\u0000<&>\\n\"}"}]`},
+		{"arguments as an object, null, absent", `[{"type":"function_call","call_id":"a","name":"f","arguments":{"n":1.50, "big":12345678901234567890}},{"type":"function_call","call_id":"b","name":"f","arguments":null},{"type":"function_call","call_id":"c","name":"f"}]`},
+		{"a call in a namespace", `[{"type":"function_call","call_id":"a","name":"list_orders","namespace":"crm","arguments":"{}"}]`},
+		{"an empty call id", `[{"type":"function_call","call_id":"","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"","output":"x"}]`},
+		{"output of elements", `[{"type":"function_call_output","call_id":"a","output":[{"type":"input_image","image_url":"data:image/png;base64,` + png + `"},{"type":"input_text","text":"seen"},{"type":"input_text","text":"more"},{"type":"input_file","file_id":"file-1"}]}]`},
+		{"outputs of little", `[{"type":"function_call_output","call_id":"a","output":""},{"type":"function_call_output","call_id":"a","output":null},{"type":"function_call_output","call_id":"a"},{"type":"function_call_output","call_id":"a","output":[]},{"type":"function_call_output","call_id":"a","output":[{"type":"input_image","image_url":"https://example.com/a.png"}]}]`},
+		{"output as an object of old", `[{"type":"function_call_output","call_id":"a","output":{"content":"x","success":false}}]`},
+		{"output without a call id, with a name", `[{"type":"function_call_output","call_id":null,"name":"exec","output":"x"}]`},
+		{"custom tool", `[{"type":"custom_tool_call","id":"ctc_1","status":"completed","call_id":"call_1","name":"apply_patch","input":"*** Begin Patch\n*** End Patch\n"},{"type":"custom_tool_call_output","call_id":"call_1","output":"Success."},{"type":"custom_tool_call_output","call_id":"call_1","output":[{"type":"input_text","text":"x"}]}]`},
+		{"local shell", `[{"type":"local_shell_call","id":"lsh_1","call_id":"call_1","status":"completed","action":{"type":"exec","command":["ls","-l"],"env":{},"timeout_ms":1000,"user":null,"working_directory":"/x"}},{"type":"local_shell_call_output","id":"call_1","output":"a.go","status":"completed"},{"type":"local_shell_call","call_id":null,"status":"completed","action":{"type":"exec","command":[]}},{"type":"local_shell_call_output","call_id":"call_2","id":"lsho_1","output":"a"}]`},
+		{"shell", `[{"type":"shell_call","id":"sh_1","call_id":"call_1","status":"completed","action":{"commands":["ls","pwd"],"timeout_ms":1000,"max_output_length":4096},"environment":null},{"type":"shell_call_output","id":"sho_1","call_id":"call_1","max_output_length":4096,"output":[{"stdout":"a\n","stderr":"","outcome":{"type":"exit","exit_code":0}},{"stdout":"","stderr":"no","outcome":{"type":"timeout"}}]},{"type":"shell_call_output","call_id":"call_1"},{"type":"shell_call_output","call_id":"call_1","output":[]}]`},
+		{"patch", `[{"type":"apply_patch_call","id":"apc_1","call_id":"call_1","status":"completed","operation":{"type":"update_file","path":"a.go","diff":"@@\n-a\n+b\n"}},{"type":"apply_patch_call_output","call_id":"call_1","status":"failed","output":"no such file"},{"type":"apply_patch_call_output","call_id":"call_1","status":"completed"}]`},
+		{"computer use", `[{"type":"computer_call","id":"cu_67cc","call_id":"call_1","action":{"type":"click","button":"left","x":156,"y":50},"pending_safety_checks":[{"id":"cu_sc_1","code":"malicious_instructions","message":"Careful."}],"status":"completed"},{"type":"computer_call_output","call_id":"call_1","acknowledged_safety_checks":[{"id":"cu_sc_1","code":"malicious_instructions","message":"Careful."}],"output":{"type":"computer_screenshot","image_url":"data:image/png;base64,` + png + `"}},{"type":"computer_call_output","call_id":"call_1","output":{"type":"input_image","file_id":"file-1","current_url":"https://example.com"}}]`},
+		{"computer use, several actions", `[{"type":"computer_call","id":"cu_1","call_id":"call_1","actions":[{"type":"screenshot"},{"type":"wait"}],"status":"completed"}]`},
+		{"tool search", `[{"type":"tool_search_call","id":"tsc_1","call_id":"call_1","execution":"client","arguments":{"goal":"orders", "n": 1.0},"status":"completed"},{"type":"tool_search_output","call_id":"call_1","execution":"client","status":"completed","tools":[{"type":"function","name":"f","parameters":{}}]},{"type":"tool_search_call","call_id":null,"execution":"server","arguments":{}},{"type":"tool_search_output","call_id":null,"execution":"server","tools":[]}]`},
+		{"reasoning with a summary", `[{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"**Adding**"},{"type":"summary_text","text":"2 + 2"}],"encrypted_content":"` + encrypted + `","status":null}]`},
+		{"reasoning of open models", `[{"type":"reasoning","id":"rs_1","summary":[],"content":[{"type":"reasoning_text","text":"hm"}]}]`},
+		{"reasoning of Codex", `[{"type":"reasoning","summary":[{"type":"summary_text","text":"**Plan**"}],"content":null,"encrypted_content":"` + encrypted + `"},{"type":"reasoning","id":"rs_2","summary":[],"content":[{"type":"text","text":"raw"}],"encrypted_content":null}]`},
+		{"reasoning in odd shapes", `[{"type":"reasoning"},{"type":"reasoning","summary":null,"content":""},{"type":"reasoning","summary":"told","content":7},{"type":"reasoning","summary":[{"type":"other","x":1},{"type":"summary_text","text":"t","y":2}],"content":[{"type":"reasoning_text","text":"a"},{"type":"refusal","refusal":"b"}]}]`},
+	}
+}
+
+func hostedCases() []wireCase {
+	return []wireCase{
+		{"web search", `[{"type":"web_search_call","id":"ws_67c9","status":"completed","action":{"type":"search","query":"news","queries":["news","today"],"sources":[{"type":"url","url":"https://example.com/a"}]}},{"type":"web_search_call","id":"ws_2","status":"completed","action":{"type":"open_page","url":"https://example.com/?a=<b>"}},{"type":"web_search_call","id":"ws_3","status":"completed","action":{"type":"find_in_page","url":"https://example.com","pattern":"x"}}]`},
+		{"web search of Codex", `[{"type":"web_search_call","status":"completed"},{"type":"web_search_call","status":"completed","action":{"type":"search"}},{"type":"web_search_call","action":null}]`},
+		{"file search", `[{"type":"file_search_call","id":"fs_67c9","status":"completed","queries":["what is deep research?"],"results":null},{"type":"file_search_call","id":"fs_2","status":"completed","queries":["a","b"],"results":[{"file_id":"file-1","filename":"a.pdf","score":0.95,"text":"found","attributes":{"k":"v"}},{"file_id":"file-2","text":"more"}]}]`},
+		{"code interpreter", `[{"type":"code_interpreter_call","id":"ci_1","status":"completed","code":"print(1)\n","container_id":"cntr_1","outputs":[{"type":"logs","logs":"1\n"},{"type":"image","url":"https://example.com/p.png"}]},{"type":"code_interpreter_call","id":"ci_2","status":"completed","code":null,"container_id":"cntr_1","outputs":null}]`},
+		{"image generation", `[{"type":"image_generation_call","id":"ig_123","status":"completed","revised_prompt":"A gray tabby cat","result":"` + png + `","background":"opaque","output_format":"png","quality":"high","size":"1024x1024"},{"type":"image_generation_call","id":"ig_2","status":"failed","result":null},{"type":"image_generation_call","id":"ig_3","status":"completed","result":"@@"}]`},
+		{"MCP", `[{"type":"mcp_list_tools","id":"mcpl_1","server_label":"deepwiki","tools":[{"name":"ask","input_schema":{"type":"object"},"description":"","annotations":null}],"error":null},{"type":"mcp_approval_request","id":"mcpr_1","server_label":"deepwiki","name":"ask","arguments":"{\"q\":1}"},{"type":"mcp_approval_response","approval_request_id":"mcpr_1","approve":true,"reason":null},{"type":"mcp_call","id":"mcp_1","server_label":"deepwiki","name":"ask","arguments":"{\"q\":1}","output":"It is so.","error":null,"approval_request_id":"mcpr_1","status":"completed"},{"type":"mcp_call","id":"mcp_2","server_label":"deepwiki","name":"ask","arguments":"{}","output":null,"error":"timeout"},{"type":"mcp_call","id":"mcp_3","server_label":"d","name":"ask","arguments":"{}","error":{"type":"http_error","code":500,"message":"x"}},{"type":"mcp_call","id":"mcp_4","server_label":"d","name":"ask","arguments":"{}","output":""}]`},
+		{"compaction", `[{"type":"compaction","id":"cmp_1","encrypted_content":"` + encrypted + `"},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"x"}]}]`},
+		{"references", `[{"type":"item_reference","id":"msg_1"},{"id":"rs_1"},{"type":null,"id":"rs_1"}]`},
+	}
+}
+
+func responseCases() []wireCase {
+	const around = `"id":"resp_1","object":"response","created_at":1741476777,"model":"gpt-5.1-2025-11-13","instructions":null,"tools":[],"temperature":1.0,"usage":{"input_tokens":328,"input_tokens_details":{"cached_tokens":0},"output_tokens":52,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":380},"metadata":{}`
+	return []wireCase{
+		{"a whole response", `[{"role":"user","content":"hi"},{` + around + `,"status":"completed","error":null,"incomplete_details":null,"output":[{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"` + encrypted + `"},{"type":"message","id":"msg_1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"Hello!","annotations":[]}]}]},{"role":"user","content":"more"}]`},
+		{"a response that calls", `[{` + around + `,"status":"completed","output":[{"type":"function_call","id":"fc_1","call_id":"call_1","name":"f","arguments":"{}","status":"completed"}]},{"type":"function_call_output","call_id":"call_1","output":"7"}]`},
+		{"two responses in a row", `[{` + around + `,"status":"completed","output":[{"role":"assistant","type":"message","content":"a"}]},{` + around + `,"status":"completed","output":[{"role":"assistant","type":"message","content":"b"}]},{"role":"assistant","content":"c"}]`},
+		{"a response that was cut", `[{` + around + `,"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[{"type":"message","role":"assistant","status":"incomplete","content":[{"type":"output_text","text":"Par","annotations":[]}]}]}]`},
+		{"a response that failed", `[{` + around + `,"status":"failed","error":{"code":"server_error","message":"x"},"output":[]}]`},
+		{"a response whose shell the provider ran", `[{"object":"response","output":[{"type":"shell_call","call_id":"call_1","action":{"commands":["ls"]},"status":"completed"},{"type":"shell_call_output","call_id":"call_1","output":[{"stdout":"a","stderr":"","outcome":{"type":"exit","exit_code":0}}]},{"type":"message","role":"assistant","content":"There is a."}]}]`},
+		{"a response without its name", `[{"id":"resp_1","output":[{"type":"message","role":"assistant","content":"x"}]}]`},
+		{"a response with an unknown item", `[{"object":"response","output":[{"type":"hologram","x":1},{"type":"message","role":"assistant","content":"x"},{"type":"item_reference","id":"a"}]}]`},
+		{"a response with long instructions", `[{"object":"response","instructions":"` + strings.Repeat("Be short. ", 8000) + `","tools":` + nested(1200) + `,"output":[{"type":"message","role":"assistant","content":"x"},{"type":"message","role":"assistant","content":"y"}]},{"object":"response","output":[],"instructions":"` + strings.Repeat("Be short. ", 8000) + `"}]`},
+	}
+}
+
+func oddCases() []wireCase {
+	return []wireCase{
+		{"unknown items", `[{"type":"ghost_snapshot","ghost_commit":{"id":"a","parent":null}},{"type":"agent_message","author":"a","recipient":"b","content":[{"type":"input_text","text":"x"}]},{"type":"hologram_call","call_id":"a","x":1e400},{"type":"hologram_call_output","call_id":"a","y":[1.0]},{"type":"configuration_update","reasoning":{"effort":"high"}}]`},
+		{"fields of Codex", `[{"type":"message","role":"user","content":[{"type":"input_text","text":"x"}],"internal_chat_message_metadata_passthrough":{"turn_id":"t","create_time":1756.25}},{"type":"function_call","call_id":"a","name":"f","arguments":"{}","metadata":{"turn_id":"t"}}]`},
+		{"numbers as written", `[{"role":"user","content":"x","weight":1.0,"big":123456789012345678901234567890,"tiny":-0.0e-7,"":[],"Role":"other"}]`},
+		{"half a surrogate pair in text", `[{"role":"user","content":"cut \ud83d here"},{"role":"user","content":[{"type":"input_text","text":"\udc00"}]}]`},
+		{"NUL in an output", `[{"type":"function_call_output","call_id":"a","output":"a\u0000b"},{"type":"function_call_output","call_id":"a","output":[{"type":"input_text","text":"a\u0000b"}]}]`},
+		{"NUL and halves everywhere", `[{"type":"function_call","id":"\u0000","call_id":"\ud800","name":"\u0000","arguments":"\ud800","\ud800":"\u0000"},{"type":"reasoning","summary":[{"type":"summary_text","text":"\u0000"}],"encrypted_content":"\ud800"},{"type":"mcp_call","id":"\u0000","name":"\ud800","arguments":"\u0000","output":"\udfff"},{"type":"web_search_call","id":"\u0000","action":{"\ud800":"\u0000"}},{"type":"hol\u0000ogram"},{"type":"image_generation_call","result":"\u0000","revised_prompt":"\ud800"},{"type":"code_interpreter_call","code":"\u0000","outputs":[{"logs":"\ud800"}]}]`},
+		{"NUL in a picture's URL and a type", `[{"role":"user","content":[{"type":"input_image","image_url":"http://a\u0000","detail":"\ud800","file_id":""},{"type":"te\u0000xt"},{"type":"input_file","filename":"\u0000","file_id":"\ud800","file_data":"\u0000"}]}]`},
+		{"U+FFFD and a pair that is whole", `[{"role":"user","content":"� \ud83d\ude00 \uFFFD \u00e9"}]`},
+		{"escaped names of fields", `[{"ty\u0070e":"mess\u0061ge","r\u006fle":"us\u0065r","c\u006fntent":"x"}]`},
+		{"spaces between", " [ { \"type\" : \"message\" , \"role\" : \"assistant\" ,\n \"content\" : [ { \"type\" : \"output_text\" , \"text\" : \"x\" } ] , \"n\" : { } } , { \"type\" : \"reasoning\" , \"summary\" : [ ] } , { \"type\" : \"computer_call\" , \"call_id\" : \"a\" , \"action\" : { \"type\" : \"wait\" } } ] "},
+		{"base64 that is none or not canonical", `[{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,@@@"},{"type":"input_image","image_url":"data:image/png;base64,QQ"},{"type":"input_image","image_url":"data:image/png;base64,QR=="},{"type":"input_file","file_data":"***"},{"type":"input_audio","input_audio":{"data":"***","format":"wav"}},{"type":"input_image","image_url":""},{"type":"input_image","image_url":{"url":"x"}}]}]`},
+		{"the same bytes under two types", `[{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,QUJD"},{"type":"input_image","image_url":"data:image/jpeg;base64,QUJD"}]}]`},
+		{"texts over the size of a blob", `[{"role":"user","content":"` + strings.Repeat("word ", 20_000) + `"},{"type":"function_call_output","call_id":"a","output":"` + strings.Repeat("line\\n", 20_000) + `"},{"type":"function_call_output","call_id":"a","output":[{"type":"input_text","text":"` + strings.Repeat("line\\n", 20_000) + `"}]},{"type":"mcp_call","id":"m","name":"f","output":"` + strings.Repeat("line\\n", 20_000) + `"},{"type":"function_call","call_id":"b","name":"f","arguments":"` + strings.Repeat("x", 70_000) + `"}]`},
+		{"large fields", `[{"type":"reasoning","summary":[],"encrypted_content":"` + strings.Repeat("A", 70_000) + `"},{"type":"message","role":"assistant","content":[{"type":"video","data":"` + strings.Repeat("A", 70_000) + `"}],"memo":"` + strings.Repeat("B", 70_000) + `"},{"role":"user","content":[{"type":"video","data":"` + strings.Repeat("A", 70_000) + `"}]},{"type":"hologram","data":"` + strings.Repeat("C", 70_000) + `"},{"type":"shell_call_output","call_id":"a","output":[{"stdout":"` + strings.Repeat("D", 70_000) + `"}]},{"type":"function_call_output","call_id":"a","output":{"content":"` + strings.Repeat("E", 70_000) + `"}}]`},
+		{"large halves", `[{"role":"user","content":"` + strings.Repeat("x", 70_000) + `\ud800"},{"type":"function_call_output","call_id":"a","output":"` + strings.Repeat("x", 70_000) + `\ud800"}]`},
+		{"deep fields", `[{"role":"user","content":[{"type":"tree","t":` + nested(1500) + `}],"tree":` + nested(1500) + `,"shallow":` + nested(890) + `},{"type":"computer_call","call_id":"a","action":` + nested(1500) + `},{"type":"web_search_call","action":{"x":` + nested(1500) + `}},{"type":"tree","t":` + nested(1500) + `}]`},
+		{"more parts than a message holds", `[` + strings.Repeat(`{"type":"function_call","call_id":"a","name":"f","arguments":"{}"},`, 1500) + `{"type":"web_search_call","status":"completed"}]`},
+	}
+}
+
+func nested(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }
