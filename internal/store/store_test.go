@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -52,13 +53,38 @@ func measure(m *session.Message) {
 	}
 }
 
+// newDatabase is a fresh database as Open makes it. Making one takes longer than most tests,
+// so it is made once.
+var newDatabase = sync.OnceValue(func() []byte {
+	dir, err := os.MkdirTemp("", "store-test-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "sessions.db")
+	s, err := Open(context.Background(), path, Options{})
+	if err != nil {
+		panic(err)
+	}
+	s.Close()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		panic(err)
+	}
+	return data
+})
+
 func openTest(t testing.TB, opts ...func(*Options)) *Store {
 	t.Helper()
 	opt := Options{Measure: measure, Zone: time.UTC}
 	for _, o := range opts {
 		o(&opt)
 	}
-	s, err := Open(context.Background(), filepath.Join(t.TempDir(), "sessions.db"), opt)
+	path := filepath.Join(t.TempDir(), "sessions.db")
+	if err := os.WriteFile(path, newDatabase(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(context.Background(), path, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
