@@ -149,7 +149,7 @@ func (r *reading) saidBy(is func(*session.Message) bool, most int) []string {
 func (r *reading) context(tokens int64) session.Context {
 	return session.Context{
 		SessionID: r.sess.ID, HeadID: r.sess.HeadID, CompactionID: r.sess.CompactionID, Epoch: r.sess.Epoch,
-		Model: r.model, Dialect: r.dialect, SystemHash: hashOf(r.own), InitialHash: hashOf(r.initialBlock()), ToolsHash: hashOf(r.tools),
+		Model: r.model, Dialect: r.dialect, SystemHash: hashOf(r.own), InitialHash: hashOf(keepParts(r.initial)), ToolsHash: hashOf(r.tools),
 		OverheadTokens: r.overhead, Tokens: tokens,
 	}
 }
@@ -163,7 +163,7 @@ func (t *turn) save(ctx context.Context) (session.Context, error) {
 	}
 	blocks := map[string]string{}
 	for kind, content := range map[string]string{
-		session.BlockSystem: t.r.own, session.BlockInitial: t.r.initialBlock(), session.BlockTools: t.r.tools,
+		session.BlockSystem: t.r.own, session.BlockInitial: keepParts(t.r.initial), session.BlockTools: t.r.tools,
 	} {
 		if content != "" {
 			blocks[kind] = content

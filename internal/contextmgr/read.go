@@ -2,7 +2,6 @@ package contextmgr
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -135,7 +134,8 @@ func (r *reading) readBlocks(b Budget, kept map[string]string) error {
 	case b.Initial != nil:
 		r.initial = *b.Initial
 	case kept[session.BlockInitial] != "":
-		if err := json.Unmarshal([]byte(kept[session.BlockInitial]), &r.initial); err != nil {
+		var err error
+		if r.initial, err = restoreParts(kept[session.BlockInitial]); err != nil {
 			return fmt.Errorf("initial blocks of %s: %w", r.sess.ID, err)
 		}
 	}
@@ -153,13 +153,6 @@ func (r *reading) readBlocks(b Budget, kept map[string]string) error {
 		r.overhead = r.weigh.Text(r.tools)
 	}
 	return nil
-}
-
-func (r *reading) initialBlock() string {
-	if len(r.initial) == 0 {
-		return ""
-	}
-	return string(session.JSONOf(r.initial))
 }
 
 func (m *Manager) readOverlay(ctx context.Context, r *reading, at *Position) error {

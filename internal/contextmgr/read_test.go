@@ -306,3 +306,15 @@ func TestTheFitGoesByWhatTheProviderCounted(t *testing.T) {
 		t.Errorf("%d tokens by its own count (%d before), which the provider counts as half as much again; the limit is %d", v.Tokens.Estimate, plain, limit)
 	}
 }
+
+// The caller's pictures before the conversation stay, although they are given once.
+func TestInitialBlocksKeepTheirBytes(t *testing.T) {
+	r := newRig(t, 20000)
+	r.append(text(session.User, "hello"))
+	picture := session.Part{Kind: session.PartImage, Extra: session.JSON(`{"media":{}}`), Blob: &session.Blob{MediaType: "image/png", Data: []byte("\x89PNG")}}
+	first := r.turn(TurnInput{Budget: Budget{Initial: &[]session.Part{session.TextPart("see"), picture}}})
+	again := r.turn(TurnInput{})
+	if diff := cmp.Diff(first.Messages[0].Parts, again.Messages[0].Parts); diff != "" || again.Prefix.BrokenBy != "" {
+		t.Errorf("broken by %q: %s", again.Prefix.BrokenBy, diff)
+	}
+}
