@@ -6,17 +6,19 @@ import (
 	"strings"
 
 	"sessiond/internal/dialect/gemini"
+	"sessiond/internal/dialect/responses"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
 )
 
-// sign is what gives a dialect away, and where it stands.
-type sign struct{ dialect, path string }
+// sign is what gives a dialect away, and where it stands. or is another dialect that says it
+// alike, if that shows elsewhere.
+type sign struct{ dialect, path, or string }
 
 // Detect tells in which dialect messages are written. Messages that say the same in all of
 // them, {role, content:"text"}, are native; content that is an array of texts is openai.chat,
-// in which it says the same as in Anthropic's form. Signs of two dialects are an error, and so is a
-// dialect that this version does not read: nothing is taken for what it is not.
+// in which it says the same as in Anthropic's form. Signs of two dialects are an error: nothing
+// is taken for what it is not.
 // Codes: Malformed, Invalid.
 func Detect(raw []json.RawMessage) (string, error) {
 	found := sign{dialect: Native}
@@ -29,9 +31,9 @@ func Detect(raw []json.RawMessage) (string, error) {
 		arrays = arrays || hasArray(r)
 		for _, s := range signs(path, r) {
 			switch {
-			case found.path == "":
+			case found.path == "", s.dialect == found.dialect && s.or == "", s.dialect == found.or:
 				found = s
-			case s.dialect != found.dialect:
+			case s.dialect != found.dialect && s.or != found.dialect:
 				return "", session.Errorf(session.Invalid, "%s looks like %s, %s like %s: name the dialect", found.path, found.dialect, s.path, s.dialect).
 					At(s.path, "looks like %s", s.dialect)
 			}
@@ -39,10 +41,6 @@ func Detect(raw []json.RawMessage) (string, error) {
 	}
 	if found.path == "" && arrays {
 		return OpenAIChat, nil
-	}
-	if _, err := find(found.dialect); err != nil {
-		return "", wire.Errorf(session.Invalid, found.path, "looks like %s, which this version does not read yet: it reads %s",
-			found.dialect, names(func(wire.Form) bool { return true }))
 	}
 	return found.dialect, nil
 }
@@ -58,8 +56,17 @@ func signs(path string, raw json.RawMessage) []sign {
 	if err != nil {
 		return nil // the form says what is wrong
 	}
+	if responses.IsItem(&o) || responses.IsResponse(&o) {
+		return []sign{{dialect: OpenAIResponses, path: path}}
+	}
 	var found []sign
-	add := func(dialect, field string) { found = append(found, sign{dialect, wire.Join(path, field)}) }
+	add := func(dialect, field string) {
+		s := sign{dialect: dialect, path: wire.Join(path, field)}
+		if dialect == openAI {
+			s.dialect, s.or = OpenAIChat, OpenAIResponses
+		}
+		found = append(found, s)
+	}
 	for _, f := range o.Members() {
 		if d := fieldSign(f.Key, f.Value); d != "" {
 			add(d, f.Key)
@@ -79,11 +86,16 @@ func signs(path string, raw json.RawMessage) []sign {
 	return found
 }
 
+// openAI is the sign of both of OpenAI's forms. It means chat, unless something says Responses.
+const openAI = "openai"
+
 // fieldSign knows a dialect by a field of a message.
 func fieldSign(field string, value json.RawMessage) string {
 	switch field {
-	case "tool_calls", "tool_call_id", "function_call", "refusal", "annotations", "audio", "reasoning_content", "reasoning_details", "finish_reason", "name":
+	case "tool_calls", "tool_call_id", "function_call", "refusal", "annotations", "audio", "reasoning_content", "reasoning_details", "finish_reason":
 		return OpenAIChat
+	case "name":
+		return openAI
 	case "origin", "finish", "author", "external_id", "created_at", "display", "in_context", "kind", "call_id", "tool_name", "is_error", "seq":
 		if field == "call_id" || field == "created_at" {
 			return "" // Responses has these too
@@ -96,7 +108,7 @@ func fieldSign(field string, value json.RawMessage) string {
 	case "content":
 		switch wire.KindOf(value) {
 		case 'n':
-			return OpenAIChat
+			return openAI
 		case '{':
 			return Gemini // a candidate
 		}
@@ -104,15 +116,10 @@ func fieldSign(field string, value json.RawMessage) string {
 		switch role, _ := wire.TextOf(value); role {
 		case "model":
 			return Gemini
-		case "developer", "function":
+		case "developer":
+			return openAI
+		case "function":
 			return OpenAIChat
-		}
-	case "type":
-		switch kind, _ := wire.TextOf(value); {
-		case kind == "message":
-			return "" // an Anthropic reply and a Responses item both say so; their content tells
-		case kind == "reasoning", kind == "item_reference", kind == "compaction", strings.HasSuffix(kind, "_call"), strings.HasSuffix(kind, "_output"):
-			return OpenAIResponses
 		}
 	}
 	return ""
@@ -135,8 +142,10 @@ func elementSign(list string, raw json.RawMessage) string {
 	}
 	kind, _ := wire.TextOf(o.Get("type"))
 	switch {
-	case slices.Contains([]string{"image_url", "input_audio", "file", "refusal"}, kind):
+	case slices.Contains([]string{"image_url", "file"}, kind):
 		return OpenAIChat
+	case slices.Contains([]string{"input_audio", "refusal"}, kind):
+		return openAI
 	case slices.Contains([]string{"input_text", "output_text", "input_image", "input_file", "summary_text", "reasoning_text"}, kind):
 		return OpenAIResponses
 	case slices.Contains([]string{"thinking", "redacted_thinking", "image", "document", "search_result", "container_upload"}, kind),

@@ -11,6 +11,7 @@ import (
 	"sessiond/internal/dialect/gemini"
 	"sessiond/internal/dialect/native"
 	"sessiond/internal/dialect/openaichat"
+	"sessiond/internal/dialect/responses"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
 )
@@ -19,7 +20,7 @@ import (
 const (
 	Native          = native.Name
 	OpenAIChat      = openaichat.Name
-	OpenAIResponses = "openai.responses"
+	OpenAIResponses = responses.Name
 	Anthropic       = anthropic.Name
 	Gemini          = gemini.Name
 )
@@ -31,12 +32,12 @@ type (
 	Sent    = wire.Sent
 )
 
-// forms lists the dialects that this version reads and writes. Detection knows the others by
-// sight, so that none is taken for another.
+// forms lists the dialects that this version reads and writes.
 func forms() []wire.Form {
 	return []wire.Form{
 		native.Form(),
 		openaichat.Form(),
+		responses.Form(),
 		anthropic.Form(),
 		gemini.Form(),
 	}
@@ -100,12 +101,7 @@ func find(name string) (wire.Form, error) {
 	if i := slices.IndexFunc(all, func(f wire.Form) bool { return f.Name == name }); i >= 0 {
 		return all[i], nil
 	}
-	known := names(func(wire.Form) bool { return true })
-	switch name {
-	case OpenAIResponses:
-		return wire.Form{}, session.Errorf(session.Invalid, "dialect %q is not one that this version reads yet: name one of %s", name, known)
-	}
-	return wire.Form{}, session.Errorf(session.Invalid, "unknown dialect %q: name one of %s", wire.Clip(name), known)
+	return wire.Form{}, session.Errorf(session.Invalid, "unknown dialect %q: name one of %s", wire.Clip(name), names(func(wire.Form) bool { return true }))
 }
 
 func sendable(f wire.Form) bool { return f.Send != nil }

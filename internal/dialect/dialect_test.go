@@ -52,11 +52,16 @@ func TestDetect(t *testing.T) {
 		{"Gemini's blocked candidate", `[{"finishReason":"SAFETY","index":0}]`, dialect.Gemini, ""},
 		{"parts of nothing stay native", `[{"role":"user","parts":[]}]`, dialect.Native, ""},
 		{"Gemini's parts and native ones", `[{"role":"user","parts":[{"text":"x"}]},{"role":"user","parts":[{"kind":"text","text":"x"}]}]`, "messages[0].parts[0] looks like gemini, messages[1].parts[0] like native: name the dialect", session.Invalid},
-		{"Responses' call", `[{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}]`, "looks like openai.responses", session.Invalid},
-		{"Responses' result", `[{"type":"function_call_output","call_id":"a","output":"7"}]`, "looks like openai.responses", session.Invalid},
-		{"Responses' message", `[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"x"}]}]`, "looks like openai.responses", session.Invalid},
-		{"Responses' input", `[{"role":"user","content":[{"type":"input_text","text":"x"}]}]`, "looks like openai.responses", session.Invalid},
-		{"Responses' reasoning", `[{"type":"reasoning","summary":[],"encrypted_content":"x"}]`, "looks like openai.responses", session.Invalid},
+		{"Responses' call", `[{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}]`, dialect.OpenAIResponses, ""},
+		{"Responses' result", `[{"type":"function_call_output","call_id":"a","output":"7"}]`, dialect.OpenAIResponses, ""},
+		{"Responses' message", `[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"x"}]}]`, dialect.OpenAIResponses, ""},
+		{"Responses' input", `[{"role":"user","content":[{"type":"input_text","text":"x"}]}]`, dialect.OpenAIResponses, ""},
+		{"Responses' reasoning", `[{"type":"reasoning","summary":[],"content":null,"encrypted_content":"x"}]`, dialect.OpenAIResponses, ""},
+		{"Responses' message of a string", `[{"type":"message","role":"user","content":"x"}]`, dialect.OpenAIResponses, ""},
+		{"Responses' approval", `[{"type":"mcp_approval_response","approval_request_id":"a","approve":true}]`, dialect.OpenAIResponses, ""},
+		{"a response", `[{"role":"user","content":"hi"},{"id":"resp_1","object":"response","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"x"}]}]}]`, dialect.OpenAIResponses, ""},
+		{"a developer of Responses", `[{"role":"developer","content":"x"},{"role":"user","content":[{"type":"input_text","text":"x"}]},{"role":"developer","content":"y"},{"type":"message","role":"assistant","content":[{"type":"refusal","refusal":"no"}],"status":"completed"}]`, dialect.OpenAIResponses, ""},
+		{"both of OpenAI's forms", `[{"role":"developer","content":"x"},{"role":"tool","tool_call_id":"a","content":"x"},{"type":"function_call_output","call_id":"a","output":"7"}]`, "messages[1].tool_call_id looks like openai.chat, messages[2] like openai.responses: name the dialect", session.Invalid},
 		{"two at once", `[{"role":"assistant","content":null},{"role":"user","content":[{"type":"tool_result"}]}]`, "messages[0].content looks like openai.chat, messages[1].content[0] like anthropic: name the dialect", session.Invalid},
 		{"native and a provider's at once", `[{"role":"user","content":"x","origin":"program"},{"role":"tool","tool_call_id":"a","content":"x"}]`, "name the dialect", session.Invalid},
 	} {
@@ -89,7 +94,7 @@ func TestAWrongBodyIsNotDetectedButRefused(t *testing.T) {
 }
 
 func TestAnUnknownDialectIsToldWhichAreKnown(t *testing.T) {
-	for name, says := range map[string]string{"openai": "unknown dialect", "openai.responses": "not one that this version reads yet"} {
+	for name, says := range map[string]string{"openai": "unknown dialect", "Gemini": "unknown dialect"} {
 		_, decode := dialect.Decode(name, nil)
 		_, export := dialect.Export(name, nil)
 		_, send := dialect.Send(name, dialect.Request{})

@@ -169,7 +169,7 @@ func (d *decoder) screenshot(path string, o *wire.Object, b built) ([]built, err
 	}
 	o.Drop("output")
 	b.x.Made = true
-	e.CallID, e.x.Field = b.CallID, "output"
+	e.CallID, e.x.Of = b.CallID, "output"
 	return []built{b, e}, nil
 }
 

@@ -23,7 +23,7 @@ func Decode(raw []json.RawMessage) (wire.Decoded, error) {
 		if err != nil {
 			return wire.Decoded{}, err
 		}
-		if isResponse(&o) {
+		if IsResponse(&o) {
 			err = d.response(path, o)
 		} else {
 			err = d.item(path, o)
@@ -43,16 +43,6 @@ type decoder struct {
 
 func (d *decoder) warn(path, format string, args ...any) {
 	d.warnings = append(d.warnings, path+" "+fmt.Sprintf(format, args...))
-}
-
-// isResponse tells a response object from an item: it says so, or has an output and neither
-// type nor role.
-func isResponse(o *wire.Object) bool {
-	if wire.KindOf(o.Get("output")) != '[' || o.Has("role") {
-		return false
-	}
-	object, _ := wire.TextOf(o.Get("object"))
-	return object == "response" || !o.Has("type") && !o.Has("call_id")
 }
 
 // response reads {output: […]} and keeps what stands around it.

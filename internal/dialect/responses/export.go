@@ -249,7 +249,7 @@ func exportOutput(o *wire.Object, u *unit) error {
 	switch {
 	case x.Made: // of a screenshot
 		for i, p := range u.parts {
-			if u.extras[i].Field == "output" && p.Kind != session.PartData {
+			if u.extras[i].Of == "output" {
 				raw, err := exportElement(p, &u.extras[i], typeInputText)
 				if err != nil {
 					return err

@@ -58,7 +58,7 @@ type partExtra struct {
 	Field  string          // the field that the part's arguments, result or bytes came in
 	At     *int            // of a result: which element is its text, -1 for none; nil: the first
 	Prefix string          // of a data URL, before its bytes
-	Of     string          // "response" for a field of the response object; "summary", "content" for an element of reasoning
+	Of     string          // "response" for a field of the response object; summary, content, output for an element of that field
 	Made   bool            // the part is for reading: nothing of it stands on the wire
 	Fields wire.Object     // of the element, as they came
 	Raw    json.RawMessage // all of the element, where no kind holds it
