@@ -47,6 +47,7 @@ func (b *bench) turns(ctx context.Context) (err error) {
 		}})
 	}
 	last := len(contexts) - 1
+	// Few turns, for each makes the next one's context longer.
 	for _, group := range []struct {
 		name     string
 		n        int
@@ -54,7 +55,7 @@ func (b *bench) turns(ctx context.Context) (err error) {
 		aims     []aim
 	}{
 		{fmt.Sprintf("GET context of %d messages with recall", keptShort), b.count(40), contexts, []aim{{atMost: float64(10 * time.Millisecond)}, {ratio: 1.2}}},
-		{"POST turns: append two messages, then the context", b.count(40), turns, []aim{{ratio: 1.2}}},
+		{"POST turns: append two messages, then the context", b.count(10), turns, []aim{{ratio: 1.2}}},
 	} {
 		times, err := race(ctx, b.rounds, group.n, group.variants...)
 		if err != nil {
