@@ -21,6 +21,7 @@ type Contexts interface {
 	Undo(ctx context.Context, id session.ID, compaction int64) (session.Session, error)
 	Redo(ctx context.Context, id session.ID, compaction int64) (session.Session, error)
 	Sources(ctx context.Context, id session.ID, compaction int64) ([]session.Message, error)
+	CheckPin(ctx context.Context, id session.ID, ref session.MessageRef) error
 }
 
 // ContextView is a context as it is handed out. Request goes into the provider's body as it

@@ -294,6 +294,11 @@ func (s *Server) setPin(ctx context.Context, in *markInput, on bool) (*sessionOu
 	if err != nil {
 		return nil, err
 	}
+	if on {
+		if err := s.Contexts.CheckPin(ctx, ref.Session, ref); err != nil {
+			return nil, err
+		}
+	}
 	after, err := s.Store.SetMark(ctx, ref.Session, ref, store.MarkPin, "", on)
 	if err != nil {
 		return nil, err

@@ -214,3 +214,14 @@ func TestPinAndUnpin(t *testing.T) {
 	}
 	k.want(404, k.do("PUT", "/v1/sessions/"+id+"/messages/9/pin", nil))
 }
+
+// A pin that no compaction could make room for is refused, and nothing is marked.
+func TestAPinThatIsTooLargeIsRefused(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(map[string]any{"window": 4000})
+	k.say(id, "user", strings.Repeat("a long rule that nobody reads ", 400))
+	k.want(422, k.do("PUT", "/v1/sessions/"+id+"/messages/1/pin", nil))
+	if n := k.count(`SELECT COUNT(*) FROM marks`); n != 0 {
+		t.Errorf("%d pins", n)
+	}
+}
