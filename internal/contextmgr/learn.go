@@ -27,16 +27,18 @@ func (m *Manager) Learn(ctx context.Context, id session.ID) error {
 	if err != nil || !comparable {
 		return err
 	}
+	info, _ := m.cfg.Models(newer.Model)
 	counter := m.cfg.Counter(m.familyOf(newer.Model))
 	var estimated int64
-	found, read := false, 0
+	found, read, altered := false, 0, false
 	err = m.store.Walk(ctx, *newer.MessageID, func(msg session.Message) bool {
 		if read++; msg.RowID == *newer.MessageID {
 			return true
 		}
 		if msg.InContext {
 			counter.Measure(&msg)
-			estimated += msg.Tokens
+			estimated += msg.Tokens - unsent(&msg)
+			altered = altered || sentOtherwise(&msg, info.Window)
 		}
 		found = msg.RowID == *older.MessageID
 		return !found && read < learnReach
@@ -44,10 +46,41 @@ func (m *Manager) Learn(ctx context.Context, id session.ID) error {
 	if err != nil {
 		return fmt.Errorf("what came between two reports of %s: %w", id, err)
 	}
-	if !found {
+	if !found || altered {
 		return nil
 	}
 	return m.cfg.Learned(ctx, newer.Model, estimated, inputOf(newer)-inputOf(older))
+}
+
+// unsent is what a measured message weighs that no provider is sent again: its reasoning.
+func unsent(m *session.Message) int64 {
+	var sum int64
+	for i := range m.Parts {
+		if m.Parts[i].Kind == session.PartReasoning {
+			sum += m.Parts[i].Tokens
+		}
+	}
+	return sum
+}
+
+// sentOtherwise tells whether a measured message went out in another form than it is stored
+// in, or in one that no text teaches about: a failed reply without its calls, a part so large
+// that it was cut, a picture.
+func sentOtherwise(m *session.Message, window int64) bool {
+	if m.Finish.Failed() {
+		return true
+	}
+	for i := range m.Parts {
+		switch p := &m.Parts[i]; p.Kind {
+		case session.PartImage, session.PartAudio, session.PartFile:
+			return true
+		default:
+			if window > 0 && p.Tokens > min(window/4, 50000) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // comparable tells whether two reports differ only by the messages between them.

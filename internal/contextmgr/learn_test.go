@@ -56,3 +56,38 @@ func TestLearnHoldsReportsAgainstTheCount(t *testing.T) {
 		})
 	}
 }
+
+// What lies between two reports and was not sent as it is stored teaches nothing, and thinking
+// that is stored is not counted.
+func TestLearnLeavesOutWhatWasNotSent(t *testing.T) {
+	thinking := text(session.Assistant, filler(40))
+	thinking.Parts = append([]session.Part{{Kind: session.PartReasoning, Text: filler(400)}}, thinking.Parts...)
+	failed := text(session.Assistant, filler(40))
+	failed.Finish = session.FinishError
+	picture := text(session.User, "see")
+	picture.Parts = append(picture.Parts, session.Part{Kind: session.PartImage, Blob: &session.Blob{MediaType: "image/png", Data: []byte("x")}})
+	for _, c := range []struct {
+		name    string
+		between session.Message
+		want    int64 // 0: nothing is learned
+	}{
+		{"thinking", thinking, 44 + 44 + 104},
+		{"a failed reply", failed, 0},
+		{"a picture", picture, 0},
+		{"a part that was cut", text(session.User, filler(30000)), 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got int64
+			r := newRig(t, 100_000, func(cfg *Config) {
+				cfg.Learned = func(_ context.Context, _ string, estimated, _ int64) error { got = estimated; return nil }
+			})
+			r.append(text(session.User, filler(200)))
+			r.reported(r.turn(TurnInput{}), 1300)
+			r.append(c.between, text(session.User, filler(100)))
+			r.reported(r.turn(TurnInput{}), 1600)
+			if err := r.mgr.Learn(r.ctx, r.id); err != nil || got != c.want {
+				t.Errorf("counted %d, want %d; %v", got, c.want, err)
+			}
+		})
+	}
+}
