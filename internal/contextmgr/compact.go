@@ -14,10 +14,11 @@ type CompactInput struct {
 	Strategy     session.Strategy // "": as the settings say; ask counts as summarize
 	Trigger      session.Trigger  // manual or overflow; "": manual
 	Instructions string
-	Summary      string // a ready one, instead of a digest
-	KeepTokens   *int64 // to keep verbatim at least, instead of the settings'
-	Model        bool   // wait for the remote summariser, if there is one; where it fails the digest serves
-	DryRun       bool   // answer the plan, write nothing
+	Summary      string               // a ready one, instead of a digest
+	KeepTokens   *int64               // to keep verbatim at least, instead of the settings'
+	Model        bool                 // wait for the remote summariser, if there is one; where it fails the digest serves
+	DryRun       bool                 // answer the plan, write nothing
+	Idem         *session.Idempotency // of the request; nil: none
 
 	ReportedTokens int64 // of an overflow: what the provider counted; 0: not told
 	ReportedWindow int64 // of an overflow: the model's true window; 0: not told
@@ -76,7 +77,7 @@ func (m *Manager) Compact(ctx context.Context, id session.ID, in CompactInput) (
 	if in.DryRun {
 		return made.record, preview, nil
 	}
-	c, err := m.recordCompaction(ctx, made, calls)
+	c, err := m.recordCompaction(ctx, made, calls, in.Idem)
 	if err != nil {
 		return c, preview, err
 	}
@@ -89,7 +90,7 @@ func (m *Manager) Compact(ctx context.Context, id session.ID, in CompactInput) (
 }
 
 // recordCompaction writes what was made, as done or as skipped, and the calls behind it.
-func (m *Manager) recordCompaction(ctx context.Context, made madeOverlay, calls []session.Call) (session.Compaction, error) {
+func (m *Manager) recordCompaction(ctx context.Context, made madeOverlay, calls []session.Call, idem *session.Idempotency) (session.Compaction, error) {
 	c := made.record
 	c.Status = session.StatusDone
 	if made.plan.NoGain != "" {
@@ -98,6 +99,7 @@ func (m *Manager) recordCompaction(ctx context.Context, made madeOverlay, calls 
 			Status: session.StatusSkipped, Reason: made.plan.NoGain, TokensBefore: c.TokensBefore, TokensAfter: c.TokensBefore,
 		}
 	}
+	c.Idem = idem
 	c, err := m.store.AddCompaction(ctx, c)
 	keep := context.WithoutCancel(ctx) // what was paid for is recorded, whoever went away
 	for _, call := range calls {

@@ -48,6 +48,8 @@ type Call struct {
 	LatencyMS        *int64   `db:"latency_ms" json:"latency_ms,omitempty"`
 	CreatedAt        Time     `db:"created_at" json:"created_at"`
 	Metadata         JSON     `db:"metadata" json:"metadata,omitempty"`
+
+	Idem *Idempotency `db:"-" json:"-"` // of the request that asks for it; nil: none
 }
 
 // ContextTokens is the size of the context after the call, as the provider counted it:

@@ -75,6 +75,8 @@ type Compaction struct {
 	ActivatedAt  *Time  `db:"activated_at" json:"activated_at,omitempty"`
 	Undone       bool   `db:"undone" json:"undone,omitempty"` // in the session it was read for
 	UndoneAt     *Time  `db:"-" json:"undone_at,omitempty"`
+
+	Idem *Idempotency `db:"-" json:"-"` // of the request that asks for it; nil: none
 }
 
 // CompactionDetails is what a compaction knows without a model: the files that the hidden

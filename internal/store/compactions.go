@@ -179,24 +179,41 @@ func (t *tx) settleOverlay(sess *session.Session) error {
 // represented message no longer on the path).
 func (s *Store) AddCompaction(ctx context.Context, c session.Compaction) (session.Compaction, error) {
 	err := s.write(ctx, func(t *tx) error {
-		sess, err := readSession(t.ctx, t, c.SessionID)
-		if err != nil {
-			return err
-		}
-		if c.Status == session.StatusDone {
-			if err := t.checkOverlay(sess, c, c.PreviousID); err != nil {
+		if c.Idem != nil {
+			earlier, err := t.replayedCompaction(c.Idem)
+			if err != nil {
 				return err
 			}
-			if c.ActivatedAt, err = t.activation(sess); err != nil {
-				return err
+			if earlier != nil {
+				c = *earlier
+				return nil
 			}
 		}
-		if err := t.insertCompaction(&c); err != nil {
+		if err := t.addCompaction(&c); err != nil || c.Idem == nil {
 			return err
 		}
-		return t.tellCompaction(&sess, c)
+		return t.remember(c.Idem, outcome{Status: 201, SessionID: string(c.SessionID), ObjectID: c.ID})
 	})
 	return c, err
+}
+
+func (t *tx) addCompaction(c *session.Compaction) error {
+	sess, err := readSession(t.ctx, t, c.SessionID)
+	if err != nil {
+		return err
+	}
+	if c.Status == session.StatusDone {
+		if err := t.checkOverlay(sess, *c, c.PreviousID); err != nil {
+			return err
+		}
+		if c.ActivatedAt, err = t.activation(sess); err != nil {
+			return err
+		}
+	}
+	if err := t.insertCompaction(c); err != nil {
+		return err
+	}
+	return t.tellCompaction(&sess, *c)
 }
 
 func (t *tx) insertCompaction(c *session.Compaction) error {

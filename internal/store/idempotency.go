@@ -1,18 +1,15 @@
 package store
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 
 	"sessiond/internal/session"
 )
 
-// Idempotency identifies a request, so that a retry answers the same and writes nothing.
-type Idempotency struct {
-	Key   string // the caller's Idempotency-Key
-	Route string // method and path: the same key on another route is another request
-	Body  []byte
-}
+// Idempotency identifies a request that may be sent again.
+type Idempotency = session.Idempotency
 
 // outcome is what is remembered of a request: enough to build its answer again, and none
 // of its content.
@@ -34,7 +31,7 @@ type outcome struct {
 func (t *tx) recall(i *Idempotency) (*outcome, error) {
 	var o outcome
 	err := t.get(t.ctx, &o, `SELECT body_hash, status, session_id, message_id, n, object_id, revision, head_id,
-		compaction_id, context_tokens FROM idempotency_keys WHERE key_hash = ?`, i.keyHash())
+		compaction_id, context_tokens FROM idempotency_keys WHERE key_hash = ?`, keyHash(i))
 	if noRows(err) {
 		return nil, nil
 	}
@@ -51,14 +48,53 @@ func (t *tx) remember(i *Idempotency, o outcome) error {
 	_, err := t.exec(`INSERT INTO idempotency_keys (key_hash, body_hash, route, status, session_id, message_id, n,
 		object_id, revision, head_id, compaction_id, context_tokens, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		i.keyHash(), hash(i.Body), i.Route, o.Status, o.SessionID, o.MessageID, o.N,
+		keyHash(i), hash(i.Body), i.Route, o.Status, o.SessionID, o.MessageID, o.N,
 		o.ObjectID, o.Revision, o.HeadID, o.CompactionID, o.ContextTokens, t.now)
 	return err
 }
 
-func (i *Idempotency) keyHash() string { return hash([]byte(i.Route + "\x00" + i.Key)) }
+func keyHash(i *Idempotency) string { return hash([]byte(i.Route + "\x00" + i.Key)) }
 
 func hash(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
+}
+
+// ReplayedCompaction gives the record that an earlier request with this key made, nil for a
+// first one. Codes: Invalid when the body was another.
+func (s *Store) ReplayedCompaction(ctx context.Context, i *Idempotency) (*session.Compaction, error) {
+	var c *session.Compaction
+	err := s.write(ctx, func(t *tx) (err error) {
+		c, err = t.replayedCompaction(i)
+		return err
+	})
+	return c, err
+}
+
+func (t *tx) replayedCompaction(i *Idempotency) (*session.Compaction, error) {
+	earlier, err := t.recall(i)
+	if err != nil || earlier == nil {
+		return nil, err
+	}
+	id, err := session.ParseName("cmp", earlier.ObjectID)
+	if err != nil {
+		return nil, err
+	}
+	c, err := readCompaction(t.ctx, t, id)
+	return &c, err
+}
+
+// replayedCall gives the call that an earlier request with this key recorded.
+func (t *tx) replayedCall(i *Idempotency) (*session.Call, error) {
+	earlier, err := t.recall(i)
+	if err != nil || earlier == nil {
+		return nil, err
+	}
+	id, err := session.ParseName("call", earlier.ObjectID)
+	if err != nil {
+		return nil, err
+	}
+	var c session.Call
+	err = t.get(t.ctx, &c, `SELECT `+callColumns+` FROM calls WHERE id = ?`, id)
+	return &c, err
 }

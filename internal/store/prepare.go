@@ -9,8 +9,9 @@ import (
 	"sessiond/internal/session"
 )
 
-// MaxTextBytes bounds one part's text, arguments or bytes.
-const MaxTextBytes = 256 << 20
+// MaxTextBytes bounds one part's text, arguments or bytes: storing them is one write that
+// everybody else waits behind.
+const MaxTextBytes = 64 << 20
 
 // prepare measures a message, moves large texts into blobs and refuses what SQLite's text
 // cannot hold, outside the transaction. The message's parts must be the store's own.

@@ -25,22 +25,40 @@ const (
 func (s *Store) AddCall(ctx context.Context, c session.Call) (session.Call, error) {
 	c.RowID = 0
 	err := s.write(ctx, func(t *tx) error {
-		if c.SessionID == "" {
-			return t.addCall(&c, nil)
+		if c.Idem != nil {
+			earlier, err := t.replayedCall(c.Idem)
+			if err != nil {
+				return err
+			}
+			if earlier != nil {
+				c = *earlier
+				return nil
+			}
 		}
-		sess, err := readSession(t.ctx, t, c.SessionID)
-		if err != nil {
+		if err := t.recordCall(&c); err != nil || c.Idem == nil || c.RowID == 0 {
 			return err
 		}
-		if err := t.addCall(&c, &sess); err != nil || c.RowID == 0 {
-			return err
-		}
-		return t.saveProgress(&sess)
+		return t.remember(c.Idem, outcome{Status: 201, SessionID: string(c.SessionID), ObjectID: fmt.Sprintf("call_%d", c.RowID)})
 	})
 	if err == nil && c.RowID == 0 {
 		err = s.get(ctx, &c, callByExternalID, c.Source, c.ExternalID)
 	}
 	return c, err
+}
+
+// recordCall inserts a call that came by itself, and counts it on its session if it has one.
+func (t *tx) recordCall(c *session.Call) error {
+	if c.SessionID == "" {
+		return t.addCall(c, nil)
+	}
+	sess, err := readSession(t.ctx, t, c.SessionID)
+	if err != nil {
+		return err
+	}
+	if err := t.addCall(c, &sess); err != nil || c.RowID == 0 {
+		return err
+	}
+	return t.saveProgress(&sess)
 }
 
 // addCall inserts a call and counts it on its session and in the roll-up.

@@ -2,13 +2,10 @@ package api
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"math"
 
 	"sessiond/internal/session"
-	"sessiond/internal/store"
 )
 
 // Catalogue is what the routes need of the catalogue of models.
@@ -158,24 +155,14 @@ func (s *Server) addCall(ctx context.Context, in *addCallInput) (*callOutput, er
 	if err != nil {
 		return nil, err
 	}
-	idem, err := in.idempotency(ctx, in.raw())
-	if err != nil {
+	if call.Idem, err = in.idempotency(ctx, in.raw()); err != nil {
 		return nil, err
-	}
-	if idem != nil && call.ExternalID == "" { // a call is counted once by its external id
-		call.ExternalID = onceID(idem)
 	}
 	stored, err := s.Store.AddCall(ctx, *call)
 	if err != nil {
 		return nil, err
 	}
 	return &callOutput{Body: stored}, nil
-}
-
-// onceID makes an external id of a request that may be repeated.
-func onceID(i *store.Idempotency) string {
-	sum := sha256.Sum256([]byte(i.Route + "\x00" + i.Key))
-	return "request:" + hex.EncodeToString(sum[:])
 }
 
 type listCallsInput struct {

@@ -62,9 +62,17 @@ func (s *Server) compact(ctx context.Context, in *compactInput) (*compactOutput,
 	if err := s.linkContext(ctx, id, in.value.ContextID, &session.Call{}); err != nil {
 		return nil, err
 	}
+	if wanted.Idem, err = in.idempotency(ctx, in.raw()); err != nil {
+		return nil, err
+	}
 	list := "/v1/sessions/" + string(id) + "/compactions"
 	if s.Run != nil && !wanted.DryRun && strings.Contains(in.Prefer, respondAsync) {
 		return s.compactLater(ctx, id, wanted, list)
+	}
+	if wanted.Idem != nil && !wanted.DryRun {
+		if earlier, err := s.Store.ReplayedCompaction(ctx, wanted.Idem); err != nil || earlier != nil {
+			return replayedCompaction(list, earlier), err
+		}
 	}
 	made, plan, err := s.Contexts.Compact(ctx, id, wanted)
 	if err != nil {
@@ -79,7 +87,19 @@ func (s *Server) compact(ctx context.Context, in *compactInput) (*compactOutput,
 	return out, nil
 }
 
-// compactLater answers with the plan and compacts behind the answer.
+// replayedCompaction answers a repeated request with what the first one made.
+func replayedCompaction(list string, c *session.Compaction) *compactOutput {
+	if c == nil {
+		return nil
+	}
+	return &compactOutput{Status: http.StatusCreated, Location: list + "/" + c.ID, Body: compactedView{Compaction: *c, Plan: contextmgr.Preview{
+		Strategy: c.Strategy, Through: c.Through, FirstKept: c.FirstKept, Hidden: int(c.MessageCount),
+		TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter, NoGain: c.Reason,
+	}}}
+}
+
+// compactLater answers with the plan and compacts behind the answer, where there is time to
+// ask the configured model.
 func (s *Server) compactLater(ctx context.Context, id session.ID, wanted contextmgr.CompactInput, list string) (*compactOutput, error) {
 	preview := wanted
 	preview.DryRun = true
@@ -88,6 +108,7 @@ func (s *Server) compactLater(ctx context.Context, id session.ID, wanted context
 		return nil, err
 	}
 	request := requestOf(ctx).id
+	wanted.Model = true
 	taken := s.Run(func(ctx context.Context) {
 		if _, _, err := s.Contexts.Compact(ctx, id, wanted); err != nil {
 			s.log.Error().Err(err).Str("request_id", request).Str("session", string(id)).Msg("a compaction behind its answer failed")
