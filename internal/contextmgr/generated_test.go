@@ -2,6 +2,7 @@ package contextmgr_test
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +22,23 @@ type talker struct {
 	open []string // calls that wait for a result
 	log  []session.Message
 	n    int
+
+	sent  []json.RawMessage // the last context that was handed out, on the wire
+	epoch int64
+}
+
+// grows holds the prefix rule against what is sent: within an epoch a context only grows at its
+// end, or the answer says by what it is broken.
+func (k *talker) grows(at string, v contextmgr.View) {
+	if len(v.Pending) > 0 {
+		return
+	}
+	sent := k.desk.sent(v)
+	same := len(sent) >= len(k.sent) && slices.EqualFunc(sent[:min(len(sent), len(k.sent))], k.sent, func(a, b json.RawMessage) bool { return string(a) == string(b) })
+	if k.sent != nil && !same && v.Prefix.Epoch == k.epoch && v.Prefix.BrokenBy == "" {
+		k.t.Fatalf("%s: in epoch %d the context sent before is no prefix of this one:\n%.3000s\n%.3000s", at, k.epoch, k.sent, sent)
+	}
+	k.sent, k.epoch = sent, v.Prefix.Epoch
 }
 
 func (k *talker) say(m session.Message) {
@@ -119,10 +137,13 @@ func TestContextsOfMadeUpHistories(t *testing.T) {
 			if rapid.IntRange(0, 2).Draw(rt, "turn") > 0 {
 				continue
 			}
-			if v, err = d.mgr.Turn(d.Context(), k.id, contextmgr.TurnInput{Budget: budget}); err != nil {
+			in := contextmgr.TurnInput{Budget: budget, Volatile: rapid.SampledFrom([]string{"", "", "It is Monday.", "It is Tuesday."}).Draw(rt, "volatile")}
+			in.CloseCalls = rapid.Bool().Draw(rt, "close")
+			if v, err = d.mgr.Turn(d.Context(), k.id, in); err != nil {
 				rt.Fatalf("%s: %v", at, err)
 			}
 			d.check(at+", handed out", v, w)
+			k.grows(at, v)
 		}
 	})
 }
