@@ -49,6 +49,9 @@ func (b *bench) importFrom(ctx context.Context, name, dir string, messages int, 
 	}
 	var took, floorTook, peak timing
 	rounds := min(b.rounds, 3)
+	if b.quick {
+		rounds = 1
+	}
 	for round := range rounds {
 		target := filepath.Join(b.work, fmt.Sprintf("import-%t-%d", base, round), "sessions.db")
 		if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
