@@ -46,6 +46,8 @@ const (
 	typeServerToolUse   = "server_tool_use"
 	typeMCPToolUse      = "mcp_tool_use"
 	typeMCPToolResult   = "mcp_tool_result"
+	typeWebSearchResult = "web_search_tool_result"
+	typeWebFetchResult  = "web_fetch_tool_result"
 )
 
 // isServerCall tells whether a block calls a tool that the provider runs.

@@ -79,13 +79,17 @@ func (s *sender) newID(p *session.Part) string {
 	if id == "" {
 		id = "toolu_made_" + strconv.Itoa(s.calls)
 	}
-	if s.used == nil {
-		s.used = map[string]bool{}
-	}
 	unique := id
 	for n := 2; s.used[unique]; n++ {
 		unique = id + "_" + strconv.Itoa(n)
 	}
-	s.used[unique] = true
+	s.use(unique)
 	return unique
+}
+
+func (s *sender) use(id string) {
+	if s.used == nil {
+		s.used = map[string]bool{}
+	}
+	s.used[id] = true
 }

@@ -101,7 +101,8 @@ type sender struct {
 	losses  []string
 	open    []openCall // calls of the last reply that wait for their results
 	used    map[string]bool
-	calls   int // seen so far, to name those that came without an id
+	calls   int  // seen so far, to name those that came without an id
+	server  bool // some tool of the provider's own was used
 
 	m     *session.Message // that is being written
 	own   bool             // m came in this form
@@ -220,6 +221,7 @@ func (s *sender) loseFields(fields wire.Object) {
 // put writes a block into the open entry of that role, or begins the next one.
 func (s *sender) put(role string, b sent) {
 	b.from = s.m
+	s.server = s.server || b.caller != "" || isServerCall(b.kind) || isServerResult(b.kind)
 	last := len(s.entries) - 1
 	if last < 0 || s.entries[last].role != role {
 		if role == roleAssistant {

@@ -31,45 +31,63 @@ func (s *sender) finish() {
 // reverse. A call may wait at the very end, where the provider paused, or while a program that
 // it runs waits for a call of its own.
 func (s *sender) pairServerTools() {
-	called, answered, waits := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	last := len(s.entries) - 1
-	for i := range s.entries {
-		for _, b := range s.entries[i].blocks {
-			switch {
-			case isServerCall(b.kind):
-				called[b.id] = true
-				waits[b.id] = waits[b.id] || i == last
-			case isServerResult(b.kind) && called[b.id]:
-				answered[b.id] = true
-			}
-			if b.caller != "" && i >= last-1 {
-				waits[b.caller] = true
-			}
-		}
-	}
-	if len(called) == 0 && !slices.ContainsFunc(s.entries, func(e entry) bool {
-		return slices.ContainsFunc(e.blocks, func(b sent) bool { return isServerResult(b.kind) || b.caller != "" })
-	}) {
+	if !s.server {
 		return
 	}
+	state := map[string]serverCall{}
+	last := len(s.entries) - 1
 	for i := range s.entries {
-		seen := s.entries[i].blocks[:0]
-		for _, b := range s.entries[i].blocks {
-			switch {
-			case isServerCall(b.kind) && !answered[b.id] && !waits[b.id]:
-				s.loseOf(b.from, "call "+strconv.Quote(wire.Clip(b.id))+" of the provider's own tool has no result")
-				continue
-			case isServerResult(b.kind) && !answered[b.id]:
-				s.loseOf(b.from, "a result of the provider's own tool for "+strconv.Quote(wire.Clip(b.id))+" answers no call")
-				continue
-			case b.caller != "" && !called[b.caller]:
-				b.raw = withoutCaller(b.raw)
-				s.loseOf(b.from, "the caller of "+strconv.Quote(wire.Clip(b.id)))
+		for at := range s.entries[i].blocks {
+			switch b := &s.entries[i].blocks[at]; {
+			case isServerCall(b.kind):
+				state[b.id] = serverCall{waits: i == last}
+			case isServerResult(b.kind):
+				if c, called := state[b.id]; called && c.result == nil {
+					state[b.id] = serverCall{result: b}
+				}
 			}
-			seen = append(seen, b)
+			if caller := s.entries[i].blocks[at].caller; caller != "" && i >= last-1 {
+				if c, called := state[caller]; called {
+					c.waits = true
+					state[caller] = c
+				}
+			}
 		}
-		s.entries[i].blocks = seen
 	}
+	for i := range s.entries {
+		e := &s.entries[i]
+		if e.role == roleAssistant {
+			s.keepPaired(e, state)
+		}
+	}
+}
+
+// serverCall is what became of a call of the provider's own tool.
+type serverCall struct {
+	result *sent // the first, if there is any
+	waits  bool  // there need be none yet
+}
+
+func (s *sender) keepPaired(e *entry, state map[string]serverCall) {
+	kept := make([]sent, 0, len(e.blocks))
+	for at := range e.blocks {
+		b := &e.blocks[at]
+		c, called := state[b.id]
+		switch {
+		case isServerCall(b.kind) && c.result == nil && !c.waits:
+			s.loseOf(b.from, "call "+strconv.Quote(wire.Clip(b.id))+" of the provider's own tool has no result")
+			continue
+		case isServerResult(b.kind) && (!called || c.result != b):
+			s.loseOf(b.from, "a result of the provider's own tool for "+strconv.Quote(wire.Clip(b.id))+" answers no call")
+			continue
+		}
+		if c, called := state[b.caller]; b.caller != "" && (!called || c.result == nil && !c.waits) {
+			b.raw = withoutCaller(b.raw)
+			s.loseOf(b.from, "the caller of "+strconv.Quote(wire.Clip(b.id)))
+		}
+		kept = append(kept, *b)
+	}
+	e.blocks = kept
 }
 
 func withoutCaller(raw []byte) []byte {
