@@ -84,7 +84,7 @@ func (r *partReader) inline(o *wire.Object, field, name string, x *partExtra) er
 		p.Arguments = string(inner.JSON()) // {language, code}
 		inner = wire.Object{}
 	case fieldToolCall:
-		p.ToolName = takeExact(&inner, "toolType")
+		p.ToolName = takeEither(&inner, "toolType")
 		if err := r.arguments(&inner, path, &p, x); err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func (r *partReader) inline(o *wire.Object, field, name string, x *partExtra) er
 		}
 	case fieldToolResponse:
 		p.Kind = session.PartToolResult
-		p.ToolName = takeExact(&inner, "toolType")
+		p.ToolName = takeEither(&inner, "toolType")
 		if raw := inner.Get("response"); !wire.IsNull(raw) {
 			p.Text = string(raw)
 			inner.Drop("response")
@@ -127,7 +127,7 @@ func exportInline(p *session.Part, x *partExtra) (wire.Object, error) {
 		}
 		o = args
 	case fieldToolCall:
-		if p.ToolName != "" {
+		if p.ToolName != "" && !x.Inner.Has(snake("toolType")) {
 			o.SetText("toolType", p.ToolName)
 		}
 		exportArguments(&o, p, x)
@@ -136,7 +136,7 @@ func exportInline(p *session.Part, x *partExtra) (wire.Object, error) {
 			o.SetText("output", text)
 		}
 	case fieldToolResponse:
-		if p.ToolName != "" {
+		if p.ToolName != "" && !x.Inner.Has(snake("toolType")) {
 			o.SetText("toolType", p.ToolName)
 		}
 		if text := p.Content(); text != "" {

@@ -34,13 +34,13 @@ func Send(in wire.Request) (wire.Sent, error) {
 			instruction = append(instruction, texts...)
 			continue
 		}
-		started = true
+		started = started || isTalk(m)
 		if err := s.message(m); err != nil {
 			return wire.Sent{}, err
 		}
 	}
 	s.flush()
-	if len(s.out) == 0 && started {
+	if len(s.out) == 0 && len(in.Messages) > 0 {
 		s.begin("")
 	}
 	var request wire.Object
@@ -265,6 +265,9 @@ func (s *sender) user(m *session.Message) error {
 	}
 	if len(parts) == 0 {
 		s.lose(m, "nothing is left of it that could be sent")
+		if len(s.out) == 0 && !s.export {
+			s.begin("") // what follows must not take its place at the beginning
+		}
 		return nil
 	}
 	s.out = append(s.out, turn{role: roleUser, parts: parts})

@@ -59,9 +59,20 @@ func (s *sender) beside(m *session.Message, p *session.Part, x *partExtra, o *wi
 		}
 		setSignature(o, s.signature(m, p, x))
 	}
-	for _, f := range []string{fieldVideoMetadata, fieldMediaResolution} {
-		if _, v := lookup(&x.Fields, f); wire.KindOf(v) == '{' {
-			o.Set(f, whole(v))
+	for _, f := range []struct {
+		name  string
+		known []string
+	}{
+		{fieldVideoMetadata, []string{"startOffset", "endOffset", "fps"}},
+		{fieldMediaResolution, []string{"level", "numTokens"}},
+	} {
+		_, v := lookup(&x.Fields, f.name)
+		if wire.KindOf(v) != '{' {
+			continue
+		}
+		if inner, err := wire.ParseObject(f.name, v); err == nil {
+			inner = keepOnly(inner, f.known, func(field string) { s.lose(m, "field "+f.name+"."+field) })
+			o.Set(f.name, inner.JSON())
 		}
 	}
 }

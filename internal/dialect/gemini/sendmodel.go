@@ -116,9 +116,9 @@ func isInline(m *session.Message, p *session.Part) bool {
 
 // inline writes what the provider ran, which no other provider's form can say.
 func (s *sender) inline(m *session.Message, p *session.Part, x *partExtra) (json.RawMessage, error) {
-	if m.Dialect != Name || x.Type == "" {
+	if m.Dialect != Name || !isAccepted(m, p.CallID) {
 		if p.Kind == session.PartToolCall {
-			s.lose(m, "the call of "+wire.Clip(p.ToolName)+" that another provider ran, with its result")
+			s.lose(m, "the call of "+wire.Clip(p.ToolName)+" that a provider ran, with its result: not in the form that the API takes")
 		}
 		return nil, nil
 	}
@@ -126,23 +126,83 @@ func (s *sender) inline(m *session.Message, p *session.Part, x *partExtra) (json
 	if err != nil {
 		return nil, session.Errorf(session.Internal, "message %s: %w", m.ID, err)
 	}
-	var known wire.Object
-	for _, f := range inlineFields(x.Type) {
-		if v := inner.Get(f); !wire.IsNull(v) {
-			known.Set(f, whole(v))
-			inner.Drop(f)
-		}
-	}
-	for _, f := range inner.Members() {
-		if !wire.IsNull(f.Value) {
-			s.lose(m, "field "+wire.Clip(f.Key))
-		}
-	}
+	known := keepOnly(inner, inlineFields(x.Type), func(field string) { s.lose(m, "field "+field) })
 	var o wire.Object
 	o.Set(x.Type, known.JSON())
 	s.loseBeside(m, x, fieldSignature)
 	setSignature(&o, s.signature(m, p, x))
 	return o.JSON(), nil
+}
+
+// keepOnly gives the fields of those names, in our spelling; lost is told of the others.
+func keepOnly(o wire.Object, fields []string, lost func(field string)) wire.Object {
+	var known wire.Object
+	for _, name := range fields {
+		if spelled, v := lookup(&o, name); !wire.IsNull(v) {
+			known.Set(name, whole(v))
+			o.Drop(spelled)
+		}
+	}
+	for _, f := range o.Members() {
+		if !wire.IsNull(f.Value) {
+			lost(wire.Clip(f.Key))
+		}
+	}
+	return known
+}
+
+// isAccepted tells whether a call that the provider ran, and its result, hold what the API
+// takes. Either goes only with the other.
+func isAccepted(m *session.Message, callID string) bool {
+	code, output := 0, 0
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if p.CallID != callID || p.Kind != session.PartToolCall && p.Kind != session.PartToolResult {
+			continue
+		}
+		x, err := partExtraOf(p)
+		if err != nil {
+			return false
+		}
+		inner, err := exportInline(p, &x)
+		if err != nil {
+			return false
+		}
+		if id := inner.Get("id"); !wire.IsNull(id) && !isText(id) {
+			return false
+		}
+		ok := false
+		switch x.Type {
+		case fieldCode:
+			ok, code = isOne(inner.Get("language"), "PYTHON", "LANGUAGE_UNSPECIFIED") && wire.KindOf(inner.Get("code")) == '"', code+1
+		case fieldCodeResult:
+			out := inner.Get("output")
+			ok = isOne(inner.Get("outcome"), outcomeOK, "OUTCOME_FAILED", "OUTCOME_DEADLINE_EXCEEDED", "OUTCOME_UNSPECIFIED") && (wire.IsNull(out) || wire.KindOf(out) == '"')
+			output++
+		case fieldToolCall:
+			args := inner.Get("args")
+			_, tool := lookup(&inner, "toolType")
+			ok, code = isText(tool) && (wire.IsNull(args) || wire.KindOf(args) == '{'), code+1
+		case fieldToolResponse:
+			response := inner.Get("response")
+			_, tool := lookup(&inner, "toolType")
+			ok, output = isText(tool) && (wire.IsNull(response) || wire.KindOf(response) == '{'), output+1
+		}
+		if !ok {
+			return false
+		}
+	}
+	return code == output
+}
+
+func isText(raw json.RawMessage) bool {
+	text, _ := wire.TextOf(raw)
+	return text != ""
+}
+
+func isOne(raw json.RawMessage, words ...string) bool {
+	text, exact := wire.TextOf(raw)
+	return exact && slices.Contains(words, text)
 }
 
 func inlineFields(field string) []string {

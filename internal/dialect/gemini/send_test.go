@@ -1,0 +1,269 @@
+package gemini_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sessiond/internal/dialect/dialecttest"
+	"sessiond/internal/dialect/gemini"
+	"sessiond/internal/dialect/wire"
+	"sessiond/internal/session"
+)
+
+// ref numbers messages as a store would.
+func ref(msgs []session.Message) []session.Message {
+	for i := range msgs {
+		msgs[i].ID = session.MessageRef{Session: "20260211_001", Seq: int64(i + 1)}
+	}
+	return msgs
+}
+
+func TestSendOfWhatTheWireGave(t *testing.T) {
+	for _, c := range []struct {
+		name, model, in, want string
+		losses                []string
+	}{
+		{name: "plain turns stay", in: `[{"role":"user","parts":[{"text":"hi"}]},{"role":"model","parts":[{"text":"Hello <&>!"}]}]`, want: `{"contents":[{"role":"user","parts":[{"text":"hi"}]},{"role":"model","parts":[{"text":"Hello <&>!"}]}]}`},
+		{
+			name: "a system content is the instruction", in: `[{"role":"system","parts":[{"text":"Be short."}]},{"parts":[{"text":"hi"}]}]`,
+			want: `{"systemInstruction":{"parts":[{"text":"Be short."}]},"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`,
+		},
+		{
+			name: "a reply loses what is no request's", in: `[{"parts":[{"text":"hi"}]},{"candidates":[{"content":{"role":"model","parts":[{"text":"x","y":1}]},"finishReason":"STOP","groundingMetadata":{}}],"usageMetadata":{"a":1}}]`,
+			want: `{"contents":[{"role":"user","parts":[{"text":"hi"}]},{"role":"model","parts":[{"text":"x"}]}]}`, losses: []string{"20260211_001.2: field y"},
+		},
+		{
+			name: "made-up ids are left out, signatures stay on their parts", model: "gemini-3-pro-preview",
+			in:   `[{"parts":[{"text":"q"}]},{"role":"model","parts":[{"text":"hm","thought":true},{"functionCall":{"name":"f","args":{ "a": 1.0}},"thoughtSignature":"Q\/JD"},{"functionCall":{"name":"f"}}]},{"role":"function","parts":[{"functionResponse":{"name":"f","response":{"output":"1"}}},{"functionResponse":{"name":"f","response":{"x":[1.0]}}}]}]`,
+			want: `{"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"text":"hm","thought":true},{"functionCall":{"name":"f","args":{"a":1.0}},"thoughtSignature":"Q\/JD"},{"functionCall":{"name":"f","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"1"}}},{"functionResponse":{"name":"f","response":{"x":[1.0]}}}]}]}`,
+		},
+		{
+			name: "the wire's ids stay, also where only the call has one", in: `[{"parts":[{"text":"q"}]},{"role":"model","parts":[{"functionCall":{"id":"function-call-1","name":"f","args":{}}},{"functionCall":{"id":"b","name":"g","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"id":"b","name":"g","response":{"error":"no"}}},{"functionResponse":{"name":"f","response":{"output":"1"}}}]}]`,
+			want: `{"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"functionCall":{"id":"function-call-1","name":"f","args":{}}},{"functionCall":{"id":"b","name":"g","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"id":"b","name":"g","response":{"error":"no"}}},{"functionResponse":{"id":"function-call-1","name":"f","response":{"output":"1"}}}]}]}`,
+		},
+		{
+			name: "Python's spelling becomes ours", in: `[{"role":"user","parts":[{"inline_data":{"mime_type":"image/png","data":"_-8="}},{"file_data":{"mime_type":"video/mp4","file_uri":"gs://b/v"},"video_metadata":{"start_offset":"1s","end_offset":null,"fps":2.0}}]},{"role":"model","parts":[{"function_call":{"id":null,"name":"f","args":{}},"thought_signature":"QUJD","text":null}]},{"role":"user","parts":[{"function_response":{"name":"f","response":{"result":"1"},"will_continue":null}}]}]`,
+			want: `{"contents":[{"role":"user","parts":[{"inlineData":{"mimeType":"image/png","data":"/+8="}},{"fileData":{"mimeType":"video/mp4","fileUri":"gs://b/v"},"videoMetadata":{"startOffset":"1s","fps":2.0}}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"QUJD"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"result":"1"}}}]}]}`,
+		},
+		{
+			name: "responses and what a person says go apart", in: `[{"parts":[{"text":"q"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},{"role":"user","parts":[{"text":"and:"},{"functionResponse":{"name":"f","response":{"output":"1"}}}]}]`,
+			want: `{"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"1"}}}]},{"role":"user","parts":[{"text":"and:"}]}]}`,
+		},
+		{
+			name: "code and its output stay together", in: `[{"parts":[{"text":"q"}]},{"role":"model","parts":[{"executableCode":{"language":"PYTHON","code":"1\ud800"},"thoughtSignature":"QUJD"},{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"1","x":2}},{"executableCode":{"language":"RUBY","code":"1"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK"}},{"executableCode":{"language":"PYTHON","code":"2"}},{"text":"1"}]}]`,
+			want:   `{"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"executableCode":{"language":"PYTHON","code":"1\ufffd"},"thoughtSignature":"QUJD"},{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"1"}},{"text":"1"}]}]}`,
+			losses: []string{"20260211_001.2: field x", "20260211_001.2: the call of code_execution that a provider ran, with its result: not in the form that the API takes", "20260211_001.2: unknown part type executableCode"},
+		},
+		{
+			name: "a picture that the model made keeps its signature", in: `[{"parts":[{"text":"q"}]},{"role":"model","parts":[{"inlineData":{"mimeType":"image/png","data":"QUJD"},"thought":true},{"text":"","thoughtSignature":"QUJD"},{"thoughtSignature":"QUJE"},{"text":""}]}]`,
+			want: `{"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"inlineData":{"mimeType":"image/png","data":"QUJD"},"thought":true},{"text":"","thoughtSignature":"QUJD"},{"text":"","thoughtSignature":"QUJE"}]}]}`,
+		},
+		{
+			name: "media within a response, for a model that takes them", model: "gemini-3.1-flash", in: `[{"parts":[{"text":"q"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"QUJD"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"image":{"$ref":"a"}},"parts":[{"inlineData":{"mimeType":"image/png","data":"QUJD","displayName":"a"}},{"inlineData":{"mimeType":"audio/wav","data":"QUJD"}}]}}]}]`,
+			want: `{"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"QUJD"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"image":{"$ref":"a"}},"parts":[{"inlineData":{"mimeType":"image/png","data":"QUJD","displayName":"a"}}]}}]},{"role":"user","parts":[{"text":"Attached to the result of f:"},{"inlineData":{"mimeType":"audio/wav","data":"QUJD"}}]}]}`,
+		},
+		{
+			name: "media within a response, for one that does not", model: "gemini-2.5-flash", in: `[{"parts":[{"text":"q"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"1"},"parts":[{"inlineData":{"mimeType":"image/png","data":"QUJD"}}]}}]}]`,
+			want: `{"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"1"}}}]},{"role":"user","parts":[{"text":"Attached to the result of f:"},{"inlineData":{"mimeType":"image/png","data":"QUJD"}}]}]}`,
+		},
+		{
+			name: "what the API does not take", in: `[{"role":"user","parts":[{"text":"see","cache_control":{"type":"ephemeral"}},{"inlineData":{"mimeType":"image/gif","data":"QUJD"}},{"inlineData":{"mimeType":"image/png","data":"@@"}},{"fileData":{"fileUri":"file-abc"}},{"hologram":1}],"cachePoint":1}]`,
+			want: `{"contents":[{"role":"user","parts":[{"text":"see"}]}]}`,
+			losses: []string{
+				"20260211_001.1: field cachePoint", "20260211_001.1: field cache_control", "20260211_001.1: image image/gif: its bytes or its type are not what the API takes",
+				"20260211_001.1: image image/png: its bytes or its type are not what the API takes", "20260211_001.1: file : its bytes or its type are not what the API takes", "20260211_001.1: unknown part type hologram",
+			},
+		},
+		{
+			name: "a context that begins with a reply", in: `[{"role":"model","parts":[{"text":"Hello"}]},{"role":"model","parts":[{"text":"again"}]},{"role":"user","parts":[{"text":"hi"}]},{"role":"system","parts":[{"text":"Now in German."}]}]`,
+			want:   `{"contents":[{"role":"user","parts":[{"text":"(The beginning of the conversation is not part of this context.)"}]},{"role":"model","parts":[{"text":"Hello"},{"text":"again"}]},{"role":"user","parts":[{"text":"hi"}]},{"role":"user","parts":[{"text":"Now in German."}]}]}`,
+			losses: []string{"20260211_001.1: a reply comes first, so a short text in the user's role was put before it", "20260211_001.4: system text in the middle of the conversation is sent in the user's role"},
+		},
+		{
+			name: "nothing to say", in: `[{"role":"user","parts":[]},{"role":"model","parts":[{"text":""}]}]`,
+			want:   `{"contents":[{"role":"user","parts":[{"text":"(The beginning of the conversation is not part of this context.)"}]}]}`,
+			losses: []string{"20260211_001.1: nothing is left of it that could be sent", "20260211_001.2: nothing is left of it that could be sent"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			decoded, err := gemini.Decode(list(t, c.in))
+			if err != nil {
+				t.Fatal(err)
+			}
+			expectSent(t, wire.Request{Messages: ref(dialecttest.Stored(t, decoded.Messages)), Model: c.model}, c.want, c.losses)
+		})
+	}
+}
+
+func expectSent(t *testing.T, in wire.Request, want string, losses []string) {
+	t.Helper()
+	sent, err := gemini.Send(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !dialecttest.EqualJSON([]byte(want), sent.Request) {
+		t.Errorf("sent %s\nwant %s", sent.Request, want)
+	}
+	if diff := cmp.Diff(losses, sent.Losses); diff != "" {
+		t.Errorf("losses: %s", diff)
+	}
+	if err := validate(in.Model, sent.Request); err != nil {
+		t.Errorf("the provider would refuse it: %v", err)
+	}
+}
+
+// message builds what came in another form.
+func message(role session.Role, parts ...session.Part) session.Message {
+	return session.Message{Kind: session.KindMessage, Role: role, Dialect: "anthropic", InContext: true, Parts: parts}
+}
+
+func call(id, name string) session.Part {
+	return session.Part{Kind: session.PartToolCall, CallID: id, ToolName: name, Arguments: "{}"}
+}
+
+func result(id, text string) session.Part {
+	return session.Part{Kind: session.PartToolResult, CallID: id, Text: text}
+}
+
+func TestSendOfWhatAnotherFormGave(t *testing.T) {
+	hi := message(session.User, session.TextPart("hi"))
+	const said = `{"role":"user","parts":[{"text":"hi"}]}`
+	failed := result("b", "no such file")
+	yes := true
+	failed.IsError = &yes
+	signed := call("a", "f")
+	signed.Extra = session.JSON(`{"fields":{"extra_content":{"google":{"thought_signature":"QUJD"}}}}`)
+	image := session.Part{Kind: session.PartImage, CallID: "a", Blob: wire.Blob("image/png", []byte("ABC"))}
+	odd := call("a", "f")
+	odd.Arguments = `{"x": 1`
+	marker := message("")
+	marker.Kind = session.KindMarker
+	spoken := session.Part{Kind: session.PartAudio, Text: "Hello"}
+	for _, c := range []struct {
+		name   string
+		in     wire.Request
+		want   string
+		losses []string
+	}{
+		{name: "system text is apart", in: wire.Request{System: "Be short.", Messages: []session.Message{hi}}, want: `{"systemInstruction":{"parts":[{"text":"Be short."}]},"contents":[` + said + `]}`},
+		{
+			name: "ids and names that the API refuses", in: wire.Request{Messages: []session.Message{
+				hi, message(session.Assistant, call("a|b", "mcp.files/read"), call("a:b", "1st"), call("", "")), message(session.Tool, result("a|b", "1")), message(session.Tool, result("a:b", "2"), result("", "3")),
+			}},
+			want: `{"contents":[` + said + `,{"role":"model","parts":[{"functionCall":{"id":"ab","name":"mcp.files_read","args":{}}},{"functionCall":{"id":"abdcea6d9c","name":"_1st","args":{}}},{"functionCall":{"name":"_","args":{}}}]},
+				{"role":"user","parts":[{"functionResponse":{"id":"ab","name":"mcp.files_read","response":{"output":"1"}}},{"functionResponse":{"id":"abdcea6d9c","name":"_1st","response":{"output":"2"}}},{"functionResponse":{"name":"_","response":{"output":"3"}}}]}]}`,
+			losses: []string{`20260211_001.2: the tool's name "mcp.files/read" is sent as "mcp.files_read"`, `20260211_001.2: the tool's name "1st" is sent as "_1st"`, `20260211_001.2: the tool's name "" is sent as "_"`},
+		},
+		{
+			name: "failures, pictures of results, more text", in: wire.Request{Messages: []session.Message{
+				hi, message(session.Assistant, session.TextPart("a"), call("a", "f"), call("b", "g")), message(session.Tool, result("a", "1"), session.TextPart("more"), image), message(session.Tool, failed), message(session.Assistant, session.TextPart("b")),
+			}},
+			want: `{"contents":[` + said + `,{"role":"model","parts":[{"text":"a"},{"functionCall":{"id":"a","name":"f","args":{}}},{"functionCall":{"id":"b","name":"g","args":{}}}]},
+				{"role":"user","parts":[{"functionResponse":{"id":"a","name":"f","response":{"output":"1\nmore"}}},{"functionResponse":{"id":"b","name":"g","response":{"error":"no such file"}}}]},
+				{"role":"user","parts":[{"text":"Attached to the result of f:"},{"inlineData":{"mimeType":"image/png","data":"QUJD"}}]},{"role":"model","parts":[{"text":"b"}]}]}`,
+		},
+		{
+			name: "a model that wants signatures", in: wire.Request{Model: "gemini-3-flash", Messages: []session.Message{
+				hi, message(session.Assistant, call("a", "f"), call("b", "g")), message(session.Tool, result("a", "1"), image, result("b", "2")), message(session.Assistant, signed), message(session.Tool, result("a", "3")),
+			}},
+			want: `{"contents":[` + said + `,{"role":"model","parts":[{"functionCall":{"id":"a","name":"f","args":{}},"thoughtSignature":"skip_thought_signature_validator"},{"functionCall":{"id":"b","name":"g","args":{}}}]},
+				{"role":"user","parts":[{"functionResponse":{"id":"a","name":"f","response":{"output":"1"},"parts":[{"inlineData":{"mimeType":"image/png","data":"QUJD"}}]}},{"functionResponse":{"id":"b","name":"g","response":{"output":"2"}}}]},
+				{"role":"model","parts":[{"functionCall":{"id":"a","name":"f","args":{}},"thoughtSignature":"QUJD"}]},{"role":"user","parts":[{"functionResponse":{"id":"a","name":"f","response":{"output":"3"}}}]}]}`,
+			losses: []string{"20260211_001.2: calls without a thought signature are sent with the one that skips its check"},
+		},
+		{
+			name: "reasoning of another maker, tools that it ran, speech", in: wire.Request{Messages: []session.Message{
+				hi, message(session.Assistant, session.Part{Kind: session.PartReasoning, Text: "hm", Extra: session.JSON(`{"signature":"x"}`)}, call("s", "web_search"), result("s", "found"), session.Part{Kind: session.PartRefusal, Text: "No."}), message(session.Assistant, spoken),
+			}},
+			want:   `{"contents":[` + said + `,{"role":"model","parts":[{"text":"No."},{"text":"Hello"}]}]}`,
+			losses: []string{"20260211_001.2: reasoning", "20260211_001.2: the call of web_search that a provider ran, with its result: not in the form that the API takes"},
+		},
+		{
+			name: "arguments that are no object, a marker", in: wire.Request{Messages: []session.Message{hi, marker, message(session.Assistant, odd), message(session.Tool, result("a", ""))}},
+			want: `{"contents":[` + said + `,{"role":"model","parts":[{"functionCall":{"id":"a","name":"f","args":{"arguments":"{\"x\": 1"}}}]},{"role":"user","parts":[{"functionResponse":{"id":"a","name":"f","response":{"output":""}}}]}]}`, losses: []string{"20260211_001.2: a marker is no message", "20260211_001.3: the arguments of a call of f are no object: sent as a text within one"},
+		},
+		{
+			name: "pictures by address", in: wire.Request{Messages: []session.Message{message(session.User, session.Part{Kind: session.PartImage, Extra: session.JSON(`{"url":"https://x/a.webp?b"}`)}, session.Part{Kind: session.PartFile, Extra: session.JSON(`{"file_id":"file-1"}`)})}},
+			want: `{"contents":[{"role":"user","parts":[{"fileData":{"mimeType":"image/webp","fileUri":"https://x/a.webp?b"}}]}]}`, losses: []string{"20260211_001.1: file : its bytes or its type are not what the API takes"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.in.Messages = ref(c.in.Messages)
+			expectSent(t, c.in, c.want, c.losses)
+		})
+	}
+}
+
+func TestExportOfWhatAnotherFormGave(t *testing.T) {
+	own, err := gemini.Decode(list(t, `[{"role":"model","parts":[{"text":"x","y":1}]}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	msgs := []session.Message{message(session.System, session.TextPart("Be short.")), message(session.Assistant, call("toolu_1", "f")), message(session.Tool, result("toolu_1", "1"))}
+	exported, err := gemini.Export(append(msgs, own.Messages...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"role":"system","parts":[{"text":"Be short."}]},{"role":"model","parts":[{"functionCall":{"id":"toolu1","name":"f","args":{}}}]},
+		{"role":"user","parts":[{"functionResponse":{"id":"toolu1","name":"f","response":{"output":"1"}}}]},{"role":"model","parts":[{"text":"x","y":1}]}]`
+	if got := dialecttest.Array(exported); !dialecttest.EqualJSON([]byte(want), got) {
+		t.Errorf("exported %s\nwant %s", got, want)
+	}
+}
+
+func TestAPartWithoutItsBlobIsAnError(t *testing.T) {
+	sha := "abc"
+	for _, form := range []string{gemini.Name, "anthropic"} {
+		for _, role := range []session.Role{session.System, session.User, session.Assistant, session.Tool} {
+			m := message(role, session.Part{Kind: session.PartText, BlobSHA: &sha})
+			m.Dialect = form
+			if _, err := gemini.Export([]session.Message{m}); session.CodeOf(err) != session.Internal {
+				t.Errorf("export of %s, %s: %v", form, role, err)
+			}
+			if _, err := gemini.Send(wire.Request{Messages: []session.Message{m}}); session.CodeOf(err) != session.Internal {
+				t.Errorf("send of %s, %s: %v", form, role, err)
+			}
+		}
+	}
+}
+
+func BenchmarkDecodeExportSend(b *testing.B) {
+	var raw []json.RawMessage
+	for range 50 {
+		raw = append(raw, list(b, `[{"role":"user","parts":[{"text":"Please look at the file again and tell me what it does."}]},
+			{"role":"model","parts":[{"functionCall":{"id":"esrym5y5","name":"read","args":{"path":"/a/b.go"}},"thoughtSignature":"`+strings.Repeat("QUJD", 100)+`"}]},
+			{"role":"user","parts":[{"functionResponse":{"id":"esrym5y5","name":"read","response":{"output":"`+strings.Repeat("func main() {}\\n", 40)+`"}}}]},
+			{"role":"model","parts":[{"text":"It holds main, which does nothing."}]}]`)...)
+	}
+	decoded, err := gemini.Decode(raw)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("decode of 200", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := gemini.Decode(raw); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("export of 200", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := gemini.Export(decoded.Messages); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("send of 200", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := gemini.Send(wire.Request{Messages: decoded.Messages, Model: "gemini-3-pro-preview"}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
