@@ -81,6 +81,9 @@ func (m *Manager) readModel(ctx context.Context, r *reading, b Budget) error {
 		}
 	}
 	info, known := m.cfg.Models(r.model)
+	if !known { // what it takes is not known either: everything is sent, and the provider says
+		info.Modalities = nil
+	}
 	r.info = info
 	window := b.Window
 	if window == 0 && r.sess.Window != nil {

@@ -272,3 +272,18 @@ func TestCopiesThatAnImportedOverlayKeepsStandBehindItsSummary(t *testing.T) {
 	r.compact(CompactInput{KeepTokens: new(int64)})
 	wantHas(t, r.read(Budget{}), "copied question")
 }
+
+// Of a model that no catalogue knows it is not known either that it takes no pictures.
+func TestAnUnknownModelIsSentEverything(t *testing.T) {
+	r := newRig(t, 20000, func(c *Config) {
+		c.Models = func(id string) (session.ModelInfo, bool) {
+			return session.ModelInfo{ID: id, Family: "runes", Window: 20000, Modalities: []string{"text"}}, false
+		}
+	})
+	m := text(session.User, "look")
+	m.Parts = append(m.Parts, session.Part{Kind: session.PartImage, Blob: &session.Blob{MediaType: "image/png", Data: []byte("PNG")}})
+	r.append(m)
+	if v := r.read(Budget{}); len(v.Losses) != 0 || v.Messages[0].Parts[1].Kind != session.PartImage {
+		t.Errorf("losses %v", v.Losses)
+	}
+}
