@@ -11,9 +11,10 @@ const messageColumns = `m.id, m.session_id, m.seq, m.parent_id, m.jump, m.depth,
 	m.tokens, m.path_tokens, m.in_context, m.display, m.provider, m.model, m.dialect, m.external_id, m.day,
 	m.created_at, m.metadata, m.extra`
 
-// A part is read with its blob: whoever reads a message reads what it says.
-const partColumns = `p.id, p.message_id, p.idx, p.kind, p.text, p.tool_name, p.call_id, p.call_part_id, p.arguments,
-	p.is_error, p.duration_ms, p.blob, p.tokens, p.extra, b.size, b.media_type, b.data`
+// A part's message and index are in its id. Each column of a row costs as much as a look-up,
+// so what can be told without one is not read, and blobs, which are rare, come behind.
+const partColumns = `p.id, p.kind, p.text, p.tool_name, p.call_id, p.call_part_id, p.arguments,
+	p.is_error, p.duration_ms, p.blob, p.tokens, p.extra`
 
 // Hot paths scan by hand: reflection per row would cost as much as SQLite does.
 func scanMessage(row scanner, m *session.Message) (jump bool, err error) {
@@ -25,14 +26,9 @@ func scanMessage(row scanner, m *session.Message) (jump bool, err error) {
 }
 
 func scanPart(row scanner, p *session.Part) error {
-	var size *int64
-	var mediaType *string
-	var data []byte
-	err := row.Scan(&p.RowID, &p.MessageID, &p.Idx, &p.Kind, &p.Text, &p.ToolName, &p.CallID, &p.CallPartID, &p.Arguments,
-		&p.IsError, &p.DurationMS, &p.BlobSHA, &p.Tokens, &p.Extra, &size, &mediaType, &data)
-	if err == nil && p.BlobSHA != nil && size != nil {
-		p.Blob = &session.Blob{SHA256: *p.BlobSHA, Size: *size, MediaType: *mediaType, Data: data}
-	}
+	err := row.Scan(&p.RowID, &p.Kind, &p.Text, &p.ToolName, &p.CallID, &p.CallPartID, &p.Arguments,
+		&p.IsError, &p.DurationMS, &p.BlobSHA, &p.Tokens, &p.Extra)
+	p.MessageID, p.Idx = p.RowID>>10, p.RowID&(session.MaxParts-1)
 	return err
 }
 
@@ -49,7 +45,6 @@ const (
 	messagesOfRange = `SELECT ` + messageColumns + ` FROM messages m WHERE m.session_id = ? AND m.seq BETWEEN ? AND ? ORDER BY m.seq`
 	partsOfRange    = `SELECT ` + partColumns + ` FROM messages m
 		JOIN parts p ON p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023
-		LEFT JOIN blobs b ON b.sha256 = p.blob
 		WHERE m.session_id = ? AND m.seq BETWEEN ? AND ? ORDER BY m.seq, p.id`
 )
 
@@ -86,10 +81,11 @@ func collectMessages(ctx context.Context, q queryer, query string, args ...any) 
 	return msgs, nil
 }
 
-// collectParts hands out the rows, which come in the messages' order, to their messages.
+// collectParts hands out the rows, which come in the messages' order, to their messages, with
+// their blobs: whoever reads a message reads what it says.
 func collectParts(ctx context.Context, q queryer, msgs []session.Message, query string, args ...any) error {
-	i := 0
-	return q.each(ctx, func(row scanner) error {
+	i, blobs := 0, false
+	err := q.each(ctx, func(row scanner) error {
 		var p session.Part
 		if err := scanPart(row, &p); err != nil {
 			return err
@@ -101,8 +97,22 @@ func collectParts(ctx context.Context, q queryer, msgs []session.Message, query 
 			return errEnough
 		}
 		msgs[i].Parts = append(msgs[i].Parts, p)
+		blobs = blobs || p.BlobSHA != nil
 		return nil
 	}, query, args...)
+	if err != nil || !blobs {
+		return err
+	}
+	for i := range msgs {
+		for j := range msgs[i].Parts {
+			if p := &msgs[i].Parts[j]; p.BlobSHA != nil {
+				if p.Blob, err = readBlob(ctx, q, *p.BlobSHA); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // refOf names a message outside the database.
@@ -227,7 +237,7 @@ func (s *Store) MessagesAfter(ctx context.Context, mark int64, limit int) ([]ses
 
 const (
 	messagesAfter = `SELECT ` + messageColumns + ` FROM messages m WHERE m.id > ? ORDER BY m.id LIMIT ?`
-	partsBetween  = `SELECT ` + partColumns + ` FROM parts p LEFT JOIN blobs b ON b.sha256 = p.blob
+	partsBetween  = `SELECT ` + partColumns + ` FROM parts p
 		WHERE p.id BETWEEN (? << 10) AND (? << 10) + 1023 ORDER BY p.id`
 )
 
@@ -240,10 +250,23 @@ func (s *Store) LastMessageID(ctx context.Context) (int64, error) {
 
 // Blob reads a blob. Codes: NotFound.
 func (s *Store) Blob(ctx context.Context, sha string) (session.Blob, error) {
-	var b session.Blob
-	err := s.get(ctx, &b, `SELECT sha256, size, media_type, data FROM blobs WHERE sha256 = ?`, sha)
-	if noRows(err) {
-		return b, session.Errorf(session.NotFound, "there is no blob %s", sha)
+	b, err := readBlob(ctx, s, sha)
+	if err == nil && b == nil {
+		return session.Blob{}, session.Errorf(session.NotFound, "there is no blob %s", sha)
 	}
-	return b, err
+	if err != nil {
+		return session.Blob{}, err
+	}
+	return *b, nil
+}
+
+// readBlob gives nil for a blob that is not there: doctor tells of that, and the rest of the
+// message can be read.
+func readBlob(ctx context.Context, q queryer, sha string) (*session.Blob, error) {
+	var b session.Blob
+	err := q.get(ctx, &b, `SELECT sha256, size, media_type, data FROM blobs WHERE sha256 = ?`, sha)
+	if noRows(err) {
+		return nil, nil
+	}
+	return &b, err
 }

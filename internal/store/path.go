@@ -80,10 +80,12 @@ func spanStart(ctx context.Context, q queryer, ref session.MessageRef) (from int
 const startOfSpan = `
 	SELECT seq, parent_id FROM messages WHERE session_id = ? AND jump = 1 AND seq <= ? ORDER BY seq DESC LIMIT 1`
 
-// Walk goes from head to the root, the newest message first, until yield returns false. It
-// reads in small batches that grow, so a caller that stops early has read little.
+// walkBatch is how many messages Walk reads at once. A caller that stops has read at most so
+// many in vain; a statement costs as much as a few messages, so larger batches save little.
+const walkBatch = 48
+
+// Walk goes from head to the root, the newest message first, until yield returns false.
 func (s *Store) Walk(ctx context.Context, head int64, yield func(session.Message) bool) error {
-	batch := int64(32)
 	for next := &head; next != nil; {
 		ref, err := refOf(ctx, s, *next)
 		if err != nil {
@@ -94,7 +96,7 @@ func (s *Store) Walk(ctx context.Context, head int64, yield func(session.Message
 			return fmt.Errorf("path of %s: %w", ref, err)
 		}
 		for to := ref.Seq; to >= from; {
-			lo := max(from, to-batch+1)
+			lo := max(from, to-walkBatch+1)
 			msgs, err := readRange(ctx, s, ref.Session, lo, to)
 			if err != nil {
 				return fmt.Errorf("path of %s: %w", ref, err)
@@ -105,7 +107,6 @@ func (s *Store) Walk(ctx context.Context, head int64, yield func(session.Message
 				}
 			}
 			to = lo - 1
-			batch = min(2*batch, 512)
 		}
 		next = parent
 	}
