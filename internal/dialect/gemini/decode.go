@@ -12,26 +12,24 @@ import (
 // Decode reads contents of a request, or of a reply: the content alone, the candidate around
 // it, or the whole response of one candidate. Codes: Malformed, Invalid, TooLarge.
 func Decode(raw []json.RawMessage) (wire.Decoded, error) {
-	var d decoder
-	msgs := make([]session.Message, 0, len(raw))
+	d := decoder{msgs: make([]session.Message, 0, len(raw))}
 	for i, r := range raw {
 		path := wire.Index("messages", i)
 		if err := wire.Check(path, r); err != nil {
 			return wire.Decoded{}, err
 		}
 		d.entry = i
-		read, err := d.response(path, r)
-		if err != nil {
+		if err := d.response(path, r); err != nil {
 			return wire.Decoded{}, err
 		}
-		msgs = append(msgs, read...)
 	}
-	return wire.Decoded{Messages: msgs, Warnings: d.warnings}, nil
+	return wire.Decoded{Messages: d.msgs, Warnings: d.warnings}, nil
 }
 
 // decoder reads contents one after the other. It remembers the calls of the last reply, which
 // responses without an id are matched with.
 type decoder struct {
+	msgs     []session.Message
 	warnings []string
 	entry    int
 	open     []openCall
@@ -43,10 +41,10 @@ func (d *decoder) warn(path, format string, args ...any) {
 }
 
 // response reads {candidates: [{…}], …}, a candidate, or a content.
-func (d *decoder) response(path string, raw json.RawMessage) ([]session.Message, error) {
+func (d *decoder) response(path string, raw json.RawMessage) error {
 	o, err := wire.ParseObject(path, raw)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	switch {
 	case o.Has("parts") || o.Has("role"):
@@ -54,7 +52,7 @@ func (d *decoder) response(path string, raw json.RawMessage) ([]session.Message,
 	case isCandidate(&o):
 		return d.candidate(path, o, messageExtra{}, session.Message{})
 	case !o.Has("candidates") && !hasAny(&o, "promptFeedback", "usageMetadata", "modelVersion"):
-		return nil, wire.Errorf(session.Invalid, wire.Join(path, "parts"), "is missing: a content is {role, parts}")
+		return wire.Errorf(session.Invalid, wire.Join(path, "parts"), "is missing: a content is {role, parts}")
 	}
 	var m session.Message
 	if _, version := lookup(&o, "modelVersion"); wire.KindOf(version) == '"' {
@@ -72,15 +70,15 @@ func (d *decoder) response(path string, raw json.RawMessage) ([]session.Message,
 	list := wire.Join(path, "candidates")
 	elements, err := wire.ParseArray(list, candidates)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if len(elements) > 1 {
-		return nil, wire.Errorf(session.Invalid, list, "has %d elements: give the content of the one that was chosen", len(elements))
+		return wire.Errorf(session.Invalid, list, "has %d elements: give the content of the one that was chosen", len(elements))
 	}
 	path = wire.Index(list, 0)
 	inner, err := wire.ParseObject(path, elements[0])
 	if err != nil {
-		return nil, err
+		return err
 	}
 	o.Drop("candidates")
 	return d.candidate(path, inner, messageExtra{Response: &o}, m)
@@ -121,7 +119,7 @@ func lookup(o *wire.Object, field string) (name string, value json.RawMessage) {
 }
 
 // candidate reads {content, finishReason, …}.
-func (d *decoder) candidate(path string, o wire.Object, x messageExtra, m session.Message) ([]session.Message, error) {
+func (d *decoder) candidate(path string, o wire.Object, x messageExtra, m session.Message) error {
 	_, reason := lookup(&o, "finishReason")
 	if text, _ := wire.TextOf(reason); text != "" {
 		m.Finish = finishOf(text)
@@ -133,7 +131,7 @@ func (d *decoder) candidate(path string, o wire.Object, x messageExtra, m sessio
 	} else {
 		var err error
 		if inner, err = wire.ParseObject(wire.Join(path, "content"), content); err != nil {
-			return nil, err
+			return err
 		}
 		o.Drop("content")
 		path = wire.Join(path, "content")
@@ -160,35 +158,35 @@ func finishOf(reason string) session.Finish {
 }
 
 // content reads {role, parts}: one message, or two where results and other parts are mixed.
-func (d *decoder) content(path string, o wire.Object, x messageExtra, m session.Message) ([]session.Message, error) {
+func (d *decoder) content(path string, o wire.Object, x messageExtra, m session.Message) error {
 	m.Kind, m.Dialect, m.InContext, m.Display = session.KindMessage, Name, true, true
 	if err := d.role(path, &o, &m, &x); err != nil {
-		return nil, err
+		return err
 	}
 	read, err := d.parts(path, &o, &m, &x)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	m.Parts = read.parts
 	if m.Finish == session.FinishStop && len(d.open) > 0 && m.Role == session.Assistant {
 		m.Finish = session.FinishToolCalls
 	}
-	msgs := []session.Message{m}
-	extras := []messageExtra{x}
+	var rest session.Message
 	if read.results > 0 && m.Role != session.Assistant {
-		msgs, extras = d.divide(m, x, read)
+		rest = d.divide(&m, &x, &read)
 	}
-	if err := keepLarge(path, &o, &msgs[0], &extras[0]); err != nil {
-		return nil, err
+	if err := keepLarge(path, &o, &m, &x); err != nil {
+		return err
 	}
-	extras[0].Fields = o
-	for i := range msgs {
-		if n := len(msgs[i].Parts); n > session.MaxParts {
-			return nil, wire.Errorf(session.Invalid, path, "has %d parts: a message holds at most %d, split it", n, session.MaxParts)
-		}
-		msgs[i].Extra = extras[i].json()
+	if n := max(len(m.Parts), len(rest.Parts)); n > session.MaxParts {
+		return wire.Errorf(session.Invalid, path, "has %d parts: a message holds at most %d, split it", n, session.MaxParts)
 	}
-	return msgs, nil
+	x.Fields = o
+	m.Extra = x.json()
+	if d.msgs = append(d.msgs, m); len(rest.Parts) > 0 {
+		d.msgs = append(d.msgs, rest)
+	}
+	return nil
 }
 
 func (d *decoder) role(path string, o *wire.Object, m *session.Message, x *messageExtra) error {
@@ -225,11 +223,12 @@ func (d *decoder) role(path string, o *wire.Object, m *session.Message, x *messa
 }
 
 // divide makes a content with responses a tool's message. Where it holds more than these and
-// the media that belong to them, the rest becomes a user's message behind it.
-func (d *decoder) divide(m session.Message, x messageExtra, read contentParts) ([]session.Message, []messageExtra) {
+// the media that belong to them, it gives the rest as a user's message that stands behind it.
+func (d *decoder) divide(m *session.Message, x *messageExtra, read *contentParts) (rest session.Message) {
+	rest = *m
 	m.Role, m.Origin = session.Tool, session.ByTool
+	id, inResult := "", false
 	if read.onlyResults() {
-		id := ""
 		for i := range m.Parts {
 			if p := &m.Parts[i]; p.Kind == session.PartToolResult {
 				id = p.CallID
@@ -237,34 +236,30 @@ func (d *decoder) divide(m session.Message, x messageExtra, read contentParts) (
 				p.CallID = id
 			}
 		}
-		return []session.Message{m}, []messageExtra{x}
+		return session.Message{}
 	}
-	rest := m
-	rest.Role, rest.Origin = session.User, session.Person
 	m.Parts, rest.Parts = nil, nil
 	here, there := &entry{Number: d.entry}, &entry{Number: d.entry}
-	id, inResult := "", false
 	for i, p := range read.parts {
 		if at := read.at[i]; at >= 0 {
 			if inResult = p.Kind == session.PartToolResult; inResult {
+				id = p.CallID
 				here.At = append(here.At, at)
 			} else {
 				there.At = append(there.At, at)
 			}
 		}
-		switch {
-		case p.Kind == session.PartToolResult:
-			id = p.CallID
-			m.Parts = append(m.Parts, p)
-		case inResult:
+		if inResult {
 			p.CallID = id
 			m.Parts = append(m.Parts, p)
-		default:
+		} else {
 			rest.Parts = append(rest.Parts, p)
 		}
 	}
 	x.Entry = here
-	return []session.Message{m, rest}, []messageExtra{x, {Entry: there}}
+	shared := messageExtra{Entry: there}
+	rest.Extra = shared.json()
+	return rest
 }
 
 // keepLarge moves fields that an extra should not hold, being deep or large, to data parts.
@@ -291,18 +286,17 @@ func keepLarge(path string, o *wire.Object, m *session.Message, x *messageExtra)
 // where the text is not all that it says.
 func (d *decoder) take(o *wire.Object, path, field string) (string, error) {
 	raw := o.Get(field)
-	path = wire.Join(path, field)
 	if wire.KindOf(raw) != '"' {
 		if raw == nil {
-			return "", wire.Errorf(session.Invalid, path, "is missing")
+			return "", wire.Errorf(session.Invalid, wire.Join(path, field), "is missing")
 		}
-		return "", wire.Errorf(session.Invalid, path, "must be a string, not %s", wire.Describe(raw))
+		return "", wire.Errorf(session.Invalid, wire.Join(path, field), "must be a string, not %s", wire.Describe(raw))
 	}
 	text, exact := wire.Text(raw)
 	if exact {
 		o.Drop(field)
 	} else {
-		d.warn(path, "holds a NUL or half a surrogate pair: stored as U+FFFD for reading, and raw for export")
+		d.warn(wire.Join(path, field), "holds a NUL or half a surrogate pair: stored as U+FFFD for reading, and raw for export")
 	}
 	return text, nil
 }

@@ -61,6 +61,30 @@ const (
 
 // snake gives the other spelling of a field.
 func snake(field string) string {
+	switch field {
+	case fieldInline:
+		return "inline_data"
+	case fieldFile:
+		return "file_data"
+	case fieldCall:
+		return "function_call"
+	case fieldResponse:
+		return "function_response"
+	case fieldCode:
+		return "executable_code"
+	case fieldCodeResult:
+		return "code_execution_result"
+	case fieldToolCall:
+		return "tool_call"
+	case fieldToolResponse:
+		return "tool_response"
+	case fieldSignature:
+		return "thought_signature"
+	case fieldVideoMetadata:
+		return "video_metadata"
+	case fieldMediaResolution:
+		return "media_resolution"
+	}
 	b := make([]byte, 0, len(field)+2)
 	for i := range len(field) {
 		c := field[i]
@@ -71,4 +95,30 @@ func snake(field string) string {
 		b = append(b, c)
 	}
 	return string(b)
+}
+
+// kindField gives the field by which a part is known that a name stands for, in either
+// spelling; "" if it is none.
+func kindField(name string) string {
+	switch name {
+	case fieldText:
+		return fieldText
+	case fieldInline, "inline_data":
+		return fieldInline
+	case fieldFile, "file_data":
+		return fieldFile
+	case fieldCall, "function_call":
+		return fieldCall
+	case fieldResponse, "function_response":
+		return fieldResponse
+	case fieldCode, "executable_code":
+		return fieldCode
+	case fieldCodeResult, "code_execution_result":
+		return fieldCodeResult
+	case fieldToolCall, "tool_call":
+		return fieldToolCall
+	case fieldToolResponse, "tool_response":
+		return fieldToolResponse
+	}
+	return ""
 }

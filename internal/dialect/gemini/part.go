@@ -63,8 +63,9 @@ func (d *decoder) parts(path string, o *wire.Object, m *session.Message, x *mess
 	}
 	out.parts = make([]session.Part, 0, len(elements))
 	out.at = make([]int, 0, len(elements))
+	r := partReader{decoder: d, role: m.Role}
 	for i, e := range elements {
-		r := partReader{decoder: d, path: wire.Index(path, i), role: m.Role, raw: e}
+		r.path, r.raw, r.parts = wire.Index(path, i), e, r.parts[:0]
 		if pairs != nil {
 			r.pair = pairs[i]
 		}
@@ -96,15 +97,10 @@ type partReader struct {
 	parts []session.Part // what it became; media of a response follow it
 }
 
-// kinds lists the fields of which a part has one.
-func kinds() [9]string {
-	return [...]string{fieldText, fieldInline, fieldFile, fieldCall, fieldResponse, fieldCode, fieldCodeResult, fieldToolCall, fieldToolResponse}
-}
-
 // IsPart tells whether an object has a field by which a part of this form is known.
 func IsPart(o *wire.Object) bool {
-	for _, f := range kinds() {
-		if hasAny(o, f) {
+	for _, f := range o.Members() {
+		if kindField(f.Key) != "" {
 			return true
 		}
 	}
@@ -114,17 +110,23 @@ func IsPart(o *wire.Object) bool {
 // kindOf gives the field that says what a part is, and its name as it stands there. An empty
 // text beside another one says nothing; two that say something are none that can be told.
 func kindOf(o *wire.Object) (field, name string) {
-	for _, f := range kinds() {
-		n, v := lookup(o, f)
-		if wire.IsNull(v) || f != fieldText && wire.KindOf(v) != '{' {
-			continue
-		}
+	emptyText := false
+	for _, m := range o.Members() {
+		f := kindField(m.Key)
 		switch {
-		case field == "" || field == fieldText && string(o.Get(fieldText)) == `""`:
-			field, name = f, n
-		default:
+		case f == "" || m.Odd() || wire.IsNull(m.Value) || f != fieldText && wire.KindOf(m.Value) != '{':
+		case f == fieldText && string(m.Value) == `""`:
+			emptyText = true
+		case field == "":
+			field, name = f, m.Key
+		case f != field:
 			return "", ""
+		case m.Key == f: // in both spellings: ours counts
+			name = f
 		}
+	}
+	if field == "" && emptyText {
+		return fieldText, fieldText
 	}
 	return field, name
 }

@@ -147,17 +147,16 @@ func (d *decoder) close(is func(openCall) bool) (openCall, bool) {
 // went wrong.
 func (r *partReader) output(inner *wire.Object, path string, p *session.Part, x *partExtra) error {
 	raw := inner.Get("response")
-	path = wire.Join(path, "response")
 	switch wire.KindOf(raw) {
 	case 'n':
 		return nil // a null stays in inner
 	case '"':
 		x.Shape = shapeString
-		text, err := r.take(inner, path[:len(path)-len(".response")], "response")
+		text, err := r.take(inner, path, "response")
 		p.Text = text
 		return err
 	case '{':
-		object, err := wire.ParseObject(path, raw)
+		object, err := wire.ParseObject(wire.Join(path, "response"), raw)
 		if err != nil {
 			return err
 		}
