@@ -174,6 +174,7 @@ func extraOf(m *session.Message, p *session.Part) (partExtra, error) {
 // user writes a message of the user's or the system's role.
 func (s *sender) user(m *session.Message, role string) error {
 	var elements []json.RawMessage
+	approvals := 0
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		x, err := extraOf(m, p)
@@ -191,6 +192,7 @@ func (s *sender) user(m *session.Message, role string) error {
 		case p.Kind == session.PartText || p.Kind == session.PartRefusal:
 			elements = appendText(elements, p.Content())
 		case x.Type == itemMCPResponse && x.Item != nil:
+			approvals++
 			s.approval(m, x.Item)
 		case role != "user":
 			s.losePart(m, p, &x)
@@ -200,8 +202,8 @@ func (s *sender) user(m *session.Message, role string) error {
 			}
 		}
 	}
-	if len(elements) == 0 {
-		return nil // what was left out is named; an empty text says nothing
+	if len(elements) == 0 && (role != "user" || approvals > 0) {
+		return nil
 	}
 	var o wire.Object
 	o.SetText("type", itemMessage)

@@ -117,7 +117,7 @@ func (s *sender) ran(m *session.Message, u *unit, kind string) {
 	}
 	s.lose(m, wire.Clip(what)+", which the provider ran, is sent as a function's call and output")
 	arguments := call.Arguments
-	if spec, _ := specOf(kind); kind != "" && kind != itemMCPCall && u.extras[0].Field != "" {
+	if spec, _ := specOf(kind); kind != "" && kind != itemMCPCall && arguments != "" {
 		var wrapped wire.Object
 		if spec.text {
 			wrapped.SetText(spec.arguments, arguments)
