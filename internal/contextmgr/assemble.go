@@ -48,7 +48,7 @@ type Material struct {
 	Frozen    []session.Frozen // those that count
 
 	CloseCalls bool
-	PartMax    int64    // by the reference counter
+	PartMax    int64    // by the reference counter: what a model's scale learns must not move the cut
 	TrimCalls  bool     // also arguments of calls: only where the context would not fit
 	Modalities []string // that the model takes; none: not known, everything is sent
 	Weigh      Weigh

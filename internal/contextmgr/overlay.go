@@ -64,7 +64,7 @@ func (r *reading) planClear() Plan {
 // entries gives the path as cutting sees it, each message with the weight that it is sent with.
 func (r *reading) entries() []Entry {
 	entries := make([]Entry, len(r.path))
-	most := r.weigh.unscaled(r.numbers.PartMax)
+	most := r.numbers.PartMax
 	for i := range r.path {
 		m := &r.path[i]
 		e := Entry{RowID: m.RowID, Kind: m.Kind, Role: m.Role, InContext: m.InContext, Person: fromPerson(m), Reasoning: len(m.Parts) > 0}

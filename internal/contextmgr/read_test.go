@@ -318,3 +318,41 @@ func TestInitialBlocksKeepTheirBytes(t *testing.T) {
 		t.Errorf("broken by %q: %s", again.Prefix.BrokenBy, diff)
 	}
 }
+
+// A context was cut to fit and its report is small. The next one must be cut, too, and not be
+// taken to fit by a count of less than what it holds.
+func TestAReportOfACutContextDoesNotAnchorTheWholeOne(t *testing.T) {
+	r := newRig(t, 10000)
+	call := calling("w")
+	call.Parts[0].Arguments = string(session.JSONOf(map[string]string{"content": filler(15000)}))
+	r.append(text(session.User, "Write it."), call, answering("w", "written"))
+	v := r.turn(TurnInput{})
+	r.report(v, "done", v.Tokens.Total, 10)
+	r.append(text(session.User, "and now?"))
+	v = r.turn(TurnInput{})
+	var sum int64
+	for i := range v.Messages {
+		m := v.Messages[i]
+		runes{}.Measure(&m)
+		sum += m.Tokens
+	}
+	if limit := v.Tokens.Window - v.Tokens.Reserve; sum > limit {
+		t.Errorf("%d tokens go out and %+v are stated", sum, v.Tokens)
+	}
+}
+
+// What is learned of a model between two turns moves no cut of a large part: it would break the
+// prefix without a name.
+func TestALearnedScaleMovesNoCut(t *testing.T) {
+	scale := 1.0
+	r := newRig(t, 20000, func(c *Config) {
+		c.Scale = func(context.Context, string) (float64, bool, error) { return scale, true, nil }
+	})
+	r.append(text(session.User, filler(8000)))
+	first := r.turn(TurnInput{})
+	scale = 1.1
+	again := r.turn(TurnInput{})
+	if again.Prefix.BrokenBy == "" && wire(first) != wire(again) {
+		t.Error("the prefix is broken and nothing says so")
+	}
+}

@@ -121,18 +121,18 @@ func (t *turn) run(ctx context.Context, flush *Flush) error {
 // assemble puts the context together anew and sizes it.
 func (t *turn) assemble(ctx context.Context) error {
 	t.draft = t.r.assemble()
-	report, err := t.m.report(ctx, t.r)
+	last, err := t.m.report(ctx, t.r)
 	if err != nil {
 		return err
 	}
-	t.tokens = t.r.size(&t.draft, report)
+	t.tokens = t.r.size(&t.draft, last)
 	return nil
 }
 
 func (r *reading) assemble() Draft {
 	in := Material{
 		System: r.system, Overhead: r.overhead, Initial: r.initial, Overlay: r.overlay, TurnStart: r.turnStart, Person: r.person,
-		Messages: r.path, Frozen: r.frozen, CloseCalls: r.close, Weigh: r.weigh, Modalities: r.info.Modalities, PartMax: r.weigh.unscaled(r.numbers.PartMax),
+		Messages: r.path, Frozen: r.frozen, CloseCalls: r.close, Weigh: r.weigh, Modalities: r.info.Modalities, PartMax: r.numbers.PartMax,
 	}
 	if r.partCap > 0 {
 		in.PartMax, in.TrimCalls = r.partCap, true
@@ -150,8 +150,15 @@ func (r *reading) showsAtStart(m *session.Message) bool {
 	return r.turnStart != nil && r.turnStart.RowID == m.RowID || r.person != nil && r.person.RowID == m.RowID || m.Role == session.System
 }
 
-// report gives the provider's last count if it counts for this context.
-func (m *Manager) report(ctx context.Context, r *reading) (*session.Call, error) {
+// anchor is a provider's report, with sessiond's own count of the context that it is about
+// (0: not known).
+type anchor struct {
+	*session.Call
+	estimate int64
+}
+
+// report gives the provider's last count if it counts for this context, nil for none.
+func (m *Manager) report(ctx context.Context, r *reading) (*anchor, error) {
 	if r.fresh {
 		return nil, nil
 	}
@@ -163,7 +170,11 @@ func (m *Manager) report(ctx context.Context, r *reading) (*session.Call, error)
 		if overtaken, err := m.overtaken(ctx, r, call); overtaken || err != nil {
 			return nil, err
 		}
-		return call, nil
+		last := &anchor{Call: call}
+		if r.last != nil && call.CreatedAt.After(r.last.CreatedAt.Time) {
+			last.estimate = r.last.Tokens
+		}
+		return last, nil
 	}
 	made, err := m.store.Context(ctx, r.sess.ID, *call.ContextID)
 	if err != nil {
@@ -173,7 +184,7 @@ func (m *Manager) report(ctx context.Context, r *reading) (*session.Call, error)
 	if made.SystemHash != now.SystemHash || made.ToolsHash != now.ToolsHash || made.InitialHash != now.InitialHash {
 		return nil, nil
 	}
-	return call, nil
+	return &anchor{Call: call, estimate: made.Tokens}, nil
 }
 
 // overtaken tells whether a report that names no context is older than what changed the
@@ -191,8 +202,9 @@ func (m *Manager) overtaken(ctx context.Context, r *reading, call *session.Call)
 	}), err
 }
 
-// size counts a draft: by the last report where there is one, and an estimate of the rest.
-func (r *reading) size(d *Draft, report *session.Call) Tokens {
+// size counts a draft: by the last report where there is one, and an estimate of the rest. A
+// report of a context whose parts had been cut to fit says nothing of the whole parts.
+func (r *reading) size(d *Draft, report *anchor) Tokens {
 	n := r.numbers
 	t := Tokens{Total: d.Total, Estimate: d.Total, Window: n.Window, Threshold: n.Threshold, Reserve: n.Reserve, Method: MethodEstimate, Error: errorOf(d.Total)}
 	if report == nil {
@@ -206,10 +218,16 @@ func (r *reading) size(d *Draft, report *session.Call) Tokens {
 		}
 	}
 	total, _, trailing, last := Hybrid(items)
-	if last >= 0 {
+	if last >= 0 && !report.isOfLess(d.Total-trailing-d.Weights[last]) {
 		t.Total, t.Method, t.Error = total, MethodAnchor, errorOf(trailing)
 	}
 	return t
+}
+
+// isOfLess tells whether the reported context was a good deal smaller than what stands before
+// the report's reply now. What a scale learned meanwhile changes is less than that.
+func (a *anchor) isOfLess(now int64) bool {
+	return a.estimate > 0 && now > a.estimate+a.estimate/4+256
 }
 
 // grown is how much the path has grown since the effective overlay, or since an overlay on
@@ -346,7 +364,7 @@ func (t *turn) fit() error {
 	limit := t.r.numbers.Limit
 	// What a provider counted more than sessiond's estimate stays: it is in what is cut, too.
 	more := max(1, float64(t.tokens.Total)/float64(max(1, t.tokens.Estimate)))
-	for most := t.r.weigh.unscaled(t.r.numbers.PartMax) / 2; t.tokens.Total > limit && most >= leastPart; most /= 2 {
+	for most := t.r.numbers.PartMax / 2; t.tokens.Total > limit && most >= leastPart; most /= 2 {
 		t.r.partCap = most
 		t.draft = t.r.assemble()
 		t.tokens = t.r.size(&t.draft, nil)
