@@ -185,7 +185,7 @@ func (s *sender) user(m *session.Message, role string) error {
 			if r, _ := wire.TextOf(x.Item.Get("role")); r == roleDeveloper {
 				role = r
 			}
-			s.loseFields(m, x.Item, "role", "content")
+			s.loseFields(m, x.Item, "role", "content", "name", "approval_request_id", "approve", "reason")
 		}
 		s.loseElement(m, &x)
 		switch {
