@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -29,8 +28,9 @@ func (a *app) appendCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "append SESSION [ROLE TEXT]",
 		Short: "Append a message, or messages as JSON from standard input",
-		Long: "Appends ROLE TEXT to a session, or, without them, the messages that standard input holds as JSON:\n" +
-			"one message, an array of them, or {\"messages\": […]}. --new makes the session first.",
+		Long: "Appends ROLE TEXT to a session (TEXT - reads it from standard input) or, without\n" +
+			"them, the messages that standard input holds as JSON: one message, an array of\n" +
+			"them, or {\"messages\": […]}. --new makes the session first.",
 		Example: "  sessiond append --new --title 'A plan' user 'Where do we begin?'\n" +
 			"  sessiond append @ assistant 'At the beginning.'\n" +
 			"  sessiond append 20260211_001 --dialect openai.chat < messages.json",
@@ -60,7 +60,7 @@ func (a *app) appendCommand() *cobra.Command {
 }
 
 func (a *app) append(ctx context.Context, name string, args []string, f appendFlags) error {
-	raw, err := a.messagesOf(args)
+	raw, err := a.messagesOf(ctx, args)
 	if err != nil {
 		return err
 	}
@@ -110,13 +110,13 @@ func (a *app) append(ctx context.Context, name string, args []string, f appendFl
 }
 
 // messagesOf gives the messages of a command line as they would stand on the wire.
-func (a *app) messagesOf(args []string) ([]json.RawMessage, error) {
+func (a *app) messagesOf(ctx context.Context, args []string) ([]json.RawMessage, error) {
 	if len(args) == 2 {
 		text := args[1]
 		if text == "-" {
-			b, err := io.ReadAll(a.in)
+			b, err := a.input(ctx)
 			if err != nil {
-				return nil, fmt.Errorf("read standard input: %w", err)
+				return nil, err
 			}
 			text = string(b)
 		}
@@ -129,9 +129,9 @@ func (a *app) messagesOf(args []string) ([]json.RawMessage, error) {
 	if a.inTTY {
 		return nil, usageError{fmt.Errorf("nothing to append: give a role and a text, or JSON on standard input")}
 	}
-	b, err := io.ReadAll(a.in)
+	b, err := a.input(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read standard input: %w", err)
+		return nil, err
 	}
 	return messagesIn(b)
 }

@@ -11,7 +11,7 @@ import (
 
 func (a *app) backupCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "backup OUT", Short: "Write a consistent copy of the database, also while the daemon runs", Args: arguments(1, 1),
+		Use: "backup OUT", Short: "Copy the database whole, also while the daemon runs", Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.read(cmd.Context(), func(s *store.Store) error {
 				size, err := s.Backup(cmd.Context(), a.absolute(args[0]))

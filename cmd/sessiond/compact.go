@@ -22,8 +22,9 @@ type compactFlags struct {
 func (a *app) compactCommand() *cobra.Command {
 	var f compactFlags
 	cmd := &cobra.Command{
-		Use: "compact SESSION", Short: "Put a summary in place of the old part of the context; undo and redo it", Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
-		Long: "Makes room in a session's context now. No message is changed: --undo gives the context back as it was, --redo takes the undo back.\n" +
+		Use: "compact SESSION", Short: "Put a summary in the place of old messages; undo, redo", Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
+		Long: "Makes room in a session's context now. No message is changed: --undo gives the\n" +
+			"context back as it was, --redo takes the undo back.\n" +
 			"--dry-run shows what would be hidden and kept.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.undo && f.redo || f.dryRun && (f.undo || f.redo) {

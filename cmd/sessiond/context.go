@@ -21,8 +21,9 @@ func (a *app) contextCommand() *cobra.Command {
 	var b contextmgr.Budget
 	cmd := &cobra.Command{
 		Use: "context SESSION", Short: "Show what the model would be given now (changes nothing)", Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
-		Long: "Prints the context at the session's head: the system text, the summary of what is hidden, and the messages kept.\n" +
-			"--json prints what the HTTP API answers; its `request` goes into the provider's body as it is.",
+		Long: "Prints the context at the session's head: the system text, the summary of what is\n" +
+			"hidden, and the messages kept. --json prints what the HTTP API answers; its\n" +
+			"`request` goes into the provider's body as it is.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), wiring{readOnly: true, log: a.log(zerolog.WarnLevel)}, func(s *services) error {
 				return a.context(cmd.Context(), s, args[0], b)

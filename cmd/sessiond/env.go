@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -32,6 +34,38 @@ func hostEnv() *env {
 		e.width = w
 	}
 	return e
+}
+
+// input reads standard input to its end, or until ctx ends.
+func (e *env) input(ctx context.Context) ([]byte, error) {
+	return await(ctx, func() ([]byte, error) {
+		b, err := io.ReadAll(e.in)
+		if err != nil {
+			return nil, fmt.Errorf("read standard input: %w", err)
+		}
+		return b, nil
+	})
+}
+
+// await gives what a read that cannot be stopped gives, or ctx's error. A read that nobody
+// waits for any more ends with the process.
+func await[T any](ctx context.Context, read func() (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		v, err := read()
+		done <- outcome{v, err}
+	}()
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
 }
 
 func (e *env) getenv(name string) string {

@@ -33,10 +33,11 @@ func (a *app) importCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import [SOURCE [PATH...]]",
 		Short: "Bring in the conversations that other programs left on this host",
-		Long: "Imports the transcripts of SOURCE (" + strings.Join(names, ", ") + "): those at PATH, or those in the program's usual places.\n" +
-			"Without SOURCE it looks for every known history on this host, shows what there is, and asks.\n" +
-			"A second import brings only what is new. Sources are never written to.\n" +
-			"Transcripts hold what an agent printed, secrets included; they stay on this host.",
+		Long: "Imports the transcripts of SOURCE: those at PATH, or in the program's usual places.\n" +
+			"Known sources: " + strings.Join(names, ", ") + ". Without SOURCE it looks for every known history on\n" +
+			"this host, shows what there is, and asks. A second import brings only what is new.\n" +
+			"Sources are never written to. Transcripts hold what an agent printed, secrets\n" +
+			"included; they stay on this host.",
 		Example: "  sessiond import\n  sessiond import pi\n  sessiond import pi ~/old-laptop/sessions",
 		Args:    arguments(0, unlimited),
 		ValidArgsFunction: func(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -122,21 +123,18 @@ func (a *app) importAll(ctx context.Context, yes bool) error {
 // input a no.
 func (a *app) ask(ctx context.Context, question string) (bool, error) {
 	fmt.Fprint(a.out, question)
-	typed := make(chan string, 1)
-	go func() { // ends with the process at the latest: reading a terminal cannot be stopped
+	answer, err := await(ctx, func() (string, error) {
 		line, err := bufio.NewReader(a.in).ReadString('\n')
-		if errors.Is(err, io.EOF) && line == "" {
-			line = "no"
+		if errors.Is(err, io.EOF) {
+			return "no", nil
 		}
-		typed <- strings.ToLower(strings.TrimSpace(line))
-	}()
-	select {
-	case <-ctx.Done():
+		return line, err
+	})
+	if err != nil {
 		fmt.Fprintln(a.out)
-		return false, ctx.Err()
-	case answer := <-typed:
-		return answer == "" || answer == "y" || answer == "yes", nil
+		return false, err
 	}
+	return slices.Contains([]string{"\n", "y\n", "yes\n"}, strings.ToLower(answer)), nil
 }
 
 // importPasts imports one history after the other and prints what became of them.

@@ -182,7 +182,7 @@ func (a *app) printSessions(data []session.Session, next string) error {
 		{name: "active"},
 	}, rows)
 	if next != "" {
-		fmt.Fprintln(a.out, a.dim(fmt.Sprintf("… and more: --limit, or --cursor %s", next)))
+		fmt.Fprintln(a.out, a.dim("… and more: --limit shows them"))
 	}
 	return nil
 }

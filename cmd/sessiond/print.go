@@ -89,7 +89,7 @@ func (a *app) printTable(cols []column, rows [][]string) {
 	header := table.Row{}
 	var configs []table.ColumnConfig
 	for n, i := range shown {
-		header = append(header, cols[i].name)
+		header = append(header, text.Snip(cols[i].name, widths[i], "…"))
 		cfg := table.ColumnConfig{Number: n + 1}
 		if cols[i].right {
 			cfg.Align, cfg.AlignHeader = text.AlignRight, text.AlignRight

@@ -19,7 +19,8 @@ func (a *app) queryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "query [NAME | SQL]",
 		Short: "Answer a named question, or run your own SELECT",
-		Long:  "Without an argument lists the named queries. NAME runs one; SQL text runs read-only, with limits on rows and time.",
+		Long: "Without an argument lists the named queries. NAME runs one; SQL text runs read-only,\n" +
+			"with limits on rows and time.",
 		Example: "  sessiond query\n  sessiond query cost-by-project --since 2026-02-01\n" +
 			"  sessiond query 'SELECT source, COUNT(*) FROM sessions GROUP BY source'",
 		Args: arguments(0, 1), ValidArgsFunction: completeQuery,
@@ -150,7 +151,12 @@ func (a *app) printResult(res analytics.Result) {
 	}
 	for i, name := range res.Columns {
 		number := isNumber(res.Rows, i)
-		cols[i] = column{name: printable(name), least: 12, grow: !number, right: number}
+		cols[i] = column{name: printable(name), least: 8, grow: true, right: number}
+		for _, r := range rows { // of a number only the heading is cut
+			if number {
+				cols[i].least = max(cols[i].least, len(r[i]))
+			}
+		}
 	}
 	a.printTable(cols, rows)
 	if res.Truncated {

@@ -88,8 +88,8 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "sessiond",
 		Short: "Keeps the conversations of every AI agent on this host",
-		Long: "sessiond keeps every conversation of your agents whole in one SQLite file, finds them again,\n" +
-			"and hands each model a context that fits its window.",
+		Long: "sessiond keeps every conversation of your agents whole in one SQLite file,\n" +
+			"finds them again, and hands each model a context that fits its window.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {

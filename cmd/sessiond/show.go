@@ -28,8 +28,8 @@ func (a *app) showCommand() *cobra.Command {
 	var f showFlags
 	cmd := &cobra.Command{
 		Use: "show SESSION", Short: "Read a conversation", Args: arguments(1, 1), ValidArgsFunction: a.completeSession, Aliases: []string{"cat"},
-		Long: "Prints the path to the session's head: who said what, tool calls folded into a line, and a line where a\n" +
-			"compaction hides what is above from the model.",
+		Long: "Prints the path to the session's head: who said what, tool calls folded into a line,\n" +
+			"and a line where a compaction hides what is above from the model.",
 		Example: "  sessiond show @\n  sessiond show 20260211_001 --seq 10-20 --expand\n  sessiond show @ -f",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.read(cmd.Context(), func(s *store.Store) error { return a.show(cmd.Context(), s, args[0], f) })
