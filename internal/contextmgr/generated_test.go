@@ -115,6 +115,10 @@ func (k *talker) result() {
 // accepts, fits, and holds what it must.
 func TestContextsOfMadeUpHistories(t *testing.T) {
 	d := newDesk(t)
+	longest := 18
+	if raced() {
+		longest = 4
+	}
 	rapid.Check(t, func(rt *rapid.T) {
 		k := &talker{desk: d, t: rt, id: d.begin()}
 		window := rapid.SampledFrom([]int64{4000, 8000, 32000}).Draw(rt, "window")
@@ -124,7 +128,7 @@ func TestContextsOfMadeUpHistories(t *testing.T) {
 			budget.MaxOutput = window / 10
 		}
 		k.person()
-		for step := range rapid.IntRange(3, 18).Draw(rt, "steps") {
+		for step := range rapid.IntRange(3, longest).Draw(rt, "steps") {
 			rapid.SampledFrom([]func(){k.person, k.program, k.program, k.reply, k.reply, k.reply, k.result, k.result, k.result}).Draw(rt, "step")()
 			at := fmt.Sprintf("step %d, window %d, preset %s", step, window, preset)
 			v, err := d.mgr.Assemble(d.Context(), k.id, budget)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,6 +38,9 @@ type desk struct {
 	counted, beside int // contexts that the tokenizer counted, and those beside the stated error
 }
 
+// realTokenizer loads a vocabulary of megabytes, so once for all tests.
+var realTokenizer = sync.OnceValues(func() (tokenizer.Codec, error) { return tokenizer.Get(tokenizer.O200kBase) })
+
 func newDesk(t testing.TB, change ...func(*contextmgr.Config)) *desk {
 	t.Helper()
 	reference := tokens.Reference()
@@ -47,7 +51,7 @@ func newDesk(t testing.TB, change ...func(*contextmgr.Config)) *desk {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = st.Close() })
-	codec, err := tokenizer.Get(tokenizer.O200kBase)
+	codec, err := realTokenizer()
 	if err != nil {
 		t.Fatal(err)
 	}
