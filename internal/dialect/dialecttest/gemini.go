@@ -221,7 +221,7 @@ func geminiFunction(raw []byte, body string, fields ...string) (c geminiCall, o 
 	if o, err = object(raw, append(fields, "id", "name")...); err != nil {
 		return c, o, err
 	}
-	if c.name, err = geminiText(o["name"]); err != nil || !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$`).MatchString(c.name) {
+	if c.name, err = geminiText(o["name"]); err != nil || !geminiName(c.name) {
 		return c, o, fmt.Errorf("name %s", o["name"])
 	}
 	if o["id"] != nil {
@@ -233,6 +233,12 @@ func geminiFunction(raw []byte, body string, fields ...string) (c geminiCall, o 
 		return c, o, nil
 	}
 	return c, o, geminiStruct(o[body])
+}
+
+// geminiName checks ^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$.
+func geminiName(name string) bool {
+	const first = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+	return name != "" && len(name) <= 64 && strings.ContainsRune(first, rune(name[0])) && strings.Trim(name, first+"0123456789.:-") == ""
 }
 
 // geminiStruct checks an object of any fields. Its text must be Unicode.

@@ -1,0 +1,166 @@
+package dialect_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sessiond/internal/contextmgr"
+	"sessiond/internal/dialect"
+	"sessiond/internal/dialect/dialecttest"
+	"sessiond/internal/samples"
+	"sessiond/internal/session"
+)
+
+// histories reads the sessions of a program: of each line, what pick gives of it, if anything.
+func histories(t *testing.T, program string, pick func(line []byte) json.RawMessage) map[string][]json.RawMessage {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(samples.Dir(t), program, "*.jsonl"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no samples of %s (%v)", program, err)
+	}
+	found := map[string][]json.RawMessage{}
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range bytes.Lines(data) {
+			if raw := pick(line); raw != nil {
+				found[filepath.Base(f)] = append(found[filepath.Base(f)], raw)
+			}
+		}
+	}
+	return found
+}
+
+// What another program's session says at any of its moments is a context that Gemini takes.
+func TestEveryPrefixOfOtherProgramsIsSentToGemini(t *testing.T) {
+	anthropic := histories(t, "claude-code", func(line []byte) json.RawMessage {
+		var l struct {
+			Type    string
+			Message json.RawMessage
+		}
+		if json.Unmarshal(line, &l) != nil || l.Type != "user" && l.Type != "assistant" {
+			return nil
+		}
+		return l.Message
+	})
+	responses := histories(t, "codex", func(line []byte) json.RawMessage {
+		var l struct {
+			Type    string
+			Payload json.RawMessage
+		}
+		if json.Unmarshal(line, &l) != nil || l.Type != "response_item" {
+			return nil
+		}
+		return l.Payload
+	})
+	for form, files := range map[string]map[string][]json.RawMessage{dialect.Anthropic: anthropic, dialect.OpenAIResponses: responses} {
+		for name, raw := range files {
+			t.Run(form+" "+name, func(t *testing.T) {
+				decoded, err := dialect.Decode(form, raw)
+				if err != nil {
+					t.Skipf("not the plain form of %s: %v", form, err)
+				}
+				everyPrefix(t, numbered(decoded.Messages))
+			})
+		}
+	}
+}
+
+// numbered gives messages the names that a store would.
+func numbered(msgs []session.Message) []session.Message {
+	for i := range msgs {
+		msgs[i].RowID = int64(i + 1)
+		msgs[i].ID = session.MessageRef{Session: "20260211_001", Seq: int64(i + 1)}
+	}
+	return msgs
+}
+
+func everyPrefix(t *testing.T, msgs []session.Message) {
+	t.Helper()
+	step := 1 + len(msgs)/60 // the longest sample has thousands
+	for n := 1; n <= len(msgs); n += step {
+		var context []session.Message
+		for _, item := range contextmgr.Repair(msgs[:n], nil, true).Items {
+			context = append(context, item.Message)
+		}
+		if len(context) == 0 {
+			continue
+		}
+		sent, err := dialect.Send(dialect.Gemini, dialect.Request{System: "Be short.", Messages: context, Model: "gemini-3-pro-preview"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := dialecttest.ValidateGemini3(sent.Request); err != nil {
+			t.Fatalf("of the first %d messages: %v\n%.3000s", n, err, sent.Request)
+		}
+	}
+}
+
+// A conversation that goes to Gemini and comes back says what it said.
+func TestAConversationGoesToGeminiAndBack(t *testing.T) {
+	const chat = `[{"role":"user","content":"see"},
+		{"role":"assistant","content":"Looking.","tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{\"a\": 1.0}"}},{"id":"call_2","type":"function","function":{"name":"f","arguments":"{}"}}]},
+		{"role":"tool","tool_call_id":"call_2","content":"two"},{"role":"tool","tool_call_id":"call_1","content":"one"},
+		{"role":"assistant","content":"Done."},{"role":"user","content":[{"type":"text","text":"and this?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD"}}]}]`
+	first, err := dialect.Decode(dialect.OpenAIChat, list(t, chat))
+	if err != nil {
+		t.Fatal(err)
+	}
+	there, err := dialect.Export(dialect.Gemini, first.Messages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := dialect.Decode("", there)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := dialect.Send(dialect.OpenAIChat, dialect.Request{Messages: second.Messages})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.NewReplacer("call_1", "call1", "call_2", "call2").Replace(`{"messages":` + chat + `}`)
+	if !dialecttest.EqualJSON([]byte(want), back.Request) {
+		t.Errorf("came back as %s\nwant %s", back.Request, want)
+	}
+	if err := dialecttest.ValidateOpenAIChat(back.Request); err != nil {
+		t.Error(err)
+	}
+}
+
+// A reply whose calls have no ids, and responses that are posted after it, find one another.
+func TestResponsesWithoutIDsFindTheirCallsAppendedBefore(t *testing.T) {
+	var msgs []session.Message
+	for _, appended := range []string{
+		`[{"role":"user","parts":[{"text":"q"}]}]`,
+		`[{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"f","args":{"n":1}}},{"functionCall":{"name":"g"}},{"functionCall":{"name":"f","args":{"n":2}}}]},"finishReason":"STOP"}]}]`,
+		`[{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"1"}}},{"functionResponse":{"name":"g","response":{"output":"G"}}},{"functionResponse":{"name":"f","response":{"output":"2"}}}]}]`,
+		`[{"role":"model","parts":[{"functionCall":{"name":"f","args":{"n":3}}}]}]`,
+		`[{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"3"}}}]}]`,
+	} {
+		decoded, err := dialect.Decode("", list(t, appended))
+		if err != nil {
+			t.Fatal(err)
+		}
+		msgs = append(msgs, decoded.Messages...)
+	}
+	repaired := contextmgr.Repair(numbered(msgs), nil, false)
+	if len(repaired.Pending)+len(repaired.Synthetic)+len(repaired.Adjustments)+len(repaired.Losses) > 0 || len(repaired.Items) != len(msgs) {
+		t.Fatalf("repair found something to do: %+v", repaired)
+	}
+	for _, form := range []string{dialect.Gemini, dialect.OpenAIChat} {
+		sent, err := dialect.Send(form, dialect.Request{Messages: msgs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		validate := map[string]func([]byte) error{dialect.Gemini: dialecttest.ValidateGemini, dialect.OpenAIChat: dialecttest.ValidateOpenAIChat}[form]
+		if err := validate(sent.Request); err != nil {
+			t.Errorf("%s: %v\n%s", form, err, sent.Request)
+		}
+	}
+}
