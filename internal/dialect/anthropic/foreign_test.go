@@ -52,7 +52,7 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 			name: "results of several messages, with a picture", in: wire.Request{Messages: []session.Message{
 				user, message(session.Assistant, session.TextPart("I look."), call("a", "f", `{"x": 1}`), call("b", "f", "")), message(session.Tool, result("b", "2")), message(session.Tool, result("a", "1"), jpeg), user,
 			}},
-			want: `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"a","name":"f","input":{"x": 1}},{"type":"tool_use","id":"b","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"b","content":"2"},{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"1"},{"type":"image","source":{"type":"base64","media_type":"image/jpeg","data":"QUJD"}}]},{"type":"text","text":"hi"}]}]}`,
+			want:   `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"a","name":"f","input":{"x": 1}},{"type":"tool_use","id":"b","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"b","content":"2"},{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"1"},{"type":"image","source":{"type":"base64","media_type":"image/jpeg","data":"QUJD"}}]},{"type":"text","text":"hi"}]}]}`,
 			losses: []string{off},
 		},
 		{

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -18,7 +17,7 @@ import (
 // one role in a row are refused, too: the API joins them, but whoever sends should know what it
 // sends.
 func ValidateAnthropic(raw []byte) error {
-	if !bytes.Equal(markHalves(raw), raw) {
+	if bytes.Contains(bytes.ToLower(raw), []byte(`\ud`)) && !bytes.Equal(markHalves(raw), raw) {
 		return errors.New("half a surrogate pair: the API takes it for no JSON")
 	}
 	request, err := object(raw, "system", "messages")
@@ -233,12 +232,12 @@ func (c *anthropicCheck) toolUse(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	id, err := c.newID(b["id"], `^[a-zA-Z0-9_-]+$`)
+	id, err := c.newID(b["id"], "")
 	if err != nil {
 		return err
 	}
 	var name string
-	if err := json.Unmarshal(b["name"], &name); err != nil || !regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`).MatchString(name) {
+	if err := json.Unmarshal(b["name"], &name); err != nil || !anthropicName(name) || len(name) > 128 {
 		return fmt.Errorf("name: %s", b["name"])
 	}
 	if _, err := c.caller(b["caller"], true); err != nil {
@@ -249,15 +248,15 @@ func (c *anthropicCheck) toolUse(raw []byte) error {
 }
 
 func (c *anthropicCheck) serverUse(k string, raw []byte) error {
-	fields, pattern := []string{"id", "name", "input", "caller?", "cache_control?"}, `^srvtoolu_[a-zA-Z0-9_]+$`
+	fields, prefix := []string{"id", "name", "input", "caller?", "cache_control?"}, "srvtoolu_"
 	if k == "mcp_tool_use" {
-		fields, pattern = []string{"id", "name", "input", "server_name", "cache_control?"}, `^[a-zA-Z0-9_-]+$`
+		fields, prefix = []string{"id", "name", "input", "server_name", "cache_control?"}, ""
 	}
 	b, err := c.block(raw, fields...)
 	if err != nil {
 		return err
 	}
-	id, err := c.newID(b["id"], pattern)
+	id, err := c.newID(b["id"], prefix)
 	if err != nil {
 		return err
 	}
@@ -355,14 +354,25 @@ func (c *anthropicCheck) caller(raw []byte, waits bool) (string, error) {
 	return o["tool_id"], nil
 }
 
-func (c *anthropicCheck) newID(raw []byte, pattern string) (string, error) {
+// newID checks the id of a call: ^[a-zA-Z0-9_-]+$, and ^srvtoolu_[a-zA-Z0-9_]+$ for a tool that
+// the provider runs. It must be the only one.
+func (c *anthropicCheck) newID(raw []byte, prefix string) (string, error) {
 	var id string
-	if err := json.Unmarshal(raw, &id); err != nil || !regexp.MustCompile(pattern).MatchString(id) {
-		return "", fmt.Errorf("id: %.80s does not match %s", raw, pattern)
+	if err := json.Unmarshal(raw, &id); err != nil || !anthropicName(id) {
+		return "", fmt.Errorf("id: %.80s", raw)
+	}
+	if rest, found := strings.CutPrefix(id, prefix); !found || prefix != "" && (rest == "" || strings.Contains(rest, "-")) {
+		return "", fmt.Errorf("id: %q does not begin with %s", id, prefix)
 	}
 	if c.ids[id] {
 		return "", fmt.Errorf("id %q stands twice", id)
 	}
 	c.ids[id] = true
 	return id, nil
+}
+
+// anthropicName checks ^[a-zA-Z0-9_-]+$.
+func anthropicName(name string) bool {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+	return name != "" && strings.Trim(name, letters) == ""
 }
