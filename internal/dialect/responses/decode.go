@@ -210,7 +210,7 @@ func (d *decoder) add(path string, m session.Message, o wire.Object, parts []bui
 	parts[0].x.Item = &o
 	joins := m.Role == session.Assistant || m.Role == session.Tool
 	last := len(d.msgs) - 1
-	if !joins || !d.open || d.msgs[last].Role != m.Role || len(d.msgs[last].Parts)+len(parts) > session.MaxParts {
+	if !joins || !d.open || d.msgs[last].Role != m.Role || len(d.msgs[last].Parts)+len(parts) > session.MaxParts || confuses(&d.msgs[last], parts) {
 		d.msgs = append(d.msgs, m)
 		last++
 	}
@@ -221,6 +221,27 @@ func (d *decoder) add(path string, m session.Message, o wire.Object, parts []bui
 		to.Parts = append(to.Parts, parts[i].finish())
 	}
 	return nil
+}
+
+// confuses tells whether a call and the result of a tool that the provider ran would stand under
+// one id in a reply: then the result would seem to be the other call's.
+func confuses(m *session.Message, parts []built) bool {
+	if m.Role != session.Assistant {
+		return false
+	}
+	for i := range parts {
+		p := &parts[i]
+		if p.Kind != session.PartToolCall && p.Kind != session.PartToolResult {
+			continue
+		}
+		for j := range m.Parts {
+			q := &m.Parts[j]
+			if q.CallID == p.CallID && (q.Kind == session.PartToolResult || q.Kind == session.PartToolCall && p.Kind == session.PartToolResult) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // takeLarge moves fields that an extra should not hold, being deep or large, to data parts.

@@ -1,10 +1,10 @@
 package responses
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
 
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
@@ -268,7 +268,13 @@ func appendText(elements []json.RawMessage, text string) []json.RawMessage {
 	if text == "" {
 		return elements
 	}
-	return append(elements, append(wire.AppendText([]byte(textPrefix), text), '}'))
+	return append(elements, textElement(textPrefix, text))
+}
+
+// textElement writes an element of one text behind its beginning.
+func textElement(prefix, text string) json.RawMessage {
+	b := append(make([]byte, 0, len(prefix)+len(text)+len(text)/16+len(`""}`)), prefix...)
+	return append(wire.AppendText(b, text), '}')
 }
 
 // contentOf writes elements as a content: one text as a string, else an array.
@@ -277,8 +283,8 @@ func contentOf(elements []json.RawMessage) json.RawMessage {
 	case 0:
 		return json.RawMessage(`""`)
 	case 1:
-		if text, ok := strings.CutPrefix(string(elements[0]), textPrefix); ok {
-			return json.RawMessage(strings.TrimSuffix(text, "}"))
+		if text, ok := bytes.CutPrefix(elements[0], []byte(textPrefix)); ok {
+			return text[:len(text)-len("}")]
 		}
 	}
 	return wire.AppendArray(nil, elements)

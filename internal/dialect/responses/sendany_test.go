@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/dialect/responses"
 	"sessiond/internal/dialect/wire"
@@ -91,8 +92,8 @@ func accepted(t failer, in wire.Request) wire.Sent {
 	return sent
 }
 
-// anyRepaired generates items of the wire, of every kind and in every shape that decodes, in
-// which calls and outputs are made to match as a repaired context has them.
+// anyRepaired generates items of the wire, of every kind and in every shape that decodes, as a
+// repaired context has them.
 func anyRepaired(t testing.TB, r *rapid.T) []session.Message {
 	raw := []json.RawMessage{json.RawMessage(`{"role":"user","content":"hi"}`)}
 	raw = append(raw, rapid.SliceOfN(rapid.Custom(anyInput), 1, 8).Draw(r, "items")...)
@@ -103,20 +104,11 @@ func anyRepaired(t testing.TB, r *rapid.T) []session.Message {
 	return repaired(dialecttest.Stored(t, decoded.Messages))
 }
 
-// repaired leaves out results, and gives each call that the provider did not run one of its own.
+// repaired gives messages as a context holds them, with calls that nothing answered closed.
 func repaired(msgs []session.Message) []session.Message {
 	var out []session.Message
-	for _, m := range msgs {
-		if m.Role == session.Tool {
-			continue
-		}
-		out = append(out, m)
-		for i, c := range m.Parts {
-			if ran := i+1 < len(m.Parts) && m.Parts[i+1].Kind == session.PartToolResult; c.Kind == session.PartToolCall && !ran {
-				failed := true
-				out = append(out, session.Message{Kind: session.KindMessage, Role: session.Tool, Parts: []session.Part{{Kind: session.PartToolResult, CallID: c.CallID, ToolName: c.ToolName, Text: "closed", IsError: &failed}}})
-			}
-		}
+	for _, item := range contextmgr.Repair(msgs, nil, true).Items {
+		out = append(out, item.Message)
 	}
 	return out
 }

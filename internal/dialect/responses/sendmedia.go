@@ -25,7 +25,7 @@ func (s *sender) medium(m *session.Message, p *session.Part, x *partExtra) json.
 		ok = file(&o, m, p, media)
 	case session.PartAudio:
 		if text := p.Content(); text != "" {
-			return append(wire.AppendText([]byte(textPrefix), text), '}')
+			return textElement(textPrefix, text)
 		}
 	default:
 		s.losePart(m, p, x)

@@ -103,9 +103,9 @@ func (s *sender) reply(m *session.Message, u *unit) {
 		switch p.Kind {
 		case session.PartText, session.PartAudio:
 			said = p.Content()
-			elements = append(elements, append(wire.AppendText([]byte(`{"type":"output_text","text":`), said), '}'))
+			elements = append(elements, textElement(`{"type":"output_text","text":`, said))
 		case session.PartRefusal:
-			elements = append(elements, append(wire.AppendText([]byte(`{"type":"refusal","refusal":`), p.Content()), '}'))
+			elements = append(elements, textElement(`{"type":"refusal","refusal":`, p.Content()))
 		default:
 			s.losePart(m, p, x)
 		}
@@ -153,7 +153,7 @@ func (s *sender) thought(m *session.Message, u *unit) {
 	summary := []json.RawMessage{}
 	for i, p := range u.parts {
 		if u.extras[i].Of == "summary" && p.Kind == session.PartReasoning {
-			summary = append(summary, append(wire.AppendText([]byte(`{"type":"summary_text","text":`), p.Content()), '}'))
+			summary = append(summary, textElement(`{"type":"summary_text","text":`, p.Content()))
 		}
 	}
 	var o wire.Object

@@ -1,0 +1,113 @@
+package responses_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sessiond/internal/dialect/dialecttest"
+	"sessiond/internal/dialect/responses"
+	"sessiond/internal/dialect/wire"
+	"sessiond/internal/samples"
+)
+
+// codexItems gives the items of a rollout: the payloads of its response_item lines, or of a file
+// from before there were envelopes the lines that are items.
+func codexItems(t *testing.T, file string) []json.RawMessage {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var items []json.RawMessage
+	lines := bufio.NewScanner(bytes.NewReader(raw))
+	lines.Buffer(nil, len(raw)+1)
+	for lines.Scan() {
+		var line struct {
+			Type    string
+			Payload json.RawMessage
+		}
+		switch {
+		case json.Unmarshal(lines.Bytes(), &line) != nil:
+		case line.Type == "response_item":
+			items = append(items, line.Payload)
+		case line.Payload == nil && line.Type != "":
+			items = append(items, bytes.Clone(lines.Bytes()))
+		}
+	}
+	return items
+}
+
+func rollouts(t *testing.T) []string {
+	t.Helper()
+	var files []string
+	for _, pattern := range []string{"*.jsonl", "constructed/*.jsonl"} {
+		found, err := filepath.Glob(filepath.Join(samples.Dir(t), "codex", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	return files
+}
+
+func TestCodexRolloutsComeBack(t *testing.T) {
+	read := 0
+	for _, file := range rollouts(t) {
+		items := codexItems(t, file)
+		read += len(items)
+		if strings.Contains(file, "key-sweep") { // values of the wrong type stand in it: each item alone, or refused by its path
+			for _, item := range items {
+				if _, err := responses.Decode([]json.RawMessage{item}); err != nil {
+					if !strings.HasPrefix(err.Error(), "messages[0]") {
+						t.Errorf("%.200s: %v", item, err)
+					}
+					continue
+				}
+				roundTrip(t, []json.RawMessage{item})
+			}
+			continue
+		}
+		roundTrip(t, items)
+	}
+	if read < 1000 {
+		t.Errorf("only %d items were read", read)
+	}
+}
+
+// A context made of any beginning of a rollout is accepted.
+func TestEveryPrefixOfCodexRolloutsIsAccepted(t *testing.T) {
+	checked := 0
+	for _, file := range rollouts(t) {
+		decoded, err := responses.Decode(decodable(codexItems(t, file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		msgs := dialecttest.Stored(t, decoded.Messages)
+		step := 1 + len(msgs)/50
+		for n := 1; n <= len(msgs); n += step {
+			whole := repaired(msgs[:n])
+			if len(whole) == 0 {
+				continue
+			}
+			accepted(t, wire.Request{Messages: whole})
+			checked++
+		}
+	}
+	if checked < 100 {
+		t.Errorf("only %d prefixes were checked", checked)
+	}
+}
+
+// decodable leaves out the items of the key sweep that no provider would give.
+func decodable(items []json.RawMessage) []json.RawMessage {
+	return slices.DeleteFunc(items, func(item json.RawMessage) bool {
+		_, err := responses.Decode([]json.RawMessage{item})
+		return err != nil
+	})
+}
