@@ -164,3 +164,37 @@ func TestResponsesWithoutIDsFindTheirCallsAppendedBefore(t *testing.T) {
 		}
 	}
 }
+
+// What Gemini gave is sent elsewhere: its ids are made up and come again, its provider runs
+// code, its signatures are nobody else's.
+func TestWhatGeminiGaveIsSentElsewhere(t *testing.T) {
+	decoded, err := dialect.Decode("", list(t, `[{"parts":[{"text":"q"},{"inlineData":{"mimeType":"image/png","data":"QUJD"}},{"fileData":{"mimeType":"video/mp4","fileUri":"gs://b/v"}}]},
+		{"role":"model","parts":[{"text":"hm","thought":true},{"text":"Running.","thoughtSignature":"QUJD"},{"executableCode":{"language":"PYTHON","code":"6*7"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"42"}},{"functionCall":{"name":"mcp.files:read","args":{"p":"a"}},"thoughtSignature":"QUJD"}]},
+		{"role":"user","parts":[{"functionResponse":{"name":"mcp.files:read","response":{"output":"1"},"parts":[{"inlineData":{"mimeType":"image/png","data":"QUJD"}}]}},{"text":"and?"}]},
+		{"role":"model","parts":[{"functionCall":{"name":"mcp.files:read","args":{"p":"b"}}},{"functionCall":{"name":"mcp.files:read","args":{"p":"c"}}}]},
+		{"role":"user","parts":[{"functionResponse":{"name":"mcp.files:read","response":{"error":"no"}}},{"functionResponse":{"name":"mcp.files:read","response":{"a":[1.0]}}}]},
+		{"role":"model","parts":[{"toolCall":{"id":"q","toolType":"GOOGLE_SEARCH_WEB","args":{}}},{"toolResponse":{"id":"q","toolType":"GOOGLE_SEARCH_WEB","response":{}}},{"text":"Done."},{"inlineData":{"mimeType":"image/png","data":"QUJD"}}]}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var context []session.Message
+	for _, item := range contextmgr.Repair(numbered(dialecttest.Stored(t, decoded.Messages)), nil, false).Items {
+		context = append(context, item.Message)
+	}
+	for form, validate := range map[string]func([]byte) error{
+		dialect.Gemini: dialecttest.ValidateGemini, dialect.Anthropic: dialecttest.ValidateAnthropic, dialect.OpenAIResponses: dialecttest.ValidateResponses,
+	} {
+		sent, err := dialect.Send(form, dialect.Request{Messages: context})
+		if err != nil {
+			t.Fatalf("%s: %v", form, err)
+		}
+		if err := validate(sent.Request); err != nil {
+			t.Errorf("%s: %v\n%s", form, err, sent.Request)
+		}
+		for _, said := range []string{"Running.", "and?", "Done."} {
+			if !strings.Contains(string(sent.Request), said) {
+				t.Errorf("%s: %q is missing in %s", form, said, sent.Request)
+			}
+		}
+	}
+}

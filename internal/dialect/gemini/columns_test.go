@@ -85,10 +85,6 @@ func TestDecodeFillsTheColumns(t *testing.T) {
 			"a response that calls", `[{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f"}}]},"finishReason":"STOP"}]}]`,
 			[]row{{session.Assistant, session.Model, "", session.FinishToolCalls, []session.Part{call("made_f_1", "f", "")}}},
 		},
-		{"a reply cut short", `[{"content":{"parts":[{"text":"ye"}]},"finishReason":"MAX_TOKENS"}]`, []row{{session.Assistant, session.Model, "", session.FinishLength, []session.Part{text("ye")}}}},
-		{"a reply held back", `[{"finishReason":"SAFETY"}]`, []row{{session.Assistant, session.Model, "", session.FinishRefusal, nil}}},
-		{"a call that was none", `[{"content":{},"finishReason":"MALFORMED_FUNCTION_CALL"}]`, []row{{session.Assistant, session.Model, "", session.FinishError, nil}}},
-		{"a question held back", `[{"promptFeedback":{"blockReason":"SAFETY"}}]`, []row{{session.Assistant, session.Model, "", session.FinishRefusal, nil}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			decoded, err := gemini.Decode(list(t, c.contents))
@@ -106,6 +102,26 @@ func TestDecodeFillsTheColumns(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestAReplySaysWhyItEnded(t *testing.T) {
+	for contents, want := range map[string]session.Finish{
+		`[{"content":{"parts":[{"text":"yes"}]},"finishReason":"STOP"}]`:      session.FinishStop,
+		`[{"content":{"parts":[{"text":"ye"}]},"finishReason":"MAX_TOKENS"}]`: session.FinishLength,
+		`[{"finishReason":"SAFETY"}]`:                                         session.FinishRefusal,
+		`[{"content":{},"finishReason":"MALFORMED_FUNCTION_CALL"}]`:           session.FinishError,
+		`[{"content":{},"finishReason":"NOVEL"}]`:                             "",
+		`[{"promptFeedback":{"blockReason":"SAFETY"}}]`:                       session.FinishRefusal,
+		`[{"role":"model","parts":[{"text":"yes"}]}]`:                         "",
+	} {
+		decoded, err := gemini.Decode(list(t, contents))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := decoded.Messages[0]; m.Finish != want || m.Role != session.Assistant || m.Origin != session.Model {
+			t.Errorf("%s: role %s, origin %s, finish %q; want %q", contents, m.Role, m.Origin, m.Finish, want)
+		}
 	}
 }
 

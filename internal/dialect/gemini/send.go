@@ -208,6 +208,9 @@ func (s *sender) message(m *session.Message) error {
 	return nil
 }
 
+// cacheMark is what gateways take in any provider's form: no words of the conversation.
+const cacheMark = "cache_control"
+
 // loseFields names what stood beside the documented fields of a content of this form.
 func (s *sender) loseFields(m *session.Message) error {
 	if m.Dialect != Name || len(m.Extra) == 0 {
@@ -218,7 +221,7 @@ func (s *sender) loseFields(m *session.Message) error {
 		return err
 	}
 	for _, f := range x.Fields.Members() {
-		if !wire.IsNull(f.Value) && f.Key != "role" {
+		if !wire.IsNull(f.Value) && f.Key != "role" && f.Key != cacheMark {
 			s.lose(m, "field "+wire.Clip(f.Key))
 		}
 	}
@@ -292,7 +295,7 @@ func extraOf(m *session.Message, p *session.Part) (*partExtra, error) {
 func (s *sender) loseBeside(m *session.Message, x *partExtra, sent ...string) {
 fields:
 	for _, f := range x.Fields.Members() {
-		if wire.IsNull(f.Value) || f.Key == fieldText || f.Key == fieldThought && wire.KindOf(f.Value) != 't' {
+		if wire.IsNull(f.Value) || f.Key == cacheMark || f.Key == fieldText || f.Key == fieldThought && wire.KindOf(f.Value) != 't' {
 			continue
 		}
 		for _, ok := range sent {

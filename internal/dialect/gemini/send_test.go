@@ -73,7 +73,7 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 			name: "what the API does not take", in: `[{"role":"user","parts":[{"text":"see","cache_control":{"type":"ephemeral"}},{"inlineData":{"mimeType":"image/gif","data":"QUJD"}},{"inlineData":{"mimeType":"image/png","data":"@@"}},{"fileData":{"fileUri":"file-abc"}},{"hologram":1}],"cachePoint":1}]`,
 			want: `{"contents":[{"role":"user","parts":[{"text":"see"}]}]}`,
 			losses: []string{
-				"20260211_001.1: field cachePoint", "20260211_001.1: field cache_control", "20260211_001.1: image image/gif: its bytes or its type are not what the API takes",
+				"20260211_001.1: field cachePoint", "20260211_001.1: image image/gif: its bytes or its type are not what the API takes",
 				"20260211_001.1: image image/png: its bytes or its type are not what the API takes", "20260211_001.1: file : its bytes or its type are not what the API takes", "20260211_001.1: unknown part type hologram",
 			},
 		},
