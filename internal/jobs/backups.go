@@ -39,8 +39,7 @@ func (r *Runner) backUp() {
 			return
 		case <-tick.C:
 		}
-		out := filepath.Join(r.cfg.Backups.Dir, BackupName(r.cfg.Now()))
-		if _, err := r.cfg.Store.Backup(r.ctx, out); err != nil {
+		if err := r.backUpNow(); err != nil {
 			if r.ctx.Err() == nil {
 				r.cfg.Log.Error().Err(err).Msg("the backup failed")
 			}
@@ -50,6 +49,14 @@ func (r *Runner) backUp() {
 			r.cfg.Log.Error().Err(err).Msg("old backups could not be removed")
 		}
 	}
+}
+
+func (r *Runner) backUpNow() error {
+	if err := os.MkdirAll(r.cfg.Backups.Dir, 0o700); err != nil {
+		return err
+	}
+	_, err := r.cfg.Store.Backup(r.ctx, filepath.Join(r.cfg.Backups.Dir, BackupName(r.cfg.Now())))
+	return err
 }
 
 // prune removes the oldest backups that the daemon made itself, beyond those to keep. It

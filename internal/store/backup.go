@@ -14,9 +14,10 @@ import (
 	"sessiond/internal/session"
 )
 
-// Backup writes a whole, consistent copy of the database to out, which must not exist. It
+// Backup writes a whole, consistent copy of the database to out, which must not exist, in a folder that does. It
 // holds up no writer: it reads one snapshot on a connection of its own. The copy is checked
-// and on disk when Backup returns. Codes: Conflict (out exists), Forbidden.
+// and on disk when Backup returns. Codes: Conflict (out exists), NotFound
+// (its folder), Forbidden.
 func (s *Store) Backup(ctx context.Context, out string) (size int64, err error) {
 	out, err = filepath.Abs(out)
 	if err != nil {
@@ -26,8 +27,8 @@ func (s *Store) Backup(ctx context.Context, out string) (size int64, err error) 
 		return 0, session.Errorf(session.Conflict, "%s exists: a backup never overwrites; name another file", out)
 	}
 	dir := filepath.Dir(out)
-	if err := makeFolder(dir); err != nil {
-		return 0, backupError(out, err)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return 0, session.Errorf(session.NotFound, "there is no folder %s; nothing was written", dir)
 	}
 	// VACUUM INTO wants a file that is not there or is empty; an empty one of ours has the
 	// right permissions from its first byte on.

@@ -165,7 +165,7 @@ func TestBackupDuringAppendsIsWholeAndOpensAlone(t *testing.T) {
 		})
 	}
 	for i := range 3 {
-		out := filepath.Join(t.TempDir(), "new folder", "backup.db")
+		out := filepath.Join(t.TempDir(), "backup.db")
 		size := must(s.Backup(ctx, out))(t)
 		info := must(os.Stat(out))(t)
 		if info.Size() != size || info.Mode() != 0o600 {
@@ -183,6 +183,8 @@ func TestBackupDuringAppendsIsWholeAndOpensAlone(t *testing.T) {
 	}
 	close(stop)
 	wg.Wait()
+	_, err := s.Backup(ctx, filepath.Join(t.TempDir(), "a typo", "backup.db"))
+	wants(t, err, session.NotFound, "there is no folder")
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()
 	out := filepath.Join(t.TempDir(), "backup.db")

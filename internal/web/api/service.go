@@ -67,6 +67,9 @@ func (s *Server) backup(ctx context.Context, in *backupInput) (*backupOutput, er
 	case path == "" && s.BackupDir == "":
 		return nil, session.Errorf(session.Invalid, "path is missing, and no backup folder is set: give an absolute path").At("path", "missing")
 	case path == "":
+		if err := os.MkdirAll(s.BackupDir, 0o700); err != nil {
+			return nil, session.Errorf(session.Forbidden, "the backup folder cannot be made: %w", err)
+		}
 		path = filepath.Join(s.BackupDir, backupName(in.IdempotencyKey, at))
 	case !filepath.IsAbs(path):
 		return nil, session.Errorf(session.Invalid, "path must be absolute: the daemon's own folder is not the caller's").At("path", "must be absolute")
