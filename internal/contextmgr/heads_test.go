@@ -32,6 +32,7 @@ func TestContextsAtTheHeadsOfRealHistories(t *testing.T) {
 		{pattern: "before-compaction.jsonl", want: nil},
 	} {
 		t.Run(filepath.Base(c.pattern), func(t *testing.T) {
+			notRaced(t, sample(t, c.pattern))
 			d := newDesk(t)
 			if c.before != "" {
 				d.importPi(sample(t, c.before))
