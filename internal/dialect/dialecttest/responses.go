@@ -235,8 +235,8 @@ func isAddress(url string) bool {
 
 func webSearch(item map[string]json.RawMessage) error {
 	var action struct{ Type string }
-	if err := json.Unmarshal(item["action"], &action); err != nil || action.Type == "" {
-		return fmt.Errorf("action has no type: %.60s (%w)", item["action"], err)
+	if err := json.Unmarshal(item["action"], &action); err != nil || !slices.Contains([]string{"search", "open_page", "find_in_page"}, action.Type) {
+		return fmt.Errorf("action is of type %q (%w)", action.Type, err)
 	}
 	if _, err := object(item["action"], "type", "query", "queries", "url", "pattern", "sources"); err != nil {
 		return fmt.Errorf("action: %w", err)

@@ -58,6 +58,7 @@ func TestValidateResponsesRefuses(t *testing.T) {
 		"reasoning before an output":         function + "," + thought + "," + answer,
 		"a search by id":                     `{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search"}}`,
 		"a search of nothing":                `{"type":"web_search_call","status":"completed"}`,
+		"a search of another kind":           `{"type":"web_search_call","status":"completed","action":{"type":"look"}}`,
 		"an interpreter":                     `{"type":"code_interpreter_call","code":"1","container_id":"c","outputs":[],"status":"completed"}`,
 		"an unknown type":                    `{"type":"hologram"}`,
 		"a role of another":                  `{"role":"tool","content":"x"}`,

@@ -74,7 +74,9 @@ func TestDecodeFillsTheColumns(t *testing.T) {
 				{session.Assistant, session.Model, session.FinishStop, []session.Part{text("a")}},
 				{session.Assistant, session.Model, session.FinishToolCalls, []session.Part{{Kind: session.PartToolCall, CallID: "a", ToolName: "f"}}},
 				{session.Assistant, session.Model, session.FinishLength, []session.Part{text("b")}},
-				{session.Assistant, session.Model, session.FinishRefusal, nil}, {session.Assistant, session.Model, session.FinishError, nil}, {session.Assistant, session.Model, session.FinishAborted, nil},
+				{session.Assistant, session.Model, session.FinishRefusal, nil},
+				{session.Assistant, session.Model, session.FinishError, nil},
+				{session.Assistant, session.Model, session.FinishAborted, nil},
 			},
 		},
 	} {

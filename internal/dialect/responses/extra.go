@@ -77,8 +77,16 @@ func (b *built) finish() session.Part {
 		o.Set("item", x.Item.JSON())
 	}
 	for _, f := range [...][2]string{
-		{"shape", x.Shape}, {"type", x.Type}, {"field", x.Field}, {"prefix", x.Prefix}, {"of", x.Of},
-		{"media_type", x.MediaType}, {"url", x.URL}, {"file_id", x.FileID}, {"name", x.Name}, {"detail", x.Detail},
+		{"shape", x.Shape},
+		{"type", x.Type},
+		{"field", x.Field},
+		{"prefix", x.Prefix},
+		{"of", x.Of},
+		{"media_type", x.MediaType},
+		{"url", x.URL},
+		{"file_id", x.FileID},
+		{"name", x.Name},
+		{"detail", x.Detail},
 	} {
 		if f[1] != "" {
 			o.SetText(f[0], f[1])

@@ -139,7 +139,7 @@ func (s *sender) webSearch(m *session.Message, u *unit, o *wire.Object) bool {
 		return false
 	}
 	action, err := wire.ParseObject("action", json.RawMessage(u.parts[0].Arguments))
-	if err != nil {
+	if kind, _ := wire.TextOf(action.Get("type")); err != nil || !slices.Contains([]string{"search", "open_page", "find_in_page"}, kind) {
 		return false
 	}
 	var sent wire.Object

@@ -66,7 +66,7 @@ func image(o *wire.Object, m *session.Message, p *session.Part, media wire.Media
 // file writes {filename, file_data}, {file_url} or {file_id}.
 func file(o *wire.Object, m *session.Message, p *session.Part, media wire.Media) bool {
 	switch {
-	case p.Blob != nil && media.MediaType != "":
+	case p.Blob != nil && strings.Contains(media.MediaType, "/"):
 		if media.Name == "" {
 			media.Name = "file"
 		}

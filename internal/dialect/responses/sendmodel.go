@@ -176,7 +176,7 @@ func (s *sender) otherMaker(m *session.Message) bool {
 func (s *sender) special(m *session.Message, u *unit) {
 	var o wire.Object
 	kind := u.kind()
-	fields := []string{}
+	var fields []string
 	switch kind {
 	case itemCompaction:
 		fields = []string{"encrypted_content"}
