@@ -51,7 +51,7 @@ func (d *decoder) entry(msgs []session.Message, path string, raw json.RawMessage
 	if m.Role == session.Assistant {
 		m.Model, _ = wire.TextOf(o.Get("model")) // stays in o, too: the append may say another one
 		reason, _ := wire.TextOf(o.Get("stop_reason"))
-		m.Finish = finishes()[reason]
+		m.Finish = finish(reason)
 	}
 	var x messageExtra
 	groups, err := d.content(path, &o, &m, &x)
@@ -92,15 +92,24 @@ func (d *decoder) role(path string, o *wire.Object) (session.Message, error) {
 	return session.Message{}, wire.Errorf(session.Invalid, wire.Join(path, "role"), "is %q: it must be one of user, assistant, system", wire.Clip(role))
 }
 
-func finishes() map[string]session.Finish {
-	return map[string]session.Finish{
-		"end_turn": session.FinishStop, "stop_sequence": session.FinishStop, "tool_use": session.FinishToolCalls,
-		"max_tokens": session.FinishLength, "model_context_window_exceeded": session.FinishLength,
-		"refusal": session.FinishRefusal, "pause_turn": session.FinishPaused, "compaction": session.FinishPaused,
+func finish(reason string) session.Finish {
+	switch reason {
+	case "end_turn", "stop_sequence":
+		return session.FinishStop
+	case "tool_use":
+		return session.FinishToolCalls
+	case "max_tokens", "model_context_window_exceeded":
+		return session.FinishLength
+	case "refusal":
+		return session.FinishRefusal
+	case "pause_turn", "compaction":
+		return session.FinishPaused
 	}
+	return ""
 }
 
-// group is what one block became: a part, or a result with its content behind it.
+// group is what one block of a user's entry became: a part, or a result with its content behind
+// it. All blocks of any other entry are one group.
 type group []session.Part
 
 // content reads the content of an entry, block by block.
@@ -154,22 +163,29 @@ func (d *decoder) blocks(path string, raw []json.RawMessage, role session.Role) 
 			return nil, err
 		}
 	}
+	if role != session.User {
+		all := make(group, 0, len(read))
+		for i := range read {
+			p, err := d.spoken(&read[i], read, role)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, p)
+		}
+		if len(all) == 0 {
+			return nil, nil
+		}
+		return []group{all}, nil
+	}
 	groups := make([]group, len(read))
 	for i := range read {
 		b := &read[i]
 		var err error
-		switch {
-		case b.kind == typeToolResult && role != session.User:
-			err = wire.Errorf(session.Invalid, b.path, "is a tool_result in an entry of role %s: results stand in a user's", role)
-		case b.kind == typeToolUse && role != session.Assistant:
-			err = wire.Errorf(session.Invalid, b.path, "is a tool_use in an entry of role %s: only an assistant calls tools", role)
-		case b.kind == typeToolResult:
+		if b.kind == typeToolResult {
 			groups[i], err = d.result(b)
-		case isServerCall(b.kind) && !answered(b, read):
-			groups[i] = group{dataPart(b.raw, partExtra{Type: b.kind})}
-		default:
+		} else {
 			var p session.Part
-			p, err = d.block(b, role)
+			p, err = d.spoken(b, read, role)
 			groups[i] = group{p}
 		}
 		if err != nil {
@@ -179,10 +195,24 @@ func (d *decoder) blocks(path string, raw []json.RawMessage, role session.Role) 
 	return groups, nil
 }
 
+// spoken reads a block that is no result.
+func (d *decoder) spoken(b *block, entry []block, role session.Role) (session.Part, error) {
+	switch {
+	case b.kind == typeToolResult:
+		return session.Part{}, wire.Errorf(session.Invalid, b.path, "is a tool_result in an entry of role %s: results stand in a user's", role)
+	case b.kind == typeToolUse && role != session.Assistant:
+		return session.Part{}, wire.Errorf(session.Invalid, b.path, "is a tool_use in an entry of role %s: only an assistant calls tools", role)
+	case isServerCall(b.kind) && role == session.Assistant && !answered(b, entry):
+		return dataPart(b.raw, partExtra{Type: b.kind}), nil // no call that anybody here must answer
+	}
+	return d.block(b, role)
+}
+
 // split sorts the results of a user's entry into a tool's message and the rest into a user's.
 // For any other entry user is nil.
 func split(m session.Message, groups []group, x *messageExtra, raw json.RawMessage) (first session.Message, user *session.Message) {
-	at, size := []int{}, 0
+	var at []int
+	size := 0
 	for i, g := range groups {
 		if size += len(g); g[0].Kind == session.PartToolResult && m.Role == session.User {
 			at = append(at, i)
@@ -196,6 +226,10 @@ func split(m session.Message, groups []group, x *messageExtra, raw json.RawMessa
 	}
 	if len(at) > 0 {
 		m.Role, m.Origin = session.Tool, session.ByTool
+	}
+	if len(groups) == 1 {
+		m.Parts = groups[0]
+		return m, nil
 	}
 	if size > 0 {
 		m.Parts = make([]session.Part, 0, size)

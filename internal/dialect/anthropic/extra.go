@@ -18,25 +18,49 @@ type messageExtra struct {
 }
 
 func (x *messageExtra) json() session.JSON {
-	var o wire.Object
-	if x.Shape != "" {
-		o.SetText("shape", x.Shape)
-	}
-	if x.Entry != "" {
-		var w wire.Object
-		w.SetText("entry", x.Entry)
-		if x.At != nil {
-			w.Set("at", json.RawMessage(session.JSONOf(x.At)))
-		}
-		o.Set("wire", w.JSON())
-	}
-	if x.Fields.Len() > 0 {
-		o.Set("fields", x.Fields.JSON())
-	}
-	if o.Len() == 0 {
+	if x.Shape == "" && x.Entry == "" && x.Fields.Len() == 0 {
 		return nil
 	}
-	return session.JSON(o.JSON())
+	b := make([]byte, 0, sizeOf(&x.Fields)+4*len(x.At)+len(`{"shape":"absent","wire":{"entry":"0123456789abcdef","at":[]},"fields":}`))
+	b = appendTextField(b, "shape", x.Shape)
+	if x.Entry != "" {
+		w := appendTextField(nil, "entry", x.Entry)
+		if x.At != nil {
+			w = append(appendKey(w, "at"), session.JSONOf(x.At)...)
+		}
+		b = append(append(appendKey(b, "wire"), w...), '}')
+	}
+	if x.Fields.Len() > 0 {
+		b = x.Fields.Append(appendKey(b, "fields"))
+	}
+	return append(b, '}')
+}
+
+// appendKey begins a field of the object that b holds, or the object itself.
+func appendKey(b []byte, key string) []byte {
+	if len(b) == 0 {
+		b = append(b, '{')
+	} else {
+		b = append(b, ',')
+	}
+	return append(append(append(b, '"'), key...), `":`...)
+}
+
+// appendTextField writes a field unless it is empty.
+func appendTextField(b []byte, key, text string) []byte {
+	if text == "" {
+		return b
+	}
+	return wire.AppendText(appendKey(b, key), text)
+}
+
+// sizeOf gives about how long an object is.
+func sizeOf(o *wire.Object) int {
+	size := len(`{}`)
+	for _, m := range o.Members() {
+		size += len(m.Key) + len(m.Value) + len(`"":,`)
+	}
+	return size
 }
 
 func messageExtraOf(m *session.Message) (messageExtra, error) {
@@ -88,35 +112,32 @@ type partExtra struct {
 }
 
 func (x *partExtra) store(p *session.Part) {
-	var o wire.Object
-	for _, f := range [...]struct{ key, value string }{
-		{"media_type", x.MediaType},
-		{"url", x.URL},
-		{"file_id", x.FileID},
-		{"name", x.Name},
-		{"type", x.Type},
-		{"field", x.Field},
-		{"shape", x.Shape},
-	} {
-		if f.value != "" {
-			o.SetText(f.key, f.value)
-		}
+	if x.Media == (wire.Media{}) && x.Type == "" && x.Field == "" && x.Shape == "" && x.At == 0 && x.Source.Len() == 0 && x.Fields.Len() == 0 && len(x.Raw) == 0 {
+		return
 	}
+	const keys = len(`{"media_type":"","url":"","file_id":"","name":"","type":"","field":"","shape":"","at":-1,"source":,"fields":,"raw":}`)
+	texts := len(x.MediaType) + len(x.URL) + len(x.FileID) + len(x.Name) + len(x.Type) + len(x.Field) + len(x.Shape)
+	b := make([]byte, 0, keys+texts+sizeOf(&x.Source)+sizeOf(&x.Fields)+len(x.Raw))
+	b = appendTextField(b, "media_type", x.MediaType)
+	b = appendTextField(b, "url", x.URL)
+	b = appendTextField(b, "file_id", x.FileID)
+	b = appendTextField(b, "name", x.Name)
+	b = appendTextField(b, "type", x.Type)
+	b = appendTextField(b, "field", x.Field)
+	b = appendTextField(b, "shape", x.Shape)
 	if x.At != 0 {
-		o.Set("at", json.RawMessage(strconv.Itoa(x.At)))
+		b = strconv.AppendInt(appendKey(b, "at"), int64(x.At), 10)
 	}
 	if x.Source.Len() > 0 {
-		o.Set("source", x.Source.JSON())
+		b = x.Source.Append(appendKey(b, "source"))
 	}
 	if x.Fields.Len() > 0 {
-		o.Set("fields", x.Fields.JSON())
+		b = x.Fields.Append(appendKey(b, "fields"))
 	}
 	if len(x.Raw) > 0 {
-		o.Set("raw", x.Raw)
+		b = append(appendKey(b, "raw"), x.Raw...)
 	}
-	if o.Len() > 0 {
-		p.Extra = session.JSON(o.JSON())
-	}
+	p.Extra = append(b, '}')
 }
 
 func partExtraOf(p *session.Part) (partExtra, error) {
