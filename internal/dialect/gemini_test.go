@@ -124,7 +124,10 @@ func TestAConversationGoesToGeminiAndBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := strings.NewReplacer("call_1", "call1", "call_2", "call2").Replace(`{"messages":` + chat + `}`)
+	// The ids are as Gemini takes them, the results in the order of the calls.
+	one, two := `{"role":"tool","tool_call_id":"call_1","content":"one"}`, `{"role":"tool","tool_call_id":"call_2","content":"two"}`
+	want := strings.Replace(`{"messages":`+chat+`}`, two+","+one, one+","+two, 1)
+	want = strings.NewReplacer("call_1", "call1", "call_2", "call2").Replace(want)
 	if !dialecttest.EqualJSON([]byte(want), back.Request) {
 		t.Errorf("came back as %s\nwant %s", back.Request, want)
 	}

@@ -283,7 +283,7 @@ func geminiMedium(field string, raw []byte) error {
 	if err != nil {
 		return err
 	}
-	mediaType := regexp.MustCompile(`^(image/(png|jpeg|webp|heic|heif)|(audio|video|text)/[a-z0-9.+-]+|application/(pdf|json|rtf|x-javascript|x-python-code))(;.*)?$`)
+	mediaType := regexp.MustCompile(`^(image/(png|jpeg|webp|heic|heif)|(audio|video|text)/[a-z0-9.+-]+|application/(pdf|json|rtf|x-javascript|x-python-code))(;[ -~]*)?$`)
 	if !mediaType.MatchString(strings.ToLower(o["mimeType"])) {
 		return fmt.Errorf("mimeType %q", o["mimeType"])
 	}

@@ -1,7 +1,9 @@
 package gemini
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -101,7 +103,8 @@ type sender struct {
 	losses  []string
 	ids     ids
 	open    []sentCall
-	results []json.RawMessage // responses to the calls of the last reply
+	calls   int               // seen so far
+	results []sentResult      // responses to the calls of the last reply
 	media   []json.RawMessage // what they hold and a response cannot
 	skipped bool              // it was said that calls are sent without a signature
 }
@@ -112,6 +115,7 @@ type sentCall struct {
 	sentID string // "" where the wire has none
 	name   string // as it came
 	sent   string // as it was sent
+	at     int    // its place among all calls
 }
 
 func (s *sender) lose(m *session.Message, what string) {
@@ -145,11 +149,17 @@ func (s *sender) begin(why string) {
 	}
 }
 
-// flush writes the responses that were gathered, in one content, and behind it in another one
-// the media that they could not hold.
+// flush writes the responses that were gathered, in one content and in the order of their
+// calls, by which the API knows those without an id; and behind it in another one the media
+// that they could not hold. The API counts all parts beside responses as too many responses.
 func (s *sender) flush() {
 	if len(s.results) > 0 {
-		s.out = append(s.out, turn{role: roleUser, parts: s.results})
+		slices.SortStableFunc(s.results, func(a, b sentResult) int { return cmp.Compare(a.at, b.at) })
+		parts := make([]json.RawMessage, len(s.results))
+		for i, r := range s.results {
+			parts[i] = r.raw
+		}
+		s.out = append(s.out, turn{role: roleUser, parts: parts})
 	}
 	if len(s.media) > 0 {
 		s.out = append(s.out, turn{role: roleUser, parts: s.media})

@@ -41,8 +41,8 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 			want: `{"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"text":"hm","thought":true},{"functionCall":{"name":"f","args":{"a":1.0}},"thoughtSignature":"Q\/JD"},{"functionCall":{"name":"f","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"1"}}},{"functionResponse":{"name":"f","response":{"x":[1.0]}}}]}]}`,
 		},
 		{
-			name: "the wire's ids stay, also where only the call has one", in: `[{"parts":[{"text":"q"}]},{"role":"model","parts":[{"functionCall":{"id":"function-call-1","name":"f","args":{}}},{"functionCall":{"id":"b","name":"g","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"id":"b","name":"g","response":{"error":"no"}}},{"functionResponse":{"name":"f","response":{"output":"1"}}}]}]`,
-			want: `{"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"functionCall":{"id":"function-call-1","name":"f","args":{}}},{"functionCall":{"id":"b","name":"g","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"id":"b","name":"g","response":{"error":"no"}}},{"functionResponse":{"id":"function-call-1","name":"f","response":{"output":"1"}}}]}]}`,
+			name: "the wire's ids stay, also where only the call has one, and responses stand in the order of calls", in: `[{"parts":[{"text":"q"}]},{"role":"model","parts":[{"functionCall":{"id":"function-call-1","name":"f","args":{}}},{"functionCall":{"id":"b","name":"g","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"id":"b","name":"g","response":{"error":"no"}}},{"functionResponse":{"name":"f","response":{"output":"1"}}}]}]`,
+			want: `{"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"functionCall":{"id":"function-call-1","name":"f","args":{}}},{"functionCall":{"id":"b","name":"g","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"id":"function-call-1","name":"f","response":{"output":"1"}}},{"functionResponse":{"id":"b","name":"g","response":{"error":"no"}}}]}]}`,
 		},
 		{
 			name: "Python's spelling becomes ours", in: `[{"role":"user","parts":[{"inline_data":{"mime_type":"image/png","data":"_-8="}},{"file_data":{"mime_type":"video/mp4","file_uri":"gs://b/v"},"video_metadata":{"start_offset":"1s","end_offset":null,"fps":2.0}}]},{"role":"model","parts":[{"function_call":{"id":null,"name":"f","args":{}},"thought_signature":"QUJD","text":null}]},{"role":"user","parts":[{"function_response":{"name":"f","response":{"result":"1"},"will_continue":null}}]}]`,
@@ -70,11 +70,12 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 			want: `{"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"1"}}}]},{"role":"user","parts":[{"text":"Attached to the result of f:"},{"inlineData":{"mimeType":"image/png","data":"QUJD"}}]}]}`,
 		},
 		{
-			name: "what the API does not take", in: `[{"role":"user","parts":[{"text":"see","cache_control":{"type":"ephemeral"}},{"inlineData":{"mimeType":"image/gif","data":"QUJD"}},{"inlineData":{"mimeType":"image/png","data":"@@"}},{"fileData":{"fileUri":"file-abc"}},{"hologram":1}],"cachePoint":1}]`,
+			name: "what the API does not take", in: `[{"role":"user","parts":[{"text":"see","cache_control":{"type":"ephemeral"}},{"inlineData":{"mimeType":"image/gif","data":"QUJD"}},{"inlineData":{"mimeType":"image/png","data":"@@"}},{"fileData":{"fileUri":"file-abc"}},{"inlineData":{"mimeType":"Audio/ ","data":"QUJD"}},{"hologram":1}],"cachePoint":1}]`,
 			want: `{"contents":[{"role":"user","parts":[{"text":"see"}]}]}`,
 			losses: []string{
 				"20260211_001.1: field cachePoint", "20260211_001.1: image image/gif: its bytes or its type are not what the API takes",
-				"20260211_001.1: image image/png: its bytes or its type are not what the API takes", "20260211_001.1: file : its bytes or its type are not what the API takes", "20260211_001.1: unknown part type hologram",
+				"20260211_001.1: image image/png: its bytes or its type are not what the API takes", "20260211_001.1: file : its bytes or its type are not what the API takes", "20260211_001.1: file Audio/ : its bytes or its type are not what the API takes",
+				"20260211_001.1: unknown part type hologram",
 			},
 		},
 		{

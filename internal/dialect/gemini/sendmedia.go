@@ -92,8 +92,11 @@ func (s *sender) within(m *session.Message, p *session.Part, x *partExtra) json.
 
 // takes tells whether the API takes a type of media.
 func takes(mediaType string) bool {
-	mediaType, _, _ = strings.Cut(strings.ToLower(mediaType), ";")
+	mediaType, parameters, _ := strings.Cut(strings.ToLower(mediaType), ";")
 	kind, rest, _ := strings.Cut(mediaType, "/")
+	if legalIn(rest, len(rest), ".+-") != rest || strings.ContainsFunc(parameters, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return false
+	}
 	switch kind {
 	case "image":
 		return slices.Contains([]string{"png", "jpeg", "webp", "heic", "heif"}, rest)

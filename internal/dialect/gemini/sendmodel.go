@@ -219,7 +219,8 @@ func inlineFields(field string) []string {
 
 // call writes one call and opens it.
 func (s *sender) call(m *session.Message, p *session.Part, x *partExtra, t *turn) json.RawMessage {
-	c := sentCall{id: p.CallID, name: p.ToolName, sent: legalName(p.ToolName)}
+	s.calls++
+	c := sentCall{id: p.CallID, name: p.ToolName, sent: legalName(p.ToolName), at: s.calls}
 	if c.sent != p.ToolName {
 		s.lose(m, "the tool's name "+strconv.Quote(wire.Clip(p.ToolName))+" is sent as "+strconv.Quote(c.sent))
 	}

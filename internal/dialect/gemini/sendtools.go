@@ -2,12 +2,19 @@ package gemini
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
 )
+
+// sentResult is a response, with the place of its call in the reply.
+type sentResult struct {
+	at  int
+	raw json.RawMessage
+}
 
 // tool gathers the responses of a tool's message. Other parts belong to the result before them.
 func (s *sender) tool(m *session.Message) error {
@@ -89,7 +96,7 @@ func (s *sender) result(m *session.Message, parts []session.Part) error {
 	}
 	s.loseBeside(m, x)
 	o.Set(fieldResponse, inner.JSON())
-	s.results = append(s.results, o.JSON())
+	s.results = append(s.results, sentResult{c.at, o.JSON()})
 	return nil
 }
 
@@ -108,7 +115,7 @@ func (s *sender) answered(m *session.Message, p *session.Part, x *partExtra) sen
 		s.open = slices.Delete(s.open, at, at+1)
 		return c
 	}
-	c := sentCall{sent: legalName(p.ToolName)}
+	c := sentCall{sent: legalName(p.ToolName), at: math.MaxInt}
 	switch {
 	case x.Made:
 	case m.Dialect == Name:
