@@ -1,13 +1,17 @@
 package dialect_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect"
 	"sessiond/internal/dialect/dialecttest"
+	"sessiond/internal/session"
 )
 
 // A conversation that began with OpenAI goes on with Anthropic and comes back: its texts, calls,
@@ -116,4 +120,58 @@ func TestAnyTurnsCrossFromAnthropic(t *testing.T) {
 			r.Fatalf("%v\n%s", err, sent.Request)
 		}
 	})
+}
+
+// What sessions of Codex say at any of their moments is a context that Anthropic takes, and
+// so is what Gemini said.
+func TestOtherFormsAreSentToAnthropic(t *testing.T) {
+	codex := histories(t, "codex", func(line []byte) json.RawMessage {
+		var l struct {
+			Type    string
+			Payload json.RawMessage
+		}
+		if json.Unmarshal(line, &l) != nil || l.Type != "response_item" {
+			return nil
+		}
+		return l.Payload
+	})
+	for name, raw := range codex {
+		t.Run(name, func(t *testing.T) {
+			d, err := dialect.Decode(dialect.OpenAIResponses, raw)
+			if err != nil {
+				t.Skipf("not the plain form of %s: %v", dialect.OpenAIResponses, err)
+			}
+			prefixesToAnthropic(t, numbered(d.Messages))
+		})
+	}
+	t.Run("gemini", func(t *testing.T) {
+		prefixesToAnthropic(t, numbered(decoded(t, dialect.Gemini, `[{"role":"user","parts":[{"text":"x"},{"inlineData":{"mimeType":"image/png","data":"QUJD"}}]},
+			{"role":"model","parts":[{"text":"hm","thought":true},{"text":"Looking.","thoughtSignature":"c2ln"},{"functionCall":{"name":"f","args":{"n":1}}},{"functionCall":{"name":"f","args":{"n":2}}}]},
+			{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"r":1}}},{"functionResponse":{"name":"f","response":{"r":2}}}]},
+			{"role":"model","parts":[{"executableCode":{"language":"PYTHON","code":"print(3)"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"3\n"}},{"text":"3"}]},
+			{"role":"user","parts":[{"text":"y"}]}]`).Messages))
+	})
+}
+
+func prefixesToAnthropic(t *testing.T, msgs []session.Message) {
+	t.Helper()
+	step := 1 + len(msgs)/60
+	for n := 1; n <= len(msgs); n += step {
+		in := dialect.Request{System: "Be short.", Model: "claude-opus-4-8"}
+		for _, item := range contextmgr.Repair(msgs[:n], nil, true).Items {
+			in.Messages = append(in.Messages, item.Message)
+		}
+		sent, err := dialect.Send(dialect.Anthropic, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := dialecttest.ValidateAnthropic(sent.Request); err != nil {
+			t.Fatalf("of the first %d messages: %v\n%.3000s", n, err, sent.Request)
+		}
+		for _, loss := range sent.Losses {
+			if strings.Contains(loss, "answers no call") || strings.Contains(loss, "has no result behind it") {
+				t.Errorf("of the first %d messages: %s", n, loss)
+			}
+		}
+	}
 }
