@@ -45,14 +45,31 @@ func Send(in wire.Request) (wire.Sent, error) {
 	if len(s.out) == 0 && len(in.Messages) > 0 {
 		s.begin("")
 	}
-	var request wire.Object
-	if len(instruction) > 0 {
-		var o wire.Object
-		o.Set("parts", wire.AppendArray(nil, instruction))
-		request.Set("systemInstruction", o.JSON())
+	return wire.Sent{Request: s.request(instruction), Losses: s.losses}, nil
+}
+
+// request writes what was gathered, in one piece.
+func (s *sender) request(instruction []json.RawMessage) session.JSON {
+	size := len(`{"systemInstruction":{"parts":[]},"contents":[]}`)
+	for _, p := range instruction {
+		size += len(p) + len(`,`)
 	}
-	request.Set("contents", wire.AppendArray(nil, s.contents()))
-	return wire.Sent{Request: session.JSON(request.JSON()), Losses: s.losses}, nil
+	for i := range s.out {
+		size += s.out[i].size() + len(`,`)
+	}
+	b := append(make([]byte, 0, size), '{')
+	if len(instruction) > 0 {
+		b = append(b, `"systemInstruction":{"parts":`...)
+		b = append(wire.AppendArray(b, instruction), `},`...)
+	}
+	b = append(b, `"contents":[`...)
+	for i := range s.out {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = s.out[i].append(b)
+	}
+	return append(b, `]}`...)
 }
 
 // exportOthers gives messages of other forms as contents. Nothing is put in that nobody said.
@@ -125,20 +142,28 @@ func (s *sender) lose(m *session.Message, what string) {
 	s.losses = append(s.losses, what)
 }
 
-// contents gives what was written.
+// contents gives what was written, one by one.
 func (s *sender) contents() []json.RawMessage {
 	out := make([]json.RawMessage, len(s.out))
-	for i, t := range s.out {
-		size := len(`{"role":"model","parts":[]}`)
-		for _, p := range t.parts {
-			size += len(p) + 1
-		}
-		b := append(make([]byte, 0, size), `{"role":"`...)
-		b = append(b, t.role...)
-		b = append(b, `","parts":`...)
-		out[i] = append(wire.AppendArray(b, t.parts), '}')
+	for i := range s.out {
+		out[i] = s.out[i].append(make([]byte, 0, s.out[i].size()))
 	}
 	return out
+}
+
+func (t *turn) size() int {
+	size := len(`{"role":"system","parts":[]}`)
+	for _, p := range t.parts {
+		size += len(p) + len(`,`)
+	}
+	return size
+}
+
+func (t *turn) append(b []byte) []byte {
+	b = append(b, `{"role":"`...)
+	b = append(b, t.role...)
+	b = append(b, `","parts":`...)
+	return append(wire.AppendArray(b, t.parts), '}')
 }
 
 // begin puts a turn of the user before a context that has none at its beginning.

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"bytes"
 	"encoding/json"
 	"path"
 	"slices"
@@ -155,7 +156,7 @@ func typeOfName(uri string, kind session.PartKind) string {
 
 // whole writes U+FFFD for escapes of half surrogate pairs, which the API's reader refuses.
 func whole(raw json.RawMessage) json.RawMessage {
-	if !strings.Contains(string(raw), `\u`) {
+	if !bytes.Contains(raw, []byte(`\u`)) {
 		return raw
 	}
 	out := make([]byte, 0, len(raw))
