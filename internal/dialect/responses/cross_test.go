@@ -13,6 +13,7 @@ import (
 
 	"sessiond/internal/dialect/anthropic"
 	"sessiond/internal/dialect/dialecttest"
+	"sessiond/internal/dialect/gemini"
 	"sessiond/internal/dialect/openaichat"
 	"sessiond/internal/dialect/responses"
 	"sessiond/internal/dialect/wire"
@@ -42,7 +43,7 @@ func whatWasSaid(msgs []session.Message) []said {
 	return all
 }
 
-// there and back decodes what one form exports of another's messages.
+// again decodes what one form exports of another's messages.
 func again(t *rapid.T, form wire.Form, msgs []session.Message) []session.Message {
 	raw, err := form.Export(msgs)
 	if err != nil {
@@ -97,6 +98,31 @@ func chatConversation(r *rapid.T) []json.RawMessage {
 		add(`{"role":"assistant","content":` + word.Draw(r, "reply") + `}`)
 	}
 	return raw
+}
+
+// Whatever came in this form goes on in another.
+func TestEveryCaseGoesOnElsewhere(t *testing.T) {
+	for _, c := range wireCases() {
+		t.Run(c.name, func(t *testing.T) {
+			decoded, err := responses.Decode(append(list(t, `[{"role":"user","content":"hi"}]`), list(t, c.items)...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := wire.Request{Messages: repaired(dialecttest.Stored(t, decoded.Messages))}
+			for _, other := range []struct {
+				form     wire.Form
+				validate func([]byte) error
+			}{{anthropic.Form(), dialecttest.ValidateAnthropic}, {gemini.Form(), dialecttest.ValidateGemini}} {
+				sent, err := other.form.Send(in)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := other.validate(sent.Request); err != nil {
+					t.Errorf("%s: %v", other.form.Name, err)
+				}
+			}
+		})
+	}
 }
 
 // What Claude Code wrote, each line a message in Anthropic's form, goes on in Responses.

@@ -30,23 +30,34 @@ func legalTool(name string) string {
 }
 
 // callID gives the id that a call is sent with: its own, if that is short enough and no call
-// before had it. One that is too long keeps its beginning, and a hash stands for the rest. It
-// depends on nothing but the calls so far, so that a context that grows keeps its beginning.
+// before had it. It depends on nothing but the calls so far, so that a context that grows keeps
+// its beginning.
 func (s *sender) callID(id string) string {
 	s.calls++
 	if id == "" {
 		id = "call_made_" + strconv.Itoa(s.calls)
 	}
-	sent := shortID(id)
+	short := shortID(id)
+	sent := short
 	for s.used[sent] {
-		s.again[id]++
-		sent = shortID(id + "_" + strconv.Itoa(s.again[id]+1))
+		s.again[short]++
+		sent = clipped(short + "_" + strconv.Itoa(s.again[short]+1))
 	}
 	s.used[sent] = true
 	return sent
 }
 
+// shortID gives an id that is short enough. Some programs join a call's id and its item's with
+// a bar: then the first is what it was.
 func shortID(id string) string {
+	if call, _, joined := strings.Cut(id, "|"); len(id) > maxCallID && joined && call != "" && len(call) <= maxCallID {
+		return call
+	}
+	return clipped(id)
+}
+
+// clipped keeps the beginning of an id that is too long; a hash stands for the rest.
+func clipped(id string) string {
 	if len(id) <= maxCallID {
 		return id
 	}

@@ -26,6 +26,7 @@ func result(id, text string) session.Part {
 
 func TestSendOfWhatAnotherFormGave(t *testing.T) {
 	long := "call_" + strings.Repeat("x", 30) + "|fc_" + strings.Repeat("y", 60)
+	longer := strings.Repeat("toolu_", 20)
 	bash := message(session.User, session.TextPart("Ran `ls`"))
 	bash.Kind = session.KindBash
 	marker := message("")
@@ -51,8 +52,12 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 		},
 		{
 			name: "names and ids that the API refuses", in: wire.Request{Messages: []session.Message{message(session.Assistant, calls(long, "mcp.files/read")), message(session.Tool, result(long, "1"))}},
-			want:   `"input":[{"type":"function_call","call_id":"call_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx|fc_yfc12e2024a3cdf5d1856b7e4","name":"mcp_files_read","arguments":"{}"},{"type":"function_call_output","call_id":"call_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx|fc_yfc12e2024a3cdf5d1856b7e4","output":"1"}]`,
+			want:   `"input":[{"type":"function_call","call_id":"call_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx","name":"mcp_files_read","arguments":"{}"},{"type":"function_call_output","call_id":"call_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx","output":"1"}]`,
 			losses: []string{`20260211_001.1: the tool's name "mcp.files/read" is sent as "mcp_files_read"`},
+		},
+		{
+			name: "long ids that begin alike", in: wire.Request{Messages: []session.Message{message(session.Assistant, calls(long, "f"), calls(long+"z", "f"), calls(longer, "f")), message(session.Tool, result(longer, "3"), result(long+"z", "2"), result(long, "1"))}},
+			want: `"input":[{"type":"function_call","call_id":"call_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx","name":"f","arguments":"{}"},{"type":"function_call","call_id":"call_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_2","name":"f","arguments":"{}"},{"type":"function_call","call_id":"` + longer[:40] + `e94b2319472084c63e0f1356","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"` + longer[:40] + `e94b2319472084c63e0f1356","output":"3"},{"type":"function_call_output","call_id":"call_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_2","output":"2"},{"type":"function_call_output","call_id":"call_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx","output":"1"}]`,
 		},
 		{
 			name: "ids that were never given, matched by name", in: wire.Request{Messages: []session.Message{
@@ -106,6 +111,17 @@ func TestSendOfWhatAContextChanged(t *testing.T) {
 		{"type":"shell_call_output","call_id":"b","output":[{"stdout":"closed","stderr":"","outcome":{"type":"exit","exit_code":1}}]}]`, nil)
 }
 
+// However often ids come again, and whatever they look like, each call has its own.
+func TestIDsStayApart(t *testing.T) {
+	for _, id := range []string{"a", "a_2", strings.Repeat("x", 64), strings.Repeat("x", 65), "a|" + strings.Repeat("x", 62), "a|" + strings.Repeat("x", 63), strings.Repeat("é", 40), "|" + strings.Repeat("x", 80)} {
+		var msgs []session.Message
+		for range 30 {
+			msgs = append(msgs, message(session.Assistant, calls(id, "f"), calls("a", "f"), calls("a_2", "f")), message(session.Tool, result("a", "1"), result(id, "2"), result("a_2", "3")))
+		}
+		accepted(t, wire.Request{Messages: msgs})
+	}
+}
+
 func TestReasoningGoesToItsMakerOnly(t *testing.T) {
 	for _, c := range []struct {
 		provider, model, to string
@@ -127,6 +143,24 @@ func TestReasoningGoesToItsMakerOnly(t *testing.T) {
 		sent := accepted(t, wire.Request{Messages: m, Model: c.to})
 		if got := strings.Contains(string(sent.Request), "gAA="); got != c.sent || got == (len(sent.Losses) == 1) {
 			t.Errorf("%s %s to %s: %s, losses %q", c.provider, c.model, c.to, sent.Request, sent.Losses)
+		}
+	}
+}
+
+// pi keeps an item of reasoning whole as the signature of its block.
+func TestReasoningOfPiGoesToItsModelOnly(t *testing.T) {
+	for signature, sent := range map[string]bool{
+		`{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"gAA="}`: true,
+		`{"type":"reasoning","id":"rs_1","summary":[]}`:                                                               false,
+		`EvsfCkYIChgC`: false,
+	} {
+		for _, model := range []string{"gpt-5.1", "gpt-6"} {
+			m := message(session.Assistant, session.Part{Kind: session.PartReasoning, Text: "hm", Extra: session.JSONOf(map[string]string{"thinkingSignature": signature})}, session.TextPart("x"))
+			m.Dialect, m.Provider, m.Model = "pi", "openai", "gpt-5.1"
+			got := accepted(t, wire.Request{Messages: []session.Message{m}, Model: model})
+			if has := strings.Contains(string(got.Request), `"encrypted_content":"gAA="`); has != (sent && model == m.Model) || has == (len(got.Losses) > 0) {
+				t.Errorf("%s to %s: %s, losses %q", signature, model, got.Request, got.Losses)
+			}
 		}
 	}
 }

@@ -136,9 +136,7 @@ func (s *sender) reply(m *session.Message, u *unit) {
 // encrypted, and without that it is nothing to a provider that stored nothing.
 func (s *sender) thought(m *session.Message, u *unit) {
 	if u.item == nil {
-		if p := u.parts[0]; p.Content() != "" || len(p.Extra) > 0 {
-			s.lose(m, "reasoning")
-		}
+		s.signed(m, u.parts[0])
 		return
 	}
 	encrypted, err := u.field("encrypted_content")
@@ -156,6 +154,35 @@ func (s *sender) thought(m *session.Message, u *unit) {
 			summary = append(summary, textElement(`{"type":"summary_text","text":`, p.Content()))
 		}
 	}
+	s.wait(m, summary, encrypted)
+}
+
+// signed keeps reasoning that came in another form, if that form kept the whole item as its
+// signature, as pi does for the model that is asked now. Any other reasoning is left out.
+func (s *sender) signed(m *session.Message, p *session.Part) {
+	var x struct{ ThinkingSignature string }
+	if len(p.Extra) > 0 && m.Model == s.model && m.Model != "" && m.Dialect == "pi" && json.Unmarshal(p.Extra, &x) == nil {
+		var item struct {
+			Type      string
+			Encrypted string `json:"encrypted_content"`
+			Summary   []struct{ Text string }
+		}
+		if json.Unmarshal([]byte(x.ThinkingSignature), &item) == nil && item.Type == itemReasoning && item.Encrypted != "" {
+			summary := []json.RawMessage{}
+			for _, e := range item.Summary {
+				summary = append(summary, textElement(`{"type":"summary_text","text":`, e.Text))
+			}
+			s.wait(m, summary, wire.AppendText(nil, item.Encrypted))
+			return
+		}
+	}
+	if p.Content() != "" || len(p.Extra) > 0 {
+		s.lose(m, "reasoning")
+	}
+}
+
+// wait keeps an item of reasoning until what it led to is written.
+func (s *sender) wait(m *session.Message, summary []json.RawMessage, encrypted json.RawMessage) {
 	var o wire.Object
 	o.SetText("type", itemReasoning)
 	o.Set("summary", wire.AppendArray(nil, summary))
