@@ -62,7 +62,7 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 		},
 		{
 			name: "arguments that are no object", in: wire.Request{Messages: []session.Message{user, message(session.Assistant, call("a", "f", `{"x": 1`), call("b", "f", `[1.0]`)), message(session.Tool, result("a", "1"), result("b", "2"))}},
-			want:   `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{"input":"{\"x\": 1"}},{"type":"tool_use","id":"b","name":"f","input":{"input":[1.0]}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"tool_result","tool_use_id":"b","content":"2"}]}]}`,
+			want:   `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{"input":"{\"x\": 1"}},{"type":"tool_use","id":"b","name":"f","input":{"input":"[1.0]"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"tool_result","tool_use_id":"b","content":"2"}]}]}`,
 			losses: []string{`arguments of "f" are no JSON object, sent inside one`, `arguments of "f" are no JSON object, sent inside one`, off},
 		},
 		{
@@ -91,6 +91,11 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 		{
 			name: "and are theirs again", in: wire.Request{Model: "kimi-k2-thinking", Messages: []session.Message{user, kimi, user}},
 			want: `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"y"}]},` + hi + `]}`,
+		},
+		{
+			name: "a result behind what a person said meanwhile", in: wire.Request{Messages: []session.Message{user, message(session.Assistant, call("a", "f", "{}"), call("b", "f", "{}")), message(session.Tool, result("a", "1")), user, message(session.Tool, result("b", "2"))}},
+			want:   `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"tool_result","tool_use_id":"b","content":"2"},{"type":"text","text":"hi"}]}]}`,
+			losses: []string{off},
 		},
 		{
 			name: "a call without its result", in: wire.Request{Messages: []session.Message{user, message(session.Assistant, call("a", "f", "{}")), user}},
@@ -125,4 +130,21 @@ func TestSendOfWhatWasShortened(t *testing.T) {
 	pruned.Text = "[left out]"
 	decoded.Messages[2].Parts = []session.Part{pruned}
 	expectSent(t, wire.Request{Messages: decoded.Messages}, `{"messages":[{"role":"user","content":[{"type":"text","text":"cut"},{"type":"text","text":"cut too"}]},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"[left out]"}]}]}`, nil)
+}
+
+// Half an entry is an entry of its own, where a page ends between the two.
+func TestExportOfHalfAnEntry(t *testing.T) {
+	decoded, err := anthropic.Decode(list(t, `[{"role":"user","content":[{"type":"text","text":"x"},{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"text","text":"y"}]}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{`[{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}]`, `[{"role":"user","content":[{"type":"text","text":"x"},{"type":"text","text":"y"}]}]`} {
+		exported, err := anthropic.Export(decoded.Messages[i : i+1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := dialecttest.Array(exported); !dialecttest.EqualJSON([]byte(want), got) {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
 }

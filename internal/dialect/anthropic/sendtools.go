@@ -47,17 +47,11 @@ func inputOf(arguments string) (raw json.RawMessage, ok bool) {
 	if text == "" || text == "null" {
 		return json.RawMessage("{}"), true
 	}
-	raw = json.RawMessage(text)
-	valid := json.Valid(raw)
-	if valid && text[0] == '{' {
+	if raw = json.RawMessage(text); text[0] == '{' && json.Valid(raw) {
 		return cleanJSON(raw), true
 	}
 	var o wire.Object
-	if valid {
-		o.Set("input", cleanJSON(raw))
-	} else {
-		o.SetText("input", arguments)
-	}
+	o.SetText("input", arguments)
 	return o.JSON(), false
 }
 
