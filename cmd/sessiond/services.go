@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -82,6 +83,7 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 			s.closers = append(s.closers, c.Close)
 		}
 		manager.Remote = pricedSummarizer{remote, s.catalogue}
+		manager.Cost = s.summaryCost(remote, a.now)
 	}
 	s.contexts = contextmgr.New(s.store, manager)
 	return s, nil
@@ -156,6 +158,17 @@ func (s *services) setWindow(ctx context.Context, id session.ID, window int64) e
 	w := &window
 	_, err := s.store.PatchSession(ctx, id, store.SessionPatch{Window: &w})
 	return err
+}
+
+// summaryCost says what a remote summary of so many tokens would cost, in nano-dollars; nil
+// where the model has no known price.
+func (s *services) summaryCost(remote summarize.Summarizer, now func() time.Time) func(in, out int64) *int64 {
+	provider, model := remote.Name()
+	return func(in, out int64) *int64 {
+		call := session.Call{Provider: provider, Model: model, InputTokens: in, OutputTokens: out, CreatedAt: session.At(now())}
+		s.catalogue.Price(&call)
+		return call.CostNanoUSD
+	}
 }
 
 // pricedSummarizer puts the price on the calls of a remote summariser.

@@ -135,7 +135,7 @@ func TestAConversationGrowsWhateverTheModelDoes(t *testing.T) {
 			var log []session.Message
 			turns := 40
 			if raced() {
-				turns = 24
+				turns = 32
 			}
 			for n := range turns {
 				log = append(log, d.follow(id, grow(n)...)...)
