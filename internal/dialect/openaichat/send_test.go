@@ -267,3 +267,27 @@ func BenchmarkDecodeExportSend(b *testing.B) {
 		}
 	})
 }
+
+// A tool that a provider ran itself stands with its result in one reply; sent as an open call
+// it would be refused for want of an answer.
+func TestSendLeavesOutWhatTheProviderRan(t *testing.T) {
+	msgs := []session.Message{
+		{Role: session.User, Parts: []session.Part{session.TextPart("What is new?")}},
+		{Role: session.Assistant, Parts: []session.Part{
+			{Kind: session.PartToolCall, CallID: "srv_1", ToolName: "web_search", Arguments: `{"query":"news"}`},
+			{Kind: session.PartToolResult, CallID: "srv_1", Text: "A headline."},
+			session.TextPart("There is a headline."),
+		}},
+	}
+	sent, err := openaichat.Send(wire.Request{Messages: msgs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"messages":[{"role":"user","content":"What is new?"},{"role":"assistant","content":"There is a headline."}]}`
+	if string(sent.Request) != want || len(sent.Losses) != 1 || !strings.Contains(sent.Losses[0], "web_search") {
+		t.Errorf("sent %s with losses %q", sent.Request, sent.Losses)
+	}
+	if err := dialecttest.ValidateOpenAIChat(sent.Request); err != nil {
+		t.Error(err)
+	}
+}

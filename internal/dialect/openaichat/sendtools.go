@@ -26,7 +26,12 @@ func (s *sender) assistant(m *session.Message) {
 				s.losePart(m, p)
 			}
 		case session.PartToolCall:
+			if answeredInside(m, p) {
+				s.lose(m, "a tool that the provider ran itself: "+wire.Clip(p.ToolName))
+				continue
+			}
 			calls = append(calls, s.call(m, p))
+		case session.PartToolResult: // of a call that was left out with it
 		default:
 			s.losePart(m, p)
 		}
@@ -57,6 +62,17 @@ func (s *sender) assistant(m *session.Message) {
 		o.Set(fieldToolCalls, wire.AppendArray(nil, calls))
 	}
 	s.out = append(s.out, o.JSON())
+}
+
+// answeredInside tells whether the reply itself holds the result of a call: then the provider
+// ran the tool, and this API would wait for an answer that nobody owes it.
+func answeredInside(m *session.Message, call *session.Part) bool {
+	for _, r := range m.Results() {
+		if r.CallID == call.CallID {
+			return true
+		}
+	}
+	return false
 }
 
 // call writes one call and opens it. A function_call of the older API is sent as a tool's.
