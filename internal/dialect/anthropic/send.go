@@ -209,7 +209,7 @@ func madeBy(m *session.Message, model string) bool {
 func (s *sender) loseFields(fields wire.Object) {
 	for _, f := range fields.Members() {
 		switch f.Key {
-		case "role", "content", "id", "type", "model", "stop_reason", "stop_sequence", "stop_details", "usage", "container", "context_management":
+		case "role", "content", "id", "type", "model", "stop_reason", "stop_sequence", "stop_details", "usage", "container", "context_management", "diagnostics", "input_transformations":
 			continue // the columns hold what matters of them
 		}
 		if !wire.IsNull(f.Value) {

@@ -153,6 +153,9 @@ func TestWhatWasSentStaysAPrefix(t *testing.T) {
 
 // Whatever decodes can be sent, repaired or not.
 func FuzzSend(f *testing.F) {
+	f.Add([]byte(`[{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_","name":"0"}]}]`))
+	f.Add([]byte(`[{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"0"}]},{"role":"user"},{"role":"assistant","content":[{"type":"code_execution_tool_result","tool_use_id":"srvtoolu_1","content":{"type":"code_execution_result"}}]}]`))
+	f.Add([]byte(`[{"role":"assistant","content":[{"type":"text","text":"0","citations":[{"type":"page_location"}]}]}]`))
 	const small = 4096
 	for _, c := range wireCases() {
 		if len(c.messages) < small {

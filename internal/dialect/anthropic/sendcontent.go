@@ -94,16 +94,14 @@ func (s *sender) citations(raw json.RawMessage) []json.RawMessage {
 		c, err := wire.ParseObject("", r)
 		kind, _ := wire.TextOf(c.Get("type"))
 		fields := citationFields(kind)
-		if err != nil || fields == nil || !s.maker {
+		if err != nil || fields == nil || !s.maker || slices.ContainsFunc(fields, func(f string) bool { return !c.Has(f) }) {
 			s.lose("a citation " + wire.Clip(kind))
 			continue
 		}
 		var o wire.Object
 		o.SetText("type", kind)
 		for _, f := range fields {
-			if value := c.Get(f); value != nil {
-				o.Set(f, cleanJSON(value))
-			}
+			o.Set(f, cleanJSON(c.Get(f)))
 		}
 		out = append(out, o.JSON())
 	}

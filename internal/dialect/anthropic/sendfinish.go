@@ -38,19 +38,18 @@ func (s *sender) pairServerTools() {
 	last := len(s.entries) - 1
 	for i := range s.entries {
 		for at := range s.entries[i].blocks {
-			switch b := &s.entries[i].blocks[at]; {
+			b := &s.entries[i].blocks[at]
+			switch {
 			case isServerCall(b.kind):
-				state[b.id] = serverCall{waits: i == last}
+				state[b.id] = serverCall{seen: i, waits: i == last}
 			case isServerResult(b.kind):
-				if c, called := state[b.id]; called && c.result == nil {
+				if c, called := state[b.id]; called && c.result == nil && i-c.seen <= c.reach {
 					state[b.id] = serverCall{result: b}
 				}
 			}
-			if caller := s.entries[i].blocks[at].caller; caller != "" && i >= last-1 {
-				if c, called := state[caller]; called {
-					c.waits = true
-					state[caller] = c
-				}
+			if c, called := state[b.caller]; called && c.result == nil && i-c.seen <= c.reach {
+				const next = 2 // the next reply is two entries on
+				state[b.caller] = serverCall{seen: i, reach: next, waits: c.waits || i >= last-1}
 			}
 		}
 	}
@@ -66,6 +65,8 @@ func (s *sender) pairServerTools() {
 type serverCall struct {
 	result *sent // the first, if there is any
 	waits  bool  // there need be none yet
+	seen   int   // the entry of the call, or of the last call that its program made
+	reach  int   // how many entries on its result may stand
 }
 
 func (s *sender) keepPaired(e *entry, state map[string]serverCall) {

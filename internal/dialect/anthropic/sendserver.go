@@ -15,7 +15,8 @@ import (
 func (s *sender) putServerCall(kind, id string, name, input json.RawMessage, fields wire.Object) {
 	text, _ := wire.TextOf(name)
 	server, _ := wire.TextOf(fields.Get("server_name"))
-	known := kind == typeServerToolUse && strings.HasPrefix(id, "srvtoolu_") && !strings.Contains(id, "-") || kind == typeMCPToolUse && server != ""
+	rest, own := strings.CutPrefix(id, "srvtoolu_")
+	known := kind == typeServerToolUse && own && rest != "" && !strings.Contains(rest, "-") || kind == typeMCPToolUse && server != ""
 	if !known || !legal(id) || text == "" || s.used[id] {
 		s.lose("a call of the provider's own tool, " + wire.Clip(kind) + " " + strconv.Quote(wire.Clip(id)))
 		return
