@@ -59,7 +59,7 @@ func MakePlan(path []Entry, rule CutRule, room PlanRoom) Plan {
 
 func planOnce(path []Entry, rule CutRule) Plan {
 	if len(path) == 0 {
-		return Plan{Cut: Cut{0, -1}, Person: -1, NoGain: "the path since the last compaction is empty"}
+		return Plan{Cut: Cut{0, -1}, Person: -1, NoGain: "nothing came since the last compaction"}
 	}
 	p := Plan{Cut: FindCut(path, rule), Keep: rule.KeepTokens, Person: -1}
 	for i := range path {
@@ -88,7 +88,7 @@ func planOnce(path []Entry, rule CutRule) Plan {
 	from, to := p.History()
 	pfrom, pto := p.Prefix()
 	if !summarises(path[from:to]) && !summarises(path[pfrom:pto]) {
-		p.NoGain = "everything since the last compaction is within what is kept verbatim"
+		p.NoGain = "everything that is not hidden already is within what is kept verbatim"
 		p.Hidden, p.HiddenTokens = 0, 0
 	}
 	return p

@@ -93,7 +93,10 @@ func (m *Manager) readModel(ctx context.Context, r *reading, b Budget) error {
 		if window = info.Window; window == 0 {
 			window = DefaultWindow
 		}
-		if !known {
+		switch {
+		case r.model == "":
+			r.warn("neither the request nor the session names a model: a window of %d tokens is assumed; give model, or window", window)
+		case !known:
 			r.warn("model %q is not in the catalogue: a window of %d tokens is assumed; give window, or add it to the catalogue", r.model, window)
 		}
 	}

@@ -51,6 +51,11 @@ func (t *tx) callOf(m *session.Message, i int, earlier []session.Message) (*int6
 		}
 	}
 	note(m.Parts[:i])
+	for j := range m.Parts[:i] { // a tool that the provider ran stands with its result in one reply
+		if c := &m.Parts[j]; c.Kind == session.PartToolCall && c.CallID == id && !answered[c.RowID] {
+			return &c.RowID, nil
+		}
+	}
 	before := m.Parent
 	for j := len(earlier) - 1; j >= 0; j-- {
 		note(earlier[j].Parts)

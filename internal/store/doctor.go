@@ -55,7 +55,7 @@ func counterChecks() []struct{ name, what, query, advice string } {
 			SELECT s.id FROM sessions s WHERE s.head_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = s.head_id) LIMIT 5`, restore},
 		{"results", "every result that names its call names a tool call before it", `
 			SELECT r.id FROM parts r LEFT JOIN parts c ON c.id = r.call_part_id
-			WHERE r.call_part_id IS NOT NULL AND (c.id IS NULL OR c.kind <> 'tool_call' OR c.message_id >= r.message_id) LIMIT 5`, restore},
+			WHERE r.call_part_id IS NOT NULL AND (c.id IS NULL OR c.kind <> 'tool_call' OR c.id >= r.id) LIMIT 5`, restore},
 		{"contexts", "context_tokens is the path without what the overlay hides, and its summary", `
 			SELECT s.id FROM sessions s LEFT JOIN messages h ON h.id = s.head_id LEFT JOIN compactions c ON c.id = s.compaction_id
 			WHERE s.context_tokens <> COALESCE(h.path_tokens, 0) - COALESCE(c.hidden_tokens, 0) + COALESCE(c.summary_tokens, 0)

@@ -140,3 +140,26 @@ func TestTouchedFilesFollowThePath(t *testing.T) {
 	}
 	_ = out
 }
+
+func TestResultInTheReplyItselfIsLinked(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	id := mustCreate(t, s, NewSession{}).ID
+	reply := session.Message{Role: session.Assistant, InContext: true, Display: true, Parts: []session.Part{
+		{Kind: session.PartToolCall, CallID: "srv_1", ToolName: "web_search"},
+		{Kind: session.PartToolResult, CallID: "srv_1", Text: "a headline"},
+	}}
+	parts := mustAppend(t, s, id, reply).Messages[0].Parts
+	if parts[1].CallPartID == nil || *parts[1].CallPartID != parts[0].RowID {
+		t.Errorf("the result is linked to %v, want %d", parts[1].CallPartID, parts[0].RowID)
+	}
+	checks, err := s.Doctor(ctx, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range checks {
+		if !c.OK {
+			t.Errorf("%s: %s", c.Name, c.Detail)
+		}
+	}
+}

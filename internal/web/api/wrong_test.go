@@ -229,7 +229,7 @@ func TestUnknownDialectsAreNamed(t *testing.T) {
 	before := k.state()
 	for _, body := range []string{
 		`{"dialect":"klingon","messages":[{"role":"user","content":"x"}]}`,
-		`{"messages":[{"role":"model","parts":[{"text":"x"}]}]}`,                      // a form that this version does not read
+		`{"messages":[{"role":"model","parts":[{"text":"x"}],"tool_calls":[]}]}`,      // signs of two
 		`{"messages":[{"role":"user","content":"x","name":"bob","origin":"person"}]}`, // signs of two
 	} {
 		if r := k.want(422, k.do("POST", "/v1/sessions/"+id+"/messages", body)); r.text("code") != "invalid" || !strings.Contains(r.raw, "dialect") && !strings.Contains(r.raw, "looks like") {
