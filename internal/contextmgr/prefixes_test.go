@@ -371,7 +371,10 @@ func (d *desk) read(log []session.Message, picked []int) {
 	d.Helper()
 	id := d.begin()
 	budgets := []contextmgr.Budget{
-		{Window: 8000}, {Window: 32000}, {Window: 128000}, {Window: 200000},
+		{Window: 8000},
+		{Window: 32000},
+		{Window: 128000},
+		{Window: 200000},
 		{Window: 32000, Settings: contextmgr.Settings{Preset: name("pi")}},
 		{Window: 32000, Settings: contextmgr.Settings{Preset: name("aggressive")}, MaxOutput: 16000},
 	}

@@ -98,8 +98,12 @@ func (f Filter) conditions() (where []string, args []any) {
 		}
 	}
 	for _, eq := range []struct{ column, value string }{
-		{"source", string(f.Source)}, {"key", f.Key}, {"model", f.Model}, {"directory", f.Directory},
-		{"project", f.Project}, {"parent_id", string(f.ParentID)},
+		{"source", string(f.Source)},
+		{"key", f.Key},
+		{"model", f.Model},
+		{"directory", f.Directory},
+		{"project", f.Project},
+		{"parent_id", string(f.ParentID)},
 	} {
 		if eq.value != "" {
 			add("s."+eq.column+" = ?", eq.value)

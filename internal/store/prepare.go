@@ -22,8 +22,13 @@ func (s *Store) prepare(m *session.Message) error {
 	m.Kind = orElse(m.Kind, session.KindMessage)
 	m.Origin = orElse(m.Origin, defaultOrigin(m.Role))
 	if err := storable([]field{
-		{"author", m.Author}, {"provider", m.Provider}, {"model", m.Model}, {"dialect", m.Dialect}, {"external_id", m.ExternalID},
-		{"metadata", string(m.Metadata)}, {"extra", string(m.Extra)},
+		{"author", m.Author},
+		{"provider", m.Provider},
+		{"model", m.Model},
+		{"dialect", m.Dialect},
+		{"external_id", m.ExternalID},
+		{"metadata", string(m.Metadata)},
+		{"extra", string(m.Extra)},
 	}); err != nil {
 		return err
 	}
@@ -41,7 +46,10 @@ func (s *Store) prepare(m *session.Message) error {
 func preparePart(p *session.Part, i int) error {
 	path := func(name string) string { return fmt.Sprintf("parts[%d].%s", i, name) }
 	if err := storable([]field{
-		{path("text"), p.Text}, {path("arguments"), p.Arguments}, {path("tool_name"), p.ToolName}, {path("call_id"), p.CallID},
+		{path("text"), p.Text},
+		{path("arguments"), p.Arguments},
+		{path("tool_name"), p.ToolName},
+		{path("call_id"), p.CallID},
 		{path("extra"), string(p.Extra)},
 	}); err != nil {
 		return err

@@ -48,7 +48,8 @@ func TestResultsFindTheirCalls(t *testing.T) {
 		{"of one id in one message, appended later", []step{{0, []session.Message{calls("x", "x")}, nil}, {0, []session.Message{results("x", "x")}, [][2]int64{{1, 0}, {1, 1}}}}},
 		{"ids used again each turn", []step{
 			{0, []session.Message{calls("1"), results("1"), calls("1"), results("1")}, [][2]int64{{1, 0}, {3, 0}}},
-			{0, []session.Message{calls("1")}, nil}, {0, []session.Message{results("1")}, [][2]int64{{5, 0}}},
+			{0, []session.Message{calls("1")}, nil},
+			{0, []session.Message{results("1")}, [][2]int64{{5, 0}}},
 		}},
 		{"the nearest of two open calls", []step{{0, []session.Message{calls("1"), calls("1")}, nil}, {0, []session.Message{results("1"), results("1")}, [][2]int64{{2, 0}, {1, 0}}}}},
 		{"a second result for an answered call", []step{{0, []session.Message{calls("1"), results("1")}, [][2]int64{{1, 0}}}, {0, []session.Message{results("1")}, [][2]int64{{1, 0}}}}},

@@ -37,9 +37,17 @@ type NewSession struct {
 // source id are taken), Invalid.
 func (s *Store) CreateSession(ctx context.Context, in NewSession) (session.Session, error) {
 	if err := storable([]field{
-		{"title", in.Title}, {"key", in.Key}, {"source", string(in.Source)}, {"source_id", in.SourceID}, {"directory", in.Directory},
-		{"project", in.Project}, {"git_branch", in.GitBranch}, {"provider", in.Provider}, {"model", in.Model},
-		{"settings", string(in.Settings)}, {"metadata", string(in.Metadata)},
+		{"title", in.Title},
+		{"key", in.Key},
+		{"source", string(in.Source)},
+		{"source_id", in.SourceID},
+		{"directory", in.Directory},
+		{"project", in.Project},
+		{"git_branch", in.GitBranch},
+		{"provider", in.Provider},
+		{"model", in.Model},
+		{"settings", string(in.Settings)},
+		{"metadata", string(in.Metadata)},
 	}); err != nil {
 		return session.Session{}, err
 	}

@@ -62,7 +62,8 @@ func TestSerialiseLabelsCutsAndLeavesOut(t *testing.T) {
 	got := serialise([]session.Message{
 		{Seq: 4, Kind: session.KindMessage, Role: session.User, Origin: session.Person, Parts: []session.Part{session.TextPart("look"), {Kind: session.PartImage}}},
 		{Seq: 5, Kind: session.KindMessage, Role: session.Assistant, Origin: session.Model, Parts: []session.Part{
-			{Kind: session.PartReasoning, Text: "secret thoughts"}, session.TextPart("I read it."),
+			{Kind: session.PartReasoning, Text: "secret thoughts"},
+			session.TextPart("I read it."),
 			{Kind: session.PartToolCall, ToolName: "read", Arguments: `{"path":"/a"}`},
 		}},
 		{Seq: 6, Kind: session.KindMessage, Role: session.Tool, Origin: session.ByTool, Parts: []session.Part{{Kind: session.PartToolResult, ToolName: "read", Text: strings.Repeat("é", 2500), IsError: &failed}}},

@@ -54,8 +54,13 @@ func TestNumbersReadAsPeopleWriteThem(t *testing.T) {
 		unpriced int64
 		want     string
 	}{
-		{nil, 0, ""}, {nil, 3, "?"}, {at(int64(0)), 0, "$0"}, {at(int64(4_200_000)), 0, "$0.0042"}, {at(int64(10)), 0, "<$0.0001"},
-		{at(int64(1_250_000_000)), 0, "$1.25"}, {at(int64(1_250_000_000_000)), 2, "$1,250.00+"},
+		{nil, 0, ""},
+		{nil, 3, "?"},
+		{at(int64(0)), 0, "$0"},
+		{at(int64(4_200_000)), 0, "$0.0042"},
+		{at(int64(10)), 0, "<$0.0001"},
+		{at(int64(1_250_000_000)), 0, "$1.25"},
+		{at(int64(1_250_000_000_000)), 2, "$1,250.00+"},
 	} {
 		if got := Money(c.nano, c.unpriced); got != c.want {
 			t.Errorf("Money = %q, want %q", got, c.want)

@@ -71,8 +71,11 @@ func TestPiSamplesAddUp(t *testing.T) {
 			input:    4154, output: 706, cacheRead: 21200, cacheWrite: 3530, rows: 13, cost: 0.0426495,
 			roots: 2, head: "3534db8b", context: []string{"user", "assistant"}, title: "Greeting program",
 		}},
-		{"fork of a path counts only what it adds", "01a1fd0d-de1b-7472-878d-5ea642b53ab0", []string{"v3", "--home-dev-demo--", "*e142.jsonl"},
-			[]string{"v3", "--home-dev-demo--", "*3ab0.jsonl"}, facts{
+		{
+			"fork of a path counts only what it adds", "01a1fd0d-de1b-7472-878d-5ea642b53ab0",
+			[]string{"v3", "--home-dev-demo--", "*e142.jsonl"},
+			[]string{"v3", "--home-dev-demo--", "*3ab0.jsonl"},
+			facts{
 				lines: history.Records{Read: 21, Imported: 21},
 				kinds: map[string]int{
 					"context_edit": 1, "custom": 1, "custom_message": 1, "message/assistant": 6, "message/bashExecution": 2,
@@ -81,12 +84,17 @@ func TestPiSamplesAddUp(t *testing.T) {
 				toolCalls: 3, results: 3,
 				input: 4, output: 6, cacheRead: 2950, cacheWrite: 20, rows: 1, cost: 0.001062,
 				roots: 1, head: "fa0d9c41",
-			}},
-		{"fork of a whole file costs nothing", "01a1fd0d-de1c-7472-878d-5ea959550bae", []string{"v3", "--home-dev-demo--", "*e142.jsonl"},
-			[]string{"v3", "--home-dev-other--", "*.jsonl"}, facts{
+			},
+		},
+		{
+			"fork of a whole file costs nothing", "01a1fd0d-de1c-7472-878d-5ea959550bae",
+			[]string{"v3", "--home-dev-demo--", "*e142.jsonl"},
+			[]string{"v3", "--home-dev-other--", "*.jsonl"},
+			facts{
 				lines: history.Records{Read: 36, Imported: 36}, kinds: copied,
 				toolCalls: 5, results: 4, open: 1, roots: 2, head: "7fa355b3", context: []string{"user", "assistant", "user"}, title: "Greeting program",
-			}},
+			},
+		},
 		{"harness of version 3 moves the leaf", "01a1fd12-64b2-73cd-af47-f611db608997", nil, []string{"v3-harness", "*.jsonl"}, facts{
 			lines: history.Records{Read: 7, Imported: 7},
 			kinds: map[string]int{"active_tools_change": 1, "label": 1, "leaf": 1, "message/user": 2, "session_info": 1},
@@ -102,13 +110,17 @@ func TestPiSamplesAddUp(t *testing.T) {
 			input:    10, output: 6, cacheWrite: 40, rows: 2, cost: 0.0002,
 			roots: 1, head: "01a1fd12-6421-750c-8ca1-e6cfb1e1c7d0", context: []string{"summary", "assistant", "user"}, title: "Harness demo",
 		}},
-		{"fork of a harness file of version 4", "01a1fd12-6425-750c-8ca1-e6d1a35ee98b", []string{"v4-harness", "*e6c9e6253dc5.jsonl"},
-			[]string{"v4-harness", "*e6d1a35ee98b.jsonl"}, facts{
+		{
+			"fork of a harness file of version 4", "01a1fd12-6425-750c-8ca1-e6d1a35ee98b",
+			[]string{"v4-harness", "*e6c9e6253dc5.jsonl"},
+			[]string{"v4-harness", "*e6d1a35ee98b.jsonl"},
+			facts{
 				lines:    history.Records{Read: 5, Imported: 5},
 				kinds:    map[string]int{"entry/message": 2, "fact/name": 1, "lane": 1},
 				finishes: map[session.Finish]int{"stop": 1},
 				roots:    1, head: "01a1fd12-641e-750c-8ca1-e6cdf9e8e186", context: []string{"user", "assistant"}, title: "Harness demo",
-			}},
+			},
+		},
 		{"half a last line waits", "01a1fd0d-de16-7472-878d-5ea5e96ee142", nil, []string{"made", "torn-last-line.jsonl"}, facts{
 			lines: history.Records{Read: 36, Imported: 35, Skipped: map[string]int{history.SkipTorn: 1}}, kinds: v3Kinds,
 			toolCalls: 5, results: 4, open: 1,
