@@ -57,8 +57,6 @@ func (s *Store) Zone() *time.Location { return s.opt.Zone }
 // Reader gives a reading pool of its own, whose connections cannot write, for analytics.
 func (s *Store) Reader() *sqlx.DB { return s.reports }
 
-func (s *Store) now() session.Time { return session.At(s.opt.Now()) }
-
 // stmt gives the prepared form of a reading statement; done is called after its use. Preparing
 // waits for a connection, so no lock is held meanwhile.
 func (s *Store) stmt(ctx context.Context, query string) (st *sqlx.Stmt, done func(), err error) {
