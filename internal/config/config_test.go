@@ -220,3 +220,19 @@ func TestVariablesAreUnambiguous(t *testing.T) {
 		t.Errorf("only %d settings", len(seen))
 	}
 }
+
+func TestSettingWithoutEffectIsTold(t *testing.T) {
+	c, err := config.Load(input(t, "import: { follow: false }\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := c.Warnings(); len(w) != 1 || !strings.Contains(w[0], "import.follow") || !strings.Contains(w[0], "no effect") {
+		t.Errorf("warnings = %q", w)
+	}
+	if got := origin(t, c, "reset.mode"); !strings.HasPrefix(got, "default") || !strings.Contains(got, "without effect") {
+		t.Errorf("reset.mode comes from %q", got)
+	}
+	if got := origin(t, c, "compaction.fraction"); strings.Contains(got, "without effect") {
+		t.Errorf("compaction.fraction comes from %q", got)
+	}
+}

@@ -208,6 +208,8 @@ func (c *Config) fillPaths(dirs Dirs) {
 	}
 }
 
+const originDefault = "default"
+
 // list gives the settings as they are used, so a default path shows as the path it became.
 func (c *Config) list(k *koanf.Koanf, known []string, origins map[string]string) []Value {
 	used := map[string]any{
@@ -218,15 +220,29 @@ func (c *Config) list(k *koanf.Koanf, known []string, origins map[string]string)
 	for _, key := range known {
 		origin := origins[key]
 		if origin == "" {
-			origin = "default"
+			origin = originDefault
 		}
 		value, ok := used[key]
 		if !ok {
 			value = k.Get(key)
 		}
+		if unused(key) {
+			if origin != originDefault {
+				c.warnings = append(c.warnings, fmt.Sprintf("%s (%s) has no effect in this version", key, origin))
+			}
+			origin += ", without effect in this version"
+		}
 		values = append(values, Value{Key: key, Value: value, Origin: origin})
 	}
 	return values
+}
+
+// unused tells of keys that are checked and kept for what is yet to come: whoever sets one is
+// told that nothing acts on it.
+func unused(key string) bool {
+	section, _, _ := strings.Cut(key, ".")
+	return slices.Contains([]string{"reset", "import", "scrub", "flush", "retention"}, section) ||
+		slices.Contains([]string{"compaction.prune_protect", "compaction.prune_minimum", "compaction.protected_tools"}, key)
 }
 
 func lookup(environ []string, name string) (string, bool) {
