@@ -49,7 +49,8 @@ func startDaemonOn(t *testing.T, dir, listen string) *daemon {
 	socket := filepath.Join(short, "s")
 	d := &daemon{t: t, dir: dir, stderr: &bytes.Buffer{}}
 	d.cmd = exec.Command("sessiond", "serve", "--listen", listen, "--socket", socket)
-	d.cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_RUNTIME_DIR=", "HOME="+dir)
+	d.cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_RUNTIME_DIR=", "HOME="+dir,
+		"SESSIOND_COMPACTION_RECALL_MS=60000") // no clock decides what is recalled in a test
 	d.cmd.Stderr = d.stderr
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {

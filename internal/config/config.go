@@ -64,6 +64,7 @@ type Compaction struct {
 	ProtectedTools     *[]string `koanf:"protected_tools"`
 	PartMaxTokens      *int64    `koanf:"part_max_tokens"`
 	RecallTokens       *int64    `koanf:"recall_tokens"`
+	RecallMS           *int64    `koanf:"recall_ms"`
 }
 
 // Settings are the same numbers as the context manager takes them.
@@ -73,7 +74,7 @@ func (c *Compaction) Settings() contextmgr.Settings {
 		ReserveTokens: c.ReserveTokens, ReserveFloor: c.ReserveFloor,
 		KeepRecentTokens: c.KeepRecentTokens, KeepRecentMessages: c.KeepRecentMessages,
 		SummaryMaxTokens: c.SummaryMaxTokens, PruneProtect: c.PruneProtect, PruneMinimum: c.PruneMinimum,
-		ProtectedTools: c.ProtectedTools, PartMaxTokens: c.PartMaxTokens, RecallTokens: c.RecallTokens,
+		ProtectedTools: c.ProtectedTools, PartMaxTokens: c.PartMaxTokens, RecallTokens: c.RecallTokens, RecallMS: c.RecallMS,
 	}
 	if c.Strategy != nil {
 		strategy := session.Strategy(*c.Strategy)

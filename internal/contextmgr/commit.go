@@ -83,14 +83,14 @@ func (t *turn) recall(ctx context.Context) error {
 	before := r.path[0].RowID
 	shown := r.recalledSources()
 	hits, timedOut, err := t.m.cfg.Recall.Recall(ctx, RecallQuery{
-		Session: r.sess.ID, Head: *r.sess.HeadID, Before: before, Text: text, Terms: terms, Limit: recallHits + len(shown), Budget: recallBudget,
+		Session: r.sess.ID, Head: *r.sess.HeadID, Before: before, Text: text, Terms: terms, Limit: recallHits + len(shown), Budget: r.numbers.RecallTime,
 	})
 	if err != nil { // a context without recall is better than none
 		r.warn("nothing was recalled: %v", err)
 		return nil
 	}
 	if timedOut {
-		r.warn("recall stopped after %s: hidden messages beyond that were not looked at", recallBudget)
+		r.warn("recall stopped after %s: hidden messages beyond that were not looked at", r.numbers.RecallTime)
 	}
 	hits = slices.DeleteFunc(hits, func(h Hit) bool {
 		return h.Message.RowID >= before || slices.Contains(shown, h.Message.ID)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"sessiond/internal/session"
 )
@@ -28,6 +29,7 @@ type Settings struct {
 	ProtectedTools     *[]string         `json:"protected_tools,omitempty"`
 	PartMaxTokens      *int64            `json:"part_max_tokens,omitempty"`
 	RecallTokens       *int64            `json:"recall_tokens,omitempty"` // for each message of a person; 0: no recall
+	RecallMS           *int64            `json:"recall_ms,omitempty"`     // milliseconds after which a recall stops looking
 	Strategy           *session.Strategy `json:"strategy,omitempty"`
 }
 
@@ -66,6 +68,7 @@ func (s *Settings) Check() error {
 		{"prune_minimum", s.PruneMinimum},
 		{"part_max_tokens", s.PartMaxTokens},
 		{"recall_tokens", s.RecallTokens},
+		{"recall_ms", s.RecallMS},
 	} {
 		if n.value != nil && (*n.value < 0 || *n.value > maxNumber) {
 			refuse(n.name, "is %d and must be between 0 and %d", *n.value, int64(maxNumber))
@@ -142,6 +145,7 @@ type Numbers struct {
 	PartMax        int64
 	RecallMax      int64 // for each message of a person
 	RecallEpoch    int64 // for all of them under one overlay
+	RecallTime     time.Duration
 	Strategy       session.Strategy
 	Preset         string
 	Settings       []Setting // all of them, for explain
@@ -194,6 +198,7 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 	n.PartMax = choose(&n, all, "part_max_tokens", func(s *Settings) *int64 { return s.PartMaxTokens }, min(window/4, 50000))
 	n.RecallMax = choose(&n, all, "recall_tokens", func(s *Settings) *int64 { return s.RecallTokens }, min(1000, t/20))
 	n.RecallEpoch = 4 * n.RecallMax
+	n.RecallTime = time.Duration(choose(&n, all, "recall_ms", func(s *Settings) *int64 { return s.RecallMS }, defaultRecallMS)) * time.Millisecond
 	n.Strategy = choose(&n, all, "strategy", func(s *Settings) *session.Strategy { return s.Strategy }, session.StrategySummarize)
 	if name == "moltbot" {
 		n.Flush = moltbotFlush(window, floor, moltbotSoft)

@@ -37,7 +37,9 @@ type Hit struct {
 }
 
 const (
-	recallBudget  = 5 * time.Millisecond
+	// A turn never waits for a recall longer than this, unless it is told to.
+	defaultRecallMS = 5
+
 	recallHits    = 8
 	recallLook    = 3 // newest messages of a person that are looked at for a query
 	recallTerms   = 2 // rare terms that a query needs

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -122,7 +123,7 @@ func TestRecallHidesSecretsAndStaysInItsBudget(t *testing.T) {
 		}
 	}
 	q := (*asked)[0]
-	if diff := cmp.Diff([]string{"zebra", "crowns"}, q.Terms); diff != "" || q.Before == 0 || q.Budget != recallBudget {
+	if diff := cmp.Diff([]string{"zebra", "crowns"}, q.Terms); diff != "" || q.Before == 0 || q.Budget != defaultRecallMS*time.Millisecond {
 		t.Errorf("query %+v", q)
 	}
 }

@@ -405,7 +405,10 @@ func TestPiRefusesWhatIsNoSession(t *testing.T) {
 			path := ""
 			switch test.name {
 			case "made/no-header.jsonl":
-				path = sample(t, "made", "no-header.jsonl")
+				var err error // problems name files as they are, links resolved
+				if path, err = filepath.EvalSymlinks(sample(t, "made", "no-header.jsonl")); err != nil {
+					t.Fatal(err)
+				}
 			case "made/empty":
 				path = h.write("empty.jsonl")
 			case "made/text":
