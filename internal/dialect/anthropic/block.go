@@ -75,7 +75,7 @@ func (d *decoder) block(b *block, role session.Role) (session.Part, error) {
 		return dataPart(b.raw, partExtra{Type: b.kind}), nil
 	}
 	if err == nil {
-		err = fitsExtra(b.path, &b.fields)
+		err = wire.FitsExtra(b.path, &b.fields)
 	}
 	if err != nil {
 		return p, err
@@ -158,7 +158,7 @@ func (d *decoder) result(b *block) (group, error) {
 	default:
 		return nil, wire.Errorf(session.Invalid, path, "must be a string or an array, not %s", wire.Describe(raw))
 	}
-	if err := fitsExtra(b.path, &b.fields); err != nil {
+	if err := wire.FitsExtra(b.path, &b.fields); err != nil {
 		return nil, err
 	}
 	// The fields of the text stand beside those of the block that the part also is.

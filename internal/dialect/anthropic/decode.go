@@ -297,22 +297,8 @@ func keepLarge(path string, o *wire.Object, m *session.Message) error {
 
 // dataPart keeps a value as it came: in extra, or as a blob if it is deep or large.
 func dataPart(raw json.RawMessage, x partExtra) session.Part {
-	p := session.Part{Kind: session.PartData}
-	if wire.IsLarge(raw) {
-		wire.Attach(&p, wire.Blob("application/json", append([]byte(nil), raw...)))
-	} else {
-		x.Raw = raw
-	}
+	p, small := wire.KeepRaw(raw)
+	x.Raw = small
 	x.store(&p)
 	return p
-}
-
-// fitsExtra refuses what is nested too deep for an extra. Codes: TooLarge.
-func fitsExtra(path string, o *wire.Object) error {
-	for _, f := range o.Members() {
-		if wire.Depth(f.Value) > wire.MaxExtraDepth {
-			return wire.Errorf(session.TooLarge, wire.Join(path, f.Key), "is nested deeper than %d levels", wire.MaxExtraDepth)
-		}
-	}
-	return nil
 }

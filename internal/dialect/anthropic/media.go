@@ -26,7 +26,7 @@ func (d *decoder) source(b *block, p *session.Part, x *partExtra) error {
 	if err != nil {
 		return err
 	}
-	if err := fitsExtra(path, &source); err != nil {
+	if err := wire.FitsExtra(path, &source); err != nil {
 		return err
 	}
 	kind, _ := wire.TextOf(source.Get("type"))

@@ -109,7 +109,7 @@ func (r *partReader) inline(o *wire.Object, field, name string, x *partExtra) er
 			inner.Drop("response")
 		}
 	}
-	if err := fitsExtra(path, &inner); err != nil {
+	if err := wire.FitsExtra(path, &inner); err != nil {
 		return err
 	}
 	x.Inner = inner

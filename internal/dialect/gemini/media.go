@@ -35,7 +35,7 @@ func (r *partReader) medium(o *wire.Object, field, name string, x *partExtra) er
 		x.locate(takeEither(&inner, "fileUri"))
 	}
 	x.Name = takeEither(&inner, "displayName")
-	if err := fitsExtra(path, &inner); err != nil {
+	if err := wire.FitsExtra(path, &inner); err != nil {
 		return err
 	}
 	x.Inner = inner

@@ -205,7 +205,7 @@ func (r *partReader) text(o *wire.Object, x *partExtra) error {
 
 // keep finishes a part: what is left of its object goes to extra.
 func (r *partReader) keep(p session.Part, o *wire.Object, x *partExtra) error {
-	if err := fitsExtra(r.path, o); err != nil {
+	if err := wire.FitsExtra(r.path, o); err != nil {
 		return err
 	}
 	x.Fields = *o

@@ -31,7 +31,7 @@ func (r *partReader) call(o *wire.Object, name string, x *partExtra) error {
 		return err
 	}
 	r.open = append(r.open, openCall{id: p.CallID, name: p.ToolName})
-	if err := fitsExtra(path, &inner); err != nil {
+	if err := wire.FitsExtra(path, &inner); err != nil {
 		return err
 	}
 	x.Inner = inner
@@ -110,7 +110,7 @@ func (r *partReader) response(o *wire.Object, name string, x *partExtra) error {
 	if wire.HasElements(list) {
 		inner.Drop("parts")
 	}
-	if err := fitsExtra(path, &inner); err != nil {
+	if err := wire.FitsExtra(path, &inner); err != nil {
 		return err
 	}
 	x.Inner = inner

@@ -72,7 +72,7 @@ func (d *decoder) call(path string, raw json.RawMessage) (session.Part, error) {
 		return p, err
 	}
 	o.Drop(kind)
-	if err := fitsExtra(path, &o); err != nil {
+	if err := wire.FitsExtra(path, &o); err != nil {
 		return p, err
 	}
 	x.Fields = o
@@ -104,7 +104,7 @@ func (d *decoder) function(path string, raw json.RawMessage, arguments string, p
 	default:
 		return wire.Errorf(session.Invalid, wire.Join(path, arguments), "must be a string, not %s", wire.Describe(raw))
 	}
-	if err := fitsExtra(path, &inner); err != nil {
+	if err := wire.FitsExtra(path, &inner); err != nil {
 		return err
 	}
 	x.Inner = inner

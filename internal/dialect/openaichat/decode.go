@@ -45,7 +45,7 @@ func (d *decoder) choice(path string, raw json.RawMessage) (session.Message, err
 	}
 	finish, _ := wire.TextOf(o.Get("finish_reason"))
 	o.Drop("message")
-	if err := fitsExtra(path, &o); err != nil {
+	if err := wire.FitsExtra(path, &o); err != nil {
 		return session.Message{}, err
 	}
 	path = wire.Join(path, "message")
@@ -265,7 +265,7 @@ func (d *decoder) audio(path string, o *wire.Object, m *session.Message, _ *mess
 			inner.Drop("data")
 		}
 	}
-	if err := fitsExtra(path, &inner); err != nil {
+	if err := wire.FitsExtra(path, &inner); err != nil {
 		return err
 	}
 	o.Drop(fieldAudio)
@@ -322,22 +322,8 @@ func keepLarge(path string, o *wire.Object, m *session.Message) error {
 
 // dataPart keeps a value as it came: in extra, or as a blob if it is deep or large.
 func dataPart(raw json.RawMessage, x partExtra) session.Part {
-	p := session.Part{Kind: session.PartData}
-	if wire.IsLarge(raw) {
-		wire.Attach(&p, wire.Blob("application/json", append([]byte(nil), raw...)))
-	} else {
-		x.Raw = raw
-	}
+	p, small := wire.KeepRaw(raw)
+	x.Raw = small
 	x.store(&p)
 	return p
-}
-
-// fitsExtra refuses what is nested too deep for an extra. Codes: TooLarge.
-func fitsExtra(path string, o *wire.Object) error {
-	for _, f := range o.Members() {
-		if wire.Depth(f.Value) > wire.MaxExtraDepth {
-			return wire.Errorf(session.TooLarge, wire.Join(path, f.Key), "is nested deeper than %d levels", wire.MaxExtraDepth)
-		}
-	}
-	return nil
 }

@@ -47,7 +47,7 @@ func (d *decoder) element(path string, raw json.RawMessage) (session.Part, error
 	if exact {
 		o.Drop("type")
 	}
-	if err := fitsExtra(path, &o); err != nil {
+	if err := wire.FitsExtra(path, &o); err != nil {
 		return p, err
 	}
 	x.Fields = o
@@ -120,7 +120,7 @@ func (d *decoder) file(path string, o *wire.Object, p *session.Part, x *partExtr
 
 // keepInner moves the rest of an element's inner object to extra.
 func (x *partExtra) keepInner(path, field string, o *wire.Object, inner wire.Object) error {
-	if err := fitsExtra(path, &inner); err != nil {
+	if err := wire.FitsExtra(path, &inner); err != nil {
 		return err
 	}
 	o.Drop(field)

@@ -259,13 +259,9 @@ func takeLarge(path string, o *wire.Object) ([]built, error) {
 
 // dataPart keeps a value as it came: in extra, or as a blob if it is deep or large.
 func dataPart(raw json.RawMessage, x partExtra) built {
-	b := built{Part: session.Part{Kind: session.PartData}, x: x}
-	if wire.IsLarge(raw) {
-		wire.Attach(&b.Part, wire.Blob("application/json", slices.Clone(raw)))
-	} else {
-		b.x.Raw = raw
-	}
-	return b
+	p, small := wire.KeepRaw(raw)
+	x.Raw = small
+	return built{Part: p, x: x}
 }
 
 // take reads a field that must be a string. The field stays in the object where the text is
@@ -302,14 +298,4 @@ func takeExact(o *wire.Object, field string) string {
 	}
 	o.Drop(field)
 	return text
-}
-
-// fitsExtra refuses what is nested too deep for an extra. Codes: TooLarge.
-func fitsExtra(path string, o *wire.Object) error {
-	for _, f := range o.Members() {
-		if wire.Depth(f.Value) > wire.MaxExtraDepth {
-			return wire.Errorf(session.TooLarge, wire.Join(path, f.Key), "is nested deeper than %d levels", wire.MaxExtraDepth)
-		}
-	}
-	return nil
 }

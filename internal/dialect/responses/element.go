@@ -44,7 +44,7 @@ func (d *decoder) element(path string, raw json.RawMessage, texts string) (built
 	if kind == wireType(b.Kind, texts) {
 		o.Drop("type")
 	}
-	if err := fitsExtra(path, &o); err != nil {
+	if err := wire.FitsExtra(path, &o); err != nil {
 		return b, err
 	}
 	b.x.Fields = o
