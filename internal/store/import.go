@@ -18,13 +18,25 @@ type ImportBatch struct {
 	Calls       []ImportCall
 	Title       *string       // the source's name for the session, when it is known now
 	Head        *string       // external id of the message that is the head after this batch
+	HeadSession session.ID    // of a head that lies in the session that this one was forked from; "": in this one
+	Fields      *ImportFields // what the source says of the session now, beside its title
 	Cursor      *ImportCursor // how far the source was read with this batch
 }
 
 // ImportMessage is a message with its place on the source's tree.
 type ImportMessage struct {
 	session.Message
-	ParentKey string // external id of the parent; "" for a root
+	ParentKey     string     // external id of the parent; "" for a root
+	ParentSession session.ID // of a parent that lies in another session: this one is its fork; "": in this one
+}
+
+// ImportFields are what a source changes of a session after it was imported. What is empty
+// stays as it is.
+type ImportFields struct {
+	Provider   string
+	Model      string
+	Metadata   session.JSON  // replaces what the session's metadata hold under the source's name
+	ArchivedAt *session.Time // unless it is archived here already
 }
 
 // ImportCompaction is an overlay that the source made. It is known again by its CreatedAt and
@@ -108,7 +120,7 @@ func (im *importer) run() error {
 		return err
 	}
 	first, draft := im.sess.LastSeq+1, im.sess.Draft
-	for _, step := range []func() error{im.messages, im.calls, im.moveHead, im.compactions, im.marks, im.title} {
+	for _, step := range []func() error{im.messages, im.calls, im.moveHead, im.compactions, im.marks, im.title, im.fields} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -180,6 +192,18 @@ func (im *importer) mustFind(what, key string) (int64, error) {
 	return id, err
 }
 
+// mustFindIn is mustFind in another session; "" is the batch's own.
+func (im *importer) mustFindIn(in session.ID, what, key string) (id int64, err error) {
+	if in == "" || in == im.sess.ID {
+		return im.mustFind(what, key)
+	}
+	err = im.row(`SELECT id FROM messages WHERE session_id = ? AND external_id = ? AND external_id <> ''`, []any{in, key}, &id)
+	if noRows(err) {
+		err = session.Errorf(session.Invalid, "%s names message %q, which is not in session %s", what, key, in)
+	}
+	return id, err
+}
+
 func (im *importer) messages() error {
 	var before []session.Message // the run of messages just inserted, in which results find their calls
 	for i := range im.batch.Messages {
@@ -222,7 +246,7 @@ func (im *importer) placeOf(in *ImportMessage) (place, error) {
 	if in.ParentKey == "" {
 		return place{}, nil
 	}
-	parent, err := im.mustFind("the parent of "+in.ExternalID, in.ParentKey)
+	parent, err := im.mustFindIn(in.ParentSession, "the parent of "+in.ExternalID, in.ParentKey)
 	if err != nil {
 		return place{}, err
 	}
@@ -259,7 +283,7 @@ func (im *importer) moveHead() error {
 	if im.batch.Head == nil {
 		return nil
 	}
-	id, err := im.mustFind("the head", *im.batch.Head)
+	id, err := im.mustFindIn(im.batch.HeadSession, "the head", *im.batch.Head)
 	if err != nil || sameID(im.sess.HeadID, &id) {
 		return err
 	}
@@ -336,6 +360,35 @@ func (im *importer) title() error {
 	}
 	im.sess.Title, im.sess.TitleSource, im.moved = *im.batch.Title, "source", true
 	return nil
+}
+
+// fields takes what the source says of the session now, where it says something else.
+func (im *importer) fields() error {
+	f := im.batch.Fields
+	if f == nil {
+		return nil
+	}
+	if model, provider := orElse(f.Model, im.sess.Model), orElse(f.Provider, im.sess.Provider); model != im.sess.Model || provider != im.sess.Provider {
+		im.sess.Model, im.sess.Provider, im.moved = model, provider, true
+	}
+	if f.ArchivedAt != nil && im.sess.ArchivedAt == nil {
+		if _, err := im.exec(`UPDATE sessions SET archived_at = ? WHERE id = ?`, f.ArchivedAt, im.sess.ID); err != nil {
+			return err
+		}
+		im.sess.ArchivedAt, im.moved = f.ArchivedAt, true
+	}
+	if f.Metadata == nil {
+		return nil
+	}
+	var before, after session.JSON
+	err := im.row(`SELECT metadata, json_set(metadata, ?, json(?)) FROM sessions WHERE id = ?`,
+		[]any{`$."` + string(im.sess.Source) + `"`, f.Metadata, im.sess.ID}, &before, &after)
+	if err != nil || string(before) == string(after) {
+		return err
+	}
+	_, err = im.exec(`UPDATE sessions SET metadata = ? WHERE id = ?`, after, im.sess.ID)
+	im.sess.Metadata, im.moved = after, true
+	return err
 }
 
 func (im *importer) saveCursor() error {

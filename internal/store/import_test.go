@@ -157,3 +157,51 @@ func TestABatchThatNamesWhatIsNotThereIsRefusedWhole(t *testing.T) {
 	must(s.Import(ctx, history()))(t)
 	mustBeHealthy(t, s)
 }
+
+func TestImportedForkBeginsInItsOrigin(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	origin := must(s.Import(ctx, history()))(t).Session
+	own := record("own", "b", session.User, "another way")
+	own.ParentSession = origin.ID
+	head := "b"
+	batch := ImportBatch{
+		Session:  NewSession{Source: session.SourcePi, SourceID: "fork", ParentID: origin.ID, ParentKind: session.ParentFork},
+		Messages: []ImportMessage{own},
+	}
+	fork := must(s.Import(ctx, batch))(t).Session
+	if path := must(s.Path(ctx, *fork.HeadID, 0))(t); fmt.Sprint(refs(path)) != fmt.Sprintf("[%s.1 %s.2 %s.1]", origin.ID, origin.ID, fork.ID) {
+		t.Errorf("%v", refs(path))
+	}
+	fork = must(s.Import(ctx, ImportBatch{ID: fork.ID, Head: &head, HeadSession: origin.ID}))(t).Session
+	if fork.Head.Session != origin.ID || fork.Head.Seq != 2 {
+		t.Errorf("the head is %v: all of the fork's own messages were taken back", fork.Head)
+	}
+	mustBeHealthy(t, s)
+	batch.Session.SourceID, batch.Messages[0].ParentKey = "other", "nowhere"
+	_, err := s.Import(ctx, batch)
+	wants(t, err, session.Invalid, "nowhere")
+}
+
+func TestImportTakesWhatTheSourceSaysNow(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	first := must(s.Import(ctx, history()))(t).Session
+	mine := session.JSON(`{"mine":1}`)
+	if _, err := s.PatchSession(ctx, first.ID, SessionPatch{Metadata: &mine}); err != nil {
+		t.Fatal(err)
+	}
+	at := session.At(time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC))
+	fields := &ImportFields{Model: "m2", ArchivedAt: &at, Metadata: session.JSON(`{"x":[1]}`)}
+	got := must(s.Import(ctx, ImportBatch{ID: first.ID, Fields: fields}))(t).Session
+	if got.Model != "m2" || got.ArchivedAt == nil || string(got.Metadata) != `{"mine":1,"pi":{"x":[1]}}` {
+		t.Errorf("%+v", got)
+	}
+	if again := must(s.Import(ctx, ImportBatch{ID: first.ID, Fields: fields}))(t).Session; again.Revision != got.Revision {
+		t.Error("saying the same again wrote something")
+	}
+	if diff := cmp.Diff(got, must(s.Session(ctx, got.ID))(t)); diff != "" {
+		t.Error(diff)
+	}
+	mustBeHealthy(t, s)
+}
