@@ -120,6 +120,9 @@ type counts struct {
 }
 
 func sessionsOf(c *Cursor) int {
+	if c.SessionID == "" { // a file of which nothing is kept
+		return 0
+	}
 	var sum counts
 	if json.Unmarshal(c.Counts, &sum) != nil || sum.Sessions == 0 {
 		return 1
@@ -178,6 +181,9 @@ func (r *reading) commit(ctx context.Context, b Batch) error {
 	r.commits++
 	b.Records.alreadyKnown(result.Duplicates)
 	r.done.Records.add(b.Records)
+	if result.Session.ID == "" { // nothing of the file is kept
+		return nil
+	}
 	t := r.touched[result.Session.ID]
 	t.created = t.created || result.Created
 	t.changed = t.changed || result.Messages > 0 || result.Calls > 0
@@ -197,7 +203,7 @@ func (r *reading) counts(b Batch) session.JSON {
 	torn := sum.Skipped[SkipTorn]
 	sum.Read -= torn
 	delete(sum.Skipped, SkipTorn)
-	sum.Sessions = max(len(r.touched), 1)
+	sum.Sessions = max(len(r.touched), sum.Sessions, 1)
 	return session.JSONOf(sum)
 }
 

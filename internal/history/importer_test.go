@@ -40,6 +40,7 @@ func (f *fakeStore) Import(_ context.Context, b store.ImportBatch) (store.Import
 		res.Messages++
 	}
 	if b.Cursor != nil {
+		b.Cursor.SessionID = res.Session.ID
 		f.cursors[b.Cursor.Path] = b.Cursor
 	}
 	return res, nil

@@ -8,7 +8,8 @@ import (
 )
 
 // ImportBatch is a piece of another program's history, stored in one transaction. Messages
-// name one another by their external ids.
+// name one another by their external ids. One that names no session stores its cursor alone:
+// of a file that was read and holds nothing to keep.
 type ImportBatch struct {
 	Session     NewSession // used when the source's session is not here yet
 	ID          session.ID // of a session that is here; "" to find it by source and source id, else make it
@@ -37,6 +38,12 @@ type ImportFields struct {
 	Model      string
 	Metadata   session.JSON  // replaces what the session's metadata hold under the source's name
 	ArchivedAt *session.Time // unless it is archived here already
+	Key        string        // with Generation
+	Generation int64
+	ParentID   session.ID // with ParentKind, unless it has a parent
+	ParentKind string
+	EndedAt    *session.Time // with EndReason
+	EndReason  string
 }
 
 // ImportCompaction is an overlay that the source made. It is known again by its CreatedAt and
@@ -116,6 +123,9 @@ type importer struct {
 }
 
 func (im *importer) run() error {
+	if im.batch.ID == "" && im.batch.Session.Source == "" {
+		return im.saveCursor()
+	}
 	if err := im.openSession(); err != nil {
 		return err
 	}
@@ -377,6 +387,9 @@ func (im *importer) fields() error {
 		}
 		im.sess.ArchivedAt, im.moved = f.ArchivedAt, true
 	}
+	if err := im.links(f); err != nil {
+		return err
+	}
 	if f.Metadata == nil {
 		return nil
 	}
@@ -388,6 +401,29 @@ func (im *importer) fields() error {
 	}
 	_, err = im.exec(`UPDATE sessions SET metadata = ? WHERE id = ?`, after, im.sess.ID)
 	im.sess.Metadata, im.moved = after, true
+	return err
+}
+
+// links takes the key, the parent and the end of the session.
+func (im *importer) links(f *ImportFields) error {
+	before := im.sess
+	if f.Key != "" {
+		im.sess.Key, im.sess.Generation = f.Key, f.Generation
+	}
+	if im.sess.ParentID == "" && f.ParentID != im.sess.ID {
+		im.sess.ParentID, im.sess.ParentKind = f.ParentID, f.ParentKind
+	}
+	if f.EndedAt != nil {
+		im.sess.EndedAt, im.sess.EndReason = f.EndedAt, f.EndReason
+	}
+	ended := before.EndedAt == im.sess.EndedAt || before.EndedAt != nil && before.EndedAt.Equal(im.sess.EndedAt.Time)
+	if before.Key == im.sess.Key && before.Generation == im.sess.Generation && before.ParentID == im.sess.ParentID &&
+		before.EndReason == im.sess.EndReason && ended {
+		return nil
+	}
+	im.moved = true
+	_, err := im.exec(`UPDATE sessions SET key = ?, generation = ?, parent_id = ?, parent_kind = ?, ended_at = ?, end_reason = ? WHERE id = ?`,
+		im.sess.Key, im.sess.Generation, im.sess.ParentID, im.sess.ParentKind, im.sess.EndedAt, im.sess.EndReason, im.sess.ID)
 	return err
 }
 

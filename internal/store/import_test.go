@@ -205,3 +205,41 @@ func TestImportTakesWhatTheSourceSaysNow(t *testing.T) {
 	}
 	mustBeHealthy(t, s)
 }
+
+func TestImportTakesKeyParentAndEnd(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	parent := must(s.Import(ctx, ImportBatch{Session: NewSession{Source: session.SourceOpenClaw, SourceID: "main/parent"}}))(t).Session
+	child := must(s.Import(ctx, ImportBatch{Session: NewSession{Source: session.SourceOpenClaw, SourceID: "main/child"}}))(t).Session
+	at := session.At(time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC))
+	fields := &ImportFields{
+		Key: "agent:main:subagent:1", Generation: 2, ParentID: parent.ID, ParentKind: session.ParentChild, EndedAt: &at, EndReason: "daily",
+	}
+	got := must(s.Import(ctx, ImportBatch{ID: child.ID, Fields: fields}))(t).Session
+	if got.Key != fields.Key || got.Generation != 2 || got.ParentID != parent.ID || got.ParentKind != "child" || got.EndedAt == nil || got.EndReason != "daily" {
+		t.Errorf("%+v", got)
+	}
+	if diff := cmp.Diff(got, must(s.Session(ctx, got.ID))(t)); diff != "" {
+		t.Error(diff)
+	}
+	if again := must(s.Import(ctx, ImportBatch{ID: child.ID, Fields: fields}))(t).Session; again.Revision != got.Revision {
+		t.Error("saying the same again wrote something")
+	}
+	fields = &ImportFields{ParentID: child.ID, ParentKind: session.ParentFork}
+	if again := must(s.Import(ctx, ImportBatch{ID: child.ID, Fields: fields}))(t).Session; again.ParentID != parent.ID || again.Revision != got.Revision {
+		t.Error("a session that has a parent keeps it")
+	}
+	mustBeHealthy(t, s)
+}
+
+func TestABatchWithoutASessionIsACursorAlone(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	res := must(s.Import(ctx, ImportBatch{Cursor: &ImportCursor{Source: session.SourceOpenClaw, Path: "/gone.jsonl", Size: 7}}))(t)
+	if res.Session.ID != "" || count(t, s, `SELECT COUNT(*) FROM sessions`) != 0 {
+		t.Errorf("%+v", res)
+	}
+	if c := must(s.ImportCursor(ctx, session.SourceOpenClaw, "/gone.jsonl"))(t); c == nil || c.Size != 7 || c.SessionID != "" {
+		t.Errorf("%+v", c)
+	}
+}
