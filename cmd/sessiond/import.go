@@ -140,7 +140,7 @@ func (a *app) ask(ctx context.Context, question string) (bool, error) {
 // importPasts imports one history after the other and prints what became of them.
 func (a *app) importPasts(ctx context.Context, pasts []past) error {
 	return a.with(ctx, wiring{log: a.log(zerolog.WarnLevel)}, func(s *services) error {
-		im := history.Importer{Store: s.store}
+		im := history.Importer{Store: s.store, Price: s.catalogue.Price}
 		if a.errTTY && !a.flags.json {
 			bar := a.progress(pasts)
 			im.Progress = func(done history.Found, _ history.Accounting) { _ = bar.Add64(done.Size) } // a bar that cannot draw is no reason to stop

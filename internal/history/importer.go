@@ -15,6 +15,8 @@ type Store interface {
 	Import(ctx context.Context, b store.ImportBatch) (store.ImportResult, error)
 	ImportCursor(ctx context.Context, source session.Source, path string) (*store.ImportCursor, error)
 	SessionBySource(ctx context.Context, source session.Source, sourceID string) (session.Session, error)
+	MessageByKey(ctx context.Context, id session.ID, externalID string) (*session.MessageRef, error)
+	SessionOfCall(ctx context.Context, source session.Source, externalID string) (session.ID, error)
 	Messages(ctx context.Context, id session.ID, p store.MessagePage) ([]session.Message, bool, error)
 }
 
@@ -28,6 +30,9 @@ type Importer struct {
 
 	// Wait sleeps; nil waits on the clock. It returns early with ctx's error.
 	Wait func(ctx context.Context, d time.Duration) error
+
+	// Price gives a call that has no cost the one of the catalogue; nil: it stays unknown.
+	Price func(*session.Call)
 
 	// Progress is told after each found thing; nil: nobody.
 	Progress func(done Found, a Accounting)
@@ -147,7 +152,7 @@ func (r *reading) store(ctx context.Context, b Batch) error {
 		// A session that is here is read anew: how many of its records it had is known only
 		// after they were offered, and the cursor's counts must say it.
 		// And a copy that brings nothing new does not move the head.
-		last := Batch{ImportBatch: store.ImportBatch{ID: b.ID, Session: b.Session, Cursor: b.Cursor, Head: b.Head, Title: b.Title}}
+		last := Batch{ImportBatch: store.ImportBatch{ID: b.ID, Session: b.Session, Cursor: b.Cursor, Head: b.Head, HeadSession: b.HeadSession, Title: b.Title}}
 		b.Cursor, b.Head, b.Title = nil, nil, nil
 		if err := r.commit(ctx, b); err != nil {
 			return err
@@ -169,6 +174,13 @@ func (r *reading) commit(ctx context.Context, b Batch) error {
 	}
 	if b.Cursor != nil {
 		b.Cursor.Counts = r.counts(b)
+	}
+	if r.importer.Price != nil {
+		for i := range b.Calls {
+			if b.Calls[i].CostNanoUSD == nil {
+				r.importer.Price(&b.Calls[i].Call)
+			}
+		}
 	}
 	result, err := r.importer.Store.Import(ctx, b.ImportBatch)
 	if err != nil {
@@ -244,6 +256,14 @@ func (k known) Session(ctx context.Context, source session.Source, sourceID stri
 
 func (k known) Cursor(ctx context.Context, source session.Source, path string) (*Cursor, error) {
 	return k.store.ImportCursor(ctx, source, path)
+}
+
+func (k known) Message(ctx context.Context, id session.ID, key string) (*session.MessageRef, error) {
+	return k.store.MessageByKey(ctx, id, key)
+}
+
+func (k known) CallOwner(ctx context.Context, source session.Source, key string) (session.ID, error) {
+	return k.store.SessionOfCall(ctx, source, key)
 }
 
 func (k known) Entries(ctx context.Context, id session.ID, yield func(*session.Message) bool) error {

@@ -57,6 +57,14 @@ func (f *fakeStore) SessionBySource(context.Context, session.Source, string) (se
 	return session.Session{ID: "20260101_001"}, nil
 }
 
+func (f *fakeStore) MessageByKey(context.Context, session.ID, string) (*session.MessageRef, error) {
+	return nil, nil
+}
+
+func (f *fakeStore) SessionOfCall(context.Context, session.Source, string) (session.ID, error) {
+	return "", nil
+}
+
 func (f *fakeStore) Messages(context.Context, session.ID, store.MessagePage) ([]session.Message, bool, error) {
 	return nil, false, nil
 }

@@ -41,6 +41,10 @@ type Known interface {
 	Session(ctx context.Context, source session.Source, sourceID string) (*session.Session, error)
 	// Cursor gives how far a path was read, nil if never.
 	Cursor(ctx context.Context, source session.Source, path string) (*Cursor, error)
+	// Message names the message of a session that has this external id, nil if there is none.
+	Message(ctx context.Context, id session.ID, key string) (*session.MessageRef, error)
+	// CallOwner gives the session that owns the call with this external id, "" if none does.
+	CallOwner(ctx context.Context, source session.Source, key string) (session.ID, error)
 	// Entries yields the messages of a session in order of seq.
 	Entries(ctx context.Context, id session.ID, yield func(*session.Message) bool) error
 }

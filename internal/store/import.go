@@ -29,6 +29,7 @@ type ImportMessage struct {
 	session.Message
 	ParentKey     string     // external id of the parent; "" for a root
 	ParentSession session.ID // of a parent that lies in another session: this one is its fork; "": in this one
+	Records       int        // of the source, that it stands for; 0: one
 }
 
 // ImportFields are what a source changes of a session after it was imported. What is empty
@@ -66,6 +67,7 @@ type ImportMark struct {
 type ImportCall struct {
 	session.Call
 	MessageKey string // "": the session's only
+	Records    int    // of the source, that stand for nothing but the call
 }
 
 // ImportCursor remembers how far a source's file was read.
@@ -86,7 +88,7 @@ type ImportResult struct {
 	Session    session.Session
 	Created    bool
 	Messages   int // stored
-	Duplicates int // known already by their external ids
+	Duplicates int // records of messages and calls that are known already by their external ids
 	Calls      int // counted
 }
 
@@ -222,7 +224,7 @@ func (im *importer) messages() error {
 			if id, err := im.find(in.ExternalID); err != nil {
 				return err
 			} else if id != 0 {
-				im.res.Duplicates++
+				im.res.Duplicates += max(in.Records, 1)
 				continue
 			}
 		}
@@ -284,6 +286,8 @@ func (im *importer) calls() error {
 		}
 		if c.RowID != 0 {
 			im.res.Calls++
+		} else {
+			im.res.Duplicates += c.Records
 		}
 	}
 	return nil
@@ -453,6 +457,27 @@ func (s *Store) ImportCursor(ctx context.Context, source session.Source, path st
 		return nil, nil
 	}
 	return &c, err
+}
+
+// MessageByKey names the message of a session that has this external id, nil if there is none.
+func (s *Store) MessageByKey(ctx context.Context, id session.ID, externalID string) (*session.MessageRef, error) {
+	ref := session.MessageRef{Session: id}
+	err := s.get(ctx, &ref.Seq, `SELECT seq FROM messages WHERE session_id = ? AND external_id = ? AND external_id <> ''`, id, externalID)
+	if noRows(err) {
+		return nil, nil
+	}
+	return &ref, err
+}
+
+// SessionOfCall gives the session that owns the call that has this external id, "" if there is
+// none.
+func (s *Store) SessionOfCall(ctx context.Context, source session.Source, externalID string) (session.ID, error) {
+	var id session.ID
+	err := s.get(ctx, &id, `SELECT session_id FROM calls WHERE source = ? AND external_id = ? AND external_id <> ''`, source, externalID)
+	if noRows(err) {
+		return "", nil
+	}
+	return id, err
 }
 
 // SessionBySource reads the session that was imported from a source's session. Codes: NotFound.

@@ -31,7 +31,7 @@ func history() ImportBatch {
 			Strategy: session.StrategySummarize, Trigger: session.TriggerImport, Status: session.StatusDone, SummaryTokens: 3, CreatedAt: at,
 		}, Key: "cmp", ThroughKey: "a", FirstKeptKey: "b"}},
 		Marks: []ImportMark{{"a", MarkPin, ""}, {"b", MarkLabel, "here"}},
-		Calls: []ImportCall{{session.Call{ExternalID: "r1", InputTokens: 7, CostNanoUSD: priced(3), CreatedAt: at}, "b"}},
+		Calls: []ImportCall{{Call: session.Call{ExternalID: "r1", InputTokens: 7, CostNanoUSD: priced(3), CreatedAt: at}, MessageKey: "b"}},
 		Title: &title, Head: &head,
 		Cursor: &ImportCursor{Source: session.SourcePi, Path: "/f.jsonl", Size: 100, Offset: 90, Hash: "h", State: session.JSON(`{"v":3}`)},
 	}
@@ -241,5 +241,29 @@ func TestABatchWithoutASessionIsACursorAlone(t *testing.T) {
 	}
 	if c := must(s.ImportCursor(ctx, session.SourceOpenClaw, "/gone.jsonl"))(t); c == nil || c.Size != 7 || c.SessionID != "" {
 		t.Errorf("%+v", c)
+	}
+}
+
+func TestDuplicatesAreCountedInRecords(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	b := history()
+	b.Messages[0].Records, b.Calls[0].Records = 3, 2
+	first := must(s.Import(ctx, b))(t)
+	if again := must(s.Import(ctx, b))(t); first.Duplicates != 0 || again.Duplicates != 3+1+1+1+2 {
+		t.Errorf("%d, then %d", first.Duplicates, again.Duplicates)
+	}
+	at := must(s.MessageByKey(ctx, first.Session.ID, "b"))(t)
+	if at == nil || at.Seq != 2 {
+		t.Errorf("%v", at)
+	}
+	if none := must(s.MessageByKey(ctx, first.Session.ID, "nowhere"))(t); none != nil {
+		t.Errorf("%v", none)
+	}
+	if owner := must(s.SessionOfCall(ctx, session.SourcePi, "r1"))(t); owner != first.Session.ID {
+		t.Errorf("the call is of %q", owner)
+	}
+	if owner := must(s.SessionOfCall(ctx, session.SourcePi, "r2"))(t); owner != "" {
+		t.Errorf("the call is of %q", owner)
 	}
 }

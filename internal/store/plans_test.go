@@ -23,6 +23,8 @@ func useEverything(t *testing.T, s *Store) {
 	must(s.Append(ctx, Append{Session: sess.ID, Parent: ref(sess.ID, 1), Messages: []session.Message{results("1")}}))(t)
 	must(s.SessionBySource(ctx, session.SourcePi, "uuid"))(t)
 	must(s.ImportCursor(ctx, session.SourcePi, "/f.jsonl"))(t)
+	must(s.MessageByKey(ctx, sess.ID, "a"))(t)
+	must(s.SessionOfCall(ctx, session.SourcePi, "r1"))(t)
 	at := must(s.Session(ctx, sess.ID))(t)
 	must(s.Path(ctx, *at.HeadID, 0))(t)
 	must(s.OnPath(ctx, *at.HeadID, 1))(t)

@@ -37,6 +37,14 @@ func (c *collector) Cursor(context.Context, session.Source, string) (*history.Cu
 	return nil, nil
 }
 
+func (c *collector) Message(context.Context, session.ID, string) (*session.MessageRef, error) {
+	return nil, nil
+}
+
+func (c *collector) CallOwner(context.Context, session.Source, string) (session.ID, error) {
+	return "", nil
+}
+
 func (c *collector) Entries(context.Context, session.ID, func(*session.Message) bool) error {
 	return nil
 }
