@@ -87,7 +87,7 @@ func Reason(err error) string {
 	if errors.As(err, &at) {
 		return at.Op + ": " + at.Err.Error()
 	}
-	return err.Error()
+	return SQLiteError(err).Error()
 }
 
 // Add adds the counts and problems of b.

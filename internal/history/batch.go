@@ -12,10 +12,14 @@ type (
 	Cursor     = store.ImportCursor
 )
 
-// Batch is what one transaction stores, and the records of the source that it stands for.
+// Batch is what one transaction stores, and the records of the source that it stands for. A
+// source that keeps many sessions in one database may give a cursor with the last batch of
+// each session, under a path of its own (the database's path, "#", the session's id), which
+// it reads with Known.Cursor; the last batch, which may name no session, has the database's.
 type Batch struct {
 	store.ImportBatch
-	Records Records
+	Records  Records
+	Sessions int // with the last cursor: sessions in the found thing, if it has others than were read now
 }
 
 // Size estimates the bytes that a batch holds, from its texts and bytes.

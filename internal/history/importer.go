@@ -80,7 +80,7 @@ func (im *Importer) One(ctx context.Context, source Source, found Found) (Accoun
 		r.done.Sessions.Unchanged = sessionsOf(cursor)
 		return r.done, nil
 	}
-	problems, err := source.Read(ctx, found, cursor, known{im.Store}, func(b Batch) error { return r.store(ctx, b) })
+	problems, err := r.read(ctx, source, cursor)
 	for _, t := range r.touched {
 		switch {
 		case t.created:
@@ -90,6 +90,9 @@ func (im *Importer) One(ctx context.Context, source Source, found Found) (Accoun
 		default:
 			r.done.Sessions.Unchanged++
 		}
+	}
+	if all := r.done.Sessions; r.sessions > all.New+all.Updated+all.Unchanged {
+		r.done.Sessions.Unchanged = r.sessions - all.New - all.Updated
 	}
 	r.done.Errors = append(r.done.Errors, problems...)
 	switch {
@@ -101,6 +104,19 @@ func (im *Importer) One(ctx context.Context, source Source, found Found) (Accoun
 		r.done.Errors = append(r.done.Errors, Problem{Path: found.Path, Error: Reason(err)})
 	}
 	return r.done, nil
+}
+
+// readTries is how often a source is read that its program keeps changing meanwhile.
+const readTries = 3
+
+func (r *reading) read(ctx context.Context, source Source, cursor *Cursor) (problems []Problem, err error) {
+	for range readTries {
+		problems, err = source.Read(ctx, r.found, cursor, known{r.importer.Store}, func(b Batch) error { return r.store(ctx, b) })
+		if session.CodeOf(err) != session.Busy || r.failed != nil || ctx.Err() != nil {
+			break
+		}
+	}
+	return problems, err
 }
 
 // Unread tells whether found holds something that the store has not read yet.
@@ -125,14 +141,14 @@ type counts struct {
 }
 
 func sessionsOf(c *Cursor) int {
+	var sum counts
+	if json.Unmarshal(c.Counts, &sum) == nil && sum.Sessions > 0 {
+		return sum.Sessions
+	}
 	if c.SessionID == "" { // a file of which nothing is kept
 		return 0
 	}
-	var sum counts
-	if json.Unmarshal(c.Counts, &sum) != nil || sum.Sessions == 0 {
-		return 1
-	}
-	return sum.Sessions
+	return 1
 }
 
 // reading is one found thing on its way into the store.
@@ -141,6 +157,8 @@ type reading struct {
 	found    Found
 	done     Accounting
 	touched  map[session.ID]touch
+	since    Records // since the last cursor
+	sessions int     // in the found thing, as the last cursor said
 	commits  int
 	failed   error // of the store, which is not the source's fault
 }
@@ -152,7 +170,7 @@ func (r *reading) store(ctx context.Context, b Batch) error {
 		// A session that is here is read anew: how many of its records it had is known only
 		// after they were offered, and the cursor's counts must say it.
 		// And a copy that brings nothing new does not move the head.
-		last := Batch{ImportBatch: store.ImportBatch{ID: b.ID, Session: b.Session, Cursor: b.Cursor, Head: b.Head, HeadSession: b.HeadSession, Title: b.Title}}
+		last := Batch{ImportBatch: store.ImportBatch{ID: b.ID, Session: b.Session, Cursor: b.Cursor, Head: b.Head, HeadSession: b.HeadSession, Title: b.Title}, Sessions: b.Sessions}
 		b.Cursor, b.Head, b.Title = nil, nil, nil
 		if err := r.commit(ctx, b); err != nil {
 			return err
@@ -193,6 +211,10 @@ func (r *reading) commit(ctx context.Context, b Batch) error {
 	r.commits++
 	b.Records.alreadyKnown(result.Duplicates)
 	r.done.Records.add(b.Records)
+	r.since.add(b.Records)
+	if b.Cursor != nil {
+		r.since, r.sessions = Records{}, b.Sessions
+	}
 	if result.Session.ID == "" { // nothing of the file is kept
 		return nil
 	}
@@ -210,12 +232,16 @@ func (r *reading) counts(b Batch) session.JSON {
 	if b.Cursor.Counts != nil {
 		_ = json.Unmarshal(b.Cursor.Counts, &sum) // a damaged sum starts anew
 	}
-	sum.add(r.done.Records)
+	sum.add(r.since)
 	sum.add(b.Records)
 	torn := sum.Skipped[SkipTorn]
 	sum.Read -= torn
 	delete(sum.Skipped, SkipTorn)
-	sum.Sessions = max(len(r.touched), sum.Sessions, 1)
+	own := 0
+	if b.ID != "" || b.Session.Source != "" {
+		own = 1
+	}
+	sum.Sessions = max(len(r.touched), sum.Sessions, b.Sessions, own)
 	return session.JSONOf(sum)
 }
 

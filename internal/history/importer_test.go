@@ -78,6 +78,8 @@ type fakeSource struct {
 
 func (fakeSource) Name() session.Source { return "fake" }
 
+func (fakeSource) Places() []string { return nil }
+
 func (s fakeSource) Find(context.Context, []string) ([]Found, []Problem, error) {
 	return s.found, []Problem{{Path: "/closed", Error: "permission denied"}}, nil
 }

@@ -13,8 +13,14 @@ type Source interface {
 	// Name gives the program's word: pi, codex, …
 	Name() session.Source
 
+	// Places gives the folders and files in which the program keeps its histories on this
+	// host, as absolute paths, whether they are there or not: what Find looks at without
+	// roots, and what is watched for what is new. None if the home folder is not known.
+	Places() []string
+
 	// Find lists what there is under roots, oldest first, so that a fork comes after what it
-	// was forked from. Without roots it looks in the program's usual places; a root may be a
+	// was forked from. Without roots it looks in Places, of which
+	// each may be missing; a root may be a
 	// folder or a single file. A folder that cannot be read is a problem, not an error. It
 	// opens no file that may hold credentials.
 	Find(ctx context.Context, roots []string) ([]Found, []Problem, error)

@@ -7,6 +7,7 @@
 package pi
 
 import (
+	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
@@ -23,7 +24,7 @@ func New(env func(string) string) *Source {
 	if home == "" {
 		home = "~/.pi/agent"
 	}
-	return &Source{home: expand(home, env), extra: expand(env("PI_CODING_AGENT_SESSION_DIR"), env)}
+	return &Source{home: history.Expand(home, env), extra: history.Expand(env("PI_CODING_AGENT_SESSION_DIR"), env)}
 }
 
 // Name implements history.Source.

@@ -1,0 +1,117 @@
+package history
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Finder collects the files that a source may read. Links are followed; each real file and
+// folder is taken once, so that a loop of links ends. It looks at names and sizes only.
+type Finder struct {
+	Found    []Found
+	Problems []Problem
+	seen     map[string]bool // real paths
+}
+
+// Folder takes the files of a folder whose names match and, while depth is above 1, those in
+// its folders. A folder that cannot be read is a problem.
+func (f *Finder) Folder(path string, depth int, match func(name string) bool) {
+	if real, err := filepath.EvalSymlinks(path); err == nil && !f.once(real) {
+		return
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		f.Problem(path, err)
+		return
+	}
+	for _, entry := range entries {
+		child := filepath.Join(path, entry.Name())
+		isFolder := entry.IsDir() || entry.Type()&os.ModeSymlink != 0 && IsFolder(child)
+		switch {
+		case !isFolder && match(entry.Name()):
+			f.File(child)
+		case isFolder && depth > 1:
+			f.Folder(child, depth-1, match)
+		}
+	}
+}
+
+// File takes one regular file; anything else is left alone.
+func (f *Finder) File(path string) {
+	real, err := realPath(path)
+	if err != nil {
+		f.Problem(path, err)
+		return
+	}
+	info, err := os.Stat(real)
+	switch {
+	case err != nil:
+		f.Problem(path, err)
+	case info.Mode().IsRegular() && f.once(real):
+		f.Found = append(f.Found, Found{Path: real, Size: info.Size(), ModifiedAt: info.ModTime()})
+	}
+}
+
+// Database takes one SQLite database with its log.
+func (f *Finder) Database(path string) {
+	found, err := StatSQLite(path)
+	switch {
+	case err != nil:
+		f.Problem(path, err)
+	case f.once(found.Path):
+		f.Found = append(f.Found, found)
+	}
+}
+
+// SortByName puts what was found in the order of the file names, which in many programs begin
+// with the time of creation.
+func (f *Finder) SortByName() {
+	slices.SortStableFunc(f.Found, func(a, b Found) int {
+		return strings.Compare(filepath.Base(a.Path), filepath.Base(b.Path))
+	})
+}
+
+// Problem notes what could not be read.
+func (f *Finder) Problem(path string, err error) {
+	f.Problems = append(f.Problems, Problem{Path: path, Error: Reason(err)})
+}
+
+// once tells whether a real path is new, and remembers it.
+func (f *Finder) once(real string) bool {
+	if f.seen[real] {
+		return false
+	}
+	if f.seen == nil {
+		f.seen = map[string]bool{}
+	}
+	f.seen[real] = true
+	return true
+}
+
+// Expand replaces a leading ~ by the home folder; "" where there is none.
+func Expand(path string, env func(string) string) string {
+	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/') {
+		home := env("HOME")
+		if home == "" {
+			return ""
+		}
+		path = filepath.Join(home, rest)
+	}
+	return path
+}
+
+// IsFolder tells whether path is a folder, also behind a link.
+func IsFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+func realPath(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(real)
+}

@@ -1,0 +1,286 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/jmoiron/sqlx"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"sessiond/internal/session"
+)
+
+// SQLite is one snapshot of another program's database, for reading: one connection in one
+// read transaction, so that all that is read of it belongs together. Queries may be nested.
+// Select only columns that Columns gives, and cast columns declared TIMESTAMP or BOOLEAN
+// (CAST(created_at AS TEXT)): the driver would turn them into other types.
+type SQLite struct {
+	*sqlx.Conn
+	db      *sqlx.DB
+	path    string
+	before  os.FileInfo // of the database, when nothing keeps its owner from changing it
+	private string      // the folder of a copy
+}
+
+const (
+	// copyLimit is the size up to which a database with a write-ahead log is copied rather
+	// than read beside its owner: that keeps the owner's log from shrinking meanwhile.
+	copyLimit = 32 << 20
+	copyTries = 5
+	// patienceMS is how long SQLite waits for the owner's lock. Waiting ignores contexts.
+	patienceMS = 2000
+)
+
+// OpenSQLite opens a database that its owner may be writing, without writing anything beside
+// it, taking locks that its owner waits for, or checkpointing its log:
+//
+//   - no write-ahead log, or an empty one: as it is, without locks; Check tells whether it
+//     changed meanwhile;
+//   - a log, and little data: a private copy of both, removed by Close;
+//   - a log, and much data: beside its owner, by SQLite's own locks, if that left its -shm
+//     file; keep the reading short.
+//
+// Codes: Invalid (no SQLite database, a damaged one), Busy (its owner keeps changing it, or
+// stopped in the middle of a write), Forbidden, NotFound.
+func OpenSQLite(ctx context.Context, path string) (*SQLite, error) {
+	s, err := openSnapshot(ctx, path)
+	if err != nil {
+		return nil, SQLiteError(err)
+	}
+	return s, nil
+}
+
+func openSnapshot(ctx context.Context, path string) (*SQLite, error) {
+	if err := checkMagic(path); err != nil {
+		return nil, err
+	}
+	if size(path+"-journal") > 0 {
+		return nil, session.Errorf(session.Busy, "its program is writing, or stopped in the middle of a write: let it finish, or start it once")
+	}
+	if size(path+"-wal") <= 0 {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		s := &SQLite{path: path, before: info}
+		return s, s.begin(ctx, path, url.Values{"mode": {"ro"}, "immutable": {"1"}})
+	}
+	live := size(path+"-shm") > 0
+	if live && size(path)+size(path+"-wal") > copyLimit {
+		s := &SQLite{path: path}
+		err := s.begin(ctx, path, url.Values{"mode": {"ro"}})
+		if code := codeOf(err) & 0xff; code != sqlite3.SQLITE_CANTOPEN && code != sqlite3.SQLITE_READONLY {
+			return s, err
+		}
+	}
+	dir, err := os.MkdirTemp("", "sessiond-import-") // 0700
+	if err != nil {
+		return nil, err
+	}
+	s := &SQLite{path: path, private: dir}
+	err = s.copy(ctx)
+	if err == nil {
+		err = s.begin(ctx, filepath.Join(dir, "copy.db"), url.Values{"mode": {"ro"}})
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return s, nil
+}
+
+// begin opens file and takes the snapshot. On an error everything but a copy is closed.
+func (s *SQLite) begin(ctx context.Context, file string, query url.Values) error {
+	query["_pragma"] = []string{"query_only(1)", "busy_timeout(" + strconv.Itoa(patienceMS) + ")", "temp_store(memory)"}
+	name := url.URL{Scheme: "file", Path: file, RawQuery: query.Encode()}
+	db, err := sqlx.Open("sqlite", name.String())
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(1)
+	s.db = db
+	if s.Conn, err = db.Connx(ctx); err != nil {
+		return errors.Join(err, db.Close())
+	}
+	// The transaction itself reads nothing yet: the first question makes the snapshot.
+	var n int
+	if _, err = s.ExecContext(ctx, `BEGIN`); err == nil {
+		err = s.GetContext(ctx, &n, `SELECT COUNT(*) FROM sqlite_schema`)
+	}
+	if err != nil {
+		return errors.Join(err, s.Conn.Close(), db.Close())
+	}
+	return nil
+}
+
+// copy takes the database, then its log. While neither changed, the two belong together.
+func (s *SQLite) copy(ctx context.Context) error {
+	for range copyTries {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		before := [2]os.FileInfo{stat(s.path), stat(s.path + "-wal")}
+		for _, suffix := range []string{"", "-wal"} {
+			err := copyFile(filepath.Join(s.private, "copy.db"+suffix), s.path+suffix)
+			if err != nil && !(suffix == "-wal" && errors.Is(err, fs.ErrNotExist)) {
+				return err
+			}
+		}
+		if same(before[0], stat(s.path)) && same(before[1], stat(s.path+"-wal")) {
+			return nil
+		}
+	}
+	return session.Errorf(session.Busy, "its program is writing too fast to take a copy: import again in a moment")
+}
+
+// Check tells whether what was read until now belongs together: ask it before something that
+// was read is stored. Codes: Busy (the owner changed the file meanwhile; read it again).
+func (s *SQLite) Check() error {
+	if s.before != nil && !same(s.before, stat(s.path)) {
+		return session.Errorf(session.Busy, "its program changed it while it was read: import again")
+	}
+	return nil
+}
+
+// Close ends the snapshot and removes a private copy.
+func (s *SQLite) Close() error {
+	_, err := s.ExecContext(context.Background(), `ROLLBACK`)
+	errs := []error{err, s.Conn.Close(), s.db.Close()}
+	if s.private != "" {
+		errs = append(errs, os.RemoveAll(s.private))
+	}
+	return errors.Join(errs...)
+}
+
+// Columns gives the names of a table's columns, in their order; none if there is no such
+// table.
+func (s *SQLite) Columns(ctx context.Context, table string) (names []string, err error) {
+	err = s.SelectContext(ctx, &names, `SELECT name FROM pragma_table_info(?) ORDER BY cid`, table)
+	return names, err
+}
+
+// Tables gives the names of all tables.
+func (s *SQLite) Tables(ctx context.Context) (names []string, err error) {
+	err = s.SelectContext(ctx, &names, `SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name`)
+	return names, err
+}
+
+// StatSQLite describes a database and its log as one found thing, so that what is only in the
+// log counts as a change. Links are resolved.
+func StatSQLite(path string) (Found, error) {
+	real, err := realPath(path)
+	if err != nil {
+		return Found{}, err
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return Found{}, err
+	}
+	f := Found{Path: real, Size: info.Size(), ModifiedAt: info.ModTime()}
+	if log := stat(real + "-wal"); log != nil && log.Size() > 0 {
+		f.Size += log.Size()
+		if log.ModTime().After(f.ModifiedAt) {
+			f.ModifiedAt = log.ModTime()
+		}
+	}
+	return f, nil
+}
+
+// magic begins every SQLite database.
+const magic = "SQLite format 3\x00"
+
+// checkMagic refuses what is no database before SQLite sees it.
+func checkMagic(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err == nil && !info.Mode().IsRegular() {
+		return session.Errorf(session.Invalid, "it is no file")
+	}
+	head := make([]byte, len(magic))
+	n, err := io.ReadFull(file, head)
+	switch {
+	case n == 0:
+		return session.Errorf(session.Invalid, "the file is empty")
+	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
+		return err
+	case string(head[:n]) != magic:
+		return session.Errorf(session.Invalid, "it is no SQLite database")
+	}
+	return nil
+}
+
+// SQLiteError puts what SQLite says into words that lead on; other errors stay as they are.
+// Codes: Invalid (damaged, no database), Busy, Forbidden.
+func SQLiteError(err error) error {
+	var known *session.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	switch codeOf(err) & 0xff {
+	case sqlite3.SQLITE_NOTADB:
+		return session.Errorf(session.Invalid, "it is no SQLite database, or an encrypted one: %w", err)
+	case sqlite3.SQLITE_CORRUPT:
+		return session.Errorf(session.Invalid, "the database is damaged: %w", err)
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return session.Errorf(session.Busy, "its program has locked it: import again when that is at rest: %w", err)
+	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
+		return session.Errorf(session.Forbidden, "this user may not read it: check the permissions of the file and its folder: %w", err)
+	}
+	return err
+}
+
+func codeOf(err error) int {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		return e.Code()
+	}
+	return 0
+}
+
+func copyFile(to, from string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	_, err = io.Copy(out, in)
+	return err
+}
+
+// stat gives nil for what is not there.
+func stat(path string) os.FileInfo {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil
+	}
+	return info
+}
+
+// size gives -1 for what is not there.
+func size(path string) int64 {
+	if info := stat(path); info != nil {
+		return info.Size()
+	}
+	return -1
+}
+
+func same(a, b os.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
