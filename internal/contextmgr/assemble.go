@@ -22,6 +22,7 @@ const (
 	ItemClosedCall = "closed_call"
 	ItemRecall     = "recall"
 	ItemVolatile   = "volatile"
+	ItemLead       = "lead" // a short text before a context that would begin with a reply
 )
 
 // Provenance says where an item of a context comes from. Message is the index in the
@@ -51,6 +52,9 @@ type Material struct {
 	PartMax    int64    // by the reference counter: what a model's scale learns must not move the cut
 	TrimCalls  bool     // also arguments of calls: only where the context would not fit
 	Modalities []string // that the model takes; none: not known, everything is sent
+	Dialect    string
+	Policy     Policy
+	Shrink     Shrink // nil: images over the limits are replaced by a note
 	Weigh      Weigh
 }
 
@@ -70,6 +74,8 @@ type Draft struct {
 	Beside  []Provenance
 	Inside  []Provenance // of recalled and volatile text inside the items' messages
 	Trimmed int          // parts that were shortened
+
+	renamed int // calls that are sent under another id
 }
 
 // frozenText is the content of frozen text: what was recalled, or volatile.
@@ -115,6 +121,7 @@ func Assemble(in Material) Draft {
 		}
 	}
 	out.Items = slices.Insert(out.Items, 0, front...)
+	out.clean(in.Policy, in.Dialect)
 	out.Weights = make([]int64, 0, len(out.Items))
 
 	if in.System != "" {
@@ -128,6 +135,7 @@ func Assemble(in Material) Draft {
 		for _, kind := range withhold(item, in.Modalities) {
 			out.Losses = append(out.Losses, fmt.Sprintf("%s: the model takes no %s, replaced by a note", item.Message.ID, kind))
 		}
+		out.limitImages(item, in.Shrink)
 		out.Trimmed += trim(item, in.PartMax, in.TrimCalls)
 		switch item.Kind {
 		case ItemMessage, ItemTurnStart, ItemPerson:

@@ -262,15 +262,7 @@ func TestPrepareConformance(t *testing.T) {
 func TestRepairConformance(t *testing.T) {
 	for _, c := range conformance(t, "sessiond.repair") {
 		t.Run(c.ID, func(t *testing.T) {
-			var msgs []session.Message
-			ids := map[session.MessageRef]string{}
-			for i, e := range c.Given.Entries {
-				m := messageOf(t, e)
-				m.RowID, m.ID = int64(i+1), session.MessageRef{Session: "20260101_001", Seq: int64(i + 1)}
-				ids[m.ID] = e.ID
-				msgs = append(msgs, m)
-			}
-			r := Repair(msgs, nil, true)
+			r, ids := repaired(t, c.Given.Entries)
 			order, dropped, synthetic := []any{}, []any{}, []any{}
 			for _, item := range r.Items {
 				if item.Kind == ItemClosedCall {
@@ -288,6 +280,64 @@ func TestRepairConformance(t *testing.T) {
 			equal(t, map[string]any{"order": order, "dropped": dropped, "synthetic": synthetic}, c.Expect)
 		})
 	}
+}
+
+// TestOtherRepairsConformance runs the cases of other programs' repairs where sessiond's own
+// comes to the same; no preset and no importer uses theirs, so the others are skipped.
+func TestOtherRepairsConformance(t *testing.T) {
+	differs := map[string]string{
+		"repair-orphan-result-pi":         "sessiond leaves results out that answer nothing",
+		"repair-displaced-result-pi":      "sessiond moves a late result to its call",
+		"repair-duplicate-result-pi":      "sessiond sends the first result only",
+		"repair-duplicate-result-strict":  "sessiond sends the first result only",
+		"repair-errored-assistant-pi":     "sessiond leaves the result of a failed reply out with it",
+		"repair-errored-assistant-strict": "sessiond leaves failed replies out",
+		"repair-codex-drop-oldest":        "sessiond drops no oldest item: it cuts between turns",
+	}
+	for _, algorithm := range []string{"pi.close_orphans", "openclaw.repair_pairs", "codex.normalize", "codex.remove_first"} {
+		for _, c := range conformance(t, algorithm) {
+			t.Run(c.ID, func(t *testing.T) {
+				if why := differs[c.ID]; why != "" {
+					t.Skip("no preset or importer repairs so: " + why)
+				}
+				r, ids := repaired(t, c.Given.Entries)
+				order := []any{}
+				for _, item := range r.Items {
+					if item.Kind == ItemClosedCall {
+						made := "+result:"
+						if algorithm == "codex.normalize" {
+							made = "+output:"
+						}
+						order = append(order, made+item.Message.Parts[0].CallID)
+					} else {
+						order = append(order, ids[item.Message.ID])
+					}
+				}
+				if diff := cmp.Diff(into[map[string]any](t, c.Expect)["order"], any(order)); diff != "" {
+					t.Errorf("want -, got +\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+func repaired(t *testing.T, entries []confEntry) (Repaired, map[session.MessageRef]string) {
+	t.Helper()
+	var msgs []session.Message
+	ids := map[session.MessageRef]string{}
+	for i, e := range entries {
+		switch e.Kind {
+		case "call":
+			e.Role, e.Calls = "assistant", []json.RawMessage{json.RawMessage(session.JSONOf(e.CallID))}
+		case "output":
+			e.Role = "tool"
+		}
+		m := messageOf(t, e)
+		m.RowID, m.ID = int64(i+1), session.MessageRef{Session: "20260101_001", Seq: int64(i + 1)}
+		ids[m.ID] = e.ID
+		msgs = append(msgs, m)
+	}
+	return Repair(msgs, nil, true), ids
 }
 
 func equal(t *testing.T, got map[string]any, expect json.RawMessage) {

@@ -13,6 +13,7 @@ type Manager struct {
 	store   Store
 	cfg     Config
 	weights weightMemory
+	images  imageMemory
 	turns   turnLocks
 	asked   askedMemory
 }

@@ -17,6 +17,8 @@ type reading struct {
 	model   string
 	dialect string
 	info    session.ModelInfo
+	policy  Policy
+	shrink  Shrink
 	numbers Numbers
 	weigh   *scales
 
@@ -85,6 +87,11 @@ func (m *Manager) readModel(ctx context.Context, r *reading, b Budget) error {
 		info.Modalities = nil
 	}
 	r.info = info
+	provider := info.Provider
+	if provider == "" && r.model == r.sess.Model {
+		provider = r.sess.Provider
+	}
+	r.policy, r.shrink = PolicyOf(provider, r.dialect, r.model), m.images.shrink
 	window := b.Window
 	if window == 0 && r.sess.Window != nil {
 		window = *r.sess.Window

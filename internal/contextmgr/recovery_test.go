@@ -1,6 +1,9 @@
 package contextmgr
 
 import (
+	"bytes"
+	"image"
+	"image/png"
 	"context"
 	"errors"
 	"strings"
@@ -280,8 +283,12 @@ func TestAnUnknownModelIsSentEverything(t *testing.T) {
 			return session.ModelInfo{ID: id, Family: "runes", Window: 20000, Modalities: []string{"text"}}, false
 		}
 	})
+	var dot bytes.Buffer
+	if err := png.Encode(&dot, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
+		t.Fatal(err)
+	}
 	m := text(session.User, "look")
-	m.Parts = append(m.Parts, session.Part{Kind: session.PartImage, Blob: &session.Blob{MediaType: "image/png", Data: []byte("PNG")}})
+	m.Parts = append(m.Parts, session.Part{Kind: session.PartImage, Blob: &session.Blob{MediaType: "image/png", Data: dot.Bytes()}})
 	r.append(m)
 	if v := r.read(Budget{}); len(v.Losses) != 0 || v.Messages[0].Parts[1].Kind != session.PartImage {
 		t.Errorf("losses %v", v.Losses)

@@ -14,6 +14,8 @@ type Item struct {
 	Compaction string // of a summary and a recall
 	Changed    bool   // it is no longer the stored message, so its stored size does not count
 	Sources    []session.MessageRef
+
+	unshared bool // its parts are its own: a stored message's are not to be changed
 }
 
 // Repaired is a list of messages in which each call has one result and the reverse.
@@ -117,7 +119,7 @@ func match(msgs []session.Message) (calls map[int][]*callAt, orphans map[int][]r
 }
 
 func executedInline(m *session.Message, id string) bool {
-	return slices.ContainsFunc(m.Results(), func(p *session.Part) bool { return p.CallID == id })
+	return slices.ContainsFunc(m.Parts, func(p session.Part) bool { return p.Kind == session.PartToolResult && p.CallID == id })
 }
 
 // nearest gives the index in open of the call that r answers, -1 for none. Where the wire

@@ -53,10 +53,8 @@ func trim(item *Item, most int64, calls bool) int {
 	n := 0
 	for i := range item.Message.Parts {
 		if p := &item.Message.Parts[i]; most > 0 && p.Tokens > most && trimmable(p, calls) {
-			if n == 0 {
-				item.Message.Parts = slices.Clone(item.Message.Parts)
-				item.Changed = true
-			}
+			item.own()
+			item.Changed = true
 			item.Message.Parts[i] = trimPart(item.Message.Parts[i], most)
 			n++
 		}
@@ -78,10 +76,8 @@ func withhold(item *Item, modalities []string) []session.PartKind {
 		if len(modalities) == 0 || slices.Contains(modalities, string(kind)) {
 			continue
 		}
-		if len(kinds) == 0 {
-			item.Message.Parts = slices.Clone(item.Message.Parts)
-			item.Changed = true
-		}
+		item.own()
+		item.Changed = true
 		item.Message.Parts[i] = session.TextPart(fmt.Sprintf("[%s left out: this model does not take any]", kind))
 		kinds = append(kinds, kind)
 	}

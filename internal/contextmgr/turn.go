@@ -133,6 +133,7 @@ func (r *reading) assemble() Draft {
 	in := Material{
 		System: r.system, Overhead: r.overhead, Initial: r.initial, Overlay: r.overlay, TurnStart: r.turnStart, Person: r.person,
 		Messages: r.path, Frozen: r.frozen, CloseCalls: r.close, Weigh: r.weigh, Modalities: r.info.Modalities, PartMax: r.numbers.PartMax,
+		Dialect: r.dialect, Policy: r.policy, Shrink: r.shrink,
 	}
 	if r.partCap > 0 {
 		in.PartMax, in.TrimCalls = r.partCap, true

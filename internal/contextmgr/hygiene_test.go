@@ -1,0 +1,476 @@
+package contextmgr_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sessiond/internal/contextmgr"
+	"sessiond/internal/dialect"
+	"sessiond/internal/dialect/dialecttest"
+	"sessiond/internal/samples"
+	"sessiond/internal/session"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+type hygieneCase struct {
+	ID, Area string
+	Given    struct {
+		Provider, API, Model string
+		PreviousModel        string `json:"previous_model"`
+		SkipMerge            bool   `json:"skip_merge"`
+	}
+	When struct {
+		Op       string
+		Messages []said
+		Values   []*string
+		Blocks   []struct{ Type, Signature string }
+		Images   []struct {
+			Width, Height int
+			Bytes         int64
+			Readable      bool
+		}
+	}
+	Expect json.RawMessage
+}
+
+// said is a message in the cases' words.
+type said struct {
+	Role      string      `json:"role"`
+	Text      string      `json:"text,omitempty"`
+	Blocks    []string    `json:"blocks,omitempty"`
+	Calls     []calledFor `json:"calls,omitempty"`
+	Stop      string      `json:"stop,omitempty"`
+	CallID    string      `json:"call_id,omitempty"`
+	Name      string      `json:"name,omitempty"`
+	Synthetic bool        `json:"synthetic,omitempty"`
+	IsError   bool        `json:"is_error,omitempty"`
+}
+
+type calledFor struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// form gives the dialect that a case's provider is asked in.
+func (c *hygieneCase) form() string {
+	for _, api := range []struct{ name, form string }{
+		{"anthropic-messages", dialect.Anthropic}, {"google-generative-ai", dialect.Gemini},
+		{"openai-responses", dialect.OpenAIResponses}, {"openai-completions", dialect.OpenAIChat},
+		{"anthropic", dialect.Anthropic}, {"google", dialect.Gemini},
+	} {
+		if c.Given.API == api.name || c.Given.API == "" && c.Given.Provider == api.name {
+			return api.form
+		}
+	}
+	return dialect.OpenAIChat
+}
+
+// assemble makes a context for the case's provider.
+func (c *hygieneCase) assemble(msgs ...session.Message) contextmgr.Draft {
+	for i := range msgs {
+		msgs[i].RowID, msgs[i].ID = int64(i+1), session.MessageRef{Session: "20260101_001", Seq: int64(i + 1)}
+		msgs[i].Kind, msgs[i].InContext = session.KindMessage, true
+	}
+	return contextmgr.Assemble(contextmgr.Material{
+		Messages: msgs, CloseCalls: true, Dialect: c.form(), Weigh: weightless{},
+		Policy: contextmgr.PolicyOf(c.Given.Provider, c.form(), c.Given.Model),
+	})
+}
+
+// sent gives a context as the provider gets it, read again.
+func (c *hygieneCase) sent(t *testing.T, d contextmgr.Draft) []session.Message {
+	t.Helper()
+	sent, err := dialect.Send(c.form(), dialect.Request{Messages: d.Messages(), Model: c.Given.Model})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := dialecttest.Validate(c.form(), sent.Request); err != nil {
+		t.Fatalf("%v\n%s", err, sent.Request)
+	}
+	decoded, err := dialect.Decode(c.form(), dialecttest.Entries(t, c.form(), sent.Request))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return decoded.Messages
+}
+
+// entries counts those of a request that are of the user's role, and the others.
+func (c *hygieneCase) entries(t *testing.T, d contextmgr.Draft) (users, replies int) {
+	t.Helper()
+	sent, err := dialect.Send(c.form(), dialect.Request{Messages: d.Messages(), Model: c.Given.Model})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range dialecttest.Entries(t, c.form(), sent.Request) {
+		if bytes.Contains(e, []byte(`"role":"user"`)) {
+			users++
+		} else {
+			replies++
+		}
+	}
+	return users, replies
+}
+
+type weightless struct{}
+
+func (weightless) Message(*session.Message, bool) int64 { return 0 }
+func (weightless) Text(string) int64                    { return 0 }
+
+// TestHygieneConformance runs the cases through what makes a request: Assemble under the
+// provider's policy, then the dialect's Send.
+func TestHygieneConformance(t *testing.T) {
+	for _, c := range hygieneCases(t) {
+		t.Run(c.ID, func(t *testing.T) {
+			switch c.When.Op {
+			case "policy":
+				c.policy(t)
+			case "transform":
+				c.transform(t)
+			case "signatures":
+				c.signatures(t)
+			case "reasoning":
+				c.reasoning(t)
+			case "images":
+				c.images(t)
+			default:
+				t.Fatalf("unknown op %q", c.When.Op)
+			}
+		})
+	}
+}
+
+func hygieneCases(t *testing.T) []hygieneCase {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/hygiene.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []hygieneCase
+	if err := json.Unmarshal(raw, &all); err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 18 {
+		t.Fatalf("%d cases", len(all))
+	}
+	return all
+}
+
+// policy holds what the table says, and what providers are seen to get, against the case.
+func (c *hygieneCase) policy(t *testing.T) {
+	t.Helper()
+	var want map[string]any
+	if err := json.Unmarshal(c.Expect, &want); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]any{}
+	if err := json.Unmarshal(session.JSONOf(contextmgr.PolicyOf(c.Given.Provider, c.form(), c.Given.Model)), &got); err != nil {
+		t.Fatal(err)
+	}
+	user, reply := func(s string) session.Message { return of(session.User, session.TextPart(s)) }, func(s string) session.Message { return of(session.Assistant, session.TextPart(s)) }
+	call := of(session.Assistant, session.Part{Kind: session.PartToolCall, CallID: "abcdefghi", ToolName: "f", Arguments: "{}"})
+	orphan := of(session.Tool, session.Part{Kind: session.PartToolResult, CallID: "nobodys00", ToolName: "f"})
+	closed := c.sent(t, c.assemble(user("a"), orphan, call, user("b")))
+	got["pairing"] = countRole(closed, session.Tool) == 1
+	got["synthesize_missing"] = slices.ContainsFunc(closed, func(m session.Message) bool { return m.Role == session.Tool })
+	users, replies := c.entries(t, c.assemble(user("a"), user("b"), reply("1"), reply("2"), user("c")))
+	got["merge_users"], got["merge_assistants"] = users == 2, replies == 1
+	got["image_limits"] = len(c.assemble(of(session.User, session.Part{Kind: session.PartImage, Blob: &session.Blob{MediaType: "image/png", Data: []byte("x")}})).Losses) == 1
+	if c.form() == dialect.Anthropic && got["merge_assistants"] == true {
+		got["merge_assistants"] = false // its API joins them itself; Send does so before, to put thinking where it belongs
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("want -, got +\n%s", diff)
+	}
+}
+
+func of(role session.Role, parts ...session.Part) session.Message {
+	return session.Message{Kind: session.KindMessage, Role: role, InContext: true, Parts: parts}
+}
+
+func countRole(msgs []session.Message, role session.Role) int {
+	n := 0
+	for i := range msgs {
+		if msgs[i].Role == role {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *hygieneCase) transform(t *testing.T) {
+	t.Helper()
+	var want struct {
+		Messages        []said
+		StoredUnchanged bool `json:"stored_unchanged"`
+	}
+	if err := json.Unmarshal(c.Expect, &want); err != nil {
+		t.Fatal(err)
+	}
+	var stored []session.Message
+	for _, s := range c.When.Messages {
+		stored = append(stored, s.message())
+	}
+	before := session.JSONOf(stored)
+	draft := c.assemble(slices.Clone(stored)...)
+	result := draft.Messages()
+	if !c.Given.SkipMerge {
+		result = c.sent(t, draft)
+	}
+	var got []said
+	for i := range result {
+		got = append(got, saidBy(&result[i])...)
+	}
+	if diff := cmp.Diff(want.Messages, got); diff != "" {
+		t.Errorf("want -, got +\n%s", diff)
+	}
+	if want.StoredUnchanged && !bytes.Equal(before, session.JSONOf(stored)) {
+		t.Error("what is stored was changed")
+	}
+}
+
+func (s *said) message() session.Message {
+	m := session.Message{Role: session.Role(s.Role), Finish: session.Finish(s.Stop)}
+	if s.Role == "tool_result" {
+		return of(session.Tool, session.Part{Kind: session.PartToolResult, CallID: s.CallID, ToolName: s.Name, Text: s.Text})
+	}
+	if s.Text != "" {
+		m.Parts = append(m.Parts, session.TextPart(s.Text))
+	}
+	for _, b := range s.Blocks {
+		m.Parts = append(m.Parts, session.TextPart(b))
+	}
+	for _, call := range s.Calls {
+		m.Parts = append(m.Parts, session.Part{Kind: session.PartToolCall, CallID: call.ID, ToolName: call.Name, Arguments: "{}"})
+	}
+	return m
+}
+
+// saidBy tells of a message in the cases' words. Results have no tool's name in most forms: all
+// cases call the same one.
+func saidBy(m *session.Message) []said {
+	var results []said
+	for _, p := range m.Results() {
+		r := said{Role: "tool_result", CallID: p.CallID, Name: "read", Text: p.Content()}
+		if strings.HasPrefix(r.Text, "No result") {
+			r.Text, r.Synthetic, r.IsError = "", true, p.IsError != nil && *p.IsError
+		}
+		results = append(results, r)
+	}
+	if m.Role == session.Tool {
+		return results
+	}
+	s := said{Role: string(m.Role)}
+	for i := range m.Parts {
+		switch p := &m.Parts[i]; p.Kind {
+		case session.PartText:
+			s.Blocks = append(s.Blocks, p.Content())
+		case session.PartToolCall:
+			s.Calls = append(s.Calls, calledFor{p.CallID, p.ToolName})
+		}
+	}
+	if len(s.Blocks) == 1 {
+		if s.Text, s.Blocks = s.Blocks[0], nil; strings.HasPrefix(s.Text, "(The beginning") {
+			s.Text, s.Synthetic = "", true
+		}
+	}
+	return []said{s}
+}
+
+// signatures sends each under both names of the member and looks what is left.
+func (c *hygieneCase) signatures(t *testing.T) {
+	t.Helper()
+	var want struct{ Kept []string }
+	if err := json.Unmarshal(c.Expect, &want); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"thoughtSignature", "thought_signature"} {
+		var kept []string
+		for _, v := range c.When.Values {
+			extra := session.JSONOf(map[string]any{name: v, "more": 1})
+			draft := c.assemble(of(session.User, session.TextPart("a")), of(session.Assistant, session.Part{Kind: session.PartReasoning, Text: "hm", Extra: extra}))
+			part := draft.Messages()[1].Parts[0]
+			var left map[string]any
+			if err := json.Unmarshal(part.Extra, &left); err != nil {
+				t.Fatal(err)
+			}
+			if left["more"] == nil || part.Text != "hm" {
+				t.Errorf("more than the signature went: %s", part.Extra)
+			}
+			if s, ok := left[name].(string); ok {
+				kept = append(kept, s)
+			}
+		}
+		if diff := cmp.Diff(want.Kept, kept); diff != "" {
+			t.Errorf("%s: want -, got +\n%s", name, diff)
+		}
+	}
+}
+
+// reasoning is a reply of items: its model before the change made them.
+func (c *hygieneCase) reasoning(t *testing.T) {
+	t.Helper()
+	var want struct{ Kept []int }
+	if err := json.Unmarshal(c.Expect, &want); err != nil {
+		t.Fatal(err)
+	}
+	items := []json.RawMessage{[]byte(`{"type":"message","role":"user","content":"a"}`)}
+	for i, b := range c.When.Blocks {
+		if b.Type == "thinking" {
+			items = append(items, fmt.Appendf(nil, `{"type":"reasoning","id":%q,"summary":[],"encrypted_content":"block%d"}`, b.Signature, i))
+		} else {
+			items = append(items, fmt.Appendf(nil, `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"block%d","annotations":[]}]}`, i))
+		}
+	}
+	decoded, err := dialect.Decode(c.form(), items)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range decoded.Messages {
+		decoded.Messages[i].Model, decoded.Messages[i].Provider = c.Given.PreviousModel, c.Given.Provider
+	}
+	draft := c.assemble(decoded.Messages...)
+	sent, err := dialect.Send(c.form(), dialect.Request{Messages: draft.Messages(), Model: c.Given.Model})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept []int
+	for i := range c.When.Blocks {
+		if bytes.Contains(sent.Request, fmt.Appendf(nil, "block%d", i)) {
+			kept = append(kept, i)
+		}
+	}
+	if diff := cmp.Diff(want.Kept, kept); diff != "" {
+		t.Errorf("want -, got +\n%s", diff)
+	}
+}
+
+func (c *hygieneCase) images(t *testing.T) {
+	t.Helper()
+	var want struct{ Actions []contextmgr.ImageAction }
+	if err := json.Unmarshal(c.Expect, &want); err != nil {
+		t.Fatal(err)
+	}
+	var got []contextmgr.ImageAction
+	for _, i := range c.When.Images {
+		got = append(got, contextmgr.ImageInfo{Width: i.Width, Height: i.Height, Bytes: i.Bytes, Readable: i.Readable}.Action())
+	}
+	if diff := cmp.Diff(want.Actions, got); diff != "" {
+		t.Errorf("want -, got +\n%s", diff)
+	}
+}
+
+func TestHygieneCasesAreUnchanged(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join(samples.Conformance(t), "sessions.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all, want, got []map[string]any
+	if err := json.Unmarshal(raw, &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range all {
+		if c["area"] == "hygiene" {
+			want = append(want, c)
+		}
+	}
+	if raw, err = os.ReadFile("testdata/hygiene.json"); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("testdata/hygiene.json is not the original: want -, got +\n%s", diff)
+	}
+}
+
+// An image over the limits goes out smaller, the same each time; one that cannot be read or
+// shrunk as a note; others as they are.
+func TestImagesKeepToLimits(t *testing.T) {
+	noise := image.NewRGBA(image.Rect(0, 0, 2600, 1300))
+	for i := range noise.Pix {
+		noise.Pix[i] = byte(i*i>>3 ^ i>>5)
+	}
+	var big, small, jpg, gifs bytes.Buffer
+	for _, err := range []error{
+		png.Encode(&big, noise),
+		png.Encode(&small, image.NewGray(image.Rect(0, 0, 2000, 20))),
+		jpeg.Encode(&jpg, image.NewGray(image.Rect(0, 0, 10, 2001)), nil),
+		gif.Encode(&gifs, image.NewPaletted(image.Rect(0, 0, 2400, 3), color.Palette{color.White, color.Black}), nil),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	webp := func(w, h int) []byte {
+		return append([]byte("RIFF____WEBPVP8X____\x00\x00\x00\x00"), byte(w-1), byte((w-1)>>8), 0, byte(h-1), byte((h-1)>>8), 0, 0, 0)
+	}
+	tests := []struct {
+		name      string
+		data      []byte
+		mediaType string
+		width     int // 0: a note
+		changed   bool
+	}{
+		{"small enough", small.Bytes(), "image/png", 2000, false},
+		{"too wide, and over 5 MiB", big.Bytes(), "image/png", 2000, true},
+		{"too high", jpg.Bytes(), "image/jpeg", 9, true},
+		{"a GIF", gifs.Bytes(), "image/gif", 2000, true},
+		{"a WebP", webp(1999, 2000), "image/webp", -1, false},
+		{"a WebP that is too wide", webp(2001, 20), "image/webp", 0, true},
+		{"cut off", big.Bytes()[:20], "image/png", 0, true},
+		{"cut off behind its header", big.Bytes()[:2000], "image/png", 0, true},
+		{"no image", []byte("hello"), "image/png", 0, true},
+		{"of a type that only some take", []byte("....ftypheic"), "image/heic", -1, false},
+	}
+	d := newDesk(t)
+	id := d.begin()
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d.follow(id, session.Message{
+				Kind: session.KindMessage, Role: session.User, Origin: session.Person, InContext: true, Display: true,
+				Parts: []session.Part{{Kind: session.PartImage, Blob: &session.Blob{MediaType: tt.mediaType, Data: tt.data}, Extra: session.JSONOf(map[string]string{"media_type": tt.mediaType, "detail": "low"})}},
+			})
+			var before []byte
+			for range 2 {
+				v, err := d.mgr.Assemble(t.Context(), id, contextmgr.Budget{Window: 100000})
+				if err != nil {
+					t.Fatal(err)
+				}
+				p := v.Messages[len(v.Messages)-1].Parts[0]
+				if tt.width == 0 {
+					if p.Kind != session.PartText || !strings.HasPrefix(p.Text, "[image left out: ") {
+						t.Errorf("sent is %s %.80s", p.Kind, p.Text)
+					}
+					continue
+				}
+				if !tt.changed {
+					if !bytes.Equal(p.Blob.Data, tt.data) {
+						t.Error("it was changed")
+					}
+					continue
+				}
+				if before != nil && !bytes.Equal(before, p.Blob.Data) {
+					t.Error("it is another image the second time")
+				}
+				before = p.Blob.Data
+				c, err := jpeg.DecodeConfig(bytes.NewReader(p.Blob.Data))
+				if err != nil || c.Width != tt.width || c.Height > 2000 || len(p.Blob.Data) > 5<<20 || !strings.Contains(string(p.Extra), "image/jpeg") {
+					t.Errorf("sent are %d×%d pixels, %d bytes, %s: %v", c.Width, c.Height, len(p.Blob.Data), p.Extra, err)
+				}
+			}
+		})
+	}
+}
