@@ -64,6 +64,9 @@ func (n *Names) Call(id string) string {
 // Own notes a call under the id that the provider itself gave, which stays.
 func (n *Names) Own(id string) string { return n.take(id, id) }
 
+// Taken tells whether a call is sent with an id already.
+func (n *Names) Taken(id string) bool { return n.used[id] }
+
 // Result gives the id of the newest call that came with an id; of none, what the rule makes of it.
 func (n *Names) Result(id string) string {
 	if sent, called := n.sent[id]; called || id == "" {

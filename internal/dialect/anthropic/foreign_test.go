@@ -57,7 +57,7 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 		},
 		{
 			name: "ids and names that the API does not take", in: wire.Request{Messages: []session.Message{user, message(session.Assistant, call(long, "mcp.files/read", "{}"), call("", "名", "{}")), message(session.Tool, result(long, "1"), result("", "2"))}},
-			want:   `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"tool_use","id":"call_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_fc_y_fc12e2024a3cdf5d","name":"mcp_files_read","input":{}},{"type":"tool_use","id":"toolu_made_2","name":"_","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_fc_y_fc12e2024a3cdf5d","content":"1"},{"type":"tool_result","tool_use_id":"toolu_made_2","content":"2"}]}]}`,
+			want:   `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"tool_use","id":"callxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxfcyyyy","name":"mcp_files_read","input":{}},{"type":"tool_use","id":"toolu_made_2","name":"_","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"callxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxfcyyyy","content":"1"},{"type":"tool_result","tool_use_id":"toolu_made_2","content":"2"}]}]}`,
 			losses: []string{`the tool's name "mcp.files/read" is sent as "mcp_files_read"`, `the tool's name "名" is sent as "_"`, off},
 		},
 		{

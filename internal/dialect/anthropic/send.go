@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"sessiond/internal/callid"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
 )
@@ -100,7 +101,7 @@ type sender struct {
 	entries []entry
 	losses  []string
 	open    []openCall // calls of the last reply that wait for their results
-	used    map[string]bool
+	ids     *callid.Names
 	calls   int  // seen so far, to name those that came without an id
 	server  bool // some tool of the provider's own was used
 
@@ -109,7 +110,9 @@ type sender struct {
 	maker bool             // and from the maker of the model that it is sent to
 }
 
-func newSender(model string, export bool) *sender { return &sender{model: model, export: export} }
+func newSender(model string, export bool) *sender {
+	return &sender{model: model, export: export, ids: callid.New(callid.FixInvalid)}
+}
 
 // taken gives what was written since the last time, as entries of an export.
 func (s *sender) taken() []json.RawMessage {

@@ -17,11 +17,11 @@ func (s *sender) putServerCall(kind, id string, name, input json.RawMessage, fie
 	server, _ := wire.TextOf(fields.Get("server_name"))
 	rest, own := strings.CutPrefix(id, "srvtoolu_")
 	known := kind == typeServerToolUse && own && rest != "" && !strings.Contains(rest, "-") || kind == typeMCPToolUse && server != ""
-	if !known || !legal(id) || text == "" || s.used[id] {
+	if !known || !legal(id) || text == "" || s.ids.Taken(id) {
 		s.lose("a call of the provider's own tool, " + wire.Clip(kind) + " " + strconv.Quote(wire.Clip(id)))
 		return
 	}
-	s.use(id)
+	s.ids.Own(id)
 	b := sent{kind: kind, id: id}
 	var o wire.Object
 	o.SetText("type", kind)

@@ -158,7 +158,7 @@ func (s *sender) answer(p *session.Part) (id string, ok bool) {
 		}
 	}
 	if at < 0 {
-		id = legalCallID(p.CallID)
+		id = s.ids.Result(p.CallID)
 		return id, s.export && id != ""
 	}
 	id = s.open[at].sent

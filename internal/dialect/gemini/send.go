@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sessiond/internal/callid"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
 )
@@ -22,7 +23,7 @@ const standIn = "(The beginning of the conversation is not part of this context.
 // a prefix. System text before the conversation is the instruction; in the middle of it, where
 // that would change what was sent before, it is said in the user's role. Codes: Internal.
 func Send(in wire.Request) (wire.Sent, error) {
-	s := sender{generation: generation(in.Model)}
+	s := sender{generation: generation(in.Model), ids: callid.New(callid.Strict)}
 	var instruction []json.RawMessage
 	instruction = appendText(instruction, in.System)
 	started := false
@@ -74,7 +75,7 @@ func (s *sender) request(instruction []json.RawMessage) session.JSON {
 
 // exportOthers gives messages of other forms as contents. Nothing is put in that nobody said.
 func exportOthers(msgs []session.Message) ([]json.RawMessage, error) {
-	s := sender{export: true}
+	s := sender{export: true, ids: callid.New(callid.Strict)}
 	for i := range msgs {
 		if err := s.message(&msgs[i]); err != nil {
 			return nil, err
@@ -118,7 +119,7 @@ type sender struct {
 
 	out     []turn
 	losses  []string
-	ids     ids
+	ids     *callid.Names
 	open    []sentCall
 	calls   int               // seen so far
 	results []sentResult      // responses to the calls of the last reply

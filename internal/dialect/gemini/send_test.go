@@ -172,7 +172,7 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 			}},
 			want: `{"contents":[` + said + `,{"role":"model","parts":[{"functionCall":{"id":"a","name":"f","args":{}},"thoughtSignature":"skip_thought_signature_validator"},{"functionCall":{"id":"b","name":"g","args":{}}}]},
 				{"role":"user","parts":[{"functionResponse":{"id":"a","name":"f","response":{"output":"1"},"parts":[{"inlineData":{"mimeType":"image/png","data":"QUJD"}}]}},{"functionResponse":{"id":"b","name":"g","response":{"output":"2"}}}]},
-				{"role":"model","parts":[{"functionCall":{"id":"a","name":"f","args":{}},"thoughtSignature":"QUJD"}]},{"role":"user","parts":[{"functionResponse":{"id":"a","name":"f","response":{"output":"3"}}}]}]}`,
+				{"role":"model","parts":[{"functionCall":{"id":"a2","name":"f","args":{}},"thoughtSignature":"QUJD"}]},{"role":"user","parts":[{"functionResponse":{"id":"a2","name":"f","response":{"output":"3"}}}]}]}`,
 			losses: []string{"20260211_001.2: calls without a thought signature are sent with the one that skips its check"},
 		},
 		{

@@ -227,9 +227,9 @@ func (s *sender) call(m *session.Message, p *session.Part, x *partExtra, t *turn
 	switch {
 	case x.Made:
 	case m.Dialect == Name:
-		c.sentID = s.ids.own(p.CallID)
+		c.sentID = s.ids.Own(p.CallID)
 	default:
-		c.sentID = s.ids.legal(p.CallID)
+		c.sentID = s.ids.Call(p.CallID)
 	}
 	s.open = append(s.open, c)
 	for _, f := range x.Inner.Members() {

@@ -119,9 +119,9 @@ func (s *sender) answered(m *session.Message, p *session.Part, x *partExtra) sen
 	switch {
 	case x.Made:
 	case m.Dialect == Name:
-		c.sentID = s.ids.own(p.CallID)
+		c.sentID = s.ids.Own(p.CallID)
 	default:
-		c.sentID = s.ids.legal(p.CallID)
+		c.sentID = s.ids.Result(p.CallID)
 	}
 	return c
 }
@@ -158,44 +158,4 @@ func (s *sender) holds(p *session.Part, x *partExtra) bool {
 		return false
 	}
 	return slices.Contains([]string{"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"}, x.MediaType)
-}
-
-// ids makes call ids fit: of other providers' ids letters and digits remain, 40 at most, the
-// same for a call and its result; when two collapse, the later one gets a hash of its own.
-// Those that the API gave stay as they are.
-type ids struct {
-	sent map[string]string
-	used map[string]bool
-}
-
-const maxID = 40
-
-func (t *ids) own(id string) string {
-	t.take(id, id)
-	return id
-}
-
-func (t *ids) take(id, sent string) {
-	if t.sent == nil {
-		t.sent, t.used = map[string]string{}, map[string]bool{}
-	}
-	t.sent[id], t.used[sent] = sent, true
-}
-
-func (t *ids) legal(id string) string {
-	if id == "" {
-		return ""
-	}
-	if sent, known := t.sent[id]; known {
-		return sent
-	}
-	const digits = 8
-	base := strings.ReplaceAll(legalIn(id, len(id), ""), "_", "")
-	sent := base[:min(len(base), maxID)]
-	for n := 0; sent == "" || t.used[sent]; n++ {
-		suffix := hash(id+strings.Repeat("#", n), digits)
-		sent = base[:min(len(base), maxID-digits)] + suffix
-	}
-	t.take(id, sent)
-	return sent
 }
