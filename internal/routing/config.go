@@ -1,0 +1,96 @@
+package routing
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"sessiond/internal/session"
+)
+
+// Scopes: whose conversations are apart.
+const (
+	ScopePerSender = "per-sender"
+	ScopeGlobal    = "global" // one session for the whole installation
+)
+
+// Scopes of direct messages.
+const (
+	DMMain           = "main"     // all direct messages share the agent's main session
+	DMPerPeer        = "per-peer" // one for each person, whatever the channel
+	DMPerChannelPeer = "per-channel-peer"
+	DMPerAccountPeer = "per-account-channel-peer"
+)
+
+// Config is what the rules go by. Its zero value has the defaults of each: agent and main key
+// "main", scope per-sender, direct messages in the main session, triggers /new and /reset, a
+// new generation every day at 4.
+type Config struct {
+	Agent    string // that acts where a key names none
+	MainKey  string
+	Scope    string
+	DMScope  string
+	Links    map[string][]string // person → channel:id, or a bare id for every channel
+	Reset    Reset
+	Triggers []string // nil: /new and /reset
+	Mentions []string // what a group's members call the bot by, as @bot
+	BotName  string   // its user name, for /new@botname
+	Models   Models
+	Zone     *time.Location // nil: UTC
+}
+
+func (c *Config) agent() string {
+	return orElse(strings.ToLower(strings.TrimSpace(c.Agent)), DefaultID)
+}
+
+func (c *Config) mainKey() string {
+	return orElse(strings.ToLower(strings.TrimSpace(c.MainKey)), DefaultID)
+}
+
+// Check tells whether the configuration can be used. Codes: Invalid, with the field.
+func (c *Config) Check() error {
+	if _, err := NormalizeID(c.agent()); err != nil {
+		return err
+	}
+	if err := CheckKey(c.MainKey); err != nil || len(split(c.mainKey())) != 1 {
+		return invalid("main_key", "is %q: it is one word without colons, like main", clip(c.MainKey))
+	}
+	for _, choice := range []struct {
+		field, value string
+		allowed      []string
+	}{
+		{"scope", c.Scope, []string{"", ScopePerSender, ScopeGlobal}},
+		{"dm_scope", c.DMScope, []string{"", DMMain, DMPerPeer, DMPerChannelPeer, DMPerAccountPeer}},
+	} {
+		if !slices.Contains(choice.allowed, choice.value) {
+			return invalid(choice.field, "is %q: it is one of %s", clip(choice.value), strings.Join(choice.allowed[1:], ", "))
+		}
+	}
+	if err := checkLinks(c.Links); err != nil {
+		return err
+	}
+	for _, trigger := range c.Triggers {
+		if strings.TrimSpace(trigger) == "" {
+			return invalid("triggers", "has an empty trigger: every message would reset")
+		}
+	}
+	return c.Reset.Check()
+}
+
+func orElse(s, fallback string) string {
+	if s == "" {
+		return fallback
+	}
+	return s
+}
+
+// LoadZone finds a zone by its IANA name; "" is refused, since it would silently be UTC.
+// Codes: Invalid.
+func LoadZone(name string) (*time.Location, error) {
+	zone, err := time.LoadLocation(name)
+	if err != nil || name == "" {
+		err := session.Errorf(session.Invalid, "%q is no time zone: give a name like Europe/Berlin, or UTC", clip(name))
+		return nil, err.At("timezone", "no time zone")
+	}
+	return zone, nil
+}
