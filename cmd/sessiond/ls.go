@@ -110,6 +110,9 @@ func (a *app) filter(f lsFlags) (store.Filter, error) {
 		Archived: f.archived, Trash: f.trash, Metadata: f.metadata,
 	}
 	var err error
+	if out.Key, err = a.key(out.Key); err != nil {
+		return out, err
+	}
 	if out.Since, err = a.moment("--since", f.since); err != nil {
 		return out, err
 	}

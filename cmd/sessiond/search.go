@@ -57,6 +57,9 @@ func (a *app) search(ctx context.Context, s *services, words string, f searchFla
 		Order: search.Order(f.order), Limit: int(f.limit), Expand: int(f.expand),
 	}
 	var err error
+	if q.Key, err = a.key(q.Key); err != nil {
+		return err
+	}
 	if f.session != "" {
 		if q.Session, err = s.store.Resolve(ctx, f.session, a.dir); err != nil {
 			return err

@@ -91,7 +91,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	v := buildVersion()
 	handler := api.New(api.Deps{
 		Store: s.store, Contexts: s.contexts, Search: s.index, Reports: analytics.New(s.store.Reader(), s.store.Zone()),
-		Catalogue: meter{s.catalogue}, Log: log, Version: api.Version{Version: v.Version, Commit: v.Commit, Go: v.Go},
+		Catalogue: meter{s.catalogue}, Routing: cfg.Rules(), Log: log, Version: api.Version{Version: v.Version, Commit: v.Commit, Go: v.Go},
 		Changed: runner.Changed, Reported: runner.Reported, Run: runner.Run,
 		BackupDir: backups, Now: a.now,
 	})

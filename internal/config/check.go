@@ -43,7 +43,6 @@ func (c *Config) check(origins map[string]string) error {
 		allowed    []string
 	}{
 		{"summarizer.provider", c.Summarizer.Provider, []string{"extractive", "gemini", "openai"}},
-		{"reset.mode", c.Reset.Mode, []string{"daily", "idle", "both", "off"}},
 		{"log.level", c.Log.Level, []string{"debug", "info", "warn", "error"}},
 		{"log.format", c.Log.Format, []string{"auto", "console", "json"}},
 	} {
@@ -63,17 +62,16 @@ func (c *Config) check(origins map[string]string) error {
 		return fail("backup.every", "is %s: it is a duration like 24h, or 0s for never", c.Backup.Every)
 	case c.Backup.Keep < 1:
 		return fail("backup.keep", "is %d: at least one backup is kept", c.Backup.Keep)
-	case c.Reset.AtHour < 0 || c.Reset.AtHour > 23:
-		return fail("reset.at_hour", "is %d: it is an hour from 0 to 23", c.Reset.AtHour)
-	case c.Reset.IdleMinutes < 0:
-		return fail("reset.idle_minutes", "is %d: it is 0 for never, or more", c.Reset.IdleMinutes)
 	case c.Scrub.AtHour != nil && (*c.Scrub.AtHour < 0 || *c.Scrub.AtHour > 23):
 		return fail("scrub.at_hour", "is %d: it is an hour from 0 to 23, or null", *c.Scrub.AtHour)
 	case len(c.Retention) > 0:
 		return fail("retention", "asks for removals, which this version does not make: take it out; nothing is ever removed by itself")
 	}
-	settings := c.Compaction.Settings()
 	var bad *session.Error
+	if err := c.checkRouting(); errors.As(err, &bad) && len(bad.Fields) > 0 {
+		return fail(bad.Fields[0].Path, "%s", bad.Fields[0].Message)
+	}
+	settings := c.Compaction.Settings()
 	if err := settings.Check(); errors.As(err, &bad) && len(bad.Fields) > 0 {
 		return fail("compaction."+bad.Fields[0].Path, "%s", bad.Fields[0].Message)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sessiond/internal/contextmgr"
+	"sessiond/internal/routing"
 	"sessiond/internal/session"
 )
 
@@ -24,6 +25,7 @@ type Config struct {
 	Summarizer Summarizer     `koanf:"summarizer"`
 	Compaction Compaction     `koanf:"compaction"`
 	Reset      Reset          `koanf:"reset"`
+	Routing    Routing        `koanf:"routing"`
 	Retention  map[string]any `koanf:"retention"`
 	Import     Import         `koanf:"import"`
 	Backup     Backup         `koanf:"backup"`
@@ -36,6 +38,7 @@ type Config struct {
 	warnings []string
 	values   []Value
 	zone     *time.Location
+	rules    routing.Config
 }
 
 // Summarizer says who writes summaries. A key is never a setting of its own: it is read
@@ -81,15 +84,6 @@ func (c *Compaction) Settings() contextmgr.Settings {
 		s.Strategy = &strategy
 	}
 	return s
-}
-
-// Reset says when a routing key starts its next session.
-type Reset struct {
-	Mode        string         `koanf:"mode"`         // daily, idle, both, off
-	AtHour      int            `koanf:"at_hour"`      // local hour, 0 to 23
-	IdleMinutes int            `koanf:"idle_minutes"` // 0 is never
-	ByType      map[string]any `koanf:"by_type"`
-	ByChannel   map[string]any `koanf:"by_channel"`
 }
 
 // Import is about sources that were imported once.

@@ -229,8 +229,8 @@ func TestSettingWithoutEffectIsTold(t *testing.T) {
 	if w := c.Warnings(); len(w) != 1 || !strings.Contains(w[0], "import.follow") || !strings.Contains(w[0], "no effect") {
 		t.Errorf("warnings = %q", w)
 	}
-	if got := origin(t, c, "reset.mode"); !strings.HasPrefix(got, "default") || !strings.Contains(got, "without effect") {
-		t.Errorf("reset.mode comes from %q", got)
+	if got := origin(t, c, "scrub.at_hour"); !strings.HasPrefix(got, "default") || !strings.Contains(got, "without effect") {
+		t.Errorf("scrub.at_hour comes from %q", got)
 	}
 	if got := origin(t, c, "compaction.fraction"); strings.Contains(got, "without effect") {
 		t.Errorf("compaction.fraction comes from %q", got)

@@ -46,7 +46,7 @@ const (
 )
 
 // freeForm are the keys below which a file may use names of its own.
-var freeForm = [...]string{"reset.by_type", "reset.by_channel"}
+var freeForm = [...]string{"reset.by_type", "reset.by_channel", "routing.identity_links", "routing.aliases"}
 
 // Load reads all layers and checks the result. Every error has code session.Invalid and
 // names the key, the layer it came from, and what would be right.
@@ -99,6 +99,9 @@ func defaults() map[string]any {
 		"compaction.recall_ms": nil,
 		"reset.mode":           "daily", "reset.at_hour": 4, "reset.idle_minutes": 0,
 		"reset.by_type": map[string]any{}, "reset.by_channel": map[string]any{},
+		"routing.agent": "main", "routing.main_key": "main", "routing.scope": "per-sender", "routing.dm_scope": "main",
+		"routing.identity_links": map[string]any{}, "routing.triggers": []string{}, "routing.commanders": []string{},
+		"routing.mentions": []string{}, "routing.bot_name": "", "routing.models": []string{}, "routing.aliases": map[string]any{},
 		"retention": map[string]any{}, "import.follow": true,
 		"backup.every": "0s", "backup.keep": 7, "scrub.at_hour": nil, "flush.enabled": true,
 		"log.level": "info", "log.format": "auto",
@@ -242,7 +245,7 @@ func (c *Config) list(k *koanf.Koanf, known []string, origins map[string]string)
 // told that nothing acts on it.
 func unused(key string) bool {
 	section, _, _ := strings.Cut(key, ".")
-	return slices.Contains([]string{"reset", "import", "scrub", "flush", "retention"}, section) ||
+	return slices.Contains([]string{"import", "scrub", "flush", "retention"}, section) ||
 		slices.Contains([]string{"compaction.prune_protect", "compaction.prune_minimum", "compaction.protected_tools"}, key)
 }
 

@@ -36,6 +36,8 @@ type Config struct {
 	Mentions []string // what a group's members call the bot by, as @bot
 	BotName  string   // its user name, for /new@botname
 	Models   Models
+	// Commanders are the senders who may reset, as channel:id or a bare id; nil: everyone.
+	Commanders []string
 	Zone     *time.Location // nil: UTC
 }
 
@@ -75,6 +77,17 @@ func (c *Config) Check() error {
 		}
 	}
 	return c.Reset.Check()
+}
+
+// MayReset tells whether a sender has command rights.
+func (c *Config) MayReset(channel, sender string) bool {
+	if len(c.Commanders) == 0 {
+		return true
+	}
+	return sender != "" && slices.ContainsFunc(c.Commanders, func(id string) bool {
+		id = strings.TrimSpace(id)
+		return strings.EqualFold(id, sender) || strings.EqualFold(id, channel+":"+sender)
+	})
 }
 
 func orElse(s, fallback string) string {

@@ -63,6 +63,9 @@ type Fullness struct {
 
 const mostPercent = 999
 
+// DefaultWindow is assumed where nothing says how large a model's window is.
+const DefaultWindow = 200_000
+
 // Fullness measures the counters against a window: their own, else the given one. A total
 // that is out of date is unknown; where there never was one, input and output stand in.
 func (c *Counters) Fullness(window int64) Fullness {

@@ -6,6 +6,7 @@ import "sessiond/internal/session"
 const (
 	EventSessionCreated    = "session.created"
 	EventSessionChanged    = "session.changed"
+	EventSessionEnded      = "session.ended" // {"reason"}: its key went on to the next generation
 	EventMessagesAppended  = "messages.appended"
 	EventCompactionStaged  = "compaction.staged"
 	EventCompactionDone    = "compaction.done"

@@ -17,7 +17,7 @@ type NewSession struct {
 	Draft       bool
 	Settings    session.JSON
 	Key         string
-	Generation  int64
+	Generation  int64          // 0: the key's next one, and its current one ends
 	Source      session.Source // "": sessiond
 	SourceID    string
 	Directory   string
@@ -86,6 +86,13 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 		if in.ParentKind == "" {
 			in.ParentKind = session.ParentChild
 		}
+	}
+	if in.Key != "" && in.Generation == 0 && (in.Source == "" || in.Source == session.SourceSessiond) {
+		next, err := t.nextGeneration(in.Key)
+		if err != nil {
+			return session.Session{}, err
+		}
+		in.Generation = next
 	}
 	at := t.now
 	if in.CreatedAt != nil {

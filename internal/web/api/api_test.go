@@ -42,6 +42,10 @@ func (catalogue) Price(c *session.Call) {
 	}
 }
 
+func (catalogue) Model(id string) (session.ModelInfo, bool) {
+	return session.ModelInfo{ID: id, Window: 100_000}, id == "m"
+}
+
 func (catalogue) FromProvider(provider string, raw session.JSON) (session.Call, error) {
 	var u struct {
 		In  int64 `json:"prompt_tokens"`

@@ -14,6 +14,8 @@ type Catalogue interface {
 	Price(call *session.Call)
 	// FromProvider reads a provider's usage object. Codes: Invalid.
 	FromProvider(provider string, raw session.JSON) (session.Call, error)
+	// Model gives what is known of a model; false: it is not, and the info is a default.
+	Model(id string) (session.ModelInfo, bool)
 }
 
 // callBody is a model call as a caller reports it: tokens by kind, or the provider's own

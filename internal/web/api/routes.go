@@ -39,6 +39,12 @@ func (s *Server) routes() []route {
 		handle(post, "/v1/sessions/{id}/compactions/{cid}/redo", s.redoCompaction, "Take an undo back"),
 		handle(get, "/v1/sessions/{id}/compactions/{cid}/sources", s.compactionSources, "The messages that a compaction hid"),
 
+		handle(post, "/v1/route", s.route, "Find the session that something belongs to which came in",
+			about("A reset, a daily boundary or an idle window ends the session of a key, and the next one begins: 201. Otherwise the key's session goes on: 200.")),
+		handle(get, "/v1/keys", s.listKeys, "List the routing keys, newest active first"),
+		handle(get, "/v1/keys/{key}", s.getKey, "A routing key with its generations, newest first"),
+		handle(patch, "/v1/keys/{key}", s.patchKey, "Label a routing key"),
+
 		handle(post, "/v1/sessions/{id}/calls", s.addCall, "Record a model call", status(http.StatusCreated)),
 		handle(get, "/v1/sessions/{id}/calls", s.listCalls, "List a session's model calls, oldest first"),
 		handle(get, "/v1/usage", s.getUsage, "Sums of sessions, messages, tokens and cost"),

@@ -47,6 +47,11 @@ func (s *Server) search(ctx context.Context, in *searchInput) (*searchOutput, er
 		Role: session.Role(in.Role), Order: search.Order(in.Order), Limit: in.Limit, Expand: in.Expand,
 	}
 	var err error
+	if query.Key != "" {
+		if query.Key, err = s.Routing.Canonical(query.Key); err != nil {
+			return nil, err
+		}
+	}
 	if query.Since, err = parseMoment("since", in.Since); err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sessiond/internal/analytics"
+	"sessiond/internal/routing"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -32,6 +33,7 @@ type Deps struct {
 	Search    *search.Index
 	Reports   *analytics.Reports
 	Catalogue Catalogue
+	Routing   routing.Config // its zero value has the defaults
 	Log       zerolog.Logger
 	Version   Version
 

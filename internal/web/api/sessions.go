@@ -31,7 +31,7 @@ func sessionAnswer(s session.Session) *sessionOutput {
 
 type newSessionBody struct {
 	Title      name       `json:"title,omitempty"`
-	Key        name       `json:"key,omitempty" doc:"A routing key"`
+	Key        name       `json:"key,omitempty" doc:"A routing key, whose session this one follows"`
 	Kind       string     `json:"kind,omitempty" enum:"chat,subagent,cron,hook,other"`
 	Directory  name       `json:"directory,omitempty"`
 	GitBranch  name       `json:"git_branch,omitempty"`
@@ -71,8 +71,14 @@ func (s *Server) createSession(ctx context.Context, in *createSessionInput) (*se
 	if err != nil {
 		return nil, err
 	}
+	key := ""
+	if b.Key != "" {
+		if key, err = s.Routing.Canonical(string(b.Key)); err != nil {
+			return nil, err
+		}
+	}
 	made, err := s.Store.CreateSession(ctx, store.NewSession{
-		Title: string(b.Title), Key: string(b.Key), Kind: b.Kind, Directory: string(b.Directory), GitBranch: string(b.GitBranch),
+		Title: string(b.Title), Key: key, Kind: b.Kind, Directory: string(b.Directory), GitBranch: string(b.GitBranch),
 		Provider: string(b.Provider), Model: string(b.Model), Window: b.Window, ParentID: b.ParentID, ParentKind: b.ParentKind,
 		Draft: b.Draft, Settings: session.JSON(b.Settings), Metadata: session.JSON(b.Metadata), Idem: idem,
 	})
@@ -137,6 +143,11 @@ func (s *Server) listSessions(ctx context.Context, in *listSessionsInput) (*list
 		}
 	}
 	var err error
+	if filter.Key != "" {
+		if filter.Key, err = s.Routing.Canonical(filter.Key); err != nil {
+			return nil, err
+		}
+	}
 	if filter.Since, err = parseMoment("since", in.Since); err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 
 func TestSessionIsCreatedReadAndListed(t *testing.T) {
 	k := newKit(t, nil)
-	r := k.want(201, k.do("POST", "/v1/sessions", `{"title":"a <b> & ü","key":"agent:main","kind":"cron","directory":"/tmp","model":"known",
+	r := k.want(201, k.do("POST", "/v1/sessions", `{"title":"a <b> & ü","key":"agent:main:main","kind":"cron","directory":"/tmp","model":"known",
 		"window":1000,"metadata":{"user_id":"u1","n":9007199254740993}}`))
 	id := r.text("id")
 	if r.Header.Get("Location") != "/v1/sessions/"+id || r.Header.Get("ETag") != `"1"` {
@@ -24,7 +24,7 @@ func TestSessionIsCreatedReadAndListed(t *testing.T) {
 	}
 	child := k.session(map[string]any{"parent_id": id, "title": "child"})
 	for query, want := range map[string]string{
-		"?q=ü": id, "?key=agent:main": id, "?model=known": id, "?directory=/tmp": id, "?metadata.user_id=u1": id,
+		"?q=ü": id, "?key=agent:main:main": id, "?model=known": id, "?directory=/tmp": id, "?metadata.user_id=u1": id,
 		"?parent_id=" + id: child, "?source=sessiond&q=child": child, "?since=2026-02-11&q=child": child,
 	} {
 		r := k.want(200, k.do("GET", "/v1/sessions"+query, nil))

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sessiond/internal/routing"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+	"sessiond/internal/transcript"
+	"sessiond/internal/web/api"
+)
+
+type keysFlags struct {
+	query, active, cursor string
+	limit                 int64
+	all                   bool
+}
+
+func (a *app) keysCommand() *cobra.Command {
+	var f keysFlags
+	cmd := &cobra.Command{
+		Use: "keys [KEY]", Short: "List routing keys, or the sessions of one", Args: arguments(0, 1),
+		Long: "A routing key names a conversation of an agent (agent:main:telegram:group:-100123). A reset, a\n" +
+			"day's boundary or a quiet while ends its session, and the next message begins another under the\n" +
+			"same key: its next generation. All of them stay, and `ls --key` and `search --key` find them.",
+		Example: "  sessiond keys\n  sessiond keys main\n  sessiond search --key agent:main:main 'the plan'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.read(cmd.Context(), func(s *store.Store) error {
+				if len(args) == 1 {
+					return a.generations(cmd.Context(), s, args[0], f)
+				}
+				return a.keys(cmd.Context(), s, f)
+			})
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.query, "find", "", "only keys with this text in the key, a name or the title")
+	fl.StringVar(&f.active, "active", "", "only keys active in the last 30m, 12h, 7d")
+	fl.BoolVar(&f.all, "all", false, "also the keys global and unknown")
+	numberFlag(fl, &f.limit, "limit", "n", 1, "how many (default 50)")
+	fl.StringVar(&f.cursor, "cursor", "", "next_cursor of the list before")
+	return cmd
+}
+
+// key gives a key in its stored form; "" stays.
+func (a *app) key(given string) (string, error) {
+	if given == "" {
+		return "", nil
+	}
+	cfg, err := a.load(nil)
+	if err != nil {
+		return "", err
+	}
+	rules := cfg.Rules()
+	return rules.Canonical(given)
+}
+
+func (a *app) keys(ctx context.Context, s *store.Store, f keysFlags) error {
+	filter := store.KeyFilter{Query: f.query, All: f.all}
+	var err error
+	if filter.Since, err = a.moment("--active", f.active); err != nil {
+		return err
+	}
+	data, next, err := s.Keys(ctx, filter, store.Page{Limit: int(f.limit), Cursor: f.cursor})
+	if err != nil {
+		return err
+	}
+	catalogue, err := a.catalogue()
+	if err != nil {
+		return err
+	}
+	rules := a.cfg.Rules()
+	rows, err := api.Keys(ctx, s, &rules, func(model string) int64 {
+		if m, known := catalogue.Model(model); known {
+			return m.Window
+		}
+		return routing.DefaultWindow
+	}, a.now(), data)
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		return a.printJSON(listOf(rows, next))
+	}
+	if len(rows) == 0 {
+		_, err := fmt.Fprintln(a.out, "No routing keys. An agent makes one with POST /v1/route, or with a key for POST /v1/sessions.")
+		return err
+	}
+	table := make([][]string, len(rows))
+	for i, r := range rows {
+		context := "–"
+		if r.Context.PercentUsed != nil {
+			context = fmt.Sprintf("%d%%", *r.Context.PercentUsed)
+		}
+		state := ""
+		if r.Stale {
+			state = "stale"
+		}
+		table[i] = []string{
+			r.Key, orDash(r.Title), string(r.SessionID), fmt.Sprint(r.Generation), fmt.Sprint(r.Messages), context,
+			transcript.Ago(r.ActiveAt.Time, a.now().In(a.cfg.Zone())), state,
+		}
+	}
+	a.printTable([]column{
+		{name: "key", least: 24, grow: true},
+		{name: "name", least: 16, grow: true, keep: 3},
+		{name: "session"},
+		{name: "gen", right: true, keep: 4},
+		{name: "messages", right: true, keep: 1},
+		{name: "context", right: true, keep: 2},
+		{name: "active"},
+		{name: "", keep: 5},
+	}, table)
+	if next != "" {
+		fmt.Fprintln(a.out, a.dim("… and more: --limit shows them"))
+	}
+	return nil
+}
+
+// keyGenerations is a key with its sessions, for programs.
+type keyGenerations struct {
+	Key        string            `json:"key"`
+	Label      string            `json:"label,omitempty"`
+	Data       []session.Session `json:"data"`
+	NextCursor *string           `json:"next_cursor"`
+}
+
+func (a *app) generations(ctx context.Context, s *store.Store, given string, f keysFlags) error {
+	key, err := a.key(given)
+	if err != nil {
+		return err
+	}
+	label, data, next, err := s.Generations(ctx, key, store.Page{Limit: int(f.limit), Cursor: f.cursor})
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		page := listOf(data, next)
+		return a.printJSON(keyGenerations{Key: key, Label: label, Data: page.Data, NextCursor: page.NextCursor})
+	}
+	fmt.Fprintln(a.out, printable(key+spaced(label)))
+	rules := a.cfg.Rules()
+	class := routing.Classify(key)
+	fmt.Fprintln(a.out, a.dim(policyLine(rules.Reset.Policy(class.Type, class.Channel), a.cfg.Timezone)))
+	table := make([][]string, len(data))
+	zone := a.cfg.Zone()
+	for i := range data {
+		g := &data[i]
+		ended := "goes on"
+		if g.EndedAt != nil {
+			ended = g.EndedAt.In(zone).Format("2006-01-02 15:04") + "  " + g.EndReason
+		}
+		table[i] = []string{
+			fmt.Sprint(g.Generation), string(g.ID), orDash(g.Title), fmt.Sprint(g.MessageCount),
+			g.CreatedAt.In(zone).Format("2006-01-02 15:04"), ended,
+		}
+	}
+	a.printTable([]column{
+		{name: "gen", right: true},
+		{name: "session"},
+		{name: "title", least: 16, grow: true},
+		{name: "messages", right: true, keep: 2},
+		{name: "began", keep: 1},
+		{name: "ended"},
+	}, table)
+	if next != "" {
+		fmt.Fprintln(a.out, a.dim("… and more: --limit shows them"))
+	}
+	return nil
+}
+
+func spaced(label string) string {
+	if label == "" {
+		return ""
+	}
+	return "  " + label
+}
+
+// policyLine says in words what ends a key's session.
+func policyLine(p routing.Policy, zone string) string {
+	daily := fmt.Sprintf("every day at %02d:00 (%s)", p.AtHour, zone)
+	idle := ""
+	if p.IdleMinutes != nil {
+		idle = "after " + (time.Duration(*p.IdleMinutes) * time.Minute).String() + " without a message"
+	}
+	switch {
+	case p.Mode == routing.ModeOff:
+		return "a new session only when somebody asks for one"
+	case p.Mode == routing.ModeIdle:
+		return "a new session " + idle
+	case idle != "":
+		return "a new session " + daily + ", and " + idle
+	}
+	return "a new session " + daily
+}

@@ -1,0 +1,147 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"sessiond/internal/session"
+)
+
+// Key is a routing key with its current generation.
+type Key struct {
+	Label   string // given by a person, unique; "": none
+	Session session.Session
+}
+
+// KeyFilter says which keys are listed. Zero fields do not filter.
+type KeyFilter struct {
+	Query string        // part of the key, the label, the title, the session's id or a name in its metadata; without case
+	Since *session.Time // active at or after
+	All   bool          // also the keys that name no conversation: global, unknown
+}
+
+// Keys lists the keys that have a current generation, newest active first. next is "" at the
+// end. Codes: Invalid (cursor).
+func (s *Store) Keys(ctx context.Context, f KeyFilter, p Page) (data []Key, next string, err error) {
+	where := []string{"s.key <> ''", "s.generation > 0", "s.ended_at IS NULL", "s.deleted_at IS NULL", "s.draft = 0"}
+	var args []any
+	add := func(cond string, arg ...any) { where, args = append(where, cond), append(args, arg...) }
+	if !f.All {
+		add("s.key NOT IN ('global', 'unknown')")
+	}
+	if f.Since != nil {
+		add("s.active_at >= ?", *f.Since)
+	}
+	if f.Query != "" {
+		like := "%" + escapeLike(f.Query) + "%"
+		add(`(s.key LIKE ? ESCAPE '\' OR k.label LIKE ? ESCAPE '\' OR s.title LIKE ? ESCAPE '\' OR s.id LIKE ? ESCAPE '\'
+			OR json_extract(s.metadata, '$.displayName') LIKE ? ESCAPE '\' OR json_extract(s.metadata, '$.subject') LIKE ? ESCAPE '\'
+			OR json_extract(s.metadata, '$.label') LIKE ? ESCAPE '\')`, like, like, like, like, like, like, like)
+	}
+	cmp, dir := "<", "DESC"
+	if p.Ascending {
+		cmp, dir = ">", "ASC"
+	}
+	if p.Cursor != "" {
+		at, id, ok := decodeCursor(p.Cursor)
+		if !ok {
+			return nil, "", session.Errorf(session.Invalid, "cursor %q is none of this list's: begin without one", p.Cursor).At("cursor", "not a next_cursor of this list")
+		}
+		add("(s.active_at, s.id) "+cmp+" (?, ?)", at, id)
+	}
+	limit := p.limit()
+	query := `SELECT COALESCE(k.label, ''), ` + sessionColumns + `
+		FROM sessions s INDEXED BY sessions_current LEFT JOIN messages h ON h.id = s.head_id LEFT JOIN keys k ON k.key = s.key
+		WHERE ` + strings.Join(where, " AND ") + ` ORDER BY s.active_at ` + dir + `, s.id ` + dir + ` LIMIT ?`
+	if err := s.each(ctx, func(row scanner) error {
+		var k Key
+		err := scanSession(labelled{row, &k.Label}, &k.Session)
+		data = append(data, k)
+		return err
+	}, query, append(args, limit+1)...); err != nil {
+		return nil, "", fmt.Errorf("list keys: %w", err)
+	}
+	if len(data) > limit {
+		data = data[:limit]
+		last := data[limit-1].Session
+		next = encodeCursor(last.ActiveAt.SQL(), string(last.ID))
+	}
+	return data, next, nil
+}
+
+// labelled is a row with a label before a session's columns.
+type labelled struct {
+	scanner
+	label *string
+}
+
+func (l labelled) Scan(dest ...any) error { return l.scanner.Scan(append([]any{l.label}, dest...)...) }
+
+// Generations lists the sessions of a key, the newest first, those in the trash left out.
+// next is "" at the end. Codes: NotFound (nothing ever came in at the key), Invalid (cursor).
+func (s *Store) Generations(ctx context.Context, key string, p Page) (label string, data []session.Session, next string, err error) {
+	cmp, dir := "<", "DESC"
+	if p.Ascending {
+		cmp, dir = ">", "ASC"
+	}
+	query, args := `SELECT `+sessionColumns+fromSessions+`WHERE s.key = ? AND s.key <> '' AND s.deleted_at IS NULL`, []any{key}
+	if p.Cursor != "" {
+		_, id, ok := decodeCursor(p.Cursor)
+		if !ok {
+			return "", nil, "", session.Errorf(session.Invalid, "cursor %q is none of this list's: begin without one", p.Cursor).At("cursor", "not a next_cursor of this list")
+		}
+		query += ` AND (s.generation, s.id) ` + cmp + ` ((SELECT generation FROM sessions WHERE id = ?), ?)`
+		args = append(args, id, id)
+	}
+	limit := p.limit()
+	query += ` ORDER BY s.generation ` + dir + `, s.id ` + dir + ` LIMIT ?`
+	if err := s.each(ctx, func(row scanner) error {
+		data = append(data, session.Session{})
+		return scanSession(row, &data[len(data)-1])
+	}, query, append(args, limit+1)...); err != nil {
+		return "", nil, "", fmt.Errorf("generations of %q: %w", key, err)
+	}
+	if len(data) == 0 && p.Cursor == "" {
+		return "", nil, "", session.Errorf(session.NotFound, "nothing ever came in at key %q: GET /v1/keys and `sessiond keys` list those that are known", key)
+	}
+	if len(data) > limit {
+		data = data[:limit]
+		next = encodeCursor(data[limit-1].ActiveAt.SQL(), string(data[limit-1].ID))
+	}
+	if err := s.get(ctx, &label, `SELECT label FROM keys WHERE key = ?`, key); err != nil && !noRows(err) {
+		return "", nil, "", fmt.Errorf("label of %q: %w", key, err)
+	}
+	return label, data, next, nil
+}
+
+// SetKeyLabel names a key; "" takes the name away. Codes: NotFound, Conflict (another key has it).
+func (s *Store) SetKeyLabel(ctx context.Context, key, label string) error {
+	if err := storable([]field{{"label", label}}); err != nil {
+		return err
+	}
+	return s.write(ctx, func(t *tx) error {
+		var sess session.Session
+		if err := t.each(t.ctx, func(row scanner) error { return scanSession(row, &sess) }, lastGeneration, key); err != nil {
+			return err
+		}
+		if sess.ID == "" {
+			return session.Errorf(session.NotFound, "nothing ever came in at key %q", key)
+		}
+		var other string
+		err := t.row(`SELECT key FROM keys WHERE label = ? AND label <> ''`, []any{label}, &other)
+		switch {
+		case err == nil && other == key:
+			return nil
+		case err == nil:
+			return session.Errorf(session.Conflict, "key %s has the label %q already: a label names one key", other, label).At("label", "taken")
+		case !noRows(err):
+			return err
+		}
+		if _, err := t.exec(`INSERT INTO keys (key, label, updated_at) VALUES (?, ?, ?)
+			ON CONFLICT (key) DO UPDATE SET label = excluded.label, updated_at = excluded.updated_at`, key, label, t.now); err != nil {
+			return fmt.Errorf("label the key: %w", err)
+		}
+		return t.event(sess.ID, EventSessionChanged, 0, nil)
+	})
+}

@@ -1,0 +1,176 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"sessiond/internal/session"
+)
+
+// Route asks for the session that something belongs to which came in at a key.
+type Route struct {
+	Key string // in its stored form
+	// Decide judges the key's current generation, nil for none. It is called inside the
+	// transaction and must be quick, and the same for the same generation.
+	Decide func(current *Generation) (Turnover, error)
+	Idem   *Idempotency
+}
+
+// Generation is a session as the run of a conversation under a key, and how it stands.
+type Generation struct {
+	session.Session
+	HeadRole   session.Role // of its last message; "": there is none
+	HeadFinish session.Finish
+	HeadAt     session.Time
+}
+
+// Turnover says what becomes of the current generation.
+type Turnover struct {
+	New      bool         // close it, if there is one, and begin the next
+	Reason   string       // why it is closed
+	At       session.Time // when
+	Next     NewSession   // what the next one begins with; the store gives key, generation and time
+	Metadata session.JSON // of a generation that goes on: replaces its metadata; nil: as it is
+}
+
+// Routed is the session that Route found or made.
+type Routed struct {
+	Session  session.Session
+	Created  bool
+	Previous session.ID // that was closed; "": none
+	Reason   string     // why
+}
+
+// Route finds the current generation of a key, or closes it and begins the next, in one
+// transaction: of two that come at once one sees what the other made. Codes: Invalid, and
+// what Decide gives.
+func (s *Store) Route(ctx context.Context, in Route) (Routed, error) {
+	if err := storable([]field{{"key", in.Key}}); err != nil {
+		return Routed{}, err
+	}
+	var out Routed
+	err := s.write(ctx, func(t *tx) (err error) {
+		if in.Idem != nil {
+			earlier, err := t.recall(in.Idem)
+			if err != nil {
+				return err
+			}
+			if earlier != nil {
+				out, err = t.replayRoute(earlier)
+				return err
+			}
+		}
+		if out, err = t.route(in); err != nil || in.Idem == nil {
+			return err
+		}
+		o := outcome{Status: 200, SessionID: string(out.Session.ID), Revision: out.Session.Revision, ObjectID: string(out.Previous)}
+		if out.Created {
+			o.Status = 201
+		}
+		return t.remember(in.Idem, o)
+	})
+	return out, err
+}
+
+func (t *tx) route(in Route) (Routed, error) {
+	current, last, err := t.current(in.Key)
+	if err != nil {
+		return Routed{}, err
+	}
+	turn, err := in.Decide(current)
+	if err != nil {
+		return Routed{}, err
+	}
+	if current != nil && !turn.New {
+		if turn.Metadata == nil {
+			return Routed{Session: current.Session}, nil
+		}
+		return t.renewMetadata(current.Session, turn.Metadata)
+	}
+	out := Routed{Created: true}
+	if current != nil {
+		if current.ActiveAt.After(turn.At.Time) { // the clock was set back; time goes on in a key
+			turn.At = current.ActiveAt
+		}
+		if err := t.endGeneration(current.ID, turn.Reason, turn.At); err != nil {
+			return Routed{}, err
+		}
+		out.Previous, out.Reason = current.ID, turn.Reason
+	}
+	next := turn.Next
+	next.Key, next.Generation, next.CreatedAt = in.Key, last+1, &turn.At
+	out.Session, err = t.createSession(next)
+	return out, err
+}
+
+// current gives the open generation of a key, nil for none, and the number of its last one.
+func (t *tx) current(key string) (open *Generation, last int64, err error) {
+	var g Generation
+	err = t.each(t.ctx, func(row scanner) error { return scanSession(row, &g.Session) }, lastGeneration, key)
+	switch {
+	case err != nil:
+		return nil, 0, fmt.Errorf("generations of the key: %w", err)
+	case g.ID == "":
+		return nil, 0, nil
+	case g.EndedAt != nil:
+		return nil, g.Generation, nil
+	case g.DeletedAt != nil: // nobody goes on in the trash
+		return nil, g.Generation, t.endGeneration(g.ID, endedByProgram, t.now)
+	}
+	if g.HeadID != nil {
+		err = t.row(`SELECT role, finish, created_at FROM messages WHERE id = ?`, []any{*g.HeadID}, &g.HeadRole, &g.HeadFinish, &g.HeadAt)
+	}
+	return &g, g.Generation, err
+}
+
+const lastGeneration = `SELECT ` + sessionColumns + fromSessions + `
+	WHERE s.key = ? AND s.key <> '' AND s.generation > 0 ORDER BY s.generation DESC LIMIT 1`
+
+// endedByProgram is the reason of a generation that a program closed.
+const endedByProgram = "rpc"
+
+func (t *tx) endGeneration(id session.ID, reason string, at session.Time) error {
+	_, err := t.exec(`UPDATE sessions SET ended_at = ?, end_reason = ?, revision = revision + 1, updated_at = ? WHERE id = ?`, at, reason, t.now, id)
+	if err != nil {
+		return fmt.Errorf("end the generation: %w", err)
+	}
+	return t.event(id, EventSessionEnded, 0, session.JSONOf(map[string]string{"reason": reason}))
+}
+
+// nextGeneration closes the open generation of a key for a session that a program makes
+// under it, and gives the new one's number.
+func (t *tx) nextGeneration(key string) (int64, error) {
+	current, last, err := t.current(key)
+	if err == nil && current != nil {
+		err = t.endGeneration(current.ID, endedByProgram, t.now)
+	}
+	return last + 1, err
+}
+
+// renewMetadata keeps what a connector told of the conversation. It is no activity.
+func (t *tx) renewMetadata(sess session.Session, metadata session.JSON) (Routed, error) {
+	if _, err := t.exec(`UPDATE sessions SET metadata = ?, revision = revision + 1, updated_at = ? WHERE id = ?`, metadata, t.now, sess.ID); err != nil {
+		return Routed{}, fmt.Errorf("update metadata: %w", err)
+	}
+	if err := t.event(sess.ID, EventSessionChanged, 0, nil); err != nil {
+		return Routed{}, err
+	}
+	sess, err := readSession(t.ctx, t, sess.ID)
+	return Routed{Session: sess}, err
+}
+
+func (t *tx) replayRoute(o *outcome) (Routed, error) {
+	sess, err := readSession(t.ctx, t, session.ID(o.SessionID))
+	if err != nil {
+		return Routed{}, err
+	}
+	out := Routed{Session: sess, Created: o.Status == 201, Previous: session.ID(o.ObjectID)}
+	if out.Previous != "" {
+		before, err := readSession(t.ctx, t, out.Previous)
+		if err != nil {
+			return Routed{}, err
+		}
+		out.Reason = before.EndReason
+	}
+	return out, nil
+}

@@ -1,0 +1,228 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"time"
+
+	"sessiond/internal/routing"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+)
+
+// KeyView is a routing key as lists show it.
+type KeyView struct {
+	Key         string           `json:"key"`
+	Label       string           `json:"label,omitempty" doc:"Given by a person; unique"`
+	Kind        string           `json:"kind" enum:"direct,group,global,unknown"`
+	DisplayName *string          `json:"display_name"`
+	Title       string           `json:"title"`
+	SessionID   session.ID       `json:"session_id" doc:"The current generation"`
+	Generation  int64            `json:"generation"`
+	Messages    int64            `json:"message_count"`
+	Model       string           `json:"model,omitempty"`
+	StartedAt   session.Time     `json:"started_at"`
+	ActiveAt    session.Time     `json:"active_at"`
+	InboundAt   *session.Time    `json:"inbound_at"`
+	Stale       bool             `json:"stale" doc:"The next message begins a new session"`
+	Context     routing.Fullness `json:"context" doc:"As the model last reported it; null is unknown"`
+}
+
+// Keys gives rows of keys as lists show them, judged at now. It writes nothing.
+func Keys(ctx context.Context, s *store.Store, rules *routing.Config, windowOf func(model string) int64, now time.Time, keys []store.Key) ([]KeyView, error) {
+	rows := make([]KeyView, len(keys))
+	for i := range keys {
+		k := &keys[i]
+		counters, err := s.Counters(ctx, k.Session.ID)
+		if err != nil {
+			return nil, err
+		}
+		rows[i] = keyRow(k, rules, now)
+		rows[i].Context = countersOf(counters).Fullness(windowOf(k.Session.Model))
+	}
+	return rows, nil
+}
+
+func keyRow(k *store.Key, rules *routing.Config, now time.Time) KeyView {
+	sess := &k.Session
+	names := namesOf(sess.Metadata)
+	names.Label = orElse(k.Label, names.Label)
+	display := routing.DisplayName(sess.Key, &names)
+	given := display
+	if sess.TitleSource != "first_message" {
+		given = orElse(display, sess.Title)
+	}
+	class := routing.Classify(sess.Key)
+	inbound := sess.CreatedAt
+	if sess.InboundAt != nil {
+		inbound = *sess.InboundAt
+	}
+	zone := rules.Zone
+	if zone == nil {
+		zone = time.UTC
+	}
+	fresh := rules.Reset.Policy(class.Type, orElse(class.Channel, names.Channel)).Fresh(now, inbound.Time, sess.ActiveAt.Time, zone)
+	return KeyView{
+		Key: sess.Key, Label: k.Label, Kind: routing.RowKind(sess.Key, &names), DisplayName: notEmpty(display),
+		Title:     routing.Title(given, names.Subject, sess.Title, string(sess.ID), sess.UpdatedAt.Time),
+		SessionID: sess.ID, Generation: sess.Generation, Messages: sess.MessageCount, Model: sess.Model,
+		StartedAt: sess.CreatedAt, ActiveAt: sess.ActiveAt, InboundAt: sess.InboundAt, Stale: !fresh.Fresh,
+	}
+}
+
+// namesOf reads what connectors told; what has another form than theirs is left out.
+func namesOf(metadata session.JSON) routing.Names {
+	var members map[string]json.RawMessage
+	var n routing.Names
+	if json.Unmarshal(metadata, &members) != nil {
+		return n
+	}
+	for field, to := range map[string]any{
+		"displayName": &n.DisplayName, "label": &n.Label, "subject": &n.Subject, "groupChannel": &n.GroupChannel, "space": &n.Space,
+		"groupId": &n.GroupID, "channel": &n.Channel, "chatType": &n.ChatType, "origin": &n.Origin,
+	} {
+		if raw, there := members[field]; there {
+			_ = json.Unmarshal(raw, to)
+		}
+	}
+	return n
+}
+
+// countersOf folds what the ledger and the compactions of a generation say, in their order.
+func countersOf(steps []store.CounterStep) *routing.Counters {
+	var c routing.Counters
+	c.Fresh = true
+	for _, s := range steps {
+		switch {
+		case s.Call != nil:
+			c.Report(routing.Usage{
+				Input: s.Call.InputTokens, Output: s.Call.OutputTokens, CacheRead: s.Call.CacheReadTokens, CacheWrite: s.Call.CacheWriteTokens,
+				Provider: s.Call.Provider, Model: s.Call.Model,
+			})
+		case s.Compaction != nil:
+			after := &s.Compaction.TokensAfter
+			if *after == 0 {
+				after = nil
+			}
+			c.Compacted(after)
+		}
+	}
+	return &c
+}
+
+type listKeysInput struct {
+	Paged
+	Query         string `query:"q" doc:"Part of the key, the label, a name, the title or the session's id"`
+	ActiveMinutes int64  `query:"active_minutes" minimum:"1" maximum:"52704000" doc:"Only keys active in the last so many minutes"`
+	All           bool   `query:"all" doc:"Also the keys global and unknown"`
+}
+
+func (s *Server) listKeys(ctx context.Context, in *listKeysInput) (*listOutput[KeyView], error) {
+	filter := store.KeyFilter{Query: in.Query, All: in.All}
+	if in.ActiveMinutes > 0 {
+		since := session.At(s.Now().Add(-time.Duration(in.ActiveMinutes) * time.Minute))
+		filter.Since = &since
+	}
+	data, next, err := s.Store.Keys(ctx, filter, in.page(false))
+	if err != nil {
+		return nil, err
+	}
+	rows, err := Keys(ctx, s.Store, &s.Routing, s.windowOf, s.Now(), data)
+	if err != nil {
+		return nil, err
+	}
+	return &listOutput[KeyView]{Body: listOf(rows, next)}, nil
+}
+
+func (s *Server) windowOf(model string) int64 {
+	if info, known := s.Catalogue.Model(model); known {
+		return info.Window
+	}
+	return routing.DefaultWindow
+}
+
+// InKey is the part of an input that names a key by the path, percent-encoded where it holds
+// a slash.
+type InKey struct {
+	Key string `path:"key" example:"agent:main:main"`
+}
+
+// stored gives the key in its stored form. Codes: Invalid.
+func (in *InKey) stored(rules *routing.Config) (string, error) {
+	raw, err := url.PathUnescape(in.Key)
+	if err != nil {
+		raw = in.Key
+	}
+	return rules.Canonical(raw)
+}
+
+type keyGenerations struct {
+	Key        string            `json:"key"`
+	Label      string            `json:"label,omitempty"`
+	Type       routing.Type      `json:"type" enum:"dm,group,thread"`
+	Source     routing.Source    `json:"source" enum:"chat,cron,hook,subagent,acp"`
+	ParentKey  *string           `json:"parent_key" doc:"Of a thread: the conversation above it"`
+	Policy     policyView        `json:"policy"`
+	Data       []session.Session `json:"data" doc:"The generations, newest first"`
+	NextCursor *string           `json:"next_cursor" doc:"null at the end"`
+}
+
+type policyView struct {
+	Mode        routing.Mode `json:"mode" enum:"daily,idle,both,off"`
+	AtHour      int          `json:"at_hour" doc:"Local; counts in mode daily and both"`
+	IdleMinutes *int         `json:"idle_minutes" doc:"null: no idle window"`
+}
+
+type getKeyInput struct {
+	InKey
+	Paged
+}
+
+type keyOutput struct {
+	Body keyGenerations
+}
+
+func (s *Server) getKey(ctx context.Context, in *getKeyInput) (*keyOutput, error) {
+	key, err := in.stored(&s.Routing)
+	if err != nil {
+		return nil, err
+	}
+	label, data, next, err := s.Store.Generations(ctx, key, in.page(false))
+	if err != nil {
+		return nil, err
+	}
+	class := routing.Classify(key)
+	policy := s.Routing.Reset.Policy(class.Type, class.Channel)
+	page := listOf(data, next)
+	return &keyOutput{Body: keyGenerations{
+		Key: key, Label: label, Type: class.Type, Source: class.Source, ParentKey: notEmpty(class.Parent),
+		Policy: policyView{policy.Mode, policy.AtHour, policy.IdleMinutes}, Data: page.Data, NextCursor: page.NextCursor,
+	}}, nil
+}
+
+type keyPatchBody struct {
+	Label change[name] `json:"label,omitempty" doc:"1 to 64 characters, of one key only; null takes it away"`
+}
+
+type patchKeyInput struct {
+	InKey
+	body[keyPatchBody]
+}
+
+func (s *Server) patchKey(ctx context.Context, in *patchKeyInput) (*keyOutput, error) {
+	key, err := in.stored(&s.Routing)
+	if err != nil {
+		return nil, err
+	}
+	if in.value.Label.given {
+		label, err := routing.CheckLabel(string(in.value.Label.value))
+		if err != nil {
+			return nil, err
+		}
+		if err := s.Store.SetKeyLabel(ctx, key, label); err != nil {
+			return nil, err
+		}
+	}
+	return s.getKey(ctx, &getKeyInput{InKey: in.InKey})
+}

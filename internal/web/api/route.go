@@ -1,0 +1,349 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"sessiond/internal/routing"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+)
+
+type routeBody struct {
+	Key      name `json:"key,omitempty" doc:"A routing key; without it the key is built from the fields below"`
+	Agent    name `json:"agent,omitempty" doc:"The acting agent; the configured one without it"`
+	Channel  name `json:"channel,omitempty" doc:"telegram, discord …"`
+	Account  name `json:"account,omitempty"`
+	ChatType name `json:"chat_type,omitempty" doc:"direct (the default), group, channel, room"`
+	Peer     name `json:"peer,omitempty" doc:"The group's id, or the person's; a direct message's sender without it"`
+	Topic    name `json:"topic,omitempty" doc:"Of a forum"`
+	Thread   name `json:"thread,omitempty" doc:"Of any conversation"`
+	Job      name `json:"job,omitempty" doc:"A scheduled job's id"`
+	Hook     hook `json:"hook,omitzero" doc:"A webhook: its own key, or true for one of its own each time"`
+	From     name `json:"from,omitempty" doc:"Instead of all these: where it is from, as older connectors say it (group:ID)"`
+
+	Text       text   `json:"text,omitempty" doc:"What the person wrote, apart from any wrapper"`
+	Sender     name   `json:"sender,omitempty"`
+	Authorized *bool  `json:"authorized,omitempty" doc:"The sender may reset; without it routing.commanders decides"`
+	At         moment `json:"at,omitzero" doc:"When it came in; now without it"`
+	Timezone   name   `json:"timezone,omitempty" doc:"Of the daily boundary; the configured one without it"`
+	Event      string `json:"event,omitempty" enum:"message,system,run,reset,failed" doc:"message (the default); system: a heartbeat, which neither resets nor refreshes; run: a job or webhook begins, always anew (the default of their keys); reset: a program asks for a new session; failed: a run ended in error"`
+	Error      text   `json:"error,omitempty" doc:"Of event failed: the provider's words"`
+	Running    *bool  `json:"running,omitempty" doc:"A turn is running; told by the last message without it"`
+	Metadata   object `json:"metadata,omitempty" doc:"What the connector knows (subject, displayName …): merged into the session's; an empty value erases nothing"`
+}
+
+// hook is a webhook's own key, or true.
+type hook struct {
+	given bool
+	key   name
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (h *hook) UnmarshalJSON(raw []byte) error {
+	if string(raw) == "true" {
+		h.given = true
+		return nil
+	}
+	if string(raw) == "false" || string(raw) == "null" {
+		return nil
+	}
+	h.given = true
+	return h.key.UnmarshalJSON(raw)
+}
+
+// routeView says which session to use, and why it is that one.
+type routeView struct {
+	Key        string          `json:"key"`
+	SessionID  session.ID      `json:"session_id"`
+	Generation int64           `json:"generation"`
+	Created    bool            `json:"created" doc:"The session was made by this request"`
+	Reason     *string         `json:"reason" enum:"daily,idle,command,rpc,run,overflow,role_order,corrupt" doc:"Why the session before ended; null: none did"`
+	Previous   *session.ID     `json:"previous" doc:"The session that ended"`
+	Trigger    *string         `json:"trigger" doc:"The reset command that the text began with"`
+	Text       string          `json:"text" doc:"What to give the model: the text without a reset command"`
+	Greet      bool            `json:"greet" doc:"A reset with nothing else said: the agent may greet"`
+	Model      *string         `json:"model" doc:"provider/model that the next run shall use; null: the agent's own choice"`
+	Type       routing.Type    `json:"type" enum:"dm,group,thread"`
+	Source     routing.Source  `json:"source" enum:"chat,cron,hook,subagent,acp"`
+	ParentKey  *string         `json:"parent_key" doc:"Of a thread: the conversation above it"`
+	Failure    *string         `json:"failure" enum:"overflow,compaction_failure,role_order,corrupt,other" doc:"Of event failed: what the error means"`
+	Freshness  freshnessView   `json:"freshness"`
+	Session    session.Session `json:"session"`
+}
+
+// freshnessView is what was held against the session that was there before.
+type freshnessView struct {
+	Stale         bool          `json:"stale" doc:"The next message begins a new session"`
+	Boundary      *session.Time `json:"boundary" doc:"The daily boundary in force; null: no daily rule"`
+	IdleExpiresAt *session.Time `json:"idle_expires_at" doc:"null: no idle rule"`
+}
+
+type routeInput struct {
+	Keyed
+	body[routeBody]
+}
+
+type routeOutput struct {
+	Status int
+	Body   routeView
+}
+
+// aheadOfTime is how far the time of a request may lie ahead of the daemon's clock.
+const aheadOfTime = 24 * time.Hour
+
+// route finds the session that something belongs to. Codes: Invalid.
+func (s *Server) route(ctx context.Context, in *routeInput) (*routeOutput, error) {
+	b := &in.value
+	key, err := b.keyBy(&s.Routing)
+	if err != nil {
+		return nil, err
+	}
+	arrival, err := s.arrival(b, key)
+	if err != nil {
+		return nil, err
+	}
+	idem, err := in.idempotency(ctx, in.raw())
+	if err != nil {
+		return nil, err
+	}
+	var decided routing.Decision
+	done, err := s.Store.Route(ctx, store.Route{Key: key, Idem: idem, Decide: func(current *store.Generation) (store.Turnover, error) {
+		decided = s.Routing.Decide(generation(current, b.Running, arrival.At), arrival)
+		return turnover(current, decided, arrival, session.JSON(b.Metadata))
+	}})
+	if err != nil {
+		return nil, err
+	}
+	out := &routeOutput{Status: http.StatusOK, Body: s.routed(key, b, arrival, decided, done)}
+	if done.Created {
+		out.Status = http.StatusCreated
+		if s.Changed != nil {
+			s.Changed(done.Session.ID)
+		}
+	}
+	return out, nil
+}
+
+// routed says what came out. What the text says is found anew, for a repeated request.
+func (s *Server) routed(key string, b *routeBody, a routing.Arrival, d routing.Decision, done store.Routed) routeView {
+	v := routeView{
+		Key: key, SessionID: done.Session.ID, Generation: done.Session.Generation, Created: done.Created,
+		Reason: notEmpty(done.Reason), Previous: notEmpty(done.Previous), Text: string(b.Text),
+		Type: a.Class.Type, Source: a.Class.Source, ParentKey: notEmpty(a.Class.Parent),
+		Model: notEmpty(chosenModel(done.Session.Metadata)), Session: done.Session,
+		Freshness: freshnessView{
+			Stale: !done.Created && !d.Freshness.Fresh && d.Policy.Mode != "", Boundary: timeOf(d.Freshness.Boundary), IdleExpiresAt: timeOf(d.Freshness.IdleExpiresAt),
+		},
+	}
+	if a.Event == routing.EventMessage {
+		if t := s.Routing.Triggered(a.Message); t.Reset {
+			v.Trigger, v.Text, v.Greet = &t.Word, t.Remainder, t.Remainder == ""
+		}
+	}
+	if a.Event == routing.EventFailed {
+		class := string(routing.Recover(a.Error).Class)
+		v.Failure = &class
+	}
+	return v
+}
+
+func notEmpty[T ~string](s T) *T {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func timeOf(t *time.Time) *session.Time {
+	if t == nil {
+		return nil
+	}
+	at := session.At(*t)
+	return &at
+}
+
+// keyBy gives the key that the body names or describes. Codes: Invalid.
+func (b *routeBody) keyBy(rules *routing.Config) (string, error) {
+	given := 0
+	for _, is := range []bool{b.Key != "", b.Job != "", b.Hook.given, b.From != "", b.Peer != "" || b.Channel != "" && b.From == "" && b.Key == ""} {
+		if is {
+			given++
+		}
+	}
+	agent, kind := string(b.Agent), strings.ToLower(string(b.ChatType))
+	var key string
+	var err error
+	switch {
+	case given == 0 && b.Sender == "":
+		return "", session.Errorf(session.Invalid, "nothing says whose session is meant: give key, or channel and peer, or job, or hook").At("key", "missing")
+	case given > 1:
+		return "", session.Errorf(session.Invalid, "key, peer, job, hook and from exclude one another: give one of them").At("key", "given more than once")
+	case b.Key != "":
+		key, err = rules.Canonical(string(b.Key))
+	case b.Job != "":
+		key, err = rules.Job(agent, string(b.Job))
+	case b.Hook.given:
+		key, err = rules.Hook(agent, string(b.Hook.key), newUUID())
+	case b.From != "":
+		key, err = rules.Inbound(agent, string(b.From), string(b.Channel), kind)
+	case kind == "" || kind == "direct" || kind == routing.KindDirect:
+		key, err = rules.Direct(agent, string(b.Channel), string(b.Account), orElse(string(b.Peer), string(b.Sender)))
+	default:
+		key, err = rules.Peer(agent, kind, string(b.Channel), string(b.Peer), string(b.Topic))
+	}
+	if err == nil && b.Thread != "" {
+		key, _, err = rules.Thread(key, string(b.Thread), true)
+	}
+	return key, err
+}
+
+func orElse(s, fallback string) string {
+	if s == "" {
+		return fallback
+	}
+	return s
+}
+
+// newUUID makes a random one (RFC 9562, version 4).
+func newUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// arrival reads what came in. Codes: Invalid.
+func (s *Server) arrival(b *routeBody, key string) (routing.Arrival, error) {
+	class := routing.Classify(key)
+	a := routing.Arrival{
+		Event: routing.Event(b.Event), At: session.At(s.Now()).Time, Error: string(b.Error), Class: class, Channel: string(b.Channel), Zone: s.Routing.Zone,
+		Message: routing.Message{Text: string(b.Text), InGroup: class.Type != routing.TypeDirect, Authorized: s.Routing.MayReset(string(b.Channel), string(b.Sender))},
+	}
+	if b.Authorized != nil {
+		a.Message.Authorized = *b.Authorized
+	}
+	switch {
+	case a.Event == "" && (class.Source == routing.SourceCron || class.Source == routing.SourceHook):
+		a.Event = routing.EventRun
+	case a.Event == "":
+		a.Event = routing.EventMessage
+	}
+	if err := oneOf("event", string(a.Event), "message", "system", "run", "reset", "failed"); err != nil {
+		return a, err
+	}
+	if !b.At.IsZero() {
+		if b.At.After(a.At.Add(aheadOfTime)) {
+			return a, session.Errorf(session.Invalid, "at lies more than a day ahead of the daemon's clock (%s): a session cannot begin so late", session.At(a.At).Format(time.RFC3339)).
+				At("at", "too far ahead")
+		}
+		a.At = b.At.Time.Time
+	}
+	if b.Timezone != "" {
+		zone, err := routing.LoadZone(string(b.Timezone))
+		if err != nil {
+			return a, err
+		}
+		a.Zone = zone
+	}
+	if a.Zone == nil {
+		a.Zone = time.UTC
+	}
+	return a, nil
+}
+
+func generation(g *store.Generation, running *bool, now time.Time) *routing.Generation {
+	if g == nil {
+		return nil
+	}
+	out := &routing.Generation{StartedAt: g.CreatedAt.Time, ActiveAt: g.ActiveAt.Time}
+	if g.InboundAt != nil {
+		out.InboundAt = g.InboundAt.Time
+	}
+	if running != nil {
+		out.Running = *running
+	} else if g.HeadRole != "" {
+		out.Running = routing.TurnRuns(g.HeadRole, g.HeadFinish, g.HeadAt.Time, now)
+	}
+	return out
+}
+
+// turnover makes the store's part of a decision: what is carried into a new generation, and
+// what a connector told of one that goes on.
+func turnover(current *store.Generation, d routing.Decision, a routing.Arrival, told session.JSON) (store.Turnover, error) {
+	t := store.Turnover{New: d.New, Reason: string(d.Reason), At: session.At(a.At)}
+	if !d.New {
+		if merged := tell(current.Metadata, told); string(merged) != string(current.Metadata) {
+			t.Metadata = merged
+		}
+		return t, nil
+	}
+	next := store.NewSession{Kind: kindOf(a.Class.Source)}
+	before := map[string]json.RawMessage{}
+	if current != nil {
+		next.Settings, next.Directory, next.Project, next.Window = current.Settings, current.Directory, current.Project, current.Window
+		if current.ParentKind == session.ParentChild {
+			next.ParentID, next.ParentKind = current.ParentID, current.ParentKind
+		}
+		if err := json.Unmarshal(current.Metadata, &before); err != nil {
+			return t, fmt.Errorf("metadata of %s: %w", current.ID, err)
+		}
+	}
+	metadata, err := session.MarshalPlain(routing.Carry(before, d.Trigger.Model))
+	if err != nil {
+		return t, fmt.Errorf("metadata of the next generation: %w", err)
+	}
+	next.Metadata = tell(metadata, told)
+	if next.Model = chosenModel(next.Metadata); next.Model != "" {
+		next.Provider, next.Model = routing.SplitModel(next.Model)
+	}
+	t.Next = next
+	return t, nil
+}
+
+func kindOf(s routing.Source) string {
+	switch s {
+	case routing.SourceCron, routing.SourceHook, routing.SourceSubagent:
+		return string(s)
+	}
+	return "chat"
+}
+
+// tell merges what a connector knows into metadata. It often knows less than before, so what
+// is empty erases nothing.
+func tell(metadata, told session.JSON) session.JSON {
+	if len(told) == 0 {
+		return metadata
+	}
+	var news map[string]json.RawMessage
+	if json.Unmarshal(told, &news) != nil {
+		return metadata
+	}
+	for field, value := range news {
+		if slices.Contains([]string{`""`, `null`, `{}`, `[]`}, string(value)) {
+			delete(news, field)
+		}
+	}
+	if len(news) == 0 {
+		return metadata
+	}
+	return merge(metadata, session.JSONOf(news))
+}
+
+// chosenModel is the model that somebody chose for a key, "" where nobody did.
+func chosenModel(metadata session.JSON) string {
+	var m struct {
+		Provider string `json:"providerOverride"`
+		Model    string `json:"modelOverride"`
+	}
+	if json.Unmarshal(metadata, &m) != nil || m.Model == "" || m.Provider == "" {
+		return m.Model
+	}
+	return m.Provider + "/" + m.Model
+}
