@@ -15,13 +15,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/history"
+	"sessiond/internal/history/openclaw"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
 )
 
 // sources are the programs whose histories can be imported.
 func (a *app) sources() []history.Source {
-	return []history.Source{pi.New(a.getenv)}
+	return []history.Source{
+		openclaw.New(a.getenv),
+		pi.New(a.getenv),
+	}
 }
 
 func (a *app) importCommand() *cobra.Command {

@@ -95,11 +95,12 @@ func (a *Accounting) Add(b Accounting) {
 	a.Sessions.New += b.Sessions.New
 	a.Sessions.Updated += b.Sessions.Updated
 	a.Sessions.Unchanged += b.Sessions.Unchanged
-	a.Records.add(b.Records)
+	a.Records.Add(b.Records)
 	a.Errors = append(a.Errors, b.Errors...)
 }
 
-func (r *Records) add(b Records) {
+// Add adds the counts of b.
+func (r *Records) Add(b Records) {
 	r.Read += b.Read
 	r.Imported += b.Imported
 	r.Raw += b.Raw

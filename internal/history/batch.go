@@ -10,6 +10,7 @@ type (
 	Mark       = store.ImportMark
 	Call       = store.ImportCall
 	Cursor     = store.ImportCursor
+	Changes    = store.ImportFields
 )
 
 // Batch is what one transaction stores, and the records of the source that it stands for. A

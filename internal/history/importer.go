@@ -210,8 +210,8 @@ func (r *reading) commit(ctx context.Context, b Batch) error {
 	}
 	r.commits++
 	b.Records.alreadyKnown(result.Duplicates)
-	r.done.Records.add(b.Records)
-	r.since.add(b.Records)
+	r.done.Records.Add(b.Records)
+	r.since.Add(b.Records)
 	if b.Cursor != nil {
 		r.since, r.sessions = Records{}, b.Sessions
 	}
@@ -232,8 +232,8 @@ func (r *reading) counts(b Batch) session.JSON {
 	if b.Cursor.Counts != nil {
 		_ = json.Unmarshal(b.Cursor.Counts, &sum) // a damaged sum starts anew
 	}
-	sum.add(r.since)
-	sum.add(b.Records)
+	sum.Add(r.since)
+	sum.Add(b.Records)
 	torn := sum.Skipped[SkipTorn]
 	sum.Read -= torn
 	delete(sum.Skipped, SkipTorn)

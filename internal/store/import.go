@@ -54,13 +54,17 @@ type ImportCompaction struct {
 	Key          string
 	ThroughKey   string // external id of the last represented message
 	FirstKeptKey string // "": nothing was kept
+
+	// The sessions that the two lie in, if this one is forked from there; "": this one.
+	ThroughSession, FirstKeptSession session.ID
 }
 
 // ImportMark labels or pins a message; a label with an empty text is taken away.
 type ImportMark struct {
-	MessageKey string
-	Kind       string
-	Text       string
+	MessageKey     string
+	MessageSession session.ID // that it lies in, if this one is forked from there; "": this one
+	Kind           string
+	Text           string
 }
 
 // ImportCall is a ledger row. Its ExternalID must be the same wherever the call is seen again.
@@ -311,7 +315,7 @@ func (im *importer) moveHead() error {
 func (im *importer) compactions() error {
 	for i := range im.batch.Compactions {
 		in := &im.batch.Compactions[i]
-		through, err := im.mustFind("a compaction", in.ThroughKey)
+		through, err := im.mustFindIn(in.ThroughSession, "a compaction", in.ThroughKey)
 		if err != nil {
 			return err
 		}
@@ -327,7 +331,7 @@ func (im *importer) compactions() error {
 		c := in.Compaction
 		c.SessionID, c.ThroughID = im.sess.ID, &through
 		if in.FirstKeptKey != "" {
-			kept, err := im.mustFind("a compaction", in.FirstKeptKey)
+			kept, err := im.mustFindIn(in.FirstKeptSession, "a compaction", in.FirstKeptKey)
 			if err != nil {
 				return err
 			}
@@ -356,7 +360,7 @@ func (im *importer) compactions() error {
 
 func (im *importer) marks() error {
 	for _, m := range im.batch.Marks {
-		id, err := im.mustFind("a mark", m.MessageKey)
+		id, err := im.mustFindIn(m.MessageSession, "a mark", m.MessageKey)
 		if err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ func history() ImportBatch {
 		Compactions: []ImportCompaction{{Compaction: session.Compaction{
 			Strategy: session.StrategySummarize, Trigger: session.TriggerImport, Status: session.StatusDone, SummaryTokens: 3, CreatedAt: at,
 		}, Key: "cmp", ThroughKey: "a", FirstKeptKey: "b"}},
-		Marks: []ImportMark{{"a", MarkPin, ""}, {"b", MarkLabel, "here"}},
+		Marks: []ImportMark{{MessageKey: "a", Kind: MarkPin}, {MessageKey: "b", Kind: MarkLabel, Text: "here"}},
 		Calls: []ImportCall{{Call: session.Call{ExternalID: "r1", InputTokens: 7, CostNanoUSD: priced(3), CreatedAt: at}, MessageKey: "b"}},
 		Title: &title, Head: &head,
 		Cursor: &ImportCursor{Source: session.SourcePi, Path: "/f.jsonl", Size: 100, Offset: 90, Hash: "h", State: session.JSON(`{"v":3}`)},
@@ -93,7 +93,7 @@ func TestALaterBatchGoesOnWhereTheSourceDid(t *testing.T) {
 	res := must(s.Import(ctx, ImportBatch{
 		Session:  NewSession{Source: session.SourcePi, SourceID: "uuid"},
 		Messages: []ImportMessage{record("c", "b", session.User, "cccc"), record("d", "c", session.Assistant, "dddd"), record("e", "x", session.User, "eeee")},
-		Marks:    []ImportMark{{"b", MarkLabel, ""}}, Head: &head,
+		Marks:    []ImportMark{{MessageKey: "b", Kind: MarkLabel}}, Head: &head,
 	}))(t)
 	if res.Created || res.Messages != 2 || res.Duplicates != 1 || res.Session.ID != first.Session.ID || res.Session.Epoch <= first.Session.Epoch {
 		t.Errorf("%+v", res)

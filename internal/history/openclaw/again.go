@@ -1,0 +1,275 @@
+package openclaw
+
+import (
+	"encoding/json"
+	"hash/maphash"
+	"strings"
+
+	"sessiond/internal/history"
+	"sessiond/internal/history/pi"
+	"sessiond/internal/session"
+)
+
+// recognise finds out which entries are here already: of the same session, read before from
+// this file or another one, or of the session that this one was forked from.
+//
+// Entries with ids are known by them, in the store. Those of version 1 are known by place
+// and by what they say: a later version gives them random ids when it opens the file.
+func (r *reader) recognise() error {
+	if r.continues {
+		r.alias()
+		r.recall()
+		return nil
+	}
+	if r.existing != nil {
+		if err := r.again(); err != nil || r.older {
+			return err
+		}
+	}
+	return r.share()
+}
+
+// again deals with a session of which something is here.
+func (r *reader) again() error {
+	reason := history.SkipKnown
+	if r.backup {
+		reason = skipBackup
+	}
+	if r.header != nil {
+		r.records.Imported, r.records.Read = r.records.Imported-1, r.records.Read-1
+		r.records.Skip(reason, 1)
+	}
+	keys, hashes := map[string]bool{}, map[string]string{}
+	later := false
+	err := r.known.Entries(r.ctx, r.existing.ID, func(m *session.Message) bool {
+		keys[m.ExternalID] = true
+		switch {
+		case strings.HasPrefix(m.ExternalID, "broken:"), strings.Contains(m.ExternalID, "#"):
+		case !strings.HasPrefix(m.ExternalID, "v1:"):
+			later = true
+		default:
+			var extra struct {
+				Hash string `json:"hash"`
+			}
+			if json.Unmarshal(m.Extra, &extra) == nil {
+				hashes[m.ExternalID] = extra.Hash
+			}
+		}
+		return true
+	})
+	switch {
+	case err != nil:
+		return err
+	case r.version == 1 && later && len(hashes) == 0:
+		r.records.Skip(skipOlder, r.fresh())
+		r.older = true
+		for i := range r.nodes {
+			r.nodes[i].known = true
+		}
+		return nil
+	case r.version == 1:
+		err = r.branch(hashes)
+	case len(hashes) > 0:
+		err = r.match(hashes)
+	}
+	if err != nil || !r.backup {
+		return err
+	}
+	for i := range r.nodes {
+		if n := &r.nodes[i]; !n.known && keys[n.key] {
+			n.known = true
+			r.records.Skip(skipBackup, 1)
+		}
+	}
+	return nil
+}
+
+// places calls visit with the places of the entries, and what they say, in file order.
+func (r *reader) places(visit func(place int, n *node, hash string) bool) error {
+	place := 0
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		if n.kind == entryBroken {
+			continue
+		}
+		line, err := r.line(n)
+		if err != nil {
+			return err
+		}
+		o, _ := pi.Parse(line)
+		if !visit(place, n, pi.Fingerprint(o)) {
+			return nil
+		}
+		place++
+	}
+	return nil
+}
+
+// branch keeps an entry of version 1 whose place was taken by another one: the file was
+// changed, and both are history.
+func (r *reader) branch(hashes map[string]string) error {
+	return r.places(func(_ int, n *node, hash string) bool {
+		if before, ok := hashes[n.key]; ok && before != hash {
+			n.key += "#" + hash[:12]
+		}
+		return true
+	})
+}
+
+// match recognises the entries of an upgraded file.
+func (r *reader) match(hashes map[string]string) error {
+	err := r.places(func(place int, _ *node, hash string) bool {
+		if place == len(hashes) {
+			return false
+		}
+		if hashes[v1Key(place)] != hash {
+			r.state.Except = append(r.state.Except, place)
+		}
+		r.state.Adopted = place + 1
+		return true
+	})
+	r.alias()
+	return err
+}
+
+// alias names the adopted entries as they are stored.
+func (r *reader) alias() {
+	except := map[int]bool{}
+	for _, place := range r.state.Except {
+		except[place] = true
+	}
+	place, adopted := 0, 0
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		if n.kind == entryBroken {
+			continue
+		}
+		if place == r.state.Adopted {
+			break
+		}
+		if !except[place] {
+			n.key = v1Key(place)
+			if !n.known {
+				n.known = true
+				adopted++
+			}
+		}
+		place++
+	}
+	r.records.Skip(history.SkipKnown, adopted)
+}
+
+// share finds the entries that the transcript has in common with the session that it was
+// forked from: the same id, saying the same, with nothing of its own before it. They are not
+// stored a second time.
+func (r *reader) share() error {
+	origin, kind := r.session.ParentID, r.session.ParentKind
+	if r.existing != nil {
+		origin, kind = r.existing.ParentID, r.existing.ParentKind
+	}
+	if origin == "" || kind != session.ParentFork {
+		return nil
+	}
+	theirs, err := r.entriesOf(origin)
+	if err != nil {
+		return err
+	}
+	copied := 0
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		there, ok := theirs[n.key]
+		if !ok || n.parent >= 0 && r.sharedIn(n.parent) == "" {
+			continue
+		}
+		line, err := r.line(n)
+		if err != nil {
+			return err
+		}
+		e := r.decode(int32(i), line)
+		if there.says != r.says(&e.message.Message) {
+			continue
+		}
+		if !n.known {
+			n.known = true
+			copied++
+		}
+		r.mark(i, there.session)
+	}
+	r.records.Skip(skipCopy, copied)
+	return nil
+}
+
+// theirs is an entry of another session.
+type theirs struct {
+	session session.ID
+	says    uint64
+}
+
+// entriesOf gives what a session's path may hold: its own entries, and those of the sessions
+// that it was forked from itself.
+func (r *reader) entriesOf(id session.ID) (map[string]theirs, error) {
+	all, seen := map[string]theirs{}, map[session.ID]bool{id: true}
+	for queue := []session.ID{id}; len(queue) > 0; queue = queue[1:] {
+		err := r.known.Entries(r.ctx, queue[0], func(m *session.Message) bool {
+			if _, ok := all[m.ExternalID]; !ok {
+				all[m.ExternalID] = theirs{queue[0], r.says(m)}
+			}
+			if m.Parent != nil && !seen[m.Parent.Session] {
+				seen[m.Parent.Session] = true
+				queue = append(queue, m.Parent.Session)
+			}
+			return true
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// says tells what an entry says, within this run of the program.
+func (r *reader) says(m *session.Message) uint64 {
+	var h maphash.Hash
+	h.SetSeed(r.source.seed)
+	text := func(s string) {
+		h.WriteString(s)
+		h.WriteByte(0)
+	}
+	text(m.CreatedAt.SQL())
+	text(string(m.Kind) + string(m.Role))
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		text(string(p.Kind) + p.CallID + p.Content())
+		text(p.Arguments)
+	}
+	return h.Sum64()
+}
+
+// mark remembers that an entry lies in another session.
+func (r *reader) mark(i int, in session.ID) {
+	if last := len(r.state.Shared) - 1; last >= 0 && r.state.Shared[last].Session == in && r.state.Shared[last].To == i {
+		r.state.Shared[last].To++
+		return
+	}
+	r.state.Shared = append(r.state.Shared, shared{From: i, To: i + 1, Session: in})
+}
+
+// recall forgets what an earlier reading found to be shared, if there is no such entry.
+func (r *reader) recall() {
+	for i, run := range r.state.Shared {
+		if run.To > len(r.nodes) {
+			r.state.Shared = r.state.Shared[:i]
+			return
+		}
+	}
+}
+
+// sharedIn gives the session that an entry lies in if that is not the transcript's own, else "".
+func (r *reader) sharedIn(i int32) session.ID {
+	for _, run := range r.state.Shared {
+		if int(i) >= run.From && int(i) < run.To {
+			return run.Session
+		}
+	}
+	return ""
+}

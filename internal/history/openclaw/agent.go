@@ -1,0 +1,338 @@
+package openclaw
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sessiond/internal/history"
+	"sessiond/internal/history/pi"
+	"sessiond/internal/session"
+)
+
+// agent is what a gateway knows of one agent's sessions beside their transcripts.
+type agent struct {
+	id    string
+	state string // the folder of the gateway
+	stamp string // of the files it was read from
+
+	sessions map[string]*about // by their ids with topics
+	keys     map[string][]*about
+	indexed  []indexed
+	runs     map[string]history.Object // of sub-agents, by the child's key
+	problems []history.Problem
+}
+
+// about is what is known of one session.
+type about struct {
+	sid        string
+	key        string // canonical; "" where nothing tells
+	generation int64  // of its key, from 1
+	begun      session.Time
+	entry      history.Object // of the index, if that names this session as its key's present one
+	window     history.Object // what a database says of the session, by column
+	node       history.Object // and of its key
+	stored     bool           // a database holds its transcript
+}
+
+// indexed is one entry of an index of keys.
+type indexed struct {
+	key     string // canonical
+	written string // as the index has it
+	entry   history.Object
+}
+
+// agentFor gives what is known of the agent that a file belongs to, read anew when something
+// about it changed.
+func (s *Source) agentFor(ctx context.Context, path string) *agent {
+	state, id := owner(path)
+	dir := ""
+	if state == "" { // a file on its own
+		dir = filepath.Dir(path)
+	}
+	return s.agentAt(ctx, state, id, dir)
+}
+
+func (s *Source) agentAt(ctx context.Context, state, id, dir string) *agent {
+	a := &agent{id: id, state: state}
+	where := a.folders(dir)
+	a.stamp = stampOf(where)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := state + "\x00" + id + "\x00" + dir
+	if known := s.agents[name]; known != nil && known.stamp == a.stamp {
+		return known
+	}
+	a.load(ctx, where)
+	s.agents[name] = a
+	return a
+}
+
+// owner tells from a path which gateway's folder it lies in and which agent's it is.
+func owner(path string) (state, id string) {
+	parts := strings.Split(filepath.ToSlash(path), "/")
+	for i := len(parts) - 2; i > 0; i-- {
+		if parts[i-1] == "agents" {
+			return filepath.FromSlash(strings.Join(parts[:i-1], "/")), parts[i]
+		}
+	}
+	for i := len(parts) - 2; i > 0; i-- {
+		if parts[i] == "sessions" || parts[i] == "agent" || strings.HasPrefix(parts[i], "session-sqlite-") {
+			return filepath.FromSlash(strings.Join(parts[:i], "/")), "main"
+		}
+	}
+	return "", "main"
+}
+
+// places are the files and folders that an agent is known from.
+type places struct {
+	sessions  []string // folders
+	databases []string
+	runs      string
+}
+
+func (a *agent) folders(dir string) places {
+	if dir != "" {
+		return places{sessions: []string{dir}}
+	}
+	p := places{runs: filepath.Join(a.state, "subagents", "runs.json")}
+	own := filepath.Join(a.state, "agents", a.id)
+	p.sessions = []string{filepath.Join(own, "sessions"), filepath.Join(own, "sessions", "session-sqlite-import-archive")}
+	p.databases, _ = filepath.Glob(filepath.Join(own, "agent", "openclaw-agent*.sqlite"))
+	if a.id == "main" {
+		p.sessions = append(p.sessions, filepath.Join(a.state, "sessions"))
+		more, _ := filepath.Glob(filepath.Join(a.state, "agent", "openclaw-agent*.sqlite"))
+		p.databases = append(p.databases, more...)
+	}
+	return p
+}
+
+// stampOf changes when a file is added or an index is written.
+func stampOf(p places) string {
+	var b strings.Builder
+	for _, path := range slices.Concat(p.sessions, p.databases, []string{p.runs}) {
+		for _, at := range []string{path, filepath.Join(path, "sessions.json"), path + "-wal"} {
+			if info, err := os.Stat(at); err == nil {
+				fmt.Fprintf(&b, "%s %d %d\n", at, info.Size(), info.ModTime().UnixNano())
+			}
+		}
+	}
+	return b.String()
+}
+
+// load reads the indexes and the heads of all transcripts.
+func (a *agent) load(ctx context.Context, p places) {
+	a.sessions, a.keys, a.runs = map[string]*about{}, map[string][]*about{}, map[string]history.Object{}
+	for _, dir := range p.sessions {
+		a.heads(dir)
+	}
+	for _, path := range p.databases {
+		if err := a.fromDatabase(ctx, path); err != nil {
+			a.problems = append(a.problems, history.Problem{Path: path, Error: history.Reason(err)})
+		}
+	}
+	for _, dir := range p.sessions {
+		a.index(filepath.Join(dir, "sessions.json"))
+	}
+	a.readRuns(p.runs)
+	a.settle()
+}
+
+// heads takes the sessions of which a folder holds transcripts.
+func (a *agent) heads(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // Find told it
+	}
+	for _, e := range entries {
+		name := parseName(e.Name())
+		path := filepath.Join(dir, e.Name())
+		switch name.kind {
+		case fileTranscript:
+			h := readHead(path)
+			a.session(h.sid, h.begun)
+		case fileTrace:
+			id, _, _ := strings.Cut(e.Name(), ".trajectory")
+			if line := firstObject(path); line != nil {
+				if s := a.session(id, session.Time{}); s.key == "" {
+					s.key = canonicalKey(line.String("sessionKey"), a.id, "")
+				}
+			}
+		}
+	}
+}
+
+// session gives what is known of a session, which begins no later than begun.
+func (a *agent) session(sid string, begun session.Time) *about {
+	s := a.sessions[sid]
+	if s == nil {
+		s = &about{sid: sid, begun: begun}
+		a.sessions[sid] = s
+	}
+	if !begun.IsZero() && (s.begun.IsZero() || begun.Before(s.begun.Time)) {
+		s.begun = begun
+	}
+	return s
+}
+
+// index reads a sessions.json. It may be replaced while it is read: one more try.
+func (a *agent) index(path string) {
+	o, err := readIndex(path)
+	if err != nil {
+		if !os.IsNotExist(err) {
+			a.problems = append(a.problems, history.Problem{Path: path, Error: history.Reason(err)})
+		}
+		return
+	}
+	for _, f := range o {
+		if entry, ok := history.Fields(f.Raw); ok {
+			a.entry(f.Key, entry)
+		}
+	}
+}
+
+func readIndex(path string) (history.Object, error) {
+	for again := false; ; again = true {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		if o, ok := pi.Parse(raw); ok {
+			return o, nil
+		}
+		if again {
+			return nil, session.Errorf(session.Invalid, "the index of sessions is no JSON object; the sessions are imported without their keys")
+		}
+	}
+}
+
+// entry takes what an index says of a key and the session that it names now.
+func (a *agent) entry(written string, entry history.Object) {
+	channel := cmp.Or(entry.String("channel"), entry.String("provider"))
+	key := canonicalKey(written, a.id, channel)
+	a.indexed = append(a.indexed, indexed{key: key, written: written, entry: entry})
+}
+
+// settle finds the session of every entry, the keys of sessions that no entry names any
+// more, and numbers the generations of each key by the time they began.
+func (a *agent) settle() {
+	for _, in := range a.indexed {
+		if id := in.entry.String("sessionId"); id != "" {
+			s := a.session(a.sidFor(id, in), session.Time{})
+			s.key, s.entry = in.key, in.entry
+			for _, field := range []string{"sessionStartedAt", "startedAt", "updatedAt"} {
+				if at, ok := pi.Time(in.entry.Get(field)); ok && s.begun.IsZero() {
+					s.begun = at
+				}
+			}
+		}
+	}
+	for _, in := range a.indexed {
+		report, _ := history.Fields(in.entry.Get("systemPromptReport"))
+		file := parseName(baseName(in.entry.String("sessionFile")))
+		for _, sid := range append(texts(in.entry.Get("usageFamilySessionIds")), sidOf(file.id, file.topic), report.String("sessionId")) {
+			if s := a.sessions[sid]; s != nil && s.key == "" {
+				s.key = in.key
+			}
+		}
+	}
+	for _, s := range a.sessions {
+		if s.key != "" {
+			a.keys[s.key] = append(a.keys[s.key], s)
+		}
+	}
+	for _, held := range a.keys {
+		slices.SortFunc(held, func(x, y *about) int {
+			return cmp.Or(x.begun.Compare(y.begun.Time), strings.Compare(x.sid, y.sid))
+		})
+		for i, s := range held {
+			s.generation = int64(i) + 1
+		}
+	}
+}
+
+// sidFor finds the transcript that an entry means: one of a topic has that in its name.
+func (a *agent) sidFor(id string, in indexed) string {
+	if file := parseName(baseName(in.entry.String("sessionFile"))); file.id == id && a.sessions[sidOf(id, file.topic)] != nil {
+		return sidOf(id, file.topic)
+	}
+	for _, mark := range []string{":topic:", ":thread:"} {
+		if at := strings.LastIndex(in.written, mark); at >= 0 {
+			if sid := sidOf(id, in.written[at+len(mark):]); a.sessions[sid] != nil {
+				return sid
+			}
+		}
+	}
+	return id
+}
+
+// holder gives the session that a key named at a time; nil if the key is not known.
+func (a *agent) holder(key string, at session.Time) *about {
+	held := a.keys[key]
+	if len(held) == 0 {
+		return nil
+	}
+	found := held[0]
+	for _, s := range held {
+		if !s.begun.After(at.Time) {
+			found = s
+		}
+	}
+	return found
+}
+
+// readRuns reads the registry of sub-agents.
+func (a *agent) readRuns(path string) {
+	if path == "" {
+		return
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return // most gateways have none
+	}
+	o, _ := pi.Parse(raw)
+	runs, ok := history.Fields(o.Get("runs"))
+	if !ok {
+		a.problems = append(a.problems, history.Problem{Path: path, Error: "the registry of sub-agents is not understood"})
+	}
+	for _, f := range runs {
+		if run, ok := history.Fields(f.Raw); ok {
+			a.runs[canonicalKey(run.String("childSessionKey"), a.id, "")] = run
+		}
+	}
+}
+
+// firstObject reads the first line of a file.
+func firstObject(path string) history.Object {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil
+	}
+	line, _, _, err := history.NewLines(file, 0, min(info.Size(), 1<<20)).Next()
+	if err != nil {
+		return nil
+	}
+	o, _ := pi.Parse(slices.Clone(line))
+	return o
+}
+
+// texts gives the strings of an array.
+func texts(raw []byte) []string {
+	var all []string
+	elements, _ := history.Elements(raw)
+	for _, e := range elements {
+		if text, _ := history.Text(e); text != "" {
+			all = append(all, text)
+		}
+	}
+	return all
+}

@@ -1,0 +1,392 @@
+package openclaw
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sessiond/internal/history"
+	"sessiond/internal/history/pi"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+)
+
+// The tables in which history lies, in the two layouts that there were. Which one a database
+// has is told by its tables: numbers went up with every change.
+const (
+	tableEvents   = "transcript_events"
+	tableNodes    = "session_nodes"    // layout 2: a row for each key
+	tableWindows  = "session_windows"  // layout 2: a row for each session
+	tableSessions = "sessions"         // layout 1: the same
+	tableEntries  = "session_entries"  // layout 1: a row for each key
+	tableCold     = "session_transcript_cold_archives"
+	tableArchives = "session_transcript_archives"
+	tablePending  = "session_pending_inputs"
+	tableMarks    = "transcript_rewrite_watermarks"
+)
+
+// database is a snapshot of an agent's database with what its tables are.
+type database struct {
+	*history.SQLite
+	path    string
+	columns map[string][]string // of the tables that are read; none for one that is not there
+}
+
+func openDatabase(ctx context.Context, path string) (*database, error) {
+	opened, err := history.OpenSQLite(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	d := &database{SQLite: opened, path: path, columns: map[string][]string{}}
+	for _, table := range []string{
+		tableEvents, tableNodes, tableWindows, tableSessions, tableEntries, tableCold, tableArchives, tablePending, tableMarks, "schema_meta",
+	} {
+		if d.columns[table], err = d.Columns(ctx, table); err != nil {
+			return nil, history.SQLiteError(err)
+		}
+	}
+	return d, nil
+}
+
+func (d *database) has(table string, columns ...string) bool {
+	for _, c := range columns {
+		if !slices.Contains(d.columns[table], c) {
+			return false
+		}
+	}
+	return len(d.columns[table]) > 0
+}
+
+// windows gives the table that has a row for each session.
+func (d *database) windows() string {
+	if d.has(tableWindows, "session_id", "session_key") {
+		return tableWindows
+	}
+	if d.has(tableSessions, "session_id", "session_key") {
+		return tableSessions
+	}
+	return ""
+}
+
+// rows yields a table's rows as objects of their columns, texts and numbers as JSON; bytes
+// are left out, as is what is NULL.
+func (d *database) rows(ctx context.Context, table, order string, yield func(history.Object)) error {
+	var list []string
+	for _, c := range d.columns[table] {
+		list = append(list, `CAST("`+c+`" AS TEXT), typeof("`+c+`")`)
+	}
+	rows, err := d.QueryContext(ctx, `SELECT `+strings.Join(list, ", ")+` FROM "`+table+`" ORDER BY `+order)
+	if err != nil {
+		return history.SQLiteError(err)
+	}
+	defer rows.Close()
+	texts := make([]sql.NullString, 2*len(d.columns[table]))
+	into := make([]any, len(texts))
+	for i := range texts {
+		into[i] = &texts[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			return history.SQLiteError(err)
+		}
+		var o history.Object
+		for i, c := range d.columns[table] {
+			value := history.Plain([]byte(texts[2*i].String))
+			switch texts[2*i+1].String {
+			case "integer", "real":
+				if json.Valid([]byte(value)) {
+					o = append(o, history.Field{Key: c, Raw: []byte(value)})
+				}
+			case "text":
+				if _, ok := history.ParseObject([]byte(value)); ok && c == "entry_json" {
+					o = append(o, history.Field{Key: c, Raw: []byte(value)})
+					continue
+				}
+				o = append(o, history.Field{Key: c, Raw: []byte(session.JSONOf(value))})
+			}
+		}
+		yield(o)
+	}
+	return rows.Err()
+}
+
+// fromDatabase takes what a database says of an agent's keys and sessions.
+func (a *agent) fromDatabase(ctx context.Context, path string) error {
+	d, err := openDatabase(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer d.Close() //nolint:errcheck // a reader
+	return a.take(ctx, d)
+}
+
+func (a *agent) take(ctx context.Context, d *database) error {
+	if table := d.windows(); table != "" {
+		err := d.rows(ctx, table, "session_id", func(o history.Object) {
+			begun, _ := timeOfColumn(o, "started_at", "created_at")
+			s := a.session(o.String("session_id"), begun)
+			s.window, s.stored = o.Without("session_id"), true
+			s.key = canonicalKey(o.String("session_key"), a.id, o.String("channel"))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, table := range []string{tableNodes, tableEntries} {
+		if !d.has(table, "session_key") {
+			continue
+		}
+		err := d.rows(ctx, table, "session_key", func(o history.Object) {
+			key := o.String("session_key")
+			entry, _ := history.Fields(o.Get("entry_json"))
+			a.entry(key, entry)
+			id := o.String("current_session_id")
+			if id == "" {
+				id = o.String("session_id")
+			}
+			if id == "" {
+				id = entry.String("sessionId")
+			}
+			if s := a.sessions[id]; s != nil {
+				s.node = o.Without("session_key", "entry_json")
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if d.has(tableArchives, "session_id", "session_key") {
+		return d.keysOfArchives(ctx, a)
+	}
+	return nil
+}
+
+func (d *database) keysOfArchives(ctx context.Context, a *agent) error {
+	rows, err := d.QueryContext(ctx, `SELECT session_id, session_key FROM `+tableArchives)
+	if err != nil {
+		return history.SQLiteError(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id, key sql.NullString
+		if err := rows.Scan(&id, &key); err != nil {
+			return history.SQLiteError(err)
+		}
+		if s := a.session(id.String, session.Time{}); s.key == "" {
+			s.key = canonicalKey(key.String, a.id, "")
+		}
+	}
+	return rows.Err()
+}
+
+// readDatabase reads an agent's database: its sessions one after the other, each with a cursor
+// of its own; then the transcripts that it put away; then it accounts for the rest.
+func (s *Source) readDatabase(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
+	d, err := openDatabase(ctx, found.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close() //nolint:errcheck // a reader
+	x := &databaseReader{
+		database: d, source: s, ctx: ctx, known: known, found: found, agent: s.agentFor(ctx, found.Path),
+		emit: func(b history.Batch) error {
+			if err := d.Check(); err != nil {
+				return err
+			}
+			return emit(b)
+		},
+	}
+	if !d.has(tableEvents, "session_id", "seq") {
+		x.problem(0, "it holds no conversations")
+		return x.problems, x.finish()
+	}
+	if d.windows() == "" {
+		x.problem(0, "unknown layout: its tables are not those that are known; only the transcripts are read")
+	}
+	if err := x.all(); err != nil {
+		return x.problems, history.SQLiteError(err)
+	}
+	return x.problems, x.finish()
+}
+
+type databaseReader struct {
+	*database
+	source   *Source
+	ctx      context.Context
+	known    history.Known
+	emit     func(history.Batch) error
+	found    history.Found
+	agent    *agent
+	records  history.Records // of what belongs to no session
+	sessions int
+	problems []history.Problem
+}
+
+func (x *databaseReader) problem(line int, why string) {
+	if len(x.problems) < history.MaxProblems {
+		x.problems = append(x.problems, history.Problem{Path: x.found.Path, Line: line, Error: why})
+	}
+}
+
+// finish gives the database's own cursor.
+func (x *databaseReader) finish() error {
+	modified := session.At(x.found.ModifiedAt)
+	return x.emit(history.Batch{
+		ImportBatch: store.ImportBatch{Cursor: &history.Cursor{
+			Source: session.SourceOpenClaw, Path: x.found.Path, Size: x.found.Size, ModifiedAt: &modified, Counts: session.JSON(`{}`),
+		}},
+		Records: x.records, Sessions: x.sessions,
+	})
+}
+
+func (x *databaseReader) all() error {
+	ids, err := x.order()
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		x.sessions++
+		if err := x.session(id); err != nil {
+			return err
+		}
+	}
+	if x.has(tableArchives, "session_id", "archive_blob") {
+		if err := x.archives(); err != nil {
+			return err
+		}
+	}
+	if x.has(tablePending) {
+		var n int
+		if err := x.GetContext(x.ctx, &n, `SELECT COUNT(*) FROM `+tablePending); err != nil {
+			return err
+		}
+		x.records.Skip(skipPending, n)
+	}
+	return nil
+}
+
+// order lists the sessions that have events or cold storage, by the time they began.
+func (x *databaseReader) order() (ids []string, err error) {
+	query := `SELECT session_id FROM ` + tableEvents + ` WHERE session_id IS NOT NULL GROUP BY session_id`
+	if x.has(tableCold, "session_id") {
+		query += ` UNION SELECT session_id FROM ` + tableCold + ` WHERE session_id IS NOT NULL`
+	}
+	if table := x.windows(); table != "" {
+		query += ` UNION SELECT session_id FROM ` + table
+	}
+	if err := x.SelectContext(x.ctx, &ids, query); err != nil {
+		return nil, err
+	}
+	begun := func(id string) int64 {
+		if s := x.agent.sessions[id]; s != nil {
+			return s.begun.UnixMilli()
+		}
+		return 0
+	}
+	slices.SortStableFunc(ids, func(a, b string) int { return int(min(1, max(-1, begun(a)-begun(b)))) })
+	return ids, nil
+}
+
+// session reads one session, if it changed since it was read last.
+func (x *databaseReader) session(id string) error {
+	about := x.agent.sessions[id]
+	if about == nil {
+		about = newAbout(id, "", nil)
+	}
+	stamp, err := x.stamp(id, about)
+	if err != nil {
+		return err
+	}
+	path := x.found.Path + "#" + id
+	cursor, err := x.known.Cursor(x.ctx, session.SourceOpenClaw, path)
+	if err != nil {
+		return err
+	}
+	here, err := x.known.Session(x.ctx, session.SourceOpenClaw, x.agent.id+"/"+id)
+	if err != nil {
+		return err
+	}
+	if cursor != nil && here != nil && cursor.Hash == stamp {
+		x.records.Skip(skipUnchanged, 1)
+		return nil
+	}
+	s, err := newSpool()
+	if err != nil {
+		return err
+	}
+	defer s.Close() //nolint:errcheck // it has no name any more
+	r := x.reader(s, path, about)
+	r.cursor.Hash = stamp
+	if r.text.rows, err = x.events(s, id, &r.early); err != nil {
+		return err
+	}
+	return x.run(r)
+}
+
+func (x *databaseReader) reader(s *spool, path string, about *about) *reader {
+	return &reader{
+		source: x.source, ctx: x.ctx, known: x.known, emit: x.emit, agent: x.agent, about: about, sid: about.sid,
+		name: fileName{id: about.sid}, text: &transcript{path: path, file: s, rows: []row{}},
+		cursor: history.Cursor{Source: session.SourceOpenClaw, Path: path},
+	}
+}
+
+// run imports one transcript of the database.
+func (x *databaseReader) run(r *reader) error {
+	err := r.survey(nil)
+	if err == nil {
+		r.records.Import(1) // the row of the session
+		r.records.Add(r.early)
+		err = r.run()
+	}
+	x.problems = append(x.problems, r.problems...)
+	if code := session.CodeOf(err); code == session.Invalid {
+		x.problem(0, fmt.Sprintf("session %s: %s", r.sid, history.Reason(err)))
+		return nil
+	}
+	return err
+}
+
+// stamp changes when a session's transcript, or what is said of it, does. What its program
+// updates first when it writes is asked, and the events are counted: seq is no identity.
+func (x *databaseReader) stamp(id string, about *about) (string, error) {
+	var n, last int64
+	err := x.QueryRowContext(x.ctx, `SELECT COUNT(*), COALESCE(MAX(seq), -1) FROM `+tableEvents+` WHERE session_id = ?`, id).Scan(&n, &last)
+	if err != nil {
+		return "", err
+	}
+	var mark sql.NullString
+	if x.has(tableMarks, "session_id", "generation") {
+		err := x.QueryRowContext(x.ctx, `SELECT CAST(generation AS TEXT) FROM `+tableMarks+` WHERE session_id = ?`, id).Scan(&mark)
+		if err != nil && err != sql.ErrNoRows {
+			return "", err
+		}
+	}
+	sum := sha256.Sum256([]byte(strings.Join([]string{
+		strconv.FormatInt(n, 10), strconv.FormatInt(last, 10), mark.String, string(about.window.JSON()), string(about.node.JSON()), string(about.entry.JSON()),
+	}, "\x00")))
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// timeOfColumn reads the first of some columns that holds milliseconds since 1970.
+func timeOfColumn(o history.Object, columns ...string) (session.Time, bool) {
+	for _, c := range columns {
+		if at, ok := pi.Time(o.Get(c)); ok {
+			return at, true
+		}
+	}
+	return session.Time{}, false
+}
+
+// coldFile finds an archive of cold storage.
+func (x *databaseReader) coldFile(name string) string {
+	folder := filepath.Join(filepath.Dir(filepath.Dir(x.found.Path)), "sessions", "cold")
+	return filepath.Join(folder, filepath.Base(name))
+}

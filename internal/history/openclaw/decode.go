@@ -1,0 +1,260 @@
+package openclaw
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"sessiond/internal/history"
+	"sessiond/internal/history/pi"
+	"sessiond/internal/session"
+)
+
+// entry is what one line becomes.
+type entry struct {
+	message    history.Message
+	calls      []history.Call
+	mark       *history.Mark
+	compaction *history.Compaction
+	raw        bool // not understood, kept as it is
+	problem    string
+}
+
+// decode reads the line of an entry. line is not kept.
+func (r *reader) decode(i int32, line []byte) entry {
+	n := &r.nodes[i]
+	before := r.last
+	if n.made > 0 {
+		before = session.At(time.UnixMilli(n.made))
+	}
+	l, why := pi.ParseLine(line, before)
+	if why != "" {
+		e := entry{raw: true, problem: why}
+		e.message.Message = pi.Verbatim(line, why, before)
+		r.place(&e, n)
+		return e
+	}
+	e := entry{raw: l.Raw || n.kind == entryUnknown || n.kind == entryLeaf, calls: l.Calls}
+	m := &l.Message
+	if at, ok := timeOf(l.Fields, n); ok {
+		m.CreatedAt = at
+	}
+	r.last = m.CreatedAt
+	remark := ""
+	switch n.kind {
+	case entryReset:
+		m.Kind = session.KindMarker
+		e.raw = false
+		e.compaction = r.reset(i, l.Fields, m.CreatedAt)
+	case entryCompaction:
+		e.compaction = r.compaction(i, l.Fields, m.CreatedAt)
+	case entryLeaf, entryUnknown:
+		m.Kind, m.InContext = session.KindUnknown, false
+	}
+	if n.kind.boundary() && e.compaction == nil {
+		remark = "nothing stands before what it keeps"
+	}
+	switch {
+	case l.Type == lineLabel:
+		if e.mark = r.label(l.Fields); e.mark == nil {
+			m.Kind, e.raw, remark = session.KindUnknown, true, "labels an entry that is not in the transcript"
+		}
+	case l.Type == lineMessage:
+		r.talk(l, &e)
+	}
+	if n.stale {
+		remark = "its parent is not in the transcript before it"
+	}
+	hash := ""
+	if n.id == "" && r.version == 1 {
+		hash = pi.Fingerprint(l.Fields)
+	}
+	if n.key == n.id {
+		l.Rest = l.Rest.Without("id")
+	}
+	if written := l.Fields.Get("parentId"); written != nil && r.keyOf(n.parent) == n.link && (n.link != "" || string(written) == "null") {
+		l.Rest = l.Rest.Without("parentId")
+	}
+	m.Extra = l.Extra(remark, hash)
+	m.Dialect = "pi"
+	e.message.Message = *m
+	r.place(&e, n)
+	r.bill(&e, l)
+	return e
+}
+
+// place hangs an entry where the tree has it.
+func (r *reader) place(e *entry, n *node) {
+	e.message.Dialect = "pi"
+	e.message.ExternalID = n.key
+	e.message.ParentKey = r.keyOf(n.parent)
+	e.message.ParentSession = r.sharedIn(n.parent)
+}
+
+// timeOf gives a line's time: its own, else its message's, else the database's.
+func timeOf(o history.Object, n *node) (session.Time, bool) {
+	if at, ok := pi.Time(o.Get("timestamp")); ok {
+		return at, true
+	}
+	message, _ := history.Fields(o.Get("message"))
+	if at, ok := pi.Time(message.Get("timestamp")); ok {
+		return at, true
+	}
+	return session.At(time.UnixMilli(n.made)), n.made > 0
+}
+
+// label marks the entry that a line names.
+func (r *reader) label(o history.Object) *history.Mark {
+	target, ok := r.byID[o.String("targetId")]
+	if !ok {
+		return nil
+	}
+	text, _ := history.Text(o.Get("label"))
+	return &history.Mark{MessageKey: r.keyOf(target), MessageSession: r.sharedIn(target), Kind: "label", Text: text}
+}
+
+// talk adds to a message what OpenClaw's differ in from pi's.
+func (r *reader) talk(l *pi.Line, e *entry) {
+	m := &l.Message
+	message, _ := history.Fields(l.Fields.Get("message"))
+	if string(message.Get("excludeFromContext")) == "true" {
+		m.InContext = false
+	}
+	switch m.Role {
+	case session.User:
+		if m.Kind == session.KindMessage {
+			whose(m, message)
+		}
+	case session.Assistant:
+		text := m.Text()
+		if silent(text, "NO_REPLY") || strings.TrimSpace(text) == "HEARTBEAT_OK" {
+			m.Display = false
+		}
+		if unwritten(l.Fields, message) {
+			e.calls = nil
+			disown(l, message)
+		}
+	case session.Tool:
+		details, _ := history.Fields(message.Get("details"))
+		if took, ok := whole(details.Get("durationMs")); ok && took >= 0 {
+			m.Parts[0].DurationMS = &took
+		} else if took, ok := whole(details.Get("tookMs")); ok && took >= 0 {
+			m.Parts[0].DurationMS = &took
+		}
+	}
+}
+
+// injected begins the texts that the gateway says to the model as if a person did.
+var injected = regexp.MustCompile(`^(?:\[cron:|\[Inter-session message\]|Read HEARTBEAT\.md if it exists|` +
+	`\[heartbeat\]|Pre-compaction memory flush|Agent-to-agent announce step|A new session was started via )`)
+
+// whose tells a person's words from those that a program put in a person's role.
+func whose(m *session.Message, message history.Object) {
+	from, told := history.Fields(message.Get("provenance"))
+	switch from.String("kind") {
+	case "inter_session", "internal_system":
+		m.Origin = session.Program
+	case "external_user":
+	default:
+		if injected.MatchString(bare(m.Text())) || injected.MatchString(m.Text()) {
+			m.Origin = session.Program
+		}
+	}
+	if told {
+		m.Author = cmp.Or(from.String("sourceSessionKey"), from.String("sourceChannel"), from.String("sourceTool"), from.String("jobId"))
+	}
+}
+
+// silent tells whether a reply was not sent: it is the token, begins or ends with it.
+// Source: auto-reply/tokens.ts of Clawdbot 2026.1.27.
+func silent(text, token string) bool {
+	word := func(b byte) bool {
+		return b == '_' || b >= '0' && b <= '9' || b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z'
+	}
+	if rest, ok := strings.CutPrefix(strings.TrimSpace(text), token); ok && (rest == "" || !word(rest[0])) {
+		return true
+	}
+	end := strings.TrimRightFunc(text, func(c rune) bool { return c >= 0x80 || !word(byte(c)) })
+	before, ok := strings.CutSuffix(end, token)
+	return ok && (before == "" || !word(before[len(before)-1]))
+}
+
+// The names under which the gateway stands where a model would.
+var (
+	gateways = []string{"openclaw", "moltbot", "clawdbot"}
+	echoes   = []string{"delivery-mirror", "gateway-injected", "acp-runtime"}
+	mirrors  = []string{"channel-final", "channel-final-suppressed", "message-tool-source-reply", "cron-direct-delivery-context"}
+)
+
+// unwritten tells whether a reply is one that no model wrote: an echo of what was sent, an
+// operator's text, an old injected row.
+func unwritten(line, message history.Object) bool {
+	if slices.Contains(echoes, message.String("model")) || mirrored(line, message) {
+		return true
+	}
+	return message.String("stopReason") == "injected" && line.Get("parentId") == nil
+}
+
+func mirrored(line, message history.Object) bool {
+	for _, o := range []history.Object{message, line} {
+		mirror, ok := history.Fields(o.Get("openclawDeliveryMirror"))
+		if ok && slices.Contains(mirrors, mirror.String("kind")) {
+			return true
+		}
+	}
+	return false
+}
+
+// disown takes the model off a reply that none wrote; its name becomes the author's. The
+// gateway never gives its own echoes to a model.
+func disown(l *pi.Line, message history.Object) {
+	m := &l.Message
+	provider, model := message.String("provider"), message.String("model")
+	m.Origin, m.Provider, m.Model = session.Program, "", ""
+	m.Author = cmp.Or(model, "injected")
+	m.Display = true
+	if slices.Contains(gateways, provider) && (model == "delivery-mirror" || model == "gateway-injected") || mirrored(l.Fields, message) {
+		m.InContext = false
+	}
+	rest, _ := history.Fields(l.Rest.Get("message"))
+	for _, field := range []string{"provider", "model"} {
+		if raw := message.Get(field); raw != nil {
+			rest = rest.With(field, raw)
+		}
+	}
+	l.Rest = l.Rest.With("message", []byte(rest.JSON()))
+}
+
+// bill settles the calls of an entry: each counts once over all transcripts of the agent, by
+// the id that the provider gave it, else by what the line says.
+func (r *reader) bill(e *entry, l *pi.Line) {
+	message, _ := history.Fields(l.Fields.Get("message"))
+	id := "openclaw:" + r.agent.id + ":"
+	if response := message.String("responseId"); response != "" {
+		id += message.String("provider") + ":" + response
+	} else if len(e.calls) > 0 {
+		id += pi.Fingerprint(l.Fields)
+	}
+	kept := e.calls[:0]
+	for _, c := range e.calls {
+		if c.InputTokens == 0 && c.OutputTokens == 0 && c.CacheReadTokens == 0 && c.CacheWriteTokens == 0 {
+			continue
+		}
+		if c.CostNanoUSD != nil && *c.CostNanoUSD == 0 {
+			c.CostNanoUSD, c.PriceSource = nil, "" // nobody knew the price
+		}
+		usage, _ := history.Fields(message.Get("usage"))
+		total, told := whole(usage.Get("totalTokens"))
+		input, _ := whole(usage.Get("input"))
+		if told && c.CacheReadTokens > 0 && c.InputTokens == input && total == c.InputTokens+c.OutputTokens {
+			c.InputTokens = max(0, c.InputTokens-c.CacheReadTokens)
+			c.Metadata = session.JSONOf(map[string]bool{"input_held_cache": true})
+		}
+		c.ExternalID, c.MessageKey = id, e.message.ExternalID
+		c.Source, c.Directory, c.CreatedAt = session.SourceOpenClaw, r.session.Directory, e.message.CreatedAt
+		kept = append(kept, c)
+	}
+	e.calls = kept
+}

@@ -1,0 +1,282 @@
+package openclaw
+
+import (
+	"cmp"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"sessiond/internal/history"
+	"sessiond/internal/history/pi"
+	"sessiond/internal/session"
+)
+
+// key gives the session's key: the index's, else that of the job that its first text names.
+func (r *reader) key() string {
+	if r.about.key == "" {
+		if job := cronPrompt.FindStringSubmatch(r.firstUser); job != nil {
+			return canonicalKey("cron:"+job[1], r.agent.id, "")
+		}
+	}
+	return r.about.key
+}
+
+var cronPrompt = regexp.MustCompile(`^\[cron:([^\s\]]+)`)
+
+// describe says what the session is: from the header, the entries, the index and the store.
+func (r *reader) describe() error {
+	created, err := r.created()
+	if err != nil {
+		return err
+	}
+	key := r.key()
+	s := history.NewSession{
+		Source: session.SourceOpenClaw, SourceID: r.agent.id + "/" + r.sid, Kind: kindOf(key), Key: key,
+		Directory: r.header.String("cwd"), CreatedAt: &created, Metadata: named(r.metadata()),
+	}
+	if key != "" {
+		s.Generation = max(r.about.generation, 1)
+	}
+	s.Title, s.TitleSource = r.titled()
+	if s.Provider, s.Model, err = r.model(); err != nil {
+		return err
+	}
+	if window, ok := whole(r.about.entry.Get("contextTokens")); ok && window > 0 {
+		s.Window = &window
+	}
+	if r.existing == nil {
+		if s.ParentID, s.ParentKind, err = r.parent(); err != nil {
+			return err
+		}
+	}
+	r.session = s
+	return nil
+}
+
+// titled gives the session's name: what it was called in the conversation, else what the
+// index calls it, else its first words, without what the gateway puts in front of them.
+func (r *reader) titled() (title, from string) {
+	if title := cmp.Or(r.title, r.about.name()); title != "" {
+		return title, "source"
+	}
+	if title := pi.FirstLine([]session.Part{session.TextPart(bare(r.firstUser))}); title != "" {
+		return title, "first_message"
+	}
+	return "", ""
+}
+
+// name is what the index calls a session.
+func (a *about) name() string {
+	return cmp.Or(a.entry.String("displayName"), a.entry.String("label"), a.entry.String("subject"),
+		a.node.String("display_name"), a.node.String("label"), a.window.String("display_name"))
+}
+
+var (
+	envelope = regexp.MustCompile(`^(?:\[[^\]\n]{1,200}\]\s*)+`)
+	metadata = regexp.MustCompile("(?s)^[A-Za-z ]{1,60}\\(untrusted[^)]*\\):?\\s*```[a-z]*\\n.*?```\\s*")
+)
+
+// bare takes what the gateway puts before a person's words off them: blocks about the sender
+// and the conversation, and stamps in brackets. A text that is nothing else stays.
+func bare(text string) string {
+	rest := text
+	for {
+		shorter := strings.TrimSpace(envelope.ReplaceAllString(metadata.ReplaceAllString(rest, ""), ""))
+		if shorter == rest {
+			break
+		}
+		rest = shorter
+	}
+	if rest == "" {
+		return text
+	}
+	return rest
+}
+
+// created gives the earlier of the header's time and that of the first entry: its day is that
+// of the session.
+func (r *reader) created() (session.Time, error) {
+	created, ok := pi.Time(r.header.Get("timestamp"))
+	if !ok {
+		created = r.about.begun
+	}
+	for i := range r.nodes {
+		if r.nodes[i].kind == entryBroken {
+			continue
+		}
+		line, err := r.line(&r.nodes[i])
+		if err != nil {
+			return created, err
+		}
+		o, _ := pi.Parse(line)
+		if first, ok := timeOf(o, &r.nodes[i]); ok && (created.IsZero() || first.Before(created.Time)) {
+			created = first
+		}
+		break
+	}
+	if created.IsZero() && r.cursor.ModifiedAt != nil {
+		created = *r.cursor.ModifiedAt
+	}
+	r.last = created
+	return created, nil
+}
+
+// modelSearch is how far back from the leaf the model is looked for.
+const modelSearch = 1000
+
+// model gives the newest model on the path of the leaf, else the index's, else the header's.
+func (r *reader) model() (provider, model string, err error) {
+	at := r.leaf
+	for range modelSearch {
+		if at < 0 {
+			break
+		}
+		line, err := r.line(&r.nodes[at])
+		if err != nil {
+			return "", "", err
+		}
+		o, _ := pi.Parse(line)
+		message, _ := history.Fields(o.Get("message"))
+		switch {
+		case o.String("type") == lineModel:
+			return o.String("provider"), o.String("modelId"), nil
+		case message.String("role") == "assistant" && message.String("model") != "" && !unwritten(o, message):
+			return message.String("provider"), message.String("model"), nil
+		}
+		at = r.nodes[at].parent
+	}
+	if model := cmp.Or(r.about.entry.String("model"), r.about.window.String("model")); model != "" {
+		return cmp.Or(r.about.entry.String("modelProvider"), r.about.window.String("model_provider")), model, nil
+	}
+	return r.header.String("provider"), r.header.String("modelId"), nil
+}
+
+// fields are what may have changed since the session was imported first.
+func (r *reader) fields() *history.Changes {
+	f := &history.Changes{
+		Provider: r.session.Provider, Model: r.session.Model, Metadata: r.metadata(), Key: r.session.Key, Generation: r.session.Generation,
+		ParentID: r.session.ParentID, ParentKind: r.session.ParentKind,
+	}
+	if ended, ok := pi.Time(r.about.window.Get("ended_at")); ok {
+		f.EndedAt = &ended
+	} else if !r.name.put.IsZero() {
+		f.EndedAt = &r.name.put
+	}
+	return f
+}
+
+// named puts what is kept of a session under the source's name.
+func named(facts session.JSON) session.JSON {
+	return history.Object{{Key: string(session.SourceOpenClaw), Raw: []byte(facts)}}.JSON()
+}
+
+// metadata is what is kept of the session that no column holds.
+func (r *reader) metadata() session.JSON {
+	o := history.Object{{Key: "agent", Raw: []byte(session.JSONOf(r.agent.id))}}
+	if rest := r.header.Without("type", "id", "cwd"); len(rest) > 0 {
+		o = append(o, history.Field{Key: "header", Raw: []byte(rest.JSON())})
+	}
+	if r.name.topic != "" {
+		o = append(o, history.Field{Key: "topic", Raw: []byte(session.JSONOf(r.name.topic))})
+	}
+	if r.text.rows == nil && r.name.id != r.header.String("id") && r.name.id != "" {
+		o = append(o, history.Field{Key: "file", Raw: []byte(session.JSONOf(filepath.Base(r.text.path)))})
+	}
+	return append(o, r.agent.facts(r.about)...).JSON()
+}
+
+// facts are what the index, the database and the registry of sub-agents say of a session.
+func (a *agent) facts(s *about) history.Object {
+	var o history.Object
+	for _, part := range []struct {
+		name string
+		what history.Object
+	}{{"entry", public(s.entry)}, {"node", public(s.node)}, {"window", s.window}, {"run", a.runs[s.key]}} {
+		if len(part.what) > 0 && (part.name != "run" || s.key != "") {
+			o = append(o, history.Field{Key: part.name, Raw: []byte(part.what.JSON())})
+		}
+	}
+	return o
+}
+
+// public leaves out of an entry of the index what is private, or large and not the session's.
+func public(entry history.Object) history.Object {
+	kept := make(history.Object, 0, len(entry))
+	for _, f := range entry {
+		switch {
+		case strings.HasPrefix(f.Key, "authProfile"), f.Key == "pluginExtensions":
+			continue
+		case f.Key == "skillsSnapshot":
+			if skills, ok := history.Fields(f.Raw); ok {
+				f.Raw = []byte(append(skills.Without("resolvedSkills"), history.Field{Key: "cut", Raw: []byte("true")}).JSON())
+			}
+		case f.Key == "entry_json":
+			if inner, ok := history.Fields(f.Raw); ok {
+				f.Raw = []byte(public(inner).JSON())
+			}
+		}
+		if len(f.Raw) > 0 {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+// parent finds the session that this one was forked from, or that started it: "" when there
+// is none, or it was not imported.
+func (r *reader) parent() (session.ID, string, error) {
+	for _, link := range r.agent.parents(r.about, r.header) {
+		owner := r.agent
+		if link.agent != "" && link.agent != r.agent.id && r.agent.state != "" {
+			owner = r.source.agentAt(r.ctx, r.agent.state, link.agent, "")
+		}
+		sid := link.sid
+		if sid == "" {
+			if held := owner.holder(link.key, r.last); held != nil {
+				sid = held.sid
+			}
+		}
+		if sid == "" || sid == r.sid && owner.id == r.agent.id {
+			continue
+		}
+		found, err := r.known.Session(r.ctx, session.SourceOpenClaw, owner.id+"/"+sid)
+		if err != nil {
+			return "", "", err
+		}
+		if found != nil {
+			return found.ID, link.kind, nil
+		}
+	}
+	return "", "", nil
+}
+
+// link names a parent: by its session, or by a key that the parent held.
+type link struct {
+	kind, agent, key, sid string
+}
+
+// parents gives the links that are told of a session, the surest first.
+func (a *agent) parents(s *about, header history.Object) []link {
+	var links []link
+	add := func(kind, key, id string) {
+		if key != "" || id != "" {
+			key = canonicalKey(key, a.id, "")
+			links = append(links, link{kind: kind, agent: agentOf(key), key: key, sid: id})
+		}
+	}
+	e := s.entry
+	fork, _ := history.Fields(e.Get("forkSource"))
+	add(session.ParentFork, fork.String("sessionKey"), fork.String("sessionId"))
+	add(session.ParentFork, s.node.String("fork_source_session_key"), s.node.String("fork_source_session_id"))
+	if file := parseName(baseName(header.String("parentSession"))); file.id != "" {
+		add(session.ParentFork, "", sidOf(file.id, file.topic))
+	}
+	parentKey := cmp.Or(e.String("parentSessionKey"), s.node.String("parent_session_key"), s.window.String("parent_session_key"))
+	started := session.ParentChild
+	if string(e.Get("forkedFromParent")) == "true" || e.String("label") == "Checkpoint branch" {
+		started = session.ParentFork
+	}
+	add(session.ParentChild, cmp.Or(e.String("spawnedBy"), s.node.String("spawned_by"), s.window.String("spawned_by"), a.runs[s.key].String("requesterSessionKey")), "")
+	add(started, parentKey, "")
+	return links
+}

@@ -1,0 +1,202 @@
+package openclaw
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sessiond/internal/history"
+)
+
+// The names that a state folder has had; one of them is a slip of the pen that was released.
+var stateNames = [...]string{".openclaw", ".clawdbot", ".moltbot", ".moldbot"}
+
+// Places implements history.Source: every state folder that the environment names, and those
+// of all names under the home folder. An old one may have been left behind with transcripts.
+func (s *Source) Places() []string {
+	var places []string
+	add := func(dir string) {
+		if dir = history.Expand(dir, s.env); filepath.IsAbs(dir) && !slices.Contains(places, dir) {
+			places = append(places, dir)
+		}
+	}
+	for _, name := range []string{"OPENCLAW_STATE_DIR", "MOLTBOT_STATE_DIR", "CLAWDBOT_STATE_DIR"} {
+		add(s.env(name))
+	}
+	home := cmp.Or(history.Expand(s.env("OPENCLAW_HOME"), s.env), s.env("HOME"))
+	if home == "" {
+		return places
+	}
+	for _, name := range stateNames {
+		add(filepath.Join(home, name))
+	}
+	profiles, _ := filepath.Glob(filepath.Join(home, ".openclaw-*")) // the pattern is a good one
+	for _, dir := range profiles {
+		add(dir)
+	}
+	return places
+}
+
+// Find implements history.Source. A root is a state folder, a folder that holds some, the
+// folder of an agent, a sessions folder, or a file. Databases come first, since they are the
+// truth for what they hold; then transcripts by the time they began, so that parents come
+// before their children; then copies from earlier; then what was deleted, and the indexes.
+// A transcript of a deleted session is imported only if it is named itself.
+func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []history.Problem, error) {
+	usual := len(roots) == 0
+	if usual {
+		roots = s.Places()
+	}
+	var f history.Finder
+	for _, root := range roots {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		info, err := os.Stat(root)
+		switch {
+		case usual && errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			f.Problem(root, err)
+		case info.IsDir():
+			gateway(&f, root)
+		default:
+			s.ask(root)
+			file(&f, root)
+		}
+	}
+	return s.inOrder(f.Found), f.Problems, nil
+}
+
+// ask remembers that a file was named itself.
+func (s *Source) ask(path string) {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		if real, err = filepath.Abs(real); err == nil {
+			s.mu.Lock()
+			s.asked[real] = true
+			s.mu.Unlock()
+		}
+	}
+}
+
+func file(f *history.Finder, path string) {
+	if isDatabase(filepath.Base(path)) {
+		f.Database(path)
+		return
+	}
+	f.File(path)
+}
+
+func isDatabase(name string) bool {
+	return strings.HasPrefix(name, "openclaw-agent") && strings.HasSuffix(name, ".sqlite")
+}
+
+// isHistory tells by its name whether a file in a sessions folder is read.
+func isHistory(name string) bool {
+	switch parseName(name).kind {
+	case fileTranscript, fileBackup, fileDeleted, fileIndex:
+		return true
+	}
+	return false
+}
+
+// gateway takes whatever a folder turns out to be.
+func gateway(f *history.Finder, root string) {
+	agents := filepath.Join(root, "agents")
+	switch {
+	case history.IsFolder(agents):
+		for _, agent := range folders(f, agents) {
+			agentFolder(f, agent)
+		}
+		for _, old := range []string{"sessions", "session-sqlite-migration-runs"} {
+			if dir := filepath.Join(root, old); history.IsFolder(dir) {
+				f.Folder(dir, 4, isHistory)
+			}
+		}
+	case history.IsFolder(filepath.Join(root, "sessions")), history.IsFolder(filepath.Join(root, "agent")):
+		agentFolder(f, root)
+	default:
+		before := len(f.Found)
+		f.Folder(root, 1, func(name string) bool { return isHistory(name) })
+		for _, name := range stateNames {
+			if dir := filepath.Join(root, name); len(f.Found) == before && history.IsFolder(dir) {
+				gateway(f, dir)
+			}
+		}
+	}
+}
+
+// agentFolder takes an agent's transcripts and databases. Nothing else in `agent` is opened:
+// what stands beside the database holds credentials.
+func agentFolder(f *history.Finder, dir string) {
+	if sessions := filepath.Join(dir, "sessions"); history.IsFolder(sessions) {
+		f.Folder(sessions, 1, isHistory)
+		if archive := filepath.Join(sessions, "session-sqlite-import-archive"); history.IsFolder(archive) {
+			f.Folder(archive, 3, isHistory)
+		}
+	}
+	databases, _ := filepath.Glob(filepath.Join(dir, "agent", "openclaw-agent*.sqlite"))
+	for _, db := range databases {
+		f.Database(db)
+	}
+	if plain := filepath.Join(dir, "agent", "sessions"); history.IsFolder(plain) { // of the plain SDK
+		f.Folder(plain, 2, isHistory)
+	}
+}
+
+// folders lists the folders in dir, also behind links.
+func folders(f *history.Finder, dir string) []string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		f.Problem(dir, err)
+	}
+	var found []string
+	for _, e := range entries {
+		if child := filepath.Join(dir, e.Name()); history.IsFolder(child) {
+			found = append(found, child)
+		}
+	}
+	return found
+}
+
+// inOrder sorts what was found as Find says.
+func (s *Source) inOrder(found []history.Found) []history.Found {
+	type placed struct {
+		history.Found
+		group int
+		begun int64
+	}
+	all := make([]placed, len(found))
+	for i, f := range found {
+		all[i] = placed{Found: f, group: 1}
+		switch kind := parseName(filepath.Base(f.Path)).kind; {
+		case isDatabase(filepath.Base(f.Path)):
+			all[i].group = 0
+		case kind == fileBackup, movedAway(f.Path):
+			all[i].group = 2
+		case kind == fileDeleted:
+			all[i].group = 3
+		case kind == fileIndex:
+			all[i].group = 4
+		}
+		if all[i].group == 1 || all[i].group == 2 {
+			all[i].begun = readHead(f.Path).begun.UnixMilli()
+		}
+	}
+	slices.SortStableFunc(all, func(a, b placed) int {
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.begun, b.begun))
+	})
+	for i := range all {
+		found[i] = all[i].Found
+	}
+	return found
+}
+
+// movedAway tells whether a file is an original that the move to a database kept.
+func movedAway(path string) bool {
+	return strings.Contains(filepath.ToSlash(path), "/session-sqlite-")
+}

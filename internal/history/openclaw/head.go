@@ -1,0 +1,66 @@
+package openclaw
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+
+	"sessiond/internal/history/pi"
+	"sessiond/internal/session"
+)
+
+// head is what the beginning of a transcript says without reading the rest.
+type head struct {
+	sid   string // the session's id, with its topic
+	begun session.Time
+}
+
+// headBytes is how much of a file is looked at for its header.
+const headBytes = 16 << 10
+
+// readHead reads a transcript's header. Where there is none, the name says which session it
+// is of, and the time of the file when it was.
+func readHead(path string) head {
+	name := parseName(filepath.Base(path))
+	h := head{sid: sidOf(name.id, name.topic)}
+	file, err := os.Open(path)
+	if err != nil {
+		return h
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err == nil {
+		h.begun = session.At(info.ModTime())
+	}
+	var in io.Reader = file
+	if name.zstd {
+		decoder, err := unzstd(file)
+		if err != nil {
+			return h
+		}
+		defer decoder.Close()
+		in = decoder
+	}
+	beginning := make([]byte, headBytes)
+	n, _ := io.ReadFull(in, beginning) // what could be read
+	line, _, _ := bytes.Cut(bytes.TrimLeft(beginning[:n], " \t\r\n"), []byte("\n"))
+	header, ok := pi.Parse(line)
+	if !ok || header.String("type") != lineSession {
+		return h
+	}
+	if id := header.String("id"); id != "" && name.kind != fileBackup {
+		h.sid = sidOf(id, name.topic)
+	}
+	if begun, ok := pi.Time(header.Get("timestamp")); ok {
+		h.begun = begun
+	}
+	return h
+}
+
+// sidOf names a session within its agent.
+func sidOf(id, topic string) string {
+	if topic == "" {
+		return id
+	}
+	return id + "-topic-" + topic
+}

@@ -1,0 +1,149 @@
+package openclaw
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"sessiond/internal/history"
+	"sessiond/internal/history/pi"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+)
+
+// readIndex takes what an index of keys says of the sessions: for those that are here what is
+// new about them; of a key whose session has no transcript it makes an empty one. The files
+// beside it that hold no conversation are counted with it.
+func (s *Source) readIndex(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
+	o, err := readIndex(found.Path)
+	if err != nil {
+		return nil, err
+	}
+	a := s.agentFor(ctx, found.Path)
+	modified := session.At(found.ModifiedAt)
+	x := indexReader{
+		ctx: ctx, source: s, agent: a, known: known, emit: emit, said: map[string]string{},
+		cursor: history.Cursor{Source: session.SourceOpenClaw, Path: found.Path, Size: found.Size, ModifiedAt: &modified},
+	}
+	if cursor != nil && cursor.State != nil {
+		_ = json.Unmarshal(cursor.State, &x.before) // a damaged state: everything is looked at again
+	}
+	for _, f := range o {
+		if err := x.entry(f.Key, f.Raw); err != nil {
+			return x.problems, err
+		}
+	}
+	x.beside(filepath.Dir(found.Path))
+	x.cursor.State = session.JSONOf(x.said)
+	return append(x.problems, a.problems...), emit(history.Batch{ImportBatch: store.ImportBatch{Cursor: &x.cursor}, Records: x.records, Sessions: len(x.said)})
+}
+
+type indexReader struct {
+	ctx      context.Context
+	source   *Source
+	agent    *agent
+	known    history.Known
+	emit     func(history.Batch) error
+	cursor   history.Cursor
+	before   map[string]string // what entries said when they were read last, by key
+	said     map[string]string
+	records  history.Records // of what made no batch
+	problems []history.Problem
+}
+
+// entry takes one key's entry.
+func (x *indexReader) entry(written string, raw []byte) error {
+	entry, ok := history.Fields(raw)
+	id := entry.String("sessionId")
+	if !ok || id == "" {
+		x.records.Skip("entry without a session", 1)
+		return nil
+	}
+	says := history.Fingerprint(entry)[:12]
+	x.said[written] = says
+	if x.before[written] == says {
+		x.records.Skip(skipUnchanged, 1)
+		return nil
+	}
+	key := canonicalKey(written, x.agent.id, entry.String("channel"))
+	about := x.agent.sessions[x.agent.sidFor(id, indexed{key: key, written: written, entry: entry})]
+	if about == nil { // the index changed since the agent was looked at
+		about = newAbout(id, key, entry)
+	}
+	r := reader{
+		scanned: &scanned{leaf: -1}, source: x.source, ctx: x.ctx, known: x.known, agent: x.agent, about: about, sid: about.sid,
+		text: &transcript{rows: []row{}}, cursor: x.cursor,
+	}
+	if at, ok := pi.Time(entry.Get("updatedAt")); ok && about.begun.IsZero() {
+		about.begun = at
+	}
+	var err error
+	if r.existing, err = x.known.Session(x.ctx, session.SourceOpenClaw, x.agent.id+"/"+about.sid); err != nil {
+		return err
+	}
+	if err := r.describe(); err != nil {
+		return err
+	}
+	b := history.Batch{}
+	b.Session = r.session
+	b.Records.Import(1)
+	if r.existing != nil {
+		changes := x.changes(&r)
+		if changes == nil {
+			x.records.Import(1)
+			return nil
+		}
+		b.ID, b.Fields = r.existing.ID, changes
+		if r.session.TitleSource == "source" && r.existing.TitleSource != "source" {
+			b.Title = &r.session.Title
+		}
+	}
+	return x.emit(b)
+}
+
+func newAbout(sid, key string, entry history.Object) *about {
+	return &about{sid: sid, key: key, generation: 1, entry: entry}
+}
+
+// changes says what the index tells of a session that is here and was not known; nil for
+// nothing. What its transcript told stays.
+func (x *indexReader) changes(r *reader) *history.Changes {
+	have, _ := pi.Parse(r.existing.Metadata)
+	before, _ := history.Fields(have.Get(string(session.SourceOpenClaw)))
+	after := before.Without("entry", "node", "window", "run")
+	if len(before) == 0 {
+		after = history.Object{{Key: "agent", Raw: []byte(session.JSONOf(r.agent.id))}}
+	}
+	after = append(after, r.agent.facts(r.about)...)
+	parent, kind, err := r.parent()
+	if err != nil || r.existing.ParentID != "" {
+		parent, kind = "", ""
+	}
+	if kind == session.ParentFork && r.existing.MessageCount > 0 {
+		parent, kind = "", "" // it was imported whole
+	}
+	named := r.session.TitleSource == "source" && r.existing.TitleSource != "source" && r.existing.TitleSource != "given"
+	if string(after.JSON()) == string(before.JSON()) && r.existing.Key == r.session.Key && r.existing.Generation == r.session.Generation && parent == "" && !named {
+		return nil
+	}
+	return &history.Changes{
+		Metadata: after.JSON(), Key: r.session.Key, Generation: r.session.Generation, ParentID: parent, ParentKind: kind,
+	}
+}
+
+// beside counts the files in a sessions folder that hold no conversation.
+func (x *indexReader) beside(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // Find told it
+	}
+	for _, e := range entries {
+		switch parseName(e.Name()).kind {
+		case fileBookkeeping:
+			x.records.Skip(skipBookkeeping, 1)
+		case fileTrace:
+			x.records.Skip(skipTrace, 1)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package openclaw
+
+import "sessiond/internal/history"
+
+// How entries hang together: OpenClaw walks a transcript in its order with a leaf, where the
+// conversation stands, and a cursor, what was written last. Source: config/sessions/
+// transcript-tree.ts of OpenClaw.
+
+// hang finds the parent of an entry and moves leaf and cursor.
+func (s *scanner) hang(n *node, o history.Object, kindOf string) {
+	own := o.Get("parentId") != nil
+	n.link = o.String("parentId")
+	if parent, ok := s.byID[n.link]; ok && n.link != "" {
+		n.link = s.nodes[parent].id // one string for both
+	}
+	moves := n.kind != entryUnknown
+	if string(o.Get("appendMode")) == `"side"` {
+		moves = false
+	}
+	at := int32(len(s.nodes))
+	switch {
+	case kindOf == lineLeaf && n.id != "" && own && s.control(n, o):
+		s.add(*n)
+		return
+	case own || n.link != "":
+		n.parent = s.placeOf(n, moves)
+	default: // version 1, and lines that the gateway adds
+		n.parent = s.leaf
+	}
+	if n.parent >= 0 {
+		n.reset = s.nodes[n.parent].reset
+	}
+	if n.kind == entryReset {
+		n.reset, s.reset = at, at
+	}
+	s.add(*n)
+	s.cursor = at
+	if moves {
+		s.leaf = at
+	}
+}
+
+// placeOf gives the parent of an entry that names one. moves tells that the entry is part of
+// the conversation and not beside it.
+func (s *scanner) placeOf(n *node, moves bool) int32 {
+	parent, ok := s.byID[n.link]
+	if !ok || n.link == "" {
+		parent = -1
+	}
+	if parent >= 0 && s.nodes[parent].kind == entryLeaf {
+		parent = s.nodes[parent].target
+	}
+	n.stale = n.link != "" && !ok
+	switch {
+	case !moves || s.leaf < 0:
+	case n.stale, parent == s.cursor && s.cursor != s.leaf, s.reset >= 0 && !s.after(parent, s.reset):
+		return s.leaf
+	}
+	return parent
+}
+
+// after tells whether an entry's path holds a reset.
+func (s *scanner) after(at, reset int32) bool { return at >= 0 && s.nodes[at].reset == reset }
+
+// control takes a leaf line, which moves leaf and cursor; false if it is not valid: then it
+// is a line like any unknown one.
+func (s *scanner) control(n *node, o history.Object) bool {
+	target, ok := s.pointed(o.Get("targetId"))
+	if !ok {
+		return false
+	}
+	appendTo := target
+	if raw := o.Get("appendParentId"); raw != nil {
+		if appendTo, ok = s.pointed(raw); !ok {
+			return false
+		}
+	}
+	n.kind, n.target, n.parent = entryLeaf, target, target
+	if target >= 0 {
+		n.reset = s.nodes[target].reset
+	}
+	if s.reset < 0 || s.after(target, s.reset) {
+		s.leaf = target
+	}
+	s.cursor = appendTo
+	return true
+}
+
+// pointed finds the entry that a control names; null is none.
+func (s *scanner) pointed(raw []byte) (int32, bool) {
+	if string(raw) == "null" {
+		return -1, true
+	}
+	id, _ := history.Text(raw)
+	at, ok := s.byID[id]
+	if ok && s.nodes[at].kind == entryLeaf {
+		at = s.nodes[at].target
+	}
+	return at, ok
+}
+
+func (s *scanner) add(n node) {
+	i := int32(len(s.nodes))
+	if n.id != "" {
+		if before, ok := s.byID[n.id]; ok {
+			s.older[n.id] = append(s.older[n.id], before)
+		}
+		s.byID[n.id] = i
+	}
+	s.nodes = append(s.nodes, n)
+}
+
+// finish looks at the tree as a whole. A transcript that was cut off begins with the record
+// of what was cut, and what is left may not name it: then it is put in front of the path.
+func (s *scanner) finish() {
+	if s.version == 0 {
+		s.version = 3
+	}
+	first := s.leaf
+	for at := s.leaf; at >= 0; at = s.nodes[at].parent {
+		s.nodes[at].onPath = true
+		first = at
+	}
+	for at := first - 1; at >= 0; at-- {
+		n := &s.nodes[at]
+		if !n.kind.boundary() {
+			continue
+		}
+		if n.parent < 0 && !s.nodes[first].known {
+			s.nodes[first].parent, n.onPath = at, true
+		}
+		break
+	}
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		if n.stale && !n.known {
+			if later, ok := s.byID[n.link]; ok && later >= int32(i) && len(s.problems) < history.MaxProblems {
+				s.problems = append(s.problems, history.Problem{
+					Path: s.text.path, Line: int(n.line), Error: "its parent comes after it: the entries may form a cycle, which is cut here",
+				})
+			}
+		}
+	}
+}
+
+// keyOf names an entry, "" for none.
+func (s *scanned) keyOf(i int32) string {
+	if i < 0 {
+		return ""
+	}
+	return s.nodes[i].key
+}
