@@ -2,9 +2,9 @@ package history
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,20 +31,20 @@ type canonical struct {
 }
 
 func (w *canonical) object(o Object) {
-	last := map[string]json.RawMessage{}
-	for _, f := range o {
-		last[f.Key] = f.Raw
+	sorted := o
+	byKey := func(a, b Field) int { return strings.Compare(a.Key, b.Key) }
+	if !slices.IsSortedFunc(o, byKey) {
+		sorted = slices.Clone(o)
+		slices.SortStableFunc(sorted, byKey)
 	}
-	keys := make([]string, 0, len(last))
-	for key := range last {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
 	w.WriteByte('{')
-	for _, key := range keys {
-		w.text(key)
+	for i, f := range sorted {
+		if i+1 < len(sorted) && sorted[i+1].Key == f.Key {
+			continue // of equal names the last one counts
+		}
+		w.text(f.Key)
 		w.WriteByte(':')
-		w.value(last[key])
+		w.value(f.Raw)
 		w.WriteByte(',')
 	}
 	w.WriteByte('}')
@@ -70,11 +70,21 @@ func (w *canonical) value(raw []byte) {
 		}
 		w.WriteByte(']')
 	case '"':
-		text, _ := Text(raw)
-		w.text(text)
+		inner := raw[1 : len(raw)-1]
+		if bytes.IndexByte(inner, '\\') >= 0 {
+			text, _ := Text(raw)
+			w.text(text)
+			return
+		}
+		w.begin(len(inner))
+		w.Write(inner)
 	case 't', 'f', 'n':
 		w.Write(raw)
 	default:
+		if len(raw) < 16 && bytes.IndexAny(raw, ".eE-") < 0 { // a whole number, as JSON writes it
+			w.Write(raw)
+			return
+		}
 		number, err := strconv.ParseFloat(string(raw), 64)
 		if err != nil { // out of range: as it is spelled
 			w.WriteString(strings.ToLower(string(raw)))
@@ -86,8 +96,12 @@ func (w *canonical) value(raw []byte) {
 
 // text is written with its length, so that no content can look like structure.
 func (w *canonical) text(s string) {
-	w.WriteByte('"')
-	w.WriteString(strconv.Itoa(len(s)))
-	w.WriteByte(':')
+	w.begin(len(s))
 	w.WriteString(s)
+}
+
+func (w *canonical) begin(length int) {
+	w.WriteByte('"')
+	w.Write(strconv.AppendInt(w.AvailableBuffer(), int64(length), 10))
+	w.WriteByte(':')
 }

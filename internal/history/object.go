@@ -3,7 +3,9 @@ package history
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"sessiond/internal/session"
@@ -22,7 +24,7 @@ type Field struct {
 // ParseObject reads one JSON object, in UTF-8, that fills raw but for white space. ok is
 // false for anything else. Names count exactly, unlike in encoding/json.
 func ParseObject(raw []byte) (o Object, ok bool) {
-	if !json.Valid(raw) {
+	if !Valid(raw) {
 		return nil, false
 	}
 	return Fields(raw)
@@ -84,6 +86,9 @@ func (o Object) String(key string) string {
 
 // Without gives the fields whose names are not among keys.
 func (o Object) Without(keys ...string) Object {
+	if !slices.ContainsFunc(o, func(f Field) bool { return slices.Contains(keys, f.Key) }) {
+		return o
+	}
 	rest := make(Object, 0, len(o))
 next:
 	for _, f := range o {
@@ -99,7 +104,7 @@ next:
 
 // With gives the object with one field more, or with that field's value replaced.
 func (o Object) With(key string, raw []byte) Object {
-	return append(o.Without(key), Field{Key: key, Raw: raw})
+	return append(slices.Clip(o.Without(key)), Field{Key: key, Raw: raw})
 }
 
 // JSON writes the object; an empty one is no value.
@@ -129,25 +134,84 @@ func Text(raw []byte) (text string, exact bool) {
 		return "", false
 	}
 	inner := raw[1 : len(raw)-1]
-	if bytes.IndexByte(inner, '\\') < 0 {
+	escape := bytes.IndexByte(inner, '\\')
+	if escape < 0 {
 		return string(inner), true
 	}
-	if err := json.Unmarshal(raw, &text); err != nil {
-		return "", false
+	var b strings.Builder
+	b.Grow(len(inner))
+	exact = true
+	for ; escape >= 0; escape = bytes.IndexByte(inner, '\\') {
+		b.Write(inner[:escape])
+		inner = inner[escape+1:]
+		if inner[0] != 'u' {
+			b.WriteByte(escaped(inner[0]))
+			inner = inner[1:]
+			continue
+		}
+		r := hex4(inner[1:])
+		inner = inner[5:]
+		if utf16.IsSurrogate(r) {
+			var low rune
+			if len(inner) >= 6 && inner[0] == '\\' && inner[1] == 'u' {
+				low = hex4(inner[2:])
+			}
+			if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
+				inner = inner[6:]
+			} else {
+				exact = false
+			}
+		}
+		if r == 0 {
+			r, exact = utf8.RuneError, false
+		}
+		b.WriteRune(r)
 	}
-	clean := strings.ReplaceAll(text, "\x00", string(utf8.RuneError))
-	exact = clean == text
-	if n := strings.Count(text, string(utf8.RuneError)); n > 0 {
-		written := bytes.Count(raw, []byte(string(utf8.RuneError))) +
-			bytes.Count(bytes.ToLower(raw), []byte(`\ufffd`))
-		exact = exact && n <= written
+	b.Write(inner)
+	return b.String(), exact
+}
+
+// escaped gives what a letter after a backslash stands for.
+func escaped(c byte) byte {
+	switch c {
+	case 'n':
+		return '\n'
+	case 't':
+		return '\t'
+	case 'r':
+		return '\r'
+	case 'b':
+		return '\b'
+	case 'f':
+		return '\f'
 	}
-	return clean, exact
+	return c
+}
+
+// hex4 reads the four digits of a \u escape.
+func hex4(digits []byte) (r rune) {
+	for _, c := range digits[:4] {
+		switch {
+		case c >= 'a':
+			c -= 'a' - 10
+		case c >= 'A':
+			c -= 'A' - 10
+		default:
+			c -= '0'
+		}
+		r = r<<4 | rune(c)
+	}
+	return r
 }
 
 // Plain makes bytes that are no valid UTF-8, or hold NUL, storable as text.
 func Plain(b []byte) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(string(b), string(utf8.RuneError)), "\x00", string(utf8.RuneError))
+}
+
+// DeeperThan tells whether objects and arrays in valid JSON are nested deeper than depth.
+func DeeperThan(raw []byte, depth int) bool {
+	return bytes.Count(raw, []byte{'{'})+bytes.Count(raw, []byte{'['}) > depth && Depth(raw) > depth
 }
 
 // Depth tells how deep the objects and arrays in valid JSON are nested.

@@ -255,41 +255,55 @@ func (t *tx) insertAll(sess *session.Session, at place, msgs []session.Message, 
 
 // insert stores one message row as the session's next.
 func (t *tx) insert(sess *session.Session, at place, m *session.Message) error {
-	m.SessionID, m.Seq = sess.ID, sess.LastSeq+1
-	m.ID = session.MessageRef{Session: sess.ID, Seq: m.Seq}
-	m.ParentID, m.Parent, m.Depth = at.id, nil, at.depth
-	if at.id != nil {
-		m.Parent = &session.MessageRef{Session: at.session, Seq: at.seq}
-	}
-	jump := m.Seq > 1
-	if m.Parent != nil {
-		jump = *m.Parent != session.MessageRef{Session: sess.ID, Seq: m.Seq - 1}
-	}
-	m.PathTokens = at.pathTokens
-	if m.InContext {
-		m.PathTokens += m.Tokens
-	}
-	m.Day = m.CreatedAt.Day(t.opt.Zone)
-	res, err := t.exec(`INSERT INTO messages (session_id, seq, parent_id, jump, depth, kind, role, origin, finish, author,
-		tokens, path_tokens, in_context, display, provider, model, dialect, external_id, day, created_at, metadata, extra)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		string(m.SessionID), m.Seq, optional(m.ParentID), jump, m.Depth, string(m.Kind), string(m.Role), string(m.Origin), string(m.Finish), m.Author,
-		m.Tokens, m.PathTokens, m.InContext, m.Display, m.Provider, m.Model, m.Dialect, m.ExternalID, m.Day, m.CreatedAt.SQL(), m.Metadata, m.Extra)
+	t.settle(sess, at, m)
+	res, err := t.exec(insertMessage, messageRow(m)...)
 	if isTaken(err) && m.ExternalID != "" {
 		return session.Errorf(session.Conflict, "session %s has a message with external_id %q already; nothing of this request was stored", sess.ID, m.ExternalID)
 	}
 	if err != nil {
 		return fmt.Errorf("insert message: %w", err)
 	}
-	if m.RowID, err = res.LastInsertId(); err != nil {
-		return err
+	m.RowID, err = res.LastInsertId()
+	return err
+}
+
+// settle gives a message its place as the session's next, and counts it in the roll-up.
+func (t *tx) settle(sess *session.Session, at place, m *session.Message) {
+	m.SessionID, m.Seq = sess.ID, sess.LastSeq+1
+	m.ID = session.MessageRef{Session: sess.ID, Seq: m.Seq}
+	m.ParentID, m.Parent, m.Depth = at.id, nil, at.depth
+	if at.id != nil {
+		m.Parent = &session.MessageRef{Session: at.session, Seq: at.seq}
 	}
+	m.PathTokens = at.pathTokens
+	if m.InContext {
+		m.PathTokens += m.Tokens
+	}
+	m.Day = m.CreatedAt.Day(t.opt.Zone)
 	use := t.usage.at(m.Day, sess.Source, "")
 	use.messages++
 	if m.Origin == session.Person {
 		use.prompts++
 	}
-	return nil
+}
+
+const (
+	messageInsertColumns = `session_id, seq, parent_id, jump, depth, kind, role, origin, finish, author,
+		tokens, path_tokens, in_context, display, provider, model, dialect, external_id, day, created_at, metadata, extra`
+	insertMessage = `INSERT INTO messages (` + messageInsertColumns + `)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+)
+
+// messageRow gives the values of messageInsertColumns.
+func messageRow(m *session.Message) []any {
+	jump := m.Seq > 1
+	if m.Parent != nil {
+		jump = *m.Parent != session.MessageRef{Session: m.SessionID, Seq: m.Seq - 1}
+	}
+	return []any{
+		string(m.SessionID), m.Seq, optional(m.ParentID), jump, m.Depth, string(m.Kind), string(m.Role), string(m.Origin), string(m.Finish), m.Author,
+		m.Tokens, m.PathTokens, m.InContext, m.Display, m.Provider, m.Model, m.Dialect, m.ExternalID, m.Day, m.CreatedAt.SQL(), jsonText(m.Metadata), jsonText(m.Extra),
+	}
 }
 
 // replay builds the answer of an earlier append again, from what it stored.

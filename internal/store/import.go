@@ -105,13 +105,20 @@ func (s *Store) Import(ctx context.Context, b ImportBatch) (ImportResult, error)
 			return ImportResult{}, fmt.Errorf("message %q: %w", b.Messages[i].ExternalID, err)
 		}
 	}
-	if b.Session.Project == "" {
+	if b.Session.Project == "" && b.ID == "" {
 		b.Session.Project = projectOf(b.Session.Directory)
+	}
+	var touched [][]session.TouchedFile
+	if s.opt.Touched != nil {
+		touched = make([][]session.TouchedFile, len(b.Messages))
+		for i := range b.Messages {
+			touched[i] = s.opt.Touched(&b.Messages[i].Message, b.Session.Directory)
+		}
 	}
 	var res ImportResult
 	err := s.write(ctx, func(t *tx) error {
 		res = ImportResult{}
-		im := importer{tx: t, batch: &b, res: &res, rows: map[string]int64{}}
+		im := importer{tx: t, batch: &b, res: &res, rows: map[string]spot{}, files: touched}
 		return im.run()
 	})
 	return res, err
@@ -123,9 +130,10 @@ type importer struct {
 	batch  *ImportBatch
 	res    *ImportResult
 	sess   session.Session
-	rows   map[string]int64 // rows by external id, as far as looked up
-	moved  bool             // the session's row changed in another way than by messages
-	turned bool             // the context changed elsewhere than at its end
+	rows   map[string]spot // by external id, as far as looked up
+	files  [][]session.TouchedFile
+	moved  bool // the session's row changed in another way than by messages
+	turned bool // the context changed elsewhere than at its end
 }
 
 func (im *importer) run() error {
@@ -182,119 +190,6 @@ func (im *importer) openSession() error {
 		im.sess, err = readSession(im.ctx, im.tx, id)
 	}
 	return err
-}
-
-// find gives the row of an external id, 0 when it is not in the session.
-func (im *importer) find(key string) (int64, error) {
-	if id, ok := im.rows[key]; ok {
-		return id, nil
-	}
-	var id int64
-	err := im.row(`SELECT id FROM messages WHERE session_id = ? AND external_id = ? AND external_id <> ''`, []any{im.sess.ID, key}, &id)
-	if err != nil && !noRows(err) {
-		return 0, err
-	}
-	if id != 0 {
-		im.rows[key] = id
-	}
-	return id, nil
-}
-
-func (im *importer) mustFind(what, key string) (int64, error) {
-	id, err := im.find(key)
-	if err == nil && id == 0 {
-		err = session.Errorf(session.Invalid, "%s names message %q, which is not in session %s", what, key, im.sess.ID)
-	}
-	return id, err
-}
-
-// mustFindIn is mustFind in another session; "" is the batch's own.
-func (im *importer) mustFindIn(in session.ID, what, key string) (id int64, err error) {
-	if in == "" || in == im.sess.ID {
-		return im.mustFind(what, key)
-	}
-	err = im.row(`SELECT id FROM messages WHERE session_id = ? AND external_id = ? AND external_id <> ''`, []any{in, key}, &id)
-	if noRows(err) {
-		err = session.Errorf(session.Invalid, "%s names message %q, which is not in session %s", what, key, in)
-	}
-	return id, err
-}
-
-func (im *importer) messages() error {
-	var before []session.Message // the run of messages just inserted, in which results find their calls
-	for i := range im.batch.Messages {
-		in := &im.batch.Messages[i]
-		if in.ExternalID != "" {
-			if id, err := im.find(in.ExternalID); err != nil {
-				return err
-			} else if id != 0 {
-				im.res.Duplicates += max(in.Records, 1)
-				continue
-			}
-		}
-		at, err := im.placeOf(in)
-		if err != nil {
-			return err
-		}
-		if !sameID(at.id, im.sess.HeadID) {
-			im.turned = true
-		}
-		m := &in.Message
-		m.CreatedAt = live(im.tx, m)
-		if err := im.insert(&im.sess, at, m); err != nil {
-			return err
-		}
-		if len(before) > 0 && (m.Parent == nil || *m.Parent != before[len(before)-1].ID) {
-			before = nil
-		}
-		if err := im.insertParts(&im.sess, m, before); err != nil {
-			return err
-		}
-		progress(&im.sess, m)
-		before = append(before, *m)
-		im.rows[in.ExternalID] = m.RowID
-		im.res.Messages++
-	}
-	return nil
-}
-
-func (im *importer) placeOf(in *ImportMessage) (place, error) {
-	if in.ParentKey == "" {
-		return place{}, nil
-	}
-	parent, err := im.mustFindIn(in.ParentSession, "the parent of "+in.ExternalID, in.ParentKey)
-	if err != nil {
-		return place{}, err
-	}
-	ref, err := refOf(im.ctx, im.tx, parent)
-	if err != nil {
-		return place{}, err
-	}
-	return im.placeAfter(ref)
-}
-
-func (im *importer) calls() error {
-	for i := range im.batch.Calls {
-		c := &im.batch.Calls[i]
-		c.SessionID = im.sess.ID
-		if c.MessageKey != "" {
-			id, err := im.mustFind("a call", c.MessageKey)
-			if err != nil {
-				return err
-			}
-			c.MessageID = &id
-		}
-		c.RowID = 0
-		if err := im.addCall(&c.Call, &im.sess); err != nil {
-			return err
-		}
-		if c.RowID != 0 {
-			im.res.Calls++
-		} else {
-			im.res.Duplicates += c.Records
-		}
-	}
-	return nil
 }
 
 func (im *importer) moveHead() error {

@@ -10,7 +10,7 @@ func (t *tx) insertParts(sess *session.Session, m *session.Message, earlier []se
 	calls := false
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		p.MessageID, p.Idx, p.RowID = m.RowID, int64(i), m.RowID<<10|int64(i)
+		placePart(m, i)
 		switch p.Kind {
 		case session.PartToolCall:
 			calls = true
@@ -23,10 +23,7 @@ func (t *tx) insertParts(sess *session.Session, m *session.Message, earlier []se
 		if err := t.insertBlob(p.Blob); err != nil {
 			return err
 		}
-		if _, err := t.exec(`INSERT INTO parts (id, message_id, idx, kind, text, tool_name, call_id, call_part_id, arguments, is_error, duration_ms, blob, tokens, extra)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			p.RowID, p.MessageID, p.Idx, string(p.Kind), p.Text, p.ToolName, p.CallID, optional(p.CallPartID), p.Arguments, optional(p.IsError),
-			optional(p.DurationMS), optional(p.BlobSHA), p.Tokens, p.Extra); err != nil {
+		if _, err := t.exec(insertPart, partRow(p)...); err != nil {
 			return fmt.Errorf("insert part: %w", err)
 		}
 	}
@@ -34,12 +31,31 @@ func (t *tx) insertParts(sess *session.Session, m *session.Message, earlier []se
 		return nil
 	}
 	for _, f := range t.opt.Touched(m, sess.Directory) {
-		if _, err := t.exec(`INSERT INTO touched_files (path, message_id, op, session_id) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-			f.Path, m.RowID, f.Op, sess.ID); err != nil {
+		if _, err := t.exec(insertTouched, f.Path, m.RowID, f.Op, string(sess.ID)); err != nil {
 			return fmt.Errorf("insert touched file: %w", err)
 		}
 	}
 	return nil
+}
+
+const (
+	partInsertColumns    = `id, message_id, idx, kind, text, tool_name, call_id, call_part_id, arguments, is_error, duration_ms, blob, tokens, extra`
+	insertPart           = `INSERT INTO parts (` + partInsertColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	touchedInsertColumns = `path, message_id, op, session_id`
+	insertTouched        = `INSERT INTO touched_files (` + touchedInsertColumns + `) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`
+)
+
+func placePart(m *session.Message, i int) {
+	p := &m.Parts[i]
+	p.MessageID, p.Idx, p.RowID = m.RowID, int64(i), m.RowID<<10|int64(i)
+}
+
+// partRow gives the values of partInsertColumns.
+func partRow(p *session.Part) []any {
+	return []any{
+		p.RowID, p.MessageID, p.Idx, string(p.Kind), p.Text, p.ToolName, p.CallID, optional(p.CallPartID), p.Arguments, optional(p.IsError),
+		optional(p.DurationMS), optional(p.BlobSHA), p.Tokens, jsonText(p.Extra),
+	}
 }
 
 // insertBlob stores content that is not here yet.
@@ -65,4 +81,12 @@ func optional[T bool | int64 | string](p *T) any {
 		return nil
 	}
 	return *p
+}
+
+// jsonText is optional for JSON.
+func jsonText(j session.JSON) any {
+	if len(j) == 0 {
+		return nil
+	}
+	return string(j)
 }

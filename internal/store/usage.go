@@ -63,23 +63,8 @@ func (t *tx) recordCall(c *session.Call) error {
 
 // addCall inserts a call and counts it on its session and in the roll-up.
 func (t *tx) addCall(c *session.Call, sess *session.Session) error {
-	c.Purpose, c.Status = orElse(c.Purpose, session.PurposeChat), orElse(c.Status, session.CallOK)
-	if sess != nil {
-		c.Source, c.Directory = orElse(c.Source, sess.Source), orElse(c.Directory, sess.Directory)
-	}
-	c.Source = orElse(c.Source, session.SourceSessiond)
-	if c.CreatedAt.IsZero() {
-		c.CreatedAt = t.now
-	}
-	c.Day = c.CreatedAt.Day(t.opt.Zone)
-	res, err := t.exec(`INSERT INTO calls (session_id, message_id, compaction_id, context_id, purpose, status, error, provider, model,
-		source, external_id, directory, day, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens,
-		cost_nanousd, price_source, latency_ms, created_at, metadata)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (source, external_id) WHERE external_id <> '' DO NOTHING`,
-		c.SessionID, c.MessageID, c.CompactionID, c.ContextID, c.Purpose, c.Status, c.Error, c.Provider, c.Model,
-		c.Source, c.ExternalID, c.Directory, c.Day, c.InputTokens, c.CacheReadTokens, c.CacheWriteTokens, c.OutputTokens, c.ReasoningTokens,
-		c.CostNanoUSD, c.PriceSource, c.LatencyMS, c.CreatedAt, c.Metadata)
+	t.fillCall(c, sess)
+	res, err := t.exec(insertCall, callRow(c)...)
 	if err != nil {
 		return fmt.Errorf("insert call: %w", err)
 	}
@@ -95,36 +80,69 @@ func (t *tx) addCall(c *session.Call, sess *session.Session) error {
 		c.CostUSD = &usd
 	}
 	t.usage.at(c.Day, c.Source, c.Model).addCall(c)
-	if sess != nil {
-		return t.countCall(sess, c)
+	if sess == nil {
+		return nil
 	}
-	return nil
+	sum := usageDelta{}
+	sum.addCall(c)
+	return t.countCalls(sess, &sum)
 }
 
-// countCall adds a call to its session, in memory and in its row.
-func (t *tx) countCall(sess *session.Session, c *session.Call) error {
-	sess.InputTokens += c.InputTokens
-	sess.OutputTokens += c.OutputTokens
-	sess.CacheReadTokens += c.CacheReadTokens
-	sess.CacheWriteTokens += c.CacheWriteTokens
-	unpriced := int64(1)
-	if c.CostNanoUSD != nil {
-		unpriced = 0
-		sum := *c.CostNanoUSD
-		if sess.CostNanoUSD != nil {
-			sum += *sess.CostNanoUSD
-		}
-		usd := float64(sum) / 1e9
-		sess.CostNanoUSD, sess.CostUSD = &sum, &usd
+// fillCall sets what a call takes from its session and from the moment.
+func (t *tx) fillCall(c *session.Call, sess *session.Session) {
+	c.Purpose, c.Status = orElse(c.Purpose, session.PurposeChat), orElse(c.Status, session.CallOK)
+	if sess != nil {
+		c.Source, c.Directory = orElse(c.Source, sess.Source), orElse(c.Directory, sess.Directory)
 	}
-	sess.UnpricedCalls += unpriced
+	c.Source = orElse(c.Source, session.SourceSessiond)
+	if c.CreatedAt.IsZero() {
+		c.CreatedAt = t.now
+	}
+	c.Day = c.CreatedAt.Day(t.opt.Zone)
+}
+
+const (
+	callInsertColumns = `session_id, message_id, compaction_id, context_id, purpose, status, error, provider, model,
+		source, external_id, directory, day, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens,
+		cost_nanousd, price_source, latency_ms, created_at, metadata`
+	unlessCallKnown = ` ON CONFLICT (source, external_id) WHERE external_id <> '' DO NOTHING`
+	insertCall      = `INSERT INTO calls (` + callInsertColumns + `)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)` + unlessCallKnown
+)
+
+// callRow gives the values of callInsertColumns.
+func callRow(c *session.Call) []any {
+	return []any{
+		string(c.SessionID), optional(c.MessageID), optional(c.CompactionID), optional(c.ContextID), string(c.Purpose), c.Status, c.Error,
+		c.Provider, c.Model, string(c.Source), c.ExternalID, c.Directory, c.Day, c.InputTokens, c.CacheReadTokens, c.CacheWriteTokens,
+		c.OutputTokens, c.ReasoningTokens, optional(c.CostNanoUSD), c.PriceSource, optional(c.LatencyMS), c.CreatedAt.SQL(), jsonText(c.Metadata),
+	}
+}
+
+// countCalls adds the sum of calls to their session, in memory and in its row.
+func (t *tx) countCalls(sess *session.Session, sum *usageDelta) error {
+	sess.InputTokens += sum.input
+	sess.OutputTokens += sum.output
+	sess.CacheReadTokens += sum.cacheRead
+	sess.CacheWriteTokens += sum.cacheWrite
+	sess.UnpricedCalls += sum.unpriced
 	// The sum of a known and an unknown cost is the known one, and of unknown ones unknown.
+	var cost *int64
+	if sum.calls > sum.unpriced {
+		cost = &sum.costNanoUSD
+		all := *cost
+		if sess.CostNanoUSD != nil {
+			all += *sess.CostNanoUSD
+		}
+		usd := float64(all) / 1e9
+		sess.CostNanoUSD, sess.CostUSD = &all, &usd
+	}
 	_, err := t.exec(`UPDATE sessions SET input_tokens = input_tokens + ?1, output_tokens = output_tokens + ?2,
 		cache_read_tokens = cache_read_tokens + ?3, cache_write_tokens = cache_write_tokens + ?4,
 		cost_nanousd = COALESCE(cost_nanousd + ?5, cost_nanousd, ?5), unpriced_calls = unpriced_calls + ?6 WHERE id = ?7`,
-		c.InputTokens, c.OutputTokens, c.CacheReadTokens, c.CacheWriteTokens, optional(c.CostNanoUSD), unpriced, string(sess.ID))
+		sum.input, sum.output, sum.cacheRead, sum.cacheWrite, optional(cost), sum.unpriced, string(sess.ID))
 	if err != nil {
-		return fmt.Errorf("count the call: %w", err)
+		return fmt.Errorf("count calls: %w", err)
 	}
 	return nil
 }

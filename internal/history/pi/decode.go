@@ -43,11 +43,11 @@ func (d *decoder) decode(n *node, line []byte) entry {
 	if n.kind == entryBroken {
 		return d.verbatim(n, line, "not a JSON object")
 	}
-	o, ok := parse(line)
+	o, ok := d.again(n, line)
 	if !ok {
 		return d.verbatim(n, line, "changed while it was read")
 	}
-	if history.Depth(line) > maxDepth {
+	if history.DeeperThan(line, maxDepth) {
 		return d.verbatim(n, line, "nested too deep")
 	}
 	rest := taker{Object: o}

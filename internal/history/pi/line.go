@@ -29,7 +29,7 @@ func ParseLine(raw []byte, before session.Time) (l *Line, why string) {
 	if !ok {
 		return nil, "not a JSON object"
 	}
-	if history.Depth(raw) > maxDepth {
+	if history.DeeperThan(raw, maxDepth) {
 		return nil, "nested too deep"
 	}
 	d := decoder{scanned: &scanned{version: 3}, last: before}

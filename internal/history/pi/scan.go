@@ -70,8 +70,9 @@ type scanned struct {
 	title     string // of the last session_info
 	named     bool   // there was a session_info in the part that is new
 	firstUser string
-	records   history.Records  // of the new part: what is no entry
-	entries   int              // in version 1: entries so far
+	records   history.Records // of the new part: what is no entry
+	entries   int             // in version 1: entries so far
+	seed      maphash.Seed
 	lane      int32            // in version 4: the leaf of the main lane
 	tails     []int32          // compactions that carry copies of what they kept
 	kept      map[string]int32 // by their keys: the entry that the first copy is of
@@ -90,7 +91,6 @@ type scanner struct {
 	ctx   context.Context
 	file  *os.File
 	sum   hash.Hash
-	seed  maphash.Seed
 	known bool // in the part that an earlier reading took
 	line  int
 }
@@ -101,9 +101,9 @@ func scan(ctx context.Context, file *os.File, size int64, cursor *history.Cursor
 	s := &scanner{
 		scanned: &scanned{
 			byID: map[string]int32{}, older: map[string][]int32{}, targets: map[int32]string{}, content: map[string]int{},
-			lane: -1,
+			lane: -1, seed: maphash.MakeSeed(),
 		},
-		ctx: ctx, file: file, sum: sha256.New(), seed: maphash.MakeSeed(),
+		ctx: ctx, file: file, sum: sha256.New(),
 	}
 	from := int64(0)
 	if cursor != nil && cursor.Offset > 0 {
@@ -209,6 +209,14 @@ func parse(line []byte) (history.Object, bool) {
 	return history.ParseObject(line)
 }
 
+// again reads the line of an entry a second time, which need not be checked a second time.
+func (s *scanned) again(n *node, line []byte) (history.Object, bool) {
+	if n.sum != 0 && maphash.Bytes(s.seed, line) == n.sum && utf8.Valid(line) {
+		return history.Fields(line)
+	}
+	return parse(line)
+}
+
 // unglue splits a line that holds several objects, since an old pi wrote on after a line
 // without its end. It gives nil unless every piece is good.
 func unglue(line []byte) [][]byte {
@@ -245,7 +253,10 @@ func (s *scanner) object(o history.Object, raw []byte, at int64) error {
 		s.records.Skip(skipHeader, 1)
 		return nil
 	}
-	n := node{offset: at, size: int64(len(raw)), line: int32(s.line), parent: -1, known: s.known, kind: kindOfLine(kindOf)}
+	n := node{
+		offset: at, size: int64(len(raw)), line: int32(s.line), parent: -1, known: s.known, kind: kindOfLine(kindOf),
+		sum: maphash.Bytes(s.seed, raw),
+	}
 	if s.version == 1 {
 		n.key = v1Key(s.entries)
 		s.entries++
@@ -293,7 +304,7 @@ func (s *scanner) name(n *node, raw []byte) bool {
 		n.key = s.byContent("line:", raw)
 		return true
 	}
-	n.key, n.sum = n.id, maphash.Bytes(s.seed, raw)
+	n.key = n.id
 	newest, again := s.byID[n.id]
 	if !again {
 		return true
