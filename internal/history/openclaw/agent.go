@@ -33,6 +33,8 @@ type about struct {
 	key        string // canonical; "" where nothing tells
 	generation int64  // of its key, from 1
 	begun      session.Time
+	ended      session.Time   // when the next generation of its key began
+	reason     string         // of its end, in sessiond's words
 	entry      history.Object // of the index, if that names this session as its key's present one
 	window     history.Object // what a database says of the session, by column
 	node       history.Object // and of its key
@@ -251,8 +253,19 @@ func (a *agent) settle() {
 		})
 		for i, s := range held {
 			s.generation = int64(i) + 1
+			if i+1 < len(held) {
+				s.ended, s.reason = held[i+1].begun, held[i+1].opened()
+			}
 		}
 	}
+}
+
+// opened says why a generation was begun, where it is told: the end of the one before it.
+func (s *about) opened() string {
+	if s.window.String("reason") == "reset" {
+		return "command"
+	}
+	return ""
 }
 
 // sidFor finds the transcript that an entry means: one of a topic has that in its name.

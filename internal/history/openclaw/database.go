@@ -22,10 +22,10 @@ import (
 // has is told by its tables: numbers went up with every change.
 const (
 	tableEvents   = "transcript_events"
-	tableNodes    = "session_nodes"    // layout 2: a row for each key
-	tableWindows  = "session_windows"  // layout 2: a row for each session
-	tableSessions = "sessions"         // layout 1: the same
-	tableEntries  = "session_entries"  // layout 1: a row for each key
+	tableNodes    = "session_nodes"   // layout 2: a row for each key
+	tableWindows  = "session_windows" // layout 2: a row for each session
+	tableSessions = "sessions"        // layout 1: the same
+	tableEntries  = "session_entries" // layout 1: a row for each key
 	tableCold     = "session_transcript_cold_archives"
 	tableArchives = "session_transcript_archives"
 	tablePending  = "session_pending_inputs"
@@ -370,7 +370,7 @@ func (x *databaseReader) stamp(id string, about *about) (string, error) {
 		}
 	}
 	sum := sha256.Sum256([]byte(strings.Join([]string{
-		strconv.FormatInt(n, 10), strconv.FormatInt(last, 10), mark.String, string(about.window.JSON()), string(about.node.JSON()), string(about.entry.JSON()),
+		strconv.FormatInt(n, 10), strconv.FormatInt(last, 10), mark.String, about.ended.SQL(), string(about.window.JSON()), string(about.node.JSON()), string(about.entry.JSON()),
 	}, "\x00")))
 	return hex.EncodeToString(sum[:]), nil
 }

@@ -157,10 +157,11 @@ func (r *reader) fields() *history.Changes {
 		Provider: r.session.Provider, Model: r.session.Model, Metadata: r.metadata(), Key: r.session.Key, Generation: r.session.Generation,
 		ParentID: r.session.ParentID, ParentKind: r.session.ParentKind,
 	}
-	if ended, ok := pi.Time(r.about.window.Get("ended_at")); ok {
-		f.EndedAt = &ended
-	} else if !r.name.put.IsZero() {
+	switch {
+	case !r.name.put.IsZero():
 		f.EndedAt = &r.name.put
+	case !r.about.ended.IsZero():
+		f.EndedAt, f.EndReason = &r.about.ended, r.about.reason
 	}
 	return f
 }

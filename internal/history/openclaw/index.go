@@ -71,6 +71,9 @@ func (x *indexReader) entry(written string, raw []byte) error {
 	if about == nil { // the index changed since the agent was looked at
 		about = newAbout(id, key, entry)
 	}
+	if err := x.close(key, about); err != nil {
+		return err
+	}
 	r := reader{
 		scanned: &scanned{leaf: -1}, source: x.source, ctx: x.ctx, known: x.known, agent: x.agent, about: about, sid: about.sid,
 		text: &transcript{rows: []row{}}, cursor: x.cursor,
@@ -100,6 +103,24 @@ func (x *indexReader) entry(written string, raw []byte) error {
 		}
 	}
 	return x.emit(b)
+}
+
+// close tells the generation before a key's present one that it has ended.
+func (x *indexReader) close(key string, now *about) error {
+	for _, s := range x.agent.keys[key] {
+		if s.generation != now.generation-1 || s.ended.IsZero() {
+			continue
+		}
+		here, err := x.known.Session(x.ctx, session.SourceOpenClaw, x.agent.id+"/"+s.sid)
+		if err != nil || here == nil || here.EndedAt != nil {
+			return err
+		}
+		b := history.Batch{}
+		b.ID, b.Session.Source = here.ID, session.SourceOpenClaw
+		b.Fields = &history.Changes{Key: key, Generation: s.generation, EndedAt: &s.ended, EndReason: s.reason}
+		return x.emit(b)
+	}
+	return nil
 }
 
 func newAbout(sid, key string, entry history.Object) *about {

@@ -1,70 +1,43 @@
 package openclaw
 
 import (
-	"regexp"
 	"strings"
+
+	"sessiond/internal/routing"
 )
 
-var agentKey = regexp.MustCompile(`^agent:([a-z0-9][a-z0-9_-]{0,63}):(.+)$`)
-
-// canonicalKey gives a session key in the form in which keys are stored: with its agent in
-// front, in lower case but for the ids of Signal groups and Matrix rooms, whose case counts.
-// `global` and `unknown` belong to no agent. "" stays "".
+// canonicalKey gives a session key in the form in which keys are stored, with its agent in
+// front. channel is where a group of the old form, without one, lies. "" is no key, and so is
+// one that cannot be stored.
 func canonicalKey(key, agent, channel string) string {
-	key = strings.TrimSpace(key)
-	if key == "" {
+	if strings.TrimSpace(key) == "" {
 		return ""
 	}
-	folded := fold(key)
-	switch {
-	case folded == "global", folded == "unknown":
-		return folded
-	case strings.HasPrefix(folded, "agent:"):
-	case strings.HasPrefix(folded, "group:") && channel != "": // as long ago
-		folded = "agent:" + agent + ":" + strings.ToLower(channel) + ":" + folded
-	default:
-		folded = "agent:" + agent + ":" + folded
+	if strings.HasPrefix(strings.ToLower(key), "group:") && channel != "" {
+		key = channel + ":" + key
 	}
-	parts := strings.Split(folded, ":")
-	for i, part := range parts {
-		if part == "direct" && i >= 2 && i <= 4 {
-			parts[i] = "dm"
-			break
-		}
+	rules := routing.Config{Agent: agent}
+	canonical, err := rules.Canonical(key)
+	if err != nil {
+		return ""
 	}
-	return strings.Join(parts, ":")
-}
-
-// fold makes a key lower-case. What follows the mark of a Signal group or a Matrix room keeps
-// its case.
-func fold(key string) string {
-	low := strings.ToLower(key)
-	for _, mark := range []string{"signal:group:", "matrix:channel:", "matrix:group:", "matrix:room:"} {
-		if at := strings.Index(low, mark); at >= 0 && (at == 0 || low[at-1] == ':') && len(low) == len(key) {
-			return low[:at+len(mark)] + key[at+len(mark):]
-		}
-	}
-	return low
+	return canonical
 }
 
 // agentOf gives the agent that a canonical key names, "" for none.
 func agentOf(key string) string {
-	if m := agentKey.FindStringSubmatch(key); m != nil {
-		return m[1]
-	}
-	return ""
+	k, _ := routing.Parse(key)
+	return k.Agent
 }
 
 // kindOf gives the kind of session that a canonical key names.
 func kindOf(key string) string {
-	rest := key
-	if m := agentKey.FindStringSubmatch(key); m != nil {
-		rest = m[2]
+	switch source := routing.Classify(key).Source; source {
+	case routing.SourceCron, routing.SourceHook, routing.SourceSubagent:
+		return string(source)
 	}
-	for _, kind := range []string{"subagent", "cron", "hook"} {
-		if strings.HasPrefix(rest, kind+":") || kind == "subagent" && strings.Contains(rest, ":subagent:") {
-			return kind
-		}
+	if strings.Contains(key, ":subagent:") { // of a sub-agent
+		return string(routing.SourceSubagent)
 	}
 	return "chat"
 }

@@ -85,7 +85,7 @@ type reader struct {
 	batch    history.Batch
 	size     int // bytes in batch
 	last     session.Time
-	older    bool // everything in the file is here under newer names
+	older    bool            // everything in the file is here under newer names
 	early    history.Records // of a database: what is no line of the transcript
 	buffer   []byte
 }
