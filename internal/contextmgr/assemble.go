@@ -293,7 +293,7 @@ func escape(s string) string {
 			continue
 		}
 		rest := strings.TrimLeft(s[i+1:min(len(s), i+60)], " \t\r\n/")
-		for _, tag := range [...]string{"conversation_summary", "pinned_message", "recalled_messages"} {
+		for _, tag := range [...]string{"conversation_summary", "pinned_message", "recalled_messages", "branch_summary"} {
 			if len(rest) >= len(tag) && strings.EqualFold(rest[:len(tag)], tag) {
 				b.WriteString(s[done:i] + "&lt;")
 				done = i + 1

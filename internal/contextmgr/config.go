@@ -14,6 +14,7 @@ type Store interface {
 	MessageByID(ctx context.Context, id int64) (session.Message, error)
 	Walk(ctx context.Context, head int64, yield func(session.Message) bool) error
 	Path(ctx context.Context, head, after int64) ([]session.Message, error)
+	Root(ctx context.Context, head int64) (first, last session.MessageRef, err error)
 	OnPath(ctx context.Context, head, message int64) (bool, error)
 
 	Effective(ctx context.Context, s session.Session) (*session.Compaction, error)
@@ -25,10 +26,12 @@ type Store interface {
 	UndoCompaction(ctx context.Context, id session.ID, compaction int64) (session.Session, error)
 	RedoCompaction(ctx context.Context, id session.ID, compaction int64) (session.Session, error)
 
+	AddBranchSummary(ctx context.Context, in session.BranchSummary) (m session.Message, attached bool, err error)
+
 	SaveContext(ctx context.Context, c session.Context, blocks map[string]string, frozen []session.Frozen) (session.Context, error)
 	LastContext(ctx context.Context, id session.ID) (*session.Context, map[string]string, error)
 	Context(ctx context.Context, id session.ID, contextID int64) (session.Context, error)
-	Frozen(ctx context.Context, id session.ID) ([]session.Frozen, error)
+	Frozen(ctx context.Context, s session.Session) ([]session.Frozen, error)
 
 	AddCall(ctx context.Context, c session.Call) (session.Call, error)
 	LastReport(ctx context.Context, s session.Session) (*session.Call, error)

@@ -99,7 +99,7 @@ func (m *Manager) comparable(ctx context.Context, id session.ID, newer, older *s
 	if a.Epoch != b.Epoch || a.SystemHash != b.SystemHash || a.InitialHash != b.InitialHash || a.ToolsHash != b.ToolsHash || a.OverheadTokens != b.OverheadTokens {
 		return false, nil
 	}
-	frozen, err := m.store.Frozen(ctx, id)
+	frozen, err := m.store.Frozen(ctx, session.Session{ID: id}) // both replies are its own, so what it shares lies before them
 	if err != nil {
 		return false, err
 	}

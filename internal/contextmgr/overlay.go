@@ -218,7 +218,7 @@ func (r *reading) span(p Plan) []session.Message {
 // detailsOf gathers what is known without a model: files, cumulative over the chain of
 // overlays, and the beginning of a split turn.
 func (m *Manager) detailsOf(ctx context.Context, r *reading, p Plan, in overlayInput) (session.CompactionDetails, error) {
-	d := session.CompactionDetails{ReadFiles: []string{}, ModifiedFiles: []string{}, Instructions: in.instructions}
+	d := session.CompactionDetails{Instructions: in.instructions}
 	var before int64
 	if r.cutOff && r.overlay != nil {
 		last, err := m.lastHidden(ctx, r.overlay)
@@ -237,20 +237,7 @@ func (m *Manager) detailsOf(ctx context.Context, r *reading, p Plan, in overlayI
 	if r.overlay != nil {
 		decode(r.overlay.Details, &earlier)
 	}
-	read, modified := slices.Clone(earlier.ReadFiles), slices.Clone(earlier.ModifiedFiles)
-	for _, f := range files {
-		if f.Op == session.OpRead {
-			read = append(read, f.Path)
-		} else {
-			modified = append(modified, f.Path)
-		}
-	}
-	d.ModifiedFiles = append(d.ModifiedFiles, unique(modified)...)
-	for _, path := range unique(read) { // read and modified later counts as modified
-		if _, too := slices.BinarySearch(d.ModifiedFiles, path); !too {
-			d.ReadFiles = append(d.ReadFiles, path)
-		}
-	}
+	d.ReadFiles, d.ModifiedFiles = sortFiles(files, earlier.ReadFiles, earlier.ModifiedFiles)
 	switch {
 	case p.Split():
 		d.TurnStart = r.path[p.TurnStart].ID.String()
@@ -270,6 +257,27 @@ func (m *Manager) detailsOf(ctx context.Context, r *reading, p Plan, in overlayI
 		}
 	}
 	return d, nil
+}
+
+// sortFiles adds files to those that were read and modified before. What was read and modified
+// counts as modified.
+func sortFiles(files []session.TouchedFile, readBefore, modifiedBefore []string) (read, modified []string) {
+	all := slices.Clone(readBefore)
+	modified = append([]string{}, modifiedBefore...)
+	for _, f := range files {
+		if f.Op == session.OpRead {
+			all = append(all, f.Path)
+		} else {
+			modified = append(modified, f.Path)
+		}
+	}
+	modified, read = unique(modified), []string{}
+	for _, path := range unique(all) {
+		if _, too := slices.BinarySearch(modified, path); !too {
+			read = append(read, path)
+		}
+	}
+	return read, modified
 }
 
 func unique(paths []string) []string {

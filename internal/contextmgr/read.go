@@ -290,7 +290,7 @@ func (m *Manager) readBeside(ctx context.Context, r *reading) error {
 		return err
 	}
 	r.system = joinSystem(leading, r.own)
-	frozen, err := m.store.Frozen(ctx, r.sess.ID)
+	frozen, err := m.store.Frozen(ctx, r.sess)
 	if err != nil {
 		return err
 	}
@@ -366,33 +366,22 @@ func (m *Manager) leadingSystem(ctx context.Context, r *reading) ([]session.Mess
 	if r.sess.HeadID == nil || r.overlay == nil && !r.cutOff {
 		return nil, nil
 	}
-	root := r.sess
-	for root.ParentKind == session.ParentFork && root.ParentID != "" {
-		parent, err := m.store.Session(ctx, root.ParentID)
-		if session.CodeOf(err) == session.NotFound {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		root = parent
+	first, last, err := m.store.Root(ctx, *r.sess.HeadID)
+	if err != nil {
+		return nil, err
 	}
 	var leading []session.Message
-	for seq := int64(1); seq <= mostBeforeTalk; seq++ {
-		msg, err := m.store.Message(ctx, session.MessageRef{Session: root.ID, Seq: seq})
-		if session.CodeOf(err) == session.NotFound || err == nil && msg.InContext && msg.Role != session.System {
-			break
-		}
+	for at := first; at.Seq <= min(last.Seq, first.Seq+mostBeforeTalk); at.Seq++ {
+		msg, err := m.store.Message(ctx, at)
 		if err != nil {
 			return nil, err
 		}
-		if !msg.InContext {
-			continue
+		if msg.InContext && msg.Role != session.System {
+			break
 		}
-		if on, err := m.store.OnPath(ctx, *r.sess.HeadID, msg.RowID); err != nil || !on {
-			return leading, err
+		if msg.InContext {
+			leading = append(leading, msg)
 		}
-		leading = append(leading, msg)
 	}
 	return leading, nil
 }

@@ -19,3 +19,11 @@ type Summary struct {
 	Model    string
 	Calls    []Call
 }
+
+// BranchSummary is what became of a branch that was left, to be told where the session went on.
+type BranchSummary struct {
+	Session ID
+	After   *MessageRef // where the head was moved to; nil: before the first message
+	Message Message
+	Calls   []Call // of the model that was asked, also those that failed
+}

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"sessiond/internal/session"
 )
@@ -92,14 +91,17 @@ func (t *tx) append(in Append, msgs []session.Message) (Appended, error) {
 		return Appended{}, err
 	}
 	if sess.DeletedAt != nil {
-		return Appended{}, session.Errorf(session.Conflict, "session %s is in the trash: take it out with POST /v1/sessions/%s/untrash first", sess.ID, sess.ID)
+		return Appended{}, inTrash(sess.ID)
 	}
 	if err := checkHead(sess, in.ExpectHead); err != nil {
 		return Appended{}, err
 	}
 	at, moved, was := end, false, sess
 	if in.Parent != nil && (sess.Head == nil || *in.Parent != *sess.Head) {
-		if at, err = t.placeOnTree(sess, *in.Parent); err != nil {
+		if at, err = t.placeOnTree(sess, *in.Parent, "parent"); err != nil {
+			return Appended{}, err
+		}
+		if sess.TurnOrigin, err = t.turnOrigin(*in.Parent); err != nil {
 			return Appended{}, err
 		}
 		moved = true
@@ -120,7 +122,7 @@ func (t *tx) append(in Append, msgs []session.Message) (Appended, error) {
 		sess.Provider, sess.Model = orElse(call.Provider, sess.Provider), orElse(call.Model, sess.Model)
 	}
 	sess.ContextTokens += added
-	late, err := t.answersClosed(sess.ID, msgs)
+	late, err := t.answersClosed(sess, msgs)
 	if err != nil {
 		return Appended{}, err
 	}
@@ -187,27 +189,27 @@ func checkHead(sess session.Session, expect *ExpectHead) error {
 		expect.Ref != nil && sess.Head != nil && *expect.Ref == *sess.Head:
 		return nil
 	case sess.Head == nil:
-		return session.Errorf(session.Conflict, "session %s is empty; expect_head must be null or left out", sess.ID)
+		return session.Errorf(session.Conflict, "session %s has no head, since it is empty or was taken back before its first message; expect_head must be null or left out", sess.ID)
 	}
 	return session.Errorf(session.Conflict, "the head of session %s is %s, not what expect_head says: read what came since and decide anew", sess.ID, sess.Head).
 		At("expect_head", "the head is %s", sess.Head)
 }
 
 // placeOnTree finds the place after a named message, which must be one of the session's own
-// or, in a fork, one of the path that it shares.
-func (t *tx) placeOnTree(sess session.Session, parent session.MessageRef) (place, error) {
-	if parent.Session != sess.ID {
-		spans, err := pathSpans(t.ctx, t, sess.HeadID)
-		if err != nil {
-			return place{}, err
-		}
-		if !slices.ContainsFunc(spans, func(sp Span) bool { return sp.holds(parent) }) {
-			return place{}, session.Errorf(session.Invalid, "message %s is not on the tree of session %s", parent, sess.ID).At("parent", "not on this session's tree")
-		}
-	}
-	at, err := t.placeAfter(parent)
+// or, in a fork, one of the path that it shares. field is what of the request names it.
+// Codes: Invalid.
+func (t *tx) placeOnTree(sess session.Session, ref session.MessageRef, field string) (place, error) {
+	at, err := t.placeAfter(ref)
 	if session.CodeOf(err) == session.NotFound {
-		err = session.Errorf(session.Invalid, "there is no message %s to append after", parent).At("parent", "no such message")
+		return at, session.Errorf(session.Invalid, "there is no message %s; %s must name one on the tree of session %s", ref, field, sess.ID).At(field, "no such message")
+	}
+	if err != nil {
+		return at, err
+	}
+	on, err := onTree(t.ctx, t, sess, ref, *at.id)
+	if err == nil && !on {
+		err = session.Errorf(session.Invalid, "message %s is not on the tree of session %s: %s must name one of its own, or one of the path that it shares with what it was forked off", ref, sess.ID, field).
+			At(field, "not on this session's tree")
 	}
 	return at, err
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"database/sql"
 	"errors"
+	"math"
 	"slices"
 
 	"sessiond/internal/session"
@@ -17,20 +18,34 @@ const (
 
 // answersClosed tells whether a result came for a call that an earlier context closed with an
 // error of its own: what follows is no continuation of that context.
-func (t *tx) answersClosed(id session.ID, msgs []session.Message) (bool, error) {
+func (t *tx) answersClosed(sess session.Session, msgs []session.Message) (bool, error) {
 	for i := range msgs {
 		for _, r := range msgs[i].Results() {
 			if r.CallPartID == nil {
 				continue
 			}
-			var closed bool
-			if err := t.row(`SELECT EXISTS (SELECT 1 FROM frozen WHERE session_id = ? AND message_id = ? AND kind = 'closed_call')`,
-				[]any{id, *r.CallPartID >> 10}, &closed); err != nil || closed {
+			if closed, err := t.closedCall(sess, *r.CallPartID>>10); err != nil || closed {
 				return closed, err
 			}
 		}
 	}
 	return false, nil
+}
+
+// closedCall tells whether a context closed the calls of a message: one of this session, or one
+// that it inherits.
+func (t *tx) closedCall(sess session.Session, message int64) (closed bool, err error) {
+	err = inherited(t.ctx, t, sess, func(id session.ID, l link, own bool) error {
+		if own {
+			l.frozenID = math.MaxInt64
+		}
+		if closed {
+			return nil
+		}
+		return t.row(`SELECT EXISTS (SELECT 1 FROM frozen WHERE session_id = ? AND message_id = ? AND kind = 'closed_call' AND id <= ?)`,
+			[]any{id, message, l.frozenID}, &closed)
+	})
+	return closed, err
 }
 
 // callOf finds the call that the i-th part of m answers: the nearest one before it on the

@@ -280,7 +280,7 @@ func TestContextsKeepTheirBlocksAndWhatIsFrozen(t *testing.T) {
 	}
 	_, err = s.Context(ctx, "20200101_001", first.RowID)
 	wants(t, err, session.NotFound, "")
-	if all := must(s.Frozen(ctx, sess.ID))(t); len(all) != 1 || string(all[0].Content) != `"first"` {
+	if all := must(s.Frozen(ctx, sess))(t); len(all) != 1 || string(all[0].Content) != `"first"` {
 		t.Errorf("what is frozen changed: %+v", all)
 	}
 	if n := count(t, s, `SELECT COUNT(*) FROM blocks`); n != 2 {

@@ -87,10 +87,25 @@ func (s *Store) LastContext(ctx context.Context, id session.ID) (*session.Contex
 	return &c, blocks, nil
 }
 
-// Frozen lists what was frozen into a session's contexts, by message.
-func (s *Store) Frozen(ctx context.Context, id session.ID) ([]session.Frozen, error) {
+// Frozen lists what was frozen into a session's contexts, by message; of a fork also what was
+// frozen with the messages that it shares until it was made, so that they stay as they were.
+func (s *Store) Frozen(ctx context.Context, sess session.Session) ([]session.Frozen, error) {
 	var all []session.Frozen
-	err := s.list(ctx, &all, `SELECT id, session_id, message_id, kind, compaction_id, content FROM frozen
-		WHERE session_id = ? ORDER BY message_id, kind`, id)
+	err := inherited(ctx, s, sess, func(id session.ID, l link, own bool) error {
+		if own {
+			return s.list(ctx, &all, frozenOfSession, id)
+		}
+		var more []session.Frozen
+		err := s.list(ctx, &more, frozenOfAncestor, id, *l.messageID, l.frozenID)
+		all = append(more, all...)
+		return err
+	})
 	return all, err
 }
+
+const (
+	frozenOfSession = `SELECT id, session_id, message_id, kind, compaction_id, content FROM frozen
+		WHERE session_id = ? ORDER BY message_id, kind`
+	frozenOfAncestor = `SELECT id, session_id, message_id, kind, compaction_id, content FROM frozen
+		WHERE session_id = ? AND message_id <= ? AND id <= ? ORDER BY message_id, kind`
+)

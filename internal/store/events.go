@@ -7,6 +7,8 @@ const (
 	EventSessionCreated    = "session.created"
 	EventSessionChanged    = "session.changed"
 	EventSessionEnded      = "session.ended" // {"reason"}: its key went on to the next generation
+	EventHeadMoved         = "head.moved"    // {"head", "from"}: messages, null before the first one
+	EventStateChanged      = "state.changed" // {"name", "revision", "deleted"}
 	EventMessagesAppended  = "messages.appended"
 	EventCompactionStaged  = "compaction.staged"
 	EventCompactionDone    = "compaction.done"

@@ -13,18 +13,19 @@ import (
 // Filter says which sessions are listed. Zero fields do not filter; archived and trashed
 // sessions are listed only when they are asked for.
 type Filter struct {
-	Query     string // part of the title, of the id or of the source's id
-	Source    session.Source
-	Key       string
-	Model     string
-	Directory string
-	Project   string
-	ParentID  session.ID
-	Since     *session.Time // active at or after
-	Until     *session.Time // active before
-	Archived  bool
-	Trash     bool
-	Metadata  map[string]string // JSON paths under metadata → text
+	Query      string // part of the title, of the id or of the source's id
+	Source     session.Source
+	Key        string
+	Model      string
+	Directory  string
+	Project    string
+	ParentID   session.ID
+	ParentKind string        // fork or child; "": both
+	Since      *session.Time // active at or after
+	Until      *session.Time // active before
+	Archived   bool
+	Trash      bool
+	Metadata   map[string]string // JSON paths under metadata → text
 }
 
 // Page says which piece of a list is read.
@@ -104,6 +105,7 @@ func (f Filter) conditions() (where []string, args []any) {
 		{"directory", f.Directory},
 		{"project", f.Project},
 		{"parent_id", string(f.ParentID)},
+		{"parent_kind", f.ParentKind},
 	} {
 		if eq.value != "" {
 			add("s."+eq.column+" = ?", eq.value)

@@ -48,16 +48,11 @@ func (s *Store) SetMark(ctx context.Context, id session.ID, ref session.MessageR
 		if err != nil {
 			return err
 		}
-		if ref.Session != id {
-			shared := false
-			if sess.HeadID != nil {
-				if shared, err = onPath(t.ctx, t, *sess.HeadID, *at.id); err != nil {
-					return err
-				}
+		if on, err := onTree(t.ctx, t, sess, ref, *at.id); err != nil || !on {
+			if err == nil {
+				err = offTree(id, ref)
 			}
-			if !shared {
-				return session.Errorf(session.NotFound, "message %s is not on the tree of session %s", ref, id)
-			}
+			return err
 		}
 		if err := t.setMark(id, *at.id, kind, text, on); err != nil {
 			return err
@@ -73,6 +68,10 @@ func (s *Store) SetMark(ctx context.Context, id session.ID, ref session.MessageR
 		return err
 	})
 	return sess, err
+}
+
+func offTree(id session.ID, ref session.MessageRef) error {
+	return session.Errorf(session.NotFound, "message %s is not on the tree of session %s", ref, id)
 }
 
 func (t *tx) setMark(id session.ID, messageID int64, kind, text string, on bool) error {

@@ -136,6 +136,26 @@ func (s *Store) Message(ctx context.Context, ref session.MessageRef) (session.Me
 	return readMessage(ctx, s, ref)
 }
 
+// TreeMessage reads one message of a session's tree: its own, or one that a fork shares.
+// Codes: NotFound.
+func (s *Store) TreeMessage(ctx context.Context, id session.ID, ref session.MessageRef) (session.Message, error) {
+	m, err := readMessage(ctx, s, ref)
+	if err != nil || ref.Session == id {
+		return m, err
+	}
+	sess, err := s.Session(ctx, id)
+	if err != nil {
+		return m, err
+	}
+	if on, err := onTree(ctx, s, sess, ref, m.RowID); err != nil || !on {
+		if err == nil {
+			err = offTree(id, ref)
+		}
+		return session.Message{}, err
+	}
+	return m, nil
+}
+
 func readMessage(ctx context.Context, q queryer, ref session.MessageRef) (session.Message, error) {
 	msgs, err := readRange(ctx, q, ref.Session, ref.Seq, ref.Seq)
 	if err != nil {
@@ -158,14 +178,19 @@ func (s *Store) MessageByID(ctx context.Context, id int64) (session.Message, err
 
 // MessagePage says which messages of a session are read.
 type MessagePage struct {
-	After, Before int64 // seqs, exclusive; 0: open
+	After, Before int64 // seqs of this session, exclusive; 0: open
 	Limit         int   // 0: 50; at most 1000
 	Descending    bool
 	All           bool // every message of the session, not only the path to its head
+
+	// The same as After and Before for any message of the path: a fork's begins in another
+	// session. nil: open.
+	AfterRef, BeforeRef *session.MessageRef
 }
 
 // Messages reads messages of a session: of the path to its head, or all of its own. more
-// tells whether there are others beyond. Codes: NotFound.
+// tells whether there are others beyond. Codes: NotFound, Invalid (AfterRef or BeforeRef is
+// not on the path).
 //
 // On the path of a fork After and Before count this session's own seqs; the part that it
 // shares with its parent comes before seq 1.
@@ -174,14 +199,12 @@ func (s *Store) Messages(ctx context.Context, id session.ID, p MessagePage) (msg
 	if err != nil {
 		return nil, false, err
 	}
-	spans := []Span{{Session: id, From: 1, To: sess.LastSeq}}
-	if !p.All {
-		if spans, err = pathSpans(ctx, s, sess.HeadID); err != nil {
-			return nil, false, err
-		}
-	}
 	limit := Page{Limit: p.Limit}.limit()
-	for _, sp := range orderSpans(clipSpans(spans, id, p), p.Descending) {
+	spans, err := pageSpans(ctx, s, sess, p, int64(limit))
+	if err != nil {
+		return nil, false, err
+	}
+	for _, sp := range spans {
 		for from, to := sp.From, sp.To; from <= to; {
 			lo, hi := from, min(to, from+int64(limit)-int64(len(msgs)))
 			if p.Descending {
@@ -205,24 +228,82 @@ func (s *Store) Messages(ctx context.Context, id session.ID, p MessagePage) (msg
 	return msgs, false, nil
 }
 
-func clipSpans(spans []Span, own session.ID, p MessagePage) []Span {
-	var clipped []Span
-	for _, sp := range spans {
-		if sp.Session == own {
-			if p.After > 0 {
-				sp.From = max(sp.From, p.After+1)
-			}
-			if p.Before > 0 {
-				sp.To = min(sp.To, p.Before-1)
-			}
-		} else if p.After > 0 {
+// pageSpans gives what of a session's messages may stand on a page, in the page's order. It
+// goes from the head no further back than that needs.
+func pageSpans(ctx context.Context, q queryer, sess session.Session, p MessagePage, limit int64) ([]Span, error) {
+	w := window{MessagePage: p, own: sess.ID}
+	if p.Descending {
+		w.enough = limit + 1
+	}
+	var err error
+	if p.All {
+		if sess.LastSeq > 0 {
+			_ = w.take(Span{Session: sess.ID, From: 1, To: sess.LastSeq})
+		}
+	} else {
+		err = eachSpan(ctx, q, sess.HeadID, w.take)
+	}
+	if err == nil {
+		err = w.missing()
+	}
+	if !p.Descending {
+		reverse(w.spans)
+	}
+	return w.spans, err
+}
+
+// window cuts the spans of a path, which come newest first, to a page's bounds.
+type window struct {
+	MessagePage
+	own    session.ID
+	enough int64 // messages; 0: all
+	spans  []Span
+	held   int64
+}
+
+func (w *window) take(sp Span) error {
+	if w.BeforeRef != nil {
+		if !sp.holds(*w.BeforeRef) {
+			return nil
+		}
+		sp.To, w.BeforeRef = w.BeforeRef.Seq-1, nil
+	}
+	last := false // nothing older is on the page
+	if w.AfterRef != nil && sp.Session == w.AfterRef.Session && sp.From <= w.AfterRef.Seq && w.AfterRef.Seq <= sp.To+1 {
+		sp.From, last, w.AfterRef = w.AfterRef.Seq+1, true, nil
+	}
+	switch {
+	case sp.Session == w.own:
+		if w.Before > 0 {
+			sp.To = min(sp.To, w.Before-1)
+		}
+		last = last || sp.From <= w.After
+		sp.From = max(sp.From, w.After+1)
+	case w.After > 0:
+		return errEnough
+	}
+	if sp.From <= sp.To {
+		w.spans = append(w.spans, sp)
+		w.held += sp.To - sp.From + 1
+	}
+	if last || w.enough > 0 && w.held >= w.enough {
+		return errEnough
+	}
+	return nil
+}
+
+// missing says so when a bound was not met on the way back to the root.
+func (w *window) missing() error {
+	for _, bound := range []struct {
+		name string
+		ref  *session.MessageRef
+	}{{"before", w.BeforeRef}, {"after", w.AfterRef}} {
+		if bound.ref == nil || bound.name == "after" && w.enough > 0 && w.held >= w.enough {
 			continue
 		}
-		if sp.From <= sp.To {
-			clipped = append(clipped, sp)
-		}
+		return session.Errorf(session.Invalid, "%s names %s, which is not on the path of session %s", bound.name, bound.ref, w.own).At(bound.name, "not on the path")
 	}
-	return clipped
+	return nil
 }
 
 // MessagesAfter reads up to limit messages of all sessions by order of arrival, after the

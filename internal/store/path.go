@@ -12,6 +12,8 @@ import (
 type Span struct {
 	Session  session.ID
 	From, To int64 // seqs, inclusive
+
+	first int64 // row of the first message; 0: none before it is on the path
 }
 
 func (sp Span) holds(ref session.MessageRef) bool {
@@ -40,7 +42,7 @@ func eachSpan(ctx context.Context, q queryer, head *int64, yield func(Span) erro
 	err := q.each(ctx, func(row scanner) error {
 		none = false
 		var sp Span
-		if err := row.Scan(&sp.Session, &sp.From, &sp.To); err != nil {
+		if err := row.Scan(&sp.Session, &sp.From, &sp.To, &sp.first); err != nil {
 			return err
 		}
 		return yield(sp)
@@ -63,11 +65,22 @@ const spansOfPath = `
 		SELECT m.session_id, m.seq, (SELECT j.id FROM messages j
 			WHERE j.session_id = m.session_id AND j.jump = 1 AND j.seq <= m.seq ORDER BY j.seq DESC LIMIT 1)
 		FROM span s JOIN messages f ON f.id = s.jump_id JOIN messages m ON m.id = f.parent_id)
-	SELECT s.session_id, COALESCE(f.seq, 1), s.upto FROM span s LEFT JOIN messages f ON f.id = s.jump_id`
+	SELECT s.session_id, COALESCE(f.seq, 1), s.upto, COALESCE(f.id, 0) FROM span s LEFT JOIN messages f ON f.id = s.jump_id`
 
 // Spans gives the path to head as spans, the newest first, without reading its content.
 func (s *Store) Spans(ctx context.Context, head int64) ([]Span, error) {
 	return pathSpans(ctx, s, &head)
+}
+
+// Root gives the first run of messages of the path to head: its root and the last message
+// that follows it in a line.
+func (s *Store) Root(ctx context.Context, head int64) (first, last session.MessageRef, err error) {
+	var root Span
+	err = eachSpan(ctx, s, &head, func(sp Span) error {
+		root = sp
+		return nil
+	})
+	return session.MessageRef{Session: root.Session, Seq: root.From}, session.MessageRef{Session: root.Session, Seq: root.To}, err
 }
 
 // spanStart finds where the run of messages that ends at ref begins, and the parent before it.
@@ -149,22 +162,22 @@ func onPath(ctx context.Context, q queryer, head, message int64) (bool, error) {
 		}
 		return false, err
 	}
-	found := false
-	err = eachSpan(ctx, q, &head, func(sp Span) error {
-		if found = sp.holds(ref); found {
+	spans, err := spansDownTo(ctx, q, head, message)
+	return slices.ContainsFunc(spans, func(sp Span) bool { return sp.holds(ref) }), err
+}
+
+// spansDownTo gives the spans of a path that may hold the row lowest or a newer one. Rows fall
+// along a path, so a place near the head is found without reading the many branches before it.
+func spansDownTo(ctx context.Context, q queryer, head, lowest int64) ([]Span, error) {
+	var spans []Span
+	err := eachSpan(ctx, q, &head, func(sp Span) error {
+		spans = append(spans, sp)
+		if sp.first <= lowest && sp.first > 0 {
 			return errEnough
 		}
 		return nil
 	})
-	return found, err
-}
-
-// orderSpans puts spans, which come newest first, into reading order.
-func orderSpans(spans []Span, descending bool) []Span {
-	if !descending {
-		reverse(spans)
-	}
-	return spans
+	return spans, err
 }
 
 func reverse[T any](s []T) { slices.Reverse(s) }

@@ -36,7 +36,7 @@ func useEverything(t *testing.T, s *Store) {
 	must(s.SetMark(ctx, sess.ID, *ref(sess.ID, 1), MarkPin, "", true))(t)
 	must(s.Pins(ctx, sess.ID))(t)
 	must(s.Labels(ctx, sess.ID))(t)
-	must(s.Frozen(ctx, sess.ID))(t)
+	must(s.Frozen(ctx, sess))(t)
 	must(s.Effective(ctx, at))(t)
 	c := must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusStaged, 1)))(t)
 	must(s.Activate(ctx, sess.ID, c.RowID))(t)

@@ -16,7 +16,7 @@ func progress(sess *session.Session, m *session.Message) {
 	if m.Role == session.User && m.Kind != session.KindBranchSummary {
 		sess.TurnOrigin = m.Origin
 	}
-	if sess.TurnOrigin == session.Person && sess.ActiveAt.Before(m.CreatedAt.Time) {
+	if sess.TurnOrigin == session.Person && m.Kind != session.KindBranchSummary && sess.ActiveAt.Before(m.CreatedAt.Time) {
 		sess.ActiveAt = m.CreatedAt
 	}
 	if m.Origin == session.Person {

@@ -27,7 +27,9 @@ type NewSession struct {
 	Model       string
 	Window      *int64
 	ParentID    session.ID
-	ParentKind  string
+	ParentKind  string              // "": child
+	Started     *session.MessageRef // of a child: the parent's message that started it; nil: not known
+	StartedCall string              // of a child: which call of that message, "": not known
 	Metadata    session.JSON
 	CreatedAt   *session.Time // nil: now; its local day is the ID's
 	Idem        *Idempotency
@@ -70,8 +72,21 @@ func (s *Store) CreateSession(ctx context.Context, in NewSession) (session.Sessi
 		if made, err = t.createSession(in); err != nil {
 			return err
 		}
-		if err := t.beginFork(&made); err != nil || in.Idem == nil {
-			return err
+		if made.ParentKind == session.ParentFork {
+			parent, err := readSession(t.ctx, t, made.ParentID)
+			if err != nil {
+				return err
+			}
+			family, err := t.family(parent)
+			if err != nil {
+				return err
+			}
+			if err := t.beginFork(&made, parent, family, parent.Head, parent.HeadID); err != nil {
+				return err
+			}
+		}
+		if in.Idem == nil {
+			return nil
 		}
 		return t.remember(in.Idem, outcome{SessionID: string(made.ID), Revision: made.Revision, Status: 201})
 	})
@@ -79,13 +94,16 @@ func (s *Store) CreateSession(ctx context.Context, in NewSession) (session.Sessi
 }
 
 func (t *tx) createSession(in NewSession) (session.Session, error) {
+	var hangs link
 	if in.ParentID != "" {
-		if _, err := readSession(t.ctx, t, in.ParentID); err != nil {
+		parent, err := readSession(t.ctx, t, in.ParentID)
+		if err != nil {
 			return session.Session{}, err
 		}
-		if in.ParentKind == "" {
-			in.ParentKind = session.ParentChild
+		if hangs, err = t.startedBy(parent, in.Started, in.StartedCall); err != nil {
+			return session.Session{}, err
 		}
+		in.ParentKind = orElse(in.ParentKind, session.ParentChild)
 	}
 	if in.Key != "" && in.Generation == 0 && (in.Source == "" || in.Source == session.SourceSessiond) {
 		next, err := t.nextGeneration(in.Key)
@@ -124,6 +142,11 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 	if err != nil {
 		return session.Session{}, fmt.Errorf("insert session: %w", err)
 	}
+	if in.ParentID != "" {
+		if err := t.saveLink(id, hangs); err != nil {
+			return session.Session{}, err
+		}
+	}
 	if !in.Draft {
 		t.usage.at(day, source, "").sessions++
 	}
@@ -159,25 +182,6 @@ func scanSession(row scanner, s *session.Session) error {
 	if err == nil && seq != nil {
 		s.Head = &session.MessageRef{Session: *head, Seq: *seq}
 	}
-	return err
-}
-
-// beginFork gives a new fork its parent's head, from where its first message goes on. Nothing
-// is copied, and nothing is counted twice: tokens of the shared path are the parent's.
-func (t *tx) beginFork(made *session.Session) error {
-	if made.ParentKind != session.ParentFork {
-		return nil
-	}
-	parent, err := readSession(t.ctx, t, made.ParentID)
-	if err != nil || parent.HeadID == nil {
-		return err
-	}
-	made.HeadID, made.Head = parent.HeadID, parent.Head
-	if err := t.settleOverlay(made); err != nil {
-		return err
-	}
-	_, err = t.exec(`UPDATE sessions SET head_id = ?, compaction_id = ?, context_tokens = ? WHERE id = ?`,
-		made.HeadID, made.CompactionID, made.ContextTokens, made.ID)
 	return err
 }
 
@@ -285,7 +289,7 @@ func (s *Store) changeSession(ctx context.Context, id session.ID, ifRevision *in
 			}
 		}
 		if ifRevision != nil && *ifRevision != sess.Revision {
-			return session.Errorf(session.PreconditionFailed, "session %s is at revision %d, not %d: read it again and decide anew", id, sess.Revision, *ifRevision)
+			return staleRevision(*sess, *ifRevision)
 		}
 		if err := change(t); err != nil {
 			return err
@@ -298,6 +302,10 @@ func (s *Store) changeSession(ctx context.Context, id session.ID, ifRevision *in
 		}
 		return t.remember(idem, outcome{SessionID: string(id), Revision: sess.Revision, Status: 200})
 	})
+}
+
+func staleRevision(sess session.Session, wanted int64) error {
+	return session.Errorf(session.PreconditionFailed, "session %s is at revision %d, not %d: read it again and decide anew", sess.ID, sess.Revision, wanted)
 }
 
 func switchTime(had *session.Time, on bool, now session.Time) *session.Time {

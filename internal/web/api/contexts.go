@@ -21,6 +21,7 @@ type Contexts interface {
 	Undo(ctx context.Context, id session.ID, compaction int64) (session.Session, error)
 	Redo(ctx context.Context, id session.ID, compaction int64) (session.Session, error)
 	Sources(ctx context.Context, id session.ID, compaction int64) ([]session.Message, error)
+	SummarizeBranch(ctx context.Context, id session.ID, from session.MessageRef, to *session.MessageRef) (made *session.Message, attached bool, err error)
 	CheckPin(ctx context.Context, id session.ID, ref session.MessageRef) error
 }
 

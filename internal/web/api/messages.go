@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -195,10 +197,34 @@ func items(form string, msgs []session.Message) ([]messageItem, error) {
 type listMessagesInput struct {
 	InSession
 	Paged
-	After   int64  `query:"after" minimum:"0" doc:"Only seqs after this one"`
-	Before  int64  `query:"before" minimum:"0" doc:"Only seqs before this one"`
-	Path    string `query:"path" enum:"head,all" doc:"head (the default): the path to the head; all: branches, too"`
+	After   string `query:"after" doc:"Only what follows this message on the path: a seq of this session, or an id (S.n) of the part that a fork shares"`
+	Before  string `query:"before" doc:"Only what comes before this message, named like after"`
+	Path    string `query:"path" enum:"head,all" doc:"head (the default): the path to the head, of a fork with the part that it shares; all: every message of this session, branches too"`
 	Dialect string `query:"dialect" doc:"A provider's form instead of ours"`
+}
+
+// bound reads after, before or a cursor: a seq of the session, or any message of its path.
+// Codes: Invalid.
+func bound(id session.ID, field, value string, seq *int64, ref **session.MessageRef) error {
+	if value == "" {
+		return nil
+	}
+	if n, err := strconv.ParseInt(value, 10, 64); err == nil && n >= 0 {
+		*seq = n
+		return nil
+	}
+	named, err := session.ParseRef(value)
+	switch {
+	case err != nil && field == "cursor":
+		return session.Errorf(session.Invalid, "cursor is none of this list's: begin without one").At(field, "not a next_cursor of this list")
+	case err != nil:
+		return session.Errorf(session.Invalid, "%s names no message: give a seq of this session, or an id like 20260211_001.42", field).At(field, "no seq and no id")
+	case named.Session == id:
+		*seq = named.Seq
+	default:
+		*ref = &named
+	}
+	return nil
 }
 
 func (s *Server) listMessages(ctx context.Context, in *listMessagesInput) (*listOutput[messageItem], error) {
@@ -206,19 +232,25 @@ func (s *Server) listMessages(ctx context.Context, in *listMessagesInput) (*list
 	if err != nil {
 		return nil, err
 	}
-	page := store.MessagePage{After: in.After, Before: in.Before, Limit: in.Limit, Descending: in.Order == "desc", All: in.Path == "all"}
-	if in.Cursor != "" {
-		ref, err := session.ParseRef(in.Cursor)
-		if err != nil || ref.Session != id {
-			return nil, session.Errorf(session.Invalid, "cursor is none of this list's: begin without one").At("cursor", "not a next_cursor of this list")
-		}
-		if page.Descending {
-			page.Before = ref.Seq
-		} else {
-			page.After = ref.Seq
-		}
+	page := store.MessagePage{Limit: in.Limit, Descending: in.Order == "desc", All: in.Path == "all"}
+	if err := bound(id, "after", in.After, &page.After, &page.AfterRef); err != nil {
+		return nil, err
+	}
+	if err := bound(id, "before", in.Before, &page.Before, &page.BeforeRef); err != nil {
+		return nil, err
+	}
+	if page.Descending {
+		err = bound(id, "cursor", in.Cursor, &page.Before, &page.BeforeRef)
+	} else {
+		err = bound(id, "cursor", in.Cursor, &page.After, &page.AfterRef)
+	}
+	if err != nil {
+		return nil, err
 	}
 	msgs, more, err := s.Store.Messages(ctx, id, page)
+	if in.Cursor != "" && session.CodeOf(err) == session.Invalid { // the head was moved, or it never was one
+		err = session.Errorf(session.Invalid, "cursor is none of this list's: begin without one").At("cursor", "not a next_cursor of this list")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -233,19 +265,27 @@ func (s *Server) listMessages(ctx context.Context, in *listMessagesInput) (*list
 	return &listOutput[messageItem]{Body: listOf(data, next)}, nil
 }
 
-// InMessage is the part of an input that names a message of a session by the path.
+// InMessage is the part of an input that names a message of a session's tree by the path.
 type InMessage struct {
 	InSession
-	Seq int64 `path:"seq" example:"42"`
+	Seq string `path:"seq" example:"42" doc:"A seq of this session, or the id of any message on its tree: 20260211_001.42"`
 }
 
-// ref gives the message's name. Codes: NotFound.
-func (in *InMessage) ref() (session.MessageRef, error) {
+// ref gives the session and the message's name. Codes: NotFound.
+func (in *InMessage) ref() (session.ID, session.MessageRef, error) {
 	id, err := in.sessionID()
-	if err == nil && in.Seq < 1 {
-		err = session.Errorf(session.NotFound, "there is no message %d: seqs count from 1", in.Seq)
+	if err != nil {
+		return id, session.MessageRef{}, err
 	}
-	return session.MessageRef{Session: id, Seq: in.Seq}, err
+	named := in.Seq
+	if !strings.Contains(named, ".") {
+		named = string(id) + "." + named
+	}
+	ref, err := session.ParseRef(named)
+	if err != nil {
+		err = session.Errorf(session.NotFound, "there is no message of that name: a seq counts from 1, and an id looks like 20260211_001.42")
+	}
+	return id, ref, err
 }
 
 type getMessageInput struct {
@@ -258,11 +298,11 @@ type messageOutput struct {
 }
 
 func (s *Server) getMessage(ctx context.Context, in *getMessageInput) (*messageOutput, error) {
-	ref, err := in.ref()
+	id, ref, err := in.ref()
 	if err != nil {
 		return nil, err
 	}
-	m, err := s.Store.Message(ctx, ref)
+	m, err := s.Store.TreeMessage(ctx, id, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -274,34 +314,4 @@ func (s *Server) getMessage(ctx context.Context, in *getMessageInput) (*messageO
 		return nil, session.Errorf(session.Invalid, "message %s is no single message in dialect %q: read the list", ref, in.Dialect).At("dialect", "not one message in it")
 	}
 	return &messageOutput{Body: data[0]}, nil
-}
-
-type markInput struct {
-	InMessage
-	Keyed
-}
-
-func (s *Server) pin(ctx context.Context, in *markInput) (*sessionOutput, error) {
-	return s.setPin(ctx, in, true)
-}
-
-func (s *Server) unpin(ctx context.Context, in *markInput) (*sessionOutput, error) {
-	return s.setPin(ctx, in, false)
-}
-
-func (s *Server) setPin(ctx context.Context, in *markInput, on bool) (*sessionOutput, error) {
-	ref, err := in.ref()
-	if err != nil {
-		return nil, err
-	}
-	if on {
-		if err := s.Contexts.CheckPin(ctx, ref.Session, ref); err != nil {
-			return nil, err
-		}
-	}
-	after, err := s.Store.SetMark(ctx, ref.Session, ref, store.MarkPin, "", on)
-	if err != nil {
-		return nil, err
-	}
-	return sessionAnswer(after), nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 	"sessiond/internal/web/problem"
 )
 
@@ -18,6 +19,7 @@ import (
 const (
 	smallBody   = 1 << 20
 	messageBody = 32 << 20
+	stateBody   = store.MaxStateBytes
 	bodyTime    = 30 * time.Second
 )
 
@@ -163,8 +165,10 @@ func tag(path string) string {
 		return "sessions"
 	case "redo", "sources":
 		return "compactions"
-	case "pin":
+	case "pin", "label":
 		return "messages"
+	case "head", "fork", "tree":
+		return "trees"
 	}
 	return noun
 }

@@ -38,8 +38,10 @@ type newSessionBody struct {
 	Provider   name       `json:"provider,omitempty"`
 	Model      name       `json:"model,omitempty"`
 	Window     *int64     `json:"window,omitempty" minimum:"1" doc:"Tokens; the catalogue's without it"`
-	ParentID   session.ID `json:"parent_id,omitempty"`
-	ParentKind string     `json:"parent_kind,omitempty" enum:"child"`
+	ParentID   session.ID `json:"parent_id,omitempty" doc:"The session that starts this one"`
+	ParentKind string     `json:"parent_kind,omitempty" enum:"child" doc:"A fork is made by POST /v1/sessions/{id}/fork"`
+	Started    messageArg `json:"parent_message,omitzero" doc:"The parent's message whose call starts this session: a seq of the parent, or an id"`
+	Call       name       `json:"parent_call,omitempty" doc:"The id of that call"`
 	Draft      bool       `json:"draft,omitempty" doc:"Not listed until its first reply"`
 	Settings   object     `json:"settings,omitempty" doc:"Numbers of the context manager that win over the file's"`
 	Metadata   object     `json:"metadata,omitempty"`
@@ -56,10 +58,13 @@ func (s *Server) createSession(ctx context.Context, in *createSessionInput) (*se
 		return nil, err
 	}
 	if b.ParentKind == session.ParentFork {
-		return nil, session.Errorf(session.Invalid, "a fork cannot be made by hand: this version has only children (parent_kind child)").At("parent_kind", "must be child")
+		return nil, session.Errorf(session.Invalid, "a fork is made by POST /v1/sessions/{id}/fork; here parent_kind can only be child").At("parent_kind", "must be child")
 	}
 	if err := oneOf("parent_kind", b.ParentKind, "", session.ParentChild); err != nil {
 		return nil, err
+	}
+	if b.ParentID == "" && (b.ParentKind != "" || b.Started.given || b.Call != "") {
+		return nil, session.Errorf(session.Invalid, "parent_id is missing: parent_kind, parent_message and parent_call tell of that session").At("parent_id", "is missing")
 	}
 	if err := positive("window", b.Window); err != nil {
 		return nil, err
@@ -80,7 +85,7 @@ func (s *Server) createSession(ctx context.Context, in *createSessionInput) (*se
 	made, err := s.Store.CreateSession(ctx, store.NewSession{
 		Title: string(b.Title), Key: key, Kind: b.Kind, Directory: string(b.Directory), GitBranch: string(b.GitBranch),
 		Provider: string(b.Provider), Model: string(b.Model), Window: b.Window, ParentID: b.ParentID, ParentKind: b.ParentKind,
-		Draft: b.Draft, Settings: session.JSON(b.Settings), Metadata: session.JSON(b.Metadata), Idem: idem,
+		Started: b.Started.in(b.ParentID), StartedCall: string(b.Call), Draft: b.Draft, Settings: session.JSON(b.Settings), Metadata: session.JSON(b.Metadata), Idem: idem,
 	})
 	if session.CodeOf(err) == session.NotFound {
 		return nil, session.Errorf(session.Invalid, "there is no session of the id that parent_id gives").At("parent_id", "no such session")
@@ -107,7 +112,8 @@ type listSessionsInput struct {
 	Model     string `query:"model"`
 	Directory string `query:"directory"`
 	Project   string `query:"project"`
-	ParentID  string `query:"parent_id"`
+	ParentID  string `query:"parent_id" doc:"Forks and children of this session"`
+	Kind      string `query:"parent_kind" enum:"fork,child" doc:"Only those that hang on their parent so"`
 	Since     string `query:"since" doc:"Active at or after this time or day"`
 	Until     string `query:"until" doc:"Active before this time or day"`
 	Archived  bool   `query:"archived" doc:"Archived ones instead"`
@@ -122,7 +128,7 @@ const metadataPrefix = "metadata."
 func (in *listSessionsInput) Resolve(ctx huma.Context) []error {
 	u := ctx.URL()
 	in.query = u.Query()
-	known := []string{"limit", "cursor", "order", "q", "source", "key", "model", "directory", "project", "parent_id", "since", "until", "archived", "trash"}
+	known := []string{"limit", "cursor", "order", "q", "source", "key", "model", "directory", "project", "parent_id", "parent_kind", "since", "until", "archived", "trash"}
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(in.query)) {
 		if !slices.Contains(known, key) && (!strings.HasPrefix(key, metadataPrefix) || key == metadataPrefix) {
@@ -135,7 +141,7 @@ func (in *listSessionsInput) Resolve(ctx huma.Context) []error {
 func (s *Server) listSessions(ctx context.Context, in *listSessionsInput) (*listOutput[session.Session], error) {
 	filter := store.Filter{
 		Query: in.Query, Source: session.Source(in.Source), Key: in.Key, Model: in.Model, Directory: in.Directory,
-		Project: in.Project, ParentID: session.ID(in.ParentID), Archived: in.Archived, Trash: in.Trash, Metadata: map[string]string{},
+		Project: in.Project, ParentID: session.ID(in.ParentID), ParentKind: in.Kind, Archived: in.Archived, Trash: in.Trash, Metadata: map[string]string{},
 	}
 	for key, values := range in.query {
 		if path, ok := strings.CutPrefix(key, metadataPrefix); ok {
@@ -171,6 +177,42 @@ func (s *Server) getSession(ctx context.Context, in *InSession) (*sessionOutput,
 		return nil, err
 	}
 	return sessionAnswer(found), nil
+}
+
+type readSessionInput struct {
+	InSession
+	Rollup bool `query:"rollup" doc:"Sum up the session and all that it started: its children and theirs, not forks"`
+}
+
+// sessionDetail is a session with what hangs together with it.
+type sessionDetail struct {
+	session.Session
+	Link   *session.Link   `json:"link,omitempty" doc:"How it hangs on its parent"`
+	Rollup *session.Rollup `json:"rollup,omitempty"`
+}
+
+type sessionDetailOutput struct {
+	ETag string `header:"ETag"`
+	Body sessionDetail
+}
+
+func (s *Server) readSession(ctx context.Context, in *readSessionInput) (*sessionDetailOutput, error) {
+	found, err := s.getSession(ctx, &in.InSession)
+	if err != nil {
+		return nil, err
+	}
+	out := &sessionDetailOutput{ETag: found.ETag, Body: sessionDetail{Session: found.Body}}
+	if out.Body.Link, err = s.Store.Link(ctx, found.Body); err != nil {
+		return nil, err
+	}
+	if in.Rollup {
+		sum, err := s.Store.Rollup(ctx, found.Body.ID)
+		if err != nil {
+			return nil, err
+		}
+		out.Body.Rollup = &sum
+	}
+	return out, nil
 }
 
 type sessionPatchBody struct {

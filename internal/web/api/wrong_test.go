@@ -174,7 +174,7 @@ func TestUnknownNamesAreNotFound(t *testing.T) {
 	}
 	s := "/v1/sessions/" + id
 	for path, want := range map[string]int{
-		"/messages/99": 404, "/messages/0": 404, "/messages/-1": 404, "/messages/x": 422, "/messages/99999999999999999999": 422,
+		"/messages/99": 404, "/messages/0": 404, "/messages/-1": 404, "/messages/x": 404, "/messages/99999999999999999999": 404, "/messages/20200101_001.1": 404,
 		"/compactions/cmp_99": 404, "/compactions/x": 404, "/compactions/cmp_1/sources": 404,
 		"/messages?dialect=klingon": 422, "/messages?cursor=x": 422, "/messages?cursor=20200101_001.1": 422, "/messages?limit=0": 422, "/messages?limit=1001": 422,
 		"/messages?limit=x": 422, "/messages?order=up": 422, "/messages?path=none": 422, "/messages?after=-1": 422, "/messages?aftr=1": 422,

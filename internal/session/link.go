@@ -1,0 +1,26 @@
+package session
+
+// Link is how a session hangs on its parent.
+type Link struct {
+	Session ID          `json:"session_id"`
+	Kind    string      `json:"kind"` // fork or child
+	Parent  ID          `json:"parent_id"`
+	Message *MessageRef `json:"message_id,omitempty"` // of a fork: the last message that it shares; of a child: the one whose call started it
+	Call    string      `json:"call_id,omitempty"`    // of a child: that call
+	Title   string      `json:"title,omitempty"`
+}
+
+// Rollup is the sum over a session and all that it started. Each session counts its own
+// messages and calls, so nothing is counted twice.
+type Rollup struct {
+	Children         int64    `db:"children" json:"children"` // sessions below it, at any depth
+	MessageCount     int64    `db:"message_count" json:"message_count"`
+	TotalTokens      int64    `db:"total_tokens" json:"total_tokens"`
+	InputTokens      int64    `db:"input_tokens" json:"input_tokens"` // excluding cache
+	OutputTokens     int64    `db:"output_tokens" json:"output_tokens"`
+	CacheReadTokens  int64    `db:"cache_read_tokens" json:"cache_read_tokens"`
+	CacheWriteTokens int64    `db:"cache_write_tokens" json:"cache_write_tokens"`
+	CostNanoUSD      *int64   `db:"cost_nanousd" json:"-"`
+	CostUSD          *float64 `db:"cost_usd" json:"cost_usd"` // of the priced calls; nil: none is
+	UnpricedCalls    int64    `db:"unpriced_calls" json:"unpriced_calls"`
+}

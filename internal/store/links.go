@@ -1,0 +1,154 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"sessiond/internal/session"
+)
+
+// link is how a session hangs on its parent: where a fork leaves it and what it inherits, or
+// what started a child. Its zero value is a session that shares nothing.
+type link struct {
+	messageID    *int64
+	callID       string
+	root         session.ID // the session that the family of forks began with
+	number       int64      // of a fork in its family
+	compactionID int64      // the newest record that a fork inherits
+	activatedAt  string     // when the newest overlay that a fork inherits took effect; "": none did
+	frozenID     int64
+}
+
+func readLink(ctx context.Context, q queryer, id session.ID) (l link, err error) {
+	err = q.each(ctx, func(row scanner) error {
+		return row.Scan(&l.messageID, &l.callID, &l.root, &l.number, &l.compactionID, &l.activatedAt, &l.frozenID)
+	}, linkOfSession, id)
+	if err != nil {
+		err = fmt.Errorf("how %s hangs on its parent: %w", id, err)
+	}
+	return l, err
+}
+
+const linkOfSession = `
+	SELECT message_id, call_id, root_id, number, compaction_id, activated_at, frozen_id FROM links WHERE session_id = ?`
+
+func (t *tx) saveLink(id session.ID, l link) error {
+	if _, err := t.exec(`INSERT INTO links (session_id, message_id, call_id, root_id, number, compaction_id, activated_at, frozen_id)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (session_id) DO UPDATE SET message_id = excluded.message_id, call_id = excluded.call_id, root_id = excluded.root_id,
+		number = excluded.number, compaction_id = excluded.compaction_id, activated_at = excluded.activated_at, frozen_id = excluded.frozen_id`,
+		id, l.messageID, l.callID, l.root, l.number, l.compactionID, l.activatedAt, l.frozenID); err != nil {
+		return fmt.Errorf("link %s to its parent: %w", id, err)
+	}
+	return nil
+}
+
+// startedBy makes the link of a child to what of its parent started it. Codes: Invalid.
+func (t *tx) startedBy(parent session.Session, by *session.MessageRef, call string) (link, error) {
+	if by == nil {
+		return link{callID: call}, nil
+	}
+	at, err := t.placeOnTree(parent, *by, "parent_message")
+	return link{messageID: at.id, callID: call}, err
+}
+
+// within tells whether a record of an ancestor is among those that a fork inherits.
+func (l link) within(c *overlayRow) bool {
+	return c.id <= l.compactionID && c.activatedAt != nil && c.activatedAt.SQL() <= l.activatedAt
+}
+
+// narrow gives what is inherited through one more fork.
+func (l link) narrow(other link) link {
+	l.compactionID = min(l.compactionID, other.compactionID)
+	l.activatedAt = min(l.activatedAt, other.activatedAt)
+	l.frozenID = min(l.frozenID, other.frozenID)
+	l.messageID = other.messageID
+	return l
+}
+
+// onTree tells whether a message is on a session's tree: one of its own, or one of the path
+// that a fork shares.
+func onTree(ctx context.Context, q queryer, sess session.Session, ref session.MessageRef, rowID int64) (bool, error) {
+	if ref.Session == sess.ID {
+		return true, nil
+	}
+	if sess.ParentKind != session.ParentFork {
+		return false, nil
+	}
+	l, err := readLink(ctx, q, sess.ID)
+	if err != nil || l.messageID == nil {
+		return false, err
+	}
+	return onPath(ctx, q, *l.messageID, rowID)
+}
+
+// Link tells how a session hangs on its parent; nil without one.
+func (s *Store) Link(ctx context.Context, sess session.Session) (*session.Link, error) {
+	if sess.ParentID == "" {
+		return nil, nil
+	}
+	l, err := readLink(ctx, s, sess.ID)
+	if err != nil {
+		return nil, err
+	}
+	out := session.Link{Session: sess.ID, Kind: sess.ParentKind, Parent: sess.ParentID, Call: l.callID, Title: sess.Title}
+	if l.messageID != nil {
+		ref, err := refOf(ctx, s, *l.messageID)
+		if err != nil {
+			return nil, err
+		}
+		out.Message = &ref
+	}
+	return &out, nil
+}
+
+// Hanging lists the forks and children of a session that are not in the trash, oldest first,
+// at most limit of them.
+func (s *Store) Hanging(ctx context.Context, id session.ID, limit int) ([]session.Link, error) {
+	var all []session.Link
+	err := s.each(ctx, func(row scanner) error {
+		l := session.Link{Parent: id}
+		var in *session.ID
+		var seq *int64
+		if err := row.Scan(&l.Session, &l.Kind, &l.Title, &l.Call, &in, &seq); err != nil {
+			return err
+		}
+		if in != nil {
+			l.Message = &session.MessageRef{Session: *in, Seq: *seq}
+		}
+		all = append(all, l)
+		return nil
+	}, hangingOn, id, limit)
+	if err != nil {
+		return nil, fmt.Errorf("forks and children of %s: %w", id, err)
+	}
+	return all, nil
+}
+
+const hangingOn = `
+	SELECT s.id, s.parent_kind, s.title, COALESCE(l.call_id, ''), m.session_id, m.seq
+	FROM sessions s LEFT JOIN links l ON l.session_id = s.id LEFT JOIN messages m ON m.id = l.message_id
+	WHERE s.parent_id = ? AND s.parent_id <> '' AND s.deleted_at IS NULL ORDER BY s.rowid LIMIT ?`
+
+// Rollup sums up a session and all that it started, directly or through others: its children,
+// not its forks.
+func (s *Store) Rollup(ctx context.Context, id session.ID) (session.Rollup, error) {
+	var r session.Rollup
+	err := s.get(ctx, &r, sumOfChildren, id)
+	if err != nil {
+		err = fmt.Errorf("sum up the children of %s: %w", id, err)
+	}
+	return r, err
+}
+
+// A union and not a union all, so that even a cycle made by hand ends.
+const sumOfChildren = `
+	WITH RECURSIVE family (id) AS (
+		SELECT ?
+		UNION
+		SELECT s.id FROM family f JOIN sessions s ON s.parent_id = f.id AND s.parent_id <> '' AND s.parent_kind = 'child')
+	SELECT COUNT(*) - 1 AS children, COALESCE(SUM(s.message_count), 0) AS message_count, COALESCE(SUM(s.total_tokens), 0) AS total_tokens,
+	       COALESCE(SUM(s.input_tokens), 0) AS input_tokens, COALESCE(SUM(s.output_tokens), 0) AS output_tokens,
+	       COALESCE(SUM(s.cache_read_tokens), 0) AS cache_read_tokens, COALESCE(SUM(s.cache_write_tokens), 0) AS cache_write_tokens,
+	       SUM(s.cost_nanousd) AS cost_nanousd, SUM(s.cost_nanousd) / 1e9 AS cost_usd, COALESCE(SUM(s.unpriced_calls), 0) AS unpriced_calls
+	FROM family f JOIN sessions s ON s.id = f.id`

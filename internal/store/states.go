@@ -1,0 +1,196 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+
+	"sessiond/internal/session"
+)
+
+// Limits of a session's documents.
+const (
+	MaxStateBytes = 1 << 20
+	MaxStates     = 256 // names of one session, also of documents that were taken away
+)
+
+var stateName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// CheckStateName tells whether a document can have this name. Codes: Invalid.
+func CheckStateName(name string) error {
+	if stateName.MatchString(name) {
+		return nil
+	}
+	return session.Errorf(session.Invalid, "%.80q cannot name a state: it has 1 to 64 letters, digits, dots, dashes and underscores, and begins with a letter or a digit", name).
+		At("name", "no name of a state")
+}
+
+// StateChange is a request to change a document of a session.
+type StateChange struct {
+	Session session.ID
+	Name    string
+	// Change makes the new document of the one that is there, nil where there is none. A nil
+	// result takes the document away. It may be called more than once and must not keep was.
+	Change     func(was session.JSON) (session.JSON, error)
+	IfRevision *int64 // nil: any; 0: there must be none
+	Idem       *Idempotency
+}
+
+const stateColumns = `session_id, name, revision, value, updated_at`
+
+// States lists the documents of a session by name, without their values. Codes: NotFound.
+func (s *Store) States(ctx context.Context, id session.ID) ([]session.State, error) {
+	if _, err := s.Session(ctx, id); err != nil {
+		return nil, err
+	}
+	var all []session.State
+	err := s.list(ctx, &all, `SELECT session_id, name, revision, LENGTH(CAST(value AS BLOB)) AS size, updated_at FROM states
+		WHERE session_id = ? AND deleted_at IS NULL ORDER BY name`, id)
+	if err != nil {
+		err = fmt.Errorf("states of %s: %w", id, err)
+	}
+	return all, err
+}
+
+// State reads a document. Codes: NotFound.
+func (s *Store) State(ctx context.Context, id session.ID, name string) (session.State, error) {
+	if _, err := s.Session(ctx, id); err != nil {
+		return session.State{}, err
+	}
+	st, err := readState(ctx, s, id, name)
+	if err == nil && (st.Revision == 0 || st.Deleted != nil) {
+		err = noState(id, name)
+	}
+	return st, err
+}
+
+func noState(id session.ID, name string) error {
+	return session.Errorf(session.NotFound, "session %s has no state %q: PUT /v1/sessions/%s/states/%s makes it", id, name, id, name)
+}
+
+// readState gives a revision of 0 where the name was never used.
+func readState(ctx context.Context, q queryer, id session.ID, name string) (st session.State, err error) {
+	err = q.get(ctx, &st, `SELECT `+stateColumns+`, LENGTH(CAST(value AS BLOB)) AS size, deleted_at FROM states WHERE session_id = ? AND name = ?`, id, name)
+	if noRows(err) {
+		return session.State{Session: id, Name: name}, nil
+	}
+	if err != nil {
+		err = fmt.Errorf("state %s of %s: %w", name, id, err)
+	}
+	return st, err
+}
+
+// ChangeState makes, changes or takes away a document in one transaction, so that of two
+// changes at once the second sees what the first made. A change to the same bytes is none.
+// Codes: NotFound (the session; the document where Change says so), PreconditionFailed,
+// Invalid, TooLarge, Conflict (in the trash).
+func (s *Store) ChangeState(ctx context.Context, in StateChange) (session.State, error) {
+	var st session.State
+	if err := CheckStateName(in.Name); err != nil {
+		return st, err
+	}
+	err := s.write(ctx, func(t *tx) error {
+		sess, err := readSession(t.ctx, t, in.Session)
+		if err != nil {
+			return err
+		}
+		if st, err = readState(t.ctx, t, in.Session, in.Name); err != nil {
+			return err
+		}
+		if in.Idem != nil {
+			if earlier, err := t.recall(in.Idem); err != nil || earlier != nil {
+				return err
+			}
+		}
+		if sess.DeletedAt != nil {
+			return inTrash(sess.ID)
+		}
+		if err := t.changeState(in, &st); err != nil || in.Idem == nil {
+			return err
+		}
+		return t.remember(in.Idem, outcome{SessionID: string(in.Session), ObjectID: in.Name, Revision: st.Revision, Status: 200})
+	})
+	return st, err
+}
+
+func (t *tx) changeState(in StateChange, st *session.State) error {
+	was, there := st.Value, st.Revision > 0 && st.Deleted == nil
+	now := int64(0)
+	if there {
+		now = st.Revision
+	} else {
+		was = nil
+	}
+	if in.IfRevision != nil && *in.IfRevision != now {
+		if now == 0 {
+			return session.Errorf(session.PreconditionFailed, "state %s of session %s is not there: read it again and decide anew", in.Name, in.Session)
+		}
+		return session.Errorf(session.PreconditionFailed, "state %s of session %s is at revision %d: read it again and decide anew", in.Name, in.Session, now)
+	}
+	value, err := in.Change(was)
+	if err != nil {
+		return err
+	}
+	if value != nil && was != nil && string(value) == string(was) || value == nil && !there {
+		return nil
+	}
+	if value != nil {
+		if err := t.checkState(in, st.Revision == 0, value); err != nil {
+			return err
+		}
+	}
+	return t.saveState(st, value)
+}
+
+// saveState writes the next revision of a document; a nil value takes it away.
+func (t *tx) saveState(st *session.State, value session.JSON) error {
+	st.Revision++
+	st.Value, st.Size, st.UpdatedAt, st.Deleted = value, int64(len(value)), t.now, nil
+	kept := value
+	if value == nil {
+		at := t.now
+		st.Deleted, kept = &at, session.JSON(`null`)
+	}
+	if _, err := t.exec(`INSERT INTO states (session_id, name, revision, value, updated_at, deleted_at) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (session_id, name) DO UPDATE SET revision = excluded.revision, value = excluded.value,
+		updated_at = excluded.updated_at, deleted_at = excluded.deleted_at`,
+		st.Session, st.Name, st.Revision, kept, st.UpdatedAt, st.Deleted); err != nil {
+		return fmt.Errorf("state %s of %s: %w", st.Name, st.Session, err)
+	}
+	return t.event(st.Session, EventStateChanged, 0, session.JSONOf(map[string]any{"name": st.Name, "revision": st.Revision, "deleted": value == nil}))
+}
+
+func (t *tx) checkState(in StateChange, first bool, value session.JSON) error {
+	if len(value) > MaxStateBytes {
+		return session.Errorf(session.TooLarge, "state %s would have %d bytes; at most %d are kept", in.Name, len(value), MaxStateBytes).At("value", "too large")
+	}
+	if err := storable([]field{{"value", string(value)}}); err != nil || !first {
+		return err
+	}
+	var n int
+	if err := t.row(`SELECT COUNT(*) FROM states WHERE session_id = ?`, []any{in.Session}, &n); err != nil {
+		return err
+	}
+	if n >= MaxStates {
+		return session.Errorf(session.Invalid, "session %s has %d states already, which is the most: use one of their names", in.Session, n).At("name", "too many states")
+	}
+	return nil
+}
+
+// copyStates gives a fork the named documents as they are now. Codes: Invalid.
+func (t *tx) copyStates(from, to session.ID, names []string) error {
+	for i, name := range names {
+		st, err := readState(t.ctx, t, from, name)
+		if err != nil {
+			return err
+		}
+		if st.Revision == 0 || st.Deleted != nil {
+			return session.Errorf(session.Invalid, "states[%d]: session %s has no state %.80q to take along", i, from, name).At(fmt.Sprintf("states[%d]", i), "no such state")
+		}
+		copied := session.State{Session: to, Name: name}
+		if err := t.saveState(&copied, st.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}

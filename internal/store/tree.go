@@ -1,0 +1,384 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sessiond/internal/session"
+)
+
+// Tree is a piece of a session's tree. Parents stand before what follows them: first the path
+// that a fork shares, then the session's own segments in the order in which they began.
+type Tree struct {
+	Session  session.Session
+	Segments []session.Segment
+	Next     string // cursor of the next piece; "" at the end
+	Total    int    // segments of the whole tree
+	Leaves   int    // ends of branches in the whole tree
+}
+
+// TreePage says which piece of a tree is read.
+type TreePage struct {
+	Limit  int                 // segments; 0: all
+	Cursor *session.MessageRef // first message of the last segment of the piece before
+}
+
+// hangingMost bounds how many forks and children a tree shows.
+const hangingMost = 1000
+
+// Tree reads a session's tree. It reads a row per branch, and of each segment on the page its
+// two ends. Codes: NotFound, Invalid (cursor).
+func (s *Store) Tree(ctx context.Context, id session.ID, p TreePage) (Tree, error) {
+	sess, err := s.Session(ctx, id)
+	if err != nil {
+		return Tree{}, err
+	}
+	g := growth{sess: sess, ends: map[session.MessageRef]int{}}
+	if err := g.read(ctx, s); err != nil {
+		return Tree{}, fmt.Errorf("tree of %s: %w", id, err)
+	}
+	out := Tree{Session: sess, Total: len(g.runs), Leaves: g.leaves()}
+	page := g.runs
+	if p.Cursor != nil {
+		at := slices.IndexFunc(page, func(r stretch) bool { return r.first() == *p.Cursor })
+		if at < 0 {
+			return out, session.Errorf(session.Invalid, "cursor is none of this tree's any more: begin without one").At("cursor", "not a next_cursor of this tree")
+		}
+		page = page[at+1:]
+	}
+	if p.Limit > 0 && len(page) > p.Limit {
+		page = page[:p.Limit]
+		out.Next = page[p.Limit-1].first().String()
+	}
+	out.Segments, err = g.segments(ctx, s, page)
+	if err != nil {
+		err = fmt.Errorf("tree of %s: %w", id, err)
+	}
+	return out, err
+}
+
+// stretch is a segment while the tree is put together.
+type stretch struct {
+	Span
+	parent   *session.MessageRef
+	children []session.MessageRef
+	onPath   bool
+	shared   bool
+}
+
+func (r stretch) first() session.MessageRef {
+	return session.MessageRef{Session: r.Session, Seq: r.From}
+}
+
+func (r stretch) last() session.MessageRef {
+	return session.MessageRef{Session: r.Session, Seq: r.To}
+}
+
+// growth puts a tree together.
+type growth struct {
+	sess session.Session
+	runs []stretch
+	ends map[session.MessageRef]int // index of the run that ends there
+}
+
+// read makes the runs: the shared path and the session's own lines, cut after every message
+// that something else follows as well, and after the head.
+func (g *growth) read(ctx context.Context, q queryer) error {
+	lines, err := g.shared(ctx, q)
+	if err != nil {
+		return err
+	}
+	cuts := map[session.ID][]int64{}
+	if g.sess.Head != nil {
+		cuts[g.sess.Head.Session] = append(cuts[g.sess.Head.Session], g.sess.Head.Seq)
+	}
+	own, err := g.own(ctx, q)
+	if err != nil {
+		return err
+	}
+	for _, l := range own {
+		if l.parent != nil {
+			cuts[l.parent.Session] = append(cuts[l.parent.Session], l.parent.Seq)
+		}
+	}
+	for id := range cuts {
+		slices.Sort(cuts[id])
+	}
+	for _, l := range append(lines, own...) {
+		g.cut(l, cuts[l.Session])
+	}
+	for _, r := range g.runs {
+		if r.parent != nil {
+			if at, ok := g.ends[*r.parent]; ok {
+				g.runs[at].children = append(g.runs[at].children, r.first())
+			}
+		}
+	}
+	for at := g.sess.Head; at != nil; {
+		i, ok := g.ends[*at]
+		if !ok {
+			return missingRow(*g.sess.HeadID)
+		}
+		g.runs[i].onPath = true
+		at = g.runs[i].parent
+	}
+	return nil
+}
+
+// shared gives the path that a fork shares, oldest first.
+func (g *growth) shared(ctx context.Context, q queryer) ([]stretch, error) {
+	if g.sess.ParentKind != session.ParentFork {
+		return nil, nil
+	}
+	l, err := readLink(ctx, q, g.sess.ID)
+	if err != nil || l.messageID == nil {
+		return nil, err
+	}
+	spans, err := pathSpans(ctx, q, l.messageID)
+	if err != nil {
+		return nil, err
+	}
+	lines := make([]stretch, 0, len(spans))
+	var before *session.MessageRef
+	for _, sp := range slices.Backward(spans) {
+		lines = append(lines, stretch{Span: sp, parent: before, shared: true})
+		last := lines[len(lines)-1].last()
+		before = &last
+	}
+	return lines, nil
+}
+
+// own gives the session's own lines: each begins with a jump or with its first message.
+func (g *growth) own(ctx context.Context, q queryer) ([]stretch, error) {
+	if g.sess.LastSeq == 0 {
+		return nil, nil
+	}
+	var lines []stretch
+	begin := func(seq int64, parent *session.MessageRef) {
+		if n := len(lines); n > 0 {
+			lines[n-1].To = seq - 1
+		}
+		lines = append(lines, stretch{Span: Span{Session: g.sess.ID, From: seq, To: g.sess.LastSeq}, parent: parent})
+	}
+	err := q.each(ctx, func(row scanner) error {
+		var seq int64
+		var in *session.ID
+		var at *int64
+		if err := row.Scan(&seq, &in, &at); err != nil {
+			return err
+		}
+		if seq > 1 && len(lines) == 0 {
+			begin(1, nil)
+		}
+		var parent *session.MessageRef
+		if in != nil {
+			parent = &session.MessageRef{Session: *in, Seq: *at}
+		}
+		if seq <= g.sess.LastSeq { // what came between two statements is not shown yet
+			begin(seq, parent)
+		}
+		return nil
+	}, jumpsOfSession, g.sess.ID)
+	if err == nil && len(lines) == 0 {
+		begin(1, nil)
+	}
+	return lines, err
+}
+
+const jumpsOfSession = `
+	SELECT m.seq, p.session_id, p.seq FROM messages m LEFT JOIN messages p ON p.id = m.parent_id
+	WHERE m.session_id = ? AND m.jump = 1 ORDER BY m.seq`
+
+// cut parts a line after those of its messages that are among cuts, which are in order.
+func (g *growth) cut(l stretch, cuts []int64) {
+	add := func(r stretch) {
+		g.ends[r.last()] = len(g.runs)
+		g.runs = append(g.runs, r)
+	}
+	from, _ := slices.BinarySearch(cuts, l.From)
+	for _, at := range cuts[from:] {
+		if at >= l.To {
+			break
+		}
+		if at < l.From { // cut there already, for another branch
+			continue
+		}
+		piece := l
+		piece.To = at
+		add(piece)
+		last := piece.last()
+		l.From, l.parent = at+1, &last
+	}
+	add(l)
+}
+
+func (g *growth) leaves() int {
+	n := 0
+	for _, r := range g.runs {
+		if len(r.children) == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// segments reads what is shown of some runs.
+func (g *growth) segments(ctx context.Context, s *Store, runs []stretch) ([]session.Segment, error) {
+	out := make([]session.Segment, len(runs))
+	for i, r := range runs {
+		seg := session.Segment{
+			Count: r.To - r.From + 1, Parent: r.parent, Children: r.children, OnPath: r.onPath, Shared: r.shared,
+			Head: g.sess.Head != nil && *g.sess.Head == r.last(),
+		}
+		if seg.Children == nil {
+			seg.Children = []session.MessageRef{}
+		}
+		first, err := readTreeMessage(ctx, s, r.first())
+		if err != nil {
+			return nil, err
+		}
+		last := first
+		if r.To > r.From {
+			if last, err = readTreeMessage(ctx, s, r.last()); err != nil {
+				return nil, err
+			}
+		}
+		seg.First, seg.Last, seg.Tokens = first.TreeMessage, last.TreeMessage, last.pathTokens-first.before
+		out[i] = seg
+	}
+	return out, g.decorate(ctx, s, runs, out)
+}
+
+// treeRow is a message as a tree shows it.
+type treeRow struct {
+	session.TreeMessage
+	pathTokens, before int64 // up to it, and up to the one before
+}
+
+// previewRunes is how much of a text is given; a few times as many bytes are read for it.
+const previewRunes = 160
+
+func readTreeMessage(ctx context.Context, q queryer, ref session.MessageRef) (treeRow, error) {
+	r := treeRow{TreeMessage: session.TreeMessage{ID: ref}}
+	found := false
+	err := q.each(ctx, func(row scanner) error {
+		found = true
+		var text, tool *string
+		err := row.Scan(&r.Kind, &r.Role, &r.Origin, &r.Finish, &r.CreatedAt, &r.pathTokens, &r.before, &text, &tool)
+		if text != nil {
+			r.Preview = preview(*text)
+		}
+		if tool != nil {
+			r.ToolName = *tool
+		}
+		return err
+	}, treeMessage, ref.Session, ref.Seq)
+	if err == nil && !found {
+		err = session.Errorf(session.NotFound, "there is no message %s", ref)
+	}
+	return r, err
+}
+
+const treeMessage = `
+	SELECT m.kind, m.role, m.origin, m.finish, m.created_at, m.path_tokens, m.path_tokens - m.tokens * m.in_context,
+	       (SELECT CASE WHEN p.blob IS NULL THEN substr(p.text, 1, 600)
+	                    ELSE (SELECT CAST(substr(b.data, 1, 600) AS TEXT) FROM blobs b WHERE b.sha256 = p.blob) END
+	        FROM parts p WHERE p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023 AND p.kind IN ('text', 'refusal', 'tool_result')
+	        ORDER BY p.id LIMIT 1),
+	       (SELECT p.tool_name FROM parts p WHERE p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023 AND p.kind = 'tool_call' ORDER BY p.id LIMIT 1)
+	FROM messages m WHERE m.session_id = ? AND m.seq = ?`
+
+// preview gives the beginning of a text as one line.
+func preview(text string) string {
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
+	if runes := []rune(text); len(runes) > previewRunes {
+		return strings.TrimSpace(string(runes[:previewRunes-1])) + "…"
+	}
+	return text
+}
+
+// decorate hangs labels, compactions, forks and children where they belong.
+func (g *growth) decorate(ctx context.Context, s *Store, runs []stretch, out []session.Segment) error {
+	at := newPlaces(runs)
+	if err := s.each(ctx, func(row scanner) error {
+		var l session.Label
+		if err := row.Scan(&l.Message.Session, &l.Message.Seq, &l.Text); err != nil {
+			return err
+		}
+		if i := at.find(l.Message); i >= 0 {
+			out[i].Labels = append(out[i].Labels, l)
+		}
+		return nil
+	}, labelsOfTree, g.sess.ID); err != nil {
+		return err
+	}
+	overlays, err := overlaysOf(ctx, s, g.sess)
+	if err != nil {
+		return err
+	}
+	undone, err := undosOf(ctx, s, g.sess.ID)
+	if err != nil {
+		return err
+	}
+	for _, o := range slices.Backward(overlays) {
+		if i := at.find(o.throughRef); o.through != nil && i >= 0 {
+			_, gone := undone[o.id]
+			out[i].Overlays = append(out[i].Overlays, session.TreeCut{
+				ID: session.CompactionName(o.id), Through: o.throughRef, Undone: gone, InForce: sameID(g.sess.CompactionID, &o.id),
+			})
+		}
+	}
+	hanging, err := s.Hanging(ctx, g.sess.ID, hangingMost)
+	for _, l := range hanging {
+		if l.Message == nil {
+			continue
+		}
+		if i := at.find(*l.Message); i >= 0 {
+			out[i].Hanging = append(out[i].Hanging, l)
+		}
+	}
+	return err
+}
+
+const labelsOfTree = `
+	SELECT m.session_id, m.seq, k.text FROM marks k JOIN messages m ON m.id = k.message_id
+	WHERE k.session_id = ? AND k.kind = 'label' ORDER BY k.message_id`
+
+// places finds the run that holds a message.
+type places map[session.ID][]placed
+
+type placed struct {
+	from, to int64
+	index    int
+}
+
+func newPlaces(runs []stretch) places {
+	p := places{}
+	for i, r := range runs {
+		p[r.Session] = append(p[r.Session], placed{r.From, r.To, i})
+	}
+	for id := range p {
+		slices.SortFunc(p[id], func(a, b placed) int { return int(a.from - b.from) })
+	}
+	return p
+}
+
+// find gives the index of the run, -1 for none.
+func (p places) find(ref session.MessageRef) int {
+	in := p[ref.Session]
+	i, _ := slices.BinarySearchFunc(in, ref.Seq, func(e placed, seq int64) int {
+		switch {
+		case e.to < seq:
+			return -1
+		case e.from > seq:
+			return 1
+		}
+		return 0
+	})
+	if i < len(in) && in[i].from <= ref.Seq && ref.Seq <= in[i].to {
+		return in[i].index
+	}
+	return -1
+}
