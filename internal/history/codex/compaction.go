@@ -1,0 +1,124 @@
+package codex
+
+import (
+	"encoding/json"
+	"strings"
+
+	"sessiond/internal/dialect/responses"
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// kept is how much of what a person said Codex keeps where a compaction does not say it, in
+// bytes: 20,000 tokens by its own estimate. Source: codex, compact.rs.
+const keptBytes = 4 * 20_000
+
+// window holds what a compaction without a replacement keeps: what was told at the beginning,
+// and the newest of what the person said.
+type window struct {
+	told []string
+	said []string
+	size int
+}
+
+func (w *window) wrap(text string) {
+	if len(w.said) == 0 && len(w.told) < 16 && len(text) <= keptBytes {
+		w.told = append(w.told, text)
+	}
+}
+
+func (w *window) say(text string) {
+	text = plainText(text)
+	w.said = append(w.said, text)
+	for w.size += len(text); w.size > keptBytes && len(w.said) > 1; w.said = w.said[1:] {
+		w.size -= len(w.said[0])
+	}
+}
+
+// compacted turns the record into a marker that holds it as it is, and an overlay that ends
+// with it.
+func (r *reader) compacted(rec *record) {
+	text := rec.payload.String("message")
+	list := rec.payload.Get("replacement_history")
+	var c history.Compaction
+	c.Strategy, c.Trigger, c.Status = session.StrategySummarize, session.TriggerImport, session.StatusDone
+	c.Summary, c.CreatedAt = plainText(text), rec.at
+	c.Provider, c.Model = r.state.Provider, r.state.Model
+	if isList(list) {
+		c.Replacement = replacement(list, text)
+	} else {
+		c.Replacement = r.kept.replacement()
+	}
+	r.state.Summary = digestOf(text)
+	m := session.Message{Kind: session.KindMarker, Origin: session.Program, Parts: []session.Part{session.TextPart("context compacted")}}
+	line := rec.line.Without("timestamp")
+	if len(rec.raw) > session.BlobThreshold {
+		line = line.Without("payload")
+		m.Parts = append(m.Parts, session.Part{Kind: session.PartData, Blob: &session.Blob{MediaType: "application/json", Data: append([]byte(nil), rec.raw...)}})
+	}
+	m.Extra = history.Object{{Key: "line", Raw: []byte(objectJSON(line))}}.JSON()
+	r.put(history.Message{Message: m}, r.state.advance(rec), rec, false)
+	c.Key, c.ThroughKey = r.state.Tip.Key, r.state.Tip.Key
+	r.batch.Compactions = append(r.batch.Compactions, c)
+}
+
+// part is a message of a replacement, in the words of the kernel.
+type item struct {
+	Kind    session.Kind   `json:"kind"`
+	Role    session.Role   `json:"role"`
+	Origin  session.Origin `json:"origin"`
+	Dialect string         `json:"dialect,omitempty"`
+	Parts   []session.Part `json:"parts"`
+}
+
+// replacement holds the context that Codex made of the conversation, in sessiond's own form.
+// The summary is left out: the overlay has it.
+func replacement(list []byte, summary string) session.JSON {
+	elements, _ := history.Elements(list)
+	items := []item{}
+	for _, element := range elements {
+		decoded, err := responses.Decode([]json.RawMessage{element})
+		if err != nil {
+			continue // what the dialect does not hold is in the marker
+		}
+		for _, m := range decoded.Messages {
+			if m.Kind == session.KindUnknown || summary != "" && strings.TrimSpace(m.Text()) == strings.TrimSpace(summary) {
+				continue
+			}
+			if m.Role == session.User {
+				m.Origin = session.Program
+			}
+			items = append(items, item{m.Kind, m.Role, m.Origin, m.Dialect, withoutBytes(m.Parts)})
+		}
+	}
+	return session.JSONOf(items)
+}
+
+// withoutBytes puts a note where bytes stood, which a replacement cannot hold.
+func withoutBytes(parts []session.Part) []session.Part {
+	for i := range parts {
+		if p := &parts[i]; p.Blob != nil {
+			if !p.Kind.HasBytes() {
+				p.Text, p.Blob = string(p.Blob.Data), nil
+				continue
+			}
+			item := p.Extra
+			*p = session.TextPart("[" + string(p.Kind) + "]")
+			if o, ok := history.ParseObject(item); ok && o.Get("item") != nil {
+				p.Extra = history.Object{{Key: "item", Raw: o.Get("item")}}.JSON()
+			}
+		}
+	}
+	return parts
+}
+
+// replacement is what Codex goes on with after a compaction that says only its summary.
+func (w *window) replacement() session.JSON {
+	items := []item{}
+	for _, text := range append(append([]string(nil), w.told...), w.said...) {
+		if strings.TrimSpace(text) != "" {
+			items = append(items, item{session.KindMessage, session.User, session.Program, "", []session.Part{session.TextPart(plainText(text))}})
+		}
+	}
+	return session.JSONOf(items)
+}

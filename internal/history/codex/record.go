@@ -1,0 +1,142 @@
+package codex
+
+import (
+	"strings"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// record is one line of a rollout, brought to one shape for all eras.
+type record struct {
+	line    history.Object // as it stands
+	kind    string         // the outer type; items of the first era are response_items
+	sub     string         // payload.type
+	payload history.Object
+	raw     []byte // of the payload
+	bytes   []byte // of the line, where they are no UTF-8
+	offset  int64
+	number  int32 // of the line, from 1
+	at      session.Time
+	timed   bool
+	ordinal int64
+	ordered bool // there is an ordinal
+}
+
+// recordOf tells what a line is, by its shape alone: files are continued by newer versions.
+func recordOf(o history.Object, raw []byte) record {
+	r := record{line: o, kind: o.String("type"), ordinal: -1}
+	r.at, r.timed = history.ParseTime(o.String("timestamp"))
+	if n, ok := number(o.Get("ordinal")); ok && n >= 0 && n < 1<<53 {
+		r.ordinal, r.ordered = int64(n), true
+	}
+	payload := o.Get("payload")
+	inner, enveloped := history.Fields(payload)
+	switch {
+	case r.kind != "" && enveloped:
+		r.payload, r.raw = inner, payload
+	case o.String("record_type") == typeFiller:
+		r.kind = typeFiller
+	case r.kind == "" && o.String("id") != "" && o.String("timestamp") != "":
+		r.kind, r.payload, r.raw = typeMeta, o, raw
+	case payload == nil && r.kind != "" && isItem(r.kind, o):
+		r.kind, r.payload, r.raw = typeItem, o, raw
+	}
+	r.sub = r.payload.String("type")
+	return r
+}
+
+// isItem tells whether a line without an envelope is an item of the first era.
+func isItem(kind string, o history.Object) bool {
+	switch kind {
+	case "message":
+		return o.Get("role") != nil
+	case "reasoning", "ghost_snapshot":
+		return true
+	}
+	return strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "_output")
+}
+
+// isRollout tells whether a first line can be that of a rollout.
+func (r *record) isRollout() bool {
+	return r.kind == typeMeta && r.payload.String("id") != "" || r.kind == typeFiller
+}
+
+// speaks tells whether the record is of the conversation: those that the keys go through.
+func (r *record) speaks() bool {
+	switch r.kind {
+	case typeItem:
+		return r.sub != "ghost_snapshot"
+	case typeCompacted, typeAgents:
+		return true
+	case typeEvent:
+		return r.sub == "thread_rolled_back"
+	}
+	return false
+}
+
+// isReply tells whether the record is an item that the model made.
+func (r *record) isReply() bool {
+	if r.kind != typeItem {
+		return false
+	}
+	switch r.sub {
+	case "message":
+		return r.payload.String("role") == "assistant"
+	case "reasoning":
+		return true
+	}
+	return strings.HasSuffix(r.sub, "_call")
+}
+
+// isUser tells whether the record is an item in the user's role.
+func (r *record) isUser() bool {
+	return r.kind == typeItem && r.sub == "message" && r.payload.String("role") == "user"
+}
+
+// isEcho tells whether the record is an event between a reply's items that does not end it.
+func (r *record) isEcho() bool {
+	if r.kind != typeEvent {
+		return false
+	}
+	switch r.sub {
+	case "agent_message", "agent_reasoning", "agent_reasoning_raw_content", "item_completed":
+		return true
+	}
+	return false
+}
+
+// says is the canonical form of what the record says, whatever file and version it stands in.
+func (r *record) says() history.Object {
+	o := make(history.Object, 0, len(r.payload)+1)
+	for _, f := range r.payload {
+		switch f.Key {
+		case "id", "metadata", "internal_chat_message_metadata_passthrough", "timestamp", "ordinal":
+			continue
+		}
+		if string(f.Raw) != "null" {
+			o = append(o, f)
+		}
+	}
+	return append(o, history.Field{Key: " kind", Raw: []byte(session.JSONOf(r.kind))})
+}
+
+// texts gives the texts of a message's content, or of a value that is a text itself.
+func texts(content []byte) []string {
+	if text, ok := history.Text(content); ok || text != "" {
+		return []string{text}
+	}
+	var found []string
+	elements, _ := history.Elements(content)
+	for _, element := range elements {
+		if o, ok := history.Fields(element); ok {
+			if text := o.String("text"); text != "" {
+				found = append(found, text)
+			}
+		}
+	}
+	return found
+}
+
+// joined gives the texts under one another.
+func joined(content []byte) string { return strings.Join(texts(content), "\n") }

@@ -1,0 +1,127 @@
+package codex
+
+import (
+	"path/filepath"
+	"strings"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// created is the time of the thread: of its header, else of the file.
+func (r *reader) created() session.Time {
+	for _, text := range []string{r.header.String("timestamp")} {
+		if at, ok := history.ParseTime(text); ok {
+			return at
+		}
+	}
+	if !r.stamp.IsZero() {
+		return r.stamp
+	}
+	return session.At(r.file.modified)
+}
+
+// describe says what the session is: from the header, the records and the store.
+func (r *reader) describe() error {
+	created := r.created()
+	if r.from.kind == session.ParentFork && !r.stamp.IsZero() && created.Before(r.stamp.Time) {
+		created = r.stamp // a header that repeats the origin's time
+	}
+	git, _ := history.Fields(r.header.Get("git"))
+	s := history.NewSession{
+		Source: session.SourceCodex, SourceID: r.id, CreatedAt: &created,
+		Directory: plainText(r.header.String("cwd")), GitBranch: plainText(git.String("branch")),
+		Provider: plainText(r.header.String("model_provider")), Window: r.window(),
+	}
+	if s.Directory == "" {
+		s.Directory = r.cwd
+	}
+	if s.GitBranch == "" {
+		s.GitBranch = plainText(r.header.String("branch"))
+	}
+	if s.Title, s.TitleSource = r.title(), "source"; s.Title == "" {
+		s.Title, s.TitleSource = r.firstTitle(), "first_message"
+	}
+	if s.Title == "" {
+		s.TitleSource = ""
+	}
+	if r.agent {
+		s.Kind = "subagent"
+	}
+	if r.from.parent != nil {
+		s.ParentID, s.ParentKind = r.from.parent.ID, r.from.kind
+	}
+	about := r.header.Without("type", "cwd")
+	if history.Depth([]byte(about.JSON())) <= history.MaxDepth {
+		s.Metadata = history.Object{{Key: "codex", Raw: []byte(objectJSON(about))}}.JSON()
+	}
+	r.session = s
+	return nil
+}
+
+// window is the model's limit as the thread's first turn says it.
+func (r *reader) window() *int64 {
+	if r.limits <= 0 {
+		return nil
+	}
+	n := r.limits
+	return &n
+}
+
+func objectJSON(o history.Object) session.JSON {
+	if len(o) == 0 {
+		return session.JSON("{}")
+	}
+	return o.JSON()
+}
+
+// title is the name that somebody gave the thread: in the rollout, else in the index of names.
+func (r *reader) title() string {
+	if r.name != "" {
+		return plainText(r.name)
+	}
+	return r.indexed()
+}
+
+// request ends what an editor puts before what the person wrote.
+const request = "## My request for Codex:"
+
+// firstTitle makes a title of the first thing that a person said.
+func (r *reader) firstTitle() string {
+	text := r.firstUser
+	if text == "" && !r.witnesses {
+		text = r.typed
+	}
+	if _, rest, ok := strings.Cut(text, request); ok {
+		text = rest
+	}
+	title := history.FirstLine(plainText(text))
+	if r.agent {
+		source, _ := history.Fields(r.header.Get("source"))
+		name := r.header.String("agent_nickname")
+		if name == "" {
+			name = r.header.String("agent_role")
+		}
+		if name == "" {
+			name, _ = history.Text(source.Get("subagent"))
+		}
+		if name = plainText(name); name != "" && title != "" {
+			return history.FirstLine(name + ": " + title)
+		} else if name != "" {
+			return history.FirstLine(name)
+		}
+	}
+	return title
+}
+
+// home is the Codex home that the rollout lies in, "" if it lies elsewhere.
+func home(path string) string {
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		if name := filepath.Base(dir); name == "sessions" || name == archive {
+			return filepath.Dir(dir)
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
+}

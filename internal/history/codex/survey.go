@@ -1,0 +1,301 @@
+package codex
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"io"
+	"strings"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// survey is what a look over a rollout learns before anything is decoded.
+type survey struct {
+	header  history.Object // the payload of its first header
+	stamp   session.Time   // of the header's line, zero when it has none
+	id      string         // of the thread
+	history string         // history_mode
+
+	person    map[int32]bool // lines of items that an event says a person wrote
+	witnesses bool           // there are such events
+	items     bool           // there are messages among the items: events only repeat them
+	plain     bool           // it holds a compaction that does not say what it keeps
+	own       int64          // offset of the first record that is no copy in a fork; -1: not known
+	foreign   bool           // it holds headers of other threads
+	firstUser string         // what a person said first, by an event
+	typed     string         // text of the first item that looks like a person's
+	name      string         // the last name that the thread was given in the file
+	cwd       string         // of the first era, from what the model was told
+	limits    int64          // the model's window, as the first turn says it
+
+	end   int64  // of the last complete line
+	limit int64  // where this reading ends: what lies behind is still being written
+	hash  string // of the bytes before limit
+	lines int32  // before limit
+	torn  bool   // behind end there is a line without its end
+	stale bool   // the bytes before the cursor are not those that were read
+}
+
+// recent is how many lines a user's item waits for the event that tells who wrote it.
+const recent = 12
+
+type surveyor struct {
+	*survey
+	ctx    context.Context
+	sum    hash.Hash
+	line   int32
+	users  []waiting // items in the user's role that no event has claimed, newest last
+	reply  mark      // where the reply that is not finished begins; offset -1: there is none
+	user   mark      // the newest user's item, while it may be claimed
+	bare   bool      // no envelopes: nothing claims items
+	others bool      // the newest header was another thread's
+	gap    gap
+}
+
+// mark is a place in the file to which a reading can go back.
+type mark struct {
+	offset int64
+	line   int32
+	hash   string
+}
+
+type waiting struct {
+	line int32
+	text string
+}
+
+// look reads a rollout up to size. Codes: Invalid (no rollout).
+func look(ctx context.Context, file io.ReaderAt, size int64, cursor *history.Cursor, before *state, quiet bool) (*survey, error) {
+	s := &surveyor{
+		survey: &survey{person: map[int32]bool{}, own: -1}, ctx: ctx, sum: sha256.New(),
+		reply: mark{offset: -1}, user: mark{offset: -1}, bare: true,
+	}
+	if err := s.begin(file, size); err != nil {
+		return nil, err
+	}
+	from := int64(0)
+	if cursor != nil && cursor.Offset > 0 {
+		if cursor.Offset > size {
+			return &survey{stale: true}, nil
+		}
+		if _, err := io.Copy(s.sum, io.NewSectionReader(file, 0, cursor.Offset)); err != nil {
+			return nil, err
+		}
+		if s.digest() != cursor.Hash {
+			return &survey{stale: true}, nil
+		}
+		from, s.line = cursor.Offset, before.Line
+		s.witnesses, s.items, s.bare = before.Witnesses, before.Items, false
+	}
+	if err := s.region(file, from, size); err != nil {
+		return nil, err
+	}
+	s.settle(quiet)
+	return s.survey, nil
+}
+
+// begin finds the header: the first line that is not blank, or after fillers and other records
+// of the first era. Codes: Invalid.
+func (s *surveyor) begin(file io.ReaderAt, size int64) error {
+	lines := history.NewLines(file, 0, size)
+	for first := true; ; {
+		line, at, _, err := lines.Next()
+		if errors.Is(err, io.EOF) {
+			return session.Errorf(session.Invalid, "no rollout: it holds no header")
+		}
+		if err != nil {
+			return err
+		}
+		if len(strings.TrimSpace(string(line[:min(len(line), 4096)]))) == 0 && len(line) < 4096 {
+			continue
+		}
+		o, _, ok := history.ParseLine(line)
+		r := recordOf(o, line)
+		switch {
+		case !ok && first:
+			return session.Errorf(session.Invalid, "no rollout: its first line is no JSON object")
+		case first && !r.isRollout() && strings.HasPrefix(r.kind, "thread."):
+			return session.Errorf(session.Invalid, "no rollout, but what `codex exec --json` prints: import the rollout of that run")
+		case first && !r.isRollout():
+			return session.Errorf(session.Invalid, "no rollout: its first line is no header")
+		case r.kind == typeMeta && r.payload.String("id") != "":
+			s.header, _ = history.ParseObject([]byte(r.payload.JSON()))
+			s.id, s.history = plainText(r.payload.String("id")), r.payload.String("history_mode")
+			s.stamp = r.at
+			return nil
+		case at > headerScan:
+			return session.Errorf(session.Invalid, "no rollout: its first MiB holds no header")
+		}
+		first = false
+	}
+}
+
+// headerScan is how far the header is looked for.
+const headerScan = 1 << 20
+
+func plainText(s string) string { return history.Plain([]byte(s)) }
+
+func (s *surveyor) digest() string { return hex.EncodeToString(s.sum.Sum(nil)) }
+
+func (s *surveyor) region(file io.ReaderAt, from, to int64) error {
+	lines := history.NewLines(file, from, to)
+	s.end = from
+	for n := 0; ; n++ {
+		line, at, ended, err := lines.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if n%256 == 0 && s.ctx.Err() != nil {
+			return s.ctx.Err()
+		}
+		if !ended {
+			s.torn = true
+			return nil
+		}
+		s.take(line, at)
+		s.line++
+		s.sum.Write(line)
+		s.sum.Write([]byte{'\n'})
+		s.end = lines.Offset()
+	}
+}
+
+func (s *surveyor) here(at int64) mark { return mark{at, s.line, s.digest()} }
+
+// take looks at one line, whose number is s.line + 1.
+func (s *surveyor) take(line []byte, at int64) {
+	o, _, ok := history.ParseLine(line)
+	if !ok {
+		return
+	}
+	r := recordOf(o, line)
+	r.offset, r.number = at, s.line+1
+	if o.Get("payload") != nil {
+		s.bare = false
+	}
+	s.boundary(&r)
+	switch {
+	case r.isReply():
+		s.items = s.items || r.sub == "message"
+		if s.reply.offset < 0 {
+			s.reply = s.here(at)
+		}
+		return
+	case r.isEcho() && r.sub != "item_completed":
+		return
+	case r.isUser():
+		s.items = true
+		text := joined(r.payload.Get("content"))
+		s.users = append(s.users, waiting{r.number, digestOf(text)})
+		s.user = s.here(at)
+		s.told(text)
+	case r.kind == typeEvent:
+		s.event(&r)
+	case r.kind == typeCompacted:
+		s.plain = s.plain || !isList(r.payload.Get("replacement_history"))
+	}
+	if r.kind == typeItem && r.sub == "message" {
+		s.items = true
+	}
+	if !r.isEcho() {
+		s.reply.offset = -1
+	}
+	if len(s.users) > 0 && s.line-s.users[len(s.users)-1].line >= recent || r.kind == typeEvent && strings.HasSuffix(r.sub, "_complete") {
+		s.user.offset = -1
+	}
+}
+
+func isList(raw []byte) bool { return len(raw) > 0 && raw[0] == '[' }
+
+// told finds the folder in what the model of the first era was told, and the first text that
+// looks like a person's, for a title where no event names one.
+func (s *surveyor) told(text string) {
+	if rest, ok := cutBetween(text, "<cwd>", "</cwd>"); ok && s.cwd == "" {
+		s.cwd = plainText(strings.TrimSpace(rest))
+	}
+	if s.typed == "" && wrapperOf([]string{text}) == "" {
+		s.typed = text
+	}
+}
+
+func cutBetween(text, open, end string) (string, bool) {
+	_, rest, ok := strings.Cut(text, open)
+	if !ok {
+		return "", false
+	}
+	inner, _, ok := strings.Cut(rest, end)
+	return inner, ok
+}
+
+func (s *surveyor) event(r *record) {
+	switch r.sub {
+	case "task_started", "turn_started":
+		if n := count(r.payload, "model_context_window"); s.limits == 0 {
+			s.limits = n
+		}
+	case "user_message":
+		s.claim(r.payload.String("message"), r.number)
+		if s.firstUser == "" {
+			s.firstUser = r.payload.String("message")
+		}
+	case "item_completed":
+		item, _ := history.Fields(r.payload.Get("item"))
+		if item.String("type") == "UserMessage" {
+			text := joined(item.Get("content"))
+			s.claim(text, r.number)
+			if s.firstUser == "" {
+				s.firstUser = text
+			}
+		}
+	case "thread_name_updated":
+		s.name = strings.TrimSpace(r.payload.String("thread_name"))
+	}
+}
+
+// claim gives an event to the item that it repeats: the nearest with its text, else the one
+// on the line before, whose text was changed on its way.
+func (s *surveyor) claim(text string, number int32) {
+	s.witnesses = true
+	says := digestOf(text)
+	for i := len(s.users) - 1; i >= 0 && number-s.users[i].line <= recent; i-- {
+		if s.users[i].text == says {
+			s.claimed(i)
+			return
+		}
+	}
+	if last := len(s.users) - 1; last >= 0 && number-s.users[last].line == 1 {
+		s.claimed(last)
+	}
+}
+
+func (s *surveyor) claimed(i int) {
+	s.person[s.users[i].line] = true
+	s.users = s.users[i+1:]
+	s.user.offset = -1
+}
+
+func digestOf(text string) string {
+	sum := sha256.Sum256([]byte(strings.TrimSpace(text)))
+	return string(sum[:12])
+}
+
+// settle decides where this reading ends. A reply whose end is not here, and an item that an
+// event may still claim, wait, unless the file was quiet for long.
+func (s *surveyor) settle(quiet bool) {
+	s.limit, s.lines, s.hash = s.end, s.line, s.digest()
+	if quiet {
+		return
+	}
+	for _, m := range []mark{s.reply, s.user} {
+		if m.offset >= 0 && m.offset < s.limit && !(m == s.user && (s.bare || !s.witnesses)) {
+			s.limit, s.lines, s.hash = m.offset, m.line, m.hash
+		}
+	}
+}
