@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/history"
+	"sessiond/internal/history/codex"
 	"sessiond/internal/history/openclaw"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
@@ -23,6 +24,7 @@ import (
 // sources are the programs whose histories can be imported.
 func (a *app) sources() []history.Source {
 	return []history.Source{
+		codex.New(a.getenv, a.now),
 		openclaw.New(a.getenv),
 		pi.New(a.getenv),
 	}

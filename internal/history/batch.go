@@ -20,7 +20,8 @@ type (
 type Batch struct {
 	store.ImportBatch
 	Records  Records
-	Sessions int // with the last cursor: sessions in the found thing, if it has others than were read now
+	Aside    bool // it says something of a session that another found thing holds, and does not count it
+	Sessions int  // with the last cursor: sessions in the found thing, if it has others than were read now
 }
 
 // Size estimates the bytes that a batch holds, from its texts and bytes.

@@ -215,7 +215,7 @@ func (r *reading) commit(ctx context.Context, b Batch) error {
 	if b.Cursor != nil {
 		r.since, r.sessions = Records{}, b.Sessions
 	}
-	if result.Session.ID == "" { // nothing of the file is kept
+	if result.Session.ID == "" || b.Aside { // nothing of the file is kept, or only a name
 		return nil
 	}
 	t := r.touched[result.Session.ID]

@@ -68,4 +68,3 @@ func (r *reader) charge(rec *record, used tokens, key string, note session.JSON)
 	r.batch.Calls = append(r.batch.Calls, call)
 	r.batch.Records.Import(1)
 }
-

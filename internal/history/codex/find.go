@@ -118,4 +118,3 @@ func created(name string) string {
 	}
 	return name
 }
-

@@ -93,10 +93,10 @@ func spawner(header history.Object) string {
 
 // lineage is where a thread comes from.
 type lineage struct {
-	root     string              // the oldest thread known of: the keys of all its forks begin with it
-	sessions []*session.Session  // those it was forked off that are here, the nearest first
-	parent   *session.Session    // the nearest of them, or who started it
-	kind     string              // fork or child
+	root     string             // the oldest thread known of: the keys of all its forks begin with it
+	sessions []*session.Session // those it was forked off that are here, the nearest first
+	parent   *session.Session   // the nearest of them, or who started it
+	kind     string             // fork or child
 }
 
 // maxForks ends a chain of forks that has no end.

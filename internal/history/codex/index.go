@@ -101,7 +101,11 @@ func (r *reader) names(cursor *history.Cursor) ([]history.Problem, error) {
 			records.Skip(skipName, 1)
 			continue
 		}
-		b := history.Batch{}
+		if existing.Title == title && existing.TitleSource == "source" {
+			records.Skip(history.SkipKnown, 1)
+			continue
+		}
+		b := history.Batch{Aside: true}
 		b.ID, b.Title = existing.ID, &title
 		b.Records.Import(1)
 		if err := r.emit(b); err != nil {

@@ -156,25 +156,35 @@ func TestConstructed(t *testing.T) {
 		titled string
 	}{
 		{
-			"before envelopes", []string{"bare-*"}, "0198a000-0000-7000-8000-00000000000a", 11, 0,
+			"before envelopes",
+			[]string{"bare-*"},
+			"0198a000-0000-7000-8000-00000000000a", 11, 0,
 			"", 0, "how many tests are there?",
 		},
 		{"fork's parent", []string{"fork-parent-*"}, "019a0000-0000-7000-8000-0000000000a1", 11, 9040, "user: name the entry point\nassistant: cmd/widget/main.go", 0, "name the entry point"},
 		{
-			"fork", []string{"fork-parent-*", "fork-child-*"}, "019b0000-0000-7000-8000-0000000000c1", 19, 10555,
+			"fork",
+			[]string{"fork-parent-*", "fork-child-*"},
+			"019b0000-0000-7000-8000-0000000000c1", 19, 10555,
 			"user: name the entry point\nassistant: cmd/widget/main.go\nuser: and the config file?\nassistant: config/widget.toml", 0, "",
 		},
 		{
-			"fork without its parent", []string{"fork-child-*"}, "019b0000-0000-7000-8000-0000000000c1", 19, 10555,
+			"fork without its parent",
+			[]string{"fork-child-*"},
+			"019b0000-0000-7000-8000-0000000000c1", 19, 10555,
 			"user: and the config file?\nassistant: config/widget.toml", 0, "",
 		},
 		{
-			"rolled back and torn", []string{"rollback-*"}, "019a1111-0000-7000-8000-000000000011", 27, 0,
+			"rolled back and torn",
+			[]string{"rollback-*"},
+			"019a1111-0000-7000-8000-000000000011", 27, 0,
 			"user: write A\nassistant: A written\nuser: write D\nassistant: D written", 0, "write A",
 		},
 		{"paginated", []string{"paginated-*"}, "019c0000-0000-7000-8000-0000000000aa", 12, 7030, "user: list packages\nassistant: core, cli\nuser: delete cli", 1, "list packages"},
 		{
-			"reverted", []string{"paginated-*", "reverted-*"}, "019c0000-0000-7000-8000-0000000000aa", 6, 7030 + 8040,
+			"reverted",
+			[]string{"paginated-*", "reverted-*"},
+			"019c0000-0000-7000-8000-0000000000aa", 6, 7030 + 8040,
 			"user: list packages\nassistant: core, cli\nuser: keep cli, add docs\nassistant: added", 0, "list packages",
 		},
 	} {

@@ -15,10 +15,10 @@ type state struct {
 	Witnesses bool  `json:"witnesses,omitempty"`
 	Items     bool  `json:"items,omitempty"`
 
-	Chain string `json:"chain"`          // the key of the last record of the conversation
-	Side  int    `json:"side,omitempty"` // records beside the conversation since
-	Tip   place  `json:"tip"`            // what the next message follows
-	Base  *place `json:"base,omitempty"` // what the first turn followed
+	Chain string  `json:"chain"`           // the key of the last record of the conversation
+	Side  int     `json:"side,omitempty"`  // records beside the conversation since
+	Tip   place   `json:"tip"`             // what the next message follows
+	Base  *place  `json:"base,omitempty"`  // what the first turn followed
 	Turns []place `json:"turns,omitempty"` // what each turn of this branch followed
 
 	Provider string           `json:"provider,omitempty"`
