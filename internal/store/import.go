@@ -30,6 +30,9 @@ type ImportMessage struct {
 	ParentKey     string     // external id of the parent; "" for a root
 	ParentSession session.ID // of a parent that lies in another session: this one is its fork; "": in this one
 	Records       int        // of the source, that it stands for; 0: one
+
+	prepared bool
+	files    []session.TouchedFile // by its calls, from the directory that the source told
 }
 
 // ImportFields are what a source changes of a session after it was imported. What is empty
@@ -96,29 +99,77 @@ type ImportResult struct {
 	Calls      int // counted
 }
 
+// PrepareImport measures and checks a batch's messages, which needs no transaction. Import
+// does it where it was not done. Codes: Invalid, TooLarge.
+func (s *Store) PrepareImport(b *ImportBatch) error {
+	for i := range b.Messages {
+		m := &b.Messages[i]
+		if m.prepared {
+			continue
+		}
+		if err := s.prepare(&m.Message); err != nil {
+			return fmt.Errorf("message %q: %w", m.ExternalID, err)
+		}
+		if s.opt.Touched != nil {
+			m.files = s.opt.Touched(&m.Message, b.Session.Directory)
+		}
+		m.prepared = true
+	}
+	return nil
+}
+
+// Split divides a batch into some of at most so many messages and about so many bytes, which
+// can be stored one after the other. All but the messages and their calls comes with the last.
+func (b *ImportBatch) Split(messages, bytes int) []ImportBatch {
+	var pieces []ImportBatch
+	piece := map[string]int{} // of a message
+	begin, size := 0, 0
+	for i := range b.Messages {
+		m := &b.Messages[i]
+		if n := i - begin; n == messages || n > 0 && size > bytes {
+			pieces = append(pieces, ImportBatch{ID: b.ID, Session: b.Session, Messages: b.Messages[begin:i:i]})
+			begin, size = i, 0
+		}
+		piece[m.ExternalID] = len(pieces)
+		size += len(m.Extra)
+		for j := range m.Parts {
+			p := &m.Parts[j]
+			size += len(p.Text) + len(p.Arguments)
+			if p.Blob != nil {
+				size += len(p.Blob.Data)
+			}
+		}
+	}
+	last := *b
+	if len(pieces) == 0 {
+		return []ImportBatch{last}
+	}
+	last.Messages, last.Calls = b.Messages[begin:], nil
+	pieces = append(pieces, last)
+	for _, c := range b.Calls {
+		at, ok := piece[c.MessageKey]
+		if !ok {
+			at = len(pieces) - 1
+		}
+		pieces[at].Calls = append(pieces[at].Calls, c)
+	}
+	return pieces
+}
+
 // Import stores a batch. What is known already (messages by external id, calls by theirs,
 // compactions by key) is left as it is, so that importing twice changes nothing.
-// Codes: Invalid (a parent, mark, call or head names a message that is not there).
+// Codes: Invalid (a parent, mark, call or head names a message that is not there), TooLarge.
 func (s *Store) Import(ctx context.Context, b ImportBatch) (ImportResult, error) {
-	for i := range b.Messages {
-		if err := s.prepare(&b.Messages[i].Message); err != nil {
-			return ImportResult{}, fmt.Errorf("message %q: %w", b.Messages[i].ExternalID, err)
-		}
+	if err := s.PrepareImport(&b); err != nil {
+		return ImportResult{}, err
 	}
 	if b.Session.Project == "" && b.ID == "" {
 		b.Session.Project = projectOf(b.Session.Directory)
 	}
-	var touched [][]session.TouchedFile
-	if s.opt.Touched != nil {
-		touched = make([][]session.TouchedFile, len(b.Messages))
-		for i := range b.Messages {
-			touched[i] = s.opt.Touched(&b.Messages[i].Message, b.Session.Directory)
-		}
-	}
 	var res ImportResult
 	err := s.write(ctx, func(t *tx) error {
 		res = ImportResult{}
-		im := importer{tx: t, batch: &b, res: &res, rows: map[string]spot{}, files: touched}
+		im := importer{tx: t, batch: &b, res: &res, rows: map[string]spot{}}
 		return im.run()
 	})
 	return res, err
@@ -131,9 +182,8 @@ type importer struct {
 	res    *ImportResult
 	sess   session.Session
 	rows   map[string]spot // by external id, as far as looked up
-	files  [][]session.TouchedFile
-	moved  bool // the session's row changed in another way than by messages
-	turned bool // the context changed elsewhere than at its end
+	moved  bool            // the session's row changed in another way than by messages
+	turned bool            // the context changed elsewhere than at its end
 }
 
 func (im *importer) run() error {

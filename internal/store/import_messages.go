@@ -206,10 +206,10 @@ func (in *inserter) part(m *session.Message, j int) error {
 }
 
 func (in *inserter) touch(i int) error {
-	if in.files == nil {
+	if in.opt.Touched == nil {
 		return nil
 	}
-	m, files := &in.batch.Messages[i].Message, in.files[i]
+	m, files := &in.batch.Messages[i].Message, in.batch.Messages[i].files
 	if in.sess.Directory != in.batch.Session.Directory { // it is the stored one that counts
 		files = in.opt.Touched(m, in.sess.Directory)
 	}

@@ -1,0 +1,157 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"sessiond/internal/session"
+)
+
+// ahead reads sources in one goroutine while what they gave before is stored in another. At
+// most one batch waits between the two, so that memory stays flat.
+type ahead struct {
+	*Importer
+	source Source
+	steps  chan step
+	pace   *pace
+}
+
+// step is what the reading goroutine tells the storing one.
+type step struct {
+	reading  *reading
+	batch    *Batch        // to store; nil: the reading has ended, or
+	settled  chan struct{} // closed when everything before it is stored
+	problems []Problem
+	err      error
+}
+
+// each reads and stores the found things in their order and calls done after each, also
+// after one that did not come to its end because of the error.
+func (im *Importer) each(ctx context.Context, source Source, found []Found, done func(Found, Accounting)) error {
+	a := ahead{Importer: im, source: source, steps: make(chan step, 1), pace: &pace{Importer: im}}
+	var reader sync.WaitGroup
+	defer reader.Wait()
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	reader.Go(func() {
+		defer close(a.steps)
+		a.read(inner, found)
+	})
+	var current *reading
+	for s := range a.steps {
+		if s.settled != nil {
+			close(s.settled)
+			continue
+		}
+		current = s.reading
+		if s.batch != nil {
+			if err := current.take(inner, *s.batch); err == nil {
+				continue
+			}
+		}
+		one, err := current.finish(s.problems, s.err)
+		done(current.found, one)
+		if err != nil {
+			return err
+		}
+		current = nil
+	}
+	if current != nil { // ctx ended in the middle of it
+		one, _ := current.finish(nil, nil)
+		done(current.found, one)
+	}
+	return ctx.Err()
+}
+
+// take stores a batch. An error ends the import; a batch that the store refuses ends the
+// reading, which the source learns when it gives the next one.
+func (r *reading) take(ctx context.Context, b Batch) error {
+	if r.refused.Load() != nil {
+		return nil
+	}
+	if err := r.store(ctx, b); err != nil {
+		r.refused.Store(&err)
+	}
+	return r.failed
+}
+
+func (a *ahead) read(ctx context.Context, found []Found) {
+	for _, f := range found {
+		r := &reading{importer: a.Importer, pace: a.pace, found: f, touched: map[session.ID]touch{}, done: newAccounting(a.source, f.Path)}
+		problems, err := a.one(ctx, r)
+		if ctx.Err() != nil || !a.give(ctx, step{reading: r, problems: problems, err: err}) {
+			return
+		}
+	}
+}
+
+// readTries is how often a source is read that its program keeps changing meanwhile.
+const readTries = 3
+
+func (a *ahead) one(ctx context.Context, r *reading) (problems []Problem, err error) {
+	cursor, err := a.Store.ImportCursor(ctx, a.source.Name(), r.found.Path)
+	if err != nil {
+		return nil, fmt.Errorf("look up how far it was read: %w", err)
+	}
+	if unchanged(cursor, r.found) {
+		r.done.Sessions.Unchanged = sessionsOf(cursor)
+		return nil, nil
+	}
+	emit := func(b Batch) error { return a.emit(ctx, r, b) }
+	for range readTries {
+		problems, err = a.source.Read(ctx, r.found, cursor, known{a.Store, func() error { return a.settle(ctx) }}, emit)
+		if session.CodeOf(err) != session.Busy || r.refused.Load() != nil || ctx.Err() != nil {
+			break
+		}
+	}
+	return problems, err
+}
+
+// emit gives a batch away. The source may use the batch's own slices again. One that is much
+// larger than a batch should be is waited for: two of its kind would be too many.
+func (a *ahead) emit(ctx context.Context, r *reading, b Batch) error {
+	if refused := r.refused.Load(); refused != nil {
+		return *refused
+	}
+	b.Messages, b.Calls = slices.Clone(b.Messages), slices.Clone(b.Calls)
+	b.Compactions, b.Marks = slices.Clone(b.Compactions), slices.Clone(b.Marks)
+	if b.Cursor != nil {
+		cursor := *b.Cursor
+		b.Cursor = &cursor
+	}
+	size := 0
+	for i := range b.Messages {
+		size += Size(&b.Messages[i])
+	}
+	if !a.give(ctx, step{reading: r, batch: &b}) {
+		return ctx.Err()
+	}
+	if size > 2*MaxBatchBytes {
+		return a.settle(ctx)
+	}
+	return nil
+}
+
+// settle waits until everything that was given is stored.
+func (a *ahead) settle(ctx context.Context) error {
+	settled := make(chan struct{})
+	if a.give(ctx, step{settled: settled}) {
+		select {
+		case <-settled:
+			return nil
+		case <-ctx.Done():
+		}
+	}
+	return ctx.Err()
+}
+
+func (a *ahead) give(ctx context.Context, s step) bool {
+	select {
+	case a.steps <- s:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,72 @@
+package history
+
+import (
+	"context"
+
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+)
+
+// known answers a source's questions from the store, after all that was given before them is
+// stored.
+type known struct {
+	store  Store
+	settle func() error
+}
+
+func (k known) Session(ctx context.Context, source session.Source, sourceID string) (*session.Session, error) {
+	if err := k.settle(); err != nil {
+		return nil, err
+	}
+	found, err := k.store.SessionBySource(ctx, source, sourceID)
+	if session.CodeOf(err) == session.NotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &found, nil
+}
+
+func (k known) Cursor(ctx context.Context, source session.Source, path string) (*Cursor, error) {
+	if err := k.settle(); err != nil {
+		return nil, err
+	}
+	return k.store.ImportCursor(ctx, source, path)
+}
+
+func (k known) Message(ctx context.Context, id session.ID, key string) (*session.MessageRef, error) {
+	if err := k.settle(); err != nil {
+		return nil, err
+	}
+	return k.store.MessageByKey(ctx, id, key)
+}
+
+func (k known) CallOwner(ctx context.Context, source session.Source, key string) (session.ID, error) {
+	if err := k.settle(); err != nil {
+		return "", err
+	}
+	return k.store.SessionOfCall(ctx, source, key)
+}
+
+func (k known) Entries(ctx context.Context, id session.ID, yield func(*session.Message) bool) error {
+	if err := k.settle(); err != nil {
+		return err
+	}
+	page := store.MessagePage{Limit: 200, All: true}
+	for {
+		messages, more, err := k.store.Messages(ctx, id, page)
+		if err != nil {
+			return err
+		}
+		for i := range messages {
+			if !yield(&messages[i]) {
+				return nil
+			}
+			page.After = messages[i].Seq
+		}
+		if !more || len(messages) == 0 {
+			return nil
+		}
+	}
+}

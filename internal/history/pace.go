@@ -1,0 +1,80 @@
+package history
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	defaultPause = 5 * time.Millisecond
+
+	// How much one transaction takes while others write: a few milliseconds of work.
+	politeMessages = 48
+	politeBytes    = 128 << 10
+	// politeFor is how long another process's write makes the import polite.
+	politeFor = 2 * time.Second
+)
+
+// pace keeps an import from holding up those who write beside it.
+type pace struct {
+	*Importer
+	version int64     // of the database as other processes write it
+	seen    time.Time // when one of them last wrote
+	begun   time.Time // of the last transaction
+	ended   time.Time
+}
+
+func (p *pace) polite() bool {
+	return p.Polite || !p.seen.IsZero() && time.Since(p.seen) < politeFor
+}
+
+// most is how many messages and bytes the next transaction may take.
+func (p *pace) most() (messages, bytes int) {
+	if p.polite() {
+		return politeMessages, politeBytes
+	}
+	return MaxBatch, 2 * MaxBatchBytes
+}
+
+// wait waits until the next transaction may begin.
+func (p *pace) wait(ctx context.Context) error {
+	rest := p.Pause
+	if rest == 0 {
+		rest = defaultPause
+	}
+	if rest > 0 && p.polite() {
+		rest = max(rest, p.ended.Sub(p.begun))
+	}
+	if !p.ended.IsZero() {
+		rest -= time.Since(p.ended)
+	}
+	defer func() { p.begun = time.Now() }()
+	if rest <= 0 || p.ended.IsZero() {
+		return ctx.Err()
+	}
+	if p.Wait != nil {
+		return p.Wait(ctx, rest)
+	}
+	timer := time.NewTimer(rest)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// committed notes the end of a transaction, and whether others wrote meanwhile.
+func (p *pace) committed(ctx context.Context) error {
+	p.ended = time.Now()
+	version, err := p.Store.DataVersion(ctx)
+	if err != nil {
+		return err
+	}
+	if p.version != 0 && p.version != version {
+		p.seen = p.ended
+	}
+	p.version = version
+	return nil
+}

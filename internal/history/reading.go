@@ -1,0 +1,158 @@
+package history
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+)
+
+// reading is one found thing on its way into the store.
+type reading struct {
+	importer *Importer
+	pace     *pace
+	found    Found
+	done     Accounting
+	touched  map[session.ID]touch
+	since    Records // since the last cursor
+	sessions int     // in the found thing, as the last cursor said
+	failed   error   // of the store, which is not the source's fault
+
+	refused atomic.Pointer[error] // what the store said to a batch; the source is told when it gives the next
+}
+
+type touch struct{ created, changed bool }
+
+func (r *reading) store(ctx context.Context, b Batch) error {
+	if b.Cursor != nil && b.Cursor.Counts == nil && b.ID != "" && len(b.Messages) > 0 {
+		// A session that is here is read anew: how many of its records it had is known only
+		// after they were offered, and the cursor's counts must say it.
+		// And a copy that brings nothing new does not move the head.
+		last := Batch{ImportBatch: store.ImportBatch{ID: b.ID, Session: b.Session, Cursor: b.Cursor, Head: b.Head, HeadSession: b.HeadSession, Title: b.Title}, Sessions: b.Sessions}
+		b.Cursor, b.Head, b.Title = nil, nil, nil
+		if err := r.commit(ctx, b); err != nil {
+			return err
+		}
+		if !r.touched[b.ID].changed {
+			last.Head, last.Title = nil, nil
+		}
+		return r.commit(ctx, last)
+	}
+	return r.commit(ctx, b)
+}
+
+func (r *reading) commit(ctx context.Context, b Batch) error {
+	if b.Cursor != nil {
+		b.Cursor.Counts = r.counts(b)
+	}
+	if r.importer.Price != nil {
+		for i := range b.Calls {
+			if b.Calls[i].CostNanoUSD == nil {
+				r.importer.Price(&b.Calls[i].Call)
+			}
+		}
+	}
+	result, err := r.write(ctx, b.ImportBatch)
+	if err != nil {
+		err = fmt.Errorf("store what %s holds: %w", r.found.Path, err)
+		if code := session.CodeOf(err); code != session.Invalid && code != session.TooLarge {
+			r.failed = err
+		}
+		return err
+	}
+	b.Records.alreadyKnown(result.Duplicates)
+	r.done.Records.Add(b.Records)
+	r.since.Add(b.Records)
+	if b.Cursor != nil {
+		r.since, r.sessions = Records{}, b.Sessions
+	}
+	if result.Session.ID == "" || b.Aside { // nothing of the file is kept, or only a name
+		return nil
+	}
+	t := r.touched[result.Session.ID]
+	t.created = t.created || result.Created
+	t.changed = t.changed || result.Messages > 0 || result.Calls > 0
+	r.touched[result.Session.ID] = t
+	return nil
+}
+
+// write stores a batch in transactions that are as large as the pace allows.
+func (r *reading) write(ctx context.Context, b store.ImportBatch) (sum store.ImportResult, err error) {
+	if err := r.importer.Store.PrepareImport(&b); err != nil {
+		return sum, err
+	}
+	for _, piece := range b.Split(r.pace.most()) {
+		if piece.ID == "" {
+			piece.ID = sum.Session.ID
+		}
+		if err := r.pace.wait(ctx); err != nil {
+			return sum, err
+		}
+		result, err := r.importer.Store.Import(ctx, piece)
+		if err != nil {
+			return sum, err
+		}
+		if err := r.pace.committed(ctx); err != nil {
+			return sum, err
+		}
+		result.Created = result.Created || sum.Created
+		result.Messages += sum.Messages
+		result.Duplicates += sum.Duplicates
+		result.Calls += sum.Calls
+		sum = result
+	}
+	return sum, nil
+}
+
+// finish gives the accounting of a reading that has ended.
+func (r *reading) finish(problems []Problem, err error) (Accounting, error) {
+	for _, t := range r.touched {
+		switch {
+		case t.created:
+			r.done.Sessions.New++
+		case t.changed:
+			r.done.Sessions.Updated++
+		default:
+			r.done.Sessions.Unchanged++
+		}
+	}
+	if all := r.done.Sessions; r.sessions > all.New+all.Updated+all.Unchanged {
+		r.done.Sessions.Unchanged = r.sessions - all.New - all.Updated
+	}
+	r.done.Errors = append(r.done.Errors, problems...)
+	if r.failed != nil {
+		return r.done, r.failed
+	}
+	if err == nil {
+		if refused := r.refused.Load(); refused != nil {
+			err = *refused
+		}
+	}
+	if err != nil {
+		r.done.Errors = append(r.done.Errors, Problem{Path: r.found.Path, Error: Reason(err)})
+	}
+	return r.done, nil
+}
+
+// counts adds up the readings of a path. A line that was not finished is read again, and a
+// reading from the beginning starts the sums anew.
+func (r *reading) counts(b Batch) session.JSON {
+	var sum counts
+	if b.Cursor.Counts != nil {
+		_ = json.Unmarshal(b.Cursor.Counts, &sum) // a damaged sum starts anew
+	}
+	sum.Add(r.since)
+	sum.Add(b.Records)
+	torn := sum.Skipped[SkipTorn]
+	sum.Read -= torn
+	delete(sum.Skipped, SkipTorn)
+	own := 0
+	if b.ID != "" || b.Session.Source != "" {
+		own = 1
+	}
+	sum.Sessions = max(len(r.touched), sum.Sessions, b.Sessions, own)
+	return session.JSONOf(sum)
+}
