@@ -68,6 +68,7 @@ type Compaction struct {
 	PartMaxTokens      *int64    `koanf:"part_max_tokens"`
 	RecallTokens       *int64    `koanf:"recall_tokens"`
 	RecallMS           *int64    `koanf:"recall_ms"`
+	CacheSlots         *int64    `koanf:"cache_slots"`
 }
 
 // Settings are the same numbers as the context manager takes them.
@@ -78,6 +79,7 @@ func (c *Compaction) Settings() contextmgr.Settings {
 		KeepRecentTokens: c.KeepRecentTokens, KeepRecentMessages: c.KeepRecentMessages,
 		SummaryMaxTokens: c.SummaryMaxTokens, PruneProtect: c.PruneProtect, PruneMinimum: c.PruneMinimum,
 		ProtectedTools: c.ProtectedTools, PartMaxTokens: c.PartMaxTokens, RecallTokens: c.RecallTokens, RecallMS: c.RecallMS,
+		CacheSlots: c.CacheSlots,
 	}
 	if c.Strategy != nil {
 		strategy := session.Strategy(*c.Strategy)

@@ -185,7 +185,7 @@ func (t *turn) view(saved *session.Context, explain bool) View {
 		Adjustments: list(t.draft.Adjustments), Losses: list(t.draft.Losses), Directives: list(t.directives), Warnings: list(r.warnings),
 	}
 	if len(v.Pending) == 0 {
-		v.Messages = t.draft.Messages()
+		v.Messages, v.Borders = t.draft.Messages(), t.borders(v.Prefix)
 	}
 	if saved != nil {
 		v.ID = session.ContextName(saved.RowID)

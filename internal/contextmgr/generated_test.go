@@ -2,13 +2,13 @@ package contextmgr_test
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"sessiond/internal/contextmgr"
+	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/session"
 
 	"pgregory.net/rapid"
@@ -23,7 +23,7 @@ type talker struct {
 	log  []session.Message
 	n    int
 
-	sent  []json.RawMessage // the last context that was handed out, on the wire
+	sent  []string // the last context that was handed out, on the wire
 	epoch int64
 }
 
@@ -33,8 +33,8 @@ func (k *talker) grows(at string, v contextmgr.View) {
 	if len(v.Pending) > 0 {
 		return
 	}
-	sent := k.desk.sent(v)
-	same := len(sent) >= len(k.sent) && slices.EqualFunc(sent[:min(len(sent), len(k.sent))], k.sent, func(a, b json.RawMessage) bool { return string(a) == string(b) })
+	sent := dialecttest.Flat(k, v.Dialect, k.request(v))
+	same := len(sent) >= len(k.sent) && slices.Equal(sent[:min(len(sent), len(k.sent))], k.sent)
 	if k.sent != nil && !same && v.Prefix.Epoch == k.epoch && v.Prefix.BrokenBy == "" {
 		k.t.Fatalf("%s: in epoch %d the context sent before is no prefix of this one:\n%.3000s\n%.3000s", at, k.epoch, k.sent, sent)
 	}
@@ -123,14 +123,15 @@ func TestContextsOfMadeUpHistories(t *testing.T) {
 		k := &talker{desk: d, t: rt, id: d.begin()}
 		window := rapid.SampledFrom([]int64{4000, 8000, 32000}).Draw(rt, "window")
 		preset := rapid.SampledFrom(contextmgr.PresetNames()).Draw(rt, "preset")
-		budget := contextmgr.Budget{Window: window, CloseCalls: true, Settings: contextmgr.Settings{Preset: &preset}}
+		form := rapid.SampledFrom(dialecttest.Forms()).Draw(rt, "form")
+		budget := contextmgr.Budget{Dialect: form, Window: window, CloseCalls: true, Settings: contextmgr.Settings{Preset: &preset}}
 		if preset == "goose" || preset == "codex" { // they keep no reserve: then the counter's error must fit in what is left
 			budget.MaxOutput = window / 10
 		}
 		k.person()
 		for step := range rapid.IntRange(3, longest).Draw(rt, "steps") {
 			rapid.SampledFrom([]func(){k.person, k.program, k.program, k.reply, k.reply, k.reply, k.result, k.result, k.result}).Draw(rt, "step")()
-			at := fmt.Sprintf("step %d, window %d, preset %s", step, window, preset)
+			at := fmt.Sprintf("step %d, %s, window %d, preset %s", step, form, window, preset)
 			v, err := d.mgr.Assemble(d.Context(), k.id, budget)
 			if err != nil {
 				rt.Fatalf("%s: %v", at, err)

@@ -66,9 +66,12 @@ type calledFor struct {
 // form gives the dialect that a case's provider is asked in.
 func (c *hygieneCase) form() string {
 	for _, api := range []struct{ name, form string }{
-		{"anthropic-messages", dialect.Anthropic}, {"google-generative-ai", dialect.Gemini},
-		{"openai-responses", dialect.OpenAIResponses}, {"openai-completions", dialect.OpenAIChat},
-		{"anthropic", dialect.Anthropic}, {"google", dialect.Gemini},
+		{"anthropic-messages", dialect.Anthropic},
+		{"google-generative-ai", dialect.Gemini},
+		{"openai-responses", dialect.OpenAIResponses},
+		{"openai-completions", dialect.OpenAIChat},
+		{"anthropic", dialect.Anthropic},
+		{"google", dialect.Gemini},
 	} {
 		if c.Given.API == api.name || c.Given.API == "" && c.Given.Provider == api.name {
 			return api.form

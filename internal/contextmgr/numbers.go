@@ -30,6 +30,7 @@ type Settings struct {
 	PartMaxTokens      *int64            `json:"part_max_tokens,omitempty"`
 	RecallTokens       *int64            `json:"recall_tokens,omitempty"` // for each message of a person; 0: no recall
 	RecallMS           *int64            `json:"recall_ms,omitempty"`     // milliseconds after which a recall stops looking
+	CacheSlots         *int64            `json:"cache_slots,omitempty"`   // marks for the provider's cache, 0…4
 	Strategy           *session.Strategy `json:"strategy,omitempty"`
 }
 
@@ -73,6 +74,9 @@ func (s *Settings) Check() error {
 		if n.value != nil && (*n.value < 0 || *n.value > maxNumber) {
 			refuse(n.name, "is %d and must be between 0 and %d", *n.value, int64(maxNumber))
 		}
+	}
+	if n := s.CacheSlots; n != nil && (*n < 0 || *n > mostCacheSlots) {
+		refuse("cache_slots", "is %d and must be between 0 and %d; 0 sends no cache marks", *n, mostCacheSlots)
 	}
 	if s.Preset != nil && *s.Preset != "" {
 		if _, known := preset(*s.Preset); !known {
@@ -146,6 +150,7 @@ type Numbers struct {
 	RecallMax      int64 // for each message of a person
 	RecallEpoch    int64 // for all of them under one overlay
 	RecallTime     time.Duration
+	CacheSlots     int
 	Strategy       session.Strategy
 	Preset         string
 	Settings       []Setting // all of them, for explain
@@ -199,6 +204,7 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 	n.RecallMax = choose(&n, all, "recall_tokens", func(s *Settings) *int64 { return s.RecallTokens }, min(1000, t/20))
 	n.RecallEpoch = 4 * n.RecallMax
 	n.RecallTime = time.Duration(choose(&n, all, "recall_ms", func(s *Settings) *int64 { return s.RecallMS }, defaultRecallMS)) * time.Millisecond
+	n.CacheSlots = int(choose(&n, all, "cache_slots", func(s *Settings) *int64 { return s.CacheSlots }, defaultCacheSlots))
 	n.Strategy = choose(&n, all, "strategy", func(s *Settings) *session.Strategy { return s.Strategy }, session.StrategySummarize)
 	if name == "moltbot" {
 		n.Flush = moltbotFlush(window, floor, moltbotSoft)

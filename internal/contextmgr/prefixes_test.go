@@ -196,16 +196,18 @@ func (d *desk) check(at string, v contextmgr.View, w want) {
 	if len(v.Pending) > 0 {
 		return
 	}
-	sent, err := dialect.Send(dialect.OpenAIChat, dialect.Request{System: v.System, Messages: v.Messages, Model: v.Model})
-	if err != nil {
-		d.Fatalf("%s: %v", at, err)
+	if v.Dialect == "" {
+		v.Dialect = dialect.OpenAIChat
 	}
-	if len(v.Messages) > 0 || v.System != "" {
-		if err := dialecttest.ValidateOpenAIChat(sent.Request); err != nil {
-			d.Fatalf("%s: %v\n%.2000s", at, err, sent.Request)
+	if request := d.request(v); len(v.Messages) > 0 {
+		if err := dialecttest.Validate(v.Dialect, request); err != nil {
+			d.Fatalf("%s: %v\n%.2000s", at, err, request)
 		}
 	}
-	d.hold(at, d.real(sent.Request), v.Tokens, w.made)
+	if v.Dialect != dialect.OpenAIChat {
+		v.Dialect = dialect.OpenAIChat // whose words are counted
+	}
+	d.hold(at, d.real(d.request(v)), v.Tokens, w.made)
 	if len(v.Messages) > 0 && v.Messages[0].Role == session.Tool {
 		d.Fatalf("%s: it starts with a result", at)
 	}
@@ -344,7 +346,9 @@ func TestContextsAtThePrefixesOfRealHistories(t *testing.T) {
 			d := newDesk(t)
 			for _, log := range d.branches(d.importPi(path)) {
 				d.read(log, interesting(log, 6))
-				d.live(log, 1+len(log)/50)
+				for _, form := range dialecttest.Forms() {
+					d.live(form, log, 1+len(log)/25)
+				}
 			}
 			if d.beside > 1+d.counted/20 {
 				t.Errorf("%d of %d contexts are larger than their stated error allows", d.beside, d.counted)
@@ -379,12 +383,13 @@ func (d *desk) read(log []session.Message, picked []int) {
 		{Window: 32000, Settings: contextmgr.Settings{Preset: name("aggressive")}, MaxOutput: 16000},
 	}
 	from := 0
-	for _, i := range picked {
+	forms := dialecttest.Forms()
+	for n, i := range picked {
 		d.follow(id, log[from:i+1]...)
 		from = i + 1
 		for k, b := range budgets {
-			b.CloseCalls = i%2 == 0
-			at := fmt.Sprintf("prefix %d (%s), budget %d", i+1, log[i].ExternalID, k)
+			b.CloseCalls, b.Dialect = i%2 == 0, forms[(n+k)%len(forms)]
+			at := fmt.Sprintf("prefix %d (%s), budget %d, %s", i+1, log[i].ExternalID, k, b.Dialect)
 			v, err := d.mgr.Assemble(d.Context(), id, b)
 			if err != nil {
 				d.Fatalf("%s: %v", at, err)
@@ -395,48 +400,51 @@ func (d *desk) read(log []session.Message, picked []int) {
 }
 
 // live takes a turn wherever an agent would, so that overlay follows overlay, and holds the prefix
-// rule against what is sent. Each stride-th context is checked whole.
-func (d *desk) live(log []session.Message, stride int) {
+// rule against what is sent. Each stride-th context is checked whole, the others by what their
+// provider accepts.
+func (d *desk) live(form string, log []session.Message, stride int) {
 	d.Helper()
 	id := d.begin()
-	var last []json.RawMessage
+	var last []string
 	epoch := int64(-1)
 	for i := range log {
 		d.follow(id, log[i])
 		if !log[i].InContext || log[i].Role == session.Assistant {
 			continue // nobody asks a model then
 		}
-		at := fmt.Sprintf("turn after %d (%s)", i+1, log[i].ExternalID)
-		v, err := d.mgr.Turn(d.Context(), id, contextmgr.TurnInput{Budget: contextmgr.Budget{Window: 24000}})
+		at := fmt.Sprintf("%s, turn after %d (%s)", form, i+1, log[i].ExternalID)
+		v, err := d.mgr.Turn(d.Context(), id, contextmgr.TurnInput{Budget: contextmgr.Budget{Window: 24000, Dialect: form}})
 		if err != nil {
 			d.Fatalf("%s: %v", at, err)
 		}
 		if len(v.Pending) > 0 {
 			continue
 		}
+		request := d.request(v)
 		if i%stride == 0 || v.Prefix.BrokenBy != "" {
 			d.check(at, v, wanted(log[:i+1]))
+		} else if err := dialecttest.Validate(form, request); err != nil {
+			d.Fatalf("%s: %v\n%.2000s", at, err, request)
 		}
-		sent := d.sent(v)
-		if v.Prefix.Epoch == epoch && v.Prefix.BrokenBy == "" && (len(sent) < len(last) || !slices.EqualFunc(sent[:len(last)], last, func(a, b json.RawMessage) bool { return string(a) == string(b) })) {
+		sent := dialecttest.Flat(d, form, request)
+		if v.Prefix.Epoch == epoch && v.Prefix.BrokenBy == "" && (len(sent) < len(last) || !slices.Equal(sent[:len(last)], last)) {
 			d.Errorf("%s: in epoch %d the context sent before is no prefix of this one", at, epoch)
 		}
 		last, epoch = sent, v.Prefix.Epoch
 	}
 }
 
-// sent gives the messages as they go out.
-func (d *desk) sent(v contextmgr.View) []json.RawMessage {
+// request gives a context as it goes out.
+func (d *desk) request(v contextmgr.View) session.JSON {
 	d.Helper()
-	sent, err := dialect.Send(dialect.OpenAIChat, dialect.Request{System: v.System, Messages: v.Messages, Model: v.Model})
+	if v.Dialect == "" {
+		v.Dialect = dialect.OpenAIChat
+	}
+	sent, err := dialect.Send(v.Dialect, dialect.Request{System: v.System, Messages: v.Messages, Model: v.Model, Borders: v.Borders})
 	if err != nil {
 		d.Fatal(err)
 	}
-	var body struct{ Messages []json.RawMessage }
-	if err := json.Unmarshal(sent.Request, &body); err != nil {
-		d.Fatal(err)
-	}
-	return body.Messages
+	return sent.Request
 }
 
 func name(s string) *string { return &s }

@@ -2,10 +2,10 @@ package contextmgr
 
 import (
 	"bytes"
-	"image"
-	"image/png"
 	"context"
 	"errors"
+	"image"
+	"image/png"
 	"strings"
 	"testing"
 

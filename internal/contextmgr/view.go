@@ -57,6 +57,7 @@ type View struct {
 	Model    string            `json:"model"`
 	Dialect  string            `json:"-"`
 	Info     session.ModelInfo `json:"-"`
+	Borders  []int             `json:"-"` // messages behind which a cache mark goes; SystemBorder: the system text
 
 	Tokens      Tokens       `json:"tokens"`
 	Prefix      Prefix       `json:"prefix"`

@@ -19,20 +19,25 @@ func Send(in wire.Request) (wire.Sent, error) {
 		s.system = append(s.system, in.System)
 	}
 	for i := range in.Messages {
+		s.at = i
 		if err := s.message(&in.Messages[i]); err != nil {
 			return wire.Sent{}, err
 		}
 	}
 	s.finish()
+	s.mark(in.Borders)
 	size := len(`{"messages":[]}`)
 	for i := range s.entries {
 		size += s.entries[i].size()
 	}
 	b := make([]byte, 0, size+s.systemSize())
 	b = append(b, '{')
-	if len(s.system) > 0 {
+	if system := s.systemText(); system.raw != nil {
+		b = append(b, `"system":[`...)
+		b = append(append(b, system.raw...), `],`...)
+	} else if system.text != "" {
 		b = append(b, `"system":`...)
-		b = append(wire.AppendText(b, strings.Join(s.system, "\n\n")), ',')
+		b = append(wire.AppendText(b, system.text), ',')
 	}
 	b = append(b, `"messages":[`...)
 	for i := range s.entries {
@@ -59,7 +64,9 @@ type sent struct {
 	id     string // of a call, or of the call that a result answers
 	caller string // of a call that the provider's own program made: that program's id
 	from   *session.Message
+	at     int    // the place of from in the context
 	text   string // of a text
+	marked bool   // it carries a cache mark
 	raw    []byte
 }
 
@@ -104,8 +111,10 @@ type sender struct {
 	ids     *callid.Names
 	calls   int  // seen so far, to name those that came without an id
 	server  bool // some tool of the provider's own was used
+	marked  bool // the system text carries a cache mark
 
 	m     *session.Message // that is being written
+	at    int              // its place in the context
 	own   bool             // m came in this form
 	maker bool             // and from the maker of the model that it is sent to
 }
@@ -223,7 +232,7 @@ func (s *sender) loseFields(fields wire.Object) {
 
 // put writes a block into the open entry of that role, or begins the next one.
 func (s *sender) put(role string, b sent) {
-	b.from = s.m
+	b.from, b.at = s.m, s.at
 	s.server = s.server || b.caller != "" || isServerCall(b.kind) || isServerResult(b.kind)
 	last := len(s.entries) - 1
 	if last < 0 || s.entries[last].role != role {

@@ -40,6 +40,10 @@ type Request struct {
 	System   string
 	Messages []session.Message
 	Model    string
+
+	// Borders are the messages behind which the provider's cache is to keep what it has read,
+	// -1 for the system text. A form without cache marks has nothing to write for them.
+	Borders []int
 }
 
 // Sent is a context in a provider's words. Request goes into the provider's body as it is.

@@ -40,7 +40,7 @@ func Render(v contextmgr.View) (*ContextView, error) {
 		out.Dialect = dialect.OpenAIChat
 	}
 	if len(v.Pending) == 0 {
-		sent, err := dialect.Send(out.Dialect, dialect.Request{System: v.System, Messages: v.Messages, Model: v.Model})
+		sent, err := dialect.Send(out.Dialect, dialect.Request{System: v.System, Messages: v.Messages, Model: v.Model, Borders: v.Borders})
 		if err != nil {
 			return nil, err
 		}
