@@ -48,6 +48,7 @@ type callAt struct {
 type resultAt struct {
 	message, from, to int
 	id                string
+	answers           string // the id of its call, which is another where they match by name
 }
 
 // Repair puts messages, which are in the order of the path, into the form that every
@@ -111,6 +112,7 @@ func match(msgs []session.Message) (calls map[int][]*callAt, orphans map[int][]r
 				orphans[i] = append(orphans[i], r)
 				continue
 			}
+			r.answers = open[k].id
 			open[k].result = &r
 			open = slices.Delete(open, k, k+1)
 		}
@@ -123,22 +125,26 @@ func executedInline(m *session.Message, id string) bool {
 }
 
 // nearest gives the index in open of the call that r answers, -1 for none. Where the wire
-// has no ids, results match by name, then order.
+// had no id, it is the first open call of its tool in the newest reply that has one.
 func nearest(open []*callAt, r resultAt, m *session.Message) int {
-	name := m.Parts[r.from].ToolName
 	for k := range slices.Backward(open) {
 		if r.id != "" && open[k].id == r.id {
 			return k
 		}
 	}
-	if r.id == "" {
-		for k, c := range open {
-			if c.id == "" && c.name == name {
-				return k
+	found := -1
+	if p := &m.Parts[r.from]; p.MatchedByName() {
+		for k, c := range slices.Backward(open) {
+			switch {
+			case c.name != p.ToolName:
+			case found >= 0 && c.message != open[found].message:
+				return found
+			default:
+				found = k
 			}
 		}
 	}
-	return -1
+	return found
 }
 
 // resultsOf gives the results of a tool message. Parts that are no results (an image beside
@@ -255,7 +261,13 @@ func resultItem(m *session.Message, run []resultAt) Item {
 	item := stored(m)
 	if len(run) < len(m.Results()) {
 		item.Message.Parts = slices.Clone(m.Parts[run[0].from:run[len(run)-1].to])
-		item.Changed = true
+		item.Changed, item.unshared = true, true
+	}
+	for _, r := range run {
+		for i := r.from; r.answers != r.id && i < r.to; i++ {
+			item.own()
+			item.Message.Parts[i-run[0].from].CallID = r.answers
+		}
 	}
 	return item
 }

@@ -69,6 +69,21 @@ func TestRepair(t *testing.T) {
 			want: []string{"[assistant] text() tool_call()", "[tool] tool_result(r)"},
 		},
 		{
+			name: "ids that were made anew in each append match by name, then order",
+			msgs: numbered(calling("made_bash_1", "made_bash_2"), answering("made_bash_1", "1"), answering("made_bash_1", "2")),
+			want: []string{`[assistant] tool_call(made_bash_1{"command":"ls"}) tool_call(made_bash_2{"command":"ls"})`, "[tool] tool_result(made_bash_11)", "[tool] tool_result(made_bash_22)"},
+		},
+		{
+			name: "a result without an id finds a call that has one, in the newest reply",
+			msgs: numbered(calling("a"), text(session.User, "u"), calling("b", "c"), with(answering("made_bash_1", "1"), session.Part{Kind: session.PartImage, CallID: "made_bash_1"}), answering("", "2")),
+			want: []string{`[assistant] tool_call(a{"command":"ls"})`, strings.Replace(closed, "%", "a", 1), "[user] text(u)", `[assistant] tool_call(b{"command":"ls"}) tool_call(c{"command":"ls"})`, "[tool] tool_result(b1) image(b)", "[tool] tool_result(c2)"},
+		},
+		{
+			name: "not one of another tool, nor by an id that the wire said",
+			msgs: numbered(with(session.Message{Kind: session.KindMessage, Role: session.Assistant}, session.Part{Kind: session.PartToolCall, CallID: "a", ToolName: "grep"}), answering("made_bash_1", "1"), answering("x", "2")), losses: 2, pending: []string{"a"},
+			want: []string{"[assistant] tool_call(a)"},
+		},
+		{
 			name: "a provider's own call and result stay where they are",
 			msgs: numbered(with(calling("s"), result("s", "found"), session.TextPart("so")), text(session.User, "u")),
 			want: []string{`[assistant] tool_call(s{"command":"ls"}) tool_result(sfound) text(so)`, "[user] text(u)"},

@@ -201,3 +201,61 @@ func TestWhatGeminiGaveIsSentElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// Gemini's responses need no ids. Each comes in a request of its own, and finds its call by
+// its tool's name and its place, whatever form the context is then sent in.
+func TestResponsesWithoutIDsInLaterAppends(t *testing.T) {
+	var log []session.Message
+	for _, request := range []string{
+		`[{"role":"user","parts":[{"text":"x"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{"n":1}}},{"functionCall":{"name":"g","args":{}}},{"functionCall":{"id":"own","name":"f","args":{"n":2}}}]}]`,
+		`[{"role":"user","parts":[{"functionResponse":{"name":"g","response":{"output":"of g"}}}]}]`,
+		`[{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"of f 1"}}}]}]`,
+		`[{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"of f 2"}}}]}]`,
+	} {
+		log = append(log, decoded(t, dialect.Gemini, request).Messages...)
+	}
+	repaired := contextmgr.Repair(numbered(log), nil, false)
+	if len(repaired.Pending)+len(repaired.Losses)+len(repaired.Synthetic) > 0 {
+		t.Errorf("pending %v, losses %v, made up %v", repaired.Pending, repaired.Losses, repaired.Synthetic)
+	}
+	var context []session.Message
+	for _, item := range repaired.Items {
+		context = append(context, item.Message)
+	}
+	for _, form := range dialecttest.Forms() {
+		sent, err := dialect.Send(form, dialect.Request{Messages: context})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := dialecttest.Validate(form, sent.Request); err != nil {
+			t.Errorf("%s: %v\n%s", form, err, sent.Request)
+		}
+		at := -1
+		for _, text := range []string{"of f 1", "of g", "of f 2"} { // the order of the calls
+			next := strings.Index(string(sent.Request), text)
+			if next < at {
+				t.Errorf("%s: %q stands at %d: %s", form, text, next, sent.Request)
+			}
+			at = next
+		}
+	}
+}
+
+// The output of a local shell may name its call by the id of the call's item, in a later append.
+func TestLocalShellOutputsInLaterAppends(t *testing.T) {
+	var log []session.Message
+	for _, request := range []string{
+		`[{"type":"message","role":"user","content":"x"},{"type":"local_shell_call","id":"lsh_1","call_id":"call_1","status":"completed","action":{"type":"exec","command":["ls"],"env":{}}}]`,
+		`[{"type":"local_shell_call_output","id":"lsh_1","output":"a.go"}]`,
+	} {
+		log = append(log, decoded(t, dialect.OpenAIResponses, request).Messages...)
+	}
+	repaired := contextmgr.Repair(numbered(log), nil, false)
+	if len(repaired.Pending)+len(repaired.Losses) > 0 || len(repaired.Items) != 3 || repaired.Items[2].Message.Parts[0].CallID != "call_1" {
+		t.Errorf("%+v", repaired)
+	}
+	exported, err := dialect.Export(dialect.OpenAIResponses, log[2:])
+	if err != nil || !strings.Contains(string(exported[0]), `"id":"lsh_1"`) || strings.Contains(string(exported[0]), "made_") {
+		t.Errorf("%s: %v", exported, err)
+	}
+}

@@ -1,5 +1,7 @@
 package session
 
+import "strings"
+
 // PartKind is what a part holds.
 type PartKind string
 
@@ -67,6 +69,15 @@ func (p *Part) Content() string {
 		return string(p.Blob.Data)
 	}
 	return p.Text
+}
+
+// MadeCallID begins the ids that were made for calls of a wire form without any.
+const MadeCallID = "made_"
+
+// MatchedByName tells whether the call of a result is found by its tool's name and its place
+// where it is not found by its id, since the wire said none.
+func (p *Part) MatchedByName() bool {
+	return p.CallID == "" || strings.HasPrefix(p.CallID, MadeCallID)
 }
 
 // TextPart is a part of plain text.

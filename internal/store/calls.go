@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 
 	"sessiond/internal/session"
 )
@@ -50,13 +51,42 @@ func (t *tx) closedCall(sess session.Session, message int64) (closed bool, err e
 
 // callOf finds the call that the i-th part of m answers: the nearest one before it on the
 // path with its id, one that this path has not answered yet before one that it has, and of
-// several in one message the first. earlier are the messages right before m that the same
-// request brings. A result without a call is kept too.
+// several in one message the first. Where the wire had no id, and no open call has the one that
+// was made, it is found by the tool's name. earlier are the messages right before m that the
+// same request brings. A result without a call is kept too.
 func (t *tx) callOf(m *session.Message, i int, earlier []session.Message) (*int64, error) {
-	id := m.Parts[i].CallID
-	if id == "" {
-		return nil, nil
+	p := &m.Parts[i]
+	var call *int64
+	if p.CallID != "" {
+		found, open, err := t.callBy(callKey{id: p.CallID}, m, i, earlier)
+		if err != nil || open {
+			return found, err
+		}
+		call = found
 	}
+	if p.ToolName != "" && p.MatchedByName() {
+		found, open, err := t.callBy(callKey{tool: p.ToolName}, m, i, earlier)
+		if err != nil || open {
+			return found, err
+		}
+	}
+	return call, nil
+}
+
+// callKey is what a call is looked for by: its id, or its tool's name.
+type callKey struct{ id, tool string }
+
+func (k callKey) fits(p *session.Part) bool {
+	return p.Kind == session.PartToolCall && (k.id != "" && p.CallID == k.id || k.id == "" && p.ToolName == k.tool)
+}
+
+// sure tells whether the wire said the key: then the only call of it is the one, answered or not.
+func (k callKey) sure() bool {
+	return k.id != "" && !strings.HasPrefix(k.id, session.MadeCallID)
+}
+
+// callBy finds a call, and tells whether it was not answered yet.
+func (t *tx) callBy(key callKey, m *session.Message, i int, earlier []session.Message) (call *int64, open bool, err error) {
 	answered := map[int64]bool{}
 	note := func(parts []session.Part) {
 		for _, p := range parts {
@@ -67,31 +97,35 @@ func (t *tx) callOf(m *session.Message, i int, earlier []session.Message) (*int6
 	}
 	note(m.Parts[:i])
 	for j := range m.Parts[:i] { // a tool that the provider ran stands with its result in one reply
-		if c := &m.Parts[j]; c.Kind == session.PartToolCall && c.CallID == id && !answered[c.RowID] {
-			return &c.RowID, nil
+		if c := &m.Parts[j]; key.fits(c) && !answered[c.RowID] {
+			return &c.RowID, true, nil
 		}
 	}
 	before := m.Parent
 	for j := len(earlier) - 1; j >= 0; j-- {
 		note(earlier[j].Parts)
 		for _, c := range earlier[j].Calls() {
-			if c.CallID == id && !answered[c.RowID] {
-				return &c.RowID, nil
+			if key.fits(c) && !answered[c.RowID] {
+				return &c.RowID, true, nil
 			}
 		}
 		before = earlier[j].Parent
 	}
-	return t.callOnPath(before, id, answered)
+	return t.callOnPath(before, key, answered)
 }
 
 // callOnPath looks for a call on the stored path that ends at from.
-func (t *tx) callOnPath(from *session.MessageRef, callID string, answered map[int64]bool) (*int64, error) {
+func (t *tx) callOnPath(from *session.MessageRef, key callKey, answered map[int64]bool) (call *int64, open bool, err error) {
 	if from == nil {
-		return nil, nil
+		return nil, false, nil
 	}
 	at, err := t.placeAfter(*from)
 	if err != nil {
-		return nil, err
+		return nil, false, err
+	}
+	query, value := callsInSpan, key.id
+	if value == "" {
+		query, value = callsOfToolInSpan, key.tool
 	}
 	for _, reach := range []int64{callNear, callFar} {
 		var found []int64 // the nearest first
@@ -105,7 +139,7 @@ func (t *tx) callOnPath(from *session.MessageRef, callID string, answered map[in
 			return nil
 		})
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		for _, sp := range spans {
 			if err := t.each(t.ctx, func(row scanner) error {
@@ -113,15 +147,18 @@ func (t *tx) callOnPath(from *session.MessageRef, callID string, answered map[in
 				err := row.Scan(&id)
 				found = append(found, id)
 				return err
-			}, callsInSpan, sp.Session, sp.From, sp.To, callID); err != nil {
-				return nil, err
+			}, query, sp.Session, sp.From, sp.To, value); err != nil {
+				return nil, false, err
 			}
 		}
-		if len(found) > 0 {
-			return t.firstUnanswered(found, spans, answered)
+		if len(found) == 0 {
+			continue
+		}
+		if call, open, err = t.firstUnanswered(key, found, spans, answered); err != nil || open || key.sure() {
+			return call, open, err
 		}
 	}
-	return nil, nil
+	return call, false, nil
 }
 
 const callsInSpan = `
@@ -129,17 +166,22 @@ const callsInSpan = `
 	WHERE m.session_id = ? AND m.seq BETWEEN ? AND ? AND p.kind = 'tool_call' AND p.call_id = ?
 	ORDER BY m.seq DESC, p.id`
 
-// firstUnanswered chooses among calls of one id. What another branch answered is open on this
+const callsOfToolInSpan = `
+	SELECT p.id FROM messages m JOIN parts p ON p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023
+	WHERE m.session_id = ? AND m.seq BETWEEN ? AND ? AND p.kind = 'tool_call' AND p.tool_name = ?
+	ORDER BY m.seq DESC, p.id`
+
+// firstUnanswered chooses among calls of one key. What another branch answered is open on this
 // one, so an answer counts only where the path holds it.
-func (t *tx) firstUnanswered(calls []int64, spans []Span, answered map[int64]bool) (*int64, error) {
+func (t *tx) firstUnanswered(key callKey, calls []int64, spans []Span, answered map[int64]bool) (call *int64, open bool, err error) {
 	for i, id := range calls {
 		if answered[id] {
 			continue
 		}
-		if len(calls) == 1 {
-			return &calls[i], nil
+		if len(calls) == 1 && key.sure() {
+			return &calls[i], true, nil
 		}
-		open := true
+		open = true
 		if err := t.each(t.ctx, func(row scanner) error {
 			var ref session.MessageRef
 			err := row.Scan(&ref.Session, &ref.Seq)
@@ -148,13 +190,13 @@ func (t *tx) firstUnanswered(calls []int64, spans []Span, answered map[int64]boo
 			}
 			return err
 		}, resultsOfCall, id); err != nil && !errors.Is(err, sql.ErrNoRows) {
-			return nil, err
+			return nil, false, err
 		}
 		if open {
-			return &calls[i], nil
+			return &calls[i], true, nil
 		}
 	}
-	return &calls[0], nil
+	return &calls[0], false, nil
 }
 
 const resultsOfCall = `

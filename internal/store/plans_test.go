@@ -19,7 +19,7 @@ func useEverything(t *testing.T, s *Store) {
 	sess := must(s.Import(ctx, b))(t).Session
 	must(s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{calls("1"), says(session.User, strings.Repeat("x", 100_000))}, Idem: idem}))(t)
 	must(s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{calls("1"), calls("1")}, Call: &session.Call{InputTokens: 1, ExternalID: "e"}}))(t)
-	must(s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{results("1", "1", "2")}, Idem: idem}))(t)
+	must(s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{results("1", "1", "2", "made_bash_1")}, Idem: idem}))(t)
 	must(s.Append(ctx, Append{Session: sess.ID, Parent: ref(sess.ID, 1), Messages: []session.Message{results("1")}}))(t)
 	must(s.SessionBySource(ctx, session.SourcePi, "uuid"))(t)
 	must(s.ImportCursor(ctx, session.SourcePi, "/f.jsonl"))(t)

@@ -18,7 +18,7 @@ func calls(ids ...string) session.Message {
 func results(ids ...string) session.Message {
 	m := session.Message{Role: session.Tool, InContext: true, Display: true}
 	for _, id := range ids {
-		m.Parts = append(m.Parts, session.Part{Kind: session.PartToolResult, CallID: id, Text: "out"})
+		m.Parts = append(m.Parts, session.Part{Kind: session.PartToolResult, CallID: id, ToolName: "bash", Text: "out"})
 	}
 	return m
 }
@@ -64,6 +64,19 @@ func TestResultsFindTheirCalls(t *testing.T) {
 		}},
 		{"far back", []step{{0, []session.Message{calls("1")}, nil}, {0, filler, nil}, {0, []session.Message{results("1")}, [][2]int64{{1, 0}}}}},
 		{"far back over a branch", []step{{0, []session.Message{calls("1"), says(session.User, "left")}, nil}, {1, filler, nil}, {0, []session.Message{results("1")}, [][2]int64{{1, 0}}}}},
+		{"made ids, begun anew in each append", []step{
+			{0, []session.Message{calls("made_bash_1", "made_bash_2")}, nil},
+			{0, []session.Message{results("made_bash_1")}, [][2]int64{{1, 0}}},
+			{0, []session.Message{results("made_bash_1")}, [][2]int64{{1, 1}}},
+			{0, []session.Message{results("made_bash_1")}, [][2]int64{{1, 0}}}, // one too many
+		}},
+		{"no id: by the tool's name", []step{
+			{0, []session.Message{calls("a")}, nil},
+			{0, []session.Message{calls("b", "c")}, nil},
+			{0, []session.Message{results("made_bash_1", "")}, [][2]int64{{2, 0}, {2, 1}}},
+			{0, filler, nil},
+			{0, []session.Message{results("made_bash_1")}, [][2]int64{{1, 0}}},
+		}},
 		{"no call: kept whole", []step{{0, []session.Message{results("nowhere", "")}, [][2]int64{{0, 0}, {0, 0}}}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

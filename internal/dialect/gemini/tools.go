@@ -66,7 +66,8 @@ func (r *partReader) arguments(inner *wire.Object, path string, p *session.Part,
 
 // makeID makes the id of a call that came without one, or of a response to one: the n-th call
 // of a name in a reply. That the same ids come again in later replies does no harm, since a
-// result answers the nearest call; and the response to a call of an earlier append finds it.
+// result answers the nearest call; and the response to a call of an earlier append finds it by
+// its name, if the number is another.
 func (d *decoder) makeID(name string) string {
 	if d.made == nil {
 		d.made = map[string]int{}
@@ -82,7 +83,7 @@ func madeID(name string, n int) string {
 	if id != name {
 		id = hash(name, most)
 	}
-	return "made_" + id + "_" + strconv.Itoa(n)
+	return session.MadeCallID + id + "_" + strconv.Itoa(n)
 }
 
 // response reads {functionResponse: {id, name, response, parts}}.

@@ -16,8 +16,16 @@ func (d *decoder) call(path string, o wire.Object, kind string, spec callSpec) e
 	if b.CallID, err = d.callID(&o, path, spec.needsID); err != nil {
 		return err
 	}
-	if kind == itemCustomCall {
+	switch kind {
+	case itemCustomCall:
 		b.x.Type = typeCustom
+	case itemLocalShellCall:
+		if id, _ := wire.TextOf(o.Get("id")); id != "" {
+			if d.shells == nil {
+				d.shells = map[string]string{}
+			}
+			d.shells[id] = b.CallID
+		}
 	}
 	if err := d.nameAndArguments(path, &o, &b, spec); err != nil {
 		return err
@@ -72,10 +80,8 @@ func (d *decoder) output(path string, o wire.Object, kind string) error {
 	b.ToolName, _ = outputTool(kind)
 	var err error
 	switch needed := kind == itemFunctionOutput || kind == itemCustomOutput; {
-	case kind == itemLocalShellOutput: // its id is that of the call; both stay in the item
-		if b.CallID, _ = wire.TextOf(o.Get("call_id")); b.CallID == "" {
-			b.CallID, _ = wire.TextOf(o.Get("id"))
-		}
+	case kind == itemLocalShellOutput: // what it says of ids stays in the item
+		b.CallID = d.shellOf(&o)
 	case needed && wire.IsNull(o.Get("call_id")) && o.Has("call_id"): // Codex writes null
 	default:
 		if b.CallID, err = d.callID(&o, path, needed || kind == itemComputerOutput); err != nil {
@@ -104,6 +110,23 @@ func (d *decoder) output(path string, o wire.Object, kind string) error {
 		parts[0].IsError = &failed
 	}
 	return d.add(path, newMessage(session.Tool, session.ByTool), o, parts)
+}
+
+// shellOf gives the call id that the output of a local shell answers. By the API's reference
+// its id is that of the call; some take that for the id of the call's item, which may be of an
+// earlier append: then it is matched by name.
+func (d *decoder) shellOf(o *wire.Object) string {
+	if id, _ := wire.TextOf(o.Get("call_id")); id != "" {
+		return id
+	}
+	id, _ := wire.TextOf(o.Get("id"))
+	if call, known := d.shells[id]; known {
+		return call
+	}
+	if strings.HasPrefix(id, "lsh_") {
+		return session.MadeCallID + id
+	}
+	return id
 }
 
 // result reads an output that is a string or an array of elements.

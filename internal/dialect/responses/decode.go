@@ -38,7 +38,8 @@ func Decode(raw []json.RawMessage) (wire.Decoded, error) {
 type decoder struct {
 	warnings []string
 	msgs     []session.Message
-	open     bool // the last message may still take parts
+	open     bool              // the last message may still take parts
+	shells   map[string]string // call ids of local shells by the ids of their items
 }
 
 func (d *decoder) warn(path, format string, args ...any) {
