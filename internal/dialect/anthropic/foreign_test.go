@@ -24,7 +24,7 @@ func result(id, text string) session.Part {
 }
 
 func TestSendOfWhatAnotherFormGave(t *testing.T) {
-	const hi, off = `{"role":"user","content":[{"type":"text","text":"hi"}]}`, "thinking must be off for this request: the calls at its end were made elsewhere"
+	const hi = `{"role":"user","content":[{"type":"text","text":"hi"}]}`
 	user := message(session.User, session.TextPart("hi"))
 	long := "call_" + strings.Repeat("x", 30) + "|fc_" + strings.Repeat("y", 60)
 	bash := message(session.User, session.TextPart("Ran `ls`"))
@@ -46,29 +46,30 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 		in     wire.Request
 		want   string
 		losses []string
+		off    bool // the model must not think: the calls at the end were made elsewhere
 	}{
 		{name: "system text stands apart", in: wire.Request{System: "Be short.", Messages: []session.Message{message(session.System, session.TextPart("Be kind.")), user}}, want: `{"system":"Be short.\n\nBe kind.","messages":[` + hi + `]}`},
 		{
 			name: "results of several messages, with a picture", in: wire.Request{Messages: []session.Message{
 				user, message(session.Assistant, session.TextPart("I look."), call("a", "f", `{"x": 1}`), call("b", "f", "")), message(session.Tool, result("b", "2")), message(session.Tool, result("a", "1"), jpeg), user,
 			}},
-			want:   `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"a","name":"f","input":{"x": 1}},{"type":"tool_use","id":"b","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"b","content":"2"},{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"1"},{"type":"image","source":{"type":"base64","media_type":"image/jpeg","data":"QUJD"}}]},{"type":"text","text":"hi"}]}]}`,
-			losses: []string{off},
+			want: `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"a","name":"f","input":{"x": 1}},{"type":"tool_use","id":"b","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"b","content":"2"},{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"1"},{"type":"image","source":{"type":"base64","media_type":"image/jpeg","data":"QUJD"}}]},{"type":"text","text":"hi"}]}]}`,
+			off:  true,
 		},
 		{
 			name: "ids and names that the API does not take", in: wire.Request{Messages: []session.Message{user, message(session.Assistant, call(long, "mcp.files/read", "{}"), call("", "名", "{}")), message(session.Tool, result(long, "1"), result("", "2"))}},
 			want:   `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"tool_use","id":"callxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxfcyyyy","name":"mcp_files_read","input":{}},{"type":"tool_use","id":"toolu_made_2","name":"_","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"callxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxfcyyyy","content":"1"},{"type":"tool_result","tool_use_id":"toolu_made_2","content":"2"}]}]}`,
-			losses: []string{`the tool's name "mcp.files/read" is sent as "mcp_files_read"`, `the tool's name "名" is sent as "_"`, off},
+			losses: []string{`the tool's name "mcp.files/read" is sent as "mcp_files_read"`, `the tool's name "名" is sent as "_"`}, off: true,
 		},
 		{
 			name: "arguments that are no object", in: wire.Request{Messages: []session.Message{user, message(session.Assistant, call("a", "f", `{"x": 1`), call("b", "f", `[1.0]`)), message(session.Tool, result("a", "1"), result("b", "2"))}},
 			want:   `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{"input":"{\"x\": 1"}},{"type":"tool_use","id":"b","name":"f","input":{"input":"[1.0]"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"tool_result","tool_use_id":"b","content":"2"}]}]}`,
-			losses: []string{`arguments of "f" are no JSON object, sent inside one`, `arguments of "f" are no JSON object, sent inside one`, off},
+			losses: []string{`arguments of "f" are no JSON object, sent inside one`, `arguments of "f" are no JSON object, sent inside one`}, off: true,
 		},
 		{
 			name: "a tool that another provider ran itself", in: wire.Request{Messages: []session.Message{user, message(session.Assistant, call("w", "web_search", `{"q":1}`), result("w", "found"), session.TextPart("So:"), call("a", "f", "{}")), message(session.Tool, result("a", "1"))}},
-			want:   `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"tool_use","id":"w","name":"web_search","input":{"q":1}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"w","content":"found"}]},{"role":"assistant","content":[{"type":"text","text":"So:"},{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}]}`,
-			losses: []string{off},
+			want: `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"tool_use","id":"w","name":"web_search","input":{"q":1}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"w","content":"found"}]},{"role":"assistant","content":[{"type":"text","text":"So:"},{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}]}`,
+			off:  true,
 		},
 		{
 			name: "what no provider is told, and what has another kind", in: wire.Request{Messages: []session.Message{named, marker, bash, message(session.Assistant, session.Part{Kind: session.PartRefusal, Text: "No."}, thinks), user}},
@@ -94,15 +95,19 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 		},
 		{
 			name: "a result behind what a person said meanwhile", in: wire.Request{Messages: []session.Message{user, message(session.Assistant, call("a", "f", "{}"), call("b", "f", "{}")), message(session.Tool, result("a", "1")), user, message(session.Tool, result("b", "2"))}},
-			want:   `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"tool_result","tool_use_id":"b","content":"2"},{"type":"text","text":"hi"}]}]}`,
-			losses: []string{off},
+			want: `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"tool_result","tool_use_id":"b","content":"2"},{"type":"text","text":"hi"}]}]}`,
+			off:  true,
 		},
 		{
 			name: "a call without its result", in: wire.Request{Messages: []session.Message{user, message(session.Assistant, call("a", "f", "{}")), user}},
 			want: `{"messages":[{"role":"user","content":[{"type":"text","text":"hi"},{"type":"text","text":"hi"}]}]}`, losses: []string{`call "a" has no result behind it`},
 		},
 	} {
-		t.Run(c.name, func(t *testing.T) { expectSent(t, c.in, c.want, c.losses) })
+		t.Run(c.name, func(t *testing.T) {
+			if sent := expectSent(t, c.in, c.want, c.losses); sent.ThinkingOff != c.off {
+				t.Errorf("thinking off: %v, want %v", sent.ThinkingOff, c.off)
+			}
+		})
 	}
 }
 

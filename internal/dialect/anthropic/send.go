@@ -46,7 +46,7 @@ func Send(in wire.Request) (wire.Sent, error) {
 		}
 		b = s.entries[i].append(b)
 	}
-	return wire.Sent{Request: append(b, `]}`...), Losses: s.losses}, nil
+	return wire.Sent{Request: append(b, `]}`...), Losses: s.losses, ThinkingOff: s.thinkingOff()}, nil
 }
 
 // Roles of the wire.

@@ -126,7 +126,7 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 	}
 }
 
-func expectSent(t *testing.T, in wire.Request, want string, losses []string) {
+func expectSent(t *testing.T, in wire.Request, want string, losses []string) wire.Sent {
 	t.Helper()
 	sent, err := anthropic.Send(in)
 	if err != nil {
@@ -141,4 +141,5 @@ func expectSent(t *testing.T, in wire.Request, want string, losses []string) {
 	if err := dialecttest.ValidateAnthropic(sent.Request); err != nil {
 		t.Errorf("the provider would refuse it: %v", err)
 	}
+	return sent
 }

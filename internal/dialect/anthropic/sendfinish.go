@@ -24,7 +24,6 @@ func (s *sender) finish() {
 		s.entries = slices.Insert(s.entries, 0, entry{role: roleUser, blocks: []sent{textBlock(noContent)}})
 	}
 	s.trimEnd()
-	s.sayThinkingOff()
 }
 
 // pairServerTools leaves out calls of the provider's own tools without their results, and the
@@ -153,14 +152,13 @@ func (s *sender) trimEnd() {
 	}
 }
 
-// sayThinkingOff tells the caller that the request must not ask for thinking: the API refuses
-// to go on thinking in a loop of tools that began without it.
-func (s *sender) sayThinkingOff() {
+// thinkingOff tells whether the request must not ask for thinking: the API refuses to go on
+// thinking in a loop of tools that began without it.
+func (s *sender) thinkingOff() bool {
 	last := len(s.entries) - 1
 	if last < 1 || s.entries[last].role != roleUser || s.entries[last].blocks[0].kind != typeToolResult {
-		return
+		return false
 	}
-	if e := &s.entries[last-1]; e.foreign && !e.blocks[0].thinks() {
-		s.losses = append(s.losses, "thinking must be off for this request: the calls at its end were made elsewhere")
-	}
+	e := &s.entries[last-1]
+	return e.foreign && !e.blocks[0].thinks()
 }

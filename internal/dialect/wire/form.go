@@ -50,4 +50,8 @@ type Request struct {
 type Sent struct {
 	Request session.JSON
 	Losses  []string // what was left out or changed: "20260211_001.42: unknown part type x"
+
+	// ThinkingOff says that the request must not ask the model to think: its provider refuses
+	// to go on in a loop of tools whose calls were made without a thought of its own.
+	ThinkingOff bool
 }

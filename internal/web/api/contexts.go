@@ -31,6 +31,10 @@ type ContextView struct {
 	contextmgr.View
 	Dialect string       `json:"dialect"`
 	Request session.JSON `json:"request"`
+
+	// ThinkingLevel is off where the provider would refuse to think in this request, whatever the
+	// caller asks otherwise; else it is the caller's to choose, and left out.
+	ThinkingLevel string `json:"thinking_level,omitempty" enum:"off"`
 }
 
 // Render puts a context into its dialect. Codes: Invalid.
@@ -46,6 +50,10 @@ func Render(v contextmgr.View) (*ContextView, error) {
 		}
 		out.Request = sent.Request
 		out.Losses = append(out.Losses, sent.Losses...)
+		if sent.ThinkingOff {
+			out.ThinkingLevel = "off"
+			out.Adjustments = append(out.Adjustments, "thinking must be off for this request: the calls at its end were made without it")
+		}
 	}
 	// A reader that goes through a list wants a list.
 	out.Pending = emptyNotNil(out.Pending)

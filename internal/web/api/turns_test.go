@@ -58,6 +58,32 @@ func TestTurnAppendsAndGivesTheContext(t *testing.T) {
 	}
 }
 
+// A loop of tools that another provider's model began goes on with Anthropic's, which would
+// refuse to think in it; and the caller's cache marks are placed anew.
+func TestTurnForAnthropic(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	r := k.want(201, k.do("POST", "/v1/sessions/"+id+"/turns", map[string]any{
+		"dialect": "anthropic", "model": "claude-opus-4-5", "system": "Be brief.",
+		"messages": json.RawMessage(`[{"role":"user","content":"look"},
+			{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{}"}}]},
+			{"role":"tool","tool_call_id":"call_1","content":"seen"}]`),
+	}))
+	if r.text("context.thinking_level") != "off" || !strings.Contains(fmt.Sprint(r.at("context.adjustments")), "thinking must be off") {
+		t.Errorf("nobody is told that thinking must be off: %s", r.raw)
+	}
+	if n := strings.Count(r.raw, `"cache_control":{"type":"ephemeral"}`); n != 2 {
+		t.Errorf("%d cache marks: %s", n, r.raw)
+	}
+	r = k.want(201, k.do("POST", "/v1/sessions/"+id+"/turns", map[string]any{
+		"dialect": "anthropic", "settings": map[string]any{"cache_slots": 1},
+		"messages": json.RawMessage(`[{"role":"assistant","content":[{"type":"text","text":"done"}]},{"role":"user","content":[{"type":"text","text":"thanks","cache_control":{"type":"ephemeral"}}]}]`),
+	}))
+	if n := strings.Count(r.raw, "cache_control"); r.at("context.thinking_level") != nil || n != 1 {
+		t.Errorf("%d cache marks: %s", n, r.raw)
+	}
+}
+
 func TestTurnWithoutMessages(t *testing.T) {
 	k := newKit(t, nil)
 	id := k.session(nil)
