@@ -58,14 +58,14 @@ func (t *tx) callOf(m *session.Message, i int, earlier []session.Message) (*int6
 	p := &m.Parts[i]
 	var call *int64
 	if p.CallID != "" {
-		found, open, err := t.callBy(callKey{id: p.CallID}, m, i, earlier)
+		found, open, err := t.callBy(sought{id: p.CallID}, m, i, earlier)
 		if err != nil || open {
 			return found, err
 		}
 		call = found
 	}
 	if p.ToolName != "" && p.MatchedByName() {
-		found, open, err := t.callBy(callKey{tool: p.ToolName}, m, i, earlier)
+		found, open, err := t.callBy(sought{tool: p.ToolName}, m, i, earlier)
 		if err != nil || open {
 			return found, err
 		}
@@ -73,20 +73,20 @@ func (t *tx) callOf(m *session.Message, i int, earlier []session.Message) (*int6
 	return call, nil
 }
 
-// callKey is what a call is looked for by: its id, or its tool's name.
-type callKey struct{ id, tool string }
+// sought is what a call is looked for by: its id, or its tool's name.
+type sought struct{ id, tool string }
 
-func (k callKey) fits(p *session.Part) bool {
+func (k sought) fits(p *session.Part) bool {
 	return p.Kind == session.PartToolCall && (k.id != "" && p.CallID == k.id || k.id == "" && p.ToolName == k.tool)
 }
 
 // sure tells whether the wire said the key: then the only call of it is the one, answered or not.
-func (k callKey) sure() bool {
+func (k sought) sure() bool {
 	return k.id != "" && !strings.HasPrefix(k.id, session.MadeCallID)
 }
 
 // callBy finds a call, and tells whether it was not answered yet.
-func (t *tx) callBy(key callKey, m *session.Message, i int, earlier []session.Message) (call *int64, open bool, err error) {
+func (t *tx) callBy(key sought, m *session.Message, i int, earlier []session.Message) (call *int64, open bool, err error) {
 	answered := map[int64]bool{}
 	note := func(parts []session.Part) {
 		for _, p := range parts {
@@ -115,7 +115,7 @@ func (t *tx) callBy(key callKey, m *session.Message, i int, earlier []session.Me
 }
 
 // callOnPath looks for a call on the stored path that ends at from.
-func (t *tx) callOnPath(from *session.MessageRef, key callKey, answered map[int64]bool) (call *int64, open bool, err error) {
+func (t *tx) callOnPath(from *session.MessageRef, key sought, answered map[int64]bool) (call *int64, open bool, err error) {
 	if from == nil {
 		return nil, false, nil
 	}
@@ -173,7 +173,7 @@ const callsOfToolInSpan = `
 
 // firstUnanswered chooses among calls of one key. What another branch answered is open on this
 // one, so an answer counts only where the path holds it.
-func (t *tx) firstUnanswered(key callKey, calls []int64, spans []Span, answered map[int64]bool) (call *int64, open bool, err error) {
+func (t *tx) firstUnanswered(key sought, calls []int64, spans []Span, answered map[int64]bool) (call *int64, open bool, err error) {
 	for i, id := range calls {
 		if answered[id] {
 			continue

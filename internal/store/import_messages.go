@@ -193,7 +193,7 @@ func (in *inserter) part(m *session.Message, j int) error {
 				return err
 			}
 			var err error
-			if p.CallPartID, err = in.callOnPath(in.run.before, p.CallID, in.run.answered); err != nil {
+			if p.CallPartID, _, err = in.callOnPath(in.run.before, sought{id: p.CallID}, in.run.answered); err != nil {
 				return fmt.Errorf("find call %q: %w", p.CallID, err)
 			}
 		}
