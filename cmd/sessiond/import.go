@@ -16,6 +16,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/codex"
+	"sessiond/internal/history/goose"
 	"sessiond/internal/history/openclaw"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
@@ -25,6 +26,7 @@ import (
 func (a *app) sources() []history.Source {
 	return []history.Source{
 		codex.New(a.getenv, a.now),
+		goose.New(a.getenv),
 		openclaw.New(a.getenv),
 		pi.New(a.getenv),
 	}

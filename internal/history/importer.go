@@ -17,6 +17,7 @@ type Store interface {
 	DataVersion(ctx context.Context) (int64, error)
 	ImportCursor(ctx context.Context, source session.Source, path string) (*store.ImportCursor, error)
 	SessionBySource(ctx context.Context, source session.Source, sourceID string) (session.Session, error)
+	Session(ctx context.Context, id session.ID) (session.Session, error)
 	MessageByKey(ctx context.Context, id session.ID, externalID string) (*session.MessageRef, error)
 	SessionOfCall(ctx context.Context, source session.Source, externalID string) (session.ID, error)
 	Messages(ctx context.Context, id session.ID, p store.MessagePage) ([]session.Message, bool, error)

@@ -53,6 +53,10 @@ func (f *fakeStore) ImportCursor(_ context.Context, _ session.Source, path strin
 	return f.cursors[path], nil
 }
 
+func (f *fakeStore) Session(context.Context, session.ID) (session.Session, error) {
+	return session.Session{}, session.Errorf(session.NotFound, "none")
+}
+
 func (f *fakeStore) SessionBySource(context.Context, session.Source, string) (session.Session, error) {
 	if !f.known[""] {
 		return session.Session{}, session.Errorf(session.NotFound, "none")

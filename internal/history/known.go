@@ -19,6 +19,18 @@ func (k known) Session(ctx context.Context, source session.Source, sourceID stri
 		return nil, err
 	}
 	found, err := k.store.SessionBySource(ctx, source, sourceID)
+	return orNone(found, err)
+}
+
+func (k known) SessionByID(ctx context.Context, id session.ID) (*session.Session, error) {
+	if err := k.settle(); err != nil {
+		return nil, err
+	}
+	found, err := k.store.Session(ctx, id)
+	return orNone(found, err)
+}
+
+func orNone(found session.Session, err error) (*session.Session, error) {
 	if session.CodeOf(err) == session.NotFound {
 		return nil, nil
 	}

@@ -45,6 +45,8 @@ type Found struct {
 type Known interface {
 	// Session gives the session that has this id in the source program, nil if there is none.
 	Session(ctx context.Context, source session.Source, sourceID string) (*session.Session, error)
+	// SessionByID gives a session by its own id, nil if there is none.
+	SessionByID(ctx context.Context, id session.ID) (*session.Session, error)
 	// Cursor gives how far a path was read, nil if never.
 	Cursor(ctx context.Context, source session.Source, path string) (*Cursor, error)
 	// Message names the message of a session that has this external id, nil if there is none.

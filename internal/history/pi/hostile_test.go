@@ -33,6 +33,10 @@ func (c *collector) Session(context.Context, session.Source, string) (*session.S
 	return nil, nil
 }
 
+func (c *collector) SessionByID(context.Context, session.ID) (*session.Session, error) {
+	return nil, nil
+}
+
 func (c *collector) Cursor(context.Context, session.Source, string) (*history.Cursor, error) {
 	return nil, nil
 }

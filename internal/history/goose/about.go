@@ -1,0 +1,205 @@
+package goose
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"time"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// about is what a source says of a session as a whole.
+type about struct {
+	id        string // Goose's
+	created   *session.Time
+	otherwise session.Time // when neither the source nor a message tells a time
+	title     string
+	kind      string
+	author    session.Origin // of the prompts
+	directory string
+	provider  string
+	model     string
+	archived  *session.Time
+	parent    string // Goose's id of the session that started it
+	notes     history.Object
+	balance   *balance // sums over the session
+	inFile    bool     // no database holds it
+	records   int      // of the source: the session's own row, or a file's first line
+}
+
+// columns are what a sessions row holds, as text; a NULL or a missing column is nil.
+type columns map[string]*string
+
+func (c columns) text(name string) string {
+	if v := c[name]; v != nil {
+		return history.Plain([]byte(*v))
+	}
+	return ""
+}
+
+func (c columns) number(name string) []byte { return []byte(c.text(name)) }
+
+// known names the columns up to version 17 and says what becomes of each.
+func known(column string) (use string) {
+	switch column {
+	case "id", "name", "description", "working_dir", "provider_name", "updated_at":
+		return "taken"
+	case "recipe_json", "user_recipe_values_json":
+		return "kept out" // may hold secrets
+	case "extension_data", "model_config_json", "parent_delegation":
+		return "json"
+	case "created_at", "user_set_name", "session_type", "schedule_id", "project_id", "goose_mode", "archived_at", "parent_session_id", "thread_id",
+		"total_tokens", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "accumulated_cost":
+		return "note"
+	}
+	if strings.HasPrefix(column, "accumulated_") && strings.HasSuffix(column, "_tokens") {
+		return "note"
+	}
+	return ""
+}
+
+// aboutRow reads a sessions row. order gives the columns in the table's order.
+func aboutRow(c columns, order []string) about {
+	a := about{
+		id: c.text("id"), title: c.text("name"), directory: c.text("working_dir"), provider: c.text("provider_name"),
+		created: timeText(c.text("created_at")), archived: timeText(c.text("archived_at")), parent: c.text("parent_session_id"), records: 1,
+	}
+	if a.title == "" {
+		a.title = c.text("description")
+	}
+	a.typed(c.text("session_type"))
+	config, _ := history.ParseObject(c.number("model_config_json"))
+	a.model = config.String("model_name")
+	a.balance = balanceOf(func(name string) []byte { return c.number("accumulated_" + name) })
+	var unknown history.Object
+	for _, name := range order {
+		value := c[name]
+		if value == nil || *value == "" {
+			continue
+		}
+		switch known(name) {
+		case "note":
+			a.note(name, *value)
+		case "json":
+			a.noteJSON(name, *value)
+		case "kept out":
+			a.note(strings.TrimSuffix(name, "_json"), "not imported: it may hold secrets")
+		case "":
+			if secretName.MatchString(name) {
+				unknown = append(unknown, history.Field{Key: name, Raw: raw(`"[masked]"`)})
+			} else {
+				unknown = append(unknown, history.Field{Key: name, Raw: raw(session.JSONOf(cut(history.Plain([]byte(*value)))))})
+			}
+		}
+	}
+	if len(unknown) > 0 {
+		a.notes = append(a.notes, history.Field{Key: "unknown_columns", Raw: raw(unknown.JSON())})
+	}
+	return a
+}
+
+// typed takes Goose's type of a session.
+func (a *about) typed(kind string) {
+	a.kind, a.author = "chat", session.Person
+	switch kind {
+	case "sub_agent":
+		a.kind, a.author = "subagent", session.Model
+	case "scheduled":
+		a.kind, a.author = "cron", session.Program
+	case "hidden":
+		a.kind = "other"
+	}
+}
+
+func (a *about) note(name, value string) {
+	value = history.Plain([]byte(value))
+	text := session.JSONOf(cut(value))
+	if _, ok := history.Number([]byte(value)); ok && json.Valid([]byte(value)) {
+		text = session.JSON(value)
+	}
+	a.notes = append(a.notes, history.Field{Key: name, Raw: raw(text)})
+}
+
+// noteJSON keeps a JSON value without the secrets that it may hold.
+func (a *about) noteJSON(name, value string) {
+	if !json.Valid([]byte(value)) || history.Depth([]byte(value)) > maxDepth {
+		return // nobody can tell where its secrets are
+	}
+	masked := mask([]byte(value))
+	if string(masked) == "{}" || string(masked) == "null" {
+		return
+	}
+	a.notes = append(a.notes, history.Field{Key: name, Raw: masked})
+}
+
+// cut bounds what a note keeps of a text.
+func cut(text string) string {
+	const most = 16 << 10
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
+// secretName are names of members whose values may be secrets: of tool servers, providers.
+var secretName = regexp.MustCompile(`(?i)secret|passw|credential|cookie|authorization|api_?-?key|access_?-?key|^auth$|_auth$|(^|_|-)token$|^(envs?|headers|args|argv|cmd_args|env_keys)$`)
+
+// mask replaces the values that may be secrets, and what follows the host of an address.
+func mask(value []byte) raw {
+	if o, ok := history.Fields(value); ok {
+		masked := make(history.Object, 0, len(o))
+		for _, f := range o {
+			if secretName.MatchString(f.Key) {
+				f.Raw = maskAll(f.Raw)
+			} else {
+				f.Raw = mask(f.Raw)
+			}
+			masked = append(masked, f)
+		}
+		return objectJSON(masked)
+	}
+	if elements, ok := history.Elements(value); ok {
+		for i := range elements {
+			elements[i] = mask(elements[i])
+		}
+		return history.Array(elements)
+	}
+	if text, ok := history.Text(value); ok && strings.Contains(text, "://") {
+		return raw(session.JSONOf(maskAddress(text)))
+	}
+	return value
+}
+
+// maskAll keeps the names and the shape of a value, and nothing else of it.
+func maskAll(value []byte) raw {
+	if o, ok := history.Fields(value); ok {
+		masked := make(history.Object, 0, len(o))
+		for _, f := range o {
+			masked = append(masked, history.Field{Key: f.Key, Raw: raw(`"[masked]"`)})
+		}
+		return objectJSON(masked)
+	}
+	return raw(`"[masked]"`)
+}
+
+var (
+	userInfo = regexp.MustCompile(`://[^/@\s]*@`)
+	question = regexp.MustCompile(`\?\S*`)
+)
+
+func maskAddress(text string) string {
+	return question.ReplaceAllString(userInfo.ReplaceAllString(text, "://[masked]@"), "?[masked]")
+}
+
+// timeText reads a time in any of the spellings that Goose's rows have, as UTC.
+func timeText(text string) *session.Time {
+	for _, form := range []string{time.DateTime, time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05.999999999", "2006-01-02 15:04:05Z07:00"} {
+		if at, err := time.Parse(form, text); err == nil && at.Year() >= 1970 && at.Year() <= 9999 {
+			parsed := session.At(at)
+			return &parsed
+		}
+	}
+	return nil
+}

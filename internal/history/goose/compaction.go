@@ -1,0 +1,82 @@
+package goose
+
+import "sessiond/internal/session"
+
+// summarised is a compaction as Goose leaves it: a summary in the user's role that only the
+// model sees, mostly followed by a line that tells it to go on.
+type summarised struct {
+	summary  int // index of its record
+	proceed  int // of the line after it, -1: there is none
+	through  int // of the last record that it stands for
+	kept     int // of the first one after it, -1: there is none
+	previous int // how many before it are hidden by an earlier one
+}
+
+// compactions finds them: a row for the model only, before which the model sees nothing, and
+// after it one of the assistant that only the model sees. Both may be hidden by a later
+// compaction. Rule: Goose, context_mgmt.
+func compactions(records []record) []summarised {
+	var found []summarised
+	something := false // that a summary can stand for
+	for i := range records {
+		r := &records[i]
+		if r.raw() {
+			continue
+		}
+		if next := after(records, i); something && isSummary(r) {
+			c := summarised{summary: i, proceed: -1, through: before(records, i), kept: next}
+			if next >= 0 && isProceed(&records[next]) && records[next].agent == r.agent {
+				c.proceed, c.kept = next, after(records, next)
+			}
+			if c.proceed >= 0 || r.agent {
+				found = append(found, c)
+			}
+		}
+		if r.agent {
+			break
+		}
+		something = something || r.says.model
+	}
+	return found
+}
+
+func isSummary(r *record) bool {
+	return r.role == "user" && !r.user && r.says.text && !r.says.calls && !r.says.results && r.says.model
+}
+
+func isProceed(r *record) bool {
+	return r.role == "assistant" && !r.user && r.says.text && !r.says.calls && !r.says.results
+}
+
+func after(records []record, i int) int {
+	for i++; i < len(records); i++ {
+		if !records[i].raw() {
+			return i
+		}
+	}
+	return -1
+}
+
+func before(records []record, i int) int {
+	for i--; i >= 0; i-- {
+		if !records[i].raw() {
+			return i
+		}
+	}
+	return -1
+}
+
+// overlay makes the compaction of what it became, without its texts. The through of a chain
+// counts what an earlier one does not stand for.
+func (c *summarised) overlay(records []record) session.Compaction {
+	n := int64(0)
+	for i := c.previous; i <= c.through; i++ {
+		if !records[i].raw() {
+			n++
+		}
+	}
+	return session.Compaction{
+		Strategy: session.StrategySummarize, Trigger: session.TriggerImport, Status: session.StatusDone,
+		MessageCount: n, CreatedAt: records[c.summary].at,
+	}
+}

@@ -1,0 +1,75 @@
+package goose_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sessiond/internal/history/goose"
+)
+
+func TestGoosePlaces(t *testing.T) {
+	env := func(vars ...string) func(string) string {
+		return func(name string) string {
+			for _, v := range vars {
+				if value, ok := strings.CutPrefix(v, name+"="); ok {
+					return value
+				}
+			}
+			return ""
+		}
+	}
+	for _, test := range []struct {
+		name  string
+		env   func(string) string
+		first string
+		n     int
+	}{
+		{"nothing is known", noEnv, "", 0},
+		{"a home", env("HOME=/home/ana"), "/home/ana/.local/share/goose/sessions", 7},
+		{"data elsewhere", env("HOME=/home/ana", "XDG_DATA_HOME=/data"), "/data/goose/sessions", 7},
+		{"data at a relative path", env("HOME=/home/ana", "XDG_DATA_HOME=data"), "/home/ana/.local/share/goose/sessions", 7},
+		{"a root", env("HOME=/home/ana", "GOOSE_PATH_ROOT=/g"), "/g/data/sessions", 1},
+		{"a relative root", env("HOME=/home/ana", "GOOSE_PATH_ROOT=g"), "/home/ana/.local/share/goose/sessions", 7},
+	} {
+		got := goose.New(test.env).Places()
+		if len(got) != test.n || test.n > 0 && got[0] != test.first {
+			t.Errorf("%s: %v", test.name, got)
+		}
+	}
+}
+
+func TestGooseFinds(t *testing.T) {
+	root := t.TempDir()
+	sessions := filepath.Join(root, "data", "sessions")
+	for _, name := range []string{"data/sessions/sessions.db", "data/sessions/20250102_1.jsonl", "data/sessions/20250101_1.jsonl", "data/sessions/notes.txt", "config/secrets.jsonl", "state/logs/x.jsonl"} {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("x"), 0o000); err != nil { // finding opens nothing
+			t.Fatal(err)
+		}
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(sessions, link); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"sessions.db", "20250101_1.jsonl", "20250102_1.jsonl"}
+	for _, roots := range [][]string{{root}, {sessions}, {link}, {sessions, root, link}, nil} {
+		source := goose.New(func(name string) string { return map[string]string{"GOOSE_PATH_ROOT": root}[name] })
+		found, problems, err := source.Find(t.Context(), roots)
+		var names []string
+		for _, f := range found {
+			names = append(names, filepath.Base(f.Path))
+		}
+		if err != nil || len(problems) != 0 || !slices.Equal(names, want) {
+			t.Errorf("%v: %v %v %v", roots, names, problems, err)
+		}
+	}
+	if _, problems, _ := goose.New(noEnv).Find(t.Context(), []string{filepath.Join(root, "nowhere")}); len(problems) != 1 {
+		t.Errorf("%v", problems)
+	}
+}

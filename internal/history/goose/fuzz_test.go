@@ -1,0 +1,68 @@
+package goose
+
+import (
+	"encoding/json"
+	"testing"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// Whatever a row holds becomes a message that can be stored, the same one each time.
+func FuzzDecode(f *testing.F) {
+	for _, seed := range []string{
+		`[{"type":"text","text":"Done.","annotations":{"audience":["user"],"priority":0.5}}]`,
+		`[{"type":"image","data":"iVBORw0KGgo=","mimeType":"image/png"},{"type":"document","data":"JVBERi0xLjQ=","mimeType":"application/pdf","name":"spec.pdf"}]`,
+		`[{"type":"toolRequest","id":"call_1","toolCall":{"status":"success","value":{"name":"developer__shell","arguments":{"command":"ls"}}},"_meta":{"goose.toolSummary.title":"list files"}}]`,
+		`[{"type":"toolRequest","id":"call_2","toolCall":{"status":"error","error":"arguments are not valid JSON"}}]`,
+		`[{"type":"toolResponse","id":"call_1","toolResult":{"status":"success","value":{"content":[{"type":"text","text":"a"},{"type":"image","data":"iVBORw0KGgo=","mimeType":"image/png"},{"type":"resource","resource":{"uri":"file:///x","blob":"AAEC"}}],"isError":false}}}]`,
+		`[{"type":"toolResponse","id":"call_3","toolResult":{"status":"success","value":[{"type":"text","text":"older shape"}]}}]`,
+		`[{"type":"thinking","thinking":"The lexer drops CR.","signature":"Er0B"},{"type":"redactedThinking","data":"AAECAw=="},{"type":"reasoning","text":"older"}]`,
+		`[{"type":"systemNotification","notificationType":"inlineMessage","msg":"Compaction complete"},{"type":"error","kind":"other","message":"x"}]`,
+		`"[]"`, `[1,{}]`, `{`, ``, "\xff",
+	} {
+		f.Add("user", seed, `{"userVisible":true,"agentVisible":false,"usage":{"inputTokens":1}}`, "1773478800")
+		f.Add("assistant", seed, ``, "1773478800250")
+	}
+	f.Fuzz(func(t *testing.T, role, content, metadata, created string) {
+		in := &row{id: 1, role: role, content: []byte(content), metadata: []byte(metadata), created: []byte(created)}
+		s := newScanner(session.Time{})
+		s.add(in)
+		s.add(in)
+		r := &s.records[0]
+		if r.hash != s.records[1].hash {
+			t.Error("the same row has two hashes")
+		}
+		(&stored{}).match(s.records, "msg_1_")
+		for _, how := range []shown{{author: session.Person}, {marker: true}, {hidden: true, between: true}} {
+			m := decode(r, in, how)
+			if len(m.Parts) > session.MaxParts || !json.Valid(m.Extra) || m.ExternalID == "" {
+				t.Errorf("%+v", m)
+			}
+			for i := range m.Parts {
+				p := &m.Parts[i]
+				if p.Extra != nil && !json.Valid(p.Extra) || p.Text != history.Plain([]byte(p.Text)) {
+					t.Errorf("%+v", p)
+				}
+			}
+		}
+		compactions(s.records)
+	})
+}
+
+func FuzzFileLine(f *testing.F) {
+	f.Add(`{"id":null,"role":"user","created":1758810612,"content":[{"type":"text","text":"why does it fail?"}]}`)
+	f.Add(`{"working_dir":"/home/ana/parser","description":"Lexer bug","accumulated_usage":{"input_tokens":1},"model_config":{"model_name":"m"}}`)
+	f.Fuzz(func(t *testing.T, line string) {
+		in := rowOf([]byte(line))
+		if in.broken == "" && (in.role == "" && in.content == nil) {
+			t.Error("nothing was read, and nobody says so")
+		}
+		if o, ok := parse([]byte(line)); ok {
+			a := aboutFile(o)
+			if len(a.notes) > 0 && !json.Valid(a.notes.JSON()) {
+				t.Errorf("%s", a.notes.JSON())
+			}
+		}
+	})
+}

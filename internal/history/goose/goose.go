@@ -1,0 +1,67 @@
+// Package goose reads what Goose leaves on a host: its database of sessions, in all schema
+// versions up to 17, the *.jsonl files from before, and exported sessions.
+//
+// A conversation is read twice. The first pass learns of every message when it was, who sees
+// it and what it says (as a hash), so that copies, edits and compactions are known before
+// anything is stored; the second one decodes the messages that are new, a batch at a time.
+package goose
+
+import (
+	"path/filepath"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// Source is Goose's history.Source.
+type Source struct {
+	places []string
+}
+
+// New makes the source, with Goose's usual places from the environment: $GOOSE_PATH_ROOT if
+// it is an absolute path, else $XDG_DATA_HOME/goose, and where some builds kept sessions.
+func New(env func(string) string) *Source {
+	if root := env("GOOSE_PATH_ROOT"); filepath.IsAbs(root) {
+		return &Source{places: []string{filepath.Join(root, "data", "sessions")}}
+	}
+	s := &Source{}
+	data := env("XDG_DATA_HOME")
+	if !filepath.IsAbs(data) {
+		data = history.Expand("~/.local/share", env)
+	}
+	add := func(base string, below ...string) {
+		if base != "" {
+			s.places = append(s.places, filepath.Join(append([]string{base}, below...)...))
+		}
+	}
+	add(data, "goose", "sessions")
+	add(data, "Block", "goose", "sessions")
+	mac := history.Expand("~/Library/Application Support", env)
+	add(mac, "Block", "goose", "data", "sessions")
+	add(mac, "Block", "goose", "sessions")
+	add(mac, "Block.block.goose", "sessions")
+	add(mac, "goose", "sessions")
+	add(env("APPDATA"), "Block", "goose", "data", "sessions")
+	add(env("APPDATA"), "Block", "goose", "sessions")
+	add(history.Expand("~/.goose/sessions", env))
+	return s
+}
+
+// Name implements history.Source.
+func (s *Source) Name() session.Source { return session.SourceGoose }
+
+// Places implements history.Source.
+func (s *Source) Places() []string { return s.places }
+
+// Reasons to skip that only Goose's histories have. A copy names the session it is of.
+const (
+	skipCopy        = "copy of "
+	skipSuperseded  = "superseded by database"
+	skipInterface   = "interface copy"
+	skipBookkeeping = "bookkeeping"
+	skipForeign     = "not history" // counted by table, never read
+	skipLarge       = "larger than 64 MiB"
+)
+
+// reads is the version of this reader. Another one reads everything again.
+const reads = 1

@@ -1,0 +1,142 @@
+package goose
+
+import (
+	"encoding/base64"
+	"unicode/utf8"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// shown is how a record stands in its conversation.
+type shown struct {
+	marker  bool   // a compaction's own row: its text stands in the overlay
+	hidden  bool   // a compaction hides it
+	again   string // the key of the prompt that it repeats
+	author  session.Origin
+	note    string
+	between bool // it stands for calls that the model does not see any more
+}
+
+// decode turns a row into a message. in is not kept.
+func decode(r *record, in *row, how shown) session.Message {
+	m := session.Message{
+		Kind: session.KindMessage, Dialect: "goose", ExternalID: r.key, CreatedAt: r.at, Display: r.user,
+	}
+	if r.raw() {
+		verbatim(&m, r, in)
+		return m
+	}
+	blocks, _ := blocksOf(in)
+	extra := history.Object{{Key: "hash", Raw: raw(session.JSONOf(r.hash))}}
+	note := func(key, value string) {
+		if value != "" {
+			extra = append(extra, history.Field{Key: key, Raw: raw(session.JSONOf(value))})
+		}
+	}
+	if how.marker {
+		m.Kind, m.Origin = session.KindMarker, session.Program
+		note("note", "the summary is that of the compaction")
+		extra = append(extra, history.Field{Key: "content", Raw: history.Array(blocks)})
+	} else {
+		m.Parts = partsOf(blocks)
+		if speaks(&m, r, how); !r.says.model { // a notice, a question about a permission
+			m.Kind, m.Role = session.KindMarker, ""
+		}
+		m.InContext = r.says.model && (r.agent || how.hidden)
+	}
+	metadata, isObject := history.ParseObject(in.metadata)
+	told(&m, metadata)
+	switch {
+	case isObject && len(metadata) > 0:
+		extra = append(extra, history.Field{Key: "metadata", Raw: raw(metadata.JSON())})
+	case !isObject && len(in.metadata) > 0:
+		note("metadata_text", history.Plain(in.metadata))
+	}
+	note("repeats", how.again)
+	note("note", how.note)
+	if r.derived {
+		note("time", "derived")
+	}
+	if !utf8.Valid(in.content) {
+		note("bytes", base64.StdEncoding.EncodeToString(in.content))
+	}
+	m.Extra = extra.JSON()
+	return m
+}
+
+// speaks says who made a message, in which role.
+// A notice in the assistant's role is the program's.
+func speaks(m *session.Message, r *record, how shown) {
+	switch {
+	case r.role == "assistant":
+		m.Role, m.Origin = session.Assistant, session.Model
+		if !r.says.model {
+			m.Origin = session.Program
+		}
+		if r.says.calls {
+			m.Finish = session.FinishToolCalls
+		}
+	case r.says.results && !r.says.text && !r.says.calls && onlyResults(m.Parts):
+		m.Role, m.Origin = session.Tool, session.ByTool
+	default:
+		m.Role, m.Origin = session.User, how.author
+		if !r.user {
+			m.Origin = session.Program
+		}
+		if how.between || !r.user && r.agent {
+			m.Kind = session.KindCustomMessage
+		}
+	}
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if p.Kind == session.PartData && m.Role == session.Assistant && m.Finish == "" {
+			block, _ := history.Fields(p.Extra)
+			if inner, _ := history.Fields(block.Get("block")); inner.String("type") == blockError {
+				m.Finish = session.FinishError
+			}
+		}
+	}
+}
+
+func onlyResults(parts []session.Part) bool {
+	for i := range parts {
+		if k := parts[i].Kind; k != session.PartToolResult && parts[i].CallID == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// told takes what Goose says of the model that answered.
+func told(m *session.Message, metadata history.Object) {
+	if m.Role != session.Assistant {
+		return
+	}
+	inference, _ := history.Fields(metadata.Get("inference"))
+	m.Provider = inference.String("provider")
+	if m.Model = inference.String("resolvedModel"); m.Model == "" {
+		m.Model = inference.String("requestedModel")
+	}
+	if string(metadata.Get("outputTokenLimitReached")) == "true" {
+		m.Finish = session.FinishLength
+	}
+}
+
+// verbatim keeps a row as text, out of the context and beside the path.
+func verbatim(m *session.Message, r *record, in *row) {
+	m.Kind, m.Origin, m.InContext = session.KindUnknown, session.Program, false
+	m.Parts = []session.Part{{Kind: session.PartData, Text: history.Plain(in.content)}}
+	extra := history.Object{
+		{Key: "hash", Raw: raw(session.JSONOf(r.hash))},
+		{Key: "note", Raw: raw(session.JSONOf(r.why))},
+		{Key: "role", Raw: raw(session.JSONOf(history.Plain([]byte(in.role))))},
+	}
+	if len(in.metadata) > 0 {
+		extra = append(extra, history.Field{Key: "metadata_text", Raw: raw(session.JSONOf(history.Plain(in.metadata)))})
+	}
+	if m.Parts[0].Text != string(in.content) {
+		extra = append(extra, history.Field{Key: "bytes", Raw: raw(session.JSONOf(base64.StdEncoding.EncodeToString(in.content)))})
+	}
+	m.Extra = extra.JSON()
+}

@@ -1,0 +1,194 @@
+package goose
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// rowsOf is a conversation in a table of messages.
+type rowsOf struct {
+	d     *database
+	table string
+	where string
+	of    string
+}
+
+// selected gives the columns of a message that are there.
+func (c *rowsOf) selected() string {
+	list := `id`
+	for _, name := range []string{"message_id", "role", "created_timestamp", "content_json", "metadata_json"} {
+		if slices.Contains(c.d.has[c.table], name) {
+			list += `, CAST(` + name + ` AS TEXT)`
+		} else {
+			list += `, NULL`
+		}
+	}
+	return `SELECT ` + list + ` FROM ` + c.table
+}
+
+func (c *rowsOf) scan(ctx context.Context, yield func(*row) error) error {
+	rows, err := c.d.QueryContext(ctx, c.selected()+` WHERE `+c.where+` ORDER BY id`, c.of)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		in, err := scanRow(rows)
+		if err != nil {
+			return err
+		}
+		if err := yield(in); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+func (c *rowsOf) load(ctx context.Context, r *record) (*row, error) {
+	rows, err := c.d.QueryContext(ctx, c.selected()+` WHERE id = ?`, r.id)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		if err := rows.Err(); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("read row %d again: %w", r.id, sql.ErrNoRows)
+	}
+	return scanRow(rows)
+}
+
+func scanRow(rows *sql.Rows) (*row, error) {
+	in := &row{}
+	var messageID, roleText *string
+	if err := rows.Scan(&in.id, &messageID, &roleText, &in.created, &in.content, &in.metadata); err != nil {
+		return nil, err
+	}
+	if messageID != nil {
+		in.messageID = history.Plain([]byte(*messageID))
+	}
+	if roleText != nil {
+		in.role = *roleText
+	}
+	return in, nil
+}
+
+// lostUsage are the ledger rows of a session of which nothing else is left: kept raw.
+type lostUsage struct {
+	d  *database
+	of string
+}
+
+func (c *lostUsage) scan(ctx context.Context, yield func(*row) error) error {
+	list, err := c.d.list(tableLedger, `WHERE session_id = ? ORDER BY id`, c.of)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		if err := yield(c.row(list[i], int64(i))); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+func (c *lostUsage) row(from columns, i int64) *row {
+	var o history.Object
+	for _, name := range c.d.has[tableLedger] {
+		if from[name] != nil {
+			o = append(o, history.Field{Key: name, Raw: raw(session.JSONOf(from.text(name)))})
+		}
+	}
+	return &row{id: i, created: from.number("created_timestamp"), content: objectJSON(o), broken: "usage of a session that is gone"}
+}
+
+func (c *lostUsage) load(_ context.Context, r *record) (*row, error) {
+	list, err := c.d.list(tableLedger, `WHERE session_id = ? ORDER BY id`, c.of)
+	if err != nil {
+		return nil, err
+	}
+	if r.id >= int64(len(list)) {
+		return nil, errors.New("the usage of a lost session changed while it was read")
+	}
+	return c.row(list[r.id], r.id), nil
+}
+
+// threads reads what the interface kept of conversations. It is a copy, unless the session's
+// own messages are gone.
+func (d *database) threads() error {
+	if !slices.Contains(d.has[tableThreadMessages], "thread_id") || !slices.Contains(d.has[tableThreadMessages], "id") {
+		return nil
+	}
+	var counts []struct {
+		Thread  *string `db:"thread_id"`
+		Session *string `db:"session_id"`
+		extent
+	}
+	if err := d.SelectContext(d.ctx, &counts, `SELECT CAST(thread_id AS TEXT) AS thread_id, CAST(session_id AS TEXT) AS session_id,
+		COUNT(*) AS n, MAX(id) AS newest FROM thread_messages GROUP BY thread_id, session_id`); err != nil {
+		return err
+	}
+	own := map[string]extent{}
+	for _, c := range counts {
+		if c.Thread == nil || c.Session != nil && d.rows[*c.Session].Count > 0 {
+			d.records.Skip(skipInterface, int(c.Count))
+			continue
+		}
+		sum := own[*c.Thread]
+		own[*c.Thread] = extent{sum.Count + c.Count, max(sum.Newest, c.Newest)}
+	}
+	var list []columns
+	if slices.Contains(d.has[tableThreads], "id") {
+		var err error
+		if list, err = d.list(tableThreads, `ORDER BY created_at`); err != nil {
+			return err
+		}
+	}
+	for _, c := range list {
+		id := c.text("id")
+		if _, ok := own[id]; !ok {
+			d.records.Skip(skipInterface, 1)
+			continue
+		}
+		if err := d.thread(aboutThread(c), own[id]); err != nil {
+			return err
+		}
+		delete(own, id)
+	}
+	for id := range own {
+		if err := d.thread(aboutThread(columns{"id": &id}), own[id]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func aboutThread(c columns) about {
+	a := about{
+		id: "thread/" + c.text("id"), title: c.text("name"), directory: c.text("working_dir"),
+		created: timeText(c.text("created_at")), archived: timeText(c.text("archived_at")), records: 1,
+	}
+	if len(c) == 1 {
+		a.records = 0 // its row is gone
+	}
+	a.typed("")
+	a.note("thread", c.text("id"))
+	if at := c.text("created_at"); at != "" {
+		a.note("created_at", at)
+	}
+	metadata, _ := history.ParseObject(c.number("metadata_json"))
+	a.provider, a.model = metadata.String("provider_id"), metadata.String("model_name")
+	return a
+}
+
+func (d *database) thread(a about, rows extent) error {
+	d.rows[a.id] = rows
+	return d.session(a, fmt.Sprint(a.title, rows))
+}

@@ -1,0 +1,106 @@
+package history
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"math"
+	"strconv"
+	"time"
+
+	"sessiond/internal/session"
+)
+
+// Taker gives up the fields of an object that columns hold; the rest stays for extra.
+type Taker struct{ Object }
+
+// Take takes a field whatever it is, nil if there is none.
+func (t *Taker) Take(key string) []byte {
+	raw := t.Get(key)
+	if raw != nil {
+		t.Object = t.Without(key)
+	}
+	return raw
+}
+
+// Text takes a field that is a string. One that text cannot hold exactly stays as well, and
+// so does an empty one, since an empty column says that there was none.
+func (t *Taker) Text(key string) string {
+	text, exact := Text(t.Get(key))
+	if exact && text != "" {
+		t.Take(key)
+	}
+	return text
+}
+
+// Base64 takes a field that is base64 of some bytes and encodes to the same text again.
+func (t *Taker) Base64(key string) (data []byte, ok bool) {
+	raw := t.Get(key)
+	if len(raw) < 3 || raw[0] != '"' || bytes.IndexByte(raw, '\\') >= 0 {
+		return nil, false
+	}
+	if data, ok = DecodeBase64(raw[1 : len(raw)-1]); ok {
+		t.Take(key)
+	}
+	return data, ok
+}
+
+// DecodeBase64 decodes what encodes to the same text again; not nothing.
+func DecodeBase64(encoded []byte) (data []byte, ok bool) {
+	data = make([]byte, base64.StdEncoding.DecodedLen(len(encoded)))
+	n, err := base64.StdEncoding.Strict().Decode(data, encoded)
+	return data[:n], err == nil && n > 0 && base64.StdEncoding.EncodedLen(n) == len(encoded)
+}
+
+// RawPart holds a value that no other kind of part can, under a name.
+func RawPart(name string, raw []byte) session.Part {
+	return session.Part{Kind: session.PartData, Extra: Object{{Key: name, Raw: raw}}.JSON()}
+}
+
+// Array writes values as a JSON array.
+func Array(values []json.RawMessage) []byte {
+	list := []byte{'['}
+	for i, v := range values {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = append(list, v...)
+	}
+	return append(list, ']')
+}
+
+// Number reads a JSON number, or a number that somebody wrote as text.
+func Number(raw []byte) (n float64, ok bool) {
+	if text, is := Text(raw); is {
+		raw = []byte(text)
+	}
+	n, err := strconv.ParseFloat(string(raw), 64)
+	return n, err == nil && !math.IsNaN(n) && !math.IsInf(n, 0)
+}
+
+// Count reads a number of tokens; what is none, or negative, is 0.
+func Count(raw []byte) int64 {
+	n, ok := Number(raw)
+	if !ok || n < 0 || n > 1e15 {
+		return 0
+	}
+	return int64(n)
+}
+
+// NanoUSD reads an amount of US dollars. ok is false for what cannot be one.
+func NanoUSD(raw []byte) (nano int64, ok bool) {
+	usd, ok := Number(raw)
+	if !ok || usd < 0 || usd > 1e9 {
+		return 0, false
+	}
+	return int64(math.Round(usd * 1e9)), true
+}
+
+// UnixMilli reads a number of milliseconds since 1970, up to the year 9999.
+func UnixMilli(raw []byte) (at session.Time, ok bool) {
+	ms, ok := Number(raw)
+	if !ok || ms <= 0 || ms > 253402300799999 {
+		return session.Time{}, false
+	}
+	return session.At(time.UnixMilli(int64(math.Round(ms)))), true
+}
