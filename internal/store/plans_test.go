@@ -33,6 +33,9 @@ func useEverything(t *testing.T, s *Store) {
 	must(s.LastReport(ctx, at))(t)
 	must(s.Reports(ctx, sess.ID, 5))(t)
 	must(s.TouchedFiles(ctx, 0, *at.HeadID))(t)
+	if _, _, err := s.FileSessions(ctx, FileFilter{Paths: []string{"/d"}}, Page{}); err != nil {
+		t.Fatal(err)
+	}
 	must(s.SetMark(ctx, sess.ID, *ref(sess.ID, 1), MarkPin, "", true))(t)
 	must(s.Pins(ctx, sess.ID))(t)
 	must(s.Labels(ctx, sess.ID))(t)

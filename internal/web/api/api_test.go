@@ -20,6 +20,7 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/tokens"
+	"sessiond/internal/touched"
 	"sessiond/internal/web/api"
 )
 
@@ -67,7 +68,7 @@ func newKit(t *testing.T, change func(*api.Deps)) *kit {
 	}
 	var err error
 	k.store, err = store.Open(t.Context(), filepath.Join(k.dir, "sessions.db"), store.Options{
-		Now: now, Zone: time.UTC, Log: zerolog.Nop(), Measure: tokens.Reference().Measure,
+		Now: now, Zone: time.UTC, Log: zerolog.Nop(), Measure: tokens.Reference().Measure, Touched: touched.Files,
 	})
 	if err != nil {
 		t.Fatal(err)

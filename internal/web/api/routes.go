@@ -66,6 +66,7 @@ func (s *Server) routes() []route {
 		handle(get, "/v1/usage", s.getUsage, "Sums of sessions, messages, tokens and cost"),
 
 		handle(get, "/v1/search", s.search, "Find messages"),
+		handle(get, "/v1/files", s.filesOf, "List the sessions that read or changed a file, the last first"),
 		handle(get, "/v1/queries", s.listQueries, "List the named queries"),
 		handle(get, "/v1/queries/{name}", s.runQuery, "Run a named query; its parameters are the URL's", anyQuery),
 		handle(post, "/v1/sql", s.runSQL, "Run one statement that only reads"),
