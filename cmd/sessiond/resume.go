@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+)
+
+func (a *app) resumeCommand() *cobra.Command {
+	var run bool
+	cmd := &cobra.Command{
+		Use: "resume SESSION", Short: "Print the command that continues a session in its program", Args: arguments(1, 1),
+		Long: "Prints the command that continues SESSION in the program that it came from, to be\n" +
+			"run by a shell, from the folder that it belongs to. With --exec it is run.",
+		Example: "  sessiond resume @\n  sessiond resume --exec 20260211_001\n  eval \"$(sessiond resume @)\"",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var r resumption
+			err := a.read(cmd.Context(), func(s *store.Store) error {
+				sess, err := a.resolve(cmd.Context(), s, args[0])
+				if err == nil {
+					r, err = a.resumption(cmd.Context(), s, &sess)
+				}
+				return err
+			})
+			switch {
+			case err != nil:
+				return err
+			case run:
+				return a.replaceBy(r)
+			case a.flags.json:
+				return a.printJSON(r)
+			}
+			_, err = fmt.Fprintln(a.out, r.Shell)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&run, "exec", false, "run the command instead of printing it")
+	return cmd
+}
+
+// resumption is the command that continues a session, and where.
+type resumption struct {
+	Session   session.ID     `json:"session_id"`
+	Source    session.Source `json:"source"`
+	Command   []string       `json:"command"`
+	Directory string         `json:"directory,omitempty"` // "": wherever one is
+	Shell     string         `json:"shell"`               // both, for a shell
+
+	program string // the file of the command
+}
+
+// plainID is what a program's id may be made of, so that it is nothing else on a command line.
+var plainID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@+-]*$`)
+
+// resumption finds the command that continues a session. Codes: Invalid (nothing does), NotFound
+// (its folder or its program is gone).
+func (a *app) resumption(ctx context.Context, s *store.Store, sess *session.Session) (resumption, error) {
+	no := func(format string, args ...any) (resumption, error) {
+		return resumption{}, session.Errorf(session.Invalid, "%s %s", sess.ID, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case sess.Source == session.SourceSessiond:
+		return no("is sessiond's own: `sessiond append %s user TEXT` goes on, or POST /v1/sessions/%s/turns", sess.ID, sess.ID)
+	case sess.ParentKind == session.ParentChild && sess.ParentID != "":
+		return no("was begun by another session, and %s continues only what a person began: `sessiond resume %s` continues that one", sess.Source, sess.ParentID)
+	case sess.Kind != "chat":
+		return no("is a %s session, which %s does not continue", sess.Kind, sess.Source)
+	}
+	r := resumption{Session: sess.ID, Source: sess.Source, Directory: sess.Directory}
+	id := sess.SourceID
+	switch sess.Source {
+	case session.SourcePi:
+		r.Command = []string{"pi", "--session", id}
+	case session.SourceCodex:
+		r.Command = []string{"codex", "resume", id}
+	case session.SourceClaudeCode:
+		r.Command = []string{"claude", "--resume", id}
+	case session.SourceGoose:
+		r.Command = []string{"goose", "session", "--resume", "--session-id", id}
+	case session.SourceOpencode:
+		r.Command = []string{"opencode", "--session", id}
+	case session.SourceOpenClaw: // continues what a key names now, wherever one is
+		if sess.Key == "" {
+			return no("has no key that is known, and openclaw finds its sessions by their keys")
+		}
+		if sess.EndedAt != nil {
+			current, err := a.newestOf(ctx, s, sess.Key)
+			if err != nil {
+				return resumption{}, err
+			}
+			return no("was ended, and its key went on: openclaw continues %s", current)
+		}
+		id = sess.Key
+		r.Command, r.Directory = []string{"openclaw", "tui", "--session", id}, ""
+	default:
+		return no("comes from %s, of which no command is known that continues a session", sess.Source)
+	}
+	if !plainID.MatchString(id) {
+		return no("has the id %q in %s, which is no word for a command line", id, sess.Source)
+	}
+	return a.checked(r)
+}
+
+// newestOf gives the session that a key names now.
+func (a *app) newestOf(ctx context.Context, s *store.Store, key string) (session.ID, error) {
+	data, _, err := s.Sessions(ctx, store.Filter{Key: key}, store.Page{Limit: 1000})
+	var newest session.Session
+	for _, one := range data {
+		if newest.ID == "" || one.Generation > newest.Generation {
+			newest = one
+		}
+	}
+	return newest.ID, err
+}
+
+// checked sees to it that the command can be run.
+func (a *app) checked(r resumption) (resumption, error) {
+	words := make([]string, len(r.Command))
+	for i, word := range r.Command {
+		words[i] = quoted(word)
+	}
+	r.Shell = strings.Join(words, " ")
+	if r.Directory != "" {
+		if printable(r.Directory) != r.Directory {
+			return r, session.Errorf(session.Invalid, "%s belongs to a folder whose name no terminal should be given: %q", r.Session, r.Directory)
+		}
+		if info, err := os.Stat(r.Directory); err != nil || !info.IsDir() {
+			return r, session.Errorf(session.NotFound, "the folder of %s is gone: %s. From where it is now this would go on: %s", r.Session, r.Directory, r.Shell)
+		}
+		if filepath.Clean(r.Directory) != filepath.Clean(a.dir) {
+			r.Shell = "cd " + quoted(r.Directory) + " && " + r.Shell
+		}
+	}
+	if r.program = a.lookPath(r.Command[0]); r.program == "" {
+		return r, session.Errorf(session.NotFound, "%s is not on this host's PATH; with it, this would go on: %s", r.Command[0], r.Shell)
+	}
+	return r, nil
+}
+
+// lookPath finds a program as the caller's shell would; "" when it is not there.
+func (a *app) lookPath(name string) string {
+	for _, dir := range filepath.SplitList(a.getenv("PATH")) {
+		if !filepath.IsAbs(dir) {
+			continue // a program of the same name in this folder is not meant
+		}
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
+			return path
+		}
+	}
+	return ""
+}
+
+// replaceBy becomes the command.
+func (a *app) replaceBy(r resumption) error {
+	environ := a.environ
+	if r.Directory != "" {
+		if err := os.Chdir(r.Directory); err != nil {
+			return err
+		}
+		environ = slices.DeleteFunc(slices.Clone(environ), func(v string) bool { return strings.HasPrefix(v, "PWD=") })
+		environ = append(environ, "PWD="+r.Directory)
+	}
+	err := syscall.Exec(r.program, r.Command, environ)
+	if errors.Is(err, syscall.ENOEXEC) {
+		return session.Errorf(session.Invalid, "%s cannot be run: it is no program of this system", r.program)
+	}
+	return fmt.Errorf("run %s: %w", r.program, err)
+}
+
+var needsNoQuotes = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
+// quoted writes a word so that a shell reads it as it is.
+func quoted(word string) string {
+	if needsNoQuotes.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
