@@ -132,8 +132,12 @@ func (a *app) printFileLog(s *store.Store, paths []string, data []store.FileSess
 		}
 	}
 	cols := []column{
-		{name: "last", keep: 3}, {name: "message"}, {name: "source", keep: 2}, {name: "did"},
-		{name: "files", keep: 1, grow: true, least: 12}, {name: "title", grow: true, least: 12},
+		{name: "last", keep: 3},
+		{name: "message"},
+		{name: "source", keep: 2},
+		{name: "did"},
+		{name: "files", keep: 1, grow: true, least: 12},
+		{name: "title", grow: true, least: 12},
 	}
 	if !below {
 		cols = slices.Delete(cols, 4, 5)
