@@ -25,7 +25,8 @@ type app struct {
 		db, config    string
 		json, noColor bool
 	}
-	cfg *config.Config
+	cfg    *config.Config
+	asCopy bool // of import
 }
 
 // load reads the configuration once. more are further flags, by key.

@@ -19,6 +19,7 @@ import (
 	"sessiond/internal/history/goose"
 	"sessiond/internal/history/openclaw"
 	"sessiond/internal/history/pi"
+	own "sessiond/internal/history/sessiond"
 	"sessiond/internal/session"
 )
 
@@ -29,6 +30,7 @@ func (a *app) sources() []history.Source {
 		goose.New(a.getenv),
 		openclaw.New(a.getenv),
 		pi.New(a.getenv),
+		&own.Source{AsCopy: a.asCopy},
 	}
 }
 
@@ -65,6 +67,7 @@ func (a *app) importCommand() *cobra.Command {
 			return a.importPaths(cmd.Context(), a.sources()[at], args[1:])
 		},
 	}
+	cmd.Flags().BoolVar(&a.asCopy, "as-copy", false, "of a sessiond export: what is here with other content comes in under a new id")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "without SOURCE: import what is found, do not ask")
 	return cmd
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -33,6 +34,15 @@ func (a *app) lsCommand() *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
+	f.filterFlags(fl)
+	fl.BoolVar(&f.oldest, "oldest", false, "oldest active first")
+	numberFlag(fl, &f.limit, "limit", "n", 1, "how many (default: 30 on a terminal, else all)")
+	fl.StringVar(&f.cursor, "cursor", "", "next_cursor of the list before")
+	return cmd
+}
+
+// filterFlags adds the flags that choose sessions.
+func (f *lsFlags) filterFlags(fl *pflag.FlagSet) {
 	fl.StringVar(&f.source, "source", "", "only of this program (sessiond, pi, …)")
 	fl.StringVar(&f.model, "model", "", "only with this model")
 	fl.StringVar(&f.directory, "directory", "", "only of this folder")
@@ -44,21 +54,12 @@ func (a *app) lsCommand() *cobra.Command {
 	fl.StringToStringVar(&f.metadata, "metadata", nil, "only with this metadata, name=value")
 	fl.BoolVar(&f.archived, "archived", false, "the archived ones")
 	fl.BoolVar(&f.trash, "trash", false, "those in the trash")
-	fl.BoolVar(&f.oldest, "oldest", false, "oldest active first")
-	numberFlag(fl, &f.limit, "limit", "n", 1, "how many (default: 30 on a terminal, else all)")
-	fl.StringVar(&f.cursor, "cursor", "", "next_cursor of the list before")
-	return cmd
 }
 
 func (a *app) ls(ctx context.Context, s *store.Store, f lsFlags) error {
-	filter, err := a.filter(f)
+	filter, err := a.filter(ctx, s, f)
 	if err != nil {
 		return err
-	}
-	if f.parent != "" {
-		if filter.ParentID, err = s.Resolve(ctx, f.parent, a.dir); err != nil {
-			return err
-		}
 	}
 	limit := int(f.limit)
 	if limit == 0 && a.outTTY {
@@ -104,7 +105,7 @@ func listOf[T any](data []T, next string) list[T] {
 	return l
 }
 
-func (a *app) filter(f lsFlags) (store.Filter, error) {
+func (a *app) filter(ctx context.Context, s *store.Store, f lsFlags) (store.Filter, error) {
 	out := store.Filter{
 		Query: f.query, Source: session.Source(f.source), Key: f.key, Model: f.model, Directory: f.directory, Project: f.project,
 		Archived: f.archived, Trash: f.trash, Metadata: f.metadata,
@@ -112,6 +113,11 @@ func (a *app) filter(f lsFlags) (store.Filter, error) {
 	var err error
 	if out.Key, err = a.key(out.Key); err != nil {
 		return out, err
+	}
+	if f.parent != "" {
+		if out.ParentID, err = s.Resolve(ctx, f.parent, a.dir); err != nil {
+			return out, err
+		}
 	}
 	if out.Since, err = a.moment("--since", f.since); err != nil {
 		return out, err

@@ -113,7 +113,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	for _, cmd := range []*cobra.Command{
 		a.serveCommand(), a.importCommand(), a.lsCommand(), a.showCommand(), a.logCommand(), a.resumeCommand(), a.searchCommand(), a.keysCommand(), a.statsCommand(), a.queryCommand(),
-		a.appendCommand(), a.contextCommand(), a.compactCommand(), a.backupCommand(), a.doctorCommand(), a.configCommand(),
+		a.appendCommand(), a.contextCommand(), a.compactCommand(), a.exportCommand(), a.backupCommand(), a.doctorCommand(), a.configCommand(),
 		a.tokenCommand(), a.versionCommand(), a.completionCommand(), a.healthcheckCommand(),
 	} {
 		if cmd.Args == nil {

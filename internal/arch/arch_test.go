@@ -19,6 +19,7 @@ var levels = [][]string{
 	{"internal/session", "internal/callid", "db/migrations", "queries"},
 	{"internal/store", "internal/tokens", "internal/usage", "internal/dialect", "internal/routing", "internal/redact", "internal/touched"},
 	{"internal/summarize", "internal/search", "internal/contextmgr", "internal/transcript", "internal/history", "internal/analytics"},
+	{"internal/export"},
 	{"internal/jobs", "internal/web", "internal/config"},
 	{"cmd/sessiond", "internal/bench"},
 }

@@ -23,6 +23,7 @@ type step struct {
 	reading  *reading
 	batch    *Batch        // to store; nil: the reading has ended, or
 	settled  chan struct{} // closed when everything before it is stored
+	answer   chan error    // of a batch whose giver waits for what the store says
 	problems []Problem
 	err      error
 }
@@ -46,7 +47,12 @@ func (im *Importer) each(ctx context.Context, source Source, found []Found, done
 			continue
 		}
 		current = s.reading
-		if s.batch != nil {
+		if s.answer != nil {
+			s.answer <- current.restore(inner, *s.batch)
+			if current.failed == nil {
+				continue
+			}
+		} else if s.batch != nil {
 			if err := current.take(inner, *s.batch); err == nil {
 				continue
 			}
@@ -114,6 +120,13 @@ func (a *ahead) one(ctx context.Context, r *reading) (problems []Problem, err er
 func (a *ahead) emit(ctx context.Context, r *reading, b Batch) error {
 	if refused := r.refused.Load(); refused != nil {
 		return *refused
+	}
+	if b.Restore != nil {
+		answer := make(chan error, 1)
+		if !a.give(ctx, step{reading: r, batch: &b, answer: answer}) {
+			return ctx.Err()
+		}
+		return <-answer
 	}
 	b.Messages, b.Calls = slices.Clone(b.Messages), slices.Clone(b.Calls)
 	b.Compactions, b.Marks = slices.Clone(b.Compactions), slices.Clone(b.Marks)

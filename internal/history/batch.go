@@ -22,6 +22,11 @@ type Batch struct {
 	Records  Records
 	Aside    bool // it says something of a session that another found thing holds, and does not count it
 	Sessions int  // with the last cursor: sessions in the found thing, if it has others than were read now
+
+	// Restore is a piece of a session that comes in under its own names, in the place of
+	// everything else but Records. Whoever gives it is told at once when the store refuses it,
+	// and may go on with another session.
+	Restore *store.RestoreBatch
 }
 
 // Size estimates the bytes that a batch holds, from its texts and bytes.

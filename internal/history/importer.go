@@ -14,6 +14,7 @@ import (
 type Store interface {
 	PrepareImport(b *store.ImportBatch) error
 	Import(ctx context.Context, b store.ImportBatch) (store.ImportResult, error)
+	Restore(ctx context.Context, b store.RestoreBatch) (store.ImportResult, error)
 	DataVersion(ctx context.Context) (int64, error)
 	ImportCursor(ctx context.Context, source session.Source, path string) (*store.ImportCursor, error)
 	SessionBySource(ctx context.Context, source session.Source, sourceID string) (session.Session, error)

@@ -49,6 +49,10 @@ func (*fakeStore) PrepareImport(*store.ImportBatch) error { return nil }
 
 func (*fakeStore) DataVersion(context.Context) (int64, error) { return 1, nil }
 
+func (*fakeStore) Restore(context.Context, store.RestoreBatch) (store.ImportResult, error) {
+	return store.ImportResult{}, errors.New("no source of these tests restores")
+}
+
 func (f *fakeStore) ImportCursor(_ context.Context, _ session.Source, path string) (*store.ImportCursor, error) {
 	return f.cursors[path], nil
 }

@@ -63,6 +63,42 @@ func (r *reading) commit(ctx context.Context, b Batch) error {
 		}
 		return err
 	}
+	r.count(b, result)
+	return nil
+}
+
+// restore stores a piece of a session under its own names, in transactions that are as large
+// as the pace allows. What the store refuses is no failure of the import.
+func (r *reading) restore(ctx context.Context, b Batch) error {
+	var sum store.ImportResult
+	for _, piece := range b.Restore.Split(r.pace.most()) {
+		err := r.pace.wait(ctx)
+		var result store.ImportResult
+		if err == nil {
+			result, err = r.importer.Store.Restore(ctx, piece)
+		}
+		if err == nil {
+			err = r.pace.committed(ctx)
+		}
+		if err != nil {
+			switch session.CodeOf(err) {
+			case session.Conflict, session.Invalid, session.TooLarge:
+			default:
+				r.failed = err
+			}
+			return fmt.Errorf("store what %s holds: %w", r.found.Path, err)
+		}
+		sum.Session, sum.Created = result.Session, sum.Created || result.Created
+		sum.Messages += result.Messages
+		sum.Duplicates += result.Duplicates
+		sum.Calls += result.Calls
+	}
+	r.count(b, sum)
+	return nil
+}
+
+// count adds up what became of a batch.
+func (r *reading) count(b Batch, result store.ImportResult) {
 	b.Records.alreadyKnown(result.Duplicates)
 	r.done.Records.Add(b.Records)
 	r.since.Add(b.Records)
@@ -70,13 +106,12 @@ func (r *reading) commit(ctx context.Context, b Batch) error {
 		r.since, r.sessions = Records{}, b.Sessions
 	}
 	if result.Session.ID == "" || b.Aside { // nothing of the file is kept, or only a name
-		return nil
+		return
 	}
 	t := r.touched[result.Session.ID]
 	t.created = t.created || result.Created
 	t.changed = t.changed || result.Messages > 0 || result.Calls > 0
 	r.touched[result.Session.ID] = t
-	return nil
 }
 
 // write stores a batch in transactions that are as large as the pace allows.

@@ -257,7 +257,13 @@ func (t *tx) insertAll(sess *session.Session, at place, msgs []session.Message, 
 
 // insert stores one message row as the session's next.
 func (t *tx) insert(sess *session.Session, at place, m *session.Message) error {
-	t.settle(sess, at, m)
+	m.Day = m.CreatedAt.Day(t.opt.Zone)
+	return t.insertOfDay(sess, at, m)
+}
+
+// insertOfDay is insert for a message whose day is fixed already.
+func (t *tx) insertOfDay(sess *session.Session, at place, m *session.Message) error {
+	t.settleOfDay(sess, at, m)
 	res, err := t.exec(insertMessage, messageRow(m)...)
 	if isTaken(err) && m.ExternalID != "" {
 		return session.Errorf(session.Conflict, "session %s has a message with external_id %q already; nothing of this request was stored", sess.ID, m.ExternalID)
@@ -271,6 +277,11 @@ func (t *tx) insert(sess *session.Session, at place, m *session.Message) error {
 
 // settle gives a message its place as the session's next, and counts it in the roll-up.
 func (t *tx) settle(sess *session.Session, at place, m *session.Message) {
+	m.Day = m.CreatedAt.Day(t.opt.Zone)
+	t.settleOfDay(sess, at, m)
+}
+
+func (t *tx) settleOfDay(sess *session.Session, at place, m *session.Message) {
 	m.SessionID, m.Seq = sess.ID, sess.LastSeq+1
 	m.ID = session.MessageRef{Session: sess.ID, Seq: m.Seq}
 	m.ParentID, m.Parent, m.Depth = at.id, nil, at.depth
@@ -281,7 +292,6 @@ func (t *tx) settle(sess *session.Session, at place, m *session.Message) {
 	if m.InContext {
 		m.PathTokens += m.Tokens
 	}
-	m.Day = m.CreatedAt.Day(t.opt.Zone)
 	use := t.usage.at(m.Day, sess.Source, "")
 	use.messages++
 	if m.Origin == session.Person {

@@ -25,30 +25,51 @@ func (s *Store) SaveContext(ctx context.Context, c session.Context, blocks map[s
 			case session.BlockTools:
 				c.ToolsHash = h
 			}
-			if _, err := t.exec(`INSERT INTO blocks (hash, kind, content, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`, h, kind, content, t.now); err != nil {
-				return fmt.Errorf("keep the %s block: %w", kind, err)
+			if err := t.keepBlock(Block{Hash: h, Kind: kind, Content: content, CreatedAt: t.now}); err != nil {
+				return err
 			}
 		}
 		for _, f := range frozen {
-			if _, err := t.exec(`INSERT INTO frozen (session_id, message_id, kind, compaction_id, content) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-				f.SessionID, f.MessageID, f.Kind, f.CompactionID, f.Content); err != nil {
-				return fmt.Errorf("freeze %s: %w", f.Kind, err)
+			if err := t.freeze(f); err != nil {
+				return err
 			}
 		}
 		if c.CreatedAt.IsZero() {
 			c.CreatedAt = t.now
 		}
-		res, err := t.exec(`INSERT INTO contexts (session_id, head_id, compaction_id, epoch, model, dialect, system_hash, initial_hash,
-			tools_hash, overhead_tokens, tokens, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			c.SessionID, c.HeadID, c.CompactionID, c.Epoch, c.Model, c.Dialect, c.SystemHash, c.InitialHash,
-			c.ToolsHash, c.OverheadTokens, c.Tokens, c.CreatedAt)
-		if err != nil {
-			return fmt.Errorf("record the context: %w", err)
-		}
-		c.RowID, err = res.LastInsertId()
-		return err
+		return t.insertContext(&c)
 	})
 	return c, err
+}
+
+func (t *tx) keepBlock(b Block) error {
+	_, err := t.exec(`INSERT INTO blocks (hash, kind, content, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		b.Hash, b.Kind, b.Content, b.CreatedAt)
+	if err != nil {
+		return fmt.Errorf("keep the %s block: %w", b.Kind, err)
+	}
+	return nil
+}
+
+func (t *tx) freeze(f session.Frozen) error {
+	_, err := t.exec(`INSERT INTO frozen (session_id, message_id, kind, compaction_id, content) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		f.SessionID, f.MessageID, f.Kind, f.CompactionID, f.Content)
+	if err != nil {
+		return fmt.Errorf("freeze %s: %w", f.Kind, err)
+	}
+	return nil
+}
+
+func (t *tx) insertContext(c *session.Context) error {
+	res, err := t.exec(`INSERT INTO contexts (session_id, head_id, compaction_id, epoch, model, dialect, system_hash, initial_hash,
+		tools_hash, overhead_tokens, tokens, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		c.SessionID, c.HeadID, c.CompactionID, c.Epoch, c.Model, c.Dialect, c.SystemHash, c.InitialHash,
+		c.ToolsHash, c.OverheadTokens, c.Tokens, c.CreatedAt)
+	if err != nil {
+		return fmt.Errorf("record the context: %w", err)
+	}
+	c.RowID, err = res.LastInsertId()
+	return err
 }
 
 // Context reads a record of a context. Codes: NotFound.

@@ -84,8 +84,26 @@ func collectMessages(ctx context.Context, q queryer, query string, args ...any) 
 // collectParts hands out the rows, which come in the messages' order, to their messages, with
 // their blobs: whoever reads a message reads what it says.
 func collectParts(ctx context.Context, q queryer, msgs []session.Message, query string, args ...any) error {
-	i, blobs := 0, false
-	err := q.each(ctx, func(row scanner) error {
+	blobs, err := handOutParts(ctx, q, msgs, query, args...)
+	if err != nil || !blobs {
+		return err
+	}
+	for i := range msgs {
+		for j := range msgs[i].Parts {
+			if p := &msgs[i].Parts[j]; p.BlobSHA != nil {
+				if p.Blob, err = readBlob(ctx, q, *p.BlobSHA); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// handOutParts is collectParts without the contents of blobs. blobs tells whether there are any.
+func handOutParts(ctx context.Context, q queryer, msgs []session.Message, query string, args ...any) (blobs bool, err error) {
+	i := 0
+	err = q.each(ctx, func(row scanner) error {
 		var p session.Part
 		if err := scanPart(row, &p); err != nil {
 			return err
@@ -100,19 +118,7 @@ func collectParts(ctx context.Context, q queryer, msgs []session.Message, query 
 		blobs = blobs || p.BlobSHA != nil
 		return nil
 	}, query, args...)
-	if err != nil || !blobs {
-		return err
-	}
-	for i := range msgs {
-		for j := range msgs[i].Parts {
-			if p := &msgs[i].Parts[j]; p.BlobSHA != nil {
-				if p.Blob, err = readBlob(ctx, q, *p.BlobSHA); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
+	return blobs, err
 }
 
 // refOf names a message outside the database.

@@ -7,6 +7,12 @@ import (
 )
 
 func (t *tx) insertParts(sess *session.Session, m *session.Message, earlier []session.Message) error {
+	return t.insertLinkedParts(sess, m, func(i int) (*int64, error) { return t.callOf(m, i, earlier) })
+}
+
+// insertLinkedParts stores a message's parts; call finds the row of the call that the i-th one
+// answers.
+func (t *tx) insertLinkedParts(sess *session.Session, m *session.Message, call func(i int) (*int64, error)) error {
 	calls := false
 	for i := range m.Parts {
 		p := &m.Parts[i]
@@ -16,7 +22,7 @@ func (t *tx) insertParts(sess *session.Session, m *session.Message, earlier []se
 			calls = true
 		case session.PartToolResult:
 			var err error
-			if p.CallPartID, err = t.callOf(m, i, earlier); err != nil {
+			if p.CallPartID, err = call(i); err != nil {
 				return fmt.Errorf("find call %q: %w", p.CallID, err)
 			}
 		}

@@ -64,8 +64,49 @@ func useEverything(t *testing.T, s *Store) {
 	for _, name := range []string{"@", "uuid", "20250501"} {
 		must(s.Resolve(ctx, name, "/d"))(t)
 	}
+	useCopies(t, s, sess.ID, c.RowID)
 	must(s.PatchSession(ctx, sess.ID, SessionPatch{Idem: &Idempotency{Key: "p"}}))(t)
 	must(s.SetTrash(ctx, sess.ID, true, nil, nil))(t)
+}
+
+// useCopies copies a session as exports do, and stores it anew.
+func useCopies(t *testing.T, s *Store, id session.ID, compaction int64) {
+	ctx := context.Background()
+	snap := must(s.Snapshot(ctx, id))(t)
+	must(s.RefOfCompaction(ctx, compaction))(t)
+	b := RestoreBatch{
+		Into: &Restoring{}, Session: snap.Session, Begin: true, End: true,
+		Compactions: snap.Compactions, Undos: snap.Undos, Marks: snap.Marks, States: snap.States, Flushes: snap.Flushes,
+	}
+	b.Session.ID, b.Session.SourceID, b.Session.Key = "20200101_001", "", "k"
+	if err := s.EachMessage(ctx, id, snap.Session.LastSeq, func(m *session.Message) error {
+		in := RestoreMessage{Message: *m}
+		in.ID.Session, in.SessionID = b.Session.ID, b.Session.ID
+		b.Messages = append(b.Messages, in)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.EachFrozen(ctx, id, snap.Frozen.Last, func(*session.Frozen) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.EachContext(ctx, id, snap.Contexts.Last, func(c *session.Context) error {
+		b.Contexts = append(b.Contexts, RestoreContext{Context: *c})
+		_, err := s.Block(ctx, c.SystemHash)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.EachCall(ctx, id, snap.Calls.Last, func(c *session.Call) error {
+		b.Calls = append(b.Calls, RestoreCall{Call: *c})
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	must(s.Restore(ctx, b))(t)
+	b.Begin, b.Session.Revision = true, b.Session.Revision+1
+	b.Into = &Restoring{}
+	must(s.Restore(ctx, b))(t)
 }
 
 func TestStatementsOfRequestsUseIndexes(t *testing.T) {

@@ -118,8 +118,7 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 	}
 	day := at.Day(t.opt.Zone)
 	var n int64
-	if err := t.row(`INSERT INTO session_days (day, last) VALUES (?, 1)
-		ON CONFLICT (day) DO UPDATE SET last = last + 1 RETURNING last`, []any{day}, &n); err != nil {
+	if err := t.row(nextOfDay, []any{day}, &n); err != nil {
 		return session.Session{}, fmt.Errorf("count the day's sessions: %w", err)
 	}
 	if in.Metadata == nil {
@@ -155,6 +154,9 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 	}
 	return readSession(t.ctx, t, id)
 }
+
+const nextOfDay = `INSERT INTO session_days (day, last) VALUES (?, 1)
+	ON CONFLICT (day) DO UPDATE SET last = last + 1 RETURNING last`
 
 const sessionColumns = `s.id, s.day, s.title, s.title_source, s.kind, s.draft, s.settings, s.key, s.generation, s.source, s.source_id,
 	s.directory, s.project, s.git_branch, s.provider, s.model, s.window, s.parent_id, s.parent_kind, s.head_id,

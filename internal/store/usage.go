@@ -64,6 +64,11 @@ func (t *tx) recordCall(c *session.Call) error {
 // addCall inserts a call and counts it on its session and in the roll-up.
 func (t *tx) addCall(c *session.Call, sess *session.Session) error {
 	t.fillCall(c, sess)
+	return t.addFilledCall(c, sess)
+}
+
+// addFilledCall is addCall for a call that has its day and all else.
+func (t *tx) addFilledCall(c *session.Call, sess *session.Session) error {
 	res, err := t.exec(insertCall, callRow(c)...)
 	if err != nil {
 		return fmt.Errorf("insert call: %w", err)

@@ -1,0 +1,339 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"sessiond/internal/export"
+	"sessiond/internal/redact"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+)
+
+type exportFlags struct {
+	lsFlags
+	format, out     string
+	force, redacted bool
+}
+
+func (a *app) exportCommand() *cobra.Command {
+	var f exportFlags
+	cmd := &cobra.Command{
+		Use: "export [SESSION...]", Short: "Write sessions down, for people or for other programs", Args: arguments(0, unlimited),
+		ValidArgsFunction: a.completeSession,
+		Long: "Writes the sessions named, those that the filters choose as in `sessiond ls`, or every one.\n" +
+			"Formats: jsonl holds everything and comes back with `sessiond import sessiond FILE`;\n" +
+			"md and html are for reading; openai has a line of messages for each session; pi and\n" +
+			"goose are files of those programs.",
+		Example: "  sessiond export -o all.jsonl\n  sessiond export @ -o talk.html\n  sessiond export --project ~/src/demo --since 7d --format md -o notes/ --redact",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("format") {
+				f.format = string(formatOf(f.out))
+			}
+			return a.read(cmd.Context(), func(s *store.Store) error { return a.export(cmd.Context(), s, args, f) })
+		},
+	}
+	wordFlag(cmd, &f.format, "format", strings.Join(export.Names(), ", ")+" (default: as the name of OUT ends, else jsonl)", export.Names()...)
+	fl := cmd.Flags()
+	fl.StringVarP(&f.out, "output", "o", "", "file to write, or folder for a file of each session (default: standard output)")
+	fl.BoolVar(&f.force, "force", false, "write over files that exist")
+	fl.BoolVar(&f.redacted, "redact", false, "mask what looks like a secret, and say how many there were")
+	f.filterFlags(fl)
+	return cmd
+}
+
+// formatOf guesses a format from a file's name.
+func formatOf(name string) export.Format {
+	for _, word := range export.Names() {
+		if f := export.Format(word); name != "" && filepath.Ext(name) == f.Extension() {
+			return f
+		}
+	}
+	return export.JSONL
+}
+
+func (a *app) export(ctx context.Context, s *store.Store, names []string, f exportFlags) error {
+	format := export.Format(f.format)
+	ids, err := a.chosen(ctx, s, names, f.lsFlags)
+	if err != nil {
+		return err
+	}
+	e := exporting{app: a, store: s, format: format, force: f.force, leftOut: map[string]int{}}
+	if f.redacted {
+		e.mask = &redact.Masker{}
+	}
+	folder := strings.HasSuffix(f.out, "/") || isFolder(a.absolute(f.out)) && f.out != ""
+	switch {
+	case f.out == "" || f.out == "-":
+		err = e.toOutput(ctx, ids)
+	case folder:
+		err = e.toFolder(ctx, a.absolute(f.out), ids)
+	default:
+		err = e.toFile(ctx, a.absolute(f.out), ids)
+	}
+	if err != nil {
+		return err
+	}
+	return e.tell(f.out == "" || f.out == "-")
+}
+
+// chosen gives the sessions to write: those named, those that the filters let through, or,
+// without either, all of them, which no ids mean.
+func (a *app) chosen(ctx context.Context, s *store.Store, names []string, f lsFlags) ([]session.ID, error) {
+	filter, err := a.filter(ctx, s, f)
+	if err != nil {
+		return nil, err
+	}
+	filtered := !reflect.DeepEqual(filter, store.Filter{})
+	switch {
+	case len(names) > 0 && filtered:
+		return nil, usageError{errors.New("name the sessions, or choose them with filters: not both")}
+	case len(names) > 0:
+		var ids []session.ID
+		for _, name := range names {
+			id, err := s.Resolve(ctx, name, a.dir)
+			if err != nil {
+				return nil, err
+			}
+			if !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+		return ids, nil
+	case !filtered:
+		all, err := s.AllKin(ctx)
+		if err != nil || len(all) > 0 {
+			return nil, err
+		}
+		return nil, session.Errorf(session.NotFound, "there is no session to export: `sessiond import` brings in a history")
+	}
+	var ids []session.ID
+	page := store.Page{Limit: 1000}
+	for {
+		found, next, err := s.Sessions(ctx, filter, page)
+		if err != nil {
+			return nil, err
+		}
+		for i := range found {
+			ids = append(ids, found[i].ID)
+		}
+		if page.Cursor = next; next == "" {
+			break
+		}
+	}
+	if len(ids) == 0 {
+		return nil, session.Errorf(session.NotFound, "no session is like that: nothing was exported")
+	}
+	return ids, nil
+}
+
+// exporting is one run of the command.
+type exporting struct {
+	*app
+	store   *store.Store
+	format  export.Format
+	force   bool
+	mask    *redact.Masker
+	files   []string
+	bytes   int64
+	written []session.ID
+	count   int // messages
+	leftOut map[string]int
+}
+
+func (e *exporting) write(ctx context.Context, out io.Writer, ids []session.ID) error {
+	counted := &counter{to: out}
+	report, err := export.Write(ctx, counted, e.store, e.format, ids, export.Options{Mask: e.mask})
+	if err != nil {
+		return err
+	}
+	e.bytes += counted.n
+	e.count += report.Messages
+	for _, id := range report.Sessions {
+		if !slices.Contains(e.written, id) || e.format.Many() {
+			e.written = append(e.written, id)
+		}
+	}
+	for what, n := range report.LeftOut {
+		e.leftOut[what] += n
+	}
+	return nil
+}
+
+func (e *exporting) toOutput(ctx context.Context, ids []session.ID) error {
+	if err := e.oneOnly(ctx, ids); err != nil {
+		return err
+	}
+	if !e.outTTY {
+		return e.write(ctx, e.out, ids)
+	}
+	if e.format == "html" {
+		return usageError{errors.New("a page is nothing to read on a terminal: -o FILE.html writes it to a file")}
+	}
+	out := bufio.NewWriter(safeWriter{e.out})
+	return errors.Join(e.write(ctx, out, ids), out.Flush())
+}
+
+// oneOnly refuses several sessions for a format that has one a file.
+func (e *exporting) oneOnly(ctx context.Context, ids []session.ID) error {
+	n := len(ids)
+	if n == 0 && !e.format.Many() {
+		all, err := e.store.AllKin(ctx)
+		if err != nil {
+			return err
+		}
+		n = len(all)
+	}
+	if n > 1 && !e.format.Many() {
+		return usageError{fmt.Errorf("a file of %s holds one session, these are %s: -o DIR/ makes a file of each", e.format, humanize.Comma(int64(n)))}
+	}
+	return nil
+}
+
+func (e *exporting) toFile(ctx context.Context, path string, ids []session.ID) error {
+	if err := e.oneOnly(ctx, ids); err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Dir(path)); err != nil {
+		return session.Errorf(session.NotFound, "the folder of %s is not there: make it first", path)
+	}
+	return e.file(ctx, path, ids)
+}
+
+// toFolder makes a file for each session.
+func (e *exporting) toFolder(ctx context.Context, dir string, ids []session.ID) error {
+	if len(ids) == 0 {
+		all, err := e.store.AllKin(ctx)
+		if err != nil {
+			return err
+		}
+		for _, kin := range all {
+			ids = append(ids, kin.ID)
+		}
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return session.Errorf(session.Invalid, "the folder %s cannot be made: %w", dir, err)
+	}
+	for _, id := range ids {
+		if err := e.file(ctx, filepath.Join(dir, string(id)+e.format.Extension()), []session.ID{id}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// file writes one file, whole or not at all, for its owner only.
+func (e *exporting) file(ctx context.Context, path string, ids []session.ID) (err error) {
+	if _, err := os.Lstat(path); err == nil && !e.force {
+		return session.Errorf(session.Conflict, "%s exists: --force writes over it", path)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".sessiond-export-*") // 0600
+	if errors.Is(err, fs.ErrPermission) {
+		return session.Errorf(session.Forbidden, "nothing can be written in %s: %w", filepath.Dir(path), err)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+		}
+	}()
+	if err := e.write(ctx, f, ids); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	e.files = append(e.files, path)
+	return f.Close()
+}
+
+// tell says what was written: on standard error when standard output has the sessions.
+func (e *exporting) tell(inOutput bool) error {
+	to := e.app
+	if inOutput {
+		aside := *e.env
+		aside.out = e.err
+		to = &app{env: &aside, flags: e.flags, cfg: e.cfg}
+	}
+	masked := 0
+	if e.mask != nil {
+		masked = e.mask.Masked
+	}
+	if e.flags.json {
+		report := map[string]any{
+			"format": e.format, "sessions": len(e.written), "messages": e.count, "bytes": e.bytes,
+			"files": listOf(e.files, "").Data, "left_out": e.leftOut,
+		}
+		if e.mask != nil {
+			report["masked"] = masked
+		}
+		return to.printJSON(report)
+	}
+	var words []string
+	if !inOutput {
+		words = append(words, plural(int64(len(e.written)), "session", "sessions"), plural(int64(e.count), "message", "messages"), humanize.Bytes(uint64(e.bytes)))
+	}
+	if e.mask != nil {
+		words = append(words, plural(int64(masked), "secret masked", "secrets masked"))
+	}
+	for _, what := range slices.Sorted(maps.Keys(e.leftOut)) {
+		words = append(words, fmt.Sprintf("%s %s left out: %s has no place for it", humanize.Comma(int64(e.leftOut[what])), what, e.format))
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	where := "sessiond"
+	switch {
+	case len(e.files) == 1:
+		where = e.files[0]
+	case len(e.files) > 1:
+		where = filepath.Dir(e.files[0])
+	}
+	_, err := fmt.Fprintf(to.out, "%s: %s\n", where, strings.Join(words, ", "))
+	return err
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// counter counts what goes through it.
+type counter struct {
+	to io.Writer
+	n  int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.to.Write(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// safeWriter keeps what acts on a terminal out of JSON, whose strings say it in escapes then.
+type safeWriter struct{ to io.Writer }
+
+func (w safeWriter) Write(b []byte) (int, error) {
+	if _, err := w.to.Write(escapeC1(b)); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}

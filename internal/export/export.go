@@ -1,0 +1,111 @@
+// Package export writes sessions in every form in which they leave sessiond.
+package export
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"sessiond/internal/history/sessiond"
+	"sessiond/internal/redact"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+)
+
+// Format is a form, by its word.
+type Format string
+
+// The formats.
+const (
+	JSONL Format = "jsonl" // sessiond's own: everything, and it comes back
+)
+
+// form says how a format is written and what its files are like.
+type form struct {
+	Format
+	mediaType string
+	extension string
+	many      bool // one file can hold several sessions
+	write     func(context.Context, io.Writer, *store.Store, []session.ID, *Options) (Report, error)
+}
+
+func forms() []form {
+	return []form{
+		{JSONL, "application/x-ndjson", ".jsonl", true, writeJSONL},
+	}
+}
+
+// Options say how sessions are written. The zero value works.
+type Options struct {
+	Mask *redact.Masker // nil: nothing is masked
+	Zone *time.Location // of times for people; nil: the store's
+}
+
+// Report says what was written.
+type Report struct {
+	Sessions []session.ID   // in their order, those included that others need
+	Messages int            // that were written
+	LeftOut  map[string]int // what the form cannot say, by what it is
+}
+
+// Names lists the formats' words.
+func Names() []string {
+	var names []string
+	for _, f := range forms() {
+		names = append(names, string(f.Format))
+	}
+	return names
+}
+
+func find(f Format) (form, error) {
+	all := forms()
+	if i := slices.IndexFunc(all, func(have form) bool { return have.Format == f }); i >= 0 {
+		return all[i], nil
+	}
+	return form{}, session.Errorf(session.Invalid, "there is no format %q: name one of %s", string(f[:min(len(f), 40)]), strings.Join(Names(), ", ")).At("format", "not a format")
+}
+
+// Check tells whether a format exists. Codes: Invalid.
+func (f Format) Check() error {
+	_, err := find(f)
+	return err
+}
+
+// MediaType gives a format's media type.
+func (f Format) MediaType() string { found, _ := find(f); return found.mediaType }
+
+// Extension gives how the names of a format's files end: .jsonl.
+func (f Format) Extension() string { found, _ := find(f); return found.extension }
+
+// Many tells whether one file of a format can hold several sessions.
+func (f Format) Many() bool { found, _ := find(f); return found.many }
+
+// Write writes sessions in a format; several only if the format is one for Many. No ids mean
+// every session. Memory does not grow with the number of sessions, and with their sizes only
+// where a form puts a session into one value. Codes: NotFound, Invalid.
+func Write(ctx context.Context, out io.Writer, s *store.Store, f Format, ids []session.ID, opt Options) (Report, error) {
+	form, err := find(f)
+	if err != nil {
+		return Report{}, err
+	}
+	if opt.Zone == nil {
+		opt.Zone = s.Zone()
+	}
+	return form.write(ctx, out, s, ids, &opt)
+}
+
+func writeJSONL(ctx context.Context, out io.Writer, s *store.Store, ids []session.ID, opt *Options) (Report, error) {
+	ordered, err := sessiond.Order(ctx, s, ids)
+	if err != nil {
+		return Report{}, err
+	}
+	w := sessiond.NewWriter(out, s, opt.Mask)
+	for _, id := range ordered {
+		if err := w.Session(ctx, id); err != nil {
+			return Report{}, err
+		}
+	}
+	return Report{Sessions: ordered, Messages: w.Messages()}, w.Close()
+}

@@ -1,0 +1,71 @@
+package sessiond
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+)
+
+// Order puts sessions such that each comes after the one that it was forked from or started
+// by, else by time. What the forks among them were forked from comes too, since their first
+// messages lie there. No ids mean every session of the file.
+func Order(ctx context.Context, s *store.Store, ids []session.ID) ([]session.ID, error) {
+	all, err := s.AllKin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[session.ID]*store.Kin, len(all))
+	for i := range all {
+		byID[all[i].ID] = &all[i]
+	}
+	chosen := make([]*store.Kin, 0, max(len(ids), len(all)))
+	for _, id := range ids {
+		kin := byID[id]
+		if kin == nil {
+			return nil, session.Errorf(session.NotFound, "there is no session %s", id)
+		}
+		chosen = append(chosen, kin)
+	}
+	if len(ids) == 0 {
+		for i := range all {
+			chosen = append(chosen, &all[i])
+		}
+	}
+	slices.SortFunc(chosen, func(a, b *store.Kin) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt.Time), cmp.Compare(a.ID, b.ID))
+	})
+	wanted := make(map[session.ID]bool, len(chosen))
+	for _, kin := range chosen {
+		wanted[kin.ID] = true
+	}
+	ordered := make([]session.ID, 0, len(chosen))
+	placed := make(map[session.ID]bool, len(chosen))
+	for _, kin := range chosen {
+		var line []session.ID // the session and what must come before it, the nearest first
+		for at := kin; at != nil && !placed[at.ID]; at = byID[at.ParentID] {
+			if at != kin && !wanted[at.ID] && !forksBelow(line, byID) {
+				break
+			}
+			placed[at.ID] = true
+			line = append(line, at.ID)
+		}
+		slices.Reverse(line)
+		ordered = append(ordered, line...)
+	}
+	return ordered, nil
+}
+
+// forksBelow tells whether the last session of a line needs the one that it comes from.
+func forksBelow(line []session.ID, byID map[session.ID]*store.Kin) bool {
+	return byID[line[len(line)-1]].ParentKind == session.ParentFork
+}
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}

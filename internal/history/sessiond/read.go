@@ -1,0 +1,319 @@
+package sessiond
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+)
+
+// Reasons to skip that only these files have.
+const (
+	skipFailed  = "of a session that was not imported"
+	skipUnknown = "of a kind that this version does not know"
+	skipFrame   = "first and last line"
+)
+
+// Read implements history.Source. There is no cursor: what is here is known by its names, so a
+// session that was purged since comes back.
+//
+// The file is read twice: the first time to find out which of its sessions are whole, so that
+// nothing of a damaged one is stored.
+func (s *Source) Read(ctx context.Context, found history.Found, _ *history.Cursor, _ history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
+	file, err := os.Open(found.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	check := reader{ctx: ctx, path: found.Path, bad: map[int]bool{}, into: &store.Restoring{}, emit: func(history.Batch) error { return nil }}
+	if err := check.run(file, info.Size()); err != nil {
+		return check.problems, err
+	}
+	r := reader{ctx: ctx, path: found.Path, bad: check.bad, into: &store.Restoring{}, emit: emit, store: true, copies: s.AsCopy}
+	err = r.run(file, info.Size())
+	if s.AsCopy && err == nil && len(r.foreign) > 0 {
+		r.into.Copy = true
+		r = reader{ctx: ctx, path: found.Path, bad: check.bad, into: r.into, emit: emit, store: true, only: r.foreign}
+		err = r.run(file, info.Size())
+	}
+	return append(check.problems, r.problems...), err
+}
+
+// reader carries a file through one pass.
+type reader struct {
+	ctx      context.Context
+	path     string
+	emit     func(history.Batch) error
+	store    bool             // the second pass
+	into     *store.Restoring // what names stand for in the store
+	bad      map[int]bool     // sessions, by number, that are not whole
+	copies   bool             // what took another way here comes in as a copy, in another pass
+	only     map[int]bool     // of that pass: the sessions that it is for
+	problems []history.Problem
+	records  history.Records // not yet given away
+
+	line    int // from 1
+	number  int // of the session, from 1
+	begun   bool
+	ended   bool
+	session sessionLine
+	have    lineCounts
+	last    int64 // seq
+	batch   store.RestoreBatch
+	size    int
+	blobs   map[string]*session.Blob // of lines whose message has not come
+	failed  map[int]bool             // sessions that are not imported
+	foreign map[int]bool             // … since they, or what they were forked from, are others here
+	absent  map[session.ID]bool      // their names: what was forked from them is not imported either
+}
+
+func (r *reader) run(file io.ReaderAt, size int64) error {
+	r.failed, r.foreign, r.absent, r.blobs = map[int]bool{}, map[int]bool{}, map[session.ID]bool{}, map[string]*session.Blob{}
+	lines := history.NewLines(file, 0, size)
+	for {
+		raw, _, _, err := lines.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if r.line++; r.line%256 == 0 && r.ctx.Err() != nil {
+			return r.ctx.Err()
+		}
+		if err := r.take(bytes.TrimSpace(raw)); err != nil {
+			return err
+		}
+	}
+	switch {
+	case r.line == 0:
+		return session.Errorf(session.Invalid, "the file is empty")
+	case !r.begun:
+		return session.Errorf(session.Invalid, "no export of sessiond: its first line is no export line")
+	}
+	if err := r.close(); err != nil {
+		return err
+	}
+	if !r.ended {
+		r.complain(r.line, "the file ends without its end line: it was cut, and what came behind is not in it")
+	}
+	if r.records.Read > 0 && r.store && r.only == nil {
+		return r.emit(history.Batch{Records: r.records})
+	}
+	return nil
+}
+
+func (r *reader) complain(line int, format string, args ...any) {
+	if len(r.problems) < history.MaxProblems {
+		r.problems = append(r.problems, history.Problem{Path: r.path, Line: line, Error: fmt.Sprintf(format, args...)})
+	}
+}
+
+// spoil gives the present session up.
+func (r *reader) spoil(format string, args ...any) {
+	if r.number == 0 || r.bad[r.number] {
+		return
+	}
+	r.bad[r.number] = true
+	r.complain(r.line, "session "+string(r.session.ID)+" is not imported: "+format, args...)
+}
+
+// take reads one line. Only what makes the rest of the file unreadable is an error.
+func (r *reader) take(raw []byte) error {
+	if len(raw) == 0 {
+		r.records.Skip(history.SkipBlank, 1)
+		return nil
+	}
+	kind, ok := typeOf(raw)
+	switch {
+	case !r.begun:
+		return r.begin(raw, kind)
+	case !ok:
+		r.spoil("the line is no JSON object with a type")
+		r.records.Skip(skipFailed, 1)
+		return nil
+	case kind == lineSession || kind == lineEnd:
+		if err := r.close(); err != nil {
+			return err
+		}
+		if kind == lineEnd {
+			return r.end(raw)
+		}
+		return r.open(raw)
+	case r.skips():
+		r.skipped(1)
+		return nil
+	}
+	known, err := r.content(kind, raw)
+	switch {
+	case err != nil:
+		r.spoil("%s", strings.TrimPrefix(err.Error(), "json: "))
+		r.skipped(1)
+	case !known:
+		r.records.Skip(skipUnknown, 1)
+	default:
+		r.batch.Records++
+		if kind == lineBlob { // its message comes next
+			return nil
+		}
+		if len(r.batch.Messages) >= history.MaxBatch || r.size >= history.MaxBatchBytes || r.batch.Records >= 2*history.MaxBatch {
+			return r.flush(false)
+		}
+	}
+	return nil
+}
+
+// skips tells whether the present session's lines are passed over.
+func (r *reader) skips() bool {
+	return r.number == 0 || r.bad[r.number] || r.failed[r.number] || r.only != nil && !r.only[r.number]
+}
+
+// skipped counts lines that are passed over, unless another pass counts them.
+func (r *reader) skipped(n int) {
+	if r.only != nil && !r.only[r.number] || r.copies && r.foreign[r.number] {
+		return
+	}
+	r.records.Skip(skipFailed, n)
+}
+
+func (r *reader) begin(raw []byte, kind string) error {
+	var l exportLine
+	if err := json.Unmarshal(raw, &l); err != nil || kind != lineExport || l.Program != string(session.SourceSessiond) {
+		return session.Errorf(session.Invalid, "no export of sessiond: its first line is no export line")
+	}
+	if l.Version < 1 || l.Version > Version {
+		return session.Errorf(session.Invalid, "an export of version %d; this sessiond reads versions up to %d: update it", l.Version, Version)
+	}
+	r.begun = true
+	r.frame()
+	return nil
+}
+
+func (r *reader) end(raw []byte) error {
+	var l endLine
+	if err := json.Unmarshal(raw, &l); err != nil || l.Sessions != r.number {
+		r.complain(r.line, "the end line counts %d sessions, the file holds %d", l.Sessions, r.number)
+	}
+	r.ended, r.session = true, sessionLine{}
+	r.frame()
+	return nil
+}
+
+func (r *reader) frame() {
+	if r.only == nil {
+		r.records.Skip(skipFrame, 1)
+	}
+}
+
+// open begins a session.
+func (r *reader) open(raw []byte) error {
+	r.number++
+	r.session, r.have, r.last, r.size = sessionLine{}, lineCounts{}, 0, 0
+	clear(r.blobs)
+	r.batch = store.RestoreBatch{}
+	err := json.Unmarshal(raw, &r.session)
+	if err == nil {
+		_, err = session.ParseID(string(r.session.ID))
+	}
+	if err == nil && r.session.Revision < 1 {
+		err = errors.New("a session's revision is 1 or more")
+	}
+	if err != nil {
+		r.spoil("%s", err)
+	}
+	if in := &r.session; r.store && in.ParentKind == session.ParentFork && r.absent[in.ParentID] && !r.skips() {
+		r.refused(session.Errorf(session.Conflict, "session %s is not imported: nor was %s, from which it was forked", in.ID, in.ParentID), 0)
+	}
+	if r.skips() {
+		if r.store && r.only == nil {
+			r.absent[r.session.ID] = true
+		}
+		r.skipped(1)
+		return nil
+	}
+	r.batch = store.RestoreBatch{Into: r.into, Session: r.session.session(), Begin: true, Records: 1}
+	return nil
+}
+
+// close ends the present session: the store takes it only now for whole.
+func (r *reader) close() error {
+	if r.number == 0 || r.ended || r.session.ID == "" {
+		return nil
+	}
+	if want := r.session.Lines; !r.bad[r.number] && want != r.have {
+		r.spoil("some of its lines are missing: it has %+v, of %+v", r.have, want)
+	}
+	if r.skips() {
+		return nil
+	}
+	return r.flush(true)
+}
+
+// flush gives the batch away. A session that the store refuses does not stop the others.
+func (r *reader) flush(end bool) error {
+	b := r.batch
+	b.End = end
+	r.batch = store.RestoreBatch{Into: r.into, Session: b.Session}
+	r.size = 0
+	defer clear(r.blobs) // those that come again are in the store then
+	if !end {            // sets are one
+		r.batch.Undos, r.batch.Marks, r.batch.States, r.batch.Flushes = b.Undos, b.Marks, b.States, b.Flushes
+		b.Undos, b.Marks, b.States, b.Flushes = nil, nil, nil, nil
+	}
+	if !r.store {
+		return nil
+	}
+	out := history.Batch{Records: r.records, Restore: &b}
+	out.Records.Import(b.Records)
+	err := r.emit(out)
+	switch session.CodeOf(err) {
+	case "":
+		r.records = history.Records{}
+	case session.Conflict, session.Invalid, session.TooLarge:
+		r.refused(err, b.Records)
+	default:
+		return err
+	}
+	return nil
+}
+
+// refused gives the present session up, for what the store says of it.
+func (r *reader) refused(err error, records int) {
+	r.failed[r.number], r.absent[r.session.ID] = true, true
+	if session.CodeOf(err) == session.Conflict {
+		r.foreign[r.number] = true
+	}
+	r.skipped(records)
+	var known *session.Error
+	if errors.As(err, &known) {
+		err = known
+	}
+	r.complain(r.line, "%s", err)
+}
+
+// typeOf reads a line's type. The writer puts it first.
+func typeOf(raw []byte) (string, bool) {
+	const first = `{"type":"`
+	if bytes.HasPrefix(raw, []byte(first)) {
+		if end := bytes.IndexByte(raw[len(first):], '"'); end >= 0 {
+			return string(raw[len(first) : len(first)+end]), true
+		}
+	}
+	var l struct {
+		Type string `json:"type"`
+	}
+	err := json.Unmarshal(raw, &l)
+	return l.Type, err == nil && l.Type != ""
+}

@@ -1,0 +1,347 @@
+package sessiond_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"sessiond/internal/dialect"
+	"sessiond/internal/history"
+	own "sessiond/internal/history/sessiond"
+	"sessiond/internal/redact"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+	"sessiond/internal/tokens"
+	"sessiond/internal/touched"
+)
+
+// TestMain lowers the number of generated histories: each makes two databases and five copies.
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", "15"); err != nil {
+		panic(err)
+	}
+	m.Run()
+}
+
+// failer is what a test and a rapid check have in common.
+type failer interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+	Errorf(format string, args ...any)
+}
+
+// clock gives a later time whenever it is asked.
+func clock() func() time.Time {
+	at := time.Date(2026, 2, 11, 9, 0, 0, 0, time.UTC)
+	return func() time.Time {
+		at = at.Add(1700 * time.Millisecond)
+		return at
+	}
+}
+
+// open makes a store in a folder of the test, which outlives a check of rapid.
+func open(t failer, dir string) *store.Store {
+	t.Helper()
+	s, err := store.Open(context.Background(), filepath.Join(dir, "sessions.db"), store.Options{
+		Now: clock(), Zone: time.UTC, Measure: tokens.Reference().Measure, Touched: touched.Files,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func export(t failer, s *store.Store, mask *redact.Masker, ids ...session.ID) []byte {
+	t.Helper()
+	ctx := context.Background()
+	ordered, err := own.Order(ctx, s, ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	w := own.NewWriter(&out, s, mask)
+	for _, id := range ordered {
+		if err := w.Session(ctx, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func importFile(t failer, s *store.Store, dir string, data []byte, source own.Source) history.Accounting {
+	t.Helper()
+	path := filepath.Join(dir, "export.jsonl")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	im := history.Importer{Store: s, Pause: -1}
+	done, err := im.Run(context.Background(), &source, []string{path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !done.Records.Balanced() {
+		t.Errorf("the counts do not add up: %+v", done.Records)
+	}
+	return done
+}
+
+func sound(t failer, s *store.Store) {
+	t.Helper()
+	checks, err := s.Doctor(context.Background(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range checks {
+		if !c.OK {
+			t.Errorf("doctor: %s: %s", c.Name, c.Detail)
+		}
+	}
+}
+
+// past makes histories by what a user of the store can do.
+type past struct {
+	*rapid.T
+	s        *store.Store
+	sessions []session.ID
+	calls    int
+}
+
+func (p *past) must(err error) {
+	p.Helper()
+	switch session.CodeOf(err) {
+	case "", session.Conflict, session.NotFound: // an overlay that another one is in the way of, and the like
+	default:
+		p.Fatal(err)
+	}
+}
+
+func (p *past) text(label string) string {
+	return rapid.OneOf(
+		rapid.SampledFrom([]string{"", "hello", "a <b> & \"c\"\n", "café ☕ 日本語", "line\u2028separator", "\x1b[31mred\x1b[0m\u0085", strings.Repeat("long ", 14_000)}),
+		rapid.StringMatching(`[a-z ]{1,40}`),
+	).Draw(p.T, label)
+}
+
+// message makes one by a dialect, as a caller gives it, or part by part.
+func (p *past) message() []session.Message {
+	raw := map[int]string{
+		0: `{"role":"user","content":"a NUL \u0000 and half a pair \ud83d here"}`,
+		1: `{"role":"user","content":[{"type":"text","text":"look"},{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]}`,
+		2: `{"role":"assistant","content":null,"tool_calls":[{"id":"c%d","type":"function","function":{"name":"read","arguments":"{\"path\": \"a.txt\"}"}}]}`,
+		3: `{"role":"tool","tool_call_id":"c%d","content":"what it said"}`,
+	}
+	kind := rapid.IntRange(0, 7).Draw(p.T, "kind")
+	if form, ok := raw[kind]; ok {
+		if kind == 2 {
+			p.calls++
+		}
+		if strings.Contains(form, "%d") {
+			form = fmt.Sprintf(form, p.calls)
+		}
+		d, err := dialect.Decode(dialect.OpenAIChat, []json.RawMessage{json.RawMessage(form)})
+		p.must(err)
+		return d.Messages
+	}
+	m := session.Message{Role: session.User, InContext: rapid.Bool().Draw(p.T, "in context"), Display: rapid.Bool().Draw(p.T, "display")}
+	switch kind {
+	case 4:
+		m.Role, m.Model, m.Provider, m.Finish, m.Author = session.Assistant, "gpt-5", "openai", session.FinishStop, "ann"
+		m.Parts = []session.Part{{Kind: session.PartReasoning, Text: p.text("thought")}, session.TextPart(p.text("text"))}
+	case 5:
+		m.Kind, m.Role, m.Origin = session.KindUnknown, "", session.Program
+		m.Parts = []session.Part{{Kind: session.PartData, Extra: session.JSON("{ \"a\" : [1, 2.50, \"\\ud800\"],\n \"a\":null}")}}
+		m.Metadata = session.JSON(`{"k":"v"}`)
+	case 6:
+		for i := range session.MaxParts {
+			m.Parts = append(m.Parts, session.TextPart(fmt.Sprint("part ", i)))
+		}
+	default:
+		bytes := []byte{0, 1, 2, 255}
+		failed, took := true, int64(12)
+		m.Role = session.Tool
+		m.Parts = []session.Part{
+			{Kind: session.PartToolResult, CallID: "nobody called", IsError: &failed, DurationMS: &took, Text: p.text("result")},
+			{Kind: session.PartFile, Blob: &session.Blob{MediaType: "application/x", Data: bytes}},
+			{Kind: session.PartImage, Blob: &session.Blob{MediaType: "image/png", Data: bytes}},
+		}
+	}
+	return []session.Message{m}
+}
+
+// step does one thing to a session.
+func (p *past) step(id session.ID) {
+	ctx := context.Background()
+	sess, err := p.s.Session(ctx, id)
+	p.must(err)
+	anywhere := func() *session.MessageRef {
+		if sess.HeadID == nil {
+			return nil
+		}
+		var path []session.MessageRef
+		p.must(p.s.Walk(ctx, *sess.HeadID, func(m session.Message) bool { path = append(path, m.ID); return true }))
+		for seq := int64(1); seq <= sess.LastSeq; seq++ {
+			path = append(path, session.MessageRef{Session: id, Seq: seq})
+		}
+		ref := rapid.SampledFrom(path).Draw(p.T, "message")
+		return &ref
+	}
+	row := func(ref session.MessageRef) *int64 {
+		m, err := p.s.Message(ctx, ref)
+		p.must(err)
+		return &m.RowID
+	}
+	switch rapid.IntRange(0, 11).Draw(p.T, "step") {
+	default:
+		in := store.Append{Session: id, Messages: p.message()}
+		if rapid.IntRange(0, 3).Draw(p.T, "branch") == 0 {
+			in.Parent = anywhere()
+		}
+		if rapid.Bool().Draw(p.T, "with a call") {
+			cost := int64(1234)
+			in.Call = &session.Call{Provider: "openai", Model: "gpt-5", InputTokens: 10, OutputTokens: 3, CostNanoUSD: &cost, Metadata: session.JSON(`{"a":1}`)}
+		}
+		_, err := p.s.Append(ctx, in)
+		p.must(err)
+	case 6, 7:
+		ref := anywhere()
+		if ref == nil {
+			return
+		}
+		status := rapid.SampledFrom([]session.Status{session.StatusDone, session.StatusStaged, session.StatusRunning, session.StatusFailed}).Draw(p.T, "status")
+		through := row(*ref)
+		on, err := p.s.OnPath(ctx, *sess.HeadID, *through)
+		p.must(err)
+		if !on {
+			return
+		}
+		m, err := p.s.Message(ctx, *ref)
+		p.must(err)
+		_, err = p.s.AddCompaction(ctx, session.Compaction{
+			SessionID: id, PreviousID: sess.CompactionID, Strategy: session.StrategySummarize, Trigger: session.TriggerManual, Status: status,
+			ThroughID: through, HiddenTokens: m.PathTokens, SummaryTokens: 7, Summary: p.text("summary"), Details: session.JSON(`{"read_files":["a"],"modified_files":[]}`),
+		})
+		p.must(err)
+	case 8:
+		all, err := p.s.Compactions(ctx, id)
+		p.must(err)
+		for _, c := range all {
+			if c.Undone {
+				_, err = p.s.RedoCompaction(ctx, id, c.RowID)
+			} else if sess.CompactionID != nil && c.RowID == *sess.CompactionID {
+				_, err = p.s.UndoCompaction(ctx, id, c.RowID)
+			}
+			p.must(err)
+		}
+	case 9:
+		if ref := anywhere(); ref != nil {
+			_, err := p.s.SetMark(ctx, id, *ref, rapid.SampledFrom([]string{store.MarkPin, store.MarkLabel}).Draw(p.T, "mark"), "a place", true)
+			p.must(err)
+		}
+	case 10:
+		ref := anywhere()
+		if ref == nil {
+			return
+		}
+		_, err := p.s.SaveContext(ctx, session.Context{SessionID: id, HeadID: sess.HeadID, CompactionID: sess.CompactionID, Epoch: sess.Epoch, Tokens: 5},
+			map[string]string{session.BlockSystem: p.text("system"), session.BlockTools: `[{"name":"read"}]`},
+			[]session.Frozen{{SessionID: id, MessageID: *row(*ref), Kind: session.FrozenRecall, CompactionID: sess.CompactionID, Content: session.JSON(`{"text":"recalled"}`)}})
+		p.must(err)
+	case 11:
+		title, archived, metadata := p.text("title"), rapid.Bool().Draw(p.T, "archived"), session.JSON(`{"user_id":7}`)
+		_, err := p.s.PatchSession(ctx, id, store.SessionPatch{Title: &title, Archived: &archived, Metadata: &metadata})
+		p.must(err)
+		_, err = p.s.SetTrash(ctx, id, rapid.IntRange(0, 5).Draw(p.T, "trash") == 0, nil, nil)
+		p.must(err)
+	}
+}
+
+func (p *past) live() {
+	ctx := context.Background()
+	for range rapid.IntRange(1, 30).Draw(p.T, "steps") {
+		begin := rapid.IntRange(0, 5).Draw(p.T, "begin")
+		if begin > 0 && len(p.sessions) > 0 {
+			p.step(rapid.SampledFrom(p.sessions).Draw(p.T, "session"))
+			continue
+		}
+		in := store.NewSession{Directory: "/home/dev/x", Key: "", Draft: rapid.Bool().Draw(p.T, "draft")}
+		if len(p.sessions) > 0 && rapid.Bool().Draw(p.T, "kin") {
+			in.ParentID = rapid.SampledFrom(p.sessions).Draw(p.T, "parent")
+			in.ParentKind = rapid.SampledFrom([]string{session.ParentFork, session.ParentFork, session.ParentChild}).Draw(p.T, "kind")
+		}
+		if rapid.IntRange(0, 3).Draw(p.T, "keyed") == 0 {
+			in.Key, in.Generation = "agent:main:main", int64(len(p.sessions)+1)
+		}
+		made, err := p.s.CreateSession(ctx, in)
+		p.must(err)
+		p.sessions = append(p.sessions, made.ID)
+	}
+}
+
+func firstDifference(a, b []byte) string {
+	x, y := bytes.Split(a, []byte("\n")), bytes.Split(b, []byte("\n"))
+	for i := range min(len(x), len(y)) {
+		if !bytes.Equal(x[i], y[i]) {
+			return fmt.Sprintf("line %d:\n%.1500s\n%.1500s", i+1, x[i], y[i])
+		}
+	}
+	return fmt.Sprintf("%d and %d lines", len(x), len(y))
+}
+
+func TestAnExportComesBackAsTheSameBytes(t *testing.T) {
+	root := t.TempDir()
+	n := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		n++
+		dir, copyDir := filepath.Join(root, fmt.Sprint(n), "a"), filepath.Join(root, fmt.Sprint(n), "b")
+		for _, d := range []string{dir, copyDir} {
+			if err := os.MkdirAll(d, 0o700); err != nil {
+				rt.Fatal(err)
+			}
+		}
+		defer os.RemoveAll(filepath.Join(root, fmt.Sprint(n)))
+		p := &past{T: rt, s: open(rt, dir)}
+		defer func() { p.s.Close() }()
+		p.live()
+		before := export(rt, p.s, nil)
+		other := open(rt, copyDir)
+		defer func() { other.Close() }()
+		done := importFile(rt, other, copyDir, before, own.Source{})
+		if done.Sessions.New != len(p.sessions) || len(done.Errors) > 0 {
+			rt.Fatalf("%d sessions came in as %+v, %+v", len(p.sessions), done.Sessions, done.Errors)
+		}
+		if after := export(rt, other, nil); !bytes.Equal(before, after) {
+			rt.Fatalf("the export of the import differs in %s", firstDifference(before, after))
+		}
+		sound(rt, other)
+		again := importFile(rt, other, copyDir, before, own.Source{})
+		if again.Sessions.Unchanged != len(p.sessions) || again.Records.Imported != 0 {
+			rt.Errorf("the second import: %+v", again)
+		}
+		if after := export(rt, other, nil); !bytes.Equal(before, after) {
+			rt.Errorf("the second import wrote: %s", firstDifference(before, after))
+		}
+		// What went on since goes on there too.
+		p.live()
+		before = export(rt, p.s, nil)
+		if grown := importFile(rt, other, copyDir, before, own.Source{}); len(grown.Errors) > 0 {
+			rt.Fatalf("the later export: %+v", grown)
+		}
+		if after := export(rt, other, nil); !bytes.Equal(before, after) {
+			rt.Errorf("after the later export: %s", firstDifference(before, after))
+		}
+		sound(rt, other)
+	})
+}
