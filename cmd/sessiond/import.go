@@ -118,7 +118,7 @@ func (a *app) importAll(ctx context.Context, yes bool) error {
 	case !asks:
 		return usageError{errors.New("nothing was imported: there is nobody to ask; --yes imports what is new")}
 	default:
-		agreed, err := a.ask(ctx, fmt.Sprintf("\nImport what is new, %s? [Y/n] ", humanize.Bytes(uint64(size))))
+		agreed, err := a.ask(ctx, fmt.Sprintf("\nImport what is new, %s? [Y/n] ", humanize.Bytes(uint64(size))), true)
 		if err != nil {
 			return err
 		}
@@ -130,9 +130,9 @@ func (a *app) importAll(ctx context.Context, yes bool) error {
 	return a.importPasts(ctx, pasts)
 }
 
-// ask gets a yes or a no from whoever types. Nothing but Enter is a yes, the end of the
-// input a no.
-func (a *app) ask(ctx context.Context, question string) (bool, error) {
+// ask gets a yes or a no from whoever types. Nothing but Enter is what enter says, the end of
+// the input a no.
+func (a *app) ask(ctx context.Context, question string, enter bool) (bool, error) {
 	fmt.Fprint(a.out, question)
 	answer, err := await(ctx, func() (string, error) {
 		line, err := bufio.NewReader(a.in).ReadString('\n')
@@ -145,7 +145,10 @@ func (a *app) ask(ctx context.Context, question string) (bool, error) {
 		fmt.Fprintln(a.out)
 		return false, err
 	}
-	return slices.Contains([]string{"\n", "y\n", "yes\n"}, strings.ToLower(answer)), nil
+	if answer == "\n" {
+		return enter, nil
+	}
+	return slices.Contains([]string{"y\n", "yes\n"}, strings.ToLower(answer)), nil
 }
 
 // importPasts imports one history after the other and prints what became of them.

@@ -112,9 +112,32 @@ func (a *app) root() *cobra.Command {
 	flags.BoolVar(&a.flags.noColor, "no-color", false, "no colours (NO_COLOR does the same)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	for _, cmd := range []*cobra.Command{
-		a.serveCommand(), a.importCommand(), a.lsCommand(), a.showCommand(), a.logCommand(), a.resumeCommand(), a.searchCommand(), a.keysCommand(), a.statsCommand(), a.queryCommand(),
-		a.appendCommand(), a.contextCommand(), a.compactCommand(), a.exportCommand(), a.backupCommand(), a.doctorCommand(), a.configCommand(),
-		a.tokenCommand(), a.versionCommand(), a.completionCommand(), a.healthcheckCommand(),
+		a.serveCommand(),
+		a.importCommand(),
+		a.lsCommand(),
+		a.showCommand(),
+		a.logCommand(),
+		a.resumeCommand(),
+		a.searchCommand(),
+		a.keysCommand(),
+		a.statsCommand(),
+		a.queryCommand(),
+		a.appendCommand(),
+		a.contextCommand(),
+		a.compactCommand(),
+		a.exportCommand(),
+		a.archiveCommand(true),
+		a.archiveCommand(false),
+		a.trashCommand(true),
+		a.trashCommand(false),
+		a.purgeCommand(),
+		a.backupCommand(),
+		a.doctorCommand(),
+		a.configCommand(),
+		a.tokenCommand(),
+		a.versionCommand(),
+		a.completionCommand(),
+		a.healthcheckCommand(),
 	} {
 		if cmd.Args == nil {
 			cmd.Args = arguments(0, 0)

@@ -84,19 +84,26 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 		return err
 	}
 	backups := filepath.Join(cfg.DataDir(), "backups")
+	purger := s.purger(cfg, log)
 	runner = jobs.New(jobs.Config{
-		Store: s.store, Index: s.index, Contexts: s.contexts, Log: log, Now: a.now,
+		Store: s.store, Index: s.index, Contexts: s.contexts, Log: log, Now: a.now, Zone: cfg.Zone(),
+		Daily:   a.daily(s, cfg, purger, log),
 		Backups: jobs.Backups{Every: cfg.Backup.Every, Keep: cfg.Backup.Keep, Dir: backups},
 	})
 	v := buildVersion()
 	handler := api.New(api.Deps{
 		Store: s.store, Contexts: s.contexts, Search: s.index, Reports: analytics.New(s.store.Reader(), s.store.Zone()),
-		Catalogue: meter{s.catalogue}, Routing: cfg.Rules(), Log: log, Version: api.Version{Version: v.Version, Commit: v.Commit, Go: v.Go},
+		Catalogue: meter{s.catalogue}, Purges: purger, Routing: cfg.Rules(), Log: log, Version: api.Version{Version: v.Version, Commit: v.Commit, Go: v.Go},
 		Changed: runner.Changed, Reported: runner.Reported, Run: runner.Run,
 		BackupDir: backups, Now: a.now,
 	})
 	runner.Start()
 	defer runner.Stop()
+	runner.Run(func(ctx context.Context) {
+		if err := purger.Resume(ctx); err != nil && ctx.Err() == nil {
+			log.Error().Err(err).Msg("a purge that was broken off could not be finished")
+		}
+	})
 	socket := cfg.Socket
 	if socket == config.SocketOff {
 		socket = ""
@@ -109,6 +116,27 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 		Guard: guard.New(guard.Options{Token: token, NoAuth: noAuth, Hosts: cfg.Hosts, Open: api.Open}),
 		Ready: func(address, socket string) { a.greet(cfg, address, socket, noAuth) },
 	})
+}
+
+// daily is what the daemon does once a day: retention, and scrubbing if an hour is set.
+func (a *app) daily(s *services, cfg *config.Config, purger *jobs.Purger, log zerolog.Logger) []jobs.Daily {
+	keeper := s.keeper(cfg, purger, a, log)
+	work := []jobs.Daily{{Hour: cfg.Retention.AtHour, Do: func(ctx context.Context) {
+		if _, err := keeper.Apply(ctx); err != nil && ctx.Err() == nil {
+			log.Error().Err(err).Msg("retention could not be applied")
+		}
+	}}}
+	if cfg.Scrub.AtHour == nil {
+		return work
+	}
+	return append(work, jobs.Daily{Hour: *cfg.Scrub.AtHour, Do: func(ctx context.Context) {
+		switch scrubbed, err := purger.Scrub(ctx); {
+		case err != nil && ctx.Err() == nil:
+			log.Error().Err(err).Msg("the files could not be scrubbed")
+		case scrubbed:
+			log.Info().Msg("the files were scrubbed: no byte of what was purged is left in them")
+		}
+	}})
 }
 
 // greet says on one screen where the daemon is to be found.

@@ -17,6 +17,8 @@ import (
 	"sessiond/internal/session"
 )
 
+const maxDays = 36_500 // a century
+
 // check refuses what cannot be used, naming the key and where its value came from.
 func (c *Config) check(origins map[string]string) error {
 	fail := func(key, format string, args ...any) error {
@@ -64,8 +66,16 @@ func (c *Config) check(origins map[string]string) error {
 		return fail("backup.keep", "is %d: at least one backup is kept", c.Backup.Keep)
 	case c.Scrub.AtHour != nil && (*c.Scrub.AtHour < 0 || *c.Scrub.AtHour > 23):
 		return fail("scrub.at_hour", "is %d: it is an hour from 0 to 23, or null", *c.Scrub.AtHour)
-	case len(c.Retention) > 0:
-		return fail("retention", "asks for removals, which this version does not make: take it out; nothing is ever removed by itself")
+	case c.Retention.AtHour < 0 || c.Retention.AtHour > 23:
+		return fail("retention.at_hour", "is %d: it is an hour from 0 to 23", c.Retention.AtHour)
+	}
+	for _, age := range []struct {
+		key  string
+		days int
+	}{{"idle_days", c.Retention.IdleDays}, {"trash_days", c.Retention.TrashDays}, {"events_days", c.Retention.EventsDays}} {
+		if age.days < 0 || age.days > maxDays {
+			return fail("retention."+age.key, "is %d: it is a number of days, or 0 for never", age.days)
+		}
 	}
 	var bad *session.Error
 	if err := c.checkRouting(); errors.As(err, &bad) && len(bad.Fields) > 0 {

@@ -22,16 +22,16 @@ type Config struct {
 	TokenFile string   `koanf:"token_file"` // 0600, made on first start
 	Timezone  string   `koanf:"timezone"`   // for ids, day boundaries and resets
 
-	Summarizer Summarizer     `koanf:"summarizer"`
-	Compaction Compaction     `koanf:"compaction"`
-	Reset      Reset          `koanf:"reset"`
-	Routing    Routing        `koanf:"routing"`
-	Retention  map[string]any `koanf:"retention"`
-	Import     Import         `koanf:"import"`
-	Backup     Backup         `koanf:"backup"`
-	Scrub      Scrub          `koanf:"scrub"`
-	Flush      Flush          `koanf:"flush"`
-	Log        Log            `koanf:"log"`
+	Summarizer Summarizer `koanf:"summarizer"`
+	Compaction Compaction `koanf:"compaction"`
+	Reset      Reset      `koanf:"reset"`
+	Routing    Routing    `koanf:"routing"`
+	Retention  Retention  `koanf:"retention"`
+	Import     Import     `koanf:"import"`
+	Backup     Backup     `koanf:"backup"`
+	Scrub      Scrub      `koanf:"scrub"`
+	Flush      Flush      `koanf:"flush"`
+	Log        Log        `koanf:"log"`
 
 	file     string // that was read, or would be
 	fileRead bool
@@ -86,6 +86,14 @@ func (c *Compaction) Settings() contextmgr.Settings {
 		s.Strategy = &strategy
 	}
 	return s
+}
+
+// Retention says what is removed by age, in days; 0: never. The daemon looks once a day, at AtHour.
+type Retention struct {
+	IdleDays   int `koanf:"idle_days"`   // not active for so long: to the trash, unless archived
+	TrashDays  int `koanf:"trash_days"`  // in the trash for so long: purged
+	EventsDays int `koanf:"events_days"` // events, which hold nothing that was said
+	AtHour     int `koanf:"at_hour"`     // local hour, 0 to 23
 }
 
 // Import is about sources that were imported once.

@@ -173,7 +173,9 @@ func TestWrongSettingsAreRefused(t *testing.T) {
 		{name: "hour out of range", file: "reset: { at_hour: 24 }", says: []string{"reset.at_hour", "0 to 23"}},
 		{name: "scrub hour out of range", file: "scrub: { at_hour: -1 }", says: []string{"scrub.at_hour"}},
 		{name: "no backup kept", file: "backup: { keep: 0 }", says: []string{"backup.keep"}},
-		{name: "retention", file: "retention: { days: 3 }", says: []string{"retention", "nothing is ever removed"}},
+		{name: "unknown retention", file: "retention: { days: 3 }", says: []string{"retention.days", "retention.idle_days"}},
+		{name: "negative retention", file: "retention: { trash_days: -3 }", says: []string{"retention.trash_days", "0 for never"}},
+		{name: "retention hour out of range", file: "retention: { at_hour: 25 }", says: []string{"retention.at_hour", "0 to 23"}},
 		{name: "log level", file: "log: { level: loud }", says: []string{"log.level", "debug"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -229,8 +231,8 @@ func TestSettingWithoutEffectIsTold(t *testing.T) {
 	if w := c.Warnings(); len(w) != 1 || !strings.Contains(w[0], "import.follow") || !strings.Contains(w[0], "no effect") {
 		t.Errorf("warnings = %q", w)
 	}
-	if got := origin(t, c, "scrub.at_hour"); !strings.HasPrefix(got, "default") || !strings.Contains(got, "without effect") {
-		t.Errorf("scrub.at_hour comes from %q", got)
+	if got := origin(t, c, "import.follow"); !strings.HasPrefix(got, "file") || !strings.Contains(got, "without effect") {
+		t.Errorf("import.follow comes from %q", got)
 	}
 	if got := origin(t, c, "compaction.fraction"); strings.Contains(got, "without effect") {
 		t.Errorf("compaction.fraction comes from %q", got)

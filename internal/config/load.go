@@ -102,7 +102,7 @@ func defaults() map[string]any {
 		"routing.agent": "main", "routing.main_key": "main", "routing.scope": "per-sender", "routing.dm_scope": "main",
 		"routing.identity_links": map[string]any{}, "routing.triggers": []string{}, "routing.commanders": []string{},
 		"routing.mentions": []string{}, "routing.bot_name": "", "routing.models": []string{}, "routing.aliases": map[string]any{},
-		"retention": map[string]any{}, "import.follow": true,
+		"retention.idle_days": 0, "retention.trash_days": 0, "retention.events_days": 30, "retention.at_hour": 3, "import.follow": true,
 		"backup.every": "0s", "backup.keep": 7, "scrub.at_hour": nil, "flush.enabled": true,
 		"log.level": "info", "log.format": "auto",
 	}
@@ -245,7 +245,7 @@ func (c *Config) list(k *koanf.Koanf, known []string, origins map[string]string)
 // told that nothing acts on it.
 func unused(key string) bool {
 	section, _, _ := strings.Cut(key, ".")
-	return slices.Contains([]string{"import", "scrub", "flush", "retention"}, section) ||
+	return slices.Contains([]string{"import", "flush"}, section) ||
 		slices.Contains([]string{"compaction.prune_protect", "compaction.prune_minimum", "compaction.protected_tools"}, key)
 }
 

@@ -13,7 +13,7 @@ func knownName(key string, known []string) string {
 	if slices.Contains(known, key) {
 		return key
 	}
-	for _, prefix := range append([]string{"retention"}, freeForm[:]...) {
+	for _, prefix := range freeForm {
 		if strings.HasPrefix(key, prefix+".") {
 			return prefix
 		}

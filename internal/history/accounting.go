@@ -48,6 +48,7 @@ const (
 	SkipDuplicate = "duplicate line"
 	SkipBlank     = "blank line"
 	SkipTorn      = "unfinished last line"
+	SkipPurged    = "purged here"
 )
 
 // MaxProblems bounds the problems that one file adds to a report; the counts hold them all.
@@ -70,6 +71,14 @@ func (r *Records) Import(n int) { r.Read += n; r.Imported += n }
 
 // KeepRaw counts n records as read and kept raw.
 func (r *Records) KeepRaw(n int) { r.Read += n; r.Raw += n }
+
+// purged moves all that was kept to the skipped ones: its session was purged and stays away.
+func (r *Records) purged() {
+	n := r.Imported + r.Raw
+	r.Read -= n
+	r.Imported, r.Raw = 0, 0
+	r.Skip(SkipPurged, n)
+}
 
 // alreadyKnown moves n records, which the store turned out to have, to the skipped ones.
 func (r *Records) alreadyKnown(n int) {

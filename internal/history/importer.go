@@ -42,6 +42,9 @@ type Importer struct {
 	// Price gives a call that has no cost the one of the catalogue; nil: it stays unknown.
 	Price func(*session.Call)
 
+	// Purged brings back sessions that were purged here; without it they stay away.
+	Purged bool
+
 	// Progress is told after each found thing; nil: nobody.
 	Progress func(done Found, a Accounting)
 }

@@ -55,6 +55,7 @@ func (r *reading) commit(ctx context.Context, b Batch) error {
 			}
 		}
 	}
+	b.Purged = r.importer.Purged
 	result, err := r.write(ctx, b.ImportBatch)
 	if err != nil {
 		err = fmt.Errorf("store what %s holds: %w", r.found.Path, err)
@@ -99,6 +100,9 @@ func (r *reading) restore(ctx context.Context, b Batch) error {
 
 // count adds up what became of a batch.
 func (r *reading) count(b Batch, result store.ImportResult) {
+	if result.Purged {
+		b.Records.purged()
+	}
 	b.Records.alreadyKnown(result.Duplicates)
 	r.done.Records.Add(b.Records)
 	r.since.Add(b.Records)

@@ -53,6 +53,8 @@ type Config struct {
 	Index    Index
 	Contexts Contexts
 	Backups  Backups
+	Daily    []Daily
+	Zone     *time.Location // of the hours in Daily; nil: time.Local
 	Log      zerolog.Logger
 	Now      func() time.Time // nil: time.Now
 }
@@ -81,6 +83,9 @@ func New(cfg Config) *Runner {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	if cfg.Zone == nil {
+		cfg.Zone = time.Local
+	}
 	r := &Runner{
 		cfg: cfg, changed: make(chan struct{}, 1), stage: make(chan struct{}, 1),
 		report: make(chan session.ID, reportQueue), waiting: map[session.ID]bool{}, active: map[session.ID]time.Time{},
@@ -94,6 +99,9 @@ func (r *Runner) Start() {
 	r.nudge(r.changed) // what was appended while nobody ran
 	for _, job := range []func(){r.index, r.stageAll, r.learn, r.watch, r.backUp} {
 		r.wg.Go(job)
+	}
+	for _, d := range r.cfg.Daily {
+		r.wg.Go(func() { r.daily(d) })
 	}
 }
 

@@ -146,41 +146,6 @@ func wipe(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// Remove takes messages out of the index, before the store deletes them: what goes in is
-// needed to take it out. Fragments stay in the file until it is rewritten; scrubbing removes
-// the file and lets it be made anew.
-func (ix *Index) Remove(ctx context.Context, messages []session.Message) error {
-	ix.mu.RLock()
-	defer ix.mu.RUnlock()
-	entries, err := entriesOf(ctx, ix.src, messages)
-	if err != nil {
-		return err
-	}
-	tx, err := ix.writer.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("remove from the search index: %w", err)
-	}
-	defer func() { _ = tx.Rollback() }()
-	for _, e := range entries {
-		var docid int64
-		err := tx.QueryRowContext(ctx, `DELETE FROM docs WHERE message_id = ? RETURNING docid`, e.message.RowID).Scan(&docid)
-		if errors.Is(err, sql.ErrNoRows) {
-			continue // not reached yet
-		}
-		if err == nil {
-			_, err = tx.ExecContext(ctx, `INSERT INTO words (words, rowid, text, stems, tags) VALUES ('delete', ?, ?, ?, ?)`,
-				docid, e.text, e.stems, e.tags)
-		}
-		if err != nil {
-			return fmt.Errorf("remove %s from the search index: %w", e.message.ID, err)
-		}
-	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("remove from the search index: %w", err)
-	}
-	return nil
-}
-
 // entry is a message as it goes into the index.
 type entry struct {
 	message           *session.Message

@@ -265,13 +265,13 @@ func TestAnIndexOfAnotherStoreIsEmptied(t *testing.T) {
 	}
 }
 
-func TestRemovedMessagesAreNotFound(t *testing.T) {
+func TestForgottenMessagesAreNotFound(t *testing.T) {
 	store := newFakeStore()
 	fill(store, 30)
 	store.add(first, session.User, "the secret running codes 密码")
 	ix := openIndex(t, store)
 	catchUp(t, ix)
-	must(t, ix.Remove(t.Context(), store.messages[29:31]))
+	must(t, ix.Forget(t.Context(), []int64{30, 31}))
 	for _, query := range []string{"secret", "run", "密码", "number30", "session:20260211_001 codes"} {
 		if r := search(t, ix, Query{Text: query}); len(r.Hits) != 0 {
 			t.Errorf("%s is still found: %v", query, names(r))

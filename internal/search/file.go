@@ -17,13 +17,12 @@ import (
 
 // version is PRAGMA user_version of the file. It counts what changes the tables, and also
 // what changes the tokens: an index is only good for queries that are cut as its text was.
-const version = 1
+const version = 2
 
 // The tables. A docid is created_ms << 12 | n: it is in the order of time, whatever the order
 // of arrival, so that newest-first and since/until are ranges of row ids. docs is what a hit
 // needs to know before the store is asked. The FTS table is contentless, which keeps the file
-// small and readable by old SQLite versions; a row leaves it by the 'delete' command, which
-// takes the tokens that went in (see Remove).
+// small; a row leaves it without its text being known (see Forget).
 const schema = `
 	CREATE TABLE state (
 		id   INTEGER PRIMARY KEY CHECK (id = 1),
@@ -38,7 +37,7 @@ const schema = `
 		seq        INTEGER NOT NULL,
 		words      INTEGER NOT NULL
 	);
-	CREATE VIRTUAL TABLE words USING fts5(text, stems, tags, content = '', tokenize = '` + tokenizer + `');`
+	CREATE VIRTUAL TABLE words USING fts5(text, stems, tags, content = '', contentless_delete = 1, tokenize = '` + tokenizer + `');`
 
 // openFile opens or makes the file. One process at a time does so, for two that find the
 // same damage must not both remove it.

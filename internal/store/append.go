@@ -180,7 +180,7 @@ const placeOfSession = `
 	SELECT s.day, s.source, s.directory, s.title, s.title_source, s.draft, s.provider, s.model, s.parent_id, s.parent_kind,
 	       s.head_id, s.last_seq, s.compaction_id, s.epoch, s.revision, s.message_count, s.total_tokens, s.context_tokens,
 	       s.turn_origin, s.created_at, s.active_at, s.inbound_at, s.deleted_at, h.session_id, h.seq, h.depth, h.path_tokens
-	FROM sessions s LEFT JOIN messages h ON h.id = s.head_id WHERE s.id = ?`
+	FROM sessions s LEFT JOIN messages h ON h.id = s.head_id WHERE s.id = ? AND s.purged_at IS NULL`
 
 func checkHead(sess session.Session, expect *ExpectHead) error {
 	switch {

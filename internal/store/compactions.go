@@ -110,7 +110,7 @@ func inherited(ctx context.Context, q queryer, sess session.Session, visit func(
 			l = l.narrow(next)
 		}
 		id := sess.ParentID
-		if sess, err = readSession(ctx, q, id); session.CodeOf(err) == session.NotFound {
+		if sess, err = readAncestor(ctx, q, id); session.CodeOf(err) == session.NotFound {
 			return nil
 		} else if err != nil {
 			return err

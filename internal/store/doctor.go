@@ -46,7 +46,7 @@ func counterChecks() []struct{ name, what, query, advice string } {
 			SELECT s.id FROM sessions s WHERE (s.input_tokens, s.output_tokens, s.cache_read_tokens, s.cache_write_tokens, COALESCE(s.cost_nanousd, -1), s.unpriced_calls) <>
 			(SELECT COALESCE(SUM(c.input_tokens), 0), COALESCE(SUM(c.output_tokens), 0), COALESCE(SUM(c.cache_read_tokens), 0),
 			        COALESCE(SUM(c.cache_write_tokens), 0), COALESCE(SUM(c.cost_nanousd), -1), COALESCE(SUM(c.cost_nanousd IS NULL), 0)
-			 FROM calls c WHERE c.session_id = s.id AND c.session_id <> '') LIMIT 5`, restore},
+			 FROM calls c WHERE c.session_id = s.id AND c.session_id <> '') AND s.purged_at IS NULL LIMIT 5`, restore},
 		{"compactions", "sessions count their done and not undone compactions", `
 			SELECT s.id FROM sessions s WHERE s.compaction_count <>
 			(SELECT COUNT(*) FROM compactions c WHERE c.session_id = s.id AND c.status = 'done'
@@ -69,9 +69,13 @@ func counterChecks() []struct{ name, what, query, advice string } {
 			SELECT day, source, model, COUNT(*), COALESCE(SUM(cost_nanousd), 0), SUM(cost_nanousd IS NULL), SUM(input_tokens), SUM(output_tokens),
 			       SUM(cache_read_tokens), SUM(cache_write_tokens) FROM calls GROUP BY day, source, model`), restore},
 		{"daily messages", "the roll-up counts the messages and prompts", rollupCheck("messages", "SUM(messages), SUM(prompts)", `
-			SELECT m.day AS day, s.source AS source, '' AS model, COUNT(*), SUM(m.origin = 'person') FROM messages m JOIN sessions s ON s.id = m.session_id GROUP BY m.day, s.source`), restore},
+			SELECT day, source, '' AS model, SUM(messages), SUM(prompts) FROM (
+			SELECT m.day, s.source, 1 AS messages, m.origin = 'person' AS prompts FROM messages m JOIN sessions s ON s.id = m.session_id
+			UNION ALL SELECT day, source, messages, prompts FROM purged_days WHERE messages > 0) GROUP BY day, source`), restore},
 		{"daily sessions", "the roll-up counts the sessions", rollupCheck("sessions", "SUM(sessions)", `
-			SELECT day, source, '' AS model, COUNT(*) FROM sessions WHERE draft = 0 GROUP BY day, source`), restore},
+			SELECT day, source, '' AS model, SUM(sessions) FROM (
+			SELECT day, source, 1 AS sessions FROM sessions WHERE draft = 0
+			UNION ALL SELECT day, source, sessions FROM purged_days WHERE sessions > 0) GROUP BY day, source`), restore},
 	}
 }
 

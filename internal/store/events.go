@@ -1,6 +1,11 @@
 package store
 
-import "sessiond/internal/session"
+import (
+	"context"
+	"fmt"
+
+	"sessiond/internal/session"
+)
 
 // Types of events in the outbox.
 const (
@@ -16,6 +21,7 @@ const (
 	EventCompactionSkipped = "compaction.skipped"
 	EventCompactionUndone  = "compaction.undone"
 	EventCompactionRedone  = "compaction.redone"
+	EventSessionPurged     = "session.purged" // nothing but its id is told
 )
 
 // event writes to the outbox, in the transaction of what it tells.
@@ -27,4 +33,30 @@ func (t *tx) event(id session.ID, kind string, seq int64, data session.JSON) err
 	_, err := t.exec(`INSERT INTO events (session_id, type, seq, data, created_at) VALUES (?, ?, ?, ?, ?)`,
 		id, kind, last, data, t.now)
 	return err
+}
+
+// EventsAfter gives events of all sessions, oldest first, whose ids are above after: in the
+// order in which their writes were committed, also those of other processes.
+func (s *Store) EventsAfter(ctx context.Context, after int64, limit int) ([]session.Event, error) {
+	var events []session.Event
+	err := s.each(ctx, func(row scanner) error {
+		var e session.Event
+		if err := row.Scan(&e.RowID, &e.SessionID, &e.Type, &e.Seq, &e.Data, &e.CreatedAt); err != nil {
+			return err
+		}
+		events = append(events, e)
+		return nil
+	}, `SELECT id, session_id, type, seq, data, created_at FROM events WHERE id > ? ORDER BY id LIMIT ?`, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("events after %d: %w", after, err)
+	}
+	return events, nil
+}
+
+// EventRange tells where the outbox stands: the epoch of its ids, the last event that was
+// removed for its age (0: none was) and the last that was written.
+func (s *Store) EventRange(ctx context.Context) (epoch string, removed, last int64, err error) {
+	err = s.each(ctx, func(row scanner) error { return row.Scan(&epoch, &removed, &last) },
+		`SELECT epoch, events_removed_id, COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0) FROM store WHERE id = 1`)
+	return epoch, removed, last, err
 }

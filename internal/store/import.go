@@ -22,6 +22,7 @@ type ImportBatch struct {
 	HeadSession session.ID    // of a head that lies in the session that this one was forked from; "": in this one
 	Fields      *ImportFields // what the source says of the session now, beside its title
 	Cursor      *ImportCursor // how far the source was read with this batch
+	Purged      bool          // bring the session back though it was purged here
 }
 
 // ImportMessage is a message with its place on the source's tree.
@@ -94,9 +95,10 @@ type ImportCursor struct {
 type ImportResult struct {
 	Session    session.Session
 	Created    bool
-	Messages   int // stored
-	Duplicates int // records of messages and calls that are known already by their external ids
-	Calls      int // counted
+	Messages   int  // stored
+	Duplicates int  // records of messages and calls that are known already by their external ids
+	Calls      int  // counted
+	Purged     bool // it was purged here before: nothing was stored but the cursor
 }
 
 // PrepareImport measures and checks a batch's messages, which needs no transaction. Import
@@ -193,6 +195,9 @@ func (im *importer) run() error {
 	if err := im.openSession(); err != nil {
 		return err
 	}
+	if im.res.Purged {
+		return im.saveCursor()
+	}
 	first, draft := im.sess.LastSeq+1, im.sess.Draft
 	for _, step := range []func() error{im.messages, im.calls, im.moveHead, im.compactions, im.marks, im.title, im.fields} {
 		if err := step(); err != nil {
@@ -234,12 +239,26 @@ func (im *importer) openSession() error {
 	}
 	var err error
 	if id == "" {
+		if im.res.Purged, err = im.wasPurged(); err != nil || im.res.Purged {
+			return err
+		}
 		im.res.Created = true
 		im.sess, err = im.createSession(im.batch.Session)
 	} else {
 		im.sess, err = readSession(im.ctx, im.tx, id)
 	}
 	return err
+}
+
+// wasPurged tells whether the session was here and was purged: it does not come back by itself.
+func (im *importer) wasPurged() (purged bool, err error) {
+	in := &im.batch.Session
+	err = im.row(`SELECT EXISTS (SELECT 1 FROM purged_sources WHERE source = ? AND id_hash = ?)`, []any{in.Source, hash([]byte(in.SourceID))}, &purged)
+	if !purged || err != nil || !im.batch.Purged {
+		return purged, err
+	}
+	_, err = im.exec(`DELETE FROM purged_sources WHERE source = ? AND id_hash = ?`, in.Source, hash([]byte(in.SourceID)))
+	return false, err
 }
 
 func (im *importer) moveHead() error {

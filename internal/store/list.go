@@ -86,7 +86,7 @@ func listQuery(f Filter, p Page) (query string, args []any, err error) {
 }
 
 func (f Filter) conditions() (where []string, args []any) {
-	where = []string{"s.draft = 0"}
+	where = []string{"s.draft = 0 AND s.purged_at IS NULL"}
 	add := func(cond string, arg ...any) { where, args = append(where, cond), append(args, arg...) }
 	if f.Trash {
 		add("s.deleted_at IS NOT NULL")
@@ -157,11 +157,11 @@ func (s *Store) Resolve(ctx context.Context, name, directory string) (session.ID
 }
 
 const sessionsNamed = `
-	SELECT id FROM sessions WHERE id = ? UNION SELECT id FROM sessions WHERE source_id = ? AND source_id <> '' LIMIT 2`
+	SELECT id FROM sessions WHERE id = ? AND purged_at IS NULL UNION SELECT id FROM sessions WHERE source_id = ? AND source_id <> '' LIMIT 2`
 
 // The ends are bytes, not a pattern: an index finds them.
 const sessionsBeginning = `
-	SELECT id FROM sessions WHERE id BETWEEN ?1 AND ?2
+	SELECT id FROM sessions WHERE id BETWEEN ?1 AND ?2 AND purged_at IS NULL
 	UNION SELECT id FROM sessions WHERE source_id BETWEEN ?1 AND ?2 AND source_id <> '' LIMIT 4`
 
 func (s *Store) resolveNth(ctx context.Context, name, rest, directory string) (session.ID, error) {

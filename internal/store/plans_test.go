@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"sessiond/internal/session"
 )
@@ -67,6 +68,35 @@ func useEverything(t *testing.T, s *Store) {
 	useCopies(t, s, sess.ID, c.RowID)
 	must(s.PatchSession(ctx, sess.ID, SessionPatch{Idem: &Idempotency{Key: "p"}}))(t)
 	must(s.SetTrash(ctx, sess.ID, true, nil, nil))(t)
+	useAPurge(t, s)
+}
+
+// useAPurge purges a session that a fork shares, and then the fork.
+func useAPurge(t *testing.T, s *Store) {
+	ctx := context.Background()
+	origin := mustCreate(t, s, NewSession{Title: "t"})
+	mustAppend(t, s, origin.ID, says(session.User, "shared"))
+	fork := mustCreate(t, s, NewSession{ParentID: origin.ID, ParentKind: session.ParentFork})
+	mustAppend(t, s, origin.ID, says(session.User, strings.Repeat("y", 100_000)))
+	must(s.SaveContext(ctx, session.Context{SessionID: origin.ID}, map[string]string{session.BlockSystem: "y"}, nil))(t)
+	must(s.AddCompaction(ctx, overlay(t, s, origin.ID, 2, session.StatusDone, 1)))(t)
+	for _, id := range []session.ID{origin.ID, fork.ID} {
+		p, _, err := s.BeginPurge(ctx, PurgeRequest{Session: id, Idem: &Idempotency{Key: string(id)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rows := must(p.Doomed(ctx))(t); len(rows) > 0; rows = must(p.Doomed(ctx))(t) {
+			if err := p.Delete(ctx, rows); err != nil {
+				t.Fatal(err)
+			}
+		}
+		must(p.Finish(ctx))(t)
+	}
+	must(s.EventsAfter(ctx, 0, 10))(t)
+	must(s.RemoveEvents(ctx, time.Now().Add(time.Hour)))(t)
+	if _, _, _, err := s.EventRange(ctx); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // useCopies copies a session as exports do, and stores it anew.
@@ -171,6 +201,10 @@ func fineToScan(query, detail string) bool {
 		return true
 	case strings.HasPrefix(detail, "SCAN s USING INDEX sessions_active"), strings.HasPrefix(detail, "SCAN sessions USING INDEX sessions_active"):
 		return true // newest first, until the page is full
+	case detail == "SCAN events", detail == "SCAN sqlite_sequence": // by its row ids until a limit; a row per table
+		return true
+	case detail == "SCAN imports": // a purge's; a row per file
+		return strings.HasPrefix(query, "UPDATE imports SET session_id = ''")
 	case query == touchedInSpan: // sorts the files within one message
 		return strings.Contains(detail, "TERM")
 	case query == sessionsNamed, query == sessionsBeginning: // at most four rows, made distinct

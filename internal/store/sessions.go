@@ -169,7 +169,10 @@ const sessionColumns = `s.id, s.day, s.title, s.title_source, s.kind, s.draft, s
 // A session is read with the name of its head.
 const fromSessions = ` FROM sessions s LEFT JOIN messages h ON h.id = s.head_id `
 
-const sessionByID = `SELECT ` + sessionColumns + fromSessions + `WHERE s.id = ?`
+const (
+	sessionByID = anySession + ` AND s.purged_at IS NULL`
+	anySession  = `SELECT ` + sessionColumns + fromSessions + `WHERE s.id = ?`
+)
 
 func scanSession(row scanner, s *session.Session) error {
 	var head *session.ID
@@ -193,8 +196,17 @@ func (s *Store) Session(ctx context.Context, id session.ID) (session.Session, er
 }
 
 func readSession(ctx context.Context, q queryer, id session.ID) (session.Session, error) {
+	return sessionBy(ctx, q, sessionByID, id)
+}
+
+// readAncestor reads a session also when it was purged and only its forks are left.
+func readAncestor(ctx context.Context, q queryer, id session.ID) (session.Session, error) {
+	return sessionBy(ctx, q, anySession, id)
+}
+
+func sessionBy(ctx context.Context, q queryer, query string, id session.ID) (session.Session, error) {
 	var sess session.Session
-	err := q.each(ctx, func(row scanner) error { return scanSession(row, &sess) }, sessionByID, id)
+	err := q.each(ctx, func(row scanner) error { return scanSession(row, &sess) }, query, id)
 	switch {
 	case err != nil:
 		return sess, fmt.Errorf("session %s: %w", id, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sessiond/internal/analytics"
+	"sessiond/internal/jobs"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -87,7 +88,7 @@ func newKit(t *testing.T, change func(*api.Deps)) *kit {
 	})
 	deps := api.Deps{
 		Store: k.store, Contexts: manager(k.store), Search: index, Reports: analytics.New(k.store.Reader(), time.UTC),
-		Catalogue: catalogue{}, Log: zerolog.New(zerolog.SyncWriter(k.log)), Version: api.Version{Version: "test", Go: "go"}, Now: now,
+		Catalogue: catalogue{}, Purges: &jobs.Purger{Store: k.store, Index: index, Log: zerolog.Nop()}, Log: zerolog.New(zerolog.SyncWriter(k.log)), Version: api.Version{Version: "test", Go: "go"}, Now: now,
 	}
 	if change != nil {
 		change(&deps)

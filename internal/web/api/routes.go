@@ -19,7 +19,8 @@ func (s *Server) routes() []route {
 			about("metadata.NAME=VALUE filters on a field of the metadata.")),
 		handle(get, "/v1/sessions/{id}", s.readSession, "Read a session"),
 		handle(patch, "/v1/sessions/{id}", s.patchSession, "Change a session by a JSON merge patch"),
-		handle(remove, "/v1/sessions/{id}", s.trashSession, "Put a session into the trash"),
+		handle(remove, "/v1/sessions/{id}", s.deleteSession, "Put a session into the trash, or purge it",
+			about("In the trash it is neither listed nor found, and comes back whole. purge=true deletes it for good and answers {id, messages, scrubbed, backups}: how many messages went, and which backups still hold it.")),
 		handle(post, "/v1/sessions/{id}/untrash", s.untrashSession, "Take a session out of the trash"),
 
 		handle(post, "/v1/sessions/{id}/messages", s.appendMessages, "Append messages to the path", status(http.StatusCreated), limit(messageBody)),

@@ -26,7 +26,12 @@ import (
 	"sessiond/internal/web/problem"
 )
 
-// Deps is what the routes work with. Store, Contexts, Search, Reports and Catalogue are needed.
+// Purges deletes sessions for good.
+type Purges interface {
+	Purge(ctx context.Context, in store.PurgeRequest) (session.Purged, error)
+}
+
+// Deps is what the routes work with. Store, Contexts, Search, Reports, Catalogue and Purges are needed.
 type Deps struct {
 	Store     *store.Store
 	Contexts  Contexts
@@ -34,6 +39,7 @@ type Deps struct {
 	Reports   *analytics.Reports
 	Catalogue Catalogue
 	Routing   routing.Config // its zero value has the defaults
+	Purges    Purges
 	Log       zerolog.Logger
 	Version   Version
 

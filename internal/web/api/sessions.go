@@ -322,17 +322,48 @@ type deleteSessionInput struct {
 	InSession
 	Keyed
 	Conditional
-	Purge bool `query:"purge" doc:"Not available in this version"`
-	Scrub bool `query:"scrub" doc:"Not available in this version"`
+	Purge bool `query:"purge" doc:"Delete it for good instead: text, recalls, titles and overlays made from it; numbers of usage stay, forks keep their path"`
+	Scrub bool `query:"scrub" doc:"With purge: answer when no byte of it is left in the files. Appends wait while they are rewritten"`
 }
 
-func (s *Server) trashSession(ctx context.Context, in *deleteSessionInput) (*sessionOutput, error) {
-	if in.Purge || in.Scrub {
-		return nil, session.Errorf(session.Invalid,
-			"this version cannot purge, and did nothing: DELETE without purge puts the session into the trash, where it is neither listed nor found").
-			At("purge", "not available in this version")
+// deletedOutput is the session in the trash, or what a purge did.
+type deletedOutput struct {
+	ETag string `header:"ETag"`
+	Body any
+}
+
+func (s *Server) deleteSession(ctx context.Context, in *deleteSessionInput) (*deletedOutput, error) {
+	if in.Purge {
+		return s.purgeSession(ctx, in)
 	}
-	return s.setTrash(ctx, &in.InSession, &in.Keyed, &in.Conditional, true)
+	if in.Scrub {
+		return nil, session.Errorf(session.Invalid, "scrub goes with purge=true: the trash keeps everything").At("scrub", "only with purge")
+	}
+	out, err := s.setTrash(ctx, &in.InSession, &in.Keyed, &in.Conditional, true)
+	if err != nil {
+		return nil, err
+	}
+	return &deletedOutput{ETag: out.ETag, Body: out.Body}, nil
+}
+
+func (s *Server) purgeSession(ctx context.Context, in *deleteSessionInput) (*deletedOutput, error) {
+	id, err := in.sessionID()
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := in.revision()
+	if err != nil {
+		return nil, err
+	}
+	idem, err := in.idempotency(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	done, err := s.Purges.Purge(ctx, store.PurgeRequest{Session: id, IfRevision: wanted, Scrub: in.Scrub, Idem: idem})
+	if err != nil {
+		return nil, err
+	}
+	return &deletedOutput{Body: done}, nil
 }
 
 type untrashSessionInput struct {

@@ -124,12 +124,11 @@ func TestTrashAndBack(t *testing.T) {
 	id := k.session(nil)
 	k.say(id, "user", "keep this")
 	path := "/v1/sessions/" + id
-	r := k.want(422, k.do("DELETE", path+"?purge=true", nil))
-	if !strings.Contains(r.text("detail"), "did nothing") || r.text("errors.0.path") != "purge" {
+	if r := k.want(422, k.do("DELETE", path+"?scrub=true", nil)); r.text("errors.0.path") != "scrub" {
 		t.Errorf("%s", r.raw)
 	}
 	if k.do("GET", path, nil).at("deleted_at") != nil {
-		t.Fatal("a refused purge moved the session into the trash")
+		t.Fatal("a refused scrub moved the session into the trash")
 	}
 	if k.want(200, k.do("DELETE", path, nil)).at("deleted_at") == nil {
 		t.Error("not in the trash")
@@ -187,4 +186,36 @@ func TestRepeatedCreationMakesOneSession(t *testing.T) {
 	key = header{"Idempotency-Key": "k3"}
 	k.want(200, k.do("DELETE", path, nil, key))
 	k.want(200, k.do("DELETE", path, nil, key))
+}
+
+func TestPurge(t *testing.T) {
+	k := newKit(t, nil)
+	id, other := k.session(nil), k.session(nil)
+	k.say(id, "user", "delete this")
+	k.say(other, "user", "keep that")
+	path := "/v1/sessions/" + id
+	k.want(412, k.do("DELETE", path+"?purge=true", nil, header{"If-Match": `"1"`}))
+	key := header{"Idempotency-Key": "gone"}
+	first := k.want(200, k.do("DELETE", path+"?purge=true&scrub=true", nil, key))
+	if first.text("id") != id || first.at("messages") != 1.0 || first.at("scrubbed") != true {
+		t.Errorf("%s", first.raw)
+	}
+	if again := k.want(200, k.do("DELETE", path+"?purge=true&scrub=true", nil, key)); again.raw != first.raw {
+		t.Errorf("a retry answered %s, not %s", again.raw, first.raw)
+	}
+	for _, gone := range []string{"", "/messages", "/messages/1", "/context", "/compactions"} {
+		k.want(404, k.do("GET", path+gone, nil))
+	}
+	k.want(404, k.do("POST", path+"/messages", `{"messages":[{"role":"user","content":"x"}]}`))
+	k.want(404, k.do("POST", path+"/untrash", nil))
+	k.want(404, k.do("DELETE", path+"?purge=true", nil))
+	if r := k.want(200, k.do("GET", "/v1/search?q=delete", nil)); r.at("hits.0") != nil {
+		t.Errorf("%s", r.raw)
+	}
+	if r := k.want(200, k.do("GET", "/v1/sessions?trash=true", nil)); r.at("data.0") != nil {
+		t.Errorf("%s", r.raw)
+	}
+	if r := k.want(200, k.do("GET", "/v1/search?q=keep", nil)); r.text("hits.0.session_id") != other {
+		t.Errorf("%s", r.raw)
+	}
 }

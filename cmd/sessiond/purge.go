@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"sessiond/internal/config"
+	"sessiond/internal/jobs"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+)
+
+type purgeFlags struct{ scrub, expired, dryRun, yes bool }
+
+func (a *app) purgeCommand() *cobra.Command {
+	var f purgeFlags
+	cmd := &cobra.Command{
+		Use: "purge [SESSION…]", Short: "Delete sessions for good", Args: arguments(0, unlimited), ValidArgsFunction: a.completeSession,
+		Long: "Deletes sessions with everything made from them: texts, files that they held, summaries,\n" +
+			"recalls, titles, the search index. Numbers of usage stay. Forks keep their whole path.\n" +
+			"Fragments may stay in the files until --scrub rewrites them (alone: of earlier purges);\n" +
+			"backups that still hold a purged session are named. A program's own history is not\n" +
+			"touched, and an import does not bring the session back by itself.\n" +
+			"--expired purges and trashes what the configured retention says, now.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case f.expired && len(args) > 0:
+				return usageError{errors.New("--expired finds the sessions itself; name none")}
+			case f.dryRun && f.scrub:
+				return usageError{errors.New("--dry-run rewrites nothing; leave --scrub out")}
+			case len(args) == 0 && !f.expired && !f.scrub:
+				return usageError{errors.New("purge needs SESSION…, --expired or --scrub")}
+			}
+			return a.with(cmd.Context(), wiring{readOnly: f.dryRun, log: a.log(zerolog.WarnLevel)}, func(s *services) error {
+				return a.purge(cmd.Context(), s, args, f)
+			})
+		},
+	}
+	fl := cmd.Flags()
+	fl.BoolVar(&f.scrub, "scrub", false, "rewrite the files, so that no byte is left; takes as long as copying them")
+	fl.BoolVar(&f.expired, "expired", false, "what retention in the configuration says")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "say what would be deleted, change nothing")
+	fl.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+// purger deletes out of both files of the services.
+func (s *services) purger(cfg *config.Config, log zerolog.Logger) *jobs.Purger {
+	return &jobs.Purger{Store: s.store, Index: s.index, BackupDir: filepath.Join(cfg.DataDir(), "backups"), Log: log}
+}
+
+// keeper applies the configured retention.
+func (s *services) keeper(cfg *config.Config, purger *jobs.Purger, a *app, log zerolog.Logger) *jobs.Keeper {
+	r := cfg.Retention
+	return &jobs.Keeper{
+		Rule:  store.Retention{IdleDays: r.IdleDays, TrashDays: r.TrashDays, EventsDays: r.EventsDays},
+		Store: s.store, Purger: purger, Log: log, Now: a.now,
+	}
+}
+
+func (a *app) purge(ctx context.Context, s *services, names []string, f purgeFlags) error {
+	cfg, err := a.load(nil)
+	if err != nil {
+		return err
+	}
+	purger := s.purger(cfg, a.log(zerolog.WarnLevel))
+	if f.expired {
+		return a.purgeExpired(ctx, s, s.keeper(cfg, purger, a, a.log(zerolog.WarnLevel)), f)
+	}
+	found, err := a.resolveAll(ctx, s.store, names)
+	if err != nil {
+		return err
+	}
+	if f.dryRun {
+		return a.listDoomed("would be purged", found)
+	}
+	if len(found) > 0 {
+		if sure, err := a.sure(ctx, found, f.yes); err != nil || !sure {
+			return err
+		}
+	}
+	done := make([]session.Purged, 0, len(found))
+	for i, sess := range found {
+		one, err := purger.Purge(ctx, store.PurgeRequest{Session: sess.ID, Scrub: f.scrub && i == len(found)-1})
+		if err != nil {
+			return err
+		}
+		done = append(done, one)
+	}
+	scrubbed := f.scrub
+	if f.scrub && len(found) == 0 {
+		if scrubbed, err = purger.Scrub(ctx); err != nil {
+			return err
+		}
+	}
+	if a.flags.json {
+		return a.printJSON(map[string]any{"data": done, "scrubbed": scrubbed})
+	}
+	a.tellPurged(done, f.scrub, scrubbed)
+	return nil
+}
+
+// sure asks before what cannot be taken back.
+func (a *app) sure(ctx context.Context, doomed []session.Session, yes bool) (bool, error) {
+	switch {
+	case yes:
+		return true, nil
+	case !a.inTTY || a.flags.json:
+		return false, usageError{errors.New("nothing was purged: there is nobody to ask; --yes purges")}
+	}
+	if err := a.listDoomed("will be purged", doomed); err != nil {
+		return false, err
+	}
+	return a.ask(ctx, "For good? [y/N] ", false)
+}
+
+func (a *app) listDoomed(what string, doomed []session.Session) error {
+	if a.flags.json {
+		return a.printJSON(map[string]any{"data": doomed})
+	}
+	if len(doomed) == 0 {
+		fmt.Fprintf(a.out, "Nothing %s.\n", what)
+	}
+	for _, s := range doomed {
+		fmt.Fprintf(a.out, "%s %s: %s, %s\n", s.ID, what, printable(titleOf(s)), plural(s.MessageCount, "message", "messages"))
+	}
+	return nil
+}
+
+func (a *app) tellPurged(done []session.Purged, asked, scrubbed bool) {
+	for _, one := range done {
+		fmt.Fprintf(a.out, "%s is gone: %s.\n", one.ID, plural(one.Messages, "message", "messages"))
+		for _, path := range one.Backups {
+			fmt.Fprintf(a.out, "  still in the backup %s\n", printable(path))
+		}
+	}
+	switch {
+	case asked && scrubbed:
+		fmt.Fprintln(a.out, "The database and the search index were rewritten: no byte of it is left in them.")
+	case asked:
+		fmt.Fprintln(a.out, "Nothing was purged since the files were last rewritten.")
+	default:
+		fmt.Fprintln(a.out, "Fragments may be left in the files: `sessiond purge --scrub` rewrites them.")
+	}
+}
+
+func (a *app) purgeExpired(ctx context.Context, s *services, k *jobs.Keeper, f purgeFlags) error {
+	if k.Rule == (store.Retention{EventsDays: k.Rule.EventsDays}) && !a.flags.json {
+		fmt.Fprintln(a.out, "The configuration removes no session by age: see retention.idle_days and retention.trash_days.")
+	}
+	toTrash, toPurge, err := s.store.Expired(ctx, k.Rule, a.now())
+	if err != nil {
+		return err
+	}
+	if f.dryRun {
+		if a.flags.json {
+			return a.printJSON(map[string]any{"to_trash": sessionIDs(toTrash), "to_purge": sessionIDs(toPurge)})
+		}
+		return errors.Join(a.listDoomed("would go to the trash", toTrash), a.listDoomed("would be purged", toPurge))
+	}
+	if len(toPurge) > 0 {
+		if sure, err := a.sure(ctx, toPurge, f.yes); err != nil || !sure {
+			return err
+		}
+	}
+	done, err := k.Apply(ctx)
+	if err != nil {
+		return err
+	}
+	if f.scrub {
+		if _, err := k.Purger.Scrub(ctx); err != nil {
+			return err
+		}
+	}
+	if a.flags.json {
+		return a.printJSON(done)
+	}
+	fmt.Fprintf(a.out, "%s went to the trash, %s purged, %s removed.\n", plural(int64(len(done.Trashed)), "session", "sessions"),
+		plural(int64(len(done.Purged)), "was", "were"), plural(done.Events, "old event", "old events"))
+	return nil
+}
+
+func sessionIDs(all []session.Session) []session.ID {
+	ids := make([]session.ID, len(all))
+	for i := range all {
+		ids[i] = all[i].ID
+	}
+	return ids
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+)
+
+// away is one way to put sessions out of sight, or back.
+type away struct {
+	use, short, long string
+	done             string // what is said of each
+	do               func(ctx context.Context, s *store.Store, id session.ID) (session.Session, error)
+}
+
+func (a *app) archiveCommand(on bool) *cobra.Command {
+	w := away{
+		"archive SESSION…", "Put sessions out of the lists",
+		"They are still found, read and continued; `sessiond ls --archived` lists them.", "archived",
+		func(ctx context.Context, s *store.Store, id session.ID) (session.Session, error) {
+			return s.PatchSession(ctx, id, store.SessionPatch{Archived: &on})
+		},
+	}
+	if !on {
+		w.use, w.short, w.long, w.done = "unarchive SESSION…", "Put archived sessions back", "", "back in the lists"
+	}
+	return a.putAwayCommand(w)
+}
+
+func (a *app) trashCommand(on bool) *cobra.Command {
+	w := away{
+		"trash SESSION…", "Put sessions into the trash",
+		"They are neither listed nor found, and nothing is deleted: `sessiond untrash` brings\n" +
+			"them back, `sessiond purge` deletes for good, `sessiond ls --trash` lists them.", "in the trash",
+		func(ctx context.Context, s *store.Store, id session.ID) (session.Session, error) {
+			return s.SetTrash(ctx, id, on, nil, nil)
+		},
+	}
+	if !on {
+		w.use, w.short, w.long, w.done = "untrash SESSION…", "Take sessions out of the trash", "", "out of the trash"
+	}
+	return a.putAwayCommand(w)
+}
+
+func (a *app) putAwayCommand(w away) *cobra.Command {
+	return &cobra.Command{
+		Use: w.use, Short: w.short, Long: w.long, Args: arguments(1, unlimited), ValidArgsFunction: a.completeSession,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			s, err := a.open(ctx, false, a.log(zerolog.WarnLevel))
+			if err != nil {
+				return err
+			}
+			defer s.Close() //nolint:errcheck // every change is on disk
+			found, err := a.resolveAll(ctx, s, args)
+			if err != nil {
+				return err
+			}
+			changed := make([]session.Session, 0, len(found))
+			for _, sess := range found {
+				now, err := w.do(ctx, s, sess.ID)
+				if err != nil {
+					return err
+				}
+				changed = append(changed, now)
+				if !a.flags.json {
+					fmt.Fprintf(a.out, "%s is %s: %s\n", now.ID, w.done, printable(titleOf(now)))
+				}
+			}
+			if a.flags.json {
+				return a.printJSON(map[string]any{"data": changed})
+			}
+			return nil
+		},
+	}
+}
+
+// resolveAll finds all the sessions that the user named before anything is done to the first.
+func (a *app) resolveAll(ctx context.Context, s *store.Store, names []string) ([]session.Session, error) {
+	found := make([]session.Session, 0, len(names))
+	for _, name := range names {
+		sess, err := a.resolve(ctx, s, name)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, sess)
+	}
+	return found, nil
+}
+
+func titleOf(s session.Session) string {
+	if s.Title == "" {
+		return "(no title)"
+	}
+	return s.Title
+}

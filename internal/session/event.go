@@ -1,0 +1,13 @@
+package session
+
+// Event is one line of the outbox: what happened, written together with what it tells. It
+// never holds what a message says.
+type Event struct {
+	RowID     int64  `db:"id" json:"-"`
+	ID        string `db:"-" json:"id"` // <store epoch>-<row>
+	SessionID ID     `db:"session_id" json:"session_id"`
+	Type      string `db:"type" json:"type"`         // session.created, messages.appended …
+	Seq       *int64 `db:"seq" json:"seq,omitempty"` // of messages.appended: the last message's
+	Data      JSON   `db:"data" json:"data,omitempty"`
+	CreatedAt Time   `db:"created_at" json:"created_at"`
+}

@@ -1,0 +1,305 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sessiond/internal/session"
+)
+
+// Purge is the deletion of one session, in steps that hold up no append for long. Its order
+// is what makes it safe to break off anywhere: hidden first, then the overlays, then the
+// messages from the newest to the oldest, the row last. ResumePurge takes it up again.
+type Purge struct {
+	ID    session.ID
+	store *Store
+	forks []session.ID // forks of it and of those, that live or are themselves kept for others
+	keep  coverage     // its messages that forks share
+	next  int64        // no doomed message has a higher seq
+	size  int          // messages of the next step
+}
+
+const (
+	firstStep = 32
+	maxStep   = 256
+	slowStep  = 25 * time.Millisecond // appends wait behind a step: past this the next is smaller
+)
+
+// PurgeRequest asks for the deletion of a session for good.
+type PurgeRequest struct {
+	Session    session.ID
+	IfRevision *int64 // nil: whatever it is
+	Scrub      bool   // wait until no byte of it is left in the files
+	Idem       *Idempotency
+}
+
+// BeginPurge hides a session at once and for good, and gives what deletes it. Forks keep their
+// whole path: messages that they share stay, in a row without a name, until the last of them
+// is purged. A session that is being purged already goes on. A repeated request whose purge is
+// done gets no Purge, but how many messages that deleted. Codes: NotFound, PreconditionFailed.
+func (s *Store) BeginPurge(ctx context.Context, in PurgeRequest) (p *Purge, deleted int64, err error) {
+	var done *outcome
+	err = s.write(ctx, func(t *tx) error {
+		var running bool
+		if err := t.row(`SELECT EXISTS (SELECT 1 FROM purging WHERE session_id = ?)`, []any{in.Session}, &running); err != nil || running {
+			return err
+		}
+		if in.Idem != nil {
+			if done, err = t.recall(in.Idem); err != nil || done != nil {
+				return err
+			}
+		}
+		return t.beginPurge(in)
+	})
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case done != nil:
+		return nil, done.N, nil
+	}
+	p, err = s.ResumePurge(ctx, in.Session)
+	return p, 0, err
+}
+
+func (t *tx) beginPurge(in PurgeRequest) error {
+	sess, err := readSession(t.ctx, t, in.Session)
+	if err != nil {
+		return err
+	}
+	if in.IfRevision != nil && *in.IfRevision != sess.Revision {
+		return session.Errorf(session.PreconditionFailed, "session %s is at revision %d, not %d: read it again and decide anew", sess.ID, sess.Revision, *in.IfRevision)
+	}
+	if err := t.hide(sess); err != nil || in.Idem == nil {
+		return err
+	}
+	return t.remember(in.Idem, outcome{SessionID: string(sess.ID), Revision: sess.Revision, Status: 200})
+}
+
+// RememberPurged keeps for a repeated request how many messages its purge deleted.
+func (s *Store) RememberPurged(ctx context.Context, idem *Idempotency, deleted int64) error {
+	return s.write(ctx, func(t *tx) error {
+		_, err := t.exec(`UPDATE idempotency_keys SET n = ? WHERE key_hash = ?`, deleted, keyHash(idem))
+		return err
+	})
+}
+
+// Purging lists the sessions whose deletion was begun and not finished.
+func (s *Store) Purging(ctx context.Context) ([]session.ID, error) {
+	var ids []session.ID
+	err := s.list(ctx, &ids, `SELECT session_id FROM purging ORDER BY session_id`)
+	return ids, err
+}
+
+// ResumePurge goes on with a deletion that was begun.
+func (s *Store) ResumePurge(ctx context.Context, id session.ID) (*Purge, error) {
+	p := &Purge{ID: id, store: s, size: firstStep}
+	var err error
+	if p.forks, err = forksOf(ctx, s, id); err != nil {
+		return nil, err
+	}
+	if p.keep, err = p.shared(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.get(ctx, &p.next, `SELECT last_seq FROM sessions WHERE id = ?`, id); err != nil {
+		return nil, fmt.Errorf("purge %s: %w", id, err)
+	}
+	if err := p.dropOverlays(ctx); err != nil {
+		return nil, fmt.Errorf("purge %s: %w", id, err)
+	}
+	return p, nil
+}
+
+// hide takes a session out of everything that lists or reads, and empties what its row says.
+// Names that were made from it leave its forks, too.
+func (t *tx) hide(sess session.Session) error {
+	if _, err := t.exec(`INSERT INTO purging (session_id, started_at) VALUES (?, ?)`, sess.ID, t.now); err != nil {
+		return err
+	}
+	if sess.SourceID != "" {
+		if _, err := t.exec(`INSERT INTO purged_sources (source, id_hash, purged_at) VALUES (?, ?, ?)
+			ON CONFLICT (source, id_hash) DO UPDATE SET purged_at = excluded.purged_at`,
+			sess.Source, hash([]byte(sess.SourceID)), t.now); err != nil {
+			return err
+		}
+	}
+	if err := t.renameForks(sess); err != nil {
+		return err
+	}
+	if _, err := t.exec(`UPDATE sessions SET purged_at = ?, deleted_at = COALESCE(deleted_at, ?), updated_at = ?, revision = revision + 1,
+		title = '', title_source = '', key = '', generation = 0, source_id = '', directory = '', project = '', git_branch = '',
+		head_id = NULL, compaction_id = NULL, context_tokens = 0, settings = NULL, metadata = '{}' WHERE id = ?`,
+		t.now, t.now, t.now, sess.ID); err != nil {
+		return fmt.Errorf("hide session: %w", err)
+	}
+	if _, err := t.exec(`UPDATE sessions SET parent_id = '', parent_kind = '' WHERE parent_id = ? AND parent_id <> '' AND parent_kind = 'child'`, sess.ID); err != nil {
+		return err
+	}
+	_, err := t.exec(`UPDATE store SET unscrubbed_at = COALESCE(unscrubbed_at, ?) WHERE id = 1`, t.now)
+	return err
+}
+
+// renameForks takes a title that was copied from the purged session out of its forks.
+func (t *tx) renameForks(sess session.Session) error {
+	if sess.Title == "" {
+		return nil
+	}
+	forks, err := forksOf(t.ctx, t, sess.ID)
+	if err != nil {
+		return err
+	}
+	for _, id := range forks {
+		if _, err := t.exec(`UPDATE sessions SET title = '', title_source = '', revision = revision + 1, updated_at = ?
+			WHERE id = ? AND substr(title, 1, length(?)) = ?`, t.now, id, sess.Title, sess.Title); err != nil {
+			return fmt.Errorf("title of fork %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// dropOverlays deletes the session's compactions, but those that a fork may be under: done
+// ones about messages that stay. They go before the messages that they name.
+func (p *Purge) dropOverlays(ctx context.Context) error {
+	return p.store.write(ctx, func(t *tx) error {
+		var own []struct {
+			ID      int64  `db:"id"`
+			Done    bool   `db:"done"`
+			Through *int64 `db:"seq"`
+			Owner   string `db:"owner"`
+		}
+		if err := t.list(t.ctx, &own, `SELECT c.id, c.status = 'done' AS done, m.seq, COALESCE(m.session_id, '') AS owner
+			FROM compactions c LEFT JOIN messages m ON m.id = c.through_id WHERE c.session_id = ? ORDER BY c.id`, p.ID); err != nil {
+			return err
+		}
+		kept := 0
+		for _, c := range own {
+			if c.Done && c.Through != nil && len(p.forks) > 0 && (session.ID(c.Owner) != p.ID || p.keep.holds(*c.Through)) {
+				kept++
+				continue
+			}
+			for _, q := range []string{
+				`UPDATE calls SET compaction_id = NULL, error = '' WHERE compaction_id = ?1`,
+				`DELETE FROM compaction_undos WHERE session_id = ?2 AND compaction_id = ?1`,
+				`DELETE FROM compactions WHERE id = ?1 AND session_id = ?2`,
+			} {
+				if _, err := t.exec(q, c.ID, p.ID); err != nil {
+					return fmt.Errorf("overlays: %w", err)
+				}
+			}
+		}
+		_, err := t.exec(`UPDATE sessions SET compaction_count = (SELECT COUNT(*) FROM compactions c WHERE c.session_id = sessions.id AND c.status = 'done'
+			AND NOT EXISTS (SELECT 1 FROM compaction_undos u WHERE u.session_id = sessions.id AND u.compaction_id = c.id)) WHERE id = ?`, p.ID)
+		return err
+	})
+}
+
+// Doomed gives the rows of the messages that go next, newest first; none: only Finish is left.
+// An index over the messages forgets them before Delete.
+func (p *Purge) Doomed(ctx context.Context) ([]int64, error) {
+	var rows []int64
+	for len(rows) < p.size && p.next > 0 {
+		read := 0
+		err := p.store.each(ctx, func(row scanner) error {
+			var id, seq int64
+			if err := row.Scan(&id, &seq); err != nil {
+				return err
+			}
+			read, p.next = read+1, seq-1
+			if !p.keep.holds(seq) {
+				rows = append(rows, id)
+			}
+			return nil
+		}, `SELECT id, seq FROM messages WHERE session_id = ? AND seq <= ? ORDER BY seq DESC LIMIT ?`, p.ID, p.next, p.size-len(rows))
+		if err != nil {
+			return nil, fmt.Errorf("purge %s: %w", p.ID, err)
+		}
+		if read == 0 {
+			p.next = 0
+		}
+	}
+	return rows, nil
+}
+
+// Delete deletes messages that Doomed gave, with all that hangs on them, in one transaction.
+// What is gone already, because two delete at once, is passed over.
+func (p *Purge) Delete(ctx context.Context, rows []int64) error {
+	var worked time.Duration
+	err := p.store.write(ctx, func(t *tx) error {
+		start := time.Now()
+		defer func() { worked = time.Since(start) }()
+		for _, row := range rows {
+			if err := t.deleteMessage(p.ID, row); err != nil {
+				return fmt.Errorf("purge %s: %w", p.ID, err)
+			}
+		}
+		_, err := t.exec(`UPDATE sessions SET last_seq = (SELECT COALESCE(MAX(seq), 0) FROM messages WHERE session_id = sessions.id) WHERE id = ?`, p.ID)
+		return err
+	})
+	switch {
+	case worked > slowStep:
+		p.size = max(1, p.size/2)
+	case worked < slowStep/2:
+		p.size = min(maxStep, p.size*2)
+	}
+	return err
+}
+
+func (t *tx) deleteMessage(id session.ID, row int64) error {
+	var tokens int64
+	var day, origin, source string
+	err := t.row(`SELECT m.tokens, m.day, m.origin, s.source FROM messages m JOIN sessions s ON s.id = m.session_id WHERE m.id = ? AND m.session_id = ?`,
+		[]any{row, id}, &tokens, &day, &origin, &source)
+	if noRows(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var blobs []string
+	if err := t.list(t.ctx, &blobs, `SELECT blob FROM parts WHERE id BETWEEN ?1 << 10 AND (?1 << 10 | 1023) AND blob IS NOT NULL`, row); err != nil {
+		return err
+	}
+	for _, q := range []string{
+		`DELETE FROM parts WHERE id BETWEEN ?1 << 10 AND (?1 << 10 | 1023)`,
+		`DELETE FROM touched_files WHERE message_id = ?1`,
+		`DELETE FROM messages WHERE id = ?1`,
+	} {
+		if _, err := t.exec(q, row); err != nil {
+			return err
+		}
+	}
+	for _, sha := range blobs {
+		if _, err := t.exec(`DELETE FROM blobs WHERE sha256 = ?1 AND NOT EXISTS (SELECT 1 FROM parts WHERE blob = ?1)`, sha); err != nil {
+			return err
+		}
+	}
+	for _, q := range []string{
+		`DELETE FROM marks WHERE session_id = ? AND message_id = ?`,
+		`DELETE FROM frozen WHERE session_id = ? AND message_id = ?`,
+	} {
+		if _, err := t.exec(q, id, row); err != nil {
+			return err
+		}
+	}
+	if _, err := t.exec(`UPDATE sessions SET message_count = message_count - 1, total_tokens = total_tokens - ? WHERE id = ?`, tokens, id); err != nil {
+		return err
+	}
+	return t.countPurged(day, source, 0, 1, origin == string(session.Person))
+}
+
+// countPurged keeps what the roll-up counts explainable after the rows are gone.
+func (t *tx) countPurged(day, source string, sessions, messages int, prompt bool) error {
+	_, err := t.exec(`INSERT INTO purged_days (day, source, sessions, messages, prompts) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (day, source) DO UPDATE SET sessions = sessions + excluded.sessions, messages = messages + excluded.messages, prompts = prompts + excluded.prompts`,
+		day, source, sessions, messages, prompt)
+	return err
+}
+
+// lives refuses what would be written beside a session that was purged meanwhile.
+func (t *tx) lives(id session.ID) error {
+	var lives bool
+	if err := t.row(`SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ? AND purged_at IS NULL)`, []any{id}, &lives); err != nil || lives {
+		return err
+	}
+	return session.Errorf(session.NotFound, "there is no session %s", id)
+}

@@ -1,0 +1,205 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"sessiond/internal/session"
+)
+
+// Rows of one step where they are small.
+const (
+	finishStep = 500
+	eventStep  = 20_000 // ids that are looked at
+)
+
+// Finish deletes what is left of the session beside its messages, once Doomed gives none. The
+// ledger keeps its numbers and forgets whose they were. Shells gives rows that stood only for
+// forks and that nothing needs any more, perhaps: each is to be purged in its turn.
+func (p *Purge) Finish(ctx context.Context) (shells []session.ID, err error) {
+	for _, step := range []func(context.Context) error{p.unlinkCalls, p.forgetContexts, p.forgetEvents, p.forgetDocuments} {
+		if err := step(ctx); err != nil {
+			return nil, fmt.Errorf("purge %s: %w", p.ID, err)
+		}
+	}
+	err = p.store.write(ctx, func(t *tx) error {
+		var err error
+		shells, err = t.endPurge(p.ID)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("purge %s: %w", p.ID, err)
+	}
+	return shells, nil
+}
+
+// until repeats a statement that changes at most finishStep rows until it changes none.
+func (p *Purge) until(ctx context.Context, query string, args ...any) error {
+	for {
+		var n int64
+		err := p.store.write(ctx, func(t *tx) error {
+			res, err := t.exec(query, args...)
+			if err != nil {
+				return err
+			}
+			n, err = res.RowsAffected()
+			return err
+		})
+		if err != nil || n < finishStep {
+			return err
+		}
+	}
+}
+
+func (p *Purge) unlinkCalls(ctx context.Context) error {
+	if err := p.until(ctx, `UPDATE calls SET session_id = '', message_id = NULL, compaction_id = NULL, context_id = NULL, error = '', directory = '', metadata = NULL
+		WHERE id IN (SELECT id FROM calls WHERE session_id = ?1 AND session_id <> '' LIMIT ?2)`, p.ID, finishStep); err != nil {
+		return err
+	}
+	return p.until(ctx, `UPDATE sessions SET input_tokens = 0, output_tokens = 0, cache_read_tokens = 0, cache_write_tokens = 0,
+		cost_nanousd = NULL, unpriced_calls = 0 WHERE id = ?`, p.ID)
+}
+
+// forgetContexts deletes the records of contexts, and the caller's blocks that no other
+// session was given.
+func (p *Purge) forgetContexts(ctx context.Context) error {
+	var blocks []string
+	if err := p.store.list(ctx, &blocks, `SELECT system_hash FROM contexts WHERE session_id = ?1 AND system_hash <> ''
+		UNION ALL SELECT initial_hash FROM contexts WHERE session_id = ?1 AND initial_hash <> ''
+		UNION ALL SELECT tools_hash FROM contexts WHERE session_id = ?1 AND tools_hash <> ''`, p.ID); err != nil {
+		return err
+	}
+	// Who else has them is looked up beside the writer; in the transaction only what came since.
+	var seen int64
+	if err := p.store.get(ctx, &seen, `SELECT COALESCE(MAX(id), 0) FROM contexts`); err != nil {
+		return err
+	}
+	var doomed []string
+	slices.Sort(blocks)
+	for _, hash := range slices.Compact(blocks) {
+		var others bool
+		if err := p.store.get(ctx, &others, blockElsewhere, p.ID, hash, 0); err != nil {
+			return err
+		}
+		if !others {
+			doomed = append(doomed, hash)
+		}
+	}
+	if err := p.store.write(ctx, func(t *tx) error {
+		for _, hash := range doomed {
+			if _, err := t.exec(`DELETE FROM blocks WHERE hash = ?2 AND NOT `+blockUsed, p.ID, hash, seen); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	return p.until(ctx, `DELETE FROM contexts WHERE id IN (SELECT id FROM contexts WHERE session_id = ? LIMIT ?)`, p.ID, finishStep)
+}
+
+const (
+	blockElsewhere = `SELECT ` + blockUsed
+	blockUsed      = `EXISTS (SELECT 1 FROM contexts WHERE id > ?3 AND session_id <> ?1 AND (system_hash = ?2 OR initial_hash = ?2 OR tools_hash = ?2))`
+)
+
+func (p *Purge) forgetEvents(ctx context.Context) error {
+	var first, last int64
+	if err := p.store.each(ctx, func(row scanner) error { return row.Scan(&first, &last) },
+		`SELECT COALESCE((SELECT id FROM events ORDER BY id LIMIT 1), 1), COALESCE((SELECT id FROM events ORDER BY id DESC LIMIT 1), 0)`); err != nil {
+		return err
+	}
+	for ; first <= last; first += eventStep {
+		if err := p.store.write(ctx, func(t *tx) error {
+			_, err := t.exec(`DELETE FROM events WHERE id >= ? AND id < ? AND session_id = ?`, first, first+eventStep, p.ID)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forgetDocuments deletes what stands beside the messages: states, marks, what was frozen into
+// contexts (in forks: for messages that are gone), flushes, and where an import stood.
+func (p *Purge) forgetDocuments(ctx context.Context) error {
+	return p.store.write(ctx, func(t *tx) error {
+		for _, q := range []string{
+			`DELETE FROM states WHERE session_id = ?`,
+			`DELETE FROM marks WHERE session_id = ?`,
+			`DELETE FROM flushes WHERE session_id = ?`,
+			`UPDATE imports SET session_id = '', state = NULL WHERE session_id = ?`,
+			frozenOfNothing,
+		} {
+			if _, err := t.exec(q, p.ID); err != nil {
+				return err
+			}
+		}
+		for _, fork := range p.forks {
+			if _, err := t.exec(frozenOfNothing, fork); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+const frozenOfNothing = `DELETE FROM frozen WHERE session_id = ? AND NOT EXISTS (SELECT 1 FROM messages WHERE id = frozen.message_id)`
+
+// endPurge deletes the row, if nothing of the session stays for its forks, and tells it.
+func (t *tx) endPurge(id session.ID) (shells []session.ID, err error) {
+	var day, source, parentKind string
+	var parent session.ID
+	var draft, left bool
+	err = t.row(`SELECT day, source, draft, parent_id, parent_kind, EXISTS (SELECT 1 FROM messages WHERE session_id = s.id)
+		OR EXISTS (SELECT 1 FROM compactions WHERE session_id = s.id) FROM sessions s WHERE id = ?`, []any{id},
+		&day, &source, &draft, &parent, &parentKind, &left)
+	if noRows(err) {
+		return nil, nil // another process was here first
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !left {
+		// Its forks are now its parent's: paths and overlays go on through it.
+		if parentKind != session.ParentFork {
+			parent, parentKind = "", ""
+		}
+		if _, err := t.exec(`UPDATE sessions SET parent_id = ?, parent_kind = ? WHERE parent_id = ? AND parent_id <> '' AND parent_kind = 'fork'`, parent, parentKind, id); err != nil {
+			return nil, err
+		}
+		if !draft {
+			if err := t.countPurged(day, source, 1, 0, false); err != nil {
+				return nil, err
+			}
+		}
+		for _, q := range []string{
+			`DELETE FROM compaction_undos WHERE session_id = ?`,
+			`DELETE FROM frozen WHERE session_id = ?`,
+			`DELETE FROM sessions WHERE id = ?`,
+		} {
+			if _, err := t.exec(q, id); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if _, err := t.exec(`DELETE FROM purging WHERE session_id = ?`, id); err != nil {
+		return nil, err
+	}
+	if err := t.event(id, EventSessionPurged, 0, nil); err != nil {
+		return nil, err
+	}
+	if parentKind != session.ParentFork {
+		return nil, nil
+	}
+	res, err := t.exec(`INSERT INTO purging (session_id, started_at) SELECT id, ? FROM sessions WHERE id = ? AND purged_at IS NOT NULL
+		ON CONFLICT DO NOTHING`, t.now, parent)
+	if err != nil {
+		return nil, err
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return nil, err
+	}
+	return []session.ID{parent}, nil
+}

@@ -1,0 +1,96 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"sessiond/internal/session"
+)
+
+// forksOf lists the forks of a session, and theirs.
+func forksOf(ctx context.Context, q queryer, id session.ID) ([]session.ID, error) {
+	var forks []session.ID
+	for next := []session.ID{id}; len(next) > 0; next = next[1:] {
+		var direct []session.ID
+		if err := q.list(ctx, &direct, `SELECT id FROM sessions WHERE parent_id = ? AND parent_id <> '' AND parent_kind = 'fork'`, next[0]); err != nil {
+			return nil, fmt.Errorf("forks of %s: %w", next[0], err)
+		}
+		forks, next = append(forks, direct...), append(next, direct...)
+	}
+	return forks, nil
+}
+
+// shared finds what forks need of the session: every path that one of their messages, heads,
+// overlays or marks lies on.
+func (p *Purge) shared(ctx context.Context) (coverage, error) {
+	var keep coverage
+	for _, fork := range p.forks {
+		var rows []int64
+		if err := p.store.list(ctx, &rows, needsOfFork, fork, p.ID); err != nil {
+			return nil, fmt.Errorf("what fork %s shares: %w", fork, err)
+		}
+		for _, row := range rows {
+			if err := keep.addPath(ctx, p.store, p.ID, row); err != nil {
+				return nil, fmt.Errorf("what fork %s shares: %w", fork, err)
+			}
+		}
+	}
+	return keep, nil
+}
+
+// What links a fork (?1) to rows of another session (?2). A fork's messages reach into another
+// session by jumps only.
+const needsOfFork = `
+	SELECT p.id FROM messages m JOIN messages p ON p.id = m.parent_id WHERE m.session_id = ?1 AND m.jump = 1 AND p.session_id = ?2
+	UNION ALL SELECT p.id FROM sessions s JOIN messages p ON p.id = s.head_id WHERE s.id = ?1 AND p.session_id = ?2
+	UNION ALL SELECT p.id FROM compactions c JOIN messages p ON p.id = c.through_id WHERE c.session_id = ?1 AND p.session_id = ?2
+	UNION ALL SELECT p.id FROM compactions c JOIN messages p ON p.id = c.first_kept_id WHERE c.session_id = ?1 AND p.session_id = ?2
+	UNION ALL SELECT p.id FROM marks k JOIN messages p ON p.id = k.message_id WHERE k.session_id = ?1 AND p.session_id = ?2`
+
+// coverage is a set of seqs of one session, as runs that do not touch, in order.
+type coverage []Span
+
+func (c coverage) holds(seq int64) bool {
+	i, found := slices.BinarySearchFunc(c, seq, func(sp Span, seq int64) int {
+		switch {
+		case sp.To < seq:
+			return -1
+		case sp.From > seq:
+			return 1
+		}
+		return 0
+	})
+	return found && c[i].From <= seq
+}
+
+// addPath adds what the path to a message has in the session. Where it meets what is covered
+// the rest is covered, too.
+func (c *coverage) addPath(ctx context.Context, q queryer, id session.ID, row int64) error {
+	return eachSpan(ctx, q, &row, func(sp Span) error {
+		if sp.Session != id {
+			return nil
+		}
+		known := c.holds(sp.To)
+		c.add(sp)
+		if known {
+			return errEnough
+		}
+		return nil
+	})
+}
+
+func (c *coverage) add(sp Span) {
+	all := append(*c, sp)
+	slices.SortFunc(all, func(a, b Span) int { return int(a.From - b.From) })
+	merged := all[:1]
+	for _, next := range all[1:] {
+		last := &merged[len(merged)-1]
+		if next.From > last.To+1 {
+			merged = append(merged, next)
+			continue
+		}
+		last.To = max(last.To, next.To)
+	}
+	*c = merged
+}

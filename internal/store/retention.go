@@ -1,0 +1,80 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sessiond/internal/session"
+)
+
+// Retention says what may be removed by age, in days; 0: never.
+type Retention struct {
+	IdleDays   int // sessions that were not active for so long go to the trash, unless they are archived
+	TrashDays  int // sessions that are in the trash for so long are purged
+	EventsDays int // events that are so old are removed
+}
+
+// Expired lists what a retention would remove at a time: sessions for the trash, and sessions
+// for good. It changes nothing.
+func (s *Store) Expired(ctx context.Context, r Retention, now time.Time) (toTrash, toPurge []session.Session, err error) {
+	if r.IdleDays > 0 {
+		if toTrash, err = s.sessionsWhere(ctx, idleSince, daysBefore(now, r.IdleDays)); err != nil {
+			return nil, nil, fmt.Errorf("idle sessions: %w", err)
+		}
+	}
+	if r.TrashDays > 0 {
+		if toPurge, err = s.sessionsWhere(ctx, trashedSince, daysBefore(now, r.TrashDays)); err != nil {
+			return nil, nil, fmt.Errorf("old trash: %w", err)
+		}
+	}
+	return toTrash, toPurge, nil
+}
+
+const (
+	idleSince = `SELECT ` + sessionColumns + fromSessions + `WHERE s.active_at < ? AND s.archived_at IS NULL AND s.deleted_at IS NULL
+		AND s.draft = 0 ORDER BY s.active_at, s.id`
+	// The trash is looked through once a day: an index of its own would cost every append.
+	trashedSince = `SELECT ` + sessionColumns + fromSessions + `WHERE s.deleted_at < ? AND s.purged_at IS NULL ORDER BY s.deleted_at, s.id`
+)
+
+func daysBefore(now time.Time, days int) session.Time {
+	return session.At(now.Add(-time.Duration(days) * 24 * time.Hour))
+}
+
+func (s *Store) sessionsWhere(ctx context.Context, query string, args ...any) (found []session.Session, err error) {
+	err = s.each(ctx, func(row scanner) error {
+		found = append(found, session.Session{})
+		return scanSession(row, &found[len(found)-1])
+	}, query, args...)
+	return found, err
+}
+
+// RemoveEvents removes the events that are older than a time, in short steps, and remembers up
+// to where, so that a reader who comes back later is told of the gap.
+func (s *Store) RemoveEvents(ctx context.Context, before time.Time) (removed int64, err error) {
+	for {
+		var n int64
+		err := s.write(ctx, func(t *tx) error {
+			var through *int64
+			// Events are in the order of time, but for a clock that was set back.
+			if err := t.row(`SELECT MAX(id) FROM (SELECT id, created_at FROM events ORDER BY id LIMIT ?) WHERE created_at < ?`,
+				[]any{finishStep, session.At(before)}, &through); err != nil || through == nil {
+				return err
+			}
+			res, err := t.exec(`DELETE FROM events WHERE id <= ?`, *through)
+			if err != nil {
+				return err
+			}
+			if n, err = res.RowsAffected(); err != nil {
+				return err
+			}
+			_, err = t.exec(`UPDATE store SET events_removed_id = MAX(events_removed_id, ?) WHERE id = 1`, *through)
+			return err
+		})
+		removed += n
+		if err != nil || n == 0 {
+			return removed, err
+		}
+	}
+}
