@@ -132,8 +132,13 @@ func (t *tx) hide(sess session.Session) error {
 		t.now, t.now, t.now, sess.ID); err != nil {
 		return fmt.Errorf("hide session: %w", err)
 	}
-	if _, err := t.exec(`UPDATE sessions SET parent_id = '', parent_kind = '' WHERE parent_id = ? AND parent_id <> '' AND parent_kind = 'child'`, sess.ID); err != nil {
-		return err
+	for _, q := range []string{
+		`DELETE FROM links WHERE session_id IN (SELECT id FROM sessions WHERE parent_id = ?1 AND parent_id <> '' AND parent_kind = 'child')`,
+		`UPDATE sessions SET parent_id = '', parent_kind = '' WHERE parent_id = ?1 AND parent_id <> '' AND parent_kind = 'child'`,
+	} {
+		if _, err := t.exec(q, sess.ID); err != nil {
+			return fmt.Errorf("children: %w", err)
+		}
 	}
 	_, err := t.exec(`UPDATE store SET unscrubbed_at = COALESCE(unscrubbed_at, ?) WHERE id = 1`, t.now)
 	return err

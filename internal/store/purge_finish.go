@@ -162,24 +162,14 @@ func (t *tx) endPurge(id session.ID) (shells []session.ID, err error) {
 		return nil, err
 	}
 	if !left {
-		// Its forks are now its parent's: paths and overlays go on through it.
 		if parentKind != session.ParentFork {
 			parent, parentKind = "", ""
 		}
-		if _, err := t.exec(`UPDATE sessions SET parent_id = ?, parent_kind = ? WHERE parent_id = ? AND parent_id <> '' AND parent_kind = 'fork'`, parent, parentKind, id); err != nil {
+		if err := t.deleteSession(id, parent, parentKind); err != nil {
 			return nil, err
 		}
 		if !draft {
 			if err := t.countPurged(day, source, 1, 0, false); err != nil {
-				return nil, err
-			}
-		}
-		for _, q := range []string{
-			`DELETE FROM compaction_undos WHERE session_id = ?`,
-			`DELETE FROM frozen WHERE session_id = ?`,
-			`DELETE FROM sessions WHERE id = ?`,
-		} {
-			if _, err := t.exec(q, id); err != nil {
 				return nil, err
 			}
 		}
@@ -202,4 +192,27 @@ func (t *tx) endPurge(id session.ID) (shells []session.ID, err error) {
 		return nil, err
 	}
 	return []session.ID{parent}, nil
+}
+
+// deleteSession deletes an empty session's row. Its forks are its parent's from now on, if it
+// was a fork itself: paths and overlays go on through it, and what they inherit is no more
+// than it inherited.
+func (t *tx) deleteSession(id, parent session.ID, parentKind string) error {
+	for _, q := range []string{
+		`UPDATE links AS fork SET compaction_id = MIN(fork.compaction_id, own.compaction_id), activated_at = MIN(fork.activated_at, own.activated_at),
+			frozen_id = MIN(fork.frozen_id, own.frozen_id) FROM (SELECT compaction_id, activated_at, frozen_id FROM links WHERE session_id = ?1) own
+			WHERE fork.session_id IN (SELECT id FROM sessions WHERE parent_id = ?1 AND parent_id <> '')`,
+		`DELETE FROM links WHERE session_id = ?1`,
+		`DELETE FROM compaction_undos WHERE session_id = ?1`,
+		`DELETE FROM frozen WHERE session_id = ?1`,
+	} {
+		if _, err := t.exec(q, id); err != nil {
+			return err
+		}
+	}
+	if _, err := t.exec(`UPDATE sessions SET parent_id = ?2, parent_kind = ?3 WHERE parent_id = ?1 AND parent_id <> ''`, id, parent, parentKind); err != nil {
+		return err
+	}
+	_, err := t.exec(`DELETE FROM sessions WHERE id = ?`, id)
+	return err
 }

@@ -43,6 +43,7 @@ func (p *Purge) shared(ctx context.Context) (coverage, error) {
 // session by jumps only.
 const needsOfFork = `
 	SELECT p.id FROM messages m JOIN messages p ON p.id = m.parent_id WHERE m.session_id = ?1 AND m.jump = 1 AND p.session_id = ?2
+	UNION ALL SELECT p.id FROM links l JOIN messages p ON p.id = l.message_id WHERE l.session_id = ?1 AND p.session_id = ?2
 	UNION ALL SELECT p.id FROM sessions s JOIN messages p ON p.id = s.head_id WHERE s.id = ?1 AND p.session_id = ?2
 	UNION ALL SELECT p.id FROM compactions c JOIN messages p ON p.id = c.through_id WHERE c.session_id = ?1 AND p.session_id = ?2
 	UNION ALL SELECT p.id FROM compactions c JOIN messages p ON p.id = c.first_kept_id WHERE c.session_id = ?1 AND p.session_id = ?2
