@@ -43,6 +43,7 @@ func (r *reader) again() error {
 	later := false
 	err := r.known.Entries(r.ctx, r.existing.ID, func(m *session.Message) bool {
 		keys[m.ExternalID] = true
+		r.isHead(m)
 		switch {
 		case strings.HasPrefix(m.ExternalID, "broken:"), strings.Contains(m.ExternalID, "#"):
 		case !strings.HasPrefix(m.ExternalID, "v1:"):
@@ -80,6 +81,30 @@ func (r *reader) again() error {
 			n.known = true
 			r.records.Skip(skipBackup, 1)
 		}
+	}
+	return nil
+}
+
+// isHead remembers the key of the session's head, which a copy must leave where it is.
+func (r *reader) isHead(m *session.Message) {
+	if r.existing.HeadID != nil && *r.existing.HeadID == m.RowID {
+		r.head = m.ExternalID
+	}
+}
+
+// keepHead gives the last batch of a copy the head that the session has.
+func (r *reader) keepHead() error {
+	if r.existing == nil || r.existing.Head == nil {
+		return nil
+	}
+	if in := r.existing.Head.Session; r.head == "" && in != r.existing.ID { // of a fork
+		if err := r.known.Entries(r.ctx, in, func(m *session.Message) bool { r.isHead(m); return r.head == "" }); err != nil {
+			return err
+		}
+		r.batch.HeadSession = in
+	}
+	if r.head != "" {
+		r.batch.Head = &r.head
 	}
 	return nil
 }

@@ -342,7 +342,11 @@ func (x *databaseReader) reader(s *spool, path string, about *about) *reader {
 func (x *databaseReader) run(r *reader) error {
 	err := r.survey(nil)
 	if err == nil {
-		r.records.Import(1) // the row of the session
+		if r.existing == nil {
+			r.records.Import(1) // the row of the session
+		} else {
+			r.records.Skip(history.SkipKnown, 1)
+		}
 		r.records.Add(r.early)
 		err = r.run()
 	}

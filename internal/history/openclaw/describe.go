@@ -1,7 +1,9 @@
 package openclaw
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -183,7 +185,16 @@ func (r *reader) metadata() session.JSON {
 	if r.text.rows == nil && r.name.id != r.header.String("id") && r.name.id != "" {
 		o = append(o, history.Field{Key: "file", Raw: []byte(session.JSONOf(filepath.Base(r.text.path)))})
 	}
-	return append(o, r.agent.facts(r.about)...).JSON()
+	return compact(append(o, r.agent.facts(r.about)...).JSON())
+}
+
+// compact takes the white space out of JSON.
+func compact(raw session.JSON) session.JSON {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return raw
+	}
+	return b.Bytes()
 }
 
 // facts are what the index, the database and the registry of sub-agents say of a session.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"sessiond/internal/history"
 )
@@ -67,6 +68,10 @@ func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []h
 		default:
 			s.ask(root)
 			file(&f, root)
+			if last := len(f.Found) - 1; last >= 0 && parseName(filepath.Base(root)).kind == fileDeleted {
+				// It may be known as one that was passed over, and must not count as read.
+				f.Found[last].ModifiedAt = f.Found[last].ModifiedAt.Add(time.Second)
+			}
 		}
 	}
 	return s.inOrder(f.Found), f.Problems, nil

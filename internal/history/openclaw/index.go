@@ -36,7 +36,7 @@ func (s *Source) readIndex(ctx context.Context, found history.Found, cursor *his
 	}
 	x.beside(filepath.Dir(found.Path))
 	x.cursor.State = session.JSONOf(x.said)
-	return append(x.problems, a.problems...), emit(history.Batch{ImportBatch: store.ImportBatch{Cursor: &x.cursor}, Records: x.records, Sessions: len(x.said)})
+	return append(x.problems, a.problems...), emit(history.Batch{ImportBatch: store.ImportBatch{Cursor: &x.cursor}, Records: x.records})
 }
 
 type indexReader struct {
@@ -145,7 +145,7 @@ func (x *indexReader) changes(r *reader) *history.Changes {
 		parent, kind = "", "" // it was imported whole
 	}
 	named := r.session.TitleSource == "source" && r.existing.TitleSource != "source" && r.existing.TitleSource != "given"
-	if string(after.JSON()) == string(before.JSON()) && r.existing.Key == r.session.Key && r.existing.Generation == r.session.Generation && parent == "" && !named {
+	if history.Fingerprint(after) == history.Fingerprint(before) && r.existing.Key == r.session.Key && r.existing.Generation == r.session.Generation && parent == "" && !named {
 		return nil
 	}
 	return &history.Changes{

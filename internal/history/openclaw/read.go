@@ -86,6 +86,7 @@ type reader struct {
 	size     int // bytes in batch
 	last     session.Time
 	older    bool            // everything in the file is here under newer names
+	head     string          // key of the head that the session has
 	early    history.Records // of a database: what is no line of the transcript
 	buffer   []byte
 }
@@ -267,6 +268,11 @@ func (r *reader) finish() error {
 		key := r.keyOf(r.leaf)
 		r.batch.Head = &key
 		r.batch.HeadSession = r.sharedIn(r.leaf)
+	}
+	if r.backup || r.older {
+		if err := r.keepHead(); err != nil {
+			return err
+		}
 	}
 	if !r.older && !r.backup && r.session.Title != "" && (r.existing == nil || r.session.TitleSource == "source" || r.named) {
 		r.batch.Title = &r.session.Title
