@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/history"
+	"sessiond/internal/history/claudecode"
 	"sessiond/internal/history/codex"
 	"sessiond/internal/history/goose"
 	"sessiond/internal/history/openclaw"
@@ -26,6 +27,7 @@ import (
 // sources are the programs whose histories can be imported.
 func (a *app) sources() []history.Source {
 	return []history.Source{
+		claudecode.New(a.getenv, a.now),
 		codex.New(a.getenv, a.now),
 		goose.New(a.getenv),
 		openclaw.New(a.getenv),

@@ -1,0 +1,72 @@
+// Package claudecode reads the transcripts of Claude Code, of versions 1.0 to 2.1: main files,
+// the files of sub-agents, and sub-agents that stand in a main file.
+//
+// The rows of one reply are one message, and its last row names it. Rows are a tree by their
+// parents, but not one that can be read down: of calls that run side by side the results hang
+// beside one another, and states, hooks and notes hang where they came up. They are put in a
+// line, so that a path holds what the model saw; a row that a person typed, or a reply that
+// was asked for again, makes a branch.
+package claudecode
+
+import (
+	"path/filepath"
+	"time"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// Source is the history.Source of Claude Code.
+type Source struct {
+	homes []string
+	now   func() time.Time
+}
+
+// New makes the source, with Claude Code's usual places from the environment:
+// $CLAUDE_CONFIG_DIR, else ~/.claude and ~/.config/claude. now is the clock; nil: the host's.
+func New(env func(string) string, now func() time.Time) *Source {
+	if now == nil {
+		now = time.Now
+	}
+	s := &Source{now: now}
+	homes := []string{"~/.claude", "~/.config/claude"}
+	if set := env("CLAUDE_CONFIG_DIR"); set != "" {
+		homes = []string{set}
+	}
+	for _, home := range homes {
+		if home = history.Expand(home, env); home != "" {
+			s.homes = append(s.homes, home)
+		}
+	}
+	return s
+}
+
+// Name implements history.Source.
+func (s *Source) Name() session.Source { return session.SourceClaudeCode }
+
+// Places implements history.Source. The rest of a home holds credentials and copies of files.
+func (s *Source) Places() []string {
+	var places []string
+	for _, home := range s.homes {
+		places = append(places, filepath.Join(home, "projects"))
+	}
+	return places
+}
+
+// Reasons to skip that only these transcripts have.
+const (
+	skipProgress  = "progress of a tool or hook"
+	skipSubagent  = "progress that the sub-agent's own file holds"
+	skipRepeated  = "state that repeats"
+	skipSilent    = "state of a file in which nobody speaks"
+	skipInherited = "inherited from the session it was forked off"
+)
+
+// Types of rows.
+const (
+	typeUser       = "user"
+	typeAssistant  = "assistant"
+	typeSystem     = "system"
+	typeProgress   = "progress"
+	typeAttachment = "attachment"
+)

@@ -1,0 +1,136 @@
+package claudecode
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"sessiond/internal/session"
+)
+
+// state is what a reading must know of the rows before it. It is kept in the cursor.
+type state struct {
+	Line    int32              `json:"line"` // lines read
+	Streams map[string]*stream `json:"streams"`
+	Side    *recent            `json:"side,omitempty"`   // rows of sub-agents in this file: the stream of each
+	States  map[string]string  `json:"states,omitempty"` // fingerprints of the last state of each type
+	Repeats map[string]int     `json:"repeats,omitempty"`
+	Queue   []string           `json:"queue,omitempty"` // what was typed and not yet delivered
+	Custom  string             `json:"custom,omitempty"`
+	Given   string             `json:"given,omitempty"`
+	Summary string             `json:"summary,omitempty"`
+	LastAt  session.Time       `json:"last_at"`
+	Owners  []session.ID       `json:"owners,omitempty"`  // sessions whose rows the file repeats
+	Copying bool               `json:"copying,omitempty"` // the rows are still repeated ones
+}
+
+// stream is one conversation of a file: its own, or a sub-agent's.
+type stream struct {
+	Tip    place            `json:"tip"`
+	Onward *recent          `json:"onward,omitempty"` // what hangs on a message and is passed by what follows
+	Alias  *recent          `json:"alias,omitempty"`  // rows that are no message's name: the message
+	Before *recent          `json:"before,omitempty"` // the parents of messages
+	Calls  map[string]int64 `json:"calls,omitempty"`  // when open calls were made, Unix milliseconds
+	Bill   *bill            `json:"bill,omitempty"`   // of the newest response
+	Spoken bool             `json:"spoken,omitempty"` // something was said
+	Cut    *cut             `json:"cut,omitempty"`    // a compaction whose summary has not come yet
+
+	reply   reply
+	batch   *pending
+	started bool // its session is here
+}
+
+// place is a message by its external id; Session is set when it lies in another session.
+type place struct {
+	Key     string     `json:"key,omitempty"`
+	Session session.ID `json:"session,omitempty"`
+}
+
+// cut is the boundary of a compaction.
+type cut struct {
+	Key  string       `json:"key"`
+	At   session.Time `json:"at"`
+	Head string       `json:"head,omitempty"` // the first row that stayed in the context
+	Pre  int64        `json:"pre,omitempty"`
+	Post int64        `json:"post,omitempty"`
+	Took int64        `json:"took,omitempty"`
+}
+
+func readState(raw session.JSON) (*state, bool) {
+	var s state
+	if raw == nil || json.Unmarshal(raw, &s) != nil || s.Streams[""] == nil {
+		return nil, false
+	}
+	return &s, true
+}
+
+func (s *state) stream(id string) *stream {
+	if s.Streams == nil {
+		s.Streams = map[string]*stream{}
+	}
+	if s.Streams[id] == nil {
+		s.Streams[id] = &stream{}
+	}
+	return s.Streams[id]
+}
+
+// ids lists the streams, the file's own first.
+func (s *state) ids() []string { return slices.Sorted(maps.Keys(s.Streams)) }
+
+// saved gives the state for the cursor: of what may be named again only the newest.
+func (s *state) saved() session.JSON {
+	const most = 200
+	s.Side.trim(most)
+	for _, st := range s.Streams {
+		st.Onward.trim(most)
+		st.Alias.trim(most)
+		st.Before.trim(most)
+	}
+	return session.JSONOf(s)
+}
+
+// recent is a map that remembers in which order its entries came.
+type recent struct {
+	Keys   []string         `json:"keys"`
+	Values map[string]place `json:"values"`
+}
+
+func (r *recent) get(key string) (place, bool) {
+	if r == nil {
+		return place{}, false
+	}
+	v, ok := r.Values[key]
+	return v, ok
+}
+
+func put(r **recent, key string, v place) {
+	if *r == nil {
+		*r = &recent{Values: map[string]place{}}
+	}
+	if _, ok := (*r).Values[key]; !ok {
+		(*r).Keys = append((*r).Keys, key)
+	}
+	(*r).Values[key] = v
+}
+
+func (r *recent) trim(most int) {
+	if r == nil || len(r.Keys) <= most {
+		return
+	}
+	old := r.Keys[:len(r.Keys)-most]
+	for _, key := range old {
+		delete(r.Values, key)
+	}
+	r.Keys = append([]string(nil), r.Keys[len(old):]...)
+}
+
+// opened remembers when a call was made. Those that never get an answer are forgotten.
+func (s *stream) opened(id string, at session.Time) {
+	const most = 1000
+	if s.Calls == nil || len(s.Calls) >= most {
+		s.Calls = map[string]int64{}
+	}
+	if id != "" && !at.IsZero() {
+		s.Calls[id] = at.UnixMilli()
+	}
+}
