@@ -41,7 +41,7 @@ func (a *app) importCommand() *cobra.Command {
 	for _, src := range a.sources() {
 		names = append(names, string(src.Name()))
 	}
-	var yes bool
+	var yes, watch bool
 	cmd := &cobra.Command{
 		Use:   "import [SOURCE [PATH...]]",
 		Short: "Bring in the conversations that other programs left on this host",
@@ -60,22 +60,23 @@ func (a *app) importCommand() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return a.importAll(cmd.Context(), yes)
+				return a.importAll(cmd.Context(), yes, watch)
 			}
 			at := slices.Index(names, args[0])
 			if at < 0 {
 				return usageError{fmt.Errorf("no histories of %q can be imported; known: %s", args[0], strings.Join(names, ", "))}
 			}
-			return a.importPaths(cmd.Context(), a.sources()[at], args[1:])
+			return a.importPaths(cmd.Context(), a.sources()[at], args[1:], watch)
 		},
 	}
 	cmd.Flags().BoolVar(&a.asCopy, "as-copy", false, "of a sessiond export: what is here with other content comes in under a new id")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "go on with what is written from now on, until Ctrl-C; the daemon does so by itself")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "without SOURCE: import what is found, do not ask")
 	return cmd
 }
 
 // importPaths imports what one source has at paths, or in its usual places.
-func (a *app) importPaths(ctx context.Context, src history.Source, paths []string) error {
+func (a *app) importPaths(ctx context.Context, src history.Source, paths []string, watch bool) error {
 	for i, p := range paths {
 		paths[i] = a.absolute(p)
 	}
@@ -84,11 +85,11 @@ func (a *app) importPaths(ctx context.Context, src history.Source, paths []strin
 	if h.found, _, err = src.Find(ctx, paths); err != nil { // the import itself tells the problems
 		return err
 	}
-	return a.importPasts(ctx, []past{h})
+	return a.importPasts(ctx, []past{h}, watch)
 }
 
 // importAll imports every history that is found on this host, when somebody agrees.
-func (a *app) importAll(ctx context.Context, yes bool) error {
+func (a *app) importAll(ctx context.Context, yes, watch bool) error {
 	pasts, err := a.findPasts(ctx)
 	if err != nil {
 		return err
@@ -100,7 +101,7 @@ func (a *app) importAll(ctx context.Context, yes bool) error {
 	}
 	asks := a.inTTY && a.outTTY && !a.flags.json
 	switch {
-	case fresh > 0 && yes:
+	case yes && (fresh > 0 || a.flags.json):
 	case a.flags.json:
 		if err := a.printJSON(map[string]any{"found": pasts}); err != nil {
 			return err
@@ -111,11 +112,14 @@ func (a *app) importAll(ctx context.Context, yes bool) error {
 		a.printPasts(pasts)
 	}
 	switch {
+	case yes && a.flags.json:
 	case fresh == 0:
 		if found > 0 && !a.flags.json {
 			fmt.Fprintln(a.out, "\nEverything is here already.")
 		}
-		return nil
+		if found == 0 || !watch {
+			return nil
+		}
 	case yes:
 	case !asks:
 		return usageError{errors.New("nothing was imported: there is nobody to ask; --yes imports what is new")}
@@ -129,7 +133,7 @@ func (a *app) importAll(ctx context.Context, yes bool) error {
 			return err
 		}
 	}
-	return a.importPasts(ctx, pasts)
+	return a.importPasts(ctx, pasts, watch)
 }
 
 // ask gets a yes or a no from whoever types. Nothing but Enter is what enter says, the end of
@@ -153,8 +157,9 @@ func (a *app) ask(ctx context.Context, question string, enter bool) (bool, error
 	return slices.Contains([]string{"y\n", "yes\n"}, strings.ToLower(answer)), nil
 }
 
-// importPasts imports one history after the other and prints what became of them.
-func (a *app) importPasts(ctx context.Context, pasts []past) error {
+// importPasts imports one history after the other and prints what became of them. With watch
+// it goes on with what their programs write then.
+func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 	return a.with(ctx, wiring{log: a.log(zerolog.WarnLevel)}, func(s *services) error {
 		im := history.Importer{Store: s.store, Price: s.catalogue.Price}
 		if a.errTTY && !a.flags.json {
@@ -180,8 +185,12 @@ func (a *app) importPasts(ctx context.Context, pasts []past) error {
 		}
 		if failed != nil {
 			fmt.Fprintln(a.err, "sessiond: the import did not come to its end; the next one goes on from here")
+			return failed
 		}
-		return failed
+		if watch {
+			return a.watchPasts(ctx, s, pasts)
+		}
+		return nil
 	})
 }
 

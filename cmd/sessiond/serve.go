@@ -104,6 +104,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 			log.Error().Err(err).Msg("a purge that was broken off could not be finished")
 		}
 	})
+	a.followHistories(s, cfg, runner, log)
 	socket := cfg.Socket
 	if socket == config.SocketOff {
 		socket = ""

@@ -245,7 +245,7 @@ func (c *Config) list(k *koanf.Koanf, known []string, origins map[string]string)
 // told that nothing acts on it.
 func unused(key string) bool {
 	section, _, _ := strings.Cut(key, ".")
-	return slices.Contains([]string{"import", "flush"}, section) ||
+	return slices.Contains([]string{"flush"}, section) ||
 		slices.Contains([]string{"compaction.prune_protect", "compaction.prune_minimum", "compaction.protected_tools"}, key)
 }
 

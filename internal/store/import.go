@@ -448,6 +448,12 @@ func (s *Store) SessionOfCall(ctx context.Context, source session.Source, extern
 	return id, err
 }
 
+// ImportedPaths lists what of a source was imported, in no order that matters.
+func (s *Store) ImportedPaths(ctx context.Context, source session.Source) (paths []string, err error) {
+	err = s.list(ctx, &paths, `SELECT path FROM imports WHERE source = ?`, source)
+	return paths, err
+}
+
 // SessionBySource reads the session that was imported from a source's session. Codes: NotFound.
 func (s *Store) SessionBySource(ctx context.Context, source session.Source, sourceID string) (session.Session, error) {
 	var id session.ID

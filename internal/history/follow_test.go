@@ -1,0 +1,315 @@
+package history_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sessiond/internal/history"
+	"sessiond/internal/history/pi"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+)
+
+// home is a host on which pi is used, and a follower of it. Its clock jumps over short waits,
+// and stands still otherwise.
+type home struct {
+	*testing.T
+	store *store.Store
+	dir   string // pi's sessions
+	f     *history.Follower
+	look  chan time.Time
+	later chan time.Time
+	done  chan history.Accounting
+
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newHome(t *testing.T) *home {
+	t.Helper()
+	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "sessions.db"), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	h := &home{
+		T: t, store: s, dir: filepath.Join(t.TempDir(), "sessions"), now: time.Now(),
+		look: make(chan time.Time), later: make(chan time.Time), done: make(chan history.Accounting, 100),
+	}
+	src := pi.New(func(name string) string { return map[string]string{"PI_CODING_AGENT_DIR": filepath.Dir(h.dir)}[name] })
+	h.f = &history.Follower{
+		Importer: &history.Importer{Store: s, Polite: true, Pause: -1}, Sources: []history.Source{src}, Paths: s.ImportedPaths,
+		Done:   func(_ session.Source, a history.Accounting) { h.done <- a },
+		Failed: func(err error) { t.Error(err) },
+		Now:    func() time.Time { h.mu.Lock(); defer h.mu.Unlock(); return h.now },
+		After: func(d time.Duration) <-chan time.Time {
+			switch {
+			case d == history.LookEvery:
+				return h.look
+			case d > 3*time.Second:
+				return h.later
+			}
+			h.passes(d)
+			at := make(chan time.Time, 1)
+			at <- time.Time{}
+			return at
+		},
+	}
+	return h
+}
+
+// imported does what a person does once: only then pi is followed.
+func (h *home) imported() *home {
+	h.Helper()
+	if _, err := h.f.Importer.Run(h.Context(), h.f.Sources[0], nil); err != nil {
+		h.Fatal(err)
+	}
+	return h
+}
+
+// run follows until the test ends, and returns when the follower waits for changes.
+func (h *home) run() {
+	h.Helper()
+	ready := make(chan struct{}, 1)
+	h.f.OnReady(func() {
+		select {
+		case ready <- struct{}{}:
+		default:
+		}
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := h.f.Run(ctx); err != nil {
+			h.Error(err)
+		}
+	})
+	h.Cleanup(func() { cancel(); wg.Wait() })
+	<-ready
+}
+
+// waits until so many records more are here.
+func (h *home) waits(records int) (all history.Accounting) {
+	h.Helper()
+	for all.Records.Imported+all.Records.Raw < records {
+		one := <-h.done
+		all.Add(one)
+	}
+	if got := all.Records.Imported + all.Records.Raw; got != records || len(all.Errors) > 0 {
+		h.Errorf("%d records came in, not %d; %v", got, records, all.Errors)
+	}
+	return all
+}
+
+func (h *home) passes(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now = h.now.Add(d)
+}
+
+func (h *home) messages(id string) string {
+	h.Helper()
+	sess, err := h.store.SessionBySource(h.Context(), session.SourcePi, id)
+	if err != nil {
+		h.Fatal(err)
+	}
+	msgs, _, err := h.store.Messages(h.Context(), sess.ID, store.MessagePage{})
+	if err != nil {
+		h.Fatal(err)
+	}
+	var texts []string
+	for i := range msgs {
+		texts = append(texts, msgs[i].Text())
+	}
+	return strings.Join(texts, " ")
+}
+
+func header(id string) string {
+	return fmt.Sprintf(`{"type":"session","version":3,"id":%q,"timestamp":"2026-02-03T09:00:00.000Z","cwd":"/home/dev"}`, id) + "\n"
+}
+
+func said(id, parent, text string) string {
+	if parent = `"` + parent + `"`; parent == `""` {
+		parent = "null"
+	}
+	return fmt.Sprintf(`{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-02-03T09:00:01.000Z","message":{"role":"user","content":%q,"timestamp":1770109202000}}`, id, parent, text) + "\n"
+}
+
+func (h *home) write(name string, texts ...string) {
+	h.Helper()
+	path := filepath.Join(h.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		h.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(strings.Join(texts, "")), 0o600); err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h *home) append(name, text string) {
+	h.Helper()
+	f, err := os.OpenFile(filepath.Join(h.dir, name), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		h.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString(text); err != nil {
+		h.Fatal(err)
+	}
+}
+
+const first = "--home-dev--/2026-02-03T09-00-00-000Z_one.jsonl"
+
+func TestFollowerTakesWhatIsAppended(t *testing.T) {
+	h := newHome(t)
+	h.write(first, header("one"), said("a", "", "hello"))
+	h.imported().run()
+	h.append(first, said("b", "a", "again"))
+	h.waits(1)
+	h.append(first, said("c", "b", "and")+said("d", "c", "on"))
+	h.waits(2)
+	if got := h.messages("one"); got != "hello again and on" {
+		t.Error(got)
+	}
+}
+
+func TestFollowerTakesWhatWasAppendedWhileNobodyLooked(t *testing.T) {
+	h := newHome(t)
+	h.write(first, header("one"), said("a", "", "hello"))
+	h.imported()
+	h.append(first, said("b", "a", "again"))
+	h.run()
+	h.waits(1)
+}
+
+func TestFollowerFindsNewFoldersAndFiles(t *testing.T) {
+	h := newHome(t)
+	h.write(first, header("one"), said("a", "", "hello"))
+	h.imported().run()
+	h.write("--home-dev-other--/2026-02-04T09-00-00-000Z_two.jsonl", header("two"), said("a", "", "there"))
+	h.waits(2) // its header is a record
+	h.write("--home-dev-other--/2026-02-05T09-00-00-000Z_three.jsonl", header("three"), said("a", "", "here"))
+	h.waits(2)
+	if got := h.messages("two") + h.messages("three"); got != "therehere" {
+		t.Error(got)
+	}
+}
+
+// A line is imported when it is finished, not before.
+func TestFollowerWaitsForTheEndOfALine(t *testing.T) {
+	h := newHome(t)
+	h.write(first, header("one"), said("a", "", "hello"))
+	h.imported().run()
+	line := said("b", "a", "in two halves")
+	h.append(first, line[:len(line)/2])
+	h.append(first, line[len(line)/2:])
+	h.waits(1)
+	if got := h.messages("one"); got != "hello in two halves" {
+		t.Error(got)
+	}
+}
+
+// What was imported stays whatever becomes of the file, and a file that comes back goes on.
+func TestFollowerSurvivesDeletionTruncationAndReplacement(t *testing.T) {
+	h := newHome(t)
+	h.write(first, header("one"), said("a", "", "hello"), said("b", "a", "again"))
+	h.imported().run()
+	path := filepath.Join(h.dir, first)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	h.write(first, header("one"), said("a", "", "hello"), said("c", "a", "after")) // truncated, then rewritten
+	h.waits(1)
+	if got := h.messages("one"); got != "hello after" {
+		t.Errorf("the path is %q: a rewritten file is a branch of the same session", got)
+	}
+	moved := path + ".new"
+	if err := os.WriteFile(moved, []byte(header("one")+said("a", "", "hello")+said("c", "a", "after")+said("d", "c", "rename")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(moved, path); err != nil {
+		t.Fatal(err)
+	}
+	h.waits(1)
+	if err := os.RemoveAll(filepath.Dir(path)); err != nil { // the whole folder, made again
+		t.Fatal(err)
+	}
+	h.write(first, header("one"), said("a", "", "hello"), said("c", "a", "after"), said("d", "c", "rename"), said("e", "d", "folder"))
+	h.waits(1)
+	if got := h.messages("one"); got != "hello after rename folder" {
+		t.Error(got)
+	}
+	sessions, _, err := h.store.Sessions(t.Context(), store.Filter{}, store.Page{})
+	if err != nil || len(sessions) != 1 {
+		t.Errorf("%d sessions, %v", len(sessions), err)
+	}
+}
+
+// Where the system has no watches left, the follower looks.
+func TestFollowerLooksWhereNothingTells(t *testing.T) {
+	h := newHome(t)
+	h.f.Deaf()
+	h.write(first, header("one"), said("a", "", "hello"))
+	h.imported().run()
+	h.append(first, said("b", "a", "again"))
+	h.write("--other--/2026-02-04T09-00-00-000Z_two.jsonl", header("two"))
+	h.look <- time.Time{}
+	h.waits(2)
+}
+
+// What was never imported is not followed; from the first import on it is.
+func TestFollowerFollowsWhatWasImportedOnce(t *testing.T) {
+	h := newHome(t)
+	h.write(first, header("one"), said("a", "", "hello"))
+	h.run()
+	h.look <- time.Time{}
+	select {
+	case a := <-h.done:
+		t.Errorf("imported unasked: %+v", a)
+	default:
+	}
+	h.imported()
+	h.look <- time.Time{}
+	h.append(first, said("b", "a", "again"))
+	h.waits(1)
+}
+
+// What is unfinished is read once more when its file has been quiet for ten minutes.
+func TestFollowerComesBackAfterTenMinutes(t *testing.T) {
+	h := newHome(t)
+	src := &waiting{Source: h.f.Sources[0], read: make(chan string, 10)}
+	h.f.Sources[0] = src
+	h.write(first, header("one"), said("a", "", "hello"))
+	h.imported()
+	<-src.read
+	h.run()
+	<-src.read // the cursor said that something waits
+	h.passes(history.QuietTime + time.Minute)
+	select {
+	case h.later <- time.Time{}:
+		<-src.read
+	case <-src.read: // it had not begun to wait when the time passed
+	}
+}
+
+// waiting is a source in which something is always unfinished.
+type waiting struct {
+	history.Source
+	read chan string
+}
+
+func (w *waiting) Read(ctx context.Context, f history.Found, c *history.Cursor, k history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
+	w.read <- f.Path
+	return w.Source.Read(ctx, f, c, k, func(b history.Batch) error {
+		if b.Cursor != nil {
+			b.Cursor.ModifiedAt = nil
+		}
+		return emit(b)
+	})
+}
