@@ -12,6 +12,7 @@ import (
 	"sessiond/internal/redact"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/transcript"
 )
 
 // Format is a form, by its word.
@@ -19,7 +20,9 @@ type Format string
 
 // The formats.
 const (
-	JSONL Format = "jsonl" // sessiond's own: everything, and it comes back
+	JSONL    Format = "jsonl" // sessiond's own: everything, and it comes back
+	Markdown Format = "md"
+	HTML     Format = "html"
 )
 
 // form says how a format is written and what its files are like.
@@ -34,6 +37,12 @@ type form struct {
 func forms() []form {
 	return []form{
 		{JSONL, "application/x-ndjson", ".jsonl", true, writeJSONL},
+		{Markdown, "text/markdown; charset=utf-8", ".md", true, transcriptOf(func(out io.Writer, h transcript.Heading, items []transcript.Item, opt *Options) error {
+			return transcript.Markdown(out, h, items, opt.Zone)
+		})},
+		{HTML, "text/html; charset=utf-8", ".html", false, transcriptOf(func(out io.Writer, h transcript.Heading, items []transcript.Item, opt *Options) error {
+			return transcript.HTML(out, h, items, opt.Zone)
+		})},
 	}
 }
 
@@ -97,15 +106,19 @@ func Write(ctx context.Context, out io.Writer, s *store.Store, f Format, ids []s
 }
 
 func writeJSONL(ctx context.Context, out io.Writer, s *store.Store, ids []session.ID, opt *Options) (Report, error) {
-	ordered, err := sessiond.Order(ctx, s, ids)
+	all, err := ordered(ctx, s, ids)
 	if err != nil {
 		return Report{}, err
 	}
 	w := sessiond.NewWriter(out, s, opt.Mask)
-	for _, id := range ordered {
+	for _, id := range all {
 		if err := w.Session(ctx, id); err != nil {
 			return Report{}, err
 		}
 	}
-	return Report{Sessions: ordered, Messages: w.Messages()}, w.Close()
+	return Report{Sessions: all, Messages: w.Messages()}, w.Close()
+}
+
+func ordered(ctx context.Context, s *store.Store, ids []session.ID) ([]session.ID, error) {
+	return sessiond.Order(ctx, s, ids)
 }

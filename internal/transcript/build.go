@@ -225,7 +225,7 @@ func remark(m *session.Message) string {
 func attachment(p *session.Part) *Attachment {
 	a := &Attachment{Kind: p.Kind, Size: int64(len(p.Text))}
 	if p.Blob != nil {
-		a.MediaType, a.Size = p.Blob.MediaType, p.Blob.Size
+		a.MediaType, a.Size, a.Data = p.Blob.MediaType, p.Blob.Size, p.Blob.Data
 	}
 	var extra any
 	if len(p.Extra) > 0 && json.Unmarshal(p.Extra, &extra) == nil {

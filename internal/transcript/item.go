@@ -79,4 +79,5 @@ type Attachment struct {
 	MediaType string // "" when it is not known
 	Name      string // a file's name or an address, "" when it is not known
 	Size      int64  // bytes, 0 when it is not here
+	Data      []byte // nil when it is not here
 }

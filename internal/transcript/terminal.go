@@ -93,17 +93,8 @@ func (t *terminal) rule(words string) string {
 }
 
 func (t *terminal) marker(item *Item) {
-	var texts []string
-	for _, b := range item.Blocks {
-		if b.Text != "" {
-			texts = append(texts, b.Text)
-		}
-	}
-	if len(texts) == 0 || item.Label != string(session.KindMarker) {
-		texts = append([]string{item.Label}, texts...)
-	}
 	t.gap()
-	t.line(t.style.dim(OneLine("· "+strings.Join(texts, " · "), min(t.Width, maxWidth))))
+	t.line(t.style.dim(OneLine("· "+markerLine(item), min(t.Width, maxWidth))))
 }
 
 func (t *terminal) message(item *Item) {
@@ -126,9 +117,8 @@ func (t *terminal) message(item *Item) {
 			t.text(b.Text, nil)
 		}
 	}
-	switch item.Finish {
-	case session.FinishError, session.FinishAborted, session.FinishLength, session.FinishRefusal:
-		t.line("  " + t.style.yellow("(ended: "+string(item.Finish)+")"))
+	if ended := endedBadly(item); ended != "" {
+		t.line("  " + t.style.yellow("(ended: "+ended+")"))
 	}
 }
 
@@ -142,13 +132,7 @@ func (t *terminal) heading(item *Item) {
 		clock = day + " " + clock
 	}
 	right := clock + "  #" + strconv.FormatInt(item.Ref.Seq, 10)
-	who := item.Label
-	if item.Author != "" {
-		who += " " + item.Author
-	}
-	if item.Role == session.Assistant && item.Model != "" {
-		who += " · " + item.Model
-	}
+	who := speaker(item)
 	if item.Hidden {
 		who += " · hidden"
 	}

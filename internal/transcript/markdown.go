@@ -1,0 +1,339 @@
+package transcript
+
+import (
+	"bufio"
+	"html"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"sessiond/internal/session"
+)
+
+// Heading is what stands above a transcript on a page of its own.
+type Heading struct {
+	Title string
+	Facts []string // id, source, model …
+}
+
+// HeadingOf says what a session is.
+func HeadingOf(s *session.Session, zone *time.Location) Heading {
+	h := Heading{Title: s.Title}
+	if h.Title == "" {
+		h.Title = string(s.ID)
+	}
+	facts := []string{string(s.ID), string(s.Source), s.Model, s.Directory, counted(s.MessageCount, "message")}
+	facts = append(facts, s.CreatedAt.In(zone).Format("2006-01-02 15:04"), Money(s.CostNanoUSD, s.UnpricedCalls))
+	for _, fact := range facts {
+		if fact != "" && fact != "?" {
+			h.Facts = append(h.Facts, fact)
+		}
+	}
+	return h
+}
+
+// lines gives the heading's texts as clean lines.
+func (h Heading) lines() Heading {
+	clean := Heading{Title: OneLine(h.Title, headingWidth)}
+	for _, fact := range h.Facts {
+		clean.Facts = append(clean.Facts, OneLine(fact, headingWidth))
+	}
+	return clean
+}
+
+const headingWidth = 400 // columns
+
+// Markdown writes items as Markdown (CommonMark with GitHub's details): a heading for each
+// message, what was said as a quotation below it, tool calls and reasoning folded. Nothing that
+// was stored can leave its place: every line of it is quoted or fenced by more than it holds,
+// and the HTML and the images in it are only text.
+func Markdown(w io.Writer, heading Heading, items []Item, zone *time.Location) error {
+	m := markdown{out: bufio.NewWriter(w), zone: zone}
+	heading = heading.lines()
+	m.line("# " + plainMarkdown(heading.Title))
+	m.line("")
+	m.line(plainMarkdown(strings.Join(heading.Facts, " · ")))
+	for i := range items {
+		m.item(&items[i])
+	}
+	return m.out.Flush()
+}
+
+type markdown struct {
+	out  *bufio.Writer
+	zone *time.Location
+	day  string
+}
+
+// line leaves errors to Flush, which gives the first one.
+func (m *markdown) line(s string) {
+	_, _ = m.out.WriteString(s)
+	_ = m.out.WriteByte('\n')
+}
+
+func (m *markdown) item(item *Item) {
+	if item.Kind == ItemMarker && item.Hidden {
+		return
+	}
+	m.line("")
+	switch item.Kind {
+	case ItemCompaction:
+		m.line("---")
+		m.line("")
+		m.note(compactionLine(item.Compaction))
+		if summary := item.Compaction.Summary; strings.TrimSpace(summary) != "" {
+			m.line("")
+			m.open("summary")
+			m.quote(summary)
+			m.shut()
+		}
+	case ItemBranch:
+		m.line("---")
+		m.line("")
+		m.note(branchLine(item.Branch))
+	case ItemMarker:
+		m.note("· " + markerLine(item))
+	default:
+		m.message(item)
+	}
+}
+
+// note writes a line of ours about the transcript.
+func (m *markdown) note(s string) { m.line("*" + plainMarkdown(OneLine(s, headingWidth)) + "*") }
+
+func (m *markdown) message(item *Item) {
+	at := item.At.In(m.zone)
+	clock := at.Format("15:04")
+	if day := at.Format(time.DateOnly); day != m.day {
+		m.day = day
+		clock = day + " " + clock
+	}
+	m.line("### " + plainMarkdown(speaker(item)) + " · #" + strconv.FormatInt(item.Ref.Seq, 10) + " · " + clock)
+	if item.Hidden {
+		m.line("")
+		m.open("hidden")
+	}
+	for i := range item.Blocks {
+		m.line("")
+		m.block(&item.Blocks[i])
+	}
+	if item.Hidden {
+		m.shut()
+	}
+	if ended := endedBadly(item); ended != "" {
+		m.line("")
+		m.note("(ended: " + ended + ")")
+	}
+}
+
+func (m *markdown) block(b *Block) {
+	switch b.Kind {
+	case BlockTool:
+		m.tool(b.Tool)
+	case BlockReasoning:
+		if strings.TrimSpace(b.Text) == "" {
+			m.note("(reasoning, not readable)")
+			return
+		}
+		m.open("thought: " + OneLine(b.Text, 60))
+		m.quote(b.Text)
+		m.shut()
+	case BlockAttachment:
+		m.note(b.Attachment.String())
+	case BlockData:
+		m.open("data")
+		m.fence("", b.Text)
+		m.shut()
+	default:
+		m.quote(b.Text)
+	}
+}
+
+func (m *markdown) tool(use *ToolUse) {
+	name := OneLine(use.Name, 40)
+	if name == "" {
+		name = "tool"
+	}
+	line := name
+	if use.Orphan {
+		line += " (its call is not here)"
+	} else if arguments := ShortArguments(use.Arguments, 80); arguments != "" {
+		line += " " + arguments
+	}
+	line += " " + use.outcome(60)
+	m.open(line)
+	if strings.TrimSpace(use.Arguments) != "" {
+		m.fence("json", use.Arguments)
+	}
+	if use.Result != "" {
+		if use.Arguments != "" {
+			m.line("")
+		}
+		m.fence("", use.Result)
+	}
+	m.shut()
+}
+
+// open begins a fold. Its first line is HTML, which ends at the blank line behind it.
+func (m *markdown) open(summary string) {
+	m.line("<details><summary>" + html.EscapeString(OneLine(summary, 200)) + "</summary>")
+	m.line("")
+}
+
+func (m *markdown) shut() {
+	m.line("")
+	m.line("</details>")
+}
+
+// quote writes a text as it was written, Markdown and all, as a quotation.
+func (m *markdown) quote(s string) {
+	for line := range strings.SplitSeq(tamed(s), "\n") {
+		m.line(strings.TrimRight("> "+line, " "))
+	}
+}
+
+// fence writes a text exactly, between fences that are longer than any in it.
+func (m *markdown) fence(language, s string) {
+	s = strings.Trim(Clean(s), "\n")
+	bar := strings.Repeat("`", max(3, longestRun(s, '`')+1))
+	m.line(bar + language)
+	m.line(s)
+	m.line(bar)
+}
+
+func longestRun(s string, of byte) int {
+	longest, n := 0, 0
+	for i := range len(s) {
+		if s[i] != of {
+			n = 0
+			continue
+		}
+		n++
+		longest = max(longest, n)
+	}
+	return longest
+}
+
+// plainMarkdown writes text that says itself in Markdown.
+func plainMarkdown(s string) string {
+	var b strings.Builder
+	for _, r := range Clean(s) {
+		if strings.ContainsRune("\\`*_{}[]<>#|~!&$", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// tamed keeps the Markdown of a text and takes its HTML and images for text. Its blocks of code
+// get fences of ours; what else looks like a fence is none, so that it is known where code is.
+func tamed(s string) string {
+	lines := strings.Split(strings.Trim(Clean(s), "\n"), "\n")
+	var out []string
+	for i := 0; i < len(lines); i++ {
+		fence, info := openingFence(lines[i])
+		end := closingFence(lines, i+1, fence)
+		if fence == "" || end < 0 {
+			out = append(out, tameLine(lines[i]))
+			continue
+		}
+		code := lines[i+1 : end]
+		bar := strings.Repeat("`", max(3, longestRun(strings.Join(code, "\n"), '`')+1))
+		out = append(append(append(out, bar+info), code...), bar)
+		i = end
+	}
+	return strings.Join(out, "\n")
+}
+
+// openingFence reads a line that begins a block of code at its first column.
+func openingFence(line string) (fence, info string) {
+	for _, c := range "`~" {
+		n := len(line) - len(strings.TrimLeft(line, string(c)))
+		if n < 3 {
+			continue
+		}
+		info = strings.TrimSpace(line[n:])
+		if strings.IndexFunc(info, func(r rune) bool { return !isInfo(r) }) >= 0 {
+			return "", ""
+		}
+		return line[:n], info
+	}
+	return "", ""
+}
+
+// isInfo is what the name of a language is made of.
+func isInfo(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("+-#._", r)
+}
+
+// closingFence finds the line that ends a block of code, -1 if none does.
+func closingFence(lines []string, from int, fence string) int {
+	if fence == "" {
+		return -1
+	}
+	for i := from; i < len(lines); i++ {
+		line := strings.TrimRight(lines[i], " \t")
+		if strings.HasPrefix(line, fence) && strings.Trim(line, fence[:1]) == "" {
+			return i
+		}
+	}
+	return -1
+}
+
+// tameLine escapes what begins HTML, an image or a fence, unless it is escaped already.
+func tameLine(line string) string {
+	var b strings.Builder
+	escaped, started := false, false
+	for i := 0; i < len(line); i++ {
+		c, rest := line[i], line[i+1:]
+		acts := c == '<' && rest != "" && (rest[0] == '/' || rest[0] == '!' || rest[0] == '?' || rest[0]|0x20 >= 'a' && rest[0]|0x20 <= 'z') ||
+			c == '!' && strings.HasPrefix(rest, "[") ||
+			!started && (strings.HasPrefix(line[i:], "```") || strings.HasPrefix(line[i:], "~~~"))
+		if acts && !escaped {
+			b.WriteByte('\\')
+		}
+		if strings.IndexByte(" \t>*+-.)0123456789", c) < 0 { // what can stand before a fence: quotes, lists
+			started = true
+		}
+		b.WriteByte(c)
+		escaped = c == '\\' && !escaped
+	}
+	return b.String()
+}
+
+// speaker says who speaks: assistant · gpt-5.
+func speaker(item *Item) string {
+	who := item.Label
+	if item.Author != "" {
+		who += " " + item.Author
+	}
+	if item.Role == session.Assistant && item.Model != "" {
+		who += " · " + item.Model
+	}
+	return OneLine(who, 200)
+}
+
+// endedBadly says how a reply ended that is not whole, "" otherwise.
+func endedBadly(item *Item) string {
+	switch item.Finish {
+	case session.FinishError, session.FinishAborted, session.FinishLength, session.FinishRefusal:
+		return string(item.Finish)
+	}
+	return ""
+}
+
+// markerLine says what a marker tells.
+func markerLine(item *Item) string {
+	var texts []string
+	for _, b := range item.Blocks {
+		if b.Text != "" {
+			texts = append(texts, b.Text)
+		}
+	}
+	if len(texts) == 0 || item.Label != string(session.KindMarker) {
+		texts = append([]string{item.Label}, texts...)
+	}
+	return strings.Join(texts, " · ")
+}

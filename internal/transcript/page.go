@@ -1,0 +1,199 @@
+package transcript
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	_ "embed" // the page's style and templates
+	"encoding/base64"
+	"encoding/json"
+	"html/template"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"sessiond/internal/session"
+)
+
+//go:embed page.css
+var pageStyle string
+
+//go:embed page.gohtml
+var pageTemplates string
+
+// Images in a page: one of more bytes, and what goes over their sum, is named instead.
+const (
+	maxImage  = 8 << 20
+	maxImages = 48 << 20
+)
+
+// HTML writes items as one page that needs nothing else: it loads nothing, and nothing in it
+// can run. Whatever was stored stands in it as text; images, of the kinds that are only
+// pictures, are in the page.
+func HTML(w io.Writer, heading Heading, items []Item, zone *time.Location) error {
+	templates, err := template.New("page").Parse(pageTemplates)
+	if err != nil {
+		return err
+	}
+	p := page{out: bufio.NewWriter(w), templates: templates, zone: zone, left: maxImages}
+	heading = heading.lines()
+	sum := sha256.Sum256([]byte(pageStyle))
+	p.write("head", map[string]any{
+		"Title": heading.Title, "Facts": heading.Facts, "Style": template.CSS(pageStyle),
+		"Policy": "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'",
+	})
+	for i := range items {
+		p.item(&items[i])
+	}
+	p.write("tail", "")
+	if p.err != nil {
+		return p.err
+	}
+	return p.out.Flush()
+}
+
+type page struct {
+	out       *bufio.Writer
+	templates *template.Template
+	zone      *time.Location
+	day       string
+	own       session.ID // of the first message: others are named with their session
+	left      int        // bytes of images that there is room for
+	err       error      // the first one
+}
+
+func (p *page) write(name string, v any) {
+	if p.err == nil {
+		p.err = p.templates.ExecuteTemplate(p.out, name, v)
+	}
+}
+
+// render gives a template's output as a piece of another one.
+func (p *page) render(name string, v any) template.HTML {
+	var b bytes.Buffer
+	if err := p.templates.ExecuteTemplate(&b, name, v); err != nil && p.err == nil {
+		p.err = err
+	}
+	return template.HTML(b.String()) //nolint:gosec // it was escaped by its own template
+}
+
+func (p *page) item(item *Item) {
+	switch item.Kind {
+	case ItemCompaction:
+		p.write("cut", map[string]string{"Line": OneLine(compactionLine(item.Compaction), headingWidth), "Summary": visible(item.Compaction.Summary)})
+	case ItemBranch:
+		p.write("cut", map[string]string{"Line": OneLine(branchLine(item.Branch), headingWidth)})
+	case ItemMarker:
+		if !item.Hidden {
+			p.write("marker", OneLine("· "+markerLine(item), headingWidth))
+		}
+	default:
+		p.message(item)
+	}
+}
+
+func (p *page) message(item *Item) {
+	if p.own == "" {
+		p.own = item.Ref.Session
+	}
+	anchor := "m" + strconv.FormatInt(item.Ref.Seq, 10)
+	if item.Ref.Session != p.own {
+		anchor = item.Ref.String()
+	}
+	at := item.At.In(p.zone)
+	clock := at.Format("15:04")
+	if day := at.Format(time.DateOnly); day != p.day {
+		p.day = day
+		clock = day + " " + clock
+	}
+	class := string(item.Role)
+	if item.Origin == session.Program || class == "" {
+		class = string(session.System)
+	}
+	var blocks []template.HTML
+	for i := range item.Blocks {
+		blocks = append(blocks, p.block(&item.Blocks[i])...)
+	}
+	p.write("message", map[string]any{
+		"Class": class, "Anchor": anchor, "Seq": item.Ref.Seq, "Who": speaker(item), "Clock": clock, "Stamp": at.Format(time.RFC3339),
+		"Hidden": item.Hidden, "Blocks": blocks, "Ended": endedBadly(item),
+	})
+}
+
+func (p *page) block(b *Block) []template.HTML {
+	switch b.Kind {
+	case BlockTool:
+		return []template.HTML{p.tool(b.Tool)}
+	case BlockReasoning:
+		return []template.HTML{p.render("reasoning", visible(b.Text))}
+	case BlockAttachment:
+		return []template.HTML{p.attachment(b.Attachment)}
+	case BlockData:
+		return []template.HTML{p.render("data", visible(b.Text))}
+	}
+	return p.text(b.Text, b.Kind == BlockRefusal)
+}
+
+// text writes prose as it is, and its blocks of code as such.
+func (p *page) text(s string, refusal bool) []template.HTML {
+	var pieces []template.HTML
+	var prose []string
+	flush := func() {
+		if text := strings.Trim(strings.Join(prose, "\n"), "\n"); strings.TrimSpace(text) != "" {
+			pieces = append(pieces, p.render("prose", map[string]any{"Text": text, "Refusal": refusal}))
+		}
+		prose = nil
+	}
+	lines := strings.Split(visible(s), "\n")
+	for i := 0; i < len(lines); i++ {
+		fence, _ := openingFence(lines[i])
+		end := closingFence(lines, i+1, fence)
+		if end < 0 {
+			prose = append(prose, lines[i])
+			continue
+		}
+		flush()
+		pieces = append(pieces, p.render("code", strings.Join(lines[i+1:end], "\n")))
+		i = end
+	}
+	flush()
+	return pieces
+}
+
+func (p *page) tool(use *ToolUse) template.HTML {
+	name := OneLine(use.Name, 60)
+	if name == "" {
+		name = "tool"
+	}
+	short := ShortArguments(use.Arguments, 100)
+	if use.Orphan {
+		short = "(its call is not here)"
+	}
+	arguments := use.Arguments
+	var indented bytes.Buffer
+	if json.Indent(&indented, []byte(arguments), "", "  ") == nil {
+		arguments = indented.String()
+	}
+	return p.render("tool", map[string]any{
+		"Name": name, "Short": short, "Outcome": use.outcome(80), "Failed": use.IsError,
+		"Arguments": visible(arguments), "Result": visible(use.Result),
+	})
+}
+
+// attachment shows a picture, and names everything else.
+func (p *page) attachment(a *Attachment) template.HTML {
+	if len(a.Data) > 0 && len(a.Data) <= min(maxImage, p.left) {
+		switch kind := http.DetectContentType(a.Data); kind {
+		case "image/png", "image/jpeg", "image/gif", "image/webp":
+			p.left -= len(a.Data)
+			source := template.URL("data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(a.Data)) //nolint:gosec // a picture by its own bytes
+			return p.render("image", map[string]any{"Source": source, "Name": a.String()})
+		}
+	}
+	return p.render("note", a.String())
+}
+
+// visible gives a text as a page can show it: without what acts instead of showing.
+func visible(s string) string { return strings.Trim(Clean(s), "\n") }

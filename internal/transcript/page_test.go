@@ -1,0 +1,199 @@
+package transcript
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+
+	"sessiond/internal/session"
+)
+
+// hostile are texts that try to leave their place in a page or a Markdown file.
+var hostile = []string{
+	`<script>alert(1)</script>`,
+	`</div></article></main></body></html><script src=//evil.example></script>`,
+	`<img src=x onerror=alert(1)> <svg/onload=alert(1)> <iframe srcdoc="<script>">`,
+	`"><a href="javascript:alert(1)">x</a> [x](javascript:alert(1)) ![x](https://evil.example/p.png)`,
+	"</details></summary></blockquote><!-- <![CDATA[ <?php",
+	"```\n</details>\n# not a heading\n```\n</pre></details>\n~~~~~\nopen",
+	" ~~~\n```\n<script>\n ~~~\n</blockquote><h1>out</h1>",
+	"`````\nlonger\n```\n</details>\n",
+	"\\<b>escaped\\\\<i>not",
+	"- ```\n  </details>\n> ~~~\n1. ```\n<div>",
+	"\x1b[31mred\x1b[0m\x1b]8;;javascript:alert(1)\x07link\u202eevil\u2066x\u2028y\x00\x85\r<b>",
+	"# heading\n### user · #9 · 10:00\n***\n---\n===",
+	"&lt;script&gt; {{.}} ${x} `x`",
+}
+
+func hostileItems() []Item {
+	s := newStory()
+	for _, text := range hostile {
+		m := s.say(session.User, session.TextPart(text), reasoning(text), session.Part{Kind: session.PartRefusal, Text: text}, session.Part{Kind: session.PartData, Text: text},
+			call(text, text, text), session.Part{Kind: session.PartFile, Extra: session.JSONOf(map[string]string{"filename": text, "media_type": text})},
+			session.Part{Kind: session.PartImage, Blob: &session.Blob{MediaType: "image/svg+xml", Data: []byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`)}})
+		m.Author, m.Model = text, text
+		s.say(session.Tool, result(text, text, true))
+		marker := s.say("", session.TextPart(text))
+		marker.Kind = session.KindMarker
+		hidden := s.say(session.User, session.TextPart(text))
+		hidden.Display, hidden.Origin = false, session.Program
+	}
+	s.say(session.User, session.Part{Kind: session.PartImage, Blob: &session.Blob{MediaType: "text/html", Data: []byte("\x89PNG\r\n\x1a\n0123")}})
+	return Build(session.Session{ID: shown}, s.messages, []session.Compaction{{
+		RowID: 3, Status: session.StatusDone, Strategy: session.StrategySummarize, ThroughID: &s.messages[2].RowID, Summary: strings.Join(hostile, "\n"),
+	}})
+}
+
+// In a page only the elements of its templates stand, and nothing that loads or runs.
+func TestNothingStoredLeavesItsPlaceInAPage(t *testing.T) {
+	var out bytes.Buffer
+	if err := HTML(&out, Heading{Title: strings.Join(hostile, " "), Facts: hostile}, hostileItems(), time.UTC); err != nil {
+		t.Fatal(err)
+	}
+	page := out.String()
+	for _, r := range page {
+		if isUnsafe(r) {
+			t.Fatalf("the page holds %U", r)
+		}
+	}
+	allowed := map[string][]string{
+		"html": {"lang"}, "head": nil, "meta": {"charset", "name", "content", "http-equiv"}, "title": nil, "style": nil, "body": nil, "header": {"class"},
+		"h1": {"dir"}, "h2": nil, "div": {"class", "dir"}, "span": {"class"}, "main": nil, "footer": nil, "article": {"class", "id"}, "time": {"datetime"},
+		"a": {"href"}, "details": {"class"}, "summary": {"class"}, "p": {"class"}, "pre": {"class"}, "code": nil, "img": {"src", "alt", "title"},
+	}
+	tokens := html.NewTokenizer(&out)
+	count := map[string]int{}
+	for {
+		kind := tokens.Next()
+		if kind == html.ErrorToken {
+			break
+		}
+		token := tokens.Token()
+		if kind != html.StartTagToken && kind != html.SelfClosingTagToken {
+			if kind == html.CommentToken {
+				t.Errorf("a comment: %q", token.Data)
+			}
+			continue
+		}
+		count[token.Data]++
+		attributes, ok := allowed[token.Data]
+		if !ok {
+			t.Errorf("an element of its own: %s", token)
+		}
+		for _, a := range token.Attr {
+			if !slices.Contains(attributes, a.Key) {
+				t.Errorf("an attribute of its own: %s", token)
+			}
+			switch {
+			case a.Key == "href" && !strings.HasPrefix(a.Val, "#m"), a.Key == "src" && !strings.HasPrefix(a.Val, "data:image/png;base64,"):
+				t.Errorf("it leads away: %s", token)
+			}
+		}
+	}
+	if n := len(hostile); count["article"] != 2*n+1 || count["img"] != 1 || count["body"] != 1 || count["main"] != 1 {
+		t.Errorf("the page has %v", count)
+	}
+	if !strings.Contains(page, `default-src &#39;none&#39;`) || strings.Contains(page, "unsafe-inline") {
+		t.Error("the page's policy is not what it was")
+	}
+	if !strings.Contains(page, "&lt;script&gt;alert(1)&lt;/script&gt;") {
+		t.Error("what was said is not in the page")
+	}
+}
+
+// In Markdown what was stored stands quoted or fenced, its HTML as text.
+func TestNothingStoredLeavesItsPlaceInMarkdown(t *testing.T) {
+	var out bytes.Buffer
+	if err := Markdown(&out, Heading{Title: strings.Join(hostile, " "), Facts: slices.Clone(hostile)}, hostileItems(), time.UTC); err != nil {
+		t.Fatal(err)
+	}
+	fence, quoted, open := "", "", 0
+	for i, line := range strings.Split(out.String(), "\n") {
+		text, isQuote := strings.CutPrefix(line, ">")
+		switch {
+		case fence != "":
+			if line == fence {
+				fence = ""
+			}
+			continue
+		case strings.HasPrefix(line, "```"):
+			fence = line[:len(line)-len(strings.TrimLeft(line, "`"))]
+			continue
+		case isQuote:
+			inner := strings.TrimPrefix(text, " ")
+			if quoted != "" {
+				if inner == quoted {
+					quoted = ""
+				}
+				continue
+			}
+			if strings.HasPrefix(inner, "```") {
+				quoted = inner[:len(inner)-len(strings.TrimLeft(inner, "`"))]
+				continue
+			}
+			if at := actingHTML(inner); at != "" {
+				t.Errorf("line %d has HTML that acts, %q: %q", i+1, at, line)
+			}
+			continue
+		}
+		if quoted != "" {
+			t.Fatalf("line %d: a fence in a quotation was not closed", i+1)
+		}
+		switch {
+		case strings.HasPrefix(line, "<details><summary>") && strings.HasSuffix(line, "</summary>"):
+			open++
+			if inner := strings.TrimSuffix(strings.TrimPrefix(line, "<details><summary>"), "</summary>"); strings.ContainsAny(inner, "<>") {
+				t.Errorf("line %d: HTML in a summary: %q", i+1, line)
+			}
+		case line == "</details>":
+			open--
+		case actingHTML(line) != "":
+			t.Errorf("line %d has HTML that acts: %q", i+1, line)
+		case line == "", line == "---", strings.HasPrefix(line, "### "), strings.HasPrefix(line, "*") && strings.HasSuffix(line, "*"), i < 3:
+		default:
+			t.Errorf("line %d stands by itself: %q", i+1, line)
+		}
+	}
+	if fence != "" || open != 0 {
+		t.Errorf("at the end a fence %q and %d folds are open", fence, open)
+	}
+}
+
+// actingHTML finds a tag, a comment or an image that no backslash takes for text.
+func actingHTML(line string) string {
+	for i := range len(line) {
+		rest := line[i:]
+		acts := len(rest) > 1 && rest[0] == '<' && strings.ContainsRune("/!?abcdefghijklmnopqrstuvwxyz", rune(rest[1])|0x20) || strings.HasPrefix(rest, "![")
+		if !acts || len(rest) > 1 && rest[0] == '<' && rest[1] == ' ' {
+			continue
+		}
+		n := 0
+		for j := i - 1; j >= 0 && line[j] == '\\'; j-- {
+			n++
+		}
+		if n%2 == 0 {
+			return rest
+		}
+	}
+	return ""
+}
+
+func TestAPageAndAMarkdownFileOfEverything(t *testing.T) {
+	msgs, compactions := everything()
+	items := Build(session.Session{ID: shown}, msgs, compactions)
+	heading := HeadingOf(&session.Session{ID: shown, Title: "Why the append waits", Source: "pi", Model: "gpt-5", MessageCount: 12}, time.UTC)
+	for name, write := range map[string]func(*bytes.Buffer) error{
+		"page.html": func(b *bytes.Buffer) error { return HTML(b, heading, items, time.UTC) },
+		"page.md":   func(b *bytes.Buffer) error { return Markdown(b, heading, items, time.UTC) },
+	} {
+		var out bytes.Buffer
+		if err := write(&out); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name, out.String())
+	}
+}
