@@ -91,11 +91,11 @@ func (s *Store) Generations(ctx context.Context, key string, p Page) (label stri
 		if !ok {
 			return "", nil, "", session.Errorf(session.Invalid, "cursor %q is none of this list's: begin without one", p.Cursor).At("cursor", "not a next_cursor of this list")
 		}
-		query += ` AND (s.generation, s.id) ` + cmp + ` ((SELECT generation FROM sessions WHERE id = ?), ?)`
-		args = append(args, id, id)
+		query += ` AND (s.generation, s.rowid) ` + cmp + ` (SELECT generation, rowid FROM sessions WHERE id = ?)`
+		args = append(args, id)
 	}
 	limit := p.limit()
-	query += ` ORDER BY s.generation ` + dir + `, s.id ` + dir + ` LIMIT ?`
+	query += ` ORDER BY s.generation ` + dir + `, s.rowid ` + dir + ` LIMIT ?`
 	if err := s.each(ctx, func(row scanner) error {
 		data = append(data, session.Session{})
 		return scanSession(row, &data[len(data)-1])

@@ -66,9 +66,37 @@ func useEverything(t *testing.T, s *Store) {
 		must(s.Resolve(ctx, name, "/d"))(t)
 	}
 	useCopies(t, s, sess.ID, c.RowID)
+	useKeys(t, s, sess.ID, at.CreatedAt)
 	must(s.PatchSession(ctx, sess.ID, SessionPatch{Idem: &Idempotency{Key: "p"}}))(t)
 	must(s.SetTrash(ctx, sess.ID, true, nil, nil))(t)
 	useAPurge(t, s)
+}
+
+// useKeys routes, and reads the keys.
+func useKeys(t *testing.T, s *Store, id session.ID, at session.Time) {
+	ctx := context.Background()
+	again := func(*Generation) (Turnover, error) { return Turnover{New: true, At: at}, nil }
+	must(s.Route(ctx, Route{Key: "agent:main:main", Decide: again, Idem: &Idempotency{Key: "r"}}))(t)
+	routed := must(s.Route(ctx, Route{Key: "agent:main:main", Decide: again, Idem: &Idempotency{Key: "r2"}}))(t)
+	must(s.Route(ctx, Route{Key: "agent:main:main", Decide: again, Idem: &Idempotency{Key: "r2"}}))(t)
+	must(s.Route(ctx, Route{Key: "agent:main:main", Decide: func(*Generation) (Turnover, error) {
+		return Turnover{Metadata: session.JSON(`{"a":1}`)}, nil
+	}}))(t)
+	must(s.Append(ctx, Append{Session: routed.Session.ID, Messages: []session.Message{says(session.User, "hi")}}))(t)
+	if err := s.SetKeyLabel(ctx, "agent:main:main", "Taxes"); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []Page{{}, {Ascending: true}, {Cursor: encodeCursor("2030-01-01 00:00:00.000", string(routed.Session.ID))}} {
+		for _, f := range []KeyFilter{{}, {All: true}, {Since: &at}} {
+			if _, _, err := s.Keys(ctx, f, p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, _, _, err := s.Generations(ctx, "agent:main:main", p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(s.Counters(ctx, id))(t)
 }
 
 // useAPurge purges a session that a fork shares, and then the fork.
@@ -205,6 +233,8 @@ func fineToScan(query, detail string) bool {
 		return true
 	case detail == "SCAN imports": // a purge's; a row per file
 		return strings.HasPrefix(query, "UPDATE imports SET session_id = ''")
+	case strings.HasPrefix(detail, "SCAN s USING INDEX sessions_current"):
+		return true // the same of keys
 	case query == touchedInSpan: // sorts the files within one message
 		return strings.Contains(detail, "TERM")
 	case query == sessionsNamed, query == sessionsBeginning: // at most four rows, made distinct

@@ -61,12 +61,17 @@ func (catalogue) FromProvider(provider string, raw session.JSON) (session.Call, 
 
 func newKit(t *testing.T, change func(*api.Deps)) *kit {
 	t.Helper()
+	var ticks atomic.Int64 // each look at the clock is a millisecond later
+	return newKitAt(t, func() time.Time {
+		return time.Date(2026, 2, 11, 10, 0, 0, 0, time.UTC).Add(time.Duration(ticks.Add(1)) * time.Millisecond)
+	}, change)
+}
+
+// newKitAt is a server that goes by a clock of the test's.
+func newKitAt(t *testing.T, now func() time.Time, change func(*api.Deps)) *kit {
+	t.Helper()
 	t.Parallel() // most of a test's time is a disk's
 	k := &kit{t: t, log: &bytes.Buffer{}, dir: t.TempDir()}
-	var ticks atomic.Int64 // each look at the clock is a millisecond later
-	now := func() time.Time {
-		return time.Date(2026, 2, 11, 10, 0, 0, 0, time.UTC).Add(time.Duration(ticks.Add(1)) * time.Millisecond)
-	}
 	var err error
 	k.store, err = store.Open(t.Context(), filepath.Join(k.dir, "sessions.db"), store.Options{
 		Now: now, Zone: time.UTC, Log: zerolog.Nop(), Measure: tokens.Reference().Measure, Touched: touched.Files,

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"net/url"
 	"time"
 
 	"sessiond/internal/routing"
@@ -149,13 +148,7 @@ type InKey struct {
 }
 
 // stored gives the key in its stored form. Codes: Invalid.
-func (in *InKey) stored(rules *routing.Config) (string, error) {
-	raw, err := url.PathUnescape(in.Key)
-	if err != nil {
-		raw = in.Key
-	}
-	return rules.Canonical(raw)
-}
+func (in *InKey) stored(rules *routing.Config) (string, error) { return rules.Canonical(in.Key) }
 
 type keyGenerations struct {
 	Key        string            `json:"key"`
