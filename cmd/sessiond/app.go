@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sessiond/internal/config"
+	"sessiond/internal/routing"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/tokens"
@@ -90,7 +91,7 @@ func (a *app) open(ctx context.Context, readOnly bool, log zerolog.Logger) (*sto
 	}
 	return store.Open(ctx, cfg.DB, store.Options{
 		ReadOnly: readOnly, Now: a.now, Zone: cfg.Zone(), Log: log,
-		Measure: tokens.Reference().Measure, Touched: touched.Files,
+		Measure: tokens.Reference().Measure, Touched: touched.Files, Silent: routing.SilentMessage,
 	})
 }
 

@@ -70,7 +70,7 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 		Counter:   func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
 		Reference: string(reference.Family()), Scale: s.scale, Learned: s.learned, Recall: recaller{s.index, s.store},
 		Mask:   func(text string) string { masked, _ := redact.Mask(text); return masked },
-		OnSoft: w.onSoft, SetWindow: s.setWindow, Now: a.now,
+		OnSoft: w.onSoft, SetWindow: s.setWindow, Flush: cfg.FlushSettings(), Now: a.now,
 	}
 	if w.remote && cfg.Summarizer.Provider != summarize.ExtractiveProvider {
 		remote, err := summarize.New(a.summarizer(), summarize.Deps{

@@ -68,6 +68,8 @@ func (c *Config) check(origins map[string]string) error {
 		return fail("scrub.at_hour", "is %d: it is an hour from 0 to 23, or null", *c.Scrub.AtHour)
 	case c.Retention.AtHour < 0 || c.Retention.AtHour > 23:
 		return fail("retention.at_hour", "is %d: it is an hour from 0 to 23", c.Retention.AtHour)
+	case c.Flush.SoftTokens != nil && (*c.Flush.SoftTokens < 0 || *c.Flush.SoftTokens > 1<<40):
+		return fail("flush.soft_tokens", "is %d: it is a number of tokens, 0 or more", *c.Flush.SoftTokens)
 	}
 	for _, age := range []struct {
 		key  string

@@ -114,7 +114,16 @@ type Scrub struct {
 
 // Flush is the memory flush before a compaction.
 type Flush struct {
-	Enabled bool `koanf:"enabled"`
+	Enabled      bool   `koanf:"enabled"`
+	Prompt       string `koanf:"prompt"`        // of the user's role; "": the default text
+	SystemPrompt string `koanf:"system_prompt"` // "": the default text
+	SoftTokens   *int64 `koanf:"soft_tokens"`   // how far under the threshold; nil: as the preset says
+}
+
+// FlushSettings are the same as the context manager takes them.
+func (c *Config) FlushSettings() contextmgr.FlushSettings {
+	f := c.Flush
+	return contextmgr.FlushSettings{Enabled: f.Enabled, Prompt: f.Prompt, SystemPrompt: f.SystemPrompt, SoftTokens: f.SoftTokens, Zone: c.zone}
 }
 
 // Log is what the daemon writes to standard error.

@@ -104,6 +104,7 @@ func defaults() map[string]any {
 		"routing.mentions": []string{}, "routing.bot_name": "", "routing.models": []string{}, "routing.aliases": map[string]any{},
 		"retention.idle_days": 0, "retention.trash_days": 0, "retention.events_days": 30, "retention.at_hour": 3, "import.follow": true,
 		"backup.every": "0s", "backup.keep": 7, "scrub.at_hour": nil, "flush.enabled": true,
+		"flush.prompt": "", "flush.system_prompt": "", "flush.soft_tokens": nil,
 		"log.level": "info", "log.format": "auto",
 	}
 }
@@ -244,9 +245,7 @@ func (c *Config) list(k *koanf.Koanf, known []string, origins map[string]string)
 // unused tells of keys that are checked and kept for what is yet to come: whoever sets one is
 // told that nothing acts on it.
 func unused(key string) bool {
-	section, _, _ := strings.Cut(key, ".")
-	return slices.Contains([]string{"flush"}, section) ||
-		slices.Contains([]string{"compaction.prune_protect", "compaction.prune_minimum", "compaction.protected_tools"}, key)
+	return slices.Contains([]string{"compaction.prune_protect", "compaction.prune_minimum", "compaction.protected_tools"}, key)
 }
 
 func lookup(environ []string, name string) (string, bool) {

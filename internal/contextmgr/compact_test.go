@@ -365,11 +365,11 @@ func TestAFailedSummaryChangesNothingButItsRecord(t *testing.T) {
 
 func TestAnIdleSessionTakesWhatIsStaged(t *testing.T) {
 	r := staged(t)
-	if done, err := r.mgr.ActivateIdle(r.ctx, r.id); err != nil || done {
+	if done, _, err := r.mgr.ActivateIdle(r.ctx, r.id); err != nil || done {
 		t.Errorf("activated in a live session: %v %v", done, err)
 	}
 	r.clock.advance(6 * time.Minute)
-	if done, err := r.mgr.ActivateIdle(r.ctx, r.id); err != nil || !done {
+	if done, _, err := r.mgr.ActivateIdle(r.ctx, r.id); err != nil || !done {
 		t.Errorf("not activated in an idle session: %v %v", done, err)
 	}
 	wantHas(t, r.read(Budget{}), "gemini of")
@@ -384,7 +384,7 @@ func TestAnIdleSessionWithRoomIsLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.clock.advance(time.Hour)
-	if done, err := r.mgr.ActivateIdle(r.ctx, r.id); err != nil || done {
+	if done, _, err := r.mgr.ActivateIdle(r.ctx, r.id); err != nil || done {
 		t.Errorf("activated: %v %v", done, err)
 	}
 }
@@ -414,7 +414,7 @@ func TestALateSummaryReplacesItsDigestWhenIdleOrFeedsTheNext(t *testing.T) {
 		t.Errorf("the next summary does not build on the late one: %.100s %v", c.Summary, err)
 	}
 	r.clock.advance(6 * time.Minute)
-	if ok, err := r.mgr.ActivateIdle(r.ctx, r.id); err != nil || !ok {
+	if ok, _, err := r.mgr.ActivateIdle(r.ctx, r.id); err != nil || !ok {
 		t.Fatalf("not activated: %v %v", ok, err)
 	}
 	wantHas(t, r.read(Budget{}), "LATE MODEL SUMMARY")

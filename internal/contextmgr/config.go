@@ -32,6 +32,8 @@ type Store interface {
 	LastContext(ctx context.Context, id session.ID) (*session.Context, map[string]string, error)
 	Context(ctx context.Context, id session.ID, contextID int64) (session.Context, error)
 	Frozen(ctx context.Context, s session.Session) ([]session.Frozen, error)
+	Flush(ctx context.Context, id session.ID, generation int64) (*session.Flush, error)
+	AskFlush(ctx context.Context, id session.ID, generation int64) error
 
 	AddCall(ctx context.Context, c session.Call) (session.Call, error)
 	LastReport(ctx context.Context, s session.Session) (*session.Call, error)
@@ -65,6 +67,7 @@ type Config struct {
 	Mask      func(string) string                                                         // hides secrets in what goes to a summary or a recall; nil: nothing is hidden
 	Cost      func(in, out int64) *int64                                                  // nano-dollars of a remote summary; nil: unknown
 	OnSoft    func(session.ID)                                                            // a session passed its soft threshold: call Stage; must not block
+	Flush     FlushSettings                                                               // the zero value: no memory flush
 	SetWindow func(context.Context, session.ID, int64) error                              // an overflow report corrected the window; nil: not kept
 	Now       func() time.Time
 }

@@ -182,7 +182,11 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 	fraction := choose(&n, all, "fraction", func(s *Settings) *float64 { return s.Fraction }, 0.8)
 	reserve := choose(&n, all, "reserve_tokens", func(s *Settings) *int64 { return s.ReserveTokens }, 16384)
 	floor := choose(&n, all, "reserve_floor", func(s *Settings) *int64 { return s.ReserveFloor }, DefaultReserveFloor)
-	n.Reserve = max(EffectiveReserve(reserve, floor, window), maxOutput)
+	n.Reserve = EffectiveReserve(reserve, floor, window)
+	if name == presetMoltbot {
+		n.Reserve = MoltbotReserve(reserve, floor, window)
+	}
+	n.Reserve = max(n.Reserve, maxOutput)
 	n.Limit = window - n.Reserve
 	n.Threshold, n.Off = Threshold(window, fraction, n.Reserve)
 	if n.Limit <= 0 {
@@ -206,8 +210,8 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 	n.RecallTime = time.Duration(choose(&n, all, "recall_ms", func(s *Settings) *int64 { return s.RecallMS }, defaultRecallMS)) * time.Millisecond
 	n.CacheSlots = int(choose(&n, all, "cache_slots", func(s *Settings) *int64 { return s.CacheSlots }, defaultCacheSlots))
 	n.Strategy = choose(&n, all, "strategy", func(s *Settings) *session.Strategy { return s.Strategy }, session.StrategySummarize)
-	if name == "moltbot" {
-		n.Flush = moltbotFlush(window, floor, moltbotSoft)
+	if name == presetMoltbot {
+		n.Flush = moltbotFlush(window, n.Reserve, moltbotSoft)
 	}
 	return n, nil
 }

@@ -4,10 +4,12 @@ package contextmgr
 // turn compaction off.
 const justBelowOne = 0.99999
 
+const presetMoltbot = "moltbot"
+
 // PresetNames gives the presets: three of sessiond's own, then those that use the numbers of
 // another program.
 func PresetNames() []string {
-	return []string{"balanced", "conservative", "aggressive", "goose", "pi", "opencode", "codex", "moltbot"}
+	return []string{"balanced", "conservative", "aggressive", "goose", "pi", "opencode", "codex", presetMoltbot}
 }
 
 func preset(name string) (Settings, bool) {
@@ -35,7 +37,7 @@ func preset(name string) (Settings, bool) {
 			Fraction: ptr(0.9), ReserveTokens: ptr[int64](0), ReserveFloor: ptr[int64](0),
 			KeepRecentTokens: ptr[int64](20000), KeepRecentMessages: ptr[int64](0),
 		}, true
-	case "moltbot":
+	case presetMoltbot:
 		return Settings{
 			Fraction: ptr(justBelowOne), ReserveTokens: ptr[int64](16384), ReserveFloor: ptr[int64](DefaultReserveFloor),
 			KeepRecentTokens: ptr[int64](20000), KeepRecentMessages: ptr[int64](0),

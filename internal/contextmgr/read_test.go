@@ -211,33 +211,6 @@ func TestFilesAccumulateOverCompactions(t *testing.T) {
 	}
 }
 
-func TestTheFlushIsAskedForOnceAnOverlay(t *testing.T) {
-	r := newRig(t, 10000)
-	r.talk(20, 150)
-	ask := func(f Flush) int {
-		f.Prompt = "write it down"
-		v := r.turn(TurnInput{Flush: &f})
-		return len(v.Directives)
-	}
-	if n := ask(Flush{}); n != 0 {
-		t.Errorf("%d directives under the flush threshold", n)
-	}
-	r.talk(1, 250)
-	if n := ask(Flush{}); n != 1 {
-		t.Errorf("%d directives above it", n)
-	}
-	if n := ask(Flush{Last: new(int64)}); n != 0 {
-		t.Errorf("%d directives after the flush was done", n)
-	}
-	r.talk(3, 250)
-	if v := r.turn(TurnInput{Flush: &Flush{}}); v.Compaction == nil || len(v.Directives) != 1 || v.Directives[0].Generation != 0 {
-		t.Errorf("with the compaction: %+v", v.Directives)
-	}
-	if n := ask(Flush{Barred: true}); n != 0 {
-		t.Errorf("%d directives where none may be", n)
-	}
-}
-
 func TestManyTurnsAtOnceMakeOneOverlay(t *testing.T) {
 	r := newRig(t, 10000)
 	r.talk(30, 150)

@@ -155,30 +155,31 @@ func (m *Manager) stageLate(ctx context.Context, c session.Compaction, digest *s
 
 // ActivateIdle puts a staged overlay in force if the session has been quiet for five minutes
 // and is above its soft threshold, or if a model's summary waits to replace a digest. It
-// tells whether it did. Codes as Assemble.
-func (m *Manager) ActivateIdle(ctx context.Context, id session.ID) (bool, error) {
+// tells whether it did; waits tells that a memory flush comes first: ask again in a while.
+// Codes as Assemble.
+func (m *Manager) ActivateIdle(ctx context.Context, id session.ID) (done, waits bool, err error) {
 	release := m.turns.lock(id)
 	defer release()
 	r, err := m.read(ctx, id, m.asked.like(id, Budget{}))
 	if err != nil || len(r.path) == 0 {
-		return false, err
+		return false, false, err
 	}
 	quiet := m.cfg.Now().Sub(r.path[len(r.path)-1].CreatedAt.Time)
 	if r.last != nil {
 		quiet = min(quiet, m.cfg.Now().Sub(r.last.CreatedAt.Time))
 	}
 	if quiet < idleMinutes*time.Minute || r.numbers.Off {
-		return false, nil
+		return false, false, nil
 	}
 	all, err := m.store.Compactions(ctx, id)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	i := BestStaged(all, r.overlay, r.holds)
 	if i >= 0 {
 		t := turn{m: m, r: r}
 		if err := t.assemble(ctx); err != nil {
-			return false, err
+			return false, false, err
 		}
 		if t.tokens.Upper() <= r.numbers.Soft {
 			i = -1
@@ -186,11 +187,14 @@ func (m *Manager) ActivateIdle(ctx context.Context, id session.ID) (bool, error)
 	}
 	if i < 0 {
 		if i = lateStaged(all, r.overlay); i < 0 {
-			return false, nil
+			return false, false, nil
 		}
 	}
-	if _, err := m.store.Activate(ctx, id, all[i].RowID); err != nil {
-		return false, fmt.Errorf("activate %s: %w", session.CompactionName(all[i].RowID), err)
+	if waits, err := m.flushFirst(ctx, r); err != nil || waits {
+		return false, waits, err
 	}
-	return true, nil
+	if _, err := m.store.Activate(ctx, id, all[i].RowID); err != nil {
+		return false, false, fmt.Errorf("activate %s: %w", session.CompactionName(all[i].RowID), err)
+	}
+	return true, false, nil
 }

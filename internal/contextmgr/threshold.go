@@ -29,13 +29,13 @@ func Threshold(window int64, fraction float64, reserve int64) (t int64, off bool
 // moltbotSoft is how far under the limit openclaw asks for a memory flush.
 const moltbotSoft = 4000
 
-// moltbotFlush is where openclaw asks for a memory flush: soft tokens under the floor. It is
+// moltbotFlush is where openclaw asks for a memory flush: soft tokens under the reserve. It is
 // not positive where the window is too small for one.
-func moltbotFlush(window, floor, soft int64) int64 { return window - floor - soft }
+func moltbotFlush(window, reserve, soft int64) int64 { return window - reserve - soft }
 
-// FlushDue tells whether a memory flush is due: from a size on, inclusive, once for each
-// overlay generation; never where that size is not positive. last is the generation of the
-// last flush, nil for none.
-func FlushDue(context, from, generation int64, last *int64) bool {
-	return from > 0 && context >= from && (last == nil || *last != generation)
+// MoltbotReserve is the head-room of preset moltbot: the reserve, lifted by the floor (0:
+// none), but the prompt keeps half of the window or 8,000 tokens, whichever is less. Rule:
+// openclaw, later.
+func MoltbotReserve(reserve, floor, window int64) int64 {
+	return min(max(reserve, floor), window-min(8000, window/2))
 }

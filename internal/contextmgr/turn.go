@@ -34,7 +34,7 @@ func (m *Manager) Assemble(ctx context.Context, id session.ID, b Budget) (View, 
 func (m *Manager) Turn(ctx context.Context, id session.ID, in TurnInput) (View, error) {
 	release := m.turns.lock(id)
 	defer release()
-	m.asked.note(id, in.Budget)
+	m.asked.note(id, in.Budget, in.Flush.barred())
 	v, err := m.turn(ctx, id, in)
 	for again := 0; session.CodeOf(err) == session.Conflict && again < 3; again++ {
 		v, err = m.turn(ctx, id, in) // another process changed the overlays meanwhile
@@ -49,7 +49,7 @@ func (m *Manager) turn(ctx context.Context, id session.ID, in TurnInput) (View, 
 	}
 	t := turn{m: m, r: r, commit: true, pinned: in.At != nil}
 	t.freezeVolatile(in.Volatile)
-	if err := t.run(ctx, in.Flush); err != nil {
+	if err := t.run(ctx, &in.Flush); err != nil {
 		return View{}, err
 	}
 	if len(t.draft.Pending) > 0 {
@@ -77,7 +77,7 @@ type turn struct {
 	directives []Directive
 }
 
-func (t *turn) run(ctx context.Context, flush *Flush) error {
+func (t *turn) run(ctx context.Context, flush *FlushCaller) error {
 	if t.r.overlay != nil {
 		t.generation = t.r.overlay.RowID
 	}
@@ -114,8 +114,11 @@ func (t *turn) run(ctx context.Context, flush *Flush) error {
 	if err := t.fit(); err != nil {
 		return err
 	}
-	t.direct(flush)
-	return nil
+	t.direct()
+	if flush == nil || t.pinned {
+		return nil
+	}
+	return t.askFlush(ctx, *flush)
 }
 
 // assemble puts the context together anew and sizes it.
@@ -394,23 +397,13 @@ func doesNotFit(id session.ID, d *Draft, total, limit int64) error {
 }
 
 // direct adds what the agent is asked to do.
-func (t *turn) direct(flush *Flush) {
+func (t *turn) direct() {
 	sess := &t.r.sess
 	if t.made && t.commit && len(t.r.path) > 0 && t.r.path[len(t.r.path)-1].Role == session.Tool {
 		t.directives = append(t.directives, Directive{Type: "continue", Prompt: "The conversation was compacted in the middle of your task. Continue with it."})
 	}
 	if t.made && sess.CompactionCount >= manyCompactions {
 		t.r.warn("this session was compacted %d times: details may have been lost from its summary; the originals are in the log, search finds them", sess.CompactionCount)
-	}
-	if flush == nil || flush.Barred {
-		return
-	}
-	context := t.tokens.Upper()
-	if t.made { // it passed the threshold, so it passed where the flush is due
-		context = max(context, t.r.numbers.Flush)
-	}
-	if FlushDue(context, t.r.numbers.Flush, t.generation, flush.Last) {
-		t.directives = append(t.directives, Directive{Type: "memory_flush", Prompt: flush.Prompt, SystemPrompt: flush.SystemPrompt, Generation: t.generation})
 	}
 }
 

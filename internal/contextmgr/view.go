@@ -38,15 +38,7 @@ type Position struct {
 type TurnInput struct {
 	Budget
 	Volatile string // text of the moment (date, state), frozen with the newest message
-	Flush    *Flush // nil: no memory flush
-}
-
-// Flush is what the decision on a memory flush needs.
-type Flush struct {
-	Prompt       string
-	SystemPrompt string
-	Last         *int64 // row of the overlay in whose time the last flush was made, 0 before the first; nil: none was
-	Barred       bool   // a heartbeat, a command-line back end, a workspace that cannot be written
+	Flush    FlushCaller
 }
 
 // View is a context and everything that there is to say about it.
@@ -83,5 +75,5 @@ type Directive struct {
 	Prompt       string             `json:"prompt,omitempty"`
 	SystemPrompt string             `json:"system_prompt,omitempty"`
 	Choices      []session.Strategy `json:"choices,omitempty"`
-	Generation   int64              `json:"-"` // of a memory flush: the row of the overlay in whose time it is asked for
+	Generation   string             `json:"generation,omitempty"` // of a memory flush: the overlay in whose time it is asked for; "" before the first
 }

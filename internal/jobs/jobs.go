@@ -43,7 +43,7 @@ type Index interface {
 // Contexts stages and activates overlays, and learns from reports.
 type Contexts interface {
 	Stage(ctx context.Context, id session.ID) error
-	ActivateIdle(ctx context.Context, id session.ID) (bool, error)
+	ActivateIdle(ctx context.Context, id session.ID) (done, waits bool, err error)
 	Learn(ctx context.Context, id session.ID) error
 }
 

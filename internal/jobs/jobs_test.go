@@ -71,11 +71,11 @@ func (f *fake) Stage(ctx context.Context, id session.ID) error {
 	return nil
 }
 
-func (f *fake) ActivateIdle(_ context.Context, id session.ID) (bool, error) {
+func (f *fake) ActivateIdle(_ context.Context, id session.ID) (done, waits bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.activated = append(f.activated, id)
-	return true, nil
+	return true, false, nil
 }
 
 func (f *fake) Learn(_ context.Context, id session.ID) error {

@@ -34,7 +34,11 @@ func (w *watcher) look() {
 		}
 	}
 	for _, id := range w.resting() {
-		if _, err := w.cfg.Contexts.ActivateIdle(w.ctx, id); err != nil && w.ctx.Err() == nil {
+		_, waits, err := w.cfg.Contexts.ActivateIdle(w.ctx, id)
+		if waits {
+			w.restAgain(id)
+		}
+		if err != nil && w.ctx.Err() == nil {
 			w.cfg.Log.Error().Err(err).Str("session", string(id)).Msg("a staged compaction could not take effect")
 		}
 	}
@@ -52,4 +56,11 @@ func (r *Runner) resting() []session.ID {
 		}
 	}
 	return ids
+}
+
+// restAgain looks at a session once more after another quiet while.
+func (r *Runner) restAgain(id session.ID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.active[id] = r.cfg.Now()
 }

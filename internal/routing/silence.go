@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"sessiond/internal/session"
 )
 
 // SilentToken is what a model answers when nobody is to be told anything.
@@ -35,6 +37,31 @@ func Reply(text string, media bool) (Outcome, string) {
 		return Silent, ""
 	}
 	return Deliver, out + rest
+}
+
+// ReplyOf decides what of a model's message is delivered.
+func ReplyOf(m *session.Message) (Outcome, string) {
+	var texts []string
+	media := false
+	for i := range m.Parts {
+		switch p := &m.Parts[i]; p.Kind {
+		case session.PartText:
+			texts = append(texts, p.Content())
+		case session.PartImage, session.PartAudio, session.PartFile:
+			media = true
+		}
+	}
+	return Reply(strings.Join(texts, "\n"), media)
+}
+
+// SilentMessage tells whether nothing of a model's message is delivered because it says so.
+// One that calls tools is no reply yet.
+func SilentMessage(m *session.Message) bool {
+	if m.Role != session.Assistant || len(m.Calls()) > 0 {
+		return false
+	}
+	outcome, _ := ReplyOf(m)
+	return outcome == Silent
 }
 
 // Stream decides the same while a reply arrives in pieces: what Add and End give is, put

@@ -35,6 +35,9 @@ func (s *Store) prepare(m *session.Message) error {
 	if s.opt.Measure != nil {
 		s.opt.Measure(m)
 	}
+	if m.Origin == session.Model && m.Display && s.opt.Silent != nil && s.opt.Silent(m) {
+		m.Display = false
+	}
 	for i := range m.Parts {
 		if err := preparePart(&m.Parts[i], i); err != nil {
 			return fmt.Errorf("part %d: %w", i, err)

@@ -27,6 +27,8 @@ type Options struct {
 	// Touched finds the files that a message's tool calls read or changed, given the
 	// session's directory; nil: none.
 	Touched func(*session.Message, string) []session.TouchedFile
+	// Silent tells whether a model's reply is one that nobody is to be shown; nil: none is.
+	Silent func(*session.Message) bool
 }
 
 // Store is an open database. Its methods may be called from any goroutine.

@@ -17,6 +17,7 @@ import (
 
 	"sessiond/internal/analytics"
 	"sessiond/internal/jobs"
+	"sessiond/internal/routing"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -74,7 +75,7 @@ func newKitAt(t *testing.T, now func() time.Time, change func(*api.Deps)) *kit {
 	k := &kit{t: t, log: &bytes.Buffer{}, dir: t.TempDir()}
 	var err error
 	k.store, err = store.Open(t.Context(), filepath.Join(k.dir, "sessions.db"), store.Options{
-		Now: now, Zone: time.UTC, Log: zerolog.Nop(), Measure: tokens.Reference().Measure, Touched: touched.Files,
+		Now: now, Zone: time.UTC, Log: zerolog.Nop(), Measure: tokens.Reference().Measure, Touched: touched.Files, Silent: routing.SilentMessage,
 	})
 	if err != nil {
 		t.Fatal(err)

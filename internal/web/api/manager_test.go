@@ -17,5 +17,6 @@ func manager(st *store.Store) *contextmgr.Manager {
 		},
 		Counter:   func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
 		Reference: string(tokens.O200k),
+		Flush:     contextmgr.FlushSettings{Enabled: true},
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"sessiond/internal/dialect"
+	"sessiond/internal/routing"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 )
@@ -42,6 +43,7 @@ type storedView struct {
 	Tokens     int64               `json:"tokens"`
 	ExternalID string              `json:"external_id,omitempty"`
 	CreatedAt  session.Time        `json:"created_at"`
+	Deliver    *string             `json:"deliver,omitempty" doc:"Of a reply with the silent token NO_REPLY: what the person is sent of it; \"\": nothing"`
 }
 
 type appendInput struct {
@@ -125,9 +127,21 @@ func (s *Server) append(ctx context.Context, id session.ID, b *appendBody, idem 
 	}}
 	for i := range done.Messages {
 		m := &done.Messages[i]
-		view.Messages[i] = storedView{m.ID, m.Seq, m.Parent, m.Role, m.Tokens, m.ExternalID, m.CreatedAt}
+		view.Messages[i] = storedView{m.ID, m.Seq, m.Parent, m.Role, m.Tokens, m.ExternalID, m.CreatedAt, delivered(m)}
 	}
 	return view, nil
+}
+
+// delivered gives what of a reply the person is sent, where that is not all of it.
+func delivered(m *session.Message) *string {
+	if m.Role != session.Assistant || m.Origin != session.Model || len(m.Calls()) > 0 {
+		return nil
+	}
+	outcome, text := routing.ReplyOf(m)
+	if outcome == routing.Empty || text == m.Text() {
+		return nil
+	}
+	return &text
 }
 
 // withHead adds the head as it is to the problem of a stale expect_head.

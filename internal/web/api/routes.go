@@ -49,6 +49,9 @@ func (s *Server) routes() []route {
 			about("The append never depends on the context: if that fails, appended stands and problem says why.")),
 		handle(get, "/v1/sessions/{id}/context", s.getContext, "What the model should see now"),
 
+		handle(post, "/v1/sessions/{id}/flushes", s.recordFlush, "Acknowledge a memory flush",
+			about("turns asks for one with the directive memory_flush, /v1/events with flush.asked.")),
+
 		handle(get, "/v1/sessions/{id}/compactions", s.listCompactions, "List a session's compactions, oldest first"),
 		handle(post, "/v1/sessions/{id}/compactions", s.compact, "Compact, or see what that would do", status(http.StatusCreated)),
 		handle(get, "/v1/sessions/{id}/compactions/{cid}", s.getCompaction, "Read a compaction"),

@@ -29,6 +29,11 @@ type turnBody struct {
 	OverheadTokens *int64          `json:"overhead_tokens,omitempty" doc:"What is not in the messages, instead of tools"`
 	CloseCalls     bool            `json:"close_calls,omitempty" doc:"Answer calls that wait for a result with an error"`
 	Settings       object          `json:"settings,omitempty" doc:"Numbers of the context manager for this context"`
+
+	WorkspaceAccess string `json:"workspace_access,omitempty" enum:"rw,ro,none" doc:"What the agent may do with its files; without rw (the default) it is asked for no memory flush"`
+	Heartbeat       bool   `json:"heartbeat,omitempty" doc:"No person is behind this turn: no memory flush is asked for"`
+	CLIBackend      bool   `json:"cli_backend,omitempty" doc:"A command-line back end runs it, which keeps a context of its own: no memory flush is asked for"`
+
 	Explain        bool            `json:"explain,omitempty" doc:"Tell where each number comes from"`
 }
 
@@ -163,6 +168,10 @@ func (b *turnBody) turn() (contextmgr.TurnInput, error) {
 			return in, err
 		}
 	}
+	if err := oneOf("workspace_access", b.WorkspaceAccess, "", "rw", "ro", "none"); err != nil {
+		return in, err
+	}
+	in.Flush = contextmgr.FlushCaller{Workspace: contextmgr.Workspace(b.WorkspaceAccess), Heartbeat: b.Heartbeat, CLIBackend: b.CLIBackend}
 	if b.Initial.given {
 		in.Initial = &b.Initial.parts
 	}

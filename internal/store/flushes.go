@@ -1,0 +1,109 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"sessiond/internal/session"
+)
+
+const flushColumns = `session_id, compaction_id, at, outcome`
+
+// Flush reads the memory flush of a session's overlay generation; nil when none was asked for.
+func (s *Store) Flush(ctx context.Context, id session.ID, generation int64) (*session.Flush, error) {
+	return readFlush(ctx, s, id, generation)
+}
+
+func readFlush(ctx context.Context, q queryer, id session.ID, generation int64) (*session.Flush, error) {
+	var f session.Flush
+	err := q.get(ctx, &f, `SELECT `+flushColumns+` FROM flushes WHERE session_id = ? AND compaction_id = ?`, id, generation)
+	if noRows(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("flush of %s: %w", id, err)
+	}
+	return named(&f), nil
+}
+
+func named(f *session.Flush) *session.Flush {
+	if f.CompactionID != 0 {
+		f.Generation = session.CompactionName(f.CompactionID)
+	}
+	return f
+}
+
+// AskFlush notes that an agent was asked for a memory flush, and tells it in an event. One
+// that was made already stays so.
+func (s *Store) AskFlush(ctx context.Context, id session.ID, generation int64) error {
+	return s.write(ctx, func(t *tx) error {
+		res, err := t.exec(`INSERT INTO flushes (session_id, compaction_id, at, outcome) VALUES (?, ?, ?, 'asked')
+			ON CONFLICT (session_id, compaction_id) DO UPDATE SET at = excluded.at, outcome = 'asked' WHERE outcome = 'failed'`, id, generation, t.now)
+		if err != nil {
+			return fmt.Errorf("ask for a flush: %w", err)
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			return err
+		}
+		return t.event(id, EventFlushAsked, 0, session.JSONOf(map[string]string{"generation": flushName(generation)}))
+	})
+}
+
+func flushName(generation int64) string {
+	if generation == 0 {
+		return ""
+	}
+	return session.CompactionName(generation)
+}
+
+// RecordFlush keeps what came of a memory flush. generation is that of the directive; nil is
+// the one that was asked for last, which need not be the overlay in force now: a compaction
+// may have come while the agent wrote. A failed one is asked for again.
+// Codes: NotFound (the session), Invalid (no such generation).
+func (s *Store) RecordFlush(ctx context.Context, id session.ID, generation *int64, outcome string) (session.Flush, error) {
+	var f session.Flush
+	err := s.write(ctx, func(t *tx) error {
+		sess, err := readSession(t.ctx, t, id)
+		if err != nil {
+			return err
+		}
+		of, err := t.flushGeneration(sess, generation)
+		if err != nil {
+			return err
+		}
+		if _, err := t.exec(`INSERT INTO flushes (session_id, compaction_id, at, outcome) VALUES (?, ?, ?, ?)
+			ON CONFLICT (session_id, compaction_id) DO UPDATE SET at = excluded.at, outcome = excluded.outcome WHERE outcome <> 'ok'`, id, of, t.now, outcome); err != nil {
+			return fmt.Errorf("record the flush: %w", err)
+		}
+		now, err := readFlush(t.ctx, t, id, of)
+		if err == nil && now != nil {
+			f = *now
+		}
+		return err
+	})
+	return f, err
+}
+
+func (t *tx) flushGeneration(sess session.Session, given *int64) (int64, error) {
+	if given != nil {
+		if *given == 0 {
+			return 0, nil
+		}
+		c, err := readCompaction(t.ctx, t, *given)
+		if err != nil || c.SessionID != sess.ID && (sess.CompactionID == nil || *sess.CompactionID != *given) {
+			return 0, session.Errorf(session.Invalid, "session %s has no overlay %s", sess.ID, session.CompactionName(*given)).At("generation", "no overlay of this session")
+		}
+		return *given, nil
+	}
+	var asked int64
+	err := t.row(`SELECT compaction_id FROM flushes WHERE session_id = ? AND outcome = 'asked' ORDER BY compaction_id DESC LIMIT 1`, []any{sess.ID}, &asked)
+	switch {
+	case err == nil:
+		return asked, nil
+	case !noRows(err):
+		return 0, err
+	case sess.CompactionID != nil:
+		return *sess.CompactionID, nil
+	}
+	return 0, nil
+}
