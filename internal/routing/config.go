@@ -38,7 +38,7 @@ type Config struct {
 	Models   Models
 	// Commanders are the senders who may reset, as channel:id or a bare id; nil: everyone.
 	Commanders []string
-	Zone     *time.Location // nil: UTC
+	Zone       *time.Location // nil: UTC
 }
 
 func (c *Config) agent() string {

