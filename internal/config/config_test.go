@@ -224,15 +224,15 @@ func TestVariablesAreUnambiguous(t *testing.T) {
 }
 
 func TestSettingWithoutEffectIsTold(t *testing.T) {
-	c, err := config.Load(input(t, "flush: { enabled: false }\n"))
+	c, err := config.Load(input(t, "compaction: { prune_minimum: 1 }\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := c.Warnings(); len(w) != 1 || !strings.Contains(w[0], "flush.enabled") || !strings.Contains(w[0], "no effect") {
+	if w := c.Warnings(); len(w) != 1 || !strings.Contains(w[0], "compaction.prune_minimum") || !strings.Contains(w[0], "no effect") {
 		t.Errorf("warnings = %q", w)
 	}
-	if got := origin(t, c, "flush.enabled"); !strings.HasPrefix(got, "file") || !strings.Contains(got, "without effect") {
-		t.Errorf("flush.enabled comes from %q", got)
+	if got := origin(t, c, "compaction.prune_minimum"); !strings.HasPrefix(got, "file") || !strings.Contains(got, "without effect") {
+		t.Errorf("compaction.prune_minimum comes from %q", got)
 	}
 	if got := origin(t, c, "compaction.fraction"); strings.Contains(got, "without effect") {
 		t.Errorf("compaction.fraction comes from %q", got)
