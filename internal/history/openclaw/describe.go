@@ -68,9 +68,9 @@ func (r *reader) titled() (title, from string) {
 }
 
 // name is what the index calls a session.
-func (a *about) name() string {
-	return cmp.Or(a.entry.String("displayName"), a.entry.String("label"), a.entry.String("subject"),
-		a.node.String("display_name"), a.node.String("label"), a.window.String("display_name"))
+func (s *about) name() string {
+	return cmp.Or(s.entry.String("displayName"), s.entry.String("label"), s.entry.String("subject"),
+		s.node.String("display_name"), s.node.String("label"), s.window.String("display_name"))
 }
 
 var (
