@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"sessiond/internal/history"
+	"sessiond/internal/history/openclaw"
 	"sessiond/internal/session"
 )
 
@@ -345,6 +346,13 @@ func TestOpenClawDeletedSessionIsImportedWhenItIsAskedFor(t *testing.T) {
 	}
 	if again := h.run(dir); again.Records.Read != 0 {
 		t.Errorf("again %+v", again)
+	}
+	// Who follows the folder meets the file alone, and did not ask.
+	follows := openclaw.New(noEnv)
+	for _, root := range []string{dir, path} {
+		if done, err := h.importer.Run(t.Context(), follows, []string{root}); err != nil || done.Records.Read != 0 {
+			t.Errorf("%+v %v", done, err)
+		}
 	}
 	if asked := h.run(path); asked.Sessions.New != 1 || h.text(h.session("main/one")) != "forget this" {
 		t.Errorf("%+v", asked)

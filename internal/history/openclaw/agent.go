@@ -49,17 +49,17 @@ type indexed struct {
 }
 
 // agentFor gives what is known of the agent that a file belongs to, read anew when something
-// about it changed.
-func (s *Source) agentFor(ctx context.Context, path string) *agent {
+// about it changed. opened is the agent's database if that is open anyway.
+func (s *Source) agentFor(ctx context.Context, path string, opened *database) *agent {
 	state, id := owner(path)
 	dir := ""
 	if state == "" { // a file on its own
 		dir = filepath.Dir(path)
 	}
-	return s.agentAt(ctx, state, id, dir)
+	return s.agentAt(ctx, state, id, dir, opened)
 }
 
-func (s *Source) agentAt(ctx context.Context, state, id, dir string) *agent {
+func (s *Source) agentAt(ctx context.Context, state, id, dir string, opened *database) *agent {
 	a := &agent{id: id, state: state}
 	where := a.folders(dir)
 	a.stamp = stampOf(where)
@@ -69,7 +69,7 @@ func (s *Source) agentAt(ctx context.Context, state, id, dir string) *agent {
 	if known := s.agents[name]; known != nil && known.stamp == a.stamp {
 		return known
 	}
-	a.load(ctx, where)
+	a.load(ctx, s, where, opened)
 	s.agents[name] = a
 	return a
 }
@@ -127,13 +127,13 @@ func stampOf(p places) string {
 }
 
 // load reads the indexes and the heads of all transcripts.
-func (a *agent) load(ctx context.Context, p places) {
+func (a *agent) load(ctx context.Context, s *Source, p places, opened *database) {
 	a.sessions, a.keys, a.runs = map[string]*about{}, map[string][]*about{}, map[string]history.Object{}
 	for _, dir := range p.sessions {
-		a.heads(dir)
+		a.heads(s, dir)
 	}
 	for _, path := range p.databases {
-		if err := a.fromDatabase(ctx, path); err != nil {
+		if err := a.fromDatabase(ctx, path, opened); err != nil {
 			a.problems = append(a.problems, history.Problem{Path: path, Error: history.Reason(err)})
 		}
 	}
@@ -145,7 +145,7 @@ func (a *agent) load(ctx context.Context, p places) {
 }
 
 // heads takes the sessions of which a folder holds transcripts.
-func (a *agent) heads(dir string) {
+func (a *agent) heads(source *Source, dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return // Find told it
@@ -155,7 +155,7 @@ func (a *agent) heads(dir string) {
 		path := filepath.Join(dir, e.Name())
 		switch name.kind {
 		case fileTranscript:
-			h := readHead(path)
+			h := source.head(path)
 			a.session(h.sid, h.begun)
 		case fileTrace:
 			id, _, _ := strings.Cut(e.Name(), ".trajectory")

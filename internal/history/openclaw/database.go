@@ -118,13 +118,23 @@ func (d *database) rows(ctx context.Context, table, order string, yield func(his
 }
 
 // fromDatabase takes what a database says of an agent's keys and sessions.
-func (a *agent) fromDatabase(ctx context.Context, path string) error {
+func (a *agent) fromDatabase(ctx context.Context, path string, opened *database) error {
+	if opened != nil && sameFile(opened.path, path) {
+		return a.take(ctx, opened)
+	}
 	d, err := openDatabase(ctx, path)
 	if err != nil {
 		return err
 	}
 	defer d.Close() //nolint:errcheck // a reader
 	return a.take(ctx, d)
+}
+
+func sameFile(a, b string) bool {
+	if real, err := filepath.EvalSymlinks(b); err == nil {
+		b = real
+	}
+	return a == b
 }
 
 func (a *agent) take(ctx context.Context, d *database) error {
@@ -195,7 +205,7 @@ func (s *Source) readDatabase(ctx context.Context, found history.Found, cursor *
 	}
 	defer d.Close() //nolint:errcheck // a reader
 	x := &databaseReader{
-		database: d, source: s, ctx: ctx, known: known, found: found, agent: s.agentFor(ctx, found.Path),
+		database: d, source: s, ctx: ctx, known: known, found: found, agent: s.agentFor(ctx, found.Path, d),
 		emit: func(b history.Batch) error {
 			if err := d.Check(); err != nil {
 				return err

@@ -240,7 +240,7 @@ func (r *reader) parent() (session.ID, string, error) {
 	for _, link := range r.agent.parents(r.about, r.header) {
 		owner := r.agent
 		if link.agent != "" && link.agent != r.agent.id && r.agent.state != "" {
-			owner = r.source.agentAt(r.ctx, r.agent.state, link.agent, "")
+			owner = r.source.agentAt(r.ctx, r.agent.state, link.agent, "", nil)
 		}
 		sid := link.sid
 		if sid == "" {

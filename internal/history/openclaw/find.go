@@ -66,24 +66,40 @@ func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []h
 		case info.IsDir():
 			gateway(&f, root)
 		default:
-			s.ask(root)
+			before := len(f.Found)
 			file(&f, root)
-			if last := len(f.Found) - 1; last >= 0 && parseName(filepath.Base(root)).kind == fileDeleted {
-				// It may be known as one that was passed over, and must not count as read.
-				f.Found[last].ModifiedAt = f.Found[last].ModifiedAt.Add(time.Second)
+			if len(f.Found) > before && parseName(filepath.Base(root)).kind == fileDeleted {
+				s.ask(&f.Found[before])
 			}
 		}
 	}
+	s.list(f.Found)
 	return s.inOrder(f.Found), f.Problems, nil
 }
 
-// ask remembers that a file was named itself.
-func (s *Source) ask(path string) {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		if real, err = filepath.Abs(real); err == nil {
-			s.mu.Lock()
-			s.asked[real] = true
-			s.mu.Unlock()
+// ask remembers that a deleted session's transcript was named itself, unless a folder led to
+// it: who follows a folder looks at its files one by one later.
+func (s *Source) ask(found *history.Found) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, listed := s.asked[found.Path]; !listed {
+		s.asked[found.Path] = true
+	}
+	if s.asked[found.Path] {
+		// It may be known as one that was passed over, and must not count as read.
+		found.ModifiedAt = found.ModifiedAt.Add(time.Second)
+	}
+}
+
+// list remembers which deleted sessions' transcripts a folder led to.
+func (s *Source) list(found []history.Found) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range found {
+		if parseName(filepath.Base(f.Path)).kind == fileDeleted {
+			if _, known := s.asked[f.Path]; !known {
+				s.asked[f.Path] = false
+			}
 		}
 	}
 }
@@ -175,6 +191,8 @@ func (s *Source) inOrder(found []history.Found) []history.Found {
 		group int
 		begun int64
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	all := make([]placed, len(found))
 	for i, f := range found {
 		all[i] = placed{Found: f, group: 1}
@@ -189,7 +207,7 @@ func (s *Source) inOrder(found []history.Found) []history.Found {
 			all[i].group = 4
 		}
 		if all[i].group == 1 || all[i].group == 2 {
-			all[i].begun = readHead(f.Path).begun.UnixMilli()
+			all[i].begun = s.head(f.Path).begun.UnixMilli()
 		}
 	}
 	slices.SortStableFunc(all, func(a, b placed) int {

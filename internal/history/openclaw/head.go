@@ -14,6 +14,7 @@ import (
 type head struct {
 	sid   string // the session's id, with its topic
 	begun session.Time
+	whole bool // there was a header
 }
 
 // headBytes is how much of a file is looked at for its header.
@@ -53,6 +54,19 @@ func readHead(path string) head {
 	}
 	if begun, ok := pi.Time(header.Get("timestamp")); ok {
 		h.begun = begun
+	}
+	h.whole = true
+	return h
+}
+
+// head is readHead for a source that looks at the same files again and again. The source is
+// locked.
+func (s *Source) head(path string) head {
+	h, known := s.heads[path]
+	if !known {
+		if h = readHead(path); h.whole {
+			s.heads[path] = h
+		}
 	}
 	return h
 }

@@ -20,7 +20,7 @@ func (s *Source) readIndex(ctx context.Context, found history.Found, cursor *his
 	if err != nil {
 		return nil, err
 	}
-	a := s.agentFor(ctx, found.Path)
+	a := s.agentFor(ctx, found.Path, nil)
 	modified := session.At(found.ModifiedAt)
 	x := indexReader{
 		ctx: ctx, source: s, agent: a, known: known, emit: emit, said: map[string]string{},

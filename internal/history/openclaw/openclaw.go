@@ -24,13 +24,14 @@ type Source struct {
 
 	mu     sync.Mutex
 	agents map[string]*agent // by folder: what is known of an agent's sessions
-	asked  map[string]bool   // transcripts of deleted sessions that were named one by one
+	heads  map[string]head   // of transcripts, by path: a header does not change
+	asked  map[string]bool   // transcripts of deleted sessions: whether they were named themselves
 }
 
 // New makes the source. Its usual places come from the environment: $OPENCLAW_STATE_DIR and
 // its older names, $OPENCLAW_HOME, $HOME.
 func New(env func(string) string) *Source {
-	return &Source{env: env, seed: maphash.MakeSeed(), agents: map[string]*agent{}, asked: map[string]bool{}}
+	return &Source{env: env, seed: maphash.MakeSeed(), agents: map[string]*agent{}, heads: map[string]head{}, asked: map[string]bool{}}
 }
 
 // Name implements history.Source.

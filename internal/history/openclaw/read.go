@@ -46,7 +46,7 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 	modified := session.At(info.ModTime())
 	r := reader{
 		source: s, ctx: ctx, known: known, emit: emit, text: &text, name: name, backup: name.kind == fileBackup || movedAway(found.Path),
-		agent:  s.agentFor(ctx, found.Path),
+		agent:  s.agentFor(ctx, found.Path, nil),
 		cursor: history.Cursor{Source: session.SourceOpenClaw, Path: found.Path, Size: info.Size(), ModifiedAt: &modified},
 	}
 	if err := r.survey(cursor); err != nil {
