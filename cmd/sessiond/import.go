@@ -19,6 +19,7 @@ import (
 	"sessiond/internal/history/codex"
 	"sessiond/internal/history/goose"
 	"sessiond/internal/history/openclaw"
+	"sessiond/internal/history/opencode"
 	"sessiond/internal/history/pi"
 	own "sessiond/internal/history/sessiond"
 	"sessiond/internal/session"
@@ -31,6 +32,7 @@ func (a *app) sources() []history.Source {
 		codex.New(a.getenv, a.now),
 		goose.New(a.getenv),
 		openclaw.New(a.getenv),
+		opencode.New(a.getenv, a.now),
 		pi.New(a.getenv),
 		&own.Source{AsCopy: a.asCopy},
 	}

@@ -199,7 +199,7 @@ func (im *importer) run() error {
 		return im.saveCursor()
 	}
 	first, draft := im.sess.LastSeq+1, im.sess.Draft
-	for _, step := range []func() error{im.messages, im.calls, im.moveHead, im.compactions, im.marks, im.title, im.fields} {
+	for _, step := range []func() error{im.messages, im.forkLink, im.calls, im.moveHead, im.compactions, im.marks, im.title, im.fields} {
 		if err := step(); err != nil {
 			return err
 		}

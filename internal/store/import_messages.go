@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"math"
 
 	"sessiond/internal/session"
 )
@@ -269,4 +270,34 @@ func (r *run) callOf(id string) (part *int64, found bool) {
 		return nil, false
 	}
 	return &best.part, true
+}
+
+// forkLink notes where an imported fork left its origin: at the parent of its first own
+// message, or at its head while it has none. It inherits what was in force when it was made.
+func (im *importer) forkLink() error {
+	if im.sess.ParentKind != session.ParentFork {
+		return nil
+	}
+	what, key, in := "the head", "", im.batch.HeadSession
+	if im.batch.Head != nil {
+		key = *im.batch.Head
+	}
+	for i := range im.batch.Messages {
+		if m := &im.batch.Messages[i]; m.ParentSession != "" && m.ParentSession != im.sess.ID {
+			what, key, in = "the parent of "+m.ExternalID, m.ParentKey, m.ParentSession
+			break
+		}
+	}
+	if key == "" || in == "" || in == im.sess.ID {
+		return nil
+	}
+	if l, err := readLink(im.ctx, im.tx, im.sess.ID); err != nil || l.messageID != nil {
+		return err
+	}
+	id, err := im.mustFindIn(in, what, key)
+	if err != nil {
+		return err
+	}
+	l := link{messageID: &id, compactionID: math.MaxInt64, activatedAt: im.sess.CreatedAt.SQL()}
+	return im.saveLink(im.sess.ID, l)
 }

@@ -166,12 +166,21 @@ func TestImportedForkBeginsInItsOrigin(t *testing.T) {
 	own.ParentSession = origin.ID
 	head := "b"
 	batch := ImportBatch{
-		Session:  NewSession{Source: session.SourcePi, SourceID: "fork", ParentID: origin.ID, ParentKind: session.ParentFork},
+		Session:  NewSession{Source: session.SourcePi, SourceID: "fork", ParentID: origin.ID, ParentKind: session.ParentFork, CreatedAt: &own.CreatedAt},
 		Messages: []ImportMessage{own},
 	}
 	fork := must(s.Import(ctx, batch))(t).Session
 	if path := must(s.Path(ctx, *fork.HeadID, 0))(t); fmt.Sprint(refs(path)) != fmt.Sprintf("[%s.1 %s.2 %s.1]", origin.ID, origin.ID, fork.ID) {
 		t.Errorf("%v", refs(path))
+	}
+	if overlay := must(s.Effective(ctx, fork))(t); overlay != nil {
+		t.Errorf("it was made before the overlay %+v", overlay)
+	}
+	late := session.At(time.Date(2025, 5, 2, 0, 0, 0, 0, time.UTC))
+	second := batch
+	second.Session.SourceID, second.Session.CreatedAt, second.Messages = "late", &late, []ImportMessage{own}
+	if overlay := must(s.Effective(ctx, must(s.Import(ctx, second))(t).Session))(t); overlay == nil || overlay.SessionID != origin.ID {
+		t.Errorf("a fork inherits what was in force when it was made, not %+v", overlay)
 	}
 	fork = must(s.Import(ctx, ImportBatch{ID: fork.ID, Head: &head, HeadSession: origin.ID}))(t).Session
 	if fork.Head.Session != origin.ID || fork.Head.Seq != 2 {

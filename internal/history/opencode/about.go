@@ -1,0 +1,103 @@
+package opencode
+
+import (
+	"strconv"
+	"strings"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// about is what a source says of a session as a whole.
+type about struct {
+	id        string
+	created   session.Time
+	updated   session.Time
+	title     string
+	directory string
+	parent    string // the session that started it
+	project   string
+	archived  *session.Time
+	provider  string
+	model     string
+	revert    string // the message from which on everything was taken back
+	notes     history.Object
+	records   int // of the source: the session's own
+	store     store
+	redacted  bool
+}
+
+// aboutObject reads a session as the files and exports hold it.
+func aboutObject(o history.Object) about {
+	times, _ := history.Fields(o.Get("time"))
+	a := about{
+		id: o.String("id"), title: o.String("title"), directory: o.String("directory"), parent: o.String("parentID"),
+		project: o.String("projectID"), records: 1,
+	}
+	a.created, _ = history.UnixMilli(times.Get("created"))
+	a.updated, _ = history.UnixMilli(times.Get("updated"))
+	if at, ok := history.UnixMilli(times.Get("archived")); ok {
+		a.archived = &at
+	}
+	a.said(o.Get("model"))
+	if a.directory == "" { // of generation 0
+		path, _ := history.Fields(o.Get("path"))
+		a.directory = path.String("cwd")
+	}
+	if share, ok := history.Fields(o.Get("share")); ok {
+		a.note("share_url", session.JSONOf(share.String("url")))
+	}
+	for _, name := range []string{"slug", "version", "projectID", "parentID", "path", "agent", "summary", "permission", "revert", "metadata", "cost", "tokens", "workspaceID"} {
+		value := o.Get(name)
+		if name == "summary" {
+			value = withoutDiffs(value)
+		}
+		a.note(noteName(name), value)
+	}
+	a.reverted(o.Get("revert"))
+	a.redacted = strings.HasPrefix(a.title, "[redacted:")
+	return a
+}
+
+func noteName(name string) string {
+	switch name {
+	case "projectID":
+		return "project_id"
+	case "parentID":
+		return "parent_id"
+	case "workspaceID":
+		return "workspace_id"
+	}
+	return name
+}
+
+// said takes the model that the session used last.
+func (a *about) said(model []byte) {
+	o, _ := history.Fields(model)
+	a.provider, a.model = clean(o.String("providerID")), clean(o.String("id"))
+	if a.model == "" {
+		a.model = clean(o.String("modelID"))
+	}
+}
+
+func (a *about) reverted(value []byte) {
+	o, _ := history.Fields(value)
+	a.revert = o.String("messageID")
+}
+
+// mostNote bounds what is noted of a session beside its conversation.
+const mostNote = 64 << 10
+
+func (a *about) note(name string, value []byte) {
+	switch string(value) {
+	case "", "null", `""`, "{}", "[]":
+		return
+	}
+	if len(value) > mostNote || history.Depth(value) > maxDepth {
+		value = session.JSONOf("left out: " + strconv.Itoa(len(value)) + " bytes")
+	}
+	if o, ok := history.Fields(value); ok && name == "revert" {
+		value = objectJSON(o.Without("diff", "files"))
+	}
+	a.notes = append(a.notes, history.Field{Key: name, Raw: raw(value)})
+}

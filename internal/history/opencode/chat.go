@@ -1,0 +1,197 @@
+package opencode
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+type raw = json.RawMessage
+
+// message is one message with its parts, as the database holds them, from wherever it is.
+type message struct {
+	id      string
+	created int64 // milliseconds; 0: what data says
+	updated int64
+	data    []byte
+	parts   []part
+	records int    // of the source, itself included
+	broken  string // why data is no message; then data is kept as it is
+	offset  int64  // in a file
+	size    int64
+}
+
+type part struct {
+	id   string
+	data []byte
+}
+
+// conversation gives the messages of one session.
+type conversation interface {
+	// scan yields all of them, in any order. What a message points to is good until the
+	// next one.
+	scan(ctx context.Context, yield func(*message) error) error
+	// load reads one again.
+	load(ctx context.Context, r *record) (*message, error)
+}
+
+// record is what the first pass learns of a message.
+type record struct {
+	id       string
+	offset   int64
+	size     int64
+	at       session.Time
+	role     string
+	hash     string
+	records  int
+	why      string // not "": kept raw, and why
+	open     bool   // not finished yet
+	failed   bool
+	answers  string // the message that it answers
+	request  bool   // a compaction is asked for
+	summary  bool
+	alone    bool   // a summary without a request, of the second engine
+	tail     string // of a request: the first message that is kept
+	parts    []string
+	pruned   []string // outputs that the model does not see any more
+	prunedAt int64
+	call     string // the name of its call in the ledger
+
+	key    string // its external id
+	known  bool
+	last   string     // the last of the messages that it became
+	within session.ID // the session that holds it, when it is a copy
+}
+
+// maxDepth is how deep a value may be nested to be taken apart.
+const maxDepth = history.MaxDepth
+
+// parse reads one JSON object that is not nested too deep.
+func parse(data []byte) (o history.Object, why string) {
+	o, _, ok := history.ParseLine(data)
+	switch {
+	case !ok:
+		return nil, "it is no JSON object"
+	case history.Depth(data) > maxDepth:
+		return nil, "it is nested too deep"
+	}
+	return o, ""
+}
+
+// recordOf learns what there is to know of a message.
+func recordOf(in *message) record {
+	r := record{id: in.id, offset: in.offset, size: in.size, records: in.records, why: in.broken}
+	o, why := parse(in.data)
+	if r.why == "" {
+		r.why = why
+	}
+	times, _ := history.Fields(o.Get("time"))
+	r.at, _ = history.UnixMilli(times.Get("created"))
+	if r.at.IsZero() && in.created > 0 {
+		r.at, _ = history.UnixMilli([]byte(strconv.FormatInt(in.created, 10)))
+	}
+	if r.role = o.String("role"); r.why == "" && r.role != "user" && r.role != "assistant" && r.role != "system" {
+		r.why = "a message of role " + strconv.Quote(r.role)
+	}
+	r.answers = o.String("parentID")
+	r.failed = isSet(o.Get("error"))
+	r.summary = r.role == "assistant" && string(o.Get("summary")) == "true"
+	r.alone = r.summary && o.String("engine") == "compaction"
+	r.open = r.role == "assistant" && times.Get("completed") == nil && !r.failed
+	says := []json.RawMessage{raw(session.JSONOf(r.at.UnixMilli())), raw(session.JSONOf(r.role))}
+	if r.why == "" {
+		// What is added or changed later is no other message.
+		plain := o.Without("id", "sessionID", "parentID", "summary", "time", "path")
+		says = append(says, raw(session.JSONOf(history.Fingerprint(plain))))
+	} else {
+		says = append(says, raw(session.JSONOf(history.Plain(in.data))))
+	}
+	for i := range in.parts {
+		says = append(says, r.look(&in.parts[i]))
+	}
+	if r.why == "" && r.role == "assistant" {
+		if c := callOf(&r, o, in.parts); c != nil {
+			r.call = c.ExternalID
+		}
+	}
+	r.hash = history.Fingerprint(history.Object{{Key: "says", Raw: history.Array(says)}})
+	return r
+}
+
+func isSet(value []byte) bool { return value != nil && string(value) != "null" }
+
+// look learns what a part is, and gives what it says.
+func (r *record) look(p *part) raw {
+	r.parts = append(r.parts, p.id)
+	o, why := parse(p.data)
+	if why != "" {
+		return raw(session.JSONOf(history.Plain(p.data)))
+	}
+	switch o.String("type") {
+	case "compaction":
+		r.request = r.request || r.role == "user"
+		r.tail = o.String("tail_start_id")
+		o = o.Without("tail_start_id")
+	case "tool":
+		state, _ := history.Fields(o.Get("state"))
+		status := state.String("status")
+		r.open = r.open || (status == "pending" || status == "running") && !r.failed
+		times, _ := history.Fields(state.Get("time"))
+		if at := history.Count(times.Get("compacted")); at > 0 {
+			r.pruned, r.prunedAt = append(r.pruned, o.String("tool")+" "+o.String("callID")), max(r.prunedAt, at)
+			o = o.With("state", state.With("time", objectJSON(times.Without("compacted"))).JSON())
+		}
+	}
+	return raw(session.JSONOf(history.Fingerprint(o, "id", "messageID", "sessionID")))
+}
+
+func objectJSON(o history.Object) []byte {
+	if len(o) == 0 {
+		return []byte("{}")
+	}
+	return o.JSON()
+}
+
+// before is the order of messages in a session: by time, then by id.
+func before(a, b *record) int {
+	if d := a.at.Compare(b.at.Time); d != 0 {
+		return d
+	}
+	return compareIDs(a.id, b.id)
+}
+
+// compareIDs compares two ids by the time in them. Its 48 bits wrap every 795 days: of two
+// ids that are more than half of that apart, the smaller one is the newer.
+func compareIDs(a, b string) int {
+	x, okA := timeIn(a)
+	y, okB := timeIn(b)
+	if okA && okB && x != y {
+		if (x < y) != (max(x, y)-min(x, y) > 1<<47) {
+			return -1
+		}
+		return 1
+	}
+	return strings.Compare(a, b)
+}
+
+func timeIn(id string) (uint64, bool) {
+	_, digits, ok := strings.Cut(id, "_")
+	if !ok || len(digits) < 12 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(digits[:12], 16, 64)
+	return n, err == nil
+}
+
+// clean gives text that the database can hold.
+func clean(s string) string {
+	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
+		return s
+	}
+	return history.Plain([]byte(s))
+}

@@ -1,0 +1,236 @@
+package opencode
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// segment is a piece of a reply: what the model said in one step, and the results of the
+// tools that it called.
+type segment struct {
+	says    []session.Part
+	results []session.Part
+	aside   []raw // parts that say nothing: steps, snapshots, patches
+}
+
+// segments divides a message at its steps, after each that called tools.
+func segments(parts []part, role string) []segment {
+	all := []segment{{}}
+	for i := range parts {
+		o, why := parse(parts[i].data)
+		if why != "" {
+			p := session.Part{Kind: session.PartData, Text: history.Plain(parts[i].data)}
+			p.Extra = session.JSONOf(map[string]string{"id": clean(parts[i].id), "note": why})
+			all[len(all)-1].says = append(all[len(all)-1].says, p)
+			continue
+		}
+		if o.Get("id") == nil && parts[i].id != "" {
+			o = append(history.Object{{Key: "id", Raw: raw(session.JSONOf(clean(parts[i].id)))}}, o...)
+		}
+		o = o.Without("sessionID", "messageID")
+		s := &all[len(all)-1]
+		kind := o.String("type")
+		if kind == "step-start" && len(s.results) > 0 {
+			all = append(all, segment{})
+			s = &all[len(all)-1]
+		}
+		if len(s.says)+len(s.results) >= session.MaxParts/2 {
+			kind = "too many"
+		}
+		s.take(kind, o, role)
+	}
+	return all
+}
+
+// take puts a part where it belongs. What a column does not hold exactly stays in extra.
+func (s *segment) take(kind string, o history.Object, role string) {
+	rest := history.Taker{Object: o}
+	var p session.Part
+	switch kind {
+	case "text":
+		p = session.Part{Kind: session.PartText, Text: rest.Text("text")}
+		if string(o.Get("ignored")) == "true" && role == "user" {
+			p.Kind = session.PartData // the model does not see it
+		}
+		rest.Take("type")
+	case "reasoning":
+		p = session.Part{Kind: session.PartReasoning, Text: rest.Text("text")}
+		rest.Take("type")
+	case "file":
+		p = file(&rest)
+	case "tool":
+		s.tool(&rest)
+		return
+	case "subtask": // as opencode tells it to the model
+		p = session.Part{Kind: session.PartText, Text: "The following tool was executed by the user"}
+	case "agent":
+		p = session.Part{Kind: session.PartData, Text: "@" + clean(o.String("name"))}
+	case "step-start", "step-finish", "snapshot", "patch", "retry", "compaction", "too many":
+		s.aside = append(s.aside, raw(o.JSON()))
+		return
+	default:
+		p = session.Part{Kind: session.PartData}
+	}
+	p.Extra = rest.JSON()
+	s.says = append(s.says, p)
+}
+
+// file turns a file into a part with its bytes. Texts and folders are not in the context:
+// what is in them stands in a text beside.
+func file(rest *history.Taker) session.Part {
+	mime := rest.String("mime")
+	data, ok := dataURL(rest.String("url"))
+	if !ok || mime == "text/plain" || mime == "application/x-directory" {
+		name := rest.String("filename")
+		if name == "" && !strings.HasPrefix(rest.String("url"), "data:") {
+			name = rest.String("url")
+		}
+		return session.Part{Kind: session.PartData, Text: clean(name)}
+	}
+	p := session.Part{Kind: session.PartFile, Blob: &session.Blob{MediaType: clean(mime), Data: data, Size: int64(len(data))}}
+	switch {
+	case strings.HasPrefix(mime, "image/"):
+		p.Kind = session.PartImage
+	case strings.HasPrefix(mime, "audio/"):
+		p.Kind = session.PartAudio
+	}
+	rest.Take("url")
+	rest.Take("type")
+	return p
+}
+
+// dataURL reads the bytes of a data: URL, where they encode to the same text again.
+func dataURL(text string) ([]byte, bool) {
+	head, body, ok := strings.Cut(text, ",")
+	if !ok || !strings.HasPrefix(head, "data:") {
+		return nil, false
+	}
+	if strings.HasSuffix(head, ";base64") {
+		return history.DecodeBase64([]byte(body))
+	}
+	plain, err := url.PathUnescape(body)
+	return []byte(plain), err == nil && plain != ""
+}
+
+// tool turns a call and its result into parts. A call that never ended has no result.
+func (s *segment) tool(rest *history.Taker) {
+	fields, _ := history.Fields(rest.Get("state"))
+	state := history.Taker{Object: fields}
+	call := session.Part{Kind: session.PartToolCall, CallID: rest.Text("callID"), ToolName: rest.Text("tool"), Arguments: string(state.Take("input"))}
+	result := session.Part{Kind: session.PartToolResult, CallID: call.CallID, ToolName: call.ToolName}
+	failed, ended := false, true
+	var attached []session.Part
+	switch status := state.String("status"); status {
+	case "completed":
+		result.Text = state.Text("output")
+		attached = attachments(&state)
+		state.Take("status")
+	case "error":
+		failed = true
+		result.Text = state.Text("error")
+		metadata, _ := history.Fields(state.Get("metadata"))
+		if output := metadata.String("output"); output != "" && string(metadata.Get("interrupted")) == "true" {
+			result.Text = output // what there was until then
+		}
+		state.Take("status")
+	default:
+		ended = false
+	}
+	result.IsError = &failed
+	times, _ := history.Fields(state.Get("time"))
+	begun, end := history.Count(times.Get("start")), history.Count(times.Get("end"))
+	if took := end - begun; begun > 0 && took >= 0 {
+		result.DurationMS = &took
+	}
+	if len(state.Object) > 0 {
+		rest.Object = rest.With("state", state.JSON())
+	} else {
+		rest.Take("state")
+	}
+	rest.Take("type")
+	call.Extra = rest.JSON()
+	s.says = append(s.says, call)
+	if !ended {
+		return
+	}
+	for i := range attached {
+		attached[i].CallID = call.CallID
+	}
+	metadata, _ := history.Fields(rest.Get("metadata"))
+	if string(metadata.Get("providerExecuted")) == "true" {
+		s.says = append(append(s.says, result), attached...)
+		return
+	}
+	s.results = append(append(s.results, result), attached...)
+}
+
+// attachments takes the files of a result.
+func attachments(state *history.Taker) []session.Part {
+	list, ok := history.Elements(state.Get("attachments"))
+	if !ok || len(list) > session.MaxParts/8 {
+		return nil
+	}
+	var parts []session.Part
+	for _, element := range list {
+		o, ok := history.Fields(element)
+		if !ok {
+			return nil // the state keeps them all
+		}
+		rest := history.Taker{Object: o}
+		p := file(&rest)
+		p.Extra = rest.JSON()
+		parts = append(parts, p)
+	}
+	state.Take("attachments")
+	return parts
+}
+
+// textOf gives the texts of parts, one under the other.
+func textOf(parts []part) string {
+	var texts []string
+	for i := range parts {
+		o, _ := parse(parts[i].data)
+		if text := o.String("text"); o.String("type") == "text" && text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// headers that errors keep: others may hold cookies.
+func withoutHeaders(failure []byte) []byte {
+	o, ok := history.Fields(failure)
+	if !ok {
+		return failure
+	}
+	data, ok := history.Fields(o.Get("data"))
+	if !ok || data.Get("responseHeaders") == nil {
+		return failure
+	}
+	headers, _ := history.Fields(data.Get("responseHeaders"))
+	var kept history.Object
+	for _, h := range headers {
+		if name := strings.ToLower(h.Key); strings.Contains(name, "request") && strings.HasSuffix(name, "id") {
+			kept = append(kept, h)
+		}
+	}
+	data = data.Without("responseHeaders")
+	if len(kept) > 0 {
+		data = data.With("responseHeaders", kept.JSON())
+	}
+	return o.With("data", objectJSON(data)).JSON()
+}
+
+// errorText says in a line why a reply failed.
+func errorText(failure []byte) string {
+	o, _ := history.Fields(failure)
+	data, _ := history.Fields(o.Get("data"))
+	if text := data.String("message"); text != "" {
+		return fmt.Sprintf("%s: %s", o.String("name"), text)
+	}
+	return clean(o.String("name"))
+}

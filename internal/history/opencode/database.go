@@ -1,0 +1,527 @@
+package opencode
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// The tables that are read. Others are counted by their names, never read: account,
+// control_account, credential and the like hold credentials, session_share a secret.
+const (
+	tableSession = "session"
+	tableMessage = "message"
+	tablePart    = "part"
+	tableTodo    = "todo"
+	tableEvent   = "event"
+	tableEngine  = "session_message"
+)
+
+// database is one opencode.db in one snapshot.
+type database struct {
+	*history.SQLite
+	ctx     context.Context
+	path    string
+	now     time.Time
+	known   history.Known
+	send    func(history.Batch) error
+	refused bool                // what was given: there is no going on
+	has     map[string][]string // columns by table
+
+	messages, parts, todos, engine map[string]extent
+	starting                       map[int64][]string // sessions by the time of their first message, oldest first
+	begin                          map[string]int64
+	order                          []string
+	waits                          bool // something is unfinished: look again
+	sessions                       int
+	records                        history.Records
+	problems                       []history.Problem
+}
+
+// extent tells how many rows a session has, and when the newest was changed.
+type extent struct {
+	Count  int64 `db:"n"`
+	Newest int64 `db:"newest"`
+	First  int64 `db:"first"`
+}
+
+func (s *Source) readDatabase(ctx context.Context, found history.Found, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
+	opened, err := history.OpenSQLite(ctx, found.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer opened.Close() //nolint:errcheck // nothing was written
+	d := &database{SQLite: opened, ctx: ctx, path: found.Path, now: s.now(), known: known, has: map[string][]string{}}
+	d.send = func(b history.Batch) error {
+		err := d.Check()
+		if err == nil {
+			err = emit(b)
+		}
+		d.refused = d.refused || err != nil
+		return err
+	}
+	if err := d.recognise(); err != nil {
+		return nil, err
+	}
+	if err := d.all(); err != nil {
+		return d.problems, err
+	}
+	if err := d.aside(); err != nil {
+		return d.problems, err
+	}
+	return d.problems, d.send(lastBatch(found, d.sessions, d.records, d.waits))
+}
+
+// lastBatch carries the cursor of a found thing. One that must be looked at again, though
+// nothing changes, has no time.
+func lastBatch(found history.Found, sessions int, records history.Records, again bool) history.Batch {
+	last := history.Batch{Sessions: sessions, Records: records}
+	last.Cursor = &history.Cursor{Source: session.SourceOpencode, Path: found.Path, Size: found.Size}
+	if modified := session.At(found.ModifiedAt); !again {
+		last.Cursor.ModifiedAt = &modified
+	}
+	return last
+}
+
+// recognise tells whether it is opencode's.
+func (d *database) recognise() error {
+	tables, err := d.Tables(d.ctx)
+	if err != nil {
+		return err
+	}
+	for _, table := range tables {
+		d.has[table] = nil
+		switch table {
+		case tableSession, tableMessage, tablePart, tableTodo, tableEngine:
+			if d.has[table], err = d.Columns(d.ctx, table); err != nil {
+				return err
+			}
+		}
+	}
+	if !slices.Contains(d.has[tableSession], "project_id") || !slices.Contains(d.has[tableMessage], "data") || !slices.Contains(d.has[tablePart], "message_id") {
+		return session.Errorf(session.Invalid, "no opencode database: it has no tables of sessions, messages and parts as opencode makes them")
+	}
+	return nil
+}
+
+// credentials are names of tables that are not even counted by their rows.
+var credentials = regexp.MustCompile(`(?i)auth|token|secret|credential|account|share`)
+
+// aside counts what is beside the conversations.
+func (d *database) aside() error {
+	for table := range d.has {
+		switch {
+		case slices.Contains([]string{tableSession, tableMessage, tablePart, tableTodo, tableEngine}, table), strings.HasPrefix(table, "sqlite_"):
+		case table == tableEvent:
+			var n int
+			if err := d.GetContext(d.ctx, &n, `SELECT COUNT(*) FROM event`); err != nil {
+				return err
+			}
+			d.records.Skip(skipEvent, n)
+		case credentials.MatchString(table):
+			d.records.Skip(skipForeign, 1)
+		default:
+			d.records.Skip(skipBookkeeping, 1)
+		}
+	}
+	return nil
+}
+
+// all reads the sessions, oldest first, then messages whose session is gone.
+func (d *database) all() error {
+	for table, into := range map[string]*map[string]extent{tableMessage: &d.messages, tablePart: &d.parts, tableTodo: &d.todos, tableEngine: &d.engine} {
+		var err error
+		if *into, err = d.extents(table); err != nil {
+			return err
+		}
+	}
+	rows, err := d.list()
+	if err != nil {
+		return err
+	}
+	var sessions []about
+	marks := map[string]string{}
+	for _, c := range rows {
+		a := aboutRow(c, d.has[tableSession])
+		sessions, marks[a.id] = append(sessions, a), d.markOf(a.id, c)
+		d.order = append(d.order, a.id)
+	}
+	for _, of := range []map[string]extent{d.messages, d.parts, d.engine} {
+		for id := range of {
+			if _, ok := marks[id]; !ok {
+				a := about{id: id, title: "recovered", store: inDatabase}
+				a.note("recovered", raw(`"its row is gone"`))
+				sessions, marks[id] = append(sessions, a), d.markOf(id, nil)
+			}
+		}
+	}
+	d.beginnings()
+	for i := range sessions {
+		if err := d.session(sessions[i], marks[sessions[i].id]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// extents counts the rows of each session.
+func (d *database) extents(table string) (map[string]extent, error) {
+	all := map[string]extent{}
+	if !slices.Contains(d.has[table], "session_id") {
+		return all, nil
+	}
+	var list []struct {
+		Session *string `db:"session_id"`
+		extent
+	}
+	err := d.SelectContext(d.ctx, &list, `SELECT session_id, COUNT(*) AS n, COALESCE(MAX(CAST(time_updated AS INTEGER)), 0) AS newest,
+		COALESCE(MIN(CAST(time_created AS INTEGER)), 0) AS first FROM `+table+` GROUP BY session_id`)
+	for _, e := range list {
+		if e.Session != nil {
+			all[*e.Session] = e.extent
+		}
+	}
+	return all, err
+}
+
+// columns are what a session's row holds, as text.
+type columns map[string]*string
+
+func (c columns) text(name string) string {
+	if v := c[name]; v != nil {
+		return clean(*v)
+	}
+	return ""
+}
+
+// list reads the sessions' rows, oldest first, all columns but the diffs as text.
+func (d *database) list() ([]columns, error) {
+	var names, selected []string
+	for _, name := range d.has[tableSession] {
+		if name == "summary_diffs" {
+			continue
+		}
+		names = append(names, name)
+		quoted := `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+		selected = append(selected, `CAST(`+quoted+` AS TEXT)`)
+	}
+	rows, err := d.QueryContext(d.ctx, `SELECT `+strings.Join(selected, ", ")+` FROM session ORDER BY CAST(time_created AS INTEGER), id`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []columns
+	for rows.Next() {
+		values := make([]*string, len(names))
+		into := make([]any, len(names))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			return nil, err
+		}
+		c := columns{}
+		for i, name := range names {
+			c[name] = values[i]
+		}
+		all = append(all, c)
+	}
+	return all, rows.Err()
+}
+
+// aboutRow reads a session's row.
+func aboutRow(c columns, order []string) about {
+	a := about{
+		id: c.text("id"), title: c.text("title"), directory: c.text("directory"), parent: c.text("parent_id"), project: c.text("project_id"),
+		records: 1, store: inDatabase,
+	}
+	a.created, _ = history.UnixMilli([]byte(c.text("time_created")))
+	a.updated, _ = history.UnixMilli([]byte(c.text("time_updated")))
+	if at, ok := history.UnixMilli([]byte(c.text("time_archived"))); ok {
+		a.archived = &at
+	}
+	if model := []byte(c.text("model")); json.Valid(model) {
+		a.said(model)
+	}
+	if revert := []byte(c.text("revert")); json.Valid(revert) {
+		a.reverted(revert)
+	}
+	var unknown history.Object
+	for _, name := range order {
+		value := c[name]
+		if value == nil || *value == "" {
+			continue
+		}
+		text := clean(*value)
+		encoded := raw(session.JSONOf(text))
+		switch name {
+		case "id", "title", "directory", "time_created", "time_updated", "time_archived", "time_compacting", "model", "summary_diffs":
+		case "slug", "version", "project_id", "parent_id", "workspace_id", "path", "agent", "share_url":
+			a.note(name, encoded)
+		case "revert", "permission", "metadata":
+			if json.Valid([]byte(text)) {
+				encoded = raw(text)
+			}
+			a.note(name, encoded)
+		case "cost", "summary_additions", "summary_deletions", "summary_files", "tokens_input", "tokens_output", "tokens_reasoning", "tokens_cache_read", "tokens_cache_write":
+			if _, ok := history.Number([]byte(text)); ok && json.Valid([]byte(text)) && text != "0" && text != "0.0" {
+				a.note(name, raw(text))
+			}
+		default:
+			if credentials.MatchString(name) {
+				encoded = raw(`"[masked]"`)
+			}
+			unknown = append(unknown, history.Field{Key: name, Raw: encoded})
+		}
+	}
+	if len(unknown) > 0 {
+		a.note("unknown_columns", unknown.JSON())
+	}
+	return a
+}
+
+// markOf tells whether a session changed: its row, and its messages and parts.
+func (d *database) markOf(id string, c columns) string {
+	sum := sha256.New()
+	for _, name := range d.has[tableSession] {
+		if v := c[name]; v != nil {
+			fmt.Fprintf(sum, "%s=%d:%s;", name, len(*v), *v)
+		}
+	}
+	fmt.Fprintf(sum, "%v %v %v %v", d.messages[id], d.parts[id], d.todos[id], d.engine[id])
+	return hex.EncodeToString(sum.Sum(nil)[:12])
+}
+
+// session reads one session if it changed. What cannot be read of it is a problem, and the
+// next one is read.
+func (d *database) session(a about, changed string) error {
+	path := d.path + "#" + a.id
+	before, err := markAt(d.ctx, d.known, path)
+	if err != nil {
+		return err
+	}
+	d.sessions++
+	all := a.records + int(d.messages[a.id].Count+d.parts[a.id].Count+d.todos[a.id].Count)
+	engine := int(d.engine[a.id].Count)
+	if before.Mark == changed && before.Reads == reads {
+		d.records.Skip(skipCopy+before.Of, before.Copies)
+		d.records.Skip(history.SkipKnown, all+engine-before.Copies)
+		return nil
+	}
+	if newest := max(d.messages[a.id].Newest, d.parts[a.id].Newest, d.engine[a.id].Newest); newest > 0 {
+		if at, ok := history.UnixMilli(session.JSONOf(newest)); ok && at.After(a.updated.Time) && !at.After(d.now) {
+			a.updated = at
+		}
+	}
+	r := &reader{
+		ctx: d.ctx, known: d.known, emit: d.send, path: d.path, now: d.now, about: a, before: before,
+		from: &rowsOf{d, a.id}, origins: func() ([]*session.Session, error) { return d.origins(a.id) },
+	}
+	switch {
+	case engine > 0 && d.messages[a.id].Count == 0:
+		r.from = &engineOf{d, a.id}
+	default:
+		r.extra.Skip(skipEngine, engine)
+	}
+	if err := d.todo(r); err != nil {
+		return err
+	}
+	err = r.run(func(r *reader) *history.Cursor {
+		return &history.Cursor{Source: session.SourceOpencode, Path: path, State: r.state(changed)}
+	})
+	d.waits = d.waits || len(r.waiting) > 0
+	d.problems = append(d.problems, r.problems...)
+	if err != nil && !d.refused && session.CodeOf(history.SQLiteError(err)) == session.Invalid {
+		d.problems = append(d.problems, history.Problem{Path: d.path, Error: "session " + a.id + ": " + history.Reason(err)})
+		return nil
+	}
+	return err
+}
+
+// markAt reads what the last reading of a session remembered.
+func markAt(ctx context.Context, known history.Known, path string) (mark, error) {
+	var m mark
+	cursor, err := known.Cursor(ctx, session.SourceOpencode, path)
+	if cursor != nil {
+		_ = json.Unmarshal(cursor.State, &m) // a damaged one: read again
+	}
+	return m, err
+}
+
+// todo notes the session's list of things to do.
+func (d *database) todo(r *reader) error {
+	n := int(d.todos[r.about.id].Count)
+	if n == 0 {
+		return nil
+	}
+	type item struct {
+		Content  string `db:"content" json:"content"`
+		Status   string `db:"status" json:"status"`
+		Priority string `db:"priority" json:"priority"`
+	}
+	var list []item
+	err := d.SelectContext(d.ctx, &list, `SELECT COALESCE(CAST(content AS TEXT), '') AS content, COALESCE(CAST(status AS TEXT), '') AS status,
+		COALESCE(CAST(priority AS TEXT), '') AS priority FROM todo WHERE session_id = ? ORDER BY position`, r.about.id)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		list[i] = item{clean(list[i].Content), clean(list[i].Status), clean(list[i].Priority)}
+	}
+	r.about.note("todos", session.JSONOf(list))
+	r.todos(n)
+	return nil
+}
+
+// todos counts a list of things to do: it stands in the session's notes.
+func (r *reader) todos(n int) {
+	if r.before.Reads > 0 {
+		r.extra.Skip(history.SkipKnown, n)
+	} else {
+		r.extra.Import(n)
+	}
+}
+
+// beginnings notes when each session's first message was: a fork's is its origin's.
+func (d *database) beginnings() {
+	d.starting, d.begin = map[int64][]string{}, map[string]int64{}
+	for _, id := range d.order {
+		if first := d.messages[id].First; first > 0 {
+			d.begin[id] = first
+			d.starting[first] = append(d.starting[first], id)
+		}
+	}
+}
+
+// maxOrigins bounds how many copies of one beginning are looked through.
+const maxOrigins = 16
+
+// origins are the sessions that one may be a copy of: they begin at the same millisecond, and
+// are older.
+func (d *database) origins(id string) ([]*session.Session, error) {
+	alike := d.starting[d.begin[id]]
+	at := slices.Index(alike, id)
+	if at < 0 {
+		return nil, nil
+	}
+	var found []*session.Session
+	for _, older := range alike[:min(at, maxOrigins)] {
+		origin, err := d.known.Session(d.ctx, session.SourceOpencode, older)
+		if err != nil {
+			return nil, err
+		}
+		if origin != nil {
+			found = append(found, origin)
+		}
+	}
+	return found, nil
+}
+
+// rowsOf is a conversation in the tables of messages and parts.
+type rowsOf struct {
+	d  *database
+	of string
+}
+
+func (c *rowsOf) scan(ctx context.Context, yield func(*message) error) error {
+	rows, err := c.d.QueryContext(ctx, `SELECT id, CAST(time_created AS INTEGER), CAST(data AS TEXT) FROM message WHERE session_id = ? ORDER BY time_created, id`, c.of)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		in, err := c.row(ctx, rows)
+		if err != nil {
+			return err
+		}
+		if err := yield(in); err != nil {
+			return err
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	var lost []string
+	if err := c.d.SelectContext(ctx, &lost, `SELECT DISTINCT message_id FROM part WHERE session_id = ?1 AND message_id NOT IN
+		(SELECT id FROM message WHERE session_id = ?1)`, c.of); err != nil {
+		return err
+	}
+	for _, id := range lost {
+		in, err := c.orphan(ctx, id)
+		if err != nil {
+			return err
+		}
+		if err := yield(in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *rowsOf) row(ctx context.Context, rows *sql.Rows) (*message, error) {
+	in := &message{}
+	var created *int64
+	if err := rows.Scan(&in.id, &created, &in.data); err != nil {
+		return nil, err
+	}
+	if created != nil {
+		in.created = *created
+	}
+	var err error
+	in.parts, err = c.partsOf(ctx, in.id)
+	in.records = 1 + len(in.parts)
+	return in, err
+}
+
+func (c *rowsOf) partsOf(ctx context.Context, id string) ([]part, error) {
+	rows, err := c.d.QueryContext(ctx, `SELECT id, CAST(data AS TEXT) FROM part WHERE message_id = ?`, id)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var parts []part
+	for rows.Next() {
+		var p part
+		if err := rows.Scan(&p.id, &p.data); err != nil {
+			return nil, err
+		}
+		parts = append(parts, p)
+	}
+	inOrder(parts)
+	return parts, rows.Err()
+}
+
+func inOrder(parts []part) {
+	slices.SortStableFunc(parts, func(a, b part) int { return compareIDs(a.id, b.id) })
+}
+
+// orphan are parts whose message is gone.
+func (c *rowsOf) orphan(ctx context.Context, id string) (*message, error) {
+	parts, err := c.partsOf(ctx, id)
+	return &message{id: id, data: []byte("{}"), parts: parts, records: len(parts), broken: "its message is gone"}, err
+}
+
+func (c *rowsOf) load(ctx context.Context, r *record) (*message, error) {
+	rows, err := c.d.QueryContext(ctx, `SELECT id, CAST(time_created AS INTEGER), CAST(data AS TEXT) FROM message WHERE id = ?`, r.id)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	if rows.Next() {
+		return c.row(ctx, rows)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return c.orphan(ctx, r.id)
+}

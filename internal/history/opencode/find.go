@@ -1,0 +1,171 @@
+package opencode
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sessiond/internal/history"
+)
+
+// Find implements history.Source. Of opencode's data folder it takes every opencode*.db, the
+// tree in `storage` and those in `project/*/storage/session`; of another folder also the
+// *.json files, which may be exports, and what lies a little below. A single file is taken as
+// it is. auth.json and mcp-auth.json are never opened. What is trusted most comes first.
+func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []history.Problem, error) {
+	usual := len(roots) == 0
+	if usual {
+		roots = s.places
+	}
+	f := finder{usual: usual}
+	for _, root := range roots {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		info, err := os.Stat(root)
+		switch {
+		case usual && errors.Is(err, fs.ErrNotExist): // opencode was never used here
+		case err != nil:
+			f.exports.Problem(root, err)
+		case info.IsDir():
+			f.folder(root, maxDepthOfFolders)
+		case filepath.Ext(root) == ".json":
+			f.exports.File(root)
+		default:
+			f.databases.Database(root)
+		}
+	}
+	// Ids of sessions count down: the oldest comes first.
+	slices.SortStableFunc(f.exports.Found, func(a, b history.Found) int { return strings.Compare(filepath.Base(b.Path), filepath.Base(a.Path)) })
+	all := slices.Concat(f.databases.Found, f.trees, f.old, f.exports.Found)
+	return all, slices.Concat(f.databases.Problems, f.exports.Problems), nil
+}
+
+// maxDepthOfFolders ends a search that began at the wrong place.
+const maxDepthOfFolders = 3
+
+type finder struct {
+	databases, exports history.Finder
+	trees, old         []history.Found
+	usual              bool
+	seen               map[string]bool
+}
+
+func (f *finder) folder(path string, depth int) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil || f.seen[real] {
+		return
+	}
+	if f.seen == nil {
+		f.seen = map[string]bool{}
+	}
+	f.seen[real] = true
+	if isTree(path) || isOldTree(path) {
+		f.tree(path)
+		return
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		f.exports.Problem(path, err)
+		return
+	}
+	isData := f.usual
+	var below []string
+	for _, entry := range entries {
+		name, child := entry.Name(), filepath.Join(path, entry.Name())
+		switch {
+		case strings.HasPrefix(name, "opencode") && strings.HasSuffix(name, ".db"):
+			f.databases.Database(child)
+			isData = true
+		case name == "storage" && isTree(child):
+			f.tree(child)
+			isData = true
+		case name == "project" && history.IsFolder(child):
+			isData = f.projects(child) || isData
+		case history.IsFolder(child):
+			below = append(below, child)
+		}
+	}
+	if isData {
+		return
+	}
+	f.exports.Folder(path, 1, isExport)
+	if depth > 1 {
+		for _, child := range below {
+			f.folder(child, depth-1)
+		}
+	}
+}
+
+// projects takes the trees of the oldest generation: one for each project.
+func (f *finder) projects(path string) bool {
+	folders, _ := os.ReadDir(path) // one that cannot be read has none
+	any := false
+	for _, entry := range folders {
+		child := filepath.Join(path, entry.Name(), "storage", "session")
+		if isOldTree(child) {
+			f.tree(child)
+			any = true
+		}
+	}
+	return any
+}
+
+// isExport leaves out the files with credentials.
+func isExport(name string) bool {
+	return strings.HasSuffix(name, ".json") && name != "auth.json" && name != "mcp-auth.json"
+}
+
+// isTree tells the storage folder of generation 1.
+func isTree(path string) bool {
+	return history.IsFolder(filepath.Join(path, "session")) && history.IsFolder(filepath.Join(path, "message"))
+}
+
+// isOldTree tells a project's folder of generation 0.
+func isOldTree(path string) bool {
+	return history.IsFolder(filepath.Join(path, "info")) && history.IsFolder(filepath.Join(path, "message"))
+}
+
+// tree takes a tree of files as one found thing. Its size and time are those of the sessions'
+// files and of the folders of their messages, which change with every message.
+func (f *finder) tree(path string) {
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if err != nil {
+		f.exports.Problem(path, err)
+		return
+	}
+	if f.seen["tree:"+real] {
+		return
+	}
+	if f.seen == nil {
+		f.seen = map[string]bool{}
+	}
+	f.seen["tree:"+real] = true
+	found := history.Found{Path: real}
+	add := func(info fs.FileInfo) {
+		found.Size += info.Size()
+		if info.ModTime().After(found.ModifiedAt) {
+			found.ModifiedAt = info.ModTime()
+		}
+	}
+	for _, pattern := range []string{filepath.Join("session", "*", "*.json"), filepath.Join("info", "*.json"), filepath.Join("message", "*")} {
+		matches, _ := filepath.Glob(filepath.Join(real, pattern)) // the pattern is good
+		for _, match := range matches {
+			if info, err := os.Stat(match); err == nil {
+				add(info)
+			}
+		}
+	}
+	if isTree(real) {
+		f.trees = append(f.trees, found)
+	} else {
+		f.old = append(f.old, found)
+	}
+}

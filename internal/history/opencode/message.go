@@ -1,0 +1,319 @@
+package opencode
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// made is what one message of opencode becomes: a message, or for a reply that called tools
+// two for each of its steps. Their parents are one another; the first one's is to be set.
+type made struct {
+	messages []history.Message
+	call     *history.Call
+}
+
+// setting is what a message must know of its session.
+type setting struct {
+	author session.Origin // of the prompts
+	engine bool           // the second engine wrote it
+}
+
+// decode turns a message into what is stored. in is not kept.
+func decode(r *record, in *message, of setting) made {
+	if r.why != "" {
+		return made{messages: []history.Message{verbatim(r, in)}}
+	}
+	o, _ := parse(in.data)
+	rest := history.Taker{Object: o.Without("id", "sessionID")}
+	var m made
+	pieces := segments(in.parts, r.role)
+	for i := range pieces {
+		s := &pieces[i]
+		base := session.Message{
+			Kind: session.KindMessage, Dialect: "opencode", CreatedAt: r.at, ExternalID: r.key, InContext: true, Display: true, Parts: s.says,
+		}
+		if i > 0 {
+			base.ExternalID += "#" + strconv.Itoa(i+1)
+		}
+		parent := ""
+		if n := len(m.messages); n > 0 {
+			parent = m.messages[n-1].ExternalID
+		}
+		switch r.role {
+		case "assistant":
+			reply(&base, r, o)
+			if len(s.results) > 0 && base.Finish == "" {
+				base.Finish = session.FinishToolCalls
+			}
+		case "system":
+			base.Role, base.Origin = session.System, session.Program
+		default:
+			prompt(&base, r, in, of)
+		}
+		if i == 0 {
+			base.Extra = extraOf(r, rest.Object, s.aside)
+		} else {
+			base.Extra = extraOf(nil, nil, s.aside)
+		}
+		m.messages = append(m.messages, history.Message{Message: base, ParentKey: parent})
+		if len(s.results) > 0 {
+			results := session.Message{
+				Kind: session.KindMessage, Role: session.Tool, Origin: session.ByTool, Dialect: "opencode", CreatedAt: endOf(s, r.at),
+				ExternalID: base.ExternalID + "#r", InContext: true, Display: true, Parts: s.results,
+			}
+			m.messages = append(m.messages, history.Message{Message: results, ParentKey: base.ExternalID})
+		}
+	}
+	for i := range m.messages[:len(m.messages)-1] { // the reply ends with its last step
+		if msg := &m.messages[i].Message; msg.Role == session.Assistant && i < len(m.messages)-2 {
+			msg.Finish = session.FinishToolCalls
+		}
+	}
+	if r.role == "assistant" {
+		m.call = callOf(r, o, in.parts)
+	}
+	return m
+}
+
+// reply takes what opencode says of a model's message.
+func reply(m *session.Message, r *record, o history.Object) {
+	m.Role, m.Origin = session.Assistant, session.Model
+	m.Provider, m.Model = clean(o.String("providerID")), clean(o.String("modelID"))
+	m.Finish = finishOf(o.String("finish"), o.Get("error"))
+	if r.open {
+		m.Finish = session.FinishAborted // its program died
+	}
+	if r.summary {
+		m.InContext = false // the overlay says it
+	}
+	if len(m.Parts) == 0 {
+		if text := errorText(o.Get("error")); text != "" {
+			m.Parts = []session.Part{{Kind: session.PartData, Text: text}}
+		}
+	}
+}
+
+func finishOf(finish string, failure []byte) session.Finish {
+	if isSet(failure) {
+		e, _ := history.Fields(failure)
+		switch e.String("name") {
+		case "MessageAbortedError":
+			return session.FinishAborted
+		case "MessageOutputLengthError":
+			return session.FinishLength
+		case "ContentFilterError":
+			return session.FinishRefusal
+		}
+		return session.FinishError
+	}
+	switch finish {
+	case "stop":
+		return session.FinishStop
+	case "tool-calls":
+		return session.FinishToolCalls
+	case "length":
+		return session.FinishLength
+	case "error":
+		return session.FinishError
+	case "content-filter":
+		return session.FinishRefusal
+	}
+	return ""
+}
+
+// prompt says who made a message in the user's role: a text that opencode wrote is marked.
+func prompt(m *session.Message, r *record, in *message, of setting) {
+	m.Role, m.Origin = session.User, of.author
+	if r.request {
+		m.Kind, m.Role, m.Origin, m.InContext = session.KindMarker, "", session.Program, false
+		m.Parts = append(m.Parts, session.Part{Kind: session.PartData, Text: "asked for a summary"})
+		return
+	}
+	written, texts := 0, 0
+	for i := range in.parts {
+		o, _ := parse(in.parts[i].data)
+		if o.String("type") != "text" {
+			continue
+		}
+		if texts++; string(o.Get("synthetic")) == "true" {
+			written++
+		}
+	}
+	if texts > 0 && texts == written {
+		m.Origin = session.Program
+	}
+	shown := false
+	for i := range m.Parts {
+		shown = shown || m.Parts[i].Kind != session.PartData
+	}
+	m.InContext = shown
+}
+
+// extraOf keeps what no column says: the message's own fields, parts that say nothing, and
+// what it is known by.
+func extraOf(r *record, rest history.Object, aside []json.RawMessage) session.JSON {
+	var extra history.Object
+	if r != nil {
+		extra = append(extra, history.Field{Key: "hash", Raw: raw(session.JSONOf(r.hash))})
+		for i := range rest {
+			switch rest[i].Key {
+			case "error":
+				rest[i].Raw = withoutHeaders(rest[i].Raw)
+			case "summary":
+				rest[i].Raw = withoutDiffs(rest[i].Raw)
+			}
+		}
+		if r.open {
+			extra = append(extra, history.Field{Key: "note", Raw: raw(`"it was never finished"`)})
+		}
+	}
+	if len(rest) > 0 {
+		extra = append(extra, history.Field{Key: "message", Raw: raw(rest.JSON())})
+	}
+	if len(aside) > 0 {
+		extra = append(extra, history.Field{Key: "parts", Raw: history.Array(aside)})
+	}
+	return extra.JSON()
+}
+
+// withoutDiffs keeps of a summary of changes which files they were: with their texts before
+// and after they can be megabytes, and the tools' calls say them, too.
+func withoutDiffs(summary []byte) []byte {
+	o, ok := history.Fields(summary)
+	if !ok {
+		return summary
+	}
+	diffs, ok := history.Elements(o.Get("diffs"))
+	if !ok {
+		return summary
+	}
+	for i, diff := range diffs {
+		if fields, ok := history.Fields(diff); ok {
+			diffs[i] = objectJSON(fields.Without("before", "after", "patch"))
+		}
+	}
+	return o.With("diffs", history.Array(diffs)).JSON()
+}
+
+// endOf gives the time of the last result of a step.
+func endOf(s *segment, at session.Time) session.Time {
+	for i := range s.says {
+		var extra struct {
+			State struct {
+				Time struct {
+					End json.RawMessage `json:"end"`
+				} `json:"time"`
+			} `json:"state"`
+		}
+		if s.says[i].Kind == session.PartToolCall && json.Unmarshal(s.says[i].Extra, &extra) == nil {
+			if end, ok := history.UnixMilli(extra.State.Time.End); ok && end.After(at.Time) {
+				at = end
+			}
+		}
+	}
+	return at
+}
+
+// verbatim keeps a message as text, out of the context and beside the path.
+func verbatim(r *record, in *message) history.Message {
+	text := history.Plain(in.data)
+	for i := range in.parts {
+		text += "\n" + history.Plain(in.parts[i].data)
+	}
+	m := history.Verbatim([]byte(text), r.why)
+	m.Dialect, m.ExternalID, m.CreatedAt = "opencode", r.key, r.at
+	o, _ := history.Fields(m.Extra)
+	m.Extra = o.With("hash", session.JSONOf(r.hash)).JSON()
+	return history.Message{Message: m}
+}
+
+// tokens are the figures of one call, or of one step.
+type tokens struct {
+	input, output, reasoning, cacheRead, cacheWrite int64
+	cost                                            *int64
+}
+
+// tokensOf reads usage. Until 1.3 opencode's output held the reasoning, later it does not:
+// the total tells.
+func tokensOf(o history.Object) tokens {
+	u, _ := history.Fields(o.Get("tokens"))
+	cache, _ := history.Fields(u.Get("cache"))
+	t := tokens{
+		input: history.Count(u.Get("input")), output: history.Count(u.Get("output")), reasoning: history.Count(u.Get("reasoning")),
+		cacheRead: history.Count(cache.Get("read")), cacheWrite: history.Count(cache.Get("write")),
+	}
+	if total := history.Count(u.Get("total")); total > 0 && total == t.input+t.output+t.cacheRead+t.cacheWrite+t.reasoning {
+		t.output += t.reasoning
+	}
+	if cost, ok := history.NanoUSD(o.Get("cost")); ok {
+		t.cost = &cost
+	}
+	return t
+}
+
+func (t *tokens) sum() int64 { return t.input + t.output + t.cacheRead + t.cacheWrite }
+
+// callOf counts a reply. A message of several steps may tell only the last one's usage: then
+// its steps say more.
+func callOf(r *record, o history.Object, parts []part) *history.Call {
+	t, note := tokensOf(o), ""
+	var steps tokens
+	n := 0
+	for i := range parts {
+		step, _ := parse(parts[i].data)
+		if step.String("type") != "step-finish" {
+			continue
+		}
+		s := tokensOf(step)
+		n++
+		steps.input, steps.output, steps.reasoning = steps.input+s.input, steps.output+s.output, steps.reasoning+s.reasoning
+		steps.cacheRead, steps.cacheWrite = steps.cacheRead+s.cacheRead, steps.cacheWrite+s.cacheWrite
+		if s.cost != nil {
+			cost := *s.cost
+			if steps.cost != nil {
+				cost += *steps.cost
+			}
+			steps.cost = &cost
+		}
+	}
+	if n > 1 && steps.sum() > t.sum() {
+		t, note = steps, fmt.Sprintf("the sum of its %d steps", n)
+	}
+	if t.sum() == 0 && (t.cost == nil || *t.cost == 0) {
+		return nil
+	}
+	c := session.Call{
+		Purpose: session.PurposeChat, Status: session.CallOK, Provider: clean(o.String("providerID")), Model: clean(o.String("modelID")),
+		Source: session.SourceOpencode, InputTokens: t.input, OutputTokens: t.output, ReasoningTokens: t.reasoning,
+		CacheReadTokens: t.cacheRead, CacheWriteTokens: t.cacheWrite, CostNanoUSD: t.cost, CreatedAt: r.at,
+	}
+	if t.cost != nil {
+		c.PriceSource = "reported"
+	}
+	if r.summary {
+		c.Purpose = session.PurposeSummary
+	}
+	if r.failed {
+		c.Status, c.Error = session.CallFailed, errorText(o.Get("error"))
+	}
+	if note != "" {
+		c.Metadata = session.JSONOf(map[string]string{"note": note})
+	}
+	times, _ := history.Fields(o.Get("time"))
+	if end, ok := history.UnixMilli(times.Get("completed")); ok {
+		if took := end.Sub(r.at.Time).Milliseconds(); took >= 0 {
+			c.LatencyMS = &took
+		}
+	}
+	// A fork's copy says the same, whatever its ids.
+	c.ExternalID = "opencode:" + history.Fingerprint(history.Object{
+		{Key: "at", Raw: raw(session.JSONOf(r.at.UnixMilli()))},
+		{Key: "model", Raw: raw(session.JSONOf(c.Provider + "/" + c.Model))},
+		{Key: "tokens", Raw: raw(session.JSONOf([]int64{t.input, t.output, t.cacheRead, t.cacheWrite}))},
+	})
+	return &history.Call{Call: c, MessageKey: r.key}
+}

@@ -1,0 +1,197 @@
+package opencode_test
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+const (
+	first  = "ses_e02f3d9b4ffep4NZtCdHUT19vb"
+	child1 = "ses_e02f3cd81ffePa5dBMr3FAB5Ae"
+	second = "ses_e02f3c856ffeidlfRSOZVOKdiJ"
+	child2 = "ses_e02f3976affel1elehd69y5owL"
+	fork   = "ses_e02f36b2bffey7jv8TnlkYo9bi"
+	third  = "ses_e02f35e5affejfOm9AdvdAbJj4"
+)
+
+// tally is what of opencode's own counts can be found in a session here.
+type tally struct {
+	messages, user, assistant, calls, results int
+	cost                                      float64
+}
+
+func (h *house) tally(id string) tally {
+	h.Helper()
+	s := h.session(id)
+	var got tally
+	for _, m := range h.entries(s.ID) {
+		base, suffix, _ := strings.Cut(m.ExternalID, "#")
+		_ = base
+		got.calls += len(m.Calls())
+		got.results += len(m.Results())
+		if strings.HasSuffix(suffix, "r") {
+			continue // the results of the reply before it
+		}
+		got.messages++
+		if m.Role == session.Assistant {
+			got.assistant++
+		} else {
+			got.user++
+		}
+	}
+	if s.CostNanoUSD != nil {
+		got.cost = math.Round(float64(*s.CostNanoUSD)/100) / 1e7
+	}
+	return got
+}
+
+func TestOpencodeSamplesAddUp(t *testing.T) {
+	for _, test := range []struct {
+		name, folder string
+		new          int
+		want         history.Records
+		sessions     map[string]tally
+	}{
+		{"generation 1", "g1-json-1.1.65", 3, history.Records{
+			Read: 3 + 14 + 36 + 3 + 1 + 3 + 1, Imported: 3 + 14 + 36 + 3, Skipped: map[string]int{"bookkeeping": 2, "file diffs": 3},
+		}, map[string]tally{first: {9, 3, 6, 4, 4, 0.0360115}}},
+		{"generation 2, not checkpointed", "g2-db-1.2.1", 3, history.Records{
+			Read: 3 + 17 + 43 + 3 + 5, Imported: 3 + 17 + 43 + 3, Skipped: map[string]int{"bookkeeping": 3, "not history": 2},
+		}, nil},
+		{"generation 3", "g3-db-1.18.33", 6, history.Records{
+			Read: 6 + 68 + 156 + 3 + 256 + 15, Imported: 6 + 40 + 91 + 3, Skipped: map[string]int{
+				"copy of " + first: 28 + 65, "event log": 256, "bookkeeping": 10, "not history": 5,
+			},
+		}, map[string]tally{
+			first: {28, 11, 17, 7, 7, 0.1705107}, child1: {3, 1, 2, 1, 1, 0.0077113}, second: {2, 1, 1, 0, 0, 0.0057635},
+			child2: {3, 1, 2, 1, 1, 0.0064003}, fork: {2, 1, 1, 0, 0, 0.0041638}, third: {2, 1, 1, 0, 0, 0.0039328},
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHouse(t)
+			folder := h.copyOf(test.folder)
+			done := h.run(folder)
+			if done.Sessions != (history.Sessions{New: test.new}) || len(done.Errors) != 0 {
+				t.Errorf("%+v %v", done.Sessions, done.Errors)
+			}
+			if diff := cmp.Diff(test.want, done.Records); diff != "" {
+				t.Error(diff)
+			}
+			for id, want := range test.sessions {
+				if got := h.tally(id); got != want {
+					t.Errorf("%s: %+v, want %+v", id, got, want)
+				}
+			}
+			before := h.dump()
+			if done := h.run(folder); done.Records.Imported+done.Records.Raw != 0 || done.Sessions.Unchanged < test.new || h.dump() != before {
+				t.Errorf("the second import did something: %+v", done)
+			}
+		})
+	}
+}
+
+// dump tells what the store holds, so that nothing can change unseen.
+func (h *house) dump() string {
+	h.Helper()
+	var b strings.Builder
+	for _, id := range []string{first, child1, second, child2, fork, third} {
+		s, err := h.store.SessionBySource(h.Context(), session.SourceOpencode, id)
+		if err != nil {
+			continue
+		}
+		s.UpdatedAt = session.Time{}
+		fmt.Fprintf(&b, "%s %d calls\n", session.JSONOf(s), len(h.calls(s.ID)))
+		for _, m := range h.entries(s.ID) {
+			fmt.Fprintf(&b, "  %s %s\n", m.ExternalID, m.Extra)
+		}
+	}
+	return b.String()
+}
+
+// One history, found in all generations, comes in once, in whatever order.
+func TestOpencodeGenerationsAreOneHistory(t *testing.T) {
+	folders := []string{"g1-json-1.1.65", "g2-db-1.2.1", "g3-db-1.18.33", "exports"}
+	for _, order := range [][]int{{0, 1, 2, 3}, {2, 1, 0, 3}, {3, 2, 1, 0}} {
+		h := newHouse(t)
+		for _, i := range order {
+			h.run(h.copyOf(folders[i]))
+		}
+		total := 0.0
+		for id, want := range map[string]tally{
+			first: {28, 11, 17, 7, 7, 0.1705107}, child1: {3, 1, 2, 1, 1, 0.0077113}, second: {2, 1, 1, 0, 0, 0.0057635},
+			child2: {3, 1, 2, 1, 1, 0.0064003}, third: {2, 1, 1, 0, 0, 0.0039328},
+		} {
+			got := h.tally(id)
+			if got != want {
+				t.Errorf("order %v, %s: %+v, want %+v", order, id, got, want)
+			}
+			total += got.cost
+		}
+		if got := total + h.tally(fork).cost; math.Abs(got-0.1984824) > 1e-9 {
+			t.Errorf("order %v: %.7f dollars in all, of which the copies count once", order, got)
+		}
+	}
+}
+
+func TestOpencodeFamilies(t *testing.T) {
+	h := newHouse(t)
+	h.run(h.copyOf("g3-db-1.18.33"))
+	origin, child, copied := h.session(first), h.session(child2), h.session(fork)
+	if child.ParentID != origin.ID || child.ParentKind != session.ParentChild || child.Kind != "subagent" || h.entries(child.ID)[0].Origin != session.Model {
+		t.Errorf("%+v", child)
+	}
+	if copied.ParentID != origin.ID || copied.ParentKind != session.ParentFork || copied.MessageCount != 2 {
+		t.Errorf("%+v", copied)
+	}
+	// Both of the fork's own messages were taken back, but for the next prompt.
+	if copied.Head == nil || copied.Head.Session != origin.ID || *copied.HeadID != *origin.HeadID {
+		t.Errorf("the head is %v, the origin's %v", copied.Head, origin.Head)
+	}
+	if !strings.Contains(string(copied.Metadata), `"revert":{"messageID":"msg_1fd0c9843001kFTEgaKUiyVP7V"`) {
+		t.Errorf("%s", copied.Metadata)
+	}
+	for _, s := range []session.Session{origin, copied} {
+		overlay, err := h.store.Effective(t.Context(), s)
+		if err != nil || overlay == nil || !strings.HasPrefix(overlay.Summary, "## Goal") {
+			t.Errorf("%s: %+v %v", s.ID, overlay, err)
+		}
+	}
+	if !strings.Contains(string(origin.Metadata), `"todos":[{"content":"Read greet.py"`) {
+		t.Errorf("%s", origin.Metadata)
+	}
+}
+
+func TestOpencodeUsage(t *testing.T) {
+	h := newHouse(t)
+	h.run(h.copyOf("g3-db-1.18.33"), sample(t, "exports", "new-token-form-1.18.33.json"))
+	purposes := map[session.Purpose]int{}
+	for _, c := range h.calls(h.session(first).ID) {
+		purposes[c.Purpose]++
+		if c.ReasoningTokens > 0 && (c.ReasoningTokens != 25 || c.OutputTokens != 65 || c.InputTokens != 4665 || c.CacheReadTokens != 6997) {
+			t.Errorf("the old form, reasoning inside output: %+v", c)
+		}
+		if c.PriceSource != "reported" || c.MessageID == nil || c.LatencyMS == nil {
+			t.Errorf("%+v", c)
+		}
+	}
+	if purposes[session.PurposeChat] != 15 || purposes[session.PurposeSummary] != 1 {
+		t.Errorf("%v", purposes)
+	}
+}
+
+func TestOpencodePruneAndTail(t *testing.T) {
+	h := newHouse(t)
+	done := h.run(sample(t, "exports", "prune-and-tail-1.18.33.json"))
+	if done.Sessions.New != 1 || done.Records.Imported != 1+39+93 {
+		t.Errorf("%+v", done)
+	}
+	_ = filepath.Base
+}
