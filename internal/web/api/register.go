@@ -60,12 +60,15 @@ func handle[I, O any](method, path string, handler func(context.Context, *I) (*O
 // turns the handler's error into a problem after it.
 func register[I, O any](s *Server, api huma.API, op huma.Operation, handler func(context.Context, *I) (*O, error)) {
 	registry := api.OpenAPI().Components.Schemas
-	op.Responses = map[string]*huma.Response{"default": {
+	if op.Responses == nil {
+		op.Responses = map[string]*huma.Response{}
+	}
+	op.Responses["default"] = &huma.Response{
 		Description: "A problem, by its code",
 		Content: map[string]*huma.MediaType{problem.MediaType: {
 			Schema: registry.Schema(reflect.TypeFor[problem.Problem](), true, "Problem"),
 		}},
-	}}
+	}
 	input, hasBody := any(new(I)).(withBody)
 	if hasBody {
 		op.RequestBody = &huma.RequestBody{}

@@ -47,6 +47,7 @@ func (s *Server) routes() []route {
 
 		handle(post, "/v1/sessions/{id}/turns", s.takeTurn, "Append, and get the next context", status(http.StatusCreated), limit(messageBody),
 			about("The append never depends on the context: if that fails, appended stands and problem says why.")),
+		handle(get, "/v1/sessions/{id}/export", s.exportSession, "Take a session out, whole or for reading", streams),
 		handle(get, "/v1/sessions/{id}/context", s.getContext, "What the model should see now"),
 
 		handle(post, "/v1/sessions/{id}/flushes", s.recordFlush, "Acknowledge a memory flush",
