@@ -85,13 +85,17 @@ func (a *app) color() bool {
 
 // open opens the database for a command. Reading commands need no daemon and change nothing.
 func (a *app) open(ctx context.Context, readOnly bool, log zerolog.Logger) (*store.Store, error) {
+	return a.openFor(ctx, wiring{readOnly: readOnly, log: log})
+}
+
+func (a *app) openFor(ctx context.Context, w wiring) (*store.Store, error) {
 	cfg, err := a.load(nil)
 	if err != nil {
 		return nil, err
 	}
 	return store.Open(ctx, cfg.DB, store.Options{
-		ReadOnly: readOnly, Now: a.now, Zone: cfg.Zone(), Log: log,
-		Measure: tokens.Reference().Measure, Touched: touched.Files, Silent: routing.SilentMessage,
+		ReadOnly: w.readOnly, Now: a.now, Zone: cfg.Zone(), Log: w.log,
+		Measure: tokens.Reference().Measure, Touched: touched.Files, Silent: routing.SilentMessage, Committed: w.wrote,
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -72,7 +73,13 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	}
 	// The runner is made of the services, and the services wake the runner.
 	var runner *jobs.Runner
-	s, err := a.wire(ctx, wiring{log: log, remote: true, onSoft: func(id session.ID) { runner.Soft(id) }})
+	var feed atomic.Pointer[api.Feed]
+	nudge := func() {
+		if f := feed.Load(); f != nil {
+			f.Nudge()
+		}
+	}
+	s, err := a.wire(ctx, wiring{log: log, remote: true, wrote: nudge, onSoft: func(id session.ID) { runner.Soft(id) }})
 	if err != nil {
 		return err
 	}
@@ -84,16 +91,17 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 		return err
 	}
 	backups := filepath.Join(cfg.DataDir(), "backups")
+	feed.Store(api.NewFeed(s.store))
 	purger := s.purger(cfg, log)
 	runner = jobs.New(jobs.Config{
-		Store: s.store, Index: s.index, Contexts: s.contexts, Log: log, Now: a.now, Zone: cfg.Zone(),
+		Store: s.store, Index: s.index, Contexts: s.contexts, Log: log, Now: a.now, Zone: cfg.Zone(), Noticed: nudge,
 		Daily:   a.daily(s, cfg, purger, log),
 		Backups: jobs.Backups{Every: cfg.Backup.Every, Keep: cfg.Backup.Keep, Dir: backups},
 	})
 	v := buildVersion()
 	handler := api.New(api.Deps{
 		Store: s.store, Contexts: s.contexts, Search: s.index, Reports: analytics.New(s.store.Reader(), s.store.Zone()),
-		Catalogue: meter{s.catalogue}, Purges: purger, Routing: cfg.Rules(), Log: log, Version: api.Version{Version: v.Version, Commit: v.Commit, Go: v.Go},
+		Catalogue: meter{s.catalogue}, Purges: purger, Events: feed.Load(), Stopping: ctx.Done(), Routing: cfg.Rules(), Log: log, Version: api.Version{Version: v.Version, Commit: v.Commit, Go: v.Go},
 		Changed: runner.Changed, Reported: runner.Reported, Run: runner.Run,
 		BackupDir: backups, Now: a.now,
 	})

@@ -33,6 +33,7 @@ type wiring struct {
 	readOnly bool
 	log      zerolog.Logger
 	remote   bool             // summaries by the configured model, where there is one
+	wrote    func()           // something was committed; nil: nobody wants to know
 	onSoft   func(session.ID) // a session passed its soft threshold; nil: nobody stages
 }
 
@@ -51,7 +52,7 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 	if s.catalogue, err = a.catalogue(); err != nil {
 		return s, err
 	}
-	if s.store, err = a.open(ctx, w.readOnly, w.log); err != nil {
+	if s.store, err = a.openFor(ctx, w); err != nil {
 		return s, err
 	}
 	s.closers = append(s.closers, s.store.Close)

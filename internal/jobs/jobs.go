@@ -56,6 +56,7 @@ type Config struct {
 	Daily    []Daily
 	Zone     *time.Location // of the hours in Daily; nil: time.Local
 	Log      zerolog.Logger
+	Noticed  func()           // another process wrote to the file; it must not block. nil: nobody
 	Now      func() time.Time // nil: time.Now
 }
 

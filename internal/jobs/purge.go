@@ -103,7 +103,7 @@ func (p *Purger) resume(ctx context.Context) error {
 func (p *Purger) Scrub(ctx context.Context) (bool, error) {
 	p.turn.Lock()
 	defer p.turn.Unlock()
-	if err := p.resume(ctx); err != nil {
+	if err := p.resume(ctx); err != nil { // it may be what there is to scrub
 		return false, err
 	}
 	since, err := p.Store.Unscrubbed(ctx)
@@ -114,6 +114,9 @@ func (p *Purger) Scrub(ctx context.Context) (bool, error) {
 }
 
 func (p *Purger) scrub(ctx context.Context) error {
+	if err := p.resume(ctx); err != nil { // of one that a daemon before broke off
+		return err
+	}
 	if err := p.Index.Scrub(ctx); err != nil {
 		return err
 	}

@@ -22,6 +22,9 @@ func (w *watcher) look() {
 	if version != w.version {
 		w.version, w.wrote, w.emptied = version, w.cfg.Now(), false
 		w.nudge(w.changed)
+		if w.cfg.Noticed != nil {
+			w.cfg.Noticed()
+		}
 	}
 	if last := w.lastChange(); last.After(w.wrote) {
 		w.wrote, w.emptied = last, false

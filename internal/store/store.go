@@ -29,6 +29,9 @@ type Options struct {
 	Touched func(*session.Message, string) []session.TouchedFile
 	// Silent tells whether a model's reply is one that nobody is to be shown; nil: none is.
 	Silent func(*session.Message) bool
+
+	// Committed is called after each transaction of this store; it must not block. nil: nobody.
+	Committed func()
 }
 
 // Store is an open database. Its methods may be called from any goroutine.

@@ -247,6 +247,9 @@ func (w *writer) transact(batch []*job) (again []*job) {
 	for _, j := range begun {
 		j.answer <- j.err
 	}
+	if w.opt.Committed != nil {
+		w.opt.Committed()
+	}
 	return nil
 }
 

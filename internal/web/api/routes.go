@@ -75,6 +75,8 @@ func (s *Server) routes() []route {
 		handle(get, "/v1/queries", s.listQueries, "List the named queries"),
 		handle(get, "/v1/queries/{name}", s.runQuery, "Run a named query; its parameters are the URL's", anyQuery),
 		handle(post, "/v1/sql", s.runSQL, "Run one statement that only reads"),
+		handle(get, "/v1/events", s.events, "What happens, as Server-Sent Events",
+			about("Each event has an id, <store>-<number>, a type, and as data {id, session_id, type, seq?, data?, created_at}; never what was said. A listener that connects again with Last-Event-ID misses nothing and sees nothing twice, also over a restart. An event of type gap says from where the stream goes on when events are no longer kept; one of type dropped is the last before a stream that is read too slowly is closed.")),
 		handle(post, "/v1/backups", s.backup, "Make a backup", status(http.StatusCreated)),
 
 		handle(get, "/healthz", s.healthz, "Whether the process answers"),

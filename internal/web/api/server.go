@@ -40,6 +40,7 @@ type Deps struct {
 	Catalogue Catalogue
 	Routing   routing.Config // its zero value has the defaults
 	Purges    Purges
+	Events    *Feed // nil: one of the store's own, that nobody nudges
 	Log       zerolog.Logger
 	Version   Version
 
@@ -55,6 +56,8 @@ type Deps struct {
 	// BackupDir is where backups are made when a request names no file.
 	BackupDir string
 	Now       func() time.Time // nil: time.Now
+	// Stopping is closed when the daemon begins to stop: streams end then. nil: never.
+	Stopping <-chan struct{}
 }
 
 // Version says what is running.
@@ -77,6 +80,9 @@ type Server struct {
 func New(deps Deps) http.Handler {
 	if deps.Now == nil {
 		deps.Now = time.Now
+	}
+	if deps.Events == nil {
+		deps.Events = NewFeed(deps.Store)
 	}
 	s := &Server{Deps: deps, log: deps.Log, metrics: newMetrics()}
 	mux := http.NewServeMux()

@@ -1,0 +1,311 @@
+package api_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sessiond/internal/session"
+	"sessiond/internal/web/api"
+)
+
+// listening is a client of the stream.
+type listening struct {
+	t    *testing.T
+	body io.ReadCloser
+	in   *bufio.Reader
+	id   string // of the last event
+}
+
+// feedKit is a kit behind a real server, whose store's writes nudge the feed.
+func feedKit(t *testing.T, change func(*api.Feed, *api.Deps)) (*kit, *httptest.Server) {
+	t.Helper()
+	var feed *api.Feed
+	k := newKit(t, func(d *api.Deps) {
+		feed = api.NewFeed(d.Store)
+		d.Events = feed
+		d.Changed = func(session.ID) { feed.Nudge() }
+		if change != nil {
+			change(feed, d)
+		}
+	})
+	server := httptest.NewServer(k.handler)
+	t.Cleanup(server.Close)
+	return k, server
+}
+
+func listen(t *testing.T, server *httptest.Server, query, lastID string) *listening {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/v1/events"+query, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lastID != "" {
+		req.Header.Set("Last-Event-ID", lastID)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "text/event-stream" {
+		t.Fatalf("%s %s", res.Status, res.Header.Get("Content-Type"))
+	}
+	l := &listening{t: t, body: res.Body, in: bufio.NewReader(res.Body)}
+	t.Cleanup(func() { _ = l.body.Close() })
+	l.block() // where it begins
+	return l
+}
+
+// block reads to the next blank line. kind is "" for what is no event.
+func (l *listening) block() (kind string, data map[string]any, ended bool) {
+	l.t.Helper()
+	for {
+		line, err := l.in.ReadString('\n')
+		if err != nil {
+			return "", nil, true
+		}
+		line = strings.TrimSuffix(line, "\n")
+		switch name, value, _ := strings.Cut(line, ": "); name {
+		case "":
+			if line == "" {
+				return kind, data, false
+			}
+			kind = "comment" // ": heartbeat"
+		case "id":
+			l.id = value
+		case "event":
+			kind = value
+		case "data":
+			if err := json.Unmarshal([]byte(value), &data); err != nil {
+				l.t.Errorf("%q: %v", value, err)
+			}
+		}
+	}
+}
+
+func (l *listening) want(kind string) map[string]any {
+	l.t.Helper()
+	got, data, ended := l.block()
+	if got != kind || ended {
+		l.t.Fatalf("got %q (ended %t), want %q", got, ended, kind)
+	}
+	return data
+}
+
+func TestEventsAreToldInOrderAndGoOnWhereTheyWereLeft(t *testing.T) {
+	k, server := feedKit(t, nil)
+	l := listen(t, server, "", "")
+	id := k.session(nil)
+	k.say(id, "user", "nobody is told this text")
+	created := l.want("session.created")
+	if created["session_id"] != id || created["id"] != l.id {
+		t.Errorf("%v, id line %q", created, l.id)
+	}
+	said := l.want("messages.appended")
+	if said["seq"] != 1.0 || strings.Contains(fmt.Sprint(said), "text") {
+		t.Errorf("%v", said)
+	}
+	seen := l.id
+	_ = l.body.Close()
+
+	k.say(id, "user", "while nobody listened")
+	k.say(id, "user", "and again")
+	l = listen(t, server, "", seen)
+	for _, seq := range []float64{2, 3} {
+		if e := l.want("messages.appended"); e["seq"] != seq {
+			t.Errorf("after %s came %v, want seq %v", seen, e, seq)
+		}
+	}
+	if all := listen(t, server, "?after=0", ""); all.want("session.created")["session_id"] != id {
+		t.Error("after=0 is not the beginning")
+	}
+}
+
+func TestAListenerOfOneSessionHearsNoOther(t *testing.T) {
+	k, server := feedKit(t, nil)
+	one, other := k.session(nil), k.session(nil)
+	l := listen(t, server, "?session="+one, "")
+	k.say(other, "user", "x")
+	k.say(one, "user", "y")
+	if e := l.want("messages.appended"); e["session_id"] != one {
+		t.Errorf("%v", e)
+	}
+}
+
+func TestManyListenersAllHearEverything(t *testing.T) {
+	k, server := feedKit(t, nil)
+	id := k.session(nil)
+	const listeners, messages = 8, 30
+	all := make([]*listening, listeners)
+	for i := range all {
+		all[i] = listen(t, server, "", "")
+	}
+	var wg sync.WaitGroup
+	for range messages {
+		wg.Go(func() { k.say(id, "user", "hello") })
+	}
+	for _, l := range all {
+		wg.Go(func() {
+			var seqs []float64
+			for len(seqs) < messages {
+				kind, data, ended := l.block()
+				if ended {
+					t.Error("the stream ended")
+					return
+				}
+				if kind == "messages.appended" {
+					seqs = append(seqs, data["seq"].(float64))
+				}
+			}
+			if !slices.IsSorted(seqs) || seqs[0] != 1 || seqs[messages-1] != messages {
+				t.Errorf("%v", seqs)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestAQuietStreamHasAHeartbeatThatMovesItsPlace(t *testing.T) {
+	k, server := feedKit(t, func(f *api.Feed, _ *api.Deps) { f.Pulse = time.Millisecond })
+	one, other := k.session(nil), k.session(nil)
+	l := listen(t, server, "?session="+one, "")
+	before := l.id
+	k.say(other, "user", "x")
+	for l.id == before { // heartbeats come until one says the new place
+		l.want("comment")
+	}
+}
+
+func TestAGapIsTold(t *testing.T) {
+	k, server := feedKit(t, nil)
+	id := k.session(nil)
+	l := listen(t, server, "", "")
+	k.say(id, "user", "x")
+	l.want("messages.appended")
+	first := l.id
+	k.say(id, "user", "y")
+	l.want("messages.appended")
+	last := l.id
+	if _, err := k.store.RemoveEvents(t.Context(), time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)); err != nil {
+		t.Fatal(err)
+	}
+	k.say(id, "user", "z")
+	for name, c := range map[string]struct{ after, says string }{
+		"removed for its age":   {first, "removed for their age"},
+		"of another database":   {"0123456789abcdef-7", "another database"},
+		"of a later time's end": {strings.TrimRight(last, "0123456789") + "999999", "older than the event"},
+	} {
+		l := listen(t, server, "", c.after)
+		got := l.want("gap")
+		if got["requested"] != c.after || !strings.Contains(fmt.Sprint(got["detail"]), c.says) || got["resume"] == "" {
+			t.Errorf("%s: %v", name, got)
+		}
+		if name != "of a later time's end" {
+			if e := l.want("messages.appended"); e["seq"] != 3.0 {
+				t.Errorf("%s: %v", name, e)
+			}
+		}
+	}
+	if l := listen(t, server, "", last); l.want("messages.appended")["seq"] != 3.0 {
+		t.Error("nothing was missed, and yet")
+	}
+}
+
+// clogged is a connection whose other end reads nothing until it is let.
+type clogged struct {
+	header http.Header
+	mu     sync.Mutex
+	buf    bytes.Buffer
+	first  chan struct{} // closed once something was written
+	let    chan struct{}
+	once   sync.Once
+}
+
+func (c *clogged) Header() http.Header { return c.header }
+func (c *clogged) WriteHeader(int)     {}
+func (c *clogged) Flush()              {}
+
+func (c *clogged) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	c.buf.Write(p)
+	text := c.buf.String()
+	c.mu.Unlock()
+	if strings.Contains(text, "messages.appended") {
+		c.once.Do(func() { close(c.first) })
+		<-c.let
+	}
+	return len(p), nil
+}
+
+func TestASlowListenerIsSentAwayWithAClearLastEvent(t *testing.T) {
+	k, _ := feedKit(t, func(f *api.Feed, _ *api.Deps) { f.MaxLag = 10 })
+	id := k.session(nil)
+	c := &clogged{header: http.Header{}, first: make(chan struct{}), let: make(chan struct{})}
+	ended := make(chan struct{})
+	req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/events", nil)
+	go func() {
+		defer close(ended)
+		k.handler.ServeHTTP(c, req)
+	}()
+	for clogs := false; !clogs; { // it is up to date before it clogs
+		k.say(id, "user", "x")
+		select {
+		case <-c.first:
+			clogs = true
+		case <-time.After(time.Millisecond):
+		}
+	}
+	for range 30 {
+		k.say(id, "user", "x")
+	}
+	close(c.let)
+	<-ended
+	blocks := strings.Split(strings.TrimSpace(c.buf.String()), "\n\n")
+	last := blocks[len(blocks)-1]
+	if !strings.Contains(last, "event: dropped") || !strings.Contains(last, `"resume"`) {
+		t.Errorf("the last event is %q", last)
+	}
+}
+
+func TestStreamsEndWhenTheDaemonStops(t *testing.T) {
+	stop := make(chan struct{})
+	_, server := feedKit(t, func(_ *api.Feed, d *api.Deps) { d.Stopping = stop })
+	l := listen(t, server, "", "")
+	close(stop)
+	if _, _, ended := l.block(); !ended {
+		t.Error("it goes on")
+	}
+}
+
+func TestEventsRefuse(t *testing.T) {
+	k, _ := feedKit(t, nil)
+	for _, c := range []struct {
+		path, header string
+		status       int
+		says         string
+	}{
+		{"/v1/events?after=yesterday", "", 422, "no id of an event"},
+		{"/v1/events", "abc", 422, "no id of an event"},
+		{"/v1/events?session=20200101_001", "", 404, "there is no session"},
+		{"/v1/events?session=x", "", 404, "no session of that name"},
+		{"/v1/events?since=1", "", 422, "unknown"},
+	} {
+		h := header{}
+		if c.header != "" {
+			h["Last-Event-ID"] = c.header
+		}
+		if r := k.want(c.status, k.do("GET", c.path, nil, h)); !strings.Contains(r.text("detail"), c.says) {
+			t.Errorf("%s: %s", c.path, r.raw)
+		}
+	}
+}
+
