@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +19,7 @@ import (
 )
 
 type lsFlags struct {
-	source, key, model, directory, project, query, parent, since, until, cursor string
+	source, key, model, directory, project, query, parent, since, until, cursor, sort string
 	limit                                                                       int64
 	archived, trash, oldest                                                     bool
 	metadata                                                                    map[string]string
@@ -35,7 +38,8 @@ func (a *app) lsCommand() *cobra.Command {
 	}
 	fl := cmd.Flags()
 	f.filterFlags(fl)
-	fl.BoolVar(&f.oldest, "oldest", false, "oldest active first")
+	fl.BoolVar(&f.oldest, "oldest", false, "the other way round: oldest active first")
+	wordFlag(cmd, &f.sort, "sort", "by active, created, title, messages, tokens or cost; the largest or newest first", sortWords()...)
 	numberFlag(fl, &f.limit, "limit", "n", 1, "how many (default: 30 on a terminal, else all)")
 	fl.StringVar(&f.cursor, "cursor", "", "next_cursor of the list before")
 	return cmd
@@ -65,12 +69,17 @@ func (a *app) ls(ctx context.Context, s *store.Store, f lsFlags) error {
 	if limit == 0 && a.outTTY {
 		limit = 30
 	}
-	page := store.Page{Limit: limit, Cursor: f.cursor, Ascending: f.oldest}
-	if limit == 0 {
+	order := sortBy(f.sort)
+	if order != nil && f.cursor != "" {
+		return usageError{errors.New("--cursor goes on with a list by time; it cannot be combined with --sort")}
+	}
+	page := store.Page{Limit: limit, Cursor: f.cursor, Ascending: f.oldest && order == nil}
+	all := limit == 0 || order != nil
+	if all {
 		page.Limit = 1000
 	}
 	data, next, err := s.Sessions(ctx, filter, page)
-	for err == nil && limit == 0 && next != "" {
+	for err == nil && all && next != "" {
 		var more []session.Session
 		page.Cursor = next
 		more, next, err = s.Sessions(ctx, filter, page)
@@ -79,6 +88,15 @@ func (a *app) ls(ctx context.Context, s *store.Store, f lsFlags) error {
 	if err != nil {
 		return err
 	}
+	if order != nil {
+		slices.SortStableFunc(data, order)
+		if f.oldest {
+			slices.Reverse(data)
+		}
+		if limit > 0 && len(data) > limit {
+			data = data[:limit]
+		}
+	}
 	if a.flags.json {
 		return a.printJSON(listOf(data, next))
 	}
@@ -86,7 +104,38 @@ func (a *app) ls(ctx context.Context, s *store.Store, f lsFlags) error {
 		_, err := fmt.Fprintln(a.out, "No session is like that.")
 		return err
 	}
-	return a.printSessions(data, next)
+	if err := a.printSessions(data, next); err != nil {
+		return err
+	}
+	if reflect.DeepEqual(filter, store.Filter{}) && f.cursor == "" {
+		a.tellNewer(ctx, s)
+	}
+	return nil
+}
+
+func sortWords() []string { return []string{"active", "created", "title", "messages", "tokens", "cost"} }
+
+// sortBy gives the order that a word names; nil for the list's own, by activity.
+func sortBy(word string) func(a, b session.Session) int {
+	cost := func(s session.Session) int64 {
+		if s.CostNanoUSD == nil {
+			return -1 // unknown, below free
+		}
+		return *s.CostNanoUSD
+	}
+	switch word {
+	case "created":
+		return func(a, b session.Session) int { return b.CreatedAt.Compare(a.CreatedAt.Time) }
+	case "title":
+		return func(a, b session.Session) int { return strings.Compare(strings.ToLower(a.Title), strings.ToLower(b.Title)) }
+	case "messages":
+		return func(a, b session.Session) int { return cmp.Compare(b.MessageCount, a.MessageCount) }
+	case "tokens":
+		return func(a, b session.Session) int { return cmp.Compare(b.TotalTokens, a.TotalTokens) }
+	case "cost":
+		return func(a, b session.Session) int { return cmp.Compare(cost(b), cost(a)) }
+	}
+	return nil
 }
 
 type list[T any] struct {
