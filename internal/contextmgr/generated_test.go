@@ -33,6 +33,9 @@ func (k *talker) grows(at string, v contextmgr.View) {
 	if len(v.Pending) > 0 {
 		return
 	}
+	if last := len(v.Messages) - 1; last >= 0 && v.Messages[last].Role == session.Assistant {
+		return // a reply to go on with: Anthropic refuses spaces at its end, and only there
+	}
 	sent := dialecttest.Flat(k, v.Dialect, k.request(v))
 	same := len(sent) >= len(k.sent) && slices.Equal(sent[:min(len(sent), len(k.sent))], k.sent)
 	if k.sent != nil && !same && v.Prefix.Epoch == k.epoch && v.Prefix.BrokenBy == "" {

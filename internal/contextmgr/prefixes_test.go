@@ -196,17 +196,8 @@ func (d *desk) check(at string, v contextmgr.View, w want) {
 	if len(v.Pending) > 0 {
 		return
 	}
-	if v.Dialect == "" {
-		v.Dialect = dialect.OpenAIChat
-	}
-	if request := d.request(v); len(v.Messages) > 0 {
-		if err := dialecttest.Validate(v.Dialect, request); err != nil {
-			d.Fatalf("%s: %v\n%.2000s", at, err, request)
-		}
-	}
-	if v.Dialect != dialect.OpenAIChat {
-		v.Dialect = dialect.OpenAIChat // whose words are counted
-	}
+	d.accepted(at, v)
+	v.Dialect = dialect.OpenAIChat // whose words are counted
 	d.hold(at, d.real(d.request(v)), v.Tokens, w.made)
 	if len(v.Messages) > 0 && v.Messages[0].Role == session.Tool {
 		d.Fatalf("%s: it starts with a result", at)
@@ -346,14 +337,7 @@ func TestContextsAtThePrefixesOfRealHistories(t *testing.T) {
 			d := newDesk(t)
 			for _, log := range d.branches(d.importPi(path)) {
 				d.read(log, interesting(log, 6))
-				for k, form := range dialecttest.Forms() {
-					part := log
-					if most := 200; len(log) > most && k > 0 { // a long one whole in one form, its parts in the others
-						from := (len(log) - most) * k / 4
-						part = log[from : from+most]
-					}
-					d.live(form, part, 1+len(part)/20)
-				}
+				d.liveEverywhere(log, true)
 			}
 			if d.beside > 1+d.counted/20 {
 				t.Errorf("%d of %d contexts are larger than their stated error allows", d.beside, d.counted)
@@ -388,12 +372,13 @@ func (d *desk) read(log []session.Message, picked []int) {
 		{Window: 32000, Settings: contextmgr.Settings{Preset: name("aggressive")}, MaxOutput: 16000},
 	}
 	from := 0
-	forms := dialecttest.Forms()
+	forms := providers()
 	for n, i := range picked {
 		d.follow(id, log[from:i+1]...)
 		from = i + 1
 		for k, b := range budgets {
-			b.CloseCalls, b.Dialect = i%2 == 0, forms[(n+k)%len(forms)]
+			to := forms[(n+k)%len(forms)]
+			b.CloseCalls, b.Dialect, b.Model = i%2 == 0, to.form, to.model
 			at := fmt.Sprintf("prefix %d (%s), budget %d, %s", i+1, log[i].ExternalID, k, b.Dialect)
 			v, err := d.mgr.Assemble(d.Context(), id, b)
 			if err != nil {
@@ -404,10 +389,39 @@ func (d *desk) read(log []session.Message, picked []int) {
 	}
 }
 
+// asked is who is asked: providers have rules of their own beside their dialect's.
+type asked struct{ form, model string }
+
+func providers() []asked {
+	return []asked{
+		{dialect.OpenAIChat, "gpt-5"}, {dialect.Anthropic, "claude-opus-4-5"}, {dialect.Gemini, "gemini-3-pro-preview"},
+		{dialect.OpenAIResponses, "gpt-5"}, {dialect.OpenAIChat, "mistralai/devstral"},
+	}
+}
+
+// liveEverywhere lives a history with each provider: a long one whole with one, its parts with
+// the others. Of what others wrote, not all is looked at: their words are blacked out, which no
+// counter was made for.
+func (d *desk) liveEverywhere(log []session.Message, whole bool) {
+	d.Helper()
+	for k, to := range providers() {
+		part := log
+		if most := 150; len(log) > most && k > 0 {
+			from := (len(log) - most) * k / len(providers())
+			part = log[from : from+most]
+		}
+		stride := 0
+		if whole {
+			stride = 1 + len(part)/20
+		}
+		d.live(to, part, stride)
+	}
+}
+
 // live takes a turn wherever an agent would, so that overlay follows overlay, and holds the prefix
-// rule against what is sent. Each stride-th context is checked whole, the others by what their
-// provider accepts.
-func (d *desk) live(form string, log []session.Message, stride int) {
+// rule against what is sent. Each stride-th context is checked whole, the others, and all with a
+// stride of 0, by what their provider accepts.
+func (d *desk) live(to asked, log []session.Message, stride int) {
 	d.Helper()
 	id := d.begin()
 	var last []string
@@ -417,26 +431,40 @@ func (d *desk) live(form string, log []session.Message, stride int) {
 		if !log[i].InContext || log[i].Role == session.Assistant {
 			continue // nobody asks a model then
 		}
-		at := fmt.Sprintf("%s, turn after %d (%s)", form, i+1, log[i].ExternalID)
-		v, err := d.mgr.Turn(d.Context(), id, contextmgr.TurnInput{Budget: contextmgr.Budget{Window: 24000, Dialect: form}})
+		at := fmt.Sprintf("%s, turn after %d (%s)", to.form, i+1, log[i].ExternalID)
+		v, err := d.mgr.Turn(d.Context(), id, contextmgr.TurnInput{Budget: contextmgr.Budget{Window: 24000, Dialect: to.form, Model: to.model}})
 		if err != nil {
 			d.Fatalf("%s: %v", at, err)
 		}
 		if len(v.Pending) > 0 {
 			continue
 		}
-		request := d.request(v)
-		if i%stride == 0 || v.Prefix.BrokenBy != "" {
+		if stride > 0 && (i%stride == 0 || v.Prefix.BrokenBy != "") {
 			d.check(at, v, wanted(log[:i+1]))
-		} else if err := dialecttest.Validate(form, request); err != nil {
-			d.Fatalf("%s: %v\n%.2000s", at, err, request)
 		}
-		sent := dialecttest.Flat(d, form, request)
+		sent := dialecttest.Flat(d, to.form, d.accepted(at, v))
 		if v.Prefix.Epoch == epoch && v.Prefix.BrokenBy == "" && (len(sent) < len(last) || !slices.Equal(sent[:len(last)], last)) {
 			d.Errorf("%s: in epoch %d the context sent before is no prefix of this one", at, epoch)
 		}
 		last, epoch = sent, v.Prefix.Epoch
 	}
+}
+
+// accepted gives a context as it goes out, and fails where its provider would refuse it.
+func (d *desk) accepted(at string, v contextmgr.View) session.JSON {
+	d.Helper()
+	if v.Dialect == "" {
+		v.Dialect = dialect.OpenAIChat
+	}
+	request := d.request(v)
+	err := dialecttest.Validate(v.Dialect, request)
+	if strings.HasPrefix(v.Model, "gemini-3") && err == nil {
+		err = dialecttest.ValidateGemini3(request)
+	}
+	if err != nil && len(v.Messages) > 0 {
+		d.Fatalf("%s: %v\n%.2000s", at, err, request)
+	}
+	return request
 }
 
 // request gives a context as it goes out.

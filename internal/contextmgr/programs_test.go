@@ -1,0 +1,98 @@
+package contextmgr_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sessiond/internal/dialect"
+	"sessiond/internal/samples"
+	"sessiond/internal/session"
+)
+
+// recorded reads what a program's history holds in a provider's form. Lines that are none, or
+// that the form refuses, are left out.
+func recorded(t *testing.T, path, form string, pick func(line []byte) json.RawMessage) []session.Message {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var raw []json.RawMessage
+	for line := range bytes.Lines(data) {
+		if r := pick(line); r != nil {
+			raw = append(raw, r)
+		}
+	}
+	if all, err := dialect.Decode(form, raw); err == nil {
+		return all.Messages
+	}
+	var log []session.Message
+	for _, r := range raw {
+		if one, err := dialect.Decode(form, []json.RawMessage{r}); err == nil {
+			log = append(log, one.Messages...)
+		}
+	}
+	return log
+}
+
+func claudeCode(line []byte) json.RawMessage {
+	var l struct {
+		Type    string
+		Message json.RawMessage
+	}
+	if json.Unmarshal(line, &l) != nil || l.Type != "user" && l.Type != "assistant" {
+		return nil
+	}
+	return l.Message
+}
+
+func codex(line []byte) json.RawMessage {
+	var l struct {
+		Type    string
+		Payload json.RawMessage
+	}
+	if json.Unmarshal(line, &l) != nil || l.Type != "response_item" {
+		return nil
+	}
+	return l.Payload
+}
+
+// What Claude Code and Codex recorded, in the forms of their own providers, is a context that
+// every provider accepts at each of its moments, and grows at its end alone.
+func TestContextsOfOtherProgramsHistories(t *testing.T) {
+	for _, program := range []struct {
+		name, form string
+		pick       func([]byte) json.RawMessage
+	}{{"claude-code", dialect.Anthropic, claudeCode}, {"codex", dialect.OpenAIResponses, codex}} {
+		found := 0
+		err := filepath.WalkDir(filepath.Join(samples.Dir(t), program.name), func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".jsonl") {
+				return err
+			}
+			log := recorded(t, path, program.form, program.pick)
+			if len(log) == 0 {
+				return nil
+			}
+			found++
+			t.Run(program.name+"/"+filepath.Base(path), func(t *testing.T) {
+				if most := 300; len(log) > most {
+					log = log[:most]
+				}
+				if raced() && len(log) > 50 {
+					log = log[:50]
+				}
+				d := newDesk(t)
+				d.liveEverywhere(log, false)
+			})
+			return nil
+		})
+		if err != nil || found < 5 {
+			t.Errorf("%d histories of %s: %v", found, program.name, err)
+		}
+	}
+}
