@@ -129,7 +129,7 @@ func TestContextsOfMadeUpHistories(t *testing.T) {
 		form := rapid.SampledFrom(dialecttest.Forms()).Draw(rt, "form")
 		budget := contextmgr.Budget{Dialect: form, Window: window, CloseCalls: true, Settings: contextmgr.Settings{Preset: &preset}}
 		if preset == "goose" || preset == "codex" { // they keep no reserve: then the counter's error must fit in what is left
-			budget.MaxOutput = window / 10
+			budget.MaxOutput = window / 4
 		}
 		k.person()
 		for step := range rapid.IntRange(3, longest).Draw(rt, "steps") {

@@ -217,7 +217,7 @@ func (d *desk) check(at string, v contextmgr.View, w want) {
 func (d *desk) hold(at string, real int64, stated contextmgr.Tokens, made bool) {
 	d.Helper()
 	if real > stated.Window {
-		d.Errorf("%s: a real tokenizer counts %d tokens in a window of %d", at, real, stated.Window)
+		d.Errorf("%s: a real tokenizer counts %d tokens in a window of %d, stated are %d ± %d", at, real, stated.Window, stated.Total, stated.Error)
 	}
 	if made {
 		return

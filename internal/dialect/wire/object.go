@@ -30,12 +30,13 @@ type Object struct{ members []Member }
 // Check refuses bytes that are not UTF-8 or not JSON, or nested deeper than can be read.
 // Codes: Malformed, TooLarge.
 func Check(path string, raw json.RawMessage) error {
-	switch {
-	case !utf8.Valid(raw):
+	if !utf8.Valid(raw) {
 		return Errorf(session.Malformed, path, "holds bytes that are not UTF-8")
-	case Depth(raw) > maxDepth:
+	}
+	switch depth, ok := measure(raw); {
+	case depth > maxDepth:
 		return Errorf(session.TooLarge, path, "is nested deeper than %d levels", maxDepth)
-	case !json.Valid(raw):
+	case !ok:
 		return Errorf(session.Malformed, path, "is not JSON")
 	}
 	return nil

@@ -1,6 +1,9 @@
 package wire
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // KindOf tells what a JSON value is by its first byte: one of { [ " t f n, or 0 for a number.
 // It gives n for an empty value, which stands for none.
@@ -86,14 +89,21 @@ func valueEnd(raw []byte, at int) int {
 	return at
 }
 
-// stringEnd gives the index behind the string that begins at at, or the end of raw.
+// stringEnd gives the index behind the string that begins at at, or the end of raw. The next
+// quote is its end unless an odd number of backslashes stands before it.
 func stringEnd(raw []byte, at int) int {
-	for at++; at < len(raw); at++ {
-		switch raw[at] {
-		case '\\':
-			at++
-		case '"':
-			return at + 1
+	for from := at + 1; from < len(raw); {
+		quote := bytes.IndexByte(raw[from:], '"')
+		if quote < 0 {
+			return len(raw)
+		}
+		quote += from
+		slashes := 0
+		for quote-slashes-1 > at && raw[quote-slashes-1] == '\\' {
+			slashes++
+		}
+		if from = quote + 1; slashes%2 == 0 {
+			return from
 		}
 	}
 	return len(raw)

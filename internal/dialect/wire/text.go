@@ -86,38 +86,32 @@ func hex4(b []byte) rune {
 
 // AppendText writes a string as JSON at the end of b, without HTML escaping.
 func AppendText(b []byte, s string) []byte {
+	if !utf8.ValidString(s) {
+		s = string([]rune(s)) // U+FFFD for each byte that is none
+	}
 	const hex = "0123456789abcdef"
 	b = append(b, '"')
 	plain := 0
-	for at := 0; at < len(s); {
+	for at := range len(s) {
 		c := s[at]
-		if c >= utf8.RuneSelf {
-			if r, size := utf8.DecodeRuneInString(s[at:]); r != utf8.RuneError || size > 1 {
-				at += size
-				continue
-			}
-			b = append(append(b, s[plain:at]...), `\ufffd`...)
-		} else if c >= ' ' && c != '"' && c != '\\' {
-			at++
+		if c >= ' ' && c != '"' && c != '\\' {
 			continue
-		} else {
-			b = append(b, s[plain:at]...)
-			switch c {
-			case '"', '\\':
-				b = append(b, '\\', c)
-			case '\n':
-				b = append(b, `\n`...)
-			case '\r':
-				b = append(b, `\r`...)
-			case '\t':
-				b = append(b, `\t`...)
-			default:
-				b = append(b, `\u00`...)
-				b = append(b, hex[c>>4], hex[c&15])
-			}
 		}
-		at++
-		plain = at
+		b = append(b, s[plain:at]...)
+		plain = at + 1
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\n':
+			b = append(b, `\n`...)
+		case '\r':
+			b = append(b, `\r`...)
+		case '\t':
+			b = append(b, `\t`...)
+		default:
+			b = append(b, `\u00`...)
+			b = append(b, hex[c>>4], hex[c&15])
+		}
 	}
 	return append(append(b, s[plain:]...), '"')
 }
