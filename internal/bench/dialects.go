@@ -12,8 +12,6 @@ import (
 	"sessiond/internal/dialect"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
-	"sessiond/internal/usage"
-	"sessiond/internal/web/api"
 )
 
 // talked is how many messages the conversation has that the dialects are measured with.
@@ -36,18 +34,13 @@ func conversation() []session.Message {
 }
 
 // dialects measures what the wire forms cost beside the store: reading 200 messages, and making
-// a context of them.
+// a context of them that the store has read.
 func (b *bench) dialects(ctx context.Context) (err error) {
 	s, err := store.Open(ctx, filepath.Join(b.work, "dialects", "sessions.db"), options())
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	catalogue, err := usage.Load(nil)
-	if err != nil {
-		return err
-	}
-	m := manager(s, catalogue)
 	for _, form := range []string{dialect.OpenAIChat, dialect.OpenAIResponses, dialect.Anthropic, dialect.Gemini} {
 		wire, err := dialect.Export(form, conversation())
 		if err != nil {
@@ -57,7 +50,7 @@ func (b *bench) dialects(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		made, err := s.CreateSession(ctx, store.NewSession{Model: "claude-opus-4-5"})
+		made, err := s.CreateSession(ctx, store.NewSession{})
 		if err != nil {
 			return err
 		}
@@ -66,6 +59,10 @@ func (b *bench) dialects(ctx context.Context) (err error) {
 			return err
 		}
 		head := stored.Messages[len(stored.Messages)-1].RowID
+		path, err := s.Path(ctx, head, 0)
+		if err != nil {
+			return err
+		}
 		times, err := race(ctx, b.rounds, b.count(100),
 			variant{name: "decode " + form, run: func(_ context.Context, n int) error {
 				return each(n, func(int) error {
@@ -74,12 +71,12 @@ func (b *bench) dialects(ctx context.Context) (err error) {
 				})
 			}},
 			variant{name: "encoding/json", run: func(_ context.Context, n int) error { return each(n, func(int) error { return asMaps(wire) }) }},
-			variant{name: "context in " + form, run: func(ctx context.Context, n int) error {
+			variant{name: "context in " + form, run: func(_ context.Context, n int) error {
 				return each(n, func(int) error {
-					view, err := m.Assemble(ctx, made.ID, contextmgr.Budget{Dialect: form, Window: 1_000_000})
-					if err == nil {
-						_, err = api.Render(view)
-					}
+					draft := contextmgr.Assemble(contextmgr.Material{
+						System: b.text, Messages: path, Dialect: form, Policy: contextmgr.PolicyOf("", form, model), Weigh: known{},
+					})
+					_, err := dialect.Send(form, dialect.Request{System: draft.System, Messages: draft.Messages(), Model: model, Borders: []int{-1, talked - 1}})
 					return err
 				})
 			}},
@@ -90,13 +87,20 @@ func (b *bench) dialects(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		beyond := timing{wall: times[2].wall.minus(times[3].wall), cpu: times[2].cpu.minus(times[3].cpu)}
 		most := []aim{{atMost: float64(time.Millisecond)}}
 		b.add(row{name: fmt.Sprintf("decode %d messages of %s", talked, form), product: times[0], baseline: times[1], against: "encoding/json into maps", aims: most})
-		b.add(row{name: "… assemble and send them, beyond the store", product: beyond, baseline: times[3], against: "the store's reading of the path", aims: most})
+		b.add(row{name: "… assemble and send them", product: times[2], baseline: times[3], against: "the store's reading of their path", aims: most})
 	}
 	return nil
 }
+
+const model = "claude-opus-4-5"
+
+// known weighs messages by what they were counted at when they were stored.
+type known struct{}
+
+func (known) Message(m *session.Message, _ bool) int64 { return m.Tokens }
+func (known) Text(s string) int64                      { return int64(len(s)) / 4 }
 
 // asMaps reads JSON as one does who knows nothing of its form.
 func asMaps(raw []json.RawMessage) error {

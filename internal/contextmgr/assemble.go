@@ -114,7 +114,11 @@ func Assemble(in Material) Draft {
 		}
 	}
 	closed, texts := sortFrozen(in.Frozen)
-	out := Draft{Repaired: Repair(append(replaced(in.Overlay), inContext(in.Messages)...), closed, in.CloseCalls), System: in.System}
+	msgs := inContext(in.Messages)
+	if before := replaced(in.Overlay); len(before) > 0 {
+		msgs = append(before, msgs...)
+	}
+	out := Draft{Repaired: Repair(msgs, closed, in.CloseCalls), System: in.System}
 	for i := range out.Items {
 		if item := &out.Items[i]; item.Kind == ItemMessage && item.Message.RowID == 0 {
 			item.Kind, item.Changed, item.Sources, item.Compaction = ItemReplaced, true, nil, overlayName(in.Overlay.RowID)
@@ -154,8 +158,18 @@ func Assemble(in Material) Draft {
 	return out
 }
 
+// inContext gives the messages that are in the context, without copying where all are.
 func inContext(msgs []session.Message) []session.Message {
-	kept := make([]session.Message, 0, len(msgs))
+	out := 0
+	for i := range msgs {
+		if !msgs[i].InContext {
+			out++
+		}
+	}
+	if out == 0 {
+		return msgs
+	}
+	kept := make([]session.Message, 0, len(msgs)-out)
 	for i := range msgs {
 		if msgs[i].InContext {
 			kept = append(kept, msgs[i])

@@ -18,7 +18,7 @@ const noBeginning = "(The beginning of the conversation is not part of this cont
 // blank texts, signatures, who speaks first.
 func (d *Draft) clean(p Policy, dialect string) {
 	ids := callid.New(p.CallIDs)
-	kept := make([]Item, 0, len(d.Items)+1)
+	kept := d.Items[:0]
 	for i := range d.Items {
 		item := &d.Items[i]
 		if p.DropBlank && !item.dropBlank() {

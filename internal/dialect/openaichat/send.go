@@ -14,7 +14,7 @@ import (
 // files of results, which the API takes only from a user, follow the results in a message of
 // the user's role. Codes: Internal.
 func Send(in wire.Request) (wire.Sent, error) {
-	s := sender{}
+	s := sender{out: make([]json.RawMessage, 0, len(in.Messages)+1)}
 	if in.System != "" {
 		s.text("system", in.System, "")
 	}
@@ -23,9 +23,11 @@ func Send(in wire.Request) (wire.Sent, error) {
 			return wire.Sent{}, err
 		}
 	}
-	var request wire.Object
-	request.Set("messages", wire.AppendArray(nil, append(s.taken(), s.flush()...)))
-	return wire.Sent{Request: session.JSON(request.JSON()), Losses: s.losses}, nil
+	entries := append(s.taken(), s.flush()...)
+	const head = `{"messages":`
+	request := append(make([]byte, 0, len(head)+wire.ArraySize(entries)+len(`}`)), head...)
+	request = append(wire.AppendArray(request, entries), '}')
+	return wire.Sent{Request: request, Losses: s.losses}, nil
 }
 
 // sender writes messages one after the other. It remembers what one message leaves to a later

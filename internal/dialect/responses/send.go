@@ -29,12 +29,14 @@ func Send(in wire.Request) (wire.Sent, error) {
 		}
 	}
 	s.dangling()
-	var request wire.Object
+	items := s.taken()
+	request := make([]byte, 0, len(in.System)+len(in.System)/16+wire.ArraySize(items)+len(`{"instructions":"","input":}`))
+	request = append(request, '{')
 	if in.System != "" {
-		request.SetText("instructions", in.System)
+		request = append(wire.AppendText(append(request, `"instructions":`...), in.System), ',')
 	}
-	request.Set("input", wire.AppendArray(nil, s.taken()))
-	return wire.Sent{Request: session.JSON(request.JSON()), Losses: s.losses}, nil
+	request = append(wire.AppendArray(append(request, `"input":`...), items), '}')
+	return wire.Sent{Request: request, Losses: s.losses}, nil
 }
 
 // sender writes items one after the other. It remembers what one message leaves to a later

@@ -130,6 +130,9 @@ func (o *Object) Set(key string, value json.RawMessage) {
 		o.members[i].Value = value
 		return
 	}
+	if o.members == nil {
+		o.members = make([]Member, 0, 4)
+	}
 	o.members = append(o.members, Member{Key: key, Value: value})
 }
 
@@ -184,13 +187,18 @@ func (o *Object) Append(b []byte) []byte {
 	return append(b, '}')
 }
 
-// AppendArray writes an array at the end of b.
-func AppendArray(b []byte, elements []json.RawMessage) []byte {
+// ArraySize is how many bytes AppendArray writes.
+func ArraySize(elements []json.RawMessage) int {
 	size := len(`[]`)
 	for _, e := range elements {
 		size += len(e) + len(`,`)
 	}
-	b = append(slices.Grow(b, size), '[')
+	return size
+}
+
+// AppendArray writes an array at the end of b.
+func AppendArray(b []byte, elements []json.RawMessage) []byte {
+	b = append(slices.Grow(b, ArraySize(elements)), '[')
 	for i, e := range elements {
 		if i > 0 {
 			b = append(b, ',')
