@@ -50,7 +50,10 @@ func (r *reader) put(id string, st *stream, w *row, m history.Message, at place,
 // rest keeps, beside what the dialect keeps, the row's own fields that no column and no session
 // says already. What a result holds again for display is left out where it is large.
 func (r *reader) rest(w *row, extra session.JSON, at place, note string) session.JSON {
-	drop := []string{"type", "message", "uuid", "timestamp", "isSidechain", "userType"}
+	drop := []string{"message", "uuid", "timestamp", "isSidechain", "userType"}
+	if w.kind == typeUser || w.kind == typeAssistant {
+		drop = append(drop, "type") // the role says it
+	}
 	same := func(key, value string) {
 		if w.String(key) == value {
 			drop = append(drop, key)
@@ -174,6 +177,9 @@ func (r *reader) title() string {
 		if title != "" {
 			return title
 		}
+	}
+	if s := r.existing; s != nil && r.typed != "" && s.TitleSource == "first_message" && strings.HasPrefix(s.Title, "/") {
+		return history.FirstLine(plain(r.typed)) // better than the command that came before it
 	}
 	return ""
 }

@@ -121,6 +121,9 @@ func (r *reader) run(cursor *history.Cursor) error {
 	from := int64(0)
 	if r.continues {
 		r.state, from = *before, cursor.Offset
+		for _, id := range r.state.ids() {
+			r.state.Streams[id].resume(r.state.LastAt)
+		}
 		r.cursor.Counts = cursor.Counts
 		if _, err := io.Copy(r.digest, io.NewSectionReader(r.file, 0, from)); err != nil {
 			return err
@@ -219,10 +222,14 @@ func (r *reader) finish(end int64) error {
 	}
 	for _, id := range r.state.ids() {
 		st := r.state.Streams[id]
+		if len(st.reply.rows) > 0 && !r.quiet && !st.reply.ended() && st.hold() {
+			r.cursor.Size = -1
+			continue
+		}
 		if err := r.close(id, st); err != nil {
 			return err
 		}
-		if st.Bill != nil && (r.quiet || st.Bill.Ended || id != "") {
+		if st.Bill != nil && (r.quiet || st.Bill.Ended) {
 			r.settle(id, st)
 		} else if st.Bill != nil {
 			r.cursor.Size = -1

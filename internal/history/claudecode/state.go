@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
@@ -33,6 +34,7 @@ type stream struct {
 	Calls  map[string]int64 `json:"calls,omitempty"`  // when open calls were made, Unix milliseconds
 	Bill   *bill            `json:"bill,omitempty"`   // of the newest response
 	Spoken bool             `json:"spoken,omitempty"` // something was said
+	Held   *held            `json:"held,omitempty"`   // of a sub-agent in this file: a reply that is not finished
 	Cut    *cut             `json:"cut,omitempty"`    // a compaction whose summary has not come yet
 
 	reply   reply
@@ -44,6 +46,50 @@ type stream struct {
 type place struct {
 	Key     string     `json:"key,omitempty"`
 	Session session.ID `json:"session,omitempty"`
+}
+
+// held is what was read of a reply that is not finished.
+type held struct {
+	ID   string            `json:"id"`
+	At   place             `json:"at"`
+	Note string            `json:"note,omitempty"`
+	Rows []json.RawMessage `json:"rows"`
+}
+
+// hold keeps the rows of a reply for the next reading, if they are few.
+func (s *stream) hold() bool {
+	const most = 256 << 10
+	open := &s.reply
+	if open.bytes > most || len(open.rows) == 0 {
+		return false
+	}
+	s.Held = &held{ID: open.id, At: open.at, Note: open.note}
+	for _, w := range open.rows {
+		s.Held.Rows = append(s.Held.Rows, json.RawMessage(w.JSON()))
+	}
+	s.reply = reply{}
+	return true
+}
+
+// resume takes them up again.
+func (s *stream) resume(last session.Time) {
+	if s.Held == nil {
+		return
+	}
+	s.reply = reply{id: s.Held.ID, at: s.Held.At, note: s.Held.Note}
+	for _, raw := range s.Held.Rows {
+		o, ok := history.ParseObject(raw)
+		if !ok {
+			continue
+		}
+		w := rowOf(o, len(raw))
+		if !w.timed {
+			w.at = last
+		}
+		s.reply.rows = append(s.reply.rows, w)
+		s.reply.bytes += len(raw)
+	}
+	s.Held = nil
 }
 
 // cut is the boundary of a compaction.

@@ -189,6 +189,9 @@ func (r *reader) finish() error {
 	if title == "" && !r.continues {
 		title = r.title()
 	}
+	if title == "" && r.existing != nil && r.existing.Title == "" {
+		title = r.firstTitle()
+	}
 	if title != "" {
 		r.batch.Title = &title
 	}

@@ -2,7 +2,6 @@ package codex
 
 import (
 	"path/filepath"
-	"strings"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
@@ -83,19 +82,12 @@ func (r *reader) title() string {
 	return r.indexed()
 }
 
-// request ends what an editor puts before what the person wrote.
-const request = "## My request for Codex:"
-
 // firstTitle makes a title of the first thing that a person said.
 func (r *reader) firstTitle() string {
-	text := r.firstUser
-	if text == "" && !r.witnesses {
-		text = r.typed
+	title := r.firstUser
+	if title == "" && !r.witnesses && (r.quiet || r.limit == r.end) {
+		title = r.typed
 	}
-	if _, rest, ok := strings.Cut(text, request); ok {
-		text = rest
-	}
-	title := history.FirstLine(plainText(text))
 	if r.agent {
 		source, _ := history.Fields(r.header.Get("source"))
 		name := r.header.String("agent_nickname")

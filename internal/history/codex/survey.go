@@ -51,6 +51,7 @@ type surveyor struct {
 	users  []waiting // items in the user's role that no event has claimed, newest last
 	reply  mark      // where the reply that is not finished begins; offset -1: there is none
 	user   mark      // the newest user's item, while it may be claimed
+	early  mark      // the first user's item, while no event claimed one
 	bare   bool      // no envelopes: nothing claims items
 	others bool      // the newest header was another thread's
 	gap    gap
@@ -64,15 +65,16 @@ type mark struct {
 }
 
 type waiting struct {
-	line int32
-	text string
+	line  int32
+	text  string // digest
+	title string
 }
 
 // look reads a rollout up to size. Codes: Invalid (no rollout).
 func look(ctx context.Context, file io.ReaderAt, size int64, cursor *history.Cursor, before *state, quiet bool) (*survey, error) {
 	s := &surveyor{
 		survey: &survey{person: map[int32]bool{}, own: -1}, ctx: ctx, sum: sha256.New(),
-		reply: mark{offset: -1}, user: mark{offset: -1}, bare: true,
+		reply: mark{offset: -1}, user: mark{offset: -1}, early: mark{offset: -1}, bare: true,
 	}
 	if err := s.begin(file, size); err != nil {
 		return nil, err
@@ -193,8 +195,11 @@ func (s *surveyor) take(line []byte, at int64) {
 	case r.isUser():
 		s.items = true
 		text := joined(r.payload.Get("content"))
-		s.users = append(s.users, waiting{r.number, digestOf(text)})
+		s.users = append(s.users, waiting{r.number, digestOf(text), titleOf(text)})
 		s.user = s.here(at)
+		if s.early.offset < 0 && !s.witnesses {
+			s.early = s.user
+		}
 		s.told(text)
 	case r.kind == typeEvent:
 		s.event(&r)
@@ -221,7 +226,7 @@ func (s *surveyor) told(text string) {
 		s.cwd = plainText(strings.TrimSpace(rest))
 	}
 	if s.typed == "" && wrapperOf([]string{text}) == "" {
-		s.typed = text
+		s.typed = titleOf(text)
 	}
 }
 
@@ -242,17 +247,10 @@ func (s *surveyor) event(r *record) {
 		}
 	case "user_message":
 		s.claim(r.payload.String("message"), r.number)
-		if s.firstUser == "" {
-			s.firstUser = r.payload.String("message")
-		}
 	case "item_completed":
 		item, _ := history.Fields(r.payload.Get("item"))
 		if item.String("type") == "UserMessage" {
-			text := joined(item.Get("content"))
-			s.claim(text, r.number)
-			if s.firstUser == "" {
-				s.firstUser = text
-			}
+			s.claim(joined(item.Get("content")), r.number)
 		}
 	case "thread_name_updated":
 		s.name = strings.TrimSpace(r.payload.String("thread_name"))
@@ -272,13 +270,28 @@ func (s *surveyor) claim(text string, number int32) {
 	}
 	if last := len(s.users) - 1; last >= 0 && number-s.users[last].line == 1 {
 		s.claimed(last)
+	} else if s.firstUser == "" {
+		s.firstUser = titleOf(text)
 	}
 }
 
 func (s *surveyor) claimed(i int) {
 	s.person[s.users[i].line] = true
+	if s.firstUser == "" {
+		s.firstUser = s.users[i].title
+	}
 	s.users = s.users[i+1:]
 	s.user.offset = -1
+}
+
+// request ends what an editor puts before what the person wrote.
+const request = "## My request for Codex:"
+
+func titleOf(text string) string {
+	if _, rest, ok := strings.Cut(text, request); ok {
+		text = rest
+	}
+	return history.FirstLine(plainText(text))
 }
 
 func digestOf(text string) string {
@@ -293,9 +306,21 @@ func (s *surveyor) settle(quiet bool) {
 	if quiet {
 		return
 	}
-	for _, m := range []mark{s.reply, s.user} {
-		if m.offset >= 0 && m.offset < s.limit && !(m == s.user && (s.bare || !s.witnesses)) {
+	waits := []mark{s.reply}
+	switch {
+	case s.bare || s.history == paginated:
+	case s.witnesses:
+		waits = append(waits, s.user)
+	case s.line-s.early.line < beginning:
+		waits = append(waits, s.early)
+	}
+	for _, m := range waits {
+		if m.offset >= 0 && m.offset < s.limit {
 			s.limit, s.lines, s.hash = m.offset, m.line, m.hash
 		}
 	}
 }
+
+// beginning is how many lines of a file may go by without an event that claims an item before
+// it counts as one that has none.
+const beginning = 40
