@@ -206,3 +206,20 @@ func read(t testing.TB, path string) string {
 	}
 	return string(text)
 }
+
+func (h *house) sessions() []session.Session {
+	h.Helper()
+	var ids []session.ID
+	if err := h.store.Reader().Select(&ids, `SELECT id FROM sessions ORDER BY id`); err != nil {
+		h.Fatal(err)
+	}
+	var all []session.Session
+	for _, id := range ids {
+		s, err := h.store.Session(h.Context(), id)
+		if err != nil {
+			h.Fatal(err)
+		}
+		all = append(all, s)
+	}
+	return all
+}
