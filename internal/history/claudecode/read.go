@@ -249,7 +249,7 @@ func (r *reader) take(line []byte) error {
 		return nil
 	case len(line) > history.MaxLine:
 		r.records.Skip(history.SkipLarge, 1)
-		r.problem("the line is over 60 MB; left out")
+		r.problem("the line is over 64 MiB; left out")
 		return nil
 	case !ok:
 		return r.verbatim(line, "not a JSON object")

@@ -21,7 +21,7 @@ func (r *reader) take(line []byte, at int64) error {
 		return nil
 	case len(line) > history.MaxLine:
 		r.skip(history.SkipLarge)
-		r.problem(r.state.Line, "the line is over 60 MB; left out")
+		r.problem(r.state.Line, "the line is over 64 MiB; left out")
 		return r.closeReply("")
 	case !ok:
 		return r.verbatim(line, "not a JSON object")
@@ -55,13 +55,17 @@ func (r *reader) skip(reason string) { r.batch.Records.Skip(reason, 1) }
 
 // record dispatches by the kind of record.
 func (r *reader) record(rec *record) error {
-	if !rec.isReply() && !rec.isEcho() {
+	if !rec.isReply() && !rec.isEcho() && !r.novel() {
 		if err := r.closeReply(finishOf(rec)); err != nil {
 			return err
 		}
 	}
 	if done, err := r.copied(rec); done || err != nil {
 		return err
+	}
+	if r.novel() && rec.kind != typeMeta {
+		r.aside(rec, session.KindUnknown, "")
+		return nil
 	}
 	switch rec.kind {
 	case typeMeta:
@@ -84,6 +88,12 @@ func (r *reader) record(rec *record) error {
 		r.aside(rec, session.KindUnknown, "")
 	}
 	return nil
+}
+
+// novel tells whether the file is of a mode that nobody here knows: then nothing is guessed,
+// and all records are kept as they are.
+func (r *reader) novel() bool {
+	return r.history != "" && r.history != "legacy" && r.history != paginated
 }
 
 // finishOf tells how a reply ended that this record comes after.

@@ -1,0 +1,145 @@
+// Package historytest checks what a source gives against what the store demands of it.
+package historytest
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// Checker takes the batches of one reading of a file that nobody read before.
+type Checker struct {
+	testing.TB
+	keys  map[string]map[string]bool // by session
+	calls map[string]bool
+}
+
+// NewChecker makes a checker that reports to t.
+func NewChecker(t testing.TB) *Checker {
+	return &Checker{TB: t, keys: map[string]map[string]bool{}, calls: map[string]bool{}}
+}
+
+// Batch fails the test for what the store would refuse, and for records that do not add up.
+func (c *Checker) Batch(b history.Batch) error {
+	c.Helper()
+	if !b.Records.Balanced() {
+		c.Errorf("records do not add up: %+v", b.Records)
+	}
+	if len(b.Messages) > history.MaxBatch*2 {
+		c.Errorf("a batch of %d messages", len(b.Messages))
+	}
+	keys := c.keys[b.Session.SourceID]
+	if keys == nil {
+		keys = map[string]bool{"": true}
+		c.keys[b.Session.SourceID] = keys
+	}
+	c.clean(b.Session.SourceID, b.Session.Title, b.Session.Directory, b.Session.GitBranch, b.Session.Model, b.Session.Provider)
+	c.valid(b.Session.Metadata)
+	for i := range b.Messages {
+		c.message(&b.Messages[i], keys)
+	}
+	for _, compaction := range b.Compactions {
+		if !keys[compaction.ThroughKey] || compaction.ThroughKey == "" || !keys[compaction.FirstKeptKey] {
+			c.Errorf("a compaction names %q and %q", compaction.ThroughKey, compaction.FirstKeptKey)
+		}
+		c.clean(compaction.Summary)
+		c.valid(compaction.Replacement)
+	}
+	for _, call := range b.Calls {
+		if !keys[call.MessageKey] {
+			c.Errorf("a call names %q", call.MessageKey)
+		}
+		if call.ExternalID == "" || c.calls[call.ExternalID] {
+			c.Errorf("a call is named %q", call.ExternalID)
+		}
+		c.calls[call.ExternalID] = true
+		if call.InputTokens < 0 || call.OutputTokens < 0 || call.CacheReadTokens < 0 || call.CacheWriteTokens < 0 {
+			c.Errorf("a call of less than nothing: %+v", call)
+		}
+		c.clean(call.ExternalID, call.Model, call.Provider, call.Directory)
+		c.valid(call.Metadata)
+	}
+	for _, mark := range b.Marks {
+		if !keys[mark.MessageKey] {
+			c.Errorf("a mark names %q", mark.MessageKey)
+		}
+	}
+	if b.Head != nil && (b.HeadSession == "" && !keys[*b.Head] || *b.Head == "") {
+		c.Errorf("the head is %q", *b.Head)
+	}
+	if b.Cursor != nil {
+		c.valid(b.Cursor.State)
+	}
+	return nil
+}
+
+func (c *Checker) message(m *history.Message, keys map[string]bool) {
+	c.Helper()
+	if keys[m.ExternalID] || m.ParentSession == "" && !keys[m.ParentKey] {
+		c.Errorf("message %q under %q", m.ExternalID, m.ParentKey)
+	}
+	keys[m.ExternalID] = true
+	if m.CreatedAt.IsZero() {
+		c.Errorf("message %q has no time", m.ExternalID)
+	}
+	c.clean(m.ExternalID, m.Provider, m.Model, string(m.Finish), m.Author)
+	c.valid(m.Extra)
+	c.valid(m.Metadata)
+	if len(m.Parts) > session.MaxParts {
+		c.Errorf("%d parts", len(m.Parts))
+	}
+	for _, p := range m.Parts {
+		c.clean(p.Text, p.ToolName, p.CallID, p.Arguments)
+		c.valid(p.Extra)
+	}
+}
+
+// clean checks what a column of text can hold.
+func (c *Checker) clean(texts ...string) {
+	c.Helper()
+	for _, text := range texts {
+		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+			c.Errorf("text %q", text)
+		}
+	}
+}
+
+func (c *Checker) valid(raw session.JSON) {
+	c.Helper()
+	c.clean(string(raw))
+	if len(raw) > 0 && !json.Valid(raw) {
+		c.Errorf("JSON %.300s", raw)
+	}
+}
+
+// Nobody is a history.Known that knows nothing.
+type Nobody struct{}
+
+// Session implements history.Known.
+func (Nobody) Session(context.Context, session.Source, string) (*session.Session, error) {
+	return nil, nil
+}
+
+// SessionByID implements history.Known.
+func (Nobody) SessionByID(context.Context, session.ID) (*session.Session, error) { return nil, nil }
+
+// Cursor implements history.Known.
+func (Nobody) Cursor(context.Context, session.Source, string) (*history.Cursor, error) {
+	return nil, nil
+}
+
+// Message implements history.Known.
+func (Nobody) Message(context.Context, session.ID, string) (*session.MessageRef, error) {
+	return nil, nil
+}
+
+// CallOwner implements history.Known.
+func (Nobody) CallOwner(context.Context, session.Source, string) (session.ID, error) { return "", nil }
+
+// Entries implements history.Known.
+func (Nobody) Entries(context.Context, session.ID, func(*session.Message) bool) error { return nil }
