@@ -14,6 +14,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/openclaw"
+	"sessiond/internal/samples"
 	"sessiond/internal/session"
 )
 
@@ -428,5 +429,23 @@ func storable(t *testing.T, m *history.Message, keys map[string]bool) {
 		clean(p.CallID)
 		clean(p.Arguments)
 		valid(p.Extra)
+	}
+}
+
+// How fast a transcript is read, without the store: MB/s.
+func BenchmarkRead(b *testing.B) {
+	path := filepath.Join(samples.Dir(b), "openclaw", "pi-v1", "before-compaction.jsonl")
+	info, err := os.Stat(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(info.Size())
+	b.ReportAllocs()
+	source := openclaw.New(noEnv)
+	for b.Loop() {
+		c := collector{}
+		if _, err := source.Read(b.Context(), history.Found{Path: path}, nil, &c, c.emit); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
