@@ -93,8 +93,12 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	backups := filepath.Join(cfg.DataDir(), "backups")
 	feed.Store(api.NewFeed(s.store))
 	purger := s.purger(cfg, log)
+	if _, err := s.store.ForgetDrafts(ctx, a.now()); err != nil { // they last a day, or until the next start
+		return err
+	}
 	runner = jobs.New(jobs.Config{
-		Store: s.store, Index: s.index, Contexts: s.contexts, Log: log, Now: a.now, Zone: cfg.Zone(), Noticed: nudge,
+		Titles: s.titles,
+		Store:  s.store, Index: s.index, Contexts: s.contexts, Log: log, Now: a.now, Zone: cfg.Zone(), Noticed: nudge,
 		Daily:   a.daily(s, cfg, purger, log),
 		Backups: jobs.Backups{Every: cfg.Backup.Every, Keep: cfg.Backup.Keep, Dir: backups},
 	})
@@ -102,7 +106,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	handler := api.New(api.Deps{
 		Store: s.store, Contexts: s.contexts, Search: s.index, Reports: analytics.New(s.store.Reader(), s.store.Zone()),
 		Catalogue: meter{s.catalogue}, Purges: purger, Events: feed.Load(), Stopping: ctx.Done(), Routing: cfg.Rules(), Log: log, Version: api.Version{Version: v.Version, Commit: v.Commit, Go: v.Go},
-		Changed: runner.Changed, Reported: runner.Reported, Run: runner.Run,
+		Changed: runner.Changed, Reported: runner.Reported, Answered: runner.Answered, Run: runner.Run,
 		BackupDir: backups, Now: a.now,
 	})
 	runner.Start()

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sessiond/internal/contextmgr"
+	"sessiond/internal/jobs"
 	"sessiond/internal/redact"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
@@ -25,6 +26,7 @@ type services struct {
 	index     *search.Index
 	catalogue *usage.Catalogue
 	contexts  *contextmgr.Manager
+	titles    *jobs.Titles // nil: no model makes them
 	closers   []func() error // in the order of opening
 }
 
@@ -85,9 +87,27 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 		}
 		manager.Remote = pricedSummarizer{remote, s.catalogue}
 		manager.Cost = s.summaryCost(remote, a.now)
+		if err := s.wireTitles(a); err != nil {
+			return s, err
+		}
 	}
 	s.contexts = contextmgr.New(s.store, manager)
 	return s, nil
+}
+
+// wireTitles lets the configured model make titles, too.
+func (s *services) wireTitles(a *app) error {
+	titler, err := summarize.NewTitler(a.summarizer(), summarize.Deps{
+		Count: tokens.Reference().Text, Usage: usage.FromProvider, Now: a.now, Getenv: a.getenv,
+	})
+	if err != nil {
+		return err
+	}
+	if c, ok := titler.(io.Closer); ok {
+		s.closers = append(s.closers, c.Close)
+	}
+	s.titles = &jobs.Titles{Store: s.store, Model: pricedSummarizer{titler, s.catalogue}}
+	return nil
 }
 
 // close closes in the reverse order of opening.

@@ -32,6 +32,7 @@ const (
 type Store interface {
 	DataVersion(ctx context.Context) (int64, error)
 	TruncateWAL(ctx context.Context) (bool, error)
+	ForgetDrafts(ctx context.Context, before time.Time) (int64, error)
 	Backup(ctx context.Context, out string) (int64, error)
 }
 
@@ -53,6 +54,7 @@ type Config struct {
 	Index    Index
 	Contexts Contexts
 	Backups  Backups
+	Titles   *Titles // nil: sessions keep the beginning of their first message
 	Daily    []Daily
 	Zone     *time.Location // of the hours in Daily; nil: time.Local
 	Log      zerolog.Logger
@@ -67,9 +69,10 @@ type Runner struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	changed chan struct{} // something was written
-	stage   chan struct{} // there is something to stage
-	report  chan session.ID
+	changed  chan struct{} // something was written
+	stage    chan struct{} // there is something to stage
+	report   chan session.ID
+	untitled chan session.ID
 
 	mu      sync.Mutex
 	stopped bool
@@ -89,7 +92,7 @@ func New(cfg Config) *Runner {
 	}
 	r := &Runner{
 		cfg: cfg, changed: make(chan struct{}, 1), stage: make(chan struct{}, 1),
-		report: make(chan session.ID, reportQueue), waiting: map[session.ID]bool{}, active: map[session.ID]time.Time{},
+		report: make(chan session.ID, reportQueue), untitled: make(chan session.ID, titleQueue), waiting: map[session.ID]bool{}, active: map[session.ID]time.Time{},
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	return r
@@ -98,7 +101,7 @@ func New(cfg Config) *Runner {
 // Start begins all jobs.
 func (r *Runner) Start() {
 	r.nudge(r.changed) // what was appended while nobody ran
-	for _, job := range []func(){r.index, r.stageAll, r.learn, r.watch, r.backUp} {
+	for _, job := range []func(){r.index, r.stageAll, r.learn, r.title, r.watch, r.backUp} {
 		r.wg.Go(job)
 	}
 	for _, d := range r.cfg.Daily {

@@ -26,6 +26,7 @@ type fake struct {
 	activated []session.ID
 	learned   []session.ID
 	backups   []string
+	drafts    []time.Time
 	hold      chan struct{} // Stage waits for it; nil: it does not
 	readerIn  bool          // a reader keeps the log from being emptied
 }
@@ -34,6 +35,13 @@ func (f *fake) DataVersion(context.Context) (int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.version, nil
+}
+
+func (f *fake) ForgetDrafts(_ context.Context, before time.Time) (int64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.drafts = append(f.drafts, before)
+	return 0, nil
 }
 
 func (f *fake) TruncateWAL(context.Context) (bool, error) {

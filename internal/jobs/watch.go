@@ -12,6 +12,7 @@ type watcher struct {
 	version int64     // of the file as other processes write it
 	wrote   time.Time // when somebody last wrote, as far as is known
 	emptied bool      // the log was emptied since
+	drafts  time.Time // when empty drafts were last looked for
 }
 
 func (w *watcher) look() {
@@ -36,6 +37,7 @@ func (w *watcher) look() {
 			w.wrote = w.cfg.Now() // a reader holds it: try again after another quiet while
 		}
 	}
+	w.forgetDrafts()
 	for _, id := range w.resting() {
 		_, waits, err := w.cfg.Contexts.ActivateIdle(w.ctx, id)
 		if waits {
@@ -44,6 +46,23 @@ func (w *watcher) look() {
 		if err != nil && w.ctx.Err() == nil {
 			w.cfg.Log.Error().Err(err).Str("session", string(id)).Msg("a staged compaction could not take effect")
 		}
+	}
+}
+
+// draftInterval is how often empty drafts are looked for, draftAge how old they must be.
+const (
+	draftInterval = time.Hour
+	draftAge      = 24 * time.Hour
+)
+
+func (w *watcher) forgetDrafts() {
+	now := w.cfg.Now()
+	if now.Sub(w.drafts) < draftInterval {
+		return
+	}
+	w.drafts = now
+	if _, err := w.cfg.Store.ForgetDrafts(w.ctx, now.Add(-draftAge)); err != nil && w.ctx.Err() == nil {
+		w.cfg.Log.Error().Err(err).Msg("empty drafts could not be removed")
 	}
 }
 

@@ -252,30 +252,23 @@ func (t *tx) housekeeping() error {
 	if _, err := rand.Read(id); err != nil {
 		return err
 	}
-	week, day := session.At(t.now.AddDate(0, 0, -7)), session.At(t.now.AddDate(0, 0, -1))
+	week := session.At(t.now.AddDate(0, 0, -7))
 	for _, step := range []struct {
 		query string
 		args  []any
 	}{
 		{`INSERT OR IGNORE INTO store (id, epoch, created_at) VALUES (1, ?, ?)`, []any{hex.EncodeToString(id), t.now}},
 		{forgetKeys, []any{week}},
-		{forgetDrafts, []any{day}},
 	} {
 		if _, err := t.exec(step.query, step.args...); err != nil {
 			return err
 		}
 	}
-	return nil
+	_, err := t.exec(forgetDrafts, session.At(t.now.AddDate(0, 0, -1)))
+	return err
 }
 
 const forgetKeys = `DELETE FROM idempotency_keys WHERE created_at < ?`
-
-// A draft that anything refers to stays.
-const forgetDrafts = `
-	DELETE FROM sessions WHERE draft = 1 AND created_at < ? AND message_count = 0
-	AND NOT EXISTS (SELECT 1 FROM compactions c WHERE c.session_id = sessions.id)
-	AND NOT EXISTS (SELECT 1 FROM calls c WHERE c.session_id = sessions.id AND c.session_id <> '')
-	AND NOT EXISTS (SELECT 1 FROM sessions c WHERE c.parent_id = sessions.id AND c.parent_id <> '')`
 
 func (s *Store) closeHandles() {
 	s.mu.Lock()

@@ -3,6 +3,9 @@ package api_test
 import (
 	"strings"
 	"testing"
+
+	"sessiond/internal/session"
+	"sessiond/internal/web/api"
 )
 
 func TestAMemoryFlushIsAskedForAndAcknowledged(t *testing.T) {
@@ -65,5 +68,24 @@ func TestASilentReplyIsStoredAndNotShown(t *testing.T) {
 	r := k.want(200, k.do("GET", "/v1/sessions/"+id+"/context", nil))
 	if !strings.Contains(r.raw, "NO_REPLY") {
 		t.Error("a silent reply left the context")
+	}
+}
+
+func TestAReplyEarlyOnIsToldOf(t *testing.T) {
+	told := 0
+	k := newKit(t, func(d *api.Deps) { d.Answered = func(session.ID) { told++ } })
+	id := k.session(nil)
+	k.say(id, "user", "What does CompanyB ask for?")
+	if told != 0 {
+		t.Error("told of a question")
+	}
+	k.say(id, "assistant", "$129")
+	if told != 1 {
+		t.Errorf("told %d times of a reply", told)
+	}
+	k.want(200, k.do("PATCH", "/v1/sessions/"+id, `{"title":"mine"}`))
+	k.say(id, "assistant", "really")
+	if told != 1 {
+		t.Error("told of a session with a name")
 	}
 }

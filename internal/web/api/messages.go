@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -121,6 +122,9 @@ func (s *Server) append(ctx context.Context, id session.ID, b *appendBody, idem 
 	if s.Reported != nil && !done.Replayed && in.Call != nil && in.Call.ContextID != nil {
 		s.Reported(id)
 	}
+	if s.Answered != nil && !done.Replayed && done.Session.TitleSource == "first_message" && done.Session.LastSeq <= earlyOn && hasReply(done.Messages) {
+		s.Answered(id)
+	}
 	view := &appended{done: done, appendedView: appendedView{
 		Messages: make([]storedView, len(done.Messages)), Head: done.Head, Revision: done.Revision,
 		ContextTokens: done.ContextTokens, Warnings: decoded.Warnings,
@@ -130,6 +134,16 @@ func (s *Server) append(ctx context.Context, id session.ID, b *appendBody, idem 
 		view.Messages[i] = storedView{m.ID, m.Seq, m.Parent, m.Role, m.Tokens, m.ExternalID, m.CreatedAt, delivered(m)}
 	}
 	return view, nil
+}
+
+// earlyOn is the last seq at which a session is thought about for a title.
+const earlyOn = 12
+
+// hasReply tells whether a model answered in words.
+func hasReply(msgs []session.Message) bool {
+	return slices.ContainsFunc(msgs, func(m session.Message) bool {
+		return m.Role == session.Assistant && m.Origin == session.Model && m.Display && m.Text() != ""
+	})
 }
 
 // delivered gives what of a reply the person is sent, where that is not all of it.

@@ -50,6 +50,9 @@ type Deps struct {
 	// Reported is called after a call was appended that says which of our contexts it was made
 	// with, so that somebody can learn from its numbers; it must not block. nil: nobody.
 	Reported func(session.ID)
+	// Answered is called after a reply to a session whose title is only the beginning of what a
+	// person said, early on, so that somebody can find a better one; it must not block. nil: nobody.
+	Answered func(session.ID)
 	// Run takes work that outlives its request, and owns it until it ends; false: it cannot
 	// be taken now. nil: such work is done within the request.
 	Run func(work func(context.Context)) bool
