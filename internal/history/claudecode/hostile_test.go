@@ -1,0 +1,200 @@
+package claudecode_test
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"sessiond/internal/history"
+	"sessiond/internal/history/claudecode"
+	"sessiond/internal/history/historytest"
+	"sessiond/internal/session"
+)
+
+const id = "9a000000-0000-4000-8000-000000000001"
+
+func quote(s string) string { return string(session.JSONOf(s)) }
+
+func link(parent string) string {
+	if parent == "" {
+		return "null"
+	}
+	return quote(parent)
+}
+
+// user is a row that a person typed.
+func user(uuid, parent, text string) string {
+	return `{"parentUuid":` + link(parent) + `,"isSidechain":false,"cwd":"/proj","sessionId":"` + id + `","version":"2.1.120","type":"user","message":{"role":"user","content":` + quote(text) + `},"uuid":"` + uuid + `","timestamp":"2026-02-08T05:00:00.000Z"}`
+}
+
+// says is a piece of a response.
+func says(uuid, parent, response, block, stop string) string {
+	return `{"parentUuid":` + link(parent) + `,"isSidechain":false,"sessionId":"` + id + `","version":"2.1.120","type":"assistant","message":{"id":"` + response + `","type":"message","role":"assistant","model":"claude-opus-4-6","content":[` + block + `],"stop_reason":` + link(stop) + `,"usage":{"input_tokens":1,"output_tokens":7}},"uuid":"` + uuid + `","timestamp":"2026-02-08T05:00:01.000Z"}`
+}
+
+func text(s string) string { return `{"type":"text","text":` + quote(s) + `}` }
+
+func call(id string) string { return `{"type":"tool_use","id":"` + id + `","name":"Bash","input":{}}` }
+
+func result(uuid, parent, call, text string) string {
+	return `{"parentUuid":` + link(parent) + `,"isSidechain":false,"sessionId":"` + id + `","version":"2.1.120","type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"` + call + `","content":` + quote(text) + `}]},"uuid":"` + uuid + `","timestamp":"2026-02-08T05:00:02.000Z"}`
+}
+
+func TestWrongInput(t *testing.T) {
+	deep := strings.Repeat("[", 3000) + strings.Repeat("]", 3000)
+	for _, test := range []struct {
+		name  string
+		lines []string
+		raw   int
+		skips map[string]int
+		error string
+		at    int // line of the first problem
+		talk  string
+		count int // of the session's messages, if it is told
+	}{
+		{name: "empty", error: "the file is empty"},
+		{name: "wrong first lines", lines: []string{`{"hello":"world"}`}, error: "no transcript of Claude Code"},
+		{name: "no JSON", lines: []string{"hello", "world"}, error: "no transcript of Claude Code"},
+		{name: "another format", lines: []string{`{"type":"system","session_id":"x"}`}, error: "stream-json"},
+		{name: "invalid JSON in the middle", lines: []string{user("1", "", "a"), `{"torn":`, user("2", "1", "b")}, raw: 1, at: 2, talk: "user: a\nuser: b"},
+		{name: "invalid JSON at the beginning", lines: []string{`{"torn":`, user("1", "", "a"), user("2", "1", "b")}, raw: 1, at: 1, talk: "user: a\nuser: b"},
+		{name: "bytes that are no text", lines: []string{strings.Replace(user("1", "", "X"), "X", "bad \xff\xfe", 1), user("2", "1", "b")}, talk: "user: bad \ufffd\nuser: b"},
+		{name: "NUL and half a pair", lines: []string{strings.Replace(user("1", "", "X"), "X", `\u0000 \ud800`, 1)}, talk: "user: \ufffd \ufffd"},
+		{name: "nested deep", lines: []string{user("1", "", "a"), `{"type":"user","uuid":"x","parentUuid":"1","message":{"role":"user","content":` + deep + `}}`, user("2", "1", "b")}, raw: 1, at: 2, talk: "user: a\nuser: b"},
+		{name: "its own parent", lines: []string{user("1", "", "a"), user("2", "2", "b")}, talk: "user: b", count: 2},
+		{name: "an orphan", lines: []string{user("1", "", "a"), user("2", "gone", "b")}, talk: "user: b", count: 2},
+		{name: "a cycle", lines: []string{user("1", "2", "a"), user("2", "1", "b"), user("3", "2", "c")}, talk: "user: a\nuser: b\nuser: c"},
+		{name: "the same row again", lines: []string{user("1", "", "a"), user("2", "1", "b"), user("1", "", "a")}, skips: map[string]int{history.SkipDuplicate: 1}, talk: "user: a\nuser: b"},
+		{name: "another row of the same name", lines: []string{user("1", "", "a"), user("1", "", "other"), user("2", "1", "b")}, raw: 1, talk: "user: a\nuser: b", count: 3},
+		{name: "types that are not known", lines: []string{user("1", "", "a"), `{"type":"dream","x":1}`, `{"type":"dream","uuid":"9","parentUuid":"1"}`, user("2", "9", "b")}, raw: 2, talk: "user: a\nuser: b"},
+		{name: "subtypes that are not known", lines: []string{
+			user("1", "", "a"), `{"type":"system","subtype":"dream","uuid":"7","parentUuid":"1"}`,
+			`{"type":"attachment","attachment":{"type":"dream"},"uuid":"8","parentUuid":"7"}`, user("2", "8", "b"),
+		}, raw: 2, talk: "user: a\nuser: b"},
+		{name: "fields of other types", lines: []string{
+			user("1", "", "a"), `{"type":"user","uuid":"7","parentUuid":1,"message":[]}`, `{"type":"assistant","uuid":"8","parentUuid":"1","message":{"role":"assistant","content":7}}`,
+			`{"type":7}`, `{"type":"queue-operation","operation":[]}`, user("2", "1", "b"),
+		}, raw: 3, at: 2, talk: "user: a\nuser: b"},
+		{name: "results without calls, calls without results", lines: []string{user("1", "", "a"), result("2", "1", "nobody", "x"), says("3", "2", "m1", call("c"), "tool_use"), user("4", "3", "b")}, talk: "user: a\ntool: x\nassistant: (Bash)\nuser: b"},
+		{name: "states alone", lines: []string{`{"type":"summary","summary":"x","leafUuid":"y"}`}, skips: map[string]int{"state of a file in which nobody speaks": 1}, talk: "none"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHouse(t)
+			path := h.write(id+".jsonl", test.lines...)
+			good := h.write("9b000000-0000-4000-8000-000000000001.jsonl", user("1", "", "fine"))
+			done := h.run(path, good)
+			if h.talk(h.session("9b000000-0000-4000-8000-000000000001")) != "user: fine" {
+				t.Error("the rest did not go on")
+			}
+			if test.error != "" {
+				if len(done.Errors) != 1 || !strings.Contains(done.Errors[0].Error, test.error) || done.Errors[0].Path != path {
+					t.Fatalf("%+v", done)
+				}
+				return
+			}
+			if done.Records.Raw != test.raw || done.Records.Read != len(test.lines)+1 {
+				t.Errorf("%+v", done)
+			}
+			for reason, n := range test.skips {
+				if done.Records.Skipped[reason] != n {
+					t.Errorf("skipped %v", done.Records.Skipped)
+				}
+			}
+			if test.at > 0 && (len(done.Errors) == 0 || done.Errors[0].Line != test.at || done.Errors[0].Path != path) {
+				t.Errorf("problems %+v", done.Errors)
+			}
+			if test.talk == "none" {
+				if done.Sessions.New != 1 {
+					t.Errorf("%+v", done)
+				}
+				return
+			}
+			s := h.session(id)
+			if got := h.talk(s); got != test.talk {
+				t.Errorf("path %q", got)
+			}
+			if test.count > 0 && int(s.MessageCount) != test.count {
+				t.Errorf("%d messages", s.MessageCount)
+			}
+			h.unchanged(path)
+		})
+	}
+}
+
+func TestLineOf50MB(t *testing.T) {
+	h := newHouse(t)
+	h.run(h.write(id+".jsonl", user("1", "", strings.Repeat("wide\n", 10<<20)), user("2", "1", "after")))
+	rows := h.path(h.session(id))
+	if len(rows) != 2 || len(rows[0].Text()) != 50<<20 || rows[1].Text() != "after" {
+		t.Errorf("%d rows", len(rows))
+	}
+}
+
+// A file of any length takes the memory of a batch and of the names of its rows, not of what
+// they say.
+func TestMemoryIsThatOfABatch(t *testing.T) {
+	path := filepath.Join(t.TempDir(), id+".jsonl")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := bufio.NewWriter(file)
+	const turns = 10_000
+	filler := strings.Repeat("many words of a long conversation ", 60)
+	parent := ""
+	for i := range turns { // about 46 MB
+		a, b := fmt.Sprint("u", i), fmt.Sprint("a", i)
+		fmt.Fprintln(out, user(a, parent, filler))
+		fmt.Fprintln(out, says(b, a, fmt.Sprint("m", i), text(filler), "end_turn"))
+		parent = b
+	}
+	if err := out.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var peak uint64
+	messages := 0
+	_, err = claudecode.New(noEnv, later).Read(t.Context(), history.Found{Path: path}, nil, historytest.Nobody{}, func(b history.Batch) error {
+		messages += len(b.Messages)
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		peak = max(peak, m.HeapAlloc)
+		return nil
+	})
+	if err != nil || messages != 2*turns {
+		t.Fatalf("%d messages, %v", messages, err)
+	}
+	if peak > 32<<20 {
+		t.Errorf("%d MB of heap", peak>>20)
+	}
+}
+
+// FuzzRead: whatever a file holds, reading ends, the records add up, and every message can be
+// stored.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(user("1", "", "a") + "\n" + says("2", "1", "m", text("b"), "") + "\n" + says("3", "2", "m", call("c"), "tool_use") + "\n" + result("4", "3", "c", "x") + "\n"))
+	f.Add([]byte(`{"type":"system","subtype":"compact_boundary","uuid":"1","sessionId":"s","logicalParentUuid":"0"}` + "\n" + `{"type":"user","isCompactSummary":true,"uuid":"2","parentUuid":"1","message":{"role":"user","content":"s"}}` + "\n"))
+	f.Add([]byte(`{"type":"queue-operation","operation":"enqueue","content":"x"}` + "\n" + `{"type":"queue-operation","operation":"remove"}` + "\n" + user("1", "", "a") + "\n{"))
+	f.Add([]byte(`{"type":"progress","uuid":"1","sessionId":"s","data":{"type":"agent_progress","agentId":"a","message":{"type":"assistant","uuid":"2","message":{"id":"m","role":"assistant","content":[]}}}}` + "\n"))
+	f.Add([]byte(`{"type":"user","isSidechain":true,"uuid":"1","sessionId":"s","message":{"role":"user","content":"\ud800"}}` + "\n" + `{"type":"attachment","uuid":"3","parentUuid":"1","attachment":{"type":"queued_command","prompt":"x"}}` + "\n"))
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(dir, "f.jsonl")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, clock := range []func() time.Time{later, time.Now} {
+			check := historytest.NewChecker(t)
+			_, err := claudecode.New(noEnv, clock).Read(t.Context(), history.Found{Path: path}, nil, historytest.Nobody{}, check.Batch)
+			if err != nil && session.CodeOf(err) != session.Invalid {
+				t.Errorf("%v", err)
+			}
+		}
+	})
+}

@@ -1,0 +1,239 @@
+package claudecode_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sessiond/internal/history/claudecode"
+	"sessiond/internal/session"
+)
+
+// Calls that run side by side hang their results beside one another; the path holds them all.
+func TestParallelCallsStandOnOnePath(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		lines []string
+		want  string
+	}{
+		{"results behind all calls", []string{
+			says("a1", "u", "m", call("1"), ""), says("a2", "a1", "m", call("2"), "tool_use"),
+			result("r1", "a1", "1", "one"), result("r2", "a2", "2", "two"), says("b", "r2", "n", text("done"), "end_turn"),
+		}, "user: go\nassistant: (Bash)(Bash)\ntool: one\ntool: two\nassistant: done"},
+		{"the next reply hangs on the first result", []string{
+			says("a1", "u", "m", call("1"), ""), says("a2", "a1", "m", call("2"), "tool_use"),
+			result("r1", "a1", "1", "one"), result("r2", "a2", "2", "two"), says("b", "r1", "n", text("done"), "end_turn"),
+		}, "user: go\nassistant: (Bash)(Bash)\ntool: one\ntool: two\nassistant: done"},
+		{"a result before the next call", []string{
+			says("a1", "u", "m", call("1"), ""), result("r1", "a1", "1", "one"),
+			says("a2", "a1", "m", call("2"), "tool_use"), result("r2", "a2", "2", "two"), says("b", "r2", "n", text("done"), "end_turn"),
+		}, "user: go\nassistant: (Bash)\ntool: one\nassistant: (Bash)\ntool: two\nassistant: done"},
+		{"hooks and states between", []string{
+			says("a1", "u", "m", call("1"), ""), `{"type":"progress","uuid":"p","parentUuid":"a1","data":{"type":"hook_progress"}}`,
+			says("a2", "p", "m", call("2"), "tool_use"), `{"type":"file-history-snapshot","messageId":"a1","snapshot":{}}`,
+			result("r1", "a1", "1", "one"), `{"type":"mode","mode":"plan"}`, result("r2", "a2", "2", "two"), says("b", "r2", "n", text("done"), "end_turn"),
+		}, "user: go\nassistant: (Bash)(Bash)\ntool: one\ntool: two\nassistant: done"},
+		{"what was typed anew is a branch", []string{
+			says("a", "u", "m", text("first"), "end_turn"), user("v", "a", "no"), says("b", "v", "n", text("left"), "end_turn"),
+			`{"type":"system","subtype":"turn_duration","durationMs":1,"uuid":"d","parentUuid":"b"}`, user("w", "a", "yes"), says("c", "w", "o", text("taken"), "end_turn"),
+		}, "user: go\nassistant: first\nuser: yes\nassistant: taken"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHouse(t)
+			h.run(h.write(id+".jsonl", append([]string{user("u", "", "go")}, test.lines...)...))
+			s := h.session(id)
+			if got := h.talk(s); got != test.want {
+				t.Errorf("path\n%s", got)
+			}
+			if s.OutputTokens != int64(7*strings.Count(test.want+"\n", "assistant: d")+7) && !strings.Contains(test.name, "anew") {
+				t.Errorf("%d output tokens: a response counts once", s.OutputTokens)
+			}
+		})
+	}
+}
+
+// Older versions repeat the rows of the session that is resumed, under their own names.
+func TestResumedCopyIsAFork(t *testing.T) {
+	h := newHouse(t)
+	begin := []string{user("1", "", "a"), says("2", "1", "m1", text("b"), "end_turn"), user("3", "2", "c"), says("4", "3", "m2", text("d"), "end_turn")}
+	h.run(h.write(id+".jsonl", begin...))
+	const other = "9c000000-0000-4000-8000-000000000001"
+	var again []string
+	for _, line := range append(append([]string{}, begin[:2]...), user("5", "2", "otherwise"), says("6", "5", "m3", text("e"), "end_turn")) {
+		again = append(again, strings.ReplaceAll(line, id, other))
+	}
+	path := h.write(other+".jsonl", again...)
+	done := h.run(path)
+	origin, fork := h.session(id), h.session(other)
+	if fork.ParentID != origin.ID || fork.ParentKind != session.ParentFork || fork.MessageCount != 2 || fork.OutputTokens != 7 || origin.OutputTokens != 14 {
+		t.Errorf("%+v", fork)
+	}
+	if done.Records.Skipped["inherited from the session it was forked off"] != 2 {
+		t.Errorf("%+v", done)
+	}
+	if got := h.talk(fork); got != "user: a\nassistant: b\nuser: otherwise\nassistant: e" {
+		t.Errorf("path\n%s", got)
+	}
+	h.unchanged(path)
+	h.append(path, strings.ReplaceAll(user("7", "6", "onward"), id, other)+"\n")
+	if h.run(path); !strings.HasSuffix(h.talk(h.session(other)), "e\nuser: onward") {
+		t.Errorf("path\n%s", h.talk(h.session(other)))
+	}
+}
+
+// Newer forks have names of their own and say which row each repeats.
+func TestForkWithPointersIsAFork(t *testing.T) {
+	h := newHouse(t)
+	h.run(h.write(id+".jsonl", user("1", "", "a"), says("2", "1", "m1", text("b"), "end_turn"), user("3", "2", "c")))
+	const other = "9c000000-0000-4000-8000-000000000001"
+	from := func(line, uuid string) string {
+		return strings.ReplaceAll(strings.TrimSuffix(line, "}"), id, other) + `,"forkedFrom":{"sessionId":"` + id + `","messageUuid":"` + uuid + `"}}`
+	}
+	path := h.write(other+".jsonl", from(user("x1", "", "a"), "1"), from(says("x2", "x1", "m1", text("b"), "end_turn"), "2"),
+		strings.ReplaceAll(user("x3", "x2", "otherwise"), id, other))
+	h.run(path)
+	origin, fork := h.session(id), h.session(other)
+	if fork.ParentID != origin.ID || fork.ParentKind != session.ParentFork || fork.MessageCount != 1 || fork.OutputTokens != 0 {
+		t.Errorf("%+v", fork)
+	}
+	if got := h.talk(fork); got != "user: a\nassistant: b\nuser: otherwise" {
+		t.Errorf("path\n%s", got)
+	}
+	h.unchanged(path)
+}
+
+// A reply whose end is not here waits: its rows come together, and its usage is the last one.
+func TestReplyThatIsBeingWrittenWaits(t *testing.T) {
+	h := newHouse(t)
+	h.source = claudecode.New(noEnv, time.Now)
+	path := h.write(id+".jsonl", user("1", "", "a"), says("2", "1", "m", text("half"), ""))
+	if h.run(path); h.talk(h.session(id)) != "user: a" {
+		t.Errorf("path\n%s", h.talk(h.session(id)))
+	}
+	rows := h.rows()
+	if h.run(path); h.rows() != rows {
+		t.Error("waiting wrote something")
+	}
+	h.append(path, strings.Replace(says("3", "2", "m", call("c"), "tool_use"), `"output_tokens":7`, `"output_tokens":70`, 1)+"\n"+result("4", "3", "c", "x")+"\n")
+	if h.run(path); h.talk(h.session(id)) != "user: a\nassistant: half(Bash)\ntool: x" {
+		t.Errorf("path\n%s", h.talk(h.session(id)))
+	}
+	h.source = claudecode.New(noEnv, later)
+	h.run(path)
+	if calls := h.calls(h.session(id).ID); len(calls) != 1 || calls[0].OutputTokens != 70 {
+		t.Errorf("%+v", calls)
+	}
+}
+
+func TestQuietFileIsReadToItsEnd(t *testing.T) {
+	h := newHouse(t)
+	h.source = claudecode.New(noEnv, time.Now)
+	path := h.write(id+".jsonl", user("1", "", "a"), says("2", "1", "m", text("half"), ""))
+	h.run(path)
+	if err := os.Chtimes(path, time.Now(), time.Now().Add(-11*time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if h.run(path); h.talk(h.session(id)) != "user: a\nassistant: half" || len(h.calls(h.session(id).ID)) != 1 {
+		t.Errorf("path\n%s", h.talk(h.session(id)))
+	}
+	h.unchanged(path)
+}
+
+func TestCompactionIsAnOverlay(t *testing.T) {
+	for _, test := range []struct{ name, meta, want string }{
+		{"nothing stays", `{"trigger":"auto","preTokens":9}`, "summary user: next"},
+		{"a segment stays", `{"trigger":"auto","preTokens":9,"preservedSegment":{"headUuid":"3","anchorUuid":"s","tailUuid":"4"}}`, "summary user: c assistant: d user: next"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHouse(t)
+			h.run(h.write(id+".jsonl",
+				user("1", "", "a"), says("2", "1", "m1", text("b"), "end_turn"), user("3", "2", "c"), says("4", "3", "m2", text("d"), "end_turn"),
+				`{"type":"system","subtype":"compact_boundary","content":"Conversation compacted","parentUuid":null,"logicalParentUuid":"4","compactMetadata":`+test.meta+`,"uuid":"b","timestamp":"2026-02-08T06:00:00.000Z"}`,
+				`{"type":"user","isCompactSummary":true,"parentUuid":"b","message":{"role":"user","content":"So far."},"uuid":"s","timestamp":"2026-02-08T06:00:00.100Z"}`,
+				user("5", "s", "next")))
+			s := h.session(id)
+			effective, err := h.store.Effective(t.Context(), s)
+			if err != nil || effective == nil || effective.Summary != "So far." || effective.TokensBefore != 9 {
+				t.Fatalf("%+v %v", effective, err)
+			}
+			got, behind := "summary", false
+			for _, m := range h.path(s) {
+				if behind && m.InContext {
+					got += " " + fmt.Sprintf("%s: %s", m.Role, m.Text())
+				}
+				behind = behind || m.RowID == *effective.ThroughID
+			}
+			if got != test.want {
+				t.Errorf("context %q", got)
+			}
+			if _, err := h.store.UndoCompaction(t.Context(), s.ID, effective.RowID); err == nil {
+				if all := h.talk(h.session(id)); all != "user: a\nassistant: b\nuser: c\nassistant: d\nuser: next" {
+					t.Errorf("undone\n%s", all)
+				}
+			}
+		})
+	}
+}
+
+func TestSubagentsAreChildren(t *testing.T) {
+	h := newHouse(t)
+	home := t.TempDir()
+	trunk := filepath.Join(home, "projects", "-proj", id+".jsonl")
+	h.rewrite(trunk, user("1", "", "a"), says("2", "1", "m", call("t"), "tool_use"))
+	agent := func(name, parent string) string {
+		return strings.Replace(strings.Replace(user(name, parent, "do "+name), `"isSidechain":false`, `"isSidechain":true,"agentId":"x"`, 1), `"type":"user"`, `"type":"user"`, 1)
+	}
+	h.rewrite(filepath.Join(home, "projects", "-proj", id, "subagents", "agent-a1.jsonl"), agent("c1", ""))
+	h.rewrite(filepath.Join(home, "projects", "-proj", id, "subagents", "agent-a2.jsonl"), agent("c2", ""))
+	h.rewrite(filepath.Join(home, "projects", "-proj", id, "subagents", "agent-a2.meta.json"), `{"agentType":"Explore","parentAgentId":"a1"}`)
+	h.rewrite(filepath.Join(home, "projects", "-proj", "agent-old.jsonl"), agent("c3", ""))
+	h.rewrite(filepath.Join(home, "projects", "-proj", id, "subagents", "workflows", "run1", "journal.jsonl"),
+		`{"type":"started","key":"v2:k1","agentId":"a1"}`, `{"type":"result","key":"v2:k1","agentId":"a1","result":{}}`)
+	h.rewrite(filepath.Join(home, ".credentials.json"), "{}")
+	h.rewrite(filepath.Join(home, "history.jsonl"), "{}")
+	h.source = claudecode.New(func(key string) string { return map[string]string{"CLAUDE_CONFIG_DIR": home}[key] }, later)
+	done := h.run()
+	main := h.session(id)
+	for source, parent := range map[string]session.ID{id + "#agent-a1": main.ID, id + "#agent-a2": h.session(id + "#agent-a1").ID, id + "#agent-old": main.ID} {
+		s := h.session(source)
+		if s.ParentID != parent || s.ParentKind != session.ParentChild || s.Kind != "subagent" {
+			t.Errorf("%s: %+v", source, s)
+		}
+		for _, m := range h.entries(s.ID) {
+			if m.Origin == session.Person {
+				t.Errorf("%s: nobody typed %q", source, m.Text())
+			}
+		}
+	}
+	if len(done.Errors) != 0 || h.session(id+"#agent-a2").Title != "Explore: do c2" {
+		t.Errorf("%+v", done)
+	}
+	rows := h.rows()
+	if again := h.run(); again.Records.Read != 0 || h.rows() != rows {
+		t.Errorf("again %+v", again)
+	}
+}
+
+func TestTitles(t *testing.T) {
+	h := newHouse(t)
+	path := h.write(id+".jsonl", user("1", "", "first words"))
+	for _, step := range []struct{ line, want string }{
+		{"", "first words"},
+		{`{"type":"summary","summary":"Of another","leafUuid":"gone"}`, "first words"},
+		{`{"type":"summary","summary":"Of this","leafUuid":"1"}`, "Of this"},
+		{`{"type":"ai-title","aiTitle":"Made"}`, "Made"},
+		{`{"type":"custom-title","customTitle":"Given"}`, "Given"},
+		{`{"type":"ai-title","aiTitle":"Made again"}`, "Given"},
+	} {
+		if step.line != "" {
+			h.append(path, step.line+"\n")
+		}
+		h.run(path)
+		if s := h.session(id); s.Title != step.want {
+			t.Errorf("after %s: %q", step.line, s.Title)
+		}
+	}
+}
