@@ -60,6 +60,8 @@ func measurements() []measurement {
 		{"search", "searches and recall", (*bench).find},
 		{"cold", "commands from a cold start, and the daemon's start", (*bench).cold},
 		{"import", "transcripts of pi into an empty database", (*bench).imports},
+		{"events", "appends with fifty listeners to the events", (*bench).events},
+		{"purge", "appends beside a purge", (*bench).purge},
 		{"history", "only make the histories that the others read", (*bench).histories},
 	}
 }

@@ -21,9 +21,9 @@ type Purge struct {
 }
 
 const (
-	firstStep = 32
-	maxStep   = 256
-	slowStep  = 25 * time.Millisecond // appends wait behind a step: past this the next is smaller
+	firstStep = 16
+	maxStep   = 128
+	slowStep  = 10 * time.Millisecond // appends wait behind a step: past this the next is smaller
 )
 
 // PurgeRequest asks for the deletion of a session for good.
