@@ -294,8 +294,12 @@ func (e *exporting) tell(inOutput bool) error {
 	if e.mask != nil {
 		words = append(words, plural(int64(masked), "secret masked", "secrets masked"))
 	}
+	var leftOut []string
 	for _, what := range slices.Sorted(maps.Keys(e.leftOut)) {
-		words = append(words, fmt.Sprintf("%s %s left out: %s has no place for it", humanize.Comma(int64(e.leftOut[what])), what, e.format))
+		leftOut = append(leftOut, humanize.Comma(int64(e.leftOut[what]))+" "+what)
+	}
+	if len(leftOut) > 0 {
+		words = append(words, fmt.Sprintf("without %s, for which %s has no place", strings.Join(leftOut, " and "), e.format))
 	}
 	if len(words) == 0 {
 		return nil

@@ -23,6 +23,8 @@ const (
 	JSONL    Format = "jsonl" // sessiond's own: everything, and it comes back
 	Markdown Format = "md"
 	HTML     Format = "html"
+	OpenAI   Format = "openai"
+	Pi       Format = "pi"
 )
 
 // form says how a format is written and what its files are like.
@@ -43,6 +45,8 @@ func forms() []form {
 		{HTML, "text/html; charset=utf-8", ".html", false, transcriptOf(func(out io.Writer, h transcript.Heading, items []transcript.Item, opt *Options) error {
 			return transcript.HTML(out, h, items, opt.Zone)
 		})},
+		{OpenAI, "application/x-ndjson", ".openai.jsonl", true, writeOpenAI},
+		{Pi, "application/x-ndjson", ".pi.jsonl", false, writePi},
 	}
 }
 

@@ -1,0 +1,234 @@
+package export_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"sessiond/internal/dialect"
+	"sessiond/internal/dialect/dialecttest"
+	"sessiond/internal/export"
+	"sessiond/internal/history"
+	"sessiond/internal/history/historytest"
+	"sessiond/internal/history/pi"
+	"sessiond/internal/samples"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+	"sessiond/internal/tokens"
+)
+
+func open(t *testing.T) *store.Store {
+	t.Helper()
+	s, err := store.Open(context.Background(), filepath.Join(t.TempDir(), "sessions.db"), store.Options{Zone: time.UTC, Measure: tokens.Reference().Measure})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func importPi(t *testing.T, s *store.Store, root string) {
+	t.Helper()
+	im := history.Importer{Store: s, Pause: -1}
+	if _, err := im.Run(context.Background(), pi.New(os.Getenv), []string{root}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func sessions(t *testing.T, s *store.Store) []session.Session {
+	t.Helper()
+	all, _, err := s.Sessions(context.Background(), store.Filter{}, store.Page{Limit: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func write(t *testing.T, s *store.Store, f export.Format, id session.ID) ([]byte, export.Report) {
+	t.Helper()
+	var out bytes.Buffer
+	report, err := export.Write(context.Background(), &out, s, f, []session.ID{id}, export.Options{})
+	if err != nil {
+		t.Fatalf("%s as %s: %v", id, f, err)
+	}
+	return out.Bytes(), report
+}
+
+// said is what two stores must agree on about a message, wherever it came from.
+func said(m *session.Message) string {
+	type part struct {
+		Kind       session.PartKind
+		Text, Tool string
+		Call, Args string
+		Failed     *bool
+		Blob       string
+	}
+	var parts []part
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		one := part{p.Kind, p.Content(), p.ToolName, p.CallID, p.Arguments, p.IsError, ""}
+		if p.Blob != nil && p.Kind.HasBytes() {
+			one.Text, one.Blob = "", p.Blob.SHA256
+		}
+		parts = append(parts, one)
+	}
+	return string(session.JSONOf([]any{m.Kind, m.Role, m.Origin, m.Finish, m.InContext, m.Display, m.Provider, m.Model, m.CreatedAt, parts}))
+}
+
+func pathOf(t *testing.T, s *store.Store, sess session.Session) []session.Message {
+	t.Helper()
+	if sess.HeadID == nil {
+		return nil
+	}
+	msgs, err := s.Path(context.Background(), *sess.HeadID, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return msgs
+}
+
+// Every session of pi's that was imported is written as pi writes it, and comes back the same.
+func TestPiSessionsAreWrittenAsTheyWereRead(t *testing.T) {
+	s := open(t)
+	importPi(t, s, filepath.Join(samples.Dir(t), "pi"))
+	all := sessions(t, s)
+	if len(all) < 8 {
+		t.Fatalf("only %d sessions", len(all))
+	}
+	for _, sess := range all {
+		t.Run(string(sess.ID)+" "+sess.SourceID, func(t *testing.T) {
+			file, _ := write(t, s, export.Pi, sess.ID)
+			counts, err := historytest.CheckPi(file)
+			if err != nil {
+				t.Errorf("%v", err)
+			}
+			path := pathOf(t, s, sess)
+			if d := counts.OnLeaf - len(path); d < 0 || d > 1 {
+				t.Errorf("the leaf's path has %d entries, the head's %d messages", counts.OnLeaf, len(path))
+			}
+			name := filepath.Join(t.TempDir(), "again.jsonl")
+			if err := os.WriteFile(name, file, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			other := open(t)
+			importPi(t, other, name)
+			back := sessions(t, other)
+			if len(back) != 1 {
+				t.Fatalf("%d sessions came back", len(back))
+			}
+			again := pathOf(t, other, back[0])
+			if len(again) < len(path) {
+				t.Fatalf("%d messages of %d came back", len(again), len(path))
+			}
+			differ := 0
+			for i := range path {
+				if a, b := said(&path[i]), said(&again[i]); a != b && path[i].Kind != session.KindUnknown {
+					if differ++; differ < 4 {
+						t.Errorf("message %s came back as\n%.600s\nnot\n%.600s\nfrom %s", path[i].ID, b, a, path[i].Extra)
+					}
+				}
+			}
+		})
+	}
+}
+
+// native is a session that was appended over the API, with all that pi has other words for.
+func native(t *testing.T, s *store.Store) session.Session {
+	t.Helper()
+	ctx := context.Background()
+	sess, err := s.CreateSession(ctx, store.NewSession{Title: "A plan", Directory: "/home/dev/x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var raw []json.RawMessage
+	for _, m := range []string{
+		`{"role":"system","content":"You help."}`,
+		`{"role":"user","content":[{"type":"text","text":"look"},{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]}`,
+		`{"role":"assistant","content":"I look.","tool_calls":[{"id":"c1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}},{"id":"c2","type":"function","function":{"name":"ls","arguments":"not json"}}]}`,
+		`{"role":"tool","tool_call_id":"c1","content":"hello"}`,
+		`{"role":"tool","tool_call_id":"c2","content":"a.txt"}`,
+		`{"role":"assistant","content":"It says hello."}`,
+		`{"role":"user","content":"and b?"}`,
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"c3","type":"function","function":{"name":"read","arguments":"{}"}}]}`,
+	} {
+		raw = append(raw, json.RawMessage(m))
+	}
+	d, err := dialect.Decode(dialect.OpenAIChat, raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.Append(ctx, store.Append{Session: sess.ID, Messages: d.Messages})
+	if err != nil {
+		t.Fatal(err)
+	}
+	through := out.Messages[4]
+	if _, err := s.AddCompaction(ctx, session.Compaction{
+		SessionID: sess.ID, Strategy: session.StrategySummarize, Trigger: session.TriggerManual, Status: session.StatusDone, ThroughID: &through.RowID,
+		HiddenTokens: through.PathTokens, SummaryTokens: 3, Summary: "They looked.", TokensBefore: 100, TokensAfter: 50,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	sess, err = s.Session(ctx, sess.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sess
+}
+
+func TestASessionOfOurOwnIsAFileOfPi(t *testing.T) {
+	s := open(t)
+	sess := native(t, s)
+	file, _ := write(t, s, export.Pi, sess.ID)
+	counts, err := historytest.CheckPi(file)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, file)
+	}
+	want := historytest.PiCounts{Entries: 10, Messages: 8, Users: 2, Replies: 3, Results: 2, Calls: 3, Roots: 1, OnLeaf: 10}
+	if counts != want {
+		t.Errorf("it holds %+v, want %+v\n%s", counts, want, file)
+	}
+	name := filepath.Join(t.TempDir(), "ours.jsonl")
+	if err := os.WriteFile(name, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other := open(t)
+	importPi(t, other, name)
+	back := sessions(t, other)[0]
+	if back.Title != "A plan" || back.Directory != "/home/dev/x" || back.CompactionID == nil {
+		t.Errorf("it came back as %+v", back)
+	}
+	var texts, again []string
+	for _, m := range pathOf(t, s, sess) {
+		texts = append(texts, fmt.Sprint(m.Role, m.Text()))
+	}
+	for _, m := range pathOf(t, other, back) {
+		if m.Kind == session.KindMessage {
+			again = append(again, fmt.Sprint(m.Role, m.Text()))
+		}
+	}
+	if !slices.Equal(texts, again) {
+		t.Errorf("it says\n%q\nnot\n%q", again, texts)
+	}
+}
+
+// What is written for OpenAI is what OpenAI takes.
+func TestOpenAIMessagesAreTaken(t *testing.T) {
+	s := open(t)
+	importPi(t, s, filepath.Join(samples.Dir(t), "pi"))
+	native(t, s)
+	for _, sess := range sessions(t, s) {
+		line, report := write(t, s, export.OpenAI, sess.ID)
+		if err := dialecttest.ValidateOpenAIChat(line); err != nil {
+			t.Errorf("%s: %v", sess.ID, err)
+		}
+		if bytes.Count(line, []byte("\n")) != 1 || report.Messages == 0 && sess.MessageCount > 5 {
+			t.Errorf("%s: %+v", sess.ID, report)
+		}
+	}
+}

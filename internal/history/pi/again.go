@@ -1,0 +1,270 @@
+package pi
+
+import (
+	"encoding/base64"
+	"encoding/json"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// again writes the line that a message was read from. It is false for one that was no entry of
+// a session file of versions 1 to 3, or that could not be taken apart.
+func (w *writer) again(m *session.Message) bool {
+	extra, _ := history.ParseObject(m.Extra)
+	rest, ok := history.Fields(extra.Get("line"))
+	if !ok || extra.Get("bytes") != nil {
+		return false
+	}
+	if kind := rest.String("kind"); kind != "" { // of a harness
+		if kind != "entry" {
+			return false
+		}
+		rest = rest.Without("kind", "seq", "lane")
+	}
+	kind := rest.String("type")
+	shape := extra.String("shape")
+	at := rest.Get("timestamp")
+	rest = rest.Without("type", "id", "parentId", "timestamp")
+	if kind != "" && at != nil && at[0] == '"' {
+		if _, ok := parseTime(history.Object{{Key: "t", Raw: at}}.String("t")); !ok {
+			at = nil
+		}
+	}
+	switch kind {
+	case "":
+		return false
+	case lineMessage:
+		inner, ok := history.Fields(rest.Get("message"))
+		if !ok {
+			return false
+		}
+		rest = rest.With("message", objectJSON(messageAgain(inner, m, shape)))
+	case lineCustomMessage:
+		rest = withContent(withFlag(rest, "display", m.Display), m.Parts, shape)
+	case lineBranchSummary:
+		rest = withText(rest, "summary", m.Text())
+	case lineCompaction:
+		rest = w.compactionAgain(rest, m)
+	}
+	w.entry(w.ids[m.RowID], m, w.parentOf(m), kind, rest...)
+	return true
+}
+
+// compactionAgain names what a compaction of version 1 kept, which counted lines, by its id.
+func (w *writer) compactionAgain(rest history.Object, m *session.Message) history.Object {
+	if rest.Get("firstKeptEntryIndex") == nil || rest.Get("firstKeptEntryId") != nil {
+		return rest
+	}
+	rest = rest.Without("firstKeptEntryIndex")
+	kept := ""
+	for i := range w.Compactions {
+		if c := &w.Compactions[i]; c.FirstKeptID != nil && c.CreatedAt.Equal(m.CreatedAt.Time) {
+			kept = w.ids[*c.FirstKeptID]
+		}
+	}
+	if kept == "" {
+		kept = w.idOf(m) // itself: it keeps nothing
+	}
+	return append(rest, field("firstKeptEntryId", kept))
+}
+
+// withText puts a text back that a column held.
+func withText(o history.Object, key, text string) history.Object {
+	if o.Get(key) != nil || text == "" {
+		return o
+	}
+	return append(o, field(key, text))
+}
+
+func withFlag(o history.Object, key string, value bool) history.Object {
+	if o.Get(key) != nil {
+		return o
+	}
+	return append(o, field(key, value))
+}
+
+// messageAgain puts the fields of a message back that columns and parts held.
+func messageAgain(o history.Object, m *session.Message, shape string) history.Object {
+	role := o.String("role")
+	switch {
+	case m.Kind == session.KindBash:
+		for i := range m.Parts {
+			p := &m.Parts[i]
+			var at struct{ Output [2]int }
+			if json.Unmarshal(p.Extra, &at) == nil && at.Output[0] < at.Output[1] && at.Output[1] <= len(p.Content()) {
+				o = withText(o, "output", p.Content()[at.Output[0]:at.Output[1]])
+			}
+		}
+		if o.Get("output") == nil {
+			o = append(o, field("output", ""))
+		}
+		return o
+	case m.Kind == session.KindCustomMessage:
+		if role == "hookMessage" {
+			o = o.With("role", session.JSONOf("custom"))
+		}
+		return withContent(withFlag(o, "display", m.Display), m.Parts, shape)
+	case m.Kind == session.KindBranchSummary:
+		return withText(o, "summary", m.Text())
+	case m.Role == session.System:
+		return systemAgain(o, m, shape)
+	case m.Role == session.User:
+		return withContent(withText(o, "role", "user"), m.Parts, shape)
+	case m.Role == session.Assistant:
+		o = withText(withText(o, "role", "assistant"), "provider", m.Provider)
+		o = withContent(withText(o, "model", m.Model), m.Parts, shape)
+		if o.Get("stopReason") == nil {
+			o = append(o, field("stopReason", stopWord(m.Finish)))
+		}
+		return o
+	case m.Role == session.Tool:
+		return resultAgain(o, m, shape)
+	}
+	return o
+}
+
+// stopWord is the reverse of finishOf.
+func stopWord(f session.Finish) string {
+	for _, word := range []string{"stop", "length", "toolUse", "error", "aborted", "deferred"} {
+		if finishOf(word) == f {
+			return word
+		}
+	}
+	return "stop"
+}
+
+func systemAgain(o history.Object, m *session.Message, shape string) history.Object {
+	var content []session.Part
+	var sections history.Object
+	for i := range m.Parts {
+		extra, _ := history.ParseObject(m.Parts[i].Extra)
+		if name := extra.Get("section"); name != nil {
+			sections = append(sections, field(extra.String("section"), m.Parts[i].Content()))
+			continue
+		}
+		content = append(content, m.Parts[i])
+	}
+	if sections != nil && o.Get("sections") == nil {
+		o = append(o, field("sections", rawJSON(sections.JSON())))
+	}
+	return withContent(o, content, shape)
+}
+
+// resultAgain puts a tool's answer together: its text was joined, as blocks tells.
+func resultAgain(o history.Object, m *session.Message, shape string) history.Object {
+	o = withText(o, "role", "toolResult")
+	if len(m.Parts) == 0 {
+		return o
+	}
+	answer := &m.Parts[0]
+	o = withText(withText(o, "toolCallId", answer.CallID), "toolName", answer.ToolName)
+	if answer.IsError != nil {
+		o = withFlag(o, "isError", *answer.IsError)
+	}
+	if o.Get("content") != nil {
+		return o
+	}
+	extra, _ := history.ParseObject(answer.Extra)
+	layout, divided := history.Elements(extra.Get("blocks"))
+	text := answer.Content()
+	var parts []session.Part
+	if !divided {
+		if text != "" || shape == "" && len(m.Parts) == 1 && text != "" {
+			parts = append(parts, session.TextPart(text))
+		}
+		return withContent(o, append(parts, m.Parts[1:]...), shape)
+	}
+	for _, raw := range layout {
+		block, _ := history.Fields(raw)
+		var n, part int
+		if json.Unmarshal(block.Get("part"), &part) == nil && part > 0 && part < len(m.Parts) {
+			p := m.Parts[part]
+			p.CallID = ""
+			parts = append(parts, p)
+			continue
+		}
+		if json.Unmarshal(block.Get("bytes"), &n) != nil || n > len(text) {
+			continue
+		}
+		p := session.TextPart(text[:n])
+		p.Extra = session.JSON(block.Get("rest"))
+		parts = append(parts, p)
+		if text = text[n:]; len(text) > 0 && text[0] == '\n' {
+			text = text[1:]
+		}
+	}
+	return withContent(o, parts, shape)
+}
+
+// withContent is the reverse of contentOf.
+func withContent(o history.Object, parts []session.Part, shape string) history.Object {
+	if o.Get("content") != nil {
+		return o
+	}
+	switch shape {
+	case shapeAbsent, shapeNull: // pi itself writes a list
+		return append(o, field("content", rawJSON("[]")))
+	case shapeString:
+		if len(parts) == 0 {
+			return append(o, field("content", ""))
+		}
+		extra, _ := history.ParseObject(parts[0].Extra)
+		if exact := extra.Get("text"); exact != nil {
+			return append(o, field("content", rawJSON(exact)))
+		}
+		return append(o, field("content", parts[0].Content()))
+	}
+	list := []byte{'['}
+	for i := range parts {
+		raw := blockOf(&parts[i])
+		if raw == nil {
+			continue
+		}
+		if len(list) > 1 {
+			list = append(list, ',')
+		}
+		list = append(list, raw...)
+	}
+	return append(o, field("content", rawJSON(append(list, ']'))))
+}
+
+// blockOf is the reverse of partOf; several blocks come with commas between them.
+func blockOf(p *session.Part) []byte {
+	rest, _ := history.ParseObject(p.Extra)
+	var o history.Object
+	switch p.Kind {
+	case session.PartText:
+		o = withDefault(rest, "text", p.Content())
+		o = append(history.Object{field("type", "text")}, o...)
+	case session.PartReasoning:
+		o = append(history.Object{field("type", "thinking")}, withDefault(rest, "thinking", p.Content())...)
+	case session.PartToolCall:
+		o = append(history.Object{field("type", "toolCall")}, withDefault(withDefault(rest, "id", p.CallID), "name", p.ToolName)...)
+		if o.Get("arguments") == nil && p.Arguments != "" {
+			o = append(o, field("arguments", rawJSON(p.Arguments)))
+		}
+	case session.PartImage:
+		if p.Blob == nil {
+			return nil
+		}
+		o = append(history.Object{field("type", "image"), field("data", base64.StdEncoding.EncodeToString(p.Blob.Data))}, withDefault(rest, "mimeType", p.Blob.MediaType)...)
+	default:
+		if raw := rest.Get("block"); raw != nil {
+			return raw
+		}
+		if blocks := rest.Get("blocks"); len(blocks) > 2 {
+			return blocks[1 : len(blocks)-1]
+		}
+		return nil
+	}
+	return o.JSON()
+}
+
+// withDefault puts a text in unless the field is there: then that one says it exactly.
+func withDefault(o history.Object, key, text string) history.Object {
+	if o.Get(key) != nil {
+		return o
+	}
+	return append(o, field(key, text))
+}
