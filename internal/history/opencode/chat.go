@@ -17,7 +17,6 @@ type raw = json.RawMessage
 type message struct {
 	id      string
 	created int64 // milliseconds; 0: what data says
-	updated int64
 	data    []byte
 	parts   []part
 	records int    // of the source, itself included

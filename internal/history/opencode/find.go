@@ -33,6 +33,8 @@ func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []h
 			f.exports.Problem(root, err)
 		case info.IsDir():
 			f.folder(root, maxDepthOfFolders)
+		case filepath.Ext(root) == ".json" && !isExport(filepath.Base(root)):
+			f.exports.Problem(root, errors.New("it holds credentials and is not opened"))
 		case filepath.Ext(root) == ".json":
 			f.exports.File(root)
 		default:

@@ -19,7 +19,6 @@ type made struct {
 // setting is what a message must know of its session.
 type setting struct {
 	author session.Origin // of the prompts
-	engine bool           // the second engine wrote it
 }
 
 // decode turns a message into what is stored. in is not kept.

@@ -1,9 +1,9 @@
 package opencode_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,6 +11,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 )
 
 const (
@@ -33,8 +34,7 @@ func (h *house) tally(id string) tally {
 	s := h.session(id)
 	var got tally
 	for _, m := range h.entries(s.ID) {
-		base, suffix, _ := strings.Cut(m.ExternalID, "#")
-		_ = base
+		_, suffix, _ := strings.Cut(m.ExternalID, "#")
 		got.calls += len(m.Calls())
 		got.results += len(m.Results())
 		if strings.HasSuffix(suffix, "r") {
@@ -190,8 +190,43 @@ func TestOpencodeUsage(t *testing.T) {
 func TestOpencodePruneAndTail(t *testing.T) {
 	h := newHouse(t)
 	done := h.run(sample(t, "exports", "prune-and-tail-1.18.33.json"))
-	if done.Sessions.New != 1 || done.Records.Imported != 1+39+93 {
+	if done.Sessions.New != 1 || done.Records.Imported != 1+39+93 || len(done.Errors) != 0 {
 		t.Errorf("%+v", done)
 	}
-	_ = filepath.Base
+	all, _, err := h.store.Sessions(t.Context(), store.Filter{}, store.Page{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, err := h.store.Compactions(t.Context(), all[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pruned := 0
+	for _, c := range records {
+		switch c.Strategy {
+		case session.StrategyPrune:
+			var details session.CompactionDetails
+			if err := json.Unmarshal(c.Details, &details); err != nil || c.Status != session.StatusSkipped {
+				t.Errorf("%+v %v", c, err)
+			}
+			pruned += len(details.Index)
+		case session.StrategySummarize:
+			path, err := h.store.Path(t.Context(), *all[0].HeadID, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := ""
+			for i := range path {
+				if path[i].RowID == *c.FirstKeptID && before != path[i-1].ExternalID {
+					t.Errorf("%s is kept, the overlay ends elsewhere than at %s", path[i].ExternalID, path[i-1].ExternalID)
+				}
+				if path[i].RowID == *c.ThroughID {
+					before = path[i].ExternalID
+				}
+			}
+		}
+	}
+	if pruned != 9 || all[0].CompactionCount != 1 {
+		t.Errorf("%d outputs were pruned, %d compactions", pruned, all[0].CompactionCount)
+	}
 }
