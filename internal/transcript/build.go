@@ -145,6 +145,9 @@ func (b *builder) block(m *session.Message, p *session.Part) Block {
 	switch p.Kind {
 	case session.PartToolCall:
 		use := &ToolUse{Name: p.ToolName, Arguments: p.Arguments}
+		if p.IsError != nil && *p.IsError { // it could not even be read
+			use.Result, use.ResultRef, use.IsError = p.Content(), m.ID, true
+		}
 		if p.RowID != 0 {
 			b.calls[p.RowID] = use
 		}

@@ -36,8 +36,12 @@ func decode(r *record, in *row, how shown) session.Message {
 	}
 	if how.marker {
 		m.Kind, m.Origin = session.KindMarker, session.Program
-		note("note", "the summary is that of the compaction")
-		extra = append(extra, history.Field{Key: "content", Raw: history.Array(blocks)})
+		p := history.RawPart("blocks", history.Array(blocks))
+		p.Text = "Goose's summary, as above"
+		if r.role == "assistant" {
+			p.Text = "Goose told its model to go on"
+		}
+		m.Parts = []session.Part{p}
 	} else {
 		m.Parts = partsOf(blocks)
 		if speaks(&m, r, how); !r.says.model { // a notice, a question about a permission

@@ -304,6 +304,11 @@ func (r *reader) open() error {
 		if parent != nil && !loop {
 			r.session.ParentID, r.session.ParentKind = parent.ID, session.ParentChild
 			r.fields.ParentID, r.fields.ParentKind = parent.ID, session.ParentChild
+			if key := a.delegatedBy(); r.existing == nil && key != "" {
+				if r.session.Started, err = r.known.Message(r.ctx, parent.ID, key); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	if r.existing != nil && a.inFile && string(notesOf(r.existing).Get("in_file")) != "true" {

@@ -162,6 +162,9 @@ func TestGooseFamilies(t *testing.T) {
 	if prompt := h.entries(child.ID)[0]; prompt.Origin != session.Model {
 		t.Errorf("a model asked the sub-agent, not a %s", prompt.Origin)
 	}
+	if link, err := h.store.Link(t.Context(), child); err != nil || link == nil || link.Message == nil || link.Message.Seq != 5 {
+		t.Errorf("what started the child: %+v %v", link, err)
+	}
 	lost := h.session("20260101_9")
 	if lost.Title != "recovered" || lost.CreatedAt.Unix() != 1767225600 || lost.MessageCount != 1 {
 		t.Errorf("%+v", lost)

@@ -44,7 +44,9 @@ func reply(id string, second int, text string) string {
 	return put(id, second, fmt.Sprintf(`{"role":"assistant","time":{"created":%d,"completed":%d},"modelID":"m","providerID":"p","finish":"stop","cost":0.001,"tokens":{"input":%d,"output":1}}`, at, at+500, second), textPart(text))
 }
 
-func textPart(text string) string { return fmt.Sprintf(`{"type":"text","text":%s}`, session.JSONOf(text)) }
+func textPart(text string) string {
+	return fmt.Sprintf(`{"type":"text","text":%s}`, session.JSONOf(text))
+}
 
 func texts(rows []session.Message) string {
 	var all []string

@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -272,7 +273,7 @@ func (r *reader) why() string {
 
 // lost are the parts of a known message that only an older store has.
 func (r *reader) lost(m *record) map[string]bool {
-	if r.trusted {
+	if r.trusted || m.within != "" {
 		return nil
 	}
 	return r.stored.missing(m)
@@ -304,10 +305,29 @@ func (r *reader) family() error {
 		}
 	}
 	r.session.ParentID, r.session.ParentKind = parent.ID, session.ParentChild
+	if r.existing == nil {
+		if err := r.started(parent.ID); err != nil {
+			return err
+		}
+	}
 	if r.fields != nil {
 		r.fields.ParentID, r.fields.ParentKind = parent.ID, session.ParentChild
 	}
 	return nil
+}
+
+// started finds the call of the parent that started the session: its result names it.
+func (r *reader) started(parent session.ID) error {
+	id := []byte(r.about.id)
+	return r.known.Entries(r.ctx, parent, func(m *session.Message) bool {
+		for _, p := range m.Calls() {
+			if bytes.Contains(p.Extra, id) {
+				r.session.Started, r.session.StartedCall = &m.ID, p.CallID
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // begin starts a batch.

@@ -118,6 +118,10 @@ func (h *house) dump() string {
 
 // One history, found in all generations, comes in once, in whatever order.
 func TestOpencodeGenerationsAreOneHistory(t *testing.T) {
+	all := newHouse(t)
+	if done := all.run(sample(t)); len(done.Errors) != 0 || done.Records.Raw != 0 || done.Sessions.New != 8 {
+		t.Errorf("all at once: %+v", done)
+	}
 	folders := []string{"g1-json-1.1.65", "g2-db-1.2.1", "g3-db-1.18.33", "exports"}
 	for _, order := range [][]int{{0, 1, 2, 3}, {2, 1, 0, 3}, {3, 2, 1, 0}} {
 		h := newHouse(t)
@@ -150,6 +154,9 @@ func TestOpencodeFamilies(t *testing.T) {
 	}
 	if copied.ParentID != origin.ID || copied.ParentKind != session.ParentFork || copied.MessageCount != 2 {
 		t.Errorf("%+v", copied)
+	}
+	if link, err := h.store.Link(t.Context(), child); err != nil || link == nil || link.Message == nil || link.Call != "call_22_0" {
+		t.Errorf("what started the child: %+v %v", link, err)
 	}
 	// Both of the fork's own messages were taken back, but for the next prompt.
 	if copied.Head == nil || copied.Head.Session != origin.ID || *copied.HeadID != *origin.HeadID {

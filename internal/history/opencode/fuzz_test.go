@@ -1,0 +1,73 @@
+package opencode
+
+import (
+	"encoding/json"
+	"testing"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// Whatever a message and a part hold becomes messages that can be stored, the same each time.
+func FuzzDecode(f *testing.F) {
+	const reply = `{"role":"assistant","parentID":"a","modelID":"m1","providerID":"mock","time":{"created":1770109201000,"completed":1770109203000},"cost":0.00116,"tokens":{"total":1070,"input":620,"output":30,"reasoning":20,"cache":{"read":400,"write":0}},"finish":"tool-calls"}`
+	for _, part := range []string{
+		`{"type":"text","text":"I read the file.","time":{"start":1770109201500}}`,
+		`{"type":"reasoning","text":"One read is enough.","metadata":{"s":"x"}}`,
+		`{"type":"tool","tool":"read","callID":"call_1","state":{"status":"completed","input":{"filePath":"a"},"output":"1: hello","time":{"start":1770109202000,"end":1770109202040,"compacted":1770112800000},"attachments":[{"type":"file","mime":"image/png","url":"data:image/png;base64,iVBORw0KGgo="}]}}`,
+		`{"type":"tool","tool":"bash","callID":"c","state":{"status":"error","input":{},"error":"no","metadata":{"interrupted":true,"output":"half"},"time":{"start":1,"end":0}}}`,
+		`{"type":"tool","tool":"read","callID":"c","state":{"status":"pending","input":{},"raw":"{"}}`,
+		`{"type":"file","mime":"image/png","filename":"shot.png","url":"data:image/png;base64,iVBORw0KGgo="}`,
+		`{"type":"compaction","auto":true,"tail_start_id":"msg_1"}`, `{"type":"subtask","prompt":"Count"}`, `{"type":"patch","files":[]}`,
+		`{"type":"step-finish","cost":1,"tokens":{"input":5}}`, `{`, `[]`, `1`, "\xff", ``,
+	} {
+		f.Add(reply, part, reply)
+		f.Add(`{"role":"user","time":{"created":1770109200000},"summary":{"diffs":[{"file":"a","before":"x"}]}}`, part, part)
+	}
+	f.Add(`{"role":"assistant","error":{"name":"APIError","data":{"message":"x","responseHeaders":{"set-cookie":"y","x-request-id":"z"}}}}`, ``, `{"text":"x"}`)
+	f.Fuzz(func(t *testing.T, data, first, second string) {
+		in := &message{id: "msg_1", data: []byte(data), parts: []part{{"prt_1", []byte(first)}, {"prt_2", []byte(second)}, {"prt_3", []byte(first)}}, records: 4}
+		check(t, in)
+		if o, ok := history.ParseObject([]byte(data)); ok {
+			if o.Get("parts") != nil {
+				body, parts := inline("msg_1", o)
+				check(t, &message{id: "msg_1", data: body, parts: parts, records: 1})
+			}
+			if a := aboutObject(o); len(a.notes) > 0 && !json.Valid(a.notes.JSON()) {
+				t.Errorf("%s", a.notes.JSON())
+			}
+		}
+		for _, kind := range []string{"user", "assistant", "compaction", "shell", "other"} {
+			row := engineRow{ID: "e", Type: &kind, Data: []byte(data)}
+			check(t, row.message("before"))
+		}
+	})
+}
+
+func check(t *testing.T, in *message) {
+	t.Helper()
+	r, again := recordOf(in), recordOf(in)
+	if r.hash != again.hash {
+		t.Error("the same message has two hashes")
+	}
+	records := []record{r}
+	(&stored{}).match(records, true)
+	made := decode(&records[0], in, setting{author: session.Person})
+	seen := map[string]bool{}
+	for i := range made.messages {
+		m := &made.messages[i]
+		if len(m.Parts) > session.MaxParts || m.Extra != nil && !json.Valid(m.Extra) || m.ExternalID == "" || seen[m.ExternalID] {
+			t.Errorf("%+v", m)
+		}
+		seen[m.ExternalID] = true
+		if i > 0 && !seen[m.ParentKey] {
+			t.Errorf("its parent is not there: %+v", m)
+		}
+		for k := range m.Parts {
+			p := &m.Parts[k]
+			if p.Extra != nil && !json.Valid(p.Extra) || p.Text != clean(p.Text) {
+				t.Errorf("%+v", p)
+			}
+		}
+	}
+}
