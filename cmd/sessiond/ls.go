@@ -20,9 +20,10 @@ import (
 
 type lsFlags struct {
 	source, key, model, directory, project, query, parent, since, until, cursor, sort string
-	limit                                                                       int64
-	archived, trash, oldest                                                     bool
-	metadata                                                                    map[string]string
+	children, forks                                                                   string
+	limit                                                                             int64
+	archived, trash, oldest                                                           bool
+	metadata                                                                          map[string]string
 }
 
 func (a *app) lsCommand() *cobra.Command {
@@ -53,6 +54,8 @@ func (f *lsFlags) filterFlags(fl *pflag.FlagSet) {
 	fl.StringVar(&f.project, "project", "", "only of this project")
 	fl.StringVar(&f.key, "key", "", "only with this routing key")
 	fl.StringVar(&f.parent, "parent", "", "only forks and children of this session")
+	fl.StringVar(&f.children, "children", "", "only what this session started (sub-agents)")
+	fl.StringVar(&f.forks, "forks", "", "only forks of this session")
 	fl.StringVar(&f.since, "since", "", "active since: 2026-02-11, 2026-02-11T10:00, 7d, 12h")
 	fl.StringVar(&f.until, "until", "", "active before")
 	fl.StringToStringVar(&f.metadata, "metadata", nil, "only with this metadata, name=value")
@@ -113,7 +116,9 @@ func (a *app) ls(ctx context.Context, s *store.Store, f lsFlags) error {
 	return nil
 }
 
-func sortWords() []string { return []string{"active", "created", "title", "messages", "tokens", "cost"} }
+func sortWords() []string {
+	return []string{"active", "created", "title", "messages", "tokens", "cost"}
+}
 
 // sortBy gives the order that a word names; nil for the list's own, by activity.
 func sortBy(word string) func(a, b session.Session) int {
@@ -127,7 +132,9 @@ func sortBy(word string) func(a, b session.Session) int {
 	case "created":
 		return func(a, b session.Session) int { return b.CreatedAt.Compare(a.CreatedAt.Time) }
 	case "title":
-		return func(a, b session.Session) int { return strings.Compare(strings.ToLower(a.Title), strings.ToLower(b.Title)) }
+		return func(a, b session.Session) int {
+			return strings.Compare(strings.ToLower(a.Title), strings.ToLower(b.Title))
+		}
 	case "messages":
 		return func(a, b session.Session) int { return cmp.Compare(b.MessageCount, a.MessageCount) }
 	case "tokens":
@@ -163,10 +170,17 @@ func (a *app) filter(ctx context.Context, s *store.Store, f lsFlags) (store.Filt
 	if out.Key, err = a.key(out.Key); err != nil {
 		return out, err
 	}
-	if f.parent != "" {
-		if out.ParentID, err = s.Resolve(ctx, f.parent, a.dir); err != nil {
+	for kind, name := range map[string]string{"": f.parent, session.ParentChild: f.children, session.ParentFork: f.forks} {
+		if name == "" {
+			continue
+		}
+		if out.ParentID != "" {
+			return out, usageError{fmt.Errorf("--parent, --children and --forks each name a session: give one of them")}
+		}
+		if out.ParentID, err = s.Resolve(ctx, name, a.dir); err != nil {
 			return out, err
 		}
+		out.ParentKind = kind
 	}
 	if out.Since, err = a.moment("--since", f.since); err != nil {
 		return out, err

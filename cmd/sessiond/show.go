@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ type showFlags struct {
 	seq                               string
 	last                              int64
 	all, raw, expand, follow, noPager bool
+	tree                              bool
 }
 
 func (a *app) showCommand() *cobra.Command {
@@ -39,6 +41,7 @@ func (a *app) showCommand() *cobra.Command {
 	fl.StringVar(&f.seq, "seq", "", "only these messages: 7, 7-12, 7-, -12")
 	numberFlag(fl, &f.last, "last", "n", 1, "only the last so many")
 	fl.BoolVar(&f.all, "all", false, "every message of the session, also of branches that were left")
+	fl.BoolVar(&f.tree, "tree", false, "draw the session's branches instead")
 	fl.BoolVar(&f.raw, "raw", false, "texts and results in full, unwrapped")
 	fl.BoolVarP(&f.expand, "expand", "x", false, "unfold reasoning, arguments, results and summaries")
 	fl.BoolVarP(&f.follow, "follow", "f", false, "show the last ones, and go on with what is appended")
@@ -50,6 +53,10 @@ func (a *app) show(ctx context.Context, s *store.Store, name string, f showFlags
 	sess, err := a.resolve(ctx, s, name)
 	if err != nil {
 		return err
+	}
+	opt := transcript.TerminalOptions{Width: a.columns(), Color: a.color(), Raw: f.raw || !a.outTTY, Expand: f.expand, Zone: s.Zone()}
+	if f.tree {
+		return a.showTree(ctx, s, sess, opt, f.noPager)
 	}
 	from, to, err := seqRange(f.seq)
 	if err != nil {
@@ -72,13 +79,22 @@ func (a *app) show(ctx context.Context, s *store.Store, name string, f showFlags
 	if err != nil {
 		return err
 	}
-	if a.flags.json {
-		return a.printJSON(map[string]any{"session": sess, "messages": listOf(msgs, "").Data, "compactions": listOf(compactions, "").Data})
+	links, err := s.Hanging(ctx, sess.ID, mostLinks)
+	if err != nil {
+		return err
 	}
-	opt := transcript.TerminalOptions{Width: a.columns(), Color: a.color(), Raw: f.raw || !a.outTTY, Expand: f.expand, Zone: s.Zone()}
+	if a.flags.json {
+		return a.printJSON(map[string]any{
+			"session": sess, "messages": listOf(msgs, "").Data, "compactions": listOf(compactions, "").Data, "links": listOf(links, "").Data,
+		})
+	}
+	heading, err := a.family(ctx, s, sess, links)
+	if err != nil {
+		return err
+	}
 	print := func(w io.Writer) error {
-		a.showHeading(w, sess)
-		return transcript.Terminal(w, transcript.Build(sess, msgs, compactions), opt)
+		a.showHeading(w, sess, heading...)
+		return transcript.Terminal(w, transcript.Mention(transcript.Build(sess, msgs, compactions), links), opt)
 	}
 	if !f.follow {
 		return a.page(print, f.noPager)
@@ -144,7 +160,41 @@ func readAll(ctx context.Context, s *store.Store, id session.ID, from, to int64,
 	}
 }
 
-func (a *app) showHeading(w io.Writer, sess session.Session) {
+// mostLinks bounds how many forks and children are mentioned.
+const mostLinks = 1000
+
+// family says in a few words what hangs together with a session.
+func (a *app) family(ctx context.Context, s *store.Store, sess session.Session, links []session.Link) (facts []string, err error) {
+	own, err := s.Link(ctx, sess)
+	if err != nil {
+		return nil, err
+	}
+	if own != nil {
+		word := "started by "
+		if own.Kind == session.ParentFork {
+			word = "forked from "
+		}
+		if own.Message != nil {
+			facts = append(facts, word+own.Message.String())
+		} else {
+			facts = append(facts, word+string(own.Parent))
+		}
+	}
+	if !slices.ContainsFunc(links, func(l session.Link) bool { return l.Kind == session.ParentChild }) {
+		return facts, nil
+	}
+	sum, err := s.Rollup(ctx, sess.ID)
+	if err != nil {
+		return nil, err
+	}
+	fact := "started " + plural(sum.Children, "session", "sessions")
+	if cost := transcript.Money(sum.CostNanoUSD, sum.UnpricedCalls); cost != "" {
+		fact += ", " + cost + " with them"
+	}
+	return append(facts, fact), nil
+}
+
+func (a *app) showHeading(w io.Writer, sess session.Session, more ...string) {
 	facts := []string{string(sess.ID), string(sess.Source)}
 	for _, fact := range []string{sess.Model, sess.Directory} {
 		if fact != "" {
@@ -152,6 +202,7 @@ func (a *app) showHeading(w io.Writer, sess session.Session) {
 		}
 	}
 	facts = append(facts, plural(sess.MessageCount, "message", "messages"), humanize.Comma(sess.ContextTokens)+" tokens in the context")
+	facts = append(facts, more...)
 	fmt.Fprintf(w, "%s\n%s\n\n", printable(orDash(sess.Title)), a.dim(printable(strings.Join(facts, " · "))))
 }
 

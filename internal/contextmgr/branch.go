@@ -9,11 +9,6 @@ import (
 	"sessiond/internal/session"
 )
 
-const (
-	branchOpen  = "<branch_summary>\nAnother branch of this conversation was left, and it goes on from here. What happened on that branch, summarised:\n\n"
-	branchClose = "\n</branch_summary>"
-)
-
 // branchDetails is what a branch summary's metadata says of it.
 type branchDetails struct {
 	From          session.MessageRef  `json:"from"`            // the head that was left
@@ -59,7 +54,7 @@ func (m *Manager) SummarizeBranch(ctx context.Context, id session.ID, from sessi
 		Session: id, After: to, Calls: sum.Calls,
 		Message: session.Message{
 			Provider: sum.Provider, Model: sum.Model, Metadata: session.JSONOf(map[string]any{"branch_summary": details}),
-			Parts: []session.Part{session.TextPart(branchOpen + escape(text) + branchClose)},
+			Parts: []session.Part{session.TextPart(session.FrameBranch(escape(text)))},
 		},
 	})
 	if err != nil {

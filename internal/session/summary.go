@@ -1,5 +1,7 @@
 package session
 
+import "strings"
+
 // SummaryRequest asks for a summary of a span of a conversation.
 type SummaryRequest struct {
 	Messages     []Message // the span, oldest first
@@ -26,4 +28,19 @@ type BranchSummary struct {
 	After   *MessageRef // where the head was moved to; nil: before the first message
 	Message Message
 	Calls   []Call // of the model that was asked, also those that failed
+}
+
+const (
+	branchOpen  = "<branch_summary>\nAnother branch of this conversation was left, and it goes on from here. What happened on that branch:\n\n"
+	branchClose = "\n</branch_summary>"
+)
+
+// FrameBranch gives the text of a branch summary's message. It stands in the user's role, so
+// it says what it is and where it ends; text must not hold the closing tag.
+func FrameBranch(text string) string { return branchOpen + text + branchClose }
+
+// UnframeBranch gives what FrameBranch was given, of the beginning of a message too; a text
+// of another program comes back as it is.
+func UnframeBranch(message string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(message, branchOpen), branchClose)
 }

@@ -201,7 +201,11 @@ func checkHead(sess session.Session, expect *ExpectHead) error {
 func (t *tx) placeOnTree(sess session.Session, ref session.MessageRef, field string) (place, error) {
 	at, err := t.placeAfter(ref)
 	if session.CodeOf(err) == session.NotFound {
-		return at, session.Errorf(session.Invalid, "there is no message %s; %s must name one on the tree of session %s", ref, field, sess.ID).At(field, "no such message")
+		hint := ""
+		if sess.ParentKind == session.ParentFork && ref.Session == sess.ID {
+			hint = fmt.Sprintf("; one that this fork shares is named with its own session, like %s.%d", sess.ParentID, ref.Seq)
+		}
+		return at, session.Errorf(session.Invalid, "there is no message %s; %s must name one on the tree of session %s%s", ref, field, sess.ID, hint).At(field, "no such message")
 	}
 	if err != nil {
 		return at, err

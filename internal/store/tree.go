@@ -267,6 +267,9 @@ func readTreeMessage(ctx context.Context, q queryer, ref session.MessageRef) (tr
 		found = true
 		var text, tool *string
 		err := row.Scan(&r.Kind, &r.Role, &r.Origin, &r.Finish, &r.CreatedAt, &r.pathTokens, &r.before, &text, &tool)
+		if text != nil && r.Kind == session.KindBranchSummary {
+			*text = session.UnframeBranch(*text)
+		}
 		if text != nil {
 			r.Preview = preview(*text)
 		}

@@ -104,7 +104,11 @@ func (b *builder) message(m *session.Message) {
 			folded++
 			continue
 		}
-		item.Blocks = append(item.Blocks, b.block(m, p))
+		block := b.block(m, p)
+		if m.Kind == session.KindBranchSummary {
+			block.Text = session.UnframeBranch(block.Text)
+		}
+		item.Blocks = append(item.Blocks, block)
 	}
 	if folded > 0 && len(item.Blocks) == 0 {
 		return

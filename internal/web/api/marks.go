@@ -82,7 +82,7 @@ func CheckLabel(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	switch n := utf8.RuneCountInString(text); {
 	case n == 0:
-		return "", session.Errorf(session.Invalid, "a label needs a text; DELETE takes one away").At("text", "must not be empty")
+		return "", session.Errorf(session.Invalid, "a label needs a text").At("text", "must not be empty")
 	case n > maxLabel:
 		return "", session.Errorf(session.Invalid, "the label has %d characters; at most %d are allowed", n, maxLabel).At("text", "at most %d characters", maxLabel)
 	case strings.ContainsFunc(text, unicode.IsControl):

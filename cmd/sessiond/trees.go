@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+	"sessiond/internal/transcript"
+	"sessiond/internal/web/api"
+)
+
+func (a *app) forkCommand() *cobra.Command {
+	var at, title string
+	var states []string
+	cmd := &cobra.Command{
+		Use: "fork SESSION", Short: "Make a session that goes on from a message of another one", Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
+		Long: "Makes a session whose path begins with that of another one, up to its head or to the\n" +
+			"message that --at names. Nothing is copied, and the other session stays as it is.\n" +
+			"Prints the new session's id.",
+		Example: "  sessiond fork @\n  sessiond fork 20260211_001 --at 12 --title 'The other way'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in := store.Fork{States: states}
+			if cmd.Flags().Changed("title") {
+				in.Title = &title
+			}
+			return a.fork(cmd.Context(), args[0], at, in)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&at, "at", "", "the last message that the fork shares: SEQ, or SESSION.SEQ of its tree (default: the head)")
+	fl.StringVar(&title, "title", "", "its title (default: the session's, with the fork's number)")
+	fl.StringSliceVar(&states, "state", nil, "take this JSON document along (todos, …); may be given again")
+	return cmd
+}
+
+func (a *app) fork(ctx context.Context, name, at string, in store.Fork) error {
+	return a.with(ctx, wiring{log: a.log(zerolog.WarnLevel)}, func(s *services) error {
+		sess, err := a.resolve(ctx, s.store, name)
+		if err != nil {
+			return err
+		}
+		in.Session = sess.ID
+		if in.At, err = refFlag("--at", at, sess.ID); err != nil {
+			return err
+		}
+		made, err := s.store.Fork(ctx, in)
+		if err != nil {
+			return err
+		}
+		if a.flags.json {
+			return a.printJSON(made)
+		}
+		_, err = fmt.Fprintln(a.out, made.ID)
+		return err
+	})
+}
+
+// beforeFirst is how a command line names the place before a session's first message.
+const beforeFirst = "start"
+
+func (a *app) headCommand() *cobra.Command {
+	var summarize bool
+	cmd := &cobra.Command{
+		Use: "head SESSION [MESSAGE]", Short: "Go on from another message (what is left stays a branch)", Args: arguments(1, 2), ValidArgsFunction: a.completeSession,
+		Long: "Puts the head on a message of the session's tree, so that the next one follows it:\n" +
+			"a seq (12), a message that a fork shares (20260211_001.12), or `start` for the place\n" +
+			"before the first. Without MESSAGE it prints where the head is.",
+		Example: "  sessiond head @ 12\n  sessiond head @ 12 --summarize\n  sessiond show @ --tree",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				if summarize {
+					return usageError{fmt.Errorf("--summarize tells what happened on a branch that is left: name the message to go on from")}
+				}
+				return a.read(cmd.Context(), func(s *store.Store) error { return a.showHead(cmd.Context(), s, args[0]) })
+			}
+			return a.moveHead(cmd.Context(), args[0], args[1], summarize)
+		},
+	}
+	cmd.Flags().BoolVar(&summarize, "summarize", false, "tell there, in a digest, what happened on the branch that is left")
+	return cmd
+}
+
+func (a *app) showHead(ctx context.Context, s *store.Store, name string) error {
+	sess, err := a.resolve(ctx, s, name)
+	if err != nil {
+		return err
+	}
+	return a.printHead(sess)
+}
+
+func (a *app) printHead(sess session.Session) error {
+	if a.flags.json {
+		return a.printJSON(map[string]any{"session_id": sess.ID, "head": sess.Head, "revision": sess.Revision, "context_tokens": sess.ContextTokens})
+	}
+	at := beforeFirst
+	if sess.Head != nil {
+		at = sess.Head.String()
+	}
+	_, err := fmt.Fprintln(a.out, at)
+	return err
+}
+
+func (a *app) moveHead(ctx context.Context, name, to string, summarize bool) error {
+	return a.with(ctx, wiring{log: a.log(zerolog.WarnLevel)}, func(s *services) error {
+		sess, err := a.resolve(ctx, s.store, name)
+		if err != nil {
+			return err
+		}
+		in := store.HeadMove{Session: sess.ID}
+		if to != beforeFirst {
+			if in.To, err = refFlag("MESSAGE", to, sess.ID); err != nil {
+				return err
+			}
+		}
+		done, err := s.store.MoveHead(ctx, in)
+		if err != nil {
+			return err
+		}
+		if !summarize || !done.Moved || done.From == nil {
+			return a.printHead(done.Session)
+		}
+		if _, _, err := s.contexts.SummarizeBranch(ctx, sess.ID, *done.From, in.To); err != nil {
+			return err
+		}
+		if _, err := s.index.CatchUp(ctx); err != nil {
+			fmt.Fprintln(a.err, "sessiond: stored, but the search index is behind:", err)
+		}
+		return a.showHead(ctx, s.store, string(sess.ID))
+	})
+}
+
+func (a *app) labelCommand() *cobra.Command {
+	var remove bool
+	cmd := &cobra.Command{
+		Use: "label SESSION MESSAGE [TEXT]", Short: "Give a message a label, or take it away", Args: arguments(2, 3), ValidArgsFunction: a.completeSession,
+		Example: "  sessiond label @ 12 'before the rewrite'\n  sessiond label @ 12 --remove",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if remove == (len(args) == 3) {
+				return usageError{fmt.Errorf("give the label's text, or --remove, and not both")}
+			}
+			text := ""
+			if !remove {
+				var err error
+				if text, err = api.CheckLabel(args[2]); err != nil {
+					return err
+				}
+			}
+			return a.label(cmd.Context(), args[0], args[1], text, !remove)
+		},
+	}
+	cmd.Flags().BoolVar(&remove, "remove", false, "take the label away")
+	return cmd
+}
+
+func (a *app) label(ctx context.Context, name, message, text string, on bool) error {
+	return a.with(ctx, wiring{log: a.log(zerolog.WarnLevel)}, func(s *services) error {
+		sess, err := a.resolve(ctx, s.store, name)
+		if err != nil {
+			return err
+		}
+		ref, err := refFlag("MESSAGE", message, sess.ID)
+		if err != nil {
+			return err
+		}
+		if ref == nil {
+			return usageError{fmt.Errorf("name a message: a seq of the session (42) or a message of its tree (20260211_001.42)")}
+		}
+		_, err = s.store.SetMark(ctx, sess.ID, *ref, store.MarkLabel, text, on)
+		return err
+	})
+}
+
+// showTree draws the whole tree of a session.
+func (a *app) showTree(ctx context.Context, s *store.Store, sess session.Session, opt transcript.TerminalOptions, noPager bool) error {
+	tree, err := s.Tree(ctx, sess.ID, store.TreePage{})
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		return a.printJSON(map[string]any{"session": sess, "segments": listOf(tree.Segments, "").Data, "leaves": tree.Leaves})
+	}
+	return a.page(func(w io.Writer) error {
+		a.showHeading(w, sess)
+		return transcript.Tree(w, sess.ID, tree.Segments, opt)
+	}, noPager)
+}
