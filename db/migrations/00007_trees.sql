@@ -14,14 +14,14 @@ CREATE TABLE links (
 
 CREATE INDEX links_family ON links (root_id, number) WHERE root_id <> '';
 
--- Forks so far left at the parent's head, and their first message says where that was.
+-- Where a fork left its parent so far is what its first message follows.
 INSERT INTO links (session_id, message_id, root_id, compaction_id, activated_at, frozen_id)
 SELECT s.id,
        CASE WHEN s.parent_kind = 'fork' THEN COALESCE(
            (SELECT p.id FROM messages m JOIN messages p ON p.id = m.parent_id WHERE m.session_id = s.id AND m.seq = 1),
            CASE WHEN s.last_seq = 0 THEN s.head_id END) END,
        CASE WHEN s.parent_kind = 'fork' THEN s.parent_id ELSE '' END,
-       (SELECT COALESCE(MAX(id), 0) FROM compactions), s.created_at, (SELECT COALESCE(MAX(id), 0) FROM frozen)
+       9223372036854775807, s.created_at, (SELECT COALESCE(MAX(id), 0) FROM frozen)
 FROM sessions s WHERE s.parent_id <> '';
 
 INSERT OR IGNORE INTO compaction_undos (session_id, compaction_id, at)

@@ -176,10 +176,61 @@ func (l *life) log() string {
 	return b.String()
 }
 
-// branch moves the head back and appends there.
+// somewhere gives a message of the session's tree, its own or a shared one.
+func (l *life) somewhere() session.MessageRef {
+	tree, err := l.store.Tree(l.ctx, l.id, store.TreePage{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	s := rapid.SampledFrom(tree.Segments).Draw(l.t, "segment")
+	return session.MessageRef{Session: s.First.ID.Session, Seq: rapid.Int64Range(s.First.ID.Seq, s.Last.ID.Seq).Draw(l.t, "seq")}
+}
+
+// goBack moves the head somewhere, and may have the branch that is left summarised.
+func (l *life) goBack() {
+	to := l.somewhere()
+	done, err := l.store.MoveHead(l.ctx, store.HeadMove{Session: l.id, To: &to})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.calls = nil
+	if !done.Moved || rapid.Bool().Draw(l.t, "silently") {
+		return
+	}
+	m, attached, err := l.mgr.SummarizeBranch(l.ctx, l.id, *done.From, &to)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if m != nil && (!attached || *l.session().Head != m.ID || *m.Parent != to) {
+		l.t.Fatalf("the summary %s of the branch to %s is not attached at %s", m.ID, done.From, to)
+	}
+}
+
+// fork goes on in a fork. At the head its context is that of the session it leaves.
+func (l *life) fork() {
+	in := store.Fork{Session: l.id}
+	before := l.look()
+	if rapid.Bool().Draw(l.t, "elsewhere") {
+		at := l.somewhere()
+		in.At = &at
+	}
+	made, err := l.store.Fork(l.ctx, in)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	origin := l.id
+	l.id, l.calls, l.epoch, l.sent = made.ID, nil, -1, nil
+	if in.At != nil {
+		return
+	}
+	if after := l.look(); after != before && !strings.HasPrefix(before, StatusEphemeral) {
+		l.t.Fatalf("the context of a fork of %s is another:\n%.3000s\nwant\n%.3000s", origin, after, before)
+	}
+}
+
+// branch appends somewhere, which moves the head there.
 func (l *life) branch() {
-	sess := l.session()
-	ref := session.MessageRef{Session: l.id, Seq: rapid.Int64Range(1, sess.LastSeq).Draw(l.t, "parent")}
+	ref := l.somewhere()
 	if _, err := l.store.Append(l.ctx, store.Append{Session: l.id, Parent: &ref, Messages: []session.Message{text(session.User, fmt.Sprintf("P%d branch", l.ids))}}); err != nil {
 		l.t.Fatal(err)
 	}
@@ -198,7 +249,7 @@ func TestInvariantsUnderRandomHistories(t *testing.T) {
 		l.person()
 		weighted := []func(){
 			l.person, l.person, l.reply, l.reply, l.reply, l.result, l.result, l.result,
-			l.next, l.next, l.next, l.compactRandom, l.branch,
+			l.next, l.next, l.next, l.compactRandom, l.branch, l.goBack, l.fork,
 			func() {
 				if err := l.mgr.Stage(l.ctx, l.id); err != nil {
 					rt.Fatal(err)

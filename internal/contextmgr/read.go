@@ -226,14 +226,18 @@ func (r *reading) hidden(msg *session.Message) bool {
 }
 
 // keptOnly handles what an overlay says of its edge: a first kept message that is not on this
-// path (then what came after the overlay's end is kept), and a turn that it splits.
+// path (then what came after the overlay's end is kept, and the person's newest message before
+// it is shown again), and a turn that it splits.
 func (r *reading) keptOnly(ctx context.Context, m *Manager) error {
 	c := r.overlay
-	if c == nil || len(r.path) == 0 {
+	if c == nil {
 		return nil
 	}
-	if c.FirstKeptID != nil && r.path[0].RowID != *c.FirstKeptID && !r.cutOff && c.ThroughID != nil {
+	if c.FirstKeptID != nil && (len(r.path) == 0 || r.path[0].RowID != *c.FirstKeptID) && !r.cutOff && c.ThroughID != nil {
 		r.path = slices.DeleteFunc(r.path, func(msg session.Message) bool { return msg.RowID <= *c.ThroughID })
+		return r.lookForPerson(ctx, m)
+	}
+	if len(r.path) == 0 {
 		return nil
 	}
 	var details session.CompactionDetails
@@ -256,6 +260,23 @@ func (r *reading) keptOnly(ctx context.Context, m *Manager) error {
 		return r.lookForTurnStart(ctx, m)
 	}
 	return nil
+}
+
+// lookForPerson finds the person's newest message before the end of an overlay that another
+// branch was made on: there something newer was kept. It depends on where the branches part
+// alone, so it stays the same.
+func (r *reading) lookForPerson(ctx context.Context, m *Manager) error {
+	if r.overlay.Strategy == session.StrategyClear {
+		return nil
+	}
+	looked := 0
+	return m.store.Walk(ctx, *r.overlay.ThroughID, func(msg session.Message) bool {
+		if msg.InContext && fromPerson(&msg) {
+			r.person = &msg
+		}
+		looked++
+		return r.person == nil && looked < mostOfATurn
+	})
 }
 
 // mostOfATurn is how far back the beginning of a turn is looked for, in messages.

@@ -166,8 +166,8 @@ func (t *tx) copyMarks(from, to session.ID, head int64) error {
 		err := row.Scan(&m.id, &m.ref.Session, &m.ref.Seq)
 		marks = append(marks, m)
 		return err
-	}, `SELECT DISTINCT k.message_id, m.session_id, m.seq FROM marks k JOIN messages m ON m.id = k.message_id
-		WHERE k.session_id = ? AND k.message_id <= ? ORDER BY k.message_id`, from, head); err != nil || len(marks) == 0 {
+	}, `SELECT k.message_id, m.session_id, m.seq FROM marks k JOIN messages m ON m.id = k.message_id
+		WHERE k.session_id = ? AND k.message_id <= ? GROUP BY k.message_id ORDER BY k.message_id`, from, head); err != nil || len(marks) == 0 {
 		return err
 	}
 	spans, err := spansDownTo(t.ctx, t, head, marks[0].id)

@@ -271,7 +271,10 @@ func (im *importer) moveHead() error {
 	}
 	ref, err := refOf(im.ctx, im.tx, id)
 	im.sess.HeadID, im.sess.Head, im.moved, im.turned = &id, &ref, true, true
-	return err
+	if err != nil || ref.Session == im.sess.ID {
+		return err
+	}
+	return im.share(im.sess, id)
 }
 
 // compactions inserts overlays with the time they took effect in their program. Which one is
@@ -382,8 +385,18 @@ func (im *importer) links(f *ImportFields) error {
 	if f.Key != "" {
 		im.sess.Key, im.sess.Generation = f.Key, f.Generation
 	}
-	if im.sess.ParentID == "" && f.ParentID != im.sess.ID {
+	if im.sess.ParentID == "" && f.ParentID != "" {
+		if err := im.noCycle(im.sess.ID, f.ParentID); err != nil {
+			return err
+		}
 		im.sess.ParentID, im.sess.ParentKind = f.ParentID, f.ParentKind
+		var l link
+		if f.ParentKind == session.ParentFork {
+			l = importedFork(im.sess.CreatedAt)
+		}
+		if err := im.saveLink(im.sess.ID, l); err != nil {
+			return err
+		}
 	}
 	if f.EndedAt != nil {
 		im.sess.EndedAt, im.sess.EndReason = f.EndedAt, f.EndReason

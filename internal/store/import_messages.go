@@ -178,6 +178,9 @@ func (in *inserter) placeOf(m *ImportMessage) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
+	if err := in.share(in.sess, parent); err != nil {
+		return place{}, err
+	}
 	return in.placeAfter(ref)
 }
 

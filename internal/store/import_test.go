@@ -276,3 +276,51 @@ func TestDuplicatesAreCountedInRecords(t *testing.T) {
 		t.Errorf("the call is of %q", owner)
 	}
 }
+
+func TestAnImportMakesNoSessionItsOwnAncestor(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	top := mustCreate(t, s, NewSession{})
+	child := mustCreate(t, s, NewSession{ParentID: top.ID})
+	grandchild := mustCreate(t, s, NewSession{ParentID: child.ID})
+	for _, parent := range []session.ID{top.ID, child.ID, grandchild.ID} {
+		_, err := s.Import(ctx, ImportBatch{ID: top.ID, Fields: &ImportFields{ParentID: parent, ParentKind: session.ParentChild}})
+		wants(t, err, session.Invalid, "cannot hang on")
+	}
+	if got := must(s.Session(ctx, top.ID))(t); got.ParentID != "" || got.Revision != top.Revision {
+		t.Errorf("%+v", got)
+	}
+	other := mustCreate(t, s, NewSession{})
+	must(s.Import(ctx, ImportBatch{ID: top.ID, Fields: &ImportFields{ParentID: other.ID, ParentKind: session.ParentChild}}))(t)
+	if sum := must(s.Rollup(ctx, other.ID))(t); sum.Children != 3 {
+		t.Errorf("%+v", sum)
+	}
+}
+
+func TestAnImportedForkHasTheTreeThatItShares(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	named := func(key, parent string, in session.ID) ImportMessage {
+		m := says(session.User, key)
+		m.ExternalID = key
+		return ImportMessage{Message: m, ParentKey: parent, ParentSession: in}
+	}
+	origin := must(s.Import(ctx, ImportBatch{
+		Session:  NewSession{Source: session.SourcePi, SourceID: "origin"},
+		Messages: []ImportMessage{named("a", "", ""), named("b", "a", ""), named("c", "b", "")},
+	}))(t).Session
+	fork := must(s.Import(ctx, ImportBatch{
+		Session:  NewSession{Source: session.SourcePi, SourceID: "fork", ParentID: origin.ID, ParentKind: session.ParentFork},
+		Messages: []ImportMessage{named("x", "b", origin.ID)},
+	}))(t).Session
+	tree := must(s.Tree(ctx, fork.ID, TreePage{}))(t)
+	if len(tree.Segments) != 2 || tree.Segments[0].Last.ID != *ref(origin.ID, 2) || !tree.Segments[0].OnPath || !tree.Segments[0].Shared {
+		t.Errorf("%+v", tree.Segments)
+	}
+	must(s.MoveHead(ctx, HeadMove{Session: fork.ID, To: ref(origin.ID, 1)}))(t)
+	_, err := s.MoveHead(ctx, HeadMove{Session: fork.ID, To: ref(origin.ID, 3)})
+	wants(t, err, session.Invalid, "not on the tree")
+	must(s.Import(ctx, ImportBatch{ID: fork.ID, Messages: []ImportMessage{named("y", "c", origin.ID)}}))(t)
+	must(s.MoveHead(ctx, HeadMove{Session: fork.ID, To: ref(origin.ID, 3)}))(t)
+	mustBeHealthy(t, s)
+}

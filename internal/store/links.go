@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"sessiond/internal/session"
 )
@@ -43,13 +44,63 @@ func (t *tx) saveLink(id session.ID, l link) error {
 	return nil
 }
 
-// startedBy makes the link of a child to what of its parent started it. Codes: Invalid.
-func (t *tx) startedBy(parent session.Session, by *session.MessageRef, call string) (link, error) {
-	if by == nil {
-		return link{callID: call}, nil
+// hangsOn makes the link of a new session to its parent. Codes: Invalid.
+func (t *tx) hangsOn(parent session.Session, in NewSession) (link, error) {
+	if in.ParentKind == session.ParentFork {
+		made := t.now
+		if in.CreatedAt != nil {
+			made = *in.CreatedAt
+		}
+		return importedFork(made), nil
 	}
-	at, err := t.placeOnTree(parent, *by, "parent_message")
-	return link{messageID: at.id, callID: call}, err
+	if in.Started == nil {
+		return link{callID: in.StartedCall}, nil
+	}
+	at, err := t.placeOnTree(parent, *in.Started, "parent_message")
+	return link{messageID: at.id, callID: in.StartedCall}, err
+}
+
+// importedFork is the link of a fork that another program made: what its ancestors had in
+// force goes by the time at which it was made there.
+func importedFork(made session.Time) link {
+	return link{compactionID: math.MaxInt64, activatedAt: made.SQL()}
+}
+
+// share notes that an imported fork's path goes through a message of another session.
+func (t *tx) share(sess session.Session, message int64) error {
+	if sess.ParentKind != session.ParentFork {
+		return nil
+	}
+	l, err := readLink(t.ctx, t, sess.ID)
+	if err != nil {
+		return err
+	}
+	if l.messageID != nil {
+		further, err := onPath(t.ctx, t, message, *l.messageID)
+		if err != nil || !further || message == *l.messageID {
+			return err
+		}
+	}
+	l.messageID = &message
+	return t.saveLink(sess.ID, l)
+}
+
+// noCycle refuses a parent that hangs on the session itself. Codes: Invalid.
+func (t *tx) noCycle(id, parent session.ID) error {
+	for above := parent; above != ""; {
+		if above == id {
+			return session.Errorf(session.Invalid, "session %s cannot hang on %s, which hangs on it", id, parent).At("parent_id", "would be a cycle")
+		}
+		sess, err := readSession(t.ctx, t, above)
+		if session.CodeOf(err) == session.NotFound {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		above = sess.ParentID
+	}
+	return nil
 }
 
 // within tells whether a record of an ancestor is among those that a fork inherits.

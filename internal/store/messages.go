@@ -268,6 +268,7 @@ type window struct {
 }
 
 func (w *window) take(sp Span) error {
+	whole := sp
 	if w.BeforeRef != nil {
 		if !sp.holds(*w.BeforeRef) {
 			return nil
@@ -275,7 +276,7 @@ func (w *window) take(sp Span) error {
 		sp.To, w.BeforeRef = w.BeforeRef.Seq-1, nil
 	}
 	last := false // nothing older is on the page
-	if w.AfterRef != nil && sp.Session == w.AfterRef.Session && sp.From <= w.AfterRef.Seq && w.AfterRef.Seq <= sp.To+1 {
+	if w.AfterRef != nil && whole.holds(*w.AfterRef) {
 		sp.From, last, w.AfterRef = w.AfterRef.Seq+1, true, nil
 	}
 	switch {

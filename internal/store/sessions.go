@@ -100,10 +100,10 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 		if err != nil {
 			return session.Session{}, err
 		}
-		if hangs, err = t.startedBy(parent, in.Started, in.StartedCall); err != nil {
+		in.ParentKind = orElse(in.ParentKind, session.ParentChild)
+		if hangs, err = t.hangsOn(parent, in); err != nil {
 			return session.Session{}, err
 		}
-		in.ParentKind = orElse(in.ParentKind, session.ParentChild)
 	}
 	if in.Key != "" && in.Generation == 0 && (in.Source == "" || in.Source == session.SourceSessiond) {
 		next, err := t.nextGeneration(in.Key)

@@ -25,9 +25,9 @@ import (
 // drawn, and what is marked on it. Nothing that was stored can act on the terminal.
 func Tree(w io.Writer, shown session.ID, segments []session.Segment, opt TerminalOptions) error {
 	t := treeDrawing{TerminalOptions: opt, own: shown, segments: segments, out: bufio.NewWriter(w), style: style{on: opt.Color}}
-	t.at = make(map[session.MessageRef]int, len(segments))
+	t.at, t.lasts = make(map[session.MessageRef]int, len(segments)), make(map[session.MessageRef]bool, len(segments))
 	for i := range segments {
-		t.at[segments[i].First.ID] = i
+		t.at[segments[i].First.ID], t.lasts[segments[i].Last.ID] = i, true
 	}
 	t.draw()
 	return t.out.Flush()
@@ -38,6 +38,7 @@ type treeDrawing struct {
 	own      session.ID
 	segments []session.Segment
 	at       map[session.MessageRef]int // segments by their first message
+	lasts    map[session.MessageRef]bool
 	out      *bufio.Writer
 	style    style
 }
@@ -51,7 +52,7 @@ type growing struct {
 func (t *treeDrawing) draw() {
 	var roots []int
 	for i := range t.segments {
-		if t.segments[i].Parent == nil {
+		if p := t.segments[i].Parent; p == nil || !t.ends(*p) {
 			roots = append(roots, i)
 		}
 	}
@@ -82,6 +83,9 @@ func (t *treeDrawing) draw() {
 		}
 	}
 }
+
+// ends tells whether a segment ends with the message. One that does not hangs on what is not drawn.
+func (t *treeDrawing) ends(ref session.MessageRef) bool { return t.lasts[ref] }
 
 // straightLast puts what leads to the head at the end, where it is drawn straight on.
 func (t *treeDrawing) straightLast(indexes []int) {

@@ -140,7 +140,11 @@ func (s *Server) patchState(ctx context.Context, in *writeStateInput) (*stateOut
 		return nil, session.Errorf(session.Malformed, "a merge patch is a JSON object, not %s; PUT replaces the document as a whole", wire.Describe(json.RawMessage(patch)))
 	}
 	if err := checkObject(json.RawMessage(patch)); err != nil {
-		return nil, explain(err)
+		var refused *json.UnmarshalTypeError
+		if errors.As(err, &refused) {
+			err = session.Errorf(session.Invalid, "the merge patch %s", refused.Value)
+		}
+		return nil, err
 	}
 	return s.changeState(ctx, &in.InState, &in.Keyed, &in.StateConditional, in.raw(), func(was session.JSON) (session.JSON, error) {
 		return merge(was, patch), nil
@@ -157,7 +161,7 @@ func (s *Server) addToState(ctx context.Context, in *writeStateInput) (*stateOut
 
 func withElement(name string, was, element session.JSON) (session.JSON, error) {
 	was = bytes.TrimSpace(was)
-	if was == nil || len(was) == 0 {
+	if len(was) == 0 {
 		was = session.JSON(`[]`)
 	}
 	if was[0] != '[' {
