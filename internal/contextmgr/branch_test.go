@@ -10,13 +10,13 @@ import (
 	"sessiond/internal/store"
 )
 
-// asked is a model that answers with what it was asked for, or fails.
-type asked struct {
+// consulted is a model that answers with what it was asked for, or fails.
+type consulted struct {
 	requests []session.SummaryRequest
 	fails    error
 }
 
-func (a *asked) Summarize(_ context.Context, in session.SummaryRequest) (session.Summary, error) {
+func (a *consulted) Summarize(_ context.Context, in session.SummaryRequest) (session.Summary, error) {
 	a.requests = append(a.requests, in)
 	call := session.Call{Purpose: in.Purpose, Provider: "remote", Model: "big", InputTokens: 100, OutputTokens: 10}
 	if a.fails != nil {
@@ -31,11 +31,11 @@ type stopped struct{ cancel context.CancelFunc }
 
 func (s *stopped) Summarize(ctx context.Context, in session.SummaryRequest) (session.Summary, error) {
 	s.cancel()
-	return (&asked{fails: ctx.Err()}).Summarize(ctx, in)
+	return (&consulted{fails: ctx.Err()}).Summarize(ctx, in)
 }
 
 // left is a session whose head went back from 5 to 2.
-func left(t *testing.T, remote *asked) (r *rig, from, to session.MessageRef) {
+func left(t *testing.T, remote *consulted) (r *rig, from, to session.MessageRef) {
 	r = newRig(t, 10000, func(c *Config) {
 		if remote != nil {
 			c.Remote = remote
@@ -52,7 +52,7 @@ func left(t *testing.T, remote *asked) (r *rig, from, to session.MessageRef) {
 }
 
 func TestABranchSummaryStandsWhereTheSessionGoesOn(t *testing.T) {
-	model := &asked{}
+	model := &consulted{}
 	r, from, to := left(t, model)
 	m, attached, err := r.mgr.SummarizeBranch(r.ctx, r.id, from, &to)
 	if err != nil || !attached {
@@ -104,7 +104,7 @@ func TestABranchSummaryThatComesLateStandsBesideThePath(t *testing.T) {
 
 func TestABranchIsToldByTheDigestWhereTheModelFails(t *testing.T) {
 	for _, fails := range []error{errors.New("no answer"), context.Canceled} {
-		r, from, to := left(t, &asked{fails: fails})
+		r, from, to := left(t, &consulted{fails: fails})
 		ctx, cancel := context.WithCancel(r.ctx)
 		if errors.Is(fails, context.Canceled) { // the daemon stops while it waits for the model
 			t.Cleanup(cancel)
