@@ -243,6 +243,13 @@ func TestForksKeepTheirPathAndNoMore(t *testing.T) {
 				t.Errorf("step %d: the fork's path was\n%s\nand is\n%s", i, before, now)
 			}
 		}
+		if step.purge != deeper.ID { // what stays is found, in a session that is there
+			r, err := p.index.Search(ctx, search.Query{Text: "alpha"})
+			ok(t, err)
+			if want := []session.ID{fork.ID, deeper.ID}[i]; len(r.Hits) != 1 || r.Hits[0].SessionID != want || r.Hits[0].MessageID.Session != origin.ID {
+				t.Errorf("step %d: found %+v, want it in %s", i, r.Hits, want)
+			}
+		}
 		p.healthy(t)
 	}
 	var rows int

@@ -92,6 +92,10 @@ func (f *fakeStore) Message(_ context.Context, ref session.MessageRef) (session.
 	return session.Message{}, session.Errorf(session.NotFound, "message %s", ref)
 }
 
+func (f *fakeStore) Heir(_ context.Context, ref session.MessageRef) (session.Session, error) {
+	return session.Session{}, session.Errorf(session.NotFound, "nobody shares %s", ref)
+}
+
 func (f *fakeStore) Session(_ context.Context, id session.ID) (session.Session, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -23,6 +23,8 @@ type Source interface {
 	MessageByID(ctx context.Context, rowID int64) (session.Message, error)
 	Message(ctx context.Context, ref session.MessageRef) (session.Message, error)
 	Session(ctx context.Context, id session.ID) (session.Session, error)
+	// Heir gives a fork that shares a message whose own session was purged. Codes: NotFound.
+	Heir(ctx context.Context, ref session.MessageRef) (session.Session, error)
 }
 
 // Index is an open search.db. It is safe for concurrent use, also by several processes.

@@ -285,23 +285,34 @@ func (q *Query) docRange() (from, to int64) {
 	return from, to
 }
 
+// owner gives the session that shows a row's message: its own, or, where that was purged, a
+// fork that shares the message. Codes: NotFound.
+func (r *run) owner(ctx context.Context, d doc) (session.Session, error) {
+	if s, ok := r.sessions[d.session]; ok {
+		return s, nil
+	}
+	s, err := r.ix.src.Session(ctx, d.session)
+	if session.CodeOf(err) == session.NotFound {
+		return r.ix.src.Heir(ctx, session.MessageRef{Session: d.session, Seq: d.seq})
+	}
+	if err == nil {
+		r.sessions[d.session] = s
+	}
+	return s, err
+}
+
 // add makes a hit of a row, unless it was there already, or its session is in the trash or gone.
 func (r *run) add(ctx context.Context, d doc) error {
 	if r.seen[d.rowID] {
 		return nil
 	}
 	r.seen[d.rowID] = true
-	s, ok := r.sessions[d.session]
-	if !ok {
-		var err error
-		s, err = r.ix.src.Session(ctx, d.session)
-		if session.CodeOf(err) == session.NotFound {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("session %s: %w", d.session, err)
-		}
-		r.sessions[d.session] = s
+	s, err := r.owner(ctx, d)
+	if session.CodeOf(err) == session.NotFound {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("session %s: %w", d.session, err)
 	}
 	if s.DeletedAt != nil {
 		return nil
@@ -315,7 +326,7 @@ func (r *run) add(ctx context.Context, d doc) error {
 	}
 	wanted, _ := r.parsed.wanted()
 	hit := Hit{
-		SessionID: m.SessionID, MessageID: session.MessageRef{Session: m.SessionID, Seq: m.Seq}, Seq: m.Seq,
+		SessionID: s.ID, MessageID: session.MessageRef{Session: m.SessionID, Seq: m.Seq}, Seq: m.Seq,
 		Role: m.Role, CreatedAt: m.CreatedAt, Score: math.Round(d.score*1e4) / 1e4,
 	}
 	hit.Snippet, hit.Marks = snippet(searchable(&m), wanted)

@@ -49,6 +49,31 @@ const needsOfFork = `
 	UNION ALL SELECT p.id FROM compactions c JOIN messages p ON p.id = c.first_kept_id WHERE c.session_id = ?1 AND p.session_id = ?2
 	UNION ALL SELECT p.id FROM marks k JOIN messages p ON p.id = k.message_id WHERE k.session_id = ?1 AND p.session_id = ?2`
 
+// Heir gives the oldest fork that shares a message whose own session was purged. Codes: NotFound.
+func (s *Store) Heir(ctx context.Context, ref session.MessageRef) (session.Session, error) {
+	forks, err := forksOf(ctx, s, ref.Session)
+	if err != nil {
+		return session.Session{}, err
+	}
+	for _, id := range forks {
+		var shared coverage
+		l, err := readLink(ctx, s, id)
+		if err == nil && l.messageID != nil {
+			err = shared.addPath(ctx, s, ref.Session, *l.messageID)
+		}
+		if err != nil {
+			return session.Session{}, err
+		}
+		if !shared.holds(ref.Seq) {
+			continue
+		}
+		if fork, err := readSession(ctx, s, id); session.CodeOf(err) != session.NotFound {
+			return fork, err
+		}
+	}
+	return session.Session{}, session.Errorf(session.NotFound, "no session shows message %s", ref)
+}
+
 // coverage is a set of seqs of one session, as runs that do not touch, in order.
 type coverage []Span
 
