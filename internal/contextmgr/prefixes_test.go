@@ -394,8 +394,11 @@ type asked struct{ form, model string }
 
 func providers() []asked {
 	return []asked{
-		{dialect.OpenAIChat, "gpt-5"}, {dialect.Anthropic, "claude-opus-4-5"}, {dialect.Gemini, "gemini-3-pro-preview"},
-		{dialect.OpenAIResponses, "gpt-5"}, {dialect.OpenAIChat, "mistralai/devstral"},
+		{dialect.OpenAIChat, "gpt-5"},
+		{dialect.Anthropic, "claude-opus-4-5"},
+		{dialect.Gemini, "gemini-3-pro-preview"},
+		{dialect.OpenAIResponses, "gpt-5"},
+		{dialect.OpenAIChat, "mistralai/devstral"},
 	}
 }
 
