@@ -33,6 +33,7 @@ type Names struct {
 	rule Rule
 	sent map[string]string // by the id as it came: what the newest call of it is sent with
 	used map[string]bool
+	open map[string][]string // by the id as it came: what calls that wait for their results are sent with
 }
 
 // New makes Names of a rule.
@@ -48,7 +49,7 @@ func (n *Names) Call(id string) string {
 		for i := 0; n.used[sent]; i++ {
 			sent = hash(id+":"+strconv.Itoa(i), exactly)
 		}
-		return n.take(id, sent)
+		return n.call(id, sent)
 	}
 	_, again := n.sent[id]
 	if n.used[sent] && !again && sent != id { // two ids became one
@@ -58,7 +59,25 @@ func (n *Names) Call(id string) string {
 	for i := 2; n.used[sent]; i++ {
 		sent = n.numbered(base, i)
 	}
+	return n.call(id, sent)
+}
+
+func (n *Names) call(id, sent string) string {
+	if n.open == nil {
+		n.open = map[string][]string{}
+	}
+	n.open[id] = append(n.open[id], sent)
 	return n.take(id, sent)
+}
+
+// Answer gives the id of the call that the next result of an id answers: of several that came
+// with one id, each in turn.
+func (n *Names) Answer(id string) string {
+	if waiting := n.open[id]; len(waiting) > 0 {
+		n.open[id] = waiting[1:]
+		return waiting[0]
+	}
+	return n.Result(id)
 }
 
 // Own notes a call under the id that the provider itself gave, which stays.

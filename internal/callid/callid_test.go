@@ -46,6 +46,11 @@ func TestNames(t *testing.T) {
 			}
 		})
 	}
+	n := callid.New(callid.FixInvalid)
+	got := []string{n.Call("x"), n.Call("x"), n.Answer("x"), n.Answer("x"), n.Answer("x"), n.Call("x"), n.Answer("x")}
+	if strings.Join(got, " ") != "x x_2 x x_2 x_2 x_3 x_3" {
+		t.Errorf("calls of one reply that share an id, and their results: %s", got)
+	}
 	if n := callid.New(callid.Strict); n.Own("fc_1-a") != "fc_1-a" || n.Result("fc_1-a") != "fc_1-a" || n.Result("nobody's") != "nobodys" || n.Call("") != "" {
 		t.Error("what the provider gave itself stays; a result without a call gets what the rule makes of its id")
 	}

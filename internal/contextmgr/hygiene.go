@@ -73,14 +73,18 @@ func (item *Item) dropBlank() bool {
 func (item *Item) nameCalls(ids *callid.Names, own bool) int {
 	m := &item.Message
 	n := 0
+	result := "" // what the one before was sent under: what belongs to it follows
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		var sent string
 		switch {
 		case p.CallID == "":
 			continue
-		case m.Role == session.Tool:
-			sent = ids.Result(p.CallID)
+		case m.Role == session.Tool && p.Kind == session.PartToolResult:
+			sent = ids.Answer(p.CallID)
+			result = sent
+		case m.Role == session.Tool && result != "":
+			sent = result
 		case p.Kind != session.PartToolCall:
 			continue
 		case own || executedInline(m, p.CallID):

@@ -477,3 +477,34 @@ func TestImagesKeepToLimits(t *testing.T) {
 		})
 	}
 }
+
+// Calls of one reply that share an id, which some servers give, are told apart in every form,
+// each with its own result and what belongs to it.
+func TestCallsThatShareAnID(t *testing.T) {
+	result := func(text string) session.Message {
+		return of(session.Tool, session.Part{Kind: session.PartToolResult, CallID: "x", ToolName: "f", Text: text}, session.Part{Kind: session.PartText, CallID: "x", Text: "more of " + text})
+	}
+	call := session.Part{Kind: session.PartToolCall, CallID: "x", ToolName: "f", Arguments: "{}"}
+	for _, form := range dialecttest.Forms() {
+		c := hygieneCase{}
+		c.Given.API = map[string]string{dialect.Anthropic: "anthropic-messages", dialect.Gemini: "google-generative-ai", dialect.OpenAIResponses: "openai-responses", dialect.OpenAIChat: "openai-completions"}[form]
+		draft := c.assemble(of(session.User, session.TextPart("a")), of(session.Assistant, call, call), result("one"), result("two"), of(session.Assistant, call), result("three"))
+		var calls, answers []string
+		var texts string
+		for _, m := range c.sent(t, draft) {
+			for _, p := range m.Calls() {
+				calls = append(calls, p.CallID)
+			}
+			for _, p := range m.Results() {
+				answers = append(answers, p.CallID)
+			}
+			texts += m.Text()
+		}
+		if !slices.Equal(calls, answers) || len(calls) != 3 || len(slices.Compact(slices.Sorted(slices.Values(calls)))) != 3 {
+			t.Errorf("%s: calls %v, results of %v", form, calls, answers)
+		}
+		if one, two, three := strings.Index(texts, "one"), strings.Index(texts, "two"), strings.Index(texts, "three"); one < 0 || two < one || three < two {
+			t.Errorf("%s: %s", form, texts)
+		}
+	}
+}

@@ -409,7 +409,7 @@ func (d *desk) liveEverywhere(log []session.Message, whole bool) {
 	d.Helper()
 	for k, to := range providers() {
 		part := log
-		if most := 150; len(log) > most && k > 0 {
+		if most := 80; len(log) > most && k > 0 {
 			from := (len(log) - most) * k / len(providers())
 			part = log[from : from+most]
 		}

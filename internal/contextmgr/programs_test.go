@@ -80,7 +80,7 @@ func TestContextsOfOtherProgramsHistories(t *testing.T) {
 			}
 			found++
 			t.Run(program.name+"/"+filepath.Base(path), func(t *testing.T) {
-				if most := 300; len(log) > most {
+				if most := 120; len(log) > most {
 					log = log[:most]
 				}
 				if raced() && len(log) > 50 {

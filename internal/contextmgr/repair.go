@@ -124,24 +124,29 @@ func executedInline(m *session.Message, id string) bool {
 	return slices.ContainsFunc(m.Parts, func(p session.Part) bool { return p.Kind == session.PartToolResult && p.CallID == id })
 }
 
-// nearest gives the index in open of the call that r answers, -1 for none. Where the wire
-// had no id, it is the first open call of its tool in the newest reply that has one.
+// nearest gives the index in open of the call that r answers, -1 for none: by its id, else,
+// where the wire had none, by its tool's name.
 func nearest(open []*callAt, r resultAt, m *session.Message) int {
-	for k := range slices.Backward(open) {
-		if r.id != "" && open[k].id == r.id {
-			return k
-		}
-	}
 	found := -1
-	if p := &m.Parts[r.from]; p.MatchedByName() {
-		for k, c := range slices.Backward(open) {
-			switch {
-			case c.name != p.ToolName:
-			case found >= 0 && c.message != open[found].message:
-				return found
-			default:
-				found = k
-			}
+	if r.id != "" {
+		found = firstOfNewest(open, func(c *callAt) bool { return c.id == r.id })
+	}
+	if p := &m.Parts[r.from]; found < 0 && p.MatchedByName() {
+		found = firstOfNewest(open, func(c *callAt) bool { return c.name == p.ToolName })
+	}
+	return found
+}
+
+// firstOfNewest gives the first call that fits, of the newest reply that has one; -1 for none.
+func firstOfNewest(open []*callAt, fits func(*callAt) bool) int {
+	found := -1
+	for k, c := range slices.Backward(open) {
+		switch {
+		case !fits(c):
+		case found >= 0 && c.message != open[found].message:
+			return found
+		default:
+			found = k
 		}
 	}
 	return found

@@ -74,6 +74,11 @@ func TestRepair(t *testing.T) {
 			want: []string{`[assistant] tool_call(made_bash_1{"command":"ls"}) tool_call(made_bash_2{"command":"ls"})`, "[tool] tool_result(made_bash_11)", "[tool] tool_result(made_bash_22)"},
 		},
 		{
+			name: "calls of one reply that share an id are answered in turn",
+			msgs: numbered(calling("x", "x"), answering("x", "1"), answering("x", "2")),
+			want: []string{`[assistant] tool_call(x{"command":"ls"}) tool_call(x{"command":"ls"})`, "[tool] tool_result(x1)", "[tool] tool_result(x2)"},
+		},
+		{
 			name: "a result without an id finds a call that has one, in the newest reply",
 			msgs: numbered(calling("a"), text(session.User, "u"), calling("b", "c"), with(answering("made_bash_1", "1"), session.Part{Kind: session.PartImage, CallID: "made_bash_1"}), answering("", "2")),
 			want: []string{`[assistant] tool_call(a{"command":"ls"})`, strings.Replace(closed, "%", "a", 1), "[user] text(u)", `[assistant] tool_call(b{"command":"ls"}) tool_call(c{"command":"ls"})`, "[tool] tool_result(b1) image(b)", "[tool] tool_result(c2)"},

@@ -4,83 +4,36 @@ import (
 	"encoding/json"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"sessiond/internal/dialect/anthropic"
 	"sessiond/internal/dialect/dialecttest"
 )
 
-func list(t testing.TB, messages string) []json.RawMessage {
+func list(t testing.TB, array string) []json.RawMessage {
 	t.Helper()
-	var raw []json.RawMessage
-	if err := json.Unmarshal([]byte(messages), &raw); err != nil {
-		t.Fatalf("the case is no JSON array: %v", err)
+	return dialecttest.List(t, array)
+}
+
+func cases(yield func(name, array string) bool) {
+	for _, c := range wireCases() {
+		if !yield(c.name, c.messages) {
+			return
+		}
 	}
-	return raw
+}
+
+func roundTrip(t testing.TB, raw []json.RawMessage) {
+	t.Helper()
+	dialecttest.RoundTrip(t, anthropic.Form(), raw)
 }
 
 func TestExportGivesBackWhatWasDecoded(t *testing.T) {
-	for _, c := range wireCases() {
-		t.Run(c.name, func(t *testing.T) { roundTrip(t, list(t, c.messages)) })
-	}
-}
-
-// roundTrip decodes messages that must decode, stores them and exports them.
-func roundTrip(t testing.TB, raw []json.RawMessage) {
-	t.Helper()
-	decoded, err := anthropic.Decode(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	exported, err := anthropic.Export(dialecttest.Stored(t, decoded.Messages))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want, got := dialecttest.Array(raw), dialecttest.Array(exported); !dialecttest.EqualJSON(want, got) {
-		t.Errorf("export is not what was decoded\n want %.2000s\n got  %.2000s", want, got)
-	}
-}
-
-func FuzzDecodeExport(f *testing.F) {
-	const small = 4096 // the fuzzer spends its time on shrinking larger ones
-	for _, c := range wireCases() {
-		if len(c.messages) < small {
-			f.Add([]byte(c.messages))
-		}
-	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		var raw []json.RawMessage
-		if json.Unmarshal(body, &raw) != nil {
-			t.Skip("no JSON array")
-		}
-		decoded, err := anthropic.Decode(raw)
-		if err != nil {
-			return
-		}
-		stored := dialecttest.Stored(t, decoded.Messages)
-		exported, err := anthropic.Export(stored)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want, got := dialecttest.Array(raw), dialecttest.Array(exported); !dialecttest.EqualJSON(want, got) {
-			t.Errorf("export is not what was decoded\n want %s\n got  %s", want, got)
-		}
-	})
+	dialecttest.RoundTrips(t, anthropic.Form(), cases)
 }
 
 func TestAnyMessageComesBack(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		raw := rapid.SliceOfN(rapid.Custom(anyMessage), 1, 6).Draw(r, "messages")
-		decoded, err := anthropic.Decode(raw)
-		if err != nil {
-			r.Fatalf("%s: %v", dialecttest.Array(raw), err)
-		}
-		exported, err := anthropic.Export(dialecttest.Stored(t, decoded.Messages))
-		if err != nil {
-			r.Fatal(err)
-		}
-		if want, got := dialecttest.Array(raw), dialecttest.Array(exported); !dialecttest.EqualJSON(want, got) {
-			r.Fatalf("export is not what was decoded\n want %s\n got  %s", want, got)
-		}
-	})
+	dialecttest.AnyRoundTrips(t, anthropic.Form(), anyMessage)
+}
+
+func FuzzDecodeExport(f *testing.F) {
+	dialecttest.FuzzRoundTrip(f, anthropic.Form(), cases)
 }

@@ -156,27 +156,5 @@ func FuzzSend(f *testing.F) {
 	f.Add([]byte(`[{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_","name":"0"}]}]`))
 	f.Add([]byte(`[{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"0"}]},{"role":"user"},{"role":"assistant","content":[{"type":"code_execution_tool_result","tool_use_id":"srvtoolu_1","content":{"type":"code_execution_result"}}]}]`))
 	f.Add([]byte(`[{"role":"assistant","content":[{"type":"text","text":"0","citations":[{"type":"page_location"}]}]}]`))
-	const small = 4096
-	for _, c := range wireCases() {
-		if len(c.messages) < small {
-			f.Add([]byte(c.messages))
-		}
-	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		var raw []json.RawMessage
-		if json.Unmarshal(body, &raw) != nil {
-			t.Skip("no JSON array")
-		}
-		decoded, err := anthropic.Decode(raw)
-		if err != nil {
-			return
-		}
-		sent, err := anthropic.Send(wire.Request{Messages: dialecttest.Stored(t, decoded.Messages)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := dialecttest.ValidateAnthropic(sent.Request); err != nil {
-			t.Errorf("%v\n%s", err, sent.Request)
-		}
-	})
+	dialecttest.FuzzSend(f, anthropic.Form(), cases, func(msgs []session.Message) []session.Message { return msgs })
 }

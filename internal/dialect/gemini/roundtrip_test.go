@@ -4,80 +4,36 @@ import (
 	"encoding/json"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/dialect/gemini"
 )
 
-func list(t testing.TB, contents string) []json.RawMessage {
+func list(t testing.TB, array string) []json.RawMessage {
 	t.Helper()
-	var raw []json.RawMessage
-	if err := json.Unmarshal([]byte(contents), &raw); err != nil {
-		t.Fatalf("the case is no JSON array: %v", err)
+	return dialecttest.List(t, array)
+}
+
+func cases(yield func(name, array string) bool) {
+	for _, c := range wireCases() {
+		if !yield(c.name, c.messages) {
+			return
+		}
 	}
-	return raw
+}
+
+func roundTrip(t testing.TB, raw []json.RawMessage) {
+	t.Helper()
+	dialecttest.RoundTrip(t, gemini.Form(), raw)
 }
 
 func TestExportGivesBackWhatWasDecoded(t *testing.T) {
-	for _, c := range wireCases() {
-		t.Run(c.name, func(t *testing.T) {
-			raw := list(t, c.messages)
-			decoded, err := gemini.Decode(raw)
-			if err != nil {
-				t.Fatal(err)
-			}
-			exported, err := gemini.Export(dialecttest.Stored(t, decoded.Messages))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if want, got := dialecttest.Array(raw), dialecttest.Array(exported); !dialecttest.EqualJSON(want, got) {
-				t.Errorf("export is not what was decoded\n want %.2000s\n got  %.2000s", want, got)
-			}
-		})
-	}
-}
-
-func FuzzDecodeExport(f *testing.F) {
-	const small = 4096 // the fuzzer spends its time on shrinking larger ones
-	for _, c := range wireCases() {
-		if len(c.messages) < small {
-			f.Add([]byte(c.messages))
-		}
-	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		var raw []json.RawMessage
-		if json.Unmarshal(body, &raw) != nil {
-			t.Skip("no JSON array")
-		}
-		decoded, err := gemini.Decode(raw)
-		if err != nil {
-			return
-		}
-		stored := dialecttest.Stored(t, decoded.Messages)
-		exported, err := gemini.Export(stored)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want, got := dialecttest.Array(raw), dialecttest.Array(exported); !dialecttest.EqualJSON(want, got) {
-			t.Errorf("export is not what was decoded\n want %s\n got  %s", want, got)
-		}
-	})
+	dialecttest.RoundTrips(t, gemini.Form(), cases)
 }
 
 func TestAnyContentComesBack(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		raw := rapid.SliceOfN(rapid.Custom(anyContent), 1, 6).Draw(r, "contents")
-		decoded, err := gemini.Decode(raw)
-		if err != nil {
-			r.Fatalf("%s: %v", dialecttest.Array(raw), err)
-		}
-		exported, err := gemini.Export(dialecttest.Stored(t, decoded.Messages))
-		if err != nil {
-			r.Fatal(err)
-		}
-		if want, got := dialecttest.Array(raw), dialecttest.Array(exported); !dialecttest.EqualJSON(want, got) {
-			r.Fatalf("export is not what was decoded\n want %s\n got  %s", want, got)
-		}
-	})
+	dialecttest.AnyRoundTrips(t, gemini.Form(), anyContent)
+}
+
+func FuzzDecodeExport(f *testing.F) {
+	dialecttest.FuzzRoundTrip(f, gemini.Form(), cases)
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sessiond/internal/callid"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
 )
@@ -37,11 +38,13 @@ type sender struct {
 	losses []string
 	open   []openCall
 	calls  int               // seen so far, to name those that came without an id
+	ids    callid.Names
 	media  []json.RawMessage // elements of results, for the user's message behind them
 }
 
-// openCall is a call of the last reply that has no result yet.
-type openCall struct{ id, name string }
+// openCall is a call of the last reply that has no result yet: its id and name as they came, and
+// the id that it is sent with.
+type openCall struct{ id, name, sent string }
 
 // taken gives what was written since the last time.
 func (s *sender) taken() []json.RawMessage {

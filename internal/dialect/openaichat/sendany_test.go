@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/dialect/openaichat"
 	"sessiond/internal/dialect/wire"
@@ -97,5 +98,16 @@ func TestWhatWasSentStaysAPrefix(t *testing.T) {
 				r.Fatalf("after %d messages\n%s\nis no beginning of\n%s", n+1, part.Request, got)
 			}
 		}
+	})
+}
+
+// FuzzSend: whatever decodes, once repaired, is accepted.
+func FuzzSend(f *testing.F) {
+	dialecttest.FuzzSend(f, openaichat.Form(), cases, func(msgs []session.Message) []session.Message {
+		out := []session.Message{{Kind: session.KindMessage, Role: session.User, Parts: []session.Part{session.TextPart("hi")}}}
+		for _, item := range contextmgr.Repair(msgs, nil, true).Items {
+			out = append(out, item.Message)
+		}
+		return out
 	})
 }

@@ -85,11 +85,12 @@ func (s *sender) call(m *session.Message, p *session.Part) json.RawMessage {
 		kind, arguments = typeCustom, "input"
 	}
 	s.calls++
-	id := legalCallID(p.CallID)
+	id := p.CallID
 	if id == "" {
 		id = "call_made_" + strconv.Itoa(s.calls)
 	}
-	s.open = append(s.open, openCall{id: id, name: p.ToolName})
+	id = legalCallID(s.ids.Call(id))
+	s.open = append(s.open, openCall{id: p.CallID, name: p.ToolName, sent: id})
 	name := legalTool(p.ToolName)
 	if name != p.ToolName {
 		s.lose(m, "the tool's name "+strconv.Quote(wire.Clip(p.ToolName))+" is sent as "+strconv.Quote(name))
@@ -148,16 +149,16 @@ func (s *sender) result(m *session.Message, parts []session.Part) {
 // close gives the id of the call that a result answers. One that came without an id, by the
 // older API, answers the first open call of its name, else the first open one.
 func (s *sender) close(p *session.Part) string {
-	id := legalCallID(p.CallID)
-	at := slices.IndexFunc(s.open, func(c openCall) bool { return c.id == id })
-	if id == "" {
+	id := legalCallID(s.ids.Result(p.CallID))
+	at := slices.IndexFunc(s.open, func(c openCall) bool { return c.id == p.CallID })
+	if p.CallID == "" {
 		at = slices.IndexFunc(s.open, func(c openCall) bool { return c.name == p.ToolName })
 		if at < 0 && len(s.open) > 0 {
 			at = 0
 		}
 	}
 	if at >= 0 {
-		id = s.open[at].id
+		id = s.open[at].sent
 		s.open = slices.Delete(s.open, at, at+1)
 	}
 	return id

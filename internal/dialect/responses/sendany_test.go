@@ -150,22 +150,9 @@ func staysAPrefix(r *rapid.T, msgs []session.Message) {
 
 // FuzzSend: whatever decodes, once repaired, is accepted.
 func FuzzSend(f *testing.F) {
-	const small = 4096
-	for _, c := range wireCases() {
-		if len(c.items) < small {
-			f.Add([]byte(c.items))
-		}
-	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		var raw []json.RawMessage
-		if json.Unmarshal(body, &raw) != nil {
-			t.Skip("no JSON array")
-		}
-		decoded, err := responses.Decode(append([]json.RawMessage{json.RawMessage(`{"role":"user","content":"hi"}`)}, raw...))
-		if err != nil {
-			return
-		}
-		accepted(t, wire.Request{Messages: repaired(dialecttest.Stored(t, decoded.Messages))})
+	dialecttest.FuzzSend(f, responses.Form(), cases, func(msgs []session.Message) []session.Message {
+		hi := session.Message{Kind: session.KindMessage, Role: session.User, Parts: []session.Part{session.TextPart("hi")}}
+		return repaired(append([]session.Message{hi}, msgs...))
 	})
 }
 
