@@ -18,9 +18,9 @@ import (
 )
 
 type appendFlags struct {
-	create                bool
-	title, model, dialect string
-	parent, expectHead    string
+	create                     bool
+	title, model, key, dialect string
+	parent, expectHead         string
 }
 
 func (a *app) appendCommand() *cobra.Command {
@@ -53,6 +53,7 @@ func (a *app) appendCommand() *cobra.Command {
 	fl.BoolVar(&f.create, "new", false, "begin a new session")
 	fl.StringVar(&f.title, "title", "", "with --new: its title")
 	fl.StringVar(&f.model, "model", "", "with --new: its model")
+	fl.StringVar(&f.key, "key", "", "with --new: its routing key, whose session it follows")
 	wordFlag(cmd, &f.dialect, "dialect", "of the JSON: "+strings.Join(dialect.Names(), ", ")+" (default: detected)", dialect.Names()...)
 	fl.StringVar(&f.parent, "parent", "", "append after this message (SEQ or SESSION.SEQ) and move the head")
 	fl.StringVar(&f.expectHead, "expect-head", "", "fail unless this is the head (SEQ, SESSION.SEQ, or null for an empty session)")
@@ -74,7 +75,11 @@ func (a *app) append(ctx context.Context, name string, args []string, f appendFl
 	return a.with(ctx, wiring{log: a.log(zerolog.WarnLevel)}, func(s *services) error {
 		in := store.Append{Messages: decoded.Messages}
 		if f.create {
-			made, err := s.store.CreateSession(ctx, store.NewSession{Title: f.title, Model: f.model, Directory: a.dir})
+			key, err := a.key(f.key)
+			if err != nil {
+				return err
+			}
+			made, err := s.store.CreateSession(ctx, store.NewSession{Title: f.title, Model: f.model, Key: key, Directory: a.dir})
 			if err != nil {
 				return err
 			}

@@ -62,9 +62,12 @@ func keyRow(k *store.Key, rules *routing.Config, now time.Time) KeyView {
 		zone = time.UTC
 	}
 	fresh := rules.Reset.Policy(class.Type, orElse(class.Channel, names.Channel)).Fresh(now, inbound.Time, sess.ActiveAt.Time, zone)
+	title := string(sess.ID) // which says the day already
+	if given != "" || names.Subject != "" || sess.Title != "" {
+		title = routing.Title(given, names.Subject, sess.Title, title, sess.UpdatedAt.Time)
+	}
 	return KeyView{
-		Key: sess.Key, Label: k.Label, Kind: routing.RowKind(sess.Key, &names), DisplayName: notEmpty(display),
-		Title:     routing.Title(given, names.Subject, sess.Title, string(sess.ID), sess.UpdatedAt.Time),
+		Key: sess.Key, Label: k.Label, Kind: routing.RowKind(sess.Key, &names), DisplayName: notEmpty(display), Title: title,
 		SessionID: sess.ID, Generation: sess.Generation, Messages: sess.MessageCount, Model: sess.Model,
 		StartedAt: sess.CreatedAt, ActiveAt: sess.ActiveAt, InboundAt: sess.InboundAt, Stale: !fresh.Fresh,
 	}
