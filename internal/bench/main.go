@@ -52,6 +52,7 @@ func measurements() []measurement {
 	return []measurement{
 		{"append", "appends in process, 1 and 16 writers", (*bench).appendInProcess},
 		{"http", "appends over HTTP, 1 and 16 clients", (*bench).appendOverHTTP},
+		{"route", "finding the session of a key, and resets, over HTTP", (*bench).routes},
 		{"sides", "what each side table, trigger and index of an append costs", (*bench).appendSides},
 		{"reads", "last messages and contexts, at three sizes of the history", (*bench).reads},
 		{"turns", "contexts with recall and turns over HTTP, at three sizes of the history", (*bench).turns},
