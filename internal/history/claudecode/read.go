@@ -38,7 +38,7 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 	}
 	r := &reader{
 		ctx: ctx, file: file, path: found.Path, info: info, known: known, emit: emit,
-		quiet: s.now().Sub(info.ModTime()) >= quietAfter, agent: agentOf(found.Path),
+		quiet: isQuiet(s.now().Sub(info.ModTime())), agent: agentOf(found.Path),
 	}
 	err = r.run(cursor)
 	if errors.Is(err, errAnew) { // a row names one that only a reading from the beginning knows
@@ -47,6 +47,10 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 	}
 	return r.problems, err
 }
+
+// isQuiet tells whether nothing more is to be waited for. A file from the future says that
+// clocks disagree: then waiting would have no end.
+func isQuiet(age time.Duration) bool { return age >= quietAfter || age < -time.Minute }
 
 // errAnew asks for a reading from the beginning.
 var errAnew = errors.New("the rows before are needed")

@@ -1,6 +1,8 @@
 package claudecode_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,8 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"sessiond/internal/history"
 	"sessiond/internal/history/claudecode"
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 )
 
 // Calls that run side by side hang their results beside one another; the path holds them all.
@@ -234,6 +240,48 @@ func TestTitles(t *testing.T) {
 		h.run(path)
 		if s := h.session(id); s.Title != step.want {
 			t.Errorf("after %s: %q", step.line, s.Title)
+		}
+	}
+}
+
+// stops is a store that fails after some batches, as if the program were killed.
+type stops struct {
+	*store.Store
+	left int
+}
+
+func (s *stops) Import(ctx context.Context, b store.ImportBatch) (store.ImportResult, error) {
+	if s.left--; s.left < 0 {
+		return store.ImportResult{}, errors.New("killed")
+	}
+	return s.Store.Import(ctx, b)
+}
+
+func TestKilledImportGoesOn(t *testing.T) {
+	var lines []string
+	parent := ""
+	for i := range 1100 {
+		u, a := fmt.Sprint("u", i), fmt.Sprint("a", i)
+		side := strings.Replace(user(fmt.Sprint("s", i), "", "side"), `"isSidechain":false`, `"isSidechain":true,"agentId":"x"`, 1)
+		lines = append(lines, user(u, parent, "say"), says(a, u, fmt.Sprint("m", i), text("said"), "end_turn"), side)
+		parent = a
+	}
+	whole := newHouse(t)
+	path := whole.write(id+".jsonl", lines...)
+	all := whole.run(path)
+	for killed := range 5 {
+		h := newHouse(t)
+		h.importer.Store = &stops{h.store, killed}
+		if _, err := h.importer.Run(t.Context(), h.source, []string{path}); err == nil {
+			t.Fatal("it was not killed")
+		}
+		h.importer = history.Importer{Store: h.store, Pause: -1}
+		done := h.run(path)
+		if diff := cmp.Diff(whole.told(), h.told()); diff != "" {
+			t.Errorf("killed after %d batches: -whole +again\n%.2000s", killed, diff)
+		}
+		if done.Records.Read != all.Records.Read {
+			t.Errorf("%+v", done)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func (s *surveyor) boundary(r *record) {
 	switch {
 	case given:
 		if r.ordered && r.ordinal >= int64(start) {
-			s.own = r.offset
+			s.begins(r)
 		}
 		return
 	case r.kind == typeMeta:
@@ -38,9 +38,15 @@ func (s *surveyor) boundary(r *record) {
 	case r.kind == typeEvent && (r.sub == "task_started" || r.sub == "turn_started") && younger(r.payload.String("turn_id"), s.id),
 		s.foreign && (r.kind == typeAgentMeta || r.kind == typeEvent && r.sub == "thread_settings_applied"),
 		s.pause(r):
-		s.own = r.offset
+		s.begins(r)
 	}
 	s.gap.last = r.at
+}
+
+// begins notes where the fork's own records begin; its title is what is said there.
+func (s *surveyor) begins(r *record) {
+	s.own = r.offset
+	s.firstUser, s.typed = "", ""
 }
 
 // pause tells whether a burst of copies ends before the record. Where the first two records

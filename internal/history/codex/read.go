@@ -26,7 +26,7 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 	if file.size == 0 {
 		return nil, session.Errorf(session.Invalid, "the file is empty")
 	}
-	r := &reader{ctx: ctx, file: file, path: found.Path, known: known, emit: emit, quiet: s.now().Sub(file.modified) >= quietAfter}
+	r := &reader{ctx: ctx, file: file, path: found.Path, known: known, emit: emit, quiet: isQuiet(s.now().Sub(file.modified))}
 	if filepath.Base(found.Path) == indexName {
 		return r.names(cursor)
 	}
@@ -36,6 +36,10 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 	}
 	return r.problems, err
 }
+
+// isQuiet tells whether nothing more is to be waited for. A file from the future says that
+// clocks disagree: then waiting would have no end.
+func isQuiet(age time.Duration) bool { return age >= quietAfter || age < -time.Minute }
 
 // reader carries one rollout through the second pass.
 type reader struct {

@@ -90,12 +90,15 @@ func (r *reader) firstTitle() string {
 	}
 	if r.agent {
 		source, _ := history.Fields(r.header.Get("source"))
-		name := r.header.String("agent_nickname")
-		if name == "" {
-			name = r.header.String("agent_role")
-		}
-		if name == "" {
-			name, _ = history.Text(source.Get("subagent"))
+		agent, _ := history.Fields(source.Get("subagent"))
+		spawn, _ := history.Fields(agent.Get("thread_spawn"))
+		name, _ := history.Text(source.Get("subagent"))
+		for _, said := range []string{
+			spawn.String("agent_role"), spawn.String("agent_nickname"), r.header.String("agent_role"), r.header.String("agent_nickname"),
+		} {
+			if said != "" {
+				name = said
+			}
 		}
 		if name = plainText(name); name != "" && title != "" {
 			return history.FirstLine(name + ": " + title)
