@@ -1,184 +1,397 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
-	"sessiond/internal/session"
+	past "sessiond/internal/history"
+	"sessiond/internal/history/pi"
+	"sessiond/internal/search"
+	"sessiond/internal/store"
 )
 
-// imports measures `sessiond import pi` into an empty database, search index included, and
-// what that takes of memory.
+// imports measures how transcripts of pi come into an empty database, a second import in
+// which nothing is new, what an import takes of memory, and what it does to appends beside it.
 func (b *bench) imports(ctx context.Context) error {
 	n := b.count(20_000)
 	made := filepath.Join(b.work, "pi")
 	if err := writeTranscripts(made, n); err != nil {
 		return err
 	}
-	if err := b.importFrom(ctx, fmt.Sprintf("generated transcripts of pi, %d messages", n), made, n, true); err != nil {
+	if err := b.importRate(ctx, "generated transcripts of pi", made); err != nil {
 		return err
 	}
 	samples := filepath.Join("..", "shared", "samples", "pi")
 	if _, err := os.Stat(samples); err != nil {
 		b.say("real transcripts of pi are left out: there are none in %s", samples)
-		return nil
+	} else if err := b.importRate(ctx, "real transcripts of pi", samples); err != nil {
+		return err
 	}
-	return b.importFrom(ctx, "real transcripts of pi", samples, 0, false)
+	for _, step := range []func(context.Context) error{b.importCommand, b.importAgain, b.importMemory} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return b.importBeside(ctx)
 }
 
-// importFrom imports a folder; messages is what it holds, 0: as the import tells.
-func (b *bench) importFrom(ctx context.Context, name, dir string, messages int, base bool) (err error) {
+// importRate imports a folder in process: every session is durable, the index comes after.
+// The baseline inserts the rows that this made into an empty file, straight on the driver.
+func (b *bench) importRate(ctx context.Context, name, dir string) error {
 	bytesIn, err := weigh(dir)
 	if err != nil {
 		return err
 	}
-	var bare *floor
-	if base {
-		if bare, err = b.newFloor(ctx, "import", writerPragmas()); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, bare.close()) }()
-	}
-	var took, floorTook, peak timing
-	rounds := min(b.rounds, 3)
-	if b.quick {
-		rounds = 1
-	}
-	for round := range rounds {
-		target := filepath.Join(b.work, fmt.Sprintf("import-%t-%d", base, round), "sessions.db")
-		if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
-			return err
-		}
-		cmd, err := b.command(ctx, target, "import", "pi", dir, "--json")
+	var took, bare, index timing
+	messages := 0
+	for round := range b.importRounds() + 1 {
+		path := filepath.Join(b.work, fmt.Sprintf("rate-%d", round), "sessions.db")
+		s, err := store.Open(ctx, path, options())
 		if err != nil {
 			return err
 		}
-		start := time.Now()
-		out, err := cmd.Output()
-		if err != nil {
-			return fmt.Errorf("import: %w: %s", err, out)
-		}
-		elapsed := float64(time.Since(start))
-		var told struct {
-			Total struct{ Records struct{ Imported int } }
-		}
-		if err := json.Unmarshal(out, &told); err != nil {
-			return err
-		}
-		if messages == 0 {
-			messages = told.Total.Records.Imported
-		}
-		took.wall = append(took.wall, elapsed/float64(messages))
-		if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-			peak.wall = append(peak.wall, float64(u.Maxrss)*1024)
-		}
-		if base {
-			one, err := race(ctx, 1, messages/2, bare.appends("bare", 1000))
-			if err != nil {
-				return err
-			}
-			floorTook.wall = append(floorTook.wall, one[0].wall...)
-		}
-	}
-	r := row{name: fmt.Sprintf("import %s (%.1f MB: %.2f MB/s)", name, bytesIn/1e6, bytesIn/1e6/(took.wall.median()*float64(messages)/1e9)), product: took, unit: rate}
-	if base {
-		r.baseline, r.against = floorTook, "message+part+session on the driver, 1000 to a transaction"
-	}
-	b.add(r)
-	b.add(row{name: "… its peak of resident memory", product: peak, unit: size})
-	return nil
-}
-
-func weigh(dir string) (float64, error) {
-	var sum int64
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(path) != ".jsonl" {
-			return err
-		}
-		info, err := d.Info()
+		im := past.Importer{Store: s}
+		start, used := time.Now(), processorTime()
+		done, err := im.Run(ctx, pi.New(func(string) string { return "" }), []string{dir})
+		wall, cpu := time.Since(start), processorTime()-used
 		if err == nil {
-			sum += info.Size()
+			messages = done.Records.Imported
+			err = b.indexRate(ctx, s, &index, messages, round)
 		}
-		return err
-	})
-	return float64(sum), err
-}
-
-// writeTranscripts writes sessions of pi, version 3, of a thousand messages each.
-func writeTranscripts(dir string, messages int) error {
-	const each = 1000
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	a := newAuthor(4)
-	at := time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)
-	for file := 0; messages > 0; file++ {
-		n := min(each, messages)
-		messages -= n
-		name := fmt.Sprintf("%s_%08x-0000-4000-8000-000000000000.jsonl", at.Format("2006-01-02T15-04-05-000Z"), file)
-		if err := writeTranscript(filepath.Join(dir, name), a, file, n, &at); err != nil {
+		if err := errors.Join(err, s.Close()); err != nil {
 			return err
 		}
+		floorWall, floorCPU, err := b.bareRows(ctx, path)
+		if err != nil {
+			return err
+		}
+		if err := os.RemoveAll(filepath.Dir(path)); err != nil {
+			return err
+		}
+		if round > 0 { // the first warms up
+			took.add(wall, cpu, messages)
+			bare.add(floorWall, floorCPU, messages)
+		}
 	}
+	rateOf := func(t timing) float64 { return bytesIn / 1e6 / (t.wall.median() * float64(messages) / 1e9) }
+	b.add(row{
+		name:    fmt.Sprintf("import %s, %d messages, %.1f MB: %.1f MB/s", name, messages, bytesIn/1e6, rateOf(took)),
+		product: took, baseline: bare, unit: rate, against: "the same rows on the driver, 100 to a statement, 1000 messages to a transaction",
+		aims: []aim{{atLeast: 30_000}},
+	})
+	b.add(row{name: "… its search index, after it", product: index, unit: rate})
 	return nil
 }
 
-type object = map[string]any
+func (b *bench) importRounds() int {
+	if b.quick {
+		return 1
+	}
+	return min(b.rounds, 5)
+}
 
-func writeTranscript(path string, a *author, file, n int, at *time.Time) (err error) {
-	f, err := os.Create(path)
+func (t *timing) add(wall, cpu time.Duration, n int) {
+	t.wall = append(t.wall, float64(wall)/float64(n))
+	t.cpu = append(t.cpu, float64(cpu)/float64(n))
+}
+
+func (b *bench) indexRate(ctx context.Context, s *store.Store, into *timing, messages, round int) error {
+	ix, err := search.Open(ctx, filepath.Join(filepath.Dir(s.File()), "search.db"), s)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	out := bufio.NewWriter(f)
-	enc := json.NewEncoder(out)
-	stamp := func() string {
-		*at = at.Add(7 * time.Second)
-		return at.Format("2006-01-02T15:04:05.000Z")
+	start, used := time.Now(), processorTime()
+	_, err = ix.CatchUp(ctx)
+	if round > 0 {
+		into.add(time.Since(start), processorTime()-used, messages)
 	}
-	if err := enc.Encode(object{"type": "session", "version": 3, "id": fmt.Sprintf("%08x-0000-4000-8000-000000000000", file), "timestamp": stamp(), "cwd": "/home/me/project"}); err != nil {
-		return err
-	}
-	var parent any
-	for i := range n {
-		id := fmt.Sprintf("%04x%04x", file, i)
-		m := a.message(i, usualWords)
-		if err := enc.Encode(object{"type": "message", "id": id, "parentId": parent, "timestamp": stamp(), "message": piMessage(&m, at.UnixMilli())}); err != nil {
-			return err
-		}
-		parent = id
-	}
-	return out.Flush()
+	return errors.Join(err, ix.Close())
 }
 
-// piMessage writes a message as pi does.
-func piMessage(m *session.Message, ms int64) object {
-	text := object{"type": "text", "text": m.Parts[0].Text}
-	switch m.Role {
-	case session.Assistant:
-		content := []any{text}
-		for _, c := range m.Calls() {
-			content = append(content, object{"type": "toolCall", "id": c.CallID, "name": c.ToolName, "arguments": json.RawMessage(c.Arguments)})
-		}
-		stop := "stop"
-		if m.Finish == session.FinishToolCalls {
-			stop = "toolUse"
-		}
-		return object{
-			"role": "assistant", "content": content, "api": "openai-completions", "provider": "openai", "model": "gpt-4o", "stopReason": stop, "timestamp": ms,
-			"usage": object{"input": 1200, "output": 90, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 1290, "cost": object{"input": 0.003, "output": 0.0009, "cacheRead": 0, "cacheWrite": 0, "total": 0.0039}},
-		}
-	case session.Tool:
-		return object{"role": "toolResult", "toolCallId": m.Parts[0].CallID, "toolName": "read", "content": []any{text}, "isError": false, "timestamp": ms}
+// bareRows copies what an import made of messages, parts, calls and touched files into an
+// empty file with the same schema, and tells what the inserting took.
+func (b *bench) bareRows(ctx context.Context, path string) (wall, cpu time.Duration, err error) {
+	f, err := b.newFloor(ctx, "rows", writerPragmas())
+	if err != nil {
+		return 0, 0, err
 	}
-	return object{"role": "user", "content": []any{text}, "timestamp": ms}
+	defer func() { err = errors.Join(err, f.close()) }()
+	from, err := sql.Open("sqlite", "file:"+path+"?mode=ro")
+	if err != nil {
+		return 0, 0, err
+	}
+	defer from.Close() //nolint:errcheck // a reader
+	var tables []bareTable
+	for _, name := range []string{"messages", "parts", "touched_files", "calls"} {
+		t, err := readTable(ctx, from, name)
+		if err != nil {
+			return 0, 0, err
+		}
+		tables = append(tables, t)
+	}
+	if _, err := f.exec(ctx, `PRAGMA foreign_keys = 0`); err != nil { // the sessions are not copied
+		return 0, 0, err
+	}
+	start, used := time.Now(), processorTime()
+	transactions := (len(tables[0].rows) + 999) / 1000
+	for i := range transactions {
+		if _, err := f.exec(ctx, `BEGIN IMMEDIATE`); err != nil {
+			return 0, 0, err
+		}
+		for _, t := range tables {
+			if err := t.insert(ctx, f, len(t.rows)*i/transactions, len(t.rows)*(i+1)/transactions); err != nil {
+				return 0, 0, err
+			}
+		}
+		if _, err := f.exec(ctx, `COMMIT`); err != nil {
+			return 0, 0, err
+		}
+	}
+	return time.Since(start), processorTime() - used, nil
+}
+
+// bareTable is the content of a table.
+type bareTable struct {
+	name    string
+	columns []string
+	rows    [][]any
+}
+
+func readTable(ctx context.Context, db *sql.DB, name string) (t bareTable, err error) {
+	t.name = name
+	columns, err := db.QueryContext(ctx, `SELECT name FROM pragma_table_info(?)`, name)
+	if err != nil {
+		return t, err
+	}
+	defer columns.Close() //nolint:errcheck // Err tells
+	for columns.Next() {
+		var column string
+		if err := columns.Scan(&column); err != nil {
+			return t, err
+		}
+		t.columns = append(t.columns, column)
+	}
+	rows, err := db.QueryContext(ctx, `SELECT `+strings.Join(t.columns, ", ")+` FROM `+name)
+	if err != nil {
+		return t, err
+	}
+	defer rows.Close() //nolint:errcheck // as above
+	for rows.Next() {
+		values := make([]any, len(t.columns))
+		into := make([]any, len(values))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			return t, err
+		}
+		t.rows = append(t.rows, values)
+	}
+	return t, errors.Join(columns.Err(), rows.Err())
+}
+
+func (t *bareTable) insert(ctx context.Context, f *floor, from, to int) error {
+	one := "(?" + strings.Repeat(", ?", len(t.columns)-1) + ")"
+	for from < to {
+		k := 1
+		if to-from >= 100 {
+			k = 100
+		}
+		query := `INSERT INTO ` + t.name + ` (` + strings.Join(t.columns, ", ") + `) VALUES ` + one + strings.Repeat(", "+one, k-1)
+		if _, err := f.exec(ctx, query, slices.Concat(t.rows[from:from+k]...)...); err != nil {
+			return fmt.Errorf("%s: %w", t.name, err)
+		}
+		from += k
+	}
+	return nil
+}
+
+// runImport runs `sessiond import pi DIR` and tells what it took, by the clock and in memory.
+func (b *bench) runImport(ctx context.Context, target, dir string) (wall time.Duration, peak float64, err error) {
+	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
+		return 0, 0, err
+	}
+	cmd, err := b.command(ctx, target, "import", "pi", dir, "--json")
+	if err != nil {
+		return 0, 0, err
+	}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	start := time.Now()
+	if err := cmd.Run(); err != nil {
+		return 0, 0, fmt.Errorf("import: %w: %s", err, out.String())
+	}
+	wall = time.Since(start)
+	var told struct{ Total past.Accounting }
+	if err := json.Unmarshal(out.Bytes(), &told); err != nil || !told.Total.Records.Balanced() {
+		return 0, 0, fmt.Errorf("the import told %s: %w", out.String(), err)
+	}
+	if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		peak = float64(u.Maxrss) * 1024
+	}
+	return wall, peak, nil
+}
+
+func (b *bench) importCommand(ctx context.Context) error {
+	n := b.count(20_000)
+	var took timing
+	for round := range b.importRounds() {
+		wall, _, err := b.runImport(ctx, filepath.Join(b.work, fmt.Sprintf("command-%d", round), "sessions.db"), filepath.Join(b.work, "pi"))
+		if err != nil {
+			return err
+		}
+		took.wall = append(took.wall, float64(wall)/float64(n))
+	}
+	b.add(row{name: "`sessiond import` of the generated ones, from its start to the end of the index", product: took, unit: rate})
+	return nil
+}
+
+// importAgain measures an import in which nothing is new.
+func (b *bench) importAgain(ctx context.Context) error {
+	n := 10_000
+	if b.quick {
+		n = 200
+	}
+	dir, target := filepath.Join(b.work, "many"), filepath.Join(b.work, "again", "sessions.db")
+	if err := writeSessions(dir, 2*n, 2); err != nil {
+		return err
+	}
+	if _, _, err := b.runImport(ctx, target, dir); err != nil {
+		return err
+	}
+	var took timing
+	for range b.importRounds() {
+		wall, _, err := b.runImport(ctx, target, dir)
+		if err != nil {
+			return err
+		}
+		took.wall = append(took.wall, float64(wall))
+	}
+	b.add(row{name: fmt.Sprintf("`sessiond import` again, %d sessions of which none changed", n), product: took, aims: []aim{{atMost: 2e9}}})
+	return nil
+}
+
+// importMemory measures the peak of resident memory over that of an import of nothing.
+func (b *bench) importMemory(ctx context.Context) error {
+	large, line := 400_000, 50<<20
+	if b.quick {
+		large, line = 5_000, 4<<20
+	}
+	empty, big, long := filepath.Join(b.work, "small"), filepath.Join(b.work, "big"), filepath.Join(b.work, "long")
+	if err := errors.Join(writeTranscripts(empty, 1), writeSessions(big, large, large), writeLongLine(long, line)); err != nil {
+		return err
+	}
+	var idle float64
+	for _, m := range []struct {
+		name, dir string
+		aims      []aim
+	}{
+		{"", empty, nil},
+		{"peak of memory over idle, one transcript of %.0f MB", big, []aim{{atMost: 64 << 20}}},
+		{"peak of memory over idle, a line of %.0f MB", long, []aim{{atMost: 64 << 20}}},
+	} {
+		bytesIn, err := weigh(m.dir)
+		if err != nil {
+			return err
+		}
+		_, peak, err := b.runImport(ctx, filepath.Join(m.dir, "db", "sessions.db"), m.dir)
+		if err != nil {
+			return err
+		}
+		if m.name == "" {
+			idle = peak
+			continue
+		}
+		b.add(row{name: fmt.Sprintf(m.name, bytesIn/1e6), product: timing{wall: series{peak - idle}}, unit: size, aims: m.aims})
+	}
+	return nil
+}
+
+// importBeside measures appends to a daemon while a command imports into the same file.
+func (b *bench) importBeside(ctx context.Context) (err error) {
+	db := filepath.Join(b.work, "beside", "sessions.db")
+	d, err := b.serve(ctx, db)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.stop()) }()
+	l, err := d.dial()
+	if err != nil {
+		return err
+	}
+	id, err := newSession(l)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(map[string]any{"messages": []any{map[string]any{"role": "user", "content": b.text}}})
+	if err != nil {
+		return err
+	}
+	req := request("POST", "/v1/sessions/"+id+"/messages", string(body))
+	var alone, beside timing
+	for round := range b.importRounds() + 1 {
+		var ended error
+		quiet, err := appendsUntil(l, req, func(n int) bool { return n >= b.count(400) })
+		if err != nil {
+			return err
+		}
+		dir := filepath.Join(b.work, fmt.Sprintf("beside-%d", round))
+		if err := writeMore(dir, round+1, b.count(10_000), 1000); err != nil {
+			return err
+		}
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			_, _, ended = b.runImport(ctx, db, dir)
+		}()
+		busy, err := appendsUntil(l, req, func(int) bool {
+			select {
+			case <-over:
+				return true
+			default:
+				return false
+			}
+		})
+		<-over
+		if err := errors.Join(err, ended); err != nil {
+			return err
+		}
+		if round > 0 {
+			alone.wall, beside.wall = append(alone.wall, percentile(quiet, 99)), append(beside.wall, percentile(busy, 99))
+		}
+	}
+	b.add(row{name: "append to a daemon beside a running import, 99th percentile", product: beside, baseline: alone, against: "the same without the import", aims: []aim{{ratio: 2}}})
+	return nil
+}
+
+// appendsUntil appends every two milliseconds, as a few busy agents do, and gives the times.
+func appendsUntil(l *line, req []byte, done func(n int) bool) (took series, err error) {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for n := 0; !done(n); n++ {
+		<-tick.C
+		start := time.Now()
+		if err := l.send(req, nil); err != nil {
+			return nil, err
+		}
+		took = append(took, float64(time.Since(start)))
+	}
+	return took, nil
+}
+
+func percentile(s series, p int) float64 {
+	if len(s) == 0 {
+		return 0
+	}
+	return slices.Sorted(slices.Values(s))[(len(s)-1)*p/100]
 }
