@@ -1,0 +1,74 @@
+package history
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestFinderFollowsLinksOnce(t *testing.T) {
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	for path, text := range map[string]string{
+		filepath.Join(dir, "a", "1.jsonl"): "x", filepath.Join(dir, "a", "deep", "2.jsonl"): "xx", filepath.Join(dir, "a", "notes.txt"): "",
+		filepath.Join(elsewhere, "3.jsonl"): "xxx",
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{
+		"loop": ".", "a/up": "..", "again": "a", "same.jsonl": "a/1.jsonl", "other": elsewhere, "gone.jsonl": "nowhere", "itself.jsonl": "itself.jsonl",
+	} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var f Finder
+	f.Folder(dir, 8, func(name string) bool { return strings.HasSuffix(name, ".jsonl") })
+	f.SortByName()
+	var got []string
+	for _, one := range f.Found {
+		got = append(got, fmt.Sprintf("%s %d", filepath.Base(one.Path), one.Size))
+	}
+	if fmt.Sprint(got) != "[1.jsonl 1 2.jsonl 2 3.jsonl 3]" {
+		t.Errorf("%v", got)
+	}
+	if len(f.Problems) != 2 { // the links that lead nowhere
+		t.Errorf("%+v", f.Problems)
+	}
+	var shallow Finder
+	shallow.Folder(filepath.Join(dir, "a"), 1, func(string) bool { return true })
+	if len(shallow.Found) != 2 {
+		t.Errorf("%+v", shallow.Found)
+	}
+}
+
+func TestFinderTellsWhatCannotBeRead(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	closed := filepath.Join(dir, "closed")
+	if err := os.Mkdir(closed, 0); err != nil {
+		t.Fatal(err)
+	}
+	var f Finder
+	f.Folder(file, 8, func(string) bool { return true })
+	f.Folder(filepath.Join(dir, "nothing"), 8, func(string) bool { return true })
+	if want := 2; len(f.Problems) != want || len(f.Found) != 0 {
+		t.Errorf("%+v", f.Problems)
+	}
+	if os.Getuid() == 0 {
+		return // root reads every folder
+	}
+	f.Folder(closed, 8, func(string) bool { return true })
+	if last := f.Problems[len(f.Problems)-1]; last.Path != closed || !strings.Contains(last.Error, "permission") {
+		t.Errorf("%+v", last)
+	}
+}
