@@ -367,7 +367,7 @@ func (b *bench) importBeside(ctx context.Context) (err error) {
 			return err
 		}
 		if round > 0 {
-			alone.wall, beside.wall = append(alone.wall, percentile(quiet, 99)), append(beside.wall, percentile(busy, 99))
+			alone.wall, beside.wall = append(alone.wall, percentile(quiet, 0.99)), append(beside.wall, percentile(busy, 0.99))
 		}
 	}
 	b.add(row{name: "append to a daemon beside a running import, 99th percentile", product: beside, baseline: alone, against: "the same without the import", aims: []aim{{ratio: 2}}})
@@ -375,7 +375,7 @@ func (b *bench) importBeside(ctx context.Context) (err error) {
 }
 
 // appendsUntil appends every two milliseconds, as a few busy agents do, and gives the times.
-func appendsUntil(l *line, req []byte, done func(n int) bool) (took series, err error) {
+func appendsUntil(l *line, req []byte, done func(n int) bool) (took []time.Duration, err error) {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for n := 0; !done(n); n++ {
@@ -384,14 +384,7 @@ func appendsUntil(l *line, req []byte, done func(n int) bool) (took series, err 
 		if err := l.send(req, nil); err != nil {
 			return nil, err
 		}
-		took = append(took, float64(time.Since(start)))
+		took = append(took, time.Since(start))
 	}
 	return took, nil
-}
-
-func percentile(s series, p int) float64 {
-	if len(s) == 0 {
-		return 0
-	}
-	return slices.Sorted(slices.Values(s))[(len(s)-1)*p/100]
 }
