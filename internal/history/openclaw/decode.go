@@ -58,8 +58,8 @@ func (r *reader) decode(i int32, line []byte) entry {
 	}
 	switch {
 	case l.Type == lineLabel:
-		if e.mark = r.label(l.Fields); e.mark == nil {
-			m.Kind, e.raw, remark = session.KindUnknown, true, "labels an entry that is not in the transcript"
+		if e.mark = r.label(i, l.Fields); e.mark == nil {
+			m.Kind, e.raw, remark = session.KindUnknown, true, "labels an entry that is not in the transcript before it"
 		}
 	case l.Type == lineMessage:
 		r.talk(l, &e)
@@ -105,10 +105,10 @@ func timeOf(o history.Object, n *node) (session.Time, bool) {
 	return session.At(time.UnixMilli(n.made)), n.made > 0
 }
 
-// label marks the entry that a line names.
-func (r *reader) label(o history.Object) *history.Mark {
-	target, ok := r.byID[o.String("targetId")]
-	if !ok {
+// label marks the entry that a line names, if that comes before it.
+func (r *reader) label(i int32, o history.Object) *history.Mark {
+	target := r.lookup(o.String("targetId"), i)
+	if target < 0 {
 		return nil
 	}
 	text, _ := history.Text(o.Get("label"))

@@ -77,6 +77,7 @@ type scanned struct {
 	leaf   int32 // the head: where the conversation goes on
 	cursor int32 // the entry that was written last
 	reset  int32 // the latest reset
+	front  int32 // the compaction or reset that a cut transcript begins with; -1: it is whole
 
 	title     string // of the last session_info
 	named     bool   // there was a session_info in the part that is new
@@ -106,7 +107,7 @@ type scanner struct {
 // older part was cut off. Codes: Invalid (no transcript).
 func scan(ctx context.Context, text *transcript, cursor *history.Cursor, headless bool) (*scanned, error) {
 	s := &scanner{
-		scanned: &scanned{byID: map[string]int32{}, older: map[string][]int32{}, content: map[string]int{}, leaf: -1, cursor: -1, reset: -1},
+		scanned: &scanned{byID: map[string]int32{}, older: map[string][]int32{}, content: map[string]int{}, leaf: -1, cursor: -1, reset: -1, front: unseen},
 		ctx:     ctx, text: text, whole: headless, sum: sha256.New(), seed: maphash.MakeSeed(),
 	}
 	if headless {

@@ -27,6 +27,9 @@ func (s *scanner) hang(n *node, o history.Object, kindOf string) {
 	default: // version 1, and lines that the gateway adds
 		n.parent = s.leaf
 	}
+	if n.parent < 0 && moves && s.front >= 0 {
+		n.parent = s.front
+	}
 	if n.parent >= 0 {
 		n.reset = s.nodes[n.parent].reset
 	}
@@ -38,7 +41,18 @@ func (s *scanner) hang(n *node, o history.Object, kindOf string) {
 	if moves {
 		s.leaf = at
 	}
+	if s.front == unseen && moves {
+		s.front = -1
+		if n.kind.boundary() {
+			s.front = at
+		}
+	}
 }
+
+// unseen is the front of a transcript of which no entry was read yet. The front of one that
+// was cut off is the record of what was cut: it begins the transcript, and what is left may
+// not name it. Then it stands before every entry that names none.
+const unseen = -2
 
 // placeOf gives the parent of an entry that names one. moves tells that the entry is part of
 // the conversation and not beside it.
@@ -110,26 +124,13 @@ func (s *scanner) add(n node) {
 	s.nodes = append(s.nodes, n)
 }
 
-// finish looks at the tree as a whole. A transcript that was cut off begins with the record
-// of what was cut, and what is left may not name it: then it is put in front of the path.
+// finish looks at the tree as a whole.
 func (s *scanner) finish() {
 	if s.version == 0 {
 		s.version = 3
 	}
-	first := s.leaf
 	for at := s.leaf; at >= 0; at = s.nodes[at].parent {
 		s.nodes[at].onPath = true
-		first = at
-	}
-	for at := first - 1; at >= 0; at-- {
-		n := &s.nodes[at]
-		if !n.kind.boundary() {
-			continue
-		}
-		if n.parent < 0 && !s.nodes[first].known {
-			s.nodes[first].parent, n.onPath = at, true
-		}
-		break
 	}
 	for i := range s.nodes {
 		n := &s.nodes[i]
@@ -141,6 +142,24 @@ func (s *scanner) finish() {
 			}
 		}
 	}
+}
+
+// lookup gives the newest entry before i with an id, -1 if there is none.
+func (s *scanned) lookup(id string, i int32) int32 {
+	newest, ok := s.byID[id]
+	switch {
+	case !ok:
+		return -1
+	case newest < i:
+		return newest
+	}
+	older := s.older[id]
+	for k := len(older) - 1; k >= 0; k-- {
+		if older[k] < i {
+			return older[k]
+		}
+	}
+	return -1
 }
 
 // keyOf names an entry, "" for none.
