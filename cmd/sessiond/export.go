@@ -296,7 +296,11 @@ func (e *exporting) tell(inOutput bool) error {
 	}
 	var leftOut []string
 	for _, what := range slices.Sorted(maps.Keys(e.leftOut)) {
-		leftOut = append(leftOut, humanize.Comma(int64(e.leftOut[what]))+" "+what)
+		n := e.leftOut[what]
+		if n == 1 {
+			what = strings.NewReplacer("messages", "message", "parts", "part", "pieces of messages", "piece of a message", "thoughts", "thought").Replace(what)
+		}
+		leftOut = append(leftOut, humanize.Comma(int64(n))+" "+what)
 	}
 	if len(leftOut) > 0 {
 		words = append(words, fmt.Sprintf("without %s, for which %s has no place", strings.Join(leftOut, " and "), e.format))

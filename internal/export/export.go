@@ -25,6 +25,7 @@ const (
 	HTML     Format = "html"
 	OpenAI   Format = "openai"
 	Pi       Format = "pi"
+	Goose    Format = "goose"
 )
 
 // form says how a format is written and what its files are like.
@@ -47,6 +48,7 @@ func forms() []form {
 		})},
 		{OpenAI, "application/x-ndjson", ".openai.jsonl", true, writeOpenAI},
 		{Pi, "application/x-ndjson", ".pi.jsonl", false, writePi},
+		{Goose, "application/json", ".goose.json", false, writeGoose},
 	}
 }
 

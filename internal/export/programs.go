@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"sessiond/internal/history/goose"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -33,6 +34,26 @@ func writePi(ctx context.Context, out io.Writer, s *store.Store, ids []session.I
 	}
 	leftOut, err := pi.Write(out, &file)
 	return Report{Sessions: []session.ID{id}, Messages: len(file.Messages), LeftOut: leftOut}, err
+}
+
+// writeGoose writes the path of a session as Goose exports one.
+func writeGoose(ctx context.Context, out io.Writer, s *store.Store, ids []session.ID, opt *Options) (Report, error) {
+	id, err := only(ctx, s, ids)
+	if err != nil {
+		return Report{}, err
+	}
+	sess, path, compactions, err := path(ctx, s, id, opt)
+	if err != nil {
+		return Report{}, err
+	}
+	file := goose.Session{Session: sess, Messages: path}
+	for i := range compactions {
+		if sess.CompactionID != nil && compactions[i].RowID == *sess.CompactionID {
+			file.Overlay = &compactions[i]
+		}
+	}
+	written, err := goose.Write(out, &file)
+	return Report{Sessions: []session.ID{id}, Messages: written.Messages, LeftOut: written.LeftOut}, err
 }
 
 // only gives the one session that there is.

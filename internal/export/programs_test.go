@@ -15,6 +15,7 @@ import (
 	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/export"
 	"sessiond/internal/history"
+	"sessiond/internal/history/goose"
 	"sessiond/internal/history/historytest"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/samples"
@@ -210,6 +211,77 @@ func TestASessionOfOurOwnIsAFileOfPi(t *testing.T) {
 	for _, m := range pathOf(t, other, back) {
 		if m.Kind == session.KindMessage {
 			again = append(again, fmt.Sprint(m.Role, m.Text()))
+		}
+	}
+	if !slices.Equal(texts, again) {
+		t.Errorf("it says\n%q\nnot\n%q", again, texts)
+	}
+}
+
+// What is written for Goose is what Goose writes, with the same counts.
+func TestSessionsAreFilesOfGoose(t *testing.T) {
+	s := open(t)
+	importPi(t, s, filepath.Join(samples.Dir(t), "pi"))
+	ours := native(t, s)
+	for _, sess := range sessions(t, s) {
+		file, report := write(t, s, export.Goose, sess.ID)
+		counts, err := historytest.CheckGoose(file)
+		if err != nil {
+			t.Errorf("%s: %v", sess.ID, err)
+			continue
+		}
+		var replies, calls, results, summaries int
+		for _, m := range pathOf(t, s, sess) {
+			if m.Kind != session.KindMessage {
+				continue
+			}
+			if m.Role == session.Assistant {
+				replies++
+			}
+			calls += len(m.Calls())
+			results += len(m.Results())
+		}
+		if sess.CompactionID != nil {
+			summaries = 1
+		}
+		if counts.Replies != replies+summaries || counts.Requests != calls || counts.Responses != results || counts.Summaries != summaries || counts.Messages != report.Messages+2*summaries {
+			t.Errorf("%s: %+v, want %d replies, %d calls, %d results, %d summaries", sess.ID, counts, replies, calls, results, summaries)
+		}
+	}
+	theirs := open(t)
+	im := history.Importer{Store: theirs, Pause: -1}
+	if _, err := im.Run(context.Background(), goose.New(os.Getenv), []string{filepath.Join(samples.Dir(t), "goose")}); err != nil {
+		t.Fatal(err)
+	}
+	for _, sess := range sessions(t, theirs) {
+		file, _ := write(t, theirs, export.Goose, sess.ID)
+		if counts, err := historytest.CheckGoose(file); err != nil {
+			t.Errorf("%s of Goose: %v: %+v", sess.SourceID, err, counts)
+		}
+	}
+	file, _ := write(t, s, export.Goose, ours.ID)
+	name := filepath.Join(t.TempDir(), "ours.json")
+	if err := os.WriteFile(name, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other := open(t)
+	im = history.Importer{Store: other, Pause: -1}
+	if done, err := im.Run(context.Background(), goose.New(os.Getenv), []string{name}); err != nil || len(done.Errors) > 0 {
+		t.Fatalf("%+v %v", done, err)
+	}
+	back := sessions(t, other)[0]
+	if back.Title != "A plan" || back.Directory != "/home/dev/x" || back.CompactionID == nil {
+		t.Errorf("it came back as %+v", back)
+	}
+	var texts, again []string
+	for _, m := range pathOf(t, s, ours) {
+		if m.Role != session.System {
+			texts = append(texts, fmt.Sprint(m.Role, m.Text(), len(m.Calls())))
+		}
+	}
+	for _, m := range pathOf(t, other, back) {
+		if m.Kind == session.KindMessage {
+			again = append(again, fmt.Sprint(m.Role, m.Text(), len(m.Calls())))
 		}
 	}
 	if !slices.Equal(texts, again) {

@@ -1,0 +1,213 @@
+package goose
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// Session is what a file of Goose is written from.
+type Session struct {
+	session.Session
+	Messages []session.Message   // the path to the head, oldest first
+	Overlay  *session.Compaction // the one in force; nil: none
+}
+
+// Written says what became of a session's messages.
+type Written struct {
+	Messages int
+	LeftOut  map[string]int // what Goose has no place for
+}
+
+// Write writes a session as `goose session export --format json` does: one object with the
+// conversation, which is the path to the head. Goose keeps a system prompt elsewhere, and has no
+// branches. An overlay is what a compaction of Goose's own leaves: hidden messages, a summary and
+// a line that goes on.
+func Write(out io.Writer, s *Session) (Written, error) {
+	w := writer{Session: s, Written: Written{LeftOut: map[string]int{}}}
+	var input, output, read, write = s.InputTokens, s.OutputTokens, s.CacheReadTokens, s.CacheWriteTokens
+	all := input + read + write // Goose's input holds what came from the cache
+	usage := map[string]any{
+		"input_tokens": all, "output_tokens": output, "total_tokens": all + output, "cache_read_input_tokens": read, "cache_write_input_tokens": write,
+	}
+	conversation := []json.RawMessage{}
+	hidden := w.hidden()
+	for i := range s.Messages {
+		if entry := w.message(&s.Messages[i], i < hidden); entry != nil {
+			conversation = append(conversation, entry)
+		}
+		if i == hidden-1 && s.Overlay.Summary != "" {
+			conversation = append(conversation, w.summary(&s.Messages[i])...)
+		}
+	}
+	o := history.Object{
+		field("id", w.id()), field("name", s.Title), field("user_set_name", s.TitleSource == "given"), field("session_type", sessionType(s.Kind)),
+		field("working_dir", s.Directory), field("created_at", s.CreatedAt.UTC().Format(time.RFC3339)), field("updated_at", s.UpdatedAt.UTC().Format(time.RFC3339)),
+		field("extension_data", map[string]any{}), field("usage", usage), field("accumulated_usage", usage), field("accumulated_cost", s.CostUSD),
+		field("provider_name", optionalText(s.Provider)), field("model_config", map[string]any{"model_name": s.Model}),
+		field("message_count", len(conversation)), field("conversation", conversation),
+	}
+	if s.Model == "" {
+		o = o.Without("model_config")
+	}
+	_, err := out.Write(append(o.JSON(), '\n'))
+	return w.Written, err
+}
+
+type writer struct {
+	*Session
+	Written
+}
+
+func field(key string, v any) history.Field {
+	return history.Field{Key: key, Raw: json.RawMessage(session.JSONOf(v))}
+}
+
+func optionalText(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func (w *writer) id() string {
+	if w.Source == session.SourceGoose && w.SourceID != "" {
+		return w.SourceID
+	}
+	return string(w.ID)
+}
+
+func sessionType(kind string) string {
+	switch kind {
+	case "subagent":
+		return "sub_agent"
+	case "cron":
+		return "scheduled"
+	}
+	return "user"
+}
+
+// hidden is how many messages of the path the overlay represents.
+func (w *writer) hidden() int {
+	if w.Overlay == nil || w.Overlay.ThroughID == nil {
+		return 0
+	}
+	for i := range w.Session.Messages {
+		if w.Session.Messages[i].RowID == *w.Overlay.ThroughID {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// message writes one message; nil for what Goose has no message for.
+func (w *writer) message(m *session.Message, hidden bool) json.RawMessage {
+	role := "user"
+	switch m.Kind {
+	case session.KindMarker, session.KindCustom, session.KindUnknown:
+		w.LeftOut["messages of kind "+string(m.Kind)]++
+		return nil
+	}
+	switch m.Role {
+	case session.System:
+		w.LeftOut["system messages"]++
+		return nil
+	case session.Assistant:
+		role = "assistant"
+	}
+	metadata := history.Object{field("userVisible", m.Display), field("agentVisible", m.InContext && !hidden)}
+	if role == "assistant" && m.Model != "" {
+		metadata = append(metadata, field("inference", map[string]string{"provider": m.Provider, "requestedModel": m.Model}))
+	}
+	id, _, _ := strings.Cut(m.ExternalID, "#")
+	if m.Dialect != string(session.SourceGoose) || id == "" {
+		id = "msg_" + string(m.SessionID) + "_" + strconv.FormatInt(m.Seq, 10)
+	}
+	w.Written.Messages++
+	return json.RawMessage(history.Object{
+		field("id", id), field("role", role), field("created", m.CreatedAt.Unix()), field("content", w.blocks(m)), field("metadata", json.RawMessage(metadata.JSON())),
+	}.JSON())
+}
+
+// summary writes what stands for the hidden messages. It has the time of the last of them, so
+// that it keeps its place where Goose orders by time.
+func (w *writer) summary(last *session.Message) []json.RawMessage {
+	line := func(n int, role, text string) json.RawMessage {
+		return json.RawMessage(history.Object{
+			field("id", "msg_"+string(w.Overlay.SessionID)+"_"+session.CompactionName(w.Overlay.RowID)+"_"+strconv.Itoa(n)), field("role", role), field("created", last.CreatedAt.Unix()),
+			field("content", []map[string]string{{"type": "text", "text": text}}),
+			field("metadata", map[string]bool{"userVisible": false, "agentVisible": true}),
+		}.JSON())
+	}
+	return []json.RawMessage{
+		line(1, "user", w.Overlay.Summary),
+		line(2, "assistant", "The previous message is a summary of the conversation until here. I go on from it."),
+	}
+}
+
+func (w *writer) blocks(m *session.Message) []json.RawMessage {
+	blocks := []json.RawMessage{}
+	add := func(fields ...history.Field) { blocks = append(blocks, json.RawMessage(history.Object(fields).JSON())) }
+	reply := m.Role == session.Assistant
+	for i := 0; i < len(m.Parts); i++ {
+		p := &m.Parts[i]
+		extra, _ := history.ParseObject(p.Extra)
+		switch {
+		case p.Kind == session.PartText, p.Kind == session.PartRefusal:
+			add(field("type", "text"), field("text", p.Content()))
+		case p.Kind == session.PartReasoning && p.Content() == "":
+			w.LeftOut["thoughts that cannot be read"]++
+		case p.Kind == session.PartReasoning:
+			add(field("type", "thinking"), field("thinking", p.Content()), field("signature", extra.String("signature")))
+		case p.Kind == session.PartToolCall && reply:
+			add(field("type", "toolRequest"), field("id", p.CallID), field("toolCall", map[string]any{
+				"status": "success", "value": json.RawMessage(history.Object{field("name", p.ToolName), field("arguments", argumentsOf(p))}.JSON()),
+			}))
+		case p.Kind == session.PartToolResult && !reply:
+			content := []json.RawMessage{textBlock(p.Content())}
+			for i+1 < len(m.Parts) && m.Parts[i+1].Kind == session.PartImage && m.Role == session.Tool && m.Parts[i+1].Blob != nil {
+				i++
+				content = append(content, imageBlock(&m.Parts[i]))
+			}
+			add(field("type", "toolResponse"), field("id", p.CallID), field("toolResult", map[string]any{
+				"status": "success", "value": json.RawMessage(history.Object{field("content", content), field("isError", p.IsError != nil && *p.IsError)}.JSON()),
+			}))
+		case p.Kind == session.PartImage && p.Blob != nil:
+			blocks = append(blocks, imageBlock(p))
+		case p.Kind == session.PartFile && p.Blob != nil:
+			add(field("type", "document"), field("data", base64.StdEncoding.EncodeToString(p.Blob.Data)), field("mimeType", p.Blob.MediaType))
+		case p.Kind == session.PartData && m.Dialect == string(session.SourceGoose) && extra.Get("block") != nil:
+			blocks = append(blocks, extra.Get("block"))
+		default:
+			w.LeftOut["parts of kind "+string(p.Kind)]++
+		}
+	}
+	return blocks
+}
+
+func textBlock(text string) json.RawMessage {
+	return json.RawMessage(history.Object{field("type", "text"), field("text", text)}.JSON())
+}
+
+func imageBlock(p *session.Part) json.RawMessage {
+	return json.RawMessage(history.Object{
+		field("type", "image"), field("data", base64.StdEncoding.EncodeToString(p.Blob.Data)), field("mimeType", p.Blob.MediaType),
+	}.JSON())
+}
+
+// argumentsOf gives a call's arguments as an object.
+func argumentsOf(p *session.Part) json.RawMessage {
+	if _, ok := history.ParseObject([]byte(p.Arguments)); ok {
+		return json.RawMessage(p.Arguments)
+	}
+	if p.Arguments == "" {
+		return json.RawMessage("{}")
+	}
+	return json.RawMessage(session.JSONOf(map[string]string{"arguments": p.Arguments}))
+}
