@@ -37,7 +37,7 @@ type sender struct {
 	out    []json.RawMessage
 	losses []string
 	open   []openCall
-	calls  int               // seen so far, to name those that came without an id
+	calls  int // seen so far, to name those that came without an id
 	ids    callid.Names
 	media  []json.RawMessage // elements of results, for the user's message behind them
 }
