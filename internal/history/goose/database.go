@@ -322,8 +322,11 @@ func (d *database) session(a about, changed string) error {
 		return nil
 	}
 	r := &reader{
-		ctx: d.ctx, known: d.known, emit: d.send, path: d.path, about: a, from: &rowsOf{d, tableMessages, `session_id = ?`, a.id},
+		ctx: d.ctx, known: d.known, emit: d.send, path: d.path, about: a, from: &rowsOf{d: d, table: tableMessages, where: `session_id = ?`, of: a.id},
 		counted: before.Ledger, origins: func() ([]*session.Session, error) { return d.origins(a.id) },
+	}
+	if thread, ok := strings.CutPrefix(a.id, threadPrefix); ok {
+		r.from = &rowsOf{d: d, table: tableThreadMessages, where: ofThread, of: thread}
 	}
 	if calls > 0 {
 		list, err := d.list(tableLedger, `WHERE session_id = ? ORDER BY id`, a.id)

@@ -296,6 +296,33 @@ func TestGooseFileThatGrows(t *testing.T) {
 	}
 }
 
+// A thread is the interface's copy of a session, unless that one's messages are gone.
+func TestGooseThreads(t *testing.T) {
+	h := newHouse(t)
+	db := h.load("", schema, say("a", "user", "one", 0), `
+		CREATE TABLE threads (id TEXT PRIMARY KEY, name TEXT, working_dir TEXT, created_at TIMESTAMP, metadata_json TEXT);
+		CREATE TABLE thread_messages (id INTEGER PRIMARY KEY, thread_id TEXT, session_id TEXT, message_id TEXT, role TEXT, content_json TEXT, created_timestamp INTEGER);
+		INSERT INTO threads VALUES ('copy', 'a copy', '/w', '2026-03-01 09:00:00', '{}'), ('own', 'kept', '/w', '2026-03-01 09:00:00', '{"model_name":"m"}');
+		INSERT INTO thread_messages (thread_id, session_id, message_id, role, content_json, created_timestamp) VALUES
+			('copy', '20260314_1', 't1', 'user', '[{"type":"text","text":"one"}]', 1773478800), ('own', 'gone', 't2', 'user', '[{"type":"text","text":"two"}]', 1773478801),
+			('own', '20260314_1', 't3', 'user', '[{"type":"text","text":"one"}]', 1773478800), ('lost', NULL, 't4', 'user', '[{"type":"text","text":"three"}]', 1773478802);`)
+	done := h.run(db)
+	if done.Records.Skipped["interface copy"] != 3 || done.Records.Imported != 2+2+1 || done.Sessions.New != 3 {
+		t.Errorf("%+v", done)
+	}
+	s := h.session("thread/own")
+	if got := texts(h.entries(s.ID)); got != "two" || s.Title != "kept" || s.Model != "m" {
+		t.Errorf("%q %+v", got, s)
+	}
+	if got := texts(h.entries(h.session("thread/lost").ID)); got != "three" {
+		t.Errorf("%q", got)
+	}
+	h.change(db, `PRAGMA user_version = 1`)
+	if done := h.run(db); done.Records.Imported != 0 {
+		t.Errorf("%+v", done)
+	}
+}
+
 // A file whose session moved to the database, with ids that the migration gave.
 func TestGooseFileBeforeItsDatabase(t *testing.T) {
 	h := newHouse(t)

@@ -17,7 +17,13 @@ type rowsOf struct {
 	table string
 	where string
 	of    string
+	kept  map[int64]*row // of a small conversation: not to be read twice
+	size  int
 }
+
+// keepBytes is up to which size of all its contents a conversation is kept from the first pass
+// for the second.
+const keepBytes = 1 << 20
 
 // selected gives the columns of a message that are there.
 func (c *rowsOf) selected() string {
@@ -38,10 +44,16 @@ func (c *rowsOf) scan(ctx context.Context, yield func(*row) error) error {
 		return err
 	}
 	defer rows.Close()
+	c.kept, c.size = map[int64]*row{}, 0
 	for rows.Next() {
 		in, err := scanRow(rows)
 		if err != nil {
 			return err
+		}
+		if c.size += len(in.content) + len(in.metadata); c.size <= keepBytes {
+			c.kept[in.id] = in
+		} else {
+			c.kept = nil
 		}
 		if err := yield(in); err != nil {
 			return err
@@ -51,6 +63,9 @@ func (c *rowsOf) scan(ctx context.Context, yield func(*row) error) error {
 }
 
 func (c *rowsOf) load(ctx context.Context, r *record) (*row, error) {
+	if in := c.kept[r.id]; in != nil {
+		return in, nil
+	}
 	rows, err := c.d.QueryContext(ctx, c.selected()+` WHERE id = ?`, r.id)
 	if err != nil {
 		return nil, err
@@ -170,9 +185,15 @@ func (d *database) threads() error {
 	return nil
 }
 
+// threadPrefix begins the source ids of threads, which are sessions of their own.
+const threadPrefix = "thread/"
+
+// ofThread are the rows of a thread that are no copy of a session's messages.
+const ofThread = `thread_id = ? AND (session_id IS NULL OR session_id NOT IN (SELECT session_id FROM messages WHERE session_id IS NOT NULL))`
+
 func aboutThread(c columns) about {
 	a := about{
-		id: "thread/" + c.text("id"), title: c.text("name"), directory: c.text("working_dir"),
+		id: threadPrefix + c.text("id"), title: c.text("name"), directory: c.text("working_dir"),
 		created: timeText(c.text("created_at")), archived: timeText(c.text("archived_at")), records: 1,
 	}
 	if len(c) == 1 {

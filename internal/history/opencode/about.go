@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -16,7 +17,8 @@ type about struct {
 	title     string
 	directory string
 	parent    string // the session that started it
-	project   string
+	project   string // opencode's id of it
+	worktree  string // the project's folder, "" when it is not known
 	archived  *session.Time
 	provider  string
 	model     string
@@ -84,6 +86,17 @@ func (a *about) reverted(value []byte) {
 	o, _ := history.Fields(value)
 	a.revert = o.String("messageID")
 }
+
+// named gives the session's title; "" for the one that opencode gives before it knows a better
+// one: then the first message tells more.
+func (a *about) named() string {
+	if unnamed.MatchString(a.title) {
+		return ""
+	}
+	return clean(a.title)
+}
+
+var unnamed = regexp.MustCompile(`^(New|Child) session - \d{4}-\d\d-\d\dT`)
 
 // mostNote bounds what is noted of a session beside its conversation.
 const mostNote = 64 << 10

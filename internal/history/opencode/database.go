@@ -25,6 +25,7 @@ const (
 	tableTodo    = "todo"
 	tableEvent   = "event"
 	tableEngine  = "session_message"
+	tableProject = "project"
 )
 
 // database is one opencode.db in one snapshot.
@@ -102,7 +103,7 @@ func (d *database) recognise() error {
 	for _, table := range tables {
 		d.has[table] = nil
 		switch table {
-		case tableSession, tableMessage, tablePart, tableTodo, tableEngine:
+		case tableSession, tableMessage, tablePart, tableTodo, tableEngine, tableProject:
 			if d.has[table], err = d.Columns(d.ctx, table); err != nil {
 				return err
 			}
@@ -149,10 +150,15 @@ func (d *database) all() error {
 	if err != nil {
 		return err
 	}
+	worktrees, err := d.worktrees()
+	if err != nil {
+		return err
+	}
 	var sessions []about
 	marks := map[string]string{}
 	for _, c := range rows {
 		a := aboutRow(c, d.has[tableSession])
+		a.worktree = worktrees[a.project]
 		sessions, marks[a.id] = append(sessions, a), d.markOf(a.id, c)
 		d.order = append(d.order, a.id)
 	}
@@ -172,6 +178,25 @@ func (d *database) all() error {
 		}
 	}
 	return nil
+}
+
+// worktrees gives the folders of the projects; that of no project is the root.
+func (d *database) worktrees() (map[string]string, error) {
+	folders := map[string]string{}
+	if !slices.Contains(d.has[tableProject], "worktree") {
+		return folders, nil
+	}
+	var list []struct {
+		ID       string `db:"id"`
+		Worktree string `db:"worktree"`
+	}
+	err := d.SelectContext(d.ctx, &list, `SELECT CAST(id AS TEXT) AS id, COALESCE(CAST(worktree AS TEXT), '') AS worktree FROM project WHERE id IS NOT NULL`)
+	for _, p := range list {
+		if p.Worktree != "/" {
+			folders[p.ID] = clean(p.Worktree)
+		}
+	}
+	return folders, err
 }
 
 // extents counts the rows of each session.
@@ -325,7 +350,7 @@ func (d *database) session(a about, changed string) error {
 	}
 	r := &reader{
 		ctx: d.ctx, known: d.known, emit: d.send, path: d.path, now: d.now, about: a, before: before,
-		from: &rowsOf{d, a.id}, origins: func() ([]*session.Session, error) { return d.origins(a.id) },
+		from: &rowsOf{d: d, of: a.id}, origins: func() ([]*session.Session, error) { return d.origins(a.id) },
 	}
 	switch {
 	case engine > 0 && d.messages[a.id].Count == 0:
@@ -429,8 +454,27 @@ func (d *database) origins(id string) ([]*session.Session, error) {
 
 // rowsOf is a conversation in the tables of messages and parts.
 type rowsOf struct {
-	d  *database
-	of string
+	d    *database
+	of   string
+	kept map[string]*message // of a small conversation: not to be read twice
+	size int
+}
+
+// keepBytes is up to which size of all its contents a conversation is kept from the first pass
+// for the second.
+const keepBytes = 1 << 20
+
+// keep keeps a message, while all of them are small.
+func (c *rowsOf) keep(in *message) {
+	c.size += len(in.data)
+	for i := range in.parts {
+		c.size += len(in.parts[i].data)
+	}
+	if c.size <= keepBytes {
+		c.kept[in.id] = in
+	} else {
+		c.kept = nil
+	}
 }
 
 func (c *rowsOf) scan(ctx context.Context, yield func(*message) error) error {
@@ -439,11 +483,13 @@ func (c *rowsOf) scan(ctx context.Context, yield func(*message) error) error {
 		return err
 	}
 	defer rows.Close()
+	c.kept, c.size = map[string]*message{}, 0
 	for rows.Next() {
 		in, err := c.row(ctx, rows)
 		if err != nil {
 			return err
 		}
+		c.keep(in)
 		if err := yield(in); err != nil {
 			return err
 		}
@@ -512,6 +558,9 @@ func (c *rowsOf) orphan(ctx context.Context, id string) (*message, error) {
 }
 
 func (c *rowsOf) load(ctx context.Context, r *record) (*message, error) {
+	if in := c.kept[r.id]; in != nil {
+		return in, nil
+	}
 	rows, err := c.d.QueryContext(ctx, `SELECT id, CAST(time_created AS INTEGER), CAST(data AS TEXT) FROM message WHERE id = ?`, r.id)
 	if err != nil {
 		return nil, err

@@ -209,6 +209,20 @@ func TestOpencodeChangesInPlace(t *testing.T) {
 	}
 }
 
+func TestOpencodeTitleBeforeThereIsOne(t *testing.T) {
+	h := newHouse(t)
+	db := h.load("", schema, `UPDATE session SET title = 'New session - 2026-02-03T09:00:00.000Z'`, user("a", 1, "why is it slow?"))
+	h.run(db)
+	if s := h.session("ses_1"); s.Title != "why is it slow?" {
+		t.Errorf("%q", s.Title)
+	}
+	h.change(db, updated, `UPDATE session SET title = 'Slow queries'`)
+	h.run(db)
+	if s := h.session("ses_1"); s.Title != "Slow queries" {
+		t.Errorf("%q", s.Title)
+	}
+}
+
 func TestOpencodeUnfinishedReplyWaits(t *testing.T) {
 	h := newHouse(t)
 	h.now = time.UnixMilli(1770109205000)

@@ -227,10 +227,10 @@ func (r *reader) open() error {
 	}
 	r.session = history.NewSession{
 		Source: session.SourceOpencode, SourceID: a.id, Directory: clean(a.directory), CreatedAt: &a.created, Kind: "chat",
-		Title: clean(a.title), Provider: a.provider, Model: a.model,
+		Title: a.named(), Project: a.worktree, Provider: a.provider, Model: a.model,
 		Metadata: history.Object{{Key: "opencode", Raw: objectJSON(notes)}}.JSON(),
 	}
-	if a.title != "" {
+	if r.session.Title != "" {
 		r.session.TitleSource = "source"
 	}
 	if a.parent != "" {
@@ -467,7 +467,7 @@ func (r *reader) finish(now func(*reader) *history.Cursor) error {
 	}
 	if r.trusted {
 		b.Fields = r.fields
-		if title := clean(r.about.title); title != "" {
+		if title := r.about.named(); title != "" {
 			b.Title = &title
 		}
 	}

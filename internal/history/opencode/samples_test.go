@@ -171,6 +171,9 @@ func TestOpencodeFamilies(t *testing.T) {
 			t.Errorf("%s: %+v %v", s.ID, overlay, err)
 		}
 	}
+	if origin.Project != "/home/dev/demo" {
+		t.Errorf("project %q", origin.Project)
+	}
 	if !strings.Contains(string(origin.Metadata), `"todos":[{"content":"Read greet.py"`) {
 		t.Errorf("%s", origin.Metadata)
 	}

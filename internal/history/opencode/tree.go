@@ -19,22 +19,24 @@ import (
 // tree is a folder of JSON files: generation 1 has storage/{session,message,part}, generation
 // 0 project/*/storage/session/{info,message,part}.
 type tree struct {
-	ctx      context.Context
-	path     string
-	old      bool
-	now      time.Time
-	known    history.Known
-	emit     func(history.Batch) error
-	beside   bool // a database that may have superseded it
-	order    []string
-	begin    map[string]int64
-	waits    bool
-	records  history.Records
-	problems []history.Problem
+	ctx    context.Context
+	path   string
+	old    bool
+	now    time.Time
+	known  history.Known
+	emit   func(history.Batch) error
+	beside bool // a database that may have superseded it
+	order  []string
+	begin  map[string]int64
+
+	worktrees map[string]string // by project
+	waits     bool
+	records   history.Records
+	problems  []history.Problem
 }
 
 func (s *Source) readTree(ctx context.Context, found history.Found, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	t := &tree{ctx: ctx, path: found.Path, old: !isTree(found.Path), now: s.now(), known: known, emit: emit, begin: map[string]int64{}}
+	t := &tree{ctx: ctx, path: found.Path, old: !isTree(found.Path), now: s.now(), known: known, emit: emit, begin: map[string]int64{}, worktrees: map[string]string{}}
 	databases, _ := filepath.Glob(filepath.Join(filepath.Dir(found.Path), "opencode*.db")) // the pattern is good
 	t.beside = len(databases) > 0
 	sessions, err := t.sessions()
@@ -77,6 +79,7 @@ func (t *tree) sessions() ([]about, error) {
 			a.id = id
 		}
 		a.store = t.store()
+		a.worktree = t.worktree(a.project)
 		there[id] = true
 		all = append(all, a)
 	}
@@ -90,6 +93,22 @@ func (t *tree) sessions() ([]about, error) {
 	}
 	slices.SortStableFunc(all, func(a, b about) int { return a.created.Compare(b.created.Time) })
 	return all, nil
+}
+
+// worktree gives the folder of a project; that of no project is the root.
+func (t *tree) worktree(project string) string {
+	folder, ok := t.worktrees[project]
+	if ok || project == "" || strings.ContainsAny(project, `/\`) {
+		return folder
+	}
+	if text, err := os.ReadFile(filepath.Join(t.path, "project", project+".json")); err == nil {
+		o, _ := parse(text)
+		if folder = clean(o.String("worktree")); folder == "/" {
+			folder = ""
+		}
+	}
+	t.worktrees[project] = folder
+	return folder
 }
 
 func (t *tree) store() store {
