@@ -198,3 +198,20 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// How fast a transcript is read, without the store.
+func BenchmarkRead(b *testing.B) {
+	path := sample(b, "entire-2.1.5-compaction-summaries.jsonl")
+	info, err := os.Stat(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(info.Size())
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := claudecode.New(noEnv, later).Read(b.Context(), history.Found{Path: path}, nil, historytest.Nobody{}, func(history.Batch) error { return nil })
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -24,63 +24,52 @@ type row struct {
 }
 
 func rowOf(o history.Object, size int) *row {
-	r := &row{Object: o, kind: o.String("type"), uuid: plain(o.String("uuid")), parent: plain(o.String("parentUuid")), size: size}
-	r.at, r.timed = history.ParseTime(o.String("timestamp"))
-	r.side = string(o.Get("isSidechain")) == "true"
-	if r.kind == typeUser || r.kind == typeAssistant {
-		r.message, _ = history.Fields(o.Get("message"))
-		r.content = r.message.Get("content")
+	w := &row{Object: o, kind: o.String("type"), uuid: plain(o.String("uuid")), parent: plain(o.String("parentUuid")), size: size}
+	w.at, w.timed = history.ParseTime(o.String("timestamp"))
+	w.side = string(o.Get("isSidechain")) == "true"
+	if w.kind == typeUser || w.kind == typeAssistant {
+		w.message, _ = history.Fields(o.Get("message"))
+		w.content = w.message.Get("content")
 	}
-	return r
+	return w
 }
 
 func plain(s string) string { return history.Plain([]byte(s)) }
 
 // linked tells whether the row is one of the chain.
-func (r *row) linked() bool {
-	switch r.kind {
+func (w *row) linked() bool {
+	switch w.kind {
 	case typeUser, typeAssistant, typeSystem, typeProgress, typeAttachment:
-		return r.uuid != ""
+		return w.uuid != ""
 	}
-	return r.uuid != "" && r.Get("parentUuid") != nil
+	return w.uuid != "" && w.Get("parentUuid") != nil
 }
 
-func (r *row) flag(key string) bool { return string(r.Get(key)) == "true" }
+func (w *row) flag(key string) bool { return string(w.Get(key)) == "true" }
 
 // reply gives the id of the response that an assistant's row is a piece of.
-func (r *row) reply() string {
-	if r.kind != typeAssistant {
+func (w *row) reply() string {
+	if w.kind != typeAssistant {
 		return ""
 	}
-	if id := r.message.String("id"); id != "" {
+	if id := w.message.String("id"); id != "" {
 		return plain(id)
 	}
-	return r.uuid
+	return w.uuid
 }
 
 // made tells whether an assistant's row was made by the program itself.
-func (r *row) made() bool {
-	return r.message.String("model") == "<synthetic>" || r.flag("isApiErrorMessage")
-}
-
-// blocks gives the types of the content's blocks, nil for a content that is a text.
-func (r *row) blocks() []string {
-	var kinds []string
-	elements, _ := history.Elements(r.content)
-	for _, e := range elements {
-		o, _ := history.Fields(e)
-		kinds = append(kinds, o.String("type"))
-	}
-	return kinds
+func (w *row) made() bool {
+	return w.message.String("model") == "<synthetic>" || w.flag("isApiErrorMessage")
 }
 
 // text gives what a content says in text.
-func (r *row) text() string {
-	if text, _ := history.Text(r.content); text != "" {
+func (w *row) text() string {
+	if text, _ := history.Text(w.content); text != "" {
 		return text
 	}
 	var texts []string
-	elements, _ := history.Elements(r.content)
+	elements, _ := history.Elements(w.content)
 	for _, e := range elements {
 		if o, ok := history.Fields(e); ok && o.String("type") == "text" {
 			texts = append(texts, o.String("text"))
@@ -90,9 +79,9 @@ func (r *row) text() string {
 }
 
 // answers gives the ids of the calls that a user's row answers.
-func (r *row) answers() []string {
+func (w *row) answers() []string {
 	var ids []string
-	elements, _ := history.Elements(r.content)
+	elements, _ := history.Elements(w.content)
 	for _, e := range elements {
 		if o, ok := history.Fields(e); ok && o.String("type") == "tool_result" {
 			ids = append(ids, plain(o.String("tool_use_id")))
@@ -103,30 +92,29 @@ func (r *row) answers() []string {
 
 // Kinds of rows in the user's role.
 const (
-	saysPerson   = "person"
-	saysResult   = "result"
-	saysCommand  = "command"
-	saysShell    = "shell"
-	saysProgram  = "program"
-	saysSummary  = "summary"
-	saysAgent    = "agent"
-	saysNotPrint = "state"
+	saysPerson  = "person"
+	saysResult  = "result"
+	saysCommand = "command"
+	saysShell   = "shell"
+	saysProgram = "program"
+	saysSummary = "summary"
+	saysAgent   = "agent"
 )
 
 // speaker tells who made a row in the user's role. Source of the prefixes: readers of real
 // transcripts, see the tests.
-func (r *row) speaker() string {
+func (w *row) speaker() string {
 	switch {
-	case len(r.answers()) > 0:
+	case len(w.answers()) > 0:
 		return saysResult
-	case r.flag("isCompactSummary"):
+	case w.flag("isCompactSummary"):
 		return saysSummary
 	}
-	origin, _ := history.Fields(r.Get("origin"))
-	if kind := origin.String("kind"); r.flag("isMeta") || kind != "" && kind != "human" {
+	origin, _ := history.Fields(w.Get("origin"))
+	if kind := origin.String("kind"); w.flag("isMeta") || kind != "" && kind != "human" {
 		return saysProgram
 	}
-	return speakerOf(r.text())
+	return speakerOf(w.text())
 }
 
 func speakerOf(text string) string {

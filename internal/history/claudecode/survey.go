@@ -24,7 +24,6 @@ type survey struct {
 	cwd     string          // of the first row that has one
 	branch  string
 	version string
-	lines   int32
 	stale   bool // the bytes before the cursor are not those that were read
 	sum     hash.Hash
 }

@@ -68,7 +68,7 @@ func TestPiecesGiveTheWhole(t *testing.T) {
 			path := filepath.Join(t.TempDir(), filepath.Base(file))
 			pieces.source = codex.New(noEnv, time.Now) // by which nothing is quiet
 			var sum history.Records
-			const cuts = 12
+			const cuts = 7
 			for i := range cuts {
 				end := len(text) * (i + 1) / cuts
 				if err := os.WriteFile(path, []byte(text[:end]), 0o600); err != nil {

@@ -269,3 +269,20 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// How fast a transcript is read, without the store.
+func BenchmarkRead(b *testing.B) {
+	path := sample(b, "localpush-0.104-12-54-34.jsonl")
+	info, err := os.Stat(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(info.Size())
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := codex.New(noEnv, later).Read(b.Context(), history.Found{Path: path}, nil, historytest.Nobody{}, func(history.Batch) error { return nil })
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}

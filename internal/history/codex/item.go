@@ -14,6 +14,10 @@ import (
 
 // take turns one line into what it becomes.
 func (r *reader) take(line []byte, at int64) error {
+	small := len(line) < 64<<10
+	if small { // a reply's items are kept until it is whole
+		line = bytes.Clone(line)
+	}
 	o, exact, ok := history.ParseLine(line)
 	switch {
 	case !ok && len(bytes.TrimSpace(line)) == 0:
@@ -33,7 +37,7 @@ func (r *reader) take(line []byte, at int64) error {
 		raw = []byte(o.JSON())
 	}
 	rec := recordOf(o, raw)
-	if rec.isReply() { // it is kept until the reply is whole, the line is not
+	if rec.isReply() && !small {
 		raw = bytes.Clone(raw)
 		o, _ = history.Fields(raw)
 		rec = recordOf(o, raw)
@@ -84,6 +88,14 @@ func (r *reader) record(rec *record) error {
 		r.usageRecord(rec)
 	case typeAgents:
 		r.betweenAgents(rec)
+	case typeWorld:
+		world, _ := history.Fields(rec.payload.Get("state"))
+		if model := plainText(world.String("model")); model != "" {
+			r.state.Model = model
+		}
+		r.aside(rec, session.KindCustom, "")
+	case typeAgentMeta, "retained_context", "security_risk_score", "realtime_item", "rollout_reference":
+		r.aside(rec, session.KindCustom, "")
 	default:
 		r.aside(rec, session.KindUnknown, "")
 	}

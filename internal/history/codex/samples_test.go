@@ -180,7 +180,7 @@ func TestConstructed(t *testing.T) {
 			"019a1111-0000-7000-8000-000000000011", 27, 0,
 			"user: write A\nassistant: A written\nuser: write D\nassistant: D written", 0, "write A",
 		},
-		{"paginated", []string{"paginated-*"}, "019c0000-0000-7000-8000-0000000000aa", 12, 7030, "user: list packages\nassistant: core, cli\nuser: delete cli", 1, "list packages"},
+		{"paginated", []string{"paginated-*"}, "019c0000-0000-7000-8000-0000000000aa", 12, 7030, "user: list packages\nassistant: core, cli\nuser: delete cli", 0, "list packages"},
 		{
 			"reverted",
 			[]string{"paginated-*", "reverted-*"},
