@@ -69,12 +69,14 @@ func (a *app) resumption(ctx context.Context, s *store.Store, sess *session.Sess
 	no := func(format string, args ...any) (resumption, error) {
 		return resumption{}, session.Errorf(session.Invalid, "%s %s", sess.ID, fmt.Sprintf(format, args...))
 	}
+	byKey := sess.Source == session.SourceOpenClaw // whose keys name jobs and threads, too
+	helps := sess.Kind == "subagent" || sess.ParentKind == session.ParentChild && !byKey
 	switch {
 	case sess.Source == session.SourceSessiond:
 		return no("is sessiond's own: `sessiond append %s user TEXT` goes on, or POST /v1/sessions/%s/turns", sess.ID, sess.ID)
-	case sess.ParentKind == session.ParentChild && sess.ParentID != "":
+	case helps && sess.ParentID != "":
 		return no("was begun by another session, and %s continues only what a person began: `sessiond resume %s` continues that one", sess.Source, sess.ParentID)
-	case sess.Kind != "chat":
+	case helps || sess.Kind != "chat" && !byKey:
 		return no("is a %s session, which %s does not continue", sess.Kind, sess.Source)
 	}
 	r := resumption{Session: sess.ID, Source: sess.Source, Directory: sess.Directory}

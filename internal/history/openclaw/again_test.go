@@ -291,11 +291,15 @@ func TestOpenClawFirstLayoutOfDatabases(t *testing.T) {
 		CREATE TABLE session_pending_inputs (message_json TEXT);
 		INSERT INTO session_pending_inputs VALUES ('{}');
 		INSERT INTO sessions VALUES ('one', 'Agent:Main:Telegram:group:-5', 1767344400000, NULL);
+		INSERT INTO session_entries VALUES ('agent:main:main', 'two', '{"sessionId":"two","updatedAt":1767344400000}', 1767344400000);
 		INSERT INTO session_entries VALUES ('agent:main:telegram:group:-5', 'one', '{"sessionId":"one","updatedAt":1,"displayName":"Garden","authProfileOverride":"secret"}', 1);
 		INSERT INTO transcript_events VALUES ('one', 0, '`+header+`', 1), ('one', 1, '`+user("1", "", "hello")+`', 1);`)
 	done := h.run(db)
 	s := h.session("main/one")
-	if done.Records.Imported != 3 || done.Records.Skipped["pending"] != 1 || s.Key != "agent:main:telegram:group:-5" || s.Generation != 1 || s.Title != "Garden" {
+	if empty := h.session("main/two"); empty.Key != "agent:main:main" || empty.MessageCount != 0 {
+		t.Errorf("a key without a transcript: %+v", empty)
+	}
+	if done.Records.Imported != 4 || done.Records.Skipped["pending"] != 1 || s.Key != "agent:main:telegram:group:-5" || s.Generation != 1 || s.Title != "Garden" {
 		t.Errorf("%+v %+v", done, s)
 	}
 	if strings.Contains(string(s.Metadata), "secret") {

@@ -164,8 +164,9 @@ func (a *agent) take(ctx context.Context, d *database) error {
 			if id == "" {
 				id = entry.String("sessionId")
 			}
-			if s := a.sessions[id]; s != nil {
-				s.node = o.Without("session_key", "entry_json")
+			if id != "" {
+				begun, _ := timeOfColumn(o, "created_at", "updated_at")
+				a.session(id, begun).node = o.Without("session_key", "entry_json")
 			}
 		})
 		if err != nil {
@@ -293,6 +294,11 @@ func (x *databaseReader) order() (ids []string, err error) {
 	}
 	if err := x.SelectContext(x.ctx, &ids, query); err != nil {
 		return nil, err
+	}
+	for id, s := range x.agent.sessions { // a key whose session has no transcript yet
+		if s.node != nil && !s.stored && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
 	}
 	begun := func(id string) int64 {
 		if s := x.agent.sessions[id]; s != nil {

@@ -32,8 +32,12 @@ func (r *reader) describe() error {
 		return err
 	}
 	key := r.key()
+	kind := kindOf(key)
+	if kind == "chat" && r.about.entry.String("spawnedBy") != "" {
+		kind = "subagent"
+	}
 	s := history.NewSession{
-		Source: session.SourceOpenClaw, SourceID: r.agent.id + "/" + r.sid, Kind: kindOf(key), Key: key,
+		Source: session.SourceOpenClaw, SourceID: r.agent.id + "/" + r.sid, Kind: kind, Key: key,
 		Directory: r.header.String("cwd"), CreatedAt: &created, Metadata: named(r.metadata()),
 	}
 	if key != "" {
