@@ -213,13 +213,14 @@ type past struct {
 	roots     []string // empty: the program's usual places
 	found     []history.Found
 	size      int64 // bytes
-	fresh     int   // of what was found, that have something new
+	sessions  int
+	fresh     int   // of the sessions, that have something new
 	freshSize int64 // bytes
 }
 
 // MarshalJSON gives a past as `import --json` prints it before it was agreed to.
 func (h past) MarshalJSON() ([]byte, error) {
 	return session.MarshalPlain(map[string]any{
-		"source": h.source.Name(), "sessions": len(h.found), "bytes": h.size, "new": h.fresh, "new_bytes": h.freshSize,
+		"source": h.source.Name(), "sessions": h.sessions, "bytes": h.size, "new": h.fresh, "new_bytes": h.freshSize,
 	})
 }

@@ -9,7 +9,6 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
-	"sessiond/internal/store"
 )
 
 // diskShare is how much a byte of a transcript takes on disk, the search index included, as
@@ -19,12 +18,16 @@ const diskShare = 2.2
 // findPasts looks for the history of every known program and for what of it is new. It makes
 // no database where there is none.
 func (a *app) findPasts(ctx context.Context) (pasts []past, err error) {
-	unread := func(history.Source, history.Found) (bool, error) { return true, nil }
+	fresh := func(src history.Source, f history.Found) (all, fresh int, err error) {
+		all = history.CountSessions(ctx, src, f)
+		return all, all, nil
+	}
 	s, err := a.open(ctx, true, a.log(zerolog.WarnLevel))
 	switch {
 	case err == nil:
 		defer s.Close() //nolint:errcheck // a reader
-		unread = fresh(ctx, s)
+		im := history.Importer{Store: s}
+		fresh = func(src history.Source, f history.Found) (int, int, error) { return im.Fresh(ctx, src, f) }
 	case session.CodeOf(err) != session.NotFound:
 		return nil, err
 	}
@@ -39,12 +42,13 @@ func (a *app) findPasts(ctx context.Context) (pasts []past, err error) {
 		}
 		for _, f := range h.found {
 			h.size += f.Size
-			isNew, err := unread(src, f)
+			all, isNew, err := fresh(src, f)
 			if err != nil {
 				return nil, err
 			}
-			if isNew {
-				h.fresh++
+			h.sessions += all
+			if isNew > 0 {
+				h.fresh += isNew
 				h.freshSize += f.Size
 			}
 		}
@@ -55,17 +59,11 @@ func (a *app) findPasts(ctx context.Context) (pasts []past, err error) {
 	return pasts, nil
 }
 
-// fresh asks the store what it has not read yet.
-func fresh(ctx context.Context, s *store.Store) func(history.Source, history.Found) (bool, error) {
-	im := history.Importer{Store: s}
-	return func(src history.Source, f history.Found) (bool, error) { return im.Unread(ctx, src, f) }
-}
-
 func (a *app) printPasts(pasts []past) {
 	rows := make([][]string, len(pasts))
 	for i, h := range pasts {
 		rows[i] = []string{
-			string(h.source.Name()), humanize.Comma(int64(len(h.found))), humanize.Bytes(uint64(h.size)), humanize.Comma(int64(h.fresh)),
+			string(h.source.Name()), humanize.Comma(int64(h.sessions)), humanize.Bytes(uint64(h.size)), humanize.Comma(int64(h.fresh)),
 			"~ " + humanize.Bytes(uint64(float64(h.freshSize)*diskShare)),
 		}
 	}

@@ -81,7 +81,7 @@ func (w *canonical) value(raw []byte) {
 	case 't', 'f', 'n':
 		w.Write(raw)
 	default:
-		if len(raw) < 16 && bytes.IndexAny(raw, ".eE-") < 0 { // a whole number, as JSON writes it
+		if len(raw) < 16 && !bytes.ContainsAny(raw, ".eE-") { // a whole number, as JSON writes it
 			w.Write(raw)
 			return
 		}

@@ -91,6 +91,33 @@ func (im *Importer) Unread(ctx context.Context, source Source, found Found) (boo
 	return !unchanged(cursor, found), nil
 }
 
+// Fresh counts the sessions of found, and those of them that are new or have changed, as far
+// as that can be told without reading them. What cannot be opened counts as one.
+func (im *Importer) Fresh(ctx context.Context, source Source, found Found) (all, fresh int, err error) {
+	cursor, err := im.Store.ImportCursor(ctx, source.Name(), found.Path)
+	if err != nil {
+		return 0, 0, fmt.Errorf("look up how far %s was read: %w", found.Path, err)
+	}
+	if unchanged(cursor, found) {
+		return sessionsOf(cursor), 0, nil
+	}
+	all = CountSessions(ctx, source, found)
+	if cursor == nil {
+		return all, all, nil
+	}
+	return all, max(all-sessionsOf(cursor), 1), nil
+}
+
+// CountSessions counts the sessions of a found thing.
+func CountSessions(ctx context.Context, source Source, found Found) int {
+	if c, ok := source.(Counter); ok {
+		if n, err := c.CountSessions(ctx, found); err == nil {
+			return n
+		}
+	}
+	return 1
+}
+
 // unchanged tells whether a file is as it was when it was last read. A change that keeps
 // size and time is seen when either changes next.
 func unchanged(c *Cursor, f Found) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 // fakeStore knows messages by their external ids and keeps cursors.
 type fakeStore struct {
+	mu      sync.Mutex
 	known   map[string]bool
 	cursors map[string]*store.ImportCursor
 	fail    error
@@ -24,6 +26,8 @@ func newFakeStore() *fakeStore {
 }
 
 func (f *fakeStore) Import(_ context.Context, b store.ImportBatch) (store.ImportResult, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.fail != nil {
 		return store.ImportResult{}, f.fail
 	}
@@ -54,6 +58,8 @@ func (*fakeStore) Restore(context.Context, store.RestoreBatch) (store.ImportResu
 }
 
 func (f *fakeStore) ImportCursor(_ context.Context, _ session.Source, path string) (*store.ImportCursor, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	return f.cursors[path], nil
 }
 
@@ -62,6 +68,8 @@ func (f *fakeStore) Session(context.Context, session.ID) (session.Session, error
 }
 
 func (f *fakeStore) SessionBySource(context.Context, session.Source, string) (session.Session, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if !f.known[""] {
 		return session.Session{}, session.Errorf(session.NotFound, "none")
 	}

@@ -34,6 +34,12 @@ type Source interface {
 	Read(ctx context.Context, found Found, cursor *Cursor, known Known, emit func(Batch) error) ([]Problem, error)
 }
 
+// Counter is a Source whose found things hold many sessions each.
+type Counter interface {
+	// CountSessions tells how many sessions found holds.
+	CountSessions(ctx context.Context, found Found) (int, error)
+}
+
 // Found is a file or database that a Source can read. Path is absolute, links resolved.
 type Found struct {
 	Path       string

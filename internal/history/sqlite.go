@@ -171,6 +171,16 @@ func (s *SQLite) Tables(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
+// CountRows counts the rows of a table in a database, which may be open elsewhere.
+func CountRows(ctx context.Context, path, table string) (n int, err error) {
+	db, err := OpenSQLite(ctx, path)
+	if err != nil {
+		return 0, err
+	}
+	err = db.GetContext(ctx, &n, `SELECT COUNT(*) FROM "`+table+`"`)
+	return n, errors.Join(err, db.Close())
+}
+
 // StatSQLite describes a database and its log as one found thing, so that what is only in the
 // log counts as a change. Links are resolved.
 func StatSQLite(path string) (Found, error) {
