@@ -2,8 +2,8 @@
 --
 -- :limit  rows, newest first (default: 30)
 SELECT s.id, s.title, s.parent_id, p.title AS parent_title,
-       (SELECT a.session_id || '.' || a.seq FROM messages m JOIN messages a ON a.id = m.parent_id
-        WHERE m.session_id = s.id AND m.seq = 1) AS forked_at,
+       (SELECT a.session_id || '.' || a.seq FROM links l JOIN messages a ON a.id = l.message_id
+        WHERE l.session_id = s.id) AS forked_at,
        s.message_count AS own_messages
 FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id
 WHERE s.parent_kind = 'fork' AND s.parent_id <> '' AND s.deleted_at IS NULL

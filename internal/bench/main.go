@@ -60,6 +60,7 @@ func measurements() []measurement {
 		{"list", "the newest 50 of many sessions", (*bench).list},
 		{"search", "searches and recall", (*bench).find},
 		{"cold", "commands from a cold start, and the daemon's start", (*bench).cold},
+		{"trees", "forks, moves of the head and trees of a session of 1 M messages and one of 10 k branches", (*bench).trees},
 		{"import", "transcripts of pi into an empty database", (*bench).imports},
 		{"events", "appends with fifty listeners to the events", (*bench).events},
 		{"purge", "appends beside a purge", (*bench).purge},

@@ -17,6 +17,7 @@ type fakeStore struct {
 	messages []session.Message
 	sessions map[session.ID]session.Session
 	heads    map[session.ID]int64
+	shared   map[session.ID][][2]session.MessageRef
 }
 
 func newFakeStore() *fakeStore {
@@ -153,3 +154,8 @@ func names(r Result) []string {
 }
 
 const first, second = session.ID("20260211_001"), session.ID("20260211_002")
+
+// SharedPath gives what share was told.
+func (f *fakeStore) SharedPath(_ context.Context, id session.ID) ([][2]session.MessageRef, error) {
+	return f.shared[id], nil
+}

@@ -181,9 +181,18 @@ func tag(kind rune, value string) string {
 	return string([]rune{tagMark, kind}) + strconv.FormatUint(h.Sum64(), 36)
 }
 
-// match writes the filters in FTS5's language, each followed by AND.
-func (f filters) match() string {
+// match writes the filters in FTS5's language, each followed by AND. shared are sessions that
+// count as well as the one that is named.
+func (f filters) match(shared []string) string {
 	var b strings.Builder
+	if len(shared) > 0 {
+		any := []string{quote(tag(tagSession, f.session))}
+		for _, id := range shared {
+			any = append(any, quote(tag(tagSession, id)))
+		}
+		b.WriteString("(" + strings.Join(any, " OR ") + ") AND ")
+		f.session = ""
+	}
 	for _, fact := range []struct {
 		kind  rune
 		value string

@@ -25,6 +25,9 @@ type Source interface {
 	Session(ctx context.Context, id session.ID) (session.Session, error)
 	// Heir gives a fork that shares a message whose own session was purged. Codes: NotFound.
 	Heir(ctx context.Context, ref session.MessageRef) (session.Session, error)
+	// SharedPath gives the path that a fork shares, as runs from a first to a last message;
+	// none for another session.
+	SharedPath(ctx context.Context, id session.ID) ([][2]session.MessageRef, error)
 }
 
 // Index is an open search.db. It is safe for concurrent use, also by several processes.

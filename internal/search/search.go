@@ -95,6 +95,9 @@ func (ix *Index) search(ctx context.Context, q Query, p parsed) (Result, error) 
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 	run := run{ix: ix, query: q, parsed: p, seen: map[int64]bool{}, sessions: map[session.ID]session.Session{}, hits: []Hit{}}
+	if err := run.share(ctx); err != nil {
+		return Result{}, err
+	}
 	var mark int64
 	if ix.reader != nil {
 		// One transaction: what is below the mark is found here, what is above it in the tail.
@@ -168,7 +171,36 @@ type run struct {
 	places   []queryer      // the index, the tail
 	seen     map[int64]bool // by row id of the message
 	sessions map[session.ID]session.Session
+	shared   [][2]session.MessageRef // of the fork that is searched: the path before its own messages
+	sharedIn []string                // the sessions that hold it
 	hits     []Hit
+}
+
+// share widens a search of a fork to the path that it shares, which is in other sessions.
+func (r *run) share(ctx context.Context) error {
+	f := r.parsed.filters
+	if f.session == "" {
+		return nil
+	}
+	var err error
+	if r.shared, err = r.ix.src.SharedPath(ctx, session.ID(f.session)); session.CodeOf(err) == session.NotFound {
+		return nil // no session has this name: nothing is found
+	} else if err != nil {
+		return fmt.Errorf("what session %s shares: %w", f.session, err)
+	}
+	for _, part := range r.shared {
+		if id := string(part[0].Session); !slices.Contains(r.sharedIn, id) {
+			r.sharedIn = append(r.sharedIn, id)
+		}
+	}
+	return nil
+}
+
+// within tells whether a message is of the session that is searched, or of the path that it shares.
+func (r *run) within(d doc) bool {
+	return len(r.shared) == 0 || string(d.session) == r.parsed.filters.session || slices.ContainsFunc(r.shared, func(part [2]session.MessageRef) bool {
+		return part[0].Session == d.session && part[0].Seq <= d.seq && d.seq <= part[1].Seq
+	})
 }
 
 // doc is a row that matched.
@@ -193,7 +225,7 @@ func (r *run) find(ctx context.Context) error {
 
 func (r *run) expression(operator string) string {
 	wanted, excluded := r.parsed.wanted()
-	e := r.parsed.filters.match() + "(" + joinTerms(wanted, operator) + ")"
+	e := r.parsed.filters.match(r.sharedIn) + "(" + joinTerms(wanted, operator) + ")"
 	if len(excluded) > 0 {
 		e = "(" + e + ") NOT (" + joinTerms(excluded, "OR") + ")"
 	}
@@ -303,7 +335,7 @@ func (r *run) owner(ctx context.Context, d doc) (session.Session, error) {
 
 // add makes a hit of a row, unless it was there already, or its session is in the trash or gone.
 func (r *run) add(ctx context.Context, d doc) error {
-	if r.seen[d.rowID] {
+	if r.seen[d.rowID] || !r.within(d) {
 		return nil
 	}
 	r.seen[d.rowID] = true
@@ -314,8 +346,11 @@ func (r *run) add(ctx context.Context, d doc) error {
 	if err != nil {
 		return fmt.Errorf("session %s: %w", d.session, err)
 	}
-	if s.DeletedAt != nil {
-		return nil
+	if s.DeletedAt != nil && (len(r.shared) == 0 || string(d.session) == r.parsed.filters.session) {
+		return nil // what a fork shares stays its own, too
+	}
+	if len(r.shared) > 0 && s.ID != d.session { // its own session was purged: of its heirs this one is meant
+		s.ID = session.ID(r.parsed.filters.session)
 	}
 	m, err := r.ix.src.Message(ctx, session.MessageRef{Session: d.session, Seq: d.seq})
 	if session.CodeOf(err) == session.NotFound || err == nil && m.RowID != d.rowID {

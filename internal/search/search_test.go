@@ -339,3 +339,42 @@ func TestHotStatementsNeitherScanNorSort(t *testing.T) {
 		must(t, rows.Err())
 	}
 }
+
+func TestAForkIsSearchedWithWhatItShares(t *testing.T) {
+	const origin, fork = session.ID("20260211_001"), session.ID("20260211_002")
+	store := newFakeStore()
+	for _, text := range []string{"zebra one", "zebra two", "zebra three"} {
+		store.add(origin, session.User, text)
+	}
+	store.add(fork, session.User, "zebra four")
+	store.shared = map[session.ID][][2]session.MessageRef{fork: {{{Session: origin, Seq: 1}, {Session: origin, Seq: 2}}}}
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	store.add(fork, session.User, "zebra five") // not indexed yet
+	found := func(q Query) string {
+		t.Helper()
+		q.Order = OrderNewest
+		result, err := ix.Search(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, h := range result.Hits {
+			ids = append(ids, h.MessageID.String())
+		}
+		return strings.Join(ids, " ")
+	}
+	want := "20260211_002.2 20260211_002.1 20260211_001.2 20260211_001.1"
+	if got := found(Query{Text: "zebra", Session: fork}); got != want {
+		t.Errorf("found %s", got)
+	}
+	if got := found(Query{Text: "zebra session:" + string(fork)}); got != want {
+		t.Errorf("by the words: found %s", got)
+	}
+	if got := found(Query{Text: "zebra", Session: origin}); got != "20260211_001.3 20260211_001.2 20260211_001.1" {
+		t.Errorf("the origin: found %s", got)
+	}
+	if got := found(Query{Text: "zebra", Session: "20260211_009"}); got != "" {
+		t.Errorf("no such session: found %s", got)
+	}
+}

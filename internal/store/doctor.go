@@ -51,6 +51,10 @@ func counterChecks() []struct{ name, what, query, advice string } {
 			SELECT s.id FROM sessions s WHERE s.compaction_count <>
 			(SELECT COUNT(*) FROM compactions c WHERE c.session_id = s.id AND c.status = 'done'
 			 AND NOT EXISTS (SELECT 1 FROM compaction_undos u WHERE u.session_id = s.id AND u.compaction_id = c.id)) LIMIT 5`, restore},
+		{"links", "every fork and child is linked to its parent, and what a fork shares is there", `
+			SELECT s.id FROM sessions s LEFT JOIN links l ON l.session_id = s.id LEFT JOIN messages m ON m.id = l.message_id
+			WHERE s.parent_id <> '' AND (l.session_id IS NULL OR s.parent_kind = 'fork' AND l.message_id IS NOT NULL AND m.id IS NULL)
+			UNION SELECT l.session_id FROM links l WHERE NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = l.session_id) LIMIT 5`, restore},
 		{"heads", "every head is there", `
 			SELECT s.id FROM sessions s WHERE s.head_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = s.head_id) LIMIT 5`, restore},
 		{"results", "every result that names its call names a tool call before it", `

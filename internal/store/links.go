@@ -133,6 +133,25 @@ func onTree(ctx context.Context, q queryer, sess session.Session, ref session.Me
 	return onPath(ctx, q, *l.messageID, rowID)
 }
 
+// SharedPath gives the path that a fork shares, newest first, as runs from a first to a last
+// message; none for another session or one in the trash. Codes: NotFound.
+func (s *Store) SharedPath(ctx context.Context, id session.ID) ([][2]session.MessageRef, error) {
+	sess, err := s.Session(ctx, id)
+	if err != nil || sess.ParentKind != session.ParentFork || sess.DeletedAt != nil {
+		return nil, err
+	}
+	l, err := readLink(ctx, s, id)
+	if err != nil || l.messageID == nil {
+		return nil, err
+	}
+	var runs [][2]session.MessageRef
+	err = eachSpan(ctx, s, l.messageID, func(sp Span) error {
+		runs = append(runs, [2]session.MessageRef{{Session: sp.Session, Seq: sp.From}, {Session: sp.Session, Seq: sp.To}})
+		return nil
+	})
+	return runs, err
+}
+
 // Link tells how a session hangs on its parent; nil without one.
 func (s *Store) Link(ctx context.Context, sess session.Session) (*session.Link, error) {
 	if sess.ParentID == "" {

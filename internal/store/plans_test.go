@@ -187,6 +187,7 @@ func useTrees(t *testing.T, s *Store, id session.ID) {
 	must(s.Compactions(ctx, again.ID))(t)
 	must(s.Link(ctx, child))(t)
 	must(s.Hanging(ctx, id, 10))(t)
+	must(s.SharedPath(ctx, again.ID))(t)
 	must(s.Rollup(ctx, id))(t)
 	must(s.Tree(ctx, again.ID, TreePage{Limit: 2}))(t)
 	must(s.TreeMessage(ctx, again.ID, *ref(id, 1)))(t)
