@@ -58,6 +58,7 @@ func sides() []side {
 		{name: "triggers that keep messages and parts", drop: []string{`DROP TRIGGER messages_no_replace`, `DROP TRIGGER parts_no_replace`}},
 		{name: "index messages_person", drop: []string{`DROP INDEX messages_person`}},
 		{name: "index sessions_active", drop: []string{`DROP INDEX sessions_active`}},
+		{name: "index sessions_current (of keys)", drop: []string{`DROP INDEX sessions_current`}},
 	}
 }
 

@@ -48,11 +48,10 @@ func reference(text string) (silent bool, deliver string) {
 		if strings.EqualFold(core, routing.SilentToken) {
 			return true, ""
 		}
-		rest, ok := strings.CutPrefix(strings.TrimSpace(text), routing.SilentToken)
+		rest, ok := strings.CutPrefix(strings.TrimLeft(text, " \n\t"), routing.SilentToken)
 		if !ok {
 			break
 		}
-		rest = strings.TrimLeft(text, " \n\t")[len(routing.SilentToken):]
 		first := []rune(rest)[0]
 		switch {
 		case first == '_' || first >= '0' && first <= '9':
