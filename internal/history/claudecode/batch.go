@@ -14,7 +14,6 @@ import (
 type pending struct {
 	batch history.Batch
 	keys  map[string]bool
-	size  int
 }
 
 func (r *reader) pending(_ string, st *stream) *pending {
@@ -37,7 +36,8 @@ func (r *reader) put(id string, st *stream, w *row, m history.Message, at place,
 	m.Extra = r.rest(w, m.Extra, at, note)
 	p.batch.Messages = append(p.batch.Messages, m)
 	p.keys[m.ExternalID] = true
-	p.size += history.Size(&m)
+	r.waiting++
+	r.bytes += history.Size(&m)
 	st.Tip = place{Key: m.ExternalID}
 	put(&st.Before, m.ExternalID, at)
 	if raw {
@@ -85,16 +85,19 @@ func (r *reader) rest(w *row, extra session.JSON, at place, note string) session
 	return o.JSON()
 }
 
-// giveLarge gives away what is large enough.
+// giveLarge gives away what all streams have when that is large enough, the file's own first.
 func (r *reader) giveLarge() error {
+	if r.waiting < history.MaxBatch && r.bytes < history.MaxBatchBytes {
+		return nil
+	}
 	for _, id := range r.state.ids() {
-		st := r.state.Streams[id]
-		if p := st.batch; p != nil && (len(p.batch.Messages)+len(p.batch.Calls) >= history.MaxBatch || p.size >= history.MaxBatchBytes) {
+		if st := r.state.Streams[id]; st.batch != nil {
 			if err := r.give(id, st); err != nil {
 				return err
 			}
 		}
 	}
+	r.waiting, r.bytes = 0, 0
 	return nil
 }
 

@@ -73,6 +73,8 @@ type reader struct {
 	continues bool
 	told      bool // a batch was given away before the last
 
+	waiting  int             // messages of all streams that were not given away
+	bytes    int             // in them
 	records  history.Records // since the last batch, of rows that are no message
 	seen     map[uint64]uint64
 	seed     maphash.Seed
@@ -122,6 +124,7 @@ func (r *reader) run(cursor *history.Cursor) error {
 	r.cursor = history.Cursor{Source: session.SourceClaudeCode, Path: r.path, Size: r.info.Size(), ModifiedAt: &modified}
 	r.seen, r.seed, r.digest, r.agents = map[uint64]uint64{}, maphash.MakeSeed(), sha256.New(), map[string]bool{}
 	r.records, r.queue, r.hold, r.told = history.Records{}, nil, hold{offset: -1}, false
+	r.waiting, r.bytes = 0, 0
 	from := int64(0)
 	if r.continues {
 		r.state, from = *before, cursor.Offset

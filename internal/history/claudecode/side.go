@@ -161,7 +161,8 @@ func (r *reader) verbatim(line []byte, why string) error {
 	m.ExternalID, m.CreatedAt, m.Dialect = r.nameOf(line), r.state.LastAt, string(session.SourceClaudeCode)
 	p.batch.Messages = append(p.batch.Messages, m)
 	p.keys[m.ExternalID] = true
-	p.size += history.Size(&m)
+	r.waiting++
+	r.bytes += history.Size(&m)
 	p.batch.Records.KeepRaw(1)
 	r.pass(st, at, m.ExternalID)
 	st.Tip = place{Key: m.ExternalID}

@@ -45,7 +45,7 @@ func newHouse(t *testing.T) *house {
 	}
 	t.Cleanup(func() {
 		defer opened.Close() //nolint:errcheck // of a test that is over
-		if !strings.HasPrefix(t.Name(), "TestSamples") && !strings.HasPrefix(t.Name(), "TestKilled") && !strings.HasPrefix(t.Name(), "TestFork") {
+		if !strings.HasPrefix(t.Name(), "TestSamples") && !strings.HasPrefix(t.Name(), "TestFork") {
 			return // a look over everything costs more than most tests
 		}
 		checks, err := opened.Doctor(context.Background(), true)

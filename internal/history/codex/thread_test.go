@@ -266,13 +266,13 @@ func (s *stops) Import(ctx context.Context, b store.ImportBatch) (store.ImportRe
 
 func TestKilledImportGoesOn(t *testing.T) {
 	lines := []string{header}
-	for i := range 1100 {
+	for i := range 800 {
 		lines = append(lines, says("user", fmt.Sprint("say ", i%7)), says("assistant", fmt.Sprint("said ", i%5)), tokenCount(3, 3*(i+1)))
 	}
 	whole := newHouse(t)
 	path := whole.write("rollout.jsonl", lines...)
 	all := whole.run(path)
-	for killed := range 3 {
+	for killed := range 2 {
 		h := newHouse(t)
 		h.importer.Store = &stops{h.store, killed}
 		if _, err := h.importer.Run(t.Context(), h.source, []string{path}); err == nil {
