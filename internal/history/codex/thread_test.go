@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -286,5 +287,42 @@ func TestKilledImportGoesOn(t *testing.T) {
 		if done.Records.Read != all.Records.Read {
 			t.Errorf("%+v", done)
 		}
+	}
+}
+
+// A paginated fork copies nothing: it says where in which rollout its beginning ends. A chain of
+// them, and a circle, end.
+func TestForkByReference(t *testing.T) {
+	const third = "019d0000-0000-7000-8000-0000000000d1"
+	numbered := func(n int, line string) string {
+		return strings.Replace(line, `{"timestamp"`, fmt.Sprintf(`{"ordinal":%d,"timestamp"`, n), 1)
+	}
+	base := func(id string, n int) string {
+		return fmt.Sprintf(`"source":"cli","history_mode":"paginated","forked_from_id":"%s","history_base":{"thread_id":"%s","end_ordinal_exclusive":%d}`, id, id, n)
+	}
+	dir := t.TempDir()
+	file := func(id string) string { return filepath.Join(dir, "rollout-2026-09-01T00-00-00-"+id+".jsonl") }
+	h := newHouse(t)
+	h.rewrite(file(parentID), numbered(0, meta(parentID, `"source":"cli","history_mode":"paginated"`)),
+		numbered(1, says("user", "one")), numbered(2, says("assistant", "1")), numbered(3, tokenCount(10, 10)), numbered(4, says("user", "left")))
+	h.rewrite(file(childID), numbered(4, meta(childID, base(parentID, 4))), numbered(5, says("user", "two")), numbered(6, says("assistant", "2")), numbered(7, tokenCount(20, 30)))
+	h.rewrite(file(third), numbered(8, meta(third, base(childID, 8))), numbered(9, says("user", "three")), numbered(10, tokenCount(40, 70)))
+	done := h.run(dir)
+	a, b, c := h.session(parentID), h.session(childID), h.session(third)
+	if b.ParentID != a.ID || c.ParentID != b.ID || a.InputTokens != 10 || b.InputTokens != 20 || c.InputTokens != 40 || len(done.Errors) != 0 {
+		t.Errorf("%+v\n%+v\n%+v", done, b, c)
+	}
+	if got := h.talk(c); got != "user: one\nassistant: 1\nuser: two\nassistant: 2\nuser: three" {
+		t.Errorf("path\n%s", got)
+	}
+	rows := h.rows()
+	if again := h.run(dir); again.Records.Read != 0 || h.rows() != rows {
+		t.Errorf("%+v", again)
+	}
+	// Two files that name one another.
+	h.rewrite(file(parentID), numbered(0, meta("x", base(childID, 9))), numbered(1, says("user", "round")))
+	h.rewrite(file(childID), numbered(0, meta("y", base(parentID, 9))), numbered(1, says("user", "and round")))
+	if done := h.run(dir); len(done.Errors) == 0 || h.talk(h.session("y")) == "" {
+		t.Errorf("%+v", done)
 	}
 }
