@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -82,7 +83,7 @@ func (a *app) fileLog(ctx context.Context, s *store.Store, args []string, f logF
 	}
 	a.printFileLog(s, filter.Paths, data)
 	if next != "" {
-		fmt.Fprintln(a.out, a.dim("… and more: -n shows as many as you like"))
+		fmt.Fprintln(a.out, a.dim("… and more: --limit shows them"))
 	}
 	return nil
 }
@@ -128,7 +129,7 @@ func (a *app) printFileLog(s *store.Store, paths []string, data []store.FileSess
 		}
 		rows[i] = []string{
 			f.Last.At.In(s.Zone()).Format("2006-01-02 15:04"), f.Last.Message.String(), string(f.Session.Source), did(f.Ops),
-			a.filesTold(f), transcript.OneLine(f.Session.Title, 80),
+			a.filesTold(f), cmp.Or(transcript.OneLine(f.Session.Title, 80), "–"),
 		}
 	}
 	cols := []column{
