@@ -45,8 +45,10 @@ func TestMaskingAMessageKeepsItsParts(t *testing.T) {
 	blob := &session.Blob{MediaType: session.TextBlob, Data: []byte(secret)}
 	picture := &session.Blob{MediaType: "image/png", Data: []byte(secret)}
 	msg := session.Message{Extra: session.JSON(`{"a":"AKIAIOSFODNN7EXAMPLE"}`), Parts: []session.Part{
-		session.TextPart(secret), {Kind: session.PartToolCall, CallID: "AKIAIOSFODNN7EXAMPLE", Arguments: `{"k":"AKIAIOSFODNN7EXAMPLE"}`},
-		{Kind: session.PartToolResult, Blob: blob}, {Kind: session.PartImage, Blob: picture},
+		session.TextPart(secret),
+		{Kind: session.PartToolCall, CallID: "AKIAIOSFODNN7EXAMPLE", Arguments: `{"k":"AKIAIOSFODNN7EXAMPLE"}`},
+		{Kind: session.PartToolResult, Blob: blob},
+		{Kind: session.PartImage, Blob: picture},
 	}}
 	m.Message(&msg)
 	if m.Masked != 4 || len(msg.Parts) != 4 || msg.Parts[1].CallID != "AKIAIOSFODNN7EXAMPLE" || string(blob.Data) != secret || msg.Parts[3].Blob != picture {

@@ -146,7 +146,7 @@ func useCopies(t *testing.T, s *Store, id session.ID, compaction int64) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.EachFrozen(ctx, id, snap.Frozen.Last, func(*session.Frozen) error { return nil }); err != nil {
+	if err := s.EachFrozen(ctx, snap.Frozen, func(*session.Frozen) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.EachContext(ctx, id, snap.Contexts.Last, func(c *session.Context) error {

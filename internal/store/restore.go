@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,6 +30,8 @@ type RestoreBatch struct {
 	Blocks      []Block
 	Contexts    []RestoreContext
 	Calls       []RestoreCall
+
+	Link *Link // with the last piece; nil: it shares nothing
 
 	// Sets are replaced, with the last piece.
 	Undos   []Undo
@@ -371,6 +374,53 @@ func (r *restorer) findCompaction(ref CompactionRef) (*int64, error) {
 }
 
 const nthCompaction = `SELECT id FROM compactions WHERE session_id = ? ORDER BY id LIMIT 1 OFFSET ?`
+
+// link stores how the session hangs on its parent. What a fork inherits ends with a row of its
+// parent's; those of sessions further up came in before any of the parent's.
+func (r *restorer) link() error {
+	in := r.batch.Link
+	if in == nil {
+		return nil
+	}
+	l := link{callID: in.Call, root: r.hereID(in.Root), number: in.Number}
+	var err error
+	if l.messageID, err = r.findOptional("its link", in.Message); err != nil {
+		return err
+	}
+	if in.ActivatedAt != nil {
+		l.activatedAt = in.ActivatedAt.SQL()
+	}
+	parent := r.hereID(r.batch.Session.ParentID)
+	for _, bound := range []struct {
+		to          *int64
+		n           int64
+		nth, newest string
+	}{
+		{&l.compactionID, in.Compactions, nthCompaction, `SELECT COALESCE(MAX(id), 0) FROM compactions`},
+		{&l.frozenID, in.Frozen, nthFrozen, `SELECT COALESCE(MAX(id), 0) FROM frozen`},
+	} {
+		switch {
+		case bound.n < 0:
+			*bound.to = math.MaxInt64
+			continue
+		case bound.n > 0:
+			err = r.row(bound.nth, []any{parent, bound.n - 1}, bound.to)
+		default: // none of the parent's
+			if err = r.row(bound.nth, []any{parent, 0}, bound.to); err == nil {
+				*bound.to--
+			}
+		}
+		if noRows(err) {
+			err = r.row(bound.newest, nil, bound.to)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return r.saveLink(r.now.id, l)
+}
+
+const nthFrozen = `SELECT id FROM frozen WHERE session_id = ? ORDER BY id LIMIT 1 OFFSET ?`
 
 // saveCounts keeps what a piece added; the session says the rest of itself with its last one.
 func (r *restorer) saveCounts() error {

@@ -310,6 +310,9 @@ func (r *restorer) finish() error {
 	if err := r.sets(); err != nil {
 		return err
 	}
+	if err := r.link(); err != nil {
+		return err
+	}
 	in, s := r.batch.Session, &r.sess
 	if s.HeadID = nil; in.Head != nil {
 		id, err := r.mustFind("the head", *in.Head)
@@ -409,8 +412,8 @@ func (r *restorer) sets() error {
 		}
 	}
 	for _, st := range r.batch.States {
-		if _, err := r.exec(`INSERT INTO states (session_id, name, revision, value, updated_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-			id, st.Name, st.Revision, st.Value, st.UpdatedAt); err != nil {
+		if _, err := r.exec(`INSERT INTO states (session_id, name, revision, value, updated_at, deleted_at) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			id, st.Name, st.Revision, st.Value, st.UpdatedAt, st.DeletedAt); err != nil {
 			return fmt.Errorf("state: %w", err)
 		}
 	}

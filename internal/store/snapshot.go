@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math"
 	"slices"
 
 	"sessiond/internal/session"
@@ -20,9 +21,22 @@ type Snapshot struct {
 	Marks       []Mark
 	States      []State
 	Flushes     []Flush
-	Frozen      Growth
+	Link        *Link   // nil: it shares nothing and nothing started it
+	Frozen      []int64 // rows, in the order in which they came
 	Contexts    Growth
 	Calls       Growth
+}
+
+// Link is how a session hangs on its parent, without rows: of what a fork inherits it says how
+// many of the parent's records and frozen texts were there, -1 for all.
+type Link struct {
+	Message     *session.MessageRef
+	Call        string
+	Root        session.ID
+	Number      int64
+	Compactions int64
+	Frozen      int64
+	ActivatedAt *session.Time
 }
 
 // Growth is how far a table of a session's rows had grown.
@@ -62,10 +76,11 @@ type Mark struct {
 
 // State is a named document of a session.
 type State struct {
-	Name      string       `db:"name"`
-	Revision  int64        `db:"revision"`
-	Value     session.JSON `db:"value"`
-	UpdatedAt session.Time `db:"updated_at"`
+	Name      string        `db:"name"`
+	Revision  int64         `db:"revision"`
+	Value     session.JSON  `db:"value"`
+	UpdatedAt session.Time  `db:"updated_at"`
+	DeletedAt *session.Time `db:"deleted_at"` // it was taken away, and keeps its revision
 }
 
 // Flush is a memory flush that a caller reported.
@@ -96,7 +111,7 @@ func (s *Store) Snapshot(ctx context.Context, id session.ID) (*Snapshot, error) 
 	if snap.Session, err = readSession(ctx, q, id); err != nil {
 		return nil, err
 	}
-	for _, read := range []func(context.Context, *readTx) error{snap.compactions, snap.sets, snap.growth} {
+	for _, read := range []func(context.Context, *readTx) error{snap.compactions, snap.link, snap.sets, snap.growth} {
 		if err := read(ctx, q); err != nil {
 			return nil, fmt.Errorf("snapshot of %s: %w", id, err)
 		}
@@ -140,6 +155,44 @@ const numberOfCompaction = `
 	SELECT c.session_id, (SELECT COUNT(*) FROM compactions d WHERE d.session_id = c.session_id AND d.id <= c.id)
 	FROM compactions c WHERE c.id = ?`
 
+func (snap *Snapshot) link(ctx context.Context, q *readTx) error {
+	l, err := readLink(ctx, q, snap.Session.ID)
+	if err != nil || l.messageID == nil && l == (link{}) {
+		return err
+	}
+	out := Link{Call: l.callID, Root: l.root, Number: l.number, Compactions: -1, Frozen: -1}
+	if l.messageID != nil {
+		ref, err := refOf(ctx, q, *l.messageID)
+		if err != nil {
+			return err
+		}
+		out.Message = &ref
+	}
+	if l.activatedAt != "" {
+		out.ActivatedAt = &session.Time{}
+		if err := out.ActivatedAt.Scan(l.activatedAt); err != nil {
+			return err
+		}
+	}
+	for _, bound := range []struct {
+		to    *int64
+		upto  int64
+		query string
+	}{
+		{&out.Compactions, l.compactionID, `SELECT COUNT(*) FROM compactions WHERE session_id = ? AND id <= ?`},
+		{&out.Frozen, l.frozenID, `SELECT COUNT(*) FROM frozen WHERE session_id = ? AND id <= ?`},
+	} {
+		if bound.upto == math.MaxInt64 {
+			continue
+		}
+		if err := q.get(ctx, bound.to, bound.query, snap.Session.ParentID, bound.upto); err != nil {
+			return err
+		}
+	}
+	snap.Link = &out
+	return nil
+}
+
 // sets reads what is replaced and taken away, in an order that is the same in every file.
 func (snap *Snapshot) sets(ctx context.Context, q *readTx) error {
 	id := snap.Session.ID
@@ -166,7 +219,7 @@ func (snap *Snapshot) sets(ctx context.Context, q *readTx) error {
 	slices.SortFunc(snap.Marks, func(a, b Mark) int {
 		return cmp.Or(cmp.Compare(a.Message.Session, b.Message.Session), cmp.Compare(a.Message.Seq, b.Message.Seq), cmp.Compare(a.Kind, b.Kind))
 	})
-	if err := q.list(ctx, &snap.States, `SELECT name, revision, value, updated_at FROM states WHERE session_id = ? ORDER BY name`, id); err != nil {
+	if err := q.list(ctx, &snap.States, `SELECT name, revision, value, updated_at, deleted_at FROM states WHERE session_id = ? ORDER BY name`, id); err != nil {
 		return err
 	}
 	if err := q.list(ctx, &snap.Flushes, `SELECT compaction_id, at, outcome FROM flushes WHERE session_id = ?`, id); err != nil {
@@ -193,11 +246,14 @@ const marksOfSession = `
 	SELECT m.session_id, m.seq, k.kind, k.text, k.created_at FROM marks k JOIN messages m ON m.id = k.message_id WHERE k.session_id = ?`
 
 func (snap *Snapshot) growth(ctx context.Context, q *readTx) error {
+	if err := q.list(ctx, &snap.Frozen, `SELECT id FROM frozen WHERE session_id = ?`, snap.Session.ID); err != nil {
+		return err
+	}
+	slices.Sort(snap.Frozen)
 	for _, g := range []struct {
 		to    *Growth
 		query string
 	}{
-		{&snap.Frozen, `SELECT COUNT(*) AS n, COALESCE(MAX(id), 0) AS last FROM frozen WHERE session_id = ?`},
 		{&snap.Contexts, `SELECT COUNT(*) AS n, COALESCE(MAX(id), 0) AS last FROM contexts WHERE session_id = ?`},
 		{&snap.Calls, `SELECT COUNT(*) AS n, COALESCE(MAX(id), 0) AS last FROM calls WHERE session_id = ? AND session_id <> ''`},
 	} {
@@ -242,29 +298,19 @@ func (s *Store) RefOfCompaction(ctx context.Context, rowID int64) (CompactionRef
 	return compactionRef(ctx, s, rowID)
 }
 
-// EachFrozen yields what was frozen for a session up to a row, by message, which is the same
-// order in every file: along a path parents are older than their children.
-func (s *Store) EachFrozen(ctx context.Context, id session.ID, upto int64, yield func(*session.Frozen) error) error {
-	var last session.Frozen
-	for {
-		var page []session.Frozen
-		if err := s.list(ctx, &page, frozenUpTo, id, last.MessageID, last.Kind, upto, copyPage); err != nil {
-			return fmt.Errorf("frozen of %s: %w", id, err)
+// EachFrozen yields what was frozen, by its rows.
+func (s *Store) EachFrozen(ctx context.Context, rows []int64, yield func(*session.Frozen) error) error {
+	for _, row := range rows {
+		var f session.Frozen
+		if err := s.get(ctx, &f, `SELECT id, session_id, message_id, kind, compaction_id, content FROM frozen WHERE id = ?`, row); err != nil {
+			return fmt.Errorf("frozen row %d: %w", row, err)
 		}
-		for i := range page {
-			if err := yield(&page[i]); err != nil {
-				return err
-			}
+		if err := yield(&f); err != nil {
+			return err
 		}
-		if len(page) < copyPage {
-			return nil
-		}
-		last = page[len(page)-1]
 	}
+	return nil
 }
-
-const frozenUpTo = `SELECT id, session_id, message_id, kind, compaction_id, content FROM frozen
-	WHERE session_id = ? AND (message_id, kind) > (?, ?) AND +id <= ? ORDER BY message_id, kind LIMIT ?`
 
 // EachContext yields the contexts that were handed out for a session, in order, up to a row.
 func (s *Store) EachContext(ctx context.Context, id session.ID, upto int64, yield func(*session.Context) error) error {
@@ -318,10 +364,11 @@ type Kin struct {
 	CreatedAt  session.Time `db:"created_at"`
 }
 
-// AllKin lists every session of the file, also archived and trashed ones and drafts.
+// AllKin lists every session of the file, also archived and trashed ones and drafts, not those
+// that were purged.
 func (s *Store) AllKin(ctx context.Context) ([]Kin, error) {
 	var all []Kin
-	err := s.reports.SelectContext(ctx, &all, `SELECT id, parent_id, parent_kind, created_at FROM sessions`)
+	err := s.reports.SelectContext(ctx, &all, `SELECT id, parent_id, parent_kind, created_at FROM sessions WHERE purged_at IS NULL`)
 	return all, err
 }
 

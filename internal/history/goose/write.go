@@ -31,7 +31,7 @@ type Written struct {
 // a line that goes on.
 func Write(out io.Writer, s *Session) (Written, error) {
 	w := writer{Session: s, Written: Written{LeftOut: map[string]int{}}}
-	var input, output, read, write = s.InputTokens, s.OutputTokens, s.CacheReadTokens, s.CacheWriteTokens
+	input, output, read, write := s.InputTokens, s.OutputTokens, s.CacheReadTokens, s.CacheWriteTokens
 	all := input + read + write // Goose's input holds what came from the cache
 	usage := map[string]any{
 		"input_tokens": all, "output_tokens": output, "total_tokens": all + output, "cache_read_input_tokens": read, "cache_write_input_tokens": write,

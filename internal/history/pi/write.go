@@ -171,7 +171,9 @@ func orUnknown(s string) string {
 // talk writes a turn of another program as pi would have written it.
 func (w *writer) talk(m *session.Message, id string, parent *string) {
 	at := field("timestamp", m.CreatedAt.UnixMilli())
-	one := func(o history.Object) { w.entry(id, m, parent, lineMessage, field("message", rawJSON(append(o, at).JSON()))) }
+	one := func(o history.Object) {
+		w.entry(id, m, parent, lineMessage, field("message", rawJSON(append(o, at).JSON())))
+	}
 	switch m.Role {
 	case session.System:
 		one(history.Object{field("role", "system"), field("content", m.Text())})

@@ -47,7 +47,7 @@ func (r *reader) content(kind string, raw []byte) (known bool, err error) {
 	case lineState:
 		var l stateLine
 		err = json.Unmarshal(raw, &l)
-		b.States = append(b.States, store.State{Name: l.Name, Revision: l.Revision, Value: l.Value, UpdatedAt: l.UpdatedAt})
+		b.States = append(b.States, store.State{Name: l.Name, Revision: l.Revision, Value: l.Value, UpdatedAt: l.UpdatedAt, DeletedAt: l.DeletedAt})
 		r.have.States++
 	case lineFlush:
 		var l flushLine

@@ -65,6 +65,7 @@ type sessionLine struct {
 	Window      *int64              `json:"window,omitempty"`
 	ParentID    session.ID          `json:"parent_id,omitempty"`
 	ParentKind  string              `json:"parent_kind,omitempty"`
+	Link        *linkFields         `json:"link,omitempty"`
 	Head        *session.MessageRef `json:"head"`
 	Epoch       int64               `json:"epoch"`
 	Revision    int64               `json:"revision"`
@@ -80,6 +81,18 @@ type sessionLine struct {
 	Settings    session.JSON        `json:"settings,omitempty"`
 	Metadata    session.JSON        `json:"metadata"`
 	Lines       lineCounts          `json:"lines"`
+}
+
+// linkFields say how the session hangs on its parent: where a fork leaves it, or what started a
+// child, and how many of the parent's compactions and frozen texts a fork inherits, -1 for all.
+type linkFields struct {
+	Message     *session.MessageRef `json:"message,omitempty"`
+	Call        string              `json:"call_id,omitempty"`
+	Root        session.ID          `json:"root_id,omitempty"`
+	Number      int64               `json:"number,omitempty"`
+	Compactions int64               `json:"compactions"`
+	Frozen      int64               `json:"frozen"`
+	ActivatedAt *session.Time       `json:"activated_at,omitempty"`
 }
 
 // lineCounts says how many lines of a kind follow, so that a file that was cut is noticed.
@@ -98,6 +111,7 @@ type lineCounts struct {
 func sessionLineOf(snap *store.Snapshot) sessionLine {
 	s := &snap.Session
 	return sessionLine{
+		Link: (*linkFields)(snap.Link),
 		Type: lineSession, ID: s.ID, Day: s.Day, Title: s.Title, TitleSource: s.TitleSource, Kind: s.Kind, Draft: s.Draft,
 		Source: s.Source, SourceID: s.SourceID, Key: s.Key, Generation: s.Generation,
 		Directory: s.Directory, Project: s.Project, GitBranch: s.GitBranch, Provider: s.Provider, Model: s.Model, Window: s.Window,
@@ -106,7 +120,7 @@ func sessionLineOf(snap *store.Snapshot) sessionLine {
 		DeletedAt: s.DeletedAt, EndedAt: s.EndedAt, EndReason: s.EndReason, Settings: s.Settings, Metadata: s.Metadata,
 		Lines: lineCounts{
 			Messages: s.MessageCount, Compactions: int64(len(snap.Compactions)), Undos: int64(len(snap.Undos)),
-			Frozen: snap.Frozen.Rows, Contexts: snap.Contexts.Rows, Calls: snap.Calls.Rows,
+			Frozen: int64(len(snap.Frozen)), Contexts: snap.Contexts.Rows, Calls: snap.Calls.Rows,
 			Marks: int64(len(snap.Marks)), States: int64(len(snap.States)), Flushes: int64(len(snap.Flushes)),
 		},
 	}
@@ -328,11 +342,12 @@ type markLine struct {
 }
 
 type stateLine struct {
-	Type      string       `json:"type"`
-	Name      string       `json:"name"`
-	Revision  int64        `json:"revision"`
-	Value     session.JSON `json:"value"`
-	UpdatedAt session.Time `json:"updated_at"`
+	Type      string        `json:"type"`
+	Name      string        `json:"name"`
+	Revision  int64         `json:"revision"`
+	Value     session.JSON  `json:"value"`
+	UpdatedAt session.Time  `json:"updated_at"`
+	DeletedAt *session.Time `json:"deleted_at,omitempty"`
 }
 
 type flushLine struct {

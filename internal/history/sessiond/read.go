@@ -264,7 +264,7 @@ func (r *reader) close() error {
 // flush gives the batch away. A session that the store refuses does not stop the others.
 func (r *reader) flush(end bool) error {
 	b := r.batch
-	b.End = end
+	b.End, b.Link = end, (*store.Link)(r.session.Link)
 	r.batch = store.RestoreBatch{Into: r.into, Session: b.Session}
 	r.size = 0
 	defer clear(r.blobs) // those that come again are in the store then

@@ -284,6 +284,18 @@ func (p *past) live() {
 		if rapid.IntRange(0, 3).Draw(p.T, "keyed") == 0 {
 			in.Key, in.Generation = "agent:main:main", int64(len(p.sessions)+1)
 		}
+		if in.ParentKind == session.ParentFork {
+			fork := store.Fork{Session: in.ParentID}
+			if parent, err := p.s.Session(ctx, in.ParentID); err == nil && parent.LastSeq > 0 && rapid.Bool().Draw(p.T, "from") {
+				fork.At = &session.MessageRef{Session: in.ParentID, Seq: rapid.Int64Range(1, parent.LastSeq).Draw(p.T, "at")}
+			}
+			if made, err := p.s.Fork(ctx, fork); err == nil {
+				p.sessions = append(p.sessions, made.ID)
+			} else if session.CodeOf(err) != session.Invalid && session.CodeOf(err) != session.Conflict {
+				p.Fatal(err)
+			}
+			continue
+		}
 		made, err := p.s.CreateSession(ctx, in)
 		p.must(err)
 		p.sessions = append(p.sessions, made.ID)

@@ -209,7 +209,7 @@ func (w *Writer) compactions(_ context.Context, snap *store.Snapshot) error {
 }
 
 func (w *Writer) frozen(ctx context.Context, snap *store.Snapshot) error {
-	return w.store.EachFrozen(ctx, w.session, snap.Frozen.Last, func(f *session.Frozen) error {
+	return w.store.EachFrozen(ctx, snap.Frozen, func(f *session.Frozen) error {
 		message, err := w.refOf(ctx, f.MessageID)
 		if err != nil {
 			return err
@@ -298,7 +298,7 @@ func (w *Writer) sets(_ context.Context, snap *store.Snapshot) error {
 		}
 	}
 	for _, s := range snap.States {
-		if err := w.line(stateLine{lineState, s.Name, s.Revision, w.mask.JSON(s.Value), s.UpdatedAt}); err != nil {
+		if err := w.line(stateLine{lineState, s.Name, s.Revision, w.mask.JSON(s.Value), s.UpdatedAt, s.DeletedAt}); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,66 @@
+package sessiond
+
+import (
+	"context"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"sessiond/internal/store"
+)
+
+// keysOf lists the names that a line's fields have.
+func keysOf(line any) []string {
+	var keys []string
+	for t, i := reflect.TypeOf(line), 0; i < t.NumField(); i++ {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		keys = append(keys, name)
+	}
+	return keys
+}
+
+// Every column of what a session is made of is in its lines, under another name there, or made
+// anew. Whoever adds a column decides here what becomes of it.
+func TestEveryColumnIsWrittenOrMadeAnew(t *testing.T) {
+	s, err := store.Open(context.Background(), filepath.Join(t.TempDir(), "sessions.db"), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for table, c := range map[string]struct {
+		line    any
+		renamed []string // a name in the file in the place of a row, or of its session's
+		anew    []string
+	}{
+		"sessions": {sessionLine{}, []string{"head_id"}, []string{
+			"last_seq", "compaction_id", "message_count", "total_tokens", "context_tokens", "compaction_count", "input_tokens", "output_tokens",
+			"cache_read_tokens", "cache_write_tokens", "cost_nanousd", "cost_usd", "unpriced_calls",
+			"purged_at", // a purged session is in no export
+		}},
+		"messages":         {messageLine{}, []string{"session_id", "seq", "parent_id"}, []string{"jump", "depth", "path_tokens"}},
+		"parts":            {partLine{}, []string{"call_part_id", "id", "message_id", "idx"}, []string{"tokens"}},
+		"blobs":            {blobLine{}, []string{"data"}, []string{"size"}},
+		"compactions":      {compactionLine{}, []string{"session_id", "previous_id", "through_id", "first_kept_id"}, nil},
+		"compaction_undos": {undoLine{}, []string{"session_id", "compaction_id"}, nil},
+		"frozen":           {frozenLine{}, []string{"id", "session_id", "message_id", "compaction_id"}, nil},
+		"blocks":           {blockLine{}, nil, nil},
+		"contexts":         {contextLine{}, []string{"session_id", "head_id", "compaction_id", "system_hash", "initial_hash", "tools_hash"}, nil},
+		"calls":            {callLine{}, []string{"id", "session_id", "message_id", "compaction_id", "context_id"}, []string{"cost_usd"}},
+		"marks":            {markLine{}, []string{"session_id", "message_id"}, nil},
+		"states":           {stateLine{}, []string{"session_id"}, nil},
+		"flushes":          {flushLine{}, []string{"session_id", "compaction_id"}, nil},
+	} {
+		var columns []string
+		if err := s.Reader().Select(&columns, `SELECT name FROM pragma_table_xinfo(?)`, table); err != nil || len(columns) == 0 {
+			t.Fatalf("%s: %v, %v", table, columns, err)
+		}
+		known := slices.Concat(keysOf(c.line), c.renamed, c.anew)
+		for _, column := range columns {
+			if !slices.Contains(known, column) {
+				t.Errorf("%s.%s is in no line: write it, or say that it is made anew", table, column)
+			}
+		}
+	}
+}
