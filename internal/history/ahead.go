@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -126,7 +127,12 @@ func (a *ahead) emit(ctx context.Context, r *reading, b Batch) error {
 		if !a.give(ctx, step{reading: r, batch: &b, answer: answer}) {
 			return ctx.Err()
 		}
-		return <-answer
+		select {
+		case err := <-answer:
+			return err
+		case <-ctx.Done(): // nobody answers any more
+			return ctx.Err()
+		}
 	}
 	b.Messages, b.Calls = slices.Clone(b.Messages), slices.Clone(b.Calls)
 	b.Compactions, b.Marks = slices.Clone(b.Compactions), slices.Clone(b.Marks)
@@ -141,9 +147,13 @@ func (a *ahead) emit(ctx context.Context, r *reading, b Batch) error {
 	if !a.give(ctx, step{reading: r, batch: &b}) {
 		return ctx.Err()
 	}
-	if size > 2*MaxBatchBytes {
-		return a.settle(ctx)
+	if size <= 2*MaxBatchBytes {
+		return nil
 	}
+	if err := a.settle(ctx); err != nil {
+		return err
+	}
+	debug.FreeOSMemory() // what such a batch took is not needed for the next
 	return nil
 }
 
