@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -88,7 +89,11 @@ func (a *app) resumption(ctx context.Context, s *store.Store, sess *session.Sess
 		r.Command = []string{"codex", "resume", id}
 	case session.SourceClaudeCode:
 		r.Command = []string{"claude", "--resume", id}
-	case session.SourceGoose:
+	case session.SourceGoose: // gives the id of a deleted session to a new one of the same day
+		if goneInGoose(sess) {
+			return no("was deleted in goose")
+		}
+		id, _, _ = strings.Cut(id, "@")
 		r.Command = []string{"goose", "session", "--resume", "--session-id", id}
 	case session.SourceOpencode:
 		r.Command = []string{"opencode", "--session", id}
@@ -112,6 +117,16 @@ func (a *app) resumption(ctx context.Context, s *store.Store, sess *session.Sess
 		return no("has the id %q in %s, which is no word for a command line", id, sess.Source)
 	}
 	return a.checked(r)
+}
+
+// goneInGoose tells whether an import found that Goose no longer has the session.
+func goneInGoose(sess *session.Session) bool {
+	var notes struct {
+		Goose struct {
+			Gone string `json:"gone"`
+		} `json:"goose"`
+	}
+	return json.Unmarshal(sess.Metadata, &notes) == nil && notes.Goose.Gone != ""
 }
 
 // newestOf gives the session that a key names now.

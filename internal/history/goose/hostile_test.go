@@ -114,7 +114,7 @@ func TestGooseCompactionAfterTheFirstImport(t *testing.T) {
 }
 
 func TestGooseRowsOfAnyKind(t *testing.T) {
-	big := strings.Repeat("x", 50<<20)
+	big := strings.Repeat("x", large)
 	for _, test := range []struct {
 		name, sql     string
 		texts         string // of what came in
@@ -134,7 +134,7 @@ func TestGooseRowsOfAnyKind(t *testing.T) {
 		{"one id for all", say("a", "user", "one", 1) + say("a", "user", "one", 1) + say("a", "user", "two", 1), "one one two", 3, 0, 0},
 		{"metadata that are none", put("a", "user", `[{"type":"text","text":"seen"}]`, 1773478800, `{"userVisible"`), "seen", 1, 0, 0},
 		{"nested too deep", put("a", "user", `[`+strings.Repeat(`[`, 2000)+strings.Repeat(`]`, 2000)+`]`, 1773478800, ""), strings.Repeat("[", 2001) + strings.Repeat("]", 2001), 0, 1, 1},
-		{"a row of 50 MB", put("a", "user", `[{"type":"text","text":"`+big+`"}]`, 1773478800, ""), big, 1, 0, 0},
+		{"a large row", put("a", "user", `[{"type":"text","text":"`+big+`"}]`, 1773478800, ""), big, 1, 0, 0},
 		{"a parent that is its own child", `UPDATE sessions SET parent_session_id = id;` + say("a", "user", "one", 1), "one", 1, 0, 0},
 		{"blocks that are none", put("a", "user", `[1,null,"x",{"type":"text","text":"one"},{}]`, 1773478800, ""), "one", 1, 0, 0},
 		{"a thousand blocks too many", put("a", "assistant", `[{"type":"text","text":"one"}`+strings.Repeat(`,{"type":"image","data":"x"}`, 3000)+`]`, 1773478800, ""), "one", 1, 0, 0},
@@ -246,7 +246,7 @@ func TestGooseFilesOfAnyKind(t *testing.T) {
 		{"half a last line", head + one + two[:20], "", "one"},
 		{"a last line without its end", head + one + strings.TrimSpace(two), "", "one two"},
 		{"blank lines", head + "\n" + one + "\n" + two, "", "one two"},
-		{"a line of 50 MB", head + one + strings.Replace(two, "two", strings.Repeat("x", 50<<20), 1), "", "one " + strings.Repeat("x", 50<<20)},
+		{"a large line", head + one + strings.Replace(two, "two", strings.Repeat("x", large), 1), "", "one " + strings.Repeat("x", large)},
 		{"a line that is no message", head + `{"a":1}` + "\n" + one, "no message", "one"},
 		{"content in a string", head + `{"role":"user","created":1754035200,"content":"[{\"type\":\"text\",\"text\":\"one\"}]"}` + "\n", "", "one"},
 	} {
