@@ -1,6 +1,11 @@
 package goose
 
-import "sessiond/internal/session"
+import (
+	"strings"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
 
 // summarised is a compaction as Goose leaves it: a summary in the user's role that only the
 // model sees, mostly followed by a line that tells it to go on.
@@ -79,4 +84,52 @@ func (c *summarised) overlay(records []record) session.Compaction {
 		Strategy: session.StrategySummarize, Trigger: session.TriggerImport, Status: session.StatusDone,
 		MessageCount: n, CreatedAt: records[c.summary].at,
 	}
+}
+
+// overlay makes a compaction, with the texts of its rows.
+func (r *reader) overlay(c *summarised) error {
+	made := history.Compaction{Compaction: c.overlay(r.records), Key: r.records[c.summary].key, ThroughKey: r.records[c.through].key, ThroughSession: r.records[c.through].within}
+	var err error
+	if made.Summary, err = r.textOf(c.summary); err != nil {
+		return err
+	}
+	details := session.CompactionDetails{ReadFiles: []string{}, ModifiedFiles: []string{}}
+	if c.proceed >= 0 {
+		if details.Instructions, err = r.textOf(c.proceed); err != nil {
+			return err
+		}
+	}
+	made.Details = session.JSONOf(details)
+	if near := r.ledgerNear(made.CreatedAt); near != nil {
+		made.Model, made.Provider = near.model, r.about.provider
+		made.TokensBefore = near.input
+	}
+	r.batch.Compactions = append(r.batch.Compactions, made)
+	return nil
+}
+
+// ledgerNear finds the call that made a summary.
+func (r *reader) ledgerNear(at session.Time) *entry {
+	for i := range r.entries {
+		if e := &r.entries[i]; e.compaction && e.at != nil && e.at.Unix()-at.Unix() <= 5 && at.Unix()-e.at.Unix() <= 5 {
+			return e
+		}
+	}
+	return nil
+}
+
+// textOf gives the texts of a message, one under the other.
+func (r *reader) textOf(i int) (string, error) {
+	in, err := r.from.load(r.ctx, &r.records[i])
+	if err != nil {
+		return "", err
+	}
+	blocks, _ := blocksOf(in)
+	var texts []string
+	for _, p := range partsOf(blocks) {
+		if p.Kind == session.PartText && p.Text != "" {
+			texts = append(texts, p.Text)
+		}
+	}
+	return strings.Join(texts, "\n"), nil
 }

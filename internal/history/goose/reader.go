@@ -3,7 +3,6 @@ package goose
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"sessiond/internal/history"
@@ -466,52 +465,4 @@ func (r *reader) problem(line int64, why string) {
 		p.Line = int(line)
 	}
 	r.problems = append(r.problems, p)
-}
-
-// overlay makes a compaction, with the texts of its rows.
-func (r *reader) overlay(c *summarised) error {
-	made := history.Compaction{Compaction: c.overlay(r.records), Key: r.records[c.summary].key, ThroughKey: r.records[c.through].key, ThroughSession: r.records[c.through].within}
-	var err error
-	if made.Summary, err = r.textOf(c.summary); err != nil {
-		return err
-	}
-	details := session.CompactionDetails{ReadFiles: []string{}, ModifiedFiles: []string{}}
-	if c.proceed >= 0 {
-		if details.Instructions, err = r.textOf(c.proceed); err != nil {
-			return err
-		}
-	}
-	made.Details = session.JSONOf(details)
-	if near := r.ledgerNear(made.CreatedAt); near != nil {
-		made.Model, made.Provider = near.model, r.about.provider
-		made.TokensBefore = near.input
-	}
-	r.batch.Compactions = append(r.batch.Compactions, made)
-	return nil
-}
-
-// ledgerNear finds the call that made a summary.
-func (r *reader) ledgerNear(at session.Time) *entry {
-	for i := range r.entries {
-		if e := &r.entries[i]; e.compaction && e.at != nil && e.at.Unix()-at.Unix() <= 5 && at.Unix()-e.at.Unix() <= 5 {
-			return e
-		}
-	}
-	return nil
-}
-
-// textOf gives the texts of a message, one under the other.
-func (r *reader) textOf(i int) (string, error) {
-	in, err := r.from.load(r.ctx, &r.records[i])
-	if err != nil {
-		return "", err
-	}
-	blocks, _ := blocksOf(in)
-	var texts []string
-	for _, p := range partsOf(blocks) {
-		if p.Kind == session.PartText && p.Text != "" {
-			texts = append(texts, p.Text)
-		}
-	}
-	return strings.Join(texts, "\n"), nil
 }
