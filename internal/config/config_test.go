@@ -222,19 +222,3 @@ func TestVariablesAreUnambiguous(t *testing.T) {
 		t.Errorf("only %d settings", len(seen))
 	}
 }
-
-func TestSettingWithoutEffectIsTold(t *testing.T) {
-	c, err := config.Load(input(t, "compaction: { prune_minimum: 1 }\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if w := c.Warnings(); len(w) != 1 || !strings.Contains(w[0], "compaction.prune_minimum") || !strings.Contains(w[0], "no effect") {
-		t.Errorf("warnings = %q", w)
-	}
-	if got := origin(t, c, "compaction.prune_minimum"); !strings.HasPrefix(got, "file") || !strings.Contains(got, "without effect") {
-		t.Errorf("compaction.prune_minimum comes from %q", got)
-	}
-	if got := origin(t, c, "compaction.fraction"); strings.Contains(got, "without effect") {
-		t.Errorf("compaction.fraction comes from %q", got)
-	}
-}

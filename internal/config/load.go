@@ -231,21 +231,9 @@ func (c *Config) list(k *koanf.Koanf, known []string, origins map[string]string)
 		if !ok {
 			value = k.Get(key)
 		}
-		if unused(key) {
-			if origin != originDefault {
-				c.warnings = append(c.warnings, fmt.Sprintf("%s (%s) has no effect in this version", key, origin))
-			}
-			origin += ", without effect in this version"
-		}
 		values = append(values, Value{Key: key, Value: value, Origin: origin})
 	}
 	return values
-}
-
-// unused tells of keys that are checked and kept for what is yet to come: whoever sets one is
-// told that nothing acts on it.
-func unused(key string) bool {
-	return slices.Contains([]string{"compaction.prune_protect", "compaction.prune_minimum", "compaction.protected_tools"}, key)
 }
 
 func lookup(environ []string, name string) (string, bool) {

@@ -48,6 +48,8 @@ type Material struct {
 	Messages  []session.Message
 	Frozen    []session.Frozen // those that count
 
+	Pruned     map[string]bool // outputs that are replaced by a line
+	RecallTool string          // of the caller: named in that line; "": none
 	CloseCalls bool
 	PartMax    int64    // by the reference counter: what a model's scale learns must not move the cut
 	TrimCalls  bool     // also arguments of calls: only where the context would not fit
@@ -136,6 +138,7 @@ func Assemble(in Material) Draft {
 	}
 	for i := range out.Items {
 		item := &out.Items[i]
+		hidePruned(item, in.Pruned, in.RecallTool)
 		for _, kind := range withhold(item, in.Modalities) {
 			out.Losses = append(out.Losses, fmt.Sprintf("%s: the model takes no %s, replaced by a note", item.Message.ID, kind))
 		}

@@ -59,6 +59,10 @@ func (m *Manager) Compact(ctx context.Context, id session.ID, in CompactInput) (
 	var made madeOverlay
 	var calls []session.Call
 	waits := in.Model && m.cfg.Remote != nil && !in.DryRun && in.Summary == ""
+	if over.strategy == session.StrategyPrune {
+		made, _ = m.prune(r, over)
+		waits = false
+	}
 	if waits {
 		release() // turns go on meanwhile
 		asked := over
@@ -68,7 +72,7 @@ func (m *Manager) Compact(ctx context.Context, id session.ID, in CompactInput) (
 		release = m.turns.lock(id)
 	}
 	defer release()
-	if !waits || err != nil {
+	if over.strategy != session.StrategyPrune && (!waits || err != nil) {
 		if made, err = m.makeOverlay(ctx, r, over); err != nil {
 			return session.Compaction{}, Preview{}, err
 		}

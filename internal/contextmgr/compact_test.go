@@ -213,7 +213,6 @@ func TestWrongCompactionsAreRefused(t *testing.T) {
 	minus := int64(-1)
 	two := 2.0
 	for name, in := range map[string]CompactInput{
-		"prune":            {Strategy: session.StrategyPrune},
 		"unknown strategy": {Strategy: "forget"},
 		"ask":              {Strategy: StrategyAsk},
 		"unknown trigger":  {Trigger: session.TriggerImport},

@@ -15,8 +15,7 @@ import (
 )
 
 // The cases run here are of the rules that this package has: thresholds, cut points, spans,
-// the hybrid estimate, repair. Left to what brings their rules: opencode.prune (pruning of old
-// tool outputs), codex.keep_recent_user and codex.reinject_context (preset codex, deeper
+// the hybrid estimate, pruning, repair. Left to what brings their rules: codex.keep_recent_user and codex.reinject_context (preset codex, deeper
 // assembly), pi.file_operations (files of a span: package touched and the store), pi.build_context
 // and the real transcripts (their records reach a context through the importer), context edits
 // (kinds of records that no message has yet). Cases of tier parity belong to their presets.
@@ -29,6 +28,7 @@ type confCase struct {
 		Settings json.RawMessage
 		Leaf     string
 		File     string
+		Before   string `json:"before_message"`
 	}
 	Expect      json.RawMessage
 	Alternative json.RawMessage
@@ -38,6 +38,7 @@ type confEntry struct {
 	ID        string
 	Kind      string
 	Role      string
+	Parts     []json.RawMessage
 	Parent    json.RawMessage
 	Tokens    int64
 	Calls     []json.RawMessage

@@ -13,6 +13,7 @@ type Entry struct {
 	Reasoning bool     // a reply of nothing but reasoning: it belongs to what follows
 	Calls     []string // ids of the calls it makes
 	Results   []string // ids of the calls it answers
+	Outputs   []Output // the finished outputs it holds, in order
 }
 
 // gives tells whether the entry puts anything into a context.

@@ -25,7 +25,7 @@ type Settings struct {
 	KeepRecentMessages *int64            `json:"keep_recent_messages,omitempty"`
 	SummaryMaxTokens   *int64            `json:"summary_max_tokens,omitempty"`
 	PruneProtect       *int64            `json:"prune_protect,omitempty"`
-	PruneMinimum       *int64            `json:"prune_minimum,omitempty"`
+	PruneMinimum       *int64            `json:"prune_minimum,omitempty"` // 0: nothing is pruned
 	ProtectedTools     *[]string         `json:"protected_tools,omitempty"`
 	PartMaxTokens      *int64            `json:"part_max_tokens,omitempty"`
 	RecallTokens       *int64            `json:"recall_tokens,omitempty"` // for each message of a person; 0: no recall
@@ -107,13 +107,15 @@ func checkStrategy(s session.Strategy, automatic bool) error {
 		if automatic {
 			return nil
 		}
-	case session.StrategyPrune:
-		return session.Errorf(session.Invalid, "strategy prune cannot be asked for: use summarize, truncate or clear")
+	case session.StrategyPrune: // stands before every summary by itself
+		if !automatic {
+			return nil
+		}
 	}
 	if automatic {
 		return session.Errorf(session.Invalid, "strategy %q is none of summarize, truncate, clear, ask", s)
 	}
-	return session.Errorf(session.Invalid, "strategy %q is none of summarize, truncate, clear", s)
+	return session.Errorf(session.Invalid, "strategy %q is none of summarize, prune, truncate, clear", s)
 }
 
 // Layer is one place that settings come from. Source is request, session, file, preset NAME

@@ -63,22 +63,26 @@ func (r *reading) planClear() Plan {
 
 // entries gives the path as cutting sees it, each message with the weight that it is sent with.
 func (r *reading) entries() []Entry {
-	entries := make([]Entry, len(r.path))
+	entries, tools := make([]Entry, len(r.path)), map[string]string{}
 	most := r.numbers.PartMax
 	for i := range r.path {
 		m := &r.path[i]
-		e := Entry{RowID: m.RowID, Kind: m.Kind, Role: m.Role, InContext: m.InContext, Person: fromPerson(m), Reasoning: len(m.Parts) > 0}
+		e := Entry{Outputs: r.outputsOf(m, tools), RowID: m.RowID, Kind: m.Kind, Role: m.Role, InContext: m.InContext, Person: fromPerson(m), Reasoning: len(m.Parts) > 0}
 		var over int64
 		for j := range m.Parts {
 			p := &m.Parts[j]
 			switch p.Kind {
 			case session.PartToolCall:
 				e.Calls = append(e.Calls, p.CallID)
+				tools[p.CallID] = p.ToolName
 			case session.PartToolResult:
 				e.Results = append(e.Results, p.CallID)
 			}
 			e.Reasoning = e.Reasoning && p.Kind == session.PartReasoning
-			if most > 0 && p.Tokens > most && trimmable(p, false) {
+			switch {
+			case p.Kind == session.PartToolResult && r.pruned[outputName(m, j)]:
+				over += max(0, p.Tokens-prunedTokens)
+			case most > 0 && p.Tokens > most && trimmable(p, false):
 				over += p.Tokens - most
 			}
 		}
@@ -110,6 +114,9 @@ func (m *Manager) makeOverlay(ctx context.Context, r *reading, in overlayInput) 
 	if err != nil {
 		return out, err
 	}
+	var saved int64
+	details.Pruned, saved = r.stillPruned(out.plan.First)
+	c.HiddenTokens += saved
 	c.Details = session.JSONOf(details)
 	if out.calls, err = m.summarise(ctx, r, out.plan, in, c); err != nil {
 		return out, err
@@ -289,6 +296,7 @@ func unique(paths []string) []string {
 func (r *reading) under(c *session.Compaction) *reading {
 	next := *r
 	next.overlay, next.fresh, next.turnStart, next.person = c, true, nil, nil
+	next.pruned = prunedOf(c)
 	next.warnings = slices.Clip(r.warnings)
 	next.frozen = slices.Clip(r.frozen)
 	if c.RowID != 0 {

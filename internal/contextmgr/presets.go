@@ -30,7 +30,7 @@ func preset(name string) (Settings, bool) {
 	case "opencode": // the reply's room, 32000 where nothing else is known
 		return Settings{
 			Fraction: ptr(justBelowOne), ReserveTokens: ptr[int64](32000), ReserveFloor: ptr[int64](0),
-			PruneProtect: ptr[int64](40000), PruneMinimum: ptr[int64](20000), ProtectedTools: ptr([]string{"skill"}),
+			PruneMinimum: ptr[int64](0), // off unless it is asked for, as there
 		}, true
 	case "codex": // nine tenths of the window; 20000 tokens of the person's own words stay
 		return Settings{

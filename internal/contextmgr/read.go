@@ -33,6 +33,7 @@ type reading struct {
 	partCap  int64 // a smaller limit for one part, to make the context fit; 0: the usual
 
 	overlay   *session.Compaction
+	pruned    map[string]bool   // outputs that it hides
 	path      []session.Message // since the overlay, oldest first, all kinds
 	cutOff    bool              // the path was longer than what is read at once
 	turnStart *session.Message  // hidden and shown again: what began the turn that the overlay splits
@@ -62,6 +63,7 @@ func (m *Manager) read(ctx context.Context, id session.ID, b Budget) (*reading, 
 	if err := m.readOverlay(ctx, r, b.At); err != nil {
 		return nil, err
 	}
+	r.pruned = prunedOf(r.overlay)
 	if err := m.readPath(ctx, r); err != nil {
 		return nil, err
 	}

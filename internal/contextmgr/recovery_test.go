@@ -137,8 +137,8 @@ func TestAnImportedOverlay(t *testing.T) {
 		}
 		r.imported(&m[1].RowID, &m[2].RowID, "SUMMARY") // m[2] was left with its branch
 		v := r.read(Budget{})
-		wantHas(t, v, "SUMMARY", "u4")
-		wantLacks(t, v, "u1", "a1", "u2")
+		wantHas(t, v, "SUMMARY", "u1", "u4") // the person's last words before the branch stay
+		wantLacks(t, v, "a1", "u2")
 	})
 }
 

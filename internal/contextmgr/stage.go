@@ -53,13 +53,18 @@ func (m *Manager) stageDigest(ctx context.Context, id session.ID) (*reading, ove
 	if BestStaged(all, r.overlay, r.holds) >= 0 {
 		return nil, over, nil // what stands ready serves; once it is activated the next is made
 	}
-	made, err := m.makeOverlay(ctx, r, over)
-	if err != nil || made.plan.NoGain != "" {
-		return nil, over, err
+	made, pruned := m.prune(r, over)
+	if !pruned {
+		if made, err = m.makeOverlay(ctx, r, over); err != nil || made.plan.NoGain != "" {
+			return nil, over, err
+		}
 	}
 	made.record.Status = session.StatusStaged
 	if _, err := m.store.AddCompaction(ctx, made.record); err != nil {
 		return nil, over, fmt.Errorf("stage a digest: %w", err)
+	}
+	if pruned { // no model is needed for that
+		return nil, over, nil
 	}
 	return r, over, nil
 }

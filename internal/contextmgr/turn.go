@@ -136,7 +136,7 @@ func (r *reading) assemble() Draft {
 	in := Material{
 		System: r.system, Overhead: r.overhead, Initial: r.initial, Overlay: r.overlay, TurnStart: r.turnStart, Person: r.person,
 		Messages: r.path, Frozen: r.frozen, CloseCalls: r.close, Weigh: r.weigh, Modalities: r.info.Modalities, PartMax: r.numbers.PartMax,
-		Dialect: r.dialect, Policy: r.policy, Shrink: r.shrink,
+		Pruned: r.pruned, RecallTool: recallTool(r.tools), Dialect: r.dialect, Policy: r.policy, Shrink: r.shrink,
 	}
 	if r.partCap > 0 {
 		in.PartMax, in.TrimCalls = r.partCap, true
@@ -291,7 +291,30 @@ func (t *turn) makeRoom(ctx context.Context) error {
 			return nil
 		}
 	}
+	if pruned, err := t.prune(ctx); pruned || err != nil {
+		return err
+	}
 	return t.digest(ctx, betterSummary(all, t.r.overlay))
+}
+
+// prune hides old outputs of tools, if that is enough. It tells whether it did.
+func (t *turn) prune(ctx context.Context) (bool, error) {
+	if t.r.numbers.Strategy != session.StrategySummarize {
+		return false, nil
+	}
+	made, enough := t.m.prune(t.r, overlayInput{trigger: session.TriggerThreshold, before: t.tokens.Total})
+	if !enough {
+		return false, nil
+	}
+	c := made.record
+	if t.commit {
+		c.Status = session.StatusDone
+		var err error
+		if c, err = t.m.store.AddCompaction(ctx, c); err != nil {
+			return false, fmt.Errorf("record the pruning: %w", err)
+		}
+	}
+	return true, t.enforce(ctx, &c)
 }
 
 // holds tells whether a message is among those since the overlay.

@@ -85,6 +85,7 @@ type CompactionDetails struct {
 	ReadFiles     []string `json:"read_files"`
 	ModifiedFiles []string `json:"modified_files"`
 	Index         []string `json:"index,omitempty"`
+	Pruned        []string `json:"pruned,omitempty"` // outputs that are hidden: MESSAGE/PART, the part from 0
 	Instructions  string   `json:"instructions,omitempty"`
 	TurnStart     string   `json:"turn_start,omitempty"`  // the user message of a split turn
 	LastPerson    string   `json:"last_person,omitempty"` // the person's newest message, where nothing that is kept holds it
