@@ -380,7 +380,10 @@ const nthCompaction = `SELECT id FROM compactions WHERE session_id = ? ORDER BY 
 func (r *restorer) link() error {
 	in := r.batch.Link
 	if in == nil {
-		return nil
+		if r.batch.Session.ParentID == "" {
+			return nil
+		}
+		return r.saveLink(r.now.id, link{}) // it shares nothing
 	}
 	l := link{callID: in.Call, root: r.hereID(in.Root), number: in.Number}
 	var err error
