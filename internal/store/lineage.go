@@ -1,0 +1,172 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"sessiond/internal/session"
+)
+
+// overlayRow is of a record what tells whether it is in force.
+type overlayRow struct {
+	id, hidden, summary int64
+	status              session.Status
+	through             *int64
+	throughRef          session.MessageRef
+	activatedAt         *session.Time
+}
+
+// inherited calls visit with each session whose records count for sess: itself, then those
+// that it was forked off, each with what of it is inherited. own is true for sess itself.
+func inherited(ctx context.Context, q queryer, sess session.Session, visit func(id session.ID, l link, own bool) error) error {
+	var l link
+	for own := true; ; own = false {
+		if err := visit(sess.ID, l, own); err != nil {
+			return err
+		}
+		if sess.ParentKind != session.ParentFork {
+			return nil
+		}
+		next, err := readLink(ctx, q, sess.ID)
+		if err != nil || next.messageID == nil { // it shares nothing
+			return err
+		}
+		if own {
+			l = next
+		} else {
+			l = l.narrow(next)
+		}
+		id := sess.ParentID
+		if sess, err = readAncestor(ctx, q, id); session.CodeOf(err) == session.NotFound {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// lineage reads the records of a session and of those that it was forked off. A fork inherits
+// what its ancestors had activated, undone and redone when it was made, and nothing later:
+// undos are its own from then on.
+func lineage(ctx context.Context, q queryer, sess session.Session) ([]session.Compaction, error) {
+	var all []session.Compaction
+	err := inherited(ctx, q, sess, func(id session.ID, l link, own bool) error {
+		var records []session.Compaction
+		if err := q.list(ctx, &records, `SELECT `+compactionColumns+` FROM compactions c WHERE c.session_id = ? ORDER BY c.id`, id); err != nil {
+			return fmt.Errorf("compactions of %s: %w", id, err)
+		}
+		for i := range records {
+			c := &records[i]
+			if !own && !l.within(&overlayRow{id: c.RowID, activatedAt: c.ActivatedAt}) {
+				continue
+			}
+			if err := nameCompaction(ctx, q, c); err != nil {
+				return err
+			}
+			all = append(all, *c)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	undone, err := undosOf(ctx, q, sess.ID)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		if at, ok := undone[all[i].RowID]; ok {
+			all[i].Undone, all[i].UndoneAt = true, &at
+		}
+	}
+	slices.SortStableFunc(all, func(a, b session.Compaction) int { return int(a.RowID - b.RowID) })
+	return all, nil
+}
+
+func undosOf(ctx context.Context, q queryer, id session.ID) (map[int64]session.Time, error) {
+	undone := map[int64]session.Time{}
+	err := q.each(ctx, func(row scanner) error {
+		var c int64
+		var at session.Time
+		err := row.Scan(&c, &at)
+		undone[c] = at
+		return err
+	}, `SELECT compaction_id, at FROM compaction_undos WHERE session_id = ?`, id)
+	if err != nil {
+		err = fmt.Errorf("undos of %s: %w", id, err)
+	}
+	return undone, err
+}
+
+// overlaysOf reads what lineage does, as far as it tells which overlay is in force: the one
+// that took effect last comes first.
+func overlaysOf(ctx context.Context, q queryer, sess session.Session) ([]overlayRow, error) {
+	var all []overlayRow
+	err := inherited(ctx, q, sess, func(id session.ID, l link, own bool) error {
+		return q.each(ctx, func(row scanner) error {
+			var o overlayRow
+			err := row.Scan(&o.id, &o.status, &o.activatedAt, &o.hidden, &o.summary, &o.through, &o.throughRef.Session, &o.throughRef.Seq)
+			if err == nil && (own || l.within(&o)) {
+				all = append(all, o)
+			}
+			return err
+		}, overlaysOfSession, id)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("overlays of %s: %w", sess.ID, err)
+	}
+	slices.SortStableFunc(all, func(a, b overlayRow) int {
+		if a.activatedAt.Equal(b.activatedAt.Time) {
+			return int(b.id - a.id)
+		}
+		return b.activatedAt.Compare(a.activatedAt.Time)
+	})
+	return all, nil
+}
+
+const overlaysOfSession = `
+	SELECT c.id, c.status, c.activated_at, c.hidden_tokens, c.summary_tokens, c.through_id, COALESCE(m.session_id, ''), COALESCE(m.seq, 0)
+	FROM compactions c LEFT JOIN messages m ON m.id = c.through_id
+	WHERE c.session_id = ? AND c.status = 'done' AND c.activated_at IS NOT NULL ORDER BY c.id`
+
+// settleOverlay finds the effective overlay of the session's head anew and the size of the
+// context with it, in memory: the newest done record that is not undone and whose last
+// represented message is on the path.
+func (t *tx) settleOverlay(sess *session.Session) error {
+	sess.CompactionID, sess.ContextTokens = nil, 0
+	if sess.HeadID == nil {
+		return nil
+	}
+	if err := t.row(`SELECT path_tokens FROM messages WHERE id = ?`, []any{*sess.HeadID}, &sess.ContextTokens); err != nil {
+		return fmt.Errorf("size of the path: %w", err)
+	}
+	all, err := overlaysOf(t.ctx, t, *sess)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	undone, err := undosOf(t.ctx, t, sess.ID)
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(o overlayRow) bool {
+		_, gone := undone[o.id]
+		return gone || o.through == nil || *o.through > *sess.HeadID
+	})
+	if len(all) == 0 {
+		return nil
+	}
+	oldest := slices.MinFunc(all, func(a, b overlayRow) int { return int(*a.through - *b.through) })
+	spans, err := spansDownTo(t.ctx, t, *sess.HeadID, *oldest.through)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		if slices.ContainsFunc(spans, func(sp Span) bool { return sp.holds(all[i].throughRef) }) {
+			sess.CompactionID = &all[i].id
+			sess.ContextTokens += all[i].summary - all[i].hidden
+			return nil
+		}
+	}
+	return nil
+}
