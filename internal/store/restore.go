@@ -387,7 +387,11 @@ func (r *restorer) link() error {
 	}
 	l := link{callID: in.Call, root: r.hereID(in.Root), number: in.Number}
 	var err error
-	if l.messageID, err = r.findOptional("its link", in.Message); err != nil {
+	l.messageID, err = r.findOptional("the link", in.Message)
+	if session.CodeOf(err) == session.Invalid && r.batch.Session.ParentKind == session.ParentChild {
+		l.messageID, err = nil, nil // a sub-agent came in without the session that started it
+	}
+	if err != nil {
 		return err
 	}
 	if in.ActivatedAt != nil {
