@@ -83,9 +83,11 @@ func (a *app) importPaths(ctx context.Context, src history.Source, paths []strin
 		paths[i] = a.absolute(p)
 	}
 	h := past{source: src, roots: paths}
-	var err error
-	if h.found, _, err = src.Find(ctx, paths); err != nil { // the import itself tells the problems
-		return err
+	if a.errTTY && !a.flags.json { // the bar must know how much there is
+		var err error
+		if h.found, _, err = src.Find(ctx, paths); err != nil { // the import itself tells the problems
+			return err
+		}
 	}
 	return a.importPasts(ctx, []past{h}, watch)
 }

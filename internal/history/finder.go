@@ -18,7 +18,8 @@ type Finder struct {
 // Folder takes the files of a folder whose names match and, while depth is above 1, those in
 // its folders. A folder that cannot be read is a problem.
 func (f *Finder) Folder(path string, depth int, match func(name string) bool) {
-	if real, err := filepath.EvalSymlinks(path); err == nil && !f.once(real) {
+	real, err := realPath(path)
+	if err == nil && !f.once(real) {
 		return
 	}
 	entries, err := os.ReadDir(path)
@@ -30,11 +31,24 @@ func (f *Finder) Folder(path string, depth int, match func(name string) bool) {
 		child := filepath.Join(path, entry.Name())
 		isFolder := entry.IsDir() || entry.Type()&os.ModeSymlink != 0 && IsFolder(child)
 		switch {
+		case entry.Type().IsRegular() && match(entry.Name()):
+			f.entry(filepath.Join(real, entry.Name()), entry) // no link needs to be followed
 		case !isFolder && match(entry.Name()):
 			f.File(child)
 		case isFolder && depth > 1:
 			f.Folder(child, depth-1, match)
 		}
+	}
+}
+
+// entry takes a regular file of a folder, by its real path.
+func (f *Finder) entry(real string, entry os.DirEntry) {
+	info, err := entry.Info()
+	switch {
+	case err != nil:
+		f.Problem(real, err)
+	case f.once(real):
+		f.Found = append(f.Found, Found{Path: real, Size: info.Size(), ModifiedAt: info.ModTime()})
 	}
 }
 
