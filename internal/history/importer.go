@@ -28,8 +28,8 @@ type Store interface {
 type Importer struct {
 	Store Store
 
-	// Pause is the time between two commits, so that live appends are not held up:
-	// 5 ms if it is 0, none if it is negative.
+	// Pause is the time between two commits, or several short ones, so that live appends are
+	// not held up: 5 ms if it is 0, none if it is negative.
 	Pause time.Duration
 
 	// Polite makes small transactions, with longer pauses between them: for an importer that

@@ -164,7 +164,7 @@ func TestImporterAddsUp(t *testing.T) {
 
 func TestImporterPausesBetweenCommits(t *testing.T) {
 	var waits []time.Duration
-	im := Importer{Store: newFakeStore(), Wait: func(_ context.Context, d time.Duration) error {
+	im := Importer{Store: newFakeStore(), Polite: true, Wait: func(_ context.Context, d time.Duration) error {
 		waits = append(waits, d)
 		return nil
 	}}

@@ -11,6 +11,9 @@ const (
 	// How much one transaction takes while others write: a few milliseconds of work.
 	politeMessages = 48
 	politeBytes    = 128 << 10
+	// heldBefore is how long the database may have been held, in one or several transactions,
+	// before there is a pause.
+	heldBefore = 20 * time.Millisecond
 	// politeFor is how long another process's write makes the import polite.
 	politeFor = 2 * time.Second
 )
@@ -22,6 +25,7 @@ type pace struct {
 	seen    time.Time // when one of them last wrote
 	begun   time.Time // of the last transaction
 	ended   time.Time
+	held    time.Duration // by transactions since the last pause
 }
 
 func (p *pace) polite() bool {
@@ -49,9 +53,10 @@ func (p *pace) wait(ctx context.Context) error {
 		rest -= time.Since(p.ended)
 	}
 	defer func() { p.begun = time.Now() }()
-	if rest <= 0 || p.ended.IsZero() {
+	if rest <= 0 || p.ended.IsZero() || p.held < heldBefore && !p.polite() {
 		return ctx.Err()
 	}
+	p.held = 0
 	if p.Wait != nil {
 		return p.Wait(ctx, rest)
 	}
@@ -68,6 +73,7 @@ func (p *pace) wait(ctx context.Context) error {
 // committed notes the end of a transaction, and whether others wrote meanwhile.
 func (p *pace) committed(ctx context.Context) error {
 	p.ended = time.Now()
+	p.held += p.ended.Sub(p.begun)
 	version, err := p.Store.DataVersion(ctx)
 	if err != nil {
 		return err
