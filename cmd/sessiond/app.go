@@ -26,8 +26,9 @@ type app struct {
 		db, config    string
 		json, noColor bool
 	}
-	cfg    *config.Config
-	asCopy bool // of import
+	cfg       *config.Config
+	asCopy    bool // of import
+	purgedToo bool // of import
 }
 
 // load reads the configuration once. more are further flags, by key.

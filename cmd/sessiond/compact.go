@@ -39,8 +39,8 @@ func (a *app) compactCommand() *cobra.Command {
 	fl.BoolVar(&f.dryRun, "dry-run", false, "show what would be done, change nothing")
 	fl.BoolVar(&f.undo, "undo", false, "undo the compaction that is in force")
 	fl.BoolVar(&f.redo, "redo", false, "take the last undo back")
-	wordFlag(cmd, &f.strategy, "strategy", "summarize (default), truncate, clear",
-		string(session.StrategySummarize), string(session.StrategyTruncate), string(session.StrategyClear))
+	wordFlag(cmd, &f.strategy, "strategy", "summarize (default), prune, truncate, clear",
+		string(session.StrategySummarize), string(session.StrategyPrune), string(session.StrategyTruncate), string(session.StrategyClear))
 	fl.StringVar(&f.instructions, "instructions", "", "what the summary must keep")
 	numberFlag(fl, &f.keep, "keep", "", 1, "tokens to keep verbatim at least")
 	numberFlag(fl, &f.window, "window", "", 1, "plan for a window of so many tokens")

@@ -72,6 +72,7 @@ func (a *app) importCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&a.asCopy, "as-copy", false, "of a sessiond export: what is here with other content comes in under a new id")
+	cmd.Flags().BoolVar(&a.purgedToo, "purged", false, "read everything anew, and bring back what was purged here")
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "go on with what is written from now on, until Ctrl-C; the daemon does so by itself")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "without SOURCE: import what is found, do not ask")
 	return cmd
@@ -165,7 +166,7 @@ func (a *app) ask(ctx context.Context, question string, enter bool) (bool, error
 // it goes on with what their programs write then.
 func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 	return a.with(ctx, wiring{log: a.log(zerolog.WarnLevel)}, func(s *services) error {
-		im := history.Importer{Store: s.store, Price: s.catalogue.Price}
+		im := history.Importer{Store: s.store, Price: s.catalogue.Price, Purged: a.purgedToo}
 		if a.errTTY && !a.flags.json {
 			bar := a.progress(pasts)
 			im.Progress = func(done history.Found, _ history.Accounting) { _ = bar.Add64(done.Size) } // a bar that cannot draw is no reason to stop

@@ -26,7 +26,7 @@ type services struct {
 	index     *search.Index
 	catalogue *usage.Catalogue
 	contexts  *contextmgr.Manager
-	titles    *jobs.Titles // nil: no model makes them
+	titles    *jobs.Titles   // nil: no model makes them
 	closers   []func() error // in the order of opening
 }
 

@@ -102,13 +102,16 @@ func (a *ahead) one(ctx context.Context, r *reading) (problems []Problem, err er
 	if err != nil {
 		return nil, fmt.Errorf("look up how far it was read: %w", err)
 	}
+	if a.Purged { // what was purged lies before the cursor
+		cursor = nil
+	}
 	if unchanged(cursor, r.found) {
 		r.done.Sessions.Unchanged = sessionsOf(cursor)
 		return nil, nil
 	}
 	emit := func(b Batch) error { return a.emit(ctx, r, b) }
 	for range readTries {
-		problems, err = a.source.Read(ctx, r.found, cursor, known{a.Store, func() error { return a.settle(ctx) }}, emit)
+		problems, err = a.source.Read(ctx, r.found, cursor, known{a.Store, func() error { return a.settle(ctx) }, a.Purged}, emit)
 		if session.CodeOf(err) != session.Busy || r.refused.Load() != nil || ctx.Err() != nil {
 			break
 		}

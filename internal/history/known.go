@@ -12,6 +12,7 @@ import (
 type known struct {
 	store  Store
 	settle func() error
+	anew   bool // as if nothing had been read yet
 }
 
 func (k known) Session(ctx context.Context, source session.Source, sourceID string) (*session.Session, error) {
@@ -41,6 +42,9 @@ func orNone(found session.Session, err error) (*session.Session, error) {
 }
 
 func (k known) Cursor(ctx context.Context, source session.Source, path string) (*Cursor, error) {
+	if k.anew {
+		return nil, nil
+	}
 	if err := k.settle(); err != nil {
 		return nil, err
 	}
