@@ -166,7 +166,6 @@ func (m *Manager) prepareCompact(ctx context.Context, id session.ID, in *Compact
 	if err != nil {
 		return nil, over, err
 	}
-	over.previous = betterSummary(all, r.overlay)
 	if in.Trigger == session.TriggerOverflow {
 		err = m.prepareOverflow(ctx, r, &t, all, &over)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"sessiond/internal/session"
 )
@@ -16,7 +15,6 @@ type overlayInput struct {
 	summarizer   Summarizer
 	instructions string
 	summary      string // a ready one
-	previous     string // the running summary, where a better one than the overlay's is known
 	keep         *int64 // tokens, instead of the numbers'
 	serve        bool   // the summariser is the digest: where even that fails, a plain note serves
 	forced       bool   // make room even where the summary is larger than what it replaces
@@ -117,10 +115,10 @@ func (m *Manager) makeOverlay(ctx context.Context, r *reading, in overlayInput) 
 	var saved int64
 	details.Pruned, saved = r.stillPruned(out.plan.First)
 	c.HiddenTokens += saved
-	c.Details = session.JSONOf(details)
-	if out.calls, err = m.summarise(ctx, r, out.plan, in, c); err != nil {
+	if out.calls, err = m.summarise(ctx, r, out.plan, in, c, &details); err != nil {
 		return out, err
 	}
+	c.Details = session.JSONOf(details)
 	c.DurationMS = m.cfg.Now().Sub(started).Milliseconds()
 	after := r.under(c)
 	d := after.assemble()
@@ -129,62 +127,6 @@ func (m *Manager) makeOverlay(ctx context.Context, r *reading, in overlayInput) 
 		out.plan.NoGain = "the context would not become smaller: what would be hidden is no larger than its summary"
 	}
 	return out, nil
-}
-
-// summarise fills in the summary of a record.
-func (m *Manager) summarise(ctx context.Context, r *reading, p Plan, in overlayInput, c *session.Compaction) ([]session.Call, error) {
-	previous := in.previous
-	if previous == "" && r.overlay != nil {
-		previous = runningSummary(r.overlay)
-	}
-	switch {
-	case in.strategy == session.StrategyClear:
-	case in.strategy == session.StrategyTruncate: // what an earlier summary said is kept
-		c.Summary = previous
-	case in.summary != "":
-		c.Summary = in.summary
-	default:
-		limit := r.weigh.unscaled(r.numbers.SummaryMax)
-		s, err := in.summarizer.Summarize(ctx, session.SummaryRequest{
-			Messages: r.span(p), Previous: previous, Instructions: in.instructions, MaxTokens: limit, Purpose: session.PurposeSummary,
-		})
-		if err != nil && !in.serve {
-			return s.Calls, fmt.Errorf("summarise %d messages: %w", p.Hidden, err)
-		}
-		if err != nil {
-			c.Reason = "the digest failed: " + err.Error()
-		}
-		if strings.TrimSpace(s.Text) == "" {
-			if !in.serve {
-				return s.Calls, fmt.Errorf("summarise %d messages: the summary is empty", p.Hidden)
-			}
-			s.Text = previousBefore(previous) + fmt.Sprintf("%d earlier messages are hidden; nothing in them could be summarised.", p.Hidden)
-		}
-		c.Summary, c.Provider, c.Model = m.clipSummary(s.Text, limit), s.Provider, s.Model
-		if r.cutOff {
-			c.Reason = "the span is larger than what is read at once: its oldest messages are hidden without being summarised"
-		}
-		c.SummaryTokens = m.summaryTokens(c)
-		return s.Calls, nil
-	}
-	c.SummaryTokens = m.summaryTokens(c)
-	return nil, nil
-}
-
-// previousBefore keeps the running summary where nothing new could be made of it.
-func previousBefore(previous string) string {
-	if previous == "" {
-		return ""
-	}
-	return previous + "\n\n"
-}
-
-// runningSummary is all that an overlay's summary says.
-func runningSummary(c *session.Compaction) string {
-	if c.PrefixSummary == "" {
-		return c.Summary
-	}
-	return strings.TrimPrefix(c.Summary+"\n\n---\n\n"+c.PrefixSummary, "\n\n---\n\n")
 }
 
 // summaryTokens is what the summary's message weighs, by the reference counter.
@@ -209,17 +151,6 @@ func (m *Manager) clipSummary(text string, limit int64) string {
 		text = string(runes[:int(int64(len(runes))*limit/n)])
 	}
 	return text
-}
-
-// span gives the messages that a plan newly hides and that a summary may speak of.
-func (r *reading) span(p Plan) []session.Message {
-	span := replaced(r.overlay)
-	for i := range r.path[:p.First] {
-		if msg := &r.path[i]; msg.InContext && msg.Role != session.System {
-			span = append(span, *msg)
-		}
-	}
-	return span
 }
 
 // detailsOf gathers what is known without a model: files, cumulative over the chain of

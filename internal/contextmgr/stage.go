@@ -45,7 +45,7 @@ func (m *Manager) stageDigest(ctx context.Context, id session.ID) (*reading, ove
 	}
 	over := overlayInput{
 		strategy: n.Strategy, trigger: session.TriggerThreshold, summarizer: m.cfg.Digest, serve: true,
-		previous: betterSummary(all, r.overlay), fixed: t.draft.Fixed, before: t.tokens.Total,
+		fixed: t.draft.Fixed, before: t.tokens.Total,
 	}
 	if err := m.retire(ctx, r, all); err != nil {
 		return nil, over, err

@@ -294,7 +294,7 @@ func (t *turn) makeRoom(ctx context.Context) error {
 	if pruned, err := t.prune(ctx); pruned || err != nil {
 		return err
 	}
-	return t.digest(ctx, betterSummary(all, t.r.overlay))
+	return t.digest(ctx)
 }
 
 // prune hides old outputs of tools, if that is enough. It tells whether it did.
@@ -321,15 +321,6 @@ func (t *turn) prune(ctx context.Context) (bool, error) {
 func (r *reading) holds(rowID int64) bool {
 	_, found := slices.BinarySearchFunc(r.path, rowID, func(m session.Message, id int64) int { return int(m.RowID - id) })
 	return found
-}
-
-// betterSummary is a model's summary of what the effective overlay hides, which came too
-// late to be activated: the next compaction builds on it.
-func betterSummary(all []session.Compaction, effective *session.Compaction) string {
-	if i := lateStaged(all, effective); i >= 0 {
-		return runningSummary(&all[i])
-	}
-	return ""
 }
 
 func (t *turn) activate(ctx context.Context, c session.Compaction) error {
@@ -359,10 +350,10 @@ func (t *turn) enforce(ctx context.Context, c *session.Compaction) error {
 	return t.assemble(ctx)
 }
 
-func (t *turn) digest(ctx context.Context, better string) error {
+func (t *turn) digest(ctx context.Context) error {
 	n := t.r.numbers
 	over, err := t.m.makeOverlay(ctx, t.r, overlayInput{
-		strategy: n.Strategy, trigger: session.TriggerThreshold, summarizer: t.m.cfg.Digest, serve: true, previous: better,
+		strategy: n.Strategy, trigger: session.TriggerThreshold, summarizer: t.m.cfg.Digest, serve: true,
 		forced: t.tokens.Total > n.Limit, fixed: t.draft.Fixed, before: t.tokens.Total,
 	})
 	if err != nil {

@@ -28,10 +28,11 @@ func NewExtractive(count func(string) int64) *Extractive { return &Extractive{co
 // Name gives what the columns provider and model of a compaction hold.
 func (e *Extractive) Name() (provider, model string) { return ExtractiveProvider, ExtractiveModel }
 
-// Summarize makes the digest of a span. It fails only when ctx is done. The text is never
-// longer than req.MaxTokens (0: DefaultMaxTokens) and holds no secret that redact knows; its
-// last section is the index. Instructions cannot be followed without a model: their words
-// count as asked for.
+// Summarize makes the digest of a span, and the running one of everything so far: the one
+// before with the new span, or that of all spans anew. It fails only when ctx is done. No
+// text is longer than req.MaxTokens (0: DefaultMaxTokens) or holds a secret that redact
+// knows; the last section is the index. Instructions cannot be followed without a model:
+// their words count as asked for.
 func (e *Extractive) Summarize(ctx context.Context, req session.SummaryRequest) (session.Summary, error) {
 	if err := ctx.Err(); err != nil {
 		return session.Summary{}, err
@@ -42,16 +43,37 @@ func (e *Extractive) Summarize(ctx context.Context, req session.SummaryRequest) 
 	}
 	sp := scan(req.Messages)
 	sp.want(req.Instructions)
+	out := session.Summary{Provider: ExtractiveProvider, Model: ExtractiveModel}
+	if !req.First() && len(req.Messages) > 0 {
+		first := req
+		first.ReadFiles, first.ModifiedFiles = nil, nil
+		out.Span, _ = e.digest(sp, &first, outline{}, limit)
+	}
 	old := parseOutline(req.Previous)
+	if len(req.Spans) > 0 {
+		old = merge(req.Spans)
+	}
+	out.Text, out.Index = e.digest(sp, &req, old, limit)
+	if req.First() {
+		out.Span = out.Text
+	}
+	return out, nil
+}
 
+// digest makes one text of a span and what was told before it.
+func (e *Extractive) digest(sp *span, req *session.SummaryRequest, old outline, limit int64) (text string, index []string) {
 	indexBudget := int64(float64(limit) * indexShare)
 	c := composer{span: sp, count: e.count, budget: limit - indexBudget}
 	o := c.compose(&old)
 	for _, l := range c.dropped { // what the text had to give up may still stand in the index
 		sp.read(0, byProgram, l.text, false)
 	}
-	room := limit - e.count(o.render()) - e.count("\n"+indexHeading+"\n- ")
-	o.index = sp.index(old.index, o.render(), min(indexBudget, room), e.count)
-	text := o.fit(limit, e.count)
-	return session.Summary{Text: text, Index: o.index, Provider: ExtractiveProvider, Model: ExtractiveModel}, nil
+	written := o.render()
+	room := min(indexBudget, limit-e.count(written)-e.count("\n"+indexHeading+"\n- "))
+	o.files = fileLines(req.ReadFiles, req.ModifiedFiles, room/2, e.count)
+	for _, l := range o.files {
+		room -= e.count(l) + 2
+	}
+	o.index = sp.index(old.index, written, o.files, room, e.count)
+	return o.fit(limit, e.count), o.index
 }

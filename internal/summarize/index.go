@@ -3,6 +3,7 @@ package summarize
 import (
 	"cmp"
 	"math/bits"
+	"path"
 	"slices"
 	"strings"
 
@@ -18,17 +19,18 @@ const indexShare = 0.22
 // tokens that count gives. No model is asked; the same span gives the same index. Secrets
 // are masked.
 func Index(msgs []session.Message, summary string, budget int64, count func(string) int64) []string {
-	return scan(msgs).index(nil, summary, budget, count)
+	return scan(msgs).index(nil, summary, nil, budget, count)
 }
 
 // index is Index over a scanned span. Entries of an earlier index come first when they are
 // still missing from the summary, and give way to new ones from the half of the budget on.
-func (sp *span) index(previous []string, summary string, budget int64, count func(string) int64) []string {
+func (sp *span) index(previous []string, summary string, files []string, budget int64, count func(string) int64) []string {
 	var out []string
 	used := int64(0)
 	taken := map[string]bool{}
+	named := strings.Join(files, "\n")
 	take := func(entry, literal string, limit int64) bool {
-		if taken[entry] || holds(summary, literal) {
+		if taken[entry] || holds(summary, literal) || named != "" && namesFile(named, literal) {
 			return true
 		}
 		n := count(entry) + 2 // the separator
@@ -69,6 +71,12 @@ func (sp *span) index(previous []string, summary string, budget int64, count fun
 		}
 	}
 	return append(out[kept:len(out):len(out)], out[:kept]...)
+}
+
+// namesFile tells whether lines of files, collapsed by directory, name a path.
+func namesFile(lines, literal string) bool {
+	dir, name := path.Split(literal)
+	return dir != "" && name != "" && holds(lines, name) && strings.Contains(lines, dir)
 }
 
 // ranked gives the different facts of the span, the most telling first.

@@ -61,7 +61,11 @@ func newRemote(provider, model string, cfg Config, deps Deps, a asker) *Remote {
 	if timeout <= 0 {
 		timeout = DefaultTimeout
 	}
-	return &Remote{provider: provider, model: model, timeout: timeout, asker: a, deps: deps}
+	r := &Remote{provider: provider, model: model, timeout: timeout, asker: a, deps: deps}
+	if cfg.Window > 0 {
+		r.room.Store(max(leastRoom, cfg.Window*9/10-aroundRecord))
+	}
+	return r
 }
 
 func checkURL(base string) error {

@@ -25,24 +25,39 @@ const (
 	longestArguments = 1000
 )
 
-// newPrompt writes the prompt for a request. maxTokens is what the answer may have.
-func newPrompt(req *session.SummaryRequest, maxTokens int64) prompt {
+// newPrompt writes the prompt for a summary of messages, which paragraphs tell. maxTokens is
+// what the answer may have.
+func newPrompt(req *session.SummaryRequest, paragraphs string, maxTokens int64) prompt {
 	name := "initial"
 	switch {
 	case req.Purpose == session.PurposeBranchSummary:
 		name = "branch"
 	case req.TurnPrefix:
 		name = "prefix"
-	case strings.TrimSpace(req.Previous) != "":
-		name = "update"
 	}
 	var b strings.Builder
-	if strings.TrimSpace(req.Previous) != "" {
-		writeBlock(&b, tagSummary, withoutIndex(req.Previous))
+	writeBlock(&b, tagConversation, paragraphs)
+	return finishPrompt(&b, name, req.Instructions, maxTokens)
+}
+
+// joinPrompt writes the prompt that makes one summary of several, oldest first: an update of
+// previous, or without one a merge.
+func joinPrompt(previous string, spans []string, wishes string, maxTokens int64) prompt {
+	name := "merge"
+	var b strings.Builder
+	if previous != "" {
+		name = "update"
+		writeBlock(&b, tagSummary, withoutIndex(previous))
 	}
-	writeBlock(&b, tagConversation, serialise(req.Messages))
-	if strings.TrimSpace(req.Instructions) != "" {
-		writeBlock(&b, tagWishes, req.Instructions)
+	for _, s := range spans {
+		writeBlock(&b, tagMinutes, withoutIndex(s))
+	}
+	return finishPrompt(&b, name, wishes, maxTokens)
+}
+
+func finishPrompt(b *strings.Builder, name, wishes string, maxTokens int64) prompt {
+	if strings.TrimSpace(wishes) != "" {
+		writeBlock(b, tagWishes, wishes)
 		b.WriteString("The owner of this record asks you to mind the text in <" + tagWishes + "> when you choose what to keep.\n")
 	}
 	b.WriteString("Write the minutes now.")
@@ -73,6 +88,7 @@ func instructions(name string, maxTokens int64) string {
 const (
 	tagConversation = "conversation"
 	tagSummary      = "earlier-summary"
+	tagMinutes      = "minutes"
 	tagWishes       = "wishes"
 )
 
@@ -93,7 +109,7 @@ func escapeTags(s string) string {
 			continue
 		}
 		rest := strings.TrimLeft(s[i+1:min(len(s), i+40)], " \t\r\n/")
-		for _, tag := range [...]string{tagConversation, tagSummary, tagWishes} {
+		for _, tag := range [...]string{tagConversation, tagSummary, tagMinutes, tagWishes} {
 			if len(rest) >= len(tag) && strings.EqualFold(rest[:len(tag)], tag) {
 				b.WriteString(s[done:i] + "&lt;")
 				done = i + 1
@@ -107,7 +123,12 @@ func escapeTags(s string) string {
 // serialise writes messages as labelled paragraphs: [12 person] text. Reasoning is left out,
 // long results and arguments are cut and say by how much.
 func serialise(msgs []session.Message) string {
-	var b strings.Builder
+	return strings.Join(serialiseEach(msgs), "")
+}
+
+// serialiseEach gives the paragraphs of each message; "" for one that says nothing.
+func serialiseEach(msgs []session.Message) []string {
+	out := make([]string, len(msgs))
 	for i := range msgs {
 		m := &msgs[i]
 		if !told(m) {
@@ -117,13 +138,15 @@ func serialise(msgs []session.Message) string {
 		if n == 0 {
 			n = int64(i + 1)
 		}
+		var b strings.Builder
 		for k := range m.Parts {
 			if label, text := paragraph(m, &m.Parts[k]); label != "" {
 				fmt.Fprintf(&b, "[%d %s] %s\n\n", n, label, escapeLabels(text))
 			}
 		}
+		out[i] = b.String()
 	}
-	return b.String()
+	return out
 }
 
 // paragraph gives the label and text of a part; no label when it is left out. Secrets are
@@ -192,10 +215,25 @@ func escapeLabels(text string) string {
 	return strings.ReplaceAll(text, "\n[", "\n\\[")
 }
 
-// withoutIndex gives a summary without its index, which is made without the model.
+// withoutIndex gives a summary without its indexes, which are made without the model. A
+// summary that two were joined to has two.
 func withoutIndex(summary string) string {
-	if at := strings.LastIndex("\n"+summary, "\n"+indexHeading); at >= 0 {
-		return strings.TrimSpace(summary[:at])
+	if !strings.Contains(summary, indexHeading) {
+		return summary
 	}
-	return summary
+	var b strings.Builder
+	in := false
+	for line := range strings.Lines(summary) {
+		text := strings.TrimSpace(line)
+		switch {
+		case text == indexHeading:
+			in = true
+		case strings.HasPrefix(text, "#") || text == "---":
+			in = false
+		}
+		if !in {
+			b.WriteString(line)
+		}
+	}
+	return strings.TrimSpace(b.String())
 }

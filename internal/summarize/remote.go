@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -38,6 +39,7 @@ type Remote struct {
 	timeout  time.Duration
 	asker    asker
 	deps     Deps
+	room     atomic.Int64 // tokens of a record that the model takes at once, once that is known; 0: not known
 }
 
 // Name gives the provider and the model as the ledger holds them.
@@ -45,70 +47,6 @@ func (r *Remote) Name() (provider, model string) { return r.provider, r.model }
 
 // Close releases the connections.
 func (r *Remote) Close() error { return r.asker.close() }
-
-// Summarize asks the model for a summary of req and appends the index. It tries again where
-// that can help, within the configured time. The error is a *Failure unless ctx was
-// cancelled; the Summary then still holds the Calls.
-func (r *Remote) Summarize(ctx context.Context, req session.SummaryRequest) (session.Summary, error) {
-	out := session.Summary{Provider: r.provider, Model: r.model}
-	budget, cancel := context.WithTimeout(ctx, r.timeout)
-	defer cancel()
-
-	limit := req.MaxTokens
-	if limit <= 0 {
-		limit = DefaultMaxTokens
-	}
-	indexBudget := int64(float64(limit) * indexShare)
-	limits := answerLimits{replaced: r.replaced(&req), budget: limit - indexBudget}
-	text, err := r.retry(ctx, budget, newPrompt(&req, limits.budget), limits.budget, &req, &out.Calls)
-	if err != nil {
-		return out, err
-	}
-	text, kind := checkAnswer(text, limits, r.deps.Count)
-	if kind == FailTooLongOutput {
-		text, kind = r.shorten(ctx, budget, text, limits, &req, &out.Calls)
-	}
-	if kind != "" {
-		return out, &Failure{Kind: kind, Message: "the answer of " + r.model + " cannot stand as a summary"}
-	}
-	old := parseOutline(req.Previous)
-	room := limit - r.deps.Count(text) - r.deps.Count("\n\n"+indexHeading+"\n- ")
-	out.Index = scan(req.Messages).index(old.index, text, min(indexBudget, room), r.deps.Count)
-	out.Text = withIndex(text, &out.Index, limit, r.deps.Count)
-	return out, nil
-}
-
-// shorten asks once for fewer words; what is still too long loses its oldest finished work.
-func (r *Remote) shorten(ctx, budget context.Context, text string, limits answerLimits, req *session.SummaryRequest, calls *[]session.Call) (string, FailureKind) {
-	target := max(min(limits.budget, limits.replaced-1)*9/10, 1)
-	if again, err := r.once(ctx, budget, shortenPrompt(text, target), limits.budget, req, calls); err == nil {
-		switch shorter, kind := checkAnswer(again.text, limits, r.deps.Count); kind {
-		case "":
-			return shorter, ""
-		case FailTooLongOutput:
-			if r.deps.Count(shorter) < r.deps.Count(text) {
-				text = shorter
-			}
-		}
-	}
-	if text = trimAnswer(text, limits, r.deps.Count); text == "" {
-		return "", FailTooLongOutput
-	}
-	return text, ""
-}
-
-// replaced counts what the summary will stand for: the span and the summary before.
-func (r *Remote) replaced(req *session.SummaryRequest) int64 {
-	n := r.deps.Count(req.Previous)
-	for i := range req.Messages {
-		if t := req.Messages[i].Tokens; t > 0 {
-			n += t
-			continue
-		}
-		n += r.deps.Count(req.Messages[i].Text())
-	}
-	return n
-}
 
 // retry asks until there is an answer, a failure that no waiting helps, or no time left.
 func (r *Remote) retry(ctx, budget context.Context, p prompt, maxTokens int64, req *session.SummaryRequest, calls *[]session.Call) (string, error) {
@@ -179,15 +117,4 @@ func (r *Remote) ledger(req *session.SummaryRequest, raw session.JSON, began tim
 		call.Status, call.Error = session.CallFailed, err.Error()
 	}
 	return call
-}
-
-// withIndex writes the index behind the text and shortens it until both are within limit.
-func withIndex(text string, index *[]string, limit int64, count func(string) int64) string {
-	for len(*index) > 0 {
-		if whole := text + "\n\n" + indexSection(*index); count(whole) <= limit {
-			return whole
-		}
-		*index = (*index)[:len(*index)-1]
-	}
-	return text
 }

@@ -202,7 +202,7 @@ func TestRemoteFailures(t *testing.T) {
 			"an unavailable server":            {[]answer{{status: 503, body: "oops"}}, summarize.FailServer, 5},
 			"a wrong key":                      {[]answer{{status: p.wrongKey, body: `{"error":{"message":"bad key"}}`}}, summarize.FailKey, 1},
 			"a wrong key, told with 400":       {[]answer{{status: 400, body: `{"error":{"message":"API key not valid. Please pass a valid API key."}}`}}, summarize.FailKey, 1},
-			"a span too long for the model":    {[]answer{{status: 400, body: `{"error":{"message":"The input token count (2000000) exceeds the maximum number of tokens allowed (1048576)."}}`}}, summarize.FailTooLongInput, 1},
+			"a span too long for the model":    {[]answer{{status: 400, body: `{"error":{"message":"The input token count (2000000) exceeds the maximum number of tokens allowed (1048576)."}}`}}, summarize.FailTooLongInput, 4},
 			"no such model":                    {[]answer{{status: 404, body: `{"error":{"message":"no such model"}}`}}, summarize.FailBadAnswer, 1},
 			"a redirect elsewhere":             {[]answer{{status: 302, header: [2]string{"Location", "http://127.0.0.1:1/"}}}, summarize.FailBadAnswer, 1},
 			"no candidate":                     {[]answer{{body: p.empty}}, summarize.FailEmpty, 1},

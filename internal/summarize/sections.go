@@ -56,6 +56,7 @@ type line struct {
 // outline is a summary as data: the lines of its sections and its index.
 type outline struct {
 	lines [sectionCount][]line
+	files []string // lines of the index that name files: made anew each time, never read
 	index []string
 }
 
@@ -84,6 +85,9 @@ func parseOutline(text string) outline {
 			continue
 		}
 		if inIndex {
+			if strings.HasPrefix(raw, "- "+modifiedLabel) || strings.HasPrefix(raw, "- "+readLabel) {
+				continue
+			}
 			for entry := range strings.SplitSeq(strings.TrimPrefix(raw, "- "), indexSeparator) {
 				if entry = strings.TrimSpace(entry); entry != "" {
 					o.index = append(o.index, entry)
@@ -140,18 +144,26 @@ func (o *outline) render() string {
 			b.WriteString("- " + l.text + "\n")
 		}
 	}
-	if len(o.index) > 0 {
+	if index := indexSection(o.files, o.index); index != "" {
 		if b.Len() > 0 {
 			b.WriteString("\n")
 		}
-		b.WriteString(indexSection(o.index) + "\n")
+		b.WriteString(index + "\n")
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// indexSection writes the entries of an index as the last section of a summary.
-func indexSection(entries []string) string {
-	return indexHeading + "\n- " + strings.Join(entries, indexSeparator)
+// indexSection writes files and entries of an index as the last section of a summary; "" for
+// an empty one.
+func indexSection(files, entries []string) string {
+	if len(files)+len(entries) == 0 {
+		return ""
+	}
+	lines := append([]string{indexHeading}, files...)
+	if len(entries) > 0 {
+		lines = append(lines, strings.Join(entries, indexSeparator))
+	}
+	return strings.Join(lines, "\n- ")
 }
 
 // dropOldest takes one line out of the outline, by trimOrder, and gives it back.
@@ -180,7 +192,7 @@ func (o *outline) fit(max int64, count func(string) int64) string {
 		for over := n - max; over > 0; {
 			last, ok := o.dropOldest(false)
 			switch {
-			case ok && o.empty() && len(o.index) == 0:
+			case ok && o.empty() && len(o.index)+len(o.files) == 0:
 				return cutTokens(last.text, max, count)
 			case ok:
 				over -= count("- " + last.text + "\n")
@@ -188,6 +200,10 @@ func (o *outline) fit(max int64, count func(string) int64) string {
 				end := len(o.index) - 1
 				over -= count(o.index[end] + indexSeparator)
 				o.index = o.index[:end]
+			case len(o.files) > 0:
+				end := len(o.files) - 1
+				over -= count(o.files[end] + "\n- ")
+				o.files = o.files[:end]
 			default:
 				return ""
 			}

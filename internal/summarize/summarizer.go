@@ -25,7 +25,8 @@ type Config struct {
 	Model      string        // "": the provider's default
 	BaseURL    string        // "": the provider's own
 	APIKeyFile string        // 0600; "": GEMINI_API_KEY or OPENAI_API_KEY in the environment
-	Timeout    time.Duration // of one summary with all its attempts; 0: DefaultTimeout
+	Timeout    time.Duration // of one answer with all its attempts; 0: DefaultTimeout
+	Window     int64         // of the model, in tokens; 0: not known, the server says when it is too small
 }
 
 // The defaults of a Config.
