@@ -308,4 +308,3 @@ func TestEventsRefuse(t *testing.T) {
 		}
 	}
 }
-

@@ -74,6 +74,12 @@ func (f *Feed) enter() bool {
 	return true
 }
 
+func (f *Feed) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.listeners
+}
+
 func (f *Feed) leave() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"time"
@@ -8,6 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"sessiond/internal/store"
 )
 
 // metrics of one server, in a registry of its own.
@@ -17,7 +20,7 @@ type metrics struct {
 	seconds  *prometheus.HistogramVec
 }
 
-func newMetrics() *metrics {
+func newMetrics(ledger Ledger, feed *Feed) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -28,7 +31,10 @@ func newMetrics() *metrics {
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 30},
 		}, []string{"route"}),
 	}
-	m.registry.MustRegister(m.requests, m.seconds, collectors.NewGoCollector(),
+	listeners := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "sessiond_event_listeners", Help: "Streams of events that are open.",
+	}, func() float64 { return float64(feed.count()) })
+	m.registry.MustRegister(m.requests, m.seconds, listeners, newStored(ledger), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -41,4 +47,67 @@ func (m *metrics) observe(route string, status int, took time.Duration) {
 
 func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+// Ledger is what the database counts by itself, over restarts: the store.
+type Ledger interface {
+	CompactionTotals(ctx context.Context) ([]store.CompactionTotal, error)
+	CallTotals(ctx context.Context) ([]store.CallTotal, error)
+}
+
+// stored reads counts from the database when they are asked for.
+type stored struct {
+	ledger                                 Ledger
+	compactions, saved, spent, calls, cost *prometheus.Desc
+}
+
+func newStored(ledger Ledger) *stored {
+	byOutcome, byPurpose := []string{"status", "strategy", "trigger"}, []string{"purpose", "status"}
+	return &stored{
+		ledger:      ledger,
+		compactions: prometheus.NewDesc("sessiond_compactions_total", "Compactions by what became of them.", byOutcome, nil),
+		saved:       prometheus.NewDesc("sessiond_compaction_saved_tokens_total", "Tokens that compactions took out of contexts.", byOutcome, nil),
+		spent:       prometheus.NewDesc("sessiond_compaction_seconds_total", "Time that was spent on making compactions.", byOutcome, nil),
+		calls:       prometheus.NewDesc("sessiond_model_calls_total", "Calls in the ledger by purpose.", byPurpose, nil),
+		cost:        prometheus.NewDesc("sessiond_model_cost_usd_total", "Cost of the calls in the ledger whose price is known.", byPurpose, nil),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (s *stored) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{s.compactions, s.saved, s.spent, s.calls, s.cost} {
+		out <- d
+	}
+}
+
+// scrapeTime bounds the reading for one scrape.
+const scrapeTime = 5 * time.Second
+
+// Collect implements prometheus.Collector.
+func (s *stored) Collect(out chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTime)
+	defer cancel()
+	made, err := s.ledger.CompactionTotals(ctx)
+	if err != nil {
+		out <- prometheus.NewInvalidMetric(s.compactions, err)
+		return
+	}
+	counter := func(d *prometheus.Desc, v float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
+	}
+	for _, c := range made {
+		labels := []string{string(c.Status), string(c.Strategy), string(c.Trigger)}
+		counter(s.compactions, float64(c.Count), labels...)
+		counter(s.saved, float64(c.SavedTokens), labels...)
+		counter(s.spent, float64(c.DurationMS)/1e3, labels...)
+	}
+	calls, err := s.ledger.CallTotals(ctx)
+	if err != nil {
+		out <- prometheus.NewInvalidMetric(s.calls, err)
+		return
+	}
+	for _, c := range calls {
+		counter(s.calls, float64(c.Count), string(c.Purpose), c.Status)
+		counter(s.cost, float64(c.CostNanoUSD)/1e9, string(c.Purpose), c.Status)
+	}
 }

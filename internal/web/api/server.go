@@ -87,7 +87,7 @@ func New(deps Deps) http.Handler {
 	if deps.Events == nil {
 		deps.Events = NewFeed(deps.Store)
 	}
-	s := &Server{Deps: deps, log: deps.Log, metrics: newMetrics()}
+	s := &Server{Deps: deps, log: deps.Log, metrics: newMetrics(deps.Store, deps.Events)}
 	mux := http.NewServeMux()
 	api := humago.New(mux, s.config())
 	for _, r := range s.routes() {

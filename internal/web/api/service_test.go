@@ -134,3 +134,21 @@ func TestUnknownPathsAndMethodsAreProblems(t *testing.T) {
 	}
 	k.want(405, k.do("DELETE", "/healthz", nil))
 }
+
+func TestMetricsTellOfCompactionsAndCalls(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(map[string]any{"model": "gpt-4o"})
+	k.want(201, k.do("POST", "/v1/sessions/"+id+"/compactions", `{}`)) // nothing to gain: skipped
+	k.want(201, k.do("POST", "/v1/sessions/"+id+"/calls", `{"provider":"openai","model":"gpt-4o","purpose":"title","input_tokens":5,"output_tokens":1,"cost_usd":0.25}`))
+	r := k.want(200, k.do("GET", "/metrics", nil))
+	for _, want := range []string{
+		`sessiond_compactions_total{status="skipped",strategy="summarize",trigger="manual"} 1`,
+		`sessiond_model_calls_total{purpose="title",status="ok"} 1`,
+		`sessiond_model_cost_usd_total{purpose="title",status="ok"} 0.25`,
+		`sessiond_event_listeners 0`,
+	} {
+		if !strings.Contains(r.raw, want) {
+			t.Errorf("the metrics lack %s", want)
+		}
+	}
+}
