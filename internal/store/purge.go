@@ -18,6 +18,7 @@ type Purge struct {
 	keep  coverage     // its messages that forks share
 	next  int64        // no doomed message has a higher seq
 	size  int          // messages of the next step
+	turn  string       // purging.started_at: another one since says that forks share less by now
 }
 
 const (
@@ -94,14 +95,20 @@ func (s *Store) Purging(ctx context.Context) ([]session.ID, error) {
 // ResumePurge goes on with a deletion that was begun.
 func (s *Store) ResumePurge(ctx context.Context, id session.ID) (*Purge, error) {
 	p := &Purge{ID: id, store: s, size: firstStep}
-	var err error
+	err := s.get(ctx, &p.turn, `SELECT started_at FROM purging WHERE session_id = ?`, id)
+	if noRows(err) { // another process ended it
+		return p, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("purge %s: %w", id, err)
+	}
 	if p.forks, err = forksOf(ctx, s, id); err != nil {
 		return nil, err
 	}
 	if p.keep, err = p.shared(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.get(ctx, &p.next, `SELECT last_seq FROM sessions WHERE id = ?`, id); err != nil {
+	if err := s.get(ctx, &p.next, `SELECT last_seq FROM sessions WHERE id = ?`, id); err != nil && !noRows(err) {
 		return nil, fmt.Errorf("purge %s: %w", id, err)
 	}
 	if err := p.dropOverlays(ctx); err != nil {

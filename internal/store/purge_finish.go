@@ -25,7 +25,7 @@ func (p *Purge) Finish(ctx context.Context) (shells []session.ID, err error) {
 	}
 	err = p.store.write(ctx, func(t *tx) error {
 		var err error
-		shells, err = t.endPurge(p.ID)
+		shells, err = t.endPurge(p)
 		return err
 	})
 	if err != nil {
@@ -148,7 +148,18 @@ func (p *Purge) forgetDocuments(ctx context.Context) error {
 const frozenOfNothing = `DELETE FROM frozen WHERE session_id = ? AND NOT EXISTS (SELECT 1 FROM messages WHERE id = frozen.message_id)`
 
 // endPurge deletes the row, if nothing of the session stays for its forks, and tells it.
-func (t *tx) endPurge(id session.ID) (shells []session.ID, err error) {
+func (t *tx) endPurge(p *Purge) (shells []session.ID, err error) {
+	id := p.ID
+	var again bool
+	err = t.row(`SELECT started_at <> ? FROM purging WHERE session_id = ?`, []any{p.turn, id}, &again)
+	switch {
+	case noRows(err):
+		return nil, nil // another process was here first
+	case err != nil:
+		return nil, err
+	case again:
+		return []session.ID{id}, nil
+	}
 	var day, source, parentKind string
 	var parent session.ID
 	var draft, left bool
@@ -183,8 +194,9 @@ func (t *tx) endPurge(id session.ID) (shells []session.ID, err error) {
 	if parentKind != session.ParentFork {
 		return nil, nil
 	}
+	// Where another process purges the parent now, it looks anew at what is still shared.
 	res, err := t.exec(`INSERT INTO purging (session_id, started_at) SELECT id, ? FROM sessions WHERE id = ? AND purged_at IS NOT NULL
-		ON CONFLICT DO NOTHING`, t.now, parent)
+		ON CONFLICT DO UPDATE SET started_at = MAX(excluded.started_at, strftime('%Y-%m-%d %H:%M:%f', started_at, '+0.001 seconds'))`, t.now, parent)
 	if err != nil {
 		return nil, err
 	}

@@ -185,6 +185,9 @@ func (w *wood) redo(b *branching) {
 	if session.CodeOf(err) == session.Conflict { // it would not be in force, or what it was built on is not
 		return
 	}
+	if i := slices.IndexFunc(b.overlays, func(o modelled) bool { return o.row == row }); session.CodeOf(err) == session.NotFound && !slices.Contains(b.tree(), b.overlays[i].through) {
+		return // of a branch that nobody shared, and that was purged
+	}
 	w.must(err)
 	delete(b.undone, row)
 	b.made += w.owns(b, row)
