@@ -1,0 +1,233 @@
+package summarize_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"sessiond/internal/session"
+	"sessiond/internal/summarize"
+)
+
+// small is a server whose model takes so many bytes of a request and tells of the goal in it.
+type small struct {
+	*httptest.Server
+	mu    sync.Mutex
+	takes int
+	asked []string // what it took, the user's part
+	tries int
+}
+
+func serveSmall(t *testing.T, takes int) *small {
+	t.Helper()
+	s := &small{takes: takes}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body) //nolint:errcheck // what is missing shows in the test
+		var body struct {
+			Messages []struct{ Content string }
+		}
+		_ = json.Unmarshal(raw, &body)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.tries++
+		user := body.Messages[1].Content
+		if len(user) > s.takes {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"error":{"message":"This model's maximum context length is exceeded."}}`)
+			return
+		}
+		s.asked = append(s.asked, user)
+		text := fmt.Sprintf("## Goal\n- Compare the prices.\n\n## Critical context\n- Part %d.", len(s.asked))
+		_, _ = io.WriteString(w, providers()[0].answer(text))
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *small) remote(t *testing.T, window int64) *summarize.Remote {
+	t.Helper()
+	r, err := summarize.NewOpenAI(summarize.Config{Model: "small", BaseURL: s.URL, Window: window}, summarize.Deps{
+		Count: count, Wait: (&pauses{}).wait, Getenv: func(string) string { return "" },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+func TestARecordTooLongForTheModelIsToldInChunks(t *testing.T) {
+	s := serveSmall(t, 9000) // the record has about 22,000
+	r := s.remote(t, 0)
+	got, err := r.Summarize(context.Background(), request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := s.asked[len(s.asked)-1]
+	told := strings.Count(last, "<minutes>")
+	chunks := s.asked[len(s.asked)-1-told : len(s.asked)-1] // before them, those of a larger size that fitted
+	if len(chunks) < 3 || strings.Contains(last, "<conversation>") {
+		t.Fatalf("%d chunks, then asked:\n%s", len(chunks), last)
+	}
+	record := strings.Join(chunks, "")
+	for i := range 100 {
+		if strings.Count(record, fmt.Sprintf("topic number %d ", i)) != 1 {
+			t.Errorf("topic %d was not told once", i)
+		}
+	}
+	if got.Note != "" || len(got.Calls) != s.tries || !strings.Contains(got.Text, "$129") {
+		t.Errorf("note %q, %d calls for %d requests, text\n%s", got.Note, len(got.Calls), s.tries, got.Text)
+	}
+	before := s.tries
+	if _, err := r.Summarize(context.Background(), request()); err != nil {
+		t.Fatal(err)
+	}
+	if again := s.tries - before; again != len(chunks)+1 {
+		t.Errorf("the second time it asked %d times, the first time %d were good", again, len(chunks)+1)
+	}
+}
+
+func TestAKnownWindowIsNotTriedOut(t *testing.T) {
+	s := serveSmall(t, 3*8000)
+	if _, err := s.remote(t, 8000).Summarize(context.Background(), request()); err != nil {
+		t.Fatal(err)
+	}
+	if s.tries != len(s.asked) || s.tries < 3 {
+		t.Errorf("%d tries, %d taken", s.tries, len(s.asked))
+	}
+}
+
+func TestOfTooManyChunksTheOldestAreDroppedAndItSaysSo(t *testing.T) {
+	req := request()
+	for i := range 400 {
+		req.Messages = append(req.Messages, person(fmt.Sprintf("Then there is item %d, of which much could be said here.", i)))
+	}
+	s := serveSmall(t, 4000)
+	got, err := s.remote(t, 0).Summarize(context.Background(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := strings.Join(s.asked, "")
+	if !strings.Contains(record, "item 399,") || strings.Contains(record, "topic number 3 ") {
+		t.Error("it is not the oldest part that was dropped")
+	}
+	if !strings.Contains(got.Note, "oldest") || !strings.Contains(got.Text, "$129") {
+		t.Errorf("the note is %q, the text\n%s", got.Note, got.Text)
+	}
+}
+
+func TestTheRunningSummaryIsAnUpdateOrAMerge(t *testing.T) {
+	spans := []string{"## Goal\n- span one\n\n## Index\n- $11", "## Goal\n- span two\n\n## Index\n- $22"}
+	for name, c := range map[string]struct {
+		previous string
+		spans    []string
+		want     []string
+		lacks    string
+	}{
+		"update": {"## Goal\n- running\n\n## Index\n- $11", nil, []string{"<earlier-summary>\n## Goal\n- running\n</earlier-summary>", "Part 1."}, "span one"},
+		"merge":  {"## Goal\n- running", spans, []string{"span one", "span two", "Part 1."}, "running"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serveSmall(t, 1<<20)
+			req := request()
+			req.Previous, req.Spans = c.previous, c.spans
+			req.ModifiedFiles = []string{"/srv/a/one.go", "/srv/a/two.go"}
+			got, err := s.remote(t, 0).Summarize(context.Background(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(s.asked) != 2 || strings.Contains(s.asked[0], "running") || strings.Contains(s.asked[1], "<conversation>") {
+				t.Fatalf("asked %d times:\n%s", len(s.asked), strings.Join(s.asked, "\n=====\n"))
+			}
+			for _, want := range c.want {
+				if !strings.Contains(s.asked[1], want) {
+					t.Errorf("the second question lacks %q:\n%s", want, s.asked[1])
+				}
+			}
+			if strings.Contains(s.asked[1], c.lacks) {
+				t.Errorf("the second question has %q", c.lacks)
+			}
+			if !strings.Contains(got.Span, "Part 1.") || strings.Contains(got.Span, "Files") {
+				t.Errorf("the span's summary is\n%s", got.Span)
+			}
+			for _, want := range []string{"Part 2.", "$11", "$129", "Files modified: /srv/a/{one.go, two.go}"} {
+				if !strings.Contains(got.Text, want) {
+					t.Errorf("the running summary lacks %q:\n%s", want, got.Text)
+				}
+			}
+		})
+	}
+}
+
+func TestSpansThatDoNotFitTheModelAreNotMerged(t *testing.T) {
+	s := serveSmall(t, 26000)
+	req := request()
+	req.Previous, req.Spans = "## Goal\n- running", []string{"## Goal\n- " + strings.Repeat("a long span ", 3000)}
+	if _, err := s.remote(t, 0).Summarize(context.Background(), req); err != nil {
+		t.Fatal(err)
+	}
+	if last := s.asked[len(s.asked)-1]; !strings.Contains(last, "- running") || s.tries != 3 {
+		t.Errorf("%d tries, the last question is\n%s", s.tries, last)
+	}
+}
+
+func TestTheDigestTellsOfTheSpanAndOfEverything(t *testing.T) {
+	e := summarize.NewExtractive(count)
+	var spans []string
+	running := ""
+	for i := range 4 {
+		req := session.SummaryRequest{MaxTokens: 700, Previous: running, Messages: []session.Message{
+			person(fmt.Sprintf("Never touch the table named ledger_%d of the archive.", i)),
+			model(fmt.Sprintf("Understood, the table ledger_%d stays as it is.", i)),
+			result("sql", fmt.Sprintf("The table holds %d rows and costs $%d a month.", 1000+i, 200+i), false),
+		}}
+		if i == 3 {
+			req.Spans = spans
+		}
+		got, err := e.Summarize(context.Background(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(got.Span, fmt.Sprintf("ledger_%d", i)) || i > 0 && strings.Contains(got.Span, "ledger_0") || count(got.Span) > 700 || count(got.Text) > 700 {
+			t.Errorf("span %d (%d tokens):\n%s", i, count(got.Span), got.Span)
+		}
+		for k := range i + 1 {
+			if want := fmt.Sprintf("Never touch the table named ledger_%d", k); !strings.Contains(got.Text, want) {
+				t.Errorf("after %d spans the running digest lacks %q:\n%s", i+1, want, got.Text)
+			}
+		}
+		spans, running = append(spans, got.Span), got.Text
+	}
+}
+
+func TestFilesOfTheIndexAreCollapsedUntilTheyFit(t *testing.T) {
+	var read []string
+	for i := range 300 {
+		read = append(read, fmt.Sprintf("/srv/app/internal/part%02d/file%03d.go", i/10, i))
+	}
+	for name, c := range map[string]struct {
+		max  int64
+		want string
+	}{
+		"all names":        {20000, "/srv/app/internal/part00/{file000.go, file001.go, "},
+		"some directories": {5000, "/srv/app/internal/part00/ (10 files)"},
+		"those above":      {500, "/srv/app/internal/ (300 files)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := digest(t, session.SummaryRequest{MaxTokens: c.max, Messages: companyB(), ReadFiles: read, ModifiedFiles: []string{"/etc/" + "ghp_" + strings.Repeat("aB3d", 9)}})
+			if !strings.Contains(text, "Files read: "+c.want) || strings.Contains(text, "aB3d") || !strings.Contains(text, "- Files modified: /etc/[secret") {
+				t.Errorf("got\n%s", text[strings.Index(text, "## Index"):])
+			}
+			again := digest(t, session.SummaryRequest{MaxTokens: c.max, Previous: text, Messages: []session.Message{person("go on")}})
+			if strings.Contains(again, "Files") {
+				t.Error("the files of the summary before were taken for facts")
+			}
+		})
+	}
+}
