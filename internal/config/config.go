@@ -69,6 +69,7 @@ type Compaction struct {
 	RecallTokens       *int64    `koanf:"recall_tokens"`
 	RecallMS           *int64    `koanf:"recall_ms"`
 	CacheSlots         *int64    `koanf:"cache_slots"`
+	Instructions       *string   `koanf:"instructions"`
 }
 
 // Settings are the same numbers as the context manager takes them.
@@ -79,7 +80,7 @@ func (c *Compaction) Settings() contextmgr.Settings {
 		KeepRecentTokens: c.KeepRecentTokens, KeepRecentMessages: c.KeepRecentMessages,
 		SummaryMaxTokens: c.SummaryMaxTokens, PruneProtect: c.PruneProtect, PruneMinimum: c.PruneMinimum,
 		ProtectedTools: c.ProtectedTools, PartMaxTokens: c.PartMaxTokens, RecallTokens: c.RecallTokens, RecallMS: c.RecallMS,
-		CacheSlots: c.CacheSlots,
+		CacheSlots: c.CacheSlots, Instructions: c.Instructions,
 	}
 	if c.Strategy != nil {
 		strategy := session.Strategy(*c.Strategy)

@@ -32,6 +32,7 @@ type Settings struct {
 	RecallMS           *int64            `json:"recall_ms,omitempty"`     // milliseconds after which a recall stops looking
 	CacheSlots         *int64            `json:"cache_slots,omitempty"`   // marks for the provider's cache, 0…4
 	Strategy           *session.Strategy `json:"strategy,omitempty"`
+	Instructions       *string           `json:"instructions,omitempty"` // what each summary must keep
 }
 
 // ParseSettings reads the settings that a session, a request or a file holds as JSON. Keys
@@ -78,6 +79,9 @@ func (s *Settings) Check() error {
 	if n := s.CacheSlots; n != nil && (*n < 0 || *n > mostCacheSlots) {
 		refuse("cache_slots", "is %d and must be between 0 and %d; 0 sends no cache marks", *n, mostCacheSlots)
 	}
+	if s.Instructions != nil && len(*s.Instructions) > longestInstructions {
+		refuse("instructions", "has %d bytes and may have %d: say in a few sentences what summaries must keep", len(*s.Instructions), longestInstructions)
+	}
 	if s.Preset != nil && *s.Preset != "" {
 		if _, known := preset(*s.Preset); !known {
 			refuse("preset", "%q is none of %s", *s.Preset, strings.Join(PresetNames(), ", "))
@@ -95,6 +99,9 @@ func (s *Settings) Check() error {
 	err.Fields = bad
 	return err
 }
+
+// longestInstructions is in bytes: they go into each prompt for a summary.
+const longestInstructions = 8000
 
 // maxNumber keeps sums of settings far from overflow.
 const maxNumber = 1 << 40
@@ -154,6 +161,7 @@ type Numbers struct {
 	RecallTime     time.Duration
 	CacheSlots     int
 	Strategy       session.Strategy
+	Instructions   string
 	Preset         string
 	Settings       []Setting // all of them, for explain
 }
@@ -212,6 +220,7 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 	n.RecallTime = time.Duration(choose(&n, all, "recall_ms", func(s *Settings) *int64 { return s.RecallMS }, defaultRecallMS)) * time.Millisecond
 	n.CacheSlots = int(choose(&n, all, "cache_slots", func(s *Settings) *int64 { return s.CacheSlots }, defaultCacheSlots))
 	n.Strategy = choose(&n, all, "strategy", func(s *Settings) *session.Strategy { return s.Strategy }, session.StrategySummarize)
+	n.Instructions = choose(&n, all, "instructions", func(s *Settings) *string { return s.Instructions }, "")
 	if name == presetMoltbot {
 		n.Flush = moltbotFlush(window, n.Reserve, moltbotSoft)
 	}

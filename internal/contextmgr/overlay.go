@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"sessiond/internal/session"
 )
@@ -93,6 +94,7 @@ func (r *reading) entries() []Entry {
 // makeOverlay plans an overlay and gives it its summary. It writes nothing.
 func (m *Manager) makeOverlay(ctx context.Context, r *reading, in overlayInput) (madeOverlay, error) {
 	started := m.cfg.Now()
+	in.instructions = strings.TrimSpace(r.numbers.Instructions + "\n\n" + in.instructions)
 	out := madeOverlay{plan: r.plan(in)}
 	c := &out.record
 	*c = session.Compaction{SessionID: r.sess.ID, Strategy: in.strategy, Trigger: in.trigger, TokensBefore: in.before, MessageCount: int64(out.plan.Hidden)}
