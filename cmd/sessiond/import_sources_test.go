@@ -20,6 +20,7 @@ import (
 	"sessiond/internal/samples"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/store/storetest"
 	"sessiond/internal/tokens"
 	"sessiond/internal/touched"
 )
@@ -55,7 +56,7 @@ func TestEverySourceIsAccountedFor(t *testing.T) {
 			roots = slices.DeleteFunc(roots, func(path string) bool { return !history.IsFolder(path) })
 			roots = append(roots, root)
 			before := tree(t, root)
-			s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "sessions.db"), store.Options{
+			s, err := store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")), store.Options{
 				Measure: tokens.Reference().Measure, Touched: touched.Files, Zone: time.UTC,
 			})
 			if err != nil {

@@ -20,6 +20,7 @@ import (
 	"sessiond/internal/samples"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/store/storetest"
 	"sessiond/internal/summarize"
 	"sessiond/internal/tokens"
 
@@ -45,7 +46,7 @@ var realTokenizer = sync.OnceValues(func() (tokenizer.Codec, error) { return tok
 func newDesk(t testing.TB, change ...func(*contextmgr.Config)) *desk {
 	t.Helper()
 	reference := tokens.Reference()
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "sessions.db"), store.Options{
+	st, err := store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")), store.Options{
 		Zone: time.UTC, Log: zerolog.Nop(), Measure: reference.Measure,
 	})
 	if err != nil {

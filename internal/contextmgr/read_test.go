@@ -9,6 +9,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/store/storetest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -180,7 +181,7 @@ func TestFilesAccumulateOverCompactions(t *testing.T) {
 		}
 	}
 	op := session.OpRead
-	st, err := store.Open(t.Context(), t.TempDir()+"/s.db", store.Options{Measure: runes{}.Measure, Now: r.clock.Now, Touched: func(m *session.Message, d string) []session.TouchedFile {
+	st, err := store.Open(t.Context(), storetest.New(t, t.TempDir()+"/s.db"), store.Options{Measure: runes{}.Measure, Now: r.clock.Now, Touched: func(m *session.Message, d string) []session.TouchedFile {
 		return touching(op)(m, d)
 	}})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/store/storetest"
 
 	"github.com/rs/zerolog"
 )
@@ -79,7 +80,7 @@ type rig struct {
 func newRig(t testing.TB, window int64, change ...func(*Config)) *rig {
 	t.Helper()
 	c := &clock{now: time.Date(2026, 2, 11, 10, 0, 0, 0, time.UTC)}
-	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "sessions.db"), store.Options{
+	st, err := store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")), store.Options{
 		Now: c.Now, Zone: time.UTC, Log: zerolog.Nop(), Measure: runes{}.Measure,
 	})
 	if err != nil {

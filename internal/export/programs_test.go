@@ -21,12 +21,13 @@ import (
 	"sessiond/internal/samples"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/store/storetest"
 	"sessiond/internal/tokens"
 )
 
 func open(t *testing.T) *store.Store {
 	t.Helper()
-	s, err := store.Open(context.Background(), filepath.Join(t.TempDir(), "sessions.db"), store.Options{Zone: time.UTC, Measure: tokens.Reference().Measure})
+	s, err := store.Open(context.Background(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")), store.Options{Zone: time.UTC, Measure: tokens.Reference().Measure})
 	if err != nil {
 		t.Fatal(err)
 	}

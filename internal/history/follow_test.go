@@ -14,6 +14,7 @@ import (
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/store/storetest"
 )
 
 // home is a host on which pi is used, and a follower of it. Its clock jumps over short waits,
@@ -33,7 +34,7 @@ type home struct {
 
 func newHome(t *testing.T) *home {
 	t.Helper()
-	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "sessions.db"), store.Options{})
+	s, err := store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/store/storetest"
 )
 
 // place is a store and its index in real files, with a purger over both.
@@ -30,7 +31,7 @@ func newPlace(t *testing.T) *place {
 	dir := t.TempDir()
 	p := &place{dir: dir}
 	var err error
-	p.store, err = store.Open(t.Context(), filepath.Join(dir, "sessions.db"), store.Options{
+	p.store, err = store.Open(t.Context(), storetest.New(t, filepath.Join(dir, "sessions.db")), store.Options{
 		Measure: func(m *session.Message) {
 			for i := range m.Parts {
 				m.Parts[i].Tokens = int64(len(m.Parts[i].Text)/4 + 1)

@@ -12,6 +12,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/store/storetest"
 )
 
 // namer is a model that names conversations; meanwhile runs while it is at work.
@@ -36,7 +37,7 @@ func (n *namer) Summarize(_ context.Context, in session.SummaryRequest) (session
 
 func spoken(t *testing.T) (*store.Store, session.ID) {
 	t.Helper()
-	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "sessions.db"), store.Options{Log: zerolog.Nop()})
+	s, err := store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")), store.Options{Log: zerolog.Nop()})
 	if err != nil {
 		t.Fatal(err)
 	}

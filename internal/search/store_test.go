@@ -9,6 +9,7 @@ import (
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/store/storetest"
 )
 
 // The store is the source that the index is for.
@@ -17,7 +18,7 @@ var _ search.Source = (*store.Store)(nil)
 func TestTheStoreIsSearched(t *testing.T) {
 	ctx := t.Context()
 	dir := t.TempDir()
-	st, err := store.Open(ctx, filepath.Join(dir, "sessions.db"), store.Options{Zone: time.UTC})
+	st, err := store.Open(ctx, storetest.New(t, filepath.Join(dir, "sessions.db")), store.Options{Zone: time.UTC})
 	check(t, err)
 	defer func() { check(t, st.Close()) }()
 	made, err := st.CreateSession(ctx, store.NewSession{Key: "agent:main:main", Directory: dir})

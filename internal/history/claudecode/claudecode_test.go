@@ -13,6 +13,7 @@ import (
 	"sessiond/internal/samples"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/store/storetest"
 	"sessiond/internal/touched"
 )
 
@@ -31,7 +32,7 @@ func noEnv(string) string { return "" }
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	opened, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "sessions.db"), store.Options{
+	opened, err := store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")), store.Options{
 		Zone: time.UTC, Touched: touched.Files,
 		Measure: func(m *session.Message) {
 			for i := range m.Parts {

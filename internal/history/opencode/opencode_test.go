@@ -12,6 +12,7 @@ import (
 	"sessiond/internal/samples"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/store/storetest"
 )
 
 // house is a store with an importer in front of it.
@@ -25,7 +26,7 @@ type house struct {
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	opened, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "here.db"), store.Options{
+	opened, err := store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "here.db")), store.Options{
 		Zone: time.UTC,
 		Measure: func(m *session.Message) {
 			for i := range m.Parts {

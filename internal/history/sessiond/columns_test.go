@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sessiond/internal/store"
+	"sessiond/internal/store/storetest"
 )
 
 // keysOf lists the names that a line's fields have.
@@ -24,7 +25,7 @@ func keysOf(line any) []string {
 // Every column of what a session is made of is in its lines, under another name there, or made
 // anew. Whoever adds a column decides here what becomes of it.
 func TestEveryColumnIsWrittenOrMadeAnew(t *testing.T) {
-	s, err := store.Open(context.Background(), filepath.Join(t.TempDir(), "sessions.db"), store.Options{})
+	s, err := store.Open(context.Background(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

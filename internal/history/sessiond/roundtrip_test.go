@@ -20,6 +20,7 @@ import (
 	"sessiond/internal/redact"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/store/storetest"
 	"sessiond/internal/tokens"
 	"sessiond/internal/touched"
 )
@@ -52,7 +53,7 @@ func clock() func() time.Time {
 // open makes a store in a folder of the test, which outlives a check of rapid.
 func open(t failer, dir string) *store.Store {
 	t.Helper()
-	s, err := store.Open(context.Background(), filepath.Join(dir, "sessions.db"), store.Options{
+	s, err := store.Open(context.Background(), storetest.New(t, filepath.Join(dir, "sessions.db")), store.Options{
 		Now: clock(), Zone: time.UTC, Measure: tokens.Reference().Measure, Touched: touched.Files,
 	})
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/store/storetest"
 	"sessiond/internal/tokens"
 	"sessiond/internal/touched"
 	"sessiond/internal/web/api"
@@ -74,7 +75,7 @@ func newKitAt(t *testing.T, now func() time.Time, change func(*api.Deps)) *kit {
 	t.Parallel() // most of a test's time is a disk's
 	k := &kit{t: t, log: &bytes.Buffer{}, dir: t.TempDir()}
 	var err error
-	k.store, err = store.Open(t.Context(), filepath.Join(k.dir, "sessions.db"), store.Options{
+	k.store, err = store.Open(t.Context(), storetest.New(t, filepath.Join(k.dir, "sessions.db")), store.Options{
 		Now: now, Zone: time.UTC, Log: zerolog.Nop(), Measure: tokens.Reference().Measure, Touched: touched.Files, Silent: routing.SilentMessage,
 	})
 	if err != nil {
