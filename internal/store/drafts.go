@@ -10,21 +10,34 @@ import (
 
 // A draft that anything refers to stays.
 const forgetDrafts = `
-	DELETE FROM sessions WHERE draft = 1 AND created_at < ? AND message_count = 0
+	DELETE FROM sessions WHERE draft = 1 AND created_at < ?1 AND updated_at < ?1 AND message_count = 0
 	AND NOT EXISTS (SELECT 1 FROM compactions c WHERE c.session_id = sessions.id)
 	AND NOT EXISTS (SELECT 1 FROM calls c WHERE c.session_id = sessions.id AND c.session_id <> '')
 	AND NOT EXISTS (SELECT 1 FROM states c WHERE c.session_id = sessions.id)
-	AND NOT EXISTS (SELECT 1 FROM sessions c WHERE c.parent_id = sessions.id AND c.parent_id <> '')`
+	AND NOT EXISTS (SELECT 1 FROM sessions c WHERE c.parent_id = sessions.id AND c.parent_id <> '') RETURNING id`
 
 // ForgetDrafts removes the empty drafts that were made before a time, and tells how many.
 func (s *Store) ForgetDrafts(ctx context.Context, before time.Time) (n int64, err error) {
 	err = s.write(ctx, func(t *tx) error {
-		res, err := t.exec(forgetDrafts, session.At(before))
-		if err != nil {
+		var gone []session.ID
+		if err := t.list(t.ctx, &gone, forgetDrafts, session.At(before)); err != nil {
 			return fmt.Errorf("forget drafts: %w", err)
 		}
-		n, err = res.RowsAffected()
-		return err
+		n = int64(len(gone))
+		for _, id := range gone {
+			for _, q := range []string{ // what does not keep it
+				`DELETE FROM links WHERE session_id = ?`,
+				`DELETE FROM compaction_undos WHERE session_id = ?`,
+				`DELETE FROM marks WHERE session_id = ?`,
+				`DELETE FROM flushes WHERE session_id = ?`,
+				`DELETE FROM contexts WHERE session_id = ?`,
+			} {
+				if _, err := t.exec(q, id); err != nil {
+					return fmt.Errorf("forget draft %s: %w", id, err)
+				}
+			}
+		}
+		return nil
 	})
 	return n, err
 }

@@ -34,9 +34,12 @@ func named(f *session.Flush) *session.Flush {
 }
 
 // AskFlush notes that an agent was asked for a memory flush, and tells it in an event. One
-// that was made already stays so.
+// that was made already stays so. Codes: NotFound.
 func (s *Store) AskFlush(ctx context.Context, id session.ID, generation int64) error {
 	return s.write(ctx, func(t *tx) error {
+		if err := t.lives(id); err != nil {
+			return err
+		}
 		res, err := t.exec(`INSERT INTO flushes (session_id, compaction_id, at, outcome) VALUES (?, ?, ?, 'asked')
 			ON CONFLICT (session_id, compaction_id) DO UPDATE SET at = excluded.at, outcome = 'asked' WHERE outcome = 'failed'`, id, generation, t.now)
 		if err != nil {

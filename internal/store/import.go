@@ -196,6 +196,9 @@ func (im *importer) run() error {
 		return err
 	}
 	if im.res.Purged {
+		if im.batch.Cursor != nil {
+			im.batch.Cursor.State = nil // it may quote what was said
+		}
 		return im.saveCursor()
 	}
 	first, draft := im.sess.LastSeq+1, im.sess.Draft

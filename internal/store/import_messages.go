@@ -40,7 +40,12 @@ func (im *importer) mustFindIn(in session.ID, what, key string) (id int64, err e
 	if in == "" || in == im.sess.ID {
 		return im.mustFind(what, key)
 	}
-	err = im.row(`SELECT id FROM messages WHERE session_id = ? AND external_id = ? AND external_id <> ''`, []any{in, key}, &id)
+	var doomed bool
+	err = im.row(`SELECT id, EXISTS (SELECT 1 FROM purging WHERE session_id = m.session_id) FROM messages m
+		WHERE session_id = ? AND external_id = ? AND external_id <> ''`, []any{in, key}, &id, &doomed)
+	if doomed {
+		return 0, session.Errorf(session.Conflict, "%s names message %q of session %s, which is being purged: import again when it is gone", what, key, in)
+	}
 	if noRows(err) {
 		err = session.Errorf(session.Invalid, "%s names message %q, which is not in session %s", what, key, in)
 	}

@@ -216,7 +216,7 @@ const sumOfChildren = `
 	WITH RECURSIVE family (id) AS (
 		SELECT ?
 		UNION
-		SELECT s.id FROM family f JOIN sessions s ON s.parent_id = f.id AND s.parent_id <> '' AND s.parent_kind = 'child')
+		SELECT s.id FROM family f JOIN sessions s ON s.parent_id = f.id AND s.parent_id <> '' AND s.parent_kind = 'child' AND s.purged_at IS NULL)
 	SELECT COUNT(*) - 1 AS children, COALESCE(SUM(s.message_count), 0) AS message_count, COALESCE(SUM(s.total_tokens), 0) AS total_tokens,
 	       COALESCE(SUM(s.input_tokens), 0) AS input_tokens, COALESCE(SUM(s.output_tokens), 0) AS output_tokens,
 	       COALESCE(SUM(s.cache_read_tokens), 0) AS cache_read_tokens, COALESCE(SUM(s.cache_write_tokens), 0) AS cache_write_tokens,

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"strings"
 	"time"
 
 	"sessiond/internal/session"
@@ -139,6 +141,10 @@ func (t *tx) hide(sess session.Session) error {
 		t.now, t.now, t.now, sess.ID); err != nil {
 		return fmt.Errorf("hide session: %w", err)
 	}
+	// A key without a session is forgotten with its label: it may be a person's number and name.
+	if _, err := t.exec(`DELETE FROM keys WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM sessions WHERE key = ?1 AND key <> '')`, sess.Key); err != nil {
+		return fmt.Errorf("forget the key: %w", err)
+	}
 	for _, q := range []string{
 		`DELETE FROM links WHERE session_id IN (SELECT id FROM sessions WHERE parent_id = ?1 AND parent_id <> '' AND parent_kind = 'child')`,
 		`UPDATE sessions SET parent_id = '', parent_kind = '' WHERE parent_id = ?1 AND parent_id <> '' AND parent_kind = 'child'`,
@@ -151,6 +157,9 @@ func (t *tx) hide(sess session.Session) error {
 	return err
 }
 
+// numberOfFork is what a fork's title has more than the one that it was copied from.
+var numberOfFork = regexp.MustCompile(`^ \(fork #[0-9]+\)$`)
+
 // renameForks takes a title that was copied from the purged session out of its forks.
 func (t *tx) renameForks(sess session.Session) error {
 	if sess.Title == "" {
@@ -161,8 +170,15 @@ func (t *tx) renameForks(sess session.Session) error {
 		return err
 	}
 	for _, id := range forks {
-		if _, err := t.exec(`UPDATE sessions SET title = '', title_source = '', revision = revision + 1, updated_at = ?
-			WHERE id = ? AND substr(title, 1, length(?)) = ?`, t.now, id, sess.Title, sess.Title); err != nil {
+		var title string
+		if err := t.row(`SELECT title FROM sessions WHERE id = ?`, []any{id}, &title); err != nil {
+			return fmt.Errorf("title of fork %s: %w", id, err)
+		}
+		rest, same := strings.CutPrefix(title, sess.Title)
+		if !same || rest != "" && !numberOfFork.MatchString(rest) {
+			continue // its own
+		}
+		if _, err := t.exec(`UPDATE sessions SET title = '', title_source = '', revision = revision + 1, updated_at = ? WHERE id = ?`, t.now, id); err != nil {
 			return fmt.Errorf("title of fork %s: %w", id, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -185,4 +186,184 @@ func TestPurgesOfAnySessionsAtOnceLeaveWhatTheOthersShare(t *testing.T) {
 		c.check()
 		c.checkPurged()
 	})
+}
+
+// purge deletes a session for good.
+func purge(t *testing.T, s *Store, id session.ID) {
+	t.Helper()
+	p, _, err := s.BeginPurge(t.Context(), PurgeRequest{Session: id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	endOfPurge(t, p)
+}
+
+func endOfPurge(t *testing.T, p *Purge) {
+	t.Helper()
+	for rows := must(p.Doomed(t.Context()))(t); len(rows) > 0; rows = must(p.Doomed(t.Context()))(t) {
+		if err := p.Delete(t.Context(), rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(p.Finish(t.Context()))(t)
+}
+
+func TestAPurgeTakesTheTitlesThatWereCopiedFromIt(t *testing.T) {
+	s := openTest(t)
+	origin := mustCreate(t, s, NewSession{Title: "Plan"})
+	mustAppend(t, s, origin.ID, says(session.User, "shared"))
+	given := "Planning the trip"
+	numbered := must(s.Fork(t.Context(), Fork{Session: origin.ID}))(t)
+	own := must(s.Fork(t.Context(), Fork{Session: origin.ID, Title: &given}))(t)
+	of := must(s.Fork(t.Context(), Fork{Session: numbered.ID}))(t)
+	purge(t, s, origin.ID)
+	for id, want := range map[session.ID]string{numbered.ID: "", own.ID: given, of.ID: ""} {
+		if got := must(s.Session(t.Context(), id))(t).Title; got != want {
+			t.Errorf("%s is called %q, not %q", id, got, want)
+		}
+	}
+}
+
+func TestAKeyGoesWithItsLastSession(t *testing.T) {
+	s := openTest(t)
+	const key = "agent:main:4912345"
+	first := mustCreate(t, s, NewSession{Key: key})
+	last := mustCreate(t, s, NewSession{Key: key})
+	if err := s.SetKeyLabel(t.Context(), key, "somebody"); err != nil {
+		t.Fatal(err)
+	}
+	left := func() (n int) {
+		if err := s.get(t.Context(), &n, `SELECT COUNT(*) FROM keys`); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	purge(t, s, last.ID)
+	if left() != 1 {
+		t.Error("the label went with one of two generations")
+	}
+	purge(t, s, first.ID)
+	if left() != 0 {
+		t.Error("the label of a key without sessions stayed")
+	}
+}
+
+func TestARepeatedRouteOutlivesTheGenerationBefore(t *testing.T) {
+	s := openTest(t)
+	before := mustCreate(t, s, NewSession{Key: "agent:main:main"})
+	in := Route{
+		Key: "agent:main:main", Idem: &Idempotency{Key: "again"},
+		Decide: func(*Generation) (Turnover, error) {
+			return Turnover{New: true, Reason: "command", At: session.At(time.Now())}, nil
+		},
+	}
+	made := must(s.Route(t.Context(), in))(t)
+	purge(t, s, before.ID)
+	again := must(s.Route(t.Context(), in))(t)
+	if again.Session.ID != made.Session.ID || !again.Created || again.Previous != before.ID {
+		t.Errorf("%+v, not %+v", again, made)
+	}
+}
+
+func TestWhatForksShareOfAPurgedChildIsNoChild(t *testing.T) {
+	s := openTest(t)
+	mother := mustCreate(t, s, NewSession{})
+	child := mustCreate(t, s, NewSession{ParentID: mother.ID})
+	mustAppend(t, s, child.ID, says(session.User, "shared"))
+	must(s.Fork(t.Context(), Fork{Session: child.ID}))(t)
+	purge(t, s, child.ID)
+	if r := must(s.Rollup(t.Context(), mother.ID))(t); r.Children != 0 || r.MessageCount != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestNothingIsAskedInAPurgedSession(t *testing.T) {
+	s := openTest(t)
+	sess := mustCreate(t, s, NewSession{})
+	purge(t, s, sess.ID)
+	if err := s.AskFlush(t.Context(), sess.ID, 0); session.CodeOf(err) != session.NotFound {
+		t.Error(err)
+	}
+}
+
+func TestAForgottenDraftLeavesNothing(t *testing.T) {
+	s := openTest(t)
+	mother := mustCreate(t, s, NewSession{})
+	draft := mustCreate(t, s, NewSession{ParentID: mother.ID, Draft: true})
+	must(s.SaveContext(t.Context(), session.Context{SessionID: draft.ID}, nil, nil))(t)
+	if n := must(s.ForgetDrafts(t.Context(), time.Now().Add(time.Hour)))(t); n != 1 {
+		t.Fatal(n, "drafts")
+	}
+	healthy(t, s)
+	var contexts int
+	if err := s.get(t.Context(), &contexts, `SELECT COUNT(*) FROM contexts`); err != nil || contexts != 0 {
+		t.Error(contexts, "contexts", err)
+	}
+}
+
+func TestASessionThatIsComingInIsNoForgottenDraft(t *testing.T) {
+	s := openTest(t)
+	b := RestoreBatch{Into: &Restoring{}, Begin: true, Session: session.Session{
+		ID: "20200101_001", Day: "2020-01-01", Source: session.SourceSessiond, Revision: 3, CreatedAt: session.At(time.Date(2020, 1, 1, 9, 0, 0, 0, time.UTC)),
+	}}
+	must(s.Restore(t.Context(), b))(t)
+	if n := must(s.ForgetDrafts(t.Context(), time.Now().Add(-24*time.Hour)))(t); n != 0 {
+		t.Error("its beginning was taken for an old draft")
+	}
+}
+
+func TestASharedPurgedSessionIsNotRestoredOver(t *testing.T) {
+	s := openTest(t)
+	origin := mustCreate(t, s, NewSession{})
+	mustAppend(t, s, origin.ID, says(session.User, "shared"))
+	must(s.Fork(t.Context(), Fork{Session: origin.ID}))(t)
+	origin = must(s.Session(t.Context(), origin.ID))(t)
+	purge(t, s, origin.ID)
+	_, err := s.Restore(t.Context(), RestoreBatch{Into: &Restoring{}, Begin: true, Session: origin})
+	if session.CodeOf(err) != session.Conflict {
+		t.Error(err)
+	}
+	healthy(t, s)
+}
+
+func TestAnImportKeepsNothingOfWhatIsPurged(t *testing.T) {
+	s := openTest(t)
+	said := func(key string) ImportMessage {
+		m := says(session.User, "said")
+		m.ExternalID = key
+		return ImportMessage{Message: m}
+	}
+	batch := ImportBatch{
+		Session: NewSession{Source: session.SourcePi, SourceID: "a"}, Messages: []ImportMessage{said("1"), said("2")},
+		Cursor: &ImportCursor{Source: session.SourcePi, Path: "/a", State: session.JSON(`{"queue": "what was typed"}`)},
+	}
+	batch.Messages[1].ParentKey = "1"
+	origin := must(s.Import(t.Context(), batch))(t).Session
+	p, _, err := s.BeginPurge(t.Context(), PurgeRequest{Session: origin.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fork := ImportBatch{Session: NewSession{Source: session.SourcePi, SourceID: "b"}, Messages: []ImportMessage{said("3")}}
+	fork.Messages[0].ParentKey, fork.Messages[0].ParentSession = "1", origin.ID
+	if _, err := s.Import(t.Context(), fork); session.CodeOf(err) != session.Conflict {
+		t.Errorf("a message that is about to go has a new reply: %v", err)
+	}
+	endOfPurge(t, p)
+	if again := must(s.Import(t.Context(), batch))(t); !again.Purged {
+		t.Errorf("%+v", again)
+	}
+	var state string
+	if err := s.get(t.Context(), &state, `SELECT COALESCE(state, '') FROM imports`); err != nil || state != "" {
+		t.Errorf("the cursor remembers %s %v", state, err)
+	}
+	healthy(t, s)
+}
+
+func healthy(t *testing.T, s *Store) {
+	t.Helper()
+	for _, c := range must(s.Doctor(t.Context(), true))(t) {
+		if !c.OK {
+			t.Errorf("%s: %s", c.Name, c.Detail)
+		}
+	}
 }

@@ -248,6 +248,9 @@ func (r *restorer) open() error {
 	here, err := readSession(r.ctx, r.tx, want)
 	switch {
 	case session.CodeOf(err) == session.NotFound:
+		if _, err := readAncestor(r.ctx, r.tx, want); err == nil {
+			return session.Errorf(session.Conflict, "session %s was purged here, and forks still share messages of it; --as-copy brings it in under a new id", want)
+		}
 		return r.create(want, sourceID)
 	case err != nil:
 		return err

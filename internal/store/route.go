@@ -167,6 +167,9 @@ func (t *tx) replayRoute(o *outcome) (Routed, error) {
 	out := Routed{Session: sess, Created: o.Status == 201, Previous: session.ID(o.ObjectID)}
 	if out.Previous != "" {
 		before, err := readSession(t.ctx, t, out.Previous)
+		if session.CodeOf(err) == session.NotFound { // purged since; the key goes on
+			return out, nil
+		}
 		if err != nil {
 			return Routed{}, err
 		}
