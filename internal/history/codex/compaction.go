@@ -9,9 +9,11 @@ import (
 	"sessiond/internal/session"
 )
 
-// kept is how much of what a person said Codex keeps where a compaction does not say it, in
-// bytes: 20,000 tokens by its own estimate. Source: codex, compact.rs.
-const keptBytes = 4 * 20_000
+// How much of what a person said Codex keeps where a compaction does not say it. Source: codex, compact.rs.
+const (
+	keptTokens = 20_000
+	keptBytes  = keptTokens * bytesPerToken
+)
 
 // window holds what a compaction without a replacement keeps: what was told at the beginning,
 // and the newest of what the person said.
@@ -30,7 +32,8 @@ func (w *window) wrap(text string) {
 func (w *window) say(text string) {
 	text = plainText(text)
 	w.said = append(w.said, text)
-	for w.size += len(text); w.size > keptBytes && len(w.said) > 1; w.said = w.said[1:] {
+	// The oldest that does not fit whole stays: it will be cut.
+	for w.size += len(text); w.size-len(w.said[0]) >= keptBytes; w.said = w.said[1:] {
 		w.size -= len(w.said[0])
 	}
 }
@@ -115,7 +118,7 @@ func withoutBytes(parts []session.Part) []session.Part {
 // replacement is what Codex goes on with after a compaction that says only its summary.
 func (w *window) replacement() session.JSON {
 	items := []item{}
-	for _, text := range append(append([]string(nil), w.told...), w.said...) {
+	for _, text := range append(append([]string(nil), w.told...), recentWords(w.said, keptTokens)...) {
 		if strings.TrimSpace(text) != "" {
 			items = append(items, item{session.KindMessage, session.User, session.Program, "", []session.Part{session.TextPart(plainText(text))}})
 		}

@@ -1,0 +1,181 @@
+package contextmgr
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"sessiond/internal/session"
+	"sessiond/internal/touched"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// callsOf makes parts of the calls that a case's entry holds.
+func callsOf(t *testing.T, raw []json.RawMessage) []session.Part {
+	t.Helper()
+	var parts []session.Part
+	for _, one := range raw {
+		c := into[struct {
+			ID, Name string
+			Args     json.RawMessage
+		}](t, one)
+		parts = append(parts, session.Part{Kind: session.PartToolCall, CallID: c.ID, ToolName: c.Name, Arguments: string(c.Args)})
+	}
+	return parts
+}
+
+// TestFileOperationsConformance runs the lists of files. Where they stand in a summary is
+// sessiond's own: behind the model's text, collapsed by directory.
+func TestFileOperationsConformance(t *testing.T) {
+	for _, c := range conformance(t, "pi.file_operations") {
+		t.Run(c.ID, func(t *testing.T) {
+			switch c.ID {
+			case "files-other-tools":
+				t.Skip("the tools of six programs count, under the names that each of them gives")
+			case "files-nested-calls":
+				t.Skip("pi's calls within calls stay in the raw record: no message has calls inside of a result")
+			}
+			var before struct {
+				Previous struct {
+					Read, Modified []string
+					Extension      bool `json:"from_extension"`
+				}
+			}
+			if err := json.Unmarshal(c.given(t), &before); err != nil {
+				t.Fatal(err)
+			}
+			if before.Previous.Extension { // an importer gives an extension's record no lists
+				before.Previous.Read, before.Previous.Modified = nil, nil
+			}
+			var files []session.TouchedFile
+			for _, e := range c.Given.Entries {
+				m := session.Message{Kind: session.KindMessage, Role: session.Role(e.Role), Parts: callsOf(t, e.Calls)}
+				files = append(files, touched.Files(&m, "")...)
+			}
+			read, modified := sortFiles(files, before.Previous.Read, before.Previous.Modified)
+			want := into[struct {
+				Read     []string `json:"read_files"`
+				Modified []string `json:"modified_files"`
+			}](t, c.Expect)
+			if diff := cmp.Diff([][]string{want.Read, want.Modified}, [][]string{read, modified}); diff != "" {
+				t.Errorf("want -, got +\n%s", diff)
+			}
+		})
+	}
+}
+
+// given is what a case gives, whole.
+func (c *confCase) given(t *testing.T) json.RawMessage {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/compaction.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range into[[]struct {
+		ID    string
+		Given json.RawMessage
+	}](t, raw) {
+		if one.ID == c.ID {
+			return one.Given
+		}
+	}
+	t.Fatalf("no case %s", c.ID)
+	return nil
+}
+
+// replies is a model that says what a case has it say.
+type replies struct {
+	list  []map[string]any
+	asked []session.SummaryRequest
+}
+
+func (r *replies) Summarize(_ context.Context, in session.SummaryRequest) (session.Summary, error) {
+	r.asked = append(r.asked, in)
+	reply := r.list[min(len(r.asked), len(r.list))-1]
+	// What the wire says of a cut answer, an error or a call is the summariser's to know: it fails.
+	if _, stopped := reply["stop"]; stopped || reply["tool_call"] == true {
+		return session.Summary{}, errors.New("no whole answer")
+	}
+	text := fmt.Sprint(reply["text"])
+	return session.Summary{Text: text, Span: text, Provider: "gemini", Model: "m"}, nil
+}
+
+// TestSummaryConformance runs pi's compactions as far as sessiond goes the same way: which
+// summaries are asked for, in which order, what they know of the summary before and of the
+// person's wishes, what is carried over, and that nothing half made is kept. How the parts are
+// joined is sessiond's own.
+func TestSummaryConformance(t *testing.T) {
+	for _, c := range conformance(t, "pi.compact") {
+		t.Run(c.ID, func(t *testing.T) {
+			if c.ID == "summary-update" {
+				t.Skip("no preset uses it: the span has a summary of its own, and the running one is an update with that")
+			}
+			settings := into[struct {
+				Keep         int64 `json:"keep_recent_tokens"`
+				Instructions string
+			}](t, c.Given.Settings)
+			model := &replies{list: into[struct {
+				Replies []map[string]any `json:"model_replies"`
+			}](t, c.given(t)).Replies}
+			path, previous := sinceOverlay(pathOf(c.Given.Entries, c.Given.Leaf))
+			r := &reading{weigh: &scales{scale: 1}, numbers: Numbers{SummaryMax: 1000}}
+			for i, e := range path {
+				m := messageOf(t, e)
+				m.RowID = int64(i + 1)
+				r.path = append(r.path, m)
+			}
+			plan := MakePlan(entriesOf(t, path), CutRule{KeepTokens: settings.Keep, MetadataSplits: true}, PlanRoom{})
+			mgr := &Manager{cfg: Config{Counter: func(string) Counter { return runes{} }}}
+			w := teller{
+				m: mgr, r: r, in: &overlayInput{summarizer: model, instructions: settings.Instructions},
+				record: &session.Compaction{}, details: &session.CompactionDetails{},
+			}
+			w.before.running, _ = previous.(string)
+			err := w.tell(t.Context(), plan)
+
+			want := into[struct {
+				OK      bool
+				Summary string
+				Calls   []struct {
+					Kind     string
+					Previous bool `json:"has_previous_summary"`
+					Focus    bool `json:"has_focus"`
+				}
+			}](t, c.Expect)
+			if (err == nil) != want.OK || len(model.asked) != len(want.Calls) {
+				t.Fatalf("%d calls, error %v; want %+v", len(model.asked), err, want)
+			}
+			for i, call := range want.Calls {
+				asked := model.asked[i]
+				if (call.Kind == "prefix") != asked.TurnPrefix || call.Previous == asked.First() || call.Focus != (asked.Instructions != "") {
+					t.Errorf("call %d: %+v; want %+v", i, asked, call)
+				}
+			}
+			if !want.OK {
+				return
+			}
+			said := []string{w.record.Summary, w.record.PrefixSummary}
+			if whole := slices.DeleteFunc(said, func(s string) bool { return s == "" }); !inOrder(want.Summary, whole) || len(whole) == 0 {
+				t.Errorf("the record says %q; pi %q", whole, want.Summary)
+			}
+		})
+	}
+}
+
+// inOrder tells whether a text holds parts one after the other.
+func inOrder(text string, parts []string) bool {
+	for _, p := range parts {
+		i := strings.Index(text, p)
+		if i < 0 {
+			return false
+		}
+		text = text[i+len(p):]
+	}
+	return true
+}
