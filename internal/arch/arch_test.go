@@ -42,7 +42,7 @@ var never = [][2]string{
 }
 
 // onlyTests may be imported by tests alone.
-var onlyTests = []string{"internal/samples", "internal/history/historytest", "internal/store/storetest", "internal/arch"}
+var onlyTests = []string{"internal/samples", "internal/history/historytest", "internal/store/storetest", "internal/raced", "internal/arch"}
 
 // onlyHere says which packages may use a library that the rest must not come to depend on.
 var onlyHere = map[string][]string{

@@ -9,6 +9,7 @@ import (
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect/dialecttest"
+	"sessiond/internal/raced"
 	"sessiond/internal/session"
 
 	"pgregory.net/rapid"
@@ -119,7 +120,7 @@ func (k *talker) result() {
 func TestContextsOfMadeUpHistories(t *testing.T) {
 	d := newDesk(t)
 	longest := 18
-	if raced() {
+	if raced.On {
 		longest = 4
 	}
 	rapid.Check(t, func(rt *rapid.T) {

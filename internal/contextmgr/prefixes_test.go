@@ -16,6 +16,7 @@ import (
 	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
+	"sessiond/internal/raced"
 	"sessiond/internal/redact"
 	"sessiond/internal/samples"
 	"sessiond/internal/session"
@@ -355,7 +356,7 @@ func notRaced(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if raced() && info.Size() > 100<<10 {
+	if raced.On && info.Size() > 100<<10 {
 		t.Skipf("%d bytes of history are too many for the race detector", info.Size())
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sessiond/internal/dialect"
+	"sessiond/internal/raced"
 	"sessiond/internal/samples"
 	"sessiond/internal/session"
 )
@@ -83,7 +84,7 @@ func TestContextsOfOtherProgramsHistories(t *testing.T) {
 				if most := 120; len(log) > most {
 					log = log[:most]
 				}
-				if raced() && len(log) > 50 {
+				if raced.On && len(log) > 50 {
 					log = log[:50]
 				}
 				d := newDesk(t)

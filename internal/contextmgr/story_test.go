@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"sessiond/internal/contextmgr"
+	"sessiond/internal/raced"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/summarize"
@@ -134,7 +135,7 @@ func TestAConversationGrowsWhateverTheModelDoes(t *testing.T) {
 			id := d.begin()
 			var log []session.Message
 			turns := 40
-			if raced() {
+			if raced.On {
 				turns = 32
 			}
 			for n := range turns {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sessiond/internal/raced"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -159,7 +160,7 @@ func (p *place) secret(t *testing.T, r *rand.Rand, word string) session.ID {
 
 func TestAScrubbedPurgeLeavesNoByte(t *testing.T) {
 	runs := 20
-	if raced {
+	if raced.On {
 		runs = 2
 	}
 	for run := range runs {

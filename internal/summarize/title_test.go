@@ -29,8 +29,8 @@ func TestATitleIsOneLineWithoutMarks(t *testing.T) {
 		"Prices of CompanyB":                     "Prices of CompanyB",
 		"\n  **\"Prices of\tCompanyB\".**\nmore": `Prices of CompanyB`,
 		"Title: „Preise von CompanyB“":           "Preise von CompanyB",
-		"価格の比較。": "価格の比較。",
-		strings.Repeat("word ", 40): strings.Repeat("word ", 15) + "word…",
+		"価格の比較。":                                 "価格の比較。",
+		strings.Repeat("word ", 40):              strings.Repeat("word ", 15) + "word…",
 	} {
 		each(t, func(t *testing.T, p provider) {
 			s := serve(t, answer{body: p.answer(answered)})

@@ -1,6 +1,0 @@
-//go:build race
-
-package opencode_test
-
-// large is the size of a large row in bytes: the race detector makes each of them slow.
-const large = 2 << 20

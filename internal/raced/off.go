@@ -1,0 +1,6 @@
+//go:build !race
+
+package raced
+
+// On says whether the detector is on.
+const On = false
