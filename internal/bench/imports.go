@@ -21,7 +21,7 @@ import (
 )
 
 // imports measures how transcripts of pi come into an empty database, a second import in
-// which nothing is new, what an import takes of memory, and what it does to appends beside it.
+// which nothing is new, and what an import takes of memory.
 func (b *bench) imports(ctx context.Context) error {
 	n := b.count(20_000)
 	made := filepath.Join(b.work, "pi")
@@ -42,7 +42,7 @@ func (b *bench) imports(ctx context.Context) error {
 			return err
 		}
 	}
-	return b.importBeside(ctx)
+	return nil
 }
 
 // importRate imports a folder in process: every session is durable, the index comes after.

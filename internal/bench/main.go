@@ -62,6 +62,7 @@ func measurements() []measurement {
 		{"cold", "commands from a cold start, and the daemon's start", (*bench).cold},
 		{"trees", "forks, moves of the head and trees of a session of 1 M messages and one of 10 k branches", (*bench).trees},
 		{"import", "transcripts of pi into an empty database", (*bench).imports},
+		{"beside", "appends to a daemon while a command imports into its database", (*bench).importBeside},
 		{"events", "appends with fifty listeners to the events", (*bench).events},
 		{"purge", "appends beside a purge", (*bench).purge},
 		{"history", "only make the histories that the others read", (*bench).histories},

@@ -29,7 +29,8 @@ const applicationID = 0x73657364
 const (
 	readerConns = 4
 	reportConns = 2 // opened when the first report asks
-	// Waiting inside SQLite cannot be cancelled, so it is short and retried above.
+	// Waiting inside SQLite cannot be cancelled, so it is short and retried above. The writer
+	// does not wait inside SQLite at all.
 	busyTimeoutMS = 250
 	// How long a start or a write waits for another process.
 	lockPatience = 10 * time.Second

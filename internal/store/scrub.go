@@ -40,7 +40,9 @@ func (s *Store) Scrub(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.alone(ctx, func(t *tx) error { return t.w.exec1(t.ctx, `VACUUM`) }); err != nil {
+	if err := s.alone(ctx, func(t *tx) error {
+		return retryBusy(ctx, func() error { return t.w.exec1(t.ctx, `VACUUM`) })
+	}); err != nil {
 		return fmt.Errorf("rewrite %s: %w", s.path, err)
 	}
 	if err := s.emptyLog(ctx); err != nil {

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -179,16 +178,13 @@ func (s *Store) TruncateWAL(ctx context.Context) (done bool, err error) {
 		return false, fmt.Errorf("checkpoint: %w", err)
 	}
 	err = s.alone(ctx, func(t *tx) error {
-		var timeout, busy, log, moved int
-		if err := t.row(`PRAGMA busy_timeout = 0`, nil, &timeout); err != nil {
-			return err
-		}
+		var busy, log, moved int
 		err := t.row(`PRAGMA wal_checkpoint(TRUNCATE)`, nil, &busy, &log, &moved)
 		done = err == nil && busy == 0
 		if isBusy(err) {
 			err = nil
 		}
-		return errors.Join(err, t.row(`PRAGMA busy_timeout = `+strconv.Itoa(busyTimeoutMS), nil, &timeout))
+		return err
 	})
 	return done, err
 }

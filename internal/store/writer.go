@@ -3,8 +3,10 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"runtime"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -89,8 +91,18 @@ func startWriter(db *sql.DB, opt Options) (*writer, error) {
 		return nil, err
 	}
 	w.conn = conn
+	if err := w.waitInside(0); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
 	go w.loop()
 	return w, nil
+}
+
+// waitInside says how long a statement of the writing connection waits for a lock by itself:
+// not at all while the writer has it, which asks again more evenly.
+func (w *writer) waitInside(ms int) error {
+	_, err := w.conn.ExecContext(context.Background(), `PRAGMA busy_timeout = `+strconv.Itoa(ms))
+	return err
 }
 
 // do queues fn and waits for its outcome. Once fn has begun its outcome is awaited whatever
@@ -311,7 +323,8 @@ func (w *writer) close() {
 	for _, st := range w.stmts {
 		st.Close() //nolint:errcheck // everything is committed
 	}
-	w.conn.Close() //nolint:errcheck // returns it to its pool of one
+	_ = w.waitInside(busyTimeoutMS) // giving up the log waits a little for readers
+	w.conn.Close()                  //nolint:errcheck // returns it to its pool of one
 }
 
 func (t *tx) exec(query string, args ...any) (sql.Result, error) {
