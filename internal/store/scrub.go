@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -91,7 +92,7 @@ func (s *Store) CopiesHolding(ctx context.Context, id session.ID, folders ...str
 		for _, e := range entries {
 			path := filepath.Join(dir, e.Name())
 			info, err := os.Stat(path)
-			if err != nil || !info.Mode().IsRegular() || os.SameFile(info, own) {
+			if err != nil || !info.Mode().IsRegular() || os.SameFile(info, own) || besideDatabase(path) {
 				continue
 			}
 			if holdsSession(ctx, path, id) {
@@ -100,6 +101,18 @@ func (s *Store) CopiesHolding(ctx context.Context, id session.ID, folders ...str
 		}
 	}
 	return found, nil
+}
+
+// besideDatabase tells whether a file is one that SQLite keeps beside a database. It must not
+// even be opened: closing any descriptor of an index of a write-ahead log gives up all locks
+// that the process has there, and two processes would write at once.
+func besideDatabase(path string) bool {
+	for _, end := range []string{"-shm", "-wal", "-journal"} {
+		if strings.HasSuffix(path, end) {
+			return true
+		}
+	}
+	return false
 }
 
 func holdsSession(ctx context.Context, path string, id session.ID) bool {
