@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sessiond/internal/dialect"
+	"sessiond/internal/history/historytest"
 	"sessiond/internal/session"
 )
 
@@ -19,9 +20,9 @@ func TestExportGivesTheBlocksBack(t *testing.T) {
 	} {
 		t.Run(file, func(t *testing.T) {
 			h := newHouse(t)
-			h.run(sample(t, file))
+			h.Import(sample(t, file))
 			var talk []session.Message
-			for _, m := range h.entries(h.sessions()[0].ID) {
+			for _, m := range h.Entries(h.Sessions()[0].ID) {
 				if m.Dialect == dialect.Anthropic {
 					talk = append(talk, m)
 				}
@@ -34,7 +35,7 @@ func TestExportGivesTheBlocksBack(t *testing.T) {
 			for _, entry := range exported {
 				got = append(got, blocksOf(t, entry)...)
 			}
-			for _, line := range strings.Split(read(t, sample(t, file)), "\n") {
+			for _, line := range strings.Split(historytest.Read(t, sample(t, file)), "\n") {
 				var row struct {
 					Type             string
 					Message          json.RawMessage

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -86,10 +85,10 @@ func TestWrongInput(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
-			path := h.write(id+".jsonl", test.lines...)
-			good := h.write("9b000000-0000-4000-8000-000000000001.jsonl", user("1", "", "fine"))
-			done := h.run(path, good)
-			if h.talk(h.session("9b000000-0000-4000-8000-000000000001")) != "user: fine" {
+			path := h.Write(id+".jsonl", test.lines...)
+			good := h.Write("9b000000-0000-4000-8000-000000000001.jsonl", user("1", "", "fine"))
+			done := h.Import(path, good)
+			if h.Talk(h.Session("9b000000-0000-4000-8000-000000000001")) != "user: fine" {
 				t.Error("the rest did not go on")
 			}
 			if test.error != "" {
@@ -115,8 +114,8 @@ func TestWrongInput(t *testing.T) {
 				}
 				return
 			}
-			s := h.session(id)
-			if got := h.talk(s); got != test.talk {
+			s := h.Session(id)
+			if got := h.Talk(s); got != test.talk {
 				t.Errorf("path %q", got)
 			}
 			if test.count > 0 && int(s.MessageCount) != test.count {
@@ -130,8 +129,8 @@ func TestWrongInput(t *testing.T) {
 func TestLineOf50MB(t *testing.T) {
 	raced.Skip(t, "long lines take the way of short ones")
 	h := newHouse(t)
-	h.run(h.write(id+".jsonl", user("1", "", strings.Repeat("wide\n", 10<<20)), user("2", "1", "after")))
-	rows := h.path(h.session(id))
+	h.Import(h.Write(id+".jsonl", user("1", "", strings.Repeat("wide\n", 10<<20)), user("2", "1", "after")))
+	rows := h.Path(h.Session(id))
 	if len(rows) != 2 || len(rows[0].Text()) != 50<<20 || rows[1].Text() != "after" {
 		t.Errorf("%d rows", len(rows))
 	}
@@ -160,61 +159,24 @@ func TestMemoryIsThatOfABatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	var peak uint64
-	messages := 0
-	_, err = claudecode.New(noEnv, later).Read(t.Context(), history.Found{Path: path}, nil, historytest.Nobody{}, func(b history.Batch) error {
-		messages += len(b.Messages)
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		peak = max(peak, m.HeapAlloc)
-		return nil
-	})
-	if err != nil || messages != 2*turns {
-		t.Fatalf("%d messages, %v", messages, err)
+	messages, peak := historytest.PeakHeap(t, quiet(), path)
+	if messages != 2*turns {
+		t.Fatalf("%d messages", messages)
 	}
 	if peak > 32<<20 {
 		t.Errorf("%d MB of heap", peak>>20)
 	}
 }
 
-// FuzzRead: whatever a file holds, reading ends, the records add up, and every message can be
-// stored.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(user("1", "", "a") + "\n" + says("2", "1", "m", text("b"), "") + "\n" + says("3", "2", "m", call("c"), "tool_use") + "\n" + result("4", "3", "c", "x") + "\n"))
 	f.Add([]byte(`{"type":"system","subtype":"compact_boundary","uuid":"1","sessionId":"s","logicalParentUuid":"0"}` + "\n" + `{"type":"user","isCompactSummary":true,"uuid":"2","parentUuid":"1","message":{"role":"user","content":"s"}}` + "\n"))
 	f.Add([]byte(`{"type":"queue-operation","operation":"enqueue","content":"x"}` + "\n" + `{"type":"queue-operation","operation":"remove"}` + "\n" + user("1", "", "a") + "\n{"))
 	f.Add([]byte(`{"type":"progress","uuid":"1","sessionId":"s","data":{"type":"agent_progress","agentId":"a","message":{"type":"assistant","uuid":"2","message":{"id":"m","role":"assistant","content":[]}}}}` + "\n"))
 	f.Add([]byte(`{"type":"user","isSidechain":true,"uuid":"1","sessionId":"s","message":{"role":"user","content":"\ud800"}}` + "\n" + `{"type":"attachment","uuid":"3","parentUuid":"1","attachment":{"type":"queued_command","prompt":"x"}}` + "\n"))
-	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, data []byte) {
-		path := filepath.Join(dir, "f.jsonl")
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		for _, clock := range []func() time.Time{later, time.Now} {
-			check := historytest.NewChecker(t)
-			_, err := claudecode.New(noEnv, clock).Read(t.Context(), history.Found{Path: path}, nil, historytest.Nobody{}, check.Batch)
-			if err != nil && session.CodeOf(err) != session.Invalid {
-				t.Errorf("%v", err)
-			}
-		}
-	})
+	historytest.FuzzRead(f, quiet(), claudecode.New(historytest.NoEnv, time.Now))
 }
 
-// How fast a transcript is read, without the store.
 func BenchmarkRead(b *testing.B) {
-	path := sample(b, "entire-2.1.5-compaction-summaries.jsonl")
-	info, err := os.Stat(path)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(info.Size())
-	b.ReportAllocs()
-	for b.Loop() {
-		_, err := claudecode.New(noEnv, later).Read(b.Context(), history.Found{Path: path}, nil, historytest.Nobody{}, func(history.Batch) error { return nil })
-		if err != nil {
-			b.Fatal(err)
-		}
-	}
+	historytest.BenchmarkRead(b, quiet(), sample(b, "entire-2.1.5-compaction-summaries.jsonl"))
 }

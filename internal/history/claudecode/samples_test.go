@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sessiond/internal/history/historytest"
 	"sessiond/internal/samples"
 	"sessiond/internal/session"
 )
@@ -35,9 +36,10 @@ func TestSamplesAddUp(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
-			done := h.run(sample(t, test.file))
+			defer h.Examine()
+			done := h.Import(sample(t, test.file))
 			got := facts{Rows: done.Records.Read, Progress: done.Records.Skipped["progress of a tool or hook"]}
-			for _, s := range h.sessions() {
+			for _, s := range h.Sessions() {
 				child := s.ParentKind == session.ParentChild
 				if child {
 					got.Side++
@@ -58,27 +60,10 @@ func TestSamplesAddUp(t *testing.T) {
 	}
 }
 
-func (h *house) sessions() []session.Session {
-	h.Helper()
-	var ids []session.ID
-	if err := h.store.Reader().Select(&ids, `SELECT id FROM sessions ORDER BY id`); err != nil {
-		h.Fatal(err)
-	}
-	var all []session.Session
-	for _, id := range ids {
-		s, err := h.store.Session(h.Context(), id)
-		if err != nil {
-			h.Fatal(err)
-		}
-		all = append(all, s)
-	}
-	return all
-}
-
 // count adds what the rows of a session hold.
 func (h *house) count(s session.Session, got *facts) {
 	h.Helper()
-	for _, m := range h.entries(s.ID) {
+	for _, m := range h.Entries(s.ID) {
 		if m.Origin == session.Person {
 			got.Persons++
 		}
@@ -90,7 +75,7 @@ func (h *house) count(s session.Session, got *facts) {
 			}
 		}
 	}
-	got.Responses += len(h.calls(s.ID))
+	got.Responses += len(h.Calls(s.ID))
 	got.Input += s.InputTokens
 	got.Written += s.CacheWriteTokens
 	got.Read += s.CacheReadTokens
@@ -101,18 +86,18 @@ func (h *house) count(s session.Session, got *facts) {
 // unchanged imports again, with and without the help of size and time, and finds nothing new.
 func (h *house) unchanged(path string) {
 	h.Helper()
-	before := h.rows()
-	if done := h.run(path); done.Sessions.New+done.Sessions.Updated != 0 || done.Records.Read != 0 {
+	before := h.Rows()
+	if done := h.Import(path); done.Sessions.New+done.Sessions.Updated != 0 || done.Records.Read != 0 {
 		h.Errorf("a second import gave %+v", done)
 	}
 	copied := filepath.Join(h.TempDir(), filepath.Base(path)) // another path: read from its beginning
-	h.rewrite(copied)
-	h.append(copied, read(h.T, path))
-	done := h.run(copied)
+	h.Rewrite(copied)
+	h.Append(copied, historytest.Read(h.T, path))
+	done := h.Import(copied)
 	if done.Sessions.New+done.Sessions.Updated != 0 || done.Records.Imported+done.Records.Raw != 0 {
 		h.Errorf("a copy gave %+v", done)
 	}
-	if after := h.rows(); after != before {
+	if after := h.Rows(); after != before {
 		h.Errorf("the copy wrote: %d rows → %d", before, after)
 	}
 }
@@ -121,7 +106,7 @@ func (h *house) unchanged(path string) {
 // nothing stops the import.
 func TestKeySweep(t *testing.T) {
 	h := newHouse(t)
-	done := h.run(sample(t, "agentsessions-key-sweep.jsonl"))
+	done := h.Import(sample(t, "agentsessions-key-sweep.jsonl"))
 	if done.Records.Read != 89 || done.Sessions.New == 0 {
 		t.Errorf("%+v", done)
 	}
@@ -130,7 +115,7 @@ func TestKeySweep(t *testing.T) {
 
 func TestWholeFolder(t *testing.T) {
 	h := newHouse(t)
-	done := h.run(filepath.Join(samples.Dir(t), "claude-code"))
+	done := h.Import(filepath.Join(samples.Dir(t), "claude-code"))
 	// Nine files, a sub-agent in progress rows, two in a main file, and what the sweep holds.
 	if done.Sessions.New != 13 || len(done.Errors) > 10 {
 		t.Errorf("%+v", done)

@@ -1,8 +1,6 @@
 package claudecode_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,12 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
-	"sessiond/internal/history"
 	"sessiond/internal/history/claudecode"
+	"sessiond/internal/history/historytest"
 	"sessiond/internal/session"
-	"sessiond/internal/store"
 )
 
 // Calls that run side by side hang their results beside one another; the path holds them all.
@@ -49,9 +44,9 @@ func TestParallelCallsStandOnOnePath(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
-			h.run(h.write(id+".jsonl", append([]string{user("u", "", "go")}, test.lines...)...))
-			s := h.session(id)
-			if got := h.talk(s); got != test.want {
+			h.Import(h.Write(id+".jsonl", append([]string{user("u", "", "go")}, test.lines...)...))
+			s := h.Session(id)
+			if got := h.Talk(s); got != test.want {
 				t.Errorf("path\n%s", got)
 			}
 			if s.OutputTokens != int64(7*strings.Count(test.want+"\n", "assistant: d")+7) && !strings.Contains(test.name, "anew") {
@@ -65,47 +60,48 @@ func TestParallelCallsStandOnOnePath(t *testing.T) {
 func TestResumedCopyIsAFork(t *testing.T) {
 	h := newHouse(t)
 	begin := []string{user("1", "", "a"), says("2", "1", "m1", text("b"), "end_turn"), user("3", "2", "c"), says("4", "3", "m2", text("d"), "end_turn")}
-	h.run(h.write(id+".jsonl", begin...))
+	h.Import(h.Write(id+".jsonl", begin...))
 	const other = "9c000000-0000-4000-8000-000000000001"
 	var again []string
 	for _, line := range append(append([]string{}, begin[:2]...), user("5", "2", "otherwise"), says("6", "5", "m3", text("e"), "end_turn")) {
 		again = append(again, strings.ReplaceAll(line, id, other))
 	}
-	path := h.write(other+".jsonl", again...)
-	done := h.run(path)
-	origin, fork := h.session(id), h.session(other)
+	path := h.Write(other+".jsonl", again...)
+	done := h.Import(path)
+	origin, fork := h.Session(id), h.Session(other)
 	if fork.ParentID != origin.ID || fork.ParentKind != session.ParentFork || fork.MessageCount != 2 || fork.OutputTokens != 7 || origin.OutputTokens != 14 {
 		t.Errorf("%+v", fork)
 	}
 	if done.Records.Skipped["inherited from the session it was forked off"] != 2 {
 		t.Errorf("%+v", done)
 	}
-	if got := h.talk(fork); got != "user: a\nassistant: b\nuser: otherwise\nassistant: e" {
+	if got := h.Talk(fork); got != "user: a\nassistant: b\nuser: otherwise\nassistant: e" {
 		t.Errorf("path\n%s", got)
 	}
 	h.unchanged(path)
-	h.append(path, strings.ReplaceAll(user("7", "6", "onward"), id, other)+"\n")
-	if h.run(path); !strings.HasSuffix(h.talk(h.session(other)), "e\nuser: onward") {
-		t.Errorf("path\n%s", h.talk(h.session(other)))
+	h.Append(path, strings.ReplaceAll(user("7", "6", "onward"), id, other)+"\n")
+	if h.Import(path); !strings.HasSuffix(h.Talk(h.Session(other)), "e\nuser: onward") {
+		t.Errorf("path\n%s", h.Talk(h.Session(other)))
 	}
 }
 
 // Newer forks have names of their own and say which row each repeats.
 func TestForkWithPointersIsAFork(t *testing.T) {
 	h := newHouse(t)
-	h.run(h.write(id+".jsonl", user("1", "", "a"), says("2", "1", "m1", text("b"), "end_turn"), user("3", "2", "c")))
+	defer h.Examine()
+	h.Import(h.Write(id+".jsonl", user("1", "", "a"), says("2", "1", "m1", text("b"), "end_turn"), user("3", "2", "c")))
 	const other = "9c000000-0000-4000-8000-000000000001"
 	from := func(line, uuid string) string {
 		return strings.ReplaceAll(strings.TrimSuffix(line, "}"), id, other) + `,"forkedFrom":{"sessionId":"` + id + `","messageUuid":"` + uuid + `"}}`
 	}
-	path := h.write(other+".jsonl", from(user("x1", "", "a"), "1"), from(says("x2", "x1", "m1", text("b"), "end_turn"), "2"),
+	path := h.Write(other+".jsonl", from(user("x1", "", "a"), "1"), from(says("x2", "x1", "m1", text("b"), "end_turn"), "2"),
 		strings.ReplaceAll(user("x3", "x2", "otherwise"), id, other))
-	h.run(path)
-	origin, fork := h.session(id), h.session(other)
+	h.Import(path)
+	origin, fork := h.Session(id), h.Session(other)
 	if fork.ParentID != origin.ID || fork.ParentKind != session.ParentFork || fork.MessageCount != 1 || fork.OutputTokens != 0 {
 		t.Errorf("%+v", fork)
 	}
-	if got := h.talk(fork); got != "user: a\nassistant: b\nuser: otherwise" {
+	if got := h.Talk(fork); got != "user: a\nassistant: b\nuser: otherwise" {
 		t.Errorf("path\n%s", got)
 	}
 	h.unchanged(path)
@@ -114,36 +110,36 @@ func TestForkWithPointersIsAFork(t *testing.T) {
 // A reply whose end is not here waits: its rows come together, and its usage is the last one.
 func TestReplyThatIsBeingWrittenWaits(t *testing.T) {
 	h := newHouse(t)
-	h.source = claudecode.New(noEnv, time.Now)
-	path := h.write(id+".jsonl", user("1", "", "a"), says("2", "1", "m", text("half"), ""))
-	if h.run(path); h.talk(h.session(id)) != "user: a" {
-		t.Errorf("path\n%s", h.talk(h.session(id)))
+	h.Source = claudecode.New(historytest.NoEnv, time.Now)
+	path := h.Write(id+".jsonl", user("1", "", "a"), says("2", "1", "m", text("half"), ""))
+	if h.Import(path); h.Talk(h.Session(id)) != "user: a" {
+		t.Errorf("path\n%s", h.Talk(h.Session(id)))
 	}
-	rows := h.rows()
-	if h.run(path); h.rows() != rows {
+	rows := h.Rows()
+	if h.Import(path); h.Rows() != rows {
 		t.Error("waiting wrote something")
 	}
-	h.append(path, strings.Replace(says("3", "2", "m", call("c"), "tool_use"), `"output_tokens":7`, `"output_tokens":70`, 1)+"\n"+result("4", "3", "c", "x")+"\n")
-	if h.run(path); h.talk(h.session(id)) != "user: a\nassistant: half(Bash)\ntool: x" {
-		t.Errorf("path\n%s", h.talk(h.session(id)))
+	h.Append(path, strings.Replace(says("3", "2", "m", call("c"), "tool_use"), `"output_tokens":7`, `"output_tokens":70`, 1)+"\n"+result("4", "3", "c", "x")+"\n")
+	if h.Import(path); h.Talk(h.Session(id)) != "user: a\nassistant: half(Bash)\ntool: x" {
+		t.Errorf("path\n%s", h.Talk(h.Session(id)))
 	}
-	h.source = claudecode.New(noEnv, later)
-	h.run(path)
-	if calls := h.calls(h.session(id).ID); len(calls) != 1 || calls[0].OutputTokens != 70 {
+	h.Source = claudecode.New(historytest.NoEnv, historytest.Later)
+	h.Import(path)
+	if calls := h.Calls(h.Session(id).ID); len(calls) != 1 || calls[0].OutputTokens != 70 {
 		t.Errorf("%+v", calls)
 	}
 }
 
 func TestQuietFileIsReadToItsEnd(t *testing.T) {
 	h := newHouse(t)
-	h.source = claudecode.New(noEnv, time.Now)
-	path := h.write(id+".jsonl", user("1", "", "a"), says("2", "1", "m", text("half"), ""))
-	h.run(path)
+	h.Source = claudecode.New(historytest.NoEnv, time.Now)
+	path := h.Write(id+".jsonl", user("1", "", "a"), says("2", "1", "m", text("half"), ""))
+	h.Import(path)
 	if err := os.Chtimes(path, time.Now(), time.Now().Add(-11*time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	if h.run(path); h.talk(h.session(id)) != "user: a\nassistant: half" || len(h.calls(h.session(id).ID)) != 1 {
-		t.Errorf("path\n%s", h.talk(h.session(id)))
+	if h.Import(path); h.Talk(h.Session(id)) != "user: a\nassistant: half" || len(h.Calls(h.Session(id).ID)) != 1 {
+		t.Errorf("path\n%s", h.Talk(h.Session(id)))
 	}
 	h.unchanged(path)
 }
@@ -155,18 +151,18 @@ func TestCompactionIsAnOverlay(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
-			h.run(h.write(id+".jsonl",
+			h.Import(h.Write(id+".jsonl",
 				user("1", "", "a"), says("2", "1", "m1", text("b"), "end_turn"), user("3", "2", "c"), says("4", "3", "m2", text("d"), "end_turn"),
 				`{"type":"system","subtype":"compact_boundary","content":"Conversation compacted","parentUuid":null,"logicalParentUuid":"4","compactMetadata":`+test.meta+`,"uuid":"b","timestamp":"2026-02-08T06:00:00.000Z"}`,
 				`{"type":"user","isCompactSummary":true,"parentUuid":"b","message":{"role":"user","content":"So far."},"uuid":"s","timestamp":"2026-02-08T06:00:00.100Z"}`,
 				user("5", "s", "next")))
-			s := h.session(id)
-			effective, err := h.store.Effective(t.Context(), s)
+			s := h.Session(id)
+			effective, err := h.Store.Effective(t.Context(), s)
 			if err != nil || effective == nil || effective.Summary != "So far." || effective.TokensBefore != 9 {
 				t.Fatalf("%+v %v", effective, err)
 			}
 			got, behind := "summary", false
-			for _, m := range h.path(s) {
+			for _, m := range h.Path(s) {
 				if behind && m.InContext {
 					got += " " + fmt.Sprintf("%s: %s", m.Role, m.Text())
 				}
@@ -175,8 +171,8 @@ func TestCompactionIsAnOverlay(t *testing.T) {
 			if got != test.want {
 				t.Errorf("context %q", got)
 			}
-			if _, err := h.store.UndoCompaction(t.Context(), s.ID, effective.RowID); err == nil {
-				if all := h.talk(h.session(id)); all != "user: a\nassistant: b\nuser: c\nassistant: d\nuser: next" {
+			if _, err := h.Store.UndoCompaction(t.Context(), s.ID, effective.RowID); err == nil {
+				if all := h.Talk(h.Session(id)); all != "user: a\nassistant: b\nuser: c\nassistant: d\nuser: next" {
 					t.Errorf("undone\n%s", all)
 				}
 			}
@@ -188,44 +184,44 @@ func TestSubagentsAreChildren(t *testing.T) {
 	h := newHouse(t)
 	home := t.TempDir()
 	trunk := filepath.Join(home, "projects", "-proj", id+".jsonl")
-	h.rewrite(trunk, user("1", "", "a"), says("2", "1", "m", call("t"), "tool_use"))
+	h.Rewrite(trunk, user("1", "", "a"), says("2", "1", "m", call("t"), "tool_use"))
 	agent := func(name, parent string) string {
 		return strings.Replace(strings.Replace(user(name, parent, "do "+name), `"isSidechain":false`, `"isSidechain":true,"agentId":"x"`, 1), `"type":"user"`, `"type":"user"`, 1)
 	}
-	h.rewrite(filepath.Join(home, "projects", "-proj", id, "subagents", "agent-a1.jsonl"), agent("c1", ""))
-	h.rewrite(filepath.Join(home, "projects", "-proj", id, "subagents", "agent-a2.jsonl"), agent("c2", ""))
-	h.rewrite(filepath.Join(home, "projects", "-proj", id, "subagents", "agent-a2.meta.json"), `{"agentType":"Explore","parentAgentId":"a1"}`)
-	h.rewrite(filepath.Join(home, "projects", "-proj", "agent-old.jsonl"), agent("c3", ""))
-	h.rewrite(filepath.Join(home, "projects", "-proj", id, "subagents", "workflows", "run1", "journal.jsonl"),
+	h.Rewrite(filepath.Join(home, "projects", "-proj", id, "subagents", "agent-a1.jsonl"), agent("c1", ""))
+	h.Rewrite(filepath.Join(home, "projects", "-proj", id, "subagents", "agent-a2.jsonl"), agent("c2", ""))
+	h.Rewrite(filepath.Join(home, "projects", "-proj", id, "subagents", "agent-a2.meta.json"), `{"agentType":"Explore","parentAgentId":"a1"}`)
+	h.Rewrite(filepath.Join(home, "projects", "-proj", "agent-old.jsonl"), agent("c3", ""))
+	h.Rewrite(filepath.Join(home, "projects", "-proj", id, "subagents", "workflows", "run1", "journal.jsonl"),
 		`{"type":"started","key":"v2:k1","agentId":"a1"}`, `{"type":"result","key":"v2:k1","agentId":"a1","result":{}}`)
-	h.rewrite(filepath.Join(home, ".credentials.json"), "{}")
-	h.rewrite(filepath.Join(home, "history.jsonl"), "{}")
-	h.source = claudecode.New(func(key string) string { return map[string]string{"CLAUDE_CONFIG_DIR": home}[key] }, later)
-	done := h.run()
-	main := h.session(id)
-	for source, parent := range map[string]session.ID{id + "#agent-a1": main.ID, id + "#agent-a2": h.session(id + "#agent-a1").ID, id + "#agent-old": main.ID} {
-		s := h.session(source)
+	h.Rewrite(filepath.Join(home, ".credentials.json"), "{}")
+	h.Rewrite(filepath.Join(home, "history.jsonl"), "{}")
+	h.Source = claudecode.New(func(key string) string { return map[string]string{"CLAUDE_CONFIG_DIR": home}[key] }, historytest.Later)
+	done := h.Import()
+	main := h.Session(id)
+	for source, parent := range map[string]session.ID{id + "#agent-a1": main.ID, id + "#agent-a2": h.Session(id + "#agent-a1").ID, id + "#agent-old": main.ID} {
+		s := h.Session(source)
 		if s.ParentID != parent || s.ParentKind != session.ParentChild || s.Kind != "subagent" {
 			t.Errorf("%s: %+v", source, s)
 		}
-		for _, m := range h.entries(s.ID) {
+		for _, m := range h.Entries(s.ID) {
 			if m.Origin == session.Person {
 				t.Errorf("%s: nobody typed %q", source, m.Text())
 			}
 		}
 	}
-	if len(done.Errors) != 0 || h.session(id+"#agent-a2").Title != "Explore: do c2" {
+	if len(done.Errors) != 0 || h.Session(id+"#agent-a2").Title != "Explore: do c2" {
 		t.Errorf("%+v", done)
 	}
-	rows := h.rows()
-	if again := h.run(); again.Records.Read != 0 || h.rows() != rows {
+	rows := h.Rows()
+	if again := h.Import(); again.Records.Read != 0 || h.Rows() != rows {
 		t.Errorf("again %+v", again)
 	}
 }
 
 func TestTitles(t *testing.T) {
 	h := newHouse(t)
-	path := h.write(id+".jsonl", user("1", "", "first words"))
+	path := h.Write(id+".jsonl", user("1", "", "first words"))
 	for _, step := range []struct{ line, want string }{
 		{"", "first words"},
 		{`{"type":"summary","summary":"Of another","leafUuid":"gone"}`, "first words"},
@@ -235,26 +231,13 @@ func TestTitles(t *testing.T) {
 		{`{"type":"ai-title","aiTitle":"Made again"}`, "Given"},
 	} {
 		if step.line != "" {
-			h.append(path, step.line+"\n")
+			h.Append(path, step.line+"\n")
 		}
-		h.run(path)
-		if s := h.session(id); s.Title != step.want {
+		h.Import(path)
+		if s := h.Session(id); s.Title != step.want {
 			t.Errorf("after %s: %q", step.line, s.Title)
 		}
 	}
-}
-
-// stops is a store that fails after some batches, as if the program were killed.
-type stops struct {
-	*store.Store
-	left int
-}
-
-func (s *stops) Import(ctx context.Context, b store.ImportBatch) (store.ImportResult, error) {
-	if s.left--; s.left < 0 {
-		return store.ImportResult{}, errors.New("killed")
-	}
-	return s.Store.Import(ctx, b)
 }
 
 func TestKilledImportGoesOn(t *testing.T) {
@@ -266,22 +249,5 @@ func TestKilledImportGoesOn(t *testing.T) {
 		lines = append(lines, user(u, parent, "say"), says(a, u, fmt.Sprint("m", i), text("said"), "end_turn"), side)
 		parent = a
 	}
-	whole := newHouse(t)
-	path := whole.write(id+".jsonl", lines...)
-	all := whole.run(path)
-	for _, killed := range []int{0, 1, 3} {
-		h := newHouse(t)
-		h.importer.Store = &stops{h.store, killed}
-		if _, err := h.importer.Run(t.Context(), h.source, []string{path}); err == nil {
-			t.Fatal("it was not killed")
-		}
-		h.importer = history.Importer{Store: h.store, Pause: -1}
-		done := h.run(path)
-		if diff := cmp.Diff(whole.told(), h.told()); diff != "" {
-			t.Errorf("killed after %d batches: -whole +again\n%.2000s", killed, diff)
-		}
-		if done.Records.Read != all.Records.Read {
-			t.Errorf("%+v", done)
-		}
-	}
+	historytest.KilledImportGoesOn(t, quiet(), newHouse(t).Write(id+".jsonl", lines...), 0, 1, 3)
 }

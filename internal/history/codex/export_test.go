@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sessiond/internal/dialect"
+	"sessiond/internal/history/historytest"
 	"sessiond/internal/session"
 )
 
@@ -22,9 +23,9 @@ func TestExportGivesTheItemsBack(t *testing.T) {
 	} {
 		t.Run(test.file, func(t *testing.T) {
 			h := newHouse(t)
-			h.run(sample(t, test.file))
+			h.Import(sample(t, test.file))
 			var talk []session.Message
-			for _, m := range h.entries(h.session(test.id).ID) {
+			for _, m := range h.Entries(h.Session(test.id).ID) {
 				if m.Dialect == dialect.OpenAIResponses {
 					talk = append(talk, m)
 				}
@@ -33,7 +34,7 @@ func TestExportGivesTheItemsBack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := items(t, read(t, sample(t, test.file)))
+			want := items(t, historytest.Read(t, sample(t, test.file)))
 			if len(got) != len(want) {
 				t.Fatalf("%d items of %d", len(got), len(want))
 			}

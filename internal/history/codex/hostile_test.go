@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -82,10 +81,10 @@ func TestWrongInput(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
-			path := h.write("rollout.jsonl", test.lines...)
-			good := h.write("rollout-good.jsonl", strings.Replace(header, "one", "good", 1), says("user", "fine"))
-			done := h.run(path, good)
-			if h.talk(h.session("good")) != "user: fine" {
+			path := h.Write("rollout.jsonl", test.lines...)
+			good := h.Write("rollout-good.jsonl", strings.Replace(header, "one", "good", 1), says("user", "fine"))
+			done := h.Import(path, good)
+			if h.Talk(h.Session("good")) != "user: fine" {
 				t.Error("the rest did not go on")
 			}
 			if test.error != "" {
@@ -105,7 +104,7 @@ func TestWrongInput(t *testing.T) {
 			if test.at > 0 && (len(done.Errors) == 0 || done.Errors[0].Line != test.at || done.Errors[0].Path != path) {
 				t.Errorf("problems %+v", done.Errors)
 			}
-			if got := h.talk(h.session("one")); got != test.talk {
+			if got := h.Talk(h.Session("one")); got != test.talk {
 				t.Errorf("path %q", got)
 			}
 			h.unchanged(path)
@@ -116,15 +115,15 @@ func TestWrongInput(t *testing.T) {
 func TestLineOf50MB(t *testing.T) {
 	raced.Skip(t, "long lines take the way of short ones")
 	h := newHouse(t)
-	path := h.write("wide.jsonl", header, says("user", strings.Repeat("wide\n", 10<<20)), says("assistant", "after"))
-	h.run(path)
-	rows := h.path(h.session("one"))
+	path := h.Write("wide.jsonl", header, says("user", strings.Repeat("wide\n", 10<<20)), says("assistant", "after"))
+	h.Import(path)
+	rows := h.Path(h.Session("one"))
 	if len(rows) != 2 || len(rows[0].Text()) != 50<<20 || rows[1].Text() != "after" {
 		t.Errorf("%d rows", len(rows))
 	}
-	over := h.write("over.jsonl", strings.Replace(header, "one", "two", 1), says("user", strings.Repeat("wider", 13<<20)), says("assistant", "after"))
-	done := h.run(over)
-	if done.Records.Skipped[history.SkipLarge] != 1 || len(done.Errors) != 1 || h.talk(h.session("two")) != "assistant: after" {
+	over := h.Write("over.jsonl", strings.Replace(header, "one", "two", 1), says("user", strings.Repeat("wider", 13<<20)), says("assistant", "after"))
+	done := h.Import(over)
+	if done.Records.Skipped[history.SkipLarge] != 1 || len(done.Errors) != 1 || h.Talk(h.Session("two")) != "assistant: after" {
 		t.Errorf("%+v", done)
 	}
 }
@@ -149,18 +148,9 @@ func TestMemoryIsThatOfABatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	var peak uint64
-	messages := 0
-	_, err = codex.New(noEnv, later).Read(t.Context(), history.Found{Path: path}, nil, historytest.Nobody{}, func(b history.Batch) error {
-		messages += len(b.Messages)
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		peak = max(peak, m.HeapAlloc)
-		return nil
-	})
-	if err != nil || messages != 2*turns {
-		t.Fatalf("%d messages, %v", messages, err)
+	messages, peak := historytest.PeakHeap(t, quiet(), path)
+	if messages != 2*turns {
+		t.Fatalf("%d messages", messages)
 	}
 	if peak > 24<<20 {
 		t.Errorf("%d MB of heap", peak>>20)
@@ -176,7 +166,7 @@ func TestFinds(t *testing.T) {
 		"sessions/2026/03/01/" + name("2026-03-01T10-00-00", "a"): "a",
 		"archived_sessions/" + name("2026-02-01T10-00-00", "old"): "old",
 	} {
-		h.rewrite(filepath.Join(home, path), strings.Replace(header, "one", id, 1), says("user", id))
+		h.Rewrite(filepath.Join(home, path), strings.Replace(header, "one", id, 1), says("user", id))
 	}
 	// A compressed copy of a plain rollout, one that is compressed alone, and what is half made.
 	packed := pack(t, strings.Replace(header, "one", "packed", 1)+"\n"+says("user", "packed")+"\n")
@@ -193,37 +183,37 @@ func TestFinds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h.rewrite(filepath.Join(home, "session_index.jsonl"), `{"id":"a","thread_name":"first","updated_at":"2026-03-01T10:05:00Z"}`,
+	h.Rewrite(filepath.Join(home, "session_index.jsonl"), `{"id":"a","thread_name":"first","updated_at":"2026-03-01T10:05:00Z"}`,
 		`{"id":"nobody","thread_name":"x"}`, `{"id":"a","thread_name":"Named","updated_at":"2026-03-01T10:06:00Z"}`, "{broken", "")
-	h.source = codex.New(func(key string) string { return map[string]string{"CODEX_HOME": home}[key] }, later)
-	done := h.run()
+	h.Source = codex.New(func(key string) string { return map[string]string{"CODEX_HOME": home}[key] }, historytest.Later)
+	done := h.Import()
 	if done.Sessions.New != 4 || len(done.Errors) != 1 {
 		t.Errorf("%+v", done)
 	}
-	if s := h.session("a"); s.Title != "Named" || s.ArchivedAt != nil {
+	if s := h.Session("a"); s.Title != "Named" || s.ArchivedAt != nil {
 		t.Errorf("%+v", s)
 	}
-	if s := h.session("packed"); h.talk(s) != "user: packed" || s.ArchivedAt == nil {
+	if s := h.Session("packed"); h.Talk(s) != "user: packed" || s.ArchivedAt == nil {
 		t.Errorf("%+v", s)
 	}
-	rows := h.rows()
-	if done := h.run(); done.Records.Read != 0 || h.rows() != rows {
+	rows := h.Rows()
+	if done := h.Import(); done.Records.Read != 0 || h.Rows() != rows {
 		t.Errorf("again: %+v", done)
 	}
 	// A later name; the rollout goes to the archive, and is compressed there.
-	h.append(filepath.Join(home, "session_index.jsonl"), `{"id":"a","thread_name":"Renamed"}`+"\n")
+	h.Append(filepath.Join(home, "session_index.jsonl"), `{"id":"a","thread_name":"Renamed"}`+"\n")
 	from := filepath.Join(home, "sessions/2026/03/01", name("2026-03-01T10-00-00", "a"))
-	if err := os.WriteFile(filepath.Join(home, "archived_sessions", filepath.Base(from)+".zst"), pack(t, read(t, from)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(home, "archived_sessions", filepath.Base(from)+".zst"), pack(t, historytest.Read(t, from)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(from); err != nil {
 		t.Fatal(err)
 	}
-	done = h.run()
-	if s := h.session("a"); s.Title != "Renamed" || s.ArchivedAt == nil || s.MessageCount != 1 || done.Sessions.New != 0 {
+	done = h.Import()
+	if s := h.Session("a"); s.Title != "Renamed" || s.ArchivedAt == nil || s.MessageCount != 1 || done.Sessions.New != 0 {
 		t.Errorf("%+v %+v", s, done)
 	}
-	if _, problems, err := codex.New(noEnv, nil).Find(t.Context(), nil); err != nil || len(problems) != 0 {
+	if _, problems, err := codex.New(historytest.NoEnv, nil).Find(t.Context(), nil); err != nil || len(problems) != 0 {
 		t.Errorf("a host without Codex: %v %v", problems, err)
 	}
 }
@@ -244,48 +234,20 @@ func TestDamagedArchiveIsTold(t *testing.T) {
 	if err := os.WriteFile(path, packed[:len(packed)/2], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if done := h.run(path); len(done.Errors) != 1 || done.Sessions.New != 0 {
+	if done := h.Import(path); len(done.Errors) != 1 || done.Sessions.New != 0 {
 		t.Errorf("%+v", done)
 	}
 }
 
-// FuzzRead: whatever a file holds, reading ends, the records add up, and every message can be
-// stored.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(header + "\n" + says("user", "one") + "\n" + says("assistant", "two") + "\n" + event(`{"type":"token_count","info":{"total_token_usage":{"input_tokens":5}}}`) + "\n"))
 	f.Add([]byte(header + "\n" + `{"type":"compacted","payload":{"message":"s","replacement_history":[{"type":"message","role":"user","content":"x"}]}}` + "\n" + event(`{"type":"thread_rolled_back","num_turns":1}`) + "\n"))
 	f.Add([]byte(`{"id":"x","timestamp":"2025-08-20T09:15:02.118Z"}` + "\n" + `{"record_type":"state"}` + "\n" + `{"type":"function_call","call_id":"c","name":"n","arguments":"{}"}` + "\n{"))
 	f.Add([]byte(strings.Replace(header, `"source"`, `"forked_from_id":"two","source"`, 1) + "\n" + strings.Replace(header, "one", "two", 1) + "\n" + says("user", "x") + "\n"))
 	f.Add([]byte(header + "\n" + item(`{"type":"agent_message","author":"\ud800","content":[]}`) + "\n" + `{"type":"inter_agent_communication","payload":{"content":"\u0000"}}` + "\n"))
-	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, data []byte) {
-		path := filepath.Join(dir, "f.jsonl")
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		for _, clock := range []func() time.Time{later, time.Now} {
-			check := historytest.NewChecker(t)
-			_, err := codex.New(noEnv, clock).Read(t.Context(), history.Found{Path: path}, nil, historytest.Nobody{}, check.Batch)
-			if err != nil && session.CodeOf(err) != session.Invalid {
-				t.Errorf("%v", err)
-			}
-		}
-	})
+	historytest.FuzzRead(f, quiet(), codex.New(historytest.NoEnv, time.Now))
 }
 
-// How fast a transcript is read, without the store.
 func BenchmarkRead(b *testing.B) {
-	path := sample(b, "localpush-0.104-12-54-34.jsonl")
-	info, err := os.Stat(path)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(info.Size())
-	b.ReportAllocs()
-	for b.Loop() {
-		_, err := codex.New(noEnv, later).Read(b.Context(), history.Found{Path: path}, nil, historytest.Nobody{}, func(history.Batch) error { return nil })
-		if err != nil {
-			b.Fatal(err)
-		}
-	}
+	historytest.BenchmarkRead(b, quiet(), sample(b, "localpush-0.104-12-54-34.jsonl"))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sessiond/internal/history"
+	"sessiond/internal/history/historytest"
 	"sessiond/internal/samples"
 	"sessiond/internal/session"
 )
@@ -43,14 +44,15 @@ func TestSamplesAddUp(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
-			done := h.run(sample(t, test.file))
-			s := h.session(test.id)
+			defer h.Examine()
+			done := h.Import(sample(t, test.file))
+			s := h.Session(test.id)
 			got := facts{
-				Read: done.Records.Read, Counted: len(h.calls(s.ID)), Repeats: done.Records.Skipped["token count that repeats"],
+				Read: done.Records.Read, Counted: len(h.Calls(s.ID)), Repeats: done.Records.Skipped["token count that repeats"],
 				Empty: done.Records.Skipped["token count without usage"],
 				Input: s.InputTokens + s.CacheReadTokens + s.CacheWriteTokens, Cached: s.CacheReadTokens, Output: s.OutputTokens,
 			}
-			for _, c := range h.calls(s.ID) {
+			for _, c := range h.Calls(s.ID) {
 				got.Reasoning += c.ReasoningTokens
 				if c.Model != "gpt-5.3-codex" || c.MessageID == nil {
 					t.Errorf("a call of %q at %v", c.Model, c.MessageID)
@@ -71,7 +73,7 @@ func TestSamplesAddUp(t *testing.T) {
 // count adds what the rows of a session hold.
 func (h *house) count(s session.Session, got *facts) {
 	h.Helper()
-	for _, m := range h.entries(s.ID) {
+	for _, m := range h.Entries(s.ID) {
 		if m.Origin == session.Person {
 			got.Prompts++
 		}
@@ -103,32 +105,33 @@ func (h *house) count(s session.Session, got *facts) {
 // unchanged imports again, with and without the help of size and time, and finds nothing new.
 func (h *house) unchanged(path string) {
 	h.Helper()
-	before := h.rows()
-	if done := h.run(path); done.Sessions != (history.Sessions{Unchanged: 1}) || done.Records.Read != 0 {
+	before := h.Rows()
+	if done := h.Import(path); done.Sessions != (history.Sessions{Unchanged: 1}) || done.Records.Read != 0 {
 		h.Errorf("a second import gave %+v", done)
 	}
 	copied := filepath.Join(h.TempDir(), filepath.Base(path)) // another path: read from its beginning
-	h.rewrite(copied)
-	h.append(copied, read(h.T, path))
+	h.Rewrite(copied)
+	h.Append(copied, historytest.Read(h.T, path))
 	if strings.Contains(path, "reverted") { // it goes on from another file
 		base := sample(h.T, "constructed", "paginated-*")
-		h.rewrite(filepath.Join(filepath.Dir(copied), filepath.Base(base)))
-		h.append(filepath.Join(filepath.Dir(copied), filepath.Base(base)), read(h.T, base))
+		h.Rewrite(filepath.Join(filepath.Dir(copied), filepath.Base(base)))
+		h.Append(filepath.Join(filepath.Dir(copied), filepath.Base(base)), historytest.Read(h.T, base))
 	}
-	done := h.run(copied)
+	done := h.Import(copied)
 	if done.Sessions != (history.Sessions{Unchanged: 1}) || done.Records.Imported+done.Records.Raw != 0 {
 		h.Errorf("a copy gave %+v", done)
 	}
-	if after := h.rows(); after != before {
+	if after := h.Rows(); after != before {
 		h.Errorf("the copy wrote: %d rows → %d", before, after)
 	}
 }
 
 func TestForkPairCountsOnce(t *testing.T) {
 	h := newHouse(t)
-	h.run(sample(t, "codexbar-fork-parent.jsonl"))
-	done := h.run(sample(t, "codexbar-fork-child.jsonl"))
-	parent, child := h.session("parent-session"), h.session("child-session")
+	defer h.Examine()
+	h.Import(sample(t, "codexbar-fork-parent.jsonl"))
+	done := h.Import(sample(t, "codexbar-fork-child.jsonl"))
+	parent, child := h.Session("parent-session"), h.Session("child-session")
 	total := func(s session.Session) int64 {
 		return s.InputTokens + s.CacheReadTokens + s.CacheWriteTokens + s.OutputTokens
 	}
@@ -192,13 +195,13 @@ func TestConstructed(t *testing.T) {
 			h := newHouse(t)
 			var done history.Accounting
 			for _, file := range test.files {
-				done = h.run(sample(t, "constructed", file))
+				done = h.Import(sample(t, "constructed", file))
 			}
-			s := h.session(test.id)
+			s := h.Session(test.id)
 			if usage := s.InputTokens + s.CacheReadTokens + s.CacheWriteTokens + s.OutputTokens; usage != test.usage || done.Records.Read != test.read || done.Records.Raw != test.raw {
 				t.Errorf("usage %d, %+v", usage, done)
 			}
-			if talk := h.talk(s); test.talk != "" && talk != test.talk {
+			if talk := h.Talk(s); test.talk != "" && talk != test.talk {
 				t.Errorf("path\n%s", talk)
 			}
 			if test.titled != "" && s.Title != test.titled {
@@ -212,10 +215,10 @@ func TestConstructed(t *testing.T) {
 
 func TestBareEraIsAConversation(t *testing.T) {
 	h := newHouse(t)
-	h.run(sample(t, "constructed", "bare-*"))
-	s := h.session("0198a000-0000-7000-8000-00000000000a")
+	h.Import(sample(t, "constructed", "bare-*"))
+	s := h.Session("0198a000-0000-7000-8000-00000000000a")
 	var kinds []string
-	for _, m := range h.path(s) {
+	for _, m := range h.Path(s) {
 		kinds = append(kinds, fmt.Sprintf("%s/%s:%d", m.Role, m.Origin, len(m.Parts)))
 	}
 	if got := strings.Join(kinds, " "); got != "user/program:1 user/person:1 assistant/model:2 tool/tool:1 assistant/model:1" {
@@ -230,7 +233,7 @@ func TestBareEraIsAConversation(t *testing.T) {
 // nothing stops the import.
 func TestKeySweep(t *testing.T) {
 	h := newHouse(t)
-	done := h.run(sample(t, "agentsessions-key-sweep.jsonl"))
+	done := h.Import(sample(t, "agentsessions-key-sweep.jsonl"))
 	if done.Records.Read != 118 || done.Sessions.New != 1 {
 		t.Errorf("%+v", done)
 	}
@@ -239,7 +242,7 @@ func TestKeySweep(t *testing.T) {
 
 func TestWholeFolder(t *testing.T) {
 	h := newHouse(t)
-	done := h.run(filepath.Join(samples.Dir(t), "codex"))
+	done := h.Import(filepath.Join(samples.Dir(t), "codex"))
 	if done.Sessions.New != 12 || len(done.Errors) > 10 {
 		t.Errorf("%+v", done)
 	}

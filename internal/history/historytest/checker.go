@@ -1,4 +1,3 @@
-// Package historytest checks what a source gives against what the store demands of it.
 package historytest
 
 import (

@@ -1,6 +1,3 @@
-// Package historytest tells whether files that sessiond writes for other programs are what
-// those programs write themselves. It is made from their formats alone and shares nothing with
-// the packages that read and write them.
 package historytest
 
 import (

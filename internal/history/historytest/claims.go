@@ -1,0 +1,164 @@
+package historytest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+)
+
+// PiecesGiveTheWhole claims that a file that is read while it grows, cut anywhere, gives what it
+// gives when it is read whole: what is not finished waits. To growing, nothing is quiet; to
+// quiet, everything is.
+func PiecesGiveTheWhole(t *testing.T, file string, growing, quiet history.Source) {
+	t.Helper()
+	whole, pieces := New(t, quiet), New(t, growing)
+	all := whole.Import(whole.Copy(file))
+	text := Read(t, file)
+	path := filepath.Join(t.TempDir(), filepath.Base(file))
+	var sum history.Records
+	const cuts = 7
+	for i := range cuts {
+		end := len(text) * (i + 1) / cuts
+		if err := os.WriteFile(path, []byte(text[:end]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if i == cuts-1 {
+			pieces.Source = quiet
+		}
+		sum.Add(pieces.Import(path).Records)
+	}
+	if diff := cmp.Diff(whole.Told(), pieces.Told()); diff != "" {
+		t.Errorf("-whole +pieces\n%.3000s", diff)
+	}
+	torn := sum.Skipped[history.SkipTorn] - all.Records.Skipped[history.SkipTorn]
+	if sum.Read-torn != all.Records.Read || sum.Imported != all.Records.Imported || sum.Raw != all.Records.Raw {
+		t.Errorf("whole %+v\npieces %+v", all.Records, sum)
+	}
+}
+
+// RewrittenFileBranches claims that a file that was written anew is recognised: what it says as
+// before is not doubled, what it says otherwise is a branch, and reading it again changes
+// nothing.
+func (h *House) RewrittenFileBranches(file string) {
+	h.Helper()
+	lines := strings.Split(strings.TrimSuffix(Read(h, file), "\n"), "\n")
+	path := h.Write(filepath.Base(file), lines...)
+	h.Import(path)
+	before := h.Told()
+	middle := len(lines) / 2
+	h.Rewrite(path, slices.Delete(lines, middle, middle+1)...) // one line is gone
+	if done := h.Import(path); done.Sessions.New != 0 {
+		h.Errorf("%+v", done)
+	}
+	after := h.Told()
+	for name, said := range before {
+		if !strings.HasPrefix(name, "session ") && after[name] != said {
+			h.Errorf("%s was %q, is %q", name, said, after[name])
+		}
+	}
+	rows := h.Rows()
+	if done := h.Import(path); done.Records.Read != 0 || h.Rows() != rows {
+		h.Errorf("a third import wrote: %+v", done)
+	}
+}
+
+// stops is a store that fails after some batches, as if the program were killed.
+type stops struct {
+	*store.Store
+	left int
+}
+
+func (s *stops) Import(ctx context.Context, b store.ImportBatch) (store.ImportResult, error) {
+	if s.left--; s.left < 0 {
+		return store.ImportResult{}, errors.New("killed")
+	}
+	return s.Store.Import(ctx, b)
+}
+
+// KilledImportGoesOn claims that an import that was killed after each of some numbers of batches
+// goes on where it was, and stores in the end what one that was not killed stores.
+func KilledImportGoesOn(t *testing.T, source history.Source, path string, batches ...int) {
+	t.Helper()
+	whole := New(t, source)
+	all := whole.Import(path)
+	for _, killed := range batches {
+		h := New(t, source)
+		h.Importer.Store = &stops{h.Store, killed}
+		if _, err := h.Importer.Run(t.Context(), h.Source, []string{path}); err == nil {
+			t.Fatal("it was not killed")
+		}
+		h.Importer = history.Importer{Store: h.Store, Pause: -1}
+		done := h.Import(path)
+		if diff := cmp.Diff(whole.Told(), h.Told()); diff != "" {
+			t.Errorf("killed after %d batches: -whole +again\n%.2000s", killed, diff)
+		}
+		if done.Records.Read != all.Records.Read {
+			t.Errorf("%+v", done)
+		}
+	}
+}
+
+// PeakHeap reads a file without a store and gives how many messages it holds and how many bytes
+// of heap were in use at most, at the end of a batch.
+func PeakHeap(t *testing.T, source history.Source, path string) (messages int, peak uint64) {
+	t.Helper()
+	_, err := source.Read(t.Context(), history.Found{Path: path}, nil, Nobody{}, func(b history.Batch) error {
+		messages += len(b.Messages)
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		peak = max(peak, m.HeapAlloc)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return messages, peak
+}
+
+// FuzzRead claims that, whatever a file holds, each of sources ends reading it, the records add
+// up, and every message can be stored.
+func FuzzRead(f *testing.F, sources ...history.Source) {
+	f.Helper()
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(dir, "f.jsonl")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, source := range sources {
+			check := NewChecker(t)
+			_, err := source.Read(t.Context(), history.Found{Path: path}, nil, Nobody{}, check.Batch)
+			if err != nil && session.CodeOf(err) != session.Invalid {
+				t.Errorf("%v", err)
+			}
+		}
+	})
+}
+
+// BenchmarkRead tells how fast a file is read, without the store.
+func BenchmarkRead(b *testing.B, source history.Source, path string) {
+	b.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(info.Size())
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := source.Read(b.Context(), history.Found{Path: path}, nil, Nobody{}, func(history.Batch) error { return nil }); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package historytest
+
+import (
+	"sessiond/internal/contextmgr"
+	"sessiond/internal/dialect"
+	"sessiond/internal/dialect/dialecttest"
+	"sessiond/internal/session"
+)
+
+// scale weighs everything alike: what a context holds is looked at here, not its size.
+type scale struct{}
+
+func (scale) Message(*session.Message, bool) int64 { return 1 }
+func (scale) Text(string) int64                    { return 1 }
+
+// ContextsAreAccepted claims that what a model would be given at the end of each path, also of
+// branches that were left, is a request that the providers accept. At least so many contexts
+// must be there to check.
+func (h *House) ContextsAreAccepted(atLeast int) {
+	h.Helper()
+	checked := 0
+	for _, s := range h.Sessions() {
+		effective, err := h.Store.Effective(h.Context(), s)
+		if err != nil {
+			h.Fatal(err)
+		}
+		var leaves []int64
+		if err := h.Store.Reader().Select(&leaves, `SELECT id FROM messages m WHERE session_id = ? AND NOT EXISTS (SELECT 1 FROM messages c WHERE c.parent_id = m.id)`, s.ID); err != nil {
+			h.Fatal(err)
+		}
+		if s.HeadID != nil {
+			leaves = append(leaves, *s.HeadID)
+		}
+		for _, leaf := range leaves {
+			path, err := h.Store.Path(h.Context(), leaf, 0)
+			if err != nil {
+				h.Fatal(err)
+			}
+			if h.accepted(s, effective, path) {
+				checked++
+			}
+		}
+	}
+	if checked < atLeast {
+		h.Errorf("%d contexts were checked", checked)
+	}
+}
+
+// accepted checks the context at the end of a path, if there is anything in it.
+func (h *House) accepted(s session.Session, overlay *session.Compaction, path []session.Message) bool {
+	h.Helper()
+	if overlay != nil {
+		hidden := -1
+		for i := range path {
+			if path[i].RowID == *overlay.ThroughID {
+				hidden = i
+			}
+		}
+		if hidden < 0 {
+			overlay = nil // of another branch
+		} else {
+			path = path[hidden+1:]
+		}
+	}
+	made := contextmgr.Assemble(contextmgr.Material{Overlay: overlay, Messages: path, CloseCalls: true, Weigh: scale{}})
+	if len(made.Messages()) == 0 {
+		return false
+	}
+	for name, validate := range map[string]func([]byte) error{
+		dialect.OpenAIResponses: dialecttest.ValidateResponses, dialect.Anthropic: dialecttest.ValidateAnthropic,
+		dialect.OpenAIChat: dialecttest.ValidateOpenAIChat,
+	} {
+		sent, err := dialect.Send(name, dialect.Request{Messages: made.Messages(), Model: s.Model})
+		if err == nil {
+			err = validate(sent.Request)
+		}
+		if err != nil {
+			h.Errorf("%s to %s: %v", s.SourceID, name, err)
+		}
+	}
+	return true
+}

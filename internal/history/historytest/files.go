@@ -1,0 +1,76 @@
+package historytest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sessiond/internal/samples"
+)
+
+// Sample gives the path of the one file or folder of the samples that matches parts, below the
+// program's folder.
+func Sample(t testing.TB, program string, parts ...string) string {
+	t.Helper()
+	matches, err := filepath.Glob(filepath.Join(append([]string{samples.Dir(t), program}, parts...)...))
+	if err != nil || len(matches) != 1 {
+		t.Fatalf("sample %v: %v %v", parts, matches, err)
+	}
+	return matches[0]
+}
+
+// Read gives what a file holds.
+func Read(t testing.TB, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Write makes a file of lines in a folder of its own and gives its path.
+func (h *House) Write(name string, lines ...string) string {
+	h.Helper()
+	path := filepath.Join(h.TempDir(), name)
+	h.Rewrite(path, lines...)
+	return path
+}
+
+// Rewrite makes a file of lines, instead of the one that may be there.
+func (h *House) Rewrite(path string, lines ...string) {
+	h.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		h.Fatal(err)
+	}
+	var text []byte
+	for _, line := range lines {
+		text = append(append(text, line...), '\n')
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// Append writes text at the end of a file.
+func (h *House) Append(path, text string) {
+	h.Helper()
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		h.Fatal(err)
+	}
+	if _, err := file.WriteString(text); err != nil {
+		h.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// Copy writes a file's copy into a folder of its own and gives its path.
+func (h *House) Copy(file string) string {
+	h.Helper()
+	path := h.Write(filepath.Base(file))
+	h.Append(path, Read(h, file))
+	return path
+}

@@ -1,0 +1,248 @@
+package historytest
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+	"sessiond/internal/store/storetest"
+	"sessiond/internal/touched"
+)
+
+// House is a store with an importer in front of it.
+type House struct {
+	*testing.T
+	Store    *store.Store
+	Importer history.Importer
+	Source   history.Source
+}
+
+// New opens an empty store, closed when the test ends, and an importer that never pauses. A
+// token is four bytes.
+func New(t *testing.T, source history.Source) *House {
+	t.Helper()
+	opened, err := store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "here.db")), store.Options{
+		Zone: time.UTC, Touched: touched.Files,
+		Measure: func(m *session.Message) {
+			for i := range m.Parts {
+				m.Parts[i].Tokens = int64(len(m.Parts[i].Content())+3) / 4
+				m.Tokens += m.Parts[i].Tokens
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := opened.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &House{T: t, Store: opened, Importer: history.Importer{Store: opened, Pause: -1}, Source: source}
+}
+
+// Later is a clock by which every file has been quiet for long.
+func Later() time.Time { return time.Now().Add(24 * time.Hour) }
+
+// NoEnv is the environment of a host on which no program was ever used.
+func NoEnv(string) string { return "" }
+
+// Import imports paths and checks what holds for every import.
+func (h *House) Import(paths ...string) history.Accounting {
+	h.Helper()
+	done, err := h.Importer.Run(h.Context(), h.Source, paths)
+	if err != nil {
+		h.Fatal(err)
+	}
+	if !done.Records.Balanced() {
+		h.Errorf("the records do not add up: %+v", done.Records)
+	}
+	return done
+}
+
+// Examine looks over the whole store, which costs more than most tests.
+func (h *House) Examine() {
+	h.Helper()
+	checks, err := h.Store.Doctor(h.Context(), true)
+	if err != nil {
+		h.Error(err)
+	}
+	for _, c := range checks {
+		if !c.OK {
+			h.Errorf("%s: %s", c.Name, c.Detail)
+		}
+	}
+}
+
+// Session gives a session by its id in the source.
+func (h *House) Session(sourceID string) session.Session {
+	h.Helper()
+	found, err := h.Store.SessionBySource(h.Context(), h.Source.Name(), sourceID)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return found
+}
+
+// Sessions gives all sessions in the order of their ids.
+func (h *House) Sessions() []session.Session {
+	h.Helper()
+	var ids []session.ID
+	if err := h.Store.Reader().Select(&ids, `SELECT id FROM sessions ORDER BY id`); err != nil {
+		h.Fatal(err)
+	}
+	var all []session.Session
+	for _, id := range ids {
+		s, err := h.Store.Session(h.Context(), id)
+		if err != nil {
+			h.Fatal(err)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// Entries gives all messages of a session in order.
+func (h *House) Entries(id session.ID) []session.Message {
+	h.Helper()
+	var all []session.Message
+	page := store.MessagePage{Limit: 1000, All: true}
+	for {
+		got, more, err := h.Store.Messages(h.Context(), id, page)
+		if err != nil {
+			h.Fatal(err)
+		}
+		all = append(all, got...)
+		if !more {
+			return all
+		}
+		page.After = all[len(all)-1].Seq
+	}
+}
+
+// Calls gives all calls of a session.
+func (h *House) Calls(id session.ID) []session.Call {
+	h.Helper()
+	var all []session.Call
+	for page := (store.Page{Limit: 500}); ; {
+		got, next, err := h.Store.Calls(h.Context(), id, page)
+		if err != nil {
+			h.Fatal(err)
+		}
+		if all = append(all, got...); next == "" {
+			return all
+		}
+		page.Cursor = next
+	}
+}
+
+// Path gives the entries from the root to the head.
+func (h *House) Path(s session.Session) []session.Message {
+	h.Helper()
+	if s.HeadID == nil {
+		return nil
+	}
+	path, err := h.Store.Path(h.Context(), *s.HeadID, 0)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return path
+}
+
+// Keys gives the external ids of the entries from the root to the head.
+func (h *House) Keys(s session.Session) []string {
+	h.Helper()
+	var keys []string
+	for _, m := range h.Path(s) {
+		keys = append(keys, m.ExternalID)
+	}
+	return keys
+}
+
+// Seen gives what a model would see at the head: the overlay in force, nil if there is none, and
+// the entries behind what it hides.
+func (h *House) Seen(s session.Session) (effective *session.Compaction, rest []session.Message) {
+	h.Helper()
+	effective, err := h.Store.Effective(h.Context(), s)
+	if err != nil {
+		h.Fatal(err)
+	}
+	behind := effective == nil
+	for _, m := range h.Path(s) {
+		if behind && m.InContext && !m.Finish.Failed() {
+			rest = append(rest, m)
+		}
+		behind = behind || m.RowID == *effective.ThroughID
+	}
+	return effective, rest
+}
+
+// Talk gives what stands on the path to the head and in the context: role and text.
+func (h *House) Talk(s session.Session) string {
+	h.Helper()
+	var lines []string
+	for _, m := range h.Path(s) {
+		if m.InContext && m.Kind == session.KindMessage && m.Role != session.System && m.Display {
+			text := m.Text()
+			for _, c := range m.Calls() {
+				text += "(" + c.ToolName + ")"
+			}
+			lines = append(lines, string(m.Role)+": "+text)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Rows counts everything that an import may write.
+func (h *House) Rows() int {
+	h.Helper()
+	var n int
+	if err := h.Store.Reader().Get(&n, `SELECT (SELECT COUNT(*) FROM messages) + (SELECT COUNT(*) FROM calls) + (SELECT COUNT(*) FROM events)
+		+ (SELECT COUNT(*) FROM compactions) + (SELECT SUM(revision) FROM sessions)`); err != nil {
+		h.Fatal(err)
+	}
+	return n
+}
+
+// Told writes everything that an import stored, in words that do not depend on the order in
+// which rows came.
+func (h *House) Told() map[string]string {
+	h.Helper()
+	all := map[string]string{}
+	rows, err := h.Store.Reader().Queryx(`
+		SELECT s.source_id || ' ' || m.external_id AS name,
+		       COALESCE((SELECT p.external_id FROM messages p WHERE p.id = m.parent_id), '') || ' ' || m.kind || ' ' || m.role || ' ' || m.origin
+		       || ' ' || m.finish || ' ' || m.model || ' ' || m.in_context || m.display || ' ' || m.created_at || ' ' ||
+		       COALESCE((SELECT group_concat(kind || call_id || length(text) || COALESCE(duration_ms, '') || COALESCE(is_error, '')) FROM parts WHERE message_id = m.id), '') AS said
+		FROM messages m JOIN sessions s ON s.id = m.session_id
+		UNION ALL
+		SELECT 'call ' || external_id, input_tokens || ' ' || cache_read_tokens || ' ' || cache_write_tokens || ' ' || output_tokens || ' ' || model || ' ' ||
+		       COALESCE((SELECT external_id FROM messages WHERE id = message_id), '') FROM calls
+		UNION ALL
+		SELECT 'compaction ' || (SELECT external_id FROM messages WHERE id = through_id), status || length(summary) || length(COALESCE(replacement, '')) FROM compactions
+		UNION ALL
+		SELECT 'session ' || source_id, title || ' ' || parent_kind || ' ' || message_count || ' ' || context_tokens || ' ' || git_branch || ' ' ||
+		       COALESCE((SELECT external_id FROM messages WHERE id = head_id), '') || ' ' || (SELECT COUNT(*) FROM messages WHERE session_id = sessions.id) FROM sessions`)
+	if err != nil {
+		h.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name, said string
+		if err := rows.Scan(&name, &said); err != nil {
+			h.Fatal(err)
+		}
+		if _, twice := all[name]; twice {
+			h.Errorf("%s stands twice", name)
+		}
+		all[name] = said
+	}
+	if err := rows.Err(); err != nil {
+		h.Fatal(err)
+	}
+	return all
+}
