@@ -84,8 +84,8 @@ func TestContextsOfOtherProgramsHistories(t *testing.T) {
 				if most := 120; len(log) > most {
 					log = log[:most]
 				}
-				if raced.On && len(log) > 50 {
-					log = log[:50]
+				if raced.On && len(log) > 20 {
+					log = log[:20]
 				}
 				d := newDesk(t)
 				d.liveEverywhere(log, false)
