@@ -21,7 +21,7 @@ var levels = [][]string{
 	{"internal/summarize", "internal/search", "internal/contextmgr", "internal/transcript", "internal/history", "internal/analytics"},
 	{"internal/export"},
 	{"internal/jobs", "internal/web", "internal/config"},
-	{"cmd/sessiond", "internal/bench"},
+	{"cmd/sessiond", "internal/bench", "internal/eval"},
 }
 
 // besides are the imports that the floors would refuse: {who, whom}, each with the packages below it.
