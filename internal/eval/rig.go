@@ -182,7 +182,7 @@ func (r *rig) measure(ctx context.Context, t talk) (*tally, error) {
 		if _, err := r.index.CatchUp(ctx); err != nil {
 			return nil, fmt.Errorf("index: %w", err)
 		}
-		if err := r.compareFiles(ctx, t, sess.ID, &c, out); err != nil {
+		if err := r.compareFiles(ctx, t, &c, out); err != nil {
 			return nil, err
 		}
 		if !asks(n) {
@@ -200,7 +200,7 @@ func (r *rig) measure(ctx context.Context, t talk) (*tally, error) {
 }
 
 // compareFiles looks for the files of the hidden messages in a record's details.
-func (r *rig) compareFiles(ctx context.Context, t talk, id session.ID, c *session.Compaction, out *tally) error {
+func (r *rig) compareFiles(ctx context.Context, t talk, c *session.Compaction, out *tally) error {
 	if c.Status != session.StatusDone || c.FirstKeptID == nil {
 		return nil
 	}
@@ -226,7 +226,6 @@ func (r *rig) compareFiles(ctx context.Context, t talk, id session.ID, c *sessio
 			out.listed++
 		}
 	}
-	_ = id
 	return nil
 }
 

@@ -60,7 +60,7 @@ func (c *composer) keepOld(old *outline, fresh [sectionCount][]int) {
 		any = any || len(fresh[s]) > 0
 	}
 	for s := range sectionCount {
-		for _, l := range old.lines[s] {
+		for k, l := range old.lines[s] {
 			if c.taken[l.text] {
 				continue
 			}
@@ -69,7 +69,7 @@ func (c *composer) keepOld(old *outline, fresh [sectionCount][]int) {
 				continue
 			}
 			c.taken[l.text] = true
-			l.order = -1
+			l.order = k - len(old.lines[s])
 			l.tokens = c.count("- " + l.text + "\n")
 			c.used += l.tokens
 			c.out.lines[s] = append(c.out.lines[s], l)
@@ -79,6 +79,11 @@ func (c *composer) keepOld(old *outline, fresh [sectionCount][]int) {
 	if any {
 		limit = c.budget * 65 / 100
 	}
+	if c.used > limit {
+		for _, s := range [...]section{critical, decisions, constraints} {
+			leastTellingFirst(c.out.lines[s])
+		}
+	}
 	for c.used > limit {
 		l, ok := c.out.dropOldest(true)
 		if !ok {
@@ -87,6 +92,26 @@ func (c *composer) keepOld(old *outline, fresh [sectionCount][]int) {
 		c.used -= l.tokens
 		c.dropped = append(c.dropped, l)
 	}
+}
+
+// leastTellingFirst orders lines so that those go first which say the least: by the facts that
+// they hold and the rarity of their words, as if a person had said them now. What is finished
+// goes by its age instead.
+func leastTellingFirst(lines []line) {
+	msgs := make([]session.Message, len(lines))
+	for i := range lines {
+		msgs[i] = session.Message{Kind: session.KindMessage, Role: session.User, Origin: session.Person, Parts: []session.Part{session.TextPart(lines[i].text)}}
+	}
+	sp := scan(msgs)
+	best := make(map[string]float64, len(lines))
+	for i := range lines {
+		best[lines[i].text] = math.Inf(-1)
+	}
+	for k, score := range sp.scores() {
+		text := lines[sp.sentences[k].msg].text
+		best[text] = max(best[text], score)
+	}
+	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(best[a.text], best[b.text]) })
 }
 
 // fill takes the best of the candidates of a section until limit tokens are used.
