@@ -15,7 +15,7 @@ import (
 // members of the outermost object that drop names are left out.
 func Fingerprint(o Object, drop ...string) string {
 	sum := sha256.New()
-	w := canonical{Writer: bufio.NewWriter(sum)}
+	w := canonical{Writer: bufio.NewWriterSize(sum, 1<<10)}
 	w.object(o.Without(drop...))
 	w.Flush() // a hash takes everything
 	return hex.EncodeToString(sum.Sum(nil)[:16])

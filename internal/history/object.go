@@ -38,6 +38,10 @@ func Fields(raw []byte) (o Object, ok bool) {
 		return nil, false
 	}
 	at := skipSpace(raw, 1)
+	if raw[at] == '}' {
+		return nil, true
+	}
+	o = make(Object, 0, usualFields)
 	for raw[at] != '}' {
 		end := skipValue(raw, at)
 		key, _ := Text(raw[at:end])
@@ -50,6 +54,9 @@ func Fields(raw []byte) (o Object, ok bool) {
 	}
 	return o, true
 }
+
+// usualFields is how many fields an object of a transcript mostly has at most.
+const usualFields = 10
 
 // Elements gives the values of an array in bytes that are known to be valid JSON.
 func Elements(raw []byte) (elements []json.RawMessage, ok bool) {
@@ -86,10 +93,10 @@ func (o Object) String(key string) string {
 
 // Without gives the fields whose names are not among keys.
 func (o Object) Without(keys ...string) Object {
-	if !slices.ContainsFunc(o, func(f Field) bool { return slices.Contains(keys, f.Key) }) {
+	if !o.hasOneOf(keys) {
 		return o
 	}
-	rest := make(Object, 0, len(o))
+	rest := make(Object, 0, len(o)-1)
 next:
 	for _, f := range o {
 		for _, key := range keys {
@@ -102,6 +109,17 @@ next:
 	return rest
 }
 
+func (o Object) hasOneOf(keys []string) bool {
+	for i := range o {
+		for _, key := range keys {
+			if o[i].Key == key {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // With gives the object with one field more, or with that field's value replaced.
 func (o Object) With(key string, raw []byte) Object {
 	return append(slices.Clip(o.Without(key)), Field{Key: key, Raw: raw})
@@ -112,18 +130,29 @@ func (o Object) JSON() session.JSON {
 	if len(o) == 0 {
 		return nil
 	}
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, f := range o {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.Write(session.JSONOf(f.Key))
-		b.WriteByte(':')
-		b.Write(f.Raw)
+	size := 2
+	for i := range o {
+		size += len(o[i].Key) + len(o[i].Raw) + 4
 	}
-	b.WriteByte('}')
-	return b.Bytes()
+	b := append(make([]byte, 0, size), '{')
+	for i := range o {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendName(b, o[i].Key)
+		b = append(append(b, ':'), o[i].Raw...)
+	}
+	return append(b, '}')
+}
+
+// appendName writes a name as JSON. Most are words, which need no encoder.
+func appendName(b []byte, name string) []byte {
+	for i := range len(name) {
+		if c := name[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
+			return append(b, session.JSONOf(name)...)
+		}
+	}
+	return append(append(append(b, '"'), name...), '"')
 }
 
 // Text reads a JSON string into text that the database can hold. exact is false when the

@@ -228,7 +228,8 @@ func insert(ctx context.Context, tx *sql.Tx, entries []entry) error {
 		return err
 	}
 	defer func() { _ = last.Close() }()
-	doc, err := tx.PrepareContext(ctx, `INSERT INTO docs (docid, message_id, session_id, seq, words) VALUES (?, ?, ?, ?, ?)`)
+	doc, err := tx.PrepareContext(ctx, `INSERT INTO docs (docid, message_id, session_id, seq, words) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (docid) DO NOTHING`)
 	if err != nil {
 		return err
 	}
@@ -239,11 +240,8 @@ func insert(ctx context.Context, tx *sql.Tx, entries []entry) error {
 	}
 	defer func() { _ = words.Close() }()
 	for _, e := range entries {
-		docid, err := freeDocID(ctx, last, e.message.CreatedAt)
+		docid, err := insertDoc(ctx, doc, last, &e)
 		if err != nil {
-			return err
-		}
-		if _, err := doc.ExecContext(ctx, docid, e.message.RowID, e.message.SessionID, e.message.Seq, e.words); err != nil {
 			return fmt.Errorf("message %d: %w", e.message.RowID, err)
 		}
 		if _, err := words.ExecContext(ctx, docid, e.text, e.stems, e.tags); err != nil {
@@ -251,6 +249,24 @@ func insert(ctx context.Context, tx *sql.Tx, entries []entry) error {
 		}
 	}
 	return nil
+}
+
+// insertDoc gives a message its docid: the first of its moment, which is nearly always free,
+// else the next one that is.
+func insertDoc(ctx context.Context, doc, last *sql.Stmt, e *entry) (docid int64, err error) {
+	docid = millis(e.message.CreatedAt) << docBits
+	for {
+		res, err := doc.ExecContext(ctx, docid, e.message.RowID, string(e.message.SessionID), e.message.Seq, e.words)
+		if err != nil {
+			return 0, err
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 1 {
+			return docid, err
+		}
+		if docid, err = freeDocID(ctx, last, e.message.CreatedAt); err != nil {
+			return 0, err
+		}
+	}
 }
 
 // freeDocID finds the next docid of a moment. More than 4,096 messages of one millisecond

@@ -45,12 +45,26 @@ func normalize(s string, whole bool) normalized {
 		s = s[:maxText]
 	}
 	for i := 0; i < len(s); {
+		if end := plainWord(s, i); end > i { // most text
+			n.endPairs(false)
+			n.word.WriteString(s[i:end])
+			i = end
+			continue
+		}
 		i += n.step(s[i:])
 	}
 	n.endWord()
 	open := !whole && len(n.pairs) == 1
 	n.endPairs(!whole)
 	return normalized{text: n.out.String(), stems: n.stems, words: n.words, open: open}
+}
+
+// plainWord gives the end of the ASCII letters and digits that begin at i.
+func plainWord(s string, i int) int {
+	for i < len(s) && s[i] < utf8.RuneSelf && isWord(rune(s[i])) {
+		i++
+	}
+	return i
 }
 
 type normalizer struct {
@@ -111,8 +125,9 @@ func (n *normalizer) endWord() {
 	}
 	n.put(w)
 	if len(w) <= longestStemmed {
-		if lower := strings.ToLower(w); stem(lower) != lower {
-			n.stems = append(n.stems, stem(lower))
+		lower := strings.ToLower(w)
+		if cut := stem(lower); cut != lower {
+			n.stems = append(n.stems, cut)
 		}
 	}
 }

@@ -48,14 +48,14 @@ func (s *Store) prepare(m *session.Message) error {
 
 func preparePart(p *session.Part, i int) error {
 	path := func(name string) string { return fmt.Sprintf("parts[%d].%s", i, name) }
-	if err := storable([]field{
-		{path("text"), p.Text},
-		{path("arguments"), p.Arguments},
-		{path("tool_name"), p.ToolName},
-		{path("call_id"), p.CallID},
-		{path("extra"), string(p.Extra)},
-	}); err != nil {
-		return err
+	if bad := notStorable([]field{
+		{"text", p.Text},
+		{"arguments", p.Arguments},
+		{"tool_name", p.ToolName},
+		{"call_id", p.CallID},
+		{"extra", string(p.Extra)},
+	}); bad != "" {
+		return unstorable(path(bad))
 	}
 	if p.Blob == nil && len(p.Text) > session.BlobThreshold {
 		p.Blob = &session.Blob{MediaType: session.TextBlob, Data: []byte(p.Text)}
@@ -82,12 +82,20 @@ type field struct{ path, text string }
 // storable refuses text that would not come back as it went in. Decoders clean text and keep
 // the raw form beside it, so this is their mistake, or an importer's.
 func storable(fields []field) error {
-	for _, f := range fields {
-		if !utf8.ValidString(f.text) || strings.IndexByte(f.text, 0) >= 0 {
-			return unstorable(f.path)
-		}
+	if bad := notStorable(fields); bad != "" {
+		return unstorable(bad)
 	}
 	return nil
+}
+
+// notStorable names the first field that storable refuses, "" if there is none.
+func notStorable(fields []field) string {
+	for _, f := range fields {
+		if !utf8.ValidString(f.text) || strings.IndexByte(f.text, 0) >= 0 {
+			return f.path
+		}
+	}
+	return ""
 }
 
 func clean(text []byte) bool { return utf8.Valid(text) && bytes.IndexByte(text, 0) < 0 }
