@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sessiond/internal/history/goose"
+	"sessiond/internal/history/historytest"
 )
 
 func TestGoosePlaces(t *testing.T) {
@@ -27,7 +28,7 @@ func TestGoosePlaces(t *testing.T) {
 		first string
 		n     int
 	}{
-		{"nothing is known", noEnv, "", 0},
+		{"nothing is known", historytest.NoEnv, "", 0},
 		{"a home", env("HOME=/home/ana"), "/home/ana/.local/share/goose/sessions", 7},
 		{"data elsewhere", env("HOME=/home/ana", "XDG_DATA_HOME=/data"), "/data/goose/sessions", 7},
 		{"data at a relative path", env("HOME=/home/ana", "XDG_DATA_HOME=data"), "/home/ana/.local/share/goose/sessions", 7},
@@ -69,7 +70,7 @@ func TestGooseFinds(t *testing.T) {
 			t.Errorf("%v: %v %v %v", roots, names, problems, err)
 		}
 	}
-	if _, problems, _ := goose.New(noEnv).Find(t.Context(), []string{filepath.Join(root, "nowhere")}); len(problems) != 1 {
+	if _, problems, _ := goose.New(historytest.NoEnv).Find(t.Context(), []string{filepath.Join(root, "nowhere")}); len(problems) != 1 {
 		t.Errorf("%v", problems)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sessiond/internal/history"
+	"sessiond/internal/history/historytest"
 	"sessiond/internal/raced"
 	"sessiond/internal/session"
 )
@@ -53,24 +54,16 @@ func put(id, role, content string, created int, metadata string) string {
 		quote(id), quote(role), quote(content), created, meta)
 }
 
-func texts(rows []session.Message) string {
-	var all []string
-	for i := range rows {
-		all = append(all, rows[i].Text())
-	}
-	return strings.Join(all, " ")
-}
-
 func TestGooseEditedPromptIsABranch(t *testing.T) {
 	h := newHouse(t)
 	db := h.load("", schema, say("a", "user", "one", 0), say("b", "assistant", "two", 1), say("c", "user", "three", 2), say("d", "assistant", "four", 3))
-	h.run(db)
-	h.change(db, `DELETE FROM messages WHERE message_id IN ('c', 'd')`, say("e", "user", "otherwise", 9))
-	if done := h.run(db); done.Records.Imported != 1 {
+	h.Import(db)
+	h.Change(db, `DELETE FROM messages WHERE message_id IN ('c', 'd')`, say("e", "user", "otherwise", 9))
+	if done := h.Import(db); done.Records.Imported != 1 {
 		t.Errorf("%+v", done.Records)
 	}
-	s := h.session("20260314_1")
-	if got := strings.Join(h.path(s), " "); got != "a#0 b#0 e#0" || s.MessageCount != 5 {
+	s := h.Session("20260314_1")
+	if got := strings.Join(h.Keys(s), " "); got != "a#0 b#0 e#0" || s.MessageCount != 5 {
 		t.Errorf("path %s, %d messages: what was imported stays", got, s.MessageCount)
 	}
 }
@@ -78,15 +71,15 @@ func TestGooseEditedPromptIsABranch(t *testing.T) {
 func TestGooseRowThatGrewIsAnotherVersion(t *testing.T) {
 	h := newHouse(t)
 	db := h.load("", schema, say("a", "user", "one", 0), say("b", "assistant", "tw", 1))
-	h.run(db)
-	h.change(db, `UPDATE messages SET content_json = '[{"type":"text","text":"two and more"}]' WHERE message_id = 'b'`, `UPDATE sessions SET updated_at = 'x'`)
-	h.run(db)
-	s := h.session("20260314_1")
-	rows := h.entries(s.ID)
-	if got := texts(rows); got != "one tw two and more" || *s.HeadID != rows[2].RowID || *rows[2].ParentID != rows[0].RowID {
+	h.Import(db)
+	h.Change(db, `UPDATE messages SET content_json = '[{"type":"text","text":"two and more"}]' WHERE message_id = 'b'`, `UPDATE sessions SET updated_at = 'x'`)
+	h.Import(db)
+	s := h.Session("20260314_1")
+	rows := h.Entries(s.ID)
+	if got := historytest.Texts(rows); got != "one tw two and more" || *s.HeadID != rows[2].RowID || *rows[2].ParentID != rows[0].RowID {
 		t.Errorf("%s, head %v", got, s.Head)
 	}
-	if done := h.run(db); done.Records.Imported != 0 {
+	if done := h.Import(db); done.Records.Imported != 0 {
 		t.Errorf("%+v", done.Records)
 	}
 }
@@ -94,30 +87,30 @@ func TestGooseRowThatGrewIsAnotherVersion(t *testing.T) {
 func TestGooseCompactionAfterTheFirstImport(t *testing.T) {
 	h := newHouse(t)
 	db := h.load("", schema, say("a", "user", "one", 0), say("b", "assistant", "two", 1))
-	h.run(db)
-	h.change(db, `UPDATE messages SET metadata_json = '{"userVisible":true,"agentVisible":false}'`,
+	h.Import(db)
+	h.Change(db, `UPDATE messages SET metadata_json = '{"userVisible":true,"agentVisible":false}'`,
 		put("s", "user", `[{"type":"text","text":"In short."}]`, 1773478810, `{"userVisible":false,"agentVisible":true}`),
 		put("p", "assistant", `[{"type":"text","text":"Go on."}]`, 1773478810, `{"userVisible":false,"agentVisible":true}`), say("c", "user", "three", 11))
-	h.run(db)
-	s := h.session("20260314_1")
-	got, err := h.store.Effective(t.Context(), s)
+	h.Import(db)
+	s := h.Session("20260314_1")
+	got, err := h.Store.Effective(t.Context(), s)
 	if err != nil || got == nil || got.Summary != "In short." || got.Through.Seq != 2 {
 		t.Fatalf("%+v %v", got, err)
 	}
 	// Compacted again: the first summary is hidden by the second.
-	h.change(db, `UPDATE messages SET metadata_json = '{"userVisible":' || (message_id NOT IN ('s', 'p')) || ',"agentVisible":false}'`,
+	h.Change(db, `UPDATE messages SET metadata_json = '{"userVisible":' || (message_id NOT IN ('s', 'p')) || ',"agentVisible":false}'`,
 		`UPDATE messages SET metadata_json = REPLACE(REPLACE(metadata_json, ':0', ':false'), ':1', ':true')`,
 		put("s2", "user", `[{"type":"text","text":"In shorter."}]`, 1773478830, `{"userVisible":false,"agentVisible":true}`),
 		put("p2", "assistant", `[{"type":"text","text":"Go on."}]`, 1773478830, `{"userVisible":false,"agentVisible":true}`), say("d", "user", "four", 40))
-	h.run(db)
-	s = h.session("20260314_1")
-	if got, err = h.store.Effective(t.Context(), s); err != nil || got.Summary != "In shorter." || s.CompactionCount != 2 {
+	h.Import(db)
+	s = h.Session("20260314_1")
+	if got, err = h.Store.Effective(t.Context(), s); err != nil || got.Summary != "In shorter." || s.CompactionCount != 2 {
 		t.Errorf("%+v %v, %d compactions", got, err, s.CompactionCount)
 	}
 	// A new house sees the same.
 	other := newHouse(t)
-	other.run(db)
-	if s := other.session("20260314_1"); s.CompactionCount != 2 || s.ContextTokens == 0 {
+	other.Import(db)
+	if s := other.Session("20260314_1"); s.CompactionCount != 2 || s.ContextTokens == 0 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -151,12 +144,12 @@ func TestGooseRowsOfAnyKind(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
 			db := h.load("", schema, test.sql)
-			done := h.run(db)
+			done := h.Import(db)
 			if done.Records.Imported != 1+test.imported || done.Records.Raw != test.raw || len(done.Errors) != test.problems {
 				t.Errorf("%+v %.300s", done.Records, fmt.Sprint(done.Errors))
 			}
-			rows := h.entries(h.session("20260314_1").ID)
-			got := texts(rows)
+			rows := h.Entries(h.Session("20260314_1").ID)
+			got := historytest.Texts(rows)
 			for i := range rows {
 				if rows[i].Kind == session.KindUnknown {
 					got += rows[i].Parts[0].Content()
@@ -168,7 +161,7 @@ func TestGooseRowsOfAnyKind(t *testing.T) {
 			if err := os.Chtimes(db, rowsTime, rowsTime); err != nil {
 				t.Fatal(err)
 			}
-			if done := h.run(db); done.Records.Imported+done.Records.Raw != 0 {
+			if done := h.Import(db); done.Records.Imported+done.Records.Raw != 0 {
 				t.Errorf("the second import: %+v", done.Records)
 			}
 		})
@@ -189,7 +182,7 @@ func TestGooseDatabasesOfAnyKind(t *testing.T) {
 		{"another program's", func(h *house) string { return h.load("", `CREATE TABLE sessions (id TEXT); CREATE TABLE other (x)`) }, "no Goose database", false},
 		{"a damaged one", func(h *house) string {
 			db := h.load("", schema, say("a", "user", strings.Repeat("long ", 20000), 1))
-			bytes := []byte(read(h.T, db))
+			bytes := []byte(historytest.Read(h.T, db))
 			for i := 4096; i < len(bytes); i++ {
 				bytes[i] = 0x5a
 			}
@@ -197,7 +190,7 @@ func TestGooseDatabasesOfAnyKind(t *testing.T) {
 		}, "damaged", false},
 		{"half of one", func(h *house) string {
 			db := h.load("", schema, say("a", "user", strings.Repeat("long ", 20000), 1))
-			return h.file("sessions.db", read(h.T, db)[:20000])
+			return h.file("sessions.db", historytest.Read(h.T, db)[:20000])
 		}, "damaged", false},
 		{"a newer one", func(h *house) string {
 			return h.load("", schema, say("a", "user", "one", 1), `UPDATE schema_version SET version = 99; ALTER TABLE sessions ADD COLUMN mood TEXT; ALTER TABLE messages ADD COLUMN colour TEXT;
@@ -215,13 +208,13 @@ func TestGooseDatabasesOfAnyKind(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
-			done := h.run(test.make(h))
+			done := h.Import(test.make(h))
 			got := fmt.Sprint(done.Errors)
 			if test.says == "" && len(done.Errors) != 0 || !strings.Contains(got, test.says) {
 				t.Errorf("%s", got)
 			}
 			if test.session {
-				if s := h.session("20260314_1"); s.MessageCount != 1 {
+				if s := h.Session("20260314_1"); s.MessageCount != 1 {
 					t.Errorf("%+v", s)
 				}
 			}
@@ -262,7 +255,7 @@ func TestGooseFilesOfAnyKind(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
 			path := h.file("20250801_080000.jsonl", test.text)
-			done := h.run(path)
+			done := h.Import(path)
 			var problems string
 			for _, p := range done.Errors {
 				problems += fmt.Sprintf("%s line %d: %s;", p.Path, p.Line, p.Error)
@@ -274,12 +267,12 @@ func TestGooseFilesOfAnyKind(t *testing.T) {
 				return
 			}
 			var talk []session.Message
-			for _, m := range h.entries(h.session("20250801_080000").ID) {
+			for _, m := range h.Entries(h.Session("20250801_080000").ID) {
 				if m.Kind != session.KindUnknown {
 					talk = append(talk, m)
 				}
 			}
-			if got := texts(talk); got != test.texts {
+			if got := historytest.Texts(talk); got != test.texts {
 				t.Errorf("%.100q", got)
 			}
 		})
@@ -290,17 +283,17 @@ func TestGooseFileThatGrows(t *testing.T) {
 	h := newHouse(t)
 	text := `{"working_dir":"/w","description":"d"}` + "\n" + `{"role":"user","created":1754035200,"content":[{"type":"text","text":"one"}]}` + "\n" + `{"role":"assis`
 	path := h.file("grows.jsonl", text)
-	if done := h.run(path); done.Records.Skipped[history.SkipTorn] != 1 {
+	if done := h.Import(path); done.Records.Skipped[history.SkipTorn] != 1 {
 		t.Errorf("%+v", done.Records)
 	}
 	text += `tant","created":1754035201,"content":[{"type":"text","text":"two"}]}` + "\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if done := h.run(path); done.Records.Imported != 1 || done.Sessions.Updated != 1 {
+	if done := h.Import(path); done.Records.Imported != 1 || done.Sessions.Updated != 1 {
 		t.Errorf("%+v", done)
 	}
-	if got := texts(h.entries(h.session("grows").ID)); got != "one two" {
+	if got := historytest.Texts(h.Entries(h.Session("grows").ID)); got != "one two" {
 		t.Errorf("%q", got)
 	}
 }
@@ -315,19 +308,19 @@ func TestGooseThreads(t *testing.T) {
 		INSERT INTO thread_messages (thread_id, session_id, message_id, role, content_json, created_timestamp) VALUES
 			('copy', '20260314_1', 't1', 'user', '[{"type":"text","text":"one"}]', 1773478800), ('own', 'gone', 't2', 'user', '[{"type":"text","text":"two"}]', 1773478801),
 			('own', '20260314_1', 't3', 'user', '[{"type":"text","text":"one"}]', 1773478800), ('lost', NULL, 't4', 'user', '[{"type":"text","text":"three"}]', 1773478802);`)
-	done := h.run(db)
+	done := h.Import(db)
 	if done.Records.Skipped["interface copy"] != 3 || done.Records.Imported != 2+2+1 || done.Sessions.New != 3 {
 		t.Errorf("%+v", done)
 	}
-	s := h.session("thread/own")
-	if got := texts(h.entries(s.ID)); got != "two" || s.Title != "kept" || s.Model != "m" {
+	s := h.Session("thread/own")
+	if got := historytest.Texts(h.Entries(s.ID)); got != "two" || s.Title != "kept" || s.Model != "m" {
 		t.Errorf("%q %+v", got, s)
 	}
-	if got := texts(h.entries(h.session("thread/lost").ID)); got != "three" {
+	if got := historytest.Texts(h.Entries(h.Session("thread/lost").ID)); got != "three" {
 		t.Errorf("%q", got)
 	}
-	h.change(db, `PRAGMA user_version = 1`)
-	if done := h.run(db); done.Records.Imported != 0 {
+	h.Change(db, `PRAGMA user_version = 1`)
+	if done := h.Import(db); done.Records.Imported != 0 {
 		t.Errorf("%+v", done)
 	}
 }
@@ -335,11 +328,11 @@ func TestGooseThreads(t *testing.T) {
 // A file whose session moved to the database, with ids that the migration gave.
 func TestGooseFileBeforeItsDatabase(t *testing.T) {
 	h := newHouse(t)
-	h.run(sample(t, "constructed", "20250925_143012.jsonl"))
-	db := h.load("", read(t, sample(t, "constructed", "schema-17.sql")))
-	h.run(db)
-	if s := h.session("20250925_143012"); s.MessageCount != 2 || len(h.calls(s.ID)) != 1 || s.InputTokens != 1100 {
-		t.Errorf("%d messages, %+v", s.MessageCount, h.calls(s.ID))
+	h.Import(sample(t, "constructed", "20250925_143012.jsonl"))
+	db := h.load("", historytest.Read(t, sample(t, "constructed", "schema-17.sql")))
+	h.Import(db)
+	if s := h.Session("20250925_143012"); s.MessageCount != 2 || len(h.Calls(s.ID)) != 1 || s.InputTokens != 1100 {
+		t.Errorf("%d messages, %+v", s.MessageCount, h.Calls(s.ID))
 	}
 }
 
@@ -350,16 +343,16 @@ func TestGooseExport(t *testing.T) {
  "conversation":[{"id":"msg_a","role":"user","created":1773478931,"content":[{"type":"text","text":"hi"}],"metadata":{"userVisible":true,"agentVisible":true}},
   {"id":"msg_b","role":"assistant","created":1773478932,"content":[{"type":"text","text":"hello"}]}]}`
 	path := h.file("export.json", text)
-	done := h.run(path)
-	s := h.session("20260314_2")
+	done := h.Import(path)
+	s := h.Session("20260314_2")
 	if done.Records.Imported != 3 || s.Title != "Fix the parser" || s.InputTokens != 91800-70200-5100 || s.CacheReadTokens != 70200 || s.CacheWriteTokens != 5100 || s.OutputTokens != 4600 || *s.CostNanoUSD != 187_300_000 {
 		t.Errorf("%+v %+v", done, s)
 	}
-	if got := texts(h.entries(s.ID)); got != "hi hello" {
+	if got := historytest.Texts(h.Entries(s.ID)); got != "hi hello" {
 		t.Errorf("%q", got)
 	}
 	for name, bad := range map[string]string{"cut off": text[:400], "no id": `{"conversation":[]}`, "no list": `{"id":"x","conversation":{}}`} {
-		if done := h.run(h.file("bad.json", bad)); len(done.Errors) == 0 {
+		if done := h.Import(h.file("bad.json", bad)); len(done.Errors) == 0 {
 			t.Errorf("%s: %+v", name, done)
 		}
 	}
@@ -394,37 +387,20 @@ func TestGooseIsNeverWrittenTo(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer os.Chmod(folder, 0o700) //nolint:errcheck // for the clean-up
-			before := listing(t, folder)
-			done := h.run(db)
-			if got := listing(t, folder); got != before || len(done.Errors) != 0 {
+			before := historytest.Listing(t, folder)
+			done := h.Import(db)
+			if got := historytest.Listing(t, folder); got != before || len(done.Errors) != 0 {
 				t.Errorf("%v\nbefore %s\nafter  %s", done.Errors, before, got)
 			}
 			want := "one"
 			if test.live {
 				want = "one two"
 			}
-			if got := texts(h.entries(h.session("20260314_1").ID)); got != want {
+			if got := historytest.Texts(h.Entries(h.Session("20260314_1").ID)); got != want {
 				t.Errorf("%q", got)
 			}
 		})
 	}
-}
-
-func listing(t *testing.T, folder string) string {
-	t.Helper()
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b strings.Builder
-	for _, entry := range entries {
-		info, err := entry.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(&b, "%s %d %v %v %x;", entry.Name(), info.Size(), info.ModTime(), info.Mode(), len(read(t, filepath.Join(folder, entry.Name()))))
-	}
-	return b.String()
 }
 
 // A table that nobody may look at: whoever reads its page is told that it is damaged.
@@ -452,7 +428,7 @@ func TestGooseNeverReadsWhatMayHoldSecrets(t *testing.T) {
 	if opened.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM provider_inventory_entries`).Scan(&n) == nil {
 		t.Fatal("the table can be read: this test shows nothing")
 	}
-	done := h.run(db)
+	done := h.Import(db)
 	if len(done.Errors) != 0 || done.Records.Skipped["not history"] != 1 {
 		t.Errorf("%+v", done)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sessiond/internal/history"
+	"sessiond/internal/history/historytest"
 	"sessiond/internal/session"
 )
 
@@ -16,16 +17,16 @@ import (
 func sampled(t *testing.T) (h *house, db string) {
 	t.Helper()
 	h = newHouse(t)
-	db = h.load("", read(t, sample(t, "constructed", "schema-17.sql")))
-	h.run(db)
+	db = h.load("", historytest.Read(t, sample(t, "constructed", "schema-17.sql")))
+	h.Import(db)
 	return h, db
 }
 
 func TestGooseSamplesAddUp(t *testing.T) {
 	h := newHouse(t)
-	db := h.load("", read(t, sample(t, "constructed", "schema-17.sql")))
+	db := h.load("", historytest.Read(t, sample(t, "constructed", "schema-17.sql")))
 	paths := []string{db, sample(t, "constructed", "20250925_143012.jsonl"), sample(t, "constructed", "20250801_080000.jsonl")}
-	done := h.run(paths...)
+	done := h.Import(paths...)
 	if done.Sessions.New != 7 {
 		t.Errorf("sessions %+v", done.Sessions)
 	}
@@ -38,11 +39,11 @@ func TestGooseSamplesAddUp(t *testing.T) {
 		t.Error(diff)
 	}
 	before := dump(h)
-	if done := h.run(paths...); done.Records.Read != 0 || done.Sessions.New+done.Sessions.Updated != 0 || dump(h) != before {
+	if done := h.Import(paths...); done.Records.Read != 0 || done.Sessions.New+done.Sessions.Updated != 0 || dump(h) != before {
 		t.Errorf("the second import did something: %+v", done)
 	}
-	recent := os.Chtimes(db, h.session("20260314_1").UpdatedAt.Time, h.session("20260314_1").UpdatedAt.Time)
-	if done := h.run(paths...); recent != nil || done.Records.Imported+done.Records.Raw != 0 || dump(h) != before {
+	recent := os.Chtimes(db, h.Session("20260314_1").UpdatedAt.Time, h.Session("20260314_1").UpdatedAt.Time)
+	if done := h.Import(paths...); recent != nil || done.Records.Imported+done.Records.Raw != 0 || dump(h) != before {
 		t.Errorf("a database that was touched, but not changed, wrote something: %+v", done)
 	}
 }
@@ -52,13 +53,13 @@ func dump(h *house) string {
 	h.Helper()
 	var b strings.Builder
 	for _, id := range []string{"20260314_1", "20260314_2", "20260314_3", "20260314_4", "20250925_143012", "20260101_9", "20250801_080000"} {
-		s, err := h.store.SessionBySource(h.Context(), session.SourceGoose, id)
+		s, err := h.Store.SessionBySource(h.Context(), session.SourceGoose, id)
 		if err != nil {
 			continue
 		}
 		s.UpdatedAt = session.Time{}
-		fmt.Fprintf(&b, "%s %d calls\n", session.JSONOf(s), len(h.calls(s.ID)))
-		for _, m := range h.entries(s.ID) {
+		fmt.Fprintf(&b, "%s %d calls\n", session.JSONOf(s), len(h.Calls(s.ID)))
+		for _, m := range h.Entries(s.ID) {
 			fmt.Fprintf(&b, "  %s %s\n", m.ExternalID, m.Extra)
 		}
 	}
@@ -67,14 +68,14 @@ func dump(h *house) string {
 
 func TestGooseCompactionIsAnOverlay(t *testing.T) {
 	h, _ := sampled(t)
-	s := h.session("20260314_1")
-	got, err := h.store.Effective(t.Context(), s)
+	s := h.Session("20260314_1")
+	got, err := h.Store.Effective(t.Context(), s)
 	if err != nil || got == nil {
 		t.Fatal(got, err)
 	}
 	byID := map[int64]session.Message{}
 	byKey := map[string]session.Message{}
-	for _, m := range h.entries(s.ID) {
+	for _, m := range h.Entries(s.ID) {
 		byID[m.RowID], byKey[m.ExternalID] = m, m
 	}
 	if through := byID[*got.ThroughID]; through.ExternalID != "m_a5#0" {
@@ -121,12 +122,12 @@ func TestGooseCompactionIsAnOverlay(t *testing.T) {
 
 func TestGooseUsageIsTheLedgers(t *testing.T) {
 	h, _ := sampled(t)
-	s := h.session("20260314_1")
+	s := h.Session("20260314_1")
 	if s.InputTokens != 9500 || s.CacheReadTokens != 19000 || s.CacheWriteTokens != 2200 || s.OutputTokens != 560 || *s.CostNanoUSD != 46_100_000 {
 		t.Errorf("%+v", s)
 	}
 	purposes := map[session.Purpose]int{}
-	for _, c := range h.calls(s.ID) {
+	for _, c := range h.Calls(s.ID) {
 		purposes[c.Purpose]++
 		if c.MessageID == nil || c.Model != "claude-sonnet-4-5" || c.Provider != "anthropic" {
 			t.Errorf("%+v", c)
@@ -135,37 +136,37 @@ func TestGooseUsageIsTheLedgers(t *testing.T) {
 	if purposes[session.PurposeChat] != 3 || purposes[session.PurposeSummary] != 1 {
 		t.Errorf("%v", purposes)
 	}
-	old := h.calls(h.session("20250925_143012").ID)
+	old := h.Calls(h.Session("20250925_143012").ID)
 	if len(old) != 1 || old[0].Model != "" || old[0].InputTokens != 1100 || old[0].CostNanoUSD != nil || !strings.Contains(string(old[0].Metadata), "carried_forward") {
 		t.Errorf("%+v", old)
 	}
-	if child := h.calls(h.session("20260314_3").ID); len(child) != 1 || child[0].CostNanoUSD != nil {
+	if child := h.Calls(h.Session("20260314_3").ID); len(child) != 1 || child[0].CostNanoUSD != nil {
 		t.Errorf("%+v", child)
 	}
 }
 
 func TestGooseFamilies(t *testing.T) {
 	h, _ := sampled(t)
-	origin, fork, child := h.session("20260314_1"), h.session("20260314_2"), h.session("20260314_3")
+	origin, fork, child := h.Session("20260314_1"), h.Session("20260314_2"), h.Session("20260314_3")
 	if fork.ParentID != origin.ID || fork.ParentKind != session.ParentFork || fork.MessageCount != 2 {
 		t.Errorf("fork %+v", fork)
 	}
-	if got := strings.Join(h.path(fork), " "); got != "m_a1#0 m_a2#0 m_a2#1 m_a3#0 m_b1#0 m_b2#0" {
+	if got := strings.Join(h.Keys(fork), " "); got != "m_a1#0 m_a2#0 m_a2#1 m_a3#0 m_b1#0 m_b2#0" {
 		t.Errorf("the fork's path is %s", got)
 	}
-	if effective, err := h.store.Effective(t.Context(), fork); err != nil || effective != nil {
+	if effective, err := h.Store.Effective(t.Context(), fork); err != nil || effective != nil {
 		t.Errorf("the fork was made before the compaction: %+v, %v", effective, err)
 	}
 	if child.ParentID != origin.ID || child.ParentKind != session.ParentChild || child.Kind != "subagent" || child.Title != "look up CR rules" {
 		t.Errorf("child %+v", child)
 	}
-	if prompt := h.entries(child.ID)[0]; prompt.Origin != session.Model {
+	if prompt := h.Entries(child.ID)[0]; prompt.Origin != session.Model {
 		t.Errorf("a model asked the sub-agent, not a %s", prompt.Origin)
 	}
-	if link, err := h.store.Link(t.Context(), child); err != nil || link == nil || link.Message == nil || link.Message.Seq != 5 {
+	if link, err := h.Store.Link(t.Context(), child); err != nil || link == nil || link.Message == nil || link.Message.Seq != 5 {
 		t.Errorf("what started the child: %+v %v", link, err)
 	}
-	lost := h.session("20260101_9")
+	lost := h.Session("20260101_9")
 	if lost.Title != "recovered" || lost.CreatedAt.Unix() != 1767225600 || lost.MessageCount != 1 {
 		t.Errorf("%+v", lost)
 	}
@@ -173,9 +174,9 @@ func TestGooseFamilies(t *testing.T) {
 
 func TestGoosePairSummaryIsNoCompaction(t *testing.T) {
 	h, _ := sampled(t)
-	s := h.session("20260314_4")
+	s := h.Session("20260314_4")
 	got := ""
-	for _, m := range h.entries(s.ID) {
+	for _, m := range h.Entries(s.ID) {
 		got += fmt.Sprintf("%s %s %s %v %v;", m.ExternalID, m.Kind, m.Role, m.InContext, m.Display)
 		switch m.ExternalID {
 		case "m_d3#0":
@@ -200,7 +201,7 @@ func TestGoosePairSummaryIsNoCompaction(t *testing.T) {
 
 func TestGooseSecretsStayOut(t *testing.T) {
 	h, _ := sampled(t)
-	s := h.session("20260314_1")
+	s := h.Session("20260314_1")
 	notes := string(s.Metadata)
 	if strings.Contains(notes, "NOT-A-REAL-SECRET") || strings.Contains(notes, "--stdio") {
 		t.Errorf("a secret came in: %s", notes)
@@ -214,10 +215,10 @@ func TestGooseSecretsStayOut(t *testing.T) {
 
 func TestGooseSamplesSomeTimeLater(t *testing.T) {
 	h, db := sampled(t)
-	gone := h.session("20260314_3")
-	calls := len(h.calls(gone.ID))
-	h.load(db, read(t, sample(t, "constructed", "schema-17-later.sql")))
-	done := h.run(db)
+	gone := h.Session("20260314_3")
+	calls := len(h.Calls(gone.ID))
+	h.load(db, historytest.Read(t, sample(t, "constructed", "schema-17-later.sql")))
+	done := h.Import(db)
 	if done.Sessions.New != 1 || done.Sessions.Updated != 1 {
 		t.Errorf("sessions %+v", done.Sessions)
 	}
@@ -228,37 +229,37 @@ func TestGooseSamplesSomeTimeLater(t *testing.T) {
 	if diff := cmp.Diff(want, done.Records); diff != "" {
 		t.Error(diff)
 	}
-	if s := h.session("20260314_1"); s.Title != "Parser tests fixed" || s.MessageCount != 13 || s.CompactionCount != 1 {
+	if s := h.Session("20260314_1"); s.Title != "Parser tests fixed" || s.MessageCount != 13 || s.CompactionCount != 1 {
 		t.Errorf("%+v", s)
 	}
-	if got := strings.Join(h.path(h.session("20260314_2")), " "); !strings.HasSuffix(got, "m_b2#0 m_b3#0") {
+	if got := strings.Join(h.Keys(h.Session("20260314_2")), " "); !strings.HasSuffix(got, "m_b2#0 m_b3#0") {
 		t.Errorf("path %s", got)
 	}
-	kept := h.session("20260314_3")
-	if kept.ID != gone.ID || kept.MessageCount != 2 || len(h.calls(kept.ID)) != calls || !strings.Contains(string(kept.Metadata), `"gone":"deleted in Goose"`) {
+	kept := h.Session("20260314_3")
+	if kept.ID != gone.ID || kept.MessageCount != 2 || len(h.Calls(kept.ID)) != calls || !strings.Contains(string(kept.Metadata), `"gone":"deleted in Goose"`) {
 		t.Errorf("the deleted session: %+v", kept)
 	}
-	fresh := h.session("20260314_3@20260314T180000Z")
+	fresh := h.Session("20260314_3@20260314T180000Z")
 	if fresh.Title != "Same id, other session" || fresh.MessageCount != 1 || fresh.ParentID != "" {
 		t.Errorf("%+v", fresh)
 	}
 	before := dump(h)
-	if h.run(db); dump(h) != before {
+	if h.Import(db); dump(h) != before {
 		t.Error("importing again changed something")
 	}
 }
 
 func TestGooseOfOtherMakers(t *testing.T) {
 	h := newHouse(t)
-	db := h.load("", read(t, sample(t, "deja-vu", "goose.sql")))
-	done := h.run(db, sample(t, "deja-vu", "20250724_1.jsonl"))
+	db := h.load("", historytest.Read(t, sample(t, "deja-vu", "goose.sql")))
+	done := h.Import(db, sample(t, "deja-vu", "20250724_1.jsonl"))
 	if done.Sessions.New != 2 || done.Records.Imported != 3+3 || len(done.Errors) != 0 {
 		t.Errorf("%+v", done)
 	}
-	if s := h.session("20250724_2"); s.Title != "demo" || s.MessageCount != 2 || s.CreatedAt.Format("15:04") != "11:00" {
+	if s := h.Session("20250724_2"); s.Title != "demo" || s.MessageCount != 2 || s.CreatedAt.Format("15:04") != "11:00" {
 		t.Errorf("%+v", s)
 	}
-	if s := h.session("20250724_1"); s.Title != "Synthetic Goose session" || s.Directory != "/workspace/demo" {
+	if s := h.Session("20250724_1"); s.Title != "Synthetic Goose session" || s.Directory != "/workspace/demo" {
 		t.Errorf("%+v", s)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"sessiond/internal/history"
+	"sessiond/internal/history/historytest"
 	"sessiond/internal/history/openclaw"
 	"sessiond/internal/session"
 )
@@ -41,7 +42,7 @@ func (h *house) sessions() string {
 
 func (h *house) text(s session.Session) string {
 	var all []string
-	for _, m := range h.messages(s) {
+	for _, m := range h.Path(s) {
 		all = append(all, m.Text())
 	}
 	return strings.Join(all, " ")
@@ -53,15 +54,15 @@ func TestOpenClawAppendedTranscriptAddsOnlyTheNew(t *testing.T) {
 	path := h.write(filepath.Join(dir, "one.jsonl"), header, user("1", "", "one"), user("2", "1", "two"))
 	h.run(dir)
 	whole := user("3", "2", "three")
-	h.append(path, whole[:40])
+	h.Append(path, whole[:40])
 	if done := h.run(dir); done.Records.Skipped[history.SkipTorn] != 1 || done.Records.Imported != 0 {
 		t.Errorf("%+v", done)
 	}
-	h.append(path, whole[40:]+"\n"+user("4", "3", "four")+"\n")
+	h.Append(path, whole[40:]+"\n"+user("4", "3", "four")+"\n")
 	if done := h.run(dir); done.Records.Read != 2 || done.Records.Imported != 2 || done.Sessions != (history.Sessions{Updated: 1}) {
 		t.Errorf("%+v", done)
 	}
-	if got := h.text(h.session("main/one")); got != "one two three four" {
+	if got := h.text(h.Session("main/one")); got != "one two three four" {
 		t.Errorf("path %q", got)
 	}
 }
@@ -74,7 +75,7 @@ func TestOpenClawMovedTranscriptIsNotDoubled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path+".zst", encoder.EncodeAll([]byte(h.read(path)), nil), 0o600); err != nil {
+		if err := os.WriteFile(path+".zst", encoder.EncodeAll([]byte(historytest.Read(h, path)), nil), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Remove(path); err != nil {
@@ -101,7 +102,7 @@ func TestOpenClawMovedTranscriptIsNotDoubled(t *testing.T) {
 			script.WriteString(`CREATE TABLE session_windows (session_id TEXT PRIMARY KEY, session_key TEXT, created_at INTEGER);
 				CREATE TABLE transcript_events (session_id TEXT, seq INTEGER, event_json TEXT, created_at INTEGER, PRIMARY KEY (session_id, seq));
 				INSERT INTO session_windows VALUES ('one', 'agent:main:main', 1767344400000);`)
-			for i, line := range strings.Split(strings.TrimSpace(h.read(path)), "\n") {
+			for i, line := range strings.Split(strings.TrimSpace(historytest.Read(h, path)), "\n") {
 				fmt.Fprintf(&script, "INSERT INTO transcript_events VALUES ('one', %d, '%s', 1767344400000);\n", i, line)
 			}
 			agent := filepath.Join(filepath.Dir(filepath.Dir(path)), "agent")
@@ -128,8 +129,8 @@ func TestOpenClawMovedTranscriptIsNotDoubled(t *testing.T) {
 			if done.Sessions.New != 0 || done.Records.Raw != 0 || len(done.Errors) > 0 {
 				t.Errorf("%+v", done)
 			}
-			s := h.session("main/one")
-			if len(h.all()) != 1 || s.MessageCount != 3 || len(h.calls(s.ID)) != 1 || h.text(s) != "one two three" {
+			s := h.Session("main/one")
+			if len(h.all()) != 1 || s.MessageCount != 3 || len(h.Calls(s.ID)) != 1 || h.text(s) != "one two three" {
 				t.Errorf("%d sessions, %+v", len(h.all()), s)
 			}
 			if again := h.run(filepath.Dir(dir)); again.Records.Imported != 0 || again.Sessions.Updated != 0 {
@@ -174,18 +175,18 @@ func TestOpenClawUpgradedTranscriptIsNotDoubled(t *testing.T) {
 	h := newHouse(t)
 	dir := h.state("constructed")
 	h.run(dir)
-	before := h.session(old)
+	before := h.Session(old)
 	path := filepath.Join(dir, "agents", "main", "sessions", "aaaaaaaa-1111-4222-8333-666666666666.jsonl")
-	h.write(path, upgrade(t, h.read(path)))
+	h.write(path, upgrade(t, historytest.Read(h, path)))
 	if done := h.run(dir); done.Records.Imported != 0 || done.Sessions.Updated+done.Sessions.New != 0 {
 		t.Errorf("%+v", done)
 	}
-	h.append(path, user("fresh", "beef001c", "onward")+"\n")
+	h.Append(path, user("fresh", "beef001c", "onward")+"\n")
 	if done := h.run(dir); done.Records.Imported != 1 {
 		t.Errorf("%+v", done)
 	}
-	after := h.session(old)
-	if after.MessageCount != before.MessageCount+1 || after.CompactionCount != 1 || len(h.calls(after.ID)) != 1 {
+	after := h.Session(old)
+	if after.MessageCount != before.MessageCount+1 || after.CompactionCount != 1 || len(h.Calls(after.ID)) != 1 {
 		t.Errorf("%+v", after)
 	}
 	if got := h.context(after); !slices.Equal(got, []string{"summary", "v1:2", "fresh"}) {
@@ -211,9 +212,9 @@ func TestOpenClawCutTranscript(t *testing.T) {
 		if done.Records.Imported != 1 || done.Records.Skipped[history.SkipKnown] != 3 {
 			t.Errorf("%+v", done)
 		}
-		s := h.session("main/one")
-		if s.MessageCount != 5 || !slices.Equal(h.path(s), []string{"1", "2", "3", "5"}) {
-			t.Errorf("%d entries, path %v", s.MessageCount, h.path(s))
+		s := h.Session("main/one")
+		if s.MessageCount != 5 || !slices.Equal(h.Keys(s), []string{"1", "2", "3", "5"}) {
+			t.Errorf("%d entries, path %v", s.MessageCount, h.Keys(s))
 		}
 	})
 	t.Run("found after", func(t *testing.T) {
@@ -225,12 +226,12 @@ func TestOpenClawCutTranscript(t *testing.T) {
 		if done.Records.Skipped["backup of known entry"] != 2 || done.Sessions != (history.Sessions{New: 1, Updated: 0}) && done.Sessions.New != 1 {
 			t.Errorf("%+v", done)
 		}
-		s := h.session("main/one")
+		s := h.Session("main/one")
 		if got := h.context(s); !slices.Equal(got, []string{"summary", "3", "5"}) {
 			t.Errorf("context %v", got)
 		}
-		if s.MessageCount != 5 || h.path(s)[0] != "4" || len(h.calls(s.ID)) != 1 {
-			t.Errorf("%d entries, path %v", s.MessageCount, h.path(s))
+		if s.MessageCount != 5 || h.Keys(s)[0] != "4" || len(h.Calls(s.ID)) != 1 {
+			t.Errorf("%d entries, path %v", s.MessageCount, h.Keys(s))
 		}
 		if again := h.run(dir); again.Records.Read != 0 {
 			t.Errorf("again %+v", again)
@@ -241,9 +242,9 @@ func TestOpenClawCutTranscript(t *testing.T) {
 func TestOpenClawCheckpointIsABranchBesideThePath(t *testing.T) {
 	h := newHouse(t)
 	h.run(filepath.Join(h.state("deja-vu"), "agents", "main", "sessions"))
-	s := h.session("main/a1b2c3d4-e5f6-4a7b-8c9d-0e1f2a3b4c5d")
-	if len(h.all()) != 1 || s.MessageCount != 4 || s.Key != "agent:main:main" || !slices.Equal(h.path(s), []string{"mc1", "u1", "a1"}) {
-		t.Errorf("%+v %v", s, h.path(s))
+	s := h.Session("main/a1b2c3d4-e5f6-4a7b-8c9d-0e1f2a3b4c5d")
+	if len(h.all()) != 1 || s.MessageCount != 4 || s.Key != "agent:main:main" || !slices.Equal(h.Keys(s), []string{"mc1", "u1", "a1"}) {
+		t.Errorf("%+v %v", s, h.Keys(s))
 	}
 	if m := h.entry("main/a1b2c3d4-e5f6-4a7b-8c9d-0e1f2a3b4c5d", "x1"); m.ParentID != nil || m.Text() != "checkpoint content must not be indexed" {
 		t.Errorf("%+v", m)
@@ -259,7 +260,7 @@ func TestOpenClawDatabaseOfTheSamples(t *testing.T) {
 	if done.Records.Read != 9 || done.Records.Imported != 9 || done.Sessions.New != 2 {
 		t.Errorf("%+v", done)
 	}
-	first, second := h.session("main/a1b2c3d4-e5f6-4a7b-8c9d-0e1f2a3b4c5d"), h.session("main/b2c3d4e5-f6a7-4b8c-9d0e-1f2a3b4c5d6e")
+	first, second := h.Session("main/a1b2c3d4-e5f6-4a7b-8c9d-0e1f2a3b4c5d"), h.Session("main/b2c3d4e5-f6a7-4b8c-9d0e-1f2a3b4c5d6e")
 	if second.Title != "after the reset: the pool timeout was the pgbouncer default" || second.Directory != "/Users/me/work/api" || second.Model != "claude-sonnet-5" {
 		t.Errorf("%+v", second)
 	}
@@ -269,12 +270,12 @@ func TestOpenClawDatabaseOfTheSamples(t *testing.T) {
 	if again := h.run(db); again.Records.Read != 0 || again.Sessions.Unchanged != 2 {
 		t.Errorf("again %+v", again)
 	}
-	h.tell(db, `INSERT INTO transcript_events VALUES ('b2c3d4e5-f6a7-4b8c-9d0e-1f2a3b4c5d6e', 3, '`+user("m3", "m2", "thanks")+`', 1784813700000)`)
+	h.Change(db, `INSERT INTO transcript_events VALUES ('b2c3d4e5-f6a7-4b8c-9d0e-1f2a3b4c5d6e', 3, '`+user("m3", "m2", "thanks")+`', 1784813700000)`)
 	done = h.run(db)
 	if done.Records.Imported != 1 || done.Sessions.Updated != 1 || done.Sessions.Unchanged != 1 {
 		t.Errorf("%+v", done)
 	}
-	if got := h.path(h.session("main/b2c3d4e5-f6a7-4b8c-9d0e-1f2a3b4c5d6e")); !slices.Equal(got, []string{"m1", "m2", "m3"}) {
+	if got := h.Keys(h.Session("main/b2c3d4e5-f6a7-4b8c-9d0e-1f2a3b4c5d6e")); !slices.Equal(got, []string{"m1", "m2", "m3"}) {
 		t.Errorf("path %v", got)
 	}
 }
@@ -295,8 +296,8 @@ func TestOpenClawFirstLayoutOfDatabases(t *testing.T) {
 		INSERT INTO session_entries VALUES ('agent:main:telegram:group:-5', 'one', '{"sessionId":"one","updatedAt":1,"displayName":"Garden","authProfileOverride":"secret"}', 1);
 		INSERT INTO transcript_events VALUES ('one', 0, '`+header+`', 1), ('one', 1, '`+user("1", "", "hello")+`', 1);`)
 	done := h.run(db)
-	s := h.session("main/one")
-	if empty := h.session("main/two"); empty.Key != "agent:main:main" || empty.MessageCount != 0 {
+	s := h.Session("main/one")
+	if empty := h.Session("main/two"); empty.Key != "agent:main:main" || empty.MessageCount != 0 {
 		t.Errorf("a key without a transcript: %+v", empty)
 	}
 	if done.Records.Imported != 4 || done.Records.Skipped["pending"] != 1 || s.Key != "agent:main:telegram:group:-5" || s.Generation != 1 || s.Title != "Garden" {
@@ -313,18 +314,18 @@ func TestOpenClawIndexIsFollowed(t *testing.T) {
 	dir := h.sessions()
 	h.write(filepath.Join(dir, "one.jsonl"), header, user("1", "", "one"))
 	h.run(dir)
-	if s := h.session("main/one"); s.Key != "" || s.Title != "one" {
+	if s := h.Session("main/one"); s.Key != "" || s.Title != "one" {
 		t.Errorf("%+v", s)
 	}
 	index := h.write(filepath.Join(dir, "sessions.json"), `{"agent:main:main":{"sessionId":"one","updatedAt":1767344460000,"label":"First"}}`)
 	h.run(dir)
-	if s := h.session("main/one"); s.Key != "agent:main:main" || s.Generation != 1 || s.Title != "First" || s.EndedAt != nil {
+	if s := h.Session("main/one"); s.Key != "agent:main:main" || s.Generation != 1 || s.Title != "First" || s.EndedAt != nil {
 		t.Errorf("%+v", s)
 	}
 	h.write(filepath.Join(dir, "two.jsonl"), strings.NewReplacer(`"one"`, `"two"`, "2026-01-02", "2026-01-03").Replace(header), user("1", "", "next"))
 	h.write(index, `{"agent:main:main":{"sessionId":"two","updatedAt":1767430860000,"usageFamilySessionIds":["one","two"]}}`)
 	h.run(dir)
-	first, second := h.session("main/one"), h.session("main/two")
+	first, second := h.Session("main/one"), h.Session("main/two")
 	if second.Key != "agent:main:main" || second.Generation != 2 || second.EndedAt != nil {
 		t.Errorf("%+v", second)
 	}
@@ -345,20 +346,20 @@ func TestOpenClawDeletedSessionIsImportedWhenItIsAskedFor(t *testing.T) {
 	if done.Records.Skipped["deleted by the user"] != 2 || done.Sessions.New != 1 {
 		t.Errorf("%+v", done)
 	}
-	if s := h.session("main/two"); s.Key != "agent:main:cron:morning" || s.Kind != "cron" || s.Title != "Weather?" {
+	if s := h.Session("main/two"); s.Key != "agent:main:cron:morning" || s.Kind != "cron" || s.Title != "Weather?" {
 		t.Errorf("%+v", s)
 	}
 	if again := h.run(dir); again.Records.Read != 0 {
 		t.Errorf("again %+v", again)
 	}
 	// Who follows the folder meets the file alone, and did not ask.
-	follows := openclaw.New(noEnv)
+	follows := openclaw.New(historytest.NoEnv)
 	for _, root := range []string{dir, path} {
-		if done, err := h.importer.Run(t.Context(), follows, []string{root}); err != nil || done.Records.Read != 0 {
+		if done, err := h.Importer.Run(t.Context(), follows, []string{root}); err != nil || done.Records.Read != 0 {
 			t.Errorf("%+v %v", done, err)
 		}
 	}
-	if asked := h.run(path); asked.Sessions.New != 1 || h.text(h.session("main/one")) != "forget this" {
+	if asked := h.run(path); asked.Sessions.New != 1 || h.text(h.Session("main/one")) != "forget this" {
 		t.Errorf("%+v", asked)
 	}
 }
@@ -378,22 +379,22 @@ func TestOpenClawForkOfAForkSharesBothPaths(t *testing.T) {
 	if done.Records.Skipped["copied from the session it was forked from"] != 5 {
 		t.Errorf("%+v", done)
 	}
-	third := h.session("main/three")
-	if !slices.Equal(h.path(third), []string{"1", "2", "b1", "c1", "c2", "c3"}) || third.MessageCount != 3 || third.ParentKind != "fork" {
-		t.Errorf("path %v of %+v", h.path(third), third)
+	third := h.Session("main/three")
+	if !slices.Equal(h.Keys(third), []string{"1", "2", "b1", "c1", "c2", "c3"}) || third.MessageCount != 3 || third.ParentKind != "fork" {
+		t.Errorf("path %v of %+v", h.Keys(third), third)
 	}
 	if got := h.context(third); !slices.Equal(got, []string{"summary", "b1", "c1"}) {
 		t.Errorf("context %v", got)
 	}
-	if third.OutputTokens != 0 || h.session("main/one").OutputTokens != 5 {
+	if third.OutputTokens != 0 || h.Session("main/one").OutputTokens != 5 {
 		t.Error("a call counts once")
 	}
 	// It goes on from an entry that it shares.
-	h.append(second, user("b2", "1", "again")+"\n")
+	h.Append(second, user("b2", "1", "again")+"\n")
 	if done := h.run(dir); done.Records.Imported != 1 {
 		t.Errorf("%+v", done)
 	}
-	if got := h.path(h.session("main/two")); !slices.Equal(got, []string{"1", "b2"}) {
+	if got := h.Keys(h.Session("main/two")); !slices.Equal(got, []string{"1", "b2"}) {
 		t.Errorf("path %v", got)
 	}
 }

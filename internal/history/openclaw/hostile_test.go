@@ -1,7 +1,6 @@
 package openclaw_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"sessiond/internal/history"
+	"sessiond/internal/history/historytest"
 	"sessiond/internal/history/openclaw"
 	"sessiond/internal/raced"
 	"sessiond/internal/samples"
@@ -78,7 +78,7 @@ func TestOpenClawWrongInput(t *testing.T) {
 			}
 			h.write(filepath.Join(dir, "other.jsonl"), strings.Replace(header, `"one"`, `"good"`, 1), user("1", "", "the rest goes on"))
 			done := h.run(dir)
-			if h.text(h.session("main/good")) != "the rest goes on" {
+			if h.text(h.Session("main/good")) != "the rest goes on" {
 				t.Error("the rest did not go on")
 			}
 			if test.error == "" && len(done.Errors) > 0 || test.error != "" && (len(done.Errors) != 1 || !strings.Contains(done.Errors[0].Error, test.error) ||
@@ -124,7 +124,7 @@ func TestOpenClawWrongNeighbours(t *testing.T) {
 				t.Fatal(err)
 			}
 			done := h.run(root)
-			if h.text(h.session("main/one")) != "one" {
+			if h.text(h.Session("main/one")) != "one" {
 				t.Error("the transcript is missing")
 			}
 			told := slices.ContainsFunc(done.Errors, func(p history.Problem) bool { return test.error != "" && strings.Contains(p.Error, test.error) })
@@ -139,7 +139,7 @@ func TestOpenClawDamagedRowsOfADatabase(t *testing.T) {
 	h := newHouse(t)
 	root := h.state("constructed")
 	db := filepath.Join(root, "agents", "work", "agent", "openclaw-agent.sqlite")
-	h.tell(db, `UPDATE transcript_events SET event_utf8_bytes = 7 WHERE event_zstd IS NOT NULL`,
+	h.Change(db, `UPDATE transcript_events SET event_utf8_bytes = 7 WHERE event_zstd IS NOT NULL`,
 		`UPDATE session_transcript_cold_archives SET event_count = 9`,
 		`UPDATE session_transcript_archives SET archive_sha256 = 'no'`,
 		`INSERT INTO transcript_events VALUES ('new', 0, NULL, 1774478800000, NULL, NULL, NULL), ('new', 1, 'no json', 1774478800000, NULL, NULL, NULL),
@@ -154,10 +154,10 @@ func TestOpenClawDamagedRowsOfADatabase(t *testing.T) {
 			t.Errorf("nobody told %q in %q", want, told)
 		}
 	}
-	if s := h.session("work/3a3a3a3a-1111-4222-8333-888888888888"); !slices.Equal(h.path(s), []string{"w01", "w02", "w04"}) || s.MessageCount != 4 {
-		t.Errorf("path %v of %d", h.path(s), s.MessageCount)
+	if s := h.Session("work/3a3a3a3a-1111-4222-8333-888888888888"); !slices.Equal(h.Keys(s), []string{"w01", "w02", "w04"}) || s.MessageCount != 4 {
+		t.Errorf("path %v of %d", h.Keys(s), s.MessageCount)
 	}
-	if s := h.session("work/new"); h.text(s) != "without a header" {
+	if s := h.Session("work/new"); h.text(s) != "without a header" {
 		t.Errorf("path %q", h.text(s))
 	}
 	os.Remove(filepath.Join(root, "agents", "work", "sessions", "cold", "9819145096a6bbbbc0b466f2b4262967113a8d902392512e4b45490e821be6d2.jsonl.zst"))
@@ -261,7 +261,7 @@ func TestOpenClawFindsItsFolders(t *testing.T) {
 			}
 		})
 	}
-	if _, problems, err := openclaw.New(noEnv).Find(t.Context(), []string{filepath.Join(home, "gone")}); err != nil || len(problems) != 1 {
+	if _, problems, err := openclaw.New(historytest.NoEnv).Find(t.Context(), []string{filepath.Join(home, "gone")}); err != nil || len(problems) != 1 {
 		t.Errorf("%v %v", problems, err)
 	}
 }
@@ -285,7 +285,7 @@ func TestOpenClawMemoryIsThatOfABatch(t *testing.T) {
 	size := text.Len()
 	text.Reset()
 	c := collector{watch: true}
-	if _, err := h.source.Read(t.Context(), history.Found{Path: path}, nil, &c, c.emit); err != nil {
+	if _, err := h.Source.Read(t.Context(), history.Found{Path: path}, nil, &c, c.emit); err != nil {
 		t.Fatal(err)
 	}
 	if c.messages != lines || c.largest > history.MaxBatch {
@@ -302,7 +302,7 @@ func TestOpenClawLineOf50MB(t *testing.T) {
 	path := filepath.Join(h.sessions(), "wide.jsonl")
 	h.write(path, header, user("1", "", strings.Repeat("wide\n", 10<<20)), user("2", "1", "after"))
 	c := collector{}
-	if _, err := h.source.Read(t.Context(), history.Found{Path: path}, nil, &c, c.emit); err != nil {
+	if _, err := h.Source.Read(t.Context(), history.Found{Path: path}, nil, &c, c.emit); err != nil {
 		t.Fatal(err)
 	}
 	if c.messages != 2 || c.bytes < 50<<20 {
@@ -312,35 +312,12 @@ func TestOpenClawLineOf50MB(t *testing.T) {
 
 // collector is a reader's other side without a store: it keeps nothing but counts.
 type collector struct {
+	historytest.Nobody
 	messages int
 	bytes    int // of their contents
 	largest  int
 	peak     uint64 // bytes of live heap when a batch came
 	watch    bool
-}
-
-func (c *collector) Session(context.Context, session.Source, string) (*session.Session, error) {
-	return nil, nil
-}
-
-func (c *collector) SessionByID(context.Context, session.ID) (*session.Session, error) {
-	return nil, nil
-}
-
-func (c *collector) Cursor(context.Context, session.Source, string) (*history.Cursor, error) {
-	return nil, nil
-}
-
-func (c *collector) Message(context.Context, session.ID, string) (*session.MessageRef, error) {
-	return nil, nil
-}
-
-func (c *collector) CallOwner(context.Context, session.Source, string) (session.ID, error) {
-	return "", nil
-}
-
-func (c *collector) Entries(context.Context, session.ID, func(*session.Message) bool) error {
-	return nil
 }
 
 func (c *collector) emit(b history.Batch) error {
@@ -374,7 +351,7 @@ func FuzzTranscript(f *testing.F) {
 			t.Fatal(err)
 		}
 		keys := map[string]bool{"": true}
-		_, err := openclaw.New(noEnv).Read(t.Context(), history.Found{Path: path}, nil, &collector{}, func(b history.Batch) error {
+		_, err := openclaw.New(historytest.NoEnv).Read(t.Context(), history.Found{Path: path}, nil, &collector{}, func(b history.Batch) error {
 			if !b.Records.Balanced() {
 				t.Errorf("records do not add up: %+v", b.Records)
 			}
@@ -444,7 +421,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 	b.SetBytes(info.Size())
 	b.ReportAllocs()
-	source := openclaw.New(noEnv)
+	source := openclaw.New(historytest.NoEnv)
 	for b.Loop() {
 		c := collector{}
 		if _, err := source.Read(b.Context(), history.Found{Path: path}, nil, &c, c.emit); err != nil {

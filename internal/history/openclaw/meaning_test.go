@@ -86,7 +86,7 @@ func TestOpenClawMessagesMeanWhatTheyDid(t *testing.T) {
 			h := newHouse(t)
 			h.run(h.write(filepath.Join(h.sessions(), "one.jsonl"), header, test.line))
 			m := h.entry("main/one", "1")
-			got := facts{m.Kind, m.Role, m.Origin, m.Author, m.Model, m.InContext, m.Display, len(h.calls(m.SessionID))}
+			got := facts{m.Kind, m.Role, m.Origin, m.Author, m.Model, m.InContext, m.Display, len(h.Calls(m.SessionID))}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
@@ -109,7 +109,7 @@ func TestOpenClawCountsEachCallOnce(t *testing.T) {
 		user("5", "1", "y"), answer("6", "5", "r1"))
 	h.write(filepath.Join(dir, "two.jsonl"), strings.Replace(header, `"one"`, `"two"`, 1), answer("9", "", "r1"), answer("8", "9", "r2"))
 	h.run(dir)
-	if one, two := h.calls(h.session("main/one").ID), h.calls(h.session("main/two").ID); len(one) != 2 || len(two) != 1 {
+	if one, two := h.Calls(h.Session("main/one").ID), h.Calls(h.Session("main/two").ID); len(one) != 2 || len(two) != 1 {
 		t.Errorf("%d and %d calls", len(one), len(two))
 	}
 }
@@ -128,7 +128,7 @@ func TestOpenClawUsageByItsOwnRules(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
 			h.run(h.write(filepath.Join(h.sessions(), "one.jsonl"), header, line("assistant", `"content":[],"provider":"openai","model":"m","usage":`+test.usage)))
-			call := h.calls(h.session("main/one").ID)[0]
+			call := h.Calls(h.Session("main/one").ID)[0]
 			cost := "unknown"
 			if call.CostNanoUSD != nil {
 				cost = fmt.Sprint(*call.CostNanoUSD)
@@ -149,7 +149,7 @@ func TestOpenClawToolsTellHowLongTheyTook(t *testing.T) {
 	if part.DurationMS == nil || *part.DurationMS != 37 || part.CallPartID == nil {
 		t.Errorf("%+v", part)
 	}
-	files, err := h.store.TouchedFiles(t.Context(), 0, *h.session("main/one").HeadID)
+	files, err := h.Store.TouchedFiles(t.Context(), 0, *h.Session("main/one").HeadID)
 	if err != nil || len(files) != 1 || files[0].Path != "/home/dev/beds.md" {
 		t.Errorf("%+v %v", files, err)
 	}
@@ -166,11 +166,11 @@ func TestOpenClawResetsAreOverlays(t *testing.T) {
 			h := newHouse(t)
 			h.run(h.write(filepath.Join(h.sessions(), "one.jsonl"), header, user("1", "", "one"), user("2", "1", "two"),
 				`{"type":"reset","id":"3","parentId":"2","timestamp":"2026-01-02T09:03:00.000Z","reason":"idle"`+test.kept+`}`, user("4", "1", "four")))
-			s := h.session("main/one")
+			s := h.Session("main/one")
 			if got := strings.Join(h.context(s), " "); got != test.want {
 				t.Errorf("context %q, want %q", got, test.want)
 			}
-			effective, err := h.store.Effective(t.Context(), s)
+			effective, err := h.Store.Effective(t.Context(), s)
 			if err != nil || effective == nil || effective.Strategy != session.StrategyClear || effective.Reason != "reset: idle" {
 				t.Errorf("%+v %v", effective, err)
 			}
@@ -199,7 +199,7 @@ func TestOpenClawKeys(t *testing.T) {
 			h.write(filepath.Join(dir, "one.jsonl"), header, user("1", "", "one"))
 			h.write(filepath.Join(dir, "sessions.json"), `{`+string(session.JSONOf(written))+`:{"sessionId":"one","updatedAt":1,"channel":"telegram"}}`)
 			h.run(dir)
-			if s := h.session("main/one"); s.Key != want[0] || s.Kind != want[1] || s.Generation != 1 {
+			if s := h.Session("main/one"); s.Key != want[0] || s.Kind != want[1] || s.Generation != 1 {
 				t.Errorf("%q, %s, generation %d", s.Key, s.Kind, s.Generation)
 			}
 		})
@@ -210,7 +210,7 @@ func TestOpenClawKeys(t *testing.T) {
 		h.write(filepath.Join(dir, "one.jsonl"), header, user("1", "", "one"))
 		h.write(filepath.Join(dir, "one.trajectory.jsonl"), `{"sessionKey":"agent:main:main","prompt":"x"}`)
 		h.run(dir)
-		if s := h.session("main/one"); s.Key != "agent:main:main" {
+		if s := h.Session("main/one"); s.Key != "agent:main:main" {
 			t.Errorf("%q", s.Key)
 		}
 	})

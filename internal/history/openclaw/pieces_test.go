@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"sessiond/internal/history/historytest"
 	"sessiond/internal/history/openclaw"
 	"sessiond/internal/session"
 )
@@ -40,29 +41,29 @@ func TestOpenClawPiecesGiveTheWhole(t *testing.T) {
 		pieces := h.write(filepath.Join(dir, "pieces.jsonl"), head("pieces"))
 		sum := h.run(pieces)
 		for piece := range slices.Chunk(lines, 3) {
-			h.append(pieces, strings.Join(piece, "\n")+"\n")
+			h.Append(pieces, strings.Join(piece, "\n")+"\n")
 			sum.Add(h.run(pieces))
 		}
-		w, p := h.session(fmt.Sprint("main/whole", n)), h.session(fmt.Sprint("main/pieces", n))
+		w, p := h.Session(fmt.Sprint("main/whole", n)), h.Session(fmt.Sprint("main/pieces", n))
 		if got, want := h.tree(p.ID), h.tree(w.ID); got != want {
 			rt.Errorf("in pieces\n%s\nwhole\n%s", got, want)
 		}
-		if fmt.Sprint(h.path(w)) != fmt.Sprint(h.path(p)) {
-			rt.Errorf("path in pieces %v, whole %v", h.path(p), h.path(w))
+		if fmt.Sprint(h.Keys(w)) != fmt.Sprint(h.Keys(p)) {
+			rt.Errorf("path in pieces %v, whole %v", h.Keys(p), h.Keys(w))
 		}
 		if w.MessageCount != int64(all.Records.Imported+all.Records.Raw-1) || sum.Records.Imported != all.Records.Imported {
 			rt.Errorf("%d entries, whole %+v, in pieces %+v", w.MessageCount, all.Records, sum.Records)
 		}
 		// A copy of it under another name, read by a source that knows nothing, adds nothing.
 		backup := filepath.Join(dir, fmt.Sprintf("whole%d.jsonl.bak.2026-01-05T00-00-00.000Z", n))
-		h.write(backup, strings.TrimSuffix(h.read(whole), "\n"))
-		h.source = openclaw.New(noEnv)
+		h.write(backup, strings.TrimSuffix(historytest.Read(h, whole), "\n"))
+		h.Source = openclaw.New(historytest.NoEnv)
 		copied := h.run(backup)
 		if copied.Records.Imported+copied.Records.Raw != 0 {
 			rt.Errorf("a copy gave %+v", copied.Records)
 		}
-		if after := h.session(fmt.Sprint("main/whole", n)); fmt.Sprint(h.path(after)) != fmt.Sprint(h.path(w)) {
-			rt.Errorf("a copy moved the head: %v, before %v", h.path(after), h.path(w))
+		if after := h.Session(fmt.Sprint("main/whole", n)); fmt.Sprint(h.Keys(after)) != fmt.Sprint(h.Keys(w)) {
+			rt.Errorf("a copy moved the head: %v, before %v", h.Keys(after), h.Keys(w))
 		}
 	})
 }
@@ -71,7 +72,7 @@ func TestOpenClawPiecesGiveTheWhole(t *testing.T) {
 func (h *house) tree(id session.ID) string {
 	keys := map[int64]string{}
 	var all []string
-	for _, m := range h.entries(id) {
+	for _, m := range h.Entries(id) {
 		keys[m.RowID] = m.ExternalID
 		parent := "-"
 		if m.ParentID != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sessiond/internal/history"
+	"sessiond/internal/history/historytest"
 	"sessiond/internal/samples"
 	"sessiond/internal/session"
 )
@@ -37,14 +38,14 @@ func TestOpenClawSamplesHangTogether(t *testing.T) {
 	h := newHouse(t)
 	h.run(h.state("constructed"))
 	var all map[string]expected
-	if err := json.Unmarshal([]byte(h.read(filepath.Join(samples.Dir(t), "openclaw", "constructed", "expected.json"))), &all); err != nil {
+	if err := json.Unmarshal([]byte(historytest.Read(h, filepath.Join(samples.Dir(t), "openclaw", "constructed", "expected.json"))), &all); err != nil {
 		t.Fatal(err)
 	}
 	sessions := map[string]string{"5b0c": garden, "2026": fork, "c0c0": child, "7070": topic, "agen": work}
 	for name, want := range all {
 		t.Run(name[:4], func(t *testing.T) {
-			s := h.session(sessions[name[:4]])
-			path := h.path(s)
+			s := h.Session(sessions[name[:4]])
+			path := h.Keys(s)
 			if diff := cmp.Diff(want.Path, path); diff != "" {
 				t.Errorf("path: -want +got\n%s", diff)
 			}
@@ -62,7 +63,7 @@ func TestOpenClawSamplesHangTogether(t *testing.T) {
 				t.Errorf("context: -want +got\n%s", diff)
 			}
 			keys := map[int64]string{}
-			for _, m := range h.entries(s.ID) {
+			for _, m := range h.Entries(s.ID) {
 				keys[m.RowID] = m.ExternalID
 				if parent, ok := want.Parents[m.ExternalID]; ok && (m.ParentID == nil || keys[*m.ParentID] != parent) {
 					t.Errorf("the parent of %s is %v, want %s", m.ExternalID, m.Parent, parent)
@@ -97,7 +98,7 @@ func TestOpenClawSamplesAddUp(t *testing.T) {
 	}
 	calls, unpriced := 0, 0
 	for _, s := range h.all() {
-		for _, c := range h.calls(s.ID) {
+		for _, c := range h.Calls(s.ID) {
 			calls++
 			if c.CostNanoUSD == nil {
 				unpriced++

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"sessiond/internal/history/historytest"
 	"sessiond/internal/raced"
 	"sessiond/internal/session"
 )
@@ -57,14 +58,6 @@ func textPart(text string) string {
 	return fmt.Sprintf(`{"type":"text","text":%s}`, session.JSONOf(text))
 }
 
-func texts(rows []session.Message) string {
-	var all []string
-	for i := range rows {
-		all = append(all, rows[i].Text())
-	}
-	return strings.Join(all, " ")
-}
-
 const updated = `UPDATE session SET time_updated = time_updated + 1`
 
 func TestOpencodeRowsOfAnyKind(t *testing.T) {
@@ -95,12 +88,12 @@ func TestOpencodeRowsOfAnyKind(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
 			db := h.load("", schema, test.sql)
-			done := h.run(db)
+			done := h.Import(db)
 			if done.Records.Imported != 1+test.imported || done.Records.Raw != test.raw || len(done.Errors) != test.problems {
 				t.Errorf("%+v %.300s", done.Records, fmt.Sprint(done.Errors))
 			}
 			var got []string
-			for _, m := range h.entries(h.session("ses_1").ID) {
+			for _, m := range h.Entries(h.Session("ses_1").ID) {
 				if m.Kind == session.KindUnknown {
 					got = append(got, m.Parts[0].Content())
 				} else if text := m.Text(); text != "" {
@@ -110,8 +103,8 @@ func TestOpencodeRowsOfAnyKind(t *testing.T) {
 			if strings.Join(got, " ") != test.texts {
 				t.Errorf("%.300q", got)
 			}
-			h.change(db, `PRAGMA user_version = 1`)
-			if done := h.run(db); done.Records.Imported+done.Records.Raw != 0 {
+			h.Change(db, `PRAGMA user_version = 1`)
+			if done := h.Import(db); done.Records.Imported+done.Records.Raw != 0 {
 				t.Errorf("the second import: %+v", done.Records)
 			}
 		})
@@ -136,7 +129,7 @@ func TestOpencodeDatabasesOfAnyKind(t *testing.T) {
 		{"text", func(h *house) string { return h.file("opencode.db", "this is no database, though it is long enough") }, "no SQLite database"},
 		{"another program's", func(h *house) string { return h.load("", `CREATE TABLE session (id TEXT); CREATE TABLE other (x)`) }, "no opencode database"},
 		{"half of one", func(h *house) string {
-			return h.file("opencode.db", read(h.T, h.load("", schema, user("a", 1, strings.Repeat("long ", 20000))))[:20000])
+			return h.file("opencode.db", historytest.Read(h.T, h.load("", schema, user("a", 1, strings.Repeat("long ", 20000))))[:20000])
 		}, "damaged"},
 		{"a newer one", func(h *house) string {
 			return h.load("", schema, user("a", 1, "one"), `ALTER TABLE session ADD COLUMN mood TEXT; ALTER TABLE session DROP COLUMN cost; CREATE TABLE dreams (id); UPDATE session SET mood = 'good'`)
@@ -145,12 +138,12 @@ func TestOpencodeDatabasesOfAnyKind(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
-			done := h.run(test.make(h))
+			done := h.Import(test.make(h))
 			if got := fmt.Sprint(done.Errors); test.says == "" && len(done.Errors) != 0 || !strings.Contains(got, test.says) {
 				t.Errorf("%s", got)
 			}
 			if test.says == "" {
-				if got := texts(h.entries(h.session("ses_1").ID)); got != "one" {
+				if got := historytest.Texts(h.Entries(h.Session("ses_1").ID)); got != "one" {
 					t.Errorf("%q", got)
 				}
 			}
@@ -176,58 +169,58 @@ func TestOpencodeChangesInPlace(t *testing.T) {
 		return `{"type":"tool","tool":"read","callID":"c","state":{"status":"completed","input":{},"output":"out","time":{"start":1,"end":5` + rest + `}}}`
 	}
 	db := h.load("", schema, user("a", 1, "one"), put("b", 2, `{"role":"assistant","time":{"created":1770109202000,"completed":1770109203000},"finish":"stop"}`, tool("")), user("c", 3, "three"), reply("d", 4, "four"))
-	h.run(db)
+	h.Import(db)
 
 	// An output that the model does not see any more is no other message.
-	h.change(db, updated, `UPDATE part SET data = `+quote(tool(`,"compacted":1770112800000`))+` WHERE message_id = 'b'`)
-	if done := h.run(db); done.Records.Imported != 0 {
+	h.Change(db, updated, `UPDATE part SET data = `+quote(tool(`,"compacted":1770112800000`))+` WHERE message_id = 'b'`)
+	if done := h.Import(db); done.Records.Imported != 0 {
 		t.Errorf("pruned: %+v", done.Records)
 	}
-	s := h.session("ses_1")
-	if records, err := h.store.Compactions(t.Context(), s.ID); err != nil || len(records) != 1 || records[0].Strategy != session.StrategyPrune || records[0].Status != session.StatusSkipped {
+	s := h.Session("ses_1")
+	if records, err := h.Store.Compactions(t.Context(), s.ID); err != nil || len(records) != 1 || records[0].Strategy != session.StrategyPrune || records[0].Status != session.StatusSkipped {
 		t.Errorf("%+v %v", records, err)
 	}
-	if effective, _ := h.store.Effective(t.Context(), s); effective != nil {
+	if effective, _ := h.Store.Effective(t.Context(), s); effective != nil {
 		t.Errorf("%+v", effective)
 	}
 
 	// A text that was edited is another version, beside the one that was imported.
-	h.change(db, updated, `UPDATE part SET data = `+quote(textPart("otherwise"))+` WHERE message_id = 'd'`)
-	if done := h.run(db); done.Records.Imported != 2 {
+	h.Change(db, updated, `UPDATE part SET data = `+quote(textPart("otherwise"))+` WHERE message_id = 'd'`)
+	if done := h.Import(db); done.Records.Imported != 2 {
 		t.Errorf("edited: %+v", done.Records)
 	}
-	if s = h.session("ses_1"); s.MessageCount != 6 || !strings.HasPrefix(h.path(s)[len(h.path(s))-1], "d~") {
-		t.Errorf("%v", h.path(s))
+	if s = h.Session("ses_1"); s.MessageCount != 6 || !strings.HasPrefix(h.Keys(s)[len(h.Keys(s))-1], "d~") {
+		t.Errorf("%v", h.Keys(s))
 	}
 
 	// Taken back, then said again.
-	h.change(db, updated, `UPDATE session SET revert = '{"messageID":"c"}'`)
-	h.run(db)
-	if got := strings.Join(h.path(h.session("ses_1")), " "); got != "a b b#r" {
+	h.Change(db, updated, `UPDATE session SET revert = '{"messageID":"c"}'`)
+	h.Import(db)
+	if got := strings.Join(h.Keys(h.Session("ses_1")), " "); got != "a b b#r" {
 		t.Errorf("reverted: %s", got)
 	}
-	h.change(db, updated, `UPDATE session SET revert = NULL`)
-	h.run(db)
-	if got := strings.Join(h.path(h.session("ses_1")), " "); !strings.HasPrefix(got, "a b b#r c d~") {
+	h.Change(db, updated, `UPDATE session SET revert = NULL`)
+	h.Import(db)
+	if got := strings.Join(h.Keys(h.Session("ses_1")), " "); !strings.HasPrefix(got, "a b b#r c d~") {
 		t.Errorf("not reverted any more: %s", got)
 	}
-	h.change(db, updated, `DELETE FROM message WHERE id IN ('c', 'd'); DELETE FROM part WHERE message_id IN ('c', 'd')`, user("e", 9, "instead"))
-	h.run(db)
-	if s = h.session("ses_1"); strings.Join(h.path(s), " ") != "a b b#r e" || s.MessageCount != 7 {
-		t.Errorf("a branch: %v, %d messages", h.path(s), s.MessageCount)
+	h.Change(db, updated, `DELETE FROM message WHERE id IN ('c', 'd'); DELETE FROM part WHERE message_id IN ('c', 'd')`, user("e", 9, "instead"))
+	h.Import(db)
+	if s = h.Session("ses_1"); strings.Join(h.Keys(s), " ") != "a b b#r e" || s.MessageCount != 7 {
+		t.Errorf("a branch: %v, %d messages", h.Keys(s), s.MessageCount)
 	}
 }
 
 func TestOpencodeTitleBeforeThereIsOne(t *testing.T) {
 	h := newHouse(t)
 	db := h.load("", schema, `UPDATE session SET title = 'New session - 2026-02-03T09:00:00.000Z'`, user("a", 1, "why is it slow?"))
-	h.run(db)
-	if s := h.session("ses_1"); s.Title != "why is it slow?" {
+	h.Import(db)
+	if s := h.Session("ses_1"); s.Title != "why is it slow?" {
 		t.Errorf("%q", s.Title)
 	}
-	h.change(db, updated, `UPDATE session SET title = 'Slow queries'`)
-	h.run(db)
-	if s := h.session("ses_1"); s.Title != "Slow queries" {
+	h.Change(db, updated, `UPDATE session SET title = 'Slow queries'`)
+	h.Import(db)
+	if s := h.Session("ses_1"); s.Title != "Slow queries" {
 		t.Errorf("%q", s.Title)
 	}
 }
@@ -236,19 +229,19 @@ func TestOpencodeUnfinishedReplyWaits(t *testing.T) {
 	h := newHouse(t)
 	h.now = time.UnixMilli(1770109205000)
 	db := h.load("", schema, user("a", 1, "one"), put("b", 2, `{"role":"assistant","time":{"created":1770109202000}}`, textPart("tw")), user("c", 3, "three"))
-	done := h.run(db)
+	done := h.Import(db)
 	if done.Records.Imported != 3 || done.Records.Skipped["unfinished reply"] != 4 {
 		t.Errorf("%+v", done.Records)
 	}
-	if got := texts(h.entries(h.session("ses_1").ID)); got != "one" {
+	if got := historytest.Texts(h.Entries(h.Session("ses_1").ID)); got != "one" {
 		t.Errorf("%q", got)
 	}
 	h.now = h.now.Add(10 * time.Minute) // nothing changed: it died
-	if done := h.run(db); done.Records.Imported != 4 {
+	if done := h.Import(db); done.Records.Imported != 4 {
 		t.Errorf("%+v", done.Records)
 	}
-	rows := h.entries(h.session("ses_1").ID)
-	if got := texts(rows); got != "one tw three" || rows[1].Finish != session.FinishAborted {
+	rows := h.Entries(h.Session("ses_1").ID)
+	if got := historytest.Texts(rows); got != "one tw three" || rows[1].Finish != session.FinishAborted {
 		t.Errorf("%q %s", got, rows[1].Finish)
 	}
 }
@@ -264,16 +257,16 @@ func TestOpencodeSecondEngine(t *testing.T) {
 			"content":[{"type":"reasoning","id":"r","text":"hm"},{"type":"tool","id":"c1","name":"read","time":{"created":1,"ran":2,"completed":9},"state":{"status":"completed","input":{"filePath":"a"},"content":[{"type":"text","text":"hello"}]}},{"type":"text","id":"t","text":"It says hello."}]}`),
 		row(3, "compaction", `{"reason":"auto","summary":"In short.","recent":"lately"}`),
 		row(4, "shell", `{"callID":"s","command":"ls","output":"a"}`), row(5, "model-switched", `{"model":"x"}`), row(6, "synthetic", `{"text":"go on"}`))
-	done := h.run(db)
-	s := h.session("ses_1")
+	done := h.Import(db)
+	s := h.Session("ses_1")
 	if done.Records.Imported != 1+5 || done.Records.Raw != 1 || s.CompactionCount != 1 || s.OutputTokens != 2 || *s.CostNanoUSD != 500_000_000 {
 		t.Errorf("%+v %+v", done.Records, s)
 	}
-	overlay, err := h.store.Effective(t.Context(), s)
+	overlay, err := h.Store.Effective(t.Context(), s)
 	if err != nil || overlay == nil || overlay.Summary != "In short." || overlay.Through.Seq != 3 {
 		t.Fatalf("%+v %v", overlay, err)
 	}
-	rows := h.entries(s.ID)
+	rows := h.Entries(s.ID)
 	if rows[2].Role != session.Tool || rows[2].Parts[0].CallPartID == nil || rows[2].Parts[0].Text != "hello" || *rows[2].Parts[0].DurationMS != 7 {
 		t.Errorf("%+v", rows[2].Parts[0])
 	}
@@ -282,7 +275,7 @@ func TestOpencodeSecondEngine(t *testing.T) {
 	}
 	// Where the first engine has the session, too, that one counts.
 	h = newHouse(t)
-	if done := h.run(h.load("", schema, user("a", 1, "one"), row(1, "user", `{"text":"one"}`))); done.Records.Skipped["copy of the second engine"] != 1 {
+	if done := h.Import(h.load("", schema, user("a", 1, "one"), row(1, "user", `{"text":"one"}`))); done.Records.Skipped["copy of the second engine"] != 1 {
 		t.Errorf("%+v", done.Records)
 	}
 }
@@ -305,20 +298,20 @@ func TestOpencodeOldestFiles(t *testing.T) {
 	write("message/ses_2/msg_c.json", `{"id":"msg_c","role":"user","time":{"created":1750000100000}}`)
 	write("part/ses_2/msg_c/prt_1.json", `{"id":"prt_1","type":"text","text":"apart"}`)
 	write("message/ses_2/msg_d.json", ``)
-	done := h.run(root)
+	done := h.Import(root)
 	if done.Sessions.New != 2 || done.Records.Imported != 2+2+2 || done.Records.Skipped["unreadable file"] != 1 || len(done.Errors) != 1 || !strings.HasSuffix(done.Errors[0].Path, "msg_d.json") {
 		t.Errorf("%+v", done)
 	}
-	s := h.session("ses_1")
-	rows := h.entries(s.ID)
-	if got := texts(rows); got != "read a Hi inside Done" || s.Model != "m1" || s.OutputTokens != 1 || rows[2].Role != session.Tool || *rows[2].Parts[0].DurationMS != 1 {
+	s := h.Session("ses_1")
+	rows := h.Entries(s.ID)
+	if got := historytest.Texts(rows); got != "read a Hi inside Done" || s.Model != "m1" || s.OutputTokens != 1 || rows[2].Role != session.Tool || *rows[2].Parts[0].DurationMS != 1 {
 		t.Errorf("%q %+v", got, s)
 	}
-	if got := texts(h.entries(h.session("ses_2").ID)); got != "apart" {
+	if got := historytest.Texts(h.Entries(h.Session("ses_2").ID)); got != "apart" {
 		t.Errorf("%q", got)
 	}
 	write("message/ses_2/msg_d.json", `{"id":"msg_d","role":"user","time":{"created":1750000200000}}`) // it was being written
-	if done := h.run(root); done.Records.Imported != 1 || len(done.Errors) != 0 {
+	if done := h.Import(root); done.Records.Imported != 1 || len(done.Errors) != 0 {
 		t.Errorf("%+v", done)
 	}
 }
@@ -340,7 +333,7 @@ func TestOpencodeExportsOfAnyKind(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
-			done := h.run(h.file("x.json", test.text))
+			done := h.Import(h.file("x.json", test.text))
 			if got := fmt.Sprint(done.Errors); test.says == "" && len(done.Errors) != 0 || !strings.Contains(got, test.says) {
 				t.Errorf("%s", got)
 			}
@@ -348,12 +341,12 @@ func TestOpencodeExportsOfAnyKind(t *testing.T) {
 				return
 			}
 			var talk []session.Message
-			for _, m := range h.entries(h.session("ses_1").ID) {
+			for _, m := range h.Entries(h.Session("ses_1").ID) {
 				if m.Kind != session.KindUnknown {
 					talk = append(talk, m)
 				}
 			}
-			if got := texts(talk); got != test.texts {
+			if got := historytest.Texts(talk); got != test.texts {
 				t.Errorf("%q", got)
 			}
 		})
@@ -388,37 +381,20 @@ func TestOpencodeIsNeverWrittenTo(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer os.Chmod(folder, 0o700) //nolint:errcheck // for the clean-up
-			before := listing(t, folder)
-			done := h.run(db)
-			if got := listing(t, folder); got != before || len(done.Errors) != 0 {
+			before := historytest.Listing(t, folder)
+			done := h.Import(db)
+			if got := historytest.Listing(t, folder); got != before || len(done.Errors) != 0 {
 				t.Errorf("%v\nbefore %s\nafter  %s", done.Errors, before, got)
 			}
 			want := "one"
 			if test.live {
 				want = "one two"
 			}
-			if got := texts(h.entries(h.session("ses_1").ID)); got != want {
+			if got := historytest.Texts(h.Entries(h.Session("ses_1").ID)); got != want {
 				t.Errorf("%q", got)
 			}
 		})
 	}
-}
-
-func listing(t *testing.T, folder string) string {
-	t.Helper()
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b strings.Builder
-	for _, entry := range entries {
-		info, err := entry.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(&b, "%s %d %v %v %d;", entry.Name(), info.Size(), info.ModTime(), info.Mode(), len(read(t, filepath.Join(folder, entry.Name()))))
-	}
-	return b.String()
 }
 
 // Tables and files that nobody may look at: whoever reads the page of a table is told that it
@@ -457,14 +433,14 @@ func TestOpencodeNeverReadsCredentials(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	done := h.run(filepath.Dir(db))
+	done := h.Import(filepath.Dir(db))
 	if len(done.Errors) != 0 || done.Records.Skipped["not history"] != 4 || done.Sessions.New != 1 {
 		t.Errorf("%+v", done)
 	}
-	if found, problems, err := h.source.Find(t.Context(), []string{h.file("sub/mcp-auth.json", "{}")}); err != nil || len(found) != 0 || len(problems) != 1 {
+	if found, problems, err := h.Source.Find(t.Context(), []string{h.file("sub/mcp-auth.json", "{}")}); err != nil || len(found) != 0 || len(problems) != 1 {
 		t.Errorf("%v %v %v", found, problems, err)
 	}
-	if found, _, err := h.source.Find(t.Context(), []string{filepath.Dir(h.file("more/auth.json", "{}"))}); err != nil || len(found) != 0 {
+	if found, _, err := h.Source.Find(t.Context(), []string{filepath.Dir(h.file("more/auth.json", "{}"))}); err != nil || len(found) != 0 {
 		t.Errorf("%v %v", found, err)
 	}
 }

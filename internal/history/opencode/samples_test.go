@@ -31,9 +31,9 @@ type tally struct {
 
 func (h *house) tally(id string) tally {
 	h.Helper()
-	s := h.session(id)
+	s := h.Session(id)
 	var got tally
-	for _, m := range h.entries(s.ID) {
+	for _, m := range h.Entries(s.ID) {
 		_, suffix, _ := strings.Cut(m.ExternalID, "#")
 		got.calls += len(m.Calls())
 		got.results += len(m.Results())
@@ -78,7 +78,7 @@ func TestOpencodeSamplesAddUp(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
 			folder := h.copyOf(test.folder)
-			done := h.run(folder)
+			done := h.Import(folder)
 			if done.Sessions != (history.Sessions{New: test.new}) || len(done.Errors) != 0 {
 				t.Errorf("%+v %v", done.Sessions, done.Errors)
 			}
@@ -91,7 +91,7 @@ func TestOpencodeSamplesAddUp(t *testing.T) {
 				}
 			}
 			before := h.dump()
-			if done := h.run(folder); done.Records.Imported+done.Records.Raw != 0 || done.Sessions.Unchanged < test.new || h.dump() != before {
+			if done := h.Import(folder); done.Records.Imported+done.Records.Raw != 0 || done.Sessions.Unchanged < test.new || h.dump() != before {
 				t.Errorf("the second import did something: %+v", done)
 			}
 		})
@@ -103,13 +103,13 @@ func (h *house) dump() string {
 	h.Helper()
 	var b strings.Builder
 	for _, id := range []string{first, child1, second, child2, fork, third} {
-		s, err := h.store.SessionBySource(h.Context(), session.SourceOpencode, id)
+		s, err := h.Store.SessionBySource(h.Context(), session.SourceOpencode, id)
 		if err != nil {
 			continue
 		}
 		s.UpdatedAt = session.Time{}
-		fmt.Fprintf(&b, "%s %d calls\n", session.JSONOf(s), len(h.calls(s.ID)))
-		for _, m := range h.entries(s.ID) {
+		fmt.Fprintf(&b, "%s %d calls\n", session.JSONOf(s), len(h.Calls(s.ID)))
+		for _, m := range h.Entries(s.ID) {
 			fmt.Fprintf(&b, "  %s %s\n", m.ExternalID, m.Extra)
 		}
 	}
@@ -119,14 +119,14 @@ func (h *house) dump() string {
 // One history, found in all generations, comes in once, in whatever order.
 func TestOpencodeGenerationsAreOneHistory(t *testing.T) {
 	all := newHouse(t)
-	if done := all.run(sample(t)); len(done.Errors) != 0 || done.Records.Raw != 0 || done.Sessions.New != 8 {
+	if done := all.Import(sample(t)); len(done.Errors) != 0 || done.Records.Raw != 0 || done.Sessions.New != 8 {
 		t.Errorf("all at once: %+v", done)
 	}
 	folders := []string{"g1-json-1.1.65", "g2-db-1.2.1", "g3-db-1.18.33", "exports"}
 	for _, order := range [][]int{{0, 1, 2, 3}, {2, 1, 0, 3}, {3, 2, 1, 0}} {
 		h := newHouse(t)
 		for _, i := range order {
-			h.run(h.copyOf(folders[i]))
+			h.Import(h.copyOf(folders[i]))
 		}
 		total := 0.0
 		for id, want := range map[string]tally{
@@ -147,15 +147,15 @@ func TestOpencodeGenerationsAreOneHistory(t *testing.T) {
 
 func TestOpencodeFamilies(t *testing.T) {
 	h := newHouse(t)
-	h.run(h.copyOf("g3-db-1.18.33"))
-	origin, child, copied := h.session(first), h.session(child2), h.session(fork)
-	if child.ParentID != origin.ID || child.ParentKind != session.ParentChild || child.Kind != "subagent" || h.entries(child.ID)[0].Origin != session.Model {
+	h.Import(h.copyOf("g3-db-1.18.33"))
+	origin, child, copied := h.Session(first), h.Session(child2), h.Session(fork)
+	if child.ParentID != origin.ID || child.ParentKind != session.ParentChild || child.Kind != "subagent" || h.Entries(child.ID)[0].Origin != session.Model {
 		t.Errorf("%+v", child)
 	}
 	if copied.ParentID != origin.ID || copied.ParentKind != session.ParentFork || copied.MessageCount != 2 {
 		t.Errorf("%+v", copied)
 	}
-	if link, err := h.store.Link(t.Context(), child); err != nil || link == nil || link.Message == nil || link.Call != "call_22_0" {
+	if link, err := h.Store.Link(t.Context(), child); err != nil || link == nil || link.Message == nil || link.Call != "call_22_0" {
 		t.Errorf("what started the child: %+v %v", link, err)
 	}
 	// Both of the fork's own messages were taken back, but for the next prompt.
@@ -166,7 +166,7 @@ func TestOpencodeFamilies(t *testing.T) {
 		t.Errorf("%s", copied.Metadata)
 	}
 	for _, s := range []session.Session{origin, copied} {
-		overlay, err := h.store.Effective(t.Context(), s)
+		overlay, err := h.Store.Effective(t.Context(), s)
 		if err != nil || overlay == nil || !strings.HasPrefix(overlay.Summary, "## Goal") {
 			t.Errorf("%s: %+v %v", s.ID, overlay, err)
 		}
@@ -181,9 +181,9 @@ func TestOpencodeFamilies(t *testing.T) {
 
 func TestOpencodeUsage(t *testing.T) {
 	h := newHouse(t)
-	h.run(h.copyOf("g3-db-1.18.33"), sample(t, "exports", "new-token-form-1.18.33.json"))
+	h.Import(h.copyOf("g3-db-1.18.33"), sample(t, "exports", "new-token-form-1.18.33.json"))
 	purposes := map[session.Purpose]int{}
-	for _, c := range h.calls(h.session(first).ID) {
+	for _, c := range h.Calls(h.Session(first).ID) {
 		purposes[c.Purpose]++
 		if c.ReasoningTokens > 0 && (c.ReasoningTokens != 25 || c.OutputTokens != 65 || c.InputTokens != 4665 || c.CacheReadTokens != 6997) {
 			t.Errorf("the old form, reasoning inside output: %+v", c)
@@ -199,15 +199,15 @@ func TestOpencodeUsage(t *testing.T) {
 
 func TestOpencodePruneAndTail(t *testing.T) {
 	h := newHouse(t)
-	done := h.run(sample(t, "exports", "prune-and-tail-1.18.33.json"))
+	done := h.Import(sample(t, "exports", "prune-and-tail-1.18.33.json"))
 	if done.Sessions.New != 1 || done.Records.Imported != 1+39+93 || len(done.Errors) != 0 {
 		t.Errorf("%+v", done)
 	}
-	all, _, err := h.store.Sessions(t.Context(), store.Filter{}, store.Page{})
+	all, _, err := h.Store.Sessions(t.Context(), store.Filter{}, store.Page{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	records, err := h.store.Compactions(t.Context(), all[0].ID)
+	records, err := h.Store.Compactions(t.Context(), all[0].ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestOpencodePruneAndTail(t *testing.T) {
 			}
 			pruned += len(details.Index)
 		case session.StrategySummarize:
-			path, err := h.store.Path(t.Context(), *all[0].HeadID, 0)
+			path, err := h.Store.Path(t.Context(), *all[0].HeadID, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

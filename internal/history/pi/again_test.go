@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"sessiond/internal/history"
+	"sessiond/internal/history/historytest"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 )
@@ -28,58 +29,50 @@ func user(id, parent, text string) string {
 		id, link, session.JSONOf(text))
 }
 
-func texts(rows []session.Message) string {
-	var all []string
-	for i := range rows {
-		all = append(all, rows[i].Text())
-	}
-	return strings.Join(all, " ")
-}
-
 func TestPiAppendedFileAddsOnlyTheNew(t *testing.T) {
 	h := newHouse(t)
-	path := h.write("a.jsonl", header, user("1", "", "one"), user("2", "1", "two"))
-	h.run(path)
-	h.append(path, user("3", "2", "three")+"\n"+user("4", "1", "four")+"\n")
-	done := h.run(path)
+	path := h.Write("a.jsonl", header, user("1", "", "one"), user("2", "1", "two"))
+	h.Import(path)
+	h.Append(path, user("3", "2", "three")+"\n"+user("4", "1", "four")+"\n")
+	done := h.Import(path)
 	if done.Records.Read != 2 || done.Records.Imported != 2 || done.Sessions != (history.Sessions{Updated: 1}) {
 		t.Errorf("%+v", done)
 	}
-	s := h.session("one")
-	if got := texts(h.entries(s.ID)); got != "one two three four" {
+	s := h.Session("one")
+	if got := historytest.Texts(h.Entries(s.ID)); got != "one two three four" {
 		t.Errorf("entries %q", got)
 	}
-	if got := texts(h.path(s)); got != "one four" {
+	if got := historytest.Texts(h.Path(s)); got != "one four" {
 		t.Errorf("the head's path %q: the last line is the leaf", got)
 	}
 }
 
 func TestPiTornLastLineWaits(t *testing.T) {
 	h := newHouse(t)
-	path := h.write("a.jsonl", header, user("1", "", "one"))
+	path := h.Write("a.jsonl", header, user("1", "", "one"))
 	whole := user("2", "1", "two")
-	h.append(path, whole[:len(whole)-3])
-	if done := h.run(path); done.Records.Skipped[history.SkipTorn] != 1 || done.Records.Imported != 2 {
+	h.Append(path, whole[:len(whole)-3])
+	if done := h.Import(path); done.Records.Skipped[history.SkipTorn] != 1 || done.Records.Imported != 2 {
 		t.Fatalf("%+v", done.Records)
 	}
-	h.append(path, whole[len(whole)-3:]) // without a line feed: a line that parses is whole
-	if done := h.run(path); done.Records.Imported != 1 || done.Records.Read != 1 {
+	h.Append(path, whole[len(whole)-3:]) // without a line feed: a line that parses is whole
+	if done := h.Import(path); done.Records.Imported != 1 || done.Records.Read != 1 {
 		t.Fatalf("%+v", done.Records)
 	}
-	h.append(path, user("3", "2", "three")) // glued on, as an old pi did
-	if done := h.run(path); done.Records.Imported != 1 {
+	h.Append(path, user("3", "2", "three")) // glued on, as an old pi did
+	if done := h.Import(path); done.Records.Imported != 1 {
 		t.Fatalf("%+v", done.Records)
 	}
-	if got := texts(h.entries(h.session("one").ID)); got != "one two three" {
+	if got := historytest.Texts(h.Entries(h.Session("one").ID)); got != "one two three" {
 		t.Errorf("entries %q", got)
 	}
 }
 
 func TestPiGluedLinesComeApart(t *testing.T) {
 	h := newHouse(t)
-	path := h.write("a.jsonl", header, user("1", "", `tricky }{"type": text`)+user("2", "1", "two"), user("3", "2", "three")+`{"type":broken`)
-	done := h.run(path)
-	if got := texts(h.entries(h.session("one").ID)); !strings.HasPrefix(got, `tricky }{"type": text two`) || done.Records.Raw != 1 {
+	path := h.Write("a.jsonl", header, user("1", "", `tricky }{"type": text`)+user("2", "1", "two"), user("3", "2", "three")+`{"type":broken`)
+	done := h.Import(path)
+	if got := historytest.Texts(h.Entries(h.Session("one").ID)); !strings.HasPrefix(got, `tricky }{"type": text two`) || done.Records.Raw != 1 {
 		t.Errorf("entries %q, %+v", got, done.Records)
 	}
 	if len(done.Errors) != 1 || done.Errors[0].Line != 3 || done.Errors[0].Path != path {
@@ -89,30 +82,30 @@ func TestPiGluedLinesComeApart(t *testing.T) {
 
 func TestPiRepeatedLines(t *testing.T) {
 	h := newHouse(t)
-	path := h.write("a.jsonl",
+	path := h.Write("a.jsonl",
 		header, user("1", "", "one"), user("2", "1", "two"),
 		header, user("1", "", "one"), user("2", "1", "two"), // a repeated beginning
 		user("2", "1", "two, said otherwise"), "", user("3", "2", "three"))
-	done := h.run(path)
+	done := h.Import(path)
 	want := map[string]int{"repeated header": 1, history.SkipDuplicate: 2, history.SkipBlank: 1}
 	for reason, n := range want {
 		if done.Records.Skipped[reason] != n {
 			t.Errorf("skipped %v, want %v", done.Records.Skipped, want)
 		}
 	}
-	s := h.session("one")
-	if got := texts(h.path(s)); got != "one two, said otherwise three" {
+	s := h.Session("one")
+	if got := historytest.Texts(h.Path(s)); got != "one two, said otherwise three" {
 		t.Errorf("path %q: the later of two entries with one id is linked", got)
 	}
-	if len(h.entries(s.ID)) != 4 {
-		t.Errorf("%d entries, want both that have the id 2", len(h.entries(s.ID)))
+	if len(h.Entries(s.ID)) != 4 {
+		t.Errorf("%d entries, want both that have the id 2", len(h.Entries(s.ID)))
 	}
 }
 
 func TestPiParentThatComesLater(t *testing.T) {
 	h := newHouse(t)
-	h.run(h.write("a.jsonl", header, user("2", "1", "two"), user("3", "2", "three"), user("1", "", "one"), user("4", "3", "four")))
-	if got := texts(h.path(h.session("one"))); got != "one two three four" {
+	h.Import(h.Write("a.jsonl", header, user("2", "1", "two"), user("3", "2", "three"), user("1", "", "one"), user("4", "3", "four")))
+	if got := historytest.Texts(h.Path(h.Session("one"))); got != "one two three four" {
 		t.Errorf("path %q", got)
 	}
 }
@@ -120,7 +113,7 @@ func TestPiParentThatComesLater(t *testing.T) {
 // upgrade writes a version 1 file anew as pi does when it opens one.
 func upgrade(t *testing.T, path string, to int) string {
 	t.Helper()
-	lines := strings.Split(strings.TrimSpace(read(t, path)), "\n")
+	lines := strings.Split(strings.TrimSpace(historytest.Read(t, path)), "\n")
 	ids := make([]string, len(lines))
 	var out []string
 	for i, line := range lines {
@@ -156,40 +149,40 @@ func TestPiUpgradeInPlaceDoesNotDouble(t *testing.T) {
 			h := newHouse(t)
 			old := sample(t, name...)
 			path := filepath.Join(t.TempDir(), "s.jsonl")
-			h.rewrite(path, strings.TrimSuffix(read(t, old), "\n"))
-			h.run(path)
+			h.Rewrite(path, strings.TrimSuffix(historytest.Read(t, old), "\n"))
+			h.Import(path)
 			var before session.Session
-			all, _, err := h.store.Sessions(t.Context(), store.Filter{}, store.Page{})
+			all, _, err := h.Store.Sessions(t.Context(), store.Filter{}, store.Page{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			before = all[0]
-			calls := len(h.calls(before.ID))
+			calls := len(h.Calls(before.ID))
 
-			h.rewrite(path, strings.TrimSuffix(upgrade(t, path, 3), "\n"))
-			done := h.run(path)
+			h.Rewrite(path, strings.TrimSuffix(upgrade(t, path, 3), "\n"))
+			done := h.Import(path)
 			if done.Sessions != (history.Sessions{Unchanged: 1}) || done.Records.Imported != 0 {
 				t.Errorf("%+v", done)
 			}
 			// pi goes on in the upgraded file: the new entry's parent has a new id.
 			leaf := lastID(t, path)
-			h.append(path, user("fresh", leaf, "onward")+"\n")
-			done = h.run(path)
+			h.Append(path, user("fresh", leaf, "onward")+"\n")
+			done = h.Import(path)
 			if done.Records.Imported != 1 || done.Records.Read != 1 {
 				t.Errorf("%+v", done.Records)
 			}
-			h.append(path, user("fresher", "fresh", "further")+"\n")
-			h.run(path)
-			after := h.session(before.SourceID)
-			if after.MessageCount != before.MessageCount+2 || after.CompactionCount != before.CompactionCount || len(h.calls(after.ID)) != calls {
+			h.Append(path, user("fresher", "fresh", "further")+"\n")
+			h.Import(path)
+			after := h.Session(before.SourceID)
+			if after.MessageCount != before.MessageCount+2 || after.CompactionCount != before.CompactionCount || len(h.Calls(after.ID)) != calls {
 				t.Errorf("messages %d → %d, compactions %d → %d, calls %d → %d", before.MessageCount, after.MessageCount,
-					before.CompactionCount, after.CompactionCount, calls, len(h.calls(after.ID)))
+					before.CompactionCount, after.CompactionCount, calls, len(h.Calls(after.ID)))
 			}
-			if path := h.path(after); int64(len(path)) != after.MessageCount || path[len(path)-1].Text() != "further" {
+			if path := h.Path(after); int64(len(path)) != after.MessageCount || path[len(path)-1].Text() != "further" {
 				t.Errorf("the path has %d of %d entries", len(path), after.MessageCount)
 			}
 			// And the old file, found again somewhere else, is an older copy.
-			if done := h.run(old); done.Records.Imported != 0 || done.Sessions.Unchanged != 1 {
+			if done := h.Import(old); done.Records.Imported != 0 || done.Sessions.Unchanged != 1 {
 				t.Errorf("the old file gave %+v", done)
 			}
 		})
@@ -199,14 +192,14 @@ func TestPiUpgradeInPlaceDoesNotDouble(t *testing.T) {
 func TestPiOldCopyAfterTheUpgradeIsSkipped(t *testing.T) {
 	h := newHouse(t)
 	old := sample(t, "made", "v1-compaction.jsonl")
-	path := h.write("new.jsonl", strings.TrimSuffix(upgrade(t, old, 2), "\n"))
-	h.run(path)
-	done := h.run(old)
+	path := h.Write("new.jsonl", strings.TrimSuffix(upgrade(t, old, 2), "\n"))
+	h.Import(path)
+	done := h.Import(old)
 	if done.Records.Skipped["older copy of the session"] != 6 || done.Records.Imported != 0 {
 		t.Errorf("%+v", done.Records)
 	}
-	if s := h.session("019b0000-0000-4000-8000-0000000001a1"); s.MessageCount != 6 || len(h.calls(s.ID)) != 2 {
-		t.Errorf("%d messages, %d calls", s.MessageCount, len(h.calls(s.ID)))
+	if s := h.Session("019b0000-0000-4000-8000-0000000001a1"); s.MessageCount != 6 || len(h.Calls(s.ID)) != 2 {
+		t.Errorf("%d messages, %d calls", s.MessageCount, len(h.Calls(s.ID)))
 	}
 }
 
@@ -216,22 +209,22 @@ func TestPiChangedVersion1FileBranches(t *testing.T) {
 		return `{"type":"message","timestamp":"2025-11-20T09:00:00.000Z","message":{"role":"user","content":"` + text + `"}}`
 	}
 	head := `{"type":"session","id":"old","timestamp":"2025-11-20T09:00:00.000Z","cwd":"/x"}`
-	path := h.write("a.jsonl", head, line("one"), line("two"))
-	h.run(path)
-	h.rewrite(path, head, line("one"), line("second"), line("three"))
-	h.run(path)
-	s := h.session("old")
-	if got := texts(h.entries(s.ID)); got != "one two second three" {
+	path := h.Write("a.jsonl", head, line("one"), line("two"))
+	h.Import(path)
+	h.Rewrite(path, head, line("one"), line("second"), line("three"))
+	h.Import(path)
+	s := h.Session("old")
+	if got := historytest.Texts(h.Entries(s.ID)); got != "one two second three" {
 		t.Errorf("entries %q", got)
 	}
-	if got := texts(h.path(s)); got != "one second three" {
+	if got := historytest.Texts(h.Path(s)); got != "one second three" {
 		t.Errorf("path %q", got)
 	}
 }
 
 func lastID(t *testing.T, path string) string {
 	t.Helper()
-	lines := strings.Split(strings.TrimSpace(read(t, path)), "\n")
+	lines := strings.Split(strings.TrimSpace(historytest.Read(t, path)), "\n")
 	var o struct{ ID string }
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &o); err != nil {
 		t.Fatal(err)
@@ -250,8 +243,8 @@ func TestPiCompactionOfABranchThatWasLeft(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
-			h.run(h.write("a.jsonl", header, user("1", "", "one"), user("2", "1", "two"), user("3", "2", "three"), record, user("5", test.parent, "five")))
-			if got := strings.Join(h.context(h.session("one")), " "); got != test.want {
+			h.Import(h.Write("a.jsonl", header, user("1", "", "one"), user("2", "1", "two"), user("3", "2", "three"), record, user("5", test.parent, "five")))
+			if got := strings.Join(h.context(h.Session("one")), " "); got != test.want {
 				t.Errorf("context %q, want %q", got, test.want)
 			}
 		})
@@ -260,19 +253,19 @@ func TestPiCompactionOfABranchThatWasLeft(t *testing.T) {
 
 func TestPiTitleFollowsTheFile(t *testing.T) {
 	h := newHouse(t)
-	path := h.write("a.jsonl", header, user("1", "", "  first line\nsecond"))
-	h.run(path)
-	if s := h.session("one"); s.Title != "first line" || s.TitleSource != "first_message" {
+	path := h.Write("a.jsonl", header, user("1", "", "  first line\nsecond"))
+	h.Import(path)
+	if s := h.Session("one"); s.Title != "first line" || s.TitleSource != "first_message" {
 		t.Errorf("title %q from %q", s.Title, s.TitleSource)
 	}
-	h.append(path, `{"type":"session_info","id":"2","parentId":"1","timestamp":"2026-01-02T09:02:00.000Z","name":"Named"}`+"\n")
-	h.run(path)
-	if s := h.session("one"); s.Title != "Named" || s.TitleSource != "source" {
+	h.Append(path, `{"type":"session_info","id":"2","parentId":"1","timestamp":"2026-01-02T09:02:00.000Z","name":"Named"}`+"\n")
+	h.Import(path)
+	if s := h.Session("one"); s.Title != "Named" || s.TitleSource != "source" {
 		t.Errorf("title %q from %q", s.Title, s.TitleSource)
 	}
-	h.append(path, `{"type":"session_info","id":"3","parentId":"2","timestamp":"2026-01-02T09:03:00.000Z","name":""}`+"\n")
-	h.run(path)
-	if s := h.session("one"); s.Title != "first line" {
+	h.Append(path, `{"type":"session_info","id":"3","parentId":"2","timestamp":"2026-01-02T09:03:00.000Z","name":""}`+"\n")
+	h.Import(path)
+	if s := h.Session("one"); s.Title != "first line" {
 		t.Errorf("title %q after the name was cleared", s.Title)
 	}
 }
@@ -280,21 +273,21 @@ func TestPiTitleFollowsTheFile(t *testing.T) {
 func TestPiGoogleInputBefore063IsWithoutItsCache(t *testing.T) {
 	h := newHouse(t)
 	reply := `{"type":"message","id":"2","parentId":"1","timestamp":"2026-01-02T09:02:00.000Z","message":{"role":"assistant","content":[],"provider":"google","model":"g","stopReason":"stop","usage":{"input":1000,"output":50,"cacheRead":800,"cacheWrite":0,"totalTokens":%d}}}`
-	h.run(h.write("a.jsonl", header, user("1", "", "x"), fmt.Sprintf(reply, 1050)))
-	h.run(h.write("b.jsonl", strings.Replace(header, "one", "two", 1), user("1", "", "x"), fmt.Sprintf(reply, 1850)))
-	if old := h.calls(h.session("one").ID)[0]; old.InputTokens != 200 || old.CacheReadTokens != 800 {
+	h.Import(h.Write("a.jsonl", header, user("1", "", "x"), fmt.Sprintf(reply, 1050)))
+	h.Import(h.Write("b.jsonl", strings.Replace(header, "one", "two", 1), user("1", "", "x"), fmt.Sprintf(reply, 1850)))
+	if old := h.Calls(h.Session("one").ID)[0]; old.InputTokens != 200 || old.CacheReadTokens != 800 {
 		t.Errorf("old: %+v", old)
 	}
-	if fresh := h.calls(h.session("two").ID)[0]; fresh.InputTokens != 1000 || fresh.CostNanoUSD != nil {
+	if fresh := h.Calls(h.Session("two").ID)[0]; fresh.InputTokens != 1000 || fresh.CostNanoUSD != nil {
 		t.Errorf("new: %+v; a cost that is not told is unknown", fresh)
 	}
 }
 
 func TestPiPurposesOfUsage(t *testing.T) {
 	h := newHouse(t)
-	h.run(sample(t, "v3", "--home-dev-demo--", "*e142.jsonl"))
+	h.Import(sample(t, "v3", "--home-dev-demo--", "*e142.jsonl"))
 	sum := map[session.Purpose]string{}
-	for _, c := range h.calls(h.session("01a1fd0d-de16-7472-878d-5ea5e96ee142").ID) {
+	for _, c := range h.Calls(h.Session("01a1fd0d-de16-7472-878d-5ea5e96ee142").ID) {
 		if c.PriceSource != "reported" || c.MessageID == nil {
 			t.Errorf("%+v", c)
 		}
@@ -345,22 +338,22 @@ func TestPiPiecesGiveTheWhole(t *testing.T) {
 			rt.Fatal(err)
 		}
 		whole := filepath.Join(dir, "whole.jsonl")
-		h.rewrite(whole, append([]string{head("whole")}, lines...)...)
-		all := h.run(whole)
+		h.Rewrite(whole, append([]string{head("whole")}, lines...)...)
+		all := h.Import(whole)
 		if all.Records.Read != len(lines)+1 {
 			rt.Fatalf("%d records of %d lines: %+v", all.Records.Read, len(lines)+1, all)
 		}
 		pieces := filepath.Join(dir, "pieces.jsonl")
-		h.rewrite(pieces, head("pieces"))
-		sum := h.run(pieces)
+		h.Rewrite(pieces, head("pieces"))
+		sum := h.Import(pieces)
 		for piece := range slices.Chunk(lines, 3) {
-			h.append(pieces, strings.Join(piece, "\n")+"\n")
-			sum.Add(h.run(pieces))
+			h.Append(pieces, strings.Join(piece, "\n")+"\n")
+			sum.Add(h.Import(pieces))
 		}
 		if sum.Records.Read != all.Records.Read || sum.Records.Imported != all.Records.Imported || sum.Records.Raw != all.Records.Raw {
 			rt.Errorf("pieces %+v, whole %+v", sum.Records, all.Records)
 		}
-		w, p := h.session(fmt.Sprintf("whole-%d", n)), h.session(fmt.Sprintf("pieces-%d", n))
+		w, p := h.Session(fmt.Sprintf("whole-%d", n)), h.Session(fmt.Sprintf("pieces-%d", n))
 		if w.MessageCount != p.MessageCount || w.MessageCount != int64(all.Records.Imported+all.Records.Raw-1) {
 			rt.Errorf("%d entries whole, %d in pieces, %+v", w.MessageCount, p.MessageCount, all.Records)
 		}

@@ -2,7 +2,6 @@ package pi_test
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"sessiond/internal/history"
+	"sessiond/internal/history/historytest"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/raced"
 	"sessiond/internal/samples"
@@ -22,36 +22,13 @@ import (
 
 // collector is a reader's other side without a store: it keeps nothing but counts.
 type collector struct {
+	historytest.Nobody
 	records  history.Records
 	messages int
 	bytes    int // of their contents
 	largest  int
 	peak     uint64 // bytes of live heap when a batch came
 	watch    bool
-}
-
-func (c *collector) Session(context.Context, session.Source, string) (*session.Session, error) {
-	return nil, nil
-}
-
-func (c *collector) SessionByID(context.Context, session.ID) (*session.Session, error) {
-	return nil, nil
-}
-
-func (c *collector) Cursor(context.Context, session.Source, string) (*history.Cursor, error) {
-	return nil, nil
-}
-
-func (c *collector) Message(context.Context, session.ID, string) (*session.MessageRef, error) {
-	return nil, nil
-}
-
-func (c *collector) CallOwner(context.Context, session.Source, string) (session.ID, error) {
-	return "", nil
-}
-
-func (c *collector) Entries(context.Context, session.ID, func(*session.Message) bool) error {
-	return nil
 }
 
 func (c *collector) emit(b history.Batch) error {
@@ -99,7 +76,7 @@ func TestPiMemoryIsThatOfABatch(t *testing.T) {
 	defer file.Close()
 
 	c := collector{watch: true}
-	if _, err := pi.New(noEnv).Read(t.Context(), history.Found{Path: path, Size: info.Size()}, nil, &c, c.emit); err != nil {
+	if _, err := pi.New(historytest.NoEnv).Read(t.Context(), history.Found{Path: path, Size: info.Size()}, nil, &c, c.emit); err != nil {
 		t.Fatal(err)
 	}
 	if c.messages != lines || c.records.Read != lines+1 || c.largest > history.MaxBatch {
@@ -114,11 +91,11 @@ func TestPiLineOf50MB(t *testing.T) {
 	raced.Skip(t, "long lines take the way of short ones")
 	path := filepath.Join(t.TempDir(), "wide.jsonl")
 	h := newHouse(t)
-	h.rewrite(path, header, user("1", "", strings.Repeat("wide\n", 10<<20)), user("2", "1", "after"))
+	h.Rewrite(path, header, user("1", "", strings.Repeat("wide\n", 10<<20)), user("2", "1", "after"))
 	c := collector{}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := h.source.Read(t.Context(), history.Found{Path: path}, nil, &c, c.emit); err != nil {
+	if _, err := h.Source.Read(t.Context(), history.Found{Path: path}, nil, &c, c.emit); err != nil {
 		t.Fatal(err)
 	}
 	// A line of 60 MB, read twice; its text decoded for the title and for the message.
@@ -133,8 +110,8 @@ func TestPiLineOf50MB(t *testing.T) {
 
 func TestPiLineOverABatchIsStored(t *testing.T) {
 	h := newHouse(t)
-	h.run(h.write("wide.jsonl", header, user("1", "", strings.Repeat("wide\n", 1<<20)), user("2", "1", "after")))
-	rows := h.entries(h.session("one").ID)
+	h.Import(h.Write("wide.jsonl", header, user("1", "", strings.Repeat("wide\n", 1<<20)), user("2", "1", "after")))
+	rows := h.Entries(h.Session("one").ID)
 	if len(rows) != 2 || len(rows[0].Text()) != 5<<20 || rows[1].Text() != "after" {
 		t.Errorf("%d rows", len(rows))
 	}
@@ -142,7 +119,7 @@ func TestPiLineOverABatchIsStored(t *testing.T) {
 
 func TestPiBytesThatTextCannotHold(t *testing.T) {
 	h := newHouse(t)
-	path := h.write("a.jsonl", header,
+	path := h.Write("a.jsonl", header,
 		user("1", "", "before"),
 		strings.Replace(user("2", "1", "X"), `"X"`, "\"bad \xff\xfe bytes\"", 1), // invalid UTF-8
 		"nul \x00 in the line",
@@ -151,16 +128,16 @@ func TestPiBytesThatTextCannotHold(t *testing.T) {
 		`{"type":"custom","id":"5","parentId":"4","timestamp":"2026-01-02T09:03:00.000Z","data":`+strings.Repeat("[", 20000)+strings.Repeat("]", 20000)+`}`,
 		user("6", "4", "after"),
 	)
-	done := h.run(path)
-	s := h.session("one")
-	rows := h.entries(s.ID)
+	done := h.Import(path)
+	s := h.Session("one")
+	rows := h.Entries(s.ID)
 	if len(rows) != 7 || done.Records.Imported != 5 || done.Records.Raw != 3 {
 		t.Fatalf("%d rows, %+v", len(rows), done.Records)
 	}
 	if !strings.Contains(rows[1].Text(), "bad ") || !strings.Contains(string(rows[1].Extra), `"bytes"`) {
 		t.Errorf("invalid UTF-8 reads %q, extra %s", rows[1].Text(), rows[1].Extra)
 	}
-	if got := texts(h.path(s)); !strings.HasPrefix(got, "before bad ") || !strings.HasSuffix(got, "after") {
+	if got := historytest.Texts(h.Path(s)); !strings.HasPrefix(got, "before bad ") || !strings.HasSuffix(got, "after") {
 		t.Errorf("path %q", got)
 	}
 	var lines []int
@@ -172,7 +149,7 @@ func TestPiBytesThatTextCannotHold(t *testing.T) {
 	}
 }
 
-// A long chain of parents that come later, and many compactions, cost no more than the file.
+// A long chain of parents that come historytest.Later, and many compactions, cost no more than the file.
 func TestPiHostileLinksEnd(t *testing.T) {
 	var lines []string
 	const n = 20_000
@@ -180,10 +157,10 @@ func TestPiHostileLinksEnd(t *testing.T) {
 		lines = append(lines, user(fmt.Sprint(i), fmt.Sprint((i+1)%n), "x")) // one large cycle
 	}
 	h := newHouse(t)
-	path := h.write("a.jsonl", append([]string{header}, lines...)...)
+	path := h.Write("a.jsonl", append([]string{header}, lines...)...)
 	c := collector{}
 	begun := time.Now()
-	if _, err := h.source.Read(t.Context(), history.Found{Path: path}, nil, &c, c.emit); err != nil {
+	if _, err := h.Source.Read(t.Context(), history.Found{Path: path}, nil, &c, c.emit); err != nil {
 		t.Fatal(err)
 	}
 	if c.messages != n {
@@ -209,7 +186,7 @@ func TestPiFinds(t *testing.T) {
 		"agent/sessions/--home-dev--/2026-01-01_a.jsonl": "a",
 		"agent/2026-01-03_misplaced.jsonl":               "misplaced",
 	} {
-		h.rewrite(filepath.Join(root, name), strings.Replace(header, "one", id, 1), user("1", "", "x"))
+		h.Rewrite(filepath.Join(root, name), strings.Replace(header, "one", id, 1), user("1", "", "x"))
 	}
 	for _, secret := range []string{"auth.json", "models.json", "settings.json", "oauth.json"} {
 		if err := os.WriteFile(filepath.Join(agent, secret), []byte("{}"), 0o000); err != nil {
@@ -222,9 +199,9 @@ func TestPiFinds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h.rewrite(filepath.Join(flat, "2026-01-05_flat.jsonl"), strings.Replace(header, "one", "flat", 1), user("1", "", "x"))
-	h.rewrite(filepath.Join(agent, "prompts", "foreign.jsonl"), "{}")
-	h.rewrite(filepath.Join(elsewhere, "2026-01-04_linked.jsonl"), strings.Replace(header, "one", "linked", 1), user("1", "", "x"))
+	h.Rewrite(filepath.Join(flat, "2026-01-05_flat.jsonl"), strings.Replace(header, "one", "flat", 1), user("1", "", "x"))
+	h.Rewrite(filepath.Join(agent, "prompts", "foreign.jsonl"), "{}")
+	h.Rewrite(filepath.Join(elsewhere, "2026-01-04_linked.jsonl"), strings.Replace(header, "one", "linked", 1), user("1", "", "x"))
 	if err := os.Symlink(elsewhere, filepath.Join(agent, "sessions", "--linked--")); err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +244,7 @@ func TestPiUnreadableThingsAreToldAndTheRestGoesOn(t *testing.T) {
 	h := newHouse(t)
 	dir := t.TempDir()
 	good := filepath.Join(dir, "2026_good.jsonl")
-	h.rewrite(good, header, user("1", "", "x"))
+	h.Rewrite(good, header, user("1", "", "x"))
 	dangling := filepath.Join(dir, "2026_dangling.jsonl")
 	if err := os.Symlink(filepath.Join(dir, "gone"), dangling); err != nil {
 		t.Fatal(err)
@@ -275,30 +252,30 @@ func TestPiUnreadableThingsAreToldAndTheRestGoesOn(t *testing.T) {
 	want := 2 // the link, and the root that is not there
 	if os.Getuid() != 0 {
 		closed := filepath.Join(dir, "2026_closed.jsonl")
-		h.rewrite(closed, header)
+		h.Rewrite(closed, header)
 		if err := os.Chmod(closed, 0); err != nil {
 			t.Fatal(err)
 		}
 		want++
 	}
-	done := h.run(dir, filepath.Join(dir, "nowhere"))
+	done := h.Import(dir, filepath.Join(dir, "nowhere"))
 	if len(done.Errors) != want || done.Sessions.New != 1 {
 		t.Errorf("%+v", done)
 	}
-	if _, problems, err := pi.New(noEnv).Find(t.Context(), nil); err != nil || len(problems) != 0 {
+	if _, problems, err := pi.New(historytest.NoEnv).Find(t.Context(), nil); err != nil || len(problems) != 0 {
 		t.Errorf("a host without pi: %v %v", problems, err)
 	}
 }
 
 func TestPiSessionSurvivesTheEndOfItsFile(t *testing.T) {
 	h := newHouse(t)
-	path := h.write("a.jsonl", header, user("1", "", "one"), user("2", "1", "two"))
-	h.run(path)
-	h.rewrite(path, header, user("1", "", "one")) // cut short
-	if done := h.run(path); done.Records.Imported != 0 || done.Sessions.Unchanged != 1 {
+	path := h.Write("a.jsonl", header, user("1", "", "one"), user("2", "1", "two"))
+	h.Import(path)
+	h.Rewrite(path, header, user("1", "", "one")) // cut short
+	if done := h.Import(path); done.Records.Imported != 0 || done.Sessions.Unchanged != 1 {
 		t.Errorf("%+v", done)
 	}
-	if got := texts(h.path(h.session("one"))); got != "one two" {
+	if got := historytest.Texts(h.Path(h.Session("one"))); got != "one two" {
 		t.Errorf("path %q", got)
 	}
 }
@@ -316,7 +293,7 @@ func FuzzRead(f *testing.F) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		source := pi.New(noEnv)
+		source := pi.New(historytest.NoEnv)
 		c := &collector{}
 		keys := map[string]bool{"": true}
 		_, err := source.Read(t.Context(), history.Found{Path: path}, nil, c, func(b history.Batch) error {
@@ -391,7 +368,7 @@ func BenchmarkRead(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		c := collector{}
-		if _, err := pi.New(noEnv).Read(b.Context(), history.Found{Path: matches[0]}, nil, &c, c.emit); err != nil {
+		if _, err := pi.New(historytest.NoEnv).Read(b.Context(), history.Found{Path: matches[0]}, nil, &c, c.emit); err != nil {
 			b.Fatal(err)
 		}
 	}

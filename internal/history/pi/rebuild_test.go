@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sessiond/internal/history/historytest"
 	"sessiond/internal/session"
 )
 
@@ -29,13 +30,13 @@ func TestPiRowsHoldEveryField(t *testing.T) {
 		t.Run(strings.Join(path, "/"), func(t *testing.T) {
 			h := newHouse(t)
 			file := sample(t, path...)
-			h.run(file)
-			lines := strings.Split(strings.TrimSpace(read(t, file)), "\n")
+			h.Import(file)
+			lines := strings.Split(strings.TrimSpace(historytest.Read(t, file)), "\n")
 			var header struct{ ID string }
 			if err := json.Unmarshal([]byte(lines[0]), &header); err != nil {
 				t.Fatal(err)
 			}
-			s := h.session(header.ID)
+			s := h.Session(header.ID)
 			h.rebuilt(s.ID, lines[1:])
 		})
 	}
@@ -61,9 +62,9 @@ func TestPiRowsHoldEveryFieldOfUnusualLines(t *testing.T) {
 		`{"a":1}`,
 	}
 	h := newHouse(t)
-	h.run(h.write("odd.jsonl", append([]string{head}, lines...)...))
-	h.rebuilt(h.session("odd").ID, lines)
-	odd := h.entries(h.session("odd").ID)
+	h.Import(h.Write("odd.jsonl", append([]string{head}, lines...)...))
+	h.rebuilt(h.Session("odd").ID, lines)
+	odd := h.Entries(h.Session("odd").ID)
 	if text := odd[3].Text(); text != "nul \ufffd and half \ufffd" {
 		t.Errorf("text for reading is %q", text)
 	}
@@ -77,7 +78,7 @@ func TestPiRowsHoldEveryFieldOfUnusualLines(t *testing.T) {
 
 func (h *house) rebuilt(id session.ID, lines []string) {
 	h.Helper()
-	rows := h.entries(id)
+	rows := h.Entries(id)
 	if len(rows) != len(lines) {
 		h.Fatalf("%d rows of %d lines", len(rows), len(lines))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sessiond/internal/history"
+	"sessiond/internal/history/historytest"
 	"sessiond/internal/samples"
 	"sessiond/internal/session"
 )
@@ -146,9 +147,9 @@ func TestPiSamplesAddUp(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
 			if test.before != nil {
-				h.run(sample(t, test.before...))
+				h.Import(sample(t, test.before...))
 			}
-			done := h.run(sample(t, test.path...))
+			done := h.Import(sample(t, test.path...))
 			h.check(test.source, done, test.want)
 			h.unchanged(sample(t, test.path...))
 		})
@@ -158,8 +159,8 @@ func TestPiSamplesAddUp(t *testing.T) {
 // check compares a session with the facts of its file.
 func (h *house) check(source string, done history.Accounting, want facts) {
 	h.Helper()
-	s := h.session(source)
-	all := h.entries(s.ID)
+	s := h.Session(source)
+	all := h.Entries(s.ID)
 	got := facts{
 		lines: done.Records, kinds: map[string]int{}, rows: 0, head: "", title: want.title,
 		input: s.InputTokens, output: s.OutputTokens, cacheRead: s.CacheReadTokens, cacheWrite: s.CacheWriteTokens,
@@ -200,7 +201,7 @@ func (h *house) check(source string, done history.Accounting, want facts) {
 	if want.failedResults < 0 {
 		got.failedResults = want.failedResults
 	}
-	got.rows = int64(len(h.calls(s.ID)))
+	got.rows = int64(len(h.Calls(s.ID)))
 	if s.CostUSD != nil {
 		got.cost = math.Round(*s.CostUSD*1e8) / 1e8
 	}
@@ -257,41 +258,41 @@ func lineOf(t *testing.T, m *session.Message) map[string]any {
 // unchanged imports again, with and without the help of size and time, and finds nothing new.
 func (h *house) unchanged(path string) {
 	h.Helper()
-	mark, err := h.store.LastMessageID(h.Context())
+	mark, err := h.Store.LastMessageID(h.Context())
 	if err != nil {
 		h.Fatal(err)
 	}
-	if done := h.run(path); done.Sessions != (history.Sessions{Unchanged: 1}) || done.Records.Read != 0 {
+	if done := h.Import(path); done.Sessions != (history.Sessions{Unchanged: 1}) || done.Records.Read != 0 {
 		h.Errorf("a second import gave %+v", done)
 	}
 	var before int
-	if err := h.store.Reader().Get(&before, `SELECT (SELECT COUNT(*) FROM calls) + (SELECT COUNT(*) FROM events) + (SELECT COUNT(*) FROM compactions)`); err != nil {
+	if err := h.Store.Reader().Get(&before, `SELECT (SELECT COUNT(*) FROM calls) + (SELECT COUNT(*) FROM events) + (SELECT COUNT(*) FROM compactions)`); err != nil {
 		h.Fatal(err)
 	}
-	copied := h.write("copy.jsonl") // another path: read from its beginning
-	h.append(copied, read(h.T, path))
-	done := h.run(copied)
+	copied := h.Write("copy.jsonl") // another path: read from its beginning
+	h.Append(copied, historytest.Read(h.T, path))
+	done := h.Import(copied)
 	if done.Sessions != (history.Sessions{Unchanged: 1}) || done.Records.Imported+done.Records.Raw != 0 {
 		h.Errorf("a copy gave %+v", done)
 	}
 	var after int
-	if err := h.store.Reader().Get(&after, `SELECT (SELECT COUNT(*) FROM calls) + (SELECT COUNT(*) FROM events) + (SELECT COUNT(*) FROM compactions)`); err != nil {
+	if err := h.Store.Reader().Get(&after, `SELECT (SELECT COUNT(*) FROM calls) + (SELECT COUNT(*) FROM events) + (SELECT COUNT(*) FROM compactions)`); err != nil {
 		h.Fatal(err)
 	}
-	if last, err := h.store.LastMessageID(h.Context()); err != nil || last != mark || after != before {
+	if last, err := h.Store.LastMessageID(h.Context()); err != nil || last != mark || after != before {
 		h.Errorf("the copy wrote: last message %d → %d, other rows %d → %d, %v", mark, last, before, after, err)
 	}
 }
 
 func TestPiForksAreLinkedToTheirOrigin(t *testing.T) {
 	h := newHouse(t)
-	done := h.run(sample(t, "v3"))
+	done := h.Import(sample(t, "v3"))
 	if done.Sessions.New != 3 {
 		t.Fatalf("%+v", done)
 	}
-	origin := h.session("01a1fd0d-de16-7472-878d-5ea5e96ee142")
+	origin := h.Session("01a1fd0d-de16-7472-878d-5ea5e96ee142")
 	for _, id := range []string{"01a1fd0d-de1b-7472-878d-5ea642b53ab0", "01a1fd0d-de1c-7472-878d-5ea959550bae"} {
-		if fork := h.session(id); fork.ParentID != origin.ID || fork.ParentKind != session.ParentFork {
+		if fork := h.Session(id); fork.ParentID != origin.ID || fork.ParentKind != session.ParentFork {
 			t.Errorf("%s is linked to %q as %q", id, fork.ParentID, fork.ParentKind)
 		}
 	}
@@ -301,12 +302,12 @@ func TestPiForksAreLinkedToTheirOrigin(t *testing.T) {
 // and one file that is none.
 func TestPiWholeFolder(t *testing.T) {
 	h := newHouse(t)
-	done := h.run(filepath.Join(samples.Dir(t), "pi"))
+	done := h.Import(filepath.Join(samples.Dir(t), "pi"))
 	if done.Sessions != (history.Sessions{New: 11, Unchanged: 1}) || len(done.Errors) != 2 {
 		t.Errorf("%+v", done)
 	}
 	var cost float64
-	if err := h.store.Reader().Get(&cost, `SELECT SUM(cost_usd) FROM calls`); err != nil {
+	if err := h.Store.Reader().Get(&cost, `SELECT SUM(cost_usd) FROM calls`); err != nil {
 		t.Fatal(err)
 	}
 	// 30.3301977 + 42.5959075 + 0.0426495 + 0.001062 + 0.00096 + 0.0002
@@ -317,12 +318,12 @@ func TestPiWholeFolder(t *testing.T) {
 
 func TestPiHarnessForkIsLinkedById(t *testing.T) {
 	h := newHouse(t)
-	h.run(sample(t, "v4-harness"))
-	origin, fork := h.session("01a1fd12-6411-750c-8ca1-e6c9e6253dc5"), h.session("01a1fd12-6425-750c-8ca1-e6d1a35ee98b")
+	h.Import(sample(t, "v4-harness"))
+	origin, fork := h.Session("01a1fd12-6411-750c-8ca1-e6c9e6253dc5"), h.Session("01a1fd12-6425-750c-8ca1-e6d1a35ee98b")
 	if fork.ParentID != origin.ID || fork.ParentKind != session.ParentFork {
 		t.Errorf("linked to %q as %q", fork.ParentID, fork.ParentKind)
 	}
-	compactions, err := h.store.Compactions(t.Context(), origin.ID)
+	compactions, err := h.Store.Compactions(t.Context(), origin.ID)
 	if err != nil || len(compactions) != 1 || compactions[0].FirstKept == nil || compactions[0].FirstKept.Seq != 2 {
 		t.Errorf("the copies that the harness kept are of the reply: %+v, %v", compactions, err)
 	}
@@ -331,9 +332,9 @@ func TestPiHarnessForkIsLinkedById(t *testing.T) {
 // A harness may have kept what is not the end of the path: then the overlay holds it itself.
 func TestPiTailThatIsNotOnThePath(t *testing.T) {
 	h := newHouse(t)
-	h.run(h.write("a.jsonl", header, user("1", "", "one"),
+	h.Import(h.Write("a.jsonl", header, user("1", "", "one"),
 		`{"type":"compaction","id":"2","parentId":"1","timestamp":"2026-01-02T09:02:00.000Z","summary":"So far.","tokensBefore":9,"retainedTail":[{"role":"user","content":"shortened"}]}`))
-	compactions, err := h.store.Compactions(t.Context(), h.session("one").ID)
+	compactions, err := h.Store.Compactions(t.Context(), h.Session("one").ID)
 	if err != nil || len(compactions) != 1 || compactions[0].FirstKept != nil {
 		t.Fatalf("%+v %v", compactions, err)
 	}
@@ -345,8 +346,8 @@ func TestPiTailThatIsNotOnThePath(t *testing.T) {
 
 func TestPiForkBeforeItsOriginKeepsThePath(t *testing.T) {
 	h := newHouse(t)
-	h.run(sample(t, "v3", "--home-dev-other--", "*.jsonl"))
-	fork := h.session("01a1fd0d-de1c-7472-878d-5ea959550bae")
+	h.Import(sample(t, "v3", "--home-dev-other--", "*.jsonl"))
+	fork := h.Session("01a1fd0d-de1c-7472-878d-5ea959550bae")
 	if fork.ParentID != "" || !strings.Contains(string(fork.Metadata), "5ea5e96ee142.jsonl") {
 		t.Errorf("parent %q, metadata %s", fork.ParentID, fork.Metadata)
 	}
@@ -354,9 +355,9 @@ func TestPiForkBeforeItsOriginKeepsThePath(t *testing.T) {
 
 func TestPiCompactionsAreOverlays(t *testing.T) {
 	h := newHouse(t)
-	h.run(sample(t, "before-compaction.jsonl"))
-	s := h.session("ffae836b-9420-4060-ac13-7745215f90ff")
-	all, err := h.store.Compactions(t.Context(), s.ID)
+	h.Import(sample(t, "before-compaction.jsonl"))
+	s := h.Session("ffae836b-9420-4060-ac13-7745215f90ff")
+	all, err := h.Store.Compactions(t.Context(), s.ID)
 	if err != nil || len(all) != 2 {
 		t.Fatalf("%d compactions, %v", len(all), err)
 	}
@@ -368,10 +369,10 @@ func TestPiCompactionsAreOverlays(t *testing.T) {
 			t.Errorf("compaction %d: through %v, kept %v, %d tokens before, %s %s", i, c.Through, c.FirstKept, c.TokensBefore, c.Trigger, c.Status)
 		}
 	}
-	if effective, err := h.store.Effective(t.Context(), s); err != nil || effective.RowID != all[1].RowID {
+	if effective, err := h.Store.Effective(t.Context(), s); err != nil || effective.RowID != all[1].RowID {
 		t.Errorf("effective is %+v, %v", effective, err)
 	}
-	if _, err := h.store.UndoCompaction(t.Context(), s.ID, all[1].RowID); err != nil {
+	if _, err := h.Store.UndoCompaction(t.Context(), s.ID, all[1].RowID); err != nil {
 		t.Errorf("an imported compaction can be undone: %v", err)
 	}
 }
@@ -380,14 +381,14 @@ func TestPiCompactionsAreOverlays(t *testing.T) {
 // pi's context is the prompt (which the record keeps a copy of), the summary and six messages.
 func TestPiContextAtAnotherLeaf(t *testing.T) {
 	h := newHouse(t)
-	lines := strings.Split(strings.TrimSpace(read(t, sample(t, "v3", "--home-dev-demo--", "*e142.jsonl"))), "\n")
-	h.run(h.write("cut.jsonl", lines[:len(lines)-2]...))
-	s := h.session("01a1fd0d-de16-7472-878d-5ea5e96ee142")
+	lines := strings.Split(strings.TrimSpace(historytest.Read(t, sample(t, "v3", "--home-dev-demo--", "*e142.jsonl"))), "\n")
+	h.Import(h.Write("cut.jsonl", lines[:len(lines)-2]...))
+	s := h.Session("01a1fd0d-de16-7472-878d-5ea5e96ee142")
 	want := []string{"summary", "user", "assistant", "tool", "assistant", "user", "assistant"}
 	if got := h.context(s); !slices.Equal(got, want) {
 		t.Errorf("context %v, want %v", got, want)
 	}
-	labels, err := h.store.Labels(t.Context(), s.ID)
+	labels, err := h.Store.Labels(t.Context(), s.ID)
 	if err != nil || len(labels) != 0 {
 		t.Errorf("a cleared label is left: %v %v", labels, err)
 	}
@@ -410,13 +411,13 @@ func TestPiRefusesWhatIsNoSession(t *testing.T) {
 					t.Fatal(err)
 				}
 			case "made/empty":
-				path = h.write("empty.jsonl")
+				path = h.Write("empty.jsonl")
 			case "made/text":
-				path = h.write("text.jsonl", "hello", "world")
+				path = h.Write("text.jsonl", "hello", "world")
 			case "made/version":
-				path = h.write("new.jsonl", `{"type":"session","version":9,"id":"x"}`)
+				path = h.Write("new.jsonl", `{"type":"session","version":9,"id":"x"}`)
 			}
-			done := h.run(path)
+			done := h.Import(path)
 			if len(done.Errors) != 1 || !strings.Contains(done.Errors[0].Error, test.want) || done.Errors[0].Path != path {
 				t.Errorf("errors %+v", done.Errors)
 			}
