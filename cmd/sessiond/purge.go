@@ -135,6 +135,9 @@ func (a *app) listDoomed(what string, doomed []session.Session) error {
 func (a *app) tellPurged(done []session.Purged, asked, scrubbed bool) {
 	for _, one := range done {
 		fmt.Fprintf(a.out, "%s is gone: %s.\n", one.ID, plural(one.Messages, "message", "messages"))
+		if one.Shared > 0 {
+			fmt.Fprintf(a.out, "  %s more that its forks share: they go with the last fork\n", plural(one.Shared, "message", "messages"))
+		}
 		for _, path := range one.Backups {
 			fmt.Fprintf(a.out, "  still in the backup %s\n", printable(path))
 		}

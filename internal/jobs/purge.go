@@ -59,6 +59,7 @@ func (p *Purger) Purge(ctx context.Context, in store.PurgeRequest) (session.Purg
 		if done.Messages, err = p.delete(ctx, work); err != nil {
 			return done, err
 		}
+		done.Shared = work.Shared()
 		if in.Idem != nil {
 			if err := p.Store.RememberPurged(ctx, in.Idem, done.Messages); err != nil {
 				return done, err

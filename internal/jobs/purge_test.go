@@ -222,16 +222,20 @@ func TestForksKeepTheirPathAndNoMore(t *testing.T) {
 	before := pathOf(t, p, deeper.ID)
 
 	for i, step := range []struct {
-		purge session.ID
-		gone  []string
-		stays []string
+		purge  session.ID
+		gone   []string
+		stays  []string
+		shared int64
 	}{
-		{origin.ID, []string{"epsilonword", "the origin's own"}, []string{"shared alpha", "shared beta"}},
-		{fork.ID, nil, []string{"shared alpha", "shared beta", "the fork's gamma"}},
-		{deeper.ID, []string{"shared alpha", "shared beta", "the fork's gamma", "deeper delta"}, nil},
+		{origin.ID, []string{"epsilonword", "the origin's own"}, []string{"shared alpha", "shared beta"}, 2},
+		{fork.ID, nil, []string{"shared alpha", "shared beta", "the fork's gamma"}, 1},
+		{deeper.ID, []string{"shared alpha", "shared beta", "the fork's gamma", "deeper delta"}, nil, 0},
 	} {
-		_, err := p.purger.Purge(ctx, store.PurgeRequest{Session: step.purge, Scrub: true})
+		done, err := p.purger.Purge(ctx, store.PurgeRequest{Session: step.purge, Scrub: true})
 		ok(t, err)
+		if done.Shared != step.shared {
+			t.Errorf("step %d: %d messages stay for forks, want %d", i, done.Shared, step.shared)
+		}
 		if found := p.holding(t, step.gone...); len(found) > 0 {
 			t.Errorf("step %d: %q", i, found)
 		}

@@ -120,3 +120,11 @@ func (c *coverage) add(sp Span) {
 	}
 	*c = merged
 }
+
+// Shared counts the messages that stay, since forks need them.
+func (p *Purge) Shared() (n int64) {
+	for _, sp := range p.keep {
+		n += sp.To - sp.From + 1
+	}
+	return n
+}

@@ -20,7 +20,7 @@ func (s *Server) routes() []route {
 		handle(get, "/v1/sessions/{id}", s.readSession, "Read a session"),
 		handle(patch, "/v1/sessions/{id}", s.patchSession, "Change a session by a JSON merge patch"),
 		handle(remove, "/v1/sessions/{id}", s.deleteSession, "Put a session into the trash, or purge it",
-			about("In the trash it is neither listed nor found, and comes back whole. purge=true deletes it for good and answers {id, messages, scrubbed, backups}: how many messages went, and which backups still hold it.")),
+			about("In the trash it is neither listed nor found, and comes back whole. purge=true deletes it for good and answers {id, messages, shared, scrubbed, backups}: how many messages went and how many stay for forks, and which backups still hold it.")),
 		handle(post, "/v1/sessions/{id}/untrash", s.untrashSession, "Take a session out of the trash"),
 
 		handle(post, "/v1/sessions/{id}/messages", s.appendMessages, "Append messages to the path", status(http.StatusCreated), limit(messageBody)),
