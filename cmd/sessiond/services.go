@@ -76,7 +76,11 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 		OnSoft: w.onSoft, SetWindow: s.setWindow, Flush: cfg.FlushSettings(), Now: a.now,
 	}
 	if w.remote && cfg.Summarizer.Provider != summarize.ExtractiveProvider {
-		remote, err := summarize.New(a.summarizer(), summarize.Deps{
+		asks := a.summarizer()
+		if info, known := s.catalogue.Model(asks.Model); known {
+			asks.Window = info.Window
+		}
+		remote, err := summarize.New(asks, summarize.Deps{
 			Count: reference.Text, Usage: usage.FromProvider, Now: a.now, Getenv: a.getenv,
 		})
 		if err != nil {
