@@ -2,7 +2,6 @@ package store
 
 import (
 	"fmt"
-	"math"
 
 	"sessiond/internal/session"
 )
@@ -299,13 +298,18 @@ func (im *importer) forkLink() error {
 	if key == "" || in == "" || in == im.sess.ID {
 		return nil
 	}
-	if l, err := readLink(im.ctx, im.tx, im.sess.ID); err != nil || l.messageID != nil {
+	l, err := readLink(im.ctx, im.tx, im.sess.ID)
+	if err != nil || l.messageID != nil {
 		return err
 	}
 	id, err := im.mustFindIn(in, what, key)
 	if err != nil {
 		return err
 	}
-	l := link{messageID: &id, compactionID: math.MaxInt64, activatedAt: im.sess.CreatedAt.SQL()}
+	if l.compactionID == 0 { // its link is not here yet
+		made := importedFork(im.sess.CreatedAt)
+		l.compactionID, l.activatedAt = made.compactionID, made.activatedAt
+	}
+	l.messageID = &id
 	return im.saveLink(im.sess.ID, l)
 }

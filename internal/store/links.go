@@ -51,6 +51,9 @@ func (t *tx) hangsOn(parent session.Session, in NewSession) (link, error) {
 		if in.CreatedAt != nil {
 			made = *in.CreatedAt
 		}
+		if in.Inherits != nil {
+			made = *in.Inherits
+		}
 		return importedFork(made), nil
 	}
 	if in.Started == nil {
@@ -61,9 +64,13 @@ func (t *tx) hangsOn(parent session.Session, in NewSession) (link, error) {
 }
 
 // importedFork is the link of a fork that another program made: what its ancestors had in
-// force goes by the time at which it was made there.
+// force goes by the time at which it was made there; none was at no time.
 func importedFork(made session.Time) link {
-	return link{compactionID: math.MaxInt64, activatedAt: made.SQL()}
+	l := link{compactionID: math.MaxInt64}
+	if !made.IsZero() {
+		l.activatedAt = made.SQL()
+	}
+	return l
 }
 
 // share notes that an imported fork's path goes through a message of another session.

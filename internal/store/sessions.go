@@ -32,6 +32,7 @@ type NewSession struct {
 	StartedCall string              // of a child: which call of that message, "": not known
 	Metadata    session.JSON
 	CreatedAt   *session.Time // nil: now; its local day is the ID's
+	Inherits    *session.Time // of an imported fork: when the newest overlay that it inherits took effect, zero: it inherits none; nil: CreatedAt
 	Idem        *Idempotency
 }
 

@@ -2,7 +2,6 @@ package openclaw
 
 import (
 	"encoding/json"
-	"hash/maphash"
 	"strings"
 
 	"sessiond/internal/history"
@@ -253,22 +252,7 @@ func (r *reader) entriesOf(id session.ID) (map[string]theirs, error) {
 }
 
 // says tells what an entry says, within this run of the program.
-func (r *reader) says(m *session.Message) uint64 {
-	var h maphash.Hash
-	h.SetSeed(r.source.seed)
-	text := func(s string) {
-		h.WriteString(s)
-		h.WriteByte(0)
-	}
-	text(m.CreatedAt.SQL())
-	text(string(m.Kind) + string(m.Role))
-	for i := range m.Parts {
-		p := &m.Parts[i]
-		text(string(p.Kind) + p.CallID + p.Content())
-		text(p.Arguments)
-	}
-	return h.Sum64()
-}
+func (r *reader) says(m *session.Message) uint64 { return history.Says(r.source.seed, m) }
 
 // mark remembers that an entry lies in another session.
 func (r *reader) mark(i int, in session.ID) {

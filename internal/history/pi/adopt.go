@@ -24,7 +24,7 @@ func (r *reader) recognise(continues bool) error {
 			}
 		}
 		r.alias()
-		return nil
+		return r.recall()
 	case r.existing == nil:
 		return nil
 	}
@@ -107,8 +107,14 @@ func (r *reader) branch(hashes map[string]string) error {
 
 // match recognises the entries of an upgraded file.
 func (r *reader) match(hashes map[string]string) error {
+	last := -1 // of the places; a fork has none of those that its origin has
+	for key := range hashes {
+		if place, err := strconv.Atoi(strings.TrimPrefix(key, "v1:")); err == nil {
+			last = max(last, place)
+		}
+	}
 	err := r.places(func(place int, _ *node, hash string) bool {
-		if place == len(hashes) {
+		if place > last {
 			return false
 		}
 		if hashes[v1Key(place)] != hash {

@@ -20,12 +20,12 @@ func (d *decoder) compaction(n *node, o history.Object) *history.Compaction {
 	kept := d.firstKept(n, o)
 	if kept >= 0 {
 		through = d.nodes[kept].parent
-		c.FirstKeptKey = d.keyOf(kept)
+		c.FirstKeptKey, c.FirstKeptSession = d.keyOf(kept), d.sharedIn(kept)
 	}
 	if through < 0 {
 		return nil
 	}
-	c.ThroughKey = d.keyOf(through)
+	c.ThroughKey, c.ThroughSession = d.keyOf(through), d.sharedIn(through)
 	for at := through; at >= 0 && d.nodes[at].kind != entryCompaction; at = d.nodes[at].parent {
 		c.MessageCount++
 	}

@@ -17,8 +17,9 @@ type entry struct {
 	calls      []history.Call
 	mark       *history.Mark
 	compaction *history.Compaction
-	early      bool // the mark is on an entry that comes later in the file
-	raw        bool // not understood, kept as it is
+	early      bool  // the mark is on an entry that comes later in the file
+	marked     int32 // the entry that the mark is on
+	raw        bool  // not understood, kept as it is
 	problem    string
 }
 
@@ -51,7 +52,7 @@ func (d *decoder) decode(n *node, line []byte) entry {
 		return d.verbatim(n, line, "nested too deep")
 	}
 	rest := taker{Object: o}
-	e := entry{message: history.Message{ParentKey: d.keyOf(n.parent)}}
+	e := entry{message: history.Message{ParentKey: d.keyOf(n.parent), ParentSession: d.sharedIn(n.parent)}}
 	m := &e.message.Message
 	*m = session.Message{
 		Kind: session.KindMarker, Origin: session.Program, Display: true,
@@ -114,7 +115,8 @@ func (d *decoder) content(n *node, rest *taker, e *entry, remark *note) {
 		}
 		text, _ := history.Text(rest.Get("label"))
 		e.early = d.nodes[target].offset >= n.offset
-		e.mark = &history.Mark{MessageKey: d.nodes[target].key, Kind: "label", Text: text}
+		e.marked = target
+		e.mark = &history.Mark{MessageKey: d.keyOf(target), MessageSession: d.sharedIn(target), Kind: "label", Text: text}
 	case lineCustom:
 		m.Kind = session.KindCustom
 	case lineRecord:
@@ -150,7 +152,7 @@ func (d *decoder) place(n *node, rest *taker, remark *note) {
 
 // verbatim keeps a line as text, out of the context.
 func (d *decoder) verbatim(n *node, line []byte, why string) entry {
-	e := entry{raw: true, problem: why, message: history.Message{ParentKey: d.keyOf(n.parent)}}
+	e := entry{raw: true, problem: why, message: history.Message{ParentKey: d.keyOf(n.parent), ParentSession: d.sharedIn(n.parent)}}
 	e.message.Message = session.Message{
 		Kind: session.KindUnknown, Origin: session.Program, Display: true, Dialect: "pi",
 		ExternalID: n.key, CreatedAt: d.last,

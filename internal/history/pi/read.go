@@ -2,10 +2,10 @@ package pi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"sessiond/internal/history"
@@ -18,6 +18,8 @@ type state struct {
 	// was of version 1 and are named as they were then; but for those in Except.
 	Adopted int   `json:"adopted,omitempty"`
 	Except  []int `json:"except,omitempty"`
+	// Shared are the runs of entries that lie in sessions which this one was forked from.
+	Shared []shared `json:"shared,omitempty"`
 }
 
 // Read implements history.Source.
@@ -34,6 +36,23 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 	if info.Size() == 0 {
 		return nil, session.Errorf(session.Invalid, "the file is empty")
 	}
+	for {
+		r, err := s.open(ctx, file, info, cursor, known)
+		if err != nil {
+			return nil, err
+		}
+		r.cursor.Path, r.emit = found.Path, emit
+		err = r.run(r.continues)
+		if errors.Is(err, errForgotten) && cursor != nil {
+			cursor = nil
+			continue
+		}
+		return r.problems, err
+	}
+}
+
+// open makes the reader of a file, from where the cursor says if that is still so.
+func (s *Source) open(ctx context.Context, file *os.File, info os.FileInfo, cursor *history.Cursor, known history.Known) (*reader, error) {
 	sc, existing, err := s.survey(ctx, file, info.Size(), cursor, known)
 	if err == nil && sc.stale {
 		cursor = nil
@@ -42,19 +61,15 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{
-		scanned: sc, existing: existing, ctx: ctx, file: file, known: known, emit: emit,
-		cursor: history.Cursor{
-			Source: session.SourcePi, Path: found.Path, Size: info.Size(), Offset: sc.offset, Hash: sc.hash,
-		},
-	}
 	modified := session.At(info.ModTime())
-	r.cursor.ModifiedAt = &modified
+	r := &reader{
+		scanned: sc, existing: existing, ctx: ctx, file: file, known: known, continues: cursor != nil,
+		cursor: history.Cursor{Source: session.SourcePi, Size: info.Size(), ModifiedAt: &modified, Offset: sc.offset, Hash: sc.hash},
+	}
 	if cursor != nil {
 		r.cursor.Counts, r.cursor.State = cursor.Counts, cursor.State
 	}
-	err = r.run(cursor != nil)
-	return r.problems, err
+	return r, nil
 }
 
 // survey scans the file and looks its session up. A cursor is stale, too, when the session
@@ -72,20 +87,23 @@ func (s *Source) survey(ctx context.Context, file *os.File, size int64, cursor *
 // reader carries one file through the second pass.
 type reader struct {
 	*scanned
-	ctx      context.Context
-	file     *os.File
-	known    history.Known
-	emit     func(history.Batch) error
-	cursor   history.Cursor
-	state    state
-	existing *session.Session
-	session  history.NewSession
-	batch    history.Batch
-	size     int            // bytes in batch
-	older    bool           // everything in the file is here under newer names
-	late     []history.Mark // on entries that come after their label
-	problems []history.Problem
-	buffer   []byte
+	ctx       context.Context
+	file      *os.File
+	known     history.Known
+	emit      func(history.Batch) error
+	cursor    history.Cursor
+	continues bool // the cursor's reading goes on
+	state     state
+	existing  *session.Session
+	session   history.NewSession
+	batch     history.Batch
+	size      int        // bytes in batch
+	older     bool       // everything in the file is here under newer names
+	late      []entry    // labels of entries that come after them
+	linked    session.ID // an origin that was not here when the session came
+	given     int        // messages that were given
+	problems  []history.Problem
+	buffer    []byte
 }
 
 func (r *reader) run(continues bool) error {
@@ -99,8 +117,12 @@ func (r *reader) run(continues bool) error {
 		return err
 	}
 	d := &decoder{scanned: r.scanned, directory: r.session.Directory, last: *r.session.CreatedAt}
+	copied, err := r.share(d, continues)
+	if err != nil {
+		return err
+	}
 	r.begin()
-	r.batch.Records = r.records
+	r.batch.Records, r.batch.Marks, r.batch.Compactions = r.records, copied.marks, copied.compactions
 	for _, i := range r.order() {
 		if err := r.take(d, &r.nodes[i]); err != nil {
 			return err
@@ -133,11 +155,12 @@ func (r *reader) take(d *decoder, n *node) error {
 	}
 	b := &r.batch
 	b.Messages = append(b.Messages, e.message)
+	r.given++
 	b.Calls = append(b.Calls, e.calls...)
 	switch {
 	case e.mark == nil:
 	case e.early:
-		r.late = append(r.late, *e.mark)
+		r.late = append(r.late, entry{mark: e.mark, marked: e.marked})
 	default:
 		b.Marks = append(b.Marks, *e.mark)
 	}
@@ -173,19 +196,28 @@ func (r *reader) line(n *node) ([]byte, error) {
 
 // finish gives the last batch: with the head, the title and the cursor.
 func (r *reader) finish(continues bool) error {
-	if head := r.leaf(); head >= 0 && !r.older {
+	// A copy of a fork that has nothing of its own says nothing of where the fork is now.
+	empty := r.given == 0 && r.existing != nil && !continues
+	if head := r.leaf(); head >= 0 && !r.older && !empty {
 		key := r.nodes[head].key
-		r.batch.Head = &key
+		r.batch.Head, r.batch.HeadSession = &key, r.sharedIn(head)
 	}
-	if (r.named || !continues) && !r.older {
+	if (r.named || !continues) && !r.older && !empty {
 		if r.title != "" {
 			r.batch.Title = &r.title
 		} else if r.named && r.existing != nil {
 			r.batch.Title = &r.session.Title
 		}
 	}
-	r.batch.Marks = append(r.batch.Marks, r.late...)
-	if r.state.Adopted > 0 {
+	if r.linked != "" {
+		r.batch.Fields = &history.Changes{ParentID: r.linked, ParentKind: session.ParentFork}
+	}
+	for _, e := range r.late {
+		e.mark.MessageKey, e.mark.MessageSession = r.keyOf(e.marked), r.sharedIn(e.marked)
+		r.batch.Marks = append(r.batch.Marks, *e.mark)
+	}
+	r.state.Shared = r.runs()
+	if r.state.Adopted > 0 || r.state.Shared != nil {
 		r.cursor.State = session.JSONOf(r.state)
 	}
 	r.batch.Cursor = &r.cursor
@@ -234,16 +266,8 @@ func (r *reader) describe() error {
 	if s.Provider, s.Model, err = r.model(); err != nil {
 		return err
 	}
-	if r.existing == nil {
-		if s.ParentID, err = r.parent(id); err != nil {
-			return err
-		}
-		if s.ParentID != "" {
-			s.ParentKind = session.ParentFork
-		}
-	}
 	r.session = s
-	return nil
+	return r.hang(id)
 }
 
 // titleRunes is how much of a first message stands for a title.
@@ -268,10 +292,7 @@ func firstLine(parts []session.Part) string {
 
 // firstTime gives the time of the first entry: its day is that of the session.
 func (r *reader) firstTime() (session.Time, error) {
-	created, ok := parseTime(r.header.String("timestamp"))
-	if !ok {
-		created, ok = unixMilli(r.header.Get("createdAt"))
-	}
+	created, ok := r.made()
 	if !ok {
 		created = *r.cursor.ModifiedAt
 	}
@@ -288,6 +309,14 @@ func (r *reader) firstTime() (session.Time, error) {
 		return d.time(&taker{Object: o}), nil
 	}
 	return created, nil
+}
+
+// made gives the time of the header, in which a fork was made.
+func (r *reader) made() (session.Time, bool) {
+	if at, ok := parseTime(r.header.String("timestamp")); ok {
+		return at, true
+	}
+	return unixMilli(r.header.Get("createdAt"))
 }
 
 // modelSearch is how far back from the leaf the model is looked for.
@@ -315,47 +344,4 @@ func (r *reader) model() (provider, model string, err error) {
 		at = r.nodes[at].parent
 	}
 	return r.header.String("provider"), r.header.String("modelId"), nil
-}
-
-// parent finds the session that this one was forked from: by the path that the header
-// names, then by the id in its file name. It is "" when that one was not imported.
-func (r *reader) parent(own string) (session.ID, error) {
-	if id := r.header.String("parentSessionId"); id != "" && id != own { // version 4
-		found, err := r.known.Session(r.ctx, session.SourcePi, id)
-		if err != nil || found != nil {
-			return idOf(found), err
-		}
-	}
-	path := ""
-	for _, key := range []string{"parentSession", "branchedFrom", "legacyParentSessionPath"} {
-		if path == "" {
-			path = r.header.String(key)
-		}
-	}
-	if path == "" {
-		return "", nil
-	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		cursor, err := r.known.Cursor(r.ctx, session.SourcePi, real)
-		if err != nil {
-			return "", err
-		}
-		if cursor != nil && cursor.SessionID != "" {
-			return cursor.SessionID, nil
-		}
-	}
-	name := path[strings.LastIndexAny(path, `/\`)+1:]
-	_, id, ok := strings.Cut(strings.TrimSuffix(name, ".jsonl"), "_")
-	if !ok || id == own {
-		return "", nil
-	}
-	found, err := r.known.Session(r.ctx, session.SourcePi, id)
-	return idOf(found), err
-}
-
-func idOf(s *session.Session) session.ID {
-	if s == nil {
-		return ""
-	}
-	return s.ID
 }

@@ -2,6 +2,7 @@ package pi_test
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -19,7 +20,8 @@ import (
 // facts are what a file of the samples must give, by the samples' own README.
 type facts struct {
 	lines                                      history.Records
-	kinds                                      map[string]int // by the line's type, or message/role
+	kinds                                      map[string]int // by the line's type, or message/role: of its own entries
+	onPath                                     map[string]int // of a fork: those on its path, whosever they are
 	toolCalls, results, open, failedResults    int
 	finishes                                   map[session.Finish]int
 	input, output, cacheRead, cacheWrite, rows int64
@@ -36,11 +38,15 @@ func TestPiSamplesAddUp(t *testing.T) {
 		"message/assistant": 10, "message/bashExecution": 2, "message/system": 1, "message/toolResult": 4,
 		"message/user": 6, "model_change": 1, "session_info": 1, "thinking_level_change": 1, "usage": 1,
 	}
-	copied := map[string]int{}
-	for kind, n := range v3Kinds {
-		copied[kind] = n
-	}
+	copied := maps.Clone(v3Kinds)
 	copied["message/user"] = 7
+	forked := map[string]int{ // of a path
+		"context_edit": 1, "custom": 1, "custom_message": 1, "message/assistant": 6, "message/bashExecution": 2,
+		"message/system": 1, "message/toolResult": 3, "message/user": 3, "model_change": 1, "thinking_level_change": 1,
+	}
+	through := maps.Clone(forked) // the origin's path, of which the fork's file leaves out a label
+	through["label"] = 1
+	const copy = "copied from the session it was forked from"
 	for _, test := range []struct {
 		name, source string
 		before       []string // imported before it
@@ -77,13 +83,19 @@ func TestPiSamplesAddUp(t *testing.T) {
 			[]string{"v3", "--home-dev-demo--", "*e142.jsonl"},
 			[]string{"v3", "--home-dev-demo--", "*3ab0.jsonl"},
 			facts{
-				lines: history.Records{Read: 21, Imported: 21},
-				kinds: map[string]int{
-					"context_edit": 1, "custom": 1, "custom_message": 1, "message/assistant": 6, "message/bashExecution": 2,
-					"message/system": 1, "message/toolResult": 3, "message/user": 3, "model_change": 1, "thinking_level_change": 1,
-				},
-				toolCalls: 3, results: 3,
+				lines: history.Records{Read: 21, Imported: 3, Skipped: map[string]int{copy: 18}},
+				kinds: map[string]int{"message/assistant": 1, "message/user": 1}, onPath: through,
 				input: 4, output: 6, cacheRead: 2950, cacheWrite: 20, rows: 1, cost: 0.001062,
+				head: "fa0d9c41",
+			},
+		},
+		{
+			"fork of a path whose origin is not here has it all", "01a1fd0d-de1b-7472-878d-5ea642b53ab0", nil,
+			[]string{"v3", "--home-dev-demo--", "*3ab0.jsonl"},
+			facts{
+				lines: history.Records{Read: 21, Imported: 21}, kinds: forked, onPath: forked,
+				toolCalls: 3, results: 3,
+				input: 35, output: 258, cacheRead: 10850, cacheWrite: 3040, rows: 6, cost: 0.01863,
 				roots: 1, head: "fa0d9c41",
 			},
 		},
@@ -92,8 +104,18 @@ func TestPiSamplesAddUp(t *testing.T) {
 			[]string{"v3", "--home-dev-demo--", "*e142.jsonl"},
 			[]string{"v3", "--home-dev-other--", "*.jsonl"},
 			facts{
+				lines: history.Records{Read: 36, Imported: 2, Skipped: map[string]int{copy: 34}}, kinds: map[string]int{"message/user": 1},
+				head: "7fa355b3", context: []string{"user", "assistant", "user"}, title: "Greeting program",
+			},
+		},
+		{
+			"fork of a whole file whose origin is not here", "01a1fd0d-de1c-7472-878d-5ea959550bae", nil,
+			[]string{"v3", "--home-dev-other--", "*.jsonl"},
+			facts{
 				lines: history.Records{Read: 36, Imported: 36}, kinds: copied,
-				toolCalls: 5, results: 4, open: 1, roots: 2, head: "7fa355b3", context: []string{"user", "assistant", "user"}, title: "Greeting program",
+				toolCalls: 5, results: 4, open: 1,
+				input: 4154, output: 706, cacheRead: 21200, cacheWrite: 3530, rows: 13, cost: 0.0426495,
+				roots: 2, head: "7fa355b3", context: []string{"user", "assistant", "user"}, title: "Greeting program",
 			},
 		},
 		{"harness of version 3 moves the leaf", "01a1fd12-64b2-73cd-af47-f611db608997", nil, []string{"v3-harness", "*.jsonl"}, facts{
@@ -116,10 +138,10 @@ func TestPiSamplesAddUp(t *testing.T) {
 			[]string{"v4-harness", "*e6c9e6253dc5.jsonl"},
 			[]string{"v4-harness", "*e6d1a35ee98b.jsonl"},
 			facts{
-				lines:    history.Records{Read: 5, Imported: 5},
-				kinds:    map[string]int{"entry/message": 2, "fact/name": 1, "lane": 1},
-				finishes: map[session.Finish]int{"stop": 1},
-				roots:    1, head: "01a1fd12-641e-750c-8ca1-e6cdf9e8e186", context: []string{"user", "assistant"}, title: "Harness demo",
+				lines:  history.Records{Read: 5, Imported: 3, Skipped: map[string]int{copy: 2}},
+				kinds:  map[string]int{"fact/name": 1, "lane": 1},
+				onPath: map[string]int{"entry/message": 2},
+				head:   "01a1fd12-641e-750c-8ca1-e6cdf9e8e186", context: []string{"user", "assistant"}, title: "Harness demo",
 			},
 		},
 		{"half a last line waits", "01a1fd0d-de16-7472-878d-5ea5e96ee142", nil, []string{"made", "torn-last-line.jsonl"}, facts{
@@ -190,8 +212,15 @@ func (h *house) check(source string, done history.Accounting, want facts) {
 			}
 			answered[*p.CallPartID] = true
 		}
-		if s.HeadID != nil && m.RowID == *s.HeadID {
-			got.head = m.ExternalID
+	}
+	path := h.path(s)
+	if len(path) > 0 {
+		got.head = path[len(path)-1].ExternalID
+	}
+	if want.onPath != nil {
+		got.onPath = map[string]int{}
+		for i := range path {
+			got.onPath[kindOf(h.T, &path[i])]++
 		}
 	}
 	got.open = got.toolCalls - len(answered)

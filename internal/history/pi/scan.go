@@ -30,8 +30,9 @@ type node struct {
 	sum    uint64 // of the line's bytes, within this scan
 	kind   kind
 	cut    cut
-	known  bool // imported by an earlier reading of this file
-	onPath bool // of the leaf
+	known  bool  // stored already, by an earlier reading of this file or as part of another session
+	onPath bool  // of the leaf
+	in     int16 // which of the origins has it, from 1; 0: it is the session's own
 }
 
 type kind uint8
@@ -76,6 +77,7 @@ type scanned struct {
 	lane      int32            // in version 4: the leaf of the main lane
 	tails     []int32          // compactions that carry copies of what they kept
 	kept      map[string]int32 // by their keys: the entry that the first copy is of
+	origins   []session.ID     // the sessions that it was forked from, as far as entries lie in them
 
 	offset int64  // after the last complete line
 	hash   string // of the bytes before offset

@@ -1,5 +1,7 @@
 package pi
 
+import "sessiond/internal/session"
+
 // link finds the parent of every entry. A name stands for the newest entry before that has
 // it, else for a later one. Cycles are cut at their first entry in file order.
 func (s *scanned) link() {
@@ -104,4 +106,12 @@ func (s *scanned) keyOf(i int32) string {
 		return ""
 	}
 	return s.nodes[i].key
+}
+
+// sharedIn gives the session that an entry lies in if that is not the file's own, else "".
+func (s *scanned) sharedIn(i int32) session.ID {
+	if i < 0 || s.nodes[i].in == 0 {
+		return ""
+	}
+	return s.origins[s.nodes[i].in-1]
 }

@@ -1,0 +1,396 @@
+package pi
+
+import (
+	"errors"
+	"hash/maphash"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// A fork's file begins with copies of entries of its origin, with their ids: those of a path,
+// or all of them. What the origin has stays there; the fork's own entries hang on it.
+
+// shared is a run of entries of the file that lie in a session which it was forked from.
+type shared struct {
+	From    int        `json:"from"` // index of the first entry
+	To      int        `json:"to"`   // and of the one after the last
+	Session session.ID `json:"session"`
+	Places  bool       `json:"places,omitempty"` // they are named by their places there, as of version 1
+}
+
+// errForgotten says that what an earlier reading found to be shared is not here any more.
+var errForgotten = errors.New("the session that it was forked from is gone")
+
+// hang finds what the session was forked from. One that was here before its origin is linked
+// when it is read again, and keeps the copies that it has.
+func (r *reader) hang(id string) error {
+	if r.existing != nil && r.existing.ParentID != "" {
+		r.session.ParentID, r.session.ParentKind = r.existing.ParentID, r.existing.ParentKind
+		return nil
+	}
+	origin, err := r.parent(id)
+	if err != nil || origin == "" {
+		return err
+	}
+	if r.existing == nil {
+		r.session.ParentID, r.session.ParentKind = origin, session.ParentFork
+		return nil
+	}
+	line, err := r.lineage(origin)
+	if err != nil {
+		return err
+	}
+	for _, s := range line {
+		if s.ID == r.existing.ID {
+			return nil // the files name one another in a circle
+		}
+	}
+	r.linked = origin
+	return nil
+}
+
+// maxForks ends a chain of forks that has no end.
+const maxForks = 100
+
+// lineage gives a session and those that it was forked from, the oldest first.
+func (r *reader) lineage(id session.ID) ([]*session.Session, error) {
+	var line []*session.Session
+	seen := map[session.ID]bool{}
+	for id != "" && !seen[id] && len(line) < maxForks {
+		seen[id] = true
+		s, err := r.known.SessionByID(r.ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if s == nil {
+			break
+		}
+		line = append([]*session.Session{s}, line...)
+		if s.ParentKind != session.ParentFork {
+			break
+		}
+		id = s.ParentID
+	}
+	return line, nil
+}
+
+// copied is what a fork has of the entries that it shares: labels, which belong to a session
+// and not to a message, and overlays that its origin does not have in force.
+type copied struct {
+	marks       []history.Mark
+	compactions []history.Compaction
+}
+
+// share finds the entries that the file has in common with the session that it was forked
+// from: with the same id and parent, saying the same. They are not stored a second time. What
+// is the session's own already, since it came before its origin, stays so.
+func (r *reader) share(d *decoder, continues bool) (copied, error) {
+	var c copied
+	if continues || r.older || r.session.ParentID == "" || r.session.ParentKind != session.ParentFork {
+		return c, nil
+	}
+	line, err := r.lineage(r.session.ParentID)
+	if err != nil || len(line) == 0 {
+		return c, err
+	}
+	own := map[string]bool{}
+	if r.existing != nil {
+		err = r.known.Entries(r.ctx, r.existing.ID, func(m *session.Message) bool {
+			own[m.ExternalID] = true
+			return true
+		})
+		if err != nil {
+			return c, err
+		}
+	}
+	theirs := originals{reader: r, seed: maphash.MakeSeed(), found: make([]original, len(r.nodes))}
+	if err := theirs.collect(line); err != nil {
+		return c, err
+	}
+	for _, s := range line {
+		r.origins = append(r.origins, s.ID)
+	}
+	n, inherits := 0, session.Time{}
+	for i := range r.nodes {
+		e, ok, err := theirs.isCopy(d, int32(i), own)
+		if err != nil {
+			return c, err
+		}
+		if !ok {
+			continue
+		}
+		n++
+		switch node := &r.nodes[i]; {
+		case e.mark != nil && e.early:
+			r.late = append(r.late, e)
+		case e.mark != nil:
+			c.marks = append(c.marks, *e.mark)
+		case e.compaction != nil && node.onPath && theirs.found[i].left:
+			c.compactions = append(c.compactions, *e.compaction)
+		case e.compaction != nil && node.onPath && e.compaction.CreatedAt.After(inherits.Time):
+			inherits = e.compaction.CreatedAt
+		}
+	}
+	if n == 0 {
+		return c, nil
+	}
+	r.records.Skip(skipCopy, n)
+	r.session.Inherits = &inherits
+	if made, ok := r.made(); ok {
+		r.session.CreatedAt = &made
+	}
+	return c, nil
+}
+
+// original is an entry of an origin that has the name of one of the file's.
+type original struct {
+	says   uint64
+	in     int16 // which origin, from 1; 0: there is none
+	above  int16 // which has its parent
+	parent int32 // the entry of the file that its parent has the name of; -1: it is a root
+	places bool  // it is named by its place
+	left   bool  // its session went on elsewhere
+}
+
+// spot is an entry of the file, as one of an origin.
+type spot struct {
+	node int32 // -1: no entry, as the parent of a root
+	in   int16
+}
+
+// stranger is an entry that the file does not have.
+const stranger = -2
+
+// originals collects the entries of the origins that the file may have copies of.
+type originals struct {
+	*reader
+	seed   maphash.Seed
+	found  []original
+	byKey  map[string]int32
+	places []int32               // entries by place, where the file has ids and an origin may have none
+	spots  map[session.ID][]spot // by seq
+}
+
+func (o *originals) collect(line []*session.Session) error {
+	o.byKey, o.spots = make(map[string]int32, len(o.nodes)), map[session.ID][]spot{}
+	for i := range o.nodes {
+		n := &o.nodes[i]
+		o.byKey[n.key] = int32(i)
+		if !n.kind.aside() && o.version > 1 && o.version < 4 {
+			o.places = append(o.places, int32(i))
+		}
+	}
+	for k, s := range line {
+		if err := o.session(s, int16(k+1)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// session collects the entries of one origin.
+func (o *originals) session(s *session.Session, in int16) error {
+	parents := make([]int64, s.LastSeq+1)
+	spots := make([]spot, s.LastSeq+1)
+	o.spots[s.ID] = spots
+	records := map[int64]int32{} // of compactions, by seq
+	err := o.known.Entries(o.ctx, s.ID, func(m *session.Message) bool {
+		if m.Seq >= int64(len(spots)) {
+			return false // it came after we looked
+		}
+		above := spot{node: -1}
+		if m.Parent != nil {
+			above = o.spotOf(*m.Parent)
+			if m.Parent.Session == s.ID {
+				parents[m.Seq] = m.Parent.Seq
+			}
+		}
+		i, places, ok := o.named(m.ExternalID)
+		switch {
+		case ok:
+			o.found[i] = original{says: history.Says(o.seed, m), in: in, above: above.in, parent: above.node, places: places}
+			spots[m.Seq] = spot{i, in}
+			if o.nodes[i].kind == entryCompaction {
+				records[m.Seq] = i
+			}
+		case isLabel(m): // a fork of a path goes on without it
+			spots[m.Seq] = above
+		default:
+			spots[m.Seq].node = stranger
+		}
+		return true
+	})
+	if err != nil || len(records) == 0 {
+		return err
+	}
+	for _, i := range records {
+		o.found[i].left = true
+	}
+	if s.Head != nil && s.Head.Session == s.ID {
+		for at := s.Head.Seq; at > 0 && at < int64(len(parents)); at = parents[at] {
+			if i, ok := records[at]; ok {
+				o.found[i].left = false
+			}
+		}
+	}
+	return nil
+}
+
+func (o *originals) spotOf(ref session.MessageRef) spot {
+	if spots := o.spots[ref.Session]; ref.Seq > 0 && ref.Seq < int64(len(spots)) {
+		return spots[ref.Seq]
+	}
+	return spot{node: stranger}
+}
+
+// named gives the entry of the file that has an external id; places says that it is the one at
+// the place that a version 1 entry was named by.
+func (o *originals) named(key string) (i int32, places, ok bool) {
+	if i, ok = o.byKey[key]; ok {
+		return i, false, true
+	}
+	if text, of := strings.CutPrefix(key, "v1:"); of {
+		if place, err := strconv.Atoi(text); err == nil && place >= 0 && place < len(o.places) {
+			return o.places[place], true, true
+		}
+	}
+	return 0, false, false
+}
+
+func isLabel(m *session.Message) bool {
+	if m.Kind != session.KindMarker {
+		return false
+	}
+	extra, _ := history.ParseObject(m.Extra)
+	line, _ := history.Fields(extra.Get("line"))
+	return line.String("type") == lineLabel
+}
+
+// isCopy tells whether an entry is one of an origin's, and takes it as that.
+func (o *originals) isCopy(d *decoder, i int32, own map[string]bool) (entry, bool, error) {
+	n, there := &o.nodes[i], &o.found[i]
+	if there.in == 0 || n.known || own[n.key] || there.parent != n.parent || n.parent >= 0 && o.nodes[n.parent].in != there.above {
+		return entry{}, false, nil
+	}
+	line, err := o.line(n)
+	if err != nil {
+		return entry{}, false, err
+	}
+	e := d.decode(n, line)
+	if history.Says(o.seed, &e.message.Message) != there.says {
+		return entry{}, false, nil
+	}
+	n.known, n.in = true, there.in
+	if there.places {
+		place, _ := slices.BinarySearch(o.places, i)
+		n.key = v1Key(place)
+	}
+	return e, true, nil
+}
+
+// place gives the place of an entry among those of version 1.
+func (s *scanned) place(i int32) int {
+	place := 0
+	for k := range i {
+		if !s.nodes[k].kind.aside() {
+			place++
+		}
+	}
+	return place
+}
+
+// runs are the shared entries, for the next reading.
+func (r *reader) runs() []shared {
+	var runs []shared
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		if n.in == 0 {
+			continue
+		}
+		run := shared{From: i, To: i + 1, Session: r.origins[n.in-1], Places: n.id != "" && strings.HasPrefix(n.key, "v1:")}
+		if k := len(runs) - 1; k >= 0 && runs[k].To == i && runs[k].Session == run.Session && runs[k].Places == run.Places {
+			runs[k].To++
+			continue
+		}
+		runs = append(runs, run)
+	}
+	return runs
+}
+
+// recall takes the entries that an earlier reading found to be shared.
+func (r *reader) recall() error {
+	number := map[session.ID]int16{}
+	for _, run := range r.state.Shared {
+		if run.From < 0 || run.From >= run.To || run.To > len(r.nodes) {
+			return errForgotten
+		}
+		if number[run.Session] == 0 {
+			r.origins = append(r.origins, run.Session)
+			number[run.Session] = int16(len(r.origins))
+		}
+		place := r.place(int32(run.From))
+		for i := run.From; i < run.To; i++ {
+			n := &r.nodes[i]
+			n.in = number[run.Session]
+			if run.Places && !n.kind.aside() {
+				n.key = v1Key(place)
+				place++
+			}
+		}
+		last := r.nodes[run.To-1].key
+		if at, err := r.known.Message(r.ctx, run.Session, last); err != nil {
+			return err
+		} else if at == nil {
+			return errForgotten
+		}
+	}
+	return nil
+}
+
+// parent finds the session that this one was forked from: by the path that the header
+// names, then by the id in its file name. It is "" when that one was not imported.
+func (r *reader) parent(own string) (session.ID, error) {
+	if id := r.header.String("parentSessionId"); id != "" && id != own { // version 4
+		found, err := r.known.Session(r.ctx, session.SourcePi, id)
+		if err != nil || found != nil {
+			return idOf(found), err
+		}
+	}
+	path := ""
+	for _, key := range []string{"parentSession", "branchedFrom", "legacyParentSessionPath"} {
+		if path == "" {
+			path = r.header.String(key)
+		}
+	}
+	if path == "" {
+		return "", nil
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		cursor, err := r.known.Cursor(r.ctx, session.SourcePi, real)
+		if err != nil {
+			return "", err
+		}
+		if cursor != nil && cursor.SessionID != "" {
+			return cursor.SessionID, nil
+		}
+	}
+	name := path[strings.LastIndexAny(path, `/\`)+1:]
+	_, id, ok := strings.Cut(strings.TrimSuffix(name, ".jsonl"), "_")
+	if !ok || id == own {
+		return "", nil
+	}
+	found, err := r.known.Session(r.ctx, session.SourcePi, id)
+	return idOf(found), err
+}
+
+func idOf(s *session.Session) session.ID {
+	if s == nil {
+		return ""
+	}
+	return s.ID
+}
