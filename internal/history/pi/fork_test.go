@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"sessiond/internal/history"
+	"sessiond/internal/history/historytest"
 	"sessiond/internal/session"
 )
 
@@ -35,12 +36,12 @@ func label(id, parent, target, text string) string {
 // shape tells what a session shows: its path, its context, and its labels.
 func (h *house) shape(s session.Session) string {
 	h.Helper()
-	labels, err := h.store.Labels(h.Context(), s.ID)
+	labels, err := h.Store.Labels(h.Context(), s.ID)
 	if err != nil {
 		h.Fatal(err)
 	}
 	var out, marked []string
-	path := h.path(s)
+	path := h.Path(s)
 	for i := range path {
 		m := &path[i]
 		if m.Kind != session.KindMarker || !strings.HasPrefix(m.ExternalID, "L") { // a path may leave out labels
@@ -50,7 +51,7 @@ func (h *house) shape(s session.Session) string {
 			marked = append(marked, m.ExternalID+"="+text)
 		}
 	}
-	effective, err := h.store.Effective(h.Context(), s)
+	effective, err := h.Store.Effective(h.Context(), s)
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -64,43 +65,43 @@ func (h *house) shape(s session.Session) string {
 func TestPiForkCopiesNothing(t *testing.T) {
 	h := newHouse(t)
 	one := []string{user("1", "", "one"), user("2", "1", "two"), user("3", "2", "three")}
-	origin := h.write("2026_origin.jsonl", append([]string{head("origin", "")}, one...)...)
-	h.run(origin)
-	fork := h.write("2027_fork.jsonl", append([]string{head("fork", origin)}, one[:2]...)...)
-	if done := h.run(fork); done.Sessions != (history.Sessions{New: 1}) || done.Records.Imported != 1 || done.Records.Skipped[copyOf] != 2 {
+	origin := h.Write("2026_origin.jsonl", append([]string{head("origin", "")}, one...)...)
+	h.Import(origin)
+	fork := h.Write("2027_fork.jsonl", append([]string{head("fork", origin)}, one[:2]...)...)
+	if done := h.Import(fork); done.Sessions != (history.Sessions{New: 1}) || done.Records.Imported != 1 || done.Records.Skipped[copyOf] != 2 {
 		t.Errorf("%+v", done)
 	}
-	o, f := h.session("origin"), h.session("fork")
-	if f.ParentID != o.ID || f.ParentKind != session.ParentFork || f.MessageCount != 0 || texts(h.path(f)) != "one two" {
+	o, f := h.Session("origin"), h.Session("fork")
+	if f.ParentID != o.ID || f.ParentKind != session.ParentFork || f.MessageCount != 0 || historytest.Texts(h.Path(f)) != "one two" {
 		t.Errorf("%+v", f)
 	}
 	if want := "2026-01-02T12:00:00.000Z"; f.CreatedAt.UTC().Format("2006-01-02T15:04:05.000Z") != want {
 		t.Errorf("made at %v, not when it was forked", f.CreatedAt)
 	}
 
-	h.append(fork, user("3b", "2", "otherwise")+"\n")
-	if done := h.run(fork); done.Records.Imported != 1 || done.Records.Read != 1 || done.Sessions != (history.Sessions{Updated: 1}) {
+	h.Append(fork, user("3b", "2", "otherwise")+"\n")
+	if done := h.Import(fork); done.Records.Imported != 1 || done.Records.Read != 1 || done.Sessions != (history.Sessions{Updated: 1}) {
 		t.Errorf("what it grew by: %+v", done)
 	}
-	h.append(fork, user("4b", "1", "from an older entry of its origin")+"\n")
-	h.run(fork)
-	h.append(origin, user("4", "3", "four")+"\n")
-	h.run(origin)
-	if f = h.session("fork"); f.MessageCount != 2 || texts(h.path(f)) != "one from an older entry of its origin" {
-		t.Errorf("%d messages, path %q", f.MessageCount, texts(h.path(f)))
+	h.Append(fork, user("4b", "1", "from an older entry of its origin")+"\n")
+	h.Import(fork)
+	h.Append(origin, user("4", "3", "four")+"\n")
+	h.Import(origin)
+	if f = h.Session("fork"); f.MessageCount != 2 || historytest.Texts(h.Path(f)) != "one from an older entry of its origin" {
+		t.Errorf("%d messages, path %q", f.MessageCount, historytest.Texts(h.Path(f)))
 	}
-	if got := texts(h.path(h.session("origin"))); got != "one two three four" {
+	if got := historytest.Texts(h.Path(h.Session("origin"))); got != "one two three four" {
 		t.Errorf("the origin's path %q", got)
 	}
 	h.unchanged(fork)
 	h.unchanged(origin)
 
 	// An older copy of the fork, which has nothing of its own, does not move its head.
-	old := h.write("old.jsonl", append([]string{head("fork", origin)}, one[:2]...)...)
-	if done := h.run(old); done.Sessions != (history.Sessions{Unchanged: 1}) || done.Records.Imported != 0 {
+	old := h.Write("old.jsonl", append([]string{head("fork", origin)}, one[:2]...)...)
+	if done := h.Import(old); done.Sessions != (history.Sessions{Unchanged: 1}) || done.Records.Imported != 0 {
 		t.Errorf("%+v", done)
 	}
-	if got := texts(h.path(h.session("fork"))); got != "one from an older entry of its origin" {
+	if got := historytest.Texts(h.Path(h.Session("fork"))); got != "one from an older entry of its origin" {
 		t.Errorf("path %q", got)
 	}
 }
@@ -108,16 +109,16 @@ func TestPiForkCopiesNothing(t *testing.T) {
 func TestPiForkOfAForkHangsOnWhatHasTheEntry(t *testing.T) {
 	h := newHouse(t)
 	lines := []string{user("1", "", "one"), user("2", "1", "two"), user("3", "2", "three"), user("4", "3", "four")}
-	origin := h.write("1.jsonl", append([]string{head("origin", "")}, lines[:2]...)...)
-	fork := h.write("2.jsonl", append([]string{head("fork", origin)}, lines[:3]...)...)
-	again := h.write("3.jsonl", append([]string{head("again", fork)}, lines...)...)
-	h.run(origin, fork, again)
+	origin := h.Write("1.jsonl", append([]string{head("origin", "")}, lines[:2]...)...)
+	fork := h.Write("2.jsonl", append([]string{head("fork", origin)}, lines[:3]...)...)
+	again := h.Write("3.jsonl", append([]string{head("again", fork)}, lines...)...)
+	h.Import(origin, fork, again)
 	for id, n := range map[string]int64{"origin": 2, "fork": 1, "again": 1} {
-		if s := h.session(id); s.MessageCount != n {
+		if s := h.Session(id); s.MessageCount != n {
 			t.Errorf("%s has %d messages, want %d", id, s.MessageCount, n)
 		}
 	}
-	if got := texts(h.path(h.session("again"))); got != "one two three four" {
+	if got := historytest.Texts(h.Path(h.Session("again"))); got != "one two three four" {
 		t.Errorf("path %q", got)
 	}
 	h.unchanged(again)
@@ -140,20 +141,20 @@ func TestPiForkKeepsWhatItsOriginDoesNotHave(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
-			origin := h.write("1.jsonl", append([]string{head("origin", "")}, test.origin...)...)
-			h.run(origin)
-			fork := h.write("2.jsonl", append([]string{head("fork", origin)}, append(test.fork, user("own", "3", "own"))...)...)
-			done := h.run(fork)
+			origin := h.Write("1.jsonl", append([]string{head("origin", "")}, test.origin...)...)
+			h.Import(origin)
+			fork := h.Write("2.jsonl", append([]string{head("fork", origin)}, append(test.fork, user("own", "3", "own"))...)...)
+			done := h.Import(fork)
 			if done.Records.Skipped[copyOf] != test.copied || len(done.Errors) > 0 {
 				t.Errorf("%+v", done)
 			}
 			var path []session.Message
-			for _, m := range h.path(h.session("fork")) {
+			for _, m := range h.Path(h.Session("fork")) {
 				if m.Kind == session.KindMessage {
 					path = append(path, m)
 				}
 			}
-			if got := texts(path); got != "one two three own" {
+			if got := historytest.Texts(path); got != "one two three own" {
 				t.Errorf("path %q", got)
 			}
 			h.unchanged(fork)
@@ -166,34 +167,34 @@ func TestPiForkBeforeItsOriginKeepsItsCopies(t *testing.T) {
 	lines := []string{user("1", "", "one"), user("2", "1", "two")}
 	dir := t.TempDir()
 	origin, fork := filepath.Join(dir, "2026_origin.jsonl"), filepath.Join(dir, "2027_fork.jsonl")
-	h.rewrite(fork, append([]string{head("fork", origin)}, lines...)...)
-	h.run(fork)
-	h.rewrite(origin, append([]string{head("origin", fork)}, lines...)...) // and names the fork as its own origin
-	h.run(origin)
-	if o := h.session("origin"); o.ParentID != h.session("fork").ID || o.MessageCount != 0 {
+	h.Rewrite(fork, append([]string{head("fork", origin)}, lines...)...)
+	h.Import(fork)
+	h.Rewrite(origin, append([]string{head("origin", fork)}, lines...)...) // and names the fork as its own origin
+	h.Import(origin)
+	if o := h.Session("origin"); o.ParentID != h.Session("fork").ID || o.MessageCount != 0 {
 		t.Errorf("%+v", o)
 	}
-	h.append(fork, user("3", "2", "three")+"\n")
-	if done := h.run(fork); done.Records.Imported != 1 || len(done.Errors) > 0 {
+	h.Append(fork, user("3", "2", "three")+"\n")
+	if done := h.Import(fork); done.Records.Imported != 1 || len(done.Errors) > 0 {
 		t.Errorf("%+v", done)
 	}
-	if f := h.session("fork"); f.ParentID != "" || texts(h.path(f)) != "one two three" {
-		t.Errorf("files that name one another: %q %q", f.ParentID, texts(h.path(f)))
+	if f := h.Session("fork"); f.ParentID != "" || historytest.Texts(h.Path(f)) != "one two three" {
+		t.Errorf("files that name one another: %q %q", f.ParentID, historytest.Texts(h.Path(f)))
 	}
 
 	late := filepath.Join(dir, "2028_late.jsonl")
-	h.rewrite(late, append([]string{head("late", filepath.Join(dir, "2025_root.jsonl"))}, lines...)...)
-	h.run(late)
+	h.Rewrite(late, append([]string{head("late", filepath.Join(dir, "2025_root.jsonl"))}, lines...)...)
+	h.Import(late)
 	root := filepath.Join(dir, "2025_root.jsonl")
-	h.rewrite(root, append([]string{head("root", "")}, lines...)...)
-	h.run(root)
-	h.append(late, user("3", "2", "three")+"\n")
-	h.run(late)
-	l := h.session("late")
-	if l.ParentID != h.session("root").ID || l.ParentKind != session.ParentFork || l.MessageCount != 3 {
+	h.Rewrite(root, append([]string{head("root", "")}, lines...)...)
+	h.Import(root)
+	h.Append(late, user("3", "2", "three")+"\n")
+	h.Import(late)
+	l := h.Session("late")
+	if l.ParentID != h.Session("root").ID || l.ParentKind != session.ParentFork || l.MessageCount != 3 {
 		t.Errorf("linked when it was read again: %+v", l)
 	}
-	for _, m := range h.path(l) {
+	for _, m := range h.Path(l) {
 		if m.SessionID != l.ID {
 			t.Errorf("entry %s of its path is of another session", m.ExternalID)
 		}
@@ -217,11 +218,11 @@ func TestPiForkHasTheOverlaysOfItsOwnFile(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)
-			origin := h.write("1.jsonl", append([]string{head("origin", "")}, test.origin...)...)
-			h.run(origin)
-			fork := h.write("2.jsonl", append([]string{head("fork", origin)}, test.fork...)...)
-			h.run(fork)
-			f := h.session("fork")
+			origin := h.Write("1.jsonl", append([]string{head("origin", "")}, test.origin...)...)
+			h.Import(origin)
+			fork := h.Write("2.jsonl", append([]string{head("fork", origin)}, test.fork...)...)
+			h.Import(fork)
+			f := h.Session("fork")
 			if got := strings.Join(h.context(f), " "); got != test.want || f.CompactionCount != test.own || f.MessageCount != 0 {
 				t.Errorf("context %q, want %q; %d overlays of its own", got, test.want, f.CompactionCount)
 			}
@@ -235,21 +236,21 @@ func TestPiForkOfAnUpgradedFile(t *testing.T) {
 	h := newHouse(t)
 	old := sample(t, "before-compaction.jsonl")
 	path := filepath.Join(t.TempDir(), "s.jsonl")
-	h.rewrite(path, strings.TrimSuffix(read(t, old), "\n"))
-	h.run(path)
+	h.Rewrite(path, strings.TrimSuffix(historytest.Read(t, old), "\n"))
+	h.Import(path)
 	lines := strings.Split(strings.TrimSuffix(upgrade(t, path, 3), "\n"), "\n")
-	h.rewrite(path, lines...)
-	h.run(path)
+	h.Rewrite(path, lines...)
+	h.Import(path)
 	fork := filepath.Join(t.TempDir(), "fork.jsonl")
-	h.rewrite(fork, append([]string{head("fork", path)}, lines[1:]...)...)
-	done := h.run(fork)
+	h.Rewrite(fork, append([]string{head("fork", path)}, lines[1:]...)...)
+	done := h.Import(fork)
 	if done.Records.Skipped[copyOf] != 1002 || done.Records.Imported != 1 {
 		t.Errorf("%+v", done.Records)
 	}
-	h.append(fork, user("own", lastID(t, fork), "own")+"\n")
-	h.run(fork)
-	f := h.session("fork")
-	if p := h.path(f); len(p) != 1003 || f.MessageCount != 1 || p[1002].Text() != "own" {
+	h.Append(fork, user("own", lastID(t, fork), "own")+"\n")
+	h.Import(fork)
+	f := h.Session("fork")
+	if p := h.Path(f); len(p) != 1003 || f.MessageCount != 1 || p[1002].Text() != "own" {
 		t.Errorf("%d on the path, %d of its own", len(p), f.MessageCount)
 	}
 	if got := h.context(f); got[0] != "summary" {
@@ -285,20 +286,20 @@ func TestPiForkShowsWhatItsFileSays(t *testing.T) {
 			forked = append(forked, user(fmt.Sprint("own", i), fmt.Sprint(rapid.IntRange(0, last).Draw(rt, "branch")), "own"))
 		}
 		name := func(what string) string { return fmt.Sprintf("%s-%d", what, n) }
-		origin := h.write(name("origin")+".jsonl", append([]string{head(name("origin"), "")}, lines...)...)
-		h.run(origin)
+		origin := h.Write(name("origin")+".jsonl", append([]string{head(name("origin"), "")}, lines...)...)
+		h.Import(origin)
 		first := len(forked) // how much of it is there when it is read first
 		if rapid.Bool().Draw(rt, "grows") {
 			first = copied + 1
 		}
 		shows := func(id, from string) (string, history.Records) {
-			path := h.write(id+".jsonl", append([]string{head(id, from)}, forked[:first]...)...)
-			done := h.run(path)
+			path := h.Write(id+".jsonl", append([]string{head(id, from)}, forked[:first]...)...)
+			done := h.Import(path)
 			for _, line := range forked[first:] {
-				h.append(path, line+"\n")
-				done.Add(h.run(path))
+				h.Append(path, line+"\n")
+				done.Add(h.Import(path))
 			}
-			return h.shape(h.session(id)), done.Records
+			return h.shape(h.Session(id)), done.Records
 		}
 		got, done := shows(name("fork"), origin)
 		want, _ := shows(name("alone"), "")

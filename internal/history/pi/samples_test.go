@@ -213,7 +213,7 @@ func (h *house) check(source string, done history.Accounting, want facts) {
 			answered[*p.CallPartID] = true
 		}
 	}
-	path := h.path(s)
+	path := h.Path(s)
 	if len(path) > 0 {
 		got.head = path[len(path)-1].ExternalID
 	}
