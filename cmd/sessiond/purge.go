@@ -136,7 +136,7 @@ func (a *app) tellPurged(done []session.Purged, asked, scrubbed bool) {
 	for _, one := range done {
 		fmt.Fprintf(a.out, "%s is gone: %s.\n", one.ID, plural(one.Messages, "message", "messages"))
 		if one.Shared > 0 {
-			fmt.Fprintf(a.out, "  %s more that its forks share: they go with the last fork\n", plural(one.Shared, "message", "messages"))
+			fmt.Fprintf(a.out, "  %s stay, since forks share them; they go with the last fork\n", plural(one.Shared, "message", "messages"))
 		}
 		for _, path := range one.Backups {
 			fmt.Fprintf(a.out, "  still in the backup %s\n", printable(path))
