@@ -160,6 +160,9 @@ func thousands(size int) string {
 	if size >= 1_000_000 {
 		return fmt.Sprintf("%d M", size/1_000_000)
 	}
+	if size < 1000 {
+		return fmt.Sprint(size)
+	}
 	return fmt.Sprintf("%d k", size/1000)
 }
 
