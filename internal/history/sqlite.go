@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/jmoiron/sqlx"
@@ -163,6 +164,26 @@ func (s *SQLite) Close() error {
 func (s *SQLite) Columns(ctx context.Context, table string) (names []string, err error) {
 	err = s.SelectContext(ctx, &names, `SELECT name FROM pragma_table_info(?) ORDER BY cid`, table)
 	return names, err
+}
+
+// Schema gives all tables by name, those that are wanted with their columns: the rest may hold
+// what is not to be looked at.
+func (s *SQLite) Schema(ctx context.Context, wanted ...string) (map[string][]string, error) {
+	tables, err := s.Tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	schema := make(map[string][]string, len(tables))
+	for _, table := range tables {
+		schema[table] = nil
+		if !slices.Contains(wanted, table) {
+			continue
+		}
+		if schema[table], err = s.Columns(ctx, table); err != nil {
+			return nil, err
+		}
+	}
+	return schema, nil
 }
 
 // Tables gives the names of all tables.

@@ -70,7 +70,9 @@ func (p *Purger) Purge(ctx context.Context, in store.PurgeRequest) (session.Purg
 		return done, err
 	}
 	if in.Scrub {
-		err = p.scrub(ctx)
+		if err = p.resume(ctx); err == nil { // of one that a daemon before broke off
+			err = p.scrub(ctx)
+		}
 		done.Scrubbed = err == nil
 	}
 	return done, err
@@ -88,6 +90,11 @@ func (p *Purger) resume(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("unfinished purges: %w", err)
 	}
+	return p.finish(ctx, ids)
+}
+
+// finish goes on with deletions that were begun.
+func (p *Purger) finish(ctx context.Context, ids []session.ID) error {
 	for _, id := range ids {
 		work, err := p.Store.ResumePurge(ctx, id)
 		if err == nil {
@@ -115,9 +122,6 @@ func (p *Purger) Scrub(ctx context.Context) (bool, error) {
 }
 
 func (p *Purger) scrub(ctx context.Context) error {
-	if err := p.resume(ctx); err != nil { // of one that a daemon before broke off
-		return err
-	}
 	if err := p.Index.Scrub(ctx); err != nil {
 		return err
 	}
@@ -149,16 +153,7 @@ func (p *Purger) delete(ctx context.Context, work *store.Purge) (messages int64,
 	if err != nil {
 		return messages, err
 	}
-	for _, id := range shells {
-		next, err := p.Store.ResumePurge(ctx, id)
-		if err == nil {
-			_, err = p.delete(ctx, next)
-		}
-		if err != nil {
-			return messages, fmt.Errorf("what stood for the forks of %s: %w", id, err)
-		}
-	}
-	return messages, nil
+	return messages, p.finish(ctx, shells)
 }
 
 func (p *Purger) folders() []string {

@@ -80,7 +80,7 @@ func readDatabase(ctx context.Context, found history.Found, cursor *history.Curs
 		return nil, err
 	}
 	defer opened.Close() //nolint:errcheck // nothing was written
-	d := &database{SQLite: opened, ctx: ctx, path: found.Path, known: known, has: map[string][]string{}}
+	d := &database{SQLite: opened, ctx: ctx, path: found.Path, known: known}
 	d.send = func(b history.Batch) error {
 		err := d.Check()
 		if err == nil {
@@ -111,18 +111,9 @@ func readDatabase(ctx context.Context, found history.Found, cursor *history.Curs
 
 // recognise tells whether it is Goose's. Columns are trusted, not the version.
 func (d *database) recognise() error {
-	tables, err := d.Tables(d.ctx)
-	if err != nil {
+	var err error
+	if d.has, err = d.Schema(d.ctx, tableSessions, tableMessages, tableLedger, tableThreads, tableThreadMessages, tableVersion); err != nil {
 		return err
-	}
-	for _, table := range tables {
-		d.has[table] = nil
-		switch table {
-		case tableSessions, tableMessages, tableLedger, tableThreads, tableThreadMessages, tableVersion:
-			if d.has[table], err = d.Columns(d.ctx, table); err != nil {
-				return err
-			}
-		}
 	}
 	if !slices.Contains(d.has[tableSessions], "id") || !slices.Contains(d.has[tableMessages], "content_json") || !slices.Contains(d.has[tableMessages], "session_id") {
 		return session.Errorf(session.Invalid, "no Goose database: it has no tables of sessions and messages as Goose makes them")

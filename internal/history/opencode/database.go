@@ -61,7 +61,7 @@ func (s *Source) readDatabase(ctx context.Context, found history.Found, known hi
 		return nil, err
 	}
 	defer opened.Close() //nolint:errcheck // nothing was written
-	d := &database{SQLite: opened, ctx: ctx, path: found.Path, now: s.now(), known: known, has: map[string][]string{}}
+	d := &database{SQLite: opened, ctx: ctx, path: found.Path, now: s.now(), known: known}
 	d.send = func(b history.Batch) error {
 		err := d.Check()
 		if err == nil {
@@ -95,18 +95,9 @@ func lastBatch(found history.Found, sessions int, records history.Records, again
 
 // recognise tells whether it is opencode's.
 func (d *database) recognise() error {
-	tables, err := d.Tables(d.ctx)
-	if err != nil {
+	var err error
+	if d.has, err = d.Schema(d.ctx, tableSession, tableMessage, tablePart, tableTodo, tableEngine, tableProject); err != nil {
 		return err
-	}
-	for _, table := range tables {
-		d.has[table] = nil
-		switch table {
-		case tableSession, tableMessage, tablePart, tableTodo, tableEngine, tableProject:
-			if d.has[table], err = d.Columns(d.ctx, table); err != nil {
-				return err
-			}
-		}
 	}
 	if !slices.Contains(d.has[tableSession], "project_id") || !slices.Contains(d.has[tableMessage], "data") || !slices.Contains(d.has[tablePart], "message_id") {
 		return session.Errorf(session.Invalid, "no opencode database: it has no tables of sessions, messages and parts as opencode makes them")
