@@ -1,6 +1,8 @@
 package history
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,11 +20,20 @@ type Finder struct {
 // Folder takes the files of a folder whose names match and, while depth is above 1, those in
 // its folders. A folder that cannot be read is a problem.
 func (f *Finder) Folder(path string, depth int, match func(name string) bool) {
+	f.folder(path, depth, match, false)
+}
+
+// folder is Folder. One that was listed a moment ago and is gone now is no problem: its
+// program works there.
+func (f *Finder) folder(path string, depth int, match func(name string) bool, listed bool) {
 	real, err := realPath(path)
 	if err == nil && !f.once(real) {
 		return
 	}
 	entries, err := os.ReadDir(path)
+	if listed && errors.Is(err, fs.ErrNotExist) {
+		return
+	}
 	if err != nil {
 		f.Problem(path, err)
 		return
@@ -36,7 +47,7 @@ func (f *Finder) Folder(path string, depth int, match func(name string) bool) {
 		case !isFolder && match(entry.Name()):
 			f.File(child)
 		case isFolder && depth > 1:
-			f.Folder(child, depth-1, match)
+			f.folder(child, depth-1, match, true)
 		}
 	}
 }
@@ -45,6 +56,7 @@ func (f *Finder) Folder(path string, depth int, match func(name string) bool) {
 func (f *Finder) entry(real string, entry os.DirEntry) {
 	info, err := entry.Info()
 	switch {
+	case errors.Is(err, fs.ErrNotExist): // gone since it was listed
 	case err != nil:
 		f.Problem(real, err)
 	case f.once(real):
