@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -49,7 +50,7 @@ func (b *bench) events(ctx context.Context) (err error) {
 			return err
 		}
 		defer l.conn.Close() //nolint:errcheck // a stream that has no end of its own
-		if _, err := l.conn.Write([]byte("GET /v1/events HTTP/1.1\r\nHost: sessiond\r\n\r\n")); err != nil {
+		if err := listen(l); err != nil {
 			return err
 		}
 		go count(l.in, &heard[i])
@@ -78,6 +79,25 @@ func (b *bench) events(ctx context.Context) (err error) {
 		against: "the same with nobody listening", aims: []aim{{ratio: 1.5}},
 	})
 	return nil
+}
+
+// listen opens a stream of events and waits for its first line: from there on it misses nothing.
+func listen(l *line) error {
+	if _, err := l.conn.Write([]byte("GET /v1/events HTTP/1.1\r\nHost: sessiond\r\n\r\n")); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		text, err := l.in.ReadString('\n')
+		if err != nil {
+			return fmt.Errorf("waiting for a stream of events to begin: %w", err)
+		}
+		if first && !strings.HasPrefix(text, "HTTP/1.1 200 ") {
+			return fmt.Errorf("no stream of events: %s", text)
+		}
+		if strings.HasPrefix(text, "id: ") {
+			return nil
+		}
+	}
 }
 
 // count adds up the messages that a stream tells of.
