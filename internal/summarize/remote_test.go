@@ -296,7 +296,7 @@ func TestRemoteStopsWhenTheCallerDoes(t *testing.T) {
 			<-r.Context().Done()
 		}))
 		defer s.Close()
-		_, err := summarize.WithFallback(p.remote(t, s.URL, time.Minute, &pauses{}), summarize.NewExtractive(count)).Summarize(ctx, request())
+		_, err := p.remote(t, s.URL, time.Minute, &pauses{}).Summarize(ctx, request())
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want that it was cancelled", err)
 		}
@@ -334,23 +334,6 @@ func TestKeysAndSecretsStayInside(t *testing.T) {
 		}
 		if body := s.seen()[0]; strings.Contains(body, token) || strings.Contains(body, apiKey) || !strings.Contains(body, "[secret: github token]") {
 			t.Errorf("the request holds a secret: %s", body)
-		}
-	})
-}
-
-func TestFallbackGivesTheDigestAndKeepsTheFailedCalls(t *testing.T) {
-	each(t, func(t *testing.T, p provider) {
-		s := serve(t, answer{status: 500})
-		both := summarize.WithFallback(p.remote(t, s.URL, time.Minute, &pauses{}), summarize.NewExtractive(count))
-		got, err := both.Summarize(context.Background(), request())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got.Provider != summarize.ExtractiveProvider || got.Text != digest(t, request()) {
-			t.Errorf("it is not the digest: %s\n%s", got.Provider, got.Text)
-		}
-		if len(got.Calls) != 5 || got.Calls[0].Provider != p.name || got.Calls[0].Status != session.CallFailed {
-			t.Errorf("the calls are %+v", got.Calls)
 		}
 	})
 }

@@ -2,7 +2,6 @@ package summarize
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -80,8 +79,9 @@ const (
 	breakerCoolDown  = 5 * time.Minute
 )
 
-// New makes the summariser that cfg asks for. A remote one stands behind a circuit breaker
-// and falls back to the digest. Who is done with it calls Close if it has one. Codes: Invalid.
+// New makes the summariser that cfg asks for. A remote one stands behind a circuit breaker; its
+// failures are its caller's to make good, with a digest. Who is done with it calls Close if it
+// has one. Codes: Invalid.
 func New(cfg Config, deps Deps) (Summarizer, error) {
 	deps = deps.withDefaults()
 	var remote *Remote
@@ -99,41 +99,8 @@ func New(cfg Config, deps Deps) (Summarizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return WithFallback(NewBreaker(remote, breakerThreshold, breakerCoolDown, deps.Now), NewExtractive(deps.Count)), nil
+	return NewBreaker(remote, breakerThreshold, breakerCoolDown, deps.Now), nil
 }
-
-// Fallback asks a remote model and makes the digest where that fails.
-type Fallback struct {
-	remote Summarizer
-	digest *Extractive
-}
-
-// WithFallback puts the digest behind a remote summariser.
-func WithFallback(remote Summarizer, digest *Extractive) *Fallback {
-	return &Fallback{remote: remote, digest: digest}
-}
-
-// Name gives the remote's names.
-func (f *Fallback) Name() (provider, model string) { return f.remote.Name() }
-
-// Summarize gives the model's summary, or on a Failure the digest with the calls that failed.
-// Other errors, such as that of a cancelled ctx, come back as they are.
-func (f *Fallback) Summarize(ctx context.Context, req session.SummaryRequest) (session.Summary, error) {
-	made, err := f.remote.Summarize(ctx, req)
-	if err == nil {
-		return made, nil
-	}
-	var failure *Failure
-	if !errors.As(err, &failure) {
-		return made, err
-	}
-	digest, err := f.digest.Summarize(ctx, req)
-	digest.Calls = made.Calls
-	return digest, err
-}
-
-// Close releases the remote's connections.
-func (f *Fallback) Close() error { return closeInner(f.remote) }
 
 func closeInner(s Summarizer) error {
 	if c, ok := s.(io.Closer); ok {

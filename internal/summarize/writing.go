@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sessiond/internal/session"
@@ -11,8 +12,10 @@ import (
 
 // Summarize asks the model for a summary of the span, and for the running one: the one before
 // with what the span's says, or all spans' merged anew. Each gets an index that no model
-// makes. It tries again where that can help. The error is a *Failure unless ctx was
-// cancelled; the Summary then still holds the Calls.
+// makes. It tries again where that can help. Where only the update fails, the running one is
+// put together without the model, and the note says so: the span was paid for. The error is a
+// *Failure unless ctx was cancelled; the Summary then still holds the Calls, and the span's
+// summary if that was made.
 func (r *Remote) Summarize(ctx context.Context, req session.SummaryRequest) (session.Summary, error) {
 	limit := req.MaxTokens
 	if limit <= 0 {
@@ -34,7 +37,9 @@ func (r *Remote) Summarize(ctx context.Context, req session.SummaryRequest) (ses
 	old := parseOutline(req.Previous)
 	running, err := w.join(span)
 	if err != nil {
-		return w.out, err
+		if running = w.together(err, span); running == "" {
+			return w.out, err
+		}
 	}
 	if len(req.Spans) > 0 {
 		old = merge(req.Spans)
@@ -95,6 +100,23 @@ func (w *writing) join(span string) (string, error) {
 		}
 	}
 	return w.ask(joinPrompt(w.req.Previous, []string{span}, w.req.Instructions, w.text), answerLimits{replaced, w.text})
+}
+
+// together puts the span's summary behind what was told before it, line by line, since the
+// model did not; "" where it was the caller who gave up.
+func (w *writing) together(err error, span string) string {
+	var failure *Failure
+	if !errors.As(err, &failure) {
+		return ""
+	}
+	parts := []string{w.req.Previous}
+	if len(w.req.Spans) > 0 {
+		parts = w.req.Spans
+	}
+	o := merge(append(slices.Clip(parts), span))
+	o.index = nil // it comes behind the text, of what the text lacks
+	w.out.Note = "the running summary was put together without the model, which failed: " + failure.Error()
+	return o.fit(w.text, w.r.deps.Count)
 }
 
 // replaced counts the messages that a summary of the span stands for.

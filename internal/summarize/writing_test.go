@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"sessiond/internal/session"
 	"sessiond/internal/summarize"
@@ -163,6 +164,39 @@ func TestTheRunningSummaryIsAnUpdateOrAMerge(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The model tells well of the span and then fails at the update: nothing of what it said, nor
+// of what was known before, is lost.
+func TestASpanIsKeptWhenItsUpdateFails(t *testing.T) {
+	each(t, func(t *testing.T, p provider) {
+		for name, last := range map[string]answer{
+			"it is broken":  {status: 500},
+			"it declines":   {body: p.answer("I'm sorry, but I can't do that.")},
+			"it is cut off": {body: p.cutOff},
+		} {
+			t.Run(name, func(t *testing.T) {
+				s := serve(t, answer{body: p.answer(goodSummary)}, last)
+				req := request()
+				req.Previous = "## Goal\n- Move the archive.\n\n## Next steps\n- Ask for the key.\n\n## Index\n- $11"
+				got, err := p.remote(t, s.URL, time.Minute, &pauses{}).Summarize(context.Background(), req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !strings.HasPrefix(got.Span, goodSummary) || got.Provider != p.name || !strings.Contains(got.Note, "without the model") {
+					t.Errorf("by %s, note %q, the span's summary is\n%s", got.Provider, got.Note, got.Span)
+				}
+				for _, want := range []string{"Move the archive.", "Compare the prices of the vendors.", "Ask for the key.", "$11", "$129"} {
+					if !strings.Contains(got.Text, want) {
+						t.Errorf("the running summary lacks %q:\n%s", want, got.Text)
+					}
+				}
+				if n := count(got.Text); n > req.MaxTokens || len(got.Calls) != len(s.seen()) {
+					t.Errorf("%d tokens, %d calls for %d requests", n, len(got.Calls), len(s.seen()))
+				}
+			})
+		}
+	})
 }
 
 func TestSpansThatDoNotFitTheModelAreNotMerged(t *testing.T) {
