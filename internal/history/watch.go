@@ -23,8 +23,12 @@ const maxNewFolders = 256
 // program will put the next one.
 func (f *Follower) watchUpTo(path string, roots []string) {
 	for _, root := range roots {
-		if !within(path, root) {
+		switch {
+		case !within(path, root):
 			continue
+		case path == root: // a file that is a place by itself
+			f.watchOnly(filepath.Dir(path))
+			return
 		}
 		for folder := filepath.Dir(path); within(folder, root); folder = filepath.Dir(folder) {
 			f.watchOnly(folder)

@@ -41,6 +41,8 @@ type ImportMessage struct {
 type ImportFields struct {
 	Provider   string
 	Model      string
+	Directory  string        // unless it has one
+	GitBranch  string        // unless it has one
 	Metadata   session.JSON  // replaces what the session's metadata hold under the source's name
 	ArchivedAt *session.Time // unless it is archived here already
 	Key        string        // with Generation
@@ -339,80 +341,6 @@ func (im *importer) marks() error {
 		}
 	}
 	return nil
-}
-
-// title takes the source's name, unless a person gave the session another one here.
-func (im *importer) title() error {
-	if im.batch.Title == nil || im.sess.TitleSource == "given" || im.sess.Title == *im.batch.Title {
-		return nil
-	}
-	im.sess.Title, im.sess.TitleSource, im.moved = *im.batch.Title, "source", true
-	return nil
-}
-
-// fields takes what the source says of the session now, where it says something else.
-func (im *importer) fields() error {
-	f := im.batch.Fields
-	if f == nil {
-		return nil
-	}
-	if model, provider := orElse(f.Model, im.sess.Model), orElse(f.Provider, im.sess.Provider); model != im.sess.Model || provider != im.sess.Provider {
-		im.sess.Model, im.sess.Provider, im.moved = model, provider, true
-	}
-	if f.ArchivedAt != nil && im.sess.ArchivedAt == nil {
-		if _, err := im.exec(`UPDATE sessions SET archived_at = ? WHERE id = ?`, f.ArchivedAt, im.sess.ID); err != nil {
-			return err
-		}
-		im.sess.ArchivedAt, im.moved = f.ArchivedAt, true
-	}
-	if err := im.links(f); err != nil {
-		return err
-	}
-	if f.Metadata == nil {
-		return nil
-	}
-	var before, after session.JSON
-	err := im.row(`SELECT metadata, json_set(metadata, ?, json(?)) FROM sessions WHERE id = ?`,
-		[]any{`$."` + string(im.sess.Source) + `"`, f.Metadata, im.sess.ID}, &before, &after)
-	if err != nil || string(before) == string(after) {
-		return err
-	}
-	_, err = im.exec(`UPDATE sessions SET metadata = ? WHERE id = ?`, after, im.sess.ID)
-	im.sess.Metadata, im.moved = after, true
-	return err
-}
-
-// links takes the key, the parent and the end of the session.
-func (im *importer) links(f *ImportFields) error {
-	before := im.sess
-	if f.Key != "" {
-		im.sess.Key, im.sess.Generation = f.Key, f.Generation
-	}
-	if im.sess.ParentID == "" && f.ParentID != "" {
-		if err := im.noCycle(im.sess.ID, f.ParentID); err != nil {
-			return err
-		}
-		im.sess.ParentID, im.sess.ParentKind = f.ParentID, f.ParentKind
-		var l link
-		if f.ParentKind == session.ParentFork {
-			l = importedFork(im.sess.CreatedAt)
-		}
-		if err := im.saveLink(im.sess.ID, l); err != nil {
-			return err
-		}
-	}
-	if f.EndedAt != nil {
-		im.sess.EndedAt, im.sess.EndReason = f.EndedAt, f.EndReason
-	}
-	ended := before.EndedAt == im.sess.EndedAt || before.EndedAt != nil && before.EndedAt.Equal(im.sess.EndedAt.Time)
-	if before.Key == im.sess.Key && before.Generation == im.sess.Generation && before.ParentID == im.sess.ParentID &&
-		before.EndReason == im.sess.EndReason && ended {
-		return nil
-	}
-	im.moved = true
-	_, err := im.exec(`UPDATE sessions SET key = ?, generation = ?, parent_id = ?, parent_kind = ?, ended_at = ?, end_reason = ? WHERE id = ?`,
-		im.sess.Key, im.sess.Generation, im.sess.ParentID, im.sess.ParentKind, im.sess.EndedAt, im.sess.EndReason, im.sess.ID)
-	return err
 }
 
 func (im *importer) saveCursor() error {

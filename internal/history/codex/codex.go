@@ -14,6 +14,7 @@
 package codex
 
 import (
+	"path/filepath"
 	"time"
 
 	"sessiond/internal/session"
@@ -21,12 +22,13 @@ import (
 
 // Source is the history.Source of Codex.
 type Source struct {
-	home string
-	now  func() time.Time
+	home  string
+	state string // the folder of the mirror, where it is another one
+	now   func() time.Time
 }
 
 // New makes the source, with Codex' usual place from the environment: $CODEX_HOME, else
-// ~/.codex. now is the clock; nil: the host's.
+// ~/.codex, and $CODEX_SQLITE_HOME for its mirror. now is the clock; nil: the host's.
 func New(env func(string) string, now func() time.Time) *Source {
 	if now == nil {
 		now = time.Now
@@ -35,7 +37,11 @@ func New(env func(string) string, now func() time.Time) *Source {
 	if home == "" && env("HOME") != "" {
 		home = env("HOME") + "/.codex"
 	}
-	return &Source{home: home, now: now}
+	state := env("CODEX_SQLITE_HOME")
+	if !filepath.IsAbs(state) || state == home {
+		state = ""
+	}
+	return &Source{home: home, state: state, now: now}
 }
 
 // Name implements history.Source.
@@ -55,6 +61,12 @@ const (
 	skipName      = "name of a session that is not here"
 	skipOldName   = "older name of a session"
 	skipNoName    = "no name of a session"
+	skipThread    = "state of a session that is not here"
+	skipEdge      = "link of a session that is not here"
+	skipCircle    = "link in a circle"
+	skipPrompt    = "prompt of a session that is here"
+	skipLost      = "prompt of a session that is not here"
+	skipNoPrompt  = "no prompt of a session"
 	skipEmpty     = "item without content"
 )
 

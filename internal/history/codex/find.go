@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -16,21 +17,37 @@ const (
 	plainEnding      = ".jsonl"
 	compressedEnding = ".jsonl.zst"
 	indexName        = "session_index.jsonl"
+	promptsName      = "history.jsonl"
 	archive          = "archived_sessions"
+	credentials      = "auth.json"
 )
 
 // Places implements history.Source. The rest of Codex' home holds its credentials and logs.
 func (s *Source) Places() []string {
-	if s.home == "" {
-		return nil
+	var places []string
+	if s.home != "" {
+		for _, name := range []string{"sessions", archive, indexName, promptsName} {
+			places = append(places, filepath.Join(s.home, name))
+		}
 	}
-	return []string{filepath.Join(s.home, "sessions"), filepath.Join(s.home, archive), filepath.Join(s.home, indexName)}
+	for _, folder := range []string{s.home, s.state} {
+		if folder == "" {
+			continue
+		}
+		if path := mirrorIn(folder); path != "" {
+			places = append(places, path)
+		} else {
+			places = append(places, filepath.Join(folder, "state_5.sqlite"))
+		}
+	}
+	return places
 }
 
 // Find implements history.Source. A Codex home is known by its `sessions` or
-// `archived_sessions`; both are taken, and the index of names. Of another folder all rollouts
-// below are taken, a single file as it is. Where a rollout stands plain and compressed the
-// plain one counts. Nothing but file names is looked at, so that no credential is opened.
+// `archived_sessions`; both are taken, and what lies beside them: the index of names, what was
+// typed, and the mirror. Of another folder all rollouts below are taken, a single file as it
+// is. Where a rollout stands plain and compressed the plain one counts. Nothing but file names
+// is looked at, so that no credential is opened.
 func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []history.Problem, error) {
 	usual := len(roots) == 0
 	if usual {
@@ -46,10 +63,14 @@ func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []h
 		case usual && errors.Is(err, fs.ErrNotExist): // Codex was never used here
 		case err != nil:
 			f.Problem(root, err)
-		case !info.IsDir():
-			f.File(root)
-		default:
+		case info.IsDir():
 			folder(&f, root)
+		case filepath.Base(root) == credentials:
+			f.Problem(root, errors.New("it holds credentials and is not opened"))
+		case generation(root) > 0:
+			f.Database(root)
+		default:
+			f.File(root)
 		}
 	}
 	return ordered(f.Found), f.Problems, nil
@@ -68,8 +89,15 @@ func folder(f *history.Finder, path string) {
 	}
 	if !home {
 		f.Folder(path, maxFolders, isRolloutName)
-	} else if index := filepath.Join(path, indexName); exists(index) {
-		f.File(index)
+		return
+	}
+	for _, name := range []string{indexName, promptsName} {
+		if file := filepath.Join(path, name); exists(file) {
+			f.File(file)
+		}
+	}
+	if mirror := mirrorIn(path); mirror != "" {
+		f.Database(mirror)
 	}
 }
 
@@ -78,15 +106,14 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// isRolloutName tells whether a file may be a rollout. What was typed stands in history.jsonl,
-// too, and in the rollouts again.
+// isRolloutName tells whether a file may be a rollout.
 func isRolloutName(name string) bool {
-	return name != "history.jsonl" && (strings.HasSuffix(name, plainEnding) || strings.HasSuffix(name, compressedEnding))
+	return name != promptsName && name != indexName && (strings.HasSuffix(name, plainEnding) || strings.HasSuffix(name, compressedEnding))
 }
 
 // ordered puts rollouts in the order of their names, which begin with the time of creation,
-// so that a fork comes after its origin, and the index of names last. A compressed copy of a
-// plain rollout is left out.
+// so that a fork comes after its origin, and what says something of them last. A compressed
+// copy of a plain rollout is left out.
 func ordered(found []history.Found) []history.Found {
 	plain := map[string]bool{}
 	for _, f := range found {
@@ -100,15 +127,31 @@ func ordered(found []history.Found) []history.Found {
 	})
 	slices.SortStableFunc(found, func(a, b history.Found) int {
 		x, y := filepath.Base(a.Path), filepath.Base(b.Path)
-		if (x == indexName) != (y == indexName) {
-			if x == indexName {
-				return 1
-			}
-			return -1
-		}
-		return strings.Compare(created(x), created(y))
+		return cmp.Or(cmp.Compare(beside(x), beside(y)), strings.Compare(created(x), created(y)))
 	})
 	return found
+}
+
+// beside orders what says something of rollouts: after them, and the mirror, whose names are
+// the newest, after the index. 0: a rollout.
+func beside(name string) int {
+	switch {
+	case name == promptsName:
+		return 1
+	case name == indexName:
+		return 2
+	case generation(name) > 0:
+		return 3
+	}
+	return 0
+}
+
+// CountSessions implements history.Counter: a rollout is one, what lies beside them is none.
+func (s *Source) CountSessions(_ context.Context, found history.Found) (int, error) {
+	if beside(filepath.Base(found.Path)) > 0 {
+		return 0, nil
+	}
+	return 1, nil
 }
 
 // created gives what orders a rollout's name by time: rollout-2026-01-02T03-04-05-…

@@ -18,6 +18,9 @@ const quietAfter = 10 * time.Minute
 
 // Read implements history.Source.
 func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
+	if generation(found.Path) > 0 {
+		return s.mirror(ctx, found, known, emit)
+	}
 	file, err := open(found.Path)
 	if err != nil {
 		return nil, err
@@ -27,8 +30,11 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 		return nil, session.Errorf(session.Invalid, "the file is empty")
 	}
 	r := &reader{ctx: ctx, file: file, path: found.Path, known: known, emit: emit, quiet: isQuiet(s.now().Sub(file.modified))}
-	if filepath.Base(found.Path) == indexName {
+	switch filepath.Base(found.Path) {
+	case indexName:
 		return r.names(cursor)
+	case promptsName:
+		return r.prompts(cursor)
 	}
 	err = r.open(cursor)
 	if err == nil {

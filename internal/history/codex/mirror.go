@@ -1,0 +1,297 @@
+package codex
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// The mirror is a database in which Codex keeps what it lists threads by: state_5.sqlite, where
+// 5 is the generation of its schema. The rollouts are the truth; of the mirror counts what no
+// rollout says: the name that a person gave a thread, since when it is archived, which thread
+// started which, and where a rollout of the first era says nothing, its folder and branch.
+// Only these two tables are read, and of them only columns that are named here.
+const (
+	tableThreads = "threads"
+	tableEdges   = "thread_spawn_edges"
+)
+
+var mirrorName = regexp.MustCompile(`^state_([0-9]{1,6})\.sqlite$`)
+
+// generation tells which schema a mirror has, by its file's name; 0: it is no mirror.
+func generation(path string) int {
+	name := mirrorName.FindStringSubmatch(filepath.Base(path))
+	if name == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(name[1])
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// mirrorIn names the newest mirror of a folder, "" if there is none.
+func mirrorIn(folder string) string {
+	found, err := filepath.Glob(filepath.Join(folder, "state_*.sqlite"))
+	if err != nil {
+		return ""
+	}
+	newest := ""
+	for _, path := range found {
+		if generation(path) > generation(newest) {
+			newest = path
+		}
+	}
+	return newest
+}
+
+// thread is what the mirror says of one.
+type thread struct {
+	ID       string `db:"id"`
+	Name     string `db:"name"` // that a person gave it
+	Archived int64  `db:"archived"`
+	Since    int64  `db:"archived_at"` // Unix seconds
+	Folder   string `db:"cwd"`
+	Branch   string `db:"git_branch"`
+	Provider string `db:"model_provider"`
+	Model    string `db:"model"`
+	Commit   string `db:"git_sha"`
+	Origin   string `db:"git_origin_url"`
+	Nickname string `db:"agent_nickname"`
+	Role     string `db:"agent_role"`
+	Version  string `db:"cli_version"`
+}
+
+type edge struct {
+	Parent string `db:"parent"`
+	Child  string `db:"child"`
+}
+
+// mirror reads the whole mirror: what it holds of a thread is a line, and any may have changed.
+func (s *Source) mirror(ctx context.Context, found history.Found, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
+	m := mirrored{ctx: ctx, path: found.Path, known: known, emit: emit}
+	threads, edges, err := m.rows()
+	if err != nil {
+		return nil, history.SQLiteError(err)
+	}
+	for i := range threads {
+		if err := m.thread(&threads[i]); err != nil {
+			return m.problems, err
+		}
+	}
+	for _, e := range edges {
+		if err := m.edge(e); err != nil {
+			return m.problems, err
+		}
+	}
+	modified := session.At(found.ModifiedAt)
+	last := history.Batch{Records: m.records}
+	last.Cursor = &history.Cursor{Source: session.SourceCodex, Path: found.Path, Size: found.Size, ModifiedAt: &modified}
+	return m.problems, emit(last)
+}
+
+type mirrored struct {
+	ctx      context.Context
+	path     string
+	known    history.Known
+	emit     func(history.Batch) error
+	records  history.Records
+	problems []history.Problem
+}
+
+// rows reads both tables in one snapshot, which ends with it: what is done with them takes time.
+func (m *mirrored) rows() (threads []thread, edges []edge, err error) {
+	db, err := history.OpenSQLite(m.ctx, m.path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	schema, err := db.Schema(m.ctx, tableThreads, tableEdges)
+	if err != nil {
+		return nil, nil, err
+	}
+	columns := schema[tableThreads]
+	if !slices.Contains(columns, "id") {
+		return nil, nil, session.Errorf(session.Invalid, "no state of Codex that this version knows: it has no table %s with ids", tableThreads)
+	}
+	if err := db.SelectContext(m.ctx, &threads, threadsQuery(columns)); err != nil {
+		return nil, nil, fmt.Errorf("read %s: %w", tableThreads, err)
+	}
+	if columns := schema[tableEdges]; slices.Contains(columns, "parent_thread_id") && slices.Contains(columns, "child_thread_id") {
+		err := db.SelectContext(m.ctx, &edges, `SELECT COALESCE(CAST(parent_thread_id AS TEXT), '') AS parent, COALESCE(CAST(child_thread_id AS TEXT), '') AS child
+			FROM thread_spawn_edges ORDER BY 2, 1`)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read %s: %w", tableEdges, err)
+		}
+	}
+	return threads, edges, db.Check()
+}
+
+// threadsQuery selects what there is of a thread's columns. A title is the first thing that
+// was said, unless somebody named the thread: since one generation the name stands by itself,
+// before it in the title's place.
+func threadsQuery(columns []string) string {
+	has := func(names ...string) bool {
+		return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(columns, name) })
+	}
+	name := `''`
+	switch {
+	case has("name", "name_state"):
+		name = `CASE WHEN name_state = 'explicit' THEN name ELSE '' END`
+	case has("name"):
+		name = `name`
+	case has("title", "first_user_message"):
+		name = `CASE WHEN trim(title) <> trim(first_user_message) THEN title ELSE '' END`
+	}
+	query := `SELECT COALESCE(CAST(id AS TEXT), '') AS id, substr(COALESCE(CAST(` + name + ` AS TEXT), ''), 1, 1000) AS name`
+	for _, number := range []string{"archived", "archived_at"} {
+		if has(number) {
+			query += `, COALESCE(CAST(` + number + ` AS INTEGER), 0) AS ` + number
+		}
+	}
+	for _, text := range []string{"cwd", "git_branch", "model_provider", "model", "git_sha", "git_origin_url", "agent_nickname", "agent_role", "cli_version"} {
+		if has(text) {
+			query += `, substr(COALESCE(CAST(` + text + ` AS TEXT), ''), 1, 4096) AS ` + text
+		}
+	}
+	return query + ` FROM threads ORDER BY 1`
+}
+
+func (m *mirrored) session(id string) (*session.Session, error) {
+	if id == "" {
+		return nil, m.ctx.Err()
+	}
+	return m.known.Session(m.ctx, session.SourceCodex, id)
+}
+
+// maxUnix is the end of the year 9999 in seconds.
+const maxUnix = 253402300799
+
+// thread tells a session that is here what it does not know yet.
+func (m *mirrored) thread(t *thread) error {
+	existing, err := m.session(t.ID)
+	if err != nil {
+		return err
+	}
+	if existing == nil {
+		m.records.Skip(skipThread, 1)
+		return nil
+	}
+	b := history.Batch{Aside: true}
+	b.ID, b.Fields = existing.ID, &history.Changes{}
+	changes := false
+	if name := plainText(strings.TrimSpace(t.Name)); name != "" && name != existing.Title && existing.TitleSource != "given" {
+		b.Title, changes = &name, true
+	}
+	if t.Archived != 0 && existing.ArchivedAt == nil {
+		at := session.At(time.Unix(t.Since, 0))
+		if t.Since <= 0 || t.Since > maxUnix {
+			at = existing.ActiveAt
+		}
+		b.Fields.ArchivedAt, changes = &at, true
+	}
+	for _, f := range []struct {
+		to   *string
+		here string
+		said string
+	}{
+		{&b.Fields.Directory, existing.Directory, t.Folder},
+		{&b.Fields.GitBranch, existing.GitBranch, t.Branch},
+		{&b.Fields.Provider, existing.Provider, t.Provider},
+		{&b.Fields.Model, existing.Model, t.Model},
+	} {
+		if said := plainText(f.said); f.here == "" && said != "" {
+			*f.to, changes = said, true
+		}
+	}
+	if about := t.about(existing); about != nil {
+		b.Fields.Metadata, changes = about, true
+	}
+	if !changes {
+		m.records.Skip(history.SkipKnown, 1)
+		return nil
+	}
+	b.Records.Import(1)
+	return m.emit(b)
+}
+
+// about adds to what the rollout's header says of the thread; nil if there is nothing to add.
+// The header is the truth where it says something.
+func (t *thread) about(existing *session.Session) session.JSON {
+	metadata, _ := history.ParseObject(existing.Metadata)
+	header, _ := history.Fields(metadata.Get("codex"))
+	git, _ := history.Fields(header.Get("git"))
+	before := header.Get("state")
+	state, _ := history.Fields(before)
+	state = slices.Clone(state)
+	for _, f := range []struct{ key, said, known string }{
+		{"git_sha", t.Commit, git.String("commit_hash")},
+		{"git_origin_url", t.Origin, git.String("repository_url")},
+		{"agent_nickname", t.Nickname, header.String("agent_nickname")},
+		{"agent_role", t.Role, header.String("agent_role")},
+		{"cli_version", t.Version, header.String("cli_version")},
+	} {
+		if said := plainText(f.said); said != "" && f.known == "" {
+			state = state.With(f.key, session.JSONOf(said))
+		}
+	}
+	if len(state) == 0 || string(state.JSON()) == string(before) {
+		return nil
+	}
+	return header.With("state", state.JSON()).JSON()
+}
+
+// edge links a thread to the one that started it, where its rollout did not say.
+func (m *mirrored) edge(e edge) error {
+	child, err := m.session(e.Child)
+	if err != nil {
+		return err
+	}
+	parent, err := m.session(e.Parent)
+	switch {
+	case err != nil:
+		return err
+	case child == nil || parent == nil:
+		m.records.Skip(skipEdge, 1)
+		return nil
+	case child.ParentID != "":
+		m.records.Skip(history.SkipKnown, 1)
+		return nil
+	}
+	for at, steps := parent, 0; ; steps++ {
+		if at.ID == child.ID || steps == maxForks {
+			m.records.Skip(skipCircle, 1)
+			m.problem("thread " + strconv.Quote(e.Child) + " would be among those that it comes from; the link is left out")
+			return nil
+		}
+		if at.ParentID == "" {
+			break
+		}
+		if at, err = m.known.SessionByID(m.ctx, at.ParentID); err != nil {
+			return err
+		}
+		if at == nil {
+			break
+		}
+	}
+	b := history.Batch{Aside: true}
+	b.ID, b.Fields = child.ID, &history.Changes{ParentID: parent.ID, ParentKind: session.ParentChild}
+	b.Records.Import(1)
+	return m.emit(b)
+}
+
+func (m *mirrored) problem(why string) {
+	if len(m.problems) < history.MaxProblems {
+		m.problems = append(m.problems, history.Problem{Path: m.path, Error: why})
+	}
+}
