@@ -15,12 +15,12 @@ import (
 type Checker struct {
 	testing.TB
 	keys  map[string]map[string]bool // by session
-	calls map[string]bool
+	calls map[string]session.Call
 }
 
 // NewChecker makes a checker that reports to t.
 func NewChecker(t testing.TB) *Checker {
-	return &Checker{TB: t, keys: map[string]map[string]bool{}, calls: map[string]bool{}}
+	return &Checker{TB: t, keys: map[string]map[string]bool{}, calls: map[string]session.Call{}}
 }
 
 // Batch fails the test for what the store would refuse, and for records that do not add up.
@@ -53,10 +53,13 @@ func (c *Checker) Batch(b history.Batch) error {
 		if !keys[call.MessageKey] {
 			c.Errorf("a call names %q", call.MessageKey)
 		}
-		if call.ExternalID == "" || c.calls[call.ExternalID] {
-			c.Errorf("a call is named %q", call.ExternalID)
+		if call.ExternalID == "" {
+			c.Errorf("a call has no name: %+v", call.Call)
 		}
-		c.calls[call.ExternalID] = true
+		if before, again := c.calls[call.ExternalID]; again && !sameUsage(&before, &call.Call) {
+			c.Errorf("two calls are named %q: %+v, %+v", call.ExternalID, before, call.Call)
+		}
+		c.calls[call.ExternalID] = call.Call
 		if call.InputTokens < 0 || call.OutputTokens < 0 || call.CacheReadTokens < 0 || call.CacheWriteTokens < 0 {
 			c.Errorf("a call of less than nothing: %+v", call)
 		}
@@ -75,6 +78,12 @@ func (c *Checker) Batch(b history.Batch) error {
 		c.valid(b.Cursor.State)
 	}
 	return nil
+}
+
+// sameUsage tells whether a call that is seen again is the same one: the store counts it once.
+func sameUsage(a, b *session.Call) bool {
+	return a.InputTokens == b.InputTokens && a.OutputTokens == b.OutputTokens && a.CacheReadTokens == b.CacheReadTokens &&
+		a.CacheWriteTokens == b.CacheWriteTokens && a.Model == b.Model
 }
 
 func (c *Checker) message(m *history.Message, keys map[string]bool) {

@@ -131,9 +131,15 @@ func PeakHeap(t *testing.T, source history.Source, path string) (messages int, p
 // up, and every message can be stored.
 func FuzzRead(f *testing.F, sources ...history.Source) {
 	f.Helper()
+	FuzzFile(f, "f.jsonl", sources...)
+}
+
+// FuzzFile is FuzzRead with a file of a name that means something.
+func FuzzFile(f *testing.F, name string, sources ...history.Source) {
+	f.Helper()
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, data []byte) {
-		path := filepath.Join(dir, "f.jsonl")
+		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
