@@ -3,6 +3,7 @@ package transcript
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,23 +12,39 @@ import (
 
 const shortValue = 40 // columns
 
-// ShortArguments gives a call's arguments on one line of at most width columns: the value
-// alone when there is but one, else name=value in the order in which they came.
+// telling are the names under which agents' tools take what a call is about, the most telling
+// first.
+var telling = []string{"command", "cmd", "file_path", "filePath", "path", "pattern", "query", "url", "script", "prompt"}
+
+// ShortArguments gives a call's arguments on one line of at most width columns: what it is
+// about without its name, then name=value in the order in which they came.
 func ShortArguments(arguments string, width int) string {
 	fields, ok := topFields(arguments)
-	switch {
-	case !ok:
+	if !ok {
 		return OneLine(arguments, width)
-	case len(fields) == 0:
-		return ""
-	case len(fields) == 1:
+	}
+	if len(fields) == 1 {
 		return shortened(fields[0].value, width)
 	}
-	parts := make([]string, len(fields))
-	for i, f := range fields {
-		parts[i] = f.name + "=" + shortened(f.value, shortValue)
+	var parts []string
+	if i := subject(fields); i >= 0 {
+		parts = append(parts, shortened(fields[i].value, max(shortValue, width*2/3)))
+		fields = slices.Delete(fields, i, i+1)
+	}
+	for _, f := range fields {
+		parts = append(parts, f.name+"="+shortened(f.value, shortValue))
 	}
 	return OneLine(strings.Join(parts, " "), width)
+}
+
+// subject gives the place of what a call is about; -1: none has a telling name.
+func subject(fields []namedValue) int {
+	for _, name := range telling {
+		if i := slices.IndexFunc(fields, func(f namedValue) bool { return f.name == name && f.value != "" }); i >= 0 {
+			return i
+		}
+	}
+	return -1
 }
 
 // shortened is OneLine, but of a path that does not fit it shows the end, which says more.

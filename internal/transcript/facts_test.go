@@ -118,10 +118,12 @@ func TestWrapKeepsWordsAndIndentation(t *testing.T) {
 func TestShortArguments(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"command":"ls -la\n"}`:                                                     "ls -la",
-		`{"path":"a.go","limit":20,"deep":{"a": 1}}`:                                 `path=a.go limit=20 deep={"a":1}`,
+		`{"path":"a.go","limit":20,"deep":{"a": 1}}`:                                 `a.go limit=20 deep={"a":1}`,
+		`{"description":"List","command":"ls -la"}`:                                  "ls -la description=List",
+		`{"a":1,"b":"two"}`:                                                          "a=1 b=two",
 		`{"path":"/home/me/projects/thing/internal/transcript/item.go"}`:             "/home/me/projects/thing/internal/transcript/item.go",
-		`{"path":"/home/me/projects/thing/internal/transcript/item.go","limit":2}`:   "path=…/thing/internal/transcript/item.go limit=2",
-		`{"path":"/a-single-name-that-is-far-too-long-to-be-shown-whole","limit":2}`: "path=/a-single-name-that-is-far-too-long-to-… limit=2",
+		`{"path":"/home/me/projects/thing/internal/transcript/item.go","limit":2}`:   "…/thing/internal/transcript/item.go limit=2",
+		`{"path":"/a-single-name-that-is-far-too-long-to-be-shown-whole","limit":2}`: "/a-single-name-that-is-far-too-long-to-… limit=2",
 		`{}`:             "",
 		``:               "",
 		`not json`:       "not json",

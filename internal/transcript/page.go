@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/yuin/goldmark"
+
 	"sessiond/internal/session"
 )
 
@@ -37,7 +39,7 @@ func HTML(w io.Writer, heading Heading, items []Item, zone *time.Location) error
 	if err != nil {
 		return err
 	}
-	p := page{out: bufio.NewWriter(w), templates: templates, zone: zone, left: maxImages}
+	p := page{out: bufio.NewWriter(w), templates: templates, prose: newProse(), zone: zone, left: maxImages}
 	heading = heading.lines()
 	sum := sha256.Sum256([]byte(pageStyle))
 	p.write("head", map[string]any{
@@ -57,6 +59,7 @@ func HTML(w io.Writer, heading Heading, items []Item, zone *time.Location) error
 type page struct {
 	out       *bufio.Writer
 	templates *template.Template
+	prose     goldmark.Markdown
 	zone      *time.Location
 	day       string
 	own       session.ID // of the first message: others are named with their session
@@ -82,7 +85,7 @@ func (p *page) render(name string, v any) template.HTML {
 func (p *page) item(item *Item) {
 	switch item.Kind {
 	case ItemCompaction:
-		p.write("cut", map[string]string{"Line": OneLine(compactionLine(item.Compaction), headingWidth), "Summary": visible(item.Compaction.Summary)})
+		p.write("cut", map[string]any{"Line": OneLine(compactionLine(item.Compaction), headingWidth), "Summary": p.drawn(visible(item.Compaction.Summary))})
 	case ItemBranch:
 		p.write("cut", map[string]string{"Line": OneLine(branchLine(item.Branch), headingWidth)})
 	case ItemMarker:
@@ -114,7 +117,7 @@ func (p *page) message(item *Item) {
 	}
 	var blocks []template.HTML
 	for i := range item.Blocks {
-		blocks = append(blocks, p.block(&item.Blocks[i])...)
+		blocks = append(blocks, p.block(item, &item.Blocks[i]))
 	}
 	p.write("message", map[string]any{
 		"Class": class, "Anchor": anchor, "Seq": item.Ref.Seq, "Who": speaker(item), "Clock": clock, "Stamp": at.Format(time.RFC3339),
@@ -122,31 +125,51 @@ func (p *page) message(item *Item) {
 	})
 }
 
-func (p *page) block(b *Block) []template.HTML {
+func (p *page) block(item *Item, b *Block) template.HTML {
 	switch b.Kind {
 	case BlockTool:
-		return []template.HTML{p.tool(b.Tool)}
+		return p.tool(b.Tool)
 	case BlockReasoning:
-		return []template.HTML{p.render("reasoning", visible(b.Text))}
+		return p.reasoning(b.Text)
 	case BlockAttachment:
-		return []template.HTML{p.attachment(b.Attachment)}
+		return p.attachment(b.Attachment)
 	case BlockData:
-		return []template.HTML{p.render("data", visible(b.Text))}
+		return p.render("data", visible(b.Text))
 	}
-	return p.text(b.Text, b.Kind == BlockRefusal)
+	return p.text(b.Text, item, b.Kind == BlockRefusal)
 }
 
-// text writes prose as it is, and its blocks of code as such.
-func (p *page) text(s string, refusal bool) []template.HTML {
-	var pieces []template.HTML
+func (p *page) reasoning(s string) template.HTML {
+	if s = visible(s); s == "" {
+		return p.render("note", "(reasoning, not readable)")
+	}
+	return p.render("thought", p.drawn(s))
+}
+
+// text draws what a model or a program wrote as the Markdown that it mostly is. What a person
+// typed stands as it was typed: they did not see it drawn, and __init__ is no bold word.
+func (p *page) text(s string, item *Item, refusal bool) template.HTML {
+	s = visible(s)
+	if strings.TrimSpace(s) == "" {
+		return ""
+	}
+	if item.Role == session.User && item.Origin != session.Program {
+		return p.typed(s, refusal)
+	}
+	return p.render("drawn", map[string]any{"Text": p.drawn(s), "Refusal": refusal})
+}
+
+// typed writes prose as it is, and its blocks of code as such.
+func (p *page) typed(s string, refusal bool) template.HTML {
+	var pieces template.HTML
 	var prose []string
 	flush := func() {
 		if text := strings.Trim(strings.Join(prose, "\n"), "\n"); strings.TrimSpace(text) != "" {
-			pieces = append(pieces, p.render("prose", map[string]any{"Text": text, "Refusal": refusal}))
+			pieces += p.render("prose", map[string]any{"Text": text, "Refusal": refusal})
 		}
 		prose = nil
 	}
-	lines := strings.Split(visible(s), "\n")
+	lines := strings.Split(s, "\n")
 	for i := 0; i < len(lines); i++ {
 		fence, _ := openingFence(lines[i])
 		end := closingFence(lines, i+1, fence)
@@ -155,11 +178,22 @@ func (p *page) text(s string, refusal bool) []template.HTML {
 			continue
 		}
 		flush()
-		pieces = append(pieces, p.render("code", strings.Join(lines[i+1:end], "\n")))
+		pieces += p.render("code", strings.Join(lines[i+1:end], "\n"))
 		i = end
 	}
 	flush()
 	return pieces
+}
+
+func (p *page) drawn(s string) template.HTML {
+	if !isProse(s) {
+		return p.typed(s, false)
+	}
+	var b bytes.Buffer
+	if err := p.prose.Convert([]byte(s), &b); err != nil && p.err == nil {
+		p.err = err
+	}
+	return template.HTML(b.String()) //nolint:gosec // HTML in it was escaped: see newProse
 }
 
 func (p *page) tool(use *ToolUse) template.HTML {

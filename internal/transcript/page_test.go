@@ -36,6 +36,7 @@ func hostileItems() []Item {
 			call(text, text, text), session.Part{Kind: session.PartFile, Extra: session.JSONOf(map[string]string{"filename": text, "media_type": text})},
 			session.Part{Kind: session.PartImage, Blob: &session.Blob{MediaType: "image/svg+xml", Data: []byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`)}})
 		m.Author, m.Model = text, text
+		s.say(session.Assistant, session.TextPart(text))
 		s.say(session.Tool, result(text, text, true))
 		marker := s.say("", session.TextPart(text))
 		marker.Kind = session.KindMarker
@@ -63,7 +64,7 @@ func TestNothingStoredLeavesItsPlaceInAPage(t *testing.T) {
 	allowed := map[string][]string{
 		"html": {"lang"}, "head": nil, "meta": {"charset", "name", "content", "http-equiv"}, "title": nil, "style": nil, "body": nil, "header": {"class"},
 		"h1": {"dir"}, "h2": nil, "div": {"class", "dir"}, "span": {"class"}, "main": nil, "footer": nil, "article": {"class", "id"}, "time": {"datetime"},
-		"a": {"href"}, "details": {"class"}, "summary": {"class"}, "p": {"class"}, "pre": {"class"}, "code": nil, "img": {"src", "alt", "title"},
+		"a": {"href", "title", "rel"}, "details": {"class"}, "summary": {"class"}, "p": {"class"}, "pre": {"class"}, "code": nil, "h3": nil, "h4": nil, "h5": nil, "ul": nil, "ol": {"start"}, "li": nil, "blockquote": nil, "hr": nil, "br": nil, "em": nil, "strong": nil, "img": {"src", "alt", "title"},
 	}
 	tokens := html.NewTokenizer(&out)
 	count := map[string]int{}
@@ -89,12 +90,12 @@ func TestNothingStoredLeavesItsPlaceInAPage(t *testing.T) {
 				t.Errorf("an attribute of its own: %s", token)
 			}
 			switch {
-			case a.Key == "href" && !strings.HasPrefix(a.Val, "#m"), a.Key == "src" && !strings.HasPrefix(a.Val, "data:image/png;base64,"):
+			case a.Key == "href" && !strings.HasPrefix(a.Val, "#m") && !leadsOut([]byte(a.Val)), a.Key == "src" && !strings.HasPrefix(a.Val, "data:image/png;base64,"):
 				t.Errorf("it leads away: %s", token)
 			}
 		}
 	}
-	if n := len(hostile); count["article"] != 2*n+1 || count["img"] != 1 || count["body"] != 1 || count["main"] != 1 {
+	if n := len(hostile); count["article"] != 3*n+1 || count["img"] != 1 || count["body"] != 1 || count["main"] != 1 {
 		t.Errorf("the page has %v", count)
 	}
 	if !strings.Contains(page, `default-src &#39;none&#39;`) || strings.Contains(page, "unsafe-inline") {

@@ -1,0 +1,172 @@
+package transcript
+
+import (
+	"bytes"
+	"html/template"
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/renderer/html"
+	"github.com/yuin/goldmark/util"
+)
+
+// The Markdown of longer texts, or of such with more links or deeper quotations, is not drawn:
+// they are dumps, not prose, and reading them can take time that grows with their square.
+const (
+	maxProse = 32 << 10
+	maxLinks = 400
+	maxDepth = 32
+)
+
+func isProse(s string) bool {
+	if len(s) > maxProse || strings.Count(s, "](") > maxLinks {
+		return false
+	}
+	for line := range strings.Lines(s) {
+		if marks := line[:len(line)-len(strings.TrimLeft(line, "> \t"))]; strings.Count(marks, ">") > maxDepth {
+			return false
+		}
+	}
+	return true
+}
+
+// newProse makes what draws the Markdown that models write. HTML in it is text, a picture is
+// its name, and a link leads where it says or nowhere.
+func newProse() goldmark.Markdown {
+	return goldmark.New(
+		goldmark.WithParser(parser.NewParser( // without definitions of links: they would vanish from the text
+			parser.WithBlockParsers(parser.DefaultBlockParsers()...),
+			parser.WithInlineParsers(parser.DefaultInlineParsers()...),
+		)),
+		goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.Linkify),
+		goldmark.WithRendererOptions(
+			html.WithHardWraps(), // a model's line ends are meant
+			renderer.WithNodeRenderers(util.Prioritized(asText{}, 1)),
+		),
+	)
+}
+
+// asText draws the nodes that could act as what they are: text.
+type asText struct{}
+
+func (asText) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+	r.Register(ast.KindHTMLBlock, htmlBlock)
+	r.Register(ast.KindRawHTML, rawHTML)
+	r.Register(ast.KindImage, picture)
+	r.Register(ast.KindLink, link)
+	r.Register(ast.KindAutoLink, autoLink)
+	r.Register(ast.KindHeading, title)
+	r.Register(ast.KindFencedCodeBlock, code)
+	r.Register(ast.KindCodeBlock, code)
+}
+
+func escaped(w util.BufWriter, parts ...[]byte) {
+	for _, part := range parts {
+		template.HTMLEscape(w, part)
+	}
+}
+
+// lines are the source's lines of a block.
+func lines(n ast.Node, source []byte) []byte { return n.Lines().Value(source) }
+
+func htmlBlock(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	n := node.(*ast.HTMLBlock)
+	text := lines(n, source)
+	if n.HasClosure() {
+		text = append(bytes.Clone(text), n.ClosureLine.Value(source)...)
+	}
+	_, _ = w.WriteString(`<p class="plain">`)
+	escaped(w, bytes.Trim(text, "\n"))
+	_, _ = w.WriteString("</p>\n")
+	return ast.WalkSkipChildren, nil
+}
+
+func rawHTML(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	if entering {
+		escaped(w, node.(*ast.RawHTML).Segments.Value(source))
+	}
+	return ast.WalkSkipChildren, nil
+}
+
+// picture names it by its alternative text, which its children are.
+func picture(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	if entering {
+		_, _ = w.WriteString("[image ")
+		return ast.WalkContinue, nil
+	}
+	_, _ = w.WriteString(" ")
+	escaped(w, node.(*ast.Image).Destination)
+	_, _ = w.WriteString("]")
+	return ast.WalkContinue, nil
+}
+
+func link(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	to := node.(*ast.Link).Destination
+	switch {
+	case leadsOut(to) && entering:
+		opening(w, to)
+	case leadsOut(to):
+		_, _ = w.WriteString("</a>")
+	case !entering: // to a file, or what would act: it is said, not followed
+		_, _ = w.WriteString(" (")
+		escaped(w, to)
+		_, _ = w.WriteString(")")
+	}
+	return ast.WalkContinue, nil
+}
+
+func autoLink(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	n := node.(*ast.AutoLink)
+	if to := n.URL(source); n.AutoLinkType == ast.AutoLinkURL && leadsOut(to) {
+		opening(w, to)
+		escaped(w, n.Label(source))
+		_, _ = w.WriteString("</a>")
+		return ast.WalkContinue, nil
+	}
+	escaped(w, n.Label(source))
+	return ast.WalkContinue, nil
+}
+
+func opening(w util.BufWriter, to []byte) {
+	_, _ = w.WriteString(`<a href="`)
+	escaped(w, util.URLEscape(to, false))
+	_, _ = w.WriteString(`" title="`)
+	escaped(w, to)
+	_, _ = w.WriteString(`" rel="noopener noreferrer">`)
+}
+
+// leadsOut tells an address of the web, whatever a browser would make of others.
+func leadsOut(to []byte) bool {
+	lower := strings.ToLower(string(to[:min(len(to), 8)]))
+	return strings.HasPrefix(lower, "https://") || strings.HasPrefix(lower, "http://")
+}
+
+// title is a heading inside of a message: the page's own are above it.
+func title(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	level := string(rune('0' + min(6, node.(*ast.Heading).Level+2)))
+	if entering {
+		_, _ = w.WriteString("<h" + level + ">")
+	} else {
+		_, _ = w.WriteString("</h" + level + ">\n")
+	}
+	return ast.WalkContinue, nil
+}
+
+func code(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	if entering {
+		_, _ = w.WriteString(`<pre class="code">`)
+		escaped(w, bytes.TrimRight(lines(node, source), "\n"))
+		_, _ = w.WriteString("</pre>\n")
+	}
+	return ast.WalkSkipChildren, nil
+}
