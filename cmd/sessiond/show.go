@@ -92,8 +92,12 @@ func (a *app) show(ctx context.Context, s *store.Store, name string, f showFlags
 	if err != nil {
 		return err
 	}
+	extent := plural(sess.MessageCount, "message", "messages")
+	if from == 0 && to == 0 && !f.all { // else what is missing was not asked for
+		extent = transcript.Extent(&sess, msgs)
+	}
 	print := func(w io.Writer) error {
-		a.showHeading(w, sess, heading...)
+		a.showHeading(w, sess, extent, heading...)
 		return transcript.Terminal(w, transcript.Mention(transcript.Build(sess, msgs, compactions), links), opt)
 	}
 	if !f.follow {
@@ -194,14 +198,14 @@ func (a *app) family(ctx context.Context, s *store.Store, sess session.Session, 
 	return append(facts, fact), nil
 }
 
-func (a *app) showHeading(w io.Writer, sess session.Session, more ...string) {
+func (a *app) showHeading(w io.Writer, sess session.Session, extent string, more ...string) {
 	facts := []string{string(sess.ID), string(sess.Source)}
 	for _, fact := range []string{sess.Model, sess.Directory} {
 		if fact != "" {
 			facts = append(facts, fact)
 		}
 	}
-	facts = append(facts, plural(sess.MessageCount, "message", "messages"), humanize.Comma(sess.ContextTokens)+" tokens in the context")
+	facts = append(facts, extent, humanize.Comma(sess.ContextTokens)+" tokens in the context")
 	facts = append(facts, more...)
 	fmt.Fprintf(w, "%s\n%s\n\n", printable(orDash(sess.Title)), a.dim(printable(strings.Join(facts, " · "))))
 }

@@ -185,7 +185,7 @@ func (a *app) showTree(ctx context.Context, s *store.Store, sess session.Session
 		return a.printJSON(map[string]any{"session": sess, "segments": listOf(tree.Segments, "").Data, "leaves": tree.Leaves})
 	}
 	return a.page(func(w io.Writer) error {
-		a.showHeading(w, sess)
+		a.showHeading(w, sess, plural(sess.MessageCount, "message", "messages"))
 		return transcript.Tree(w, sess.ID, tree.Segments, opt)
 	}, noPager)
 }

@@ -55,7 +55,7 @@ func transcriptOf(write func(io.Writer, transcript.Heading, []transcript.Item, *
 				}
 			}
 			report.Messages += len(msgs)
-			if err := write(out, transcript.HeadingOf(&sess, opt.Zone), transcript.Build(sess, msgs, compactions), opt); err != nil {
+			if err := write(out, transcript.HeadingOf(&sess, msgs, opt.Zone), transcript.Build(sess, msgs, compactions), opt); err != nil {
 				return report, err
 			}
 		}

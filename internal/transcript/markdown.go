@@ -17,13 +17,29 @@ type Heading struct {
 	Facts []string // id, source, model …
 }
 
-// HeadingOf says what a session is.
-func HeadingOf(s *session.Session, zone *time.Location) Heading {
+// Extent says how many messages a session has, and how many of them a path of it leaves out:
+// 34 messages, 32 of them on other branches.
+func Extent(s *session.Session, path []session.Message) string {
+	words := counted(s.MessageCount, "message")
+	aside := s.MessageCount
+	for i := range path {
+		if path[i].SessionID == s.ID {
+			aside--
+		}
+	}
+	if aside > 0 {
+		words += ", " + Count(aside) + " of them on other branches"
+	}
+	return words
+}
+
+// HeadingOf says what a session is of which a path is shown.
+func HeadingOf(s *session.Session, path []session.Message, zone *time.Location) Heading {
 	h := Heading{Title: s.Title}
 	if h.Title == "" {
 		h.Title = string(s.ID)
 	}
-	facts := []string{string(s.ID), string(s.Source), s.Model, s.Directory, counted(s.MessageCount, "message")}
+	facts := []string{string(s.ID), string(s.Source), s.Model, s.Directory, Extent(s, path)}
 	facts = append(facts, s.CreatedAt.In(zone).Format("2006-01-02 15:04"), Money(s.CostNanoUSD, s.UnpricedCalls))
 	for _, fact := range facts {
 		if fact != "" && fact != "?" {

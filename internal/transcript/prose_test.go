@@ -29,7 +29,7 @@ func TestProse(t *testing.T) {
 		"see https://a.example/b?c=d&e":            `<p>see <a href="https://a.example/b?c=d&amp;e" title="https://a.example/b?c=d&amp;e" rel="noopener noreferrer">https://a.example/b?c=d&amp;e</a></p>`,
 		"![a cat](https://a.example/c.png)":        "<p>[image a cat https://a.example/c.png]</p>",
 		"[1]: https://a.example \"said\"":          `<p>[1]: <a href="https://a.example" title="https://a.example" rel="noopener noreferrer">https://a.example</a> &quot;said&quot;</p>`,
-		"```go\nif a < b {\n```":                   "<pre class=\"code\">if a &lt; b {</pre>",
+		"```go\nif a < b {\n```":                   "<pre class=\"code\"><span class=\"note\">go</span>\nif a &lt; b {</pre>",
 		"| a | b |\n|---|---|\n| <i> | `y` |":      "<table>\n<thead>\n<tr>\n<th>a</th>\n<th>b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>&lt;i&gt;</td>\n<td><code>y</code></td>\n</tr>\n</tbody>\n</table>",
 		"<!-- a\ncomment -->\nafter":               "<p class=\"plain\">&lt;!-- a\ncomment --&gt;</p>\n<p>after</p>",
 		"data:text/html;base64,x <data:text/html>": "<p>data:text/html;base64,x data:text/html</p>",
@@ -43,7 +43,7 @@ func TestProse(t *testing.T) {
 // Whatever the marks around them, words do not vanish.
 func TestProseLosesNoWord(t *testing.T) {
 	marks := []string{
-		" ", "\n", "\n\n", "*", "**", "_", "`", "``", "[", "](", ")", "]: ", "<", ">", "</", "<!--", "-->", "<?", "<![CDATA[", "]]>",
+		" ", "\n", "\n\n", "*", "**", "_", "`", "``", "```", "\n```", "[", "](", ")", "]: ", "<", ">", "</", "<!--", "-->", "<?", "<![CDATA[", "]]>",
 		"# ", "- ", "1. ", "> ", "    ", "---\n", "===\n", "&amp;", "&", "\\", "!", "~~", "https://", "\"", "'", "{{", "\t",
 	}
 	rapid.Check(t, func(t *rapid.T) {
