@@ -18,6 +18,7 @@ const (
 	ItemTurnStart  = "turn_start"  // the message that began the turn which the cut splits
 	ItemPerson     = "last_person" // the person's newest message, where only programs spoke since
 	ItemReplaced   = "replacement" // what an imported overlay keeps as copies
+	ItemWords      = "words"       // the person's words that preset codex keeps
 	ItemMessage    = "message"
 	ItemClosedCall = "closed_call"
 	ItemRecall     = "recall"
@@ -48,6 +49,8 @@ type Material struct {
 	Messages  []session.Message
 	Frozen    []session.Frozen // those that count
 
+	Words      bool            // the overlay's copies stand before its summary, as Codex has them
+	MidTurn    bool            // and it was made while a turn went on
 	Pruned     map[string]bool // outputs that are replaced by a line
 	RecallTool string          // of the caller: named in that line; "": none
 	CloseCalls bool
@@ -92,41 +95,20 @@ type frozenCalls struct {
 	Calls []string `json:"calls"`
 }
 
-// Assemble puts a context together: initial blocks, pins, the summary, then the messages.
+// Assemble puts a context together: initial blocks, pins, the summary, then the messages; in
+// preset codex in the order that Codex has.
 func Assemble(in Material) Draft {
-	var front []Item
-	if len(in.Initial) > 0 {
-		front = append(front, made(ItemInitial, in.Initial...))
-	}
-	for i := range in.Pinned {
-		front = append(front, pinned(&in.Pinned[i]))
-	}
-	fixed := len(front)
-	if item, ok := summaryItem(in.Overlay); ok {
-		front = append(front, item)
-	}
-	for _, again := range []struct {
-		kind string
-		m    *session.Message
-	}{{ItemPerson, in.Person}, {ItemTurnStart, in.TurnStart}} {
-		if again.m != nil {
-			item := stored(again.m)
-			item.Kind = again.kind
-			front = append(front, item)
-		}
-	}
 	closed, texts := sortFrozen(in.Frozen)
 	msgs := inContext(in.Messages)
 	if before := replaced(in.Overlay); len(before) > 0 {
 		msgs = append(before, msgs...)
 	}
 	out := Draft{Repaired: Repair(msgs, closed, in.CloseCalls), System: in.System}
-	for i := range out.Items {
-		if item := &out.Items[i]; item.Kind == ItemMessage && item.Message.RowID == 0 {
-			item.Kind, item.Changed, item.Sources, item.Compaction = ItemReplaced, true, nil, overlayName(in.Overlay.RowID)
-		}
+	copies := 0 // what no log holds and no reply of the log called for
+	for copies < len(out.Items) && out.Items[copies].Message.RowID == 0 {
+		copies++
 	}
-	out.Items = slices.Insert(out.Items, 0, front...)
+	out.Items = slices.Concat(in.front(in.markCopies(out.Items[:copies])), out.Items[copies:])
 	out.clean(in.Policy, in.Dialect)
 	out.Weights = make([]int64, 0, len(out.Items))
 
@@ -151,7 +133,7 @@ func Assemble(in Material) Draft {
 		w := in.Weigh.Message(&item.Message, item.Changed)
 		out.Weights = append(out.Weights, w)
 		out.Total += w
-		if i < fixed {
+		if item.Kind == ItemInitial || item.Kind == ItemPinned {
 			out.Fixed += w
 		}
 	}
@@ -159,6 +141,53 @@ func Assemble(in Material) Draft {
 		out.Losses = append(out.Losses, fmt.Sprintf("%d parts are over the limit for one part: sent as head, marker and tail", out.Trimmed))
 	}
 	return out
+}
+
+// markCopies says of the overlay's copies what they are. Words that are pinned stand there already.
+func (in *Material) markCopies(copies []Item) []Item {
+	kept := copies[:0]
+	for _, item := range copies {
+		if item.Kind == ItemMessage {
+			item.Kind, item.Changed, item.Sources, item.Compaction = ItemReplaced, true, nil, overlayName(in.Overlay.RowID)
+			if ref := item.Message.ID; ref != (session.MessageRef{}) {
+				if slices.ContainsFunc(in.Pinned, func(m session.Message) bool { return m.ID == ref }) {
+					continue
+				}
+				item.Kind, item.Sources = ItemWords, []session.MessageRef{ref}
+			}
+		}
+		kept = append(kept, item)
+	}
+	return kept
+}
+
+// front puts what stands before the conversation in order.
+func (in *Material) front(copies []Item) []Item {
+	var initial, pins, summary, shown []Item
+	if len(in.Initial) > 0 {
+		initial = []Item{made(ItemInitial, in.Initial...)}
+	}
+	for i := range in.Pinned {
+		pins = append(pins, pinned(&in.Pinned[i]))
+	}
+	if item, ok := summaryItem(in.Overlay); ok {
+		summary = []Item{item}
+	}
+	for _, again := range []struct {
+		kind string
+		m    *session.Message
+	}{{ItemPerson, in.Person}, {ItemTurnStart, in.TurnStart}} {
+		if again.m != nil {
+			item := stored(again.m)
+			item.Kind = again.kind
+			shown = append(shown, item)
+		}
+	}
+	if in.Words {
+		history, next := reinject(slices.Concat(copies, shown, summary), initial, in.MidTurn)
+		return slices.Concat(pins, history, next)
+	}
+	return slices.Concat(initial, pins, summary, shown, copies)
 }
 
 // inContext gives the messages that are in the context, without copying where all are.
@@ -279,15 +308,21 @@ func summaryItem(c *session.Compaction) (Item, bool) {
 // replaced gives the messages that an overlay made elsewhere keeps as copies: they stand
 // behind its summary. A first one that is the summary again is left out.
 func replaced(c *session.Compaction) []session.Message {
-	var kept []session.Message
-	if c == nil || len(c.Replacement) == 0 || !decode(c.Replacement, &kept) {
-		return nil
-	}
+	kept := replacementOf(c)
 	if len(kept) > 0 && c.Summary != "" && kept[0].Text() == c.Summary {
 		kept = kept[1:]
 	}
 	for i := range kept {
-		kept[i].RowID, kept[i].ID, kept[i].InContext = 0, session.MessageRef{}, true
+		kept[i].RowID, kept[i].InContext = 0, true
+	}
+	return kept
+}
+
+// replacementOf reads an overlay's copies. Those of words name the message that they are of.
+func replacementOf(c *session.Compaction) []session.Message {
+	var kept []session.Message
+	if c == nil || len(c.Replacement) == 0 || !decode(c.Replacement, &kept) {
+		return nil
 	}
 	return kept
 }

@@ -69,7 +69,7 @@ func (t *turn) endBefore(p Prefix) int {
 // front is how many items stand before the conversation itself.
 func (d *Draft) front() int {
 	n := 0
-	for n < len(d.Items) && slices.Contains([]string{ItemInitial, ItemPinned, ItemSummary, ItemPerson, ItemTurnStart, ItemReplaced}, d.Items[n].Kind) {
+	for n < len(d.Items) && slices.Contains([]string{ItemInitial, ItemPinned, ItemSummary, ItemPerson, ItemTurnStart, ItemReplaced, ItemWords}, d.Items[n].Kind) {
 		n++
 	}
 	return n

@@ -15,9 +15,8 @@ import (
 )
 
 // The cases run here are of the rules that this package has: thresholds, cut points, spans,
-// the hybrid estimate, pruning, repair, and beside them pi's compactions and files. The importer
-// of Codex runs codex.keep_recent_user. Left to what brings their rules: codex.reinject_context
-// (deeper assembly), pi.build_context and the real transcripts (their records reach a context through the importer), context edits
+// the hybrid estimate, pruning, repair, and beside them pi's compactions and files. Left to
+// what brings their rules: pi.build_context and the real transcripts (their records reach a context through the importer), context edits
 // (kinds of records that no message has yet). Cases of tier parity belong to their presets.
 type confCase struct {
 	ID        string

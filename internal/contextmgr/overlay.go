@@ -43,7 +43,11 @@ func (r *reading) plan(in overlayInput) Plan {
 			rule.KeepMessages = 0
 		}
 	}
-	return MakePlan(r.entries(), rule, PlanRoom{Threshold: n.Threshold, Fixed: in.fixed, Summary: n.SummaryMax})
+	room := PlanRoom{Threshold: n.Threshold, Fixed: in.fixed, Summary: n.SummaryMax}
+	if n.Preset == presetCodex && in.strategy == session.StrategySummarize {
+		return planWords(r.entries(), rule.KeepTokens, room)
+	}
+	return MakePlan(r.entries(), rule, room)
 }
 
 func (r *reading) planClear() Plan {
@@ -119,6 +123,12 @@ func (m *Manager) makeOverlay(ctx context.Context, r *reading, in overlayInput) 
 	c.HiddenTokens += saved
 	if out.calls, err = m.summarise(ctx, r, out.plan, in, c, &details); err != nil {
 		return out, err
+	}
+	if p := &out.plan; p.Words != nil {
+		kept := r.keepWords(*p)
+		details.Words, details.MidTurn = true, p.Split() && in.trigger != session.TriggerManual
+		c.Replacement = session.JSONOf(list(kept))
+		c.SummaryTokens += m.wordsTokens(kept)
 	}
 	c.Details = session.JSONOf(details)
 	c.DurationMS = m.cfg.Now().Sub(started).Milliseconds()
@@ -229,7 +239,7 @@ func unique(paths []string) []string {
 func (r *reading) under(c *session.Compaction) *reading {
 	next := *r
 	next.overlay, next.fresh, next.turnStart, next.person = c, true, nil, nil
-	next.pruned = prunedOf(c)
+	next.readDetails()
 	next.warnings = slices.Clip(r.warnings)
 	next.frozen = slices.Clip(r.frozen)
 	if c.RowID != 0 {

@@ -13,7 +13,8 @@ type Plan struct {
 	Hidden       int   // messages newly hidden, of those that are in the context
 	HiddenTokens int64 // what they weigh
 	KeptTokens   int64
-	Person       int // the person's newest message, if it would be hidden and is shown again; -1: none
+	Person       int    // the person's newest message, if it would be hidden and is shown again; -1: none
+	Words        *int64 // preset codex: tokens for copies of the person's newest words; nil: none are kept
 }
 
 // History are the entries of finished turns that the compaction hides.
@@ -59,9 +60,18 @@ func MakePlan(path []Entry, rule CutRule, room PlanRoom) Plan {
 
 func planOnce(path []Entry, rule CutRule) Plan {
 	if len(path) == 0 {
-		return Plan{Cut: Cut{0, -1}, Person: -1, NoGain: "nothing came since the last compaction"}
+		return planAt(path, Cut{0, -1}, 0)
 	}
-	p := Plan{Cut: FindCut(path, rule), Keep: rule.KeepTokens, Person: -1}
+	return planAt(path, FindCut(path, rule), rule.KeepTokens)
+}
+
+// planAt says what a cut hides and keeps.
+func planAt(path []Entry, cut Cut, keep int64) Plan {
+	p := Plan{Cut: cut, Keep: keep, Person: -1}
+	if len(path) == 0 {
+		p.NoGain = "nothing came since the last compaction"
+		return p
+	}
 	for i := range path {
 		switch {
 		case !path[i].gives():

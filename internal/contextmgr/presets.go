@@ -4,12 +4,16 @@ package contextmgr
 // turn compaction off.
 const justBelowOne = 0.99999
 
-const presetMoltbot = "moltbot"
+// Presets that bring more than numbers.
+const (
+	presetMoltbot = "moltbot"
+	presetCodex   = "codex"
+)
 
 // PresetNames gives the presets: three of sessiond's own, then those that use the numbers of
 // another program.
 func PresetNames() []string {
-	return []string{"balanced", "conservative", "aggressive", "goose", "pi", "opencode", "codex", presetMoltbot}
+	return []string{"balanced", "conservative", "aggressive", "goose", "pi", "opencode", presetCodex, presetMoltbot}
 }
 
 func preset(name string) (Settings, bool) {
@@ -32,7 +36,7 @@ func preset(name string) (Settings, bool) {
 			Fraction: ptr(justBelowOne), ReserveTokens: ptr[int64](32000), ReserveFloor: ptr[int64](0),
 			PruneMinimum: ptr[int64](0), // off unless it is asked for, as there
 		}, true
-	case "codex": // nine tenths of the window; 20000 tokens of the person's own words stay
+	case presetCodex: // nine tenths of the window; 20000 tokens of the person's own words stay
 		return Settings{
 			Fraction: ptr(0.9), ReserveTokens: ptr[int64](0), ReserveFloor: ptr[int64](0),
 			KeepRecentTokens: ptr[int64](20000), KeepRecentMessages: ptr[int64](0),

@@ -133,13 +133,9 @@ func hidePruned(item *Item, pruned map[string]bool, recallTool string) {
 	}
 }
 
-// prunedOf gives the outputs that an overlay keeps hidden.
-func prunedOf(c *session.Compaction) map[string]bool {
-	if c == nil {
-		return nil
-	}
-	var details session.CompactionDetails
-	if !decode(c.Details, &details) || len(details.Pruned) == 0 {
+// prunedOf gives the outputs that an overlay with these details keeps hidden.
+func prunedOf(details *session.CompactionDetails) map[string]bool {
+	if len(details.Pruned) == 0 {
 		return nil
 	}
 	pruned := make(map[string]bool, len(details.Pruned))

@@ -34,6 +34,8 @@ type reading struct {
 
 	overlay   *session.Compaction
 	pruned    map[string]bool   // outputs that it hides
+	words     bool              // its replacement and summary stand as Codex has them
+	midTurn   bool              // and a turn went on when it was made
 	path      []session.Message // since the overlay, oldest first, all kinds
 	cutOff    bool              // the path was longer than what is read at once
 	turnStart *session.Message  // hidden and shown again: what began the turn that the overlay splits
@@ -63,7 +65,7 @@ func (m *Manager) read(ctx context.Context, id session.ID, b Budget) (*reading, 
 	if err := m.readOverlay(ctx, r, b.At); err != nil {
 		return nil, err
 	}
-	r.pruned = prunedOf(r.overlay)
+	r.readDetails()
 	if err := m.readPath(ctx, r); err != nil {
 		return nil, err
 	}
@@ -168,6 +170,19 @@ func (r *reading) readBlocks(b Budget, kept map[string]string) error {
 		r.overhead = r.weigh.Text(r.tools)
 	}
 	return nil
+}
+
+// readDetails takes from the overlay's details what shapes the context.
+func (r *reading) readDetails() {
+	r.pruned, r.words, r.midTurn = nil, false, false
+	var details session.CompactionDetails
+	if r.overlay == nil {
+		return
+	}
+	decode(r.overlay.Details, &details)
+	r.pruned, r.midTurn = prunedOf(&details), details.MidTurn
+	imported := r.overlay.Trigger == session.TriggerImport && len(r.overlay.Replacement) > 0
+	r.words = details.Words || imported && r.numbers.Preset == presetCodex
 }
 
 func (m *Manager) readOverlay(ctx context.Context, r *reading, at *Position) error {

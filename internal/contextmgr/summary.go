@@ -142,7 +142,10 @@ const prefixShare = 3
 func (w *teller) tell(ctx context.Context, p Plan) error {
 	limit := w.r.weigh.unscaled(w.r.numbers.SummaryMax)
 	from, to := p.History()
-	history := append(replaced(w.r.overlay), said(w.r.path[from:to])...)
+	history := said(w.r.path[from:to])
+	if !w.r.words { // the copies of a person's words were summarised where they were said
+		history = append(replaced(w.r.overlay), history...)
+	}
 	from, to = p.Prefix()
 	prefix := said(w.r.path[from:to])
 	if len(prefix) == 1 { // what began the turn is shown again anyway

@@ -89,6 +89,8 @@ type CompactionDetails struct {
 	Instructions  string   `json:"instructions,omitempty"`
 	TurnStart     string   `json:"turn_start,omitempty"`  // the user message of a split turn
 	LastPerson    string   `json:"last_person,omitempty"` // the person's newest message, where nothing that is kept holds it
+	Words         bool     `json:"words,omitempty"`       // the replacement holds the person's newest words, which stand before the summary (preset codex)
+	MidTurn       bool     `json:"mid_turn,omitempty"`    // of such a one: a turn went on, so initial blocks stand among the words
 }
 
 // CompactionName is how a compaction is named outside the database.

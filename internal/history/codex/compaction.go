@@ -7,12 +7,13 @@ import (
 	"sessiond/internal/dialect/responses"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
+	"sessiond/internal/words"
 )
 
 // How much of what a person said Codex keeps where a compaction does not say it. Source: codex, compact.rs.
 const (
 	keptTokens = 20_000
-	keptBytes  = keptTokens * bytesPerToken
+	keptBytes  = keptTokens * words.BytesPerToken
 )
 
 // window holds what a compaction without a replacement keeps: what was told at the beginning,
@@ -118,7 +119,7 @@ func withoutBytes(parts []session.Part) []session.Part {
 // replacement is what Codex goes on with after a compaction that says only its summary.
 func (w *window) replacement() session.JSON {
 	items := []item{}
-	for _, text := range append(append([]string(nil), w.told...), recentWords(w.said, keptTokens)...) {
+	for _, text := range append(append([]string(nil), w.told...), words.Recent(w.said, keptTokens)...) {
 		if strings.TrimSpace(text) != "" {
 			items = append(items, item{session.KindMessage, session.User, session.Program, "", []session.Part{session.TextPart(plainText(text))}})
 		}

@@ -1,0 +1,136 @@
+package contextmgr
+
+import (
+	"slices"
+
+	"sessiond/internal/session"
+	"sessiond/internal/words"
+)
+
+// wordsShare is the part of the threshold that a person's words may fill: in a window that is
+// small for them they would else leave no room.
+const wordsShare = 0.3
+
+// planWords plans as Codex compacts: everything is hidden but what no reply has answered yet
+// and calls that wait for their results; the person's newest words stay beside the summary. The
+// message that began a turn which goes on is shown again.
+func planWords(path []Entry, budget int64, room PlanRoom) Plan {
+	if len(path) == 0 {
+		return planAt(path, Cut{0, -1}, 0)
+	}
+	cut := Cut{unanswered(path), -1}
+	if last := lastGiving(path[:cut.First]); last >= 0 && (path[last].Role != session.Assistant || len(path[last].Calls) > 0) {
+		cut.TurnStart = turnStart(path, last)
+		if path[last].startsTurn() {
+			cut.TurnStart = last
+		}
+	}
+	p := planAt(path, cut, budget)
+	if room.Threshold > 0 {
+		budget = min(budget, int64(wordsShare*float64(room.Threshold)), room.Threshold-room.Fixed-room.Summary-p.KeptTokens)
+	}
+	budget = max(0, budget)
+	p.Words = &budget
+	return p
+}
+
+// unanswered gives the first entry that must stay as it is: messages after the last reply, or
+// the reply whose calls still wait for results, with the reasoning before it.
+func unanswered(path []Entry) int {
+	first, waits := len(path), map[string]bool{}
+	for i := range path {
+		for _, id := range path[i].Calls {
+			waits[id] = true
+		}
+		for _, id := range path[i].Results {
+			delete(waits, id)
+		}
+	}
+	for i := range slices.Backward(path) {
+		switch e := &path[i]; {
+		case !e.gives():
+		case slices.ContainsFunc(e.Calls, func(id string) bool { return waits[id] }):
+			for first = i; first > 0 && path[first-1].Reasoning; first-- {
+			}
+			return first
+		case e.Role == session.Assistant:
+			return first
+		case e.Role == session.Tool:
+			if len(waits) == 0 {
+				return first
+			}
+		default:
+			if first == len(path) || path[first].startsTurn() {
+				first = i
+			}
+		}
+	}
+	return first
+}
+
+func lastGiving(path []Entry) int {
+	for i := range slices.Backward(path) {
+		if path[i].gives() {
+			return i
+		}
+	}
+	return -1
+}
+
+// keptWords is a copy of what a person said, with the message that said it.
+type keptWords struct {
+	ID     session.MessageRef `json:"id"`
+	Kind   session.Kind       `json:"kind"`
+	Role   session.Role       `json:"role"`
+	Origin session.Origin     `json:"origin"`
+	Parts  []session.Part     `json:"parts"`
+}
+
+// keepWords gives the person's newest words that a plan hides and does not show again, those
+// that the overlay before it kept included. nil: there are none.
+func (r *reading) keepWords(p Plan) []keptWords {
+	var said []session.Message
+	if r.words {
+		said = replacementOf(r.overlay)
+	}
+	for _, m := range []*session.Message{r.turnStart, r.person} {
+		if m != nil && fromPerson(m) {
+			said = append(said, *m)
+		}
+	}
+	for i := range r.path[:p.First] {
+		if m := &r.path[i]; m.InContext && fromPerson(m) && i != p.TurnStart && i != p.Person {
+			said = append(said, *m)
+		}
+	}
+	said = slices.DeleteFunc(said, func(m session.Message) bool { return m.Text() == "" })
+	texts := make([]string, len(said))
+	for i := range said {
+		texts[i] = said[i].Text()
+	}
+	left := *p.Words
+	for _, again := range []int{p.Person, p.TurnStart} {
+		if again >= 0 && fromPerson(&r.path[again]) {
+			left -= words.Tokens(r.path[again].Text())
+		}
+	}
+	var kept []keptWords
+	recent := words.Recent(texts, left)
+	for i, text := range recent {
+		kept = append(kept, keptWords{
+			ID: said[len(said)-len(recent)+i].ID, Kind: session.KindMessage, Role: session.User, Origin: session.Person, Parts: []session.Part{session.TextPart(text)},
+		})
+	}
+	return kept
+}
+
+// wordsTokens is what copies of words weigh, by the reference counter.
+func (m *Manager) wordsTokens(kept []keptWords) int64 {
+	var sum int64
+	for i := range kept {
+		msg := session.Message{Kind: kept[i].Kind, Role: kept[i].Role, Parts: slices.Clone(kept[i].Parts)}
+		m.cfg.Counter(m.cfg.Reference).Measure(&msg)
+		sum += msg.Tokens
+	}
+	return sum
+}
