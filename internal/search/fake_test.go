@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -91,6 +92,28 @@ func (f *fakeStore) Message(_ context.Context, ref session.MessageRef) (session.
 		}
 	}
 	return session.Message{}, session.Errorf(session.NotFound, "message %s", ref)
+}
+
+func (f *fakeStore) MessagesByID(ctx context.Context, ids []int64) ([]session.Message, error) {
+	var found []session.Message
+	for _, id := range slices.Sorted(slices.Values(ids)) {
+		if m, err := f.MessageByID(ctx, id); err == nil {
+			found = append(found, m)
+		}
+	}
+	return found, nil
+}
+
+func (f *fakeStore) InTrash(_ context.Context, ids []session.ID) (map[session.ID]bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	trashed := map[session.ID]bool{}
+	for _, id := range ids {
+		if s, there := f.sessions[id]; there {
+			trashed[id] = s.DeletedAt != nil
+		}
+	}
+	return trashed, nil
 }
 
 func (f *fakeStore) Heir(_ context.Context, ref session.MessageRef) (session.Session, error) {

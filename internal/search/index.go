@@ -21,8 +21,12 @@ type Source interface {
 	MessagesAfter(ctx context.Context, mark int64, limit int) ([]session.Message, error)
 	LastMessageID(ctx context.Context) (int64, error)
 	MessageByID(ctx context.Context, rowID int64) (session.Message, error)
+	// MessagesByID gives those that are there, in the order of rows.
+	MessagesByID(ctx context.Context, rowIDs []int64) ([]session.Message, error)
 	Message(ctx context.Context, ref session.MessageRef) (session.Message, error)
 	Session(ctx context.Context, id session.ID) (session.Session, error)
+	// InTrash tells of the sessions that are there whether they are in the trash.
+	InTrash(ctx context.Context, ids []session.ID) (map[session.ID]bool, error)
 	// Heir gives a fork that shares a message whose own session was purged. Codes: NotFound.
 	Heir(ctx context.Context, ref session.MessageRef) (session.Session, error)
 	// SharedPath gives the path that a fork shares, as runs from a first to a last message;

@@ -248,7 +248,7 @@ func (r *recall) lookUp(ctx, timed context.Context, places []queryer, terms []te
 	return postings, nil
 }
 
-const newestDocs = `SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?`
+const newestDocs = `SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT +?`
 
 // readPosting reads the docids of a term. The newest few tell whether there would be far too
 // many: then it leaves it at those.

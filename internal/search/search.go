@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -94,7 +95,7 @@ func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 func (ix *Index) search(ctx context.Context, q Query, p parsed) (Result, error) {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
-	run := run{ix: ix, query: q, parsed: p, seen: map[int64]bool{}, sessions: map[session.ID]session.Session{}, hits: []Hit{}}
+	run := run{ix: ix, query: q, parsed: p, seen: map[int64]bool{}, trashed: map[session.ID]bool{}, hits: []Hit{}}
 	if err := run.share(ctx); err != nil {
 		return Result{}, err
 	}
@@ -168,9 +169,9 @@ type run struct {
 	ix       *Index
 	query    Query
 	parsed   parsed
-	places   []queryer      // the index, the tail
-	seen     map[int64]bool // by row id of the message
-	sessions map[session.ID]session.Session
+	places   []queryer               // the index, the tail
+	seen     map[int64]bool          // by row id of the message
+	trashed  map[session.ID]bool     // of the sessions that were met and are there
 	shared   [][2]session.MessageRef // of the fork that is searched: the path before its own messages
 	sharedIn []string                // the sessions that hold it
 	hits     []Hit
@@ -210,6 +211,8 @@ type doc struct {
 	seq, words   int64
 	score        float64
 }
+
+func (d doc) ref() session.MessageRef { return session.MessageRef{Session: d.session, Seq: d.seq} }
 
 func (r *run) find(ctx context.Context) error {
 	wanted, _ := r.parsed.wanted()
@@ -252,13 +255,12 @@ func (r *run) collect(ctx context.Context, expression string) error {
 			}
 			return cmp.Compare(b.docid, a.docid)
 		})
-		for _, d := range docs {
-			if len(r.hits) == r.query.Limit {
-				return nil
-			}
-			if err := r.add(ctx, d); err != nil {
+		for len(docs) > 0 && len(r.hits) < r.query.Limit {
+			n := min(len(docs), r.query.Limit-len(r.hits))
+			if err := r.addAll(ctx, docs[:n]); err != nil {
 				return err
 			}
+			docs = docs[n:]
 		}
 		if !full || len(r.hits) == r.query.Limit || helping > rankedDepth {
 			return nil
@@ -266,18 +268,19 @@ func (r *run) collect(ctx context.Context, expression string) error {
 	}
 }
 
-// Newest first needs no sorting: FTS5 walks its lists backwards and stops at the limit.
+// Newest first needs no sorting: FTS5 walks its lists backwards and stops at the limit, whose
+// plus keeps SQLite from preparing the statement again once it knows the value.
 const newestFirst = `
 	SELECT d.docid, d.message_id, d.session_id, d.seq, d.words, 0.0
-	FROM (SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?) w
+	FROM (SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT +?) w
 	CROSS JOIN docs d ON d.docid = w.rowid`
 
 const bestFirst = `
 	SELECT d.docid, d.message_id, d.session_id, d.seq, d.words, -w.score
 	FROM (SELECT rowid, score FROM (
 	          SELECT rowid, bm25(words, 1.0, 0.6, 0.0) AS score
-	          FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?)
-	      ORDER BY score, rowid DESC LIMIT ?) w
+	          FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT +?)
+	      ORDER BY score, rowid DESC LIMIT +?) w
 	CROSS JOIN docs d ON d.docid = w.rowid`
 
 func (r *run) match(ctx context.Context, place queryer, expression string, limit int) ([]doc, error) {
@@ -317,61 +320,90 @@ func (q *Query) docRange() (from, to int64) {
 	return from, to
 }
 
-// owner gives the session that shows a row's message: its own, or, where that was purged, a
-// fork that shares the message. Codes: NotFound.
-func (r *run) owner(ctx context.Context, d doc) (session.Session, error) {
-	if s, ok := r.sessions[d.session]; ok {
-		return s, nil
+// addAll makes hits of rows, in their order, but for those that were there already and those
+// whose session is in the trash or gone. The store is asked for all of them at once.
+func (r *run) addAll(ctx context.Context, docs []doc) error {
+	var fresh []doc
+	var rows []int64
+	var unmet []session.ID
+	for _, d := range docs {
+		if r.seen[d.rowID] || !r.within(d) {
+			continue
+		}
+		r.seen[d.rowID] = true
+		fresh, rows = append(fresh, d), append(rows, d.rowID)
+		if _, met := r.trashed[d.session]; !met && !slices.Contains(unmet, d.session) {
+			unmet = append(unmet, d.session)
+		}
 	}
-	s, err := r.ix.src.Session(ctx, d.session)
-	if session.CodeOf(err) == session.NotFound {
-		return r.ix.src.Heir(ctx, session.MessageRef{Session: d.session, Seq: d.seq})
+	if len(unmet) > 0 {
+		there, err := r.ix.src.InTrash(ctx, unmet)
+		if err != nil {
+			return err
+		}
+		maps.Copy(r.trashed, there)
 	}
-	if err == nil {
-		r.sessions[d.session] = s
+	found, err := r.ix.src.MessagesByID(ctx, rows)
+	if err != nil {
+		return fmt.Errorf("read what was found: %w", err)
 	}
-	return s, err
+	for _, d := range fresh {
+		i, there := slices.BinarySearchFunc(found, d.rowID, func(m session.Message, row int64) int { return cmp.Compare(m.RowID, row) })
+		if !there || found[i].ID != d.ref() {
+			continue // gone since it was indexed
+		}
+		if err := r.add(ctx, d, &found[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// add makes a hit of a row, unless it was there already, or its session is in the trash or gone.
-func (r *run) add(ctx context.Context, d doc) error {
-	if r.seen[d.rowID] || !r.within(d) {
-		return nil
-	}
-	r.seen[d.rowID] = true
-	s, err := r.owner(ctx, d)
-	if session.CodeOf(err) == session.NotFound {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("session %s: %w", d.session, err)
-	}
-	if s.DeletedAt != nil && (len(r.shared) == 0 || string(d.session) == r.parsed.filters.session) {
-		return nil // what a fork shares stays its own, too
-	}
-	if len(r.shared) > 0 && s.ID != d.session { // its own session was purged: of its heirs this one is meant
-		s.ID = session.ID(r.parsed.filters.session)
-	}
-	m, err := r.ix.src.Message(ctx, session.MessageRef{Session: d.session, Seq: d.seq})
-	if session.CodeOf(err) == session.NotFound || err == nil && m.RowID != d.rowID {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("message %s.%d: %w", d.session, d.seq, err)
+// add makes a hit of a row and its message, unless no session shows it.
+func (r *run) add(ctx context.Context, d doc, m *session.Message) error {
+	shownBy, err := r.shownBy(ctx, d)
+	if err != nil || shownBy == "" {
+		return err
 	}
 	wanted, _ := r.parsed.wanted()
 	hit := Hit{
-		SessionID: s.ID, MessageID: session.MessageRef{Session: m.SessionID, Seq: m.Seq}, Seq: m.Seq,
+		SessionID: shownBy, MessageID: m.ID, Seq: m.Seq,
 		Role: m.Role, CreatedAt: m.CreatedAt, Score: math.Round(d.score*1e4) / 1e4,
 	}
-	hit.Snippet, hit.Marks = snippet(searchable(&m), wanted)
+	hit.Snippet, hit.Marks = snippet(searchable(m), wanted)
 	if r.query.Expand > 0 {
-		if hit.Before, hit.After, err = r.ix.Neighbours(ctx, &m, r.query.Expand); err != nil {
+		if hit.Before, hit.After, err = r.ix.Neighbours(ctx, m, r.query.Expand); err != nil {
 			return err
 		}
 	}
 	r.hits = append(r.hits, hit)
 	return nil
+}
+
+// shownBy gives the session that shows a row's message: its own, or, where that was purged, a
+// fork that shares the message; "" when none does, for it is in the trash or gone.
+func (r *run) shownBy(ctx context.Context, d doc) (session.ID, error) {
+	searched := session.ID(r.parsed.filters.session)
+	shared := len(r.shared) > 0 && d.session != searched
+	trashed, there := r.trashed[d.session]
+	if there {
+		if trashed && !shared { // what a fork shares stays its own, too
+			return "", nil
+		}
+		return d.session, nil
+	}
+	heir, err := r.ix.src.Heir(ctx, d.ref())
+	switch {
+	case session.CodeOf(err) == session.NotFound:
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("who shares message %s: %w", d.ref(), err)
+	case shared: // of its heirs this one is meant
+		return searched, nil
+	case heir.DeletedAt != nil:
+		return "", nil
+	}
+	return heir.ID, nil
 }
 
 // Neighbours gives up to n messages before m on its path, oldest first, and up to n after it

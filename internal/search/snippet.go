@@ -66,7 +66,7 @@ func oneLine(text string) []rune {
 	out := make([]rune, 0, len(text))
 	space := true
 	for _, r := range text {
-		if unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != '\u200d' {
+		if blank(r) {
 			if !space {
 				out = append(out, ' ')
 			}
@@ -80,6 +80,14 @@ func oneLine(text string) []rune {
 		out = out[:len(out)-1]
 	}
 	return out
+}
+
+// blank tells white space and what has no form of its own, but for what joins emoji.
+func blank(r rune) bool {
+	if r < unicode.MaxASCII {
+		return r <= ' '
+	}
+	return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != '\u200d'
 }
 
 // findTerms finds where the terms stand in a folded text, in order, without overlaps.
@@ -166,7 +174,10 @@ const plainLetters = "aàáâãäåāăą cçćĉċč dďđ eèéêëēĕėęě 
 // FTS5: it only finds the place to show.
 func fold(r rune) rune {
 	if r < 0x80 {
-		return unicode.ToLower(r)
+		if 'A' <= r && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return r
 	}
 	r = unicode.ToLower(r)
 	if r >= 0xe0 && r < 0x250 {

@@ -54,6 +54,6 @@ func (s *Store) Counters(ctx context.Context, id session.ID) ([]CounterStep, err
 
 const (
 	callsThatCount = `SELECT created_at, provider, model, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens
-		FROM calls WHERE session_id = ? AND session_id <> '' AND purpose = 'chat' AND status = 'ok' ORDER BY id DESC LIMIT ?`
+		FROM calls WHERE session_id = ? AND session_id <> '' AND purpose = 'chat' AND status = 'ok' ORDER BY id DESC LIMIT +?`
 	compactionsThatCount = `SELECT activated_at, tokens_after FROM compactions WHERE session_id = ? AND status = 'done' ORDER BY id`
 )

@@ -47,7 +47,7 @@ func (s *Store) EventsAfter(ctx context.Context, after int64, limit int) ([]sess
 		}
 		events = append(events, e)
 		return nil
-	}, `SELECT id, session_id, type, seq, data, created_at FROM events WHERE id > ? ORDER BY id LIMIT ?`, after, limit)
+	}, `SELECT id, session_id, type, seq, data, created_at FROM events WHERE id > ? ORDER BY id LIMIT +?`, after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("events after %d: %w", after, err)
 	}

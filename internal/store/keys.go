@@ -53,7 +53,7 @@ func (s *Store) Keys(ctx context.Context, f KeyFilter, p Page) (data []Key, next
 	limit := p.limit()
 	query := `SELECT COALESCE(k.label, ''), ` + sessionColumns + `
 		FROM sessions s INDEXED BY sessions_current LEFT JOIN messages h ON h.id = s.head_id LEFT JOIN keys k ON k.key = s.key
-		WHERE ` + strings.Join(where, " AND ") + ` ORDER BY s.active_at ` + dir + `, s.id ` + dir + ` LIMIT ?`
+		WHERE ` + strings.Join(where, " AND ") + ` ORDER BY s.active_at ` + dir + `, s.id ` + dir + ` LIMIT +?`
 	if err := s.each(ctx, func(row scanner) error {
 		var k Key
 		err := scanSession(labelled{row, &k.Label}, &k.Session)
@@ -95,7 +95,7 @@ func (s *Store) Generations(ctx context.Context, key string, p Page) (label stri
 		args = append(args, id)
 	}
 	limit := p.limit()
-	query += ` ORDER BY s.generation ` + dir + `, s.rowid ` + dir + ` LIMIT ?`
+	query += ` ORDER BY s.generation ` + dir + `, s.rowid ` + dir + ` LIMIT +?`
 	if err := s.each(ctx, func(row scanner) error {
 		data = append(data, session.Session{})
 		return scanSession(row, &data[len(data)-1])

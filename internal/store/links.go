@@ -205,7 +205,7 @@ func (s *Store) Hanging(ctx context.Context, id session.ID, limit int) ([]sessio
 const hangingOn = `
 	SELECT s.id, s.parent_kind, s.title, COALESCE(l.call_id, ''), m.session_id, m.seq
 	FROM sessions s LEFT JOIN links l ON l.session_id = s.id LEFT JOIN messages m ON m.id = l.message_id
-	WHERE s.parent_id = ? AND s.parent_id <> '' AND s.deleted_at IS NULL ORDER BY s.rowid LIMIT ?`
+	WHERE s.parent_id = ? AND s.parent_id <> '' AND s.deleted_at IS NULL ORDER BY s.rowid LIMIT +?`
 
 // Rollup sums up a session and all that it started, directly or through others: its children,
 // not its forks.

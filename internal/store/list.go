@@ -81,7 +81,7 @@ func listQuery(f Filter, p Page) (query string, args []any, err error) {
 		where, args = append(where, "(s.active_at, s.id) "+cmp+" (?, ?)"), append(args, at, id)
 	}
 	query = `SELECT ` + sessionColumns + fromSessions + `WHERE ` + strings.Join(where, " AND ") +
-		` ORDER BY s.active_at ` + dir + `, s.id ` + dir + ` LIMIT ?`
+		` ORDER BY s.active_at ` + dir + `, s.id ` + dir + ` LIMIT +?`
 	return query, append(args, p.limit()+1), nil
 }
 
@@ -126,6 +126,25 @@ func (f Filter) conditions() (where []string, args []any) {
 	}
 	return where, args
 }
+
+// InTrash tells of some sessions which are there, and of those which are in the trash.
+func (s *Store) InTrash(ctx context.Context, ids []session.ID) (map[session.ID]bool, error) {
+	trashed := make(map[session.ID]bool, len(ids))
+	err := s.each(ctx, func(row scanner) error {
+		var id session.ID
+		var in bool
+		err := row.Scan(&id, &in)
+		trashed[id] = in
+		return err
+	}, sessionsInTrash, string(session.JSONOf(ids)))
+	if err != nil {
+		return nil, fmt.Errorf("which sessions are in the trash: %w", err)
+	}
+	return trashed, nil
+}
+
+const sessionsInTrash = `
+	SELECT id, deleted_at IS NOT NULL FROM sessions WHERE id IN (SELECT value FROM json_each(?)) AND purged_at IS NULL`
 
 // Resolve finds the session that a person means by name: an id, its id in the source
 // program, a unique beginning of either (at least 6 characters), or @ (the newest of this

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -111,6 +112,21 @@ func TestFiltersOfCallersDoNotFillTheMemory(t *testing.T) {
 	}
 	if n := len(s.prepared); n > maxPrepared {
 		t.Errorf("%d statements are kept", n)
+	}
+}
+
+func TestOnlySessionsThatAreThereAreInTheTrashOrNot(t *testing.T) {
+	s := openTest(t)
+	kept, trashed, purged := mustCreate(t, s, NewSession{}).ID, mustCreate(t, s, NewSession{}).ID, mustCreate(t, s, NewSession{}).ID
+	must(s.SetTrash(t.Context(), trashed, true, nil, nil))(t)
+	p, _, err := s.BeginPurge(t.Context(), PurgeRequest{Session: purged})
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(p.Finish(t.Context()))(t)
+	got := must(s.InTrash(t.Context(), []session.ID{kept, trashed, purged, "20200101_001"}))(t)
+	if want := map[session.ID]bool{kept: false, trashed: true}; !maps.Equal(got, want) {
+		t.Errorf("%v, not %v", got, want)
 	}
 }
 

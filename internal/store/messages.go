@@ -182,6 +182,24 @@ func (s *Store) MessageByID(ctx context.Context, id int64) (session.Message, err
 	return readMessage(ctx, s, ref)
 }
 
+// MessagesByID reads messages by their rows, at once and in the order of rows. Those that are
+// gone are left out.
+func (s *Store) MessagesByID(ctx context.Context, ids []int64) ([]session.Message, error) {
+	list := string(session.JSONOf(ids))
+	msgs, err := collectMessages(ctx, s, messagesByID, list)
+	if err != nil || len(msgs) == 0 {
+		return msgs, err
+	}
+	return msgs, collectParts(ctx, s, msgs, partsByID, list)
+}
+
+const (
+	messagesByID = `SELECT ` + messageColumns + ` FROM messages m WHERE m.id IN (SELECT value FROM json_each(?)) ORDER BY m.id`
+	partsByID    = `SELECT ` + partColumns + ` FROM messages m
+		JOIN parts p ON p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023
+		WHERE m.id IN (SELECT value FROM json_each(?)) ORDER BY m.id, p.id`
+)
+
 // MessagePage says which messages of a session are read.
 type MessagePage struct {
 	After, Before int64 // seqs of this session, exclusive; 0: open
@@ -324,7 +342,7 @@ func (s *Store) MessagesAfter(ctx context.Context, mark int64, limit int) ([]ses
 }
 
 const (
-	messagesAfter = `SELECT ` + messageColumns + ` FROM messages m WHERE m.id > ? ORDER BY m.id LIMIT ?`
+	messagesAfter = `SELECT ` + messageColumns + ` FROM messages m WHERE m.id > ? ORDER BY m.id LIMIT +?`
 	partsBetween  = `SELECT ` + partColumns + ` FROM parts p
 		WHERE p.id BETWEEN (? << 10) AND (? << 10) + 1023 ORDER BY p.id`
 )

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"sessiond/internal/session"
@@ -233,6 +235,31 @@ func TestMessagesAfterAMarkComeInOrderOfArrival(t *testing.T) {
 	wants(t, err, session.NotFound, "")
 	_, _, err = s.Messages(ctx, "20200101_001", MessagePage{})
 	wants(t, err, session.NotFound, "")
+}
+
+func TestMessagesOfRowsComeAtOnceWithoutThoseThatAreGone(t *testing.T) {
+	s := openTest(t)
+	a, b := mustCreate(t, s, NewSession{}), mustCreate(t, s, NewSession{})
+	long := strings.Repeat("long ", session.BlobThreshold)
+	var rows []int64
+	for _, m := range []struct {
+		in   session.ID
+		text string
+	}{{a.ID, "one"}, {b.ID, long}, {a.ID, "two"}} {
+		rows = append(rows, mustAppend(t, s, m.in, says(session.User, m.text)).Messages[0].RowID)
+	}
+	got := must(s.MessagesByID(t.Context(), []int64{rows[2], 999, rows[1], rows[0]}))(t)
+	for i, want := range rows {
+		if i >= len(got) || !cmp.Equal(got[i], must(s.MessageByID(t.Context(), want))(t)) {
+			t.Fatalf("%d messages, of which %d is not row %d as it is read alone", len(got), i, want)
+		}
+	}
+	if len(got) != len(rows) || got[1].Text() != long || got[2].Text() != "two" {
+		t.Errorf("%d messages: %.80v", len(got), got)
+	}
+	if none := must(s.MessagesByID(t.Context(), nil))(t); len(none) != 0 {
+		t.Errorf("of no rows: %v", none)
+	}
 }
 
 func TestAPathOfTwoThousandBranches(t *testing.T) {

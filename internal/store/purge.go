@@ -237,7 +237,7 @@ func (p *Purge) Doomed(ctx context.Context) ([]int64, error) {
 				rows = append(rows, id)
 			}
 			return nil
-		}, `SELECT id, seq FROM messages WHERE session_id = ? AND seq <= ? ORDER BY seq DESC LIMIT ?`, p.ID, p.next, p.size-len(rows))
+		}, `SELECT id, seq FROM messages WHERE session_id = ? AND seq <= ? ORDER BY seq DESC LIMIT +?`, p.ID, p.next, p.size-len(rows))
 		if err != nil {
 			return nil, fmt.Errorf("purge %s: %w", p.ID, err)
 		}

@@ -54,7 +54,7 @@ func (p *Purge) until(ctx context.Context, query string, args ...any) error {
 
 func (p *Purge) unlinkCalls(ctx context.Context) error {
 	if err := p.until(ctx, `UPDATE calls SET session_id = '', message_id = NULL, compaction_id = NULL, context_id = NULL, error = '', directory = '', metadata = NULL
-		WHERE id IN (SELECT id FROM calls WHERE session_id = ?1 AND session_id <> '' LIMIT ?2)`, p.ID, finishStep); err != nil {
+		WHERE id IN (SELECT id FROM calls WHERE session_id = ?1 AND session_id <> '' LIMIT +?2)`, p.ID, finishStep); err != nil {
 		return err
 	}
 	return p.until(ctx, `UPDATE sessions SET input_tokens = 0, output_tokens = 0, cache_read_tokens = 0, cache_write_tokens = 0,
@@ -96,7 +96,7 @@ func (p *Purge) forgetContexts(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	return p.until(ctx, `DELETE FROM contexts WHERE id IN (SELECT id FROM contexts WHERE session_id = ? LIMIT ?)`, p.ID, finishStep)
+	return p.until(ctx, `DELETE FROM contexts WHERE id IN (SELECT id FROM contexts WHERE session_id = ? LIMIT +?)`, p.ID, finishStep)
 }
 
 const (

@@ -317,14 +317,14 @@ func (s *Store) EachContext(ctx context.Context, id session.ID, upto int64, yiel
 	return eachOf(ctx, s, contextsOfSession, id, upto, func(c *session.Context) int64 { return c.RowID }, yield)
 }
 
-const contextsOfSession = `SELECT ` + contextColumns + ` FROM contexts WHERE session_id = ? AND id > ? AND id <= ? ORDER BY id LIMIT ?`
+const contextsOfSession = `SELECT ` + contextColumns + ` FROM contexts WHERE session_id = ? AND id > ? AND id <= ? ORDER BY id LIMIT +?`
 
 // EachCall yields a session's calls, in order, up to a row.
 func (s *Store) EachCall(ctx context.Context, id session.ID, upto int64, yield func(*session.Call) error) error {
 	return eachOf(ctx, s, callsUpTo, id, upto, func(c *session.Call) int64 { return c.RowID }, yield)
 }
 
-const callsUpTo = `SELECT ` + callColumns + ` FROM calls WHERE session_id = ? AND session_id <> '' AND id > ? AND id <= ? ORDER BY id LIMIT ?`
+const callsUpTo = `SELECT ` + callColumns + ` FROM calls WHERE session_id = ? AND session_id <> '' AND id > ? AND id <= ? ORDER BY id LIMIT +?`
 
 // eachOf reads rows in pages, so that no statement is open while they are worked on.
 func eachOf[T any](ctx context.Context, s *Store, query string, id session.ID, upto int64, rowID func(*T) int64, yield func(*T) error) error {

@@ -62,7 +62,8 @@ func (s *Store) Zone() *time.Location { return s.opt.Zone }
 func (s *Store) Reader() *sqlx.DB { return s.reports }
 
 // stmt gives the prepared form of a reading statement; done is called after its use. Preparing
-// waits for a connection, so no lock is held meanwhile.
+// waits for a connection, so no lock is held meanwhile. A LIMIT that is bound is written +?:
+// with a plain ? SQLite plans for its value, and so prepares the statement anew at every use.
 func (s *Store) stmt(ctx context.Context, query string) (st *sqlx.Stmt, done func(), err error) {
 	s.mu.RLock()
 	st = s.prepared[query]

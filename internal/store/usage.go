@@ -13,7 +13,7 @@ const callColumns = `id, session_id, message_id, compaction_id, context_id, purp
 
 const (
 	callByExternalID = `SELECT ` + callColumns + ` FROM calls WHERE source = ? AND external_id = ? AND external_id <> ''`
-	callsOfSession   = `SELECT ` + callColumns + ` FROM calls WHERE session_id = ? AND session_id <> '' AND id > ? ORDER BY id LIMIT ?`
+	callsOfSession   = `SELECT ` + callColumns + ` FROM calls WHERE session_id = ? AND session_id <> '' AND id > ? ORDER BY id LIMIT +?`
 	lastReports      = `SELECT ` + callColumns + ` FROM calls
 		WHERE session_id = ? AND session_id <> '' AND purpose = 'chat' AND status = 'ok' AND message_id IS NOT NULL
 		  AND input_tokens + cache_read_tokens + cache_write_tokens > 0
