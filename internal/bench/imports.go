@@ -20,7 +20,7 @@ import (
 	"sessiond/internal/store"
 )
 
-// imports measures how transcripts of pi come into an empty database, a second import in
+// imports measures how transcripts of pi come into an empty database, and a second import in
 // which nothing is new, and what an import takes of memory.
 func (b *bench) imports(ctx context.Context) error {
 	n := b.count(20_000)
@@ -37,7 +37,7 @@ func (b *bench) imports(ctx context.Context) error {
 	} else if err := b.importRate(ctx, "real transcripts of pi", samples); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{b.importCommand, b.importAgain, b.importMemory} {
+	for _, step := range []func(context.Context) error{b.importCommand, b.importAgain} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -216,12 +216,12 @@ func (t *bareTable) insert(ctx context.Context, f *floor, from, to int) error {
 	return nil
 }
 
-// runImport runs `sessiond import pi DIR` and tells what it took, by the clock and in memory.
-func (b *bench) runImport(ctx context.Context, target, dir string) (wall time.Duration, peak float64, err error) {
+// runImport runs `sessiond import SOURCE PATH` and tells what it took, by the clock and in memory.
+func (b *bench) runImport(ctx context.Context, target, source, path string) (wall time.Duration, peak float64, err error) {
 	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
 		return 0, 0, err
 	}
-	cmd, err := b.command(ctx, target, "import", "pi", dir, "--json")
+	cmd, err := b.command(ctx, target, "import", source, path, "--json")
 	if err != nil {
 		return 0, 0, err
 	}
@@ -246,7 +246,7 @@ func (b *bench) importCommand(ctx context.Context) error {
 	n := b.count(20_000)
 	var took timing
 	for round := range b.importRounds() {
-		wall, _, err := b.runImport(ctx, filepath.Join(b.work, fmt.Sprintf("command-%d", round), "sessions.db"), filepath.Join(b.work, "pi"))
+		wall, _, err := b.runImport(ctx, filepath.Join(b.work, fmt.Sprintf("command-%d", round), "sessions.db"), "pi", filepath.Join(b.work, "pi"))
 		if err != nil {
 			return err
 		}
@@ -266,54 +266,18 @@ func (b *bench) importAgain(ctx context.Context) error {
 	if err := writeSessions(dir, 2*n, 2); err != nil {
 		return err
 	}
-	if _, _, err := b.runImport(ctx, target, dir); err != nil {
+	if _, _, err := b.runImport(ctx, target, "pi", dir); err != nil {
 		return err
 	}
 	var took timing
 	for range b.importRounds() {
-		wall, _, err := b.runImport(ctx, target, dir)
+		wall, _, err := b.runImport(ctx, target, "pi", dir)
 		if err != nil {
 			return err
 		}
 		took.wall = append(took.wall, float64(wall))
 	}
 	b.add(row{name: fmt.Sprintf("`sessiond import` again, %d sessions of which none changed", n), product: took, aims: []aim{{atMost: 2e9}}})
-	return nil
-}
-
-// importMemory measures the peak of resident memory over that of an import of nothing.
-func (b *bench) importMemory(ctx context.Context) error {
-	large, line := 400_000, 50<<20
-	if b.quick {
-		large, line = 5_000, 4<<20
-	}
-	empty, big, long := filepath.Join(b.work, "small"), filepath.Join(b.work, "big"), filepath.Join(b.work, "long")
-	if err := errors.Join(writeTranscripts(empty, 1), writeSessions(big, large, large), writeLongLine(long, line)); err != nil {
-		return err
-	}
-	var idle float64
-	for _, m := range []struct {
-		name, dir string
-		aims      []aim
-	}{
-		{"", empty, nil},
-		{"peak of memory over idle, one transcript of %.0f MB", big, []aim{{atMost: 64 << 20}}},
-		{"peak of memory over idle, a line of %.0f MB", long, []aim{{atMost: 64 << 20}}},
-	} {
-		bytesIn, err := weigh(m.dir)
-		if err != nil {
-			return err
-		}
-		_, peak, err := b.runImport(ctx, filepath.Join(m.dir, "db", "sessions.db"), m.dir)
-		if err != nil {
-			return err
-		}
-		if m.name == "" {
-			idle = peak
-			continue
-		}
-		b.add(row{name: fmt.Sprintf(m.name, bytesIn/1e6), product: timing{wall: series{peak - idle}}, unit: size, aims: m.aims})
-	}
 	return nil
 }
 
@@ -352,7 +316,7 @@ func (b *bench) importBeside(ctx context.Context) (err error) {
 		over := make(chan struct{})
 		go func() {
 			defer close(over)
-			_, _, ended = b.runImport(ctx, db, dir)
+			_, _, ended = b.runImport(ctx, db, "pi", dir)
 		}()
 		busy, err := appendsUntil(l, req, func(int) bool {
 			select {

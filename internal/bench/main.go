@@ -34,6 +34,7 @@ type bench struct {
 	work     string // folder of this run
 	quick    bool
 	rounds   int
+	large    int // MiB of a large transcript
 	binary   string
 	markdown bool
 	out      io.Writer
@@ -62,6 +63,7 @@ func measurements() []measurement {
 		{"cold", "commands from a cold start, and the daemon's start", (*bench).cold},
 		{"trees", "forks, moves of the head and trees of a session of 1 M messages and one of 10 k branches", (*bench).trees},
 		{"import", "transcripts of pi into an empty database", (*bench).imports},
+		{"memory", "what an import of a large transcript of each program takes of memory", (*bench).memory},
 		{"beside", "appends to a daemon while a command imports into its database", (*bench).importBeside},
 		{"events", "appends with fifty listeners to the events", (*bench).events},
 		{"purge", "appends beside a purge", (*bench).purge},
@@ -84,6 +86,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	fl.StringVar(&b.data, "data", filepath.Join(os.TempDir(), "sessiond-bench"), "folder for the generated histories, which later runs use again")
 	fl.BoolVar(&b.quick, "quick", false, "small sizes, few rounds: shows that everything runs, and no more")
 	fl.IntVar(&b.rounds, "rounds", 0, "how often product and baseline take turns (default 9, quick 3)")
+	fl.IntVar(&b.large, "large", 200, "MiB of a large transcript, of which memory imports one of each program")
 	fl.StringVar(&b.binary, "binary", "", "sessiond binary to run (default: built now)")
 	fl.BoolVar(&b.markdown, "markdown", false, "print the table as Markdown")
 	profile := fl.String("cpuprofile", "", "write a CPU profile of this process to a file")

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"sessiond/internal/session"
@@ -108,15 +107,4 @@ func piMessage(m *session.Message, ms int64) object {
 		return object{"role": "toolResult", "toolCallId": m.Parts[0].CallID, "toolName": "read", "content": []any{text}, "isError": false, "timestamp": ms}
 	}
 	return object{"role": "user", "content": []any{text}, "timestamp": ms}
-}
-
-// writeLongLine writes a session with one tool result of so many bytes.
-func writeLongLine(dir string, size int) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	head := `{"type":"session","version":3,"id":"01234567-0000-4000-8000-000000000000","timestamp":"2026-02-03T09:00:00.000Z","cwd":"/home/me"}` + "\n" +
-		`{"type":"message","id":"00000001","parentId":null,"timestamp":"2026-02-03T09:00:01.000Z","message":{"role":"toolResult","toolCallId":"c","toolName":"bash","content":[{"type":"text","text":"`
-	text := strings.Repeat("one line of a very long output, with an end\\n", size/45)
-	return os.WriteFile(filepath.Join(dir, "2026-02-03T09-00-00-000Z_long.jsonl"), []byte(head+text+`"}],"isError":false,"timestamp":1770109201000}}`+"\n"), 0o600)
 }

@@ -1,8 +1,10 @@
 package historytest
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sessiond/internal/history"
+	"sessiond/internal/raced"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 )
@@ -113,8 +116,12 @@ func KilledImportGoesOn(t *testing.T, source history.Source, path string, batche
 // of heap were in use at most, at the end of a batch.
 func PeakHeap(t *testing.T, source history.Source, path string) (messages int, peak uint64) {
 	t.Helper()
+	batches := 0
 	_, err := source.Read(t.Context(), history.Found{Path: path}, nil, Nobody{}, func(b history.Batch) error {
 		messages += len(b.Messages)
+		if batches++; batches%8 != 1 && b.Cursor == nil { // collecting is slow
+			return nil
+		}
 		var m runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&m)
@@ -125,6 +132,40 @@ func PeakHeap(t *testing.T, source history.Source, path string) (messages int, p
 		t.Fatal(err)
 	}
 	return messages, peak
+}
+
+// ReadsFlat claims that what a reader remembers of an entry takes few bytes: that of a file with
+// many more entries its heap grows by at most perEntry bytes for each. line writes the i-th
+// line of the file, a small message.
+func ReadsFlat(t *testing.T, source history.Source, name, header string, line func(i int) string, perEntry float64) {
+	t.Helper()
+	raced.Skip(t, "the detector takes memory of its own")
+	const few, many = 20_000, 220_000
+	var peaks [2]uint64
+	for k, n := range []int{few, many} {
+		path := filepath.Join(t.TempDir(), name)
+		file, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := bufio.NewWriter(file)
+		if header != "" {
+			fmt.Fprintln(out, header)
+		}
+		for i := range n {
+			fmt.Fprintln(out, line(i))
+		}
+		if err := errors.Join(out.Flush(), file.Close()); err != nil {
+			t.Fatal(err)
+		}
+		var messages int
+		if messages, peaks[k] = PeakHeap(t, source, path); messages != n {
+			t.Fatalf("%d messages, not %d", messages, n)
+		}
+	}
+	if grown := float64(int64(peaks[1]-peaks[0])) / (many - few); grown > perEntry {
+		t.Errorf("%.0f bytes of heap for an entry, not %.0f: %d KB, then %d KB", grown, perEntry, peaks[0]>>10, peaks[1]>>10)
+	}
 }
 
 // FuzzRead claims that, whatever a file holds, each of sources ends reading it, the records add

@@ -7,6 +7,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
@@ -25,12 +26,9 @@ type spool struct {
 }
 
 func newSpool() (*spool, error) {
-	file, err := os.CreateTemp("", "sessiond-import-") // 0600
+	file, err := history.TempFile()
 	if err != nil {
 		return nil, err
-	}
-	if err := os.Remove(file.Name()); err != nil {
-		return nil, errors.Join(err, file.Close())
 	}
 	return &spool{File: file}, nil
 }

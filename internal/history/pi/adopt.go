@@ -20,7 +20,7 @@ func (r *reader) recognise(continues bool) error {
 	case continues:
 		if r.cursor.State != nil {
 			if err := json.Unmarshal(r.cursor.State, &r.state); err != nil {
-				return fmt.Errorf("the cursor of %s: %w", r.file.Name(), err)
+				return fmt.Errorf("the cursor of %s: %w", r.cursor.Path, err)
 			}
 		}
 		r.alias()
@@ -38,10 +38,10 @@ func (r *reader) recognise(continues bool) error {
 	case err != nil:
 		return err
 	case older:
-		for i := range r.nodes {
-			r.nodes[i].known = true
+		for i := range r.next() {
+			r.nodes.At(i).known = true
 		}
-		r.records.Skip(skipOlder, len(r.nodes))
+		r.records.Skip(skipOlder, r.nodes.Len())
 		r.older = true
 		return nil
 	case r.version == 1:
@@ -74,10 +74,10 @@ func (r *reader) stored() (hashes map[string]string, older bool, err error) {
 }
 
 // places calls visit with the places of the entries, and what they say, in file order.
-func (r *reader) places(visit func(place int, n *node, hash string) bool) error {
+func (r *reader) places(visit func(place int, i int32, hash string) bool) error {
 	place := 0
-	for i := range r.nodes {
-		n := &r.nodes[i]
+	for i := range r.next() {
+		n := r.nodes.At(i)
 		if n.kind.aside() {
 			continue
 		}
@@ -86,7 +86,7 @@ func (r *reader) places(visit func(place int, n *node, hash string) bool) error 
 			return err
 		}
 		o, _ := parse(line)
-		if !visit(place, n, fingerprint(o, r.version)) {
+		if !visit(place, i, fingerprint(o, r.version)) {
 			return nil
 		}
 		place++
@@ -97,9 +97,10 @@ func (r *reader) places(visit func(place int, n *node, hash string) bool) error 
 // branch keeps an entry of version 1 whose place was taken by another one: the file was
 // changed, and both are history.
 func (r *reader) branch(hashes map[string]string) error {
-	return r.places(func(_ int, n *node, hash string) bool {
-		if before, ok := hashes[n.key]; ok && before != hash {
-			n.key += "#" + hash[:12]
+	return r.places(func(_ int, i int32, hash string) bool {
+		key := r.keyOf(i)
+		if before, ok := hashes[key]; ok && before != hash {
+			r.keys[i] = key + "#" + hash[:12]
 		}
 		return true
 	})
@@ -113,7 +114,7 @@ func (r *reader) match(hashes map[string]string) error {
 			last = max(last, place)
 		}
 	}
-	err := r.places(func(place int, _ *node, hash string) bool {
+	err := r.places(func(place int, _ int32, hash string) bool {
 		if place > last {
 			return false
 		}
@@ -134,8 +135,8 @@ func (r *reader) alias() {
 		except[place] = true
 	}
 	place, adopted := 0, 0
-	for i := range r.nodes {
-		n := &r.nodes[i]
+	for i := range r.next() {
+		n := r.nodes.At(i)
 		if n.kind.aside() {
 			continue
 		}
@@ -143,7 +144,7 @@ func (r *reader) alias() {
 			break
 		}
 		if !except[place] {
-			n.key = v1Key(place)
+			r.byPlace(i, place)
 			if !n.known {
 				n.known = true
 				adopted++
@@ -152,6 +153,12 @@ func (r *reader) alias() {
 		place++
 	}
 	r.records.Skip(history.SkipKnown, adopted)
+}
+
+// byPlace names an entry by its place.
+func (s *scanned) byPlace(i int32, place int) {
+	delete(s.keys, i)
+	s.nodes.At(i).place = int32(place)
 }
 
 func v1Key(place int) string { return "v1:" + strconv.Itoa(place) }

@@ -1,6 +1,8 @@
 package pi
 
 import (
+	"math"
+
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -9,27 +11,28 @@ import (
 // the path from the first kept entry on; so the overlay ends with the entry before that one.
 // A first kept entry that is not on the record's path keeps nothing. It is nil when the
 // overlay would hide nothing.
-func (d *decoder) compaction(n *node, o history.Object) *history.Compaction {
-	c := &history.Compaction{Key: n.key}
+func (d *decoder) compaction(i int32, o history.Object) *history.Compaction {
+	n := *d.nodes.At(i)
+	c := &history.Compaction{Key: d.keyOf(i)}
 	c.Strategy, c.Trigger, c.Status = session.StrategySummarize, session.TriggerImport, session.StatusDone
 	c.Summary = o.String("summary")
 	c.TokensBefore = count(o, "tokensBefore")
 	c.Details = detailsOf(o.Get("details"))
 
 	through := n.parent
-	kept := d.firstKept(n, o)
+	kept := d.firstKept(i, o)
 	if kept >= 0 {
-		through = d.nodes[kept].parent
+		through = d.nodes.At(kept).parent
 		c.FirstKeptKey, c.FirstKeptSession = d.keyOf(kept), d.sharedIn(kept)
 	}
 	if through < 0 {
 		return nil
 	}
 	c.ThroughKey, c.ThroughSession = d.keyOf(through), d.sharedIn(through)
-	for at := through; at >= 0 && d.nodes[at].kind != entryCompaction; at = d.nodes[at].parent {
+	for at := through; at >= 0 && d.nodes.At(at).kind != entryCompaction; at = d.nodes.At(at).parent {
 		c.MessageCount++
 	}
-	if d.nodes[through].onPath && !n.onPath {
+	if d.nodes.At(through).onPath && !n.onPath {
 		// For pi a record counts where it stands, for sessiond where what it hides stands.
 		c.Status, c.Reason = session.StatusSkipped, "its branch was left after it was made"
 	}
@@ -40,22 +43,24 @@ func (d *decoder) compaction(n *node, o history.Object) *history.Compaction {
 }
 
 // firstKept finds the first kept entry on the path of the record, -1 if there is none.
-func (d *decoder) firstKept(n *node, o history.Object) int32 {
-	key := ""
-	if value, ok := number(o.Get("firstKeptEntryIndex")); ok && d.version == 1 {
-		key = v1Key(int(value) - 1) // it counts the header
+func (d *decoder) firstKept(i int32, o history.Object) int32 {
+	place := int32(-1)
+	if value, ok := number(o.Get("firstKeptEntryIndex")); ok && d.version == 1 && value >= 1 && value < math.MaxInt32 {
+		place = int32(value) - 1 // it counts the header
 	}
-	id := o.String("firstKeptEntryId")
-	if key == "" && id == "" {
-		if kept, ok := d.kept[n.key]; ok {
+	id := d.names.Sum(o.String("firstKeptEntryId"))
+	if place < 0 && id == 0 {
+		if kept, ok := d.kept[i]; ok {
 			return kept
 		}
 		return -1
 	}
-	for at := n.parent; at >= 0; at = d.nodes[at].parent {
-		if entry := &d.nodes[at]; (id != "" && entry.id == id) || (key != "" && entry.key == key) {
+	for at := d.nodes.At(i).parent; at >= 0; {
+		n := d.nodes.At(at)
+		if id != 0 && n.id == id || place >= 0 && n.place == place && d.keys[at] == "" {
 			return at
 		}
+		at = n.parent
 	}
 	return -1
 }
@@ -84,9 +89,9 @@ func textsOf(raw []byte) []string {
 // findTails finds what harness compactions kept: a copy of the newest messages of the path
 // instead of the name of the first one.
 func (r *reader) findTails() error {
-	r.kept = map[string]int32{}
+	r.kept = map[int32]int32{}
 	for _, i := range r.tails {
-		n := &r.nodes[i]
+		n := r.nodes.At(i)
 		if n.known {
 			continue
 		}
@@ -107,7 +112,7 @@ func (r *reader) findTails() error {
 			return err
 		}
 		if first >= 0 {
-			r.kept[n.key] = first
+			r.kept[i] = first
 		}
 	}
 	return nil
@@ -116,8 +121,8 @@ func (r *reader) findTails() error {
 // firstCopied walks back from an entry as long as its messages are the copies, newest last.
 // It is -1 when not all of them are found in a row.
 func (r *reader) firstCopied(at int32, says []string) (int32, error) {
-	for left := len(says); left > 0 && at >= 0; at = r.nodes[at].parent {
-		line, err := r.line(&r.nodes[at])
+	for left := len(says); left > 0 && at >= 0; at = r.nodes.At(at).parent {
+		line, err := r.line(r.nodes.At(at))
 		if err != nil {
 			return -1, err
 		}

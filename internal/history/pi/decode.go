@@ -40,27 +40,31 @@ type note struct {
 }
 
 // decode reads the line of an entry. line is not kept.
-func (d *decoder) decode(n *node, line []byte) entry {
+func (d *decoder) decode(i int32, line []byte) entry {
+	n := *d.nodes.At(i)
 	if n.kind == entryBroken {
-		return d.verbatim(n, line, "not a JSON object")
+		return d.verbatim(i, line, "not a JSON object")
 	}
-	o, ok := d.again(n, line)
+	o, ok := d.again(&n, line)
+	if ok && n.id != 0 {
+		d.remember(i, o)
+	}
 	if !ok {
-		return d.verbatim(n, line, "changed while it was read")
+		return d.verbatim(i, line, "changed while it was read")
 	}
 	if history.DeeperThan(line, maxDepth) {
-		return d.verbatim(n, line, "nested too deep")
+		return d.verbatim(i, line, "nested too deep")
 	}
 	rest := taker{Object: o}
 	e := entry{message: history.Message{ParentKey: d.keyOf(n.parent), ParentSession: d.sharedIn(n.parent)}}
 	m := &e.message.Message
 	*m = session.Message{
 		Kind: session.KindMarker, Origin: session.Program, Display: true,
-		Dialect: "pi", ExternalID: n.key, CreatedAt: d.time(&rest),
+		Dialect: "pi", ExternalID: d.keyOf(i), CreatedAt: d.time(&rest),
 	}
 	var remark note
-	d.place(n, &rest, &remark)
-	d.content(n, &rest, &e, &remark)
+	d.place(i, &rest, &remark)
+	d.content(i, &rest, &e, &remark)
 	says := ""
 	if d.version == 1 || len(e.calls) > 0 {
 		says = fingerprint(o, d.version)
@@ -70,7 +74,7 @@ func (d *decoder) decode(n *node, line []byte) entry {
 	}
 	for i := range e.calls {
 		e.calls[i].ExternalID = "pi:" + says
-		e.calls[i].MessageKey = n.key
+		e.calls[i].MessageKey = m.ExternalID
 		e.calls[i].Source = session.SourcePi
 		e.calls[i].Directory = d.directory
 		e.calls[i].CreatedAt = m.CreatedAt
@@ -83,7 +87,7 @@ func (d *decoder) decode(n *node, line []byte) entry {
 }
 
 // content dispatches by the kind of line.
-func (d *decoder) content(n *node, rest *taker, e *entry, remark *note) {
+func (d *decoder) content(i int32, rest *taker, e *entry, remark *note) {
 	m := &e.message.Message
 	switch typeOf(rest.Object, d.version) {
 	case lineMessage:
@@ -97,7 +101,7 @@ func (d *decoder) content(n *node, rest *taker, e *entry, remark *note) {
 		d.summary(rest, m)
 		e.bill(rest.Get("usage"), session.PurposeBranchSummary, "", "")
 	case lineCompaction:
-		if e.compaction = d.compaction(n, rest.Object); e.compaction == nil {
+		if e.compaction = d.compaction(i, rest.Object); e.compaction == nil {
 			remark.text = "nothing stands before what it keeps"
 		} else {
 			e.compaction.CreatedAt = m.CreatedAt
@@ -108,13 +112,13 @@ func (d *decoder) content(n *node, rest *taker, e *entry, remark *note) {
 	case lineModel:
 		m.Provider, m.Model = rest.String("provider"), rest.String("modelId")
 	case lineLabel:
-		target, ok := d.byID[rest.String("targetId")]
+		target, ok := d.find(rest.String("targetId"))
 		if !ok {
 			remark.text = "labels an entry that is not in the file"
 			break
 		}
 		text, _ := history.Text(rest.Get("label"))
-		e.early = d.nodes[target].offset >= n.offset
+		e.early = target >= i
 		e.marked = target
 		e.mark = &history.Mark{MessageKey: d.keyOf(target), MessageSession: d.sharedIn(target), Kind: "label", Text: text}
 	case lineCustom:
@@ -129,8 +133,9 @@ func (d *decoder) content(n *node, rest *taker, e *entry, remark *note) {
 }
 
 // place keeps what the line says of its place where the stored parent does not say it.
-func (d *decoder) place(n *node, rest *taker, remark *note) {
-	if n.id != "" && n.key == n.id {
+func (d *decoder) place(i int32, rest *taker, remark *note) {
+	n := *d.nodes.At(i)
+	if d.plain(i) {
 		rest.take("id")
 	}
 	switch n.cut {
@@ -144,18 +149,26 @@ func (d *decoder) place(n *node, rest *taker, remark *note) {
 		if n.kind.aside() {
 			break
 		}
-		if d.keyOf(n.parent) == n.link && (n.link != "" || string(rest.Get("parentId")) == "null") {
+		link := ""
+		if d.version > 1 {
+			link = rest.String("parentId")
+		}
+		if d.keyOf(n.parent) == link && (link != "" || string(rest.Get("parentId")) == "null") {
 			rest.take("parentId")
 		}
 	}
 }
 
 // verbatim keeps a line as text, out of the context.
-func (d *decoder) verbatim(n *node, line []byte, why string) entry {
-	e := entry{raw: true, problem: why, message: history.Message{ParentKey: d.keyOf(n.parent), ParentSession: d.sharedIn(n.parent)}}
+func (d *decoder) verbatim(i int32, line []byte, why string) entry {
+	e := entry{raw: true, problem: why}
+	if i >= 0 {
+		parent := d.nodes.At(i).parent
+		e.message.ParentKey, e.message.ParentSession = d.keyOf(parent), d.sharedIn(parent)
+	}
 	e.message.Message = session.Message{
 		Kind: session.KindUnknown, Origin: session.Program, Display: true, Dialect: "pi",
-		ExternalID: n.key, CreatedAt: d.last,
+		ExternalID: d.keyOf(i), CreatedAt: d.last,
 		Parts: []session.Part{{Kind: session.PartData, Text: history.Plain(line)}},
 	}
 	remark := note{text: why}

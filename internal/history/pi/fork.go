@@ -98,17 +98,18 @@ func (r *reader) share(d *decoder, continues bool) (copied, error) {
 	if err != nil || len(line) == 0 {
 		return c, err
 	}
-	own := map[string]bool{}
+	own := map[uint64]bool{} // by the sums of their keys
 	if r.existing != nil {
 		err = r.known.Entries(r.ctx, r.existing.ID, func(m *session.Message) bool {
-			own[m.ExternalID] = true
+			own[r.names.Sum(m.ExternalID)] = true
 			return true
 		})
 		if err != nil {
 			return c, err
 		}
 	}
-	theirs := originals{reader: r, seed: maphash.MakeSeed(), found: make([]original, len(r.nodes))}
+	theirs := originals{reader: r, seed: maphash.MakeSeed()}
+	defer theirs.found.Close()
 	if err := theirs.collect(line); err != nil {
 		return c, err
 	}
@@ -116,8 +117,8 @@ func (r *reader) share(d *decoder, continues bool) (copied, error) {
 		r.origins = append(r.origins, s.ID)
 	}
 	n, inherits := 0, session.Time{}
-	for i := range r.nodes {
-		e, ok, err := theirs.isCopy(d, int32(i), own)
+	for i := range r.next() {
+		e, ok, err := theirs.isCopy(d, i, own)
 		if err != nil {
 			return c, err
 		}
@@ -125,12 +126,12 @@ func (r *reader) share(d *decoder, continues bool) (copied, error) {
 			continue
 		}
 		n++
-		switch node := &r.nodes[i]; {
+		switch node := r.nodes.At(i); {
 		case e.mark != nil && e.early:
 			r.late = append(r.late, e)
 		case e.mark != nil:
 			c.marks = append(c.marks, *e.mark)
-		case e.compaction != nil && node.onPath && theirs.found[i].left:
+		case e.compaction != nil && node.onPath && theirs.found.At(i).left:
 			c.compactions = append(c.compactions, *e.compaction)
 		case e.compaction != nil && node.onPath && e.compaction.CreatedAt.After(inherits.Time):
 			inherits = e.compaction.CreatedAt
@@ -170,19 +171,22 @@ const stranger = -2
 type originals struct {
 	*reader
 	seed   maphash.Seed
-	found  []original
-	byKey  map[string]int32
+	found  history.Table[original]
+	byKey  map[string]int32      // of entries that are not named by their id
 	places []int32               // entries by place, where the file has ids and an origin may have none
 	spots  map[session.ID][]spot // by seq
 }
 
 func (o *originals) collect(line []*session.Session) error {
-	o.byKey, o.spots = make(map[string]int32, len(o.nodes)), map[session.ID][]spot{}
-	for i := range o.nodes {
-		n := &o.nodes[i]
-		o.byKey[n.key] = int32(i)
+	o.byKey, o.spots = map[string]int32{}, map[session.ID][]spot{}
+	for i := range o.next() {
+		n := o.nodes.At(i)
+		o.found.Append(original{})
+		if !o.plain(i) {
+			o.byKey[o.keyOf(i)] = i
+		}
 		if !n.kind.aside() && o.version > 1 && o.version < 4 {
-			o.places = append(o.places, int32(i))
+			o.places = append(o.places, i)
 		}
 	}
 	for k, s := range line {
@@ -213,9 +217,9 @@ func (o *originals) session(s *session.Session, in int16) error {
 		i, places, ok := o.named(m.ExternalID)
 		switch {
 		case ok:
-			o.found[i] = original{says: history.Says(o.seed, m), in: in, above: above.in, parent: above.node, places: places}
+			*o.found.At(i) = original{says: history.Says(o.seed, m), in: in, above: above.in, parent: above.node, places: places}
 			spots[m.Seq] = spot{i, in}
-			if o.nodes[i].kind == entryCompaction {
+			if o.nodes.At(i).kind == entryCompaction {
 				records[m.Seq] = i
 			}
 		case isLabel(m): // a fork of a path goes on without it
@@ -229,12 +233,12 @@ func (o *originals) session(s *session.Session, in int16) error {
 		return err
 	}
 	for _, i := range records {
-		o.found[i].left = true
+		o.found.At(i).left = true
 	}
 	if s.Head != nil && s.Head.Session == s.ID {
 		for at := s.Head.Seq; at > 0 && at < int64(len(parents)); at = parents[at] {
 			if i, ok := records[at]; ok {
-				o.found[i].left = false
+				o.found.At(i).left = false
 			}
 		}
 	}
@@ -254,12 +258,25 @@ func (o *originals) named(key string) (i int32, places, ok bool) {
 	if i, ok = o.byKey[key]; ok {
 		return i, false, true
 	}
+	if i, ok = o.first(key); ok {
+		return i, false, true
+	}
 	if text, of := strings.CutPrefix(key, "v1:"); of {
 		if place, err := strconv.Atoi(text); err == nil && place >= 0 && place < len(o.places) {
 			return o.places[place], true, true
 		}
 	}
 	return 0, false, false
+}
+
+// first gives the first entry that has an id, whose key it is.
+func (o *originals) first(id string) (int32, bool) {
+	sum := o.names.Sum(id)
+	i, ok := o.names.Get(sum)
+	if older := o.scanned.older[sum]; len(older) > 0 {
+		i = older[0]
+	}
+	return i, ok && o.plain(i)
 }
 
 func isLabel(m *session.Message) bool {
@@ -272,23 +289,24 @@ func isLabel(m *session.Message) bool {
 }
 
 // isCopy tells whether an entry is one of an origin's, and takes it as that.
-func (o *originals) isCopy(d *decoder, i int32, own map[string]bool) (entry, bool, error) {
-	n, there := &o.nodes[i], &o.found[i]
-	if there.in == 0 || n.known || own[n.key] || there.parent != n.parent || n.parent >= 0 && o.nodes[n.parent].in != there.above {
+func (o *originals) isCopy(d *decoder, i int32, own map[uint64]bool) (entry, bool, error) {
+	n, there := *o.nodes.At(i), *o.found.At(i)
+	if there.in == 0 || n.known || own[o.keySum(i)] || there.parent != n.parent || n.parent >= 0 && o.nodes.At(n.parent).in != there.above {
 		return entry{}, false, nil
 	}
-	line, err := o.line(n)
+	line, err := o.line(&n)
 	if err != nil {
 		return entry{}, false, err
 	}
-	e := d.decode(n, line)
+	e := d.decode(i, line)
 	if history.Says(o.seed, &e.message.Message) != there.says {
 		return entry{}, false, nil
 	}
-	n.known, n.in = true, there.in
+	at := o.nodes.At(i)
+	at.known, at.in = true, there.in
 	if there.places {
 		place, _ := slices.BinarySearch(o.places, i)
-		n.key = v1Key(place)
+		o.byPlace(i, place)
 	}
 	return e, true, nil
 }
@@ -297,7 +315,7 @@ func (o *originals) isCopy(d *decoder, i int32, own map[string]bool) (entry, boo
 func (s *scanned) place(i int32) int {
 	place := 0
 	for k := range i {
-		if !s.nodes[k].kind.aside() {
+		if !s.nodes.At(k).kind.aside() {
 			place++
 		}
 	}
@@ -307,13 +325,13 @@ func (s *scanned) place(i int32) int {
 // runs are the shared entries, for the next reading.
 func (r *reader) runs() []shared {
 	var runs []shared
-	for i := range r.nodes {
-		n := &r.nodes[i]
+	for i := range r.next() {
+		n := r.nodes.At(i)
 		if n.in == 0 {
 			continue
 		}
-		run := shared{From: i, To: i + 1, Session: r.origins[n.in-1], Places: n.id != "" && strings.HasPrefix(n.key, "v1:")}
-		if k := len(runs) - 1; k >= 0 && runs[k].To == i && runs[k].Session == run.Session && runs[k].Places == run.Places {
+		run := shared{From: int(i), To: int(i) + 1, Session: r.origins[n.in-1], Places: n.id != 0 && n.place >= 0}
+		if k := len(runs) - 1; k >= 0 && runs[k].To == int(i) && runs[k].Session == run.Session && runs[k].Places == run.Places {
 			runs[k].To++
 			continue
 		}
@@ -326,7 +344,7 @@ func (r *reader) runs() []shared {
 func (r *reader) recall() error {
 	number := map[session.ID]int16{}
 	for _, run := range r.state.Shared {
-		if run.From < 0 || run.From >= run.To || run.To > len(r.nodes) {
+		if run.From < 0 || run.From >= run.To || run.To > r.nodes.Len() {
 			return errForgotten
 		}
 		if number[run.Session] == 0 {
@@ -335,14 +353,14 @@ func (r *reader) recall() error {
 		}
 		place := r.place(int32(run.From))
 		for i := run.From; i < run.To; i++ {
-			n := &r.nodes[i]
+			n := r.nodes.At(int32(i))
 			n.in = number[run.Session]
 			if run.Places && !n.kind.aside() {
-				n.key = v1Key(place)
+				r.byPlace(int32(i), place)
 				place++
 			}
 		}
-		last := r.nodes[run.To-1].key
+		last := r.keyOf(int32(run.To - 1))
 		if at, err := r.known.Message(r.ctx, run.Session, last); err != nil {
 			return err
 		} else if at == nil {

@@ -87,6 +87,16 @@ func TestPiMemoryIsThatOfABatch(t *testing.T) {
 	}
 }
 
+func TestPiRemembersLittleOfAnEntry(t *testing.T) {
+	historytest.ReadsFlat(t, pi.New(historytest.NoEnv), "many.jsonl", header, func(i int) string {
+		parent := ""
+		if i > 0 {
+			parent = fmt.Sprintf("%08x", i-1)
+		}
+		return user(fmt.Sprintf("%08x", i), parent, "hello")
+	}, 20)
+}
+
 func TestPiLineOf50MB(t *testing.T) {
 	raced.Skip(t, "long lines take the way of short ones")
 	path := filepath.Join(t.TempDir(), "wide.jsonl")

@@ -43,7 +43,7 @@ func ParseLine(raw []byte, before session.Time) (l *Line, why string) {
 		e.bill(rest.Get("usage"), session.PurposeSummary, "", "")
 	case lineLabel:
 	default:
-		d.content(&node{}, &rest, &e, &l.remark)
+		d.content(-1, &rest, &e, &l.remark)
 	}
 	if !utf8.Valid(raw) {
 		l.remark.bytes = raw
@@ -61,7 +61,7 @@ func (l *Line) Extra(text, hash string) session.JSON {
 // Verbatim keeps a line that cannot be taken apart as text, out of the context.
 func Verbatim(raw []byte, why string, at session.Time) session.Message {
 	d := decoder{scanned: &scanned{}, last: at}
-	return d.verbatim(&node{parent: -1}, raw, why).message.Message
+	return d.verbatim(-1, raw, why).message.Message
 }
 
 // Fingerprint tells what a line says, whatever id and parent it has and whichever of the

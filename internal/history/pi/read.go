@@ -23,7 +23,8 @@ type state struct {
 }
 
 // Read implements history.Source.
-func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
+func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) (problems []history.Problem, err error) {
+	defer history.Guard(&err)
 	file, err := os.Open(found.Path)
 	if err != nil {
 		return nil, err
@@ -43,6 +44,7 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 		}
 		r.cursor.Path, r.emit = found.Path, emit
 		err = r.run(r.continues)
+		r.nodes.Close()
 		if errors.Is(err, errForgotten) && cursor != nil {
 			cursor = nil
 			continue
@@ -63,7 +65,7 @@ func (s *Source) open(ctx context.Context, file *os.File, info os.FileInfo, curs
 	}
 	modified := session.At(info.ModTime())
 	r := &reader{
-		scanned: sc, existing: existing, ctx: ctx, file: file, known: known, continues: cursor != nil,
+		scanned: sc, existing: existing, ctx: ctx, known: known, continues: cursor != nil,
 		cursor: history.Cursor{Source: session.SourcePi, Size: info.Size(), ModifiedAt: &modified, Offset: sc.offset, Hash: sc.hash},
 	}
 	if cursor != nil {
@@ -88,7 +90,6 @@ func (s *Source) survey(ctx context.Context, file *os.File, size int64, cursor *
 type reader struct {
 	*scanned
 	ctx       context.Context
-	file      *os.File
 	known     history.Known
 	emit      func(history.Batch) error
 	cursor    history.Cursor
@@ -123,8 +124,8 @@ func (r *reader) run(continues bool) error {
 	}
 	r.begin()
 	r.batch.Records, r.batch.Marks, r.batch.Compactions = r.records, copied.marks, copied.compactions
-	for _, i := range r.order() {
-		if err := r.take(d, &r.nodes[i]); err != nil {
+	for i := range r.order {
+		if err := r.take(d, i); err != nil {
 			return err
 		}
 	}
@@ -141,17 +142,21 @@ func (r *reader) begin() {
 }
 
 // take decodes an entry into the batch and gives the batch away when it is full.
-func (r *reader) take(d *decoder, n *node) error {
+func (r *reader) take(d *decoder, i int32) error {
+	n := r.nodes.At(i)
 	line, err := r.line(n)
 	if err != nil {
 		return err
 	}
-	e := d.decode(n, line)
+	e := d.decode(i, line)
+	if r.failed != nil {
+		return fmt.Errorf("read its lines again: %w", r.failed)
+	}
 	if len(line) > 1<<20 {
 		r.buffer = nil // the store need not wait beside it
 	}
 	if e.problem != "" && len(r.problems) < history.MaxProblems {
-		r.problems = append(r.problems, history.Problem{Path: r.file.Name(), Line: int(n.line), Error: e.problem + "; kept raw"})
+		r.problems = append(r.problems, history.Problem{Path: r.cursor.Path, Line: int(n.line), Error: e.problem + "; kept raw"})
 	}
 	b := &r.batch
 	b.Messages = append(b.Messages, e.message)
@@ -199,7 +204,7 @@ func (r *reader) finish(continues bool) error {
 	// A copy of a fork that has nothing of its own says nothing of where the fork is now.
 	empty := r.given == 0 && r.existing != nil && !continues
 	if head := r.leaf(); head >= 0 && !r.older && !empty {
-		key := r.nodes[head].key
+		key := r.keyOf(head)
 		r.batch.Head, r.batch.HeadSession = &key, r.sharedIn(head)
 	}
 	if (r.named || !continues) && !r.older && !empty {
@@ -230,11 +235,11 @@ func (s *scanned) leaf() int32 {
 	if s.version == 4 && s.lane >= 0 {
 		return s.lane
 	}
-	for i := int32(len(s.nodes)) - 1; i >= 0; i-- {
-		switch n := &s.nodes[i]; n.kind {
+	for i := s.next() - 1; i >= 0; i-- {
+		switch s.nodes.At(i).kind {
 		case entryBroken, entrySide:
 		case entryLeaf:
-			if target, ok := s.byID[s.targets[i]]; ok && target != i {
+			if target, ok := s.names.Get(s.targets[i]); ok && target != i {
 				return target
 			}
 			return i
@@ -296,11 +301,12 @@ func (r *reader) firstTime() (session.Time, error) {
 	if !ok {
 		created = *r.cursor.ModifiedAt
 	}
-	for i := range r.nodes {
-		if r.nodes[i].kind.aside() {
+	for i := range r.next() {
+		n := r.nodes.At(i)
+		if n.kind.aside() {
 			continue
 		}
-		line, err := r.line(&r.nodes[i])
+		line, err := r.line(n)
 		if err != nil {
 			return created, err
 		}
@@ -329,7 +335,7 @@ func (r *reader) model() (provider, model string, err error) {
 		if at < 0 {
 			break
 		}
-		line, err := r.line(&r.nodes[at])
+		line, err := r.line(r.nodes.At(at))
 		if err != nil {
 			return "", "", err
 		}
@@ -341,7 +347,7 @@ func (r *reader) model() (provider, model string, err error) {
 		case message.String("role") == "assistant" && message.String("model") != "":
 			return message.String("provider"), message.String("model"), nil
 		}
-		at = r.nodes[at].parent
+		at = r.nodes.At(at).parent
 	}
 	return r.header.String("provider"), r.header.String("modelId"), nil
 }

@@ -9,7 +9,6 @@ import (
 	"hash"
 	"hash/maphash"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -18,16 +17,17 @@ import (
 	"sessiond/internal/session"
 )
 
-// node is one entry of a file: a line, or a part of a line that two were glued into.
+// node is one entry of a file: a line, or a part of a line that two were glued into. There may
+// be millions of them, so that names are held as sums.
 type node struct {
-	key    string // its external id
-	id     string // as the file has it; "" in version 1 and for a broken line
-	link   string // parentId
-	parent int32  // index of its parent, -1 for a root
-	line   int32
-	size   int64
-	offset int64
+	id     uint64 // as the file has it; 0 in version 1 and for a broken line
+	link   uint64 // parentId; of a leaf line targetId, once it is linked
 	sum    uint64 // of the line's bytes, within this scan
+	offset int64
+	size   int64
+	parent int32 // index of its parent, -1 for a root
+	line   int32
+	place  int32 // among the entries, if it is named by it, as in version 1; else -1
 	kind   kind
 	cut    cut
 	known  bool  // stored already, by an earlier reading of this file or as part of another session
@@ -62,11 +62,17 @@ const (
 type scanned struct {
 	header  history.Object
 	version int
-	nodes   []node
-	byID    map[string]int32   // the newest entry of an id
-	older   map[string][]int32 // earlier entries of an id that occurs more than once
-	targets map[int32]string   // of leaf lines: where the leaf moved to
-	content map[string]int     // how often a line without an id occurred
+	file    io.ReaderAt
+	nodes   history.Table[node]
+	names   *history.Names         // of ids
+	older   map[uint64][]int32     // earlier entries of an id that occurs more than once
+	twins   map[[2]uint64]struct{} // ids and sums of the lines with such an id
+	keys    map[int32]string       // of entries that are named neither by their id nor by their place
+	targets map[int32]uint64       // of leaf lines: where the leaf moved to
+	content map[string]int         // how often a line without an id occurred
+	early   bool                   // an entry names one that comes after it
+	recent  []recentID             // ids that were needed last
+	failed  error                  // a line could not be read again
 
 	title     string // of the last session_info
 	named     bool   // there was a session_info in the part that is new
@@ -74,10 +80,10 @@ type scanned struct {
 	records   history.Records // of the new part: what is no entry
 	entries   int             // in version 1: entries so far
 	seed      maphash.Seed
-	lane      int32            // in version 4: the leaf of the main lane
-	tails     []int32          // compactions that carry copies of what they kept
-	kept      map[string]int32 // by their keys: the entry that the first copy is of
-	origins   []session.ID     // the sessions that it was forked from, as far as entries lie in them
+	lane      int32           // in version 4: the leaf of the main lane
+	tails     []int32         // compactions that carry copies of what they kept
+	kept      map[int32]int32 // of these: the entry that the first copy is of
+	origins   []session.ID    // the sessions that it was forked from, as far as entries lie in them
 
 	offset int64  // after the last complete line
 	hash   string // of the bytes before offset
@@ -91,7 +97,6 @@ const headerScan = 1 << 20
 type scanner struct {
 	*scanned
 	ctx   context.Context
-	file  *os.File
 	sum   hash.Hash
 	known bool // in the part that an earlier reading took
 	line  int
@@ -99,14 +104,8 @@ type scanner struct {
 
 // scan reads a file from its beginning to size. Codes: Invalid (no pi session, or a version
 // that is not known).
-func scan(ctx context.Context, file *os.File, size int64, cursor *history.Cursor) (*scanned, error) {
-	s := &scanner{
-		scanned: &scanned{
-			byID: map[string]int32{}, older: map[string][]int32{}, targets: map[int32]string{}, content: map[string]int{},
-			lane: -1, seed: maphash.MakeSeed(),
-		},
-		ctx: ctx, file: file, sum: sha256.New(),
-	}
+func scan(ctx context.Context, file io.ReaderAt, size int64, cursor *history.Cursor) (*scanned, error) {
+	s := &scanner{scanned: newScanned(file), ctx: ctx, sum: sha256.New()}
 	from := int64(0)
 	if cursor != nil && cursor.Offset > 0 {
 		if cursor.Offset > size {
@@ -130,8 +129,9 @@ func scan(ctx context.Context, file *os.File, size int64, cursor *history.Cursor
 	}
 	s.hash = s.digest()
 	s.link()
-	for at := s.leaf(); at >= 0; at = s.nodes[at].parent {
-		s.nodes[at].onPath = true
+	for at := s.leaf(); at >= 0; {
+		n := s.nodes.At(at)
+		n.onPath, at = true, n.parent
 	}
 	return s.scanned, nil
 }
@@ -256,24 +256,21 @@ func (s *scanner) object(o history.Object, raw []byte, at int64) error {
 		return nil
 	}
 	n := node{
-		offset: at, size: int64(len(raw)), line: int32(s.line), parent: -1, known: s.known, kind: kindOfLine(kindOf),
+		offset: at, size: int64(len(raw)), line: int32(s.line), parent: -1, place: -1, known: s.known, kind: kindOfLine(kindOf),
 		sum: maphash.Bytes(s.seed, raw),
 	}
 	if s.version == 1 {
-		n.key = v1Key(s.entries)
+		n.place = int32(s.entries)
 		s.entries++
 	} else {
-		n.id, n.link = o.String("id"), o.String("parentId")
-		if parent, ok := s.byID[n.link]; ok {
-			n.link = s.nodes[parent].id // one string for both
-		}
-		if !s.name(&n, raw) {
+		n.id, n.link = s.names.Sum(o.String("id")), s.names.Sum(o.String("parentId"))
+		if !s.name(&n, o, raw) {
 			s.records.Skip(history.SkipDuplicate, 1)
 			return nil
 		}
 	}
 	if n.kind == entryLeaf {
-		s.targets[int32(len(s.nodes))] = o.String("targetId")
+		s.targets[s.next()] = s.names.Sum(o.String("targetId"))
 	}
 	s.add(n)
 	s.notice(o, kindOf)
@@ -301,22 +298,25 @@ func (s *scanner) begin(o history.Object, kindOf string, raw []byte) error {
 
 // name gives an entry its key and tells whether it is one: an equal line with an equal id
 // came before is none. Another line with that id is, and gets a key of its own.
-func (s *scanner) name(n *node, raw []byte) bool {
-	if n.id == "" { // pi always writes one; known by what it says
-		n.key = s.byContent("line:", raw)
+func (s *scanner) name(n *node, o history.Object, raw []byte) bool {
+	if n.id == 0 { // pi always writes one; known by what it says
+		s.keys[s.next()] = s.byContent("line:", raw)
 		return true
 	}
-	n.key = n.id
-	newest, again := s.byID[n.id]
+	newest, again := s.names.Get(n.id)
 	if !again {
 		return true
 	}
-	for _, earlier := range append(s.older[n.id], newest) {
-		if s.nodes[earlier].sum == n.sum {
-			return false
-		}
+	earlier := len(s.older[n.id])
+	if earlier == 0 {
+		s.twins[[2]uint64{n.id, s.nodes.At(newest).sum}] = struct{}{}
 	}
-	n.key += "#" + strconv.Itoa(len(s.older[n.id])+2)
+	twin := [2]uint64{n.id, n.sum}
+	if _, ok := s.twins[twin]; ok {
+		return false
+	}
+	s.twins[twin] = struct{}{}
+	s.keys[s.next()] = o.String("id") + "#" + strconv.Itoa(earlier+2)
 	return true
 }
 
@@ -333,21 +333,22 @@ func (s *scanner) byContent(prefix string, raw []byte) string {
 
 // broken keeps a line that is no JSON object beside the path, as a child of what came before.
 func (s *scanner) broken(raw []byte, at int64) {
-	s.nodes = append(s.nodes, node{
-		key: s.byContent("broken:", raw), offset: at, size: int64(len(raw)), line: int32(s.line),
-		parent: -1, known: s.known, kind: entryBroken,
+	s.keys[s.next()] = s.byContent("broken:", raw)
+	s.nodes.Append(node{
+		offset: at, size: int64(len(raw)), line: int32(s.line), parent: -1, place: -1, known: s.known, kind: entryBroken,
 	})
 }
 
 func (s *scanner) add(n node) {
-	i := int32(len(s.nodes))
-	if n.id != "" {
-		if before, ok := s.byID[n.id]; ok {
-			s.older[n.id] = append(s.older[n.id], before)
-		}
-		s.byID[n.id] = i
+	i := s.next()
+	s.nodes.Append(n)
+	if n.id == 0 {
+		return
 	}
-	s.nodes = append(s.nodes, n)
+	if before, ok := s.names.Get(n.id); ok {
+		s.older[n.id] = append(s.older[n.id], before)
+	}
+	s.names.Set(n.id, i)
 }
 
 // notice remembers what the session as a whole takes from an entry, the newest one.
@@ -355,7 +356,7 @@ func (s *scanner) notice(o history.Object, kindOf string) {
 	switch kindOf {
 	case lineCompaction:
 		if o.Get("retainedTail") != nil {
-			s.tails = append(s.tails, int32(len(s.nodes)-1))
+			s.tails = append(s.tails, s.next()-1)
 		}
 	case lineInfo:
 		s.title, s.named = strings.TrimSpace(o.String("name")), true

@@ -1,55 +1,60 @@
 package pi
 
-import "sessiond/internal/session"
+import (
+	"slices"
+
+	"sessiond/internal/session"
+)
 
 // link finds the parent of every entry. A name stands for the newest entry before that has
 // it, else for a later one. Cycles are cut at their first entry in file order.
 func (s *scanned) link() {
 	before := int32(-1)
-	for i := range s.nodes {
-		n := &s.nodes[i]
+	for i := range s.next() {
+		n := s.nodes.At(i)
 		switch {
 		case n.kind.aside():
 			n.parent = before
 			continue // and nothing hangs on it
-		case s.version == 1, n.id == "" && n.link == "":
+		case s.version == 1, n.id == 0 && n.link == 0:
 			n.parent = before // a list
-		case n.link == "":
-		case n.link == n.id && s.lookup(n.link, int32(i)) < 0:
+		case n.link == 0:
+		case n.link == n.id && s.lookup(n.link, i) < 0:
 			n.cut = cutSelf
 		default:
-			if n.parent = s.resolve(n.link, int32(i)); n.parent < 0 {
+			if n.parent = s.resolve(n.link, i); n.parent < 0 {
 				n.cut = cutOrphan
-			} else if n.known && !s.nodes[n.parent].known {
+			} else if n.known && !s.nodes.At(n.parent).known {
 				n.parent, n.cut = -1, cutOrphan // it was an orphan when it was imported
 			}
+			s.early = s.early || n.parent > i
 		}
-		before = int32(i)
+		before = i
 	}
-	s.cutCycles()
+	if s.early {
+		s.cutCycles()
+	}
 }
 
 // lookup gives the newest entry before i with an id, -1 if there is none.
-func (s *scanned) lookup(id string, i int32) int32 {
-	newest, ok := s.byID[id]
+func (s *scanned) lookup(id uint64, i int32) int32 {
+	newest, ok := s.names.Get(id)
 	if !ok || newest < i {
 		return index(newest, ok)
 	}
 	older := s.older[id]
-	for k := len(older) - 1; k >= 0; k-- {
-		if older[k] < i {
-			return older[k]
-		}
+	if k, _ := slices.BinarySearch(older, i); k > 0 {
+		return older[k-1]
 	}
 	return -1
 }
 
 // resolve is lookup that also finds a later entry, but not i itself.
-func (s *scanned) resolve(id string, i int32) int32 {
+func (s *scanned) resolve(id uint64, i int32) int32 {
 	if found := s.lookup(id, i); found >= 0 {
 		return found
 	}
-	if newest, ok := s.byID[id]; ok && newest != i {
+	if newest, ok := s.names.Get(id); ok && newest != i {
 		return newest
 	}
 	return -1
@@ -64,54 +69,60 @@ func index(i int32, ok bool) int32 {
 
 // cutCycles makes roots of the first entries of cycles. Every entry is walked over once.
 func (s *scanned) cutCycles() {
-	walk := make([]int32, len(s.nodes)) // 0: not yet; else the walk that came by, from 1
-	for i := range s.nodes {
-		at, mine := int32(i), int32(i)+1
+	walk := make([]int32, s.next()) // 0: not yet; else the walk that came by, from 1
+	for i := range s.next() {
+		at, mine := i, i+1
 		for at >= 0 && walk[at] == 0 {
 			walk[at] = mine
-			at = s.nodes[at].parent
+			at = s.nodes.At(at).parent
 		}
 		if at < 0 || walk[at] != mine {
 			continue
 		}
 		first := at
-		for next := s.nodes[at].parent; next != at; next = s.nodes[next].parent {
+		for next := s.nodes.At(at).parent; next != at; next = s.nodes.At(next).parent {
 			first = min(first, next)
 		}
-		s.nodes[first].parent, s.nodes[first].cut = -1, cutCycle
+		n := s.nodes.At(first)
+		n.parent, n.cut = -1, cutCycle
 	}
 }
 
-// order lists the entries that are new such that a parent comes before its children: the
+// order yields the entries that are new such that a parent comes before its children: the
 // order of the file, but for a damaged file that names a parent before it comes.
-func (s *scanned) order() []int32 {
-	var order, chain []int32
-	listed := make([]bool, len(s.nodes))
-	for i := range s.nodes {
+func (s *scanned) order(yield func(i int32) bool) {
+	var chain []int32
+	var listed []bool
+	if s.early {
+		listed = make([]bool, s.next())
+	}
+	for i := range s.next() {
+		if !s.early {
+			if !s.nodes.At(i).known && !yield(i) {
+				return
+			}
+			continue
+		}
 		chain = chain[:0]
-		for at := int32(i); at >= 0 && !listed[at] && !s.nodes[at].known; at = s.nodes[at].parent {
+		for at := i; at >= 0 && !listed[at] && !s.nodes.At(at).known; at = s.nodes.At(at).parent {
 			listed[at] = true
 			chain = append(chain, at)
 		}
-		for k := len(chain) - 1; k >= 0; k-- {
-			order = append(order, chain[k])
+		for _, at := range slices.Backward(chain) {
+			if !yield(at) {
+				return
+			}
 		}
 	}
-	return order
-}
-
-// keyOf names an entry, "" for none.
-func (s *scanned) keyOf(i int32) string {
-	if i < 0 {
-		return ""
-	}
-	return s.nodes[i].key
 }
 
 // sharedIn gives the session that an entry lies in if that is not the file's own, else "".
 func (s *scanned) sharedIn(i int32) session.ID {
-	if i < 0 || s.nodes[i].in == 0 {
+	if i < 0 {
 		return ""
 	}
-	return s.origins[s.nodes[i].in-1]
+	if in := s.nodes.At(i).in; in > 0 {
+		return s.origins[in-1]
+	}
+	return ""
 }

@@ -44,25 +44,25 @@ func (s *scanner) harness(o history.Object, raw []byte, at int64) {
 		s.records.Skip(skipHeader, 1)
 		return
 	}
-	n := node{offset: at, size: int64(len(raw)), line: int32(s.line), parent: -1, known: s.known, kind: entrySide}
-	n.id = o.String("id")
+	n := node{offset: at, size: int64(len(raw)), line: int32(s.line), parent: -1, place: -1, known: s.known, kind: entrySide}
+	n.id = s.names.Sum(o.String("id"))
 	if kind == "entry" {
-		n.kind, n.link = kindOfLine(o.String("type")), o.String("parentId")
+		n.kind, n.link = kindOfLine(o.String("type")), s.names.Sum(o.String("parentId"))
 	}
-	if n.id == "" {
-		n.key = "seq:" + strconv.FormatInt(count(o, "seq"), 10) + ":" + s.byContent("", raw)
-	} else if !s.name(&n, raw) {
+	if n.id == 0 {
+		s.keys[s.next()] = "seq:" + strconv.FormatInt(count(o, "seq"), 10) + ":" + s.byContent("", raw)
+	} else if !s.name(&n, o, raw) {
 		s.records.Skip(history.SkipDuplicate, 1)
 		return
 	}
-	i := int32(len(s.nodes))
+	i := s.next()
 	s.add(n)
 	switch {
 	case kind == "entry" && o.String("lane") == mainLane:
 		s.lane = i
 	case kind == "lane" && o.String("lane") == mainLane:
 		s.lane = -1
-		if leaf, ok := s.byID[o.String("leafId")]; ok {
+		if leaf, ok := s.find(o.String("leafId")); ok {
 			s.lane = leaf
 		}
 	}
@@ -81,7 +81,7 @@ func (d *decoder) recorded(rest *taker, e *entry) {
 	case "hook", "adjustment":
 	default:
 		entryID := rest.String("entryId")
-		if _, told := d.byID[entryID]; told || entryID == "" {
+		if _, told := d.find(entryID); told || entryID == "" {
 			return
 		}
 		purpose = map[string]session.Purpose{

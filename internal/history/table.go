@@ -1,0 +1,154 @@
+package history
+
+import (
+	"errors"
+	"os"
+	"unsafe"
+)
+
+// Table is a list of small values without pointers, as long as a transcript has entries. What
+// was used last is in memory; of a long one the rest lies in a temporary file without a name.
+// The zero value is empty and works.
+type Table[T any] struct {
+	pages    []page[T]
+	n        int
+	resident int
+	hand     int
+	file     *os.File
+	full     bool // the file takes no more: what is left stays in memory
+}
+
+type page[T any] struct {
+	items []T // nil: in the file
+	used  bool
+}
+
+const (
+	pageItems     = 1 << 10
+	residentPages = 48
+)
+
+// Len is how many values there are.
+func (t *Table[T]) Len() int { return t.n }
+
+// Append adds a value at the end.
+func (t *Table[T]) Append(v T) {
+	if t.n%pageItems == 0 {
+		t.makeRoom()
+		t.pages = append(t.pages, page[T]{})
+		t.resident++
+	}
+	last := t.page(len(t.pages) - 1)
+	last.items = append(last.items, v)
+	t.n++
+}
+
+// At gives a value's place, to be read and written before the next few thousand other values
+// are asked for.
+func (t *Table[T]) At(i int32) *T {
+	p := t.page(int(i) / pageItems)
+	return &p.items[int(i)%pageItems]
+}
+
+func (t *Table[T]) page(k int) *page[T] {
+	p := &t.pages[k]
+	if p.items == nil && t.n > k*pageItems {
+		t.makeRoom()
+		t.load(k)
+		t.resident++
+	}
+	p.used = true
+	return p
+}
+
+// makeRoom puts a page away that was not used since the last time round.
+func (t *Table[T]) makeRoom() {
+	if t.resident < residentPages || t.full {
+		return
+	}
+	for {
+		t.hand = (t.hand + 1) % len(t.pages)
+		p := &t.pages[t.hand]
+		switch {
+		case p.items == nil || t.hand == len(t.pages)-1: // the last one may grow
+		case p.used:
+			p.used = false
+		default:
+			t.store(t.hand)
+			return
+		}
+	}
+}
+
+func (t *Table[T]) store(k int) {
+	err := t.open()
+	if err == nil {
+		_, err = t.file.WriteAt(bytesOf(t.pages[k].items), t.place(k))
+	}
+	if err != nil {
+		t.full = true
+		return
+	}
+	t.pages[k].items = nil
+	t.resident--
+}
+
+func (t *Table[T]) open() (err error) {
+	if t.file == nil {
+		t.file, err = TempFile()
+	}
+	return err
+}
+
+func (t *Table[T]) load(k int) {
+	items := make([]T, min(pageItems, t.n-k*pageItems))
+	if _, err := t.file.ReadAt(bytesOf(items), t.place(k)); err != nil {
+		panic(tableError{err})
+	}
+	t.pages[k].items = items
+}
+
+func (t *Table[T]) place(k int) int64 {
+	var v T
+	return int64(k) * pageItems * int64(unsafe.Sizeof(v))
+}
+
+// bytesOf gives values as they lie in memory, which is how they are put away and taken back.
+func bytesOf[T any](items []T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(&items[0])), len(items)*int(unsafe.Sizeof(items[0])))
+}
+
+// Close gives the file back. The table is empty then.
+func (t *Table[T]) Close() {
+	if t.file != nil {
+		_ = t.file.Close() // it has no name, and nobody needs what it holds
+	}
+	*t = Table[T]{}
+}
+
+// tableError is why a table's file could not be read, which no caller could do anything about
+// at the place where it happens.
+type tableError struct{ error }
+
+// Guard makes an error of a table whose file could not be read. It is deferred.
+func Guard(err *error) {
+	switch p := recover().(type) {
+	case nil:
+	case tableError:
+		*err = errors.Join(*err, p.error)
+	default:
+		panic(p)
+	}
+}
+
+// TempFile makes a file that has no name and is gone when it is closed.
+func TempFile() (*os.File, error) {
+	file, err := os.CreateTemp("", "sessiond-import-") // 0600
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(file.Name()); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}

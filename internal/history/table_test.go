@@ -1,0 +1,65 @@
+package history_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"sessiond/internal/history"
+)
+
+type pair struct{ a, b int64 }
+
+func TestTableHoldsWhatWasPutIn(t *testing.T) {
+	var table history.Table[pair]
+	defer table.Close()
+	const n = 300_000 // several times what stays in memory
+	rng := rand.New(rand.NewPCG(1, 2))
+	want := make([]int64, n)
+	for i := range n {
+		table.Append(pair{a: int64(i)})
+		if k := rng.IntN(i + 1); rng.IntN(4) == 0 {
+			table.At(int32(k)).b++
+			want[k]++
+		}
+	}
+	for range n {
+		k := rng.IntN(n)
+		table.At(int32(k)).b++
+		want[k]++
+	}
+	for i := range n {
+		if got := *table.At(int32(i)); got != (pair{int64(i), want[i]}) {
+			t.Fatalf("%d: %v, not %d", i, got, want[i])
+		}
+	}
+	if table.Len() != n {
+		t.Errorf("%d values", table.Len())
+	}
+}
+
+func TestNamesFindTheNewest(t *testing.T) {
+	sums := []uint64{}
+	names := history.NewNames(func(i int32) uint64 { return sums[i] })
+	newest := map[uint64]int32{}
+	rng := rand.New(rand.NewPCG(3, 4))
+	for i := range int32(200_000) {
+		sum := rng.Uint64N(150_000)<<40 | 7 // many agree in the half that a slot holds
+		if i > 20_000 {
+			sum = rng.Uint64()
+		}
+		if got, ok := names.Get(sum); ok != (newest[sum] > 0) || ok && got != newest[sum]-1 {
+			t.Fatalf("%x: %d, %t, not %d", sum, got, ok, newest[sum]-1)
+		}
+		sums = append(sums, sum)
+		names.Set(sum, i)
+		newest[sum] = i + 1
+	}
+	for sum, want := range newest {
+		if got, ok := names.Get(sum); !ok || got != want-1 {
+			t.Fatalf("%x: %d, %t, not %d", sum, got, ok, want-1)
+		}
+	}
+	if names.Sum("") != 0 || names.Sum("a") == names.Sum("b") || names.Sum("a") != names.Sum("a") {
+		t.Error("sums")
+	}
+}
