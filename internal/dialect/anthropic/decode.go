@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
@@ -14,39 +13,24 @@ import (
 // model, content, stop_reason, usage}. Codes: Malformed, Invalid, TooLarge.
 func Decode(raw []json.RawMessage) (wire.Decoded, error) {
 	var d decoder
-	msgs := make([]session.Message, 0, len(raw))
-	for i, r := range raw {
-		path := wire.Index("messages", i)
-		if err := wire.Check(path, r); err != nil {
-			return wire.Decoded{}, err
-		}
-		var err error
-		if msgs, err = d.entry(msgs, path, r); err != nil {
-			return wire.Decoded{}, err
-		}
-	}
-	return wire.Decoded{Messages: msgs, Warnings: d.warnings}, nil
+	return d.Read(raw, d.entry)
 }
 
-type decoder struct{ warnings []string }
-
-func (d *decoder) warn(path, format string, args ...any) {
-	d.warnings = append(d.warnings, path+" "+fmt.Sprintf(format, args...))
-}
+type decoder struct{ wire.Reader }
 
 func newMessage(role session.Role, origin session.Origin) session.Message {
 	return session.Message{Kind: session.KindMessage, Role: role, Origin: origin, Dialect: Name, InContext: true, Display: true}
 }
 
-// entry reads an entry and appends the message, or the two, that it becomes.
-func (d *decoder) entry(msgs []session.Message, path string, raw json.RawMessage) ([]session.Message, error) {
-	o, err := wire.ParseObject(path, raw)
+// entry reads an entry and keeps the message, or the two, that it becomes.
+func (d *decoder) entry(entry wire.Value) error {
+	o, err := entry.Fields()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	m, err := d.role(path, &o)
+	m, err := role(&o)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if m.Role == session.Assistant {
 		m.Model, _ = wire.TextOf(o.Get("model")) // stays in o, too: the append may say another one
@@ -54,30 +38,27 @@ func (d *decoder) entry(msgs []session.Message, path string, raw json.RawMessage
 		m.Finish = finish(reason)
 	}
 	var x messageExtra
-	groups, err := d.content(path, &o, &m, &x)
+	groups, err := content(&o, &m, &x)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	m, user := split(m, groups, &x, raw)
-	if err := keepLarge(path, &o, &m); err != nil {
-		return nil, err
+	m, user := split(m, groups, &x, entry.Raw)
+	if err := keepLarge(&o, &m); err != nil {
+		return err
 	}
-	x.Fields = o
+	x.Fields = o.Object
 	m.Extra = x.json()
-	if len(m.Parts) > session.MaxParts {
-		return nil, wire.Errorf(session.Invalid, path, "has %d parts: a message holds at most %d, split it", len(m.Parts), session.MaxParts)
-	}
-	msgs = append(msgs, m)
+	d.Messages = append(d.Messages, m)
 	if user != nil { // it has fewer blocks than the entry, each of them one part
 		half := messageExtra{Shape: shapeArray, Entry: x.Entry}
 		user.Extra = half.json()
-		msgs = append(msgs, *user)
+		d.Messages = append(d.Messages, *user)
 	}
-	return msgs, nil
+	return o.Holds(len(m.Parts))
 }
 
-func (d *decoder) role(path string, o *wire.Object) (session.Message, error) {
-	role, err := d.take(o, path, "role")
+func role(o *wire.Fields) (session.Message, error) {
+	role, err := o.Take("role")
 	if err != nil {
 		return session.Message{}, err
 	}
@@ -89,7 +70,7 @@ func (d *decoder) role(path string, o *wire.Object) (session.Message, error) {
 	case "system": // in the middle of a conversation, newer models take it
 		return newMessage(session.System, session.Program), nil
 	}
-	return session.Message{}, wire.Errorf(session.Invalid, wire.Join(path, "role"), "is %q: it must be one of user, assistant, system", wire.Clip(role))
+	return session.Message{}, o.Field("role").Errorf(session.Invalid, "is %q: it must be one of user, assistant, system", wire.Clip(role))
 }
 
 func finish(reason string) session.Finish {
@@ -113,16 +94,15 @@ func finish(reason string) session.Finish {
 type group []session.Part
 
 // content reads the content of an entry, block by block.
-func (d *decoder) content(path string, o *wire.Object, m *session.Message, x *messageExtra) ([]group, error) {
-	raw := o.Get("content")
-	path = wire.Join(path, "content")
-	switch wire.KindOf(raw) {
+func content(o *wire.Fields, m *session.Message, x *messageExtra) ([]group, error) {
+	content := o.Value("content")
+	switch content.Kind() {
 	case 'n':
-		if x.Shape = shapeNull; raw == nil {
+		if x.Shape = shapeNull; content.Raw == nil {
 			x.Shape = shapeAbsent
 		}
 	case '"':
-		text, exact := d.text(path, raw)
+		text, exact := content.Text()
 		if !exact {
 			return []group{{session.TextPart(text)}}, nil // the field stays in o
 		}
@@ -133,59 +113,50 @@ func (d *decoder) content(path string, o *wire.Object, m *session.Message, x *me
 		x.Shape = shapeEmpty
 	case '[':
 		x.Shape = shapeArray
-		blocks, err := elements(path, raw)
+		all, err := content.Elements()
 		if err != nil {
 			return nil, err
 		}
 		o.Drop("content")
-		return d.blocks(path, blocks, m.Role)
+		return blocks(all, m.Role)
 	default:
-		return nil, wire.Errorf(session.Invalid, path, "must be a string or an array, not %s", wire.Describe(raw))
+		return nil, content.Not("a string or an array")
 	}
 	o.Drop("content")
 	return nil, nil
 }
 
-// elements gives the elements of an array, if a message can hold as many. Codes: Invalid.
-func elements(path string, raw json.RawMessage) ([]json.RawMessage, error) {
-	found, err := wire.ParseArray(path, raw)
-	if len(found) > session.MaxParts {
-		return nil, wire.Errorf(session.Invalid, path, "has %d elements: a message holds at most %d, split it", len(found), session.MaxParts)
-	}
-	return found, err
-}
-
-func (d *decoder) blocks(path string, raw []json.RawMessage, role session.Role) ([]group, error) {
-	read := make([]block, len(raw))
-	for i, r := range raw {
+func blocks(all []wire.Value, role session.Role) ([]group, error) {
+	read := make([]block, len(all))
+	for i, e := range all {
 		var err error
-		if read[i], err = d.open(wire.Index(path, i), r); err != nil {
+		if read[i], err = open(e); err != nil {
 			return nil, err
 		}
 	}
 	if role != session.User {
-		all := make(group, 0, len(read))
+		parts := make(group, 0, len(read))
 		for i := range read {
-			p, err := d.spoken(&read[i], read, role)
+			p, err := spoken(&read[i], read, role)
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, p)
+			parts = append(parts, p)
 		}
-		if len(all) == 0 {
+		if len(parts) == 0 {
 			return nil, nil
 		}
-		return []group{all}, nil
+		return []group{parts}, nil
 	}
 	groups := make([]group, len(read))
 	for i := range read {
 		b := &read[i]
 		var err error
 		if b.kind == typeToolResult {
-			groups[i], err = d.result(b)
+			groups[i], err = b.result()
 		} else {
 			var p session.Part
-			p, err = d.spoken(b, read, role)
+			p, err = spoken(b, read, role)
 			groups[i] = group{p}
 		}
 		if err != nil {
@@ -196,16 +167,16 @@ func (d *decoder) blocks(path string, raw []json.RawMessage, role session.Role) 
 }
 
 // spoken reads a block that is no result.
-func (d *decoder) spoken(b *block, entry []block, role session.Role) (session.Part, error) {
+func spoken(b *block, entry []block, role session.Role) (session.Part, error) {
 	switch {
 	case b.kind == typeToolResult:
-		return session.Part{}, wire.Errorf(session.Invalid, b.path, "is a tool_result in an entry of role %s: results stand in a user's", role)
+		return session.Part{}, b.Errorf(session.Invalid, "is a tool_result in an entry of role %s: results stand in a user's", role)
 	case b.kind == typeToolUse && role != session.Assistant:
-		return session.Part{}, wire.Errorf(session.Invalid, b.path, "is a tool_use in an entry of role %s: only an assistant calls tools", role)
+		return session.Part{}, b.Errorf(session.Invalid, "is a tool_use in an entry of role %s: only an assistant calls tools", role)
 	case isServerCall(b.kind) && role == session.Assistant && !answered(b, entry):
 		return dataPart(b.raw, partExtra{Type: b.kind}), nil // no call that anybody here must answer
 	}
-	return d.block(b, role)
+	return b.read(role)
 }
 
 // split sorts the results of a user's entry into a tool's message and the rest into a user's.
@@ -244,54 +215,17 @@ func split(m session.Message, groups []group, x *messageExtra, raw json.RawMessa
 	return m, user
 }
 
-// take reads a field that must be a string. The field stays in the object, and so in extra,
-// where the text is not all that it says.
-func (d *decoder) take(o *wire.Object, path, field string) (string, error) {
-	raw := o.Get(field)
-	if wire.KindOf(raw) != '"' {
-		path = wire.Join(path, field)
-		if raw == nil {
-			return "", wire.Errorf(session.Invalid, path, "is missing")
-		}
-		return "", wire.Errorf(session.Invalid, path, "must be a string, not %s", wire.Describe(raw))
-	}
-	text, exact := wire.Text(raw)
-	if exact {
-		o.Drop(field)
-	} else {
-		d.inexact(wire.Join(path, field))
-	}
-	return text, nil
-}
-
-func (d *decoder) text(path string, raw json.RawMessage) (string, bool) {
-	text, exact := wire.Text(raw)
-	if !exact {
-		d.inexact(path)
-	}
-	return text, exact
-}
-
-func (d *decoder) inexact(path string) {
-	d.warn(path, "holds a NUL or half a surrogate pair: stored as U+FFFD for reading, and raw for export")
-}
-
 // keepLarge moves fields that an extra should not hold, being deep or large, to data parts.
-func keepLarge(path string, o *wire.Object, m *session.Message) error {
-	var kept []session.Part
-	for _, f := range o.Large() {
-		if f.Key == "content" {
-			continue // a large text that is no Unicode text
-		}
-		if f.Odd() || f.Key == "" {
-			return wire.Errorf(session.TooLarge, wire.Join(path, f.Key), "is over %d bytes or %d levels under a name that is empty or no Unicode text", session.BlobThreshold, wire.MaxExtraDepth)
-		}
-		o.Drop(f.Key)
+func keepLarge(o *wire.Fields, m *session.Message) error {
+	large, err := o.TakeLarge()
+	if len(large) == 0 {
+		return err
+	}
+	kept := make([]session.Part, 0, len(large)+len(m.Parts))
+	for _, f := range large {
 		kept = append(kept, dataPart(f.Value, partExtra{Field: f.Key}))
 	}
-	if kept != nil { // first: behind a result they would belong to it
-		m.Parts = append(kept, m.Parts...)
-	}
+	m.Parts = append(kept, m.Parts...) // first: behind a result they would belong to it
 	return nil
 }
 

@@ -18,49 +18,18 @@ type messageExtra struct {
 }
 
 func (x *messageExtra) json() session.JSON {
-	if x.Shape == "" && x.Entry == "" && x.Fields.Len() == 0 {
-		return nil
-	}
-	b := make([]byte, 0, sizeOf(&x.Fields)+4*len(x.At)+len(`{"shape":"absent","wire":{"entry":"0123456789abcdef","at":[]},"fields":}`))
-	b = appendTextField(b, "shape", x.Shape)
+	var e wire.Extra
+	e.Text("shape", x.Shape)
 	if x.Entry != "" {
-		w := appendTextField(nil, "entry", x.Entry)
+		var w wire.Extra
+		w.Text("entry", x.Entry)
 		if x.At != nil {
-			w = append(appendKey(w, "at"), session.JSONOf(x.At)...)
+			w.Raw("at", json.RawMessage(session.JSONOf(x.At)))
 		}
-		b = append(append(appendKey(b, "wire"), w...), '}')
+		e.Raw("wire", json.RawMessage(w.JSON()))
 	}
-	if x.Fields.Len() > 0 {
-		b = x.Fields.Append(appendKey(b, "fields"))
-	}
-	return append(b, '}')
-}
-
-// appendKey begins a field of the object that b holds, or the object itself.
-func appendKey(b []byte, key string) []byte {
-	if len(b) == 0 {
-		b = append(b, '{')
-	} else {
-		b = append(b, ',')
-	}
-	return append(append(append(b, '"'), key...), `":`...)
-}
-
-// appendTextField writes a field unless it is empty.
-func appendTextField(b []byte, key, text string) []byte {
-	if text == "" {
-		return b
-	}
-	return wire.AppendText(appendKey(b, key), text)
-}
-
-// sizeOf gives about how long an object is.
-func sizeOf(o *wire.Object) int {
-	size := len(`{}`)
-	for _, m := range o.Members() {
-		size += len(m.Key) + len(m.Value) + len(`"":,`)
-	}
-	return size
+	e.Object("fields", &x.Fields)
+	return e.JSON()
 }
 
 func messageExtraOf(m *session.Message) (messageExtra, error) {
@@ -68,7 +37,7 @@ func messageExtraOf(m *session.Message) (messageExtra, error) {
 	if len(m.Extra) == 0 {
 		return x, nil
 	}
-	o, err := stored(m.Extra)
+	o, err := wire.Stored("extra", m.Extra)
 	if err != nil {
 		return x, session.Errorf(session.Internal, "message %s: %w", m.ID, err)
 	}
@@ -91,14 +60,6 @@ func messageExtraOf(m *session.Message) (messageExtra, error) {
 	return x, nil
 }
 
-// stored reads an extra of our own.
-func stored(extra session.JSON) (wire.Object, error) {
-	if err := wire.Check("extra", json.RawMessage(extra)); err != nil {
-		return wire.Object{}, err
-	}
-	return wire.ParseObject("extra", json.RawMessage(extra))
-}
-
 // partExtra is parts.extra of a part that came in this form.
 type partExtra struct {
 	wire.Media
@@ -112,32 +73,18 @@ type partExtra struct {
 }
 
 func (x *partExtra) store(p *session.Part) {
-	if x.Media == (wire.Media{}) && x.Type == "" && x.Field == "" && x.Shape == "" && x.At == 0 && x.Source.Len() == 0 && x.Fields.Len() == 0 && len(x.Raw) == 0 {
-		return
-	}
-	const keys = len(`{"media_type":"","url":"","file_id":"","name":"","type":"","field":"","shape":"","at":-1,"source":,"fields":,"raw":}`)
-	texts := len(x.MediaType) + len(x.URL) + len(x.FileID) + len(x.Name) + len(x.Type) + len(x.Field) + len(x.Shape)
-	b := make([]byte, 0, keys+texts+sizeOf(&x.Source)+sizeOf(&x.Fields)+len(x.Raw))
-	b = appendTextField(b, "media_type", x.MediaType)
-	b = appendTextField(b, "url", x.URL)
-	b = appendTextField(b, "file_id", x.FileID)
-	b = appendTextField(b, "name", x.Name)
-	b = appendTextField(b, "type", x.Type)
-	b = appendTextField(b, "field", x.Field)
-	b = appendTextField(b, "shape", x.Shape)
+	var e wire.Extra
+	e.Media(&x.Media)
+	e.Text("type", x.Type)
+	e.Text("field", x.Field)
+	e.Text("shape", x.Shape)
 	if x.At != 0 {
-		b = strconv.AppendInt(appendKey(b, "at"), int64(x.At), 10)
+		e.Number("at", x.At)
 	}
-	if x.Source.Len() > 0 {
-		b = x.Source.Append(appendKey(b, "source"))
-	}
-	if x.Fields.Len() > 0 {
-		b = x.Fields.Append(appendKey(b, "fields"))
-	}
-	if len(x.Raw) > 0 {
-		b = append(appendKey(b, "raw"), x.Raw...)
-	}
-	p.Extra = append(b, '}')
+	e.Object("source", &x.Source)
+	e.Object("fields", &x.Fields)
+	e.Raw("raw", x.Raw)
+	p.Extra = e.JSON()
 }
 
 func partExtraOf(p *session.Part) (partExtra, error) {
@@ -145,20 +92,19 @@ func partExtraOf(p *session.Part) (partExtra, error) {
 	if len(p.Extra) == 0 {
 		return x, nil
 	}
-	o, err := stored(p.Extra)
+	o, err := wire.Stored("extra", p.Extra)
+	if err == nil {
+		err = x.read(&o)
+	}
+	if err != nil {
+		return x, session.Errorf(session.Internal, "extra of part %d of message %d: %w", p.Idx, p.MessageID, err)
+	}
+	return x, nil
+}
+
+func (x *partExtra) read(o *wire.Object) (err error) {
 	for _, m := range o.Members() {
-		if err != nil {
-			break
-		}
 		switch m.Key {
-		case "media_type":
-			x.MediaType, _ = wire.TextOf(m.Value)
-		case "url":
-			x.URL, _ = wire.TextOf(m.Value)
-		case "file_id":
-			x.FileID, _ = wire.TextOf(m.Value)
-		case "name":
-			x.Name, _ = wire.TextOf(m.Value)
 		case "type":
 			x.Type, _ = wire.TextOf(m.Value)
 		case "field":
@@ -173,10 +119,12 @@ func partExtraOf(p *session.Part) (partExtra, error) {
 			x.Fields, err = wire.ParseObject("extra.fields", m.Value)
 		case "raw":
 			x.Raw = m.Value
+		default:
+			x.Media.Read(&m)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	if err != nil {
-		return x, session.Errorf(session.Internal, "extra of part %d of message %d: %w", p.Idx, p.MessageID, err)
-	}
-	return x, nil
+	return nil
 }

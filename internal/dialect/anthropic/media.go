@@ -20,17 +20,16 @@ const (
 // source reads the source of an image or a document. Bytes, and the text of a document that
 // is plain text, become the part's blob where that gives them back exactly. Everything else
 // of the source stays as it came; the columns' names are for other dialects.
-func (d *decoder) source(b *block, p *session.Part, x *partExtra) error {
-	path := wire.Join(b.path, "source")
-	source, err := wire.ParseObject(path, b.fields.Get("source"))
+func (b *block) source(p *session.Part, x *partExtra) error {
+	source, err := b.Inner("source")
 	if err != nil {
 		return err
 	}
-	if err := wire.FitsExtra(path, &source); err != nil {
+	if err := source.Fits(); err != nil {
 		return err
 	}
 	kind, _ := wire.TextOf(source.Get("type"))
-	x.MediaType = exactText(source, "media_type")
+	x.MediaType = exactText(&source.Object, "media_type")
 	data, exact := wire.TextOf(source.Get("data"))
 	switch kind {
 	case sourceBase64:
@@ -44,17 +43,17 @@ func (d *decoder) source(b *block, p *session.Part, x *partExtra) error {
 			source.Drop("data")
 		}
 	case sourceContent:
-		if text := readable(source); len(text) <= session.BlobThreshold { // the blob is for bytes
+		if text := readable(&source.Object); len(text) <= session.BlobThreshold { // the blob is for bytes
 			p.Text = text
 		}
 	case sourceURL:
-		x.URL = exactText(source, "url")
+		x.URL = exactText(&source.Object, "url")
 	case sourceFile:
-		x.FileID = exactText(source, "file_id")
+		x.FileID = exactText(&source.Object, "file_id")
 	}
-	x.Name = exactText(b.fields, "title")
-	b.fields.Drop("source")
-	x.Source = source
+	x.Name = exactText(&b.Object, "title")
+	b.Drop("source")
+	x.Source = source.Object
 	return nil
 }
 

@@ -127,7 +127,7 @@ func (s *sender) signed(p *session.Part) (fields wire.Object, kind string, err e
 	case s.own, len(p.Extra) == 0, s.m.Provider != Name, !madeBy(s.m, s.model):
 		return fields, "", nil
 	}
-	o, err := stored(p.Extra)
+	o, err := wire.Stored("extra", p.Extra)
 	signature := o.Get("thinkingSignature")
 	if err != nil || signature == nil {
 		return fields, "", nil // of a shape that is not ours

@@ -130,8 +130,8 @@ func citationFields(kind string) []string {
 func (s *sender) searchResult(p *session.Part, x *partExtra) sent {
 	s.loseBlockFields(x.Type, x.Fields, "source", "title", "content", "citations")
 	blocks := texts(x.Fields.Get("content"))
-	source, title := exactText(x.Fields, "source"), exactText(x.Fields, "title")
-	if readable(x.Fields) != p.Content() || len(blocks) == 0 || source == "" || title == "" {
+	source, title := exactText(&x.Fields, "source"), exactText(&x.Fields, "title")
+	if readable(&x.Fields) != p.Content() || len(blocks) == 0 || source == "" || title == "" {
 		return s.textOf(p, &partExtra{})
 	}
 	var o wire.Object
@@ -185,7 +185,7 @@ func (s *sender) media(p *session.Part, x *partExtra, kind string, source *wire.
 		if name := wire.MediaOf(p).Name; name != "" {
 			o.SetText("title", name)
 		}
-		if context := exactText(x.Fields, "context"); context != "" {
+		if context := exactText(&x.Fields, "context"); context != "" {
 			o.SetText("context", context)
 		}
 		setCitations(&o, x.Fields)

@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"sessiond/internal/dialect/wire"
@@ -12,77 +11,66 @@ import (
 // Decode reads contents of a request, or of a reply: the content alone, the candidate around
 // it, or the whole response of one candidate. Codes: Malformed, Invalid, TooLarge.
 func Decode(raw []json.RawMessage) (wire.Decoded, error) {
-	d := decoder{msgs: make([]session.Message, 0, len(raw))}
-	for i, r := range raw {
-		path := wire.Index("messages", i)
-		if err := wire.Check(path, r); err != nil {
-			return wire.Decoded{}, err
-		}
-		d.entry = i
-		if err := d.response(path, r); err != nil {
-			return wire.Decoded{}, err
-		}
-	}
-	return wire.Decoded{Messages: d.msgs, Warnings: d.warnings}, nil
+	var d decoder
+	return d.Read(raw, func(entry wire.Value) error {
+		err := d.response(entry)
+		d.entry++
+		return err
+	})
 }
 
 // decoder reads contents one after the other. It remembers the calls of the last reply, which
 // responses without an id are matched with.
 type decoder struct {
-	msgs     []session.Message
-	warnings []string
-	entry    int
-	open     []openCall
-	made     map[string]int // ids made since the last reply, by name
-}
-
-func (d *decoder) warn(path, format string, args ...any) {
-	d.warnings = append(d.warnings, path+" "+fmt.Sprintf(format, args...))
+	wire.Reader
+	entry int // which one is read
+	open  []openCall
+	made  map[string]int // ids made since the last reply, by name
 }
 
 // response reads {candidates: [{…}], …}, a candidate, or a content.
-func (d *decoder) response(path string, raw json.RawMessage) error {
-	o, err := wire.ParseObject(path, raw)
+func (d *decoder) response(entry wire.Value) error {
+	o, err := entry.Fields()
 	if err != nil {
 		return err
 	}
 	switch {
 	case o.Has("parts") || o.Has("role"):
-		return d.content(path, o, messageExtra{}, session.Message{})
-	case isCandidate(&o):
-		return d.candidate(path, o, messageExtra{}, session.Message{})
-	case !o.Has("candidates") && !hasAny(&o, "promptFeedback", "usageMetadata", "modelVersion"):
-		return wire.Errorf(session.Invalid, wire.Join(path, "parts"), "is missing: a content is {role, parts}")
+		return d.content(around{content: o})
+	case isCandidate(&o.Object):
+		return d.candidate(around{candidate: &o})
+	case !o.Has("candidates") && !hasAny(&o.Object, "promptFeedback", "usageMetadata", "modelVersion"):
+		return o.Field("parts").Errorf(session.Invalid, "is missing: a content is {role, parts}")
 	}
-	var m session.Message
-	if _, version := lookup(&o, "modelVersion"); wire.KindOf(version) == '"' {
-		if text, exact := wire.Text(version); exact {
-			m.Model = text // it stays in o
-		}
+	candidates := o.Value("candidates")
+	if wire.IsNull(candidates.Raw) || candidates.Kind() == '[' && !wire.HasElements(candidates.Raw) {
+		return d.content(around{content: wire.Fields{Place: o.Place}, none: true, response: &o})
 	}
-	candidates := o.Get("candidates")
-	if wire.IsNull(candidates) || wire.KindOf(candidates) == '[' && !wire.HasElements(candidates) {
-		if _, feedback := lookup(&o, "promptFeedback"); feedback != nil {
-			m.Finish = session.FinishRefusal
-		}
-		return d.content(path, wire.Object{}, messageExtra{NoContent: true, Response: &o}, m)
-	}
-	list := wire.Join(path, "candidates")
-	elements, err := wire.ParseArray(list, candidates)
+	elements, err := candidates.All()
 	if err != nil {
 		return err
 	}
 	if len(elements) > 1 {
-		return wire.Errorf(session.Invalid, list, "has %d elements: give the content of the one that was chosen", len(elements))
+		return candidates.Errorf(session.Invalid, "has %d elements: give the content of the one that was chosen", len(elements))
 	}
-	path = wire.Index(list, 0)
-	inner, err := wire.ParseObject(path, elements[0])
+	inner, err := elements[0].Fields()
 	if err != nil {
 		return err
 	}
 	o.Drop("candidates")
-	return d.candidate(path, inner, messageExtra{Response: &o}, m)
+	return d.candidate(around{candidate: &inner, response: &o})
 }
+
+// around is a content and what stands around it: nothing in a request.
+type around struct {
+	content   wire.Fields
+	none      bool // there is no content
+	candidate *wire.Fields
+	response  *wire.Fields
+}
+
+// reply tells whether it is a content of a reply.
+func (a *around) reply() bool { return a.candidate != nil || a.response != nil }
 
 // isCandidate tells a candidate from a content, which has neither of these fields, and from
 // what other providers give.
@@ -119,25 +107,35 @@ func lookup(o *wire.Object, field string) (name string, value json.RawMessage) {
 }
 
 // candidate reads {content, finishReason, …}.
-func (d *decoder) candidate(path string, o wire.Object, x messageExtra, m session.Message) error {
-	_, reason := lookup(&o, "finishReason")
-	if text, _ := wire.TextOf(reason); text != "" {
+func (d *decoder) candidate(a around) error {
+	content := a.candidate.Value("content")
+	if wire.IsNull(content.Raw) {
+		a.none = true
+		a.content = wire.Fields{Place: a.candidate.Place}
+		return d.content(a)
+	}
+	var err error
+	if a.content, err = content.Fields(); err != nil {
+		return err
+	}
+	a.candidate.Drop("content")
+	return d.content(a)
+}
+
+// said is what the wire says of a reply beside its content: the model, and why it ended.
+func (a *around) said(m *session.Message) {
+	if a.response != nil {
+		_, version := lookup(&a.response.Object, "modelVersion")
+		m.Model, _ = exactText(version) // it stays where it is
+		if _, feedback := lookup(&a.response.Object, "promptFeedback"); a.candidate == nil && feedback != nil {
+			m.Finish = session.FinishRefusal
+		}
+	}
+	if a.candidate != nil {
+		_, reason := lookup(&a.candidate.Object, "finishReason")
+		text, _ := wire.TextOf(reason)
 		m.Finish = finishOf(text)
 	}
-	content := o.Get("content")
-	var inner wire.Object
-	if wire.IsNull(content) {
-		x.NoContent = true
-	} else {
-		var err error
-		if inner, err = wire.ParseObject(wire.Join(path, "content"), content); err != nil {
-			return err
-		}
-		o.Drop("content")
-		path = wire.Join(path, "content")
-	}
-	x.Candidate = &o
-	return d.content(path, inner, x, m)
 }
 
 // finishOf translates a finishReason. A call that the provider found malformed was not made.
@@ -158,12 +156,15 @@ func finishOf(reason string) session.Finish {
 }
 
 // content reads {role, parts}: one message, or two where results and other parts are mixed.
-func (d *decoder) content(path string, o wire.Object, x messageExtra, m session.Message) error {
-	m.Kind, m.Dialect, m.InContext, m.Display = session.KindMessage, Name, true, true
-	if err := d.role(path, &o, &m, &x); err != nil {
+func (d *decoder) content(a around) error {
+	o := &a.content
+	m := session.Message{Kind: session.KindMessage, Dialect: Name, InContext: true, Display: true}
+	a.said(&m)
+	x := messageExtra{NoContent: a.none}
+	if err := d.role(&a, &m, &x); err != nil {
 		return err
 	}
-	read, err := d.parts(path, &o, &m, &x)
+	read, err := d.parts(o, &m, &x)
 	if err != nil {
 		return err
 	}
@@ -175,31 +176,34 @@ func (d *decoder) content(path string, o wire.Object, x messageExtra, m session.
 	if read.results > 0 && m.Role != session.Assistant {
 		rest = d.divide(&m, &x, &read)
 	}
-	if err := keepLarge(path, &o, &m, &x); err != nil {
+	if err := a.keepLarge(&m); err != nil {
 		return err
 	}
-	if n := max(len(m.Parts), len(rest.Parts)); n > session.MaxParts {
-		return wire.Errorf(session.Invalid, path, "has %d parts: a message holds at most %d, split it", n, session.MaxParts)
+	x.Fields = o.Object
+	if a.candidate != nil {
+		x.Candidate = &a.candidate.Object
 	}
-	x.Fields = o
+	if a.response != nil {
+		x.Response = &a.response.Object
+	}
 	m.Extra = x.json()
-	if d.msgs = append(d.msgs, m); len(rest.Parts) > 0 {
-		d.msgs = append(d.msgs, rest)
+	if d.Messages = append(d.Messages, m); len(rest.Parts) > 0 {
+		d.Messages = append(d.Messages, rest)
 	}
-	return nil
+	return o.Holds(max(len(m.Parts), len(rest.Parts)))
 }
 
-func (d *decoder) role(path string, o *wire.Object, m *session.Message, x *messageExtra) error {
-	raw := o.Get("role")
+func (d *decoder) role(a *around, m *session.Message, x *messageExtra) error {
+	o := &a.content
 	role := roleUser
-	if x.Candidate != nil || x.Response != nil {
+	if a.reply() {
 		role = roleModel
 	}
-	if wire.IsNull(raw) {
+	if wire.IsNull(o.Get("role")) {
 		x.NoRole = true // a null stays in o
 	} else {
 		var err error
-		if role, err = d.take(o, path, "role"); err != nil {
+		if role, err = o.Take("role"); err != nil {
 			return err
 		}
 	}
@@ -214,10 +218,10 @@ func (d *decoder) role(path string, o *wire.Object, m *session.Message, x *messa
 	case roleFunction, roleTool:
 		m.Role, m.Origin, x.Role = session.User, session.Person, role
 	default:
-		return wire.Errorf(session.Invalid, wire.Join(path, "role"), "is %q: it must be user or model", wire.Clip(role))
+		return o.Field("role").Errorf(session.Invalid, "is %q: it must be user or model", wire.Clip(role))
 	}
-	if (x.Candidate != nil || x.Response != nil) && m.Role != session.Assistant {
-		return wire.Errorf(session.Invalid, wire.Join(path, "role"), "is %q in a reply: it must be model", wire.Clip(role))
+	if a.reply() && m.Role != session.Assistant {
+		return o.Field("role").Errorf(session.Invalid, "is %q in a reply: it must be model", wire.Clip(role))
 	}
 	return nil
 }
@@ -263,52 +267,23 @@ func (d *decoder) divide(m *session.Message, x *messageExtra, read *contentParts
 }
 
 // keepLarge moves fields that an extra should not hold, being deep or large, to data parts.
-func keepLarge(path string, o *wire.Object, m *session.Message, x *messageExtra) error {
-	for _, from := range []struct {
+func (a *around) keepLarge(m *session.Message) error {
+	for _, from := range [...]struct {
 		where string
-		o     *wire.Object
-	}{{"content", o}, {"candidate", x.Candidate}, {"response", x.Response}} {
+		o     *wire.Fields
+	}{{"content", &a.content}, {"candidate", a.candidate}, {"response", a.response}} {
 		if from.o == nil {
 			continue
 		}
-		for _, f := range from.o.Large() {
-			if f.Odd() || f.Key == "" {
-				return wire.Errorf(session.TooLarge, wire.Join(path, f.Key), "is over %d bytes or %d levels under a name that is empty or no Unicode text", session.BlobThreshold, wire.MaxExtraDepth)
-			}
-			from.o.Drop(f.Key)
+		large, err := from.o.TakeLarge()
+		if err != nil {
+			return err
+		}
+		for _, f := range large {
 			m.Parts = append(m.Parts, dataPart(f.Value, partExtra{Where: from.where, Field: f.Key}))
 		}
 	}
 	return nil
-}
-
-// take reads a field that must be a string. The field stays in the object, and so in extra,
-// where the text is not all that it says.
-func (d *decoder) take(o *wire.Object, path, field string) (string, error) {
-	raw := o.Get(field)
-	if wire.KindOf(raw) != '"' {
-		if raw == nil {
-			return "", wire.Errorf(session.Invalid, wire.Join(path, field), "is missing")
-		}
-		return "", wire.Errorf(session.Invalid, wire.Join(path, field), "must be a string, not %s", wire.Describe(raw))
-	}
-	text, exact := wire.Text(raw)
-	if exact {
-		o.Drop(field)
-	} else {
-		d.warn(wire.Join(path, field), "holds a NUL or half a surrogate pair: stored as U+FFFD for reading, and raw for export")
-	}
-	return text, nil
-}
-
-// takeExact takes a field that is a string with something in it, and leaves any other.
-func takeExact(o *wire.Object, field string) string {
-	text, exact := wire.TextOf(o.Get(field))
-	if !exact || text == "" {
-		return ""
-	}
-	o.Drop(field)
-	return text
 }
 
 // dataPart keeps a value as it came: in extra, or as a blob if it is deep or large.

@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"encoding/json"
-	"strconv"
 
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
@@ -22,44 +21,23 @@ type messageExtra struct {
 
 // entry is a message's share of a content that holds results and other parts.
 type entry struct {
-	Number int   // of the content in its request
-	At     []int // where in the content this message's parts stood
+	Number int   `json:"entry"` // of the content in its request
+	At     []int `json:"at"`    // where in the content this message's parts stood
 }
 
 func (x *messageExtra) json() session.JSON {
-	var o wire.Object
-	if x.Shape != "" {
-		o.SetText("shape", x.Shape)
-	}
-	if x.Role != "" {
-		o.SetText("role", x.Role)
-	}
-	flag(&o, "no_role", x.NoRole)
-	flag(&o, "no_content", x.NoContent)
+	var e wire.Extra
+	e.Text("shape", x.Shape)
+	e.Text("role", x.Role)
+	e.Flag("no_role", x.NoRole)
+	e.Flag("no_content", x.NoContent)
 	if x.Entry != nil {
-		b := strconv.AppendInt([]byte(`{"entry":`), int64(x.Entry.Number), 10)
-		b = append(b, `,"at":[`...)
-		for i, at := range x.Entry.At {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = strconv.AppendInt(b, int64(at), 10)
-		}
-		o.Set("wire", append(b, `]}`...))
+		e.Raw("wire", json.RawMessage(session.JSONOf(x.Entry)))
 	}
-	if x.Fields.Len() > 0 {
-		o.Set("fields", x.Fields.JSON())
-	}
-	if x.Candidate != nil {
-		o.Set("candidate", x.Candidate.JSON())
-	}
-	if x.Response != nil {
-		o.Set("response", x.Response.JSON())
-	}
-	if o.Len() == 0 {
-		return nil
-	}
-	return session.JSON(o.JSON())
+	e.Object("fields", &x.Fields)
+	e.Whole("candidate", x.Candidate)
+	e.Whole("response", x.Response)
+	return e.JSON()
 }
 
 func messageExtraOf(m *session.Message) (messageExtra, error) {
@@ -70,7 +48,7 @@ func messageExtraOf(m *session.Message) (messageExtra, error) {
 	fail := func(err error) (messageExtra, error) {
 		return x, session.Errorf(session.Internal, "message %s: %w", m.ID, err)
 	}
-	o, err := parse("extra", json.RawMessage(m.Extra))
+	o, err := wire.Stored("extra", m.Extra)
 	if err != nil {
 		return fail(err)
 	}
@@ -78,14 +56,10 @@ func messageExtraOf(m *session.Message) (messageExtra, error) {
 	x.Role, _ = wire.TextOf(o.Get("role"))
 	x.NoRole, x.NoContent = o.Has("no_role"), o.Has("no_content")
 	if raw := o.Get("wire"); raw != nil {
-		var e struct {
-			Entry int   `json:"entry"`
-			At    []int `json:"at"`
-		}
-		if err := json.Unmarshal(raw, &e); err != nil {
+		x.Entry = new(entry)
+		if err := json.Unmarshal(raw, x.Entry); err != nil {
 			return fail(err)
 		}
-		x.Entry = &entry{e.Entry, e.At}
 	}
 	if raw := o.Get("fields"); raw != nil {
 		if x.Fields, err = wire.ParseObject("extra.fields", raw); err != nil {
@@ -121,37 +95,20 @@ type partExtra struct {
 }
 
 func (x *partExtra) store(p *session.Part) {
-	var o wire.Object
-	for _, f := range [...]struct{ key, text string }{
-		{"media_type", x.MediaType},
-		{"url", x.URL},
-		{"file_id", x.FileID},
-		{"name", x.Name},
-		{"field", x.Field},
-		{"shape", x.Shape},
-		{"key", x.Key},
-		{"where", x.Where},
-		{"type", x.Type},
-		{"encoding", x.Encoding},
-	} {
-		if f.text != "" {
-			o.SetText(f.key, f.text)
-		}
-	}
-	flag(&o, "made", x.Made)
-	flag(&o, "nested", x.Nested)
-	if x.Inner.Len() > 0 {
-		o.Set("inner", x.Inner.JSON())
-	}
-	if x.Fields.Len() > 0 {
-		o.Set("fields", x.Fields.JSON())
-	}
-	if len(x.Raw) > 0 {
-		o.Set("raw", x.Raw)
-	}
-	if o.Len() > 0 {
-		p.Extra = session.JSON(o.JSON())
-	}
+	var e wire.Extra
+	e.Media(&x.Media)
+	e.Text("field", x.Field)
+	e.Text("shape", x.Shape)
+	e.Text("key", x.Key)
+	e.Text("where", x.Where)
+	e.Text("type", x.Type)
+	e.Text("encoding", x.Encoding)
+	e.Flag("made", x.Made)
+	e.Flag("nested", x.Nested)
+	e.Object("inner", &x.Inner)
+	e.Object("fields", &x.Fields)
+	e.Raw("raw", x.Raw)
+	p.Extra = e.JSON()
 }
 
 func partExtraOf(p *session.Part) (partExtra, error) {
@@ -159,7 +116,7 @@ func partExtraOf(p *session.Part) (partExtra, error) {
 	if len(p.Extra) == 0 {
 		return x, nil
 	}
-	o, err := parse("extra", json.RawMessage(p.Extra))
+	o, err := wire.Stored("extra", p.Extra)
 	if err == nil {
 		err = x.read(&o)
 	}
@@ -172,14 +129,6 @@ func partExtraOf(p *session.Part) (partExtra, error) {
 func (x *partExtra) read(o *wire.Object) (err error) {
 	for _, f := range o.Members() {
 		switch f.Key {
-		case "media_type":
-			x.MediaType, _ = wire.TextOf(f.Value)
-		case "url":
-			x.URL, _ = wire.TextOf(f.Value)
-		case "file_id":
-			x.FileID, _ = wire.TextOf(f.Value)
-		case "name":
-			x.Name, _ = wire.TextOf(f.Value)
 		case "field":
 			x.Field, _ = wire.TextOf(f.Value)
 		case "shape":
@@ -202,24 +151,12 @@ func (x *partExtra) read(o *wire.Object) (err error) {
 			x.Fields, err = wire.ParseObject("extra.fields", f.Value)
 		case "raw":
 			x.Raw = f.Value
+		default:
+			x.Media.Read(&f)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func flag(o *wire.Object, key string, on bool) {
-	if on {
-		o.Set(key, json.RawMessage("true"))
-	}
-}
-
-// parse reads an object that nobody checked yet.
-func parse(path string, raw json.RawMessage) (wire.Object, error) {
-	if err := wire.Check(path, raw); err != nil {
-		return wire.Object{}, err
-	}
-	return wire.ParseObject(path, raw)
 }

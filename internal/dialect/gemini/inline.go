@@ -18,12 +18,12 @@ const outcomeOK = "OUTCOME_OK"
 // behind it: by id, or where one has none, the nearest of its kind. It gives each of the two
 // the id that they share, made where the wire has none. Either alone is no call: it could never be
 // answered, or answers nothing.
-func pair(parts []wire.Object) []string {
+func pair(parts []wire.Fields) []string {
 	var ids []string
 	var open []inlineCall
 	made := 0
 	for i := range parts {
-		field, name := kindOf(&parts[i])
+		field, name := kindOf(&parts[i].Object)
 		result := field == fieldCodeResult || field == fieldToolResponse
 		if !result && field != fieldCode && field != fieldToolCall {
 			continue
@@ -67,8 +67,8 @@ type inlineCall struct {
 }
 
 // inline reads a part that belongs to a call which the provider ran.
-func (r *partReader) inline(o *wire.Object, field, name string, x *partExtra) error {
-	inner, path, err := r.inner(o, name)
+func (r *partReader) inline(o *wire.Fields, field, name string, x *partExtra) error {
+	inner, err := inner(o, name)
 	if err != nil {
 		return err
 	}
@@ -82,10 +82,10 @@ func (r *partReader) inline(o *wire.Object, field, name string, x *partExtra) er
 	switch field {
 	case fieldCode:
 		p.Arguments = string(inner.JSON()) // {language, code}
-		inner = wire.Object{}
+		inner.Object = wire.Object{}
 	case fieldToolCall:
 		p.ToolName = takeEither(&inner, "toolType")
-		if err := r.arguments(&inner, path, &p, x); err != nil {
+		if err := arguments(&inner, &p, x); err != nil {
 			return err
 		}
 	case fieldCodeResult:
@@ -94,7 +94,7 @@ func (r *partReader) inline(o *wire.Object, field, name string, x *partExtra) er
 		failed := outcome != outcomeOK
 		p.IsError = &failed
 		if wire.KindOf(inner.Get("output")) == '"' {
-			if p.Text, err = r.take(&inner, path, "output"); err != nil {
+			if p.Text, err = inner.Take("output"); err != nil {
 				return err
 			}
 			if p.Text == "" {
@@ -109,10 +109,10 @@ func (r *partReader) inline(o *wire.Object, field, name string, x *partExtra) er
 			inner.Drop("response")
 		}
 	}
-	if err := wire.FitsExtra(path, &inner); err != nil {
+	if err := inner.Fits(); err != nil {
 		return err
 	}
-	x.Inner = inner
+	x.Inner = inner.Object
 	return r.keep(p, o, x)
 }
 
@@ -121,7 +121,7 @@ func exportInline(p *session.Part, x *partExtra) (wire.Object, error) {
 	var o wire.Object
 	switch x.Type {
 	case fieldCode:
-		args, err := parse("arguments", json.RawMessage(p.Arguments))
+		args, err := wire.Stored("arguments", []byte(p.Arguments))
 		if err != nil {
 			return o, err
 		}

@@ -13,8 +13,8 @@ import (
 const files = "https://generativelanguage.googleapis.com/"
 
 // medium reads {inlineData: {mimeType, data}} or {fileData: {mimeType, fileUri}}.
-func (r *partReader) medium(o *wire.Object, field, name string, x *partExtra) error {
-	inner, path, err := r.inner(o, name)
+func (r *partReader) medium(o *wire.Fields, field, name string, x *partExtra) error {
+	inner, err := inner(o, name)
 	if err != nil {
 		return err
 	}
@@ -35,10 +35,10 @@ func (r *partReader) medium(o *wire.Object, field, name string, x *partExtra) er
 		x.locate(takeEither(&inner, "fileUri"))
 	}
 	x.Name = takeEither(&inner, "displayName")
-	if err := wire.FitsExtra(path, &inner); err != nil {
+	if err := inner.Fits(); err != nil {
 		return err
 	}
-	x.Inner = inner
+	x.Inner = inner.Object
 	if field == fieldFile && x.Field == "" {
 		x.Field = fieldFile // a part without bytes may be either
 	}
@@ -47,11 +47,11 @@ func (r *partReader) medium(o *wire.Object, field, name string, x *partExtra) er
 
 // takeEither gives a field in either spelling. In the one that is not ours it stays in the
 // object, and so in extra, by which export knows it.
-func takeEither(o *wire.Object, field string) string {
-	_, raw := lookup(o, field)
+func takeEither(o *wire.Fields, field string) string {
+	_, raw := lookup(&o.Object, field)
 	text, _ := exactText(raw)
 	if !o.Has(snake(field)) {
-		takeExact(o, field)
+		o.TakeExact(field)
 	}
 	return text
 }

@@ -29,31 +29,27 @@ func (c *contentParts) onlyResults() bool {
 }
 
 // parts reads the parts of a content.
-func (d *decoder) parts(path string, o *wire.Object, m *session.Message, x *messageExtra) (contentParts, error) {
+func (d *decoder) parts(o *wire.Fields, m *session.Message, x *messageExtra) (contentParts, error) {
 	var out contentParts
-	raw := o.Get("parts")
-	if wire.IsNull(raw) {
-		if other := o.Get("content"); !wire.IsNull(other) { // another provider's, whose words would be lost
-			return out, wire.Errorf(session.Invalid, wire.Join(path, "content"), "stands where parts should: a content is {role, parts}")
+	list := o.Value("parts")
+	if wire.IsNull(list.Raw) {
+		if !wire.IsNull(o.Get("content")) { // another provider's, whose words would be lost
+			return out, o.Field("content").Errorf(session.Invalid, "stands where parts should: a content is {role, parts}")
 		}
-		if x.Shape = shapeNull; raw == nil {
+		if x.Shape = shapeNull; list.Raw == nil {
 			x.Shape = shapeAbsent
 		}
 		o.Drop("parts")
 		return out, nil
 	}
-	path = wire.Join(path, "parts")
-	elements, err := wire.ParseArray(path, raw)
+	elements, err := list.Elements()
 	if err != nil {
 		return out, err
 	}
-	if len(elements) > session.MaxParts {
-		return out, wire.Errorf(session.Invalid, path, "has %d elements: a message holds at most %d, split it", len(elements), session.MaxParts)
-	}
 	o.Drop("parts")
-	inner := make([]wire.Object, len(elements))
+	inner := make([]wire.Fields, len(elements))
 	for i, e := range elements {
-		if inner[i], err = wire.ParseObject(wire.Index(path, i), e); err != nil {
+		if inner[i], err = e.Fields(); err != nil {
 			return out, err
 		}
 	}
@@ -65,7 +61,7 @@ func (d *decoder) parts(path string, o *wire.Object, m *session.Message, x *mess
 	out.at = make([]int, 0, len(elements))
 	r := partReader{decoder: d, role: m.Role}
 	for i, e := range elements {
-		r.path, r.raw, r.parts = wire.Index(path, i), e, r.parts[:0]
+		r.raw, r.parts = e.Raw, r.parts[:0]
 		if pairs != nil {
 			r.pair = pairs[i]
 		}
@@ -89,7 +85,6 @@ func (d *decoder) parts(path string, o *wire.Object, m *session.Message, x *mess
 // partReader reads one part of a content.
 type partReader struct {
 	*decoder
-	path string
 	role session.Role
 	raw  json.RawMessage // all of it
 	pair string          // the id of a call that the provider ran, or of its result
@@ -131,8 +126,8 @@ func kindOf(o *wire.Object) (field, name string) {
 	return field, name
 }
 
-func (r *partReader) read(o *wire.Object) error {
-	field, name := kindOf(o)
+func (r *partReader) read(o *wire.Fields) error {
+	field, name := kindOf(&o.Object)
 	var x partExtra
 	if name != field {
 		x.Field = name
@@ -145,12 +140,12 @@ func (r *partReader) read(o *wire.Object) error {
 	case field == fieldCall && r.role == session.Assistant:
 		return r.call(o, name, &x)
 	case field == fieldCall:
-		return wire.Errorf(session.Invalid, wire.Join(r.path, name), "stands in a content of another role than model: only the model calls functions")
+		return o.Field(name).Errorf(session.Invalid, "stands in a content of another role than model: only the model calls functions")
 	case field == fieldResponse && r.role == session.User:
 		return r.response(o, name, &x)
 	case r.pair != "":
 		return r.inline(o, field, name, &x)
-	case field == "" && r.onlySignature(o):
+	case field == "" && onlySignature(&o.Object):
 		x.Shape = shapeAbsent
 		return r.text(o, &x)
 	}
@@ -159,7 +154,7 @@ func (r *partReader) read(o *wire.Object) error {
 
 // unknown keeps a part that no kind holds: fields that nobody documented, or a known one where
 // it is not expected, such as code without its output.
-func (r *partReader) unknown(o *wire.Object, field string) error {
+func (r *partReader) unknown(o *wire.Fields, field string) error {
 	if field == "" {
 		for _, f := range o.Members() {
 			if !f.Odd() && !wire.IsNull(f.Value) && !slices.Contains([]string{fieldThought, fieldSignature, snake(fieldSignature)}, f.Key) {
@@ -167,7 +162,7 @@ func (r *partReader) unknown(o *wire.Object, field string) error {
 				break
 			}
 		}
-		r.warn(r.path, "is of the unknown type %q: kept for export, not sent", wire.Clip(field))
+		o.Warn("is of the unknown type %q: kept for export, not sent", wire.Clip(field))
 	}
 	r.parts = append(r.parts, dataPart(r.raw, partExtra{Type: field}))
 	return nil
@@ -175,7 +170,7 @@ func (r *partReader) unknown(o *wire.Object, field string) error {
 
 // onlySignature tells whether a part is nothing but a signature: the text beside it was empty,
 // and some clients leave that out.
-func (r *partReader) onlySignature(o *wire.Object) bool {
+func onlySignature(o *wire.Object) bool {
 	_, signature := lookup(o, fieldSignature)
 	if wire.KindOf(signature) != '"' {
 		return false
@@ -188,7 +183,7 @@ func (r *partReader) onlySignature(o *wire.Object) bool {
 	return true
 }
 
-func (r *partReader) text(o *wire.Object, x *partExtra) error {
+func (r *partReader) text(o *wire.Fields, x *partExtra) error {
 	p := session.Part{Kind: session.PartText}
 	if wire.KindOf(o.Get(fieldThought)) == 't' {
 		p.Kind = session.PartReasoning
@@ -196,7 +191,7 @@ func (r *partReader) text(o *wire.Object, x *partExtra) error {
 	}
 	if x.Shape != shapeAbsent {
 		var err error
-		if p.Text, err = r.take(o, r.path, fieldText); err != nil {
+		if p.Text, err = o.Take(fieldText); err != nil {
 			return err
 		}
 	}
@@ -204,20 +199,19 @@ func (r *partReader) text(o *wire.Object, x *partExtra) error {
 }
 
 // keep finishes a part: what is left of its object goes to extra.
-func (r *partReader) keep(p session.Part, o *wire.Object, x *partExtra) error {
-	if err := wire.FitsExtra(r.path, o); err != nil {
+func (r *partReader) keep(p session.Part, o *wire.Fields, x *partExtra) error {
+	if err := o.Fits(); err != nil {
 		return err
 	}
-	x.Fields = *o
+	x.Fields = o.Object
 	x.store(&p)
 	r.parts = append(r.parts, p)
 	return nil
 }
 
 // inner takes the object out of a part that says what it is.
-func (r *partReader) inner(o *wire.Object, name string) (wire.Object, string, error) {
-	path := wire.Join(r.path, name)
-	inner, err := wire.ParseObject(path, o.Get(name))
+func inner(o *wire.Fields, name string) (wire.Fields, error) {
+	inner, err := o.Inner(name)
 	o.Drop(name)
-	return inner, path, err
+	return inner, err
 }

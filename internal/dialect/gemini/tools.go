@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"encoding/json"
 	"strconv"
 
 	"sessiond/internal/dialect/wire"
@@ -12,50 +11,50 @@ import (
 type openCall struct{ id, name string }
 
 // call reads {functionCall: {id, name, args}}. Arguments are the bytes of args as they came.
-func (r *partReader) call(o *wire.Object, name string, x *partExtra) error {
-	inner, path, err := r.inner(o, name)
+func (r *partReader) call(o *wire.Fields, name string, x *partExtra) error {
+	inner, err := inner(o, name)
 	if err != nil {
 		return err
 	}
 	p := session.Part{Kind: session.PartToolCall}
-	if p.ToolName, err = r.take(&inner, path, "name"); err != nil {
+	if p.ToolName, err = inner.Take("name"); err != nil {
 		return err
 	}
-	if err := r.callID(&inner, path, &p, x); err != nil {
+	if err := callID(&inner, &p); err != nil {
 		return err
 	}
 	if p.CallID == "" {
 		p.CallID, x.Made = r.makeID(p.ToolName), true
 	}
-	if err := r.arguments(&inner, path, &p, x); err != nil {
+	if err := arguments(&inner, &p, x); err != nil {
 		return err
 	}
 	r.open = append(r.open, openCall{id: p.CallID, name: p.ToolName})
-	if err := wire.FitsExtra(path, &inner); err != nil {
+	if err := inner.Fits(); err != nil {
 		return err
 	}
-	x.Inner = inner
+	x.Inner = inner.Object
 	return r.keep(p, o, x)
 }
 
 // callID reads the id of a call or a response. An empty one is none, and stays in inner.
-func (r *partReader) callID(inner *wire.Object, path string, p *session.Part, x *partExtra) error {
+func callID(inner *wire.Fields, p *session.Part) error {
 	if raw := inner.Get("id"); wire.IsNull(raw) || string(raw) == `""` {
 		return nil
 	}
 	var err error
-	p.CallID, err = r.take(inner, path, "id")
+	p.CallID, err = inner.Take("id")
 	return err
 }
 
 // arguments reads args: an object, whose bytes are kept; what else stands there is kept too.
-func (r *partReader) arguments(inner *wire.Object, path string, p *session.Part, x *partExtra) error {
+func arguments(inner *wire.Fields, p *session.Part, x *partExtra) error {
 	raw := inner.Get("args")
 	switch wire.KindOf(raw) {
 	case 'n':
 		return nil // a null stays in inner
 	case '"':
-		text, err := r.take(inner, path, "args")
+		text, err := inner.Take("args")
 		p.Arguments, x.Shape = text, shapeString
 		return err
 	}
@@ -87,16 +86,16 @@ func madeID(name string, n int) string {
 }
 
 // response reads {functionResponse: {id, name, response, parts}}.
-func (r *partReader) response(o *wire.Object, name string, x *partExtra) error {
-	inner, path, err := r.inner(o, name)
+func (r *partReader) response(o *wire.Fields, name string, x *partExtra) error {
+	inner, err := inner(o, name)
 	if err != nil {
 		return err
 	}
 	p := session.Part{Kind: session.PartToolResult}
-	if p.ToolName, err = r.take(&inner, path, "name"); err != nil {
+	if p.ToolName, err = inner.Take("name"); err != nil {
 		return err
 	}
-	if err := r.callID(&inner, path, &p, x); err != nil {
+	if err := callID(&inner, &p); err != nil {
 		return err
 	}
 	if p.CallID == "" {
@@ -104,22 +103,22 @@ func (r *partReader) response(o *wire.Object, name string, x *partExtra) error {
 	} else {
 		r.close(func(c openCall) bool { return c.id == p.CallID })
 	}
-	if err := r.output(&inner, path, &p, x); err != nil {
+	if err := output(&inner, &p, x); err != nil {
 		return err
 	}
-	list := inner.Get("parts")
-	if wire.HasElements(list) {
+	list := inner.Value("parts")
+	if wire.HasElements(list.Raw) {
 		inner.Drop("parts")
 	}
-	if err := wire.FitsExtra(path, &inner); err != nil {
+	if err := inner.Fits(); err != nil {
 		return err
 	}
-	x.Inner = inner
+	x.Inner = inner.Object
 	if err := r.keep(p, o, x); err != nil {
 		return err
 	}
-	if wire.HasElements(list) {
-		return r.nested(wire.Join(path, "parts"), list)
+	if wire.HasElements(list.Raw) {
+		return r.nested(list)
 	}
 	return nil
 }
@@ -146,18 +145,18 @@ func (d *decoder) close(is func(openCall) bool) (openCall, bool) {
 // output reads the response. The readable text of {"output": "text"}, and of any other object
 // of one text, is that text; of all others their JSON. The API says that "error" holds what
 // went wrong.
-func (r *partReader) output(inner *wire.Object, path string, p *session.Part, x *partExtra) error {
+func output(inner *wire.Fields, p *session.Part, x *partExtra) error {
 	raw := inner.Get("response")
 	switch wire.KindOf(raw) {
 	case 'n':
 		return nil // a null stays in inner
 	case '"':
 		x.Shape = shapeString
-		text, err := r.take(inner, path, "response")
+		text, err := inner.Take("response")
 		p.Text = text
 		return err
 	case '{':
-		object, err := wire.ParseObject(wire.Join(path, "response"), raw)
+		object, err := inner.Inner("response")
 		if err != nil {
 			return err
 		}
@@ -182,19 +181,18 @@ func (r *partReader) output(inner *wire.Object, path string, p *session.Part, x 
 const maxKey = 200
 
 // nested reads the parts of a response: media that the tool gave.
-func (r *partReader) nested(path string, list json.RawMessage) error {
-	elements, err := wire.ParseArray(path, list)
+func (r *partReader) nested(list wire.Value) error {
+	elements, err := list.All()
 	if err != nil {
 		return err
 	}
-	for i, e := range elements {
-		at := wire.Index(path, i)
-		o, err := wire.ParseObject(at, e)
+	for _, e := range elements {
+		o, err := e.Fields()
 		if err != nil {
 			return err
 		}
-		n := partReader{decoder: r.decoder, path: at, role: r.role, raw: e}
-		field, name := kindOf(&o)
+		n := partReader{decoder: r.decoder, role: r.role, raw: e.Raw}
+		field, name := kindOf(&o.Object)
 		if field == fieldInline || field == fieldFile {
 			x := partExtra{Nested: true}
 			if name != field {
@@ -202,14 +200,14 @@ func (r *partReader) nested(path string, list json.RawMessage) error {
 			}
 			err = n.medium(&o, field, name, &x)
 		} else {
-			n.warn(at, "is no medium: kept for export, not sent")
-			n.parts = append(n.parts, dataPart(e, partExtra{Nested: true, Type: field}))
+			e.Warn("is no medium: kept for export, not sent")
+			n.parts = append(n.parts, dataPart(e.Raw, partExtra{Nested: true, Type: field}))
 		}
 		if err != nil {
 			return err
 		}
 		if len(r.parts)+len(n.parts) > session.MaxParts {
-			return wire.Errorf(session.Invalid, path, "has %d elements: a message holds at most %d parts, split it", len(elements), session.MaxParts)
+			return list.Errorf(session.Invalid, "has %d elements: a message holds at most %d parts, split it", len(elements), session.MaxParts)
 		}
 		r.parts = append(r.parts, n.parts...)
 	}

@@ -31,34 +31,24 @@ func madePartFields() []string { return []string{"tokens", "blob"} }
 
 // Decode reads messages. Codes: Malformed, Invalid, TooLarge.
 func Decode(raw []json.RawMessage) (wire.Decoded, error) {
-	var d decoder
-	msgs := make([]session.Message, 0, len(raw))
-	for i, r := range raw {
-		path := wire.Index("messages", i)
-		if err := wire.Check(path, r); err != nil {
-			return wire.Decoded{}, err
-		}
-		m, err := d.message(path, r)
-		if err != nil {
-			return wire.Decoded{}, err
-		}
-		msgs = append(msgs, m)
-	}
-	return wire.Decoded{Messages: msgs, Warnings: d.warnings}, nil
+	var d wire.Reader
+	return d.Read(raw, func(entry wire.Value) error {
+		m, err := message(entry)
+		d.Messages = append(d.Messages, m)
+		return err
+	})
 }
 
-type decoder struct{ warnings []string }
-
-func (d *decoder) message(path string, raw json.RawMessage) (session.Message, error) {
+func message(entry wire.Value) (session.Message, error) {
 	m := session.Message{Kind: session.KindMessage, Dialect: Name, InContext: true, Display: true}
-	o, err := wire.ParseObject(path, raw)
+	o, err := entry.Fields()
 	if err != nil {
 		return m, err
 	}
-	if err := known(path, &o, messageFields(), madeFields()); err != nil {
+	if err := known(&o, messageFields(), madeFields()); err != nil {
 		return m, err
 	}
-	f := fields{path: path, object: &o}
+	f := fields{Fields: o}
 	m.Kind = session.Kind(f.word("kind", string(m.Kind), "message", "bash", "custom_message", "custom", "branch_summary", "marker", "unknown"))
 	talk := !slices.Contains([]session.Kind{session.KindCustom, session.KindMarker, session.KindUnknown}, m.Kind)
 	roles := []string{"system", "user", "assistant", "tool"}
@@ -79,48 +69,42 @@ func (d *decoder) message(path string, raw json.RawMessage) (session.Message, er
 	if f.err != nil {
 		return m, f.err
 	}
-	return m, d.body(path, &o, &m)
+	return m, f.body(&m)
 }
 
 // body reads content or parts. Both may stand there, as the API gives both, if they say the same.
-func (d *decoder) body(path string, o *wire.Object, m *session.Message) error {
-	content, parts := o.Get("content"), o.Get("parts")
-	if wire.IsNull(parts) {
-		return d.content(path, o, m)
+func (f *fields) body(m *session.Message) error {
+	parts := f.Value("parts")
+	if wire.IsNull(parts.Raw) {
+		return f.content(m)
 	}
-	elements, err := wire.ParseArray(wire.Join(path, "parts"), parts)
+	elements, err := parts.Elements()
 	if err != nil {
 		return err
 	}
-	if len(elements) > session.MaxParts {
-		return wire.Errorf(session.Invalid, wire.Join(path, "parts"), "has %d elements: a message holds at most %d, split it", len(elements), session.MaxParts)
-	}
-	for _, f := range []string{"call_id", "tool_name", "is_error"} {
-		if !wire.IsNull(o.Get(f)) {
-			return wire.Errorf(session.Invalid, wire.Join(path, f), "stands beside parts: put it into the part")
+	for _, name := range []string{"call_id", "tool_name", "is_error"} {
+		if !wire.IsNull(f.Get(name)) {
+			return f.Field(name).Errorf(session.Invalid, "stands beside parts: put it into the part")
 		}
 	}
-	for i, e := range elements {
-		p, err := d.part(wire.Index(wire.Join(path, "parts"), i), e, m.Role)
+	for _, e := range elements {
+		p, err := part(e, m.Role)
 		if err != nil {
 			return err
 		}
 		m.Parts = append(m.Parts, p)
 	}
-	if wire.IsNull(content) {
+	if wire.IsNull(f.Get("content")) {
 		return nil
 	}
-	f := fields{path: path, object: o}
-	f.decoder = d
 	if text := f.text("content"); f.err == nil && text != m.Text() {
-		return wire.Errorf(session.Invalid, wire.Join(path, "content"), "is not the text of the parts: give one of the two")
+		return f.Field("content").Errorf(session.Invalid, "is not the text of the parts: give one of the two")
 	}
 	return f.err
 }
 
 // content reads {role, content:"text"}: one part. A tool's says with call_id what it answers.
-func (d *decoder) content(path string, o *wire.Object, m *session.Message) error {
-	f := fields{path: path, object: o, decoder: d}
+func (f *fields) content(m *session.Message) error {
 	p := session.TextPart("")
 	if m.Role == session.Tool {
 		p.Kind = session.PartToolResult
@@ -128,35 +112,35 @@ func (d *decoder) content(path string, o *wire.Object, m *session.Message) error
 		p.ToolName = f.text("tool_name")
 		f.into("is_error", &p.IsError)
 		if f.err == nil && p.CallID == "" {
-			return wire.Errorf(session.Invalid, wire.Join(path, "call_id"), "is missing: a tool's message says which call it answers")
+			return f.Field("call_id").Errorf(session.Invalid, "is missing: a tool's message says which call it answers")
 		}
 	} else {
-		for _, field := range []string{"call_id", "tool_name", "is_error"} {
-			if !wire.IsNull(o.Get(field)) {
-				return wire.Errorf(session.Invalid, wire.Join(path, field), "belongs to a message of role tool, not %s", m.Role)
+		for _, name := range []string{"call_id", "tool_name", "is_error"} {
+			if !wire.IsNull(f.Get(name)) {
+				return f.Field(name).Errorf(session.Invalid, "belongs to a message of role tool, not %s", m.Role)
 			}
 		}
 	}
-	switch raw := o.Get("content"); {
-	case m.Kind != session.KindMessage && wire.IsNull(raw):
+	switch content := f.Value("content"); {
+	case m.Kind != session.KindMessage && wire.IsNull(content.Raw):
 		return f.err // a marker may say nothing
-	case wire.KindOf(raw) != '"':
-		return wire.Errorf(session.Invalid, wire.Join(path, "content"), "must be a string, not %s; other content goes into parts", wire.Describe(raw))
+	case content.Kind() != '"':
+		return content.Errorf(session.Invalid, "must be a string, not %s; other content goes into parts", wire.Describe(content.Raw))
 	}
 	p.Text = f.long("content", "text", &p)
 	m.Parts = append(m.Parts, p)
 	return f.err
 }
 
-func (d *decoder) part(path string, raw json.RawMessage, role session.Role) (session.Part, error) {
-	o, err := wire.ParseObject(path, raw)
+func part(e wire.Value, role session.Role) (session.Part, error) {
+	o, err := e.Fields()
 	if err != nil {
 		return session.Part{}, err
 	}
-	if err := known(path, &o, partFields(), madePartFields()); err != nil {
+	if err := known(&o, partFields(), madePartFields()); err != nil {
 		return session.Part{}, err
 	}
-	f := fields{path: path, object: &o, decoder: d}
+	f := fields{Fields: o}
 	p := session.Part{Extra: f.objectOf("extra")}
 	p.Kind = session.PartKind(f.word("kind", "", "text", "reasoning", "tool_call", "tool_result", "image", "audio", "file", "refusal", "data"))
 	p.Text = f.long("text", "text", &p)
@@ -167,15 +151,15 @@ func (d *decoder) part(path string, raw json.RawMessage, role session.Role) (ses
 	f.into("duration_ms", &p.DurationMS)
 	f.bytes(&p)
 	if f.err == nil {
-		f.err = sensible(path, &p, role)
+		f.err = sensible(o.Place, &p, role)
 	}
 	return p, f.err
 }
 
 // sensible refuses parts that say nothing or stand where they cannot.
-func sensible(path string, p *session.Part, role session.Role) error {
+func sensible(place wire.Place, p *session.Part, role session.Role) error {
 	at := func(field, format string, args ...any) error {
-		return wire.Errorf(session.Invalid, wire.Join(path, field), format, args...)
+		return place.Field(field).Errorf(session.Invalid, format, args...)
 	}
 	switch p.Kind {
 	case session.PartToolCall:
@@ -207,7 +191,7 @@ func sensible(path string, p *session.Part, role session.Role) error {
 }
 
 // known refuses fields that nobody knows, all at once.
-func known(path string, o *wire.Object, fields, made []string) error {
+func known(o *wire.Fields, fields, made []string) error {
 	var unknown []string
 	for _, f := range o.Members() {
 		if f.Odd() || !slices.Contains(fields, f.Key) && !slices.Contains(made, f.Key) {
@@ -219,7 +203,7 @@ func known(path string, o *wire.Object, fields, made []string) error {
 	}
 	const named = 5
 	list := strings.Join(unknown[:min(len(unknown), named)], ", ")
-	return wire.Errorf(session.Invalid, path, "has fields that the native form does not know: %s; it knows %s. For a provider's form name the dialect", list, strings.Join(fields, ", "))
+	return o.Errorf(session.Invalid, "has fields that the native form does not know: %s; it knows %s. For a provider's form name the dialect", list, strings.Join(fields, ", "))
 }
 
 func origin(role session.Role) string {

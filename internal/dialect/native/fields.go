@@ -12,15 +12,13 @@ import (
 
 // fields reads the fields of one object and keeps the first error.
 type fields struct {
-	path    string
-	object  *wire.Object
-	decoder *decoder
-	err     error
+	wire.Fields
+	err error
 }
 
 func (f *fields) fail(code session.Code, field, format string, args ...any) {
 	if f.err == nil {
-		f.err = wire.Errorf(code, wire.Join(f.path, field), format, args...)
+		f.err = f.Field(field).Errorf(code, format, args...)
 	}
 }
 
@@ -45,15 +43,15 @@ func (f *fields) long(field, column string, p *session.Part) string {
 		f.fail(session.Invalid, "extra.raw", "must be an object")
 		return text
 	}
-	raw.Set(column, f.object.Get(field))
+	raw.Set(column, f.Get(field))
 	extra.Set("raw", raw.JSON())
 	p.Extra = session.JSON(extra.JSON())
-	f.decoder.warnings = append(f.decoder.warnings, wire.Join(f.path, field)+" holds a NUL or half a surrogate pair: stored as U+FFFD for reading, and raw in extra")
+	f.Field(field).Warn("holds a NUL or half a surrogate pair: stored as U+FFFD for reading, and raw in extra")
 	return text
 }
 
 func (f *fields) extra(p *session.Part) wire.Object {
-	extra, err := wire.ParseObject(wire.Join(f.path, "extra"), orEmpty(json.RawMessage(p.Extra)))
+	extra, err := wire.ParseObject(f.Field("extra").String(), orEmpty(json.RawMessage(p.Extra)))
 	if err != nil && f.err == nil {
 		f.err = err
 	}
@@ -61,7 +59,7 @@ func (f *fields) extra(p *session.Part) wire.Object {
 }
 
 func (f *fields) string(field string) (text string, exact bool) {
-	raw := f.object.Get(field)
+	raw := f.Get(field)
 	switch wire.KindOf(raw) {
 	case 'n':
 		return "", true
@@ -74,7 +72,7 @@ func (f *fields) string(field string) (text string, exact bool) {
 
 // word reads one of a few words.
 func (f *fields) word(field, otherwise string, words ...string) string {
-	if wire.IsNull(f.object.Get(field)) {
+	if wire.IsNull(f.Get(field)) {
 		if otherwise == "" && !slices.Contains(words, "") {
 			f.fail(session.Invalid, field, "is missing: it is one of %s", list(words))
 		}
@@ -92,7 +90,7 @@ func list(words []string) string {
 }
 
 func (f *fields) flag(field string, otherwise bool) bool {
-	switch raw := f.object.Get(field); wire.KindOf(raw) {
+	switch raw := f.Get(field); wire.KindOf(raw) {
 	case 't':
 		return true
 	case 'f':
@@ -106,7 +104,7 @@ func (f *fields) flag(field string, otherwise bool) bool {
 
 // into reads a field with encoding/json: a time, a number, a boolean that may be absent.
 func (f *fields) into(field string, target any) {
-	raw := f.object.Get(field)
+	raw := f.Get(field)
 	if wire.IsNull(raw) {
 		return
 	}
@@ -121,7 +119,7 @@ func (f *fields) into(field string, target any) {
 }
 
 func (f *fields) objectOf(field string) session.JSON {
-	raw := f.object.Get(field)
+	raw := f.Get(field)
 	switch {
 	case wire.IsNull(raw):
 		return nil
@@ -144,7 +142,7 @@ func (f *fields) bytes(p *session.Part) {
 		f.fail(session.Invalid, "media_type", "stands without data")
 		return
 	case text == "":
-		if !wire.IsNull(f.object.Get("blob")) && p.Text == "" {
+		if !wire.IsNull(f.Get("blob")) && p.Text == "" {
 			f.fail(session.Invalid, "blob", "names bytes that are not here: give them as data")
 		}
 		return

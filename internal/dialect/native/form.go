@@ -22,8 +22,8 @@ type bytesOf struct {
 	MediaType string `json:"media_type,omitempty"`
 }
 
-// part is a part as the API gives it, with its bytes.
-type part struct {
+// written is a part as the API gives it, with its bytes.
+type written struct {
 	session.Part
 	Text string `json:"text,omitempty"` // also where it lies in a blob
 	bytesOf
@@ -52,13 +52,13 @@ func export(m *session.Message) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := make([]part, len(m.Parts))
+	parts := make([]written, len(m.Parts))
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		if err := wire.Loaded(p); err != nil {
 			return nil, err
 		}
-		parts[i] = part{Part: *p, Text: p.Content()}
+		parts[i] = written{Part: *p, Text: p.Content()}
 		if p.Blob != nil && p.Kind.HasBytes() {
 			parts[i].bytesOf = bytesOf{Data: p.Blob.Data, MediaType: wire.MediaOf(p).MediaType}
 		}

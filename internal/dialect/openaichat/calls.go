@@ -9,15 +9,14 @@ import (
 )
 
 // calls reads tool_calls and the older function_call.
-func (d *decoder) calls(path string, o *wire.Object, m *session.Message, _ *messageExtra) error {
-	if raw := o.Get(fieldToolCalls); !wire.IsNull(raw) {
-		list := wire.Join(path, fieldToolCalls)
-		elements, err := parts(list, raw)
+func (d *decoder) calls(o *wire.Fields, m *session.Message) error {
+	if calls := o.Value(fieldToolCalls); !wire.IsNull(calls.Raw) {
+		elements, err := calls.Elements()
 		if err != nil {
 			return err
 		}
-		for i, e := range elements {
-			p, err := d.call(wire.Index(list, i), e)
+		for _, e := range elements {
+			p, err := call(e)
 			if err != nil {
 				return err
 			}
@@ -28,24 +27,23 @@ func (d *decoder) calls(path string, o *wire.Object, m *session.Message, _ *mess
 			o.Set(fieldToolCalls, json.RawMessage("[]"))
 		}
 	}
-	if raw := o.Get(fieldFunctionCall); !wire.IsNull(raw) {
+	if !wire.IsNull(o.Get(fieldFunctionCall)) {
 		p := session.Part{Kind: session.PartToolCall}
 		x := partExtra{Field: fieldFunctionCall}
-		if err := d.function(wire.Join(path, fieldFunctionCall), raw, "arguments", &p, &x); err != nil {
+		if err := x.function(o, fieldFunctionCall, "arguments", &p); err != nil {
 			return err
 		}
 		x.store(&p)
 		m.Parts = append(m.Parts, p)
-		o.Drop(fieldFunctionCall)
 	}
 	return nil
 }
 
 // call reads one element of tool_calls: a function's, a custom tool's, or a type that is not
 // known and is kept whole.
-func (d *decoder) call(path string, raw json.RawMessage) (session.Part, error) {
+func call(e wire.Value) (session.Part, error) {
 	p := session.Part{Kind: session.PartToolCall}
-	o, err := wire.ParseObject(path, raw)
+	o, err := e.Fields()
 	if err != nil {
 		return p, err
 	}
@@ -54,45 +52,45 @@ func (d *decoder) call(path string, raw json.RawMessage) (session.Part, error) {
 	if t := o.Get("type"); t == nil {
 		x.Absent = append(x.Absent, "type") // some servers leave it out
 	} else if kind, _ = wire.TextOf(t); kind == "" {
-		return p, wire.Errorf(session.Invalid, wire.Join(path, "type"), "must be function or custom, not %s", wire.Describe(t))
+		return p, o.Value("type").Not("function or custom")
 	}
 	switch kind {
 	case typeFunction:
 	case typeCustom:
 		x.Type, arguments = kind, "input"
 	default:
-		d.warn(path, "has the unknown type %q: kept for export, not sent", wire.Clip(kind))
-		return dataPart(raw, partExtra{Field: fieldToolCalls, Type: kind}), nil
+		e.Warn("has the unknown type %q: kept for export, not sent", wire.Clip(kind))
+		return dataPart(e.Raw, partExtra{Field: fieldToolCalls, Type: kind}), nil
 	}
 	o.Drop("type")
-	if p.CallID, err = d.take(&o, path, "id"); err != nil {
+	if p.CallID, err = o.Take("id"); err != nil {
 		return p, err
 	}
-	if err := d.function(wire.Join(path, kind), o.Get(kind), arguments, &p, &x); err != nil {
+	if err := x.function(&o, kind, arguments, &p); err != nil {
 		return p, err
 	}
-	o.Drop(kind)
-	if err := wire.FitsExtra(path, &o); err != nil {
+	if err := o.Fits(); err != nil {
 		return p, err
 	}
-	x.Fields = o
+	x.Fields = o.Object
 	x.store(&p)
 	return p, nil
 }
 
-// function reads {name, arguments}. Arguments are kept byte for byte, whatever they hold; some
-// servers give them as an object: then its bytes are the arguments, and stay in extra too.
-func (d *decoder) function(path string, raw json.RawMessage, arguments string, p *session.Part, x *partExtra) error {
-	inner, err := wire.ParseObject(path, raw)
+// function reads {name, arguments} in a field. Arguments are kept byte for byte, whatever they
+// hold; some servers give them as an object: then its bytes are the arguments, and stay in
+// extra too.
+func (x *partExtra) function(o *wire.Fields, field, arguments string, p *session.Part) error {
+	inner, err := o.Inner(field)
 	if err != nil {
 		return err
 	}
-	if p.ToolName, err = d.take(&inner, path, "name"); err != nil {
+	if p.ToolName, err = inner.Take("name"); err != nil {
 		return err
 	}
 	switch raw := inner.Get(arguments); wire.KindOf(raw) {
 	case '"':
-		if p.Arguments, err = d.take(&inner, path, arguments); err != nil {
+		if p.Arguments, err = inner.Take(arguments); err != nil {
 			return err
 		}
 	case 'n':
@@ -102,13 +100,9 @@ func (d *decoder) function(path string, raw json.RawMessage, arguments string, p
 	case '{', '[':
 		p.Arguments = string(raw)
 	default:
-		return wire.Errorf(session.Invalid, wire.Join(path, arguments), "must be a string, not %s", wire.Describe(raw))
+		return inner.Value(arguments).Not("a string")
 	}
-	if err := wire.FitsExtra(path, &inner); err != nil {
-		return err
-	}
-	x.Inner = inner
-	return nil
+	return x.keepInner(field, o, inner)
 }
 
 // exportCall gives an element of tool_calls, or the function_call, back.

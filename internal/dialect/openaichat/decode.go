@@ -2,7 +2,6 @@ package openaichat
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
@@ -12,50 +11,30 @@ import (
 // {message, finish_reason}. Codes: Malformed, Invalid, TooLarge.
 func Decode(raw []json.RawMessage) (wire.Decoded, error) {
 	var d decoder
-	msgs := make([]session.Message, 0, len(raw))
-	for i, r := range raw {
-		path := wire.Index("messages", i)
-		if err := wire.Check(path, r); err != nil {
-			return wire.Decoded{}, err
-		}
-		m, err := d.choice(path, r)
-		if err != nil {
-			return wire.Decoded{}, err
-		}
-		msgs = append(msgs, m)
-	}
-	return wire.Decoded{Messages: msgs, Warnings: d.warnings}, nil
+	return d.Read(raw, d.entry)
 }
 
-type decoder struct{ warnings []string }
+type decoder struct{ wire.Reader }
 
-func (d *decoder) warn(path, format string, args ...any) {
-	d.warnings = append(d.warnings, path+" "+fmt.Sprintf(format, args...))
-}
-
-// choice reads a message, or a choice of a reply with the message in it.
-func (d *decoder) choice(path string, raw json.RawMessage) (session.Message, error) {
-	o, err := wire.ParseObject(path, raw)
+// entry reads a message, or a choice of a reply with the message in it.
+func (d *decoder) entry(entry wire.Value) error {
+	o, err := entry.Fields()
 	if err != nil {
-		return session.Message{}, err
+		return err
 	}
-	inner := o.Get("message")
-	if inner == nil || o.Has("role") {
-		return d.message(path, o, messageExtra{})
+	if !o.Has("message") || o.Has("role") {
+		return d.message(&o, messageExtra{}, "")
+	}
+	body, err := o.Inner("message")
+	if err != nil {
+		return err
 	}
 	finish, _ := wire.TextOf(o.Get("finish_reason"))
 	o.Drop("message")
-	if err := wire.FitsExtra(path, &o); err != nil {
-		return session.Message{}, err
+	if err := o.Fits(); err != nil {
+		return err
 	}
-	path = wire.Join(path, "message")
-	body, err := wire.ParseObject(path, inner)
-	if err != nil {
-		return session.Message{}, err
-	}
-	m, err := d.message(path, body, messageExtra{Choice: &o})
-	m.Finish = finishes()[finish]
-	return m, err
+	return d.message(&body, messageExtra{Choice: &o.Object}, finishes()[finish])
 }
 
 func finishes() map[string]session.Finish {
@@ -66,45 +45,46 @@ func finishes() map[string]session.Finish {
 }
 
 // message reads a message; what is left of o when all is understood goes to its extra.
-func (d *decoder) message(path string, o wire.Object, x messageExtra) (session.Message, error) {
-	m := session.Message{Kind: session.KindMessage, Dialect: Name, InContext: true, Display: true}
-	if err := d.role(path, &o, &m, &x); err != nil {
-		return m, err
+func (d *decoder) message(o *wire.Fields, x messageExtra, finish session.Finish) error {
+	m := session.Message{Kind: session.KindMessage, Dialect: Name, Finish: finish, InContext: true, Display: true}
+	if err := role(o, &m, &x); err != nil {
+		return err
 	}
 	var err error
 	if raw := o.Get("name"); !wire.IsNull(raw) && string(raw) != `""` {
-		if m.Author, err = d.take(&o, path, "name"); err != nil {
-			return m, err
+		if m.Author, err = o.Take("name"); err != nil {
+			return err
 		}
 	}
-	steps := []func(string, *wire.Object, *session.Message, *messageExtra) error{d.content}
 	switch m.Role {
 	case session.Assistant:
-		steps = []func(string, *wire.Object, *session.Message, *messageExtra) error{d.reasoning, d.content, d.refusal, d.audio, d.calls}
+		err = d.reply(o, &m, &x)
 	case session.Tool:
-		steps = []func(string, *wire.Object, *session.Message, *messageExtra) error{d.result}
+		err = d.result(o, &m, &x)
+	default:
+		err = d.content(o, &m, &x)
+	}
+	if err != nil {
+		return err
 	}
 	if m.Role != session.Assistant && wire.HasElements(o.Get(fieldToolCalls)) {
-		return m, wire.Errorf(session.Invalid, wire.Join(path, fieldToolCalls), "stands in a message of role %s: only an assistant calls tools", m.Role)
+		return o.Field(fieldToolCalls).Errorf(session.Invalid, "stands in a message of role %s: only an assistant calls tools", m.Role)
 	}
-	for _, step := range steps {
-		if err := step(path, &o, &m, &x); err != nil {
-			return m, err
-		}
+	large, err := o.TakeLarge()
+	if err != nil {
+		return err
 	}
-	if err := keepLarge(path, &o, &m); err != nil {
-		return m, err
+	for _, f := range large {
+		m.Parts = append(m.Parts, dataPart(f.Value, partExtra{Field: f.Key}))
 	}
-	if len(m.Parts) > session.MaxParts {
-		return m, wire.Errorf(session.Invalid, path, "has %d parts: a message holds at most %d, split it", len(m.Parts), session.MaxParts)
-	}
-	x.Fields = o
+	x.Fields = o.Object
 	m.Extra = x.json()
-	return m, nil
+	d.Messages = append(d.Messages, m)
+	return o.Holds(len(m.Parts))
 }
 
-func (d *decoder) role(path string, o *wire.Object, m *session.Message, x *messageExtra) error {
-	role, err := d.take(o, path, "role")
+func role(o *wire.Fields, m *session.Message, x *messageExtra) error {
+	role, err := o.Take("role")
 	if err != nil {
 		return err
 	}
@@ -122,20 +102,36 @@ func (d *decoder) role(path string, o *wire.Object, m *session.Message, x *messa
 	case roleFunction:
 		m.Role, m.Origin, x.Role = session.Tool, session.ByTool, role
 	default:
-		return wire.Errorf(session.Invalid, wire.Join(path, "role"), "is %q: it must be one of system, developer, user, assistant, tool, function", wire.Clip(role))
+		return o.Field("role").Errorf(session.Invalid, "is %q: it must be one of system, developer, user, assistant, tool, function", wire.Clip(role))
 	}
 	return nil
 }
 
+// reply reads what an assistant's message holds, in the order of its parts.
+func (d *decoder) reply(o *wire.Fields, m *session.Message, x *messageExtra) error {
+	if err := reasoning(o, m); err != nil {
+		return err
+	}
+	if err := d.content(o, m, x); err != nil {
+		return err
+	}
+	if err := refusal(o, m); err != nil {
+		return err
+	}
+	if err := audio(o, m); err != nil {
+		return err
+	}
+	return d.calls(o, m)
+}
+
 // content reads the content of any message but a tool's.
-func (d *decoder) content(path string, o *wire.Object, m *session.Message, x *messageExtra) error {
-	raw := o.Get("content")
-	path = wire.Join(path, "content")
-	switch wire.KindOf(raw) {
+func (d *decoder) content(o *wire.Fields, m *session.Message, x *messageExtra) error {
+	content := o.Value("content")
+	switch content.Kind() {
 	case 'n':
-		x.Shape = nullOrAbsent(raw)
+		x.Shape = nullOrAbsent(content.Raw)
 	case '"':
-		text, exact := d.text(path, raw)
+		text, exact := content.Text()
 		if text == "" {
 			x.Shape = shapeEmpty
 		} else {
@@ -146,44 +142,35 @@ func (d *decoder) content(path string, o *wire.Object, m *session.Message, x *me
 		}
 	case '[':
 		x.Shape = shapeArray
-		elements, err := parts(path, raw)
+		elements, err := content.Elements()
 		if err != nil {
 			return err
 		}
-		for i, e := range elements {
-			p, err := d.element(wire.Index(path, i), e)
+		for _, e := range elements {
+			p, err := element(e)
 			if err != nil {
 				return err
 			}
 			m.Parts = append(m.Parts, p)
 		}
 	default:
-		return wire.Errorf(session.Invalid, path, "must be a string, an array or null, not %s", wire.Describe(raw))
+		return content.Not("a string, an array or null")
 	}
 	o.Drop("content")
 	return nil
 }
 
-// parts gives the elements of an array, if a message can hold as many. Codes: Invalid.
-func parts(path string, raw json.RawMessage) ([]json.RawMessage, error) {
-	elements, err := wire.ParseArray(path, raw)
-	if len(elements) > session.MaxParts {
-		return nil, wire.Errorf(session.Invalid, path, "has %d elements: a message holds at most %d, split it", len(elements), session.MaxParts)
-	}
-	return elements, err
-}
-
 // result reads a tool's message: its first text is the result's, the other elements follow
 // under the same call id.
-func (d *decoder) result(path string, o *wire.Object, m *session.Message, x *messageExtra) error {
+func (d *decoder) result(o *wire.Fields, m *session.Message, x *messageExtra) error {
 	p := session.Part{Kind: session.PartToolResult, ToolName: m.Author}
 	var err error
 	if x.Role != roleFunction {
-		if p.CallID, err = d.take(o, path, "tool_call_id"); err != nil {
+		if p.CallID, err = o.Take("tool_call_id"); err != nil {
 			return err
 		}
 	}
-	if err := d.content(path, o, m, x); err != nil {
+	if err := d.content(o, m, x); err != nil {
 		return err
 	}
 	var px partExtra
@@ -213,12 +200,12 @@ func (d *decoder) result(path string, o *wire.Object, m *session.Message, x *mes
 	return nil
 }
 
-func (d *decoder) reasoning(path string, o *wire.Object, m *session.Message, _ *messageExtra) error {
+func reasoning(o *wire.Fields, m *session.Message) error {
 	for _, field := range []string{fieldReasoningContent, fieldReasoning} {
 		if wire.KindOf(o.Get(field)) != '"' {
 			continue // a vendor's own: whatever else it is, it is kept
 		}
-		text, err := d.take(o, path, field)
+		text, err := o.Take(field)
 		if err != nil {
 			return err
 		}
@@ -230,11 +217,11 @@ func (d *decoder) reasoning(path string, o *wire.Object, m *session.Message, _ *
 	return nil
 }
 
-func (d *decoder) refusal(path string, o *wire.Object, m *session.Message, _ *messageExtra) error {
+func refusal(o *wire.Fields, m *session.Message) error {
 	if wire.IsNull(o.Get(fieldRefusal)) {
 		return nil
 	}
-	text, err := d.take(o, path, fieldRefusal)
+	text, err := o.Take(fieldRefusal)
 	p := session.Part{Kind: session.PartRefusal, Text: text}
 	x := partExtra{Field: fieldRefusal}
 	x.store(&p)
@@ -243,19 +230,17 @@ func (d *decoder) refusal(path string, o *wire.Object, m *session.Message, _ *me
 }
 
 // audio reads what the model said aloud: {id, data, expires_at, transcript}.
-func (d *decoder) audio(path string, o *wire.Object, m *session.Message, _ *messageExtra) error {
-	raw := o.Get(fieldAudio)
-	if wire.IsNull(raw) {
+func audio(o *wire.Fields, m *session.Message) error {
+	if wire.IsNull(o.Get(fieldAudio)) {
 		return nil
 	}
-	path = wire.Join(path, fieldAudio)
-	inner, err := wire.ParseObject(path, raw)
+	inner, err := o.Inner(fieldAudio)
 	if err != nil {
 		return err
 	}
 	p := session.Part{Kind: session.PartAudio}
 	if text, _ := wire.TextOf(inner.Get("transcript")); text != "" && len(text) <= session.BlobThreshold { // the blob is for the bytes
-		if p.Text, err = d.take(&inner, path, "transcript"); err != nil {
+		if p.Text, err = inner.Take("transcript"); err != nil {
 			return err
 		}
 	}
@@ -265,40 +250,13 @@ func (d *decoder) audio(path string, o *wire.Object, m *session.Message, _ *mess
 			inner.Drop("data")
 		}
 	}
-	if err := wire.FitsExtra(path, &inner); err != nil {
+	x := partExtra{Field: fieldAudio}
+	if err := x.keepInner(fieldAudio, o, inner); err != nil {
 		return err
 	}
-	o.Drop(fieldAudio)
-	x := partExtra{Field: fieldAudio, Inner: inner}
 	x.store(&p)
 	m.Parts = append(m.Parts, p)
 	return nil
-}
-
-// take reads a field that must be a string. The field stays in the object, and so in extra,
-// where the text is not all that it says.
-func (d *decoder) take(o *wire.Object, path, field string) (string, error) {
-	raw := o.Get(field)
-	path = wire.Join(path, field)
-	if wire.KindOf(raw) != '"' {
-		if raw == nil {
-			return "", wire.Errorf(session.Invalid, path, "is missing")
-		}
-		return "", wire.Errorf(session.Invalid, path, "must be a string, not %s", wire.Describe(raw))
-	}
-	text, exact := d.text(path, raw)
-	if exact {
-		o.Drop(field)
-	}
-	return text, nil
-}
-
-func (d *decoder) text(path string, raw json.RawMessage) (string, bool) {
-	text, exact := wire.Text(raw)
-	if !exact {
-		d.warn(path, "holds a NUL or half a surrogate pair: stored as U+FFFD for reading, and raw for export")
-	}
-	return text, exact
 }
 
 func nullOrAbsent(raw json.RawMessage) string {
@@ -306,18 +264,6 @@ func nullOrAbsent(raw json.RawMessage) string {
 		return shapeAbsent
 	}
 	return shapeNull
-}
-
-// keepLarge moves fields that an extra should not hold, being deep or large, to data parts.
-func keepLarge(path string, o *wire.Object, m *session.Message) error {
-	for _, f := range o.Large() {
-		if f.Odd() || f.Key == "" {
-			return wire.Errorf(session.TooLarge, wire.Join(path, f.Key), "is over %d bytes or %d levels under a name that is empty or no Unicode text", session.BlobThreshold, wire.MaxExtraDepth)
-		}
-		o.Drop(f.Key)
-		m.Parts = append(m.Parts, dataPart(f.Value, partExtra{Field: f.Key}))
-	}
-	return nil
 }
 
 // dataPart keeps a value as it came: in extra, or as a blob if it is deep or large.

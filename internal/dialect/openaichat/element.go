@@ -9,37 +9,36 @@ import (
 )
 
 // element reads one element of a content array. A type that is not known is kept whole as data.
-func (d *decoder) element(path string, raw json.RawMessage) (session.Part, error) {
-	o, err := wire.ParseObject(path, raw)
+func element(e wire.Value) (session.Part, error) {
+	var p session.Part
+	var x partExtra
+	o, err := e.Fields()
 	if err != nil {
-		return session.Part{}, err
+		return p, err
 	}
 	kind, exact := wire.TextOf(o.Get("type"))
 	if kind == "" {
-		return session.Part{}, wire.Errorf(session.Invalid, wire.Join(path, "type"), "must say what the element is, not be %s", wire.Describe(o.Get("type")))
+		return p, o.Field("type").Errorf(session.Invalid, "must say what the element is, not be %s", wire.Describe(o.Get("type")))
 	}
-	var p session.Part
-	var x partExtra
 	switch kind {
 	case typeText, typeRefusal:
 		p.Kind = session.PartText
 		if kind == typeRefusal {
 			p.Kind = session.PartRefusal
 		}
-		p.Text, err = d.take(&o, path, kind) // the field is named like the type
+		p.Text, err = o.Take(kind) // the field is named like the type
 	case typeImage:
 		p.Kind = session.PartImage
-		err = d.image(path, &o, &p, &x)
+		err = x.image(&o, &p)
 	case typeAudio:
 		p.Kind = session.PartAudio
-		err = d.sound(path, &o, &p, &x)
+		err = x.sound(&o, &p)
 	case typeFile:
 		p.Kind = session.PartFile
-		err = d.file(path, &o, &p, &x)
+		err = x.file(&o, &p)
 	default:
-		d.warn(path, "has the unknown type %q: kept for export, not sent", wire.Clip(kind))
-		p = dataPart(raw, partExtra{Type: kind})
-		return p, nil
+		e.Warn("has the unknown type %q: kept for export, not sent", wire.Clip(kind))
+		return dataPart(e.Raw, partExtra{Type: kind}), nil
 	}
 	if err != nil {
 		return p, err
@@ -47,27 +46,26 @@ func (d *decoder) element(path string, raw json.RawMessage) (session.Part, error
 	if exact {
 		o.Drop("type")
 	}
-	if err := wire.FitsExtra(path, &o); err != nil {
+	if err := o.Fits(); err != nil {
 		return p, err
 	}
-	x.Fields = o
+	x.Fields = o.Object
 	x.store(&p)
 	return p, nil
 }
 
 // image reads {image_url: {url, detail}}. Bytes of a data URL become the part's blob where
 // that gives the URL back exactly; any other URL is kept as it is.
-func (d *decoder) image(path string, o *wire.Object, p *session.Part, x *partExtra) error {
+func (x *partExtra) image(o *wire.Fields, p *session.Part) error {
 	if url, exact := wire.TextOf(o.Get(typeImage)); exact {
 		x.URL = url // some servers take the URL itself; the field stays in o
 		return nil
 	}
-	path = wire.Join(path, typeImage)
-	inner, err := wire.ParseObject(path, o.Get(typeImage))
+	inner, err := o.Inner(typeImage)
 	if err != nil {
 		return err
 	}
-	url, err := d.take(&inner, path, "url")
+	url, err := inner.Take("url")
 	if err != nil {
 		return err
 	}
@@ -77,14 +75,13 @@ func (d *decoder) image(path string, o *wire.Object, p *session.Part, x *partExt
 	} else if x.URL = url; url == "" {
 		inner.SetText("url", "") // no column tells it from none
 	}
-	x.Detail = takeExact(&inner, "detail")
-	return x.keepInner(path, typeImage, o, inner)
+	x.Detail = inner.TakeExact("detail")
+	return x.keepInner(typeImage, o, inner)
 }
 
 // sound reads {input_audio: {data, format}}.
-func (d *decoder) sound(path string, o *wire.Object, p *session.Part, x *partExtra) error {
-	path = wire.Join(path, typeAudio)
-	inner, err := wire.ParseObject(path, o.Get(typeAudio))
+func (x *partExtra) sound(o *wire.Fields, p *session.Part) error {
+	inner, err := o.Inner(typeAudio)
 	if err != nil {
 		return err
 	}
@@ -97,45 +94,31 @@ func (d *decoder) sound(path string, o *wire.Object, p *session.Part, x *partExt
 		wire.Attach(p, wire.Blob(x.MediaType, data))
 		inner.Drop("data")
 	}
-	return x.keepInner(path, typeAudio, o, inner)
+	return x.keepInner(typeAudio, o, inner)
 }
 
 // file reads {file: {file_id} } or {file: {filename, file_data}}.
-func (d *decoder) file(path string, o *wire.Object, p *session.Part, x *partExtra) error {
-	path = wire.Join(path, typeFile)
-	inner, err := wire.ParseObject(path, o.Get(typeFile))
+func (x *partExtra) file(o *wire.Fields, p *session.Part) error {
+	inner, err := o.Inner(typeFile)
 	if err != nil {
 		return err
 	}
-	x.Name = takeExact(&inner, "filename")
-	x.FileID = takeExact(&inner, "file_id")
+	x.Name = inner.TakeExact("filename")
+	x.FileID = inner.TakeExact("file_id")
 	text, exact := wire.TextOf(inner.Get("file_data"))
 	if prefix, mediaType, data, ok := wire.DataURL(text); ok && exact {
 		x.Prefix, x.MediaType = prefix, mediaType
 		wire.Attach(p, wire.Blob(mediaType, data))
 		inner.Drop("file_data")
 	}
-	return x.keepInner(path, typeFile, o, inner)
+	return x.keepInner(typeFile, o, inner)
 }
 
-// keepInner moves the rest of an element's inner object to extra.
-func (x *partExtra) keepInner(path, field string, o *wire.Object, inner wire.Object) error {
-	if err := wire.FitsExtra(path, &inner); err != nil {
-		return err
-	}
+// keepInner moves the rest of the object in a field to extra.
+func (x *partExtra) keepInner(field string, o *wire.Fields, inner wire.Fields) error {
 	o.Drop(field)
-	x.Inner = inner
-	return nil
-}
-
-// takeExact takes a field that is a string with something in it, and leaves any other.
-func takeExact(o *wire.Object, field string) string {
-	text, exact := wire.TextOf(o.Get(field))
-	if !exact || text == "" {
-		return ""
-	}
-	o.Drop(field)
-	return text
+	x.Inner = inner.Object
+	return inner.Fits()
 }
 
 // exportElement gives an element of content back.

@@ -17,23 +17,12 @@ type messageExtra struct {
 }
 
 func (x *messageExtra) json() session.JSON {
-	var o wire.Object
-	if x.Shape != "" {
-		o.SetText("shape", x.Shape)
-	}
-	if x.Role != "" {
-		o.SetText("role", x.Role)
-	}
-	if x.Fields.Len() > 0 {
-		o.Set("fields", x.Fields.JSON())
-	}
-	if x.Choice != nil {
-		o.Set("choice", x.Choice.JSON())
-	}
-	if o.Len() == 0 {
-		return nil
-	}
-	return session.JSON(o.JSON())
+	var e wire.Extra
+	e.Text("shape", x.Shape)
+	e.Text("role", x.Role)
+	e.Object("fields", &x.Fields)
+	e.Whole("choice", x.Choice)
+	return e.JSON()
 }
 
 func messageExtraOf(m *session.Message) (messageExtra, error) {
@@ -41,11 +30,7 @@ func messageExtraOf(m *session.Message) (messageExtra, error) {
 	if len(m.Extra) == 0 {
 		return x, nil
 	}
-	raw := json.RawMessage(m.Extra)
-	if err := wire.Check("extra", raw); err != nil {
-		return x, session.Errorf(session.Internal, "message %s: %w", m.ID, err)
-	}
-	o, err := wire.ParseObject("extra", raw)
+	o, err := wire.Stored("extra", m.Extra)
 	if err != nil {
 		return x, session.Errorf(session.Internal, "message %s: %w", m.ID, err)
 	}
@@ -69,22 +54,32 @@ func messageExtraOf(m *session.Message) (messageExtra, error) {
 // partExtra is parts.extra of a part that came in this form.
 type partExtra struct {
 	wire.Media
-	Field  string          `json:"field,omitempty"`  // of the message, for a part that is not of its content
-	Type   string          `json:"type,omitempty"`   // of a call that is no function's, of an element that no kind holds
-	At     *int            `json:"at,omitempty"`     // of a result: which element is its text, -1 for none; nil: the first
-	Prefix string          `json:"prefix,omitempty"` // of a data URL, before its bytes
-	Absent []string        `json:"absent,omitempty"` // what export would write and the wire had not
-	Inner  wire.Object     `json:"inner,omitzero"`   // fields of image_url, input_audio, file, function or custom, as they came
-	Fields wire.Object     `json:"fields,omitzero"`  // fields around it, as they came
-	Raw    json.RawMessage `json:"raw,omitempty"`    // all of it, where no kind holds it
+	Field  string          // of the message, for a part that is not of its content
+	Type   string          // of a call that is no function's, of an element that no kind holds
+	At     *int            // of a result: which element is its text, -1 for none; nil: the first
+	Prefix string          // of a data URL, before its bytes
+	Absent []string        // what export would write and the wire had not
+	Inner  wire.Object     // fields of image_url, input_audio, file, function or custom, as they came
+	Fields wire.Object     // fields around it, as they came
+	Raw    json.RawMessage // all of it, where no kind holds it
 }
 
 func (x *partExtra) store(p *session.Part) {
-	empty := x.Media == wire.Media{} && x.Field == "" && x.Type == "" && x.At == nil && x.Prefix == "" &&
-		len(x.Absent) == 0 && x.Inner.IsZero() && x.Fields.IsZero() && len(x.Raw) == 0
-	if !empty {
-		p.Extra = session.JSONOf(x)
+	var e wire.Extra
+	e.Media(&x.Media)
+	e.Text("field", x.Field)
+	e.Text("type", x.Type)
+	if x.At != nil {
+		e.Number("at", *x.At)
 	}
+	e.Text("prefix", x.Prefix)
+	if len(x.Absent) > 0 {
+		e.Raw("absent", json.RawMessage(session.JSONOf(x.Absent)))
+	}
+	e.Object("inner", &x.Inner)
+	e.Object("fields", &x.Fields)
+	e.Raw("raw", x.Raw)
+	p.Extra = e.JSON()
 }
 
 func partExtraOf(p *session.Part) (partExtra, error) {
@@ -92,8 +87,41 @@ func partExtraOf(p *session.Part) (partExtra, error) {
 	if len(p.Extra) == 0 {
 		return x, nil
 	}
-	if err := json.Unmarshal(p.Extra, &x); err != nil {
+	o, err := wire.Stored("extra", p.Extra)
+	if err == nil {
+		err = x.read(&o)
+	}
+	if err != nil {
 		return x, session.Errorf(session.Internal, "extra of part %d of message %d: %w", p.Idx, p.MessageID, err)
 	}
 	return x, nil
+}
+
+func (x *partExtra) read(o *wire.Object) (err error) {
+	for _, f := range o.Members() {
+		switch f.Key {
+		case "field":
+			x.Field, _ = wire.TextOf(f.Value)
+		case "type":
+			x.Type, _ = wire.TextOf(f.Value)
+		case "at":
+			err = json.Unmarshal(f.Value, &x.At)
+		case "prefix":
+			x.Prefix, _ = wire.TextOf(f.Value)
+		case "absent":
+			err = json.Unmarshal(f.Value, &x.Absent)
+		case "inner":
+			x.Inner, err = wire.ParseObject("extra.inner", f.Value)
+		case "fields":
+			x.Fields, err = wire.ParseObject("extra.fields", f.Value)
+		case "raw":
+			x.Raw = f.Value
+		default:
+			x.Media.Read(&f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

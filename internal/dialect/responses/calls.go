@@ -10,10 +10,10 @@ import (
 
 // call reads an item that calls a tool. The arguments are the bytes of the wire: a string's
 // text, or the whole value where it is no string.
-func (d *decoder) call(path string, o wire.Object, kind string, spec callSpec) error {
+func (d *decoder) call(o *wire.Fields, kind string, spec callSpec) error {
 	b := built{Part: session.Part{Kind: session.PartToolCall, ToolName: spec.tool}}
 	var err error
-	if b.CallID, err = d.callID(&o, path, spec.needsID); err != nil {
+	if b.CallID, err = callID(o, spec.needsID); err != nil {
 		return err
 	}
 	switch kind {
@@ -27,29 +27,29 @@ func (d *decoder) call(path string, o wire.Object, kind string, spec callSpec) e
 			d.shells[id] = b.CallID
 		}
 	}
-	if err := d.nameAndArguments(path, &o, &b, spec); err != nil {
+	if err := b.nameAndArguments(o, spec); err != nil {
 		return err
 	}
-	return d.add(path, newMessage(session.Assistant, session.Model), o, []built{b})
+	return d.add(newMessage(session.Assistant, session.Model), o, []built{b})
 }
 
 // callID takes call_id. One that is empty stays in the item, since no column tells it from none.
-func (d *decoder) callID(o *wire.Object, path string, needed bool) (string, error) {
+func callID(o *wire.Fields, needed bool) (string, error) {
 	raw := o.Get("call_id")
 	if !needed && wire.IsNull(raw) {
 		return "", nil
 	}
-	id, err := d.take(o, path, "call_id")
+	id, err := o.Take("call_id")
 	if err == nil && id == "" {
 		o.Set("call_id", raw)
 	}
 	return id, err
 }
 
-func (d *decoder) nameAndArguments(path string, o *wire.Object, b *built, spec callSpec) error {
+func (b *built) nameAndArguments(o *wire.Fields, spec callSpec) error {
 	var err error
 	if spec.tool == "" {
-		if b.ToolName, err = d.take(o, path, "name"); err != nil {
+		if b.ToolName, err = o.Take("name"); err != nil {
 			return err
 		}
 	}
@@ -62,7 +62,7 @@ func (d *decoder) nameAndArguments(path string, o *wire.Object, b *built, spec c
 		o.Drop(spec.arguments)
 		return nil
 	case wire.KindOf(raw) == '"':
-		if b.Arguments, err = d.take(o, path, spec.arguments); !o.Has(spec.arguments) {
+		if b.Arguments, err = o.Take(spec.arguments); !o.Has(spec.arguments) {
 			b.x.Field = spec.arguments
 		}
 		return err
@@ -70,21 +70,21 @@ func (d *decoder) nameAndArguments(path string, o *wire.Object, b *built, spec c
 		b.Arguments = string(raw) // some servers give the object itself; it stays in the item
 		return nil
 	}
-	return wire.Errorf(session.Invalid, wire.Join(path, spec.arguments), "must be a string, not %s", wire.Describe(raw))
+	return o.Value(spec.arguments).Not("a string")
 }
 
 // output reads the item of a tool's result. Its first text is the result's; other elements
 // follow under the same call id.
-func (d *decoder) output(path string, o wire.Object, kind string) error {
+func (d *decoder) output(o *wire.Fields, kind string) error {
 	b := built{Part: session.Part{Kind: session.PartToolResult}}
 	b.ToolName, _ = outputTool(kind)
 	var err error
 	switch needed := kind == itemFunctionOutput || kind == itemCustomOutput; {
 	case kind == itemLocalShellOutput: // what it says of ids stays in the item
-		b.CallID = d.shellOf(&o)
+		b.CallID = d.shellOf(&o.Object)
 	case needed && wire.IsNull(o.Get("call_id")) && o.Has("call_id"): // Codex writes null
 	default:
-		if b.CallID, err = d.callID(&o, path, needed || kind == itemComputerOutput); err != nil {
+		if b.CallID, err = callID(o, needed || kind == itemComputerOutput); err != nil {
 			return err
 		}
 	}
@@ -94,13 +94,13 @@ func (d *decoder) output(path string, o wire.Object, kind string) error {
 	parts := []built{b}
 	switch kind {
 	case itemComputerOutput:
-		parts, err = d.screenshot(path, &o, b)
+		parts, err = screenshot(o, b)
 	case itemShellOutput:
 		parts[0].Text, parts[0].x.Shape = shellText(o.Get("output")), shapeAbsent // it stays in the item
 	case itemToolSearchOutput:
 		parts[0].x.Shape = shapeAbsent
 	default:
-		parts, err = d.result(path, &o, b)
+		parts, err = result(o, b)
 	}
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (d *decoder) output(path string, o wire.Object, kind string) error {
 		failed := status == "failed"
 		parts[0].IsError = &failed
 	}
-	return d.add(path, newMessage(session.Tool, session.ByTool), o, parts)
+	return d.add(newMessage(session.Tool, session.ByTool), o, parts)
 }
 
 // shellOf gives the call id that the output of a local shell answers. By the API's reference
@@ -130,32 +130,31 @@ func (d *decoder) shellOf(o *wire.Object) string {
 }
 
 // result reads an output that is a string or an array of elements.
-func (d *decoder) result(path string, o *wire.Object, b built) ([]built, error) {
-	raw := o.Get("output")
-	path = wire.Join(path, "output")
-	switch wire.KindOf(raw) {
+func result(o *wire.Fields, b built) ([]built, error) {
+	output := o.Value("output")
+	switch output.Kind() {
 	case 'n':
-		b.x.Shape = nullOrAbsent(raw)
+		b.x.Shape = nullOrAbsent(output.Raw)
 		o.Drop("output")
 	case '"':
-		text, exact := d.text(path, raw)
+		text, exact := output.Text()
 		b.Text, b.x.Shape = text, shapeString
 		if exact {
 			o.Drop("output")
 		}
 	case '[':
-		elements, err := d.elements(path, raw, typeInputText)
+		all, err := elements(output, typeInputText)
 		if err != nil {
 			return nil, err
 		}
 		o.Drop("output")
-		if len(elements) == 0 {
+		if len(all) == 0 {
 			b.x.Shape = shapeArray
 			return []built{b}, nil
 		}
-		return results(b, elements), nil
+		return results(b, all), nil
 	default: // older programs wrote objects; it stays in the item
-		b.Text = plainText(raw)
+		b.Text = plainText(output.Raw)
 	}
 	return []built{b}, nil
 }
@@ -180,20 +179,20 @@ func results(b built, elements []built) []built {
 }
 
 // screenshot reads an output that is one image.
-func (d *decoder) screenshot(path string, o *wire.Object, b built) ([]built, error) {
-	raw := o.Get("output")
-	if wire.KindOf(raw) != '{' {
+func screenshot(o *wire.Fields, b built) ([]built, error) {
+	output := o.Value("output")
+	if output.Kind() != '{' {
 		b.x.Shape = shapeAbsent
 		return []built{b}, nil // it stays as it is
 	}
-	e, err := d.element(wire.Join(path, "output"), raw, typeInputText)
-	if err != nil {
+	var image built
+	if err := image.element(output, typeInputText); err != nil {
 		return nil, err
 	}
 	o.Drop("output")
 	b.x.Made = true
-	e.CallID, e.x.Of = b.CallID, "output"
-	return []built{b, e}, nil
+	image.CallID, image.x.Of = b.CallID, "output"
+	return []built{b, image}, nil
 }
 
 // shellText gives what a shell's output says, for reading: each command's stdout and stderr.

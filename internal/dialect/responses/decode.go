@@ -2,7 +2,6 @@ package responses
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -13,87 +12,69 @@ import (
 // Decode reads items of a request or a reply, or whole response objects. Codes: Malformed,
 // Invalid, TooLarge.
 func Decode(raw []json.RawMessage) (wire.Decoded, error) {
-	d := decoder{msgs: make([]session.Message, 0, len(raw))}
-	for i, r := range raw {
-		path := wire.Index("messages", i)
-		if err := wire.Check(path, r); err != nil {
-			return wire.Decoded{}, err
+	var d decoder
+	return d.Read(raw, func(entry wire.Value) error {
+		o, err := entry.Fields()
+		switch {
+		case err != nil:
+			return err
+		case IsResponse(&o.Object):
+			return d.response(&o)
 		}
-		o, err := wire.ParseObject(path, r)
-		if err != nil {
-			return wire.Decoded{}, err
-		}
-		if IsResponse(&o) {
-			err = d.response(path, o)
-		} else {
-			err = d.item(path, o)
-		}
-		if err != nil {
-			return wire.Decoded{}, err
-		}
-	}
-	return wire.Decoded{Messages: d.msgs, Warnings: d.warnings}, nil
+		return d.item(&o)
+	})
 }
 
 type decoder struct {
-	warnings []string
-	msgs     []session.Message
-	open     bool              // the last message may still take parts
-	shells   map[string]string // call ids of local shells by the ids of their items
-}
-
-func (d *decoder) warn(path, format string, args ...any) {
-	d.warnings = append(d.warnings, path+" "+fmt.Sprintf(format, args...))
+	wire.Reader
+	open   bool              // the last message may still take parts
+	shells map[string]string // call ids of local shells by the ids of their items
 }
 
 // response reads {output: […]} and keeps what stands around it.
-func (d *decoder) response(path string, o wire.Object) error {
-	items, err := wire.ParseArray(wire.Join(path, "output"), o.Get("output"))
+func (d *decoder) response(o *wire.Fields) error {
+	items, err := o.Value("output").All()
 	if err != nil {
 		return err
 	}
 	o.Drop("output")
-	first := len(d.msgs)
+	first := len(d.Messages)
 	d.open = false
-	for i, raw := range items {
-		at := wire.Index(wire.Join(path, "output"), i)
-		inner, err := wire.ParseObject(at, raw)
+	for _, item := range items {
+		inner, err := item.Fields()
 		if err != nil {
 			return err
 		}
-		if err := d.item(at, inner); err != nil {
+		if err := d.item(&inner); err != nil {
 			return err
 		}
 	}
-	if len(d.msgs) == first { // a failed response may be empty
-		d.msgs = append(d.msgs, newMessage(session.Assistant, session.Model))
+	if len(d.Messages) == first { // a failed response may be empty
+		d.Messages = append(d.Messages, newMessage(session.Assistant, session.Model))
 	}
 	d.open = false
-	of := d.msgs[first:]
-	finish(of, &o)
+	of := d.Messages[first:]
+	finish(of, &o.Object)
 	model, _ := wire.TextOf(o.Get("model"))
 	for i := range of {
 		if of[i].Role == session.Assistant {
 			of[i].Model = model
 		}
 	}
-	large, err := takeLarge(path, &o)
+	large, err := o.TakeLarge()
 	if err != nil {
 		return err
 	}
-	for i := range large {
-		large[i].x.Of = "response"
-		of[0].Parts = append(of[0].Parts, large[i].finish())
+	for _, f := range large {
+		part := dataPart(f.Value, partExtra{Field: f.Key, Of: "response"})
+		of[0].Parts = append(of[0].Parts, part.finish())
 	}
-	if len(of[0].Parts) > session.MaxParts {
-		return wire.Errorf(session.Invalid, path, "has %d parts: a message holds at most %d, split it", len(of[0].Parts), session.MaxParts)
-	}
-	head, more := messageExtra{Response: &o}, messageExtra{Continues: true}
+	head, more := messageExtra{Response: &o.Object}, messageExtra{Continues: true}
 	of[0].Extra = head.json()
 	for i := 1; i < len(of); i++ {
 		of[i].Extra = more.json()
 	}
-	return nil
+	return o.Holds(len(of[0].Parts))
 }
 
 // finish says why a response ended. A reply that failed did so as a whole; any other end is
@@ -143,7 +124,7 @@ func newMessage(role session.Role, origin session.Origin) session.Message {
 }
 
 // item reads one item and adds it to the message that it belongs to.
-func (d *decoder) item(path string, o wire.Object) error {
+func (d *decoder) item(o *wire.Fields) error {
 	kind := itemMessage
 	if t := o.Get("type"); t != nil {
 		kind, _ = wire.TextOf(t)
@@ -154,69 +135,69 @@ func (d *decoder) item(path string, o wire.Object) error {
 	spec, isCall := specOf(kind)
 	switch {
 	case kind == "" && !wire.IsNull(o.Get("type")):
-		return wire.Errorf(session.Invalid, wire.Join(path, "type"), "must say what the item is, not be %s", wire.Describe(o.Get("type")))
+		return o.Field("type").Errorf(session.Invalid, "must say what the item is, not be %s", wire.Describe(o.Get("type")))
 	case kind == itemMessage || kind == "" && o.Has("role"):
-		return d.message(path, o)
+		return d.message(o)
 	case kind == "":
-		return d.unknown(path, o, itemReference)
+		return d.unknown(o, itemReference)
 	case kind == itemReasoning:
-		return d.reasoning(path, o)
+		return d.reasoning(o)
 	case isCall && spec.hosted:
-		return d.hosted(path, o, kind, spec)
+		return d.hosted(o, kind, spec)
 	case isCall:
-		return d.call(path, o, kind, spec)
+		return d.call(o, kind, spec)
 	case isOutput:
-		return d.output(path, o, kind)
+		return d.output(o, kind)
 	}
-	return d.unknown(path, o, kind)
+	return d.unknown(o, kind)
 }
 
 // unknown keeps an item whole: one that is not known, and one that is no talk and no call.
-func (d *decoder) unknown(path string, o wire.Object, kind string) error {
-	parts := []built{{Part: session.Part{Kind: session.PartData}, x: partExtra{Type: kind}}}
+func (d *decoder) unknown(o *wire.Fields, kind string) error {
 	m := newMessage("", session.Program)
+	known := false
 	switch {
 	case kind == itemCompaction, kind == itemMCPTools, kind == itemMCPRequest:
-		m = newMessage(session.Assistant, session.Model)
+		m, known = newMessage(session.Assistant, session.Model), true
 	case kind == itemMCPResponse:
-		m = newMessage(session.User, session.Person)
+		m, known = newMessage(session.User, session.Person), true
 	case strings.HasSuffix(kind, "_call"):
-		d.warn(path, "has the unknown type %q: kept for export, not sent", wire.Clip(kind))
 		m = newMessage(session.Assistant, session.Model)
 	case strings.HasSuffix(kind, "_output"):
-		d.warn(path, "has the unknown type %q: kept for export, not sent", wire.Clip(kind))
 		m = newMessage(session.Tool, session.ByTool)
 	default:
 		m.Kind = session.KindUnknown
-		if kind == itemReference {
-			d.warn(path, "refers to an item that only the provider stores: kept for export, not sent")
-		} else {
-			d.warn(path, "has the unknown type %q: kept for export, not sent", wire.Clip(kind))
-		}
 	}
-	return d.add(path, m, o, parts)
+	if kind == itemReference {
+		o.Warn("refers to an item that only the provider stores: kept for export, not sent")
+	} else if !known {
+		o.Warn("has the unknown type %q: kept for export, not sent", wire.Clip(kind))
+	}
+	return d.add(m, o, []built{{Part: session.Part{Kind: session.PartData}, x: partExtra{Type: kind}}})
 }
 
 // add finishes an item: what is left of it goes to its first part's extra, and its parts to
 // the last message or to a new one.
-func (d *decoder) add(path string, m session.Message, o wire.Object, parts []built) error {
-	large, err := takeLarge(path, &o)
+func (d *decoder) add(m session.Message, o *wire.Fields, parts []built) error {
+	large, err := o.TakeLarge()
 	if err != nil {
 		return err
 	}
-	parts = append(parts, large...)
-	if len(parts) > session.MaxParts {
-		return wire.Errorf(session.Invalid, path, "has %d parts: a message holds at most %d, split it", len(parts), session.MaxParts)
+	for _, f := range large {
+		parts = append(parts, dataPart(f.Value, partExtra{Field: f.Key}))
 	}
-	parts[0].x.Item = &o
+	if err := o.Holds(len(parts)); err != nil {
+		return err
+	}
+	parts[0].x.Item = &o.Object
 	joins := m.Role == session.Assistant || m.Role == session.Tool
-	last := len(d.msgs) - 1
-	if !joins || !d.open || d.msgs[last].Role != m.Role || len(d.msgs[last].Parts)+len(parts) > session.MaxParts || confuses(&d.msgs[last], parts) {
-		d.msgs = append(d.msgs, m)
+	last := len(d.Messages) - 1
+	if !joins || !d.open || d.Messages[last].Role != m.Role || len(d.Messages[last].Parts)+len(parts) > session.MaxParts || confuses(&d.Messages[last], parts) {
+		d.Messages = append(d.Messages, m)
 		last++
 	}
 	d.open = joins
-	to := &d.msgs[last]
+	to := &d.Messages[last]
 	to.Parts = slices.Grow(to.Parts, len(parts))
 	for i := range parts {
 		to.Parts = append(to.Parts, parts[i].finish())
@@ -245,58 +226,9 @@ func confuses(m *session.Message, parts []built) bool {
 	return false
 }
 
-// takeLarge moves fields that an extra should not hold, being deep or large, to data parts.
-func takeLarge(path string, o *wire.Object) ([]built, error) {
-	var parts []built
-	for _, f := range o.Large() {
-		if f.Odd() || f.Key == "" {
-			return nil, wire.Errorf(session.TooLarge, wire.Join(path, f.Key), "is over %d bytes or %d levels under a name that is empty or no Unicode text", session.BlobThreshold, wire.MaxExtraDepth)
-		}
-		o.Drop(f.Key)
-		parts = append(parts, dataPart(f.Value, partExtra{Field: f.Key}))
-	}
-	return parts, nil
-}
-
 // dataPart keeps a value as it came: in extra, or as a blob if it is deep or large.
 func dataPart(raw json.RawMessage, x partExtra) built {
 	p, small := wire.KeepRaw(raw)
 	x.Raw = small
 	return built{Part: p, x: x}
-}
-
-// take reads a field that must be a string. The field stays in the object where the text is
-// not all that it says.
-func (d *decoder) take(o *wire.Object, path, field string) (string, error) {
-	raw := o.Get(field)
-	path = wire.Join(path, field)
-	if wire.KindOf(raw) != '"' {
-		if raw == nil {
-			return "", wire.Errorf(session.Invalid, path, "is missing")
-		}
-		return "", wire.Errorf(session.Invalid, path, "must be a string, not %s", wire.Describe(raw))
-	}
-	text, exact := d.text(path, raw)
-	if exact {
-		o.Drop(field)
-	}
-	return text, nil
-}
-
-func (d *decoder) text(path string, raw json.RawMessage) (string, bool) {
-	text, exact := wire.Text(raw)
-	if !exact {
-		d.warn(path, "holds a NUL or half a surrogate pair: stored as U+FFFD for reading, and raw for export")
-	}
-	return text, exact
-}
-
-// takeExact takes a field that is a string with something in it, and leaves any other.
-func takeExact(o *wire.Object, field string) string {
-	text, exact := wire.TextOf(o.Get(field))
-	if !exact || text == "" {
-		return ""
-	}
-	o.Drop(field)
-	return text
 }

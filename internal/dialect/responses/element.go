@@ -12,43 +12,40 @@ import (
 
 // element reads one element of a content, an output or a summary. A type that is not known is
 // kept whole as data.
-func (d *decoder) element(path string, raw json.RawMessage, texts string) (built, error) {
-	var b built
-	o, err := wire.ParseObject(path, raw)
+func (b *built) element(e wire.Value, texts string) error {
+	o, err := e.Fields()
 	if err != nil {
-		return b, err
+		return err
 	}
 	kind, _ := wire.TextOf(o.Get("type"))
 	switch kind {
 	case "":
-		return b, wire.Errorf(session.Invalid, wire.Join(path, "type"), "must say what the element is, not be %s", wire.Describe(o.Get("type")))
+		return o.Field("type").Errorf(session.Invalid, "must say what the element is, not be %s", wire.Describe(o.Get("type")))
 	case typeInputText, typeOutputText, typeText, typeSummary, typeReasoning:
 		b.Kind = session.PartText
-		b.Text, err = d.take(&o, path, "text")
+		b.Text, err = o.Take("text")
 	case typeRefusal:
 		b.Kind = session.PartRefusal
-		b.Text, err = d.take(&o, path, "refusal")
+		b.Text, err = o.Take("refusal")
 	case typeImage, typeScreenshot:
-		d.image(&o, &b)
+		b.image(&o)
 	case typeFile:
-		d.file(&o, &b)
+		b.file(&o)
 	case typeAudio:
-		err = d.sound(path, &o, &b)
+		err = b.sound(&o)
 	default:
-		d.warn(path, "has the unknown type %q: kept for export, not sent", wire.Clip(kind))
-		return dataPart(raw, partExtra{Type: kind}), nil
+		e.Warn("has the unknown type %q: kept for export, not sent", wire.Clip(kind))
+		*b = dataPart(e.Raw, partExtra{Type: kind})
+		return nil
 	}
 	if err != nil {
-		return b, err
+		return err
 	}
 	if kind == wireType(b.Kind, texts) {
 		o.Drop("type")
 	}
-	if err := wire.FitsExtra(path, &o); err != nil {
-		return b, err
-	}
-	b.x.Fields = o
-	return b, nil
+	b.x.Fields = o.Object
+	return o.Fits()
 }
 
 // wireType is the type that a part has on the wire where its fields name no other.
@@ -68,19 +65,19 @@ func wireType(kind session.PartKind, texts string) string {
 
 // image reads {image_url, file_id, detail}. Bytes of a data URL become the part's blob where
 // that gives the URL back exactly; any other URL is kept as it is.
-func (d *decoder) image(o *wire.Object, b *built) {
+func (b *built) image(o *wire.Fields) {
 	b.Kind = session.PartImage
-	d.bytesOrURL(o, b, "image_url")
-	b.x.FileID = takeExact(o, "file_id")
-	b.x.Detail = takeExact(o, "detail")
+	b.bytesOrURL(o, "image_url")
+	b.x.FileID = o.TakeExact("file_id")
+	b.x.Detail = o.TakeExact("detail")
 }
 
 // file reads {file_id}, {file_url} or {filename, file_data}: a data URL, or bare base64.
-func (d *decoder) file(o *wire.Object, b *built) {
+func (b *built) file(o *wire.Fields) {
 	b.Kind = session.PartFile
-	b.x.FileID = takeExact(o, "file_id")
-	b.x.URL = takeExact(o, "file_url")
-	b.x.Name = takeExact(o, "filename")
+	b.x.FileID = o.TakeExact("file_id")
+	b.x.URL = o.TakeExact("file_url")
+	b.x.Name = o.TakeExact("filename")
 	text, exact := wire.TextOf(o.Get("file_data"))
 	if !exact {
 		return
@@ -100,16 +97,14 @@ func (d *decoder) file(o *wire.Object, b *built) {
 }
 
 // sound reads {input_audio: {data, format}}, or the {audio_url} that Codex writes.
-func (d *decoder) sound(path string, o *wire.Object, b *built) error {
+func (b *built) sound(o *wire.Fields) error {
 	b.Kind = session.PartAudio
-	raw := o.Get(typeAudio)
-	if wire.KindOf(raw) != '{' {
+	if wire.KindOf(o.Get(typeAudio)) != '{' {
 		b.x.Field = "audio_url"
-		d.bytesOrURL(o, b, b.x.Field)
+		b.bytesOrURL(o, b.x.Field)
 		return nil
 	}
-	path = wire.Join(path, typeAudio)
-	inner, err := wire.ParseObject(path, raw)
+	inner, err := o.Inner(typeAudio)
 	if err != nil {
 		return err
 	}
@@ -135,7 +130,7 @@ func soundType(format string) string {
 }
 
 // bytesOrURL takes a field that is a URL.
-func (d *decoder) bytesOrURL(o *wire.Object, b *built, field string) {
+func (b *built) bytesOrURL(o *wire.Fields, field string) {
 	url, exact := wire.TextOf(o.Get(field))
 	if !exact || url == "" {
 		return

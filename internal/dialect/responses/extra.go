@@ -15,17 +15,10 @@ type messageExtra struct {
 }
 
 func (x *messageExtra) json() session.JSON {
-	var o wire.Object
-	if x.Response != nil {
-		o.Set("response", x.Response.JSON())
-	}
-	if x.Continues {
-		o.Set("continues", json.RawMessage("true"))
-	}
-	if o.Len() == 0 {
-		return nil
-	}
-	return session.JSON(o.JSON())
+	var e wire.Extra
+	e.Whole("response", x.Response)
+	e.Flag("continues", x.Continues)
+	return e.JSON()
 }
 
 func messageExtraOf(m *session.Message) (messageExtra, error) {
@@ -33,7 +26,7 @@ func messageExtraOf(m *session.Message) (messageExtra, error) {
 	if len(m.Extra) == 0 {
 		return x, nil
 	}
-	o, err := parseExtra(m.Extra)
+	o, err := wire.Stored("extra", m.Extra)
 	if err != nil {
 		return x, session.Errorf(session.Internal, "extra of message %s: %w", m.ID, err)
 	}
@@ -72,41 +65,21 @@ type built struct {
 
 func (b *built) finish() session.Part {
 	x := &b.x
-	var o wire.Object
-	if x.Item != nil {
-		o.Set("item", x.Item.JSON())
-	}
-	for _, f := range [...][2]string{
-		{"shape", x.Shape},
-		{"type", x.Type},
-		{"field", x.Field},
-		{"prefix", x.Prefix},
-		{"of", x.Of},
-		{"media_type", x.MediaType},
-		{"url", x.URL},
-		{"file_id", x.FileID},
-		{"name", x.Name},
-		{"detail", x.Detail},
-	} {
-		if f[1] != "" {
-			o.SetText(f[0], f[1])
-		}
-	}
+	var e wire.Extra
+	e.Whole("item", x.Item)
+	e.Text("shape", x.Shape)
+	e.Text("type", x.Type)
+	e.Text("field", x.Field)
+	e.Text("prefix", x.Prefix)
+	e.Text("of", x.Of)
+	e.Media(&x.Media)
 	if x.At != nil {
-		o.Set("at", json.RawMessage(strconv.Itoa(*x.At)))
+		e.Number("at", *x.At)
 	}
-	if x.Made {
-		o.Set("made", json.RawMessage("true"))
-	}
-	if x.Fields.Len() > 0 {
-		o.Set("fields", x.Fields.JSON())
-	}
-	if x.Raw != nil {
-		o.Set("raw", x.Raw)
-	}
-	if o.Len() > 0 {
-		b.Extra = session.JSON(o.JSON())
-	}
+	e.Flag("made", x.Made)
+	e.Object("fields", &x.Fields)
+	e.Raw("raw", x.Raw)
+	b.Extra = e.JSON()
 	return b.Part
 }
 
@@ -115,24 +88,29 @@ func partExtraOf(p *session.Part) (partExtra, error) {
 	if len(p.Extra) == 0 {
 		return x, nil
 	}
-	err := x.read(p.Extra)
+	o, err := wire.Stored("extra", p.Extra)
+	if err == nil {
+		err = x.read(&o)
+	}
 	if err != nil {
 		err = session.Errorf(session.Internal, "extra of part %d of message %d: %w", p.Idx, p.MessageID, err)
 	}
 	return x, err
 }
 
-func (x *partExtra) read(raw session.JSON) error {
-	o, err := parseExtra(raw)
-	if err != nil {
-		return err
-	}
+func (x *partExtra) read(o *wire.Object) (err error) {
 	for _, f := range o.Members() {
-		if text := x.textOf(f.Key); text != nil {
-			*text, _ = wire.TextOf(f.Value)
-			continue
-		}
 		switch f.Key {
+		case "shape":
+			x.Shape, _ = wire.TextOf(f.Value)
+		case "type":
+			x.Type, _ = wire.TextOf(f.Value)
+		case "field":
+			x.Field, _ = wire.TextOf(f.Value)
+		case "prefix":
+			x.Prefix, _ = wire.TextOf(f.Value)
+		case "of":
+			x.Of, _ = wire.TextOf(f.Value)
 		case "item":
 			item, err := wire.ParseObject("extra.item", f.Value)
 			if err != nil {
@@ -151,41 +129,9 @@ func (x *partExtra) read(raw session.JSON) error {
 			x.Made = wire.KindOf(f.Value) == 't'
 		case "raw":
 			x.Raw = f.Value
+		default:
+			x.Media.Read(&f)
 		}
 	}
 	return nil
-}
-
-// textOf gives the place of a field that is a string.
-func (x *partExtra) textOf(field string) *string {
-	switch field {
-	case "shape":
-		return &x.Shape
-	case "type":
-		return &x.Type
-	case "field":
-		return &x.Field
-	case "prefix":
-		return &x.Prefix
-	case "of":
-		return &x.Of
-	case "media_type":
-		return &x.MediaType
-	case "url":
-		return &x.URL
-	case "file_id":
-		return &x.FileID
-	case "name":
-		return &x.Name
-	case "detail":
-		return &x.Detail
-	}
-	return nil
-}
-
-func parseExtra(raw session.JSON) (wire.Object, error) {
-	if !json.Valid(raw) {
-		return wire.Object{}, session.Errorf(session.Internal, "it is no JSON")
-	}
-	return wire.ParseObject("extra", json.RawMessage(raw))
 }

@@ -11,13 +11,13 @@ import (
 
 // hosted reads an item of a tool that the provider ran: a call and, under its id, the result.
 // The item keeps what it said; the result's text is for reading.
-func (d *decoder) hosted(path string, o wire.Object, kind string, spec callSpec) error {
+func (d *decoder) hosted(o *wire.Fields, kind string, spec callSpec) error {
 	call := built{Part: session.Part{Kind: session.PartToolCall, ToolName: spec.tool}}
 	call.CallID, _ = wire.TextOf(o.Get("id"))
 	if call.CallID == "" { // Codex leaves it out; the result must find its call
 		call.CallID = fmt.Sprintf("%s_%d", spec.tool, d.calls())
 	}
-	if err := d.nameAndArguments(path, &o, &call, spec); err != nil {
+	if err := call.nameAndArguments(o, spec); err != nil {
 		return err
 	}
 	result := built{Part: session.Part{Kind: session.PartToolResult, ToolName: call.ToolName, CallID: call.CallID}, x: partExtra{Made: true}}
@@ -30,25 +30,25 @@ func (d *decoder) hosted(path string, o wire.Object, kind string, spec callSpec)
 	case itemInterpreterCall:
 		parts[1].Text = listText(o.Get("outputs"), "logs")
 	case itemImageCall:
-		if image, ok := generated(&o, call.CallID); ok {
+		if image, ok := generated(o, call.CallID); ok {
 			parts = append(parts, image)
 		}
 	case itemMCPCall:
-		d.mcpResult(&o, &parts[1])
+		parts[1].mcp(o)
 	}
-	return d.add(path, newMessage(session.Assistant, session.Model), o, parts)
+	return d.add(newMessage(session.Assistant, session.Model), o, parts)
 }
 
 // calls is the number of parts of the message that an item would join, to name what has no name.
 func (d *decoder) calls() int {
-	if last := len(d.msgs) - 1; d.open && d.msgs[last].Role == session.Assistant {
-		return len(d.msgs[last].Parts)
+	if last := len(d.Messages) - 1; d.open && d.Messages[last].Role == session.Assistant {
+		return len(d.Messages[last].Parts)
 	}
 	return 0
 }
 
-// mcpResult reads output or error. The output is the result itself and not only for reading.
-func (d *decoder) mcpResult(o *wire.Object, b *built) {
+// mcp reads output or error. The output is the result itself and not only for reading.
+func (b *built) mcp(o *wire.Fields) {
 	if raw := o.Get("error"); !wire.IsNull(raw) {
 		failed := true
 		b.Text, b.IsError = plainText(raw), &failed
@@ -63,7 +63,7 @@ func (d *decoder) mcpResult(o *wire.Object, b *built) {
 }
 
 // generated takes the bytes of a generated image.
-func generated(o *wire.Object, id string) (built, bool) {
+func generated(o *wire.Fields, id string) (built, bool) {
 	text, exact := wire.TextOf(o.Get("result"))
 	data, ok := wire.Base64(text)
 	if !ok || !exact {

@@ -8,21 +8,21 @@ import (
 )
 
 // message reads {type: message, role, content}. The type may be missing.
-func (d *decoder) message(path string, o wire.Object) error {
-	m, err := d.role(path, &o)
+func (d *decoder) message(o *wire.Fields) error {
+	m, err := role(o)
 	if err != nil {
 		return err
 	}
 	m.Author, _ = wire.TextOf(o.Get("name")) // no documented field; it stays in the item
-	parts, err := d.content(path, &o, textType(m.Role))
+	parts, err := content(o, textType(m.Role))
 	if err != nil {
 		return err
 	}
-	return d.add(path, m, o, parts)
+	return d.add(m, o, parts)
 }
 
-func (d *decoder) role(path string, o *wire.Object) (session.Message, error) {
-	role, err := d.take(o, path, "role")
+func role(o *wire.Fields) (session.Message, error) {
+	role, err := o.Take("role")
 	if err != nil {
 		return session.Message{}, err
 	}
@@ -37,7 +37,7 @@ func (d *decoder) role(path string, o *wire.Object) (session.Message, error) {
 		o.SetText("role", role)
 		return newMessage(session.System, session.Program), nil
 	}
-	return session.Message{}, wire.Errorf(session.Invalid, wire.Join(path, "role"), "is %q: it must be one of user, assistant, system, developer", wire.Clip(role))
+	return session.Message{}, o.Field("role").Errorf(session.Invalid, "is %q: it must be one of user, assistant, system, developer", wire.Clip(role))
 }
 
 // roleDeveloper is the role of the wire that shares session.System with another.
@@ -53,15 +53,14 @@ func textType(role session.Role) string {
 
 // content reads a message's content. Where it holds nothing an empty text stands for it, so
 // that the item has a part.
-func (d *decoder) content(path string, o *wire.Object, texts string) ([]built, error) {
-	raw := o.Get("content")
-	path = wire.Join(path, "content")
+func content(o *wire.Fields, texts string) ([]built, error) {
+	content := o.Value("content")
 	one := built{Part: session.TextPart("")}
-	switch wire.KindOf(raw) {
+	switch content.Kind() {
 	case 'n':
-		one.x.Shape = nullOrAbsent(raw)
+		one.x.Shape = nullOrAbsent(content.Raw)
 	case '"':
-		text, exact := d.text(path, raw)
+		text, exact := content.Text()
 		one.Text, one.x.Shape = text, shapeString
 		if text == "" {
 			one.x.Shape = shapeEmpty
@@ -70,7 +69,7 @@ func (d *decoder) content(path string, o *wire.Object, texts string) ([]built, e
 			return []built{one}, nil // the field stays in o
 		}
 	case '[':
-		parts, err := d.elements(path, raw, texts)
+		parts, err := elements(content, texts)
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +79,7 @@ func (d *decoder) content(path string, o *wire.Object, texts string) ([]built, e
 		}
 		one.x.Shape = shapeArray
 	default:
-		return nil, wire.Errorf(session.Invalid, path, "must be a string, an array or null, not %s", wire.Describe(raw))
+		return nil, content.Not("a string, an array or null")
 	}
 	o.Drop("content")
 	return []built{one}, nil
@@ -94,35 +93,29 @@ func nullOrAbsent(raw json.RawMessage) string {
 }
 
 // elements reads the elements of an array. texts is the type that needs no mention.
-func (d *decoder) elements(path string, raw json.RawMessage, texts string) ([]built, error) {
-	elements, err := wire.ParseArray(path, raw)
+func elements(array wire.Value, texts string) ([]built, error) {
+	all, err := array.Elements()
 	if err != nil {
 		return nil, err
 	}
-	if len(elements) > session.MaxParts {
-		return nil, wire.Errorf(session.Invalid, path, "has %d elements: a message holds at most %d, split it", len(elements), session.MaxParts)
-	}
-	parts := make([]built, 0, len(elements))
-	for i, e := range elements {
-		b, err := d.element(wire.Index(path, i), e, texts)
-		if err != nil {
+	parts := make([]built, len(all))
+	for i, e := range all {
+		if err := parts[i].element(e, texts); err != nil {
 			return nil, err
 		}
-		parts = append(parts, b)
 	}
 	return parts, nil
 }
 
 // reasoning reads {summary: […], content: […], encrypted_content}. Each text is one part; the
 // encrypted content stays in the item as it came.
-func (d *decoder) reasoning(path string, o wire.Object) error {
+func (d *decoder) reasoning(o *wire.Fields) error {
 	var parts []built
 	for _, list := range [...]struct{ field, texts string }{{"summary", typeSummary}, {"content", typeReasoning}} {
-		raw := o.Get(list.field)
-		if !wire.HasElements(raw) {
+		if !wire.HasElements(o.Get(list.field)) {
 			continue // an empty list, a null or whatever it is stays in the item
 		}
-		texts, err := d.elements(wire.Join(path, list.field), raw, list.texts)
+		texts, err := elements(o.Value(list.field), list.texts)
 		if err != nil {
 			return err
 		}
@@ -138,5 +131,5 @@ func (d *decoder) reasoning(path string, o wire.Object) error {
 	if len(parts) == 0 {
 		parts = []built{{Part: session.Part{Kind: session.PartReasoning}}}
 	}
-	return d.add(path, newMessage(session.Assistant, session.Model), o, parts)
+	return d.add(newMessage(session.Assistant, session.Model), o, parts)
 }

@@ -17,14 +17,3 @@ func KeepRaw(raw json.RawMessage) (p session.Part, small json.RawMessage) {
 	Attach(&p, Blob("application/json", slices.Clone(raw)))
 	return p, nil
 }
-
-// FitsExtra refuses an object with a field that is nested too deep for an extra column.
-// Codes: TooLarge.
-func FitsExtra(path string, o *Object) error {
-	for _, f := range o.Members() {
-		if Depth(f.Value) > MaxExtraDepth {
-			return Errorf(session.TooLarge, Join(path, f.Key), "is nested deeper than %d levels", MaxExtraDepth)
-		}
-	}
-	return nil
-}

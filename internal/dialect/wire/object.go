@@ -2,6 +2,8 @@ package wire
 
 import (
 	"encoding/json"
+	"fmt"
+	"iter"
 	"slices"
 	"unicode/utf8"
 
@@ -30,14 +32,21 @@ type Object struct{ members []Member }
 // Check refuses bytes that are not UTF-8 or not JSON, or nested deeper than can be read.
 // Codes: Malformed, TooLarge.
 func Check(path string, raw json.RawMessage) error {
+	if f := check(raw); f != nil {
+		return f.at(path)
+	}
+	return nil
+}
+
+func check(raw json.RawMessage) *flaw {
 	if !utf8.Valid(raw) {
-		return Errorf(session.Malformed, path, "holds bytes that are not UTF-8")
+		return &flaw{code: session.Malformed, what: "holds bytes that are not UTF-8"}
 	}
 	switch depth, ok := measure(raw); {
 	case depth > maxDepth:
-		return Errorf(session.TooLarge, path, "is nested deeper than %d levels", maxDepth)
+		return &flaw{code: session.TooLarge, what: fmt.Sprintf("is nested deeper than %d levels", maxDepth)}
 	case !ok:
-		return Errorf(session.Malformed, path, "is not JSON")
+		return &flaw{code: session.Malformed, what: "is not JSON"}
 	}
 	return nil
 }
@@ -45,10 +54,25 @@ func Check(path string, raw json.RawMessage) error {
 // ParseObject reads the fields of an object in checked JSON. A field that stands twice is
 // refused, since readers differ on which one counts. Codes: Invalid.
 func ParseObject(path string, raw json.RawMessage) (Object, error) {
-	if KindOf(raw) != '{' {
-		return Object{}, Errorf(session.Invalid, path, "must be an object, not %s", Describe(raw))
+	o, f := parseObject(raw, nil)
+	switch {
+	case f == nil:
+		return o, nil
+	case f.field != nil:
+		path = Join(path, *f.field)
 	}
-	o := Object{members: make([]Member, 0, 4)}
+	return Object{}, f.at(path)
+}
+
+// parseObject is ParseObject into members, while they have room.
+func parseObject(raw json.RawMessage, members []Member) (Object, *flaw) {
+	if KindOf(raw) != '{' {
+		return Object{}, &flaw{code: session.Invalid, what: "must be an object, not " + Describe(raw)}
+	}
+	if cap(members) == 0 {
+		members = make([]Member, 0, 4)
+	}
+	o := Object{members}
 	var seen map[string]bool // only for objects of many fields
 	for at := skipSpace(raw, skipSpace(raw, 0)+1); raw[at] != '}'; {
 		end := valueEnd(raw, at)
@@ -57,8 +81,9 @@ func ParseObject(path string, raw json.RawMessage) (Object, error) {
 		if m.Key, exact = unquote(raw[at:end]); !exact {
 			m.rawKey = raw[at:end]
 		}
-		if o.holds(m, &seen) {
-			return Object{}, Errorf(session.Invalid, Join(path, m.Key), "stands twice")
+		if o.holds(&m, &seen) {
+			twice := m.Key
+			return Object{}, &flaw{code: session.Invalid, field: &twice, what: "stands twice"}
 		}
 		at = skipSpace(raw, skipSpace(raw, end)+1) // over the colon
 		end = valueEnd(raw, at)
@@ -73,10 +98,15 @@ func ParseObject(path string, raw json.RawMessage) (Object, error) {
 
 // holds tells whether a field of that name is there already. seen makes it quick where there
 // are many.
-func (o *Object) holds(m Member, seen *map[string]bool) bool {
+func (o *Object) holds(m *Member, seen *map[string]bool) bool {
 	const many = 16
 	if len(o.members) < many {
-		return slices.ContainsFunc(o.members, func(n Member) bool { return n.Key == m.Key && string(n.rawKey) == string(m.rawKey) })
+		for i := range o.members {
+			if n := &o.members[i]; n.Key == m.Key && string(n.rawKey) == string(m.rawKey) {
+				return true
+			}
+		}
+		return false
 	}
 	if *seen == nil {
 		*seen = make(map[string]bool, 2*many)
@@ -95,15 +125,22 @@ func ParseArray(path string, raw json.RawMessage) ([]json.RawMessage, error) {
 	if KindOf(raw) != '[' {
 		return nil, Errorf(session.Invalid, path, "must be an array, not %s", Describe(raw))
 	}
-	var elements []json.RawMessage
-	for at := skipSpace(raw, skipSpace(raw, 0)+1); raw[at] != ']'; {
-		end := valueEnd(raw, at)
-		elements = append(elements, raw[at:end:end])
-		if at = skipSpace(raw, end); raw[at] == ',' {
-			at = skipSpace(raw, at+1)
+	return slices.Collect(each(raw)), nil
+}
+
+// each gives the elements of an array in checked JSON.
+func each(raw json.RawMessage) iter.Seq[json.RawMessage] {
+	return func(yield func(json.RawMessage) bool) {
+		for at := skipSpace(raw, skipSpace(raw, 0)+1); raw[at] != ']'; {
+			end := valueEnd(raw, at)
+			if !yield(raw[at:end:end]) {
+				return
+			}
+			if at = skipSpace(raw, end); raw[at] == ',' {
+				at = skipSpace(raw, at+1)
+			}
 		}
 	}
-	return elements, nil
 }
 
 // Get gives a field's value, nil if there is none.
@@ -120,9 +157,11 @@ func (o *Object) Has(key string) bool { return o.index(key) >= 0 }
 // Drop takes a field out.
 func (o *Object) Drop(key string) {
 	if i := o.index(key); i >= 0 {
-		o.members = slices.Delete(o.members, i, i+1)
+		o.drop(i)
 	}
 }
+
+func (o *Object) drop(i int) { o.members = slices.Delete(o.members, i, i+1) }
 
 // Set puts a field in, in the place of one of that name or at the end.
 func (o *Object) Set(key string, value json.RawMessage) {
@@ -161,18 +200,23 @@ func (o *Object) Members() []Member { return o.members }
 func (o *Object) Len() int { return len(o.members) }
 
 // JSON writes the object.
-func (o *Object) JSON() json.RawMessage {
+func (o *Object) JSON() json.RawMessage { return o.Append(make([]byte, 0, o.size())) }
+
+// size is about how many bytes Append writes.
+func (o *Object) size() int {
 	size := len(`{}`)
-	for _, m := range o.members {
+	for i := range o.members {
+		m := &o.members[i]
 		size += max(len(m.Key), len(m.rawKey)) + len(m.Value) + len(`"":,`)
 	}
-	return o.Append(make([]byte, 0, size))
+	return size
 }
 
 // Append writes the object at the end of b.
 func (o *Object) Append(b []byte) []byte {
 	b = append(b, '{')
-	for i, m := range o.members {
+	for i := range o.members {
+		m := &o.members[i]
 		if i > 0 {
 			b = append(b, ',')
 		}
@@ -209,7 +253,12 @@ func AppendArray(b []byte, elements []json.RawMessage) []byte {
 }
 
 func (o *Object) index(key string) int {
-	return slices.IndexFunc(o.members, func(m Member) bool { return m.Key == key && m.rawKey == nil })
+	for i := range o.members {
+		if m := &o.members[i]; m.Key == key && m.rawKey == nil {
+			return i
+		}
+	}
+	return -1
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -228,19 +277,11 @@ func (o Object) IsZero() bool { return len(o.members) == 0 }
 // Odd tells whether the field's name is no Unicode text, so that Key does not find it.
 func (m *Member) Odd() bool { return m.rawKey != nil }
 
-// Large gives the fields that IsLarge.
-func (o *Object) Large() []Member {
-	var large []Member
-	for _, m := range o.members {
-		if IsLarge(m.Value) {
-			large = append(large, m)
-		}
-	}
-	return large
-}
-
 // IsLarge tells whether a value belongs in a blob: over session.BlobThreshold or nested
 // deeper than MaxExtraDepth.
 func IsLarge(raw json.RawMessage) bool {
-	return len(raw) > session.BlobThreshold || len(raw) > MaxExtraDepth && Depth(raw) > MaxExtraDepth
+	return len(raw) > session.BlobThreshold || isDeep(raw)
 }
+
+// isDeep tells whether a value is nested too deep for an extra column.
+func isDeep(raw json.RawMessage) bool { return len(raw) > MaxExtraDepth && Depth(raw) > MaxExtraDepth }

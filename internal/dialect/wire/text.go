@@ -17,6 +17,9 @@ func Text(raw json.RawMessage) (text string, exact bool) {
 
 func unquote(raw []byte) (string, bool) {
 	body := raw[1 : len(raw)-1]
+	if word := word(body); word != "" {
+		return word, true
+	}
 	exact := true
 	var b strings.Builder
 	for at := 0; at < len(body); {
@@ -92,12 +95,13 @@ func AppendText(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')
 	plain := 0
-	for at := range len(s) {
-		c := s[at]
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
+	for at := 0; ; at++ {
+		at += plainLen(s[at:])
 		b = append(b, s[plain:at]...)
+		if at == len(s) {
+			return append(b, '"')
+		}
+		c := s[at]
 		plain = at + 1
 		switch c {
 		case '"', '\\':
@@ -113,7 +117,6 @@ func AppendText(b []byte, s string) []byte {
 			b = append(b, hex[c>>4], hex[c&15])
 		}
 	}
-	return append(append(b, s[plain:]...), '"')
 }
 
 // TextOf is Text for a value that may be no string: then it gives "" and false.

@@ -86,13 +86,16 @@ func scalarEnd(raw []byte, at int) int {
 
 // validStringEnd gives the index behind a string, -1 if it is none.
 func validStringEnd(raw []byte, at int) int {
-	for at++; at < len(raw); at++ {
-		switch c := raw[at]; {
-		case c == '"':
-			return at + 1
-		case c < ' ':
+	for at++; ; at++ {
+		if at += plainLen(raw[at:]); at == len(raw) {
 			return -1
-		case c == '\\':
+		}
+		switch raw[at] {
+		default: // a control character
+			return -1
+		case '"':
+			return at + 1
+		case '\\':
 			if at++; at == len(raw) {
 				return -1
 			}
@@ -110,7 +113,6 @@ func validStringEnd(raw []byte, at int) int {
 			}
 		}
 	}
-	return -1
 }
 
 func isHex(c byte) bool {
