@@ -14,9 +14,10 @@ import (
 // most one batch waits between the two, so that memory stays flat.
 type ahead struct {
 	*Importer
-	source Source
-	steps  chan step
-	pace   *pace
+	source  Source
+	steps   chan step
+	pace    *pace
+	pending *pending
 }
 
 // step is what the reading goroutine tells the storing one.
@@ -32,7 +33,7 @@ type step struct {
 // each reads and stores the found things in their order and calls done after each, also
 // after one that did not come to its end because of the error.
 func (im *Importer) each(ctx context.Context, source Source, found []Found, done func(Found, Accounting)) error {
-	a := ahead{Importer: im, source: source, steps: make(chan step, 1), pace: &pace{Importer: im}}
+	a := ahead{Importer: im, source: source, steps: make(chan step, 1), pace: &pace{Importer: im}, pending: newPending()}
 	var reader sync.WaitGroup
 	defer reader.Wait()
 	inner, cancel := context.WithCancel(ctx)
@@ -54,7 +55,9 @@ func (im *Importer) each(ctx context.Context, source Source, found []Found, done
 				continue
 			}
 		} else if s.batch != nil {
-			if err := current.take(inner, *s.batch); err == nil {
+			err := current.take(inner, *s.batch)
+			a.pending.settled(s.batch)
+			if err == nil {
 				continue
 			}
 		}
@@ -111,7 +114,7 @@ func (a *ahead) one(ctx context.Context, r *reading) (problems []Problem, err er
 	}
 	emit := func(b Batch) error { return a.emit(ctx, r, b) }
 	for range readTries {
-		problems, err = a.source.Read(ctx, r.found, cursor, known{a.Store, func() error { return a.settle(ctx) }, a.Purged}, emit)
+		problems, err = a.source.Read(ctx, r.found, cursor, known{a.Store, a.pending, func() error { return a.settle(ctx) }, a.Purged}, emit)
 		if session.CodeOf(err) != session.Busy || r.refused.Load() != nil || ctx.Err() != nil {
 			break
 		}
@@ -119,8 +122,9 @@ func (a *ahead) one(ctx context.Context, r *reading) (problems []Problem, err er
 	return problems, err
 }
 
-// emit gives a batch away. The source may use the batch's own slices again. One that is much
-// larger than a batch should be is waited for: two of its kind would be too many.
+// emit measures a batch, beside the storing of the one before it, and gives it away. The
+// source may use the batch's own slices again. One that is much larger than a batch should be
+// is waited for: two of its kind would be too many.
 func (a *ahead) emit(ctx context.Context, r *reading, b Batch) error {
 	if refused := r.refused.Load(); refused != nil {
 		return *refused
@@ -143,10 +147,14 @@ func (a *ahead) emit(ctx context.Context, r *reading, b Batch) error {
 		cursor := *b.Cursor
 		b.Cursor = &cursor
 	}
+	if err := a.Store.PrepareImport(&b.ImportBatch); err != nil {
+		return fmt.Errorf("store what %s holds: %w", r.found.Path, err)
+	}
 	size := 0
 	for i := range b.Messages {
 		size += Size(&b.Messages[i])
 	}
+	a.pending.given(&b)
 	if !a.give(ctx, step{reading: r, batch: &b}) {
 		return ctx.Err()
 	}

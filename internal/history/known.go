@@ -7,15 +7,22 @@ import (
 	"sessiond/internal/store"
 )
 
-// known answers a source's questions from the store, after all that was given before them is
-// stored.
+// known answers a source's questions from the store, after all is stored that was given
+// before them and that the answer may depend on.
 type known struct {
-	store  Store
-	settle func() error
-	anew   bool // as if nothing had been read yet
+	store   Store
+	pending *pending
+	settle  func() error
+	anew    bool // as if nothing had been read yet
 }
 
 func (k known) Session(ctx context.Context, source session.Source, sourceID string) (*session.Session, error) {
+	if !k.pending.session(sourceID) {
+		found, err := k.store.SessionBySource(ctx, source, sourceID)
+		if err != nil || !k.pending.id(found.ID) {
+			return orNone(found, err)
+		}
+	}
 	if err := k.settle(); err != nil {
 		return nil, err
 	}
@@ -45,8 +52,10 @@ func (k known) Cursor(ctx context.Context, source session.Source, path string) (
 	if k.anew {
 		return nil, nil
 	}
-	if err := k.settle(); err != nil {
-		return nil, err
+	if k.pending.path(path) {
+		if err := k.settle(); err != nil {
+			return nil, err
+		}
 	}
 	return k.store.ImportCursor(ctx, source, path)
 }
@@ -59,8 +68,10 @@ func (k known) Message(ctx context.Context, id session.ID, key string) (*session
 }
 
 func (k known) CallOwner(ctx context.Context, source session.Source, key string) (session.ID, error) {
-	if err := k.settle(); err != nil {
-		return "", err
+	if k.pending.call(key) {
+		if err := k.settle(); err != nil {
+			return "", err
+		}
 	}
 	return k.store.SessionOfCall(ctx, source, key)
 }
