@@ -11,6 +11,7 @@ import (
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/jobs"
+	"sessiond/internal/recall"
 	"sessiond/internal/redact"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
@@ -71,7 +72,7 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 	manager := contextmgr.Config{
 		File: cfg.Compaction.Settings(), Digest: summarize.NewExtractive(reference.Text), Models: s.catalogue.Model,
 		Counter:   func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
-		Reference: string(reference.Family()), Scale: s.scale, Learned: s.learned, Recall: recaller{s.index, s.store},
+		Reference: string(reference.Family()), Scale: s.scale, Learned: s.learned, Recall: recall.Lookup{Index: s.index, Store: s.store},
 		Mask:   func(text string) string { masked, _ := redact.Mask(text); return masked },
 		OnSoft: w.onSoft, SetWindow: s.setWindow, Flush: cfg.FlushSettings(), Now: a.now,
 	}

@@ -19,7 +19,7 @@ var levels = [][]string{
 	{"internal/session", "internal/callid", "db/migrations", "queries"},
 	{"internal/store", "internal/tokens", "internal/usage", "internal/dialect", "internal/routing", "internal/redact", "internal/touched", "internal/words"},
 	{"internal/summarize", "internal/search", "internal/contextmgr", "internal/transcript", "internal/history", "internal/analytics"},
-	{"internal/export"},
+	{"internal/export", "internal/recall"},
 	{"internal/jobs", "internal/web", "internal/config"},
 	{"cmd/sessiond", "internal/bench", "internal/eval"},
 }

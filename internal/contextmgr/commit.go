@@ -64,7 +64,8 @@ func (t *turn) keep(m *session.Message, kind string, compaction *int64, content 
 	t.freeze = append(t.freeze, f)
 }
 
-// recall looks up what the newest person's message asks for in what the overlay hides.
+// recall looks up what the newest person's message asks for in what the overlay hides, outputs
+// that are pruned included.
 func (t *turn) recall(ctx context.Context) error {
 	r := t.r
 	c := r.overlay
@@ -84,6 +85,7 @@ func (t *turn) recall(ctx context.Context) error {
 	shown := r.recalledSources()
 	hits, timedOut, err := t.m.cfg.Recall.Recall(ctx, RecallQuery{
 		Session: r.sess.ID, Head: *r.sess.HeadID, Before: before, Text: text, Terms: terms, Limit: recallHits + len(shown), Budget: r.numbers.RecallTime,
+		Pruned: r.prunedMessages(),
 	})
 	if err != nil { // a context without recall is better than none
 		r.warn("nothing was recalled: %v", err)
@@ -93,7 +95,7 @@ func (t *turn) recall(ctx context.Context) error {
 		r.warn("recall stopped after %s: hidden messages beyond that were not looked at", r.numbers.RecallTime)
 	}
 	hits = slices.DeleteFunc(hits, func(h Hit) bool {
-		return h.Message.RowID >= before || slices.Contains(shown, h.Message.ID)
+		return h.Message.RowID >= before && !r.prunes(&h.Message) || slices.Contains(shown, h.Message.ID)
 	})
 	block := recallBlock(recallInput{hits: hits, terms: terms, most: most, mask: t.m.cfg.Mask, weigh: r.weigh})
 	var overlay *int64

@@ -168,6 +168,30 @@ func (r *reading) outputsOf(m *session.Message, tools map[string]string) []Outpu
 	return outputs
 }
 
+// prunes tells whether outputs of a message are hidden.
+func (r *reading) prunes(m *session.Message) bool {
+	for j := range m.Parts {
+		if r.pruned[outputName(m, j)] {
+			return true
+		}
+	}
+	return false
+}
+
+// prunedMessages gives the rows of the kept messages with outputs that are hidden.
+func (r *reading) prunedMessages() []int64 {
+	if len(r.pruned) == 0 {
+		return nil
+	}
+	var rows []int64
+	for i := range r.path {
+		if r.prunes(&r.path[i]) {
+			rows = append(rows, r.path[i].RowID)
+		}
+	}
+	return rows
+}
+
 // stillPruned gives the outputs that stay hidden under an overlay that keeps the path from
 // first on, and the tokens that this saves, by the reference counter.
 func (r *reading) stillPruned(first int) (outputs []string, saved int64) {

@@ -21,8 +21,9 @@ type Recall interface {
 // RecallQuery asks for messages of a path that an overlay hides.
 type RecallQuery struct {
 	Session session.ID
-	Head    int64 // row id: the path's end
-	Before  int64 // row id: hidden messages of the path are smaller
+	Head    int64   // row id: the path's end
+	Before  int64   // row id: hidden messages of the path are smaller
+	Pruned  []int64 // row ids of kept messages with outputs that are hidden
 	Text    string
 	Terms   []string // the rare words of Text, lower-case; CJK as bigrams
 	Limit   int
@@ -40,10 +41,10 @@ const (
 	// A turn never waits for a recall longer than this, unless it is told to.
 	defaultRecallMS = 5
 
-	recallHits    = 8
-	recallLook    = 3 // newest messages of a person that are looked at for a query
-	recallTerms   = 2 // rare terms that a query needs
-	recallExcerpt = 4 // a hit may take one such part of the budget
+	recallHits  = 24
+	recallLook  = 3         // newest messages of a person that are looked at for a query
+	recallTerms = 2         // rare terms that a query needs
+	recallReads = 256 << 10 // bytes of hits that are looked at, about: a few milliseconds
 )
 
 // Query chooses what to look up: the newest of a person's messages, given newest first, that
@@ -138,51 +139,111 @@ type recallInput struct {
 	weigh Weigh
 }
 
-// recallBlock quotes hits with the role that they had, as many as the budget holds. Each is
-// an excerpt around the terms. An empty text means that nothing is worth its tokens.
+// recallBlock quotes what hits say around the terms, with the role that said it, the best
+// places first, as many as the budget holds. An empty text means that nothing is worth its
+// tokens.
 func recallBlock(in recallInput) frozenText {
-	const open, shut = "<recalled_messages>\nFrom the part of this conversation that is summarised, word for word:\n", "</recalled_messages>"
-	out := frozenText{}
-	used := in.weigh.Text(open + shut)
-	var body strings.Builder
-	for _, hit := range in.hits {
-		if slices.Contains(out.Sources, hit.Message.ID) {
-			continue
-		}
-		quote := quoteOf(&hit, in)
-		cost := in.weigh.Text(quote)
-		if used+cost > in.most {
-			continue
-		}
-		used += cost
-		body.WriteString(quote)
-		out.Sources = append(out.Sources, hit.Message.ID)
+	const open, shut = "<recalled_messages>\nFrom what is hidden of this conversation, word for word:\n", "</recalled_messages>"
+	var texts []string
+	var rows []int64
+	for i, size := 0, 0; i < len(in.hits) && size < recallReads; i++ {
+		texts = append(texts, in.mask(lookedIn(&in.hits[i].Message))) // half a secret has no shape any more
+		rows = append(rows, in.hits[i].Message.RowID)
+		size += len(texts[i])
 	}
-	if len(out.Sources) == 0 {
+	quotes := quotesOf{recallInput: in, texts: texts, chosen: make([][]passage, len(in.hits)), room: in.most - in.weigh.Text(open+shut)}
+	for _, p := range passages(texts, rows, in.terms) {
+		quotes.take(p)
+	}
+	if len(quotes.order) == 0 {
 		return frozenText{}
+	}
+	out := frozenText{}
+	var body strings.Builder
+	for _, i := range quotes.order {
+		body.WriteString(quotes.of(i))
+		out.Sources = append(out.Sources, in.hits[i].Message.ID)
 	}
 	out.Text = open + body.String() + shut
 	out.Tokens = in.weigh.Text(out.Text)
 	return out
 }
 
-func quoteOf(hit *Hit, in recallInput) string {
-	runes := int(in.most) * 3 / recallExcerpt // a token is some three characters
-	lines := []session.Message{hit.Message}
-	lines = append(lines, hit.Neighbours...)
-	slices.SortStableFunc(lines, func(a, b session.Message) int { return int(a.RowID - b.RowID) })
+// quotesOf collects passages while there is room.
+type quotesOf struct {
+	recallInput
+	texts  []string
+	chosen [][]passage // by hit
+	order  []int       // hits with passages, best first
+	room   int64       // tokens
+}
+
+// withNeighbours is how many hits, the best ones, come with the messages beside them: a price
+// may stand in a tool's output, what it is the price of in the question before.
+const withNeighbours = 3
+
+func (q *quotesOf) take(p passage) {
+	was := int64(0)
+	if len(q.chosen[p.hit]) > 0 {
+		was = q.weigh.Text(q.of(p.hit))
+	} else {
+		q.order = append(q.order, p.hit)
+	}
+	q.chosen[p.hit] = append(q.chosen[p.hit], p)
+	cost := q.weigh.Text(q.of(p.hit)) - was
+	if cost <= q.room {
+		q.room -= cost
+		return
+	}
+	q.chosen[p.hit] = q.chosen[p.hit][:len(q.chosen[p.hit])-1]
+	if len(q.chosen[p.hit]) == 0 {
+		q.order = q.order[:len(q.order)-1]
+	}
+}
+
+// neighbourRunes is how much of a message beside a hit is quoted.
+const neighbourRunes = 150
+
+// of writes what was chosen of a hit, in the order of the text, with its neighbours.
+func (q *quotesOf) of(i int) string {
+	hit := &q.hits[i]
 	var b strings.Builder
-	for i := range lines {
-		room := runes
-		if lines[i].RowID != hit.Message.RowID {
-			room = runes / 5
-		}
-		text := excerpt(in.mask(lines[i].Text()), in.terms, room) // half a secret has no shape any more
+	write := func(m *session.Message, text string) {
 		if strings.TrimSpace(text) != "" {
-			fmt.Fprintf(&b, "[%s %s] %s\n", lines[i].ID, lines[i].Role, escape(text))
+			fmt.Fprintf(&b, "[%s %s] %s\n", m.ID, m.Role, escape(text))
+		}
+	}
+	beside := slices.Index(q.order, i) < withNeighbours
+	for k := range hit.Neighbours {
+		if n := &hit.Neighbours[k]; beside && n.RowID < hit.Message.RowID {
+			write(n, excerpt(q.mask(n.Text()), q.terms, neighbourRunes))
+		}
+	}
+	write(&hit.Message, joinPassages(q.texts[i], q.chosen[i]))
+	for k := range hit.Neighbours {
+		if n := &hit.Neighbours[k]; beside && n.RowID > hit.Message.RowID {
+			write(n, excerpt(q.mask(n.Text()), q.terms, neighbourRunes))
 		}
 	}
 	return b.String()
+}
+
+// joinPassages writes passages of a text in its order, with marks where something is left out.
+func joinPassages(text string, chosen []passage) string {
+	chosen = slices.SortedFunc(slices.Values(chosen), func(a, b passage) int { return a.from - b.from })
+	var b strings.Builder
+	at := 0
+	for _, p := range chosen {
+		if p.from > at {
+			b.WriteString("… ")
+		}
+		b.WriteString(strings.TrimSpace(text[p.from:p.to]) + " ")
+		at = p.to
+	}
+	if at < len(text) {
+		b.WriteString("…")
+	}
+	return strings.TrimSpace(b.String())
 }
 
 // excerpt gives the stretch of a text, of at most this many runes, that holds the most

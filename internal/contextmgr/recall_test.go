@@ -36,7 +36,7 @@ func (s scan) Recall(ctx context.Context, q RecallQuery) ([]Hit, bool, error) {
 				n++
 			}
 		}
-		if n > 0 && m.RowID < q.Before {
+		if n > 0 && (m.RowID < q.Before || slices.Contains(q.Pruned, m.RowID)) {
 			hits = append(hits, Hit{Message: m, Score: float64(n)})
 		}
 		return true
@@ -82,6 +82,21 @@ func TestThePriceThatTwoSummariesDroppedIsRecalled(t *testing.T) {
 	if !strings.HasPrefix(wire(next), wire(v)) || len(*asked) != n {
 		t.Error("what was recalled did not stay as it was sent")
 	}
+}
+
+func TestWhatWasPrunedIsRecalled(t *testing.T) {
+	r, _ := recallRig(t, 100_000)
+	out := r.append(text(session.User, "Read the price list."), calling("p"), answering("p", filler(2000)+" The zebra costs 4711 crowns. "+filler(2000)))[2]
+	r.append(text(session.Assistant, "Read."))
+	for i := range 8 {
+		r.work(fmt.Sprint("file", i), 900)
+	}
+	if c, _ := r.compact(CompactInput{Budget: Budget{Settings: pruning()}, Strategy: session.StrategyPrune}); c.Status != session.StatusDone {
+		t.Fatalf("nothing was pruned: %+v", c)
+	}
+	wantLacks(t, r.read(Budget{}), "4711")
+	r.append(text(session.User, "What does the zebra cost in crowns?"))
+	wantHas(t, r.turn(TurnInput{}), "recalled_messages", "["+out.ID.String()+" tool]", "The zebra costs 4711 crowns.")
 }
 
 func TestRecallGoesWithTheOverlayThatItWasMadeFor(t *testing.T) {
@@ -223,12 +238,17 @@ func TestAnExcerptDoesNotCutASecretInHalf(t *testing.T) {
 	token := "ghp_" + strings.Repeat("aB3d", 9)
 	mask := func(s string) string { return strings.ReplaceAll(s, token, "[secret]") }
 	for before := range 400 {
-		m := session.Message{ID: session.MessageRef{Session: "20260211_001", Seq: 1}, RowID: 1, Parts: []session.Part{
-			session.TextPart(strings.Repeat("x", before) + token + strings.Repeat(" y", 300) + " zebra crowns" + strings.Repeat(" y", 300)),
-		}}
-		quote := quoteOf(&Hit{Message: m}, recallInput{terms: []string{"zebra", "crowns"}, most: 900, mask: mask})
+		text := strings.Repeat("x", before) + token + strings.Repeat(" y", 300) + " zebra crowns" + strings.Repeat(" y", 300)
+		m := session.Message{ID: session.MessageRef{Session: "20260211_001", Seq: 1}, RowID: 1, Parts: []session.Part{session.TextPart(text)}}
+		n := session.Message{ID: session.MessageRef{Session: "20260211_001", Seq: 2}, RowID: 2, Parts: []session.Part{session.TextPart(text)}}
+		quote := recallBlock(recallInput{hits: []Hit{{Message: m, Neighbours: []session.Message{n}}}, terms: []string{"zebra", "crowns", "xxxx"}, most: 900, mask: mask, weigh: bytesWeigh{}}).Text
 		if strings.Contains(quote, "aB3d") || !strings.Contains(quote, "zebra") {
 			t.Fatalf("with %d characters before the token: %s", before, quote)
 		}
 	}
 }
+
+// bytesWeigh takes four bytes for a token.
+type bytesWeigh struct{ Weigh }
+
+func (bytesWeigh) Text(s string) int64 { return int64(len(s) / 4) }

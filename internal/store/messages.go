@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"sessiond/internal/session"
 )
@@ -160,6 +161,28 @@ func (s *Store) TreeMessage(ctx context.Context, id session.ID, ref session.Mess
 		return session.Message{}, err
 	}
 	return m, nil
+}
+
+// MessagesAround reads a message with up to n before it and n after it that stand in a line
+// with it in its own session, in order; none where there is no such message.
+func (s *Store) MessagesAround(ctx context.Context, ref session.MessageRef, n int) ([]session.Message, error) {
+	msgs, err := readRange(ctx, s, ref.Session, ref.Seq-int64(n), ref.Seq+int64(n))
+	if err != nil {
+		return nil, fmt.Errorf("messages around %s: %w", ref, err)
+	}
+	at := slices.IndexFunc(msgs, func(m session.Message) bool { return m.ID == ref })
+	if at < 0 {
+		return nil, nil
+	}
+	follows := func(i int) bool { return msgs[i].ParentID != nil && *msgs[i].ParentID == msgs[i-1].RowID }
+	from, to := at, at+1
+	for from > 0 && follows(from) {
+		from--
+	}
+	for to < len(msgs) && follows(to) {
+		to++
+	}
+	return msgs[from:to], nil
 }
 
 func readMessage(ctx context.Context, q queryer, ref session.MessageRef) (session.Message, error) {
