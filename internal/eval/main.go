@@ -11,9 +11,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"sessiond/internal/history"
@@ -41,6 +43,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	list := fl.Bool("each", false, "a table for each conversation, too")
 	lost := fl.Bool("lost", false, "print the facts that were not found even with recall")
+	half := fl.String("half", "both", "looked: only conversations that may be looked at while the product is tuned;\nheld: only the others")
 	if err := fl.Parse(args); err != nil {
 		return err
 	}
@@ -66,8 +69,17 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		}
 		talks = append(talks, more...)
 	}
-	total, own := newTally("transcripts"), newTally("conversations in German, Chinese, Japanese")
+	groups := map[string]*tally{}
+	group := func(name string) *tally {
+		if groups[name] == nil {
+			groups[name] = newTally(name)
+		}
+		return groups[name]
+	}
 	for _, t := range talks {
+		if *half == "looked" && t.held || *half == "held" && !t.held {
+			continue
+		}
 		one, err := rig.measure(ctx, t)
 		if err != nil {
 			return fmt.Errorf("%s: %w", t.name, err)
@@ -78,17 +90,41 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		if *lost {
 			one.printLost(out)
 		}
-		if t.own {
-			own.add(one)
-		} else {
-			total.add(one)
+		for _, name := range t.groups() {
+			group(name).add(one)
 		}
 	}
-	if total.talks > 0 {
-		total.print(out)
+	for _, name := range []string{allTranscripts, allOwn} {
+		if groups[name] != nil {
+			groups[name].print(out)
+			delete(groups, name)
+		}
 	}
-	own.print(out)
+	var rest []*tally
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		rest = append(rest, groups[name])
+	}
+	printGroups(out, rest)
+	rig.pace.print(out)
 	return nil
+}
+
+// The groups that get a table of their own.
+const (
+	allTranscripts = "transcripts"
+	allOwn         = "conversations that come with it"
+)
+
+// groups names the lines of the tables in which a conversation counts.
+func (t *talk) groups() []string {
+	half := "looked at"
+	if t.held {
+		half = "held out"
+	}
+	if t.language == "" {
+		return []string{allTranscripts, allTranscripts + ", " + half}
+	}
+	return []string{allOwn, t.language + ", " + half}
 }
 
 // transcripts imports what a folder holds and gives its conversations.

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"sessiond/internal/contextmgr"
+	"sessiond/internal/recall"
 	"sessiond/internal/redact"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
@@ -28,10 +31,11 @@ type rig struct {
 	store    *store.Store
 	index    *search.Index
 	contexts *contextmgr.Manager
+	pace     *pace
 }
 
 func openRig(ctx context.Context, folder string) (*rig, error) {
-	r := &rig{}
+	r := &rig{pace: &pace{}}
 	reference := tokens.Reference()
 	var err error
 	r.store, err = store.Open(ctx, filepath.Join(folder, "sessions.db"), store.Options{Log: zerolog.Nop(), Measure: reference.Measure, Touched: touched.Files})
@@ -45,7 +49,7 @@ func openRig(ctx context.Context, folder string) (*rig, error) {
 		Digest:    summarize.NewExtractive(reference.Text),
 		Models:    func(id string) (session.ModelInfo, bool) { return session.ModelInfo{ID: id, Window: window}, true },
 		Counter:   func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
-		Reference: string(reference.Family()), Recall: lookup{r}, OnSoft: func(session.ID) {}, Now: time.Now,
+		Reference: string(reference.Family()), Recall: watch{recall.Lookup{Index: r.index, Store: r.store}, r.pace}, OnSoft: func(session.ID) {}, Now: time.Now,
 		Mask: func(text string) string { masked, _ := redact.Mask(text); return masked },
 	})
 	return r, nil
@@ -56,37 +60,38 @@ func (r *rig) close() {
 	_ = r.store.Close() //nolint:errcheck // as well
 }
 
-// lookup lets the context manager look into the search index, as the daemon does.
-type lookup struct{ *rig }
+// watch is the daemon's recall, asked twice: as a turn does, within its five milliseconds, to
+// see how often that is too short on this machine, and then with time enough, so that the
+// figures do not depend on it.
+type watch struct {
+	recall.Lookup
+	*pace
+}
+
+// pace is how long recalls took.
+type pace struct {
+	took   []time.Duration
+	cutOff int
+}
+
+// turnWaits is how long a turn waits for a recall.
+const turnWaits = 5 * time.Millisecond
 
 // Recall implements contextmgr.Recall.
-func (l lookup) Recall(ctx context.Context, q contextmgr.RecallQuery) (hits []contextmgr.Hit, timedOut bool, err error) {
-	kept, err := l.store.MessageByID(ctx, q.Before)
+func (w watch) Recall(ctx context.Context, q contextmgr.RecallQuery) ([]contextmgr.Hit, bool, error) {
+	hurried := q
+	hurried.Budget = turnWaits
+	start := time.Now()
+	_, timedOut, err := w.Lookup.Recall(ctx, hurried)
 	if err != nil {
 		return nil, false, err
 	}
-	hidden := search.Span{Session: kept.ID.Session, From: 1, Through: kept.ID.Seq - 1}
-	found, err := l.index.Recall(ctx, search.RecallQuery{Texts: []string{q.Text}, Within: []search.Span{hidden}, MinRare: 1, MaxHits: q.Limit, Time: time.Second})
-	if err != nil {
-		return nil, false, err
+	w.took = append(w.took, time.Since(start))
+	if timedOut {
+		w.cutOff++
 	}
-	for _, f := range found.Hits {
-		hit := contextmgr.Hit{Score: f.Score}
-		if hit.Message, err = l.store.Message(ctx, f.Ref); err != nil {
-			return nil, false, err
-		}
-		before, after, err := l.index.Neighbours(ctx, &hit.Message, 1)
-		if err != nil {
-			return nil, false, err
-		}
-		for _, m := range append(before, after...) {
-			if m.ID.Seq <= hidden.Through {
-				hit.Neighbours = append(hit.Neighbours, m)
-			}
-		}
-		hits = append(hits, hit)
-	}
-	return hits, !found.Complete, nil
+	q.Budget = time.Minute
+	return w.Lookup.Recall(ctx, q)
 }
 
 // talk is a conversation to be compacted.
@@ -95,7 +100,8 @@ type talk struct {
 	directory string
 	messages  []session.Message
 	labelled  []fact // by hand; none: sampled by rule
-	own       bool   // it comes with the program
+	language  string // of one that comes with the program
+	held      bool   // not looked at while the product is tuned
 }
 
 // leastTalk is how long a transcript must be, in messages, to be compacted five times.
@@ -123,10 +129,18 @@ func (r *rig) sessions(ctx context.Context) ([]talk, error) {
 			}
 		}
 		if len(t.messages) >= leastTalk {
+			t.held = heldOut(&t.messages[0])
 			talks = append(talks, t)
 		}
 	}
 	return talks, nil
+}
+
+// heldOut chooses half of the transcripts by how they begin.
+func heldOut(first *session.Message) bool {
+	h := fnv.New32a()
+	_, _ = io.WriteString(h, first.Text())
+	return h.Sum32()%2 == 0
 }
 
 // again gives a message as a caller would append it.
@@ -150,8 +164,8 @@ const compactions = 5
 
 func asks(after int) bool { return after == 1 || after == 2 || after == compactions }
 
-// measure brings a conversation in in as many pieces as it is compacted, and asks for the
-// facts of the first.
+// measure brings a conversation in in as many pieces as it is compacted, and asks behind some
+// of them for what was said until then.
 func (r *rig) measure(ctx context.Context, t talk) (*tally, error) {
 	out := newTally(t.name)
 	out.talks = 1
@@ -159,48 +173,63 @@ func (r *rig) measure(ctx context.Context, t talk) (*tally, error) {
 	if err != nil {
 		return nil, err
 	}
+	facts := t.labelled
+	if facts == nil {
+		facts = factsOf(t.messages, len(t.messages)/compactions)
+	}
 	var head *session.MessageRef
-	facts, told := t.labelled, 0
+	told := 0
 	for n := 1; n <= compactions; n++ {
 		upto := len(t.messages) * n / compactions
-		piece := t.messages[told:upto]
-		added, err := r.store.Append(ctx, store.Append{Session: sess.ID, Messages: piece, Parent: head})
+		added, err := r.store.Append(ctx, store.Append{Session: sess.ID, Messages: t.messages[told:upto], Parent: head})
 		if err != nil {
 			return nil, err
 		}
 		told, head = upto, added.Head
-		if n == 1 && facts == nil {
-			facts = factsOf(piece)
-		}
-		keep, none := int64(1500), int64(0)
-		c, _, err := r.contexts.Compact(ctx, sess.ID, contextmgr.CompactInput{
-			KeepTokens: &keep, Strategy: session.StrategySummarize, Budget: contextmgr.Budget{CloseCalls: true, Settings: contextmgr.Settings{KeepRecentMessages: &none}},
-		})
-		if err != nil {
-			return nil, err
-		}
-		if _, err := r.index.CatchUp(ctx); err != nil {
-			return nil, fmt.Errorf("index: %w", err)
-		}
-		if err := r.compareFiles(ctx, t, &c, out); err != nil {
+		if err := r.compact(ctx, sess.ID, &t, out); err != nil {
 			return nil, err
 		}
 		if !asks(n) {
 			continue
 		}
 		for _, f := range facts {
-			got, err := r.ask(ctx, sess.ID, head, f)
+			if f.told >= told {
+				continue
+			}
+			got, err := r.ask(ctx, sess.ID, head, &f, f.asked)
 			if err != nil {
 				return nil, err
 			}
-			out.note(n, f, got)
+			out.note(n, &f, got)
+			if f.otherwise == "" {
+				continue
+			}
+			if got, err = r.ask(ctx, sess.ID, head, &f, f.otherwise); err != nil {
+				return nil, err
+			}
+			out.noteOtherwise(n, &f, got)
 		}
 	}
 	return out, nil
 }
 
+// compact hides all but about 1,500 tokens.
+func (r *rig) compact(ctx context.Context, id session.ID, t *talk, out *tally) error {
+	keep, none := int64(1500), int64(0)
+	c, _, err := r.contexts.Compact(ctx, id, contextmgr.CompactInput{
+		KeepTokens: &keep, Strategy: session.StrategySummarize, Budget: contextmgr.Budget{CloseCalls: true, Settings: contextmgr.Settings{KeepRecentMessages: &none}},
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := r.index.CatchUp(ctx); err != nil {
+		return fmt.Errorf("index: %w", err)
+	}
+	return r.compareFiles(ctx, t, &c, out)
+}
+
 // compareFiles looks for the files of the hidden messages in a record's details.
-func (r *rig) compareFiles(ctx context.Context, t talk, c *session.Compaction, out *tally) error {
+func (r *rig) compareFiles(ctx context.Context, t *talk, c *session.Compaction, out *tally) error {
 	if c.Status != session.StatusDone || c.FirstKeptID == nil {
 		return nil
 	}
@@ -241,10 +270,10 @@ const (
 )
 
 // ask asks for a fact on a branch of its own and looks where it is.
-func (r *rig) ask(ctx context.Context, id session.ID, head *session.MessageRef, f fact) (found, error) {
+func (r *rig) ask(ctx context.Context, id session.ID, head *session.MessageRef, f *fact, question string) (found, error) {
 	var got found
-	question := session.Message{Kind: session.KindMessage, Role: session.User, Origin: session.Person, InContext: true, Display: true, Parts: []session.Part{session.TextPart(f.asked + "?")}}
-	if _, err := r.store.Append(ctx, store.Append{Session: id, Parent: head, Messages: []session.Message{question}}); err != nil {
+	asked := session.Message{Kind: session.KindMessage, Role: session.User, Origin: session.Person, InContext: true, Display: true, Parts: []session.Part{session.TextPart(strings.TrimRight(question, "?？") + "?")}}
+	if _, err := r.store.Append(ctx, store.Append{Session: id, Parent: head, Messages: []session.Message{asked}}); err != nil {
 		return got, err
 	}
 	v, err := r.contexts.Assemble(ctx, id, contextmgr.Budget{CloseCalls: true})

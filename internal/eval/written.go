@@ -3,6 +3,8 @@ package main
 import (
 	"embed"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"sessiond/internal/session"
@@ -11,9 +13,14 @@ import (
 //go:embed talks/*.txt
 var talkFiles embed.FS
 
+// heldMark ends the name of a conversation that is not looked at while the product is tuned.
+const heldMark = "-held"
+
 // written gives the conversations that come with the program. A line is what somebody says: P a
-// person, A the model, T a tool. A line that begins with ? labels a fact: its kind, its text,
-// what is asked. "~ N" is a template of small talk, repeated that often with its number.
+// person, A the model, T a tool. A line that begins with ? labels a fact that was said before
+// it: its kind, its text, what is asked, and perhaps the same asked in other words. "~ N" is a
+// template of talk of no importance, used over and over with its number for # and one of the
+// words for {a|b}; "= N" puts so many turns of it here, the rest comes at the end. "--" begins a comment.
 func written() ([]talk, error) {
 	entries, err := talkFiles.ReadDir("talks")
 	if err != nil {
@@ -25,7 +32,8 @@ func written() ([]talk, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the conversations of the program: %w", err)
 		}
-		t := talk{name: strings.TrimSuffix(e.Name(), ".txt"), own: true}
+		t := talk{name: strings.TrimSuffix(e.Name(), ".txt")}
+		t.language, t.held = strings.CutSuffix(t.name, heldMark)
 		if err := t.parse(string(raw)); err != nil {
 			return nil, fmt.Errorf("%s: %w", e.Name(), err)
 		}
@@ -34,39 +42,73 @@ func written() ([]talk, error) {
 	return talks, nil
 }
 
-// smallTalk is how many turns of no importance follow, so that there is something to compact.
+// smallTalk is how many turns of no importance there are, so that there is something to compact.
 const smallTalk = 300
 
 func (t *talk) parse(text string) error {
-	var first []session.Message
-	var filler [][2]string
+	var filler smallTalker
+	for line := range strings.Lines(text) { // templates may stand anywhere
+		if template, ok := strings.CutPrefix(strings.TrimSpace(line), "~ "); ok {
+			ask, answer, _ := strings.Cut(template, " | ")
+			filler.templates = append(filler.templates, [2]string{ask, answer})
+		}
+	}
 	for line := range strings.Lines(text) {
 		who, said, _ := strings.Cut(strings.TrimSpace(line), " ")
 		switch who {
-		case "":
+		case "", "~", "--":
 		case "P", "A", "T":
-			first = append(first, sayings(who, said, len(first))...)
+			t.messages = append(t.messages, sayings(who, said, len(t.messages))...)
 		case "?":
-			f := strings.SplitN(said, " | ", 3)
-			if len(f) != 3 {
+			f := strings.SplitN(said, " | ", 4)
+			if len(f) < 3 {
 				return fmt.Errorf("a label is KIND | TEXT | QUESTION: %q", line)
 			}
-			t.labelled = append(t.labelled, fact{f[0], f[1], f[2]})
-		case "~":
-			ask, answer, _ := strings.Cut(said, " | ")
-			filler = append(filler, [2]string{ask, answer})
+			f = append(f, "")
+			t.labelled = append(t.labelled, fact{kind: f[0], text: f[1], asked: f[2], otherwise: f[3], told: len(t.messages) - 1})
+		case "=":
+			n, err := strconv.Atoi(said)
+			if err != nil {
+				return fmt.Errorf("= is followed by a number: %q", line)
+			}
+			t.messages = append(t.messages, filler.turns(n)...)
 		default:
-			return fmt.Errorf("a line begins with P, A, T, ? or ~: %q", line)
+			return fmt.Errorf("a line begins with P, A, T, ?, ~, = or --: %q", line)
 		}
 	}
-	t.messages = first
-	for i := range smallTalk {
-		f := filler[i%len(filler)]
-		for k, who := range []string{"P", "A"} {
-			t.messages = append(t.messages, sayings(who, strings.ReplaceAll(f[k], "#", fmt.Sprint(i+1)), 0)...)
-		}
-	}
+	t.messages = append(t.messages, filler.turns(smallTalk-filler.n)...)
 	return nil
+}
+
+// smallTalker makes turns of no importance from templates.
+type smallTalker struct {
+	templates [][2]string
+	n         int // turns so far
+}
+
+func (s *smallTalker) turns(n int) []session.Message {
+	var out []session.Message
+	for range n {
+		template := s.templates[s.n%len(s.templates)]
+		s.n++
+		for k, who := range []string{"P", "A"} {
+			out = append(out, sayings(who, s.vary(template[k]), 0)...)
+		}
+	}
+	return out
+}
+
+var oneOf = regexp.MustCompile(`\{[^}]*\}`)
+
+// vary puts the turn's number and words of its own into a template.
+func (s *smallTalker) vary(template string) string {
+	k := 0
+	text := oneOf.ReplaceAllStringFunc(template, func(words string) string {
+		choice := strings.Split(strings.Trim(words, "{}"), "|")
+		k++
+		return choice[(s.n*(7+2*k)+s.n/5*k)%len(choice)]
+	})
+	return strings.ReplaceAll(text, "#", strconv.Itoa(s.n))
 }
 
 // sayings makes messages; what a tool says comes with its call.
