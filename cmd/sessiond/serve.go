@@ -84,7 +84,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	if _, err := s.store.FailRunning(ctx, "the daemon ended before the summary was made"); err != nil {
+	if _, err := s.store.FailRunning(ctx, session.ReasonBrokenOff); err != nil {
 		return err
 	}
 	if err := s.store.SetCatalogue(ctx, s.catalogue.Models(), s.catalogue.Prices()); err != nil {

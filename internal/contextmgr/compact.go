@@ -16,7 +16,7 @@ type CompactInput struct {
 	Instructions string
 	Summary      string               // a ready one, instead of a digest
 	KeepTokens   *int64               // to keep verbatim at least, instead of the settings'
-	Model        bool                 // wait for the remote summariser, if there is one; where it fails the digest serves
+	Model        bool                 // ask the remote summariser, if there is one; where it fails the digest serves
 	DryRun       bool                 // answer the plan, write nothing
 	Idem         *session.Idempotency // of the request; nil: none
 
@@ -43,83 +43,6 @@ type Preview struct {
 
 // overflowsInARow is how often an overflow is answered by keeping less.
 const overflowsInARow = 3
-
-// Compact makes room now, with a digest or the caller's summary. Where nothing is to be
-// gained the record says skipped, and why. A dry run answers what would be done. Codes:
-// NotFound, Invalid, Conflict (the path changed meanwhile), DoesNotFit (overflows in a row,
-// with the items that are too large), CompactionRequired (an overflow while automatic
-// compaction is off).
-func (m *Manager) Compact(ctx context.Context, id session.ID, in CompactInput) (session.Compaction, Preview, error) {
-	release := m.turns.lock(id)
-	r, over, err := m.prepareCompact(ctx, id, &in)
-	if err != nil {
-		release()
-		return session.Compaction{}, Preview{}, err
-	}
-	var made madeOverlay
-	var calls []session.Call
-	waits := in.Model && m.cfg.Remote != nil && !in.DryRun && in.Summary == ""
-	if over.strategy == session.StrategyPrune {
-		made, _ = m.prune(r, over)
-		waits = false
-	}
-	if waits {
-		release() // turns go on meanwhile
-		asked := over
-		asked.summarizer, asked.serve = m.cfg.Remote, false
-		made, err = m.makeOverlay(ctx, r, asked)
-		calls = made.calls
-		release = m.turns.lock(id)
-	}
-	defer release()
-	if over.strategy != session.StrategyPrune && (!waits || err != nil) {
-		if made, err = m.makeOverlay(ctx, r, over); err != nil {
-			return session.Compaction{}, Preview{}, err
-		}
-	}
-	preview := m.preview(r, made)
-	if in.DryRun {
-		return made.record, preview, nil
-	}
-	c, err := m.recordCompaction(ctx, made, calls, in.Idem)
-	if err != nil {
-		return c, preview, err
-	}
-	if in.ReportedWindow > 0 && m.cfg.SetWindow != nil {
-		if err := m.cfg.SetWindow(ctx, id, in.ReportedWindow); err != nil {
-			return c, preview, fmt.Errorf("correct the window: %w", err)
-		}
-	}
-	return c, preview, nil
-}
-
-// recordCompaction writes what was made, as done or as skipped, and the calls behind it.
-func (m *Manager) recordCompaction(ctx context.Context, made madeOverlay, calls []session.Call, idem *session.Idempotency) (session.Compaction, error) {
-	c := made.record
-	c.Status = session.StatusDone
-	if made.plan.NoGain != "" {
-		c = session.Compaction{
-			SessionID: c.SessionID, PreviousID: c.PreviousID, Strategy: c.Strategy, Trigger: c.Trigger,
-			Status: session.StatusSkipped, Reason: made.plan.NoGain, TokensBefore: c.TokensBefore, TokensAfter: c.TokensBefore,
-		}
-	}
-	c.Idem = idem
-	c, err := m.store.AddCompaction(ctx, c)
-	keep := context.WithoutCancel(ctx) // what was paid for is recorded, whoever went away
-	for _, call := range calls {
-		call.SessionID = made.record.SessionID
-		if err == nil {
-			call.CompactionID = &c.RowID
-		}
-		if _, callErr := m.store.AddCall(keep, call); callErr != nil {
-			return c, fmt.Errorf("record a summary's call: %w", callErr)
-		}
-	}
-	if err != nil {
-		return c, fmt.Errorf("record the compaction: %w", err)
-	}
-	return c, nil
-}
 
 // prepareCompact checks what is asked for and reads what it is about.
 func (m *Manager) prepareCompact(ctx context.Context, id session.ID, in *CompactInput) (*reading, overlayInput, error) {

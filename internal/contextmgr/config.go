@@ -22,6 +22,7 @@ type Store interface {
 	Compaction(ctx context.Context, id session.ID, compaction int64) (session.Compaction, error)
 	AddCompaction(ctx context.Context, c session.Compaction) (session.Compaction, error)
 	FinishCompaction(ctx context.Context, c session.Compaction) (session.Compaction, error)
+	AnswerCompaction(ctx context.Context, i *session.Idempotency, c session.Compaction) error
 	Activate(ctx context.Context, id session.ID, compaction int64) (session.Compaction, error)
 	UndoCompaction(ctx context.Context, id session.ID, compaction int64) (session.Session, error)
 	RedoCompaction(ctx context.Context, id session.ID, compaction int64) (session.Session, error)

@@ -15,6 +15,7 @@ type Manager struct {
 	weights weightMemory
 	images  imageMemory
 	turns   turnLocks
+	flights flights
 	asked   askedMemory
 }
 

@@ -15,12 +15,13 @@ type overlayInput struct {
 	trigger      session.Trigger
 	summarizer   Summarizer
 	instructions string
-	summary      string // a ready one
-	keep         *int64 // tokens, instead of the numbers'
-	serve        bool   // the summariser is the digest: where even that fails, a plain note serves
-	forced       bool   // make room even where the summary is larger than what it replaces
-	fixed        int64  // tokens of what no compaction can hide
-	before       int64  // tokens of the context now
+	summary      string              // a ready one
+	keep         *int64              // tokens, instead of the numbers'
+	serve        bool                // the summariser is the digest: where even that fails, a plain note serves
+	forced       bool                // make room even where the summary is larger than what it replaces
+	fixed        int64               // tokens of what no compaction can hide
+	before       int64               // tokens of the context now
+	like         *session.Compaction // cut where this one does; nil: by the rules
 }
 
 // made is an overlay that no store holds yet, with the plan it came from.
@@ -47,7 +48,29 @@ func (r *reading) plan(in overlayInput) Plan {
 	if n.Preset == presetCodex && in.strategy == session.StrategySummarize {
 		return planWords(r.entries(), rule.KeepTokens, room)
 	}
+	if at, ok := r.cutOf(in.like); ok {
+		return planAt(r.entries(), at, rule.KeepTokens)
+	}
 	return MakePlan(r.entries(), rule, room)
+}
+
+// cutOf gives where a record that follows the effective overlay cuts what was read.
+func (r *reading) cutOf(c *session.Compaction) (Cut, bool) {
+	if c == nil || c.FirstKeptID == nil {
+		return Cut{}, false
+	}
+	var details session.CompactionDetails
+	decode(c.Details, &details)
+	at := Cut{-1, -1}
+	for i := range r.path {
+		if r.path[i].ID.String() == details.TurnStart {
+			at.TurnStart = i
+		}
+		if r.path[i].RowID == *c.FirstKeptID {
+			at.First = i
+		}
+	}
+	return at, at.First > 0
 }
 
 func (r *reading) planClear() Plan {

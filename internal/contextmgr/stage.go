@@ -3,6 +3,7 @@ package contextmgr
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"sessiond/internal/session"
@@ -13,60 +14,159 @@ import (
 const idleMinutes = 5
 
 // Stage makes a summary ready for a session above its soft threshold: a digest at once, then
-// a model's beside it if there is one. Neither takes effect by this. It waits for the model
-// with no lock held and no transaction open, so turns go on. Codes as Assemble.
+// a model's beside it if there is one. Neither takes effect by this. Codes as Assemble.
 func (m *Manager) Stage(ctx context.Context, id session.ID) error {
-	r, over, err := m.stageDigest(ctx, id)
-	if err != nil || r == nil || m.cfg.Remote == nil {
+	due, err := m.StageDigest(ctx, id)
+	if err != nil || !due {
 		return err
 	}
-	return m.stageRemote(ctx, r, over)
+	return m.StageModel(ctx, id)
 }
 
-// stageDigest stages a digest unless one stands ready. r is nil where there is nothing to do.
-func (m *Manager) stageDigest(ctx context.Context, id session.ID) (*reading, overlayInput, error) {
+// StageDigest makes a digest ready unless something stands ready. due tells that a model's
+// summary of the same messages is to be made beside it. Codes as Assemble.
+func (m *Manager) StageDigest(ctx context.Context, id session.ID) (due bool, err error) {
 	release := m.turns.lock(id)
 	defer release()
+	s, err := m.readToStage(ctx, id)
+	if err != nil || s == nil {
+		return false, err
+	}
+	if err := m.retire(ctx, s.r, s.all); err != nil {
+		return false, err
+	}
+	if s.ready == nil {
+		made, pruned := m.prune(s.r, s.over)
+		if !pruned {
+			if made, err = m.makeOverlay(ctx, s.r, s.over); err != nil || made.plan.NoGain != "" {
+				return false, err
+			}
+		}
+		made.record.Status = session.StatusStaged
+		c, err := m.store.AddCompaction(ctx, made.record)
+		if err != nil {
+			return false, fmt.Errorf("stage a digest: %w", err)
+		}
+		s.ready = &c
+	}
+	return m.modelIsDue(s), nil
+}
+
+// StageModel asks the model for a summary of what the staged digest tells of, if that is due. It
+// waits for it with no lock held and no transaction open, so turns go on. A record of the attempt
+// stands from the beginning, so that one that was broken off can be seen, and cancelled. Codes as
+// Assemble.
+func (m *Manager) StageModel(ctx context.Context, id session.ID) error {
+	s, running, err := m.beginStaged(ctx, id)
+	if err != nil || s == nil {
+		return err
+	}
+	asked, end := m.flights.enter(ctx, running)
+	defer end(outcome{})
+	s.over.summarizer, s.over.serve, s.over.like = m.cfg.Remote, false, s.ready
+	made, err := m.makeOverlay(asked, s.r, s.over)
+	return m.settleStaged(asked, m.flights.at(running).record, made, err)
+}
+
+// beginStaged records that a model is about to be asked; s is nil where that is not due.
+func (m *Manager) beginStaged(ctx context.Context, id session.ID) (*staging, *flight, error) {
+	release := m.turns.lock(id)
+	defer release()
+	s, err := m.readToStage(ctx, id)
+	if err != nil || s == nil || s.ready == nil || !m.modelIsDue(s) {
+		return nil, nil, err
+	}
+	c := session.Compaction{
+		SessionID: id, PreviousID: s.ready.PreviousID, Strategy: s.over.strategy, Trigger: s.over.trigger, Status: session.StatusRunning,
+		ThroughID: s.ready.ThroughID, FirstKeptID: s.ready.FirstKeptID, TokensBefore: s.over.before,
+	}
+	if c, err = m.store.AddCompaction(ctx, c); err != nil {
+		return nil, nil, fmt.Errorf("begin a staged summary: %w", err)
+	}
+	return s, m.flights.stage(c), nil
+}
+
+// settleStaged gives a running record its outcome.
+func (m *Manager) settleStaged(ctx context.Context, running session.Compaction, made madeOverlay, failed error) error {
+	keep := context.WithoutCancel(ctx) // what was paid for is recorded, whoever went away
+	if err := m.ledger(keep, running, made.calls); err != nil {
+		return err
+	}
+	c := made.record
+	c.RowID, c.PreviousID, c.CreatedAt = running.RowID, running.PreviousID, running.CreatedAt
+	if failed != nil && ctx.Err() != nil {
+		running.SpanSummary = c.SpanSummary
+		if err := m.breakOff(ctx, running); session.CodeOf(err) != session.Conflict {
+			return err
+		}
+		return nil
+	}
+	switch c.Status = session.StatusStaged; {
+	case failed != nil:
+		c.Status, c.Reason = session.StatusFailed, joinReasons(failed.Error(), c.Reason)
+	case made.plan.NoGain != "":
+		c.Status, c.Reason = session.StatusSkipped, made.plan.NoGain
+	default:
+		if err := m.followDigest(keep, &c); err != nil {
+			return err
+		}
+	}
+	if _, err := m.store.FinishCompaction(keep, c); err != nil && session.CodeOf(err) != session.Conflict { // cancelled meanwhile
+		return fmt.Errorf("finish a staged summary: %w", err)
+	}
+	return failed
+}
+
+// staging is what is known of a session for which something is made ready.
+type staging struct {
+	r     *reading
+	over  overlayInput
+	all   []session.Compaction
+	ready *session.Compaction // what would be activated; nil: nothing
+}
+
+// readToStage reads a session; nil where nothing is to be made ready.
+func (m *Manager) readToStage(ctx context.Context, id session.ID) (*staging, error) {
 	r, err := m.read(ctx, id, m.asked.like(id, Budget{}))
 	if err != nil {
-		return nil, overlayInput{}, err
+		return nil, err
 	}
 	t := turn{m: m, r: r}
 	if err := t.assemble(ctx); err != nil {
-		return nil, overlayInput{}, err
+		return nil, err
 	}
 	n := r.numbers
 	if n.Off || n.Strategy != session.StrategySummarize || t.tokens.Upper() <= n.Soft {
-		return nil, overlayInput{}, nil
+		return nil, nil
 	}
-	all, err := m.store.Compactions(ctx, id)
-	if err != nil {
-		return nil, overlayInput{}, err
-	}
-	over := overlayInput{
+	s := &staging{r: r, over: overlayInput{
 		strategy: n.Strategy, trigger: session.TriggerThreshold, summarizer: m.cfg.Digest, serve: true,
 		fixed: t.draft.Fixed, before: t.tokens.Total,
+	}}
+	if s.all, err = m.store.Compactions(ctx, id); err != nil {
+		return nil, err
 	}
-	if err := m.retire(ctx, r, all); err != nil {
-		return nil, over, err
+	if i := BestStaged(s.all, r.overlay, r.holds); i >= 0 {
+		s.ready = &s.all[i]
 	}
-	if BestStaged(all, r.overlay, r.holds) >= 0 {
-		return nil, over, nil // what stands ready serves; once it is activated the next is made
+	return s, nil
+}
+
+// modelIsDue tells whether the model is to be asked: a digest stands ready that it could better,
+// it is not being asked, and if it failed since the effective overlay the path has grown by 5 %
+// of the window since. What was broken off says nothing against it.
+func (m *Manager) modelIsDue(s *staging) bool {
+	if m.cfg.Remote == nil || byModel(s.ready) || s.ready.Strategy == session.StrategyPrune || m.flights.flying(s.r.sess.ID) {
+		return false
 	}
-	made, pruned := m.prune(r, over)
-	if !pruned {
-		if made, err = m.makeOverlay(ctx, r, over); err != nil || made.plan.NoGain != "" {
-			return nil, over, err
+	for i := range slices.Backward(s.all) {
+		c := &s.all[i]
+		tried := c.Status == session.StatusFailed && c.Reason != session.ReasonBrokenOff || c.Status == session.StatusSkipped && byModel(c)
+		if tried && c.SessionID == s.r.sess.ID && c.Trigger == session.TriggerThreshold && follows(c, s.r.overlay) {
+			return s.over.before >= c.TokensBefore+s.r.numbers.Window/20
 		}
 	}
-	made.record.Status = session.StatusStaged
-	if _, err := m.store.AddCompaction(ctx, made.record); err != nil {
-		return nil, over, fmt.Errorf("stage a digest: %w", err)
-	}
-	if pruned { // no model is needed for that
-		return nil, over, nil
-	}
-	return r, over, nil
+	return true
 }
 
 // retire closes staged records that can no longer take effect, since another overlay did.
@@ -83,48 +183,16 @@ func (m *Manager) retire(ctx context.Context, r *reading, all []session.Compacti
 	return nil
 }
 
-// stageRemote asks the model for a summary of the same span. A record of the attempt stands
-// from the beginning, so that one that was broken off can be seen.
-func (m *Manager) stageRemote(ctx context.Context, r *reading, over overlayInput) error {
-	running := session.Compaction{SessionID: r.sess.ID, Strategy: over.strategy, Trigger: over.trigger, Status: session.StatusRunning, TokensBefore: over.before}
-	if r.overlay != nil {
-		running.PreviousID = &r.overlay.RowID
+// followDigest stages a model's summary that came after its digest took effect on top of the
+// digest, to replace it in an idle moment or to feed the next compaction.
+func (m *Manager) followDigest(ctx context.Context, c *session.Compaction) error {
+	digest, err := m.lateFor(ctx, c)
+	if err != nil || digest == nil {
+		return err
 	}
-	running, err := m.store.AddCompaction(ctx, running)
-	if err != nil {
-		return fmt.Errorf("begin a staged summary: %w", err)
-	}
-	over.summarizer, over.serve = m.cfg.Remote, false
-	made, makeErr := m.makeOverlay(ctx, r, over)
-	keep := context.WithoutCancel(ctx) // what was paid for is recorded, whoever went away
-	for _, call := range made.calls {
-		call.SessionID, call.CompactionID = r.sess.ID, &running.RowID
-		if _, err := m.store.AddCall(keep, call); err != nil {
-			return fmt.Errorf("record a summary's call: %w", err)
-		}
-	}
-	c := made.record
-	c.RowID, c.PreviousID, c.CreatedAt = running.RowID, running.PreviousID, running.CreatedAt
-	c.Status = session.StatusStaged
-	switch {
-	case makeErr != nil:
-		c.Status, c.Reason = session.StatusFailed, makeErr.Error()
-	case made.plan.NoGain != "":
-		c.Status, c.Reason = session.StatusSkipped, made.plan.NoGain
-	}
-	if c.Status == session.StatusStaged {
-		late, err := m.lateFor(keep, &c)
-		if err != nil {
-			return err
-		}
-		if late != nil {
-			return m.stageLate(keep, c, late)
-		}
-	}
-	if _, err := m.store.FinishCompaction(keep, c); err != nil {
-		return fmt.Errorf("finish a staged summary: %w", err)
-	}
-	return makeErr
+	c.PreviousID, c.MessageCount = &digest.RowID, 0
+	c.Reason = joinReasons(c.Reason, "it came after "+session.CompactionName(digest.RowID)+" had taken effect for the same messages")
+	return nil
 }
 
 // lateFor gives the digest that took effect while the model was at work on the same span.
@@ -141,21 +209,6 @@ func (m *Manager) lateFor(ctx context.Context, c *session.Compaction) (*session.
 		return nil, nil
 	}
 	return effective, nil
-}
-
-// stageLate keeps a model's summary that came after its digest took effect: staged on top of
-// the digest, to replace it in an idle moment or to feed the next compaction.
-func (m *Manager) stageLate(ctx context.Context, c session.Compaction, digest *session.Compaction) error {
-	skipped := c
-	skipped.Status, skipped.Reason = session.StatusSkipped, "it came late: "+session.CompactionName(digest.RowID)+" was in force, and the next record continues from there"
-	if _, err := m.store.FinishCompaction(ctx, skipped); err != nil {
-		return fmt.Errorf("finish a late summary: %w", err)
-	}
-	c.RowID, c.ID, c.PreviousID, c.MessageCount = 0, "", &digest.RowID, 0
-	if _, err := m.store.AddCompaction(ctx, c); err != nil {
-		return fmt.Errorf("stage a late summary: %w", err)
-	}
-	return nil
 }
 
 // ActivateIdle puts a staged overlay in force if the session has been quiet for five minutes

@@ -232,6 +232,7 @@ func (w *teller) main(ctx context.Context, p Plan, history []session.Message, li
 		ReadFiles: w.details.ReadFiles, ModifiedFiles: w.details.ModifiedFiles,
 	})
 	if err != nil {
+		c.SpanSummary = w.m.clipSummary(s.Span, limit) // what was made of the span is not lost
 		return err
 	}
 	if !ok {

@@ -24,6 +24,12 @@ const (
 	indexPause    = 100 * time.Millisecond
 	indexRestTime = 2 * time.Second // at a stop; the next start does what it left
 
+	// digests and models are how many sessions get a digest, or a model's summary, at once: the
+	// first need a processor, the others a server that others use, too. One that hangs holds up
+	// only those that wait for it.
+	digests = 2
+	models  = 4
+
 	// reportQueue is how many reports wait to be learned from; more than that say nothing new.
 	reportQueue = 64
 )
@@ -43,7 +49,9 @@ type Index interface {
 
 // Contexts stages and activates overlays, and learns from reports.
 type Contexts interface {
-	Stage(ctx context.Context, id session.ID) error
+	StageDigest(ctx context.Context, id session.ID) (due bool, err error) // due: a model's summary is wanted, too
+	StageModel(ctx context.Context, id session.ID) error
+	DropCancelled(ctx context.Context) error // another process may have cancelled what a model is asked for
 	ActivateIdle(ctx context.Context, id session.ID) (done, waits bool, err error)
 	Learn(ctx context.Context, id session.ID) error
 }
@@ -70,14 +78,13 @@ type Runner struct {
 	wg     sync.WaitGroup
 
 	changed  chan struct{} // something was written
-	stage    chan struct{} // there is something to stage
 	report   chan session.ID
 	untitled chan session.ID
 
 	mu      sync.Mutex
 	stopped bool
-	toStage []session.ID             // in the order they asked
-	waiting map[session.ID]bool      // in toStage
+	digests pool                     // digests to stage
+	models  pool                     // models' summaries to stage
 	active  map[session.ID]time.Time // sessions that may get an overlay when they rest
 	wrote   time.Time                // of the last Changed
 }
@@ -91,9 +98,11 @@ func New(cfg Config) *Runner {
 		cfg.Zone = time.Local
 	}
 	r := &Runner{
-		cfg: cfg, changed: make(chan struct{}, 1), stage: make(chan struct{}, 1),
-		report: make(chan session.ID, reportQueue), untitled: make(chan session.ID, titleQueue), waiting: map[session.ID]bool{}, active: map[session.ID]time.Time{},
+		cfg: cfg, changed: make(chan struct{}, 1),
+		report: make(chan session.ID, reportQueue), untitled: make(chan session.ID, titleQueue), active: map[session.ID]time.Time{},
 	}
+	r.digests = pool{limit: digests, work: r.stageDigest, busy: map[session.ID]bool{}}
+	r.models = pool{limit: models, work: r.stageModel, busy: map[session.ID]bool{}}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	return r
 }
@@ -101,7 +110,7 @@ func New(cfg Config) *Runner {
 // Start begins all jobs.
 func (r *Runner) Start() {
 	r.nudge(r.changed) // what was appended while nobody ran
-	for _, job := range []func(){r.index, r.stageAll, r.learn, r.title, r.watch, r.backUp} {
+	for _, job := range []func(){r.index, r.learn, r.title, r.watch, r.backUp} {
 		r.wg.Go(job)
 	}
 	for _, d := range r.cfg.Daily {
@@ -140,14 +149,9 @@ func (r *Runner) lastChange() time.Time {
 // It does not block.
 func (r *Runner) Soft(id session.ID) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.active[id] = r.cfg.Now()
-	if r.waiting[id] {
-		return
-	}
-	r.waiting[id] = true
-	r.toStage = append(r.toStage, id)
-	r.nudge(r.stage)
+	r.mu.Unlock()
+	r.add(&r.digests, id)
 }
 
 // Reported tells that a provider's numbers for one of our contexts came in. It does not block.
@@ -215,22 +219,22 @@ func (r *Runner) catchUp(ctx context.Context) {
 	}
 }
 
-// stageAll makes compactions ready, one after the other.
-func (r *Runner) stageAll() {
-	for {
-		select {
-		case <-r.ctx.Done():
-			return
-		case <-r.stage:
-		}
-		for id, ok := r.nextToStage(); ok; id, ok = r.nextToStage() {
-			if err := r.cfg.Contexts.Stage(r.ctx, id); err != nil && r.ctx.Err() == nil {
-				r.cfg.Log.Error().Err(err).Str("session", string(id)).Msg("no compaction could be staged")
-			}
-			if r.ctx.Err() != nil {
-				return
-			}
-		}
+// stageDigest makes a digest ready, and lets a model be asked where one is wanted.
+func (r *Runner) stageDigest(id session.ID) {
+	due, err := r.cfg.Contexts.StageDigest(r.ctx, id)
+	r.unstaged(id, err)
+	if due {
+		r.add(&r.models, id)
+	}
+}
+
+func (r *Runner) stageModel(id session.ID) {
+	r.unstaged(id, r.cfg.Contexts.StageModel(r.ctx, id))
+}
+
+func (r *Runner) unstaged(id session.ID, err error) {
+	if err != nil && r.ctx.Err() == nil {
+		r.cfg.Log.Error().Err(err).Str("session", string(id)).Msg("no compaction could be staged")
 	}
 }
 
@@ -246,18 +250,6 @@ func (r *Runner) learn() {
 			}
 		}
 	}
-}
-
-func (r *Runner) nextToStage() (session.ID, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.toStage) == 0 {
-		return "", false
-	}
-	id := r.toStage[0]
-	r.toStage = r.toStage[1:]
-	delete(r.waiting, id)
-	return id, true
 }
 
 // watch looks once a second: for what other processes wrote, for a quiet moment to empty the

@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,12 +23,17 @@ type fake struct {
 	version   int64
 	caughtUp  int
 	truncated int
+	digested  []session.ID
+	asked     []session.ID // of whom a model is asked
+	atOnce    int
+	most      int // asked at once
 	staged    []session.ID
+	dropped   int // looks for what was cancelled
 	activated []session.ID
 	learned   []session.ID
 	backups   []string
 	drafts    []time.Time
-	hold      chan struct{} // Stage waits for it; nil: it does not
+	hold      chan struct{} // the model waits for it; nil: it does not
 	readerIn  bool          // a reader keeps the log from being emptied
 }
 
@@ -65,17 +71,38 @@ func (f *fake) CatchUp(context.Context) (int, error) {
 	return 0, errors.New("a failing index is told, and tried again")
 }
 
-func (f *fake) Stage(ctx context.Context, id session.ID) error {
-	if f.hold != nil {
+func (f *fake) StageDigest(_ context.Context, id session.ID) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.digested = append(f.digested, id)
+	return true, nil
+}
+
+func (f *fake) StageModel(ctx context.Context, id session.ID) error {
+	f.mu.Lock()
+	f.asked = append(f.asked, id)
+	f.atOnce++
+	f.most = max(f.most, f.atOnce)
+	hold := f.hold
+	f.mu.Unlock()
+	if hold != nil {
 		select {
-		case <-f.hold:
+		case <-hold:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.atOnce--
 	f.staged = append(f.staged, id)
+	return nil
+}
+
+func (f *fake) DropCancelled(context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.dropped++
 	return nil
 }
 
@@ -208,14 +235,65 @@ func TestStagingAsksOncePerSessionAndBlocksNobody(t *testing.T) {
 	inBubble(t, f, Backups{}, func(r *Runner) {
 		f.hold = make(chan struct{}) // made in the bubble, or its clock would never move
 		r.Soft("20260211_001")
-		synctest.Wait() // staging the first, which hangs
+		synctest.Wait() // the model hangs
 		for range 100 {
-			r.Soft("20260211_002")
+			r.Soft("20260211_001")
+		}
+		synctest.Wait()
+		if want := []session.ID{"20260211_001"}; !slices.Equal(f.list(&f.asked), want) {
+			t.Errorf("asked %v, want %v", f.list(&f.asked), want)
 		}
 		close(f.hold)
 		synctest.Wait()
-		if want := []session.ID{"20260211_001", "20260211_002"}; !slices.Equal(f.list(&f.staged), want) {
-			t.Errorf("staged %v, want %v", f.list(&f.staged), want)
+		if want := []session.ID{"20260211_001", "20260211_001"}; !slices.Equal(f.list(&f.staged), want) {
+			t.Errorf("staged %v, want %v: once, and once more for what came meanwhile", f.list(&f.staged), want)
+		}
+	})
+}
+
+// A model that hangs holds up no digest; sessions wait for it in the order in which they came.
+func TestManySessionsAreStagedAtOnceInTheirOrder(t *testing.T) {
+	f := &fake{}
+	inBubble(t, f, Backups{}, func(r *Runner) {
+		f.hold = make(chan struct{})
+		var all []session.ID
+		for n := range 3 * models {
+			all = append(all, session.ID(fmt.Sprintf("20260211_%03d", n)))
+			r.Soft(all[n])
+			synctest.Wait()
+		}
+		if got := f.list(&f.digested); !slices.Equal(got, all) {
+			t.Errorf("digests of %v while the model hangs", got)
+		}
+		if got := f.list(&f.asked); !slices.Equal(got, all[:models]) {
+			t.Errorf("asked for %v at once", got)
+		}
+		for n := range all {
+			f.hold <- struct{}{} // one answer
+			synctest.Wait()
+			if got := f.list(&f.asked); !slices.Equal(got, all[:min(n+1+models, len(all))]) {
+				t.Errorf("after %d answers it was asked for %v", n+1, got)
+			}
+		}
+		if f.count(&f.most) != models || len(f.list(&f.staged)) != len(all) {
+			t.Errorf("%d at once, %d staged", f.count(&f.most), len(f.list(&f.staged)))
+		}
+	})
+}
+
+func TestWhatAnotherProcessCancelledIsDropped(t *testing.T) {
+	f := &fake{}
+	inBubble(t, f, Backups{}, func(*Runner) {
+		time.Sleep(10 * lookInterval)
+		synctest.Wait()
+		before := f.count(&f.dropped)
+		f.mu.Lock()
+		f.version++ // another process committed
+		f.mu.Unlock()
+		time.Sleep(lookInterval + time.Millisecond)
+		synctest.Wait()
+		if got := f.count(&f.dropped); got != before+1 {
+			t.Errorf("looked %d times before and %d after another's write", before, got)
 		}
 	})
 }

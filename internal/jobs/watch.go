@@ -26,6 +26,9 @@ func (w *watcher) look() {
 		if w.cfg.Noticed != nil {
 			w.cfg.Noticed()
 		}
+		if err := w.cfg.Contexts.DropCancelled(w.ctx); err != nil && w.ctx.Err() == nil {
+			w.cfg.Log.Error().Err(err).Msg("what another process cancelled goes on")
+		}
 	}
 	if last := w.lastChange(); last.After(w.wrote) {
 		w.wrote, w.emptied = last, false
@@ -72,7 +75,7 @@ func (r *Runner) resting() []session.ID {
 	defer r.mu.Unlock()
 	var ids []session.ID
 	for id, at := range r.active {
-		if r.cfg.Now().Sub(at) >= sessionIdle && !r.waiting[id] {
+		if r.cfg.Now().Sub(at) >= sessionIdle && !r.digests.holds(id) {
 			ids = append(ids, id)
 			delete(r.active, id)
 		}

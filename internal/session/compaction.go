@@ -39,6 +39,12 @@ const (
 	StatusSkipped Status = "skipped"
 )
 
+// Reasons of a failed record that say nothing against its model.
+const (
+	ReasonCancelled = "it was cancelled"
+	ReasonBrokenOff = "it was broken off: sessiond ended before the summary was made"
+)
+
 // Compaction is an overlay: a record saying that the prefix of a path up to through_id is
 // represented by a summary (or hidden). No message is changed by it.
 type Compaction struct {

@@ -146,40 +146,60 @@ func (t *tx) insertCompaction(c *session.Compaction) error {
 	return nameCompaction(t.ctx, t, c)
 }
 
-// FinishCompaction gives a running or staged record its outcome: staged, failed or skipped,
-// with everything that is known by then. Codes: NotFound, Conflict (it has an outcome).
+// FinishCompaction gives a running or staged record its outcome: staged, done, failed or
+// skipped, with everything that is known by then; one that is done takes effect, in a new
+// epoch. Codes: NotFound, Conflict (it has an outcome, or as AddCompaction).
 func (s *Store) FinishCompaction(ctx context.Context, c session.Compaction) (session.Compaction, error) {
 	switch c.Status {
-	case session.StatusStaged, session.StatusFailed, session.StatusSkipped:
+	case session.StatusStaged, session.StatusDone, session.StatusFailed, session.StatusSkipped:
 	default:
-		return c, session.Errorf(session.Invalid, "a compaction ends staged, failed or skipped, not %q; Activate makes a staged one done", c.Status)
+		return c, session.Errorf(session.Invalid, "a compaction ends staged, done, failed or skipped, not %q", c.Status)
 	}
-	err := s.write(ctx, func(t *tx) error {
-		sess, err := readSession(t.ctx, t, c.SessionID)
-		if err != nil {
-			return err
-		}
-		res, err := t.exec(`UPDATE compactions SET status = ?, reason = ?, through_id = ?, first_kept_id = ?, hidden_tokens = ?, summary_tokens = ?,
-			span_summary = ?, summary = ?, prefix_summary = ?, replacement = ?, details = ?, tokens_before = ?, tokens_after = ?, message_count = ?,
-			provider = ?, model = ?, duration_ms = ? WHERE id = ? AND session_id = ? AND status IN ('running', 'staged')`,
-			c.Status, c.Reason, c.ThroughID, c.FirstKeptID, c.HiddenTokens, c.SummaryTokens,
-			c.SpanSummary, c.Summary, c.PrefixSummary, c.Replacement, c.Details, c.TokensBefore, c.TokensAfter, c.MessageCount,
-			c.Provider, c.Model, c.DurationMS, c.RowID, c.SessionID)
-		if err != nil {
-			return err
-		}
-		if n, err := res.RowsAffected(); err != nil || n == 0 {
-			if err != nil {
-				return err
-			}
-			return session.Errorf(session.Conflict, "compaction %s has its outcome already", session.CompactionName(c.RowID))
-		}
-		if c, err = readCompaction(t.ctx, t, c.RowID); err != nil {
-			return err
-		}
-		return t.tellCompaction(&sess, c)
-	})
+	err := s.write(ctx, func(t *tx) error { return t.finishCompaction(&c) })
 	return c, err
+}
+
+func (t *tx) finishCompaction(c *session.Compaction) error {
+	sess, err := readSession(t.ctx, t, c.SessionID)
+	if err != nil {
+		return err
+	}
+	if now, err := readCompaction(t.ctx, t, c.RowID); err != nil {
+		return err
+	} else if now.SessionID != c.SessionID || now.Status != session.StatusRunning && now.Status != session.StatusStaged {
+		return session.Errorf(session.Conflict, "compaction %s has its outcome already", session.CompactionName(c.RowID))
+	}
+	if c.Status == session.StatusDone {
+		if err := t.checkOverlay(sess, *c, c.PreviousID); err != nil {
+			return err
+		}
+		if c.ActivatedAt, err = t.activation(sess); err != nil {
+			return err
+		}
+	}
+	if _, err := t.exec(`UPDATE compactions SET previous_id = ?, status = ?, reason = ?, through_id = ?, first_kept_id = ?, hidden_tokens = ?, summary_tokens = ?,
+		span_summary = ?, summary = ?, prefix_summary = ?, replacement = ?, details = ?, tokens_before = ?, tokens_after = ?, message_count = ?,
+		provider = ?, model = ?, duration_ms = ?, activated_at = ? WHERE id = ?`,
+		c.PreviousID, c.Status, c.Reason, c.ThroughID, c.FirstKeptID, c.HiddenTokens, c.SummaryTokens,
+		c.SpanSummary, c.Summary, c.PrefixSummary, c.Replacement, c.Details, c.TokensBefore, c.TokensAfter, c.MessageCount,
+		c.Provider, c.Model, c.DurationMS, c.ActivatedAt, c.RowID); err != nil {
+		return err
+	}
+	if *c, err = readCompaction(t.ctx, t, c.RowID); err != nil {
+		return err
+	}
+	return t.tellCompaction(&sess, *c)
+}
+
+// AnswerCompaction remembers a record as the answer of a request that asked for what another
+// was already making. Codes: Invalid (the key was used with another body).
+func (s *Store) AnswerCompaction(ctx context.Context, i *Idempotency, c session.Compaction) error {
+	return s.write(ctx, func(t *tx) error {
+		if earlier, err := t.recall(i); err != nil || earlier != nil {
+			return err
+		}
+		return t.remember(i, outcome{Status: 201, SessionID: string(c.SessionID), ObjectID: session.CompactionName(c.RowID)})
+	})
 }
 
 // Activate makes a staged overlay effective, in a new epoch. Codes: NotFound, Conflict (it is

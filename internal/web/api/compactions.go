@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ type compactInput struct {
 	InSession
 	Keyed
 	body[compactBody]
-	Prefer string `header:"Prefer" doc:"respond-async: answer 202 at once and compact behind it"`
+	Prefer string `header:"Prefer" doc:"respond-async: answer 202 at once with the running record, and compact behind it"`
 }
 
 type compactOutput struct {
@@ -66,13 +67,13 @@ func (s *Server) compact(ctx context.Context, in *compactInput) (*compactOutput,
 		return nil, err
 	}
 	list := "/v1/sessions/" + string(id) + "/compactions"
-	if s.Run != nil && !wanted.DryRun && strings.Contains(in.Prefer, respondAsync) {
-		return s.compactLater(ctx, id, wanted, list)
-	}
 	if wanted.Idem != nil && !wanted.DryRun {
 		if earlier, err := s.Store.ReplayedCompaction(ctx, wanted.Idem); err != nil || earlier != nil {
 			return replayedCompaction(list, earlier), err
 		}
+	}
+	if s.Run != nil && !wanted.DryRun && strings.Contains(in.Prefer, respondAsync) {
+		return s.compactLater(ctx, id, wanted, list)
 	}
 	made, plan, err := s.Contexts.Compact(ctx, id, wanted)
 	if err != nil {
@@ -87,40 +88,51 @@ func (s *Server) compact(ctx context.Context, in *compactInput) (*compactOutput,
 	return out, nil
 }
 
-// replayedCompaction answers a repeated request with what the first one made.
+// replayedCompaction answers a repeated request with what the first one made, or is making.
 func replayedCompaction(list string, c *session.Compaction) *compactOutput {
 	if c == nil {
 		return nil
 	}
-	return &compactOutput{Status: http.StatusCreated, Location: list + "/" + c.ID, Body: compactedView{Compaction: *c, Plan: contextmgr.Preview{
+	out := &compactOutput{Status: http.StatusCreated, Location: list + "/" + c.ID, Body: compactedView{Compaction: *c, Plan: contextmgr.Preview{
 		Strategy: c.Strategy, Through: c.Through, FirstKept: c.FirstKept, Hidden: int(c.MessageCount),
-		TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter, NoGain: c.Reason,
+		TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter,
 	}}}
+	switch c.Status {
+	case session.StatusSkipped:
+		out.Body.Plan.NoGain = c.Reason
+	case session.StatusRunning:
+		out.Status, out.PreferenceApplied = http.StatusAccepted, respondAsync
+	}
+	return out
 }
 
-// compactLater answers with the plan and compacts behind the answer, where there is time to
-// ask the configured model.
+// compactLater answers with the record and the plan, and compacts behind the answer, where there
+// is time to ask the configured model.
 func (s *Server) compactLater(ctx context.Context, id session.ID, wanted contextmgr.CompactInput, list string) (*compactOutput, error) {
-	preview := wanted
-	preview.DryRun = true
-	planned, plan, err := s.Contexts.Compact(ctx, id, preview)
+	idem := wanted.Idem // remembered once the work is taken: a refused request is to be sent again
+	wanted.Model, wanted.Idem = true, nil
+	begun, err := s.Contexts.Begin(ctx, id, wanted)
 	if err != nil {
 		return nil, err
 	}
 	request := requestOf(ctx).id
-	wanted.Model = true
 	taken := s.Run(func(ctx context.Context) {
-		if _, _, err := s.Contexts.Compact(ctx, id, wanted); err != nil {
+		if _, err := begun.Finish(ctx); err != nil && ctx.Err() == nil && session.CodeOf(err) != session.Conflict {
 			s.log.Error().Err(err).Str("request_id", request).Str("session", string(id)).Msg("a compaction behind its answer failed")
 		}
 	})
 	if !taken {
-		return nil, session.Errorf(session.Busy, "too much work waits already: try again soon, or without Prefer: respond-async")
+		busy := session.Errorf(session.Busy, "too much work waits already: try again soon, or without Prefer: respond-async")
+		return nil, errors.Join(busy, begun.GiveUp(ctx, "it was not begun: too much work waited"))
 	}
-	planned.Status = session.StatusRunning
+	if idem != nil {
+		if err := s.Store.AnswerCompaction(ctx, idem, begun.Record); err != nil {
+			return nil, err
+		}
+	}
 	return &compactOutput{
-		Status: http.StatusAccepted, Location: list, PreferenceApplied: respondAsync,
-		Body: compactedView{Compaction: planned, Plan: plan},
+		Status: http.StatusAccepted, Location: list + "/" + begun.Record.ID, PreferenceApplied: respondAsync,
+		Body: compactedView{Compaction: begun.Record, Plan: begun.Preview},
 	}, nil
 }
 
@@ -226,16 +238,19 @@ func (s *Server) undoCompaction(ctx context.Context, in *changeCompactionInput) 
 	if err != nil {
 		return nil, err
 	}
-	if in.IdempotencyKey != "" {
-		done, err := s.Store.Compaction(ctx, id, n)
-		if err != nil {
-			return nil, err
-		}
-		if done.Undone { // by the first try of this request
-			return s.getSession(ctx, &in.InSession)
-		}
+	found, err := s.Store.Compaction(ctx, id, n)
+	if err != nil {
+		return nil, err
 	}
-	if _, err := s.Contexts.Undo(ctx, id, n); err != nil {
+	cancelled := found.Status == session.StatusFailed && found.Reason == session.ReasonCancelled
+	switch {
+	case in.IdempotencyKey != "" && (found.Undone || cancelled): // by the first try of this request
+	case found.Status == session.StatusRunning:
+		_, err = s.Contexts.Cancel(ctx, id, n)
+	default:
+		_, err = s.Contexts.Undo(ctx, id, n)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return s.getSession(ctx, &in.InSession)

@@ -112,24 +112,97 @@ func TestCompactionBehindItsAnswer(t *testing.T) {
 	var later []func(context.Context)
 	room := true
 	k := newKit(t, func(d *api.Deps) {
-		d.Run = func(work func(context.Context)) bool { later = append(later, work); return room }
+		d.Run = func(work func(context.Context)) bool {
+			if room {
+				later = append(later, work)
+			}
+			return room
+		}
 	})
 	path := "/v1/sessions/" + k.long(60) + "/compactions"
 	async := header{"Prefer": "respond-async"}
-	r := k.want(202, k.do("POST", path, `{}`, async))
-	if r.text("status") != "running" || r.Header.Get("Location") != path || r.Header.Get("Preference-Applied") != "respond-async" || len(later) != 1 {
+	r := k.want(202, k.do("POST", path, `{}`, async, header{"Idempotency-Key": "k"}))
+	record := path + "/" + r.text("id")
+	if r.text("status") != "running" || r.Header.Get("Location") != record || r.Header.Get("Preference-Applied") != "respond-async" || len(later) != 1 {
 		t.Errorf("%s %v", r.raw, r.Header)
 	}
-	if n := k.count(`SELECT COUNT(*) FROM compactions`); n != 0 {
-		t.Errorf("%d records before the work ran", n)
+	if r.at("plan.hidden_messages") == 0.0 {
+		t.Errorf("no plan: %s", r.raw)
+	}
+	if again := k.want(202, k.do("POST", path, `{}`, async, header{"Idempotency-Key": "k"})); again.text("id") != r.text("id") || len(later) != 1 {
+		t.Errorf("the repeated request began another: %s", again.raw)
+	}
+	if r := k.do("GET", record, nil); r.text("status") != "running" {
+		t.Errorf("%s", r.raw)
 	}
 	later[0](t.Context())
-	if r := k.do("GET", path, nil); r.text("data.0.status") != "done" {
+	if r := k.do("GET", record, nil); r.text("status") != "done" || r.text("summary") == "" {
 		t.Errorf("%s", r.raw)
 	}
 	k.want(200, k.do("POST", path, `{"dry_run":true}`, async))
 	room = false
-	if r := k.want(503, k.do("POST", path, `{}`, async)); r.Header.Get("Retry-After") == "" || r.text("code") != "busy" {
+	path = "/v1/sessions/" + k.long(60) + "/compactions"
+	if r := k.want(503, k.do("POST", path, `{}`, async, header{"Idempotency-Key": "b"})); r.Header.Get("Retry-After") == "" || r.text("code") != "busy" {
+		t.Errorf("%s", r.raw)
+	}
+	if r := k.do("GET", path, nil); r.text("data.0.status") != "failed" {
+		t.Errorf("%s", r.raw)
+	}
+	room = true
+	k.want(202, k.do("POST", path, `{}`, async, header{"Idempotency-Key": "b"}))
+}
+
+// Whoever asks for the same while it is being made is answered with the same record.
+func TestTwoCompactionsAtOnceAreOne(t *testing.T) {
+	var later []func(context.Context)
+	k := newKit(t, func(d *api.Deps) {
+		d.Run = func(work func(context.Context)) bool { later = append(later, work); return true }
+	})
+	path := "/v1/sessions/" + k.long(60) + "/compactions"
+	async := header{"Prefer": "respond-async"}
+	first := k.want(202, k.do("POST", path, `{}`, async, header{"Idempotency-Key": "a"}))
+	second := k.want(202, k.do("POST", path, `{}`, async, header{"Idempotency-Key": "b"}))
+	if first.text("id") != second.text("id") || first.text("plan.through") != second.text("plan.through") {
+		t.Errorf("%s%s", first.raw, second.raw)
+	}
+	for _, work := range later { // the second one's has nothing left to wait for
+		work(t.Context())
+	}
+	if r := k.want(201, k.do("POST", path, `{}`, async, header{"Idempotency-Key": "b"})); r.text("id") != first.text("id") || r.text("status") != "done" {
+		t.Errorf("%s", r.raw)
+	}
+	if n := k.count(`SELECT COUNT(*) FROM compactions`); n != 1 {
+		t.Errorf("%d records", n)
+	}
+}
+
+func TestARunningCompactionIsCancelled(t *testing.T) {
+	var later []func(context.Context)
+	k := newKit(t, func(d *api.Deps) {
+		d.Run = func(work func(context.Context)) bool { later = append(later, work); return true }
+	})
+	path := "/v1/sessions/" + k.long(60)
+	before := k.do("GET", path+"/context", nil).raw
+	record := k.want(202, k.do("POST", path+"/compactions", `{}`, header{"Prefer": "respond-async"})).Header.Get("Location")
+	for range 2 { // the second is a retry of the first
+		if r := k.want(200, k.do("DELETE", record, nil, header{"Idempotency-Key": "c"})); path != "/v1/sessions/"+r.text("id") {
+			t.Errorf("%s", r.raw)
+		}
+	}
+	later[0](t.Context())
+	if r := k.do("GET", record, nil); r.text("status") != "failed" || r.text("reason") != "it was cancelled" {
+		t.Errorf("%s", r.raw)
+	}
+	if after := k.do("GET", path+"/context", nil).raw; after != before {
+		t.Error("what was cancelled changed the context")
+	}
+	if r := k.want(404, k.do("DELETE", record, nil)); r.text("code") != "not_found" {
+		t.Errorf("%s", r.raw)
+	}
+	if n := k.count(`SELECT COUNT(*) FROM events WHERE type = 'compaction.failed'`); n != 1 {
+		t.Errorf("%d events", n)
+	}
+	if r := k.want(201, k.do("POST", path+"/compactions", `{}`)); r.text("status") != "done" {
 		t.Errorf("%s", r.raw)
 	}
 }

@@ -18,6 +18,8 @@ type Contexts interface {
 	Assemble(ctx context.Context, id session.ID, b contextmgr.Budget) (contextmgr.View, error)
 	Turn(ctx context.Context, id session.ID, in contextmgr.TurnInput) (contextmgr.View, error)
 	Compact(ctx context.Context, id session.ID, in contextmgr.CompactInput) (session.Compaction, contextmgr.Preview, error)
+	Begin(ctx context.Context, id session.ID, in contextmgr.CompactInput) (*contextmgr.Begun, error)
+	Cancel(ctx context.Context, id session.ID, compaction int64) (session.Compaction, error)
 	Undo(ctx context.Context, id session.ID, compaction int64) (session.Session, error)
 	Redo(ctx context.Context, id session.ID, compaction int64) (session.Session, error)
 	Sources(ctx context.Context, id session.ID, compaction int64) ([]session.Message, error)

@@ -56,7 +56,7 @@ func (s *Server) routes() []route {
 		handle(get, "/v1/sessions/{id}/compactions", s.listCompactions, "List a session's compactions, oldest first"),
 		handle(post, "/v1/sessions/{id}/compactions", s.compact, "Compact, or see what that would do", status(http.StatusCreated)),
 		handle(get, "/v1/sessions/{id}/compactions/{cid}", s.getCompaction, "Read a compaction"),
-		handle(remove, "/v1/sessions/{id}/compactions/{cid}", s.undoCompaction, "Undo the compaction that is in force"),
+		handle(remove, "/v1/sessions/{id}/compactions/{cid}", s.undoCompaction, "Undo the compaction that is in force, or cancel one that runs"),
 		handle(post, "/v1/sessions/{id}/compactions/{cid}/redo", s.redoCompaction, "Take an undo back"),
 		handle(get, "/v1/sessions/{id}/compactions/{cid}/sources", s.compactionSources, "The messages that a compaction hid"),
 
