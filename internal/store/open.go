@@ -269,7 +269,10 @@ func (t *tx) housekeeping() error {
 	return err
 }
 
-const forgetKeys = `DELETE FROM idempotency_keys WHERE created_at < ?`
+// They stand in the order of arrival, so that the first one to keep is soon found.
+const forgetKeys = `
+	DELETE FROM idempotency_keys WHERE id < COALESCE(
+		(SELECT id FROM idempotency_keys WHERE created_at >= ? ORDER BY id LIMIT 1), 9223372036854775807)`
 
 func (s *Store) closeHandles() {
 	s.mu.Lock()

@@ -287,6 +287,28 @@ func TestAReadOnlyFolderIsReadWhereThatIsSafe(t *testing.T) {
 	}
 }
 
+func TestOnlyTheKeysOfAWeekAreKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sessions.db")
+	now := time.Date(2026, 2, 10, 12, 0, 0, 0, time.UTC)
+	opt := Options{Now: func() time.Time { return now }, Zone: time.UTC}
+	s := must(Open(t.Context(), path, opt))(t)
+	id := mustCreate(t, s, NewSession{}).ID
+	for _, key := range []string{"b", "c", "a"} {
+		must(s.Append(t.Context(), Append{Session: id, Messages: []session.Message{says(session.User, key)}, Idem: &Idempotency{Key: key, Route: "r"}}))(t)
+		now = now.Add(24 * time.Hour)
+	}
+	now = now.Add(5*24*time.Hour - time.Minute) // b is older than a week, c a minute younger
+	s.Close()
+	s = must(Open(t.Context(), path, opt))(t)
+	defer s.Close()
+	if n := count(t, s, `SELECT COUNT(*) FROM idempotency_keys`); n != 2 {
+		t.Errorf("%d keys are there, not 2", n)
+	}
+	if out := must(s.Append(t.Context(), Append{Session: id, Messages: []session.Message{says(session.User, "c")}, Idem: &Idempotency{Key: "c", Route: "r"}}))(t); !out.Replayed {
+		t.Error("a key that is younger than a week was forgotten")
+	}
+}
+
 func TestStartForgetsOnlyOldEmptyDraftsAndOldKeys(t *testing.T) {
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "sessions.db")

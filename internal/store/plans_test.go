@@ -265,6 +265,8 @@ func fineToScan(query, detail string) bool {
 		return true // newest first, until the page is full
 	case detail == "SCAN events", detail == "SCAN sqlite_sequence": // by its row ids until a limit; a row per table
 		return true
+	case detail == "SCAN idempotency_keys" && query == forgetKeys: // from the oldest to the first that is kept
+		return true
 	case detail == "SCAN imports": // a purge's; a row per file
 		return strings.HasPrefix(query, "UPDATE imports SET session_id = ''")
 	case strings.HasPrefix(detail, "SCAN s USING INDEX sessions_current"):
@@ -280,19 +282,17 @@ func fineToScan(query, detail string) bool {
 func TestTheScansThatAStartMakesUseIndexes(t *testing.T) {
 	s := openTest(t)
 	for _, q := range []string{forgetKeys, forgetDrafts} {
-		var plan []string
 		rows := must(raw(t, s).Query("EXPLAIN QUERY PLAN "+q, ""))(t)
 		if err := forEach(rows, func(row scanner) error {
 			var id, parent, unused int
 			var detail string
 			err := row.Scan(&id, &parent, &unused, &detail)
-			plan = append(plan, detail)
+			if strings.HasPrefix(detail, "SCAN") && !fineToScan(q, detail) {
+				t.Errorf("%s\nin: %s", detail, q)
+			}
 			return err
 		}); err != nil {
 			t.Fatal(err)
-		}
-		if strings.Contains(strings.Join(plan, "\n"), "SCAN") {
-			t.Errorf("%s: %v", q, plan)
 		}
 	}
 }
