@@ -45,7 +45,7 @@ func (a *app) stats(ctx context.Context, s *store.Store, f lsFlags) error {
 	for _, line := range [][2]string{
 		{"sessions", humanize.Comma(st.Sessions)},
 		{"messages", humanize.Comma(st.Messages)},
-		{"input tokens", humanize.Comma(st.Tokens.Input)},
+		{"input tokens", humanize.Comma(allInput(st.Tokens))},
 		{"  from cache", humanize.Comma(st.Tokens.CacheRead)},
 		{"  into cache", humanize.Comma(st.Tokens.CacheWrite)},
 		{"output tokens", humanize.Comma(st.Tokens.Output)},
@@ -58,6 +58,9 @@ func (a *app) stats(ctx context.Context, s *store.Store, f lsFlags) error {
 	}
 	return a.printStatsTables(st)
 }
+
+// allInput is what the models read, from a cache or not.
+func allInput(t analytics.Tokens) int64 { return t.Input + t.CacheRead + t.CacheWrite }
 
 // statsFilter reads the flags. Statistics go by whole days of the service's zone.
 func (a *app) statsFilter(f lsFlags) (analytics.Filter, error) {
@@ -117,7 +120,7 @@ func (a *app) printStatsTables(st analytics.Stats) error {
 			if t.talk {
 				row = append(row, humanize.Comma(b.Sessions), humanize.Comma(b.Messages))
 			}
-			rows = append(rows, append(row, humanize.Comma(b.Calls), humanize.Comma(b.Tokens.Input+b.Tokens.CacheRead+b.Tokens.CacheWrite),
+			rows = append(rows, append(row, humanize.Comma(b.Calls), humanize.Comma(allInput(b.Tokens)),
 				humanize.Comma(b.Tokens.Output), orDash(money(b.CostUSD, b.UnpricedCalls))))
 		}
 		if _, err := fmt.Fprintln(a.out); err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"sessiond/internal/session"
@@ -62,6 +64,7 @@ func (im *Importer) Run(ctx context.Context, source Source, roots []string) (Acc
 	if err != nil {
 		return total, err
 	}
+	total.Errors = append(total.Errors, barren(source, roots, found, problems)...)
 	err = im.each(ctx, source, found, func(f Found, one Accounting) {
 		total.Add(one)
 		if im.Progress != nil {
@@ -69,6 +72,38 @@ func (im *Importer) Run(ctx context.Context, source Source, roots []string) (Acc
 		}
 	})
 	return total, err
+}
+
+// barren names the roots under which nothing was found: who named them expects something.
+func barren(source Source, roots []string, found []Found, problems []Problem) []Problem {
+	var told []string
+	for _, f := range found {
+		told = append(told, f.Path)
+	}
+	for _, p := range problems {
+		told = append(told, p.Path)
+	}
+	var none []Problem
+	placed := map[string]bool{}
+	for _, root := range roots {
+		real, err := realPath(root)
+		if err != nil {
+			continue // a problem already
+		}
+		empty := true
+		for _, path := range told {
+			if path == root || path == real || strings.HasPrefix(path, real+string(filepath.Separator)) {
+				empty, placed[path] = false, true
+			}
+		}
+		if empty {
+			none = append(none, Problem{Path: root, Error: "nothing here is a history of " + string(source.Name())})
+		}
+	}
+	if len(placed) < len(told) {
+		return nil // a link led elsewhere: it may be that root's
+	}
+	return none
 }
 
 // One imports one found thing. The error is as Run's.
