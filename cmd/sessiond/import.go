@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -165,7 +167,8 @@ func (a *app) ask(ctx context.Context, question string, enter bool) (bool, error
 // importPasts imports one history after the other and prints what became of them. With watch
 // it goes on with what their programs write then.
 func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
-	return a.with(ctx, wiring{log: a.log(zerolog.WarnLevel)}, func(s *services) error {
+	defer frugal()()
+	return a.with(ctx, wiring{log: a.log(zerolog.WarnLevel), cacheKiB: importCache}, func(s *services) error {
 		im := history.Importer{Store: s.store, Price: s.catalogue.Price, Purged: a.purgedToo}
 		if a.errTTY && !a.flags.json {
 			bar := a.progress(pasts)
@@ -197,6 +200,23 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 		}
 		return nil
 	})
+}
+
+const (
+	importCache  = 8 << 10  // KiB: an import goes on at the end of what it wrote
+	importMemory = 40 << 20 // bytes
+)
+
+// frugal makes the collector of this process keep the heap small where it can, unless the
+// user said how large it may be: an import lets go of what it read as fast as it reads. What
+// it gives puts it back.
+func frugal() func() {
+	before := debug.SetMemoryLimit(-1)
+	if before != math.MaxInt64 {
+		return func() {}
+	}
+	debug.SetMemoryLimit(importMemory)
+	return func() { debug.SetMemoryLimit(before) }
 }
 
 func (a *app) progress(pasts []past) *progressbar.ProgressBar {

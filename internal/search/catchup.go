@@ -90,7 +90,7 @@ func (ix *Index) advance(ctx context.Context) (n int, done bool, err error) {
 	if err := tx.Commit(); err != nil {
 		return 0, false, err
 	}
-	return len(messages), len(messages) < step, nil
+	return len(messages), false, nil // a few may be all that were given at once
 }
 
 // replace makes an index that cannot be used anew.
@@ -185,16 +185,24 @@ func searchable(m *session.Message) string {
 		return ""
 	}
 	var texts []string
+	size := 0
 	for i := range m.Parts {
 		p := &m.Parts[i]
+		if size > maxText { // the rest is not indexed
+			break
+		}
 		switch p.Kind {
 		case session.PartText, session.PartRefusal, session.PartToolResult, session.PartReasoning:
 			if text := p.Content(); text != "" {
 				texts = append(texts, text)
+				size += len(text)
 			}
 		case session.PartToolCall:
 			texts = append(texts, p.ToolName+" "+argumentText(p.Arguments))
 		}
+	}
+	if len(texts) == 1 {
+		return texts[0]
 	}
 	return strings.Join(texts, "\n")
 }

@@ -17,7 +17,7 @@ import (
 // Source is where the messages are: the store.
 type Source interface {
 	// MessagesAfter gives messages of all sessions whose row id is above mark, in its order,
-	// with parts and the blobs of texts.
+	// with parts and the beginnings of blobs; fewer than limit when they hold much.
 	MessagesAfter(ctx context.Context, mark int64, limit int) ([]session.Message, error)
 	LastMessageID(ctx context.Context) (int64, error)
 	MessageByID(ctx context.Context, rowID int64) (session.Message, error)

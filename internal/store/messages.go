@@ -355,14 +355,44 @@ func (w *window) missing() error {
 }
 
 // MessagesAfter reads up to limit messages of all sessions by order of arrival, after the
-// row mark, for whoever keeps something derived from them.
+// row mark, for whoever keeps something derived from them: fewer when they hold much, none
+// only when there are none. Of a blob it gives the first 8 MiB.
 func (s *Store) MessagesAfter(ctx context.Context, mark int64, limit int) ([]session.Message, error) {
 	msgs, err := collectMessages(ctx, s, messagesAfter, mark, limit)
 	if err != nil || len(msgs) == 0 {
 		return msgs, err
 	}
-	return msgs, collectParts(ctx, s, msgs, partsBetween, msgs[0].RowID, msgs[len(msgs)-1].RowID)
+	blobs, err := handOutParts(ctx, s, msgs, partsBetween, msgs[0].RowID, msgs[len(msgs)-1].RowID)
+	if err != nil || !blobs {
+		return msgs, err
+	}
+	held := 0
+	for i := range msgs {
+		for j := range msgs[i].Parts {
+			p := &msgs[i].Parts[j]
+			if p.BlobSHA == nil {
+				continue
+			}
+			var b session.Blob
+			if err := s.get(ctx, &b, beginningOfBlob, *p.BlobSHA); noRows(err) {
+				continue // doctor tells of that
+			} else if err != nil {
+				return nil, err
+			}
+			p.Blob = &b
+			held += len(b.Data)
+		}
+		if held > blobsAfter {
+			return msgs[:i+1], nil
+		}
+	}
+	return msgs, nil
 }
+
+// blobsAfter is how many bytes of blobs MessagesAfter gives at once, and those of one message more.
+const blobsAfter = 8 << 20
+
+const beginningOfBlob = `SELECT sha256, size, media_type, substr(data, 1, 8388608) AS data FROM blobs WHERE sha256 = ?`
 
 const (
 	messagesAfter = `SELECT ` + messageColumns + ` FROM messages m WHERE m.id > ? ORDER BY m.id LIMIT +?`

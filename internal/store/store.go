@@ -29,6 +29,10 @@ type Options struct {
 	// Silent tells whether a model's reply is one that nobody is to be shown; nil: none is.
 	Silent func(*session.Message) bool
 
+	// CacheKiB is how much of the database the writer keeps in memory, and each reader half of
+	// it; 0: 32 MiB. A command that goes through much, once, needs less.
+	CacheKiB int
+
 	// Committed is called after each transaction of this store; it must not block. nil: nobody.
 	Committed func()
 }

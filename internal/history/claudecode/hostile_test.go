@@ -168,6 +168,19 @@ func TestMemoryIsThatOfABatch(t *testing.T) {
 	}
 }
 
+func TestRemembersLittleOfARow(t *testing.T) {
+	historytest.ReadsFlat(t, quiet(), id+".jsonl", "", func(i int) string {
+		uuid, parent := fmt.Sprint("u", i), ""
+		if i > 0 {
+			parent = fmt.Sprint("u", i-1)
+		}
+		if i%2 == 0 {
+			return user(uuid, parent, fmt.Sprint("hello ", i))
+		}
+		return says(uuid, parent, fmt.Sprint("m", i), text("hello"), "end_turn")
+	}, 70)
+}
+
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(user("1", "", "a") + "\n" + says("2", "1", "m", text("b"), "") + "\n" + says("3", "2", "m", call("c"), "tool_use") + "\n" + result("4", "3", "c", "x") + "\n"))
 	f.Add([]byte(`{"type":"system","subtype":"compact_boundary","uuid":"1","sessionId":"s","logicalParentUuid":"0"}` + "\n" + `{"type":"user","isCompactSummary":true,"uuid":"2","parentUuid":"1","message":{"role":"user","content":"s"}}` + "\n"))

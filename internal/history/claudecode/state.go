@@ -157,7 +157,14 @@ func put(r **recent, key string, v place) {
 		(*r).Keys = append((*r).Keys, key)
 	}
 	(*r).Values[key] = v
+	if len((*r).Keys) >= 2*keptRecent {
+		(*r).trim(keptRecent)
+	}
 }
+
+// keptRecent is how many of the newest entries are remembered at least, so that memory does
+// not grow with the file: rows name rows that are much nearer.
+const keptRecent = 16 << 10
 
 func (r *recent) trim(most int) {
 	if r == nil || len(r.Keys) <= most {

@@ -17,7 +17,7 @@ import (
 type survey struct {
 	id      string          // the rows' session, by most of them
 	first   session.Time    // of the first row that has a time
-	said    map[string]bool // digests of what rows in the user's role say, in the part that is new
+	said    map[digest]bool // of what rows in the user's role say, in the part that is new
 	replies []string        // ids of responses, as they first occur
 	typed   string          // what a person said first
 	command string          // the first command that a person ran
@@ -33,7 +33,7 @@ const headLines = 256
 
 // look reads a transcript up to size. Codes: Invalid (no transcript).
 func look(ctx context.Context, file io.ReaderAt, size int64, cursor *history.Cursor) (*survey, error) {
-	s := &survey{said: map[string]bool{}, sum: sha256.New()}
+	s := &survey{said: map[digest]bool{}, sum: sha256.New()}
 	if err := s.recognise(file, size); err != nil {
 		return nil, err
 	}
@@ -127,9 +127,11 @@ func (s *survey) note(r *row, ids map[string]int, seen map[string]bool) {
 	}
 }
 
-func digestOf(text string) string {
+type digest [12]byte
+
+func digestOf(text string) digest {
 	sum := sha256.Sum256([]byte(strings.TrimSpace(text)))
-	return string(sum[:12])
+	return digest(sum[:12])
 }
 
 // recognise tells whether the file is a transcript: among its first lines is a row of a chain,

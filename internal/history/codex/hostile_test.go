@@ -157,6 +157,12 @@ func TestMemoryIsThatOfABatch(t *testing.T) {
 	}
 }
 
+func TestRemembersLittleOfARecord(t *testing.T) {
+	historytest.ReadsFlat(t, quiet(), "many.jsonl", header, func(i int) string {
+		return says([]string{"user", "assistant"}[i%2], fmt.Sprint("hello ", i))
+	}, 20)
+}
+
 func TestFinds(t *testing.T) {
 	h := newHouse(t)
 	home := filepath.Join(t.TempDir(), "codex")

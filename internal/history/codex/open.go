@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+
+	"sessiond/internal/history"
 )
 
 // rollout is a file that can be read at any place.
@@ -47,12 +49,8 @@ func expand(from io.Reader) (*os.File, int64, error) {
 		return nil, 0, err
 	}
 	defer unpack.Close()
-	file, err := os.CreateTemp("", "sessiond-rollout-*.jsonl")
+	file, err := history.TempFile()
 	if err != nil {
-		return nil, 0, err
-	}
-	if err := os.Remove(file.Name()); err != nil {
-		file.Close()
 		return nil, 0, err
 	}
 	size, err := io.Copy(file, io.LimitReader(unpack, maxExpanded))
