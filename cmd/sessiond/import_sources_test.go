@@ -55,6 +55,7 @@ func TestEverySourceIsAccountedFor(t *testing.T) {
 			}
 			roots = slices.DeleteFunc(roots, func(path string) bool { return !history.IsFolder(path) })
 			roots = append(roots, root)
+			readOnly(t, root)
 			before := tree(t, root)
 			s, err := store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")), store.Options{
 				Measure: tokens.Reference().Measure, Touched: touched.Files, Zone: time.UTC,
@@ -96,6 +97,31 @@ func TestEverySourceIsAccountedFor(t *testing.T) {
 			}
 		})
 	}
+}
+
+// readOnly takes away from everybody but root the right to write below a folder, until the test
+// ends: who would put a file beside a source, or open one for writing, fails.
+func readOnly(t *testing.T, root string) {
+	t.Helper()
+	chmod := func(folder, file fs.FileMode) error {
+		return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir():
+				return os.Chmod(path, folder)
+			}
+			return os.Chmod(path, file)
+		})
+	}
+	if err := chmod(0o500, 0o400); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := chmod(0o700, 0o600); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // copyTree copies a folder, with its times.

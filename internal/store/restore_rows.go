@@ -249,6 +249,9 @@ func (r *restorer) contexts() error {
 		}
 		c := in.Context
 		c.SessionID = r.now.id
+		if err := r.madeOf(&c); err != nil {
+			return err
+		}
 		var err error
 		if c.HeadID, err = r.findOptional("a context", in.Head); err != nil {
 			return err

@@ -154,7 +154,8 @@ func (f *lines) export() (about, error) {
 		if err := in.Decode(&value); err != nil {
 			return err
 		}
-		o = append(o, history.Field{Key: key, Raw: bytes.TrimSpace(value)})
+		value = bytes.ToValidUTF8(bytes.TrimSpace(value), []byte(string(utf8.RuneError)))
+		o = append(o, history.Field{Key: key, Raw: value})
 		return nil
 	})
 	if err != nil {

@@ -155,8 +155,12 @@ func (r *reader) take(d *decoder, i int32) error {
 	if len(line) > 1<<20 {
 		r.buffer = nil // the store need not wait beside it
 	}
-	if e.problem != "" && len(r.problems) < history.MaxProblems {
+	switch {
+	case len(r.problems) >= history.MaxProblems:
+	case e.problem != "":
 		r.problems = append(r.problems, history.Problem{Path: r.cursor.Path, Line: int(n.line), Error: e.problem + "; kept raw"})
+	case n.cut == cutCycle:
+		r.problems = append(r.problems, history.Problem{Path: r.cursor.Path, Line: int(n.line), Error: "its parent is one of its own descendants: the cycle is cut here"})
 	}
 	b := &r.batch
 	b.Messages = append(b.Messages, e.message)

@@ -328,11 +328,11 @@ func TestPiForksAreLinkedToTheirOrigin(t *testing.T) {
 }
 
 // All samples at once: eleven sessions, since the torn file is of the same session as another,
-// and one file that is none.
+// and one file that is none. A cycle and a line that is no JSON are told, too.
 func TestPiWholeFolder(t *testing.T) {
 	h := newHouse(t)
 	done := h.Import(filepath.Join(samples.Dir(t), "pi"))
-	if done.Sessions != (history.Sessions{New: 11, Unchanged: 1}) || len(done.Errors) != 2 {
+	if done.Sessions != (history.Sessions{New: 11, Unchanged: 1}) || len(done.Errors) != 3 {
 		t.Errorf("%+v", done)
 	}
 	var cost float64

@@ -1,0 +1,194 @@
+package history_test
+
+import (
+	"database/sql"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sessiond/internal/history"
+	"sessiond/internal/history/historytest"
+	"sessiond/internal/raced"
+)
+
+// wrongs are the kinds of wrong input that every program's history is tried with.
+var wrongs = []string{
+	"an empty file", "a wrong first line", "half a line", "invalid JSON in the middle", "invalid UTF-8", "a line of 50 MB", "a cycle", "an orphan",
+	"a name twice", "an unknown type", "an unknown version", "a newer database", "a corrupt database", "a locked database",
+}
+
+// wrong is one of them: a file, and what is told of it.
+type wrong struct {
+	kind string
+	file string // its name; a database's text is SQL
+	text string
+	says string // of the first problem; "": nothing is told
+	line int    // of it; 0: the whole file, or a row
+	cut  int    // a database of which only so many bytes are there
+}
+
+// program is a source with what can be wrong of it.
+type program struct {
+	source history.Source
+	good   wrong // a file that has nothing wrong
+	wrong  []wrong
+	none   []string // kinds that there are not, since it keeps no such thing
+}
+
+func (p *program) has(kind string) bool {
+	return slices.ContainsFunc(p.wrong, func(w wrong) bool { return w.kind == kind })
+}
+
+// Every kind of wrong input, for every program: the rest goes on, the report names the file and
+// where it can the line, the records add up, the store is sound, a second import writes
+// nothing, and the file stays as it was.
+func TestWrongInputOfEveryProgram(t *testing.T) {
+	for _, p := range programs(t) {
+		for _, kind := range wrongs {
+			if missing := !p.has(kind); missing != slices.Contains(p.none, kind) {
+				t.Errorf("%s: %s is tried: %v", p.source.Name(), kind, !missing)
+			}
+		}
+		for _, w := range p.wrong {
+			t.Run(string(p.source.Name())+"/"+w.kind+"/"+w.file, func(t *testing.T) {
+				if w.kind == "a line of 50 MB" {
+					raced.Skip(t, "long lines take the way of short ones")
+				}
+				p.try(t, w)
+			})
+		}
+	}
+}
+
+func (p *program) try(t *testing.T, w wrong) {
+	h := historytest.New(t, p.source)
+	good, bad := put(h, p.good), put(h, w)
+	before := historytest.Read(t, bad)
+	unlock := func() {}
+	if w.kind == "a locked database" {
+		unlock = lock(t, bad)
+		before = historytest.Read(t, bad)
+	}
+	done := h.Import(good, bad)
+	mine := slices.DeleteFunc(slices.Clone(done.Errors), func(e history.Problem) bool { return e.Path != bad })
+	switch {
+	case len(mine) != len(done.Errors):
+		t.Errorf("told of other files: %+v", done.Errors)
+	case w.says == "" && len(mine) > 0:
+		t.Errorf("told: %+v", mine)
+	case w.says != "" && (len(mine) == 0 || !strings.Contains(mine[0].Error, w.says) || mine[0].Line != w.line):
+		t.Errorf("told: %+v, want line %d: %s", mine, w.line, w.says)
+	}
+	if !goodIsThere(h) {
+		t.Error("the rest did not go on")
+	}
+	h.Examine()
+	rows := h.Rows()
+	if again := h.Import(good, bad); again.Records.Imported+again.Records.Raw > 0 || h.Rows() != rows {
+		t.Errorf("the second import: %+v", again)
+	}
+	if historytest.Read(t, bad) != before {
+		t.Error("the file was changed")
+	}
+	if unlock(); w.kind == "a locked database" {
+		if after := h.Import(bad); after.Sessions.New == 0 && after.Records.Imported == 0 || len(after.Errors) > 0 {
+			t.Errorf("when it is at rest: %+v", after)
+		}
+	}
+}
+
+// put makes the file in a folder of its own.
+func put(h *historytest.House, w wrong) string {
+	h.Helper()
+	path := filepath.Join(h.TempDir(), w.file)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		h.Fatal(err)
+	}
+	text := w.text
+	if strings.Contains(text, "CREATE TABLE") {
+		h.Load(path, text)
+		text = historytest.Read(h, path)
+		if w.cut == 0 {
+			return path
+		}
+	}
+	if w.cut > 0 {
+		text = text[:w.cut]
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		h.Fatal(err)
+	}
+	return path
+}
+
+const fine = "nothing is wrong here"
+
+func goodIsThere(h *historytest.House) bool {
+	h.Helper()
+	for _, s := range h.Sessions() {
+		for _, m := range h.Entries(s.ID) {
+			if m.Text() == fine {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// lock opens a database as its program does in the middle of a write.
+func lock(t *testing.T, path string) (unlock func()) {
+	t.Helper()
+	owner, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner.SetMaxOpenConns(1)
+	for _, statement := range []string{`PRAGMA cache_spill = 1`, `BEGIN EXCLUSIVE`, `CREATE TABLE half_done (x)`} {
+		if _, err := owner.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func() {
+		if _, err := owner.ExecContext(t.Context(), `ROLLBACK`); err != nil {
+			t.Error(err)
+		}
+		if err := owner.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A folder that cannot be read is told, one that leads back to itself ends, and what is found by
+// two names is one.
+func TestFoldersOfEveryProgram(t *testing.T) {
+	for _, p := range programs(t) {
+		t.Run(string(p.source.Name()), func(t *testing.T) {
+			h := historytest.New(t, p.source)
+			good := put(h, p.good)
+			dir := filepath.Dir(good)
+			link := filepath.Join(t.TempDir(), filepath.Base(good))
+			gone, closed := filepath.Join(t.TempDir(), "gone"), filepath.Join(t.TempDir(), "closed")
+			for to, from := range map[string]string{link: good, filepath.Join(dir, "again"): dir, filepath.Join(dir, "dangling"): gone} {
+				if err := os.Symlink(from, to); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Mkdir(closed, 0); err != nil {
+				t.Fatal(err)
+			}
+			done := h.Import(dir, good, link, gone, closed)
+			told := map[string]bool{}
+			for _, e := range done.Errors {
+				told[e.Path] = true
+			}
+			if n := len(h.Sessions()); n != 1 || !goodIsThere(h) {
+				t.Errorf("%d sessions: %+v", n, done)
+			}
+			if !told[gone] || os.Getuid() != 0 && !told[closed] { // root reads every folder
+				t.Errorf("told of %v", told)
+			}
+		})
+	}
+}
