@@ -116,13 +116,22 @@ func writeJSONL(ctx context.Context, out io.Writer, s *store.Store, ids []sessio
 	if err != nil {
 		return Report{}, err
 	}
+	shells, err := s.Shells(ctx) // are written for their forks, and are no sessions
+	if err != nil {
+		return Report{}, err
+	}
 	w := sessiond.NewWriter(out, s, opt.Mask)
+	report := Report{}
 	for _, id := range all {
 		if err := w.Session(ctx, id); err != nil {
 			return Report{}, err
 		}
+		if !slices.ContainsFunc(shells, func(shell store.Kin) bool { return shell.ID == id }) {
+			report.Sessions = append(report.Sessions, id)
+		}
 	}
-	return Report{Sessions: all, Messages: w.Messages()}, w.Close()
+	report.Messages = w.Messages()
+	return report, w.Close()
 }
 
 func ordered(ctx context.Context, s *store.Store, ids []session.ID) ([]session.ID, error) {

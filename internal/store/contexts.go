@@ -133,3 +133,20 @@ const (
 	frozenOfAncestor = `SELECT id, session_id, message_id, kind, compaction_id, content FROM frozen
 		WHERE session_id = ? AND message_id <= ? AND id <= ? ORDER BY message_id, kind`
 )
+
+// madeOf checks that the blocks of a context are here: it could not be written down otherwise.
+func (r *restorer) madeOf(c *session.Context) error {
+	for _, hash := range []string{c.SystemHash, c.InitialHash, c.ToolsHash} {
+		if hash == "" {
+			continue
+		}
+		var is bool
+		if err := r.row(`SELECT EXISTS (SELECT 1 FROM blocks WHERE hash = ?)`, []any{hash}, &is); err != nil {
+			return err
+		}
+		if !is {
+			return session.Errorf(session.Invalid, "a context of session %s is made of the block %s, which is not in the file before it", r.batch.Session.ID, hash)
+		}
+	}
+	return nil
+}

@@ -18,11 +18,12 @@ import (
 // transaction. A session's pieces come in order, its messages by seq, and what they name
 // (parents, calls, compactions) before them. Rows get other numbers here; names stay.
 type RestoreBatch struct {
-	Into    *Restoring
-	Session session.Session // in every piece; its counters are ignored: they are counted again
-	Begin   bool            // the first piece
-	End     bool            // the last piece: what the session says of itself is taken, and its sets
-	Records int             // of the file, that it stands for
+	Into     *Restoring
+	Session  session.Session // in every piece; its counters are ignored: they are counted again
+	PurgedAt *session.Time   // in every piece of a session that was purged: what its forks share of it
+	Begin    bool            // the first piece
+	End      bool            // the last piece: what the session says of itself is taken, and its sets
+	Records  int             // of the file, that it stands for
 
 	Messages    []RestoreMessage
 	Compactions []NumberedCompaction
@@ -61,7 +62,7 @@ func (b *RestoreBatch) Split(messages, bytes int) []RestoreBatch {
 			return append(pieces, rest)
 		}
 		records := min(n, rest.Records)
-		pieces = append(pieces, RestoreBatch{Into: b.Into, Session: b.Session, Begin: rest.Begin, Records: records, Messages: rest.Messages[:n]})
+		pieces = append(pieces, RestoreBatch{Into: b.Into, Session: b.Session, PurgedAt: b.PurgedAt, Begin: rest.Begin, Records: records, Messages: rest.Messages[:n]})
 		rest.Begin, rest.Records, rest.Messages = false, rest.Records-records, rest.Messages[n:]
 	}
 }
@@ -203,7 +204,7 @@ func (r *restorer) run() error {
 		}
 	}
 	var err error
-	if r.sess, err = readSession(r.ctx, r.tx, r.now.id); err != nil {
+	if r.sess, err = readAncestor(r.ctx, r.tx, r.now.id); err != nil {
 		return err
 	}
 	first := r.sess.LastSeq + 1
@@ -225,7 +226,7 @@ func (r *restorer) run() error {
 	} else {
 		err = r.saveCounts()
 	}
-	if err == nil && r.res.Messages > 0 {
+	if err == nil && r.res.Messages > 0 && !r.isShell() {
 		err = r.event(r.sess.ID, EventMessagesAppended, r.sess.LastSeq, session.JSON(fmt.Sprintf(`{"from":%d}`, first)))
 	}
 	r.res.Session = r.sess
@@ -244,6 +245,9 @@ func (r *restorer) open() error {
 		} else if err != nil {
 			return err
 		}
+	}
+	if r.isShell() {
+		return r.openShell(want, sourceID)
 	}
 	here, err := readSession(r.ctx, r.tx, want)
 	switch {
@@ -296,13 +300,16 @@ func (r *restorer) create(want session.ID, sourceID string) error {
 	} else if err := r.passID(want); err != nil {
 		return err
 	}
-	_, err := r.exec(`INSERT INTO sessions (id, day, draft, source, source_id, directory, revision, created_at, updated_at, active_at)
-		VALUES (?, ?, 1, ?, ?, ?, 0, ?, ?, ?)`,
-		want, in.Day, orElse(in.Source, session.SourceSessiond), sourceID, in.Directory, in.CreatedAt, r.tx.now, in.CreatedAt)
+	_, err := r.exec(`INSERT INTO sessions (id, day, draft, source, source_id, directory, revision, created_at, updated_at, active_at, purged_at)
+		VALUES (?, ?, 1, ?, ?, ?, 0, ?, ?, ?, ?)`,
+		want, in.Day, orElse(in.Source, session.SourceSessiond), sourceID, in.Directory, in.CreatedAt, r.tx.now, in.CreatedAt, r.batch.PurgedAt)
 	if err != nil {
 		return fmt.Errorf("insert session: %w", err)
 	}
 	r.now.id, r.now.changed, r.res.Created = want, true, true
+	if r.isShell() {
+		return nil
+	}
 	return r.event(want, EventSessionCreated, 0, nil)
 }
 
@@ -413,6 +420,8 @@ func (r *restorer) link() error {
 		case bound.n < 0:
 			*bound.to = math.MaxInt64
 			continue
+		case bound.to == &l.compactionID && r.batch.Into.compactions[CompactionRef{r.batch.Session.ParentID, bound.n}] > 0: // of the file
+			*bound.to = r.batch.Into.compactions[CompactionRef{r.batch.Session.ParentID, bound.n}]
 		case bound.n > 0:
 			err = r.row(bound.nth, []any{parent, bound.n - 1}, bound.to)
 		default: // none of the parent's
@@ -448,21 +457,4 @@ func equalJSON(a, b session.JSON) bool {
 	}
 	var x, y bytes.Buffer
 	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
-}
-
-// madeOf checks that the blocks of a context are here: it could not be written down otherwise.
-func (r *restorer) madeOf(c *session.Context) error {
-	for _, hash := range []string{c.SystemHash, c.InitialHash, c.ToolsHash} {
-		if hash == "" {
-			continue
-		}
-		var is bool
-		if err := r.row(`SELECT EXISTS (SELECT 1 FROM blocks WHERE hash = ?)`, []any{hash}, &is); err != nil {
-			return err
-		}
-		if !is {
-			return session.Errorf(session.Invalid, "a context of session %s is made of the block %s, which is not in the file before it", r.batch.Session.ID, hash)
-		}
-	}
-	return nil
 }

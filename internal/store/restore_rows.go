@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"slices"
 
 	"sessiond/internal/session"
 )
@@ -13,8 +14,14 @@ func (r *restorer) messages() error {
 	for known < len(batch) && batch[known].ID.Seq <= r.sess.LastSeq {
 		known++
 	}
-	if err := r.compare(batch[:known]); err != nil {
-		return err
+	most := len(batch)
+	if r.isShell() {
+		most = 1 // of its messages not all are there
+	}
+	for run := range slices.Chunk(batch[:known], max(1, most)) {
+		if err := r.compare(run); err != nil {
+			return err
+		}
 	}
 	if r.now.mode == restoreVerify || !r.now.changed {
 		if known < len(batch) {
@@ -355,10 +362,12 @@ func (r *restorer) finish() error {
 	case !r.draft && in.Draft:
 		r.usage.at(s.Day, s.Source, "").sessions--
 	}
-	if err := r.event(s.ID, EventSessionChanged, 0, nil); err != nil {
-		return err
+	if !r.isShell() {
+		if err := r.event(s.ID, EventSessionChanged, 0, nil); err != nil {
+			return err
+		}
 	}
-	r.sess, err = readSession(r.ctx, r.tx, s.ID)
+	r.sess, err = readAncestor(r.ctx, r.tx, s.ID)
 	return err
 }
 

@@ -16,6 +16,7 @@ import (
 // read afterwards at any pace, without a transaction that stays open.
 type Snapshot struct {
 	Session     session.Session
+	PurgedAt    *session.Time        // it was purged: what is left of it is what forks share
 	Compactions []NumberedCompaction // its own, oldest first
 	Undos       []Undo
 	Marks       []Mark
@@ -99,7 +100,8 @@ type Block struct {
 	CreatedAt session.Time `db:"created_at"`
 }
 
-// Snapshot reads a session in one short transaction. Codes: NotFound.
+// Snapshot reads a session in one short transaction, also what is left of one that was purged
+// and has forks. Codes: NotFound.
 func (s *Store) Snapshot(ctx context.Context, id session.ID) (*Snapshot, error) {
 	tx, err := s.readers.BeginTxx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -108,8 +110,11 @@ func (s *Store) Snapshot(ctx context.Context, id session.ID) (*Snapshot, error) 
 	defer tx.Rollback() //nolint:errcheck // it only read
 	q := &readTx{tx}
 	snap := &Snapshot{}
-	if snap.Session, err = readSession(ctx, q, id); err != nil {
+	if snap.Session, err = readAncestor(ctx, q, id); err != nil {
 		return nil, err
+	}
+	if err := q.get(ctx, &snap.PurgedAt, `SELECT purged_at FROM sessions WHERE id = ?`, id); err != nil {
+		return nil, fmt.Errorf("snapshot of %s: %w", id, err)
 	}
 	for _, read := range []func(context.Context, *readTx) error{snap.compactions, snap.link, snap.sets, snap.growth} {
 		if err := read(ctx, q); err != nil {
@@ -369,6 +374,13 @@ type Kin struct {
 func (s *Store) AllKin(ctx context.Context) ([]Kin, error) {
 	var all []Kin
 	err := s.reports.SelectContext(ctx, &all, `SELECT id, parent_id, parent_kind, created_at FROM sessions WHERE purged_at IS NULL`)
+	return all, err
+}
+
+// Shells lists what is left of purged sessions for the forks that share their messages.
+func (s *Store) Shells(ctx context.Context) ([]Kin, error) {
+	var all []Kin
+	err := s.reports.SelectContext(ctx, &all, `SELECT id, parent_id, parent_kind, created_at FROM sessions WHERE purged_at IS NOT NULL`)
 	return all, err
 }
 

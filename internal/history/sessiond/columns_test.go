@@ -38,7 +38,6 @@ func TestEveryColumnIsWrittenOrMadeAnew(t *testing.T) {
 		"sessions": {sessionLine{}, []string{"head_id"}, []string{
 			"last_seq", "compaction_id", "message_count", "total_tokens", "context_tokens", "compaction_count", "input_tokens", "output_tokens",
 			"cache_read_tokens", "cache_write_tokens", "cost_nanousd", "cost_usd", "unpriced_calls",
-			"purged_at", // a purged session is in no export
 		}},
 		"messages":         {messageLine{}, []string{"session_id", "seq", "parent_id"}, []string{"jump", "depth", "path_tokens"}},
 		"parts":            {partLine{}, []string{"call_part_id", "id", "message_id", "idx"}, []string{"tokens"}},

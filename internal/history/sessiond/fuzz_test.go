@@ -60,7 +60,9 @@ func everyKind(f *testing.F) [][]byte {
 	must(err)
 	_, err = s.UndoCompaction(ctx, parent.ID, made.RowID)
 	must(err)
-	return [][]byte{export(f, s, nil, parent.ID), export(f, s, nil)}
+	exports := [][]byte{export(f, s, nil, parent.ID), export(f, s, nil)}
+	purge(f, s, parent.ID)
+	return append(exports, export(f, s, nil))
 }
 
 func seed(f *testing.F) {

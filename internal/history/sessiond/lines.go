@@ -76,6 +76,7 @@ type sessionLine struct {
 	InboundAt   *session.Time       `json:"inbound_at,omitempty"`
 	ArchivedAt  *session.Time       `json:"archived_at,omitempty"`
 	DeletedAt   *session.Time       `json:"deleted_at,omitempty"`
+	PurgedAt    *session.Time       `json:"purged_at,omitempty"` // only what its forks share is left of it
 	EndedAt     *session.Time       `json:"ended_at,omitempty"`
 	EndReason   string              `json:"end_reason,omitempty"`
 	Settings    session.JSON        `json:"settings,omitempty"`
@@ -117,7 +118,7 @@ func sessionLineOf(snap *store.Snapshot) sessionLine {
 		Directory: s.Directory, Project: s.Project, GitBranch: s.GitBranch, Provider: s.Provider, Model: s.Model, Window: s.Window,
 		ParentID: s.ParentID, ParentKind: s.ParentKind, Head: s.Head, Epoch: s.Epoch, Revision: s.Revision, TurnOrigin: s.TurnOrigin,
 		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt, ActiveAt: s.ActiveAt, InboundAt: s.InboundAt, ArchivedAt: s.ArchivedAt,
-		DeletedAt: s.DeletedAt, EndedAt: s.EndedAt, EndReason: s.EndReason, Settings: s.Settings, Metadata: s.Metadata,
+		DeletedAt: s.DeletedAt, PurgedAt: snap.PurgedAt, EndedAt: s.EndedAt, EndReason: s.EndReason, Settings: s.Settings, Metadata: s.Metadata,
 		Lines: lineCounts{
 			Messages: s.MessageCount, Compactions: int64(len(snap.Compactions)), Undos: int64(len(snap.Undos)),
 			Frozen: int64(len(snap.Frozen)), Contexts: snap.Contexts.Rows, Calls: snap.Calls.Rows,

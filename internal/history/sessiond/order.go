@@ -13,20 +13,27 @@ import (
 
 // Order puts sessions such that each comes after the one that it was forked from or started
 // by, else by time. What the forks among them were forked from comes too, since their first
-// messages lie there. No ids mean every session of the file.
+// messages lie there, also what a purge left of those for them. No ids mean every session of the
+// file.
 func Order(ctx context.Context, s *store.Store, ids []session.ID) ([]session.ID, error) {
 	all, err := s.AllKin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	byID := make(map[session.ID]*store.Kin, len(all))
-	for i := range all {
-		byID[all[i].ID] = &all[i]
+	shells, err := s.Shells(ctx)
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[session.ID]*store.Kin, len(all)+len(shells))
+	for _, of := range [][]store.Kin{all, shells} {
+		for i := range of {
+			byID[of[i].ID] = &of[i]
+		}
 	}
 	chosen := make([]*store.Kin, 0, max(len(ids), len(all)))
 	for _, id := range ids {
 		kin := byID[id]
-		if kin == nil {
+		if kin == nil || slices.ContainsFunc(shells, func(s store.Kin) bool { return s.ID == id }) {
 			return nil, session.Errorf(session.NotFound, "there is no session %s", id)
 		}
 		chosen = append(chosen, kin)

@@ -243,7 +243,7 @@ func (r *reader) open(raw []byte) error {
 		r.skipped(1)
 		return nil
 	}
-	r.batch = store.RestoreBatch{Into: r.into, Session: r.session.session(), Begin: true, Records: 1}
+	r.batch = store.RestoreBatch{Into: r.into, Session: r.session.session(), PurgedAt: r.session.PurgedAt, Begin: true, Records: 1}
 	return nil
 }
 
@@ -265,7 +265,7 @@ func (r *reader) close() error {
 func (r *reader) flush(end bool) error {
 	b := r.batch
 	b.End, b.Link = end, (*store.Link)(r.session.Link)
-	r.batch = store.RestoreBatch{Into: r.into, Session: b.Session}
+	r.batch = store.RestoreBatch{Into: r.into, Session: b.Session, PurgedAt: b.PurgedAt}
 	r.size = 0
 	defer clear(r.blobs) // those that come again are in the store then
 	if !end {            // sets are one
@@ -275,7 +275,7 @@ func (r *reader) flush(end bool) error {
 	if !r.store {
 		return nil
 	}
-	out := history.Batch{Records: r.records, Restore: &b}
+	out := history.Batch{Records: r.records, Restore: &b, Aside: b.PurgedAt != nil} // a shell is no session
 	out.Records.Import(b.Records)
 	err := r.emit(out)
 	switch session.CodeOf(err) {

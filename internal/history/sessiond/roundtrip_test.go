@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,6 +119,9 @@ type past struct {
 	s        *store.Store
 	sessions []session.ID
 	calls    int
+	keeps    bool // nothing is purged
+
+	generation int64 // of the key
 }
 
 func (p *past) must(err error) {
@@ -204,7 +208,7 @@ func (p *past) step(id session.ID) {
 		p.must(err)
 		return &m.RowID
 	}
-	switch rapid.IntRange(0, 11).Draw(p.T, "step") {
+	switch rapid.IntRange(0, 12).Draw(p.T, "step") {
 	default:
 		in := store.Append{Session: id, Messages: p.message()}
 		if rapid.IntRange(0, 3).Draw(p.T, "branch") == 0 {
@@ -260,6 +264,10 @@ func (p *past) step(id session.ID) {
 			map[string]string{session.BlockSystem: p.text("system"), session.BlockTools: `[{"name":"read"}]`},
 			[]session.Frozen{{SessionID: id, MessageID: *row(*ref), Kind: session.FrozenRecall, CompactionID: sess.CompactionID, Content: session.JSON(`{"text":"recalled"}`)}})
 		p.must(err)
+	case 12:
+		if !p.keeps && rapid.Bool().Draw(p.T, "purge") {
+			p.purge(id)
+		}
 	case 11:
 		title, archived, metadata := p.text("title"), rapid.Bool().Draw(p.T, "archived"), session.JSON(`{"user_id":7}`)
 		_, err := p.s.PatchSession(ctx, id, store.SessionPatch{Title: &title, Archived: &archived, Metadata: &metadata})
@@ -267,6 +275,12 @@ func (p *past) step(id session.ID) {
 		_, err = p.s.SetTrash(ctx, id, rapid.IntRange(0, 5).Draw(p.T, "trash") == 0, nil, nil)
 		p.must(err)
 	}
+}
+
+// purge deletes a session.
+func (p *past) purge(id session.ID) {
+	p.sessions = slices.DeleteFunc(p.sessions, func(other session.ID) bool { return other == id })
+	purge(p.T, p.s, id)
 }
 
 func (p *past) live() {
@@ -283,7 +297,8 @@ func (p *past) live() {
 			in.ParentKind = rapid.SampledFrom([]string{session.ParentFork, session.ParentFork, session.ParentChild}).Draw(p.T, "kind")
 		}
 		if rapid.IntRange(0, 3).Draw(p.T, "keyed") == 0 {
-			in.Key, in.Generation = "agent:main:main", int64(len(p.sessions)+1)
+			p.generation++
+			in.Key, in.Generation = "agent:main:main", p.generation
 		}
 		if in.ParentKind == session.ParentFork {
 			fork := store.Fork{Session: in.ParentID}
@@ -346,7 +361,8 @@ func TestAnExportComesBackAsTheSameBytes(t *testing.T) {
 		if after := export(rt, other, nil); !bytes.Equal(before, after) {
 			rt.Errorf("the second import wrote: %s", firstDifference(before, after))
 		}
-		// What went on since goes on there too.
+		// What went on since goes on there too. What was purged since would stay there.
+		p.keeps = true
 		p.live()
 		before = export(rt, p.s, nil)
 		if grown := importFile(rt, other, copyDir, before, own.Source{}); len(grown.Errors) > 0 {
