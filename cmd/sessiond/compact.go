@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/dustin/go-humanize"
@@ -10,11 +11,13 @@ import (
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/session"
+	"sessiond/internal/summarize"
 	"sessiond/internal/transcript"
 )
 
 type compactFlags struct {
 	dryRun, undo, redo     bool
+	model, cancel          bool
 	strategy, instructions string
 	keep, window           int64
 }
@@ -25,12 +28,14 @@ func (a *app) compactCommand() *cobra.Command {
 		Use: "compact SESSION", Short: "Put a summary in the place of old messages; undo, redo", Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
 		Long: "Makes room in a session's context now. No message is changed: --undo gives the\n" +
 			"context back as it was, --redo takes the undo back.\n" +
-			"--dry-run shows what would be hidden and kept.",
+			"--dry-run shows what would be hidden and kept. --model waits for a summary by the\n" +
+			"configured model; Ctrl-C gives that up and changes nothing. --cancel gives up what\n" +
+			"the daemon or another command is having summarised for the session.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.undo && f.redo || f.dryRun && (f.undo || f.redo) {
-				return usageError{fmt.Errorf("--dry-run, --undo and --redo exclude one another")}
+			if err := f.check(); err != nil {
+				return usageError{err}
 			}
-			return a.with(cmd.Context(), wiring{readOnly: f.dryRun, log: a.log(zerolog.WarnLevel)}, func(s *services) error {
+			return a.with(cmd.Context(), wiring{readOnly: f.dryRun, remote: f.model, log: a.log(zerolog.WarnLevel)}, func(s *services) error {
 				return a.compact(cmd.Context(), s, args[0], f)
 			})
 		},
@@ -39,6 +44,8 @@ func (a *app) compactCommand() *cobra.Command {
 	fl.BoolVar(&f.dryRun, "dry-run", false, "show what would be done, change nothing")
 	fl.BoolVar(&f.undo, "undo", false, "undo the compaction that is in force")
 	fl.BoolVar(&f.redo, "redo", false, "take the last undo back")
+	fl.BoolVar(&f.model, "model", false, "wait for a summary by the configured model")
+	fl.BoolVar(&f.cancel, "cancel", false, "give up the summary that is being made")
 	wordFlag(cmd, &f.strategy, "strategy", "summarize (default), prune, truncate, clear",
 		string(session.StrategySummarize), string(session.StrategyPrune), string(session.StrategyTruncate), string(session.StrategyClear))
 	fl.StringVar(&f.instructions, "instructions", "", "what the summary must keep")
@@ -47,22 +54,52 @@ func (a *app) compactCommand() *cobra.Command {
 	return cmd
 }
 
+// check refuses what makes no sense together.
+func (f *compactFlags) check() error {
+	modes := 0
+	for _, on := range []bool{f.dryRun, f.undo, f.redo, f.cancel} {
+		if on {
+			modes++
+		}
+	}
+	if modes > 1 {
+		return errors.New("--dry-run, --undo, --redo and --cancel exclude one another")
+	}
+	if f.model && modes > 0 {
+		return errors.New("--model goes with none of --dry-run, --undo, --redo and --cancel")
+	}
+	return nil
+}
+
 func (a *app) compact(ctx context.Context, s *services, name string, f compactFlags) error {
 	sess, err := a.resolve(ctx, s.store, name)
 	if err != nil {
 		return err
+	}
+	if f.cancel {
+		return a.cancelCompactions(ctx, s, sess)
+	}
+	if f.model && a.cfg.Summarizer.Provider == summarize.ExtractiveProvider {
+		return session.Errorf(session.Invalid, "--model: no model is configured; set summarizer.provider to gemini or openai, or leave --model out for a digest")
 	}
 	if f.undo || f.redo {
 		return a.shift(ctx, s, sess, f.undo)
 	}
 	in := contextmgr.CompactInput{
 		Budget: contextmgr.Budget{Window: f.window}, Strategy: session.Strategy(f.strategy), Trigger: session.TriggerManual,
-		Instructions: f.instructions, DryRun: f.dryRun,
+		Instructions: f.instructions, DryRun: f.dryRun, Model: f.model,
 	}
 	if f.keep > 0 {
 		in.KeepTokens = &f.keep
 	}
+	if f.model && a.errTTY {
+		fmt.Fprintf(a.err, "Asking %s for a summary. Ctrl-C gives it up.\n", a.cfg.Summarizer.Provider)
+	}
 	c, preview, err := s.contexts.Compact(ctx, sess.ID, in)
+	if f.model && err != nil && ctx.Err() != nil {
+		fmt.Fprintln(a.err, "sessiond: given up; nothing was changed")
+		return quietError{err}
+	}
 	if err != nil {
 		return err
 	}
@@ -77,10 +114,54 @@ func (a *app) compact(ctx context.Context, s *services, name string, f compactFl
 		fmt.Fprintf(a.out, "Nothing to do: %s.\n", preview.NoGain)
 	case f.dryRun:
 		a.printPlan(preview)
+	case c.Status != session.StatusDone:
+		fmt.Fprintf(a.out, "%s was not needed: %s.\n", c.ID, c.Reason)
 	default:
-		fmt.Fprintf(a.out, "%s: %s stand for %s; the context went from %s to %s tokens.\n`sessiond compact %s --undo` takes it back.\n",
-			c.ID, "a summary and an index", plural(int64(preview.Hidden), "message", "messages"),
-			humanize.Comma(preview.TokensBefore), humanize.Comma(preview.TokensAfter), sess.ID)
+		a.printCompacted(sess.ID, c, preview)
+	}
+	return nil
+}
+
+// printCompacted says what a compaction did, and why it did less than was asked for.
+func (a *app) printCompacted(id session.ID, c session.Compaction, p contextmgr.Preview) {
+	hidden := plural(int64(p.Hidden), "message", "messages")
+	what := map[session.Strategy]string{
+		session.StrategySummarize: "a summary and an index stand for " + hidden,
+		session.StrategyTruncate:  hidden + " are hidden",
+		session.StrategyClear:     "everything is hidden, " + hidden,
+		session.StrategyPrune:     "old outputs of tools are hidden",
+	}[c.Strategy]
+	fmt.Fprintf(a.out, "%s: %s; the context went from %s to %s tokens.\n", c.ID, what, humanize.Comma(p.TokensBefore), humanize.Comma(p.TokensAfter))
+	if c.Reason != "" {
+		fmt.Fprintf(a.out, "%s.\n", c.Reason)
+	}
+	fmt.Fprintf(a.out, "`sessiond compact %s --undo` takes it back.\n", id)
+}
+
+// cancelCompactions gives up what is being made for a session, here or in another process.
+func (a *app) cancelCompactions(ctx context.Context, s *services, sess session.Session) error {
+	all, err := s.store.Compactions(ctx, sess.ID)
+	if err != nil {
+		return err
+	}
+	cancelled := []session.Compaction{}
+	for _, c := range all {
+		if c.Status != session.StatusRunning || c.SessionID != sess.ID {
+			continue
+		}
+		if c, err = s.contexts.Cancel(ctx, sess.ID, c.RowID); err != nil {
+			return err
+		}
+		cancelled = append(cancelled, c)
+	}
+	if len(cancelled) == 0 {
+		return session.Errorf(session.Conflict, "no compaction of session %s is being made", sess.ID)
+	}
+	if a.flags.json {
+		return a.printJSON(cancelled)
+	}
+	for _, c := range cancelled {
+		fmt.Fprintf(a.out, "%s is cancelled; nothing was changed.\n", c.ID)
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 	}
 	if w.remote && cfg.Summarizer.Provider != summarize.ExtractiveProvider {
 		asks := a.summarizer()
-		if info, known := s.catalogue.Model(asks.Model); known {
+		if info, known := s.catalogue.Model(asks.ModelName()); known {
 			asks.Window = info.Window
 		}
 		remote, err := summarize.New(asks, summarize.Deps{

@@ -28,6 +28,20 @@ type Config struct {
 	Window     int64         // of the model, in tokens; 0: not known, the server says when it is too small
 }
 
+// ModelName is the model that is asked: the configured one, else the provider's default; "" for
+// the digest.
+func (c Config) ModelName() string {
+	switch {
+	case c.Model != "":
+		return c.Model
+	case c.Provider == "gemini":
+		return DefaultGeminiModel
+	case c.Provider == "openai":
+		return DefaultOpenAIModel
+	}
+	return ""
+}
+
 // The defaults of a Config.
 const (
 	DefaultTimeout     = 60 * time.Second
