@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"testing"
+	"slices"
 )
 
 // Forms are the dialects that a provider accepts.
@@ -25,8 +25,16 @@ func Validate(form string, request []byte) error {
 	return fmt.Errorf("no provider takes the dialect %q", form)
 }
 
+// ValidateFor is Validate for a model, where the provider asks more of some.
+func ValidateFor(form, model string, request []byte) error {
+	if newest := []string{"models/gemini-3-pro-preview", "gemini-flash-latest"}; form == "gemini" && slices.Contains(newest, model) {
+		return ValidateGemini3(request)
+	}
+	return Validate(form, request)
+}
+
 // Entries gives the entries of the conversation in a request, without the system text beside it.
-func Entries(t testing.TB, form string, request []byte) []json.RawMessage {
+func Entries(t failer, form string, request []byte) []json.RawMessage {
 	t.Helper()
 	field := map[string]string{"openai.chat": "messages", "openai.responses": "input", "anthropic": "messages", "gemini": "contents"}[form]
 	var body map[string]json.RawMessage
@@ -42,7 +50,7 @@ func Entries(t testing.TB, form string, request []byte) []json.RawMessage {
 
 // Flat gives a request as the blocks of its conversation, each with its role and without cache
 // marks: what a provider's cache compares.
-func Flat(t testing.TB, form string, request []byte) []string {
+func Flat(t failer, form string, request []byte) []string {
 	t.Helper()
 	var flat []string
 	for _, raw := range Entries(t, form, request) {

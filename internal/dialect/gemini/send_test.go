@@ -111,7 +111,7 @@ func expectSent(t *testing.T, in wire.Request, want string, losses []string) {
 	if diff := cmp.Diff(losses, sent.Losses); diff != "" {
 		t.Errorf("losses: %s", diff)
 	}
-	if err := validate(in.Model, sent.Request); err != nil {
+	if err := dialecttest.ValidateFor(gemini.Name, in.Model, sent.Request); err != nil {
 		t.Errorf("the provider would refuse it: %v", err)
 	}
 }

@@ -71,8 +71,8 @@ func TestChatCrossesToResponsesAndBack(t *testing.T) {
 		if diff := cmp.Diff(whatWasSaid(decoded.Messages), whatWasSaid(back)); diff != "" {
 			r.Fatalf("back: %s", diff)
 		}
-		accepted(r, wire.Request{Messages: crossed})
-		accepted(r, wire.Request{Messages: back})
+		dialecttest.Accepted(r, responses.Form(), wire.Request{Messages: crossed})
+		dialecttest.Accepted(r, responses.Form(), wire.Request{Messages: back})
 	})
 }
 
