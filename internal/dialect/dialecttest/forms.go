@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Forms are the dialects that a provider accepts.
@@ -27,8 +28,12 @@ func Validate(form string, request []byte) error {
 
 // ValidateFor is Validate for a model, where the provider asks more of some.
 func ValidateFor(form, model string, request []byte) error {
-	if newest := []string{"models/gemini-3-pro-preview", "gemini-flash-latest"}; form == "gemini" && slices.Contains(newest, model) {
+	signed := slices.Contains([]string{"models/gemini-3-pro-preview", "gemini-flash-latest"}, model)
+	switch {
+	case form == "gemini" && signed:
 		return ValidateGemini3(request)
+	case form == "openai.chat" && strings.Contains(model, "gemini-"):
+		return ValidateGeminiChat(request, signed)
 	}
 	return Validate(form, request)
 }

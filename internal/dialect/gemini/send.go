@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
 
 	"sessiond/internal/callid"
 	"sessiond/internal/dialect/wire"
@@ -23,7 +22,7 @@ const standIn = "(The beginning of the conversation is not part of this context.
 // a prefix. System text before the conversation is the instruction; in the middle of it, where
 // that would change what was sent before, it is said in the user's role. Codes: Internal.
 func Send(in wire.Request) (wire.Sent, error) {
-	s := sender{generation: generation(in.Model), ids: callid.New(callid.Strict)}
+	s := sender{generation: wire.Generation(in.Model), ids: callid.New(callid.Strict)}
 	var instruction []json.RawMessage
 	instruction = appendText(instruction, in.System)
 	started := false
@@ -83,25 +82,6 @@ func exportOthers(msgs []session.Message) ([]json.RawMessage, error) {
 	}
 	s.flush()
 	return s.contents(), nil
-}
-
-// generation gives the number in the name of a model: 3 for gemini-3.1-pro, 0 if there is none
-// in it. A name that follows the newest model has a large one.
-func generation(model string) int {
-	_, rest, found := strings.Cut(model, "gemini-")
-	if !found {
-		return 0
-	}
-	if strings.HasSuffix(rest, "-latest") && (rest[0] < '0' || rest[0] > '9') {
-		const newest = 1000
-		return newest
-	}
-	end := 0
-	for end < len(rest) && rest[end] >= '0' && rest[end] <= '9' {
-		end++
-	}
-	n, _ := strconv.Atoi(rest[:end])
-	return n
 }
 
 // turn is a content that is being written.

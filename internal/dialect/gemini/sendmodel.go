@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -10,13 +9,6 @@ import (
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
 )
-
-// signed is the first generation of models that asks for a signature on the first call of each
-// reply, and whose responses of functions hold media.
-const signed = 3
-
-// noSignature is what the API documents for calls that another model made: it skips the check.
-const noSignature = "skip_thought_signature_validator"
 
 // model writes a reply behind the one before it, or as a content of its own.
 func (s *sender) model(m *session.Message) error {
@@ -246,8 +238,8 @@ func (s *sender) call(m *session.Message, p *session.Part, x *partExtra, t *turn
 	inner.Set("args", s.arguments(m, p))
 	o.Set(fieldCall, inner.JSON())
 	signature := s.signature(m, p, x)
-	if signature == "" && !t.called && s.generation >= signed {
-		signature = `"` + noSignature + `"`
+	if signature == "" && !t.called && s.generation >= wire.Signed {
+		signature = `"` + wire.NoSignature + `"`
 		if !s.skipped {
 			s.lose(m, "calls without a thought signature are sent with the one that skips its check")
 		}
@@ -280,52 +272,18 @@ func (s *sender) signature(m *session.Message, p *session.Part, x *partExtra) st
 	var raw json.RawMessage
 	if m.Dialect == Name {
 		_, raw = lookup(&x.Fields, fieldSignature)
-	} else if p.Kind == session.PartToolCall && bytes.Contains(p.Extra, []byte("ignature")) {
-		raw = carriedSignature(p)
+	} else if p.Kind == session.PartToolCall {
+		raw = wire.CallSignature(p)
 	}
 	if wire.IsNull(raw) || string(raw) == `""` {
 		return ""
 	}
 	text, exact := wire.TextOf(raw)
-	if !exact || !isBase64(text) {
+	if !exact || !wire.IsSignature(text) {
 		s.lose(m, "a thought signature that is no base64")
 		return ""
 	}
 	return string(raw)
-}
-
-// carriedSignature looks where OpenAI's form of Gemini, and pi, put a signature.
-func carriedSignature(p *session.Part) json.RawMessage {
-	type google struct {
-		Google struct {
-			Signature json.RawMessage `json:"thought_signature"`
-		} `json:"google"`
-	}
-	var x struct {
-		Signature json.RawMessage `json:"thoughtSignature"`
-		Fields    struct {
-			Extra google `json:"extra_content"`
-		} `json:"fields"`
-	}
-	if json.Unmarshal(p.Extra, &x) != nil {
-		return nil
-	}
-	if x.Signature != nil {
-		return x.Signature
-	}
-	return x.Fields.Extra.Google.Signature
-}
-
-// isBase64 takes either alphabet, with or without padding.
-func isBase64(text string) bool {
-	text = strings.TrimRight(text, "=")
-	url := strings.ContainsAny(text, "-_")
-	for i := range len(text) {
-		if !legalByte(text[i], "+/-_") || url && (text[i] == '+' || text[i] == '/') {
-			return false
-		}
-	}
-	return len(text)%4 != 1 && text != ""
 }
 
 func setSignature(o *wire.Object, signature string) {

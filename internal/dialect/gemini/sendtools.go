@@ -154,7 +154,7 @@ func response(m *session.Message, p *session.Part, x *partExtra, more []string) 
 // holds tells whether a response can hold a medium: with models since the third generation,
 // and those of a content that held it so, of a model that is not known.
 func (s *sender) holds(p *session.Part, x *partExtra) bool {
-	if p.Blob == nil || s.generation < signed && (s.generation > 0 || !x.Nested) {
+	if p.Blob == nil || s.generation < wire.Signed && (s.generation > 0 || !x.Nested) {
 		return false
 	}
 	return slices.Contains([]string{"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"}, x.MediaType)

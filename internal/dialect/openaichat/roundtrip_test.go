@@ -21,11 +21,6 @@ func cases(yield func(name, array string) bool) {
 	}
 }
 
-func roundTrip(t testing.TB, raw []json.RawMessage) {
-	t.Helper()
-	dialecttest.RoundTrip(t, openaichat.Form(), raw)
-}
-
 func TestExportGivesBackWhatWasDecoded(t *testing.T) {
 	dialecttest.RoundTrips(t, openaichat.Form(), cases)
 }

@@ -13,9 +13,10 @@ import (
 // Send makes {"messages": […]} of a context, with the fields that the API takes in a request
 // and no other. A tool's message of several results becomes one message for each; images and
 // files of results, which the API takes only from a user, follow the results in a message of
-// the user's role. Codes: Internal.
+// the user's role. A Gemini, which Google also offers in this form, gets its thought signatures
+// back. Codes: Internal.
 func Send(in wire.Request) (wire.Sent, error) {
-	s := sender{out: make([]json.RawMessage, 0, len(in.Messages)+1)}
+	s := sender{generation: wire.Generation(in.Model), out: make([]json.RawMessage, 0, len(in.Messages)+1)}
 	if in.System != "" {
 		s.text("system", in.System, "")
 	}
@@ -34,12 +35,16 @@ func Send(in wire.Request) (wire.Sent, error) {
 // sender writes messages one after the other. It remembers what one message leaves to a later
 // one: calls that wait for their results, and media that may follow only after the last result.
 type sender struct {
+	generation int // of the Gemini that it is sent to, 0 for any other model
+
 	out    []json.RawMessage
 	losses []string
 	open   []openCall
 	calls  int // seen so far, to name those that came without an id
 	ids    callid.Names
 	media  []json.RawMessage // elements of results, for the user's message behind them
+
+	skipped bool // it was said that calls are sent without a signature
 }
 
 // openCall is a call of the last reply that has no result yet: its id and name as they came, and

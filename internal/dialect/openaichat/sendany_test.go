@@ -9,12 +9,16 @@ import (
 	"sessiond/internal/session"
 )
 
+func models() []string {
+	return []string{"", "gpt-5", "gemini-2.5-pro", "models/gemini-3-pro-preview", "gemini-flash-latest"}
+}
+
 func TestTheProviderAcceptsAnyConversation(t *testing.T) {
-	dialecttest.AcceptsAny(t, openaichat.Form(), dialecttest.AnyConversation, "")
+	dialecttest.AcceptsAny(t, openaichat.Form(), dialecttest.AnyConversation, models()...)
 }
 
 func TestWhatWasSentStaysAPrefix(t *testing.T) {
-	dialecttest.StaysAPrefix(t, openaichat.Form(), dialecttest.AnyConversation, "")
+	dialecttest.StaysAPrefix(t, openaichat.Form(), dialecttest.AnyConversation, models()...)
 }
 
 // FuzzSend: whatever decodes, once repaired, is accepted.

@@ -30,7 +30,7 @@ func (s *sender) assistant(m *session.Message) {
 				s.lose(m, "a tool that the provider ran itself: "+wire.Clip(p.ToolName))
 				continue
 			}
-			calls = append(calls, s.call(m, p))
+			calls = append(calls, s.call(m, p, len(calls) == 0))
 		case session.PartToolResult: // of a call that was left out with it
 		default:
 			s.losePart(m, p)
@@ -75,8 +75,9 @@ func answeredInside(m *session.Message, call *session.Part) bool {
 	return false
 }
 
-// call writes one call and opens it. A function_call of the older API is sent as a tool's.
-func (s *sender) call(m *session.Message, p *session.Part) json.RawMessage {
+// call writes one call and opens it; first is one that no other stands before in its reply. A
+// function_call of the older API is sent as a tool's.
+func (s *sender) call(m *session.Message, p *session.Part, first bool) json.RawMessage {
 	var x struct {
 		Type string `json:"type"`
 	}
@@ -101,7 +102,32 @@ func (s *sender) call(m *session.Message, p *session.Part) json.RawMessage {
 	o.SetText("id", id)
 	o.SetText("type", kind)
 	o.Set(kind, inner.JSON())
+	if signature := s.signature(m, p, first); signature != "" {
+		o.Set("extra_content", json.RawMessage(`{"google":{"thought_signature":`+signature+`}}`))
+	}
 	return o.JSON()
+}
+
+// signature gives the thought signature that a Gemini asks for, as JSON; "" for none. Any other
+// model's API would refuse the field.
+func (s *sender) signature(m *session.Message, p *session.Part, first bool) string {
+	if s.generation == 0 {
+		return ""
+	}
+	raw := wire.CallSignature(p)
+	if text, exact := wire.TextOf(raw); exact && wire.IsSignature(text) {
+		return string(raw)
+	} else if text != "" {
+		s.lose(m, "a thought signature that is no base64")
+	}
+	if !first || s.generation < wire.Signed {
+		return ""
+	}
+	if !s.skipped {
+		s.lose(m, "calls without a thought signature are sent with the one that skips its check")
+	}
+	s.skipped = true
+	return `"` + wire.NoSignature + `"`
 }
 
 // tool writes one message for each result. Other parts belong to the result before them.

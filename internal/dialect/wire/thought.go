@@ -1,0 +1,81 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"sessiond/internal/session"
+)
+
+// Signed is the first generation of Gemini that refuses a reply whose first call has no thought
+// signature: by its own API, and by the one that speaks OpenAI's form.
+const Signed = 3
+
+// NoSignature is what Google documents for calls that another model made: it skips the check.
+const NoSignature = "skip_thought_signature_validator"
+
+// Generation gives the number in the name of a Gemini: 3 for gemini-3.1-pro, 0 for any other
+// model. A name that follows the newest model has a large one.
+func Generation(model string) int {
+	_, rest, found := strings.Cut(model, "gemini-")
+	if !found {
+		return 0
+	}
+	if strings.HasSuffix(rest, "-latest") && (rest[0] < '0' || rest[0] > '9') {
+		const newest = 1000
+		return newest
+	}
+	end := 0
+	for end < len(rest) && rest[end] >= '0' && rest[end] <= '9' {
+		end++
+	}
+	n, _ := strconv.Atoi(rest[:end])
+	return n
+}
+
+// CallSignature gives the thought signature of a call as JSON, nil if there is none. It stands
+// where the form that the call came in has it: Gemini's own beside the call, OpenAI's under
+// extra_content.google, pi's in its block.
+func CallSignature(p *session.Part) json.RawMessage {
+	if !bytes.Contains(p.Extra, []byte("ignature")) {
+		return nil
+	}
+	var x struct {
+		Pi     json.RawMessage `json:"thoughtSignature"`
+		Fields struct {
+			Own   json.RawMessage `json:"thoughtSignature"`
+			Snake json.RawMessage `json:"thought_signature"`
+			Extra struct {
+				Google struct {
+					Signature json.RawMessage `json:"thought_signature"`
+				} `json:"google"`
+			} `json:"extra_content"`
+		} `json:"fields"`
+	}
+	if json.Unmarshal(p.Extra, &x) != nil {
+		return nil
+	}
+	for _, raw := range []json.RawMessage{x.Pi, x.Fields.Own, x.Fields.Snake, x.Fields.Extra.Google.Signature} {
+		if !IsNull(raw) {
+			return raw
+		}
+	}
+	return nil
+}
+
+// IsSignature tells whether a text may be a thought signature: base64 in either alphabet, with
+// or without padding.
+func IsSignature(text string) bool {
+	text = strings.TrimRight(text, "=")
+	url := strings.ContainsAny(text, "-_")
+	for i := range len(text) {
+		c := text[i]
+		legal := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
+		if !legal && (url || c != '+' && c != '/') {
+			return false
+		}
+	}
+	return len(text)%4 != 1 && text != ""
+}
