@@ -71,7 +71,7 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 
 	reference := tokens.Reference()
 	manager := contextmgr.Config{
-		File: cfg.Compaction.Settings(), Digest: summarize.NewExtractive(reference.Text), Models: s.catalogue.Model,
+		File: cfg.Compaction, Digest: summarize.NewExtractive(reference.Text), Models: s.catalogue.Model,
 		Counter:   func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
 		Reference: string(reference.Family()), Scale: s.scale, Learned: s.learned, Recall: recall.Lookup{Index: s.index, Store: s.store},
 		Mask:   func(text string) string { masked, _ := redact.Mask(text); return masked },

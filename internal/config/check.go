@@ -83,8 +83,7 @@ func (c *Config) check(origins map[string]string) error {
 	if err := c.checkRouting(); errors.As(err, &bad) && len(bad.Fields) > 0 {
 		return fail(bad.Fields[0].Path, "%s", bad.Fields[0].Message)
 	}
-	settings := c.Compaction.Settings()
-	if err := settings.Check(); errors.As(err, &bad) && len(bad.Fields) > 0 {
+	if err := c.Compaction.Check(); errors.As(err, &bad) && len(bad.Fields) > 0 {
 		return fail("compaction."+bad.Fields[0].Path, "%s", bad.Fields[0].Message)
 	}
 	return nil

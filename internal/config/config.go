@@ -9,7 +9,6 @@ import (
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/routing"
-	"sessiond/internal/session"
 )
 
 // Config is the whole configuration with every default filled in: no path is empty and
@@ -22,16 +21,16 @@ type Config struct {
 	TokenFile string   `koanf:"token_file"` // 0600, made on first start
 	Timezone  string   `koanf:"timezone"`   // for ids, day boundaries and resets
 
-	Summarizer Summarizer `koanf:"summarizer"`
-	Compaction Compaction `koanf:"compaction"`
-	Reset      Reset      `koanf:"reset"`
-	Routing    Routing    `koanf:"routing"`
-	Retention  Retention  `koanf:"retention"`
-	Import     Import     `koanf:"import"`
-	Backup     Backup     `koanf:"backup"`
-	Scrub      Scrub      `koanf:"scrub"`
-	Flush      Flush      `koanf:"flush"`
-	Log        Log        `koanf:"log"`
+	Summarizer Summarizer          `koanf:"summarizer"`
+	Compaction contextmgr.Settings `koanf:"compaction"` // nil is "as the preset says"
+	Reset      Reset               `koanf:"reset"`
+	Routing    Routing             `koanf:"routing"`
+	Retention  Retention           `koanf:"retention"`
+	Import     Import              `koanf:"import"`
+	Backup     Backup              `koanf:"backup"`
+	Scrub      Scrub               `koanf:"scrub"`
+	Flush      Flush               `koanf:"flush"`
+	Log        Log                 `koanf:"log"`
 
 	file     string // that was read, or would be
 	fileRead bool
@@ -49,44 +48,6 @@ type Summarizer struct {
 	BaseURL    string        `koanf:"base_url"` // "": the provider's own
 	APIKeyFile string        `koanf:"api_key_file"`
 	Timeout    time.Duration `koanf:"timeout"`
-}
-
-// Compaction is a preset and the numbers that win over it; nil is "as the preset says".
-// The names and units are those of contextmgr.Settings, which also has the rules.
-type Compaction struct {
-	Preset             string    `koanf:"preset"`
-	Strategy           *string   `koanf:"strategy"`
-	Fraction           *float64  `koanf:"fraction"`
-	ReserveTokens      *int64    `koanf:"reserve_tokens"`
-	ReserveFloor       *int64    `koanf:"reserve_floor"`
-	KeepRecentTokens   *int64    `koanf:"keep_recent_tokens"`
-	KeepRecentMessages *int64    `koanf:"keep_recent_messages"`
-	SummaryMaxTokens   *int64    `koanf:"summary_max_tokens"`
-	PruneProtect       *int64    `koanf:"prune_protect"`
-	PruneMinimum       *int64    `koanf:"prune_minimum"`
-	ProtectedTools     *[]string `koanf:"protected_tools"`
-	PartMaxTokens      *int64    `koanf:"part_max_tokens"`
-	RecallTokens       *int64    `koanf:"recall_tokens"`
-	RecallMS           *int64    `koanf:"recall_ms"`
-	CacheSlots         *int64    `koanf:"cache_slots"`
-	Instructions       *string   `koanf:"instructions"`
-}
-
-// Settings are the same numbers as the context manager takes them.
-func (c *Compaction) Settings() contextmgr.Settings {
-	s := contextmgr.Settings{
-		Preset: &c.Preset, Fraction: c.Fraction,
-		ReserveTokens: c.ReserveTokens, ReserveFloor: c.ReserveFloor,
-		KeepRecentTokens: c.KeepRecentTokens, KeepRecentMessages: c.KeepRecentMessages,
-		SummaryMaxTokens: c.SummaryMaxTokens, PruneProtect: c.PruneProtect, PruneMinimum: c.PruneMinimum,
-		ProtectedTools: c.ProtectedTools, PartMaxTokens: c.PartMaxTokens, RecallTokens: c.RecallTokens, RecallMS: c.RecallMS,
-		CacheSlots: c.CacheSlots, Instructions: c.Instructions,
-	}
-	if c.Strategy != nil {
-		strategy := session.Strategy(*c.Strategy)
-		s.Strategy = &strategy
-	}
-	return s
 }
 
 // Retention says what is removed by age, in days; 0: never. The daemon looks once a day, at AtHour.

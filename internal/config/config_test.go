@@ -3,6 +3,8 @@ package config_test
 import (
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,7 +66,7 @@ func TestDefaultsNeedNoFile(t *testing.T) {
 		t.Errorf("Models = %q, want %q", c.Models(), want)
 	}
 	if c.Listen != "127.0.0.1:7433" || c.Summarizer.Provider != "extractive" || c.Summarizer.Timeout != time.Minute ||
-		c.Compaction.Preset != "balanced" || c.Compaction.Fraction != nil || c.Reset.AtHour != 4 || !c.Import.Follow ||
+		*c.Compaction.Preset != "balanced" || c.Compaction.Fraction != nil || c.Reset.AtHour != 4 || !c.Import.Follow ||
 		c.Backup.Keep != 7 || c.Scrub.AtHour != nil || !c.Flush.Enabled || c.Log.Level != "info" {
 		t.Errorf("defaults are wrong: %+v", c)
 	}
@@ -94,7 +96,7 @@ func TestLaterLayersWin(t *testing.T) {
 	if c.Listen != "127.0.0.1:3" || c.Log.Level != "debug" || c.Summarizer.Timeout != 5*time.Second || c.Summarizer.BaseURL != "http://127.0.0.1:9/v1" {
 		t.Errorf("layers are merged wrongly: %+v", c)
 	}
-	if c.Compaction.Preset != "pi" || *c.Compaction.Fraction != 0.5 || *c.Compaction.KeepRecentMessages != 9 ||
+	if *c.Compaction.Preset != "pi" || *c.Compaction.Fraction != 0.5 || *c.Compaction.KeepRecentMessages != 9 ||
 		strings.Join(*c.Compaction.ProtectedTools, " ") != "a b" || c.Compaction.ReserveTokens != nil || *c.Scrub.AtHour != 3 {
 		t.Errorf("compaction = %+v", c.Compaction)
 	}
@@ -111,9 +113,26 @@ func TestLaterLayersWin(t *testing.T) {
 	}
 }
 
+func TestEverySettingOfCompactionHasAKey(t *testing.T) {
+	in := input(t, "")
+	in.Environ = []string{"SESSIOND_COMPACTION_PRESET=pi", "SESSIOND_COMPACTION_STRATEGY=summarize", "SESSIOND_COMPACTION_INSTRUCTIONS=keep names", "SESSIOND_COMPACTION_PROTECTED_TOOLS=read"}
+	for _, v := range load(t, in).Values() {
+		name := config.EnvName(v.Key)
+		if strings.HasPrefix(v.Key, "compaction.") && !slices.ContainsFunc(in.Environ, func(pair string) bool { return strings.HasPrefix(pair, name+"=") }) {
+			in.Environ = append(in.Environ, name+"=1")
+		}
+	}
+	settings := reflect.ValueOf(load(t, in).Compaction)
+	for i := range settings.NumField() {
+		if settings.Field(i).IsNil() {
+			t.Errorf("no key sets %s", settings.Type().Field(i).Name)
+		}
+	}
+}
+
 func TestEmptySectionsKeepTheirDefaults(t *testing.T) {
 	c := load(t, input(t, "compaction:\nretention: {}\nreset: {}\nlog: {}\n"))
-	if c.Compaction.Preset != "balanced" || c.Reset.Mode != "daily" || c.Log.Format != "auto" {
+	if *c.Compaction.Preset != "balanced" || c.Reset.Mode != "daily" || c.Log.Format != "auto" {
 		t.Errorf("an empty section wiped out defaults: %+v", c)
 	}
 }

@@ -189,6 +189,7 @@ func decode(k *koanf.Koanf, c *Config) error {
 	return k.UnmarshalWithConf("", c, koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
 		Result:           c,
 		TagName:          "koanf",
+		MatchName:        named,
 		WeaklyTypedInput: true, // the environment knows only text
 		DecodeHook: mapstructure.ComposeDecodeHookFunc(
 			mapstructure.StringToTimeDurationHookFunc(),
@@ -196,6 +197,10 @@ func decode(k *koanf.Koanf, c *Config) error {
 		),
 	}})
 }
+
+// named tells whether a key is the name of a field that no tag names: reserve_tokens is
+// ReserveTokens.
+func named(key, field string) bool { return strings.EqualFold(strings.ReplaceAll(key, "_", ""), field) }
 
 // fillPaths puts the default paths where none was given.
 func (c *Config) fillPaths(dirs Dirs) {
