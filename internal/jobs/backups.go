@@ -22,8 +22,9 @@ const (
 	backupTime   = "20060102T150405Z"
 )
 
-// BackupName is the name of a backup made at a moment.
-func BackupName(at time.Time) string {
+// backupName is the name of a backup made at a moment. Those that somebody asked for have names
+// of their own, so that they stay.
+func backupName(at time.Time) string {
 	return backupPrefix + at.UTC().Format(backupTime) + backupSuffix
 }
 
@@ -55,7 +56,7 @@ func (r *Runner) backUpNow() error {
 	if err := os.MkdirAll(r.cfg.Backups.Dir, 0o700); err != nil {
 		return err
 	}
-	_, err := r.cfg.Store.Backup(r.ctx, filepath.Join(r.cfg.Backups.Dir, BackupName(r.cfg.Now())))
+	_, err := r.cfg.Store.Backup(r.ctx, filepath.Join(r.cfg.Backups.Dir, backupName(r.cfg.Now())))
 	return err
 }
 

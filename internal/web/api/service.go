@@ -41,7 +41,7 @@ func (s *Server) version(context.Context, *struct{}) (*versionOutput, error) {
 }
 
 type backupBody struct {
-	Path name `json:"path,omitempty" doc:"An absolute path that does not exist yet; without it a dated file in the backup folder"`
+	Path name `json:"path,omitempty" doc:"An absolute path that does not exist yet; without it a file in the backup folder, which stays until somebody removes it"`
 }
 
 type backupInput struct {
@@ -89,11 +89,13 @@ func (s *Server) backup(ctx context.Context, in *backupInput) (*backupOutput, er
 }
 
 // backupName names a backup by its time, or, so that a repeated request makes no second one,
-// by the request's key.
+// by the request's key. It is no name of the daemon's own backups, of which only so many are
+// kept: what somebody asked for stays until somebody removes it.
 func backupName(key string, at session.Time) string {
-	if key == "" {
-		return "sessions-" + at.Format("20060102-150405.000") + ".db"
+	by := at.UTC().Format("20060102T150405.000Z")
+	if key != "" {
+		sum := sha256.Sum256([]byte(key))
+		by = hex.EncodeToString(sum[:12])
 	}
-	sum := sha256.Sum256([]byte(key))
-	return "sessions-" + hex.EncodeToString(sum[:12]) + ".db"
+	return "asked-" + by + ".db"
 }

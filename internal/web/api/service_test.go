@@ -84,6 +84,9 @@ func TestBackup(t *testing.T) {
 	if info, err := os.Stat(r.text("path")); err != nil || float64(info.Size()) != r.at("bytes") || filepath.Dir(r.text("path")) != folder {
 		t.Errorf("%s %v", r.raw, err)
 	}
+	if name := filepath.Base(r.text("path")); !strings.HasPrefix(name, "asked-") {
+		t.Errorf("%s has the name of those that the daemon makes and removes", name)
+	}
 	key := header{"Idempotency-Key": "nightly"}
 	first, again := k.want(201, k.do("POST", "/v1/backups", nil, key)), k.want(201, k.do("POST", "/v1/backups", nil, key))
 	if made, _ := os.ReadDir(folder); len(made) != 2 || first.text("path") != again.text("path") {
