@@ -49,6 +49,7 @@ type Material struct {
 	Messages  []session.Message
 	Frozen    []session.Frozen // those that count
 
+	Edited     map[int64]bool  // messages whose content is not the stored one
 	Words      bool            // the overlay's copies stand before its summary, as Codex has them
 	MidTurn    bool            // and it was made while a turn went on
 	Pruned     map[string]bool // outputs that are replaced by a line
@@ -120,6 +121,7 @@ func Assemble(in Material) Draft {
 	}
 	for i := range out.Items {
 		item := &out.Items[i]
+		item.Changed = item.Changed || in.Edited[item.Message.RowID]
 		hidePruned(item, in.Pruned, in.RecallTool)
 		for _, kind := range withhold(item, in.Modalities) {
 			out.Losses = append(out.Losses, fmt.Sprintf("%s: the model takes no %s, replaced by a note", item.Message.ID, kind))

@@ -281,4 +281,3 @@ func TestInitialBlocksAreReplacedWhole(t *testing.T) {
 		t.Errorf("they are still there:\n%.2000s", wire(v))
 	}
 }
-

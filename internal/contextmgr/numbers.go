@@ -176,15 +176,12 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 	if maxOutput < 0 || maxOutput >= window {
 		return Numbers{}, session.Errorf(session.Invalid, "max_output is %d: it must leave room in the window of %d tokens", maxOutput, window).At("max_output", "must be below the window")
 	}
-	name := "balanced"
-	for i := len(layers) - 1; i >= 0; i-- {
+	for i := range layers {
 		if err := layers[i].Settings.Check(); err != nil {
 			return Numbers{}, fmt.Errorf("%s: %w", layers[i].Source, err)
 		}
-		if p := layers[i].Settings.Preset; p != nil && *p != "" {
-			name = *p
-		}
 	}
+	name := presetOf(layers)
 	own, _ := preset(name)
 	all := append(append([]Layer{}, layers...), Layer{"preset " + name, own})
 
@@ -199,11 +196,17 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 	n.Reserve = max(n.Reserve, maxOutput)
 	n.Limit = window - n.Reserve
 	n.Threshold, n.Off = Threshold(window, fraction, n.Reserve)
+	if inclusive(name) {
+		n.Threshold--
+	}
 	if n.Limit <= 0 {
 		return Numbers{}, session.Errorf(session.Invalid, "the reserve of %d tokens leaves nothing of the window of %d: lower reserve_tokens or max_output", n.Reserve, window)
 	}
 	if n.Off {
 		n.Threshold = n.Limit
+	}
+	if name == presetOpencode {
+		all[len(all)-1].Settings.KeepRecentTokens = ptr(tailBudget(n.Limit))
 	}
 	t := n.Threshold
 	n.Soft = t * 9 / 10

@@ -43,10 +43,10 @@ func TestPresetsHaveTheirProgramsNumbers(t *testing.T) {
 		"balanced":     {160000, 20000, 5},
 		"conservative": {180000, 20000, 10},
 		"aggressive":   {140000, 20000, 3},
-		"goose":        {160000, 20000, 5},
+		"goose":        {159999, 0, 5}, // it compacts at 160,000 already, as the next two at their limits
 		"pi":           {183616, 20000, 0},
-		"opencode":     {168000, 20000, 5},
-		"codex":        {180000, 20000, 0},
+		"opencode":     {167999, 15000, 0},
+		"codex":        {179999, 20000, 0},
 		"moltbot":      {180000, 20000, 0},
 	} {
 		n, err := Resolve([]Layer{{"file", Settings{Preset: &name}}}, 200000, 0)

@@ -45,8 +45,13 @@ func (r *reading) plan(in overlayInput) Plan {
 		}
 	}
 	room := PlanRoom{Threshold: n.Threshold, Fixed: in.fixed, Summary: n.SummaryMax}
-	if n.Preset == presetCodex && in.strategy == session.StrategySummarize {
-		return planWords(r.entries(), rule.KeepTokens, room)
+	if in.strategy == session.StrategySummarize {
+		switch n.Preset {
+		case presetCodex:
+			return planWords(r.entries(), rule.KeepTokens, room)
+		case presetOpencode:
+			return planTail(r.entries(), rule.KeepTokens, room)
+		}
 	}
 	if at, ok := r.cutOf(in.like); ok {
 		return planAt(r.entries(), at, rule.KeepTokens)
@@ -112,7 +117,7 @@ func (r *reading) entries() []Entry {
 				over += p.Tokens - most
 			}
 		}
-		e.Tokens = max(1, r.weigh.Message(m, false)-r.weigh.scaled(over))
+		e.Tokens = max(1, r.weigh.Message(m, r.edited[m.RowID])-r.weigh.scaled(over))
 		entries[i] = e
 	}
 	return entries
@@ -142,6 +147,9 @@ func (m *Manager) makeOverlay(ctx context.Context, r *reading, in overlayInput) 
 		return out, err
 	}
 	var saved int64
+	if in.strategy != session.StrategyClear {
+		details.System = r.hiddenSystem(out.plan.First)
+	}
 	details.Pruned, saved = r.stillPruned(out.plan.First)
 	c.HiddenTokens += saved
 	if out.calls, err = m.summarise(ctx, r, out.plan, in, c, &details); err != nil {
@@ -283,6 +291,7 @@ func (r *reading) under(c *session.Compaction) *reading {
 			next.showAgain(m, &details)
 		}
 	}
+	next.settleSystem()
 	return &next
 }
 

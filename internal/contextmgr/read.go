@@ -24,7 +24,9 @@ type reading struct {
 
 	last     *session.Context // the one handed out before
 	system   string
-	own      string // the caller's part of it
+	own      string               // the caller's part of it
+	leading  []session.Message    // system messages that the path begins with
+	told     session.HiddenSystem // what the overlay hides of those that came later
 	initial  []session.Part
 	tools    string
 	overhead int64
@@ -40,6 +42,7 @@ type reading struct {
 	cutOff    bool              // the path was longer than what is read at once
 	turnStart *session.Message  // hidden and shown again: what began the turn that the overlay splits
 	person    *session.Message  // hidden and shown again: the person's newest message
+	edited    map[int64]bool    // messages of the path whose content a later entry replaces
 	frozen    []session.Frozen
 	pins      []session.Message
 	warnings  []string
@@ -115,7 +118,9 @@ func (m *Manager) readModel(ctx context.Context, r *reading, b Budget) error {
 	if err != nil {
 		return fmt.Errorf("session %s: %w", r.sess.ID, err)
 	}
-	r.numbers, err = Resolve([]Layer{{"request", b.Settings}, {"session", own}, {"file", m.cfg.File}}, window, b.MaxOutput)
+	layers := []Layer{{"request", b.Settings}, {"session", own}, {"file", m.cfg.File}}
+	layers = append(layers, Layer{"model", ofModel(presetOf(layers), info.MaxOutput)})
+	r.numbers, err = Resolve(layers, window, b.MaxOutput)
 	if err != nil {
 		return err
 	}
@@ -174,13 +179,16 @@ func (r *reading) readBlocks(b Budget, kept map[string]string) error {
 
 // readDetails takes from the overlay's details what shapes the context.
 func (r *reading) readDetails() {
-	r.pruned, r.words, r.midTurn = nil, false, false
+	r.pruned, r.words, r.midTurn, r.told = nil, false, false, session.HiddenSystem{}
 	var details session.CompactionDetails
 	if r.overlay == nil {
 		return
 	}
 	decode(r.overlay.Details, &details)
 	r.pruned, r.midTurn = prunedOf(&details), details.MidTurn
+	if details.System != nil {
+		r.told = *details.System
+	}
 	imported := r.overlay.Trigger == session.TriggerImport && len(r.overlay.Replacement) > 0
 	r.words = details.Words || imported && r.numbers.Preset == presetCodex
 }
@@ -226,6 +234,7 @@ func (m *Manager) readPath(ctx context.Context, r *reading) error {
 		return err
 	}
 	slices.Reverse(r.path)
+	m.edit(r)
 	return r.keptOnly(ctx, m)
 }
 
@@ -323,11 +332,11 @@ func (r *reading) lookForTurnStart(ctx context.Context, m *Manager) error {
 
 // readBeside reads the system messages at the path's beginning, what was frozen and pinned.
 func (m *Manager) readBeside(ctx context.Context, r *reading) error {
-	leading, err := m.leadingSystem(ctx, r)
-	if err != nil {
+	var err error
+	if r.leading, err = m.leadingSystem(ctx, r); err != nil {
 		return err
 	}
-	r.system = joinSystem(leading, r.own)
+	r.settleSystem()
 	frozen, err := m.store.Frozen(ctx, r.sess)
 	if err != nil {
 		return err
@@ -381,70 +390,4 @@ func (m *Manager) readPins(ctx context.Context, r *reading) error {
 		}
 	}
 	return nil
-}
-
-// leadingSystem gives the system messages that the path begins with. An overlay hides them
-// from the path that was read, so they are looked up at the root.
-func (m *Manager) leadingSystem(ctx context.Context, r *reading) ([]session.Message, error) {
-	if len(r.path) > 0 && r.path[0].ParentID == nil {
-		var leading []session.Message
-		for i := range r.path {
-			switch m := &r.path[i]; {
-			case !m.InContext:
-			case m.Role == session.System:
-				leading = append(leading, *m)
-			default:
-				r.path = r.path[i:]
-				return leading, nil
-			}
-		}
-		r.path = nil
-		return leading, nil
-	}
-	if r.sess.HeadID == nil || r.overlay == nil && !r.cutOff {
-		return nil, nil
-	}
-	first, last, err := m.store.Root(ctx, *r.sess.HeadID)
-	if err != nil {
-		return nil, err
-	}
-	var leading []session.Message
-	for at := first; at.Seq <= min(last.Seq, first.Seq+mostBeforeTalk); at.Seq++ {
-		msg, err := m.store.Message(ctx, at)
-		if err != nil {
-			return nil, err
-		}
-		if msg.InContext && msg.Role != session.System {
-			break
-		}
-		if msg.InContext {
-			leading = append(leading, msg)
-		}
-	}
-	return leading, nil
-}
-
-// mostBeforeTalk bounds the search for system messages at the root, in messages: markers of
-// a model or a title may stand between them.
-const mostBeforeTalk = 64
-
-// joinSystem puts the stored system messages before the caller's text, once if they are the same.
-func joinSystem(stored []session.Message, own string) string {
-	var all string
-	for i := range stored {
-		if text := stored[i].Text(); text != "" && text != own {
-			all += text + "\n\n"
-		}
-	}
-	if own == "" {
-		return trimEnd(all)
-	}
-	return all + own
-}
-
-func trimEnd(s string) string {
-	for len(s) > 0 && s[len(s)-1] == '\n' {
-		s = s[:len(s)-1]
-	}
-	return s
 }

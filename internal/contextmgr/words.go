@@ -18,14 +18,7 @@ func planWords(path []Entry, budget int64, room PlanRoom) Plan {
 	if len(path) == 0 {
 		return planAt(path, Cut{0, -1}, 0)
 	}
-	cut := Cut{unanswered(path), -1}
-	if last := lastGiving(path[:cut.First]); last >= 0 && (path[last].Role != session.Assistant || len(path[last].Calls) > 0) {
-		cut.TurnStart = turnStart(path, last)
-		if path[last].startsTurn() {
-			cut.TurnStart = last
-		}
-	}
-	p := planAt(path, cut, budget)
+	p := planAt(path, cutAt(path, unanswered(path)), budget)
 	if room.Threshold > 0 {
 		budget = min(budget, int64(wordsShare*float64(room.Threshold)), room.Threshold-room.Fixed-room.Summary-p.KeptTokens)
 	}
@@ -66,6 +59,24 @@ func unanswered(path []Entry) int {
 		}
 	}
 	return first
+}
+
+// cutAt gives a cut with the beginning of the turn that it splits: one whose reply is not
+// whole before it.
+func cutAt(path []Entry, first int) Cut {
+	cut := Cut{first, -1}
+	if first < len(path) && path[first].startsTurn() {
+		return cut
+	}
+	last := lastGiving(path[:first])
+	switch {
+	case last < 0:
+	case path[last].startsTurn():
+		cut.TurnStart = last
+	case path[last].Role == session.Tool || len(path[last].Calls) > 0 || first < len(path):
+		cut.TurnStart = turnStart(path, last)
+	}
+	return cut
 }
 
 func lastGiving(path []Entry) int {

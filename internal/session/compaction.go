@@ -88,15 +88,24 @@ type Compaction struct {
 // CompactionDetails is what a compaction knows without a model: the files that the hidden
 // messages read and modified (cumulative over the chain) and its mechanical index.
 type CompactionDetails struct {
-	ReadFiles     []string `json:"read_files"`
-	ModifiedFiles []string `json:"modified_files"`
-	Index         []string `json:"index,omitempty"`
-	Pruned        []string `json:"pruned,omitempty"` // outputs that are hidden: MESSAGE/PART, the part from 0
-	Instructions  string   `json:"instructions,omitempty"`
-	TurnStart     string   `json:"turn_start,omitempty"`  // the user message of a split turn
-	LastPerson    string   `json:"last_person,omitempty"` // the person's newest message, where nothing that is kept holds it
-	Words         bool     `json:"words,omitempty"`       // the replacement holds the person's newest words, which stand before the summary (preset codex)
-	MidTurn       bool     `json:"mid_turn,omitempty"`    // of such a one: a turn went on, so initial blocks stand among the words
+	ReadFiles     []string      `json:"read_files"`
+	ModifiedFiles []string      `json:"modified_files"`
+	Index         []string      `json:"index,omitempty"`
+	Pruned        []string      `json:"pruned,omitempty"` // outputs that are hidden: MESSAGE/PART, the part from 0
+	Instructions  string        `json:"instructions,omitempty"`
+	TurnStart     string        `json:"turn_start,omitempty"`  // the user message of a split turn
+	LastPerson    string        `json:"last_person,omitempty"` // the person's newest message, where nothing that is kept holds it
+	System        *HiddenSystem `json:"system,omitempty"`      // system messages in the middle of the path that are hidden
+
+	Words   bool `json:"words,omitempty"`    // the replacement holds the person's newest words, which stand before the summary (preset codex)
+	MidTurn bool `json:"mid_turn,omitempty"` // of such a one: a turn went on, so initial blocks stand among the words
+}
+
+// HiddenSystem is what system messages that an overlay hides say: no summary does. Whole: it is
+// all of the system text when the overlay was made, the messages that the path begins with included.
+type HiddenSystem struct {
+	Texts []string `json:"texts"`
+	Whole bool     `json:"whole,omitempty"`
 }
 
 // CompactionName is how a compaction is named outside the database.

@@ -17,7 +17,7 @@ func (d *decoder) compaction(i int32, o history.Object) *history.Compaction {
 	c.Strategy, c.Trigger, c.Status = session.StrategySummarize, session.TriggerImport, session.StatusDone
 	c.Summary = o.String("summary")
 	c.TokensBefore = count(o, "tokensBefore")
-	c.Details = detailsOf(o.Get("details"))
+	c.Details = detailsOf(o.Get("details"), o.Get("systemMessage"))
 
 	through := n.parent
 	kept := d.firstKept(i, o)
@@ -65,14 +65,44 @@ func (d *decoder) firstKept(i int32, o history.Object) int32 {
 	return -1
 }
 
-func detailsOf(raw []byte) session.JSON {
+// detailsOf takes the lists of files, and the system text of then where the record has a copy.
+func detailsOf(raw, system []byte) session.JSON {
 	o, ok := history.Fields(raw)
-	if !ok {
+	message, told := history.Fields(system)
+	if !ok && !told {
 		return nil
 	}
-	return session.JSONOf(session.CompactionDetails{
-		ReadFiles: textsOf(o.Get("readFiles")), ModifiedFiles: textsOf(o.Get("modifiedFiles")),
-	})
+	details := session.CompactionDetails{ReadFiles: textsOf(o.Get("readFiles")), ModifiedFiles: textsOf(o.Get("modifiedFiles"))}
+	if told {
+		var m session.Message
+		prompt(&taker{Object: message}, &m, &note{})
+		if text := m.Text(); text != "" {
+			details.System = &session.HiddenSystem{Texts: []string{text}, Whole: true}
+		}
+	}
+	return session.JSONOf(details)
+}
+
+// edit notes what the line changes: the target's content, or that it is left out.
+func (d *decoder) edit(n *node, o history.Object, remark *note) {
+	target, ok := d.byID[o.String("targetId")]
+	if !ok || d.nodes[target].offset >= n.offset {
+		remark.text = "edits an entry that is not in the file before it"
+		return
+	}
+	replacement, _ := history.Fields(o.Get("replacement"))
+	parts, _ := contentOf(replacement.Get("content"))
+	remark.edit = session.JSONOf(map[string]any{"target": d.keyOf(target), "parts": withoutBytes(parts)})
+}
+
+// withoutBytes leaves a note where bytes stood, which no JSON of ours holds.
+func withoutBytes(parts []session.Part) []session.Part {
+	for i := range parts {
+		if parts[i].Blob != nil {
+			parts[i] = session.TextPart("[" + string(parts[i].Kind) + "]")
+		}
+	}
+	return parts
 }
 
 func textsOf(raw []byte) []string {

@@ -36,6 +36,7 @@ const maxDepth = 256
 // note is what sessiond adds to a line's own fields, beside them in extra.
 type note struct {
 	shape, text, hash string
+	edit              session.JSON // what the line changes in contexts after it
 	bytes             []byte
 }
 
@@ -126,7 +127,9 @@ func (d *decoder) content(i int32, rest *taker, e *entry, remark *note) {
 	case lineRecord:
 		m.Kind, e.raw = session.KindUnknown, true
 		d.recorded(rest, e)
-	case lineThinking, lineInfo, lineContextEdit, lineActiveTools, lineLeaf, lineLane:
+	case lineContextEdit:
+		d.edit(n, rest.Object, remark)
+	case lineThinking, lineInfo, lineActiveTools, lineLeaf, lineLane:
 	default:
 		m.Kind, e.raw = session.KindUnknown, true
 	}
@@ -193,6 +196,9 @@ func extraOf(line history.Object, n note) session.JSON {
 	add("shape", n.shape)
 	add("note", n.text)
 	add("hash", n.hash)
+	if n.edit != nil {
+		extra = append(extra, history.Field{Key: "context_edit", Raw: rawJSON(n.edit)})
+	}
 	if n.bytes != nil {
 		add("bytes", base64.StdEncoding.EncodeToString(n.bytes))
 	}

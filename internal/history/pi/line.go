@@ -78,7 +78,7 @@ func Content(raw []byte) []session.Part {
 }
 
 // Details reads which files a compaction says were read and modified; nil when it does not.
-func Details(raw []byte) session.JSON { return detailsOf(raw) }
+func Details(raw []byte) session.JSON { return detailsOf(raw, nil) }
 
 // Time reads a line's ISO time, or a number of milliseconds since 1970.
 func Time(raw []byte) (session.Time, bool) {
