@@ -36,7 +36,7 @@ func (a *app) contextCommand() *cobra.Command {
 	wordFlag(cmd, &b.Dialect, "dialect", "in this wire form: "+strings.Join(wires, ", "), wires...)
 	numberFlag(fl, &b.Window, "window", "", 1, "for a window of so many tokens")
 	numberFlag(fl, &b.MaxOutput, "max-output", "", 1, "leave room for a reply of so many tokens")
-	fl.BoolVar(&b.Explain, "explain", false, "tell where each number comes from")
+	fl.BoolVar(&b.Explain, "explain", false, "tell where each number comes from, and how tokens were counted")
 	return cmd
 }
 
@@ -70,6 +70,7 @@ func (a *app) printContext(v contextmgr.View) error {
 	default:
 		fmt.Fprintf(a.out, "with a summary of what is hidden: %s, %s\n", c.ID, c.Status)
 	}
+	a.printCounting(v.Counting)
 	for _, set := range v.Settings {
 		fmt.Fprintf(a.out, "  %-22s %-10s %s\n", set.Name, settingText(set.Value), a.dim(set.Source))
 	}
@@ -92,6 +93,22 @@ func (a *app) printContext(v contextmgr.View) error {
 		}
 	}
 	return nil
+}
+
+// printCounting says how the size came about; nil: nobody asked.
+func (a *app) printCounting(c *contextmgr.Counting) {
+	if c == nil {
+		return
+	}
+	fmt.Fprintf(a.out, "%s to %s tokens: %s of them estimated by the weights of %s × %.3f, ± %s\n",
+		humanize.Comma(c.Low), humanize.Comma(c.High), humanize.Comma(c.Estimated), c.Family, c.Scale, humanize.Comma(c.Error))
+	if n := c.Anchor; n != nil {
+		fmt.Fprintf(a.out, "counted from the report for %s (%s): %s in, %s out; %s tokens in %d messages came since\n",
+			n.Message, n.At.Format("2006-01-02 15:04"), humanize.Comma(n.Input), humanize.Comma(n.Output), humanize.Comma(n.Since), n.Messages)
+	} else {
+		fmt.Fprintln(a.out, "no report of a provider counts for this context")
+	}
+	fmt.Fprintf(a.out, "tools and framing: %s tokens, %s\n", humanize.Comma(c.Overhead.Tokens), c.Overhead.Method)
 }
 
 // printContextItem shows one message in a line on a terminal, whole through a pipe.

@@ -152,7 +152,7 @@ func (r *reading) context(tokens int64) session.Context {
 	return session.Context{
 		SessionID: r.sess.ID, HeadID: r.sess.HeadID, CompactionID: r.sess.CompactionID, Epoch: r.sess.Epoch,
 		Model: r.model, Dialect: r.dialect, SystemHash: hashOf(r.own), InitialHash: hashOf(keepParts(r.initial)), ToolsHash: hashOf(r.tools),
-		OverheadTokens: r.overhead, Tokens: tokens,
+		OverheadTokens: r.given(), Tokens: tokens,
 	}
 }
 
@@ -171,7 +171,7 @@ func (t *turn) save(ctx context.Context) (session.Context, error) {
 			blocks[kind] = content
 		}
 	}
-	saved, err := t.m.store.SaveContext(ctx, t.r.context(t.tokens.Estimate), blocks, t.freeze)
+	saved, err := t.m.store.SaveContext(ctx, t.r.context(t.tokens.Estimate-t.r.overhead+t.r.given()), blocks, t.freeze)
 	if err != nil {
 		return saved, fmt.Errorf("record the context: %w", err)
 	}
@@ -201,7 +201,7 @@ func (t *turn) view(saved *session.Context, explain bool) View {
 		}
 	}
 	if explain {
-		v.Settings = r.numbers.Settings
+		v.Settings, v.Counting = r.numbers.Settings, t.counting()
 	}
 	return v
 }

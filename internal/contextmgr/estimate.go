@@ -17,6 +17,8 @@ type Tokens struct {
 	Method    string `json:"method"`
 	Error     int64  `json:"error"` // two standard errors of Total
 	Estimate  int64  `json:"-"`     // sessiond's own count of all of it, whatever Method says
+
+	anchor *Anchor // the report that Total starts from; nil: none
 }
 
 // Upper is what Total may really be: compaction goes by it.

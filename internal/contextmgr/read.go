@@ -30,9 +30,11 @@ type reading struct {
 	initial  []session.Part
 	tools    string
 	overhead int64
-	close    bool
-	fresh    bool  // the overlay came into force after the last context
-	partCap  int64 // a smaller limit for one part, to make the context fit; 0: the usual
+	// overheadBy is how that is known
+	overheadBy string
+	close      bool
+	fresh      bool  // the overlay came into force after the last context
+	partCap    int64 // a smaller limit for one part, to make the context fit; 0: the usual
 
 	overlay   *session.Compaction
 	pruned    map[string]bool   // outputs that it hides
@@ -164,15 +166,19 @@ func (r *reading) readBlocks(b Budget, kept map[string]string) error {
 	if b.Tools != nil {
 		r.tools = string(b.Tools)
 	}
+	r.overheadBy = OverheadNone
 	switch {
 	case b.OverheadTokens != nil:
+		r.overheadBy = OverheadGiven
 		if r.overhead = *b.OverheadTokens; r.overhead < 0 {
 			return session.Errorf(session.Invalid, "overhead_tokens is %d: it cannot be negative", r.overhead).At("overhead_tokens", "must not be negative")
 		}
 	case b.Tools == nil && r.last != nil:
-		r.overhead = r.last.OverheadTokens
+		if r.overhead = r.last.OverheadTokens; r.overhead > 0 || r.tools != "" {
+			r.overheadBy = OverheadKept
+		}
 	case r.tools != "":
-		r.overhead = r.weigh.Text(r.tools)
+		r.overhead, r.overheadBy = r.weigh.Text(r.tools), OverheadCounted
 	}
 	return nil
 }

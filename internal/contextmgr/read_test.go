@@ -53,7 +53,7 @@ func TestAReportAnchorsTheCount(t *testing.T) {
 	}
 	// a new epoch: the report is of the context before the compaction
 	r.compact(CompactInput{KeepTokens: new(int64)})
-	if after := r.read(Budget{}); after.Tokens.Method != MethodEstimate || after.Tokens.Total > 1000 {
+	if after := r.read(Budget{OverheadTokens: new(int64)}); after.Tokens.Method != MethodEstimate || after.Tokens.Total > 1000 {
 		t.Errorf("after a compaction: %+v", after.Tokens)
 	}
 }
@@ -111,6 +111,75 @@ func TestAnUnknownModelGetsAStatedWindow(t *testing.T) {
 	}
 	if v = r.read(Budget{Model: "my-own", Window: 9000}); v.Tokens.Window != 9000 || len(v.Warnings) != 0 {
 		t.Errorf("window %d, warnings %v", v.Tokens.Window, v.Warnings)
+	}
+}
+
+func TestExplainTellsHowTokensWereCounted(t *testing.T) {
+	r := newRig(t, 20000)
+	r.talk(10, 150)
+	v := r.turn(TurnInput{Budget: Budget{Explain: true}})
+	want := &Counting{
+		Method: MethodEstimate, Estimated: v.Tokens.Total, Error: v.Tokens.Error, Low: v.Tokens.Total - v.Tokens.Error, High: v.Tokens.Upper(),
+		Family: "runes", Scale: 1, Estimate: v.Tokens.Estimate, Overhead: Overhead{Method: OverheadNone},
+	}
+	if diff := cmp.Diff(want, v.Counting); diff != "" {
+		t.Errorf("before any report: want -, got +\n%s", diff)
+	}
+	reply := r.report(v, "reply", 9000, 10)
+	r.append(text(session.User, filler(100)))
+	v = r.read(Budget{Explain: true})
+	a := v.Counting.Anchor
+	if a == nil || a.Message != reply.ID || a.Context != "ctx_1" || a.Input != 9000 || a.Output != 10 || a.Tokens != 9010 || a.Since != 104 || a.Messages != 1 || a.At.IsZero() {
+		t.Fatalf("anchor %+v", a)
+	}
+	if c := v.Counting; c.Method != MethodAnchor || c.Estimated != 104 || c.Error != 7 || c.Low != 9114-7 || c.High != 9114+7 {
+		t.Errorf("counting %+v", c)
+	}
+	if v = r.read(Budget{}); v.Counting != nil {
+		t.Errorf("without being asked: %+v", v.Counting)
+	}
+}
+
+// What a provider counts beside the messages is learned where the caller does not say it, and
+// counts on where no report does: after a compaction, and for the next context of that session.
+func TestOverheadIsLearnedFromReports(t *testing.T) {
+	r := newRig(t, 40000)
+	r.talk(2, 100)
+	v := r.turn(TurnInput{})
+	base := v.Tokens.Total
+	r.report(v, "reply", base+3000, 10)
+	r.talk(20, 200)
+	r.report(r.turn(TurnInput{}), "reply", base+9000+3500, 10)
+	r.compact(keeping(500))
+	explain := TurnInput{Budget: Budget{Explain: true}}
+	v = r.turn(explain)
+	if v.Counting.Method != MethodEstimate || v.Counting.Overhead != (Overhead{3000, OverheadLearned}) || v.Provenance[0].Kind != ItemTools || v.Provenance[0].Tokens != 3000 {
+		t.Errorf("%+v", v.Counting)
+	}
+	if last, _, err := r.store.LastContext(r.ctx, r.id); err != nil || last.OverheadTokens != 0 || last.Tokens != v.Tokens.Estimate-3000 {
+		t.Errorf("what was learned is recorded as given: %+v %v", last, err)
+	}
+	if again := r.turn(explain); again.Counting.Overhead != v.Counting.Overhead {
+		t.Errorf("%+v", again.Counting.Overhead)
+	}
+	for _, c := range []struct {
+		name string
+		b    Budget
+		want string
+	}{
+		{"given", Budget{OverheadTokens: ptr[int64](7)}, OverheadGiven},
+		{"counted", Budget{Tools: json.RawMessage(`[{"name":"t"}]`)}, OverheadCounted},
+		{"of another model", Budget{Model: "x"}, OverheadNone},
+	} {
+		c.b.Explain = true
+		if got := r.read(c.b).Counting.Overhead.Method; got != c.want {
+			t.Errorf("%s: %s", c.name, got)
+		}
+	}
+	r.fresh()
+	r.talk(1, 20)
+	if got := r.read(Budget{Explain: true}).Counting.Overhead; got.Method != OverheadNone {
+		t.Errorf("of another session: %+v", got)
 	}
 }
 

@@ -123,11 +123,16 @@ func (t *turn) run(ctx context.Context, flush *FlushCaller) error {
 
 // assemble puts the context together anew and sizes it.
 func (t *turn) assemble(ctx context.Context) error {
-	t.draft = t.r.assemble()
 	last, err := t.m.report(ctx, t.r)
 	if err != nil {
 		return err
 	}
+	if last == nil {
+		if err := t.m.learnOverhead(ctx, t.r); err != nil {
+			return err
+		}
+	}
+	t.draft = t.r.assemble()
 	t.tokens = t.r.size(&t.draft, last)
 	return nil
 }
@@ -227,6 +232,7 @@ func (r *reading) size(d *Draft, report *anchor) Tokens {
 	total, _, trailing, last := Hybrid(items)
 	if last >= 0 && !report.isOfLess(d.Total-trailing-d.Weights[last]) {
 		t.Total, t.Method, t.Error = total, MethodAnchor, errorOf(trailing)
+		t.anchor = d.anchorOf(report, last, trailing)
 	}
 	return t
 }

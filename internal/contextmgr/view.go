@@ -23,7 +23,7 @@ type Budget struct {
 	Tools          json.RawMessage // the caller's tool schemas, counted
 	OverheadTokens *int64          // instead of counting Tools
 	CloseCalls     bool            // answer calls that wait with an error
-	Explain        bool            // tell where each number comes from
+	Explain        bool            // tell where each number comes from, and how tokens were counted
 
 	At *Position // nil: the session's head and effective overlay
 }
@@ -60,7 +60,8 @@ type View struct {
 	Losses      []string     `json:"losses"`
 	Directives  []Directive  `json:"directives"`
 	Warnings    []string     `json:"warnings"`
-	Settings    []Setting    `json:"settings,omitempty"`
+	Settings    []Setting    `json:"settings,omitempty"` // with explain
+	Counting    *Counting    `json:"counting,omitempty"` // with explain: how tokens.total came about
 }
 
 // ViewOverlay is the overlay that a context was made with.

@@ -84,9 +84,9 @@ func detailsOf(raw, system []byte) session.JSON {
 }
 
 // edit notes what the line changes: the target's content, or that it is left out.
-func (d *decoder) edit(n *node, o history.Object, remark *note) {
-	target, ok := d.byID[o.String("targetId")]
-	if !ok || d.nodes[target].offset >= n.offset {
+func (d *decoder) edit(i int32, o history.Object, remark *note) {
+	target, ok := d.find(o.String("targetId"))
+	if !ok || target >= i {
 		remark.text = "edits an entry that is not in the file before it"
 		return
 	}

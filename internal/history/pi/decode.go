@@ -128,7 +128,7 @@ func (d *decoder) content(i int32, rest *taker, e *entry, remark *note) {
 		m.Kind, e.raw = session.KindUnknown, true
 		d.recorded(rest, e)
 	case lineContextEdit:
-		d.edit(n, rest.Object, remark)
+		d.edit(i, rest.Object, remark)
 	case lineThinking, lineInfo, lineActiveTools, lineLeaf, lineLane:
 	default:
 		m.Kind, e.raw = session.KindUnknown, true

@@ -80,7 +80,7 @@ type getContextInput struct {
 	Dialect   string `query:"dialect" doc:"The last turn's without it, else openai.chat"`
 	Window    int64  `query:"window" minimum:"1" doc:"Tokens; the session's or the catalogue's without it"`
 	MaxOutput int64  `query:"max_output" minimum:"0" doc:"Tokens that the reply may take"`
-	Explain   bool   `query:"explain" doc:"Tell where each number comes from"`
+	Explain   bool   `query:"explain" doc:"Tell where each number comes from, and how tokens were counted"`
 }
 
 type contextOutput struct {

@@ -34,7 +34,7 @@ type turnBody struct {
 	Heartbeat       bool   `json:"heartbeat,omitempty" doc:"No person is behind this turn: no memory flush is asked for"`
 	CLIBackend      bool   `json:"cli_backend,omitempty" doc:"A command-line back end runs it, which keeps a context of its own: no memory flush is asked for"`
 
-	Explain bool `json:"explain,omitempty" doc:"Tell where each number comes from"`
+	Explain bool `json:"explain,omitempty" doc:"Tell where each number comes from, and how tokens were counted"`
 }
 
 // turnView is what a turn did. The append stands whatever became of the context.
