@@ -34,6 +34,8 @@ type step struct {
 // after one that did not come to its end because of the error.
 func (im *Importer) each(ctx context.Context, source Source, found []Found, done func(Found, Accounting)) error {
 	a := ahead{Importer: im, source: source, steps: make(chan step, 1), pace: &pace{Importer: im}, pending: newPending()}
+	room := takeHeadroom(!im.Polite)
+	defer room.giveBack()
 	var reader sync.WaitGroup
 	defer reader.Wait()
 	inner, cancel := context.WithCancel(ctx)
@@ -57,6 +59,7 @@ func (im *Importer) each(ctx context.Context, source Source, found []Found, done
 		} else if s.batch != nil {
 			err := current.take(inner, *s.batch)
 			a.pending.settled(s.batch)
+			room.adjust()
 			if err == nil {
 				continue
 			}

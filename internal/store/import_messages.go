@@ -222,7 +222,7 @@ func (in *inserter) touch(i int) error {
 		files = in.opt.Touched(m, in.sess.Directory)
 	}
 	for _, f := range files {
-		if err := in.touched.add(f.Path, m.RowID, f.Op, string(in.sess.ID)); err != nil {
+		if err := in.touched.add(f.Path, m.RowID, string(f.Op), string(in.sess.ID)); err != nil {
 			return err
 		}
 	}

@@ -210,6 +210,9 @@ func TestStatementsOfRequestsUseIndexes(t *testing.T) {
 		for q := range t.w.stmts {
 			queries = append(queries, q)
 		}
+		for q := range t.w.bare {
+			queries = append(queries, q)
+		}
 		return nil
 	}); err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"runtime"
@@ -30,7 +31,11 @@ type writer struct {
 	conn  *sqlx.Conn
 	stmts map[string]*sqlx.Stmt
 	queue chan *job
-	opt   Options
+
+	bare   map[string]driver.StmtExecContext // of bulk
+	shared map[string][]bool                 // by table: columns of which bulk's statements bind one value for all rows
+
+	opt Options
 
 	patience context.Context // of waiting for another process's lock; ends soon after stop
 
@@ -83,6 +88,7 @@ type tx struct {
 func startWriter(db *sql.DB, opt Options) (*writer, error) {
 	w := &writer{
 		db: sqlx.NewDb(db, "sqlite"), stmts: map[string]*sqlx.Stmt{}, opt: opt,
+		bare: map[string]driver.StmtExecContext{}, shared: map[string][]bool{},
 		queue: make(chan *job, queueLength), quit: make(chan struct{}), done: make(chan struct{}),
 		patience: context.Background(),
 	}
@@ -323,6 +329,7 @@ func (w *writer) close() {
 	for _, st := range w.stmts {
 		st.Close() //nolint:errcheck // everything is committed
 	}
+	w.closeBare()
 	_ = w.waitInside(busyTimeoutMS) // giving up the log waits a little for readers
 	w.conn.Close()                  //nolint:errcheck // returns it to its pool of one
 }
