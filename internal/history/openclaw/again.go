@@ -38,10 +38,10 @@ func (r *reader) again() error {
 		r.records.Imported, r.records.Read = r.records.Imported-1, r.records.Read-1
 		r.records.Skip(reason, 1)
 	}
-	keys, hashes := map[string]bool{}, map[string]string{}
+	keys, hashes := map[uint64]bool{}, map[string]string{}
 	later := false
 	err := r.known.Entries(r.ctx, r.existing.ID, func(m *session.Message) bool {
-		keys[m.ExternalID] = true
+		keys[r.names.Sum(m.ExternalID)] = true
 		r.isHead(m)
 		switch {
 		case strings.HasPrefix(m.ExternalID, "broken:"), strings.Contains(m.ExternalID, "#"):
@@ -63,8 +63,8 @@ func (r *reader) again() error {
 	case r.version == 1 && later && len(hashes) == 0:
 		r.records.Skip(skipOlder, r.fresh())
 		r.older = true
-		for i := range r.nodes {
-			r.nodes[i].known = true
+		for i := range r.next() {
+			r.nodes.At(i).known = true
 		}
 		return nil
 	case r.version == 1:
@@ -75,9 +75,9 @@ func (r *reader) again() error {
 	if err != nil || !r.backup {
 		return err
 	}
-	for i := range r.nodes {
-		if n := &r.nodes[i]; !n.known && keys[n.key] {
-			n.known = true
+	for i := range r.next() {
+		if n := r.nodes.At(i); !n.known && keys[r.keySum(i)] {
+			r.nodes.At(i).known = true
 			r.records.Skip(skipBackup, 1)
 		}
 	}
@@ -109,10 +109,10 @@ func (r *reader) keepHead() error {
 }
 
 // places calls visit with the places of the entries, and what they say, in file order.
-func (r *reader) places(visit func(place int, n *node, hash string) bool) error {
+func (r *reader) places(visit func(place int, i int32, hash string) bool) error {
 	place := 0
-	for i := range r.nodes {
-		n := &r.nodes[i]
+	for i := range r.next() {
+		n := r.nodes.At(i)
 		if n.kind == entryBroken {
 			continue
 		}
@@ -121,7 +121,7 @@ func (r *reader) places(visit func(place int, n *node, hash string) bool) error 
 			return err
 		}
 		o, _ := pi.Parse(line)
-		if !visit(place, n, pi.Fingerprint(o)) {
+		if !visit(place, i, pi.Fingerprint(o)) {
 			return nil
 		}
 		place++
@@ -132,9 +132,10 @@ func (r *reader) places(visit func(place int, n *node, hash string) bool) error 
 // branch keeps an entry of version 1 whose place was taken by another one: the file was
 // changed, and both are history.
 func (r *reader) branch(hashes map[string]string) error {
-	return r.places(func(_ int, n *node, hash string) bool {
-		if before, ok := hashes[n.key]; ok && before != hash {
-			n.key += "#" + hash[:12]
+	return r.places(func(_ int, i int32, hash string) bool {
+		key := r.keyOf(i)
+		if before, ok := hashes[key]; ok && before != hash {
+			r.keys[i] = key + "#" + hash[:12]
 		}
 		return true
 	})
@@ -142,7 +143,7 @@ func (r *reader) branch(hashes map[string]string) error {
 
 // match recognises the entries of an upgraded file.
 func (r *reader) match(hashes map[string]string) error {
-	err := r.places(func(place int, _ *node, hash string) bool {
+	err := r.places(func(place int, _ int32, hash string) bool {
 		if place == len(hashes) {
 			return false
 		}
@@ -163,8 +164,8 @@ func (r *reader) alias() {
 		except[place] = true
 	}
 	place, adopted := 0, 0
-	for i := range r.nodes {
-		n := &r.nodes[i]
+	for i := range r.next() {
+		n := r.nodes.At(i)
 		if n.kind == entryBroken {
 			continue
 		}
@@ -172,7 +173,7 @@ func (r *reader) alias() {
 			break
 		}
 		if !except[place] {
-			n.key = v1Key(place)
+			r.byPlace(i, place)
 			if !n.known {
 				n.known = true
 				adopted++
@@ -199,25 +200,25 @@ func (r *reader) share() error {
 		return err
 	}
 	copied := 0
-	for i := range r.nodes {
-		n := &r.nodes[i]
-		there, ok := theirs[n.key]
+	for i := range r.next() {
+		there, ok := theirs[r.keySum(i)]
+		n := *r.nodes.At(i)
 		if !ok || n.parent >= 0 && r.sharedIn(n.parent) == "" {
 			continue
 		}
-		line, err := r.line(n)
+		line, err := r.line(&n)
 		if err != nil {
 			return err
 		}
-		e := r.decode(int32(i), line)
+		e := r.decode(i, line)
 		if there.says != r.says(&e.message.Message) {
 			continue
 		}
-		if !n.known {
-			n.known = true
+		if at := r.nodes.At(i); !at.known {
+			at.known = true
 			copied++
 		}
-		r.mark(i, there.session)
+		r.mark(int(i), there.session)
 	}
 	r.records.Skip(skipCopy, copied)
 	return nil
@@ -230,13 +231,14 @@ type theirs struct {
 }
 
 // entriesOf gives what a session's path may hold: its own entries, and those of the sessions
-// that it was forked from itself.
-func (r *reader) entriesOf(id session.ID) (map[string]theirs, error) {
-	all, seen := map[string]theirs{}, map[session.ID]bool{id: true}
+// that it was forked from itself, by the sums of their keys.
+func (r *reader) entriesOf(id session.ID) (map[uint64]theirs, error) {
+	all, seen := map[uint64]theirs{}, map[session.ID]bool{id: true}
 	for queue := []session.ID{id}; len(queue) > 0; queue = queue[1:] {
 		err := r.known.Entries(r.ctx, queue[0], func(m *session.Message) bool {
-			if _, ok := all[m.ExternalID]; !ok {
-				all[m.ExternalID] = theirs{queue[0], r.says(m)}
+			key := r.names.Sum(m.ExternalID)
+			if _, ok := all[key]; !ok {
+				all[key] = theirs{queue[0], r.says(m)}
 			}
 			if m.Parent != nil && !seen[m.Parent.Session] {
 				seen[m.Parent.Session] = true
@@ -266,7 +268,7 @@ func (r *reader) mark(i int, in session.ID) {
 // recall forgets what an earlier reading found to be shared, if there is no such entry.
 func (r *reader) recall() {
 	for i, run := range r.state.Shared {
-		if run.To > len(r.nodes) {
+		if run.To > r.nodes.Len() {
 			r.state.Shared = r.state.Shared[:i]
 			return
 		}

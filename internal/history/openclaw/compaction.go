@@ -44,12 +44,12 @@ func (r *reader) reset(i int32, o history.Object, at session.Time) *history.Comp
 
 // overlay is nil when nothing stands before what is kept.
 func (r *reader) overlay(i, kept int32, at session.Time) *history.Compaction {
-	n := &r.nodes[i]
-	c := &history.Compaction{Key: n.key}
+	n := *r.nodes.At(i)
+	c := &history.Compaction{Key: r.keyOf(i)}
 	c.Trigger, c.Status, c.CreatedAt = session.TriggerImport, session.StatusDone, at
 	through := n.parent
 	if kept >= 0 {
-		through = r.nodes[kept].parent
+		through = r.nodes.At(kept).parent
 		c.FirstKeptKey, c.FirstKeptSession = r.keyOf(kept), r.sharedIn(kept)
 	}
 	switch {
@@ -59,10 +59,10 @@ func (r *reader) overlay(i, kept int32, at session.Time) *history.Compaction {
 		through = i
 	}
 	c.ThroughKey, c.ThroughSession = r.keyOf(through), r.sharedIn(through)
-	for at := through; at >= 0 && at != i && !r.nodes[at].kind.boundary(); at = r.nodes[at].parent {
+	for at := through; at >= 0 && at != i && !r.nodes.At(at).kind.boundary(); at = r.nodes.At(at).parent {
 		c.MessageCount++
 	}
-	if r.nodes[through].onPath && !n.onPath {
+	if r.nodes.At(through).onPath && !n.onPath {
 		// For OpenClaw a record counts where it stands, for sessiond where what it hides stands.
 		c.Status, c.Reason = session.StatusSkipped, "its branch was left after it was made"
 	}
@@ -71,17 +71,19 @@ func (r *reader) overlay(i, kept int32, at session.Time) *history.Compaction {
 
 // firstKept finds the first kept entry on the path of the record, -1 if there is none.
 func (r *reader) firstKept(i int32, o history.Object) int32 {
-	id, key := o.String("firstKeptEntryId"), ""
-	if place, ok := whole(o.Get("firstKeptEntryIndex")); ok && r.version == 1 {
-		key = v1Key(int(place) - 1) // it counts the header
+	id, place := r.names.Sum(o.String("firstKeptEntryId")), int32(-1)
+	if index, ok := whole(o.Get("firstKeptEntryIndex")); ok && r.version == 1 && index > 0 && index < math.MaxInt32 {
+		place = int32(index) - 1 // it counts the header
 	}
-	if id == "" && key == "" {
+	if id == 0 && place < 0 {
 		return -1
 	}
-	for at := r.nodes[i].parent; at >= 0; at = r.nodes[at].parent {
-		if n := &r.nodes[at]; id != "" && n.id == id || key != "" && n.key == key {
+	for at := r.nodes.At(i).parent; at >= 0; {
+		n := r.nodes.At(at)
+		if id != 0 && n.id == id || place >= 0 && n.place == place && r.keys[at] == "" {
 			return at
 		}
+		at = n.parent
 	}
 	return -1
 }

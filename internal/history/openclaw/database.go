@@ -343,13 +343,14 @@ func (x *databaseReader) session(id string) error {
 	if r.text.rows, err = x.events(s, id, &r.early); err != nil {
 		return err
 	}
+	defer r.text.rows.Close()
 	return x.run(r)
 }
 
 func (x *databaseReader) reader(s *spool, path string, about *about) *reader {
 	return &reader{
 		source: x.source, ctx: x.ctx, known: x.known, emit: x.emit, agent: x.agent, about: about, sid: about.sid,
-		name: fileName{id: about.sid}, text: &transcript{path: path, file: s, rows: []row{}},
+		name: fileName{id: about.sid}, text: &transcript{path: path, file: s, rows: &history.Table[row]{}},
 		cursor: history.Cursor{Source: session.SourceOpenClaw, Path: path},
 	}
 }
@@ -365,6 +366,7 @@ func (x *databaseReader) run(r *reader) error {
 		}
 		r.records.Add(r.early)
 		err = r.run()
+		r.nodes.Close()
 	}
 	x.problems = append(x.problems, r.problems...)
 	if code := session.CodeOf(err); code == session.Invalid {

@@ -24,7 +24,7 @@ type entry struct {
 
 // decode reads the line of an entry. line is not kept.
 func (r *reader) decode(i int32, line []byte) entry {
-	n := &r.nodes[i]
+	n := *r.nodes.At(i)
 	before := r.last
 	if n.made > 0 {
 		before = session.At(time.UnixMilli(n.made))
@@ -33,12 +33,15 @@ func (r *reader) decode(i int32, line []byte) entry {
 	if why != "" {
 		e := entry{raw: true, problem: why}
 		e.message.Message = pi.Verbatim(line, why, before)
-		r.place(&e, n)
+		r.place(&e, i)
 		return e
+	}
+	if n.id != 0 {
+		r.remember(i, l.Fields)
 	}
 	e := entry{raw: l.Raw || n.kind == entryUnknown || n.kind == entryLeaf, calls: l.Calls}
 	m := &l.Message
-	if at, ok := timeOf(l.Fields, n); ok {
+	if at, ok := timeOf(l.Fields, n.made); ok {
 		m.CreatedAt = at
 	}
 	r.last = m.CreatedAt
@@ -68,33 +71,38 @@ func (r *reader) decode(i int32, line []byte) entry {
 		remark = "its parent is not in the transcript before it"
 	}
 	hash := ""
-	if n.id == "" && r.version == 1 {
+	if n.id == 0 && r.version == 1 {
 		hash = pi.Fingerprint(l.Fields)
 	}
-	if n.key == n.id {
+	if r.plain(i) {
 		l.Rest = l.Rest.Without("id")
 	}
-	if written := l.Fields.Get("parentId"); written != nil && r.keyOf(n.parent) == n.link && (n.link != "" || string(written) == "null") {
-		l.Rest = l.Rest.Without("parentId")
+	if written := l.Fields.Get("parentId"); written != nil {
+		link := l.Fields.String("parentId")
+		if r.keyOf(n.parent) == link && (link != "" || string(written) == "null") {
+			l.Rest = l.Rest.Without("parentId")
+		}
 	}
 	m.Extra = l.Extra(remark, hash)
 	m.Dialect = "pi"
 	e.message.Message = *m
-	r.place(&e, n)
+	r.place(&e, i)
 	r.bill(&e, l)
 	return e
 }
 
 // place hangs an entry where the tree has it.
-func (r *reader) place(e *entry, n *node) {
+func (r *reader) place(e *entry, i int32) {
+	parent := r.nodes.At(i).parent
 	e.message.Dialect = "pi"
-	e.message.ExternalID = n.key
-	e.message.ParentKey = r.keyOf(n.parent)
-	e.message.ParentSession = r.sharedIn(n.parent)
+	e.message.ExternalID = r.keyOf(i)
+	e.message.ParentKey = r.keyOf(parent)
+	e.message.ParentSession = r.sharedIn(parent)
 }
 
-// timeOf gives a line's time: its own, else its message's, else the database's.
-func timeOf(o history.Object, n *node) (session.Time, bool) {
+// timeOf gives a line's time: its own, else its message's, else the database's, in
+// milliseconds since 1970.
+func timeOf(o history.Object, made int64) (session.Time, bool) {
 	if at, ok := pi.Time(o.Get("timestamp")); ok {
 		return at, true
 	}
@@ -102,7 +110,7 @@ func timeOf(o history.Object, n *node) (session.Time, bool) {
 	if at, ok := pi.Time(message.Get("timestamp")); ok {
 		return at, true
 	}
-	return session.At(time.UnixMilli(n.made)), n.made > 0
+	return session.At(time.UnixMilli(made)), made > 0
 }
 
 // label marks the entry that a line names, if that comes before it.

@@ -106,16 +106,17 @@ func (r *reader) created() (session.Time, error) {
 	if !ok {
 		created = r.about.begun
 	}
-	for i := range r.nodes {
-		if r.nodes[i].kind == entryBroken {
+	for i := range r.next() {
+		n := *r.nodes.At(i)
+		if n.kind == entryBroken {
 			continue
 		}
-		line, err := r.line(&r.nodes[i])
+		line, err := r.line(&n)
 		if err != nil {
 			return created, err
 		}
 		o, _ := pi.Parse(line)
-		if first, ok := timeOf(o, &r.nodes[i]); ok && (created.IsZero() || first.Before(created.Time)) {
+		if first, ok := timeOf(o, n.made); ok && (created.IsZero() || first.Before(created.Time)) {
 			created = first
 		}
 		break
@@ -137,7 +138,7 @@ func (r *reader) model() (provider, model string, err error) {
 		if at < 0 {
 			break
 		}
-		line, err := r.line(&r.nodes[at])
+		line, err := r.line(r.nodes.At(at))
 		if err != nil {
 			return "", "", err
 		}
@@ -149,7 +150,7 @@ func (r *reader) model() (provider, model string, err error) {
 		case message.String("role") == "assistant" && message.String("model") != "" && !unwritten(o, message):
 			return message.String("provider"), message.String("model"), nil
 		}
-		at = r.nodes[at].parent
+		at = r.nodes.At(at).parent
 	}
 	if model := cmp.Or(r.about.entry.String("model"), r.about.window.String("model")); model != "" {
 		return cmp.Or(r.about.entry.String("modelProvider"), r.about.window.String("model_provider")), model, nil

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sort"
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
@@ -18,18 +19,9 @@ import (
 
 // events puts a session's lines into a spool, in their order: those of the database, and those
 // that it moved to cold storage. early counts what is no line of the transcript.
-func (x *databaseReader) events(s *spool, id string, early *history.Records) ([]row, error) {
-	type placed struct {
-		row
-		seq int64
-	}
-	all := []placed{}
-	hot := map[int64]bool{}
-	keep := func(seq, made int64, raw []byte) error {
-		at, err := s.put(raw)
-		all = append(all, placed{row{at: at, size: int64(len(raw)), made: made}, seq})
-		return err
-	}
+func (x *databaseReader) events(s *spool, id string, early *history.Records) (*history.Table[row], error) {
+	var hot history.Table[placed]
+	defer hot.Close()
 	query := `SELECT seq, CAST(event_json AS BLOB), COALESCE(created_at, 0), NULL, NULL FROM ` + tableEvents
 	if x.has(tableEvents, "event_zstd", "event_utf8_bytes") {
 		query = `SELECT seq, CAST(event_json AS BLOB), COALESCE(created_at, 0), event_zstd, event_utf8_bytes FROM ` + tableEvents
@@ -56,33 +48,57 @@ func (x *databaseReader) events(s *spool, id string, early *history.Records) ([]
 				raw = append([]byte("damaged: "), raw...)
 			}
 		}
-		hot[seq] = true
-		if err := keep(seq, made, raw); err != nil {
+		at, err := s.put(raw)
+		if err != nil {
 			return nil, err
 		}
+		hot.Append(placed{row{at: at, size: int64(len(raw)), made: made}, seq})
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
 	}
+	var cold []placed
 	if x.has(tableCold, "session_id", "archive_name", "archive_sha256") {
+		there := map[int64]bool{}
 		err := x.cold(id, func(seq, made int64, raw []byte) error {
-			if hot[seq] {
+			if there[seq] || isThere(&hot, seq) {
 				early.Skip(skipHot, 1)
 				return nil
 			}
-			hot[seq] = true
-			return keep(seq, made, raw)
+			there[seq] = true
+			at, err := s.put(raw)
+			cold = append(cold, placed{row{at: at, size: int64(len(raw)), made: made}, seq})
+			return err
 		}, early)
 		if err != nil {
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(all, func(a, b placed) int { return cmp.Compare(a.seq, b.seq) })
-	list := make([]row, len(all))
-	for i := range all {
-		list[i] = all[i].row
+	slices.SortStableFunc(cold, func(a, b placed) int { return cmp.Compare(a.seq, b.seq) })
+	all := &history.Table[row]{}
+	for i := range int32(hot.Len()) {
+		next := *hot.At(i)
+		for ; len(cold) > 0 && cold[0].seq < next.seq; cold = cold[1:] {
+			all.Append(cold[0].row)
+		}
+		all.Append(next.row)
 	}
-	return list, nil
+	for i := range cold {
+		all.Append(cold[i].row)
+	}
+	return all, nil
+}
+
+// placed is an event in the spool, with its number.
+type placed struct {
+	row
+	seq int64
+}
+
+// isThere tells whether events, which are in the order of their numbers, hold one.
+func isThere(events *history.Table[placed], seq int64) bool {
+	i := sort.Search(events.Len(), func(i int) bool { return events.At(int32(i)).seq >= seq })
+	return i < events.Len() && events.At(int32(i)).seq == seq
 }
 
 // cold yields the events of a session that are in cold storage.
@@ -238,7 +254,7 @@ func (x *databaseReader) archived(a archived) error {
 		if err != nil {
 			return err
 		}
-		r.text.rows = append(r.text.rows, row{at: at, size: int64(len(line)), made: a.made})
+		r.text.rows.Append(row{at: at, size: int64(len(line)), made: a.made})
 	}
 	x.sessions++
 	return x.run(r)

@@ -310,6 +310,16 @@ func TestOpenClawLineOf50MB(t *testing.T) {
 	}
 }
 
+func TestOpenClawRemembersLittleOfAnEntry(t *testing.T) {
+	historytest.ReadsFlat(t, openclaw.New(historytest.NoEnv), "many.jsonl", header, func(i int) string {
+		parent := ""
+		if i > 0 {
+			parent = fmt.Sprintf("%08x", i-1)
+		}
+		return user(fmt.Sprintf("%08x", i), parent, "hello")
+	}, 20)
+}
+
 // collector is a reader's other side without a store: it keeps nothing but counts.
 type collector struct {
 	historytest.Nobody

@@ -76,7 +76,7 @@ func (x *indexReader) entry(written string, raw []byte) error {
 	}
 	r := reader{
 		scanned: &scanned{leaf: -1}, source: x.source, ctx: x.ctx, known: x.known, agent: x.agent, about: about, sid: about.sid,
-		text: &transcript{rows: []row{}}, cursor: x.cursor,
+		text: &transcript{rows: &history.Table[row]{}}, cursor: x.cursor,
 	}
 	if at, ok := pi.Time(entry.Get("updatedAt")); ok && about.begun.IsZero() {
 		about.begun = at

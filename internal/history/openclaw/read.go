@@ -14,7 +14,8 @@ import (
 )
 
 // Read implements history.Source.
-func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
+func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) (problems []history.Problem, err error) {
+	defer history.Guard(&err)
 	name := parseName(filepath.Base(found.Path))
 	if isDatabase(filepath.Base(found.Path)) {
 		return s.readDatabase(ctx, found, cursor, known, emit)
@@ -60,6 +61,7 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 		return nil, r.pass(skipDeleted)
 	}
 	err = r.run()
+	r.nodes.Close()
 	return r.problems, err
 }
 
@@ -173,8 +175,8 @@ func (r *reader) pass(reason string) error {
 // fresh counts the entries that no earlier reading took.
 func (r *reader) fresh() int {
 	n := 0
-	for i := range r.nodes {
-		if !r.nodes[i].known {
+	for i := range r.next() {
+		if !r.nodes.At(i).known {
 			n++
 		}
 	}
@@ -193,11 +195,11 @@ func (r *reader) run() error {
 	}
 	r.begin()
 	r.batch.Records = r.records
-	for i := range r.nodes {
-		if r.nodes[i].known {
+	for i := range r.next() {
+		if r.nodes.At(i).known {
 			continue
 		}
-		if err := r.take(int32(i)); err != nil {
+		if err := r.take(i); err != nil {
 			return err
 		}
 	}
@@ -215,16 +217,20 @@ func (r *reader) begin() {
 
 // take decodes an entry into the batch and gives the batch away when it is full.
 func (r *reader) take(i int32) error {
-	line, err := r.line(&r.nodes[i])
+	n := *r.nodes.At(i)
+	line, err := r.line(&n)
 	if err != nil {
 		return err
 	}
 	e := r.decode(i, line)
+	if r.failed != nil {
+		return fmt.Errorf("read its lines again: %w", r.failed)
+	}
 	if len(line) > 1<<20 {
 		r.buffer = nil // the store need not wait beside it
 	}
 	if e.problem != "" && len(r.problems) < history.MaxProblems {
-		r.problems = append(r.problems, history.Problem{Path: r.text.path, Line: int(r.nodes[i].line), Error: e.problem + "; kept raw"})
+		r.problems = append(r.problems, history.Problem{Path: r.text.path, Line: int(n.line), Error: e.problem + "; kept raw"})
 	}
 	b := &r.batch
 	b.Messages = append(b.Messages, e.message)
@@ -255,9 +261,17 @@ func (r *reader) line(n *node) ([]byte, error) {
 	if int64(cap(r.buffer)) < n.size {
 		r.buffer = make([]byte, n.size)
 	}
-	line := r.buffer[:n.size]
-	if _, err := r.text.file.ReadAt(line, n.offset); err != nil && !errors.Is(err, io.EOF) {
+	line, err := r.text.bytes(n.offset, r.buffer[:n.size])
+	if err != nil {
 		return nil, fmt.Errorf("read line %d again: %w", n.line, err)
+	}
+	return line, nil
+}
+
+// bytes fills a line with what stands at an offset.
+func (t *transcript) bytes(at int64, line []byte) ([]byte, error) {
+	if _, err := t.file.ReadAt(line, at); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
 	}
 	return line, nil
 }

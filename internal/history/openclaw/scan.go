@@ -22,7 +22,7 @@ type transcript struct {
 	path string // as problems name it
 	file io.ReaderAt
 	size int64
-	rows []row // of a database; nil for a file of lines
+	rows *history.Table[row] // of a database; nil for a file of lines
 }
 
 // row is a line of a database, in the spool.
@@ -31,19 +31,20 @@ type row struct {
 	made     int64 // milliseconds since 1970; 0: not known
 }
 
-// node is one entry of a transcript.
+// node is one entry of a transcript. There may be millions of them, so that names are held as
+// sums.
 type node struct {
-	key    string // its external id
-	id     string // as the line has it; "" in version 1 and for a broken line
-	link   string // parentId
-	parent int32  // -1 for a root
-	target int32  // of a leaf control: the new leaf
-	reset  int32  // the newest reset on the path to it, itself included; -1: none
-	line   int32
+	id     uint64 // as the line has it; 0 in version 1 and for a broken line
+	link   uint64 // parentId
+	sum    uint64 // of the line's bytes, within this scan
 	size   int64
 	offset int64
-	made   int64  // by the database's clock, milliseconds since 1970; 0: not known
-	sum    uint64 // of the line's bytes, within this scan
+	made   int64 // by the database's clock, milliseconds since 1970; 0: not known
+	parent int32 // -1 for a root
+	target int32 // of a leaf control: the new leaf
+	reset  int32 // the newest reset on the path to it, itself included; -1: none
+	line   int32
+	place  int32 // among the entries, if it is named by it, as in version 1; else -1
 	kind   kind
 	stale  bool // its parent is not in the transcript before it
 	known  bool // imported by an earlier reading
@@ -68,11 +69,15 @@ func (k kind) boundary() bool { return k == entryCompaction || k == entryReset }
 type scanned struct {
 	header  history.Object // nil where there is none
 	version int
-	nodes   []node
-	byID    map[string]int32 // the newest entry of an id
-	older   map[string][]int32
-	content map[string]int // how often a line without an id occurred
-	entries int            // in version 1: entries so far
+	nodes   history.Table[node]
+	names   *history.Names         // of ids
+	earlier map[uint64][]int32     // entries of an id that occurs more than once, but for the newest
+	twins   map[[2]uint64]struct{} // ids and sums of the lines with such an id
+	keys    map[int32]string       // of entries that are named neither by their id nor by their place
+	recent  []recentID             // ids that were needed last
+	failed  error                  // a line could not be read again
+	content map[string]int         // how often a line without an id occurred
+	entries int                    // in version 1: entries so far
 
 	leaf   int32 // the head: where the conversation goes on
 	cursor int32 // the entry that was written last
@@ -107,7 +112,7 @@ type scanner struct {
 // older part was cut off. Codes: Invalid (no transcript).
 func scan(ctx context.Context, text *transcript, cursor *history.Cursor, headless bool) (*scanned, error) {
 	s := &scanner{
-		scanned: &scanned{byID: map[string]int32{}, older: map[string][]int32{}, content: map[string]int{}, leaf: -1, cursor: -1, reset: -1, front: unseen},
+		scanned: newScanned(),
 		ctx:     ctx, text: text, whole: headless, sum: sha256.New(), seed: maphash.MakeSeed(),
 	}
 	if headless {
@@ -173,7 +178,8 @@ func (s *scanner) region(from, to int64) error {
 // database takes the rows of a database, of which each is whole.
 func (s *scanner) database() error {
 	var buffer []byte
-	for i, r := range s.text.rows {
+	for i := range int32(s.text.rows.Len()) {
+		r := *s.text.rows.At(i)
 		if i%256 == 0 && s.ctx.Err() != nil {
 			return s.ctx.Err()
 		}
@@ -205,7 +211,7 @@ func (s *scanner) take(line []byte, at int64, ended bool) error {
 	}
 	o, ok := pi.Parse(body)
 	switch {
-	case ok && s.header == nil && len(s.nodes) == 0 && o.String("type") == lineSession:
+	case ok && s.header == nil && s.next() == 0 && o.String("type") == lineSession:
 		return s.begin(o, body)
 	case s.header == nil && !s.whole && s.text.rows == nil:
 		return session.Errorf(session.Invalid, "no transcript: its first line is no session header (compressed or encrypted by something else?)")
@@ -217,9 +223,10 @@ func (s *scanner) take(line []byte, at int64, ended bool) error {
 		s.records.Skip(history.SkipTorn, 1)
 		return nil
 	}
-	s.nodes = append(s.nodes, node{
-		key: s.byContent("broken:", body), offset: at, size: int64(len(body)), line: int32(s.line), made: s.made,
-		parent: s.leaf, target: -1, reset: -1, known: s.known, kind: entryBroken,
+	s.keys[s.next()] = s.byContent("broken:", body)
+	s.nodes.Append(node{
+		offset: at, size: int64(len(body)), line: int32(s.line), made: s.made,
+		parent: s.leaf, target: -1, reset: -1, place: -1, known: s.known, kind: entryBroken,
 	})
 	return nil
 }
@@ -257,7 +264,7 @@ func (s *scanner) object(o history.Object, raw []byte, at int64) {
 	}
 	n := node{
 		offset: at, size: int64(len(raw)), line: int32(s.line), made: s.made,
-		parent: -1, target: -1, reset: -1, known: s.known, kind: entryUnknown,
+		parent: -1, target: -1, reset: -1, place: -1, known: s.known, kind: entryUnknown,
 	}
 	if canonical(kindOf) {
 		n.kind = entryPlain
@@ -268,14 +275,14 @@ func (s *scanner) object(o history.Object, raw []byte, at int64) {
 	case lineReset:
 		n.kind = entryReset
 	}
-	n.id = o.String("id")
+	n.id = s.names.Sum(o.String("id"))
 	switch {
-	case n.id == "" && s.version == 1:
-		n.key = v1Key(s.entries)
+	case n.id == 0 && s.version == 1:
+		n.place = int32(s.entries)
 		s.entries++
-	case n.id == "":
-		n.key = s.byContent("line:", raw)
-	case !s.name(&n, raw):
+	case n.id == 0:
+		s.keys[s.next()] = s.byContent("line:", raw)
+	case !s.name(&n, o, raw):
 		s.records.Skip(history.SkipDuplicate, 1)
 		return
 	}
@@ -285,18 +292,22 @@ func (s *scanner) object(o history.Object, raw []byte, at int64) {
 
 // name gives an entry its key and tells whether it is one: an equal line with an equal id
 // came before is none. Another line with that id is, and gets a key of its own.
-func (s *scanner) name(n *node, raw []byte) bool {
-	n.key, n.sum = n.id, maphash.Bytes(s.seed, raw)
-	newest, again := s.byID[n.id]
+func (s *scanner) name(n *node, o history.Object, raw []byte) bool {
+	n.sum = maphash.Bytes(s.seed, raw)
+	newest, again := s.names.Get(n.id)
 	if !again {
 		return true
 	}
-	for _, earlier := range append(s.older[n.id], newest) {
-		if s.nodes[earlier].sum == n.sum {
-			return false
-		}
+	earlier := len(s.earlier[n.id])
+	if earlier == 0 {
+		s.twins[[2]uint64{n.id, s.nodes.At(newest).sum}] = struct{}{}
 	}
-	n.key += "#" + strconv.Itoa(len(s.older[n.id])+2)
+	twin := [2]uint64{n.id, n.sum}
+	if _, ok := s.twins[twin]; ok {
+		return false
+	}
+	s.twins[twin] = struct{}{}
+	s.keys[s.next()] = o.String("id") + "#" + strconv.Itoa(earlier+2)
 	return true
 }
 

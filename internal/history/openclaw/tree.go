@@ -1,6 +1,10 @@
 package openclaw
 
-import "sessiond/internal/history"
+import (
+	"slices"
+
+	"sessiond/internal/history"
+)
 
 // How entries hang together: OpenClaw walks a transcript in its order with a leaf, where the
 // conversation stands, and a cursor, what was written last. Source: config/sessions/
@@ -9,20 +13,17 @@ import "sessiond/internal/history"
 // hang finds the parent of an entry and moves leaf and cursor.
 func (s *scanner) hang(n *node, o history.Object, kindOf string) {
 	own := o.Get("parentId") != nil
-	n.link = o.String("parentId")
-	if parent, ok := s.byID[n.link]; ok && n.link != "" {
-		n.link = s.nodes[parent].id // one string for both
-	}
+	n.link = s.names.Sum(o.String("parentId"))
 	moves := n.kind != entryUnknown
 	if string(o.Get("appendMode")) == `"side"` {
 		moves = false
 	}
-	at := int32(len(s.nodes))
+	at := s.next()
 	switch {
-	case kindOf == lineLeaf && n.id != "" && own && s.control(n, o):
+	case kindOf == lineLeaf && n.id != 0 && own && s.control(n, o):
 		s.add(*n)
 		return
-	case own || n.link != "":
+	case own || n.link != 0:
 		n.parent = s.placeOf(n, moves)
 	default: // version 1, and lines that the gateway adds
 		n.parent = s.leaf
@@ -31,7 +32,7 @@ func (s *scanner) hang(n *node, o history.Object, kindOf string) {
 		n.parent = s.front
 	}
 	if n.parent >= 0 {
-		n.reset = s.nodes[n.parent].reset
+		n.reset = s.nodes.At(n.parent).reset
 	}
 	if n.kind == entryReset {
 		n.reset, s.reset = at, at
@@ -57,14 +58,14 @@ const unseen = -2
 // placeOf gives the parent of an entry that names one. moves tells that the entry is part of
 // the conversation and not beside it.
 func (s *scanner) placeOf(n *node, moves bool) int32 {
-	parent, ok := s.byID[n.link]
-	if !ok || n.link == "" {
+	parent, ok := s.names.Get(n.link)
+	if !ok || n.link == 0 {
 		parent = -1
 	}
-	if parent >= 0 && s.nodes[parent].kind == entryLeaf {
-		parent = s.nodes[parent].target
+	if parent >= 0 && s.nodes.At(parent).kind == entryLeaf {
+		parent = s.nodes.At(parent).target
 	}
-	n.stale = n.link != "" && !ok
+	n.stale = n.link != 0 && !ok
 	switch {
 	case !moves || s.leaf < 0:
 	case n.stale, parent == s.cursor && s.cursor != s.leaf, s.reset >= 0 && !s.after(parent, s.reset):
@@ -74,7 +75,7 @@ func (s *scanner) placeOf(n *node, moves bool) int32 {
 }
 
 // after tells whether an entry's path holds a reset.
-func (s *scanner) after(at, reset int32) bool { return at >= 0 && s.nodes[at].reset == reset }
+func (s *scanner) after(at, reset int32) bool { return at >= 0 && s.nodes.At(at).reset == reset }
 
 // control takes a leaf line, which moves leaf and cursor; false if it is not valid: then it
 // is a line like any unknown one.
@@ -91,7 +92,7 @@ func (s *scanner) control(n *node, o history.Object) bool {
 	}
 	n.kind, n.target, n.parent = entryLeaf, target, target
 	if target >= 0 {
-		n.reset = s.nodes[target].reset
+		n.reset = s.nodes.At(target).reset
 	}
 	if s.reset < 0 || s.after(target, s.reset) {
 		s.leaf = target
@@ -106,22 +107,23 @@ func (s *scanner) pointed(raw []byte) (int32, bool) {
 		return -1, true
 	}
 	id, _ := history.Text(raw)
-	at, ok := s.byID[id]
-	if ok && s.nodes[at].kind == entryLeaf {
-		at = s.nodes[at].target
+	at, ok := s.names.Get(s.names.Sum(id))
+	if ok && s.nodes.At(at).kind == entryLeaf {
+		at = s.nodes.At(at).target
 	}
 	return at, ok
 }
 
 func (s *scanner) add(n node) {
-	i := int32(len(s.nodes))
-	if n.id != "" {
-		if before, ok := s.byID[n.id]; ok {
-			s.older[n.id] = append(s.older[n.id], before)
-		}
-		s.byID[n.id] = i
+	i := s.next()
+	s.nodes.Append(n)
+	if n.id == 0 {
+		return
 	}
-	s.nodes = append(s.nodes, n)
+	if before, ok := s.names.Get(n.id); ok {
+		s.earlier[n.id] = append(s.earlier[n.id], before)
+	}
+	s.names.Set(n.id, i)
 }
 
 // finish looks at the tree as a whole.
@@ -129,13 +131,14 @@ func (s *scanner) finish() {
 	if s.version == 0 {
 		s.version = 3
 	}
-	for at := s.leaf; at >= 0; at = s.nodes[at].parent {
-		s.nodes[at].onPath = true
+	for at := s.leaf; at >= 0; {
+		n := s.nodes.At(at)
+		n.onPath, at = true, n.parent
 	}
-	for i := range s.nodes {
-		n := &s.nodes[i]
+	for i := range s.next() {
+		n := s.nodes.At(i)
 		if n.stale && !n.known {
-			if later, ok := s.byID[n.link]; ok && later >= int32(i) && len(s.problems) < history.MaxProblems {
+			if later, ok := s.names.Get(n.link); ok && later >= i && len(s.problems) < history.MaxProblems {
 				s.problems = append(s.problems, history.Problem{
 					Path: s.text.path, Line: int(n.line), Error: "its parent comes after it: the entries may form a cycle, which is cut here",
 				})
@@ -146,26 +149,17 @@ func (s *scanner) finish() {
 
 // lookup gives the newest entry before i with an id, -1 if there is none.
 func (s *scanned) lookup(id string, i int32) int32 {
-	newest, ok := s.byID[id]
+	sum := s.names.Sum(id)
+	newest, ok := s.names.Get(sum)
 	switch {
 	case !ok:
 		return -1
 	case newest < i:
 		return newest
 	}
-	older := s.older[id]
-	for k := len(older) - 1; k >= 0; k-- {
-		if older[k] < i {
-			return older[k]
-		}
+	earlier := s.earlier[sum]
+	if k, _ := slices.BinarySearch(earlier, i); k > 0 {
+		return earlier[k-1]
 	}
 	return -1
-}
-
-// keyOf names an entry, "" for none.
-func (s *scanned) keyOf(i int32) string {
-	if i < 0 {
-		return ""
-	}
-	return s.nodes[i].key
 }
