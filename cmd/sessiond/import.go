@@ -172,8 +172,8 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 		im := history.Importer{Store: s.store, Price: s.catalogue.Price, Purged: a.purgedToo}
 		if a.errTTY && !a.flags.json {
 			bar := a.progress(pasts)
-			im.Progress = func(done history.Found, _ history.Accounting) { _ = bar.Add64(done.Size) } // a bar that cannot draw is no reason to stop
-			defer bar.Close()                                                                         //nolint:errcheck // as above
+			im.Progress = func(_ history.Found, bytes int64) { _ = bar.Add64(bytes) } // a bar that cannot draw is no reason to stop
+			defer bar.Close()                                                         //nolint:errcheck // as above
 		}
 		var accounts []history.Accounting
 		var failed error

@@ -1,6 +1,9 @@
 package history
 
-import "sessiond/internal/store"
+import (
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+)
 
 // The pieces of a batch are the store's own.
 type (
@@ -30,7 +33,9 @@ type Batch struct {
 }
 
 // Size estimates the bytes that a batch holds, from its texts and bytes.
-func Size(m *Message) int {
+func Size(m *Message) int { return sizeOf(&m.Message) }
+
+func sizeOf(m *session.Message) int {
 	n := len(m.Extra)
 	for i := range m.Parts {
 		p := &m.Parts[i]

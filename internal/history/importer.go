@@ -47,8 +47,9 @@ type Importer struct {
 	// Purged brings back sessions that were purged here; without it they stay away.
 	Purged bool
 
-	// Progress is told after each found thing; nil: nobody.
-	Progress func(done Found, a Accounting)
+	// Progress is told, as batches are stored, how many bytes more of a found thing are done:
+	// about so many on the way, together its size; nil: nobody.
+	Progress func(found Found, bytes int64)
 }
 
 // Run imports what a source has under roots, or in its usual places without roots. What
@@ -65,11 +66,8 @@ func (im *Importer) Run(ctx context.Context, source Source, roots []string) (Acc
 		return total, err
 	}
 	total.Errors = append(total.Errors, barren(source, roots, found, problems)...)
-	err = im.each(ctx, source, found, func(f Found, one Accounting) {
+	err = im.each(ctx, source, found, func(_ Found, one Accounting) {
 		total.Add(one)
-		if im.Progress != nil {
-			im.Progress(f, one)
-		}
 	})
 	return total, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -162,6 +163,25 @@ func TestImporterAddsUp(t *testing.T) {
 	}
 }
 
+func TestProgressMovesWithinAFile(t *testing.T) {
+	var told []int64
+	im := Importer{Store: newFakeStore(), Pause: -1, Progress: func(f Found, bytes int64) {
+		if f.Path != "/one" {
+			t.Errorf("of %s", f.Path)
+		}
+		told = append(told, bytes)
+	}}
+	source := fakeSource{found: []Found{{Path: "/one", Size: 2000, ModifiedAt: noon}}}
+	for range 2 { // the second finds it unchanged
+		if _, err := im.Run(t.Context(), source, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []int64{600, 600, 800, 2000}; !slices.Equal(told, want) {
+		t.Errorf("%v, want %v", told, want)
+	}
+}
+
 func TestImporterPausesBetweenCommits(t *testing.T) {
 	var waits []time.Duration
 	im := Importer{Store: newFakeStore(), Polite: true, Wait: func(_ context.Context, d time.Duration) error {
@@ -203,7 +223,7 @@ func TestImporterTellsWhoseFaultItIs(t *testing.T) {
 	})
 	t.Run("a cancelled context ends the run", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		im := Importer{Store: newFakeStore(), Progress: func(Found, Accounting) { cancel() }}
+		im := Importer{Store: newFakeStore(), Progress: func(Found, int64) { cancel() }}
 		if _, err := im.Run(ctx, fakeSource{found: found}, nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("%v", err)
 		}

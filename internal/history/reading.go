@@ -20,6 +20,7 @@ type reading struct {
 	since    Records // since the last cursor
 	sessions int     // in the found thing, as the last cursor said
 	failed   error   // of the store, which is not the source's fault
+	told     int64   // bytes of the found thing that Progress knows of
 
 	refused atomic.Pointer[error] // what the store said to a batch; the source is told when it gives the next
 }
@@ -103,6 +104,7 @@ func (r *reading) count(b Batch, result store.ImportResult) {
 	if result.Purged {
 		b.Records.purged()
 	}
+	r.progress(b.around())
 	b.Records.alreadyKnown(result.Duplicates)
 	r.done.Records.Add(b.Records)
 	r.since.Add(b.Records)
@@ -116,6 +118,31 @@ func (r *reading) count(b Batch, result store.ImportResult) {
 	t.created = t.created || result.Created
 	t.changed = t.changed || result.Messages > 0 || result.Calls > 0
 	r.touched[result.Session.ID] = t
+}
+
+// progress tells that some bytes more of the found thing are done.
+func (r *reading) progress(bytes int64) {
+	bytes = min(bytes, r.found.Size-r.told)
+	if r.importer.Progress == nil || bytes <= 0 {
+		return
+	}
+	r.told += bytes
+	r.importer.Progress(r.found, bytes)
+}
+
+// around estimates the bytes of the source that a batch stands for.
+func (b *Batch) around() int64 {
+	const names = 300 // what programs write around a message
+	sum := 0
+	for i := range b.Messages {
+		sum += sizeOf(&b.Messages[i].Message) + names
+	}
+	if b.Restore != nil {
+		for i := range b.Restore.Messages {
+			sum += sizeOf(&b.Restore.Messages[i].Message) + names
+		}
+	}
+	return int64(sum)
 }
 
 // write stores a batch in transactions that are as large as the pace allows.
@@ -148,6 +175,7 @@ func (r *reading) write(ctx context.Context, b store.ImportBatch) (sum store.Imp
 
 // finish gives the accounting of a reading that has ended.
 func (r *reading) finish(problems []Problem, err error) (Accounting, error) {
+	r.progress(r.found.Size)
 	for _, t := range r.touched {
 		switch {
 		case t.created:
