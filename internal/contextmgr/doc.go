@@ -5,8 +5,4 @@
 // own: numbers, presets, threshold, cut, plan, repair, trim, assemble, prefix, recall, guard.
 // The Manager around them reads, stages and commits. It never waits for a remote model, and
 // what only reads never writes.
-//
-// Places kept for what comes later: plan.go (pruning of old tool outputs goes before the
-// cut), assemble.go (a pruned output's line stands where trimming does now), compact.go
-// (span summaries and their merge) and Numbers (their settings exist already).
 package contextmgr

@@ -46,24 +46,6 @@ func ContextBar(s *session.Session, window int64, width int) string {
 // Count writes a number with commas: 45,210.
 func Count(n int64) string { return humanize.Comma(n) }
 
-// ShortCount writes a number in four or five columns: 940, 4.2k, 45k, 1.3M.
-func ShortCount(n int64) string {
-	for _, unit := range []struct {
-		size float64
-		name string
-	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
-		v := float64(n) / unit.size
-		switch {
-		case math.Abs(v) < 0.9995:
-			continue
-		case math.Abs(v) < 9.95:
-			return fmt.Sprintf("%.1f%s", v, unit.name)
-		}
-		return fmt.Sprintf("%.0f%s", v, unit.name)
-	}
-	return fmt.Sprint(n)
-}
-
 // Size writes a number of bytes: 12 kB, with 1 kB = 1,000 bytes.
 func Size(bytes int64) string { return humanize.Bytes(uint64(max(0, bytes))) }
 
