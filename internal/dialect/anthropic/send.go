@@ -142,7 +142,7 @@ func (s *sender) taken() []json.RawMessage {
 func (s *sender) systemSize() int {
 	size := 0
 	for _, text := range s.system {
-		size += len(text) + len(text)/16 + len(`"system":"",`)
+		size += wire.TextSize(text) + len(`"system":,`)
 	}
 	return size
 }

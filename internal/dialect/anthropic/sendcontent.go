@@ -55,7 +55,7 @@ func (s *sender) content(p *session.Part) (sent, error) {
 }
 
 func textBlock(text string) sent {
-	raw := append(make([]byte, 0, len(text)+len(text)/16+len(textPrefix)+3), textPrefix...)
+	raw := append(make([]byte, 0, wire.TextSize(text)+len(textPrefix)+len(`}`)), textPrefix...)
 	return sent{kind: typeText, text: text, raw: append(wire.AppendText(raw, text), '}')}
 }
 

@@ -355,6 +355,6 @@ func appendText(parts []json.RawMessage, text string) []json.RawMessage {
 	if text == "" {
 		return parts
 	}
-	b := make([]byte, 0, len(textPrefix)+len(text)+len(text)/16+len(`""}`))
+	b := make([]byte, 0, len(textPrefix)+wire.TextSize(text)+len(`}`))
 	return append(parts, append(wire.AppendText(append(b, textPrefix...), text), '}'))
 }

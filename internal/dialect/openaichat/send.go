@@ -1,9 +1,9 @@
 package openaichat
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
-	"strings"
 
 	"sessiond/internal/callid"
 	"sessiond/internal/dialect/wire"
@@ -207,8 +207,8 @@ func contentOf(elements []json.RawMessage) json.RawMessage {
 	case 0:
 		return json.RawMessage(`""`)
 	case 1:
-		if text, ok := strings.CutPrefix(string(elements[0]), textPrefix); ok {
-			return json.RawMessage(strings.TrimSuffix(text, "}"))
+		if text, ok := bytes.CutPrefix(elements[0], []byte(textPrefix)); ok {
+			return text[:len(text)-len("}")]
 		}
 	}
 	return wire.AppendArray(nil, elements)
@@ -220,7 +220,7 @@ func appendText(elements []json.RawMessage, text string) []json.RawMessage {
 	if text == "" {
 		return elements
 	}
-	element := make([]byte, 0, len(textPrefix)+len(text)+len(text)/16+len(`""}`))
+	element := make([]byte, 0, len(textPrefix)+wire.TextSize(text)+len(`}`))
 	return append(elements, append(wire.AppendText(append(element, textPrefix...), text), '}'))
 }
 

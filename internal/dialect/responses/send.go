@@ -30,7 +30,7 @@ func Send(in wire.Request) (wire.Sent, error) {
 	}
 	s.dangling()
 	items := s.taken()
-	request := make([]byte, 0, len(in.System)+len(in.System)/16+wire.ArraySize(items)+len(`{"instructions":"","input":}`))
+	request := make([]byte, 0, wire.TextSize(in.System)+wire.ArraySize(items)+len(`{"instructions":,"input":}`))
 	request = append(request, '{')
 	if in.System != "" {
 		request = append(wire.AppendText(append(request, `"instructions":`...), in.System), ',')
@@ -275,7 +275,7 @@ func appendText(elements []json.RawMessage, text string) []json.RawMessage {
 
 // textElement writes an element of one text behind its beginning.
 func textElement(prefix, text string) json.RawMessage {
-	b := append(make([]byte, 0, len(prefix)+len(text)+len(text)/16+len(`""}`)), prefix...)
+	b := append(make([]byte, 0, len(prefix)+wire.TextSize(text)+len(`}`)), prefix...)
 	return append(wire.AppendText(b, text), '}')
 }
 

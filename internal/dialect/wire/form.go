@@ -1,6 +1,8 @@
-// Package wire is what the dialects share: the shape of a dialect, and JSON that is read
-// without losing a byte that matters (number literals, escapes that are no Unicode text,
-// fields that nobody documented).
+// Package wire is what the dialects share: the shape of a dialect (Form), and JSON that is read
+// without losing a byte that matters: number literals, escapes that are no Unicode text, fields
+// that nobody documented. A decoder goes through its entries with a Reader, which gives Values
+// and Fields that know where they stand, and takes out of them what it understands; what is left
+// becomes an Extra, and wins over the columns when the entry is exported.
 package wire
 
 import (

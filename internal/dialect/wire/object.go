@@ -177,7 +177,7 @@ func (o *Object) Set(key string, value json.RawMessage) {
 
 // SetText puts a string in.
 func (o *Object) SetText(key, text string) {
-	o.Set(key, AppendText(make([]byte, 0, len(text)+len(text)/16+len(`""`)), text))
+	o.Set(key, AppendText(make([]byte, 0, TextSize(text)), text))
 }
 
 // Overlay puts all fields of another object in. It is linear in their number: they are

@@ -87,6 +87,10 @@ func hex4(b []byte) rune {
 	return rune(n)
 }
 
+// TextSize is about how many bytes AppendText writes: an eighth more than there are, since in
+// code a line breaks, or a quote stands, every few words.
+func TextSize(s string) int { return len(s) + len(s)/8 + len(`""`) }
+
 // AppendText writes a string as JSON at the end of b, without HTML escaping.
 func AppendText(b []byte, s string) []byte {
 	if !utf8.ValidString(s) {
