@@ -6,5 +6,6 @@ SELECT m.session_id, m.seq, m.role, m.tokens,
        (SELECT GROUP_CONCAT(DISTINCT p.tool_name) FROM parts p
         WHERE p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023 AND p.tool_name <> '') AS tools
 FROM messages m JOIN sessions s ON s.id = m.session_id
+WHERE s.purged_at IS NULL
 ORDER BY m.tokens DESC
 LIMIT COALESCE(:limit, 20);

@@ -14,6 +14,6 @@ WITH RECURSIVE path (id, parent_id) AS (
     SELECT m.id, m.parent_id FROM path JOIN messages m ON m.id = path.parent_id
     LIMIT COALESCE(:limit, -1)
 )
-SELECT m.session_id, m.seq, m.role, m.origin, m.tokens, m.path_tokens, f.content, NULLIF(f.tool_calls, '[]') AS tool_calls
-FROM path JOIN messages m ON m.id = path.id JOIN messages_flat f ON f.id = path.id
+SELECT CASE WHEN o.purged_at IS NULL THEN m.session_id END AS session_id, m.seq, m.role, m.origin, m.tokens, m.path_tokens, f.content, NULLIF(f.tool_calls, '[]') AS tool_calls
+FROM path JOIN messages m ON m.id = path.id JOIN messages_flat f ON f.id = path.id JOIN sessions o ON o.id = m.session_id
 ORDER BY m.depth;

@@ -93,13 +93,17 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	backups := filepath.Join(cfg.DataDir(), "backups")
 	feed.Store(api.NewFeed(s.store))
 	purger := s.purger(cfg, log)
+	newest, err := s.store.Newest(ctx) // before this daemon stores anything by a clock that may be wrong
+	if err != nil {
+		return err
+	}
 	if _, err := s.store.ForgetDrafts(ctx, a.now()); err != nil { // they last a day, or until the next start
 		return err
 	}
 	runner = jobs.New(jobs.Config{
 		Titles: s.titles,
 		Store:  s.store, Index: s.index, Contexts: s.contexts, Log: log, Now: a.now, Zone: cfg.Zone(), Noticed: nudge,
-		Daily:   a.daily(s, cfg, purger, log),
+		Daily:   a.daily(s, cfg, purger, newest, log),
 		Backups: jobs.Backups{Every: cfg.Backup.Every, Keep: cfg.Backup.Keep, Dir: backups},
 	})
 	v := buildVersion()
@@ -132,8 +136,12 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 }
 
 // daily is what the daemon does once a day: retention, and scrubbing if an hour is set.
-func (a *app) daily(s *services, cfg *config.Config, purger *jobs.Purger, log zerolog.Logger) []jobs.Daily {
+func (a *app) daily(s *services, cfg *config.Config, purger *jobs.Purger, newest time.Time, log zerolog.Logger) []jobs.Daily {
 	keeper := s.keeper(cfg, purger, a, log)
+	if r := keeper.Rule; r.IdleDays > 0 || r.TrashDays > 0 {
+		begun := time.Now()
+		keeper.Doubt = jobs.NewDoubt(a.now(), newest, func() time.Duration { return time.Since(begun) }, log)
+	}
 	work := []jobs.Daily{{Hour: cfg.Retention.AtHour, Do: func(ctx context.Context) {
 		if _, err := keeper.Apply(ctx); err != nil && ctx.Err() == nil {
 			log.Error().Err(err).Msg("retention could not be applied")

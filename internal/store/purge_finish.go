@@ -112,7 +112,7 @@ func (p *Purge) forgetEvents(ctx context.Context) error {
 	}
 	for ; first <= last; first += eventStep {
 		if err := p.store.write(ctx, func(t *tx) error {
-			_, err := t.exec(`DELETE FROM events WHERE id >= ? AND id < ? AND session_id = ?`, first, first+eventStep, p.ID)
+			_, err := t.exec(`DELETE FROM events WHERE id >= ? AND id < ? AND session_id = ? AND type <> ?`, first, first+eventStep, p.ID, EventSessionPurged)
 			return err
 		}); err != nil {
 			return err
@@ -150,8 +150,8 @@ const frozenOfNothing = `DELETE FROM frozen WHERE session_id = ? AND NOT EXISTS 
 // endPurge deletes the row, if nothing of the session stays for its forks, and tells it.
 func (t *tx) endPurge(p *Purge) (shells []session.ID, err error) {
 	id := p.ID
-	var again bool
-	err = t.row(`SELECT started_at <> ? FROM purging WHERE session_id = ?`, []any{p.turn, id}, &again)
+	var again, told bool
+	err = t.row(`SELECT started_at <> ?, told FROM purging WHERE session_id = ?`, []any{p.turn, id}, &again, &told)
 	switch {
 	case noRows(err):
 		return nil, nil // another process was here first
@@ -188,14 +188,16 @@ func (t *tx) endPurge(p *Purge) (shells []session.ID, err error) {
 	if _, err := t.exec(`DELETE FROM purging WHERE session_id = ?`, id); err != nil {
 		return nil, err
 	}
-	if err := t.event(id, EventSessionPurged, 0, nil); err != nil {
-		return nil, err
+	if !told {
+		if err := t.event(id, EventSessionPurged, 0, nil); err != nil {
+			return nil, err
+		}
 	}
 	if parentKind != session.ParentFork {
 		return nil, nil
 	}
 	// Where another process purges the parent now, it looks anew at what is still shared.
-	res, err := t.exec(`INSERT INTO purging (session_id, started_at) SELECT id, ? FROM sessions WHERE id = ? AND purged_at IS NOT NULL
+	res, err := t.exec(`INSERT INTO purging (session_id, started_at, told) SELECT id, ?, 1 FROM sessions WHERE id = ? AND purged_at IS NOT NULL
 		ON CONFLICT DO UPDATE SET started_at = MAX(excluded.started_at, strftime('%Y-%m-%d %H:%M:%f', started_at, '+0.001 seconds'))`, t.now, parent)
 	if err != nil {
 		return nil, err

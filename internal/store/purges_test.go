@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"sessiond/internal/session"
+	"sessiond/queries"
 )
 
 // clearing is a wood in which sessions are purged while it grows: several at once, each broken
@@ -221,6 +223,54 @@ func TestAPurgeTakesTheTitlesThatWereCopiedFromIt(t *testing.T) {
 		if got := must(s.Session(t.Context(), id))(t).Title; got != want {
 			t.Errorf("%s is called %q, not %q", id, got, want)
 		}
+	}
+}
+
+// What a purge leaves for a fork is in no question's answer, and goes without being told again.
+func TestAPurgeIsToldOnceAndWhatItLeavesIsNotShown(t *testing.T) {
+	s := openTouched(t)
+	origin := mustCreate(t, s, NewSession{Title: "Plan"})
+	mustAppend(t, s, origin.ID, says(session.User, "shared words"), says(session.Assistant, "read /p/a.go"))
+	fork := must(s.Fork(t.Context(), Fork{Session: origin.ID}))(t)
+	mustAppend(t, s, fork.ID, says(session.User, "own words"))
+	purge(t, s, origin.ID)
+	for _, name := range []string{"day", "said", "biggest-messages", "forks", "path", "failed-replies"} {
+		text, err := queries.FS.ReadFile(name + ".sql")
+		if err != nil {
+			t.Fatal(err)
+		}
+		day := must(s.Session(t.Context(), fork.ID))(t).Day
+		query := strings.NewReplacer(":text", "'words'", ":day", "'"+day+"'", ":session", "'"+string(fork.ID)+"'").Replace(string(text))
+		for _, rest := range []string{":since", ":limit", ":seq"} {
+			query = strings.ReplaceAll(query, rest, "NULL")
+		}
+		rows, err := s.Reader().Queryx(query)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		n := 0
+		for ; rows.Next(); n++ {
+			row, err := rows.SliceScan()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if told := fmt.Sprint(row...); strings.Contains(told, string(origin.ID)) {
+				t.Errorf("%s shows %s", name, told)
+			}
+		}
+		if err := rows.Close(); err != nil || n == 0 && name != "failed-replies" {
+			t.Errorf("%s: %d rows, %v", name, n, err)
+		}
+	}
+	if _, _, err := s.FileSessions(t.Context(), FileFilter{Paths: []string{"/"}}, Page{}); err != nil {
+		t.Error(err)
+	}
+	purge(t, s, fork.ID)
+	for left := must(s.Purging(t.Context()))(t); len(left) > 0; left = must(s.Purging(t.Context()))(t) {
+		endOfPurge(t, must(s.ResumePurge(t.Context(), left[0]))(t))
+	}
+	if left, told := count(t, s, `SELECT COUNT(*) FROM sessions`), count(t, s, `SELECT COUNT(*) * 10 + COUNT(DISTINCT session_id) FROM events WHERE type = 'session.purged'`); left != 0 || told != 22 {
+		t.Errorf("%d sessions are left, purges told %d", left, told)
 	}
 }
 

@@ -38,6 +38,16 @@ const (
 	trashedSince = `SELECT ` + sessionColumns + fromSessions + `WHERE s.deleted_at < ? AND s.purged_at IS NULL ORDER BY s.deleted_at, s.id`
 )
 
+// Newest gives the latest time at which a session changed, zero if there is none.
+func (s *Store) Newest(ctx context.Context) (time.Time, error) {
+	var at *session.Time
+	err := s.reports.GetContext(ctx, &at, `SELECT MAX(updated_at) FROM sessions`)
+	if err != nil || at == nil {
+		return time.Time{}, err
+	}
+	return at.Time, nil
+}
+
 func daysBefore(now time.Time, days int) session.Time {
 	return session.At(now.Add(-time.Duration(days) * 24 * time.Hour))
 }

@@ -27,7 +27,15 @@ type FileSession struct {
 	First   FileTouch              `json:"first"`
 	Last    FileTouch              `json:"last"`
 
-	files map[string]bool
+	files       map[string]bool
+	first, last touchRow
+}
+
+// touchRow is a touch whose message is known by its row only.
+type touchRow struct {
+	message int64
+	path    string
+	op      session.FileOp
 }
 
 // FileTouch is one message that read or changed a file.
@@ -80,7 +88,11 @@ func (s *Store) FileSessions(ctx context.Context, f FileFilter, p Page) (data []
 			last := data[len(data)-1]
 			return data, encodeCursor(last.Last.At.SQL(), string(last.Session.ID)), nil
 		}
-		if one.Session, err = s.Session(ctx, one.Session.ID); err != nil {
+		one.Session, err = s.Session(ctx, one.Session.ID)
+		if session.CodeOf(err) == session.NotFound { // what a purge left of it for its forks
+			continue
+		}
+		if err != nil {
 			return nil, "", err
 		}
 		if one.Session.DeletedAt == nil {
@@ -90,35 +102,35 @@ func (s *Store) FileSessions(ctx context.Context, f FileFilter, p Page) (data []
 	return data, "", nil
 }
 
-// The table is WITHOUT ROWID: a path leads to its messages and from there to their times, by
-// keys alone. What is below a folder lies between the folder's name with a slash and with the
-// character after the slash.
+// The table alone tells who touched what; the messages, which are many and large, are asked only
+// for the first and the last touch of a session. What is below a folder lies between the
+// folder's name with a slash and with the character after the slash.
 const (
-	touchesOfFile = `SELECT f.path, f.op, m.session_id, m.seq, m.created_at FROM touched_files f JOIN messages m ON m.id = f.message_id
-		WHERE f.path = ?`
-	touchesBelow = `SELECT f.path, f.op, m.session_id, m.seq, m.created_at FROM touched_files f JOIN messages m ON m.id = f.message_id
-		WHERE f.path >= ? AND f.path < ?`
+	touchesOfFile = `SELECT f.path, f.op, f.session_id, f.message_id FROM touched_files f WHERE f.path = ?`
+	touchesBelow  = `SELECT f.path, f.op, f.session_id, f.message_id FROM touched_files f WHERE f.path >= ? AND f.path < ?`
+	placesOfRows  = `SELECT m.id, m.session_id, m.seq, m.created_at FROM json_each(?) k CROSS JOIN messages m ON m.id = k.value`
 )
 
 // touches gathers by session what was done to the wanted files.
 func (s *Store) touches(ctx context.Context, f FileFilter) (map[session.ID]*FileSession, error) {
 	found := map[session.ID]*FileSession{}
-	seen := map[FileTouch]bool{}
+	seen := map[touchRow]bool{}
 	take := func(row scanner) error {
-		var t FileTouch
-		if err := row.Scan(&t.Path, &t.Op, &t.Message.Session, &t.Message.Seq, &t.At); err != nil {
+		var t touchRow
+		var id session.ID
+		if err := row.Scan(&t.path, &t.op, &id, &t.message); err != nil {
 			return err
 		}
-		if len(f.Ops) > 0 && !slices.Contains(f.Ops, t.Op) || len(f.Paths) > 1 && seen[t] {
+		if len(f.Ops) > 0 && !slices.Contains(f.Ops, t.op) || len(f.Paths) > 1 && seen[t] {
 			return nil
 		}
 		if len(f.Paths) > 1 {
 			seen[t] = true
 		}
-		one := found[t.Message.Session]
+		one := found[id]
 		if one == nil {
-			one = &FileSession{Session: session.Session{ID: t.Message.Session}, Ops: map[session.FileOp]int{}, First: t, Last: t, files: map[string]bool{}}
-			found[t.Message.Session] = one
+			one = &FileSession{Session: session.Session{ID: id}, Ops: map[session.FileOp]int{}, files: map[string]bool{}, first: t, last: t}
+			found[id] = one
 		}
 		one.add(t)
 		return nil
@@ -133,30 +145,53 @@ func (s *Store) touches(ctx context.Context, f FileFilter) (map[session.ID]*File
 			return nil, err
 		}
 	}
-	return found, nil
+	return found, s.placeTouches(ctx, found)
 }
 
-func (one *FileSession) add(t FileTouch) {
-	one.Ops[t.Op]++
-	if newer(t, one.Last) {
-		one.Last = t
+// placeTouches looks up the messages of each session's first and last touch.
+func (s *Store) placeTouches(ctx context.Context, found map[session.ID]*FileSession) error {
+	rows := make([]int64, 0, 2*len(found))
+	for _, one := range found {
+		rows = append(rows, one.first.message, one.last.message)
 	}
-	if newer(one.First, t) {
-		one.First = t
+	places := make(map[int64]FileTouch, len(rows))
+	err := s.each(ctx, func(row scanner) error {
+		var id int64
+		var t FileTouch
+		err := row.Scan(&id, &t.Message.Session, &t.Message.Seq, &t.At)
+		places[id] = t
+		return err
+	}, placesOfRows, string(session.JSONOf(rows)))
+	for _, one := range found {
+		one.First, one.Last = one.first.at(places), one.last.at(places)
 	}
-	if one.files[t.Path] {
+	return err
+}
+
+func (t touchRow) at(places map[int64]FileTouch) FileTouch {
+	told := places[t.message]
+	told.Op, told.Path = t.op, t.path
+	return told
+}
+
+// add counts a touch. Within a session rows are in the order in which they came.
+func (one *FileSession) add(t touchRow) {
+	one.Ops[t.op]++
+	if t.message > one.last.message {
+		one.last = t
+	}
+	if t.message < one.first.message {
+		one.first = t
+	}
+	if one.files[t.path] {
 		return
 	}
-	one.files[t.Path] = true
+	one.files[t.path] = true
 	if len(one.Files) < maxFilesTold {
-		one.Files = append(one.Files, t.Path)
+		one.Files = append(one.Files, t.path)
 	} else {
 		one.More++
 	}
-}
-
-func newer(a, b FileTouch) bool {
-	return cmp.Or(a.At.Compare(b.At.Time), cmp.Compare(a.Message.Seq, b.Message.Seq)) > 0
 }
 
 // OpsNamed gives the operations of a word: one of them, or changed for all but reading. ""
