@@ -13,6 +13,7 @@ type Store interface {
 	Message(ctx context.Context, ref session.MessageRef) (session.Message, error)
 	MessageByID(ctx context.Context, id int64) (session.Message, error)
 	Walk(ctx context.Context, head int64, yield func(session.Message) bool) error
+	WalkDownTo(ctx context.Context, head, lowest int64, yield func(session.Message) bool) error
 	Path(ctx context.Context, head, after int64) ([]session.Message, error)
 	Root(ctx context.Context, head int64) (first, last session.MessageRef, err error)
 	OnPath(ctx context.Context, head, message int64) (bool, error)

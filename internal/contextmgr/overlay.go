@@ -280,7 +280,7 @@ func (r *reading) under(c *session.Compaction) *reading {
 	var details session.CompactionDetails
 	decode(c.Details, &details)
 	for i := range r.path {
-		if !next.hidden(&r.path[i]) {
+		if r.path[i].RowID >= next.lowest() {
 			next.path = r.path[i:]
 			break
 		}

@@ -222,10 +222,7 @@ func (m *Manager) readPath(ctx context.Context, r *reading) error {
 	}
 	most := max(4*r.numbers.Window, 400000)
 	var sum int64
-	err := m.store.Walk(ctx, *r.sess.HeadID, func(msg session.Message) bool {
-		if r.hidden(&msg) {
-			return false
-		}
+	err := m.store.WalkDownTo(ctx, *r.sess.HeadID, r.lowest(), func(msg session.Message) bool {
 		r.path = append(r.path, msg)
 		if msg.InContext {
 			sum += msg.Tokens
@@ -244,17 +241,19 @@ func (m *Manager) readPath(ctx context.Context, r *reading) error {
 	return r.keptOnly(ctx, m)
 }
 
-// hidden tells whether a message on the path, which is walked backwards, lies behind the
-// overlay. Parents are older than their children, so row ids fall along the walk.
-func (r *reading) hidden(msg *session.Message) bool {
+// lowest gives the row that the path is read down to: what lies behind the overlay is below
+// it, for parents are older than their children.
+func (r *reading) lowest() int64 {
 	c := r.overlay
 	switch {
 	case c == nil:
-		return false
+		return 0
 	case c.FirstKeptID != nil:
-		return msg.RowID < *c.FirstKeptID
+		return *c.FirstKeptID
+	case c.ThroughID != nil:
+		return *c.ThroughID + 1
 	}
-	return c.ThroughID != nil && msg.RowID <= *c.ThroughID
+	return 0
 }
 
 // keptOnly handles what an overlay says of its edge: a first kept message that is not on this

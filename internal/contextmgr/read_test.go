@@ -204,8 +204,8 @@ type counting struct {
 	walked int
 }
 
-func (c *counting) Walk(ctx context.Context, head int64, yield func(session.Message) bool) error {
-	return c.Store.Walk(ctx, head, func(m session.Message) bool {
+func (c *counting) WalkDownTo(ctx context.Context, head, lowest int64, yield func(session.Message) bool) error {
+	return c.Store.WalkDownTo(ctx, head, lowest, func(m session.Message) bool {
 		c.walked++
 		return yield(m)
 	})

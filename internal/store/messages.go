@@ -35,15 +35,21 @@ func scanPart(row scanner, p *session.Part) error {
 
 // readRange reads a session's messages of seqs from … to, in order, with their parts.
 func readRange(ctx context.Context, q queryer, id session.ID, from, to int64) ([]session.Message, error) {
-	msgs, err := collectMessages(ctx, q, messagesOfRange, id, from, to)
+	return readRangeDownTo(ctx, q, id, from, to, 0)
+}
+
+// readRangeDownTo is readRange without the messages whose row is below lowest. The index of
+// seqs tells those.
+func readRangeDownTo(ctx context.Context, q queryer, id session.ID, from, to, lowest int64) ([]session.Message, error) {
+	msgs, err := collectMessages(ctx, q, messagesOfRange, id, from, to, lowest)
 	if err != nil || len(msgs) == 0 {
 		return msgs, err
 	}
-	return msgs, collectParts(ctx, q, msgs, partsOfRange, id, from, to)
+	return msgs, collectParts(ctx, q, msgs, partsOfRange, id, msgs[0].Seq, to)
 }
 
 const (
-	messagesOfRange = `SELECT ` + messageColumns + ` FROM messages m WHERE m.session_id = ? AND m.seq BETWEEN ? AND ? ORDER BY m.seq`
+	messagesOfRange = `SELECT ` + messageColumns + ` FROM messages m WHERE m.session_id = ? AND m.seq BETWEEN ? AND ? AND m.id >= ? ORDER BY m.seq`
 	partsOfRange    = `SELECT ` + partColumns + ` FROM messages m
 		JOIN parts p ON p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023
 		WHERE m.session_id = ? AND m.seq BETWEEN ? AND ? ORDER BY m.seq, p.id`

@@ -93,13 +93,19 @@ func spanStart(ctx context.Context, q queryer, ref session.MessageRef) (from int
 const startOfSpan = `
 	SELECT seq, parent_id FROM messages WHERE session_id = ? AND jump = 1 AND seq <= ? ORDER BY seq DESC LIMIT 1`
 
-// walkBatch is how many messages Walk reads at once. A caller that stops has read at most so
+// walkBatch is how many messages a walk reads at once. A caller that stops has read at most so
 // many in vain; a statement costs as much as a few messages, so larger batches save little.
 const walkBatch = 48
 
 // Walk goes from head to the root, the newest message first, until yield returns false.
 func (s *Store) Walk(ctx context.Context, head int64, yield func(session.Message) bool) error {
-	for next := &head; next != nil; {
+	return s.WalkDownTo(ctx, head, 0, yield)
+}
+
+// WalkDownTo is Walk no further than to the last message whose row is not below lowest, and
+// reads none beyond it: rows fall along a path.
+func (s *Store) WalkDownTo(ctx context.Context, head, lowest int64, yield func(session.Message) bool) error {
+	for next := &head; next != nil && *next >= lowest; {
 		ref, err := refOf(ctx, s, *next)
 		if err != nil {
 			return err
@@ -110,7 +116,7 @@ func (s *Store) Walk(ctx context.Context, head int64, yield func(session.Message
 		}
 		for to := ref.Seq; to >= from; {
 			lo := max(from, to-walkBatch+1)
-			msgs, err := readRange(ctx, s, ref.Session, lo, to)
+			msgs, err := readRangeDownTo(ctx, s, ref.Session, lo, to, lowest)
 			if err != nil {
 				return fmt.Errorf("path of %s: %w", ref, err)
 			}
@@ -118,6 +124,9 @@ func (s *Store) Walk(ctx context.Context, head int64, yield func(session.Message
 				if !yield(m) {
 					return nil
 				}
+			}
+			if lowest > 0 && int64(len(msgs)) <= to-lo {
+				return nil
 			}
 			to = lo - 1
 		}
@@ -131,7 +140,7 @@ func (s *Store) Walk(ctx context.Context, head int64, yield func(session.Message
 func (s *Store) Path(ctx context.Context, head, after int64) ([]session.Message, error) {
 	var msgs []session.Message
 	found := after == 0
-	err := s.Walk(ctx, head, func(m session.Message) bool {
+	err := s.WalkDownTo(ctx, head, after, func(m session.Message) bool {
 		if m.RowID == after {
 			found = true
 			return false

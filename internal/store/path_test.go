@@ -237,6 +237,34 @@ func TestMessagesAfterAMarkComeInOrderOfArrival(t *testing.T) {
 	wants(t, err, session.NotFound, "")
 }
 
+func TestAWalkDownToARowEndsWhereRowsFallBelowIt(t *testing.T) {
+	s := openTest(t)
+	parent := mustCreate(t, s, NewSession{})
+	long := make([]session.Message, 2*walkBatch)
+	for i := range long {
+		long[i] = says(session.User, fmt.Sprint(i))
+	}
+	mustAppend(t, s, parent.ID, long...)
+	fork := must(s.Fork(t.Context(), Fork{Session: parent.ID}))(t)
+	mustAppend(t, s, parent.ID, says(session.User, "beside"))
+	head := *mustAppend(t, s, fork.ID, long...).Session.HeadID
+	path := must(s.Path(t.Context(), head, 0))(t)
+	for lowest := int64(1); lowest <= head+1; lowest++ {
+		var want, got []int64
+		for _, m := range slices.Backward(path) {
+			if m.RowID >= lowest {
+				want = append(want, m.RowID)
+			}
+		}
+		if err := s.WalkDownTo(t.Context(), head, lowest, func(m session.Message) bool {
+			got = append(got, m.RowID)
+			return len(m.Parts) == 1
+		}); err != nil || !slices.Equal(got, want) {
+			t.Fatalf("down to row %d: %v, not %v (%v)", lowest, got, want, err)
+		}
+	}
+}
+
 func TestMessagesOfRowsComeAtOnceWithoutThoseThatAreGone(t *testing.T) {
 	s := openTest(t)
 	a, b := mustCreate(t, s, NewSession{}), mustCreate(t, s, NewSession{})

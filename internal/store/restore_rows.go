@@ -43,7 +43,7 @@ func (r *restorer) compare(batch []RestoreMessage) error {
 		return nil
 	}
 	from, to := batch[0].ID.Seq, batch[len(batch)-1].ID.Seq
-	here, err := collectMessages(r.ctx, r.tx, messagesOfRange, r.now.id, from, to)
+	here, err := collectMessages(r.ctx, r.tx, messagesOfRange, r.now.id, from, to, 0)
 	if err == nil && len(here) > 0 {
 		_, err = handOutParts(r.ctx, r.tx, here, partsOfRange, r.now.id, from, to)
 	}

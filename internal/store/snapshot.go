@@ -277,7 +277,7 @@ const copyPage = 200
 func (s *Store) EachMessage(ctx context.Context, id session.ID, upto int64, yield func(*session.Message) error) error {
 	for from := int64(1); from <= upto; from += copyPage {
 		to := min(upto, from+copyPage-1)
-		msgs, err := collectMessages(ctx, s, messagesOfRange, id, from, to)
+		msgs, err := collectMessages(ctx, s, messagesOfRange, id, from, to, 0)
 		if err == nil && len(msgs) > 0 {
 			_, err = handOutParts(ctx, s, msgs, partsOfRange, id, from, to)
 		}
