@@ -56,6 +56,7 @@ type Material struct {
 	RecallTool string          // of the caller: named in that line; "": none
 	CloseCalls bool
 	PartMax    int64    // by the reference counter: what a model's scale learns must not move the cut
+	ShownMax   int64    // the same for a hidden message that is shown again, whole; 0: no limit
 	TrimCalls  bool     // also arguments of calls: only where the context would not fit
 	Modalities []string // that the model takes; none: not known, everything is sent
 	Dialect    string
@@ -127,6 +128,9 @@ func Assemble(in Material) Draft {
 			out.Losses = append(out.Losses, fmt.Sprintf("%s: the model takes no %s, replaced by a note", item.Message.ID, kind))
 		}
 		out.limitImages(item, in.Shrink)
+		if item.Kind == ItemTurnStart || item.Kind == ItemPerson {
+			out.Trimmed += trimWhole(item, in.ShownMax)
+		}
 		out.Trimmed += trim(item, in.PartMax, in.TrimCalls)
 		switch item.Kind {
 		case ItemMessage, ItemTurnStart, ItemPerson:

@@ -281,3 +281,30 @@ func TestInitialBlocksAreReplacedWhole(t *testing.T) {
 		t.Errorf("they are still there:\n%.2000s", wire(v))
 	}
 }
+
+// The message that began a split turn is shown again, cut in its middle above a quarter of the
+// threshold, and stays as it was first sent while the caller asks for longer replies.
+func TestTheMessageOfASplitTurnFillsAQuarterAtMost(t *testing.T) {
+	r := newRig(t, 20000)
+	task := text(session.User, "the task begins. "+filler(4500)+" the task ends.")
+	task.Parts = append(task.Parts, session.TextPart("a note beside it"), session.TextPart("and more. "+filler(2500)))
+	r.append(task)
+	for i := range 30 {
+		id := fmt.Sprintf("call_%d", i)
+		r.append(calling(id), answering(id, filler(300)))
+	}
+	v := r.turn(TurnInput{})
+	i := slices.IndexFunc(v.Provenance, func(p Provenance) bool { return p.Kind == ItemTurnStart })
+	if i < 0 {
+		t.Fatalf("%v", kinds(v))
+	}
+	if most := v.Tokens.Threshold / 4; v.Provenance[i].Tokens > most+20 || v.Provenance[i].Tokens < most*3/4 {
+		t.Errorf("it weighs %d tokens of at most %d", v.Provenance[i].Tokens, most)
+	}
+	wantHas(t, v, "the task begins", "the task ends.", "a note beside it", "and more.", "characters left out")
+	before := wire(v)
+	r.append(calling("next"), answering("next", "ok"))
+	if v = r.turn(TurnInput{Budget: Budget{MaxOutput: 8000}}); !strings.HasPrefix(wire(v), before) {
+		t.Errorf("broken by %q", v.Prefix.BrokenBy)
+	}
+}

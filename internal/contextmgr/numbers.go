@@ -156,6 +156,7 @@ type Numbers struct {
 	PruneMinimum   int64
 	ProtectedTools []string
 	PartMax        int64
+	ShownMax       int64 // one hidden message that is shown again; the request's max_output does not move it
 	RecallMax      int64 // for each message of a person
 	RecallEpoch    int64 // for all of them under one overlay
 	RecallTime     time.Duration
@@ -193,6 +194,11 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 	if name == presetMoltbot {
 		n.Reserve = MoltbotReserve(reserve, floor, window)
 	}
+	n.ShownMax = window - n.Reserve
+	if t, off := Threshold(window, fraction, n.Reserve); !off {
+		n.ShownMax = t
+	}
+	n.ShownMax /= shownShare
 	n.Reserve = max(n.Reserve, maxOutput)
 	n.Limit = window - n.Reserve
 	n.Threshold, n.Off = Threshold(window, fraction, n.Reserve)
@@ -229,6 +235,9 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 	}
 	return n, nil
 }
+
+// shownShare is the part of the threshold that a message which began a split turn may fill.
+const shownShare = 4
 
 // choose takes a setting from the nearest layer that has it and notes where that was.
 func choose[T any](n *Numbers, layers []Layer, name string, get func(*Settings) *T, fallback T) T {

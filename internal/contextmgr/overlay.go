@@ -34,7 +34,7 @@ type madeOverlay struct {
 // plan finds what a compaction of what was read would hide.
 func (r *reading) plan(in overlayInput) Plan {
 	if in.strategy == session.StrategyClear {
-		return r.planClear()
+		return r.planClear(in.trigger)
 	}
 	n := r.numbers
 	rule := CutRule{KeepTokens: n.KeepTokens, KeepMessages: n.KeepMessages, KeepMost: max(n.KeepTokens, n.Threshold/2), MetadataSplits: n.Preset == "pi"}
@@ -78,15 +78,18 @@ func (r *reading) cutOf(c *session.Compaction) (Cut, bool) {
 	return at, at.First > 0
 }
 
-func (r *reading) planClear() Plan {
-	p := Plan{Cut: Cut{len(r.path), -1}, Person: -1}
-	for _, e := range r.entries() {
-		if e.gives() {
-			p.Hidden++
-			p.HiddenTokens += e.Tokens
-		}
+// planClear hides everything. Where nobody asked for it just now, what waits for an answer stays.
+func (r *reading) planClear(trigger session.Trigger) Plan {
+	path := r.entries()
+	cut := Cut{len(path), -1}
+	if trigger != session.TriggerManual {
+		cut = cutAt(path, unanswered(path))
 	}
-	if p.Hidden == 0 {
+	p := planAt(path, cut, 0)
+	if p.Person >= 0 { // it is not shown again
+		p.KeptTokens, p.Person = p.KeptTokens-path[p.Person].Tokens, -1
+	}
+	if p.NoGain = ""; p.Hidden == 0 {
 		p.NoGain = "there is nothing to clear"
 	}
 	return p

@@ -62,6 +62,32 @@ func trim(item *Item, most int64, calls bool) int {
 	return n
 }
 
+// trimWhole shortens the parts of an item so that together they weigh no more than most, by the
+// reference counter: the largest ones, to the same size. It tells how many it shortened.
+func trimWhole(item *Item, most int64) int {
+	var sizes []int64
+	rest, sum := most, int64(0)
+	for i := range item.Message.Parts {
+		p := &item.Message.Parts[i]
+		if sum += p.Tokens; trimmable(p, false) {
+			sizes = append(sizes, p.Tokens)
+		} else {
+			rest -= p.Tokens
+		}
+	}
+	if most <= 0 || sum <= most {
+		return 0
+	}
+	slices.Sort(sizes)
+	for i, size := range sizes {
+		if share := rest / int64(len(sizes)-i); size > share {
+			return trim(item, max(leastPart, share), false)
+		}
+		rest -= size
+	}
+	return 0
+}
+
 // withhold replaces parts of a kind that the model does not take by a note, and gives their
 // kinds. modalities are what it takes; none: not known.
 func withhold(item *Item, modalities []string) []session.PartKind {

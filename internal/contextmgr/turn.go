@@ -140,7 +140,7 @@ func (t *turn) assemble(ctx context.Context) error {
 func (r *reading) assemble() Draft {
 	in := Material{
 		System: r.system, Overhead: r.overhead, Initial: r.initial, Overlay: r.overlay, TurnStart: r.turnStart, Person: r.person,
-		Messages: r.path, Frozen: r.frozen, CloseCalls: r.close, Weigh: r.weigh, Modalities: r.info.Modalities, PartMax: r.numbers.PartMax,
+		Messages: r.path, Frozen: r.frozen, CloseCalls: r.close, Weigh: r.weigh, Modalities: r.info.Modalities, PartMax: r.numbers.PartMax, ShownMax: r.numbers.ShownMax,
 		Pruned: r.pruned, Words: r.words, MidTurn: r.midTurn, Edited: r.edited, Dialect: r.dialect, Policy: r.policy, Shrink: r.shrink,
 	}
 	if len(r.pruned) > 0 { // only its lines name the tool
@@ -422,6 +422,9 @@ func doesNotFit(id session.ID, d *Draft, total, limit int64) error {
 // direct adds what the agent is asked to do.
 func (t *turn) direct() {
 	sess := &t.r.sess
+	if len(t.draft.Items) == 0 && len(t.draft.Pending) == 0 {
+		t.r.warn("the context holds no message, and providers refuse a conversation without one: append what is to be answered")
+	}
 	if t.made && t.commit && len(t.r.path) > 0 && t.r.path[len(t.r.path)-1].Role == session.Tool {
 		t.directives = append(t.directives, Directive{Type: "continue", Prompt: "The conversation was compacted in the middle of your task. Continue with it."})
 	}
