@@ -32,6 +32,7 @@ type fact struct {
 	asked     string
 	otherwise string // the same question without the words of the fact; "": none
 	told      int    // index of the message that says it
+	first     bool   // it is hidden by the first compaction
 	unclear   bool   // the words of the question do not say which fact is meant
 }
 

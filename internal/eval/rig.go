@@ -196,6 +196,7 @@ func (r *rig) measure(ctx context.Context, t talk) (*tally, error) {
 			if f.told >= told {
 				continue
 			}
+			f.first = f.told < len(t.messages)/compactions
 			got, err := r.ask(ctx, sess.ID, head, &f, f.asked)
 			if err != nil {
 				return nil, err

@@ -17,9 +17,11 @@ import (
 // tool's result, what it is the price of in the question before.
 const neighbours = 1
 
-// leastRead is how many hits are read even when the time is over: the search was in vain
-// otherwise.
-const leastRead = 4
+const (
+	withNeighbours = 4  // hits that are read with them, even when the time is over: the search was in vain otherwise
+	enough         = 8  // that were read: what is left then is hardly better
+	batch          = 10 // of the rest that are read between two looks at the clock
+)
 
 // Lookup implements contextmgr.Recall.
 type Lookup struct {
@@ -28,7 +30,8 @@ type Lookup struct {
 }
 
 // Recall finds hidden messages, best first, and reads them with their neighbours. The time of
-// the query is that of both: a hit that was not read by then is left, and timedOut says so.
+// the query is that of both: hits that were not read by then are left, and timedOut says so
+// where only a few were.
 func (l Lookup) Recall(ctx context.Context, q contextmgr.RecallQuery) (hits []contextmgr.Hit, timedOut bool, err error) {
 	until := time.Now().Add(q.Budget)
 	path, err := l.Store.Spans(ctx, q.Head)
@@ -49,10 +52,8 @@ func (l Lookup) Recall(ctx context.Context, q contextmgr.RecallQuery) (hits []co
 	if err != nil {
 		return nil, false, err
 	}
-	for n, f := range found.Hits {
-		if n >= leastRead && !time.Now().Before(until) {
-			return hits, true, nil
-		}
+	best := found.Hits[:min(len(found.Hits), withNeighbours)]
+	for _, f := range best {
 		hit, err := l.read(ctx, f, hidden)
 		if err != nil {
 			return nil, false, err
@@ -61,7 +62,36 @@ func (l Lookup) Recall(ctx context.Context, q contextmgr.RecallQuery) (hits []co
 			hits = append(hits, hit)
 		}
 	}
+	for rest := range slices.Chunk(found.Hits[len(best):], batch) {
+		if !time.Now().Before(until) {
+			return hits, !found.Complete || len(hits) < enough, nil
+		}
+		more, err := l.readAll(ctx, rest)
+		if err != nil {
+			return nil, false, err
+		}
+		hits = append(hits, more...)
+	}
 	return hits, !found.Complete, nil
+}
+
+// readAll reads hits without what stands beside them, in their order.
+func (l Lookup) readAll(ctx context.Context, found []search.RecallHit) ([]contextmgr.Hit, error) {
+	rows := make([]int64, len(found))
+	for i, f := range found {
+		rows[i] = f.RowID
+	}
+	msgs, err := l.Store.MessagesByID(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	var hits []contextmgr.Hit
+	for _, f := range found {
+		if i := slices.IndexFunc(msgs, func(m session.Message) bool { return m.RowID == f.RowID && m.ID == f.Ref }); i >= 0 {
+			hits = append(hits, contextmgr.Hit{Message: msgs[i], Score: f.Score})
+		}
+	}
+	return hits, nil
 }
 
 // read reads a hit and the messages right before and after it, as far as they are hidden.

@@ -13,7 +13,7 @@ import (
 // share is the part of the text's budget that each section may fill before the others had
 // their turn. What is left over goes to the critical context.
 var share = [sectionCount]float64{
-	goal: 0.12, constraints: 0.32, done: 0.18, inProgress: 0.08,
+	goal: 0.12, constraints: 0.42, done: 0.18, inProgress: 0.08,
 	blocked: 0.08, decisions: 0.12, next: 0.06, critical: 1,
 }
 
@@ -207,7 +207,7 @@ func (c *composer) candidates(needGoal bool) (found [sectionCount][]int) {
 			found[decisions] = append(found[decisions], k)
 		case s.by == byPerson && s.msg == lastPerson && !final && s.nth == 0:
 			found[inProgress] = append(found[inProgress], k)
-		case s.by == byPerson && !question(s.text):
+		case s.by == byPerson && !question(s.text) && !s.pasted:
 			found[constraints] = append(found[constraints], k)
 		case s.failed && unresolved[s.msg]:
 			found[blocked] = append(found[blocked], k)
@@ -271,14 +271,18 @@ func (sp *span) scores() []float64 {
 		alike := log2(sp.alike[s.shape])
 		score := [...]float64{byPerson: 3, byModel: 1.4, byTool: 0.4, byProgram: 0.2}[s.by]
 		score += 0.45 * float64(min(s.facts, 4))
-		rare, asked := 0.0, 0
+		rare, asked, wanted := 0.0, 0, 0
 		for _, t := range sp.terms[s.terms[0]:s.terms[1]] {
 			b := t % buckets
 			rare += 1 / float64(max(1, sp.count[b]))
 			if sp.asked[b] && sp.count[b] < 12 {
 				asked++
 			}
+			if sp.wanted[t] && sp.count[b] < 12 {
+				wanted++
+			}
 		}
+		score += float64(min(wanted, 2))
 		score += rare / math.Sqrt(float64(n)+6)
 		if s.by != byPerson {
 			score += 0.25 * float64(min(asked, 4))
@@ -299,6 +303,9 @@ func (sp *span) scores() []float64 {
 		if s.by == byPerson && s.nth > 5 { // far down in what a person sent stands what was pasted
 			score -= min(2.5, 0.4*float64(s.nth-5))
 		}
+		if s.pasted {
+			score -= 2
+		}
 		if s.failed {
 			score += 0.4
 		}
@@ -308,18 +315,25 @@ func (sp *span) scores() []float64 {
 		if s.numbers > 6 {
 			score -= 0.2 * float64(min(s.numbers-6, 8))
 		}
+		if s.by == byPerson { // short ones leave room for each other
+			score -= float64(len(s.text)) / 300
+		}
 		out[k] = score - float64(len(s.text))/500
 	}
 	return out
 }
 
-// want marks the words of the user's instructions as asked for.
+// want marks the words of the user's instructions: what holds a rare one of them is preferred.
 func (sp *span) want(instructions string) {
 	if strings.TrimSpace(instructions) == "" {
 		return
 	}
 	terms, facts := len(sp.terms), len(sp.facts)
 	sp.words(instructions, byPerson)
+	sp.wanted = map[uint32]bool{}
+	for _, t := range sp.terms[terms:] {
+		sp.wanted[t] = true
+	}
 	sp.terms, sp.facts = sp.terms[:terms], sp.facts[:facts]
 }
 

@@ -32,7 +32,7 @@ func (e *Extractive) Name() (provider, model string) { return ExtractiveProvider
 // before with the new span, or that of all spans anew. It fails only when ctx is done. No
 // text is longer than req.MaxTokens (0: DefaultMaxTokens) or holds a secret that redact
 // knows; the last section is the index. Instructions cannot be followed without a model:
-// their words count as asked for.
+// what holds a rare word of theirs is preferred.
 func (e *Extractive) Summarize(ctx context.Context, req session.SummaryRequest) (session.Summary, error) {
 	if err := ctx.Err(); err != nil {
 		return session.Summary{}, err

@@ -31,7 +31,11 @@ type sentence struct {
 	last      bool // of its part
 	failed    bool // in the result of a call that failed
 	duplicate bool // the same sentence stood in the span before
+	pasted    bool // by a person, but more likely output or code that was put in
 }
+
+// mixed is from how many sentences on what a person sends may be partly pasted.
+const mixed = 3
 
 // buckets is the size of the table that counts terms by their hash. A collision makes a
 // rare term look less rare, nothing worse.
@@ -41,10 +45,11 @@ const buckets = 1 << 18
 type span struct {
 	msgs      []session.Message
 	sentences []sentence
-	terms     []uint32 // hashes of the terms of all sentences, one after the other
-	count     []uint16 // occurrences of a term by its hash
-	alike     []uint16 // sentences with the same shape
-	asked     []bool   // whether a person used the term
+	terms     []uint32        // hashes of the terms of all sentences, one after the other
+	count     []uint16        // occurrences of a term by its hash
+	alike     []uint16        // sentences with the same shape
+	asked     []bool          // whether a person used the term
+	wanted    map[uint32]bool // terms of the instructions
 	facts     []fact
 	seen      map[uint64]struct{} // sentences, by hash
 
@@ -128,6 +133,7 @@ func speakerOf(m *session.Message) speaker {
 func (sp *span) read(msg int, by speaker, text string, failed bool) {
 	text, _ = redact.Mask(text)
 	first, nth := len(sp.sentences), int32(0)
+	pasted := false
 	sentences(text, func(s string) {
 		from, facts := int32(len(sp.terms)), len(sp.facts)
 		sp.words(s, by)
@@ -140,6 +146,10 @@ func (sp *span) read(msg int, by speaker, text string, failed bool) {
 			if f.kind == factAmount || f.kind == factNumber || f.kind == factVersion {
 				sen.numbers++
 			}
+		}
+		if by == byPerson {
+			pasted = pasted || !plain(s)
+			sen.pasted = pasted
 		}
 		if sp.alike[sen.shape] < 1<<15 {
 			sp.alike[sen.shape]++
@@ -155,8 +165,17 @@ func (sp *span) read(msg int, by speaker, text string, failed bool) {
 		sp.sentences = append(sp.sentences, sen)
 		nth++
 	})
-	if n := len(sp.sentences); n > first {
-		sp.sentences[n-1].last = true
+	n := len(sp.sentences)
+	if n == first {
+		return
+	}
+	sp.sentences[n-1].last = true
+	if by == byPerson && n-first < mixed { // a path or two in what was typed
+		for k := first; k < n; k++ {
+			sp.sentences[k].pasted = wordless(sp.sentences[k].text)
+		}
+	} else if end := &sp.sentences[n-1]; end.pasted {
+		end.pasted = !plain(end.text) // what is thought of it comes behind it
 	}
 }
 

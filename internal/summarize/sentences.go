@@ -87,6 +87,48 @@ func trimMarkup(s string) string {
 	return s
 }
 
+// plain tells whether a sentence consists of words rather than of what programs print: paths,
+// brackets, marks, numbers. Characters that are written without spaces between words count for
+// words.
+func plain(s string) bool {
+	words, other := wordsOf(s)
+	return words > 2*other
+}
+
+// wordless tells that there is not one word in it.
+func wordless(s string) bool {
+	words, _ := wordsOf(s)
+	return words == 0
+}
+
+// wordsOf counts words, and what stands between white space and is none.
+func wordsOf(s string) (words, other int) {
+	for token := range strings.FieldsSeq(s) {
+		letters, rest, cjk := 0, 0, 0
+		for _, r := range token {
+			switch {
+			case isCJK(r):
+				cjk++
+			case unicode.IsLetter(r) || unicode.Is(unicode.Mn, r):
+				letters++
+			case strings.ContainsRune(".,;:!?'’\"()-–—", r):
+			default:
+				rest++
+			}
+		}
+		switch {
+		case cjk > 0:
+			words += 1 + cjk/2
+			other += min(rest, 1)
+		case letters > 0 && letters <= 24 && rest == 0:
+			words++
+		default:
+			other++
+		}
+	}
+	return words, other
+}
+
 // question tells whether a sentence asks.
 func question(s string) bool {
 	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")
