@@ -28,7 +28,6 @@ type passage struct {
 	hit      int // index
 	from, to int // bytes
 	score    float64
-	line     string // the line around its rarest word: the same one is quoted once
 }
 
 // seeker looks for terms in the texts of hits.
@@ -82,11 +81,30 @@ func passages(texts []string, rows []int64, terms []string) []passage {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(rows[b.hit], rows[a.hit]), a.from-b.from)
 	})
 	taken := map[string]bool{}
-	return slices.DeleteFunc(all, func(p passage) bool {
-		again := taken[p.line]
-		taken[p.line] = true
-		return again
-	})
+	return slices.DeleteFunc(all, func(p passage) bool { return known(texts[p.hit][p.from:p.to], taken) })
+}
+
+// known tells whether most of a passage was quoted already, as where a file is read again and
+// again, and notes its lines.
+func known(text string, taken map[string]bool) bool {
+	lines := strings.Split(text, "\n")
+	if len(lines) > 1 {
+		lines = lines[:len(lines)-1] // the last one is cut somewhere
+	}
+	size, old := 0, 0
+	for i, line := range lines {
+		// What a tool prints before a line differs.
+		line = strings.TrimSpace(strings.TrimLeftFunc(line, func(r rune) bool { return !unicode.IsLetter(r) }))
+		lines[i] = line
+		size += len(line)
+		if taken[line] {
+			old += len(line)
+		}
+	}
+	for _, line := range lines {
+		taken[line] = true
+	}
+	return size > 0 && old*10 >= size*6
 }
 
 // inflected is what a word counts that stands there in another form.
@@ -191,7 +209,6 @@ func (s *seeker) around(hit, term, at int, order []int) passage {
 		}
 		p.score += s.worth(k, text[from:to]) * near
 	}
-	p.line = lineAround(s.texts[hit], at)
 	p.from, p.to = stretch(s.texts[hit], lo, hi)
 	return p
 }
@@ -202,16 +219,6 @@ func (s *seeker) worth(k int, text string) float64 {
 		return s.weight[ofWhole][k]
 	}
 	return s.weight[ofRoot][k]
-}
-
-// lineAround gives the line at byte at without what a tool prints before it.
-func lineAround(text string, at int) string {
-	from, to := strings.LastIndexByte(text[:at], '\n')+1, len(text)
-	if i := strings.IndexByte(text[at:], '\n'); i >= 0 {
-		to = at + i
-	}
-	from, to = max(from, at-passageNear), min(to, at+passageNear)
-	return strings.TrimLeftFunc(text[from:to], func(r rune) bool { return !unicode.IsLetter(r) })
 }
 
 // stretch widens text[lo:hi] to a passage: to the beginning of its line if that is near, and on

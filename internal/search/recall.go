@@ -176,10 +176,13 @@ func (r *recall) find(ctx, timed context.Context, places []queryer) (Recalled, e
 				rare++
 			}
 		}
+		var together map[docAt]bool
 		if rare < cmp.Or(r.MinRare, askedTerms) {
-			continue
+			if together = inCommon(postings, total); len(together) == 0 {
+				continue
+			}
 		}
-		hits, err := r.rank(ctx, places, postings, total)
+		hits, err := r.rank(ctx, places, postings, together, total)
 		if err != nil {
 			return Recalled{}, err
 		}
@@ -188,6 +191,40 @@ func (r *recall) find(ctx, timed context.Context, places []queryer) (Recalled, e
 		}
 	}
 	return Recalled{Asked: -1, Complete: r.complete}, nil
+}
+
+// docAt is where a message stands in one of the indexes.
+type docAt struct {
+	index int
+	docid int64
+}
+
+// inCommon gives the messages that hold several words together which, each alone, are in too
+// many to tell anything: the rarest two, or as many more as it takes until those are few. None
+// where even all of them together are common, or nowhere.
+func inCommon(postings []posting, total int64) map[docAt]bool {
+	sorted := slices.DeleteFunc(slices.Clone(postings), func(p posting) bool { return p.count == 0 || p.count > commonWord })
+	slices.SortStableFunc(sorted, func(a, b posting) int { return cmp.Compare(a.count, b.count) })
+	held := map[docAt]int{}
+	for n, p := range sorted {
+		few := map[docAt]bool{}
+		for i, docs := range p.docs {
+			for _, docid := range docs {
+				at := docAt{i, docid}
+				if held[at]++; held[at] == n+1 {
+					few[at] = true
+				}
+			}
+		}
+		switch {
+		case n == 0:
+		case len(few) == 0:
+			return nil
+		case posting{count: int64(len(few))}.rare(total):
+			return few
+		}
+	}
+	return nil
 }
 
 // recallTermsOf gives the different words of a text, first the longest, which are seldom the
@@ -310,33 +347,30 @@ type candidate struct {
 
 // rank weighs the messages that hold a rare term by all the terms they hold, and then looks
 // at where they lie and how long they are. Words in too many messages are left out, unless
-// no other is rare.
-func (r *recall) rank(ctx context.Context, places []queryer, postings []posting, total int64) ([]RecallHit, error) {
+// no other is rare. Messages that hold several words together count as if those were rare.
+func (r *recall) rank(ctx context.Context, places []queryer, postings []posting, together map[docAt]bool, total int64) ([]RecallHit, error) {
 	useful := slices.DeleteFunc(slices.Clone(postings), func(p posting) bool { return p.count > commonWord })
-	if !slices.ContainsFunc(useful, func(p posting) bool { return p.count > 0 && p.rare(total) }) {
+	if together == nil && !slices.ContainsFunc(useful, func(p posting) bool { return p.count > 0 && p.rare(total) }) {
 		useful = slices.DeleteFunc(slices.Clone(postings), func(p posting) bool { return !p.rare(total) })
 	}
 	// The rare ones say which messages, the others only how well those match.
 	slices.SortStableFunc(useful, func(a, b posting) int { return cmp.Compare(a.count, b.count) })
-	type key struct {
-		place int
-		docid int64
-	}
-	scores := map[key]float64{}
+	scores := map[docAt]float64{}
 	for _, p := range useful {
 		n := float64(max(total, p.count))
 		idf := math.Log(1 + (n-float64(p.count)+0.5)/(float64(p.count)+0.5))
-		for place, docs := range p.docs {
+		for i, docs := range p.docs {
 			for _, docid := range docs {
-				if _, known := scores[key{place, docid}]; known || p.rare(total) {
-					scores[key{place, docid}] += idf * p.weight
+				at := docAt{i, docid}
+				if _, known := scores[at]; known || p.rare(total) || together[at] {
+					scores[at] += idf * p.weight
 				}
 			}
 		}
 	}
 	candidates := make([]candidate, 0, len(scores))
-	for k, score := range scores {
-		candidates = append(candidates, candidate{k.place, k.docid, score})
+	for at, score := range scores {
+		candidates = append(candidates, candidate{at.index, at.docid, score})
 	}
 	slices.SortFunc(candidates, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.docid, a.docid), cmp.Compare(a.place, b.place))

@@ -190,3 +190,27 @@ func BenchmarkSearch(b *testing.B) {
 		}
 	})
 }
+
+func TestWordsThatAreCommonEachMayBeRareTogether(t *testing.T) {
+	store := newFakeStore()
+	for i := range 120 {
+		store.add(first, session.User, fmt.Sprintf("import the %s %d", []string{"user", "message", "theme"}[i%3], i))
+	}
+	store.add(first, session.Tool, "import of the user message")
+	store.add(first, session.User, "import of the user message?")
+	ix := openIndex(t, store)
+	catchUp(t, ix)
+	ask := func(text string) []RecallHit {
+		r, err := ix.Recall(t.Context(), RecallQuery{Texts: []string{text}, Within: []Span{{first, 1, 121}}, MinRare: 1, Time: time.Minute})
+		must(t, err)
+		return r.Hits
+	}
+	if hits := ask("import user message"); len(hits) != 1 || hits[0].Ref.Seq != 121 {
+		t.Errorf("found %+v, want message 121 alone", hits)
+	}
+	for _, text := range []string{"import", "import the user"} { // in too many, also together
+		if hits := ask(text); len(hits) != 0 {
+			t.Errorf("%q is in every other message, found %+v", text, hits)
+		}
+	}
+}
