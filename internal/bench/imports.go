@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	past "sessiond/internal/history"
@@ -228,16 +227,13 @@ func (b *bench) runImport(ctx context.Context, target, source, path string) (wal
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	start := time.Now()
-	if err := cmd.Run(); err != nil {
+	if peak, err = runWatched(cmd); err != nil {
 		return 0, 0, fmt.Errorf("import: %w: %s", err, out.String())
 	}
 	wall = time.Since(start)
 	var told struct{ Total past.Accounting }
 	if err := json.Unmarshal(out.Bytes(), &told); err != nil || !told.Total.Records.Balanced() {
 		return 0, 0, fmt.Errorf("the import told %s: %w", out.String(), err)
-	}
-	if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		peak = float64(u.Maxrss) * 1024
 	}
 	return wall, peak, nil
 }

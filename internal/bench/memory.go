@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -70,6 +72,36 @@ func (b *bench) idleMemory(ctx context.Context) (float64, error) {
 	}
 	_, peak, err := b.runImport(ctx, filepath.Join(dir, "db", "sessions.db"), "pi", dir)
 	return peak, err
+}
+
+// runWatched runs a command and gives the peak of its resident memory, in bytes. What the kernel
+// tells of a process that ended is no less than its parent had when it began; so its own peak is
+// read while it runs. Where there is no /proc it is 0.
+func runWatched(cmd *exec.Cmd) (peak float64, err error) {
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-ended:
+			return peak, err
+		case <-tick.C:
+			status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+			_, rest, ok := strings.Cut(string(status), "VmHWM:")
+			if err != nil || !ok {
+				continue
+			}
+			if fields := strings.Fields(rest); len(fields) > 0 {
+				if kib, err := strconv.ParseFloat(fields[0], 64); err == nil {
+					peak = max(peak, kib*1024)
+				}
+			}
+		}
+	}
 }
 
 // turns gives the messages of a conversation until there are as many bytes as were asked for.

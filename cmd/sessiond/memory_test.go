@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"sessiond/internal/raced"
+)
+
+// An import takes little more memory for a long transcript than for a short one: a process of
+// its own is asked for its peak. bench memory does it for every program, and larger.
+func TestImportStaysSmall(t *testing.T) {
+	raced.Skip(t, "the detector takes memory of its own")
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		t.Skip("no /proc to ask for the peak")
+	}
+	dir := t.TempDir()
+	idle := peakOfImport(t, filepath.Join(dir, "short"), 1)
+	peak := peakOfImport(t, filepath.Join(dir, "long"), 25_000) // 20 MB
+	t.Logf("peak %d MB, idle %d MB", peak>>20, idle>>20)
+	if over := peak - idle; over > 64<<20 {
+		t.Errorf("%d MB over idle, which is %d MB", over>>20, idle>>20)
+	}
+}
+
+func peakOfImport(t *testing.T, dir string, messages int) (peak int64) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	from := filepath.Join(dir, "2026-02-03T09-00-00-000Z_one.jsonl")
+	f, err := os.Create(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := bufio.NewWriter(f)
+	fmt.Fprintln(out, `{"type":"session","version":3,"id":"one","timestamp":"2026-02-03T09:00:00.000Z","cwd":"/w"}`)
+	for i := range messages {
+		parent := "null"
+		if i > 0 {
+			parent = strconv.Quote(fmt.Sprintf("%08x", i-1))
+		}
+		var text strings.Builder
+		for k := range 60 {
+			fmt.Fprintf(&text, "word%d ", (i*7919+k*104729)%50021)
+		}
+		fmt.Fprintf(out, `{"type":"message","id":"%08x","parentId":%s,"timestamp":"2026-02-03T09:00:01.000Z","message":{"role":"user","content":%q}}`+"\n", i, parent, text.String())
+	}
+	if err := errors.Join(out.Flush(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Args = []string{"sessiond", "import", "pi", from, "--db", filepath.Join(dir, "sessions.db")}
+	cmd.Env = []string{"HOME=" + dir}
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-ended:
+			if err != nil || peak == 0 {
+				t.Fatalf("%v: %s", err, said.String())
+			}
+			return peak
+		case <-tick.C:
+			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+			_, rest, _ := strings.Cut(string(status), "VmHWM:")
+			if fields := strings.Fields(rest); len(fields) > 0 {
+				if kib, err := strconv.ParseInt(fields[0], 10, 64); err == nil {
+					peak = max(peak, kib<<10)
+				}
+			}
+		}
+	}
+}
