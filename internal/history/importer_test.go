@@ -191,7 +191,7 @@ func TestImporterPausesBetweenCommits(t *testing.T) {
 	if _, err := im.Run(t.Context(), fakeSource{found: []Found{{Path: "/a"}}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if len(waits) != 1 || waits[0] <= 0 || waits[0] > defaultPause {
+	if len(waits) != 1 || waits[0] <= 0 || waits[0] > politePause {
 		t.Errorf("waits %v between two commits", waits)
 	}
 }

@@ -6,7 +6,9 @@ import (
 )
 
 const (
-	defaultPause = 5 * time.Millisecond
+	// A writer that waits for another process asks once in a millisecond: it gets in between.
+	defaultPause = 2 * time.Millisecond
+	politePause  = 5 * time.Millisecond
 
 	// How much one transaction takes while others write: a few milliseconds of work.
 	politeMessages = 48
@@ -43,7 +45,11 @@ func (p *pace) most() (messages, bytes int) {
 // wait waits until the next transaction may begin.
 func (p *pace) wait(ctx context.Context) error {
 	rest := p.Pause
-	if rest == 0 {
+	switch {
+	case rest != 0:
+	case p.polite():
+		rest = politePause
+	default:
 		rest = defaultPause
 	}
 	if rest > 0 && p.polite() {
