@@ -10,12 +10,19 @@ const (
 	defaultPause = 2 * time.Millisecond
 	politePause  = 5 * time.Millisecond
 
-	// How much one transaction takes while others write: a few milliseconds of work.
+	// How much one transaction takes at most while others write, and at first, before it is
+	// known whether they do: a few milliseconds of work.
 	politeMessages = 48
 	politeBytes    = 128 << 10
+	// politeHold is how long such a transaction may hold the database: on a busy host it takes
+	// fewer messages, but not less than fewestMessages.
+	politeHold     = 3 * time.Millisecond
+	fewestMessages = 12
 	// heldBefore is how long the database may have been held, in one or several transactions,
 	// before there is a pause.
 	heldBefore = 20 * time.Millisecond
+	// mostGrown is how often a transaction doubles.
+	mostGrown = 8
 	// politeFor is how long another process's write makes the import polite.
 	politeFor = 2 * time.Second
 )
@@ -28,18 +35,24 @@ type pace struct {
 	begun   time.Time // of the last transaction
 	ended   time.Time
 	held    time.Duration // by transactions since the last pause
+	each    time.Duration // what the last transaction took for a message
+	grown   int           // how often in a row nobody else wrote during a transaction
 }
 
 func (p *pace) polite() bool {
 	return p.Polite || !p.seen.IsZero() && time.Since(p.seen) < politeFor
 }
 
-// most is how many messages and bytes the next transaction may take.
+// most is how many messages and bytes the next transaction may take: twice as many after each
+// in which nobody else wrote.
 func (p *pace) most() (messages, bytes int) {
 	if p.polite() {
-		return politeMessages, politeBytes
+		if p.each == 0 {
+			return politeMessages, politeBytes
+		}
+		return min(politeMessages, max(fewestMessages, int(politeHold/p.each))), politeBytes
 	}
-	return MaxBatch, 2 * MaxBatchBytes
+	return min(MaxBatch, politeMessages<<p.grown), min(2*MaxBatchBytes, politeBytes<<p.grown)
 }
 
 // wait waits until the next transaction may begin.
@@ -76,16 +89,19 @@ func (p *pace) wait(ctx context.Context) error {
 	}
 }
 
-// committed notes the end of a transaction, and whether others wrote meanwhile.
-func (p *pace) committed(ctx context.Context) error {
+// committed notes the end of a transaction of so many messages, and whether others wrote meanwhile.
+func (p *pace) committed(ctx context.Context, messages int) error {
 	p.ended = time.Now()
 	p.held += p.ended.Sub(p.begun)
+	if messages > 0 {
+		p.each = p.ended.Sub(p.begun) / time.Duration(messages)
+	}
 	version, err := p.Store.DataVersion(ctx)
 	if err != nil {
 		return err
 	}
-	if p.version != 0 && p.version != version {
-		p.seen = p.ended
+	if p.grown = min(p.grown+1, mostGrown); p.version != 0 && p.version != version {
+		p.seen, p.grown = p.ended, 0
 	}
 	p.version = version
 	return nil

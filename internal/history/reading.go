@@ -80,7 +80,7 @@ func (r *reading) restore(ctx context.Context, b Batch) error {
 			result, err = r.importer.Store.Restore(ctx, piece)
 		}
 		if err == nil {
-			err = r.pace.committed(ctx)
+			err = r.pace.committed(ctx, len(piece.Messages))
 		}
 		if err != nil {
 			switch session.CodeOf(err) {
@@ -150,7 +150,11 @@ func (r *reading) write(ctx context.Context, b store.ImportBatch) (sum store.Imp
 	if err := r.importer.Store.PrepareImport(&b); err != nil {
 		return sum, err
 	}
-	for _, piece := range b.Split(r.pace.most()) {
+	messages, bytes := r.pace.most()
+	pieces := b.Split(messages, bytes)
+	for done := 0; len(pieces) > 0; {
+		piece := pieces[0]
+		pieces = pieces[1:]
 		if piece.ID == "" {
 			piece.ID = sum.Session.ID
 		}
@@ -161,7 +165,7 @@ func (r *reading) write(ctx context.Context, b store.ImportBatch) (sum store.Imp
 		if err != nil {
 			return sum, err
 		}
-		if err := r.pace.committed(ctx); err != nil {
+		if err := r.pace.committed(ctx, len(piece.Messages)); err != nil {
 			return sum, err
 		}
 		result.Created = result.Created || sum.Created
@@ -169,6 +173,15 @@ func (r *reading) write(ctx context.Context, b store.ImportBatch) (sum store.Imp
 		result.Duplicates += sum.Duplicates
 		result.Calls += sum.Calls
 		sum = result
+		done += len(piece.Messages)
+		if most, size := r.pace.most(); len(pieces) > 0 && (most >= 2*messages || 2*most <= messages) {
+			rest := b
+			rest.Messages, rest.Calls = b.Messages[done:], nil
+			for i := range pieces {
+				rest.Calls = append(rest.Calls, pieces[i].Calls...)
+			}
+			messages, pieces = most, rest.Split(most, size)
+		}
 	}
 	return sum, nil
 }
