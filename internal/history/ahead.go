@@ -34,7 +34,7 @@ type step struct {
 // after one that did not come to its end because of the error.
 func (im *Importer) each(ctx context.Context, source Source, found []Found, done func(Found, Accounting)) error {
 	a := ahead{Importer: im, source: source, steps: make(chan step, 1), pace: &pace{Importer: im}, pending: newPending()}
-	room := takeHeadroom(!im.Polite)
+	room := takeHeadroom(!im.Polite, liveHeap)
 	defer room.giveBack()
 	var reader sync.WaitGroup
 	defer reader.Wait()

@@ -46,8 +46,27 @@ func TestAnImportLeavesTheCollectorAsItWas(t *testing.T) {
 		}
 		return during
 	}
-	if during := run(false); during <= 100 || percent() != 100 {
-		t.Errorf("%d %% in an import, %d after it", during, percent())
+	if run(false); percent() != 100 {
+		t.Errorf("%d %% after an import", percent())
+	}
+	live := uint64(2 << 20)
+	room := takeHeadroom(true, func() uint64 { return live })
+	if got := percent(); got != 400 {
+		t.Errorf("%d %% while little lives", got)
+	}
+	live = 200 << 20
+	if room.adjust(); percent() != 100 {
+		t.Errorf("%d %% while much lives", percent())
+	}
+	live = 8 << 20
+	if room.adjust(); percent() != 200 {
+		t.Errorf("%d %% when less lives again", percent())
+	}
+	if room.giveBack(); percent() != 100 {
+		t.Errorf("%d %% when it is given back", percent())
+	}
+	if got := liveHeap(); got == 0 || got == roomBytes {
+		t.Errorf("%d bytes live", got)
 	}
 	if during := run(true); during != 100 {
 		t.Errorf("%d %% in a polite import: it shares its process", during)
