@@ -188,6 +188,7 @@ type importer struct {
 	rows   map[string]spot // by external id, as far as looked up
 	moved  bool            // the session's row changed in another way than by messages
 	turned bool            // the context changed elsewhere than at its end
+	keyed  bool            // the session has another key or generation
 }
 
 func (im *importer) run() error {
@@ -204,7 +205,7 @@ func (im *importer) run() error {
 		return im.saveCursor()
 	}
 	first, draft := im.sess.LastSeq+1, im.sess.Draft
-	for _, step := range []func() error{im.messages, im.forkLink, im.calls, im.moveHead, im.compactions, im.marks, im.title, im.fields} {
+	for _, step := range []func() error{im.messages, im.forkLink, im.calls, im.moveHead, im.compactions, im.marks, im.title, im.fields, im.oneOpen} {
 		if err := step(); err != nil {
 			return err
 		}

@@ -64,6 +64,42 @@ func (im *importer) place(f *ImportFields) error {
 	return err
 }
 
+// oneOpen sees to it that a key has one open generation after a session came in under it. Of
+// one program's the later one goes on, as the program numbers them. A conversation that was
+// begun here, or by another program, goes on as before: what comes in beside it has ended.
+func (im *importer) oneOpen() error {
+	s := &im.sess
+	if !im.keyed && !im.res.Created || s.Key == "" || s.EndedAt != nil || s.DeletedAt != nil {
+		return nil
+	}
+	open, err := im.openBeside(s.Key, s.ID)
+	if err != nil {
+		return err
+	}
+	for i := range open {
+		other := &open[i]
+		if other.Source == s.Source && other.Generation < s.Generation {
+			if err := im.endGeneration(other.ID, endedByProgram, other.ActiveAt); err != nil {
+				return err
+			}
+			continue
+		}
+		if s.EndedAt == nil {
+			at := s.ActiveAt
+			s.EndedAt, s.EndReason, im.moved = &at, endedByProgram, true
+			if err := im.endGeneration(s.ID, endedByProgram, at); err != nil {
+				return err
+			}
+		}
+		if other.Source != s.Source {
+			if err := im.keepOpen(other, s.Generation); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // links takes the key, the parent and the end of the session.
 func (im *importer) links(f *ImportFields) error {
 	before := im.sess
@@ -91,7 +127,7 @@ func (im *importer) links(f *ImportFields) error {
 		before.EndReason == im.sess.EndReason && ended {
 		return nil
 	}
-	im.moved = true
+	im.moved, im.keyed = true, before.Key != im.sess.Key || before.Generation != im.sess.Generation
 	_, err := im.exec(`UPDATE sessions SET key = ?, generation = ?, parent_id = ?, parent_kind = ?, ended_at = ?, end_reason = ? WHERE id = ?`,
 		im.sess.Key, im.sess.Generation, im.sess.ParentID, im.sess.ParentKind, im.sess.EndedAt, im.sess.EndReason, im.sess.ID)
 	return err

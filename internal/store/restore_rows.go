@@ -339,16 +339,15 @@ func (r *restorer) finish() error {
 	if in.Metadata == nil {
 		in.Metadata = session.JSON(`{}`)
 	}
-	key, generation, err := r.key()
-	if err != nil {
+	if err := r.oneOpen(&in); err != nil {
 		return err
 	}
-	_, err = r.exec(`UPDATE sessions SET title = ?, title_source = ?, kind = ?, draft = ?, settings = ?, key = ?, generation = ?,
+	_, err := r.exec(`UPDATE sessions SET title = ?, title_source = ?, kind = ?, draft = ?, settings = ?, key = ?, generation = ?,
 		project = ?, git_branch = ?, provider = ?, model = ?, window = ?, parent_id = ?, parent_kind = ?, head_id = ?, last_seq = ?,
 		compaction_id = ?, epoch = ?, revision = ?, message_count = ?, total_tokens = ?, context_tokens = ?, compaction_count = (`+countedCompactions+`),
 		turn_origin = ?, created_at = ?, updated_at = ?, active_at = ?, inbound_at = ?, archived_at = ?, deleted_at = ?, ended_at = ?,
 		end_reason = ?, metadata = ? WHERE id = ?`,
-		in.Title, in.TitleSource, orElse(in.Kind, "chat"), in.Draft, in.Settings, key, generation,
+		in.Title, in.TitleSource, orElse(in.Kind, "chat"), in.Draft, in.Settings, in.Key, in.Generation,
 		in.Project, in.GitBranch, in.Provider, in.Model, in.Window, s.ParentID, s.ParentKind, s.HeadID, s.LastSeq,
 		s.CompactionID, in.Epoch, in.Revision, s.MessageCount, s.TotalTokens, s.ContextTokens, s.ID, s.ID,
 		in.TurnOrigin, in.CreatedAt, in.UpdatedAt, in.ActiveAt, in.InboundAt, in.ArchivedAt, in.DeletedAt, in.EndedAt,
@@ -374,21 +373,19 @@ func (r *restorer) finish() error {
 const countedCompactions = `SELECT COUNT(*) FROM compactions c WHERE c.session_id = ? AND c.status = 'done'
 	AND NOT EXISTS (SELECT 1 FROM compaction_undos u WHERE u.session_id = ? AND u.compaction_id = c.id)`
 
-// key gives the session's routing key, unless another session answers to it here already.
-func (r *restorer) key() (string, int64, error) {
-	in := &r.batch.Session
-	if in.Key == "" {
-		return "", 0, nil
+// oneOpen sees to it that the session's key has one open generation: a conversation that goes on
+// under it here goes on, and the one that comes in has ended where it was.
+func (r *restorer) oneOpen(in *session.Session) error {
+	if in.Key == "" || in.EndedAt != nil || in.DeletedAt != nil || r.isShell() {
+		return nil
 	}
-	var other session.ID
-	err := r.row(`SELECT id FROM sessions WHERE key = ? AND key <> '' AND generation = ? AND id <> ? LIMIT 1`, []any{in.Key, in.Generation, r.now.id}, &other)
-	switch {
-	case noRows(err):
-		return in.Key, in.Generation, nil
-	case err != nil:
-		return "", 0, err
+	open, err := r.openBeside(in.Key, r.now.id)
+	if err != nil || len(open) == 0 {
+		return err
 	}
-	return "", 0, nil
+	at := in.ActiveAt
+	in.EndedAt, in.EndReason = &at, endedByProgram
+	return r.keepOpen(&open[len(open)-1], in.Generation)
 }
 
 // sets replaces undos, marks, states and flushes.

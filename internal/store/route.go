@@ -147,6 +147,31 @@ func (t *tx) nextGeneration(key string) (int64, error) {
 	return last + 1, err
 }
 
+// openBeside finds what goes on under a key beside a session that comes in with it.
+func (t *tx) openBeside(key string, id session.ID) ([]session.Session, error) {
+	var open []session.Session
+	err := t.each(t.ctx, func(row scanner) error {
+		open = append(open, session.Session{})
+		return scanSession(row, &open[len(open)-1])
+	}, openOfKey, key, id)
+	return open, err
+}
+
+const openOfKey = `SELECT ` + sessionColumns + fromSessions + `
+	WHERE s.key = ? AND s.key <> '' AND s.generation > 0 AND s.ended_at IS NULL AND s.deleted_at IS NULL AND s.id <> ? ORDER BY s.generation`
+
+// keepOpen leaves the conversation of a key to the session that it goes on in here: it is the
+// key's last generation also after another one came in, whose number may be higher.
+func (t *tx) keepOpen(open *session.Session, other int64) error {
+	if open.Generation > other {
+		return nil
+	}
+	if _, err := t.exec(`UPDATE sessions SET generation = ?, revision = revision + 1, updated_at = ? WHERE id = ?`, other+1, t.now, open.ID); err != nil {
+		return fmt.Errorf("number the generation: %w", err)
+	}
+	return t.event(open.ID, EventSessionChanged, 0, nil)
+}
+
 // renewMetadata keeps what a connector told of the conversation. It is no activity.
 func (t *tx) renewMetadata(sess session.Session, metadata session.JSON) (Routed, error) {
 	if _, err := t.exec(`UPDATE sessions SET metadata = ?, revision = revision + 1, updated_at = ? WHERE id = ?`, metadata, t.now, sess.ID); err != nil {

@@ -120,8 +120,6 @@ type past struct {
 	sessions []session.ID
 	calls    int
 	keeps    bool // nothing is purged
-
-	generation int64 // of the key
 }
 
 func (p *past) must(err error) {
@@ -297,8 +295,7 @@ func (p *past) live() {
 			in.ParentKind = rapid.SampledFrom([]string{session.ParentFork, session.ParentFork, session.ParentChild}).Draw(p.T, "kind")
 		}
 		if rapid.IntRange(0, 3).Draw(p.T, "keyed") == 0 {
-			p.generation++
-			in.Key, in.Generation = "agent:main:main", p.generation
+			in.Key = "agent:main:main"
 		}
 		if in.ParentKind == session.ParentFork {
 			fork := store.Fork{Session: in.ParentID}
