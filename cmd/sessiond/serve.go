@@ -93,6 +93,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	backups := filepath.Join(cfg.DataDir(), "backups")
 	feed.Store(api.NewFeed(s.store))
 	purger := s.purger(cfg, log)
+	purger.Purged = s.contexts.Forget
 	newest, err := s.store.Newest(ctx) // before this daemon stores anything by a clock that may be wrong
 	if err != nil {
 		return err

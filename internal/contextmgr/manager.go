@@ -14,6 +14,7 @@ type Manager struct {
 	cfg     Config
 	weights weightMemory
 	images  imageMemory
+	paths   pathMemory
 	turns   turnLocks
 	flights flights
 	asked   askedMemory

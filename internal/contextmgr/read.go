@@ -222,7 +222,10 @@ func (m *Manager) readPath(ctx context.Context, r *reading) error {
 	}
 	most := max(4*r.numbers.Window, 400000)
 	var sum int64
-	err := m.store.WalkDownTo(ctx, *r.sess.HeadID, r.lowest(), func(msg session.Message) bool {
+	if n := len(m.paths.of(r.sess.ID)); n > 0 {
+		r.path = make([]session.Message, 0, n+8)
+	}
+	err := m.walk(ctx, r.sess.ID, *r.sess.HeadID, r.lowest(), func(msg session.Message) bool {
 		r.path = append(r.path, msg)
 		if msg.InContext {
 			sum += msg.Tokens
@@ -237,6 +240,7 @@ func (m *Manager) readPath(ctx context.Context, r *reading) error {
 		return err
 	}
 	slices.Reverse(r.path)
+	m.paths.keep(r.sess.ID, r.path) // before it is cut to what is in force: the memory keeps a copy
 	m.edit(r)
 	return r.keptOnly(ctx, m)
 }

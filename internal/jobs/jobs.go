@@ -52,6 +52,7 @@ type Contexts interface {
 	StageDigest(ctx context.Context, id session.ID) (due bool, err error) // due: a model's summary is wanted, too
 	StageModel(ctx context.Context, id session.ID) error
 	DropCancelled(ctx context.Context) error // another process may have cancelled what a model is asked for
+	Forget()                                 // what is remembered of messages: another process may have purged some
 	ActivateIdle(ctx context.Context, id session.ID) (done, waits bool, err error)
 	Learn(ctx context.Context, id session.ID) error
 }

@@ -99,6 +99,8 @@ func (f *fake) StageModel(ctx context.Context, id session.ID) error {
 	return nil
 }
 
+func (f *fake) Forget() {}
+
 func (f *fake) DropCancelled(context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -39,6 +39,7 @@ type Purger struct {
 	Index     PurgeIndex
 	BackupDir string // is looked through for copies that still hold the text; "": only the database's folder is
 	Log       zerolog.Logger
+	Purged    func() // a session is hidden for good: whoever remembers messages forgets them; nil: nobody
 
 	turn sync.Mutex // one deletion at a time
 }
@@ -55,6 +56,9 @@ func (p *Purger) Purge(ctx context.Context, in store.PurgeRequest) (session.Purg
 		return done, err
 	}
 	ctx = context.WithoutCancel(ctx)
+	if p.Purged != nil {
+		p.Purged()
+	}
 	if done.Messages = deleted; work != nil {
 		if done.Messages, err = p.delete(ctx, work); err != nil {
 			return done, err

@@ -26,6 +26,7 @@ func (w *watcher) look() {
 		if w.cfg.Noticed != nil {
 			w.cfg.Noticed()
 		}
+		w.cfg.Contexts.Forget()
 		if err := w.cfg.Contexts.DropCancelled(w.ctx); err != nil && w.ctx.Err() == nil {
 			w.cfg.Log.Error().Err(err).Msg("what another process cancelled goes on")
 		}
