@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
 	"github.com/rs/zerolog"
@@ -174,21 +176,24 @@ func recorded(c session.Compaction, dryRun bool) *session.Compaction {
 	return &c
 }
 
-// printPlan draws the path: what would be hidden and what stays.
+// printPlan draws the path as it is and as it would be, to one scale: what would be hidden, what
+// would stand for it, and what stays.
 func (a *app) printPlan(p contextmgr.Preview) {
 	const width = 40
-	hidden := 0
-	if all := p.HiddenTokens + p.KeptTokens; all > 0 {
-		hidden = int(p.HiddenTokens * width / all)
+	all := max(p.TokensBefore, p.TokensAfter, p.HiddenTokens+p.KeptTokens, 1)
+	bar := func(tokens int64, cell string) string {
+		return strings.Repeat(cell, int((max(tokens, 0)*width+all/2)/all))
 	}
-	for i := range width {
-		if i < hidden {
-			fmt.Fprint(a.out, "░")
-		} else {
-			fmt.Fprint(a.out, "█")
-		}
+	now := bar(p.HiddenTokens, "░") + bar(p.KeptTokens, "█")
+	then := bar(p.TokensAfter-p.KeptTokens, "▒") + bar(p.KeptTokens, "█")
+	for _, line := range []struct {
+		name, bar string
+		tokens    int64
+	}{{"now", now, p.TokensBefore}, {"then", then, p.TokensAfter}} {
+		fmt.Fprintf(a.out, "%-5s %s%s %s tokens\n", line.name, line.bar, strings.Repeat(" ", max(0, width-utf8.RuneCountInString(line.bar))), humanize.Comma(line.tokens))
 	}
-	fmt.Fprintf(a.out, "\n░ hidden  %s, %s tokens, through %s\n", plural(int64(p.Hidden), "message", "messages"), humanize.Comma(p.HiddenTokens), refText(p.Through))
+	fmt.Fprintf(a.out, "░ hidden  %s, %s tokens, through %s\n", plural(int64(p.Hidden), "message", "messages"), humanize.Comma(p.HiddenTokens), refText(p.Through))
+	fmt.Fprintf(a.out, "▒ instead the summary and what always stands first, %s tokens\n", humanize.Comma(max(p.TokensAfter-p.KeptTokens, 0)))
 	fmt.Fprintf(a.out, "█ kept    %s, %s tokens, from %s\n", plural(int64(p.Kept), "message", "messages"), humanize.Comma(p.KeptTokens), refText(p.FirstKept))
 	if p.TurnStart != nil {
 		fmt.Fprintf(a.out, "  the cut is inside a turn: its question %s is shown again\n", p.TurnStart)
@@ -197,7 +202,7 @@ func (a *app) printPlan(p contextmgr.Preview) {
 	if p.CostNanoUSD != nil {
 		cost = "the summary costs about " + transcript.Money(p.CostNanoUSD, 0)
 	}
-	fmt.Fprintf(a.out, "  context   %s → %s tokens, %s\n", humanize.Comma(p.TokensBefore), humanize.Comma(p.TokensAfter), cost)
+	fmt.Fprintf(a.out, "  %s\n", cost)
 }
 
 func refText(r *session.MessageRef) string {

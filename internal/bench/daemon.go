@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -54,7 +55,7 @@ func (b *bench) command(ctx context.Context, db string, args ...string) (*exec.C
 	return cmd, nil
 }
 
-func (b *bench) serve(ctx context.Context, db string) (*daemon, error) {
+func (b *bench) serve(ctx context.Context, db string, environ ...string) (*daemon, error) {
 	b.sockets++
 	d := &daemon{socket: filepath.Join(b.work, "s"+strconv.Itoa(b.sockets)), said: &bytes.Buffer{}, drained: make(chan struct{})}
 	cmd, err := b.command(ctx, db, "serve", "--listen", "", "--socket", d.socket)
@@ -62,6 +63,7 @@ func (b *bench) serve(ctx context.Context, db string) (*daemon, error) {
 		return nil, err
 	}
 	d.cmd = cmd
+	cmd.Env = append(cmd.Env, environ...)
 	cmd.Stderr = d.said
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -180,4 +182,13 @@ func (d *daemon) lines(k int) ([]*line, error) {
 		out[i] = l
 	}
 	return out, nil
+}
+
+// decode does a request and reads its JSON answer.
+func (l *line) decode(req []byte, into any) error {
+	var answer bytes.Buffer
+	if err := l.send(req, &answer); err != nil {
+		return err
+	}
+	return json.Unmarshal(answer.Bytes(), into)
 }

@@ -57,6 +57,7 @@ func measurements() []measurement {
 		{"sides", "what each side table, trigger and index of an append costs", (*bench).appendSides},
 		{"reads", "last messages and contexts, at three sizes of the history", (*bench).reads},
 		{"turns", "contexts with recall and turns over HTTP, at three sizes of the history", (*bench).turns},
+		{"compact", "turns beside compactions and a summary server that hangs; plans and digests", (*bench).compact},
 		{"dialects", "reading 200 messages of each wire form, and making contexts of them", (*bench).dialects},
 		{"list", "the newest 50 of many sessions", (*bench).list},
 		{"search", "searches and recall", (*bench).find},

@@ -269,14 +269,27 @@ func (t *tx) tellCompaction(sess *session.Session, c session.Compaction) error {
 	if !ok { // running: nothing to tell yet
 		return nil
 	}
+	var cost *int64 // of the calls that were made for it so far; nil: none, or of no known price
+	if err := t.row(`SELECT SUM(cost_nanousd) FROM calls WHERE compaction_id = ?`, []any{c.RowID}, &cost); err != nil {
+		return err
+	}
 	data := session.JSONOf(map[string]any{
 		"compaction": c.ID, "strategy": c.Strategy, "trigger": c.Trigger, "reason": c.Reason,
 		"tokens_before": c.TokensBefore, "tokens_after": c.TokensAfter, "duration_ms": c.DurationMS,
+		"provider": c.Provider, "model": c.Model, "cost_usd": dollars(cost),
 	})
 	if err := t.event(sess.ID, kind, 0, data); err != nil || c.Status != session.StatusDone {
 		return err
 	}
 	return t.newEpoch(sess, 1)
+}
+
+func dollars(nano *int64) *float64 {
+	if nano == nil {
+		return nil
+	}
+	usd := float64(*nano) / 1e9
+	return &usd
 }
 
 // newEpoch settles the overlay after a change of the chain and writes the session.

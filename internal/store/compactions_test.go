@@ -78,7 +78,10 @@ func TestOverlaysThatWerePlannedOnWhatChangedAreRefused(t *testing.T) {
 	wants(t, err, session.Conflict, "branch")
 	third.Status = session.StatusDone
 	_, err = s.FinishCompaction(ctx, third)
-	wants(t, err, session.Invalid, "staged, failed or skipped")
+	wants(t, err, session.Conflict, "branch")
+	third.Status = session.StatusRunning
+	_, err = s.FinishCompaction(ctx, third)
+	wants(t, err, session.Invalid, "staged, done, failed or skipped")
 	_, err = s.Activate(ctx, sess.ID, 99)
 	wants(t, err, session.NotFound, "cmp_99")
 	_, err = s.UndoCompaction(ctx, sess.ID, third.RowID)
