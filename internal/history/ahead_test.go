@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"testing"
@@ -65,6 +66,7 @@ func TestAnImportLeavesTheCollectorAsItWas(t *testing.T) {
 	if room.giveBack(); percent() != 100 {
 		t.Errorf("%d %% when it is given back", percent())
 	}
+	runtime.GC()
 	if got := liveHeap(); got == 0 || got == roomBytes {
 		t.Errorf("%d bytes live", got)
 	}
