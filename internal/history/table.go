@@ -12,15 +12,15 @@ import (
 type Table[T any] struct {
 	pages    []page[T]
 	n        int
-	resident int
-	hand     int
+	resident []int32 // pages in memory
+	asked    uint64  // how often for a value
 	file     *os.File
 	full     bool // the file takes no more: what is left stays in memory
 }
 
 type page[T any] struct {
-	items []T // nil: in the file
-	used  bool
+	items []T    // nil: in the file
+	asked uint64 // when a value of it was last asked for
 }
 
 const (
@@ -35,16 +35,16 @@ func (t *Table[T]) Len() int { return t.n }
 func (t *Table[T]) Append(v T) {
 	if t.n%pageItems == 0 {
 		t.makeRoom()
+		t.resident = append(t.resident, int32(len(t.pages)))
 		t.pages = append(t.pages, page[T]{})
-		t.resident++
 	}
 	last := t.page(len(t.pages) - 1)
 	last.items = append(last.items, v)
 	t.n++
 }
 
-// At gives a value's place, to be read and written before the next few thousand other values
-// are asked for.
+// At gives a value's place, to be read and written before a value is appended, or more than
+// forty others are asked for: a page stays for longer than that.
 func (t *Table[T]) At(i int32) *T {
 	p := t.page(int(i) / pageItems)
 	return &p.items[int(i)%pageItems]
@@ -55,42 +55,41 @@ func (t *Table[T]) page(k int) *page[T] {
 	if p.items == nil && t.n > k*pageItems {
 		t.makeRoom()
 		t.load(k)
-		t.resident++
+		t.resident = append(t.resident, int32(k))
 	}
-	p.used = true
+	t.asked++
+	p.asked = t.asked
 	return p
 }
 
-// makeRoom puts a page away that was not used since the last time round.
+// makeRoom puts the page away that was not asked for the longest. The last one may grow, and stays.
 func (t *Table[T]) makeRoom() {
-	if t.resident < residentPages || t.full {
+	if len(t.resident) < residentPages || t.full {
 		return
 	}
-	for {
-		t.hand = (t.hand + 1) % len(t.pages)
-		p := &t.pages[t.hand]
-		switch {
-		case p.items == nil || t.hand == len(t.pages)-1: // the last one may grow
-		case p.used:
-			p.used = false
-		default:
-			t.store(t.hand)
-			return
+	oldest := -1
+	for i, k := range t.resident {
+		if int(k) != len(t.pages)-1 && (oldest < 0 || t.pages[k].asked < t.pages[t.resident[oldest]].asked) {
+			oldest = i
 		}
+	}
+	if t.store(int(t.resident[oldest])) {
+		t.resident[oldest] = t.resident[len(t.resident)-1]
+		t.resident = t.resident[:len(t.resident)-1]
 	}
 }
 
-func (t *Table[T]) store(k int) {
+func (t *Table[T]) store(k int) bool {
 	err := t.open()
 	if err == nil {
 		_, err = t.file.WriteAt(bytesOf(t.pages[k].items), t.place(k))
 	}
 	if err != nil {
 		t.full = true
-		return
+		return false
 	}
 	t.pages[k].items = nil
-	t.resident--
+	return true
 }
 
 func (t *Table[T]) open() (err error) {

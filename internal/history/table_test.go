@@ -63,3 +63,38 @@ func TestNamesFindTheNewest(t *testing.T) {
 		t.Error("sums")
 	}
 }
+
+// Whoever hangs an entry on one from long ago holds the one while it asks for the other, and
+// writes then, also when everything in memory is in use alike.
+func TestTableKeepsWhatIsHeldWhileAnotherIsAskedFor(t *testing.T) {
+	const page, pages = 1 << 10, 49 // one more than stay in memory
+	var table history.Table[pair]
+	defer table.Close()
+	for i := range page * pages {
+		table.Append(pair{a: int64(i)})
+	}
+	var want [pages]int64
+	for held := range pages {
+		for away := range pages {
+			if away == held {
+				continue
+			}
+			for range 2 {
+				for k := range pages {
+					if k != away {
+						table.At(int32(k * page))
+					}
+				}
+			}
+			at := table.At(int32(held * page))
+			table.At(int32(away * page))
+			at.b++
+			want[held]++
+		}
+	}
+	for k, want := range want {
+		if got := *table.At(int32(k * page)); got != (pair{int64(k * page), want}) {
+			t.Errorf("%d: %v, not %d", k*page, got, want)
+		}
+	}
+}
