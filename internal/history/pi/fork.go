@@ -117,6 +117,7 @@ func (r *reader) share(d *decoder, continues bool) (copied, error) {
 		r.origins = append(r.origins, s.ID)
 	}
 	n, inherits := 0, session.Time{}
+	var aside []history.Compaction // of branches that the file does not show now
 	for i := range r.next() {
 		e, ok, err := theirs.isCopy(d, i, own)
 		if err != nil {
@@ -131,14 +132,23 @@ func (r *reader) share(d *decoder, continues bool) (copied, error) {
 			r.late = append(r.late, e)
 		case e.mark != nil:
 			c.marks = append(c.marks, *e.mark)
-		case e.compaction != nil && node.onPath && theirs.found.At(i).left:
+		case e.compaction == nil:
+		case !node.onPath && e.compaction.Status == session.StatusDone:
+			aside = append(aside, *e.compaction)
+		case !node.onPath: // it was given up
+		case theirs.found.At(i).left:
 			c.compactions = append(c.compactions, *e.compaction)
-		case e.compaction != nil && node.onPath && e.compaction.CreatedAt.After(inherits.Time):
+		case e.compaction.CreatedAt.After(inherits.Time):
 			inherits = e.compaction.CreatedAt
 		}
 	}
 	if n == 0 {
 		return c, nil
+	}
+	for _, a := range aside { // the session may turn to their branches
+		if a.CreatedAt.After(inherits.Time) {
+			c.compactions = append(c.compactions, a)
+		}
 	}
 	r.records.Skip(skipCopy, n)
 	r.session.Inherits = &inherits
