@@ -154,24 +154,25 @@ func (a *app) summarizer() summarize.Config {
 	return summarize.Config{Provider: c.Provider, Model: c.Model, BaseURL: c.BaseURL, APIKeyFile: c.APIKeyFile, Timeout: c.Timeout}
 }
 
-// scale is what reports have taught about a model's tokens.
-func (s *services) scale(ctx context.Context, model string) (float64, bool, error) {
+// scale is what reports have taught about a model's tokens, and what is left to doubt.
+func (s *services) scale(ctx context.Context, model string) (factor, doubt float64, err error) {
+	scale, err := s.calibration(ctx, model)
+	return scale.Factor(), scale.Doubt(), err
+}
+
+func (s *services) calibration(ctx context.Context, model string) (tokens.Scale, error) {
 	c, err := s.store.Calibration(ctx, model)
 	if err != nil || c == nil {
-		return 1, false, err
+		return tokens.Scale{}, err
 	}
-	return tokens.Scale{Ratio: c.Scale, Weight: c.Weight}.Factor(), true, nil
+	return tokens.Scale{Ratio: c.Scale, Weight: c.Weight}, nil
 }
 
 // learned adds a difference between two reports to what is known of a model.
 func (s *services) learned(ctx context.Context, model string, estimated, reported int64) error {
-	var scale tokens.Scale
-	c, err := s.store.Calibration(ctx, model)
+	scale, err := s.calibration(ctx, model)
 	if err != nil {
 		return err
-	}
-	if c != nil {
-		scale = tokens.Scale{Ratio: c.Scale, Weight: c.Weight}
 	}
 	next := scale.Learn(estimated, reported)
 	if next == scale {

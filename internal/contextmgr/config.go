@@ -62,14 +62,14 @@ type Config struct {
 	Remote    Summarizer                                // a model's, for staging only; nil: none
 	Models    func(id string) (session.ModelInfo, bool) // false: not in the catalogue, the info is a default
 	Counter   func(family string) Counter
-	Reference string                                                                      // the family whose counts messages carry
-	Scale     func(ctx context.Context, model string) (scale float64, ok bool, err error) // what reports taught of a model; nil: 1
-	Learned   func(ctx context.Context, model string, estimated, reported int64) error    // what Learn found; nil: nothing is learned
-	Recall    Recall                                                                      // nil: none
-	Mask      func(string) string                                                         // hides secrets in what goes to a summary or a recall; nil: nothing is hidden
-	Cost      func(in, out int64) *int64                                                  // nano-dollars of a remote summary; nil: unknown
-	OnSoft    func(session.ID)                                                            // a session passed its soft threshold: call Stage; must not block
-	Flush     FlushSettings                                                               // the zero value: no memory flush
-	SetWindow func(context.Context, session.ID, int64) error                              // an overflow report corrected the window; nil: not kept
+	Reference string                                                                    // the family whose counts messages carry
+	Scale     func(ctx context.Context, model string) (scale, doubt float64, err error) // what reports taught of a model, and what share of a scaled count two standard errors are; nil: 1 and Doubt
+	Learned   func(ctx context.Context, model string, estimated, reported int64) error  // what Learn found; nil: nothing is learned
+	Recall    Recall                                                                    // nil: none
+	Mask      func(string) string                                                       // hides secrets in what goes to a summary or a recall; nil: nothing is hidden
+	Cost      func(in, out int64) *int64                                                // nano-dollars of a remote summary; nil: unknown
+	OnSoft    func(session.ID)                                                          // a session passed its soft threshold: call Stage; must not block
+	Flush     FlushSettings                                                             // the zero value: no memory flush
+	SetWindow func(context.Context, session.ID, int64) error                            // an overflow report corrected the window; nil: not kept
 	Now       func() time.Time
 }

@@ -22,7 +22,7 @@ type Counting struct {
 	Method    string   `json:"method"`    // anchor or estimate
 	Anchor    *Anchor  `json:"anchor"`    // the report that the count starts from; null: none counts for this context
 	Estimated int64    `json:"estimated"` // the part of the total that no provider counted
-	Error     int64    `json:"error"`     // two standard errors of the total: 6 % of what is estimated
+	Error     int64    `json:"error"`     // two standard errors of the total: 6 % of what is estimated, less once the scale was learned
 	Low       int64    `json:"low"`       // the total less those
 	High      int64    `json:"high"`      // the total and those: compaction goes by it
 	Family    string   `json:"family"`    // of tokenizers, whose weights count
@@ -80,7 +80,7 @@ func (m *Manager) learnOverhead(ctx context.Context, r *reading) error {
 			continue
 		}
 		least = base
-		if over := inputOf(c) - base; over > errorOf(base) && over < r.numbers.Limit/2 {
+		if over := inputOf(c) - base; over > r.weigh.errorOf(base) && over < r.numbers.Limit/2 {
 			r.overhead, r.overheadBy = over, OverheadLearned
 		} else {
 			r.overhead, r.overheadBy = 0, OverheadNone

@@ -1,7 +1,5 @@
 package contextmgr
 
-import "math"
-
 // Methods of counting, as tokens.method says.
 const (
 	MethodEstimate = "estimate" // sessiond's own counter over everything
@@ -24,12 +22,9 @@ type Tokens struct {
 // Upper is what Total may really be: compaction goes by it.
 func (t *Tokens) Upper() int64 { return t.Total + t.Error }
 
-// twoStandardErrors is the share of an estimate that its truth may lie beside it.
-const twoStandardErrors = 0.06
-
-func errorOf(estimated int64) int64 {
-	return int64(math.Ceil(float64(estimated) * twoStandardErrors))
-}
+// Doubt is the share of an estimate that its truth may lie beside it while nothing was learned
+// of the model: two standard errors.
+const Doubt = 0.06
 
 // Weighed is an item of a context as far as its size goes.
 type Weighed struct {

@@ -126,19 +126,15 @@ func (m *Manager) readModel(ctx context.Context, r *reading, b Budget) error {
 	if err != nil {
 		return err
 	}
-	r.weigh = &scales{family: info.Family, scale: 1, memory: &m.weights}
+	r.weigh = &scales{family: info.Family, scale: 1, doubt: Doubt, memory: &m.weights}
 	if r.weigh.family == "" {
 		r.weigh.family = m.cfg.Reference
 	}
 	r.weigh.reference = r.weigh.family == m.cfg.Reference
 	r.weigh.counter = m.cfg.Counter(r.weigh.family)
 	if m.cfg.Scale != nil {
-		scale, ok, err := m.cfg.Scale(ctx, r.model)
-		if err != nil {
+		if r.weigh.scale, r.weigh.doubt, err = m.cfg.Scale(ctx, r.model); err != nil {
 			return fmt.Errorf("scale of %s: %w", r.model, err)
-		}
-		if ok && scale > 0 {
-			r.weigh.scale = scale
 		}
 	}
 	return nil

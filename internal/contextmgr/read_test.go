@@ -3,6 +3,7 @@ package contextmgr
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -85,7 +86,12 @@ func TestToolsAndOverheadCount(t *testing.T) {
 
 func TestScaleAndFamilyApplyOnReading(t *testing.T) {
 	r := newRig(t, 20000, func(c *Config) {
-		c.Scale = func(_ context.Context, model string) (float64, bool, error) { return 1.5, model == "big", nil }
+		c.Scale = func(_ context.Context, model string) (float64, float64, error) {
+			if model == "big" {
+				return 1.5, Doubt, nil
+			}
+			return 1, Doubt, nil
+		}
 	})
 	r.append(text(session.User, filler(100)))
 	if a, b := r.read(Budget{}).Tokens.Total, r.read(Budget{Model: "big"}).Tokens.Total; a != 104 || b != 156 {
@@ -389,10 +395,13 @@ func TestAReportOfACutContextDoesNotAnchorTheWholeOne(t *testing.T) {
 func TestALearnedScaleMovesNoCut(t *testing.T) {
 	scale := 1.0
 	r := newRig(t, 20000, func(c *Config) {
-		c.Scale = func(context.Context, string) (float64, bool, error) { return scale, true, nil }
+		c.Scale = func(context.Context, string) (float64, float64, error) { return scale, Doubt / 3, nil }
 	})
 	r.append(text(session.User, filler(8000)))
 	first := r.turn(TurnInput{})
+	if want := int64(math.Ceil(float64(first.Tokens.Total) * Doubt / 3)); first.Tokens.Error != want {
+		t.Errorf("%d of %d are in doubt, not %d: the scale is known well", first.Tokens.Error, first.Tokens.Total, want)
+	}
 	scale = 1.1
 	again := r.turn(TurnInput{})
 	if again.Prefix.BrokenBy == "" && wire(first) != wire(again) {

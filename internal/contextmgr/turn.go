@@ -218,7 +218,7 @@ func (m *Manager) overtaken(ctx context.Context, r *reading, call *session.Call)
 // report of a context whose parts had been cut to fit says nothing of the whole parts.
 func (r *reading) size(d *Draft, report *anchor) Tokens {
 	n := r.numbers
-	t := Tokens{Total: d.Total, Estimate: d.Total, Window: n.Window, Threshold: n.Threshold, Reserve: n.Reserve, Method: MethodEstimate, Error: errorOf(d.Total)}
+	t := Tokens{Total: d.Total, Estimate: d.Total, Window: n.Window, Threshold: n.Threshold, Reserve: n.Reserve, Method: MethodEstimate, Error: r.weigh.errorOf(d.Total)}
 	if report == nil {
 		return t
 	}
@@ -231,7 +231,7 @@ func (r *reading) size(d *Draft, report *anchor) Tokens {
 	}
 	total, _, trailing, last := Hybrid(items)
 	if last >= 0 && !report.isOfLess(d.Total-trailing-d.Weights[last]) {
-		t.Total, t.Method, t.Error = total, MethodAnchor, errorOf(trailing)
+		t.Total, t.Method, t.Error = total, MethodAnchor, r.weigh.errorOf(trailing)
 		t.anchor = d.anchorOf(report, last, trailing)
 	}
 	return t

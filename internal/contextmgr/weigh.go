@@ -15,6 +15,7 @@ type scales struct {
 	counter   Counter
 	reference bool // the counts that messages carry are of this family
 	scale     float64
+	doubt     float64 // share of a scaled count that two standard errors are
 	memory    *weightMemory
 }
 
@@ -40,6 +41,9 @@ func (s *scales) measure(m *session.Message) int64 {
 }
 
 func (s *scales) scaled(n int64) int64 { return int64(math.Ceil(float64(n) * s.scale)) }
+
+// errorOf is by how much a scaled count may well be off.
+func (s *scales) errorOf(scaled int64) int64 { return int64(math.Ceil(float64(scaled) * s.doubt)) }
 
 // unscaled turns tokens of the model into those of the reference counter, about.
 func (s *scales) unscaled(n int64) int64 { return int64(float64(n) / s.scale) }

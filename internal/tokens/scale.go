@@ -42,14 +42,7 @@ func (s Scale) Factor() float64 {
 	return (s.Ratio*s.Weight + prior) / (s.Weight + prior)
 }
 
-// Apply gives an estimate in the model's own tokens.
-func (s Scale) Apply(estimated int64) int64 {
-	return int64(math.Round(float64(estimated) * s.Factor()))
-}
-
-// StandardError is by how many tokens Apply(estimated) may well be off. It begins at the
-// 6 % that the counter is held to and shrinks with the root of what the scale has seen; the
-// half-life keeps it above a quarter of that.
-func (s Scale) StandardError(estimated int64) float64 {
-	return 0.06 * math.Abs(float64(estimated)) * math.Sqrt(prior/(s.Weight+prior))
-}
+// Doubt is the share of a scaled estimate that it may well be off by. It begins at the 6 % that
+// the counter is held to and shrinks with the root of what the scale has seen; the half-life
+// keeps it above a quarter of that.
+func (s Scale) Doubt() float64 { return 0.06 * math.Sqrt(prior/(s.Weight+prior)) }

@@ -7,8 +7,8 @@ import (
 
 func TestScaleBeginsAtOne(t *testing.T) {
 	var s Scale
-	if s.Factor() != 1 || s.Apply(1234) != 1234 || s.StandardError(1000) != 60 {
-		t.Errorf("factor %v, 1234 → %d, error of 1000: %v", s.Factor(), s.Apply(1234), s.StandardError(1000))
+	if s.Factor() != 1 || s.Doubt() != 0.06 {
+		t.Errorf("factor %v, in doubt %v", s.Factor(), s.Doubt())
 	}
 }
 
@@ -20,8 +20,8 @@ func TestScaleLearnsAModelsOwnCount(t *testing.T) {
 	if math.Abs(s.Factor()-1.25) > 0.03 {
 		t.Errorf("factor %.3f after 40,000 tokens that count 1.25", s.Factor())
 	}
-	if e := s.StandardError(10_000); e > 200 || e < 100 {
-		t.Errorf("standard error %.0f of 10,000", e)
+	if d := s.Doubt(); d > 0.02 || d < 0.01 {
+		t.Errorf("%.4f are in doubt", d)
 	}
 }
 
