@@ -7,7 +7,7 @@ import (
 )
 
 func TestKeysOutliveTheirNewOrder(t *testing.T) {
-	const before, inOrder = 13, 14
+	const before, inOrder = 11, 12
 	db := opened(t, filepath.Join(t.TempDir(), "sessions.db"), before)
 	exec1(t, db, `INSERT INTO idempotency_keys VALUES
 		('b', 'hash b', 'POST /b', 200, 's', 1, 2, 'cmp_1', 3, 4, 5, 6, 7, '2026-01-02'),
