@@ -1,6 +1,7 @@
 package claudecode_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -34,4 +35,15 @@ func TestContextsAreAccepted(t *testing.T) {
 	h := newHouse(t)
 	h.Import(filepath.Join(samples.Dir(t), "claude-code"))
 	h.ContextsAreAccepted(10)
+}
+
+func TestFileThatBecomesShorterMeanwhile(t *testing.T) {
+	words := strings.Repeat("word ", 100)
+	historytest.ShorterMeanwhile(t, quiet(), id+".jsonl", "", func(i int) string {
+		uuid, parent := fmt.Sprint("u", i), ""
+		if i > 0 {
+			parent = fmt.Sprint("u", i-1)
+		}
+		return user(uuid, parent, fmt.Sprint(i, words))
+	})
 }

@@ -1,6 +1,7 @@
 package codex_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -34,4 +35,11 @@ func TestContextsAreAccepted(t *testing.T) {
 	h := newHouse(t)
 	h.Import(filepath.Join(samples.Dir(t), "codex"))
 	h.ContextsAreAccepted(10)
+}
+
+func TestFileThatBecomesShorterMeanwhile(t *testing.T) {
+	words := strings.Repeat("word ", 100)
+	historytest.ShorterMeanwhile(t, quiet(), "rollout-2026-01-02T09-00-00-00000000-0000-4000-8000-000000000001.jsonl", header, func(i int) string {
+		return says([]string{"user", "assistant"}[i%2], fmt.Sprint(i, words))
+	})
 }

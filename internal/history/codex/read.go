@@ -132,7 +132,11 @@ func (r *reader) run() error {
 	r.begin()
 	lines := history.NewLines(r.file, r.begun, r.limit)
 	for n := 0; ; n++ {
-		line, at, _, err := lines.Next()
+		line, at, ended, err := lines.Next()
+		if lines.Offset() < r.limit && !ended && (err == nil || errors.Is(err, io.EOF)) {
+			// The cursor says that everything up to the limit was read.
+			return session.Errorf(session.Busy, "the file became shorter while it was read: import again")
+		}
 		if errors.Is(err, io.EOF) {
 			break
 		}

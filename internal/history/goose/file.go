@@ -268,7 +268,7 @@ func (f *lines) scanList(yield func(*row) error) error {
 
 func (f *lines) load(_ context.Context, r *record) (*row, error) {
 	line := make([]byte, r.size)
-	if _, err := f.file.ReadAt(line, r.offset); err != nil && !errors.Is(err, io.EOF) {
+	if err := history.ReadAgain(f.file, line, r.offset); err != nil {
 		return nil, fmt.Errorf("read line %d again: %w", r.id, err)
 	}
 	in := rowOf(line)

@@ -120,3 +120,11 @@ func drawLines(rt *rapid.T) []string {
 	}
 	return lines
 }
+
+func TestOpenClawFileThatBecomesShorterMeanwhile(t *testing.T) {
+	words := strings.Repeat("word ", 100)
+	first := `{"type":"session","id":"one","timestamp":"2026-01-02T09:00:00.000Z","cwd":"/home/dev"}`
+	historytest.ShorterMeanwhile(t, openclaw.New(historytest.NoEnv), "one.jsonl", first, func(i int) string {
+		return fmt.Sprintf(`{"type":"message","timestamp":"2026-01-02T09:00:00.000Z","message":{"role":"user","content":"%d %s","timestamp":1767344460000}}`, i, words[:len(words)-i%70])
+	})
+}

@@ -3,9 +3,7 @@ package openclaw
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -270,10 +268,7 @@ func (r *reader) line(n *node) ([]byte, error) {
 
 // bytes fills a line with what stands at an offset.
 func (t *transcript) bytes(at int64, line []byte) ([]byte, error) {
-	if _, err := t.file.ReadAt(line, at); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	return line, nil
+	return line, history.ReadAgain(t.file, line, at)
 }
 
 // finish gives the last batch: with the head, the title and the cursor.

@@ -187,7 +187,7 @@ func (s *scanner) database() error {
 			buffer = make([]byte, r.size)
 		}
 		line := buffer[:r.size]
-		if _, err := s.text.file.ReadAt(line, r.at); err != nil && err != io.EOF {
+		if err := history.ReadAgain(s.text.file, line, r.at); err != nil {
 			return err
 		}
 		s.line++

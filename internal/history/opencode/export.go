@@ -174,7 +174,7 @@ func (e *export) load(_ context.Context, r *record) (*message, error) {
 
 func (e *export) read(at span) ([]byte, error) {
 	value := make([]byte, at.size)
-	if _, err := e.file.ReadAt(value, at.offset); err != nil && !errors.Is(err, io.EOF) {
+	if err := history.ReadAgain(e.file, value, at.offset); err != nil {
 		return nil, fmt.Errorf("read the export again: %w", err)
 	}
 	return value, nil

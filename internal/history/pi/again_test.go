@@ -13,6 +13,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/historytest"
+	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 )
@@ -357,5 +358,24 @@ func TestPiPiecesGiveTheWhole(t *testing.T) {
 		if w.MessageCount != p.MessageCount || w.MessageCount != int64(all.Records.Imported+all.Records.Raw-1) {
 			rt.Errorf("%d entries whole, %d in pieces, %+v", w.MessageCount, p.MessageCount, all.Records)
 		}
+	})
+}
+
+func TestPiFileThatBecomesShorterMeanwhile(t *testing.T) {
+	words := strings.Repeat("word ", 100)
+	t.Run("version 3", func(t *testing.T) {
+		historytest.ShorterMeanwhile(t, pi.New(historytest.NoEnv), "f.jsonl", header, func(i int) string {
+			parent := ""
+			if i > 0 {
+				parent = fmt.Sprintf("%08x", i-1)
+			}
+			return user(fmt.Sprintf("%08x", i), parent, words)
+		})
+	})
+	t.Run("version 1", func(t *testing.T) {
+		first := `{"type":"session","id":"one","timestamp":"2026-01-02T09:00:00.000Z","cwd":"/home/dev"}`
+		historytest.ShorterMeanwhile(t, pi.New(historytest.NoEnv), "f.jsonl", first, func(i int) string {
+			return fmt.Sprintf(`{"type":"message","timestamp":"2026-01-02T09:00:00.000Z","message":{"role":"user","content":"%d %s","timestamp":1767344460000}}`, i, words[:len(words)-i%70])
+		})
 	})
 }

@@ -1,7 +1,6 @@
 package pi
 
 import (
-	"errors"
 	"hash/maphash"
 	"io"
 
@@ -68,7 +67,7 @@ func (s *scanned) idOf(i int32) string {
 	}
 	n := s.nodes.At(i)
 	line := make([]byte, n.size)
-	if _, err := s.file.ReadAt(line, n.offset); err != nil && !errors.Is(err, io.EOF) {
+	if err := history.ReadAgain(s.file, line, n.offset); err != nil {
 		s.failed = err
 		return ""
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -197,7 +196,7 @@ func (r *reader) line(n *node) ([]byte, error) {
 		r.buffer = make([]byte, n.size)
 	}
 	line := r.buffer[:n.size]
-	if _, err := r.file.ReadAt(line, n.offset); err != nil && err != io.EOF {
+	if err := history.ReadAgain(r.file, line, n.offset); err != nil {
 		return nil, fmt.Errorf("read line %d again: %w", n.line, err)
 	}
 	return line, nil
