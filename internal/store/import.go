@@ -253,18 +253,35 @@ func (im *importer) openSession() error {
 	} else {
 		im.sess, err = readSession(im.ctx, im.tx, id)
 	}
+	if session.CodeOf(err) != session.NotFound {
+		return err
+	}
+	// It may have been purged since the batch before this one, or since its reader looked it up.
+	gone, asked := im.purgedHere()
+	if asked != nil {
+		return asked
+	}
+	if im.res.Purged = gone; gone {
+		return nil
+	}
 	return err
 }
 
 // wasPurged tells whether the session was here and was purged: it does not come back by itself.
 func (im *importer) wasPurged() (purged bool, err error) {
-	in := &im.batch.Session
-	err = im.row(`SELECT EXISTS (SELECT 1 FROM purged_sources WHERE source = ? AND id_hash = ?)`, []any{in.Source, hash([]byte(in.SourceID))}, &purged)
+	purged, err = im.purgedHere()
 	if !purged || err != nil || !im.batch.Purged {
 		return purged, err
 	}
+	in := &im.batch.Session
 	_, err = im.exec(`DELETE FROM purged_sources WHERE source = ? AND id_hash = ?`, in.Source, hash([]byte(in.SourceID)))
 	return false, err
+}
+
+func (im *importer) purgedHere() (purged bool, err error) {
+	in := &im.batch.Session
+	err = im.row(`SELECT EXISTS (SELECT 1 FROM purged_sources WHERE source = ? AND id_hash = ?)`, []any{in.Source, hash([]byte(in.SourceID))}, &purged)
+	return purged, err
 }
 
 func (im *importer) moveHead() error {

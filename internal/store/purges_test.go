@@ -409,6 +409,40 @@ func TestAnImportKeepsNothingOfWhatIsPurged(t *testing.T) {
 	healthy(t, s)
 }
 
+// An import whose session is purged between two of its batches goes on with the next session.
+func TestAnImportOutlivesThePurgeOfItsSession(t *testing.T) {
+	s := openTest(t)
+	said := func(key, parent string) ImportMessage {
+		m := says(session.User, "said")
+		m.ExternalID = key
+		return ImportMessage{Message: m, ParentKey: parent}
+	}
+	batch := ImportBatch{Session: NewSession{Source: session.SourcePi, SourceID: "a"}, Messages: []ImportMessage{said("1", "")}}
+	batch.ID = must(s.Import(t.Context(), batch))(t).Session.ID
+	batch.Messages = []ImportMessage{said("2", "1")}
+	batch.Cursor = &ImportCursor{Source: session.SourcePi, Path: "/a", State: session.JSON(`{"queue": "what was typed"}`)}
+	p, _, err := s.BeginPurge(t.Context(), PurgeRequest{Session: batch.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, when := range []string{"while it is being purged", "afterwards"} {
+		for _, brought := range []bool{false, true} {
+			batch.Purged = brought
+			if done := must(s.Import(t.Context(), batch))(t); !done.Purged || done.Messages > 0 {
+				t.Errorf("%s: %+v", when, done)
+			}
+		}
+		if when != "afterwards" {
+			endOfPurge(t, p)
+		}
+	}
+	batch.Session.SourceID = "another"
+	if _, err := s.Import(t.Context(), batch); session.CodeOf(err) != session.NotFound {
+		t.Errorf("a session that was never here: %v", err)
+	}
+	healthy(t, s)
+}
+
 func healthy(t *testing.T, s *Store) {
 	t.Helper()
 	for _, c := range must(s.Doctor(t.Context(), true))(t) {
