@@ -214,11 +214,13 @@ func TestImporterTellsWhoseFaultItIs(t *testing.T) {
 		}
 	})
 	t.Run("what the store refuses stops one file", func(t *testing.T) {
-		st := newFakeStore()
-		st.fail = session.Errorf(session.Invalid, "no such parent")
-		done, err := (&Importer{Store: st, Pause: -1}).Run(t.Context(), fakeSource{found: found}, nil)
-		if err != nil || len(done.Errors) != 3 {
-			t.Errorf("%+v %v", done, err)
+		for _, refused := range []error{session.Errorf(session.Invalid, "no such parent"), session.Errorf(session.Conflict, "its origin is being purged")} {
+			st := newFakeStore()
+			st.fail = refused
+			done, err := (&Importer{Store: st, Pause: -1}).Run(t.Context(), fakeSource{found: found}, nil)
+			if err != nil || len(done.Errors) != 3 {
+				t.Errorf("%v: %+v %v", refused, done, err)
+			}
 		}
 	})
 	t.Run("a cancelled context ends the run", func(t *testing.T) {

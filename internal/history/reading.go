@@ -60,7 +60,9 @@ func (r *reading) commit(ctx context.Context, b Batch) error {
 	result, err := r.write(ctx, b.ImportBatch)
 	if err != nil {
 		err = fmt.Errorf("store what %s holds: %w", r.found.Path, err)
-		if code := session.CodeOf(err); code != session.Invalid && code != session.TooLarge {
+		switch session.CodeOf(err) {
+		case session.Conflict, session.Invalid, session.TooLarge: // of this session alone
+		default:
 			r.failed = err
 		}
 		return err
