@@ -13,11 +13,18 @@ type Names struct {
 	sumOf  func(entry int32) uint64
 	few    map[uint64]int32
 	shards []shard
+	recent []named
+}
+
+// named is the name of the entry before next; of none if that is 0.
+type named struct {
+	next int32
+	name string
 }
 
 // NewNames makes an empty one. sumOf gives the sum of an entry's name again.
 func NewNames(sumOf func(entry int32) uint64) *Names {
-	return &Names{seed: maphash.MakeSeed(), sumOf: sumOf, few: map[uint64]int32{}}
+	return &Names{seed: maphash.MakeSeed(), sumOf: sumOf, few: map[uint64]int32{}, recent: make([]named, recentNames)}
 }
 
 // shard is a hash table with linear probing. A slot is the lower half of a sum and, one more,
@@ -31,7 +38,24 @@ const (
 	fewNames   = 4096
 	shardBits  = 10
 	shardLeast = 32
+
+	// recentNames are at hand without reading their lines again: those of the parents of nearly
+	// all entries.
+	recentNames = 1 << 10
 )
+
+// Remember keeps the name of an entry at hand for a while; false: it is not the one that the
+// entry had.
+func (s *Names) Remember(entry int32, name string) bool {
+	s.recent[entry%recentNames] = named{entry + 1, name}
+	return s.Sum(name) == s.sumOf(entry)
+}
+
+// Recent gives the name of an entry that was remembered lately.
+func (s *Names) Recent(entry int32) (string, bool) {
+	at := &s.recent[entry%recentNames]
+	return at.name, at.next == entry+1
+}
 
 // Sum gives the sum of a name; 0 for "".
 func (s *Names) Sum(name string) uint64 {

@@ -113,17 +113,8 @@ func (x *partExtra) store(p *session.Part) {
 
 func partExtraOf(p *session.Part) (partExtra, error) {
 	var x partExtra
-	if len(p.Extra) == 0 {
-		return x, nil
-	}
-	o, err := wire.Stored("extra", p.Extra)
-	if err == nil {
-		err = x.read(&o)
-	}
-	if err != nil {
-		return x, session.Errorf(session.Internal, "extra of part %d of message %d: %w", p.Idx, p.MessageID, err)
-	}
-	return x, nil
+	err := wire.StoredOf(p, x.read)
+	return x, err
 }
 
 func (x *partExtra) read(o *wire.Object) (err error) {

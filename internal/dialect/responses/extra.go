@@ -85,16 +85,7 @@ func (b *built) finish() session.Part {
 
 func partExtraOf(p *session.Part) (partExtra, error) {
 	var x partExtra
-	if len(p.Extra) == 0 {
-		return x, nil
-	}
-	o, err := wire.Stored("extra", p.Extra)
-	if err == nil {
-		err = x.read(&o)
-	}
-	if err != nil {
-		err = session.Errorf(session.Internal, "extra of part %d of message %d: %w", p.Idx, p.MessageID, err)
-	}
+	err := wire.StoredOf(p, x.read)
 	return x, err
 }
 

@@ -94,6 +94,21 @@ func Stored[T ~[]byte](path string, raw T) (Object, error) {
 	return ParseObject(path, json.RawMessage(raw))
 }
 
+// StoredOf gives the extra of a part to read, if it has one. Codes: Internal.
+func StoredOf(p *session.Part, read func(*Object) error) error {
+	if len(p.Extra) == 0 {
+		return nil
+	}
+	o, err := Stored("extra", p.Extra)
+	if err == nil {
+		err = read(&o)
+	}
+	if err != nil {
+		return session.Errorf(session.Internal, "extra of part %d of message %d: %w", p.Idx, p.MessageID, err)
+	}
+	return nil
+}
+
 // Read takes a field of an extra if it is one of Media's.
 func (m *Media) Read(f *Member) bool {
 	var text *string

@@ -6,20 +6,10 @@ import (
 	"sessiond/internal/session"
 )
 
-// recentIDs is how many ids are at hand without reading their lines again: those of the
-// parents of nearly all entries.
-const recentIDs = 1 << 10
-
-// recentID is the id of the entry before next; of none if that is 0.
-type recentID struct {
-	next int32
-	id   string
-}
-
 func newScanned() *scanned {
 	s := &scanned{
 		earlier: map[uint64][]int32{}, twins: map[[2]uint64]struct{}{}, keys: map[int32]string{}, content: map[string]int{},
-		recent: make([]recentID, recentIDs), leaf: -1, cursor: -1, reset: -1, front: unseen,
+		leaf: -1, cursor: -1, reset: -1, front: unseen,
 	}
 	s.names = history.NewNames(func(i int32) uint64 { return s.nodes.At(i).id })
 	return s
@@ -59,8 +49,8 @@ func (r *reader) keySum(i int32) uint64 {
 
 // idOf gives the id of an entry that has one.
 func (r *reader) idOf(i int32) string {
-	if at := &r.recent[i%recentIDs]; at.next == i+1 {
-		return at.id
+	if id, ok := r.names.Recent(i); ok {
+		return id
 	}
 	n := r.nodes.At(i)
 	line, err := r.text.bytes(n.offset, make([]byte, n.size))
@@ -75,10 +65,9 @@ func (r *reader) idOf(i int32) string {
 // remember takes an entry's id from its line.
 func (s *scanned) remember(i int32, o history.Object) string {
 	id := o.String("id")
-	if s.names.Sum(id) != s.nodes.At(i).id {
+	if !s.names.Remember(i, id) {
 		s.failed = session.Errorf(session.Busy, "line %d changed while it was read", s.nodes.At(i).line)
 	}
-	s.recent[i%recentIDs] = recentID{i + 1, id}
 	return id
 }
 

@@ -74,7 +74,6 @@ type scanned struct {
 	earlier map[uint64][]int32     // entries of an id that occurs more than once, but for the newest
 	twins   map[[2]uint64]struct{} // ids and sums of the lines with such an id
 	keys    map[int32]string       // of entries that are named neither by their id nor by their place
-	recent  []recentID             // ids that were needed last
 	failed  error                  // a line could not be read again
 	content map[string]int         // how often a line without an id occurred
 	entries int                    // in version 1: entries so far

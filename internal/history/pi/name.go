@@ -8,21 +8,10 @@ import (
 	"sessiond/internal/session"
 )
 
-// recentIDs is how many ids are at hand without reading their lines again: those of the
-// parents of nearly all entries.
-const recentIDs = 1 << 10
-
-// recentID is the id of the entry before next; of none if that is 0.
-type recentID struct {
-	next int32
-	id   string
-}
-
 func newScanned(file io.ReaderAt) *scanned {
 	s := &scanned{
 		file: file, older: map[uint64][]int32{}, twins: map[[2]uint64]struct{}{}, keys: map[int32]string{},
 		targets: map[int32]uint64{}, content: map[string]int{}, lane: -1, seed: maphash.MakeSeed(),
-		recent: make([]recentID, recentIDs),
 	}
 	s.names = history.NewNames(func(i int32) uint64 { return s.nodes.At(i).id })
 	return s
@@ -62,8 +51,8 @@ func (s *scanned) plain(i int32) bool {
 
 // idOf gives the id of an entry that has one.
 func (s *scanned) idOf(i int32) string {
-	if at := &s.recent[i%recentIDs]; at.next == i+1 {
-		return at.id
+	if id, ok := s.names.Recent(i); ok {
+		return id
 	}
 	n := s.nodes.At(i)
 	line := make([]byte, n.size)
@@ -78,10 +67,9 @@ func (s *scanned) idOf(i int32) string {
 // remember takes an entry's id from its line.
 func (s *scanned) remember(i int32, o history.Object) string {
 	id := o.String("id")
-	if s.names.Sum(id) != s.nodes.At(i).id {
+	if !s.names.Remember(i, id) {
 		s.failed = session.Errorf(session.Busy, "line %d changed while it was read", s.nodes.At(i).line)
 	}
-	s.recent[i%recentIDs] = recentID{i + 1, id}
 	return id
 }
 

@@ -71,7 +71,6 @@ type scanned struct {
 	targets map[int32]uint64       // of leaf lines: where the leaf moved to
 	content map[string]int         // how often a line without an id occurred
 	early   bool                   // an entry names one that comes after it
-	recent  []recentID             // ids that were needed last
 	failed  error                  // a line could not be read again
 
 	title     string // of the last session_info
