@@ -120,7 +120,7 @@ func (r *reader) ledgerNear(at session.Time) *entry {
 
 // textOf gives the texts of a message, one under the other.
 func (r *reader) textOf(i int) (string, error) {
-	in, err := r.from.load(r.ctx, &r.records[i])
+	in, err := r.from.load(r.ctx, r.records[i:])
 	if err != nil {
 		return "", err
 	}

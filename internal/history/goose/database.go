@@ -313,11 +313,11 @@ func (d *database) session(a about, changed string) error {
 		return nil
 	}
 	r := &reader{
-		ctx: d.ctx, known: d.known, emit: d.send, path: d.path, about: a, from: &rowsOf{d: d, table: tableMessages, where: `session_id = ?`, of: a.id},
+		ctx: d.ctx, known: d.known, emit: d.send, path: d.path, about: a, from: newRows(d, tableMessages, `session_id = ?`, a.id),
 		counted: before.Ledger, origins: func() ([]*session.Session, error) { return d.origins(a.id) },
 	}
 	if thread, ok := strings.CutPrefix(a.id, threadPrefix); ok {
-		r.from = &rowsOf{d: d, table: tableThreadMessages, where: ofThread, of: thread}
+		r.from = newRows(d, tableThreadMessages, ofThread, thread)
 	}
 	if calls > 0 {
 		list, err := d.list(tableLedger, `WHERE session_id = ? ORDER BY id`, a.id)
@@ -329,7 +329,7 @@ func (d *database) session(a about, changed string) error {
 		}
 	}
 	if a.records == 0 && rows == 0 { // only what it cost is left
-		r.from, r.entries = &lostUsage{d, a.id}, nil
+		r.from, r.entries = &lostUsage{d: d, of: a.id}, nil
 	}
 	err = r.run(func() *history.Cursor {
 		now := mark{Mark: changed, Copies: r.shared, Ledger: calls}

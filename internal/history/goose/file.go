@@ -266,15 +266,17 @@ func (f *lines) scanList(yield func(*row) error) error {
 	})
 }
 
-func (f *lines) load(_ context.Context, r *record) (*row, error) {
-	line := make([]byte, r.size)
-	if err := history.ReadAgain(f.file, line, r.offset); err != nil {
-		return nil, fmt.Errorf("read line %d again: %w", r.id, err)
+func (f *lines) load(_ context.Context, r []record) (*row, error) {
+	line := make([]byte, r[0].size)
+	if err := history.ReadAgain(f.file, line, r[0].offset); err != nil {
+		return nil, fmt.Errorf("read line %d again: %w", r[0].id, err)
 	}
 	in := rowOf(line)
-	in.id = r.id
+	in.id = r[0].id
 	return in, nil
 }
+
+func (f *lines) close() error { return nil }
 
 // rowOf reads a message of a file.
 func rowOf(line []byte) *row {

@@ -2,6 +2,7 @@ package goose
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -15,8 +16,10 @@ type conversation interface {
 	// scan yields all of them in the source's order. What a row points to is good until
 	// the next one.
 	scan(ctx context.Context, yield func(*row) error) error
-	// load reads one again.
-	load(ctx context.Context, r *record) (*row, error)
+	// load reads the first of the records again. Of the others those that are not known are
+	// likely to be asked for next.
+	load(ctx context.Context, r []record) (*row, error)
+	close() error
 }
 
 // reader carries one session into the store.
@@ -52,7 +55,8 @@ type reader struct {
 }
 
 // run reads the session and gives its last batch with the cursor.
-func (r *reader) run(cursor func() *history.Cursor) error {
+func (r *reader) run(cursor func() *history.Cursor) (err error) {
+	defer func() { err = errors.Join(err, r.from.close()) }()
 	created := r.about.created
 	if created == nil {
 		created = &session.Time{}
@@ -384,7 +388,7 @@ func (r *reader) messages() error {
 
 func (r *reader) message(i int) error {
 	m := &r.records[i]
-	in, err := r.from.load(r.ctx, m)
+	in, err := r.from.load(r.ctx, r.records[i:])
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,9 @@
 package goose
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -19,27 +19,35 @@ type rowsOf struct {
 	of    string
 	kept  map[int64]*row // of a small conversation: not to be read twice
 	size  int
+
+	lookup history.Lookup[*row]
+}
+
+func newRows(d *database, table, where, of string) *rowsOf {
+	c := &rowsOf{d: d, table: table, where: where, of: of}
+	c.lookup.Open = c.open
+	return c
 }
 
 // keepBytes is up to which size of all its contents a conversation is kept from the first pass
 // for the second.
 const keepBytes = 1 << 20
 
-// selected gives the columns of a message that are there.
+// selected begins a statement with the columns of a message that are there.
 func (c *rowsOf) selected() string {
-	list := `id`
+	list := `m.id`
 	for _, name := range []string{"message_id", "role", "created_timestamp", "content_json", "metadata_json"} {
 		if slices.Contains(c.d.has[c.table], name) {
-			list += `, CAST(` + name + ` AS TEXT)`
+			list += `, CAST(m.` + name + ` AS TEXT)`
 		} else {
 			list += `, NULL`
 		}
 	}
-	return `SELECT ` + list + ` FROM ` + c.table
+	return `SELECT ` + list + ` FROM `
 }
 
 func (c *rowsOf) scan(ctx context.Context, yield func(*row) error) error {
-	rows, err := c.d.QueryContext(ctx, c.selected()+` WHERE `+c.where+` ORDER BY id`, c.of)
+	rows, err := c.d.QueryContext(ctx, c.inOrder(), c.of)
 	if err != nil {
 		return err
 	}
@@ -62,22 +70,52 @@ func (c *rowsOf) scan(ctx context.Context, yield func(*row) error) error {
 	return rows.Err()
 }
 
-func (c *rowsOf) load(ctx context.Context, r *record) (*row, error) {
-	if in := c.kept[r.id]; in != nil {
+func (c *rowsOf) inOrder() string {
+	return c.selected() + c.table + ` m WHERE ` + c.where + ` ORDER BY m.id`
+}
+
+func (c *rowsOf) byID() string {
+	return c.selected() + `json_each(?) j CROSS JOIN ` + c.table + ` m ON m.id = j.value ORDER BY j.rowid`
+}
+
+func (c *rowsOf) load(ctx context.Context, r []record) (*row, error) {
+	if in := c.kept[r[0].id]; in != nil {
 		return in, nil
 	}
-	rows, err := c.d.QueryContext(ctx, c.selected()+` WHERE id = ?`, r.id)
+	in, err := c.lookup.Get(ctx, func(yield func(int64) bool) {
+		for i := range r {
+			if (i == 0 || !r[i].known) && !yield(r[i].id) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read row %d again: %w", r[0].id, err)
+	}
+	return in, nil
+}
+
+func (c *rowsOf) close() error { return c.lookup.Close() }
+
+func (c *rowsOf) open(ctx context.Context, ids string) (history.Rows[*row], error) {
+	rows, err := c.d.QueryContext(ctx, c.byID(), ids)
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	if !rows.Next() {
-		if err := rows.Err(); err != nil {
-			return nil, err
-		}
-		return nil, fmt.Errorf("read row %d again: %w", r.id, sql.ErrNoRows)
+	return again{rows}, nil
+}
+
+type again struct{ *sql.Rows }
+
+func (rows again) Next() (int64, *row, error) {
+	if !rows.Rows.Next() {
+		return 0, nil, cmp.Or(rows.Err(), sql.ErrNoRows)
 	}
-	return scanRow(rows)
+	in, err := scanRow(rows.Rows)
+	if err != nil {
+		return 0, nil, err
+	}
+	return in.id, in, nil
 }
 
 func scanRow(rows *sql.Rows) (*row, error) {
@@ -97,17 +135,18 @@ func scanRow(rows *sql.Rows) (*row, error) {
 
 // lostUsage are the ledger rows of a session of which nothing else is left: kept raw.
 type lostUsage struct {
-	d  *database
-	of string
+	d    *database
+	of   string
+	list []columns
 }
 
 func (c *lostUsage) scan(ctx context.Context, yield func(*row) error) error {
-	list, err := c.d.list(tableLedger, `WHERE session_id = ? ORDER BY id`, c.of)
-	if err != nil {
+	var err error
+	if c.list, err = c.d.list(tableLedger, `WHERE session_id = ? ORDER BY id`, c.of); err != nil {
 		return err
 	}
-	for i := range list {
-		if err := yield(c.row(list[i], int64(i))); err != nil {
+	for i := range c.list {
+		if err := yield(c.row(c.list[i], int64(i))); err != nil {
 			return err
 		}
 	}
@@ -124,16 +163,11 @@ func (c *lostUsage) row(from columns, i int64) *row {
 	return &row{id: i, created: from.number("created_timestamp"), content: objectJSON(o), broken: "usage of a session that is gone"}
 }
 
-func (c *lostUsage) load(_ context.Context, r *record) (*row, error) {
-	list, err := c.d.list(tableLedger, `WHERE session_id = ? ORDER BY id`, c.of)
-	if err != nil {
-		return nil, err
-	}
-	if r.id >= int64(len(list)) {
-		return nil, errors.New("the usage of a lost session changed while it was read")
-	}
-	return c.row(list[r.id], r.id), nil
+func (c *lostUsage) load(_ context.Context, r []record) (*row, error) {
+	return c.row(c.list[r[0].id], r[0].id), nil
 }
+
+func (c *lostUsage) close() error { return nil }
 
 // threads reads what the interface kept of conversations. It is a copy, unless the session's
 // own messages are gone.

@@ -114,3 +114,10 @@ func (a *about) note(name string, value []byte) {
 	}
 	a.notes = append(a.notes, history.Field{Key: name, Raw: raw(value)})
 }
+
+// notesOf gives what was noted of a session when it was imported.
+func notesOf(s *session.Session) history.Object {
+	o, _ := history.ParseObject(s.Metadata)
+	notes, _ := history.Fields(o.Get("opencode"))
+	return notes
+}

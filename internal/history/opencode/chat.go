@@ -21,7 +21,7 @@ type message struct {
 	parts   []part
 	records int    // of the source, itself included
 	broken  string // why data is no message; then data is kept as it is
-	offset  int64  // in a file
+	offset  int64  // in a file; of a row its rowid
 	size    int64
 }
 
@@ -35,8 +35,10 @@ type conversation interface {
 	// scan yields all of them, in any order. What a message points to is good until the
 	// next one.
 	scan(ctx context.Context, yield func(*message) error) error
-	// load reads one again.
-	load(ctx context.Context, r *record) (*message, error)
+	// load reads the first of the records again. Of the others those that are not known are
+	// likely to be asked for next.
+	load(ctx context.Context, r []record) (*message, error)
+	close() error
 }
 
 // record is what the first pass learns of a message.

@@ -55,7 +55,7 @@ func (r *reader) summary(i int) error {
 	if through < 0 {
 		return nil
 	}
-	in, err := r.from.load(r.ctx, &r.records[i])
+	in, err := r.from.load(r.ctx, r.records[i:])
 	if err != nil {
 		return err
 	}

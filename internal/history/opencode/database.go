@@ -340,11 +340,11 @@ func (d *database) session(a about, changed string) error {
 	}
 	r := &reader{
 		ctx: d.ctx, known: d.known, emit: d.send, path: d.path, now: d.now, about: a, before: before,
-		from: &rowsOf{d: d, of: a.id}, origins: func() ([]*session.Session, error) { return d.origins(a.id) },
+		from: newRows(d, a.id), origins: func() ([]*session.Session, error) { return d.origins(a.id) },
 	}
 	switch {
 	case engine > 0 && d.messages[a.id].Count == 0:
-		r.from = &engineOf{d, a.id}
+		r.from = newEngine(d, a.id)
 	default:
 		r.extra.Skip(skipEngine, engine)
 	}

@@ -1,10 +1,14 @@
 package opencode
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"strconv"
+
+	"github.com/jmoiron/sqlx"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
@@ -13,13 +17,25 @@ import (
 // engineOf is a conversation that opencode's second engine wrote: rows of session_message,
 // in another form, which become messages and parts of the first one's.
 type engineOf struct {
-	d  *database
-	of string
+	d      *database
+	of     string
+	lookup history.Lookup[*engineRow]
 }
 
-const engineRows = `SELECT id, CAST(type AS TEXT) AS type, CAST(time_created AS INTEGER) AS created, CAST(data AS TEXT) AS data FROM session_message WHERE `
+func newEngine(d *database, of string) *engineOf {
+	c := &engineOf{d: d, of: of}
+	c.lookup.Open = c.open
+	return c
+}
+
+const (
+	engineRows   = `SELECT m.rowid, m.id, CAST(m.type AS TEXT) AS type, CAST(m.time_created AS INTEGER) AS created, CAST(m.data AS TEXT) AS data `
+	engineInTime = engineRows + `FROM session_message m WHERE m.session_id = ? ORDER BY m.seq`
+	engineByID   = engineRows + `FROM json_each(?) j CROSS JOIN session_message m ON m.rowid = j.value ORDER BY j.rowid`
+)
 
 type engineRow struct {
+	Row     int64   `db:"rowid"`
 	ID      string  `db:"id"`
 	Type    *string `db:"type"`
 	Created *int64  `db:"created"`
@@ -27,7 +43,7 @@ type engineRow struct {
 }
 
 func (c *engineOf) scan(ctx context.Context, yield func(*message) error) error {
-	rows, err := c.d.QueryxContext(ctx, engineRows+`session_id = ? ORDER BY seq`, c.of)
+	rows, err := c.d.QueryxContext(ctx, engineInTime, c.of)
 	if err != nil {
 		return err
 	}
@@ -46,17 +62,38 @@ func (c *engineOf) scan(ctx context.Context, yield func(*message) error) error {
 	return rows.Err()
 }
 
-func (c *engineOf) load(ctx context.Context, r *record) (*message, error) {
-	var row engineRow
-	if err := c.d.GetContext(ctx, &row, engineRows+`id = ?`, r.id); err != nil {
-		return nil, fmt.Errorf("read message %s again: %w", r.id, err)
+func (c *engineOf) load(ctx context.Context, r []record) (*message, error) {
+	row, err := c.lookup.Get(ctx, rowids(r))
+	if err != nil {
+		return nil, fmt.Errorf("read message %s again: %w", r[0].id, err)
 	}
-	return row.message(r.answers), nil
+	return row.message(r[0].answers), nil
+}
+
+func (c *engineOf) close() error { return c.lookup.Close() }
+
+func (c *engineOf) open(ctx context.Context, ids string) (history.Rows[*engineRow], error) {
+	rows, err := c.d.QueryxContext(ctx, engineByID, ids)
+	if err != nil {
+		return nil, err
+	}
+	return engineAgain{rows}, nil
+}
+
+type engineAgain struct{ *sqlx.Rows }
+
+func (rows engineAgain) Next() (int64, *engineRow, error) {
+	if !rows.Rows.Next() {
+		return 0, nil, cmp.Or(rows.Err(), sql.ErrNoRows)
+	}
+	var row engineRow
+	err := rows.StructScan(&row)
+	return row.Row, &row, err
 }
 
 // message turns a row into the first engine's form. before is the row before it.
 func (row *engineRow) message(before string) *message {
-	m := &message{id: row.ID, data: row.Data, records: 1}
+	m := &message{id: row.ID, offset: row.Row, data: row.Data, records: 1}
 	if row.Created != nil {
 		m.created = *row.Created
 	}

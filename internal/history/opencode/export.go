@@ -163,14 +163,16 @@ func (e *export) scan(ctx context.Context, yield func(*message) error) error {
 	})
 }
 
-func (e *export) load(_ context.Context, r *record) (*message, error) {
-	at := span{r.offset, r.size}
+func (e *export) load(_ context.Context, r []record) (*message, error) {
+	at := span{r[0].offset, r[0].size}
 	value, err := e.read(at)
 	if err != nil {
 		return nil, err
 	}
 	return e.message(at, value)
 }
+
+func (e *export) close() error { return nil }
 
 func (e *export) read(at span) ([]byte, error) {
 	value := make([]byte, at.size)

@@ -3,6 +3,7 @@ package opencode
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -55,8 +56,9 @@ type mark struct {
 }
 
 // run reads the session and gives its last batch with the cursor that now makes.
-func (r *reader) run(now func(*reader) *history.Cursor) error {
-	err := r.from.scan(r.ctx, func(in *message) error {
+func (r *reader) run(now func(*reader) *history.Cursor) (err error) {
+	defer func() { err = errors.Join(err, r.from.close()) }()
+	err = r.from.scan(r.ctx, func(in *message) error {
 		r.records = append(r.records, recordOf(in))
 		return r.ctx.Err()
 	})
@@ -135,13 +137,6 @@ func (r *reader) recognise() (err error) {
 	}
 	r.stored.match(r.records, r.trusted)
 	return nil
-}
-
-// notesOf gives what was noted of a session when it was imported.
-func notesOf(s *session.Session) history.Object {
-	o, _ := history.ParseObject(s.Metadata)
-	notes, _ := history.Fields(o.Get("opencode"))
-	return notes
 }
 
 // leastShared is how many equal messages make a fork: one alone may be a coincidence.
@@ -347,11 +342,11 @@ func (r *reader) messages() error {
 		m := &r.records[i]
 		reverted = reverted || r.about.revert != "" && m.id == r.about.revert
 		if !m.known {
-			if err := r.message(m); err != nil {
+			if err := r.message(i); err != nil {
 				return err
 			}
 		} else if lost := r.lost(m); len(lost) > 0 {
-			if err := r.remainder(m, lost); err != nil {
+			if err := r.remainder(i, lost); err != nil {
 				return err
 			}
 		}
@@ -368,8 +363,9 @@ func (r *reader) messages() error {
 	return nil
 }
 
-func (r *reader) message(m *record) error {
-	in, err := r.from.load(r.ctx, m)
+func (r *reader) message(i int) error {
+	m := &r.records[i]
+	in, err := r.from.load(r.ctx, r.records[i:])
 	if err != nil {
 		return err
 	}
@@ -421,8 +417,9 @@ func (r *reader) add(messages []history.Message) error {
 }
 
 // remainder keeps the parts that only an older store has of a message, beside it.
-func (r *reader) remainder(m *record, lost map[string]bool) error {
-	in, err := r.from.load(r.ctx, m)
+func (r *reader) remainder(i int, lost map[string]bool) error {
+	m := &r.records[i]
+	in, err := r.from.load(r.ctx, r.records[i:])
 	if err != nil {
 		return err
 	}

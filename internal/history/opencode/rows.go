@@ -1,18 +1,44 @@
 package opencode
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"errors"
+	"iter"
 	"slices"
+
+	"sessiond/internal/history"
 )
 
 // rowsOf is a conversation in the tables of messages and parts.
 type rowsOf struct {
-	d    *database
-	of   string
-	kept map[string]*message // of a small conversation: not to be read twice
-	size int
+	d      *database
+	of     string
+	lookup history.Lookup[*message]
+	lost   map[string]bool     // messages of which only parts are left
+	kept   map[string]*message // of a small conversation: not to be read twice
+	size   int
 }
+
+func newRows(d *database, of string) *rowsOf {
+	c := &rowsOf{d: d, of: of, lost: map[string]bool{}, kept: map[string]*message{}}
+	c.lookup.Open = c.open
+	return c
+}
+
+// The statements of a conversation. A sort carries ids only: the contents of a long session are
+// more than memory should hold, and releases before 1.3 have no index in the order of time.
+const (
+	idsOfMessages = `SELECT rowid FROM message WHERE session_id = ? ORDER BY time_created, id`
+	messagesByID  = `SELECT m.rowid, m.id, CAST(m.time_created AS INTEGER), CAST(m.data AS TEXT)
+		FROM json_each(?) j CROSS JOIN message m ON m.rowid = j.value ORDER BY j.rowid`
+	partsByID = `SELECT m.rowid, p.id, (SELECT CAST(d.data AS TEXT) FROM part d WHERE d.rowid = p.rowid)
+		FROM json_each(?) j CROSS JOIN message m ON m.rowid = j.value CROSS JOIN part p ON p.message_id = m.id ORDER BY j.rowid`
+	lostMessages = `SELECT DISTINCT message_id FROM part WHERE session_id = ?1 AND message_id NOT IN
+		(SELECT id FROM message WHERE session_id = ?1)`
+	partsOfLost = `SELECT id, CAST(data AS TEXT) FROM part WHERE message_id = ?`
+)
 
 // keepBytes is up to which size of all its contents a conversation is kept from the first pass
 // for the second.
@@ -32,14 +58,13 @@ func (c *rowsOf) keep(in *message) {
 }
 
 func (c *rowsOf) scan(ctx context.Context, yield func(*message) error) error {
-	rows, err := c.d.QueryContext(ctx, `SELECT id, CAST(time_created AS INTEGER), CAST(data AS TEXT) FROM message WHERE session_id = ? ORDER BY time_created, id`, c.of)
-	if err != nil {
+	var ids []int64
+	if err := c.d.SelectContext(ctx, &ids, idsOfMessages, c.of); err != nil {
 		return err
 	}
-	defer rows.Close()
 	c.kept, c.size = map[string]*message{}, 0
-	for rows.Next() {
-		in, err := c.row(ctx, rows)
+	for i := range ids {
+		in, err := c.lookup.Get(ctx, slices.Values(ids[i:]))
 		if err != nil {
 			return err
 		}
@@ -48,12 +73,8 @@ func (c *rowsOf) scan(ctx context.Context, yield func(*message) error) error {
 			return err
 		}
 	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
 	var lost []string
-	if err := c.d.SelectContext(ctx, &lost, `SELECT DISTINCT message_id FROM part WHERE session_id = ?1 AND message_id NOT IN
-		(SELECT id FROM message WHERE session_id = ?1)`, c.of); err != nil {
+	if err := c.d.SelectContext(ctx, &lost, lostMessages, c.of); err != nil {
 		return err
 	}
 	for _, id := range lost {
@@ -61,6 +82,7 @@ func (c *rowsOf) scan(ctx context.Context, yield func(*message) error) error {
 		if err != nil {
 			return err
 		}
+		c.lost[id] = true
 		if err := yield(in); err != nil {
 			return err
 		}
@@ -68,63 +90,107 @@ func (c *rowsOf) scan(ctx context.Context, yield func(*message) error) error {
 	return nil
 }
 
-func (c *rowsOf) row(ctx context.Context, rows *sql.Rows) (*message, error) {
-	in := &message{}
-	var created *int64
-	if err := rows.Scan(&in.id, &created, &in.data); err != nil {
-		return nil, err
-	}
-	if created != nil {
-		in.created = *created
-	}
-	var err error
-	in.parts, err = c.partsOf(ctx, in.id)
-	in.records = 1 + len(in.parts)
-	return in, err
-}
-
-func (c *rowsOf) partsOf(ctx context.Context, id string) ([]part, error) {
-	rows, err := c.d.QueryContext(ctx, `SELECT id, CAST(data AS TEXT) FROM part WHERE message_id = ?`, id)
+// orphan are parts whose message is gone.
+func (c *rowsOf) orphan(ctx context.Context, id string) (*message, error) {
+	in := &message{id: id, data: []byte("{}"), broken: "its message is gone"}
+	rows, err := c.d.QueryContext(ctx, partsOfLost, id)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var parts []part
 	for rows.Next() {
 		var p part
 		if err := rows.Scan(&p.id, &p.data); err != nil {
 			return nil, err
 		}
-		parts = append(parts, p)
+		in.parts = append(in.parts, p)
 	}
-	inOrder(parts)
-	return parts, rows.Err()
+	inOrder(in.parts)
+	in.records = len(in.parts)
+	return in, rows.Err()
 }
 
 func inOrder(parts []part) {
 	slices.SortStableFunc(parts, func(a, b part) int { return compareIDs(a.id, b.id) })
 }
 
-// orphan are parts whose message is gone.
-func (c *rowsOf) orphan(ctx context.Context, id string) (*message, error) {
-	parts, err := c.partsOf(ctx, id)
-	return &message{id: id, data: []byte("{}"), parts: parts, records: len(parts), broken: "its message is gone"}, err
-}
-
-func (c *rowsOf) load(ctx context.Context, r *record) (*message, error) {
-	if in := c.kept[r.id]; in != nil {
+func (c *rowsOf) load(ctx context.Context, r []record) (*message, error) {
+	if in := c.kept[r[0].id]; in != nil {
 		return in, nil
 	}
-	rows, err := c.d.QueryContext(ctx, `SELECT id, CAST(time_created AS INTEGER), CAST(data AS TEXT) FROM message WHERE id = ?`, r.id)
+	if c.lost[r[0].id] {
+		return c.orphan(ctx, r[0].id)
+	}
+	return c.lookup.Get(ctx, rowids(r))
+}
+
+// rowids are those of the first record and of the others that are not here.
+func rowids(records []record) iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		for i := range records {
+			r := &records[i]
+			if i > 0 && (r.known || r.offset == 0) {
+				continue
+			}
+			if !yield(r.offset) {
+				return
+			}
+		}
+	}
+}
+
+func (c *rowsOf) close() error { return c.lookup.Close() }
+
+// open reads messages, and beside them their parts in the same order.
+func (c *rowsOf) open(ctx context.Context, ids string) (history.Rows[*message], error) {
+	messages, err := c.d.QueryContext(ctx, messagesByID, ids)
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	if rows.Next() {
-		return c.row(ctx, rows)
+	parts, err := c.d.QueryContext(ctx, partsByID, ids)
+	if err != nil {
+		return nil, errors.Join(err, messages.Close())
 	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return c.orphan(ctx, r.id)
+	return &both{messages: messages, parts: parts}, nil
 }
+
+// both are rows of messages and of their parts.
+type both struct {
+	messages, parts *sql.Rows
+	of              int64 // the message of the part that was read last
+	waiting         *part // it, if it was not given yet
+}
+
+func (b *both) Next() (int64, *message, error) {
+	if !b.messages.Next() {
+		return 0, nil, cmp.Or(b.messages.Err(), sql.ErrNoRows)
+	}
+	in := &message{}
+	var created *int64
+	if err := b.messages.Scan(&in.offset, &in.id, &created, &in.data); err != nil {
+		return 0, nil, err
+	}
+	if created != nil {
+		in.created = *created
+	}
+	for {
+		if b.waiting == nil && !b.parts.Next() {
+			break
+		}
+		if b.waiting == nil {
+			b.waiting = &part{}
+			if err := b.parts.Scan(&b.of, &b.waiting.id, &b.waiting.data); err != nil {
+				return 0, nil, err
+			}
+		}
+		if b.of != in.offset {
+			break
+		}
+		in.parts, b.waiting = append(in.parts, *b.waiting), nil
+	}
+	inOrder(in.parts)
+	in.records = 1 + len(in.parts)
+	return in.offset, in, b.parts.Err()
+}
+
+func (b *both) Close() error { return errors.Join(b.messages.Close(), b.parts.Close()) }

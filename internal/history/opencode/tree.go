@@ -304,13 +304,15 @@ func (c *filesOf) scan(_ context.Context, yield func(*message) error) error {
 	return nil
 }
 
-func (c *filesOf) load(_ context.Context, r *record) (*message, error) {
-	in, ok := c.read(filepath.Join(c.folder, r.id+".json"))
+func (c *filesOf) load(_ context.Context, r []record) (*message, error) {
+	in, ok := c.read(filepath.Join(c.folder, r[0].id+".json"))
 	if !ok {
-		return nil, session.Errorf(session.Busy, "message %s changed while it was read: import again", r.id)
+		return nil, session.Errorf(session.Busy, "message %s changed while it was read: import again", r[0].id)
 	}
 	return in, nil
 }
+
+func (c *filesOf) close() error { return nil }
 
 // read reads a message's file and those of its parts, in whatever form it is.
 func (c *filesOf) read(file string) (*message, bool) {

@@ -1,0 +1,122 @@
+package goose
+
+import (
+	"database/sql"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	_ "modernc.org/sqlite" // makes the databases
+
+	"sessiond/internal/history"
+)
+
+const conversations = `
+CREATE TABLE messages (id INTEGER PRIMARY KEY AUTOINCREMENT, message_id TEXT, session_id TEXT NOT NULL, role TEXT NOT NULL, content_json TEXT NOT NULL,
+	created_timestamp INTEGER NOT NULL, timestamp TIMESTAMP DEFAULT CURRENT_TIMESTAMP, tokens INTEGER, metadata_json TEXT);
+CREATE INDEX idx_messages_session ON messages(session_id);
+CREATE TABLE usage_ledger (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL, created_timestamp INTEGER, input_tokens INTEGER);
+WITH RECURSIVE c(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM c WHERE i < 19999)
+INSERT INTO messages (message_id, session_id, role, content_json, created_timestamp)
+	SELECT 'msg_' || i, 's', 'user', '[{"type":"text","text":"number ' || i || ', and what else is said"}]', 1770109200 + i FROM c;
+INSERT INTO usage_ledger (session_id, created_timestamp, input_tokens) SELECT 's', created_timestamp, 5 FROM messages LIMIT 2000;`
+
+// opened gives a database with a long conversation.
+func opened(t *testing.T) *database {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "sessions.db")
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(), conversations); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	read, err := history.OpenSQLite(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := read.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	has, err := read.Schema(t.Context(), tableMessages, tableLedger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &database{SQLite: read, ctx: t.Context(), path: path, has: has}
+}
+
+func TestStatementsOfAConversationUseIndexes(t *testing.T) {
+	c := newRows(opened(t), tableMessages, `session_id = ?`, "s")
+	for _, statement := range []string{c.inOrder(), c.byID()} {
+		var plan []struct {
+			ID, Parent, Notused int
+			Detail              string
+		}
+		if err := c.d.SelectContext(t.Context(), &plan, `EXPLAIN QUERY PLAN `+statement, "x"); err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range plan {
+			if !regexp.MustCompile(`^(SEARCH |SCAN j VIRTUAL TABLE)`).MatchString(step.Detail) {
+				t.Errorf("%s\n%s", step.Detail, statement)
+			}
+		}
+	}
+}
+
+// A conversation of n messages costs n/4096 statements, not one for each message.
+func TestLongConversationTakesFewStatements(t *testing.T) {
+	c := newRows(opened(t), tableMessages, `session_id = ?`, "s")
+	readTwice(t, c, 20_000)
+	if c.lookup.Opened() > 20 {
+		t.Errorf("%d statements", c.lookup.Opened())
+	}
+}
+
+func TestUsageOfALostSessionIsReadOnce(t *testing.T) {
+	d := opened(t)
+	c := &lostUsage{d: d, of: "s"}
+	if err := c.scan(t.Context(), func(*row) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	c.d = &database{has: d.has} // nothing can be asked now
+	for i := range int64(2000) {
+		if in, err := c.load(t.Context(), []record{{id: i}}); err != nil || in.id != i || in.broken == "" {
+			t.Fatalf("row %d: %+v, %v", i, in, err)
+		}
+	}
+}
+
+// readTwice reads a conversation as an import does: all of it, then what is not known, in order.
+func readTwice(t *testing.T, c conversation, n int) {
+	t.Helper()
+	var records []record
+	var said []string
+	err := c.scan(t.Context(), func(in *row) error {
+		records, said = append(records, record{id: in.id}), append(said, string(in.content))
+		return nil
+	})
+	if err != nil || len(records) != n {
+		t.Fatalf("%d messages: %v", len(records), err)
+	}
+	for i := range records {
+		records[i].known = i%100 == 99
+	}
+	for i := range records {
+		if records[i].known {
+			continue
+		}
+		in, err := c.load(t.Context(), records[i:])
+		if err != nil || string(in.content) != said[i] {
+			t.Fatalf("message %d is another one when it is read again: %s, %v", i, in.content, err)
+		}
+	}
+	if err := c.close(); err != nil {
+		t.Error(err)
+	}
+}
