@@ -4,6 +4,9 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"sessiond/internal/session"
 )
@@ -90,10 +93,17 @@ func (r *Records) alreadyKnown(n int) {
 	r.Skip(SkipKnown, imported+raw)
 }
 
-// Reason says why something could not be read, without its path, which a Problem names.
+// tempNames is how the names of temporary files and folders begin.
+const tempNames = "sessiond-import-"
+
+// Reason says why something could not be read, without its path, which a Problem names. Where
+// it is a temporary file that fails, nothing is wrong with that path.
 func Reason(err error) string {
 	var at *fs.PathError
 	if errors.As(err, &at) {
+		if dir := os.TempDir(); at.Path == dir || strings.HasPrefix(at.Path, filepath.Join(dir, tempNames)) {
+			return "not read, for temporary files in " + dir + " fail: " + at.Err.Error() + "; set TMPDIR to a folder with room, and import again"
+		}
 		return at.Op + ": " + at.Err.Error()
 	}
 	return SQLiteError(err).Error()

@@ -81,7 +81,7 @@ func openSnapshot(ctx context.Context, path string) (*SQLite, error) {
 			return s, err
 		}
 	}
-	dir, err := os.MkdirTemp("", "sessiond-import-") // 0700
+	dir, err := os.MkdirTemp("", tempNames) // 0700
 	if err != nil {
 		return nil, err
 	}

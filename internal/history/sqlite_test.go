@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"sessiond/internal/session"
@@ -252,5 +253,22 @@ func TestSQLiteIsFoundWithItsLog(t *testing.T) {
 	second, err := StatSQLite(path)
 	if err != nil || second.Size <= first.Size || second.Path != first.Path || second.ModifiedAt.Before(first.ModifiedAt) {
 		t.Errorf("%+v, then %+v, %v", first, second, err)
+	}
+}
+
+func TestAFullFolderForTemporaryFilesIsNotTheSourcesFault(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing")
+	t.Setenv("TMPDIR", missing)
+	_, err := TempFile()
+	_, err2 := os.MkdirTemp("", tempNames)
+	full := &os.PathError{Op: "write", Path: filepath.Join(missing, tempNames+"1", "copy.db"), Err: syscall.ENOSPC}
+	for _, err := range []error{err, err2, fmt.Errorf("compressed, and damaged: %w", full)} {
+		if got := Reason(err); !strings.Contains(got, "temporary files in "+missing) || !strings.Contains(got, "TMPDIR") {
+			t.Errorf("%q", got)
+		}
+	}
+	own := &os.PathError{Op: "open", Path: "/there/sessions.db", Err: syscall.EACCES}
+	if got := Reason(own); got != "open: permission denied" {
+		t.Errorf("%q", got)
 	}
 }

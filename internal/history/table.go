@@ -142,7 +142,7 @@ func Guard(err *error) {
 
 // TempFile makes a file that has no name and is gone when it is closed.
 func TempFile() (*os.File, error) {
-	file, err := os.CreateTemp("", "sessiond-import-") // 0600
+	file, err := os.CreateTemp("", tempNames) // 0600
 	if err != nil {
 		return nil, err
 	}
