@@ -85,7 +85,7 @@ func TestRecentUserConformance(t *testing.T) {
 				names[m.ID], said[e.ID] = e.ID, m.Text()
 				r.path = append(r.path, m)
 			}
-			kept := r.keepWords(Plan{Cut: Cut{len(r.path), -1}, Person: -1, Words: &entries.Settings.Budget})
+			kept := r.newestWords(Plan{Cut: Cut{len(r.path), -1}, Person: -1}, entries.Settings.Budget, &session.CompactionDetails{})
 			want := into[struct {
 				Kept  []map[string]any
 				Order []string
@@ -212,6 +212,75 @@ func TestPresetCodexPutsInitialBlocksBeforeTheLastWordsOfATurnThatGoesOn(t *test
 	if w := r.turn(TurnInput{Budget: b}); strings.Count(wire(w), "text(an earlier wish") != 1 || kinds(w)[0] != ItemPinned {
 		t.Errorf("%v:\n%s", kinds(w), wire(w))
 	}
+}
+
+// However often a turn is compacted while it goes on, what began it stands there once.
+func TestPresetCodexShowsNoWordsTwice(t *testing.T) {
+	r := newRig(t, 20000)
+	b := codexBudget()
+	r.append(text(session.User, "an earlier wish"), text(session.Assistant, "done"), text(session.User, "the task"))
+	for n := range 4 {
+		for i := range 40 {
+			id := fmt.Sprintf("call_%d_%d", n, i)
+			r.append(calling(id), answering(id, filler(500)))
+		}
+		v := r.turn(TurnInput{Budget: b})
+		if done := len(r.compactions()); done != n+1 {
+			t.Fatalf("%d compactions", done)
+		}
+		for _, said := range []string{"text(the task", "text(an earlier wish"} {
+			if times := strings.Count(wire(v), said); times != 1 {
+				t.Errorf("compaction %d: %q stands there %d times: %v", n+1, said, times, kinds(v))
+			}
+		}
+	}
+}
+
+// dense counts a token for each byte: four times what Codex takes words for.
+type dense struct{ runes }
+
+func (dense) Text(s string) int64 { return int64(len(s)) }
+
+func (c dense) Measure(m *session.Message) {
+	m.Tokens = 4
+	for i := range m.Parts {
+		m.Parts[i].Tokens = c.Text(m.Parts[i].Content() + m.Parts[i].Arguments)
+		m.Tokens += m.Parts[i].Tokens
+	}
+}
+
+func TestPresetCodexKeepsWordsByWhatTheyWeighWhereTheWindowIsSmall(t *testing.T) {
+	r := newRig(t, 8000, func(c *Config) {
+		c.Models = func(id string) (session.ModelInfo, bool) {
+			return session.ModelInfo{ID: id, Family: "dense", Window: 8000}, true
+		}
+		c.Counter = func(family string) Counter {
+			if family == "dense" {
+				return dense{}
+			}
+			return runes{}
+		}
+	})
+	b := codexBudget()
+	for i := range 20 {
+		r.append(text(session.User, fmt.Sprintf("wish %d: %s", i, strings.Repeat("x", 800))), text(session.Assistant, "ok"))
+	}
+	r.append(text(session.User, "the newest question"))
+	var sum int64
+	v := r.turn(TurnInput{Budget: b})
+	for _, p := range v.Provenance {
+		if p.Kind == ItemWords {
+			sum += p.Tokens
+		}
+	}
+	if most := v.Tokens.Threshold * 3 / 10; sum > most || sum < most/2 {
+		t.Errorf("words of %d tokens where %d have room", sum, most)
+	}
+	wantHas(t, v, "wish 19", "the newest question")
+
+	// In a model's window that is smaller yet they are cut like everything else.
+	b.Window = 1600
+	wantHas(t, r.read(b), "the newest question")
 }
 
 func TestPresetCodexLeavesCallsThatWait(t *testing.T) {

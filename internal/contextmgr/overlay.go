@@ -159,10 +159,10 @@ func (m *Manager) makeOverlay(ctx context.Context, r *reading, in overlayInput) 
 		return out, err
 	}
 	if p := &out.plan; p.Words != nil {
-		kept := r.keepWords(*p)
+		kept, size := m.keepWords(r, *p, &details)
 		details.Words, details.MidTurn = true, p.Split() && in.trigger != session.TriggerManual
 		c.Replacement = session.JSONOf(list(kept))
-		c.SummaryTokens += m.wordsTokens(kept)
+		c.SummaryTokens += size
 	}
 	c.Details = session.JSONOf(details)
 	c.DurationMS = m.cfg.Now().Sub(started).Milliseconds()

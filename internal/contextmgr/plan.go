@@ -15,6 +15,7 @@ type Plan struct {
 	KeptTokens   int64
 	Person       int    // the person's newest message, if it would be hidden and is shown again; -1: none
 	Words        *int64 // preset codex: tokens for copies of the person's newest words; nil: none are kept
+	WordsRoom    int64  // what those copies may weigh, in tokens of the model; 0: whatever they do
 }
 
 // History are the entries of finished turns that the compaction hides.

@@ -23,7 +23,10 @@ func planWords(path []Entry, budget int64, room PlanRoom) Plan {
 		budget = min(budget, int64(wordsShare*float64(room.Threshold)), room.Threshold-room.Fixed-room.Summary-p.KeptTokens)
 	}
 	budget = max(0, budget)
-	p.Words = &budget
+	p.Words, p.WordsRoom = &budget, 0
+	if room.Threshold > 0 {
+		p.WordsRoom = budget
+	}
 	return p
 }
 
@@ -97,9 +100,33 @@ type keptWords struct {
 	Parts  []session.Part     `json:"parts"`
 }
 
+// message gives the copy as a message, which shares its parts.
+func (k *keptWords) message() *session.Message {
+	return &session.Message{Kind: k.Kind, Role: k.Role, Parts: k.Parts}
+}
+
 // keepWords gives the person's newest words that a plan hides and does not show again, those
-// that the overlay before it kept included. nil: there are none.
-func (r *reading) keepWords(p Plan) []keptWords {
+// that the overlay before it kept included, with what they weigh by the reference counter.
+// Codex counts bytes: where the room that the plan leaves is small for what they really weigh,
+// they are less. nil: there are none.
+func (m *Manager) keepWords(r *reading, p Plan, details *session.CompactionDetails) (kept []keptWords, size int64) {
+	for budget := *p.Words; ; {
+		kept = r.newestWords(p, budget, details)
+		weight := int64(0)
+		for i := range kept {
+			weight += r.weigh.Message(kept[i].message(), true)
+		}
+		if p.WordsRoom == 0 || weight <= p.WordsRoom || budget <= 0 {
+			return kept, m.measureWords(kept)
+		}
+		budget = min(budget-1, budget*p.WordsRoom/weight)
+	}
+}
+
+// newestWords gives the newest words within a budget in Codex's tokens. Each message stands
+// there once: one that the overlay shows again, as the beginning of the turn that goes on or as
+// the person's last, is no copy beside it, and neither is one that was copied before.
+func (r *reading) newestWords(p Plan, left int64, details *session.CompactionDetails) []keptWords {
 	var said []session.Message
 	if r.words {
 		said = replacementOf(r.overlay)
@@ -110,20 +137,26 @@ func (r *reading) keepWords(p Plan) []keptWords {
 		}
 	}
 	for i := range r.path[:p.First] {
-		if m := &r.path[i]; m.InContext && fromPerson(m) && i != p.TurnStart && i != p.Person {
+		if m := &r.path[i]; m.InContext && fromPerson(m) {
 			said = append(said, *m)
 		}
 	}
-	said = slices.DeleteFunc(said, func(m session.Message) bool { return m.Text() == "" })
+	seen := map[session.MessageRef]bool{}
+	said = slices.DeleteFunc(said, func(m session.Message) bool {
+		if m.ID == (session.MessageRef{}) { // of an import
+			return m.Text() == ""
+		}
+		again := seen[m.ID]
+		seen[m.ID] = true
+		if name := m.ID.String(); !again && (name == details.TurnStart || name == details.LastPerson) {
+			left -= words.Tokens(m.Text())
+			return true
+		}
+		return again || m.Text() == ""
+	})
 	texts := make([]string, len(said))
 	for i := range said {
 		texts[i] = said[i].Text()
-	}
-	left := *p.Words
-	for _, again := range []int{p.Person, p.TurnStart} {
-		if again >= 0 && fromPerson(&r.path[again]) {
-			left -= words.Tokens(r.path[again].Text())
-		}
 	}
 	var kept []keptWords
 	recent := words.Recent(texts, left)
@@ -135,12 +168,12 @@ func (r *reading) keepWords(p Plan) []keptWords {
 	return kept
 }
 
-// wordsTokens is what copies of words weigh, by the reference counter.
-func (m *Manager) wordsTokens(kept []keptWords) int64 {
+// measureWords sets what copies of words weigh, by the reference counter, and gives the sum.
+func (m *Manager) measureWords(kept []keptWords) int64 {
 	var sum int64
 	for i := range kept {
-		msg := session.Message{Kind: kept[i].Kind, Role: kept[i].Role, Parts: slices.Clone(kept[i].Parts)}
-		m.cfg.Counter(m.cfg.Reference).Measure(&msg)
+		msg := kept[i].message()
+		m.cfg.Counter(m.cfg.Reference).Measure(msg)
 		sum += msg.Tokens
 	}
 	return sum
