@@ -28,6 +28,7 @@ type Counting struct {
 	Family    string   `json:"family"`    // of tokenizers, whose weights count
 	Scale     float64  `json:"scale"`     // of the model, learned from reports; 1: nothing was learned
 	Estimate  int64    `json:"estimate"`  // sessiond's own count of all of it, whatever was reported
+	Excess    float64  `json:"excess"`    // of a context that was cut to fit: total is estimate times what a provider had counted more; 1: nothing
 	Overhead  Overhead `json:"overhead"`
 }
 
@@ -116,7 +117,7 @@ func (t *turn) counting() *Counting {
 	c := Counting{
 		Method: tokens.Method, Anchor: tokens.anchor, Estimated: tokens.Total, Error: tokens.Error,
 		Low: max(0, tokens.Total-tokens.Error), High: tokens.Upper(), Family: r.weigh.family, Scale: r.weigh.scale, Estimate: tokens.Estimate,
-		Overhead: Overhead{Tokens: r.overhead, Method: r.overheadBy},
+		Excess: max(1, tokens.excess), Overhead: Overhead{Tokens: r.overhead, Method: r.overheadBy},
 	}
 	if tokens.anchor != nil {
 		c.Estimated = tokens.anchor.Since

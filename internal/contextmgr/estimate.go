@@ -17,6 +17,7 @@ type Tokens struct {
 	Estimate  int64  `json:"-"`     // sessiond's own count of all of it, whatever Method says
 
 	anchor *Anchor // the report that Total starts from; nil: none
+	excess float64 // of a context that was cut to fit: what a provider counted more; 0: nothing
 }
 
 // Upper is what Total may really be: compaction goes by it.

@@ -126,7 +126,7 @@ func TestExplainTellsHowTokensWereCounted(t *testing.T) {
 	v := r.turn(TurnInput{Budget: Budget{Explain: true}})
 	want := &Counting{
 		Method: MethodEstimate, Estimated: v.Tokens.Total, Error: v.Tokens.Error, Low: v.Tokens.Total - v.Tokens.Error, High: v.Tokens.Upper(),
-		Family: "runes", Scale: 1, Estimate: v.Tokens.Estimate, Overhead: Overhead{Method: OverheadNone},
+		Family: "runes", Scale: 1, Estimate: v.Tokens.Estimate, Excess: 1, Overhead: Overhead{Method: OverheadNone},
 	}
 	if diff := cmp.Diff(want, v.Counting); diff != "" {
 		t.Errorf("before any report: want -, got +\n%s", diff)
@@ -143,6 +143,38 @@ func TestExplainTellsHowTokensWereCounted(t *testing.T) {
 	}
 	if v = r.read(Budget{}); v.Counting != nil {
 		t.Errorf("without being asked: %+v", v.Counting)
+	}
+}
+
+// A context that was cut to fit has no report of its own: what the provider counted more than
+// sessiond of the whole parts is in its size, and explain says how much that is.
+func TestExplainAddsUpWhereAContextWasCutToFit(t *testing.T) {
+	r := newRig(t, 4000)
+	r.append(text(session.User, filler(400)))
+	r.report(r.turn(TurnInput{}), "reply", 2200, 10)
+	r.append(text(session.User, "look: "+filler(990)))
+	v := r.read(Budget{Explain: true, At: &Position{HeadID: r.session().HeadID}}) // where nothing is compacted
+	c := v.Counting
+	if v.Prefix.BrokenBy != "trimmed" || c.Anchor != nil || c.Excess <= 1 {
+		t.Fatalf("broken by %q, counting %+v, tokens %+v", v.Prefix.BrokenBy, c, v.Tokens)
+	}
+	if off := float64(c.Estimate)*c.Excess - float64(v.Tokens.Total); off > 0 || off <= -1 {
+		t.Errorf("%d tokens times %g are not %d", c.Estimate, c.Excess, v.Tokens.Total)
+	}
+	if want := (v.Tokens.Total*6 + 99) / 100; c.Error != want || c.High != v.Tokens.Total+want || c.Low != v.Tokens.Total-want {
+		t.Errorf("the error of %d is %d: %+v", v.Tokens.Total, want, c)
+	}
+}
+
+// While calls wait nothing is sent, and what would be too large is no error yet.
+func TestAContextThatWaitsForResultsIsNeverTooLarge(t *testing.T) {
+	r := newRig(t, 3000)
+	r.append(text(session.User, "the task"))
+	v := r.turn(TurnInput{})
+	r.report(v, "reply", 9000, 10)
+	r.append(calling("a", "b"), answering("a", "one"))
+	if v = r.turn(TurnInput{}); len(v.Pending) != 1 || v.Pending[0] != "b" {
+		t.Errorf("pending %v", v.Pending)
 	}
 }
 

@@ -395,10 +395,11 @@ func (t *turn) fit() error {
 		t.r.partCap = most
 		t.draft = t.r.assemble()
 		t.tokens = t.r.size(&t.draft, nil)
-		t.tokens.Total = int64(math.Ceil(float64(t.tokens.Total) * more))
+		t.tokens.Total, t.tokens.excess = int64(math.Ceil(float64(t.tokens.Estimate)*more)), more
+		t.tokens.Error = t.r.weigh.errorOf(t.tokens.Total)
 	}
-	if t.tokens.Total <= limit || t.pinned {
-		return nil
+	if t.tokens.Total <= limit || t.pinned || len(t.draft.Pending) > 0 {
+		return nil // while calls wait nothing is sent, and their results may let a compaction hide more
 	}
 	return doesNotFit(t.r.sess.ID, &t.draft, t.tokens.Total, limit)
 }
