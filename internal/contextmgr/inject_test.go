@@ -237,7 +237,7 @@ func TestPresetCodexShowsNoWordsTwice(t *testing.T) {
 }
 
 // dense counts a token for each byte: four times what Codex takes words for.
-type dense struct{ runes }
+type dense struct{}
 
 func (dense) Text(s string) int64 { return int64(len(s)) }
 

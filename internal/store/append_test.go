@@ -230,6 +230,7 @@ func TestTitles(t *testing.T) {
 		{"control characters", "a\x1b[31mb", "a [31mb"},
 		{"long", strings.Repeat("ä", 90), strings.Repeat("ä", 79) + "…"},
 		{"nothing", " \n\t", ""},
+		{"of a large output", strings.Repeat(" ", 10_000) + strings.Repeat("ä b ", 1<<20), strings.Repeat("ä b ", 19) + "ä b…"},
 	} {
 		if got := titleFrom(c.text); got != c.want {
 			t.Errorf("%s: %q, not %q", c.name, got, c.want)

@@ -70,8 +70,13 @@ func (t *tx) saveProgress(sess *session.Session) error {
 // titleFrom makes a title of a text: its first line that says something, at most 80 runes.
 func titleFrom(text string) string {
 	const most = 80
+	blank := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 	for line := range strings.Lines(text) {
-		line = strings.Join(strings.FieldsFunc(line, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+		line = strings.TrimLeftFunc(line, blank)
+		if len(line) > enough { // the one line of a large output
+			line = strings.ToValidUTF8(line[:enough], "")
+		}
+		line = strings.Join(strings.FieldsFunc(line, blank), " ")
 		if line == "" {
 			continue
 		}
@@ -82,3 +87,6 @@ func titleFrom(text string) string {
 	}
 	return ""
 }
+
+// enough bytes of a line hold a title, however its words are spaced.
+const enough = 4096

@@ -72,7 +72,7 @@ func TestARowInPurgingOpensTheDeletionOfOneSession(t *testing.T) {
 		mustAppend(t, s, id, says(session.User, "hello"))
 	}
 	db := raw(t, s)
-	must(db.Exec(`INSERT INTO purging VALUES (?, '')`, gone.ID))(t)
+	must(db.Exec(`INSERT INTO purging (session_id, started_at) VALUES (?, '')`, gone.ID))(t)
 	for _, q := range []string{
 		`DELETE FROM parts WHERE message_id IN (SELECT id FROM messages WHERE session_id = ?)`,
 		`DELETE FROM messages WHERE session_id = ?`, `DELETE FROM sessions WHERE id = ?`,
