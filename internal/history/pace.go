@@ -8,7 +8,7 @@ import (
 const (
 	// A writer that waits for another process asks once in a millisecond: it gets in between.
 	defaultPause = 2 * time.Millisecond
-	politePause  = 5 * time.Millisecond
+	politePause  = 10 * time.Millisecond
 
 	// How much one transaction takes at most while others write, and at first, before it is
 	// known whether they do: a few milliseconds of work.
@@ -16,8 +16,8 @@ const (
 	politeBytes    = 128 << 10
 	// politeHold is how long such a transaction may hold the database: on a busy host it takes
 	// fewer messages, but not less than fewestMessages.
-	politeHold     = 3 * time.Millisecond
-	fewestMessages = 12
+	politeHold     = 2 * time.Millisecond
+	fewestMessages = 8
 	// heldBefore is how long the database may have been held, in one or several transactions,
 	// before there is a pause.
 	heldBefore = 20 * time.Millisecond

@@ -44,8 +44,8 @@ func TestTransactionsGrowUntilOthersWrite(t *testing.T) {
 	}{
 		{"nobody else writes", false, 0, 0, []int{48, 96, 192, 384, 280, 1000}},
 		{"somebody does from the third on", false, 3, 0, append([]int{48, 96, 192}, slices.Concat(slices.Repeat([]int{48}, 13), []int{40}, slices.Repeat([]int{48}, 20), []int{40})...)},
-		{"others of this process do, and a message takes 125 µs", true, 0, 125 * time.Microsecond, append([]int{48}, slices.Concat(slices.Repeat([]int{24}, 39), []int{16}, slices.Repeat([]int{24}, 41), []int{16})...)},
-		{"the host is so busy that a message takes 1 ms", true, 0, time.Millisecond, append([]int{48}, slices.Concat(slices.Repeat([]int{12}, 79), []int{4}, slices.Repeat([]int{12}, 83), []int{4})...)},
+		{"others of this process do, and a message takes 125 µs", true, 0, 125 * time.Microsecond, append([]int{48}, slices.Concat(slices.Repeat([]int{16}, 59), []int{8}, slices.Repeat([]int{16}, 62), []int{8})...)},
+		{"the host is so busy that a message takes 1 ms", true, 0, time.Millisecond, append([]int{48}, slices.Repeat([]int{8}, 119+125)...)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
