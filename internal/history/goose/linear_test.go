@@ -1,14 +1,12 @@
 package goose
 
 import (
-	"database/sql"
-	"path/filepath"
 	"regexp"
 	"testing"
 
 	_ "modernc.org/sqlite" // makes the databases
 
-	"sessiond/internal/history"
+	"sessiond/internal/history/historytest"
 )
 
 const conversations = `
@@ -24,26 +22,7 @@ INSERT INTO usage_ledger (session_id, created_timestamp, input_tokens) SELECT 's
 // opened gives a database with a long conversation.
 func opened(t *testing.T) *database {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "sessions.db")
-	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.ExecContext(t.Context(), conversations); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	read, err := history.OpenSQLite(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := read.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	read, path := historytest.Reading(t, conversations)
 	has, err := read.Schema(t.Context(), tableMessages, tableLedger)
 	if err != nil {
 		t.Fatal(err)
@@ -54,16 +33,9 @@ func opened(t *testing.T) *database {
 func TestStatementsOfAConversationUseIndexes(t *testing.T) {
 	c := newRows(opened(t), tableMessages, `session_id = ?`, "s")
 	for _, statement := range []string{c.inOrder(), c.byID()} {
-		var plan []struct {
-			ID, Parent, Notused int
-			Detail              string
-		}
-		if err := c.d.SelectContext(t.Context(), &plan, `EXPLAIN QUERY PLAN `+statement, "x"); err != nil {
-			t.Fatal(err)
-		}
-		for _, step := range plan {
-			if !regexp.MustCompile(`^(SEARCH |SCAN j VIRTUAL TABLE)`).MatchString(step.Detail) {
-				t.Errorf("%s\n%s", step.Detail, statement)
+		for _, step := range historytest.Plan(t, c.d.SQLite, statement, "x") {
+			if !regexp.MustCompile(`^(SEARCH |SCAN j VIRTUAL TABLE)`).MatchString(step) {
+				t.Errorf("%s\n%s", step, statement)
 			}
 		}
 	}

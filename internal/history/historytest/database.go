@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
@@ -24,19 +25,58 @@ func (h *House) Load(path string, scripts ...string) string {
 // Change runs SQL on a database as its program might, on one connection.
 func (h *House) Change(path string, scripts ...string) {
 	h.Helper()
+	change(h, path, scripts)
+}
+
+func change(t testing.TB, path string, scripts []string) {
+	t.Helper()
 	db, err := sql.Open("sqlite", path)
 	if err != nil {
-		h.Fatal(err)
+		t.Fatal(err)
 	}
 	db.SetMaxOpenConns(1)
 	for _, script := range scripts {
-		if _, err := db.ExecContext(h.Context(), script); err != nil {
-			h.Fatalf("%.200s: %v", script, err)
+		if _, err := db.ExecContext(t.Context(), script); err != nil {
+			t.Fatalf("%.200s: %v", script, err)
 		}
 	}
 	if err := db.Close(); err != nil {
-		h.Fatal(err)
+		t.Fatal(err)
 	}
+}
+
+// Reading gives a database of SQL, open as an importer reads it, and its path.
+func Reading(t testing.TB, scripts ...string) (*history.SQLite, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "history.db")
+	change(t, path, scripts)
+	db, err := history.OpenSQLite(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db, path
+}
+
+// Plan gives the steps in which SQLite would answer a statement.
+func Plan(t testing.TB, db *history.SQLite, statement string, args ...any) []string {
+	t.Helper()
+	var plan []struct {
+		ID, Parent, Notused int
+		Detail              string
+	}
+	if err := db.SelectContext(t.Context(), &plan, `EXPLAIN QUERY PLAN `+statement, args...); err != nil {
+		t.Fatal(err)
+	}
+	steps := make([]string, len(plan))
+	for i := range plan {
+		steps[i] = plan[i].Detail
+	}
+	return steps
 }
 
 // Listing tells what a folder holds: name, size, time, mode and length of each file.

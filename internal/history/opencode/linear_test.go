@@ -2,15 +2,14 @@ package opencode
 
 import (
 	"context"
-	"database/sql"
 	"errors"
-	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	_ "modernc.org/sqlite" // makes the databases
 
-	"sessiond/internal/history"
+	"sessiond/internal/history/historytest"
 )
 
 const conversations = `
@@ -29,28 +28,7 @@ var indexes = map[string]string{
 // opened gives a database of SQL, open for reading.
 func opened(t *testing.T, scripts ...string) *database {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "opencode.db")
-	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, script := range scripts {
-		if _, err := db.ExecContext(t.Context(), script); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	read, err := history.OpenSQLite(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := read.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	read, path := historytest.Reading(t, scripts...)
 	return &database{SQLite: read, ctx: t.Context(), path: path}
 }
 
@@ -62,16 +40,9 @@ func TestStatementsOfAConversationUseIndexes(t *testing.T) {
 	for release, index := range indexes {
 		d := opened(t, conversations, index)
 		for _, statement := range []string{idsOfMessages, messagesByID, partsByID, lostMessages, partsOfLost, engineInTime, engineByID} {
-			var plan []struct {
-				ID, Parent, Notused int
-				Detail              string
-			}
-			if err := d.SelectContext(t.Context(), &plan, `EXPLAIN QUERY PLAN `+statement, "x"); err != nil {
-				t.Fatal(err)
-			}
-			for _, step := range plan {
-				if !search.MatchString(step.Detail) && !(sorts[statement] && regexp.MustCompile(`^USE TEMP B-TREE`).MatchString(step.Detail)) {
-					t.Errorf("%s: %s\n%s", release, step.Detail, statement)
+			for _, step := range historytest.Plan(t, d.SQLite, statement, "x") {
+				if !search.MatchString(step) && !(sorts[statement] && strings.HasPrefix(step, "USE TEMP B-TREE")) {
+					t.Errorf("%s: %s\n%s", release, step, statement)
 				}
 			}
 		}
