@@ -1,6 +1,9 @@
 package session
 
-import "strings"
+import (
+	"io"
+	"strings"
+)
 
 // PartKind is what a part holds.
 type PartKind string
@@ -52,6 +55,16 @@ type Blob struct {
 	Size      int64  `db:"size"` // bytes
 	MediaType string `db:"media_type"`
 	Data      []byte `db:"data"`
+
+	// From has the bytes in the place of Data when they are too many to hold at once.
+	From Content `db:"-"`
+}
+
+// Content is bytes that lie elsewhere and are read there, as often as they are needed.
+type Content interface {
+	// Open reads the bytes from the first on. Each reader gives the same, or an error: of code
+	// Busy when what lies there has changed since.
+	Open() (io.Reader, error)
 }
 
 // TextBlob is the media type of a blob that is a part's text.
