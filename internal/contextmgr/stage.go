@@ -13,16 +13,6 @@ import (
 // between turns: provider caches are cold then.
 const idleMinutes = 5
 
-// Stage makes a summary ready for a session above its soft threshold: a digest at once, then
-// a model's beside it if there is one. Neither takes effect by this. Codes as Assemble.
-func (m *Manager) Stage(ctx context.Context, id session.ID) error {
-	due, err := m.StageDigest(ctx, id)
-	if err != nil || !due {
-		return err
-	}
-	return m.StageModel(ctx, id)
-}
-
 // StageDigest makes a digest ready unless something stands ready. due tells that a model's
 // summary of the same messages is to be made beside it. Codes as Assemble.
 func (m *Manager) StageDigest(ctx context.Context, id session.ID) (due bool, err error) {
