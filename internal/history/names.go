@@ -24,7 +24,7 @@ type named struct {
 
 // NewNames makes an empty one. sumOf gives the sum of an entry's name again.
 func NewNames(sumOf func(entry int32) uint64) *Names {
-	return &Names{seed: maphash.MakeSeed(), sumOf: sumOf, few: map[uint64]int32{}, recent: make([]named, recentNames)}
+	return &Names{seed: maphash.MakeSeed(), sumOf: sumOf, few: map[uint64]int32{}}
 }
 
 // shard is a hash table with linear probing. A slot is the lower half of a sum and, one more,
@@ -47,12 +47,18 @@ const (
 // Remember keeps the name of an entry at hand for a while; false: it is not the one that the
 // entry had.
 func (s *Names) Remember(entry int32, name string) bool {
+	if s.recent == nil {
+		s.recent = make([]named, recentNames)
+	}
 	s.recent[entry%recentNames] = named{entry + 1, name}
 	return s.Sum(name) == s.sumOf(entry)
 }
 
 // Recent gives the name of an entry that was remembered lately.
 func (s *Names) Recent(entry int32) (string, bool) {
+	if s.recent == nil {
+		return "", false
+	}
 	at := &s.recent[entry%recentNames]
 	return at.name, at.next == entry+1
 }

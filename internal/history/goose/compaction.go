@@ -20,18 +20,19 @@ type summarised struct {
 // compactions finds them: a row for the model only, before which the model sees nothing, and
 // after it one of the assistant that only the model sees. Both may be hidden by a later
 // compaction. Rule: Goose, context_mgmt.
-func compactions(records []record) []summarised {
+func compactions(l *records) []summarised {
 	var found []summarised
 	something := false // that a summary can stand for
-	for i := range records {
-		r := &records[i]
-		if r.raw() {
+	for i := range l.len() {
+		r := *l.at(i)
+		if r.aside {
 			continue
 		}
-		if next := after(records, i); something && isSummary(r) {
-			c := summarised{summary: i, proceed: -1, through: before(records, i), kept: next}
-			if next >= 0 && isProceed(&records[next]) && records[next].agent == r.agent {
-				c.proceed, c.kept = next, after(records, next)
+		if something && isSummary(&r) {
+			next := l.after(i)
+			c := summarised{summary: i, proceed: -1, through: l.before(i), kept: next}
+			if next >= 0 && isProceed(l.at(next)) && l.at(next).agent == r.agent {
+				c.proceed, c.kept = next, l.after(next)
 			}
 			if c.proceed >= 0 || r.agent {
 				found = append(found, c)
@@ -45,50 +46,33 @@ func compactions(records []record) []summarised {
 	return found
 }
 
-func isSummary(r *record) bool {
-	return r.role == "user" && !r.user && r.says.text && !r.says.calls && !r.says.results && r.says.model
+func isSummary(r *brief) bool {
+	return r.role == userRole && !r.user && r.says.text && !r.says.calls && !r.says.results && r.says.model
 }
 
-func isProceed(r *record) bool {
-	return r.role == "assistant" && !r.user && r.says.text && !r.says.calls && !r.says.results
-}
-
-func after(records []record, i int) int {
-	for i++; i < len(records); i++ {
-		if !records[i].raw() {
-			return i
-		}
-	}
-	return -1
-}
-
-func before(records []record, i int) int {
-	for i--; i >= 0; i-- {
-		if !records[i].raw() {
-			return i
-		}
-	}
-	return -1
+func isProceed(r *brief) bool {
+	return r.role == assistantRole && !r.user && r.says.text && !r.says.calls && !r.says.results
 }
 
 // overlay makes the compaction of what it became, without its texts. The through of a chain
 // counts what an earlier one does not stand for.
-func (c *summarised) overlay(records []record) session.Compaction {
+func (c *summarised) overlay(l *records) session.Compaction {
 	n := int64(0)
 	for i := c.previous; i <= c.through; i++ {
-		if !records[i].raw() {
+		if !l.at(i).aside {
 			n++
 		}
 	}
 	return session.Compaction{
 		Strategy: session.StrategySummarize, Trigger: session.TriggerImport, Status: session.StatusDone,
-		MessageCount: n, CreatedAt: records[c.summary].at,
+		MessageCount: n, CreatedAt: l.at(c.summary).time(),
 	}
 }
 
 // overlay makes a compaction, with the texts of its rows.
 func (r *reader) overlay(c *summarised) error {
-	made := history.Compaction{Compaction: c.overlay(r.records), Key: r.records[c.summary].key, ThroughKey: r.records[c.through].key, ThroughSession: r.records[c.through].within}
+	through := r.records.place(c.through)
+	made := history.Compaction{Compaction: c.overlay(r.records), Key: r.records.place(c.summary).key, ThroughKey: through.key, ThroughSession: through.session}
 	var err error
 	if made.Summary, err = r.textOf(c.summary); err != nil {
 		return err
@@ -110,8 +94,8 @@ func (r *reader) overlay(c *summarised) error {
 
 // ledgerNear finds the call that made a summary.
 func (r *reader) ledgerNear(at session.Time) *entry {
-	for i := range r.entries {
-		if e := &r.entries[i]; e.compaction && e.at != nil && e.at.Unix()-at.Unix() <= 5 && at.Unix()-e.at.Unix() <= 5 {
+	for i := range r.ledger.summaries {
+		if e := &r.ledger.summaries[i]; e.at != nil && e.at.Unix()-at.Unix() <= 5 && at.Unix()-e.at.Unix() <= 5 {
 			return e
 		}
 	}
@@ -120,7 +104,7 @@ func (r *reader) ledgerNear(at session.Time) *entry {
 
 // textOf gives the texts of a message, one under the other.
 func (r *reader) textOf(i int) (string, error) {
-	in, err := r.from.load(r.ctx, r.records[i:])
+	in, err := r.from.load(r.ctx, r.records, i)
 	if err != nil {
 		return "", err
 	}

@@ -214,7 +214,13 @@ func (d *database) extents(table string) (map[string]extent, error) {
 }
 
 // list reads rows of a table of small rows, all columns as text.
-func (d *database) list(table, where string, args ...any) ([]columns, error) {
+func (d *database) list(table, where string, args ...any) (all []columns, err error) {
+	err = d.each(table, where, func(c columns) error { all = append(all, c); return nil }, args...)
+	return all, err
+}
+
+// each yields rows as list gives them.
+func (d *database) each(table, where string, yield func(columns) error, args ...any) error {
 	var selected []string
 	for _, name := range d.has[table] {
 		quoted := `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
@@ -222,18 +228,19 @@ func (d *database) list(table, where string, args ...any) ([]columns, error) {
 	}
 	rows, err := d.QueryxContext(d.ctx, `SELECT `+strings.Join(selected, ", ")+` FROM `+table+` `+where, args...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer rows.Close()
-	var all []columns
 	for rows.Next() {
 		c, err := scanColumns(rows, d.has[table])
 		if err != nil {
-			return nil, err
+			return err
 		}
-		all = append(all, c)
+		if err := yield(c); err != nil {
+			return err
+		}
 	}
-	return all, rows.Err()
+	return rows.Err()
 }
 
 func scanColumns(rows *sqlx.Rows, names []string) (columns, error) {
@@ -319,17 +326,14 @@ func (d *database) session(a about, changed string) error {
 	if thread, ok := strings.CutPrefix(a.id, threadPrefix); ok {
 		r.from = newRows(d, tableThreadMessages, ofThread, thread)
 	}
-	if calls > 0 {
-		list, err := d.list(tableLedger, `WHERE session_id = ? ORDER BY id`, a.id)
-		if err != nil {
+	switch {
+	case a.records == 0 && rows == 0: // only what it cost is left
+		r.from = &lostUsage{d: d, of: a.id}
+	case calls > 0:
+		r.ledger = ledger{d: d, of: a.id}
+		if err := r.ledger.look(); err != nil {
 			return err
 		}
-		for _, c := range list {
-			r.entries = append(r.entries, entryOf(c))
-		}
-	}
-	if a.records == 0 && rows == 0 { // only what it cost is left
-		r.from, r.entries = &lostUsage{d: d, of: a.id}, nil
 	}
 	err = r.run(func() *history.Cursor {
 		now := mark{Mark: changed, Copies: r.shared, Ledger: calls}

@@ -266,13 +266,14 @@ func (f *lines) scanList(yield func(*row) error) error {
 	})
 }
 
-func (f *lines) load(_ context.Context, r []record) (*row, error) {
-	line := make([]byte, r[0].size)
-	if err := history.ReadAgain(f.file, line, r[0].offset); err != nil {
-		return nil, fmt.Errorf("read line %d again: %w", r[0].id, err)
+func (f *lines) load(_ context.Context, l *records, i int) (*row, error) {
+	r := *l.at(i)
+	line := make([]byte, r.size)
+	if err := history.ReadAgain(f.file, line, r.offset); err != nil {
+		return nil, fmt.Errorf("read line %d again: %w", r.id, err)
 	}
 	in := rowOf(line)
-	in.id = r[0].id
+	in.id = r.id
 	return in, nil
 }
 

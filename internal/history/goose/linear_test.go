@@ -1,12 +1,14 @@
 package goose
 
 import (
+	"fmt"
 	"regexp"
 	"testing"
 
 	_ "modernc.org/sqlite" // makes the databases
 
 	"sessiond/internal/history/historytest"
+	"sessiond/internal/session"
 )
 
 const conversations = `
@@ -53,37 +55,74 @@ func TestLongConversationTakesFewStatements(t *testing.T) {
 func TestUsageOfALostSessionIsReadOnce(t *testing.T) {
 	d := opened(t)
 	c := &lostUsage{d: d, of: "s"}
-	if err := c.scan(t.Context(), func(*row) error { return nil }); err != nil {
-		t.Fatal(err)
+	l := newRecords()
+	defer l.close()
+	s := scanner{records: l}
+	var said []string
+	err := c.scan(t.Context(), func(in *row) error {
+		s.add(in)
+		said = append(said, string(in.content))
+		return nil
+	})
+	if err != nil || len(said) != 2000 {
+		t.Fatalf("%d rows: %v", len(said), err)
 	}
 	c.d = &database{has: d.has} // nothing can be asked now
-	for i := range int64(2000) {
-		if in, err := c.load(t.Context(), []record{{id: i}}); err != nil || in.id != i || in.broken == "" {
+	for i := range 2000 {
+		if in, err := c.load(t.Context(), l, i); err != nil || in.id != int64(i) || in.broken == "" || string(in.content) != said[i] {
 			t.Fatalf("row %d: %+v, %v", i, in, err)
 		}
 	}
+	if err := c.close(); err != nil {
+		t.Error(err)
+	}
 }
+
+// Of each message, and of each row of the ledger, little is in memory.
+func TestGooseRemembersLittleOfAMessage(t *testing.T) {
+	fill := func(n int) string {
+		return schemaOfMany + fmt.Sprintf(`WITH RECURSIVE c(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM c WHERE i < %d)
+			INSERT INTO messages (message_id, session_id, role, content_json, created_timestamp, metadata_json)
+			SELECT printf('msg_%%08d', i), 's', iif(i %% 2, 'assistant', 'user'), '[{"type":"text","text":"number ' || i || '"}]', 1770109200 + i,
+			'{"userVisible":true,"agentVisible":true,"usage":{"inputTokens":' || i || ',"outputTokens":5}}' FROM c;
+			INSERT INTO usage_ledger (session_id, created_timestamp, input_tokens) SELECT 's', created_timestamp, id FROM messages WHERE role = 'assistant'`, n-1)
+	}
+	historytest.ReadsDatabaseFlat(t, New(historytest.NoEnv), fill, historytest.Before{
+		Is: session.Session{ID: "20260203_001"}, Entry: func(i int) session.Message {
+			return session.Message{ExternalID: fmt.Sprintf("msg_%08d#0", i), Extra: session.JSON(fmt.Sprintf(`{"hash":"%032x"}`, i))}
+		},
+	}, 20)
+}
+
+const schemaOfMany = `CREATE TABLE sessions (id TEXT PRIMARY KEY, name TEXT, created_at TIMESTAMP); INSERT INTO sessions VALUES ('s', 'one', '2026-02-03 09:00:00');
+CREATE TABLE messages (id INTEGER PRIMARY KEY AUTOINCREMENT, message_id TEXT, session_id TEXT, role TEXT, content_json TEXT, created_timestamp INTEGER, metadata_json TEXT);
+CREATE INDEX idx_messages_session ON messages(session_id);
+CREATE TABLE usage_ledger (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL, created_timestamp INTEGER, input_tokens INTEGER);
+`
 
 // readTwice reads a conversation as an import does: all of it, then what is not known, in order.
 func readTwice(t *testing.T, c conversation, n int) {
 	t.Helper()
-	var records []record
+	l := newRecords()
+	defer l.close()
+	s := scanner{records: l}
 	var said []string
 	err := c.scan(t.Context(), func(in *row) error {
-		records, said = append(records, record{id: in.id}), append(said, string(in.content))
+		s.add(in)
+		said = append(said, string(in.content))
 		return nil
 	})
-	if err != nil || len(records) != n {
-		t.Fatalf("%d messages: %v", len(records), err)
+	if err != nil || l.len() != n {
+		t.Fatalf("%d messages: %v", l.len(), err)
 	}
-	for i := range records {
-		records[i].known = i%100 == 99
+	for i := range n {
+		l.at(i).known = i%100 == 99
 	}
-	for i := range records {
-		if records[i].known {
+	for i := range n {
+		if l.at(i).known {
 			continue
 		}
-		in, err := c.load(t.Context(), records[i:])
+		in, err := c.load(t.Context(), l, i)
 		if err != nil || string(in.content) != said[i] {
 			t.Fatalf("message %d is another one when it is read again: %s, %v", i, in.content, err)
 		}

@@ -2,8 +2,8 @@ package goose
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"sessiond/internal/history"
@@ -12,8 +12,20 @@ import (
 
 // stored are the messages of a session that are here, or of the line that a fork comes from.
 type stored struct {
-	hashes map[string]string // by external id
-	says   map[string][]place
+	table    history.Table[held]
+	texts    history.Texts
+	keys     *history.Names // by external id
+	says     *history.Names // by hash: the first one that nothing is the same as yet
+	sessions []session.ID
+}
+
+// held is a message that is here.
+type held struct {
+	key     history.TextAt
+	hash    [16]byte
+	session int32
+	next    int32 // the next one that says the same, -1: none
+	claimed bool  // a record is this message
 }
 
 // place names a stored message.
@@ -22,22 +34,101 @@ type place struct {
 	key     string
 }
 
+func newStored() *stored {
+	s := &stored{}
+	s.keys = history.NewNames(func(i int32) uint64 { return s.keys.Sum(s.texts.Get(s.table.At(i).key)) })
+	return s
+}
+
+func (s *stored) close() {
+	s.table.Close()
+	s.texts.Close()
+}
+
 // load reads what is stored of a session.
 func (s *stored) load(ctx context.Context, known history.Known, id session.ID) error {
-	if s.hashes == nil {
-		s.hashes, s.says = map[string]string{}, map[string][]place{}
-	}
+	s.sessions = append(s.sessions, id)
 	return known.Entries(ctx, id, func(m *session.Message) bool {
 		var extra struct {
 			Hash string `json:"hash"`
 		}
-		if m.ExternalID == "" || json.Unmarshal(m.Extra, &extra) != nil || extra.Hash == "" {
+		e := held{session: int32(len(s.sessions) - 1)}
+		if m.ExternalID == "" || json.Unmarshal(m.Extra, &extra) != nil || len(extra.Hash) != hex.EncodedLen(len(e.hash)) {
 			return true // it was said here
 		}
-		s.hashes[m.ExternalID] = extra.Hash
-		s.says[extra.Hash] = append(s.says[extra.Hash], place{id, m.ExternalID})
+		if _, err := hex.Decode(e.hash[:], []byte(extra.Hash)); err != nil {
+			return true
+		}
+		e.key = s.texts.Put(m.ExternalID)
+		s.keys.Set(s.keys.Sum(m.ExternalID), int32(s.table.Len()))
+		s.table.Append(e)
 		return true
 	})
+}
+
+// index makes ready to find messages by what they say. None is claimed then.
+func (s *stored) index() {
+	s.says = history.NewNames(func(i int32) uint64 { return s.sum(s.table.At(i).hash) })
+	for i := s.table.Len() - 1; i >= 0; i-- {
+		e := s.table.At(int32(i))
+		sum := s.sum(e.hash)
+		next, more := s.says.Get(sum)
+		if !more {
+			next = -1
+		}
+		e = s.table.At(int32(i))
+		e.next, e.claimed = next, false
+		s.says.Set(sum, int32(i))
+	}
+}
+
+func (s *stored) sum(hash [16]byte) uint64 { return s.says.Sum(string(hash[:])) }
+
+// alike gives the first message that says something, of those that may not be claimed yet.
+func (s *stored) alike(hash [16]byte) (i int32, ok bool) {
+	if s.table.Len() == 0 {
+		return -1, false
+	}
+	sum := s.sum(hash)
+	begin, ok := s.says.Get(sum)
+	if !ok {
+		return -1, false
+	}
+	for i = begin; ; {
+		e := s.table.At(i)
+		if !e.claimed || e.next < 0 {
+			break
+		}
+		i = e.next
+	}
+	if i != begin { // they are not gone through again
+		s.says.Set(sum, i)
+	}
+	return i, true
+}
+
+// find claims the first message that says what a record does and may be it by its name.
+func (s *stored) find(r *brief, may func(key string) bool) (place, bool) {
+	for i, ok := s.alike(r.hash); ok && i >= 0; {
+		e := *s.table.At(i)
+		if !e.claimed {
+			if key := s.texts.Get(e.key); may(key) {
+				s.table.At(i).claimed = true
+				return place{s.sessions[e.session], key}, true
+			}
+		}
+		i = e.next
+	}
+	return place{}, false
+}
+
+// here gives the message that has a key.
+func (s *stored) here(key string) (*held, bool) {
+	i, ok := s.keys.Get(s.keys.Sum(key))
+	if !ok {
+		return nil, false
+	}
+	return s.table.At(i), true
 }
 
 // match names the records and finds those that are here.
@@ -46,79 +137,75 @@ func (s *stored) load(ctx context.Context, known history.Known, id session.ID) e
 // by how often it came before; one without an id, or with one that a migration gave it, by
 // what it says. The same id with other content is another version of the message: both are
 // history.
-func (s *stored) match(records []record, generated string) {
-	occurrence, claimed := map[string]int{}, map[string]bool{}
-	for i := range records {
-		r := &records[i]
-		if r.within != "" {
+func (s *stored) match(l *records, generated string) {
+	s.index()
+	for i := range l.len() {
+		r := l.at(i)
+		if r.within != 0 {
 			continue
 		}
-		name := r.messageID
-		if name == "" {
-			name = "h:" + r.hash
+		name := l.name(r)
+		sum := l.names.Sum(name)
+		if earlier, again := l.names.Get(sum); again {
+			r.occurrence = l.at(int(earlier)).occurrence + 1
 		}
-		r.key = fmt.Sprintf("%s#%d", name, occurrence[name])
-		occurrence[name]++
-		hash, here := s.hashes[r.key]
-		switch {
-		case here && hash == r.hash:
-			r.known = true
-		case s.alias(r, name, generated, claimed):
-		case here:
-			r.key += "~" + r.hash[:12]
-			_, r.known = s.hashes[r.key]
+		l.names.Set(sum, int32(i))
+		if s.table.Len() > 0 {
+			s.identify(l, l.at(i), name, generated)
 		}
-		claimed[r.key] = true
 	}
 }
 
-// alias finds a record that is stored under another name.
-func (s *stored) alias(r *record, name, generated string, claimed map[string]bool) bool {
-	nameless := r.messageID == "" || strings.HasPrefix(r.messageID, generated)
-	for _, at := range s.says[r.hash] {
-		if claimed[at.key] || !nameless && !strings.HasPrefix(at.key, name+"#") && !strings.HasPrefix(at.key, "h:") {
-			continue
-		}
-		r.key, r.known = at.key, true
-		return true
+// identify finds the stored message that a record is.
+func (s *stored) identify(l *records, r *brief, name, generated string) {
+	nameless := r.name == 0 || strings.HasPrefix(name, generated)
+	key := l.key(r)
+	e, here := s.here(key)
+	if here && e.hash == r.hash {
+		r.known, e.claimed = true, true
+		return
 	}
-	return false
+	at, found := s.find(r, func(key string) bool {
+		return nameless || strings.HasPrefix(key, name+"#") || strings.HasPrefix(key, "h:")
+	})
+	switch {
+	case found:
+		key, r.known = at.key, true
+		r.key = l.texts.Put(key)
+	case here:
+		key += "~" + r.hex()[:12]
+		r.key = l.texts.Put(key)
+		_, r.known = s.here(key)
+	}
+	if e, here := s.here(key); here {
+		e.claimed = true
+	}
 }
 
 // copied marks the records at the beginning that are copies of what is stored in the line of
 // another session, and gives their number.
-func (s *stored) copied(records []record) int {
-	claimed := map[place]bool{}
-	for i := range records {
-		r := &records[i]
-		found := false
-		for _, at := range s.says[r.hash] {
-			if !claimed[at] && (r.messageID == "" || strings.HasPrefix(at.key, r.messageID+"#") || strings.HasPrefix(at.key, "msg_") || strings.HasPrefix(at.key, "h:")) {
-				claimed[at], found = true, true
-				r.key, r.within, r.known = at.key, at.session, true
-				break
-			}
-		}
+func (s *stored) copied(l *records) int {
+	s.index()
+	for i := range l.len() {
+		r := l.at(i)
+		name := l.texts.Get(r.name)
+		of, found := s.find(r, func(key string) bool {
+			return name == "" || strings.HasPrefix(key, name+"#") || strings.HasPrefix(key, "msg_") || strings.HasPrefix(key, "h:")
+		})
 		if !found {
 			return i
 		}
+		l.copied(l.at(i), of)
 	}
-	return len(records)
-}
-
-// uncopy takes back what copied marked.
-func uncopy(records []record) {
-	for i := range records {
-		records[i].key, records[i].within, records[i].known = "", "", false
-	}
+	return l.len()
 }
 
 // line reads a session with all that it was forked from.
 func line(ctx context.Context, known history.Known, s *session.Session) (*stored, error) {
-	all := &stored{}
+	all := newStored()
 	for range maxForks {
 		if err := all.load(ctx, known, s.ID); err != nil {
-			return nil, err
+			return all, err
 		}
 		if s.ParentKind != session.ParentFork || s.ParentID == "" {
 			break

@@ -8,16 +8,6 @@ import (
 	"sessiond/internal/session"
 )
 
-// shown is how a record stands in its conversation.
-type shown struct {
-	marker  bool   // a compaction's own row: its text stands in the overlay
-	hidden  bool   // a compaction hides it
-	again   string // the key of the prompt that it repeats
-	author  session.Origin
-	note    string
-	between bool // it stands for calls that the model does not see any more
-}
-
 // decode turns a row into a message. in is not kept.
 func decode(r *record, in *row, how shown) session.Message {
 	m := session.Message{

@@ -16,9 +16,9 @@ type conversation interface {
 	// scan yields all of them in the source's order. What a row points to is good until
 	// the next one.
 	scan(ctx context.Context, yield func(*row) error) error
-	// load reads the first of the records again. Of the others those that are not known are
-	// likely to be asked for next.
-	load(ctx context.Context, r []record) (*row, error)
+	// load reads a record again. Of those after it the ones that are not known are likely to
+	// be asked for next.
+	load(ctx context.Context, l *records, i int) (*row, error)
 	close() error
 }
 
@@ -31,44 +31,48 @@ type reader struct {
 
 	about   about
 	from    conversation
-	entries []entry // of the usage ledger
-	counted int     // of them, by earlier readings
+	ledger  ledger
+	counted int // of its rows, by earlier readings
 	origins func() ([]*session.Session, error)
 
 	sourceID string
 	created  *session.Time
 	existing *session.Session
-	records  []record
+	records  *records
 	shared   int // records at the beginning that are copies
 	origin   *session.Session
 	overlays []summarised
-	show     map[int]shown
+	markers  map[int]*summarised // the rows of compactions; with what it made, a summary
+	again    map[int]int         // prompts that repeat another one
+	hidden   int                 // how many records at the beginning compactions hide
 	problems []history.Problem
 
 	session    history.NewSession
 	fields     *store.ImportFields
-	superseded bool  // the session came from a database, this is the older file
-	last       place // on the path: what the next message follows
-	fresh      int   // messages that are new
+	superseded bool // the session came from a database, this is the older file
+	last       int  // on the path: what the next message follows, -1: nothing
+	fresh      int  // messages that are new
 	batch      history.Batch
 	size       int // bytes in batch
 }
 
 // run reads the session and gives its last batch with the cursor.
 func (r *reader) run(cursor func() *history.Cursor) (err error) {
+	defer history.Guard(&err)
+	r.records = newRecords()
+	defer r.records.close()
 	defer func() { err = errors.Join(err, r.from.close()) }()
-	created := r.about.created
-	if created == nil {
-		created = &session.Time{}
+	s := scanner{records: r.records}
+	if r.about.created != nil {
+		s.last = *r.about.created
 	}
-	s := newScanner(*created)
 	if err := r.from.scan(r.ctx, func(in *row) error { s.add(in); return r.ctx.Err() }); err != nil {
 		return err
 	}
-	r.records = s.records
 	if _, isFile := r.from.(*lines); !isFile {
-		r.records = inOrder(r.records)
+		r.records.inOrder()
 	}
+	r.last = -1
 	r.begins()
 	if err := r.recognise(); err != nil {
 		return err
@@ -91,8 +95,8 @@ func (r *reader) begins() {
 	if r.created != nil && !r.created.IsZero() {
 		return
 	}
-	for i := range r.records {
-		if at := r.records[i].at; !at.IsZero() {
+	for i := range r.records.len() {
+		if at := r.records.at(i).time(); !at.IsZero() {
 			r.created = &at
 			break
 		}
@@ -104,9 +108,9 @@ func (r *reader) begins() {
 		at := session.At(time.Unix(0, 0))
 		r.created = &at
 	}
-	for i := range r.records {
-		if r.records[i].at.IsZero() {
-			r.records[i].at = *r.created
+	for i := range r.records.len() {
+		if m := r.records.at(i); m.time().IsZero() {
+			m.at = r.created.UnixMilli()
 		}
 	}
 }
@@ -149,12 +153,14 @@ func (r *reader) recognise() error {
 	if err := r.identify(); err != nil {
 		return err
 	}
-	own := &stored{}
+	own := newStored()
+	defer own.close()
 	var err error
 	if r.existing != nil {
 		err = own.load(r.ctx, r.known, r.existing.ID)
 	}
 	if err == nil {
+		own.index()
 		err = r.fork(own)
 	}
 	if err != nil {
@@ -175,7 +181,7 @@ const leastShared = 2
 func (r *reader) fork(own *stored) error {
 	var candidates []*session.Session
 	switch {
-	case r.existing != nil && r.existing.ParentKind != session.ParentFork, r.about.parent != "", len(r.records) < leastShared:
+	case r.existing != nil && r.existing.ParentKind != session.ParentFork, r.about.parent != "", r.records.len() < leastShared:
 		return nil
 	case r.existing != nil:
 		origin, err := r.byID(r.existing.ParentID)
@@ -190,21 +196,32 @@ func (r *reader) fork(own *stored) error {
 		}
 	}
 	var best *stored
+	defer func() {
+		if best != nil {
+			best.close()
+		}
+	}()
 	for _, candidate := range candidates {
 		all, err := line(r.ctx, r.known, candidate)
 		if err != nil {
+			all.close()
 			return err
 		}
-		if n := all.copied(r.records); n > r.shared && n >= leastShared {
-			r.shared, r.origin, best = n, candidate, all
+		n := all.copied(r.records)
+		r.records.uncopy(0, n)
+		if n > r.shared && n >= leastShared {
+			all, best = best, all
+			r.shared, r.origin = n, candidate
 		}
-		uncopy(r.records)
+		if all != nil {
+			all.close()
+		}
 	}
 	if best == nil {
 		return nil
 	}
 	best.copied(r.records)
-	if last := r.records[r.shared-1].within; last != r.origin.ID {
+	if last := r.records.place(r.shared - 1).session; last != r.origin.ID {
 		origin, err := r.byID(last)
 		if err != nil {
 			return err
@@ -212,8 +229,8 @@ func (r *reader) fork(own *stored) error {
 		r.origin = origin
 	}
 	for i := range r.shared { // what was said here before it was copied there stays
-		if _, here := own.says[r.records[i].hash]; here {
-			uncopy(r.records[i:])
+		if _, here := own.alike(r.records.at(i).hash); here {
+			r.records.uncopy(i, r.shared)
 			r.shared = i
 			break
 		}
@@ -221,61 +238,12 @@ func (r *reader) fork(own *stored) error {
 	return nil
 }
 
-// arrange says how the records stand: which are of a compaction, hidden, said again.
-func (r *reader) arrange() {
-	r.show = map[int]shown{}
-	hidden := -1
-	prompts := map[uint64]int{}
-	for k := range r.overlays {
-		c := &r.overlays[k]
-		if k > 0 {
-			c.previous = r.overlays[k-1].through + 1
-		}
-		r.show[c.summary] = shown{marker: true}
-		if c.proceed >= 0 {
-			r.show[c.proceed] = shown{marker: true}
-		}
-		hidden = c.summary
-	}
-	for i := range r.records {
-		m, how := &r.records[i], r.show[i]
-		how.hidden = i < hidden
-		how.author = r.about.author
-		if i > hidden && i > 0 && !how.marker && isSummary(m) && r.betweenPairs(i) {
-			how.between, how.note = true, "stands for calls that the model does not see any more"
-		}
-		if m.role == "user" && m.text != 0 && !how.marker {
-			if first, ok := prompts[m.text]; ok && r.repeats(i) {
-				how.again = r.records[first].key
-			}
-			prompts[m.text] = i
-		}
-		r.show[i] = how
-	}
-}
-
-// betweenPairs tells whether the calls just before a summary are hidden from the model.
-func (r *reader) betweenPairs(i int) bool {
-	before := before(r.records, i)
-	return before >= 0 && !r.records[before].agent && (r.records[before].says.results || r.records[before].says.calls)
-}
-
-// repeats tells whether a prompt follows a compaction, which says the last one again.
-func (r *reader) repeats(i int) bool {
-	for _, c := range r.overlays {
-		if c.kept == i {
-			return true
-		}
-	}
-	return false
-}
-
 // open says what the session is.
 func (r *reader) open() error {
 	a := &r.about
 	notes := a.notes
 	switch {
-	case len(r.entries) > 0:
+	case r.ledger.rows > 0:
 		notes = append(notes, history.Field{Key: "usage", Raw: raw(`"ledger"`)})
 	case a.balance != nil:
 		notes = append(notes, history.Field{Key: "usage", Raw: raw(`"accumulated"`)})
@@ -360,9 +328,9 @@ func (r *reader) account() {
 	if r.superseded {
 		why = skipSuperseded
 	}
-	for i := range r.records {
-		switch m := &r.records[i]; {
-		case m.within != "":
+	for i := range r.records.len() {
+		switch m := r.records.at(i); {
+		case m.within != 0:
 			r.batch.Records.Skip(skipCopy+r.origin.SourceID, 1)
 		case m.known:
 			r.batch.Records.Skip(why, 1)
@@ -372,33 +340,47 @@ func (r *reader) account() {
 
 // messages gives those that are new, each after the one before it.
 func (r *reader) messages() error {
-	for i := range r.records {
-		m := &r.records[i]
-		if !m.known {
+	reply := int32(-1)
+	for i := range r.records.len() {
+		if !r.records.at(i).known {
 			if err := r.message(i); err != nil {
 				return err
 			}
 		}
-		if !m.raw() {
-			r.last = place{m.within, m.key}
+		m := r.records.at(i)
+		if !m.aside {
+			r.last = i
+			if m.role == assistantRole && m.within == 0 && m.says.model {
+				reply = int32(i)
+			}
 		}
+		m.reply = reply
 	}
 	return nil
 }
 
+// parent is the message that the next one follows.
+func (r *reader) parent() place {
+	if r.last < 0 {
+		return place{}
+	}
+	return r.records.place(r.last)
+}
+
 func (r *reader) message(i int) error {
-	m := &r.records[i]
-	in, err := r.from.load(r.ctx, r.records[i:])
+	in, err := r.from.load(r.ctx, r.records, i)
 	if err != nil {
 		return err
 	}
+	m := r.records.record(i)
 	if len(in.content) > largest {
 		r.batch.Records.Skip(skipLarge, 1)
 		r.problem(m.id, fmt.Sprintf("message %s is larger than 64 MiB and was left out", m.key))
-		m.why = skipLarge // nothing hangs on it
+		r.records.at(i).aside = true // nothing hangs on it
 		return nil
 	}
-	made := history.Message{Message: decode(m, in, r.show[i]), ParentKey: r.last.key, ParentSession: r.last.session}
+	parent := r.parent()
+	made := history.Message{Message: decode(&m, in, r.shown(i)), ParentKey: parent.key, ParentSession: parent.session}
 	b := &r.batch
 	b.Messages = append(b.Messages, made)
 	r.fresh++
@@ -408,17 +390,20 @@ func (r *reader) message(i int) error {
 	} else {
 		b.Records.Import(1)
 	}
-	for _, c := range r.overlays {
-		if c.summary == i && c.through >= 0 {
-			if err := r.overlay(&c); err != nil {
-				return err
-			}
+	if c := r.markers[i]; c != nil && c.through >= 0 {
+		if err := r.overlay(c); err != nil {
+			return err
 		}
 	}
 	if r.size += history.Size(&made); len(b.Messages) < history.MaxBatch && r.size < history.MaxBatchBytes {
 		return nil
 	}
-	if err := r.emit(*b); err != nil {
+	return r.flush()
+}
+
+// flush gives the batch and begins the next.
+func (r *reader) flush() error {
+	if err := r.emit(r.batch); err != nil {
 		return err
 	}
 	r.begin()
@@ -438,20 +423,23 @@ const largest = 64 << 20
 
 // finish gives the last batch: with the head, the title, the calls and the cursor.
 func (r *reader) finish(cursor *history.Cursor) error {
-	b := &r.batch
-	if r.fresh > 0 || r.existing == nil {
-		if r.last.key != "" {
-			b.Head, b.HeadSession = &r.last.key, r.last.session
+	if !r.superseded {
+		if err := r.calls(); err != nil {
+			return err
 		}
+	}
+	b := &r.batch
+	if r.last >= 0 && (r.fresh > 0 || r.existing == nil) {
+		head := r.parent()
+		b.Head, b.HeadSession = &head.key, head.session
 	}
 	if !r.superseded {
 		b.Fields = r.fields
 		if r.about.title != "" {
 			b.Title = &r.about.title
 		}
-		b.Calls = r.calls()
 	}
-	if n := len(r.entries); n > 0 {
+	if n := r.ledger.rows; n > 0 {
 		had := min(n, r.counted)
 		b.Records.Skip(history.SkipKnown, had)
 		b.Records.Import(n - had)

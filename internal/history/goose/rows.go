@@ -78,19 +78,20 @@ func (c *rowsOf) byID() string {
 	return c.selected() + `json_each(?) j CROSS JOIN ` + c.table + ` m ON m.id = j.value ORDER BY j.rowid`
 }
 
-func (c *rowsOf) load(ctx context.Context, r []record) (*row, error) {
-	if in := c.kept[r[0].id]; in != nil {
+func (c *rowsOf) load(ctx context.Context, l *records, i int) (*row, error) {
+	id := l.at(i).id
+	if in := c.kept[id]; in != nil {
 		return in, nil
 	}
 	in, err := c.lookup.Get(ctx, func(yield func(int64) bool) {
-		for i := range r {
-			if (i == 0 || !r[i].known) && !yield(r[i].id) {
+		for next := i; next < l.len(); next++ {
+			if r := l.at(next); (next == i || !r.known) && !yield(r.id) {
 				return
 			}
 		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read row %d again: %w", r[0].id, err)
+		return nil, fmt.Errorf("read row %d again: %w", id, err)
 	}
 	return in, nil
 }
@@ -135,39 +136,38 @@ func scanRow(rows *sql.Rows) (*row, error) {
 
 // lostUsage are the ledger rows of a session of which nothing else is left: kept raw.
 type lostUsage struct {
-	d    *database
-	of   string
-	list []columns
+	d     *database
+	of    string
+	texts history.Texts
 }
 
 func (c *lostUsage) scan(ctx context.Context, yield func(*row) error) error {
-	var err error
-	if c.list, err = c.d.list(tableLedger, `WHERE session_id = ? ORDER BY id`, c.of); err != nil {
-		return err
-	}
-	for i := range c.list {
-		if err := yield(c.row(c.list[i], int64(i))); err != nil {
-			return err
+	n := int64(0)
+	return c.d.each(tableLedger, `WHERE session_id = ? ORDER BY id`, func(from columns) error {
+		var o history.Object
+		for _, name := range c.d.has[tableLedger] {
+			if from[name] != nil {
+				o = append(o, history.Field{Key: name, Raw: raw(session.JSONOf(from.text(name)))})
+			}
 		}
-	}
-	return ctx.Err()
+		in := &row{id: n, created: from.number("created_timestamp"), content: objectJSON(o), broken: lostSession}
+		in.offset = int64(c.texts.Put(string(in.content)))
+		n++
+		return cmp.Or(yield(in), ctx.Err())
+	}, c.of)
 }
 
-func (c *lostUsage) row(from columns, i int64) *row {
-	var o history.Object
-	for _, name := range c.d.has[tableLedger] {
-		if from[name] != nil {
-			o = append(o, history.Field{Key: name, Raw: raw(session.JSONOf(from.text(name)))})
-		}
-	}
-	return &row{id: i, created: from.number("created_timestamp"), content: objectJSON(o), broken: "usage of a session that is gone"}
+const lostSession = "usage of a session that is gone"
+
+func (c *lostUsage) load(_ context.Context, l *records, i int) (*row, error) {
+	r := l.at(i)
+	return &row{id: r.id, content: []byte(c.texts.Get(history.TextAt(r.offset))), broken: lostSession}, nil
 }
 
-func (c *lostUsage) load(_ context.Context, r []record) (*row, error) {
-	return c.row(c.list[r[0].id], r[0].id), nil
+func (c *lostUsage) close() error {
+	c.texts.Close()
+	return nil
 }
-
-func (c *lostUsage) close() error { return nil }
 
 // threads reads what the interface kept of conversations. It is a copy, unless the session's
 // own messages are gone.

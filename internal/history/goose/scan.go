@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"hash/maphash"
 	"math"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -27,7 +26,7 @@ type row struct {
 	broken    string // why a file's line is no message; content is the line
 }
 
-// record is what the first pass learns of a message.
+// record is what there is to know of a message.
 type record struct {
 	id, offset, size int64
 	messageID, role  string
@@ -40,9 +39,7 @@ type record struct {
 	user, agent      bool // who sees it
 	usage            history.Object
 
-	key    string     // its external id
-	known  bool       // it is here already
-	within session.ID // the session that holds it, when it is a copy
+	key string // its external id
 }
 
 // says tells what kinds of blocks a message has.
@@ -60,13 +57,8 @@ const maxDepth = 256
 
 // scanner turns rows into records, in the order of the source.
 type scanner struct {
-	records []record
-	seed    maphash.Seed
+	records *records
 	last    session.Time // for rows without a time
-}
-
-func newScanner(created session.Time) *scanner {
-	return &scanner{seed: maphash.MakeSeed(), last: created}
 }
 
 // add takes one row; what it points to is not kept.
@@ -96,7 +88,7 @@ func (s *scanner) add(in *row) {
 		})
 		s.look(&r, blocks)
 	}
-	s.records = append(s.records, r)
+	s.records.add(&r)
 }
 
 type raw = json.RawMessage
@@ -104,7 +96,7 @@ type raw = json.RawMessage
 // look learns what the blocks of a message are.
 func (s *scanner) look(r *record, blocks []json.RawMessage) {
 	var text maphash.Hash
-	text.SetSeed(s.seed)
+	text.SetSeed(s.records.seed)
 	for _, block := range blocks {
 		o, _ := history.Fields(block)
 		switch kind := o.String("type"); kind {
@@ -125,17 +117,6 @@ func (s *scanner) look(r *record, blocks []json.RawMessage) {
 	if r.says.text && !r.says.other {
 		r.text = text.Sum64()
 	}
-}
-
-// inOrder gives records in Goose's own order: by seconds, then as the rows were inserted.
-func inOrder(records []record) []record {
-	slices.SortStableFunc(records, func(a, b record) int {
-		if d := a.at.Unix() - b.at.Unix(); d != 0 {
-			return int(max(min(d, 1), -1))
-		}
-		return int(max(min(a.id-b.id, 1), -1))
-	})
-	return records
 }
 
 // blocksOf gives the blocks of a message's content; else why it has none.

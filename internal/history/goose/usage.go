@@ -3,6 +3,7 @@ package goose
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"sessiond/internal/history"
@@ -43,97 +44,91 @@ func split(input, cacheRead, cacheWrite int64) (rest int64, ok bool) {
 	return input - cacheRead - cacheWrite, true
 }
 
-// entry is one row of usage_ledger.
-type entry struct {
-	at                                   *session.Time
-	model, costSource                    string
-	input, output, cacheRead, cacheWrite int64
-	cost                                 *int64
-	compaction                           bool
-	hash                                 string
-}
-
-func entryOf(c columns) entry {
-	e := entry{
-		model: c.text("model"), costSource: c.text("cost_source"), compaction: c.text("is_compaction") == "1",
-		input: history.Count(c.number("input_tokens")), output: history.Count(c.number("output_tokens")),
-		cacheRead: history.Count(c.number("cache_read_tokens")), cacheWrite: history.Count(c.number("cache_write_tokens")),
-	}
-	if e.input+e.output == 0 {
-		e.input = history.Count(c.number("total_tokens"))
-	}
-	if at, ok := timeOf(c.number("created_timestamp")); ok {
-		e.at = &at
-	}
-	if cost, ok := history.NanoUSD(c.number("cost")); ok {
-		e.cost = &cost
-	}
-	var o history.Object
-	for name, value := range c {
-		if name != "id" && name != "session_id" && value != nil {
-			o = append(o, history.Field{Key: name, Raw: raw(session.JSONOf(c.text(name)))})
-		}
-	}
-	e.hash = history.Fingerprint(o)
-	return e
-}
-
 const carriedForward = "carried_forward"
 
 // calls turns a session's usage into ledger rows. One of its sources counts: the rows of
 // usage_ledger, else the session's sums, else what the messages say.
-func (r *reader) calls() []history.Call {
+func (r *reader) calls() error {
 	switch {
-	case len(r.entries) > 0:
-		return r.ledger()
+	case r.ledger.rows > 0:
+		return r.ledgerCalls()
 	case r.about.balance != nil:
 		return r.opening(r.about.balance, "accumulated", *r.created)
 	}
 	return r.replies()
 }
 
-func (r *reader) ledger() []history.Call {
-	var calls []history.Call
-	seen := map[string]int{}
-	for _, e := range r.entries {
-		at := *r.created
-		if e.at != nil {
-			at = *e.at
-		}
-		if e.costSource == carriedForward && r.usageOf() == "accumulated" {
+// call puts a call into the batch, and gives it away when it is full.
+func (r *reader) call(c history.Call) error {
+	r.batch.Calls = append(r.batch.Calls, c)
+	if len(r.batch.Calls) < history.MaxBatch {
+		return nil
+	}
+	return r.flush()
+}
+
+// ledgerCalls counts the rows of usage_ledger. What is carried forward comes first: how much of
+// it is new is told by what is counted already.
+func (r *reader) ledgerCalls() error {
+	carried := func(e *entry) bool { return e.costSource == carriedForward && r.usageOf() == "accumulated" }
+	if r.usageOf() == "accumulated" {
+		err := r.ledger.each(func(e *entry) error {
+			if !carried(e) {
+				return nil
+			}
 			// What was counted as the session's sums before the ledger began is in it.
 			b := &balance{input: e.input, output: e.output, cacheRead: e.cacheRead, cacheWrite: e.cacheWrite, cost: e.cost, cached: true}
-			calls = append(calls, r.opening(b, carriedForward, at)...)
-			continue
+			return r.opening(b, carriedForward, r.calledAt(e))
+		})
+		if err != nil {
+			return err
 		}
-		c := session.Call{
-			Purpose: session.PurposeChat, Model: e.model, OutputTokens: e.output, CacheReadTokens: e.cacheRead, CacheWriteTokens: e.cacheWrite,
-			CostNanoUSD: e.cost, CreatedAt: at,
-		}
-		if e.compaction {
-			c.Purpose = session.PurposeSummary
-		}
-		notes := history.Object{}
-		if e.costSource != "" {
-			notes = append(notes, history.Field{Key: "cost_source", Raw: raw(session.JSONOf(e.costSource))})
-		}
-		inside := false
-		if c.InputTokens, inside = split(e.input, e.cacheRead, e.cacheWrite); !inside {
-			notes = append(notes, history.Field{Key: "cache_exceeds_input", Raw: raw("true")})
-		}
-		c.Metadata = notes.JSON()
-		call := history.Call{Call: c}
-		if e.costSource != carriedForward {
-			call.MessageKey = r.replyOf(&e, at)
-		}
-		calls = append(calls, r.own(call, fmt.Sprintf("%s#%d", e.hash, seen[e.hash])))
-		seen[e.hash]++
 	}
-	return calls
+	seen := newOccurrences()
+	defer seen.close()
+	return r.ledger.each(func(e *entry) error {
+		if carried(e) {
+			return nil
+		}
+		return r.call(r.ledgerCall(e, seen.next(e.hash)))
+	})
+}
+
+func (r *reader) calledAt(e *entry) session.Time {
+	if e.at != nil {
+		return *e.at
+	}
+	return *r.created
+}
+
+// ledgerCall turns a row into a call. occurrence is how often an equal one came before.
+func (r *reader) ledgerCall(e *entry, occurrence int32) history.Call {
+	at := r.calledAt(e)
+	c := session.Call{
+		Purpose: session.PurposeChat, Model: e.model, OutputTokens: e.output, CacheReadTokens: e.cacheRead, CacheWriteTokens: e.cacheWrite,
+		CostNanoUSD: e.cost, CreatedAt: at,
+	}
+	if e.compaction {
+		c.Purpose = session.PurposeSummary
+	}
+	notes := history.Object{}
+	if e.costSource != "" {
+		notes = append(notes, history.Field{Key: "cost_source", Raw: raw(session.JSONOf(e.costSource))})
+	}
+	inside := false
+	if c.InputTokens, inside = split(e.input, e.cacheRead, e.cacheWrite); !inside {
+		notes = append(notes, history.Field{Key: "cache_exceeds_input", Raw: raw("true")})
+	}
+	c.Metadata = notes.JSON()
+	call := history.Call{Call: c}
+	if e.costSource != carriedForward {
+		call.MessageKey = r.replyOf(e, at)
+	}
+	return r.own(call, fmt.Sprintf("%s#%d", e.hash, occurrence))
 }
 
 // opening counts what the session's sums hold beyond what was counted before.
-func (r *reader) opening(b *balance, source string, at session.Time) []history.Call {
+func (r *reader) opening(b *balance, source string, at session.Time) error {
 	had := session.Session{}
 	if r.existing != nil {
 		had = *r.existing
@@ -159,21 +154,20 @@ func (r *reader) opening(b *balance, source string, at session.Time) []history.C
 		notes = append(notes, history.Field{Key: "cache_unknown", Raw: raw("true")})
 	}
 	c.Metadata = notes.JSON()
-	return []history.Call{r.own(history.Call{Call: c}, fmt.Sprintf("balance:%d:%d:%d:%d", b.input, b.output, b.cacheRead, b.cacheWrite))}
+	return r.call(r.own(history.Call{Call: c}, fmt.Sprintf("balance:%d:%d:%d:%d", b.input, b.output, b.cacheRead, b.cacheWrite)))
 }
 
 // replies counts the calls that the messages themselves tell of.
-func (r *reader) replies() []history.Call {
-	var calls []history.Call
-	for i := range r.records {
-		m := &r.records[i]
-		if m.usage == nil || m.within != "" {
+func (r *reader) replies() error {
+	for i := range r.records.len() {
+		m := *r.records.at(i)
+		if m.usage == 0 || m.within != 0 {
 			continue
 		}
-		u := m.usage
+		u, _ := history.ParseObject([]byte(r.records.texts.Get(m.usage)))
 		c := session.Call{
 			Purpose: session.PurposeChat, Model: u.String("model"), OutputTokens: history.Count(u.Get("outputTokens")),
-			CacheReadTokens: history.Count(u.Get("cacheReadTokens")), CacheWriteTokens: history.Count(u.Get("cacheWriteTokens")), CreatedAt: m.at,
+			CacheReadTokens: history.Count(u.Get("cacheReadTokens")), CacheWriteTokens: history.Count(u.Get("cacheWriteTokens")), CreatedAt: m.time(),
 		}
 		if string(u.Get("isCompaction")) == "true" {
 			c.Purpose = session.PurposeSummary
@@ -185,9 +179,12 @@ func (r *reader) replies() []history.Call {
 		if ms := history.Count(u.Get("elapsedMs")); ms > 0 {
 			c.LatencyMS = &ms
 		}
-		calls = append(calls, r.own(history.Call{Call: c, MessageKey: m.key}, "m:"+m.key))
+		key := r.records.key(&m)
+		if err := r.call(r.own(history.Call{Call: c, MessageKey: key}, "m:"+key)); err != nil {
+			return err
+		}
 	}
-	return calls
+	return nil
 }
 
 // own names a call of the session, so that it is counted once.
@@ -204,22 +201,30 @@ func (r *reader) own(c history.Call, name string) history.Call {
 	return c
 }
 
+// mostNear is how many messages of two minutes are looked through for the one of a call.
+const mostNear = 1 << 10
+
 // replyOf finds the reply that a ledger row is of: the one with the same numbers, else the
 // newest one up to its second; "" if there is none in the session itself.
 func (r *reader) replyOf(e *entry, at session.Time) string {
+	l := r.records
+	upTo := func(second int64) int { // records are in the order of seconds
+		return sort.Search(l.len(), func(i int) bool { return l.at(i).time().Unix() > second })
+	}
+	used, second := l.usedNumbers(e.input, e.output, e.cacheRead), at.Unix()
+	from := upTo(second - 61)
+	for i := from; i < min(from+mostNear, l.len()); i++ {
+		m := l.at(i)
+		if m.time().Unix() > second+60 {
+			break
+		}
+		if m.sum == used && m.reply == int32(i) {
+			return l.place(i).key
+		}
+	}
 	newest := -1
-	for i := range r.records {
-		m := &r.records[i]
-		if m.role != "assistant" || m.raw() || m.within != "" || !m.says.model {
-			continue
-		}
-		if u := m.usage; u != nil && history.Count(u.Get("inputTokens")) == e.input && history.Count(u.Get("outputTokens")) == e.output &&
-			history.Count(u.Get("cacheReadTokens")) == e.cacheRead && m.at.Unix() <= at.Unix()+60 && m.at.Unix() >= at.Unix()-60 {
-			return m.key
-		}
-		if m.at.Unix() <= at.Unix() {
-			newest = i
-		}
+	if i := upTo(second); i > 0 {
+		newest = int(l.at(i - 1).reply)
 	}
 	if e.compaction {
 		if c := r.summaryNear(at); c >= 0 {
@@ -229,14 +234,15 @@ func (r *reader) replyOf(e *entry, at session.Time) string {
 	if newest < 0 {
 		return ""
 	}
-	return r.records[newest].key
+	return l.place(newest).key
 }
 
 // summaryNear finds the summary that was made about then, -1 if there is none.
 func (r *reader) summaryNear(at session.Time) int {
 	i := slices.IndexFunc(r.overlays, func(c summarised) bool {
-		d := r.records[c.summary].at.Unix() - at.Unix()
-		return d >= -5 && d <= 5 && r.records[c.summary].within == ""
+		m := r.records.at(c.summary)
+		d := m.time().Unix() - at.Unix()
+		return d >= -5 && d <= 5 && m.within == 0
 	})
 	if i < 0 {
 		return -1
@@ -246,15 +252,10 @@ func (r *reader) summaryNear(at session.Time) int {
 
 // difference says where the ledger and the session's sums differ; "" where they do not.
 func (r *reader) difference() string {
-	if r.about.balance == nil || len(r.entries) == 0 {
+	if r.about.balance == nil || r.ledger.rows == 0 {
 		return ""
 	}
-	var sum balance
-	for _, e := range r.entries {
-		sum.input += e.input
-		sum.output += e.output
-	}
-	b := r.about.balance
+	b, sum := r.about.balance, &r.ledger
 	if sum.input == b.input && sum.output == b.output {
 		return ""
 	}

@@ -116,8 +116,13 @@ func KilledImportGoesOn(t *testing.T, source history.Source, path string, batche
 // of heap were in use at most, at the end of a batch.
 func PeakHeap(t *testing.T, source history.Source, path string) (messages int, peak uint64) {
 	t.Helper()
+	return peakHeap(t, source, path, Nobody{})
+}
+
+func peakHeap(t *testing.T, source history.Source, path string, known history.Known) (messages int, peak uint64) {
+	t.Helper()
 	batches := 0
-	_, err := source.Read(t.Context(), history.Found{Path: path}, nil, Nobody{}, func(b history.Batch) error {
+	_, err := source.Read(t.Context(), history.Found{Path: path}, nil, known, func(b history.Batch) error {
 		messages += len(b.Messages)
 		if batches++; batches%8 != 1 && b.Cursor == nil { // collecting is slow
 			return nil
@@ -139,10 +144,7 @@ func PeakHeap(t *testing.T, source history.Source, path string) (messages int, p
 // line of the file, a small message.
 func ReadsFlat(t *testing.T, source history.Source, name, header string, line func(i int) string, perEntry float64) {
 	t.Helper()
-	raced.Skip(t, "the detector takes memory of its own")
-	const few, many = 20_000, 220_000
-	var peaks [2]uint64
-	for k, n := range []int{few, many} {
+	readsFlat(t, source, perEntry, 20_000, 220_000, func(int) history.Known { return Nobody{} }, func(n int) string {
 		path := filepath.Join(t.TempDir(), name)
 		file, err := os.Create(path)
 		if err != nil {
@@ -158,12 +160,42 @@ func ReadsFlat(t *testing.T, source history.Source, name, header string, line fu
 		if err := errors.Join(out.Flush(), file.Close()); err != nil {
 			t.Fatal(err)
 		}
+		return path
+	})
+}
+
+// ReadsDatabaseFlat claims the same of a database, when nothing is known of its one session, and
+// when all its messages are here as known tells them, but say something else now. fill gives
+// the SQL that makes it, with n messages.
+func ReadsDatabaseFlat(t *testing.T, source history.Source, fill func(n int) string, known Before, perEntry float64) {
+	t.Helper()
+	for name, before := range map[string]func(n int) history.Known{
+		"for the first time": func(int) history.Known { return Nobody{} },
+		"again":              func(n int) history.Known { known.Messages = n; return known },
+	} {
+		t.Run(name, func(t *testing.T) {
+			readsFlat(t, source, perEntry, 60_000, 160_000, before, func(n int) string {
+				path := filepath.Join(t.TempDir(), "history.db")
+				change(t, path, []string{fill(n)})
+				return path
+			})
+		})
+	}
+}
+
+func readsFlat(t *testing.T, source history.Source, perEntry float64, few, many int, known func(n int) history.Known, write func(n int) (path string)) {
+	t.Helper()
+	raced.Skip(t, "the detector takes memory of its own")
+	var peaks [2]uint64
+	for k, n := range []int{few, many} {
 		var messages int
-		if messages, peaks[k] = PeakHeap(t, source, path); messages != n {
+		if messages, peaks[k] = peakHeap(t, source, write(n), known(n)); messages != n {
 			t.Fatalf("%d messages, not %d", messages, n)
 		}
 	}
-	if grown := float64(int64(peaks[1]-peaks[0])) / (many - few); grown > perEntry {
+	grown := float64(int64(peaks[1]-peaks[0])) / float64(many-few)
+	t.Logf("%.1f bytes of heap for an entry", grown)
+	if grown > perEntry {
 		t.Errorf("%.0f bytes of heap for an entry, not %.0f: %d KB, then %d KB", grown, perEntry, peaks[0]>>10, peaks[1]>>10)
 	}
 }

@@ -1,0 +1,71 @@
+package goose
+
+import "sessiond/internal/session"
+
+// shown is how a record stands in its conversation.
+type shown struct {
+	marker  bool   // a compaction's own row: its text stands in the overlay
+	hidden  bool   // a compaction hides it
+	again   string // the key of the prompt that it repeats
+	author  session.Origin
+	note    string
+	between bool // it stands for calls that the model does not see any more
+}
+
+// arrange says how the records stand: which are of a compaction, hidden, said again.
+func (r *reader) arrange() {
+	r.markers, r.again = map[int]*summarised{}, map[int]int{}
+	r.hidden = -1
+	wanted := map[uint64]int{} // prompts that are repeated: where they stand
+	kept := map[int]bool{}
+	for k := range r.overlays {
+		c := &r.overlays[k]
+		if k > 0 {
+			c.previous = r.overlays[k-1].through + 1
+		}
+		r.markers[c.summary] = c
+		if c.proceed >= 0 {
+			r.markers[c.proceed] = nil
+		}
+		if c.kept >= 0 {
+			kept[c.kept] = true
+			wanted[r.records.at(c.kept).sum] = -1
+		}
+		r.hidden = c.summary
+	}
+	for i := 0; i < r.records.len() && len(kept) > 0; i++ {
+		m := r.records.at(i)
+		_, marker := r.markers[i]
+		last, is := wanted[m.sum]
+		if !is || m.sum == 0 || m.role != userRole || marker {
+			continue
+		}
+		if last >= 0 && kept[i] { // a compaction says the last prompt again
+			r.again[i] = last
+		}
+		wanted[m.sum] = i
+	}
+}
+
+// shown says how a record stands in its conversation.
+func (r *reader) shown(i int) shown {
+	_, marker := r.markers[i]
+	how := shown{marker: marker, hidden: i < r.hidden, author: r.about.author}
+	if i > r.hidden && i > 0 && !marker && isSummary(r.records.at(i)) && r.betweenPairs(i) {
+		how.between, how.note = true, "stands for calls that the model does not see any more"
+	}
+	if first, ok := r.again[i]; ok {
+		how.again = r.records.place(first).key
+	}
+	return how
+}
+
+// betweenPairs tells whether the calls just before a summary are hidden from the model.
+func (r *reader) betweenPairs(i int) bool {
+	i = r.records.before(i)
+	if i < 0 {
+		return false
+	}
+	before := r.records.at(i)
+	return !before.agent && (before.says.results || before.says.calls)
+}
