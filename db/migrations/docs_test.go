@@ -72,7 +72,7 @@ func TestUnknownTextIsEmpty(t *testing.T) {
 				continue
 			}
 			switch column {
-			case "settings", "metadata", "extra", "replacement", "details", "data", "state", "blob":
+			case "settings", "metadata", "extra", "replacement", "details", "data", "state", "blob", "limits":
 			default:
 				t.Errorf("%s.%s can be NULL", table, column)
 			}

@@ -55,9 +55,9 @@ type Material struct {
 	Pruned     map[string]bool // outputs that are replaced by a line
 	RecallTool string          // of the caller: named in that line; "": none
 	CloseCalls bool
-	PartMax    int64    // by the reference counter: what a model's scale learns must not move the cut
-	ShownMax   int64    // the same for a hidden message that is shown again, whole; 0: no limit
-	TrimCalls  bool     // also arguments of calls: only where the context would not fit
+	Limits     limits
+	Before     *limits  // of the context before; nil: none is known
+	Sent       int64    // row of the newest message that was in it
 	Modalities []string // that the model takes; none: not known, everything is sent
 	Dialect    string
 	Policy     Policy
@@ -81,6 +81,7 @@ type Draft struct {
 	Beside  []Provenance
 	Inside  []Provenance // of recalled and volatile text inside the items' messages
 	Trimmed int          // parts that were shortened
+	Recut   bool         // of what the context before held, something is shortened otherwise than there
 
 	renamed int // calls that are sent under another id
 }
@@ -128,10 +129,14 @@ func Assemble(in Material) Draft {
 			out.Losses = append(out.Losses, fmt.Sprintf("%s: the model takes no %s, replaced by a note", item.Message.ID, kind))
 		}
 		out.limitImages(item, in.Shrink)
-		if item.Kind == ItemTurnStart || item.Kind == ItemPerson {
-			out.Trimmed += trimWhole(item, in.ShownMax)
+		if in.Before != nil && item.Message.RowID <= in.Sent {
+			out.Recut = out.Recut || in.Limits.changed(in.Before, item)
 		}
-		out.Trimmed += trim(item, in.PartMax, in.TrimCalls)
+		if item.shownAgain() {
+			out.Trimmed += trimWhole(item, in.Limits.Shown)
+		}
+		most, calls := in.Limits.of(&item.Message)
+		out.Trimmed += trim(item, most, calls)
 		switch item.Kind {
 		case ItemMessage, ItemTurnStart, ItemPerson:
 			out.putFrozen(i, texts[item.Message.RowID], in.Weigh)

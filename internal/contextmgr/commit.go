@@ -152,7 +152,7 @@ func (r *reading) context(tokens int64) session.Context {
 	return session.Context{
 		SessionID: r.sess.ID, HeadID: r.sess.HeadID, CompactionID: r.sess.CompactionID, Epoch: r.sess.Epoch,
 		Model: r.model, Dialect: r.dialect, SystemHash: hashOf(r.own), InitialHash: hashOf(keepParts(r.initial)), ToolsHash: hashOf(r.tools),
-		OverheadTokens: r.given(), Tokens: tokens,
+		OverheadTokens: r.given(), Tokens: tokens, Limits: session.JSONOf(r.limits),
 	}
 }
 
@@ -234,5 +234,5 @@ func (t *turn) prefix() Prefix {
 			stable += t.draft.Weights[i]
 		}
 	}
-	return ComparePrefix(r.last, now, r.holds(*r.last.HeadID) || r.overlay != nil && !r.fresh, len(t.draft.Late) > 0, r.partCap > 0, stable)
+	return ComparePrefix(r.last, now, r.holds(*r.last.HeadID) || r.overlay != nil && !r.fresh, len(t.draft.Late) > 0, t.draft.Recut, stable)
 }

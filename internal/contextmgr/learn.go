@@ -99,6 +99,12 @@ func (m *Manager) comparable(ctx context.Context, id session.ID, newer, older *s
 	if a.Epoch != b.Epoch || a.SystemHash != b.SystemHash || a.InitialHash != b.InitialHash || a.ToolsHash != b.ToolsHash || a.OverheadTokens != b.OverheadTokens {
 		return false, nil
 	}
+	for _, c := range []*session.Context{&a, &b} { // what was cut to fit is counted whole here
+		var l limits
+		if decode(c.Limits, &l) && l.isCut() {
+			return false, nil
+		}
+	}
 	frozen, err := m.store.Frozen(ctx, session.Session{ID: id}) // both replies are its own, so what it shares lies before them
 	if err != nil {
 		return false, err

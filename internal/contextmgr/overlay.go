@@ -169,10 +169,20 @@ func (m *Manager) makeOverlay(ctx context.Context, r *reading, in overlayInput) 
 	after := r.under(c)
 	d := after.assemble()
 	c.TokensAfter = d.Total
-	if !in.forced && in.strategy != session.StrategyClear && c.TokensAfter >= r.assemble().Total {
+	if !in.forced && in.strategy != session.StrategyClear && c.TokensAfter >= r.whole().Total {
 		out.plan.NoGain = "the context would not become smaller: what would be hidden is no larger than its summary"
 	}
 	return out, nil
+}
+
+// whole assembles the context with nothing cut to fit, as the one after an overlay is.
+func (r *reading) whole() Draft {
+	if !r.limits.isCut() {
+		return r.assemble()
+	}
+	whole := *r
+	whole.limits.Cuts = nil
+	return whole.assemble()
 }
 
 // summaryTokens is what the summary's message weighs, by the reference counter.
@@ -273,6 +283,7 @@ func unique(paths []string) []string {
 func (r *reading) under(c *session.Compaction) *reading {
 	next := *r
 	next.overlay, next.fresh, next.turnStart, next.person = c, true, nil, nil
+	next.limits.Cuts = nil
 	next.readDetails()
 	next.warnings = slices.Clip(r.warnings)
 	next.frozen = slices.Clip(r.frozen)

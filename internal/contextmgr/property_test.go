@@ -56,7 +56,7 @@ func (l *life) result() {
 // next takes a turn and holds invariants 4 and 5 against it.
 func (l *life) next() {
 	v := l.turn(TurnInput{
-		Budget:   Budget{CloseCalls: rapid.Bool().Draw(l.t, "close")},
+		Budget:   Budget{CloseCalls: rapid.Bool().Draw(l.t, "close"), MaxOutput: rapid.SampledFrom([]int64{0, 0, 900}).Draw(l.t, "max output")},
 		Volatile: rapid.SampledFrom([]string{"", "", "V1", "V2"}).Draw(l.t, "volatile"),
 	})
 	if len(v.Pending) > 0 {
@@ -72,9 +72,13 @@ func (l *life) next() {
 	if v.Prefix.Epoch == l.epoch && !slices.Contains([]string{"", "late_result", "trimmed"}, v.Prefix.BrokenBy) {
 		l.t.Fatalf("in epoch %d the prefix is broken by %s", l.epoch, v.Prefix.BrokenBy)
 	}
-	if v.Prefix.BrokenBy == "" && v.Prefix.Epoch == l.epoch && l.sent != nil {
-		if len(items) < len(l.sent) || !slices.Equal(items[:len(l.sent)], l.sent) {
-			l.t.Fatalf("in epoch %d the context is no longer a prefix of the next", l.epoch)
+	if v.Prefix.Epoch == l.epoch && l.sent != nil {
+		goesOn := len(items) >= len(l.sent) && slices.Equal(items[:len(l.sent)], l.sent)
+		switch {
+		case v.Prefix.BrokenBy == "" && !goesOn:
+			l.t.Fatalf("in epoch %d the context is no longer a prefix of the next:\n%.3000s\nwas\n%.3000s", l.epoch, strings.Join(items, "\n"), strings.Join(l.sent, "\n"))
+		case v.Prefix.BrokenBy == "trimmed" && goesOn:
+			l.t.Fatalf("in epoch %d nothing of the context before was cut otherwise", l.epoch)
 		}
 	}
 	l.epoch, l.sent = v.Prefix.Epoch, items
@@ -243,6 +247,16 @@ func (l *life) branch() {
 // nothing, and compacting twice does nothing the second time.
 func TestInvariantsUnderRandomHistories(t *testing.T) {
 	r, _ := recallRig(t, 10000)
+	randomHistories(t, r)
+}
+
+// In a window so small that parts are cut to fit the same holds.
+func TestInvariantsUnderRandomHistoriesInATinyWindow(t *testing.T) {
+	r, _ := recallRig(t, 2400)
+	randomHistories(t, r)
+}
+
+func randomHistories(t *testing.T, r *rig) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r.fresh()
 		l := &life{rig: r, t: rt, epoch: -1}

@@ -130,6 +130,7 @@ func hidePruned(item *Item, pruned map[string]bool, recallTool string) {
 		p = &item.Message.Parts[i]
 		p.Text = prunedLine(&item.Message, p, recallTool)
 		p.Blob, p.BlobSHA, p.Extra = nil, nil, nil
+		p.Tokens = min(p.Tokens, prunedTokens) // the line is not to be shortened for the size of what it stands for
 	}
 }
 

@@ -33,8 +33,9 @@ type reading struct {
 	// overheadBy is how that is known
 	overheadBy string
 	close      bool
-	fresh      bool  // the overlay came into force after the last context
-	partCap    int64 // a smaller limit for one part, to make the context fit; 0: the usual
+	fresh      bool // the overlay came into force after the last context
+	limits     limits
+	before     *limits // of the last context; nil: it is not known
 
 	overlay   *session.Compaction
 	pruned    map[string]bool   // outputs that it hides
@@ -71,6 +72,7 @@ func (m *Manager) read(ctx context.Context, id session.ID, b Budget) (*reading, 
 		return nil, err
 	}
 	r.readDetails()
+	r.settleLimits()
 	if err := m.readPath(ctx, r); err != nil {
 		return nil, err
 	}

@@ -140,14 +140,14 @@ func (t *turn) assemble(ctx context.Context) error {
 func (r *reading) assemble() Draft {
 	in := Material{
 		System: r.system, Overhead: r.overhead, Initial: r.initial, Overlay: r.overlay, TurnStart: r.turnStart, Person: r.person,
-		Messages: r.path, Frozen: r.frozen, CloseCalls: r.close, Weigh: r.weigh, Modalities: r.info.Modalities, PartMax: r.numbers.PartMax, ShownMax: r.numbers.ShownMax,
+		Messages: r.path, Frozen: r.frozen, CloseCalls: r.close, Weigh: r.weigh, Modalities: r.info.Modalities, Limits: r.limits, Before: r.before,
 		Pruned: r.pruned, Words: r.words, MidTurn: r.midTurn, Edited: r.edited, Dialect: r.dialect, Policy: r.policy, Shrink: r.shrink,
 	}
 	if len(r.pruned) > 0 { // only its lines name the tool
 		in.RecallTool = recallTool(r.tools)
 	}
-	if r.partCap > 0 {
-		in.PartMax, in.TrimCalls = r.partCap, true
+	if r.last != nil && r.last.HeadID != nil {
+		in.Sent = *r.last.HeadID
 	}
 	for i := range r.pins {
 		if r.overlay != nil && (len(r.path) == 0 || r.pins[i].RowID < r.path[0].RowID) && !r.showsAtStart(&r.pins[i]) {
@@ -391,8 +391,11 @@ func (t *turn) fit() error {
 	limit := t.r.numbers.Limit
 	// What a provider counted more than sessiond's estimate stays: it is in what is cut, too.
 	more := max(1, float64(t.tokens.Total)/float64(max(1, t.tokens.Estimate)))
-	for most := t.r.numbers.PartMax / 2; t.tokens.Total > limit && most >= leastPart; most /= 2 {
-		t.r.partCap = most
+	for _, tighter := range t.r.tighter() {
+		if t.tokens.Total <= limit {
+			break
+		}
+		t.r.limits = tighter
 		t.draft = t.r.assemble()
 		t.tokens = t.r.size(&t.draft, nil)
 		t.tokens.Total, t.tokens.excess = int64(math.Ceil(float64(t.tokens.Estimate)*more)), more

@@ -16,6 +16,7 @@ type Context struct {
 	OverheadTokens int64  `db:"overhead_tokens" json:"overhead_tokens"`
 	Tokens         int64  `db:"tokens" json:"tokens"` // sessiond's own estimate of all of it
 	CreatedAt      Time   `db:"created_at" json:"created_at"`
+	Limits         JSON   `db:"limits" json:"-"` // of what was shortened in it; the context manager's own
 }
 
 // Kinds of blocks: what the caller gives beside the messages, kept once per content.

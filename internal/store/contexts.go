@@ -8,7 +8,7 @@ import (
 )
 
 const contextColumns = `id, session_id, head_id, compaction_id, epoch, model, dialect, system_hash, initial_hash, tools_hash,
-	overhead_tokens, tokens, created_at`
+	overhead_tokens, tokens, created_at, limits`
 
 // SaveContext records a context that is handed out, with the caller's blocks (kind →
 // content, kept once per content) and what was frozen into it. A message that has something
@@ -65,9 +65,9 @@ func (t *tx) freeze(f session.Frozen) error {
 
 func (t *tx) insertContext(c *session.Context) error {
 	res, err := t.exec(`INSERT INTO contexts (session_id, head_id, compaction_id, epoch, model, dialect, system_hash, initial_hash,
-		tools_hash, overhead_tokens, tokens, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		tools_hash, overhead_tokens, tokens, created_at, limits) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		c.SessionID, c.HeadID, c.CompactionID, c.Epoch, c.Model, c.Dialect, c.SystemHash, c.InitialHash,
-		c.ToolsHash, c.OverheadTokens, c.Tokens, c.CreatedAt)
+		c.ToolsHash, c.OverheadTokens, c.Tokens, c.CreatedAt, c.Limits)
 	if err != nil {
 		return fmt.Errorf("record the context: %w", err)
 	}

@@ -474,7 +474,7 @@ func (b *RestoreBatch) texts() []field {
 	}
 	for i := range b.Contexts {
 		c := &b.Contexts[i]
-		all = append(all, field{"context", c.Model}, field{"context", c.Dialect}, field{"context", c.SystemHash + c.InitialHash + c.ToolsHash})
+		all = append(all, field{"context", c.Model}, field{"context", c.Dialect}, field{"context", c.SystemHash + c.InitialHash + c.ToolsHash}, field{"context", string(c.Limits)})
 	}
 	for i := range b.Calls {
 		c := &b.Calls[i]

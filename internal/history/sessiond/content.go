@@ -150,7 +150,7 @@ func (r *reader) context(raw []byte) error {
 	r.batch.Contexts = append(r.batch.Contexts, store.RestoreContext{
 		Context: session.Context{
 			Epoch: l.Epoch, Model: l.Model, Dialect: l.Dialect, SystemHash: l.System, InitialHash: l.Initial, ToolsHash: l.Tools,
-			OverheadTokens: l.OverheadTokens, Tokens: l.Tokens, CreatedAt: l.CreatedAt,
+			OverheadTokens: l.OverheadTokens, Tokens: l.Tokens, CreatedAt: l.CreatedAt, Limits: l.Limits,
 		},
 		Head: l.Head, Compaction: l.Compaction.compaction(),
 	})

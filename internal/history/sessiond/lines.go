@@ -306,6 +306,7 @@ type contextLine struct {
 	OverheadTokens int64               `json:"overhead_tokens"`
 	Tokens         int64               `json:"tokens"`
 	CreatedAt      session.Time        `json:"created_at"`
+	Limits         session.JSON        `json:"limits,omitempty"` // as contexts.limits
 }
 
 type callLine struct {

@@ -258,7 +258,7 @@ func (p *past) step(id session.ID) {
 		if ref == nil {
 			return
 		}
-		_, err := p.s.SaveContext(ctx, session.Context{SessionID: id, HeadID: sess.HeadID, CompactionID: sess.CompactionID, Epoch: sess.Epoch, Tokens: 5},
+		_, err := p.s.SaveContext(ctx, session.Context{SessionID: id, HeadID: sess.HeadID, CompactionID: sess.CompactionID, Epoch: sess.Epoch, Tokens: 5, Limits: session.JSON(`{"part":7,"shown":0}`)},
 			map[string]string{session.BlockSystem: p.text("system"), session.BlockTools: `[{"name":"read"}]`},
 			[]session.Frozen{{SessionID: id, MessageID: *row(*ref), Kind: session.FrozenRecall, CompactionID: sess.CompactionID, Content: session.JSON(`{"text":"recalled"}`)}})
 		p.must(err)

@@ -228,7 +228,7 @@ func (w *Writer) handedOut(ctx context.Context, snap *store.Snapshot) error {
 		w.contexts = append(w.contexts, c.RowID)
 		l := contextLine{
 			Type: lineContext, ID: numbered{w.session, lineContext, int64(len(w.contexts))}, Epoch: c.Epoch, Model: c.Model, Dialect: c.Dialect,
-			OverheadTokens: c.OverheadTokens, Tokens: c.Tokens, CreatedAt: c.CreatedAt,
+			OverheadTokens: c.OverheadTokens, Tokens: c.Tokens, CreatedAt: c.CreatedAt, Limits: c.Limits,
 		}
 		var err error
 		for _, block := range []struct {

@@ -1,0 +1,119 @@
+package contextmgr
+
+import (
+	"strings"
+	"testing"
+
+	"sessiond/internal/session"
+)
+
+// wide is a person's message of a part of 600 tokens and five of 360: in a window of 3,000, whose
+// limit is 2,250, the large one is cut.
+func wide() session.Message {
+	m := text(session.User, "large: "+filler(600))
+	for range 5 {
+		m.Parts = append(m.Parts, session.TextPart(filler(360)))
+	}
+	return m
+}
+
+// What was cut to make a context fit stays cut, also where a report of the provider would let
+// the next context pass for one that fits whole.
+func TestWhatWasCutToFitStaysCut(t *testing.T) {
+	r := newRig(t, 3000)
+	r.append(wide())
+	first := r.turn(TurnInput{})
+	wantHas(t, first, "characters left out")
+	r.report(first, "reply", first.Tokens.Total, 10)
+	r.append(text(session.User, "next"))
+	second := r.turn(TurnInput{})
+	if !strings.HasPrefix(wire(second), wire(first)) || second.Prefix.BrokenBy != "" || second.Prefix.StableTokens < 2000 || second.Tokens.Method != MethodAnchor {
+		t.Errorf("prefix %+v, tokens %+v:\n%.2000s", second.Prefix, second.Tokens, wire(second))
+	}
+	again := r.read(Budget{})
+	if wire(again) != wire(second) || again.Prefix.BrokenBy != "" {
+		t.Errorf("read once more it is another, broken by %q", again.Prefix.BrokenBy)
+	}
+}
+
+// Where the numbers that it was cut by changed, the parts are shown as these say, and the answer
+// tells of it, but only where that makes a difference.
+func TestPartsThatAreCutOtherwiseAreTold(t *testing.T) {
+	r := newRig(t, 3000)
+	r.append(text(session.User, "task "+filler(200)), text(session.Assistant, filler(600)), text(session.User, "go on"))
+	first := r.turn(TurnInput{})
+	for _, c := range []struct {
+		name string
+		most int64
+		want string
+	}{
+		{"more than any part has", 700, ""},
+		{"less", 300, "trimmed"},
+	} {
+		b := Budget{Settings: Settings{PartMaxTokens: &c.most}}
+		v := r.read(b)
+		if v.Prefix.BrokenBy != c.want || (wire(v) == wire(first)) != (c.want == "") {
+			t.Errorf("%s: broken by %q:\n%.1500s", c.name, v.Prefix.BrokenBy, wire(v))
+		}
+	}
+	less := Budget{Settings: Settings{PartMaxTokens: ptr[int64](300)}}
+	r.turn(TurnInput{Budget: less})
+	if v := r.read(less); v.Prefix.BrokenBy != "" {
+		t.Errorf("as it was sent, and broken by %q", v.Prefix.BrokenBy)
+	}
+	if v := r.read(Budget{}); v.Prefix.BrokenBy != "trimmed" || wire(v) != wire(first) {
+		t.Errorf("whole again, and broken by %q", v.Prefix.BrokenBy)
+	}
+	if c, p := r.compact(keeping(1)); c.Status != session.StatusDone {
+		t.Fatalf("%+v", p)
+	}
+	if v := r.turn(TurnInput{}); v.Prefix.BrokenBy != "epoch" {
+		t.Errorf("in a new epoch, and broken by %q", v.Prefix.BrokenBy)
+	}
+}
+
+// What came since the last context is cut first, so that what the provider has read stays.
+func TestWhatCameSinceIsCutFirst(t *testing.T) {
+	r := newRig(t, 3000)
+	r.append(text(session.User, filler(700)))
+	sent := r.turn(TurnInput{})
+	m := text(session.User, filler(700))
+	m.Parts = append(m.Parts, session.TextPart(filler(700)), session.TextPart(filler(700)))
+	r.append(m)
+	none := Settings{Strategy: ptr(session.StrategyClear)} // which hides nothing that waits for an answer
+	v := r.turn(TurnInput{Budget: Budget{Settings: none}})
+	if !strings.HasPrefix(wire(v), wire(sent)) || v.Prefix.BrokenBy != "" {
+		t.Errorf("broken by %q:\n%.500s", v.Prefix.BrokenBy, wire(v))
+	}
+	wantHas(t, v, "characters left out")
+}
+
+func TestLimitsOfAMessage(t *testing.T) {
+	at := func(tokens int64) *session.Message { return &session.Message{PathTokens: tokens} }
+	usual := limits{Part: 1000}
+	first := usual.cutAfter(100, 200, 500)
+	second := first.cutAfter(200, 300, 250)
+	for _, c := range []struct {
+		name string
+		l    limits
+		want [4]int64 // at 100, 200, 300, 400 tokens of the path
+	}{
+		{"the usual", usual, [4]int64{1000, 1000, 1000, 1000}},
+		{"what came since", first, [4]int64{1000, 500, 1000, 1000}},
+		{"and again", second, [4]int64{1000, 500, 250, 1000}},
+		{"all of it", second.cutAll(400, 300), [4]int64{300, 300, 250, 300}},
+		{"all of it, smaller", second.cutAll(400, 100), [4]int64{100, 100, 100, 100}},
+	} {
+		for i, want := range c.want {
+			if got, calls := c.l.of(at(int64(i+1) * 100)); got != want || calls != (want < 1000) {
+				t.Errorf("%s: at %d tokens %d, calls %t, want %d", c.name, (i+1)*100, got, calls, want)
+			}
+		}
+		if c.l.isCut() != (c.name != "the usual") {
+			t.Errorf("%s: is cut: %t", c.name, c.l.isCut())
+		}
+	}
+	if all := second.cutAll(400, 100); len(all.Cuts) != 1 {
+		t.Errorf("alike, and not joined: %+v", all.Cuts)
+	}
+}
