@@ -1,6 +1,8 @@
 package routing
 
 import (
+	"errors"
+	"io"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -43,11 +45,10 @@ func Reply(text string, media bool) (Outcome, string) {
 func ReplyOf(m *session.Message) (Outcome, string) {
 	var texts []string
 	media := false
-	for i := range m.Parts {
-		switch p := &m.Parts[i]; p.Kind {
-		case session.PartText:
+	for _, p := range spokenBy(m) {
+		if p.Kind == session.PartText {
 			texts = append(texts, p.Content())
-		case session.PartImage, session.PartAudio, session.PartFile:
+		} else {
 			media = true
 		}
 	}
@@ -60,8 +61,56 @@ func SilentMessage(m *session.Message) bool {
 	if m.Role != session.Assistant || len(m.Calls()) > 0 {
 		return false
 	}
-	outcome, _ := ReplyOf(m)
-	return outcome == Silent
+	var s Stream
+	for i, spoken := range spokenBy(m) {
+		switch {
+		case spoken.Kind != session.PartText:
+			return false
+		case i > 0:
+			s.Add("\n")
+		}
+		if spoken.Blob == nil || spoken.Blob.From == nil {
+			s.Add(spoken.Content())
+		} else if err := s.addFrom(spoken.Blob); err != nil {
+			return false // it cannot be stored either
+		}
+		if s.emitted {
+			return false
+		}
+	}
+	_, silent := s.End()
+	return silent
+}
+
+// spokenBy gives the parts of a message of which a reply is made.
+func spokenBy(m *session.Message) (parts []*session.Part) {
+	for i := range m.Parts {
+		switch p := &m.Parts[i]; p.Kind {
+		case session.PartText, session.PartImage, session.PartAudio, session.PartFile:
+			parts = append(parts, p)
+		}
+	}
+	return parts
+}
+
+// addFrom takes a text that lies elsewhere, as far as it decides anything.
+func (s *Stream) addFrom(b *session.Blob) error {
+	from, err := b.Open()
+	if err != nil {
+		return err
+	}
+	piece := make([]byte, 64<<10)
+	for !s.emitted && len(s.held) < 1<<20 { // so much is no way to say nothing
+		n, err := io.ReadFull(from, piece)
+		s.Add(string(piece[:n]))
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Stream decides the same while a reply arrives in pieces: what Add and End give is, put

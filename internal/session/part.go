@@ -1,9 +1,6 @@
 package session
 
-import (
-	"io"
-	"strings"
-)
+import "strings"
 
 // PartKind is what a part holds.
 type PartKind string
@@ -49,24 +46,6 @@ type Part struct {
 	Blob *Blob `db:"-" json:"-"`
 }
 
-// Blob is content stored once, however many parts hold it.
-type Blob struct {
-	SHA256    string `db:"sha256"`
-	Size      int64  `db:"size"` // bytes
-	MediaType string `db:"media_type"`
-	Data      []byte `db:"data"`
-
-	// From has the bytes in the place of Data when they are too many to hold at once.
-	From Content `db:"-"`
-}
-
-// Content is bytes that lie elsewhere and are read there, as often as they are needed.
-type Content interface {
-	// Open reads the bytes from the first on. Each reader gives the same, or an error: of code
-	// Busy when what lies there has changed since.
-	Open() (io.Reader, error)
-}
-
 // TextBlob is the media type of a blob that is a part's text.
 const TextBlob = "text/plain; charset=utf-8"
 
@@ -76,10 +55,11 @@ func (k PartKind) HasBytes() bool {
 	return k == PartImage || k == PartAudio || k == PartFile || k == PartData
 }
 
-// Content gives the part's text, wherever it is held.
+// Content gives the part's text, in its column or in the bytes of its blob; "" where those lie
+// elsewhere.
 func (p *Part) Content() string {
 	if p.Text == "" && p.Blob != nil && !p.Kind.HasBytes() {
-		return string(p.Blob.Data)
+		return textOf(p.Blob.Data)
 	}
 	return p.Text
 }

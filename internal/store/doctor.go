@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,6 +41,8 @@ func counterChecks() []struct{ name, what, query, advice string } {
 			SELECT p.id FROM parts p WHERE NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = p.message_id) LIMIT 5`, restore},
 		{"blobs", "every part's blob is there", `
 			SELECT p.id FROM parts p WHERE p.blob IS NOT NULL AND NOT EXISTS (SELECT 1 FROM blobs b WHERE b.sha256 = p.blob) LIMIT 5`, restore},
+		{"blob pieces", "every piece of a blob belongs to one", `
+			SELECT DISTINCT sha256 FROM blob_pieces WHERE sha256 NOT IN (SELECT sha256 FROM blobs) LIMIT 5`, restore},
 		{"counters", "sessions count their own messages and tokens", `
 			SELECT s.id FROM sessions s WHERE (s.message_count, s.total_tokens, s.last_seq) <>
 			(SELECT COUNT(*), COALESCE(SUM(m.tokens), 0), COALESCE(MAX(m.seq), 0) FROM messages m WHERE m.session_id = s.id) LIMIT 5`, restore},
@@ -167,24 +171,28 @@ func (s *Store) checkSchema(ctx context.Context) (Check, error) {
 	return verdict("schema", what, faults, "someone changed the schema by hand; restore a backup, or put back what is named here"), nil
 }
 
-// checkBlobs hashes every blob anew.
+// checkBlobs hashes every blob anew, and looks for pieces of none.
 func (s *Store) checkBlobs(ctx context.Context) (Check, error) {
-	rows, err := s.reports.QueryContext(ctx, `SELECT sha256, size, data FROM blobs`)
-	if err != nil {
+	var all, faults []string
+	if err := s.reports.SelectContext(ctx, &all, `SELECT sha256 FROM blobs`); err != nil {
 		return Check{}, err
 	}
-	var faults []string
-	err = forEach(rows, func(row scanner) error {
-		var b session.Blob
-		if err := row.Scan(&b.SHA256, &b.Size, &b.Data); err != nil {
+	for _, sha := range all {
+		sum := sha256.New()
+		size := int64(0)
+		b, err := eachPiece(ctx, s, sha, wholeBlob, func(_ *session.Blob, piece []byte) error {
+			size += int64(len(piece))
+			_, err := sum.Write(piece)
 			return err
+		})
+		if err != nil {
+			return Check{}, err
 		}
-		if hash(b.Data) != b.SHA256 || int64(len(b.Data)) != b.Size {
-			faults = append(faults, b.SHA256)
+		if b != nil && (hex.EncodeToString(sum.Sum(nil)) != sha || size != b.Size) { // nil: purged meanwhile
+			faults = append(faults, sha)
 		}
-		return nil
-	})
-	return verdict("blob contents", "every blob is what its hash says", faults, "restore a backup"), err
+	}
+	return verdict("blob contents", "every blob is what its hash says", faults, "restore a backup"), nil
 }
 
 func (s *Store) check(ctx context.Context, name, what, query, advice string) (Check, error) {

@@ -12,7 +12,7 @@ import (
 )
 
 func TestDoctorFindsEachKindOfDamage(t *testing.T) {
-	drop := `DROP TRIGGER messages_immutable; DROP TRIGGER parts_immutable; DROP TRIGGER blobs_immutable; DROP TRIGGER messages_no_delete; DROP TRIGGER parts_no_delete; DROP TRIGGER blobs_no_delete;`
+	drop := `DROP TRIGGER messages_immutable; DROP TRIGGER parts_immutable; DROP TRIGGER blobs_immutable; DROP TRIGGER messages_no_delete; DROP TRIGGER parts_no_delete; DROP TRIGGER blobs_no_delete; DROP TRIGGER blob_pieces_immutable; DROP TRIGGER blob_pieces_no_delete; DROP TRIGGER blobs_with_pieces;`
 	for _, c := range []struct{ name, damage string }{
 		{"parents", `UPDATE messages SET depth = 7 WHERE seq = 2`},
 		{"parents", `DELETE FROM messages WHERE seq = 2`},
@@ -21,6 +21,10 @@ func TestDoctorFindsEachKindOfDamage(t *testing.T) {
 		{"parts", `INSERT INTO parts (id, message_id, idx, kind, tokens) VALUES (99 << 10, 99, 0, 'text', 0)`},
 		{"blobs", `DELETE FROM blobs`},
 		{"blob contents", `UPDATE blobs SET data = x'00'`},
+		{"blob contents", `UPDATE blob_pieces SET data = x'00'`},
+		{"blob contents", `DELETE FROM blob_pieces WHERE n = 1`},
+		{"blob contents", `UPDATE blob_pieces SET n = 9 WHERE n = 2; UPDATE blob_pieces SET n = 2 WHERE n = 1; UPDATE blob_pieces SET n = 1 WHERE n = 9`},
+		{"blob pieces", `DELETE FROM blobs`},
 		{"counters", `UPDATE sessions SET message_count = message_count + 1`},
 		{"counters", `UPDATE sessions SET total_tokens = 0`},
 		{"counters", `UPDATE sessions SET last_seq = 9`},
@@ -48,7 +52,7 @@ func TestDoctorFindsEachKindOfDamage(t *testing.T) {
 			ctx := context.Background()
 			s := openTest(t)
 			sess := mustCreate(t, s, NewSession{})
-			mustAppend(t, s, sess.ID, says(session.User, strings.Repeat("x", 100_000)), calls("a"), results("a"))
+			mustAppend(t, s, sess.ID, says(session.User, strings.Repeat("x", 100_000)+strings.Repeat("y", 3*pieceSize)), calls("a"), results("a"))
 			must(s.AddCall(ctx, session.Call{SessionID: sess.ID, CostNanoUSD: priced(3)}))(t)
 			must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusDone, 2)))(t)
 			mustBeHealthy(t, s)

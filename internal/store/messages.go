@@ -379,16 +379,14 @@ func (s *Store) MessagesAfter(ctx context.Context, mark int64, limit int) ([]ses
 			if p.BlobSHA == nil {
 				continue
 			}
-			var b session.Blob
-			if err := s.get(ctx, &b, beginningOfBlob, *p.BlobSHA); noRows(err) {
-				continue // doctor tells of that
-			} else if err != nil {
+			if p.Blob, err = readBlobUpTo(ctx, s, *p.BlobSHA, blobsAfter); err != nil {
 				return nil, err
 			}
-			p.Blob = &b
-			held += len(b.Data)
+			if p.Blob != nil { // doctor tells of one that is not there
+				held += len(p.Blob.Data)
+			}
 		}
-		if held > blobsAfter {
+		if held >= blobsAfter {
 			return msgs[:i+1], nil
 		}
 	}
@@ -397,8 +395,6 @@ func (s *Store) MessagesAfter(ctx context.Context, mark int64, limit int) ([]ses
 
 // blobsAfter is how many bytes of blobs MessagesAfter gives at once, and those of one message more.
 const blobsAfter = 8 << 20
-
-const beginningOfBlob = `SELECT sha256, size, media_type, substr(data, 1, 8388608) AS data FROM blobs WHERE sha256 = ?`
 
 const (
 	messagesAfter = `SELECT ` + messageColumns + ` FROM messages m WHERE m.id > ? ORDER BY m.id LIMIT +?`
@@ -411,27 +407,4 @@ func (s *Store) LastMessageID(ctx context.Context) (int64, error) {
 	var id int64
 	err := s.get(ctx, &id, `SELECT COALESCE(MAX(id), 0) FROM messages`)
 	return id, err
-}
-
-// Blob reads a blob. Codes: NotFound.
-func (s *Store) Blob(ctx context.Context, sha string) (session.Blob, error) {
-	b, err := readBlob(ctx, s, sha)
-	if err == nil && b == nil {
-		return session.Blob{}, session.Errorf(session.NotFound, "there is no blob %s", sha)
-	}
-	if err != nil {
-		return session.Blob{}, err
-	}
-	return *b, nil
-}
-
-// readBlob gives nil for a blob that is not there: doctor tells of that, and the rest of the
-// message can be read.
-func readBlob(ctx context.Context, q queryer, sha string) (*session.Blob, error) {
-	var b session.Blob
-	err := q.get(ctx, &b, `SELECT sha256, size, media_type, data FROM blobs WHERE sha256 = ?`, sha)
-	if noRows(err) {
-		return nil, nil
-	}
-	return &b, err
 }

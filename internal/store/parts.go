@@ -64,22 +64,6 @@ func partRow(p *session.Part) []any {
 	}
 }
 
-// insertBlob stores content that is not here yet.
-func (t *tx) insertBlob(b *session.Blob) error {
-	if b == nil {
-		return nil
-	}
-	var known int
-	if err := t.row(`SELECT 1 FROM blobs WHERE sha256 = ?`, []any{b.SHA256}, &known); !noRows(err) {
-		return err
-	}
-	if _, err := t.exec(`INSERT INTO blobs (sha256, size, media_type, data) VALUES (?, ?, ?, ?)`,
-		b.SHA256, b.Size, b.MediaType, b.Data); err != nil {
-		return fmt.Errorf("insert blob: %w", err)
-	}
-	return nil
-}
-
 // optional gives what p points to, in a form that the driver takes as it is: a pointer or a
 // named type goes through reflection, which shows in every append.
 func optional[T bool | int64 | string](p *T) any {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -33,6 +34,11 @@ func useEverything(t *testing.T, s *Store) {
 	must(s.MessagesByID(ctx, []int64{1, 2}))(t)
 	must(s.InTrash(ctx, []session.ID{sess.ID}))(t)
 	must(s.LastMessageID(ctx))(t)
+	large := must(s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{says(session.User, strings.Repeat("y", 2*pieceSize))}}))(t)
+	must(s.Message(ctx, *large.Head))(t)
+	must(s.MessagesAfter(ctx, 0, 100))(t)
+	from := must(s.BlobFrom(ctx, hash([]byte(strings.Repeat("y", 2*pieceSize)))))(t)
+	must(io.ReadAll(must(from.Open())(t)))(t)
 	must(s.LastReport(ctx, at))(t)
 	must(s.Reports(ctx, sess.ID, 5))(t)
 	must(s.TouchedFiles(ctx, 0, *at.HeadID))(t)

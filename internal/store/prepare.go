@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 	"unsafe"
@@ -33,6 +34,7 @@ func (s *Store) prepare(m *session.Message) error {
 	}); err != nil {
 		return err
 	}
+	sounded := soundOut(m)
 	if s.opt.Measure != nil {
 		s.opt.Measure(m)
 	}
@@ -40,14 +42,15 @@ func (s *Store) prepare(m *session.Message) error {
 		m.Display = false
 	}
 	for i := range m.Parts {
-		if err := preparePart(&m.Parts[i], i); err != nil {
+		if err := preparePart(&m.Parts[i], i, sounded[i]); err != nil {
 			return fmt.Errorf("part %d: %w", i, err)
 		}
 	}
 	return nil
 }
 
-func preparePart(p *session.Part, i int) error {
+// preparePart is prepare of one part; sounded is nil where its bytes do not lie elsewhere.
+func preparePart(p *session.Part, i int, sounded *sounding) error {
 	path := func(name string) string { return fmt.Sprintf("parts[%d].%s", i, name) }
 	if bad := notStorable([]field{
 		{"text", p.Text},
@@ -62,18 +65,32 @@ func preparePart(p *session.Part, i int) error {
 		p.Blob = &session.Blob{MediaType: session.TextBlob, Data: bytesOf(p.Text)}
 		p.Text = ""
 	}
-	size := len(p.Arguments)
+	size := int64(len(p.Arguments))
 	if p.Blob != nil {
 		own := *p.Blob // the caller may use its own again elsewhere
-		own.SHA256, own.Size = hash(own.Data), int64(len(own.Data))
-		p.Blob, p.BlobSHA = &own, &own.SHA256
-		size = max(size, len(own.Data))
-		if !p.Kind.HasBytes() && !clean(own.Data) {
+		p.Blob = &own
+		storable := true
+		if sounded != nil {
+			var err error
+			if storable, err = sounded.end(&own); err != nil {
+				return err
+			}
+		} else {
+			own.SHA256, own.Size = hash(own.Data), int64(len(own.Data))
+			storable = p.Kind.HasBytes() || clean(own.Data)
+		}
+		p.BlobSHA = &own.SHA256
+		size = max(size, own.Size)
+		if !storable && !p.Kind.HasBytes() {
 			return unstorable(path("text"))
 		}
 	}
 	if size > MaxTextBytes {
-		return session.Errorf(session.TooLarge, "it holds %d bytes; at most %d are stored", size, MaxTextBytes).At(path("text"), "too large")
+		held := strconv.FormatInt(size, 10)
+		if sounded != nil { // nobody has read on
+			held = "over " + strconv.Itoa(MaxTextBytes)
+		}
+		return session.Errorf(session.TooLarge, "it holds %s bytes; at most %d are stored", held, MaxTextBytes).At(path("text"), "too large")
 	}
 	return nil
 }

@@ -25,7 +25,8 @@ func progress(sess *session.Session, m *session.Message) {
 			sess.InboundAt = &at
 		}
 		if sess.Title == "" && m.Role == session.User {
-			if title := titleFrom(m.Text()); title != "" {
+			text, _ := m.Beginning(session.BlobThreshold) // what cannot be read is not stored either
+			if title := titleFrom(text); title != "" {
 				sess.Title, sess.TitleSource = title, "first_message"
 			}
 		}

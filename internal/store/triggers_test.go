@@ -22,14 +22,14 @@ func TestTheDatabaseItselfKeepsWhatWasSaid(t *testing.T) {
 	s := openTest(t)
 	sess := mustCreate(t, s, NewSession{Source: session.SourcePi, SourceID: "one"})
 	mustCreate(t, s, NewSession{Source: session.SourcePi, SourceID: "two"})
-	m := says(session.User, strings.Repeat("long ", 20_000))
+	m := says(session.User, strings.Repeat("long ", 500_000))
 	m.ExternalID = "ext"
 	mustAppend(t, s, sess.ID, m, says(session.Assistant, "short"))
 	db := raw(t, s)
 	dump := func() string {
 		var all string
 		if err := db.QueryRow(`SELECT (SELECT group_concat(id || session_id || seq || role || tokens, '|') FROM messages) || (SELECT group_concat(id || text || COALESCE(blob, ''), '|') FROM parts)
-			|| (SELECT group_concat(sha256 || length(data), '|') FROM blobs) || (SELECT group_concat(id || source_id, '|') FROM sessions)`).Scan(&all); err != nil {
+			|| (SELECT group_concat(sha256 || length(data), '|') FROM blobs) || (SELECT group_concat(sha256 || n || length(data), '|') FROM blob_pieces) || (SELECT group_concat(id || source_id, '|') FROM sessions)`).Scan(&all); err != nil {
 			t.Fatal(err)
 		}
 		return all
@@ -49,6 +49,12 @@ func TestTheDatabaseItselfKeepsWhatWasSaid(t *testing.T) {
 		`UPDATE blobs SET data = x'00'`,
 		`DELETE FROM blobs`,
 		`INSERT OR REPLACE INTO blobs SELECT sha256, 1, media_type, x'00' FROM blobs`,
+		`UPDATE blob_pieces SET data = x'00'`,
+		`UPDATE blob_pieces SET n = n + 10`,
+		`DELETE FROM blob_pieces`,
+		`INSERT OR REPLACE INTO blob_pieces SELECT sha256, n, x'00' FROM blob_pieces WHERE n = 1`,
+		`INSERT INTO blob_pieces SELECT sha256, MAX(n) + 1, x'00' FROM blob_pieces`,
+		`INSERT INTO blob_pieces VALUES ('none', 1, x'00')`,
 		`DELETE FROM sessions WHERE source_id = 'one'`,
 		`INSERT OR REPLACE INTO sessions (id, day, created_at, updated_at, active_at) SELECT id, '', '', '', '' FROM sessions WHERE source_id = 'one'`,
 		`INSERT OR REPLACE INTO sessions (id, day, source, source_id, created_at, updated_at, active_at) VALUES ('20260101_777', '', 'pi', 'one', '', '', '')`,

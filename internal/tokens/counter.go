@@ -51,6 +51,9 @@ func (c *Counter) Text(s string) int64 {
 		return 0
 	}
 	var f features
-	f.scan(s)
-	return max(1, int64(math.Round(c.weights.of(&f))))
+	f.scanLong(s)
+	return c.estimate(&f)
 }
+
+// estimate is what a text that is not empty costs.
+func (c *Counter) estimate(f *features) int64 { return max(1, int64(math.Round(c.weights.of(f)))) }

@@ -54,7 +54,11 @@ func tiles(side float64) int64 { return (max(1, int64(side)) + 511) / 512 }
 // stand in a blob or in a data URL. 0, 0 when unknown.
 func imageSize(p *session.Part) (width, height int) {
 	if p.Blob != nil {
-		return headerSize(bytes.NewReader(p.Blob.Data))
+		from, err := p.Blob.Open()
+		if err != nil {
+			return 0, 0
+		}
+		return headerSize(from)
 	}
 	if text := p.Content(); isDataURL(text) {
 		_, data, _ := strings.Cut(text, ",")
@@ -87,11 +91,14 @@ func headerSize(r io.Reader) (width, height int) {
 	return config.Width, config.Height
 }
 
+// headOfDataURL is how many bytes tell a data URL.
+const headOfDataURL = 200
+
 // isDataURL tells whether a text is bytes written as base64: data:image/png;base64,….
 func isDataURL(s string) bool {
 	if !strings.HasPrefix(s, "data:") {
 		return false
 	}
-	head, _, ok := strings.Cut(s[:min(len(s), 200)], ",")
+	head, _, ok := strings.Cut(s[:min(len(s), headOfDataURL)], ",")
 	return ok && strings.HasSuffix(head, ";base64")
 }

@@ -1,7 +1,9 @@
 package tokens
 
 import (
+	"bufio"
 	"bytes"
+	"io"
 	"unicode/utf8"
 
 	"sessiond/internal/session"
@@ -40,11 +42,11 @@ func (c *Counter) Measure(m *session.Message) {
 func (c *Counter) Part(p *session.Part) int64 {
 	switch p.Kind {
 	case session.PartToolCall:
-		arguments := p.Arguments
-		if arguments == "" {
-			arguments = p.Content() // long ones stand in a blob
+		arguments := c.Text(p.Arguments)
+		if p.Arguments == "" { // long ones stand in a blob
+			arguments = c.text(p, false)
 		}
-		return perTool + c.Text(p.ToolName) + c.Text(arguments)
+		return perTool + c.Text(p.ToolName) + arguments
 	case session.PartToolResult:
 		return perTool + c.content(p)
 	case session.PartImage:
@@ -58,17 +60,45 @@ func (c *Counter) Part(p *session.Part) int64 {
 
 // file counts a document that is text by its text and any other as perFile.
 func (c *Counter) file(p *session.Part) int64 {
-	if p.Blob != nil && utf8.Valid(p.Blob.Data) && bytes.IndexByte(p.Blob.Data, 0) < 0 {
+	switch {
+	case p.Blob == nil:
+	case p.Blob.From != nil:
+		var text session.Storable
+		if from, err := p.Blob.Open(); err == nil {
+			if n, err := c.Reader(io.TeeReader(from, &text)); err == nil && text.OK() {
+				return n
+			}
+		}
+	case utf8.Valid(p.Blob.Data) && bytes.IndexByte(p.Blob.Data, 0) < 0:
 		return c.Text(string(p.Blob.Data))
 	}
 	return max(perFile, c.content(p))
 }
 
 // content counts a part's text, unless it is bytes in disguise.
-func (c *Counter) content(p *session.Part) int64 {
-	text := p.Content()
-	if isDataURL(text) {
+func (c *Counter) content(p *session.Part) int64 { return c.text(p, true) }
+
+// text counts a part's text, also one that lies elsewhere: what cannot be read costs nothing,
+// for it cannot be stored either. A text that is bytes in disguise is nothing where that is asked.
+func (c *Counter) text(p *session.Part, disguised bool) int64 {
+	if p.Text != "" || p.Blob == nil || p.Blob.From == nil || p.Kind.HasBytes() {
+		text := p.Content()
+		if disguised && isDataURL(text) {
+			return 0
+		}
+		return c.Text(text)
+	}
+	from, err := p.Blob.Open()
+	if err != nil {
 		return 0
 	}
-	return c.Text(text)
+	r := bufio.NewReader(from)
+	if head, _ := r.Peek(headOfDataURL); disguised && isDataURL(string(head)) { // a failure comes again
+		return 0
+	}
+	n, err := c.Reader(r)
+	if err != nil {
+		return 0
+	}
+	return n
 }
