@@ -14,9 +14,16 @@ import (
 // order of members, white space, escapes and the spelling of numbers do not count, and
 // members of the outermost object that drop names are left out.
 func Fingerprint(o Object, drop ...string) string {
+	o = o.Without(drop...)
+	if size := o.size(); size <= normalBytes {
+		n := normal{out: make([]byte, 0, size+size/4)}
+		n.object(o)
+		sum := sha256.Sum256(n.out)
+		return hex.EncodeToString(sum[:16])
+	}
 	sum := sha256.New()
 	w := canonical{Writer: bufio.NewWriterSize(sum, 1<<10)}
-	w.object(o.Without(drop...))
+	w.object(o)
 	w.Flush() // a hash takes everything
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
@@ -25,6 +32,7 @@ func Fingerprint(o Object, drop ...string) string {
 // is spelled, so that a hostile file costs no more than its size.
 const maxFingerprintDepth = 64
 
+// canonical writes what is too large for a normal.
 type canonical struct {
 	*bufio.Writer
 	depth int
@@ -81,17 +89,20 @@ func (w *canonical) value(raw []byte) {
 	case 't', 'f', 'n':
 		w.Write(raw)
 	default:
-		if len(raw) < 16 && !bytes.ContainsAny(raw, ".eE-") { // a whole number, as JSON writes it
-			w.Write(raw)
-			return
-		}
-		number, err := strconv.ParseFloat(string(raw), 64)
-		if err != nil { // out of range: as it is spelled
-			w.WriteString(strings.ToLower(string(raw)))
-			return
-		}
-		w.WriteString(strconv.FormatFloat(number, 'g', -1, 64))
+		w.Write(appendNumber(w.AvailableBuffer(), raw))
 	}
+}
+
+// appendNumber writes a number as any spelling of it is written.
+func appendNumber(b, raw []byte) []byte {
+	if len(raw) < 16 && !bytes.ContainsAny(raw, ".eE-") { // a whole number, as JSON writes it
+		return append(b, raw...)
+	}
+	number, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil { // out of range: as it is spelled
+		return append(b, bytes.ToLower(raw)...)
+	}
+	return strconv.AppendFloat(b, number, 'g', -1, 64)
 }
 
 // text is written with its length, so that no content can look like structure.

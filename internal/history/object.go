@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"sessiond/internal/session"
@@ -24,10 +23,16 @@ type Field struct {
 // ParseObject reads one JSON object, in UTF-8, that fills raw but for white space. ok is
 // false for anything else. Names count exactly, unlike in encoding/json.
 func ParseObject(raw []byte) (o Object, ok bool) {
-	if !Valid(raw) {
+	at := space(raw, 0)
+	if at >= len(raw) || raw[at] != '{' {
 		return nil, false
 	}
-	return Fields(raw)
+	var few [usualFields]Field
+	fields, end := checkFields(raw, at, few[:0])
+	if end < 0 || space(raw, end) != len(raw) {
+		return nil, false
+	}
+	return ownFields(fields), true
 }
 
 // Fields is ParseObject for bytes that are known to be valid JSON, as all values in an
@@ -37,26 +42,32 @@ func Fields(raw []byte) (o Object, ok bool) {
 	if len(raw) < 2 || raw[0] != '{' {
 		return nil, false
 	}
+	var few [usualFields]Field
+	fields := few[:0]
 	at := skipSpace(raw, 1)
-	if raw[at] == '}' {
-		return nil, true
-	}
-	o = make(Object, 0, usualFields)
 	for raw[at] != '}' {
-		end := skipValue(raw, at)
-		key, _ := Text(raw[at:end])
+		end := skipString(raw, at)
+		key := nameOf(raw[at:end])
 		at = skipSpace(raw, skipSpace(raw, end)+1) // over the colon
 		end = skipValue(raw, at)
-		o = append(o, Field{Key: key, Raw: json.RawMessage(raw[at:end:end])})
+		fields = append(fields, Field{Key: key, Raw: json.RawMessage(raw[at:end:end])})
 		if at = skipSpace(raw, end); raw[at] == ',' {
 			at = skipSpace(raw, at+1)
 		}
 	}
-	return o, true
+	return ownFields(fields), true
+}
+
+// ownFields copies fields that were gathered on the stack, so that an object takes no more than it has.
+func ownFields(fields []Field) Object {
+	if len(fields) == 0 {
+		return nil
+	}
+	return append(Object(nil), fields...)
 }
 
 // usualFields is how many fields an object of a transcript mostly has at most.
-const usualFields = 10
+const usualFields = 16
 
 // Elements gives the values of an array in bytes that are known to be valid JSON.
 func Elements(raw []byte) (elements []json.RawMessage, ok bool) {
@@ -155,84 +166,6 @@ func appendName(b []byte, name string) []byte {
 	return append(append(append(b, '"'), name...), '"')
 }
 
-// Text reads a JSON string into text that the database can hold. exact is false when the
-// text is not all that the value says: it is no string, or it held a NUL or half of a
-// surrogate pair, which are replaced by U+FFFD. Then the value itself must be kept too.
-func Text(raw []byte) (text string, exact bool) {
-	if len(raw) < 2 || raw[0] != '"' {
-		return "", false
-	}
-	inner := raw[1 : len(raw)-1]
-	escape := bytes.IndexByte(inner, '\\')
-	if escape < 0 {
-		return string(inner), true
-	}
-	var b strings.Builder
-	b.Grow(len(inner))
-	exact = true
-	for ; escape >= 0; escape = bytes.IndexByte(inner, '\\') {
-		b.Write(inner[:escape])
-		inner = inner[escape+1:]
-		if inner[0] != 'u' {
-			b.WriteByte(escaped(inner[0]))
-			inner = inner[1:]
-			continue
-		}
-		r := hex4(inner[1:])
-		inner = inner[5:]
-		if utf16.IsSurrogate(r) {
-			var low rune
-			if len(inner) >= 6 && inner[0] == '\\' && inner[1] == 'u' {
-				low = hex4(inner[2:])
-			}
-			if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
-				inner = inner[6:]
-			} else {
-				exact = false
-			}
-		}
-		if r == 0 {
-			r, exact = utf8.RuneError, false
-		}
-		b.WriteRune(r)
-	}
-	b.Write(inner)
-	return b.String(), exact
-}
-
-// escaped gives what a letter after a backslash stands for.
-func escaped(c byte) byte {
-	switch c {
-	case 'n':
-		return '\n'
-	case 't':
-		return '\t'
-	case 'r':
-		return '\r'
-	case 'b':
-		return '\b'
-	case 'f':
-		return '\f'
-	}
-	return c
-}
-
-// hex4 reads the four digits of a \u escape.
-func hex4(digits []byte) (r rune) {
-	for _, c := range digits[:4] {
-		switch {
-		case c >= 'a':
-			c -= 'a' - 10
-		case c >= 'A':
-			c -= 'A' - 10
-		default:
-			c -= '0'
-		}
-		r = r<<4 | rune(c)
-	}
-	return r
-}
-
 // Plain makes bytes that are no valid UTF-8, or hold NUL, storable as text.
 func Plain(b []byte) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(string(b), string(utf8.RuneError)), "\x00", string(utf8.RuneError))
@@ -260,62 +193,4 @@ func Depth(raw []byte) int {
 		at++
 	}
 	return deepest
-}
-
-func trim(raw []byte) []byte { return bytes.Trim(raw, " \t\r\n") }
-
-func skipSpace(raw []byte, at int) int {
-	for raw[at] == ' ' || raw[at] == '\t' || raw[at] == '\n' || raw[at] == '\r' {
-		at++
-	}
-	return at
-}
-
-// skipValue gives the end of the value that begins at at. The input is valid JSON.
-func skipValue(raw []byte, at int) int {
-	switch raw[at] {
-	case '"':
-		return skipString(raw, at)
-	case '{', '[':
-		depth := 0
-		for {
-			switch raw[at] {
-			case '"':
-				at = skipString(raw, at)
-				continue
-			case '{', '[':
-				depth++
-			case '}', ']':
-				depth--
-			}
-			at++
-			if depth == 0 {
-				return at
-			}
-		}
-	}
-	for at < len(raw) && !endsScalar(raw[at]) {
-		at++
-	}
-	return at
-}
-
-func endsScalar(b byte) bool {
-	return b == ',' || b == ']' || b == '}' || b == ' ' || b == '\t' || b == '\r' || b == '\n'
-}
-
-// skipString gives the end of the string whose quote is at at. It looks for each quote once,
-// however many escapes stand before it.
-func skipString(raw []byte, at int) int {
-	at++
-	quote := at + bytes.IndexByte(raw[at:], '"')
-	for {
-		escape := bytes.IndexByte(raw[at:quote], '\\')
-		if escape < 0 {
-			return quote + 1
-		}
-		if at += escape + 2; at > quote { // the quote was escaped
-			quote = at + bytes.IndexByte(raw[at:], '"')
-		}
-	}
 }

@@ -2,6 +2,7 @@ package history
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"math/bits"
 )
 
@@ -50,16 +51,9 @@ func checkMembers(raw []byte, at, depth int) int {
 	}
 	for {
 		if object {
-			if at >= len(raw) || raw[at] != '"' {
+			if at = checkName(raw, at); at < 0 {
 				return -1
 			}
-			if at = checkString(raw, at); at < 0 {
-				return -1
-			}
-			if at = space(raw, at); at >= len(raw) || raw[at] != ':' {
-				return -1
-			}
-			at = space(raw, at+1)
 		}
 		if at = checkValue(raw, at, depth); at < 0 {
 			return -1
@@ -78,15 +72,55 @@ func checkMembers(raw []byte, at, depth int) int {
 	}
 }
 
+// checkName goes over a name and its colon.
+func checkName(raw []byte, at int) int {
+	if at >= len(raw) || raw[at] != '"' {
+		return -1
+	}
+	if at = checkString(raw, at); at < 0 {
+		return -1
+	}
+	if at = space(raw, at); at >= len(raw) || raw[at] != ':' {
+		return -1
+	}
+	return space(raw, at+1)
+}
+
+// checkFields goes over the object that raw's outermost value is, and gathers its fields.
+func checkFields(raw []byte, at int, into []Field) (fields []Field, end int) {
+	if at = space(raw, at+1); at < len(raw) && raw[at] == '}' {
+		return into, at + 1
+	}
+	for {
+		name := at
+		value := checkName(raw, at)
+		if value < 0 {
+			return into, -1
+		}
+		if at = checkValue(raw, value, 1); at < 0 {
+			return into, -1
+		}
+		into = append(into, Field{Key: nameOf(raw[name:skipString(raw, name)]), Raw: json.RawMessage(raw[value:at:at])})
+		if at = space(raw, at); at >= len(raw) {
+			return into, -1
+		}
+		switch raw[at] {
+		case '}':
+			return into, at + 1
+		case ',':
+			at = space(raw, at+1)
+		default:
+			return into, -1
+		}
+	}
+}
+
 // checkString looks at eight bytes at once for the end, an escape or a control character.
 func checkString(raw []byte, at int) int {
-	const ones = 0x0101010101010101
-	const tops = 0x8080808080808080
 	for at++; ; {
 		for at+8 <= len(raw) {
 			w := binary.LittleEndian.Uint64(raw[at:])
-			quote, escape := w^(ones*'"'), w^(ones*'\\')
-			// The lowest bit that is set marks the first such byte; those above may err.
+			quote, escape := w^ones*'"', w^ones*'\\'
 			found := ((quote-ones)&^quote | (escape-ones)&^escape | (w-ones*0x20)&^w) & tops
 			if found != 0 {
 				at += bits.TrailingZeros64(found) / 8
