@@ -10,14 +10,17 @@ import (
 	"sessiond/internal/session"
 )
 
-// ahead reads sources in one goroutine while what they gave before is stored in another. At
-// most one batch waits between the two, so that memory stays flat.
+// ahead reads sources in one goroutine while what they gave before is stored in another. Only
+// a few batches wait between the two, so that memory stays flat.
 type ahead struct {
 	*Importer
 	source  Source
 	steps   chan step
 	pace    *pace
 	pending *pending
+
+	since int           // bytes given since the last mark
+	mark  chan struct{} // closed when everything before it is stored; nil: there is none
 }
 
 // step is what the reading goroutine tells the storing one.
@@ -33,7 +36,7 @@ type step struct {
 // each reads and stores the found things in their order and calls done after each, also
 // after one that did not come to its end because of the error.
 func (im *Importer) each(ctx context.Context, source Source, found []Found, done func(Found, Accounting)) error {
-	a := ahead{Importer: im, source: source, steps: make(chan step, 1), pace: &pace{Importer: im}, pending: newPending()}
+	a := ahead{Importer: im, source: source, steps: make(chan step, mostWaiting), pace: &pace{Importer: im}, pending: newPending()}
 	room := takeHeadroom(!im.Polite, liveHeap)
 	defer room.giveBack()
 	var reader sync.WaitGroup
@@ -45,7 +48,12 @@ func (im *Importer) each(ctx context.Context, source Source, found []Found, done
 		a.read(inner, found)
 	})
 	var current *reading
-	for s := range a.steps {
+	steps := queue{steps: a.steps}
+	for {
+		s, ok := steps.next()
+		if !ok {
+			break
+		}
 		if s.settled != nil {
 			close(s.settled)
 			continue
@@ -57,8 +65,11 @@ func (im *Importer) each(ctx context.Context, source Source, found []Found, done
 				continue
 			}
 		} else if s.batch != nil {
+			given := steps.join(&s)
 			err := current.take(inner, *s.batch)
-			a.pending.settled(s.batch)
+			for _, b := range given {
+				a.pending.settled(b)
+			}
 			room.adjust()
 			if err == nil {
 				continue
@@ -153,16 +164,15 @@ func (a *ahead) emit(ctx context.Context, r *reading, b Batch) error {
 	if err := a.Store.PrepareImport(&b.ImportBatch); err != nil {
 		return fmt.Errorf("store what %s holds: %w", r.found.Path, err)
 	}
-	size := 0
 	for i := range b.Messages {
-		size += Size(&b.Messages[i])
+		b.bytes += Size(&b.Messages[i])
 	}
 	a.pending.given(&b)
 	if !a.give(ctx, step{reading: r, batch: &b}) {
 		return ctx.Err()
 	}
-	if size <= 2*MaxBatchBytes {
-		return nil
+	if b.bytes <= 2*MaxBatchBytes {
+		return a.bound(ctx, b.bytes)
 	}
 	if err := a.settle(ctx); err != nil {
 		return err
@@ -171,17 +181,40 @@ func (a *ahead) emit(ctx context.Context, r *reading, b Batch) error {
 	return nil
 }
 
+// bound sees to it that no more than two times half of MaxBatchBytes, and the batches with
+// which these are reached, wait for the store.
+func (a *ahead) bound(ctx context.Context, bytes int) error {
+	if a.since += bytes; a.since < MaxBatchBytes/2 {
+		return nil
+	}
+	before := a.mark
+	a.since, a.mark = 0, make(chan struct{})
+	if !a.give(ctx, step{settled: a.mark}) {
+		return ctx.Err()
+	}
+	return reached(ctx, before)
+}
+
 // settle waits until everything that was given is stored.
 func (a *ahead) settle(ctx context.Context) error {
 	settled := make(chan struct{})
-	if a.give(ctx, step{settled: settled}) {
-		select {
-		case <-settled:
-			return nil
-		case <-ctx.Done():
-		}
+	if !a.give(ctx, step{settled: settled}) {
+		return ctx.Err()
 	}
-	return ctx.Err()
+	a.since, a.mark = 0, nil
+	return reached(ctx, settled)
+}
+
+func reached(ctx context.Context, mark chan struct{}) error {
+	if mark == nil {
+		return nil
+	}
+	select {
+	case <-mark:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (a *ahead) give(ctx context.Context, s step) bool {

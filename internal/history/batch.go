@@ -30,6 +30,8 @@ type Batch struct {
 	// everything else but Records. Whoever gives it is told at once when the store refuses it,
 	// and may go on with another session.
 	Restore *store.RestoreBatch
+
+	bytes int // the sizes of its messages, once it is given
 }
 
 // Size estimates the bytes that a batch holds, from its texts and bytes.

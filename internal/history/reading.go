@@ -28,13 +28,16 @@ type reading struct {
 type touch struct{ created, changed bool }
 
 func (r *reading) store(ctx context.Context, b Batch) error {
-	if b.Cursor != nil && b.Cursor.Counts == nil && b.ID != "" && len(b.Messages) > 0 {
+	_, offered := r.touched[b.ID]
+	if b.Cursor != nil && b.Cursor.Counts == nil && b.ID != "" && (len(b.Messages) > 0 || offered) {
 		// A session that is here is read anew: how many of its records it had is known only
 		// after they were offered, and the cursor's counts must say it.
 		// And a copy that brings nothing new does not move the head.
 		last := Batch{ImportBatch: store.ImportBatch{ID: b.ID, Session: b.Session, Cursor: b.Cursor, Head: b.Head, HeadSession: b.HeadSession, Title: b.Title}, Sessions: b.Sessions}
 		b.Cursor, b.Head, b.Title = nil, nil, nil
-		if err := r.commit(ctx, b); err != nil {
+		if len(b.Messages) == 0 && len(b.Calls) == 0 && len(b.Compactions) == 0 && len(b.Marks) == 0 {
+			last.Fields, last.Records = b.Fields, b.Records
+		} else if err := r.commit(ctx, b); err != nil {
 			return err
 		}
 		if !r.touched[b.ID].changed {

@@ -26,7 +26,7 @@ type Source interface {
 	Find(ctx context.Context, roots []string) ([]Found, []Problem, error)
 
 	// Read gives what found holds and the cursor does not have yet, in order, in batches of
-	// at most MaxBatch messages, each with the count of the records that it stands for.
+	// at most MaxBatch messages, mostly when they are Full, each with the count of the records that it stands for.
 	// cursor is nil for a first reading. The batch that completes the reading carries the new
 	// cursor, whose Counts are those of the old one if the reading went on from there. The
 	// problems are lines that were kept raw because they could not be read; an error says
@@ -68,3 +68,8 @@ const MaxBatch = 1000
 
 // MaxBatchBytes is the size from which a batch is given even with fewer messages.
 const MaxBatchBytes = 4 << 20
+
+// Full tells whether a batch of so many messages and bytes should be given: long before it is
+// as large as a transaction may be, so that storing begins when reading has. What waits for
+// the store is put together again.
+func Full(messages, bytes int) bool { return messages >= 128 || bytes >= 512<<10 }

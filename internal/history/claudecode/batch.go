@@ -87,7 +87,11 @@ func (r *reader) rest(w *row, extra session.JSON, at place, note string) session
 
 // giveLarge gives away what all streams have when that is large enough, the file's own first.
 func (r *reader) giveLarge() error {
-	if r.waiting < history.MaxBatch && r.bytes < history.MaxBatchBytes {
+	full := r.waiting >= history.MaxBatch || r.bytes >= history.MaxBatchBytes
+	if len(r.state.Streams) == 1 && r.state.stream("").Spoken { // one that takes turns with others is put together here alone
+		full = history.Full(r.waiting, r.bytes)
+	}
+	if !full {
 		return nil
 	}
 	for _, id := range r.state.ids() {
@@ -119,7 +123,7 @@ func (r *reader) give(id string, st *stream) error {
 		r.records = history.Records{}
 		r.told = r.told || len(b.Messages)+len(b.Calls) > 0
 	}
-	if tip := st.Tip; tip.Key != "" && (len(b.Messages) > 0 || !st.started) {
+	if tip := st.Tip; id != "" && tip.Key != "" && (len(b.Messages) > 0 || !st.started) { // the file's own has its head with the last
 		b.Head, b.HeadSession = &tip.Key, tip.Session
 	}
 	st.batch = nil

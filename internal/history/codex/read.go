@@ -150,7 +150,7 @@ func (r *reader) run() error {
 		if err := r.take(line, at); err != nil {
 			return err
 		}
-		if len(r.batch.Messages)+len(r.batch.Calls) >= history.MaxBatch || r.size >= history.MaxBatchBytes {
+		if history.Full(len(r.batch.Messages)+len(r.batch.Calls), r.size) {
 			if err := r.give(); err != nil {
 				return err
 			}

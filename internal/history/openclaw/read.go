@@ -244,7 +244,7 @@ func (r *reader) take(i int32) error {
 	} else {
 		b.Records.Import(1)
 	}
-	if r.size += history.Size(&e.message); len(b.Messages) < history.MaxBatch && r.size < history.MaxBatchBytes {
+	if r.size += history.Size(&e.message); !history.Full(len(b.Messages), r.size) {
 		return nil
 	}
 	if err := r.emit(*b); err != nil {
