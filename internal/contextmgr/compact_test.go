@@ -364,8 +364,8 @@ func TestAFailedSummaryChangesNothingButItsRecord(t *testing.T) {
 
 func TestAnIdleSessionTakesWhatIsStaged(t *testing.T) {
 	r := staged(t)
-	if done, _, err := r.mgr.ActivateIdle(r.ctx, r.id); err != nil || done {
-		t.Errorf("activated in a live session: %v %v", done, err)
+	if done, waits, err := r.mgr.ActivateIdle(r.ctx, r.id); err != nil || done || !waits {
+		t.Errorf("activated in a live session: %v, asked again: %v, %v", done, waits, err)
 	}
 	r.clock.advance(6 * time.Minute)
 	if done, _, err := r.mgr.ActivateIdle(r.ctx, r.id); err != nil || !done {

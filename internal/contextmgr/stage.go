@@ -203,7 +203,8 @@ func (m *Manager) lateFor(ctx context.Context, c *session.Compaction) (*session.
 
 // ActivateIdle puts a staged overlay in force if the session has been quiet for five minutes
 // and is above its soft threshold, or if a model's summary waits to replace a digest. It
-// tells whether it did; waits tells that a memory flush comes first: ask again in a while.
+// tells whether it did; waits tells that it is not quiet yet, or that a memory flush comes
+// first: ask again in a while.
 // Codes as Assemble.
 func (m *Manager) ActivateIdle(ctx context.Context, id session.ID) (done, waits bool, err error) {
 	release := m.turns.lock(id)
@@ -216,8 +217,11 @@ func (m *Manager) ActivateIdle(ctx context.Context, id session.ID) (done, waits 
 	if r.last != nil {
 		quiet = min(quiet, m.cfg.Now().Sub(r.last.CreatedAt.Time))
 	}
-	if quiet < idleMinutes*time.Minute || r.numbers.Off {
+	if r.numbers.Off {
 		return false, false, nil
+	}
+	if quiet < idleMinutes*time.Minute {
+		return false, true, nil
 	}
 	all, err := m.store.Compactions(ctx, id)
 	if err != nil {

@@ -40,6 +40,7 @@ type Store interface {
 	TruncateWAL(ctx context.Context) (bool, error)
 	ForgetDrafts(ctx context.Context, before time.Time) (int64, error)
 	Backup(ctx context.Context, out string) (int64, error)
+	Staged(ctx context.Context) ([]session.Resting, error)
 }
 
 // Index is kept up with the store.
@@ -256,6 +257,7 @@ func (r *Runner) learn() {
 // watch looks once a second: for what other processes wrote, for a quiet moment to empty the
 // write-ahead log, and for sessions that rest.
 func (r *Runner) watch() {
+	r.seed()
 	tick := time.NewTicker(lookInterval)
 	defer tick.Stop()
 	w := watcher{Runner: r, wrote: r.cfg.Now()}

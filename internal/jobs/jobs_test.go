@@ -35,7 +35,10 @@ type fake struct {
 	drafts    []time.Time
 	hold      chan struct{} // the model waits for it; nil: it does not
 	readerIn  bool          // a reader keeps the log from being emptied
+	resting   []session.Resting
 }
+
+func (f *fake) Staged(context.Context) ([]session.Resting, error) { return f.resting, nil }
 
 func (f *fake) DataVersion(context.Context) (int64, error) {
 	f.mu.Lock()
@@ -316,6 +319,33 @@ func TestRestingSessionMayGetItsOverlay(t *testing.T) {
 		if !slices.Equal(f.list(&f.activated), []session.ID{"20260211_001"}) {
 			t.Errorf("activated %v", f.list(&f.activated))
 		}
+	})
+}
+
+// What an earlier daemon staged is not forgotten: it takes effect as soon as its session has been
+// quiet for long enough, of which the time before this start is a part.
+func TestSessionsStagedBeforeTheStartRestToo(t *testing.T) {
+	f := &fake{}
+	synctest.Test(t, func(*testing.T) {
+		f.resting = []session.Resting{
+			{Session: "20260211_001", Since: session.At(time.Now().Add(-time.Hour))},
+			{Session: "20260211_002", Since: session.At(time.Now().Add(-sessionIdle + time.Minute))},
+			{Session: "20260211_003", Since: session.At(time.Now().Add(-time.Hour))},
+		}
+		r := New(Config{Store: f, Index: f, Contexts: f, Log: zerolog.Nop()})
+		r.Soft("20260211_003") // it goes on already
+		r.Start()
+		time.Sleep(2 * lookInterval)
+		synctest.Wait()
+		if got := f.list(&f.activated); !slices.Equal(got, []session.ID{"20260211_001"}) {
+			t.Errorf("activated at the start: %v", got)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := f.list(&f.activated); !slices.Equal(got, []session.ID{"20260211_001", "20260211_002"}) {
+			t.Errorf("activated after a minute: %v", got)
+		}
+		r.Stop()
 	})
 }
 

@@ -70,6 +70,25 @@ func (w *watcher) forgetDrafts() {
 	}
 }
 
+// seed goes on with what an earlier daemon had made ready: where the session has been quiet for
+// long enough meanwhile, it takes effect at the first look.
+func (r *Runner) seed() {
+	staged, err := r.cfg.Store.Staged(r.ctx)
+	if err != nil {
+		if r.ctx.Err() == nil {
+			r.cfg.Log.Error().Err(err).Msg("what was staged before waits for the next turns of its sessions")
+		}
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range staged {
+		if _, ok := r.active[s.Session]; !ok {
+			r.active[s.Session] = s.Since.Time
+		}
+	}
+}
+
 // resting gives the sessions that have been quiet long enough, once.
 func (r *Runner) resting() []session.ID {
 	r.mu.Lock()

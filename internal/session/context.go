@@ -42,3 +42,9 @@ type Frozen struct {
 	CompactionID *int64 `db:"compaction_id" json:"-"`
 	Content      JSON   `db:"content" json:"content"`
 }
+
+// Resting is a session for which a compaction stands ready, to take effect once it rests.
+type Resting struct {
+	Session ID   `db:"session_id"`
+	Since   Time `db:"updated_at"` // its last change
+}

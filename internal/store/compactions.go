@@ -1,9 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"sessiond/internal/session"
@@ -412,3 +414,22 @@ func (s *Store) FailRunning(ctx context.Context, reason string) (failed []sessio
 	}
 	return failed, nil
 }
+
+// stagedReach is how many of the newest records are looked at for what stands ready.
+const stagedReach = 10000
+
+// Staged gives the sessions for which a compaction stands ready, with the time of their last
+// change, the one changed last first. The daemon reads them at its start.
+func (s *Store) Staged(ctx context.Context) ([]session.Resting, error) {
+	var rows []session.Resting
+	if err := s.list(ctx, &rows, stagedSessions, stagedReach); err != nil {
+		return nil, fmt.Errorf("sessions with something staged: %w", err)
+	}
+	slices.SortFunc(rows, func(a, b session.Resting) int {
+		return cmp.Or(b.Since.Compare(a.Since.Time), strings.Compare(string(a.Session), string(b.Session)))
+	})
+	return slices.CompactFunc(rows, func(a, b session.Resting) bool { return a.Session == b.Session }), nil
+}
+
+const stagedSessions = `SELECT c.session_id, s.updated_at FROM compactions c JOIN sessions s ON s.id = c.session_id
+	WHERE c.id > (SELECT COALESCE(MAX(id), 0) FROM compactions) - ? AND c.status = 'staged' AND s.deleted_at IS NULL AND s.purged_at IS NULL`

@@ -132,6 +132,24 @@ func TestRunningRecordsFailAtTheDaemonsStart(t *testing.T) {
 	}
 }
 
+func TestStagedSessionsAreFoundAtTheDaemonsStart(t *testing.T) {
+	ctx := context.Background()
+	now := time.Date(2026, 2, 11, 12, 0, 0, 0, time.UTC)
+	s := openTest(t, func(o *Options) { o.Now = func() time.Time { return now } })
+	older, newer, trash, done := talk(t, s, "aaaa", "bbbb"), talk(t, s, "aaaa", "bbbb"), talk(t, s, "aaaa", "bbbb"), talk(t, s, "aaaa", "bbbb")
+	for _, id := range []session.ID{newer.ID, older.ID, trash.ID, newer.ID, older.ID} {
+		must(s.AddCompaction(ctx, overlay(t, s, id, 1, session.StatusStaged, 0)))(t)
+	}
+	must(s.AddCompaction(ctx, overlay(t, s, done.ID, 1, session.StatusDone, 0)))(t)
+	now = now.Add(time.Hour)
+	mustAppend(t, s, newer.ID, says(session.User, "on"))
+	must(s.SetTrash(ctx, trash.ID, true, nil, nil))(t)
+	got := must(s.Staged(ctx))(t)
+	if len(got) != 2 || got[0].Session != newer.ID || got[1].Session != older.ID || !got[0].Since.Equal(now) || got[1].Since.After(now.Add(-time.Hour)) {
+		t.Errorf("%+v", got)
+	}
+}
+
 // modelled is a done overlay in the naive model.
 type modelled struct {
 	row, previous   int64

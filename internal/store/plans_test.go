@@ -51,6 +51,7 @@ func useEverything(t *testing.T, s *Store) {
 	must(s.Frozen(ctx, sess))(t)
 	must(s.Effective(ctx, at))(t)
 	c := must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusStaged, 1)))(t)
+	must(s.Staged(ctx))(t)
 	must(s.Activate(ctx, sess.ID, c.RowID))(t)
 	must(s.UndoCompaction(ctx, sess.ID, c.RowID))(t)
 	must(s.RedoCompaction(ctx, sess.ID, c.RowID))(t)
