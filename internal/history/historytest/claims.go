@@ -174,7 +174,7 @@ func ReadsDatabaseFlat(t *testing.T, source history.Source, fill func(n int) str
 		"again":              func(n int) history.Known { known.Messages = n; return known },
 	} {
 		t.Run(name, func(t *testing.T) {
-			readsFlat(t, source, perEntry, 60_000, 160_000, before, func(n int) string {
+			readsFlat(t, source, perEntry, 50_000, 120_000, before, func(n int) string {
 				path := filepath.Join(t.TempDir(), "history.db")
 				change(t, path, []string{fill(n)})
 				return path

@@ -35,13 +35,13 @@ type conversation interface {
 	// scan yields all of them, in any order. What a message points to is good until the
 	// next one.
 	scan(ctx context.Context, yield func(*message) error) error
-	// load reads the first of the records again. Of the others those that are not known are
-	// likely to be asked for next.
-	load(ctx context.Context, r []record) (*message, error)
+	// load reads a record again. Of those after it the ones that are not known are likely to
+	// be asked for next.
+	load(ctx context.Context, l *records, i int) (*message, error)
 	close() error
 }
 
-// record is what the first pass learns of a message.
+// record is what there is to know of a message.
 type record struct {
 	id       string
 	offset   int64
@@ -63,10 +63,7 @@ type record struct {
 	prunedAt int64
 	call     string // the name of its call in the ledger
 
-	key    string // its external id
-	known  bool
-	last   string     // the last of the messages that it became
-	within session.ID // the session that holds it, when it is a copy
+	key string // its external id
 }
 
 // maxDepth is how deep a value may be nested to be taken apart.
@@ -156,14 +153,6 @@ func objectJSON(o history.Object) []byte {
 		return []byte("{}")
 	}
 	return o.JSON()
-}
-
-// before is the order of messages in a session: by time, then by id.
-func before(a, b *record) int {
-	if d := a.at.Compare(b.at.Time); d != 0 {
-		return d
-	}
-	return compareIDs(a.id, b.id)
 }
 
 // compareIDs compares two ids by the time in them. Its 48 bits wrap every 795 days: of two

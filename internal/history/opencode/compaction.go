@@ -11,61 +11,76 @@ import (
 // overlay gives the overlays that a message makes: that of the summary that it is, and the
 // record of the outputs that were taken out of the model's sight.
 func (r *reader) overlay(i int) error {
-	m := &r.records[i]
-	if m.within != "" {
+	b := *r.records.at(i)
+	if b.request {
+		r.requests[r.records.texts.Get(b.id)] = i
+	}
+	if b.within != 0 || !b.summary && !b.pruned {
 		return nil
 	}
-	if m.summary && !m.failed && !m.open && i > 0 && !m.known {
-		if err := r.summary(i); err != nil {
+	m := r.records.record(i)
+	if m.summary && !m.failed && !m.open && i > 0 && !b.known {
+		if err := r.summary(i, &m); err != nil {
 			return err
 		}
 	}
-	if len(m.pruned) > 0 {
-		r.pruned(m)
+	if b.pruned {
+		r.pruned(&m, r.records.last(i))
 	}
 	return nil
 }
 
-// summary makes the compaction of a request and its summary. What it stands for ends before
-// the request, or before the tail that is kept.
-func (r *reader) summary(i int) error {
-	request := i - 1
-	if r.records[i].alone {
-		request = i
-	}
-	for request >= 0 && request < i && !(r.records[request].request && r.records[request].id == r.records[i].answers) {
-		request--
-	}
-	if request < 0 {
-		return nil // a summary that nobody asked for, or whose request is gone
-	}
-	first := request
-	if tail := r.records[request].tail; tail != "" {
-		for k := range r.records[:request] {
-			if r.records[k].id == tail {
-				first = k
-				break
+// keeps finds the messages from which on a compaction kept what was said.
+func (r *reader) keeps() {
+	r.requests, r.tails = map[string]int{}, map[string]int{}
+	for i := range r.records.n {
+		if r.records.at(i).request {
+			if tail := r.records.record(i).tail; tail != "" {
+				r.tails[tail] = -1
 			}
 		}
 	}
-	through := first - 1
-	for through >= 0 && r.records[through].why != "" {
-		through--
+	for i := 0; i < r.records.n && len(r.tails) > 0; i++ {
+		id := r.records.texts.Get(r.records.at(i).id)
+		if at, wanted := r.tails[id]; wanted && at < 0 {
+			r.tails[id] = i
+		}
 	}
+}
+
+// summary makes the compaction of a request and its summary. What it stands for ends before
+// the request, or before the tail that is kept.
+func (r *reader) summary(i int, m *record) error {
+	request, asked := r.requests[m.answers]
+	if m.alone {
+		request, asked = i, true
+	}
+	if !asked {
+		return nil // a summary that nobody asked for, or whose request is gone
+	}
+	first := request
+	if tail := r.records.record(request).tail; tail != "" {
+		if at, there := r.tails[tail]; there && at >= 0 && at < request {
+			first = at
+		}
+	}
+	through := int(r.records.at(first).plain)
 	if through < 0 {
 		return nil
 	}
-	in, err := r.from.load(r.ctx, r.records[i:])
+	in, err := r.from.load(r.ctx, r.records, i)
 	if err != nil {
 		return err
 	}
 	o, _ := parse(in.data)
-	c := history.Compaction{Key: r.records[i].key, ThroughKey: r.records[through].last, ThroughSession: r.records[through].within}
+	end := r.records.last(through)
+	c := history.Compaction{Key: m.key, ThroughKey: end.key, ThroughSession: end.session}
 	c.Strategy, c.Trigger, c.Status = session.StrategySummarize, session.TriggerImport, session.StatusDone
-	c.CreatedAt, c.MessageCount = r.records[i].at, int64(through+1)
+	c.CreatedAt, c.MessageCount = m.at, int64(through+1)
 	c.Summary, c.Provider, c.Model = clean(textOf(in.parts)), clean(o.String("providerID")), clean(o.String("modelID"))
 	if first < request {
-		c.FirstKeptKey, c.FirstKeptSession = r.records[first].key, r.records[first].within
+		b := *r.records.at(first)
+		c.FirstKeptKey, c.FirstKeptSession = r.records.key(&b), r.records.from[b.within]
 	}
 	times, _ := history.Fields(o.Get("time"))
 	if end, ok := history.UnixMilli(times.Get("completed")); ok && end.After(c.CreatedAt.Time) {
@@ -77,12 +92,12 @@ func (r *reader) summary(i int) error {
 
 // pruned records which outputs opencode no longer gives to its model. They are all here, and
 // a context of sessiond decides for itself: so the record has no effect.
-func (r *reader) pruned(m *record) {
+func (r *reader) pruned(m *record, last place) {
 	at, ok := history.UnixMilli([]byte(fmt.Sprint(m.prunedAt)))
 	if !ok {
 		return
 	}
-	c := history.Compaction{Key: m.key + "#pruned", ThroughKey: m.last}
+	c := history.Compaction{Key: m.key + "#pruned", ThroughKey: last.key}
 	c.Strategy, c.Trigger, c.Status = session.StrategyPrune, session.TriggerImport, session.StatusSkipped
 	c.Reason = fmt.Sprintf("opencode took %d outputs out of its model's sight: %s", len(m.pruned), clean(strings.Join(m.pruned, ", ")))
 	c.CreatedAt = at

@@ -354,7 +354,7 @@ func (d *database) session(a about, changed string) error {
 	err = r.run(func(r *reader) *history.Cursor {
 		return &history.Cursor{Source: session.SourceOpencode, Path: path, State: r.state(changed)}
 	})
-	d.waits = d.waits || len(r.waiting) > 0
+	d.waits = d.waits || r.waits
 	d.problems = append(d.problems, r.problems...)
 	if err != nil && !d.refused && session.CodeOf(history.SQLiteError(err)) == session.Invalid {
 		d.problems = append(d.problems, history.Problem{Path: d.path, Error: "session " + a.id + ": " + history.Reason(err)})

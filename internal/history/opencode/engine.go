@@ -62,12 +62,12 @@ func (c *engineOf) scan(ctx context.Context, yield func(*message) error) error {
 	return rows.Err()
 }
 
-func (c *engineOf) load(ctx context.Context, r []record) (*message, error) {
-	row, err := c.lookup.Get(ctx, rowids(r))
+func (c *engineOf) load(ctx context.Context, l *records, i int) (*message, error) {
+	row, err := c.lookup.Get(ctx, rowids(l, i))
 	if err != nil {
-		return nil, fmt.Errorf("read message %s again: %w", r[0].id, err)
+		return nil, fmt.Errorf("read message %s again: %w", l.texts.Get(l.at(i).id), err)
 	}
-	return row.message(r[0].answers), nil
+	return row.message(l.record(i).answers), nil
 }
 
 func (c *engineOf) close() error { return c.lookup.Close() }

@@ -60,7 +60,7 @@ func (s *Source) readExport(ctx context.Context, found history.Found, file *os.F
 	e.about.store = inExport
 	r := &reader{ctx: ctx, known: known, emit: emit, path: found.Path, now: s.now(), about: *e.about, from: e}
 	err := r.run(func(r *reader) *history.Cursor {
-		return lastBatch(found, 1, history.Records{}, len(r.waiting) > 0).Cursor
+		return lastBatch(found, 1, history.Records{}, r.waits).Cursor
 	})
 	return r.problems, err
 }
@@ -163,8 +163,8 @@ func (e *export) scan(ctx context.Context, yield func(*message) error) error {
 	})
 }
 
-func (e *export) load(_ context.Context, r []record) (*message, error) {
-	at := span{r[0].offset, r[0].size}
+func (e *export) load(_ context.Context, l *records, i int) (*message, error) {
+	at := span{l.at(i).offset, l.at(i).size}
 	value, err := e.read(at)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -50,9 +53,16 @@ func check(t *testing.T, in *message) {
 	if r.hash != again.hash {
 		t.Error("the same message has two hashes")
 	}
-	records := []record{r}
-	(&stored{}).match(records, true)
-	made := decode(&records[0], in, setting{author: session.Person})
+	l := newRecords()
+	defer l.close()
+	l.add(&r)
+	newStored().match(l, true)
+	kept := l.record(0)
+	kept.parts, kept.tail, r.key = r.parts, r.tail, kept.key
+	if diff := cmp.Diff(r, kept, cmp.AllowUnexported(record{}), cmpopts.EquateEmpty()); kept.why == "" && diff != "" {
+		t.Errorf("-learnt +remembered\n%s", diff)
+	}
+	made := decode(&kept, in, setting{author: session.Person})
 	seen := map[string]bool{}
 	for i := range made.messages {
 		m := &made.messages[i]

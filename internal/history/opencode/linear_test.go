@@ -3,6 +3,7 @@ package opencode
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	_ "modernc.org/sqlite" // makes the databases
 
 	"sessiond/internal/history/historytest"
+	"sessiond/internal/session"
 )
 
 const conversations = `
@@ -77,33 +79,52 @@ func TestLongConversationTakesFewStatements(t *testing.T) {
 // readTwice reads a conversation as an import does: all of it, then what is not known, in order.
 func readTwice(t *testing.T, c conversation, messages, rows int) {
 	t.Helper()
-	var records []record
+	l := newRecords()
+	defer l.close()
 	err := c.scan(t.Context(), func(in *message) error {
-		records = append(records, recordOf(in))
+		r := recordOf(in)
+		l.add(&r)
 		rows -= in.records
 		return nil
 	})
-	if err != nil || len(records) != messages || rows != 0 {
-		t.Fatalf("%d messages, %d rows too few: %v", len(records), rows, err)
+	if err != nil || l.n != messages || rows != 0 {
+		t.Fatalf("%d messages, %d rows too few: %v", l.n, rows, err)
 	}
-	for i := range records {
-		records[i].known = i%100 == 99
+	for i := range l.n {
+		l.at(i).known = i%100 == 99
 	}
-	for i := range records {
-		if records[i].known {
+	for i := range l.n {
+		if l.at(i).known {
 			continue
 		}
-		in, err := c.load(t.Context(), records[i:])
+		in, err := c.load(t.Context(), l, i)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again := recordOf(in); again.id != records[i].id || again.hash != records[i].hash {
+		if again, r := recordOf(in), l.record(i); again.id != r.id || again.hash != r.hash {
 			t.Fatalf("message %d is another one when it is read again: %s", i, again.id)
 		}
 	}
 	if err := c.close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// Of each message and of its parts little is in memory.
+func TestOpencodeRemembersLittleOfAMessage(t *testing.T) {
+	fill := func(n int) string {
+		count := fmt.Sprintf(`WITH RECURSIVE c(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM c WHERE i < %d) `, n-1)
+		return `CREATE TABLE session (id TEXT PRIMARY KEY, project_id TEXT, title TEXT, time_created INTEGER); INSERT INTO session VALUES ('s', 'p', 'one', 1770109200000);` +
+			conversations + indexes["1.18.33"] + count + `INSERT INTO message SELECT printf('msg_%08d', i), 's', 1770109200000 + i, 0, iif(i % 2,
+			'{"role":"assistant","tokens":{"input":' || i || '},"time":{"created":1,"completed":2}}', '{"role":"user"}') FROM c;` +
+			count + `INSERT INTO part SELECT printf('prt_%08d', i), printf('msg_%08d', i), 's', 0, 0, '{"type":"text","text":"number ' || i || '"}' FROM c`
+	}
+	source := New(historytest.NoEnv, historytest.Later)
+	historytest.ReadsDatabaseFlat(t, source, fill, historytest.Before{
+		Is: session.Session{ID: "20260203_001"}, Entry: func(i int) session.Message {
+			return session.Message{ExternalID: fmt.Sprintf("msg_%08d", i), Extra: session.JSON(fmt.Sprintf(`{"hash":"%032x"}`, i))}
+		},
+	}, 20)
 }
 
 func TestConversationStopsWhenItIsCancelled(t *testing.T) {

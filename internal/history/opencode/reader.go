@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"sessiond/internal/history"
@@ -29,15 +28,17 @@ type reader struct {
 
 	existing *session.Session
 	stored   *stored
-	records  []record
-	waiting  []record // unfinished, and what comes after
-	shared   int      // records at the beginning that are copies
+	records  *records
+	waits    bool // records at the end are unfinished: they were held back
+	shared   int  // records at the beginning that are copies
 	origin   *session.Session
 	session  history.NewSession
 	fields   *kept.ImportFields
 	trusted  bool // no better store had the session
-	last     place
+	last     int  // on the path: what the next message follows, -1: nothing
 	head     place
+	requests map[string]int // of compactions, the newest of each id until now
+	tails    map[string]int // messages from which on something was kept: where they stand
 	fresh    int
 	batch    history.Batch
 	size     int
@@ -57,16 +58,21 @@ type mark struct {
 
 // run reads the session and gives its last batch with the cursor that now makes.
 func (r *reader) run(now func(*reader) *history.Cursor) (err error) {
+	defer history.Guard(&err)
+	r.records, r.stored = newRecords(), newStored()
+	defer r.records.close()
+	defer func() { r.stored.close() }()
 	defer func() { err = errors.Join(err, r.from.close()) }()
 	err = r.from.scan(r.ctx, func(in *message) error {
-		r.records = append(r.records, recordOf(in))
+		m := recordOf(in)
+		r.records.add(&m)
 		return r.ctx.Err()
 	})
 	if err != nil {
 		return err
 	}
 	r.times()
-	slices.SortStableFunc(r.records, func(a, b record) int { return before(&a, &b) })
+	r.records.inOrder()
 	r.wait()
 	if err := r.recognise(); err != nil {
 		return err
@@ -82,41 +88,42 @@ func (r *reader) run(now func(*reader) *history.Cursor) (err error) {
 
 // times gives messages without a time that of the one before, and the session its own.
 func (r *reader) times() {
-	last := r.about.created
-	for i := range r.records {
-		if r.records[i].at.IsZero() {
-			r.records[i].at = last
+	last, first := r.about.created, session.Time{}
+	for i := range r.records.n {
+		m := r.records.at(i)
+		if m.time().IsZero() {
+			m.at = last.UnixMilli()
 		}
-		last = r.records[i].at
+		if last = m.time(); !last.IsZero() && (first.IsZero() || last.Before(first.Time)) {
+			first = last
+		}
 	}
 	if r.about.created.IsZero() {
-		r.about.created = session.At(time.Unix(0, 0))
-		for i := range r.records {
-			if at := r.records[i].at; !at.IsZero() && (r.about.created.Unix() == 0 || at.Before(r.about.created.Time)) {
-				r.about.created = at
-			}
+		if r.about.created = first; first.IsZero() {
+			r.about.created = session.At(time.Unix(0, 0))
 		}
 	}
-	for i := range r.records {
-		if r.records[i].at.IsZero() {
-			r.records[i].at = r.about.created
+	for i := range r.records.n {
+		if m := r.records.at(i); m.time().IsZero() {
+			m.at = r.about.created.UnixMilli()
 		}
 	}
 }
 
 // wait holds back a reply that may still be written, and what comes after it.
 func (r *reader) wait() {
-	newest := r.about.updated
-	for i := range r.records {
-		if r.records[i].at.After(newest.Time) {
-			newest = r.records[i].at
+	newest, open := r.about.updated, -1
+	for i := range r.records.n {
+		m := r.records.at(i)
+		if at := m.time(); at.After(newest.Time) {
+			newest = at
+		}
+		if m.open && open < 0 {
+			open = i
 		}
 	}
-	if r.now.Sub(newest.Time) >= quietAfter {
-		return
-	}
-	if i := slices.IndexFunc(r.records, func(m record) bool { return m.open }); i >= 0 {
-		r.records, r.waiting = r.records[:i], r.records[i:]
+	if open >= 0 && r.now.Sub(newest.Time) < quietAfter {
+		r.records.n, r.waits = open, true
 	}
 }
 
@@ -125,91 +132,22 @@ func (r *reader) recognise() (err error) {
 	if r.existing, err = r.known.Session(r.ctx, session.SourceOpencode, r.about.id); err != nil {
 		return err
 	}
-	r.stored, r.trusted = &stored{}, true
+	r.trusted = true
 	if r.existing != nil {
+		r.trusted = r.about.store >= storeOf(notesOf(r.existing).String("store"))
+		r.stored.withParts = !r.trusted
 		if err := r.stored.load(r.ctx, r.known, r.existing); err != nil {
 			return err
 		}
-		r.trusted = r.about.store >= storeOf(notesOf(r.existing).String("store"))
 	}
 	if err := r.fork(); err != nil {
 		return err
 	}
 	r.stored.match(r.records, r.trusted)
+	if r.trusted { // nothing more is asked of them
+		r.stored.close()
+	}
 	return nil
-}
-
-// leastShared is how many equal messages make a fork: one alone may be a coincidence.
-const leastShared = 2
-
-// fork finds the session that this one is a copy of, as far as it goes. opencode keeps no
-// link.
-func (r *reader) fork() error {
-	var candidates []*session.Session
-	switch {
-	case r.existing != nil && r.existing.ParentKind != session.ParentFork, r.about.parent != "":
-		return nil
-	case r.existing != nil:
-		origin, err := r.known.SessionByID(r.ctx, r.existing.ParentID)
-		if err != nil || origin == nil {
-			return err
-		}
-		candidates = append(candidates, origin)
-	case len(r.records) >= leastShared:
-		var err error
-		if candidates, err = r.candidates(); err != nil {
-			return err
-		}
-	}
-	var best *stored
-	for _, candidate := range candidates {
-		all, err := line(r.ctx, r.known, candidate)
-		if err != nil {
-			return err
-		}
-		if n := all.copied(r.records); n > r.shared && n >= leastShared {
-			r.shared, r.origin, best = n, candidate, all
-		}
-		uncopy(r.records)
-	}
-	if best == nil {
-		return nil
-	}
-	best.copied(r.records)
-	last := r.records[r.shared-1].within
-	if last == r.origin.ID {
-		return nil
-	}
-	origin, err := r.known.SessionByID(r.ctx, last)
-	if err == nil && origin != nil {
-		r.origin = origin
-	}
-	return err
-}
-
-// candidates are the older sessions that this one may be a copy of: those that begin at the
-// same moment, and the one that has its calls.
-func (r *reader) candidates() (found []*session.Session, err error) {
-	if r.origins != nil {
-		if found, err = r.origins(); err != nil {
-			return nil, err
-		}
-	}
-	for i := range r.records {
-		if r.records[i].call == "" {
-			continue
-		}
-		owner, err := r.known.CallOwner(r.ctx, session.SourceOpencode, r.records[i].call)
-		if err != nil || owner == "" {
-			return found, err
-		}
-		origin, err := r.known.SessionByID(r.ctx, owner)
-		if err == nil && origin != nil && origin.CreatedAt.Before(r.about.created.Time) {
-			found = append(found, origin)
-		}
-		return found, err
-	}
-	return found, nil
 }
 
 // open says what the session is.
@@ -244,16 +182,16 @@ func (r *reader) open() error {
 		r.batch.Records.Skip(r.why(), a.records)
 	}
 	r.batch.Records.Add(r.extra)
-	for i := range r.records {
-		switch m := &r.records[i]; {
-		case m.within != "":
-			r.batch.Records.Skip(skipCopy+r.origin.SourceID, m.records)
-		case m.known && len(r.lost(m)) == 0:
-			r.batch.Records.Skip(r.why(), m.records)
+	for i := range r.records.n {
+		switch m := *r.records.at(i); {
+		case m.within != 0:
+			r.batch.Records.Skip(skipCopy+r.origin.SourceID, int(m.records))
+		case m.known && len(r.lost(i)) == 0:
+			r.batch.Records.Skip(r.why(), int(m.records))
 		}
 	}
-	for i := range r.waiting {
-		r.batch.Records.Skip(skipUnfinished, r.waiting[i].records)
+	if r.waits {
+		r.batch.Records.Skip(skipUnfinished, r.records.count(r.records.n, r.records.table.Len()))
 	}
 	return nil
 }
@@ -267,11 +205,11 @@ func (r *reader) why() string {
 }
 
 // lost are the parts of a known message that only an older store has.
-func (r *reader) lost(m *record) map[string]bool {
-	if r.trusted || m.within != "" {
+func (r *reader) lost(i int) map[string]bool {
+	if r.trusted || r.records.at(i).within != 0 {
 		return nil
 	}
-	return r.stored.missing(m)
+	return r.stored.missing(r.records, i)
 }
 
 // family links the session to the one that started it, or that it was forked from.
@@ -338,22 +276,25 @@ func (r *reader) begin() {
 // before the mark of a revert.
 func (r *reader) messages() error {
 	reverted := false
-	for i := range r.records {
-		m := &r.records[i]
-		reverted = reverted || r.about.revert != "" && m.id == r.about.revert
+	r.last = -1
+	r.keeps()
+	for i := range r.records.n {
+		m := *r.records.at(i)
+		reverted = reverted || r.about.revert != "" && r.records.texts.Get(m.id) == r.about.revert
+		r.records.at(i).plain = int32(r.last)
 		if !m.known {
 			if err := r.message(i); err != nil {
 				return err
 			}
-		} else if lost := r.lost(m); len(lost) > 0 {
+		} else if lost := r.lost(i); len(lost) > 0 {
 			if err := r.remainder(i, lost); err != nil {
 				return err
 			}
 		}
-		if m.why == "" {
-			r.last = place{m.within, m.last}
+		if !r.records.at(i).aside {
+			r.last = i
 			if !reverted {
-				r.head = r.last
+				r.head = r.records.last(i)
 			}
 		}
 		if err := r.overlay(i); err != nil {
@@ -363,12 +304,20 @@ func (r *reader) messages() error {
 	return nil
 }
 
+// follows is where the next message hangs.
+func (r *reader) follows() place {
+	if r.last < 0 {
+		return place{}
+	}
+	return r.records.last(r.last)
+}
+
 func (r *reader) message(i int) error {
-	m := &r.records[i]
-	in, err := r.from.load(r.ctx, r.records[i:])
+	in, err := r.from.load(r.ctx, r.records, i)
 	if err != nil {
 		return err
 	}
+	m := r.records.record(i)
 	size := len(in.data)
 	for i := range in.parts {
 		size += len(in.parts[i].data)
@@ -376,21 +325,26 @@ func (r *reader) message(i int) error {
 	if size > history.MaxLine {
 		r.batch.Records.Skip(skipLarge, m.records)
 		r.problem(fmt.Sprintf("session %s, message %s is larger than 60 MB and was left out", r.about.id, m.id))
-		m.why = skipLarge // nothing hangs on it
+		r.records.at(i).aside = true // nothing hangs on it
 		return nil
 	}
 	author := session.Person
 	if r.about.parent != "" {
 		author = session.Model
 	}
-	made := decode(m, in, setting{author: author})
-	made.messages[0].ParentKey, made.messages[0].ParentSession = r.last.key, r.last.session
+	made := decode(&m, in, setting{author: author})
+	parent := r.follows()
+	made.messages[0].ParentKey, made.messages[0].ParentSession = parent.key, parent.session
 	if m.why != "" {
 		r.batch.Records.KeepRaw(m.records)
 		r.problem(fmt.Sprintf("session %s, message %s: %s; kept raw", r.about.id, m.id, m.why))
 	} else {
 		r.batch.Records.Import(m.records)
-		m.last = made.messages[len(made.messages)-1].ExternalID
+		last := history.TextAt(0)
+		if n := len(made.messages); n > 1 {
+			last = r.records.texts.Put(made.messages[n-1].ExternalID)
+		}
+		r.records.at(i).last = last
 	}
 	if made.call != nil {
 		made.call.Directory = clean(r.about.directory)
@@ -418,8 +372,8 @@ func (r *reader) add(messages []history.Message) error {
 
 // remainder keeps the parts that only an older store has of a message, beside it.
 func (r *reader) remainder(i int, lost map[string]bool) error {
-	m := &r.records[i]
-	in, err := r.from.load(r.ctx, r.records[i:])
+	m := r.records.record(i)
+	in, err := r.from.load(r.ctx, r.records, i)
 	if err != nil {
 		return err
 	}
@@ -433,7 +387,7 @@ func (r *reader) remainder(i int, lost map[string]bool) error {
 	}
 	rest := history.Verbatim(text, "parts of "+m.key+" that the newer store does not have")
 	key := m.key + "+" + m.hash[:12]
-	if _, here := r.stored.last[key]; here {
+	if r.stored.has(key) {
 		r.batch.Records.Skip(r.why(), m.records)
 		return nil
 	}
@@ -441,7 +395,7 @@ func (r *reader) remainder(i int, lost map[string]bool) error {
 	r.batch.Records.KeepRaw(n)
 	r.batch.Records.Skip(r.why(), m.records-n)
 	r.fresh++
-	return r.add([]history.Message{{Message: rest, ParentKey: m.last}})
+	return r.add([]history.Message{{Message: rest, ParentKey: r.records.last(i).key}})
 }
 
 func (r *reader) problem(why string) {
@@ -475,18 +429,11 @@ func (r *reader) finish(now func(*reader) *history.Cursor) error {
 // state is what the session's cursor remembers.
 func (r *reader) state(changed string) session.JSON {
 	m := mark{Mark: changed, Reads: reads, Head: r.head.key}
-	if len(r.waiting) > 0 {
+	if r.waits {
 		m.Mark = "" // look again
 	}
-	m.Records = r.about.records + r.extra.Read
-	for _, of := range [][]record{r.records, r.waiting} {
-		for i := range of {
-			m.Records += of[i].records
-		}
-	}
-	for i := range r.records[:r.shared] {
-		m.Copies += r.records[i].records
-	}
+	m.Records = r.about.records + r.extra.Read + r.records.count(0, r.records.table.Len())
+	m.Copies = r.records.count(0, r.shared)
 	if r.origin != nil {
 		m.Of = r.origin.SourceID
 	}

@@ -16,13 +16,12 @@ type rowsOf struct {
 	d      *database
 	of     string
 	lookup history.Lookup[*message]
-	lost   map[string]bool     // messages of which only parts are left
 	kept   map[string]*message // of a small conversation: not to be read twice
 	size   int
 }
 
 func newRows(d *database, of string) *rowsOf {
-	c := &rowsOf{d: d, of: of, lost: map[string]bool{}, kept: map[string]*message{}}
+	c := &rowsOf{d: d, of: of, kept: map[string]*message{}}
 	c.lookup.Open = c.open
 	return c
 }
@@ -35,8 +34,8 @@ const (
 		FROM json_each(?) j CROSS JOIN message m ON m.rowid = j.value ORDER BY j.rowid`
 	partsByID = `SELECT m.rowid, p.id, (SELECT CAST(d.data AS TEXT) FROM part d WHERE d.rowid = p.rowid)
 		FROM json_each(?) j CROSS JOIN message m ON m.rowid = j.value CROSS JOIN part p ON p.message_id = m.id ORDER BY j.rowid`
-	lostMessages = `SELECT DISTINCT message_id FROM part WHERE session_id = ?1 AND message_id NOT IN
-		(SELECT id FROM message WHERE session_id = ?1)`
+	lostMessages = `SELECT DISTINCT message_id FROM part p WHERE session_id = ?1 AND message_id IS NOT NULL
+		AND NOT EXISTS (SELECT 1 FROM message m WHERE m.id = p.message_id AND m.session_id = ?1)`
 	partsOfLost = `SELECT id, CAST(data AS TEXT) FROM part WHERE message_id = ?`
 )
 
@@ -58,13 +57,17 @@ func (c *rowsOf) keep(in *message) {
 }
 
 func (c *rowsOf) scan(ctx context.Context, yield func(*message) error) error {
-	var ids []int64
-	if err := c.d.SelectContext(ctx, &ids, idsOfMessages, c.of); err != nil {
+	var ids history.Table[int64]
+	defer ids.Close()
+	if err := c.ids(ctx, &ids); err != nil {
 		return err
 	}
 	c.kept, c.size = map[string]*message{}, 0
-	for i := range ids {
-		in, err := c.lookup.Get(ctx, slices.Values(ids[i:]))
+	for i := range ids.Len() {
+		in, err := c.lookup.Get(ctx, func(yield func(int64) bool) {
+			for next := i; next < ids.Len() && yield(*ids.At(int32(next))); next++ {
+			}
+		})
 		if err != nil {
 			return err
 		}
@@ -73,26 +76,52 @@ func (c *rowsOf) scan(ctx context.Context, yield func(*message) error) error {
 			return err
 		}
 	}
-	var lost []string
-	if err := c.d.SelectContext(ctx, &lost, lostMessages, c.of); err != nil {
+	return c.lost(ctx, yield)
+}
+
+// ids gives the rows of the messages, in their order.
+func (c *rowsOf) ids(ctx context.Context, into *history.Table[int64]) error {
+	rows, err := c.d.QueryContext(ctx, idsOfMessages, c.of)
+	if err != nil {
 		return err
 	}
-	for _, id := range lost {
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return err
+		}
+		into.Append(id)
+	}
+	return rows.Err()
+}
+
+// lost yields messages of which only parts are left.
+func (c *rowsOf) lost(ctx context.Context, yield func(*message) error) error {
+	rows, err := c.d.QueryContext(ctx, lostMessages, c.of)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return err
+		}
 		in, err := c.orphan(ctx, id)
 		if err != nil {
 			return err
 		}
-		c.lost[id] = true
 		if err := yield(in); err != nil {
 			return err
 		}
 	}
-	return nil
+	return rows.Err()
 }
 
 // orphan are parts whose message is gone.
 func (c *rowsOf) orphan(ctx context.Context, id string) (*message, error) {
-	in := &message{id: id, data: []byte("{}"), broken: "its message is gone"}
+	in := &message{id: id, offset: noRow, data: []byte("{}"), broken: "its message is gone"}
 	rows, err := c.d.QueryContext(ctx, partsOfLost, id)
 	if err != nil {
 		return nil, err
@@ -114,22 +143,26 @@ func inOrder(parts []part) {
 	slices.SortStableFunc(parts, func(a, b part) int { return compareIDs(a.id, b.id) })
 }
 
-func (c *rowsOf) load(ctx context.Context, r []record) (*message, error) {
-	if in := c.kept[r[0].id]; in != nil {
+func (c *rowsOf) load(ctx context.Context, l *records, i int) (*message, error) {
+	id := l.texts.Get(l.at(i).id)
+	if in := c.kept[id]; in != nil {
 		return in, nil
 	}
-	if c.lost[r[0].id] {
-		return c.orphan(ctx, r[0].id)
+	if l.at(i).offset == noRow {
+		return c.orphan(ctx, id)
 	}
-	return c.lookup.Get(ctx, rowids(r))
+	return c.lookup.Get(ctx, rowids(l, i))
 }
 
-// rowids are those of the first record and of the others that are not here.
-func rowids(records []record) iter.Seq[int64] {
+// noRow is where a message lies whose row is gone.
+const noRow = -1 << 63
+
+// rowids are those of a record and of the ones after it that are not here.
+func rowids(l *records, i int) iter.Seq[int64] {
 	return func(yield func(int64) bool) {
-		for i := range records {
-			r := &records[i]
-			if i > 0 && (r.known || r.offset == 0) {
+		for next := i; next < l.n; next++ {
+			r := l.at(next)
+			if next > i && (r.known || r.offset == noRow) {
 				continue
 			}
 			if !yield(r.offset) {

@@ -176,7 +176,7 @@ func (t *tree) session(a about) error {
 		}
 		return &history.Cursor{Source: session.SourceOpencode, Path: path, State: r.state(changed)}
 	})
-	t.waits = waited || t.waits || len(r.waiting) > 0
+	t.waits = waited || t.waits || r.waits
 	t.problems = append(t.problems, r.problems...)
 	return err
 }
@@ -304,10 +304,11 @@ func (c *filesOf) scan(_ context.Context, yield func(*message) error) error {
 	return nil
 }
 
-func (c *filesOf) load(_ context.Context, r []record) (*message, error) {
-	in, ok := c.read(filepath.Join(c.folder, r[0].id+".json"))
+func (c *filesOf) load(_ context.Context, l *records, i int) (*message, error) {
+	id := l.texts.Get(l.at(i).id)
+	in, ok := c.read(filepath.Join(c.folder, id+".json"))
 	if !ok {
-		return nil, session.Errorf(session.Busy, "message %s changed while it was read: import again", r[0].id)
+		return nil, session.Errorf(session.Busy, "message %s changed while it was read: import again", id)
 	}
 	return in, nil
 }
