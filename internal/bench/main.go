@@ -34,7 +34,8 @@ type bench struct {
 	work     string // folder of this run
 	quick    bool
 	rounds   int
-	large    int // MiB of a large transcript
+	large    int      // MiB of a large transcript
+	programs []string // whose memory is measured; none: all
 	binary   string
 	markdown bool
 	out      io.Writer
@@ -88,6 +89,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	fl.BoolVar(&b.quick, "quick", false, "small sizes, few rounds: shows that everything runs, and no more")
 	fl.IntVar(&b.rounds, "rounds", 0, "how often product and baseline take turns (default 9, quick 3)")
 	fl.IntVar(&b.large, "large", 200, "MiB of a large transcript, of which memory imports one of each program")
+	programs := fl.String("programs", "", "programs of which memory imports histories, like goose,opencode (default all)")
 	fl.StringVar(&b.binary, "binary", "", "sessiond binary to run (default: built now)")
 	fl.BoolVar(&b.markdown, "markdown", false, "print the table as Markdown")
 	profile := fl.String("cpuprofile", "", "write a CPU profile of this process to a file")
@@ -99,6 +101,9 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		if b.quick {
 			b.rounds = 3
 		}
+	}
+	if *programs != "" {
+		b.programs = strings.Split(*programs, ",")
 	}
 	chosen, err := choose(all, fl.Args())
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,11 +27,15 @@ func (b *bench) memory(ctx context.Context) error {
 	if b.quick {
 		large, line = 2<<20, 4<<20
 	}
+	chosen, err := choosePrograms(b.programs)
+	if err != nil {
+		return err
+	}
 	idle, err := b.idleMemory(ctx)
 	if err != nil {
 		return err
 	}
-	for _, p := range programs() {
+	for _, p := range chosen {
 		for _, m := range []struct {
 			about string
 			turns turns
@@ -158,6 +163,22 @@ func programs() []program {
 		{"pi", lines("2026-02-03T09-00-00-000Z_01234567-0000-4000-8000-000000000000.jsonl", piHeader, piLine)},
 		{"sessiond", ownExport},
 	}
+}
+
+func choosePrograms(names []string) ([]program, error) {
+	all := programs()
+	if len(names) == 0 {
+		return all, nil
+	}
+	var chosen []program
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(p program) bool { return p.source == name })
+		if i < 0 {
+			return nil, fmt.Errorf("no history of %q can be written", name)
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
 }
 
 // lines writes a file of lines.
