@@ -68,6 +68,9 @@ func (f *Finder) entry(real string, entry os.DirEntry) {
 func (f *Finder) File(path string) {
 	real, err := realPath(path)
 	if err != nil {
+		if _, link := os.Readlink(path); link == nil && errors.Is(err, fs.ErrNotExist) {
+			err = errors.New("a link to what is not there")
+		}
 		f.Problem(path, err)
 		return
 	}

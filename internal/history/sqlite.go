@@ -228,7 +228,7 @@ const magic = "SQLite format 3\x00"
 
 // checkMagic refuses what is no database before SQLite sees it.
 func checkMagic(path string) error {
-	file, err := os.Open(path)
+	file, err := Open(path)
 	if err != nil {
 		return err
 	}
@@ -278,7 +278,7 @@ func codeOf(err error) int {
 }
 
 func copyFile(to, from string) (err error) {
-	in, err := os.Open(from)
+	in, err := Open(from)
 	if err != nil {
 		return err
 	}

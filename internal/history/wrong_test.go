@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"sessiond/internal/history"
@@ -188,6 +189,45 @@ func TestFoldersOfEveryProgram(t *testing.T) {
 			}
 			if !told[gone] || os.Getuid() != 0 && !told[closed] { // root reads every folder
 				t.Errorf("told of %v", told)
+			}
+		})
+	}
+}
+
+// Named pipes and folders that have the names of histories are no histories. Who opened such a
+// pipe would wait for ever for somebody to write into it.
+func TestPipesOfEveryProgram(t *testing.T) {
+	for _, p := range programs(t) {
+		t.Run(string(p.source.Name()), func(t *testing.T) {
+			h := historytest.New(t, p.source)
+			good := put(h, p.good)
+			dir := filepath.Dir(good)
+			named := []string{"sessions.json", "runs.json", "history.jsonl", "session_index.jsonl", "sessions.db", "openclaw-agent.sqlite", "opencode-x.db", "x.jsonl", "x.json"}
+			for _, w := range p.wrong {
+				named = append(named, filepath.Base(w.file))
+			}
+			for i, name := range named {
+				path := filepath.Join(dir, name)
+				if _, err := os.Lstat(path); err == nil {
+					continue
+				}
+				makes := syscall.Mkfifo
+				if i%2 == 1 {
+					makes = func(path string, mode uint32) error { return os.Mkdir(path, os.FileMode(mode)) }
+				}
+				if err := makes(path, 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if done := h.Import(dir, good); !goodIsThere(h) {
+				t.Errorf("the rest did not go on: %+v", done)
+			}
+			for _, name := range named { // by its name it is told
+				if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
+					if done := h.Import(filepath.Join(dir, name)); len(done.Errors) == 0 {
+						t.Errorf("nothing is told of %s", name)
+					}
+				}
 			}
 		})
 	}

@@ -24,11 +24,17 @@ const (
 // many messages it went over. Several processes may do so at once: each message is indexed
 // once. A damaged index is made anew from the first message. Codes: Busy.
 func (ix *Index) CatchUp(ctx context.Context) (int, error) {
+	return ix.CatchUpTelling(ctx, func(int) {})
+}
+
+// CatchUpTelling is CatchUp that tells after each step how many messages it went over.
+func (ix *Index) CatchUpTelling(ctx context.Context, told func(messages int)) (int, error) {
 	total, waits := 0, 0
 	healed := false
 	for {
 		n, done, err := ix.advance(ctx)
 		total += n
+		told(n)
 		switch {
 		case (isDamage(err) || isContradiction(err)) && !healed:
 			healed = true

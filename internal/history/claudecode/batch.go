@@ -3,7 +3,6 @@ package claudecode
 import (
 	"encoding/base64"
 	"encoding/json"
-	"os"
 	"strings"
 
 	"sessiond/internal/history"
@@ -262,7 +261,7 @@ func (r *reader) child(id string, s *history.NewSession, about map[string]string
 		parent = r.source("")
 	}
 	kind := ""
-	if text, err := os.ReadFile(strings.TrimSuffix(r.path, ending) + ".meta.json"); err == nil && id == "" && r.agent != "" && len(text) < 1<<16 {
+	if text, err := history.ReadFile(strings.TrimSuffix(r.path, ending) + ".meta.json"); err == nil && id == "" && r.agent != "" && len(text) < 1<<16 {
 		meta, _ := history.ParseObject(text)
 		kind = plain(meta.String("agentType"))
 		about["agent_type"], about["tool_use_id"] = kind, plain(meta.String("toolUseId"))

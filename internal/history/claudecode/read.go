@@ -24,7 +24,7 @@ const quietAfter = 10 * time.Minute
 
 // Read implements history.Source.
 func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	file, err := os.Open(found.Path)
+	file, err := history.Open(found.Path)
 	if err != nil {
 		return nil, err
 	}

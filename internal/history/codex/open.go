@@ -25,7 +25,7 @@ const maxExpanded = 64 << 30
 // open opens a rollout. A compressed one is unpacked into a file that has no name, so that
 // memory does not grow with it.
 func open(path string) (*rollout, error) {
-	file, err := os.Open(path)
+	file, err := history.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ import (
 
 // Read implements history.Source.
 func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	file, err := os.Open(found.Path)
+	file, err := history.Open(found.Path)
 	if err != nil {
 		return nil, err
 	}

@@ -199,7 +199,7 @@ func (a *agent) index(path string) {
 
 func readIndex(path string) (history.Object, error) {
 	for again := false; ; again = true {
-		raw, err := os.ReadFile(path)
+		raw, err := history.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
@@ -303,7 +303,7 @@ func (a *agent) readRuns(path string) {
 	if path == "" {
 		return
 	}
-	raw, err := os.ReadFile(path)
+	raw, err := history.ReadFile(path)
 	if err != nil {
 		return // most gateways have none
 	}
@@ -321,7 +321,7 @@ func (a *agent) readRuns(path string) {
 
 // firstObject reads the first line of a file.
 func firstObject(path string) history.Object {
-	file, err := os.Open(path)
+	file, err := history.Open(path)
 	if err != nil {
 		return nil
 	}

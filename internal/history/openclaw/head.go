@@ -3,9 +3,9 @@ package openclaw
 import (
 	"bytes"
 	"io"
-	"os"
 	"path/filepath"
 
+	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
 )
@@ -25,7 +25,7 @@ const headBytes = 16 << 10
 func readHead(path string) head {
 	name := parseName(filepath.Base(path))
 	h := head{sid: sidOf(name.id, name.topic)}
-	file, err := os.Open(path)
+	file, err := history.Open(path)
 	if err != nil {
 		return h
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"sessiond/internal/history"
@@ -21,7 +20,7 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 	if name.kind == fileIndex {
 		return s.readIndex(ctx, found, cursor, known, emit)
 	}
-	file, err := os.Open(found.Path)
+	file, err := history.Open(found.Path)
 	if err != nil {
 		return nil, err
 	}

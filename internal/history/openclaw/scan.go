@@ -213,7 +213,11 @@ func (s *scanner) take(line []byte, at int64, ended bool) error {
 	case ok && s.header == nil && s.next() == 0 && o.String("type") == lineSession:
 		return s.begin(o, body)
 	case s.header == nil && !s.whole && s.text.rows == nil:
-		return session.Errorf(session.Invalid, "no transcript: its first line is no session header (compressed or encrypted by something else?)")
+		why := ""
+		if bytes.ContainsFunc(body, func(r rune) bool { return r < ' ' && r != '\t' && r != '\r' || r == utf8.RuneError }) {
+			why = " (compressed or encrypted by something else?)"
+		}
+		return session.Errorf(session.Invalid, "no transcript: its first line is no session header%s", why)
 	case ok:
 		s.object(o, body, at)
 		return nil

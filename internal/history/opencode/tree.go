@@ -101,7 +101,7 @@ func (t *tree) worktree(project string) string {
 	if ok || project == "" || strings.ContainsAny(project, `/\`) {
 		return folder
 	}
-	if text, err := os.ReadFile(filepath.Join(t.path, "project", project+".json")); err == nil {
+	if text, err := history.ReadFile(filepath.Join(t.path, "project", project+".json")); err == nil {
 		o, _ := parse(text)
 		if folder = clean(o.String("worktree")); folder == "/" {
 			folder = ""
@@ -120,7 +120,7 @@ func (t *tree) store() store {
 
 // object reads one file. One that is cut off is being written: it is read again next time.
 func (t *tree) object(file string) (history.Object, bool) {
-	text, err := os.ReadFile(file)
+	text, err := history.ReadFile(file)
 	if err == nil {
 		o, why := parse(text)
 		if why == "" {
@@ -183,7 +183,7 @@ func (t *tree) session(a about) error {
 
 // todo notes the session's list of things to do.
 func (t *tree) todo(r *reader) {
-	text, err := os.ReadFile(filepath.Join(t.path, "todo", r.about.id+".json"))
+	text, err := history.ReadFile(filepath.Join(t.path, "todo", r.about.id+".json"))
 	if err != nil || !history.Valid(text) {
 		return
 	}
@@ -237,7 +237,7 @@ func (t *tree) first(id string) int64 {
 	from := &filesOf{tree: t, folder: filepath.Join(t.path, "message", id), of: id}
 	first := int64(0)
 	for _, file := range from.files() {
-		text, err := os.ReadFile(file)
+		text, err := history.ReadFile(file)
 		if err != nil {
 			continue
 		}

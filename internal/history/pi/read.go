@@ -24,7 +24,7 @@ type state struct {
 // Read implements history.Source.
 func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) (problems []history.Problem, err error) {
 	defer history.Guard(&err)
-	file, err := os.Open(found.Path)
+	file, err := history.Open(found.Path)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"sessiond/internal/history"
@@ -28,7 +27,7 @@ const (
 // The file is read twice: the first time to find out which of its sessions are whole, so that
 // nothing of a damaged one is stored.
 func (s *Source) Read(ctx context.Context, found history.Found, _ *history.Cursor, _ history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	file, err := os.Open(found.Path)
+	file, err := history.Open(found.Path)
 	if err != nil {
 		return nil, err
 	}
