@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sessiond/internal/config"
+	"sessiond/internal/history"
 	"sessiond/internal/routing"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -28,8 +29,9 @@ type app struct {
 		json, noColor bool
 	}
 	cfg       *config.Config
-	asCopy    bool // of import
-	purgedToo bool // of import
+	asCopy    bool                     // of import
+	purgedToo bool                     // of import
+	told      map[history.Problem]bool // by import
 }
 
 // load reads the configuration once. more are further flags, by key.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"github.com/rs/zerolog"
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/history"
@@ -132,11 +131,8 @@ func (a *app) importAll(ctx context.Context, yes, watch bool) error {
 		return usageError{errors.New("nothing was imported: there is nobody to ask; --yes imports what is new")}
 	default:
 		agreed, err := a.ask(ctx, fmt.Sprintf("\nImport what is new, %s? [Y/n] ", humanize.Bytes(uint64(size))), true)
-		if err != nil {
-			return err
-		}
-		if !agreed {
-			_, err := fmt.Fprintln(a.out, "Nothing was imported.")
+		if err != nil || !agreed {
+			fmt.Fprintln(a.out, "Nothing was imported.")
 			return err
 		}
 	}
@@ -155,7 +151,7 @@ func (a *app) ask(ctx context.Context, question string, enter bool) (bool, error
 		return line, err
 	})
 	if err != nil {
-		fmt.Fprintln(a.out)
+		fmt.Fprintln(a.out) // behind ^C
 		return false, err
 	}
 	if answer == "\n" {
@@ -170,14 +166,18 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 	defer frugal()()
 	return a.with(ctx, wiring{log: a.log(zerolog.WarnLevel), cacheKiB: importCache}, func(s *services) error {
 		im := history.Importer{Store: s.store, Price: s.catalogue.Price, Purged: a.purgedToo}
-		if a.errTTY && !a.flags.json {
-			bar := a.progress(pasts)
-			im.Progress = func(_ history.Found, bytes int64) { _ = bar.Add64(bytes) } // a bar that cannot draw is no reason to stop
-			defer bar.Close()                                                         //nolint:errcheck // as above
+		var size int64
+		for _, h := range pasts {
+			for _, f := range h.found {
+				size += f.Size
+			}
 		}
+		bar := a.bar("importing", size, true)
+		im.Progress = func(_ history.Found, bytes int64) { bar.add(bytes) }
 		var accounts []history.Accounting
 		var failed error
 		for _, h := range pasts {
+			bar.of(h.source)
 			account, err := im.Run(ctx, h.source, h.roots)
 			accounts = append(accounts, account)
 			if err != nil {
@@ -185,15 +185,21 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 				break
 			}
 		}
-		if _, err := s.index.CatchUp(ctx); err != nil && failed == nil {
-			fmt.Fprintln(a.err, "sessiond: imported, but the search index is behind:", printable(err.Error()))
-		}
+		bar.end(failed == nil)
+		behind := a.index(ctx, s)
 		if err := a.printAccounts(accounts); err != nil && failed == nil {
 			return err
 		}
 		if failed != nil {
 			fmt.Fprintln(a.err, "sessiond: the import did not come to its end; the next one goes on from here")
 			return failed
+		}
+		if behind != nil {
+			fmt.Fprintln(a.err, "sessiond: all is imported, but not all of it can be searched yet; the daemon sees to it, and the next import")
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			fmt.Fprintln(a.err, "sessiond:", printable(behind.Error()))
 		}
 		if watch {
 			return a.watchPasts(ctx, s, pasts)
@@ -217,17 +223,6 @@ func frugal() func() {
 	}
 	debug.SetMemoryLimit(importMemory)
 	return func() { debug.SetMemoryLimit(before) }
-}
-
-func (a *app) progress(pasts []past) *progressbar.ProgressBar {
-	var size int64
-	for _, h := range pasts {
-		for _, f := range h.found {
-			size += f.Size
-		}
-	}
-	return progressbar.NewOptions64(size, progressbar.OptionSetWriter(a.err), progressbar.OptionShowBytes(true),
-		progressbar.OptionSetDescription("importing"), progressbar.OptionClearOnFinish(), progressbar.OptionSetWidth(30))
 }
 
 // past is the history that one program left on this host.

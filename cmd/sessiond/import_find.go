@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/dustin/go-humanize"
 	"github.com/rs/zerolog"
@@ -37,9 +36,7 @@ func (a *app) findPasts(ctx context.Context) (pasts []past, err error) {
 		if h.found, problems, err = src.Find(ctx, nil); err != nil {
 			return nil, err
 		}
-		for _, p := range problems {
-			fmt.Fprintf(a.err, "sessiond: %s\n", printable(problemLine(p)))
-		}
+		a.printProblems(problems)
 		for _, f := range h.found {
 			h.size += f.Size
 			all, isNew, err := fresh(src, f)
@@ -59,13 +56,22 @@ func (a *app) findPasts(ctx context.Context) (pasts []past, err error) {
 	return pasts, nil
 }
 
+// printPasts shows what there is, and what of it is new.
 func (a *app) printPasts(pasts []past) {
-	rows := make([][]string, len(pasts))
-	for i, h := range pasts {
-		rows[i] = []string{
-			string(h.source.Name()), humanize.Comma(int64(h.sessions)), humanize.Bytes(uint64(h.size)), humanize.Comma(int64(h.fresh)),
+	row := func(name string, h past) []string {
+		return []string{
+			name, humanize.Comma(int64(h.sessions)), humanize.Bytes(uint64(h.size)), humanize.Comma(int64(h.fresh)),
 			"~ " + humanize.Bytes(uint64(float64(h.freshSize)*diskShare)),
 		}
+	}
+	var rows [][]string
+	var sum past
+	for _, h := range pasts {
+		rows = append(rows, row(string(h.source.Name()), h))
+		sum.sessions, sum.size, sum.fresh, sum.freshSize = sum.sessions+h.sessions, sum.size+h.size, sum.fresh+h.fresh, sum.freshSize+h.freshSize
+	}
+	if len(pasts) > 1 {
+		rows = append(rows, row("together", sum))
 	}
 	a.printTable([]column{
 		{name: "source"}, {name: "sessions", right: true}, {name: "size", right: true}, {name: "new", right: true}, {name: "disk needed", right: true},

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
 
@@ -34,9 +36,10 @@ func (a *app) printAccounts(accounts []history.Accounting) error {
 		}
 		return failedImport(total)
 	}
+	a.printProblems(total.Errors) // before the table, which they would push off the screen
 	a.printImport(accounts, total)
-	for _, p := range total.Errors {
-		fmt.Fprintf(a.err, "sessiond: %s\n", printable(problemLine(p)))
+	if n := len(total.Errors); n > 0 && a.outTTY && a.errTTY {
+		fmt.Fprintf(a.out, "%s, named above\n", plural(int64(n), "problem", "problems"))
 	}
 	return failedImport(total)
 }
@@ -65,18 +68,53 @@ func (a *app) printImport(accounts []history.Accounting, total history.Accountin
 		right("new", 0), right("updated", 2), right("unchanged", 1), right("records", 0),
 		right("imported", 0), right("kept raw", 0), right("skipped", 0),
 	}, rows)
-	if reasons := skipped(total.Records.Skipped); reasons != "" {
-		fmt.Fprintln(a.out, "skipped: "+reasons)
+	if reasons := skipped(total.Records.Skipped); len(reasons) > 0 {
+		fmt.Fprintln(a.out, listed("skipped:", reasons, a.columns()))
 	}
 }
 
-// skipped lists the reasons, with how often each applied.
-func skipped(counts map[string]int) string {
-	var reasons []string
-	for _, reason := range slices.Sorted(maps.Keys(counts)) {
-		reasons = append(reasons, humanize.Comma(int64(counts[reason]))+" "+reason)
+// printProblems names what could not be read, each once.
+func (a *app) printProblems(problems []history.Problem) {
+	if a.told == nil {
+		a.told = map[history.Problem]bool{}
 	}
-	return strings.Join(reasons, ", ")
+	for _, p := range problems {
+		if !a.told[p] {
+			fmt.Fprintf(a.err, "sessiond: %s\n", printable(problemLine(p)))
+		}
+		a.told[p] = true
+	}
+}
+
+// skipped lists the reasons, with how often each applied, the most frequent first.
+func skipped(counts map[string]int) []string {
+	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	for i, reason := range names {
+		names[i] = humanize.Comma(int64(counts[reason])) + " " + reason
+	}
+	return names
+}
+
+// listed puts items behind a word, separated by commas, in lines that are no wider than width
+// if that is not 0, and broken between items.
+func listed(word string, items []string, width int) string {
+	var b strings.Builder
+	b.WriteString(word)
+	at := len(word)
+	for i, item := range items {
+		if i < len(items)-1 {
+			item += ","
+		}
+		if n := utf8.RuneCountInString(item); width > 0 && at+1+n > width && at > len(word) {
+			b.WriteString("\n" + strings.Repeat(" ", len(word)))
+			at = len(word)
+		}
+		b.WriteString(" " + item)
+		at += 1 + utf8.RuneCountInString(item)
+	}
+	return b.String()
 }
 
 func problemLine(p history.Problem) string {

@@ -59,9 +59,7 @@ func (a *app) watchPasts(ctx context.Context, s *services, pasts []past) error {
 			fmt.Fprintf(a.out, "%s  %s: %s of %s\n", a.now().In(s.store.Zone()).Format("15:04:05"), source, plural(int64(n), "record", "records"),
 				plural(int64(max(done.Sessions.New+done.Sessions.Updated, 1)), "session", "sessions"))
 		}
-		for _, p := range done.Errors {
-			fmt.Fprintf(a.err, "sessiond: %s\n", printable(problemLine(p)))
-		}
+		a.printProblems(done.Errors)
 		if _, err := s.index.CatchUp(ctx); err != nil && ctx.Err() == nil {
 			fmt.Fprintln(a.err, "sessiond: the search index is behind:", printable(err.Error()))
 		}

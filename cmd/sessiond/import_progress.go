@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"sessiond/internal/history"
+)
+
+// importBar shows on a terminal how far an import is. Of a nil one nothing is seen.
+type importBar struct {
+	*progressbar.ProgressBar
+	app *app
+}
+
+// bar begins a progress bar on standard error, where somebody reads that. bytes says what is
+// counted; messages otherwise.
+func (a *app) bar(what string, most int64, bytes bool) *importBar {
+	if !a.errTTY || a.flags.json || most <= 0 {
+		return nil
+	}
+	width := a.width
+	if width == 0 { // standard output goes elsewhere
+		width = 80
+	}
+	const (
+		around = 27 + len("importing claude-code")
+		rate   = len("(100.0 MB/s) ")
+	)
+	bar := progressbar.NewOptions64(most, progressbar.OptionSetWriter(a.err), progressbar.OptionSetDescription(what),
+		progressbar.OptionShowBytes(bytes && width >= around+rate+10), progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetWidth(max(3, min(30, width-around-rate))), progressbar.OptionThrottle(100*time.Millisecond))
+	return &importBar{ProgressBar: bar, app: a}
+}
+
+// of says of which source what comes now is.
+func (b *importBar) of(src history.Source) {
+	if b != nil {
+		b.Describe("importing " + string(src.Name()))
+	}
+}
+
+// add moves the bar. One that cannot draw is no reason to stop.
+func (b *importBar) add(n int64) {
+	if b != nil {
+		_ = b.Add64(n)
+	}
+}
+
+// end takes the bar away. One that broke off stays, so that it says how far it was.
+func (b *importBar) end(whole bool) {
+	switch {
+	case b == nil:
+	case whole:
+		_ = b.Finish()
+	default:
+		fmt.Fprintln(b.app.err)
+	}
+}
+
+// index makes what was imported searchable.
+func (a *app) index(ctx context.Context, s *services) error {
+	mark, err := s.index.Mark(ctx)
+	if err != nil {
+		return err
+	}
+	last, err := s.store.LastMessageID(ctx)
+	if err != nil {
+		return err
+	}
+	bar := a.bar("making it searchable", last-mark, false)
+	_, err = s.index.CatchUpTelling(ctx, func(messages int) { bar.add(int64(messages)) })
+	bar.end(err == nil)
+	return err
+}
