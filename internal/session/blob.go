@@ -36,42 +36,47 @@ func (b *Blob) Open() (io.Reader, error) {
 // textOf gives bytes as a text without a copy, since they may be many. Nobody writes to a blob.
 func textOf(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }
 
-// Storable tells of bytes that are written to it whether SQLite's text holds them as they are:
-// they are UTF-8 and hold no NUL. Its zero value is ready.
-type Storable struct {
+// TextCheck tells of bytes that are written to it whether they are a text. Its zero value is
+// ready.
+type TextCheck struct {
 	torn [utf8.UTFMax]byte // a character whose rest is yet to come
 	held int
-	bad  bool
+	bad  bool // no UTF-8
+	nul  bool
 }
 
 // Write takes the next bytes. There is no error.
-func (s *Storable) Write(p []byte) (int, error) {
+func (c *TextCheck) Write(p []byte) (int, error) {
 	n := len(p)
-	for s.held > 0 && len(p) > 0 && !s.bad {
-		s.torn[s.held] = p[0]
-		s.held++
+	for c.held > 0 && len(p) > 0 && !c.bad {
+		c.torn[c.held] = p[0]
+		c.held++
 		p = p[1:]
-		if utf8.FullRune(s.torn[:s.held]) {
-			_, size := utf8.DecodeRune(s.torn[:s.held])
-			s.bad, s.held = size < s.held, 0
+		if utf8.FullRune(c.torn[:c.held]) {
+			_, size := utf8.DecodeRune(c.torn[:c.held])
+			c.bad, c.held = size < c.held, 0
 		}
 	}
-	if s.bad || len(p) == 0 {
+	if c.bad || len(p) == 0 {
 		return n, nil
 	}
 	whole := len(p)
-	for back := 1; back < utf8.UTFMax && back <= len(p); back++ {
-		if at := len(p) - back; utf8.RuneStart(p[at]) {
+	for at := len(p) - 1; at >= 0 && at > len(p)-utf8.UTFMax; at-- {
+		if utf8.RuneStart(p[at]) {
 			if !utf8.FullRune(p[at:]) {
 				whole = at
 			}
 			break
 		}
 	}
-	s.bad = bytes.IndexByte(p[:whole], 0) >= 0 || !utf8.Valid(p[:whole])
-	s.held = copy(s.torn[:], p[whole:])
+	c.nul = c.nul || bytes.IndexByte(p[:whole], 0) >= 0
+	c.bad = !utf8.Valid(p[:whole])
+	c.held = copy(c.torn[:], p[whole:])
 	return n, nil
 }
 
-// OK tells whether all that was written is storable.
-func (s *Storable) OK() bool { return !s.bad && s.held == 0 }
+// UTF8 tells whether all that was written is UTF-8.
+func (c *TextCheck) UTF8() bool { return !c.bad && c.held == 0 }
+
+// Storable tells whether SQLite's text holds all that was written as it is: it is UTF-8 without NUL.
+func (c *TextCheck) Storable() bool { return c.UTF8() && !c.nul }

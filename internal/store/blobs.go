@@ -107,6 +107,14 @@ func (t *tx) insertBlob(b *session.Blob) error {
 	return nil
 }
 
+// sizeOfBlob is what storing a blob is thought to take, in bytes, before it is measured.
+func sizeOfBlob(b *session.Blob) int {
+	if b == nil {
+		return 0
+	}
+	return max(len(b.Data), int(b.Size))
+}
+
 func errChanged() error {
 	return session.Errorf(session.Busy, "a large text or its bytes changed where they lie while they were being stored; nothing of it was: try again")
 }

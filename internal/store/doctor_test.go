@@ -52,7 +52,7 @@ func TestDoctorFindsEachKindOfDamage(t *testing.T) {
 			ctx := context.Background()
 			s := openTest(t)
 			sess := mustCreate(t, s, NewSession{})
-			mustAppend(t, s, sess.ID, says(session.User, strings.Repeat("x", 100_000)+strings.Repeat("y", 3*pieceSize)), calls("a"), results("a"))
+			mustAppend(t, s, sess.ID, says(session.User, strings.Repeat("x", 100_000)+strings.Repeat("a piece", pieceSize/2)), calls("a"), results("a"))
 			must(s.AddCall(ctx, session.Call{SessionID: sess.ID, CostNanoUSD: priced(3)}))(t)
 			must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusDone, 2)))(t)
 			mustBeHealthy(t, s)

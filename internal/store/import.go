@@ -138,10 +138,7 @@ func (b *ImportBatch) Split(messages, bytes int) []ImportBatch {
 		size += len(m.Extra)
 		for j := range m.Parts {
 			p := &m.Parts[j]
-			size += len(p.Text) + len(p.Arguments)
-			if p.Blob != nil {
-				size += len(p.Blob.Data)
-			}
+			size += len(p.Text) + len(p.Arguments) + sizeOfBlob(p.Blob)
 		}
 	}
 	last := *b

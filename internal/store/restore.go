@@ -51,10 +51,7 @@ func (b *RestoreBatch) Split(messages, bytes int) []RestoreBatch {
 		for n < len(rest.Messages) && n < messages && (n == 0 || size < bytes) {
 			for i := range rest.Messages[n].Parts {
 				p := &rest.Messages[n].Parts[i]
-				size += len(p.Text) + len(p.Arguments) + len(p.Extra)
-				if p.Blob != nil {
-					size += len(p.Blob.Data)
-				}
+				size += len(p.Text) + len(p.Arguments) + len(p.Extra) + sizeOfBlob(p.Blob)
 			}
 			n++
 		}
@@ -172,12 +169,12 @@ func (s *Store) Restore(ctx context.Context, b RestoreBatch) (ImportResult, erro
 	return r.res, nil
 }
 
-// fetchBlobs reads the contents that a message names and that came with an earlier one: they
+// fetchBlobs finds the contents that a message names and that came with an earlier one: they
 // are measured again.
 func (s *Store) fetchBlobs(ctx context.Context, m *session.Message) (err error) {
 	for i := range m.Parts {
 		if p := &m.Parts[i]; p.BlobSHA != nil && p.Blob == nil {
-			if p.Blob, err = readBlob(ctx, s, *p.BlobSHA); err != nil {
+			if p.Blob, err = s.blobFrom(ctx, *p.BlobSHA); err != nil {
 				return err
 			}
 		}

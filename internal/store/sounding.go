@@ -16,7 +16,7 @@ type sounding struct {
 	from  session.Content
 	first io.Reader // nil: nobody has read yet
 	sum   sums.Hash
-	text  session.Storable
+	text  session.TextCheck
 	size  int64
 	err   error // of the first reading; io.EOF at its end
 }
@@ -73,5 +73,5 @@ func (s *sounding) end(b *session.Blob) (storable bool, err error) {
 		return false, s.err
 	}
 	b.From, b.SHA256, b.Size = s.from, hex.EncodeToString(s.sum.Sum(nil)), s.size
-	return s.text.OK(), nil
+	return s.text.Storable(), nil
 }

@@ -63,9 +63,9 @@ func (c *Counter) file(p *session.Part) int64 {
 	switch {
 	case p.Blob == nil:
 	case p.Blob.From != nil:
-		var text session.Storable
+		var text session.TextCheck
 		if from, err := p.Blob.Open(); err == nil {
-			if n, err := c.Reader(io.TeeReader(from, &text)); err == nil && text.OK() {
+			if n, err := c.Reader(io.TeeReader(from, &text)); err == nil && text.Storable() {
 				return n
 			}
 		}

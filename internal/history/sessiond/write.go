@@ -13,7 +13,8 @@ import (
 	"sessiond/internal/store"
 )
 
-// Writer writes sessions as lines of JSON. It holds one message, or one blob, at a time.
+// Writer writes sessions as lines of JSON. It holds one message at a time, or, of a blob, a
+// piece; where it masks, all of it.
 type Writer struct {
 	store    *store.Store
 	mask     *redact.Masker
@@ -160,7 +161,14 @@ func (w *Writer) blob(ctx context.Context, sha string, kind session.PartKind) (s
 	if w.mask == nil && w.blobs[sha] {
 		return sha, nil
 	}
-	b, err := w.store.Blob(ctx, sha)
+	b, err := w.store.BlobFrom(ctx, sha)
+	if err == nil && w.mask == nil && b.Size > largeBlob {
+		w.blobs[sha] = true
+		return sha, w.streamBlob(&b, kind)
+	}
+	if err == nil {
+		b, err = w.store.Blob(ctx, sha)
+	}
 	if session.CodeOf(err) == session.NotFound {
 		return sha, nil
 	}
@@ -168,7 +176,7 @@ func (w *Writer) blob(ctx context.Context, sha string, kind session.PartKind) (s
 		return "", err
 	}
 	l := blobLine{Type: lineBlob, SHA256: sha, MediaType: b.MediaType}
-	if utf8.Valid(b.Data) && (!kind.HasBytes() || b.MediaType == session.TextBlob) {
+	if mayBeText(&b, kind) && utf8.Valid(b.Data) {
 		text := string(b.Data)
 		if !kind.HasBytes() {
 			if masked := w.mask.Text(text); masked != text {
@@ -184,6 +192,11 @@ func (w *Writer) blob(ctx context.Context, sha string, kind session.PartKind) (s
 	}
 	w.blobs[l.SHA256] = true
 	return l.SHA256, w.line(l)
+}
+
+// mayBeText tells whether a blob is written as text where it is one.
+func mayBeText(b *session.Blob, kind session.PartKind) bool {
+	return !kind.HasBytes() || b.MediaType == session.TextBlob
 }
 
 func (w *Writer) compactions(_ context.Context, snap *store.Snapshot) error {

@@ -1,0 +1,92 @@
+package sessiond
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"io"
+	"unicode/utf8"
+
+	"sessiond/internal/session"
+)
+
+// largeBlob is the size in bytes above which a blob is not held to be written: its line is the
+// same as if it were.
+const largeBlob = 1 << 20
+
+// streamBlob writes the line of a large blob while it is read, a second time: the first time
+// tells whether it is a text.
+func (w *Writer) streamBlob(b *session.Blob, kind session.PartKind) error {
+	l := blobLine{Type: lineBlob, SHA256: b.SHA256, MediaType: b.MediaType}
+	text := mayBeText(b, kind)
+	if text {
+		var check session.TextCheck
+		if err := copyBlob(&check, b); err != nil {
+			return err
+		}
+		text = check.UTF8()
+	}
+	if !text {
+		l.Base64 = []byte{0}
+		return w.lineAround(l, `AA=="}`, func() error {
+			enc := base64.NewEncoder(base64.StdEncoding, w.out)
+			return errors.Join(copyBlob(enc, b), enc.Close())
+		})
+	}
+	l.Text = new(string)
+	return w.lineAround(l, `"}`, func() error {
+		quoted := jsonText{to: w.out}
+		return copyBlob(&quoted, b)
+	})
+}
+
+func copyBlob(to io.Writer, b *session.Blob) error {
+	from, err := b.Open()
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyBuffer(to, struct{ io.Reader }{from}, make([]byte, 64<<10))
+	return err
+}
+
+// lineAround writes a line whose last string is another one: end is how the given one ends.
+func (w *Writer) lineAround(l blobLine, end string, write func() error) error {
+	raw, err := session.MarshalPlain(l)
+	if err != nil {
+		return err
+	}
+	if _, err := w.out.Write(bytes.TrimSuffix(raw, []byte(end))); err != nil {
+		return err
+	}
+	if err := write(); err != nil {
+		return err
+	}
+	_, err = w.out.WriteString("\"}\n")
+	return err
+}
+
+// jsonText writes valid UTF-8 as the inside of a JSON string.
+type jsonText struct {
+	to   io.Writer
+	torn []byte // a character whose rest is yet to come
+}
+
+func (j *jsonText) Write(p []byte) (int, error) {
+	text := append(j.torn, p...)
+	whole := len(text)
+	for whole > 0 && len(text)-whole < utf8.UTFMax {
+		if whole--; utf8.RuneStart(text[whole]) {
+			if utf8.FullRune(text[whole:]) {
+				whole = len(text)
+			}
+			break
+		}
+	}
+	quoted, err := session.MarshalPlain(string(text[:whole]))
+	if err != nil {
+		return 0, err
+	}
+	j.torn = append([]byte(nil), text[whole:]...)
+	_, err = j.to.Write(quoted[1 : len(quoted)-1])
+	return len(p), err
+}

@@ -1,0 +1,77 @@
+package sessiond_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	own "sessiond/internal/history/sessiond"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+)
+
+// The line of a large blob, which nobody holds, is what encoding it whole gives.
+func TestALargeBlobIsWrittenAsIfItWereHeld(t *testing.T) {
+	bytesOf := func(n int) string {
+		b := make([]byte, n)
+		r := rand.NewChaCha8([32]byte{7})
+		_, _ = r.Read(b)
+		return string(b)
+	}
+	for _, c := range []struct {
+		name, data string
+		kind       session.PartKind
+		mediaType  string
+		text       bool
+	}{
+		{"lines", strings.Repeat("a line \"quoted\" <b> & \\ \t\r\n", 100_000), session.PartToolResult, session.TextBlob, true},
+		{"wide characters", strings.Repeat("字é🎉\u2028\u0001x", 200_000), session.PartText, session.TextBlob, true},
+		{"a file of text", strings.Repeat("words\n", 500_000), session.PartFile, session.TextBlob, true},
+		{"a file of text with NUL", strings.Repeat("words\x00", 500_000), session.PartFile, session.TextBlob, true},
+		{"a file said to be text", bytesOf(3<<20 + 1), session.PartFile, session.TextBlob, false},
+		{"bytes", bytesOf(3<<20 + 2), session.PartImage, "image/png", false},
+		{"bytes that are text", strings.Repeat("words\n", 500_000), session.PartImage, "image/png", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir, other := t.TempDir(), t.TempDir()
+			s := open(t, dir)
+			defer s.Close()
+			sess, err := s.CreateSession(t.Context(), store.NewSession{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			part := session.Part{Kind: c.kind, Blob: &session.Blob{MediaType: c.mediaType, Data: []byte(c.data)}}
+			for range 2 { // the second time it is named alone
+				if _, err := s.Append(t.Context(), store.Append{Session: sess.ID, Messages: []session.Message{{Role: session.User, Parts: []session.Part{part}}}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			out := export(t, s, nil, sess.ID)
+			sum := sha256.Sum256([]byte(c.data))
+			field := `"base64":"` + base64.StdEncoding.EncodeToString([]byte(c.data)) + `"`
+			if c.text {
+				quoted, err := session.MarshalPlain(c.data)
+				if err != nil {
+					t.Fatal(err)
+				}
+				field = `"text":` + string(quoted)
+			}
+			want := fmt.Sprintf("{\"type\":\"blob\",\"sha256\":%q,\"media_type\":%q,%s}\n", hex.EncodeToString(sum[:]), c.mediaType, field)
+			if bytes.Count(out, []byte(want)) != 1 {
+				t.Fatal("its line is another one")
+			}
+			back := open(t, other)
+			defer back.Close()
+			importFile(t, back, other, out, own.Source{})
+			if again := export(t, back, nil, sess.ID); !bytes.Equal(out, again) {
+				t.Error(firstDifference(out, again))
+			}
+			sound(t, back)
+		})
+	}
+}
