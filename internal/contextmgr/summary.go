@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"sessiond/internal/session"
 )
@@ -14,6 +15,7 @@ type past struct {
 	running string   // the running summary; "": none
 	spans   []string // of each span so far, oldest first
 	depth   int      // overlays of the chain that say something
+	news    bool     // a model's summary of one of the spans came after running was made
 }
 
 // How a chain of summaries is merged anew, so that drift does not add up.
@@ -23,7 +25,8 @@ const (
 )
 
 // pastOf walks the chain of overlays back from the effective one. A model's summary that came
-// too late to be activated stands for the digest that was. An overlay without a summary of its
+// too late to be activated stands for the digest that was, however many overlays took effect
+// meanwhile. An overlay without a summary of its
 // span (a caller's own, another program's) is represented by its running summary, with
 // everything before it; one that only hides outputs says what the one before it says.
 func pastOf(all []session.Compaction, effective *session.Compaction, count func(string) int64) past {
@@ -40,7 +43,11 @@ func pastOf(all []session.Compaction, effective *session.Compaction, count func(
 		if c.Strategy == session.StrategyPrune {
 			continue
 		}
-		told := joined(c.SpanSummary, c.PrefixSummary)
+		said := c
+		if late := lateOf(all, c); late != nil {
+			said, p.news = late, p.news || c != effective && !finished(late).Before(effective.CreatedAt.Time)
+		}
+		told := joined(said.SpanSummary, said.PrefixSummary)
 		if running := runningSummary(c); strings.TrimSpace(running) != "" {
 			p.depth++
 			if input += count(told); told == "" || input > mergeInput {
@@ -49,11 +56,40 @@ func pastOf(all []session.Compaction, effective *session.Compaction, count func(
 			if !whole {
 				p.spans = append(p.spans, told)
 			}
-			whole = whole || c.SpanSummary == "" || input > mergeInput
+			whole = whole || said.SpanSummary == "" || input > mergeInput
 		}
 	}
 	slices.Reverse(p.spans)
 	return p
+}
+
+// lateOf gives a model's summary of just the messages that a digest of the chain newly hid, which
+// came too late to be in force; nil for none.
+func lateOf(all []session.Compaction, digest *session.Compaction) *session.Compaction {
+	if byModel(digest) || digest.ThroughID == nil {
+		return nil
+	}
+	for i := range slices.Backward(all) {
+		c := &all[i]
+		waits := c.Status == session.StatusStaged || c.Status == session.StatusSkipped
+		if waits && !c.Undone && byModel(c) && c.SpanSummary != "" && sameRow(c.ThroughID, digest.ThroughID) && sameRow(beginning(all, c), beginning(all, digest)) {
+			return c
+		}
+	}
+	return nil
+}
+
+// beginning gives the last message before an overlay's span, nil for the root.
+func beginning(all []session.Compaction, c *session.Compaction) *int64 {
+	if c = before(all, c); c == nil {
+		return nil
+	}
+	return c.ThroughID
+}
+
+// finished is when a record's summary was there.
+func finished(c *session.Compaction) time.Time {
+	return c.CreatedAt.Add(time.Duration(c.DurationMS) * time.Millisecond)
 }
 
 // before gives the overlay that hid what came before c's span; nil for none. One that
@@ -73,9 +109,9 @@ func before(all []session.Compaction, c *session.Compaction) *session.Compaction
 }
 
 // toMerge gives the spans that the next running summary is merged anew from; nil where the
-// one before is updated.
+// one before is updated. What came late for a span before the last is not in that one.
 func (p *past) toMerge() []string {
-	if (p.depth+1)%mergeEvery != 0 || len(p.spans) < 2 {
+	if (p.depth+1)%mergeEvery != 0 && !p.news || len(p.spans) < 2 {
 		return nil
 	}
 	return p.spans

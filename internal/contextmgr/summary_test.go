@@ -126,6 +126,56 @@ func TestAChainEndsWhereNothingIsKnownOfASpan(t *testing.T) {
 	}
 }
 
+// A model's summary that comes after further compactions is not lost: the next running summary is
+// merged anew with it in the place of the digest of the same messages, once.
+func TestASummaryThatComesAfterFurtherCompactionsFeedsTheNext(t *testing.T) {
+	for _, further := range []int{1, 2, 3} {
+		t.Run(fmt.Sprint(further), func(t *testing.T) {
+			h, s := hung{make(chan struct{}), make(chan session.Summary)}, &scribe{name: digestProvider}
+			r := newRig(t, 10000, func(c *Config) { c.Remote, c.Digest = h, s })
+			r.talk(21, 150)
+			r.turn(TurnInput{})
+			done := make(chan error)
+			go func() { done <- r.mgr.Stage(r.ctx, r.id) }()
+			<-h.asked
+			r.talk(2, 150)
+			r.turn(TurnInput{})
+			for range further {
+				r.talk(3, 150)
+				r.compact(keeping(400))
+			}
+			late := session.Summary{Text: "MODEL", Span: "MODEL'S SPAN", Provider: "gemini", Model: "flash"}
+			h.free <- late
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+			spans := []string{late.Span}
+			for _, c := range r.compactions()[1:] {
+				if c.Status == session.StatusDone {
+					spans = append(spans, c.SpanSummary)
+				}
+			}
+			if len(spans) != 1+further {
+				t.Fatalf("%+v", r.compactions())
+			}
+			for n := range 2 {
+				if (further+n+2)%mergeEvery != 0 && n > 0 {
+					spans = nil // it is in the running summary
+				}
+				r.talk(3, 150)
+				c, _ := r.compact(keeping(400))
+				if asked := s.asked[len(s.asked)-1]; !slices.Equal(asked.Spans, spans) {
+					t.Errorf("%d: merged from %q, want %q", n, asked.Spans, spans)
+				}
+				spans = append(spans, c.SpanSummary)
+				if _, err := r.mgr.StageDigest(r.ctx, r.id); err != nil { // closes what can no longer take effect
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // split is a session whose last turn is longer than what is kept of it.
 func split(t *testing.T, s *scribe, turnsBefore int) (*rig, CompactInput) {
 	r := newRig(t, 20000, func(c *Config) { c.Digest = s })
