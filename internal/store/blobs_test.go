@@ -444,31 +444,19 @@ func TestKillInTheMiddleOfABlobLeavesNothingOfIt(t *testing.T) {
 	mustBeHealthy(t, s)
 }
 
-// A file of the version before has blobs of one piece, of any size.
+// A file of a version before pieces has blobs of one piece, of any size.
 func TestBlobsOfOnePieceStayWhatTheyAre(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sessions.db")
-	s := must(Open(t.Context(), path, Options{Zone: time.UTC}))(t)
-	sess := mustCreate(t, s, NewSession{})
-	gone := mustCreate(t, s, NewSession{})
 	data := long("old ", 9*pieceSize)
 	sum := hash([]byte(data))
-	if err := s.write(t.Context(), func(t *tx) error {
-		_, err := t.exec(`INSERT INTO blobs (sha256, size, media_type, data) VALUES (?, ?, ?, ?)`, sum, len(data), session.TextBlob, []byte(data))
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
-	mustAppend(t, s, sess.ID, says(session.User, data)) // known
-	mustAppend(t, s, gone.ID, far(session.User, same(data)))
-	s.Close()
-	before(t, path, 12)
-
-	s = must(Open(t.Context(), path, Options{Zone: time.UTC}))(t)
+	beforePieces(t, path, data)
+	s := must(Open(t.Context(), path, Options{Zone: time.UTC, Measure: measure}))(t)
 	defer s.Close()
+	old := session.ID("20260101_001")
 	if got := fmt.Sprint(pieces(t, s, sum)); got != fmt.Sprint([]int{len(data)}) {
 		t.Fatalf("rows of %s bytes", got)
 	}
-	if got := must(s.Message(t.Context(), *ref(sess.ID, 1)))(t); got.Text() != data {
+	if got := must(s.Message(t.Context(), *ref(old, 1)))(t); got.Text() != data {
 		t.Errorf("%d bytes", len(got.Text()))
 	}
 	b := must(s.BlobFrom(t.Context(), sum))(t)
@@ -478,42 +466,35 @@ func TestBlobsOfOnePieceStayWhatTheyAre(t *testing.T) {
 	if got := must(s.MessagesAfter(t.Context(), 0, 10))(t); got[0].Text() != data[:blobsAfter] {
 		t.Errorf("the index is given %d bytes", len(got[0].Text()))
 	}
-	var text string
-	if err := s.Reader().Get(&text, `SELECT text FROM blob_texts`); err != nil || text != data {
-		t.Errorf("the view gives %d bytes, %v", len(text), err)
+	checkViews(t, s, data)
+	beside := mustCreate(t, s, NewSession{})
+	mustAppend(t, s, beside.ID, far(session.User, same(data))) // known
+	for _, check := range must(s.Doctor(t.Context(), false))(t) {
+		if strings.Contains(check.Name, "blob") && !check.OK {
+			t.Error(check)
+		}
 	}
-	mustBeHealthy(t, s)
-	purge(t, s, gone.ID)
-	mustBeHealthy(t, s)
-	purge(t, s, sess.ID)
+	purge(t, s, old)
+	if got := must(s.Message(t.Context(), *ref(beside.ID, 1)))(t); got.Text() != data {
+		t.Errorf("%d bytes", len(got.Text()))
+	}
+	purge(t, s, beside.ID)
 	if n := count(t, s, `SELECT COUNT(*) FROM blobs`); n != 0 {
 		t.Errorf("%d blobs are left", n)
 	}
 }
 
-// before makes a closed file one of an earlier version that lacks what the migrations after it
-// made. It knows how to take back the last one alone.
-func before(t *testing.T, path string, version int64) {
+// beforePieces makes a file as it was before blobs lay in pieces, with a text of one session.
+func beforePieces(t *testing.T, path, text string) {
 	t.Helper()
-	views := map[string]string{}
-	old := must(sql.Open("sqlite", filepath.Join(t.TempDir(), "old.db")))(t)
-	defer old.Close()
-	provider := must(goose.NewProvider(goose.DialectSQLite3, old, migrations.FS))(t)
-	must(provider.UpTo(t.Context(), version))(t)
-	rows := must(old.Query(`SELECT name, sql FROM sqlite_schema WHERE type = 'view'`))(t)
-	if err := forEach(rows, func(row scanner) error {
-		var name, text string
-		err := row.Scan(&name, &text)
-		views[name] = text
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
 	db := must(sql.Open("sqlite", path))(t)
 	defer db.Close()
-	must(db.Exec(`DROP VIEW messages_flat; DROP VIEW tool_uses; DROP VIEW blob_texts; DROP TRIGGER blobs_with_pieces; DROP TABLE blob_pieces`))(t)
-	for _, text := range views {
-		must(db.Exec(text))(t)
-	}
-	must(db.Exec(`DELETE FROM goose_db_version WHERE version_id > ?`, version))(t)
+	must(db.Exec(fmt.Sprint(`PRAGMA auto_vacuum = incremental; PRAGMA application_id = `, applicationID)))(t)
+	must(must(goose.NewProvider(goose.DialectSQLite3, db, migrations.FS))(t).UpTo(t.Context(), 12))(t)
+	must(db.Exec(`INSERT INTO blobs (sha256, size, media_type, data) VALUES (?, ?, ?, ?)`, hash([]byte(text)), len(text), session.TextBlob, []byte(text)))(t)
+	must(db.Exec(`INSERT INTO sessions (id, day, created_at, updated_at, active_at, revision, last_seq, head_id, message_count)
+		VALUES ('20260101_001', '2026-01-01', '2026-01-01 00:00:00.000', '2026-01-01 00:00:00.000', '2026-01-01 00:00:00.000', 1, 1, 1, 1)`))(t)
+	must(db.Exec(`INSERT INTO messages (id, session_id, seq, depth, role, origin, tokens, path_tokens, day, created_at)
+		VALUES (1, '20260101_001', 1, 0, 'user', 'person', 0, 0, '2026-01-01', '2026-01-01 00:00:00.000')`))(t)
+	must(db.Exec(`INSERT INTO parts (id, message_id, idx, kind, blob, tokens) VALUES (1024, 1, 0, 'text', ?, 0)`, hash([]byte(text))))(t)
 }
