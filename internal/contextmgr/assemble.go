@@ -17,7 +17,7 @@ const (
 	ItemSummary    = "summary"
 	ItemTurnStart  = "turn_start"  // the message that began the turn which the cut splits
 	ItemPerson     = "last_person" // the person's newest message, where only programs spoke since
-	ItemReplaced   = "replacement" // what an imported overlay keeps as copies
+	ItemReplaced   = "replacement" // what an imported overlay keeps as copies, or puts in the place of old calls
 	ItemWords      = "words"       // the person's words that preset codex keeps
 	ItemMessage    = "message"
 	ItemClosedCall = "closed_call"
@@ -49,11 +49,12 @@ type Material struct {
 	Messages  []session.Message
 	Frozen    []session.Frozen // those that count
 
-	Edited     map[int64]bool  // messages whose content is not the stored one
-	Words      bool            // the overlay's copies stand before its summary, as Codex has them
-	MidTurn    bool            // and it was made while a turn went on
-	Pruned     map[string]bool // outputs that are replaced by a line
-	RecallTool string          // of the caller: named in that line; "": none
+	Edited     map[int64]bool                 // messages whose content is not the stored one
+	Stands     map[int64][]session.MessageRef // of those the texts that an overlay puts in the place of others
+	Words      bool                           // the overlay's copies stand before its summary, as Codex has them
+	MidTurn    bool                           // and it was made while a turn went on
+	Pruned     map[string]bool                // outputs that are replaced by a line
+	RecallTool string                         // of the caller: named in that line; "": none
 	CloseCalls bool
 	Limits     limits
 	Before     *limits  // of the context before; nil: none is known
@@ -140,6 +141,9 @@ func Assemble(in Material) Draft {
 		switch item.Kind {
 		case ItemMessage, ItemTurnStart, ItemPerson:
 			out.putFrozen(i, texts[item.Message.RowID], in.Weigh)
+		}
+		if refs := in.Stands[item.Message.RowID]; refs != nil && item.Kind == ItemMessage && in.Overlay != nil {
+			item.Kind, item.Sources, item.Compaction = ItemReplaced, refs, overlayName(in.Overlay.RowID)
 		}
 		w := in.Weigh.Message(&item.Message, item.Changed)
 		out.Weights = append(out.Weights, w)

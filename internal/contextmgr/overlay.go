@@ -103,6 +103,7 @@ func (r *reading) entries() []Entry {
 		m := &r.path[i]
 		e := Entry{Outputs: r.outputsOf(m, tools), RowID: m.RowID, Kind: m.Kind, Role: m.Role, InContext: m.InContext, Person: fromPerson(m), Reasoning: len(m.Parts) > 0}
 		var over int64
+		shown := 0 // of the parts: behind an output that is hidden
 		for j := range m.Parts {
 			p := &m.Parts[j]
 			switch p.Kind {
@@ -114,8 +115,11 @@ func (r *reading) entries() []Entry {
 			}
 			e.Reasoning = e.Reasoning && p.Kind == session.PartReasoning
 			switch {
+			case j < shown:
 			case p.Kind == session.PartToolResult && r.pruned[outputName(m, j)]:
-				over += max(0, p.Tokens-prunedTokens)
+				var tokens int64
+				tokens, shown = m.Output(j)
+				over += session.PrunedSaves(tokens)
 			case most > 0 && p.Tokens > most && trimmable(p, false):
 				over += p.Tokens - most
 			}
@@ -154,6 +158,8 @@ func (m *Manager) makeOverlay(ctx context.Context, r *reading, in overlayInput) 
 		details.System = r.hiddenSystem(out.plan.First)
 	}
 	details.Pruned, saved = r.stillPruned(out.plan.First)
+	c.HiddenTokens += saved
+	details.Replaced, saved = r.stillReplaced(out.plan.First)
 	c.HiddenTokens += saved
 	if out.calls, err = m.summarise(ctx, r, out.plan, in, c, &details); err != nil {
 		return out, err

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sessiond/internal/session"
@@ -93,44 +92,48 @@ func prunable(path []Entry, threshold int64) int {
 	return 0
 }
 
-// outputName names a part of a message where no number of the database may stand.
-func outputName(m *session.Message, part int) string {
-	return m.ID.String() + "/" + strconv.Itoa(part)
-}
+func outputName(m *session.Message, part int) string { return session.OutputName(m.ID, part) }
 
 // prunedLine stands for an output that was hidden. It names the original, and the caller's
 // tool that brings it back, if it has one.
-func prunedLine(m *session.Message, p *session.Part, recallTool string) string {
+func prunedLine(m *session.Message, p *session.Part, tokens int64, recallTool string) string {
 	what := "output"
 	if p.ToolName != "" {
 		what = "output of " + p.ToolName
 	}
-	line := fmt.Sprintf("[%s hidden to make room, about %d tokens; the original is message %s", what, p.Tokens, m.ID)
+	line := fmt.Sprintf("[%s hidden to make room, about %d tokens; the original is message %s", what, tokens, m.ID)
 	if recallTool != "" {
 		line += "; " + recallTool + " brings it back"
 	}
 	return line + "]"
 }
 
-// prunedTokens is about what a pruned line weighs.
-const prunedTokens = 30
-
-// hidePruned replaces the outputs of an item that are pruned by their lines.
+// hidePruned replaces the outputs of an item that are pruned by their lines: each result with
+// the pictures and files behind it.
 func hidePruned(item *Item, pruned map[string]bool, recallTool string) {
-	if len(pruned) == 0 || item.Message.Role != session.Tool {
+	m := &item.Message
+	if len(pruned) == 0 || m.Role != session.Tool {
 		return
 	}
-	for i := range item.Message.Parts {
-		p := &item.Message.Parts[i]
-		if p.Kind != session.PartToolResult || !pruned[outputName(&item.Message, i)] {
+	hides := func(i int) bool { return m.Parts[i].Kind == session.PartToolResult && pruned[outputName(m, i)] }
+	left := make([]session.Part, 0, len(m.Parts))
+	for i := 0; i < len(m.Parts); {
+		if !hides(i) {
+			left = append(left, m.Parts[i])
+			i++
 			continue
 		}
-		item.own()
-		item.Changed = true
-		p = &item.Message.Parts[i]
-		p.Text = prunedLine(&item.Message, p, recallTool)
+		tokens, end := m.Output(i)
+		p := m.Parts[i]
+		p.Text = prunedLine(m, &p, tokens, recallTool)
 		p.Blob, p.BlobSHA, p.Extra = nil, nil, nil
-		p.Tokens = min(p.Tokens, prunedTokens) // the line is not to be shortened for the size of what it stands for
+		p.Tokens = min(p.Tokens, session.PrunedTokens) // the line is not to be shortened for the size of what it stands for
+		left, item.Changed = append(left, p), true
+		i = end
+	}
+	if item.Changed {
+		item.own()
+		m.Parts = left
 	}
 }
 
@@ -158,19 +161,23 @@ func (r *reading) outputsOf(m *session.Message, tools map[string]string) []Outpu
 			continue
 		}
 		name, tool := outputName(m, i), p.ToolName
+		tokens, _ := m.Output(i)
 		if tool == "" {
 			tool = tools[p.CallID]
 		}
 		outputs = append(outputs, Output{
-			Name: name, Tool: tool, Tokens: r.weigh.scaled(p.Tokens),
+			Name: name, Tool: tool, Tokens: r.weigh.scaled(tokens),
 			Failed: p.IsError != nil && *p.IsError, Pruned: r.pruned[name],
 		})
 	}
 	return outputs
 }
 
-// prunes tells whether outputs of a message are hidden.
+// prunes tells whether a message, or outputs in it, are hidden.
 func (r *reading) prunes(m *session.Message) bool {
+	if r.replaces(m) {
+		return true
+	}
 	for j := range m.Parts {
 		if r.pruned[outputName(m, j)] {
 			return true
@@ -179,9 +186,9 @@ func (r *reading) prunes(m *session.Message) bool {
 	return false
 }
 
-// prunedMessages gives the rows of the kept messages with outputs that are hidden.
+// prunedMessages gives the rows of the kept messages of which something is hidden.
 func (r *reading) prunedMessages() []int64 {
-	if len(r.pruned) == 0 {
+	if len(r.pruned)+len(r.replaced) == 0 {
 		return nil
 	}
 	var rows []int64
@@ -203,7 +210,8 @@ func (r *reading) stillPruned(first int) (outputs []string, saved int64) {
 		m := &r.path[i]
 		for j := range m.Parts {
 			if name := outputName(m, j); r.pruned[name] {
-				outputs, saved = append(outputs, name), saved+max(0, m.Parts[j].Tokens-prunedTokens)
+				tokens, _ := m.Output(j)
+				outputs, saved = append(outputs, name), saved+session.PrunedSaves(tokens)
 			}
 		}
 	}
@@ -265,7 +273,8 @@ func (r *reading) represent(c *session.Compaction, outputs []string) {
 		for j := range msg.Parts {
 			if hidden[outputName(msg, j)] {
 				c.ThroughID, c.Through = &msg.RowID, &msg.ID
-				c.HiddenTokens += max(0, msg.Parts[j].Tokens-prunedTokens)
+				tokens, _ := msg.Output(j)
+				c.HiddenTokens += session.PrunedSaves(tokens)
 			}
 		}
 	}

@@ -38,14 +38,16 @@ type reading struct {
 	before     *limits // of the last context; nil: it is not known
 
 	overlay   *session.Compaction
-	pruned    map[string]bool   // outputs that it hides
-	words     bool              // its replacement and summary stand as Codex has them
-	midTurn   bool              // and a turn went on when it was made
-	path      []session.Message // since the overlay, oldest first, all kinds
-	cutOff    bool              // the path was longer than what is read at once
-	turnStart *session.Message  // hidden and shown again: what began the turn that the overlay splits
-	person    *session.Message  // hidden and shown again: the person's newest message
-	edited    map[int64]bool    // messages of the path whose content a later entry replaces
+	pruned    map[string]bool                // outputs that it hides
+	replaced  []session.Replaced             // pieces of the path that its texts stand for
+	words     bool                           // its replacement and summary stand as Codex has them
+	midTurn   bool                           // and a turn went on when it was made
+	path      []session.Message              // since the overlay, oldest first, all kinds
+	cutOff    bool                           // the path was longer than what is read at once
+	turnStart *session.Message               // hidden and shown again: what began the turn that the overlay splits
+	person    *session.Message               // hidden and shown again: the person's newest message
+	stands    map[int64][]session.MessageRef // what such a text stands for, by the row that holds it now
+	edited    map[int64]bool                 // messages of the path whose content a later entry replaces
 	frozen    []session.Frozen
 	pins      []session.Message
 	warnings  []string
@@ -183,13 +185,14 @@ func (r *reading) readBlocks(b Budget, kept map[string]string) error {
 
 // readDetails takes from the overlay's details what shapes the context.
 func (r *reading) readDetails() {
-	r.pruned, r.words, r.midTurn, r.told = nil, false, false, session.HiddenSystem{}
+	r.pruned, r.replaced, r.words, r.midTurn, r.told = nil, nil, false, false, session.HiddenSystem{}
 	var details session.CompactionDetails
 	if r.overlay == nil {
 		return
 	}
 	decode(r.overlay.Details, &details)
 	r.pruned, r.midTurn = prunedOf(&details), details.MidTurn
+	r.replaced = slices.DeleteFunc(details.Replaced, func(piece session.Replaced) bool { return len(piece.Messages) == 0 })
 	if details.System != nil {
 		r.told = *details.System
 	}
@@ -240,6 +243,7 @@ func (m *Manager) readPath(ctx context.Context, r *reading) error {
 	slices.Reverse(r.path)
 	m.paths.keep(r.sess.ID, r.path) // before it is cut to what is in force: the memory keeps a copy
 	m.edit(r)
+	m.replace(r)
 	return r.keptOnly(ctx, m)
 }
 

@@ -141,7 +141,7 @@ func (r *reading) assemble() Draft {
 	in := Material{
 		System: r.system, Overhead: r.overhead, Initial: r.initial, Overlay: r.overlay, TurnStart: r.turnStart, Person: r.person,
 		Messages: r.path, Frozen: r.frozen, CloseCalls: r.close, Weigh: r.weigh, Modalities: r.info.Modalities, Limits: r.limits, Before: r.before,
-		Pruned: r.pruned, Words: r.words, MidTurn: r.midTurn, Edited: r.edited, Dialect: r.dialect, Policy: r.policy, Shrink: r.shrink,
+		Pruned: r.pruned, Words: r.words, MidTurn: r.midTurn, Edited: r.edited, Stands: r.stands, Dialect: r.dialect, Policy: r.policy, Shrink: r.shrink,
 	}
 	if len(r.pruned) > 0 { // only its lines name the tool
 		in.RecallTool = recallTool(r.tools)

@@ -10,6 +10,9 @@ type (
 	NewSession = store.NewSession
 	Message    = store.ImportMessage
 	Compaction = store.ImportCompaction
+	Output     = store.ImportOutput
+	Replaced   = store.ImportReplaced
+	Place      = store.ImportPlace
 	Mark       = store.ImportMark
 	Call       = store.ImportCall
 	Cursor     = store.ImportCursor

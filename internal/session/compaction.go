@@ -91,14 +91,23 @@ type CompactionDetails struct {
 	ReadFiles     []string      `json:"read_files"`
 	ModifiedFiles []string      `json:"modified_files"`
 	Index         []string      `json:"index,omitempty"`
-	Pruned        []string      `json:"pruned,omitempty"` // outputs that are hidden: MESSAGE/PART, the part from 0
+	Pruned        []string      `json:"pruned,omitempty"` // outputs that are hidden, by OutputName
 	Instructions  string        `json:"instructions,omitempty"`
 	TurnStart     string        `json:"turn_start,omitempty"`  // the user message of a split turn
 	LastPerson    string        `json:"last_person,omitempty"` // the person's newest message, where nothing that is kept holds it
 	System        *HiddenSystem `json:"system,omitempty"`      // system messages in the middle of the path that are hidden
+	Replaced      []Replaced    `json:"replaced,omitempty"`    // pieces in the middle of what is kept
 
 	Words   bool `json:"words,omitempty"`    // the replacement holds the person's newest words, which stand before the summary (preset codex)
 	MidTurn bool `json:"mid_turn,omitempty"` // of such a one: a turn went on, so initial blocks stand among the words
+}
+
+// Replaced is a piece in the middle of a path that a text stands for, in the user's role. Goose
+// does so with old calls of tools and their results.
+type Replaced struct {
+	Messages []string `json:"messages"` // in the order of the path: the text stands where the last one stood
+	Text     string   `json:"text"`
+	Saves    int64    `json:"saves,omitempty"` // tokens, by the reference counter
 }
 
 // HiddenSystem is what system messages that an overlay hides say: no summary does. Whole: it is

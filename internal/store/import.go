@@ -63,6 +63,35 @@ type ImportCompaction struct {
 
 	// The sessions that the two lie in, if this one is forked from there; "": this one.
 	ThroughSession, FirstKeptSession session.ID
+
+	// What of the messages that it keeps it hides besides. Of strategy prune it hides nothing
+	// else: it rests on the overlay that was in force when it was made, and what that hid,
+	// said and kept stays. Then ThroughKey may be empty.
+	Pruned   []ImportOutput
+	Replaced []ImportReplaced
+
+	// At is what the head was when it took effect: the context is sized there, where the
+	// source does not say how large it was.
+	At ImportPlace
+}
+
+// ImportOutput names the output of a tool. One that is not there is left out.
+type ImportOutput struct {
+	Place  ImportPlace // of the message that holds it
+	CallID string
+}
+
+// ImportReplaced is a piece in the middle of a path that a text stands for. One of which a
+// message is not there is left out.
+type ImportReplaced struct {
+	Messages []ImportPlace // in the order of the path
+	Text     string
+}
+
+// ImportPlace names a message.
+type ImportPlace struct {
+	Key     string     // external id
+	Session session.ID // that it lies in, if this one is forked from there; "": this one
 }
 
 // ImportMark labels or pins a message; a label with an empty text is taken away.
@@ -118,6 +147,9 @@ func (s *Store) PrepareImport(b *ImportBatch) error {
 			m.files = s.opt.Touched(&m.Message, b.Session.Directory)
 		}
 		m.prepared = true
+	}
+	for i := range b.Compactions {
+		s.opt.sizeSummary(&b.Compactions[i].Compaction)
 	}
 	return nil
 }
@@ -295,54 +327,6 @@ func (im *importer) moveHead() error {
 		return err
 	}
 	return im.share(im.sess, id)
-}
-
-// compactions inserts overlays with the time they took effect in their program. Which one is
-// effective is settled afterwards, from the head.
-func (im *importer) compactions() error {
-	for i := range im.batch.Compactions {
-		in := &im.batch.Compactions[i]
-		through, err := im.mustFindIn(in.ThroughSession, "a compaction", in.ThroughKey)
-		if err != nil {
-			return err
-		}
-		var known int64
-		err = im.row(`SELECT COUNT(*) FROM compactions WHERE session_id = ? AND through_id = ? AND created_at = ?`,
-			[]any{im.sess.ID, through, in.CreatedAt}, &known)
-		if err != nil {
-			return err
-		}
-		if known > 0 {
-			continue
-		}
-		c := in.Compaction
-		c.SessionID, c.ThroughID = im.sess.ID, &through
-		if in.FirstKeptKey != "" {
-			kept, err := im.mustFindIn(in.FirstKeptSession, "a compaction", in.FirstKeptKey)
-			if err != nil {
-				return err
-			}
-			c.FirstKeptID = &kept
-		}
-		if err := im.row(`SELECT path_tokens FROM messages WHERE id = ?`, []any{through}, &c.HiddenTokens); err != nil {
-			return err
-		}
-		if c.ActivatedAt == nil && c.Status == session.StatusDone {
-			at := c.CreatedAt
-			c.ActivatedAt = &at
-		}
-		if err := im.insertCompaction(&c); err != nil {
-			return err
-		}
-		if c.Status == session.StatusDone {
-			im.sess.CompactionCount++
-		}
-		im.moved, im.turned = true, true
-		if _, err := im.exec(`UPDATE sessions SET compaction_count = ? WHERE id = ?`, im.sess.CompactionCount, im.sess.ID); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (im *importer) marks() error {

@@ -141,32 +141,42 @@ func (t *tx) settleOverlay(sess *session.Session) error {
 	if err := t.row(`SELECT path_tokens FROM messages WHERE id = ?`, []any{*sess.HeadID}, &sess.ContextTokens); err != nil {
 		return fmt.Errorf("size of the path: %w", err)
 	}
-	all, err := overlaysOf(t.ctx, t, *sess)
-	if err != nil || len(all) == 0 {
+	o, err := t.inForce(*sess, *sess.HeadID, nil)
+	if err != nil || o == nil {
 		return err
+	}
+	sess.CompactionID = &o.id
+	sess.ContextTokens += o.summary - o.hidden
+	return nil
+}
+
+// inForce finds the newest overlay of a session that is not undone and ends on the path to
+// head, of those that took effect until then; nil for none. A nil until is now.
+func (t *tx) inForce(sess session.Session, head int64, until *session.Time) (*overlayRow, error) {
+	all, err := overlaysOf(t.ctx, t, sess)
+	if err != nil || len(all) == 0 {
+		return nil, err
 	}
 	undone, err := undosOf(t.ctx, t, sess.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	all = slices.DeleteFunc(all, func(o overlayRow) bool {
 		_, gone := undone[o.id]
-		return gone || o.through == nil || *o.through > *sess.HeadID
+		return gone || o.through == nil || *o.through > head || until != nil && o.activatedAt.After(until.Time)
 	})
 	if len(all) == 0 {
-		return nil
+		return nil, nil
 	}
 	oldest := slices.MinFunc(all, func(a, b overlayRow) int { return int(*a.through - *b.through) })
-	spans, err := spansDownTo(t.ctx, t, *sess.HeadID, *oldest.through)
+	spans, err := spansDownTo(t.ctx, t, head, *oldest.through)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i := range all {
 		if slices.ContainsFunc(spans, func(sp Span) bool { return sp.holds(all[i].throughRef) }) {
-			sess.CompactionID = &all[i].id
-			sess.ContextTokens += all[i].summary - all[i].hidden
-			return nil
+			return &all[i], nil
 		}
 	}
-	return nil
+	return nil, nil
 }

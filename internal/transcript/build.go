@@ -57,6 +57,9 @@ func (b *builder) compaction(c session.Compaction) {
 	if c.ID == "" {
 		c.ID = session.CompactionName(c.RowID)
 	}
+	if c.Strategy == session.StrategyPrune {
+		c.Summary = "" // that of the one before it, which stands there
+	}
 	item := Item{Kind: ItemCompaction, At: c.CreatedAt, Compaction: &c}
 	if c.Through != nil {
 		item.Ref = *c.Through

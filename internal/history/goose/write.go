@@ -99,7 +99,12 @@ func (w *writer) hidden() int {
 		return 0
 	}
 	for i := range w.Session.Messages {
-		if w.Session.Messages[i].RowID == *w.Overlay.ThroughID {
+		switch row := w.Session.Messages[i].RowID; {
+		case w.Overlay.Strategy == session.StrategyPrune && w.Overlay.FirstKeptID != nil: // it hides no more than the one before it
+			if row == *w.Overlay.FirstKeptID {
+				return i
+			}
+		case row == *w.Overlay.ThroughID:
 			return i + 1
 		}
 	}

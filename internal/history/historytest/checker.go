@@ -43,8 +43,22 @@ func (c *Checker) Batch(b history.Batch) error {
 		c.message(&b.Messages[i], keys)
 	}
 	for _, compaction := range b.Compactions {
-		if !keys[compaction.ThroughKey] || compaction.ThroughKey == "" || !keys[compaction.FirstKeptKey] {
+		hides := len(compaction.Pruned)+len(compaction.Replaced) > 0
+		if !keys[compaction.ThroughKey] || compaction.ThroughKey == "" && !hides || !keys[compaction.FirstKeptKey] {
 			c.Errorf("a compaction names %q and %q", compaction.ThroughKey, compaction.FirstKeptKey)
+		}
+		for _, output := range compaction.Pruned {
+			if place := output.Place; place.Session == "" && !keys[place.Key] || place.Key == "" {
+				c.Errorf("a compaction hides an output of %q", place.Key)
+			}
+		}
+		for _, piece := range compaction.Replaced {
+			c.clean(piece.Text)
+			for _, place := range piece.Messages {
+				if place.Session == "" && !keys[place.Key] || place.Key == "" {
+					c.Errorf("a compaction replaces %q", place.Key)
+				}
+			}
 		}
 		c.clean(compaction.Summary)
 		c.valid(compaction.Replacement)

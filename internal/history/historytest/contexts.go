@@ -1,10 +1,14 @@
 package historytest
 
 import (
+	"slices"
+
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect"
 	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/session"
+	"sessiond/internal/summarize"
+	"sessiond/internal/tokens"
 )
 
 // scale weighs everything alike: what a context holds is looked at here, not its size.
@@ -12,6 +16,40 @@ type scale struct{}
 
 func (scale) Message(*session.Message, bool) int64 { return 1 }
 func (scale) Text(string) int64                    { return 1 }
+
+// Given is what a model is given at a session's head, as the context manager puts it together:
+// of each message the role, its text, its calls as (tool id) and its results as [id: text].
+func (h *House) Given(id session.ID) []string {
+	h.Helper()
+	manager := contextmgr.New(h.Store, contextmgr.Config{
+		Digest: summarize.NewExtractive(tokens.Reference().Text), Reference: string(tokens.Reference().Family()),
+		Models:  func(string) (session.ModelInfo, bool) { return session.ModelInfo{}, false },
+		Counter: func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
+	})
+	view, err := manager.Assemble(h.Context(), id, contextmgr.Budget{Window: 50_000_000, CloseCalls: true})
+	if err != nil {
+		h.Fatal(err)
+	}
+	var lines []string
+	for i := range view.Messages {
+		m := &view.Messages[i]
+		line := string(m.Role) + ":"
+		for j := range m.Parts {
+			switch p := &m.Parts[j]; p.Kind {
+			case session.PartToolCall:
+				line += " (" + p.ToolName + " " + p.CallID + ")"
+			case session.PartToolResult:
+				line += " [" + p.CallID + ": " + p.Content() + "]"
+			case session.PartText:
+				line += " " + p.Content()
+			default:
+				line += " <" + string(p.Kind) + ">"
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
 
 // ContextsAreAccepted claims that what a model would be given at the end of each path, also of
 // branches that were left, is a request that the providers accept. At least so many contexts
@@ -49,19 +87,11 @@ func (h *House) ContextsAreAccepted(atLeast int) {
 // accepted checks the context at the end of a path, if there is anything in it.
 func (h *House) accepted(s session.Session, overlay *session.Compaction, path []session.Message) bool {
 	h.Helper()
-	if overlay != nil {
-		hidden := -1
-		for i := range path {
-			if path[i].RowID == *overlay.ThroughID {
-				hidden = i
-			}
-		}
-		if hidden < 0 {
-			overlay = nil // of another branch
-		} else {
-			path = path[hidden+1:]
-		}
+	on := overlay == nil || slices.ContainsFunc(path, func(m session.Message) bool { return m.RowID == *overlay.ThroughID })
+	if !on {
+		overlay = nil // of another branch
 	}
+	path = slices.DeleteFunc(slices.Clone(path), func(m session.Message) bool { return hides(overlay, &m) })
 	made := contextmgr.Assemble(contextmgr.Material{Overlay: overlay, Messages: path, CloseCalls: true, Weigh: scale{}})
 	if len(made.Messages()) == 0 {
 		return false

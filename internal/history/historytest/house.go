@@ -171,14 +171,24 @@ func (h *House) Seen(s session.Session) (effective *session.Compaction, rest []s
 	if err != nil {
 		h.Fatal(err)
 	}
-	behind := effective == nil
 	for _, m := range h.Path(s) {
-		if behind && m.InContext && !m.Finish.Failed() {
+		if !hides(effective, &m) && m.InContext && !m.Finish.Failed() {
 			rest = append(rest, m)
 		}
-		behind = behind || m.RowID == *effective.ThroughID
 	}
 	return effective, rest
+}
+
+// hides tells whether a message of the path lies in what an overlay hides whole. One that only
+// prunes hides what the one before it did: all before the first message that it keeps.
+func hides(overlay *session.Compaction, m *session.Message) bool {
+	switch {
+	case overlay == nil:
+		return false
+	case overlay.Strategy == session.StrategyPrune && overlay.FirstKeptID != nil:
+		return m.RowID < *overlay.FirstKeptID
+	}
+	return m.RowID <= *overlay.ThroughID
 }
 
 // Talk gives what stands on the path to the head and in the context: role and text.
@@ -223,7 +233,7 @@ func (h *House) Told() map[string]string {
 		SELECT 'call ' || external_id, input_tokens || ' ' || cache_read_tokens || ' ' || cache_write_tokens || ' ' || output_tokens || ' ' || model || ' ' ||
 		       COALESCE((SELECT external_id FROM messages WHERE id = message_id), '') FROM calls
 		UNION ALL
-		SELECT 'compaction ' || (SELECT external_id FROM messages WHERE id = through_id), status || length(summary) || length(COALESCE(replacement, '')) FROM compactions
+		SELECT 'compaction ' || strategy || (SELECT external_id FROM messages WHERE id = through_id), status || length(summary) || length(COALESCE(replacement, '')) FROM compactions
 		UNION ALL
 		SELECT 'session ' || source_id, title || ' ' || parent_kind || ' ' || message_count || ' ' || context_tokens || ' ' || git_branch || ' ' ||
 		       COALESCE((SELECT external_id FROM messages WHERE id = head_id), '') || ' ' || (SELECT COUNT(*) FROM messages WHERE session_id = sessions.id) FROM sessions`)

@@ -43,25 +43,24 @@ type conversation interface {
 
 // record is what there is to know of a message.
 type record struct {
-	id       string
-	offset   int64
-	size     int64
-	at       session.Time
-	role     string
-	hash     string
-	records  int
-	why      string // not "": kept raw, and why
-	open     bool   // not finished yet
-	failed   bool
-	answers  string // the message that it answers
-	request  bool   // a compaction is asked for
-	summary  bool
-	alone    bool   // a summary without a request, of the second engine
-	tail     string // of a request: the first message that is kept
-	parts    []string
-	pruned   []string // outputs that the model does not see any more
-	prunedAt int64
-	call     string // the name of its call in the ledger
+	id      string
+	offset  int64
+	size    int64
+	at      session.Time
+	role    string
+	hash    string
+	records int
+	why     string // not "": kept raw, and why
+	open    bool   // not finished yet
+	failed  bool
+	answers string // the message that it answers
+	request bool   // a compaction is asked for
+	summary bool
+	alone   bool   // a summary without a request, of the second engine
+	tail    string // of a request: the first message that is kept
+	parts   []string
+	pruned  []pruned // outputs that the model does not see any more
+	call    string   // the name of its call in the ledger
 
 	key string // its external id
 }
@@ -141,7 +140,7 @@ func (r *record) look(p *part) raw {
 		r.open = r.open || (status == "pending" || status == "running") && !r.failed
 		times, _ := history.Fields(state.Get("time"))
 		if at := history.Count(times.Get("compacted")); at > 0 {
-			r.pruned, r.prunedAt = append(r.pruned, o.String("tool")+" "+o.String("callID")), max(r.prunedAt, at)
+			r.pruned = append(r.pruned, pruned{at, clean(o.String("callID"))})
 			o = o.With("state", state.With("time", objectJSON(times.Without("compacted"))).JSON())
 		}
 	}

@@ -1,33 +1,24 @@
 package opencode
 
 import (
-	"fmt"
-	"strings"
-
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
-// overlay gives the overlays that a message makes: that of the summary that it is, and the
-// record of the outputs that were taken out of the model's sight.
+// overlay gives the overlay of the summary that a message is.
 func (r *reader) overlay(i int) error {
 	b := *r.records.at(i)
 	if b.request {
 		r.requests[r.records.texts.Get(b.id)] = i
 	}
-	if b.within != 0 || !b.summary && !b.pruned {
+	if b.within != 0 || !b.summary || b.failed || b.open || i == 0 || b.known {
 		return nil
 	}
+	if err := r.prunings(b.at); err != nil { // it was made of what was left
+		return err
+	}
 	m := r.records.record(i)
-	if m.summary && !m.failed && !m.open && i > 0 && !b.known {
-		if err := r.summary(i, &m); err != nil {
-			return err
-		}
-	}
-	if b.pruned {
-		r.pruned(&m, r.records.last(i))
-	}
-	return nil
+	return r.summary(i, &m)
 }
 
 // keeps finds the messages from which on a compaction kept what was said.
@@ -82,25 +73,16 @@ func (r *reader) summary(i int, m *record) error {
 		b := *r.records.at(first)
 		c.FirstKeptKey, c.FirstKeptSession = r.records.key(&b), r.records.from[b.within]
 	}
+	if m.alone {
+		c.PrefixSummary = clean(o.String("recent"))
+	}
+	if c.Pruned, err = r.prunedIn(first, request, c.CreatedAt.UnixMilli()); err != nil {
+		return err
+	}
 	times, _ := history.Fields(o.Get("time"))
 	if end, ok := history.UnixMilli(times.Get("completed")); ok && end.After(c.CreatedAt.Time) {
 		c.DurationMS = end.Sub(c.CreatedAt.Time).Milliseconds()
 	}
 	r.batch.Compactions = append(r.batch.Compactions, c)
 	return nil
-}
-
-// pruned records which outputs opencode no longer gives to its model. They are all here, and
-// a context of sessiond decides for itself: so the record has no effect.
-func (r *reader) pruned(m *record, last place) {
-	at, ok := history.UnixMilli([]byte(fmt.Sprint(m.prunedAt)))
-	if !ok {
-		return
-	}
-	c := history.Compaction{Key: m.key + "#pruned", ThroughKey: last.key}
-	c.Strategy, c.Trigger, c.Status = session.StrategyPrune, session.TriggerImport, session.StatusSkipped
-	c.Reason = fmt.Sprintf("opencode took %d outputs out of its model's sight: %s", len(m.pruned), clean(strings.Join(m.pruned, ", ")))
-	c.CreatedAt = at
-	c.Details = session.JSONOf(session.CompactionDetails{ReadFiles: []string{}, ModifiedFiles: []string{}, Index: m.pruned})
-	r.batch.Compactions = append(r.batch.Compactions, c)
 }

@@ -363,16 +363,6 @@ func (d *database) session(a about, changed string) error {
 	return err
 }
 
-// markAt reads what the last reading of a session remembered.
-func markAt(ctx context.Context, known history.Known, path string) (mark, error) {
-	var m mark
-	cursor, err := known.Cursor(ctx, session.SourceOpencode, path)
-	if cursor != nil {
-		_ = json.Unmarshal(cursor.State, &m) // a damaged one: read again
-	}
-	return m, err
-}
-
 // todo notes the session's list of things to do.
 func (d *database) todo(r *reader) error {
 	n := int(d.todos[r.about.id].Count)

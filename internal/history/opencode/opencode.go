@@ -65,7 +65,7 @@ const (
 )
 
 // reads is the version of this reader. Another one reads everything again.
-const reads = 1
+const reads = 2
 
 // quietAfter is how long nothing must have changed for an unfinished reply to count as all
 // that there will be.

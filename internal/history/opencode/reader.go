@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"sessiond/internal/history"
@@ -39,21 +40,12 @@ type reader struct {
 	head     place
 	requests map[string]int // of compactions, the newest of each id until now
 	tails    map[string]int // messages from which on something was kept: where they stand
+	line     int            // records at the beginning up to the head
 	fresh    int
 	batch    history.Batch
 	size     int
 	problems []history.Problem
-}
-
-// mark is what the cursor of a session remembers, to see whether it changed.
-type mark struct {
-	Mark   string `json:"mark"`
-	Reads  int    `json:"reads"`
-	Copies int    `json:"copies,omitempty"` // records
-	Of     string `json:"of,omitempty"`     // what they are copies of
-	Head   string `json:"head,omitempty"`   // where the source's head was
-
-	Records int `json:"records,omitempty"` // all of them
+	until    int64 // when outputs were last pruned, in milliseconds
 }
 
 // run reads the session and gives its last batch with the cursor that now makes.
@@ -294,7 +286,7 @@ func (r *reader) messages() error {
 		if !r.records.at(i).aside {
 			r.last = i
 			if !reverted {
-				r.head = r.records.last(i)
+				r.head, r.line = r.records.last(i), i+1
 			}
 		}
 		if err := r.overlay(i); err != nil {
@@ -406,6 +398,9 @@ func (r *reader) problem(why string) {
 
 // finish gives the last batch: with the head, the title and the cursor.
 func (r *reader) finish(now func(*reader) *history.Cursor) error {
+	if err := r.prunings(math.MaxInt64); err != nil {
+		return err
+	}
 	b := &r.batch
 	moved := r.head.key != r.before.Head && r.before.Head != ""
 	switch {
@@ -424,18 +419,4 @@ func (r *reader) finish(now func(*reader) *history.Cursor) error {
 	}
 	b.Cursor = now(r)
 	return r.emit(*b)
-}
-
-// state is what the session's cursor remembers.
-func (r *reader) state(changed string) session.JSON {
-	m := mark{Mark: changed, Reads: reads, Head: r.head.key}
-	if r.waits {
-		m.Mark = "" // look again
-	}
-	m.Records = r.about.records + r.extra.Read + r.records.count(0, r.records.table.Len())
-	m.Copies = r.records.count(0, r.shared)
-	if r.origin != nil {
-		m.Of = r.origin.SourceID
-	}
-	return session.JSONOf(m)
 }

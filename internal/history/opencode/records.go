@@ -20,7 +20,7 @@ type brief struct {
 	sum          uint64 // of the name that tells it from others
 	hash         [16]byte
 	id           history.TextAt
-	rest         history.TextAt // why, answers, tail, call, prunedAt and pruned
+	rest         history.TextAt // why, answers, tail, call, and what was pruned
 	parts        history.TextAt
 	key, last    history.TextAt // 0: as the id says, and as the key
 	records      int32
@@ -87,7 +87,11 @@ func (l *records) add(r *record) {
 		called: r.call != "", pruned: len(r.pruned) > 0,
 	}
 	if r.why != "" || r.answers != "" || r.tail != "" || r.call != "" || b.pruned {
-		b.rest = l.texts.Put(joined(append([]string{r.why, r.answers, r.tail, r.call, strconv.FormatInt(r.prunedAt, 10)}, r.pruned...)))
+		rest := []string{r.why, r.answers, r.tail, r.call}
+		for _, p := range r.pruned {
+			rest = append(rest, strconv.FormatInt(p.at, 10), p.call)
+		}
+		b.rest = l.texts.Put(joined(rest))
 	}
 	hex.Decode(b.hash[:], []byte(r.hash)) //nolint:errcheck // a fingerprint
 	l.table.Append(b)
@@ -125,8 +129,11 @@ func (l *records) record(i int) record {
 		failed: b.failed, request: b.request, summary: b.summary, alone: b.alone, key: l.key(&b),
 	}
 	if rest := divided(l.texts.Get(b.rest)); len(rest) > 0 {
-		r.why, r.answers, r.tail, r.call, r.pruned = rest[0], rest[1], rest[2], rest[3], rest[5:]
-		r.prunedAt, _ = strconv.ParseInt(rest[4], 10, 64)
+		r.why, r.answers, r.tail, r.call = rest[0], rest[1], rest[2], rest[3]
+		for marks := rest[4:]; len(marks) > 1; marks = marks[2:] {
+			at, _ := strconv.ParseInt(marks[0], 10, 64) // as it was written
+			r.pruned = append(r.pruned, pruned{at, marks[1]})
+		}
 	}
 	return r
 }

@@ -216,10 +216,10 @@ func TestOpencodePruneAndTail(t *testing.T) {
 		switch c.Strategy {
 		case session.StrategyPrune:
 			var details session.CompactionDetails
-			if err := json.Unmarshal(c.Details, &details); err != nil || c.Status != session.StatusSkipped {
+			if err := json.Unmarshal(c.Details, &details); err != nil || c.Status != session.StatusDone {
 				t.Errorf("%+v %v", c, err)
 			}
-			pruned += len(details.Index)
+			pruned += len(details.Pruned)
 		case session.StrategySummarize:
 			path, err := h.Store.Path(t.Context(), *all[0].HeadID, 0)
 			if err != nil {
@@ -236,7 +236,7 @@ func TestOpencodePruneAndTail(t *testing.T) {
 			}
 		}
 	}
-	if pruned != 9 || all[0].CompactionCount != 1 {
+	if pruned != 9 || all[0].CompactionCount != 2 {
 		t.Errorf("%d outputs were pruned, %d compactions", pruned, all[0].CompactionCount)
 	}
 }

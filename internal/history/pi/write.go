@@ -323,15 +323,20 @@ func (w *writer) usage(m *session.Message) rawJSON {
 	}.JSON())
 }
 
-// overlays writes the compactions of sessiond that took effect behind a message: pi has them
-// as entries of the path.
+// overlays writes the compactions that took effect behind a message: pi has them as entries of
+// the path. Those that its own program made are among the lines already.
 func (w *writer) overlays(m *session.Message) {
 	if !w.Path[m.RowID] {
 		return
 	}
 	for i := range w.Compactions {
 		c := &w.Compactions[i]
-		if c.Status != session.StatusDone || c.Undone || c.Trigger == session.TriggerImport || c.ThroughID == nil || w.place(c) != m.RowID {
+		own := c.Trigger == session.TriggerImport && (w.Source == session.SourcePi || w.Source == session.SourceOpenClaw)
+		if c.Status != session.StatusDone || c.Undone || own || c.ThroughID == nil || w.place(c) != m.RowID {
+			continue
+		}
+		if c.Strategy == session.StrategyPrune {
+			w.leftOut["messages in which a compaction hid outputs of tools"]++
 			continue
 		}
 		id, kept := w.newID(), ""

@@ -1,0 +1,360 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"sessiond/internal/session"
+)
+
+// compactions inserts overlays with the time they took effect in their program. Which one is
+// effective is settled afterwards, from the head.
+func (im *importer) compactions() error {
+	for i := range im.batch.Compactions {
+		if err := im.compaction(&im.batch.Compactions[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (im *importer) compaction(in *ImportCompaction) error {
+	o := importedOverlay{importer: im, in: in, Compaction: in.Compaction}
+	o.SessionID = im.sess.ID
+	if err := o.places(); err != nil || o.ThroughID == nil {
+		return err
+	}
+	if known, err := o.known(); known || err != nil {
+		return err
+	}
+	if o.ActivatedAt == nil && o.Status == session.StatusDone {
+		at := o.CreatedAt
+		o.ActivatedAt = &at
+	}
+	if o.Status == session.StatusDone {
+		if worth, err := o.chain(); !worth || err != nil {
+			return err
+		}
+	}
+	if err := im.insertCompaction(&o.Compaction); err != nil {
+		return err
+	}
+	if o.Status == session.StatusDone {
+		im.sess.CompactionCount++
+	}
+	im.moved, im.turned = true, true
+	_, err := im.exec(`UPDATE sessions SET compaction_count = ? WHERE id = ?`, im.sess.CompactionCount, im.sess.ID)
+	return err
+}
+
+// importedOverlay is an overlay of another program on its way into the database.
+type importedOverlay struct {
+	*importer
+	session.Compaction
+	in *ImportCompaction
+
+	pruned   []outputAt
+	replaced []pieceAt
+	furthest int64 // row of the last message that it says something of
+}
+
+// outputAt is an output of a tool as it is stored.
+type outputAt struct {
+	name   string // session.OutputName
+	row    int64  // of the message
+	tokens int64
+}
+
+// pieceAt is a piece in the middle of a path as it is stored.
+type pieceAt struct {
+	session.Replaced
+	first, last int64 // rows
+	tokens      int64 // of what is in the context of it
+}
+
+// places finds the messages that the overlay names. It ends with the last output that it
+// hides where it says nothing else.
+func (o *importedOverlay) places() error {
+	if o.in.ThroughKey != "" {
+		through, err := o.mustFindIn(o.in.ThroughSession, "a compaction", o.in.ThroughKey)
+		if err != nil {
+			return err
+		}
+		o.ThroughID, o.furthest = &through, through
+		if err := o.row(`SELECT path_tokens FROM messages WHERE id = ?`, []any{through}, &o.HiddenTokens); err != nil {
+			return err
+		}
+	}
+	if o.in.FirstKeptKey != "" {
+		kept, err := o.mustFindIn(o.in.FirstKeptSession, "a compaction", o.in.FirstKeptKey)
+		if err != nil {
+			return err
+		}
+		o.FirstKeptID = &kept
+	}
+	for i := range o.in.Pruned {
+		if err := o.output(&o.in.Pruned[i]); err != nil {
+			return err
+		}
+	}
+	for i := range o.in.Replaced {
+		if err := o.piece(&o.in.Replaced[i]); err != nil {
+			return err
+		}
+	}
+	if o.ThroughID == nil && o.furthest != 0 {
+		o.ThroughID = &o.furthest
+	}
+	return nil
+}
+
+// output finds the result of a call, with its size.
+func (o *importedOverlay) output(want *ImportOutput) error {
+	row, err := o.rowOf(want.Place)
+	if err != nil || row == 0 {
+		return err
+	}
+	m, err := o.partsOf(row)
+	if err != nil {
+		return err
+	}
+	for j := range m.Parts {
+		if p := &m.Parts[j]; p.Kind == session.PartToolResult && p.CallID == want.CallID {
+			tokens, _ := m.Output(j)
+			o.pruned = append(o.pruned, outputAt{session.OutputName(m.ID, j), row, tokens})
+			o.furthest = max(o.furthest, row)
+		}
+	}
+	return nil
+}
+
+func (o *importedOverlay) piece(want *ImportReplaced) error {
+	var at pieceAt
+	for _, place := range want.Messages {
+		row, err := o.rowOf(place)
+		if err != nil || row == 0 {
+			return err
+		}
+		var tokens int64
+		var in bool
+		if err := o.importer.row(`SELECT tokens, in_context FROM messages WHERE id = ?`, []any{row}, &tokens, &in); err != nil {
+			return err
+		}
+		if in {
+			at.tokens += tokens
+		}
+		ref, err := refOf(o.ctx, o.tx, row)
+		if err != nil {
+			return err
+		}
+		at.Messages = append(at.Messages, ref.String())
+		if at.first == 0 {
+			at.first = row
+		}
+		at.last = row
+	}
+	at.Text = want.Text
+	at.Saves = at.tokens - o.opt.weigh(want.Text)
+	o.replaced = append(o.replaced, at)
+	o.furthest = max(o.furthest, at.last)
+	return nil
+}
+
+// sizeSummary sizes what stands in a context for what an overlay hides, where its program does
+// not say it: the summaries, and the messages that it keeps as copies.
+func (o *Options) sizeSummary(c *session.Compaction) {
+	if c.SummaryTokens != 0 || o.Measure == nil {
+		return
+	}
+	if c.Summary+c.PrefixSummary != "" {
+		c.SummaryTokens = o.weigh(c.Summary + c.PrefixSummary)
+	}
+	var copies []session.Message
+	if len(c.Replacement) == 0 || json.Unmarshal(c.Replacement, &copies) != nil {
+		return
+	}
+	for i := range copies {
+		o.Measure(&copies[i])
+		c.SummaryTokens += copies[i].Tokens
+	}
+}
+
+// weigh sizes a text as a message in the user's role, by the reference counter.
+func (o *Options) weigh(text string) int64 {
+	if o.Measure == nil {
+		return 0
+	}
+	m := session.Message{Kind: session.KindMessage, Role: session.User, Parts: []session.Part{session.TextPart(text)}}
+	o.Measure(&m)
+	return m.Tokens
+}
+
+// rowOf finds a message, 0 when it is not there.
+func (o *importedOverlay) rowOf(place ImportPlace) (int64, error) {
+	if place.Key == "" {
+		return 0, nil
+	}
+	row, err := o.mustFindIn(place.Session, "a compaction", place.Key)
+	if session.CodeOf(err) == session.Invalid {
+		return 0, nil
+	}
+	return row, err
+}
+
+// partsOf reads of a message's parts what tells outputs and their sizes.
+func (o *importedOverlay) partsOf(row int64) (session.Message, error) {
+	var m session.Message
+	if err := o.importer.row(`SELECT session_id, seq, role FROM messages WHERE id = ?`, []any{row}, &m.ID.Session, &m.ID.Seq, &m.Role); err != nil {
+		return m, err
+	}
+	err := o.each(o.ctx, func(row scanner) error {
+		var p session.Part
+		err := row.Scan(&p.Kind, &p.CallID, &p.Tokens)
+		m.Parts = append(m.Parts, p)
+		return err
+	}, outputsOfMessage, row, row)
+	return m, err
+}
+
+const outputsOfMessage = `
+	SELECT kind, call_id, tokens FROM parts WHERE id BETWEEN ? << 10 AND (? << 10) + 1023 ORDER BY id`
+
+// known tells whether the overlay is here: the session's own, or one that it inherits.
+func (o *importedOverlay) known() (bool, error) {
+	var here bool
+	err := o.importer.row(`SELECT EXISTS (SELECT 1 FROM compactions WHERE session_id = ? AND through_id = ? AND created_at = ? AND (status = 'done' OR ? <> 'done'))`,
+		[]any{o.SessionID, *o.ThroughID, o.CreatedAt, o.Status}, &here)
+	if err != nil || here || o.Status != session.StatusDone {
+		return here, err
+	}
+	all, err := overlaysOf(o.ctx, o.tx, o.sess)
+	return slices.ContainsFunc(all, func(c overlayRow) bool {
+		return c.through != nil && *c.through == *o.ThroughID && c.activatedAt.Equal(o.CreatedAt.Time)
+	}), err
+}
+
+// chain puts the overlay on the one that was in force when it was made, with what it hides of
+// the messages that are kept. It is worth nothing when it hides nothing.
+func (o *importedOverlay) chain() (worth bool, err error) {
+	before, err := o.inForce(o.sess, o.furthest, o.ActivatedAt)
+	if err != nil {
+		return false, err
+	}
+	if before != nil {
+		o.PreviousID = &before.id
+	}
+	var details session.CompactionDetails
+	if o.Strategy == session.StrategyPrune {
+		if err := o.restOn(before); err != nil {
+			return false, err
+		}
+	}
+	if o.Details != nil {
+		if err := json.Unmarshal(o.Details, &details); err != nil {
+			return false, fmt.Errorf("details of an overlay: %w", err)
+		}
+	}
+	n := o.hide(&details)
+	if err := o.size(before); err != nil {
+		return false, err
+	}
+	if n == 0 {
+		return o.Strategy != session.StrategyPrune, nil
+	}
+	if details.ReadFiles == nil {
+		details.ReadFiles = []string{}
+	}
+	if details.ModifiedFiles == nil {
+		details.ModifiedFiles = []string{}
+	}
+	o.Details = session.JSONOf(details)
+	return true, nil
+}
+
+// size tells how large the context was and became, by the reference counter.
+func (o *importedOverlay) size(before *overlayRow) error {
+	at, err := o.rowOf(o.in.At)
+	if err != nil || at == 0 || o.TokensBefore != 0 || o.TokensAfter != 0 {
+		return err
+	}
+	var path int64
+	if err := o.importer.row(`SELECT path_tokens FROM messages WHERE id = ?`, []any{at}, &path); err != nil {
+		return err
+	}
+	o.TokensBefore, o.TokensAfter = path, max(0, path+o.SummaryTokens-o.HiddenTokens)
+	if before != nil {
+		o.TokensBefore = max(0, path+before.summary-before.hidden)
+	}
+	return nil
+}
+
+// restOn takes over what the overlay before hides, says and keeps. Rule: contextmgr, represent.
+func (o *importedOverlay) restOn(before *overlayRow) error {
+	o.HiddenTokens, o.FirstKeptID = 0, nil
+	if before != nil {
+		c, err := readCompaction(o.ctx, o.tx, before.id)
+		if err != nil {
+			return err
+		}
+		o.Summary, o.PrefixSummary, o.Replacement, o.SummaryTokens = c.Summary, c.PrefixSummary, c.Replacement, c.SummaryTokens
+		o.HiddenTokens, o.FirstKeptID, o.Details = c.HiddenTokens, c.FirstKeptID, c.Details
+	}
+	if o.FirstKeptID != nil {
+		return nil
+	}
+	first, err := o.firstAfter(before)
+	o.FirstKeptID = &first
+	return err
+}
+
+// firstAfter gives the first message of the path that comes after what an overlay represents.
+func (o *importedOverlay) firstAfter(before *overlayRow) (row int64, err error) {
+	spans, err := pathSpans(o.ctx, o.tx, o.ThroughID)
+	if err != nil {
+		return 0, err
+	}
+	first := session.MessageRef{Session: spans[len(spans)-1].Session, Seq: spans[len(spans)-1].From}
+	for i := range spans {
+		if before == nil || !spans[i].holds(before.throughRef) {
+			continue
+		}
+		switch {
+		case before.throughRef.Seq < spans[i].To:
+			first = session.MessageRef{Session: spans[i].Session, Seq: before.throughRef.Seq + 1}
+		case i > 0:
+			first = session.MessageRef{Session: spans[i-1].Session, Seq: spans[i-1].From}
+		default: // it represents all of the path
+			return *o.ThroughID + 1, nil
+		}
+	}
+	err = o.importer.row(`SELECT id FROM messages WHERE session_id = ? AND seq = ?`, []any{first.Session, first.Seq}, &row)
+	return row, err
+}
+
+// hide adds to the details what is hidden of the messages that are kept, and gives how much
+// is new.
+func (o *importedOverlay) hide(details *session.CompactionDetails) (n int) {
+	lowest := *o.ThroughID + 1
+	if o.FirstKeptID != nil {
+		lowest = *o.FirstKeptID
+	}
+	for _, out := range o.pruned {
+		if out.row < lowest || slices.Contains(details.Pruned, out.name) {
+			continue
+		}
+		details.Pruned = append(details.Pruned, out.name)
+		o.HiddenTokens += session.PrunedSaves(out.tokens)
+		n++
+	}
+	for _, piece := range o.replaced {
+		same := func(have session.Replaced) bool { return slices.Equal(have.Messages, piece.Messages) }
+		if piece.first < lowest || slices.ContainsFunc(details.Replaced, same) {
+			continue
+		}
+		details.Replaced = append(details.Replaced, piece.Replaced)
+		o.HiddenTokens += piece.Saves
+		n++
+	}
+	return n
+}
