@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -127,8 +128,10 @@ func (a *ahead) one(ctx context.Context, r *reading) (problems []Problem, err er
 		return nil, nil
 	}
 	emit := func(b Batch) error { return a.emit(ctx, r, b) }
+	found := r.found
 	for range readTries {
-		problems, err = a.source.Read(ctx, r.found, cursor, known{a.Store, a.pending, func() error { return a.settle(ctx) }, a.Purged}, emit)
+		found.Whole = found.Whole || r.whole
+		problems, err = a.source.Read(ctx, found, cursor, known{a.Store, a.pending, func() error { return a.settle(ctx) }, a.Purged}, emit)
 		if session.CodeOf(err) != session.Busy || r.refused.Load() != nil || ctx.Err() != nil {
 			break
 		}
@@ -161,6 +164,11 @@ func (a *ahead) emit(ctx context.Context, r *reading, b Batch) error {
 		cursor := *b.Cursor
 		b.Cursor = &cursor
 	}
+	aside, err := b.Cuts.mend(&b)
+	if err != nil {
+		r.whole = errors.Is(err, errMangled)
+		return err
+	}
 	if err := a.Store.PrepareImport(&b.ImportBatch); err != nil {
 		return fmt.Errorf("store what %s holds: %w", r.found.Path, err)
 	}
@@ -171,11 +179,18 @@ func (a *ahead) emit(ctx context.Context, r *reading, b Batch) error {
 	if !a.give(ctx, step{reading: r, batch: &b}) {
 		return ctx.Err()
 	}
-	if b.bytes <= 2*MaxBatchBytes {
+	if b.bytes <= 2*MaxBatchBytes && !aside {
 		return a.bound(ctx, b.bytes)
 	}
 	if err := a.settle(ctx); err != nil {
 		return err
+	}
+	if refused := r.refused.Load(); refused != nil && errors.Is(*refused, errChanged) {
+		r.refused.Store(nil) // it was not the store that refused it: the source reads it again
+		return *refused
+	}
+	if b.bytes <= 2*MaxBatchBytes {
+		return nil
 	}
 	debug.FreeOSMemory() // what such a batch took is not needed for the next
 	return nil

@@ -29,6 +29,8 @@ type Batch struct {
 	Aside    bool // it says something of a session that another found thing holds, and does not count it
 	Sessions int  // with the last cursor: sessions in the found thing, if it has others than were read now
 
+	Cuts *Cuts // of the lines that it was read from; nil: no line was shortened
+
 	// Restore is a piece of a session that comes in under its own names, in the place of
 	// everything else but Records. Whoever gives it is told at once when the store refuses it,
 	// and may go on with another session.
@@ -44,9 +46,12 @@ func sizeOf(m *session.Message) int {
 	n := len(m.Extra)
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		n += len(p.Text) + len(p.Arguments) + len(p.Extra)
+		n += TextSize(p.Text) + len(p.Arguments) + len(p.Extra)
 		if p.Blob != nil {
-			n += len(p.Blob.Data)
+			n += dataSize(p.Blob.Data)
+			if p.Blob.From != nil {
+				n += int(p.Blob.Size)
+			}
 		}
 	}
 	return n

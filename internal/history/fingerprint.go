@@ -13,16 +13,19 @@ import (
 // Fingerprint gives 32 hexadecimal digits that are equal for objects that mean the same:
 // order of members, white space, escapes and the spelling of numbers do not count, and
 // members of the outermost object that drop names are left out.
-func Fingerprint(o Object, drop ...string) string {
+func Fingerprint(o Object, drop ...string) string { return (*Cuts)(nil).Fingerprint(o, drop...) }
+
+// Fingerprint is that of the object as it stands in the file.
+func (c *Cuts) Fingerprint(o Object, drop ...string) string {
 	o = o.Without(drop...)
-	if size := o.size(); size <= normalBytes {
+	if size := o.size(); size <= normalBytes && !c.within(size) {
 		n := normal{out: make([]byte, 0, size+size/4)}
 		n.object(o)
 		sum := sha256.Sum256(n.out)
 		return hex.EncodeToString(sum[:16])
 	}
 	sum := sha256.New()
-	w := canonical{Writer: bufio.NewWriterSize(sum, 1<<10)}
+	w := canonical{Writer: bufio.NewWriterSize(sum, 1<<10), cuts: c}
 	w.object(o)
 	w.Flush() // a hash takes everything
 	return hex.EncodeToString(sum.Sum(nil)[:16])
@@ -36,6 +39,7 @@ const maxFingerprintDepth = 64
 type canonical struct {
 	*bufio.Writer
 	depth int
+	cuts  *Cuts
 }
 
 func (w *canonical) object(o Object) {
@@ -62,7 +66,7 @@ func (w *canonical) value(raw []byte) {
 	w.depth++
 	defer func() { w.depth-- }()
 	if w.depth > maxFingerprintDepth {
-		w.Write(raw)
+		w.cuts.Write(w, raw)
 		return
 	}
 	switch raw[0] {
@@ -82,6 +86,11 @@ func (w *canonical) value(raw []byte) {
 		if bytes.IndexByte(inner, '\\') >= 0 {
 			text, _ := Text(raw)
 			w.text(text)
+			return
+		}
+		if w.cuts != nil {
+			w.begin(w.cuts.Size(inner))
+			w.cuts.Write(w, inner)
 			return
 		}
 		w.begin(len(inner))
@@ -107,6 +116,11 @@ func appendNumber(b, raw []byte) []byte {
 
 // text is written with its length, so that no content can look like structure.
 func (w *canonical) text(s string) {
+	if w.cuts != nil {
+		w.begin(w.cuts.Size([]byte(s)))
+		w.cuts.Write(w, []byte(s))
+		return
+	}
 	w.begin(len(s))
 	w.WriteString(s)
 }

@@ -16,6 +16,11 @@ type Lines struct {
 	buffer []byte
 	offset int64
 	end    int64
+
+	cuts  *Cuts
+	begin int64 // of the line that Next gave last
+	size  int64 // of it, in the file
+	short bool  // it is shortened
 }
 
 const (
@@ -29,9 +34,41 @@ func NewLines(in io.ReaderAt, offset, end int64) *Lines {
 	return &Lines{file: in, in: bufio.NewReaderSize(section, readSize), offset: offset, end: end}
 }
 
+// Cut gives very long lines shortened, as cuts has it.
+func (l *Lines) Cut(cuts *Cuts) *Lines {
+	l.cuts = cuts
+	return l
+}
+
 // Next gives the next line without its line feed, the offset of its first byte, and whether
 // the line feed was there. The bytes are good until the next call. At the end err is io.EOF.
 func (l *Lines) Next() (line []byte, at int64, ended bool, err error) {
+	l.short = false
+	line, at, ended, err = l.next()
+	if !l.short {
+		l.begin, l.size = at, int64(len(line))
+	}
+	return line, at, ended, err
+}
+
+// Size gives the size of the line that Next gave last as it stands in the file, in bytes.
+func (l *Lines) Size() int { return int(l.size) }
+
+// Write writes the line that Next gave last, which is line, as it stands in the file. Codes:
+// Busy (it has changed).
+func (l *Lines) Write(w io.Writer, line []byte) error {
+	if !l.short {
+		_, err := w.Write(line)
+		return err
+	}
+	n, err := io.Copy(w, io.NewSectionReader(l.file, l.begin, l.size))
+	if err == nil && n != l.size {
+		err = changed()
+	}
+	return err
+}
+
+func (l *Lines) next() (line []byte, at int64, ended bool, err error) {
 	if cap(l.buffer) > keepBuffer {
 		l.buffer = nil
 	}
@@ -48,6 +85,11 @@ func (l *Lines) Next() (line []byte, at int64, ended bool, err error) {
 			if err != nil {
 				return nil, at, false, err
 			}
+			if l.cuts != nil && need+rest > l.cuts.rule.Limits.Line {
+				if line, ended, err := l.cut(at, int64(need+rest)); line != nil || err != nil {
+					return line, at, ended, err
+				}
+			}
 			l.buffer = append(make([]byte, 0, need+rest), l.buffer...)
 		}
 		l.buffer = append(l.buffer, chunk...)
@@ -61,6 +103,30 @@ func (l *Lines) Next() (line []byte, at int64, ended bool, err error) {
 			return nil, at, false, err
 		}
 	}
+}
+
+// cut gives a line of a size, with its line feed if it has one, shortened; nil: it must be read
+// whole.
+func (l *Lines) cut(at, size int64) (line []byte, ended bool, err error) {
+	var last [1]byte
+	if err := ReadAgain(l.file, last[:], at+size-1); err != nil {
+		return nil, false, err
+	}
+	if ended = last[0] == '\n'; ended {
+		size--
+	}
+	line, err = l.cuts.shorten(at, size)
+	if line == nil || err != nil {
+		return nil, false, err
+	}
+	l.short, l.begin, l.size = true, at, size
+	l.offset = at + size
+	if ended {
+		l.offset++
+	}
+	l.buffer = nil
+	l.in.Reset(io.NewSectionReader(l.file, l.offset, l.end-l.offset))
+	return line, ended, nil
 }
 
 // toLineFeed counts the bytes up to the next line feed, so that a long line gets a buffer of

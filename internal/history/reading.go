@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -20,6 +21,7 @@ type reading struct {
 	since    Records // since the last cursor
 	sessions int     // in the found thing, as the last cursor said
 	failed   error   // of the store, which is not the source's fault
+	whole    bool    // its lines cannot be shortened
 	told     int64   // bytes of the found thing that Progress knows of
 
 	refused atomic.Pointer[error] // what the store said to a batch; the source is told when it gives the next
@@ -63,8 +65,9 @@ func (r *reading) commit(ctx context.Context, b Batch) error {
 	result, err := r.write(ctx, b.ImportBatch)
 	if err != nil {
 		err = fmt.Errorf("store what %s holds: %w", r.found.Path, err)
-		switch session.CodeOf(err) {
-		case session.Conflict, session.Invalid, session.TooLarge: // of this session alone
+		switch code := session.CodeOf(err); {
+		case code == session.Conflict, code == session.Invalid, code == session.TooLarge: // of this session alone
+		case errors.Is(err, errChanged): // of this reading alone
 		default:
 			r.failed = err
 		}

@@ -121,7 +121,7 @@ func (r *reader) places(visit func(place int, i int32, hash string) bool) error 
 			return err
 		}
 		o, _ := pi.Parse(line)
-		if !visit(place, i, pi.Fingerprint(o)) {
+		if !visit(place, i, pi.Fingerprint(nil, o)) {
 			return nil
 		}
 		place++

@@ -134,7 +134,7 @@ func (r *reader) findTails() error {
 		says := make([]string, len(copies))
 		for k, message := range copies {
 			if fields, ok := history.Fields(message); ok {
-				says[k] = history.Fingerprint(fields)
+				says[k] = r.cuts.Fingerprint(fields)
 			}
 		}
 		first, err := r.firstCopied(n.parent, says)
@@ -162,7 +162,7 @@ func (r *reader) firstCopied(at int32, says []string) (int32, error) {
 		}
 		message, _ := history.Fields(o.Get("message"))
 		left--
-		if history.Fingerprint(message) != says[left] {
+		if r.cuts.Fingerprint(message) != says[left] {
 			return -1, nil
 		}
 		if left == 0 {

@@ -68,7 +68,7 @@ func (d *decoder) decode(i int32, line []byte) entry {
 	d.content(i, &rest, &e, &remark)
 	says := ""
 	if d.version == 1 || len(e.calls) > 0 {
-		says = fingerprint(o, d.version)
+		says = fingerprint(d.cuts, o, d.version)
 	}
 	if d.version == 1 {
 		remark.hash = says

@@ -309,7 +309,7 @@ func (o *originals) isCopy(d *decoder, i int32, own map[uint64]bool) (entry, boo
 		return entry{}, false, err
 	}
 	e := d.decode(i, line)
-	if history.Says(o.seed, &e.message.Message) != there.says {
+	if o.cuts.Says(o.seed, &e.message.Message) != there.says {
 		return entry{}, false, nil
 	}
 	at := o.nodes.At(i)

@@ -66,7 +66,7 @@ func Verbatim(raw []byte, why string, at session.Time) session.Message {
 
 // Fingerprint tells what a line says, whatever id and parent it has and whichever of the
 // versions 1 to 3 wrote it.
-func Fingerprint(line history.Object) string { return fingerprint(line, 3) }
+func Fingerprint(cuts *history.Cuts, line history.Object) string { return fingerprint(cuts, line, 3) }
 
 // FirstLine gives the beginning of the first text that is not blank, to stand for a title.
 func FirstLine(parts []session.Part) string { return firstLine(parts) }

@@ -148,7 +148,7 @@ func result(message *taker, e *entry, remark *note) {
 			continue
 		}
 		texts = append(texts, block.Text)
-		part := history.Object{{Key: "bytes", Raw: rawJSON(fmt.Sprint(len(block.Text)))}}
+		part := history.Object{{Key: "bytes", Raw: rawJSON(fmt.Sprint(history.TextSize(block.Text)))}}
 		if block.Extra != nil {
 			part = append(part, history.Field{Key: "rest", Raw: rawJSON(block.Extra)})
 		}
@@ -217,7 +217,7 @@ func shell(message *taker, m *session.Message) {
 	} else {
 		b.WriteString("```\n")
 		if exact {
-			extra = session.JSONOf(map[string][2]int{"output": {b.Len(), b.Len() + len(output)}})
+			extra = session.JSONOf(map[string][2]int{"output": {b.Len(), b.Len() + history.TextSize(output)}})
 			message.take("output")
 		}
 		b.WriteString(output + "\n```")

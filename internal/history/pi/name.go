@@ -8,9 +8,9 @@ import (
 	"sessiond/internal/session"
 )
 
-func newScanned(file io.ReaderAt) *scanned {
+func newScanned(file io.ReaderAt, cuts *history.Cuts) *scanned {
 	s := &scanned{
-		file: file, older: map[uint64][]int32{}, twins: map[[2]uint64]struct{}{}, keys: map[int32]string{},
+		file: file, cuts: cuts, older: map[uint64][]int32{}, twins: map[[2]uint64]struct{}{}, keys: map[int32]string{},
 		targets: map[int32]uint64{}, content: map[string]int{}, lane: -1, seed: maphash.MakeSeed(),
 	}
 	s.names = history.NewNames(func(i int32) uint64 { return s.nodes.At(i).id })
@@ -55,8 +55,8 @@ func (s *scanned) idOf(i int32) string {
 		return id
 	}
 	n := s.nodes.At(i)
-	line := make([]byte, n.size)
-	if err := history.ReadAgain(s.file, line, n.offset); err != nil {
+	line, err := s.cuts.ReadAgain(s.file, nil, n.offset, n.size)
+	if err != nil {
 		s.failed = err
 		return ""
 	}

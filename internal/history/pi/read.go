@@ -36,8 +36,9 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 	if info.Size() == 0 {
 		return nil, session.Errorf(session.Invalid, "the file is empty")
 	}
+	cuts := history.NewCuts(file, found, cutRule())
 	for {
-		r, err := s.open(ctx, file, info, cursor, known)
+		r, err := s.open(ctx, file, info, cursor, known, cuts)
 		if err != nil {
 			return nil, err
 		}
@@ -53,11 +54,11 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 }
 
 // open makes the reader of a file, from where the cursor says if that is still so.
-func (s *Source) open(ctx context.Context, file *os.File, info os.FileInfo, cursor *history.Cursor, known history.Known) (*reader, error) {
-	sc, existing, err := s.survey(ctx, file, info.Size(), cursor, known)
+func (s *Source) open(ctx context.Context, file *os.File, info os.FileInfo, cursor *history.Cursor, known history.Known, cuts *history.Cuts) (*reader, error) {
+	sc, existing, err := s.survey(ctx, file, info.Size(), cursor, known, cuts)
 	if err == nil && sc.stale {
 		cursor = nil
-		sc, existing, err = s.survey(ctx, file, info.Size(), nil, known)
+		sc, existing, err = s.survey(ctx, file, info.Size(), nil, known, cuts)
 	}
 	if err != nil {
 		return nil, err
@@ -75,8 +76,8 @@ func (s *Source) open(ctx context.Context, file *os.File, info os.FileInfo, curs
 
 // survey scans the file and looks its session up. A cursor is stale, too, when the session
 // that it belongs to is gone.
-func (s *Source) survey(ctx context.Context, file *os.File, size int64, cursor *history.Cursor, known history.Known) (*scanned, *session.Session, error) {
-	sc, err := scan(ctx, file, size, cursor)
+func (s *Source) survey(ctx context.Context, file *os.File, size int64, cursor *history.Cursor, known history.Known, cuts *history.Cuts) (*scanned, *session.Session, error) {
+	sc, err := scan(ctx, file, size, cursor, cuts)
 	if err != nil || sc.stale {
 		return sc, nil, err
 	}
@@ -132,7 +133,7 @@ func (r *reader) run(continues bool) error {
 }
 
 func (r *reader) begin() {
-	r.batch = history.Batch{}
+	r.batch = history.Batch{Cuts: r.cuts}
 	r.batch.Session = r.session
 	if r.existing != nil {
 		r.batch.ID = r.existing.ID
@@ -192,13 +193,11 @@ func (r *reader) take(d *decoder, i int32) error {
 
 // line reads an entry's bytes again. They are good until the next call.
 func (r *reader) line(n *node) ([]byte, error) {
-	if int64(cap(r.buffer)) < n.size {
-		r.buffer = make([]byte, n.size)
-	}
-	line := r.buffer[:n.size]
-	if err := history.ReadAgain(r.file, line, n.offset); err != nil {
+	line, err := r.cuts.ReadAgain(r.file, r.buffer, n.offset, n.size)
+	if err != nil {
 		return nil, fmt.Errorf("read line %d again: %w", n.line, err)
 	}
+	r.buffer = line
 	return line, nil
 }
 

@@ -63,6 +63,7 @@ type scanned struct {
 	header  history.Object
 	version int
 	file    io.ReaderAt
+	cuts    *history.Cuts
 	nodes   history.Table[node]
 	names   *history.Names         // of ids
 	older   map[uint64][]int32     // earlier entries of an id that occurs more than once
@@ -103,8 +104,8 @@ type scanner struct {
 
 // scan reads a file from its beginning to size. Codes: Invalid (no pi session, or a version
 // that is not known).
-func scan(ctx context.Context, file io.ReaderAt, size int64, cursor *history.Cursor) (*scanned, error) {
-	s := &scanner{scanned: newScanned(file), ctx: ctx, sum: sha256.New()}
+func scan(ctx context.Context, file io.ReaderAt, size int64, cursor *history.Cursor, cuts *history.Cuts) (*scanned, error) {
+	s := &scanner{scanned: newScanned(file, cuts), ctx: ctx, sum: sha256.New()}
 	from := int64(0)
 	if cursor != nil && cursor.Offset > 0 {
 		if cursor.Offset > size {
@@ -138,7 +139,7 @@ func scan(ctx context.Context, file io.ReaderAt, size int64, cursor *history.Cur
 func (s *scanner) digest() string { return hex.EncodeToString(s.sum.Sum(nil)) }
 
 func (s *scanner) region(from, to int64) error {
-	lines := history.NewLines(s.file, from, to)
+	lines := history.NewLines(s.file, from, to).Cut(s.cuts)
 	s.offset = from
 	for n := 0; ; n++ {
 		line, at, ended, err := lines.Next()
@@ -155,7 +156,9 @@ func (s *scanner) region(from, to int64) error {
 		if err := s.take(line, at, ended); err != nil || s.torn {
 			return err
 		}
-		s.sum.Write(line)
+		if err := lines.Write(s.sum, line); err != nil {
+			return err
+		}
 		if ended {
 			s.sum.Write([]byte{'\n'})
 		}
@@ -255,7 +258,7 @@ func (s *scanner) object(o history.Object, raw []byte, at int64) error {
 		return nil
 	}
 	n := node{
-		offset: at, size: int64(len(raw)), line: int32(s.line), parent: -1, place: -1, known: s.known, kind: kindOfLine(kindOf),
+		offset: at, size: int64(s.cuts.Size(raw)), line: int32(s.line), parent: -1, place: -1, known: s.known, kind: kindOfLine(kindOf),
 		sum: maphash.Bytes(s.seed, raw),
 	}
 	if s.version == 1 {
@@ -321,8 +324,9 @@ func (s *scanner) name(n *node, o history.Object, raw []byte) bool {
 
 // byContent names a line that has no id by its hash and how often it came before.
 func (s *scanner) byContent(prefix string, raw []byte) string {
-	sum := sha256.Sum256(raw)
-	key := prefix + hex.EncodeToString(sum[:12])
+	sum := sha256.New()
+	s.cuts.Write(sum, raw)
+	key := prefix + hex.EncodeToString(sum.Sum(nil)[:12])
 	s.content[key]++
 	if n := s.content[key]; n > 1 {
 		key += "#" + strconv.Itoa(n)

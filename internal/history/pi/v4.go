@@ -44,7 +44,7 @@ func (s *scanner) harness(o history.Object, raw []byte, at int64) {
 		s.records.Skip(skipHeader, 1)
 		return
 	}
-	n := node{offset: at, size: int64(len(raw)), line: int32(s.line), parent: -1, place: -1, known: s.known, kind: entrySide}
+	n := node{offset: at, size: int64(s.cuts.Size(raw)), line: int32(s.line), parent: -1, place: -1, known: s.known, kind: entrySide}
 	n.id = s.names.Sum(o.String("id"))
 	if kind == "entry" {
 		n.kind, n.link = kindOfLine(o.String("type")), s.names.Sum(o.String("parentId"))
