@@ -143,6 +143,11 @@ func (s *Store) PrepareImport(b *ImportBatch) error {
 		if err := s.prepare(&m.Message); err != nil {
 			return fmt.Errorf("message %q: %w", m.ExternalID, err)
 		}
+		if s.opt.Storable != nil {
+			if err := s.allowed(&m.Message); err != nil {
+				return fmt.Errorf("message %q: %w", m.ExternalID, err)
+			}
+		}
 		if s.opt.Touched != nil {
 			m.files = s.opt.Touched(&m.Message, b.Session.Directory)
 		}

@@ -95,8 +95,8 @@ func (im *importer) messages() error {
 	}
 	in := inserter{
 		importer: im, last: last,
-		rows:    bulk{tx: im.tx, table: "messages", columns: "id, " + messageInsertColumns},
-		parts:   bulk{tx: im.tx, table: "parts", columns: partInsertColumns},
+		rows:    bulk{tx: im.tx, table: "messages", columns: "id, " + messageInsertColumns, checked: im.opt.Storable != nil},
+		parts:   bulk{tx: im.tx, table: "parts", columns: partInsertColumns, checked: im.opt.Storable != nil},
 		touched: bulk{tx: im.tx, table: "touched_files", columns: touchedInsertColumns, unless: " ON CONFLICT DO NOTHING"},
 	}
 	for i := range im.batch.Messages {

@@ -20,6 +20,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"sessiond/db/migrations"
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -84,7 +85,7 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 	defer lock.Unlock() //nolint:errcheck // closing the process would unlock it too
 
 	var err error
-	if s.writeDB, err = sql.Open("sqlite", dsn(s.path, "rwc",
+	if s.writeDB, err = engine.Open(dsn(s.path, "rwc",
 		"secure_delete(1)", "foreign_keys(1)", "synchronous(full)",
 		"wal_autocheckpoint(4000)", cache(s.opt.CacheKiB), "temp_store(memory)")); err != nil {
 		return err
@@ -132,16 +133,19 @@ func (s *Store) openReadOnly(ctx context.Context) error {
 }
 
 func (s *Store) openReaders(ctx context.Context, source string) error {
-	db, err := sqlx.Open("sqlite", source)
+	readers, err := engine.Open(source)
 	if err != nil {
 		return err
 	}
+	db := sqlx.NewDb(readers, "sqlite")
 	s.readers, s.readName = db, source
 	db.SetMaxOpenConns(readerConns)
 	db.SetMaxIdleConns(readerConns)
-	if s.reports, err = sqlx.Open("sqlite", source); err != nil {
+	reports, err := engine.Open(source)
+	if err != nil {
 		return err
 	}
+	s.reports = sqlx.NewDb(reports, "sqlite")
 	s.reports.SetMaxOpenConns(reportConns)
 	s.reports.SetMaxIdleConns(reportConns)
 	var only int

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -84,7 +85,7 @@ var newDatabase = sync.OnceValue(func() []byte {
 
 func openTest(t testing.TB, opts ...func(*Options)) *Store {
 	t.Helper()
-	opt := Options{Measure: measure, Zone: time.UTC}
+	opt := Options{Measure: measure, Storable: json.Valid, Zone: time.UTC}
 	for _, o := range opts {
 		o(&opt)
 	}
