@@ -62,6 +62,7 @@ func (a *app) importCommand() *cobra.Command {
 			return nil, cobra.ShellCompDirectiveDefault
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			history.RemoveLeftovers()
 			if len(args) == 0 {
 				return a.importAll(cmd.Context(), yes, watch)
 			}

@@ -65,7 +65,7 @@ func (a *app) printImport(accounts []history.Accounting, total history.Accountin
 	right := func(name string, keep int) column { return column{name: name, right: true, keep: keep} }
 	a.printTable([]column{
 		{name: "sessions of"},
-		right("new", 0), right("updated", 2), right("unchanged", 1), right("records", 0),
+		right("new", 0), right("updated", 2), right("unchanged", 1), right("records", 3),
 		right("imported", 0), right("kept raw", 0), right("skipped", 0),
 	}, rows)
 	if reasons := skipped(total.Records.Skipped); len(reasons) > 0 {
@@ -98,21 +98,34 @@ func skipped(counts map[string]int) []string {
 }
 
 // listed puts items behind a word, separated by commas, in lines that are no wider than width
-// if that is not 0, and broken between items.
+// if that is not 0. A line is broken between items, and within one that is wider than a line.
 func listed(word string, items []string, width int) string {
+	indent := strings.Repeat(" ", min(len(word), max(2, width/8)))
 	var b strings.Builder
 	b.WriteString(word)
 	at := len(word)
+	room := func(n int) bool { return width == 0 || at+1+n <= width }
+	var put func(s string)
+	put = func(s string) {
+		n := utf8.RuneCountInString(s)
+		if !room(n) && at > len(indent) {
+			b.WriteString("\n" + indent)
+			at = len(indent)
+		}
+		if words := strings.Fields(s); !room(n) && len(words) > 1 {
+			for _, w := range words {
+				put(w)
+			}
+			return
+		}
+		b.WriteString(" " + s)
+		at += 1 + n
+	}
 	for i, item := range items {
 		if i < len(items)-1 {
 			item += ","
 		}
-		if n := utf8.RuneCountInString(item); width > 0 && at+1+n > width && at > len(word) {
-			b.WriteString("\n" + strings.Repeat(" ", len(word)))
-			at = len(word)
-		}
-		b.WriteString(" " + item)
-		at += 1 + utf8.RuneCountInString(item)
+		put(item)
 	}
 	return b.String()
 }

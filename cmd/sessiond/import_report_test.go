@@ -10,8 +10,8 @@ func TestListedBreaksBetweenItems(t *testing.T) {
 		want  string
 	}{
 		{0, "skipped: 12 blank line, 3 unfinished last line, 1 a reason that is much wider than the terminal"},
-		{48, "skipped: 12 blank line, 3 unfinished last line,\n         1 a reason that is much wider than the terminal"},
-		{30, "skipped: 12 blank line,\n         3 unfinished last line,\n         1 a reason that is much wider than the terminal"},
+		{58, "skipped: 12 blank line, 3 unfinished last line,\n        1 a reason that is much wider than the terminal"},
+		{30, "skipped: 12 blank line,\n    3 unfinished last line,\n    1 a reason that is much\n    wider than the terminal"},
 	} {
 		if got := listed("skipped:", items, c.width); got != c.want {
 			t.Errorf("in %d columns:\n%s", c.width, got)

@@ -25,6 +25,7 @@ func (a *app) followHistories(s *services, cfg *config.Config, runner *jobs.Runn
 	if !cfg.Import.Follow {
 		return
 	}
+	history.RemoveLeftovers()
 	f := a.follower(s, a.sources())
 	f.Done = func(source session.Source, done history.Accounting) {
 		if done.Sessions.New+done.Sessions.Updated > 0 {

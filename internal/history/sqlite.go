@@ -27,7 +27,7 @@ type SQLite struct {
 	db      *sqlx.DB
 	path    string
 	before  os.FileInfo // of the database, when nothing keeps its owner from changing it
-	private string      // the folder of a copy
+	private *private    // of a copy
 }
 
 const (
@@ -81,17 +81,17 @@ func openSnapshot(ctx context.Context, path string) (*SQLite, error) {
 			return s, err
 		}
 	}
-	dir, err := os.MkdirTemp("", tempNames) // 0700
+	private, err := newPrivate()
 	if err != nil {
 		return nil, err
 	}
-	s := &SQLite{path: path, private: dir}
+	s := &SQLite{path: path, private: private}
 	err = s.copy(ctx)
 	if err == nil {
-		err = s.begin(ctx, filepath.Join(dir, "copy.db"), url.Values{"mode": {"ro"}})
+		err = s.begin(ctx, filepath.Join(private.dir, "copy.db"), url.Values{"mode": {"ro"}})
 	}
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, errors.Join(err, private.remove())
 	}
 	return s, nil
 }
@@ -128,7 +128,7 @@ func (s *SQLite) copy(ctx context.Context) error {
 		}
 		before := [2]os.FileInfo{stat(s.path), stat(s.path + "-wal")}
 		for _, suffix := range []string{"", "-wal"} {
-			err := copyFile(filepath.Join(s.private, "copy.db"+suffix), s.path+suffix)
+			err := copyFile(filepath.Join(s.private.dir, "copy.db"+suffix), s.path+suffix)
 			if err != nil && !(suffix == "-wal" && errors.Is(err, fs.ErrNotExist)) {
 				return err
 			}
@@ -153,8 +153,8 @@ func (s *SQLite) Check() error {
 func (s *SQLite) Close() error {
 	_, err := s.ExecContext(context.Background(), `ROLLBACK`)
 	errs := []error{err, s.Conn.Close(), s.db.Close()}
-	if s.private != "" {
-		errs = append(errs, os.RemoveAll(s.private))
+	if s.private != nil {
+		errs = append(errs, s.private.remove())
 	}
 	return errors.Join(errs...)
 }

@@ -119,8 +119,8 @@ func TestSQLiteIsReadBesideItsOwner(t *testing.T) {
 			}
 			before := folder(t, dir)
 			n, s := seen(t, path)
-			if n != 2 || (s.private != "") != test.private {
-				t.Errorf("%d messages, copied: %v", n, s.private != "")
+			if n != 2 || (s.private != nil) != test.private {
+				t.Errorf("%d messages, copied: %v", n, s.private != nil)
 			}
 			if _, err := s.ExecContext(t.Context(), `INSERT INTO messages (text) VALUES ('ours')`); err == nil {
 				t.Error("it can be written")
