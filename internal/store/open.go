@@ -269,7 +269,7 @@ func (t *tx) housekeeping() error {
 		args  []any
 	}{
 		{`INSERT OR IGNORE INTO store (id, epoch, created_at) VALUES (1, ?, ?)`, []any{hex.EncodeToString(id), t.now}},
-		{forgetKeys, []any{week}},
+		{forgetKeys, []any{week, t.now}},
 	} {
 		if _, err := t.exec(step.query, step.args...); err != nil {
 			return err
@@ -279,10 +279,14 @@ func (t *tx) housekeeping() error {
 	return err
 }
 
-// They stand in the order of arrival, so that the first one to keep is soon found.
+// They stand in the order of arrival, so that the first one of this week is soon found, and what
+// came before the last old one in front of it is as old. A key that a clock stamped in the future
+// holds back nobody, and goes with the first old one that came after it.
 const forgetKeys = `
-	DELETE FROM idempotency_keys WHERE id < COALESCE(
-		(SELECT id FROM idempotency_keys WHERE created_at >= ? ORDER BY id LIMIT 1), 9223372036854775807)`
+	DELETE FROM idempotency_keys WHERE id <= (
+		SELECT id FROM idempotency_keys WHERE created_at < ?1 AND id < COALESCE(
+			(SELECT id FROM idempotency_keys WHERE created_at BETWEEN ?1 AND ?2 ORDER BY id LIMIT 1), 9223372036854775807)
+		ORDER BY id DESC LIMIT 1)`
 
 func (s *Store) closeHandles() {
 	s.mu.Lock()

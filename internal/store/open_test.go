@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -306,6 +307,46 @@ func TestOnlyTheKeysOfAWeekAreKept(t *testing.T) {
 	}
 	if out := must(s.Append(t.Context(), Append{Session: id, Messages: []session.Message{says(session.User, "c")}, Idem: &Idempotency{Key: "c", Route: "r"}}))(t); !out.Replayed {
 		t.Error("a key that is younger than a week was forgotten")
+	}
+}
+
+// A clock that leapt ahead for a while stamped a key with a year to come: the keys behind it are
+// forgotten when they are old, it with them, and none before its time.
+func TestAKeyFromTheFutureHoldsBackNobody(t *testing.T) {
+	start := time.Date(2026, 2, 10, 12, 0, 0, 0, time.UTC)
+	day := func(n float64) time.Time { return start.Add(time.Duration(n * float64(24*time.Hour))) }
+	const leap = 400
+	for _, c := range []struct {
+		name  string
+		asked []float64 // days on which keys came
+		now   float64
+		left  int64
+	}{
+		{"the last is of this week", []float64{0, leap, 1, 9}, 10, 1},
+		{"it came between this week's", []float64{0, 8, leap, 9}, 10, 3},
+		{"all others are old", []float64{0, leap, 1}, 10, 0},
+		{"it came last, perhaps an hour ago", []float64{0, 1, leap}, 10, 1},
+		{"there is no other", []float64{leap}, 10, 1},
+		{"its day has come and gone", []float64{0, leap}, leap + 8, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "sessions.db")
+			now := start
+			opt := Options{Now: func() time.Time { return now }, Zone: time.UTC}
+			s := must(Open(t.Context(), path, opt))(t)
+			id := mustCreate(t, s, NewSession{}).ID
+			for i, at := range c.asked {
+				now = day(at)
+				must(s.Append(t.Context(), Append{Session: id, Messages: []session.Message{says(session.User, "x")}, Idem: &Idempotency{Key: strconv.Itoa(i), Route: "r"}}))(t)
+			}
+			s.Close()
+			now = day(c.now)
+			s = must(Open(t.Context(), path, opt))(t)
+			defer s.Close()
+			if n := count(t, s, `SELECT COUNT(*) FROM idempotency_keys`); n != c.left {
+				t.Errorf("%d keys are left, not %d", n, c.left)
+			}
+		})
 	}
 }
 

@@ -291,8 +291,8 @@ func fineToScan(query, detail string) bool {
 
 func TestTheScansThatAStartMakesUseIndexes(t *testing.T) {
 	s := openTest(t)
-	for _, q := range []string{forgetKeys, forgetDrafts} {
-		rows := must(raw(t, s).Query("EXPLAIN QUERY PLAN "+q, ""))(t)
+	for q, args := range map[string][]any{forgetKeys: {"", ""}, forgetDrafts: {""}} {
+		rows := must(raw(t, s).Query("EXPLAIN QUERY PLAN "+q, args...))(t)
 		if err := forEach(rows, func(row scanner) error {
 			var id, parent, unused int
 			var detail string
