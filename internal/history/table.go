@@ -2,6 +2,7 @@ package history
 
 import (
 	"errors"
+	"math/bits"
 	"os"
 	"unsafe"
 )
@@ -12,6 +13,7 @@ import (
 type Table[T any] struct {
 	pages    []page[T]
 	n        int
+	shift    uint8   // a page has so many values, as a power of two
 	resident []int32 // pages in memory
 	asked    uint64  // how often for a value
 	file     *os.File
@@ -24,16 +26,22 @@ type page[T any] struct {
 }
 
 const (
-	pageItems     = 1 << 10
+	pageBytes     = 64 << 10 // and less
 	residentPages = 48
 )
+
+// pageItems is how many values a page has.
+func (t *Table[T]) pageItems() int { return 1 << t.shift }
 
 // Len is how many values there are.
 func (t *Table[T]) Len() int { return t.n }
 
 // Append adds a value at the end.
 func (t *Table[T]) Append(v T) {
-	if t.n%pageItems == 0 {
+	if t.n == 0 {
+		t.shift = uint8(bits.Len(uint(pageBytes/unsafe.Sizeof(v))) - 1)
+	}
+	if t.n&(t.pageItems()-1) == 0 {
 		t.makeRoom()
 		t.resident = append(t.resident, int32(len(t.pages)))
 		t.pages = append(t.pages, page[T]{})
@@ -46,13 +54,13 @@ func (t *Table[T]) Append(v T) {
 // At gives a value's place, to be read and written before a value is appended, or more than
 // forty others are asked for: a page stays for longer than that.
 func (t *Table[T]) At(i int32) *T {
-	p := t.page(int(i) / pageItems)
-	return &p.items[int(i)%pageItems]
+	p := t.page(int(i) >> t.shift)
+	return &p.items[int(i)&(t.pageItems()-1)]
 }
 
 func (t *Table[T]) page(k int) *page[T] {
 	p := &t.pages[k]
-	if p.items == nil && t.n > k*pageItems {
+	if p.items == nil && t.n > k<<t.shift {
 		t.makeRoom()
 		t.load(k)
 		t.resident = append(t.resident, int32(k))
@@ -100,7 +108,7 @@ func (t *Table[T]) open() (err error) {
 }
 
 func (t *Table[T]) load(k int) {
-	items := make([]T, min(pageItems, t.n-k*pageItems))
+	items := make([]T, min(t.pageItems(), t.n-k<<t.shift))
 	if _, err := t.file.ReadAt(bytesOf(items), t.place(k)); err != nil {
 		panic(tableError{err})
 	}
@@ -109,7 +117,7 @@ func (t *Table[T]) load(k int) {
 
 func (t *Table[T]) place(k int) int64 {
 	var v T
-	return int64(k) * pageItems * int64(unsafe.Sizeof(v))
+	return int64(k) << t.shift * int64(unsafe.Sizeof(v))
 }
 
 // bytesOf gives values as they lie in memory, which is how they are put away and taken back.

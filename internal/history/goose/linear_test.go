@@ -91,7 +91,7 @@ func TestGooseRemembersLittleOfAMessage(t *testing.T) {
 		Is: session.Session{ID: "20260203_001"}, Entry: func(i int) session.Message {
 			return session.Message{ExternalID: fmt.Sprintf("msg_%08d#0", i), Extra: session.JSON(fmt.Sprintf(`{"hash":"%032x"}`, i))}
 		},
-	}, 20)
+	}, 30) // its name, and that of a call
 }
 
 const schemaOfMany = `CREATE TABLE sessions (id TEXT PRIMARY KEY, name TEXT, created_at TIMESTAMP); INSERT INTO sessions VALUES ('s', 'one', '2026-02-03 09:00:00');

@@ -395,7 +395,7 @@ func (r *reader) message(i int) error {
 			return err
 		}
 	}
-	if r.size += history.Size(&made); len(b.Messages) < history.MaxBatch && r.size < history.MaxBatchBytes {
+	if r.size += history.Size(&made); !history.Full(len(b.Messages), r.size) {
 		return nil
 	}
 	return r.flush()

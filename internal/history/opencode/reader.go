@@ -352,7 +352,7 @@ func (r *reader) add(messages []history.Message) error {
 	for i := range messages {
 		r.size += history.Size(&messages[i])
 	}
-	if len(r.batch.Messages) < history.MaxBatch && r.size < history.MaxBatchBytes {
+	if !history.Full(len(r.batch.Messages), r.size) {
 		return nil
 	}
 	if err := r.emit(r.batch); err != nil {
