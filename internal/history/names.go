@@ -1,19 +1,20 @@
 package history
 
-import (
-	"hash/maphash"
-	"math/bits"
-)
+import "hash/maphash"
 
 // Names finds the entries of a transcript by their names, the newest of each, in about eleven
-// bytes for a name. It holds sums of the names; two names with one sum are taken for equal,
-// which by chance does not happen, and by design cannot, since the seed is a new one each time.
+// bytes for a name; of very many in a temporary file without a name. It holds sums of the
+// names; two names with one sum are taken for equal, which by chance does not happen, and by
+// design cannot, since the seed is a new one each time.
 type Names struct {
 	seed   maphash.Seed
 	sumOf  func(entry int32) uint64
 	few    map[uint64]int32
 	shards []shard
+	n      int // in shards
 	recent []named
+	file   *slotFile // nil: the shards are in memory
+	full   bool      // no file can be made: they stay there
 }
 
 // named is the name of the entry before next; of none if that is 0.
@@ -27,17 +28,11 @@ func NewNames(sumOf func(entry int32) uint64) *Names {
 	return &Names{seed: maphash.MakeSeed(), sumOf: sumOf, few: map[uint64]int32{}}
 }
 
-// shard is a hash table with linear probing. A slot is the lower half of a sum and, one more,
-// the entry; 0 is empty.
-type shard struct {
-	slots []uint64
-	n     int
-}
-
 const (
 	fewNames   = 4096
 	shardBits  = 10
 	shardLeast = 32
+	mostNames  = 1 << 18 // in memory
 
 	// recentNames are at hand without reading their lines again: those of the parents of nearly
 	// all entries.
@@ -77,22 +72,29 @@ func (s *Names) Get(sum uint64) (entry int32, ok bool) {
 		entry, ok = s.few[sum]
 		return entry, ok
 	}
-	sh := &s.shards[sum>>(64-shardBits)]
-	if len(sh.slots) == 0 {
-		return 0, false
-	}
-	at, ok := s.find(sh, sum)
-	return int32(uint32(sh.slots[at]) - 1), ok
+	_, entry, ok = s.find(&s.shards[sum>>(64-shardBits)], sum)
+	return entry, ok
 }
 
-// find gives the slot of a sum, or the empty one where it belongs.
-func (s *Names) find(sh *shard, sum uint64) (at int, ok bool) {
-	for at = sh.first(uint32(sum)); sh.slots[at] != 0; at = sh.after(at) {
-		if slot := sh.slots[at]; uint32(slot>>32) == uint32(sum) && s.sumOf(int32(uint32(slot)-1)) == sum {
-			return at, true
+// find gives the slot of a sum and what is in it, or the empty one where it belongs.
+func (s *Names) find(sh *shard, sum uint64) (at int, entry int32, ok bool) {
+	if sh.size == 0 {
+		return 0, 0, false
+	}
+	for at = sh.first(uint32(sum)); ; {
+		for _, slot := range s.slots(sh, at) {
+			if slot == 0 {
+				return at, 0, false
+			}
+			if entry = int32(uint32(slot) - 1); uint32(slot>>32) == uint32(sum) && s.sumOf(entry) == sum {
+				return at, entry, true
+			}
+			at++
+		}
+		if at == sh.size {
+			at = 0
 		}
 	}
-	return at, false
 }
 
 // Set makes an entry the newest of its name.
@@ -113,40 +115,26 @@ func (s *Names) Set(sum uint64, entry int32) {
 }
 
 func (s *Names) put(sum uint64, entry int32) {
-	sh := &s.shards[sum>>(64-shardBits)]
-	if sh.n*8 >= len(sh.slots)*7 {
-		sh.grow()
+	if s.n == mostNames && s.file == nil && !s.full {
+		s.spill()
 	}
-	at, ok := s.find(sh, sum)
-	sh.slots[at] = uint64(uint32(sum))<<32 | uint64(uint32(entry)+1)
+	sh := &s.shards[sum>>(64-shardBits)]
+	if s.crowded(sh) {
+		s.grow(sh)
+	}
+	at, _, ok := s.find(sh, sum)
+	s.set(sh, at, uint64(uint32(sum))<<32|uint64(uint32(entry)+1))
 	if !ok {
 		sh.n++
+		s.n++
 	}
 }
 
-func (sh *shard) first(low uint32) int {
-	at, _ := bits.Mul32(low, uint32(len(sh.slots)))
-	return int(at)
-}
-
-func (sh *shard) after(at int) int {
-	if at++; at < len(sh.slots) {
-		return at
+// Close gives a file back. Nothing more may be asked.
+func (s *Names) Close() {
+	if s.file != nil {
+		_ = s.file.Close() // it has no name, and nobody needs what it holds
+		s.file = nil
 	}
-	return 0
-}
-
-func (sh *shard) grow() {
-	old := sh.slots
-	sh.slots = make([]uint64, max(shardLeast, len(old)+len(old)/4))
-	for _, slot := range old {
-		if slot == 0 {
-			continue
-		}
-		at := sh.first(uint32(slot >> 32))
-		for sh.slots[at] != 0 {
-			at = sh.after(at)
-		}
-		sh.slots[at] = slot
-	}
+	s.few, s.shards = nil, nil
 }

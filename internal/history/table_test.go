@@ -42,7 +42,7 @@ func TestNamesFindTheNewest(t *testing.T) {
 	names := history.NewNames(func(i int32) uint64 { return sums[i] })
 	newest := map[uint64]int32{}
 	rng := rand.New(rand.NewPCG(3, 4))
-	for i := range int32(200_000) {
+	for i := range int32(400_000) { // more than stay in memory
 		sum := rng.Uint64N(150_000)<<40 | 7 // many agree in the half that a slot holds
 		if i > 20_000 {
 			sum = rng.Uint64()
@@ -59,6 +59,7 @@ func TestNamesFindTheNewest(t *testing.T) {
 			t.Fatalf("%x: %d, %t, not %d", sum, got, ok, want-1)
 		}
 	}
+	names.Close()
 	if names.Sum("") != 0 || names.Sum("a") == names.Sum("b") {
 		t.Error("sums")
 	}
@@ -67,7 +68,7 @@ func TestNamesFindTheNewest(t *testing.T) {
 // Whoever hangs an entry on one from long ago holds the one while it asks for the other, and
 // writes then, also when everything in memory is in use alike.
 func TestTableKeepsWhatIsHeldWhileAnotherIsAskedFor(t *testing.T) {
-	const page, pages = 1 << 10, 49 // one more than stay in memory
+	const page, pages = 64 << 10 / 16, 49 // one more than stay in memory
 	var table history.Table[pair]
 	defer table.Close()
 	for i := range page * pages {

@@ -98,4 +98,7 @@ func (o *occurrences) next(name string) int32 {
 	return 0
 }
 
-func (o *occurrences) close() { o.table.Close() }
+func (o *occurrences) close() {
+	o.table.Close()
+	o.names.Close()
+}

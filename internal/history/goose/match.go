@@ -43,6 +43,10 @@ func newStored() *stored {
 func (s *stored) close() {
 	s.table.Close()
 	s.texts.Close()
+	s.keys.Close()
+	if s.says != nil {
+		s.says.Close()
+	}
 }
 
 // load reads what is stored of a session.
@@ -68,6 +72,9 @@ func (s *stored) load(ctx context.Context, known history.Known, id session.ID) e
 
 // index makes ready to find messages by what they say. None is claimed then.
 func (s *stored) index() {
+	if s.says != nil {
+		s.says.Close()
+	}
 	s.says = history.NewNames(func(i int32) uint64 { return s.sum(s.table.At(i).hash) })
 	for i := s.table.Len() - 1; i >= 0; i-- {
 		e := s.table.At(int32(i))

@@ -67,6 +67,7 @@ func newRecords() *records {
 func (l *records) close() {
 	l.table.Close()
 	l.texts.Close()
+	l.names.Close()
 }
 
 func (l *records) len() int { return l.table.Len() }

@@ -367,6 +367,7 @@ func (x *databaseReader) run(r *reader) error {
 		r.records.Add(r.early)
 		err = r.run()
 		r.nodes.Close()
+		r.names.Close()
 	}
 	x.problems = append(x.problems, r.problems...)
 	if code := session.CodeOf(err); code == session.Invalid {

@@ -59,6 +59,7 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 	}
 	err = r.run()
 	r.nodes.Close()
+	r.names.Close()
 	return r.problems, err
 }
 

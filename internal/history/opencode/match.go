@@ -51,7 +51,10 @@ func newStored() *stored {
 func (s *stored) close() {
 	s.table.Close()
 	s.texts.Close()
-	s.keys, s.says = nil, nil
+	s.keys.Close()
+	if s.says != nil {
+		s.says.Close()
+	}
 }
 
 // load reads what is stored of a session.
@@ -129,6 +132,9 @@ func (s *stored) keepParts() {
 
 // index makes ready to find messages by what they say. None is claimed then.
 func (s *stored) index() {
+	if s.says != nil {
+		s.says.Close()
+	}
 	s.says = history.NewNames(func(i int32) uint64 { return s.sum(s.table.At(i).hash) })
 	for i := s.table.Len() - 1; i >= 0; i-- {
 		e := *s.table.At(int32(i))

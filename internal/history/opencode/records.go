@@ -75,6 +75,7 @@ func newRecords() *records {
 func (l *records) close() {
 	l.table.Close()
 	l.texts.Close()
+	l.names.Close()
 }
 
 // at gives a record's place in the table, good until some others were asked for.

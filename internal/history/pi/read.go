@@ -45,6 +45,7 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 		r.cursor.Path, r.emit = found.Path, emit
 		err = r.run(r.continues)
 		r.nodes.Close()
+		r.names.Close()
 		if errors.Is(err, errForgotten) && cursor != nil {
 			cursor = nil
 			continue
