@@ -109,7 +109,7 @@ func (m *Manager) prepareOverflow(ctx context.Context, r *reading, t *turn, all 
 		inARow = overflows(all, r.overlay, r.sess.ID)
 	}
 	if inARow >= overflowsInARow {
-		return doesNotFit(r.sess.ID, &t.draft, max(t.tokens.Total, over.before), r.numbers.Limit)
+		return doesNotFit(r.sess.ID, &t.draft, over.before, r.numbers.Limit, float64(over.before)/float64(max(1, t.tokens.Estimate)))
 	}
 	if over.keep == nil {
 		keep := min(r.numbers.KeepTokens, t.draft.Total-t.draft.Fixed)
@@ -209,7 +209,7 @@ func (m *Manager) fitsWithout(ctx context.Context, r *reading) error {
 	}
 	d := without.assemble()
 	if d.Total > r.numbers.Limit || without.cutOff {
-		return fmt.Errorf("undo %s: %w", session.CompactionName(r.overlay.RowID), doesNotFit(r.sess.ID, &d, d.Total, r.numbers.Limit))
+		return fmt.Errorf("undo %s: %w", session.CompactionName(r.overlay.RowID), doesNotFit(r.sess.ID, &d, d.Total, r.numbers.Limit, 1))
 	}
 	return nil
 }

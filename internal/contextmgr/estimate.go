@@ -23,6 +23,9 @@ type Tokens struct {
 // Upper is what Total may really be: compaction goes by it.
 func (t *Tokens) Upper() int64 { return t.Total + t.Error }
 
+// more is what a provider counted more than sessiond did, as a factor; 1: nothing.
+func (t *Tokens) more() float64 { return max(1, float64(t.Total)/float64(max(1, t.Estimate))) }
+
 // Doubt is the share of an estimate that its truth may lie beside it while nothing was learned
 // of the model: two standard errors.
 const Doubt = 0.06

@@ -22,6 +22,7 @@ type overlayInput struct {
 	fixed        int64               // tokens of what no compaction can hide
 	before       int64               // tokens of the context now
 	like         *session.Compaction // cut where this one does; nil: by the rules
+	excess       float64             // what a provider counted more than sessiond; what is kept must fit by its count. 0: nothing
 }
 
 // made is an overlay that no store holds yet, with the plan it came from.
@@ -45,6 +46,11 @@ func (r *reading) plan(in overlayInput) Plan {
 		}
 	}
 	room := PlanRoom{Threshold: n.Threshold, Fixed: in.fixed, Summary: n.SummaryMax}
+	if in.excess > 1 {
+		for _, of := range []*int64{&rule.KeepTokens, &rule.KeepMost, &room.Threshold} {
+			*of = int64(float64(*of) / in.excess)
+		}
+	}
 	if in.strategy == session.StrategySummarize {
 		switch n.Preset {
 		case presetCodex:

@@ -361,10 +361,14 @@ func (t *turn) enforce(ctx context.Context, c *session.Compaction) error {
 
 func (t *turn) digest(ctx context.Context) error {
 	n := t.r.numbers
-	over, err := t.m.makeOverlay(ctx, t.r, overlayInput{
+	in := overlayInput{
 		strategy: n.Strategy, trigger: session.TriggerThreshold, summarizer: t.m.cfg.Digest, serve: true,
 		forced: t.tokens.Total > n.Limit, fixed: t.draft.Fixed, before: t.tokens.Total,
-	})
+	}
+	if in.forced {
+		in.excess = t.tokens.more()
+	}
+	over, err := t.m.makeOverlay(ctx, t.r, in)
 	if err != nil {
 		return err
 	}
@@ -390,7 +394,7 @@ const leastPart = 32
 func (t *turn) fit() error {
 	limit := t.r.numbers.Limit
 	// What a provider counted more than sessiond's estimate stays: it is in what is cut, too.
-	more := max(1, float64(t.tokens.Total)/float64(max(1, t.tokens.Estimate)))
+	more := t.tokens.more()
 	for _, tighter := range t.r.tighter() {
 		if t.tokens.Total <= limit {
 			break
@@ -404,11 +408,16 @@ func (t *turn) fit() error {
 	if t.tokens.Total <= limit || t.pinned || len(t.draft.Pending) > 0 {
 		return nil // while calls wait nothing is sent, and their results may let a compaction hide more
 	}
-	return doesNotFit(t.r.sess.ID, &t.draft, t.tokens.Total, limit)
+	return doesNotFit(t.r.sess.ID, &t.draft, t.tokens.Total, limit, more)
 }
 
-// doesNotFit names what is too large, the largest first.
-func doesNotFit(id session.ID, d *Draft, total, limit int64) error {
+// muchMore is from what factor on a provider's count makes it likely that something went out which
+// sessiond does not know of.
+const muchMore = 2
+
+// doesNotFit names what is too large, the largest first. more is what the provider counted more
+// than sessiond, as a factor.
+func doesNotFit(id session.ID, d *Draft, total, limit int64, more float64) error {
 	items := d.Provenance()
 	slices.SortStableFunc(items, func(a, b Provenance) int { return int(b.Tokens - a.Tokens) })
 	var names []string
@@ -419,8 +428,12 @@ func doesNotFit(id session.ID, d *Draft, total, limit int64) error {
 		}
 		names = append(names, fmt.Sprintf("%s (%d tokens)", name, p.Tokens))
 	}
-	return session.Errorf(session.DoesNotFit, "no context of session %s fits: %d tokens are left and the limit is %d; the largest items are %s",
+	err := fmt.Sprintf("no context of session %s fits: %d tokens are left and the limit is %d; the largest items are %s",
 		id, total, limit, strings.Join(names, ", "))
+	if more >= muchMore {
+		err += fmt.Sprintf("; the provider counted %.1f times as much as sessiond does, so what went out beside the messages may be what is too large: give tools or overhead_tokens, or a larger window", more)
+	}
+	return session.Errorf(session.DoesNotFit, "%s", err)
 }
 
 // direct adds what the agent is asked to do.
