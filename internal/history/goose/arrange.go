@@ -1,6 +1,10 @@
 package goose
 
-import "sessiond/internal/session"
+import (
+	"slices"
+
+	"sessiond/internal/session"
+)
 
 // shown is how a record stands in its conversation.
 type shown struct {
@@ -9,12 +13,13 @@ type shown struct {
 	again   string // the key of the prompt that it repeats
 	author  session.Origin
 	note    string
-	between bool // it stands for calls that the model does not see any more
+	paired  bool // it is a call or a result that a summary stands for, or that summary
+	between bool // it is the summary: its text stands in an overlay
 }
 
 // arrange says how the records stand: which are of a compaction, hidden, said again.
 func (r *reader) arrange() {
-	r.markers, r.again = map[int]*summarised{}, map[int]int{}
+	r.markers, r.again, r.repeated = map[int]*summarised{}, map[int]int{}, map[int]bool{}
 	r.hidden = -1
 	wanted := map[uint64]int{} // prompts that are repeated: where they stand
 	kept := map[int]bool{}
@@ -41,31 +46,25 @@ func (r *reader) arrange() {
 			continue
 		}
 		if last >= 0 && kept[i] { // a compaction says the last prompt again
-			r.again[i] = last
+			r.again[i], r.repeated[last] = last, true
 		}
 		wanted[m.sum] = i
 	}
+	r.pairings()
 }
 
 // shown says how a record stands in its conversation.
 func (r *reader) shown(i int) shown {
 	_, marker := r.markers[i]
 	how := shown{marker: marker, hidden: i < r.hidden, author: r.about.author}
-	if i > r.hidden && i > 0 && !marker && isSummary(r.records.at(i)) && r.betweenPairs(i) {
-		how.between, how.note = true, "stands for calls that the model does not see any more"
+	if k, ok := r.paired[i]; ok {
+		how.paired = true
+		if how.between = slices.Contains(r.pairs[k].summaries, i); how.between {
+			how.note = "stands for calls that the model does not see any more"
+		}
 	}
 	if first, ok := r.again[i]; ok {
 		how.again = r.records.place(first).key
 	}
 	return how
-}
-
-// betweenPairs tells whether the calls just before a summary are hidden from the model.
-func (r *reader) betweenPairs(i int) bool {
-	i = r.records.before(i)
-	if i < 0 {
-		return false
-	}
-	before := r.records.at(i)
-	return !before.agent && (before.says.results || before.says.calls)
 }

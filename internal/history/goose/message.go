@@ -37,7 +37,7 @@ func decode(r *record, in *row, how shown) session.Message {
 		if speaks(&m, r, how); !r.says.model { // a notice, a question about a permission
 			m.Kind, m.Role = session.KindMarker, ""
 		}
-		m.InContext = r.says.model && (r.agent || how.hidden)
+		m.InContext = r.says.model && (r.agent || how.hidden || how.paired) && !how.between
 	}
 	metadata, isObject := history.ParseObject(in.metadata)
 	told(&m, metadata)

@@ -44,7 +44,12 @@ type reader struct {
 	overlays []summarised
 	markers  map[int]*summarised // the rows of compactions; with what it made, a summary
 	again    map[int]int         // prompts that repeat another one
+	repeated map[int]bool        // prompts that are repeated
 	hidden   int                 // how many records at the beginning compactions hide
+	pairs    []pair              // calls that summaries stand for
+	paired   map[int]int         // their records, and those of the summaries
+	told     int                 // pairs that were looked at for an overlay
+	here     map[int]bool        // summaries of pairs that earlier readings had
 	problems []history.Problem
 
 	session    history.NewSession
@@ -341,6 +346,12 @@ func (r *reader) account() {
 // messages gives those that are new, each after the one before it.
 func (r *reader) messages() error {
 	reply := int32(-1)
+	r.here = map[int]bool{}
+	for _, p := range r.pairs {
+		for _, i := range p.summaries {
+			r.here[i] = r.records.at(i).known
+		}
+	}
 	for i := range r.records.len() {
 		if !r.records.at(i).known {
 			if err := r.message(i); err != nil {
@@ -391,6 +402,9 @@ func (r *reader) message(i int) error {
 		b.Records.Import(1)
 	}
 	if c := r.markers[i]; c != nil && c.through >= 0 {
+		if err := r.replaced(i); err != nil { // it was made of what was left
+			return err
+		}
 		if err := r.overlay(c); err != nil {
 			return err
 		}
@@ -423,6 +437,9 @@ const largest = 64 << 20
 
 // finish gives the last batch: with the head, the title, the calls and the cursor.
 func (r *reader) finish(cursor *history.Cursor) error {
+	if err := r.replaced(r.records.len()); err != nil {
+		return err
+	}
 	if !r.superseded {
 		if err := r.calls(); err != nil {
 			return err

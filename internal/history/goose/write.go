@@ -38,12 +38,21 @@ func Write(out io.Writer, s *Session) (Written, error) {
 	}
 	conversation := []json.RawMessage{}
 	hidden := w.hidden()
+	w.replaced()
 	for i := range s.Messages {
-		if entry := w.message(&s.Messages[i], i < hidden); entry != nil {
+		m := &s.Messages[i]
+		name := m.ID.String()
+		if m.Kind == session.KindCustomMessage && !m.InContext && w.texts[m.Text()] {
+			continue // it comes behind what it stands for
+		}
+		if entry := w.message(m, i < hidden || w.pieces[name]); entry != nil {
 			conversation = append(conversation, entry)
 		}
+		if text, ok := w.stands[name]; ok && i >= hidden {
+			conversation = append(conversation, w.forModel(m, m.Seq, "user", text))
+		}
 		if i == hidden-1 && s.Overlay.Summary != "" {
-			conversation = append(conversation, w.summary(&s.Messages[i])...)
+			conversation = append(conversation, w.summary(m)...)
 		}
 	}
 	o := history.Object{
@@ -63,6 +72,27 @@ func Write(out io.Writer, s *Session) (Written, error) {
 type writer struct {
 	*Session
 	Written
+	pieces map[string]bool   // messages that a text of the overlay stands for
+	stands map[string]string // the text, by the last of them
+	texts  map[string]bool
+}
+
+// replaced notes what texts of the overlay stand for.
+func (w *writer) replaced() {
+	w.pieces, w.stands, w.texts = map[string]bool{}, map[string]string{}, map[string]bool{}
+	var details session.CompactionDetails
+	if w.Overlay == nil || json.Unmarshal(w.Overlay.Details, &details) != nil {
+		return
+	}
+	for _, piece := range details.Replaced {
+		if len(piece.Messages) == 0 {
+			continue
+		}
+		for _, name := range piece.Messages {
+			w.pieces[name] = true
+		}
+		w.stands[piece.Messages[len(piece.Messages)-1]], w.texts[piece.Text] = piece.Text, true
+	}
 }
 
 func field(key string, v any) history.Field {
@@ -143,17 +173,19 @@ func (w *writer) message(m *session.Message, hidden bool) json.RawMessage {
 // summary writes what stands for the hidden messages. It has the time of the last of them, so
 // that it keeps its place where Goose orders by time.
 func (w *writer) summary(last *session.Message) []json.RawMessage {
-	line := func(n int, role, text string) json.RawMessage {
-		return json.RawMessage(history.Object{
-			field("id", "msg_"+string(w.Overlay.SessionID)+"_"+session.CompactionName(w.Overlay.RowID)+"_"+strconv.Itoa(n)), field("role", role), field("created", last.CreatedAt.Unix()),
-			field("content", []map[string]string{{"type": "text", "text": text}}),
-			field("metadata", map[string]bool{"userVisible": false, "agentVisible": true}),
-		}.JSON())
-	}
 	return []json.RawMessage{
-		line(1, "user", w.Overlay.Summary),
-		line(2, "assistant", "The previous message is a summary of the conversation until here. I go on from it."),
+		w.forModel(last, 1, "user", w.Overlay.Summary),
+		w.forModel(last, 2, "assistant", "The previous message is a summary of the conversation until here. I go on from it."),
 	}
+}
+
+// forModel writes a text of the overlay that only the model sees, at the time of a message.
+func (w *writer) forModel(at *session.Message, n int64, role, text string) json.RawMessage {
+	return json.RawMessage(history.Object{
+		field("id", "msg_"+string(w.Overlay.SessionID)+"_"+session.CompactionName(w.Overlay.RowID)+"_"+role+strconv.FormatInt(n, 10)), field("role", role), field("created", at.CreatedAt.Unix()),
+		field("content", []map[string]string{{"type": "text", "text": text}}),
+		field("metadata", map[string]bool{"userVisible": false, "agentVisible": true}),
+	}.JSON())
 }
 
 func (w *writer) blocks(m *session.Message) []json.RawMessage {
