@@ -77,7 +77,7 @@ type ImportCompaction struct {
 
 // ImportOutput names the output of a tool. One that is not there is left out.
 type ImportOutput struct {
-	Place  ImportPlace // of the message that holds it
+	Place  ImportPlace // of the message that holds it; without a key it is the nearest on the way to the overlay's end
 	CallID string
 }
 

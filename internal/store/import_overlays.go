@@ -98,6 +98,9 @@ func (o *importedOverlay) places() error {
 			return err
 		}
 	}
+	if err := o.outputsOnPath(); err != nil {
+		return err
+	}
 	for i := range o.in.Replaced {
 		if err := o.piece(&o.in.Replaced[i]); err != nil {
 			return err
@@ -109,18 +112,78 @@ func (o *importedOverlay) places() error {
 	return nil
 }
 
+// outputsOnPath finds the results that are named by their calls alone: of each the nearest one
+// before the overlay's end.
+func (o *importedOverlay) outputsOnPath() error {
+	want := map[string]bool{}
+	for _, out := range o.in.Pruned {
+		if out.Place.Key == "" {
+			want[out.CallID] = true
+		}
+	}
+	if len(want) == 0 || o.ThroughID == nil {
+		return nil
+	}
+	calls := make([]string, 0, len(want))
+	for call := range want {
+		calls = append(calls, call)
+	}
+	slices.Sort(calls)
+	type found struct {
+		row  int64
+		call string
+	}
+	var all []found
+	spans, err := pathSpans(o.ctx, o.tx, o.ThroughID)
+	if err != nil {
+		return err
+	}
+	for _, sp := range spans {
+		if err := o.each(o.ctx, func(row scanner) error {
+			var f found
+			err := row.Scan(&f.row, &f.call)
+			if want[f.call] {
+				delete(want, f.call)
+				all = append(all, f)
+			}
+			return err
+		}, resultsInSpan, sp.Session, sp.From, sp.To, string(session.JSONOf(calls))); err != nil {
+			return err
+		}
+		if len(want) == 0 {
+			break
+		}
+	}
+	slices.SortFunc(all, func(a, b found) int { return int(a.row - b.row) })
+	for _, f := range all {
+		if err := o.outputIn(f.row, f.call); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const resultsInSpan = `
+	SELECT m.id, p.call_id FROM messages m JOIN parts p ON p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023
+	WHERE m.session_id = ? AND m.seq BETWEEN ? AND ? AND p.kind = 'tool_result' AND p.call_id IN (SELECT value FROM json_each(?))
+	ORDER BY m.seq DESC`
+
 // output finds the result of a call, with its size.
 func (o *importedOverlay) output(want *ImportOutput) error {
 	row, err := o.rowOf(want.Place)
 	if err != nil || row == 0 {
 		return err
 	}
+	return o.outputIn(row, want.CallID)
+}
+
+func (o *importedOverlay) outputIn(row int64, call string) error {
 	m, err := o.partsOf(row)
 	if err != nil {
 		return err
 	}
 	for j := range m.Parts {
-		if p := &m.Parts[j]; p.Kind == session.PartToolResult && p.CallID == want.CallID {
+		if p := &m.Parts[j]; p.Kind == session.PartToolResult && p.CallID == call {
 			tokens, _ := m.Output(j)
 			o.pruned = append(o.pruned, outputAt{session.OutputName(m.ID, j), row, tokens})
 			o.furthest = max(o.furthest, row)

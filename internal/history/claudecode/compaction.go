@@ -45,3 +45,27 @@ func (r *reader) summary(id string, st *stream, w *row, at place, note string) {
 	p := r.pending(id, st)
 	p.batch.Compactions = append(p.batch.Compactions, c)
 }
+
+// cleared makes an overlay of a microcompaction: results of tools that the model sees no more.
+// It ends with its row. What the row says of the size counts.
+func (r *reader) cleared(id string, st *stream, w *row) {
+	meta, _ := history.Fields(w.Get("microcompactMetadata"))
+	calls, _ := history.Elements(meta.Get("compactedToolIds"))
+	var c history.Compaction
+	for _, call := range calls {
+		if text, _ := history.Text(call); text != "" {
+			c.Pruned = append(c.Pruned, history.Output{CallID: plain(text)})
+		}
+	}
+	if len(c.Pruned) == 0 {
+		return
+	}
+	c.Key, c.ThroughKey = w.uuid, w.uuid
+	c.Strategy, c.Trigger, c.Status, c.CreatedAt = session.StrategyPrune, session.TriggerImport, session.StatusDone, w.at
+	if before, saved := count(meta, "preTokens"), count(meta, "tokensSaved"); before > saved {
+		c.TokensBefore, c.TokensAfter = before, before-saved
+	}
+	c.Reason = "Claude Code took results of tools out of its model's sight"
+	p := r.pending(id, st)
+	p.batch.Compactions = append(p.batch.Compactions, c)
+}

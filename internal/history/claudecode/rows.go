@@ -312,6 +312,9 @@ func (r *reader) system(id string, st *stream, w *row, at place, note string) er
 	}
 	r.pass(st, at, w.uuid)
 	r.put(id, st, w, history.Message{Message: m}, at, note, m.Kind == session.KindUnknown)
+	if w.String("subtype") == "microcompact_boundary" {
+		r.cleared(id, st, w)
+	}
 	return nil
 }
 

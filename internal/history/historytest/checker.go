@@ -48,7 +48,7 @@ func (c *Checker) Batch(b history.Batch) error {
 			c.Errorf("a compaction names %q and %q", compaction.ThroughKey, compaction.FirstKeptKey)
 		}
 		for _, output := range compaction.Pruned {
-			if place := output.Place; place.Session == "" && !keys[place.Key] || place.Key == "" {
+			if place := output.Place; place.Session == "" && !keys[place.Key] || place.Key == "" && compaction.ThroughKey == "" {
 				c.Errorf("a compaction hides an output of %q", place.Key)
 			}
 		}
