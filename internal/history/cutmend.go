@@ -80,14 +80,24 @@ func (m *mending) message(in *Message) {
 	}
 }
 
+// Content gives what a text, or bytes that were decoded from base64, stand for: nil if that is b.
+// For a source that makes blobs itself.
+func (c *Cuts) Content(b []byte) (session.Content, error) {
+	all, err := c.pieces(b)
+	if err != nil || all == nil {
+		return nil, err
+	}
+	return &spliced{c, all}, nil
+}
+
 // content gives what b stands for, nil if that is b.
 func (m *mending) content(b []byte) session.Content {
-	all, err := m.pieces(b)
-	if m.failed(err) || all == nil {
+	from, err := m.Content(b)
+	if m.failed(err) || from == nil {
 		return nil
 	}
 	m.aside = true
-	return &spliced{m.Cuts, all}
+	return from
 }
 
 func (m *mending) texts(texts ...*string) {

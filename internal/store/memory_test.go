@@ -54,7 +54,9 @@ func memoryInChild(args []string) error {
 	}{
 		{"idle", func() error { return appendOne(s, id, says(session.User, "hello")) }},
 		{"storing", func() error {
-			return appendOne(s, id, far(session.Tool, func(int) (io.Reader, error) { return &endless{line: "one line of a very long output, with an end\n", left: 50 << 20}, nil }))
+			return appendOne(s, id, far(session.Tool, func(int) (io.Reader, error) {
+				return &endless{line: "one line of a very long output, with an end\n", left: 50 << 20}, nil
+			}))
 		}},
 		{"indexing", func() error {
 			_, err := s.MessagesAfter(ctx, 1, 10)

@@ -1,6 +1,8 @@
 package sessiond
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 
@@ -66,14 +68,25 @@ func (r *reader) blob(raw []byte) error {
 	if err := json.Unmarshal(raw, &l); err != nil {
 		return err
 	}
-	data := l.Base64
+	b := session.Blob{SHA256: l.SHA256, MediaType: l.MediaType, Data: l.Base64}
 	if l.Text != nil {
-		data = []byte(*l.Text)
+		b.Data = []byte(*l.Text)
 	}
-	if hashOf(string(data)) != l.SHA256 {
+	from, err := r.cuts.Content(b.Data)
+	if err != nil {
+		return err
+	}
+	if from != nil {
+		b.Data, b.From = nil, from
+	}
+	sum := sha256.New()
+	if b.Size, err = copyBlob(sum, &b); err != nil {
+		return err
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != l.SHA256 {
 		return fmt.Errorf("the blob is not what its sha256 %q says", clip(l.SHA256))
 	}
-	r.blobs[l.SHA256] = &session.Blob{SHA256: l.SHA256, Size: int64(len(data)), MediaType: l.MediaType, Data: data}
+	r.blobs[l.SHA256] = &b
 	return nil
 }
 

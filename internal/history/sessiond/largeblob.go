@@ -7,6 +7,7 @@ import (
 	"io"
 	"unicode/utf8"
 
+	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
@@ -21,7 +22,7 @@ func (w *Writer) streamBlob(b *session.Blob, kind session.PartKind) error {
 	text := mayBeText(b, kind)
 	if text {
 		var check session.TextCheck
-		if err := copyBlob(&check, b); err != nil {
+		if _, err := copyBlob(&check, b); err != nil {
 			return err
 		}
 		text = check.UTF8()
@@ -30,23 +31,34 @@ func (w *Writer) streamBlob(b *session.Blob, kind session.PartKind) error {
 		l.Base64 = []byte{0}
 		return w.lineAround(l, `AA=="}`, func() error {
 			enc := base64.NewEncoder(base64.StdEncoding, w.out)
-			return errors.Join(copyBlob(enc, b), enc.Close())
+			_, err := copyBlob(enc, b)
+			return errors.Join(err, enc.Close())
 		})
 	}
 	l.Text = new(string)
 	return w.lineAround(l, `"}`, func() error {
-		quoted := jsonText{to: w.out}
-		return copyBlob(&quoted, b)
+		_, err := copyBlob(&jsonText{to: w.out}, b)
+		return err
 	})
 }
 
-func copyBlob(to io.Writer, b *session.Blob) error {
+func copyBlob(to io.Writer, b *session.Blob) (size int64, err error) {
 	from, err := b.Open()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	_, err = io.CopyBuffer(to, struct{ io.Reader }{from}, make([]byte, 64<<10))
-	return err
+	return io.Copy(to, from)
+}
+
+// cutRule tells that what blobs hold is read out of the file when it is stored.
+func cutRule() history.CutRule {
+	return history.CutRule{
+		Fields: []string{"text", "base64"},
+		Whole: func(line []byte) bool {
+			kind, ok := typeOf(line)
+			return !ok || kind != lineBlob
+		},
+	}
 }
 
 // lineAround writes a line whose last string is another one: end is how the given one ends.

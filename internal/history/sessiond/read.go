@@ -36,15 +36,16 @@ func (s *Source) Read(ctx context.Context, found history.Found, _ *history.Curso
 	if err != nil {
 		return nil, err
 	}
-	check := reader{ctx: ctx, path: found.Path, bad: map[int]bool{}, into: &store.Restoring{}, emit: func(history.Batch) error { return nil }}
+	cuts := history.NewCuts(file, found, cutRule())
+	check := reader{ctx: ctx, path: found.Path, cuts: cuts, bad: map[int]bool{}, into: &store.Restoring{}, emit: func(history.Batch) error { return nil }}
 	if err := check.run(file, info.Size()); err != nil {
 		return check.problems, err
 	}
-	r := reader{ctx: ctx, path: found.Path, bad: check.bad, into: &store.Restoring{}, emit: emit, store: true, copies: s.AsCopy}
+	r := reader{ctx: ctx, path: found.Path, cuts: cuts, bad: check.bad, into: &store.Restoring{}, emit: emit, store: true, copies: s.AsCopy}
 	err = r.run(file, info.Size())
 	if s.AsCopy && err == nil && len(r.foreign) > 0 {
 		r.into.Copy = true
-		r = reader{ctx: ctx, path: found.Path, bad: check.bad, into: r.into, emit: emit, store: true, only: r.foreign}
+		r = reader{ctx: ctx, path: found.Path, cuts: cuts, bad: check.bad, into: r.into, emit: emit, store: true, only: r.foreign}
 		err = r.run(file, info.Size())
 	}
 	return append(check.problems, r.problems...), err
@@ -54,6 +55,7 @@ func (s *Source) Read(ctx context.Context, found history.Found, _ *history.Curso
 type reader struct {
 	ctx      context.Context
 	path     string
+	cuts     *history.Cuts
 	emit     func(history.Batch) error
 	store    bool             // the second pass
 	into     *store.Restoring // what names stand for in the store
@@ -80,7 +82,7 @@ type reader struct {
 
 func (r *reader) run(file io.ReaderAt, size int64) error {
 	r.failed, r.foreign, r.absent, r.blobs = map[int]bool{}, map[int]bool{}, map[session.ID]bool{}, map[string]*session.Blob{}
-	lines := history.NewLines(file, 0, size)
+	lines := history.NewLines(file, 0, size).Cut(r.cuts)
 	for {
 		raw, _, _, err := lines.Next()
 		if errors.Is(err, io.EOF) {
@@ -157,6 +159,8 @@ func (r *reader) take(raw []byte) error {
 	}
 	known, err := r.content(kind, raw)
 	switch {
+	case session.CodeOf(err) == session.Busy: // the file changed
+		return err
 	case err != nil:
 		r.spoil("%s", strings.TrimPrefix(err.Error(), "json: "))
 		r.skipped(1)
