@@ -38,6 +38,7 @@ type Cuts struct {
 type CutRule struct {
 	Fields []string               // names of the fields, and of lists of strings, that may be cut
 	Whole  func(line []byte) bool // a line, a JSON object, that must stay whole; nil: none must
+	Stay   []string               // texts that hold one of these stay whole
 	Limits CutLimits              // zero: the usual
 }
 
@@ -366,6 +367,16 @@ func (c *Cuts) ReadAgain(file io.ReaderAt, buffer []byte, at, size int64) ([]byt
 		buffer = make([]byte, size)
 	}
 	return buffer[:size], ReadAgain(file, buffer[:size], at)
+}
+
+// Text gives a text with everything in it. An error is kept as by Write.
+func (c *Cuts) Text(text string) string {
+	if c.Len() == 0 {
+		return text
+	}
+	var b strings.Builder
+	c.Write(&b, []byte(text))
+	return b.String()
 }
 
 // open reads pieces one after the other.

@@ -236,7 +236,9 @@ func (s *cutScanner) examine(from, before, behind, to int64) (cut, string, error
 	}
 	sum := sha256.New()
 	c := cut{offset: in.next}
-	if err := in.units(&middle, c.offset+(behind-c.offset+3)&^3, nil, sum); err != nil {
+	search := search{texts: s.rule.Stay}
+	search.Write(begins)
+	if err := in.search(&middle, c.offset+(behind-c.offset+3)&^3, sum, &search); err != nil {
 		return cut{}, "", err
 	}
 	c.size, c.text = in.next-c.offset, middle.text
@@ -244,11 +246,34 @@ func (s *cutScanner) examine(from, before, behind, to int64) (cut, string, error
 	if err := in.units(&tail, to, &ends, nil); err != nil {
 		return cut{}, "", err
 	}
+	if search.Write(ends); search.found {
+		return cut{}, "", errUncut
+	}
 	visible, left := min(mostVisible, s.rule.Limits.Keep/8), min(session.BlobThreshold, s.rule.Limits.Keep/8)
-	if c.size < 2*int64(tokenSize) || len(begins)+len(ends) <= left || len(bytes.TrimSpace(begins)) < visible || len(bytes.TrimSpace(ends)) < visible {
+	if c.size < 2*int64(tokenSize) || len(begins)+len(ends) <= left || len(bytes.TrimSpace(begins)) < visible || len(bytes.TrimSpace(ends)) < visible || !bytes.ContainsFunc(ends, isWord) {
 		return cut{}, "", errUncut
 	}
 	return c, middle.hint(), nil
+}
+
+// isWord tells whether what looks for a word at the end of a text stops at c.
+func isWord(c rune) bool { return c < utf8.RuneSelf && classes[c] == 0 }
+
+// search looks for texts in what is written to it.
+type search struct {
+	texts []string
+	end   []byte // of what was written
+	found bool
+}
+
+func (s *search) Write(text []byte) {
+	for _, one := range s.texts {
+		joint := append(s.end[:len(s.end):len(s.end)], text[:min(len(text), len(one))]...)
+		s.found = s.found || bytes.Contains(text, []byte(one)) || bytes.Contains(joint, []byte(one))
+	}
+	const most = 64 // bytes of a text
+	s.end = append(s.end, text[max(0, len(text)-most):]...)
+	s.end = s.end[max(0, len(s.end)-most):]
 }
 
 // mostVisible is how much of a text is looked at, behind white space, for what it is and for a
@@ -300,6 +325,25 @@ func (w *window) fill() {
 }
 
 func (w *window) skip(n int) { w.rest, w.next = w.rest[n:], w.next+int64(n) }
+
+// search goes over whole characters until the place target is reached, and sums and searches them.
+func (w *window) search(s *stringScan, target int64, sum hash.Hash, search *search) error {
+	if len(search.texts) == 0 {
+		return w.units(s, target, nil, sum)
+	}
+	var text []byte
+	for w.next < target {
+		if len(w.rest) < longestUnit {
+			w.fill()
+		}
+		text = text[:0]
+		if err := w.units(s, min(target, w.next+int64(max(1, len(w.rest)))), &text, sum); err != nil {
+			return err
+		}
+		search.Write(text)
+	}
+	return nil
+}
 
 // units goes over whole characters until the place target is reached.
 func (w *window) units(s *stringScan, target int64, text *[]byte, sum hash.Hash) error {

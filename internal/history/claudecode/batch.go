@@ -17,7 +17,7 @@ type pending struct {
 
 func (r *reader) pending(_ string, st *stream) *pending {
 	if st.batch == nil {
-		st.batch = &pending{keys: map[string]bool{}}
+		st.batch = &pending{batch: history.Batch{Cuts: r.cuts}, keys: map[string]bool{}}
 	}
 	return st.batch
 }
@@ -68,7 +68,7 @@ func (r *reader) rest(w *row, extra session.JSON, at place, note string) session
 	}
 	line := w.Without(drop...)
 	if told := line.Get("toolUseResult"); len(told) > session.BlobThreshold {
-		line = line.With("toolUseResult", []byte(session.JSONOf(map[string]int{"omitted_bytes": len(told)})))
+		line = line.With("toolUseResult", []byte(session.JSONOf(map[string]int{"omitted_bytes": r.cuts.Size(told)})))
 	}
 	o, _ := history.ParseObject(extra)
 	add := func(key string, raw []byte) { o = append(o, history.Field{Key: key, Raw: raw}) }

@@ -37,7 +37,7 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 		return nil, session.Errorf(session.Invalid, "the file is empty")
 	}
 	r := &reader{
-		ctx: ctx, file: file, path: found.Path, info: info, known: known, emit: emit,
+		ctx: ctx, file: file, cuts: history.NewCuts(file, found, cutRule()), path: found.Path, info: info, known: known, emit: emit,
 		quiet: isQuiet(s.now().Sub(info.ModTime())), agent: agentOf(found.Path),
 	}
 	err = r.run(cursor)
@@ -60,6 +60,7 @@ type reader struct {
 	*survey
 	ctx       context.Context
 	file      *os.File
+	cuts      *history.Cuts
 	path      string
 	info      os.FileInfo
 	known     history.Known
@@ -102,7 +103,7 @@ func (r *reader) run(cursor *history.Cursor) error {
 		cursor = nil
 	}
 	var err error
-	if r.survey, err = look(r.ctx, r.file, r.info.Size(), cursor); err != nil {
+	if r.survey, err = look(r.ctx, r.file, r.info.Size(), cursor, r.cuts); err != nil {
 		return err
 	}
 	if cursor != nil && r.stale {
@@ -180,7 +181,7 @@ func (r *reader) source(stream string) string {
 }
 
 func (r *reader) rows(from int64) error {
-	lines := history.NewLines(r.file, from, r.info.Size())
+	lines := history.NewLines(r.file, from, r.info.Size()).Cut(r.cuts)
 	end := from
 	for n := 0; ; n++ {
 		line, at, ended, err := lines.Next()
@@ -198,11 +199,13 @@ func (r *reader) rows(from int64) error {
 			return r.ctx.Err()
 		}
 		r.offset = at
-		if err := r.take(line); err != nil {
+		if err := r.take(line, lines.Size()); err != nil {
 			return err
 		}
 		r.state.Line++
-		r.digest.Write(line)
+		if err := lines.Write(r.digest, line); err != nil {
+			return err
+		}
 		r.digest.Write([]byte{'\n'})
 		end = lines.Offset()
 		if err := r.giveLarge(); err != nil {
@@ -247,14 +250,14 @@ func (r *reader) finish(end int64) error {
 	return r.giveLast()
 }
 
-// take looks at one line.
-func (r *reader) take(line []byte) error {
+// take looks at one line, of a size in the file.
+func (r *reader) take(line []byte, size int) error {
 	o, exact, ok := history.ParseLine(line)
 	switch {
 	case !ok && len(bytes.TrimSpace(line)) == 0:
 		r.records.Skip(history.SkipBlank, 1)
 		return nil
-	case len(line) > history.MaxLine:
+	case size > history.MaxLine:
 		r.records.Skip(history.SkipLarge, 1)
 		r.problem("the line is over 64 MiB; left out")
 		return nil
@@ -263,12 +266,12 @@ func (r *reader) take(line []byte) error {
 	case history.Depth(line) > history.MaxDepth:
 		return r.verbatim(line, "nested too deep")
 	}
-	w := rowOf(o, len(line))
+	w := rowOf(o, size)
 	if w.kind == typeAssistant || w.uuid == "" || w.kind == typeProgress { // it may be kept for a while, the line is not
 		if exact {
 			line = bytes.Clone(line)
 			o, _ = history.Fields(line)
-			w = rowOf(o, len(line))
+			w = rowOf(o, size)
 		}
 	}
 	if !exact {

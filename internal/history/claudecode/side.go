@@ -28,7 +28,7 @@ func (r *reader) stateRow(id string, st *stream, w *row) error {
 		r.state.States = map[string]string{}
 	}
 	if w.kind != "queue-operation" && w.kind != "summary" {
-		print := history.Fingerprint(w.Object, "timestamp")
+		print := r.cuts.Fingerprint(w.Object, "timestamp")
 		if r.state.States[w.kind] == print {
 			r.records.Skip(skipRepeated, 1)
 			return nil
@@ -54,8 +54,9 @@ func (r *reader) keep(id string, st *stream, w *row, kind session.Kind) error {
 
 // nameOf names what has no name of its own.
 func (r *reader) nameOf(line []byte) string {
-	sum := sha256.Sum256(line)
-	key := "row:" + hex.EncodeToString(sum[:10])
+	sum := sha256.New()
+	r.cuts.Write(sum, line)
+	key := "row:" + hex.EncodeToString(sum.Sum(nil)[:10])
 	if r.state.Repeats == nil {
 		r.state.Repeats = map[string]int{}
 	}
@@ -115,7 +116,7 @@ func (r *reader) queued(id string, st *stream, w *row) (done bool, err error) {
 		r.unqueue(plain(text))
 	}
 	text = plain(text)
-	if strings.TrimSpace(text) == "" || r.said[digestOf(text)] || speakerOf(text) != saysPerson {
+	if strings.TrimSpace(text) == "" || r.said[r.digestOf(text)] || speakerOf(text) != saysPerson {
 		return false, nil
 	}
 	at := st.Tip

@@ -26,32 +26,33 @@ type survey struct {
 	version string
 	stale   bool // the bytes before the cursor are not those that were read
 	sum     hash.Hash
+	cuts    *history.Cuts
 }
 
 // headLines is how many lines are looked at to tell whether a file is a transcript.
 const headLines = 256
 
 // look reads a transcript up to size. Codes: Invalid (no transcript).
-func look(ctx context.Context, file io.ReaderAt, size int64, cursor *history.Cursor) (*survey, error) {
-	s := &survey{said: map[digest]bool{}, sum: sha256.New()}
+func look(ctx context.Context, file io.ReaderAt, size int64, cursor *history.Cursor, cuts *history.Cuts) (*survey, error) {
+	s := &survey{cuts: cuts, said: map[digest]bool{}, sum: sha256.New()}
 	if err := s.recognise(file, size); err != nil {
 		return nil, err
 	}
 	from := int64(0)
 	if cursor != nil && cursor.Offset > 0 {
 		if cursor.Offset > size {
-			return &survey{stale: true}, nil
+			return &survey{cuts: cuts, stale: true}, nil
 		}
 		if _, err := io.Copy(s.sum, io.NewSectionReader(file, 0, cursor.Offset)); err != nil {
 			return nil, err
 		}
 		if hex.EncodeToString(s.sum.Sum(nil)) != cursor.Hash {
-			return &survey{stale: true}, nil
+			return &survey{cuts: cuts, stale: true}, nil
 		}
 		from = cursor.Offset
 	}
 	ids, seen := map[string]int{}, map[string]bool{}
-	lines := history.NewLines(file, from, size)
+	lines := history.NewLines(file, from, size).Cut(s.cuts)
 	for n := 0; ; n++ {
 		line, _, ended, err := lines.Next()
 		if errors.Is(err, io.EOF) || err == nil && !ended {
@@ -64,7 +65,7 @@ func look(ctx context.Context, file io.ReaderAt, size int64, cursor *history.Cur
 			return nil, ctx.Err()
 		}
 		if o, _, ok := history.ParseLine(line); ok {
-			s.note(rowOf(o, len(line)), ids, seen)
+			s.note(rowOf(o, lines.Size()), ids, seen)
 		}
 	}
 	most := 0
@@ -105,7 +106,7 @@ func (s *survey) note(r *row, ids map[string]int, seen map[string]bool) {
 		if text == "" {
 			return
 		}
-		s.said[digestOf(text)] = true
+		s.said[s.digestOf(text)] = true
 		if r.side {
 			return
 		}
@@ -122,16 +123,17 @@ func (s *survey) note(r *row, ids map[string]int, seen map[string]bool) {
 	case typeAttachment:
 		a, _ := history.Fields(r.Get("attachment"))
 		if a.String("type") == "queued_command" {
-			s.said[digestOf(promptOf(a))] = true
+			s.said[s.digestOf(promptOf(a))] = true
 		}
 	}
 }
 
 type digest [12]byte
 
-func digestOf(text string) digest {
-	sum := sha256.Sum256([]byte(strings.TrimSpace(text)))
-	return digest(sum[:12])
+func (s *survey) digestOf(text string) digest {
+	sum := sha256.New()
+	s.cuts.Write(sum, []byte(strings.TrimSpace(text)))
+	return digest(sum.Sum(nil)[:12])
 }
 
 // recognise tells whether the file is a transcript: among its first lines is a row of a chain,

@@ -25,7 +25,7 @@ type window struct {
 }
 
 func (w *window) wrap(text string) {
-	if len(w.said) == 0 && len(w.told) < 16 && len(text) <= keptBytes {
+	if len(w.said) == 0 && len(w.told) < 16 && history.TextSize(text) <= keptBytes {
 		w.told = append(w.told, text)
 	}
 }
@@ -34,8 +34,8 @@ func (w *window) say(text string) {
 	text = plainText(text)
 	w.said = append(w.said, text)
 	// The oldest that does not fit whole stays: it will be cut.
-	for w.size += len(text); w.size-len(w.said[0]) >= keptBytes; w.said = w.said[1:] {
-		w.size -= len(w.said[0])
+	for w.size += history.TextSize(text); w.size-history.TextSize(w.said[0]) >= keptBytes; w.said = w.said[1:] {
+		w.size -= history.TextSize(w.said[0])
 	}
 }
 
@@ -51,9 +51,9 @@ func (r *reader) compacted(rec *record) {
 	if isList(list) {
 		c.Replacement = replacement(list, text)
 	} else {
-		c.Replacement = r.kept.replacement()
+		c.Replacement = r.kept.replacement(r.cuts)
 	}
-	r.state.Summary = digestOf(text)
+	r.state.Summary = r.digestOf(text)
 	m := session.Message{Kind: session.KindMarker, Origin: session.Program, Parts: []session.Part{session.TextPart("context compacted")}}
 	line := rec.line.Without("timestamp")
 	if len(rec.raw) > session.BlobThreshold {
@@ -117,9 +117,13 @@ func withoutBytes(parts []session.Part) []session.Part {
 }
 
 // replacement is what Codex goes on with after a compaction that says only its summary.
-func (w *window) replacement() session.JSON {
+func (w *window) replacement(cuts *history.Cuts) session.JSON {
 	items := []item{}
-	for _, text := range append(append([]string(nil), w.told...), words.Recent(w.said, keptTokens)...) {
+	said := make([]string, len(w.said))
+	for i, text := range w.said {
+		said[i] = cuts.Text(text)
+	}
+	for _, text := range append(append([]string(nil), w.told...), words.Recent(said, keptTokens)...) {
 		if strings.TrimSpace(text) != "" {
 			items = append(items, item{session.KindMessage, session.User, session.Program, "", []session.Part{session.TextPart(plainText(text))}})
 		}

@@ -160,7 +160,7 @@ func (r *reader) aside(rec *record, kind session.Kind, words string) {
 		m.Parts = []session.Part{{Kind: session.PartData, Blob: &session.Blob{MediaType: "application/json", Data: append([]byte(nil), rec.raw...)}}}
 	}
 	m.Extra = history.Object{{Key: "line", Raw: []byte(objectJSON(line))}}.JSON()
-	r.put(history.Message{Message: m}, r.state.beside(history.Fingerprint(rec.line, "timestamp", "ordinal")), rec, kind == session.KindUnknown)
+	r.put(history.Message{Message: m}, r.state.beside(rec.cuts.Fingerprint(rec.line, "timestamp", "ordinal")), rec, kind == session.KindUnknown)
 }
 
 // verbatim keeps a line that is no record.

@@ -12,8 +12,8 @@ import (
 	"sessiond/internal/session"
 )
 
-// take turns one line into what it becomes.
-func (r *reader) take(line []byte, at int64) error {
+// take turns one line, of a size in the file, into what it becomes.
+func (r *reader) take(line []byte, at int64, size int) error {
 	small := len(line) < 64<<10
 	if small { // a reply's items are kept until it is whole
 		line = bytes.Clone(line)
@@ -23,7 +23,7 @@ func (r *reader) take(line []byte, at int64) error {
 	case !ok && len(bytes.TrimSpace(line)) == 0:
 		r.skip(history.SkipBlank)
 		return nil
-	case len(line) > history.MaxLine:
+	case size > history.MaxLine:
 		r.skip(history.SkipLarge)
 		r.problem(r.state.Line, "the line is over 64 MiB; left out")
 		return r.closeReply("")
@@ -45,7 +45,7 @@ func (r *reader) take(line []byte, at int64) error {
 	if !exact {
 		rec.bytes = bytes.Clone(line)
 	}
-	rec.offset, rec.number = at, r.state.Line
+	rec.offset, rec.number, rec.cuts = at, r.state.Line, r.cuts
 	if rec.timed {
 		r.state.LastAt = rec.at
 	} else {
@@ -147,7 +147,7 @@ func (r *reader) item(rec *record) error {
 	case rec.isReply():
 		r.reply.items = append(r.reply.items, rec)
 		r.reply.keys = append(r.reply.keys, r.state.advance(rec))
-		if r.reply.bytes += len(rec.raw); r.reply.bytes > history.MaxBatchBytes {
+		if r.reply.bytes += r.cuts.Size(rec.raw); r.reply.bytes > history.MaxBatchBytes {
 			return r.closeReply("")
 		}
 		return nil
@@ -350,7 +350,7 @@ func (r *reader) user(rec *record, m *session.Message, before place) {
 	witnessed := r.person[rec.number]
 	m.Origin = session.Program
 	switch {
-	case r.state.Summary != "" && digestOf(strings.Join(said, "\n")) == r.state.Summary:
+	case r.state.Summary != "" && r.digestOf(strings.Join(said, "\n")) == r.state.Summary:
 	case kind == wrapsShell:
 		m.Kind, m.Origin = session.KindBash, session.Person
 	case kind == wrapsAbort:

@@ -29,7 +29,7 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 	if file.size == 0 {
 		return nil, session.Errorf(session.Invalid, "the file is empty")
 	}
-	r := &reader{ctx: ctx, file: file, path: found.Path, known: known, emit: emit, quiet: isQuiet(s.now().Sub(file.modified))}
+	r := &reader{ctx: ctx, file: file, cuts: history.NewCuts(file, found, cutRule()), path: found.Path, known: known, emit: emit, quiet: isQuiet(s.now().Sub(file.modified))}
 	switch filepath.Base(found.Path) {
 	case indexName:
 		return r.names(cursor)
@@ -52,6 +52,7 @@ type reader struct {
 	*survey
 	ctx      context.Context
 	file     *rollout
+	cuts     *history.Cuts
 	path     string
 	known    history.Known
 	emit     func(history.Batch) error
@@ -87,7 +88,7 @@ func (r *reader) open(cursor *history.Cursor) error {
 		cursor = nil
 	}
 	var err error
-	if r.survey, err = look(r.ctx, r.file, r.file.size, cursor, before, r.quiet); err != nil {
+	if r.survey, err = look(r.ctx, r.file, r.file.size, cursor, before, r.quiet, r.cuts); err != nil {
 		return err
 	}
 	if !r.stale {
@@ -130,7 +131,7 @@ func (r *reader) run() error {
 		return err
 	}
 	r.begin()
-	lines := history.NewLines(r.file, r.begun, r.limit)
+	lines := history.NewLines(r.file, r.begun, r.limit).Cut(r.cuts)
 	for n := 0; ; n++ {
 		line, at, ended, err := lines.Next()
 		if lines.Offset() < r.limit && !ended && (err == nil || errors.Is(err, io.EOF)) {
@@ -147,7 +148,7 @@ func (r *reader) run() error {
 			return r.ctx.Err()
 		}
 		r.state.Line++
-		if err := r.take(line, at); err != nil {
+		if err := r.take(line, at, lines.Size()); err != nil {
 			return err
 		}
 		if history.Full(len(r.batch.Messages)+len(r.batch.Calls), r.size) {
@@ -169,7 +170,7 @@ func (r *reader) start() error {
 }
 
 func (r *reader) begin() {
-	r.batch = history.Batch{}
+	r.batch = history.Batch{Cuts: r.cuts}
 	r.batch.Session = r.session
 	if r.existing != nil {
 		r.batch.ID = r.existing.ID

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 
-	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
@@ -59,7 +58,7 @@ func after(chain, says string) string {
 
 // advance moves over a record of the conversation and gives its key.
 func (s *state) advance(r *record) string {
-	s.Chain, s.Side = after(s.Chain, history.Fingerprint(r.says())), 0
+	s.Chain, s.Side = after(s.Chain, r.cuts.Fingerprint(r.says())), 0
 	return s.Chain
 }
 

@@ -23,14 +23,15 @@ type survey struct {
 	person    map[int32]bool // lines of items that an event says a person wrote
 	witnesses bool           // there are such events
 	items     bool           // there are messages among the items: events only repeat them
-	plain     bool           // it holds a compaction that does not say what it keeps
-	own       int64          // offset of the first record that is no copy in a fork; -1: not known
-	foreign   bool           // it holds headers of other threads
-	firstUser string         // what a person said first, by an event
-	typed     string         // text of the first item that looks like a person's
-	name      string         // the last name that the thread was given in the file
-	cwd       string         // of the first era, from what the model was told
-	limits    int64          // the model's window, as the first turn says it
+	cuts      *history.Cuts
+	plain     bool   // it holds a compaction that does not say what it keeps
+	own       int64  // offset of the first record that is no copy in a fork; -1: not known
+	foreign   bool   // it holds headers of other threads
+	firstUser string // what a person said first, by an event
+	typed     string // text of the first item that looks like a person's
+	name      string // the last name that the thread was given in the file
+	cwd       string // of the first era, from what the model was told
+	limits    int64  // the model's window, as the first turn says it
 
 	end   int64  // of the last complete line
 	limit int64  // where this reading ends: what lies behind is still being written
@@ -71,9 +72,9 @@ type waiting struct {
 }
 
 // look reads a rollout up to size. Codes: Invalid (no rollout).
-func look(ctx context.Context, file io.ReaderAt, size int64, cursor *history.Cursor, before *state, quiet bool) (*survey, error) {
+func look(ctx context.Context, file io.ReaderAt, size int64, cursor *history.Cursor, before *state, quiet bool, cuts *history.Cuts) (*survey, error) {
 	s := &surveyor{
-		survey: &survey{person: map[int32]bool{}, own: -1}, ctx: ctx, sum: sha256.New(),
+		survey: &survey{person: map[int32]bool{}, own: -1, cuts: cuts}, ctx: ctx, sum: sha256.New(),
 		reply: mark{offset: -1}, user: mark{offset: -1}, early: mark{offset: -1}, bare: true,
 	}
 	if err := s.begin(file, size); err != nil {
@@ -144,7 +145,7 @@ func plainText(s string) string { return history.Plain([]byte(s)) }
 func (s *surveyor) digest() string { return hex.EncodeToString(s.sum.Sum(nil)) }
 
 func (s *surveyor) region(file io.ReaderAt, from, to int64) error {
-	lines := history.NewLines(file, from, to)
+	lines := history.NewLines(file, from, to).Cut(s.cuts)
 	s.end = from
 	for n := 0; ; n++ {
 		line, at, ended, err := lines.Next()
@@ -163,7 +164,9 @@ func (s *surveyor) region(file io.ReaderAt, from, to int64) error {
 		}
 		s.take(line, at)
 		s.line++
-		s.sum.Write(line)
+		if err := lines.Write(s.sum, line); err != nil {
+			return err
+		}
 		s.sum.Write([]byte{'\n'})
 		s.end = lines.Offset()
 	}
@@ -195,7 +198,7 @@ func (s *surveyor) take(line []byte, at int64) {
 	case r.isUser():
 		s.items = true
 		text := joined(r.payload.Get("content"))
-		s.users = append(s.users, waiting{r.number, digestOf(text), titleOf(text)})
+		s.users = append(s.users, waiting{r.number, s.digestOf(text), titleOf(text)})
 		s.user = s.here(at)
 		if s.early.offset < 0 && !s.witnesses {
 			s.early = s.user
@@ -261,7 +264,7 @@ func (s *surveyor) event(r *record) {
 // on the line before, whose text was changed on its way.
 func (s *surveyor) claim(text string, number int32) {
 	s.witnesses = true
-	says := digestOf(text)
+	says := s.digestOf(text)
 	for i := len(s.users) - 1; i >= 0 && number-s.users[i].line <= recent; i-- {
 		if s.users[i].text == says {
 			s.claimed(i)
@@ -294,9 +297,10 @@ func titleOf(text string) string {
 	return history.FirstLine(plainText(text))
 }
 
-func digestOf(text string) string {
-	sum := sha256.Sum256([]byte(strings.TrimSpace(text)))
-	return string(sum[:12])
+func (s *survey) digestOf(text string) string {
+	sum := sha256.New()
+	s.cuts.Write(sum, []byte(strings.TrimSpace(text)))
+	return string(sum.Sum(nil)[:12])
 }
 
 // settle decides where this reading ends. A reply whose end is not here, and an item that an

@@ -121,7 +121,7 @@ func (r *reader) places(visit func(place int, i int32, hash string) bool) error 
 			return err
 		}
 		o, _ := pi.Parse(line)
-		if !visit(place, i, pi.Fingerprint(nil, o)) {
+		if !visit(place, i, pi.Fingerprint(r.text.cuts, o)) {
 			return nil
 		}
 		place++
@@ -254,7 +254,7 @@ func (r *reader) entriesOf(id session.ID) (map[uint64]theirs, error) {
 }
 
 // says tells what an entry says, within this run of the program.
-func (r *reader) says(m *session.Message) uint64 { return history.Says(r.source.seed, m) }
+func (r *reader) says(m *session.Message) uint64 { return r.text.cuts.Says(r.source.seed, m) }
 
 // mark remembers that an entry lies in another session.
 func (r *reader) mark(i int, in session.ID) {

@@ -350,7 +350,7 @@ func (x *databaseReader) session(id string) error {
 func (x *databaseReader) reader(s *spool, path string, about *about) *reader {
 	return &reader{
 		source: x.source, ctx: x.ctx, known: x.known, emit: x.emit, agent: x.agent, about: about, sid: about.sid,
-		name: fileName{id: about.sid}, text: &transcript{path: path, file: s, rows: &history.Table[row]{}},
+		name: fileName{id: about.sid}, text: &transcript{path: path, file: s, cuts: history.NewCuts(s, x.found, pi.CutRule()), rows: &history.Table[row]{}},
 		cursor: history.Cursor{Source: session.SourceOpenClaw, Path: path},
 	}
 }

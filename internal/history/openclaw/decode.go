@@ -72,7 +72,7 @@ func (r *reader) decode(i int32, line []byte) entry {
 	}
 	hash := ""
 	if n.id == 0 && r.version == 1 {
-		hash = pi.Fingerprint(nil, l.Fields)
+		hash = pi.Fingerprint(r.text.cuts, l.Fields)
 	}
 	if r.plain(i) {
 		l.Rest = l.Rest.Without("id")
@@ -243,7 +243,7 @@ func (r *reader) bill(e *entry, l *pi.Line) {
 	if response := message.String("responseId"); response != "" {
 		id += message.String("provider") + ":" + response
 	} else if len(e.calls) > 0 {
-		id += pi.Fingerprint(nil, l.Fields)
+		id += pi.Fingerprint(r.text.cuts, l.Fields)
 	}
 	kept := e.calls[:0]
 	for _, c := range e.calls {

@@ -53,7 +53,7 @@ func (r *reader) idOf(i int32) string {
 		return id
 	}
 	n := r.nodes.At(i)
-	line, err := r.text.bytes(n.offset, make([]byte, n.size))
+	line, err := r.text.cuts.ReadAgain(r.text.file, nil, n.offset, n.size)
 	if err != nil {
 		r.failed = err
 		return ""

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"sessiond/internal/history"
+	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
 )
 
@@ -41,6 +42,7 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 		defer unpacked.Close() //nolint:errcheck // it has no name any more
 		text.file, text.size = unpacked, unpacked.size
 	}
+	text.cuts = history.NewCuts(text.file, found, pi.CutRule())
 	modified := session.At(info.ModTime())
 	r := reader{
 		source: s, ctx: ctx, known: known, emit: emit, text: &text, name: name, backup: name.kind == fileBackup || movedAway(found.Path),
@@ -205,7 +207,7 @@ func (r *reader) run() error {
 }
 
 func (r *reader) begin() {
-	r.batch = history.Batch{}
+	r.batch = history.Batch{Cuts: r.text.cuts}
 	r.batch.Session = r.session
 	if r.existing != nil {
 		r.batch.ID = r.existing.ID
@@ -256,19 +258,12 @@ func (r *reader) take(i int32) error {
 
 // line reads an entry's bytes again. They are good until the next call.
 func (r *reader) line(n *node) ([]byte, error) {
-	if int64(cap(r.buffer)) < n.size {
-		r.buffer = make([]byte, n.size)
-	}
-	line, err := r.text.bytes(n.offset, r.buffer[:n.size])
+	line, err := r.text.cuts.ReadAgain(r.text.file, r.buffer, n.offset, n.size)
 	if err != nil {
 		return nil, fmt.Errorf("read line %d again: %w", n.line, err)
 	}
+	r.buffer = line
 	return line, nil
-}
-
-// bytes fills a line with what stands at an offset.
-func (t *transcript) bytes(at int64, line []byte) ([]byte, error) {
-	return line, history.ReadAgain(t.file, line, at)
 }
 
 // finish gives the last batch: with the head, the title and the cursor.

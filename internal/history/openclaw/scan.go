@@ -22,6 +22,7 @@ type transcript struct {
 	path string // as problems name it
 	file io.ReaderAt
 	size int64
+	cuts *history.Cuts
 	rows *history.Table[row] // of a database; nil for a file of lines
 }
 
@@ -149,7 +150,7 @@ func scan(ctx context.Context, text *transcript, cursor *history.Cursor, headles
 func (s *scanner) digest() string { return hex.EncodeToString(s.sum.Sum(nil)) }
 
 func (s *scanner) region(from, to int64) error {
-	lines := history.NewLines(s.text.file, from, to)
+	lines := history.NewLines(s.text.file, from, to).Cut(s.text.cuts)
 	s.offset = from
 	for n := 0; ; n++ {
 		line, at, ended, err := lines.Next()
@@ -166,7 +167,9 @@ func (s *scanner) region(from, to int64) error {
 		if err := s.take(line, at, ended); err != nil || s.torn {
 			return err
 		}
-		s.sum.Write(line)
+		if err := lines.Write(s.sum, line); err != nil {
+			return err
+		}
 		if ended {
 			s.sum.Write([]byte{'\n'})
 		}
@@ -182,13 +185,11 @@ func (s *scanner) database() error {
 		if i%256 == 0 && s.ctx.Err() != nil {
 			return s.ctx.Err()
 		}
-		if int64(cap(buffer)) < r.size {
-			buffer = make([]byte, r.size)
-		}
-		line := buffer[:r.size]
-		if err := history.ReadAgain(s.text.file, line, r.at); err != nil {
+		line, err := s.text.cuts.ReadAgain(s.text.file, buffer, r.at, r.size)
+		if err != nil {
 			return err
 		}
+		buffer = line
 		s.line++
 		s.made = r.made
 		if err := s.take(line, r.at, true); err != nil {
@@ -266,7 +267,7 @@ func (s *scanner) object(o history.Object, raw []byte, at int64) {
 		return
 	}
 	n := node{
-		offset: at, size: int64(len(raw)), line: int32(s.line), made: s.made,
+		offset: at, size: int64(s.text.cuts.Size(raw)), line: int32(s.line), made: s.made,
 		parent: -1, target: -1, reset: -1, place: -1, known: s.known, kind: entryUnknown,
 	}
 	if canonical(kindOf) {
@@ -316,8 +317,9 @@ func (s *scanner) name(n *node, o history.Object, raw []byte) bool {
 
 // byContent names a line that has no id by its hash and how often it came before.
 func (s *scanner) byContent(prefix string, raw []byte) string {
-	sum := sha256.Sum256(raw)
-	key := prefix + hex.EncodeToString(sum[:12])
+	sum := sha256.New()
+	s.text.cuts.Write(sum, raw)
+	key := prefix + hex.EncodeToString(sum.Sum(nil)[:12])
 	s.content[key]++
 	if n := s.content[key]; n > 1 {
 		key += "#" + strconv.Itoa(n)

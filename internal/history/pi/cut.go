@@ -2,9 +2,9 @@ package pi
 
 import "sessiond/internal/history"
 
-// cutRule tells which strings of a transcript may be cut: what people, models and tools said. An
+// CutRule tells which strings of a transcript may be cut: what people, models and tools said. An
 // entry that says how others are to be seen stays whole.
-func cutRule() history.CutRule {
+func CutRule() history.CutRule {
 	return history.CutRule{
 		Fields: []string{"text", "thinking", "data", "content", "output"},
 		Whole: func(line []byte) bool {

@@ -36,7 +36,7 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 	if info.Size() == 0 {
 		return nil, session.Errorf(session.Invalid, "the file is empty")
 	}
-	cuts := history.NewCuts(file, found, cutRule())
+	cuts := history.NewCuts(file, found, CutRule())
 	for {
 		r, err := s.open(ctx, file, info, cursor, known, cuts)
 		if err != nil {
