@@ -46,14 +46,14 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, nil
 }
 
-// PrepareUnguarded prepares a statement that fires no trigger and looks at no CHECK. NOT NULL,
-// the types of STRICT tables and what is UNIQUE hold for it as for any other. When SQLite
+// PrepareUnguarded prepares a statement that fires no trigger and looks at no CHECK and no
+// foreign key. NOT NULL, the types of STRICT tables and what is UNIQUE hold for it as for any other. When SQLite
 // prepares it anew, because the schema changed, it is guarded from then on. conn is what
 // (*sql.Conn).Raw gives.
 func PrepareUnguarded(ctx context.Context, conn any, query string) (driver.Stmt, error) {
 	if db := handle(conn); db != nil {
 		before := db.Fflags
-		db.Fflags = before&^sqlite3.SQLITE_EnableTrigger | sqlite3.SQLITE_IgnoreChecks
+		db.Fflags = before&^(sqlite3.SQLITE_EnableTrigger|sqlite3.SQLITE_ForeignKeys) | sqlite3.SQLITE_IgnoreChecks
 		defer func() { db.Fflags = before }()
 	}
 	return conn.(driver.ConnPrepareContext).PrepareContext(ctx, query)

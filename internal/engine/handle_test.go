@@ -16,12 +16,12 @@ import (
 
 func open(t *testing.T) *sql.DB {
 	t.Helper()
-	db, err := Open("file:" + filepath.Join(t.TempDir(), "test.db") + "?_pragma=journal_mode(wal)&_pragma=busy_timeout(5000)")
+	db, err := Open("file:" + filepath.Join(t.TempDir(), "test.db") + "?_pragma=journal_mode(wal)&_pragma=busy_timeout(5000)&_pragma=foreign_keys(1)")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	run(t, db, `CREATE TABLE rows (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, kind TEXT CHECK (kind = 'a' OR kind = 'b')) STRICT`)
+	run(t, db, `CREATE TABLE rows (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, kind TEXT CHECK (kind = 'a' OR kind = 'b'), of INTEGER REFERENCES rows (id)) STRICT`)
 	run(t, db, `CREATE TRIGGER rows_no_replace BEFORE INSERT ON rows WHEN EXISTS (SELECT 1 FROM rows WHERE id = NEW.id OR name = NEW.name)
 		BEGIN SELECT RAISE(ABORT, 'it exists'); END`)
 	run(t, db, `CREATE TRIGGER rows_stay BEFORE DELETE ON rows BEGIN SELECT RAISE(ABORT, 'it stays'); END`)
@@ -77,11 +77,11 @@ func TestTheDriverKeepsItsConnectionWhereItIsLookedFor(t *testing.T) {
 	}
 }
 
-func TestAnUnguardedStatementLeavesOutChecksAndTriggersAndNothingElse(t *testing.T) {
+func TestAnUnguardedStatementLeavesOutChecksForeignKeysAndTriggersAndNothingElse(t *testing.T) {
 	db := open(t)
 	raw(t, db, func(conn any) {
 		ctx := t.Context()
-		const insert = `INSERT INTO rows (id, name, kind) VALUES (?, ?, ?)`
+		const insert = `INSERT INTO rows (id, name, kind, of) VALUES (?, ?, ?, ?)`
 		unguarded, err := PrepareUnguarded(ctx, conn, insert)
 		if err != nil {
 			t.Fatal(err)
@@ -93,6 +93,9 @@ func TestAnUnguardedStatementLeavesOutChecksAndTriggersAndNothingElse(t *testing
 		}
 		defer guarded.Close()
 		exec := func(st driver.Stmt, values ...driver.Value) error {
+			if len(values) < 4 {
+				values = append(values, nil)
+			}
 			args := make([]driver.NamedValue, len(values))
 			for i, v := range values {
 				args[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
@@ -104,8 +107,8 @@ func TestAnUnguardedStatementLeavesOutChecksAndTriggersAndNothingElse(t *testing
 			_, err := conn.(driver.ExecerContext).ExecContext(ctx, query, nil)
 			return err
 		}
-		if err := exec(unguarded, int64(1), "one", "c"); err != nil {
-			t.Errorf("a row that CHECK refuses: %v", err)
+		if err := exec(unguarded, int64(1), "one", "c", int64(7)); err != nil {
+			t.Errorf("a row that CHECK and the foreign key refuse: %v", err)
 		}
 		for name, tt := range map[string]struct {
 			err  error
@@ -116,8 +119,9 @@ func TestAnUnguardedStatementLeavesOutChecksAndTriggersAndNothingElse(t *testing
 			"nothing where it must not be": {exec(unguarded, int64(2), nil, "a"), sqlite3.SQLITE_CONSTRAINT_NOTNULL},
 			"another type":                 {exec(unguarded, int64(2), "two", []byte("a")), sqlite3.SQLITE_CONSTRAINT_DATATYPE},
 			"CHECK, guarded":               {exec(guarded, int64(2), "two", "c"), sqlite3.SQLITE_CONSTRAINT_CHECK},
+			"the foreign key, guarded":     {exec(guarded, int64(2), "two", "a", int64(7)), sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY},
 			"the trigger, guarded":         {exec(guarded, int64(1), "two", "a"), sqlite3.SQLITE_CONSTRAINT_TRIGGER},
-			"the trigger of replacing":     {one(`INSERT OR REPLACE INTO rows VALUES (1, 'one', 'a')`), sqlite3.SQLITE_CONSTRAINT_TRIGGER},
+			"the trigger of replacing":     {one(`INSERT OR REPLACE INTO rows VALUES (1, 'one', 'a', NULL)`), sqlite3.SQLITE_CONSTRAINT_TRIGGER},
 			"the trigger of deleting":      {one(`DELETE FROM rows`), sqlite3.SQLITE_CONSTRAINT_TRIGGER},
 		} {
 			if code(tt.err) != tt.want {
@@ -137,7 +141,7 @@ func TestAnUnguardedStatementLeavesOutChecksAndTriggersAndNothingElse(t *testing
 func TestConnectionsWithoutLocksServeManyGoroutines(t *testing.T) {
 	db := open(t)
 	db.SetMaxOpenConns(3)
-	run(t, db, `INSERT INTO rows VALUES (1, 'one', 'a')`)
+	run(t, db, `INSERT INTO rows VALUES (1, 'one', 'a', NULL)`)
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {

@@ -96,7 +96,13 @@ func (b *bulk) query(shared []bool, rows int) string {
 		}
 	}
 	one := "(" + strings.Join(row, ", ") + ")"
-	return "INSERT INTO " + b.table + " (" + strings.Join(columns, ",") + ") VALUES " + one + strings.Repeat(", "+one, rows-1) + b.unless
+	insert := "INSERT INTO "
+	if b.checked {
+		// To take back half a statement SQLite would copy each page before it changes. Who fails
+		// here gives up the job, if not the transaction.
+		insert = "INSERT OR FAIL INTO "
+	}
+	return insert + b.table + " (" + strings.Join(columns, ",") + ") VALUES " + one + strings.Repeat(", "+one, rows-1) + b.unless
 }
 
 // common tells the columns in which all rows have the same value.
