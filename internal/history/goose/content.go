@@ -191,7 +191,7 @@ func contents(items []json.RawMessage, callID string) (text string, layout []byt
 				rest.Take("text")
 			}
 			texts = append(texts, content)
-			place = history.Object{{Key: "bytes", Raw: raw(strconv.Itoa(len(content)))}}
+			place = history.Object{{Key: "bytes", Raw: raw(strconv.Itoa(history.TextSize(content)))}}
 		case ok && len(more) < session.MaxParts/2:
 			if part, is := attachment(&rest); is {
 				more = append(more, part)

@@ -33,6 +33,8 @@ type database struct {
 	*history.SQLite
 	ctx     context.Context
 	path    string
+	found   history.Found
+	utf8    bool // how its texts are written
 	known   history.Known
 	send    func(history.Batch) error
 	has     map[string][]string // columns by table
@@ -80,7 +82,7 @@ func readDatabase(ctx context.Context, found history.Found, cursor *history.Curs
 		return nil, err
 	}
 	defer opened.Close() //nolint:errcheck // nothing was written
-	d := &database{SQLite: opened, ctx: ctx, path: found.Path, known: known}
+	d := &database{SQLite: opened, ctx: ctx, path: found.Path, found: found, known: known}
 	d.send = func(b history.Batch) error {
 		err := d.Check()
 		if err == nil {
@@ -118,6 +120,11 @@ func (d *database) recognise() error {
 	if !slices.Contains(d.has[tableSessions], "id") || !slices.Contains(d.has[tableMessages], "content_json") || !slices.Contains(d.has[tableMessages], "session_id") {
 		return session.Errorf(session.Invalid, "no Goose database: it has no tables of sessions and messages as Goose makes them")
 	}
+	var encoding string
+	if err := d.GetContext(d.ctx, &encoding, `PRAGMA encoding`); err != nil {
+		return err
+	}
+	d.utf8 = encoding == "UTF-8"
 	if slices.Contains(d.has[tableVersion], "version") {
 		var version *int64
 		if err := d.GetContext(d.ctx, &version, `SELECT MAX(CAST(version AS INTEGER)) FROM schema_version`); err != nil {
@@ -319,16 +326,17 @@ func (d *database) session(a about, changed string) error {
 		d.records.Skip(history.SkipKnown, a.records+rows+calls-before.Copies)
 		return nil
 	}
-	r := &reader{
-		ctx: d.ctx, known: d.known, emit: d.send, path: d.path, about: a, from: newRows(d, tableMessages, `session_id = ?`, a.id),
-		counted: before.Ledger, origins: func() ([]*session.Session, error) { return d.origins(a.id) },
-	}
+	from := newRows(d, tableMessages, `session_id = ?`, a.id)
 	if thread, ok := strings.CutPrefix(a.id, threadPrefix); ok {
-		r.from = newRows(d, tableThreadMessages, ofThread, thread)
+		from = newRows(d, tableThreadMessages, ofThread, thread)
+	}
+	r := &reader{
+		ctx: d.ctx, known: d.known, emit: d.send, path: d.path, about: a, from: from, cuts: from.cuts,
+		counted: before.Ledger, origins: func() ([]*session.Session, error) { return d.origins(a.id) },
 	}
 	switch {
 	case a.records == 0 && rows == 0: // only what it cost is left
-		r.from = &lostUsage{d: d, of: a.id}
+		r.from, r.cuts = &lostUsage{d: d, of: a.id}, nil
 	case calls > 0:
 		r.ledger = ledger{d: d, of: a.id}
 		if err := r.ledger.look(); err != nil {

@@ -31,6 +31,7 @@ type reader struct {
 
 	about   about
 	from    conversation
+	cuts    *history.Cuts // of it; nil: it is read whole
 	ledger  ledger
 	counted int // of its rows, by earlier readings
 	origins func() ([]*session.Session, error)
@@ -67,7 +68,7 @@ func (r *reader) run(cursor func() *history.Cursor) (err error) {
 	r.records = newRecords()
 	defer r.records.close()
 	defer func() { err = errors.Join(err, r.from.close()) }()
-	s := scanner{records: r.records}
+	s := scanner{records: r.records, cuts: r.cuts}
 	if r.about.created != nil {
 		s.last = *r.about.created
 	}
@@ -320,7 +321,7 @@ func (r *reader) above(parent *session.Session) (loop bool, err error) {
 
 // begin starts a batch.
 func (r *reader) begin() {
-	r.batch, r.size = history.Batch{}, 0
+	r.batch, r.size = history.Batch{Cuts: r.cuts}, 0
 	r.batch.Session = r.session
 	if r.existing != nil {
 		r.batch.ID = r.existing.ID
@@ -384,7 +385,7 @@ func (r *reader) message(i int) error {
 		return err
 	}
 	m := r.records.record(i)
-	if len(in.content) > largest {
+	if r.cuts.Size(in.content) > largest {
 		r.batch.Records.Skip(skipLarge, 1)
 		r.problem(m.id, fmt.Sprintf("message %s is larger than 64 MiB and was left out", m.key))
 		r.records.at(i).aside = true // nothing hangs on it

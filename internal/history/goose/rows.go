@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
@@ -21,10 +23,13 @@ type rowsOf struct {
 	size  int
 
 	lookup history.Lookup[*row]
+	long   history.LongValues
+	cuts   *history.Cuts
 }
 
 func newRows(d *database, table, where, of string) *rowsOf {
 	c := &rowsOf{d: d, table: table, where: where, of: of}
+	c.cuts = history.NewCuts(&c.long, d.found, cutRule())
 	c.lookup.Open = c.open
 	return c
 }
@@ -37,13 +42,57 @@ const keepBytes = 1 << 20
 func (c *rowsOf) selected() string {
 	list := `m.id`
 	for _, name := range []string{"message_id", "role", "created_timestamp", "content_json", "metadata_json"} {
-		if slices.Contains(c.d.has[c.table], name) {
-			list += `, CAST(m.` + name + ` AS TEXT)`
-		} else {
+		switch {
+		case !slices.Contains(c.d.has[c.table], name):
 			list += `, NULL`
+			if name == columnContent {
+				list += `, NULL`
+			}
+		case name == columnContent: // a long one is not read with its row
+			list += `, CASE WHEN ` + c.longContent() + ` THEN NULL ELSE CAST(m.content_json AS TEXT) END, CASE WHEN ` + c.longContent() + ` THEN octet_length(m.content_json) END`
+		default:
+			list += `, CAST(m.` + name + ` AS TEXT)`
 		}
 	}
 	return `SELECT ` + list + ` FROM `
+}
+
+const columnContent = "content_json"
+
+// longContent is when a content is not read with its row: what octet_length says needs only the
+// row's header.
+func (c *rowsOf) longContent() string {
+	if c.cuts == nil || !c.d.utf8 {
+		return `FALSE`
+	}
+	return `octet_length(m.content_json) > ` + strconv.Itoa(history.LongValue)
+}
+
+// In the file of long values a content stands in an object: only those are read shortened.
+const beforeContent, afterContent = `{"content":`, `}`
+
+// putLong copies a content that was not read with its row, and reads it shortened.
+func (c *rowsOf) putLong(ctx context.Context, in *row) (err error) {
+	if in.long == 0 {
+		return nil
+	}
+	in.offset, in.size, err = c.long.Put(ctx, c.d.SQLite, c.table, columnContent, in.id, in.long, beforeContent, afterContent)
+	if err != nil {
+		in.offset, in.size = 0, 0
+	}
+	return c.getLong(ctx, in, in.offset, in.size)
+}
+
+// getLong reads a content shortened, or whole where SQLite does not give it piece by piece.
+func (c *rowsOf) getLong(ctx context.Context, in *row, offset, size int64) error {
+	if size == 0 {
+		return c.d.GetContext(ctx, &in.content, `SELECT CAST(content_json AS TEXT) FROM `+c.table+` WHERE id = ?`, in.id)
+	}
+	object, err := c.cuts.ReadAgain(&c.long, nil, offset, size)
+	if err == nil {
+		in.content = object[len(beforeContent) : len(object)-len(afterContent)]
+	}
+	return err
 }
 
 func (c *rowsOf) scan(ctx context.Context, yield func(*row) error) error {
@@ -56,6 +105,9 @@ func (c *rowsOf) scan(ctx context.Context, yield func(*row) error) error {
 	for rows.Next() {
 		in, err := scanRow(rows)
 		if err != nil {
+			return err
+		}
+		if err := c.putLong(ctx, in); err != nil {
 			return err
 		}
 		if c.size += len(in.content) + len(in.metadata); c.size <= keepBytes {
@@ -90,13 +142,16 @@ func (c *rowsOf) load(ctx context.Context, l *records, i int) (*row, error) {
 			}
 		}
 	})
+	if r := *l.at(i); err == nil && in.long > 0 {
+		err = c.getLong(ctx, in, r.offset, r.size)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read row %d again: %w", id, err)
 	}
 	return in, nil
 }
 
-func (c *rowsOf) close() error { return c.lookup.Close() }
+func (c *rowsOf) close() error { return errors.Join(c.lookup.Close(), c.long.Close()) }
 
 func (c *rowsOf) open(ctx context.Context, ids string) (history.Rows[*row], error) {
 	rows, err := c.d.QueryContext(ctx, c.byID(), ids)
@@ -122,8 +177,12 @@ func (rows again) Next() (int64, *row, error) {
 func scanRow(rows *sql.Rows) (*row, error) {
 	in := &row{}
 	var messageID, roleText *string
-	if err := rows.Scan(&in.id, &messageID, &roleText, &in.created, &in.content, &in.metadata); err != nil {
+	var long *int64
+	if err := rows.Scan(&in.id, &messageID, &roleText, &in.created, &in.content, &long, &in.metadata); err != nil {
 		return nil, err
+	}
+	if long != nil {
+		in.long = *long
 	}
 	if messageID != nil {
 		in.messageID = history.Plain([]byte(*messageID))

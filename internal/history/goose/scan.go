@@ -22,6 +22,7 @@ type row struct {
 	role      string
 	created   []byte // a number: seconds, or milliseconds
 	content   []byte
+	long      int64 // bytes of a content that was not read with its row
 	metadata  []byte
 	broken    string // why a file's line is no message; content is the line
 }
@@ -58,6 +59,7 @@ const maxDepth = 256
 // scanner turns rows into records, in the order of the source.
 type scanner struct {
 	records *records
+	cuts    *history.Cuts
 	last    session.Time // for rows without a time
 }
 
@@ -79,11 +81,11 @@ func (s *scanner) add(in *row) {
 		r.why = "a message of role " + history.Plain([]byte(in.role))
 	}
 	if r.why != "" {
-		r.hash = history.Fingerprint(history.Object{
+		r.hash = s.cuts.Fingerprint(history.Object{
 			{Key: "role", Raw: raw(session.JSONOf(in.role))}, {Key: "raw", Raw: raw(session.JSONOf(history.Plain(in.content)))},
 		})
 	} else {
-		r.hash = history.Fingerprint(history.Object{
+		r.hash = s.cuts.Fingerprint(history.Object{
 			{Key: "role", Raw: raw(session.JSONOf(in.role))}, {Key: "at", Raw: secondsOf(in.created)}, {Key: "content", Raw: history.Array(withoutPatches(blocks))},
 		})
 		s.look(&r, blocks)

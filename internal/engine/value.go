@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"unsafe"
+
+	"modernc.org/libc"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// copyBytes is how much of a value is read in one piece.
+const copyBytes = 256 << 10
+
+// ErrHidden says that the driver does not show SQLite's connection where it is looked for.
+var ErrHidden = errors.New("the driver hides the connection of SQLite")
+
+// CopyValue copies the bytes of a text or blob by SQLite's incremental reading, for which the
+// driver has no words: a statement would have the whole value in memory. Text is in the encoding
+// of the database. row is the rowid. conn is what (*sql.Conn).Raw gives.
+func CopyValue(conn any, table, column string, row int64, to io.Writer) error {
+	db := handle(conn)
+	if db == nil {
+		return ErrHidden
+	}
+	v := value{tls: libc.NewTLS()}
+	defer v.tls.Close()
+	if err := v.open(uintptr(unsafe.Pointer(db)), table, column, row); err != nil {
+		return err
+	}
+	return errors.Join(v.copy(to), v.close())
+}
+
+// value is a text or blob that is open for reading.
+type value struct {
+	tls    *libc.TLS
+	handle uintptr
+}
+
+func (v *value) open(db uintptr, table, column string, row int64) error {
+	names := [3]uintptr{}
+	for i, name := range []string{"main", table, column} {
+		c, err := libc.CString(name)
+		if err != nil {
+			return err
+		}
+		defer libc.Xfree(v.tls, c)
+		names[i] = c
+	}
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	handle := new(uintptr)
+	pin.Pin(handle)
+	if code := sqlite3.Xsqlite3_blob_open(v.tls, db, names[0], names[1], names[2], row, 0, uintptr(unsafe.Pointer(handle))); code != sqlite3.SQLITE_OK {
+		return fmt.Errorf("SQLite's code %d", code)
+	}
+	v.handle = *handle
+	return nil
+}
+
+func (v *value) copy(to io.Writer) error {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	piece := make([]byte, copyBytes)
+	pin.Pin(&piece[0])
+	size := int(sqlite3.Xsqlite3_blob_bytes(v.tls, v.handle))
+	for at := 0; at < size; at += len(piece) {
+		some := piece[:min(len(piece), size-at)]
+		if code := sqlite3.Xsqlite3_blob_read(v.tls, v.handle, uintptr(unsafe.Pointer(&some[0])), int32(len(some)), int32(at)); code != sqlite3.SQLITE_OK {
+			return fmt.Errorf("SQLite's code %d", code)
+		}
+		if _, err := to.Write(some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *value) close() error {
+	if code := sqlite3.Xsqlite3_blob_close(v.tls, v.handle); code != sqlite3.SQLITE_OK {
+		return fmt.Errorf("SQLite's code %d", code)
+	}
+	return nil
+}
