@@ -293,7 +293,7 @@ func (r *reading) keptOnly(ctx context.Context, m *Manager) error {
 		}
 		r.showAgain(&msg, &details)
 	}
-	if details.TurnStart == "" {
+	if details.TurnStart == "" && !details.Afresh {
 		return r.lookForTurnStart(ctx, m)
 	}
 	return nil

@@ -94,6 +94,7 @@ type CompactionDetails struct {
 	Pruned        []string      `json:"pruned,omitempty"` // outputs that are hidden, by OutputName
 	Instructions  string        `json:"instructions,omitempty"`
 	TurnStart     string        `json:"turn_start,omitempty"`  // the user message of a split turn
+	Afresh        bool          `json:"afresh,omitempty"`      // the summary that it rests on kept nothing: no turn's beginning is shown again
 	LastPerson    string        `json:"last_person,omitempty"` // the person's newest message, where nothing that is kept holds it
 	System        *HiddenSystem `json:"system,omitempty"`      // system messages in the middle of the path that are hidden
 	Replaced      []Replaced    `json:"replaced,omitempty"`    // pieces in the middle of what is kept

@@ -57,6 +57,7 @@ type importedOverlay struct {
 	pruned   []outputAt
 	replaced []pieceAt
 	furthest int64 // row of the last message that it says something of
+	afresh   bool  // what it rests on keeps nothing
 }
 
 // outputAt is an output of a tool as it is stored.
@@ -318,6 +319,7 @@ func (o *importedOverlay) chain() (worth bool, err error) {
 			return false, fmt.Errorf("details of an overlay: %w", err)
 		}
 	}
+	details.Afresh = details.Afresh || o.afresh
 	n := o.hide(&details)
 	if err := o.size(before); err != nil {
 		return false, err
@@ -367,7 +369,7 @@ func (o *importedOverlay) restOn(before *overlayRow) error {
 		return nil
 	}
 	first, err := o.firstAfter(before)
-	o.FirstKeptID = &first
+	o.FirstKeptID, o.afresh = &first, before != nil
 	return err
 }
 

@@ -30,7 +30,7 @@ func TestSamplesAddUp(t *testing.T) {
 		{"2.1.34, sub-agent in progress rows", "entire-2.1.34-agent-progress.jsonl", facts{117, 21, 14, 16, 15, 17, 19056, 441175, 2075, 0, 1, 2}},
 		{"2.1.12, local command", "entire-2.1.12-local-command.jsonl", facts{154, 40, 22, 31, 31, 620, 103404, 909116, 89, 0, 0, 4}},
 		{"2.1.12, two session ids", "entire-2.1.12-two-session-ids.jsonl", facts{221, 24, 56, 58, 58, 454, 173677, 3812944, 157, 0, 0, 3}},
-		{"2.1.12, microcompaction", "entire-2.1.12-microcompact.jsonl", facts{257, 25, 57, 55, 55, 478, 338089, 5118558, 107, 0, 0, 5}},
+		{"2.1.12, microcompaction", "entire-2.1.12-microcompact.jsonl", facts{257, 25, 57, 55, 55, 478, 338089, 5118558, 107, 1, 0, 5}},
 		{"1.0.108, inline sub-agents", "ccviewer-1.0.108-inline-sidechain.jsonl", facts{53, 0, 20, 21, 21, 129, 47747, 324259, 3629, 0, 2, 0}},
 		{"1.0.98", "ccviewer-1.0.98-plain.jsonl", facts{29, 0, 7, 12, 12, 93, 12698, 103219, 953, 0, 0, 0}},
 	} {

@@ -2,6 +2,7 @@ package historytest
 
 import (
 	"slices"
+	"strings"
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect"
@@ -49,6 +50,20 @@ func (h *House) Given(id session.ID) []string {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// BeginsWith claims what a model is given at a session's head: as many messages as want has
+// lines, each beginning as its line does.
+func (h *House) BeginsWith(id session.ID, want []string) {
+	h.Helper()
+	got := h.Given(id)
+	same := len(got) == len(want)
+	for i := 0; same && i < len(want); i++ {
+		same = strings.HasPrefix(got[i], want[i])
+	}
+	if !same {
+		h.Errorf("a model is given\n     %s\nwant %s", strings.Join(got, " | "), strings.Join(want, " | "))
+	}
 }
 
 // ContextsAreAccepted claims that what a model would be given at the end of each path, also of

@@ -1,0 +1,79 @@
+package claudecode_test
+
+import (
+	"strings"
+	"testing"
+)
+
+func system(uuid, parent, subtype, rest string) string {
+	return `{"type":"system","subtype":"` + subtype + `","content":"","parentUuid":` + link(parent) + `,"isSidechain":false,"sessionId":"` + id + `","version":"2.1.120",` + rest + `"uuid":"` + uuid + `","timestamp":"2026-02-08T06:00:00.000Z"}`
+}
+
+// What Claude Code itself would send next, after what its rows say of its context.
+func TestWhatTheModelIsGiven(t *testing.T) {
+	begun := []string{
+		user("1", "", "one"), says("2", "1", "m1", call("a"), "tool_use"), result("3", "2", "a", "out of a"), says("4", "3", "m2", call("b"), "tool_use"), result("5", "4", "b", "out of b"),
+	}
+	for _, test := range []struct {
+		name  string
+		rows  []string
+		given []string // what each line begins with, but for the summary, which it holds
+		undos [][]string
+	}{
+		{
+			"notes, rows of the program and errors are not sent",
+			[]string{
+				system("6", "5", "turn_duration", `"durationMs":5,`), system("7", "6", "local_command", ""),
+				strings.Replace(says("8", "7", "m3", text("API Error"), "stop"), `"isSidechain"`, `"isApiErrorMessage":true,"isSidechain"`, 1), user("9", "8", "go on"),
+			},
+			[]string{"user: one", "assistant: (Bash a)", "tool: [a: out of a]", "assistant: (Bash b)", "tool: [b: out of b]", "user: go on"},
+			nil,
+		},
+		{
+			"a microcompaction clears the results that it names",
+			[]string{
+				system("6", "5", "microcompact_boundary", `"microcompactMetadata":{"trigger":"auto","preTokens":900,"tokensSaved":300,"compactedToolIds":["a","gone"],"clearedAttachmentUUIDs":[]},`),
+				user("7", "6", "go on"),
+			},
+			[]string{"user: one", "assistant: (Bash a)", "tool: [a: [output hidden", "assistant: (Bash b)", "tool: [b: out of b]", "user: go on"},
+			[][]string{{"user: one", "assistant: (Bash a)", "tool: [a: out of a]", "assistant: (Bash b)", "tool: [b: out of b]", "user: go on"}},
+		},
+		{
+			"a compaction sends its summary alone, and clearing goes on behind it",
+			[]string{
+				system("6", "5", "microcompact_boundary", `"microcompactMetadata":{"compactedToolIds":["a"]},`),
+				system("7", "", "compact_boundary", `"logicalParentUuid":"6","compactMetadata":{"trigger":"auto","preTokens":900},`),
+				strings.Replace(user("8", "7", "the summary"), `"type":"user"`, `"isCompactSummary":true,"type":"user"`, 1),
+				says("9", "8", "m4", call("c"), "tool_use"), result("10", "9", "c", "out of c"),
+				system("11", "10", "microcompact_boundary", `"microcompactMetadata":{"compactedToolIds":["c"]},`), user("12", "11", "go on"),
+			},
+			[]string{"user: <conversation_summary>", "assistant: (Bash c)", "tool: [c: [output hidden", "user: go on"},
+			[][]string{
+				{"user: <conversation_summary>", "assistant: (Bash c)", "tool: [c: out of c]", "user: go on"},
+				{"user: one", "assistant: (Bash a)", "tool: [a: [output hidden", "assistant: (Bash b)", "tool: [b: out of b]", "assistant: (Bash c)", "tool: [c: out of c]", "user: go on"},
+			},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHouse(t)
+			path := h.Write(id+".jsonl", append(append([]string{}, begun...), test.rows...)...)
+			h.Import(path)
+			s := h.Session(id)
+			h.BeginsWith(s.ID, test.given)
+			for _, want := range test.undos {
+				s = h.Session(id)
+				if s.CompactionID == nil {
+					t.Fatal("nothing is in force")
+				}
+				if _, err := h.Store.UndoCompaction(t.Context(), s.ID, *s.CompactionID); err != nil {
+					t.Fatal(err)
+				}
+				h.BeginsWith(s.ID, want)
+			}
+			rows := h.Rows()
+			if h.Import(path); h.Rows() != rows {
+				t.Error("a second import changed something")
+			}
+		})
+	}
+}
