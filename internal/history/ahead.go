@@ -1,7 +1,9 @@
 package history
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -123,7 +125,13 @@ func (a *ahead) one(ctx context.Context, r *reading) (problems []Problem, err er
 	if a.Purged { // what was purged lies before the cursor
 		cursor = nil
 	}
+	arrived := false
 	if unchanged(cursor, r.found) {
+		if arrived, err = a.arrived(ctx, cursor); err != nil {
+			return nil, err
+		}
+	}
+	if unchanged(cursor, r.found) && !arrived {
 		r.done.Sessions.Unchanged = sessionsOf(cursor)
 		return nil, nil
 	}
@@ -137,6 +145,23 @@ func (a *ahead) one(ctx context.Context, r *reading) (problems []Problem, err er
 		}
 	}
 	return problems, err
+}
+
+// arrived tells whether the session is here now that a file's session was forked from, or was
+// started by, and that was missing when the file was read: then the file is read again, from
+// where its reading ended, and finds it.
+func (a *ahead) arrived(ctx context.Context, c *Cursor) (bool, error) {
+	var state struct {
+		Awaits string `json:"awaits"`
+	}
+	if !bytes.Contains(c.State, []byte(`"awaits"`)) || json.Unmarshal(c.State, &state) != nil || state.Awaits == "" {
+		return false, nil
+	}
+	_, err := a.Store.SessionBySource(ctx, c.Source, state.Awaits)
+	if session.CodeOf(err) == session.NotFound {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // emit measures a batch, beside the storing of the one before it, and gives it away. The

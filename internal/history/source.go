@@ -27,6 +27,8 @@ type Source interface {
 
 	// Read gives what found holds and the cursor does not have yet, in order, in batches of
 	// at most MaxBatch messages, mostly when they are Full, each with the count of the records that it stands for.
+	// A state that has "awaits", the source id of a session that was missing, has the file read
+	// again when that session is here, though it did not change.
 	// cursor is nil for a first reading. The batch that completes the reading carries the new
 	// cursor, whose Counts are those of the old one if the reading went on from there. The
 	// problems are lines that were kept raw because they could not be read; an error says

@@ -111,6 +111,7 @@ const maxForks = 100
 // origins follows the forks of a thread back.
 func (r *reader) origins() (lineage, error) {
 	l := lineage{root: r.id}
+	r.awaits = ""
 	next := r.header.String("forked_from_id")
 	if base, ok := history.Fields(r.header.Get("history_base")); ok && next == "" {
 		if id := r.threadOf(base.String("thread_id")); id != r.id {
@@ -128,6 +129,9 @@ func (r *reader) origins() (lineage, error) {
 			return l, err
 		}
 		if found == nil {
+			if len(l.sessions) == 0 {
+				r.awaits = at
+			}
 			break
 		}
 		l.sessions = append(l.sessions, found)
@@ -155,6 +159,8 @@ func (r *reader) origins() (lineage, error) {
 	found, err := r.known.Session(r.ctx, session.SourceCodex, starter)
 	if err == nil && found != nil {
 		l.parent, l.kind = found, session.ParentChild
+	} else {
+		r.awaits = starter
 	}
 	return l, err
 }

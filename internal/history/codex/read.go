@@ -60,6 +60,7 @@ type reader struct {
 	cursor   history.Cursor
 	state    state
 	from     lineage
+	awaits   string // the source id of where it comes from, which is not here
 	existing *session.Session
 	session  history.NewSession
 	agent    bool // a sub-agent's
@@ -211,6 +212,7 @@ func (r *reader) finish() error {
 		r.batch.Title = &title
 	}
 	r.batch.Fields = r.fields()
+	r.state.Awaits = r.awaits
 	r.cursor.State = session.JSONOf(r.state)
 	r.batch.Cursor = &r.cursor
 	return r.emit(r.batch)

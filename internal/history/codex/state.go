@@ -10,6 +10,8 @@ import (
 
 // state is what a reading must know of the records before it. It is kept in the cursor.
 type state struct {
+	Awaits string `json:"awaits,omitempty"` // the thread that this one was forked from, or was started by, where it is not here yet
+
 	Line      int32 `json:"line"` // lines read
 	Witnesses bool  `json:"witnesses,omitempty"`
 	Items     bool  `json:"items,omitempty"`

@@ -388,6 +388,7 @@ func (r *reader) parent(own string) (session.ID, error) {
 		if err != nil || found != nil {
 			return idOf(found), err
 		}
+		r.awaits = id
 	}
 	path := ""
 	for _, key := range []string{"parentSession", "branchedFrom", "legacyParentSessionPath"} {
@@ -404,6 +405,7 @@ func (r *reader) parent(own string) (session.ID, error) {
 			return "", err
 		}
 		if cursor != nil && cursor.SessionID != "" {
+			r.awaits = ""
 			return cursor.SessionID, nil
 		}
 	}
@@ -413,6 +415,9 @@ func (r *reader) parent(own string) (session.ID, error) {
 		return "", nil
 	}
 	found, err := r.known.Session(r.ctx, session.SourcePi, id)
+	if r.awaits = ""; found == nil {
+		r.awaits = id
+	}
 	return idOf(found), err
 }
 

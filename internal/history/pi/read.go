@@ -19,6 +19,8 @@ type state struct {
 	Except  []int `json:"except,omitempty"`
 	// Shared are the runs of entries that lie in sessions which this one was forked from.
 	Shared []shared `json:"shared,omitempty"`
+	// Awaits is the session that this one was forked from, where it is not here yet.
+	Awaits string `json:"awaits,omitempty"`
 }
 
 // Read implements history.Source.
@@ -102,6 +104,7 @@ type reader struct {
 	size      int        // bytes in batch
 	older     bool       // everything in the file is here under newer names
 	late      []entry    // labels of entries that come after them
+	awaits    string     // the source id of an origin that is not here
 	linked    session.ID // an origin that was not here when the session came
 	given     int        // messages that were given
 	problems  []history.Problem
@@ -224,8 +227,9 @@ func (r *reader) finish(continues bool) error {
 		e.mark.MessageKey, e.mark.MessageSession = r.keyOf(e.marked), r.sharedIn(e.marked)
 		r.batch.Marks = append(r.batch.Marks, *e.mark)
 	}
-	r.state.Shared = r.runs()
-	if r.state.Adopted > 0 || r.state.Shared != nil {
+	r.state.Shared, r.state.Awaits = r.runs(), r.awaits
+	r.cursor.State = nil
+	if r.state.Adopted > 0 || r.state.Shared != nil || r.awaits != "" {
 		r.cursor.State = session.JSONOf(r.state)
 	}
 	r.batch.Cursor = &r.cursor

@@ -1,0 +1,36 @@
+package codex_test
+
+import (
+	"testing"
+
+	"sessiond/internal/session"
+)
+
+// A thread that came before the one that it was forked from, or that started it, is linked when
+// that comes, though its rollout does not change.
+func TestThreadIsLinkedWhenItsOriginComes(t *testing.T) {
+	for _, test := range []struct{ name, more, kind string }{
+		{"a fork", `"source":"cli","forked_from_id":"two"`, session.ParentFork},
+		{"a sub-agent", `"source":{"subagent":{"thread_spawn":{"parent_thread_id":"two","depth":1}}}`, session.ParentChild},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHouse(t)
+			fork := h.Write("rollout-2.jsonl", meta("one", test.more), says("user", "a"), says("assistant", "b"))
+			h.Import(fork)
+			rows := h.Rows()
+			if h.Import(fork); h.Rows() != rows {
+				t.Error("reading it again changed something")
+			}
+			h.Import(h.Write("rollout-1.jsonl", meta("two", `"source":"cli"`), says("user", "c"), says("assistant", "d")))
+			h.Import(fork)
+			s := h.Session("one")
+			if s.ParentID != h.Session("two").ID || s.ParentKind != test.kind || s.MessageCount != 2 {
+				t.Errorf("%+v", s)
+			}
+			rows = h.Rows()
+			if h.Import(fork); h.Rows() != rows {
+				t.Error("linking it twice changed something")
+			}
+		})
+	}
+}
