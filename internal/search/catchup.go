@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 
 	"sessiond/internal/session"
@@ -75,6 +76,7 @@ func (ix *Index) advance(ctx context.Context) (n int, done bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
+	letGo(messages, entries)
 	tx, err := ix.writer.BeginTx(ctx, nil)
 	if err != nil {
 		return 0, false, err
@@ -159,6 +161,24 @@ type entry struct {
 	words             int
 }
 
+// muchText is from how many bytes of entries on the texts that they were made from are let go of
+// before the index takes them in, which holds them once more.
+const muchText = 4 << 20
+
+func letGo(messages []session.Message, entries []entry) {
+	size := 0
+	for i := range entries {
+		size += len(entries[i].text) + len(entries[i].stems)
+	}
+	if size < muchText {
+		return
+	}
+	for i := range messages {
+		messages[i].Parts = nil
+	}
+	debug.FreeOSMemory()
+}
+
 // entriesOf gives the entries of those messages that hold something to find.
 func entriesOf(ctx context.Context, src Source, messages []session.Message) ([]entry, error) {
 	sessions := map[session.ID]session.Session{}
@@ -178,7 +198,7 @@ func entriesOf(ctx context.Context, src Source, messages []session.Message) ([]e
 			sessions[m.SessionID] = s
 		}
 		n := normalize(text, true)
-		entries = append(entries, entry{m, n.text, strings.Join(n.stems, " "), tagsOf(m, &s), n.words})
+		entries = append(entries, entry{m, n.text, n.stems, tagsOf(m, &s), n.words})
 	}
 	return entries, nil
 }

@@ -27,10 +27,10 @@ const (
 
 // normalized is text made ready for FTS5, for indexing and for asking alike.
 type normalized struct {
-	text  string   // for the column text, or for a quoted phrase
-	stems []string // of its English words, where they differ from the word
-	words int      // about how many tokens text has
-	open  bool     // it ends in a single character of CJK, which is but the beginning of a token
+	text  string // for the column text, or for a quoted phrase
+	stems string // of its English words, where they differ from the word, with a space between each two
+	words int    // about how many tokens text has
+	open  bool   // it ends in a single character of CJK, which is but the beginning of a token
 }
 
 // normalize prepares text: runs of Chinese, Japanese and Korean become overlapping pairs,
@@ -56,7 +56,7 @@ func normalize(s string, whole bool) normalized {
 	n.endWord()
 	open := !whole && len(n.pairs) == 1
 	n.endPairs(!whole)
-	return normalized{text: n.out.String(), stems: n.stems, words: n.words, open: open}
+	return normalized{text: n.out.String(), stems: n.stems.String(), words: n.words, open: open}
 }
 
 // plainWord gives the end of the ASCII letters and digits that begin at i.
@@ -71,7 +71,7 @@ type normalizer struct {
 	out   strings.Builder
 	word  strings.Builder // the word that is being read
 	pairs []rune          // the run of CJK that is being read
-	stems []string
+	stems strings.Builder
 	words int
 }
 
@@ -127,7 +127,10 @@ func (n *normalizer) endWord() {
 	if len(w) <= longestStemmed {
 		lower := strings.ToLower(w)
 		if cut := stem(lower); cut != lower {
-			n.stems = append(n.stems, cut)
+			if n.stems.Len() > 0 {
+				n.stems.WriteByte(' ')
+			}
+			n.stems.WriteString(cut)
 		}
 	}
 }
