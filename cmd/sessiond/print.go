@@ -67,10 +67,16 @@ type column struct {
 // printTable prints rows so that they fit the terminal: columns that matter less are
 // dropped, and the growing one is cut. Through a pipe everything is printed whole.
 func (a *app) printTable(cols []column, rows [][]string) {
+	cells := make([][]string, len(rows))
+	for i, r := range rows {
+		for _, cell := range r {
+			cells[i] = append(cells[i], strings.ReplaceAll(printable(cell), "\n", " "))
+		}
+	}
 	widths := make([]int, len(cols))
 	for i, c := range cols {
 		widths[i] = text.StringWidthWithoutEscSequences(c.name)
-		for _, r := range rows {
+		for _, r := range cells {
 			widths[i] = max(widths[i], text.StringWidthWithoutEscSequences(r[i]))
 		}
 	}
@@ -98,10 +104,10 @@ func (a *app) printTable(cols []column, rows [][]string) {
 	}
 	w.SetColumnConfigs(configs)
 	w.AppendHeader(header)
-	for _, r := range rows {
+	for _, r := range cells {
 		row := table.Row{}
 		for _, i := range shown {
-			row = append(row, text.Snip(printable(strings.ReplaceAll(r[i], "\n", " ")), widths[i], "…"))
+			row = append(row, text.Snip(r[i], widths[i], "…"))
 		}
 		w.AppendRow(row)
 	}

@@ -207,7 +207,8 @@ func (a *app) showHeading(w io.Writer, sess session.Session, extent string, more
 	}
 	facts = append(facts, extent, humanize.Comma(sess.ContextTokens)+" tokens in the context")
 	facts = append(facts, more...)
-	fmt.Fprintf(w, "%s\n%s\n\n", printable(orDash(sess.Title)), a.dim(printable(strings.Join(facts, " · "))))
+	const long = 400 // columns
+	fmt.Fprintf(w, "%s\n%s\n\n", transcript.OneLine(orDash(sess.Title), long), a.dim(strings.ReplaceAll(printable(strings.Join(facts, " · ")), "\n", " ")))
 }
 
 // page prints through the user's pager where somebody reads, else straight.
