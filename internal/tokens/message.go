@@ -81,8 +81,12 @@ func (c *Counter) content(p *session.Part) int64 { return c.text(p, true) }
 // text counts a part's text, also one that lies elsewhere: what cannot be read costs nothing,
 // for it cannot be stored either. A text that is bytes in disguise is nothing where that is asked.
 func (c *Counter) text(p *session.Part, disguised bool) int64 {
-	if p.Text != "" || p.Blob == nil || p.Blob.From == nil || p.Kind.HasBytes() {
+	isText := !p.Kind.HasBytes() || p.Kind == session.PartData && p.Blob != nil && p.Blob.MediaType == session.TextBlob
+	if p.Text != "" || p.Blob == nil || p.Blob.From == nil || !isText {
 		text := p.Content()
+		if text == "" && p.Blob != nil && isText { // of a long line that is kept as it is
+			text = string(p.Blob.Data)
+		}
 		if disguised && isDataURL(text) {
 			return 0
 		}

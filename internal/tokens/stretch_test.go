@@ -122,6 +122,22 @@ type elsewhere string
 
 func (e elsewhere) Open() (io.Reader, error) { return strings.NewReader(string(e)), nil }
 
+// A line that is kept as it is costs its text, also when that is too long for its column.
+func TestALongLineThatIsKeptCostsItsText(t *testing.T) {
+	line := strings.Repeat("[words] ", 20_000)
+	want := Reference().Part(&session.Part{Kind: session.PartData, Text: line})
+	for name, blob := range map[string]session.Blob{"held": {Data: []byte(line)}, "elsewhere": {From: elsewhere(line)}} {
+		blob.MediaType = session.TextBlob
+		if got := Reference().Part(&session.Part{Kind: session.PartData, Blob: &blob}); got != want || want < 1000 {
+			t.Errorf("%s: %d, not %d", name, got, want)
+		}
+		blob.MediaType = "application/octet-stream"
+		if got := Reference().Part(&session.Part{Kind: session.PartData, Blob: &blob}); got != 0 {
+			t.Errorf("%s, bytes: %d", name, got)
+		}
+	}
+}
+
 func TestAPartCostsTheSameWhereverItsBytesLie(t *testing.T) {
 	for name, data := range map[string]string{
 		"text": strings.Repeat("Some words, to be counted.\n", 5000), "bytes": "\x00\xff" + strings.Repeat("x", 100_000), "nothing": "",

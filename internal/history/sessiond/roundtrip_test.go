@@ -165,7 +165,7 @@ func (p *past) message() []session.Message {
 		m.Parts = []session.Part{{Kind: session.PartReasoning, Text: p.text("thought")}, session.TextPart(p.text("text"))}
 	case 5:
 		m.Kind, m.Role, m.Origin = session.KindUnknown, "", session.Program
-		m.Parts = []session.Part{{Kind: session.PartData, Extra: session.JSON("{ \"a\" : [1, 2.50, \"\\ud800\"],\n \"a\":null}")}}
+		m.Parts = []session.Part{{Kind: session.PartData, Extra: session.JSON("{ \"a\" : [1, 2.50, \"\\ud800\"],\n \"a\":null}"), Text: p.text("line")}}
 		m.Metadata = session.JSON(`{"k":"v"}`)
 	case 6:
 		for i := range session.MaxParts {
