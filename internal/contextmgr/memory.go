@@ -101,6 +101,9 @@ func sizeOf(path []session.Message) int {
 
 // Forget drops what is remembered of purged sessions, and of forks that share messages with them.
 func (m *Manager) Forget() {
+	if digest, ok := m.cfg.Digest.(interface{ Forget() }); ok {
+		digest.Forget()
+	}
 	m.paths.mu.Lock()
 	defer m.paths.mu.Unlock()
 	m.paths.by, m.paths.bytes = nil, 0

@@ -102,7 +102,7 @@ func leastTellingFirst(lines []line) {
 	for i := range lines {
 		msgs[i] = session.Message{Kind: session.KindMessage, Role: session.User, Origin: session.Person, Parts: []session.Part{session.TextPart(lines[i].text)}}
 	}
-	sp := scan(msgs)
+	sp := scan(msgs, nil)
 	best := make(map[string]float64, len(lines))
 	for i := range lines {
 		best[lines[i].text] = math.Inf(-1)
@@ -273,7 +273,7 @@ func (sp *span) scores() []float64 {
 		score += 0.45 * float64(min(s.facts, 4))
 		rare, asked, wanted := 0.0, 0, 0
 		for _, t := range sp.terms[s.terms[0]:s.terms[1]] {
-			b := t % buckets
+			b := sp.place(t)
 			rare += 1 / float64(max(1, sp.count[b]))
 			if sp.asked[b] && sp.count[b] < 12 {
 				asked++
@@ -328,13 +328,11 @@ func (sp *span) want(instructions string) {
 	if strings.TrimSpace(instructions) == "" {
 		return
 	}
-	terms, facts := len(sp.terms), len(sp.facts)
-	sp.words(instructions, byPerson)
 	sp.wanted = map[uint32]bool{}
-	for _, t := range sp.terms[terms:] {
+	for _, t := range sp.reader.read(passage{text: instructions, by: byPerson}).terms {
 		sp.wanted[t] = true
+		sp.use(t, byPerson)
 	}
-	sp.terms, sp.facts = sp.terms[:terms], sp.facts[:facts]
 }
 
 // closes tells whether message i ends a piece of work: a reply without calls that was not

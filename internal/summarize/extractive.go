@@ -17,13 +17,18 @@ const (
 
 // Extractive makes digests: sentences of the conversation, literally, chosen by who said
 // them, where they stand, what facts they hold and how rare their words are. It knows no
-// words of any language, asks no model and gives the same digest for the same span.
+// words of any language, asks no model and gives the same digest for the same span. It remembers
+// what it found in messages lately, so that the next digest of them is a merge.
 type Extractive struct {
 	count func(string) int64
+	known memory
 }
 
 // NewExtractive makes one that measures its digests with count.
 func NewExtractive(count func(string) int64) *Extractive { return &Extractive{count: count} }
+
+// Forget drops what is remembered of messages, since some may have been purged.
+func (e *Extractive) Forget() { e.known.forget() }
 
 // Name gives what the columns provider and model of a compaction hold.
 func (e *Extractive) Name() (provider, model string) { return ExtractiveProvider, ExtractiveModel }
@@ -41,7 +46,7 @@ func (e *Extractive) Summarize(ctx context.Context, req session.SummaryRequest) 
 	if limit <= 0 {
 		limit = DefaultMaxTokens
 	}
-	sp := scan(req.Messages)
+	sp := scan(req.Messages, &e.known)
 	sp.want(req.Instructions)
 	out := session.Summary{Provider: ExtractiveProvider, Model: ExtractiveModel}
 	if !req.First() && len(req.Messages) > 0 {
@@ -66,7 +71,7 @@ func (e *Extractive) digest(sp *span, req *session.SummaryRequest, old outline, 
 	c := composer{span: sp, count: e.count, budget: limit - indexBudget}
 	o := c.compose(&old)
 	for _, l := range c.dropped { // what the text had to give up may still stand in the index
-		sp.read(0, byProgram, l.text, false)
+		sp.add(0, sp.reader.read(passage{text: l.text, by: byProgram}))
 	}
 	written := o.render()
 	room := min(indexBudget, limit-e.count(written)-e.count("\n"+indexHeading+"\n- "))

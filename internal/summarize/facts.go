@@ -58,7 +58,7 @@ func (f *form) mark(s string, j int) {
 
 // keep adds the chunk s[i:j] to the facts if it is one, and remembers it as what the next
 // number may belong to.
-func (sp *span) keep(s string, i, j int, f form, first bool) {
+func (rd *reader) keep(s string, i, j int, f form, first bool) {
 	at, end := i, j
 	for at < end && edge(s[at]) && s[at] != '#' { // #5fff00, #123
 		at++
@@ -77,7 +77,7 @@ func (sp *span) keep(s string, i, j int, f form, first bool) {
 		f.dots = strings.Count(text, ".")
 	}
 	kind, ok := classify(text, &f, first)
-	if ok && len(text) <= longestFact && len(sp.terms) > 0 {
+	if ok && len(text) <= longestFact && len(rd.terms) > 0 {
 		if kind == factNumber {
 			if unit := unitAfter(s[at+len(text):]); unit > 0 {
 				text, kind = s[at:at+len(text)+unit], factAmount
@@ -85,19 +85,19 @@ func (sp *span) keep(s string, i, j int, f form, first bool) {
 		}
 		label := ""
 		if kind == factNumber || kind == factAmount || kind == factVersion {
-			label = sp.context()
+			label = rd.context()
 		}
-		sp.facts = append(sp.facts, fact{
+		rd.facts = append(rd.facts, fact{
 			text: text, label: label, kind: kind,
-			sentence: int32(len(sp.sentences)), term: int32(len(sp.terms)) - 1,
+			sentence: int32(len(rd.sentences)), term: int32(len(rd.terms)) - 1,
 		})
 	}
-	sp.nth++
+	rd.nth++
 	switch {
 	case ok && (kind == factName || kind == factIdentifier):
-		sp.name, sp.nameAt, sp.word = text, sp.nth, ""
+		rd.name, rd.nameAt, rd.word = text, rd.nth, ""
 	case f.digits == 0 && !f.url && len(text) < 32:
-		sp.word = text
+		rd.word = text
 	}
 }
 
@@ -115,14 +115,14 @@ const longestFact = 160
 
 // context gives the words that tell what a number is of: the last name, if it is near, and
 // the word before.
-func (sp *span) context() string {
-	if sp.name == "" || sp.nth-sp.nameAt > 6 {
-		return sp.word
+func (rd *reader) context() string {
+	if rd.name == "" || rd.nth-rd.nameAt > 6 {
+		return rd.word
 	}
-	if sp.word == "" {
-		return sp.name
+	if rd.word == "" {
+		return rd.name
 	}
-	return sp.name + " " + sp.word
+	return rd.name + " " + rd.word
 }
 
 // classify says what a chunk is, by its characters alone.

@@ -19,7 +19,7 @@ const indexShare = 0.22
 // tokens that count gives. No model is asked; the same span gives the same index. Secrets
 // are masked.
 func Index(msgs []session.Message, summary string, budget int64, count func(string) int64) []string {
-	return scan(msgs).index(nil, summary, nil, budget, count)
+	return scan(msgs, nil).index(nil, summary, nil, budget, count)
 }
 
 // index is Index over a scanned span. Entries of an earlier index come first when they are
@@ -130,7 +130,7 @@ func (sp *span) telling(f *fact) float64 {
 		score += 0.6
 	case byTool, byProgram:
 	}
-	k := sp.terms[f.term] % buckets
+	k := sp.place(sp.terms[f.term])
 	score -= 0.35 * log2(sp.count[k])
 	score -= 0.5 * log2(sp.alike[s.shape])
 	if s.by != byPerson && sp.asked[k] {

@@ -27,7 +27,7 @@ func (r *Remote) Summarize(ctx context.Context, req session.SummaryRequest) (ses
 	if err != nil {
 		return w.out, err
 	}
-	sp := scan(req.Messages)
+	sp := scan(req.Messages, nil)
 	if req.First() {
 		w.out.Text = w.indexed(sp, span, outline{}, true)
 		w.out.Span = w.out.Text
