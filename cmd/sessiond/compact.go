@@ -236,7 +236,7 @@ func (a *app) shift(ctx context.Context, s *services, sess session.Session, undo
 	if a.flags.json {
 		return a.printJSON(sess)
 	}
-	_, err = fmt.Fprintf(a.out, "%s is %s; the context holds %s tokens.\n", session.CompactionName(*id), what, humanize.Comma(sess.ContextTokens))
+	_, err = fmt.Fprintf(a.out, "%s is %s; the context holds %s reference tokens.\n", session.CompactionName(*id), what, humanize.Comma(sess.ContextTokens))
 	return err
 }
 

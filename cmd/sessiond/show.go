@@ -205,7 +205,7 @@ func (a *app) showHeading(w io.Writer, sess session.Session, extent string, more
 			facts = append(facts, fact)
 		}
 	}
-	facts = append(facts, extent, humanize.Comma(sess.ContextTokens)+" tokens in the context")
+	facts = append(facts, extent, humanize.Comma(sess.ContextTokens)+" reference tokens in the context")
 	facts = append(facts, more...)
 	const long = 400 // columns
 	fmt.Fprintf(w, "%s\n%s\n\n", transcript.OneLine(orDash(sess.Title), long), a.dim(strings.ReplaceAll(printable(strings.Join(facts, " · ")), "\n", " ")))
