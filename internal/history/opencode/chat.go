@@ -80,8 +80,8 @@ func parse(data []byte) (o history.Object, why string) {
 	return o, ""
 }
 
-// recordOf learns what there is to know of a message.
-func recordOf(in *message) record {
+// recordOf learns what there is to know of a message, of which cuts may hold the middle of texts.
+func recordOf(in *message, cuts *history.Cuts) record {
 	r := record{id: in.id, offset: in.offset, size: in.size, records: in.records, why: in.broken}
 	o, why := parse(in.data)
 	if r.why == "" {
@@ -109,21 +109,21 @@ func recordOf(in *message) record {
 		says = append(says, raw(session.JSONOf(history.Plain(in.data))))
 	}
 	for i := range in.parts {
-		says = append(says, r.look(&in.parts[i]))
+		says = append(says, r.look(&in.parts[i], cuts))
 	}
 	if r.why == "" && r.role == "assistant" {
 		if c := callOf(&r, o, in.parts); c != nil {
 			r.call = c.ExternalID
 		}
 	}
-	r.hash = history.Fingerprint(history.Object{{Key: "says", Raw: history.Array(says)}})
+	r.hash = cuts.Fingerprint(history.Object{{Key: "says", Raw: history.Array(says)}})
 	return r
 }
 
 func isSet(value []byte) bool { return value != nil && string(value) != "null" }
 
 // look learns what a part is, and gives what it says.
-func (r *record) look(p *part) raw {
+func (r *record) look(p *part, cuts *history.Cuts) raw {
 	r.parts = append(r.parts, p.id)
 	o, why := parse(p.data)
 	if why != "" {
@@ -144,7 +144,7 @@ func (r *record) look(p *part) raw {
 			o = o.With("state", state.With("time", objectJSON(times.Without("compacted"))).JSON())
 		}
 	}
-	return raw(session.JSONOf(history.Fingerprint(o, "id", "messageID", "sessionID")))
+	return raw(session.JSONOf(cuts.Fingerprint(o, "id", "messageID", "sessionID")))
 }
 
 func objectJSON(o history.Object) []byte {

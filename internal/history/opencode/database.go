@@ -32,6 +32,8 @@ type database struct {
 	*history.SQLite
 	ctx     context.Context
 	path    string
+	found   history.Found
+	utf8    bool // how its texts are written
 	now     time.Time
 	known   history.Known
 	send    func(history.Batch) error
@@ -61,7 +63,7 @@ func (s *Source) readDatabase(ctx context.Context, found history.Found, known hi
 		return nil, err
 	}
 	defer opened.Close() //nolint:errcheck // nothing was written
-	d := &database{SQLite: opened, ctx: ctx, path: found.Path, now: s.now(), known: known}
+	d := &database{SQLite: opened, ctx: ctx, path: found.Path, found: found, now: s.now(), known: known}
 	d.send = func(b history.Batch) error {
 		err := d.Check()
 		if err == nil {
@@ -102,6 +104,11 @@ func (d *database) recognise() error {
 	if !slices.Contains(d.has[tableSession], "project_id") || !slices.Contains(d.has[tableMessage], "data") || !slices.Contains(d.has[tablePart], "message_id") {
 		return session.Errorf(session.Invalid, "no opencode database: it has no tables of sessions, messages and parts as opencode makes them")
 	}
+	var encoding string
+	if err := d.GetContext(d.ctx, &encoding, `PRAGMA encoding`); err != nil {
+		return err
+	}
+	d.utf8 = encoding == "UTF-8"
 	return nil
 }
 
@@ -338,13 +345,14 @@ func (d *database) session(a about, changed string) error {
 			a.updated = at
 		}
 	}
+	from := newRows(d, a.id)
 	r := &reader{
 		ctx: d.ctx, known: d.known, emit: d.send, path: d.path, now: d.now, about: a, before: before,
-		from: newRows(d, a.id), origins: func() ([]*session.Session, error) { return d.origins(a.id) },
+		from: from, cuts: from.cuts, origins: func() ([]*session.Session, error) { return d.origins(a.id) },
 	}
 	switch {
 	case engine > 0 && d.messages[a.id].Count == 0:
-		r.from = newEngine(d, a.id)
+		r.from, r.cuts = newEngine(d, a.id), nil
 	default:
 		r.extra.Skip(skipEngine, engine)
 	}

@@ -38,11 +38,12 @@ func opened(t *testing.T, scripts ...string) *database {
 var search = regexp.MustCompile(`^(SEARCH |SCAN j VIRTUAL TABLE|CORRELATED SCALAR SUBQUERY|LIST SUBQUERY|CREATE BLOOM FILTER)`)
 
 func TestStatementsOfAConversationUseIndexes(t *testing.T) {
+	more := map[string][]any{partsByID: {1 << 20}}
 	sorts := map[string]bool{idsOfMessages: true, lostMessages: true} // of ids
 	for release, index := range indexes {
 		d := opened(t, conversations, index)
-		for _, statement := range []string{idsOfMessages, messagesByID, partsByID, lostMessages, partsOfLost, engineInTime, engineByID} {
-			for _, step := range historytest.Plan(t, d.SQLite, statement, "x") {
+		for _, statement := range []string{idsOfMessages, messagesByID, partsByID, lostMessages, partsOfLost, sizeOfPart, wholePart, engineInTime, engineByID} {
+			for _, step := range historytest.Plan(t, d.SQLite, statement, append([]any{"x"}, more[statement]...)...) {
 				if !search.MatchString(step) && !(sorts[statement] && strings.HasPrefix(step, "USE TEMP B-TREE")) {
 					t.Errorf("%s: %s\n%s", release, step, statement)
 				}
@@ -82,7 +83,7 @@ func readTwice(t *testing.T, c conversation, messages, rows int) {
 	l := newRecords()
 	defer l.close()
 	err := c.scan(t.Context(), func(in *message) error {
-		r := recordOf(in)
+		r := recordOf(in, nil)
 		l.add(&r)
 		rows -= in.records
 		return nil
@@ -101,7 +102,7 @@ func readTwice(t *testing.T, c conversation, messages, rows int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, r := recordOf(in), l.record(i); again.id != r.id || again.hash != r.hash {
+		if again, r := recordOf(in, nil), l.record(i); again.id != r.id || again.hash != r.hash {
 			t.Fatalf("message %d is another one when it is read again: %s", i, again.id)
 		}
 	}

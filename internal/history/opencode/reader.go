@@ -23,6 +23,7 @@ type reader struct {
 
 	about   about
 	from    conversation
+	cuts    *history.Cuts                      // of it; nil: it is read whole
 	origins func() ([]*session.Session, error) // what it may be a fork of; nil: nothing
 	before  mark                               // what the last reading saw
 	extra   history.Records                    // of the source, that are no messages
@@ -56,7 +57,7 @@ func (r *reader) run(now func(*reader) *history.Cursor) (err error) {
 	defer func() { r.stored.close() }()
 	defer func() { err = errors.Join(err, r.from.close()) }()
 	err = r.from.scan(r.ctx, func(in *message) error {
-		m := recordOf(in)
+		m := recordOf(in, r.cuts)
 		r.records.add(&m)
 		return r.ctx.Err()
 	})
@@ -257,7 +258,7 @@ func (r *reader) started(parent session.ID) error {
 
 // begin starts a batch.
 func (r *reader) begin() {
-	r.batch, r.size = history.Batch{}, 0
+	r.batch, r.size = history.Batch{Cuts: r.cuts}, 0
 	r.batch.Session = r.session
 	if r.existing != nil {
 		r.batch.ID = r.existing.ID
@@ -312,7 +313,7 @@ func (r *reader) message(i int) error {
 	m := r.records.record(i)
 	size := len(in.data)
 	for i := range in.parts {
-		size += len(in.parts[i].data)
+		size += r.cuts.Size(in.parts[i].data)
 	}
 	if size > history.MaxLine {
 		r.batch.Records.Skip(skipLarge, m.records)

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"iter"
+	"math"
 	"slices"
 
 	"sessiond/internal/history"
@@ -18,10 +19,16 @@ type rowsOf struct {
 	lookup history.Lookup[*message]
 	kept   map[string]*message // of a small conversation: not to be read twice
 	size   int
+	long   history.LongValues
+	longAt map[int64]span // of the parts in it, by their rows
+	cuts   *history.Cuts
 }
 
 func newRows(d *database, of string) *rowsOf {
-	c := &rowsOf{d: d, of: of, kept: map[string]*message{}}
+	c := &rowsOf{d: d, of: of, kept: map[string]*message{}, longAt: map[int64]span{}}
+	if d.utf8 {
+		c.cuts = history.NewCuts(&c.long, d.found, cutRule())
+	}
 	c.lookup.Open = c.open
 	return c
 }
@@ -32,10 +39,13 @@ const (
 	idsOfMessages = `SELECT rowid FROM message WHERE session_id = ? ORDER BY time_created, id`
 	messagesByID  = `SELECT m.rowid, m.id, CAST(m.time_created AS INTEGER), CAST(m.data AS TEXT)
 		FROM json_each(?) j CROSS JOIN message m ON m.rowid = j.value ORDER BY j.rowid`
-	partsByID = `SELECT m.rowid, p.id, (SELECT CAST(d.data AS TEXT) FROM part d WHERE d.rowid = p.rowid)
-		FROM json_each(?) j CROSS JOIN message m ON m.rowid = j.value CROSS JOIN part p ON p.message_id = m.id ORDER BY j.rowid`
+	partsByID = `SELECT m.rowid, p.id, p.rowid, (SELECT CASE WHEN octet_length(d.data) > ?2 THEN NULL ELSE CAST(d.data AS TEXT) END FROM part d WHERE d.rowid = p.rowid)
+		FROM json_each(?1) j CROSS JOIN message m ON m.rowid = j.value CROSS JOIN part p ON p.message_id = m.id ORDER BY j.rowid`
 	lostMessages = `SELECT DISTINCT message_id FROM part p WHERE session_id = ?1 AND message_id IS NOT NULL
 		AND NOT EXISTS (SELECT 1 FROM message m WHERE m.id = p.message_id AND m.session_id = ?1)`
+	sizeOfPart = `SELECT octet_length(data) FROM part WHERE rowid = ?`
+	wholePart  = `SELECT CAST(data AS TEXT) FROM part WHERE rowid = ?`
+
 	partsOfLost = `SELECT id, CAST(data AS TEXT) FROM part WHERE message_id = ?`
 )
 
@@ -172,7 +182,7 @@ func rowids(l *records, i int) iter.Seq[int64] {
 	}
 }
 
-func (c *rowsOf) close() error { return c.lookup.Close() }
+func (c *rowsOf) close() error { return errors.Join(c.lookup.Close(), c.long.Close()) }
 
 // open reads messages, and beside them their parts in the same order.
 func (c *rowsOf) open(ctx context.Context, ids string) (history.Rows[*message], error) {
@@ -180,11 +190,36 @@ func (c *rowsOf) open(ctx context.Context, ids string) (history.Rows[*message], 
 	if err != nil {
 		return nil, err
 	}
-	parts, err := c.d.QueryContext(ctx, partsByID, ids)
+	most := int64(history.LongValue)
+	if c.cuts == nil {
+		most = math.MaxInt64
+	}
+	parts, err := c.d.QueryContext(ctx, partsByID, ids, most)
 	if err != nil {
 		return nil, errors.Join(err, messages.Close())
 	}
-	return &both{messages: messages, parts: parts}, nil
+	return &both{messages: messages, parts: parts, longPart: func(row int64) ([]byte, error) { return c.longPart(ctx, row) }}, nil
+}
+
+// longPart reads a part shortened that was not read with its row, or whole where SQLite does not
+// give it piece by piece.
+func (c *rowsOf) longPart(ctx context.Context, row int64) (data []byte, err error) {
+	at, copied := c.longAt[row]
+	if !copied {
+		var size *int64
+		if err := c.d.GetContext(ctx, &size, sizeOfPart, row); err != nil || size == nil {
+			return nil, err
+		}
+		at.offset, at.size, err = c.long.Put(ctx, c.d.SQLite, tablePart, "data", row, *size, "", "")
+		if err == nil {
+			c.longAt[row], copied = at, true
+		}
+	}
+	if !copied {
+		err := c.d.GetContext(ctx, &data, wholePart, row)
+		return data, err
+	}
+	return c.cuts.ReadAgain(&c.long, nil, at.offset, at.size)
 }
 
 // both are rows of messages and of their parts.
@@ -192,6 +227,7 @@ type both struct {
 	messages, parts *sql.Rows
 	of              int64 // the message of the part that was read last
 	waiting         *part // it, if it was not given yet
+	longPart        func(row int64) ([]byte, error)
 }
 
 func (b *both) Next() (int64, *message, error) {
@@ -212,7 +248,12 @@ func (b *both) Next() (int64, *message, error) {
 		}
 		if b.waiting == nil {
 			b.waiting = &part{}
-			if err := b.parts.Scan(&b.of, &b.waiting.id, &b.waiting.data); err != nil {
+			var row int64
+			err := b.parts.Scan(&b.of, &b.waiting.id, &row, &b.waiting.data)
+			if err == nil && b.waiting.data == nil {
+				b.waiting.data, err = b.longPart(row)
+			}
+			if err != nil {
 				return 0, nil, err
 			}
 		}
