@@ -13,22 +13,30 @@ import (
 // Fingerprint gives 32 hexadecimal digits that are equal for objects that mean the same:
 // order of members, white space, escapes and the spelling of numbers do not count, and
 // members of the outermost object that drop names are left out.
-func Fingerprint(o Object, drop ...string) string { return (*Cuts)(nil).Fingerprint(o, drop...) }
+func Fingerprint(o Object, drop ...string) string { return new(Prints).Of(nil, o, drop...) }
 
 // Fingerprint is that of the object as it stands in the file.
-func (c *Cuts) Fingerprint(o Object, drop ...string) string {
+func (c *Cuts) Fingerprint(o Object, drop ...string) string { return new(Prints).Of(c, o, drop...) }
+
+// Prints makes many fingerprints, in the same memory. The zero value works.
+type Prints struct{ normal }
+
+// Of gives the Fingerprint of an object as it stands in the file of the cuts.
+func (p *Prints) Of(c *Cuts, o Object, drop ...string) string {
 	o = o.Without(drop...)
+	var sum [sha256.Size]byte
 	if size := o.size(); size <= normalBytes && !c.within(size) {
-		n := normal{out: make([]byte, 0, size+size/4)}
-		n.object(o)
-		sum := sha256.Sum256(n.out)
-		return hex.EncodeToString(sum[:16])
+		p.out = slices.Grow(p.out[:0], size+size/4)
+		p.object(o)
+		sum = sha256.Sum256(p.out)
+	} else {
+		hash := sha256.New()
+		w := canonical{Writer: bufio.NewWriterSize(hash, 1<<10), cuts: c}
+		w.object(o)
+		w.Flush() // a hash takes everything
+		hash.Sum(sum[:0])
 	}
-	sum := sha256.New()
-	w := canonical{Writer: bufio.NewWriterSize(sum, 1<<10), cuts: c}
-	w.object(o)
-	w.Flush() // a hash takes everything
-	return hex.EncodeToString(sum.Sum(nil)[:16])
+	return hex.EncodeToString(sum[:16])
 }
 
 // maxFingerprintDepth bounds the nesting that is normalised; what lies deeper counts as it

@@ -25,9 +25,11 @@ const (
 // is known. That a call may have failed is not looked at. Arguments that are no JSON, no
 // patch or too large give nothing.
 func Files(m *session.Message, directory string) []session.TouchedFile {
-	c := collector{message: m, seen: map[[2]string]bool{}}
-	for _, part := range m.Calls() {
-		c.call(part.ToolName, arguments(part), directory)
+	c := collector{message: m}
+	for i := range m.Parts {
+		if part := &m.Parts[i]; part.Kind == session.PartToolCall {
+			c.call(part.ToolName, arguments(part), directory)
+		}
 	}
 	return c.files
 }
@@ -74,32 +76,84 @@ func (c *collector) call(tool, arguments, directory string) {
 	if len(arguments) > maxArguments || arguments == "" {
 		return
 	}
-	tool = toolName(tool)
+	use := useOf(toolName(tool))
+	if use == usesNothing || use == usesShell && !maySay(arguments) {
+		return
+	}
 	var f fields
 	if err := json.Unmarshal([]byte(arguments), &f); err != nil {
-		if tool == "apply_patch" { // Codex gives the bare patch
+		if toolName(tool) == "apply_patch" { // Codex gives the bare patch
 			c.patch(arguments, directory)
 		}
 		return
 	}
-	switch tool {
-	case "read", "read_file", "view", "view_image", "notebookread":
-		c.add(f.file(), directory, session.OpRead)
-	case "write", "write_file", "create_file":
-		c.add(f.file(), directory, session.OpWrite)
-	case "edit", "multiedit", "edit_file", "notebookedit", "str_replace":
-		c.add(f.file(), directory, session.OpEdit)
-	case "delete_file":
-		c.add(f.file(), directory, session.OpDelete)
-	case "text_editor", "str_replace_editor", "str_replace_based_edit_tool":
+	switch use {
+	case usesFile:
+		c.add(f.file(), directory, fileOp(toolName(tool)))
+	case usesEditor:
 		c.add(f.file(), directory, editorOp(f.Command))
-	case "apply_patch", "patch":
+	case usesPatch:
 		for _, text := range []string{f.Input, f.PatchText, f.Patch} {
 			c.patch(text, directory)
 		}
-	case "bash", "shell", "shell_command", "local_shell", "exec", "exec_command":
+	case usesShell:
 		c.shell(&f, directory)
 	}
+}
+
+// use is what a tool's arguments say of files.
+type use uint8
+
+const (
+	usesNothing use = iota
+	usesFile        // it names one
+	usesEditor      // and what is done to it
+	usesPatch
+	usesShell
+)
+
+func useOf(tool string) use {
+	switch tool {
+	case "text_editor", "str_replace_editor", "str_replace_based_edit_tool":
+		return usesEditor
+	case "apply_patch", "patch":
+		return usesPatch
+	case "bash", "shell", "shell_command", "local_shell", "exec", "exec_command":
+		return usesShell
+	}
+	if fileOp(tool) != "" {
+		return usesFile
+	}
+	return usesNothing
+}
+
+// fileOp says what a tool does to the file that it names; "" when it is no such tool.
+func fileOp(tool string) session.FileOp {
+	switch tool {
+	case "read", "read_file", "view", "view_image", "notebookread":
+		return session.OpRead
+	case "write", "write_file", "create_file":
+		return session.OpWrite
+	case "edit", "multiedit", "edit_file", "notebookedit", "str_replace":
+		return session.OpEdit
+	case "delete_file":
+		return session.OpDelete
+	}
+	return ""
+}
+
+// maySay tells whether a shell's arguments may hold a command that argv knows, before they
+// are taken apart: most do not. A name in which quotes stand is not found.
+func maySay(arguments string) bool {
+	if strings.Contains(arguments, `\u`) { // any letter
+		return true
+	}
+	for _, name := range []string{"cat", "sed", "head", "tail", "rm", "nl", "apply_patch"} {
+		if strings.Contains(arguments, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // toolName brings names of one tool together: lower case, without the extension that Goose
@@ -136,6 +190,9 @@ func (c *collector) add(name, directory string, op session.FileOp) {
 		return
 	}
 	name = absolute(name, directory)
+	if c.seen == nil {
+		c.seen = map[[2]string]bool{}
+	}
 	if key := [2]string{name, string(op)}; !c.seen[key] {
 		c.seen[key] = true
 		c.files = append(c.files, session.TouchedFile{

@@ -263,7 +263,7 @@ func (r *reader) take(line []byte, size int) error {
 		return nil
 	case !ok:
 		return r.verbatim(line, "not a JSON object")
-	case history.Depth(line) > history.MaxDepth:
+	case history.DeeperThan(line, history.MaxDepth):
 		return r.verbatim(line, "nested too deep")
 	}
 	w := rowOf(o, size)

@@ -29,7 +29,7 @@ func (r *reader) take(line []byte, at int64, size int) error {
 		return r.closeReply("")
 	case !ok:
 		return r.verbatim(line, "not a JSON object")
-	case history.Depth(line) > history.MaxDepth:
+	case history.DeeperThan(line, history.MaxDepth):
 		return r.verbatim(line, "nested too deep")
 	}
 	raw := line

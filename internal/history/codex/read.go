@@ -171,7 +171,10 @@ func (r *reader) start() error {
 }
 
 func (r *reader) begin() {
+	used := r.batch
+	clear(used.Messages) // one may have been large
 	r.batch = history.Batch{Cuts: r.cuts}
+	r.batch.Messages, r.batch.Calls = used.Messages[:0], used.Calls[:0]
 	r.batch.Session = r.session
 	if r.existing != nil {
 		r.batch.ID = r.existing.ID

@@ -207,7 +207,10 @@ func (r *reader) run() error {
 }
 
 func (r *reader) begin() {
+	used := r.batch
+	clear(used.Messages) // one may have been large
 	r.batch = history.Batch{Cuts: r.text.cuts}
+	r.batch.Messages, r.batch.Calls = used.Messages[:0], used.Calls[:0]
 	r.batch.Session = r.session
 	if r.existing != nil {
 		r.batch.ID = r.existing.ID

@@ -75,7 +75,7 @@ func (r *reader) stored() (hashes map[string]string, older bool, err error) {
 
 // places calls visit with the places of the entries, and what they say, in file order.
 func (r *reader) places(visit func(place int, i int32, hash string) bool) error {
-	place := 0
+	place, prints := 0, history.Prints{}
 	for i := range r.next() {
 		n := r.nodes.At(i)
 		if n.kind.aside() {
@@ -86,7 +86,7 @@ func (r *reader) places(visit func(place int, i int32, hash string) bool) error 
 			return err
 		}
 		o, _ := parse(line)
-		if !visit(place, i, fingerprint(r.cuts, o, r.version)) {
+		if !visit(place, i, fingerprint(&prints, r.cuts, o, r.version)) {
 			return nil
 		}
 		place++

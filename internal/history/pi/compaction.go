@@ -75,7 +75,8 @@ func detailsOf(raw, system []byte) session.JSON {
 	details := session.CompactionDetails{ReadFiles: textsOf(o.Get("readFiles")), ModifiedFiles: textsOf(o.Get("modifiedFiles"))}
 	if told {
 		var m session.Message
-		prompt(&taker{Object: message}, &m, &note{})
+		system := take(message)
+		prompt(&system, &m, &note{})
 		if text := m.Text(); text != "" {
 			details.System = &session.HiddenSystem{Texts: []string{text}, Whole: true}
 		}
@@ -193,7 +194,8 @@ func replacement(summary string, tail []byte) session.JSON {
 	for _, raw := range messages {
 		var e entry
 		d := decoder{scanned: &scanned{}}
-		d.talk(&taker{Object: history.Object{{Key: "message", Raw: raw}}}, &e, &note{})
+		kept := take(history.Object{{Key: "message", Raw: raw}})
+		d.talk(&kept, &e, &note{})
 		if m := &e.message; !e.raw && m.InContext {
 			items = append(items, item{m.Kind, m.Role, m.Origin, m.Finish, m.Provider, m.Model, m.Parts})
 		}

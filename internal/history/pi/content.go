@@ -69,7 +69,7 @@ func partOf(block []byte) session.Part {
 	if !ok {
 		return rawPart("block", block)
 	}
-	rest := taker{Object: o}
+	rest := take(o)
 	var part session.Part
 	switch o.String("type") {
 	case "text":
@@ -109,29 +109,15 @@ func bytesOf(raw []byte) ([]byte, bool) {
 }
 
 // taker gives up the fields of an object that columns hold; the rest stays for extra.
-type taker struct{ history.Object }
+type taker struct{ history.Taker }
 
-func (t *taker) take(key string) []byte {
-	raw := t.Get(key)
-	if raw != nil {
-		t.Object = t.Without(key)
-	}
-	return raw
-}
+func take(o history.Object) taker { return taker{history.Taker{Object: o}} }
+
+func (t *taker) take(key string) []byte { return t.Take(key) }
 
 // text takes a field that is a string. One that text cannot hold exactly stays as well, and
 // so does an empty one, since an empty column says that there was none.
-func (t *taker) text(key string) string {
-	raw := t.Get(key)
-	if raw == nil {
-		return ""
-	}
-	text, exact := history.Text(raw)
-	if exact && text != "" {
-		t.take(key)
-	}
-	return text
-}
+func (t *taker) text(key string) string { return t.Taker.Text(key) }
 
 // flag takes a field that is a boolean; or is its value when it is absent or none.
 func (t *taker) flag(key string, or bool) bool {

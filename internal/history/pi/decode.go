@@ -28,6 +28,7 @@ type decoder struct {
 	*scanned
 	directory string
 	last      session.Time // for lines without a time
+	prints    history.Prints
 }
 
 // maxDepth is how deep a line may be nested to be taken apart. SQLite's JSON ends at 1000.
@@ -56,7 +57,7 @@ func (d *decoder) decode(i int32, line []byte) entry {
 	if history.DeeperThan(line, maxDepth) {
 		return d.verbatim(i, line, "nested too deep")
 	}
-	rest := taker{Object: o}
+	rest := take(o)
 	e := entry{message: history.Message{ParentKey: d.keyOf(n.parent), ParentSession: d.sharedIn(n.parent)}}
 	m := &e.message.Message
 	*m = session.Message{
@@ -68,7 +69,7 @@ func (d *decoder) decode(i int32, line []byte) entry {
 	d.content(i, &rest, &e, &remark)
 	says := ""
 	if d.version == 1 || len(e.calls) > 0 {
-		says = fingerprint(d.cuts, o, d.version)
+		says = fingerprint(&d.prints, d.cuts, o, d.version)
 	}
 	if d.version == 1 {
 		remark.hash = says

@@ -33,7 +33,7 @@ func ParseLine(raw []byte, before session.Time) (l *Line, why string) {
 		return nil, "nested too deep"
 	}
 	d := decoder{scanned: &scanned{version: 3}, last: before}
-	rest := taker{Object: o}
+	rest := take(o)
 	e := entry{}
 	m := &e.message.Message
 	*m = session.Message{Kind: session.KindMarker, Origin: session.Program, Display: true, CreatedAt: d.time(&rest)}
@@ -66,7 +66,9 @@ func Verbatim(raw []byte, why string, at session.Time) session.Message {
 
 // Fingerprint tells what a line says, whatever id and parent it has and whichever of the
 // versions 1 to 3 wrote it.
-func Fingerprint(cuts *history.Cuts, line history.Object) string { return fingerprint(cuts, line, 3) }
+func Fingerprint(cuts *history.Cuts, line history.Object) string {
+	return fingerprint(new(history.Prints), cuts, line, 3)
+}
 
 // FirstLine gives the beginning of the first text that is not blank, to stand for a title.
 func FirstLine(parts []session.Part) string { return firstLine(parts) }

@@ -19,7 +19,7 @@ func (d *decoder) talk(rest *taker, e *entry, remark *note) {
 		e.message.Kind, e.raw = session.KindUnknown, true
 		return
 	}
-	message := taker{Object: inner}
+	message := take(inner)
 	m := &e.message.Message
 	m.Kind, m.InContext = session.KindMessage, true
 	switch role := message.String("role"); role {

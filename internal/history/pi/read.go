@@ -137,7 +137,10 @@ func (r *reader) run(continues bool) error {
 }
 
 func (r *reader) begin() {
+	used := r.batch
+	clear(used.Messages) // one may have been large
 	r.batch = history.Batch{Cuts: r.cuts}
+	r.batch.Messages, r.batch.Calls = used.Messages[:0], used.Calls[:0]
 	r.batch.Session = r.session
 	if r.existing != nil {
 		r.batch.ID = r.existing.ID
@@ -319,7 +322,8 @@ func (r *reader) firstTime() (session.Time, error) {
 		}
 		o, _ := parse(line)
 		d := decoder{scanned: r.scanned, last: created}
-		return d.time(&taker{Object: o}), nil
+		fields := take(o)
+		return d.time(&fields), nil
 	}
 	return created, nil
 }

@@ -74,7 +74,7 @@ func number(raw []byte) (float64, bool) {
 
 // fingerprint tells what an entry says, whatever id it has and whichever version wrote it.
 // Copies of an entry in other files have the same, so that its usage counts once.
-func fingerprint(cuts *history.Cuts, o history.Object, version int) string {
+func fingerprint(prints *history.Prints, cuts *history.Cuts, o history.Object, version int) string {
 	if raw := o.Get("message"); bytes.Contains(raw, []byte("hookMessage")) || bytes.Contains(raw, []byte(`\u`)) {
 		if message, ok := history.Fields(raw); ok && message.String("role") == "hookMessage" {
 			o = o.With("message", message.With("role", []byte(`"custom"`)).JSON())
@@ -83,5 +83,5 @@ func fingerprint(cuts *history.Cuts, o history.Object, version int) string {
 	if version == 4 { // a copy has other numbers and no lane
 		o = o.Without("seq", "lane")
 	}
-	return cuts.Fingerprint(o, "id", "parentId", "firstKeptEntryId", "firstKeptEntryIndex")
+	return prints.Of(cuts, o, "id", "parentId", "firstKeptEntryId", "firstKeptEntryIndex")
 }
