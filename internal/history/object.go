@@ -167,8 +167,11 @@ func appendName(b []byte, name string) []byte {
 }
 
 // Plain makes bytes that are no valid UTF-8, or hold NUL, storable as text.
-func Plain(b []byte) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(string(b), string(utf8.RuneError)), "\x00", string(utf8.RuneError))
+func Plain(b []byte) string { return PlainText(string(b)) }
+
+// PlainText is Plain of a text; most are storable as they are.
+func PlainText(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, string(utf8.RuneError)), "\x00", string(utf8.RuneError))
 }
 
 // DeeperThan tells whether objects and arrays in valid JSON are nested deeper than depth.

@@ -250,8 +250,14 @@ func (r *reader) finish(end int64) error {
 	return r.giveLast()
 }
 
+// copied is up to which size a line is copied before it is looked at.
+const copied = 64 << 10
+
 // take looks at one line, of a size in the file.
 func (r *reader) take(line []byte, size int) error {
+	if len(line) <= copied { // most rows are kept for a while, the line is not
+		line = bytes.Clone(line)
+	}
 	o, exact, ok := history.ParseLine(line)
 	switch {
 	case !ok && len(bytes.TrimSpace(line)) == 0:
@@ -267,8 +273,8 @@ func (r *reader) take(line []byte, size int) error {
 		return r.verbatim(line, "nested too deep")
 	}
 	w := rowOf(o, size)
-	if w.kind == typeAssistant || w.uuid == "" || w.kind == typeProgress { // it may be kept for a while, the line is not
-		if exact {
+	if w.kind == typeAssistant || w.uuid == "" || w.kind == typeProgress { // it may be kept, too
+		if exact && len(line) > copied {
 			line = bytes.Clone(line)
 			o, _ = history.Fields(line)
 			w = rowOf(o, size)

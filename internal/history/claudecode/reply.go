@@ -62,9 +62,8 @@ func (r *reader) close(id string, st *stream) error {
 	}
 	r.put(id, st, open.rows[0].named(last), m, open.at, open.note, false)
 	for i, w := range open.rows {
-		elements, _ := history.Elements(w.content)
-		for _, e := range elements {
-			if o, ok := history.Fields(e); ok && o.String("type") == "tool_use" {
+		for _, o := range w.apart().blocks {
+			if o.String("type") == "tool_use" {
 				st.opened(plain(o.String("id")), open.rows[i].at)
 			}
 		}

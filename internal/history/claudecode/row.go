@@ -21,6 +21,13 @@ type row struct {
 	content []byte
 	size    int
 	bytes   []byte // of the line, where they are no UTF-8
+	parts   *parts // of content, once they were asked for
+}
+
+// parts is a content taken apart.
+type parts struct {
+	blocks []history.Object // nil for one that is no object
+	text   string
 }
 
 func rowOf(o history.Object, size int) *row {
@@ -34,7 +41,7 @@ func rowOf(o history.Object, size int) *row {
 	return w
 }
 
-func plain(s string) string { return history.Plain([]byte(s)) }
+func plain(s string) string { return history.PlainText(s) }
 
 // linked tells whether the row is one of the chain.
 func (w *row) linked() bool {
@@ -63,27 +70,35 @@ func (w *row) made() bool {
 	return w.message.String("model") == "<synthetic>" || w.flag("isApiErrorMessage")
 }
 
-// text gives what a content says in text.
-func (w *row) text() string {
-	if text, _ := history.Text(w.content); text != "" {
-		return text
+// apart takes the content apart, once.
+func (w *row) apart() *parts {
+	if w.parts != nil {
+		return w.parts
 	}
-	var texts []string
+	w.parts = &parts{}
 	elements, _ := history.Elements(w.content)
+	var texts []string
 	for _, e := range elements {
-		if o, ok := history.Fields(e); ok && o.String("type") == "text" {
+		o, _ := history.Fields(e)
+		w.parts.blocks = append(w.parts.blocks, o)
+		if o.String("type") == "text" {
 			texts = append(texts, o.String("text"))
 		}
 	}
-	return strings.Join(texts, "\n")
+	if w.parts.text, _ = history.Text(w.content); w.parts.text == "" {
+		w.parts.text = strings.Join(texts, "\n")
+	}
+	return w.parts
 }
+
+// text gives what a content says in text.
+func (w *row) text() string { return w.apart().text }
 
 // answers gives the ids of the calls that a user's row answers.
 func (w *row) answers() []string {
 	var ids []string
-	elements, _ := history.Elements(w.content)
-	for _, e := range elements {
-		if o, ok := history.Fields(e); ok && o.String("type") == "tool_result" {
+	for _, o := range w.apart().blocks {
+		if o.String("type") == "tool_result" {
 			ids = append(ids, plain(o.String("tool_use_id")))
 		}
 	}
