@@ -149,7 +149,7 @@ func texts(short, long json.RawMessage, yield func(short, long json.RawMessage))
 }
 
 func base64Of(raw []byte) ([]byte, bool) {
-	t := Taker{Object{{Key: "data", Raw: raw}}}
+	t := Taker{Object: Object{{Key: "data", Raw: raw}}}
 	if _, rest, ok := bytes.Cut(raw, []byte(";base64,")); ok {
 		t.Object[0].Raw = append([]byte{'"'}, rest...)
 	}

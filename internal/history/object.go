@@ -28,7 +28,7 @@ func ParseObject(raw []byte) (o Object, ok bool) {
 		return nil, false
 	}
 	var few [usualFields]Field
-	fields, end := checkFields(raw, at, few[:0])
+	fields, end := checkFields(raw, at, 1, few[:0], nil)
 	if end < 0 || space(raw, end) != len(raw) {
 		return nil, false
 	}

@@ -86,21 +86,28 @@ func checkName(raw []byte, at int) int {
 	return space(raw, at+1)
 }
 
-// checkFields goes over the object that raw's outermost value is, and gathers its fields.
-func checkFields(raw []byte, at int, into []Field) (fields []Field, end int) {
+// checkFields goes over an object and gathers its fields. Their values are gone over by value,
+// or checkValue.
+func checkFields(raw []byte, at, depth int, into []Field, value func(key string, at int) (end int)) (fields []Field, end int) {
 	if at = space(raw, at+1); at < len(raw) && raw[at] == '}' {
 		return into, at + 1
 	}
 	for {
 		name := at
-		value := checkName(raw, at)
-		if value < 0 {
+		from := checkName(raw, at)
+		if from < 0 {
 			return into, -1
 		}
-		if at = checkValue(raw, value, 1); at < 0 {
+		key := nameOf(raw[name:skipString(raw, name)])
+		if value == nil {
+			at = checkValue(raw, from, depth)
+		} else {
+			at = value(key, from)
+		}
+		if at < 0 {
 			return into, -1
 		}
-		into = append(into, Field{Key: nameOf(raw[name:skipString(raw, name)]), Raw: json.RawMessage(raw[value:at:at])})
+		into = append(into, Field{Key: key, Raw: json.RawMessage(raw[from:at:at])})
 		if at = space(raw, at); at >= len(raw) {
 			return into, -1
 		}

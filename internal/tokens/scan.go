@@ -33,6 +33,10 @@ func (f *features) scan(s string) {
 			i = f.run(s, i, before)
 			before = afterNothing
 		case cSpace, cBreak:
+			if s[i] == ' ' && i+1 < len(s) && class(s[i+1]) != cSpace && class(s[i+1]) != cBreak { // one alone, as most are
+				i, before = i+1, afterSpace
+				continue
+			}
 			i, before = f.white(s, i)
 		case cMark:
 			i, before = f.marks(s, i, before)
@@ -52,18 +56,32 @@ func (f *features) scan(s string) {
 func (f *features) run(s string, i, before int) int {
 	first := class(s[i])
 	end := i
-	for end < len(s) && class(s[end]) == first {
-		n := 1
-		if first == cHigh { // a sign may stand right behind a letter, as in "là…bas"
-			if n = accented(s[end:]); n == 0 {
+	if first == cHigh {
+		for end < len(s) && class(s[end]) == first {
+			n := accented(s[end:])
+			if n == 0 { // a sign may stand right behind a letter, as in "là…bas"
 				break
 			}
+			end += n
 		}
-		end += n
+	} else {
+		for end < len(s) && class(s[end]) == first {
+			end++
+		}
 	}
 	if end == len(s) || isBorder(class(s[end])) {
 		f.single(first, end-i, before)
 		return end
+	}
+	if first == cUpper && class(s[end]) == cLower { // a Word, or a NAMEAndWord
+		lower := end
+		for lower < len(s) && class(s[lower]) == cLower {
+			lower++
+		}
+		if lower == len(s) || isBorder(class(s[lower])) {
+			f.letters(shapeTitle, lower-i, before)
+			return lower
+		}
 	}
 	changes, last := 0, first
 	for end < len(s) {

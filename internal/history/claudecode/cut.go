@@ -19,7 +19,7 @@ func cutRule() history.CutRule {
 // the summary of a compaction. Nor is a row of another kind than a message's ever so long.
 func staysWhole(line []byte) bool {
 	o, _ := history.Fields(line)
-	w := rowOf(o, len(line))
+	w := rowOf(history.TalkOf(o), len(line))
 	if w.kind != typeUser && w.kind != typeAssistant || w.flag("isCompactSummary") {
 		return true
 	}

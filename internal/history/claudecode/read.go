@@ -258,7 +258,7 @@ func (r *reader) take(line []byte, size int) error {
 	if len(line) <= copied { // most rows are kept for a while, the line is not
 		line = bytes.Clone(line)
 	}
-	o, exact, ok := history.ParseLine(line)
+	t, exact, ok := history.ParseTalk(line)
 	switch {
 	case !ok && len(bytes.TrimSpace(line)) == 0:
 		r.records.Skip(history.SkipBlank, 1)
@@ -272,12 +272,12 @@ func (r *reader) take(line []byte, size int) error {
 	case history.DeeperThan(line, history.MaxDepth):
 		return r.verbatim(line, "nested too deep")
 	}
-	w := rowOf(o, size)
+	w := rowOf(t, size)
 	if w.kind == typeAssistant || w.uuid == "" || w.kind == typeProgress { // it may be kept, too
 		if exact && len(line) > copied {
 			line = bytes.Clone(line)
-			o, _ = history.Fields(line)
-			w = rowOf(o, size)
+			t, _, _ = history.ParseTalk(line)
+			w = rowOf(t, size)
 		}
 	}
 	if !exact {

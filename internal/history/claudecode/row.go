@@ -20,22 +20,24 @@ type row struct {
 	message history.Object // of user and assistant
 	content []byte
 	size    int
-	bytes   []byte // of the line, where they are no UTF-8
-	parts   *parts // of content, once they were asked for
+	bytes   []byte          // of the line, where they are no UTF-8
+	blocks  []history.Block // of content, as far as the line told
+	parts   *parts          // of content, once they were asked for
 }
 
 // parts is a content taken apart.
 type parts struct {
-	blocks []history.Object // nil for one that is no object
+	blocks []history.Block
 	text   string
 }
 
-func rowOf(o history.Object, size int) *row {
+func rowOf(t history.Talk, size int) *row {
+	o := t.Object
 	w := &row{Object: o, kind: o.String("type"), uuid: plain(o.String("uuid")), parent: plain(o.String("parentUuid")), size: size}
 	w.at, w.timed = history.ParseTime(o.String("timestamp"))
 	w.side = string(o.Get("isSidechain")) == "true"
 	if w.kind == typeUser || w.kind == typeAssistant {
-		w.message, _ = history.Fields(o.Get("message"))
+		w.message, w.blocks = t.Message, t.Blocks
 		w.content = w.message.Get("content")
 	}
 	return w
@@ -76,15 +78,20 @@ func (w *row) apart() *parts {
 		return w.parts
 	}
 	w.parts = &parts{}
-	elements, _ := history.Elements(w.content)
+	if len(w.blocks) == 0 {
+		elements, _ := history.Elements(w.content)
+		for _, e := range elements {
+			o, _ := history.Fields(e)
+			w.blocks = append(w.blocks, history.Block{Object: o, Raw: e})
+		}
+	}
 	var texts []string
-	for _, e := range elements {
-		o, _ := history.Fields(e)
-		w.parts.blocks = append(w.parts.blocks, o)
+	for _, o := range w.blocks {
 		if o.String("type") == "text" {
 			texts = append(texts, o.String("text"))
 		}
 	}
+	w.parts.blocks = w.blocks
 	if w.parts.text, _ = history.Text(w.content); w.parts.text == "" {
 		w.parts.text = strings.Join(texts, "\n")
 	}

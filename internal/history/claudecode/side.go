@@ -187,7 +187,7 @@ func (r *reader) agentProgress(w *row, data history.Object) error {
 	}
 	id := "agent-" + agent
 	st := r.state.stream(id)
-	told := rowOf(inner, w.size)
+	told := rowOf(history.TalkOf(inner), w.size)
 	told.number = w.number
 	if !told.timed {
 		told.at = w.at

@@ -78,11 +78,11 @@ func (s *stream) resume(last session.Time) {
 	}
 	s.reply = reply{id: s.Held.ID, at: s.Held.At, note: s.Held.Note}
 	for _, raw := range s.Held.Rows {
-		o, ok := history.ParseObject(raw)
+		t, _, ok := history.ParseTalk(raw)
 		if !ok {
 			continue
 		}
-		w := rowOf(o, len(raw))
+		w := rowOf(t, len(raw))
 		if !w.timed {
 			w.at = last
 		}

@@ -64,8 +64,8 @@ func look(ctx context.Context, file io.ReaderAt, size int64, cursor *history.Cur
 		if n%256 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if o, _, ok := history.ParseLine(line); ok {
-			s.note(rowOf(o, lines.Size()), ids, seen)
+		if t, _, ok := history.ParseTalk(line); ok {
+			s.note(rowOf(t, lines.Size()), ids, seen)
 		}
 	}
 	most := 0

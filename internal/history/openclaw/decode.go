@@ -72,7 +72,7 @@ func (r *reader) decode(i int32, line []byte) entry {
 	}
 	hash := ""
 	if n.id == 0 && r.version == 1 {
-		hash = pi.Fingerprint(r.text.cuts, l.Fields)
+		hash = l.Fingerprint(r.text.cuts)
 	}
 	if r.plain(i) {
 		l.Rest = l.Rest.Without("id")
@@ -243,7 +243,7 @@ func (r *reader) bill(e *entry, l *pi.Line) {
 	if response := message.String("responseId"); response != "" {
 		id += message.String("provider") + ":" + response
 	} else if len(e.calls) > 0 {
-		id += pi.Fingerprint(r.text.cuts, l.Fields)
+		id += l.Fingerprint(r.text.cuts)
 	}
 	kept := e.calls[:0]
 	for _, c := range e.calls {

@@ -86,7 +86,7 @@ func (r *reader) places(visit func(place int, i int32, hash string) bool) error 
 			return err
 		}
 		o, _ := parse(line)
-		if !visit(place, i, fingerprint(&prints, r.cuts, o, r.version)) {
+		if !visit(place, i, fingerprint(&prints, r.cuts, history.TalkOf(o), r.version)) {
 			return nil
 		}
 		place++

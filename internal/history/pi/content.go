@@ -42,7 +42,8 @@ func contentOf(raw []byte) (parts []session.Part, shape string) {
 		if i == session.MaxParts-1 && len(blocks) > session.MaxParts {
 			return append(parts, overflow(blocks[i:])), ""
 		}
-		parts = append(parts, partOf(block))
+		o, _ := history.Fields(block)
+		parts = append(parts, partOf(block, o))
 	}
 	return parts, ""
 }
@@ -64,9 +65,8 @@ func rawPart(name string, raw []byte) session.Part {
 }
 
 // partOf turns one block into a part. What a column does not hold exactly stays in extra.
-func partOf(block []byte) session.Part {
-	o, ok := history.Fields(block)
-	if !ok {
+func partOf(block []byte, o history.Object) session.Part {
+	if len(o) == 0 {
 		return rawPart("block", block)
 	}
 	rest := take(o)
@@ -109,9 +109,26 @@ func bytesOf(raw []byte) ([]byte, bool) {
 }
 
 // taker gives up the fields of an object that columns hold; the rest stays for extra.
-type taker struct{ history.Taker }
+type taker struct {
+	history.Taker
+	message history.Object  // the line's, where that is known already
+	blocks  []history.Block // and its content's
+}
 
-func take(o history.Object) taker { return taker{history.Taker{Object: o}} }
+func take(o history.Object) taker { return taker{Taker: history.Taker{Object: o}} }
+
+// content takes the content of a message.
+func (t *taker) content() (parts []session.Part, shape string) {
+	raw := t.take("content")
+	if len(t.blocks) == 0 {
+		return contentOf(raw)
+	}
+	parts = make([]session.Part, 0, len(t.blocks))
+	for _, block := range t.blocks {
+		parts = append(parts, partOf(block.Raw, block.Object))
+	}
+	return parts, ""
+}
 
 func (t *taker) take(key string) []byte { return t.Take(key) }
 

@@ -5,7 +5,6 @@ import (
 	"math"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
@@ -47,7 +46,8 @@ func (d *decoder) decode(i int32, line []byte) entry {
 	if n.kind == entryBroken {
 		return d.verbatim(i, line, "not a JSON object")
 	}
-	o, ok := d.again(&n, line)
+	t, exact, ok := history.ParseTalk(line)
+	o := t.Object
 	if ok && n.id != 0 {
 		d.remember(i, o)
 	}
@@ -58,6 +58,7 @@ func (d *decoder) decode(i int32, line []byte) entry {
 		return d.verbatim(i, line, "nested too deep")
 	}
 	rest := take(o)
+	rest.message, rest.blocks = t.Message, t.Blocks
 	e := entry{message: history.Message{ParentKey: d.keyOf(n.parent), ParentSession: d.sharedIn(n.parent)}}
 	m := &e.message.Message
 	*m = session.Message{
@@ -69,7 +70,7 @@ func (d *decoder) decode(i int32, line []byte) entry {
 	d.content(i, &rest, &e, &remark)
 	says := ""
 	if d.version == 1 || len(e.calls) > 0 {
-		says = fingerprint(&d.prints, d.cuts, o, d.version)
+		says = fingerprint(&d.prints, d.cuts, t, d.version)
 	}
 	if d.version == 1 {
 		remark.hash = says
@@ -81,7 +82,7 @@ func (d *decoder) decode(i int32, line []byte) entry {
 		e.calls[i].Directory = d.directory
 		e.calls[i].CreatedAt = m.CreatedAt
 	}
-	if !utf8.Valid(line) {
+	if !exact {
 		remark.bytes = line
 	}
 	m.Extra = extraOf(rest.Object, remark)

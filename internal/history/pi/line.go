@@ -1,8 +1,6 @@
 package pi
 
 import (
-	"unicode/utf8"
-
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -18,6 +16,7 @@ type Line struct {
 	Calls   []history.Call  // without external ids
 	Raw     bool            // its type or role is not known: kept as it is
 
+	said   history.Object // its message
 	remark note
 }
 
@@ -25,7 +24,7 @@ type Line struct {
 // before is the time of the line before, for one that has none. why says what is wrong with
 // the line, "" if nothing is; then Verbatim keeps it.
 func ParseLine(raw []byte, before session.Time) (l *Line, why string) {
-	o, ok := parse(raw)
+	t, exact, ok := history.ParseTalk(raw)
 	if !ok {
 		return nil, "not a JSON object"
 	}
@@ -33,11 +32,13 @@ func ParseLine(raw []byte, before session.Time) (l *Line, why string) {
 		return nil, "nested too deep"
 	}
 	d := decoder{scanned: &scanned{version: 3}, last: before}
+	o := t.Object
 	rest := take(o)
+	rest.message, rest.blocks = t.Message, t.Blocks
 	e := entry{}
 	m := &e.message.Message
 	*m = session.Message{Kind: session.KindMarker, Origin: session.Program, Display: true, CreatedAt: d.time(&rest)}
-	l = &Line{Type: o.String("type"), Fields: o}
+	l = &Line{Type: o.String("type"), Fields: o, said: t.Message}
 	switch l.Type {
 	case lineCompaction: // its usage alone; what it hides depends on its place
 		e.bill(rest.Get("usage"), session.PurposeSummary, "", "")
@@ -45,7 +46,7 @@ func ParseLine(raw []byte, before session.Time) (l *Line, why string) {
 	default:
 		d.content(-1, &rest, &e, &l.remark)
 	}
-	if !utf8.Valid(raw) {
+	if !exact {
 		l.remark.bytes = raw
 	}
 	l.Message, l.Rest, l.Calls, l.Raw = *m, rest.Object, e.calls, e.raw
@@ -67,7 +68,12 @@ func Verbatim(raw []byte, why string, at session.Time) session.Message {
 // Fingerprint tells what a line says, whatever id and parent it has and whichever of the
 // versions 1 to 3 wrote it.
 func Fingerprint(cuts *history.Cuts, line history.Object) string {
-	return fingerprint(new(history.Prints), cuts, line, 3)
+	return fingerprint(new(history.Prints), cuts, history.TalkOf(line), 3)
+}
+
+// Fingerprint is that of the line.
+func (l *Line) Fingerprint(cuts *history.Cuts) string {
+	return fingerprint(new(history.Prints), cuts, history.Talk{Object: l.Fields, Message: l.said}, 3)
 }
 
 // FirstLine gives the beginning of the first text that is not blank, to stand for a title.

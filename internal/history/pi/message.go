@@ -14,18 +14,22 @@ type rawJSON = json.RawMessage
 
 // talk decodes a line that holds a message, by the message's role.
 func (d *decoder) talk(rest *taker, e *entry, remark *note) {
-	inner, ok := history.Fields(rest.Get("message"))
+	inner, ok := rest.message, rest.message != nil
+	if !ok {
+		inner, ok = history.Fields(rest.Get("message"))
+	}
 	if !ok {
 		e.message.Kind, e.raw = session.KindUnknown, true
 		return
 	}
 	message := take(inner)
+	message.blocks = rest.blocks
 	m := &e.message.Message
 	m.Kind, m.InContext = session.KindMessage, true
 	switch role := message.String("role"); role {
 	case "user":
 		m.Role, m.Origin = session.User, session.Person
-		m.Parts, remark.shape = contentOf(message.take("content"))
+		m.Parts, remark.shape = message.content()
 		message.take("role")
 	case "assistant":
 		reply(&message, e, remark)
@@ -44,7 +48,7 @@ func (d *decoder) talk(rest *taker, e *entry, remark *note) {
 	case "custom", "hookMessage":
 		m.Kind, m.Role = session.KindCustomMessage, session.User
 		m.Display = message.flag("display", true)
-		m.Parts, remark.shape = contentOf(message.take("content"))
+		m.Parts, remark.shape = message.content()
 	case "branchSummary", "compactionSummary":
 		m.Kind, m.Role = session.KindBranchSummary, session.User
 		d.summary(&message, m)
@@ -84,7 +88,7 @@ func finishOf(stopReason string) session.Finish {
 func reply(message *taker, e *entry, remark *note) {
 	m := &e.message.Message
 	m.Role, m.Origin = session.Assistant, session.Model
-	m.Parts, remark.shape = contentOf(message.take("content"))
+	m.Parts, remark.shape = message.content()
 	m.Provider = message.text("provider")
 	if m.Model = message.String("responseModel"); m.Model == "" {
 		m.Model = message.text("model")
@@ -133,7 +137,7 @@ func result(message *taker, e *entry, remark *note) {
 		failed := message.flag("isError", false)
 		answer.IsError = &failed
 	}
-	blocks, shape := contentOf(message.take("content"))
+	blocks, shape := message.content()
 	remark.shape = shape
 	m.Parts = []session.Part{answer}
 	var texts []string
@@ -175,7 +179,7 @@ func layoutJSON(layout []history.Object) session.JSON {
 
 // prompt decodes the state of the system prompt: its content, then its sections by name.
 func prompt(message *taker, m *session.Message, remark *note) {
-	m.Parts, remark.shape = contentOf(message.take("content"))
+	m.Parts, remark.shape = message.content()
 	sections, ok := history.Fields(message.Get("sections"))
 	if !ok || len(sections)+len(m.Parts) > session.MaxParts {
 		return

@@ -11,7 +11,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
@@ -207,18 +206,8 @@ func (s *scanner) take(line []byte, at int64, ended bool) error {
 
 // parse reads a line that is one JSON object.
 func parse(line []byte) (history.Object, bool) {
-	if !utf8.Valid(line) {
-		line = bytes.ToValidUTF8(line, []byte(string(utf8.RuneError)))
-	}
-	return history.ParseObject(line)
-}
-
-// again reads the line of an entry a second time, which need not be checked a second time.
-func (s *scanned) again(n *node, line []byte) (history.Object, bool) {
-	if n.sum != 0 && maphash.Bytes(s.seed, line) == n.sum && utf8.Valid(line) {
-		return history.Fields(line)
-	}
-	return parse(line)
+	o, _, ok := history.ParseLine(line)
+	return o, ok
 }
 
 // unglue splits a line that holds several objects, since an old pi wrote on after a line

@@ -1,7 +1,6 @@
 package pi
 
 import (
-	"bytes"
 	"math"
 	"strconv"
 	"strings"
@@ -74,11 +73,10 @@ func number(raw []byte) (float64, bool) {
 
 // fingerprint tells what an entry says, whatever id it has and whichever version wrote it.
 // Copies of an entry in other files have the same, so that its usage counts once.
-func fingerprint(prints *history.Prints, cuts *history.Cuts, o history.Object, version int) string {
-	if raw := o.Get("message"); bytes.Contains(raw, []byte("hookMessage")) || bytes.Contains(raw, []byte(`\u`)) {
-		if message, ok := history.Fields(raw); ok && message.String("role") == "hookMessage" {
-			o = o.With("message", message.With("role", []byte(`"custom"`)).JSON())
-		}
+func fingerprint(prints *history.Prints, cuts *history.Cuts, line history.Talk, version int) string {
+	o, message := line.Object, line.Message
+	if message.String("role") == "hookMessage" {
+		o = o.With("message", message.With("role", []byte(`"custom"`)).JSON())
 	}
 	if version == 4 { // a copy has other numbers and no lane
 		o = o.Without("seq", "lane")
