@@ -39,6 +39,7 @@ type CutRule struct {
 	Fields []string               // names of the fields, and of lists of strings, that may be cut
 	Whole  func(line []byte) bool // a line, a JSON object, that must stay whole; nil: none must
 	Stay   []string               // texts that hold one of these stay whole
+	Skip   bool                   // a line over MaxLine is not kept: it comes without its bytes
 	Limits CutLimits              // zero: the usual
 }
 

@@ -34,7 +34,8 @@ func NewLines(in io.ReaderAt, offset, end int64) *Lines {
 	return &Lines{file: in, in: bufio.NewReaderSize(section, readSize), offset: offset, end: end}
 }
 
-// Cut gives very long lines shortened, as cuts has it.
+// Cut gives very long lines shortened, as cuts has it: then Size and Write tell what stands in
+// the file.
 func (l *Lines) Cut(cuts *Cuts) *Lines {
 	l.cuts = cuts
 	return l
@@ -115,7 +116,11 @@ func (l *Lines) cut(at, size int64) (line []byte, ended bool, err error) {
 	if ended = last[0] == '\n'; ended {
 		size--
 	}
-	line, err = l.cuts.shorten(at, size)
+	if l.cuts.rule.Skip && size > MaxLine {
+		line = []byte{}
+	} else {
+		line, err = l.cuts.shorten(at, size)
+	}
 	if line == nil || err != nil {
 		return nil, false, err
 	}

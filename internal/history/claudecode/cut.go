@@ -11,7 +11,7 @@ import (
 func cutRule() history.CutRule {
 	return history.CutRule{
 		Fields: []string{"text", "thinking", "data", "content", "stdout", "stderr", "toolUseResult", "output", "result", "originalFile", "base64"},
-		Whole:  staysWhole,
+		Whole:  staysWhole, Skip: true,
 	}
 }
 

@@ -260,12 +260,12 @@ func (r *reader) take(line []byte, size int) error {
 	}
 	t, exact, ok := history.ParseTalk(line)
 	switch {
-	case !ok && len(bytes.TrimSpace(line)) == 0:
-		r.records.Skip(history.SkipBlank, 1)
-		return nil
 	case size > history.MaxLine:
 		r.records.Skip(history.SkipLarge, 1)
 		r.problem("the line is over 64 MiB; left out")
+		return nil
+	case !ok && len(bytes.TrimSpace(line)) == 0:
+		r.records.Skip(history.SkipBlank, 1)
 		return nil
 	case !ok:
 		return r.verbatim(line, "not a JSON object")

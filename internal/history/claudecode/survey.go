@@ -139,7 +139,7 @@ func (s *survey) digestOf(text string) digest {
 // recognise tells whether the file is a transcript: among its first lines is a row of a chain,
 // or a state that only these files have.
 func (s *survey) recognise(file io.ReaderAt, size int64) error {
-	lines := history.NewLines(file, 0, size)
+	lines := history.NewLines(file, 0, size).Cut(s.cuts)
 	for n := 0; n < headLines; n++ {
 		line, _, _, err := lines.Next()
 		if errors.Is(err, io.EOF) {

@@ -15,7 +15,7 @@ func cutRule() history.CutRule {
 			"stdout", "stderr", "aggregated_output", "formatted_output", "result",
 		},
 		Stay:  []string{request, "<cwd>"},
-		Whole: staysWhole,
+		Whole: staysWhole, Skip: true,
 	}
 }
 

@@ -20,13 +20,13 @@ func (r *reader) take(line []byte, at int64, size int) error {
 	}
 	o, exact, ok := history.ParseLine(line)
 	switch {
-	case !ok && len(bytes.TrimSpace(line)) == 0:
-		r.skip(history.SkipBlank)
-		return nil
 	case size > history.MaxLine:
 		r.skip(history.SkipLarge)
 		r.problem(r.state.Line, "the line is over 64 MiB; left out")
 		return r.closeReply("")
+	case !ok && len(bytes.TrimSpace(line)) == 0:
+		r.skip(history.SkipBlank)
+		return nil
 	case !ok:
 		return r.verbatim(line, "not a JSON object")
 	case history.DeeperThan(line, history.MaxDepth):
