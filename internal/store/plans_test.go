@@ -23,6 +23,7 @@ func useEverything(t *testing.T, s *Store) {
 	must(s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{calls("1"), calls("1")}, Call: &session.Call{InputTokens: 1, ExternalID: "e"}}))(t)
 	must(s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{results("1", "1", "2", "made_bash_1")}, Idem: idem}))(t)
 	must(s.Append(ctx, Append{Session: sess.ID, Parent: ref(sess.ID, 1), Messages: []session.Message{results("1")}}))(t)
+	must(s.Import(ctx, pruning(sess.ID)))(t)
 	must(s.SessionBySource(ctx, session.SourcePi, "uuid"))(t)
 	must(s.ImportCursor(ctx, session.SourcePi, "/f.jsonl"))(t)
 	must(s.MessageByKey(ctx, sess.ID, "a"))(t)

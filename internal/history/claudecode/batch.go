@@ -222,6 +222,11 @@ func (r *reader) session(id string, st *stream, b *history.Batch) error {
 		Source: session.SourceClaudeCode, SourceID: r.source(id), CreatedAt: &created,
 		Directory: r.cwd, GitBranch: r.branch, Provider: "anthropic",
 	}
+	of, err := r.sessionOf(id)
+	if err != nil {
+		return err
+	}
+	b.ID = of
 	about := map[string]string{}
 	if r.version != "" {
 		about["version"] = r.version
@@ -247,11 +252,7 @@ func (r *reader) session(id string, st *stream, b *history.Batch) error {
 		s.Metadata = session.JSONOf(map[string]any{"claude-code": about})
 	}
 	b.Session = s
-	of, err := r.sessionOf(id)
-	if err == nil && of != "" {
-		b.ID = of
-	}
-	return err
+	return nil
 }
 
 // child says who started a sub-agent, and what it was asked.
@@ -280,6 +281,11 @@ func (r *reader) child(id string, s *history.NewSession, about map[string]string
 	}
 	if found != nil {
 		s.ParentID, s.ParentKind = found.ID, session.ParentChild
+		if call := about["tool_use_id"]; call != "" && b.ID == "" {
+			if err := r.startedBy(found.ID, s, call); err != nil {
+				return err
+			}
+		}
 	}
 	for i := range b.Messages {
 		if m := &b.Messages[i]; m.Role == session.User && m.InContext {
@@ -297,3 +303,16 @@ func (r *reader) child(id string, s *history.NewSession, about map[string]string
 }
 
 func rawOf(v any) json.RawMessage { return json.RawMessage(session.JSONOf(v)) }
+
+// startedBy finds the call that started a sub-agent.
+func (r *reader) startedBy(parent session.ID, s *history.NewSession, call string) error {
+	return r.known.Entries(r.ctx, parent, func(m *session.Message) bool {
+		for _, p := range m.Calls() {
+			if p.CallID == call {
+				s.Started, s.StartedCall = &m.ID, call
+				return false
+			}
+		}
+		return true
+	})
+}

@@ -191,6 +191,7 @@ func TestSubagentsAreChildren(t *testing.T) {
 	h.Rewrite(filepath.Join(home, "projects", "-proj", id, "subagents", "agent-a1.jsonl"), agent("c1", ""))
 	h.Rewrite(filepath.Join(home, "projects", "-proj", id, "subagents", "agent-a2.jsonl"), agent("c2", ""))
 	h.Rewrite(filepath.Join(home, "projects", "-proj", id, "subagents", "agent-a2.meta.json"), `{"agentType":"Explore","parentAgentId":"a1"}`)
+	h.Rewrite(filepath.Join(home, "projects", "-proj", id, "subagents", "agent-a1.meta.json"), `{"agentType":"Explore","toolUseId":"t"}`)
 	h.Rewrite(filepath.Join(home, "projects", "-proj", "agent-old.jsonl"), agent("c3", ""))
 	h.Rewrite(filepath.Join(home, "projects", "-proj", id, "subagents", "workflows", "run1", "journal.jsonl"),
 		`{"type":"started","key":"v2:k1","agentId":"a1"}`, `{"type":"result","key":"v2:k1","agentId":"a1","result":{}}`)
@@ -212,6 +213,9 @@ func TestSubagentsAreChildren(t *testing.T) {
 	}
 	if len(done.Errors) != 0 || h.Session(id+"#agent-a2").Title != "Explore: do c2" {
 		t.Errorf("%+v", done)
+	}
+	if link, err := h.Store.Link(t.Context(), h.Session(id+"#agent-a1")); err != nil || link == nil || link.Call != "t" || link.Message == nil || link.Message.Session != main.ID {
+		t.Errorf("what started it: %+v %v", link, err)
 	}
 	rows := h.Rows()
 	if again := h.Import(); again.Records.Read != 0 || h.Rows() != rows {
