@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -303,5 +304,27 @@ func TestOpenAIMessagesAreTaken(t *testing.T) {
 		if bytes.Count(line, []byte("\n")) != 1 || report.Messages == 0 && sess.MessageCount > 5 {
 			t.Errorf("%s: %+v", sess.ID, report)
 		}
+	}
+}
+
+// A call that the model wrote wrongly leaves Goose's importer without a tool, and is the same
+// in the file that is written for Goose.
+func TestACallThatFailedToParseIsOneForGooseToo(t *testing.T) {
+	const call = `{"type":"toolRequest","id":"c1","toolCall":{"error":"arguments are not valid JSON","status":"error"}}`
+	path := filepath.Join(t.TempDir(), "20250925_143012.jsonl")
+	if err := os.WriteFile(path, []byte(`{"working_dir":"/x","description":"d","schedule_id":null,"message_count":2}
+{"role":"user","created":1758810612,"content":[{"type":"text","text":"go"}]}
+{"role":"assistant","created":1758810613,"content":[`+call+`]}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t)
+	im := history.Importer{Store: s, Pause: -1}
+	if _, err := im.Run(context.Background(), goose.New(os.Getenv), []string{path}); err != nil {
+		t.Fatal(err)
+	}
+	file, _ := write(t, s, export.Goose, sessions(t, s)[0].ID)
+	if counts, err := historytest.CheckGoose(file); err != nil || counts.Requests != 1 || !strings.Contains(string(file), call) {
+		t.Errorf("%+v, %v: %s", counts, err, file)
 	}
 }

@@ -1,6 +1,7 @@
 package goose
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"io"
@@ -203,9 +204,7 @@ func (w *writer) blocks(m *session.Message) []json.RawMessage {
 		case p.Kind == session.PartReasoning:
 			add(field("type", "thinking"), field("thinking", p.Content()), field("signature", extra.String("signature")))
 		case p.Kind == session.PartToolCall && reply:
-			add(field("type", "toolRequest"), field("id", p.CallID), field("toolCall", map[string]any{
-				"status": "success", "value": json.RawMessage(history.Object{field("name", p.ToolName), field("arguments", argumentsOf(p))}.JSON()),
-			}))
+			add(field("type", "toolRequest"), field("id", p.CallID), field("toolCall", toolCall(p)))
 		case p.Kind == session.PartToolResult && !reply:
 			content := []json.RawMessage{textBlock(p.Content())}
 			for i+1 < len(m.Parts) && m.Parts[i+1].Kind == session.PartImage && m.Role == session.Tool && m.Parts[i+1].Blob != nil {
@@ -226,6 +225,16 @@ func (w *writer) blocks(m *session.Message) []json.RawMessage {
 		}
 	}
 	return blocks
+}
+
+// toolCall is the envelope of a call. One that the model wrote wrongly has no tool, and says why.
+func toolCall(p *session.Part) map[string]any {
+	if p.ToolName == "" {
+		return map[string]any{"status": "error", "error": cmp.Or(p.Content(), "the call names no tool")}
+	}
+	return map[string]any{
+		"status": "success", "value": json.RawMessage(history.Object{field("name", p.ToolName), field("arguments", argumentsOf(p))}.JSON()),
+	}
 }
 
 func textBlock(text string) json.RawMessage {

@@ -135,8 +135,8 @@ func (c *GooseCounts) block(role string, b map[string]json.RawMessage, open map[
 		return texts("thinking", "signature")
 	case "toolRequest":
 		var call struct {
-			Status string
-			Value  struct {
+			Status, Error string
+			Value         struct {
 				Name      string
 				Arguments map[string]json.RawMessage
 			}
@@ -144,7 +144,7 @@ func (c *GooseCounts) block(role string, b map[string]json.RawMessage, open map[
 		if err := firstOf(texts("id"), json.Unmarshal(b["toolCall"], &call)); err != nil {
 			return err
 		}
-		if role != "assistant" || call.Status != "success" || call.Value.Name == "" || call.Value.Arguments == nil {
+		if role != "assistant" || !(call.Status == "error" && call.Error != "") && (call.Status != "success" || call.Value.Name == "" || call.Value.Arguments == nil) {
 			return fmt.Errorf("toolRequest of %s: %s", role, b["toolCall"])
 		}
 		open[*text(b["id"])] = true
