@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"unsafe"
 
 	"sessiond/internal/session"
 )
@@ -78,5 +79,5 @@ func jsonText(j session.JSON) any {
 	if len(j) == 0 {
 		return nil
 	}
-	return string(j)
+	return unsafe.String(unsafe.SliceData(j), len(j)) // for binding, which copies it
 }
