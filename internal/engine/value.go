@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"unsafe"
 
 	"modernc.org/libc"
@@ -49,26 +48,32 @@ func (v *value) open(db uintptr, table, column string, row int64) error {
 		defer libc.Xfree(v.tls, c)
 		names[i] = c
 	}
-	var pin runtime.Pinner
-	defer pin.Unpin()
-	handle := new(uintptr)
-	pin.Pin(handle)
-	if code := sqlite3.Xsqlite3_blob_open(v.tls, db, names[0], names[1], names[2], row, 0, uintptr(unsafe.Pointer(handle))); code != sqlite3.SQLITE_OK {
+	handle := v.room(unsafe.Sizeof(v.handle))
+	defer libc.Xfree(v.tls, handle)
+	if code := sqlite3.Xsqlite3_blob_open(v.tls, db, names[0], names[1], names[2], row, 0, handle); code != sqlite3.SQLITE_OK {
 		return fmt.Errorf("SQLite's code %d", code)
 	}
-	v.handle = *handle
+	v.handle = **(**uintptr)(unsafe.Pointer(&handle))
 	return nil
 }
 
+// room takes memory of SQLite's own kind: it may write nowhere else. It is to be freed.
+func (v *value) room(bytes uintptr) uintptr {
+	at := libc.Xmalloc(v.tls, libc.Tsize_t(bytes))
+	if at == 0 {
+		panic("no memory")
+	}
+	return at
+}
+
 func (v *value) copy(to io.Writer) error {
-	var pin runtime.Pinner
-	defer pin.Unpin()
-	piece := make([]byte, copyBytes)
-	pin.Pin(&piece[0])
+	room := v.room(copyBytes)
+	defer libc.Xfree(v.tls, room)
+	piece := (*(**[copyBytes]byte)(unsafe.Pointer(&room)))[:] // SQLite's memory is not Go's: it stays where it is
 	size := int(sqlite3.Xsqlite3_blob_bytes(v.tls, v.handle))
 	for at := 0; at < size; at += len(piece) {
 		some := piece[:min(len(piece), size-at)]
-		if code := sqlite3.Xsqlite3_blob_read(v.tls, v.handle, uintptr(unsafe.Pointer(&some[0])), int32(len(some)), int32(at)); code != sqlite3.SQLITE_OK {
+		if code := sqlite3.Xsqlite3_blob_read(v.tls, v.handle, room, int32(len(some)), int32(at)); code != sqlite3.SQLITE_OK {
 			return fmt.Errorf("SQLite's code %d", code)
 		}
 		if _, err := to.Write(some); err != nil {
