@@ -73,6 +73,23 @@ func TestARememberedPathIsTheStoredOne(t *testing.T) {
 	check("forgotten")
 }
 
+// forgetful is a digest that remembers messages, too.
+type forgetful struct {
+	heads
+	times *int
+}
+
+func (f forgetful) Forget() { *f.times++ }
+
+// What a digest remembers of messages goes with what contexts do: they may have been purged.
+func TestForgettingReachesTheDigest(t *testing.T) {
+	times := 0
+	r := newRig(t, 10000, func(c *Config) { c.Digest = forgetful{heads{digestProvider}, &times} })
+	if r.mgr.Forget(); times != 1 {
+		t.Errorf("the digest was told %d times", times)
+	}
+}
+
 func TestPathMemoryIsBounded(t *testing.T) {
 	var p pathMemory
 	path := func(row int64, size int) []session.Message {
