@@ -21,6 +21,7 @@ type ahead struct {
 	steps   chan step
 	pace    *pace
 	pending *pending
+	waiting []Found // read, but for an origin that is not here; of the reading goroutine
 
 	since int           // bytes given since the last mark
 	mark  chan struct{} // closed when everything before it is stored; nil: there is none
@@ -79,13 +80,15 @@ func (im *Importer) each(ctx context.Context, source Source, found []Found, done
 			}
 		}
 		one, err := current.finish(s.problems, s.err)
-		done(current.found, one)
+		if !current.again {
+			done(current.found, one)
+		}
 		if err != nil {
 			return err
 		}
 		current = nil
 	}
-	if current != nil { // ctx ended in the middle of it
+	if current != nil && !current.again { // ctx ended in the middle of it
 		one, _ := current.finish(nil, nil)
 		done(current.found, one)
 	}
@@ -104,14 +107,29 @@ func (r *reading) take(ctx context.Context, b Batch) error {
 	return r.failed
 }
 
+// read reads what was found, and again what came before its origin, in whatever order the files
+// lay: a second import finds nothing that the first could have known.
 func (a *ahead) read(ctx context.Context, found []Found) {
 	for _, f := range found {
 		r := &reading{importer: a.Importer, pace: a.pace, found: f, touched: map[session.ID]touch{}, done: newAccounting(a.source, f.Path)}
-		problems, err := a.one(ctx, r)
-		if ctx.Err() != nil || !a.give(ctx, step{reading: r, problems: problems, err: err}) {
+		if !a.readAll(ctx, r) {
 			return
 		}
 	}
+	if len(a.waiting) == 0 || a.settle(ctx) != nil {
+		return
+	}
+	for _, f := range a.waiting {
+		r := &reading{importer: a.Importer, pace: a.pace, found: f, touched: map[session.ID]touch{}, done: newAccounting(a.source, f.Path), again: true, told: f.Size}
+		if !a.readAll(ctx, r) {
+			return
+		}
+	}
+}
+
+func (a *ahead) readAll(ctx context.Context, r *reading) (goOn bool) {
+	problems, err := a.one(ctx, r)
+	return ctx.Err() == nil && a.give(ctx, step{reading: r, problems: problems, err: err})
 }
 
 // readTries is how often a source is read that its program keeps changing meanwhile.
@@ -122,7 +140,7 @@ func (a *ahead) one(ctx context.Context, r *reading) (problems []Problem, err er
 	if err != nil {
 		return nil, fmt.Errorf("look up how far it was read: %w", err)
 	}
-	if a.Purged { // what was purged lies before the cursor
+	if a.Purged && !r.again { // what was purged lies before the cursor
 		cursor = nil
 	}
 	arrived := false
@@ -132,6 +150,7 @@ func (a *ahead) one(ctx context.Context, r *reading) (problems []Problem, err er
 		}
 	}
 	if unchanged(cursor, r.found) && !arrived {
+		a.waits(r, cursor)
 		r.done.Sessions.Unchanged = sessionsOf(cursor)
 		return nil, nil
 	}
@@ -151,17 +170,33 @@ func (a *ahead) one(ctx context.Context, r *reading) (problems []Problem, err er
 // started by, and that was missing when the file was read: then the file is read again, from
 // where its reading ended, and finds it.
 func (a *ahead) arrived(ctx context.Context, c *Cursor) (bool, error) {
-	var state struct {
-		Awaits string `json:"awaits"`
-	}
-	if !bytes.Contains(c.State, []byte(`"awaits"`)) || json.Unmarshal(c.State, &state) != nil || state.Awaits == "" {
+	origin := awaited(c)
+	if origin == "" {
 		return false, nil
 	}
-	_, err := a.Store.SessionBySource(ctx, c.Source, state.Awaits)
+	_, err := a.Store.SessionBySource(ctx, c.Source, origin)
 	if session.CodeOf(err) == session.NotFound {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// waits notes a file whose origin is not here. It may come with a later one.
+func (a *ahead) waits(r *reading, c *Cursor) {
+	if !r.again && awaited(c) != "" {
+		a.waiting = append(a.waiting, r.found)
+	}
+}
+
+// awaited gives the source id of the session that a file's session waits for, "" if none.
+func awaited(c *Cursor) string {
+	var state struct {
+		Awaits string `json:"awaits"`
+	}
+	if c == nil || !bytes.Contains(c.State, []byte(`"awaits"`)) || json.Unmarshal(c.State, &state) != nil {
+		return ""
+	}
+	return state.Awaits
 }
 
 // emit measures a batch, beside the storing of the one before it, and gives it away. The
@@ -188,6 +223,7 @@ func (a *ahead) emit(ctx context.Context, r *reading, b Batch) error {
 	if b.Cursor != nil {
 		cursor := *b.Cursor
 		b.Cursor = &cursor
+		a.waits(r, &cursor)
 	}
 	aside, err := b.Cuts.mend(&b)
 	if err != nil {

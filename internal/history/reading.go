@@ -23,6 +23,7 @@ type reading struct {
 	failed   error   // of the store, which is not the source's fault
 	whole    bool    // its lines cannot be shortened
 	told     int64   // bytes of the found thing that Progress knows of
+	again    bool    // it was read and accounted for in this import before
 
 	refused atomic.Pointer[error] // what the store said to a batch; the source is told when it gives the next
 }
