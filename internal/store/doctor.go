@@ -41,8 +41,11 @@ func counterChecks() []struct{ name, what, query, advice string } {
 			SELECT p.id FROM parts p WHERE NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = p.message_id) LIMIT 5`, restore},
 		{"blobs", "every part's blob is there", `
 			SELECT p.id FROM parts p WHERE p.blob IS NOT NULL AND NOT EXISTS (SELECT 1 FROM blobs b WHERE b.sha256 = p.blob) LIMIT 5`, restore},
-		{"blob pieces", "every piece of a blob belongs to one", `
-			SELECT DISTINCT sha256 FROM blob_pieces WHERE sha256 NOT IN (SELECT sha256 FROM blobs) LIMIT 5`, restore},
+		{"blob pieces", "every piece of a blob belongs to one, and a blob has all of its pieces and no other", `
+			SELECT sha256 FROM blob_pieces WHERE sha256 NOT IN (SELECT sha256 FROM blobs)
+			UNION SELECT b.sha256 FROM blobs b
+			LEFT JOIN (SELECT sha256, COUNT(*) AS count, MAX(n) AS last, SUM(LENGTH(data)) AS size FROM blob_pieces GROUP BY sha256) p ON p.sha256 = b.sha256
+			WHERE b.size <> LENGTH(b.data) + COALESCE(p.size, 0) OR p.count <> p.last LIMIT 5`, restore},
 		{"counters", "sessions count their own messages and tokens", `
 			SELECT s.id FROM sessions s WHERE (s.message_count, s.total_tokens, s.last_seq) <>
 			(SELECT COUNT(*), COALESCE(SUM(m.tokens), 0), COALESCE(MAX(m.seq), 0) FROM messages m WHERE m.session_id = s.id) LIMIT 5`, restore},
@@ -171,7 +174,7 @@ func (s *Store) checkSchema(ctx context.Context) (Check, error) {
 	return verdict("schema", what, faults, "someone changed the schema by hand; restore a backup, or put back what is named here"), nil
 }
 
-// checkBlobs hashes every blob anew, and looks for pieces of none.
+// checkBlobs hashes every blob anew.
 func (s *Store) checkBlobs(ctx context.Context) (Check, error) {
 	var all, faults []string
 	if err := s.reports.SelectContext(ctx, &all, `SELECT sha256 FROM blobs`); err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 func TestDoctorFindsEachKindOfDamage(t *testing.T) {
-	drop := `DROP TRIGGER messages_immutable; DROP TRIGGER parts_immutable; DROP TRIGGER blobs_immutable; DROP TRIGGER messages_no_delete; DROP TRIGGER parts_no_delete; DROP TRIGGER blobs_no_delete; DROP TRIGGER blob_pieces_immutable; DROP TRIGGER blob_pieces_no_delete; DROP TRIGGER blobs_with_pieces;`
+	drop := `DROP TRIGGER messages_immutable; DROP TRIGGER parts_immutable; DROP TRIGGER blobs_immutable; DROP TRIGGER messages_no_delete; DROP TRIGGER parts_no_delete; DROP TRIGGER blobs_no_delete; DROP TRIGGER blob_pieces_immutable; DROP TRIGGER blob_pieces_no_delete; DROP TRIGGER blobs_with_pieces; DROP TRIGGER blob_pieces_in_order;`
 	for _, c := range []struct{ name, damage string }{
 		{"parents", `UPDATE messages SET depth = 7 WHERE seq = 2`},
 		{"parents", `DELETE FROM messages WHERE seq = 2`},
@@ -25,6 +25,11 @@ func TestDoctorFindsEachKindOfDamage(t *testing.T) {
 		{"blob contents", `DELETE FROM blob_pieces WHERE n = 1`},
 		{"blob contents", `UPDATE blob_pieces SET n = 9 WHERE n = 2; UPDATE blob_pieces SET n = 2 WHERE n = 1; UPDATE blob_pieces SET n = 1 WHERE n = 9`},
 		{"blob pieces", `DELETE FROM blobs`},
+		{"blob pieces", `DELETE FROM blob_pieces WHERE n = 1`},
+		{"blob pieces", `DELETE FROM blob_pieces WHERE n = (SELECT MAX(n) FROM blob_pieces)`},
+		{"blob pieces", `UPDATE blob_pieces SET n = 9 WHERE n = 2`},
+		{"blob pieces", `INSERT INTO blob_pieces SELECT sha256, 1 + MAX(n), x'00' FROM blob_pieces`},
+		{"blob pieces", `INSERT INTO blobs VALUES ('a', 1, 'text/plain', x'41'); INSERT INTO blob_pieces VALUES ('a', 1, x'42')`},
 		{"counters", `UPDATE sessions SET message_count = message_count + 1`},
 		{"counters", `UPDATE sessions SET total_tokens = 0`},
 		{"counters", `UPDATE sessions SET last_seq = 9`},
