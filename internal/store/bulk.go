@@ -16,7 +16,7 @@ type bulk struct {
 	*tx
 	table, columns string
 	unless         string // an ON CONFLICT clause
-	checked        bool   // the rows are new and allowed, so that CHECKs and triggers are left out
+	checked        bool   // the rows are new and allowed
 	values         []driver.Value
 	rows           int
 	args           []driver.NamedValue // of one statement; used again
@@ -78,8 +78,13 @@ func (b *bulk) insert(values []driver.Value, width int) error {
 			bind(v)
 		}
 	}
-	return b.w.execBare(b.ctx, b.query(shared, len(values)/width), b.checked, b.args)
+	return b.w.execBare(b.ctx, b.query(shared, len(values)/width), b.bare(), b.args)
 }
+
+// bare tells whether CHECKs and triggers are left out, and with them what SQLite would need to
+// take back one statement: where a disk is full it then gives up the transaction, which must
+// be nobody else's.
+func (b *bulk) bare() bool { return b.checked && b.only }
 
 // query names the shared columns first, so that their values have the first numbers.
 func (b *bulk) query(shared []bool, rows int) string {
@@ -97,9 +102,9 @@ func (b *bulk) query(shared []bool, rows int) string {
 	}
 	one := "(" + strings.Join(row, ", ") + ")"
 	insert := "INSERT INTO "
-	if b.checked {
+	if b.bare() {
 		// To take back half a statement SQLite would copy each page before it changes. Who fails
-		// here gives up the job, if not the transaction.
+		// here gives up the transaction.
 		insert = "INSERT OR FAIL INTO "
 	}
 	return insert + b.table + " (" + strings.Join(columns, ",") + ") VALUES " + one + strings.Repeat(", "+one, rows-1) + b.unless
@@ -138,12 +143,12 @@ func (w *writer) sharing(table string, same []bool) []bool {
 
 // execBare runs a statement past database/sql, whose look at each value costs half as much as
 // binding it.
-func (w *writer) execBare(ctx context.Context, query string, checked bool, args []driver.NamedValue) error {
+func (w *writer) execBare(ctx context.Context, query string, unguarded bool, args []driver.NamedValue) error {
 	return w.conn.Raw(func(conn any) error {
 		st, ok := w.bare[query]
 		if !ok {
 			prepare := conn.(driver.ConnPrepareContext).PrepareContext
-			if checked {
+			if unguarded {
 				prepare = func(ctx context.Context, query string) (driver.Stmt, error) {
 					return engine.PrepareUnguarded(ctx, conn, query)
 				}

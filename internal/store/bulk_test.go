@@ -77,7 +77,7 @@ func TestWhatRowsShareOnlyBecomesLess(t *testing.T) {
 	if same := common([]driver.Value{int64(1), true, "", int64(1), int64(1), nil}, 3); !slices.Equal(same, []bool{true, false, false}) {
 		t.Errorf("values of other types are others: %v", same)
 	}
-	b := bulk{table: "t", columns: "a, b,\n\t\tc", unless: " ON CONFLICT DO NOTHING"}
+	b := bulk{tx: &tx{}, table: "t", columns: "a, b,\n\t\tc", unless: " ON CONFLICT DO NOTHING"}
 	if got := b.query([]bool{false, true, false}, 2); got != "INSERT INTO t ( b,a,\n\t\tc) VALUES (?1, ?, ?), (?1, ?, ?) ON CONFLICT DO NOTHING" {
 		t.Errorf("%s", got)
 	}

@@ -83,6 +83,9 @@ type tx struct {
 	opt   *Options
 	now   session.Time
 	usage rollup
+
+	// only: no other closure is in its transaction, which may be given up for it.
+	only bool
 }
 
 func startWriter(db *sql.DB, opt Options) (*writer, error) {
@@ -280,7 +283,7 @@ func (w *writer) attempt(ctx context.Context, j *job, savepoint bool) (dead erro
 			return err
 		}
 	}
-	t := &tx{w: w, ctx: ctx, opt: &w.opt, now: session.At(w.opt.Now()), usage: rollup{}}
+	t := &tx{w: w, ctx: ctx, opt: &w.opt, now: session.At(w.opt.Now()), usage: rollup{}, only: !savepoint}
 	j.err = t.guarded(j.fn)
 	j.usage = t.usage
 	if !savepoint {
