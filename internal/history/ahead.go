@@ -69,8 +69,9 @@ func (im *Importer) each(ctx context.Context, source Source, found []Found, done
 				continue
 			}
 		} else if s.batch != nil {
-			given := steps.join(&s)
-			err := current.take(inner, *s.batch)
+			messages, bytes := current.pace.most() // what must be taken in pieces could be refused in the middle
+			given := steps.join(&s, messages, bytes)
+			err := current.take(inner, s.batch, given)
 			for _, b := range given {
 				a.pending.settled(b)
 			}
@@ -95,20 +96,27 @@ func (im *Importer) each(ctx context.Context, source Source, found []Found, done
 	return ctx.Err()
 }
 
-// take stores a batch. An error ends the import; a batch that the store refuses ends the
-// reading, which the source learns when it gives the next one.
-func (r *reading) take(ctx context.Context, b Batch) error {
+// take stores batches that were put together. An error ends the import; a batch that the store
+// refuses ends the reading, which the source learns when it gives the next one. Those before it
+// come in, whether they waited together with it or not.
+func (r *reading) take(ctx context.Context, together *Batch, given []*Batch) error {
 	if r.refused.Load() != nil {
 		return nil
 	}
-	if err := r.store(ctx, b); err != nil {
+	err := r.store(ctx, *together)
+	if err != nil && r.failed == nil && len(given) > 1 {
+		for _, b := range given {
+			if err = r.store(ctx, *b); err != nil {
+				break
+			}
+		}
+	}
+	if err != nil {
 		r.refused.Store(&err)
 	}
 	return r.failed
 }
 
-// read reads what was found, and again what came before its origin, in whatever order the files
-// lay: a second import finds nothing that the first could have known.
 func (a *ahead) read(ctx context.Context, found []Found) {
 	for _, f := range found {
 		r := &reading{importer: a.Importer, pace: a.pace, found: f, touched: map[session.ID]touch{}, done: newAccounting(a.source, f.Path)}

@@ -19,9 +19,9 @@ func (q *queue) next() (step, bool) {
 	return s, ok
 }
 
-// join adds to the step's batch what waits behind it and can come in with it. It gives the
-// batches as they were given.
-func (q *queue) join(s *step) (given []*Batch) {
+// join adds to the step's batch what waits behind it and can come in with it, up to so many
+// messages and bytes. It gives the batches as they were given.
+func (q *queue) join(s *step, messages, bytes int) (given []*Batch) {
 	given = []*Batch{s.batch}
 	for {
 		select {
@@ -29,7 +29,8 @@ func (q *queue) join(s *step) (given []*Batch) {
 			if !ok {
 				return given
 			}
-			if next.batch == nil || next.answer != nil || next.reading != s.reading || !joinable(s.batch, next.batch) {
+			if next.batch == nil || next.answer != nil || next.reading != s.reading || !joinable(s.batch, next.batch) ||
+				len(s.batch.Messages)+len(next.batch.Messages) > messages || s.batch.bytes+next.batch.bytes > bytes {
 				q.held = &next
 				return given
 			}
@@ -57,6 +58,10 @@ func joinable(b, next *Batch) bool {
 func (b *Batch) add(next *Batch) {
 	own := b.ImportBatch
 	b.ImportBatch = next.ImportBatch
+	if next.Cursor != nil { // storing notes something in it
+		cursor := *next.Cursor
+		b.Cursor = &cursor
+	}
 	b.Session = own.Session
 	b.Messages = append(own.Messages, next.Messages...)
 	b.Calls = append(own.Calls, next.Calls...)

@@ -72,6 +72,67 @@ func TestBatchesThatWaitComeInTogether(t *testing.T) {
 	}
 }
 
+// strict stores nothing before all was given, and refuses one message.
+type strict struct {
+	sizes
+	refuses string
+}
+
+func (s *strict) Import(ctx context.Context, b store.ImportBatch) (store.ImportResult, error) {
+	<-s.given
+	for i := range b.Messages {
+		if b.Messages[i].ExternalID == s.refuses {
+			return store.ImportResult{}, session.Errorf(session.Invalid, "its parent is not here")
+		}
+	}
+	return s.sizes.Import(ctx, b)
+}
+
+// What came before it does not depend on whether it waited.
+func TestARefusedBatchTakesNoneOfThoseWithItThatItWaitedWith(t *testing.T) {
+	for _, refused := range []int{0, 1, 3, mostWaiting} {
+		st := &strict{sizes: sizes{fakeStore: newFakeStore(), given: make(chan struct{})}, refuses: fmt.Sprint("one", 10*refused)}
+		source := asking{read: func(ctx context.Context, f Found, _ Known, emit func(Batch) error) error {
+			for i := range mostWaiting + 1 {
+				b := batchOf("one", 10*i, 10)
+				if i == mostWaiting {
+					b.Cursor = &Cursor{Source: "fake", Path: f.Path}
+				}
+				if err := emit(b); err != nil {
+					return err
+				}
+			}
+			close(st.given)
+			return nil
+		}}
+		im := Importer{Store: st, Pause: -1}
+		done, err := im.Run(t.Context(), source, nil)
+		if err != nil || len(done.Errors) != 1 {
+			t.Fatalf("%+v %v", done, err)
+		}
+		if got := done.Records; got.Imported != 10*refused || got.Skipped[SkipBlank] != refused || got.Skipped[SkipKnown] != 0 || !got.Balanced() {
+			t.Errorf("batch %d is refused: %+v", refused, got)
+		}
+		if n := len(st.known); n != 10*refused+min(refused, 1) {
+			t.Errorf("batch %d is refused: %d are there", refused, n)
+		}
+		if st.cursors["/a"] != nil {
+			t.Errorf("batch %d is refused: there is a cursor", refused)
+		}
+	}
+}
+
+// Its cursor is as it was given when a batch is offered again by itself.
+func TestStoringTogetherChangesNoCursorThatWasGiven(t *testing.T) {
+	first, second := batchOf("one", 0, 1), batchOf("one", 1, 1)
+	second.Cursor = &Cursor{Source: "fake"}
+	first.add(&second)
+	first.Cursor.Counts = session.JSON(`{}`)
+	if second.Cursor.Counts != nil {
+		t.Error("it has counts")
+	}
+}
+
 func TestOnlyBatchesOfOneSessionAreJoined(t *testing.T) {
 	title := "a title"
 	for _, test := range []struct {
@@ -106,7 +167,7 @@ func TestJoiningLeavesTheFirstBatchAsItWas(t *testing.T) {
 	steps := make(chan step, 2)
 	steps <- step{batch: &second}
 	q, s := queue{steps: steps}, step{batch: &first}
-	given := q.join(&s)
+	given := q.join(&s, MaxBatch, MaxBatchBytes)
 	if len(given) != 2 || given[0] != &first || len(first.Messages) != 2 || !maps.Equal(first.Records.Skipped, map[string]int{SkipBlank: 1}) {
 		t.Errorf("%d given, the first with %d messages, %v", len(given), len(first.Messages), first.Records.Skipped)
 	}
