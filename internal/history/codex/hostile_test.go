@@ -113,7 +113,7 @@ func TestWrongInput(t *testing.T) {
 }
 
 func TestLineOf50MB(t *testing.T) {
-	raced.Skip(t, "long lines take the way of short ones")
+	raced.Skip(t, "fifty megabytes show it nothing that one does not")
 	h := newHouse(t)
 	path := h.Write("wide.jsonl", header, says("user", strings.Repeat("wide\n", 10<<20)), says("assistant", "after"))
 	h.Import(path)

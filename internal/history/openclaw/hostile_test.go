@@ -297,7 +297,7 @@ func TestOpenClawMemoryIsThatOfABatch(t *testing.T) {
 }
 
 func TestOpenClawLineOf50MB(t *testing.T) {
-	raced.Skip(t, "long lines take the way of short ones")
+	raced.Skip(t, "fifty megabytes show it nothing that one does not")
 	h := newHouse(t)
 	path := filepath.Join(h.sessions(), "wide.jsonl")
 	h.write(path, header, user("1", "", strings.Repeat("wide\n", 10<<20)), user("2", "1", "after"))
