@@ -16,11 +16,11 @@ import (
 type Purge struct {
 	ID    session.ID
 	store *Store
-	forks []session.ID // forks of it and of those, that live or are themselves kept for others
-	keep  coverage     // its messages that forks share
-	next  int64        // no doomed message has a higher seq
-	size  int          // messages of the next step
-	turn  string       // purging.started_at: another one since says that forks share less by now
+	forks []heir   // forks of it and of those, that live or are themselves kept for others
+	keep  coverage // its messages that forks share
+	next  int64    // no doomed message has a higher seq
+	size  int      // messages of the next step
+	turn  string   // purging.started_at: another one since says that forks share less by now
 }
 
 const (
@@ -44,8 +44,7 @@ type PurgeRequest struct {
 func (s *Store) BeginPurge(ctx context.Context, in PurgeRequest) (p *Purge, deleted int64, err error) {
 	var done *outcome
 	err = s.write(ctx, func(t *tx) error {
-		var running bool
-		if err := t.row(`SELECT EXISTS (SELECT 1 FROM purging WHERE session_id = ?)`, []any{in.Session}, &running); err != nil || running {
+		if running, err := t.purges(in.Session); err != nil || running {
 			return err
 		}
 		if in.Idem != nil {
@@ -104,8 +103,8 @@ func (s *Store) ResumePurge(ctx context.Context, id session.ID) (*Purge, error) 
 	if err != nil {
 		return nil, fmt.Errorf("purge %s: %w", id, err)
 	}
-	if p.forks, err = forksOf(ctx, s, id); err != nil {
-		return nil, err
+	if err := p.findHeirs(ctx); err != nil {
+		return nil, fmt.Errorf("purge %s: %w", id, err)
 	}
 	if p.keep, err = p.shared(ctx); err != nil {
 		return nil, err
@@ -186,14 +185,21 @@ func (t *tx) renameForks(sess session.Session) error {
 }
 
 // dropOverlays deletes the session's compactions, but those that a fork may be under: done
-// ones about messages that stay. They go before the messages that they name.
+// ones about messages that it shares. They, and what purged forks shared, go before the
+// messages that they name.
 func (p *Purge) dropOverlays(ctx context.Context) error {
 	return p.store.write(ctx, func(t *tx) error {
+		if runs, err := t.purges(p.ID); err != nil || !runs {
+			return err
+		}
+		if err := p.lowerLinks(t); err != nil {
+			return err
+		}
 		var own []struct {
-			ID      int64  `db:"id"`
-			Done    bool   `db:"done"`
-			Through *int64 `db:"seq"`
-			Owner   string `db:"owner"`
+			ID      int64      `db:"id"`
+			Done    bool       `db:"done"`
+			Through *int64     `db:"seq"`
+			Owner   session.ID `db:"owner"`
 		}
 		if err := t.list(t.ctx, &own, `SELECT c.id, c.status = 'done' AS done, m.seq, COALESCE(m.session_id, '') AS owner
 			FROM compactions c LEFT JOIN messages m ON m.id = c.through_id WHERE c.session_id = ? ORDER BY c.id`, p.ID); err != nil {
@@ -201,7 +207,7 @@ func (p *Purge) dropOverlays(ctx context.Context) error {
 		}
 		kept := 0
 		for _, c := range own {
-			if c.Done && c.Through != nil && len(p.forks) > 0 && (session.ID(c.Owner) != p.ID || p.keep.holds(*c.Through)) {
+			if c.Done && c.Through != nil && p.inheritsOverlay(session.MessageRef{Session: c.Owner, Seq: *c.Through}) {
 				kept++
 				continue
 			}
@@ -249,12 +255,16 @@ func (p *Purge) Doomed(ctx context.Context) ([]int64, error) {
 }
 
 // Delete deletes messages that Doomed gave, with all that hangs on them, in one transaction.
-// What is gone already, because two delete at once, is passed over.
+// What is gone already, because two delete at once, is passed over; and all of it once the other
+// has ended the purge: what it left is looked at anew when the fork that it was left for is gone.
 func (p *Purge) Delete(ctx context.Context, rows []int64) error {
 	var worked time.Duration
 	err := p.store.write(ctx, func(t *tx) error {
 		start := time.Now()
 		defer func() { worked = time.Since(start) }()
+		if runs, err := t.purges(p.ID); err != nil || !runs {
+			return err
+		}
 		for _, row := range rows {
 			if err := t.deleteMessage(p.ID, row); err != nil {
 				return fmt.Errorf("purge %s: %w", p.ID, err)
@@ -270,6 +280,12 @@ func (p *Purge) Delete(ctx context.Context, rows []int64) error {
 		p.size = min(maxStep, p.size*2)
 	}
 	return err
+}
+
+// purges tells whether the purge of a session goes on: another process may have ended it.
+func (t *tx) purges(id session.ID) (runs bool, err error) {
+	err = t.row(`SELECT EXISTS (SELECT 1 FROM purging WHERE session_id = ?)`, []any{id}, &runs)
+	return runs, err
 }
 
 func (t *tx) deleteMessage(id session.ID, row int64) error {

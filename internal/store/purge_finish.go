@@ -122,22 +122,31 @@ func (p *Purge) forgetEvents(ctx context.Context) error {
 }
 
 // forgetDocuments deletes what stands beside the messages: states, marks, what was frozen into
-// contexts (in forks: for messages that are gone), flushes, and where an import stood.
+// contexts and no fork inherits (in forks: for messages that are gone), flushes, and where an
+// import stood.
 func (p *Purge) forgetDocuments(ctx context.Context) error {
+	unfrozen, err := p.unfrozen(ctx)
+	if err != nil {
+		return fmt.Errorf("what was frozen: %w", err)
+	}
 	return p.store.write(ctx, func(t *tx) error {
 		for _, q := range []string{
 			`DELETE FROM states WHERE session_id = ?`,
 			`DELETE FROM marks WHERE session_id = ?`,
 			`DELETE FROM flushes WHERE session_id = ?`,
 			`UPDATE imports SET session_id = '', state = NULL WHERE session_id = ?`,
-			frozenOfNothing,
 		} {
 			if _, err := t.exec(q, p.ID); err != nil {
 				return err
 			}
 		}
-		for _, fork := range p.forks {
-			if _, err := t.exec(frozenOfNothing, fork); err != nil {
+		for _, id := range unfrozen {
+			if _, err := t.exec(`DELETE FROM frozen WHERE id = ?`, id); err != nil {
+				return err
+			}
+		}
+		for i := range p.forks {
+			if _, err := t.exec(frozenOfNothing, p.forks[i].ID); err != nil {
 				return err
 			}
 		}
@@ -164,7 +173,7 @@ func (t *tx) endPurge(p *Purge) (shells []session.ID, err error) {
 	var parent session.ID
 	var draft, left bool
 	err = t.row(`SELECT day, source, draft, parent_id, parent_kind, EXISTS (SELECT 1 FROM messages WHERE session_id = s.id)
-		OR EXISTS (SELECT 1 FROM compactions WHERE session_id = s.id) FROM sessions s WHERE id = ?`, []any{id},
+		OR EXISTS (SELECT 1 FROM compactions WHERE session_id = s.id) OR EXISTS (SELECT 1 FROM frozen WHERE session_id = s.id) FROM sessions s WHERE id = ?`, []any{id},
 		&day, &source, &draft, &parent, &parentKind, &left)
 	if noRows(err) {
 		return nil, nil // another process was here first

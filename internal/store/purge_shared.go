@@ -8,26 +8,14 @@ import (
 	"sessiond/internal/session"
 )
 
-// forksOf lists the forks of a session, and theirs.
-func forksOf(ctx context.Context, q queryer, id session.ID) ([]session.ID, error) {
-	var forks []session.ID
-	for next := []session.ID{id}; len(next) > 0; next = next[1:] {
-		var direct []session.ID
-		if err := q.list(ctx, &direct, `SELECT id FROM sessions WHERE parent_id = ? AND parent_id <> '' AND parent_kind = 'fork'`, next[0]); err != nil {
-			return nil, fmt.Errorf("forks of %s: %w", next[0], err)
-		}
-		forks, next = append(forks, direct...), append(next, direct...)
-	}
-	return forks, nil
-}
-
 // shared finds what forks need of the session: every path that one of their messages, heads,
 // overlays or marks lies on.
 func (p *Purge) shared(ctx context.Context) (coverage, error) {
 	var keep coverage
-	for _, fork := range p.forks {
+	for i := range p.forks {
+		fork := p.forks[i].ID
 		var rows []int64
-		if err := p.store.list(ctx, &rows, needsOfFork, fork, p.ID); err != nil {
+		if err := p.store.list(ctx, &rows, needsOfFork, fork, p.ID, p.forks[i].Lives); err != nil {
 			return nil, fmt.Errorf("what fork %s shares: %w", fork, err)
 		}
 		for _, row := range rows {
@@ -40,10 +28,11 @@ func (p *Purge) shared(ctx context.Context) (coverage, error) {
 }
 
 // What links a fork (?1) to rows of another session (?2). A fork's messages reach into another
-// session by jumps only.
+// session by jumps only. Where one that was purged itself (?3 is 0) once left the other is
+// nobody's path any more: lowerLinks.
 const needsOfFork = `
 	SELECT p.id FROM messages m JOIN messages p ON p.id = m.parent_id WHERE m.session_id = ?1 AND m.jump = 1 AND p.session_id = ?2
-	UNION ALL SELECT p.id FROM links l JOIN messages p ON p.id = l.message_id WHERE l.session_id = ?1 AND p.session_id = ?2
+	UNION ALL SELECT p.id FROM links l JOIN messages p ON p.id = l.message_id WHERE l.session_id = ?1 AND p.session_id = ?2 AND ?3
 	UNION ALL SELECT p.id FROM sessions s JOIN messages p ON p.id = s.head_id WHERE s.id = ?1 AND p.session_id = ?2
 	UNION ALL SELECT p.id FROM compactions c JOIN messages p ON p.id = c.through_id WHERE c.session_id = ?1 AND p.session_id = ?2
 	UNION ALL SELECT p.id FROM compactions c JOIN messages p ON p.id = c.first_kept_id WHERE c.session_id = ?1 AND p.session_id = ?2
@@ -88,6 +77,16 @@ func (c coverage) holds(seq int64) bool {
 		return 0
 	})
 	return found && c[i].From <= seq
+}
+
+// last gives the highest seq of a run that is covered, 0 for none.
+func (c coverage) last(in Span) int64 {
+	for _, sp := range slices.Backward(c) {
+		if sp.From <= in.To && sp.To >= in.From {
+			return min(sp.To, in.To)
+		}
+	}
+	return 0
 }
 
 // addPath adds what the path to a message has in the session. Where it meets what is covered

@@ -162,6 +162,21 @@ func (c *clearing) checkPurged() {
 			c.t.Fatalf("a row of %s is left for nobody", id)
 		}
 	}
+	inherited := map[string]bool{}
+	for _, b := range c.all {
+		for _, f := range c.frozen[b.id] {
+			inherited[f.content] = true
+		}
+	}
+	for _, id := range c.purged {
+		var left []string
+		c.must(c.s.list(ctx, &left, `SELECT content FROM frozen WHERE session_id = ?`, id))
+		for _, content := range left {
+			if !inherited[content] {
+				c.t.Fatalf("%s of %s is left for nobody", content, id)
+			}
+		}
+	}
 	for _, b := range c.all {
 		sess, err := c.s.Session(ctx, b.id)
 		c.must(err)

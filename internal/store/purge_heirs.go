@@ -1,0 +1,146 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"sessiond/internal/session"
+)
+
+// heir is a fork of a purged session, directly or through others, and what of it can reach that
+// fork: what was frozen up to frozenID, with messages of the path that it shares.
+type heir struct {
+	ID       session.ID `db:"id"`
+	Lives    bool       `db:"lives"`      // not purged itself and kept for others
+	At       *int64     `db:"message_id"` // where it leaves the other's path
+	FrozenID int64      `db:"frozen_id"`
+	Imported bool       `db:"imported"` // from several places, perhaps
+	path     []Span     // to At, of one that lives
+}
+
+func (h *heir) shares(ref session.MessageRef) bool {
+	return slices.ContainsFunc(h.path, func(sp Span) bool { return sp.holds(ref) })
+}
+
+// One statement, so that a purge that ends meanwhile and hands its forks on hides none of them.
+const heirsOf = `
+	WITH RECURSIVE heir (id, lives, message_id, frozen_id, imported) AS (
+		SELECT s.id, s.purged_at IS NULL, l.message_id, COALESCE(l.frozen_id, 0), COALESCE(l.compaction_id = ?2, 0)
+		FROM sessions s LEFT JOIN links l ON l.session_id = s.id
+		WHERE s.parent_id = ?1 AND s.parent_id <> '' AND s.parent_kind = 'fork'
+		UNION
+		SELECT s.id, s.purged_at IS NULL, l.message_id, MIN(h.frozen_id, COALESCE(l.frozen_id, 0)), COALESCE(l.compaction_id = ?2, 0)
+		FROM heir h JOIN sessions s ON s.parent_id = h.id AND s.parent_id <> '' AND s.parent_kind = 'fork' LEFT JOIN links l ON l.session_id = s.id)
+	SELECT id, lives, message_id, frozen_id, imported FROM heir`
+
+func readHeirs(ctx context.Context, q queryer, id session.ID) ([]heir, error) {
+	var heirs []heir
+	if err := q.list(ctx, &heirs, heirsOf, id, math.MaxInt64); err != nil {
+		return nil, fmt.Errorf("forks of %s: %w", id, err)
+	}
+	return heirs, nil
+}
+
+// forksOf lists the forks of a session, and theirs.
+func forksOf(ctx context.Context, q queryer, id session.ID) ([]session.ID, error) {
+	heirs, err := readHeirs(ctx, q, id)
+	var forks []session.ID
+	for i := range heirs {
+		forks = append(forks, heirs[i].ID)
+	}
+	return forks, err
+}
+
+// findHeirs reads the forks of the session and the paths of those that live.
+func (p *Purge) findHeirs(ctx context.Context) error {
+	var err error
+	if p.forks, err = readHeirs(ctx, p.store, p.ID); err != nil {
+		return err
+	}
+	for i := range p.forks {
+		if h := &p.forks[i]; h.Lives {
+			if h.path, err = pathSpans(ctx, p.store, h.At); err != nil {
+				return fmt.Errorf("what fork %s shares: %w", h.ID, err)
+			}
+		}
+	}
+	return nil
+}
+
+// inheritsOverlay tells whether a fork may be under an overlay of the session that ends at ref.
+func (p *Purge) inheritsOverlay(ref session.MessageRef) bool {
+	if ref.Session == p.ID {
+		return p.keep.holds(ref.Seq)
+	}
+	return slices.ContainsFunc(p.forks, func(h heir) bool { return h.Lives && (h.Imported || h.shares(ref)) })
+}
+
+// unfrozen gives the rows of what was frozen into the session's contexts and that no fork
+// inherits: it was made after the fork, or with a message that the fork does not share.
+func (p *Purge) unfrozen(ctx context.Context) ([]int64, error) {
+	var doomed []int64
+	err := p.store.each(ctx, func(row scanner) error {
+		var id int64
+		var ref session.MessageRef
+		if err := row.Scan(&id, &ref.Session, &ref.Seq); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(p.forks, func(h heir) bool { return h.Lives && id <= h.FrozenID && h.shares(ref) }) {
+			doomed = append(doomed, id)
+		}
+		return nil
+	}, `SELECT f.id, COALESCE(m.session_id, ''), COALESCE(m.seq, 0) FROM frozen f LEFT JOIN messages m ON m.id = f.message_id WHERE f.session_id = ?`, p.ID)
+	return doomed, err
+}
+
+// lowerLinks lets forks that were purged themselves, and are kept for others, leave the
+// session where what stays of their path ends: where they left it is needed by nobody.
+func (p *Purge) lowerLinks(t *tx) error {
+	for i := range p.forks {
+		id := p.forks[i].ID
+		if p.forks[i].Lives {
+			continue
+		}
+		l, err := readLink(t.ctx, t, id)
+		if err != nil {
+			return err
+		}
+		if l.messageID == nil {
+			continue
+		}
+		to, err := p.lastKept(t, *l.messageID)
+		if err != nil {
+			return fmt.Errorf("what the purged fork %s shared: %w", id, err)
+		}
+		if to != nil && *to == *l.messageID {
+			continue
+		}
+		if _, err := t.exec(`UPDATE links SET message_id = ? WHERE session_id = ?`, to, id); err != nil {
+			return fmt.Errorf("what the purged fork %s shared: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// lastKept gives the last message of a path that this purge leaves; nil for none.
+func (p *Purge) lastKept(t *tx, at int64) (*int64, error) {
+	var last session.MessageRef
+	err := eachSpan(t.ctx, t, &at, func(sp Span) error {
+		last = session.MessageRef{Session: sp.Session, Seq: sp.To}
+		if sp.Session == p.ID {
+			last.Seq = p.keep.last(sp)
+		}
+		if last.Seq == 0 {
+			return nil
+		}
+		return errEnough
+	})
+	if err != nil || last.Seq == 0 {
+		return nil, err
+	}
+	var row int64
+	err = t.row(`SELECT id FROM messages WHERE session_id = ? AND seq = ?`, []any{last.Session, last.Seq}, &row)
+	return &row, err
+}
