@@ -101,10 +101,10 @@ func (a *app) importAll(ctx context.Context, yes, watch bool) error {
 	if err != nil {
 		return err
 	}
-	var fresh, found int
+	var fresh, found, apart int
 	var size int64
 	for _, h := range pasts {
-		fresh, found, size = fresh+h.fresh, found+len(h.found), size+h.freshSize
+		fresh, found, apart, size = fresh+h.New, found+len(h.found), apart+h.Waiting+h.Refused, size+h.NewBytes
 	}
 	asks := a.inTTY && a.outTTY && !a.flags.json
 	switch {
@@ -121,7 +121,11 @@ func (a *app) importAll(ctx context.Context, yes, watch bool) error {
 	switch {
 	case yes && a.flags.json:
 	case fresh == 0:
-		if found > 0 && !a.flags.json {
+		switch {
+		case found == 0 || a.flags.json:
+		case apart > 0:
+			fmt.Fprintln(a.out, "\nEverything else is here already.")
+		default:
 			fmt.Fprintln(a.out, "\nEverything is here already.")
 		}
 		if found == 0 || !watch {
@@ -228,18 +232,17 @@ func frugal() func() {
 
 // past is the history that one program left on this host.
 type past struct {
-	source    history.Source
-	roots     []string // empty: the program's usual places
-	found     []history.Found
-	size      int64 // bytes
-	sessions  int
-	fresh     int   // of the sessions, that have something new
-	freshSize int64 // bytes
+	source history.Source
+	roots  []string // empty: the program's usual places
+	found  []history.Found
+	size   int64 // bytes
+	history.Plan
 }
 
 // MarshalJSON gives a past as `import --json` prints it before it was agreed to.
 func (h past) MarshalJSON() ([]byte, error) {
 	return session.MarshalPlain(map[string]any{
-		"source": h.source.Name(), "sessions": h.sessions, "bytes": h.size, "new": h.fresh, "new_bytes": h.freshSize,
+		"source": h.source.Name(), "sessions": h.Sessions, "bytes": h.size, "new": h.New, "new_bytes": h.NewBytes,
+		"waiting": h.Waiting, "unreadable": h.Refused,
 	})
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/dustin/go-humanize"
 	"github.com/rs/zerolog"
@@ -17,16 +18,12 @@ const diskShare = 2.2
 // findPasts looks for the history of every known program and for what of it is new. It makes
 // no database where there is none.
 func (a *app) findPasts(ctx context.Context) (pasts []past, err error) {
-	fresh := func(src history.Source, f history.Found) (all, fresh int, err error) {
-		all = history.CountSessions(ctx, src, f)
-		return all, all, nil
-	}
+	im := history.Importer{Now: a.now}
 	s, err := a.open(ctx, true, a.log(zerolog.WarnLevel))
 	switch {
 	case err == nil:
 		defer s.Close() //nolint:errcheck // a reader
-		im := history.Importer{Store: s}
-		fresh = func(src history.Source, f history.Found) (int, int, error) { return im.Fresh(ctx, src, f) }
+		im.Store = s
 	case session.CodeOf(err) != session.NotFound:
 		return nil, err
 	}
@@ -39,15 +36,9 @@ func (a *app) findPasts(ctx context.Context) (pasts []past, err error) {
 		a.printProblems(problems)
 		for _, f := range h.found {
 			h.size += f.Size
-			all, isNew, err := fresh(src, f)
-			if err != nil {
-				return nil, err
-			}
-			h.sessions += all
-			if isNew > 0 {
-				h.fresh += isNew
-				h.freshSize += f.Size
-			}
+		}
+		if h.Plan, err = im.Plan(ctx, src, h.found); err != nil {
+			return nil, err
 		}
 		if len(h.found) > 0 {
 			pasts = append(pasts, h)
@@ -60,15 +51,15 @@ func (a *app) findPasts(ctx context.Context) (pasts []past, err error) {
 func (a *app) printPasts(pasts []past) {
 	row := func(name string, h past) []string {
 		return []string{
-			name, humanize.Comma(int64(h.sessions)), humanize.Bytes(uint64(h.size)), humanize.Comma(int64(h.fresh)),
-			"~ " + humanize.Bytes(uint64(float64(h.freshSize)*diskShare)),
+			name, humanize.Comma(int64(h.Sessions)), humanize.Bytes(uint64(h.size)), humanize.Comma(int64(h.New)),
+			"~ " + humanize.Bytes(uint64(float64(h.NewBytes)*diskShare)),
 		}
 	}
 	var rows [][]string
 	var sum past
 	for _, h := range pasts {
 		rows = append(rows, row(string(h.source.Name()), h))
-		sum.sessions, sum.size, sum.fresh, sum.freshSize = sum.sessions+h.sessions, sum.size+h.size, sum.fresh+h.fresh, sum.freshSize+h.freshSize
+		sum.Sessions, sum.size, sum.New, sum.NewBytes = sum.Sessions+h.Sessions, sum.size+h.size, sum.New+h.New, sum.NewBytes+h.NewBytes
 	}
 	if len(pasts) > 1 {
 		rows = append(rows, row("together", sum))
@@ -76,4 +67,14 @@ func (a *app) printPasts(pasts []past) {
 	a.printTable([]column{
 		{name: "source"}, {name: "sessions", right: true}, {name: "size", right: true}, {name: "new", right: true}, {name: "disk needed", right: true},
 	}, rows)
+	for _, h := range pasts {
+		if n := int64(h.Waiting); n > 0 {
+			fmt.Fprintf(a.out, "%s: %s in the last %d minutes and waits for the end of a reply.\n",
+				h.source.Name(), plural(n, "file changed", "files changed"), int(history.QuietTime.Minutes()))
+		}
+		if n := int64(h.Refused); n > 0 {
+			fmt.Fprintf(a.out, "%s: %s not be read; `sessiond import %s` tries again, and says why.\n",
+				h.source.Name(), plural(n, "file could", "files could"), h.source.Name())
+		}
+	}
 }

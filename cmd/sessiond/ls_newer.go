@@ -26,7 +26,7 @@ func (a *app) tellNewer(ctx context.Context, s *store.Store) {
 	}
 	var newer []string
 	follows, asked := false, false
-	im := history.Importer{Store: s}
+	im := history.Importer{Store: s, Now: a.now}
 	for _, src := range a.sources() {
 		found, _, err := src.Find(ctx, nil)
 		if err != nil || len(found) == 0 {

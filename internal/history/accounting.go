@@ -101,12 +101,19 @@ const tempNames = "sessiond-import-"
 func Reason(err error) string {
 	var at *fs.PathError
 	if errors.As(err, &at) {
-		if dir := os.TempDir(); at.Path == dir || strings.HasPrefix(at.Path, filepath.Join(dir, tempNames)) {
-			return "not read, for temporary files in " + dir + " fail: " + at.Err.Error() + "; set TMPDIR to a folder with room, and import again"
+		if isTemporary(err) {
+			return "not read, for temporary files in " + os.TempDir() + " fail: " + at.Err.Error() + "; set TMPDIR to a folder with room, and import again"
 		}
 		return at.Op + ": " + at.Err.Error()
 	}
 	return SQLiteError(err).Error()
+}
+
+// isTemporary tells whether it was a temporary file that failed.
+func isTemporary(err error) bool {
+	var at *fs.PathError
+	dir := os.TempDir()
+	return errors.As(err, &at) && (at.Path == dir || strings.HasPrefix(at.Path, filepath.Join(dir, tempNames)))
 }
 
 // Add adds the counts and problems of b.

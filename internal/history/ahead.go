@@ -81,6 +81,9 @@ func (im *Importer) each(ctx context.Context, source Source, found []Found, done
 			}
 		}
 		one, err := current.finish(s.problems, s.err)
+		if err == nil {
+			err = current.refuse(inner, current.why(s.err))
+		}
 		if !current.again {
 			done(current.found, one)
 		}
@@ -148,7 +151,7 @@ func (a *ahead) one(ctx context.Context, r *reading) (problems []Problem, err er
 	if err != nil {
 		return nil, fmt.Errorf("look up how far it was read: %w", err)
 	}
-	if a.Purged && !r.again { // what was purged lies before the cursor
+	if a.Purged && !r.again || isRefused(cursor) { // what was purged lies before the cursor, and nothing before a refusal's
 		cursor = nil
 	}
 	arrived := false

@@ -3,7 +3,6 @@ package history
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -46,6 +45,9 @@ type Importer struct {
 
 	// Purged brings back sessions that were purged here; without it they stay away.
 	Purged bool
+
+	// Now is the clock; nil: time's.
+	Now func() time.Time
 
 	// Progress is told, as batches are stored, how many bytes more of a found thing are done:
 	// about so many on the way, together its size; nil: nobody.
@@ -113,42 +115,6 @@ func (im *Importer) One(ctx context.Context, source Source, found Found) (Accoun
 
 func newAccounting(source Source, path string) Accounting {
 	return Accounting{Source: source.Name(), Path: path, Records: Records{Skipped: map[string]int{}}, Errors: []Problem{}}
-}
-
-// Unread tells whether found holds something that the store has not read yet.
-func (im *Importer) Unread(ctx context.Context, source Source, found Found) (bool, error) {
-	cursor, err := im.Store.ImportCursor(ctx, source.Name(), found.Path)
-	if err != nil {
-		return false, fmt.Errorf("look up how far %s was read: %w", found.Path, err)
-	}
-	return !unchanged(cursor, found), nil
-}
-
-// Fresh counts the sessions of found, and those of them that are new or have changed, as far
-// as that can be told without reading them. What cannot be opened counts as one.
-func (im *Importer) Fresh(ctx context.Context, source Source, found Found) (all, fresh int, err error) {
-	cursor, err := im.Store.ImportCursor(ctx, source.Name(), found.Path)
-	if err != nil {
-		return 0, 0, fmt.Errorf("look up how far %s was read: %w", found.Path, err)
-	}
-	if unchanged(cursor, found) {
-		return sessionsOf(cursor), 0, nil
-	}
-	all = CountSessions(ctx, source, found)
-	if cursor == nil {
-		return all, all, nil
-	}
-	return all, max(all-sessionsOf(cursor), 1), nil
-}
-
-// CountSessions counts the sessions of a found thing.
-func CountSessions(ctx context.Context, source Source, found Found) int {
-	if c, ok := source.(Counter); ok {
-		if n, err := c.CountSessions(ctx, found); err == nil {
-			return n
-		}
-	}
-	return 1
 }
 
 // unchanged tells whether a file is as it was when it was last read. A change that keeps

@@ -57,7 +57,11 @@ func (k known) Cursor(ctx context.Context, source session.Source, path string) (
 			return nil, err
 		}
 	}
-	return k.store.ImportCursor(ctx, source, path)
+	c, err := k.store.ImportCursor(ctx, source, path)
+	if isRefused(c) {
+		return nil, err
+	}
+	return c, err
 }
 
 func (k known) Message(ctx context.Context, id session.ID, key string) (*session.MessageRef, error) {

@@ -215,15 +215,18 @@ func (r *reading) finish(problems []Problem, err error) (Accounting, error) {
 	if r.failed != nil {
 		return r.done, r.failed
 	}
-	if err == nil {
-		if refused := r.refused.Load(); refused != nil {
-			err = *refused
-		}
-	}
-	if err != nil {
+	if err = r.why(err); err != nil {
 		r.done.Errors = append(r.done.Errors, Problem{Path: r.found.Path, Error: Reason(err)})
 	}
 	return r.done, nil
+}
+
+// why gives what ended a reading: an error of the source, or what the store refused.
+func (r *reading) why(err error) error {
+	if refused := r.refused.Load(); err == nil && refused != nil {
+		return *refused
+	}
+	return err
 }
 
 // counts adds up the readings of a path. A line that was not finished is read again, and a

@@ -42,6 +42,12 @@ type Counter interface {
 	CountSessions(ctx context.Context, found Found) (int, error)
 }
 
+// Lister is a Source that may hold one session in several found things.
+type Lister interface {
+	// SessionIDs names the sessions that found holds, by their ids in the program.
+	SessionIDs(ctx context.Context, found Found) ([]string, error)
+}
+
 // Found is a file or database that a Source can read. Path is absolute, links resolved.
 type Found struct {
 	Path       string

@@ -204,6 +204,16 @@ func CountRows(ctx context.Context, path, table string) (n int, err error) {
 	return n, errors.Join(err, db.Close())
 }
 
+// RowIDs gives the ids of a table's rows in another program's database.
+func RowIDs(ctx context.Context, path, table string) (ids []string, err error) {
+	db, err := OpenSQLite(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	err = db.SelectContext(ctx, &ids, `SELECT COALESCE(CAST(id AS TEXT), '') FROM "`+table+`"`)
+	return ids, errors.Join(err, db.Close())
+}
+
 // StatSQLite describes a database and its log as one found thing, so that what is only in the
 // log counts as a change. Links are resolved.
 func StatSQLite(path string) (Found, error) {

@@ -396,9 +396,12 @@ func (s *Store) SessionOfCall(ctx context.Context, source session.Source, extern
 	return id, err
 }
 
+// RefusedState is the state of a cursor that says nothing but that its path could not be read.
+const RefusedState = `{"refused":true}`
+
 // ImportedPaths lists what of a source was imported, in no order that matters.
 func (s *Store) ImportedPaths(ctx context.Context, source session.Source) (paths []string, err error) {
-	err = s.list(ctx, &paths, `SELECT path FROM imports WHERE source = ?`, source)
+	err = s.list(ctx, &paths, `SELECT path FROM imports WHERE source = ? AND state IS NOT ?`, source, RefusedState)
 	return paths, err
 }
 
