@@ -40,8 +40,8 @@ func (r *reader) prunings(until int64) error {
 	}
 	var marks []marked
 	for i := range r.line {
-		if !r.records.at(i).pruned {
-			continue
+		if b := r.records.at(i); b.aside || !b.pruned {
+			continue // kept raw, a record has no outputs
 		}
 		for _, p := range r.records.record(i).pruned {
 			if since < p.at && p.at <= until {
@@ -115,7 +115,7 @@ func (r *reader) prunedIn(first, end int, until int64) (all []history.Output, er
 // outputs finds in which of the messages that a record became the outputs stand that are marked.
 func (r *reader) outputs(i int, want func(pruned) bool) (places []history.Output, err error) {
 	b := *r.records.at(i)
-	if !b.pruned {
+	if b.aside || !b.pruned {
 		return nil, nil
 	}
 	m := r.records.record(i)
