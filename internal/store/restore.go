@@ -170,12 +170,15 @@ func (s *Store) Restore(ctx context.Context, b RestoreBatch) (ImportResult, erro
 }
 
 // fetchBlobs finds the contents that a message names and that came with an earlier one: they
-// are measured again.
+// are measured again. Codes: Invalid (one is nowhere).
 func (s *Store) fetchBlobs(ctx context.Context, m *session.Message) (err error) {
 	for i := range m.Parts {
 		if p := &m.Parts[i]; p.BlobSHA != nil && p.Blob == nil {
 			if p.Blob, err = s.blobFrom(ctx, *p.BlobSHA); err != nil {
 				return err
+			}
+			if p.Blob == nil {
+				return session.Errorf(session.Invalid, "message %s holds a content with the sha256 %.12s…, which is neither in the file nor here: the file is not whole", m.ID, *p.BlobSHA)
 			}
 		}
 	}
