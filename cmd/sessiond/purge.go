@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -71,6 +72,19 @@ func (a *app) purge(ctx context.Context, s *services, names []string, f purgeFla
 	purger := s.purger(cfg, a.log(zerolog.WarnLevel))
 	if f.expired {
 		return a.purgeExpired(ctx, s, s.keeper(cfg, purger, a, a.log(zerolog.WarnLevel)), f)
+	}
+	broken, err := s.store.Purging(ctx)
+	if err != nil {
+		return err
+	}
+	if !f.dryRun && len(broken) > 0 {
+		if err := purger.Resume(ctx); err != nil {
+			return err
+		}
+		for _, id := range broken {
+			fmt.Fprintf(a.err, "%s is gone: its purge, which was broken off before, is done now.\n", id)
+		}
+		names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(broken, session.ID(name)) })
 	}
 	found, err := a.resolveAll(ctx, s.store, names)
 	if err != nil {

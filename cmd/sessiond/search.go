@@ -23,6 +23,8 @@ func (a *app) searchCommand() *cobra.Command {
 	var f searchFlags
 	cmd := &cobra.Command{
 		Use: "search TEXT", Short: "Find what was said, in any session", Args: arguments(1, unlimited),
+		Long: "Looks for words in everything that was said, whichever program kept it. Of a single text over\n" +
+			"8 MiB the first 8 MiB are searched; `show` has all of it.",
 		Example: "  sessiond search migration plan\n  sessiond search '\"exact words\" -draft' --since 30d --newest",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), wiring{readOnly: true, log: a.log(zerolog.WarnLevel)}, func(s *services) error {
