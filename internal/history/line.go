@@ -19,9 +19,14 @@ const SkipLarge = "line over 64 MiB"
 // MaxDepth is how deep a line may be nested to be taken apart; a deeper one is kept as text.
 const MaxDepth = 256
 
-// ParseLine reads a line that is one JSON object. Bytes that are no UTF-8 are replaced for
-// reading; exact says that there were none.
+// Unmarked gives a line without the byte order mark that some editors write before a file's
+// first: it is part of the file, not of what it says.
+func Unmarked(line []byte) []byte { return bytes.TrimPrefix(line, []byte("\ufeff")) }
+
+// ParseLine reads a line that is one JSON object, Unmarked. Bytes that are no UTF-8 are replaced
+// for reading; exact says that there were none.
 func ParseLine(line []byte) (o Object, exact, ok bool) {
+	line = Unmarked(line)
 	exact = utf8.Valid(line)
 	if !exact {
 		line = bytes.ToValidUTF8(line, []byte(string(utf8.RuneError)))

@@ -24,6 +24,7 @@ type Block struct {
 
 // ParseTalk reads a line as ParseLine does.
 func ParseTalk(line []byte) (t Talk, exact, ok bool) {
+	line = Unmarked(line)
 	exact = utf8.Valid(line)
 	if !exact {
 		line = bytes.ToValidUTF8(line, []byte(string(utf8.RuneError)))

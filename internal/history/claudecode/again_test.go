@@ -47,3 +47,7 @@ func TestFileThatBecomesShorterMeanwhile(t *testing.T) {
 		return user(uuid, parent, fmt.Sprint(i, words))
 	})
 }
+
+func TestTranscriptWithAByteOrderMark(t *testing.T) {
+	historytest.MarkedFile(t, quiet(), id+".jsonl", user("1", "", "one"), user("2", "1", "two"), user("3", "2", "three"))
+}

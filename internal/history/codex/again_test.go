@@ -43,3 +43,8 @@ func TestFileThatBecomesShorterMeanwhile(t *testing.T) {
 		return says([]string{"user", "assistant"}[i%2], fmt.Sprint(i, words))
 	})
 }
+
+func TestRolloutWithAByteOrderMark(t *testing.T) {
+	historytest.MarkedFile(t, quiet(), "rollout-2026-01-02T09-00-00-00000000-0000-4000-8000-000000000001.jsonl",
+		header, says("user", "one"), says("assistant", "two"), says("user", "three"))
+}

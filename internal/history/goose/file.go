@@ -308,8 +308,6 @@ func createdOf(value []byte) []byte {
 
 // parse reads a line that is one JSON object.
 func parse(line []byte) (history.Object, bool) {
-	if !utf8.Valid(line) {
-		line = bytes.ToValidUTF8(line, []byte(string(utf8.RuneError)))
-	}
-	return history.ParseObject(line)
+	o, _, ok := history.ParseLine(line)
+	return o, ok
 }

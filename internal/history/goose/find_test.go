@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sessiond/internal/history"
 	"sessiond/internal/history/goose"
 	"sessiond/internal/history/historytest"
 )
@@ -72,5 +73,17 @@ func TestGooseFinds(t *testing.T) {
 	}
 	if _, problems, _ := goose.New(historytest.NoEnv).Find(t.Context(), []string{filepath.Join(root, "nowhere")}); len(problems) != 1 {
 		t.Errorf("%v", problems)
+	}
+}
+
+func TestGooseFileWithAByteOrderMark(t *testing.T) {
+	h := newHouse(t)
+	path := h.Write("20260102_1.jsonl", "\ufeff"+`{"working_dir":"/home/dev","description":"d","message_count":1}`,
+		`{"role":"user","created":1767344460,"content":[{"type":"text","text":"one"}]}`)
+	if done := h.Import(path); done.Sessions != (history.Sessions{New: 1}) || done.Records.Imported != 2 {
+		t.Errorf("%+v", done)
+	}
+	if done := h.Import(path); done.Sessions != (history.Sessions{Unchanged: 1}) || done.Records.Read != 0 {
+		t.Errorf("a second import gave %+v", done)
 	}
 }

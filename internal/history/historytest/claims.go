@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -47,6 +48,43 @@ func PiecesGiveTheWhole(t *testing.T, file string, growing, quiet history.Source
 	torn := sum.Skipped[history.SkipTorn] - all.Records.Skipped[history.SkipTorn]
 	if sum.Read-torn != all.Records.Read || sum.Imported != all.Records.Imported || sum.Raw != all.Records.Raw {
 		t.Errorf("whole %+v\npieces %+v", all.Records, sum)
+	}
+}
+
+// MarkedFile claims that a file that begins with a byte order mark says what it says without:
+// that reading it again changes nothing, and that it can grow by the last of its lines.
+func MarkedFile(t *testing.T, source history.Source, name string, lines ...string) {
+	t.Helper()
+	plain, marked := New(t, source), New(t, source)
+	path := plain.Write(name, lines...)
+	all := plain.Import(path).Records
+	begun := strings.Join(lines[:len(lines)-1], "\n") + "\n"
+	path = filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte("\ufeff"+begun), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sum := marked.Import(path).Records
+	rows := marked.Rows()
+	if done := marked.Import(path); done.Sessions != (history.Sessions{Unchanged: 1}) || marked.Rows() != rows {
+		t.Errorf("a second import gave %+v", done)
+	}
+	marked.Append(path, lines[len(lines)-1]+"\n")
+	done := marked.Import(path)
+	if done.Sessions != (history.Sessions{Updated: 1}) || len(done.Errors) > 0 {
+		t.Errorf("what it grew by gave %+v", done)
+	}
+	sum.Add(done.Records)
+	if sum.Imported != all.Imported || sum.Raw != all.Raw || !maps.Equal(sum.Skipped, all.Skipped) {
+		t.Errorf("plain %+v\nmarked %+v", all, sum)
+	}
+	if diff := cmp.Diff(plain.Told(), marked.Told()); diff != "" {
+		t.Errorf("-plain +marked\n%.3000s", diff)
+	}
+	rows = marked.Rows()
+	moved := marked.Write(name)
+	marked.Append(moved, Read(t, path)) // read from its beginning
+	if marked.Import(moved); marked.Rows() != rows {
+		t.Error("reading it whole once more changed something")
 	}
 }
 

@@ -398,3 +398,7 @@ func TestOpenClawForkOfAForkSharesBothPaths(t *testing.T) {
 		t.Errorf("path %v", got)
 	}
 }
+
+func TestOpenClawTranscriptWithAByteOrderMark(t *testing.T) {
+	historytest.MarkedFile(t, openclaw.New(historytest.NoEnv), "one.jsonl", header, user("1", "", "one"), reply("2", "1", "two"), user("3", "2", "three"))
+}

@@ -379,3 +379,7 @@ func TestPiFileThatBecomesShorterMeanwhile(t *testing.T) {
 		})
 	})
 }
+
+func TestPiFileWithAByteOrderMark(t *testing.T) {
+	historytest.MarkedFile(t, pi.New(historytest.NoEnv), "one.jsonl", head("one", ""), user("1", "", "one"), user("2", "1", "two"), user("3", "2", "three"))
+}

@@ -94,7 +94,7 @@ func (r *reader) run(file io.ReaderAt, size int64) error {
 		if r.line++; r.line%256 == 0 && r.ctx.Err() != nil {
 			return r.ctx.Err()
 		}
-		if err := r.take(bytes.TrimSpace(raw)); err != nil {
+		if err := r.take(bytes.TrimSpace(history.Unmarked(raw))); err != nil {
 			return err
 		}
 	}
