@@ -31,6 +31,7 @@ func (w *writer) again(m *session.Message) bool {
 			at = nil
 		}
 	}
+	rest = w.renaming(rest)
 	switch kind {
 	case "":
 		return false
@@ -39,7 +40,12 @@ func (w *writer) again(m *session.Message) bool {
 		if !ok {
 			return false
 		}
-		rest = rest.With("message", objectJSON(messageAgain(inner, m, shape)))
+		rest = rest.With("message", objectJSON(messageAgain(w.renaming(inner), m, shape)))
+	case lineLabel, lineContextEdit:
+		if !w.written[rest.String("targetId")] { // pi takes it for a file's that is damaged
+			w.leftOut["labels and edits of entries that are not in the file"]++
+			kind, rest = lineCustom, history.Object{field("customType", "sessiond."+kind), field("data", rawJSON(rest.JSON()))}
+		}
 	case lineCustomMessage:
 		rest = withContent(withFlag(rest, "display", m.Display), m.Parts, shape)
 	case lineBranchSummary:

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 
@@ -27,13 +26,11 @@ type Session struct {
 // answers several calls. What pi's importer took apart is put together again; what came from
 // elsewhere gets the fields that pi asks for. leftOut counts what pi has no place for.
 func Write(out io.Writer, s *Session) (leftOut map[string]int, err error) {
-	w := writer{Session: s, out: bufio.NewWriter(out), taken: map[string]bool{}, ids: map[int64]string{}, names: map[string]string{}, leftOut: map[string]int{}}
-	for i := range s.Messages { // the ids that stay come first
-		if m := &s.Messages[i]; m.Dialect == string(session.SourcePi) && isEntryID(m.ExternalID) && !w.taken[m.ExternalID] {
-			w.ids[m.RowID] = m.ExternalID
-			w.taken[m.ExternalID] = true
-		}
+	w := writer{
+		Session: s, out: bufio.NewWriter(out), taken: map[string]bool{}, ids: map[int64]string{}, renamed: map[string]string{}, written: map[string]bool{},
+		names: map[string]string{}, leftOut: map[string]int{},
 	}
+	w.identify()
 	w.header()
 	for i := range s.Messages {
 		w.message(&s.Messages[i])
@@ -51,25 +48,14 @@ type writer struct {
 	out     *bufio.Writer
 	taken   map[string]bool
 	ids     map[int64]string  // of the last line of each message
+	renamed map[string]string // ids that do not stay, and what stands for them
+	written map[string]bool   // ids of lines
 	names   map[string]string // of tools, by the ids of calls
 	made    int
 	last    string // id of the last line
 	head    string // id of the last line on the path
 	leftOut map[string]int
 	err     error
-}
-
-// isEntryID tells whether an external id is an entry's own, and not one that the reader made.
-func isEntryID(id string) bool { return id != "" && !strings.ContainsAny(id, ":#") }
-
-func (w *writer) newID() string {
-	for {
-		w.made++
-		if id := fmt.Sprintf("%08x", w.made); !w.taken[id] {
-			w.taken[id] = true
-			return id
-		}
-	}
 }
 
 func (w *writer) line(o history.Object) {
@@ -106,7 +92,7 @@ func (w *writer) entry(id string, m *session.Message, parent *string, kind strin
 	}
 	o := history.Object{field("type", kind), field("id", id), field("parentId", parent), field("timestamp", m.CreatedAt.UTC().Format(isoTime))}
 	w.line(append(o, rest...))
-	w.last = id
+	w.last, w.written[id] = id, true
 	if m.RowID != 0 {
 		w.ids[m.RowID] = id
 		if w.Path[m.RowID] {
