@@ -69,8 +69,9 @@ func (a *app) printPasts(pasts []past) {
 	}, rows)
 	for _, h := range pasts {
 		if n := int64(h.Waiting); n > 0 {
-			fmt.Fprintf(a.out, "%s: %s in the last %d minutes and waits for the end of a reply.\n",
-				h.source.Name(), plural(n, "file changed", "files changed"), int(history.QuietTime.Minutes()))
+			recently := fmt.Sprintf("changed in the last %d minutes and", int(history.QuietTime.Minutes()))
+			fmt.Fprintf(a.out, "%s: %s for the end of a reply.\n",
+				h.source.Name(), plural(n, "file "+recently+" waits", "files "+recently+" wait"))
 		}
 		if n := int64(h.Refused); n > 0 {
 			fmt.Fprintf(a.out, "%s: %s not be read; `sessiond import %s` tries again, and says why.\n",
