@@ -6,7 +6,8 @@ import (
 	"sessiond/internal/session"
 )
 
-// replace puts the texts of an overlay in the places of the messages that they stand for.
+// replace puts the texts of an overlay in the places of the messages that they stand for, and
+// nothing where a text is empty.
 // Those messages are copies of the log's. A piece of which not all is on this path stays as
 // it was: part of it would be a result without its call.
 func (m *Manager) replace(r *reading) {
@@ -31,6 +32,9 @@ func (m *Manager) replace(r *reading) {
 			msg := &r.path[at[name]]
 			msg.InContext, msg.Parts = false, nil
 			refs = append(refs, msg.ID)
+		}
+		if piece.Text == "" {
+			continue
 		}
 		msg := &r.path[at[piece.Messages[len(piece.Messages)-1]]]
 		msg.Kind, msg.Role, msg.Origin, msg.Finish = session.KindCustomMessage, session.User, session.Program, ""

@@ -104,7 +104,8 @@ type CompactionDetails struct {
 }
 
 // Replaced is a piece in the middle of a path that a text stands for, in the user's role. Goose
-// does so with old calls of tools and their results.
+// does so with old calls of tools and their results. Nothing stands for a piece without a text:
+// Claude Code withdraws messages after a refusal.
 type Replaced struct {
 	Messages []string `json:"messages"` // in the order of the path: the text stands where the last one stood
 	Text     string   `json:"text"`

@@ -81,8 +81,8 @@ type ImportOutput struct {
 	CallID string
 }
 
-// ImportReplaced is a piece in the middle of a path that a text stands for. One of which a
-// message is not there is left out.
+// ImportReplaced is a piece in the middle of a path that a text stands for; an empty one: that
+// is hidden. One of which a message is not there, or not on the path, is left out.
 type ImportReplaced struct {
 	Messages []ImportPlace // in the order of the path
 	Text     string

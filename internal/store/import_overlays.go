@@ -70,6 +70,7 @@ type outputAt struct {
 // pieceAt is a piece in the middle of a path as it is stored.
 type pieceAt struct {
 	session.Replaced
+	refs        []session.MessageRef
 	first, last int64 // rows
 	tokens      int64 // of what is in the context of it
 }
@@ -110,6 +111,27 @@ func (o *importedOverlay) places() error {
 	if o.ThroughID == nil && o.furthest != 0 {
 		o.ThroughID = &o.furthest
 	}
+	return o.piecesOnPath()
+}
+
+// piecesOnPath leaves out the pieces that are not on the way to where the overlay took effect:
+// it hides nothing there.
+func (o *importedOverlay) piecesOnPath() error {
+	if len(o.replaced) == 0 || o.ThroughID == nil {
+		return nil
+	}
+	head, err := o.rowOf(o.in.At)
+	if err != nil {
+		return err
+	}
+	spans, err := pathSpans(o.ctx, o.tx, new(max(head, *o.ThroughID)))
+	if err != nil {
+		return err
+	}
+	beside := func(ref session.MessageRef) bool {
+		return !slices.ContainsFunc(spans, func(sp Span) bool { return sp.holds(ref) })
+	}
+	o.replaced = slices.DeleteFunc(o.replaced, func(piece pieceAt) bool { return slices.ContainsFunc(piece.refs, beside) })
 	return nil
 }
 
@@ -212,14 +234,16 @@ func (o *importedOverlay) piece(want *ImportReplaced) error {
 		if err != nil {
 			return err
 		}
-		at.Messages = append(at.Messages, ref.String())
+		at.refs, at.Messages = append(at.refs, ref), append(at.Messages, ref.String())
 		if at.first == 0 {
 			at.first = row
 		}
 		at.last = row
 	}
 	at.Text = want.Text
-	at.Saves = at.tokens - o.opt.weigh(want.Text)
+	if at.Saves = at.tokens; want.Text != "" {
+		at.Saves -= o.opt.weigh(want.Text)
+	}
 	o.replaced = append(o.replaced, at)
 	o.furthest = max(o.furthest, at.last)
 	return nil

@@ -42,13 +42,22 @@ func (r *reader) summary(id string, st *stream, w *row, at place, note string) {
 		}
 	}
 	st.Cut = nil
+	if c.FirstKeptKey == "" {
+		st.Withdrawn = nil // the summary hides them with all else
+	}
+	if len(st.Withdrawn) > 0 {
+		c.At = history.Place{Key: w.uuid}
+	}
+	for _, key := range st.Withdrawn {
+		c.Replaced = append(c.Replaced, history.Replaced{Messages: []history.Place{{Key: key}}})
+	}
 	p := r.pending(id, st)
 	p.batch.Compactions = append(p.batch.Compactions, c)
 }
 
-// cleared makes an overlay of a microcompaction: results of tools that the model sees no more.
-// It ends with its row. What the row says of the size counts.
-func (r *reader) cleared(id string, st *stream, w *row) {
+// cleared makes an overlay of a microcompaction: results of tools, and attachments, that the
+// model sees no more. It ends with its row. What the row says of the size counts.
+func (r *reader) cleared(id string, st *stream, w *row) error {
 	meta, _ := history.Fields(w.Get("microcompactMetadata"))
 	calls, _ := history.Elements(meta.Get("compactedToolIds"))
 	var c history.Compaction
@@ -57,9 +66,11 @@ func (r *reader) cleared(id string, st *stream, w *row) {
 			c.Pruned = append(c.Pruned, history.Output{CallID: plain(text)})
 		}
 	}
-	if len(c.Pruned) == 0 {
-		return
+	attachments, err := r.withdrawn(id, st, uuids(meta.Get("clearedAttachmentUUIDs")))
+	if err != nil || len(c.Pruned)+len(attachments) == 0 {
+		return err
 	}
+	c.Replaced = attachments
 	c.Key, c.ThroughKey = w.uuid, w.uuid
 	c.Strategy, c.Trigger, c.Status, c.CreatedAt = session.StrategyPrune, session.TriggerImport, session.StatusDone, w.at
 	if before, saved := count(meta, "preTokens"), count(meta, "tokensSaved"); before > saved {
@@ -68,4 +79,5 @@ func (r *reader) cleared(id string, st *stream, w *row) {
 	c.Reason = "Claude Code took results of tools out of its model's sight"
 	p := r.pending(id, st)
 	p.batch.Compactions = append(p.batch.Compactions, c)
+	return nil
 }

@@ -1,9 +1,44 @@
 package claudecode_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
+
+// given is a case of what a model is given after an import.
+type given struct {
+	name  string
+	rows  []string
+	given []string // what each line begins with
+	undos [][]string
+}
+
+// claim imports a transcript, undoes what is in force step by step, and imports it again.
+func (test given) claim(t *testing.T) {
+	h := newHouse(t)
+	path := h.Write(id+".jsonl", test.rows...)
+	h.Import(path)
+	s := h.Session(id)
+	h.BeginsWith(s.ID, test.given)
+	for _, want := range test.undos {
+		if s = h.Session(id); s.CompactionID == nil {
+			t.Fatal("nothing is in force")
+		}
+		if _, err := h.Store.UndoCompaction(t.Context(), s.ID, *s.CompactionID); err != nil {
+			t.Fatal(err)
+		}
+		h.BeginsWith(s.ID, want)
+	}
+	if s = h.Session(id); s.CompactionID != nil {
+		t.Error("something is in force still")
+	}
+	rows := h.Rows()
+	if h.Import(path); h.Rows() != rows {
+		t.Error("a second import changed something")
+	}
+	h.Examine()
+}
 
 func system(uuid, parent, subtype, rest string) string {
 	return `{"type":"system","subtype":"` + subtype + `","content":"","parentUuid":` + link(parent) + `,"isSidechain":false,"sessionId":"` + id + `","version":"2.1.120",` + rest + `"uuid":"` + uuid + `","timestamp":"2026-02-08T06:00:00.000Z"}`
@@ -14,12 +49,7 @@ func TestWhatTheModelIsGiven(t *testing.T) {
 	begun := []string{
 		user("1", "", "one"), says("2", "1", "m1", call("a"), "tool_use"), result("3", "2", "a", "out of a"), says("4", "3", "m2", call("b"), "tool_use"), result("5", "4", "b", "out of b"),
 	}
-	for _, test := range []struct {
-		name  string
-		rows  []string
-		given []string // what each line begins with, but for the summary, which it holds
-		undos [][]string
-	}{
+	for _, test := range []given{
 		{
 			"notes, rows of the program and errors are not sent",
 			[]string{
@@ -51,29 +81,11 @@ func TestWhatTheModelIsGiven(t *testing.T) {
 			[][]string{
 				{"user: <conversation_summary>", "assistant: (Bash c)", "tool: [c: out of c]", "user: go on"},
 				{"user: one", "assistant: (Bash a)", "tool: [a: [output hidden", "assistant: (Bash b)", "tool: [b: out of b]", "assistant: (Bash c)", "tool: [c: out of c]", "user: go on"},
+				{"user: one", "assistant: (Bash a)", "tool: [a: out of a]", "assistant: (Bash b)", "tool: [b: out of b]", "assistant: (Bash c)", "tool: [c: out of c]", "user: go on"},
 			},
 		},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			h := newHouse(t)
-			path := h.Write(id+".jsonl", append(append([]string{}, begun...), test.rows...)...)
-			h.Import(path)
-			s := h.Session(id)
-			h.BeginsWith(s.ID, test.given)
-			for _, want := range test.undos {
-				s = h.Session(id)
-				if s.CompactionID == nil {
-					t.Fatal("nothing is in force")
-				}
-				if _, err := h.Store.UndoCompaction(t.Context(), s.ID, *s.CompactionID); err != nil {
-					t.Fatal(err)
-				}
-				h.BeginsWith(s.ID, want)
-			}
-			rows := h.Rows()
-			if h.Import(path); h.Rows() != rows {
-				t.Error("a second import changed something")
-			}
-		})
+		test.rows = append(slices.Clone(begun), test.rows...)
+		t.Run(test.name, test.claim)
 	}
 }

@@ -71,7 +71,7 @@ func (r *reader) close(id string, st *stream) error {
 	if !last.made() {
 		r.charge(st, open.rows, last.uuid)
 	}
-	return nil
+	return r.superseded(id, st, open.rows)
 }
 
 // named is a row with the name, and the other fields, of another: a reply has the time of its

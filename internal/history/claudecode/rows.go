@@ -208,7 +208,7 @@ func (o *reply) ended() bool {
 // assistant takes a row of a response.
 func (r *reader) assistant(id string, st *stream, w *row) error {
 	open := &st.reply
-	if len(open.rows) > 0 && (w.reply() != open.id || w.made()) {
+	if len(open.rows) > 0 && (w.reply() != open.id || w.made() || open.supersededBy(w)) {
 		if err := r.close(id, st); err != nil {
 			return err
 		}
@@ -312,8 +312,11 @@ func (r *reader) system(id string, st *stream, w *row, at place, note string) er
 	}
 	r.pass(st, at, w.uuid)
 	r.put(id, st, w, history.Message{Message: m}, at, note, m.Kind == session.KindUnknown)
-	if w.String("subtype") == "microcompact_boundary" {
-		r.cleared(id, st, w)
+	switch w.String("subtype") {
+	case "microcompact_boundary":
+		return r.cleared(id, st, w)
+	case "model_refusal_fallback", "api_refusal":
+		return r.retract(id, st, w, uuids(w.Get("retractedMessageUuids")))
 	}
 	return nil
 }

@@ -37,6 +37,8 @@ type stream struct {
 	Held   *held            `json:"held,omitempty"`   // of a sub-agent in this file: a reply that is not finished
 	Cut    *cut             `json:"cut,omitempty"`    // a compaction whose summary has not come yet
 
+	Withdrawn []string `json:"withdrawn,omitempty"` // messages that rows took out of the context since the last compaction
+
 	reply   reply
 	batch   *pending
 	started bool // its session is here

@@ -92,7 +92,9 @@ func (w *writer) replaced() {
 		for _, name := range piece.Messages {
 			w.pieces[name] = true
 		}
-		w.stands[piece.Messages[len(piece.Messages)-1]], w.texts[piece.Text] = piece.Text, true
+		if piece.Text != "" {
+			w.stands[piece.Messages[len(piece.Messages)-1]], w.texts[piece.Text] = piece.Text, true
+		}
 	}
 }
 
