@@ -46,10 +46,11 @@ func (q *queue) join(s *step, messages, bytes int) (given []*Batch) {
 	}
 }
 
-// joinable tells whether two batches, one behind the other, can come in with one transaction.
+// joinable tells whether two batches, one behind the other, can come in with one transaction. Those
+// of a session that is here cannot: how many records it had already is told of each batch alone.
 func joinable(b, next *Batch) bool {
 	of, then := &b.Session, &next.Session
-	same := of.Source == then.Source && of.SourceID == then.SourceID && of.SourceID != "" && b.ID == next.ID && b.Aside == next.Aside
+	same := of.Source == then.Source && of.SourceID == then.SourceID && of.SourceID != "" && b.ID == "" && next.ID == "" && b.Aside == next.Aside
 	ended := b.Cursor != nil || b.Title != nil || b.Fields != nil || b.Restore != nil || next.Restore != nil
 	return same && !ended && len(b.Messages)+len(next.Messages) <= MaxBatch && b.bytes+next.bytes <= MaxBatchBytes
 }
