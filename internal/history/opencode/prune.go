@@ -84,6 +84,9 @@ func (r *reader) pruning(marks []marked) error {
 		}
 		c.Pruned = append(c.Pruned, places...)
 	}
+	if len(c.Pruned) == 0 {
+		return nil // marked calls that never had an output
+	}
 	for i := r.line - 1; i >= 0; i-- {
 		if b := r.records.at(i); !b.aside && b.at <= until {
 			head := r.records.last(i)
