@@ -154,16 +154,16 @@ func (a *ahead) one(ctx context.Context, r *reading) (problems []Problem, err er
 	if a.Purged && !r.again || isRefused(cursor) { // what was purged lies before the cursor, and nothing before a refusal's
 		cursor = nil
 	}
-	arrived := false
 	if unchanged(cursor, r.found) {
-		if arrived, err = a.arrived(ctx, cursor); err != nil {
+		arrived, err := a.arrived(ctx, cursor)
+		if err != nil {
 			return nil, err
 		}
-	}
-	if unchanged(cursor, r.found) && !arrived {
-		a.waits(r, cursor)
-		r.done.Sessions.Unchanged = sessionsOf(cursor)
-		return nil, nil
+		if !arrived {
+			a.waits(r, cursor)
+			r.done.Sessions.Unchanged = sessionsOf(cursor)
+			return nil, nil
+		}
 	}
 	emit := func(b Batch) error { return a.emit(ctx, r, b) }
 	found := r.found

@@ -240,14 +240,11 @@ const magic = "SQLite format 3\x00"
 
 // checkMagic refuses what is no database before SQLite sees it.
 func checkMagic(path string) error {
-	file, err := Open(path)
+	file, _, err := Open(path)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err == nil && !info.Mode().IsRegular() {
-		return session.Errorf(session.Invalid, "it is no file")
-	}
 	head := make([]byte, len(magic))
 	n, err := io.ReadFull(file, head)
 	switch {
@@ -290,7 +287,7 @@ func codeOf(err error) int {
 }
 
 func copyFile(to, from string) (err error) {
-	in, err := Open(from)
+	in, _, err := Open(from)
 	if err != nil {
 		return err
 	}

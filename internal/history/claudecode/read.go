@@ -24,15 +24,11 @@ const quietAfter = 10 * time.Minute
 
 // Read implements history.Source.
 func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	file, err := history.Open(found.Path)
+	file, info, err := history.Open(found.Path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
 	if info.Size() == 0 {
 		return nil, session.Errorf(session.Invalid, "the file is empty")
 	}

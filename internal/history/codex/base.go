@@ -111,7 +111,7 @@ func (r *reader) findBase() error {
 // the state behind it; nil where a file is missing or the files name one another in a circle.
 func (r *reader) walk(from string, base history.Object, seen map[string]bool) (*state, error) {
 	path := sibling(from, base.String("thread_id"))
-	if path == "" || seen[path] || len(seen) > maxForks {
+	if path == "" || seen[path] || len(seen) > history.MaxForks {
 		return nil, nil
 	}
 	seen[path] = true

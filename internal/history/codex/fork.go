@@ -105,9 +105,6 @@ type lineage struct {
 	kind     string             // fork or child
 }
 
-// maxForks ends a chain of forks that has no end.
-const maxForks = 100
-
 // origins follows the forks of a thread back.
 func (r *reader) origins() (lineage, error) {
 	l := lineage{root: r.id}
@@ -120,7 +117,7 @@ func (r *reader) origins() (lineage, error) {
 	}
 	agent := isAgent(r.header)
 	seen := map[string]bool{r.id: true}
-	for next != "" && !seen[next] && len(seen) < maxForks && !agent {
+	for next != "" && !seen[next] && len(seen) < history.MaxForks && !agent {
 		at := next
 		seen[at] = true
 		l.root = at

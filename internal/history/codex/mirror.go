@@ -268,21 +268,12 @@ func (m *mirrored) edge(e edge) error {
 		m.records.Skip(history.SkipKnown, 1)
 		return nil
 	}
-	for at, steps := parent, 0; ; steps++ {
-		if at.ID == child.ID || steps == maxForks {
-			m.records.Skip(skipCircle, 1)
-			m.problem("thread " + strconv.Quote(e.Child) + " would be among those that it comes from; the link is left out")
-			return nil
-		}
-		if at.ParentID == "" {
-			break
-		}
-		if at, err = m.known.SessionByID(m.ctx, at.ParentID); err != nil {
-			return err
-		}
-		if at == nil {
-			break
-		}
+	if circle, err := history.ComesFrom(m.ctx, m.known, parent, child); err != nil {
+		return err
+	} else if circle {
+		m.records.Skip(skipCircle, 1)
+		m.problem("thread " + strconv.Quote(e.Child) + " would be among those that it comes from; the link is left out")
+		return nil
 	}
 	b := history.Batch{Aside: true}
 	b.ID, b.Fields = child.ID, &history.Changes{ParentID: parent.ID, ParentKind: session.ParentChild}

@@ -25,13 +25,8 @@ const maxExpanded = 64 << 30
 // open opens a rollout. A compressed one is unpacked into a file that has no name, so that
 // memory does not grow with it.
 func open(path string) (*rollout, error) {
-	file, err := history.Open(path)
+	file, info, err := history.Open(path)
 	if err != nil {
-		return nil, err
-	}
-	info, err := file.Stat()
-	if err != nil {
-		file.Close()
 		return nil, err
 	}
 	r := &rollout{File: file, size: info.Size(), stored: info.Size(), modified: info.ModTime()}

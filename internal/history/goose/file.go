@@ -19,7 +19,7 @@ import (
 
 // Read implements history.Source.
 func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	file, err := history.Open(found.Path)
+	file, info, err := history.Open(found.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -33,10 +33,6 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 		return nil, err
 	case bytes.HasPrefix(head, []byte("SQLite format 3")) || isDatabase(found.Path):
 		return readDatabase(ctx, found, cursor, known, emit)
-	}
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
 	}
 	f := &lines{file: file, size: info.Size(), path: found.Path}
 	a, err := f.begin(session.At(info.ModTime()))

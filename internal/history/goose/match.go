@@ -40,7 +40,8 @@ func newStored() *stored {
 	return s
 }
 
-func (s *stored) close() {
+// Close gives back what it took.
+func (s *stored) Close() {
 	s.table.Close()
 	s.texts.Close()
 	s.keys.Close()
@@ -210,21 +211,10 @@ func (s *stored) copied(l *records) int {
 // line reads a session with all that it was forked from.
 func line(ctx context.Context, known history.Known, s *session.Session) (*stored, error) {
 	all := newStored()
-	for range maxForks {
-		if err := all.load(ctx, known, s.ID); err != nil {
-			return all, err
-		}
-		if s.ParentKind != session.ParentFork || s.ParentID == "" {
-			break
-		}
-		parent, err := known.SessionByID(ctx, s.ParentID)
-		if err != nil || parent == nil {
-			return all, err
-		}
-		s = parent
+	err := history.Line(ctx, known, s, func(s *session.Session) error { return all.load(ctx, known, s.ID) })
+	if err != nil {
+		all.Close()
+		return nil, err
 	}
 	return all, nil
 }
-
-// maxForks ends a chain of forks.
-const maxForks = 64

@@ -160,7 +160,7 @@ func (r *reader) recognise() error {
 		return err
 	}
 	own := newStored()
-	defer own.close()
+	defer own.Close()
 	var err error
 	if r.existing != nil {
 		err = own.load(r.ctx, r.known, r.existing.ID)
@@ -180,14 +180,11 @@ func (r *reader) byID(id session.ID) (*session.Session, error) { return r.known.
 
 func notesHas(s *session.Session, key string) bool { return notesOf(s).Get(key) != nil }
 
-// leastShared is how many equal messages make a fork: one alone may be a coincidence.
-const leastShared = 2
-
 // fork finds the session that this one is a copy of, as far as it goes.
 func (r *reader) fork(own *stored) error {
 	var candidates []*session.Session
 	switch {
-	case r.existing != nil && r.existing.ParentKind != session.ParentFork, r.about.parent != "", r.records.len() < leastShared:
+	case r.existing != nil && r.existing.ParentKind != session.ParentFork, r.about.parent != "", r.records.len() < history.LeastShared:
 		return nil
 	case r.existing != nil:
 		origin, err := r.byID(r.existing.ParentID)
@@ -201,31 +198,18 @@ func (r *reader) fork(own *stored) error {
 			return err
 		}
 	}
-	var best *stored
-	defer func() {
-		if best != nil {
-			best.close()
-		}
-	}()
-	for _, candidate := range candidates {
-		all, err := line(r.ctx, r.known, candidate)
-		if err != nil {
-			all.close()
-			return err
-		}
-		n := all.copied(r.records)
-		r.records.uncopy(0, n)
-		if n > r.shared && n >= leastShared {
-			all, best = best, all
-			r.shared, r.origin = n, candidate
-		}
-		if all != nil {
-			all.close()
-		}
+	origin, best, shared, err := history.Nearest(candidates,
+		func(s *session.Session) (*stored, error) { return line(r.ctx, r.known, s) },
+		func(all *stored) int {
+			n := all.copied(r.records)
+			r.records.uncopy(0, n)
+			return n
+		})
+	if err != nil || origin == nil {
+		return err
 	}
-	if best == nil {
-		return nil
-	}
+	defer best.Close()
+	r.origin, r.shared = origin, shared
 	best.copied(r.records)
 	if last := r.records.place(r.shared - 1).session; last != r.origin.ID {
 		origin, err := r.byID(last)
@@ -269,24 +253,8 @@ func (r *reader) open() error {
 		r.session.ParentID, r.session.ParentKind = r.origin.ID, session.ParentFork
 	}
 	r.fields = &store.ImportFields{Provider: a.provider, Model: a.model, Metadata: objectJSON(notes), ArchivedAt: a.archived}
-	if a.parent != "" && a.parent != a.id && r.origin == nil {
-		parent, err := r.known.Session(r.ctx, session.SourceGoose, a.parent)
-		if err != nil {
-			return err
-		}
-		loop, err := r.above(parent)
-		if err != nil {
-			return err
-		}
-		if parent != nil && !loop {
-			r.session.ParentID, r.session.ParentKind = parent.ID, session.ParentChild
-			r.fields.ParentID, r.fields.ParentKind = parent.ID, session.ParentChild
-			if key := a.delegatedBy(); r.existing == nil && key != "" {
-				if r.session.Started, err = r.known.Message(r.ctx, parent.ID, key); err != nil {
-					return err
-				}
-			}
-		}
+	if err := r.startedBy(); err != nil {
+		return err
 	}
 	if r.existing != nil && a.inFile && string(notesOf(r.existing).Get("in_file")) != "true" {
 		r.fields, r.superseded = nil, true // the database says it better
@@ -303,20 +271,26 @@ func (r *reader) open() error {
 	return nil
 }
 
-// above tells whether a parent lies below the session itself: a damaged database may say so.
-func (r *reader) above(parent *session.Session) (loop bool, err error) {
-	for n := 0; parent != nil && r.existing != nil && n < maxForks; n++ {
-		if parent.ID == r.existing.ID {
-			return true, nil
-		}
-		if parent.ParentID == "" {
-			break
-		}
-		if parent, err = r.byID(parent.ParentID); err != nil {
-			return false, err
-		}
+// startedBy links the session to the one that started it. A circle, which a damaged database
+// may have, is cut.
+func (r *reader) startedBy() error {
+	a := &r.about
+	if a.parent == "" || a.parent == a.id || r.origin != nil {
+		return nil
 	}
-	return false, nil
+	parent, err := r.known.Session(r.ctx, session.SourceGoose, a.parent)
+	if err != nil || parent == nil {
+		return err
+	}
+	if loop, err := history.ComesFrom(r.ctx, r.known, parent, r.existing); err != nil || loop {
+		return err
+	}
+	r.session.ParentID, r.session.ParentKind = parent.ID, session.ParentChild
+	r.fields.ParentID, r.fields.ParentKind = parent.ID, session.ParentChild
+	if key := a.delegatedBy(); r.existing == nil && key != "" {
+		r.session.Started, err = r.known.Message(r.ctx, parent.ID, key)
+	}
+	return err
 }
 
 // begin starts a batch.

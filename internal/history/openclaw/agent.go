@@ -321,15 +321,11 @@ func (a *agent) readRuns(path string) {
 
 // firstObject reads the first line of a file.
 func firstObject(path string) history.Object {
-	file, err := history.Open(path)
+	file, info, err := history.Open(path)
 	if err != nil {
 		return nil
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil
-	}
 	line, _, _, err := history.NewLines(file, 0, min(info.Size(), 1<<20)).Next()
 	if err != nil {
 		return nil

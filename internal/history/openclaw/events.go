@@ -142,7 +142,7 @@ func (x *databaseReader) cold(id string, yield func(seq, made int64, raw []byte)
 // archive unpacks what the database or a file beside it holds under a hash.
 func (x *databaseReader) archive(name, sum string, packed []byte) ([]byte, error) {
 	if packed == nil {
-		file, err := history.Open(x.coldFile(name))
+		file, _, err := history.Open(x.coldFile(name))
 		if err != nil {
 			return nil, err
 		}

@@ -25,14 +25,12 @@ const headBytes = 16 << 10
 func readHead(path string) head {
 	name := parseName(filepath.Base(path))
 	h := head{sid: sidOf(name.id, name.topic)}
-	file, err := history.Open(path)
+	file, info, err := history.Open(path)
 	if err != nil {
 		return h
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err == nil {
-		h.begun = session.At(info.ModTime())
-	}
+	h.begun = session.At(info.ModTime())
 	var in io.Reader = file
 	if name.zstd {
 		decoder, err := unzstd(file)

@@ -21,15 +21,11 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 	if name.kind == fileIndex {
 		return s.readIndex(ctx, found, cursor, known, emit)
 	}
-	file, err := history.Open(found.Path)
+	file, info, err := history.Open(found.Path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
 	if info.Size() == 0 {
 		return nil, session.Errorf(session.Invalid, "the file is empty")
 	}

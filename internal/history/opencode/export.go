@@ -22,7 +22,7 @@ func (s *Source) Read(ctx context.Context, found history.Found, _ *history.Curso
 	if info.IsDir() {
 		return s.readTree(ctx, found, known, emit)
 	}
-	file, err := history.Open(found.Path)
+	file, _, err := history.Open(found.Path)
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,9 @@
 package opencode
 
-import "sessiond/internal/session"
-
-// leastShared is how many equal messages make a fork: one alone may be a coincidence.
-const leastShared = 2
+import (
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
 
 // fork finds the session that this one is a copy of, as far as it goes. opencode keeps no
 // link.
@@ -18,44 +18,30 @@ func (r *reader) fork() error {
 			return err
 		}
 		candidates = append(candidates, origin)
-	case r.records.n >= leastShared:
+	case r.records.n >= history.LeastShared:
 		var err error
 		if candidates, err = r.candidates(); err != nil {
 			return err
 		}
 	}
-	var best *stored
-	defer func() {
-		if best != nil {
-			best.close()
-		}
-	}()
-	for _, candidate := range candidates {
-		all, err := line(r.ctx, r.known, candidate)
-		if err != nil {
-			all.close()
-			return err
-		}
-		n := all.copied(r.records)
-		r.records.uncopy(n)
-		if n > r.shared && n >= leastShared {
-			all, best = best, all
-			r.shared, r.origin = n, candidate
-		}
-		if all != nil {
-			all.close()
-		}
+	origin, best, shared, err := history.Nearest(candidates,
+		func(s *session.Session) (*stored, error) { return line(r.ctx, r.known, s) },
+		func(all *stored) int {
+			n := all.copied(r.records)
+			r.records.uncopy(n)
+			return n
+		})
+	if err != nil || origin == nil {
+		return err
 	}
-	if best == nil {
-		return nil
-	}
+	defer best.Close()
+	r.origin, r.shared = origin, shared
 	best.copied(r.records)
 	last := r.records.last(r.shared - 1).session
 	if last == r.origin.ID {
 		return nil
 	}
-	origin, err := r.known.SessionByID(r.ctx, last)
-	if err == nil && origin != nil {
+	if origin, err = r.known.SessionByID(r.ctx, last); origin != nil {
 		r.origin = origin
 	}
 	return err

@@ -54,7 +54,7 @@ func (r *reader) run(now func(*reader) *history.Cursor) (err error) {
 	defer history.Guard(&err)
 	r.records, r.stored = newRecords(), newStored()
 	defer r.records.close()
-	defer func() { r.stored.close() }()
+	defer func() { r.stored.Close() }()
 	defer func() { err = errors.Join(err, r.from.close()) }()
 	err = r.from.scan(r.ctx, func(in *message) error {
 		m := recordOf(in, r.cuts)
@@ -138,7 +138,7 @@ func (r *reader) recognise() (err error) {
 	}
 	r.stored.match(r.records, r.trusted)
 	if r.trusted { // nothing more is asked of them
-		r.stored.close()
+		r.stored.Close()
 	}
 	return nil
 }
@@ -218,17 +218,8 @@ func (r *reader) family() error {
 	if err != nil || parent == nil {
 		return err
 	}
-	above := parent
-	for n := 0; r.existing != nil && above != nil && n < maxForks; n++ {
-		if above.ID == r.existing.ID {
-			return nil // a circle is cut at the older one
-		}
-		if above.ParentID == "" {
-			break
-		}
-		if above, err = r.known.SessionByID(r.ctx, above.ParentID); err != nil {
-			return err
-		}
+	if loop, err := history.ComesFrom(r.ctx, r.known, parent, r.existing); err != nil || loop {
+		return err // a circle is cut at the older one
 	}
 	r.session.ParentID, r.session.ParentKind = parent.ID, session.ParentChild
 	if r.existing == nil {

@@ -54,14 +54,11 @@ func (r *reader) hang(id string) error {
 	return nil
 }
 
-// maxForks ends a chain of forks that has no end.
-const maxForks = 100
-
 // lineage gives a session and those that it was forked from, the oldest first.
 func (r *reader) lineage(id session.ID) ([]*session.Session, error) {
 	var line []*session.Session
 	seen := map[session.ID]bool{}
-	for id != "" && !seen[id] && len(line) < maxForks {
+	for id != "" && !seen[id] && len(line) < history.MaxForks {
 		seen[id] = true
 		s, err := r.known.SessionByID(r.ctx, id)
 		if err != nil {

@@ -26,15 +26,11 @@ type state struct {
 // Read implements history.Source.
 func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) (problems []history.Problem, err error) {
 	defer history.Guard(&err)
-	file, err := history.Open(found.Path)
+	file, info, err := history.Open(found.Path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
 	if info.Size() == 0 {
 		return nil, session.Errorf(session.Invalid, "the file is empty")
 	}

@@ -46,7 +46,7 @@ func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []h
 
 // isExport looks at a file's first line.
 func isExport(path string) bool {
-	f, err := history.Open(path)
+	f, _, err := history.Open(path)
 	if err != nil {
 		return true // and is told of when it is read
 	}

@@ -27,15 +27,11 @@ const (
 // The file is read twice: the first time to find out which of its sessions are whole, so that
 // nothing of a damaged one is stored.
 func (s *Source) Read(ctx context.Context, found history.Found, _ *history.Cursor, _ history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	file, err := history.Open(found.Path)
+	file, info, err := history.Open(found.Path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
 	cuts := history.NewCuts(file, found, cutRule())
 	check := reader{ctx: ctx, path: found.Path, cuts: cuts, bad: map[int]bool{}, into: &store.Restoring{}, emit: func(history.Batch) error { return nil }}
 	if err := check.run(file, info.Size()); err != nil {

@@ -1,0 +1,78 @@
+package history
+
+import (
+	"context"
+
+	"sessiond/internal/session"
+)
+
+// MaxForks ends a chain of sessions that come from one another and has no end.
+const MaxForks = 100
+
+// LeastShared is how many equal messages make a fork where the program keeps no link: one
+// alone may be a coincidence.
+const LeastShared = 2
+
+// Line visits a session and those that it was forked from, the nearest first.
+func Line(ctx context.Context, known Known, s *session.Session, visit func(*session.Session) error) error {
+	for range MaxForks {
+		if err := visit(s); err != nil {
+			return err
+		}
+		if s.ParentKind != session.ParentFork || s.ParentID == "" {
+			return nil
+		}
+		parent, err := known.SessionByID(ctx, s.ParentID)
+		if err != nil || parent == nil {
+			return err
+		}
+		s = parent
+	}
+	return nil
+}
+
+// ComesFrom tells whether a session is another one that is here, or was forked from it or
+// started by it, over others, too: a link from that one to the session would close a circle. So would one
+// to a chain that has no end.
+func ComesFrom(ctx context.Context, known Known, s, origin *session.Session) (bool, error) {
+	for range MaxForks {
+		switch {
+		case origin != nil && s.ID == origin.ID:
+			return true, nil
+		case origin == nil || s.ParentID == "":
+			return false, nil
+		}
+		parent, err := known.SessionByID(ctx, s.ParentID)
+		if err != nil || parent == nil {
+			return false, err
+		}
+		s = parent
+	}
+	return true, nil
+}
+
+// Nearest finds the session that another one is a copy of, as far as it goes: of the
+// candidates that share LeastShared messages with it or more, the first that shares most. It
+// gives what was read of it, which the caller closes, and how many are shared; nil: there is
+// none.
+func Nearest[S interface{ Close() }](candidates []*session.Session, read func(*session.Session) (S, error), shared func(S) int) (origin *session.Session, of S, most int, err error) {
+	for _, candidate := range candidates {
+		all, err := read(candidate)
+		if err != nil {
+			if origin != nil {
+				of.Close()
+			}
+			return nil, of, 0, err
+		}
+		n := shared(all)
+		if n <= most || n < LeastShared {
+			all.Close()
+			continue
+		}
+		if origin != nil {
+			of.Close()
+		}
+		origin, of, most = candidate, all, n
+	}
+	return origin, of, most, nil
+}
