@@ -1,6 +1,7 @@
 package history
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -15,6 +16,32 @@ type Finder struct {
 	Found    []Found
 	Problems []Problem
 	seen     map[string]bool // real paths
+}
+
+// Roots hands each root to folder or to file. Where none is named it takes the usual places,
+// of which any may be missing, since the program was never used here. What cannot be looked
+// at is a problem.
+func (f *Finder) Roots(ctx context.Context, roots, usual []string, folder, file func(root string)) error {
+	named := len(roots) > 0
+	if !named {
+		roots = usual
+	}
+	for _, root := range roots {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		info, err := os.Stat(root)
+		switch {
+		case !named && errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			f.Problem(root, err)
+		case info.IsDir():
+			folder(root)
+		default:
+			file(root)
+		}
+	}
+	return nil
 }
 
 // Folder takes the files of a folder whose names match and, while depth is above 1, those in

@@ -2,8 +2,6 @@ package claudecode
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,28 +17,15 @@ const ending = ".jsonl"
 // session which started it; sessions stand in the order in which they were last written, so
 // that a fork comes after its origin more often than not. Nothing but file names is looked at.
 func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []history.Problem, error) {
-	usual := len(roots) == 0
-	if usual {
-		roots = s.Places()
-	}
 	var f history.Finder
-	for _, root := range roots {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
+	err := f.Roots(ctx, roots, s.Places(), func(root string) {
+		if projects := filepath.Join(root, "projects"); history.IsFolder(projects) {
+			root = projects
 		}
-		info, err := os.Stat(root)
-		switch {
-		case usual && errors.Is(err, fs.ErrNotExist): // Claude Code was never used here
-		case err != nil:
-			f.Problem(root, err)
-		case !info.IsDir():
-			f.File(root)
-		default:
-			if projects := filepath.Join(root, "projects"); history.IsFolder(projects) {
-				root = projects
-			}
-			f.Folder(root, maxFolders, isTranscriptName)
-		}
+		f.Folder(root, maxFolders, isTranscriptName)
+	}, f.File)
+	if err != nil {
+		return nil, nil, err
 	}
 	return ordered(f.Found), f.Problems, nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,22 +48,9 @@ func (s *Source) Places() []string {
 // is. Where a rollout stands plain and compressed the plain one counts. Nothing but file names
 // is looked at, so that no credential is opened.
 func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []history.Problem, error) {
-	usual := len(roots) == 0
-	if usual {
-		roots = s.Places()
-	}
 	var f history.Finder
-	for _, root := range roots {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
-		}
-		info, err := os.Stat(root)
+	err := f.Roots(ctx, roots, s.Places(), func(root string) { folder(&f, root) }, func(root string) {
 		switch {
-		case usual && errors.Is(err, fs.ErrNotExist): // Codex was never used here
-		case err != nil:
-			f.Problem(root, err)
-		case info.IsDir():
-			folder(&f, root)
 		case filepath.Base(root) == credentials:
 			f.Problem(root, errors.New("it holds credentials and is not opened"))
 		case generation(root) > 0:
@@ -72,6 +58,9 @@ func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []h
 		default:
 			f.File(root)
 		}
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	return ordered(f.Found), f.Problems, nil
 }

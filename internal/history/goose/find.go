@@ -2,8 +2,6 @@ package goose
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,27 +15,16 @@ import (
 // export by its *.json. Only names are looked at; a database comes before the files, which it
 // may supersede.
 func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []history.Problem, error) {
-	usual := len(roots) == 0
-	if usual {
-		roots = s.places
-	}
 	var databases, files history.Finder
-	for _, root := range roots {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
-		}
-		info, err := os.Stat(root)
-		switch {
-		case usual && errors.Is(err, fs.ErrNotExist): // Goose was never used here
-		case err != nil:
-			files.Problem(root, err)
-		case info.IsDir():
-			folder(root, &databases, &files)
-		case isDatabase(root):
+	err := files.Roots(ctx, roots, s.places, func(root string) { folder(root, &databases, &files) }, func(root string) {
+		if isDatabase(root) {
 			databases.Database(root)
-		default:
+		} else {
 			files.File(root)
 		}
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	files.SortByName() // by the time of creation
 	return append(databases.Found, files.Found...), append(databases.Problems, files.Problems...), nil

@@ -3,8 +3,6 @@ package openclaw
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,29 +47,16 @@ func (s *Source) Places() []string {
 // before their children; then copies from earlier; then what was deleted, and the indexes.
 // A transcript of a deleted session is imported only if it is named itself.
 func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []history.Problem, error) {
-	usual := len(roots) == 0
-	if usual {
-		roots = s.Places()
-	}
 	var f history.Finder
-	for _, root := range roots {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
+	err := f.Roots(ctx, roots, s.Places(), func(root string) { gateway(&f, root) }, func(root string) {
+		before := len(f.Found)
+		file(&f, root)
+		if len(f.Found) > before && parseName(filepath.Base(root)).kind == fileDeleted {
+			s.ask(&f.Found[before])
 		}
-		info, err := os.Stat(root)
-		switch {
-		case usual && errors.Is(err, fs.ErrNotExist):
-		case err != nil:
-			f.Problem(root, err)
-		case info.IsDir():
-			gateway(&f, root)
-		default:
-			before := len(f.Found)
-			file(&f, root)
-			if len(f.Found) > before && parseName(filepath.Base(root)).kind == fileDeleted {
-				s.ask(&f.Found[before])
-			}
-		}
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	s.list(f.Found)
 	return s.inOrder(f.Found), f.Problems, nil

@@ -17,22 +17,9 @@ import (
 // *.json files, which may be exports, and what lies a little below. A single file is taken as
 // it is. auth.json and mcp-auth.json are never opened. What is trusted most comes first.
 func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []history.Problem, error) {
-	usual := len(roots) == 0
-	if usual {
-		roots = s.places
-	}
-	f := finder{usual: usual}
-	for _, root := range roots {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
-		}
-		info, err := os.Stat(root)
+	f := finder{usual: len(roots) == 0}
+	err := f.exports.Roots(ctx, roots, s.places, func(root string) { f.folder(root, maxDepthOfFolders) }, func(root string) {
 		switch {
-		case usual && errors.Is(err, fs.ErrNotExist): // opencode was never used here
-		case err != nil:
-			f.exports.Problem(root, err)
-		case info.IsDir():
-			f.folder(root, maxDepthOfFolders)
 		case filepath.Ext(root) == ".json" && !isExport(filepath.Base(root)):
 			f.exports.Problem(root, errors.New("it holds credentials and is not opened"))
 		case filepath.Ext(root) == ".json":
@@ -40,6 +27,9 @@ func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []h
 		default:
 			f.databases.Database(root)
 		}
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	// Ids of sessions count down: the oldest comes first.
 	slices.SortStableFunc(f.exports.Found, func(a, b history.Found) int { return strings.Compare(filepath.Base(b.Path), filepath.Base(a.Path)) })

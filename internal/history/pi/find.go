@@ -2,9 +2,6 @@ package pi
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -28,28 +25,17 @@ func (s *Source) Places() []string {
 // --session-dir, a copy of many. A single file is taken as it is. Nothing but file names is
 // looked at. Symbolic links are followed, each folder is read once.
 func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []history.Problem, error) {
-	usual := len(roots) == 0
-	if usual {
-		roots = s.Places()
-	}
 	var f history.Finder
-	for _, root := range roots {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
-		}
-		info, err := os.Stat(root)
-		switch {
-		case usual && errors.Is(err, fs.ErrNotExist): // pi was never used here
-		case err != nil:
-			f.Problem(root, err)
-		case !info.IsDir():
-			f.File(root)
-		case history.IsFolder(filepath.Join(root, "sessions")):
+	err := f.Roots(ctx, roots, s.Places(), func(root string) {
+		if sessions := filepath.Join(root, "sessions"); history.IsFolder(sessions) {
 			f.Folder(root, 1, isTranscript)
-			f.Folder(filepath.Join(root, "sessions"), maxDepthOfFolders, isTranscript)
-		default:
-			f.Folder(root, maxDepthOfFolders, isTranscript)
+			f.Folder(sessions, maxDepthOfFolders, isTranscript)
+			return
 		}
+		f.Folder(root, maxDepthOfFolders, isTranscript)
+	}, f.File)
+	if err != nil {
+		return nil, nil, err
 	}
 	f.SortByName() // by the time of creation: a fork comes after its origin
 	return f.Found, f.Problems, nil
