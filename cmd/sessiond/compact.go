@@ -52,7 +52,7 @@ func (a *app) compactCommand() *cobra.Command {
 		string(session.StrategySummarize), string(session.StrategyPrune), string(session.StrategyTruncate), string(session.StrategyClear))
 	fl.StringVar(&f.instructions, "instructions", "", "what the summary must keep")
 	numberFlag(fl, &f.keep, "keep", "", 1, "tokens to keep verbatim at least")
-	numberFlag(fl, &f.window, "window", "", 1, "plan for a window of so many tokens")
+	numberFlag(fl, &f.window, "window", "", 1, "plan for a window of so many tokens; with --undo, one that must hold the context")
 	return cmd
 }
 
@@ -70,6 +70,12 @@ func (f *compactFlags) check() error {
 	if f.model && modes > 0 {
 		return errors.New("--model goes with none of --dry-run, --undo, --redo and --cancel")
 	}
+	if planned := f.strategy != "" || f.instructions != "" || f.keep > 0; planned && (f.undo || f.redo || f.cancel) {
+		return errors.New("--strategy, --instructions and --keep say how to compact; --undo, --redo and --cancel do not")
+	}
+	if f.window > 0 && (f.redo || f.cancel) {
+		return errors.New("--window goes with neither --redo nor --cancel")
+	}
 	return nil
 }
 
@@ -85,7 +91,7 @@ func (a *app) compact(ctx context.Context, s *services, name string, f compactFl
 		return session.Errorf(session.Invalid, "--model: no model is configured; set summarizer.provider to gemini or openai, or leave --model out for a digest")
 	}
 	if f.undo || f.redo {
-		return a.shift(ctx, s, sess, f.undo)
+		return a.shift(ctx, s, sess, f.undo, f.window)
 	}
 	in := contextmgr.CompactInput{
 		Budget: contextmgr.Budget{Window: f.window}, Strategy: session.Strategy(f.strategy), Trigger: session.TriggerManual,
@@ -213,22 +219,19 @@ func refText(r *session.MessageRef) string {
 }
 
 // shift undoes the effective compaction, or redoes the one that was undone last.
-func (a *app) shift(ctx context.Context, s *services, sess session.Session, undo bool) error {
+func (a *app) shift(ctx context.Context, s *services, sess session.Session, undo bool, window int64) error {
 	what, id, err := "undone", sess.CompactionID, error(nil)
 	if undo {
 		if id == nil {
-			return session.Errorf(session.Conflict, "no compaction is in force in session %s", sess.ID)
+			return a.nothingToUndo(ctx, s, sess)
 		}
-		sess, err = s.contexts.Undo(ctx, sess.ID, *id)
+		sess, err = s.contexts.Undo(ctx, sess.ID, *id, window)
 	} else {
 		what = "in force again"
 		if id, err = lastUndone(ctx, s, sess); err != nil {
 			return err
 		}
 		sess, err = s.contexts.Redo(ctx, sess.ID, *id)
-	}
-	if session.CodeOf(err) == session.DoesNotFit {
-		return fmt.Errorf("%w: it stays in force, and nothing was changed", err)
 	}
 	if err != nil {
 		return err
@@ -253,5 +256,14 @@ func lastUndone(ctx context.Context, s *services, sess session.Session) (*int64,
 			return &c.RowID, nil
 		}
 	}
-	return nil, session.Errorf(session.Conflict, "no undo of session %s can be taken back", sess.ID)
+	return nil, session.Errorf(session.Conflict, "nothing to redo: no compaction that continues what is in force in session %s is undone", sess.ID)
+}
+
+// nothingToUndo says whether there was something.
+func (a *app) nothingToUndo(ctx context.Context, s *services, sess session.Session) error {
+	said := fmt.Sprintf("nothing to undo: no compaction is in force in session %s", sess.ID)
+	if id, err := lastUndone(ctx, s, sess); err == nil {
+		said += fmt.Sprintf("; `sessiond compact %s --redo` puts %s in force again", sess.ID, session.CompactionName(*id))
+	}
+	return session.Errorf(session.Conflict, "%s", said)
 }

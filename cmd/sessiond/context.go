@@ -59,6 +59,18 @@ func (a *app) context(ctx context.Context, s *services, name string, b contextmg
 	return a.printContext(view)
 }
 
+// hiddenBy says what an overlay gives a model for what it hides.
+func hiddenBy(strategy session.Strategy) string {
+	switch strategy {
+	case session.StrategyPrune:
+		return "with pieces that are hidden"
+	case session.StrategyTruncate, session.StrategyClear:
+		return "without what is hidden"
+	default:
+		return "with a summary of what is hidden"
+	}
+}
+
 func (a *app) printContext(v contextmgr.View) error {
 	t := v.Tokens
 	fmt.Fprintf(a.out, "%s of %s tokens (%s), compacts above %s, reserve %s · %s\n",
@@ -68,7 +80,7 @@ func (a *app) printContext(v contextmgr.View) error {
 	case c.ID == "":
 		fmt.Fprintln(a.out, "with a digest of what is hidden, made for this look alone: the next turn, or `sessiond compact`, keeps one")
 	default:
-		fmt.Fprintf(a.out, "with a summary of what is hidden: %s, %s\n", c.ID, c.Status)
+		fmt.Fprintf(a.out, "%s: %s, %s\n", hiddenBy(c.Strategy), c.ID, c.Status)
 	}
 	a.printCounting(v.Counting)
 	for _, set := range v.Settings {

@@ -193,7 +193,7 @@ func (t *turn) view(saved *session.Context, explain bool) View {
 		v.ID = session.ContextName(saved.RowID)
 	}
 	if c := r.overlay; c != nil {
-		v.Compaction = &ViewOverlay{Status: c.Status}
+		v.Compaction = &ViewOverlay{Strategy: c.Strategy, Status: c.Status}
 		if c.RowID == 0 {
 			v.Compaction.Status = StatusEphemeral
 		} else {

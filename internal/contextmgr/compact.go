@@ -1,9 +1,11 @@
 package contextmgr
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"sessiond/internal/session"
 )
@@ -167,16 +169,18 @@ func (m *Manager) preview(r *reading, made madeOverlay) Preview {
 
 // Undo takes the effective overlay out of force. The context is then byte for byte what the
 // path gives without it. Codes: NotFound, Conflict (it is not the effective one, which the
-// error names), DoesNotFit (the context would pass its limit without it).
-func (m *Manager) Undo(ctx context.Context, id session.ID, compaction int64) (session.Session, error) {
+// error names), DoesNotFit (the context would pass its limit without it). It must fit a window
+// of so many tokens; 0: the one that the session has.
+func (m *Manager) Undo(ctx context.Context, id session.ID, compaction, window int64) (session.Session, error) {
 	release := m.turns.lock(id)
 	defer release()
-	r, err := m.read(ctx, id, m.asked.like(id, Budget{}))
+	budget := m.asked.like(id, Budget{Window: window})
+	r, err := m.read(ctx, id, budget)
 	if err != nil {
 		return session.Session{}, err
 	}
 	if r.overlay != nil && r.overlay.RowID == compaction {
-		if err := m.fitsWithout(ctx, r); err != nil {
+		if err := m.fitsWithout(ctx, r, budget); err != nil {
 			return session.Session{}, err
 		}
 	}
@@ -184,7 +188,7 @@ func (m *Manager) Undo(ctx context.Context, id session.ID, compaction int64) (se
 }
 
 // fitsWithout tells whether the context fits once the effective overlay is undone.
-func (m *Manager) fitsWithout(ctx context.Context, r *reading) error {
+func (m *Manager) fitsWithout(ctx context.Context, r *reading, b Budget) error {
 	all, err := m.store.Compactions(ctx, r.sess.ID)
 	if err != nil {
 		return err
@@ -203,13 +207,15 @@ func (m *Manager) fitsWithout(ctx context.Context, r *reading) error {
 			break
 		}
 	}
-	without, err := m.read(ctx, r.sess.ID, m.asked.like(r.sess.ID, Budget{At: &at}))
+	b.At = &at
+	without, err := m.read(ctx, r.sess.ID, b)
 	if err != nil {
 		return err
 	}
 	d := without.assemble()
 	if d.Total > r.numbers.Limit || without.cutOff {
-		return fmt.Errorf("undo %s: %w", session.CompactionName(r.overlay.RowID), doesNotFit(r.sess.ID, &d, d.Total, r.numbers.Limit, 1))
+		return fmt.Errorf("undo %s: %w; it stays in force, and nothing was changed: a window of %d tokens would hold all, name one with the undo",
+			session.CompactionName(r.overlay.RowID), doesNotFit(r.sess.ID, &d, d.Total, r.numbers.Limit, 1), d.Total+r.numbers.Window-r.numbers.Limit)
 	}
 	return nil
 }
@@ -247,27 +253,70 @@ func (m *Manager) CheckPin(ctx context.Context, id session.ID, ref session.Messa
 }
 
 // Sources gives the messages that a compaction newly hid, oldest first: those between what
-// the overlay before it kept and what it keeps. Codes: NotFound.
+// the overlay before it kept and what it keeps, and the pieces that it hides in the middle.
+// Codes: NotFound.
 func (m *Manager) Sources(ctx context.Context, id session.ID, compaction int64) ([]session.Message, error) {
 	c, err := m.store.Compaction(ctx, id, compaction)
 	if err != nil {
 		return nil, err
 	}
+	var previous session.Compaction
+	if c.PreviousID != nil {
+		if previous, err = m.store.Compaction(ctx, id, *c.PreviousID); err != nil {
+			return nil, err
+		}
+	}
 	through, err := m.lastHidden(ctx, &c)
-	if err != nil || through == 0 {
+	if err != nil {
 		return nil, err
 	}
-	var after int64
-	if c.PreviousID != nil {
-		previous, err := m.store.Compaction(ctx, id, *c.PreviousID)
+	var msgs []session.Message
+	if through > 0 {
+		after, err := m.lastHidden(ctx, &previous)
 		if err != nil {
 			return nil, err
 		}
-		if after, err = m.lastHidden(ctx, &previous); err != nil {
+		if msgs, err = m.store.Path(ctx, through, after); err != nil {
 			return nil, err
 		}
 	}
-	return m.store.Path(ctx, through, after)
+	pieces := piecesOf(&c)
+	for name := range piecesOf(&previous) {
+		delete(pieces, name)
+	}
+	for name := range pieces {
+		ref, err := session.ParseRef(name)
+		if err != nil {
+			continue // somebody wrote the record by hand
+		}
+		msg, err := m.store.Message(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		msgs = append(msgs, msg)
+	}
+	slices.SortStableFunc(msgs, func(a, b session.Message) int { return cmp.Compare(a.RowID, b.RowID) })
+	return slices.CompactFunc(msgs, func(a, b session.Message) bool { return a.RowID == b.RowID }), nil
+}
+
+// piecesOf names the messages of which an overlay hides something in the middle of what it
+// keeps: outputs of tools, and what a text stands for.
+func piecesOf(c *session.Compaction) map[string]bool {
+	names := map[string]bool{}
+	var details session.CompactionDetails
+	if !decode(c.Details, &details) {
+		return names
+	}
+	for _, output := range details.Pruned {
+		name, _, _ := strings.Cut(output, "/")
+		names[name] = true
+	}
+	for _, piece := range details.Replaced {
+		for _, name := range piece.Messages {
+			names[name] = true
+		}
+	}
+	return names
 }
 
 // lastHidden gives the row of the last message that an overlay hides, 0 for none.

@@ -23,7 +23,7 @@ func TestUndoGivesTheSameBytesBackAndRedoTakesThemAgain(t *testing.T) {
 	if compacted == before {
 		t.Fatal("the compaction changed nothing")
 	}
-	if _, err := r.mgr.Undo(r.ctx, r.id, c.RowID); err != nil {
+	if _, err := r.mgr.Undo(r.ctx, r.id, c.RowID, 0); err != nil {
 		t.Fatal(err)
 	}
 	if got := wire(r.read(Budget{})); got != before {
@@ -43,9 +43,9 @@ func TestOnlyTheEffectiveOverlayCanBeUndone(t *testing.T) {
 	first, _ := r.compact(CompactInput{})
 	r.talk(20, 150)
 	second, _ := r.compact(CompactInput{})
-	_, err := r.mgr.Undo(r.ctx, r.id, first.RowID)
+	_, err := r.mgr.Undo(r.ctx, r.id, first.RowID, 0)
 	wantCode(t, err, session.Conflict, second.ID)
-	_, err = r.mgr.Undo(r.ctx, r.id, 99)
+	_, err = r.mgr.Undo(r.ctx, r.id, 99, 0)
 	wantCode(t, err, session.NotFound)
 }
 
@@ -53,7 +53,7 @@ func TestUndoThatWouldNotFitIsRefused(t *testing.T) {
 	r := newRig(t, 10000)
 	r.talk(30, 150)
 	v := r.turn(TurnInput{})
-	_, err := r.mgr.Undo(r.ctx, r.id, r.compactions()[0].RowID)
+	_, err := r.mgr.Undo(r.ctx, r.id, r.compactions()[0].RowID, 0)
 	wantCode(t, err, session.DoesNotFit, "undo cmp_1")
 	if wire(r.read(Budget{})) != wire(v) {
 		t.Error("a refused undo changed the context")
@@ -68,7 +68,7 @@ func TestAnUndoHoldsUntilThePathHasGrown(t *testing.T) {
 	if v.Compaction == nil {
 		t.Fatalf("%d tokens were not compacted", v.Tokens.Total)
 	}
-	if _, err := r.mgr.Undo(r.ctx, r.id, r.compactions()[0].RowID); err != nil {
+	if _, err := r.mgr.Undo(r.ctx, r.id, r.compactions()[0].RowID, 0); err != nil {
 		t.Fatal(err)
 	}
 	r.talk(1, 20)

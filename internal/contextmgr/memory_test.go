@@ -64,7 +64,7 @@ func TestARememberedPathIsTheStoredOne(t *testing.T) {
 	check("the head went back")
 	r.talk(60, 150)
 	check("a compaction on the spot")
-	if _, err := r.mgr.Undo(r.ctx, r.id, r.compactions()[0].RowID); err == nil {
+	if _, err := r.mgr.Undo(r.ctx, r.id, r.compactions()[0].RowID, 0); err == nil {
 		t.Error("it fits without the overlay: the test proves nothing")
 	}
 	r.talk(30, 150)

@@ -130,7 +130,7 @@ func (l *life) compactRandom() {
 	if again, _ := l.compact(in); again.Status != session.StatusSkipped {
 		l.t.Fatalf("compacting the same path twice did something: %+v", again)
 	}
-	_, err := l.mgr.Undo(l.ctx, l.id, c.RowID)
+	_, err := l.mgr.Undo(l.ctx, l.id, c.RowID, 0)
 	if session.CodeOf(err) == session.DoesNotFit {
 		return
 	}

@@ -186,14 +186,19 @@ func TestOldOutputsGoBeforeASummaryIsMade(t *testing.T) {
 	if again := wire(r.turn(TurnInput{Budget: Budget{Settings: pruning()}})); !strings.HasPrefix(again, strings.TrimSuffix(pruned, "\n")) {
 		t.Error("the next context does not begin as this one")
 	}
-	if _, err := r.mgr.Undo(r.ctx, r.id, all[0].RowID); err == nil {
-		t.Error("an undo that does not fit was taken")
+	_, err := r.mgr.Undo(r.ctx, r.id, all[0].RowID, 0)
+	if session.CodeOf(err) != session.DoesNotFit || !strings.Contains(err.Error(), "nothing was changed: a window of") {
+		t.Errorf("an undo that does not fit gave %v", err)
+	}
+	sources, err := r.mgr.Sources(r.ctx, r.id, all[0].RowID)
+	if err != nil || len(sources) == 0 || sources[0].ID.Seq != 3 || sources[0].Role != session.Tool {
+		t.Errorf("what it hides: %+v, %v", sources, err)
 	}
 	undone := r.read(Budget{Settings: pruning(), Window: 40_000})
 	if strings.Contains(wire(undone), "file0 says") {
 		t.Error("a larger window alone brought an output back")
 	}
-	if _, err := r.store.UndoCompaction(r.ctx, r.id, all[0].RowID); err != nil {
+	if _, err := r.mgr.Undo(r.ctx, r.id, all[0].RowID, 40_000); err != nil {
 		t.Fatal(err)
 	}
 	if got := wire(r.read(Budget{Settings: pruning(), Window: 40_000})); !strings.HasPrefix(got, before) {

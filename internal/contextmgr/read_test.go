@@ -350,7 +350,7 @@ func TestAReportFromBeforeAnUndoDoesNotAnchor(t *testing.T) {
 	if v := r.read(Budget{}); v.Tokens.Method != MethodAnchor {
 		t.Fatalf("before the undo: %+v", v.Tokens)
 	}
-	if _, err := r.mgr.Undo(r.ctx, r.id, c.RowID); err != nil {
+	if _, err := r.mgr.Undo(r.ctx, r.id, c.RowID, 0); err != nil {
 		t.Fatal(err)
 	}
 	if v := r.read(Budget{}); v.Tokens.Total < whole {

@@ -107,7 +107,7 @@ func TestRecallGoesWithTheOverlayThatItWasMadeFor(t *testing.T) {
 	r.append(text(session.User, "What does the zebra cost in crowns?"))
 	with := r.turn(TurnInput{})
 	wantHas(t, with, "recalled_messages", "4711")
-	if _, err := r.mgr.Undo(r.ctx, r.id, c.RowID); err != nil {
+	if _, err := r.mgr.Undo(r.ctx, r.id, c.RowID, 0); err != nil {
 		t.Fatal(err)
 	}
 	wantLacks(t, r.read(Budget{}), "recalled_messages")

@@ -66,8 +66,9 @@ type View struct {
 
 // ViewOverlay is the overlay that a context was made with.
 type ViewOverlay struct {
-	ID     string         `json:"id,omitempty"`
-	Status session.Status `json:"status"` // done, staged (used to answer a read) or ephemeral
+	ID       string           `json:"id,omitempty"`
+	Strategy session.Strategy `json:"strategy"`
+	Status   session.Status   `json:"status"` // done, staged (used to answer a read) or ephemeral
 }
 
 // Directive asks the agent for something.

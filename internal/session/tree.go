@@ -38,8 +38,9 @@ type Label struct {
 
 // TreeCut is a compaction that took effect: everything up to Through is represented by it.
 type TreeCut struct {
-	ID      string     `json:"id"`
-	Through MessageRef `json:"through"`
-	Undone  bool       `json:"undone,omitempty"`
-	InForce bool       `json:"in_force,omitempty"`
+	ID       string     `json:"id"`
+	Strategy Strategy   `json:"strategy"`
+	Through  MessageRef `json:"through"`
+	Undone   bool       `json:"undone,omitempty"`
+	InForce  bool       `json:"in_force,omitempty"`
 }

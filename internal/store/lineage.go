@@ -11,6 +11,7 @@ import (
 // overlayRow is of a record what tells whether it is in force.
 type overlayRow struct {
 	id, hidden, summary int64
+	strategy            session.Strategy
 	status              session.Status
 	through             *int64
 	throughRef          session.MessageRef
@@ -106,7 +107,7 @@ func overlaysOf(ctx context.Context, q queryer, sess session.Session) ([]overlay
 	err := inherited(ctx, q, sess, func(id session.ID, l link, own bool) error {
 		return q.each(ctx, func(row scanner) error {
 			var o overlayRow
-			err := row.Scan(&o.id, &o.status, &o.activatedAt, &o.hidden, &o.summary, &o.through, &o.throughRef.Session, &o.throughRef.Seq)
+			err := row.Scan(&o.id, &o.strategy, &o.status, &o.activatedAt, &o.hidden, &o.summary, &o.through, &o.throughRef.Session, &o.throughRef.Seq)
 			if err == nil && (own || l.within(&o)) {
 				all = append(all, o)
 			}
@@ -126,7 +127,7 @@ func overlaysOf(ctx context.Context, q queryer, sess session.Session) ([]overlay
 }
 
 const overlaysOfSession = `
-	SELECT c.id, c.status, c.activated_at, c.hidden_tokens, c.summary_tokens, c.through_id, COALESCE(m.session_id, ''), COALESCE(m.seq, 0)
+	SELECT c.id, c.strategy, c.status, c.activated_at, c.hidden_tokens, c.summary_tokens, c.through_id, COALESCE(m.session_id, ''), COALESCE(m.seq, 0)
 	FROM compactions c LEFT JOIN messages m ON m.id = c.through_id
 	WHERE c.session_id = ? AND c.status = 'done' AND c.activated_at IS NOT NULL ORDER BY c.id`
 

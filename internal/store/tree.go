@@ -329,7 +329,7 @@ func (g *growth) decorate(ctx context.Context, s *Store, runs []stretch, out []s
 		if i := at.find(o.throughRef); o.through != nil && i >= 0 {
 			_, gone := undone[o.id]
 			out[i].Overlays = append(out[i].Overlays, session.TreeCut{
-				ID: session.CompactionName(o.id), Through: o.throughRef, Undone: gone, InForce: sameID(g.sess.CompactionID, &o.id),
+				ID: session.CompactionName(o.id), Strategy: o.strategy, Through: o.throughRef, Undone: gone, InForce: sameID(g.sess.CompactionID, &o.id),
 			})
 		}
 	}

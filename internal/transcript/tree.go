@@ -206,7 +206,7 @@ func (t *treeDrawing) beside(prefix string, s *session.Segment, seq int64) {
 		state := "not in force here"
 		switch {
 		case c.InForce:
-			state = "in force: the model sees a summary of what is above"
+			state = "in force: " + standsFor(c.Strategy)
 		case c.Undone:
 			state = "undone"
 		}
@@ -221,6 +221,18 @@ func (t *treeDrawing) beside(prefix string, s *session.Segment, seq int64) {
 			mark, what = "↳ ", "started "
 		}
 		t.words(prefix, mark, t.style.cyan, strings.TrimSpace(what+string(h.Session)+"  "+h.Title), "")
+	}
+}
+
+// standsFor says what a model is given in the place of what an overlay hides.
+func standsFor(strategy session.Strategy) string {
+	switch strategy {
+	case session.StrategyPrune:
+		return "pieces of what is above are hidden from the model"
+	case session.StrategyTruncate, session.StrategyClear:
+		return "what is above is hidden from the model"
+	default:
+		return "the model sees a summary of what is above"
 	}
 }
 

@@ -54,7 +54,7 @@ func TestTheTreeIsDrawnWithThePathStraightDown(t *testing.T) {
 		{Session: "20260211_004", Kind: session.ParentChild, Message: ptr(segments[2].Last.ID)},
 	}
 	segments[3].Head = true
-	segments[3].Overlays = []session.TreeCut{{ID: "cmp_2", Through: msg(10), InForce: true}}
+	segments[3].Overlays = []session.TreeCut{{ID: "cmp_2", Strategy: session.StrategySummarize, Through: msg(10), InForce: true}}
 	want := `
 ● user #1 · begin
 ⋮ 1 more
@@ -115,3 +115,18 @@ func TestRootsAndForeignPartsOfATree(t *testing.T) {
 }
 
 func ptr(ref session.MessageRef) *session.MessageRef { return &ref }
+
+func TestATreeSaysWhatStandsForWhatIsHidden(t *testing.T) {
+	for strategy, want := range map[session.Strategy]string{
+		session.StrategySummarize: "the model sees a summary of what is above",
+		session.StrategyPrune:     "pieces of what is above are hidden from the model",
+		session.StrategyTruncate:  "what is above is hidden from the model",
+		session.StrategyClear:     "what is above is hidden from the model",
+	} {
+		segments := []session.Segment{seg(1, 1, 0, true, "begin")}
+		segments[0].Overlays = []session.TreeCut{{ID: "cmp_1", Strategy: strategy, Through: segments[0].First.ID, InForce: true}}
+		if got := draw(t, segments, TerminalOptions{}); !strings.Contains(got, "┄ cmp_1, in force: "+want+"\n") {
+			t.Errorf("%s: %s", strategy, got)
+		}
+	}
+}

@@ -233,7 +233,13 @@ type changeCompactionInput struct {
 	Keyed
 }
 
-func (s *Server) undoCompaction(ctx context.Context, in *changeCompactionInput) (*sessionOutput, error) {
+type undoCompactionInput struct {
+	InCompaction
+	Keyed
+	Window int64 `query:"window" minimum:"1" doc:"The window in tokens that must hold the context afterwards, instead of the session's"`
+}
+
+func (s *Server) undoCompaction(ctx context.Context, in *undoCompactionInput) (*sessionOutput, error) {
 	id, n, err := in.names()
 	if err != nil {
 		return nil, err
@@ -248,7 +254,7 @@ func (s *Server) undoCompaction(ctx context.Context, in *changeCompactionInput) 
 	case found.Status == session.StatusRunning:
 		_, err = s.Contexts.Cancel(ctx, id, n)
 	default:
-		_, err = s.Contexts.Undo(ctx, id, n)
+		_, err = s.Contexts.Undo(ctx, id, n, in.Window)
 	}
 	if err != nil {
 		return nil, err
