@@ -33,6 +33,36 @@ func partKinds() []session.PartKind {
 	}
 }
 
+func purposes() []session.Purpose {
+	return []session.Purpose{
+		session.PurposeChat, session.PurposeSummary, session.PurposeTitle, session.PurposeBranchSummary, session.PurposeTool, session.PurposeOther,
+	}
+}
+
+func callStatuses() []string { return []string{session.CallOK, session.CallFailed} }
+
+func priceSources() []string { return []string{"", "reported", "catalogue", "override"} }
+
+func fileOps() []session.FileOp {
+	return []session.FileOp{session.OpRead, session.OpWrite, session.OpEdit, session.OpDelete}
+}
+
+// allowedCall is allowed for the row of a call. What is empty the store fills in.
+func (s *Store) allowedCall(c *session.Call) error {
+	wrong := ""
+	switch {
+	case c.Purpose != "" && !slices.Contains(purposes(), c.Purpose):
+		wrong = "purpose"
+	case c.Status != "" && !slices.Contains(callStatuses(), c.Status):
+		wrong = "status"
+	case !slices.Contains(priceSources(), c.PriceSource):
+		wrong = "price_source"
+	case len(c.Metadata) > 0 && !s.opt.Storable(c.Metadata):
+		wrong = "metadata"
+	}
+	return refused(wrong)
+}
+
 // allowed refuses what the CHECKs of messages and parts refuse, for rows that are inserted past
 // them: there each row would be checked while everybody waits, and slower. What the store
 // itself fills in is as it must be.
@@ -60,6 +90,10 @@ func (s *Store) allowed(m *session.Message) error {
 			wrong = "parts.extra"
 		}
 	}
+	return refused(wrong)
+}
+
+func refused(wrong string) error {
 	if wrong == "" {
 		return nil
 	}

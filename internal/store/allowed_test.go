@@ -23,20 +23,22 @@ func texts[T ~string](values []T) (all []string) {
 func TestWhatIsAllowedIsWhatTheSchemaAllows(t *testing.T) {
 	s := openTest(t)
 	for table, columns := range map[string]map[string][]string{
-		"messages": {"kind": texts(messageKinds()), "role": texts(roles()), "origin": texts(origins()), "finish": texts(finishes())},
-		"parts":    {"kind": texts(partKinds())},
+		"messages":      {"kind": texts(messageKinds()), "role": texts(roles()), "origin": texts(origins()), "finish": texts(finishes())},
+		"parts":         {"kind": texts(partKinds())},
+		"calls":         {"purpose": texts(purposes()), "status": texts(callStatuses()), "price_source": texts(priceSources())},
+		"touched_files": {"op": texts(fileOps())},
 	} {
 		var text string
 		if err := s.get(context.Background(), &text, `SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?`, table); err != nil {
 			t.Fatal(err)
 		}
-		checks := regexp.MustCompile(`CHECK \((\w+) = '(.*)'\)`).FindAllStringSubmatch(text, -1)
+		checks := regexp.MustCompile(`CHECK \((\w+) (?:=|IN) \(?'(.*)'\)`).FindAllStringSubmatch(text, -1)
 		if len(checks) != len(columns) {
 			t.Errorf("%s has the lists %v", table, checks)
 		}
 		for _, check := range checks {
 			column := check[1]
-			want := strings.Split(check[2], "' OR "+column+" = '")
+			want := strings.Split(strings.ReplaceAll(check[2], "', '", "' OR "+column+" = '"), "' OR "+column+" = '")
 			slices.Sort(want)
 			if !slices.Equal(columns[column], want) {
 				t.Errorf("%s.%s: %q; the schema has %q", table, column, columns[column], want)
@@ -77,8 +79,23 @@ func mustRefuse(t *testing.T, storable func([]byte) bool) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	for name, spoil := range map[string]func(c *session.Call){
+		"a call's purpose":  func(c *session.Call) { c.Purpose = "talk" },
+		"a call's status":   func(c *session.Call) { c.Status = "OK" },
+		"its price":         func(c *session.Call) { c.PriceSource = "guessed" },
+		"a call's metadata": func(c *session.Call) { c.Metadata = session.JSON(`{`) },
+	} {
+		b := ImportBatch{Session: NewSession{Source: session.SourcePi, SourceID: name}}
+		for i := range 30 {
+			b.Calls = append(b.Calls, ImportCall{Call: session.Call{ExternalID: fmt.Sprint(name, i)}})
+		}
+		spoil(&b.Calls[29].Call)
+		if _, err := s.Import(ctx, b); session.CodeOf(err) != session.Invalid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	var n int
-	if err := s.get(ctx, &n, `SELECT (SELECT COUNT(*) FROM messages) + (SELECT COUNT(*) FROM parts) + (SELECT COUNT(*) FROM sessions)`); err != nil || n != 0 {
+	if err := s.get(ctx, &n, `SELECT (SELECT COUNT(*) FROM messages) + (SELECT COUNT(*) FROM calls) + (SELECT COUNT(*) FROM parts) + (SELECT COUNT(*) FROM sessions)`); err != nil || n != 0 {
 		t.Errorf("%d rows were stored, %v", n, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -312,14 +313,21 @@ const (
 
 // messageRow gives the values of messageInsertColumns.
 func messageRow(m *session.Message) []any {
+	return anys(addMessage(make([]engine.Value, 0, 22), m))
+}
+
+// addMessage adds the values of messageInsertColumns to those of a statement.
+func addMessage(row []engine.Value, m *session.Message) []engine.Value {
 	jump := m.Seq > 1
 	if m.Parent != nil {
 		jump = *m.Parent != session.MessageRef{Session: m.SessionID, Seq: m.Seq - 1}
 	}
-	return []any{
-		string(m.SessionID), m.Seq, optional(m.ParentID), jump, m.Depth, string(m.Kind), string(m.Role), string(m.Origin), string(m.Finish), m.Author,
-		m.Tokens, m.PathTokens, m.InContext, m.Display, m.Provider, m.Model, m.Dialect, m.ExternalID, m.Day, m.CreatedAt.SQL(), jsonText(m.Metadata), jsonText(m.Extra),
-	}
+	return append(row,
+		text(m.SessionID), engine.Int(m.Seq), optionalInt(m.ParentID), engine.Bool(jump), engine.Int(m.Depth),
+		text(m.Kind), text(m.Role), text(m.Origin), text(m.Finish), text(m.Author),
+		engine.Int(m.Tokens), engine.Int(m.PathTokens), engine.Bool(m.InContext), engine.Bool(m.Display),
+		text(m.Provider), text(m.Model), text(m.Dialect), text(m.ExternalID), text(m.Day), text(m.CreatedAt.SQL()), jsonText(m.Metadata), jsonText(m.Extra),
+	)
 }
 
 // replay builds the answer of an earlier append again, from what it stored.

@@ -2,38 +2,29 @@ package store
 
 import (
 	"context"
-	"database/sql/driver"
 	"fmt"
-	"slices"
 	"strings"
 
 	"sessiond/internal/engine"
 )
 
-// bulk gathers rows of one table and inserts many of them by one statement: in this driver a
-// statement costs as much as a row, and a value a fiftieth of it.
+// bulk gathers rows of one table and inserts many of them by one statement: a statement costs as
+// much as a few values.
 type bulk struct {
 	*tx
 	table, columns string
 	unless         string // an ON CONFLICT clause
 	checked        bool   // the rows are new and allowed
-	values         []driver.Value
+	values         []engine.Value
 	rows           int
-	args           []driver.NamedValue // of one statement; used again
 }
 
-// bulkSizes are the rows of the statements that insert what was gathered, so that few are
-// prepared.
-func bulkSizes() [4]int { return [...]int{100, 25, 5, 1} }
+// bulkSizes are the rows of the statements that insert what was gathered. More rows cost more to
+// prepare, each time the database is opened, than they save.
+func bulkSizes() [3]int { return [...]int{25, 5, 1} }
 
-// sharingRows is from how many rows on a statement binds what all of them have in common once.
-const sharingRows = 25
-
-// add takes the values of a row, each int64, string, bool or nil.
-func (b *bulk) add(values ...any) error {
-	for _, v := range values {
-		b.values = append(b.values, v)
-	}
+// end ends a row, whose values were added to values.
+func (b *bulk) end() error {
 	if b.rows++; b.rows < bulkSizes()[0] {
 		return nil
 	}
@@ -48,37 +39,14 @@ func (b *bulk) flush() error {
 	done := 0
 	for _, size := range bulkSizes() {
 		for ; b.rows-done >= size; done += size {
-			if err := b.insert(b.values[done*width:(done+size)*width], width); err != nil {
+			if err := b.w.execBare(b.ctx, b.query(size, width), b.values[done*width:(done+size)*width]); err != nil {
 				return fmt.Errorf("insert into %s: %w", b.table, err)
 			}
 		}
 	}
 	clear(b.values) // texts may be large
-	clear(b.args[:cap(b.args)])
 	b.values, b.rows = b.values[:0], 0
 	return nil
-}
-
-func (b *bulk) insert(values []driver.Value, width int) error {
-	shared := make([]bool, width)
-	if len(values) >= sharingRows*width {
-		shared = b.w.sharing(b.table, common(values, width))
-	}
-	b.args = b.args[:0]
-	bind := func(v driver.Value) {
-		b.args = append(b.args, driver.NamedValue{Ordinal: len(b.args) + 1, Value: v})
-	}
-	for i, yes := range shared {
-		if yes {
-			bind(values[i])
-		}
-	}
-	for i, v := range values {
-		if !shared[i%width] {
-			bind(v)
-		}
-	}
-	return b.w.execBare(b.ctx, b.query(shared, len(values)/width), b.bare(), b.args)
 }
 
 // bare tells whether CHECKs and triggers are left out, and with them what SQLite would need to
@@ -86,89 +54,48 @@ func (b *bulk) insert(values []driver.Value, width int) error {
 // be nobody else's.
 func (b *bulk) bare() bool { return b.checked && b.only }
 
-// query names the shared columns first, so that their values have the first numbers.
-func (b *bulk) query(shared []bool, rows int) string {
-	names := strings.Split(b.columns, ",")
-	var columns, row []string
-	for i, yes := range shared {
-		if yes {
-			columns, row = append(columns, names[i]), append(row, fmt.Sprintf("?%d", len(row)+1))
-		}
-	}
-	for i, yes := range shared {
-		if !yes {
-			columns, row = append(columns, names[i]), append(row, "?")
-		}
-	}
-	one := "(" + strings.Join(row, ", ") + ")"
+func (b *bulk) query(rows, width int) bareQuery {
+	return bareQuery{table: b.table, columns: b.columns, unless: b.unless, bare: b.bare(), rows: rows, width: width}
+}
+
+// bareQuery is a statement of bulk.
+type bareQuery struct {
+	table, columns, unless string
+	bare                   bool
+	rows, width            int
+}
+
+func (q *bareQuery) text() string {
 	insert := "INSERT INTO "
-	if b.bare() {
+	if q.bare {
 		// To take back half a statement SQLite would copy each page before it changes. Who fails
 		// here gives up the transaction.
 		insert = "INSERT OR FAIL INTO "
 	}
-	return insert + b.table + " (" + strings.Join(columns, ",") + ") VALUES " + one + strings.Repeat(", "+one, rows-1) + b.unless
+	one := "(?" + strings.Repeat(", ?", q.width-1) + ")"
+	return insert + q.table + " (" + q.columns + ") VALUES " + one + strings.Repeat(", "+one, q.rows-1) + q.unless
 }
 
-// common tells the columns in which all rows have the same value.
-func common(values []driver.Value, width int) []bool {
-	same := slices.Repeat([]bool{true}, width)
-	for i := width; i < len(values); i++ {
-		if c := i % width; same[c] && values[i] != values[c] {
-			same[c] = false
-		}
-	}
-	return same
-}
-
-// sharing gives the columns that the statements of a table bind once. They only become fewer:
-// so there are not many statements, however many kinds of rows come.
-func (w *writer) sharing(table string, same []bool) []bool {
-	known, ok := w.shared[table]
-	if !ok {
-		known = same
-	}
-	for i := range known {
-		if known[i] && !same[i] {
-			known = slices.Clone(known)
-			for j := range known {
-				known[j] = known[j] && same[j]
-			}
-			break
-		}
-	}
-	w.shared[table] = known
-	return known
-}
-
-// execBare runs a statement past database/sql, whose look at each value costs half as much as
-// binding it.
-func (w *writer) execBare(ctx context.Context, query string, unguarded bool, args []driver.NamedValue) error {
+// execBare runs a statement past database/sql and the driver, whose look at each value costs more
+// than storing it.
+func (w *writer) execBare(ctx context.Context, query bareQuery, values []engine.Value) error {
 	return w.conn.Raw(func(conn any) error {
 		st, ok := w.bare[query]
 		if !ok {
-			prepare := conn.(driver.ConnPrepareContext).PrepareContext
-			if unguarded {
-				prepare = func(ctx context.Context, query string) (driver.Stmt, error) {
-					return engine.PrepareUnguarded(ctx, conn, query)
-				}
-			}
-			prepared, err := prepare(ctx, query)
-			if err != nil {
+			var err error
+			if st, err = engine.PrepareInsert(ctx, conn, query.text(), query.bare); err != nil {
 				return fmt.Errorf("prepare: %w", err)
 			}
-			st = prepared.(driver.StmtExecContext)
 			w.bare[query] = st
 		}
-		_, err := st.ExecContext(ctx, args)
-		return err
+		return st.Exec(ctx, values)
 	})
 }
 
 func (w *writer) closeBare() {
 	_ = w.conn.Raw(func(any) error { // everything is committed
 		for _, st := range w.bare {
-			st.(driver.Stmt).Close() //nolint:errcheck // as above
+			st.Close() //nolint:errcheck // as above
 		}
 		return nil
 	})

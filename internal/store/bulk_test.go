@@ -2,9 +2,7 @@ package store
 
 import (
 	"context"
-	"database/sql/driver"
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,8 +10,7 @@ import (
 	"sessiond/internal/session"
 )
 
-// Rows that have much in common, then less, then nothing: each comes back as it was given.
-func TestWhatManyRowsShareIsStoredWithEach(t *testing.T) {
+func TestRowsInsertedTogetherComeBackAsTheyWereGiven(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
 	b := ImportBatch{Session: NewSession{Source: session.SourcePi, SourceID: "many"}}
@@ -59,26 +56,15 @@ func TestWhatManyRowsShareIsStoredWithEach(t *testing.T) {
 	mustBeHealthy(t, s)
 }
 
-func TestWhatRowsShareOnlyBecomesLess(t *testing.T) {
-	w := &writer{shared: map[string][]bool{}}
-	for _, step := range []struct{ same, want []bool }{
-		{[]bool{true, true, false}, []bool{true, true, false}},
-		{[]bool{true, true, true}, []bool{true, true, false}},
-		{[]bool{false, true, true}, []bool{false, true, false}},
-		{[]bool{true, true, false}, []bool{false, true, false}},
-	} {
-		if got := w.sharing("t", step.same); !slices.Equal(got, step.want) {
-			t.Errorf("%v gives %v, not %v", step.same, got, step.want)
-		}
-	}
-	if same := common([]driver.Value{int64(1), "a", nil, int64(1), "b", nil, int64(1), "a", nil}, 3); !slices.Equal(same, []bool{true, false, true}) {
-		t.Errorf("common %v", same)
-	}
-	if same := common([]driver.Value{int64(1), true, "", int64(1), int64(1), nil}, 3); !slices.Equal(same, []bool{true, false, false}) {
-		t.Errorf("values of other types are others: %v", same)
-	}
+func TestTheStatementOfSeveralRows(t *testing.T) {
 	b := bulk{tx: &tx{}, table: "t", columns: "a, b,\n\t\tc", unless: " ON CONFLICT DO NOTHING"}
-	if got := b.query([]bool{false, true, false}, 2); got != "INSERT INTO t ( b,a,\n\t\tc) VALUES (?1, ?, ?), (?1, ?, ?) ON CONFLICT DO NOTHING" {
+	q := b.query(2, 3)
+	if got := q.text(); got != "INSERT INTO t (a, b,\n\t\tc) VALUES (?, ?, ?), (?, ?, ?) ON CONFLICT DO NOTHING" {
+		t.Errorf("%s", got)
+	}
+	b.checked, b.only, b.unless = true, true, ""
+	q = b.query(1, 1)
+	if got := q.text(); got != "INSERT OR FAIL INTO t (a, b,\n\t\tc) VALUES (?)" {
 		t.Errorf("%s", got)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"time"
 
-	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"sessiond/internal/session"
@@ -33,7 +32,10 @@ func retryBusy(ctx context.Context, fn func() error) error {
 
 // sqliteCode gives the extended result code of an error, 0 when it is not SQLite's.
 func sqliteCode(err error) int {
-	var e *sqlite.Error
+	var e interface {
+		error
+		Code() int // as the driver's errors have it, and the engine's
+	}
 	if errors.As(err, &e) {
 		return e.Code()
 	}

@@ -107,6 +107,8 @@ type ImportCall struct {
 	session.Call
 	MessageKey string // "": the session's only
 	Records    int    // of the source, that stand for nothing but the call
+
+	prepared bool
 }
 
 // ImportCursor remembers how far a source's file was read.
@@ -132,7 +134,7 @@ type ImportResult struct {
 	Purged     bool // it was purged here before: nothing was stored but the cursor
 }
 
-// PrepareImport measures and checks a batch's messages, which needs no transaction. Import
+// PrepareImport measures and checks a batch's messages and calls, which needs no transaction. Import
 // does it where it was not done. Codes: Invalid, TooLarge.
 func (s *Store) PrepareImport(b *ImportBatch) error {
 	for i := range b.Messages {
@@ -152,6 +154,16 @@ func (s *Store) PrepareImport(b *ImportBatch) error {
 			m.files = s.opt.Touched(&m.Message, b.Session.Directory)
 		}
 		m.prepared = true
+	}
+	for i := range b.Calls {
+		c := &b.Calls[i]
+		if c.prepared || s.opt.Storable == nil {
+			continue
+		}
+		if err := s.allowedCall(&c.Call); err != nil {
+			return fmt.Errorf("call %q: %w", c.ExternalID, err)
+		}
+		c.prepared = true
 	}
 	for i := range b.Compactions {
 		s.opt.sizeSummary(&b.Compactions[i].Compaction)

@@ -11,7 +11,8 @@ func (im *importer) calls() error {
 	if err != nil {
 		return err
 	}
-	rows := bulk{tx: im.tx, table: "calls", columns: callInsertColumns, unless: unlessCallKnown}
+	// Which calls are known was looked up.
+	rows := bulk{tx: im.tx, table: "calls", columns: callInsertColumns, checked: im.opt.Storable != nil}
 	var sum usageDelta
 	for i := range im.batch.Calls {
 		given := &im.batch.Calls[i]
@@ -32,7 +33,8 @@ func (im *importer) calls() error {
 			}
 			known[key] = true
 		}
-		if err := rows.add(callRow(c)...); err != nil {
+		rows.values = addCallRow(rows.values, c)
+		if err := rows.end(); err != nil {
 			return err
 		}
 		im.usage.at(c.Day, c.Source, c.Model).addCall(c)

@@ -2,7 +2,9 @@ package store
 
 import (
 	"fmt"
+	"slices"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -97,7 +99,7 @@ func (im *importer) messages() error {
 		importer: im, last: last,
 		rows:    bulk{tx: im.tx, table: "messages", columns: "id, " + messageInsertColumns, checked: im.opt.Storable != nil},
 		parts:   bulk{tx: im.tx, table: "parts", columns: partInsertColumns, checked: im.opt.Storable != nil},
-		touched: bulk{tx: im.tx, table: "touched_files", columns: touchedInsertColumns, unless: " ON CONFLICT DO NOTHING"},
+		touched: bulk{tx: im.tx, table: "touched_files", columns: touchedInsertColumns, unless: " ON CONFLICT DO NOTHING", checked: im.opt.Storable != nil},
 	}
 	for i := range im.batch.Messages {
 		if err := in.message(i); err != nil {
@@ -144,7 +146,8 @@ func (in *inserter) message(i int) error {
 	in.settle(&in.sess, at, m)
 	in.last++
 	m.RowID = in.last
-	if err := in.rows.add(append([]any{m.RowID}, messageRow(m)...)...); err != nil {
+	in.rows.values = addMessage(append(in.rows.values, engine.Int(m.RowID)), m)
+	if err := in.rows.end(); err != nil {
 		return err
 	}
 	in.run.next(m)
@@ -210,7 +213,8 @@ func (in *inserter) part(m *session.Message, j int) error {
 	if err := in.insertBlob(p.Blob); err != nil {
 		return err
 	}
-	return in.parts.add(partRow(p)...)
+	in.parts.values = addPart(in.parts.values, p)
+	return in.parts.end()
 }
 
 func (in *inserter) touch(i int) error {
@@ -222,7 +226,11 @@ func (in *inserter) touch(i int) error {
 		files = in.opt.Touched(m, in.sess.Directory)
 	}
 	for _, f := range files {
-		if err := in.touched.add(f.Path, m.RowID, string(f.Op), string(in.sess.ID)); err != nil {
+		if !slices.Contains(fileOps(), f.Op) {
+			return refused("op")
+		}
+		in.touched.values = append(in.touched.values, text(f.Path), engine.Int(m.RowID), text(f.Op), text(in.sess.ID))
+		if err := in.touched.end(); err != nil {
 			return err
 		}
 	}

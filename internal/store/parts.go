@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -58,11 +59,43 @@ func placePart(m *session.Message, i int) {
 }
 
 // partRow gives the values of partInsertColumns.
-func partRow(p *session.Part) []any {
-	return []any{
-		p.RowID, p.MessageID, p.Idx, string(p.Kind), p.Text, p.ToolName, p.CallID, optional(p.CallPartID), p.Arguments, optional(p.IsError),
-		optional(p.DurationMS), optional(p.BlobSHA), p.Tokens, jsonText(p.Extra),
+func partRow(p *session.Part) []any { return anys(addPart(make([]engine.Value, 0, 14), p)) }
+
+// addPart adds the values of partInsertColumns to those of a statement.
+func addPart(row []engine.Value, p *session.Part) []engine.Value {
+	var failed engine.Value
+	if p.IsError != nil {
+		failed = engine.Bool(*p.IsError)
 	}
+	return append(row,
+		engine.Int(p.RowID), engine.Int(p.MessageID), engine.Int(p.Idx), text(p.Kind), text(p.Text), text(p.ToolName), text(p.CallID), optionalInt(p.CallPartID),
+		text(p.Arguments), failed, optionalInt(p.DurationMS), optionalText(p.BlobSHA), engine.Int(p.Tokens), jsonText(p.Extra),
+	)
+}
+
+// anys gives the values of a row as database/sql takes them.
+func anys(row []engine.Value) []any {
+	all := make([]any, len(row))
+	for i := range row {
+		all[i] = row[i].Any()
+	}
+	return all
+}
+
+func text[T ~string](s T) engine.Value { return engine.Text(string(s)) }
+
+func optionalInt(p *int64) (v engine.Value) {
+	if p != nil {
+		v = engine.Int(*p)
+	}
+	return v
+}
+
+func optionalText(p *string) (v engine.Value) {
+	if p != nil {
+		v = engine.Text(*p)
+	}
+	return v
 }
 
 // optional gives what p points to, in a form that the driver takes as it is: a pointer or a
@@ -74,10 +107,10 @@ func optional[T bool | int64 | string](p *T) any {
 	return *p
 }
 
-// jsonText is optional for JSON.
-func jsonText(j session.JSON) any {
-	if len(j) == 0 {
-		return nil
+// jsonText is NULL where there is none.
+func jsonText(j session.JSON) (v engine.Value) {
+	if len(j) > 0 {
+		v = engine.Text(unsafe.String(unsafe.SliceData(j), len(j))) // for binding, which copies it
 	}
-	return unsafe.String(unsafe.SliceData(j), len(j)) // for binding, which copies it
+	return v
 }

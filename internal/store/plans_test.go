@@ -219,7 +219,7 @@ func TestStatementsOfRequestsUseIndexes(t *testing.T) {
 			queries = append(queries, q)
 		}
 		for q := range t.w.bare {
-			queries = append(queries, q)
+			queries = append(queries, q.text())
 		}
 		return nil
 	}); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -116,12 +117,16 @@ const (
 )
 
 // callRow gives the values of callInsertColumns.
-func callRow(c *session.Call) []any {
-	return []any{
-		string(c.SessionID), optional(c.MessageID), optional(c.CompactionID), optional(c.ContextID), string(c.Purpose), c.Status, c.Error,
-		c.Provider, c.Model, string(c.Source), c.ExternalID, c.Directory, c.Day, c.InputTokens, c.CacheReadTokens, c.CacheWriteTokens,
-		c.OutputTokens, c.ReasoningTokens, optional(c.CostNanoUSD), c.PriceSource, optional(c.LatencyMS), c.CreatedAt.SQL(), jsonText(c.Metadata),
-	}
+func callRow(c *session.Call) []any { return anys(addCallRow(make([]engine.Value, 0, 23), c)) }
+
+// addCallRow adds the values of callInsertColumns to those of a statement.
+func addCallRow(row []engine.Value, c *session.Call) []engine.Value {
+	return append(row,
+		text(c.SessionID), optionalInt(c.MessageID), optionalInt(c.CompactionID), optionalInt(c.ContextID), text(c.Purpose), text(c.Status), text(c.Error),
+		text(c.Provider), text(c.Model), text(c.Source), text(c.ExternalID), text(c.Directory), text(c.Day),
+		engine.Int(c.InputTokens), engine.Int(c.CacheReadTokens), engine.Int(c.CacheWriteTokens), engine.Int(c.OutputTokens), engine.Int(c.ReasoningTokens),
+		optionalInt(c.CostNanoUSD), text(c.PriceSource), optionalInt(c.LatencyMS), text(c.CreatedAt.SQL()), jsonText(c.Metadata),
+	)
 }
 
 // countCalls adds the sum of calls to their session, in memory and in its row.

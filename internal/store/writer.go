@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"runtime"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -32,8 +32,7 @@ type writer struct {
 	stmts map[string]*sqlx.Stmt
 	queue chan *job
 
-	bare   map[string]driver.StmtExecContext // of bulk
-	shared map[string][]bool                 // by table: columns of which bulk's statements bind one value for all rows
+	bare map[bareQuery]*engine.Insert
 
 	opt Options
 
@@ -91,7 +90,7 @@ type tx struct {
 func startWriter(db *sql.DB, opt Options) (*writer, error) {
 	w := &writer{
 		db: sqlx.NewDb(db, "sqlite"), stmts: map[string]*sqlx.Stmt{}, opt: opt,
-		bare: map[string]driver.StmtExecContext{}, shared: map[string][]bool{},
+		bare:  map[bareQuery]*engine.Insert{},
 		queue: make(chan *job, queueLength), quit: make(chan struct{}), done: make(chan struct{}),
 		patience: context.Background(),
 	}
