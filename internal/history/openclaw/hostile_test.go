@@ -1,7 +1,6 @@
 package openclaw_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,13 +8,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/historytest"
 	"sessiond/internal/history/openclaw"
 	"sessiond/internal/raced"
-	"sessiond/internal/samples"
 	"sessiond/internal/session"
 )
 
@@ -360,82 +357,14 @@ func FuzzTranscript(f *testing.F) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		keys := map[string]bool{"": true}
-		_, err := openclaw.New(historytest.NoEnv).Read(t.Context(), history.Found{Path: path}, nil, &collector{}, func(b history.Batch) error {
-			if !b.Records.Balanced() {
-				t.Errorf("records do not add up: %+v", b.Records)
-			}
-			for i := range b.Messages {
-				storable(t, &b.Messages[i], keys)
-			}
-			for _, c := range b.Compactions {
-				if !keys[c.ThroughKey] || c.ThroughKey == "" || !keys[c.FirstKeptKey] {
-					t.Errorf("a compaction names %q and %q", c.ThroughKey, c.FirstKeptKey)
-				}
-			}
-			for _, mark := range b.Marks {
-				if !keys[mark.MessageKey] {
-					t.Errorf("a mark names %q", mark.MessageKey)
-				}
-			}
-			if b.Head != nil && !keys[*b.Head] {
-				t.Errorf("the head is %q", *b.Head)
-			}
-			return nil
-		})
+		_, err := openclaw.New(historytest.NoEnv).Read(t.Context(), history.Found{Path: path}, nil, &collector{}, historytest.NewChecker(t).Batch)
 		if err != nil && session.CodeOf(err) != session.Invalid {
 			t.Errorf("%v", err)
 		}
 	})
 }
 
-// storable checks what the store demands of a message.
-func storable(t *testing.T, m *history.Message, keys map[string]bool) {
-	if keys[m.ExternalID] || !keys[m.ParentKey] {
-		t.Errorf("message %q under %q", m.ExternalID, m.ParentKey)
-	}
-	keys[m.ExternalID] = true
-	clean := func(text string) {
-		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-			t.Errorf("text %q", text)
-		}
-	}
-	valid := func(raw session.JSON) {
-		clean(string(raw))
-		if len(raw) > 0 && !json.Valid(raw) {
-			t.Errorf("JSON %s", raw)
-		}
-	}
-	for _, text := range []string{m.ExternalID, m.Provider, m.Model, m.Author, string(m.Finish)} {
-		clean(text)
-	}
-	valid(m.Extra)
-	if len(m.Parts) > session.MaxParts {
-		t.Errorf("%d parts", len(m.Parts))
-	}
-	for _, p := range m.Parts {
-		clean(p.Text)
-		clean(p.ToolName)
-		clean(p.CallID)
-		clean(p.Arguments)
-		valid(p.Extra)
-	}
-}
-
 // How fast a transcript is read, without the store: MB/s.
 func BenchmarkRead(b *testing.B) {
-	path := filepath.Join(samples.Dir(b), "openclaw", "pi-v1", "before-compaction.jsonl")
-	info, err := os.Stat(path)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(info.Size())
-	b.ReportAllocs()
-	source := openclaw.New(historytest.NoEnv)
-	for b.Loop() {
-		c := collector{}
-		if _, err := source.Read(b.Context(), history.Found{Path: path}, nil, &c, c.emit); err != nil {
-			b.Fatal(err)
-		}
-	}
+	historytest.BenchmarkRead(b, openclaw.New(historytest.NoEnv), historytest.Sample(b, "openclaw", "pi-v1", "before-compaction.jsonl"))
 }

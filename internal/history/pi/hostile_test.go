@@ -2,7 +2,6 @@ package pi_test
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,14 +9,11 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/historytest"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/raced"
-	"sessiond/internal/samples"
-	"sessiond/internal/session"
 )
 
 // collector is a reader's other side without a store: it keeps nothing but counts.
@@ -297,89 +293,10 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"type":"session","id":"x"}` + "\n" + `{"type":"message","message":{"role":"assistant","content":[{"type":"toolCall","arguments":{}}],"usage":{"input":-1,"cost":{"total":1e400}}}}`))
 	f.Add([]byte(header + "\n" + `{"type":"message","id":"1","message":{"role":"toolResult","content":[{"type":"image","data":"aGk="},{"type":"text","text":"\ud800"}]}}` + "\n{"))
 	f.Add([]byte(header + "\n" + `{"type":"leaf","id":"1","targetId":"1"}{"type":"label","id":"2","targetId":"9"}` + "\n" + `{"id":"1","type":"leaf"}`))
-	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, data []byte) {
-		path := filepath.Join(dir, "f.jsonl")
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		source := pi.New(historytest.NoEnv)
-		c := &collector{}
-		keys := map[string]bool{"": true}
-		_, err := source.Read(t.Context(), history.Found{Path: path}, nil, c, func(b history.Batch) error {
-			if !b.Records.Balanced() {
-				t.Errorf("records do not add up: %+v", b.Records)
-			}
-			for i := range b.Messages {
-				storable(t, &b.Messages[i], keys)
-			}
-			for _, compaction := range b.Compactions {
-				if !keys[compaction.ThroughKey] || compaction.ThroughKey == "" || !keys[compaction.FirstKeptKey] {
-					t.Errorf("a compaction names %q and %q", compaction.ThroughKey, compaction.FirstKeptKey)
-				}
-			}
-			for _, mark := range b.Marks {
-				if !keys[mark.MessageKey] {
-					t.Errorf("a mark names %q", mark.MessageKey)
-				}
-			}
-			return nil
-		})
-		if err != nil && session.CodeOf(err) != session.Invalid {
-			t.Errorf("%v", err)
-		}
-	})
-}
-
-// storable checks what the store demands of a message.
-func storable(t *testing.T, m *history.Message, keys map[string]bool) {
-	if keys[m.ExternalID] || !keys[m.ParentKey] {
-		t.Errorf("message %q under %q", m.ExternalID, m.ParentKey)
-	}
-	keys[m.ExternalID] = true
-	clean := func(text string) {
-		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-			t.Errorf("text %q", text)
-		}
-	}
-	valid := func(raw session.JSON) {
-		clean(string(raw))
-		if len(raw) > 0 && !json.Valid(raw) {
-			t.Errorf("JSON %s", raw)
-		}
-	}
-	for _, text := range []string{m.ExternalID, m.Provider, m.Model, string(m.Finish)} {
-		clean(text)
-	}
-	valid(m.Extra)
-	if len(m.Parts) > session.MaxParts {
-		t.Errorf("%d parts", len(m.Parts))
-	}
-	for _, p := range m.Parts {
-		clean(p.Text)
-		clean(p.ToolName)
-		clean(p.CallID)
-		clean(p.Arguments)
-		valid(p.Extra)
-	}
+	historytest.FuzzFile(f, "f.jsonl", pi.New(historytest.NoEnv))
 }
 
 // How fast a file is read, without the store: MB/s of transcript.
 func BenchmarkRead(b *testing.B) {
-	matches, err := filepath.Glob(filepath.Join(samples.Dir(b), "pi", "before-compaction.jsonl"))
-	if err != nil || len(matches) != 1 {
-		b.Fatal(matches, err)
-	}
-	info, err := os.Stat(matches[0])
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(info.Size())
-	b.ReportAllocs()
-	for b.Loop() {
-		c := collector{}
-		if _, err := pi.New(historytest.NoEnv).Read(b.Context(), history.Found{Path: matches[0]}, nil, &c, c.emit); err != nil {
-			b.Fatal(err)
-		}
-	}
+	historytest.BenchmarkRead(b, pi.New(historytest.NoEnv), historytest.Sample(b, "pi", "before-compaction.jsonl"))
 }
