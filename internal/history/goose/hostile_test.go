@@ -361,46 +361,10 @@ func TestGooseExport(t *testing.T) {
 // What Goose's database and its folder are is not changed by reading them, neither at rest
 // nor beside a writer, nor where nothing may be written.
 func TestGooseIsNeverWrittenTo(t *testing.T) {
-	for _, test := range []struct {
-		name string
-		live bool
-		mode os.FileMode
-	}{{"at rest", false, 0o700}, {"while it writes", true, 0o700}, {"in a folder that is read-only", false, 0o500}, {"live, in a folder that is read-only", true, 0o500}} {
-		t.Run(test.name, func(t *testing.T) {
-			h := newHouse(t)
-			db := h.load("", schema, say("a", "user", "one", 0))
-			if test.live {
-				owner, err := sql.Open("sqlite", db)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer owner.Close()
-				owner.SetMaxOpenConns(1)
-				for _, statement := range []string{`PRAGMA journal_mode = WAL`, say("b", "assistant", "two", 1), `BEGIN IMMEDIATE`, say("c", "user", "not yet", 2)} {
-					if _, err := owner.ExecContext(t.Context(), statement); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			folder := filepath.Dir(db)
-			if err := os.Chmod(folder, test.mode); err != nil {
-				t.Fatal(err)
-			}
-			defer os.Chmod(folder, 0o700) //nolint:errcheck // for the clean-up
-			before := historytest.Listing(t, folder)
-			done := h.Import(db)
-			if got := historytest.Listing(t, folder); got != before || len(done.Errors) != 0 {
-				t.Errorf("%v\nbefore %s\nafter  %s", done.Errors, before, got)
-			}
-			want := "one"
-			if test.live {
-				want = "one two"
-			}
-			if got := historytest.Texts(h.Entries(h.Session("20260314_1").ID)); got != want {
-				t.Errorf("%q", got)
-			}
-		})
-	}
+	historytest.DatabaseIsLeftAlone(t, func(t *testing.T) (*historytest.House, string) {
+		h := newHouse(t)
+		return h.House, h.load("", schema, say("a", "user", "one", 0))
+	}, "20260314_1", say("b", "assistant", "two", 1), say("c", "user", "not yet", 2))
 }
 
 // A table that nobody may look at: whoever reads its page is told that it is damaged.

@@ -3,6 +3,7 @@ package historytest
 import (
 	"bufio"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
@@ -262,6 +263,50 @@ func FuzzFile(f *testing.F, name string, sources ...history.Source) {
 			}
 		}
 	})
+}
+
+// DatabaseIsLeftAlone fails where reading a database changes it or its folder: at rest, beside
+// a program that writes, and where nothing may be written. made gives a house and a
+// database of one message that says "one"; second writes another, "two", and third one that is never committed.
+func DatabaseIsLeftAlone(t *testing.T, made func(t *testing.T) (*House, string), id, second, third string) {
+	t.Helper()
+	for _, test := range []struct {
+		name string
+		live bool
+		mode os.FileMode
+	}{{"at rest", false, 0o700}, {"while it writes", true, 0o700}, {"in a folder that is read-only", false, 0o500}, {"live, in a folder that is read-only", true, 0o500}} {
+		t.Run(test.name, func(t *testing.T) {
+			h, db := made(t)
+			want := "one"
+			if test.live {
+				want = "one two"
+				owner, err := sql.Open("sqlite", db)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer owner.Close()
+				owner.SetMaxOpenConns(1)
+				for _, statement := range []string{`PRAGMA journal_mode = WAL`, second, `BEGIN IMMEDIATE`, third} {
+					if _, err := owner.ExecContext(t.Context(), statement); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			folder := filepath.Dir(db)
+			if err := os.Chmod(folder, test.mode); err != nil {
+				t.Fatal(err)
+			}
+			defer os.Chmod(folder, 0o700) //nolint:errcheck // for the clean-up
+			before := Listing(t, folder)
+			done := h.Import(db)
+			if got := Listing(t, folder); got != before || len(done.Errors) != 0 {
+				t.Errorf("%v\nbefore %s\nafter  %s", done.Errors, before, got)
+			}
+			if got := Texts(h.Entries(h.Session(id).ID)); got != want {
+				t.Errorf("%q", got)
+			}
+		})
+	}
 }
 
 // BenchmarkRead tells how fast a file is read, without the store.

@@ -355,46 +355,10 @@ func TestOpencodeExportsOfAnyKind(t *testing.T) {
 
 // opencode's database and its folder are not changed by reading them.
 func TestOpencodeIsNeverWrittenTo(t *testing.T) {
-	for _, test := range []struct {
-		name string
-		live bool
-		mode os.FileMode
-	}{{"at rest", false, 0o700}, {"while it writes", true, 0o700}, {"live, in a folder that is read-only", true, 0o500}} {
-		t.Run(test.name, func(t *testing.T) {
-			h := newHouse(t)
-			db := h.load("", schema, user("a", 1, "one"))
-			if test.live {
-				owner, err := sql.Open("sqlite", db)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer owner.Close()
-				owner.SetMaxOpenConns(1)
-				for _, statement := range []string{`PRAGMA journal_mode = WAL`, reply("b", 2, "two"), `BEGIN IMMEDIATE`, user("c", 3, "not yet")} {
-					if _, err := owner.ExecContext(t.Context(), statement); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			folder := filepath.Dir(db)
-			if err := os.Chmod(folder, test.mode); err != nil {
-				t.Fatal(err)
-			}
-			defer os.Chmod(folder, 0o700) //nolint:errcheck // for the clean-up
-			before := historytest.Listing(t, folder)
-			done := h.Import(db)
-			if got := historytest.Listing(t, folder); got != before || len(done.Errors) != 0 {
-				t.Errorf("%v\nbefore %s\nafter  %s", done.Errors, before, got)
-			}
-			want := "one"
-			if test.live {
-				want = "one two"
-			}
-			if got := historytest.Texts(h.Entries(h.Session("ses_1").ID)); got != want {
-				t.Errorf("%q", got)
-			}
-		})
-	}
+	historytest.DatabaseIsLeftAlone(t, func(t *testing.T) (*historytest.House, string) {
+		h := newHouse(t)
+		return h.House, h.load("", schema, user("a", 1, "one"))
+	}, "ses_1", reply("b", 2, "two"), user("c", 3, "not yet"))
 }
 
 // Tables and files that nobody may look at: whoever reads the page of a table is told that it
