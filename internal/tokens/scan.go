@@ -1,6 +1,9 @@
 package tokens
 
-import "unicode/utf8"
+import (
+	"math/bits"
+	"unicode/utf8"
+)
 
 // Classes of bytes.
 const (
@@ -29,9 +32,27 @@ func (f *features) scan(s string) {
 	before := afterNothing
 	for i := 0; i < len(s); {
 		switch class(s[i]) {
-		case cLower, cUpper, cDigit:
-			i = f.run(s, i, before)
-			before = afterNothing
+		case cLower:
+			end := lowerEnd(s, i+1)
+			if end == len(s) || isBorder(class(s[end])) { // as most are
+				f.letters(shapeLower, end-i, before)
+			} else {
+				end = f.mixed(s, i, end, before)
+			}
+			i, before = end, afterNothing
+		case cUpper:
+			i, before = f.upper(s, i, before), afterNothing
+		case cDigit:
+			end := i + 1
+			for end < len(s) && class(s[end]) == cDigit {
+				end++
+			}
+			if end == len(s) || isBorder(class(s[end])) {
+				f.number(end-i, before)
+			} else {
+				end = f.mixed(s, i, end, before)
+			}
+			i, before = end, afterNothing
 		case cSpace, cBreak:
 			if s[i] == ' ' && i+1 < len(s) && class(s[i+1]) != cSpace && class(s[i+1]) != cBreak { // one alone, as most are
 				i, before = i+1, afterSpace
@@ -50,76 +71,123 @@ func (f *features) scan(s string) {
 	}
 }
 
-// run counts letters and digits that stand together, from i on, and gives where they end.
-// A long run that changes between cases and digits all the time is no word, and no name
-// InCamelCase either.
-func (f *features) run(s string, i, before int) int {
-	first := class(s[i])
-	end := i
-	if first == cHigh {
-		for end < len(s) && class(s[end]) == first {
-			n := accented(s[end:])
-			if n == 0 { // a sign may stand right behind a letter, as in "là…bas"
-				break
-			}
-			end += n
+// lowerEnd gives where small letters of ASCII end that begin before i. Words are short, and all
+// of different lengths: to look at eight bytes at once costs less than to guess the length wrong.
+func lowerEnd(s string, i int) int {
+	const (
+		ones = 0x0101_0101_0101_0101
+		tops = 0x8080_8080_8080_8080
+	)
+	for ; i+8 <= len(s); i += 8 {
+		b := s[i : i+8]
+		w := uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+			uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+		low := w &^ tops
+		least, above := low+ones*(0x80-'a'), low+ones*(0x7f-'z') // the high bits say that it is at least a, and above z
+		if others := (^least | above | w) & tops; others != 0 {
+			return i + bits.TrailingZeros64(others)/8
 		}
-	} else {
-		for end < len(s) && class(s[end]) == first {
-			end++
-		}
+	}
+	for i < len(s) && class(s[i]) == cLower {
+		i++
+	}
+	return i
+}
+
+// upper counts a run that begins with a capital, and gives where it ends.
+func (f *features) upper(s string, i, before int) int {
+	end := i + 1
+	for end < len(s) && class(s[end]) == cUpper {
+		end++
 	}
 	if end == len(s) || isBorder(class(s[end])) {
-		f.single(first, end-i, before)
+		f.letters(shapeUpper, end-i, before)
 		return end
 	}
-	if first == cUpper && class(s[end]) == cLower { // a Word, or a NAMEAndWord
-		lower := end
-		for lower < len(s) && class(s[lower]) == cLower {
-			lower++
-		}
+	if class(s[end]) == cLower { // a Word, or a NAMEAndWord
+		lower := lowerEnd(s, end+1)
 		if lower == len(s) || isBorder(class(s[lower])) {
 			f.letters(shapeTitle, lower-i, before)
 			return lower
 		}
 	}
-	changes, last := 0, first
-	for end < len(s) {
-		c := class(s[end])
-		if c == cHigh {
-			n := accented(s[end:])
-			if n == 0 {
-				break
-			}
-			end += n
-			continue
-		}
-		if isBorder(c) {
+	return f.mixed(s, i, end, before)
+}
+
+// accents counts a run that begins with a letter outside ASCII, and gives where it ends.
+func (f *features) accents(s string, i, before int) int {
+	end := i
+	for end < len(s) && class(s[end]) == cHigh {
+		n := accented(s[end:])
+		if n == 0 { // a sign may stand right behind a letter, as in "là…bas"
 			break
 		}
-		if c != last {
-			if last != cUpper || c != cLower { // a Capital is no change
-				changes++
-			}
-			last = c
-		}
-		end++
+		end += n
 	}
-	if n := end - i; n >= 16 && changes*3 >= n {
+	if end == len(s) || isBorder(class(s[end])) {
+		f.letters(shapeLower, end-i, before)
+		return end
+	}
+	return f.mixed(s, i, end, before)
+}
+
+// mixed counts letters and digits of several classes that stand together, from i on, of which
+// those up to end are of one, and gives where they end.
+func (f *features) mixed(s string, i, end, before int) int {
+	for end < len(s) {
+		switch c := class(s[end]); {
+		case c == cHigh:
+			n := accented(s[end:])
+			if n == 0 {
+				return f.run(s[i:end], end, before)
+			}
+			end += n
+		case isBorder(c):
+			return f.run(s[i:end], end, before)
+		default:
+			end++
+		}
+	}
+	return f.run(s[i:end], end, before)
+}
+
+// run counts letters and digits that stand together, and gives end. A long run that changes
+// between cases and digits all the time is no word, and no name InCamelCase either.
+func (f *features) run(s string, end, before int) int {
+	if n := len(s); n >= 16 && changes(s)*3 >= n {
 		f[denseRuns]++
-		if isHex(s[i:end]) {
+		if isHex(s) {
 			f[denseHex] += int32(n)
 		} else {
 			f[denseLetters] += int32(n)
 		}
 		return end
 	}
-	f.words(s[i:end], before)
+	f.words(s, before)
 	return end
 }
 
+// changes counts how often letters and digits that stand together change between classes.
+func changes(s string) (n int) {
+	last := class(s[0])
+	for i := range len(s) {
+		c := class(s[i])
+		if c == cHigh || c == last {
+			continue
+		}
+		if last != cUpper || c != cLower { // a Capital is no change
+			n++
+		}
+		last = c
+	}
+	return n
+}
+
 // isBorder tells whether no letter and no digit is of the class.
-func isBorder(c byte) bool { return c == cSpace || c == cBreak || c == cMark || c == cControl }
+func isBorder(c byte) bool {
+	const borders = 1<<cSpace | 1<<cBreak | 1<<cMark | 1<<cControl
+	return borders>>(c&7)&1 != 0
+}
 
 func isHex(s string) bool {
 	for i := range len(s) {
@@ -128,19 +196,6 @@ func isHex(s string) bool {
 		}
 	}
 	return true
-}
-
-// single counts a run of one class: a word, a WORD or a number. Most runs are one.
-func (f *features) single(c byte, n, before int) {
-	if c == cDigit {
-		f.number(n, before)
-		return
-	}
-	shape := shapeLower
-	if c == cUpper {
-		shape = shapeUpper
-	}
-	f.letters(shape, n, before)
 }
 
 // number counts n digits.
@@ -183,6 +238,11 @@ func (f *features) words(s string, before int) {
 // word counts the word at the start of s and gives its length in bytes.
 func (f *features) word(s string, before int) (used int) {
 	upper, lower, accents := 0, 0, 0
+	for upper < len(s) && class(s[upper]) == cUpper {
+		upper++
+	}
+	lower = lowerEnd(s, upper) - upper
+	used = upper + lower
 	for used < len(s) {
 		c, n := class(s[used]), 1
 		if c == cHigh {

@@ -12,8 +12,8 @@ import (
 	"sessiond/internal/session"
 )
 
-// bits of texts, of which each class of the scan has some.
-func bits() []string {
+// snippets of texts, of which each class of the scan has some.
+func snippets() []string {
 	return []string{
 		"word", "Title", "CAPS", "camelCase", "x1y2z3", "1250000", "7", " ", "  ", "\t", "\t\t", "\n", "\r\n", "\n\n\n", "                 ", ".", ",", "'", "'s", "'ll", "''",
 		"don't", "==", "=======", "(", "!?", "é", "Größe", "là…bas", "e\u0301", "数据库", "。", "あい", "ア", "한국", "жук", "ελ", "שלום", "है", "’", "─", "→→→", "🎉", "\u200d", "\x00", "\x1b", "\xff", "\xe1\xb8", "_", "-",
@@ -25,7 +25,7 @@ func bits() []string {
 // pieces of the whole.
 func TestAPartedPlaceRemembersNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(bits()), 1, 40).Draw(t, "bits"), "")
+		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(snippets()), 1, 40).Draw(t, "snippets"), "")
 		var whole features
 		whole.scan(text)
 		for i := 1; i < len(text); i++ {
@@ -97,11 +97,11 @@ func TestALongTextCostsWhatItsPiecesDo(t *testing.T) {
 	}
 }
 
-// TestReadingCostsWhatHoldingDoes cuts texts of bits anywhere.
+// TestReadingCostsWhatHoldingDoes cuts texts of snippets anywhere.
 func TestReadingCostsWhatHoldingDoes(t *testing.T) {
 	c := Reference()
 	rapid.Check(t, func(t *rapid.T) {
-		unit := strings.Join(rapid.SliceOfN(rapid.SampledFrom(bits()), 1, 30).Draw(t, "bits"), "")
+		unit := strings.Join(rapid.SliceOfN(rapid.SampledFrom(snippets()), 1, 30).Draw(t, "snippets"), "")
 		text := strings.Repeat(unit, rapid.IntRange(0, 2<<20).Draw(t, "length")/len(unit))
 		got, err := c.Reader(iotest.HalfReader(strings.NewReader(text)))
 		if want := c.Text(text); err != nil || got != want {

@@ -5,7 +5,7 @@ import "unicode/utf8"
 // wide counts characters outside ASCII, from i on: all of one script together.
 func (f *features) wide(s string, i, before int) (end, next int) {
 	if accented(s[i:]) > 0 {
-		return f.run(s, i, before), afterNothing
+		return f.accents(s, i, before), afterNothing
 	}
 	r, n := utf8.DecodeRuneInString(s[i:])
 	if r == utf8.RuneError && n == 1 {
