@@ -156,14 +156,37 @@ func (o Object) JSON() session.JSON {
 	return append(b, '}')
 }
 
+// JSONAs gives what JSON writes: raw, of which the object was read, where that is spelled so.
+func (o Object) JSONAs(raw []byte) []byte {
+	size := len(`{}`) - len(`,`)
+	for i := range o {
+		if !isPlainName(o[i].Key) {
+			return o.JSON()
+		}
+		size += len(o[i].Key) + len(o[i].Raw) + len(`"":,`)
+	}
+	if len(o) == 0 || len(raw) != size { // there are escapes, or white space
+		return o.JSON()
+	}
+	return raw
+}
+
 // appendName writes a name as JSON. Most are words, which need no encoder.
 func appendName(b []byte, name string) []byte {
-	for i := range len(name) {
-		if c := name[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
-			return append(b, session.JSONOf(name)...)
-		}
+	if !isPlainName(name) {
+		return append(b, session.JSONOf(name)...)
 	}
 	return append(append(append(b, '"'), name...), '"')
+}
+
+// isPlainName tells whether a name is the same in JSON.
+func isPlainName(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // Plain makes bytes that are no valid UTF-8, or hold NUL, storable as text.

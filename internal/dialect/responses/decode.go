@@ -13,16 +13,28 @@ import (
 // Invalid, TooLarge.
 func Decode(raw []json.RawMessage) (wire.Decoded, error) {
 	var d decoder
-	return d.Read(raw, func(entry wire.Value) error {
-		o, err := entry.Fields()
-		switch {
-		case err != nil:
-			return err
-		case IsResponse(&o.Object):
-			return d.response(&o)
-		}
-		return d.item(&o)
-	})
+	return d.Read(raw, d.entry)
+}
+
+// Decoder is Decode for one who reads many items that he has checked, as wire.Check does. What it
+// gives is good until it reads again; the parts of messages stay. The zero value works.
+type Decoder struct{ decoder decoder }
+
+// Decode reads items of one request or reply. Codes: Invalid, TooLarge.
+func (d *Decoder) Decode(checked []json.RawMessage) (wire.Decoded, error) {
+	d.decoder.open, d.decoder.shells = false, nil
+	return d.decoder.ReadChecked(checked, d.decoder.entry)
+}
+
+func (d *decoder) entry(entry wire.Value) error {
+	o, err := entry.Fields()
+	switch {
+	case err != nil:
+		return err
+	case IsResponse(&o.Object):
+		return d.response(&o)
+	}
+	return d.item(&o)
 }
 
 type decoder struct {

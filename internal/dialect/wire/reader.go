@@ -13,7 +13,7 @@ import (
 // gives back, knows where in the input everything stands, and lends memory to what is read:
 // Values and Fields are good until the next entry.
 type Reader struct {
-	Messages []session.Message // what was read so far
+	Messages []session.Message // what was read so far, of one Read
 
 	warnings []string
 	steps    []step
@@ -33,19 +33,42 @@ type step struct {
 // Read gives the entries to read, one by one, which appends to Messages what an entry becomes.
 // Codes: Malformed, TooLarge, and those of read.
 func (r *Reader) Read(entries []json.RawMessage, read func(entry Value) error) (Decoded, error) {
-	r.Messages = make([]session.Message, 0, len(entries))
-	for i, raw := range entries {
-		r.steps = append(r.steps[:0], step{up: -1, field: "messages"}, step{element: true, index: i})
-		r.members, r.values = r.members[:0], r.values[:0]
-		entry := Value{Raw: raw, Place: Place{reader: r, step: 1}}
-		if f := check(raw); f != nil {
-			return Decoded{}, f.at(entry.String())
+	return r.ReadChecked(entries, func(entry Value) error {
+		if f := check(entry.Raw); f != nil {
+			return f.at(entry.String())
 		}
-		if err := read(entry); err != nil {
+		return read(entry)
+	})
+}
+
+// ReadChecked is Read of entries that Check passes. It uses the memory of the Read before again,
+// with the messages that this gave. Codes: those of read.
+func (r *Reader) ReadChecked(entries []json.RawMessage, read func(entry Value) error) (Decoded, error) {
+	clear(r.Messages)
+	r.Messages, r.warnings = slices.Grow(r.Messages[:0], len(entries)), nil
+	defer r.forget()
+	for i, raw := range entries {
+		if err := read(r.entry(i, raw)); err != nil {
 			return Decoded{}, err
 		}
 	}
 	return Decoded{Messages: r.Messages, Warnings: r.warnings}, nil
+}
+
+// forget lets go of the last entry, and of the memory that one of many fields took.
+func (r *Reader) forget() {
+	const most = 16 * room
+	if cap(r.members) > most || cap(r.values) > most || cap(r.steps) > most {
+		r.members, r.values, r.steps = nil, nil, nil
+	}
+	clear(r.members)
+	clear(r.values)
+}
+
+func (r *Reader) entry(i int, raw json.RawMessage) Value {
+	r.steps = append(r.steps[:0], step{up: -1, field: "messages"}, step{element: true, index: i})
+	r.members, r.values = r.members[:0], r.values[:0]
+	return Value{Raw: raw, Place: Place{reader: r, step: 1}}
 }
 
 // Place is where something stands in an entry: messages[3].content[0].text. It is written out

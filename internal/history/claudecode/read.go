@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"sessiond/internal/dialect/anthropic"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -80,6 +81,7 @@ type reader struct {
 	hold     hold      // where the reply begins that is not finished
 	queue    []*row    // rows behind its beginning that do not end it
 	agents   map[string]bool
+	decoder  anthropic.Decoder
 	problems []history.Problem
 }
 

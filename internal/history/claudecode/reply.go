@@ -3,18 +3,17 @@ package claudecode
 import (
 	"encoding/json"
 
-	"sessiond/internal/dialect/anthropic"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
 // decode reads an entry in the dialect of the provider, so that it can be given back as the
-// model saw it. ok is false when that form does not hold it.
-func decode(message session.JSON) ([]session.Message, bool) {
+// model saw it. ok is false when that form does not hold it. The messages are good until the next.
+func (r *reader) decode(message []byte) ([]session.Message, bool) {
 	if len(message) == 0 {
 		return nil, false
 	}
-	decoded, err := anthropic.Decode([]json.RawMessage{json.RawMessage(message)})
+	decoded, err := r.decoder.Decode([]json.RawMessage{message})
 	return decoded.Messages, err == nil && len(decoded.Messages) > 0
 }
 
@@ -33,7 +32,7 @@ func (r *reader) close(id string, st *stream) error {
 		r.settle(id, st)
 	}
 	st.Spoken = true
-	msgs, ok := decode(whole(open.rows))
+	msgs, ok := r.decode(whole(open.rows))
 	if !ok {
 		r.problem("a reply that is not as it should be; kept raw")
 		at, note := open.at, open.note
@@ -83,10 +82,10 @@ func (w *row) named(last *row) *row {
 }
 
 // whole puts the pieces of a response together: the last one with the blocks of all.
-func whole(rows []*row) session.JSON {
+func whole(rows []*row) []byte {
 	last := rows[len(rows)-1]
 	if len(rows) == 1 {
-		return last.message.JSON()
+		return last.said()
 	}
 	list := []byte{'['}
 	for _, w := range rows {
@@ -111,6 +110,9 @@ func whole(rows []*row) session.JSON {
 	}
 	return message.JSON()
 }
+
+// said is the message of a row.
+func (w *row) said() []byte { return w.message.JSONAs(w.Get("message")) }
 
 // charge adds to the bill of a response what its rows say.
 func (r *reader) charge(st *stream, rows []*row, key string) {

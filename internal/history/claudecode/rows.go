@@ -238,7 +238,7 @@ func (r *reader) user(id string, st *stream, w *row, at place, note string) erro
 		r.summary(id, st, w, at, note)
 		return nil
 	}
-	msgs, ok := decode(w.message.JSON())
+	msgs, ok := r.decode(w.said())
 	if !ok {
 		r.problem("a message that is not as it should be; kept raw")
 		r.put(id, st, w, history.Message{Message: aside(session.KindUnknown, "")}, at, note, true)

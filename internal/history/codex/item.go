@@ -153,7 +153,7 @@ func (r *reader) item(rec *record) error {
 		return nil
 	}
 	before, key := r.state.Tip, r.state.advance(rec)
-	msgs, ok := decode([]*record{rec})
+	msgs, ok := r.decode(rec)
 	if !ok {
 		r.undecoded(rec, key)
 		return nil
@@ -180,13 +180,14 @@ func (r *reader) item(rec *record) error {
 }
 
 // decode reads items in the dialect of the provider, so that they can be given back as the
-// model saw them. ok is false when that form does not hold them.
-func decode(items []*record) ([]session.Message, bool) {
+// model saw them. ok is false when that form does not hold them. The messages are good until
+// the next.
+func (r *reader) decode(items ...*record) ([]session.Message, bool) {
 	raw := make([]json.RawMessage, len(items))
 	for i, rec := range items {
 		raw[i] = rec.raw
 	}
-	decoded, err := responses.Decode(raw)
+	decoded, err := r.decoder.Decode(raw)
 	return decoded.Messages, err == nil && len(decoded.Messages) > 0
 }
 
@@ -205,10 +206,10 @@ func (r *reader) closeReply(finish session.Finish) error {
 }
 
 func (r *reader) say(open *reply, finish session.Finish) {
-	msgs, ok := decode(open.items)
+	msgs, ok := r.decode(open.items...)
 	if !ok {
 		for i, rec := range open.items {
-			if msgs, ok := decode([]*record{rec}); ok {
+			if msgs, ok := r.decode(rec); ok {
 				r.finished(msgs, "")
 				r.add(msgs, open.keys[i:i+1], open.items[i:i+1])
 			} else {
