@@ -41,6 +41,8 @@ type text struct {
 	floor int // up to here it is masked already
 	from  [classes]int
 	to    [classes]int
+
+	tail func(byte) bool // what the secret found last goes on with where s ends; nil: it has an end
 }
 
 func (t *text) run(i int, c class) int {

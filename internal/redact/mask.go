@@ -8,37 +8,46 @@ import "strings"
 func Mask(s string) (string, int) {
 	var b strings.Builder
 	t := text{s: s}
-	n, done := 0, 0
+	n := 0
 	for i := 0; i < len(s); {
-		switch lead[s[i]] {
-		case leadsNothing:
-			i++
-			continue
-		case leadsWord:
-			if i > 0 && isWord(s[i-1]) {
-				i++
-				continue
-			}
-		case leadsMark:
-		}
-		t.floor = done
-		start, end, kind := t.find(i)
+		start, end, kind := t.next(i, len(s))
 		if kind == "" {
-			i++
-			continue
+			break
 		}
-		b.WriteString(s[done:start])
-		b.WriteString("[secret: ")
-		b.WriteString(kind)
-		b.WriteByte(']')
+		b.WriteString(s[t.floor:start])
+		b.WriteString(markOf(kind))
 		n++
-		i, done = end, end
+		i, t.floor = end, end
 	}
 	if n == 0 {
 		return s, 0
 	}
-	b.WriteString(s[done:])
+	b.WriteString(s[t.floor:])
 	return b.String(), n
+}
+
+// markOf is what stands in the place of a secret.
+func markOf(kind string) string { return "[secret: " + kind + "]" }
+
+// next finds the first secret whose shape begins in s[i:upto]. An empty kind means that there
+// is none.
+func (t *text) next(i, upto int) (start, end int, kind string) {
+	s := t.s
+	for ; i < upto; i++ {
+		switch lead[s[i]] {
+		case leadsNothing:
+			continue
+		case leadsWord:
+			if i > 0 && isWord(s[i-1]) {
+				continue
+			}
+		case leadsMark:
+		}
+		if start, end, kind = t.find(i); kind != "" {
+			return start, end, kind
+		}
+	}
+	return 0, 0, ""
 }
 
 // What a byte can be the beginning of.
@@ -66,15 +75,16 @@ func (t *text) find(i int) (start, end int, kind string) {
 	switch s[i] {
 	case ':':
 		if start, end, kind = urlPassword(s, i); kind != "" {
+			t.tail = nil
 			return start, end, kind
 		}
 		return t.assigned(i)
 	case '=':
 		return t.assigned(i)
 	case '-':
-		return pem(s, i)
+		return t.pem(i)
 	case 'B', 'b':
-		return bearer(s, i)
+		return t.bearer(i)
 	case 'e':
 		return t.jwt(i)
 	}
@@ -106,6 +116,7 @@ func (t *text) prefixed(i int) (start, end int, kind string) {
 		if sh.digit && !hasDigit(look(s[from:to])) {
 			continue
 		}
+		t.tail = sh.class.has()
 		return i, to, sh.kind
 	}
 	return 0, 0, ""
@@ -177,12 +188,14 @@ func (t *text) jwt(i int) (start, end int, kind string) {
 	if body == len(s) || s[body] != '.' {
 		return 0, 0, ""
 	}
+	t.tail = isKey
 	return i, run(s, body+1, isKey), "jwt"
 }
 
 // pem looks for a private key in PEM armour. One whose end is missing, because a program
 // cut its output, reaches as far as its base64 does.
-func pem(s string, i int) (start, end int, kind string) {
+func (t *text) pem(i int) (start, end int, kind string) {
+	s := t.s
 	const begin, private, dashes = "-----BEGIN ", "PRIVATE KEY", "-----"
 	if !strings.HasPrefix(s[i:], begin) {
 		return 0, 0, ""
@@ -199,17 +212,20 @@ func pem(s string, i int) (start, end int, kind string) {
 	const longest = 16 << 10
 	n := strings.Index(s[from:min(len(s), from+longest)], dashes)
 	if n < 0 || !strings.HasPrefix(s[from+n:], "-----END ") {
+		t.tail = isArmour
 		return i, run(s, from, isArmour), "private key"
 	}
 	to := from + n + len("-----END ")
 	if n := strings.Index(s[to:min(len(s), to+80)], dashes); n >= 0 {
 		to += n + len(dashes)
 	}
+	t.tail = nil
 	return i, to, "private key"
 }
 
 // bearer looks for the credential of an HTTP header: "Bearer …" or "Basic …".
-func bearer(s string, i int) (start, end int, kind string) {
+func (t *text) bearer(i int) (start, end int, kind string) {
+	s := t.s
 	word := ""
 	switch {
 	case len(s)-i > 7 && strings.EqualFold(s[i:i+7], "bearer "):
@@ -224,6 +240,7 @@ func bearer(s string, i int) (start, end int, kind string) {
 	if to-from < 16 || !mixed(look(s[from:to])) || strings.HasPrefix(s[to:], "[") {
 		return 0, 0, ""
 	}
+	t.tail = isCredential
 	return from, to, "credential"
 }
 

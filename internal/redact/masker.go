@@ -100,8 +100,12 @@ func (m *Masker) Message(msg *session.Message) {
 		p.Arguments = m.Arguments(p.Arguments)
 		if p.Blob != nil && !p.Kind.HasBytes() {
 			masked := *p.Blob
-			masked.Data = []byte(m.Text(string(p.Blob.Data)))
-			masked.Size = int64(len(masked.Data))
+			if masked.From != nil {
+				masked.From = m.Content(masked.From)
+			} else {
+				masked.Data = []byte(m.Text(string(p.Blob.Data)))
+				masked.Size = int64(len(masked.Data))
+			}
 			p.Blob = &masked
 		}
 	}
