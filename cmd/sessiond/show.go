@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -68,11 +70,11 @@ func (a *app) show(ctx context.Context, s *store.Store, name string, f showFlags
 	if f.last > 0 && from == 0 {
 		from = max(1, sess.LastSeq-f.last+1)
 	}
-	msgs, err := readAll(ctx, s, sess.ID, from, to, f.all)
+	spans, err := spansToShow(ctx, s, sess, from, to, f.all)
 	if err != nil {
 		return err
 	}
-	if len(msgs) == 0 && f.seq != "" {
+	if len(spans) == 0 && f.seq != "" {
 		return session.Errorf(session.NotFound, "session %s shows no message at --seq %s: its last one is %d, and --all shows branches that were left too", sess.ID, f.seq, sess.LastSeq)
 	}
 	compactions, err := s.Compactions(ctx, sess.ID)
@@ -84,6 +86,10 @@ func (a *app) show(ctx context.Context, s *store.Store, name string, f showFlags
 		return err
 	}
 	if a.flags.json {
+		msgs, err := readAll(ctx, s, sess.ID, from, to, f.all)
+		if err != nil {
+			return err
+		}
 		return a.printJSON(map[string]any{
 			"session": sess, "messages": listOf(msgs, "").Data, "compactions": listOf(compactions, "").Data, "links": listOf(links, "").Data,
 		})
@@ -94,11 +100,12 @@ func (a *app) show(ctx context.Context, s *store.Store, name string, f showFlags
 	}
 	extent := plural(sess.MessageCount, "message", "messages")
 	if from == 0 && to == 0 && !f.all { // else what is missing was not asked for
-		extent = transcript.Extent(&sess, msgs)
+		extent = transcript.Extent(&sess, ownOf(spans, sess.ID))
 	}
 	print := func(w io.Writer) error {
 		a.showHeading(w, sess, extent, heading...)
-		return transcript.Terminal(w, transcript.Mention(transcript.Build(sess, msgs, compactions), links), opt)
+		out := transcript.Mention(transcript.NewTerminal(w, opt), links)
+		return showSpans(ctx, s, spans, transcript.NewStream(sess, compactions, out.Item), out)
 	}
 	if !f.follow {
 		return a.page(print, f.noPager)
@@ -132,6 +139,57 @@ func seqOf(s string, open bool) (int64, error) {
 		return 0, nil
 	}
 	return strconv.ParseInt(s, 10, 64)
+}
+
+// spansToShow gives the runs of messages that are shown, in their order. On the path of a fork
+// from and to count its own; 0 is open.
+func spansToShow(ctx context.Context, s *store.Store, sess session.Session, from, to int64, all bool) ([]store.Span, error) {
+	spans := []store.Span{{Session: sess.ID, From: 1, To: sess.LastSeq}}
+	if !all {
+		if sess.HeadID == nil {
+			return nil, nil
+		}
+		var err error
+		if spans, err = s.Spans(ctx, *sess.HeadID); err != nil {
+			return nil, err
+		}
+		slices.Reverse(spans)
+	}
+	var shown []store.Span
+	for _, sp := range spans {
+		switch {
+		case sp.Session == sess.ID:
+			sp.From = max(sp.From, from)
+			if to > 0 {
+				sp.To = min(sp.To, to)
+			}
+		case from > 0:
+			continue
+		}
+		if sp.From <= sp.To {
+			shown = append(shown, sp)
+		}
+	}
+	return shown, nil
+}
+
+func ownOf(spans []store.Span, id session.ID) (n int64) {
+	for _, sp := range spans {
+		if sp.Session == id {
+			n += sp.To - sp.From + 1
+		}
+	}
+	return n
+}
+
+// showSpans writes runs of messages, a few at a time: neither a long session nor a large text is held.
+func showSpans(ctx context.Context, s *store.Store, spans []store.Span, items *transcript.Stream, out transcript.Writer) error {
+	for _, sp := range spans {
+		if err := s.EachOf(ctx, sp.Session, sp.From, sp.To, items.Message); err != nil {
+			return err
+		}
+	}
+	return errors.Join(items.Close(), out.Close())
 }
 
 // readAll reads the messages of a session in pieces; from and to are seqs, 0 is open.
@@ -232,10 +290,12 @@ func (a *app) page(print func(io.Writer) error, off bool) error {
 	if err := cmd.Start(); err != nil {
 		return print(a.out)
 	}
-	// A reader who quits the pager early closes the pipe: that is no failure.
-	_ = print(to)
+	err = print(to)
+	if errors.Is(err, syscall.EPIPE) { // a reader who quits the pager early closes the pipe: that is no failure
+		err = nil
+	}
 	_ = to.Close()
-	return cmd.Wait()
+	return errors.Join(err, cmd.Wait())
 }
 
 const (
@@ -258,18 +318,16 @@ func (a *app) follow(ctx context.Context, s *store.Store, id session.ID, opt tra
 			return nil
 		case <-tick.C:
 		}
-		msgs, _, err := s.Messages(ctx, id, store.MessagePage{After: seen, Limit: 1000, All: true})
+		now, err := s.Session(ctx, id)
+		if err == nil && now.LastSeq > seen {
+			more := []store.Span{{Session: id, From: seen + 1, To: now.LastSeq}}
+			out := transcript.NewTerminal(a.out, opt)
+			seen, err = now.LastSeq, showSpans(ctx, s, more, transcript.NewStream(sess, nil, out.Item), out)
+		}
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
-			return err
-		}
-		if len(msgs) == 0 {
-			continue
-		}
-		seen = msgs[len(msgs)-1].Seq
-		if err := transcript.Terminal(a.out, transcript.Build(sess, msgs, nil), opt); err != nil {
 			return err
 		}
 	}

@@ -40,11 +40,11 @@ type form struct {
 func forms() []form {
 	return []form{
 		{JSONL, "application/x-ndjson", ".jsonl", true, writeJSONL},
-		{Markdown, "text/markdown; charset=utf-8", ".md", true, transcriptOf(func(out io.Writer, h transcript.Heading, items []transcript.Item, opt *Options) error {
-			return transcript.Markdown(out, h, items, opt.Zone)
+		{Markdown, "text/markdown; charset=utf-8", ".md", true, transcriptOf(func(out io.Writer, h transcript.Heading, opt *Options) transcript.Writer {
+			return transcript.NewMarkdown(out, h, opt.Zone)
 		})},
-		{HTML, "text/html; charset=utf-8", ".html", false, transcriptOf(func(out io.Writer, h transcript.Heading, items []transcript.Item, opt *Options) error {
-			return transcript.HTML(out, h, items, opt.Zone)
+		{HTML, "text/html; charset=utf-8", ".html", false, transcriptOf(func(out io.Writer, h transcript.Heading, opt *Options) transcript.Writer {
+			return transcript.NewHTML(out, h, opt.Zone)
 		})},
 		{OpenAI, "application/x-ndjson", ".openai.jsonl", true, writeOpenAI},
 		{Pi, "application/x-ndjson", ".pi.jsonl", false, writePi},

@@ -7,14 +7,16 @@ import (
 	"io"
 
 	"sessiond/internal/contextmgr"
-	"sessiond/internal/dialect"
+	"sessiond/internal/dialect/openaichat"
 	"sessiond/internal/session"
+	"sessiond/internal/standin"
 	"sessiond/internal/store"
 )
 
 // writeOpenAI writes a line {"messages": […]} for each session: its path as OpenAI's Chat
 // Completions takes it, and as files of examples have it. Nothing is compacted. Calls that never
-// got a result are answered with one that says so, and replies that failed lose their calls.
+// got a result, or not within mostOpen, are answered with one that says so, and replies that
+// failed lose their calls.
 func writeOpenAI(ctx context.Context, out io.Writer, s *store.Store, ids []session.ID, opt *Options) (Report, error) {
 	ids, err := named(ctx, s, ids)
 	if err != nil {
@@ -22,39 +24,139 @@ func writeOpenAI(ctx context.Context, out io.Writer, s *store.Store, ids []sessi
 	}
 	report := Report{Sessions: ids, LeftOut: map[string]int{}}
 	for _, id := range ids {
-		sess, msgs, _, err := path(ctx, s, id, opt)
+		r, err := read(ctx, s, id, opt)
 		if err != nil {
 			return report, err
 		}
-		said := make([]session.Message, 0, len(msgs))
-		for i := range msgs {
-			if msgs[i].InContext {
-				said = append(said, msgs[i])
-			} else {
+		book := standin.New()
+		w := talkWriter{out: book.Writer(out), sender: openaichat.NewSender(r.Model), report: &report, open: map[string]int{}}
+		w.string(`{"messages":[`)
+		if err := r.along(ctx, func(m *session.Message) error {
+			if !m.InContext {
 				report.LeftOut["messages that no model was given"]++
+				return nil
 			}
-		}
-		repaired := contextmgr.Repair(said, nil, true)
-		request := dialect.Request{Model: sess.Model}
-		for i := range repaired.Items {
-			request.Messages = append(request.Messages, repaired.Items[i].Message)
-		}
-		sent, err := dialect.Send(dialect.OpenAIChat, request)
-		if err != nil {
+			report.Messages++
+			standFor(book, m)
+			return w.message(m)
+		}); err != nil {
 			return report, err
 		}
-		if n := len(sent.Losses) + len(repaired.Losses) + len(repaired.Dropped); n > 0 {
-			report.LeftOut["pieces of messages"] += n
-		}
-		report.Messages += len(said)
-		var line bytes.Buffer
-		if err := json.Compact(&line, sent.Request); err != nil {
+		if err := w.close(); err != nil {
 			return report, err
 		}
-		line.WriteByte('\n')
-		if _, err := out.Write(line.Bytes()); err != nil {
-			return report, err
+		if report.LeftOut[piecesLeft] == 0 {
+			delete(report.LeftOut, piecesLeft)
 		}
 	}
 	return report, nil
+}
+
+// standFor puts words of the book in the place of a message's contents that are not held.
+func standFor(book *standin.Book, m *session.Message) {
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		switch {
+		case p.Blob == nil || p.Blob.From == nil:
+		case p.Kind.HasBytes():
+			held := *p.Blob
+			held.Data, held.From = []byte(book.Word(held.From, held.Size)), nil
+			p.Blob = &held
+		default:
+			p.Text, p.Blob, p.BlobSHA = book.Word(p.Blob.From, p.Blob.Size), nil, nil
+		}
+	}
+}
+
+const piecesLeft = "pieces of messages"
+
+// mostOpen is how much may wait for the results of calls.
+const (
+	mostOpen      = 400 // messages
+	mostOpenBytes = 4 << 20
+)
+
+// talkWriter writes a conversation as one line. It holds messages from one at which no call is
+// open to the next such one, so that a result finds its call.
+type talkWriter struct {
+	out     *standin.Writer
+	sender  *openaichat.Sender
+	report  *Report
+	waiting []session.Message
+	size    int            // of the waiting, bytes
+	open    map[string]int // calls among them without a result, by id, else by the tool's name
+	begun   bool
+	err     error
+}
+
+func (w *talkWriter) string(s string) {
+	if w.err == nil {
+		_, w.err = io.WriteString(w.out, s)
+	}
+}
+
+func (w *talkWriter) message(m *session.Message) error {
+	if m.Role != session.Tool && len(w.waiting) > 0 && (len(w.open) == 0 || len(w.waiting) >= mostOpen || w.size >= mostOpenBytes) {
+		w.send()
+	}
+	w.waiting = append(w.waiting, *m)
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		w.size += len(p.Text) + len(p.Arguments)
+		if p.Blob != nil {
+			w.size += len(p.Blob.Data)
+		}
+		name := p.CallID
+		if p.MatchedByName() {
+			name = "\x00" + p.ToolName
+		}
+		switch {
+		case p.Kind == session.PartToolCall && m.Role == session.Assistant && !m.Finish.Failed():
+			w.open[name]++
+		case p.Kind == session.PartToolResult:
+			if w.open[name]--; w.open[name] <= 0 {
+				delete(w.open, name)
+			}
+		}
+	}
+	return w.err
+}
+
+// send writes what waits.
+func (w *talkWriter) send() {
+	repaired := contextmgr.Repair(w.waiting, nil, true)
+	w.waiting, w.size = nil, 0
+	clear(w.open)
+	for i := range repaired.Items {
+		entries, err := w.sender.Messages(repaired.Items[i].Message)
+		if err != nil && w.err == nil {
+			w.err = err
+		}
+		w.entries(entries)
+	}
+	w.report.LeftOut[piecesLeft] += len(w.sender.Losses()) + len(repaired.Losses) + len(repaired.Dropped)
+}
+
+func (w *talkWriter) entries(entries []json.RawMessage) {
+	for _, entry := range entries {
+		var line bytes.Buffer
+		if w.begun {
+			line.WriteByte(',')
+		}
+		w.begun = true
+		if err := json.Compact(&line, entry); err != nil && w.err == nil {
+			w.err = err
+		}
+		w.string(line.String())
+	}
+}
+
+func (w *talkWriter) close() error {
+	w.send()
+	w.entries(w.sender.End())
+	w.string("]}\n")
+	if w.err != nil {
+		return w.err
+	}
+	return w.out.Flush()
 }

@@ -2,13 +2,13 @@ package export
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"slices"
 
 	"sessiond/internal/history/goose"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
+	"sessiond/internal/standin"
 	"sessiond/internal/store"
 )
 
@@ -18,22 +18,38 @@ func writePi(ctx context.Context, out io.Writer, s *store.Store, ids []session.I
 	if err != nil {
 		return Report{}, err
 	}
-	sess, path, compactions, err := path(ctx, s, id, opt)
+	r, err := read(ctx, s, id, opt)
 	if err != nil {
 		return Report{}, err
 	}
-	file := pi.Session{Session: sess, Compactions: compactions, Path: map[int64]bool{}, Calls: map[int64]*session.Call{}}
-	for i := range path {
-		file.Path[path[i].RowID] = true
-	}
-	if file.Messages, err = tree(ctx, s, &sess, path, opt); err != nil {
+	shared, err := r.shared(ctx)
+	if err != nil {
 		return Report{}, err
 	}
-	if file.Calls, err = calls(ctx, s, id); err != nil {
+	spent, err := r.spent(ctx)
+	if err != nil {
 		return Report{}, err
 	}
-	leftOut, err := pi.Write(out, &file)
-	return Report{Sessions: []session.ID{id}, Messages: len(file.Messages), LeftOut: leftOut}, err
+	report := Report{Sessions: []session.ID{id}}
+	book := standin.New()
+	to := book.Writer(out)
+	report.LeftOut, err = pi.Write(to, &pi.Session{
+		Session: r.Session, OnPath: r.onPath, Compactions: r.compactions, Texts: book, Masked: opt.Mask != nil, Spent: spent,
+		Each: func(first bool, yield func(*session.Message) error) error {
+			return r.tree(ctx, shared, func(m *session.Message) error {
+				if !first {
+					opt.Mask.Message(m)
+					standFor(book, m)
+					report.Messages++
+				}
+				return yield(m)
+			})
+		},
+	})
+	if err == nil {
+		err = to.Flush()
+	}
+	return report, err
 }
 
 // writeGoose writes the path of a session as Goose exports one.
@@ -42,17 +58,27 @@ func writeGoose(ctx context.Context, out io.Writer, s *store.Store, ids []sessio
 	if err != nil {
 		return Report{}, err
 	}
-	sess, path, compactions, err := path(ctx, s, id, opt)
+	r, err := read(ctx, s, id, opt)
 	if err != nil {
 		return Report{}, err
 	}
-	file := goose.Session{Session: sess, Messages: path}
-	for i := range compactions {
-		if sess.CompactionID != nil && compactions[i].RowID == *sess.CompactionID {
-			file.Overlay = &compactions[i]
+	book := standin.New()
+	to := book.Writer(out)
+	file := goose.Session{Session: r.Session, Along: func(yield func(*session.Message) error) error {
+		return r.along(ctx, func(m *session.Message) error {
+			standFor(book, m)
+			return yield(m)
+		})
+	}}
+	for i := range r.compactions {
+		if r.CompactionID != nil && r.compactions[i].RowID == *r.CompactionID {
+			file.Overlay = &r.compactions[i]
 		}
 	}
-	written, err := goose.Write(out, &file)
+	written, err := goose.Write(to, &file)
+	if err == nil {
+		err = to.Flush()
+	}
 	return Report{Sessions: []session.ID{id}, Messages: written.Messages, LeftOut: written.LeftOut}, err
 }
 
@@ -68,68 +94,75 @@ func only(ctx context.Context, s *store.Store, ids []session.ID) (session.ID, er
 	return ids[0], nil
 }
 
-// tree gives all messages of a session, and before them those that its branches begin with in
-// the sessions that it was forked from. Parents come before their children.
-func tree(ctx context.Context, s *store.Store, sess *session.Session, path []session.Message, opt *Options) ([]session.Message, error) {
-	have := map[int64]bool{}
-	var all []session.Message
-	add := func(msgs []session.Message, mask bool) {
-		for i := range msgs {
-			if m := &msgs[i]; !have[m.RowID] {
-				have[m.RowID] = true
-				if mask {
-					opt.Mask.Message(m)
-				}
-				all = append(all, *m)
+// shared gives what the session's branches begin with in the sessions that it was forked from,
+// parents before their children.
+func (r *reading) shared(ctx context.Context) ([]store.Span, error) {
+	var shared []store.Span
+	add := func(spans []store.Span) {
+		for _, sp := range slices.Backward(spans) {
+			at := slices.IndexFunc(shared, func(have store.Span) bool { return have.Session == sp.Session && have.From == sp.From })
+			switch {
+			case sp.Session == r.ID:
+			case at < 0:
+				shared = append(shared, sp)
+			default:
+				shared[at].To = max(shared[at].To, sp.To)
 			}
 		}
 	}
-	for i := range path {
-		if path[i].SessionID != sess.ID {
-			add(path[i:i+1], false)
-		}
+	add(r.spans)
+	if r.ParentID == "" {
+		return shared, nil
 	}
-	page := store.MessagePage{All: true, Limit: 200}
-	for {
-		msgs, more, err := s.Messages(ctx, sess.ID, page)
-		if err != nil {
-			return nil, fmt.Errorf("messages of %s: %w", sess.ID, err)
+	err := r.store.EachOf(ctx, r.ID, 1, r.LastSeq, func(m *session.Message) error {
+		if m.Parent == nil || m.Parent.Session == r.ID || slices.ContainsFunc(shared, func(sp store.Span) bool {
+			return sp.Session == m.Parent.Session && sp.From <= m.Parent.Seq && m.Parent.Seq <= sp.To
+		}) {
+			return nil
 		}
-		for i := range msgs {
-			m := &msgs[i]
-			page.After = m.Seq
-			if m.Parent != nil && m.Parent.Session != sess.ID && !have[*m.ParentID] {
-				shared, err := s.Path(ctx, *m.ParentID, 0)
-				if err != nil {
-					return nil, err
-				}
-				add(shared, true)
-			}
-			add(msgs[i:i+1], true)
-		}
-		if !more || len(msgs) == 0 {
-			break
-		}
-	}
-	slices.SortStableFunc(all, func(a, b session.Message) int { // rows are in the order of arrival
-		return int(a.RowID - b.RowID)
+		spans, err := r.store.Spans(ctx, *m.ParentID)
+		add(spans)
+		return err
 	})
-	return all, nil
+	return shared, err
 }
 
-// calls gives a session's calls by the replies that they made.
-func calls(ctx context.Context, s *store.Store, id session.ID) (map[int64]*session.Call, error) {
-	snap, err := s.Snapshot(ctx, id)
+// tree yields what is shared, and then all of the session's own messages: parents come before
+// their children.
+func (r *reading) tree(ctx context.Context, shared []store.Span, yield func(*session.Message) error) error {
+	for _, sp := range shared {
+		if err := r.store.EachOf(ctx, sp.Session, sp.From, sp.To, yield); err != nil {
+			return err
+		}
+	}
+	return r.store.EachOf(ctx, r.ID, 1, r.LastSeq, yield)
+}
+
+// spent gives a session's calls by the replies that they made, of each what it cost alone.
+func (r *reading) spent(ctx context.Context) (func(row int64) *session.Call, error) {
+	snap, err := r.store.Snapshot(ctx, r.ID)
 	if err != nil {
 		return nil, err
 	}
-	byReply := map[int64]*session.Call{}
-	err = s.EachCall(ctx, id, snap.Calls.Last, func(c *session.Call) error {
+	type cost struct {
+		input, output, cacheRead, cacheWrite, reasoning int64
+		nanoUSD                                         *int64
+	}
+	byReply := map[int64]cost{}
+	err = r.store.EachCall(ctx, r.ID, snap.Calls.Last, func(c *session.Call) error {
 		if c.MessageID != nil && c.Purpose == session.PurposeChat {
-			kept := *c
-			byReply[*c.MessageID] = &kept
+			byReply[*c.MessageID] = cost{c.InputTokens, c.OutputTokens, c.CacheReadTokens, c.CacheWriteTokens, c.ReasoningTokens, c.CostNanoUSD}
 		}
 		return nil
 	})
-	return byReply, err
+	return func(row int64) *session.Call {
+		c, ok := byReply[row]
+		if !ok {
+			return nil
+		}
+		return &session.Call{
+			InputTokens: c.input, OutputTokens: c.output, CacheReadTokens: c.cacheRead, CacheWriteTokens: c.cacheWrite,
+			ReasoningTokens: c.reasoning, CostNanoUSD: c.nanoUSD,
+		}
+	}, err
 }

@@ -10,34 +10,70 @@ import (
 	"sessiond/internal/transcript"
 )
 
-// path reads a session with the path to its head, and the compactions on it, masked.
-func path(ctx context.Context, s *store.Store, id session.ID, opt *Options) (session.Session, []session.Message, []session.Compaction, error) {
-	sess, err := s.Session(ctx, id)
-	if err != nil {
-		return sess, nil, nil, err
+// reading is a session that is written: what is said of it, and its path, which is read a few
+// messages at a time. All is masked.
+type reading struct {
+	session.Session
+	store       *store.Store
+	opt         *Options
+	compactions []session.Compaction
+	spans       []store.Span // of the path, the newest first
+}
+
+func read(ctx context.Context, s *store.Store, id session.ID, opt *Options) (*reading, error) {
+	r := &reading{store: s, opt: opt}
+	var err error
+	if r.Session, err = s.Session(ctx, id); err != nil {
+		return nil, err
 	}
-	var msgs []session.Message
-	if sess.HeadID != nil {
-		if msgs, err = s.Path(ctx, *sess.HeadID, 0); err != nil {
-			return sess, nil, nil, fmt.Errorf("path of %s: %w", id, err)
+	if r.HeadID != nil {
+		if r.spans, err = s.Spans(ctx, *r.HeadID); err != nil {
+			return nil, fmt.Errorf("path of %s: %w", id, err)
 		}
 	}
-	compactions, err := s.Compactions(ctx, id)
-	if err != nil {
-		return sess, nil, nil, err
+	if r.compactions, err = s.Compactions(ctx, id); err != nil {
+		return nil, err
 	}
-	opt.Mask.Session(&sess)
-	for i := range msgs {
-		opt.Mask.Message(&msgs[i])
+	opt.Mask.Session(&r.Session)
+	for i := range r.compactions {
+		opt.Mask.Compaction(&r.compactions[i])
 	}
-	for i := range compactions {
-		opt.Mask.Compaction(&compactions[i])
+	return r, nil
+}
+
+// along yields the messages of the path, oldest first. Large contents stay where they are.
+func (r *reading) along(ctx context.Context, yield func(*session.Message) error) error {
+	if r.HeadID == nil {
+		return nil
 	}
-	return sess, msgs, compactions, nil
+	return r.store.Along(ctx, *r.HeadID, func(m *session.Message) error {
+		r.opt.Mask.Message(m)
+		return yield(m)
+	})
+}
+
+// onPath tells whether a message is on the path.
+func (r *reading) onPath(ref session.MessageRef) bool {
+	for _, sp := range r.spans {
+		if sp.Session == ref.Session && sp.From <= ref.Seq && ref.Seq <= sp.To {
+			return true
+		}
+	}
+	return false
+}
+
+// own is how many of the session's own messages are on the path.
+func (r *reading) own() (n int64) {
+	for _, sp := range r.spans {
+		if sp.Session == r.ID {
+			n += sp.To - sp.From + 1
+		}
+	}
+	return n
 }
 
 // transcriptOf writes sessions by a form of their transcript.
-func transcriptOf(write func(io.Writer, transcript.Heading, []transcript.Item, *Options) error) func(context.Context, io.Writer, *store.Store, []session.ID, *Options) (Report, error) {
+func transcriptOf(form func(io.Writer, transcript.Heading, *Options) transcript.Writer) func(context.Context, io.Writer, *store.Store, []session.ID, *Options) (Report, error) {
 	return func(ctx context.Context, out io.Writer, s *store.Store, ids []session.ID, opt *Options) (Report, error) {
 		ids, err := named(ctx, s, ids)
 		if err != nil {
@@ -45,7 +81,7 @@ func transcriptOf(write func(io.Writer, transcript.Heading, []transcript.Item, *
 		}
 		report := Report{Sessions: ids}
 		for i, id := range ids {
-			sess, msgs, compactions, err := path(ctx, s, id, opt)
+			r, err := read(ctx, s, id, opt)
 			if err != nil {
 				return report, err
 			}
@@ -54,8 +90,18 @@ func transcriptOf(write func(io.Writer, transcript.Heading, []transcript.Item, *
 					return report, err
 				}
 			}
-			report.Messages += len(msgs)
-			if err := write(out, transcript.HeadingOf(&sess, msgs, opt.Zone), transcript.Build(sess, msgs, compactions), opt); err != nil {
+			w := form(out, transcript.HeadingOf(&r.Session, r.own(), opt.Zone), opt)
+			items := transcript.NewStream(r.Session, r.compactions, w.Item)
+			if err := r.along(ctx, func(m *session.Message) error {
+				report.Messages++
+				return items.Message(m)
+			}); err != nil {
+				return report, err
+			}
+			if err := items.Close(); err != nil {
+				return report, err
+			}
+			if err := w.Close(); err != nil {
 				return report, err
 			}
 		}

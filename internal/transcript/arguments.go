@@ -97,6 +97,8 @@ func topFields(object string) ([]namedValue, bool) {
 // outcome says what came back from a tool: "→ 1.2 kB", "→ error: not found", "→ …".
 func (t *ToolUse) outcome(width int) string {
 	switch {
+	case t.Far:
+		return "→ not answered soon: a result stands below, where it came"
 	case !t.Answered():
 		return "→ no result"
 	case t.IsError:
@@ -106,6 +108,8 @@ func (t *ToolUse) outcome(width int) string {
 		return "→ error"
 	case t.Result == "":
 		return "→ done"
+	case t.LongResult != nil:
+		return "→ " + Size(t.LongResult.Size)
 	case len(t.Result) <= 60 && !strings.Contains(strings.TrimSpace(t.Result), "\n"):
 		if line := OneLine(t.Result, 60); Width(line) <= width {
 			return "→ " + line

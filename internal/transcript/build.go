@@ -13,45 +13,69 @@ import (
 // Each compaction that took effect stands where it cut, also one that was undone; those that
 // failed, were skipped or wait are left out. Build owns nothing that its arguments point to.
 func Build(sess session.Session, msgs []session.Message, compactions []session.Compaction) []Item {
-	b := builder{calls: map[int64]*ToolUse{}, byID: map[string][]*ToolUse{}}
-	cuts := map[int64][]session.Compaction{} // by row id of the last message represented
-	var clears []session.Compaction          // that name no message, oldest first
+	b := newBuilder(sess, compactions)
+	for i := range msgs {
+		b.next(&msgs[i])
+	}
+	b.end()
+	items := make([]Item, 0, len(b.items))
+	for _, item := range b.items {
+		items = append(items, *item)
+	}
+	return items
+}
+
+func newBuilder(sess session.Session, compactions []session.Compaction) *builder {
+	b := &builder{shown: sess.ID, calls: map[int64]*ToolUse{}, byID: map[string][]*ToolUse{}, cuts: map[int64][]session.Compaction{}}
 	for _, c := range compactions {
 		switch {
 		case c.Status != session.StatusDone:
 		case c.ThroughID != nil:
-			cuts[*c.ThroughID] = append(cuts[*c.ThroughID], c)
+			b.cuts[*c.ThroughID] = append(b.cuts[*c.ThroughID], c)
 		default:
-			clears = append(clears, c)
+			b.clears = append(b.clears, c)
 		}
 	}
-	for i := range msgs {
-		m := &msgs[i]
-		for len(clears) > 0 && clears[0].CreatedAt.Before(m.CreatedAt.Time) {
-			b.compaction(clears[0])
-			clears = clears[1:]
-		}
-		if i == 0 {
-			b.beginning(m, sess.ID)
-		} else {
-			b.branch(&msgs[i-1], m)
-		}
-		b.message(m)
-		for _, c := range cuts[m.RowID] {
-			b.compaction(c)
-		}
-	}
-	for _, c := range clears {
-		b.compaction(c)
-	}
-	return b.items
+	return b
 }
 
 type builder struct {
-	items []Item
-	calls map[int64]*ToolUse    // by row id of the call's part
-	byID  map[string][]*ToolUse // by the wire's id, those without a result
+	items    []*Item
+	shown    session.ID
+	begun    bool
+	previous session.Message                // without what it says
+	calls    map[int64]*ToolUse             // without a result, by row id of the call's part
+	byID     map[string][]*ToolUse          // the same by the wire's id
+	cuts     map[int64][]session.Compaction // by row id of the last message represented
+	clears   []session.Compaction           // that name no message, oldest first
 }
+
+func (b *builder) next(m *session.Message) {
+	for len(b.clears) > 0 && b.clears[0].CreatedAt.Before(m.CreatedAt.Time) {
+		b.compaction(b.clears[0])
+		b.clears = b.clears[1:]
+	}
+	if b.begun {
+		b.branch(&b.previous, m)
+	} else {
+		b.beginning(m, b.shown)
+	}
+	b.begun = true
+	b.message(m)
+	for _, c := range b.cuts[m.RowID] {
+		b.compaction(c)
+	}
+	b.previous = session.Message{RowID: m.RowID, SessionID: m.SessionID}
+}
+
+func (b *builder) end() {
+	for _, c := range b.clears {
+		b.compaction(c)
+	}
+	b.clears = nil
+}
+
+func (b *builder) add(item Item) { b.items = append(b.items, &item) }
 
 func (b *builder) compaction(c session.Compaction) {
 	if c.ID == "" {
@@ -64,13 +88,13 @@ func (b *builder) compaction(c session.Compaction) {
 	if c.Through != nil {
 		item.Ref = *c.Through
 	}
-	b.items = append(b.items, item)
+	b.add(item)
 }
 
 // beginning says so when the first message is where a fork leaves its parent.
 func (b *builder) beginning(m *session.Message, shown session.ID) {
 	if m.SessionID == shown && m.Parent != nil && m.Parent.Session != m.SessionID {
-		b.items = append(b.items, Item{Kind: ItemBranch, Ref: m.ID, At: m.CreatedAt, Branch: &Branch{From: *m.Parent, Fork: m.SessionID}})
+		b.add(Item{Kind: ItemBranch, Ref: m.ID, At: m.CreatedAt, Branch: &Branch{From: *m.Parent, Fork: m.SessionID}})
 	}
 }
 
@@ -87,7 +111,7 @@ func (b *builder) branch(previous, m *session.Message) {
 	if forked {
 		branch.Fork = m.SessionID
 	}
-	b.items = append(b.items, Item{Kind: ItemBranch, Ref: m.ID, At: m.CreatedAt, Branch: branch})
+	b.add(Item{Kind: ItemBranch, Ref: m.ID, At: m.CreatedAt, Branch: branch})
 }
 
 func (b *builder) message(m *session.Message) {
@@ -119,7 +143,7 @@ func (b *builder) message(m *session.Message) {
 	if item.Kind == ItemMarker && len(item.Blocks) == 0 {
 		item.Blocks = []Block{{Kind: BlockText, Text: remark(m)}}
 	}
-	b.items = append(b.items, item)
+	b.add(item)
 }
 
 // answer folds a result into its call, if that is here.
@@ -137,23 +161,36 @@ func (b *builder) answer(m *session.Message, p *session.Part) bool {
 		return false
 	}
 	use.fill(m, p)
-	for id, waiting := range b.byID {
-		b.byID[id] = slices.DeleteFunc(waiting, func(u *ToolUse) bool { return u == use })
-	}
+	b.forget(use)
 	return true
 }
 
+// forget ends the waiting of a call.
+func (b *builder) forget(use *ToolUse) {
+	if b.calls[use.row] == use {
+		delete(b.calls, use.row)
+	}
+	if waiting := slices.DeleteFunc(b.byID[use.id], func(u *ToolUse) bool { return u == use }); len(waiting) > 0 {
+		b.byID[use.id] = waiting
+	} else {
+		delete(b.byID, use.id)
+	}
+}
+
 func (t *ToolUse) fill(m *session.Message, p *session.Part) {
-	t.Result, t.ResultRef, t.DurationMS = p.Content(), m.ID, p.DurationMS
+	t.ResultRef, t.DurationMS = m.ID, p.DurationMS
+	t.Result, t.LongResult = textOf(p)
 	t.IsError = p.IsError != nil && *p.IsError
 }
 
 func (b *builder) block(m *session.Message, p *session.Part) Block {
 	switch p.Kind {
 	case session.PartToolCall:
-		use := &ToolUse{Name: p.ToolName, Arguments: p.Arguments}
+		use := &ToolUse{Name: p.ToolName, Arguments: p.Arguments, row: p.RowID, id: p.CallID}
 		if p.IsError != nil && *p.IsError { // it could not even be read
-			use.Result, use.ResultRef, use.IsError = p.Content(), m.ID, true
+			use.ResultRef, use.IsError = m.ID, true
+			use.Result, use.LongResult = textOf(p)
+			return Block{Kind: BlockTool, Tool: use}
 		}
 		if p.RowID != 0 {
 			b.calls[p.RowID] = use
@@ -167,9 +204,9 @@ func (b *builder) block(m *session.Message, p *session.Part) Block {
 		use.fill(m, p)
 		return Block{Kind: BlockTool, Tool: use}
 	case session.PartReasoning:
-		return Block{Kind: BlockReasoning, Text: p.Content()}
+		return said(BlockReasoning, p)
 	case session.PartRefusal:
-		return Block{Kind: BlockRefusal, Text: p.Content()}
+		return said(BlockRefusal, p)
 	case session.PartImage, session.PartAudio, session.PartFile:
 		return Block{Kind: BlockAttachment, Attachment: attachment(p)}
 	case session.PartData:
@@ -179,8 +216,13 @@ func (b *builder) block(m *session.Message, p *session.Part) Block {
 		}
 		return Block{Kind: BlockData, Text: text}
 	default:
-		return Block{Kind: BlockText, Text: p.Content()}
+		return said(BlockText, p)
 	}
+}
+
+func said(kind BlockKind, p *session.Part) Block {
+	text, long := textOf(p)
+	return Block{Kind: kind, Text: text, Long: long}
 }
 
 // label says who speaks.
@@ -235,7 +277,7 @@ func remark(m *session.Message) string {
 func attachment(p *session.Part) *Attachment {
 	a := &Attachment{Kind: p.Kind, Size: int64(len(p.Text))}
 	if p.Blob != nil {
-		a.MediaType, a.Size, a.Data = p.Blob.MediaType, p.Blob.Size, p.Blob.Data
+		a.MediaType, a.Size, a.Data, a.From = p.Blob.MediaType, p.Blob.Size, p.Blob.Data, p.Blob.From
 	}
 	var extra any
 	if len(p.Extra) > 0 && json.Unmarshal(p.Extra, &extra) == nil {

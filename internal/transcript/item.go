@@ -55,6 +55,7 @@ const (
 type Block struct {
 	Kind       BlockKind
 	Text       string // of text, refusal, reasoning and data; reasoning may have none that can be read
+	Long       *Long  // the whole text, where Text is the beginning of one that is not held
 	Tool       *ToolUse
 	Attachment *Attachment
 }
@@ -64,10 +65,15 @@ type ToolUse struct {
 	Name       string
 	Arguments  string // as they came
 	Result     string
+	LongResult *Long              // the whole result, where Result is its beginning
 	ResultRef  session.MessageRef // zero: no result is here
 	IsError    bool
 	DurationMS *int64
 	Orphan     bool // a result whose call is not here
+	Far        bool // it was written before all that could answer it was read
+
+	row int64  // of the call's part
+	id  string // the wire's, of the call
 }
 
 // Answered tells whether a result came back.
@@ -80,4 +86,6 @@ type Attachment struct {
 	Name      string // a file's name or an address, "" when it is not known
 	Size      int64  // bytes, 0 when it is not here
 	Data      []byte // nil when it is not here
+
+	From session.Content // its bytes, where they are not held
 }

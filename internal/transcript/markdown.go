@@ -18,28 +18,22 @@ type Heading struct {
 }
 
 // Extent says how many messages a session has, and how many of them a path of it leaves out:
-// 34 messages, 32 of them on other branches.
-func Extent(s *session.Session, path []session.Message) string {
+// 34 messages, 32 of them on other branches. onPath is how many of its own are on the path.
+func Extent(s *session.Session, onPath int64) string {
 	words := counted(s.MessageCount, "message")
-	aside := s.MessageCount
-	for i := range path {
-		if path[i].SessionID == s.ID {
-			aside--
-		}
-	}
-	if aside > 0 {
+	if aside := s.MessageCount - onPath; aside > 0 {
 		words += ", " + Count(aside) + " of them on other branches"
 	}
 	return words
 }
 
-// HeadingOf says what a session is of which a path is shown.
-func HeadingOf(s *session.Session, path []session.Message, zone *time.Location) Heading {
+// HeadingOf says what a session is of which a path is shown that holds so many of its messages.
+func HeadingOf(s *session.Session, onPath int64, zone *time.Location) Heading {
 	h := Heading{Title: s.Title}
 	if h.Title == "" {
 		h.Title = string(s.ID)
 	}
-	facts := []string{string(s.ID), string(s.Source), s.Model, s.Directory, Extent(s, path)}
+	facts := []string{string(s.ID), string(s.Source), s.Model, s.Directory, Extent(s, onPath)}
 	facts = append(facts, s.CreatedAt.In(zone).Format("2006-01-02 15:04"), Money(s.CostNanoUSD, s.UnpricedCalls))
 	for _, fact := range facts {
 		if fact != "" && fact != "?" {
@@ -60,18 +54,49 @@ func (h Heading) lines() Heading {
 
 const headingWidth = 400 // columns
 
-// Markdown writes items as Markdown (CommonMark with GitHub's details): a heading for each
+// Markdown writes items as NewMarkdown's does.
+func Markdown(w io.Writer, heading Heading, items []Item, zone *time.Location) error {
+	return each(NewMarkdown(w, heading, zone), items)
+}
+
+// Writer writes items one after the other. Close it, which says what failed first.
+type Writer interface {
+	Item(item *Item) error
+	Close() error
+}
+
+func each(w Writer, items []Item) error {
+	for i := range items {
+		if err := w.Item(&items[i]); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+// NewMarkdown makes a writer of Markdown (CommonMark with GitHub's details): a heading for each
 // message, what was said as a quotation below it, tool calls and reasoning folded. Nothing that
 // was stored can leave its place: every line of it is quoted or fenced by more than it holds,
-// and the HTML and the images in it are only text.
-func Markdown(w io.Writer, heading Heading, items []Item, zone *time.Location) error {
-	m := markdown{out: bufio.NewWriter(w), zone: zone}
+// and the HTML and the images in it are only text. A text that is not held is fenced.
+func NewMarkdown(w io.Writer, heading Heading, zone *time.Location) Writer {
+	m := &markdown{out: bufio.NewWriter(w), zone: zone}
 	heading = heading.lines()
 	m.line("# " + plainMarkdown(heading.Title))
 	m.line("")
 	m.line(plainMarkdown(strings.Join(heading.Facts, " · ")))
-	for i := range items {
-		m.item(&items[i])
+	return m
+}
+
+// Item implements Writer.
+func (m *markdown) Item(item *Item) error {
+	m.item(item)
+	return m.err
+}
+
+// Close implements Writer.
+func (m *markdown) Close() error {
+	if m.err != nil {
+		return m.err
 	}
 	return m.out.Flush()
 }
@@ -80,6 +105,7 @@ type markdown struct {
 	out  *bufio.Writer
 	zone *time.Location
 	day  string
+	err  error // of a long text
 }
 
 // line leaves errors to Flush, which gives the first one.
@@ -153,7 +179,11 @@ func (m *markdown) block(b *Block) {
 			return
 		}
 		m.open("thought: " + OneLine(b.Text, 60))
-		m.quote(b.Text)
+		if b.Long != nil {
+			m.longFence(b.Long)
+		} else {
+			m.quote(b.Text)
+		}
 		m.shut()
 	case BlockAttachment:
 		m.note(b.Attachment.String())
@@ -162,7 +192,11 @@ func (m *markdown) block(b *Block) {
 		m.fence("", b.Text)
 		m.shut()
 	default:
-		m.quote(b.Text)
+		if b.Long != nil {
+			m.longFence(b.Long)
+		} else {
+			m.quote(b.Text)
+		}
 	}
 }
 
@@ -182,11 +216,15 @@ func (m *markdown) tool(use *ToolUse) {
 	if strings.TrimSpace(use.Arguments) != "" {
 		m.fence("json", use.Arguments)
 	}
-	if use.Result != "" {
+	if use.Result != "" || use.LongResult != nil {
 		if use.Arguments != "" {
 			m.line("")
 		}
-		m.fence("", use.Result)
+		if use.LongResult != nil {
+			m.longFence(use.LongResult)
+		} else {
+			m.fence("", use.Result)
+		}
 	}
 	m.shut()
 }
@@ -215,6 +253,27 @@ func (m *markdown) fence(language, s string) {
 	bar := strings.Repeat("`", max(3, longestRun(s, '`')+1))
 	m.line(bar + language)
 	m.line(s)
+	m.line(bar)
+}
+
+// longFence is fence of a text that is not held: it is read once to know how long the fences
+// are, and once to write it.
+func (m *markdown) longFence(l *Long) {
+	if m.err != nil {
+		return
+	}
+	n, err := l.longestRun('`')
+	if err != nil {
+		m.err = err
+		return
+	}
+	bar := strings.Repeat("`", max(3, n+1))
+	m.line(bar)
+	m.err = l.each(func(piece string) error {
+		_, err := m.out.WriteString(piece)
+		return err
+	})
+	m.line("")
 	m.line(bar)
 }
 

@@ -6,38 +6,38 @@ import (
 	"sessiond/internal/session"
 )
 
-// Mention puts a line under each message that started another session, or that one was forked
-// at. Links whose message is not among the items are left out.
-func Mention(items []Item, links []session.Link) []Item {
-	under := map[session.MessageRef][]session.Link{}
+// Mentions puts a line under each message that started another session, or that one was forked
+// at. Links whose message does not come are left out.
+type Mentions struct {
+	Writer
+	under map[session.MessageRef][]session.Link
+}
+
+// Mention makes a writer in front of another one.
+func Mention(to Writer, links []session.Link) *Mentions {
+	m := &Mentions{to, map[session.MessageRef][]session.Link{}}
 	for _, l := range links {
 		if l.Message != nil {
-			under[*l.Message] = append(under[*l.Message], l)
+			m.under[*l.Message] = append(m.under[*l.Message], l)
 		}
 	}
-	if len(under) == 0 {
-		return items
+	return m
+}
+
+// Item implements Writer.
+func (m *Mentions) Item(item *Item) error {
+	if err := m.Writer.Item(item); err != nil || item.Kind != ItemMessage && item.Kind != ItemMarker {
+		return err
 	}
-	last := map[session.MessageRef]int{} // a message may be more than one item
-	for i := range items {
-		if items[i].Kind == ItemMessage || items[i].Kind == ItemMarker {
-			last[items[i].Ref] = i
+	for _, l := range m.under[item.Ref] {
+		if err := m.Writer.Item(&Item{
+			Kind: ItemMarker, Ref: item.Ref, Label: string(session.KindMarker), At: item.At,
+			Blocks: []Block{{Kind: BlockText, Text: linkLine(l)}},
+		}); err != nil {
+			return err
 		}
 	}
-	out := make([]Item, 0, len(items)+len(links))
-	for i := range items {
-		out = append(out, items[i])
-		if at, ok := last[items[i].Ref]; !ok || at != i {
-			continue
-		}
-		for _, l := range under[items[i].Ref] {
-			out = append(out, Item{
-				Kind: ItemMarker, Ref: items[i].Ref, Label: string(session.KindMarker), At: items[i].At,
-				Blocks: []Block{{Kind: BlockText, Text: linkLine(l)}},
-			})
-		}
-	}
-	return out
+	return nil
 }
 
 func linkLine(l session.Link) string {

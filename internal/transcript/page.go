@@ -7,6 +7,7 @@ import (
 	_ "embed" // the page's style and templates
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"html/template"
 	"io"
 	"net/http"
@@ -31,24 +32,34 @@ const (
 	maxImages = 48 << 20
 )
 
-// HTML writes items as one page that needs nothing else: it loads nothing, and nothing in it
-// can run. Whatever was stored stands in it as text; images, of the kinds that are only
-// pictures, are in the page.
+// HTML writes items as NewHTML's does.
 func HTML(w io.Writer, heading Heading, items []Item, zone *time.Location) error {
+	return each(NewHTML(w, heading, zone), items)
+}
+
+// NewHTML makes a writer of one page that needs nothing else: it loads nothing, and nothing in
+// it can run. Whatever was stored stands in it as text; images, of the kinds that are only
+// pictures, are in the page. A text that is not held is folded.
+func NewHTML(w io.Writer, heading Heading, zone *time.Location) Writer {
 	templates, err := template.New("page").Parse(pageTemplates)
-	if err != nil {
-		return err
-	}
-	p := page{out: bufio.NewWriter(w), templates: templates, prose: newProse(), zone: zone, left: maxImages}
+	p := &page{out: bufio.NewWriter(w), templates: templates, prose: newProse(), zone: zone, left: maxImages, err: err}
 	heading = heading.lines()
 	sum := sha256.Sum256([]byte(pageStyle))
 	p.write("head", map[string]any{
 		"Title": heading.Title, "Facts": heading.Facts, "Style": template.CSS(pageStyle),
 		"Policy": "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'",
 	})
-	for i := range items {
-		p.item(&items[i])
-	}
+	return p
+}
+
+// Item implements Writer.
+func (p *page) Item(item *Item) error {
+	p.item(item)
+	return p.err
+}
+
+// Close implements Writer.
+func (p *page) Close() error {
 	p.write("tail", "")
 	if p.err != nil {
 		return p.err
@@ -115,28 +126,57 @@ func (p *page) message(item *Item) {
 	if item.Origin == session.Program || class == "" {
 		class = string(session.System)
 	}
-	var blocks []template.HTML
-	for i := range item.Blocks {
-		blocks = append(blocks, p.block(item, &item.Blocks[i]))
-	}
 	p.write("message", map[string]any{
-		"Class": class, "Anchor": anchor, "Seq": item.Ref.Seq, "Who": speaker(item), "Clock": clock, "Stamp": at.Format(time.RFC3339),
-		"Hidden": item.Hidden, "Blocks": blocks, "Ended": endedBadly(item),
+		"Class": class, "Anchor": anchor, "Seq": item.Ref.Seq, "Who": speaker(item), "Clock": clock, "Stamp": at.Format(time.RFC3339), "Hidden": item.Hidden,
 	})
+	for i := range item.Blocks {
+		p.block(item, &item.Blocks[i])
+	}
+	p.write("ended", map[string]any{"Hidden": item.Hidden, "Ended": endedBadly(item)})
 }
 
-func (p *page) block(item *Item, b *Block) template.HTML {
-	switch b.Kind {
-	case BlockTool:
-		return p.tool(b.Tool)
-	case BlockReasoning:
-		return p.reasoning(b.Text)
-	case BlockAttachment:
-		return p.attachment(b.Attachment)
-	case BlockData:
-		return p.render("data", visible(b.Text))
+func (p *page) block(item *Item, b *Block) {
+	switch {
+	case b.Kind == BlockTool:
+		p.tool(b.Tool)
+	case b.Kind == BlockAttachment:
+		p.attachment(b.Attachment)
+	case b.Long != nil:
+		what := string(b.Kind)
+		if b.Kind == BlockReasoning {
+			what = "thought"
+		}
+		p.write("fold", what+", "+Size(b.Long.Size)+": "+OneLine(b.Text, 100))
+		p.long(b.Long)
+		p.raw("</details>\n")
+	case b.Kind == BlockReasoning:
+		p.put(p.reasoning(b.Text))
+	case b.Kind == BlockData:
+		p.write("data", visible(b.Text))
+	default:
+		p.put(p.text(b.Text, item, b.Kind == BlockRefusal))
 	}
-	return p.text(b.Text, item, b.Kind == BlockRefusal)
+}
+
+// put writes what was rendered.
+func (p *page) put(done template.HTML) { p.raw(string(done)) }
+
+func (p *page) raw(s string) {
+	if p.err == nil {
+		_, p.err = p.out.WriteString(s)
+	}
+}
+
+// long writes a text that is not held.
+func (p *page) long(l *Long) {
+	p.raw("<pre>")
+	if p.err == nil {
+		p.err = l.each(func(piece string) error {
+			template.HTMLEscape(p.out, []byte(piece))
+			return nil
+		})
+	}
+	p.raw("</pre>\n")
 }
 
 func (p *page) reasoning(s string) template.HTML {
@@ -196,7 +236,7 @@ func (p *page) drawn(s string) template.HTML {
 	return template.HTML(b.String()) //nolint:gosec // HTML in it was escaped: see newProse
 }
 
-func (p *page) tool(use *ToolUse) template.HTML {
+func (p *page) tool(use *ToolUse) {
 	name := OneLine(use.Name, 60)
 	if name == "" {
 		name = "tool"
@@ -210,23 +250,69 @@ func (p *page) tool(use *ToolUse) template.HTML {
 	if json.Indent(&indented, []byte(arguments), "", "  ") == nil {
 		arguments = indented.String()
 	}
-	return p.render("tool", map[string]any{
-		"Name": name, "Short": short, "Outcome": use.outcome(80), "Failed": use.IsError,
-		"Arguments": visible(arguments), "Result": visible(use.Result),
+	p.write("tool", map[string]any{
+		"Name": name, "Short": short, "Outcome": use.outcome(80), "Failed": use.IsError, "Arguments": visible(arguments),
 	})
+	if use.LongResult != nil {
+		p.raw("<h2>result</h2>\n")
+		p.long(use.LongResult)
+	} else {
+		p.write("result", visible(use.Result))
+	}
+	p.raw("</details>\n")
 }
 
 // attachment shows a picture, and names everything else.
-func (p *page) attachment(a *Attachment) template.HTML {
-	if len(a.Data) > 0 && len(a.Data) <= min(maxImage, p.left) {
-		switch kind := http.DetectContentType(a.Data); kind {
-		case "image/png", "image/jpeg", "image/gif", "image/webp":
-			p.left -= len(a.Data)
-			source := template.URL("data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(a.Data)) //nolint:gosec // a picture by its own bytes
-			return p.render("image", map[string]any{"Source": source, "Name": a.String()})
+func (p *page) attachment(a *Attachment) {
+	kind, err := a.picture()
+	if err != nil && p.err == nil {
+		p.err = err
+	}
+	if size := int(a.Size); kind == "" || size > min(maxImage, p.left) {
+		p.write("note", a.String())
+		return
+	}
+	p.left -= int(a.Size)
+	p.raw(`<img src="data:` + kind + `;base64,`)
+	if p.err == nil {
+		p.err = a.encode(p.out)
+	}
+	p.write("image", a.String())
+}
+
+// picture gives the media type of a picture by its own first bytes; "" for anything else.
+func (a *Attachment) picture() (string, error) {
+	head := a.Data
+	if a.From != nil {
+		from, err := a.From.Open()
+		if err != nil {
+			return "", err
+		}
+		if head, err = io.ReadAll(io.LimitReader(from, 512)); err != nil {
+			return "", err
 		}
 	}
-	return p.render("note", a.String())
+	if len(head) > 0 {
+		switch kind := http.DetectContentType(head); kind {
+		case "image/png", "image/jpeg", "image/gif", "image/webp":
+			return kind, nil
+		}
+	}
+	return "", nil
+}
+
+// encode writes an attachment's bytes in base64.
+func (a *Attachment) encode(to io.Writer) error {
+	enc := base64.NewEncoder(base64.StdEncoding, to)
+	from := io.Reader(bytes.NewReader(a.Data))
+	if a.From != nil {
+		var err error
+		if from, err = a.From.Open(); err != nil {
+			return err
+		}
+	}
+	_, err := io.Copy(enc, from)
+	return errors.Join(err, enc.Close())
 }
 
 // visible gives a text as a page can show it: without what acts instead of showing.

@@ -24,18 +24,34 @@ type TerminalOptions struct {
 	Zone   *time.Location // of times; nil: time.Local
 }
 
-// Terminal writes items for reading in a terminal. Nothing that was stored can act on it:
-// control sequences are stripped from every text.
+// Terminal writes items as NewTerminal's does.
 func Terminal(w io.Writer, items []Item, opt TerminalOptions) error {
+	return each(NewTerminal(w, opt), items)
+}
+
+// NewTerminal makes a writer for reading in a terminal. Nothing that was stored can act on it:
+// control sequences are stripped from every text. Of a text that is not held it shows the
+// beginning, and says how to see the rest; Raw shows all of it.
+func NewTerminal(w io.Writer, opt TerminalOptions) Writer {
 	if opt.Width <= 0 {
 		opt.Width = defaultWidth
 	}
 	if opt.Zone == nil {
 		opt.Zone = time.Local
 	}
-	t := terminal{TerminalOptions: opt, out: bufio.NewWriter(w), style: style{on: opt.Color}}
-	for i := range items {
-		t.item(&items[i])
+	return &terminal{TerminalOptions: opt, out: bufio.NewWriter(w), style: style{on: opt.Color}}
+}
+
+// Item implements Writer.
+func (t *terminal) Item(item *Item) error {
+	t.item(item)
+	return t.err
+}
+
+// Close implements Writer.
+func (t *terminal) Close() error {
+	if t.err != nil {
+		return t.err
 	}
 	return t.out.Flush()
 }
@@ -46,6 +62,7 @@ type terminal struct {
 	style style
 	day   string
 	begun bool
+	err   error // of a long text
 }
 
 func (t *terminal) line(s string) {
@@ -104,17 +121,17 @@ func (t *terminal) message(item *Item) {
 		b := &item.Blocks[i]
 		switch b.Kind {
 		case BlockTool:
-			t.tool(b.Tool)
+			t.tool(item, b.Tool)
 		case BlockReasoning:
-			t.reasoning(b.Text)
+			t.reasoning(item, b)
 		case BlockAttachment:
 			t.line("  " + t.style.cyan(Truncate(b.Attachment.String(), t.Width-2)))
 		case BlockData:
 			t.line("  " + t.style.dim(OneLine("[data] "+b.Text, t.Width-2)))
 		case BlockRefusal:
-			t.text(b.Text, t.style.yellow)
+			t.said(item, b, t.style.yellow)
 		default:
-			t.text(b.Text, nil)
+			t.said(item, b, nil)
 		}
 	}
 	if ended := endedBadly(item); ended != "" {
@@ -166,19 +183,61 @@ func (t *terminal) text(s string, paint func(string) string) {
 	}
 }
 
-func (t *terminal) reasoning(text string) {
+// said writes what a block says, or the beginning of it.
+func (t *terminal) said(item *Item, b *Block, paint func(string) string) {
+	if b.Long != nil && t.Raw {
+		t.long(b.Long, "  ", paint)
+		return
+	}
+	t.text(b.Text, paint)
+	if b.Long != nil {
+		t.more("  ", item.Ref, b.Long)
+	}
+}
+
+// more says that a text is longer than what is shown of it.
+func (t *terminal) more(indent string, at session.MessageRef, l *Long) {
+	t.line(indent + t.style.yellow("… this is the beginning of "+Size(l.Size)+". All of it: sessiond show "+string(at.Session)+" --all --seq "+strconv.FormatInt(at.Seq, 10)+" --raw"))
+}
+
+// long writes all of a text that is not held, as text does.
+func (t *terminal) long(l *Long, indent string, paint func(string) string) {
+	if t.err != nil {
+		return
+	}
+	if paint == nil {
+		paint = func(s string) string { return s }
+	}
+	started := false // the line
+	t.err = l.each(func(piece string) error {
+		for line := range strings.Lines(piece) {
+			text, ended := strings.CutSuffix(line, "\n")
+			if text != "" && !started {
+				t.write(indent)
+			}
+			t.write(paint(text))
+			if started = !ended && (started || text != ""); ended {
+				t.write("\n")
+			}
+		}
+		return nil
+	})
+	t.write("\n")
+}
+
+func (t *terminal) reasoning(item *Item, b *Block) {
 	switch {
-	case strings.TrimSpace(text) == "":
+	case strings.TrimSpace(b.Text) == "":
 		t.line("  " + t.style.dim("(reasoning, not readable)"))
 	case t.Expand || t.Raw:
-		t.text(text, t.style.dim)
+		t.said(item, b, t.style.dim)
 	default:
-		t.line("  " + t.style.dim(OneLine("(thought) "+text, min(t.Width, maxWidth)-2)))
+		t.line("  " + t.style.dim(OneLine("(thought) "+b.Text, min(t.Width, maxWidth)-2)))
 	}
 }
 
 // tool writes a call and its result on one line, or both in full.
-func (t *terminal) tool(use *ToolUse) {
+func (t *terminal) tool(item *Item, use *ToolUse) {
 	mark := t.style.green("◇")
 	switch {
 	case use.IsError:
@@ -203,8 +262,27 @@ func (t *terminal) tool(use *ToolUse) {
 	t.line("  " + mark + " " + line + " " + t.style.dim(outcome))
 	if t.Expand || t.Raw {
 		t.body("arguments", use.Arguments)
+		at := use.ResultRef
+		if at == (session.MessageRef{}) {
+			at = item.Ref
+		}
+		t.result(at, use)
+	}
+}
+
+func (t *terminal) result(at session.MessageRef, use *ToolUse) {
+	if use.LongResult == nil || !t.Raw {
 		t.body("result", use.Result)
 	}
+	if use.LongResult == nil {
+		return
+	}
+	if !t.Raw {
+		t.more("    ", at, use.LongResult)
+		return
+	}
+	t.line("    " + t.style.dim("result:"))
+	t.long(use.LongResult, "    ", nil)
 }
 
 func (t *terminal) body(name, s string) {

@@ -16,7 +16,8 @@ import (
 // the user's role. A Gemini, which Google also offers in this form, gets its thought signatures
 // back. Codes: Internal.
 func Send(in wire.Request) (wire.Sent, error) {
-	s := sender{generation: wire.Generation(in.Model), out: make([]json.RawMessage, 0, len(in.Messages)+1)}
+	s := NewSender(in.Model)
+	s.out = make([]json.RawMessage, 0, len(in.Messages)+1)
 	if in.System != "" {
 		s.text("system", in.System, "")
 	}
@@ -25,11 +26,37 @@ func Send(in wire.Request) (wire.Sent, error) {
 			return wire.Sent{}, err
 		}
 	}
-	entries := append(s.taken(), s.flush()...)
+	entries := s.End()
 	const head = `{"messages":`
 	request := append(make([]byte, 0, len(head)+wire.ArraySize(entries)+len(`}`)), head...)
 	request = append(wire.AppendArray(request, entries), '}')
 	return wire.Sent{Request: request, Losses: s.losses}, nil
+}
+
+// Sender is Send of a conversation that comes piece by piece.
+type Sender struct{ sender }
+
+// NewSender makes one for a model.
+func NewSender(model string) *Sender { return &Sender{sender{generation: wire.Generation(model)}} }
+
+// Messages gives the entries that can be written now. Codes: Internal.
+func (s *Sender) Messages(msgs ...session.Message) ([]json.RawMessage, error) {
+	for i := range msgs {
+		if err := s.message(&msgs[i]); err != nil {
+			return nil, err
+		}
+	}
+	return s.taken(), nil
+}
+
+// End gives the entries that are left.
+func (s *Sender) End() []json.RawMessage { return append(s.taken(), s.flush()...) }
+
+// Losses says what was left out or changed since it was asked last, as wire.Sent does.
+func (s *Sender) Losses() []string {
+	losses := s.losses
+	s.losses = nil
+	return losses
 }
 
 // sender writes messages one after the other. It remembers what one message leaves to a later

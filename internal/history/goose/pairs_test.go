@@ -124,7 +124,16 @@ func TestGooseWritesPairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	written, err := goose.Write(&out, &goose.Session{Session: s, Messages: h.Path(s), Overlay: overlay})
+	along := func(yield func(*session.Message) error) error {
+		path := h.Path(s)
+		for i := range path {
+			if err := yield(&path[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	written, err := goose.Write(&out, &goose.Session{Session: s, Along: along, Overlay: overlay})
 	if err != nil || len(written.LeftOut) != 0 {
 		t.Fatalf("%+v %v", written, err)
 	}

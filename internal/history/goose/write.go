@@ -1,9 +1,12 @@
 package goose
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"io"
 	"strconv"
 	"strings"
@@ -16,8 +19,10 @@ import (
 // Session is what a file of Goose is written from.
 type Session struct {
 	session.Session
-	Messages []session.Message   // the path to the head, oldest first
-	Overlay  *session.Compaction // the one in force; nil: none
+	Overlay *session.Compaction // the one in force; nil: none
+
+	// Along yields the path to the head, oldest message first.
+	Along func(yield func(*session.Message) error) error
 }
 
 // Written says what became of a session's messages.
@@ -31,43 +36,66 @@ type Written struct {
 // branches. An overlay is what a compaction of Goose's own leaves: hidden messages, a summary and
 // a line that goes on.
 func Write(out io.Writer, s *Session) (Written, error) {
-	w := writer{Session: s, Written: Written{LeftOut: map[string]int{}}}
+	w := writer{Session: s, Written: Written{LeftOut: map[string]int{}}, out: bufio.NewWriter(out)}
 	input, output, read, write := s.InputTokens, s.OutputTokens, s.CacheReadTokens, s.CacheWriteTokens
 	all := input + read + write // Goose's input holds what came from the cache
 	usage := map[string]any{
 		"input_tokens": all, "output_tokens": output, "total_tokens": all + output, "cache_read_input_tokens": read, "cache_write_input_tokens": write,
 	}
-	conversation := []json.RawMessage{}
-	hidden := w.hidden()
 	w.replaced()
-	for i := range s.Messages {
-		m := &s.Messages[i]
-		name := m.ID.String()
-		if m.Kind == session.KindCustomMessage && !m.InContext && w.texts[m.Text()] {
-			continue // it comes behind what it stands for
-		}
-		if entry := w.message(m, i < hidden || w.pieces[name]); entry != nil {
-			conversation = append(conversation, entry)
-		}
-		if text, ok := w.stands[name]; ok && i >= hidden {
-			conversation = append(conversation, w.forModel(m, m.Seq, "user", text))
-		}
-		if i == hidden-1 && s.Overlay.Summary != "" {
-			conversation = append(conversation, w.summary(m)...)
-		}
-	}
 	o := history.Object{
 		field("id", w.id()), field("name", s.Title), field("user_set_name", s.TitleSource == "given"), field("session_type", sessionType(s.Kind)),
 		field("working_dir", s.Directory), field("created_at", s.CreatedAt.UTC().Format(time.RFC3339)), field("updated_at", s.UpdatedAt.UTC().Format(time.RFC3339)),
 		field("extension_data", map[string]any{}), field("usage", usage), field("accumulated_usage", usage), field("accumulated_cost", s.CostUSD),
 		field("provider_name", optionalText(s.Provider)), field("model_config", map[string]any{"model_name": s.Model}),
-		field("message_count", len(conversation)), field("conversation", conversation),
 	}
 	if s.Model == "" {
 		o = o.Without("model_config")
 	}
-	_, err := out.Write(append(o.JSON(), '\n'))
-	return w.Written, err
+	_, _ = w.out.Write(bytes.TrimSuffix(o.JSON(), []byte("}"))) // the writer keeps its first error
+	_, _ = w.out.WriteString(`,"conversation":[`)
+	if err := s.Along(w.next); err != nil {
+		return w.Written, err
+	}
+	if err := w.summary(); err != nil {
+		return w.Written, err
+	}
+	_, _ = w.out.WriteString(`],"message_count":` + strconv.Itoa(w.entries) + "}\n")
+	return w.Written, w.out.Flush()
+}
+
+// next writes what a message of the path is in a conversation.
+func (w *writer) next(m *session.Message) error {
+	name := m.ID.String()
+	hidden := w.hidden(m)
+	if !hidden {
+		if err := w.summary(); err != nil {
+			return err
+		}
+	}
+	if m.Kind == session.KindCustomMessage && !m.InContext && w.texts[m.Text()] {
+		return nil // it comes behind what it stands for
+	}
+	if hidden {
+		w.last = &session.Message{CreatedAt: m.CreatedAt}
+	}
+	if entry := w.message(m, hidden || w.pieces[name]); entry != nil {
+		if err := w.entry(entry); err != nil {
+			return err
+		}
+	}
+	if text, ok := w.stands[name]; ok && !hidden {
+		return w.entry(w.forModel(m, m.Seq, "user", text))
+	}
+	return nil
+}
+
+func (w *writer) entry(raw json.RawMessage) error {
+	if w.entries++; w.entries > 1 {
+		_ = w.out.WriteByte(',') // as above
+	}
+	_, err := w.out.Write(raw)
+	return err
 }
 
 type writer struct {
@@ -76,6 +104,10 @@ type writer struct {
 	pieces map[string]bool   // messages that a text of the overlay stands for
 	stands map[string]string // the text, by the last of them
 	texts  map[string]bool
+
+	out     *bufio.Writer
+	entries int              // written
+	last    *session.Message // the time of the newest hidden one, until the summary is written
 }
 
 // replaced notes what texts of the overlay stand for.
@@ -126,22 +158,15 @@ func sessionType(kind string) string {
 	return "user"
 }
 
-// hidden is how many messages of the path the overlay represents.
-func (w *writer) hidden() int {
-	if w.Overlay == nil || w.Overlay.ThroughID == nil {
-		return 0
+// hidden tells whether the overlay represents a message of the path.
+func (w *writer) hidden(m *session.Message) bool {
+	switch {
+	case w.Overlay == nil || w.Overlay.ThroughID == nil:
+		return false
+	case w.Overlay.Strategy == session.StrategyPrune && w.Overlay.FirstKeptID != nil: // it hides no more than the one before it
+		return m.RowID < *w.Overlay.FirstKeptID
 	}
-	for i := range w.Session.Messages {
-		switch row := w.Session.Messages[i].RowID; {
-		case w.Overlay.Strategy == session.StrategyPrune && w.Overlay.FirstKeptID != nil: // it hides no more than the one before it
-			if row == *w.Overlay.FirstKeptID {
-				return i
-			}
-		case row == *w.Overlay.ThroughID:
-			return i + 1
-		}
-	}
-	return 0
+	return m.RowID <= *w.Overlay.ThroughID // rows rise along a path
 }
 
 // message writes one message; nil for what Goose has no message for.
@@ -173,13 +198,17 @@ func (w *writer) message(m *session.Message, hidden bool) json.RawMessage {
 	}.JSON())
 }
 
-// summary writes what stands for the hidden messages. It has the time of the last of them, so
-// that it keeps its place where Goose orders by time.
-func (w *writer) summary(last *session.Message) []json.RawMessage {
-	return []json.RawMessage{
-		w.forModel(last, 1, "user", w.Overlay.Summary),
-		w.forModel(last, 2, "assistant", "The previous message is a summary of the conversation until here. I go on from it."),
+// summary writes what stands for the hidden messages, behind them. It has the time of the last
+// of them, so that it keeps its place where Goose orders by time.
+func (w *writer) summary() error {
+	last := w.last
+	if w.last = nil; last == nil || w.Overlay.Summary == "" {
+		return nil
 	}
+	return errors.Join(
+		w.entry(w.forModel(last, 1, "user", w.Overlay.Summary)),
+		w.entry(w.forModel(last, 2, "assistant", "The previous message is a summary of the conversation until here. I go on from it.")),
+	)
 }
 
 // forModel writes a text of the overlay that only the model sees, at the time of a message.

@@ -40,9 +40,9 @@ func (w *writer) again(m *session.Message) bool {
 		if !ok {
 			return false
 		}
-		rest = rest.With("message", objectJSON(messageAgain(w.renaming(inner), m, shape)))
+		rest = rest.With("message", objectJSON(w.messageAgain(w.renaming(inner), m, shape)))
 	case lineLabel, lineContextEdit:
-		if !w.written[rest.String("targetId")] { // pi takes it for a file's that is damaged
+		if !w.written.has(rest.String("targetId")) { // pi takes it for a file's that is damaged
 			w.leftOut["labels and edits of entries that are not in the file"]++
 			kind, rest = lineCustom, history.Object{field("customType", "sessiond."+kind), field("data", rawJSON(rest.JSON()))}
 		}
@@ -53,7 +53,7 @@ func (w *writer) again(m *session.Message) bool {
 	case lineCompaction:
 		rest = w.compactionAgain(rest, m)
 	}
-	w.entry(w.ids[m.RowID], m, w.parentOf(m), kind, rest...)
+	w.entry(w.ids.of(m.RowID), m, w.parentOf(m), kind, rest...)
 	return true
 }
 
@@ -66,7 +66,7 @@ func (w *writer) compactionAgain(rest history.Object, m *session.Message) histor
 	kept := ""
 	for i := range w.Compactions {
 		if c := &w.Compactions[i]; c.FirstKeptID != nil && c.CreatedAt.Equal(m.CreatedAt.Time) {
-			kept = w.ids[*c.FirstKeptID]
+			kept = w.ids.of(*c.FirstKeptID)
 		}
 	}
 	if kept == "" {
@@ -91,16 +91,21 @@ func withFlag(o history.Object, key string, value bool) history.Object {
 }
 
 // messageAgain puts the fields of a message back that columns and parts held.
-func messageAgain(o history.Object, m *session.Message, shape string) history.Object {
+func (w *writer) messageAgain(o history.Object, m *session.Message, shape string) history.Object {
 	role := o.String("role")
 	switch {
 	case m.Kind == session.KindBash:
 		for i := range m.Parts {
 			p := &m.Parts[i]
 			var at struct{ Output [2]int }
-			if json.Unmarshal(p.Extra, &at) == nil && at.Output[0] < at.Output[1] && at.Output[1] <= len(p.Content()) {
-				o = withText(o, "output", p.Content()[at.Output[0]:at.Output[1]])
+			if json.Unmarshal(p.Extra, &at) != nil || at.Output[0] >= at.Output[1] {
+				continue
 			}
+			output := p.Content() // with what stands around it, where that is not known
+			if !w.Masked && at.Output[1] <= w.Texts.Size(output) {
+				output = w.Texts.Slice(output, at.Output[0], at.Output[1])
+			}
+			o = withText(o, "output", output)
 		}
 		if o.Get("output") == nil {
 			o = append(o, field("output", ""))
@@ -125,7 +130,7 @@ func messageAgain(o history.Object, m *session.Message, shape string) history.Ob
 		}
 		return o
 	case m.Role == session.Tool:
-		return resultAgain(o, m, shape)
+		return w.resultAgain(o, m, shape)
 	}
 	return o
 }
@@ -158,7 +163,7 @@ func systemAgain(o history.Object, m *session.Message, shape string) history.Obj
 }
 
 // resultAgain puts a tool's answer together: its text was joined, as blocks tells.
-func resultAgain(o history.Object, m *session.Message, shape string) history.Object {
+func (w *writer) resultAgain(o history.Object, m *session.Message, shape string) history.Object {
 	o = withText(o, "role", "toolResult")
 	if len(m.Parts) == 0 {
 		return o
@@ -174,33 +179,54 @@ func resultAgain(o history.Object, m *session.Message, shape string) history.Obj
 	extra, _ := history.ParseObject(answer.Extra)
 	layout, divided := history.Elements(extra.Get("blocks"))
 	text := answer.Content()
-	var parts []session.Part
-	if !divided {
-		if text != "" || shape == "" && len(m.Parts) == 1 && text != "" {
-			parts = append(parts, session.TextPart(text))
+	if divided {
+		if parts, ok := w.divide(text, layout, m.Parts); ok {
+			return withContent(o, parts, shape)
 		}
-		return withContent(o, append(parts, m.Parts[1:]...), shape)
+	}
+	var parts []session.Part
+	if text != "" || shape == "" && len(m.Parts) == 1 && text != "" {
+		parts = append(parts, session.TextPart(text))
+	}
+	return withContent(o, append(parts, m.Parts[1:]...), shape)
+}
+
+// divide cuts the text of an answer into its blocks. It is false where they are not those of
+// the text any more.
+func (w *writer) divide(text string, layout []json.RawMessage, all []session.Part) (parts []session.Part, ok bool) {
+	at, size := 0, w.Texts.Size(text)
+	if w.Masked && size != 0 {
+		return nil, false
 	}
 	for _, raw := range layout {
 		block, _ := history.Fields(raw)
 		var n, part int
-		if json.Unmarshal(block.Get("part"), &part) == nil && part > 0 && part < len(m.Parts) {
-			p := m.Parts[part]
+		if json.Unmarshal(block.Get("part"), &part) == nil && part > 0 && part < len(all) {
+			p := all[part]
 			p.CallID = ""
 			parts = append(parts, p)
 			continue
 		}
-		if json.Unmarshal(block.Get("bytes"), &n) != nil || n > len(text) {
+		if json.Unmarshal(block.Get("bytes"), &n) != nil {
 			continue
 		}
-		p := session.TextPart(text[:n])
+		if n < 0 || n > size-at {
+			return nil, false
+		}
+		p := session.TextPart(w.Texts.Slice(text, at, at+n))
 		p.Extra = session.JSON(block.Get("rest"))
 		parts = append(parts, p)
-		if text = text[n:]; len(text) > 0 && text[0] == '\n' {
-			text = text[1:]
+		if at += n; at < size {
+			c, err := w.Texts.At(text, at)
+			if err != nil && w.err == nil {
+				w.err = err
+			}
+			if c == '\n' {
+				at++
+			}
 		}
 	}
-	return withContent(o, parts, shape)
+	return parts, true
 }
 
 // withContent is the reverse of contentOf.

@@ -4,38 +4,108 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
+// ids is a set of ids. Those of eight digits, which nearly all are, take a few bytes each.
+type ids struct {
+	short map[uint32]struct{}
+	long  map[string]struct{}
+}
+
+func shortID(id string) (uint32, bool) {
+	if len(id) != 8 || !isPlainID(id) {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(id, 16, 32)
+	return uint32(n), err == nil
+}
+
+func (s *ids) add(id string) {
+	if s.short == nil {
+		s.short, s.long = map[uint32]struct{}{}, map[string]struct{}{}
+	}
+	if n, ok := shortID(id); ok {
+		s.short[n] = struct{}{}
+		return
+	}
+	s.long[id] = struct{}{}
+}
+
+func (s *ids) has(id string) bool {
+	if n, ok := shortID(id); ok {
+		_, has := s.short[n]
+		return has
+	}
+	_, has := s.long[id]
+	return has
+}
+
+// idsOf gives the ids of messages by their rows, in as few bytes.
+type idsOf struct {
+	short map[int64]uint32
+	long  map[int64]string
+}
+
+func (s *idsOf) set(row int64, id string) {
+	if s.short == nil {
+		s.short, s.long = map[int64]uint32{}, map[int64]string{}
+	}
+	if n, ok := shortID(id); ok {
+		s.short[row] = n
+		delete(s.long, row)
+		return
+	}
+	s.long[row] = id
+	delete(s.short, row)
+}
+
+// of gives "" for a message that has none.
+func (s *idsOf) of(row int64) string {
+	if n, ok := s.short[row]; ok {
+		return fmt.Sprintf("%08x", n)
+	}
+	return s.long[row]
+}
+
 // identify gives the messages that were pi's entries their ids: those that pi could have made
 // stay, the others are made of them, so that a session and its forks name an entry alike.
-func (w *writer) identify() {
-	var others []*session.Message
-	for i := range w.Messages {
-		m := &w.Messages[i]
-		switch {
-		case m.Dialect != string(session.SourcePi) || !isEntryID(m.ExternalID) || w.taken[m.ExternalID]:
-		case isPlainID(m.ExternalID):
-			w.ids[m.RowID] = m.ExternalID
-			w.taken[m.ExternalID] = true
-		default:
-			others = append(others, m)
-		}
+func (w *writer) identify() error {
+	type other struct {
+		row int64
+		id  string
 	}
-	for _, m := range others {
-		if w.renamed[m.ExternalID] != "" {
+	var others []other
+	err := w.Each(true, func(m *session.Message) error {
+		w.notePlaces(m)
+		switch {
+		case m.Dialect != string(session.SourcePi) || !isEntryID(m.ExternalID) || w.taken.has(m.ExternalID):
+		case isPlainID(m.ExternalID):
+			w.ids.set(m.RowID, m.ExternalID)
+			w.taken.add(m.ExternalID)
+		default:
+			others = append(others, other{m.RowID, m.ExternalID})
+		}
+		return nil
+	})
+	for _, o := range others {
+		if w.renamed[o.id] != "" {
 			continue
 		}
-		sum := sha256.Sum256([]byte(m.ExternalID))
+		sum := sha256.Sum256([]byte(o.id))
 		id := hex.EncodeToString(sum[:4])
-		if w.taken[id] {
+		if w.taken.has(id) {
 			id = w.newID()
 		}
-		w.ids[m.RowID], w.renamed[m.ExternalID], w.taken[id] = id, id, true
+		w.ids.set(o.row, id)
+		w.renamed[o.id] = id
+		w.taken.add(id)
 	}
+	return err
 }
 
 // isEntryID tells whether an external id is an entry's own, and not one that the reader made.
@@ -62,8 +132,8 @@ func isPlainID(id string) bool {
 func (w *writer) newID() string {
 	for {
 		w.made++
-		if id := fmt.Sprintf("%08x", w.made); !w.taken[id] {
-			w.taken[id] = true
+		if id := fmt.Sprintf("%08x", w.made); !w.taken.has(id) {
+			w.taken.add(id)
 			return id
 		}
 	}

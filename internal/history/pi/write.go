@@ -9,17 +9,21 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
+	"sessiond/internal/standin"
 )
 
 // Session is what a file of pi is written from.
 type Session struct {
 	session.Session
-	// Messages are all of the session's, by seq, and before them those of the path that it
-	// shares with the sessions it was forked from. A parent stands before its children.
-	Messages    []session.Message
-	Path        map[int64]bool          // rows of the messages on the path to the head
-	Compactions []session.Compaction    // in force or once in force, oldest first
-	Calls       map[int64]*session.Call // by the row of the reply
+	// Each yields all of the session's messages, by seq, and before them those of the path that
+	// it shares with the sessions it was forked from. A parent comes before its children. It is
+	// called twice, first only for what their columns say.
+	Each        func(first bool, yield func(*session.Message) error) error
+	OnPath      func(session.MessageRef) bool // to the head
+	Compactions []session.Compaction          // in force or once in force, oldest first
+	Spent       func(row int64) *session.Call // of the reply; nil: nothing is known
+	Texts       *standin.Book                 // what words in texts stand for; nil: none do
+	Masked      bool                          // texts are not as they came
 }
 
 // Write writes a session as pi's version 3: a line for each message, several for one that
@@ -27,14 +31,19 @@ type Session struct {
 // elsewhere gets the fields that pi asks for. leftOut counts what pi has no place for.
 func Write(out io.Writer, s *Session) (leftOut map[string]int, err error) {
 	w := writer{
-		Session: s, out: bufio.NewWriter(out), taken: map[string]bool{}, ids: map[int64]string{}, renamed: map[string]string{}, written: map[string]bool{},
-		names: map[string]string{}, leftOut: map[string]int{},
+		Session: s, out: bufio.NewWriter(out), renamed: map[string]string{}, names: map[string]string{}, leftOut: map[string]int{},
+		places: make([]place, len(s.Compactions)),
 	}
-	w.identify()
+	if err := w.identify(); err != nil {
+		return nil, err
+	}
 	w.header()
-	for i := range s.Messages {
-		w.message(&s.Messages[i])
-		w.overlays(&s.Messages[i])
+	if err := s.Each(false, func(m *session.Message) error {
+		w.message(m)
+		w.overlays(m)
+		return w.err
+	}); err != nil {
+		return w.leftOut, err
 	}
 	w.leaf()
 	if w.err == nil {
@@ -46,16 +55,42 @@ func Write(out io.Writer, s *Session) (leftOut map[string]int, err error) {
 type writer struct {
 	*Session
 	out     *bufio.Writer
-	taken   map[string]bool
-	ids     map[int64]string  // of the last line of each message
+	taken   ids
+	ids     idsOf             // of the last line of each message
 	renamed map[string]string // ids that do not stay, and what stands for them
-	written map[string]bool   // ids of lines
+	written ids               // of lines
 	names   map[string]string // of tools, by the ids of calls
+	places  []place           // of the compactions
 	made    int
 	last    string // id of the last line
 	head    string // id of the last line on the path
 	leftOut map[string]int
 	err     error
+}
+
+// place is where a compaction stands.
+type place struct {
+	behind int64 // row of the newest message of the path that was there when it took effect, not before the last one that it represents
+	kept   int64 // row of the first message that it keeps; 0: none
+}
+
+// notePlaces notes what a message is to the compactions.
+func (w *writer) notePlaces(m *session.Message) {
+	if !w.OnPath(m.ID) {
+		return
+	}
+	for i := range w.Compactions {
+		c, at := &w.Compactions[i], &w.places[i]
+		if c.ThroughID == nil {
+			continue
+		}
+		if m.RowID == *c.ThroughID || m.RowID > *c.ThroughID && c.ActivatedAt != nil && !m.CreatedAt.After(c.ActivatedAt.Time) {
+			at.behind = m.RowID
+		}
+		if m.ParentID != nil && *m.ParentID == *c.ThroughID {
+			at.kept = m.RowID
+		}
+	}
 }
 
 func (w *writer) line(o history.Object) {
@@ -92,10 +127,11 @@ func (w *writer) entry(id string, m *session.Message, parent *string, kind strin
 	}
 	o := history.Object{field("type", kind), field("id", id), field("parentId", parent), field("timestamp", m.CreatedAt.UTC().Format(isoTime))}
 	w.line(append(o, rest...))
-	w.last, w.written[id] = id, true
+	w.last = id
+	w.written.add(id)
 	if m.RowID != 0 {
-		w.ids[m.RowID] = id
-		if w.Path[m.RowID] {
+		w.ids.set(m.RowID, id)
+		if w.OnPath(m.ID) {
 			w.head = id
 		}
 	}
@@ -105,21 +141,27 @@ func (w *writer) parentOf(m *session.Message) *string {
 	if m.ParentID == nil {
 		return nil
 	}
-	id, ok := w.ids[*m.ParentID]
-	if !ok {
+	id := w.ids.of(*m.ParentID)
+	if id == "" {
 		return nil
 	}
 	return &id
 }
 
+// mostNames is how many calls are remembered.
+const mostNames = 1 << 14
+
 func (w *writer) message(m *session.Message) {
 	for _, c := range m.Calls() {
+		if len(w.names) >= mostNames {
+			clear(w.names) // results stand near their calls, and most name their tools
+		}
 		w.names[c.CallID] = c.ToolName
 	}
 	if m.Dialect == string(session.SourcePi) && w.again(m) {
 		return
 	}
-	id, parent := w.ids[m.RowID], w.parentOf(m)
+	id, parent := w.ids.of(m.RowID), w.parentOf(m)
 	one := func(kind string, rest ...history.Field) { w.entry(id, m, parent, kind, rest...) }
 	switch m.Kind {
 	case session.KindMessage:
@@ -169,7 +211,7 @@ func (w *writer) talk(m *session.Message, id string, parent *string) {
 			field("model", orUnknown(m.Model)), field("usage", w.usage(m)), field("stopReason", stopReason(m)),
 		})
 		if results := m.Results(); len(results) > 0 { // of tools that the provider ran
-			w.results(m, "", w.ids[m.RowID])
+			w.results(m, "", w.ids.of(m.RowID))
 		}
 	case session.Tool:
 		before := ""
@@ -294,7 +336,7 @@ func stopReason(m *session.Message) string {
 // usage gives what the reply's call reported; zeros when there is none.
 func (w *writer) usage(m *session.Message) rawJSON {
 	var c session.Call
-	if have := w.Calls[m.RowID]; have != nil {
+	if have := w.Spent(m.RowID); have != nil {
 		c = *have
 	}
 	cost := 0.0
@@ -312,34 +354,27 @@ func (w *writer) usage(m *session.Message) rawJSON {
 // overlays writes the compactions that took effect behind a message: pi has them as entries of
 // the path. Those that its own program made are among the lines already.
 func (w *writer) overlays(m *session.Message) {
-	if !w.Path[m.RowID] {
-		return
-	}
 	for i := range w.Compactions {
 		c := &w.Compactions[i]
 		own := c.Trigger == session.TriggerImport && (w.Source == session.SourcePi || w.Source == session.SourceOpenClaw)
-		if c.Status != session.StatusDone || c.Undone || own || c.ThroughID == nil || w.place(c) != m.RowID {
+		if c.Status != session.StatusDone || c.Undone || own || c.ThroughID == nil || w.places[i].behind != m.RowID {
 			continue
 		}
 		if c.Strategy == session.StrategyPrune {
 			w.leftOut["messages in which a compaction hid outputs of tools"]++
 			continue
 		}
-		id, kept := w.newID(), ""
-		for j := range w.Messages {
-			if next := &w.Messages[j]; w.Path[next.RowID] && next.ParentID != nil && *next.ParentID == *c.ThroughID {
-				kept = w.idOf(next)
-			}
-		}
+		id := w.newID()
+		kept := w.ids.of(w.places[i].kept)
 		if kept == "" || m.RowID == *c.ThroughID {
 			kept = id
 		}
-		parent := w.ids[m.RowID]
+		parent := w.ids.of(m.RowID)
 		details := session.CompactionDetails{ReadFiles: []string{}, ModifiedFiles: []string{}}
 		if c.Details != nil {
 			_ = json.Unmarshal(c.Details, &details) // without, nothing is known of files
 		}
-		w.entry(id, &session.Message{RowID: m.RowID, CreatedAt: *c.ActivatedAt}, &parent, lineCompaction,
+		w.entry(id, &session.Message{RowID: m.RowID, ID: m.ID, CreatedAt: *c.ActivatedAt}, &parent, lineCompaction,
 			field("summary", c.Summary), field("firstKeptEntryId", kept), field("tokensBefore", c.TokensBefore),
 			field("details", map[string]any{"readFiles": orEmpty(details.ReadFiles), "modifiedFiles": orEmpty(details.ModifiedFiles)}))
 	}
@@ -354,23 +389,12 @@ func orEmpty(list []string) []string {
 
 // idOf gives the id of a message's first line, which is fixed with it if it has not come yet.
 func (w *writer) idOf(m *session.Message) string {
-	if id, ok := w.ids[m.RowID]; ok {
-		return id
+	id := w.ids.of(m.RowID)
+	if id == "" {
+		id = w.newID()
+		w.ids.set(m.RowID, id)
 	}
-	w.ids[m.RowID] = w.newID()
-	return w.ids[m.RowID]
-}
-
-// place gives the newest message of the path that was there when a compaction took effect,
-// and not before the last one that it represents.
-func (w *writer) place(c *session.Compaction) int64 {
-	at := *c.ThroughID
-	for i := range w.Messages {
-		if m := &w.Messages[i]; w.Path[m.RowID] && m.RowID > *c.ThroughID && c.ActivatedAt != nil && !m.CreatedAt.After(c.ActivatedAt.Time) {
-			at = m.RowID
-		}
-	}
-	return at
+	return id
 }
 
 // leaf ends the file with a line on the path to the head: the last line is the leaf. The title

@@ -5,10 +5,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
-	"unicode/utf8"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
+	"sessiond/internal/standin"
 )
 
 // largeBlob is the size in bytes above which a blob is not held to be written: its line is the
@@ -37,7 +37,7 @@ func (w *Writer) streamBlob(b *session.Blob, kind session.PartKind) error {
 	}
 	l.Text = new(string)
 	return w.lineAround(l, `"}`, func() error {
-		_, err := copyBlob(&jsonText{to: w.out}, b)
+		_, err := copyBlob(standin.NewJSONText(w.out), b)
 		return err
 	})
 }
@@ -75,30 +75,4 @@ func (w *Writer) lineAround(l blobLine, end string, write func() error) error {
 	}
 	_, err = w.out.WriteString("\"}\n")
 	return err
-}
-
-// jsonText writes valid UTF-8 as the inside of a JSON string.
-type jsonText struct {
-	to   io.Writer
-	torn []byte // a character whose rest is yet to come
-}
-
-func (j *jsonText) Write(p []byte) (int, error) {
-	text := append(j.torn, p...)
-	whole := len(text)
-	for whole > 0 && len(text)-whole < utf8.UTFMax {
-		if whole--; utf8.RuneStart(text[whole]) {
-			if utf8.FullRune(text[whole:]) {
-				whole = len(text)
-			}
-			break
-		}
-	}
-	quoted, err := session.MarshalPlain(string(text[:whole]))
-	if err != nil {
-		return 0, err
-	}
-	j.torn = append([]byte(nil), text[whole:]...)
-	_, err = j.to.Write(quoted[1 : len(quoted)-1])
-	return len(p), err
 }
