@@ -2,7 +2,10 @@ package redact
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"io"
 	"strings"
 
 	"sessiond/internal/session"
@@ -134,4 +137,32 @@ func (m *Masker) Session(s *session.Session) {
 		return
 	}
 	s.Title, s.Metadata = m.Text(s.Title), m.JSON(s.Metadata)
+}
+
+// Blob masks a text that is a blob, and gives it the hash and size of what is left: one that is
+// not held is read for that. One without a secret stays as it is.
+func (m *Masker) Blob(b *session.Blob) error {
+	if m == nil {
+		return nil
+	}
+	masked := session.Blob{MediaType: b.MediaType}
+	if b.From == nil {
+		masked.Data = []byte(m.Text(string(b.Data)))
+	} else {
+		masked.From = m.Content(b.From)
+	}
+	before, sum := m.Masked, sha256.New()
+	from, err := masked.Open()
+	if err != nil {
+		return err
+	}
+	if masked.Size, err = io.Copy(sum, from); err != nil {
+		return err
+	}
+	if b.From != nil && m.Masked == before {
+		return nil
+	}
+	masked.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	*b = masked
+	return nil
 }

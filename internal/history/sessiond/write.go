@@ -13,8 +13,7 @@ import (
 	"sessiond/internal/store"
 )
 
-// Writer writes sessions as lines of JSON. It holds one message at a time, or, of a blob, a
-// piece; where it masks, all of it.
+// Writer writes sessions as lines of JSON. It holds a few messages at a time, or, of a blob, a piece.
 type Writer struct {
 	store    *store.Store
 	mask     *redact.Masker
@@ -22,7 +21,7 @@ type Writer struct {
 	sessions int
 	written  int // messages
 	session  session.ID
-	blobs    map[string]bool // written for the present session
+	blobs    map[string]string // written for the present session, and under which hash
 	blocks   map[string]bool
 	contexts []int64                      // rows of the present session's contexts, in order
 	rows     map[int64]session.MessageRef // of the newest messages, for the results that answer them
@@ -47,7 +46,7 @@ func (w *Writer) Session(ctx context.Context, id session.ID) error {
 		}
 	}
 	w.sessions++
-	w.session, w.blobs, w.blocks, w.contexts = id, map[string]bool{}, map[string]bool{}, nil
+	w.session, w.blobs, w.blocks, w.contexts = id, map[string]string{}, map[string]bool{}, nil
 	w.rows, w.recent = map[int64]session.MessageRef{}, nil
 	w.mask.Session(&snap.Session)
 	if err := w.line(sessionLineOf(snap)); err != nil {
@@ -158,15 +157,11 @@ func (w *Writer) nameOf(ctx context.Context, compaction *int64) (*numbered, erro
 // blob writes a blob once for the session and gives the hash under which it stands. One that
 // is lost is named all the same: the rest of the message can be read.
 func (w *Writer) blob(ctx context.Context, sha string, kind session.PartKind) (string, error) {
-	if w.mask == nil && w.blobs[sha] {
-		return sha, nil
+	if written, ok := w.blobs[w.blobKey(sha, kind)]; ok {
+		return written, nil
 	}
 	b, err := w.store.BlobFrom(ctx, sha)
-	if err == nil && w.mask == nil && b.Size > largeBlob {
-		w.blobs[sha] = true
-		return sha, w.streamBlob(&b, kind)
-	}
-	if err == nil {
+	if err == nil && b.Size <= largeBlob {
 		b, err = w.store.Blob(ctx, sha)
 	}
 	if session.CodeOf(err) == session.NotFound {
@@ -175,23 +170,40 @@ func (w *Writer) blob(ctx context.Context, sha string, kind session.PartKind) (s
 	if err != nil {
 		return "", err
 	}
-	l := blobLine{Type: lineBlob, SHA256: sha, MediaType: b.MediaType}
-	if mayBeText(&b, kind) && utf8.Valid(b.Data) {
-		text := string(b.Data)
-		if !kind.HasBytes() {
-			if masked := w.mask.Text(text); masked != text {
-				text, l.SHA256 = masked, hashOf(masked)
-			}
+	written := sha
+	if kind.HasBytes() || w.mask == nil {
+		err = w.writeBlob(&b, kind)
+	} else if err = w.mask.Blob(&b); err == nil {
+		if b.SHA256 != sha && w.blobs[w.blobKey(b.SHA256, kind)] != "" {
+			return b.SHA256, nil // two became one
 		}
+		written, err = b.SHA256, w.writeBlob(&b, kind)
+	}
+	w.blobs[w.blobKey(sha, kind)], w.blobs[w.blobKey(written, kind)] = written, written
+	return written, err
+}
+
+// blobKey tells what is masked from what is not: one content may be a text in one part and
+// bytes in another.
+func (w *Writer) blobKey(sha string, kind session.PartKind) string {
+	if w.mask != nil && kind.HasBytes() {
+		return sha + " bytes"
+	}
+	return sha
+}
+
+func (w *Writer) writeBlob(b *session.Blob, kind session.PartKind) error {
+	if b.From != nil {
+		return w.streamBlob(b, kind)
+	}
+	l := blobLine{Type: lineBlob, SHA256: b.SHA256, MediaType: b.MediaType}
+	if mayBeText(b, kind) && utf8.Valid(b.Data) {
+		text := string(b.Data)
 		l.Text = &text
 	} else {
 		l.Base64 = b.Data
 	}
-	if w.blobs[l.SHA256] {
-		return l.SHA256, nil
-	}
-	w.blobs[l.SHA256] = true
-	return l.SHA256, w.line(l)
+	return w.line(l)
 }
 
 // mayBeText tells whether a blob is written as text where it is one.
