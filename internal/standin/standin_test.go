@@ -93,3 +93,26 @@ func TestAContentThatCannotBeReadIsAnError(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What is written in pieces is, byte for byte, what would be written of the whole.
+func TestJSONTextEscapesAsTheRestOfTheHouseDoes(t *testing.T) {
+	var all strings.Builder
+	for r := rune(0); r < 0x10ffff; r += 1 + r/100 {
+		all.WriteRune(r)
+	}
+	all.WriteString("\x7f\u2027\u2028\u2029\u202a" + hostile)
+	for _, size := range []int{1, 2, 3, 7, 4096} {
+		var out bytes.Buffer
+		w := standin.NewJSONText(&out)
+		for rest := all.String(); rest != ""; {
+			n := min(size, len(rest))
+			if _, err := io.WriteString(w, rest[:n]); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		if want := string(session.JSONOf(all.String())); `"`+out.String()+`"` != want {
+			t.Errorf("in pieces of %d it is another text", size)
+		}
+	}
+}

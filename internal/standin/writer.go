@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"strconv"
-	"unicode/utf8"
 
 	"sessiond/internal/session"
 )
@@ -115,34 +114,4 @@ func (w *Writer) known(word string) (content, error) {
 
 func errUnknown(word string) error {
 	return session.Errorf(session.Internal, "the word %s stands for nothing", strconv.Quote(word))
-}
-
-// JSONText writes valid UTF-8 as the inside of a JSON string.
-type JSONText struct {
-	to   io.Writer
-	torn []byte // a character whose rest is yet to come
-}
-
-// NewJSONText makes one in front of a writer.
-func NewJSONText(to io.Writer) *JSONText { return &JSONText{to: to} }
-
-// Write implements io.Writer.
-func (j *JSONText) Write(p []byte) (int, error) {
-	text := append(j.torn, p...)
-	whole := len(text)
-	for whole > 0 && len(text)-whole < utf8.UTFMax {
-		if whole--; utf8.RuneStart(text[whole]) {
-			if utf8.FullRune(text[whole:]) {
-				whole = len(text)
-			}
-			break
-		}
-	}
-	quoted, err := session.MarshalPlain(string(text[:whole]))
-	if err != nil {
-		return 0, err
-	}
-	j.torn = append([]byte(nil), text[whole:]...)
-	_, err = j.to.Write(quoted[1 : len(quoted)-1])
-	return len(p), err
 }
