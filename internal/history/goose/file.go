@@ -2,8 +2,8 @@ package goose
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -34,12 +34,12 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 	case bytes.HasPrefix(head, []byte("SQLite format 3")) || isDatabase(found.Path):
 		return readDatabase(ctx, found, cursor, known, emit)
 	}
-	f := &lines{file: file, size: info.Size(), path: found.Path}
+	f := &lines{file: file, size: info.Size(), path: found.Path, cuts: history.NewCuts(file, found, cutRule())}
 	a, err := f.begin(session.At(info.ModTime()))
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{ctx: ctx, known: known, emit: emit, path: found.Path, about: a, from: f}
+	r := &reader{ctx: ctx, known: known, emit: emit, path: found.Path, about: a, from: f, cuts: f.cuts}
 	modified := session.At(info.ModTime())
 	err = r.run(func() *history.Cursor {
 		r.batch.Records.Skip(history.SkipTorn, f.torn)
@@ -55,6 +55,7 @@ type lines struct {
 	file  *os.File
 	path  string
 	size  int64
+	cuts  *history.Cuts
 	from  int64 // where the messages begin
 	first int64 // line that they begin with
 	list  bool  // an export: one object with a list
@@ -64,15 +65,18 @@ type lines struct {
 
 // begin reads what the file says of the session. Codes: Invalid.
 func (f *lines) begin(modified session.Time) (about, error) {
+	if f.isExport() {
+		return f.export()
+	}
 	stem := strings.TrimSuffix(filepath.Base(f.path), filepath.Ext(f.path))
-	in := history.NewLines(f.file, 0, f.size)
+	in := history.NewLines(f.file, 0, f.size).Cut(f.cuts)
 	line, _, ended, err := in.Next()
 	if err != nil {
 		return about{}, err
 	}
 	o, ok := parse(line)
 	switch {
-	case !ok && bytes.HasPrefix(bytes.TrimSpace(line), []byte("{")) && filepath.Ext(f.path) == ".json", ok && o.Get("conversation") != nil:
+	case !ok && bytes.HasPrefix(bytes.TrimSpace(line), []byte("{")) && filepath.Ext(f.path) == ".json":
 		return f.export()
 	case !ok && !ended:
 		return about{}, session.Errorf(session.Invalid, "no Goose session: its first line is not finished")
@@ -138,19 +142,40 @@ func aboutFile(o history.Object) about {
 	return a
 }
 
-// export reads an exported session: one object, its messages in a list.
+// isExport tells whether the file begins with an object that holds a conversation. A file of
+// lines begins with a short one.
+func (f *lines) isExport() bool {
+	found := errors.New("it is there")
+	return errors.Is(f.members(func(key string, _ *history.Document) error {
+		if key == keyConversation {
+			return found
+		}
+		return nil
+	}), found)
+}
+
+const keyConversation = "conversation"
+
+// export reads what an exported session says of itself: one object, its messages in a list.
 func (f *lines) export() (about, error) {
 	f.list = true
 	var o history.Object
-	err := f.members(func(key string, in *json.Decoder) error {
-		if key == "conversation" {
-			return skipValue(in)
+	err := f.members(func(key string, in *history.Document) error {
+		if key == keyConversation {
+			return nil
 		}
-		var value json.RawMessage
-		if err := in.Decode(&value); err != nil {
+		at, err := in.Value()
+		if err != nil {
 			return err
 		}
-		value = bytes.ToValidUTF8(bytes.TrimSpace(value), []byte(string(utf8.RuneError)))
+		value := make([]byte, at.Size)
+		if err := history.ReadAgain(f.file, value, at.At); err != nil {
+			return err
+		}
+		value = bytes.ToValidUTF8(value, []byte(string(utf8.RuneError)))
+		if !history.Valid(value) {
+			return session.Errorf(session.Invalid, "no JSON at byte %d", at.At)
+		}
 		o = append(o, history.Field{Key: key, Raw: value})
 		return nil
 	})
@@ -163,51 +188,25 @@ func (f *lines) export() (about, error) {
 	return aboutFile(o), nil
 }
 
-// members yields the members of the file's object; yield takes the value.
-func (f *lines) members(yield func(key string, in *json.Decoder) error) error {
-	in := json.NewDecoder(io.NewSectionReader(f.file, 0, f.size))
-	if token, err := in.Token(); err != nil || token != json.Delim('{') {
-		return errors.Join(err, errors.New("it is no object"))
-	}
-	for in.More() {
-		token, err := in.Token()
-		if err != nil {
-			return err
-		}
-		key, _ := token.(string)
-		if err := yield(key, in); err != nil {
-			return err
-		}
-	}
-	_, err := in.Token()
-	return err
+// value reads a message of the file, shortened if it is a long one.
+func (f *lines) value(at history.Span) ([]byte, error) {
+	return f.cuts.ReadAgain(f.file, nil, at.At, at.Size)
 }
 
-// skipValue reads over a value, however long it is.
-func skipValue(in *json.Decoder) error {
-	depth := 0
-	for {
-		token, err := in.Token()
-		if err != nil {
-			return err
-		}
-		switch token {
-		case json.Delim('{'), json.Delim('['):
-			depth++
-		case json.Delim('}'), json.Delim(']'):
-			depth--
-		}
-		if depth == 0 {
-			return nil
-		}
+// members yields the members of the file's object; yield may take the value.
+func (f *lines) members(yield func(key string, in *history.Document) error) error {
+	in := history.NewDocument(f.file, f.size)
+	if kind, err := in.Enter(); err != nil || kind != '{' {
+		return errors.Join(err, errors.New("it is no object"))
 	}
+	return in.Members(func(key string) error { return yield(key, in) })
 }
 
 func (f *lines) scan(ctx context.Context, yield func(*row) error) error {
 	if f.list {
-		return f.scanList(yield)
+		return f.scanList(ctx, yield)
 	}
-	in := history.NewLines(f.file, f.from, f.size)
+	in := history.NewLines(f.file, f.from, f.size).Cut(f.cuts)
 	f.torn, f.blank = 0, 0
 	for n := f.first + 1; ; n++ {
 		line, at, ended, err := in.Next()
@@ -226,7 +225,7 @@ func (f *lines) scan(ctx context.Context, yield func(*row) error) error {
 			f.torn++ // the next import sees it whole
 			return nil
 		}
-		made.id, made.offset, made.size = n, at, int64(len(line))
+		made.id, made.offset, made.size = n, at, int64(in.Size())
 		if err := yield(made); err != nil {
 			return err
 		}
@@ -236,36 +235,36 @@ func (f *lines) scan(ctx context.Context, yield func(*row) error) error {
 	}
 }
 
-func (f *lines) scanList(yield func(*row) error) error {
+func (f *lines) scanList(ctx context.Context, yield func(*row) error) error {
 	n := int64(0)
-	return f.members(func(key string, in *json.Decoder) error {
-		if key != "conversation" {
-			return skipValue(in)
+	return f.members(func(key string, in *history.Document) error {
+		if key != keyConversation {
+			return nil
 		}
-		if token, err := in.Token(); err != nil || token != json.Delim('[') {
+		if kind, err := in.Enter(); err != nil || kind != '[' {
 			return errors.Join(err, session.Errorf(session.Invalid, "its conversation is no list"))
 		}
-		for in.More() {
-			var value json.RawMessage
-			if err := in.Decode(&value); err != nil {
+		return in.Members(func(string) error {
+			at, err := in.Value()
+			if err != nil {
+				return err
+			}
+			value, err := f.value(at)
+			if err != nil {
 				return err
 			}
 			n++
 			made := rowOf(value)
-			made.id, made.offset, made.size = n, in.InputOffset()-int64(len(value)), int64(len(value))
-			if err := yield(made); err != nil {
-				return err
-			}
-		}
-		_, err := in.Token()
-		return err
+			made.id, made.offset, made.size = n, at.At, at.Size
+			return cmp.Or(yield(made), ctx.Err())
+		})
 	})
 }
 
 func (f *lines) load(_ context.Context, l *records, i int) (*row, error) {
 	r := *l.at(i)
-	line := make([]byte, r.size)
-	if err := history.ReadAgain(f.file, line, r.offset); err != nil {
+	line, err := f.value(history.Span{At: r.offset, Size: r.size})
+	if err != nil {
 		return nil, fmt.Errorf("read line %d again: %w", r.id, err)
 	}
 	in := rowOf(line)

@@ -3,7 +3,6 @@ package opencode
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -29,7 +28,7 @@ func (s *Source) Read(ctx context.Context, found history.Found, _ *history.Curso
 	defer file.Close()
 	head := make([]byte, 512)
 	n, err := io.ReadFull(file, head)
-	switch head = bytes.TrimSpace(head[:n]); {
+	switch head = bytes.TrimSpace(history.Unmarked(head[:n])); {
 	case n == 0 && errors.Is(err, io.EOF):
 		return nil, session.Errorf(session.Invalid, "the file is empty")
 	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
@@ -45,20 +44,20 @@ func (s *Source) Read(ctx context.Context, found history.Found, _ *history.Curso
 type export struct {
 	file  *os.File
 	size  int64
+	cuts  *history.Cuts
 	flat  bool
 	about *about
-	parts map[string][]span // of a share: where a message's parts are
+	parts shared
 }
 
-type span struct{ offset, size int64 }
-
 func (s *Source) readExport(ctx context.Context, found history.Found, file *os.File, size int64, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	e := &export{file: file, size: size, parts: map[string][]span{}}
+	e := &export{file: file, size: size, cuts: history.NewCuts(file, found, cutRule()), parts: newShared()}
+	defer e.parts.close()
 	if err := e.look(); err != nil {
 		return nil, err
 	}
 	e.about.store = inExport
-	r := &reader{ctx: ctx, known: known, emit: emit, path: found.Path, now: s.now(), about: *e.about, from: e}
+	r := &reader{ctx: ctx, known: known, emit: emit, path: found.Path, now: s.now(), about: *e.about, from: e, cuts: e.cuts}
 	err := r.run(func(r *reader) *history.Cursor {
 		return lastBatch(found, 1, history.Records{}, r.waits).Cursor
 	})
@@ -67,19 +66,31 @@ func (s *Source) readExport(ctx context.Context, found history.Found, file *os.F
 
 // look finds what the file is, and what it says of the session. Codes: Invalid.
 func (e *export) look() error {
-	err := e.values(func(key string, at span, value []byte) error {
-		o, _ := parse(value)
+	err := e.values(func(key string, in *history.Document) error {
+		if !e.flat && key != keyInfo {
+			return nil
+		}
+		at, err := in.Value()
+		if err != nil {
+			return err
+		}
+		value, err := e.read(at)
+		if err != nil {
+			return err
+		}
+		o, why := parse(value)
+		data, _ := history.Fields(o.Get("data"))
 		switch {
-		case key == "info":
+		case key == keyInfo && why != "":
+			return session.Errorf(session.Invalid, "its info is no object")
+		case key == keyInfo:
 			a := aboutObject(o)
 			e.about = &a
-		case e.flat && o.String("type") == "session":
-			data, _ := history.Fields(o.Get("data"))
+		case o.String("type") == "session":
 			a := aboutObject(data)
 			e.about = &a
-		case e.flat && o.String("type") == "part":
-			data, _ := history.Fields(o.Get("data"))
-			e.parts[data.String("messageID")] = append(e.parts[data.String("messageID")], at)
+		case o.String("type") == "part":
+			e.parts.add(data.String("messageID"), at)
 		}
 		return nil
 	})
@@ -94,77 +105,54 @@ func (e *export) look() error {
 	return nil
 }
 
-// values yields info and each message of an export, or each entry of a share.
-func (e *export) values(yield func(key string, at span, value []byte) error) error {
-	in := json.NewDecoder(io.NewSectionReader(e.file, 0, e.size))
-	first, err := in.Token()
+const keyInfo = "info"
+
+// values yields info and each message of an export, or each entry of a share; yield may take the
+// value.
+func (e *export) values(yield func(key string, in *history.Document) error) error {
+	in := history.NewDocument(e.file, e.size)
+	kind, err := in.Enter()
 	if err != nil {
 		return err
 	}
-	list := func() error {
-		for in.More() {
-			var value json.RawMessage
-			if err := in.Decode(&value); err != nil {
-				return err
-			}
-			if err := yield("", span{in.InputOffset() - int64(len(value)), int64(len(value))}, value); err != nil {
-				return err
-			}
+	e.flat = kind == '['
+	return in.Members(func(key string) error {
+		switch {
+		case e.flat || key == keyInfo:
+			return yield(key, in)
+		case key != "messages":
+			return nil
 		}
-		_, err := in.Token()
-		return err
-	}
-	switch first {
-	case json.Delim('['):
-		e.flat = true
-		return list()
-	case json.Delim('{'):
-	default:
-		return errors.New("it is no object")
-	}
-	for in.More() {
-		token, err := in.Token()
-		if err != nil {
-			return err
+		if kind, err := in.Enter(); err != nil || kind != '[' {
+			return errors.Join(err, errors.New("its messages are no list"))
 		}
-		if token == "messages" {
-			if token, err := in.Token(); err != nil || token != json.Delim('[') {
-				return errors.Join(err, errors.New("its messages are no list"))
-			}
-			if err := list(); err != nil {
-				return err
-			}
-			continue
-		}
-		var value json.RawMessage
-		if err := in.Decode(&value); err != nil {
-			return err
-		}
-		if token == "info" {
-			if err := yield("info", span{}, value); err != nil {
-				return err
-			}
-		}
-	}
-	_, err = in.Token()
-	return err
+		return in.Members(func(string) error { return yield("", in) })
+	})
 }
 
 func (e *export) scan(ctx context.Context, yield func(*message) error) error {
-	return e.values(func(key string, at span, value []byte) error {
-		if key == "info" {
+	return e.values(func(key string, in *history.Document) error {
+		if key == keyInfo {
 			return ctx.Err()
 		}
-		in, err := e.message(at, value)
-		if err != nil || in == nil {
+		at, err := in.Value()
+		if err != nil {
 			return err
 		}
-		return yield(in)
+		value, err := e.read(at)
+		if err != nil {
+			return err
+		}
+		m, err := e.message(at, value)
+		if err != nil || m == nil {
+			return err
+		}
+		return yield(m)
 	})
 }
 
 func (e *export) load(_ context.Context, l *records, i int) (*message, error) {
-	at := span{l.at(i).offset, l.at(i).size}
+	at := history.Span{At: l.at(i).offset, Size: l.at(i).size}
 	value, err := e.read(at)
 	if err != nil {
 		return nil, err
@@ -174,17 +162,18 @@ func (e *export) load(_ context.Context, l *records, i int) (*message, error) {
 
 func (e *export) close() error { return nil }
 
-func (e *export) read(at span) ([]byte, error) {
-	value := make([]byte, at.size)
-	if err := history.ReadAgain(e.file, value, at.offset); err != nil {
+// read gives a value of the file, shortened if it is a long one.
+func (e *export) read(at history.Span) ([]byte, error) {
+	value, err := e.cuts.ReadAgain(e.file, nil, at.At, at.Size)
+	if err != nil {
 		return nil, fmt.Errorf("read the export again: %w", err)
 	}
 	return value, nil
 }
 
 // message takes one message of the file; nil for what is none.
-func (e *export) message(at span, value []byte) (*message, error) {
-	in := &message{offset: at.offset, size: at.size, records: 1}
+func (e *export) message(at history.Span, value []byte) (*message, error) {
+	in := &message{offset: at.At, size: at.Size, records: 1}
 	o, why := parse(value)
 	if why != "" {
 		in.data, in.broken = value, why
@@ -213,7 +202,7 @@ func (e *export) message(at span, value []byte) (*message, error) {
 		return in, nil
 	}
 	in.id, in.data = data.String("id"), objectJSON(data)
-	for _, at := range e.parts[in.id] {
+	for _, at := range e.parts.of(in.id) {
 		value, err := e.read(at)
 		if err != nil {
 			return nil, err

@@ -302,7 +302,7 @@ func (r *reader) message(i int) error {
 		return err
 	}
 	m := r.records.record(i)
-	size := len(in.data)
+	size := r.cuts.Size(in.data)
 	for i := range in.parts {
 		size += r.cuts.Size(in.parts[i].data)
 	}

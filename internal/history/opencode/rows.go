@@ -20,12 +20,12 @@ type rowsOf struct {
 	kept   map[string]*message // of a small conversation: not to be read twice
 	size   int
 	long   history.LongValues
-	longAt map[int64]span // of the parts in it, by their rows
+	longAt map[int64]history.Span // of the parts in it, by their rows
 	cuts   *history.Cuts
 }
 
 func newRows(d *database, of string) *rowsOf {
-	c := &rowsOf{d: d, of: of, kept: map[string]*message{}, longAt: map[int64]span{}}
+	c := &rowsOf{d: d, of: of, kept: map[string]*message{}, longAt: map[int64]history.Span{}}
 	if d.utf8 {
 		c.cuts = history.NewCuts(&c.long, d.found, cutRule())
 	}
@@ -210,7 +210,7 @@ func (c *rowsOf) longPart(ctx context.Context, row int64) (data []byte, err erro
 		if err := c.d.GetContext(ctx, &size, sizeOfPart, row); err != nil || size == nil {
 			return nil, err
 		}
-		at.offset, at.size, err = c.long.Put(ctx, c.d.SQLite, tablePart, "data", row, *size, "", "")
+		at.At, at.Size, err = c.long.Put(ctx, c.d.SQLite, tablePart, "data", row, *size, "", "")
 		if err == nil {
 			c.longAt[row], copied = at, true
 		}
@@ -219,7 +219,7 @@ func (c *rowsOf) longPart(ctx context.Context, row int64) (data []byte, err erro
 		err := c.d.GetContext(ctx, &data, wholePart, row)
 		return data, err
 	}
-	return c.cuts.ReadAgain(&c.long, nil, at.offset, at.size)
+	return c.cuts.ReadAgain(&c.long, nil, at.At, at.Size)
 }
 
 // both are rows of messages and of their parts.

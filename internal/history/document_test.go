@@ -1,0 +1,156 @@
+package history_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// members gives what stands in a document, as far as deep says by name that it is entered.
+func members(text string, deep ...string) (all []string, err error) {
+	d := history.NewDocument(strings.NewReader(text), int64(len(text)))
+	if _, err := d.Enter(); err != nil {
+		return nil, err
+	}
+	err = d.Members(func(name string) error {
+		for _, one := range deep {
+			if one == name {
+				if _, err := d.Enter(); err != nil {
+					return err
+				}
+				return d.Members(func(string) error {
+					at, err := d.Value()
+					all = append(all, text[at.At:at.At+at.Size])
+					return err
+				})
+			}
+		}
+		if name == "over" {
+			return nil
+		}
+		at, err := d.Value()
+		all = append(all, name+"="+text[at.At:at.At+at.Size])
+		return err
+	})
+	return all, err
+}
+
+func TestDocumentGivesEachMember(t *testing.T) {
+	long := strings.Repeat(`\"}]`, 50_000)
+	for _, test := range []struct {
+		name, text string
+		deep       []string
+		want       []string
+	}{
+		{"nothing", ` { } `, nil, nil},
+		{"no elements", `[]`, nil, nil},
+		{"values of all kinds", `{"a":1,"b" : "x" , "c":{"d":[1,{}]},"e":[],"f":null,"g":-1.5e3}`, nil, []string{"a=1", `b="x"`, `c={"d":[1,{}]}`, "e=[]", "f=null", "g=-1.5e3"}},
+		{"an array", "[1,\n{\"a\":2} ,\"x\"\t]", nil, []string{"=1", `={"a":2}`, `="x"`}},
+		{"a list within", `{"a":1,"list":[1,[2],{"b":3}],"z":0}`, []string{"list"}, []string{"a=1", "1", "[2]", `{"b":3}`, "z=0"}},
+		{"a name with an escape", `{"\u0061":1}`, nil, []string{"a=1"}},
+		{"what is gone over", `{"over":{"a":["}"]},"z":0}`, nil, []string{"z=0"}},
+		{"strings over many pieces", `{"a":"` + long + `","over":["` + long + `"],"z":0}`, nil, []string{`a="` + long + `"`, "z=0"}},
+		{"a byte order mark", "\ufeff{\"a\":1}", nil, []string{"a=1"}},
+		{"something behind it", `{"a":1} and more`, nil, []string{"a=1"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := members(test.text, test.deep...)
+			if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+				t.Errorf("%v\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestBrokenDocumentIsRefused(t *testing.T) {
+	for _, text := range []string{
+		``, `x`, `1`, `{`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":1,}`, `{a:1}`, `{"a" 1}`, `{"a":1 "b":2}`, `[1 2]`, `[1,]`, `[,1]`, `["a]`, `{"a":[}`, `{"list":[1`, `{"list":1}`, `{"a":}`,
+	} {
+		if got, err := members(text, "list"); session.CodeOf(err) != session.Invalid {
+			t.Errorf("%q gives %q, %v", text, got, err)
+		}
+	}
+}
+
+// FuzzDocument: of what is valid the members are those that encoding/json gives.
+func FuzzDocument(f *testing.F) {
+	f.Add(`{"a":[1,"x",{"b":null}],"c":true}`)
+	f.Add(`[{"a":"\\\""},2]`)
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := members(text)
+		var list []json.RawMessage
+		if !json.Valid([]byte(text)) || json.Unmarshal([]byte(text), &list) != nil || list == nil {
+			return
+		}
+		var want []string
+		for _, v := range list {
+			want = append(want, "="+string(v))
+		}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%v\n%s", err, diff)
+		}
+	})
+}
+
+// pattern is a file of a size that repeats a text, between others.
+type pattern struct {
+	before, text, after string
+	times               int64
+}
+
+func (p *pattern) size() int64 {
+	return int64(len(p.before)) + p.times*int64(len(p.text)) + int64(len(p.after))
+}
+
+func (p *pattern) ReadAt(b []byte, at int64) (n int, err error) {
+	for n < len(b) && at < p.size() {
+		from := at - int64(len(p.before))
+		rest := ""
+		switch {
+		case from < 0:
+			rest = p.before[at:]
+		case from < p.times*int64(len(p.text)):
+			rest = p.text[from%int64(len(p.text)):]
+		default:
+			rest = p.after[from-p.times*int64(len(p.text)):]
+		}
+		m := copy(b[n:], rest)
+		n, at = n+m, at+int64(m)
+	}
+	if n < len(b) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+func TestDocumentOf400MBIsNotHeld(t *testing.T) {
+	one := `{"role":"user","content":[{"type":"text","text":"` + strings.Repeat("words ", 1000) + `"}]},`
+	file := &pattern{before: `{"info":{},"messages":[`, text: one, after: `{}]}`, times: 400 << 20 / int64(len(one))}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	d := history.NewDocument(file, file.size())
+	n := int64(0)
+	_, err := d.Enter()
+	err = errors.Join(err, d.Members(func(name string) error {
+		if name != "messages" {
+			return nil
+		}
+		if _, err := d.Enter(); err != nil {
+			return err
+		}
+		return d.Members(func(string) error { n++; return nil })
+	}))
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; err != nil || n != file.times+1 || took > 1<<20 {
+		t.Error(fmt.Sprint(n, " messages, ", took, " bytes: ", err))
+	}
+}

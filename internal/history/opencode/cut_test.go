@@ -1,0 +1,78 @@
+package opencode
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"sessiond/internal/history"
+	"sessiond/internal/history/historytest"
+	"sessiond/internal/raced"
+)
+
+func fresh() history.Source { return New(historytest.NoEnv, historytest.Later) }
+
+// written says how a message and its part stand in a file, and the session beside them.
+type written struct{ begin, message, end string }
+
+const aboutOne = `{"id":"ses_1","title":"one","directory":"/w","time":{"created":1770109200000,"updated":1770109200000}}`
+
+func forms() map[string]written {
+	return map[string]written{
+		"an export": {`{"info":` + aboutOne + `,"messages":[`, `{"info":MESSAGE,"parts":[PART]},`, `]}`},
+		"a share":   {`[{"type":"session","data":` + aboutOne + `},`, `{"type":"part","data":PART},{"type":"message","data":MESSAGE},`, `]`},
+	}
+}
+
+// of writes so many messages, of which the last is long.
+func (w written) of(n, long int) string {
+	var b strings.Builder
+	b.WriteString(w.begin)
+	for i := range n {
+		text := fmt.Sprint("what was said, ", i)
+		if i == n-1 {
+			text = strings.Repeat(`a line, \"quoted\", and its end\n`, long/32) + text
+		}
+		message := fmt.Sprintf(`{"id":"msg_%05d","sessionID":"ses_1","role":"user","time":{"created":%d}}`, i, 1770109200000+i)
+		part := fmt.Sprintf(`{"id":"prt_%05d","messageID":"msg_%05d","sessionID":"ses_1","type":"text","text":"%s"}`, i, i, text)
+		b.WriteString(strings.NewReplacer("MESSAGE", message, "PART", part).Replace(w.message))
+	}
+	return strings.TrimSuffix(b.String(), ",") + w.end
+}
+
+// TestLongMessagesOfAnExportGiveTheSameRows: whether they are read whole or shortened.
+func TestLongMessagesOfAnExportGiveTheSameRows(t *testing.T) {
+	for name, form := range forms() {
+		t.Run(name, func(t *testing.T) {
+			historytest.SameWhole(t, fresh, 1, map[string]string{"one.json": form.of(3, 2<<20)}, map[string]string{"one.json": form.of(5, 3<<20)})
+		})
+	}
+}
+
+func TestOpencodeExportOf50MBIsNotHeld(t *testing.T) {
+	raced.Skip(t, "long exports take the way of short ones")
+	for name, form := range forms() {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "one.json")
+			if err := os.WriteFile(path, []byte(form.of(1000, 50<<20)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			n := 0
+			if _, err := fresh().Read(t.Context(), history.Found{Path: path}, nil, historytest.Nobody{}, func(b history.Batch) error {
+				n += len(b.Messages)
+				return nil
+			}); err != nil || n != 1000 {
+				t.Fatalf("%d messages: %v", n, err)
+			}
+			runtime.ReadMemStats(&after)
+			if total := (after.TotalAlloc - before.TotalAlloc) >> 20; total > 20 {
+				t.Errorf("%d MB were allocated", total)
+			}
+		})
+	}
+}
