@@ -42,20 +42,42 @@ func (l *LongValues) Put(ctx context.Context, db *SQLite, table, column string, 
 	if _, err := l.file.WriteAt([]byte(before), at); err != nil {
 		return 0, 0, err
 	}
-	w := &counted{to: io.NewOffsetWriter(l.file, at+int64(len(before))), ctx: ctx}
-	err = db.Raw(func(conn any) error { return engine.CopyValue(conn, table, column, row, w) })
-	if err != nil {
-		return 0, 0, fmt.Errorf("read %s of row %d of %s: %w", column, row, table, err)
+	to := io.NewOffsetWriter(l.file, at+int64(len(before)))
+	if err := db.CopyValue(ctx, table, column, row, size, to); err != nil {
+		return 0, 0, err
 	}
-	if w.n != size {
-		return 0, 0, session.Errorf(session.Busy, "%s of row %d of %s has %d bytes, not %d: import again", column, row, table, w.n, size)
-	}
-	if _, err := w.to.Write([]byte(after)); err != nil {
+	if _, err := to.Write([]byte(after)); err != nil {
 		return 0, 0, err
 	}
 	n = int64(len(before)+len(after)) + size
 	l.end += n
 	return at, n, nil
+}
+
+// CopyValue copies the text or blob of a row piece by piece. size is what octet_length says of it.
+// Codes: Busy (it is of another size).
+func (s *SQLite) CopyValue(ctx context.Context, table, column string, row, size int64, to io.Writer) error {
+	w := &counted{to: to, ctx: ctx}
+	err := s.Raw(func(conn any) error { return engine.CopyValue(conn, table, column, row, w) })
+	if err != nil {
+		return fmt.Errorf("read %s of row %d of %s: %w", column, row, table, err)
+	}
+	if w.n != size {
+		return session.Errorf(session.Busy, "%s of row %d of %s has %d bytes, not %d: import again", column, row, table, w.n, size)
+	}
+	return nil
+}
+
+// GivesPieces tells whether CopyValue gives what the rows of a table say: it has rowids, and texts
+// are in UTF-8.
+func (s *SQLite) GivesPieces(ctx context.Context, table string) (bool, error) {
+	var encoding string
+	if err := s.GetContext(ctx, &encoding, `PRAGMA encoding`); err != nil {
+		return false, err
+	}
+	var n int
+	err := s.GetContext(ctx, &n, `SELECT COUNT(*) FROM pragma_table_list(?) WHERE schema = 'main' AND type = 'table' AND wr = 0`, table)
+	return n == 1 && encoding == "UTF-8", err
 }
 
 // Close gives the file back.

@@ -6,11 +6,12 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"sort"
+	"strconv"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
@@ -19,85 +20,127 @@ import (
 // events puts a session's lines into a spool, in their order: those of the database, and those
 // that it moved to cold storage. early counts what is no line of the transcript.
 func (x *databaseReader) events(s *spool, id string, early *history.Records) (*history.Table[row], error) {
-	var hot history.Table[placed]
+	var hot, cold history.Table[placed]
 	defer hot.Close()
-	query := `SELECT seq, CAST(event_json AS BLOB), COALESCE(created_at, 0), NULL, NULL FROM ` + tableEvents
-	if x.has(tableEvents, "event_zstd", "event_utf8_bytes") {
-		query = `SELECT seq, CAST(event_json AS BLOB), COALESCE(created_at, 0), event_zstd, event_utf8_bytes FROM ` + tableEvents
-	}
-	rows, err := x.QueryContext(x.ctx, query+` WHERE session_id = ? ORDER BY seq`, id)
-	if err != nil {
+	defer cold.Close()
+	if err := x.hot(s, id, &hot); err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var seq, made int64
-		var text, packed sql.RawBytes
-		var length sql.NullInt64
-		if err := rows.Scan(&seq, &text, &made, &packed, &length); err != nil {
-			return nil, err
-		}
-		raw := []byte(text)
-		if text == nil && packed != nil {
-			if raw, err = unpackBytes(packed, maxEvent); err != nil || length.Valid && int64(len(raw)) != length.Int64 {
-				x.problem(0, fmt.Sprintf("session %s, event %d: its compressed body is damaged; kept raw", id, seq))
-				if raw == nil {
-					raw = fmt.Appendf(nil, "zstd %x", []byte(packed))
-				}
-				raw = append([]byte("damaged: "), raw...)
-			}
-		}
-		at, err := s.put(raw)
-		if err != nil {
-			return nil, err
-		}
-		hot.Append(placed{row{at: at, size: int64(len(raw)), made: made}, seq})
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	var cold []placed
 	if x.has(tableCold, "session_id", "archive_name", "archive_sha256") {
-		there := map[int64]bool{}
 		err := x.cold(id, func(seq, made int64, raw []byte) error {
-			if there[seq] || isThere(&hot, seq) {
-				early.Skip(skipHot, 1)
-				return nil
-			}
-			there[seq] = true
 			at, err := s.put(raw)
-			cold = append(cold, placed{row{at: at, size: int64(len(raw)), made: made}, seq})
+			cold.Append(placed{row{at: at, size: int64(len(raw)), made: made}, seq})
 			return err
 		}, early)
 		if err != nil {
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(cold, func(a, b placed) int { return cmp.Compare(a.seq, b.seq) })
+	cold.Sort(func(a, b *placed) int { return cmp.Compare(a.seq, b.seq) })
+	return merged(&hot, &cold, early), nil
+}
+
+// merged gives events in the order of their numbers. Of those with one number the first of hot
+// counts, else the first of cold.
+func merged(hot, cold *history.Table[placed], early *history.Records) *history.Table[row] {
 	all := &history.Table[row]{}
-	for i := range int32(hot.Len()) {
-		next := *hot.At(i)
-		for ; len(cold) > 0 && cold[0].seq < next.seq; cold = cold[1:] {
-			all.Append(cold[0].row)
+	next, last := int32(0), placed{}
+	for i := int32(0); int(i) < cold.Len(); {
+		c := *cold.At(i)
+		if int(next) < hot.Len() && hot.At(next).seq <= c.seq {
+			last = *hot.At(next)
+			all.Append(last.row)
+			next++
+			continue
 		}
-		all.Append(next.row)
+		i++
+		if all.Len() > 0 && last.seq == c.seq {
+			early.Skip(skipHot, 1)
+			continue
+		}
+		all.Append(c.row)
+		last = c
 	}
-	for i := range cold {
-		all.Append(cold[i].row)
+	for ; int(next) < hot.Len(); next++ {
+		all.Append(hot.At(next).row)
 	}
-	return all, nil
+	return all
+}
+
+// hot puts the events into the spool that are in their table. A long one is copied piece by piece.
+func (x *databaseReader) hot(s *spool, id string, into *history.Table[placed]) error {
+	pieces, err := x.GivesPieces(x.ctx, tableEvents)
+	if err != nil {
+		return err
+	}
+	text, row := `CAST(event_json AS BLOB), NULL`, `0`
+	if pieces {
+		long := `octet_length(event_json) > ` + strconv.Itoa(history.LongValue)
+		text, row = `CASE WHEN `+long+` THEN NULL ELSE CAST(event_json AS BLOB) END, CASE WHEN `+long+` THEN octet_length(event_json) END`, `rowid`
+	}
+	packed := `NULL, NULL`
+	if x.has(tableEvents, "event_zstd", "event_utf8_bytes") {
+		packed = `event_zstd, event_utf8_bytes`
+	}
+	rows, err := x.QueryContext(x.ctx, `SELECT seq, `+row+`, `+text+`, COALESCE(created_at, 0), `+packed+` FROM `+tableEvents+` WHERE session_id = ? ORDER BY seq`, id)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := x.event(rows, s, id, into); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+func (x *databaseReader) event(rows *sql.Rows, s *spool, id string, into *history.Table[placed]) error {
+	var seq, rowid, made int64
+	var text, packed sql.RawBytes
+	var long, length sql.NullInt64
+	if err := rows.Scan(&seq, &rowid, &text, &long, &made, &packed, &length); err != nil {
+		return err
+	}
+	if long.Valid {
+		at, err := s.putFrom(long.Int64, func(w io.Writer) error { return x.CopyValue(x.ctx, tableEvents, "event_json", rowid, long.Int64, w) })
+		if err == nil {
+			into.Append(placed{row{at: at, size: long.Int64, made: made}, seq})
+			return nil
+		}
+		if !errors.Is(err, engine.ErrHidden) {
+			return err
+		}
+		if text, err = x.whole(rowid); err != nil {
+			return err
+		}
+	}
+	raw := []byte(text)
+	if text == nil && packed != nil {
+		var err error
+		if raw, err = unpackBytes(packed, maxEvent); err != nil || length.Valid && int64(len(raw)) != length.Int64 {
+			x.problem(0, fmt.Sprintf("session %s, event %d: its compressed body is damaged; kept raw", id, seq))
+			if raw == nil {
+				raw = fmt.Appendf(nil, "zstd %x", []byte(packed))
+			}
+			raw = append([]byte("damaged: "), raw...)
+		}
+	}
+	at, err := s.put(raw)
+	into.Append(placed{row{at: at, size: int64(len(raw)), made: made}, seq})
+	return err
+}
+
+// whole reads an event that SQLite does not give piece by piece.
+func (x *databaseReader) whole(rowid int64) (text []byte, err error) {
+	err = x.GetContext(x.ctx, &text, `SELECT CAST(event_json AS BLOB) FROM `+tableEvents+` WHERE rowid = ?`, rowid)
+	return text, err
 }
 
 // placed is an event in the spool, with its number.
 type placed struct {
 	row
 	seq int64
-}
-
-// isThere tells whether events, which are in the order of their numbers, hold one.
-func isThere(events *history.Table[placed], seq int64) bool {
-	i := sort.Search(events.Len(), func(i int) bool { return events.At(int32(i)).seq >= seq })
-	return i < events.Len() && events.At(int32(i)).seq == seq
 }
 
 // cold yields the events of a session that are in cold storage.
@@ -129,7 +172,7 @@ func (x *databaseReader) cold(id string, yield func(seq, made int64, raw []byte)
 			continue
 		}
 		n, err := coldEvents(text, yield, early)
-		if err != nil {
+		if err := errors.Join(err, text.Close()); err != nil {
 			return err
 		}
 		if events.Valid && events.Int64 >= 0 && int64(n) != events.Int64 {
@@ -140,7 +183,7 @@ func (x *databaseReader) cold(id string, yield func(seq, made int64, raw []byte)
 }
 
 // archive unpacks what the database or a file beside it holds under a hash.
-func (x *databaseReader) archive(name, sum string, packed []byte) ([]byte, error) {
+func (x *databaseReader) archive(name, sum string, packed []byte) (*spool, error) {
 	if packed == nil {
 		file, _, err := history.Open(x.coldFile(name))
 		if err != nil {
@@ -154,16 +197,20 @@ func (x *databaseReader) archive(name, sum string, packed []byte) ([]byte, error
 	if hash := sha256.Sum256(packed); hex.EncodeToString(hash[:]) != sum {
 		return nil, session.Errorf(session.Invalid, "its hash is not the stored one")
 	}
-	text, err := unpackBytes(packed, maxArchive)
-	if err != nil {
-		return nil, session.Errorf(session.Invalid, "compressed, and damaged: %w", err)
-	}
-	return text, nil
+	return unpackTo(bytes.NewReader(packed), maxArchive)
 }
 
 // coldEvents yields the events among the lines of an archive and counts them.
-func coldEvents(text []byte, yield func(seq, made int64, raw []byte) error, early *history.Records) (n int, err error) {
-	for line := range bytes.Lines(text) {
+func coldEvents(text *spool, yield func(seq, made int64, raw []byte) error, early *history.Records) (n int, err error) {
+	lines := history.NewLines(text, 0, text.size)
+	for {
+		line, _, _, err := lines.Next()
+		if errors.Is(err, io.EOF) {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
 		o, ok := pi.Parse(line)
 		kind := o.String("kind")
 		event, is := history.Fields(o.Get("row"))
@@ -180,7 +227,6 @@ func coldEvents(text []byte, yield func(seq, made int64, raw []byte) error, earl
 			early.Skip(skipDerived, 1)
 		}
 	}
-	return n, nil
 }
 
 // archives imports the transcripts that were put away whole: earlier generations of a key.
@@ -216,6 +262,24 @@ type archived struct {
 	made                           int64 // milliseconds since 1970
 }
 
+// text unpacks the transcript. Codes: Invalid (damaged).
+func (a *archived) text() (*spool, error) {
+	if hash := sha256.Sum256(a.packed); hex.EncodeToString(hash[:]) != a.sum {
+		return nil, session.Errorf(session.Invalid, "its hash is not the stored one")
+	}
+	if a.encoding == "zstd" {
+		return unpackTo(bytes.NewReader(a.packed), maxArchive)
+	}
+	s, err := newSpool()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.put(a.packed); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
 func (x *databaseReader) archived(a archived) error {
 	if a.reason == "deleted" && kindOf(canonicalKey(a.key, x.agent.id, "")) != "cron" {
 		x.records.Skip(skipDeleted, 1)
@@ -227,12 +291,7 @@ func (x *databaseReader) archived(a archived) error {
 		x.records.Skip(skipUnchanged, 1)
 		return err
 	}
-	text := a.packed
-	if hash := sha256.Sum256(a.packed); hex.EncodeToString(hash[:]) != a.sum {
-		err = session.Errorf(session.Invalid, "its hash is not the stored one")
-	} else if a.encoding == "zstd" {
-		text, err = unpackBytes(a.packed, maxArchive)
-	}
+	text, err := a.text()
 	if err != nil {
 		x.problem(0, fmt.Sprintf("the archived transcript of session %s cannot be read: %s", a.id, history.Reason(err)))
 		x.records.Skip("damaged archive", 1)
@@ -242,18 +301,19 @@ func (x *databaseReader) archived(a archived) error {
 	if about == nil {
 		about = newAbout(a.id, canonicalKey(a.key, x.agent.id, ""), nil)
 	}
-	s, err := newSpool()
-	if err != nil {
-		return err
-	}
-	defer s.Close() //nolint:errcheck // it has no name any more
-	r := x.reader(s, path, about)
-	for line := range bytes.Lines(text) {
-		at, err := s.put(line)
+	defer text.Close() //nolint:errcheck // it has no name any more
+	r := x.reader(text, path, about)
+	defer r.text.rows.Close()
+	lines := history.NewLines(text, 0, text.size).Cut(r.text.cuts)
+	for {
+		_, at, _, err := lines.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
 		if err != nil {
 			return err
 		}
-		r.text.rows.Append(row{at: at, size: int64(len(line)), made: a.made})
+		r.text.rows.Append(row{at: at, size: int64(lines.Size()), made: a.made})
 	}
 	x.sessions++
 	return x.run(r)

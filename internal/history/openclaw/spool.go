@@ -36,13 +36,26 @@ func newSpool() (*spool, error) {
 // put appends bytes and gives the place of the first.
 func (s *spool) put(raw []byte) (at int64, err error) {
 	at = s.size
-	n, err := s.Write(raw)
+	n, err := s.WriteAt(raw, at)
 	s.size += int64(n)
 	return at, err
 }
 
+// putFrom appends what fill writes, size bytes, and gives the place of the first.
+func (s *spool) putFrom(size int64, fill func(io.Writer) error) (at int64, err error) {
+	at = s.size
+	if err := fill(io.NewOffsetWriter(s.File, at)); err != nil {
+		return 0, err
+	}
+	s.size += size
+	return at, nil
+}
+
 // unpack writes what a zstd stream holds into a spool. Codes: Invalid (damaged, too large).
-func unpack(in io.Reader) (*spool, error) {
+func unpack(in io.Reader) (*spool, error) { return unpackTo(in, maxUnpacked) }
+
+// unpackTo is unpack of at most so many bytes.
+func unpackTo(in io.Reader, most int64) (*spool, error) {
 	decoder, err := unzstd(in)
 	if err != nil {
 		return nil, err
@@ -52,12 +65,12 @@ func unpack(in io.Reader) (*spool, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.size, err = io.Copy(s.File, io.LimitReader(decoder, maxUnpacked+1))
+	s.size, err = io.Copy(s.File, io.LimitReader(decoder, most+1))
 	switch {
 	case err != nil:
 		err = session.Errorf(session.Invalid, "compressed, and damaged: %w", err)
-	case s.size > maxUnpacked:
-		err = session.Errorf(session.Invalid, "compressed, and larger than %d GiB", maxUnpacked>>30)
+	case s.size > most:
+		err = session.Errorf(session.Invalid, "compressed, and larger than %d MiB", most>>20)
 	default:
 		return s, nil
 	}
