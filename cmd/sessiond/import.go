@@ -169,7 +169,7 @@ func (a *app) ask(ctx context.Context, question string, enter bool) (bool, error
 // it goes on with what their programs write then.
 func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 	defer frugal()()
-	return a.with(ctx, wiring{log: a.log(zerolog.WarnLevel), cacheKiB: importCache}, func(s *services) error {
+	return a.with(ctx, wiring{log: a.log(zerolog.WarnLevel), cacheKiB: importCache, readKiB: importReader}, func(s *services) error {
 		im := history.Importer{Store: s.store, Price: s.catalogue.Price, Purged: a.purgedToo}
 		var size int64
 		for _, h := range pasts {
@@ -215,6 +215,7 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 
 const (
 	importCache  = 8 << 10  // KiB: an import goes on at the end of what it wrote
+	importReader = 1 << 10  // KiB: it reads a little of much, and the index everything once
 	importMemory = 40 << 20 // bytes
 )
 

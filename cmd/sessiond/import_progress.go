@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -71,6 +72,10 @@ func (a *app) index(ctx context.Context, s *services) error {
 	if err != nil {
 		return err
 	}
+	if err := s.store.Shrink(ctx); err != nil {
+		return err
+	}
+	debug.FreeOSMemory() // what the import took is not needed for the index
 	bar := a.bar("making it searchable", last-mark, false)
 	_, err = s.index.CatchUpTelling(ctx, func(messages int) { bar.add(int64(messages)) })
 	bar.end(err == nil)

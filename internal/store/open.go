@@ -55,6 +55,9 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	if opt.CacheKiB == 0 {
 		opt.CacheKiB = 32 << 10
 	}
+	if opt.ReaderKiB == 0 {
+		opt.ReaderKiB = opt.CacheKiB / 2
+	}
 	s := &Store{path: path, opt: opt, prepared: map[string]*sqlx.Stmt{}}
 	if opt.ReadOnly {
 		err = s.openReadOnly(ctx)
@@ -97,7 +100,7 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 	if err := retryBusy(ctx, func() error { return useWAL(ctx, s.writeDB) }); err != nil {
 		return err
 	}
-	if err := s.openReaders(ctx, dsn(s.path, "rw", "query_only(1)", cache(s.opt.CacheKiB/2), "temp_store(memory)")); err != nil {
+	if err := s.openReaders(ctx, dsn(s.path, "rw", "query_only(1)", cache(s.opt.ReaderKiB), "temp_store(memory)")); err != nil {
 		return err
 	}
 	s.writer, err = startWriter(s.writeDB, s.opt)

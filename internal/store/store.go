@@ -34,9 +34,11 @@ type Options struct {
 	// these do.
 	Storable func(text []byte) bool
 
-	// CacheKiB is how much of the database the writer keeps in memory, and each reader half of
-	// it; 0: 32 MiB. A command that goes through much, once, needs less.
+	// CacheKiB is how much of the database the writer keeps in memory; 0: 32 MiB. A command that goes through much, once, needs less.
 	CacheKiB int
+
+	// ReaderKiB is how much of it each reader keeps; 0: half as much.
+	ReaderKiB int
 
 	// Committed is called after each transaction of this store; it must not block. nil: nobody.
 	Committed func()
@@ -175,6 +177,30 @@ func (s *Store) readOnly() error {
 func (s *Store) DataVersion(ctx context.Context) (v int64, err error) {
 	err = s.alone(ctx, func(t *tx) error { return t.row(`PRAGMA data_version`, nil, &v) })
 	return v, err
+}
+
+// Shrink gives back what the connections that wait keep of the database in memory: for a command
+// that goes on with something else.
+func (s *Store) Shrink(ctx context.Context) error {
+	const shrink = `PRAGMA shrink_memory`
+	if err := s.alone(ctx, func(t *tx) error { _, err := t.exec(shrink); return err }); err != nil {
+		return fmt.Errorf("give memory back: %w", err)
+	}
+	var idle []*sqlx.Conn
+	var err error
+	for range s.readers.Stats().Idle {
+		conn, failed := s.readers.Connx(ctx)
+		if failed != nil {
+			err = failed
+			break
+		}
+		idle = append(idle, conn)
+	}
+	for _, conn := range idle {
+		_, failed := conn.ExecContext(ctx, shrink)
+		err = errors.Join(err, failed, conn.Close())
+	}
+	return err
 }
 
 // TruncateWAL moves what the write-ahead log holds into the database file and empties it.
