@@ -13,12 +13,13 @@ import (
 	"sessiond/internal/session"
 )
 
-// ahead reads sources in one goroutine while what they gave before is stored in another. Only
-// a few batches wait between the two, so that memory stays flat.
+// ahead reads sources in one goroutine while what they gave before is measured and checked in
+// another and stored in a third. Only a few batches wait between them, so that memory stays flat.
 type ahead struct {
 	*Importer
 	source  Source
-	steps   chan step
+	given   chan step // by the reading goroutine
+	steps   chan step // for the storing one
 	pace    *pace
 	pending *pending
 	waiting []Found // read, but for an origin that is not here; of the reading goroutine
@@ -33,6 +34,7 @@ type step struct {
 	batch    *Batch        // to store; nil: the reading has ended, or
 	settled  chan struct{} // closed when everything before it is stored
 	answer   chan error    // of a batch whose giver waits for what the store says
+	unfit    error         // what the store said to the batch before it was offered
 	problems []Problem
 	err      error
 }
@@ -40,7 +42,7 @@ type step struct {
 // each reads and stores the found things in their order and calls done after each, also
 // after one that did not come to its end because of the error.
 func (im *Importer) each(ctx context.Context, source Source, found []Found, done func(Found, Accounting)) error {
-	a := ahead{Importer: im, source: source, steps: make(chan step, mostWaiting), pace: &pace{Importer: im}, pending: newPending()}
+	a := ahead{Importer: im, source: source, given: make(chan step), steps: make(chan step, mostWaiting), pace: &pace{Importer: im}, pending: newPending()}
 	room := takeHeadroom(!im.Polite, liveHeap)
 	defer room.giveBack()
 	var reader sync.WaitGroup
@@ -48,8 +50,12 @@ func (im *Importer) each(ctx context.Context, source Source, found []Found, done
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	reader.Go(func() {
-		defer close(a.steps)
+		defer close(a.given)
 		a.read(inner, found)
+	})
+	reader.Go(func() {
+		defer close(a.steps)
+		a.prepare(inner)
 	})
 	var current *reading
 	steps := queue{steps: a.steps}
@@ -63,6 +69,9 @@ func (im *Importer) each(ctx context.Context, source Source, found []Found, done
 			continue
 		}
 		current = s.reading
+		if s.unfit != nil && current.refused.Load() == nil {
+			current.refused.Store(&s.unfit)
+		}
 		if s.answer != nil {
 			s.answer <- current.restore(inner, *s.batch)
 			if current.failed == nil {
@@ -210,9 +219,8 @@ func awaited(c *Cursor) string {
 	return state.Awaits
 }
 
-// emit measures a batch, beside the storing of the one before it, and gives it away. The
-// source may use the batch's own slices again. One that is much larger than a batch should be
-// is waited for: two of its kind would be too many.
+// emit gives a batch away. The source may use the batch's own slices again. One that is much
+// larger than a batch should be is waited for: two of its kind would be too many.
 func (a *ahead) emit(ctx context.Context, r *reading, b Batch) error {
 	if refused := r.refused.Load(); refused != nil {
 		return *refused
@@ -240,9 +248,6 @@ func (a *ahead) emit(ctx context.Context, r *reading, b Batch) error {
 	if err != nil {
 		r.whole = errors.Is(err, errMangled)
 		return err
-	}
-	if err := a.Store.PrepareImport(&b.ImportBatch); err != nil {
-		return fmt.Errorf("store what %s holds: %w", r.found.Path, err)
 	}
 	for i := range b.Messages {
 		b.bytes += Size(&b.Messages[i])
@@ -304,9 +309,26 @@ func reached(ctx context.Context, mark chan struct{}) error {
 	}
 }
 
+// prepare measures and checks what was given, beside the reading of the next and the storing of
+// the one before it.
+func (a *ahead) prepare(ctx context.Context) {
+	for s := range a.given {
+		if s.batch != nil && s.answer == nil && s.reading.refused.Load() == nil {
+			if err := a.Store.PrepareImport(&s.batch.ImportBatch); err != nil {
+				s.unfit = fmt.Errorf("store what %s holds: %w", s.reading.found.Path, err)
+			}
+		}
+		select {
+		case a.steps <- s:
+		case <-ctx.Done(): // whoever gives stops, too
+			return
+		}
+	}
+}
+
 func (a *ahead) give(ctx context.Context, s step) bool {
 	select {
-	case a.steps <- s:
+	case a.given <- s:
 		return true
 	case <-ctx.Done():
 		return false

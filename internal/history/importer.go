@@ -17,6 +17,7 @@ type Store interface {
 	Import(ctx context.Context, b store.ImportBatch) (store.ImportResult, error)
 	Restore(ctx context.Context, b store.RestoreBatch) (store.ImportResult, error)
 	DataVersion(ctx context.Context) (int64, error)
+	Awaited() (bool, error)
 	ImportCursor(ctx context.Context, source session.Source, path string) (*store.ImportCursor, error)
 	SessionBySource(ctx context.Context, source session.Source, sourceID string) (session.Session, error)
 	Session(ctx context.Context, id session.ID) (session.Session, error)
@@ -30,7 +31,7 @@ type Importer struct {
 	Store Store
 
 	// Pause is the time between two commits, or several short ones, so that live appends are
-	// not held up: if it is 0 it is 2 ms, and 5 ms while others write; none if it is negative.
+	// not held up: if it is 0 it is 2 ms, and 10 ms while others write or wait; none if it is negative.
 	Pause time.Duration
 
 	// Polite makes small transactions, with longer pauses between them: for an importer that

@@ -56,6 +56,8 @@ func (f *fakeStore) Import(_ context.Context, b store.ImportBatch) (store.Import
 
 func (*fakeStore) PrepareImport(*store.ImportBatch) error { return nil }
 
+func (*fakeStore) Awaited() (bool, error) { return false, nil }
+
 func (*fakeStore) DataVersion(context.Context) (int64, error) { return 1, nil }
 
 func (*fakeStore) Restore(context.Context, store.RestoreBatch) (store.ImportResult, error) {

@@ -6,7 +6,8 @@ import (
 )
 
 const (
-	// A writer that waits for another process asks once in a millisecond: it gets in between.
+	// A writer that waits for another process asks once in a millisecond: it gets in between. One
+	// of sessiond says that it waits, so that pauses for those who cannot say it may be rare.
 	defaultPause = 2 * time.Millisecond
 	politePause  = 10 * time.Millisecond
 
@@ -20,7 +21,7 @@ const (
 	fewestMessages = 8
 	// heldBefore is how long the database may have been held, in one or several transactions,
 	// before there is a pause.
-	heldBefore = 20 * time.Millisecond
+	heldBefore = 100 * time.Millisecond
 	// mostGrown is how often a transaction doubles.
 	mostGrown = 8
 	// politeFor is how long another process's write makes the import polite.
@@ -89,7 +90,7 @@ func (p *pace) wait(ctx context.Context) error {
 	}
 }
 
-// committed notes the end of a transaction of so many messages, and whether others wrote meanwhile.
+// committed notes the end of a transaction of so many messages, and whether others wrote meanwhile or wait.
 func (p *pace) committed(ctx context.Context, messages int) error {
 	p.ended = time.Now()
 	p.held += p.ended.Sub(p.begun)
@@ -104,5 +105,8 @@ func (p *pace) committed(ctx context.Context, messages int) error {
 		p.seen, p.grown = p.ended, 0
 	}
 	p.version = version
+	if awaited, err := p.Store.Awaited(); err == nil && awaited {
+		p.seen, p.grown = p.ended, 0
+	}
 	return nil
 }

@@ -18,7 +18,12 @@ type countedStore struct {
 	*fakeStore
 	sizes, calls []int
 	foreign      int
+	awaited      int // somebody waits after that transaction
 	each         time.Duration
+}
+
+func (s *countedStore) Awaited() (bool, error) {
+	return s.awaited > 0 && len(s.sizes) == s.awaited, nil
 }
 
 func (s *countedStore) Import(ctx context.Context, b store.ImportBatch) (store.ImportResult, error) {
@@ -39,17 +44,19 @@ func TestTransactionsGrowUntilOthersWrite(t *testing.T) {
 		name    string
 		polite  bool
 		foreign int
+		awaited int
 		each    time.Duration
 		want    []int
 	}{
-		{"nobody else writes", false, 0, 0, []int{48, 96, 192, 384, 280, 1000}},
-		{"somebody does from the third on", false, 3, 0, append([]int{48, 96, 192}, slices.Concat(slices.Repeat([]int{48}, 13), []int{40}, slices.Repeat([]int{48}, 20), []int{40})...)},
-		{"others of this process do, and a message takes 125 µs", true, 0, 125 * time.Microsecond, append([]int{48}, slices.Concat(slices.Repeat([]int{16}, 59), []int{8}, slices.Repeat([]int{16}, 62), []int{8})...)},
-		{"the host is so busy that a message takes 1 ms", true, 0, time.Millisecond, append([]int{48}, slices.Repeat([]int{8}, 119+125)...)},
+		{"nobody else writes", false, 0, 0, 0, []int{48, 96, 192, 384, 280, 1000}},
+		{"somebody waits behind the third", false, 0, 3, time.Millisecond, append([]int{48, 96, 192}, slices.Concat(slices.Repeat([]int{8}, 101), []int{856})...)},
+		{"somebody does from the third on", false, 3, 0, 0, append([]int{48, 96, 192}, slices.Concat(slices.Repeat([]int{48}, 13), []int{40}, slices.Repeat([]int{48}, 20), []int{40})...)},
+		{"others of this process do, and a message takes 125 µs", true, 0, 0, 125 * time.Microsecond, append([]int{48}, slices.Concat(slices.Repeat([]int{16}, 59), []int{8}, slices.Repeat([]int{16}, 62), []int{8})...)},
+		{"the host is so busy that a message takes 1 ms", true, 0, 0, time.Millisecond, append([]int{48}, slices.Repeat([]int{8}, 119+125)...)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				st := &countedStore{fakeStore: newFakeStore(), foreign: test.foreign, each: test.each}
+				st := &countedStore{fakeStore: newFakeStore(), foreign: test.foreign, awaited: test.awaited, each: test.each}
 				source := asking{read: func(_ context.Context, _ Found, _ Known, emit func(Batch) error) error {
 					for n := range 2 {
 						b := Batch{}

@@ -29,7 +29,7 @@ func (q *queue) join(s *step, messages, bytes int) (given []*Batch) {
 			if !ok {
 				return given
 			}
-			if next.batch == nil || next.answer != nil || next.reading != s.reading || !joinable(s.batch, next.batch) ||
+			if next.batch == nil || next.answer != nil || next.unfit != nil || next.reading != s.reading || !joinable(s.batch, next.batch) ||
 				len(s.batch.Messages)+len(next.batch.Messages) > messages || s.batch.bytes+next.batch.bytes > bytes {
 				q.held = &next
 				return given

@@ -27,6 +27,7 @@ const (
 // writer owns the one writing connection. Closures queue; each runs in a savepoint of one
 // BEGIN IMMEDIATE; one COMMIT makes all of them durable; then all are answered.
 type writer struct {
+	path  string // of the database
 	db    *sqlx.DB
 	conn  *sqlx.Conn
 	stmts map[string]*sqlx.Stmt
@@ -87,9 +88,10 @@ type tx struct {
 	only bool
 }
 
-func startWriter(db *sql.DB, opt Options) (*writer, error) {
+func startWriter(db *sql.DB, path string, opt Options) (*writer, error) {
 	w := &writer{
-		db: sqlx.NewDb(db, "sqlite"), stmts: map[string]*sqlx.Stmt{}, opt: opt,
+		path: path,
+		db:   sqlx.NewDb(db, "sqlite"), stmts: map[string]*sqlx.Stmt{}, opt: opt,
 		bare:  map[bareQuery]*engine.Insert{},
 		queue: make(chan *job, queueLength), quit: make(chan struct{}), done: make(chan struct{}),
 		patience: context.Background(),
@@ -225,7 +227,7 @@ func (w *writer) run(batch []*job) {
 // with the failure, and the rest are returned to be run anew.
 func (w *writer) transact(batch []*job) (again []*job) {
 	ctx := context.Background()
-	if err := retryBusy(w.patience, func() error { return w.exec1(ctx, `BEGIN IMMEDIATE`) }); err != nil {
+	if err := w.begin(ctx); err != nil {
 		for _, j := range batch {
 			j.giveUp(err)
 		}
@@ -271,6 +273,19 @@ func (w *writer) transact(batch []*job) (again []*job) {
 		w.opt.Committed()
 	}
 	return nil
+}
+
+// begin waits for the write lock.
+func (w *writer) begin(ctx context.Context) error {
+	sign := asks(w.path)
+	defer sign.end()
+	return retryBusy(w.patience, func() error {
+		err := w.exec1(ctx, `BEGIN IMMEDIATE`)
+		if isBusy(err) {
+			sign.again()
+		}
+		return err
+	})
 }
 
 // attempt runs one closure in a savepoint. Its own failure stands in j.err and leaves the
