@@ -33,16 +33,26 @@ func (b *bench) imports(ctx context.Context) error {
 	samples := filepath.Join("..", "shared", "samples", "pi")
 	if _, err := os.Stat(samples); err != nil {
 		b.say("real transcripts of pi are left out: there are none in %s", samples)
-	} else if err := b.importRate(ctx, "real transcripts of pi", samples); err != nil {
-		return err
+	} else {
+		copied := filepath.Join(b.work, "pi-real")
+		if err := copyTranscripts(samples, copied, b.count(realCopies)); err != nil {
+			return err
+		}
+		if err := b.importRate(ctx, "real transcripts of pi", copied); err != nil {
+			return err
+		}
 	}
-	for _, step := range []func(context.Context) error{b.importCommand, b.importAgain} {
+	for _, step := range []func(context.Context) error{b.importCommand, b.importOne, b.importAgain} {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// realCopies is how often each real transcript is imported: there are few, and an import of them
+// alone would tell what it takes to begin one.
+const realCopies = 10
 
 // importRate imports a folder in process: every session is durable, the index comes after.
 // The baseline inserts the rows that this made into an empty file, straight on the driver.
@@ -249,6 +259,24 @@ func (b *bench) importCommand(ctx context.Context) error {
 		took.wall = append(took.wall, float64(wall)/float64(n))
 	}
 	b.add(row{name: "`sessiond import` of the generated ones, from its start to the end of the index", product: took, unit: rate})
+	return nil
+}
+
+// importOne measures what every import costs, however little it brings.
+func (b *bench) importOne(ctx context.Context) error {
+	dir := filepath.Join(b.work, "one")
+	if err := writeSessions(dir, 1, 1); err != nil {
+		return err
+	}
+	var took timing
+	for round := range b.importRounds() {
+		wall, _, err := b.runImport(ctx, filepath.Join(b.work, fmt.Sprintf("one-%d", round), "sessions.db"), "pi", dir)
+		if err != nil {
+			return err
+		}
+		took.wall = append(took.wall, float64(wall))
+	}
+	b.add(row{name: "`sessiond import` of one message into a new database: its schema, and what is prepared", product: took})
 	return nil
 }
 
