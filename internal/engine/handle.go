@@ -1,7 +1,8 @@
 // Package engine reaches behind database/sql and its driver to SQLite itself, for the little
-// that they have no words for: a connection without a lock of its own, and statements that
-// insert rows which were checked before. Where the driver keeps its connection in another way
-// than it does now, everything works as if the package were not there, only slower.
+// that they have no words for: a connection without a lock of its own, statements that insert
+// rows which were checked before, and values that are bound all at once. Where the driver keeps
+// its connection in another way than it does now, everything works as if the package were not
+// there, only slower.
 package engine
 
 import (
