@@ -40,11 +40,13 @@ type step struct {
 }
 
 // each reads and stores the found things in their order and calls done after each, also
-// after one that did not come to its end because of the error.
-func (im *Importer) each(ctx context.Context, source Source, found []Found, done func(Found, Accounting)) error {
+// after one that did not come to its end because of the error. It gives those whose origin
+// was not here when they were read.
+func (im *Importer) each(ctx context.Context, source Source, found []Found, done func(Found, Accounting)) (waiting []Found, err error) {
 	a := ahead{Importer: im, source: source, given: make(chan step), steps: make(chan step, mostWaiting), pace: &pace{Importer: im}, pending: newPending()}
 	room := takeHeadroom(!im.Polite, liveHeap)
 	defer room.giveBack()
+	defer func() { waiting = a.waiting }()
 	var reader sync.WaitGroup
 	defer reader.Wait()
 	inner, cancel := context.WithCancel(ctx)
@@ -97,7 +99,7 @@ func (im *Importer) each(ctx context.Context, source Source, found []Found, done
 			done(current.found, one)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		current = nil
 	}
@@ -105,7 +107,7 @@ func (im *Importer) each(ctx context.Context, source Source, found []Found, done
 		one, _ := current.finish(nil, nil)
 		done(current.found, one)
 	}
-	return ctx.Err()
+	return nil, ctx.Err()
 }
 
 // take stores batches that were put together. An error ends the import; a batch that the store

@@ -66,6 +66,7 @@ type followed struct {
 	known  map[string]Found // by real path
 	dirty  map[string]bool  // of known, that changed; true: known is how it is now
 	later  map[string]time.Time
+	orphan map[string]bool   // of known, whose origin is not here
 	scan   bool              // something changed that is not known
 	next   time.Time         // no search before then
 	errors map[string]string // by path: told once
@@ -136,7 +137,7 @@ func (f *Follower) begin() {
 	}
 	for _, s := range f.Sources {
 		f.state = append(f.state, &followed{
-			Source: s, known: map[string]Found{}, dirty: map[string]bool{}, later: map[string]time.Time{}, errors: map[string]string{},
+			Source: s, known: map[string]Found{}, dirty: map[string]bool{}, later: map[string]time.Time{}, orphan: map[string]bool{}, errors: map[string]string{},
 		})
 	}
 }
@@ -243,6 +244,25 @@ func (f *Follower) update(ctx context.Context, s *followed) error {
 		s.scan, s.searched = s.searched.IsZero() && f.changes != nil, f.Now()
 		s.next = s.searched.Add(max(scanPause, scanShare*s.searched.Sub(now)))
 	}
+	for len(s.dirty) > 0 {
+		if err := f.take(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lookAgain has everything read again of which the origin was not here.
+func (s *followed) lookAgain() {
+	for path := range s.orphan {
+		if _, changed := s.dirty[path]; !changed {
+			s.dirty[path] = true
+		}
+	}
+}
+
+// take imports what changed. What waits for a session that came with it has changed then.
+func (f *Follower) take(ctx context.Context, s *followed) error {
 	for _, path := range slices.Sorted(maps.Keys(s.dirty)) {
 		found, there := s.known[path], true
 		if !s.dirty[path] {
@@ -254,13 +274,20 @@ func (f *Follower) update(ctx context.Context, s *followed) error {
 		if !there { // what was imported of it stays
 			delete(s.known, path)
 			delete(s.dirty, path)
+			delete(s.orphan, path)
 			continue
 		}
 		var done Accounting
 		if found.Size > 0 { // else it was just made
-			var err error
-			if done, err = f.Importer.One(ctx, s.Source, found); err != nil {
+			waits, err := false, error(nil)
+			if done, waits, err = f.Importer.one(ctx, s.Source, found); err != nil {
 				return err
+			}
+			if delete(s.orphan, path); done.Sessions.New > 0 {
+				s.lookAgain()
+			}
+			if waits {
+				s.orphan[path] = true
 			}
 		}
 		delete(s.dirty, path)
@@ -320,6 +347,7 @@ func (f *Follower) search(ctx context.Context, s *followed) error {
 	for _, root := range there {
 		f.watchOnly(root)
 	}
+	s.lookAgain() // others may have imported an origin
 	f.tell(s, Accounting{Errors: problems})
 	return nil
 }

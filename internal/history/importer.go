@@ -69,7 +69,7 @@ func (im *Importer) Run(ctx context.Context, source Source, roots []string) (Acc
 		return total, err
 	}
 	total.Errors = append(total.Errors, barren(source, roots, found, problems)...)
-	err = im.each(ctx, source, found, func(_ Found, one Accounting) {
+	_, err = im.each(ctx, source, found, func(_ Found, one Accounting) {
 		total.Add(one)
 	})
 	return total, err
@@ -109,9 +109,15 @@ func barren(source Source, roots []string, found []Found, problems []Problem) []
 
 // One imports one found thing. The error is as Run's.
 func (im *Importer) One(ctx context.Context, source Source, found Found) (Accounting, error) {
-	done := newAccounting(source, found.Path)
-	err := im.each(ctx, source, []Found{found}, func(_ Found, one Accounting) { done = one })
+	done, _, err := im.one(ctx, source, found)
 	return done, err
+}
+
+// one is One. waits says that the origin of what was found is not here.
+func (im *Importer) one(ctx context.Context, source Source, found Found) (done Accounting, waits bool, err error) {
+	done = newAccounting(source, found.Path)
+	waiting, err := im.each(ctx, source, []Found{found}, func(_ Found, one Accounting) { done = one })
+	return done, len(waiting) > 0, err
 }
 
 func newAccounting(source Source, path string) Accounting {

@@ -98,6 +98,7 @@ type CompactionDetails struct {
 	LastPerson    string        `json:"last_person,omitempty"` // the person's newest message, where nothing that is kept holds it
 	System        *HiddenSystem `json:"system,omitempty"`      // system messages in the middle of the path that are hidden
 	Replaced      []Replaced    `json:"replaced,omitempty"`    // pieces in the middle of what is kept
+	Record        string        `json:"record,omitempty"`      // the message that the overlay came with: it counts where that is on the path, too
 
 	Words   bool `json:"words,omitempty"`    // the replacement holds the person's newest words, which stand before the summary (preset codex)
 	MidTurn bool `json:"mid_turn,omitempty"` // of such a one: a turn went on, so initial blocks stand among the words

@@ -39,18 +39,21 @@ type ImportMessage struct {
 // ImportFields are what a source changes of a session after it was imported. What is empty
 // stays as it is.
 type ImportFields struct {
-	Provider   string
-	Model      string
-	Directory  string        // unless it has one
-	GitBranch  string        // unless it has one
-	Metadata   session.JSON  // replaces what the session's metadata hold under the source's name
-	ArchivedAt *session.Time // unless it is archived here already
-	Key        string        // with Generation
-	Generation int64
-	ParentID   session.ID // with ParentKind, unless it has a parent
-	ParentKind string
-	EndedAt    *session.Time // with EndReason
-	EndReason  string
+	Provider    string
+	Model       string
+	Directory   string        // unless it has one
+	GitBranch   string        // unless it has one
+	Metadata    session.JSON  // replaces what the session's metadata hold under the source's name
+	ArchivedAt  *session.Time // unless it is archived here already
+	Key         string        // with Generation
+	Generation  int64
+	ParentID    session.ID // with ParentKind, unless it has a parent that is not Instead
+	ParentKind  string
+	Instead     session.ID          // the parent that stood in for the one that is named, "" if none did
+	Started     *session.MessageRef // with a parent that it is a child of: the message that started it
+	StartedCall string              // and the call in that
+	EndedAt     *session.Time       // with EndReason
+	EndReason   string
 }
 
 // ImportCompaction is an overlay that the source made. It is known again by its CreatedAt and
@@ -63,6 +66,10 @@ type ImportCompaction struct {
 
 	// The sessions that the two lie in, if this one is forked from there; "": this one.
 	ThroughSession, FirstKeptSession session.ID
+
+	// Record is the program's own record of it, where it counts on no branch but those that hold
+	// the record; without a key it counts wherever its last represented message is.
+	Record ImportPlace
 
 	// What of the messages that it keeps it hides besides. Of strategy prune it hides nothing
 	// else: it rests on the overlay that was in force when it was made, and what that hid,

@@ -106,16 +106,8 @@ func (im *importer) links(f *ImportFields) error {
 	if f.Key != "" {
 		im.sess.Key, im.sess.Generation = f.Key, f.Generation
 	}
-	if im.sess.ParentID == "" && f.ParentID != "" {
-		if err := im.noCycle(im.sess.ID, f.ParentID); err != nil {
-			return err
-		}
-		im.sess.ParentID, im.sess.ParentKind = f.ParentID, f.ParentKind
-		var l link
-		if f.ParentKind == session.ParentFork {
-			l = importedFork(im.sess.CreatedAt)
-		}
-		if err := im.saveLink(im.sess.ID, l); err != nil {
+	if (im.sess.ParentID == "" || im.sess.ParentID == f.Instead) && f.ParentID != "" {
+		if err := im.hangOn(f); err != nil {
 			return err
 		}
 	}
@@ -131,4 +123,28 @@ func (im *importer) links(f *ImportFields) error {
 	_, err := im.exec(`UPDATE sessions SET key = ?, generation = ?, parent_id = ?, parent_kind = ?, ended_at = ?, end_reason = ? WHERE id = ?`,
 		im.sess.Key, im.sess.Generation, im.sess.ParentID, im.sess.ParentKind, im.sess.EndedAt, im.sess.EndReason, im.sess.ID)
 	return err
+}
+
+// hangOn links a session that was here before its parent.
+func (im *importer) hangOn(f *ImportFields) error {
+	if err := im.noCycle(im.sess.ID, f.ParentID); err != nil {
+		return err
+	}
+	im.sess.ParentID, im.sess.ParentKind = f.ParentID, f.ParentKind
+	l := link{callID: f.StartedCall}
+	switch {
+	case f.ParentKind == session.ParentFork:
+		l = importedFork(im.sess.CreatedAt)
+	case f.Started != nil:
+		parent, err := readSession(im.ctx, im.tx, f.ParentID)
+		if err != nil {
+			return err
+		}
+		at, err := im.placeOnTree(parent, *f.Started, "parent_message")
+		if err != nil {
+			return err
+		}
+		l.messageID = at.id
+	}
+	return im.saveLink(im.sess.ID, l)
 }

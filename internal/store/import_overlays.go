@@ -325,7 +325,11 @@ func (o *importedOverlay) known() (bool, error) {
 // chain puts the overlay on the one that was in force when it was made, with what it hides of
 // the messages that are kept. It is worth nothing when it hides nothing.
 func (o *importedOverlay) chain() (worth bool, err error) {
-	before, err := o.inForce(o.sess, o.furthest, o.ActivatedAt)
+	record, err := o.rowOf(o.in.Record)
+	if err != nil {
+		return false, err
+	}
+	before, err := o.inForce(o.sess, max(o.furthest, record), o.ActivatedAt)
 	if err != nil {
 		return false, err
 	}
@@ -344,11 +348,18 @@ func (o *importedOverlay) chain() (worth bool, err error) {
 		}
 	}
 	details.Afresh = details.Afresh || o.afresh
+	if record != 0 {
+		ref, err := refOf(o.ctx, o.tx, record)
+		if err != nil {
+			return false, err
+		}
+		details.Record = ref.String()
+	}
 	n := o.hide(&details)
 	if err := o.size(before); err != nil {
 		return false, err
 	}
-	if n == 0 {
+	if n == 0 && details.Record == "" {
 		return o.Strategy != session.StrategyPrune, nil
 	}
 	if details.ReadFiles == nil {

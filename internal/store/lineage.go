@@ -15,6 +15,7 @@ type overlayRow struct {
 	status              session.Status
 	through             *int64
 	throughRef          session.MessageRef
+	record              string // a message that must be on the path, too; "": none
 	activatedAt         *session.Time
 }
 
@@ -107,7 +108,7 @@ func overlaysOf(ctx context.Context, q queryer, sess session.Session) ([]overlay
 	err := inherited(ctx, q, sess, func(id session.ID, l link, own bool) error {
 		return q.each(ctx, func(row scanner) error {
 			var o overlayRow
-			err := row.Scan(&o.id, &o.strategy, &o.status, &o.activatedAt, &o.hidden, &o.summary, &o.through, &o.throughRef.Session, &o.throughRef.Seq)
+			err := row.Scan(&o.id, &o.strategy, &o.status, &o.activatedAt, &o.hidden, &o.summary, &o.through, &o.throughRef.Session, &o.throughRef.Seq, &o.record)
 			if err == nil && (own || l.within(&o)) {
 				all = append(all, o)
 			}
@@ -127,7 +128,8 @@ func overlaysOf(ctx context.Context, q queryer, sess session.Session) ([]overlay
 }
 
 const overlaysOfSession = `
-	SELECT c.id, c.strategy, c.status, c.activated_at, c.hidden_tokens, c.summary_tokens, c.through_id, COALESCE(m.session_id, ''), COALESCE(m.seq, 0)
+	SELECT c.id, c.strategy, c.status, c.activated_at, c.hidden_tokens, c.summary_tokens, c.through_id, COALESCE(m.session_id, ''), COALESCE(m.seq, 0),
+	       COALESCE(c.details ->> '$.record', '')
 	FROM compactions c LEFT JOIN messages m ON m.id = c.through_id
 	WHERE c.session_id = ? AND c.status = 'done' AND c.activated_at IS NOT NULL ORDER BY c.id`
 
@@ -175,9 +177,19 @@ func (t *tx) inForce(sess session.Session, head int64, until *session.Time) (*ov
 		return nil, err
 	}
 	for i := range all {
-		if slices.ContainsFunc(spans, func(sp Span) bool { return sp.holds(all[i].throughRef) }) {
+		if holds(spans, all[i].throughRef) && all[i].recorded(spans) {
 			return &all[i], nil
 		}
 	}
 	return nil, nil
+}
+
+func holds(spans []Span, ref session.MessageRef) bool {
+	return slices.ContainsFunc(spans, func(sp Span) bool { return sp.holds(ref) })
+}
+
+// recorded tells whether a path holds the record that the overlay came with, if there is one.
+func (o *overlayRow) recorded(spans []Span) bool {
+	ref, err := session.ParseRef(o.record)
+	return o.record == "" || err == nil && holds(spans, ref)
 }

@@ -270,22 +270,8 @@ func (r *reader) child(id string, s *history.NewSession, about map[string]string
 			parent = r.trunk + "#agent-" + other
 		}
 	}
-	found, err := r.known.Session(r.ctx, session.SourceClaudeCode, parent)
-	if err != nil {
+	if err := r.starter(id, parent, s, about["tool_use_id"], b); err != nil {
 		return err
-	}
-	if found == nil && parent != r.trunk {
-		if found, err = r.known.Session(r.ctx, session.SourceClaudeCode, r.trunk); err != nil {
-			return err
-		}
-	}
-	if found != nil {
-		s.ParentID, s.ParentKind = found.ID, session.ParentChild
-		if call := about["tool_use_id"]; call != "" && b.ID == "" {
-			if err := r.startedBy(found.ID, s, call); err != nil {
-				return err
-			}
-		}
 	}
 	for i := range b.Messages {
 		if m := &b.Messages[i]; m.Role == session.User && m.InContext {
@@ -298,6 +284,44 @@ func (r *reader) child(id string, s *history.NewSession, about map[string]string
 	}
 	if s.Title != "" {
 		s.TitleSource = "first_message"
+	}
+	return nil
+}
+
+// starter finds the session that started a sub-agent. One that comes later is linked when it does;
+// until then the trunk stands for an agent that started another.
+func (r *reader) starter(id, parent string, s *history.NewSession, call string, b *history.Batch) error {
+	found, err := r.known.Session(r.ctx, session.SourceClaudeCode, parent)
+	if err != nil {
+		return err
+	}
+	trunk := found
+	if parent != r.trunk {
+		if trunk, err = r.known.Session(r.ctx, session.SourceClaudeCode, r.trunk); err != nil {
+			return err
+		}
+	}
+	if id == "" {
+		if r.state.Awaits = ""; found == nil {
+			r.state.Awaits = parent
+		}
+	}
+	if found == nil {
+		found = trunk
+	}
+	if found == nil {
+		return nil
+	}
+	s.ParentID, s.ParentKind = found.ID, session.ParentChild
+	here := r.existing
+	late := id == "" && here != nil && here.ID != found.ID && (here.ParentID == "" || trunk != nil && here.ParentID == trunk.ID && found.ID != trunk.ID)
+	if call != "" && (b.ID == "" || late) {
+		if err := r.startedBy(found.ID, s, call); err != nil {
+			return err
+		}
+	}
+	if late {
+		b.Fields = &history.Changes{ParentID: found.ID, ParentKind: session.ParentChild, Instead: here.ParentID, Started: s.Started, StartedCall: s.StartedCall}
 	}
 	return nil
 }

@@ -2,9 +2,11 @@ package claudecode
 
 import (
 	"slices"
+	"time"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 )
 
 // origin finds the sessions whose rows the file repeats, by the responses that they own: a
@@ -30,6 +32,23 @@ func (r *reader) origin() error {
 		}
 	}
 	return nil
+}
+
+// copiedAfter is how much older a row is than its file, at least, that was not written when it
+// was made, but copied.
+const copiedAfter = 2 * time.Second
+
+// unclear tells whether the file may be the beginning of a copy: its rows are older than itself, and
+// there is no response among them yet, by which its origin would be known. What a person
+// just typed in a new session is not: its row is as old as the file.
+func (r *reader) unclear() bool {
+	return !r.quiet && !isAgentFile(r.path) && r.existing == nil && len(r.replies) == 0 && !r.last.IsZero() && r.info.ModTime().Sub(r.last.Time) > copiedAfter
+}
+
+// wait leaves the file for the next look, though it may not change until then.
+func (r *reader) wait() error {
+	r.cursor.Size = -1
+	return r.emit(history.Batch{ImportBatch: store.ImportBatch{Cursor: &r.cursor}})
 }
 
 // original finds the message that a row repeats, in the sessions that the file begins with.

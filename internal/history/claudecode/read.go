@@ -134,8 +134,13 @@ func (r *reader) run(cursor *history.Cursor) error {
 		if _, err := io.Copy(r.digest, io.NewSectionReader(r.file, 0, from)); err != nil {
 			return err
 		}
-	} else if err := r.origin(); err != nil {
-		return err
+	} else if r.unclear() {
+		return r.wait()
+	}
+	if !r.continues || r.state.Copying {
+		if err := r.origin(); err != nil {
+			return err
+		}
 	}
 	r.state.stream("").started = r.existing != nil
 	return r.rows(from)

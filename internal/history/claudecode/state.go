@@ -11,6 +11,8 @@ import (
 
 // state is what a reading must know of the rows before it. It is kept in the cursor.
 type state struct {
+	Awaits string `json:"awaits,omitempty"` // the session that started this one, where it is not here yet
+
 	Line    int32              `json:"line"` // lines read
 	Streams map[string]*stream `json:"streams"`
 	Side    *recent            `json:"side,omitempty"`   // rows of sub-agents in this file: the stream of each

@@ -17,6 +17,7 @@ import (
 type survey struct {
 	id      string          // the rows' session, by most of them
 	first   session.Time    // of the first row that has a time
+	last    session.Time    // of the last one
 	said    map[digest]bool // of what rows in the user's role say, in the part that is new
 	replies []string        // ids of responses, as they first occur
 	typed   string          // what a person said first
@@ -86,6 +87,9 @@ func (s *survey) note(r *row, ids map[string]int, seen map[string]bool) {
 	}
 	if s.first.IsZero() && r.timed {
 		s.first = r.at
+	}
+	if r.timed {
+		s.last = r.at
 	}
 	for _, f := range []struct {
 		to  *string

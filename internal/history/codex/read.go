@@ -79,6 +79,7 @@ type reader struct {
 	continues bool
 	told      bool  // messages or calls were given away
 	begun     int64 // offset where this reading begins
+	stood     place // the tip where it begins
 }
 
 // open surveys the file and decides where to begin.
@@ -107,7 +108,7 @@ func (r *reader) open(cursor *history.Cursor) error {
 	r.continues = cursor != nil
 	if r.continues {
 		r.state = *before
-		r.cursor.Counts, r.begun = cursor.Counts, cursor.Offset
+		r.cursor.Counts, r.begun, r.stood = cursor.Counts, cursor.Offset, before.Tip
 	}
 	return nil
 }
@@ -203,7 +204,8 @@ func (r *reader) finish() error {
 	if r.torn {
 		r.batch.Records.Skip(history.SkipTorn, 1)
 	}
-	if tip := r.state.Tip; tip.Key != "" && (r.told || len(r.batch.Messages) > 0 || r.existing == nil) {
+	moved := r.continues && r.state.Tip != r.stood // over copies
+	if tip := r.state.Tip; tip.Key != "" && (r.told || moved || len(r.batch.Messages) > 0 || r.existing == nil) {
 		r.batch.Head, r.batch.HeadSession = &tip.Key, tip.Session
 	}
 	title := r.name

@@ -226,7 +226,7 @@ func (h *House) Rows() int {
 	h.Helper()
 	var n int
 	if err := h.Store.Reader().Get(&n, `SELECT (SELECT COUNT(*) FROM messages) + (SELECT COUNT(*) FROM calls) + (SELECT COUNT(*) FROM events)
-		+ (SELECT COUNT(*) FROM compactions) + (SELECT SUM(revision) FROM sessions)`); err != nil {
+		+ (SELECT COUNT(*) FROM compactions) + (SELECT COALESCE(SUM(revision), 0) FROM sessions)`); err != nil {
 		h.Fatal(err)
 	}
 	return n

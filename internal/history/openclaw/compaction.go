@@ -62,10 +62,7 @@ func (r *reader) overlay(i, kept int32, at session.Time) *history.Compaction {
 	for at := through; at >= 0 && at != i && !r.nodes.At(at).kind.boundary(); at = r.nodes.At(at).parent {
 		c.MessageCount++
 	}
-	if r.nodes.At(through).onPath && !n.onPath {
-		// For OpenClaw a record counts where it stands, for sessiond where what it hides stands.
-		c.Status, c.Reason = session.StatusSkipped, "its branch was left after it was made"
-	}
+	c.Record = history.Place{Key: c.Key, Session: r.sharedIn(i)}
 	return c
 }
 

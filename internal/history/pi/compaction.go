@@ -32,10 +32,7 @@ func (d *decoder) compaction(i int32, o history.Object) *history.Compaction {
 	for at := through; at >= 0 && d.nodes.At(at).kind != entryCompaction; at = d.nodes.At(at).parent {
 		c.MessageCount++
 	}
-	if d.nodes.At(through).onPath && !n.onPath {
-		// For pi a record counts where it stands, for sessiond where what it hides stands.
-		c.Status, c.Reason = session.StatusSkipped, "its branch was left after it was made"
-	}
+	c.Record = history.Place{Key: c.Key, Session: d.sharedIn(i)}
 	if tail := o.Get("retainedTail"); tail != nil && kept < 0 {
 		c.Replacement = replacement(c.Summary, tail)
 	}

@@ -85,10 +85,11 @@ type copied struct {
 
 // share finds the entries that the file has in common with the session that it was forked
 // from: with the same id and parent, saying the same. They are not stored a second time. What
-// is the session's own already, since it came before its origin, stays so.
+// is the session's own already, since it came before its origin, stays so. What comes after copies
+// alone may be copies still: a fork can be seen while it is being made.
 func (r *reader) share(d *decoder, continues bool) (copied, error) {
 	var c copied
-	if continues || r.older || r.session.ParentID == "" || r.session.ParentKind != session.ParentFork {
+	if continues && r.existing.LastSeq > 0 || r.older || r.session.ParentID == "" || r.session.ParentKind != session.ParentFork {
 		return c, nil
 	}
 	line, err := r.lineage(r.session.ParentID)
@@ -110,8 +111,8 @@ func (r *reader) share(d *decoder, continues bool) (copied, error) {
 	if err := theirs.collect(line); err != nil {
 		return c, err
 	}
-	for _, s := range line {
-		r.origins = append(r.origins, s.ID)
+	if !r.number(line) {
+		return c, nil
 	}
 	n, inherits := 0, session.Time{}
 	var aside []history.Compaction // of branches that the file does not show now
@@ -124,15 +125,17 @@ func (r *reader) share(d *decoder, continues bool) (copied, error) {
 			continue
 		}
 		n++
+		if e.compaction != nil {
+			e.compaction.Record = history.Place{Key: r.keyOf(i), Session: r.sharedIn(i)}
+		}
 		switch node := r.nodes.At(i); {
 		case e.mark != nil && e.early:
 			r.late = append(r.late, e)
 		case e.mark != nil:
 			c.marks = append(c.marks, *e.mark)
 		case e.compaction == nil:
-		case !node.onPath && e.compaction.Status == session.StatusDone:
+		case !node.onPath:
 			aside = append(aside, *e.compaction)
-		case !node.onPath: // it was given up
 		case theirs.found.At(i).left:
 			c.compactions = append(c.compactions, *e.compaction)
 		case e.compaction.CreatedAt.After(inherits.Time):
@@ -153,6 +156,29 @@ func (r *reader) share(d *decoder, continues bool) (copied, error) {
 		r.session.CreatedAt = &made
 	}
 	return c, nil
+}
+
+// number counts the sessions of a line among the origins, those that an earlier reading found to
+// share entries as well. It is false where one of these is not of the line.
+func (r *reader) number(line []*session.Session) bool {
+	before, now := r.origins, map[session.ID]int16{}
+	r.origins = nil
+	for k, s := range line {
+		r.origins = append(r.origins, s.ID)
+		now[s.ID] = int16(k + 1)
+	}
+	for _, id := range before {
+		if now[id] == 0 {
+			r.origins = before
+			return false
+		}
+	}
+	for i := range r.next() {
+		if n := r.nodes.At(i); n.in > 0 {
+			n.in = now[before[n.in-1]]
+		}
+	}
+	return true
 }
 
 // original is an entry of an origin that has the name of one of the file's.

@@ -222,6 +222,12 @@ func (r *reader) finish(continues bool) error {
 	if r.linked != "" {
 		r.batch.Fields = &history.Changes{ParentID: r.linked, ParentKind: session.ParentFork}
 	}
+	if r.existing != nil && r.existing.Model == "" && r.session.Model != "" { // all that it has are copies
+		if r.batch.Fields == nil {
+			r.batch.Fields = &history.Changes{}
+		}
+		r.batch.Fields.Provider, r.batch.Fields.Model = r.session.Provider, r.session.Model
+	}
 	for _, e := range r.late {
 		e.mark.MessageKey, e.mark.MessageSession = r.keyOf(e.marked), r.sharedIn(e.marked)
 		r.batch.Marks = append(r.batch.Marks, *e.mark)
