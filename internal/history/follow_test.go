@@ -314,3 +314,20 @@ func (w *waiting) Read(ctx context.Context, f history.Found, c *history.Cursor, 
 		return emit(b)
 	})
 }
+
+// A fork that came before its origin is linked by the event of that, though its own file does not change.
+func TestFollowerLinksWhatWaited(t *testing.T) {
+	h := newHome(t)
+	origin := "--home-dev--/2026-02-03T09-00-00-000Z_origin.jsonl"
+	h.write(first, strings.Replace(header("one"), `"cwd"`, fmt.Sprintf(`"parentSession":%q,"cwd"`, filepath.Join(h.dir, origin)), 1), said("a", "", "hello"))
+	h.imported().run()
+	h.write(origin, header("origin"), said("a", "", "hello"))
+	h.waits(2)
+	h.append(first, said("b", "a", "again"))
+	h.waits(1)
+	sess, err := h.store.SessionBySource(t.Context(), session.SourcePi, "one")
+	parent, err2 := h.store.SessionBySource(t.Context(), session.SourcePi, "origin")
+	if err != nil || err2 != nil || sess.ParentID != parent.ID || sess.ParentKind != session.ParentFork {
+		t.Errorf("%+v %v %v", sess, err, err2)
+	}
+}

@@ -302,8 +302,13 @@ func (r *reader) starter(id, parent string, s *history.NewSession, call string, 
 		}
 	}
 	if id == "" {
-		if r.state.Awaits = ""; found == nil {
+		switch {
+		case found != nil:
+			r.state.Awaits = ""
+		case trunk != nil:
 			r.state.Awaits = parent
+		default:
+			r.state.Awaits = r.trunk
 		}
 	}
 	if found == nil {
