@@ -80,8 +80,8 @@ func (c *collector) call(tool, arguments, directory string) {
 	if use == usesNothing || use == usesShell && !maySay(arguments) {
 		return
 	}
-	var f fields
-	if err := json.Unmarshal([]byte(arguments), &f); err != nil {
+	f, ok := argumentsOf(arguments)
+	if !ok {
 		if toolName(tool) == "apply_patch" { // Codex gives the bare patch
 			c.patch(arguments, directory)
 		}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"sessiond/internal/jsontext"
 )
 
 // Text reads a JSON string. exact is false where UTF-8 or SQLite cannot hold what it says: a
@@ -100,7 +102,7 @@ func AppendText(b []byte, s string) []byte {
 	b = append(b, '"')
 	plain := 0
 	for at := 0; ; at++ {
-		at += plainLen(s[at:])
+		at += jsontext.PlainLen(s[at:])
 		b = append(b, s[plain:at]...)
 		if at == len(s) {
 			return append(b, '"')

@@ -1,6 +1,10 @@
 package wire
 
-import "strings"
+import (
+	"strings"
+
+	"sessiond/internal/jsontext"
+)
 
 // measure tells in one pass whether bytes are JSON, as encoding/json has it, and how deep it
 // is nested. Decoding spends much of its time here, so that it goes byte by byte only where
@@ -87,7 +91,7 @@ func scalarEnd(raw []byte, at int) int {
 // validStringEnd gives the index behind a string, -1 if it is none.
 func validStringEnd(raw []byte, at int) int {
 	for at++; ; at++ {
-		if at += plainLen(raw[at:]); at == len(raw) {
+		if at += jsontext.PlainLen(raw[at:]); at == len(raw) {
 			return -1
 		}
 		switch raw[at] {

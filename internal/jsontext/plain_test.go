@@ -1,4 +1,4 @@
-package wire
+package jsontext
 
 import (
 	"strings"
@@ -16,7 +16,7 @@ func TestPlainLenFindsTheFirstByteThatIsNotPlain(t *testing.T) {
 				if !plain {
 					want = at
 				}
-				if got, alike := plainLen(s), plainLen([]byte(s)); got != want || alike != want {
+				if got, alike := PlainLen(s), PlainLen([]byte(s)); got != want || alike != want {
 					t.Fatalf("byte %#x behind %d of %q: %d and %d, want %d", c, at, around, got, alike, want)
 				}
 			}

@@ -1,11 +1,12 @@
-package wire
+// Package jsontext goes over the texts of JSON, several bytes at once.
+package jsontext
 
 import "math/bits"
 
-// plainLen is how many bytes stand in a JSON string as they are before the first that does not:
+// PlainLen is how many bytes stand in a JSON string as they are before the first that does not:
 // a quote, a backslash or a control character. It looks at eight bytes at once, since most of
 // what a conversation holds is plain.
-func plainLen[T ~string | ~[]byte](s T) int {
+func PlainLen[T ~string | ~[]byte](s T) int {
 	const (
 		eight = 8
 		ones  = 0x0101_0101_0101_0101
