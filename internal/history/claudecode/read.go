@@ -258,6 +258,9 @@ const copied = 64 << 10
 
 // take looks at one line, of a size in the file.
 func (r *reader) take(line []byte, size int) error {
+	if own, w, ok := r.held.Take(r.offset); ok && bytes.Equal(own, line) && !history.DeeperThan(own, history.MaxDepth) {
+		return r.placed(w, own)
+	}
 	if len(line) <= copied { // most rows are kept for a while, the line is not
 		line = bytes.Clone(line)
 	}
@@ -286,6 +289,11 @@ func (r *reader) take(line []byte, size int) error {
 	if !exact {
 		w.bytes = bytes.Clone(line)
 	}
+	return r.placed(w, line)
+}
+
+// placed takes a row, of a line, to its place in the file.
+func (r *reader) placed(w *row, line []byte) error {
 	w.number = r.state.Line + 1
 	if w.timed {
 		r.state.LastAt = w.at

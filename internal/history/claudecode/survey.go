@@ -28,6 +28,7 @@ type survey struct {
 	stale   bool // the bytes before the cursor are not those that were read
 	sum     hash.Hash
 	cuts    *history.Cuts
+	held    history.Held[*row] // the rows, for the second pass
 }
 
 // headLines is how many lines are looked at to tell whether a file is a transcript.
@@ -55,7 +56,7 @@ func look(ctx context.Context, file io.ReaderAt, size int64, cursor *history.Cur
 	ids, seen := map[string]int{}, map[string]bool{}
 	lines := history.NewLines(file, from, size).Cut(s.cuts)
 	for n := 0; ; n++ {
-		line, _, ended, err := lines.Next()
+		line, at, ended, err := lines.Next()
 		if errors.Is(err, io.EOF) || err == nil && !ended {
 			break
 		}
@@ -65,8 +66,18 @@ func look(ctx context.Context, file io.ReaderAt, size int64, cursor *history.Cur
 		if n%256 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if t, _, ok := history.ParseTalk(line); ok {
-			s.note(rowOf(t, lines.Size()), ids, seen)
+		own, keeps := line, false
+		if lines.Size() == len(line) {
+			if copied, ok := s.held.Own(line); ok {
+				own, keeps = copied, true
+			}
+		}
+		if t, exact, ok := history.ParseTalk(own); ok {
+			w := rowOf(t, lines.Size())
+			s.note(w, ids, seen)
+			if keeps && exact {
+				s.held.Keep(at, own, w)
+			}
 		}
 	}
 	most := 0

@@ -14,6 +14,9 @@ import (
 
 // take turns one line, of a size in the file, into what it becomes.
 func (r *reader) take(line []byte, at int64, size int) error {
+	if own, rec, ok := r.held.Take(at); ok && bytes.Equal(own, line) && !history.DeeperThan(own, history.MaxDepth) {
+		return r.placed(&rec, at)
+	}
 	small := len(line) < 64<<10
 	if small { // a reply's items are kept until it is whole
 		line = bytes.Clone(line)
@@ -45,13 +48,18 @@ func (r *reader) take(line []byte, at int64, size int) error {
 	if !exact {
 		rec.bytes = bytes.Clone(line)
 	}
+	return r.placed(&rec, at)
+}
+
+// placed takes a record at its place in the file.
+func (r *reader) placed(rec *record, at int64) error {
 	rec.offset, rec.number, rec.cuts = at, r.state.Line, r.cuts
 	if rec.timed {
 		r.state.LastAt = rec.at
 	} else {
 		rec.at = r.state.LastAt
 	}
-	return r.record(&rec)
+	return r.record(rec)
 }
 
 // skip counts a record that leaves no trace.

@@ -24,14 +24,15 @@ type survey struct {
 	witnesses bool           // there are such events
 	items     bool           // there are messages among the items: events only repeat them
 	cuts      *history.Cuts
-	plain     bool   // it holds a compaction that does not say what it keeps
-	own       int64  // offset of the first record that is no copy in a fork; -1: not known
-	foreign   bool   // it holds headers of other threads
-	firstUser string // what a person said first, by an event
-	typed     string // text of the first item that looks like a person's
-	name      string // the last name that the thread was given in the file
-	cwd       string // of the first era, from what the model was told
-	limits    int64  // the model's window, as the first turn says it
+	held      history.Held[record] // the lines, for the second pass
+	plain     bool                 // it holds a compaction that does not say what it keeps
+	own       int64                // offset of the first record that is no copy in a fork; -1: not known
+	foreign   bool                 // it holds headers of other threads
+	firstUser string               // what a person said first, by an event
+	typed     string               // text of the first item that looks like a person's
+	name      string               // the last name that the thread was given in the file
+	cwd       string               // of the first era, from what the model was told
+	limits    int64                // the model's window, as the first turn says it
 
 	end   int64  // of the last complete line
 	limit int64  // where this reading ends: what lies behind is still being written
@@ -162,7 +163,7 @@ func (s *surveyor) region(file io.ReaderAt, from, to int64) error {
 			s.torn = true
 			return nil
 		}
-		s.take(line, at)
+		s.take(line, at, lines.Size() == len(line))
 		s.line++
 		if err := lines.Write(s.sum, line); err != nil {
 			return err
@@ -175,12 +176,21 @@ func (s *surveyor) region(file io.ReaderAt, from, to int64) error {
 func (s *surveyor) here(at int64) mark { return mark{at, s.line, s.digest()} }
 
 // take looks at one line, whose number is s.line + 1.
-func (s *surveyor) take(line []byte, at int64) {
-	o, _, ok := history.ParseLine(line)
+func (s *surveyor) take(line []byte, at int64, whole bool) {
+	keeps := false
+	if whole {
+		if own, ok := s.held.Own(line); ok {
+			line, keeps = own, true
+		}
+	}
+	o, exact, ok := history.ParseLine(line)
 	if !ok {
 		return
 	}
 	r := recordOf(o, line)
+	if keeps && exact {
+		s.held.Keep(at, line, r)
+	}
 	r.offset, r.number = at, s.line+1
 	if o.Get("payload") != nil {
 		s.bare = false

@@ -47,12 +47,17 @@ func (d *decoder) decode(i int32, line []byte) entry {
 		return d.verbatim(i, line, "not a JSON object")
 	}
 	t, exact, ok := history.ParseTalk(line)
-	o := t.Object
-	if ok && n.id != 0 {
-		d.remember(i, o)
-	}
 	if !ok {
 		return d.verbatim(i, line, "changed while it was read")
+	}
+	return d.talkOf(i, line, t, exact)
+}
+
+// talkOf is decode of a line that was taken apart.
+func (d *decoder) talkOf(i int32, line []byte, t history.Talk, exact bool) entry {
+	n, o := *d.nodes.At(i), t.Object
+	if n.id != 0 {
+		d.remember(i, o)
 	}
 	if history.DeeperThan(line, maxDepth) {
 		return d.verbatim(i, line, "nested too deep")
@@ -217,7 +222,7 @@ func (d *decoder) time(rest *taker) session.Time {
 			rest.take("timestamp")
 		}
 	} else if ok {
-		if at.UTC().Format("2006-01-02T15:04:05.000Z") == text {
+		if isStamp(text) {
 			rest.take("timestamp")
 		}
 	} else if message, is := history.Fields(rest.Get("message")); is {
@@ -228,6 +233,10 @@ func (d *decoder) time(rest *taker) session.Time {
 	}
 	return d.last
 }
+
+// isStamp tells whether a time is spelled as pi does, in UTC and milliseconds:
+// 2006-01-02T15:04:05.000Z.
+func isStamp(time string) bool { return len(time) == 24 && time[19] == '.' && time[23] == 'Z' }
 
 func parseTime(text string) (session.Time, bool) {
 	at, err := time.Parse(time.RFC3339Nano, text)

@@ -147,15 +147,14 @@ func (r *reader) begin() {
 // take decodes an entry into the batch and gives the batch away when it is full.
 func (r *reader) take(d *decoder, i int32) error {
 	n := r.nodes.At(i)
-	line, err := r.line(n)
+	e, size, err := r.entry(d, i)
 	if err != nil {
 		return err
 	}
-	e := d.decode(i, line)
 	if r.failed != nil {
 		return fmt.Errorf("read its lines again: %w", r.failed)
 	}
-	if len(line) > 1<<20 {
+	if size > 1<<20 {
 		r.buffer = nil // the store need not wait beside it
 	}
 	switch {
@@ -192,6 +191,19 @@ func (r *reader) take(d *decoder, i int32) error {
 	}
 	r.begin()
 	return r.ctx.Err()
+}
+
+// entry decodes an entry, of a size in bytes, as the first pass took it apart, or from the file.
+func (r *reader) entry(d *decoder, i int32) (e entry, size int, err error) {
+	n := r.nodes.At(i)
+	if line, t, ok := r.held.Take(n.offset); ok && n.kind != entryBroken {
+		return d.talkOf(i, line, t, true), len(line), nil
+	}
+	line, err := r.line(n)
+	if err != nil {
+		return e, 0, err
+	}
+	return d.decode(i, line), len(line), nil
 }
 
 // line reads an entry's bytes again. They are good until the next call.

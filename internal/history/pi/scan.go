@@ -72,6 +72,7 @@ type scanned struct {
 	content map[string]int         // how often a line without an id occurred
 	early   bool                   // an entry names one that comes after it
 	failed  error                  // a line could not be read again
+	held    history.Held[history.Talk]
 
 	title     string // of the last session_info
 	named     bool   // there was a session_info in the part that is new
@@ -152,7 +153,7 @@ func (s *scanner) region(from, to int64) error {
 			return s.ctx.Err()
 		}
 		s.line++
-		if err := s.take(line, at, ended); err != nil || s.torn {
+		if err := s.take(line, at, ended, lines.Size() == len(line)); err != nil || s.torn {
 			return err
 		}
 		if err := lines.Write(s.sum, line); err != nil {
@@ -167,14 +168,14 @@ func (s *scanner) region(from, to int64) error {
 
 // take looks at one line. A last line without its line feed that does not parse is still
 // being written.
-func (s *scanner) take(line []byte, at int64, ended bool) error {
+func (s *scanner) take(line []byte, at int64, ended, whole bool) error {
 	body := bytes.TrimSpace(line)
 	at += int64(bytes.Index(line, body))
 	if len(body) == 0 {
 		s.records.Skip(history.SkipBlank, 1)
 		return nil
 	}
-	o, ok := parse(body)
+	o, ok := s.apart(body, at, whole && !s.known)
 	switch {
 	case ok:
 		return s.object(o, body, at)
@@ -202,6 +203,20 @@ func (s *scanner) take(line []byte, at int64, ended bool) error {
 		at += int64(len(piece))
 	}
 	return nil
+}
+
+// apart is parse of a line, which is kept for the second pass where that is asked.
+func (s *scanner) apart(line []byte, at int64, keep bool) (history.Object, bool) {
+	if keep {
+		if own, ok := s.held.Own(line); ok {
+			t, exact, ok := history.ParseTalk(own)
+			if ok && exact {
+				s.held.Keep(at, own, t)
+			}
+			return t.Object, ok
+		}
+	}
+	return parse(line)
 }
 
 // parse reads a line that is one JSON object.
