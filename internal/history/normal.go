@@ -13,7 +13,7 @@ const normalBytes = 64 << 10
 // normal writes what canonical does, into memory.
 type normal struct {
 	out     []byte
-	aside   []byte // members in their order, texts without escapes
+	aside   []byte // members in their order
 	members []member
 	depth   int
 }
@@ -102,10 +102,13 @@ func (n *normal) elements(raw []byte, at int) int {
 
 // text writes what stands between two quotes.
 func (n *normal) text(inner []byte, escaped bool) {
-	if escaped {
-		n.aside = append(n.aside[:0], inner...)
-		size, _ := unescapeTo(n.aside, inner)
-		inner = n.aside[:size]
+	if escaped { // its length is known, and stands before it, once it is written
+		const head = 24
+		n.out = slices.Grow(n.out, head+len(inner))
+		from := len(n.out) + head
+		plain := n.out[from : from+len(inner)]
+		size, _ := unescapeTo(plain, inner)
+		inner = plain[:size]
 	}
 	n.length(len(inner))
 	n.out = append(n.out, inner...)

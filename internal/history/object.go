@@ -194,6 +194,9 @@ func Plain(b []byte) string { return PlainText(string(b)) }
 
 // PlainText is Plain of a text; most are storable as they are.
 func PlainText(s string) string {
+	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
+		return s
+	}
 	return strings.ReplaceAll(strings.ToValidUTF8(s, string(utf8.RuneError)), "\x00", string(utf8.RuneError))
 }
 

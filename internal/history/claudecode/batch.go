@@ -18,6 +18,7 @@ type pending struct {
 func (r *reader) pending(_ string, st *stream) *pending {
 	if st.batch == nil {
 		st.batch = &pending{batch: history.Batch{Cuts: r.cuts}, keys: map[string]bool{}}
+		st.batch.batch.Messages, r.used = r.used, nil
 	}
 	return st.batch
 }
@@ -70,7 +71,7 @@ func (r *reader) rest(w *row, extra session.JSON, at place, note string) session
 	if told := line.Get("toolUseResult"); len(told) > session.BlobThreshold {
 		line = line.With("toolUseResult", []byte(session.JSONOf(map[string]int{"omitted_bytes": r.cuts.Size(told)})))
 	}
-	o, _ := history.ParseObject(extra)
+	o, _ := history.Fields(extra)
 	add := func(key string, raw []byte) { o = append(o, history.Field{Key: key, Raw: raw}) }
 	if len(line) > 0 {
 		add("line", []byte(line.JSON()))
@@ -129,6 +130,8 @@ func (r *reader) give(id string, st *stream) error {
 	if err := r.emit(b); err != nil {
 		return err
 	}
+	clear(b.Messages)
+	r.used = b.Messages[:0]
 	st.started = true
 	return r.ctx.Err()
 }

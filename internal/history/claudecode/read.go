@@ -82,6 +82,7 @@ type reader struct {
 	queue    []*row    // rows behind its beginning that do not end it
 	agents   map[string]bool
 	decoder  anthropic.Decoder
+	used     []history.Message // the memory of a batch that was given away
 	problems []history.Problem
 }
 
