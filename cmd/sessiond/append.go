@@ -106,12 +106,26 @@ func (a *app) append(ctx context.Context, name string, args []string, f appendFl
 		if err != nil {
 			return err
 		}
-		// Whoever appends without a daemon keeps the index up itself.
-		if _, err := s.index.CatchUp(ctx); err != nil {
-			fmt.Fprintln(a.err, "sessiond: stored, but the search index is behind:", err)
+		if err := a.printAppended(done); err != nil {
+			return err
 		}
-		return a.printAppended(done)
+		a.keepSearchable(ctx, s)
+		return nil
 	})
+}
+
+// keepSearchable indexes what was stored: whoever writes without a daemon keeps the index up
+// itself. After an update all of it may have to be made anew, so a terminal sees how far it is.
+func (a *app) keepSearchable(ctx context.Context, s *services) {
+	err := a.index(ctx, s, indexedUnseen)
+	if err == nil {
+		return
+	}
+	said := "stored, but the search index is behind; the daemon or the next append catches it up"
+	if ctx.Err() == nil { // else somebody did not want to wait
+		said += ": " + printable(err.Error())
+	}
+	fmt.Fprintln(a.err, "sessiond:", said)
 }
 
 // messagesOf gives the messages of a command line as they would stand on the wire.

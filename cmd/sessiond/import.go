@@ -191,7 +191,7 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 			}
 		}
 		bar.end(failed == nil)
-		behind := a.index(ctx, s)
+		behind := a.index(ctx, s, 0)
 		if err := a.printAccounts(accounts); err != nil && failed == nil {
 			return err
 		}

@@ -62,8 +62,11 @@ func (b *importBar) end(whole bool) {
 	}
 }
 
-// index makes what was imported searchable.
-func (a *app) index(ctx context.Context, s *services) error {
+// indexedUnseen is how many messages are indexed in no time.
+const indexedUnseen = 5000
+
+// index makes what was stored searchable. A bar is shown for more than so many messages.
+func (a *app) index(ctx context.Context, s *services, unseen int64) error {
 	mark, err := s.index.Mark(ctx)
 	if err != nil {
 		return err
@@ -72,11 +75,14 @@ func (a *app) index(ctx context.Context, s *services) error {
 	if err != nil {
 		return err
 	}
-	if err := s.store.Shrink(ctx); err != nil {
-		return err
+	var bar *importBar
+	if last-mark > unseen {
+		if err := s.store.Shrink(ctx); err != nil {
+			return err
+		}
+		debug.FreeOSMemory() // what came before is not needed for the index
+		bar = a.bar("making it searchable", last-mark, false)
 	}
-	debug.FreeOSMemory() // what the import took is not needed for the index
-	bar := a.bar("making it searchable", last-mark, false)
 	_, err = s.index.CatchUpTelling(ctx, func(messages int) { bar.add(int64(messages)) })
 	bar.end(err == nil)
 	return err

@@ -80,7 +80,7 @@ func (a *app) printProblems(problems []history.Problem) {
 	}
 	for _, p := range problems {
 		if !a.told[p] {
-			fmt.Fprintf(a.err, "sessiond: %s\n", printable(problemLine(p)))
+			fmt.Fprintf(a.err, "sessiond: %s\n", inOneLine(printable(problemLine(p))))
 		}
 		a.told[p] = true
 	}

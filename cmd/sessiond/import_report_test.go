@@ -1,6 +1,11 @@
 package main
 
-import "testing"
+import (
+	"bytes"
+	"testing"
+
+	"sessiond/internal/history"
+)
 
 // A list is broken between its items, so that each line fits, and not at all where nobody reads.
 func TestListedBreaksBetweenItems(t *testing.T) {
@@ -16,5 +21,15 @@ func TestListedBreaksBetweenItems(t *testing.T) {
 		if got := listed("skipped:", items, c.width); got != c.want {
 			t.Errorf("in %d columns:\n%s", c.width, got)
 		}
+	}
+}
+
+// A program that reads standard error line by line gets one line for each problem.
+func TestAProblemIsOneLine(t *testing.T) {
+	var out bytes.Buffer
+	a := app{env: &env{err: &out}}
+	a.printProblems([]history.Problem{{Path: "/home/ana/two\nlines/\x1b[31mred.jsonl", Line: 3, Error: "not a JSON object"}})
+	if want := "sessiond: /home/ana/two\\nlines/red.jsonl:3: not a JSON object\n"; out.String() != want {
+		t.Errorf("%q", out.String())
 	}
 }

@@ -82,6 +82,9 @@ func (a *app) complain(cmd *cobra.Command, err error) {
 // printable keeps what could act on the terminal out of stored or given text.
 func printable(s string) string { return transcript.Clean(s) }
 
+// inOneLine writes out the line breaks that names of files may hold.
+func inOneLine(s string) string { return strings.ReplaceAll(s, "\n", `\n`) }
+
 // root is the whole command tree. Commands stand in the order in which a new user meets them.
 func (a *app) root() *cobra.Command {
 	cobra.EnableCommandSorting = false

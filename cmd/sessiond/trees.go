@@ -127,10 +127,11 @@ func (a *app) moveHead(ctx context.Context, name, to string, summarize bool) err
 		if _, _, err := s.contexts.SummarizeBranch(ctx, sess.ID, *done.From, in.To); err != nil {
 			return err
 		}
-		if _, err := s.index.CatchUp(ctx); err != nil {
-			fmt.Fprintln(a.err, "sessiond: stored, but the search index is behind:", err)
+		if err := a.showHead(ctx, s.store, string(sess.ID)); err != nil {
+			return err
 		}
-		return a.showHead(ctx, s.store, string(sess.ID))
+		a.keepSearchable(ctx, s)
+		return nil
 	})
 }
 

@@ -167,6 +167,10 @@ func IsFolder(path string) bool {
 func realPath(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
+		var at *fs.PathError
+		if _, said := os.Stat(path); said != nil && !errors.As(err, &at) {
+			err = said // of a link that leads to itself EvalSymlinks says that there are "too many links"
+		}
 		return "", err
 	}
 	return filepath.Abs(real)

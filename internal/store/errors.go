@@ -73,7 +73,7 @@ func openError(path string, err error) error {
 	case code == sqlite3.SQLITE_READONLY, code == sqlite3.SQLITE_CANTOPEN, code == sqlite3.SQLITE_PERM, errors.Is(err, fs.ErrPermission):
 		return session.Errorf(session.Forbidden, "%s cannot be opened by this user: check the permissions of the file and its folder: %w", path, err)
 	case errors.Is(err, fs.ErrNotExist):
-		return session.Errorf(session.NotFound, "%s does not exist: start `sessiond serve`, or import something, to make it: %w", path, err)
+		return session.Errorf(session.NotFound, "%s does not exist: start `sessiond serve`, or import something, to make it", path)
 	}
 	return fmt.Errorf("open %s: %w", path, storageError(err))
 }
@@ -88,7 +88,8 @@ func storageError(err error) error {
 	code := sqliteCode(err)
 	switch code & 0xff {
 	case sqlite3.SQLITE_FULL:
-		return session.Errorf(session.StorageFull, "the disk or the database is full; nothing of this request was stored: %w", err)
+		// What SQLite says of it is the same again, over two lines.
+		return session.Errorf(session.StorageFull, "the disk or the database is full; nothing of this request was stored: make room, then try again")
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return session.Errorf(session.Busy, "another process holds the database's write lock; try again: %w", err)
 	}

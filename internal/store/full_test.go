@@ -36,6 +36,9 @@ func TestAnImportThatFindsNoRoomLeavesOthersWhole(t *testing.T) {
 		errs := together(t, s, note(1), imports, note(2))
 		for i, want := range []session.Code{"", session.StorageFull, ""} {
 			wants(t, errs[i], want, "")
+			if errs[i] != nil && (strings.Contains(errs[i].Error(), "\n") || !strings.Contains(errs[i].Error(), "make room")) {
+				t.Errorf("it says %q", errs[i])
+			}
 		}
 		if got := count(t, s, `SELECT SUM(model) * 10 + COUNT(*) FROM calibrations`); got != 32 {
 			t.Errorf("%d messages: what was acknowledged beside it: %d", n, got)
