@@ -154,6 +154,7 @@ func (a *app) root() *cobra.Command {
 		cmd.DisableFlagsInUseLine = true
 		root.AddCommand(cmd)
 	}
+	fitHelp(root, a.width)
 	return root
 }
 
