@@ -11,7 +11,7 @@ import (
 // copied and stay whole.
 func TestHelpFitsTheTerminal(t *testing.T) {
 	for _, width := range []int{50, 80, 200} {
-		whole := (&app{env: &env{width: width}}).root()
+		whole := (&app{env: &env{outTTY: true, width: width}}).root()
 		for _, cmd := range append(whole.Commands(), whole) {
 			var page bytes.Buffer
 			cmd.SetOut(&page)

@@ -195,6 +195,9 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 		if err := a.printAccounts(accounts); err != nil && failed == nil {
 			return err
 		}
+		if failed == nil && len(pasts) == 1 {
+			a.printNowhere(pasts[0], accounts[0])
+		}
 		if failed != nil {
 			fmt.Fprintln(a.err, "sessiond: the import did not come to its end; the next one goes on from here")
 			return failed
@@ -211,6 +214,23 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 		}
 		return nil
 	})
+}
+
+// printNowhere says where a program's history was looked for, when there was none.
+func (a *app) printNowhere(h past, done history.Accounting) {
+	if all := done.Sessions; a.flags.json || len(h.roots) > 0 || all.New+all.Updated+all.Unchanged > 0 || done.Records.Read > 0 || len(done.Errors) > 0 {
+		return
+	}
+	places := slices.Clone(h.source.Places())
+	for i, place := range places {
+		places[i] = inOneLine(printable(place))
+	}
+	if len(places) == 0 {
+		fmt.Fprintf(a.out, "Name the files: `sessiond import %s PATH`.\n", h.source.Name())
+	} else {
+		fmt.Fprintf(a.out, "There is no history of %s in its usual places; `sessiond import %[1]s PATH` reads another.\n%s\n", h.source.Name(),
+			listed("Looked at:", places, a.columns()))
+	}
 }
 
 const (

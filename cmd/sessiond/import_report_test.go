@@ -33,3 +33,15 @@ func TestAProblemIsOneLine(t *testing.T) {
 		t.Errorf("%q", out.String())
 	}
 }
+
+// A hit is read in a narrow terminal: words stay whole.
+func TestAHitIsBrokenBetweenWords(t *testing.T) {
+	a := app{env: &env{outTTY: true, width: 30}}
+	if got := a.indented("one two three four five six seven eight"); got != "    one two three four five\n    six seven eight" {
+		t.Errorf("%q", got)
+	}
+	a.outTTY = false
+	if got := a.indented("one two three four five six seven eight"); got != "    one two three four five six seven eight" {
+		t.Errorf("%q", got)
+	}
+}

@@ -158,7 +158,7 @@ func (a *app) tellPurged(done []session.Purged, asked, scrubbed bool) {
 	}
 	switch {
 	case asked && scrubbed:
-		fmt.Fprintln(a.out, "The database and the search index were rewritten: no byte of it is left in them.")
+		fmt.Fprintln(a.out, "The database and the search index were rewritten: no byte of what was purged is left in them.")
 	case asked:
 		fmt.Fprintln(a.out, "Nothing was purged since the files were last rewritten.")
 	default:

@@ -154,7 +154,7 @@ func (a *app) root() *cobra.Command {
 		cmd.DisableFlagsInUseLine = true
 		root.AddCommand(cmd)
 	}
-	fitHelp(root, a.width)
+	fitHelp(root, a.columns())
 	return root
 }
 

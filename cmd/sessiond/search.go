@@ -102,12 +102,17 @@ func (a *app) printHits(ctx context.Context, s *services, res search.Result) err
 			title = sess.Title
 			titles[h.SessionID] = title
 		}
-		fmt.Fprintf(a.out, "%s  %s  %s\n", h.MessageID, h.Role, a.dim(printable(
-			h.CreatedAt.In(s.store.Zone()).Format("2006-01-02 15:04")+"  "+transcript.OneLine(title, 60))))
+		where := fmt.Sprintf("%s  %s  ", h.MessageID, h.Role)
+		when := h.CreatedAt.In(s.store.Zone()).Format("2006-01-02 15:04") + "  "
+		room := 60
+		if w := a.columns(); w > 0 {
+			room = min(room, max(12, w-len(where)-len(when)))
+		}
+		fmt.Fprintf(a.out, "%s%s\n", where, a.dim(when+transcript.OneLine(title, room)))
 		for i := range h.Before {
 			a.printNeighbour(&h.Before[i])
 		}
-		fmt.Fprintln(a.out, "    "+a.highlight(h))
+		fmt.Fprintln(a.out, a.indented(a.highlight(h)))
 		for i := range h.After {
 			a.printNeighbour(&h.After[i])
 		}
@@ -119,6 +124,19 @@ func (a *app) printHits(ctx context.Context, s *services, res search.Result) err
 		fmt.Fprintln(a.err, "sessiond: not everything was searched: the index is behind, and the daemon or the next append catches it up")
 	}
 	return nil
+}
+
+// indented sets text in, and breaks it between words where the terminal ends.
+func (a *app) indented(said string) string {
+	const indent = "    "
+	if w := a.columns(); w > 0 {
+		lines := strings.Split(text.WrapSoft(said, max(20, w-len(indent))), "\n")
+		for i := range lines {
+			lines[i] = strings.TrimRight(lines[i], " ") // it fills them up
+		}
+		said = strings.Join(lines, "\n"+indent)
+	}
+	return indent + said
 }
 
 func (a *app) printNeighbour(m *session.Message) {

@@ -235,7 +235,7 @@ func (s *Store) checkVersion(ctx context.Context, db *sql.DB) error {
 	case have > want:
 		return session.Errorf(session.Invalid, "%s has schema %d, this sessiond knows up to %d: update sessiond; nothing was changed", s.path, have, want)
 	case have < want && s.opt.ReadOnly:
-		return session.Errorf(session.Invalid, "%s has schema %d, this sessiond reads %d: start `sessiond serve` once to bring it up to date", s.path, have, want)
+		return session.Errorf(session.Invalid, "%s has schema %d, this sessiond reads %d: start `sessiond serve` (anew, if an older one is running) to bring it up to date", s.path, have, want)
 	}
 	return nil
 }
