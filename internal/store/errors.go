@@ -59,8 +59,9 @@ func isTaken(err error) bool {
 
 func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }
 
-// openError says what is wrong with the file in words that lead on.
-func openError(path string, err error) error {
+// openError says what is wrong with the file in words that lead on. besideLog tells that a
+// write-ahead log lay beside it.
+func openError(path string, besideLog bool, err error) error {
 	var known *session.Error
 	if errors.As(err, &known) {
 		return err
@@ -69,6 +70,9 @@ func openError(path string, err error) error {
 	case code == sqlite3.SQLITE_NOTADB:
 		return session.Errorf(session.Invalid, "%s is not an SQLite database; nothing was changed. Name another file with --db: %w", path, err)
 	case code == sqlite3.SQLITE_CORRUPT:
+		if besideLog { // SQLite writes a log into whatever lies beside it, also into a copy that was put there
+			return session.Errorf(session.Invalid, "%s is damaged. If it is a backup that was just put here, remove %[1]s-wal and %[1]s-shm, which belong to the file before it, and put the backup here again; else restore one: %w", path, err)
+		}
 		return session.Errorf(session.Invalid, "%s is damaged; run `sessiond doctor`, or restore a backup: %w", path, err)
 	case code == sqlite3.SQLITE_READONLY, code == sqlite3.SQLITE_CANTOPEN, code == sqlite3.SQLITE_PERM, errors.Is(err, fs.ErrPermission):
 		return session.Errorf(session.Forbidden, "%s cannot be opened by this user: check the permissions of the file and its folder: %w", path, err)

@@ -59,6 +59,8 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 		opt.ReaderKiB = opt.CacheKiB / 2
 	}
 	s := &Store{path: path, opt: opt, prepared: map[string]*sqlx.Stmt{}}
+	log, err := os.Stat(path + "-wal")
+	besideLog := err == nil && log.Size() > 0 // afterwards it may be gone
 	if opt.ReadOnly {
 		err = s.openReadOnly(ctx)
 	} else {
@@ -66,7 +68,7 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	}
 	if err != nil {
 		s.closeHandles()
-		return nil, openError(path, err)
+		return nil, openError(path, besideLog, err)
 	}
 	return s, nil
 }

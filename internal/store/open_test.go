@@ -389,3 +389,36 @@ func TestStartForgetsOnlyOldEmptyDraftsAndOldKeys(t *testing.T) {
 		wants(t, err, session.NotFound, "no session")
 	}
 }
+
+// A crash leaves a log, and a backup that is put in the file's place beside it is mixed with it.
+func TestADamagedFileBesideALogNamesTheLog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sessions.db")
+	s, err := Open(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 100; i < 4096; i++ { // the schema's page, behind the header
+		whole[i] = 0xff
+	}
+	for _, left := range []struct {
+		log, want string
+	}{{"what a crash left", "remove " + path + "-wal and " + path + "-shm"}, {"", "run `sessiond doctor`"}} {
+		if err := errors.Join(os.WriteFile(path, whole, 0o600), os.WriteFile(path+"-wal", []byte(left.log), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		for _, readOnly := range []bool{true, false} {
+			_, err := Open(t.Context(), path, Options{ReadOnly: readOnly})
+			wants(t, err, session.Invalid, left.want)
+			if err := os.WriteFile(path+"-wal", []byte(left.log), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
