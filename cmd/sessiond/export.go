@@ -43,7 +43,10 @@ func (a *app) exportCommand() *cobra.Command {
 			if !cmd.Flags().Changed("format") {
 				f.format = string(formatOf(f.out))
 			}
-			return a.read(cmd.Context(), func(s *store.Store) error { return a.export(cmd.Context(), s, args, f) })
+			return a.read(cmd.Context(), func(s *store.Store) error {
+				defer frugal()()
+				return a.export(cmd.Context(), s, args, f)
+			})
 		},
 	}
 	wordFlag(cmd, &f.format, "format", strings.Join(export.Names(), ", ")+" (default: as the name of OUT ends, else jsonl)", export.Names()...)

@@ -240,8 +240,8 @@ const (
 )
 
 // frugal makes the collector of this process keep the heap small where it can, unless the
-// user said how large it may be: an import lets go of what it read as fast as it reads. What
-// it gives puts it back.
+// user said how large it may be: an import, or an export, lets go of what it read as fast as it
+// reads. What it gives puts it back.
 func frugal() func() {
 	before := debug.SetMemoryLimit(-1)
 	if before != math.MaxInt64 {

@@ -26,7 +26,7 @@ func writePi(ctx context.Context, out io.Writer, s *store.Store, ids []session.I
 	if err != nil {
 		return Report{}, err
 	}
-	spent, err := r.spent(ctx)
+	spent, err := r.spending(ctx)
 	if err != nil {
 		return Report{}, err
 	}
@@ -34,7 +34,7 @@ func writePi(ctx context.Context, out io.Writer, s *store.Store, ids []session.I
 	book := standin.New()
 	to := book.Writer(out)
 	report.LeftOut, err = pi.Write(to, &pi.Session{
-		Session: r.Session, OnPath: r.onPath, Compactions: r.compactions, Texts: book, Masked: opt.Mask != nil, Spent: spent,
+		Session: r.Session, OnPath: r.onPath, Compactions: r.compactions, Texts: book, Masked: opt.Mask != nil, Spent: spent.of,
 		Each: func(first bool, yield func(*session.Message) error) error {
 			return r.tree(ctx, shared, func(m *session.Message) error {
 				if !first {
@@ -136,33 +136,4 @@ func (r *reading) tree(ctx context.Context, shared []store.Span, yield func(*ses
 		}
 	}
 	return r.store.EachOf(ctx, r.ID, 1, r.LastSeq, yield)
-}
-
-// spent gives a session's calls by the replies that they made, of each what it cost alone.
-func (r *reading) spent(ctx context.Context) (func(row int64) *session.Call, error) {
-	snap, err := r.store.Snapshot(ctx, r.ID)
-	if err != nil {
-		return nil, err
-	}
-	type cost struct {
-		input, output, cacheRead, cacheWrite, reasoning int64
-		nanoUSD                                         *int64
-	}
-	byReply := map[int64]cost{}
-	err = r.store.EachCall(ctx, r.ID, snap.Calls.Last, func(c *session.Call) error {
-		if c.MessageID != nil && c.Purpose == session.PurposeChat {
-			byReply[*c.MessageID] = cost{c.InputTokens, c.OutputTokens, c.CacheReadTokens, c.CacheWriteTokens, c.ReasoningTokens, c.CostNanoUSD}
-		}
-		return nil
-	})
-	return func(row int64) *session.Call {
-		c, ok := byReply[row]
-		if !ok {
-			return nil
-		}
-		return &session.Call{
-			InputTokens: c.input, OutputTokens: c.output, CacheReadTokens: c.cacheRead, CacheWriteTokens: c.cacheWrite,
-			ReasoningTokens: c.reasoning, CostNanoUSD: c.nanoUSD,
-		}
-	}, err
 }
