@@ -66,6 +66,7 @@ func measurements() []measurement {
 		{"trees", "forks, moves of the head and trees of a session of 1 M messages and one of 10 k branches", (*bench).trees},
 		{"import", "transcripts of pi into an empty database", (*bench).imports},
 		{"memory", "what an import of a large transcript of each program takes of memory", (*bench).memory},
+		{"exports", "what writing a large session takes of memory, in every format", (*bench).exports},
 		{"beside", "appends to a daemon while a command imports into its database", (*bench).importBeside},
 		{"events", "appends with fifty listeners to the events", (*bench).events},
 		{"purge", "appends beside a purge", (*bench).purge},
@@ -88,7 +89,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	fl.StringVar(&b.data, "data", filepath.Join(os.TempDir(), "sessiond-bench"), "folder for the generated histories, which later runs use again")
 	fl.BoolVar(&b.quick, "quick", false, "small sizes, few rounds: shows that everything runs, and no more")
 	fl.IntVar(&b.rounds, "rounds", 0, "how often product and baseline take turns (default 9, quick 3)")
-	fl.IntVar(&b.large, "large", 200, "MiB of a large transcript, of which memory imports one of each program")
+	fl.IntVar(&b.large, "large", 200, "MiB of a large transcript, of which memory imports one of each program, and exports writes a session")
 	programs := fl.String("programs", "", "programs of which memory imports histories, like goose,opencode (default all)")
 	fl.StringVar(&b.binary, "binary", "", "sessiond binary to run (default: built now)")
 	fl.BoolVar(&b.markdown, "markdown", false, "print the table as Markdown")
