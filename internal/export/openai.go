@@ -37,7 +37,7 @@ func writeOpenAI(ctx context.Context, out io.Writer, s *store.Store, ids []sessi
 				return nil
 			}
 			report.Messages++
-			standFor(book, m)
+			standFor(book, m, opt)
 			return w.message(m)
 		}); err != nil {
 			return report, err
@@ -53,7 +53,7 @@ func writeOpenAI(ctx context.Context, out io.Writer, s *store.Store, ids []sessi
 }
 
 // standFor puts words of the book in the place of a message's contents that are not held.
-func standFor(book *standin.Book, m *session.Message) {
+func standFor(book *standin.Book, m *session.Message, opt *Options) {
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		switch {
@@ -63,7 +63,11 @@ func standFor(book *standin.Book, m *session.Message) {
 			held.Data, held.From = []byte(book.Word(held.From, held.Size)), nil
 			p.Blob = &held
 		default:
-			p.Text, p.Blob, p.BlobSHA = book.Word(p.Blob.From, p.Blob.Size), nil, nil
+			size := p.Blob.Size
+			if opt.Mask != nil {
+				size = -1 // nobody knows what is left of it
+			}
+			p.Text, p.Blob, p.BlobSHA = book.Word(p.Blob.From, size), nil, nil
 		}
 	}
 }

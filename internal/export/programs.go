@@ -39,7 +39,7 @@ func writePi(ctx context.Context, out io.Writer, s *store.Store, ids []session.I
 			return r.tree(ctx, shared, func(m *session.Message) error {
 				if !first {
 					opt.Mask.Message(m)
-					standFor(book, m)
+					standFor(book, m, opt)
 					report.Messages++
 				}
 				return yield(m)
@@ -66,7 +66,7 @@ func writeGoose(ctx context.Context, out io.Writer, s *store.Store, ids []sessio
 	to := book.Writer(out)
 	file := goose.Session{Session: r.Session, Along: func(yield func(*session.Message) error) error {
 		return r.along(ctx, func(m *session.Message) error {
-			standFor(book, m)
+			standFor(book, m, opt)
 			return yield(m)
 		})
 	}}

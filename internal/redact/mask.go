@@ -128,6 +128,7 @@ var shapes = [256][]shape{
 		{"AKIA", 16, 16, upper, false, "aws key id"},
 		{"ASIA", 16, 16, upper, false, "aws key id"},
 		{"AIza", 30, 60, key, false, "google api key"},
+		{"AGE-SECRET-KEY-1", 50, 70, upper, true, "age key"},
 	},
 	'g': {
 		{"github_pat_", 22, 0, word, false, "github token"},
@@ -137,6 +138,12 @@ var shapes = [256][]shape{
 		{"ghs_", 30, 0, word, false, "github token"},
 		{"ghr_", 30, 0, word, false, "github token"},
 		{"glpat-", 18, 0, key, false, "gitlab token"},
+		{"glrt-", 18, 0, key, true, "gitlab token"},
+		{"gldt-", 18, 0, key, true, "gitlab token"},
+		{"glcbt-", 18, 0, key, true, "gitlab token"},
+		{"glptt-", 18, 0, key, true, "gitlab token"},
+		{"glft-", 18, 0, key, true, "gitlab token"},
+		{"glsoat-", 18, 0, key, true, "gitlab token"},
 		{"gsk_", 40, 0, word, true, "groq key"},
 	},
 	'G': {{"GOCSPX-", 20, 0, key, false, "google client secret"}},
@@ -152,7 +159,11 @@ var shapes = [256][]shape{
 		{"rk_live_", 16, 0, word, false, "stripe key"},
 		{"rk_test_", 16, 0, word, false, "stripe key"},
 	},
-	'p': {{"pypi-", 50, 0, key, true, "pypi token"}},
+	'l': {{"lin_api_", 32, 0, word, true, "linear key"}},
+	'p': {
+		{"pypi-", 50, 0, key, true, "pypi token"},
+		{"pplx-", 40, 0, word, true, "perplexity key"},
+	},
 	'x': {
 		{"xoxb-", 10, 0, key, true, "slack token"},
 		{"xoxp-", 10, 0, key, true, "slack token"},
@@ -167,6 +178,7 @@ var shapes = [256][]shape{
 	'h': {
 		{"hooks.slack.com/services/", 20, 0, path, true, "slack webhook"},
 		{"hf_", 30, 0, word, false, "hugging face token"},
+		{"hvs.", 24, 0, key, true, "vault token"},
 	},
 	'd': {{"dop_v1_", 40, 0, word, true, "digitalocean token"}},
 	'w': {{"whsec_", 20, 0, base64, true, "stripe key"}},

@@ -137,6 +137,7 @@ func (m *Masker) Session(s *session.Session) {
 		return
 	}
 	s.Title, s.Metadata = m.Text(s.Title), m.JSON(s.Metadata)
+	s.Directory, s.Project, s.GitBranch = m.Text(s.Directory), m.Text(s.Project), m.Text(s.GitBranch)
 }
 
 // Blob masks a text that is a blob, and gives it the hash and size of what is left: one that is

@@ -1,0 +1,99 @@
+package export_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"html"
+	"strings"
+	"testing"
+
+	"sessiond/internal/export"
+	"sessiond/internal/history/historytest"
+	"sessiond/internal/redact"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+	"sessiond/internal/transcript"
+)
+
+// hostileUnit has all that a form must escape: quotes, HTML, fences, sequences of terminals,
+// marks that turn the direction of text, characters of two to four bytes.
+const hostileUnit = "\"quoted\" \\ <b onclick=x>&amp; ````` \x1b[31mred\x1b]0;title\a \u202e evil \u2028 价格 \U0001f600 end\n"
+
+// longTalk stores a session whose texts are not held: with a secret across the border of the
+// first piece.
+func longTalk(t *testing.T, s *store.Store) (id session.ID, said, result string) {
+	t.Helper()
+	const border, secret = 1 << 20, "DB_PASSWORD=hunter2x9\n"
+	lines := strings.Repeat(hostileUnit, 3*border/len(hostileUnit))
+	said = strings.Repeat("x\n", (border-len(secret)/2)/2) + secret + lines
+	result = strings.Repeat("<i>`````` no line end in this one \x1b[3", 2*border/36)
+	made, err := s.CreateSession(t.Context(), store.NewSession{Title: "long"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Append(t.Context(), store.Append{Session: made.ID, Messages: []session.Message{
+		{Role: session.User, Display: true, InContext: true, Parts: []session.Part{session.TextPart(said)}},
+		{Role: session.Assistant, Display: true, InContext: true, Parts: []session.Part{
+			{Kind: session.PartReasoning, Text: said},
+			session.TextPart("I read."),
+			{Kind: session.PartToolCall, CallID: "c1", ToolName: "read", Arguments: `{"path":"/x"}`},
+		}},
+		{Role: session.Tool, Display: true, InContext: true, Parts: []session.Part{{Kind: session.PartToolResult, CallID: "c1", Text: result}}},
+		{Role: session.Assistant, Display: true, InContext: true, Parts: []session.Part{session.TextPart(said)}},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	return made.ID, said, result
+}
+
+// A text that is not held stands in every form as one that is would: whole, and as text.
+func TestTextsThatAreNotHeldAreWrittenWhole(t *testing.T) {
+	s := open(t)
+	id, said, result := longTalk(t, s)
+	for _, masked := range []bool{false, true} {
+		wantSaid, secrets := said, 0
+		if masked {
+			wantSaid, secrets = redact.Mask(said)
+		}
+		visible := strings.Trim(transcript.Clean(wantSaid), "\n")
+		shown := strings.Trim(transcript.Clean(result), "\n")
+		for format, holds := range map[export.Format][]string{
+			export.Markdown: {"\n``````\n" + visible + "\n``````\n", "\n```````\n" + shown + "\n```````\n"},
+			export.HTML:     {"<pre>" + html.EscapeString(visible) + "</pre>", "<pre>" + html.EscapeString(shown) + "</pre>"},
+			export.JSONL:    {string(session.JSONOf(wantSaid)), string(session.JSONOf(result))},
+			export.OpenAI:   {string(session.JSONOf(wantSaid)), string(session.JSONOf(result))},
+			export.Pi:       {string(session.JSONOf(wantSaid)), string(session.JSONOf(result))},
+			export.Goose:    {string(session.JSONOf(wantSaid)), string(session.JSONOf(result))},
+		} {
+			var opt export.Options
+			if masked {
+				opt.Mask = &redact.Masker{}
+			}
+			var out bytes.Buffer
+			if _, err := export.Write(t.Context(), &out, s, format, []session.ID{id}, opt); err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range holds {
+				if !bytes.Contains(out.Bytes(), []byte(want)) {
+					t.Errorf("%s, masked %v: text %d is not there as it should be", format, masked, i)
+				}
+			}
+			if masked && (opt.Mask.Masked < secrets || bytes.Contains(out.Bytes(), []byte("hunter2x9"))) {
+				t.Errorf("%s: %d masked, or not all", format, opt.Mask.Masked)
+			}
+			if format != export.JSONL && format != export.OpenAI && bytes.ContainsAny(out.Bytes(), "\x1b\a") {
+				t.Errorf("%s holds what acts on a terminal", format)
+			}
+			switch format {
+			case export.Pi:
+				if _, err := historytest.CheckPi(out.Bytes()); err != nil {
+					t.Error(err)
+				}
+			case export.Goose, export.OpenAI:
+				if !json.Valid(out.Bytes()) {
+					t.Errorf("%s is not JSON", format)
+				}
+			}
+		}
+	}
+}
