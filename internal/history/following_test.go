@@ -2,10 +2,12 @@ package history_test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,42 +17,35 @@ import (
 	"sessiond/internal/raced"
 )
 
-// FuzzFollowing claims what historytest.Followed does of each program, whatever its program does
-// to its files while they are followed: lines come whole or in halves, a file is cut off and goes on otherwise, a
-// line is changed where it stands, files are moved, removed and put back, forks and sub-agents are seen
-// before what they come from, or after. It also claims that reading again what did not change
-// writes nothing, at any step.
-//
-// A seed is a sequence of choices: the first byte is the program's. The seeds that are added here
-// are always run; `go test -fuzz FuzzFollowing ./internal/history` finds others.
-func FuzzFollowing(f *testing.F) {
-	for program := range len(writers()) {
-		for seed := range uint64(seeds()) {
-			random, choices := rand.New(rand.NewPCG(seed, uint64(program))), []byte{byte(program)}
-			for range 24 + 12*int(seed) {
-				choices = append(choices, byte(random.Uint32()))
-			}
-			f.Add(choices)
-		}
-	}
-	f.Fuzz(func(t *testing.T, choices []byte) {
-		if len(choices) < 2 || len(choices) > 400 {
-			return
-		}
-		all := writers()
-		w := newWriting(t, all[int(choices[0])%len(all)], choices[1:])
-		if wrong := w.run(); len(wrong) > 0 {
-			t.Errorf("%s:\n%s\n\n%s", w.name, strings.Join(w.log, "\n"), strings.Join(wrong, "\n"))
-		}
-	})
-}
+var mostSeeds = flag.Int("seeds", 6, "how many sequences of steps TestFollowing tries of each program")
 
-// seeds is how many sequences are always run of each program.
-func seeds() int {
+// TestFollowing claims what historytest.Followed does of each program, whatever its program does
+// to its files while they are followed: lines come whole or in halves, a file is cut off and goes
+// on otherwise, a line is changed where it stands, files are moved, removed and put back, forks
+// and sub-agents are seen before what they come from, or after. It also claims that reading again
+// what did not change writes nothing, at any step.
+//
+// With -seeds=500 longer sequences are tried. Some of them still find differences in families of
+// forks of which one is seen half-written.
+func TestFollowing(t *testing.T) {
+	seeds := *mostSeeds
 	if raced.On {
-		return 1
+		seeds = 1
 	}
-	return 6
+	for program, writer := range writers() {
+		for seed := range seeds {
+			t.Run(writer.name+"/"+strconv.Itoa(seed), func(t *testing.T) {
+				random, choices := rand.New(rand.NewPCG(uint64(seed), uint64(program))), []byte(nil)
+				for range min(24+12*seed, 400) {
+					choices = append(choices, byte(random.Uint32()))
+				}
+				w := newWriting(t, writers()[program], choices)
+				if wrong := w.run(); len(wrong) > 0 {
+					t.Errorf("%s\n\n%s", strings.Join(w.log, "\n"), strings.Join(wrong, "\n"))
+				}
+			})
+		}
+	}
 }
 
 // writer is what a program writes.
