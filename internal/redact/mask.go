@@ -153,11 +153,14 @@ var shapes = [256][]shape{
 		{"sk_test_", 16, 0, word, false, "stripe key"},
 		{"sk-", 20, 0, key, true, "openai key"},
 		{"shpat_", 30, 0, word, true, "shopify token"},
+		{"sntrys_", 40, 0, base64, true, "sentry token"},
+		{"sntryu_", 60, 0, word, true, "sentry token"},
 	},
 	'S': {{"SG.", 40, 0, dotted, true, "sendgrid key"}},
 	'r': {
 		{"rk_live_", 16, 0, word, false, "stripe key"},
 		{"rk_test_", 16, 0, word, false, "stripe key"},
+		{"r8_", 37, 37, word, true, "replicate token"},
 	},
 	'l': {{"lin_api_", 32, 0, word, true, "linear key"}},
 	'p': {
@@ -180,7 +183,12 @@ var shapes = [256][]shape{
 		{"hf_", 30, 0, word, false, "hugging face token"},
 		{"hvs.", 24, 0, key, true, "vault token"},
 	},
-	'd': {{"dop_v1_", 40, 0, word, true, "digitalocean token"}},
+	'd': {
+		{"dop_v1_", 40, 0, word, true, "digitalocean token"},
+		{"dp.pt.", 40, 0, word, true, "doppler token"},
+		{"dapi", 32, 34, key, true, "databricks token"},
+	},
+	'f': {{"figd_", 38, 0, key, true, "figma token"}},
 	'w': {{"whsec_", 20, 0, base64, true, "stripe key"}},
 	'y': {{"ya29.", 30, 0, dotted, true, "google token"}},
 }
