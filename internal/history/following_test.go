@@ -91,7 +91,6 @@ type file struct {
 	shorter bool // it was cut off, and nothing was written since
 	forked  bool // another file began as a copy: what that says more than this one is not told twice
 	agent   bool // a sub-agent's: nothing is forked off it
-	total   int  // a counter of the program's
 }
 
 // line is a line of a file with the name that other lines know it by.
