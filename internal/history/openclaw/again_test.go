@@ -310,6 +310,12 @@ func TestOpenClawFirstLayoutOfDatabases(t *testing.T) {
 
 // The index is written after each turn: what it says anew is taken, what is gone from it stays.
 func TestOpenClawIndexIsFollowed(t *testing.T) {
+	for name, readFirst := range map[string]bool{"together": false, "the transcript before the index": true} {
+		t.Run(name, func(t *testing.T) { indexIsFollowed(t, readFirst) })
+	}
+}
+
+func indexIsFollowed(t *testing.T, readFirst bool) {
 	h := newHouse(t)
 	dir := h.sessions()
 	h.write(filepath.Join(dir, "one.jsonl"), header, user("1", "", "one"))
@@ -322,8 +328,11 @@ func TestOpenClawIndexIsFollowed(t *testing.T) {
 	if s := h.Session("main/one"); s.Key != "agent:main:main" || s.Generation != 1 || s.Title != "First" || s.EndedAt != nil {
 		t.Errorf("%+v", s)
 	}
-	h.write(filepath.Join(dir, "two.jsonl"), strings.NewReplacer(`"one"`, `"two"`, "2026-01-02", "2026-01-03").Replace(header), user("1", "", "next"))
+	two := h.write(filepath.Join(dir, "two.jsonl"), strings.NewReplacer(`"one"`, `"two"`, "2026-01-02", "2026-01-03").Replace(header), user("1", "", "next"))
 	h.write(index, `{"agent:main:main":{"sessionId":"two","updatedAt":1767430860000,"usageFamilySessionIds":["one","two"]}}`)
+	if readFirst {
+		h.run(two)
+	}
 	h.run(dir)
 	first, second := h.Session("main/one"), h.Session("main/two")
 	if second.Key != "agent:main:main" || second.Generation != 2 || second.EndedAt != nil {

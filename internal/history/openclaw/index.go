@@ -105,15 +105,19 @@ func (x *indexReader) entry(written string, raw []byte) error {
 	return x.emit(b)
 }
 
-// close tells the generation before a key's present one that it has ended.
+// close tells the generation before a key's present one that it has ended, and one that the
+// store closed when the next one came, with its last message, when that really was.
 func (x *indexReader) close(key string, now *about) error {
 	for _, s := range x.agent.keys[key] {
 		if s.generation != now.generation-1 || s.ended.IsZero() {
 			continue
 		}
 		here, err := x.known.Session(x.ctx, session.SourceOpenClaw, x.agent.id+"/"+s.sid)
-		if err != nil || here == nil || here.EndedAt != nil {
+		if err != nil || here == nil || here.EndedAt != nil && !here.EndedAt.Equal(here.ActiveAt.Time) {
 			return err
+		}
+		if here.EndedAt != nil && here.EndedAt.Equal(s.ended.Time) {
+			return nil
 		}
 		b := history.Batch{}
 		b.ID, b.Session.Source = here.ID, session.SourceOpenClaw
