@@ -9,13 +9,14 @@ import (
 )
 
 // Who waits for the write lock while another process has it says so by a shared lock on the
-// database's folder, so that a long import learns of it between two transactions and need not
+// write-ahead log, so that a long import learns of it between two transactions and need not
 // stop every few milliseconds for somebody who is not there. It is a sign and no more: without
-// it the waiting only takes longer.
+// it the waiting only takes longer. The log is there as long as anybody writes, SQLite itself
+// locks nothing in it, and whoever starts, which takes a lock on the folder, waits for no sign:
+// where several write all the time one of them always gives it.
 
 // asksFor is how long a waiting writer gives the sign at most: longer than any import's
-// transaction, and not so long that another process, which needs that lock for its start, is
-// held up.
+// transaction.
 const asksFor = 200 * time.Millisecond
 
 // asking is the sign of one writer.
@@ -24,8 +25,14 @@ type asking struct {
 	since time.Time
 }
 
-func asks(path string) asking {
-	return asking{lock: flock.New(filepath.Dir(path), flock.SetFlag(os.O_RDONLY))}
+func signOn(log string) *flock.Flock { return flock.New(log, flock.SetFlag(os.O_RDONLY)) }
+
+// logOf gives the write-ahead log of the database at path, which lies where a link leads.
+func logOf(path string) string {
+	if there, err := filepath.EvalSymlinks(path); err == nil {
+		path = there
+	}
+	return path + "-wal"
 }
 
 // again is called each time the lock was not to be had.
@@ -51,10 +58,17 @@ func (a *asking) end() {
 // Awaited tells whether another process waits for the write lock, or is starting on this
 // database, so that it will want it.
 func (s *Store) Awaited() (yes bool, err error) {
-	lock := flock.New(filepath.Dir(s.path), flock.SetFlag(os.O_RDONLY))
-	free, err := lock.TryLock()
-	if err != nil || !free {
-		return err == nil, err
+	if s.writer == nil {
+		return false, s.readOnly()
 	}
-	return false, lock.Unlock()
+	for _, lock := range []*flock.Flock{signOn(s.writer.log), flock.New(filepath.Dir(s.path), flock.SetFlag(os.O_RDONLY))} {
+		free, err := lock.TryLock()
+		if err != nil || !free {
+			return err == nil, err
+		}
+		if err := lock.Unlock(); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
 }

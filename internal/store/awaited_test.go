@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -32,5 +34,37 @@ func TestAWriterThatWaitsForAnotherProcessIsSeenThere(t *testing.T) {
 	}
 	if seen() {
 		t.Error("the sign stays when the waiting is over")
+	}
+}
+
+// Where several write all the time one of them always waits.
+func TestAStartDoesNotWaitForThoseWhoWait(t *testing.T) {
+	first := openTest(t)
+	sign := asking{lock: signOn(first.writer.log)}
+	sign.again()
+	defer sign.end()
+	if !must(first.Awaited())(t) {
+		t.Fatal("there is no sign")
+	}
+	second, err := Open(t.Context(), first.path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second.Close()
+}
+
+func TestTheSignOfALinkedDatabaseIsSeen(t *testing.T) {
+	first := openTest(t)
+	link := filepath.Join(t.TempDir(), "link.db")
+	if err := os.Symlink(first.path, link); err != nil {
+		t.Fatal(err)
+	}
+	second := must(Open(t.Context(), link, Options{}))(t)
+	defer second.Close()
+	sign := asking{lock: signOn(second.writer.log)}
+	sign.again()
+	defer sign.end()
+	if !must(first.Awaited())(t) {
+		t.Error("it is not")
 	}
 }

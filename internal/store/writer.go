@@ -27,7 +27,7 @@ const (
 // writer owns the one writing connection. Closures queue; each runs in a savepoint of one
 // BEGIN IMMEDIATE; one COMMIT makes all of them durable; then all are answered.
 type writer struct {
-	path  string // of the database
+	log   string // its path: the write-ahead one
 	db    *sqlx.DB
 	conn  *sqlx.Conn
 	stmts map[string]*sqlx.Stmt
@@ -90,8 +90,8 @@ type tx struct {
 
 func startWriter(db *sql.DB, path string, opt Options) (*writer, error) {
 	w := &writer{
-		path: path,
-		db:   sqlx.NewDb(db, "sqlite"), stmts: map[string]*sqlx.Stmt{}, opt: opt,
+		log: logOf(path),
+		db:  sqlx.NewDb(db, "sqlite"), stmts: map[string]*sqlx.Stmt{}, opt: opt,
 		bare:  map[bareQuery]*engine.Insert{},
 		queue: make(chan *job, queueLength), quit: make(chan struct{}), done: make(chan struct{}),
 		patience: context.Background(),
@@ -277,7 +277,7 @@ func (w *writer) transact(batch []*job) (again []*job) {
 
 // begin waits for the write lock.
 func (w *writer) begin(ctx context.Context) error {
-	sign := asks(w.path)
+	sign := asking{lock: signOn(w.log)}
 	defer sign.end()
 	return retryBusy(w.patience, func() error {
 		err := w.exec1(ctx, `BEGIN IMMEDIATE`)
