@@ -184,7 +184,7 @@ func (r *restorer) outcome(row int64, in *NumberedCompaction) error {
 		prefix_summary = ?, replacement = ?, details = ?, tokens_before = ?, tokens_after = ?, message_count = ?, provider = ?, model = ?, duration_ms = ?
 		WHERE id = ? AND status IN ('running', 'staged') AND status <> ?`,
 		in.Status, in.Reason, in.ActivatedAt, through, kept, in.HiddenTokens, in.SummaryTokens, in.Summary, in.SpanSummary,
-		in.PrefixSummary, in.Replacement, in.Details, in.TokensBefore, in.TokensAfter, in.MessageCount, in.Provider, in.Model, in.DurationMS,
+		in.PrefixSummary, in.Replacement, r.detailsHere(in.Details), in.TokensBefore, in.TokensAfter, in.MessageCount, in.Provider, in.Model, in.DurationMS,
 		row, in.Status)
 	if err != nil {
 		return err
@@ -198,7 +198,7 @@ func (r *restorer) outcome(row int64, in *NumberedCompaction) error {
 
 func (r *restorer) compaction(in *NumberedCompaction) (err error) {
 	c := in.Compaction
-	c.SessionID = r.now.id
+	c.SessionID, c.Details = r.now.id, r.detailsHere(c.Details)
 	if c.PreviousID, err = r.findCompaction(in.From); err != nil {
 		return err
 	}
