@@ -30,6 +30,9 @@ func useEverything(t *testing.T, s *Store) {
 	must(s.SessionOfCall(ctx, session.SourcePi, "r1"))(t)
 	at := must(s.Session(ctx, sess.ID))(t)
 	must(s.Path(ctx, *at.HeadID, 0))(t)
+	if err := s.Along(ctx, *at.HeadID, func(*session.Message) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
 	must(s.OnPath(ctx, *at.HeadID, 1))(t)
 	must(s.MessagesAfter(ctx, 0, 10))(t)
 	must(s.MessagesByID(ctx, []int64{1, 2}))(t)

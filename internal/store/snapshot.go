@@ -273,24 +273,11 @@ func (snap *Snapshot) growth(ctx context.Context, q *readTx) error {
 const copyPage = 200
 
 // EachMessage yields a session's own messages up to a seq, in order, without the contents of
-// their blobs, which Blob gives: whoever copies a session holds one at a time.
+// their blobs, which Blob gives: whoever copies a session holds one at a time. Codes: NotFound
+// (some were purged meanwhile).
 func (s *Store) EachMessage(ctx context.Context, id session.ID, upto int64, yield func(*session.Message) error) error {
-	for from := int64(1); from <= upto; from += copyPage {
-		to := min(upto, from+copyPage-1)
-		msgs, err := collectMessages(ctx, s, messagesOfRange, id, from, to, 0)
-		if err == nil && len(msgs) > 0 {
-			_, err = handOutParts(ctx, s, msgs, partsOfRange, id, from, to)
-		}
-		if err != nil {
-			return fmt.Errorf("messages of %s: %w", id, err)
-		}
-		for i := range msgs {
-			if err := yield(&msgs[i]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	_, err := s.eachBatch(ctx, id, 1, upto, copyPage, yield)
+	return err
 }
 
 // RefOf names a message by its row. Codes: NotFound.
