@@ -246,13 +246,13 @@ func (a *ahead) emit(ctx context.Context, r *reading, b Batch) error {
 		b.Cursor = &cursor
 		a.waits(r, &cursor)
 	}
+	for i := range b.Messages { // what is mended lies elsewhere, and is measured only later
+		b.bytes += Size(&b.Messages[i])
+	}
 	aside, err := b.Cuts.mend(&b)
 	if err != nil {
 		r.whole = errors.Is(err, errMangled)
 		return err
-	}
-	for i := range b.Messages {
-		b.bytes += Size(&b.Messages[i])
 	}
 	a.pending.given(&b)
 	if !a.give(ctx, step{reading: r, batch: &b}) {

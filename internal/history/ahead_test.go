@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"testing"
 
 	"sessiond/internal/session"
@@ -201,5 +202,32 @@ func TestEveryNameOfWhatIsBeingStoredWaits(t *testing.T) {
 		if got := waits(); got != [4]bool{} {
 			t.Errorf("%s, when it is stored: %v", test.name, got)
 		}
+	}
+}
+
+// How much comes in with one transaction, and who is waited for, goes by it.
+func TestABatchIsAsLargeAsWhatItsCutsStandFor(t *testing.T) {
+	said := strings.Repeat("some words ", 1<<19)
+	line := `{"text":"` + said + `"}`
+	cuts := NewCuts(strings.NewReader(line), Found{}, CutRule{Fields: []string{"text"}})
+	short, err := cuts.shorten(0, int64(len(line)))
+	if err != nil || len(short) > len(said)/2 {
+		t.Fatalf("%d bytes are left, %v", len(short), err)
+	}
+	o, _ := Fields(short)
+	text, _ := Text(o.Get("text"))
+	b := batchOf("one", 0, 1)
+	b.Messages[0].Parts, b.Cuts = []session.Part{session.TextPart(text)}, cuts
+	a := ahead{given: make(chan step), pending: newPending()}
+	size := make(chan int, 1)
+	go func() {
+		size <- (<-a.given).batch.bytes
+		close((<-a.given).settled)
+	}()
+	if err := a.emit(t.Context(), &reading{}, b); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-size; got != len(said) {
+		t.Errorf("%d bytes, not %d", got, len(said))
 	}
 }
