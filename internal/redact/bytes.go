@@ -42,6 +42,8 @@ type text struct {
 	from  [classes]int
 	to    [classes]int
 
+	goesOn bool // s is not all of it
+
 	tail func(byte) bool // what the secret found last goes on with where s ends; nil: it has an end
 }
 

@@ -1,6 +1,9 @@
 package redact
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // Mask replaces each secret in s that has a known shape by a mark like
 // "[secret: github token]", and says how many it replaced. It reads s once; text without a
@@ -38,7 +41,7 @@ func (t *text) next(i, upto int) (start, end int, kind string) {
 		case leadsNothing:
 			continue
 		case leadsWord:
-			if i > 0 && isWord(s[i-1]) {
+			if i > 0 && isWord(s[i-1]) && !escapeEnds(s[:i]) {
 				continue
 			}
 		case leadsMark:
@@ -48,6 +51,17 @@ func (t *text) next(i, upto int) (start, end int, kind string) {
 		}
 	}
 	return 0, 0, ""
+}
+
+// escapeEnds tells that the letter or digit at the end of s is no part of a word: it says a line
+// end, or another character, as JSON (\n, \u001b) or an address (%3D) does.
+func escapeEnds(s string) bool {
+	n := len(s)
+	if n >= 2 && s[n-2] == '\\' {
+		return strings.IndexByte("nrtbf", s[n-1]) >= 0
+	}
+	hex := func(s string) bool { _, err := strconv.ParseUint(s, 16, 32); return err == nil }
+	return n >= 3 && s[n-3] == '%' && hex(s[n-2:]) || n >= 6 && s[n-6] == '\\' && s[n-5] == 'u' && hex(s[n-4:])
 }
 
 // What a byte can be the beginning of.
@@ -205,6 +219,10 @@ func (t *text) jwt(i int) (start, end int, kind string) {
 		return 0, 0, ""
 	}
 	body := t.run(head+1, bodyOfJWT)
+	if body == len(s) && t.goesOn { // longer than anybody looks ahead
+		t.tail = isDotted
+		return i, body, "jwt"
+	}
 	if body == len(s) || s[body] != '.' {
 		return 0, 0, ""
 	}

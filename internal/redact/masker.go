@@ -101,17 +101,29 @@ func (m *Masker) Message(msg *session.Message) {
 		p := &msg.Parts[i]
 		p.Text, p.Extra = m.Text(p.Text), m.JSON(p.Extra)
 		p.Arguments = m.Arguments(p.Arguments)
-		if p.Blob != nil && !p.Kind.HasBytes() {
+		if p.Blob != nil && Masks(p.Kind) {
 			masked := *p.Blob
 			if masked.From != nil {
 				masked.From = m.Content(masked.From)
 			} else {
-				masked.Data = []byte(m.Text(string(p.Blob.Data)))
+				masked.Data = m.data(p.Blob)
 				masked.Size = int64(len(masked.Data))
 			}
 			p.Blob = &masked
 		}
 	}
+}
+
+// Masks tells whether what blobs hold in parts of a kind is masked: not the bytes of pictures,
+// sounds and files, but what was kept of data, which is JSON or a line of a log.
+func Masks(kind session.PartKind) bool { return !kind.HasBytes() || kind == session.PartData }
+
+// data masks a blob that is held.
+func (m *Masker) data(b *session.Blob) []byte {
+	if b.MediaType == session.TextBlob {
+		return []byte(m.Text(string(b.Data)))
+	}
+	return []byte(m.Arguments(string(b.Data)))
 }
 
 // Arguments masks a call's arguments, which are JSON nearly always.
@@ -141,18 +153,30 @@ func (m *Masker) Session(s *session.Session) {
 }
 
 // Blob masks a text that is a blob, and gives it the hash and size of what is left: one that is
-// not held is read for that. One without a secret stays as it is.
+// not held is read for that, and held if it is no text, which JSON can be masked only as a whole.
+// One without a secret stays as it is.
 func (m *Masker) Blob(b *session.Blob) error {
 	if m == nil {
 		return nil
 	}
-	masked := session.Blob{MediaType: b.MediaType}
-	if b.From == nil {
-		masked.Data = []byte(m.Text(string(b.Data)))
-	} else {
-		masked.From = m.Content(b.From)
-	}
 	before, sum := m.Masked, sha256.New()
+	masked := session.Blob{MediaType: b.MediaType}
+	switch {
+	case b.From == nil:
+		masked.Data = m.data(b)
+	case b.MediaType == session.TextBlob:
+		masked.From = m.Content(b.From)
+	default:
+		from, err := b.From.Open()
+		if err != nil {
+			return err
+		}
+		held := session.Blob{MediaType: b.MediaType}
+		if held.Data, err = io.ReadAll(from); err != nil {
+			return err
+		}
+		masked.Data = m.data(&held)
+	}
 	from, err := masked.Open()
 	if err != nil {
 		return err

@@ -49,12 +49,14 @@ func TestMaskingAMessageKeepsItsParts(t *testing.T) {
 		{Kind: session.PartToolCall, CallID: "AKIAIOSFODNN7EXAMPLE", Arguments: `{"k":"AKIAIOSFODNN7EXAMPLE"}`},
 		{Kind: session.PartToolResult, Blob: blob},
 		{Kind: session.PartImage, Blob: picture},
+		{Kind: session.PartData, Blob: blob},
+		{Kind: session.PartData, Blob: &session.Blob{MediaType: "application/json", Data: []byte(`{"password":"hunter2x9"}`)}},
 	}}
 	m.Message(&msg)
-	if m.Masked != 4 || len(msg.Parts) != 4 || msg.Parts[1].CallID != "AKIAIOSFODNN7EXAMPLE" || string(blob.Data) != secret || msg.Parts[3].Blob != picture {
+	if m.Masked != 6 || len(msg.Parts) != 6 || string(msg.Parts[5].Blob.Data) != `{"password":"[secret: password]"}` || msg.Parts[1].CallID != "AKIAIOSFODNN7EXAMPLE" || string(blob.Data) != secret || msg.Parts[3].Blob != picture {
 		t.Errorf("%d masked: %+v", m.Masked, msg)
 	}
-	if msg.Parts[1].Arguments != `{"k":"[secret: aws key id]"}` || msg.Parts[2].Content() != "token [secret: aws key id]" {
+	if msg.Parts[1].Arguments != `{"k":"[secret: aws key id]"}` || msg.Parts[2].Content() != "token [secret: aws key id]" || string(msg.Parts[4].Blob.Data) != "token [secret: aws key id]" {
 		t.Errorf("%+v", msg.Parts)
 	}
 }

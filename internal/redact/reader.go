@@ -76,7 +76,7 @@ func (r *Reader) step() error {
 	if !r.ended {
 		upto -= r.margin
 	}
-	t := text{s: unsafe.String(unsafe.SliceData(r.buf), len(r.buf)), floor: r.floor}
+	t := text{s: unsafe.String(unsafe.SliceData(r.buf), len(r.buf)), floor: r.floor, goesOn: !r.ended}
 	for r.done < upto {
 		start, end, kind := t.next(r.done, upto)
 		if kind == "" {

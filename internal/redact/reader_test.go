@@ -118,6 +118,7 @@ func TestASecretWithoutEndIsMaskedWithoutHoldingIt(t *testing.T) {
 		"bearer":       {"Bearer ", "abc123DEF", " end"},
 		"token":        {"ghp_", "abc123DEF", " end"},
 		"assignment":   {"SECRET=", "abc123DEF", "; end"},
+		"jwt":          {"eyJ" + random("", 20) + ".eyJ", "abc123DEF", ".sig end"},
 		"a lost PEM":   {"-----BEGIN PRIVATE KEY-----\n", "abc123DEF\n", "- end"},
 		"to the end":   {"TOKEN=", "abc123DEF", ""},
 		"two in a row": {"TOKEN=", "abc123DEF", " TOKEN=" + strings.Repeat("x1y2z3", 10) + " end"},

@@ -53,7 +53,7 @@ func TestMaskKnowsTheShapesOfSecrets(t *testing.T) {
 		"private key as JSON": {strings.ReplaceAll(armour, "\n", `\n`), "private key"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, around := range []string{"%s", "the key is %s, keep it", "`%s`", `{"x":"%s"}`, "a\n%s\nb", "(%s)"} {
+			for _, around := range []string{"%s", "the key is %s, keep it", "`%s`", `{"x":"%s"}`, "a\n%s\nb", "(%s)", `{"x":"a\n%s\nb"}`, `a\u001b%s\r`, "q?a%%3D%s%%26"} {
 				text := fmt.Sprintf(around, c.secret)
 				got, n := redact.Mask(text)
 				if want := fmt.Sprintf(around, "[secret: "+c.kind+"]"); n != 1 || got != want {
