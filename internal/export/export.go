@@ -99,7 +99,8 @@ func (f Format) Many() bool { found, _ := find(f); return found.many }
 
 // Write writes sessions in a format; several only if the format is one for Many. No ids mean
 // every session. Memory does not grow with the number of sessions, and with their sizes only
-// where a form puts a session into one value. Codes: NotFound, Invalid.
+// where a form puts a session into one value. Codes: NotFound, Invalid, Busy (one was purged
+// while it was written).
 func Write(ctx context.Context, out io.Writer, s *store.Store, f Format, ids []session.ID, opt Options) (Report, error) {
 	form, err := find(f)
 	if err != nil {

@@ -135,5 +135,5 @@ func (r *reading) tree(ctx context.Context, shared []store.Span, yield func(*ses
 			return err
 		}
 	}
-	return r.store.EachOf(ctx, r.ID, 1, r.LastSeq, yield)
+	return r.unlessGone(ctx, r.store.EachOf(ctx, r.ID, 1, r.LastSeq, yield))
 }

@@ -46,10 +46,19 @@ func (r *reading) along(ctx context.Context, yield func(*session.Message) error)
 	if r.HeadID == nil {
 		return nil
 	}
-	return r.store.Along(ctx, *r.HeadID, func(m *session.Message) error {
+	return r.unlessGone(ctx, r.store.Along(ctx, *r.HeadID, func(m *session.Message) error {
 		r.opt.Mask.Message(m)
 		return yield(m)
-	})
+	}))
+}
+
+// unlessGone gives what became of a reading, but that the session was purged meanwhile before all
+// that follows from that.
+func (r *reading) unlessGone(ctx context.Context, err error) error {
+	if gone := r.store.StillThere(ctx, r.ID); err == nil || session.CodeOf(gone) == session.Busy {
+		return gone
+	}
+	return err
 }
 
 // onPath tells whether a message is on the path.

@@ -39,6 +39,16 @@ func (s *Store) Along(ctx context.Context, head int64, yield func(*session.Messa
 	return nil
 }
 
+// StillThere tells whoever read a session piece by piece whether it is there to its end: while
+// it is purged its messages go one after the other. Codes: Busy.
+func (s *Store) StillThere(ctx context.Context, id session.ID) error {
+	_, err := s.Session(ctx, id)
+	if session.CodeOf(err) == session.NotFound {
+		err = session.Errorf(session.Busy, "session %s was purged while it was read: what was written is not all of it", id)
+	}
+	return err
+}
+
 // EachOf yields a session's own messages of seqs from … to, in order, as Along does.
 func (s *Store) EachOf(ctx context.Context, id session.ID, from, to int64, yield func(*session.Message) error) error {
 	_, err := s.eachOf(ctx, id, from, to, yield)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	own "sessiond/internal/history/sessiond"
+	"sessiond/internal/redact"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 )
@@ -73,5 +74,47 @@ func TestALargeBlobIsWrittenAsIfItWereHeld(t *testing.T) {
 			}
 			sound(t, back)
 		})
+	}
+}
+
+// What was kept of data is masked too, held or not: it is a line of a log, or JSON, which stays JSON.
+func TestDataIsMasked(t *testing.T) {
+	const secret = "AKIAIOSFODNN7EXAMPLE"
+	for _, size := range []int{1 << 10, 3 << 20} {
+		filling := strings.Repeat("a line of a log\\n", size/17)
+		for name, c := range map[string]struct{ mediaType, data, masked string }{
+			"a line": {session.TextBlob, filling + secret + filling, filling + "[secret: aws key id]" + filling},
+			"JSON": {
+				"application/json", `{"a":"` + filling + `","k":"-----BEGIN PRIVATE KEY-----\nMIIEow\"x"}`, `{"a":"` + filling + `","k":"[secret: private key]\"x"}`,
+			},
+		} {
+			t.Run(fmt.Sprint(name, size), func(t *testing.T) {
+				dir, other := t.TempDir(), t.TempDir()
+				s := open(t, dir)
+				defer s.Close()
+				sess, err := s.CreateSession(t.Context(), store.NewSession{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				blob := &session.Blob{MediaType: c.mediaType, Data: []byte(c.data)}
+				parts := []session.Part{{Kind: session.PartData, Blob: blob}, {Kind: session.PartFile, Blob: blob}}
+				if _, err := s.Append(t.Context(), store.Append{Session: sess.ID, Messages: []session.Message{{Role: session.User, Parts: parts}}}); err != nil {
+					t.Fatal(err)
+				}
+				mask := &redact.Masker{}
+				out := export(t, s, mask, sess.ID)
+				back := open(t, other)
+				defer back.Close()
+				importFile(t, back, other, out, own.Source{})
+				m, err := back.Message(t.Context(), session.MessageRef{Session: sess.ID, Seq: 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if mask.Masked != 1 || string(m.Parts[0].Blob.Data) != c.masked || string(m.Parts[1].Blob.Data) != c.data {
+					t.Errorf("%d masked, the data is %.60q … %.60q", mask.Masked, m.Parts[0].Blob.Data, m.Parts[0].Blob.Data[len(c.masked)-60:])
+				}
+				sound(t, back)
+			})
+		}
 	}
 }

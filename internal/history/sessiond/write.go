@@ -34,7 +34,8 @@ func NewWriter(out io.Writer, s *store.Store, mask *redact.Masker) *Writer {
 	return &Writer{store: s, mask: mask, out: bufio.NewWriterSize(out, 64<<10)}
 }
 
-// Session writes a session whole, after the sessions that it was forked from. Codes: NotFound.
+// Session writes a session whole, after the sessions that it was forked from. Codes: NotFound,
+// Busy (it was purged meanwhile).
 func (w *Writer) Session(ctx context.Context, id session.ID) error {
 	snap, err := w.store.Snapshot(ctx, id)
 	if err != nil {
@@ -57,7 +58,10 @@ func (w *Writer) Session(ctx context.Context, id session.ID) error {
 			return err
 		}
 	}
-	return nil
+	if snap.PurgedAt != nil {
+		return nil
+	}
+	return w.store.StillThere(ctx, id)
 }
 
 // Close writes the last line and flushes.
@@ -171,7 +175,7 @@ func (w *Writer) blob(ctx context.Context, sha string, kind session.PartKind) (s
 		return "", err
 	}
 	written := sha
-	if kind.HasBytes() || w.mask == nil {
+	if w.mask == nil || !redact.Masks(kind) {
 		err = w.writeBlob(&b, kind)
 	} else if err = w.mask.Blob(&b); err == nil {
 		if b.SHA256 != sha && w.blobs[w.blobKey(b.SHA256, kind)] != "" {
@@ -186,7 +190,7 @@ func (w *Writer) blob(ctx context.Context, sha string, kind session.PartKind) (s
 // blobKey tells what is masked from what is not: one content may be a text in one part and
 // bytes in another.
 func (w *Writer) blobKey(sha string, kind session.PartKind) string {
-	if w.mask != nil && kind.HasBytes() {
+	if w.mask != nil && !redact.Masks(kind) {
 		return sha + " bytes"
 	}
 	return sha
