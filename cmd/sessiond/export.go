@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -186,7 +187,7 @@ func (e *exporting) toOutput(ctx context.Context, ids []session.ID) error {
 	if e.format == "html" {
 		return usageError{errors.New("a page is nothing to read on a terminal: -o FILE.html writes it to a file")}
 	}
-	out := bufio.NewWriter(safeWriter{e.out})
+	out := bufio.NewWriter(&safeWriter{to: e.out})
 	return errors.Join(e.write(ctx, out, ids), out.Flush())
 }
 
@@ -340,10 +341,18 @@ func (c *counter) Write(b []byte) (int, error) {
 }
 
 // safeWriter keeps what acts on a terminal out of JSON, whose strings say it in escapes then.
-type safeWriter struct{ to io.Writer }
+// Where a write ends in what may begin a control character, the next one tells.
+type safeWriter struct {
+	to   io.Writer
+	torn []byte
+}
 
-func (w safeWriter) Write(b []byte) (int, error) {
-	if _, err := w.to.Write(escapeC1(b)); err != nil {
+func (w *safeWriter) Write(b []byte) (int, error) {
+	all := append(w.torn, b...)
+	whole := bytes.TrimSuffix(all, []byte{beginsC1})
+	_, err := w.to.Write(escapeC1(whole))
+	w.torn = slices.Clone(all[len(whole):])
+	if err != nil {
 		return 0, err
 	}
 	return len(b), nil

@@ -35,15 +35,22 @@ func escapeC1(b []byte) []byte {
 		return b
 	}
 	var out bytes.Buffer
-	for _, r := range string(b) {
-		if isC1(r) {
-			fmt.Fprintf(&out, `\u%04x`, r)
-		} else {
-			out.WriteRune(r)
+	for at := 0; at < len(b); at++ { // by bytes: b may begin and end inside of a character
+		switch {
+		case b[at] == 0x7f:
+			out.WriteString(`\u007f`)
+		case b[at] == beginsC1 && at+1 < len(b) && b[at+1] >= 0x80 && b[at+1] < 0xa0:
+			at++
+			fmt.Fprintf(&out, `\u%04x`, b[at])
+		default:
+			out.WriteByte(b[at])
 		}
 	}
 	return out.Bytes()
 }
+
+// beginsC1 is the first byte of a C1 control character in UTF-8.
+const beginsC1 = 0xc2
 
 func isC1(r rune) bool { return r >= 0x7f && r < 0xa0 }
 

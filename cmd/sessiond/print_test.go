@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -58,6 +59,27 @@ func TestNothingStoredActsOnATerminal(t *testing.T) {
 		}
 		if strings.ContainsFunc(out.String(), func(r rune) bool { return r < ' ' && r != '\n' || isC1(r) }) {
 			t.Errorf("%s in JSON: %q", name, out.String())
+		}
+	}
+}
+
+// However JSON is cut into writes, no control character of it reaches the terminal, and the rest
+// is as it was.
+func TestJSONForATerminalIsSafeInAnyPieces(t *testing.T) {
+	const said = "{\"a\":\"\u009b31m caf\u00e9 \u00c2 价格 \x7f\U0001f600 \u0080\u009f\u00a0 end\"}"
+	const want = "{\"a\":\"\\u009b31m caf\u00e9 \u00c2 价格 \\u007f\U0001f600 \\u0080\\u009f\u00a0 end\"}"
+	for size := 1; size <= len(said); size++ {
+		var out bytes.Buffer
+		w := safeWriter{to: &out}
+		for rest := []byte(said); len(rest) > 0; {
+			n, err := w.Write(rest[:min(size, len(rest))])
+			if err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		if out.String() != want {
+			t.Fatalf("in pieces of %d bytes: %q", size, out.String())
 		}
 	}
 }
