@@ -9,6 +9,7 @@ import (
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/session"
+	"sessiond/internal/standin"
 )
 
 type compactBody struct {
@@ -304,7 +305,7 @@ func (s *Server) compactionSources(ctx context.Context, in *sourcesInput) (*list
 	if err != nil {
 		return nil, err
 	}
-	data, err := items(in.Dialect, page)
+	data, err := items(in.Dialect, page, standin.New())
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,95 @@
+package api_test
+
+import (
+	"database/sql"
+	"io"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	_ "modernc.org/sqlite" // breaks what the store keeps whole
+
+	"sessiond/internal/session"
+)
+
+// pieces notes the largest write.
+type pieces struct {
+	*httptest.ResponseRecorder
+	largest int
+}
+
+func (p *pieces) Write(b []byte) (int, error) {
+	p.largest = max(p.largest, len(b))
+	return p.ResponseRecorder.Write(b)
+}
+
+// A long text is written where it stands, and is what encoding it whole gives.
+func TestLongTextsAreWrittenInPieces(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	first := strings.Repeat("\"quoted\" \\ <b>&amp; \u2028 价格 \U0001f600 end\n", 60_000)
+	second := strings.Repeat("and more\n", 200_000)
+	k.want(201, k.do("POST", "/v1/sessions/"+id+"/messages", map[string]any{"messages": []any{
+		map[string]any{"role": "user", "content": "short"},
+		map[string]any{"role": "user", "content": []any{map[string]any{"type": "text", "text": first}, map[string]any{"type": "text", "text": second}}},
+	}}))
+	for path, at := range map[string]string{"": "data.1.", "/2": ""} {
+		w := &pieces{ResponseRecorder: httptest.NewRecorder()}
+		k.handler.ServeHTTP(w, httptest.NewRequest("GET", "/v1/sessions/"+id+"/messages"+path, nil))
+		r := k.want(200, k.do("GET", "/v1/sessions/"+id+"/messages"+path, nil))
+		if r.text(at+"content") != first+"\n"+second || r.text(at+"parts.0.text") != first || r.text(at+"parts.1.text") != second {
+			t.Errorf("%q: it came as %.200s", path, r.raw)
+		}
+		if !strings.Contains(r.raw, string(session.JSONOf(first))) {
+			t.Errorf("%q: it is not encoded as other texts are", path)
+		}
+		if w.Body.String() != r.raw || w.largest > 1<<20 {
+			t.Errorf("%q: %d bytes were written at once", path, w.largest)
+		}
+	}
+}
+
+// Whoever takes an export that cannot go on sees that it is not whole.
+func TestAnExportThatBreaksOffIsSeenToDoSo(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	k.say(id, "user", strings.Repeat("a line\n", 600_000))
+	db, err := sql.Open("sqlite", filepath.Join(k.dir, "sessions.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var guards []string
+	rows, err := db.Query(`SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'blob_pieces'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		guards = append(guards, `DROP TRIGGER `+name)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range append(guards, `DELETE FROM blob_pieces WHERE n = 3`) {
+		if _, err := db.Exec(q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := httptest.NewServer(k.handler)
+	defer server.Close()
+	for _, format := range []string{"jsonl", "md", "html", "openai", "pi", "goose"} {
+		r, err := server.Client().Get(server.URL + "/v1/sessions/" + id + "/export?format=" + format)
+		if err != nil {
+			continue // before the first byte
+		}
+		if all, err := io.ReadAll(r.Body); err == nil {
+			t.Errorf("%s: %d bytes are taken for all of it", format, len(all))
+		}
+		_ = r.Body.Close()
+	}
+}
