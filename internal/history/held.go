@@ -3,7 +3,7 @@ package history
 import "slices"
 
 // Held keeps lines that a first pass over a transcript took apart for the second, up to heldBytes
-// of them: only what a long transcript has behind these is taken apart twice. The zero value is
+// of them, each with heldCost more for what it became: only what a long transcript has behind these is taken apart twice. The zero value is
 // empty and works.
 type Held[T any] struct {
 	lines []heldLine[T]
@@ -19,16 +19,17 @@ type heldLine[T any] struct {
 
 const (
 	heldBytes = 2 << 20
+	heldCost  = 512      // of a short line: it is less than what is made of it
 	heldLong  = 64 << 10 // a line above this is not kept
 	arenaSize = 64 << 10
 )
 
 // Own gives a copy of a line to take apart and keep. ok is false where there is no room for it.
 func (h *Held[T]) Own(line []byte) (own []byte, ok bool) {
-	if len(line) > heldLong || h.bytes+len(line) > heldBytes {
+	if len(line) > heldLong || h.bytes+heldCost+len(line) > heldBytes {
 		return nil, false
 	}
-	h.bytes += len(line)
+	h.bytes += heldCost + len(line)
 	if len(line) > cap(h.arena)-len(h.arena) {
 		h.arena = make([]byte, 0, arenaSize)
 	}

@@ -62,3 +62,19 @@ func TestHeldIsBounded(t *testing.T) {
 		t.Errorf("only %d bytes were taken", taken)
 	}
 }
+
+// A line of two bytes becomes hundreds, so that many of them are not kept either.
+func TestHeldIsBoundedForShortLines(t *testing.T) {
+	var held history.Held[int]
+	n := 0
+	for ; n < 1<<20; n++ {
+		own, ok := held.Own([]byte("{}"))
+		if !ok {
+			break
+		}
+		held.Keep(int64(n), own, n)
+	}
+	if n < 1000 || n > 10_000 {
+		t.Errorf("%d lines were kept", n)
+	}
+}
