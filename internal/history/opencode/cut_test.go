@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/history/historytest"
 	"sessiond/internal/raced"
+	"sessiond/internal/session"
 )
 
 func fresh() history.Source { return New(historytest.NoEnv, historytest.Later) }
@@ -74,5 +76,33 @@ func TestOpencodeExportOf50MBIsNotHeld(t *testing.T) {
 				t.Errorf("%d MB were allocated", total)
 			}
 		})
+	}
+}
+
+// rewriting rewrites a file when it is asked for the session, which is between the two looks at the file.
+type rewriting struct {
+	historytest.Nobody
+	rewrite func()
+}
+
+func (r rewriting) Session(context.Context, session.Source, string) (*session.Session, error) {
+	r.rewrite()
+	return nil, nil
+}
+
+// Where a message stood there may be anything when it is read again.
+func TestShareThatChangesWhileItIsRead(t *testing.T) {
+	text := forms()["a share"].of(1, 0)
+	path := filepath.Join(t.TempDir(), "one.json")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(text)
+	known := rewriting{rewrite: func() { write(strings.Replace(text, `"type":"message"`, `"type":"part"   `, 1)) }}
+	_, err := fresh().Read(t.Context(), history.Found{Path: path}, nil, known, func(history.Batch) error { return nil })
+	if session.CodeOf(err) != session.Busy {
+		t.Errorf("%v", err)
 	}
 }

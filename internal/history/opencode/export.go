@@ -157,7 +157,11 @@ func (e *export) load(_ context.Context, l *records, i int) (*message, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.message(at, value)
+	m, err := e.message(at, value)
+	if m == nil && err == nil {
+		err = session.Errorf(session.Busy, "the export changed while it was read: import again")
+	}
+	return m, err
 }
 
 func (e *export) close() error { return nil }
