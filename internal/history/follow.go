@@ -66,7 +66,7 @@ type followed struct {
 	known  map[string]Found // by real path
 	dirty  map[string]bool  // of known, that changed; true: known is how it is now
 	later  map[string]time.Time
-	orphan map[string]bool   // of known, whose origin is not here
+	orphan map[string]string // of known, whose origin is not here: the id of that in its program
 	scan   bool              // something changed that is not known
 	next   time.Time         // no search before then
 	errors map[string]string // by path: told once
@@ -137,7 +137,7 @@ func (f *Follower) begin() {
 	}
 	for _, s := range f.Sources {
 		f.state = append(f.state, &followed{
-			Source: s, known: map[string]Found{}, dirty: map[string]bool{}, later: map[string]time.Time{}, orphan: map[string]bool{}, errors: map[string]string{},
+			Source: s, known: map[string]Found{}, dirty: map[string]bool{}, later: map[string]time.Time{}, orphan: map[string]string{}, errors: map[string]string{},
 		})
 	}
 }
@@ -252,13 +252,23 @@ func (f *Follower) update(ctx context.Context, s *followed) error {
 	return nil
 }
 
-// lookAgain has everything read again of which the origin was not here.
-func (s *followed) lookAgain() {
-	for path := range s.orphan {
-		if _, changed := s.dirty[path]; !changed {
+// lookAgain has everything read again of which the origin was not here, and is. There may be
+// thousands that wait for sessions which their program removed: each of these is looked for once.
+func (f *Follower) lookAgain(ctx context.Context, s *followed) error {
+	here := map[string]bool{}
+	for path, origin := range s.orphan {
+		if _, looked := here[origin]; !looked {
+			_, err := f.Importer.Store.SessionBySource(ctx, s.Name(), origin)
+			if err != nil && session.CodeOf(err) != session.NotFound {
+				return err
+			}
+			here[origin] = err == nil
+		}
+		if _, changed := s.dirty[path]; here[origin] && !changed {
 			s.dirty[path] = true
 		}
 	}
+	return nil
 }
 
 // take imports what changed. What waits for a session that came with it has changed then.
@@ -279,15 +289,17 @@ func (f *Follower) take(ctx context.Context, s *followed) error {
 		}
 		var done Accounting
 		if found.Size > 0 { // else it was just made
-			waits, err := false, error(nil)
-			if done, waits, err = f.Importer.one(ctx, s.Source, found); err != nil {
+			origin, err := "", error(nil)
+			if done, origin, err = f.Importer.one(ctx, s.Source, found); err != nil {
 				return err
 			}
 			if delete(s.orphan, path); done.Sessions.New > 0 {
-				s.lookAgain()
+				if err := f.lookAgain(ctx, s); err != nil {
+					return err
+				}
 			}
-			if waits {
-				s.orphan[path] = true
+			if origin != "" {
+				s.orphan[path] = origin
 			}
 		}
 		delete(s.dirty, path)
@@ -347,9 +359,8 @@ func (f *Follower) search(ctx context.Context, s *followed) error {
 	for _, root := range there {
 		f.watchOnly(root)
 	}
-	s.lookAgain() // others may have imported an origin
 	f.tell(s, Accounting{Errors: problems})
-	return nil
+	return f.lookAgain(ctx, s) // others may have imported an origin
 }
 
 // rootsOf gives where a source is followed: in its places, and in the folders of what was

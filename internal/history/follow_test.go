@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -329,5 +330,35 @@ func TestFollowerLinksWhatWaited(t *testing.T) {
 	parent, err2 := h.store.SessionBySource(t.Context(), session.SourcePi, "origin")
 	if err != nil || err2 != nil || sess.ParentID != parent.ID || sess.ParentKind != session.ParentFork {
 		t.Errorf("%+v %v %v", sess, err, err2)
+	}
+}
+
+// asked is a store that counts how often it is asked how far a file was read.
+type asked struct {
+	*store.Store
+	cursors atomic.Int64
+}
+
+func (a *asked) ImportCursor(ctx context.Context, source session.Source, path string) (*store.ImportCursor, error) {
+	a.cursors.Add(1)
+	return a.Store.ImportCursor(ctx, source, path)
+}
+
+// Files that wait for a session which never comes cost a search nothing each: there may be thousands.
+func TestFollowerDoesNotReadWhatWaitsForNobody(t *testing.T) {
+	h := newHome(t)
+	for i := range 20 {
+		name := fmt.Sprintf("--home-dev--/2026-02-03T09-00-%02d-000Z_fork%d.jsonl", i, i)
+		h.write(name, strings.Replace(header(fmt.Sprint("fork", i)), `"cwd"`, `"parentSession":"/gone/2026_origin.jsonl","cwd"`, 1), said("a", "", "hello"))
+	}
+	h.imported()
+	counting := &asked{Store: h.store}
+	h.f.Importer.Store = counting
+	h.run()
+	before := counting.cursors.Load()
+	h.write("--home-dev--/2026-02-04T09-00-00-000Z_other.jsonl", header("other"), said("b", "", "hello"))
+	h.waits(2)
+	if n := counting.cursors.Load() - before; n > 10 {
+		t.Errorf("the cursors were looked up %d times for one new file", n)
 	}
 }

@@ -113,11 +113,16 @@ func (im *Importer) One(ctx context.Context, source Source, found Found) (Accoun
 	return done, err
 }
 
-// one is One. waits says that the origin of what was found is not here.
-func (im *Importer) one(ctx context.Context, source Source, found Found) (done Accounting, waits bool, err error) {
+// one is One. origin is the id, in its program, of the session that what was found comes from,
+// while that is not here.
+func (im *Importer) one(ctx context.Context, source Source, found Found) (done Accounting, origin string, err error) {
 	done = newAccounting(source, found.Path)
 	waiting, err := im.each(ctx, source, []Found{found}, func(_ Found, one Accounting) { done = one })
-	return done, len(waiting) > 0, err
+	if err != nil || len(waiting) == 0 {
+		return done, "", err
+	}
+	cursor, err := im.Store.ImportCursor(ctx, source.Name(), found.Path)
+	return done, awaited(cursor), err
 }
 
 func newAccounting(source Source, path string) Accounting {
