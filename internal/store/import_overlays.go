@@ -336,6 +336,11 @@ func (o *importedOverlay) chain() (worth bool, err error) {
 	if before != nil {
 		o.PreviousID = &before.id
 	}
+	if o.MessageCount == 0 && o.Strategy == session.StrategySummarize {
+		if o.MessageCount, err = o.represents(before); err != nil {
+			return false, err
+		}
+	}
 	var details session.CompactionDetails
 	if o.Strategy == session.StrategyPrune {
 		if err := o.restOn(before); err != nil {

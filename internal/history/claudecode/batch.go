@@ -323,6 +323,13 @@ func (r *reader) starter(id, parent string, s *history.NewSession, call string, 
 	s.ParentID, s.ParentKind = found.ID, session.ParentChild
 	here := r.existing
 	late := id == "" && here != nil && here.ID != found.ID && (here.ParentID == "" || trunk != nil && here.ParentID == trunk.ID && found.ID != trunk.ID)
+	if late {
+		circle, err := history.ComesFrom(r.ctx, r.known, found, here)
+		if err != nil {
+			return err
+		}
+		late = !circle // agents that name one another
+	}
 	if call != "" && (b.ID == "" || late) {
 		if err := r.startedBy(found.ID, s, call); err != nil {
 			return err

@@ -48,7 +48,9 @@ func (r *reader) unclear() bool {
 // wait leaves the file for the next look, though it may not change until then.
 func (r *reader) wait() error {
 	r.cursor.Size = -1
-	return r.emit(history.Batch{ImportBatch: store.ImportBatch{Cursor: &r.cursor}})
+	var told history.Records
+	told.Skip(skipUnclear, 1)
+	return r.emit(history.Batch{ImportBatch: store.ImportBatch{Cursor: &r.cursor}, Records: told})
 }
 
 // original finds the message that a row repeats, in the sessions that the file begins with.

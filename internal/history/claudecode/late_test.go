@@ -22,8 +22,8 @@ func TestCopyWaitsForItsFirstReply(t *testing.T) {
 	h.Import(h.Write(id+".jsonl", begins...))
 	path := h.Write(other+".jsonl", begins[0])
 	h.Append(path, begins[1][:30])
-	if done := h.Import(path); len(h.Sessions()) != 1 || done.Sessions.New != 0 {
-		t.Errorf("a copy that is not made yet came in: %+v", done)
+	if done := h.Import(path); len(h.Sessions()) != 1 || done.Sessions.New != 0 || len(done.Records.Skipped) != 1 {
+		t.Errorf("a copy that is not made yet came in, or nothing tells that it waits: %+v", done)
 	}
 	h.Append(path, begins[1][30:]+"\n"+strings.ReplaceAll(user("3", "2", "three"), id, other)+"\n")
 	h.Import(path)
@@ -78,5 +78,52 @@ func TestSubAgentIsLinkedWhenItsStarterComes(t *testing.T) {
 	rows := h.Rows()
 	if h.Import(dir); h.Rows() != rows {
 		t.Error("linking them twice changed something")
+	}
+}
+
+// Agents that name one another as their starters hang on the trunk, or on one another once; what they say later comes in.
+func TestAgentsThatStartedOneAnother(t *testing.T) {
+	h := newHouse(t)
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, id, "subagents", "agent-"+name+".jsonl") }
+	for name, starter := range map[string]string{"a": "b", "b": "a", "self": "self"} {
+		h.Rewrite(path(name), user(name+"1", "", "look"))
+		h.Rewrite(strings.TrimSuffix(path(name), ".jsonl")+".meta.json", `{"parentAgentId":"`+starter+`"}`)
+	}
+	h.Rewrite(filepath.Join(dir, id+".jsonl"), user("1", "", "one"))
+	for range 2 {
+		if done := h.Import(dir); len(done.Errors) > 0 {
+			t.Errorf("%+v", done.Errors)
+		}
+	}
+	for _, name := range []string{"a", "b", "self"} {
+		h.Append(path(name), user(name+"2", name+"1", "further")+"\n")
+	}
+	if done := h.Import(dir); len(done.Errors) > 0 {
+		t.Errorf("%+v", done.Errors)
+	}
+	for _, name := range []string{"a", "b", "self"} {
+		if s := h.Session(id + "#agent-" + name); s.MessageCount != 2 || s.ParentID == s.ID || s.ParentID == "" {
+			t.Errorf("%+v", s)
+		}
+	}
+	h.Examine()
+}
+
+// How many messages a summary stands for is known, though Claude Code does not say it: those in the context, once.
+func TestSummaryTellsHowMuchItStandsFor(t *testing.T) {
+	h := newHouse(t)
+	boundary := func(uuid, parent string) string {
+		return `{"parentUuid":null,"logicalParentUuid":"` + parent + `","isSidechain":false,"sessionId":"` + id + `","type":"system","subtype":"compact_boundary","content":"Conversation compacted","uuid":"` + uuid + `","timestamp":"2026-02-08T05:00:0` + uuid[1:] + `.000Z"}`
+	}
+	summary := func(uuid, parent string) string {
+		return strings.Replace(strings.Replace(user(uuid, parent, "what was said"), `"type":"user"`, `"isCompactSummary":true,"type":"user"`, 1), "05:00:00", "05:00:0"+parent[1:], 1)
+	}
+	h.Import(h.Write(id+".jsonl",
+		user("1", "", "one"), says("2", "1", "m1", text("two"), "end_turn"), user("3", "2", "three"), boundary("c4", "3"), summary("s4", "c4"),
+		user("5", "s4", "five"), says("6", "5", "m2", text("six"), "end_turn"), boundary("c7", "6"), summary("s7", "c7"), user("8", "s7", "eight")))
+	all, err := h.Store.Compactions(t.Context(), h.Session(id).ID)
+	if err != nil || len(all) != 2 || all[0].MessageCount != 3 || all[1].MessageCount != 2 {
+		t.Errorf("%+v %v", all, err)
 	}
 }

@@ -34,3 +34,31 @@ func TestThreadIsLinkedWhenItsOriginComes(t *testing.T) {
 		})
 	}
 }
+
+// Threads that name one another are linked once, and what they say later comes in.
+func TestThreadsThatComeFromOneAnother(t *testing.T) {
+	for _, test := range []struct{ name, one, two string }{
+		{"forks", `"source":"cli","forked_from_id":"two"`, `"source":"cli","forked_from_id":"one"`},
+		{"sub-agents", `"source":{"subagent":{"thread_spawn":{"parent_thread_id":"two","depth":1}}}`, `"source":{"subagent":{"thread_spawn":{"parent_thread_id":"one","depth":1}}}`},
+		{"a fork of its own sub-agent", `"source":"cli","forked_from_id":"two"`, `"source":{"subagent":{"thread_spawn":{"parent_thread_id":"one","depth":1}}}`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHouse(t)
+			one := h.Write("rollout-1.jsonl", meta("one", test.one), says("user", "a"), says("assistant", "b"))
+			two := h.Write("rollout-2.jsonl", meta("two", test.two), says("user", "c"), says("assistant", "d"))
+			for range 2 {
+				for _, path := range []string{one, two, one} {
+					if done := h.Import(path); len(done.Errors) > 0 {
+						t.Fatalf("%+v", done.Errors)
+					}
+				}
+				h.Append(one, says("user", "e")+"\n"+says("assistant", "f")+"\n")
+			}
+			h.Import(one)
+			if s := h.Session("one"); s.MessageCount != 6 {
+				t.Errorf("%+v", s)
+			}
+			h.Examine()
+		})
+	}
+}

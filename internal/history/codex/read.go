@@ -218,7 +218,10 @@ func (r *reader) finish() error {
 	if title != "" {
 		r.batch.Title = &title
 	}
-	r.batch.Fields = r.fields()
+	var err error
+	if r.batch.Fields, err = r.fields(); err != nil {
+		return err
+	}
 	r.state.Awaits = r.awaits
 	r.cursor.State = session.JSONOf(r.state)
 	r.batch.Cursor = &r.cursor
@@ -226,16 +229,20 @@ func (r *reader) finish() error {
 }
 
 // fields says what may have changed of a session that is here.
-func (r *reader) fields() *history.Changes {
+func (r *reader) fields() (*history.Changes, error) {
 	f := &history.Changes{Provider: r.state.Provider, Model: r.state.Model}
 	if strings.Contains(filepath.ToSlash(r.path), "/"+archive+"/") {
 		at := session.At(r.file.modified)
 		f.ArchivedAt = &at
 	}
-	if r.from.parent != nil && r.existing != nil && r.existing.ParentID == "" && r.existing.ID != r.from.parent.ID {
+	if r.from.parent == nil || r.existing == nil || r.existing.ParentID != "" {
+		return f, nil
+	}
+	circle, err := history.ComesFrom(r.ctx, r.known, r.from.parent, r.existing)
+	if !circle { // headers that name one another
 		f.ParentID, f.ParentKind = r.from.parent.ID, r.from.kind
 	}
-	return f
+	return f, err
 }
 
 func (r *reader) problem(number int32, why string) {
