@@ -52,7 +52,8 @@ func (a *app) importCommand() *cobra.Command {
 			"Known sources: " + strings.Join(names, ", ") + ". Without SOURCE it looks for every known history on\n" +
 			"this host, shows what there is, and asks. A second import brings only what is new.\n" +
 			"Sources are never written to. Transcripts hold what an agent printed, secrets\n" +
-			"included; they stay on this host.",
+			"included; they stay on this host. What cannot be read is told and left out; where\n" +
+			"that is all there is, the import fails.",
 		Example: "  sessiond import\n  sessiond import pi\n  sessiond import pi ~/old-laptop/sessions",
 		Args:    arguments(0, unlimited),
 		ValidArgsFunction: func(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -103,23 +104,29 @@ func (a *app) importAll(ctx context.Context, yes, watch bool) error {
 	}
 	var fresh, found, apart int
 	var size int64
+	var shut []history.Problem
 	for _, h := range pasts {
 		fresh, found, apart, size = fresh+h.New, found+len(h.found), apart+h.Waiting+h.Refused, size+h.NewBytes
+		shut = append(shut, h.problems...)
 	}
+	there := slices.DeleteFunc(slices.Clone(pasts), func(h past) bool { return len(h.found) == 0 })
 	asks := a.inTTY && a.outTTY && !a.flags.json
 	switch {
 	case yes && (fresh > 0 || a.flags.json):
 	case a.flags.json:
-		if err := a.printJSON(map[string]any{"found": pasts}); err != nil {
+		if err := a.printJSON(map[string]any{"found": there}); err != nil {
 			return err
 		}
+	case found == 0 && len(shut) > 0:
 	case found == 0:
 		fmt.Fprintln(a.out, "No known history is on this host. `sessiond import SOURCE PATH` imports from another place.")
 	default:
-		a.printPasts(pasts)
+		a.printPasts(there)
 	}
 	switch {
 	case yes && a.flags.json:
+	case found == 0 && len(shut) > 0:
+		return failedImport(history.Accounting{Errors: shut})
 	case fresh == 0:
 		switch {
 		case found == 0 || a.flags.json:
@@ -257,6 +264,8 @@ type past struct {
 	roots  []string // empty: the program's usual places
 	found  []history.Found
 	size   int64 // bytes
+
+	problems []history.Problem // of what could not be looked at
 	history.Plan
 }
 

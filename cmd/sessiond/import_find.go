@@ -15,8 +15,8 @@ import (
 // the transcripts of pi do.
 const diskShare = 2.2
 
-// findPasts looks for the history of every known program and for what of it is new. It makes
-// no database where there is none.
+// findPasts looks for the history of every known program and for what of it is new, and tells
+// what could not be looked at. It makes no database where there is none.
 func (a *app) findPasts(ctx context.Context) (pasts []past, err error) {
 	im := history.Importer{Now: a.now}
 	s, err := a.open(ctx, true, a.log(zerolog.WarnLevel))
@@ -29,18 +29,17 @@ func (a *app) findPasts(ctx context.Context) (pasts []past, err error) {
 	}
 	for _, src := range a.sources() {
 		h := past{source: src}
-		var problems []history.Problem
-		if h.found, problems, err = src.Find(ctx, nil); err != nil {
+		if h.found, h.problems, err = src.Find(ctx, nil); err != nil {
 			return nil, err
 		}
-		a.printProblems(problems)
+		a.printProblems(h.problems)
 		for _, f := range h.found {
 			h.size += f.Size
 		}
 		if h.Plan, err = im.Plan(ctx, src, h.found); err != nil {
 			return nil, err
 		}
-		if len(h.found) > 0 {
+		if len(h.found)+len(h.problems) > 0 {
 			pasts = append(pasts, h)
 		}
 	}
