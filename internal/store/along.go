@@ -21,7 +21,7 @@ const alongBatch = 32
 // Along goes from the root of a path to its head, oldest message first, and holds a few at a
 // time. Large contents stay where they are: the From of their blobs reads them under the same
 // ctx. A message is the caller's. Messages never change, so that it needs no transaction; but a
-// purge may take them away meanwhile, which is told behind what was there. Codes: NotFound.
+// purge may take them away meanwhile, which is told behind what was there. Codes: Busy.
 func (s *Store) Along(ctx context.Context, head int64, yield func(*session.Message) error) error {
 	spans, err := pathSpans(ctx, s, &head)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Store) eachOf(ctx context.Context, id session.ID, from, to int64, yield
 }
 
 // eachBatch yields a session's own messages without blobs, of which it reads so many at once, and
-// counts them. Codes: NotFound (some were purged meanwhile).
+// counts them. Codes: Busy (some were purged meanwhile).
 func (s *Store) eachBatch(ctx context.Context, id session.ID, from, to, batch int64, yield func(*session.Message) error) (n int64, err error) {
 	var before, after int64
 	if err := s.get(ctx, &before, messagesInRange, id, from, to); err != nil {
@@ -98,7 +98,7 @@ func (s *Store) eachBatch(ctx context.Context, id session.ID, from, to, batch in
 const messagesInRange = `SELECT COUNT(*) FROM messages WHERE session_id = ? AND seq BETWEEN ? AND ?`
 
 func goneMeanwhile(id session.ID) error {
-	return session.Errorf(session.NotFound, "messages of session %s are gone, and what was read of it is not whole: it was purged meanwhile; if it was not, run `sessiond doctor`", id)
+	return session.Errorf(session.Busy, "messages of session %s are gone, and what was read of it is not whole: it was purged meanwhile; if it was not, run `sessiond doctor`", id)
 }
 
 // readAside reads the blobs of a message, the large ones but for their contents. One that is

@@ -37,7 +37,7 @@ func TestWhatIsPurgedWhileItIsReadIsTold(t *testing.T) {
 					return nil
 				})
 				if at > 0 {
-					wants(t, err, session.NotFound, "purged meanwhile")
+					wants(t, err, session.Busy, "purged meanwhile")
 				} else if err != nil || n != sess.LastSeq {
 					t.Errorf("%d read, %v", n, err)
 				}
