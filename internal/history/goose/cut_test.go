@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -57,19 +56,7 @@ func notHeld(t *testing.T, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	n := 0
-	if _, err := fresh().Read(t.Context(), history.Found{Path: path}, nil, historytest.Nobody{}, func(b history.Batch) error {
-		n += len(b.Messages)
-		return nil
-	}); err != nil || n != 1000 {
-		t.Fatalf("%d messages: %v", n, err)
-	}
-	runtime.ReadMemStats(&after)
-	if total := (after.TotalAlloc - before.TotalAlloc) >> 20; total > 20 {
-		t.Errorf("%d MB were allocated", total)
-	}
+	historytest.ReadsWithoutHolding(t, fresh(), path, 1000)
 }
 
 // A message of an export that is no JSON is kept raw, and the others come in.

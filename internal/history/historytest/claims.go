@@ -265,6 +265,29 @@ func FuzzFile(f *testing.F, name string, sources ...history.Source) {
 	})
 }
 
+// ReadsWithoutHolding claims that reading a path with very long contents, of which so many
+// messages come, allocates less than 20 MB in all, and gives how many bytes the messages have.
+func ReadsWithoutHolding(t *testing.T, source history.Source, path string, messages int) (bytes int) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	n := 0
+	if _, err := source.Read(t.Context(), history.Found{Path: path}, nil, Nobody{}, func(b history.Batch) error {
+		n += len(b.Messages)
+		for i := range b.Messages {
+			bytes += history.Size(&b.Messages[i])
+		}
+		return nil
+	}); err != nil || n != messages {
+		t.Fatalf("%d messages: %v", n, err)
+	}
+	runtime.ReadMemStats(&after)
+	if total := (after.TotalAlloc - before.TotalAlloc) >> 20; total > 20 {
+		t.Errorf("%d MB were allocated in all, to be collected at any time", total)
+	}
+	return bytes
+}
+
 // DatabaseIsLeftAlone fails where reading a database changes it or its folder: at rest, beside
 // a program that writes, and where nothing may be written. made gives a house and a
 // database of one message that says "one"; second writes another, "two", and third one that is never committed.
