@@ -107,13 +107,7 @@ func barren(source Source, roots []string, found []Found, problems []Problem) []
 	return none
 }
 
-// One imports one found thing. The error is as Run's.
-func (im *Importer) One(ctx context.Context, source Source, found Found) (Accounting, error) {
-	done, _, err := im.one(ctx, source, found)
-	return done, err
-}
-
-// one is One. origin is the id, in its program, of the session that what was found comes from,
+// one imports one found thing. The error is as Run's. origin is the id, in its program, of the session that what was found comes from,
 // while that is not here.
 func (im *Importer) one(ctx context.Context, source Source, found Found) (done Accounting, origin string, err error) {
 	done = newAccounting(source, found.Path)

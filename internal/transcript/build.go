@@ -8,23 +8,6 @@ import (
 	"sessiond/internal/session"
 )
 
-// Build makes the items of a session from its messages, in the order in which they are to
-// stand: a path oldest first, or all messages by seq. Results are folded into their calls.
-// Each compaction that took effect stands where it cut, also one that was undone; those that
-// failed, were skipped or wait are left out. Build owns nothing that its arguments point to.
-func Build(sess session.Session, msgs []session.Message, compactions []session.Compaction) []Item {
-	b := newBuilder(sess, compactions)
-	for i := range msgs {
-		b.next(&msgs[i])
-	}
-	b.end()
-	items := make([]Item, 0, len(b.items))
-	for _, item := range b.items {
-		items = append(items, *item)
-	}
-	return items
-}
-
 func newBuilder(sess session.Session, compactions []session.Compaction) *builder {
 	b := &builder{shown: sess.ID, calls: map[int64]*ToolUse{}, byID: map[string][]*ToolUse{}, cuts: map[int64][]session.Compaction{}}
 	for _, c := range compactions {
@@ -39,6 +22,7 @@ func newBuilder(sess session.Session, compactions []session.Compaction) *builder
 	return b
 }
 
+// builder makes items as Stream tells. It owns nothing that its arguments point to.
 type builder struct {
 	items    []*Item
 	shown    session.ID

@@ -117,17 +117,10 @@ func pieceEnd(b []byte) int {
 
 // longestRun is that of a held text.
 func (l *Long) longestRun(of byte) (int, error) {
-	longest, n := 0, 0
+	r := run{of: of}
 	err := l.each(func(piece string) error {
-		for i := range len(piece) {
-			if piece[i] != of {
-				n = 0
-				continue
-			}
-			n++
-			longest = max(longest, n)
-		}
+		r.add(piece)
 		return nil
 	})
-	return longest, err
+	return r.longest, err
 }

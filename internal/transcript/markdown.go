@@ -54,24 +54,10 @@ func (h Heading) lines() Heading {
 
 const headingWidth = 400 // columns
 
-// Markdown writes items as NewMarkdown's does.
-func Markdown(w io.Writer, heading Heading, items []Item, zone *time.Location) error {
-	return each(NewMarkdown(w, heading, zone), items)
-}
-
 // Writer writes items one after the other. Close it, which says what failed first.
 type Writer interface {
 	Item(item *Item) error
 	Close() error
-}
-
-func each(w Writer, items []Item) error {
-	for i := range items {
-		if err := w.Item(&items[i]); err != nil {
-			return err
-		}
-	}
-	return w.Close()
 }
 
 // NewMarkdown makes a writer of Markdown (CommonMark with GitHub's details): a heading for each
@@ -278,16 +264,26 @@ func (m *markdown) longFence(l *Long) {
 }
 
 func longestRun(s string, of byte) int {
-	longest, n := 0, 0
+	r := run{of: of}
+	r.add(s)
+	return r.longest
+}
+
+// run is the longest run of a byte in what was added.
+type run struct {
+	of         byte
+	longest, n int
+}
+
+func (r *run) add(s string) {
 	for i := range len(s) {
-		if s[i] != of {
-			n = 0
+		if s[i] != r.of {
+			r.n = 0
 			continue
 		}
-		n++
-		longest = max(longest, n)
+		r.n++
+		r.longest = max(r.longest, r.n)
 	}
-	return longest
 }
 
 // plainMarkdown writes text that says itself in Markdown.

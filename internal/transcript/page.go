@@ -32,11 +32,6 @@ const (
 	maxImages = 48 << 20
 )
 
-// HTML writes items as NewHTML's does.
-func HTML(w io.Writer, heading Heading, items []Item, zone *time.Location) error {
-	return each(NewHTML(w, heading, zone), items)
-}
-
 // NewHTML makes a writer of one page that needs nothing else: it loads nothing, and nothing in
 // it can run. Whatever was stored stands in it as text; images, of the kinds that are only
 // pictures, are in the page. A text that is not held is folded.

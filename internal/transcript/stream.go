@@ -2,9 +2,12 @@ package transcript
 
 import "sessiond/internal/session"
 
-// Stream makes items as Build does, of messages that come one after the other, and gives each
-// as soon as its calls are answered. A call that waits for long holds up what follows it up to
-// a limit; then it is given as Far, and its result stands where it comes.
+// Stream makes the items of a session from messages that come one after the other, in the order
+// in which they are to stand: a path oldest first, or all messages by seq. It gives each item as
+// soon as its calls are answered: results are folded into their calls. A call that waits for long
+// holds up what follows it up to a limit; then it is given as Far, and its result stands where it
+// comes. Each compaction that took effect stands where it cut, also one that was undone; those
+// that failed, were skipped or wait are left out.
 type Stream struct {
 	builder
 	yield func(*Item) error

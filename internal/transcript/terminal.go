@@ -24,11 +24,6 @@ type TerminalOptions struct {
 	Zone   *time.Location // of times; nil: time.Local
 }
 
-// Terminal writes items as NewTerminal's does.
-func Terminal(w io.Writer, items []Item, opt TerminalOptions) error {
-	return each(NewTerminal(w, opt), items)
-}
-
 // NewTerminal makes a writer for reading in a terminal. Nothing that was stored can act on it:
 // control sequences are stripped from every text. Of a text that is not held it shows the
 // beginning, and says how to see the rest; Raw shows all of it.
