@@ -6,16 +6,16 @@ import (
 	"sessiond/internal/session"
 )
 
-// patch reads the files that a patch in Codex's form names: between *** Begin Patch and
-// *** End Patch, lines *** Add File, *** Update File (which *** Move to may follow) and
-// *** Delete File. Lines of content begin with +, - or a space and are never mistaken.
-func (c *collector) patch(text, directory string) {
+// addPatch adds the files of a patch in Codex's form: between *** Begin Patch and *** End Patch,
+// lines *** Add File, *** Update File (which *** Move to may follow) and *** Delete File. Lines
+// of content begin with +, - or a space, so they cannot look like these.
+func (c *collector) addPatch(text, directory string) {
 	_, text, ok := strings.Cut(text, "*** Begin Patch")
 	if !ok {
 		return
 	}
-	updated := "" // the file of the last *** Update File, until its fate is known
-	flush := func(op session.FileOp) {
+	updated := "" // the file of the last *** Update File; a *** Move to may still follow
+	addUpdated := func(op session.FileOp) {
 		c.add(updated, directory, op)
 		updated = ""
 	}
@@ -30,20 +30,20 @@ func (c *collector) patch(text, directory string) {
 		name = strings.TrimSpace(name)
 		switch verb {
 		case "*** Add File":
-			flush(session.OpEdit)
+			addUpdated(session.OpEdit)
 			c.add(name, directory, session.OpWrite)
 		case "*** Delete File":
-			flush(session.OpEdit)
+			addUpdated(session.OpEdit)
 			c.add(name, directory, session.OpDelete)
 		case "*** Update File":
-			flush(session.OpEdit)
+			addUpdated(session.OpEdit)
 			updated = name
 		case "*** Move to":
 			if updated != "" {
-				flush(session.OpDelete)
+				addUpdated(session.OpDelete)
 				c.add(name, directory, session.OpWrite)
 			}
 		}
 	}
-	flush(session.OpEdit)
+	addUpdated(session.OpEdit)
 }

@@ -1,85 +1,89 @@
 package touched
 
 import (
-	"encoding/json"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/session"
 )
 
-// shell looks at a shell tool's command: patches, and the few plain commands whose files are
-// beyond doubt.
-func (c *collector) shell(f *fields, directory string) {
-	for _, dir := range []string{f.WorkDir, f.WorkingDir} {
+// addShell adds the files of a shell tool's command: those of patches, and those of the few plain
+// commands that leave no doubt.
+func (c *collector) addShell(args *arguments, directory string) {
+	for _, dir := range []string{args.WorkDir, args.WorkingDir} {
 		if isPath(dir) {
-			directory = absolute(dir, directory)
+			directory = absolutePath(dir, directory)
 		}
 	}
-	script := f.Cmd
-	var list []string
-	if json.Unmarshal(f.Command, &script) != nil && json.Unmarshal(f.Command, &list) == nil {
-		if len(list) == 3 && isShell(list[0]) && (list[1] == "-lc" || list[1] == "-c") {
-			script = list[2]
-		} else {
-			c.argv(list, directory)
+	switch args.Command.Kind() {
+	case jsontext.KindBeginArray:
+		var argv []string
+		if json.Unmarshal(args.Command, &argv) != nil {
 			return
 		}
+		if len(argv) == 3 && isShell(argv[0]) && (argv[1] == "-lc" || argv[1] == "-c") {
+			c.addScript(argv[2], directory)
+		} else {
+			c.addCommand(argv, directory)
+		}
+	case jsontext.KindString:
+		var script string
+		if json.Unmarshal(args.Command, &script) == nil {
+			c.addScript(script, directory)
+		}
+	default:
+		c.addScript(args.Cmd, directory)
 	}
-	c.script(script, directory)
 }
 
-func isShell(name string) bool {
-	switch name[strings.LastIndexByte(name, '/')+1:] {
+func isShell(program string) bool {
+	switch program[strings.LastIndexByte(program, '/')+1:] {
 	case "bash", "sh", "zsh":
 		return true
 	}
 	return false
 }
 
-// script looks at a command line. A cd before it moves the directory; anything else that
-// can change what a path means (variables, patterns, lists of commands) ends the look.
-func (c *collector) script(script, directory string) {
-	if rest, dir, ok := cutCD(script); ok {
-		script, directory = rest, absolute(dir, directory)
+// addScript adds the files of a command line. A leading cd moves the directory. A script that
+// can change the meaning of a path otherwise (variables, patterns, lists of commands) is skipped.
+func (c *collector) addScript(script, directory string) {
+	if rest, dir, ok := cutLeadingCD(script); ok {
+		script, directory = rest, absolutePath(dir, directory)
 	}
 	if before, _, ok := strings.Cut(script, "*** Begin Patch"); ok {
 		// apply_patch <<'EOF' with the patch as here-document, or the patch as its argument
-		if name := strings.Fields(before); len(name) > 0 && name[0] == "apply_patch" {
-			c.patch(script, directory)
+		if words := strings.Fields(before); len(words) > 0 && words[0] == "apply_patch" {
+			c.addPatch(script, directory)
 		}
 		return
 	}
-	stages, ok := split(script)
-	if !ok {
-		return
-	}
+	stages, _ := splitPipeline(script)
 	for _, argv := range stages {
-		c.argv(argv, directory)
+		c.addCommand(argv, directory)
 	}
 }
 
-// cutCD takes "cd DIR &&" off the beginning of a script.
-func cutCD(script string) (rest, dir string, ok bool) {
-	head, rest, found := strings.Cut(script, "&&")
-	if !found {
-		return script, "", false
-	}
-	stages, ok := split(head)
+// cutLeadingCD cuts "cd DIR &&" off the beginning of a script.
+func cutLeadingCD(script string) (rest, dir string, ok bool) {
+	head, rest, _ := strings.Cut(script, "&&")
+	stages, ok := splitPipeline(head)
 	if !ok || len(stages) != 1 || len(stages[0]) != 2 || stages[0][0] != "cd" || !isPath(stages[0][1]) {
 		return script, "", false
 	}
 	return strings.TrimLeft(rest, " \t\n"), stages[0][1], true
 }
 
-// argv looks at one command with its arguments.
-func (c *collector) argv(argv []string, directory string) {
+// addCommand adds the files of one command with its arguments.
+func (c *collector) addCommand(argv []string, directory string) {
 	if len(argv) < 2 {
 		return
 	}
 	args := argv[1:]
 	switch argv[0] {
 	case "apply_patch":
-		c.patch(args[0], directory)
+		c.addPatch(args[0], directory)
 	case "cat", "nl":
 		c.addAll(operands(args, ""), directory, session.OpRead)
 	case "head", "tail":
@@ -98,14 +102,8 @@ func (c *collector) argv(argv []string, directory string) {
 	}
 }
 
-func (c *collector) addAll(names []string, directory string, op session.FileOp) {
-	for _, name := range names {
-		c.add(name, directory, op)
-	}
-}
-
-// operands gives the arguments that are no options. An option of one letter in withValue
-// takes the argument after it.
+// operands returns the arguments that are no options. The argument after an option of one letter
+// in withValue is that option's value.
 func operands(args []string, withValue string) []string {
 	var out []string
 	for i := 0; i < len(args); i++ {
@@ -124,9 +122,9 @@ func operands(args []string, withValue string) []string {
 	return out
 }
 
-// split cuts a command line into words, a list for each stage of a pipeline. It gives false
-// for whatever needs a real shell to be understood.
-func split(script string) (stages [][]string, ok bool) {
+// splitPipeline splits a command line into words, one list for each stage of a pipeline. ok is
+// false for a line that only a real shell can parse.
+func splitPipeline(script string) (stages [][]string, ok bool) {
 	if len(script) > maxPath {
 		return nil, false
 	}

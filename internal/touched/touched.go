@@ -1,70 +1,69 @@
-// Package touched says which files the tool calls of a message read and changed. It knows
-// the tools of the programs whose histories sessiond reads, by name and shape of arguments,
-// and would rather miss a file than invent one.
+// Package touched finds the files that the tool calls of a message read and changed. It knows
+// the tools of the programs whose histories sessiond imports, by name and by arguments. It
+// prefers to miss a file rather than to invent one.
 package touched
 
 import (
-	"encoding/json"
 	"path"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/session"
 )
 
-// Bounds. Arguments above the first are not looked at; a message gives no more files than
-// the last.
 const (
-	maxArguments = 8 << 20 // bytes
+	maxArguments = 8 << 20 // bytes; larger arguments are skipped
 	maxPath      = 4096    // bytes
-	maxFiles     = 1000
+	maxFiles     = 1000    // per message
 )
 
-// Files gives what the message's tool calls did to files, each (path, operation) once, in
-// the order of the calls. Relative paths are joined with directory, the session's, when that
-// is known. That a call may have failed is not looked at. Arguments that are no JSON, no
-// patch or too large give nothing.
+// Files returns the files that the message's tool calls touch, each (path, operation) once, in
+// the order of the calls. It joins relative paths with directory, the session's, when that is
+// known. It does not check whether a call failed. Arguments that are neither JSON nor a patch,
+// or that are too large, name no files.
 func Files(m *session.Message, directory string) []session.TouchedFile {
-	c := collector{message: m}
-	for i := range m.Parts {
-		if part := &m.Parts[i]; part.Kind == session.PartToolCall {
-			c.call(part.ToolName, arguments(part), directory)
+	c := collector{message: m, seen: map[touchedKey]bool{}}
+	for _, call := range m.Calls() {
+		text := call.Arguments
+		if text == "" && call.Blob != nil { // the store moves large arguments to a blob
+			text = string(call.Blob.Data)
 		}
+		c.addCall(toolName(call.ToolName), text, directory)
 	}
 	return c.files
 }
 
-// arguments gives a call's arguments; large ones may stand in a blob.
-func arguments(p *session.Part) string {
-	if p.Arguments == "" && p.Blob != nil {
-		return string(p.Blob.Data)
-	}
-	return p.Arguments
+type touchedKey struct {
+	path string
+	op   session.FileOp
 }
 
 type collector struct {
 	message *session.Message
 	files   []session.TouchedFile
-	seen    map[[2]string]bool
+	seen    map[touchedKey]bool
 }
 
-// fields are the arguments that name files, in all the spellings of the programs.
-type fields struct {
-	Path         string          `json:"path"`          // pi, OpenClaw, Goose
-	FilePath     string          `json:"file_path"`     // Claude Code
-	CamelPath    string          `json:"filePath"`      // opencode
-	NotebookPath string          `json:"notebook_path"` // Claude Code
-	Command      json.RawMessage `json:"command"`       // a shell's text or list; what Goose's editor shall do
-	Cmd          string          `json:"cmd"`           // Codex, exec_command
-	Input        string          `json:"input"`         // a patch
-	PatchText    string          `json:"patchText"`     // a patch, opencode
-	Patch        string          `json:"patch"`
-	WorkDir      string          `json:"workdir"`
-	WorkingDir   string          `json:"working_directory"`
+// arguments are the arguments of a tool call that name files, in the spellings of all programs.
+type arguments struct {
+	Path         string         `json:"path"`          // pi, OpenClaw, Goose
+	FilePath     string         `json:"file_path"`     // Claude Code
+	CamelPath    string         `json:"filePath"`      // opencode
+	NotebookPath string         `json:"notebook_path"` // Claude Code
+	Command      jsontext.Value `json:"command"`       // a shell's text or list; the verb of Goose's editor
+	Cmd          string         `json:"cmd"`           // Codex, exec_command
+	Input        string         `json:"input"`         // a patch
+	PatchText    string         `json:"patchText"`     // a patch, opencode
+	Patch        string         `json:"patch"`
+	WorkDir      string         `json:"workdir"`
+	WorkingDir   string         `json:"working_directory"`
 }
 
-func (f *fields) file() string {
-	for _, p := range []string{f.FilePath, f.CamelPath, f.NotebookPath, f.Path} {
+func (a *arguments) file() string {
+	for _, p := range []string{a.FilePath, a.CamelPath, a.NotebookPath, a.Path} {
 		if p != "" {
 			return p
 		}
@@ -72,93 +71,40 @@ func (f *fields) file() string {
 	return ""
 }
 
-func (c *collector) call(tool, arguments, directory string) {
-	if len(arguments) > maxArguments || arguments == "" {
+// addCall adds the files of one tool call.
+func (c *collector) addCall(tool, text, directory string) {
+	if text == "" || len(text) > maxArguments {
 		return
 	}
-	use := useOf(toolName(tool))
-	if use == usesNothing || use == usesShell && !maySay(arguments) {
-		return
-	}
-	f, ok := argumentsOf(arguments)
-	if !ok {
-		if toolName(tool) == "apply_patch" { // Codex gives the bare patch
-			c.patch(arguments, directory)
+	var args arguments
+	if err := json.Unmarshal([]byte(text), &args, jsontext.AllowInvalidUTF8(true)); err != nil {
+		if tool == "apply_patch" { // Codex sends the bare patch
+			c.addPatch(text, directory)
 		}
 		return
 	}
-	switch use {
-	case usesFile:
-		c.add(f.file(), directory, fileOp(toolName(tool)))
-	case usesEditor:
-		c.add(f.file(), directory, editorOp(f.Command))
-	case usesPatch:
-		for _, text := range []string{f.Input, f.PatchText, f.Patch} {
-			c.patch(text, directory)
-		}
-	case usesShell:
-		c.shell(&f, directory)
-	}
-}
-
-// use is what a tool's arguments say of files.
-type use uint8
-
-const (
-	usesNothing use = iota
-	usesFile        // it names one
-	usesEditor      // and what is done to it
-	usesPatch
-	usesShell
-)
-
-func useOf(tool string) use {
-	switch tool {
-	case "text_editor", "str_replace_editor", "str_replace_based_edit_tool":
-		return usesEditor
-	case "apply_patch", "patch":
-		return usesPatch
-	case "bash", "shell", "shell_command", "local_shell", "exec", "exec_command":
-		return usesShell
-	}
-	if fileOp(tool) != "" {
-		return usesFile
-	}
-	return usesNothing
-}
-
-// fileOp says what a tool does to the file that it names; "" when it is no such tool.
-func fileOp(tool string) session.FileOp {
 	switch tool {
 	case "read", "read_file", "view", "view_image", "notebookread":
-		return session.OpRead
+		c.add(args.file(), directory, session.OpRead)
 	case "write", "write_file", "create_file":
-		return session.OpWrite
+		c.add(args.file(), directory, session.OpWrite)
 	case "edit", "multiedit", "edit_file", "notebookedit", "str_replace":
-		return session.OpEdit
+		c.add(args.file(), directory, session.OpEdit)
 	case "delete_file":
-		return session.OpDelete
-	}
-	return ""
-}
-
-// maySay tells whether a shell's arguments may hold a command that argv knows, before they
-// are taken apart: most do not. A name in which quotes stand is not found.
-func maySay(arguments string) bool {
-	if strings.Contains(arguments, `\u`) { // any letter
-		return true
-	}
-	for _, name := range []string{"cat", "sed", "head", "tail", "rm", "nl", "apply_patch"} {
-		if strings.Contains(arguments, name) {
-			return true
+		c.add(args.file(), directory, session.OpDelete)
+	case "text_editor", "str_replace_editor", "str_replace_based_edit_tool":
+		c.add(args.file(), directory, editorOp(args.Command))
+	case "apply_patch", "patch":
+		for _, patch := range []string{args.Input, args.PatchText, args.Patch} {
+			c.addPatch(patch, directory)
 		}
+	case "bash", "shell", "shell_command", "local_shell", "exec", "exec_command":
+		c.addShell(&args, directory)
 	}
-	return false
 }
 
-// toolName brings names of one tool together: lower case, without the extension that Goose
-// puts before it. A tool of any other server is not ours to interpret: its files may be
-// elsewhere.
+// toolName returns the name of a tool in lower case, without the prefix of Goose's extension or
+// of OpenAI's functions. Tools of other servers keep theirs: their files may be elsewhere.
 func toolName(name string) string {
 	name = strings.ToLower(name)
 	if rest, ok := strings.CutPrefix(name, "developer__"); ok {
@@ -167,13 +113,13 @@ func toolName(name string) string {
 	return strings.TrimPrefix(name, "functions.")
 }
 
-// editorOp says what an editor tool with a command does; "" when it is not known.
-func editorOp(command json.RawMessage) session.FileOp {
-	var text string
-	if json.Unmarshal(command, &text) != nil {
+// editorOp returns the operation of an editor's command; "" when it is unknown.
+func editorOp(command jsontext.Value) session.FileOp {
+	var verb string
+	if json.Unmarshal(command, &verb) != nil {
 		return ""
 	}
-	switch text {
+	switch verb {
 	case "view":
 		return session.OpRead
 	case "create", "write":
@@ -184,16 +130,13 @@ func editorOp(command json.RawMessage) session.FileOp {
 	return ""
 }
 
-// add records a file, if the path can be one.
+// add adds a file if its name can be a path.
 func (c *collector) add(name, directory string, op session.FileOp) {
 	if op == "" || !isPath(name) || len(c.files) >= maxFiles {
 		return
 	}
-	name = absolute(name, directory)
-	if c.seen == nil {
-		c.seen = map[[2]string]bool{}
-	}
-	if key := [2]string{name, string(op)}; !c.seen[key] {
+	name = absolutePath(name, directory)
+	if key := (touchedKey{name, op}); !c.seen[key] {
 		c.seen[key] = true
 		c.files = append(c.files, session.TouchedFile{
 			Path: name, Op: op, MessageID: c.message.RowID, SessionID: c.message.SessionID,
@@ -201,29 +144,35 @@ func (c *collector) add(name, directory string, op session.FileOp) {
 	}
 }
 
+func (c *collector) addAll(names []string, directory string, op session.FileOp) {
+	for _, name := range names {
+		c.add(name, directory, op)
+	}
+}
+
 func isPath(s string) bool {
-	return s != "" && len(s) <= maxPath && utf8.ValidString(s) && strings.TrimSpace(s) != "" &&
+	return strings.TrimSpace(s) != "" && len(s) <= maxPath && utf8.ValidString(s) &&
 		!strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7F }) &&
 		!strings.Contains(s, "://") && !strings.HasPrefix(s, "data:")
 }
 
-// absolute joins a relative path with the directory and cleans it. Paths of Windows and of
-// a home folder (~/) stay as they are.
-func absolute(name, directory string) string {
-	if strings.HasPrefix(name, "~") || isWindows(name) {
+// absolutePath joins a relative path with the directory and cleans it. It keeps paths of
+// Windows and of a home folder (~/) as they are.
+func absolutePath(name, directory string) string {
+	if strings.HasPrefix(name, "~") || isWindowsPath(name) {
 		return name
 	}
 	if path.IsAbs(name) || directory == "" {
 		return path.Clean(name)
 	}
-	if isWindows(directory) {
+	if isWindowsPath(directory) {
 		return strings.TrimRight(directory, `\/`) + `\` + name
 	}
 	return path.Join(directory, name)
 }
 
-// isWindows tells whether a path begins with a drive (C:\) or a share (\\host).
-func isWindows(s string) bool {
+// isWindowsPath reports whether a path begins with a drive (C:\) or a share (\\host).
+func isWindowsPath(s string) bool {
 	return strings.HasPrefix(s, `\\`) ||
 		len(s) > 2 && s[1] == ':' && (s[2] == '\\' || s[2] == '/') && (s[0]|0x20 >= 'a' && s[0]|0x20 <= 'z')
 }

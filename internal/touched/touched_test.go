@@ -9,8 +9,8 @@ import (
 	"sessiond/internal/session"
 )
 
-// told writes files as "op path", for tables.
-func told(files []session.TouchedFile) string {
+// describe writes files as "op path", for tables.
+func describe(files []session.TouchedFile) string {
 	var out []string
 	for _, f := range files {
 		out = append(out, string(f.Op)+" "+f.Path)
@@ -33,7 +33,7 @@ const patched = "write /w/new.txt, edit /w/a.go, delete /w/old.go, write /w/dir/
 
 func quoted(s string) string { return string(session.JSONOf(s)) }
 
-func TestFilesKnowsTheToolsOfEachProgram(t *testing.T) {
+func TestFilesKnowsEachProgramsTools(t *testing.T) {
 	for _, c := range []struct{ name, tool, arguments, want string }{
 		{"pi reads", "read", `{"path":"a.go","offset":20}`, "read /w/a.go"},
 		{"pi writes", "write", `{"path":"./b/../a.go","content":"x"}`, "write /w/a.go"},
@@ -61,19 +61,21 @@ func TestFilesKnowsTheToolsOfEachProgram(t *testing.T) {
 		{"Goose inserts", "developer__text_editor", `{"command":"insert","path":"/x/a"}`, "edit /x/a"},
 		{"Goose does something else", "developer__text_editor", `{"command":"dance","path":"/x/a"}`, ""},
 		{"Goose's shell", "developer__shell", `{"command":"rm -f a"}`, "delete /w/a"},
+		{"null beside cmd", "exec_command", `{"cmd":"cat a","command":null}`, "read /w/a"},
+		{"bad UTF-8 beside the path", "write", "{\"content\":\"\xff\",\"path\":\"a\"}", "write /w/a"},
 		{"OpenClaw runs", "exec", `{"command":"tail -n 5 a.log"}`, "read /w/a.log"},
 		{"another server's read", "mcp__wiki__read", `{"path":"Main Page"}`, ""},
 		{"a tool that is no file's", "Grep", `{"path":"/x","pattern":"a"}`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := told(Files(message(c.tool, c.arguments), "/w")); got != c.want {
+			if got := describe(Files(message(c.tool, c.arguments), "/w")); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
 	}
 }
 
-func TestFilesTakesFromAShellOnlyWhatIsBeyondDoubt(t *testing.T) {
+func TestFilesReadsOnlyUnambiguousShellCommands(t *testing.T) {
 	for _, c := range []struct{ command, want string }{
 		{"cat a b", "read /w/a, read /w/b"},
 		{"cat -n 'my file.txt'", "read /w/my file.txt"},
@@ -106,18 +108,18 @@ func TestFilesTakesFromAShellOnlyWhatIsBeyondDoubt(t *testing.T) {
 	} {
 		t.Run(c.command, func(t *testing.T) {
 			arguments := fmt.Sprintf(`{"command":%s}`, quoted(c.command))
-			if got := told(Files(message("bash", arguments), "/w")); got != c.want {
+			if got := describe(Files(message("bash", arguments), "/w")); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
 	}
 }
 
-func TestFilesNamesEachOnce(t *testing.T) {
+func TestFilesReturnsEachFileOnce(t *testing.T) {
 	m := message("read", `{"path":"a"}`, "read", `{"path":"./a"}`, "edit", `{"path":"a"}`, "read", `{"path":"b"}`)
 	m.Parts = append(m.Parts, session.Part{Kind: session.PartToolResult, ToolName: "read", Text: `{"path":"c"}`})
 	files := Files(m, "/w")
-	if got, want := told(files), "read /w/a, edit /w/a, read /w/b"; got != want {
+	if got, want := describe(files), "read /w/a, edit /w/a, read /w/b"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if files[0].MessageID != 7 || files[0].SessionID != "20260211_001" {
@@ -125,7 +127,7 @@ func TestFilesNamesEachOnce(t *testing.T) {
 	}
 }
 
-func TestFilesJoinsWithTheDirectoryWhereItIsKnown(t *testing.T) {
+func TestFilesJoinsPathsWithDirectory(t *testing.T) {
 	for _, c := range []struct{ name, directory, path, want string }{
 		{"no directory", "", "a/../b", "b"},
 		{"absolute", "/w", "/x//y/./z", "/x/y/z"},
@@ -135,34 +137,34 @@ func TestFilesJoinsWithTheDirectoryWhereItIsKnown(t *testing.T) {
 		{"a directory on a drive", `C:\x\`, `a`, `C:\x\a`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := told(Files(message("read", `{"path":`+quoted(c.path)+`}`), c.directory)); got != "read "+c.want {
+			if got := describe(Files(message("read", `{"path":`+quoted(c.path)+`}`), c.directory)); got != "read "+c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
 	}
 }
 
-func TestFilesGivesNothingForGarbage(t *testing.T) {
+func TestFilesSkipsInvalidArguments(t *testing.T) {
 	for name, arguments := range map[string]string{
-		"empty":           "",
-		"no JSON":         `{"path":`,
-		"a list":          `["a"]`,
-		"a number":        `{"path":7}`,
-		"NUL":             `{"path":"a\u0000b"}`,
-		"a line break":    `{"path":"a\nb"}`,
-		"a URL":           `{"path":"https://example.com/a"}`,
-		"data":            `{"path":"data:image/png;base64,AAAA"}`,
-		"a huge path":     `{"path":"` + strings.Repeat("a", maxPath+1) + `"}`,
-		"huge arguments":  `{"path":"a","content":"` + strings.Repeat("a", maxArguments) + `"}`,
-		"spaces":          `{"path":"  "}`,
-		"very deep":       strings.Repeat(`{"path":`, 20_000),
-		"half a patch":    "*** Add File: a",
-		"bytes, no UTF-8": "{\"path\":\"\xff\xfe",
+		"empty":                       "",
+		"no JSON":                     `{"path":`,
+		"a list":                      `["a"]`,
+		"a number":                    `{"path":7}`,
+		"NUL":                         `{"path":"a\u0000b"}`,
+		"a line break":                `{"path":"a\nb"}`,
+		"a URL":                       `{"path":"https://example.com/a"}`,
+		"data":                        `{"path":"data:image/png;base64,AAAA"}`,
+		"a huge path":                 `{"path":"` + strings.Repeat("a", maxPath+1) + `"}`,
+		"huge arguments":              `{"path":"a","content":"` + strings.Repeat("a", maxArguments) + `"}`,
+		"spaces":                      `{"path":"  "}`,
+		"very deep":                   strings.Repeat(`{"path":`, 20_000),
+		"a patch without a beginning": "*** Add File: a",
+		"invalid UTF-8":               "{\"path\":\"\xff\xfe",
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, tool := range []string{"read", "write", "apply_patch", "bash", "developer__text_editor"} {
 				if got := Files(message(tool, arguments), "/w"); len(got) > 0 {
-					t.Errorf("%s: %s", tool, told(got))
+					t.Errorf("%s: %s", tool, describe(got))
 				}
 			}
 		})
@@ -177,12 +179,12 @@ func FuzzFiles(f *testing.F) {
 	f.Fuzz(func(t *testing.T, tool, arguments, directory string) {
 		seen := map[string]bool{}
 		for _, file := range Files(message(tool, arguments), directory) {
-			key := told([]session.TouchedFile{file})
+			key := describe([]session.TouchedFile{file})
 			if seen[key] || strings.ContainsRune(file.Path[:min(len(file.Path), maxPath)], 0) && !strings.ContainsRune(directory, 0) {
-				t.Errorf("twice, or no path: %q", key)
+				t.Errorf("repeated file or invalid path: %q", key)
 			}
 			seen[key] = true
-			if path.IsAbs(directory) && !path.IsAbs(file.Path) && !isWindows(file.Path) && !strings.HasPrefix(file.Path, "~") {
+			if path.IsAbs(directory) && !path.IsAbs(file.Path) && !isWindowsPath(file.Path) && !strings.HasPrefix(file.Path, "~") {
 				t.Errorf("%q is not absolute", file.Path)
 			}
 		}
