@@ -41,8 +41,8 @@ var never = [][2]string{
 	{"internal/session", "queries"},
 }
 
-// onlyTests may be imported by tests alone.
-var onlyTests = []string{"internal/samples", "internal/history/historytest", "internal/store/storetest", "internal/raced", "internal/arch"}
+// onlyTests and the packages below them may be imported by tests alone.
+var onlyTests = []string{"internal/testkit", "internal/samples", "internal/history/historytest", "internal/store/storetest", "internal/raced", "internal/arch"}
 
 // onlyHere says which packages may use a library that the rest must not come to depend on.
 var onlyHere = map[string][]string{
@@ -104,6 +104,7 @@ func TestCheckComplains(t *testing.T) {
 		{"test kits in a program", "internal/search", "internal/store/storetest", false},
 		{"the API and the pages", "internal/web/api", "internal/web/pages", false},
 		{"samples in a program", "internal/history/pi", "internal/samples", false},
+		{"what tests run in a program", "internal/history/pi", "internal/testkit/long", false},
 		{"a package that no floor knows", "internal/novelty", "internal/session", false},
 	}
 	for _, tt := range tests {
@@ -140,7 +141,7 @@ func check(p pkg) []string {
 	if slices.Contains(nameless, p.Name) {
 		wrong = append(wrong, fmt.Sprintf("a package named %s says nothing of what is in it", p.Name))
 	}
-	if slices.Contains(onlyTests, from) {
+	if forTests(from) {
 		return wrong
 	}
 	if level(from) < 0 {
@@ -170,7 +171,7 @@ func check(p pkg) []string {
 }
 
 func checkImport(from, to string) string {
-	if slices.Contains(onlyTests, to) {
+	if forTests(to) {
 		return "it is for tests"
 	}
 	for _, n := range never {
@@ -187,6 +188,10 @@ func checkImport(from, to string) string {
 		}
 	}
 	return "it is not on a floor below"
+}
+
+func forTests(path string) bool {
+	return slices.ContainsFunc(onlyTests, func(name string) bool { return within(path, name) })
 }
 
 // level gives the floor of a package, which is that of the longest name it stands under.
