@@ -13,13 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"sessiond/internal/raced"
+	"sessiond/internal/testkit/effort"
 )
 
 // An import takes little more memory for a long transcript than for a short one: a process of
 // its own is asked for its peak. bench memory does it for every program, and larger.
 func TestImportStaysSmall(t *testing.T) {
-	raced.Skip(t, "the detector takes memory of its own")
+	effort.OnlyLong(t, "it measures memory")
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		t.Skip("no /proc to ask for the peak")
 	}

@@ -42,7 +42,7 @@ var never = [][2]string{
 }
 
 // onlyTests and the packages below them may be imported by tests alone.
-var onlyTests = []string{"internal/testkit", "internal/samples", "internal/history/historytest", "internal/store/storetest", "internal/raced", "internal/arch"}
+var onlyTests = []string{"internal/testkit", "internal/samples", "internal/history/historytest", "internal/store/storetest", "internal/arch"}
 
 // onlyHere says which packages may use a library that the rest must not come to depend on.
 var onlyHere = map[string][]string{
@@ -104,7 +104,7 @@ func TestCheckComplains(t *testing.T) {
 		{"test kits in a program", "internal/search", "internal/store/storetest", false},
 		{"the API and the pages", "internal/web/api", "internal/web/pages", false},
 		{"samples in a program", "internal/history/pi", "internal/samples", false},
-		{"what tests run in a program", "internal/history/pi", "internal/testkit/long", false},
+		{"what tests run in a program", "internal/history/pi", "internal/testkit/effort", false},
 		{"a package that no floor knows", "internal/novelty", "internal/session", false},
 	}
 	for _, tt := range tests {

@@ -9,7 +9,6 @@ import (
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect/dialecttest"
-	"sessiond/internal/raced"
 	"sessiond/internal/session"
 
 	"pgregory.net/rapid"
@@ -120,7 +119,7 @@ func (k *talker) result() {
 func TestContextsOfMadeUpHistories(t *testing.T) {
 	d := newDesk(t)
 	longest := 18
-	if raced.On {
+	if testing.Short() {
 		longest = 4
 	}
 	rapid.Check(t, func(rt *rapid.T) {

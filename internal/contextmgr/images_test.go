@@ -11,14 +11,14 @@ import (
 	"testing"
 
 	"sessiond/internal/contextmgr"
-	"sessiond/internal/raced"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/effort"
 )
 
 // An image over the limits goes out smaller, the same each time; one that cannot be read or
 // shrunk as a note; others as they are.
 func TestImagesKeepToLimits(t *testing.T) {
-	raced.Skip(t, "images of megabytes are packed and unpacked by one goroutine")
+	effort.NotShort(t, "images of megabytes are packed and unpacked by one goroutine")
 	noise := image.NewRGBA(image.Rect(0, 0, 2600, 1300))
 	for i := range noise.Pix {
 		noise.Pix[i] = byte(i*i>>3 ^ i>>5)

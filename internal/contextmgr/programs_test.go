@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"sessiond/internal/dialect"
-	"sessiond/internal/raced"
 	"sessiond/internal/samples"
 	"sessiond/internal/session"
 )
@@ -84,7 +83,7 @@ func TestContextsOfOtherProgramsHistories(t *testing.T) {
 				if most := 120; len(log) > most {
 					log = log[:most]
 				}
-				if raced.On && len(log) > 20 {
+				if testing.Short() && len(log) > 20 {
 					log = log[:20]
 				}
 				d := newDesk(t)

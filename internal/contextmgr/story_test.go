@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"sessiond/internal/contextmgr"
-	"sessiond/internal/raced"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/summarize"
@@ -135,7 +134,7 @@ func TestAConversationGrowsWhateverTheModelDoes(t *testing.T) {
 			id := d.begin()
 			var log []session.Message
 			turns := 40
-			if raced.On {
+			if testing.Short() {
 				turns = 32
 			}
 			for n := range turns {

@@ -9,7 +9,6 @@ import (
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect/dialecttest"
-	"sessiond/internal/raced"
 	"sessiond/internal/session"
 )
 
@@ -36,7 +35,7 @@ func prose(tokens int) string {
 // names what is in its way.
 func TestWrongInput(t *testing.T) {
 	tiny := 20000
-	if raced.On {
+	if testing.Short() {
 		tiny = 2000
 	}
 	var many []session.Message

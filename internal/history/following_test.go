@@ -14,7 +14,6 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/historytest"
-	"sessiond/internal/raced"
 )
 
 var mostSeeds = flag.Int("seeds", 6, "how many sequences of steps TestFollowing tries of each program")
@@ -29,7 +28,7 @@ var mostSeeds = flag.Int("seeds", 6, "how many sequences of steps TestFollowing 
 // forks of which one is seen half-written.
 func TestFollowing(t *testing.T) {
 	seeds := *mostSeeds
-	if raced.On {
+	if testing.Short() {
 		seeds = 1
 	}
 	for program, writer := range writers() {

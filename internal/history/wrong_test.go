@@ -11,7 +11,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/historytest"
-	"sessiond/internal/raced"
+	"sessiond/internal/testkit/effort"
 )
 
 // wrongs are the kinds of wrong input that every program's history is tried with.
@@ -55,7 +55,7 @@ func TestWrongInputOfEveryProgram(t *testing.T) {
 		for _, w := range p.wrong {
 			t.Run(string(p.source.Name())+"/"+w.kind+"/"+w.file, func(t *testing.T) {
 				if w.kind == "a line of 50 MB" {
-					raced.Skip(t, "long lines take the way of short ones")
+					effort.NotShort(t, "long lines take the way of short ones")
 				}
 				p.try(t, w)
 			})

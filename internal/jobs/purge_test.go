@@ -12,7 +12,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sessiond/internal/raced"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -160,7 +159,7 @@ func (p *place) secret(t *testing.T, r *rand.Rand, word string) session.ID {
 
 func TestAScrubbedPurgeLeavesNoByte(t *testing.T) {
 	runs := 20
-	if raced.On {
+	if testing.Short() {
 		runs = 2
 	}
 	for run := range runs {

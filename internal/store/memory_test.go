@@ -11,15 +11,15 @@ import (
 	"strings"
 	"testing"
 
-	"sessiond/internal/raced"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/effort"
 	"sessiond/internal/tokens"
 )
 
 // A text of 50 MB that lies elsewhere takes little memory to store and to read in pieces: a
 // process of its own says its peak before it and after each step.
 func TestALargeTextTakesLittleMemory(t *testing.T) {
-	raced.Skip(t, "the detector takes memory of its own")
+	effort.OnlyLong(t, "it measures memory")
 	if peakMemory() == 0 {
 		t.Skip("no /proc to ask for the peak")
 	}

@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"sessiond/internal/raced"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/effort"
 )
 
 // What connections keep of the database is given back, and they go on as before.
 func TestShrinkGivesTheCachesBack(t *testing.T) {
-	raced.Skip(t, "the detector takes memory of its own")
+	effort.OnlyLong(t, "it measures memory")
 	if peakMemory() == 0 {
 		t.Skip("no /proc to ask for what is in memory")
 	}

@@ -15,7 +15,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"sessiond/internal/raced"
 	"sessiond/internal/session"
 )
 
@@ -28,7 +27,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	if raced.On { // races show in a few histories, other faults are looked for without the detector
+	if testing.Short() { // races show in a few histories, other faults are looked for without the detector
 		if err := flag.Set("rapid.checks", "12"); err != nil {
 			panic(err)
 		}

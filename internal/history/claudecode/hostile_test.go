@@ -12,8 +12,8 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/history/claudecode"
 	"sessiond/internal/history/historytest"
-	"sessiond/internal/raced"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/effort"
 )
 
 const id = "9a000000-0000-4000-8000-000000000001"
@@ -127,7 +127,7 @@ func TestWrongInput(t *testing.T) {
 }
 
 func TestLineOf50MB(t *testing.T) {
-	raced.Skip(t, "fifty megabytes show it nothing that one does not")
+	effort.OnlyLong(t, "it imports fifty megabytes")
 	h := newHouse(t)
 	h.Import(h.Write(id+".jsonl", user("1", "", strings.Repeat("wide\n", 10<<20)), user("2", "1", "after")))
 	rows := h.Path(h.Session(id))
@@ -139,7 +139,7 @@ func TestLineOf50MB(t *testing.T) {
 // A file of any length takes the memory of a batch and of the names of its rows, not of what
 // they say.
 func TestMemoryIsThatOfABatch(t *testing.T) {
-	raced.Skip(t, "the detector takes memory of its own")
+	effort.OnlyLong(t, "it measures memory")
 	path := filepath.Join(t.TempDir(), id+".jsonl")
 	file, err := os.Create(path)
 	if err != nil {

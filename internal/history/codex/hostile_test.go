@@ -14,8 +14,8 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/history/codex"
 	"sessiond/internal/history/historytest"
-	"sessiond/internal/raced"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/effort"
 )
 
 const header = `{"timestamp":"2026-03-01T10:00:00.000Z","type":"session_meta","payload":{"id":"one","timestamp":"2026-03-01T10:00:00.000Z","cwd":"/proj","cli_version":"0.106.0","source":"cli","model_provider":"openai"}}`
@@ -113,7 +113,7 @@ func TestWrongInput(t *testing.T) {
 }
 
 func TestLineOf50MB(t *testing.T) {
-	raced.Skip(t, "fifty megabytes show it nothing that one does not")
+	effort.OnlyLong(t, "it imports fifty megabytes")
 	h := newHouse(t)
 	path := h.Write("wide.jsonl", header, says("user", strings.Repeat("wide\n", 10<<20)), says("assistant", "after"))
 	h.Import(path)
@@ -130,7 +130,7 @@ func TestLineOf50MB(t *testing.T) {
 
 // A file of any length takes the memory of a batch, not of the file.
 func TestMemoryIsThatOfABatch(t *testing.T) {
-	raced.Skip(t, "the detector takes memory of its own")
+	effort.OnlyLong(t, "it measures memory")
 	path := filepath.Join(t.TempDir(), "long.jsonl")
 	file, err := os.Create(path)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/historytest"
-	"sessiond/internal/raced"
+	"sessiond/internal/testkit/effort"
 )
 
 func fresh() history.Source { return New(historytest.NoEnv) }
@@ -45,7 +45,7 @@ func TestLongMessagesOfFilesGiveTheSameRows(t *testing.T) {
 // An export is one line of any size: its messages are read one after the other, and of a long one
 // what is very long is not held.
 func TestGooseFileOf50MBIsNotHeld(t *testing.T) {
-	raced.Skip(t, "long files take the way of short ones")
+	effort.NotShort(t, "long files take the way of short ones")
 	for _, export := range []bool{false, true} {
 		t.Run(fmt.Sprintf("an export: %t", export), func(t *testing.T) { notHeld(t, written(export, 1000, 50<<20)) })
 	}

@@ -6,7 +6,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/historytest"
-	"sessiond/internal/raced"
+	"sessiond/internal/testkit/effort"
 )
 
 const schemaOfLong = schemaOfMany + `
@@ -57,7 +57,7 @@ func TestGooseLongContentIsStoredAsItIs(t *testing.T) {
 }
 
 func TestGooseContentOf50MBIsNotHeld(t *testing.T) {
-	raced.Skip(t, "long contents take the way of short ones")
+	effort.NotShort(t, "long contents take the way of short ones")
 	h := historytest.New(t, New(historytest.NoEnv))
 	db := h.Load(t.TempDir()+"/sessions.db", strings.Replace(schemaOfLong, "?SAID", "'"+strings.Repeat("wide ", 100)+"'", 1))
 	historytest.ReadsWithoutHolding(t, h.Source, db, 4)

@@ -17,9 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sessiond/internal/history"
-	"sessiond/internal/raced"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit/effort"
 )
 
 // PiecesGiveTheWhole claims that a file that is read while it grows, cut anywhere, gives what it
@@ -224,7 +224,7 @@ func ReadsDatabaseFlat(t *testing.T, source history.Source, fill func(n int) str
 
 func readsFlat(t *testing.T, source history.Source, perEntry float64, few, many int, known func(n int) history.Known, write func(n int) (path string)) {
 	t.Helper()
-	raced.Skip(t, "the detector takes memory of its own")
+	effort.OnlyLong(t, "it measures memory")
 	var peaks [2]uint64
 	for k, n := range []int{few, many} {
 		var messages int

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sessiond/internal/history"
-	"sessiond/internal/raced"
+	"sessiond/internal/testkit/effort"
 )
 
 // whole reads the lines of a source whole, however long they are.
@@ -51,7 +51,7 @@ func (c *cutting) Read(ctx context.Context, found history.Found, cursor *history
 // end with .jsonl.
 func InflatedSameWhole(t *testing.T, source func() history.Source, folder string, cut int, fields ...string) {
 	t.Helper()
-	raced.Skip(t, "every sample six times, and in one goroutine like any other")
+	effort.NotShort(t, "every sample six times, and in one goroutine like any other")
 	files := map[string]string{}
 	err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -12,8 +12,8 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/history/historytest"
 	"sessiond/internal/history/openclaw"
-	"sessiond/internal/raced"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/effort"
 )
 
 // What cannot be read is told with file and line, and everything else comes in.
@@ -265,7 +265,7 @@ func TestOpenClawFindsItsFolders(t *testing.T) {
 
 // A transcript of any length takes the memory of a batch.
 func TestOpenClawMemoryIsThatOfABatch(t *testing.T) {
-	raced.Skip(t, "the detector takes memory of its own")
+	effort.OnlyLong(t, "it measures memory")
 	h := newHouse(t)
 	filler := strings.Repeat("many words of a long conversation ", 60)
 	var text strings.Builder
@@ -294,7 +294,7 @@ func TestOpenClawMemoryIsThatOfABatch(t *testing.T) {
 }
 
 func TestOpenClawLineOf50MB(t *testing.T) {
-	raced.Skip(t, "fifty megabytes show it nothing that one does not")
+	effort.OnlyLong(t, "it imports fifty megabytes")
 	h := newHouse(t)
 	path := filepath.Join(h.sessions(), "wide.jsonl")
 	h.write(path, header, user("1", "", strings.Repeat("wide\n", 10<<20)), user("2", "1", "after"))

@@ -8,7 +8,7 @@ import (
 
 	"sessiond/internal/history/historytest"
 	"sessiond/internal/history/openclaw"
-	"sessiond/internal/raced"
+	"sessiond/internal/testkit/effort"
 )
 
 // schemaOfLong is a database of one session with an event of many times ?SAID.
@@ -54,7 +54,7 @@ func TestOpenClawLongEventIsStoredAsItIs(t *testing.T) {
 }
 
 func TestOpenClawEventOf50MBIsNotHeld(t *testing.T) {
-	raced.Skip(t, "long events take the way of short ones")
+	effort.NotShort(t, "long events take the way of short ones")
 	h := historytest.New(t, openclaw.New(historytest.NoEnv))
 	db := longDatabase(h, strings.Repeat("wide ", 100), "")
 	historytest.ReadsWithoutHolding(t, h.Source, db, 2)

@@ -10,8 +10,8 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/historytest"
-	"sessiond/internal/raced"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/effort"
 )
 
 func fresh() history.Source { return New(historytest.NoEnv, historytest.Later) }
@@ -54,7 +54,7 @@ func TestLongMessagesOfAnExportGiveTheSameRows(t *testing.T) {
 }
 
 func TestOpencodeExportOf50MBIsNotHeld(t *testing.T) {
-	raced.Skip(t, "long exports take the way of short ones")
+	effort.NotShort(t, "long exports take the way of short ones")
 	for name, form := range forms() {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "one.json")

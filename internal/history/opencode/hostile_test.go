@@ -12,13 +12,12 @@ import (
 	"time"
 
 	"sessiond/internal/history/historytest"
-	"sessiond/internal/raced"
 	"sessiond/internal/session"
 )
 
 // large is the size of a large row in bytes.
 func large() int {
-	if raced.On {
+	if testing.Short() {
 		return 2 << 20
 	}
 	return 50 << 20

@@ -6,7 +6,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/historytest"
-	"sessiond/internal/raced"
+	"sessiond/internal/testkit/effort"
 )
 
 const schemaOfLong = `CREATE TABLE session (id TEXT PRIMARY KEY, project_id TEXT, title TEXT, time_created INTEGER); INSERT INTO session VALUES ('s', 'p', 'one', 1770109200000);` + conversations + `
@@ -52,7 +52,7 @@ func TestOpencodeLongPartIsStoredAsItIs(t *testing.T) {
 }
 
 func TestOpencodePartOf50MBIsNotHeld(t *testing.T) {
-	raced.Skip(t, "long parts take the way of short ones")
+	effort.NotShort(t, "long parts take the way of short ones")
 	h := historytest.New(t, New(historytest.NoEnv, historytest.Later))
 	db := h.Load(t.TempDir()+"/opencode.db", strings.Replace(schemaOfLong, "?SAID", "'"+strings.Repeat("wide ", 100)+"'", 1))
 	historytest.ReadsWithoutHolding(t, h.Source, db, 3)

@@ -13,7 +13,7 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/history/historytest"
 	"sessiond/internal/history/pi"
-	"sessiond/internal/raced"
+	"sessiond/internal/testkit/effort"
 )
 
 // collector is a reader's other side without a store: it keeps nothing but counts.
@@ -46,7 +46,7 @@ func (c *collector) emit(b history.Batch) error {
 
 // A file of any length takes the memory of a batch, not of the file.
 func TestPiMemoryIsThatOfABatch(t *testing.T) {
-	raced.Skip(t, "the detector takes memory of its own")
+	effort.OnlyLong(t, "it measures memory")
 	path := filepath.Join(t.TempDir(), "long.jsonl")
 	file, err := os.Create(path)
 	if err != nil {
@@ -94,7 +94,7 @@ func TestPiRemembersLittleOfAnEntry(t *testing.T) {
 }
 
 func TestPiLineOf50MB(t *testing.T) {
-	raced.Skip(t, "fifty megabytes show it nothing that one does not")
+	effort.OnlyLong(t, "it imports fifty megabytes")
 	path := filepath.Join(t.TempDir(), "wide.jsonl")
 	h := newHouse(t)
 	h.Rewrite(path, header, user("1", "", strings.Repeat("wide\n", 10<<20)), user("2", "1", "after"))

@@ -1,6 +1,0 @@
-//go:build !race
-
-package raced
-
-// On says whether the detector is on.
-const On = false
