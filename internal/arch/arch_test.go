@@ -21,7 +21,7 @@ var levels = [][]string{
 	{"internal/summarize", "internal/search", "internal/contextmgr", "internal/transcript", "internal/history", "internal/analytics"},
 	{"internal/export", "internal/recall"},
 	{"internal/jobs", "internal/web", "internal/config"},
-	{"cmd/sessiond", "internal/bench", "internal/eval"},
+	{"cmd/sessiond", "internal/bench", "internal/eval", "tools"},
 }
 
 // besides are the imports that the floors would refuse: {who, whom}, each with the packages below it.
@@ -51,7 +51,7 @@ var onlyHere = map[string][]string{
 	"github.com/spf13/cobra":             {"cmd/sessiond"},
 	"github.com/knadh/koanf":             {"internal/config"},
 	"github.com/tiktoken-go/tokenizer":   {}, // vocabularies of megabytes: tests and calibration only
-	"modernc.org/sqlite":                 {"internal/engine", "internal/store", "internal/search", "internal/analytics", "internal/history", "internal/bench"},
+	"modernc.org/sqlite":                 {"internal/engine", "internal/store", "internal/search", "internal/analytics", "internal/history", "internal/bench", "tools"},
 }
 
 var nameless = []string{"util", "utils", "common", "helper", "helpers", "misc", "shared", "lib"}
