@@ -2,7 +2,6 @@ package history_test
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -14,9 +13,8 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/historytest"
+	"sessiond/internal/testkit/effort"
 )
-
-var mostSeeds = flag.Int("seeds", 6, "how many sequences of steps TestFollowing tries of each program")
 
 // TestFollowing claims what historytest.Followed does of each program, whatever its program does
 // to its files while they are followed: lines come whole or in halves, a file is cut off and goes
@@ -24,15 +22,11 @@ var mostSeeds = flag.Int("seeds", 6, "how many sequences of steps TestFollowing 
 // and sub-agents are seen before what they come from, or after. It also claims that reading again
 // what did not change writes nothing, at any step.
 //
-// With -seeds=500 longer sequences are tried. Some of them still find differences in families of
-// forks of which one is seen half-written.
+// Some of 500 sequences still find differences in families of forks of which one is seen
+// half-written.
 func TestFollowing(t *testing.T) {
-	seeds := *mostSeeds
-	if testing.Short() {
-		seeds = 1
-	}
 	for program, writer := range writers() {
-		for seed := range seeds {
+		for seed := range effort.Runs(60) {
 			t.Run(writer.name+"/"+strconv.Itoa(seed), func(t *testing.T) {
 				random, choices := rand.New(rand.NewPCG(uint64(seed), uint64(program))), []byte(nil)
 				for range min(24+12*seed, 400) {

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,11 +25,6 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
-	}
-	if testing.Short() { // races show in a few histories, other faults are looked for without the detector
-		if err := flag.Set("rapid.checks", "12"); err != nil {
-			panic(err)
-		}
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -51,7 +51,7 @@ func (c *cutting) Read(ctx context.Context, found history.Found, cursor *history
 // end with .jsonl.
 func InflatedSameWhole(t *testing.T, source func() history.Source, folder string, cut int, fields ...string) {
 	t.Helper()
-	effort.NotShort(t, "every sample six times, and in one goroutine like any other")
+	effort.OnlyLong(t, "it imports every sample six times, and long")
 	files := map[string]string{}
 	err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
