@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestTextIsZeroOnlyForNothing(t *testing.T) {
+func TestOnlyEmptyTextCostsNothing(t *testing.T) {
 	for _, f := range []Family{O200k, CL100k, Claude, Gemini, Default, "unheard of"} {
 		c := ForFamily(f)
 		if c.Text("") != 0 {
@@ -19,7 +19,7 @@ func TestTextIsZeroOnlyForNothing(t *testing.T) {
 	}
 }
 
-func TestAnUnknownFamilyCountsAsDefault(t *testing.T) {
+func TestUnknownFamilyCountsAsDefault(t *testing.T) {
 	const text = "Some words, to be counted."
 	if ForFamily("unheard of").Text(text) != ForFamily(Default).Text(text) || ForFamily("unheard of").Family() != Default {
 		t.Error("it does not")
@@ -43,7 +43,7 @@ func TestReferenceIsFrozen(t *testing.T) {
 }
 
 // Repeating anything never makes a text cheaper, nor dearer than a token a byte.
-func TestALongerRunNeverCostsLess(t *testing.T) {
+func TestLongerRunsNeverCostLess(t *testing.T) {
 	for _, unit := range []string{"\n", " ", "\t", "-", "─", "=", "a", "A", "Aa", "aA1", "7", "字", "あ", "ж", "🎉", "\xff", ". ", "\n\t", "a1B2", "\u200d", "’"} {
 		for _, f := range []Family{O200k, CL100k, Claude, Gemini} {
 			c, last := ForFamily(f), int64(0)
@@ -67,9 +67,8 @@ func TestTextDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// TestScanEndsAtEverySign: a letter outside ASCII with a sign or another script right behind
-// it is one step of a scan that ends, whatever comes then.
-func TestScanEndsAtEverySign(t *testing.T) {
+// The scan advances past an accented letter, whatever sign or script follows it.
+func TestScanAdvancesPastAccentedLetters(t *testing.T) {
 	for _, letter := range []string{"à", "É", "ß", "ẞ", "e\u0301", "\u0301"} {
 		for _, sign := range []string{"…", "—", "×", "÷", "中", "я", "😀", "\u00a0", "\xff", "\xc3", "\xe1\xb8"} {
 			for _, next := range []string{"", "v", "V", "7", " ", letter, sign} {

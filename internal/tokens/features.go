@@ -1,13 +1,12 @@
 package tokens
 
-// features counts the pieces of a text by class: what a weight stands for. The order is
-// that of the weights' names below.
+// features counts the pieces of a text by class, in the order of the constants below.
 type features [featureCount]int32
 
-// weights holds what one piece of each class costs, in tokens.
+// weights holds the cost in tokens of one piece of each class.
 type weights [featureCount]float32
 
-// of gives the estimate: the counts times the weights.
+// of returns the estimate: the counts times the weights.
 func (w *weights) of(f *features) float64 {
 	var sum float64
 	for i, n := range f {
@@ -19,7 +18,7 @@ func (w *weights) of(f *features) float64 {
 }
 
 // A word is a run of letters with one case shape: HTTPServer and server are one, camelCase
-// is two. Its cost is that of its length, by shape, and of what stands before it, by shape.
+// is two. Its cost depends on its shape, its length and what precedes it.
 const (
 	shapeLower = iota // word
 	shapeTitle        // Word, HTTPServer
@@ -27,7 +26,7 @@ const (
 	shapes
 )
 
-// What stands before a word. Tokenizers put one character that is neither a letter, a digit
+// What precedes a word. Tokenizers put one character that is neither a letter, a digit
 // nor a line break into the word's own piece.
 const (
 	afterNothing = iota // the start, a line break, more than one mark

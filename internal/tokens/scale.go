@@ -2,11 +2,11 @@ package tokens
 
 import "math"
 
-// HalfLife is after how many estimated tokens a report counts half as much as a new one.
+// HalfLife is the number of estimated tokens after which a report weighs half as much as a new one.
 const HalfLife = 20_000
 
-// Scale learns how many tokens a model itself counts for one that a counter estimates. It
-// is a plain value of two numbers; its zero value has learned nothing.
+// Scale learns how many tokens a model counts for each estimated token. Its zero value has
+// learned nothing.
 //
 // It learns from differences between two calls of one session, epoch and set of tools, so
 // that what does not grow (tool schemas, the provider's framing) falls out.
@@ -15,19 +15,18 @@ type Scale struct {
 	Weight float64 // estimated tokens behind the ratio, with the half-life
 }
 
-// Growth below leastGrowth says nothing, and a ratio outside these two is no tokenizer's but
-// a mistake: another model, a context that was cut.
+// Learn skips growth below leastGrowth, and ratios outside these two bounds: they come from
+// another model or a context that was cut, not from a tokenizer.
 const (
 	leastGrowth = 50
 	leastRatio  = 0.5
 	mostRatio   = 2.5
 )
 
-// prior is how many tokens the guess that a model counts as estimated is worth.
+// prior is the weight, in tokens, of the assumption that a model counts as estimated.
 const prior = 2000
 
-// Learn takes one difference in tokens, as estimated and as reported, and gives the new
-// scale. A difference that says nothing changes nothing.
+// Learn returns the scale updated with one difference in tokens, as estimated and as reported.
 func (s Scale) Learn(estimated, reported int64) Scale {
 	e, r := float64(estimated), float64(reported)
 	if e < leastGrowth || r < e*leastRatio || r > e*mostRatio {
@@ -37,12 +36,12 @@ func (s Scale) Learn(estimated, reported int64) Scale {
 	return Scale{Ratio: (s.Ratio*kept + r) / (kept + e), Weight: kept + e}
 }
 
-// Factor is what to multiply an estimate with: 1 while nothing was learned, soon the ratio.
+// Factor returns the factor for an estimate: 1 at first, soon the learned ratio.
 func (s Scale) Factor() float64 {
 	return (s.Ratio*s.Weight + prior) / (s.Weight + prior)
 }
 
-// Doubt is the share of a scaled estimate that it may well be off by. It begins at the 6 % that
-// the counter is held to and shrinks with the root of what the scale has seen; the half-life
-// keeps it above a quarter of that.
+// Doubt returns the likely error of a scaled estimate, as a share of it. It begins at 6 %, the
+// counter's own bound, and shrinks with the root of the tokens seen; the half-life keeps it above
+// a quarter of that.
 func (s Scale) Doubt() float64 { return 0.06 * math.Sqrt(prior/(s.Weight+prior)) }

@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-func TestScaleBeginsAtOne(t *testing.T) {
+func TestZeroScaleHasFactorOne(t *testing.T) {
 	var s Scale
 	if s.Factor() != 1 || s.Doubt() != 0.06 {
 		t.Errorf("factor %v, in doubt %v", s.Factor(), s.Doubt())
 	}
 }
 
-func TestScaleLearnsAModelsOwnCount(t *testing.T) {
+func TestScaleConvergesToReportedRatio(t *testing.T) {
 	var s Scale
 	for range 40 {
 		s = s.Learn(1000, 1250)
@@ -43,7 +43,7 @@ func TestScaleForgetsWithItsHalfLife(t *testing.T) {
 	}
 }
 
-func TestScaleIgnoresWhatNoTokenizerExplains(t *testing.T) {
+func TestScaleIgnoresImplausibleReports(t *testing.T) {
 	learned := Scale{}.Learn(1000, 1100)
 	for _, c := range []struct {
 		name                string

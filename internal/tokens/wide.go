@@ -2,42 +2,50 @@ package tokens
 
 import "unicode/utf8"
 
-// wide counts characters outside ASCII, from i on: all of one script together.
-func (f *features) wide(s string, i, before int) (end, next int) {
-	if accented(s[i:]) > 0 {
-		return f.accents(s, i, before), afterNothing
+// scanWide counts the characters outside ASCII from i on that are of one group.
+func (f *features) scanWide(s string, i, before int) (end, next int) {
+	if accentedLen(s[i:]) > 0 {
+		return f.scanRun(s, i, before), afterNothing
 	}
 	r, n := utf8.DecodeRuneInString(s[i:])
 	if r == utf8.RuneError && n == 1 {
 		f[broken]++
 		return i + 1, afterNothing
 	}
-	group := scriptOf(r)
-	letters, same, previous := 0, 0, rune(-1)
+	g := groupOf(r)
+	characters, previous := 0, rune(-1)
 	for {
 		i += n
-		letters++
-		if group == gSymbol && r == previous {
-			same++
-		} else {
-			f.letter(group, r)
+		characters++
+		switch {
+		case g == gSymbol && r == previous:
+			f[symbolsSame]++
+		case g == gHan && (r < 0x4E00 || r >= 0xA000):
+			f[hanRare]++
+		default:
+			f[groupCharacters(g)]++
 		}
 		previous = r
 		if i >= len(s) || s[i] < utf8.RuneSelf {
 			break
 		}
 		r, n = utf8.DecodeRuneInString(s[i:])
-		if scriptOf(r) != group || r == utf8.RuneError && n == 1 {
+		if groupOf(r) != g || r == utf8.RuneError && n == 1 {
 			break
 		}
 	}
-	f.script(group, letters, same, before)
+	f.addGroup(g, characters)
+	if before == afterTab {
+		f[tabs]++
+	}
 	return i, afterNothing
 }
 
-// Groups of characters outside ASCII.
+// A group is a set of characters outside ASCII that tokenizers treat alike.
+type group int
+
 const (
-	gOther = iota
+	gOther group = iota
 	gHan
 	gHiragana
 	gKatakana
@@ -53,11 +61,11 @@ const (
 	gJoiner
 )
 
-// scriptOf gives the group of a character by its block.
-func scriptOf(r rune) int {
+// groupOf returns the group of a character by its block.
+func groupOf(r rune) group {
 	switch {
 	case r < 0x370:
-		return gSymbol // Latin letters were taken before; what is left are signs like ° and ×
+		return gSymbol // signs like ° and ×; Latin letters do not come here
 	case r < 0x400:
 		return gGreek
 	case r < 0x530:
@@ -88,54 +96,25 @@ func scriptOf(r rune) int {
 	return gOther
 }
 
-// letter counts one character of a group.
-func (f *features) letter(group int, r rune) {
-	switch group {
-	case gHan:
-		if r < 0x4E00 || r >= 0xA000 {
-			f[hanRare]++
-		} else {
-			f[hanChars]++
-		}
-	case gHiragana:
-		f[hiragana]++
-	case gKatakana:
-		f[katakana]++
-	case gHangul:
-		f[hangul]++
-	case gWidePunct:
-		f[widePunct]++
-	case gCyrillic:
-		f[cyrillic]++
-	case gGreek:
-		f[greek]++
-	case gSemitic:
-		f[semitic]++
-	case gBrahmic:
-		f[brahmic]++
-	case gQuote:
-		f[quotes]++
-	case gSymbol:
-		f[symbols]++
-	case gEmoji:
-		f[emoji]++
-	case gJoiner:
-		f[joiners]++
-	default:
-		f[otherLetters]++
-	}
+// groupCharacters returns the feature that counts the characters of a group.
+func groupCharacters(g group) int {
+	return [...]int{
+		gOther: otherLetters, gHan: hanChars, gHiragana: hiragana, gKatakana: katakana, gHangul: hangul,
+		gWidePunct: widePunct, gCyrillic: cyrillic, gGreek: greek, gSemitic: semitic, gBrahmic: brahmic,
+		gQuote: quotes, gSymbol: symbols, gEmoji: emoji, gJoiner: joiners,
+	}[g]
 }
 
-// script counts a run of one group.
-func (f *features) script(group, letters, same, before int) {
-	switch group {
+// addGroup counts a run of a group.
+func (f *features) addGroup(g group, characters int) {
+	switch g {
 	case gHan:
 		f[hanRuns]++
 	case gHangul:
 		f[hangulRuns]++
 	case gCyrillic:
 		f[cyrillicWords]++
-		f[cyrillicLong] += int32(max(0, letters-6))
+		f[cyrillicLong] += int32(max(0, characters-6))
 	case gGreek:
 		f[greekWords]++
 	case gSemitic:
@@ -144,9 +123,5 @@ func (f *features) script(group, letters, same, before int) {
 		f[brahmicRuns]++
 	case gSymbol:
 		f[symbolRuns]++
-		f[symbolsSame] += int32(same)
-	}
-	if before == afterTab {
-		f[tabs]++
 	}
 }
