@@ -2,12 +2,14 @@ package usage
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed" // catalogue.json
-	"encoding/json"
 	"math"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"sessiond/internal/session"
 )
@@ -15,7 +17,7 @@ import (
 //go:embed catalogue.json
 var embedded string
 
-// What is assumed of a model that the catalogue does not know.
+// Assumptions about a model that the catalogue does not know.
 const (
 	UnknownWindow    = 128_000
 	UnknownMaxOutput = 8_192
@@ -33,7 +35,7 @@ const (
 type Catalogue struct {
 	models map[string]session.ModelInfo // by id
 	prices map[string][]session.Price   // by id, oldest first
-	names  map[string]string            // key of an id or an alias → id
+	names  map[string]string            // normalized name of an id or an alias → id
 }
 
 // file is the form of catalogue.json and of a user's overrides.
@@ -41,8 +43,8 @@ type file struct {
 	Models []entry `json:"models"`
 }
 
-// entry is one model. Window is the most that a request may hold: where a provider states a
-// limit for the input below the context window, that limit.
+// entry is one model. Window is the limit of a request: the context window, or the provider's lower
+// limit for the input.
 type entry struct {
 	ID         string   `json:"id"`
 	Aliases    []string `json:"aliases"`
@@ -54,8 +56,7 @@ type entry struct {
 	Prices     []price  `json:"prices"`
 }
 
-// price is US dollars per million tokens from a day on. A cache price that is left out is
-// that of input: there is no discount, and no surcharge.
+// price is US dollars per million tokens from a day on. A missing cache price equals that of input.
 type price struct {
 	ValidFrom  string   `json:"valid_from"`
 	Input      *float64 `json:"input"`
@@ -65,9 +66,9 @@ type price struct {
 }
 
 // Load reads the embedded catalogue and merges overrides, a JSON text of the same form,
-// over it; empty for none. A model of the same id replaces what is known of it (fields left
-// out keep their value), its prices add to the known ones and replace those of the same
-// day. Codes: Malformed, Invalid.
+// over it; empty for none. A model of the same id replaces the known one (missing fields keep their
+// value); its prices add to the known ones and replace those of the same day. Codes: Malformed,
+// Invalid.
 func Load(overrides []byte) (*Catalogue, error) {
 	c := &Catalogue{
 		models: map[string]session.ModelInfo{},
@@ -87,10 +88,8 @@ func Load(overrides []byte) (*Catalogue, error) {
 
 func (c *Catalogue) merge(text []byte, origin string) error {
 	var f file
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&f); err != nil {
-		return session.Errorf(session.Malformed, "the model catalogue (%s) is not of the form {\"models\":[…]}: %w", origin, err)
+	if err := json.Unmarshal(text, &f, json.RejectUnknownMembers(true)); err != nil {
+		return session.Errorf(session.Malformed, "the model catalogue (%s) does not have the form {\"models\":[…]}: %w", origin, err)
 	}
 	for i := range f.Models {
 		if err := c.add(&f.Models[i], origin); err != nil {
@@ -104,40 +103,39 @@ func (c *Catalogue) add(e *entry, origin string) error {
 	if e.ID == "" {
 		return session.Errorf(session.Invalid, "a model in the catalogue (%s) has no id", origin)
 	}
-	info, known := c.models[e.ID]
-	if !known {
-		info = session.ModelInfo{ID: e.ID, Family: UnknownFamily, Window: UnknownWindow, MaxOutput: UnknownMaxOutput, Modalities: []string{"text"}}
-	}
-	info.Origin = origin
-	for _, field := range []struct{ to, from *string }{{&info.Provider, &e.Provider}, {&info.Family, &e.Family}} {
-		if *field.from != "" {
-			*field.to = *field.from
-		}
-	}
 	if e.Window < 0 || e.MaxOutput < 0 {
 		return session.Errorf(session.Invalid, "model %s: window and max_output are tokens and cannot be negative", e.ID)
 	}
-	if e.Window > 0 {
-		info.Window = e.Window
+	info, known := c.models[e.ID]
+	if !known {
+		info = unknownModel(e.ID)
 	}
-	if e.MaxOutput > 0 {
-		info.MaxOutput = e.MaxOutput
-	}
+	info.Origin = origin
+	info.Provider, info.Family = cmp.Or(e.Provider, info.Provider), cmp.Or(e.Family, info.Family)
+	info.Window, info.MaxOutput = cmp.Or(e.Window, info.Window), cmp.Or(e.MaxOutput, info.MaxOutput)
 	if len(e.Modalities) > 0 {
 		info.Modalities = e.Modalities
 	}
 	c.models[e.ID] = info
 	for _, name := range append([]string{e.ID}, e.Aliases...) {
-		c.names[key(name)] = e.ID
+		c.names[normalizeName(name)] = e.ID
 	}
 	for i := range e.Prices {
-		row, err := e.Prices[i].row(e.ID, origin)
+		row, err := e.Prices[i].parse(e.ID, origin)
 		if err != nil {
 			return err
 		}
 		c.addPrice(row)
 	}
 	return nil
+}
+
+// unknownModel returns the assumptions about a model that the catalogue does not know.
+func unknownModel(id string) session.ModelInfo {
+	return session.ModelInfo{
+		ID: id, Family: UnknownFamily, Window: UnknownWindow, MaxOutput: UnknownMaxOutput,
+		Modalities: []string{"text"}, Origin: FromCatalogue,
+	}
 }
 
 func (c *Catalogue) addPrice(row session.Price) {
@@ -153,56 +151,49 @@ func (c *Catalogue) addPrice(row session.Price) {
 	c.prices[row.Model] = rows
 }
 
-// row converts to nano-dollars per token. Codes: Invalid.
-func (p *price) row(model, origin string) (session.Price, error) {
+// parse checks a price and converts it to nano-dollars per token. Codes: Invalid.
+func (p *price) parse(model, origin string) (session.Price, error) {
 	if _, err := time.Parse(time.DateOnly, p.ValidFrom); err != nil {
-		return session.Price{}, session.Errorf(session.Invalid, "model %s: valid_from %q is no day like 2026-02-11", model, p.ValidFrom)
+		return session.Price{}, session.Errorf(session.Invalid, "model %s: valid_from %q is not a day like 2026-02-11", model, p.ValidFrom)
 	}
 	if p.Input == nil || p.Output == nil {
-		return session.Price{}, session.Errorf(session.Invalid, "model %s, price of %s: input and output are needed", model, p.ValidFrom)
-	}
-	if p.CacheRead == nil {
-		p.CacheRead = p.Input
-	}
-	if p.CacheWrite == nil {
-		p.CacheWrite = p.Input
+		return session.Price{}, session.Errorf(session.Invalid, "model %s, price of %s: input and output are required", model, p.ValidFrom)
 	}
 	row := session.Price{Model: model, ValidFrom: p.ValidFrom, Origin: origin}
 	for _, field := range []struct {
 		to   *int64
 		from *float64
-	}{{&row.Input, p.Input}, {&row.CacheRead, p.CacheRead}, {&row.CacheWrite, p.CacheWrite}, {&row.Output, p.Output}} {
+	}{
+		{&row.Input, p.Input}, {&row.CacheRead, cmp.Or(p.CacheRead, p.Input)},
+		{&row.CacheWrite, cmp.Or(p.CacheWrite, p.Input)}, {&row.Output, p.Output},
+	} {
 		nano := *field.from * 1000
 		*field.to = int64(math.Round(nano))
 		if nano < 0 || nano > 1e9 || math.Abs(nano-math.Round(nano)) > 1e-6 {
 			return session.Price{}, session.Errorf(session.Invalid,
-				"model %s, price of %s: %v dollars per million tokens; give 0 or more, with at most three decimals", model, p.ValidFrom, *field.from)
+				"model %s, price of %s: %v dollars per million tokens; use 0 or more, with at most three decimals", model, p.ValidFrom, *field.from)
 		}
 	}
 	return row, nil
 }
 
-// Model gives what is known of a model under any of its names (see key). For an unknown one
-// it gives the stated assumptions and false, so that the caller can warn.
+// Model returns the facts about a model under any of its names (see normalizeName). For an unknown
+// model it returns the documented assumptions and false, so that the caller can warn.
 func (c *Catalogue) Model(id string) (info session.ModelInfo, known bool) {
-	if found, ok := c.find(id); ok {
-		info = c.models[found]
-		info.Modalities = slices.Clone(info.Modalities)
-		return info, true
+	found, ok := c.find(id)
+	if !ok {
+		return unknownModel(id), false
 	}
-	return session.ModelInfo{
-		ID: id, Family: UnknownFamily, Window: UnknownWindow, MaxOutput: UnknownMaxOutput,
-		Modalities: []string{"text"}, Origin: FromCatalogue,
-	}, false
+	info = c.models[found]
+	info.Modalities = slices.Clone(info.Modalities)
+	return info, true
 }
 
 // Price sets the cost of a call by the price of its day (UTC), unless the provider reported
-// one. A call whose price is not known keeps a nil cost.
+// one. The cost stays nil when no price is known.
 func (c *Catalogue) Price(call *session.Call) {
 	if call.CostNanoUSD != nil {
-		if call.PriceSource == "" {
-			call.PriceSource = Reported
-		}
+		call.PriceSource = cmp.Or(call.PriceSource, Reported)
 		return
 	}
 	id, ok := c.find(call.Model)
@@ -210,9 +201,8 @@ func (c *Catalogue) Price(call *session.Call) {
 		return
 	}
 	day := call.CreatedAt.Day(time.UTC)
-	rows := c.prices[id]
-	for i := len(rows) - 1; i >= 0; i-- {
-		if row := rows[i]; row.ValidFrom <= day {
+	for _, row := range slices.Backward(c.prices[id]) {
+		if row.ValidFrom <= day {
 			cost := call.InputTokens*row.Input + call.CacheReadTokens*row.CacheRead +
 				call.CacheWriteTokens*row.CacheWrite + call.OutputTokens*row.Output
 			call.CostNanoUSD, call.PriceSource = &cost, row.Origin
@@ -221,7 +211,7 @@ func (c *Catalogue) Price(call *session.Call) {
 	}
 }
 
-// Models gives all models, ordered by id.
+// Models returns all models, ordered by id.
 func (c *Catalogue) Models() []session.ModelInfo {
 	models := make([]session.ModelInfo, 0, len(c.models))
 	for _, m := range c.models {
@@ -232,7 +222,7 @@ func (c *Catalogue) Models() []session.ModelInfo {
 	return models
 }
 
-// Prices gives all prices, ordered by model and day.
+// Prices returns all prices, ordered by model and day.
 func (c *Catalogue) Prices() []session.Price {
 	var prices []session.Price
 	for _, rows := range c.prices {

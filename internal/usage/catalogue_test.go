@@ -17,7 +17,7 @@ func load(t *testing.T, overrides string) *Catalogue {
 	return c
 }
 
-func TestModelIsFoundUnderItsManyNames(t *testing.T) {
+func TestModelIsFoundByEachOfItsNames(t *testing.T) {
 	c := load(t, "")
 	for name, want := range map[string]string{
 		"claude-sonnet-4-5":                               "claude-sonnet-4-5",
@@ -50,7 +50,7 @@ func TestModelIsFoundUnderItsManyNames(t *testing.T) {
 	}
 }
 
-func TestModelThatIsNotKnownIsAssumedAndSaysSo(t *testing.T) {
+func TestUnknownModelUsesAssumptions(t *testing.T) {
 	c := load(t, "")
 	for _, name := range []string{"", "llama3.1:8b", "gpt-5-20", "claude", "my/own-model-latest", "gpt-4o-mini-tts", "-latest", ":"} {
 		info, known := c.Model(name)
@@ -103,7 +103,7 @@ func call(model, day string) *session.Call {
 	}
 }
 
-func TestPriceIsThatOfTheDay(t *testing.T) {
+func TestPriceOfTheDay(t *testing.T) {
 	c := load(t, "")
 	for _, row := range []struct {
 		name, model, day string
@@ -131,7 +131,7 @@ func TestPriceIsThatOfTheDay(t *testing.T) {
 	}
 }
 
-func TestPriceKeepsWhatWasReported(t *testing.T) {
+func TestPriceKeepsReportedCost(t *testing.T) {
 	c := load(t, "")
 	call, cost := call("o3", "2026-01-02"), int64(0)
 	call.CostNanoUSD = &cost
@@ -167,7 +167,7 @@ func TestOverridesMergeOverTheCatalogue(t *testing.T) {
 	}
 }
 
-func TestLoadRefusesABadCatalogue(t *testing.T) {
+func TestLoadRejectsInvalidCatalogue(t *testing.T) {
 	for _, row := range []struct {
 		name, text string
 		code       session.Code

@@ -1,16 +1,18 @@
 package usage
 
 import (
-	"encoding/json"
 	"math"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/session"
 )
 
-// FromProvider turns a provider's usage object into the tokens of a call, with input
-// excluding cache and output including reasoning. The form is told by its field names, and
-// by the provider's name where those leave a choice:
+// FromProvider converts a provider's usage object into the tokens of a call, with input
+// excluding cache and output including reasoning. The field names tell the form, and the
+// provider's name where they leave a choice:
 //
 //   - OpenAI chat and what imitates it: prompt_tokens includes cached_tokens;
 //     completion_tokens includes reasoning_tokens (unless total_tokens shows that it does
@@ -22,13 +24,13 @@ import (
 //   - Gemini: promptTokenCount includes cachedContentTokenCount, candidatesTokenCount
 //     excludes thoughtsTokenCount, toolUsePromptTokenCount is input on top
 //
-// The cost that OpenRouter reports (usage.cost, in dollars) is kept as reported. Only
-// tokens, Provider, cost and its source are set. Codes: Invalid, which names the field.
+// It keeps the cost that OpenRouter reports (usage.cost, in dollars). It sets only the tokens,
+// Provider, the cost and its source. Codes: Invalid, which names the field.
 func FromProvider(provider string, raw session.JSON) (session.Call, error) {
-	var fields map[string]json.RawMessage
+	var fields map[string]jsontext.Value
 	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
-		return session.Call{}, session.Errorf(session.Invalid, "usage is no JSON object: send the provider's own, as it came").
-			At("usage", "is no JSON object")
+		return session.Call{}, session.Errorf(session.Invalid, "usage is not a JSON object: send the provider's own, unchanged").
+			At("usage", "is not a JSON object")
 	}
 	r := &reader{fields: fields, path: "usage"}
 	call := session.Call{Provider: provider}
@@ -45,8 +47,8 @@ func FromProvider(provider string, raw session.JSON) (session.Call, error) {
 		}
 	default:
 		return session.Call{}, session.Errorf(session.Invalid,
-			"usage has none of the fields prompt_tokens, input_tokens or promptTokenCount: give tokens by their own fields instead").
-			At("usage", "is of no known form")
+			"usage has none of the fields prompt_tokens, input_tokens or promptTokenCount: send tokens in their own fields instead").
+			At("usage", "has no known form")
 	}
 	if r.err != nil {
 		return session.Call{}, r.err
@@ -76,8 +78,8 @@ func openAIChat(r *reader, call *session.Call) {
 	if total := r.number("total_tokens"); reasoning > 0 && total == prompt+completion+reasoning {
 		completion += reasoning
 	}
-	r.within("prompt_tokens_details.cached_tokens", cached+written, "prompt_tokens", prompt)
-	r.within("completion_tokens_details.reasoning_tokens", reasoning, "completion_tokens", completion)
+	r.checkAtMost("prompt_tokens_details.cached_tokens", cached+written, "prompt_tokens", prompt)
+	r.checkAtMost("completion_tokens_details.reasoning_tokens", reasoning, "completion_tokens", completion)
 	call.InputTokens, call.CacheReadTokens, call.CacheWriteTokens = prompt-cached-written, cached, written
 	call.OutputTokens, call.ReasoningTokens = completion, reasoning
 	if strings.EqualFold(call.Provider, "openrouter") {
@@ -93,8 +95,8 @@ func openAIResponses(r *reader, call *session.Call) {
 	cached := max(in.number("cached_tokens"), r.number("cached_input_tokens"))
 	written := in.number("cache_write_tokens")
 	reasoning := max(r.object("output_tokens_details").number("reasoning_tokens"), r.number("reasoning_output_tokens"))
-	r.within("input_tokens_details.cached_tokens", cached+written, "input_tokens", input)
-	r.within("output_tokens_details.reasoning_tokens", reasoning, "output_tokens", output)
+	r.checkAtMost("input_tokens_details.cached_tokens", cached+written, "input_tokens", input)
+	r.checkAtMost("output_tokens_details.reasoning_tokens", reasoning, "output_tokens", output)
 	call.InputTokens, call.CacheReadTokens, call.CacheWriteTokens = input-cached-written, cached, written
 	call.OutputTokens, call.ReasoningTokens = output, reasoning
 }
@@ -112,7 +114,7 @@ func anthropic(r *reader, call *session.Call) {
 
 func gemini(r *reader, call *session.Call) {
 	prompt, cached := r.number("promptTokenCount"), r.number("cachedContentTokenCount")
-	r.within("cachedContentTokenCount", cached, "promptTokenCount", prompt)
+	r.checkAtMost("cachedContentTokenCount", cached, "promptTokenCount", prompt)
 	call.InputTokens = prompt - cached + r.number("toolUsePromptTokenCount")
 	call.CacheReadTokens = cached
 	call.ReasoningTokens = r.number("thoughtsTokenCount")
@@ -121,7 +123,7 @@ func gemini(r *reader, call *session.Call) {
 
 // reader reads numbers from a JSON object and keeps the first error, with the field's path.
 type reader struct {
-	fields map[string]json.RawMessage
+	fields map[string]jsontext.Value
 	path   string
 	parent *reader
 	err    error
@@ -146,7 +148,7 @@ func (r *reader) has(names ...string) bool {
 	return false
 }
 
-// number reads a count; a missing one and null are 0.
+// number returns a count; 0 for a missing one and for null.
 func (r *reader) number(name string) int64 {
 	raw, ok := r.fields[name]
 	if !ok || string(raw) == "null" {
@@ -160,7 +162,7 @@ func (r *reader) number(name string) int64 {
 	return int64(v)
 }
 
-// dollars reads an amount and gives it in nano-dollars.
+// dollars returns an amount in nano-dollars.
 func (r *reader) dollars(name string) (nano int64, ok bool) {
 	raw, ok := r.fields[name]
 	if !ok || string(raw) == "null" {
@@ -174,18 +176,18 @@ func (r *reader) dollars(name string) (nano int64, ok bool) {
 	return int64(math.Round(v * 1e9)), true
 }
 
-// object reads a nested object; a missing one and null are empty.
+// object returns a nested object; an empty one for a missing one and for null.
 func (r *reader) object(name string) *reader {
 	child := &reader{path: r.path + "." + name, parent: r}
 	if raw, ok := r.fields[name]; ok && json.Unmarshal(raw, &child.fields) != nil {
-		r.fail(name, "is no JSON object")
+		r.fail(name, "is not a JSON object")
 	}
 	return child
 }
 
-// within checks that a part is not more than the whole that includes it.
-func (r *reader) within(part string, n int64, whole string, of int64) {
+// checkAtMost checks that a part is not larger than the whole that includes it.
+func (r *reader) checkAtMost(part string, n int64, whole string, of int64) {
 	if n > of {
-		r.fail(part, "is %d, more than the %d of %s that include it", n, of, whole)
+		r.fail(part, "is %d, more than the %d of %s, which include it", n, of, whole)
 	}
 }

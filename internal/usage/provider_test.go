@@ -10,7 +10,7 @@ import (
 	"sessiond/internal/session"
 )
 
-func TestFromProviderReadsEachFormOfUsage(t *testing.T) {
+func TestFromProviderParsesEachForm(t *testing.T) {
 	nano := func(n int64) *int64 { return &n }
 	for _, c := range []struct {
 		name, provider, usage string
@@ -90,7 +90,7 @@ func TestFromProviderReadsEachFormOfUsage(t *testing.T) {
 	}
 }
 
-func TestFromProviderNamesTheFieldAtFault(t *testing.T) {
+func TestFromProviderNamesInvalidField(t *testing.T) {
 	for _, c := range []struct{ name, usage, field string }{
 		{"no object", `[1,2]`, "usage"},
 		{"null", `null`, "usage"},
