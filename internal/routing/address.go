@@ -1,8 +1,6 @@
 package routing
 
-import (
-	"strings"
-)
+import "strings"
 
 // Kinds of conversations, as keys name them.
 const (
@@ -12,7 +10,7 @@ const (
 	KindRoom    = "room"
 )
 
-// laterDirect is what later versions of the original write for KindDirect; it is read only.
+// laterDirect is the name of KindDirect in later versions of the original; it is read, never written.
 const laterDirect = "direct"
 
 func isGroup(kind string) bool {
@@ -21,8 +19,8 @@ func isGroup(kind string) bool {
 
 func isDirect(kind string) bool { return kind == KindDirect || kind == laterDirect }
 
-// Direct builds the key of a direct message by the scope of the configuration. account "" is
-// the channel's default one. Codes: Invalid: a scope that keeps peers apart needs a peer.
+// Direct returns the key of a direct message in the configured scope. account "" is the channel's
+// default one. Codes: Invalid: a scope that separates peers needs a peer.
 func (c *Config) Direct(agent, channel, account, peer string) (string, error) {
 	agent, err := NormalizeID(orElse(agent, c.agent()))
 	if err != nil {
@@ -33,9 +31,9 @@ func (c *Config) Direct(agent, channel, account, peer string) (string, error) {
 	}
 	channel, peer = strings.ToLower(strings.TrimSpace(channel)), strings.ToLower(strings.TrimSpace(peer))
 	if peer == "" {
-		return "", invalid("peer", "a direct message in scope %s needs the peer's id: without one it would fall into somebody else's session", c.DMScope)
+		return "", invalid("peer", "a direct message in scope %s needs the peer's id; without it the message would join another person's session", c.DMScope)
 	}
-	name, err := person(c.Links, channel, peer)
+	name, err := personOf(c.Links, channel, peer)
 	if err != nil {
 		return "", err
 	}
@@ -55,7 +53,7 @@ func (c *Config) Direct(agent, channel, account, peer string) (string, error) {
 	return c.Canonical(Key{Agent: agent, Rest: strings.Join(parts, ":")}.String())
 }
 
-// Peer builds the key of a group, a channel or a room; of a direct message as Direct does.
+// Peer returns the key of a group, a channel or a room, and that of Direct for a direct message.
 // topic "" is none. Codes: Invalid.
 func (c *Config) Peer(agent, kind, channel, peer, topic string) (string, error) {
 	kind = strings.ToLower(strings.TrimSpace(kind))
@@ -82,8 +80,8 @@ func (c *Config) Peer(agent, kind, channel, peer, topic string) (string, error) 
 	return c.Canonical(Key{Agent: agent, Rest: rest}.String())
 }
 
-// Thread builds the key of a thread below a conversation's key. Connectors that keep a thread
-// in its conversation's session want no suffix: then the key stays and parent names it too.
+// Thread returns the key of a thread below a conversation's key. Connectors that keep a thread in
+// its conversation's session pass suffix false: key and parent are then the conversation's key.
 // Codes: Invalid.
 func (c *Config) Thread(base, thread string, suffix bool) (key, parent string, err error) {
 	if parent, err = c.Canonical(base); err != nil {
@@ -97,7 +95,7 @@ func (c *Config) Thread(base, thread string, suffix bool) (key, parent string, e
 	return key, parent, err
 }
 
-// Job builds the key of a scheduled job. Codes: Invalid.
+// Job returns the key of a scheduled job. Codes: Invalid.
 func (c *Config) Job(agent, job string) (string, error) {
 	if strings.TrimSpace(job) == "" {
 		return "", invalid("job", "a job needs its id")
@@ -105,8 +103,8 @@ func (c *Config) Job(agent, job string) (string, error) {
 	return c.Canonical(Key{Agent: orElse(agent, c.agent()), Rest: string(SourceCron) + ":" + strings.TrimSpace(job)}.String())
 }
 
-// Hook builds the key of a webhook: its own where it sets one, a full one as it is, else one
-// of the given uuid. Codes: Invalid.
+// Hook returns the key of a webhook: its own key if it sets one, else one with the given uuid.
+// Codes: Invalid.
 func (c *Config) Hook(agent, own, uuid string) (string, error) {
 	agent = orElse(agent, c.agent())
 	own = strings.TrimSpace(own)
@@ -119,9 +117,9 @@ func (c *Config) Hook(agent, own, uuid string) (string, error) {
 	return c.Canonical(Key{Agent: agent, Rest: own}.String())
 }
 
-// Inbound finds the key of traffic that says only where it is from, as older connectors do:
-// group:ID, CHANNEL:group:ID, a WhatsApp group's address, or a person, whose key is that of a
-// direct message. provider is the channel it came in by. Codes: Invalid.
+// Inbound returns the key of traffic from older connectors, which name only the sender: group:ID,
+// CHANNEL:group:ID, a WhatsApp group's address, or a person, as in a direct message. provider is
+// the channel of the traffic. Codes: Invalid.
 func (c *Config) Inbound(agent, from, provider, chatType string) (string, error) {
 	provider, from = strings.ToLower(strings.TrimSpace(provider)), strings.TrimSpace(from)
 	parts := split(from)

@@ -2,7 +2,7 @@ package routing
 
 import "strings"
 
-// Type of a conversation, as reset policies tell them apart.
+// Type is a type of conversation that has a reset policy of its own.
 type Type string
 
 // The types.
@@ -12,7 +12,7 @@ const (
 	TypeThread Type = "thread"
 )
 
-// Source is what opens the generations of a key.
+// Source is the origin of a key's traffic.
 type Source string
 
 // The sources.
@@ -24,15 +24,15 @@ const (
 	SourceACP      Source = "acp" // an editor
 )
 
-// Class is what a key tells about its conversation.
+// Class holds the facts about a conversation that its key contains.
 type Class struct {
 	Type    Type
 	Source  Source
-	Channel string // "": the key names none
+	Channel string // "" if the key names none
 	Parent  string // of a thread: the key before its last marker
 }
 
-// Classify reads what a key tells, in any case.
+// Classify returns the class of a key in any form.
 func Classify(key string) Class {
 	parts := fold(split(key))
 	at := 0

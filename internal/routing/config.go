@@ -8,7 +8,7 @@ import (
 	"sessiond/internal/session"
 )
 
-// Scopes: whose conversations are apart.
+// Scopes of an installation.
 const (
 	ScopePerSender = "per-sender"
 	ScopeGlobal    = "global" // one session for the whole installation
@@ -17,23 +17,23 @@ const (
 // Scopes of direct messages.
 const (
 	DMMain           = "main"     // all direct messages share the agent's main session
-	DMPerPeer        = "per-peer" // one for each person, whatever the channel
+	DMPerPeer        = "per-peer" // one session per person, on any channel
 	DMPerChannelPeer = "per-channel-peer"
 	DMPerAccountPeer = "per-account-channel-peer"
 )
 
-// Config is what the rules go by. Its zero value has the defaults of each: agent and main key
-// "main", scope per-sender, direct messages in the main session, triggers /new and /reset, a
-// new generation every day at 4.
+// Config configures the rules. The defaults of its zero value: agent and main key "main", scope
+// per-sender, direct messages in the main session, triggers /new and /reset, a new generation
+// every day at 4.
 type Config struct {
-	Agent    string // that acts where a key names none
+	Agent    string // used if a key names none
 	MainKey  string
 	Scope    string
 	DMScope  string
 	Links    map[string][]string // person → channel:id, or a bare id for every channel
 	Reset    Reset
 	Triggers []string // nil: /new and /reset
-	Mentions []string // what a group's members call the bot by, as @bot
+	Mentions []string // names of the bot in a group, such as @bot
 	BotName  string   // its user name, for /new@botname
 	Models   Models
 	// Commanders are the senders who may reset, as channel:id or a bare id; nil: everyone.
@@ -49,13 +49,13 @@ func (c *Config) mainKey() string {
 	return orElse(strings.ToLower(strings.TrimSpace(c.MainKey)), DefaultID)
 }
 
-// Check tells whether the configuration can be used. Codes: Invalid, with the field.
+// Check validates the configuration. Codes: Invalid, with the field.
 func (c *Config) Check() error {
 	if _, err := NormalizeID(c.agent()); err != nil {
 		return err
 	}
 	if err := CheckKey(c.MainKey); err != nil || len(split(c.mainKey())) != 1 {
-		return invalid("main_key", "is %q: it is one word without colons, like main", clip(c.MainKey))
+		return invalid("main_key", "is %q; use one word without colons, like main", clip(c.MainKey))
 	}
 	for _, choice := range []struct {
 		field, value string
@@ -65,21 +65,21 @@ func (c *Config) Check() error {
 		{"dm_scope", c.DMScope, []string{"", DMMain, DMPerPeer, DMPerChannelPeer, DMPerAccountPeer}},
 	} {
 		if !slices.Contains(choice.allowed, choice.value) {
-			return invalid(choice.field, "is %q: it is one of %s", clip(choice.value), strings.Join(choice.allowed[1:], ", "))
+			return invalid(choice.field, "is %q; use one of %s", clip(choice.value), strings.Join(choice.allowed[1:], ", "))
 		}
 	}
-	if err := checkLinks(c.Links); err != nil {
+	if _, err := linkOwners(c.Links); err != nil {
 		return err
 	}
 	for _, trigger := range c.Triggers {
 		if strings.TrimSpace(trigger) == "" {
-			return invalid("triggers", "has an empty trigger: every message would reset")
+			return invalid("triggers", "has an empty trigger, which would match every message")
 		}
 	}
 	return c.Reset.Check()
 }
 
-// MayReset tells whether a sender has command rights.
+// MayReset reports whether a sender may reset.
 func (c *Config) MayReset(channel, sender string) bool {
 	if len(c.Commanders) == 0 {
 		return true
@@ -97,13 +97,13 @@ func orElse(s, fallback string) string {
 	return s
 }
 
-// LoadZone finds a zone by its IANA name; "" is refused, since it would silently be UTC.
+// LoadZone returns a zone by its IANA name. It rejects "", which time.LoadLocation maps to UTC.
 // Codes: Invalid.
 func LoadZone(name string) (*time.Location, error) {
 	zone, err := time.LoadLocation(name)
 	if err != nil || name == "" {
-		err := session.Errorf(session.Invalid, "%q is no time zone: give a name like Europe/Berlin, or UTC", clip(name))
-		return nil, err.At("timezone", "no time zone")
+		err := session.Errorf(session.Invalid, "%q is not a time zone; use a name like Europe/Berlin, or UTC", clip(name))
+		return nil, err.At("timezone", "not a time zone")
 	}
 	return zone, nil
 }

@@ -1,7 +1,9 @@
 package routing
 
-// Counters are how full the current generation's context is, as its model reported it: the
-// last call's figures, never their sum. Nil is not known.
+import "cmp"
+
+// Counters are the sizes of the current generation's context as its model reported them: the last
+// call's figures, never their sum. Nil is unknown.
 type Counters struct {
 	InputTokens  *int64 `json:"input_tokens"`
 	OutputTokens *int64 `json:"output_tokens"`
@@ -13,16 +15,16 @@ type Counters struct {
 	Compactions  int64  `json:"compactions"`
 }
 
-// Usage is what a provider reported of one call. Input is without cache.
+// Usage is a provider's report on one call. Input excludes cache.
 type Usage struct {
 	Input, Output, CacheRead, CacheWrite int64
-	Total                                int64 // used where no prompt figure is there
+	Total                                int64 // used when no prompt figure is known
 	Provider, Model                      string
-	Window                               *int64 // nil: as before
+	Window                               *int64 // nil: unchanged
 }
 
-// Report takes a call's figures. One without any leaves the counters and says only that they
-// are out of date, and so does one that tells nothing of the prompt.
+// Report updates the counters with a call's figures. A call without a prompt figure marks them as
+// out of date; one without any figure changes nothing else.
 func (c *Counters) Report(u Usage) {
 	if u.Window != nil {
 		c.Window = u.Window
@@ -42,18 +44,15 @@ func (c *Counters) Report(u Usage) {
 	}
 }
 
-// Compacted counts a compaction that took effect; after is the size it left, nil when that is
-// not known.
+// Compacted counts a compaction; after is the size that it left, nil when unknown.
 func (c *Counters) Compacted(after *int64) {
 	c.Compactions++
 	c.InputTokens, c.OutputTokens = nil, nil
 	c.Fresh = after != nil
-	if after != nil {
-		c.TotalTokens = after
-	}
+	c.TotalTokens = cmp.Or(after, c.TotalTokens)
 }
 
-// Fullness is what lists show of the counters; nil is unknown.
+// Fullness is the part of the counters that lists show; nil is unknown.
 type Fullness struct {
 	TotalTokens     *int64 `json:"total_tokens"`
 	Window          int64  `json:"window"`
@@ -63,11 +62,11 @@ type Fullness struct {
 
 const mostPercent = 999
 
-// DefaultWindow is assumed where nothing says how large a model's window is.
+// DefaultWindow is the assumed window of a model whose window is unknown.
 const DefaultWindow = 200_000
 
-// Fullness measures the counters against a window: their own, else the given one. A total
-// that is out of date is unknown; where there never was one, input and output stand in.
+// Fullness compares the counters with a window: their own, else the given one. A total that is out
+// of date counts as unknown; without any total, input plus output is used.
 func (c *Counters) Fullness(window int64) Fullness {
 	f := Fullness{Window: window}
 	if c.Window != nil && *c.Window > 0 {

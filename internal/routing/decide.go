@@ -2,34 +2,34 @@ package routing
 
 import "time"
 
-// Event is what came in at a key.
+// Event is the kind of an arrival at a key.
 type Event string
 
 // The events.
 const (
-	EventMessage Event = "message" // of a person or a channel
+	EventMessage Event = "message" // from a person or a channel
 	EventSystem  Event = "system"  // a heartbeat, a job's event, housekeeping: neither resets nor refreshes
 	EventRun     Event = "run"     // a job or a webhook begins
 	EventReset   Event = "reset"   // a program asks for a new generation
 	EventFailed  Event = "failed"  // a run ended in a provider's error
 )
 
-// Generation is the current generation of a key, as far as decisions need it.
+// Generation holds the facts about a key's current generation that decisions need.
 type Generation struct {
 	StartedAt time.Time
 	InboundAt time.Time // last message from outside; zero: none yet
-	ActiveAt  time.Time // last message of a turn that one began
-	Running   bool      // a turn is running in it
+	ActiveAt  time.Time // last message of a turn that such a message began
+	Running   bool      // a turn is running
 }
 
-// Arrival is an event with what a decision needs of it.
+// Arrival is an event with the facts that a decision needs.
 type Arrival struct {
 	Event   Event
 	At      time.Time
 	Message Message
 	Error   string // of EventFailed: the provider's words
 	Class   Class  // of the key
-	Channel string // where the key names none
+	Channel string // used if the key names none
 	Zone    *time.Location
 }
 
@@ -43,8 +43,9 @@ type Decision struct {
 	Recovery  Recovery // of EventFailed
 }
 
-// Decide judges an arrival at a key's current generation, nil for none. While a turn runs,
-// daily and idle do not end its generation: the message joins the turn.
+// Decide chooses the generation of an arrival at a key whose current generation is given, nil for
+// none. While a turn runs, daily and idle rules do not end its generation: the message joins the
+// turn.
 func (c *Config) Decide(current *Generation, a Arrival) Decision {
 	channel := orElse(a.Class.Channel, a.Channel)
 	d := Decision{Policy: c.Reset.Policy(a.Class.Type, channel), Freshness: Freshness{Fresh: true}}

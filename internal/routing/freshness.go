@@ -2,32 +2,32 @@ package routing
 
 import "time"
 
-// Reason why a generation ended.
+// Reason is the reason why a generation ended.
 type Reason string
 
 // The reasons.
 const (
 	EndDaily     Reason = "daily"
 	EndIdle      Reason = "idle"
-	EndCommand   Reason = "command"    // a person asked for it
-	EndRPC       Reason = "rpc"        // a program asked for it
+	EndCommand   Reason = "command"    // a person requested it
+	EndRPC       Reason = "rpc"        // a program requested it
 	EndRun       Reason = "run"        // the next run of a job or a webhook
-	EndOverflow  Reason = "overflow"   // compaction itself ran into the limit
-	EndRoleOrder Reason = "role_order" // the provider refused the order of roles
-	EndCorrupt   Reason = "corrupt"    // the provider refused the place of a call
+	EndOverflow  Reason = "overflow"   // compaction itself exceeded the limit
+	EndRoleOrder Reason = "role_order" // the provider rejected the order of roles
+	EndCorrupt   Reason = "corrupt"    // the provider rejected the place of a call
 )
 
-// Freshness is whether a generation goes on, and what was held against it.
+// Freshness says whether a generation continues, and by which limits.
 type Freshness struct {
 	Fresh         bool
-	Reason        Reason     // EndDaily or EndIdle when not fresh: which expired first
-	Boundary      *time.Time // the daily boundary in force; nil: no daily rule
+	Reason        Reason     // EndDaily or EndIdle when not fresh: the first to expire
+	Boundary      *time.Time // the current daily boundary; nil: no daily rule
 	IdleExpiresAt *time.Time // nil: no idle rule
 }
 
-// Fresh judges a generation at now. The daily rule goes by the last message from outside, so
-// that a turn that runs over the boundary does not carry the generation into the next day;
-// the idle rule goes by the last activity. A clock that was set back makes nothing stale.
+// Fresh returns the freshness of a generation at now. The daily rule compares the last message from
+// outside, so that a turn that runs past the boundary does not extend the generation into the next
+// day. The idle rule compares the last activity. A clock that was set back makes nothing stale.
 func (p Policy) Fresh(now, inbound, activity time.Time, zone *time.Location) Freshness {
 	f := Freshness{Fresh: true}
 	var dailyAt, idleAt time.Time // when each rule expired

@@ -12,10 +12,10 @@ import (
 // MaxKey is the length of a key in bytes.
 const MaxKey = 512
 
-// Keys that name no conversation of an agent.
+// Keys without an agent.
 const (
 	GlobalKey  = "global"  // the whole installation, in global scope
-	UnknownKey = "unknown" // traffic that could not be told apart
+	UnknownKey = "unknown" // traffic of an unknown conversation
 )
 
 const agentPrefix = "agent:"
@@ -28,7 +28,7 @@ type Key struct {
 
 func (k Key) String() string { return agentPrefix + k.Agent + ":" + k.Rest }
 
-// Parse reads a key with an agent in front, in any case. ok is false for every other key.
+// Parse splits a key that begins with an agent. ok is false for every other key.
 func Parse(key string) (k Key, ok bool) {
 	parts := fold(split(key))
 	if len(parts) < 3 || parts[0] != "agent" {
@@ -37,8 +37,8 @@ func Parse(key string) (k Key, ok bool) {
 	return Key{Agent: parts[1], Rest: strings.Join(parts[2:], ":")}, true
 }
 
-// Canonical gives the one form in which a key is stored: folded, without empty parts, with
-// the agent in front, and with the main session under its one name. Codes: Invalid.
+// Canonical returns the stored form of a key: in lower case, without empty parts, beginning with
+// the agent, and with one name for the main session. Codes: Invalid.
 func (c *Config) Canonical(key string) (string, error) {
 	if err := CheckKey(key); err != nil {
 		return "", err
@@ -53,7 +53,7 @@ func (c *Config) Canonical(key string) (string, error) {
 	agent := c.agent()
 	if parts[0] == "agent" {
 		if len(parts) < 3 {
-			return "", badKey("names an agent and no conversation: it looks like agent:main:main")
+			return "", badKey("names an agent but no conversation; it looks like agent:main:main")
 		}
 		agent, parts = parts[1], parts[2:]
 	}
@@ -68,7 +68,7 @@ func (c *Config) Canonical(key string) (string, error) {
 	return Key{Agent: agent, Rest: rest}.String(), nil
 }
 
-// main is the key of an agent's main session.
+// main returns the key of an agent's main session.
 func (c *Config) main(agent string) string {
 	if c.Scope == ScopeGlobal {
 		return GlobalKey
@@ -76,7 +76,7 @@ func (c *Config) main(agent string) string {
 	return Key{Agent: agent, Rest: c.mainKey()}.String()
 }
 
-// CheckKey refuses what would harm a log, a header or a file name. Codes: Invalid.
+// CheckKey rejects keys that would harm a log, a header or a file name. Codes: Invalid.
 func CheckKey(key string) error {
 	switch {
 	case len(key) > MaxKey:
@@ -84,13 +84,13 @@ func CheckKey(key string) error {
 	case !utf8.ValidString(key):
 		return badKey("is not UTF-8")
 	case strings.ContainsFunc(strings.TrimSpace(key), unprintable):
-		return badKey("holds a control character: a line break, a tab, or one that nobody sees")
+		return badKey("contains a control character: a line break, a tab, or an invisible one")
 	}
 	return nil
 }
 
-// unprintable are control characters and those that change the direction or the breaking of
-// what stands around them.
+// unprintable reports control characters and those that change the direction or the line breaks
+// of the text around them.
 func unprintable(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r == '\uFEFF' || unicode.Is(unicode.Bidi_Control, r)
 }
@@ -104,14 +104,14 @@ func invalid(field, format string, args ...any) error {
 	return err.At(field, "%s", err.Message)
 }
 
-// split gives the parts of a key; empty ones say nothing.
+// split returns the parts of a key without empty ones.
 func split(key string) []string {
 	parts := strings.Split(strings.TrimSpace(key), ":")
 	return slices.DeleteFunc(parts, func(p string) bool { return p == "" })
 }
 
-// fold puts the parts of a key into lower case, except ids that are told apart by case:
-// Signal's groups (base64) and Matrix's rooms and events.
+// fold returns the parts of a key in lower case, except case-sensitive ids: Signal's groups
+// (base64) and Matrix's rooms and events.
 func fold(parts []string) []string {
 	out := slices.Clone(parts)
 	lower := func(i int) {
@@ -141,7 +141,7 @@ func fold(parts []string) []string {
 	return out
 }
 
-// caseMatters tells whether the ids of a conversation are told apart by case.
+// caseMatters reports whether the ids of a conversation are case-sensitive.
 func caseMatters(rest []string) bool {
 	if len(rest) < 2 {
 		return false
@@ -155,7 +155,7 @@ func caseMatters(rest []string) bool {
 	return false
 }
 
-// isMarker tells whether part i begins the name of a thread or a topic.
+// isMarker reports whether part i begins the name of a thread or a topic.
 func isMarker(rest []string, i int) bool {
 	if i < 1 || i+1 >= len(rest) {
 		return false

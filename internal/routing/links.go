@@ -2,45 +2,37 @@ package routing
 
 import "strings"
 
-// person gives the name behind a peer's id; "" when nobody claims it. A link is channel:id, or
-// a bare id for every channel; case does not matter. Codes: Invalid when two claim it.
-func person(links map[string][]string, channel, peer string) (string, error) {
-	found := ""
+// linkOwners maps each linked id, in lower case, to its person. A link is channel:id, or a bare id
+// for every channel. Codes: Invalid when two persons claim an id.
+func linkOwners(links map[string][]string) (map[string]string, error) {
+	owners := map[string]string{}
 	for name, ids := range links {
 		name = strings.ToLower(strings.TrimSpace(name))
 		for _, id := range ids {
 			id = strings.ToLower(strings.TrimSpace(id))
-			if id == "" || name == "" || id != peer && id != channel+":"+peer {
-				continue
+			if other, taken := owners[id]; taken && other != name {
+				return nil, claimedTwice(id, other, name)
 			}
-			if found != "" && found != name {
-				return "", claimedTwice(id, found, name)
-			}
-			found = name
+			owners[id] = name
 		}
 	}
-	return found, nil
+	return owners, nil
 }
 
-// checkLinks refuses an id that two persons claim. Codes: Invalid.
-func checkLinks(links map[string][]string) error {
-	owner := map[string]string{}
-	for name, ids := range links {
-		name = strings.ToLower(strings.TrimSpace(name))
-		for _, id := range ids {
-			id = strings.ToLower(strings.TrimSpace(id))
-			if other, taken := owner[id]; taken && other != name {
-				return claimedTwice(id, other, name)
-			}
-			owner[id] = name
-		}
+// personOf returns the name behind a peer's id; "" when no person claims it. Codes: Invalid when
+// two persons claim it, one by the bare id and one by channel:id.
+func personOf(links map[string][]string, channel, peer string) (string, error) {
+	owners, err := linkOwners(links)
+	if err != nil {
+		return "", err
 	}
-	return nil
+	bare, full := owners[peer], owners[channel+":"+peer]
+	if bare != "" && full != "" && bare != full {
+		return "", claimedTwice(peer, bare, full)
+	}
+	return orElse(full, bare), nil
 }
 
 func claimedTwice(id, a, b string) error {
-	if b < a {
-		a, b = b, a
-	}
-	return invalid("identity_links", "%s is claimed by both %s and %s: it can belong to one person only", clip(id), a, b)
+	return invalid("identity_links", "%s is claimed by both %s and %s: it can belong to one person only", clip(id), min(a, b), max(a, b))
 }

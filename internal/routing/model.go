@@ -5,15 +5,15 @@ import (
 	"unicode"
 )
 
-// Models are those that a reset may choose by name.
+// Models are the models that a reset may choose by name.
 type Models struct {
 	Allowed []string          // provider/model
 	Aliases map[string]string // short name → provider/model
 }
 
-// take finds a model at the beginning of a text: an alias, provider/model, or provider and
-// model as two words, each exact but for case. Nothing is guessed.
-func (m *Models) take(text string) (model, rest string) {
+// cutModel cuts a model off the beginning of a text: an alias, provider/model, or provider and
+// model as two words. Only the case of letters may differ.
+func (m *Models) cutModel(text string) (model, rest string) {
 	first, after := cutWord(text)
 	if first == "" {
 		return "", text

@@ -1,18 +1,16 @@
 package routing
 
-import (
-	"strings"
-)
+import "strings"
 
-// Mode says what ends a generation by itself.
+// Mode says which rules end a generation.
 type Mode string
 
-// The modes. With idle minutes, daily has both rules, whichever expires first.
+// The modes. ModeDaily with idle minutes applies both rules: the first to expire counts.
 const (
 	ModeDaily Mode = "daily"
 	ModeIdle  Mode = "idle"
 	ModeBoth  Mode = "both" // daily, and idle with its default of 60 minutes
-	ModeOff   Mode = "off"  // nothing does
+	ModeOff   Mode = "off"  // no rule
 )
 
 // Defaults of a policy.
@@ -21,33 +19,33 @@ const (
 	defaultIdleMinutes = 60
 )
 
-// Rule is a part of the reset configuration; nil and "" leave the decision to the next one.
+// Rule is a part of the reset configuration; nil and "" defer to the next rule.
 type Rule struct {
 	Mode        Mode
 	AtHour      *int // local, 0 to 23
 	IdleMinutes *int // at least 1
 }
 
-// Reset says when the keys of an installation begin a new generation.
+// Reset configures when keys begin a new generation.
 type Reset struct {
 	Base        *Rule
 	ByType      map[string]Rule // dm (or direct), group, thread
-	ByChannel   map[string]Rule // replaces all of the above, and inherits nothing
+	ByChannel   map[string]Rule // replaces all of the above and inherits nothing
 	IdleMinutes *int            // the old setting: alone it means idle only
 }
 
-// Policy is what counts for one key.
+// Policy is the resolved rule of one key.
 type Policy struct {
 	Mode        Mode
 	AtHour      int
 	IdleMinutes *int // nil: no idle window
 }
 
-// daily and idle tell which rules are in force.
+// daily and idle report which rules apply.
 func (p Policy) daily() bool { return p.Mode == ModeDaily || p.Mode == ModeBoth }
 func (p Policy) idle() bool  { return p.Mode != ModeOff && p.IdleMinutes != nil }
 
-// Policy finds the policy of a type of conversation on a channel ("": none).
+// Policy returns the policy of a type of conversation on a channel ("": none).
 func (r *Reset) Policy(t Type, channel string) Policy {
 	channel = strings.ToLower(strings.TrimSpace(channel))
 	for name, rule := range r.ByChannel {
@@ -78,7 +76,7 @@ func typeNamed(name string) Type {
 	return t
 }
 
-// resolve takes each field from the first rule that gives it.
+// resolve sets each field from the first rule that has it.
 func resolve(mode Mode, idle *int, rules ...Rule) Policy {
 	p := Policy{AtHour: DefaultHour, IdleMinutes: idle}
 	for i := len(rules) - 1; i >= 0; i-- {
@@ -100,7 +98,7 @@ func resolve(mode Mode, idle *int, rules ...Rule) Policy {
 	return p
 }
 
-// Check tells whether each rule can be used. Codes: Invalid, with the setting's path.
+// Check validates each rule. Codes: Invalid, with the setting's path.
 func (r *Reset) Check() error {
 	if r.IdleMinutes != nil && *r.IdleMinutes < 1 {
 		return badIdle("reset.idle_minutes", *r.IdleMinutes)
@@ -114,7 +112,7 @@ func (r *Reset) Check() error {
 		switch typeNamed(name) {
 		case TypeDirect, TypeGroup, TypeThread:
 		default:
-			return invalid("reset.by_type."+name, "is no type of conversation: it is one of dm, group, thread")
+			return invalid("reset.by_type."+name, "is not a type of conversation; use dm, group or thread")
 		}
 		if err := rule.check("reset.by_type." + name); err != nil {
 			return err
@@ -132,23 +130,23 @@ func (r *Rule) check(path string) error {
 	switch r.Mode {
 	case "", ModeDaily, ModeIdle, ModeBoth, ModeOff:
 	default:
-		return invalid(path+".mode", "is %q: it is one of daily, idle, both, off", clip(string(r.Mode)))
+		return invalid(path+".mode", "is %q; use daily, idle, both or off", clip(string(r.Mode)))
 	}
 	if r.AtHour != nil && (*r.AtHour < 0 || *r.AtHour > 23) {
-		return invalid(path+".at_hour", "is %d: it is an hour from 0 to 23", *r.AtHour)
+		return invalid(path+".at_hour", "is %d; use an hour from 0 to 23", *r.AtHour)
 	}
 	if r.IdleMinutes != nil && *r.IdleMinutes < 1 {
 		return badIdle(path+".idle_minutes", *r.IdleMinutes)
 	}
 	if r.IdleMinutes != nil && *r.IdleMinutes > maxIdleMinutes {
-		return invalid(path+".idle_minutes", "is %d: at most %d minutes, ten years, are allowed", *r.IdleMinutes, maxIdleMinutes)
+		return invalid(path+".idle_minutes", "is %d; at most %d minutes (ten years) are allowed", *r.IdleMinutes, maxIdleMinutes)
 	}
 	return nil
 }
 
-// maxIdleMinutes keeps a window far from the end of time.Duration.
+// maxIdleMinutes keeps a window far below the limit of time.Duration.
 const maxIdleMinutes = 10 * 366 * 24 * 60
 
 func badIdle(path string, minutes int) error {
-	return invalid(path, "is %d: it is a whole number of minutes from 1; leave it out for no idle window", minutes)
+	return invalid(path, "is %d; use a whole number of minutes from 1, or omit it for no idle window", minutes)
 }

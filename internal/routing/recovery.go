@@ -2,25 +2,25 @@ package routing
 
 import "strings"
 
-// Failure is what a provider's error means for the conversation.
+// Failure is the class of a provider's error.
 type Failure string
 
 // The failures.
 const (
-	FailOverflow   Failure = "overflow"           // too large: compact, and try again
+	FailOverflow   Failure = "overflow"           // too large: compact and retry
 	FailCompaction Failure = "compaction_failure" // compaction itself was too large
 	FailRoleOrder  Failure = "role_order"
 	FailCorrupt    Failure = "corrupt"
 	FailOther      Failure = "other"
 )
 
-// Recovery is a failure and whether it alone ends the generation, which keeps its messages.
+// Recovery is a failure and whether it ends the generation. The generation keeps its messages.
 type Recovery struct {
 	Class Failure
 	Ends  Reason // "": the generation goes on
 }
 
-// Recover reads a provider's error, in any case.
+// Recover classifies a provider's error message.
 func Recover(message string) Recovery {
 	m := strings.ToLower(message)
 	has := func(words ...string) bool {

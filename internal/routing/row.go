@@ -14,7 +14,7 @@ const (
 	RowUnknown = "unknown"
 )
 
-// Names are what connectors tell of a conversation, beside its key.
+// Names are a conversation's names as its connector sends them.
 type Names struct {
 	DisplayName  string `json:"displayName"`
 	Label        string `json:"label"` // given by a person
@@ -29,7 +29,7 @@ type Names struct {
 	} `json:"origin"`
 }
 
-// RowKind tells what kind of row a key is, by its chat type or by itself.
+// RowKind returns the kind of a key's row, by its chat type or by the key.
 func RowKind(key string, n *Names) string {
 	switch key {
 	case GlobalKey, UnknownKey:
@@ -38,17 +38,17 @@ func RowKind(key string, n *Names) string {
 	if isGroup(strings.ToLower(n.ChatType)) {
 		return RowGroup
 	}
-	if kind, _, _ := groupOf(key); kind != "" {
+	if _, _, ok := parseGroup(key); ok {
 		return RowGroup
 	}
 	return RowDirect
 }
 
-// groupOf gives the kind, channel and id of a group's key; "" for others.
-func groupOf(key string) (kind, channel, id string) {
+// parseGroup returns the channel and the id of a group's key. ok is false for other keys.
+func parseGroup(key string) (channel, id string, ok bool) {
 	k, ok := Parse(key)
 	if !ok {
-		return "", "", ""
+		return "", "", false
 	}
 	rest := split(k.Rest)
 	for i := 1; i < len(rest); i++ {
@@ -58,20 +58,19 @@ func groupOf(key string) (kind, channel, id string) {
 		}
 	}
 	if len(rest) < 3 || !isGroup(rest[1]) {
-		return "", "", ""
+		return "", "", false
 	}
-	return rest[1], rest[0], strings.Join(rest[2:], ":")
+	return rest[0], strings.Join(rest[2:], ":"), true
 }
 
-// DisplayName gives what a list calls a conversation: the stored name, else for groups the
-// channel with what is known of the group, else the label, else where it came from; "" when
-// nothing is known.
+// DisplayName returns the name of a conversation in a list: the stored name, else a group's channel
+// and name, else the label, else the origin's label; "" when all are missing.
 func DisplayName(key string, n *Names) string {
 	if n.DisplayName != "" {
 		return n.DisplayName
 	}
 	if RowKind(key, n) == RowGroup {
-		_, channel, id := groupOf(key)
+		channel, id, _ := parseGroup(key)
 		channel = orElse(strings.ToLower(n.Channel), channel)
 		space, group := slug(n.Space), strings.TrimLeft(slug(n.GroupChannel), "#")
 		label := ""
@@ -95,18 +94,18 @@ func DisplayName(key string, n *Names) string {
 	return orElse(n.Label, n.Origin.Label)
 }
 
-// slug folds a name into one word: letters and digits of every script stay.
+// slug returns a name as one word in lower case: letters and digits of every script stay.
 func slug(name string) string {
 	return strings.Trim(dashed(name, func(r rune) bool {
 		return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || strings.ContainsRune("#@._+-", r)
 	}), "-")
 }
 
-// titleRunes is how long a title in a list may be, without the mark of what was cut.
+// titleRunes is the limit of a title in a list, without the ellipsis.
 const titleRunes = 60
 
-// Title gives what a list shows of a conversation: its name, else its subject, else what the
-// person said first, on one line and cut at a word, else its id and day.
+// Title returns the title of a conversation in a list: its name, else its subject, else the
+// beginning of the first message, on one line and cut at a word, else its id and day.
 func Title(displayName, subject, firstMessage, id string, updated time.Time) string {
 	for _, s := range []string{displayName, subject, firstMessage} {
 		if s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " "); s != "" {

@@ -6,12 +6,11 @@ import (
 	"sessiond/internal/session"
 )
 
-// turnPatience is how long a turn may say nothing before it is taken for given up.
+// turnPatience is the time after which a silent turn counts as abandoned.
 const turnPatience = 10 * time.Minute
 
-// TurnRuns tells from a conversation's last message whether a turn is running: somebody asked
-// or a tool answered, the reply is not there yet, and it is not too long ago. A reply that
-// calls tools or was paused is none.
+// TurnRuns reports from a conversation's last message whether a turn is running: a person asked, a
+// tool answered, or the reply called tools or was paused, and that is not too long ago.
 func TurnRuns(role session.Role, finish session.Finish, at, now time.Time) bool {
 	if now.Sub(at) > turnPatience {
 		return false

@@ -6,26 +6,26 @@ import (
 	"unicode/utf8"
 )
 
-// Message is what a person wrote, apart from any wrapper that a connector puts around it.
+// Message is a person's text without a connector's wrapper.
 type Message struct {
 	Text       string
-	Authorized bool // the sender may give commands
+	Authorized bool // the sender may send commands
 	InGroup    bool
 }
 
-// Trigger is a reset that a message asks for.
+// Trigger is the reset that a message requests.
 type Trigger struct {
 	Reset     bool
-	Word      string // the trigger, as it is configured
-	Remainder string // what the message says besides, in its own case; "": the agent may greet
-	Model     string // provider/model that the remainder began with; "": none
+	Word      string // the trigger, as configured
+	Remainder string // the rest of the message, in its own case; "": the agent may greet
+	Model     string // provider/model at the beginning of the remainder; "": none
 }
 
 // DefaultTriggers are the words that reset a conversation.
 func DefaultTriggers() []string { return []string{"/new", "/reset"} }
 
-// Triggered finds out whether a message resets: its text is a trigger, or begins with one and
-// white space. In groups mentions of the bot are taken away first.
+// Triggered returns the reset that a message requests: its text is a trigger, or begins with one
+// and white space. In groups, mentions of the bot are removed first.
 func (c *Config) Triggered(m Message) Trigger {
 	if !m.Authorized {
 		return Trigger{}
@@ -54,13 +54,13 @@ func (c *Config) Triggered(m Message) Trigger {
 			continue
 		}
 		t := Trigger{Reset: true, Word: word, Remainder: strings.TrimSpace(rest)}
-		t.Model, t.Remainder = c.Models.take(t.Remainder)
+		t.Model, t.Remainder = c.Models.cutModel(t.Remainder)
 		return t
 	}
 	return Trigger{}
 }
 
-// withoutMentions takes names of the bot out of a text where they stand as words.
+// withoutMentions removes the bot's names from a text where they are whole words.
 func withoutMentions(text string, names []string) string {
 	for _, name := range names {
 		if name = strings.TrimSpace(name); name == "" {
@@ -86,8 +86,8 @@ func withoutMentions(text string, names []string) string {
 
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
 
-// cutFold cuts a prefix off, without case. Both cases of some letters differ in length, so it
-// goes by runes.
+// cutFold cuts a prefix off without regard to case. It compares runes, because both cases of some
+// letters differ in length.
 func cutFold(s, prefix string) (rest string, ok bool) {
 	rest = s
 	for _, want := range prefix {
