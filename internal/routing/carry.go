@@ -59,5 +59,3 @@ func SplitModel(model string) (provider, name string) {
 }
 
 func quoted(s string) json.RawMessage { return json.RawMessage(session.JSONOf(s)) }
-
-
