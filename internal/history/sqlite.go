@@ -204,14 +204,23 @@ func CountRows(ctx context.Context, path, table string) (n int, err error) {
 	return n, errors.Join(err, db.Close())
 }
 
-// RowIDs gives the ids of a table's rows in another program's database.
-func RowIDs(ctx context.Context, path, table string) (ids []string, err error) {
+// RowIDs returns the ids of the rows of some tables in another program's database, each once. A
+// table that is missing has none.
+func RowIDs(ctx context.Context, path string, tables ...string) (ids []string, err error) {
 	db, err := OpenSQLite(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	err = db.SelectContext(ctx, &ids, `SELECT COALESCE(CAST(id AS TEXT), '') FROM "`+table+`"`)
-	return ids, errors.Join(err, db.Close())
+	there, err := db.Tables(ctx)
+	for _, table := range tables {
+		if err == nil && slices.Contains(there, table) {
+			var more []string
+			err = db.SelectContext(ctx, &more, `SELECT COALESCE(CAST(id AS TEXT), '') FROM "`+table+`"`)
+			ids = append(ids, more...)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), errors.Join(err, db.Close())
 }
 
 // StatSQLite describes a database and its log as one found thing, so that what is only in the

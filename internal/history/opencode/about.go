@@ -17,6 +17,7 @@ type about struct {
 	title     string
 	directory string
 	parent    string // the session that started it
+	forked    string // the session that it is a copy of; known in version 2 only
 	project   string // opencode's id of it
 	worktree  string // the project's folder, "" when it is not known
 	archived  *session.Time
@@ -25,6 +26,7 @@ type about struct {
 	revert    string // the message from which on everything was taken back
 	notes     history.Object
 	records   int // of the source: the session's own
+	older     int // of the source: rows of the session that version 2's replaces
 	store     store
 	redacted  bool
 }

@@ -23,6 +23,10 @@ type message struct {
 	broken  string // why data is no message; then data is kept as it is
 	offset  int64  // in a file; of a row its rowid
 	size    int64
+	open    bool  // it is still being written, besides what data says
+	second  bool  // it is a row of session_message
+	seq     int   // its place among these, from 1; 0: it is not there
+	order   int64 // the greatest time until this seq, in milliseconds
 }
 
 type part struct {
@@ -46,6 +50,9 @@ type record struct {
 	id      string
 	offset  int64
 	size    int64
+	second  bool // it is a row of session_message
+	seq     int
+	order   int64
 	at      session.Time
 	role    string
 	hash    string
@@ -82,7 +89,9 @@ func parse(data []byte) (o history.Object, why string) {
 
 // recordOf learns what there is to know of a message, of which cuts may hold the middle of texts.
 func recordOf(in *message, cuts *history.Cuts) record {
-	r := record{id: in.id, offset: in.offset, size: in.size, records: in.records, why: in.broken}
+	r := record{
+		id: in.id, offset: in.offset, size: in.size, second: in.second, seq: in.seq, order: in.order, records: in.records, why: in.broken,
+	}
 	o, why := parse(in.data)
 	if r.why == "" {
 		r.why = why
@@ -92,24 +101,22 @@ func recordOf(in *message, cuts *history.Cuts) record {
 	if r.at.IsZero() && in.created > 0 {
 		r.at, _ = history.UnixMilli([]byte(strconv.FormatInt(in.created, 10)))
 	}
-	if r.role = o.String("role"); r.why == "" && r.role != "user" && r.role != "assistant" && r.role != "system" {
+	if r.role = o.String("role"); r.why == "" && roleOf(r.role) == otherRole {
 		r.why = "a message of role " + strconv.Quote(r.role)
 	}
 	r.answers = o.String("parentID")
 	r.failed = isSet(o.Get("error"))
 	r.summary = r.role == "assistant" && string(o.Get("summary")) == "true"
-	r.alone = r.summary && o.String("engine") == "compaction"
-	r.open = r.role == "assistant" && times.Get("completed") == nil && !r.failed
+	r.alone = r.summary && o.String("type") == "compaction"
+	r.open = in.open || r.role == "assistant" && times.Get("completed") == nil && !r.failed
 	says := []json.RawMessage{raw(session.JSONOf(r.at.UnixMilli())), raw(session.JSONOf(r.role))}
-	if r.why == "" {
-		// What is added or changed later is no other message.
-		plain := o.Without("id", "sessionID", "parentID", "summary", "time", "path")
-		says = append(says, raw(session.JSONOf(history.Fingerprint(plain))))
-	} else {
+	if r.why != "" {
 		says = append(says, raw(session.JSONOf(history.Plain(in.data))))
 	}
 	for i := range in.parts {
-		says = append(says, r.look(&in.parts[i], cuts))
+		if text := r.look(&in.parts[i], cuts); text != nil {
+			says = append(says, text)
+		}
 	}
 	if r.why == "" && r.role == "assistant" {
 		if c := callOf(&r, o, in.parts); c != nil {
@@ -122,7 +129,8 @@ func recordOf(in *message, cuts *history.Cuts) record {
 
 func isSet(value []byte) bool { return value != nil && string(value) != "null" }
 
-// look learns what a part is, and gives what it says.
+// look learns what a part is and returns what it says, the same in all generations: what is
+// known beside it differs in them. It returns nil for a part that says nothing.
 func (r *record) look(p *part, cuts *history.Cuts) raw {
 	r.parts = append(r.parts, p.id)
 	o, why := parse(p.data)
@@ -133,18 +141,34 @@ func (r *record) look(p *part, cuts *history.Cuts) raw {
 	case "compaction":
 		r.request = r.request || r.role == "user"
 		r.tail = o.String("tail_start_id")
-		o = o.Without("tail_start_id")
+		return nil
+	case "step-start", "step-finish", "snapshot", "patch", "retry":
+		return nil
+	case "text", "reasoning":
+		o = only(o, "type", "text")
+	case "file":
+		o = only(o, "type", "mime", "url")
 	case "tool":
 		state, _ := history.Fields(o.Get("state"))
 		status := state.String("status")
-		r.open = r.open || (status == "pending" || status == "running") && !r.failed
+		r.open = r.open || (status == "streaming" || status == "pending" || status == "running") && !r.failed
 		times, _ := history.Fields(state.Get("time"))
 		if at := history.Count(times.Get("compacted")); at > 0 {
 			r.pruned = append(r.pruned, pruned{at, clean(o.String("callID"))})
-			o = o.With("state", state.With("time", objectJSON(times.Without("compacted"))).JSON())
 		}
+		o = append(only(o, "type", "callID", "tool"), only(state, "input", "output", "error")...)
 	}
 	return raw(session.JSONOf(cuts.Fingerprint(o, "id", "messageID", "sessionID")))
+}
+
+// only returns some fields of an object.
+func only(o history.Object, keys ...string) (some history.Object) {
+	for _, key := range keys {
+		if value := o.Get(key); value != nil {
+			some = append(some, history.Field{Key: key, Raw: value})
+		}
+	}
+	return some
 }
 
 func objectJSON(o history.Object) []byte {

@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strings"
@@ -232,5 +233,8 @@ func errorText(failure []byte) string {
 	if text := data.String("message"); text != "" {
 		return fmt.Sprintf("%s: %s", o.String("name"), text)
 	}
-	return clean(o.String("name"))
+	if text := o.String("message"); text != "" { // of version 2
+		return fmt.Sprintf("%s: %s", o.String("type"), text)
+	}
+	return clean(cmp.Or(o.String("name"), o.String("type")))
 }

@@ -22,5 +22,5 @@ func (s *Source) SessionIDs(ctx context.Context, found history.Found) ([]string,
 		}
 		return files, err
 	}
-	return history.RowIDs(ctx, found.Path, "session")
+	return history.RowIDs(ctx, found.Path, tableSession, tableSessionV2)
 }

@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,13 +20,14 @@ import (
 // The tables that are read. Others are counted by their names, never read: account,
 // control_account, credential and the like hold credentials, session_share a secret.
 const (
-	tableSession = "session"
-	tableMessage = "message"
-	tablePart    = "part"
-	tableTodo    = "todo"
-	tableEvent   = "event"
-	tableEngine  = "session_message"
-	tableProject = "project"
+	tableSession   = "session"
+	tableMessage   = "message"
+	tablePart      = "part"
+	tableSessionV2 = "session_v2" // since 2.0.3
+	tableMessageV2 = "session_message"
+	tableTodo      = "todo"
+	tableEvent     = "event"
+	tableProject   = "project"
 )
 
 // database is one opencode.db in one snapshot.
@@ -40,14 +43,14 @@ type database struct {
 	refused bool                // what was given: there is no going on
 	has     map[string][]string // columns by table
 
-	messages, parts, todos, engine map[string]extent
-	starting                       map[int64][]string // sessions by the time of their first message, oldest first
-	begin                          map[string]int64
-	order                          []string
-	waits                          bool // something is unfinished: look again
-	sessions                       int
-	records                        history.Records
-	problems                       []history.Problem
+	messages, parts, todos, messagesV2 map[string]extent
+	starting                           map[int64][]string // sessions by the time of their first message, oldest first
+	begin                              map[string]int64
+	order                              []string
+	waits                              bool // something is unfinished: look again
+	sessions                           int
+	records                            history.Records
+	problems                           []history.Problem
 }
 
 // extent tells how many rows a session has, and when the newest was changed.
@@ -98,10 +101,13 @@ func lastBatch(found history.Found, sessions int, records history.Records, again
 // recognise tells whether it is opencode's.
 func (d *database) recognise() error {
 	var err error
-	if d.has, err = d.Schema(d.ctx, tableSession, tableMessage, tablePart, tableTodo, tableEngine, tableProject); err != nil {
+	if d.has, err = d.Schema(d.ctx, tableSession, tableMessage, tablePart, tableSessionV2, tableMessageV2, tableTodo, tableProject); err != nil {
 		return err
 	}
-	if !slices.Contains(d.has[tableSession], "project_id") || !slices.Contains(d.has[tableMessage], "data") || !slices.Contains(d.has[tablePart], "message_id") {
+	sessions := slices.Contains(d.has[tableSession], "project_id") || slices.Contains(d.has[tableSessionV2], "project_id")
+	messages := slices.Contains(d.has[tableMessage], "data") && slices.Contains(d.has[tablePart], "message_id") ||
+		slices.Contains(d.has[tableMessageV2], "data")
+	if !sessions || !messages {
 		return session.Errorf(session.Invalid, "no opencode database: it has no tables of sessions, messages and parts as opencode makes them")
 	}
 	var encoding string
@@ -119,7 +125,7 @@ var credentials = regexp.MustCompile(`(?i)auth|token|secret|credential|account|s
 func (d *database) aside() error {
 	for table := range d.has {
 		switch {
-		case slices.Contains([]string{tableSession, tableMessage, tablePart, tableTodo, tableEngine}, table), strings.HasPrefix(table, "sqlite_"):
+		case slices.Contains([]string{tableSession, tableMessage, tablePart, tableSessionV2, tableMessageV2, tableTodo}, table), strings.HasPrefix(table, "sqlite_"):
 		case table == tableEvent:
 			var n int
 			if err := d.GetContext(d.ctx, &n, `SELECT COUNT(*) FROM event`); err != nil {
@@ -137,7 +143,7 @@ func (d *database) aside() error {
 
 // all reads the sessions, oldest first, then messages whose session is gone.
 func (d *database) all() error {
-	for table, into := range map[string]*map[string]extent{tableMessage: &d.messages, tablePart: &d.parts, tableTodo: &d.todos, tableEngine: &d.engine} {
+	for table, into := range map[string]*map[string]extent{tableMessage: &d.messages, tablePart: &d.parts, tableTodo: &d.todos, tableMessageV2: &d.messagesV2} {
 		var err error
 		if *into, err = d.extents(table); err != nil {
 			return err
@@ -153,18 +159,18 @@ func (d *database) all() error {
 	}
 	var sessions []about
 	marks := map[string]string{}
-	for _, c := range rows {
-		a := aboutRow(c, d.has[tableSession])
+	for _, row := range rows {
+		a := aboutRow(row)
 		a.worktree = worktrees[a.project]
-		sessions, marks[a.id] = append(sessions, a), d.markOf(a.id, c)
+		sessions, marks[a.id] = append(sessions, a), d.markOf(a.id, row)
 		d.order = append(d.order, a.id)
 	}
-	for _, of := range []map[string]extent{d.messages, d.parts, d.engine} {
+	for _, of := range []map[string]extent{d.messages, d.parts, d.messagesV2} {
 		for id := range of {
 			if _, ok := marks[id]; !ok {
 				a := about{id: id, title: "recovered", store: inDatabase}
 				a.note("recovered", raw(`"its row is gone"`))
-				sessions, marks[id] = append(sessions, a), d.markOf(id, nil)
+				sessions, marks[id] = append(sessions, a), d.markOf(id, sessionRow{})
 			}
 		}
 	}
@@ -216,20 +222,62 @@ func (d *database) extents(table string) (map[string]extent, error) {
 	return all, err
 }
 
-// columns are what a session's row holds, as text.
-type columns map[string]*string
+// sessionRow is a session's row, its columns as text in their order, without those that are NULL.
+type sessionRow struct {
+	columns []column
+	older   int // rows that it replaces: of version 1, where version 2 has the session, too
+}
 
-func (c columns) text(name string) string {
-	if v := c[name]; v != nil {
-		return clean(*v)
+type column struct{ name, text string }
+
+func (row *sessionRow) text(name string) string {
+	for _, c := range row.columns {
+		if c.name == name {
+			return clean(c.text)
+		}
 	}
 	return ""
 }
 
-// list reads the sessions' rows, oldest first, all columns but the diffs as text.
-func (d *database) list() ([]columns, error) {
+// list reads the sessions of both versions, oldest first. Of a session in both, version 2's row
+// counts; it may have no title.
+func (d *database) list() ([]sessionRow, error) {
+	all, err := d.sessionRows(tableSession)
+	if err != nil {
+		return nil, err
+	}
+	second, err := d.sessionRows(tableSessionV2)
+	if err != nil {
+		return nil, err
+	}
+	places := map[string]int{}
+	for i := range all {
+		places[all[i].text("id")] = i
+	}
+	for _, row := range second {
+		i, twice := places[row.text("id")]
+		if !twice {
+			all = append(all, row)
+			continue
+		}
+		if row.text("title") == "" {
+			row.columns = append(row.columns, column{"title", all[i].text("title")})
+		}
+		row.older = 1
+		all[i] = row
+	}
+	slices.SortStableFunc(all, func(a, b sessionRow) int {
+		x, _ := strconv.ParseInt(a.text("time_created"), 10, 64) // else as the oldest
+		y, _ := strconv.ParseInt(b.text("time_created"), 10, 64)
+		return cmp.Or(cmp.Compare(x, y), strings.Compare(a.text("id"), b.text("id")))
+	})
+	return all, nil
+}
+
+// sessionRows reads a table of sessions, all columns but the diffs; no rows if there is no such table.
+func (d *database) sessionRows(table string) (all []sessionRow, err error) {
 	var names, selected []string
-	for _, name := range d.has[tableSession] {
+	for _, name := range d.has[table] {
 		if name == "summary_diffs" {
 			continue
 		}
@@ -237,12 +285,14 @@ func (d *database) list() ([]columns, error) {
 		quoted := `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 		selected = append(selected, `CAST(`+quoted+` AS TEXT)`)
 	}
-	rows, err := d.QueryContext(d.ctx, `SELECT `+strings.Join(selected, ", ")+` FROM session ORDER BY CAST(time_created AS INTEGER), id`)
+	if len(names) == 0 {
+		return nil, nil
+	}
+	rows, err := d.QueryContext(d.ctx, `SELECT `+strings.Join(selected, ", ")+` FROM `+table)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var all []columns
 	for rows.Next() {
 		values := make([]*string, len(names))
 		into := make([]any, len(names))
@@ -252,43 +302,45 @@ func (d *database) list() ([]columns, error) {
 		if err := rows.Scan(into...); err != nil {
 			return nil, err
 		}
-		c := columns{}
+		var row sessionRow
 		for i, name := range names {
-			c[name] = values[i]
+			if values[i] != nil {
+				row.columns = append(row.columns, column{name, *values[i]})
+			}
 		}
-		all = append(all, c)
+		all = append(all, row)
 	}
 	return all, rows.Err()
 }
 
 // aboutRow reads a session's row.
-func aboutRow(c columns, order []string) about {
+func aboutRow(row sessionRow) about {
 	a := about{
-		id: c.text("id"), title: c.text("title"), directory: c.text("directory"), parent: c.text("parent_id"), project: c.text("project_id"),
-		records: 1, store: inDatabase,
+		id: row.text("id"), title: row.text("title"), directory: row.text("directory"), parent: row.text("parent_id"), project: row.text("project_id"),
+		forked: row.text("fork_session_id"), records: 1, older: row.older, store: inDatabase,
 	}
-	a.created, _ = history.UnixMilli([]byte(c.text("time_created")))
-	a.updated, _ = history.UnixMilli([]byte(c.text("time_updated")))
-	if at, ok := history.UnixMilli([]byte(c.text("time_archived"))); ok {
+	a.created, _ = history.UnixMilli([]byte(row.text("time_created")))
+	a.updated, _ = history.UnixMilli([]byte(row.text("time_updated")))
+	if at, ok := history.UnixMilli([]byte(row.text("time_archived"))); ok {
 		a.archived = &at
 	}
-	if model := []byte(c.text("model")); json.Valid(model) {
+	if model := []byte(row.text("model")); json.Valid(model) {
 		a.said(model)
 	}
-	if revert := []byte(c.text("revert")); json.Valid(revert) {
+	if revert := []byte(row.text("revert")); json.Valid(revert) {
 		a.reverted(revert)
 	}
 	var unknown history.Object
-	for _, name := range order {
-		value := c[name]
-		if value == nil || *value == "" {
+	for _, c := range row.columns {
+		if c.text == "" {
 			continue
 		}
-		text := clean(*value)
+		name, text := c.name, clean(c.text)
 		encoded := raw(session.JSONOf(text))
 		switch name {
-		case "id", "title", "directory", "time_created", "time_updated", "time_archived", "time_compacting", "model", "summary_diffs":
-		case "slug", "version", "project_id", "parent_id", "workspace_id", "path", "agent", "share_url":
+		case "id", "title", "directory", "time_created", "time_updated", "time_archived", "time_compacting", "model":
+		case "time_suspended", "resume_attempts", "time_idle", "time_viewed", "idle_outcome": // of version 2's scheduler
+		case "slug", "version", "project_id", "parent_id", "workspace_id", "path", "agent", "share_url", "fork_session_id", "fork_boundary":
 			a.note(name, encoded)
 		case "revert", "permission", "metadata":
 			if json.Valid([]byte(text)) {
@@ -313,14 +365,12 @@ func aboutRow(c columns, order []string) about {
 }
 
 // markOf tells whether a session changed: its row, and its messages and parts.
-func (d *database) markOf(id string, c columns) string {
+func (d *database) markOf(id string, row sessionRow) string {
 	sum := sha256.New()
-	for _, name := range d.has[tableSession] {
-		if v := c[name]; v != nil {
-			fmt.Fprintf(sum, "%s=%d:%s;", name, len(*v), *v)
-		}
+	for _, c := range row.columns {
+		fmt.Fprintf(sum, "%s=%d:%s;", c.name, len(c.text), c.text)
 	}
-	fmt.Fprintf(sum, "%v %v %v %v", d.messages[id], d.parts[id], d.todos[id], d.engine[id])
+	fmt.Fprintf(sum, "%v %v %v %v", d.messages[id], d.parts[id], d.todos[id], d.messagesV2[id])
 	return hex.EncodeToString(sum.Sum(nil)[:12])
 }
 
@@ -333,14 +383,13 @@ func (d *database) session(a about, changed string) error {
 		return err
 	}
 	d.sessions++
-	all := a.records + int(d.messages[a.id].Count+d.parts[a.id].Count+d.todos[a.id].Count)
-	engine := int(d.engine[a.id].Count)
+	all := a.records + a.older + int(d.messages[a.id].Count+d.parts[a.id].Count+d.messagesV2[a.id].Count+d.todos[a.id].Count)
 	if before.Mark == changed && before.Reads == reads {
 		d.records.Skip(skipCopy+before.Of, before.Copies)
-		d.records.Skip(history.SkipKnown, all+engine-before.Copies)
+		d.records.Skip(history.SkipKnown, all-before.Copies)
 		return nil
 	}
-	if newest := max(d.messages[a.id].Newest, d.parts[a.id].Newest, d.engine[a.id].Newest); newest > 0 {
+	if newest := max(d.messages[a.id].Newest, d.parts[a.id].Newest, d.messagesV2[a.id].Newest); newest > 0 {
 		if at, ok := history.UnixMilli(session.JSONOf(newest)); ok && at.After(a.updated.Time) && !at.After(d.now) {
 			a.updated = at
 		}
@@ -350,12 +399,14 @@ func (d *database) session(a about, changed string) error {
 		ctx: d.ctx, known: d.known, emit: d.send, path: d.path, now: d.now, about: a, before: before,
 		from: from, cuts: from.cuts, origins: func() ([]*session.Session, error) { return d.origins(a.id) },
 	}
-	switch {
-	case engine > 0 && d.messages[a.id].Count == 0:
-		r.from, r.cuts = newEngine(d, a.id), nil
-	default:
-		r.extra.Skip(skipEngine, engine)
+	if d.messagesV2[a.id].Count > 0 {
+		from.cuts, r.cuts = nil, nil
+		if d.messages[a.id].Count+d.parts[a.id].Count == 0 {
+			from = nil
+		}
+		r.from = newTwoVersions(d, a.id, from, &r.extra)
 	}
+	r.extra.Skip(skipOlder, a.older)
 	if err := d.todo(r); err != nil {
 		return err
 	}
@@ -409,7 +460,11 @@ func (r *reader) todos(n int) {
 func (d *database) beginnings() {
 	d.starting, d.begin = map[int64][]string{}, map[string]int64{}
 	for _, id := range d.order {
-		if first := d.messages[id].First; first > 0 {
+		first := d.messages[id].First
+		if second := d.messagesV2[id].First; first == 0 || second > 0 && second < first {
+			first = second
+		}
+		if first > 0 {
 			d.begin[id] = first
 			d.starting[first] = append(d.starting[first], id)
 		}

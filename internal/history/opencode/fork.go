@@ -6,7 +6,7 @@ import (
 )
 
 // fork finds the session that this one is a copy of, as far as it goes. opencode keeps no
-// link.
+// link before version 2.
 func (r *reader) fork() error {
 	var candidates []*session.Session
 	switch {
@@ -47,9 +47,15 @@ func (r *reader) fork() error {
 	return err
 }
 
-// candidates are the older sessions that this one may be a copy of: those that begin at the
-// same moment, and the one that has its calls.
+// candidates are the older sessions that this one may be a copy of: the one that version 2
+// names, those that begin at the same moment, and the one that has its calls.
 func (r *reader) candidates() (found []*session.Session, err error) {
+	if r.about.forked != "" {
+		origin, err := r.known.Session(r.ctx, session.SourceOpencode, r.about.forked)
+		if err != nil || origin != nil {
+			return []*session.Session{origin}, err
+		}
+	}
 	if r.origins != nil {
 		if found, err = r.origins(); err != nil {
 			return nil, err

@@ -40,9 +40,9 @@ func FuzzDecode(f *testing.F) {
 				t.Errorf("%s", a.notes.JSON())
 			}
 		}
-		for _, kind := range []string{"user", "assistant", "compaction", "shell", "other"} {
-			row := engineRow{ID: "e", Type: &kind, Data: []byte(data)}
-			check(t, row.message("before"))
+		for _, kind := range []string{"user", "assistant", "compaction", "shell", "skill", "model-switched", "other"} {
+			row := rowV2{ID: "e", Type: kind, Data: []byte(data)}
+			check(t, row.message())
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	_ "modernc.org/sqlite" // makes the databases
 
+	"sessiond/internal/history"
 	"sessiond/internal/history/historytest"
 	"sessiond/internal/session"
 )
@@ -42,7 +43,7 @@ func TestStatementsOfAConversationUseIndexes(t *testing.T) {
 	sorts := map[string]bool{idsOfMessages: true, lostMessages: true} // of ids
 	for release, index := range indexes {
 		d := opened(t, conversations, index)
-		for _, statement := range []string{idsOfMessages, messagesByID, partsByID, lostMessages, partsOfLost, sizeOfPart, wholePart, engineInTime, engineByID} {
+		for _, statement := range []string{idsOfMessages, messagesByID, partsByID, lostMessages, partsOfLost, sizeOfPart, wholePart, bySeqV2, byRowV2} {
 			for _, step := range historytest.Plan(t, d.SQLite, statement, append([]any{"x"}, more[statement]...)...) {
 				if !search.MatchString(step) && !(sorts[statement] && strings.HasPrefix(step, "USE TEMP B-TREE")) {
 					t.Errorf("%s: %s\n%s", release, step, statement)
@@ -68,8 +69,10 @@ func TestLongConversationTakesFewStatements(t *testing.T) {
 			t.Errorf("%d statements", c.lookup.Opened())
 		}
 	})
-	t.Run("the second engine's", func(t *testing.T) {
-		c := newEngine(opened(t, second), "s")
+	t.Run("version 2", func(t *testing.T) {
+		d := opened(t, second)
+		d.has = map[string][]string{tableMessageV2: {"seq"}}
+		c := newTwoVersions(d, "s", nil, &history.Records{})
 		readTwice(t, c, n, n)
 		if c.lookup.Opened() > 20 {
 			t.Errorf("%d statements", c.lookup.Opened())

@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -50,6 +51,8 @@ func decode(r *record, in *message, of setting) made {
 			}
 		case "system":
 			base.Role, base.Origin = session.System, session.Program
+		case "marker":
+			base.Kind, base.Origin, base.InContext = session.KindMarker, session.Program, false
 		default:
 			prompt(&base, r, in, of)
 		}
@@ -99,8 +102,8 @@ func reply(m *session.Message, r *record, o history.Object) {
 func finishOf(finish string, failure []byte) session.Finish {
 	if isSet(failure) {
 		e, _ := history.Fields(failure)
-		switch e.String("name") {
-		case "MessageAbortedError":
+		switch cmp.Or(e.String("name"), e.String("type")) {
+		case "MessageAbortedError", "aborted":
 			return session.FinishAborted
 		case "MessageOutputLengthError":
 			return session.FinishLength
@@ -144,6 +147,9 @@ func prompt(m *session.Message, r *record, in *message, of setting) {
 	}
 	if texts > 0 && texts == written {
 		m.Origin = session.Program
+	}
+	if o, _ := parse(in.data); o.String("type") == "shell" {
+		m.Kind, m.Origin = session.KindBash, session.Person
 	}
 	shown := false
 	for i := range m.Parts {
@@ -237,7 +243,7 @@ type tokens struct {
 }
 
 // tokensOf reads usage. Until 1.3 opencode's output held the reasoning, later it does not:
-// the total tells.
+// the total tells. Rows of version 2, which have a type, have no total.
 func tokensOf(o history.Object) tokens {
 	u, _ := history.Fields(o.Get("tokens"))
 	cache, _ := history.Fields(u.Get("cache"))
@@ -245,7 +251,9 @@ func tokensOf(o history.Object) tokens {
 		input: history.Count(u.Get("input")), output: history.Count(u.Get("output")), reasoning: history.Count(u.Get("reasoning")),
 		cacheRead: history.Count(cache.Get("read")), cacheWrite: history.Count(cache.Get("write")),
 	}
-	if total := history.Count(u.Get("total")); total > 0 && total == t.input+t.output+t.cacheRead+t.cacheWrite+t.reasoning {
+	total, withReasoning := history.Count(u.Get("total")), t.sum()+t.reasoning
+	version2 := o.String("type") == "assistant" || o.String("type") == "compaction"
+	if version2 || total > 0 && total == withReasoning {
 		t.output += t.reasoning
 	}
 	if cost, ok := history.NanoUSD(o.Get("cost")); ok {

@@ -1,5 +1,6 @@
-// Package opencode reads what opencode leaves on a host: its databases, the trees of JSON
-// files from before (two generations of them), exported sessions and share downloads.
+// Package opencode reads what opencode leaves on a host: its databases (of versions 1.x and 2,
+// often in one file), the trees of JSON files from before (two generations of them), exported
+// sessions and share downloads.
 //
 // All of them become the same form first: messages with parts, as the database holds them.
 // A conversation is read twice. The first pass learns of every message when it was, whether it
@@ -55,7 +56,8 @@ const (
 	skipCopy        = "copy of "
 	skipNewer       = "in a newer store already"
 	skipEvent       = "event log"
-	skipEngine      = "copy of the second engine"
+	skipTwin        = "same in both versions of opencode"
+	skipOlder       = "changed in version 2 of opencode"
 	skipBookkeeping = "bookkeeping"
 	skipForeign     = "not history" // counted by table, never read
 	skipDiff        = "file diffs"
@@ -65,7 +67,7 @@ const (
 )
 
 // reads is the version of this reader. Another one reads everything again.
-const reads = 2
+const reads = 3
 
 // quietAfter is how long nothing must have changed for an unfinished reply to count as all
 // that there will be.

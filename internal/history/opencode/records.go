@@ -17,6 +17,7 @@ import (
 type brief struct {
 	offset, size int64
 	at           int64  // milliseconds since 1970
+	order        int64  // of a row in session_message: the greatest at until its seq
 	sum          uint64 // of the name that tells it from others
 	hash         [16]byte
 	id           history.TextAt
@@ -26,6 +27,7 @@ type brief struct {
 	records      int32
 	within       int32 // in from, of a copy; 0: it is the session's own
 	plain        int32 // the newest record on the path before it; -1: none
+	seq          int32 // in session_message, from 1; 0: it is not there
 	role         role
 	aside        bool // kept raw, beside the path
 	open, failed bool
@@ -35,6 +37,7 @@ type brief struct {
 	called       bool // the ledger has a call of it
 	pruned       bool
 	known        bool
+	second       bool // it is a row of session_message
 }
 
 type role uint8
@@ -44,10 +47,11 @@ const (
 	userRole
 	assistantRole
 	systemRole
+	markerRole
 )
 
 func roleOf(name string) role {
-	for r := userRole; r <= systemRole; r++ {
+	for r := userRole; r <= markerRole; r++ {
 		if r.String() == name {
 			return r
 		}
@@ -55,7 +59,7 @@ func roleOf(name string) role {
 	return otherRole
 }
 
-func (r role) String() string { return [...]string{"", "user", "assistant", "system"}[r] }
+func (r role) String() string { return [...]string{"", "user", "assistant", "system", "marker"}[r] }
 
 // records are those of one session, in its order.
 type records struct {
@@ -85,7 +89,7 @@ func (l *records) add(r *record) {
 	b := brief{
 		offset: r.offset, size: r.size, at: r.at.UnixMilli(), id: l.texts.Put(r.id), parts: l.texts.Put(joined(r.parts)), records: int32(r.records), plain: -1,
 		role: roleOf(r.role), aside: r.why != "", open: r.open, failed: r.failed, request: r.request, summary: r.summary, alone: r.alone,
-		called: r.call != "", pruned: len(r.pruned) > 0,
+		called: r.call != "", pruned: len(r.pruned) > 0, second: r.second, seq: int32(r.seq), order: r.order,
 	}
 	if r.why != "" || r.answers != "" || r.tail != "" || r.call != "" || b.pruned {
 		rest := []string{r.why, r.answers, r.tail, r.call}
@@ -128,6 +132,7 @@ func (l *records) record(i int) record {
 	r := record{
 		id: l.texts.Get(b.id), offset: b.offset, size: b.size, at: b.time(), role: b.role.String(), hash: b.hex(), records: int(b.records), open: b.open,
 		failed: b.failed, request: b.request, summary: b.summary, alone: b.alone, key: l.key(&b),
+		second: b.second, seq: int(b.seq), order: b.order,
 	}
 	if rest := divided(l.texts.Get(b.rest)); len(rest) > 0 {
 		r.why, r.answers, r.tail, r.call = rest[0], rest[1], rest[2], rest[3]
@@ -192,14 +197,23 @@ func (l *records) uncopy(to int) {
 	}
 }
 
-// inOrder puts records in the order of messages in a session: by time, then by id.
+// inOrder puts records in the order of messages in a session: by time, then by seq, then by id.
+// Rows of session_message stay in the order of their seq, whatever their times say.
 func (l *records) inOrder() {
 	l.table.Sort(func(a, b *brief) int {
-		if a.at != b.at {
-			return cmp.Compare(a.at, b.at)
+		if c := cmp.Or(cmp.Compare(a.sortTime(), b.sortTime()), cmp.Compare(a.seq, b.seq)); c != 0 {
+			return c
 		}
 		return compareIDs(l.texts.Get(a.id), l.texts.Get(b.id))
 	})
+}
+
+// sortTime returns the time by which a record is ordered.
+func (b *brief) sortTime() int64 {
+	if b.seq > 0 {
+		return b.order
+	}
+	return b.at
 }
 
 // count adds up the records of the source that some stand for.

@@ -167,12 +167,13 @@ func (c *rowsOf) load(ctx context.Context, l *records, i int) (*message, error) 
 // noRow is where a message lies whose row is gone.
 const noRow = -1 << 63
 
-// rowids are those of a record and of the ones after it that are not here.
+// rowids are those of a record and of the ones after it in the same table that are not here.
 func rowids(l *records, i int) iter.Seq[int64] {
+	second := l.at(i).second
 	return func(yield func(int64) bool) {
 		for next := i; next < l.n; next++ {
 			r := l.at(next)
-			if next > i && (r.known || r.offset == noRow) {
+			if next > i && (r.known || r.offset == noRow || r.second != second) {
 				continue
 			}
 			if !yield(r.offset) {
