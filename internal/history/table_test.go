@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"sessiond/internal/history"
+	"sessiond/internal/testkit/effort"
 )
 
 type pair struct{ a, b int64 }
 
 func TestTableHoldsWhatWasPutIn(t *testing.T) {
+	effort.NotShort(t, "one goroutine does all")
 	var table history.Table[pair]
 	defer table.Close()
 	const n = 300_000 // several times what stays in memory
@@ -38,6 +40,7 @@ func TestTableHoldsWhatWasPutIn(t *testing.T) {
 }
 
 func TestNamesFindTheNewest(t *testing.T) {
+	effort.NotShort(t, "one goroutine does all")
 	sums := []uint64{}
 	names := history.NewNames(func(i int32) uint64 { return sums[i] })
 	newest := map[uint64]int32{}
@@ -68,6 +71,7 @@ func TestNamesFindTheNewest(t *testing.T) {
 // Whoever hangs an entry on one from long ago holds the one while it asks for the other, and
 // writes then, also when everything in memory is in use alike.
 func TestTableKeepsWhatIsHeldWhileAnotherIsAskedFor(t *testing.T) {
+	effort.NotShort(t, "one goroutine does all")
 	const page, pages = 64 << 10 / 16, 49 // one more than stay in memory
 	var table history.Table[pair]
 	defer table.Close()

@@ -8,9 +8,11 @@ import (
 	"testing"
 
 	"sessiond/internal/history"
+	"sessiond/internal/testkit/effort"
 )
 
 func TestTextsHoldWhatWasPutIn(t *testing.T) {
+	effort.NotShort(t, "one goroutine does all")
 	var texts history.Texts
 	defer texts.Close()
 	rng := rand.New(rand.NewPCG(5, 6))

@@ -46,6 +46,7 @@ func (p *program) has(kind string) bool {
 // where it can the line, the records add up, the store is sound, a second import writes
 // nothing, and the file stays as it was.
 func TestWrongInputOfEveryProgram(t *testing.T) {
+	effort.NotShort(t, "one goroutine reads each file")
 	for _, p := range programs(t) {
 		for _, kind := range wrongs {
 			if missing := !p.has(kind); missing != slices.Contains(p.none, kind) {

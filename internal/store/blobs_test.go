@@ -20,6 +20,7 @@ import (
 
 	"sessiond/db/migrations"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/effort"
 )
 
 // elsewhere is a content that gives what each opening of it is told to.
@@ -71,6 +72,7 @@ func noise(n int) string {
 }
 
 func TestABlobIsWhatCameWhereverItLay(t *testing.T) {
+	effort.NotShort(t, "megabytes pass through one goroutine")
 	ctx := context.Background()
 	for _, c := range []struct {
 		name, data string
@@ -199,6 +201,7 @@ func readAll(m *session.Message, n int) {
 }
 
 func TestWhatChangesWhileItIsStoredIsNotStored(t *testing.T) {
+	effort.NotShort(t, "megabytes pass through one goroutine")
 	data := long("word ", 2*pieceSize+9)
 	broken := errors.New("broken")
 	then := func(second io.Reader, err error) elsewhere {

@@ -13,6 +13,16 @@ import (
 
 func TestDoctorFindsEachKindOfDamage(t *testing.T) {
 	drop := `DROP TRIGGER messages_immutable; DROP TRIGGER parts_immutable; DROP TRIGGER blobs_immutable; DROP TRIGGER messages_no_delete; DROP TRIGGER parts_no_delete; DROP TRIGGER blobs_no_delete; DROP TRIGGER blob_pieces_immutable; DROP TRIGGER blob_pieces_no_delete; DROP TRIGGER blobs_with_pieces; DROP TRIGGER blob_pieces_in_order;`
+	healthy := openTest(t)
+	sess := mustCreate(t, healthy, NewSession{})
+	mustAppend(t, healthy, sess.ID, says(session.User, strings.Repeat("x", 100_000)+strings.Repeat("a piece", pieceSize/2)), calls("a"), results("a"))
+	must(healthy.AddCall(t.Context(), session.Call{SessionID: sess.ID, CostNanoUSD: priced(3)}))(t)
+	must(healthy.AddCompaction(t.Context(), overlay(t, healthy, sess.ID, 1, session.StatusDone, 2)))(t)
+	mustBeHealthy(t, healthy)
+	if err := healthy.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data := must(os.ReadFile(healthy.File()))(t)
 	for _, c := range []struct{ name, damage string }{
 		{"parents", `UPDATE messages SET depth = 7 WHERE seq = 2`},
 		{"parents", `DELETE FROM messages WHERE seq = 2`},
@@ -54,16 +64,10 @@ func TestDoctorFindsEachKindOfDamage(t *testing.T) {
 		{"schema", `DROP TRIGGER sessions_no_replace`},
 	} {
 		t.Run(c.name+": "+c.damage, func(t *testing.T) {
-			ctx := context.Background()
-			s := openTest(t)
-			sess := mustCreate(t, s, NewSession{})
-			mustAppend(t, s, sess.ID, says(session.User, strings.Repeat("x", 100_000)+strings.Repeat("a piece", pieceSize/2)), calls("a"), results("a"))
-			must(s.AddCall(ctx, session.Call{SessionID: sess.ID, CostNanoUSD: priced(3)}))(t)
-			must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusDone, 2)))(t)
-			mustBeHealthy(t, s)
+			s := openData(t, data)
 			must(raw(t, s).Exec(drop + c.damage))(t)
 			found := map[string]bool{}
-			for _, check := range must(s.Doctor(ctx, false))(t) {
+			for _, check := range must(s.Doctor(t.Context(), false))(t) {
 				if !check.OK {
 					found[check.Name] = true
 					if check.Advice == "" || !strings.Contains(check.Detail, "among them: ") {

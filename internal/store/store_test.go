@@ -78,12 +78,18 @@ var newDatabase = sync.OnceValue(func() []byte {
 
 func openTest(t testing.TB, opts ...func(*Options)) *Store {
 	t.Helper()
+	return openData(t, newDatabase(), opts...)
+}
+
+// openData opens a copy of a database.
+func openData(t testing.TB, data []byte, opts ...func(*Options)) *Store {
+	t.Helper()
 	opt := Options{Measure: measure, Storable: json.Valid, Zone: time.UTC}
 	for _, o := range opts {
 		o(&opt)
 	}
 	path := filepath.Join(t.TempDir(), "sessions.db")
-	if err := os.WriteFile(path, newDatabase(), 0o600); err != nil {
+	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s, err := Open(context.Background(), path, opt)

@@ -11,6 +11,7 @@ import (
 	_ "modernc.org/sqlite" // breaks what the store keeps whole
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/effort"
 )
 
 // pieces notes the largest write.
@@ -26,6 +27,7 @@ func (p *pieces) Write(b []byte) (int, error) {
 
 // A long text is written where it stands, and is what encoding it whole gives.
 func TestLongTextsAreWrittenInPieces(t *testing.T) {
+	effort.NotShort(t, "megabytes pass through one goroutine")
 	k := newKit(t, nil)
 	id := k.session(nil)
 	first := strings.Repeat("\"quoted\" \\ <b>&amp; \u2028 价格 \U0001f600 end\n", 60_000)

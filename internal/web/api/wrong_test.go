@@ -12,6 +12,7 @@ import (
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/effort"
 	"sessiond/internal/web/api"
 )
 
@@ -260,6 +261,7 @@ func TestDuplicateExternalIDStoresNothing(t *testing.T) {
 }
 
 func TestHugeBodies(t *testing.T) {
+	effort.NotShort(t, "megabytes pass through one goroutine")
 	k := newKit(t, nil)
 	id := k.session(nil)
 	path := "/v1/sessions/" + id + "/messages"
