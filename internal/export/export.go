@@ -132,6 +132,11 @@ func writeJSONL(ctx context.Context, out io.Writer, s *store.Store, ids []sessio
 		}
 	}
 	report.Messages = w.Messages()
+	if len(ids) == 0 { // everything
+		if err := w.StoreData(ctx); err != nil {
+			return Report{}, err
+		}
+	}
 	return report, w.Close()
 }
 

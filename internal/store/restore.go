@@ -24,6 +24,7 @@ type RestoreBatch struct {
 	Begin    bool            // the first piece
 	End      bool            // the last piece: what the session says of itself is taken, and its sets
 	Records  int             // of the file, that it stands for
+	Store    *StoreData      // in the place of everything below: it belongs to no session
 
 	Messages    []RestoreMessage
 	Compactions []NumberedCompaction
@@ -106,6 +107,7 @@ type Restoring struct {
 	now         restoringSession
 	ids         map[session.ID]session.ID // of copies
 	compactions map[CompactionRef]int64   // rows, by the file's names
+	calls       map[string]int            // of no session, by what they say: how many the file has had so far
 }
 
 // restoringSession is what is known of the session whose pieces come in.
@@ -132,6 +134,9 @@ const (
 // file's: a session that took another way is refused, before anything of it is written, with
 // code Conflict. Codes: Invalid, TooLarge, Conflict.
 func (s *Store) Restore(ctx context.Context, b RestoreBatch) (ImportResult, error) {
+	if b.Store != nil {
+		return s.restoreStoreData(ctx, b.Into, b.Store)
+	}
 	for i := range b.Messages {
 		m := &b.Messages[i].Message
 		if err := s.fetchBlobs(ctx, m); err != nil {
@@ -287,6 +292,9 @@ func (r *restorer) create(want session.ID, sourceID string) error {
 		} else if !noRows(err) {
 			return err
 		}
+	}
+	if _, err := r.exec(`DELETE FROM purged_sources WHERE source = ? AND id_hash = ?`, in.Source, hash([]byte(sourceID))); err != nil {
+		return fmt.Errorf("bring a purged session back: %w", err)
 	}
 	if _, err := time.Parse(time.DateOnly, in.Day); err != nil {
 		return session.Errorf(session.Invalid, "session %s has no day", in.ID)

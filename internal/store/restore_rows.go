@@ -477,9 +477,7 @@ func (b *RestoreBatch) texts() []field {
 		all = append(all, field{"context", c.Model}, field{"context", c.Dialect}, field{"context", c.SystemHash + c.InitialHash + c.ToolsHash}, field{"context", string(c.Limits)})
 	}
 	for i := range b.Calls {
-		c := &b.Calls[i]
-		all = append(all, field{"call", c.Error}, field{"call", c.Provider}, field{"call", c.Model}, field{"call", string(c.Source)},
-			field{"call", c.ExternalID}, field{"call", c.Directory}, field{"call", c.Day}, field{"call", string(c.Metadata)})
+		all = append(all, textsOfCall(&b.Calls[i].Call)...)
 	}
 	for _, m := range b.Marks {
 		all = append(all, field{"mark", m.Text})
@@ -491,4 +489,17 @@ func (b *RestoreBatch) texts() []field {
 		all = append(all, field{"flush", f.Outcome})
 	}
 	return all
+}
+
+func textsOfCall(c *session.Call) []field {
+	return []field{
+		{"call", c.Error},
+		{"call", c.Provider},
+		{"call", c.Model},
+		{"call", string(c.Source)},
+		{"call", c.ExternalID},
+		{"call", c.Directory},
+		{"call", c.Day},
+		{"call", string(c.Metadata)},
+	}
 }

@@ -25,7 +25,7 @@ import (
 
 // skippedTables are bookkeeping, or are compared through another table.
 var skippedTables = []string{
-	"blob_pieces", "events", "idempotency_keys", "imports", "purging", "session_days", "store",
+	"blob_pieces", "events", "idempotency_keys", "imports", "purging", "store",
 	"goose_db_version", "schema_version", "sqlite_%", "_litestream_%",
 }
 

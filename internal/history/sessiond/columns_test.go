@@ -15,8 +15,8 @@ import (
 // keysOf lists the names that a line's fields have.
 func keysOf(line any) []string {
 	var keys []string
-	for t, i := reflect.TypeOf(line), 0; i < t.NumField(); i++ {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+	for _, field := range reflect.VisibleFields(reflect.TypeOf(line)) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		keys = append(keys, name)
 	}
 	return keys
@@ -50,6 +50,11 @@ func TestEveryColumnIsWrittenOrMadeAnew(t *testing.T) {
 		"calls":            {callLine{}, []string{"id", "session_id", "message_id", "compaction_id", "context_id"}, []string{"cost_usd"}},
 		"marks":            {markLine{}, []string{"session_id", "message_id"}, nil},
 		"states":           {stateLine{}, []string{"session_id"}, nil},
+		"purged_sources":   {store.PurgedSource{}, nil, nil},
+		"purged_days":      {store.PurgedDay{}, nil, nil},
+		"session_days":     {store.SessionDay{}, nil, nil},
+		"calibrations":     {store.LearnedScale{}, nil, nil},
+		"keys":             {store.KeyLabel{}, nil, nil},
 		"flushes":          {flushLine{}, []string{"session_id", "compaction_id"}, nil},
 	} {
 		var columns []string

@@ -177,12 +177,7 @@ func (r *reader) call(raw []byte) error {
 	}
 	r.have.Calls++
 	c := store.RestoreCall{
-		Call: session.Call{
-			Purpose: l.Purpose, Status: l.Status, Error: l.Error, Provider: l.Provider, Model: l.Model, Source: l.Source, ExternalID: l.ExternalID,
-			Directory: l.Directory, Day: l.Day, InputTokens: l.InputTokens, CacheReadTokens: l.CacheReadTokens, CacheWriteTokens: l.CacheWriteTokens,
-			OutputTokens: l.OutputTokens, ReasoningTokens: l.ReasoningTokens, CostNanoUSD: l.CostNanoUSD, PriceSource: l.PriceSource,
-			LatencyMS: l.LatencyMS, CreatedAt: l.CreatedAt, Metadata: l.Metadata,
-		},
+		Call:    l.call(),
 		Message: l.Message, Compaction: l.Compaction.compaction(),
 	}
 	if l.Context != nil {

@@ -95,6 +95,12 @@ func FuzzRead(f *testing.F) {
 			if piece == nil {
 				return nil
 			}
+			if piece.Store != nil {
+				if now != "" {
+					t.Errorf("the store's own data comes in the middle of %q", now)
+				}
+				return nil
+			}
 			if piece.Begin != (now == "") || now != "" && piece.Session.ID != now {
 				t.Errorf("%s comes in the middle of %q", piece.Session.ID, now)
 			}

@@ -16,7 +16,7 @@ import (
 const Version = 1
 
 // The kinds of lines, in the order in which they stand: one export line, then for each session
-// its line and what belongs to it, then one end line.
+// its line and what belongs to it, then the store's own data, then one end line.
 const (
 	lineExport     = "export"
 	lineSession    = "session"
@@ -31,6 +31,7 @@ const (
 	lineMark       = "mark"
 	lineState      = "state"
 	lineFlush      = "flush"
+	lineStore      = "store"
 	lineEnd        = "end"
 )
 
@@ -310,29 +311,52 @@ type contextLine struct {
 }
 
 type callLine struct {
-	Type             string              `json:"type"`
-	Message          *session.MessageRef `json:"message,omitempty"`
-	Compaction       *numbered           `json:"compaction,omitempty"`
-	Context          *numbered           `json:"context,omitempty"`
-	Purpose          session.Purpose     `json:"purpose"`
-	Status           string              `json:"status"`
-	Error            string              `json:"error,omitempty"`
-	Provider         string              `json:"provider,omitempty"`
-	Model            string              `json:"model,omitempty"`
-	Source           session.Source      `json:"source"`
-	ExternalID       string              `json:"external_id,omitempty"`
-	Directory        string              `json:"directory,omitempty"`
-	Day              string              `json:"day"`
-	InputTokens      int64               `json:"input_tokens"`
-	CacheReadTokens  int64               `json:"cache_read_tokens"`
-	CacheWriteTokens int64               `json:"cache_write_tokens"`
-	OutputTokens     int64               `json:"output_tokens"`
-	ReasoningTokens  int64               `json:"reasoning_tokens"`
-	CostNanoUSD      *int64              `json:"cost_nanousd"`
-	PriceSource      string              `json:"price_source,omitempty"`
-	LatencyMS        *int64              `json:"latency_ms,omitempty"`
-	CreatedAt        session.Time        `json:"created_at"`
-	Metadata         session.JSON        `json:"metadata,omitempty"`
+	Type       string              `json:"type"`
+	Message    *session.MessageRef `json:"message,omitempty"`
+	Compaction *numbered           `json:"compaction,omitempty"`
+	Context    *numbered           `json:"context,omitempty"`
+	callFields
+}
+
+// callFields are those of a call, also of one without a session.
+type callFields struct {
+	Purpose          session.Purpose `json:"purpose"`
+	Status           string          `json:"status"`
+	Error            string          `json:"error,omitempty"`
+	Provider         string          `json:"provider,omitempty"`
+	Model            string          `json:"model,omitempty"`
+	Source           session.Source  `json:"source"`
+	ExternalID       string          `json:"external_id,omitempty"`
+	Directory        string          `json:"directory,omitempty"`
+	Day              string          `json:"day"`
+	InputTokens      int64           `json:"input_tokens"`
+	CacheReadTokens  int64           `json:"cache_read_tokens"`
+	CacheWriteTokens int64           `json:"cache_write_tokens"`
+	OutputTokens     int64           `json:"output_tokens"`
+	ReasoningTokens  int64           `json:"reasoning_tokens"`
+	CostNanoUSD      *int64          `json:"cost_nanousd"`
+	PriceSource      string          `json:"price_source,omitempty"`
+	LatencyMS        *int64          `json:"latency_ms,omitempty"`
+	CreatedAt        session.Time    `json:"created_at"`
+	Metadata         session.JSON    `json:"metadata,omitempty"`
+}
+
+func (w *Writer) callFields(c *session.Call) callFields {
+	return callFields{
+		Purpose: c.Purpose, Status: c.Status, Error: w.mask.Text(c.Error), Provider: c.Provider, Model: c.Model, Source: c.Source,
+		ExternalID: c.ExternalID, Directory: c.Directory, Day: c.Day, InputTokens: c.InputTokens, CacheReadTokens: c.CacheReadTokens,
+		CacheWriteTokens: c.CacheWriteTokens, OutputTokens: c.OutputTokens, ReasoningTokens: c.ReasoningTokens, CostNanoUSD: c.CostNanoUSD,
+		PriceSource: c.PriceSource, LatencyMS: c.LatencyMS, CreatedAt: c.CreatedAt, Metadata: w.mask.JSON(c.Metadata),
+	}
+}
+
+func (f *callFields) call() session.Call {
+	return session.Call{
+		Purpose: f.Purpose, Status: f.Status, Error: f.Error, Provider: f.Provider, Model: f.Model, Source: f.Source, ExternalID: f.ExternalID,
+		Directory: f.Directory, Day: f.Day, InputTokens: f.InputTokens, CacheReadTokens: f.CacheReadTokens, CacheWriteTokens: f.CacheWriteTokens,
+		OutputTokens: f.OutputTokens, ReasoningTokens: f.ReasoningTokens, CostNanoUSD: f.CostNanoUSD, PriceSource: f.PriceSource,
+		LatencyMS: f.LatencyMS, CreatedAt: f.CreatedAt, Metadata: f.Metadata,
+	}
 }
 
 type markLine struct {
@@ -357,6 +381,13 @@ type flushLine struct {
 	Compaction *numbered    `json:"compaction,omitempty"` // absent: before the first
 	At         session.Time `json:"at"`
 	Outcome    string       `json:"outcome"`
+}
+
+// storeLine is a piece of what belongs to the store and to no session.
+type storeLine struct {
+	Type string `json:"type"`
+	store.StoreData
+	Calls []callFields `json:"calls,omitempty"`
 }
 
 func clip(s string) string { return s[:min(len(s), 60)] }

@@ -19,6 +19,7 @@ const (
 	skipFailed  = "of a session that was not imported"
 	skipUnknown = "of a kind that this version does not know"
 	skipFrame   = "first and last line"
+	skipStore   = "of the store itself, and refused"
 )
 
 // Read implements history.Source. There is no cursor: what is here is known by its names, so a
@@ -141,12 +142,15 @@ func (r *reader) take(raw []byte) error {
 		r.spoil("the line is no JSON object with a type")
 		r.records.Skip(skipFailed, 1)
 		return nil
-	case kind == lineSession || kind == lineEnd:
+	case kind == lineSession || kind == lineEnd || kind == lineStore:
 		if err := r.close(); err != nil {
 			return err
 		}
-		if kind == lineEnd {
+		switch kind {
+		case lineEnd:
 			return r.end(raw)
+		case lineStore:
+			return r.storeData(raw)
 		}
 		return r.open(raw)
 	case r.skips():
@@ -300,6 +304,45 @@ func (r *reader) refused(err error, records int) {
 		err = known
 	}
 	r.complain(r.line, "%s", err)
+}
+
+// storeData gives a piece of the store's own data away.
+func (r *reader) storeData(raw []byte) error {
+	r.session = sessionLine{}
+	if r.only != nil {
+		return nil
+	}
+	var l storeLine
+	if err := json.Unmarshal(raw, &l); err != nil {
+		if !r.store { // the first pass tells what is damaged
+			r.complain(r.line, "%s", strings.TrimPrefix(err.Error(), "json: "))
+		}
+		r.records.Skip(skipStore, 1)
+		return nil
+	}
+	if !r.store {
+		return nil
+	}
+	for i := range l.Calls {
+		l.StoreData.Calls = append(l.StoreData.Calls, l.Calls[i].call())
+	}
+	out := history.Batch{Records: r.records, Restore: &store.RestoreBatch{Into: r.into, Store: &l.StoreData, Records: 1}, Aside: true}
+	out.Records.Import(1)
+	err := r.emit(out)
+	switch session.CodeOf(err) {
+	case "":
+		r.records = history.Records{}
+		return nil
+	case session.Conflict, session.Invalid, session.TooLarge:
+		r.records.Skip(skipStore, 1)
+		var known *session.Error
+		if errors.As(err, &known) {
+			err = known
+		}
+		r.complain(r.line, "%s", err)
+		return nil
+	}
+	return err
 }
 
 // typeOf reads a line's type. The writer puts it first.

@@ -77,6 +77,11 @@ func export(t failer, s *store.Store, mask *redact.Masker, ids ...session.ID) []
 			t.Fatal(err)
 		}
 	}
+	if len(ids) == 0 {
+		if err := w.StoreData(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ type Writer struct {
 	store    *store.Store
 	mask     *redact.Masker
 	out      *bufio.Writer
+	begun    bool
 	sessions int
 	written  int // messages
 	session  session.ID
@@ -41,10 +42,8 @@ func (w *Writer) Session(ctx context.Context, id session.ID) error {
 	if err != nil {
 		return err
 	}
-	if w.sessions == 0 {
-		if err := w.line(exportLine{lineExport, string(session.SourceSessiond), Version}); err != nil {
-			return err
-		}
+	if err := w.begin(); err != nil {
+		return err
 	}
 	w.sessions++
 	w.session, w.blobs, w.blocks, w.contexts = id, map[string]string{}, map[string]bool{}, nil
@@ -64,12 +63,36 @@ func (w *Writer) Session(ctx context.Context, id session.ID) error {
 	return w.store.StillThere(ctx, id)
 }
 
+// StoreData writes what belongs to the store and to none of its sessions, after all of them.
+func (w *Writer) StoreData(ctx context.Context) error {
+	if err := w.begin(); err != nil {
+		return err
+	}
+	return w.store.EachStoreData(ctx, func(d *store.StoreData) error {
+		l := storeLine{Type: lineStore, StoreData: *d}
+		for i := range d.Keys {
+			l.Keys[i].Label = w.mask.Text(d.Keys[i].Label)
+		}
+		for i := range d.Calls {
+			l.Calls = append(l.Calls, w.callFields(&d.Calls[i]))
+		}
+		return w.line(l)
+	})
+}
+
+// begin writes the first line, once.
+func (w *Writer) begin() error {
+	if w.begun {
+		return nil
+	}
+	w.begun = true
+	return w.line(exportLine{lineExport, string(session.SourceSessiond), Version})
+}
+
 // Close writes the last line and flushes.
 func (w *Writer) Close() error {
-	if w.sessions == 0 {
-		if err := w.line(exportLine{lineExport, string(session.SourceSessiond), Version}); err != nil {
-			return err
-		}
+	if err := w.begin(); err != nil {
+		return err
 	}
 	return errors.Join(w.line(endLine{lineEnd, w.sessions}), w.out.Flush())
 }
@@ -298,12 +321,7 @@ func (w *Writer) block(ctx context.Context, hash string) (string, error) {
 
 func (w *Writer) calls(ctx context.Context, snap *store.Snapshot) error {
 	return w.store.EachCall(ctx, w.session, snap.Calls.Last, func(c *session.Call) error {
-		l := callLine{
-			Type: lineCall, Purpose: c.Purpose, Status: c.Status, Error: w.mask.Text(c.Error), Provider: c.Provider, Model: c.Model, Source: c.Source,
-			ExternalID: c.ExternalID, Directory: c.Directory, Day: c.Day, InputTokens: c.InputTokens, CacheReadTokens: c.CacheReadTokens,
-			CacheWriteTokens: c.CacheWriteTokens, OutputTokens: c.OutputTokens, ReasoningTokens: c.ReasoningTokens, CostNanoUSD: c.CostNanoUSD,
-			PriceSource: c.PriceSource, LatencyMS: c.LatencyMS, CreatedAt: c.CreatedAt, Metadata: w.mask.JSON(c.Metadata),
-		}
+		l := callLine{Type: lineCall, callFields: w.callFields(c)}
 		var err error
 		if l.Message, err = w.refOfOptional(ctx, c.MessageID); err != nil {
 			return err

@@ -1,0 +1,353 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"time"
+
+	"sessiond/internal/session"
+)
+
+// StoreData is what a database holds of its user's that belongs to none of its sessions.
+type StoreData struct {
+	PurgedSources []PurgedSource `json:"purged_sources,omitempty"`
+	PurgedDays    []PurgedDay    `json:"purged_days,omitempty"`
+	SessionDays   []SessionDay   `json:"session_days,omitempty"`
+	Calibrations  []LearnedScale `json:"calibrations,omitempty"`
+	Keys          []KeyLabel     `json:"keys,omitempty"`
+	Calls         []session.Call `json:"-"` // without a session
+}
+
+// PurgedSource is a session of another program that was purged: an import leaves it out.
+type PurgedSource struct {
+	Source   session.Source `db:"source" json:"source"`
+	IDHash   string         `db:"id_hash" json:"id_hash"` // hex SHA-256 of its id in that program
+	PurgedAt session.Time   `db:"purged_at" json:"purged_at"`
+}
+
+// PurgedDay is what purged sessions count for in the usage of a day.
+type PurgedDay struct {
+	Day      string         `db:"day" json:"day"`
+	Source   session.Source `db:"source" json:"source"`
+	Sessions int64          `db:"sessions" json:"sessions"`
+	Messages int64          `db:"messages" json:"messages"`
+	Prompts  int64          `db:"prompts" json:"prompts"`
+}
+
+// SessionDay is the counter of a day whose newest ids are of sessions that are gone.
+type SessionDay struct {
+	Day  string `db:"day" json:"day"`
+	Last int64  `db:"last" json:"last"`
+}
+
+// LearnedScale is what reports have taught about a model's tokens.
+type LearnedScale struct {
+	Model     string       `db:"model" json:"model"`
+	Scale     float64      `db:"scale" json:"scale"`
+	Weight    float64      `db:"weight" json:"weight"`
+	UpdatedAt session.Time `db:"updated_at" json:"updated_at"`
+}
+
+// KeyLabel is the name that a person gave a routing key; "": it was taken away.
+type KeyLabel struct {
+	Key       string       `db:"key" json:"key"`
+	Label     string       `db:"label" json:"label"`
+	UpdatedAt session.Time `db:"updated_at" json:"updated_at"`
+}
+
+// storeDataPage is how many rows one StoreData holds at most.
+const storeDataPage = 1000
+
+// EachStoreData yields the store's own data in pieces, each label of a key in one of its own.
+func (s *Store) EachStoreData(ctx context.Context, yield func(*StoreData) error) error {
+	var all StoreData
+	for _, read := range []struct {
+		to    any
+		query string
+	}{
+		{&all.PurgedSources, `SELECT source, id_hash, purged_at FROM purged_sources ORDER BY source, id_hash`},
+		{&all.PurgedDays, `SELECT day, source, sessions, messages, prompts FROM purged_days ORDER BY day, source`},
+		{&all.SessionDays, countersBeyondIDs},
+		{&all.Calibrations, `SELECT model, scale, weight, updated_at FROM calibrations ORDER BY model`},
+		{&all.Keys, `SELECT key, label, updated_at FROM keys ORDER BY key`},
+	} {
+		if err := s.list(ctx, read.to, read.query); err != nil {
+			return fmt.Errorf("the store's own data: %w", err)
+		}
+	}
+	if err := inPages(all.PurgedSources, storeDataPage, func(page []PurgedSource) error { return yield(&StoreData{PurgedSources: page}) }); err != nil {
+		return err
+	}
+	if err := inPages(all.PurgedDays, storeDataPage, func(page []PurgedDay) error { return yield(&StoreData{PurgedDays: page}) }); err != nil {
+		return err
+	}
+	if err := inPages(all.SessionDays, storeDataPage, func(page []SessionDay) error { return yield(&StoreData{SessionDays: page}) }); err != nil {
+		return err
+	}
+	if err := inPages(all.Calibrations, storeDataPage, func(page []LearnedScale) error { return yield(&StoreData{Calibrations: page}) }); err != nil {
+		return err
+	}
+	if err := inPages(all.Keys, 1, func(page []KeyLabel) error { return yield(&StoreData{Keys: page}) }); err != nil {
+		return err
+	}
+	for after := int64(0); ; {
+		var calls []session.Call
+		if err := s.list(ctx, &calls, callsWithoutSession, after, storeDataPage); err != nil {
+			return fmt.Errorf("calls without a session: %w", err)
+		}
+		if len(calls) == 0 {
+			return nil
+		}
+		if err := yield(&StoreData{Calls: calls}); err != nil {
+			return err
+		}
+		after = calls[len(calls)-1].RowID
+	}
+}
+
+func inPages[T any](rows []T, size int, yield func([]T) error) error {
+	for page := range slices.Chunk(rows, size) {
+		if err := yield(page); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	callsWithoutSession = `SELECT ` + callColumns + ` FROM calls WHERE session_id = '' AND id > ? ORDER BY id LIMIT +?`
+
+	// A counter that the ids of the sessions give needs no saving.
+	countersBeyondIDs = `
+		SELECT day, last FROM session_days d WHERE last > COALESCE((
+			SELECT MAX(CAST(SUBSTR(s.id, 10) AS INTEGER)) FROM sessions s
+			WHERE s.id > REPLACE(d.day, '-', '') || '_' AND s.id < REPLACE(d.day, '-', '') || '` + "`" + `'), 0)
+		ORDER BY day`
+)
+
+// restoreStoreData merges the store's own data of a file with what is here. Storing it again
+// writes nothing. Codes: Invalid, Conflict (a label that another key has here).
+func (s *Store) restoreStoreData(ctx context.Context, into *Restoring, d *StoreData) (ImportResult, error) {
+	if err := d.check(); err != nil {
+		return ImportResult{}, err
+	}
+	var r storeRestorer
+	err := s.write(ctx, func(t *tx) error {
+		r = storeRestorer{tx: t, calls: map[string]int{}, before: into.calls}
+		for _, step := range []func(*StoreData) error{r.purgedSources, r.purgedDays, r.sessionDays, r.calibrations, r.keys, r.callsOfNobody} {
+			if err := step(d); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return ImportResult{}, err
+	}
+	if into.calls == nil {
+		into.calls = map[string]int{}
+	}
+	for same, n := range r.calls {
+		into.calls[same] += n
+	}
+	if !r.changed {
+		r.res.Duplicates = 1
+	}
+	return r.res, nil
+}
+
+type storeRestorer struct {
+	*tx
+	res     ImportResult
+	changed bool
+	calls   map[string]int // of these data, seen so far, by what they say
+	before  map[string]int // of the file's data before these
+}
+
+// put runs a statement that writes at most what is new.
+func (r *storeRestorer) put(query string, args ...any) error {
+	res, err := r.exec(query, args...)
+	if err != nil {
+		return fmt.Errorf("the store's own data: %w", err)
+	}
+	n, err := res.RowsAffected()
+	r.changed = r.changed || n > 0
+	return err
+}
+
+// purgedSources keeps sessions away that were purged where the file was written, unless they are
+// here.
+func (r *storeRestorer) purgedSources(d *StoreData) error {
+	if len(d.PurgedSources) == 0 {
+		return nil
+	}
+	here := map[string]bool{}
+	if err := r.each(r.ctx, func(row scanner) error {
+		var source, id string
+		err := row.Scan(&source, &id)
+		here[source+" "+hash([]byte(id))] = true
+		return err
+	}, `SELECT source, source_id FROM sessions WHERE source_id <> ''`); err != nil {
+		return err
+	}
+	for _, p := range d.PurgedSources {
+		if here[string(p.Source)+" "+p.IDHash] {
+			continue
+		}
+		if err := r.put(`INSERT INTO purged_sources (source, id_hash, purged_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, p.Source, p.IDHash, p.PurgedAt); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// purgedDays raises the numbers of purged sessions, and the usage of the day with them, to the
+// file's where those are larger: which sessions they stand for is not known any more.
+func (r *storeRestorer) purgedDays(d *StoreData) error {
+	for _, p := range d.PurgedDays {
+		var here PurgedDay
+		err := r.get(r.ctx, &here, `SELECT day, source, sessions, messages, prompts FROM purged_days WHERE day = ? AND source = ?`, p.Day, p.Source)
+		if err != nil && !noRows(err) {
+			return err
+		}
+		sessions, messages, prompts := max(0, p.Sessions-here.Sessions), max(0, p.Messages-here.Messages), max(0, p.Prompts-here.Prompts)
+		if sessions+messages+prompts == 0 {
+			continue
+		}
+		if err := r.put(`INSERT INTO purged_days (day, source, sessions, messages, prompts) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT (day, source) DO UPDATE SET sessions = sessions + excluded.sessions, messages = messages + excluded.messages, prompts = prompts + excluded.prompts`,
+			p.Day, p.Source, sessions, messages, prompts); err != nil {
+			return err
+		}
+		usage := r.usage.at(p.Day, p.Source, "")
+		usage.sessions += sessions
+		usage.messages += messages
+		usage.prompts += prompts
+	}
+	return nil
+}
+
+// sessionDays keeps ids from being given again.
+func (r *storeRestorer) sessionDays(d *StoreData) error {
+	for _, day := range d.SessionDays {
+		if err := r.put(`INSERT INTO session_days (day, last) VALUES (?, ?)
+			ON CONFLICT (day) DO UPDATE SET last = excluded.last WHERE excluded.last > last`, day.Day, day.Last); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *storeRestorer) calibrations(d *StoreData) error {
+	for _, c := range d.Calibrations {
+		if err := r.put(`INSERT INTO calibrations (model, scale, weight, updated_at) VALUES (?, ?, ?, ?)
+			ON CONFLICT (model) DO UPDATE SET scale = excluded.scale, weight = excluded.weight, updated_at = excluded.updated_at
+			WHERE excluded.updated_at > updated_at`, c.Model, c.Scale, c.Weight, c.UpdatedAt); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keys stores labels of keys that have a session here.
+func (r *storeRestorer) keys(d *StoreData) error {
+	for _, k := range d.Keys {
+		var other string
+		err := r.row(`SELECT key FROM keys WHERE label = ? AND label <> '' AND key <> ?`, []any{k.Label, k.Key}, &other)
+		if err == nil {
+			return session.Errorf(session.Conflict, "the label %q of key %s is not imported: key %s has it here", k.Label, k.Key, other)
+		}
+		if !noRows(err) {
+			return err
+		}
+		if err := r.put(`INSERT INTO keys (key, label, updated_at) SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM sessions WHERE key = ?1 AND key <> '')
+			ON CONFLICT (key) DO UPDATE SET label = excluded.label, updated_at = excluded.updated_at WHERE excluded.updated_at > updated_at`,
+			k.Key, k.Label, k.UpdatedAt); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// callsOfNobody inserts the calls that are not here. One without an id of its source is known
+// by everything that it says: of equal ones as many come in as the file has more.
+func (r *storeRestorer) callsOfNobody(d *StoreData) error {
+	for i := range d.Calls {
+		c := d.Calls[i]
+		c.RowID, c.SessionID, c.MessageID, c.CompactionID, c.ContextID = 0, "", nil, nil, nil
+		if c.ExternalID == "" {
+			cost := int64(-1)
+			if c.CostNanoUSD != nil {
+				cost = *c.CostNanoUSD
+			}
+			says := []any{
+				c.Day, c.CreatedAt.SQL(), c.Source, c.Provider, c.Model, c.Purpose, c.Status, c.Error, c.Directory,
+				c.InputTokens, c.CacheReadTokens, c.CacheWriteTokens, c.OutputTokens, c.ReasoningTokens, cost,
+			}
+			same := fmt.Sprintf("%q", says)
+			r.calls[same]++
+			var here int
+			if err := r.row(equalCalls, says, &here); err != nil {
+				return err
+			}
+			if here >= r.before[same]+r.calls[same] {
+				continue
+			}
+		}
+		day := c.Day
+		r.fillCall(&c, nil)
+		c.Day = day
+		if err := r.addFilledCall(&c, nil); err != nil {
+			return err
+		}
+		if c.RowID != 0 {
+			r.res.Calls++
+			r.changed = true
+		}
+	}
+	return nil
+}
+
+const equalCalls = `SELECT COUNT(*) FROM calls WHERE session_id = '' AND external_id = '' AND day = ? AND created_at = ? AND source = ?
+	AND provider = ? AND model = ? AND purpose = ? AND status = ? AND error = ? AND directory = ? AND input_tokens = ? AND cache_read_tokens = ?
+	AND cache_write_tokens = ? AND output_tokens = ? AND reasoning_tokens = ? AND COALESCE(cost_nanousd, -1) = ?`
+
+// check refuses what cannot be stored.
+func (d *StoreData) check() error {
+	var texts []field
+	var days []string
+	for _, p := range d.PurgedSources {
+		texts = append(texts, field{"source", string(p.Source)})
+		if sum, err := hex.DecodeString(p.IDHash); err != nil || len(sum) != sha256.Size {
+			return session.Errorf(session.Invalid, "a purged source has the id_hash %.70q: it is no SHA-256", p.IDHash)
+		}
+	}
+	for _, p := range d.PurgedDays {
+		texts, days = append(texts, field{"source", string(p.Source)}), append(days, p.Day)
+	}
+	for _, day := range d.SessionDays {
+		if days = append(days, day.Day); day.Last < 1 {
+			return session.Errorf(session.Invalid, "the newest session of %s has the number %d", day.Day, day.Last)
+		}
+	}
+	for _, c := range d.Calibrations {
+		if texts = append(texts, field{"model", c.Model}); c.Scale <= 0 || c.Weight < 0 {
+			return session.Errorf(session.Invalid, "the calibration of model %.70q has the scale %g and the weight %g", c.Model, c.Scale, c.Weight)
+		}
+	}
+	for _, k := range d.Keys {
+		texts = append(texts, field{"key", k.Key}, field{"label", k.Label})
+	}
+	for i := range d.Calls {
+		texts, days = append(texts, textsOfCall(&d.Calls[i])...), append(days, d.Calls[i].Day)
+	}
+	for _, day := range days {
+		if _, err := time.Parse(time.DateOnly, day); err != nil {
+			return session.Errorf(session.Invalid, "%.70q is no day: it looks like 2026-02-11", day)
+		}
+	}
+	return storable(texts)
+}
