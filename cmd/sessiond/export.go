@@ -45,7 +45,6 @@ func (a *app) exportCommand() *cobra.Command {
 				f.format = string(formatOf(f.out))
 			}
 			return a.read(cmd.Context(), func(s *store.Store) error {
-				defer frugal()()
 				return a.export(cmd.Context(), s, args, f)
 			})
 		},

@@ -64,7 +64,7 @@ func TestEverySourceIsAccountedFor(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			im := history.Importer{Store: s, Pause: -1}
+			im := history.Importer{Store: s}
 			first, err := im.Run(t.Context(), src, roots)
 			if err != nil {
 				t.Fatal(err)

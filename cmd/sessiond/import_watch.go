@@ -12,10 +12,10 @@ import (
 	"sessiond/internal/session"
 )
 
-// follower makes the part of an importer that goes on: it makes way for whoever else writes.
-func (a *app) follower(s *services, sources []history.Source) *history.Follower {
+// follower returns a follower that imports what sources write, with pauses while a daemon serves.
+func (a *app) follower(s *services, sources []history.Source, serving bool) *history.Follower {
 	return &history.Follower{
-		Importer: &history.Importer{Store: s.store, Price: s.catalogue.Price, Polite: true},
+		Importer: &history.Importer{Store: s.store, Price: s.catalogue.Price, Serving: serving},
 		Sources:  sources, Paths: s.store.ImportedPaths, Now: a.now,
 	}
 }
@@ -26,7 +26,7 @@ func (a *app) followHistories(s *services, cfg *config.Config, runner *jobs.Runn
 		return
 	}
 	history.RemoveLeftovers()
-	f := a.follower(s, a.sources())
+	f := a.follower(s, a.sources(), true)
 	f.Done = func(source session.Source, done history.Accounting) {
 		if done.Sessions.New+done.Sessions.Updated > 0 {
 			runner.Changed("")
@@ -47,7 +47,7 @@ func (a *app) followHistories(s *services, cfg *config.Config, runner *jobs.Runn
 
 // watchPasts goes on with what was imported until somebody stops it.
 func (a *app) watchPasts(ctx context.Context, s *services, pasts []past) error {
-	f := a.follower(s, nil)
+	f := a.follower(s, nil, a.daemonServes(ctx, a.cfg))
 	for _, h := range pasts {
 		f.Sources = append(f.Sources, h.source)
 	}

@@ -59,12 +59,14 @@ func (a *app) tellNewer(ctx context.Context, s *store.Store) {
 	}
 }
 
-// daemonFollows tells whether a daemon is there to follow what was imported.
+// daemonFollows reports whether a daemon runs that follows what was imported.
 func (a *app) daemonFollows(ctx context.Context) bool {
 	cfg, err := a.load(nil)
-	if err != nil || !cfg.Import.Follow {
-		return false
-	}
+	return err == nil && cfg.Import.Follow && a.daemonServes(ctx, cfg)
+}
+
+// daemonServes reports whether a daemon accepts connections where the configuration says.
+func (a *app) daemonServes(ctx context.Context, cfg *config.Config) bool {
 	network, address := "unix", cfg.Socket
 	if cfg.Socket == config.SocketOff || cfg.Socket == "" {
 		network, address = daemonAddress(cfg)

@@ -37,7 +37,6 @@ func (a *app) showCommand() *cobra.Command {
 		Example: "  sessiond show @\n  sessiond show 20260211_001 --seq 10-20 --expand\n  sessiond show @ -f",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.read(cmd.Context(), func(s *store.Store) error {
-				defer frugal()()
 				return a.show(cmd.Context(), s, args[0], f)
 			})
 		},

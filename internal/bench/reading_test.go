@@ -77,7 +77,7 @@ func readFolder(b *testing.B, source past.Source, dir string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	im := past.Importer{Store: sink{s}, Pause: -1}
+	im := past.Importer{Store: sink{s}}
 	messages := 0
 	b.SetBytes(int64(weight))
 	b.ReportAllocs()

@@ -76,7 +76,7 @@ func newDesk(t testing.TB, change ...func(*contextmgr.Config)) *desk {
 func (d *desk) importPi(path string) session.Session {
 	d.Helper()
 	before := d.sessions()
-	im := history.Importer{Store: d.store, Pause: -1}
+	im := history.Importer{Store: d.store}
 	if _, err := im.Run(d.Context(), pi.New(func(string) string { return "" }), []string{path}); err != nil {
 		d.Fatal(err)
 	}

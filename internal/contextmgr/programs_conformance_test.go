@@ -275,7 +275,7 @@ func TestFilterCompactedConformance(t *testing.T) {
 				}
 			}
 			d := newDesk(t)
-			im := history.Importer{Store: d.store, Pause: -1}
+			im := history.Importer{Store: d.store}
 			later := func() time.Time { return time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC) }
 			if _, err := im.Run(t.Context(), opencode.New(func(string) string { return "" }, later), []string{path}); err != nil {
 				t.Fatal(err)

@@ -138,7 +138,7 @@ func (r *rig) transcripts(ctx context.Context, folder string) ([]talk, error) {
 		if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		importer := history.Importer{Store: r.store, Pause: -1}
+		importer := history.Importer{Store: r.store}
 		if _, err := importer.Run(ctx, source, []string{root}); err != nil {
 			return nil, fmt.Errorf("import %s: %w", root, err)
 		}

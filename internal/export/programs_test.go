@@ -38,7 +38,7 @@ func open(t *testing.T) *store.Store {
 
 func importPi(t *testing.T, s *store.Store, root string) {
 	t.Helper()
-	im := history.Importer{Store: s, Pause: -1}
+	im := history.Importer{Store: s}
 	if _, err := im.Run(context.Background(), pi.New(os.Getenv), []string{root}); err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestSessionsAreFilesOfGoose(t *testing.T) {
 		}
 	}
 	theirs := open(t)
-	im := history.Importer{Store: theirs, Pause: -1}
+	im := history.Importer{Store: theirs}
 	if _, err := im.Run(context.Background(), goose.New(os.Getenv), []string{filepath.Join(samples.Dir(t), "goose")}); err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +267,7 @@ func TestSessionsAreFilesOfGoose(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := open(t)
-	im = history.Importer{Store: other, Pause: -1}
+	im = history.Importer{Store: other}
 	if done, err := im.Run(context.Background(), goose.New(os.Getenv), []string{name}); err != nil || len(done.Errors) > 0 {
 		t.Fatalf("%+v %v", done, err)
 	}
@@ -319,7 +319,7 @@ func TestACallThatFailedToParseIsOneForGooseToo(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := open(t)
-	im := history.Importer{Store: s, Pause: -1}
+	im := history.Importer{Store: s}
 	if _, err := im.Run(context.Background(), goose.New(os.Getenv), []string{path}); err != nil {
 		t.Fatal(err)
 	}

@@ -32,11 +32,9 @@ type Batch struct {
 	Cuts *Cuts // of the lines that it was read from; nil: no line was shortened
 
 	// Restore is a piece of a session that comes in under its own names, in the place of
-	// everything else but Records. Whoever gives it is told at once when the store refuses it,
-	// and may go on with another session.
+	// everything else but Records. A source whose piece the store refuses may go on with
+	// another session.
 	Restore *store.RestoreBatch
-
-	bytes int // the sizes of its messages, once it is given
 }
 
 // Size estimates the bytes that a batch holds, from its texts and bytes.

@@ -46,7 +46,7 @@ func newHome(t *testing.T) *home {
 	}
 	src := pi.New(func(name string) string { return map[string]string{"PI_CODING_AGENT_DIR": filepath.Dir(h.dir)}[name] })
 	h.f = &history.Follower{
-		Importer: &history.Importer{Store: s, Polite: true, Pause: -1}, Sources: []history.Source{src}, Paths: s.ImportedPaths,
+		Importer: &history.Importer{Store: s}, Sources: []history.Source{src}, Paths: s.ImportedPaths,
 		Done:   func(_ session.Source, a history.Accounting) { h.done <- a },
 		Failed: func(err error) { t.Error(err) },
 		Now:    func() time.Time { h.mu.Lock(); defer h.mu.Unlock(); return h.now },

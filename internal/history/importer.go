@@ -13,11 +13,8 @@ import (
 
 // Store is what an Importer needs of the store.
 type Store interface {
-	PrepareImport(b *store.ImportBatch) error
 	Import(ctx context.Context, b store.ImportBatch) (store.ImportResult, error)
 	Restore(ctx context.Context, b store.RestoreBatch) (store.ImportResult, error)
-	DataVersion(ctx context.Context) (int64, error)
-	Awaited() (bool, error)
 	ImportCursor(ctx context.Context, source session.Source, path string) (*store.ImportCursor, error)
 	SessionBySource(ctx context.Context, source session.Source, sourceID string) (session.Session, error)
 	Session(ctx context.Context, id session.ID) (session.Session, error)
@@ -30,34 +27,27 @@ type Store interface {
 type Importer struct {
 	Store Store
 
-	// Pause is the time between two commits, or several short ones, so that live appends are
-	// not held up: if it is 0 it is 2 ms, and 10 ms while others write or wait; none if it is negative.
-	Pause time.Duration
+	// Serving says that a daemon serves requests from the same database: a pause of 5 ms follows
+	// each commit, so that nobody waits for more than one.
+	Serving bool
 
-	// Polite makes small transactions, with longer pauses between them: for an importer that
-	// others in this process write beside. That other processes do is noticed.
-	Polite bool
-
-	// Wait sleeps; nil waits on the clock. It returns early with ctx's error.
-	Wait func(ctx context.Context, d time.Duration) error
-
-	// Price gives a call that has no cost the one of the catalogue; nil: it stays unknown.
+	// Price sets the cost of a call from the catalogue where it has none; nil: it stays unknown.
 	Price func(*session.Call)
 
-	// Purged brings back sessions that were purged here; without it they stay away.
+	// Purged brings back sessions that were purged here.
 	Purged bool
 
 	// Now is the clock; nil: time's.
 	Now func() time.Time
 
-	// Progress is told, as batches are stored, how many bytes more of a found thing are done:
-	// about so many on the way, together its size; nil: nobody.
+	// Progress is called when a batch is committed, with an estimate of the bytes of the found
+	// thing that it stands for. Together these are the thing's size. nil: nobody.
 	Progress func(found Found, bytes int64)
 }
 
 // Run imports what a source has under roots, or in its usual places without roots. What
-// cannot be read is told in the accounting and does not stop the rest; an error means that
-// the store failed or ctx ended, and the accounting holds what was done until then.
+// cannot be read is a problem of the accounting and does not stop the rest; an error means that
+// the store failed or ctx ended, and the accounting has what was done until then.
 func (im *Importer) Run(ctx context.Context, source Source, roots []string) (Accounting, error) {
 	total := newAccounting(source, "")
 	if len(roots) == 1 {
@@ -69,13 +59,40 @@ func (im *Importer) Run(ctx context.Context, source Source, roots []string) (Acc
 		return total, err
 	}
 	total.Errors = append(total.Errors, barren(source, roots, found, problems)...)
-	_, err = im.each(ctx, source, found, func(_ Found, one Accounting) {
-		total.Add(one)
-	})
-	return total, err
+	var waiting []Found
+	for _, f := range found {
+		done, awaits, err := im.one(ctx, source, f)
+		total.Add(done)
+		if err != nil {
+			return total, err
+		}
+		if awaits != "" {
+			waiting = append(waiting, f)
+		}
+	}
+	for _, f := range waiting { // their origins may have come after them
+		r := newReading(im, source, f)
+		r.again, r.told = true, f.Size
+		if err := r.read(ctx); err != nil {
+			return total, err
+		}
+	}
+	return total, ctx.Err()
 }
 
-// barren names the roots under which nothing was found: who named them expects something.
+// one imports one found thing. awaits is the source id of the session that it comes from, while
+// that is not in the store. The error is as Run's.
+func (im *Importer) one(ctx context.Context, source Source, found Found) (done Accounting, awaits string, err error) {
+	r := newReading(im, source, found)
+	err = r.read(ctx)
+	return r.done, r.awaits, err
+}
+
+func newReading(im *Importer, source Source, found Found) *reading {
+	return &reading{Importer: im, source: source, found: found, touched: map[session.ID]touch{}, done: newAccounting(source, found.Path)}
+}
+
+// barren reports the roots under which nothing was found: whoever named them expects something.
 func barren(source Source, roots []string, found []Found, problems []Problem) []Problem {
 	var told []string
 	for _, f := range found {
@@ -107,23 +124,11 @@ func barren(source Source, roots []string, found []Found, problems []Problem) []
 	return none
 }
 
-// one imports one found thing. The error is as Run's. origin is the id, in its program, of the session that what was found comes from,
-// while that is not here.
-func (im *Importer) one(ctx context.Context, source Source, found Found) (done Accounting, origin string, err error) {
-	done = newAccounting(source, found.Path)
-	waiting, err := im.each(ctx, source, []Found{found}, func(_ Found, one Accounting) { done = one })
-	if err != nil || len(waiting) == 0 {
-		return done, "", err
-	}
-	cursor, err := im.Store.ImportCursor(ctx, source.Name(), found.Path)
-	return done, awaited(cursor), err
-}
-
 func newAccounting(source Source, path string) Accounting {
 	return Accounting{Source: source.Name(), Path: path, Records: Records{Skipped: map[string]int{}}, Errors: []Problem{}}
 }
 
-// unchanged tells whether a file is as it was when it was last read. A change that keeps
+// unchanged reports whether a file is as it was when it was last read. A change that keeps
 // size and time is seen when either changes next.
 func unchanged(c *Cursor, f Found) bool {
 	return c != nil && c.Size == f.Size && c.ModifiedAt != nil && c.ModifiedAt.Equal(session.At(f.ModifiedAt).Time)

@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"sessiond/internal/session"
@@ -53,12 +56,6 @@ func (f *fakeStore) Import(_ context.Context, b store.ImportBatch) (store.Import
 	}
 	return res, nil
 }
-
-func (*fakeStore) PrepareImport(*store.ImportBatch) error { return nil }
-
-func (*fakeStore) Awaited() (bool, error) { return false, nil }
-
-func (*fakeStore) DataVersion(context.Context) (int64, error) { return 1, nil }
 
 func (*fakeStore) Restore(context.Context, store.RestoreBatch) (store.ImportResult, error) {
 	return store.ImportResult{}, errors.New("no source of these tests restores")
@@ -145,7 +142,7 @@ var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func TestImporterAddsUp(t *testing.T) {
 	st := newFakeStore()
-	im := Importer{Store: st, Pause: -1}
+	im := Importer{Store: st}
 	source := fakeSource{found: []Found{{Path: "/a", Size: 1, ModifiedAt: noon}, {Path: "/b", Size: 1, ModifiedAt: noon}}, torn: 1}
 	done, err := im.Run(t.Context(), source, nil)
 	if err != nil {
@@ -171,7 +168,7 @@ func TestImporterAddsUp(t *testing.T) {
 
 func TestProgressMovesWithinAFile(t *testing.T) {
 	var told []int64
-	im := Importer{Store: newFakeStore(), Pause: -1, Progress: func(f Found, bytes int64) {
+	im := Importer{Store: newFakeStore(), Progress: func(f Found, bytes int64) {
 		if f.Path != "/one" {
 			t.Errorf("of %s", f.Path)
 		}
@@ -188,24 +185,129 @@ func TestProgressMovesWithinAFile(t *testing.T) {
 	}
 }
 
-func TestImporterPausesBetweenCommits(t *testing.T) {
-	var waits []time.Duration
-	im := Importer{Store: newFakeStore(), Polite: true, Wait: func(_ context.Context, d time.Duration) error {
-		waits = append(waits, d)
-		return nil
-	}}
-	if _, err := im.Run(t.Context(), fakeSource{found: []Found{{Path: "/a"}}}, nil); err != nil {
-		t.Fatal(err)
+// scripted is a source whose found things are read by a function.
+type scripted struct {
+	fakeSource
+	read func(f Found, emit func(Batch) error) error
+}
+
+func (s scripted) Read(_ context.Context, f Found, _ *Cursor, _ Known, emit func(Batch) error) ([]Problem, error) {
+	return nil, s.read(f, emit)
+}
+
+func batchOf(source string, from, n int) (b Batch) {
+	b.Session = NewSession{Source: "fake", SourceID: source}
+	for i := range n {
+		key := fmt.Sprint(source, from+i)
+		b.Messages = append(b.Messages, Message{Message: session.Message{ExternalID: key}})
+		b.Calls = append(b.Calls, Call{MessageKey: key, Call: session.Call{ExternalID: key}})
 	}
-	if len(waits) != 1 || waits[0] <= 0 || waits[0] > politePause {
-		t.Errorf("waits %v between two commits", waits)
+	b.Records.Import(n)
+	b.Records.Skip(SkipBlank, 1)
+	return b
+}
+
+// commits is a store that remembers how many messages and calls each transaction stores, and
+// refuses one message.
+type commits struct {
+	*fakeStore
+	messages, calls []int
+	refuses         string
+}
+
+func (s *commits) Import(ctx context.Context, b store.ImportBatch) (store.ImportResult, error) {
+	for i := range b.Messages {
+		if b.Messages[i].ExternalID == s.refuses && s.refuses != "" {
+			return store.ImportResult{}, session.Errorf(session.Invalid, "its parent is not here")
+		}
+	}
+	s.messages, s.calls = append(s.messages, len(b.Messages)), append(s.calls, len(b.Calls))
+	return s.fakeStore.Import(ctx, b)
+}
+
+func TestLargeBatchIsCommittedInPieces(t *testing.T) {
+	large := batchOf("one", 5000, 3)
+	for i := range large.Messages {
+		large.Messages[i].Parts = []session.Part{session.TextPart(strings.Repeat("x", MaxBatchBytes))}
+	}
+	for _, test := range []struct {
+		name string
+		b    Batch
+		want []int
+	}{
+		{"as many messages as a commit stores", batchOf("one", 0, MaxBatch), []int{1000}},
+		{"more messages", batchOf("one", 0, 2*MaxBatch+300), []int{1000, 1000, 300}},
+		{"more bytes", large, []int{2, 1}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			st := &commits{fakeStore: newFakeStore()}
+			source := scripted{fakeSource{found: []Found{{Path: "/a"}}}, func(_ Found, emit func(Batch) error) error { return emit(test.b) }}
+			done, err := (&Importer{Store: st}).Run(t.Context(), source, nil)
+			if err != nil || done.Records.Imported != len(test.b.Messages) || !done.Records.Balanced() {
+				t.Errorf("%+v %v", done, err)
+			}
+			if !slices.Equal(st.messages, test.want) || !slices.Equal(st.calls, test.want) {
+				t.Errorf("commits of %v messages and %v calls, not %v", st.messages, st.calls, test.want)
+			}
+		})
+	}
+}
+
+// Requests to a daemon wait for one commit at most.
+func TestImporterPausesAfterEachCommitWhileADaemonServes(t *testing.T) {
+	for serving, want := range map[bool]time.Duration{true: 3 * 5 * time.Millisecond, false: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			source := scripted{fakeSource{found: []Found{{Path: "/a"}}}, func(_ Found, emit func(Batch) error) error {
+				return errors.Join(emit(batchOf("one", 0, MaxBatch+1)), emit(batchOf("one", MaxBatch+1, 1)))
+			}}
+			begun := time.Now()
+			if _, err := (&Importer{Store: newFakeStore(), Serving: serving}).Run(t.Context(), source, nil); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(begun); took != want {
+				t.Errorf("serving %v: three commits pause for %v, not %v", serving, took, want)
+			}
+		})
+	}
+}
+
+// The source is told at once, and what it emits after a refusal is not stored.
+func TestRefusedBatchEndsItsFile(t *testing.T) {
+	const batches = 4
+	for refused := range batches {
+		st := &commits{fakeStore: newFakeStore(), refuses: fmt.Sprint("one", 10*refused)}
+		source := scripted{fakeSource{found: []Found{{Path: "/a", Size: 1}}}, func(f Found, emit func(Batch) error) error {
+			for i := range batches {
+				b := batchOf("one", 10*i, 10)
+				if i == batches-1 {
+					b.Cursor = &Cursor{Source: "fake", Path: f.Path}
+				}
+				if err := emit(b); (err != nil) != (i >= refused) {
+					t.Errorf("batch %d is refused: emitting %d gives %v", refused, i, err)
+				}
+			}
+			return nil
+		}}
+		done, err := (&Importer{Store: st}).Run(t.Context(), source, nil)
+		if err != nil || len(done.Errors) != 2 { // the other one is the fake source's own
+			t.Fatalf("%+v %v", done, err)
+		}
+		if got := done.Records; got.Imported != 10*refused || got.Skipped[SkipBlank] != refused || !got.Balanced() {
+			t.Errorf("batch %d is refused: %+v", refused, got)
+		}
+		if n := len(st.known); n != 10*refused+min(refused, 1) {
+			t.Errorf("batch %d is refused: %d are there", refused, n)
+		}
+		if c := st.cursors["/a"]; c != nil && !isRefused(c) {
+			t.Errorf("batch %d is refused: there is a cursor", refused)
+		}
 	}
 }
 
 func TestImporterTellsWhoseFaultItIs(t *testing.T) {
 	found := []Found{{Path: "/a", Size: 1}, {Path: "/b", Size: 1}}
 	t.Run("a source's error stops one file", func(t *testing.T) {
-		im := Importer{Store: newFakeStore(), Pause: -1}
+		im := Importer{Store: newFakeStore()}
 		done, err := im.Run(t.Context(), fakeSource{found: found, fail: errors.New("torn apart")}, nil)
 		if err != nil || len(done.Errors) != 5 || done.Records.Imported != 2 || !done.Records.Balanced() {
 			t.Errorf("%+v %v", done, err)
@@ -214,7 +316,7 @@ func TestImporterTellsWhoseFaultItIs(t *testing.T) {
 	t.Run("a full disk stops all", func(t *testing.T) {
 		st := newFakeStore()
 		st.fail = session.Errorf(session.StorageFull, "full")
-		done, err := (&Importer{Store: st, Pause: -1}).Run(t.Context(), fakeSource{found: found}, nil)
+		done, err := (&Importer{Store: st}).Run(t.Context(), fakeSource{found: found}, nil)
 		if session.CodeOf(err) != session.StorageFull || done.Records.Read != 0 {
 			t.Errorf("%+v %v", done, err)
 		}
@@ -223,7 +325,7 @@ func TestImporterTellsWhoseFaultItIs(t *testing.T) {
 		for _, refused := range []error{session.Errorf(session.Invalid, "no such parent"), session.Errorf(session.Conflict, "its origin is being purged")} {
 			st := newFakeStore()
 			st.fail = refused
-			done, err := (&Importer{Store: st, Pause: -1}).Run(t.Context(), fakeSource{found: found}, nil)
+			done, err := (&Importer{Store: st}).Run(t.Context(), fakeSource{found: found}, nil)
 			if err != nil || len(done.Errors) != 3 {
 				t.Errorf("%v: %+v %v", refused, done, err)
 			}

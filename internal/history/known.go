@@ -7,33 +7,18 @@ import (
 	"sessiond/internal/store"
 )
 
-// known answers a source's questions from the store, after all is stored that was given
-// before them and that the answer may depend on.
+// known answers a source's questions from the store.
 type known struct {
-	store   Store
-	pending *pending
-	settle  func() error
-	anew    bool // as if nothing had been read yet
+	store Store
+	anew  bool // answer as if no path was ever read
 }
 
 func (k known) Session(ctx context.Context, source session.Source, sourceID string) (*session.Session, error) {
-	if !k.pending.session(sourceID) {
-		found, err := k.store.SessionBySource(ctx, source, sourceID)
-		if err != nil || !k.pending.id(found.ID) {
-			return orNone(found, err)
-		}
-	}
-	if err := k.settle(); err != nil {
-		return nil, err
-	}
 	found, err := k.store.SessionBySource(ctx, source, sourceID)
 	return orNone(found, err)
 }
 
 func (k known) SessionByID(ctx context.Context, id session.ID) (*session.Session, error) {
-	if err := k.settle(); err != nil {
-		return nil, err
-	}
 	found, err := k.store.Session(ctx, id)
 	return orNone(found, err)
 }
@@ -52,11 +37,6 @@ func (k known) Cursor(ctx context.Context, source session.Source, path string) (
 	if k.anew {
 		return nil, nil
 	}
-	if k.pending.path(path) {
-		if err := k.settle(); err != nil {
-			return nil, err
-		}
-	}
 	c, err := k.store.ImportCursor(ctx, source, path)
 	if isRefused(c) {
 		return nil, err
@@ -65,25 +45,14 @@ func (k known) Cursor(ctx context.Context, source session.Source, path string) (
 }
 
 func (k known) Message(ctx context.Context, id session.ID, key string) (*session.MessageRef, error) {
-	if err := k.settle(); err != nil {
-		return nil, err
-	}
 	return k.store.MessageByKey(ctx, id, key)
 }
 
 func (k known) CallOwner(ctx context.Context, source session.Source, key string) (session.ID, error) {
-	if k.pending.call(key) {
-		if err := k.settle(); err != nil {
-			return "", err
-		}
-	}
 	return k.store.SessionOfCall(ctx, source, key)
 }
 
 func (k known) Entries(ctx context.Context, id session.ID, yield func(*session.Message) bool) error {
-	if err := k.settle(); err != nil {
-		return err
-	}
 	page := store.MessagePage{Limit: 200, All: true}
 	for {
 		messages, more, err := k.store.Messages(ctx, id, page)

@@ -32,7 +32,7 @@ func TestPlanRemembersRefusals(t *testing.T) {
 		{"the store's, of this file", fmt.Errorf("store: %w", session.Errorf(session.Conflict, "another one")), Plan{Refused: 1}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			im := Importer{Store: newFakeStore(), Pause: -1}
+			im := Importer{Store: newFakeStore()}
 			f := Found{Path: "/a", Size: 7, ModifiedAt: noon}
 			source := fakeSource{found: []Found{f}, fail: test.err}
 			plan := func(f Found) Plan {

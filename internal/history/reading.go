@@ -1,111 +1,242 @@
 package history
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync/atomic"
+	"time"
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 )
 
-// reading is one found thing on its way into the store.
+const (
+	// readTries is how often a source is read whose program keeps changing it meanwhile.
+	readTries = 3
+	// servingPause follows each commit while a daemon serves requests.
+	servingPause = 5 * time.Millisecond
+)
+
+// reading is the import of one found thing.
 type reading struct {
-	importer *Importer
-	pace     *pace
-	found    Found
+	*Importer
+	source Source
+	found  Found
+	again  bool // this import has read and counted it before
+
 	done     Accounting
 	touched  map[session.ID]touch
-	since    Records // since the last cursor
-	sessions int     // in the found thing, as the last cursor said
-	failed   error   // of the store, which is not the source's fault
-	whole    bool    // its lines cannot be shortened
-	told     int64   // bytes of the found thing that Progress knows of
-	again    bool    // it was read and accounted for in this import before
-
-	refused atomic.Pointer[error] // what the store said to a batch; the source is told when it gives the next
+	since    Records // committed after the last cursor
+	sessions int     // in the found thing, as the last cursor says
+	refused  error   // by the store, which ends this reading
+	failed   error   // of the store, which ends the import
+	whole    bool    // the next try reads no line shortened
+	told     int64   // bytes of the found thing that were reported to Progress
+	awaits   string  // source id of a session that the found thing comes from and that is missing
 }
 
 type touch struct{ created, changed bool }
 
+// read imports the found thing. An error means that the store failed or ctx ended; everything
+// else is in r.done.
+func (r *reading) read(ctx context.Context) error {
+	problems, err := r.readTries(ctx)
+	if err == nil {
+		err = r.refused
+	}
+	r.finish(problems, err)
+	switch {
+	case r.failed != nil:
+		return r.failed
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return r.rememberRefusal(ctx, err)
+}
+
+func (r *reading) readTries(ctx context.Context) (problems []Problem, err error) {
+	cursor, err := r.Store.ImportCursor(ctx, r.source.Name(), r.found.Path)
+	if err != nil {
+		return nil, fmt.Errorf("look up how far it was read: %w", err)
+	}
+	if r.Purged && !r.again || isRefused(cursor) { // purged records lie before the cursor
+		cursor = nil
+	}
+	if unchanged(cursor, r.found) {
+		missing, err := r.missingOrigin(ctx, cursor)
+		if err != nil {
+			return nil, err
+		}
+		if r.awaits = missing; missing != "" || awaitedOrigin(cursor) == "" {
+			r.done.Sessions.Unchanged = sessionsOf(cursor)
+			return nil, nil
+		}
+	}
+	emit := func(b Batch) error { return r.emit(ctx, b) }
+	for range readTries {
+		found := r.found
+		found.Whole = found.Whole || r.whole
+		problems, err = r.source.Read(ctx, found, cursor, known{r.Store, r.Purged}, emit)
+		if session.CodeOf(err) != session.Busy || r.refused != nil || ctx.Err() != nil {
+			break
+		}
+	}
+	return problems, err
+}
+
+// missingOrigin returns the source id of the session that a file's session was forked from or
+// started by, while that is not in the store. Once it is there, the file is read again from
+// where its reading ended.
+func (r *reading) missingOrigin(ctx context.Context, c *Cursor) (string, error) {
+	origin := awaitedOrigin(c)
+	if origin == "" {
+		return "", nil
+	}
+	_, err := r.Store.SessionBySource(ctx, c.Source, origin)
+	switch {
+	case err == nil:
+		return "", nil
+	case session.CodeOf(err) == session.NotFound:
+		return origin, nil
+	}
+	return "", err
+}
+
+// awaitedOrigin returns the source id of the missing session that a cursor names, "" if none.
+func awaitedOrigin(c *Cursor) string {
+	var state struct {
+		Awaits string `json:"awaits"`
+	}
+	if c == nil || !bytes.Contains(c.State, []byte(`"awaits"`)) || json.Unmarshal(c.State, &state) != nil {
+		return ""
+	}
+	return state.Awaits
+}
+
+// emit commits a batch. The source may reuse the batch's slices afterwards.
+func (r *reading) emit(ctx context.Context, b Batch) error {
+	if r.refused != nil {
+		return r.refused
+	}
+	if b.Restore != nil {
+		return r.restore(ctx, b)
+	}
+	if _, err := b.Cuts.mend(&b); err != nil {
+		r.whole = errors.Is(err, errMangled)
+		return err
+	}
+	if b.Cursor != nil {
+		cursor := *b.Cursor
+		b.Cursor, r.awaits = &cursor, awaitedOrigin(&cursor)
+	}
+	err := r.store(ctx, b)
+	if err != nil && !errors.Is(err, errChanged) { // a source that changed is read again
+		r.refused = err
+	}
+	return err
+}
+
+// store commits a batch. The last batch of a session that was in the store before is committed
+// in two steps: its cursor counts how many records the store had already, and its head and
+// title apply only if something in it was new.
 func (r *reading) store(ctx context.Context, b Batch) error {
 	_, offered := r.touched[b.ID]
-	if b.Cursor != nil && b.Cursor.Counts == nil && b.ID != "" && (len(b.Messages) > 0 || offered) {
-		// A session that is here is read anew: how many of its records it had is known only
-		// after they were offered, and the cursor's counts must say it.
-		// And a copy that brings nothing new does not move the head.
-		last := Batch{ImportBatch: store.ImportBatch{ID: b.ID, Session: b.Session, Cursor: b.Cursor, Head: b.Head, HeadSession: b.HeadSession, Title: b.Title}, Sessions: b.Sessions}
-		b.Cursor, b.Head, b.Title = nil, nil, nil
-		if len(b.Messages) == 0 && len(b.Calls) == 0 && len(b.Compactions) == 0 && len(b.Marks) == 0 {
-			last.Fields, last.Records = b.Fields, b.Records
-		} else if err := r.commit(ctx, b); err != nil {
-			return err
-		}
-		if !r.touched[b.ID].changed {
-			last.Head, last.Title = nil, nil
-		}
-		return r.commit(ctx, last)
+	if b.Cursor == nil || b.Cursor.Counts != nil || b.ID == "" || len(b.Messages) == 0 && !offered {
+		return r.commit(ctx, b)
 	}
-	return r.commit(ctx, b)
+	last := Batch{ImportBatch: store.ImportBatch{ID: b.ID, Session: b.Session, Cursor: b.Cursor, Head: b.Head, HeadSession: b.HeadSession, Title: b.Title}, Sessions: b.Sessions}
+	b.Cursor, b.Head, b.Title = nil, nil, nil
+	if len(b.Messages)+len(b.Calls)+len(b.Compactions)+len(b.Marks) == 0 {
+		last.Fields, last.Records = b.Fields, b.Records
+	} else if err := r.commit(ctx, b); err != nil {
+		return err
+	}
+	if !r.touched[b.ID].changed {
+		last.Head, last.Title = nil, nil
+	}
+	return r.commit(ctx, last)
 }
 
 func (r *reading) commit(ctx context.Context, b Batch) error {
 	if b.Cursor != nil {
 		b.Cursor.Counts = r.counts(b)
 	}
-	if r.importer.Price != nil {
+	if r.Price != nil {
 		for i := range b.Calls {
 			if b.Calls[i].CostNanoUSD == nil {
-				r.importer.Price(&b.Calls[i].Call)
+				r.Price(&b.Calls[i].Call)
 			}
 		}
 	}
-	b.Purged = r.importer.Purged
-	result, err := r.write(ctx, b.ImportBatch)
-	if err != nil {
-		err = fmt.Errorf("store what %s holds: %w", r.found.Path, err)
-		switch code := session.CodeOf(err); {
-		case code == session.Conflict, code == session.Invalid, code == session.TooLarge: // of this session alone
-		case errors.Is(err, errChanged): // of this reading alone
-		default:
-			r.failed = err
-		}
-		return err
-	}
-	r.count(b, result)
-	return nil
-}
-
-// restore stores a piece of a session under its own names, in transactions that are as large
-// as the pace allows. What the store refuses is no failure of the import.
-func (r *reading) restore(ctx context.Context, b Batch) error {
+	b.Purged = r.Purged
 	var sum store.ImportResult
-	for _, piece := range b.Restore.Split(r.pace.most()) {
-		err := r.pace.wait(ctx)
-		var result store.ImportResult
-		if err == nil {
-			result, err = r.importer.Store.Restore(ctx, piece)
+	for _, piece := range b.Split(MaxBatch, MaxBatchBytes) {
+		if piece.ID == "" {
+			piece.ID = sum.Session.ID
 		}
+		result, err := r.Store.Import(ctx, piece)
 		if err == nil {
-			err = r.pace.committed(ctx, len(piece.Messages))
+			err = r.pause(ctx)
 		}
 		if err != nil {
-			switch session.CodeOf(err) {
-			case session.Conflict, session.Invalid, session.TooLarge:
-			default:
-				r.failed = err
-			}
-			return fmt.Errorf("store what %s holds: %w", r.found.Path, err)
+			return r.storeError(err)
 		}
-		sum.Session, sum.Created = result.Session, sum.Created || result.Created
-		sum.Messages += result.Messages
-		sum.Duplicates += result.Duplicates
-		sum.Calls += result.Calls
+		addResult(&sum, result)
 	}
 	r.count(b, sum)
 	return nil
+}
+
+// restore commits a piece of a session under its own names.
+func (r *reading) restore(ctx context.Context, b Batch) error {
+	var sum store.ImportResult
+	for _, piece := range b.Restore.Split(MaxBatch, MaxBatchBytes) {
+		result, err := r.Store.Restore(ctx, piece)
+		if err == nil {
+			err = r.pause(ctx)
+		}
+		if err != nil {
+			return r.storeError(err)
+		}
+		addResult(&sum, result)
+	}
+	r.count(b, sum)
+	return nil
+}
+
+// pause lets those in who wait for the database.
+func (r *reading) pause(ctx context.Context) error {
+	if !r.Serving {
+		return ctx.Err()
+	}
+	select {
+	case <-time.After(servingPause):
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+func addResult(sum *store.ImportResult, result store.ImportResult) {
+	sum.Session, sum.Purged = result.Session, result.Purged
+	sum.Created = sum.Created || result.Created
+	sum.Messages += result.Messages
+	sum.Duplicates += result.Duplicates
+	sum.Calls += result.Calls
+}
+
+// storeError remembers an error that is not the found thing's own: it ends the import.
+func (r *reading) storeError(err error) error {
+	err = fmt.Errorf("store what %s holds: %w", r.found.Path, err)
+	switch session.CodeOf(err) {
+	case session.Conflict, session.Invalid, session.TooLarge:
+	default:
+		if !errors.Is(err, errChanged) {
+			r.failed = err
+		}
+	}
+	return err
 }
 
 // count adds up what became of a batch.
@@ -113,14 +244,14 @@ func (r *reading) count(b Batch, result store.ImportResult) {
 	if result.Purged {
 		b.Records.purged()
 	}
-	r.progress(b.around())
+	r.progress(b.estimateBytes())
 	b.Records.alreadyKnown(result.Duplicates)
 	r.done.Records.Add(b.Records)
 	r.since.Add(b.Records)
 	if b.Cursor != nil {
 		r.since, r.sessions = Records{}, b.Sessions
 	}
-	if result.Session.ID == "" || b.Aside { // nothing of the file is kept, or only a name
+	if result.Session.ID == "" || b.Aside { // nothing of the found thing is kept, or only a name
 		return
 	}
 	t := r.touched[result.Session.ID]
@@ -129,19 +260,19 @@ func (r *reading) count(b Batch, result store.ImportResult) {
 	r.touched[result.Session.ID] = t
 }
 
-// progress tells that some bytes more of the found thing are done.
+// progress reports that some bytes more of the found thing are done.
 func (r *reading) progress(bytes int64) {
 	bytes = min(bytes, r.found.Size-r.told)
-	if r.importer.Progress == nil || bytes <= 0 {
+	if r.Progress == nil || bytes <= 0 {
 		return
 	}
 	r.told += bytes
-	r.importer.Progress(r.found, bytes)
+	r.Progress(r.found, bytes)
 }
 
-// around estimates the bytes of the source that a batch stands for.
-func (b *Batch) around() int64 {
-	const names = 300 // what programs write around a message
+// estimateBytes estimates the bytes of the source that a batch stands for.
+func (b *Batch) estimateBytes() int64 {
+	const names = 300 // that programs write around a message
 	sum := 0
 	for i := range b.Messages {
 		sum += sizeOf(&b.Messages[i].Message) + names
@@ -154,49 +285,8 @@ func (b *Batch) around() int64 {
 	return int64(sum)
 }
 
-// write stores a batch in transactions that are as large as the pace allows.
-func (r *reading) write(ctx context.Context, b store.ImportBatch) (sum store.ImportResult, err error) {
-	if err := r.importer.Store.PrepareImport(&b); err != nil {
-		return sum, err
-	}
-	messages, bytes := r.pace.most()
-	pieces := b.Split(messages, bytes)
-	for done := 0; len(pieces) > 0; {
-		piece := pieces[0]
-		pieces = pieces[1:]
-		if piece.ID == "" {
-			piece.ID = sum.Session.ID
-		}
-		if err := r.pace.wait(ctx); err != nil {
-			return sum, err
-		}
-		result, err := r.importer.Store.Import(ctx, piece)
-		if err != nil {
-			return sum, err
-		}
-		if err := r.pace.committed(ctx, len(piece.Messages)); err != nil {
-			return sum, err
-		}
-		result.Created = result.Created || sum.Created
-		result.Messages += sum.Messages
-		result.Duplicates += sum.Duplicates
-		result.Calls += sum.Calls
-		sum = result
-		done += len(piece.Messages)
-		if most, size := r.pace.most(); len(pieces) > 0 && (most >= 2*messages || 2*most <= messages) {
-			rest := b
-			rest.Messages, rest.Calls = b.Messages[done:], nil
-			for i := range pieces {
-				rest.Calls = append(rest.Calls, pieces[i].Calls...)
-			}
-			messages, pieces = most, rest.Split(most, size)
-		}
-	}
-	return sum, nil
-}
-
-// finish gives the accounting of a reading that has ended.
-func (r *reading) finish(problems []Problem, err error) (Accounting, error) {
+// finish completes the accounting of a reading that has ended, with an error or without.
+func (r *reading) finish(problems []Problem, err error) {
 	r.progress(r.found.Size)
 	for _, t := range r.touched {
 		switch {
@@ -212,25 +302,13 @@ func (r *reading) finish(problems []Problem, err error) (Accounting, error) {
 		r.done.Sessions.Unchanged = r.sessions - all.New - all.Updated
 	}
 	r.done.Errors = append(r.done.Errors, problems...)
-	if r.failed != nil {
-		return r.done, r.failed
-	}
-	if err = r.why(err); err != nil {
+	if err != nil && r.failed == nil {
 		r.done.Errors = append(r.done.Errors, Problem{Path: r.found.Path, Error: Reason(err)})
 	}
-	return r.done, nil
 }
 
-// why gives what ended a reading: an error of the source, or what the store refused.
-func (r *reading) why(err error) error {
-	if refused := r.refused.Load(); err == nil && refused != nil {
-		return *refused
-	}
-	return err
-}
-
-// counts adds up the readings of a path. A line that was not finished is read again, and a
-// reading from the beginning starts the sums anew.
+// counts adds up the readings of a path. An unfinished line is read again and so not counted,
+// and a reading from the beginning starts the sums anew.
 func (r *reading) counts(b Batch) session.JSON {
 	var sum counts
 	if b.Cursor.Counts != nil {

@@ -21,32 +21,32 @@ func isRefused(c *Cursor) bool {
 	return c != nil && (string(c.State) == refusedAnew || string(c.State) == refusedAfter)
 }
 
-// refuse remembers that a found thing could not be read as it is now, so that it is not new
-// for ever. An import tries again all the same: a sessiond that knows more may read it.
-func (r *reading) refuse(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() != nil || !lasts(err) {
+// rememberRefusal stores that a found thing cannot be read as it is now, so that it does not
+// count as new for ever. An import tries again all the same: a later sessiond may read it.
+func (r *reading) rememberRefusal(ctx context.Context, err error) error {
+	if err == nil || !lasts(err) {
 		return nil
 	}
-	source := r.done.Source
-	before, err := r.importer.Store.ImportCursor(ctx, source, r.found.Path)
+	source := r.source.Name()
+	before, err := r.Store.ImportCursor(ctx, source, r.found.Path)
 	if err != nil {
 		return fmt.Errorf("look up how far %s was read: %w", r.found.Path, err)
+	}
+	if isRefused(before) && unchanged(before, r.found) {
+		return nil
 	}
 	modified := session.At(r.found.ModifiedAt)
 	c := &Cursor{Source: source, Path: r.found.Path, Size: r.found.Size, ModifiedAt: &modified, State: session.JSON(refusedAnew)}
 	if before != nil && string(before.State) != refusedAnew {
 		c.State = session.JSON(refusedAfter)
 	}
-	if isRefused(before) && unchanged(before, r.found) {
-		return nil
-	}
-	if _, err := r.importer.Store.Import(ctx, store.ImportBatch{Cursor: c}); err != nil {
+	if _, err := r.Store.Import(ctx, store.ImportBatch{Cursor: c}); err != nil {
 		return fmt.Errorf("remember that %s could not be read: %w", r.found.Path, err)
 	}
 	return nil
 }
 
-// lasts tells whether an error is a found thing's own: the next reading meets it again.
+// lasts reports whether an error is the found thing's own, so that the next reading meets it again.
 func lasts(err error) bool {
 	if errors.Is(err, errChanged) {
 		return false

@@ -72,13 +72,11 @@ type Known interface {
 	Entries(ctx context.Context, id session.ID, yield func(*session.Message) bool) error
 }
 
-// MaxBatch is how many messages one transaction takes: live appends wait behind it.
+// MaxBatch is how many messages one transaction stores: live appends wait behind it.
 const MaxBatch = 1000
 
 // MaxBatchBytes is the size from which a batch is given even with fewer messages.
 const MaxBatchBytes = 4 << 20
 
-// Full tells whether a batch of so many messages and bytes should be given: long before it is
-// as large as a transaction may be, so that storing begins when reading has. What waits for
-// the store is put together again.
-func Full(messages, bytes int) bool { return messages >= 128 || bytes >= 512<<10 }
+// Full reports whether a batch of so many messages and bytes is as large as a commit may be.
+func Full(messages, bytes int) bool { return messages >= MaxBatch || bytes >= MaxBatchBytes }

@@ -105,7 +105,7 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 	if err := s.openReaders(ctx, dsn(s.path, "rw", "query_only(1)", cache(s.opt.ReaderKiB), "temp_store(memory)")); err != nil {
 		return err
 	}
-	s.writer, err = startWriter(s.writeDB, s.path, s.opt)
+	s.writer, err = startWriter(s.writeDB, s.opt)
 	if err != nil {
 		return err
 	}

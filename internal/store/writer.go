@@ -27,7 +27,6 @@ const (
 // writer owns the one writing connection. Closures queue; each runs in a savepoint of one
 // BEGIN IMMEDIATE; one COMMIT makes all of them durable; then all are answered.
 type writer struct {
-	log   string // its path: the write-ahead one
 	db    *sqlx.DB
 	conn  *sqlx.Conn
 	stmts map[string]*sqlx.Stmt
@@ -88,10 +87,9 @@ type tx struct {
 	only bool
 }
 
-func startWriter(db *sql.DB, path string, opt Options) (*writer, error) {
+func startWriter(db *sql.DB, opt Options) (*writer, error) {
 	w := &writer{
-		log: logOf(path),
-		db:  sqlx.NewDb(db, "sqlite"), stmts: map[string]*sqlx.Stmt{}, opt: opt,
+		db: sqlx.NewDb(db, "sqlite"), stmts: map[string]*sqlx.Stmt{}, opt: opt,
 		bare:  map[bareQuery]*engine.Insert{},
 		queue: make(chan *job, queueLength), quit: make(chan struct{}), done: make(chan struct{}),
 		patience: context.Background(),
@@ -277,15 +275,7 @@ func (w *writer) transact(batch []*job) (again []*job) {
 
 // begin waits for the write lock.
 func (w *writer) begin(ctx context.Context) error {
-	sign := asking{lock: signOn(w.log)}
-	defer sign.end()
-	return retryBusy(w.patience, func() error {
-		err := w.exec1(ctx, `BEGIN IMMEDIATE`)
-		if isBusy(err) {
-			sign.again()
-		}
-		return err
-	})
+	return retryBusy(w.patience, func() error { return w.exec1(ctx, `BEGIN IMMEDIATE`) })
 }
 
 // attempt runs one closure in a savepoint. Its own failure stands in j.err and leaves the

@@ -87,11 +87,7 @@ func (r *reader) rest(w *row, extra session.JSON, at place, note string) session
 
 // giveLarge gives away what all streams have when that is large enough, the file's own first.
 func (r *reader) giveLarge() error {
-	full := r.waiting >= history.MaxBatch || r.bytes >= history.MaxBatchBytes
-	if len(r.state.Streams) == 1 && r.state.stream("").Spoken { // one that takes turns with others is put together here alone
-		full = history.Full(r.waiting, r.bytes)
-	}
-	if !full {
+	if !history.Full(r.waiting, r.bytes) {
 		return nil
 	}
 	for _, id := range r.state.ids() {

@@ -43,7 +43,7 @@ func New(t *testing.T, source history.Source) *House {
 			t.Error(err)
 		}
 	})
-	return &House{T: t, Store: opened, Importer: history.Importer{Store: opened, Pause: -1}, Source: source}
+	return &House{T: t, Store: opened, Importer: history.Importer{Store: opened}, Source: source}
 }
 
 // sizeOf gives the bytes of a part's text, wherever it lies.

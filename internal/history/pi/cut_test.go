@@ -1,6 +1,7 @@
 package pi_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,13 +30,15 @@ type rewriting struct {
 	change func()
 }
 
-func (r *rewriting) PrepareImport(b *store.ImportBatch) error {
-	err := r.Store.PrepareImport(b)
+func (r *rewriting) Import(ctx context.Context, b store.ImportBatch) (store.ImportResult, error) {
 	if r.change != nil && len(b.Messages) > 0 {
+		if err := r.Store.(*store.Store).PrepareImport(&b); err != nil {
+			return store.ImportResult{}, err
+		}
 		r.change()
 		r.change = nil
 	}
-	return err
+	return r.Store.Import(ctx, b)
 }
 
 // TestLongLineThatChangesWhileItIsStored: what stands in the file when it is stored is what was

@@ -94,7 +94,7 @@ func importFile(t failer, s *store.Store, dir string, data []byte, source own.So
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	im := history.Importer{Store: s, Pause: -1}
+	im := history.Importer{Store: s}
 	done, err := im.Run(context.Background(), &source, []string{path})
 	if err != nil {
 		t.Fatal(err)
