@@ -16,7 +16,7 @@ import (
 	"sessiond/internal/testkit/effort"
 )
 
-// An import takes little more memory for a long transcript than for a short one: a process of
+// An import of a long transcript needs at most 128 MB more than one of a short one: a process of
 // its own is asked for its peak. bench memory does it for every program, and larger.
 func TestImportStaysSmall(t *testing.T) {
 	effort.OnlyLong(t, "it measures memory")
@@ -27,7 +27,7 @@ func TestImportStaysSmall(t *testing.T) {
 	idle := peakOfImport(t, filepath.Join(dir, "short"), 1)
 	peak := peakOfImport(t, filepath.Join(dir, "long"), 25_000) // 20 MB
 	t.Logf("peak %d MB, idle %d MB", peak>>20, idle>>20)
-	if over := peak - idle; over > 64<<20 {
+	if over := peak - idle; over > 128<<20 {
 		t.Errorf("%d MB over idle, which is %d MB", over>>20, idle>>20)
 	}
 }
