@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -244,15 +243,8 @@ func (d *daemon) stop() {
 	if err := d.cmd.Process.Signal(os.Interrupt); err != nil {
 		d.t.Fatal(err)
 	}
-	done := make(chan error, 1)
-	go func() { done <- d.cmd.Wait() }()
-	select {
-	case err := <-done:
-		if err != nil {
-			d.t.Fatalf("the daemon ended with %v: %s", err, d.stderr)
-		}
-	case <-time.After(30 * time.Second):
-		d.t.Fatalf("the daemon did not stop: %s", d.stderr)
+	if err := d.cmd.Wait(); err != nil {
+		d.t.Fatalf("the daemon ended with %v: %s", err, d.stderr)
 	}
 }
 

@@ -165,6 +165,7 @@ func lock(t *testing.T, path string) (unlock func()) {
 // A folder that cannot be read is told, one that leads back to itself ends, and what is found by
 // two names is one.
 func TestFoldersOfEveryProgram(t *testing.T) {
+	effort.NotShort(t, "one goroutine reads each file")
 	for _, p := range programs(t) {
 		t.Run(string(p.source.Name()), func(t *testing.T) {
 			h := historytest.New(t, p.source)
@@ -198,6 +199,7 @@ func TestFoldersOfEveryProgram(t *testing.T) {
 // Named pipes and folders that have the names of histories are no histories. Who opened such a
 // pipe would wait for ever for somebody to write into it.
 func TestPipesOfEveryProgram(t *testing.T) {
+	effort.NotShort(t, "one goroutine reads each file")
 	for _, p := range programs(t) {
 		t.Run(string(p.source.Name()), func(t *testing.T) {
 			h := historytest.New(t, p.source)

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/historytest"
@@ -155,15 +154,11 @@ func TestPiHostileLinksEnd(t *testing.T) {
 	h := newHouse(t)
 	path := h.Write("a.jsonl", append([]string{header}, lines...)...)
 	c := collector{}
-	begun := time.Now()
 	if _, err := h.Source.Read(t.Context(), history.Found{Path: path}, nil, &c, c.emit); err != nil {
 		t.Fatal(err)
 	}
 	if c.messages != n {
 		t.Errorf("%d messages", c.messages)
-	}
-	if took := time.Since(begun); took > 20*time.Second {
-		t.Errorf("took %s", took)
 	}
 }
 
