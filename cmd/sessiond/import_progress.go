@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -77,10 +76,6 @@ func (a *app) index(ctx context.Context, s *services, unseen int64) error {
 	}
 	var bar *importBar
 	if last-mark > unseen {
-		if err := s.store.Shrink(ctx); err != nil {
-			return err
-		}
-		debug.FreeOSMemory() // what came before is not needed for the index
 		bar = a.bar("making it searchable", last-mark, false)
 	}
 	_, err = s.index.CatchUpTelling(ctx, func(messages int) { bar.add(int64(messages)) })

@@ -184,10 +184,10 @@ func ownOf(spans []store.Span, id session.ID) (n int64) {
 	return n
 }
 
-// showSpans writes runs of messages, a few at a time: neither a long session nor a large text is held.
+// showSpans writes runs of messages and reads a few at a time.
 func showSpans(ctx context.Context, s *store.Store, spans []store.Span, items *transcript.Stream, out transcript.Writer) error {
 	for _, sp := range spans {
-		if err := s.EachOf(ctx, sp.Session, sp.From, sp.To, items.Message); err != nil {
+		if err := s.EachInRange(ctx, sp.Session, sp.From, sp.To, items.Message); err != nil {
 			return err
 		}
 	}

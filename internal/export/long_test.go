@@ -19,8 +19,7 @@ import (
 // marks that turn the direction of text, characters of two to four bytes.
 const hostileUnit = "\"quoted\" \\ <b onclick=x>&amp; ````` \x1b[31mred\x1b]0;title\a \u202e evil \u2028 价格 \U0001f600 end\n"
 
-// longTalk stores a session whose texts are not held: with a secret across the border of the
-// first piece.
+// longTalk stores a session of long texts.
 func longTalk(t *testing.T, s *store.Store) (id session.ID, said, result string) {
 	t.Helper()
 	const border, secret = 1 << 20, "DB_PASSWORD=hunter2x9\n"
@@ -46,8 +45,7 @@ func longTalk(t *testing.T, s *store.Store) (id session.ID, said, result string)
 	return made.ID, said, result
 }
 
-// A text that is not held stands in every form as one that is would: whole, and as text.
-func TestTextsThatAreNotHeldAreWrittenWhole(t *testing.T) {
+func TestLongTextsAreExportedWhole(t *testing.T) {
 	s := open(t)
 	id, said, result := longTalk(t, s)
 	for _, masked := range []bool{false, true} {
@@ -55,13 +53,12 @@ func TestTextsThatAreNotHeldAreWrittenWhole(t *testing.T) {
 		if masked {
 			wantSaid, secrets = redact.Mask(said)
 		}
-		visible := strings.Trim(transcript.Clean(wantSaid), "\n")
 		shown := strings.Trim(transcript.Clean(result), "\n")
 		for format, holds := range map[export.Format][]string{
-			export.Markdown: {"\n``````\n" + visible + "\n``````\n", "\n```````\n" + shown + "\n```````\n"},
-			export.HTML:     {"<pre>" + html.EscapeString(visible) + "</pre>", "<pre>" + html.EscapeString(shown) + "</pre>"},
+			export.Markdown: {"\n```````\n" + shown + "\n```````\n"},
+			export.HTML:     {"<pre>" + html.EscapeString(shown) + "</pre>"},
 			export.JSONL:    {string(session.JSONOf(wantSaid)), string(session.JSONOf(result))},
-			export.OpenAI:   {string(session.JSONOf(wantSaid)), string(session.JSONOf(result))},
+			export.OpenAI:   {string(session.JSONOf(result))},
 			export.Pi:       {string(session.JSONOf(wantSaid)), string(session.JSONOf(result))},
 			export.Goose:    {string(session.JSONOf(wantSaid)), string(session.JSONOf(result))},
 		} {
@@ -77,6 +74,16 @@ func TestTextsThatAreNotHeldAreWrittenWhole(t *testing.T) {
 				if !bytes.Contains(out.Bytes(), []byte(want)) {
 					t.Errorf("%s, masked %v: text %d is not there as it should be", format, masked, i)
 				}
+			}
+			told := 3
+			switch format {
+			case export.OpenAI:
+				told = 2 // without reasoning
+			case export.JSONL:
+				told = 1 // a blob is written once
+			}
+			if got, want := strings.Count(out.String(), "价格"), told*strings.Count(said, "价格"); got != want {
+				t.Errorf("%s, masked %v: %d lines of what was said, not %d", format, masked, got, want)
 			}
 			if masked && (opt.Mask.Masked < secrets || bytes.Contains(out.Bytes(), []byte("hunter2x9"))) {
 				t.Errorf("%s: %d masked, or not all", format, opt.Mask.Masked)

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -9,7 +10,6 @@ import (
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect/openaichat"
 	"sessiond/internal/session"
-	"sessiond/internal/standin"
 	"sessiond/internal/store"
 )
 
@@ -28,16 +28,14 @@ func writeOpenAI(ctx context.Context, out io.Writer, s *store.Store, ids []sessi
 		if err != nil {
 			return report, err
 		}
-		book := standin.New()
-		w := talkWriter{out: book.Writer(out), sender: openaichat.NewSender(r.Model), report: &report, open: map[string]int{}}
+		w := talkWriter{out: bufio.NewWriter(out), sender: openaichat.NewSender(r.Model), report: &report, open: map[string]int{}}
 		w.string(`{"messages":[`)
-		if err := r.along(ctx, func(m *session.Message) error {
+		if err := r.eachOnPath(ctx, func(m *session.Message) error {
 			if !m.InContext {
 				report.LeftOut["messages that no model was given"]++
 				return nil
 			}
 			report.Messages++
-			standFor(book, m, opt)
 			return w.message(m)
 		}); err != nil {
 			return report, err
@@ -52,26 +50,6 @@ func writeOpenAI(ctx context.Context, out io.Writer, s *store.Store, ids []sessi
 	return report, nil
 }
 
-// standFor puts words of the book in the place of a message's contents that are not held.
-func standFor(book *standin.Book, m *session.Message, opt *Options) {
-	for i := range m.Parts {
-		p := &m.Parts[i]
-		switch {
-		case p.Blob == nil || p.Blob.From == nil:
-		case p.Kind.HasBytes():
-			held := *p.Blob
-			held.Data, held.From = []byte(book.Word(held.From, held.Size)), nil
-			p.Blob = &held
-		default:
-			size := p.Blob.Size
-			if opt.Mask != nil {
-				size = -1 // nobody knows what is left of it
-			}
-			p.Text, p.Blob, p.BlobSHA = book.Word(p.Blob.From, size), nil, nil
-		}
-	}
-}
-
 const piecesLeft = "pieces of messages"
 
 // mostOpen is how much may wait for the results of calls.
@@ -83,7 +61,7 @@ const (
 // talkWriter writes a conversation as one line. It holds messages from one at which no call is
 // open to the next such one, so that a result finds its call.
 type talkWriter struct {
-	out     *standin.Writer
+	out     *bufio.Writer
 	sender  *openaichat.Sender
 	report  *Report
 	waiting []session.Message
@@ -95,7 +73,7 @@ type talkWriter struct {
 
 func (w *talkWriter) string(s string) {
 	if w.err == nil {
-		_, w.err = io.WriteString(w.out, s)
+		_, w.err = w.out.WriteString(s)
 	}
 }
 

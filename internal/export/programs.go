@@ -8,7 +8,6 @@ import (
 	"sessiond/internal/history/goose"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
-	"sessiond/internal/standin"
 	"sessiond/internal/store"
 )
 
@@ -31,24 +30,18 @@ func writePi(ctx context.Context, out io.Writer, s *store.Store, ids []session.I
 		return Report{}, err
 	}
 	report := Report{Sessions: []session.ID{id}}
-	book := standin.New()
-	to := book.Writer(out)
-	report.LeftOut, err = pi.Write(to, &pi.Session{
-		Session: r.Session, OnPath: r.onPath, Compactions: r.compactions, Texts: book, Masked: opt.Mask != nil, Spent: spent.of,
+	report.LeftOut, err = pi.Write(out, &pi.Session{
+		Session: r.Session, OnPath: r.onPath, Compactions: r.compactions, Masked: opt.Mask != nil, Spent: spent.of,
 		Each: func(first bool, yield func(*session.Message) error) error {
 			return r.tree(ctx, shared, func(m *session.Message) error {
 				if !first {
 					opt.Mask.Message(m)
-					standFor(book, m, opt)
 					report.Messages++
 				}
 				return yield(m)
 			})
 		},
 	})
-	if err == nil {
-		err = to.Flush()
-	}
 	return report, err
 }
 
@@ -62,23 +55,13 @@ func writeGoose(ctx context.Context, out io.Writer, s *store.Store, ids []sessio
 	if err != nil {
 		return Report{}, err
 	}
-	book := standin.New()
-	to := book.Writer(out)
-	file := goose.Session{Session: r.Session, Along: func(yield func(*session.Message) error) error {
-		return r.along(ctx, func(m *session.Message) error {
-			standFor(book, m, opt)
-			return yield(m)
-		})
-	}}
+	file := goose.Session{Session: r.Session, Along: func(yield func(*session.Message) error) error { return r.eachOnPath(ctx, yield) }}
 	for i := range r.compactions {
 		if r.CompactionID != nil && r.compactions[i].RowID == *r.CompactionID {
 			file.Overlay = &r.compactions[i]
 		}
 	}
-	written, err := goose.Write(to, &file)
-	if err == nil {
-		err = to.Flush()
-	}
+	written, err := goose.Write(out, &file)
 	return Report{Sessions: []session.ID{id}, Messages: written.Messages, LeftOut: written.LeftOut}, err
 }
 
@@ -114,7 +97,7 @@ func (r *reading) shared(ctx context.Context) ([]store.Span, error) {
 	if r.ParentID == "" {
 		return shared, nil
 	}
-	err := r.store.EachOf(ctx, r.ID, 1, r.LastSeq, func(m *session.Message) error {
+	err := r.store.EachInRange(ctx, r.ID, 1, r.LastSeq, func(m *session.Message) error {
 		if m.Parent == nil || m.Parent.Session == r.ID || slices.ContainsFunc(shared, func(sp store.Span) bool {
 			return sp.Session == m.Parent.Session && sp.From <= m.Parent.Seq && m.Parent.Seq <= sp.To
 		}) {
@@ -131,9 +114,9 @@ func (r *reading) shared(ctx context.Context) ([]store.Span, error) {
 // their children.
 func (r *reading) tree(ctx context.Context, shared []store.Span, yield func(*session.Message) error) error {
 	for _, sp := range shared {
-		if err := r.store.EachOf(ctx, sp.Session, sp.From, sp.To, yield); err != nil {
+		if err := r.store.EachInRange(ctx, sp.Session, sp.From, sp.To, yield); err != nil {
 			return err
 		}
 	}
-	return r.unlessGone(ctx, r.store.EachOf(ctx, r.ID, 1, r.LastSeq, yield))
+	return r.unlessGone(ctx, r.store.EachInRange(ctx, r.ID, 1, r.LastSeq, yield))
 }

@@ -41,12 +41,12 @@ func read(ctx context.Context, s *store.Store, id session.ID, opt *Options) (*re
 	return r, nil
 }
 
-// along yields the messages of the path, oldest first. Large contents stay where they are.
-func (r *reading) along(ctx context.Context, yield func(*session.Message) error) error {
+// eachOnPath yields the messages of the path, oldest first.
+func (r *reading) eachOnPath(ctx context.Context, yield func(*session.Message) error) error {
 	if r.HeadID == nil {
 		return nil
 	}
-	return r.unlessGone(ctx, r.store.Along(ctx, *r.HeadID, func(m *session.Message) error {
+	return r.unlessGone(ctx, r.store.EachOnPath(ctx, *r.HeadID, func(m *session.Message) error {
 		r.opt.Mask.Message(m)
 		return yield(m)
 	}))
@@ -55,7 +55,7 @@ func (r *reading) along(ctx context.Context, yield func(*session.Message) error)
 // unlessGone gives what became of a reading, but that the session was purged meanwhile before all
 // that follows from that.
 func (r *reading) unlessGone(ctx context.Context, err error) error {
-	if gone := r.store.StillThere(ctx, r.ID); err == nil || session.CodeOf(gone) == session.Busy {
+	if gone := r.store.CheckNotPurged(ctx, r.ID); err == nil || session.CodeOf(gone) == session.Busy {
 		return gone
 	}
 	return err
@@ -101,7 +101,7 @@ func transcriptOf(form func(io.Writer, transcript.Heading, *Options) transcript.
 			}
 			w := form(out, transcript.HeadingOf(&r.Session, r.own(), opt.Zone), opt)
 			items := transcript.NewStream(r.Session, r.compactions, w.Item)
-			if err := r.along(ctx, func(m *session.Message) error {
+			if err := r.eachOnPath(ctx, func(m *session.Message) error {
 				report.Messages++
 				return items.Message(m)
 			}); err != nil {

@@ -27,7 +27,6 @@ func (t *text) assigned(i int) (start, end int, kind string) {
 	if v := look(s[from:to]); placeholder(v) || !secretValue(v, kind, quoted) {
 		return 0, 0, ""
 	}
-	t.tail = isValue
 	return from, to, kind
 }
 

@@ -33,18 +33,13 @@ func (c class) has() func(byte) bool {
 	}[c]
 }
 
-// text is what is being masked. It remembers the last run of each class: a position inside a
-// run ends where the run does, and so no byte is looked at again for each place in it at
-// which a secret could begin.
+// text is a text while it is masked. It caches the last run of each class, so that a run is
+// scanned once and not again for each place in it at which a secret could begin.
 type text struct {
 	s     string
-	floor int // up to here it is masked already
+	floor int // everything before it is masked
 	from  [classes]int
 	to    [classes]int
-
-	goesOn bool // s is not all of it
-
-	tail func(byte) bool // what the secret found last goes on with where s ends; nil: it has an end
 }
 
 func (t *text) run(i int, c class) int {

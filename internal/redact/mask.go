@@ -13,7 +13,7 @@ func Mask(s string) (string, int) {
 	t := text{s: s}
 	n := 0
 	for i := 0; i < len(s); {
-		start, end, kind := t.next(i, len(s))
+		start, end, kind := t.next(i)
 		if kind == "" {
 			break
 		}
@@ -32,11 +32,11 @@ func Mask(s string) (string, int) {
 // markOf is what stands in the place of a secret.
 func markOf(kind string) string { return "[secret: " + kind + "]" }
 
-// next finds the first secret whose shape begins in s[i:upto]. An empty kind means that there
+// next finds the first secret whose shape begins at i or after it. The kind is empty if there
 // is none.
-func (t *text) next(i, upto int) (start, end int, kind string) {
+func (t *text) next(i int) (start, end int, kind string) {
 	s := t.s
-	for ; i < upto; i++ {
+	for ; i < len(s); i++ {
 		switch lead[s[i]] {
 		case leadsNothing:
 			continue
@@ -89,7 +89,6 @@ func (t *text) find(i int) (start, end int, kind string) {
 	switch s[i] {
 	case ':':
 		if start, end, kind = urlPassword(s, i); kind != "" {
-			t.tail = nil
 			return start, end, kind
 		}
 		return t.assigned(i)
@@ -130,7 +129,6 @@ func (t *text) prefixed(i int) (start, end int, kind string) {
 		if sh.digit && !hasDigit(look(s[from:to])) {
 			continue
 		}
-		t.tail = sh.class.has()
 		return i, to, sh.kind
 	}
 	return 0, 0, ""
@@ -219,14 +217,9 @@ func (t *text) jwt(i int) (start, end int, kind string) {
 		return 0, 0, ""
 	}
 	body := t.run(head+1, bodyOfJWT)
-	if body == len(s) && t.goesOn { // longer than anybody looks ahead
-		t.tail = isDotted
-		return i, body, "jwt"
-	}
 	if body == len(s) || s[body] != '.' {
 		return 0, 0, ""
 	}
-	t.tail = isKey
 	return i, run(s, body+1, isKey), "jwt"
 }
 
@@ -250,14 +243,12 @@ func (t *text) pem(i int) (start, end int, kind string) {
 	const longest = 16 << 10
 	n := strings.Index(s[from:min(len(s), from+longest)], dashes)
 	if n < 0 || !strings.HasPrefix(s[from+n:], "-----END ") {
-		t.tail = isArmour
 		return i, run(s, from, isArmour), "private key"
 	}
 	to := from + n + len("-----END ")
 	if n := strings.Index(s[to:min(len(s), to+80)], dashes); n >= 0 {
 		to += n + len(dashes)
 	}
-	t.tail = nil
 	return i, to, "private key"
 }
 
@@ -278,7 +269,6 @@ func (t *text) bearer(i int) (start, end int, kind string) {
 	if to-from < 16 || !mixed(look(s[from:to])) || strings.HasPrefix(s[to:], "[") {
 		return 0, 0, ""
 	}
-	t.tail = isCredential
 	return from, to, "credential"
 }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"io"
 	"strings"
 
 	"sessiond/internal/session"
@@ -103,12 +102,8 @@ func (m *Masker) Message(msg *session.Message) {
 		p.Arguments = m.Arguments(p.Arguments)
 		if p.Blob != nil && Masks(p.Kind) {
 			masked := *p.Blob
-			if masked.From != nil {
-				masked.From = m.Content(masked.From)
-			} else {
-				masked.Data = m.data(p.Blob)
-				masked.Size = int64(len(masked.Data))
-			}
+			masked.Data = m.data(p.Blob)
+			masked.Size = int64(len(masked.Data))
 			p.Blob = &masked
 		}
 	}
@@ -118,7 +113,7 @@ func (m *Masker) Message(msg *session.Message) {
 // sounds and files, but what was kept of data, which is JSON or a line of a log.
 func Masks(kind session.PartKind) bool { return !kind.HasBytes() || kind == session.PartData }
 
-// data masks a blob that is held.
+// data masks a blob's bytes.
 func (m *Masker) data(b *session.Blob) []byte {
 	if b.MediaType == session.TextBlob {
 		return []byte(m.Text(string(b.Data)))
@@ -152,42 +147,17 @@ func (m *Masker) Session(s *session.Session) {
 	s.Directory, s.Project, s.GitBranch = m.Text(s.Directory), m.Text(s.Project), m.Text(s.GitBranch)
 }
 
-// Blob masks a text that is a blob, and gives it the hash and size of what is left: one that is
-// not held is read for that, and held if it is no text, which JSON can be masked only as a whole.
-// One without a secret stays as it is.
-func (m *Masker) Blob(b *session.Blob) error {
+// Blob masks a blob's text and sets the hash and size of the result. A blob without a secret
+// stays as it is.
+func (m *Masker) Blob(b *session.Blob) {
 	if m == nil {
-		return nil
+		return
 	}
-	before, sum := m.Masked, sha256.New()
-	masked := session.Blob{MediaType: b.MediaType}
-	switch {
-	case b.From == nil:
-		masked.Data = m.data(b)
-	case b.MediaType == session.TextBlob:
-		masked.From = m.Content(b.From)
-	default:
-		from, err := b.From.Open()
-		if err != nil {
-			return err
-		}
-		held := session.Blob{MediaType: b.MediaType}
-		if held.Data, err = io.ReadAll(from); err != nil {
-			return err
-		}
-		masked.Data = m.data(&held)
+	before := m.Masked
+	data := m.data(b)
+	if m.Masked == before {
+		return
 	}
-	from, err := masked.Open()
-	if err != nil {
-		return err
-	}
-	if masked.Size, err = io.Copy(sum, from); err != nil {
-		return err
-	}
-	if b.From != nil && m.Masked == before {
-		return nil
-	}
-	masked.SHA256 = hex.EncodeToString(sum.Sum(nil))
-	*b = masked
-	return nil
+	sum := sha256.Sum256(data)
+	*b = session.Blob{SHA256: hex.EncodeToString(sum[:]), Size: int64(len(data)), MediaType: b.MediaType, Data: data}
 }

@@ -1,8 +1,6 @@
 package routing
 
 import (
-	"errors"
-	"io"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -69,12 +67,7 @@ func SilentMessage(m *session.Message) bool {
 		case i > 0:
 			s.Add("\n")
 		}
-		if spoken.Blob == nil || spoken.Blob.From == nil {
-			s.Add(spoken.Content())
-		} else if err := s.addFrom(spoken.Blob); err != nil {
-			return false // it cannot be stored either
-		}
-		if s.emitted {
+		if s.Add(spoken.Content()); s.emitted {
 			return false
 		}
 	}
@@ -91,26 +84,6 @@ func spokenBy(m *session.Message) (parts []*session.Part) {
 		}
 	}
 	return parts
-}
-
-// addFrom takes a text that lies elsewhere, as far as it decides anything.
-func (s *Stream) addFrom(b *session.Blob) error {
-	from, err := b.Open()
-	if err != nil {
-		return err
-	}
-	piece := make([]byte, 64<<10)
-	for !s.emitted && len(s.held) < 1<<20 { // so much is no way to say nothing
-		n, err := io.ReadFull(from, piece)
-		s.Add(string(piece[:n]))
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Stream decides the same while a reply arrives in pieces: what Add and End give is, put

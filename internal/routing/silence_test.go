@@ -1,7 +1,6 @@
 package routing_test
 
 import (
-	"io"
 	"strings"
 	"testing"
 
@@ -96,8 +95,8 @@ func TestSilentMessageIsAReplyAndNothingElse(t *testing.T) {
 		return &session.Message{Role: role, Parts: parts}
 	}
 	token := session.TextPart(routing.SilentToken)
-	far := func(text string) session.Part {
-		return session.Part{Kind: session.PartText, Blob: &session.Blob{From: elsewhere(text)}}
+	long := func(text string) session.Part {
+		return session.Part{Kind: session.PartText, Blob: &session.Blob{Data: []byte(text)}}
 	}
 	for name, c := range map[string]struct {
 		m    *session.Message
@@ -109,23 +108,13 @@ func TestSilentMessageIsAReplyAndNothingElse(t *testing.T) {
 		"with a tool's call": {says(session.Assistant, token, session.Part{Kind: session.PartToolCall}), false},
 		"a person's":         {says(session.User, token), false},
 		"nothing at all":     {says(session.Assistant), false},
-		"elsewhere":          {says(session.Assistant, far(routing.SilentToken+". "+strings.Repeat("never mind ", 20_000))), true},
-		"much elsewhere":     {says(session.Assistant, far(strings.Repeat("this is to be told ", 20_000))), false},
-		"white elsewhere":    {says(session.Assistant, far(strings.Repeat(" ", 3<<20))), false},
-		"lost elsewhere":     {says(session.Assistant, session.Part{Kind: session.PartText, Blob: &session.Blob{From: lost{}}}), false},
-		"in two places":      {says(session.Assistant, token, far("\n"+routing.SilentToken)), true},
+		"in a blob":          {says(session.Assistant, long(routing.SilentToken+". "+strings.Repeat("never mind ", 20_000))), true},
+		"much in a blob":     {says(session.Assistant, long(strings.Repeat("this is to be told ", 20_000))), false},
+		"white in a blob":    {says(session.Assistant, long(strings.Repeat(" ", 3<<20))), false},
+		"in two places":      {says(session.Assistant, token, long("\n"+routing.SilentToken)), true},
 	} {
 		if got := routing.SilentMessage(c.m); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
-
-// elsewhere is a content of a text, lost is one that cannot be read.
-type (
-	elsewhere string
-	lost      struct{}
-)
-
-func (e elsewhere) Open() (io.Reader, error) { return strings.NewReader(string(e)), nil }
-func (lost) Open() (io.Reader, error)        { return nil, io.ErrUnexpectedEOF }

@@ -1,9 +1,6 @@
 package session
 
-import (
-	"io"
-	"strings"
-)
+import "strings"
 
 // Role is semantic: a tool's result is `tool` whatever the dialect calls it.
 type Role string
@@ -103,41 +100,6 @@ func (m *Message) Text() string {
 		}
 	}
 	return strings.Join(texts, "\n")
-}
-
-// Beginning is Text for whoever needs no more of it than the first n bytes: it reads these also
-// where a text lies elsewhere. It may be longer, and may end inside a character.
-func (m *Message) Beginning(n int) (string, error) {
-	var beginning strings.Builder
-	for i := range m.Parts {
-		p := &m.Parts[i]
-		if p.Kind != PartText && p.Kind != PartRefusal && p.Kind != PartToolResult {
-			continue
-		}
-		text := p.Content()
-		if text == "" && p.Blob != nil && p.Blob.From != nil {
-			from, err := p.Blob.Open()
-			if err != nil {
-				return "", err
-			}
-			read, err := io.ReadAll(io.LimitReader(from, int64(n)))
-			if err != nil {
-				return "", err
-			}
-			text = string(read)
-		}
-		if text == "" {
-			continue
-		}
-		if beginning.Len() > 0 {
-			beginning.WriteByte('\n')
-		}
-		beginning.WriteString(text[:min(len(text), n)])
-		if beginning.Len() >= n {
-			break
-		}
-	}
-	return beginning.String(), nil
 }
 
 // MarshalJSON adds content: the message's text, for reading.

@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +10,6 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"sessiond/db/migrations"
-	"sessiond/internal/session"
 )
 
 // Check is one thing that doctor looked at.
@@ -181,17 +178,11 @@ func (s *Store) checkBlobs(ctx context.Context) (Check, error) {
 		return Check{}, err
 	}
 	for _, sha := range all {
-		sum := sha256.New()
-		size := int64(0)
-		b, err := eachPiece(ctx, s, sha, wholeBlob, func(_ *session.Blob, piece []byte) error {
-			size += int64(len(piece))
-			_, err := sum.Write(piece)
-			return err
-		})
+		b, err := readBlob(ctx, s, sha)
 		if err != nil {
 			return Check{}, err
 		}
-		if b != nil && (hex.EncodeToString(sum.Sum(nil)) != sha || size != b.Size) { // nil: purged meanwhile
+		if b != nil && (hash(b.Data) != sha || int64(len(b.Data)) != b.Size) { // nil: purged meanwhile
 			faults = append(faults, sha)
 		}
 	}

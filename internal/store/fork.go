@@ -26,7 +26,7 @@ type Fork struct {
 // is not on the tree, no such document), Conflict (in the trash).
 func (s *Store) Fork(ctx context.Context, in Fork) (session.Session, error) {
 	if in.Title != nil {
-		if err := storable([]field{{"title", *in.Title}}); err != nil {
+		if err := checkStorable([]field{{"title", *in.Title}}); err != nil {
 			return session.Session{}, err
 		}
 	}

@@ -191,11 +191,7 @@ func (b *ImportBatch) Split(messages, bytes int) []ImportBatch {
 			begin, size = i, 0
 		}
 		piece[m.ExternalID] = len(pieces)
-		size += len(m.Extra)
-		for j := range m.Parts {
-			p := &m.Parts[j]
-			size += len(p.Text) + len(p.Arguments) + sizeOfBlob(p.Blob)
-		}
+		size += sizeOf(&m.Message)
 	}
 	last := *b
 	if len(pieces) == 0 {

@@ -117,7 +117,7 @@ func (s *Store) Generations(ctx context.Context, key string, p Page) (label stri
 
 // SetKeyLabel names a key; "" takes the name away. Codes: NotFound, Conflict (another key has it).
 func (s *Store) SetKeyLabel(ctx context.Context, key, label string) error {
-	if err := storable([]field{{"label", label}}); err != nil {
+	if err := checkStorable([]field{{"label", label}}); err != nil {
 		return err
 	}
 	return s.write(ctx, func(t *tx) error {

@@ -88,29 +88,23 @@ func collectMessages(ctx context.Context, q queryer, query string, args ...any) 
 	return msgs, nil
 }
 
-// collectParts hands out the rows, which come in the messages' order, to their messages, with
-// their blobs: whoever reads a message reads what it says.
+// collectParts adds parts with their blobs to their messages. The rows come in the messages' order.
 func collectParts(ctx context.Context, q queryer, msgs []session.Message, query string, args ...any) error {
-	blobs, err := handOutParts(ctx, q, msgs, query, args...)
-	if err != nil || !blobs {
+	if err := collectPartRows(ctx, q, msgs, query, args...); err != nil {
 		return err
 	}
 	for i := range msgs {
-		for j := range msgs[i].Parts {
-			if p := &msgs[i].Parts[j]; p.BlobSHA != nil {
-				if p.Blob, err = readBlob(ctx, q, *p.BlobSHA); err != nil {
-					return err
-				}
-			}
+		if err := readBlobs(ctx, q, &msgs[i]); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// handOutParts is collectParts without the contents of blobs. blobs tells whether there are any.
-func handOutParts(ctx context.Context, q queryer, msgs []session.Message, query string, args ...any) (blobs bool, err error) {
+// collectPartRows is collectParts without the blobs.
+func collectPartRows(ctx context.Context, q queryer, msgs []session.Message, query string, args ...any) error {
 	i := 0
-	err = q.each(ctx, func(row scanner) error {
+	return q.each(ctx, func(row scanner) error {
 		var p session.Part
 		if err := scanPart(row, &p); err != nil {
 			return err
@@ -122,10 +116,68 @@ func handOutParts(ctx context.Context, q queryer, msgs []session.Message, query 
 			return errEnough
 		}
 		msgs[i].Parts = append(msgs[i].Parts, p)
-		blobs = blobs || p.BlobSHA != nil
 		return nil
 	}, query, args...)
-	return blobs, err
+}
+
+// batchRows is how many messages a reading in pages reads by one statement, without their blobs.
+const batchRows = 64
+
+// EachInRange yields a session's own messages of seqs from … to, in order. It reads a few rows at
+// once, and the blobs of one message. A message is the caller's. Messages never change, so it
+// needs no transaction; but a purge may delete some meanwhile. Codes: Busy (a purge did).
+func (s *Store) EachInRange(ctx context.Context, id session.ID, from, to int64, yield func(*session.Message) error) error {
+	_, err := s.eachInRange(ctx, id, from, to, func(m *session.Message) error {
+		if err := readCompleteBlobs(ctx, s, m); err != nil {
+			return err
+		}
+		return yield(m)
+	})
+	return err
+}
+
+// eachInRange is EachInRange without blobs. It counts the messages.
+func (s *Store) eachInRange(ctx context.Context, id session.ID, from, to int64, yield func(*session.Message) error) (n int64, err error) {
+	var before, after int64
+	if err := s.get(ctx, &before, messagesInRange, id, from, to); err != nil {
+		return 0, fmt.Errorf("messages of %s: %w", id, err)
+	}
+	for at := from; at <= to; at += batchRows {
+		upto := min(to, at+batchRows-1)
+		msgs, err := collectMessages(ctx, s, messagesOfRange, id, at, upto, 0)
+		if err == nil {
+			err = collectPartRows(ctx, s, msgs, partsOfRange, id, at, upto)
+		}
+		if err != nil {
+			return n, fmt.Errorf("messages of %s: %w", id, err)
+		}
+		for i := range msgs {
+			if err := yield(&msgs[i]); err != nil {
+				return n, err
+			}
+			n++
+		}
+	}
+	err = s.get(ctx, &after, messagesInRange, id, from, to)
+	if err == nil && (n != before || after != before) { // one may have lost its parts before they were read
+		err = purgedMeanwhile(id)
+	}
+	return n, err
+}
+
+const messagesInRange = `SELECT COUNT(*) FROM messages WHERE session_id = ? AND seq BETWEEN ? AND ?`
+
+func purgedMeanwhile(id session.ID) error {
+	return session.Errorf(session.Busy, "messages of session %s are gone, and what was read of it is not whole: it was purged meanwhile; if it was not, run `sessiond doctor`", id)
+}
+
+// CheckNotPurged fails if a session was purged while the caller read it in pieces. Codes: Busy.
+func (s *Store) CheckNotPurged(ctx context.Context, id session.ID) error {
+	_, err := s.Session(ctx, id)
+	if session.CodeOf(err) == session.NotFound {
+		err = session.Errorf(session.Busy, "session %s was purged while it was read: what was written is not all of it", id)
+	}
+	return err
 }
 
 // refOf names a message outside the database.
@@ -241,9 +293,12 @@ type MessagePage struct {
 	AfterRef, BeforeRef *session.MessageRef
 }
 
+// pageBytes ends a page of messages early, so that it does not have to fit many large parts.
+const pageBytes = 4 << 20
+
 // Messages reads messages of a session: of the path to its head, or all of its own. more
-// tells whether there are others beyond. Codes: NotFound, Invalid (AfterRef or BeforeRef is
-// not on the path).
+// tells whether there are others beyond: a page ends at its limit, or before the message that
+// makes it larger than 4 MiB. Codes: NotFound, Invalid (AfterRef or BeforeRef is not on the path).
 //
 // On the path of a fork After and Before count this session's own seqs; the part that it
 // shares with its parent comes before seq 1.
@@ -257,24 +312,38 @@ func (s *Store) Messages(ctx context.Context, id session.ID, p MessagePage) (msg
 	if err != nil {
 		return nil, false, err
 	}
+	size := 0
 	for _, sp := range spans {
 		for from, to := sp.From, sp.To; from <= to; {
-			lo, hi := from, min(to, from+int64(limit)-int64(len(msgs)))
+			step := int64(min(limit-len(msgs)+1, batchRows))
+			lo, hi := from, min(to, from+step-1)
 			if p.Descending {
-				lo, hi = max(from, to-int64(limit)+int64(len(msgs))), to
-			}
-			got, err := readRange(ctx, s, sp.Session, lo, hi)
-			if err != nil {
-				return nil, false, fmt.Errorf("messages of %s: %w", id, err)
-			}
-			if p.Descending {
-				reverse(got)
+				lo, hi = max(from, to-step+1), to
 				to = lo - 1
 			} else {
 				from = hi + 1
 			}
-			if msgs = append(msgs, got...); len(msgs) > limit {
-				return msgs[:limit], true, nil
+			got, err := collectMessages(ctx, s, messagesOfRange, sp.Session, lo, hi, 0)
+			if err == nil {
+				err = collectPartRows(ctx, s, got, partsOfRange, sp.Session, lo, hi)
+			}
+			if err != nil {
+				return nil, false, fmt.Errorf("messages of %s: %w", id, err)
+			}
+			if p.Descending {
+				slices.Reverse(got)
+			}
+			for i := range got {
+				if len(msgs) == limit {
+					return msgs, true, nil
+				}
+				if err := readBlobs(ctx, s, &got[i]); err != nil {
+					return nil, false, fmt.Errorf("messages of %s: %w", id, err)
+				}
+				if size += sizeOf(&got[i]); size > pageBytes && len(msgs) > 0 {
+					return msgs, true, nil
+				}
+				msgs = append(msgs, got[i])
 			}
 		}
 	}
@@ -361,39 +430,35 @@ func (w *window) missing() error {
 }
 
 // MessagesAfter reads up to limit messages of all sessions by order of arrival, after the
-// row mark, for whoever keeps something derived from them: fewer when they hold much, none
-// only when there are none. Of a blob it gives the first 8 MiB.
+// row mark, for whoever keeps something derived from them: fewer when they have large blobs, none
+// only when there are none. Of a blob it returns the first 8 MiB.
 func (s *Store) MessagesAfter(ctx context.Context, mark int64, limit int) ([]session.Message, error) {
 	msgs, err := collectMessages(ctx, s, messagesAfter, mark, limit)
 	if err != nil || len(msgs) == 0 {
 		return msgs, err
 	}
-	blobs, err := handOutParts(ctx, s, msgs, partsBetween, msgs[0].RowID, msgs[len(msgs)-1].RowID)
-	if err != nil || !blobs {
-		return msgs, err
+	if err := collectPartRows(ctx, s, msgs, partsBetween, msgs[0].RowID, msgs[len(msgs)-1].RowID); err != nil {
+		return nil, err
 	}
-	held := 0
+	size := 0
 	for i := range msgs {
+		if err := readBlobs(ctx, s, &msgs[i]); err != nil {
+			return nil, err
+		}
 		for j := range msgs[i].Parts {
-			p := &msgs[i].Parts[j]
-			if p.BlobSHA == nil {
-				continue
-			}
-			if p.Blob, err = readBlobUpTo(ctx, s, *p.BlobSHA, blobsAfter); err != nil {
-				return nil, err
-			}
-			if p.Blob != nil { // doctor tells of one that is not there
-				held += len(p.Blob.Data)
+			if b := msgs[i].Parts[j].Blob; b != nil {
+				b.Data = b.Data[:min(len(b.Data), blobsAfter)]
+				size += len(b.Data)
 			}
 		}
-		if held >= blobsAfter {
+		if size >= blobsAfter {
 			return msgs[:i+1], nil
 		}
 	}
 	return msgs, nil
 }
 
-// blobsAfter is how many bytes of blobs MessagesAfter gives at once, and those of one message more.
+// blobsAfter is how many bytes of blobs MessagesAfter returns at once, and those of one message more.
 const blobsAfter = 8 << 20
 
 const (

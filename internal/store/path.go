@@ -155,6 +155,30 @@ func (s *Store) Path(ctx context.Context, head, after int64) ([]session.Message,
 	return msgs, err
 }
 
+// EachOnPath yields the path to head from its root, oldest message first, as EachInRange does.
+// Codes: Busy (a purge deleted some meanwhile).
+func (s *Store) EachOnPath(ctx context.Context, head int64, yield func(*session.Message) error) error {
+	spans, err := pathSpans(ctx, s, &head)
+	if err != nil {
+		return err
+	}
+	for _, sp := range slices.Backward(spans) {
+		n, err := s.eachInRange(ctx, sp.Session, sp.From, sp.To, func(m *session.Message) error {
+			if err := readCompleteBlobs(ctx, s, m); err != nil {
+				return err
+			}
+			return yield(m)
+		})
+		if err == nil && n <= sp.To-sp.From {
+			err = purgedMeanwhile(sp.Session)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // OnPath tells whether a message lies on the path to head, without reading the path.
 func (s *Store) OnPath(ctx context.Context, head, message int64) (bool, error) {
 	return onPath(ctx, s, head, message)

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -30,7 +29,7 @@ func useEverything(t *testing.T, s *Store) {
 	must(s.SessionOfCall(ctx, session.SourcePi, "r1"))(t)
 	at := must(s.Session(ctx, sess.ID))(t)
 	must(s.Path(ctx, *at.HeadID, 0))(t)
-	if err := s.Along(ctx, *at.HeadID, func(*session.Message) error { return nil }); err != nil {
+	if err := s.EachOnPath(ctx, *at.HeadID, func(*session.Message) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	must(s.OnPath(ctx, *at.HeadID, 1))(t)
@@ -41,8 +40,7 @@ func useEverything(t *testing.T, s *Store) {
 	large := must(s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{says(session.User, strings.Repeat("y", 2*pieceSize))}}))(t)
 	must(s.Message(ctx, *large.Head))(t)
 	must(s.MessagesAfter(ctx, 0, 100))(t)
-	from := must(s.BlobFrom(ctx, hash([]byte(strings.Repeat("y", 2*pieceSize)))))(t)
-	must(io.ReadAll(must(from.Open())(t)))(t)
+	must(s.Blob(ctx, hash([]byte(strings.Repeat("y", 2*pieceSize)))))(t)
 	must(s.LastReport(ctx, at))(t)
 	must(s.Reports(ctx, sess.ID, 5))(t)
 	must(s.TouchedFiles(ctx, 0, *at.HeadID))(t)

@@ -3,8 +3,7 @@ package store
 import (
 	"bytes"
 	"fmt"
-	"strconv"
-	"strings"
+	"io"
 	"unicode/utf8"
 	"unsafe"
 
@@ -15,15 +14,15 @@ import (
 // everybody else waits behind.
 const MaxTextBytes = 64 << 20
 
-// prepare measures a message, moves large texts into blobs and refuses what SQLite's text
-// cannot hold, outside the transaction. The message's parts must be the store's own.
+// prepare measures a message, moves large texts into blobs and refuses text that SQLite cannot
+// store, outside the transaction. The message's parts must be the store's own.
 func (s *Store) prepare(m *session.Message) error {
 	if len(m.Parts) > session.MaxParts {
 		return session.Errorf(session.Invalid, "a message holds at most %d parts, this one has %d", session.MaxParts, len(m.Parts))
 	}
 	m.Kind = orElse(m.Kind, session.KindMessage)
 	m.Origin = orElse(m.Origin, defaultOrigin(m.Role))
-	if err := storable([]field{
+	if err := checkStorable([]field{
 		{"author", m.Author},
 		{"provider", m.Provider},
 		{"model", m.Model},
@@ -34,7 +33,11 @@ func (s *Store) prepare(m *session.Message) error {
 	}); err != nil {
 		return err
 	}
-	sounded := soundOut(m)
+	for i := range m.Parts {
+		if err := readContent(&m.Parts[i]); err != nil {
+			return fmt.Errorf("part %d: %w", i, err)
+		}
+	}
 	if s.opt.Measure != nil {
 		s.opt.Measure(m)
 	}
@@ -42,17 +45,17 @@ func (s *Store) prepare(m *session.Message) error {
 		m.Display = false
 	}
 	for i := range m.Parts {
-		if err := preparePart(&m.Parts[i], i, sounded[i]); err != nil {
+		if err := preparePart(&m.Parts[i], i); err != nil {
 			return fmt.Errorf("part %d: %w", i, err)
 		}
 	}
 	return nil
 }
 
-// preparePart is prepare of one part; sounded is nil where its bytes do not lie elsewhere.
-func preparePart(p *session.Part, i int, sounded *sounding) error {
+// preparePart checks the i-th part of a message and makes its blob.
+func preparePart(p *session.Part, i int) error {
 	path := func(name string) string { return fmt.Sprintf("parts[%d].%s", i, name) }
-	if bad := notStorable([]field{
+	if bad := firstUnstorable([]field{
 		{"text", p.Text},
 		{"arguments", p.Arguments},
 		{"tool_name", p.ToolName},
@@ -65,61 +68,62 @@ func preparePart(p *session.Part, i int, sounded *sounding) error {
 		p.Blob = &session.Blob{MediaType: session.TextBlob, Data: bytesOf(p.Text)}
 		p.Text = ""
 	}
-	size := int64(len(p.Arguments))
+	size := len(p.Arguments)
 	if p.Blob != nil {
 		own := *p.Blob // the caller may use its own again elsewhere
 		p.Blob = &own
-		storable := true
-		if sounded != nil {
-			var err error
-			if storable, err = sounded.end(&own); err != nil {
-				return err
-			}
-		} else {
-			own.SHA256, own.Size = hash(own.Data), int64(len(own.Data))
-			storable = p.Kind.HasBytes() || clean(own.Data)
-		}
-		p.BlobSHA = &own.SHA256
-		size = max(size, own.Size)
-		if !storable && !p.Kind.HasBytes() {
+		size = max(size, len(own.Data))
+		if size <= MaxTextBytes && !p.Kind.HasBytes() && !isStorableText(own.Data) {
 			return unstorable(path("text"))
 		}
+		own.SHA256, own.Size = hash(own.Data), int64(len(own.Data))
+		p.BlobSHA = &own.SHA256
 	}
 	if size > MaxTextBytes {
-		held := strconv.FormatInt(size, 10)
-		if sounded != nil { // nobody has read on
-			held = "over " + strconv.Itoa(MaxTextBytes)
-		}
-		return session.Errorf(session.TooLarge, "it holds %s bytes; at most %d are stored", held, MaxTextBytes).At(path("text"), "too large")
+		return session.Errorf(session.TooLarge, "the part has over %d bytes, the most that is stored", MaxTextBytes).At(path("text"), "too large")
 	}
 	return nil
 }
 
-// bytesOf gives a text's bytes without a copy, since it may be large. Nobody writes to a blob.
+// readContent reads the bytes of a blob that an importer left in its file, as far as they can be stored.
+func readContent(p *session.Part) error {
+	if p.Blob == nil || p.Blob.From == nil {
+		return nil
+	}
+	from, err := p.Blob.Open()
+	if err != nil {
+		return err
+	}
+	data, err := io.ReadAll(io.LimitReader(from, MaxTextBytes+1))
+	p.Blob = &session.Blob{MediaType: p.Blob.MediaType, Size: int64(len(data)), Data: data}
+	return err
+}
+
+// bytesOf returns a text's bytes without a copy, since it may be large. Nobody writes to a blob.
 func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
 
 type field struct{ path, text string }
 
-// storable refuses text that would not come back as it went in. Decoders clean text and keep
-// the raw form beside it, so this is their mistake, or an importer's.
-func storable(fields []field) error {
-	if bad := notStorable(fields); bad != "" {
+// checkStorable refuses text that would not come back as it went in. Decoders clean text and keep
+// the raw form beside it, so such text is their mistake, or an importer's.
+func checkStorable(fields []field) error {
+	if bad := firstUnstorable(fields); bad != "" {
 		return unstorable(bad)
 	}
 	return nil
 }
 
-// notStorable names the first field that storable refuses, "" if there is none.
-func notStorable(fields []field) string {
+// firstUnstorable returns the path of the first field that checkStorable refuses, "" if there is none.
+func firstUnstorable(fields []field) string {
 	for _, f := range fields {
-		if !utf8.ValidString(f.text) || strings.IndexByte(f.text, 0) >= 0 {
+		if !isStorableText(bytesOf(f.text)) {
 			return f.path
 		}
 	}
 	return ""
 }
 
-func clean(text []byte) bool { return utf8.Valid(text) && bytes.IndexByte(text, 0) < 0 }
+func isStorableText(text []byte) bool { return utf8.Valid(text) && bytes.IndexByte(text, 0) < 0 }
 
 func unstorable(path string) error {
 	return session.Errorf(session.Invalid, "%s holds invalid UTF-8 or NUL, which SQLite's text cannot", path).At(path, "invalid UTF-8 or NUL")

@@ -25,8 +25,7 @@ func progress(sess *session.Session, m *session.Message) {
 			sess.InboundAt = &at
 		}
 		if sess.Title == "" && m.Role == session.User {
-			text, _ := m.Beginning(session.BlobThreshold) // what cannot be read is not stored either
-			if title := titleFrom(text); title != "" {
+			if title := titleOf(m); title != "" {
 				sess.Title, sess.TitleSource = title, "first_message"
 			}
 		}
@@ -68,7 +67,20 @@ func (t *tx) saveProgress(sess *session.Session) error {
 	return nil
 }
 
-// titleFrom makes a title of a text: its first line that says something, at most 80 runes.
+// titleOf makes a title of the first text of a message that has one.
+func titleOf(m *session.Message) string {
+	for i := range m.Parts {
+		switch p := &m.Parts[i]; p.Kind {
+		case session.PartText, session.PartRefusal, session.PartToolResult:
+			if title := titleFrom(p.Content()); title != "" {
+				return title
+			}
+		}
+	}
+	return ""
+}
+
+// titleFrom makes a title of a text: its first line that is not blank, at most 80 runes.
 func titleFrom(text string) string {
 	const most = 80
 	blank := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }

@@ -50,10 +50,7 @@ func (b *RestoreBatch) Split(messages, bytes int) []RestoreBatch {
 	for {
 		n, size := 0, 0
 		for n < len(rest.Messages) && n < messages && (n == 0 || size < bytes) {
-			for i := range rest.Messages[n].Parts {
-				p := &rest.Messages[n].Parts[i]
-				size += len(p.Text) + len(p.Arguments) + len(p.Extra) + sizeOfBlob(p.Blob)
-			}
+			size += sizeOf(&rest.Messages[n].Message)
 			n++
 		}
 		if n == len(rest.Messages) {
@@ -148,7 +145,7 @@ func (s *Store) Restore(ctx context.Context, b RestoreBatch) (ImportResult, erro
 		}
 		m.Day = day
 	}
-	if err := storable(b.texts()); err != nil {
+	if err := checkStorable(b.texts()); err != nil {
 		return ImportResult{}, fmt.Errorf("session %s: %w", b.Session.ID, err)
 	}
 	var r restorer
@@ -179,7 +176,7 @@ func (s *Store) Restore(ctx context.Context, b RestoreBatch) (ImportResult, erro
 func (s *Store) fetchBlobs(ctx context.Context, m *session.Message) (err error) {
 	for i := range m.Parts {
 		if p := &m.Parts[i]; p.BlobSHA != nil && p.Blob == nil {
-			if p.Blob, err = s.blobFrom(ctx, *p.BlobSHA); err != nil {
+			if p.Blob, err = readBlob(ctx, s, *p.BlobSHA); err != nil {
 				return err
 			}
 			if p.Blob == nil {

@@ -45,7 +45,7 @@ func (r *restorer) compare(batch []RestoreMessage) error {
 	from, to := batch[0].ID.Seq, batch[len(batch)-1].ID.Seq
 	here, err := collectMessages(r.ctx, r.tx, messagesOfRange, r.now.id, from, to, 0)
 	if err == nil && len(here) > 0 {
-		_, err = handOutParts(r.ctx, r.tx, here, partsOfRange, r.now.id, from, to)
+		err = collectPartRows(r.ctx, r.tx, here, partsOfRange, r.now.id, from, to)
 	}
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ type Routed struct {
 // transaction: of two that come at once one sees what the other made. Codes: Invalid, and
 // what Decide gives.
 func (s *Store) Route(ctx context.Context, in Route) (Routed, error) {
-	if err := storable([]field{{"key", in.Key}}); err != nil {
+	if err := checkStorable([]field{{"key", in.Key}}); err != nil {
 		return Routed{}, err
 	}
 	var out Routed

@@ -39,7 +39,7 @@ type NewSession struct {
 // CreateSession makes an empty session. Codes: NotFound (the parent), Conflict (source and
 // source id are taken), Invalid.
 func (s *Store) CreateSession(ctx context.Context, in NewSession) (session.Session, error) {
-	if err := storable([]field{
+	if err := checkStorable([]field{
 		{"title", in.Title},
 		{"key", in.Key},
 		{"source", string(in.Source)},
@@ -241,7 +241,7 @@ func (s *Store) PatchSession(ctx context.Context, id session.ID, p SessionPatch)
 		if f.text == nil {
 			continue
 		}
-		if err := storable([]field{{f.path, *f.text}}); err != nil {
+		if err := checkStorable([]field{{f.path, *f.text}}); err != nil {
 			return session.Session{}, err
 		}
 	}

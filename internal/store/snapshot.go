@@ -276,7 +276,7 @@ const copyPage = 200
 // their blobs, which Blob gives: whoever copies a session holds one at a time. Codes: NotFound
 // (some were purged meanwhile).
 func (s *Store) EachMessage(ctx context.Context, id session.ID, upto int64, yield func(*session.Message) error) error {
-	_, err := s.eachBatch(ctx, id, 1, upto, copyPage, yield)
+	_, err := s.eachInRange(ctx, id, 1, upto, yield)
 	return err
 }
 

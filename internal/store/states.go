@@ -164,7 +164,7 @@ func (t *tx) checkState(in StateChange, first bool, value session.JSON) error {
 	if len(value) > MaxStateBytes {
 		return session.Errorf(session.TooLarge, "state %s would have %d bytes; at most %d are kept", in.Name, len(value), MaxStateBytes).At("value", "too large")
 	}
-	if err := storable([]field{{"value", string(value)}}); err != nil || !first {
+	if err := checkStorable([]field{{"value", string(value)}}); err != nil || !first {
 		return err
 	}
 	var n int

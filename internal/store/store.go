@@ -179,30 +179,6 @@ func (s *Store) DataVersion(ctx context.Context) (v int64, err error) {
 	return v, err
 }
 
-// Shrink gives back what the connections that wait keep of the database in memory: for a command
-// that goes on with something else.
-func (s *Store) Shrink(ctx context.Context) error {
-	const shrink = `PRAGMA shrink_memory`
-	if err := s.alone(ctx, func(t *tx) error { _, err := t.exec(shrink); return err }); err != nil {
-		return fmt.Errorf("give memory back: %w", err)
-	}
-	var idle []*sqlx.Conn
-	var err error
-	for range s.readers.Stats().Idle {
-		conn, failed := s.readers.Connx(ctx)
-		if failed != nil {
-			err = failed
-			break
-		}
-		idle = append(idle, conn)
-	}
-	for _, conn := range idle {
-		_, failed := conn.ExecContext(ctx, shrink)
-		err = errors.Join(err, failed, conn.Close())
-	}
-	return err
-}
-
 // TruncateWAL moves what the write-ahead log holds into the database file and empties it.
 // done is false while a reader still needs the log. The moving happens beside the writer;
 // only the emptying, which is short and waits for nobody, holds up appends.

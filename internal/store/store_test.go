@@ -33,7 +33,6 @@ func TestMain(m *testing.M) {
 func children() map[string]func(args []string) error {
 	return map[string]func(args []string) error{
 		"open": openInChild, "append": appendInChild, "lock": lockInChild, "read": readInChild, "umask": umaskInChild,
-		"far": farInChild, "memory": memoryInChild,
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 // SetModelTitle gives a session a title that a model made, unless somebody gave it one.
 func (s *Store) SetModelTitle(ctx context.Context, id session.ID, title string) error {
-	if err := storable([]field{{"title", title}}); err != nil {
+	if err := checkStorable([]field{{"title", title}}); err != nil {
 		return err
 	}
 	return s.write(ctx, func(t *tx) error {

@@ -51,7 +51,7 @@ func (c *Counter) Text(s string) int64 {
 		return 0
 	}
 	var f features
-	f.scanLong(s)
+	f.scan(s)
 	return c.estimate(&f)
 }
 

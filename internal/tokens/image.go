@@ -54,11 +54,7 @@ func tiles(side float64) int64 { return (max(1, int64(side)) + 511) / 512 }
 // stand in a blob or in a data URL. 0, 0 when unknown.
 func imageSize(p *session.Part) (width, height int) {
 	if p.Blob != nil {
-		from, err := p.Blob.Open()
-		if err != nil {
-			return 0, 0
-		}
-		return headerSize(from)
+		return headerSize(bytes.NewReader(p.Blob.Data))
 	}
 	if text := p.Content(); isDataURL(text) {
 		_, data, _ := strings.Cut(text, ",")

@@ -1,9 +1,7 @@
 package tokens
 
 import (
-	"bufio"
 	"bytes"
-	"io"
 	"unicode/utf8"
 
 	"sessiond/internal/session"
@@ -44,7 +42,7 @@ func (c *Counter) Part(p *session.Part) int64 {
 	case session.PartToolCall:
 		arguments := c.Text(p.Arguments)
 		if p.Arguments == "" { // long ones stand in a blob
-			arguments = c.text(p, false)
+			arguments = c.Text(textOf(p))
 		}
 		return perTool + c.Text(p.ToolName) + arguments
 	case session.PartToolResult:
@@ -60,49 +58,25 @@ func (c *Counter) Part(p *session.Part) int64 {
 
 // file counts a document that is text by its text and any other as perFile.
 func (c *Counter) file(p *session.Part) int64 {
-	switch {
-	case p.Blob == nil:
-	case p.Blob.From != nil:
-		var text session.TextCheck
-		if from, err := p.Blob.Open(); err == nil {
-			if n, err := c.Reader(io.TeeReader(from, &text)); err == nil && text.Storable() {
-				return n
-			}
-		}
-	case utf8.Valid(p.Blob.Data) && bytes.IndexByte(p.Blob.Data, 0) < 0:
+	if p.Blob != nil && utf8.Valid(p.Blob.Data) && bytes.IndexByte(p.Blob.Data, 0) < 0 {
 		return c.Text(string(p.Blob.Data))
 	}
 	return max(perFile, c.content(p))
 }
 
-// content counts a part's text, unless it is bytes in disguise.
-func (c *Counter) content(p *session.Part) int64 { return c.text(p, true) }
+// content counts a part's text. A data URL is bytes and counts nothing.
+func (c *Counter) content(p *session.Part) int64 {
+	text := textOf(p)
+	if isDataURL(text) {
+		return 0
+	}
+	return c.Text(text)
+}
 
-// text counts a part's text, also one that lies elsewhere: what cannot be read costs nothing,
-// for it cannot be stored either. A text that is bytes in disguise is nothing where that is asked.
-func (c *Counter) text(p *session.Part, disguised bool) int64 {
-	isText := !p.Kind.HasBytes() || p.Kind == session.PartData && p.Blob != nil && p.Blob.MediaType == session.TextBlob
-	if p.Text != "" || p.Blob == nil || p.Blob.From == nil || !isText {
-		text := p.Content()
-		if text == "" && p.Blob != nil && isText { // of a long line that is kept as it is
-			text = string(p.Blob.Data)
-		}
-		if disguised && isDataURL(text) {
-			return 0
-		}
-		return c.Text(text)
+// textOf returns a part's text, also that of a long line of data, which is kept as a text blob.
+func textOf(p *session.Part) string {
+	if p.Text == "" && p.Kind == session.PartData && p.Blob != nil && p.Blob.MediaType == session.TextBlob {
+		return string(p.Blob.Data)
 	}
-	from, err := p.Blob.Open()
-	if err != nil {
-		return 0
-	}
-	r := bufio.NewReader(from)
-	if head, _ := r.Peek(headOfDataURL); disguised && isDataURL(string(head)) { // a failure comes again
-		return 0
-	}
-	n, err := c.Reader(r)
-	if err != nil {
-		return 0
-	}
-	return n
+	return p.Content()
 }

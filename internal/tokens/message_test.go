@@ -70,6 +70,20 @@ func TestMeasureReadsTextFromABlob(t *testing.T) {
 	}
 }
 
+// A line that is kept as it is costs its text, also when that is too long for its column.
+func TestALongLineThatIsKeptCostsItsText(t *testing.T) {
+	line := strings.Repeat("[words] ", 20_000)
+	want := Reference().Part(&session.Part{Kind: session.PartData, Text: line})
+	blob := session.Blob{Data: []byte(line), MediaType: session.TextBlob}
+	if got := Reference().Part(&session.Part{Kind: session.PartData, Blob: &blob}); got != want || want < 1000 {
+		t.Errorf("%d, not %d", got, want)
+	}
+	blob.MediaType = "application/octet-stream"
+	if got := Reference().Part(&session.Part{Kind: session.PartData, Blob: &blob}); got != 0 {
+		t.Errorf("bytes: %d", got)
+	}
+}
+
 func encoded(t *testing.T, format string, width, height int) []byte {
 	t.Helper()
 	var b bytes.Buffer

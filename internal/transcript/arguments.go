@@ -108,8 +108,6 @@ func (t *ToolUse) outcome(width int) string {
 		return "→ error"
 	case t.Result == "":
 		return "→ done"
-	case t.LongResult != nil:
-		return "→ " + Size(t.LongResult.Size)
 	case len(t.Result) <= 60 && !strings.Contains(strings.TrimSpace(t.Result), "\n"):
 		if line := OneLine(t.Result, 60); Width(line) <= width {
 			return "→ " + line

@@ -163,7 +163,7 @@ func (b *builder) forget(use *ToolUse) {
 
 func (t *ToolUse) fill(m *session.Message, p *session.Part) {
 	t.ResultRef, t.DurationMS = m.ID, p.DurationMS
-	t.Result, t.LongResult = textOf(p)
+	t.Result = p.Content()
 	t.IsError = p.IsError != nil && *p.IsError
 }
 
@@ -173,7 +173,7 @@ func (b *builder) block(m *session.Message, p *session.Part) Block {
 		use := &ToolUse{Name: p.ToolName, Arguments: p.Arguments, row: p.RowID, id: p.CallID}
 		if p.IsError != nil && *p.IsError { // it could not even be read
 			use.ResultRef, use.IsError = m.ID, true
-			use.Result, use.LongResult = textOf(p)
+			use.Result = p.Content()
 			return Block{Kind: BlockTool, Tool: use}
 		}
 		if p.RowID != 0 {
@@ -205,8 +205,7 @@ func (b *builder) block(m *session.Message, p *session.Part) Block {
 }
 
 func said(kind BlockKind, p *session.Part) Block {
-	text, long := textOf(p)
-	return Block{Kind: kind, Text: text, Long: long}
+	return Block{Kind: kind, Text: p.Content()}
 }
 
 // label says who speaks.
@@ -261,7 +260,7 @@ func remark(m *session.Message) string {
 func attachment(p *session.Part) *Attachment {
 	a := &Attachment{Kind: p.Kind, Size: int64(len(p.Text))}
 	if p.Blob != nil {
-		a.MediaType, a.Size, a.Data, a.From = p.Blob.MediaType, p.Blob.Size, p.Blob.Data, p.Blob.From
+		a.MediaType, a.Size, a.Data = p.Blob.MediaType, p.Blob.Size, p.Blob.Data
 	}
 	var extra any
 	if len(p.Extra) > 0 && json.Unmarshal(p.Extra, &extra) == nil {

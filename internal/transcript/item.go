@@ -55,7 +55,6 @@ const (
 type Block struct {
 	Kind       BlockKind
 	Text       string // of text, refusal, reasoning and data; reasoning may have none that can be read
-	Long       *Long  // the whole text, where Text is the beginning of one that is not held
 	Tool       *ToolUse
 	Attachment *Attachment
 }
@@ -65,7 +64,6 @@ type ToolUse struct {
 	Name       string
 	Arguments  string // as they came
 	Result     string
-	LongResult *Long              // the whole result, where Result is its beginning
 	ResultRef  session.MessageRef // zero: no result is here
 	IsError    bool
 	DurationMS *int64
@@ -86,6 +84,4 @@ type Attachment struct {
 	Name      string // a file's name or an address, "" when it is not known
 	Size      int64  // bytes, 0 when it is not here
 	Data      []byte // nil when it is not here
-
-	From session.Content // its bytes, where they are not held
 }

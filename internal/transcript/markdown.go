@@ -63,7 +63,7 @@ type Writer interface {
 // NewMarkdown makes a writer of Markdown (CommonMark with GitHub's details): a heading for each
 // message, what was said as a quotation below it, tool calls and reasoning folded. Nothing that
 // was stored can leave its place: every line of it is quoted or fenced by more than it holds,
-// and the HTML and the images in it are only text. A text that is not held is fenced.
+// and the HTML and the images in it are only text.
 func NewMarkdown(w io.Writer, heading Heading, zone *time.Location) Writer {
 	m := &markdown{out: bufio.NewWriter(w), zone: zone}
 	heading = heading.lines()
@@ -76,22 +76,16 @@ func NewMarkdown(w io.Writer, heading Heading, zone *time.Location) Writer {
 // Item implements Writer.
 func (m *markdown) Item(item *Item) error {
 	m.item(item)
-	return m.err
+	return nil // Close returns the first error
 }
 
 // Close implements Writer.
-func (m *markdown) Close() error {
-	if m.err != nil {
-		return m.err
-	}
-	return m.out.Flush()
-}
+func (m *markdown) Close() error { return m.out.Flush() }
 
 type markdown struct {
 	out  *bufio.Writer
 	zone *time.Location
 	day  string
-	err  error // of a long text
 }
 
 // line leaves errors to Flush, which gives the first one.
@@ -165,11 +159,7 @@ func (m *markdown) block(b *Block) {
 			return
 		}
 		m.open("thought: " + OneLine(b.Text, 60))
-		if b.Long != nil {
-			m.longFence(b.Long)
-		} else {
-			m.quote(b.Text)
-		}
+		m.quote(b.Text)
 		m.shut()
 	case BlockAttachment:
 		m.note(b.Attachment.String())
@@ -178,11 +168,7 @@ func (m *markdown) block(b *Block) {
 		m.fence("", b.Text)
 		m.shut()
 	default:
-		if b.Long != nil {
-			m.longFence(b.Long)
-		} else {
-			m.quote(b.Text)
-		}
+		m.quote(b.Text)
 	}
 }
 
@@ -202,15 +188,11 @@ func (m *markdown) tool(use *ToolUse) {
 	if strings.TrimSpace(use.Arguments) != "" {
 		m.fence("json", use.Arguments)
 	}
-	if use.Result != "" || use.LongResult != nil {
+	if use.Result != "" {
 		if use.Arguments != "" {
 			m.line("")
 		}
-		if use.LongResult != nil {
-			m.longFence(use.LongResult)
-		} else {
-			m.fence("", use.Result)
-		}
+		m.fence("", use.Result)
 	}
 	m.shut()
 }
@@ -242,48 +224,18 @@ func (m *markdown) fence(language, s string) {
 	m.line(bar)
 }
 
-// longFence is fence of a text that is not held: it is read once to know how long the fences
-// are, and once to write it.
-func (m *markdown) longFence(l *Long) {
-	if m.err != nil {
-		return
-	}
-	n, err := l.longestRun('`')
-	if err != nil {
-		m.err = err
-		return
-	}
-	bar := strings.Repeat("`", max(3, n+1))
-	m.line(bar)
-	m.err = l.each(func(piece string) error {
-		_, err := m.out.WriteString(piece)
-		return err
-	})
-	m.line("")
-	m.line(bar)
-}
-
-func longestRun(s string, of byte) int {
-	r := run{of: of}
-	r.add(s)
-	return r.longest
-}
-
-// run is the longest run of a byte in what was added.
-type run struct {
-	of         byte
-	longest, n int
-}
-
-func (r *run) add(s string) {
+// longestRun returns the length of the longest run of a byte.
+func longestRun(s string, of byte) (longest int) {
+	n := 0
 	for i := range len(s) {
-		if s[i] != r.of {
-			r.n = 0
+		if s[i] != of {
+			n = 0
 			continue
 		}
-		r.n++
-		r.longest = max(r.longest, r.n)
+		n++
+		longest = max(longest, n)
 	}
+	return longest
 }
 
 // plainMarkdown writes text that says itself in Markdown.

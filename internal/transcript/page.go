@@ -7,7 +7,6 @@ import (
 	_ "embed" // the page's style and templates
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"html/template"
 	"io"
 	"net/http"
@@ -34,7 +33,7 @@ const (
 
 // NewHTML makes a writer of one page that needs nothing else: it loads nothing, and nothing in
 // it can run. Whatever was stored stands in it as text; images, of the kinds that are only
-// pictures, are in the page. A text that is not held is folded.
+// pictures, are in the page.
 func NewHTML(w io.Writer, heading Heading, zone *time.Location) Writer {
 	templates, err := template.New("page").Parse(pageTemplates)
 	p := &page{out: bufio.NewWriter(w), templates: templates, prose: newProse(), zone: zone, left: maxImages, err: err}
@@ -136,14 +135,6 @@ func (p *page) block(item *Item, b *Block) {
 		p.tool(b.Tool)
 	case b.Kind == BlockAttachment:
 		p.attachment(b.Attachment)
-	case b.Long != nil:
-		what := string(b.Kind)
-		if b.Kind == BlockReasoning {
-			what = "thought"
-		}
-		p.write("fold", what+", "+Size(b.Long.Size)+": "+OneLine(b.Text, 100))
-		p.long(b.Long)
-		p.raw("</details>\n")
 	case b.Kind == BlockReasoning:
 		p.put(p.reasoning(b.Text))
 	case b.Kind == BlockData:
@@ -160,18 +151,6 @@ func (p *page) raw(s string) {
 	if p.err == nil {
 		_, p.err = p.out.WriteString(s)
 	}
-}
-
-// long writes a text that is not held.
-func (p *page) long(l *Long) {
-	p.raw("<pre>")
-	if p.err == nil {
-		p.err = l.each(func(piece string) error {
-			template.HTMLEscape(p.out, []byte(piece))
-			return nil
-		})
-	}
-	p.raw("</pre>\n")
 }
 
 func (p *page) reasoning(s string) template.HTML {
@@ -248,66 +227,33 @@ func (p *page) tool(use *ToolUse) {
 	p.write("tool", map[string]any{
 		"Name": name, "Short": short, "Outcome": use.outcome(80), "Failed": use.IsError, "Arguments": visible(arguments),
 	})
-	if use.LongResult != nil {
-		p.raw("<h2>result</h2>\n")
-		p.long(use.LongResult)
-	} else {
-		p.write("result", visible(use.Result))
-	}
+	p.write("result", visible(use.Result))
 	p.raw("</details>\n")
 }
 
 // attachment shows a picture, and names everything else.
 func (p *page) attachment(a *Attachment) {
-	kind, err := a.picture()
-	if err != nil && p.err == nil {
-		p.err = err
-	}
+	kind := a.picture()
 	if size := int(a.Size); kind == "" || size > min(maxImage, p.left) {
 		p.write("note", a.String())
 		return
 	}
 	p.left -= int(a.Size)
 	p.raw(`<img src="data:` + kind + `;base64,`)
-	if p.err == nil {
-		p.err = a.encode(p.out)
-	}
+	p.raw(base64.StdEncoding.EncodeToString(a.Data))
 	p.write("image", a.String())
 }
 
-// picture gives the media type of a picture by its own first bytes; "" for anything else.
-func (a *Attachment) picture() (string, error) {
-	head := a.Data
-	if a.From != nil {
-		from, err := a.From.Open()
-		if err != nil {
-			return "", err
-		}
-		if head, err = io.ReadAll(io.LimitReader(from, 512)); err != nil {
-			return "", err
-		}
+// picture returns the media type of a picture, told by its first bytes; "" for anything else.
+func (a *Attachment) picture() string {
+	if len(a.Data) == 0 {
+		return ""
 	}
-	if len(head) > 0 {
-		switch kind := http.DetectContentType(head); kind {
-		case "image/png", "image/jpeg", "image/gif", "image/webp":
-			return kind, nil
-		}
+	switch kind := http.DetectContentType(a.Data); kind {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return kind
 	}
-	return "", nil
-}
-
-// encode writes an attachment's bytes in base64.
-func (a *Attachment) encode(to io.Writer) error {
-	enc := base64.NewEncoder(base64.StdEncoding, to)
-	from := io.Reader(bytes.NewReader(a.Data))
-	if a.From != nil {
-		var err error
-		if from, err = a.From.Open(); err != nil {
-			return err
-		}
-	}
-	_, err := io.Copy(enc, from)
-	return errors.Join(err, enc.Close())
+	return ""
 }
 
 // visible gives a text as a page can show it: without what acts instead of showing.

@@ -25,8 +25,7 @@ type TerminalOptions struct {
 }
 
 // NewTerminal makes a writer for reading in a terminal. Nothing that was stored can act on it:
-// control sequences are stripped from every text. Of a text that is not held it shows the
-// beginning, and says how to see the rest; Raw shows all of it.
+// control sequences are stripped from every text.
 func NewTerminal(w io.Writer, opt TerminalOptions) Writer {
 	if opt.Width <= 0 {
 		opt.Width = defaultWidth
@@ -40,16 +39,11 @@ func NewTerminal(w io.Writer, opt TerminalOptions) Writer {
 // Item implements Writer.
 func (t *terminal) Item(item *Item) error {
 	t.item(item)
-	return t.err
+	return nil // Close returns the first error
 }
 
 // Close implements Writer.
-func (t *terminal) Close() error {
-	if t.err != nil {
-		return t.err
-	}
-	return t.out.Flush()
-}
+func (t *terminal) Close() error { return t.out.Flush() }
 
 type terminal struct {
 	TerminalOptions
@@ -57,7 +51,6 @@ type terminal struct {
 	style style
 	day   string
 	begun bool
-	err   error // of a long text
 }
 
 func (t *terminal) line(s string) {
@@ -116,17 +109,17 @@ func (t *terminal) message(item *Item) {
 		b := &item.Blocks[i]
 		switch b.Kind {
 		case BlockTool:
-			t.tool(item, b.Tool)
+			t.tool(b.Tool)
 		case BlockReasoning:
-			t.reasoning(item, b)
+			t.reasoning(b)
 		case BlockAttachment:
 			t.line("  " + t.style.cyan(Truncate(b.Attachment.String(), t.Width-2)))
 		case BlockData:
 			t.line("  " + t.style.dim(OneLine("[data] "+b.Text, t.Width-2)))
 		case BlockRefusal:
-			t.said(item, b, t.style.yellow)
+			t.text(b.Text, t.style.yellow)
 		default:
-			t.said(item, b, nil)
+			t.text(b.Text, nil)
 		}
 	}
 	if ended := endedBadly(item); ended != "" {
@@ -178,61 +171,19 @@ func (t *terminal) text(s string, paint func(string) string) {
 	}
 }
 
-// said writes what a block says, or the beginning of it.
-func (t *terminal) said(item *Item, b *Block, paint func(string) string) {
-	if b.Long != nil && t.Raw {
-		t.long(b.Long, "  ", paint)
-		return
-	}
-	t.text(b.Text, paint)
-	if b.Long != nil {
-		t.more("  ", item.Ref, b.Long)
-	}
-}
-
-// more says that a text is longer than what is shown of it.
-func (t *terminal) more(indent string, at session.MessageRef, l *Long) {
-	t.line(indent + t.style.yellow("… this is the beginning of "+Size(l.Size)+". All of it: sessiond show "+string(at.Session)+" --all --seq "+strconv.FormatInt(at.Seq, 10)+" --raw"))
-}
-
-// long writes all of a text that is not held, as text does.
-func (t *terminal) long(l *Long, indent string, paint func(string) string) {
-	if t.err != nil {
-		return
-	}
-	if paint == nil {
-		paint = func(s string) string { return s }
-	}
-	started := false // the line
-	t.err = l.each(func(piece string) error {
-		for line := range strings.Lines(piece) {
-			text, ended := strings.CutSuffix(line, "\n")
-			if text != "" && !started {
-				t.write(indent)
-			}
-			t.write(paint(text))
-			if started = !ended && (started || text != ""); ended {
-				t.write("\n")
-			}
-		}
-		return nil
-	})
-	t.write("\n")
-}
-
-func (t *terminal) reasoning(item *Item, b *Block) {
+func (t *terminal) reasoning(b *Block) {
 	switch {
 	case strings.TrimSpace(b.Text) == "":
 		t.line("  " + t.style.dim("(reasoning, not readable)"))
 	case t.Expand || t.Raw:
-		t.said(item, b, t.style.dim)
+		t.text(b.Text, t.style.dim)
 	default:
 		t.line("  " + t.style.dim(OneLine("(thought) "+b.Text, min(t.Width, maxWidth)-2)))
 	}
 }
 
 // tool writes a call and its result on one line, or both in full.
-func (t *terminal) tool(item *Item, use *ToolUse) {
+func (t *terminal) tool(use *ToolUse) {
 	mark := t.style.green("◇")
 	switch {
 	case use.IsError:
@@ -257,27 +208,8 @@ func (t *terminal) tool(item *Item, use *ToolUse) {
 	t.line("  " + mark + " " + line + " " + t.style.dim(outcome))
 	if t.Expand || t.Raw {
 		t.body("arguments", use.Arguments)
-		at := use.ResultRef
-		if at == (session.MessageRef{}) {
-			at = item.Ref
-		}
-		t.result(at, use)
-	}
-}
-
-func (t *terminal) result(at session.MessageRef, use *ToolUse) {
-	if use.LongResult == nil || !t.Raw {
 		t.body("result", use.Result)
 	}
-	if use.LongResult == nil {
-		return
-	}
-	if !t.Raw {
-		t.more("    ", at, use.LongResult)
-		return
-	}
-	t.line("    " + t.style.dim("result:"))
-	t.long(use.LongResult, "    ", nil)
 }
 
 func (t *terminal) body(name, s string) {

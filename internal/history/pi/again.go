@@ -102,8 +102,8 @@ func (w *writer) messageAgain(o history.Object, m *session.Message, shape string
 				continue
 			}
 			output := p.Content() // with what stands around it, where that is not known
-			if !w.Masked && at.Output[1] <= w.Texts.Size(output) {
-				output = w.Texts.Slice(output, at.Output[0], at.Output[1])
+			if !w.Masked && at.Output[1] <= len(output) {
+				output = output[at.Output[0]:at.Output[1]]
 			}
 			o = withText(o, "output", output)
 		}
@@ -194,7 +194,7 @@ func (w *writer) resultAgain(o history.Object, m *session.Message, shape string)
 // divide cuts the text of an answer into its blocks. It is false where they are not those of
 // the text any more.
 func (w *writer) divide(text string, layout []json.RawMessage, all []session.Part) (parts []session.Part, ok bool) {
-	at, size := 0, w.Texts.Size(text)
+	at, size := 0, len(text)
 	if w.Masked && size != 0 {
 		return nil, false
 	}
@@ -213,17 +213,11 @@ func (w *writer) divide(text string, layout []json.RawMessage, all []session.Par
 		if n < 0 || n > size-at {
 			return nil, false
 		}
-		p := session.TextPart(w.Texts.Slice(text, at, at+n))
+		p := session.TextPart(text[at : at+n])
 		p.Extra = session.JSON(block.Get("rest"))
 		parts = append(parts, p)
-		if at += n; at < size {
-			c, err := w.Texts.At(text, at)
-			if err != nil && w.err == nil {
-				w.err = err
-			}
-			if c == '\n' {
-				at++
-			}
+		if at += n; at < size && text[at] == '\n' {
+			at++
 		}
 	}
 	return parts, true

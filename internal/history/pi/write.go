@@ -9,7 +9,6 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
-	"sessiond/internal/standin"
 )
 
 // Session is what a file of pi is written from.
@@ -22,7 +21,6 @@ type Session struct {
 	OnPath      func(session.MessageRef) bool // to the head
 	Compactions []session.Compaction          // in force or once in force, oldest first
 	Spent       func(row int64) *session.Call // of the reply; nil: nothing is known
-	Texts       *standin.Book                 // what words in texts stand for; nil: none do
 	Masked      bool                          // texts are not as they came
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
@@ -79,8 +80,12 @@ func (r *reader) blob(raw []byte) error {
 	if from != nil {
 		b.Data, b.From = nil, from
 	}
+	bytes, err := b.Open()
+	if err != nil {
+		return err
+	}
 	sum := sha256.New()
-	if b.Size, err = copyBlob(sum, &b); err != nil {
+	if b.Size, err = io.Copy(sum, bytes); err != nil {
 		return err
 	}
 	if hex.EncodeToString(sum.Sum(nil)) != l.SHA256 {

@@ -48,6 +48,17 @@ func (s *Source) Read(ctx context.Context, found history.Found, _ *history.Curso
 	return append(check.problems, r.problems...), err
 }
 
+// cutRule tells that what blobs hold is read out of the file when it is stored.
+func cutRule() history.CutRule {
+	return history.CutRule{
+		Fields: []string{"text", "base64"},
+		Whole: func(line []byte) bool {
+			kind, ok := typeOf(line)
+			return !ok || kind != lineBlob
+		},
+	}
+}
+
 // reader carries a file through one pass.
 type reader struct {
 	ctx      context.Context

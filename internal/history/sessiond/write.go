@@ -13,7 +13,7 @@ import (
 	"sessiond/internal/store"
 )
 
-// Writer writes sessions as lines of JSON. It holds a few messages at a time, or, of a blob, a piece.
+// Writer writes sessions as lines of JSON. It holds a few messages or one blob at a time.
 type Writer struct {
 	store    *store.Store
 	mask     *redact.Masker
@@ -60,7 +60,7 @@ func (w *Writer) Session(ctx context.Context, id session.ID) error {
 	if snap.PurgedAt != nil {
 		return nil
 	}
-	return w.store.StillThere(ctx, id)
+	return w.store.CheckNotPurged(ctx, id)
 }
 
 // StoreData writes what belongs to the store and to none of its sessions, after all of them.
@@ -187,10 +187,7 @@ func (w *Writer) blob(ctx context.Context, sha string, kind session.PartKind) (s
 	if written, ok := w.blobs[w.blobKey(sha, kind)]; ok {
 		return written, nil
 	}
-	b, err := w.store.BlobFrom(ctx, sha)
-	if err == nil && b.Size <= largeBlob {
-		b, err = w.store.Blob(ctx, sha)
-	}
+	b, err := w.store.Blob(ctx, sha)
 	if session.CodeOf(err) == session.NotFound {
 		return sha, nil
 	}
@@ -198,14 +195,14 @@ func (w *Writer) blob(ctx context.Context, sha string, kind session.PartKind) (s
 		return "", err
 	}
 	written := sha
-	if w.mask == nil || !redact.Masks(kind) {
-		err = w.writeBlob(&b, kind)
-	} else if err = w.mask.Blob(&b); err == nil {
+	if redact.Masks(kind) {
+		w.mask.Blob(&b)
 		if b.SHA256 != sha && w.blobs[w.blobKey(b.SHA256, kind)] != "" {
 			return b.SHA256, nil // two became one
 		}
-		written, err = b.SHA256, w.writeBlob(&b, kind)
+		written = b.SHA256
 	}
+	err = w.writeBlob(&b, kind)
 	w.blobs[w.blobKey(sha, kind)], w.blobs[w.blobKey(written, kind)] = written, written
 	return written, err
 }
@@ -220,9 +217,6 @@ func (w *Writer) blobKey(sha string, kind session.PartKind) string {
 }
 
 func (w *Writer) writeBlob(b *session.Blob, kind session.PartKind) error {
-	if b.From != nil {
-		return w.streamBlob(b, kind)
-	}
 	l := blobLine{Type: lineBlob, SHA256: b.SHA256, MediaType: b.MediaType}
 	if mayBeText(b, kind) && utf8.Valid(b.Data) {
 		text := string(b.Data)

@@ -9,7 +9,6 @@ import (
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/session"
-	"sessiond/internal/standin"
 )
 
 type compactBody struct {
@@ -305,7 +304,7 @@ func (s *Server) compactionSources(ctx context.Context, in *sourcesInput) (*list
 	if err != nil {
 		return nil, err
 	}
-	data, err := items(in.Dialect, page, standin.New())
+	data, err := items(in.Dialect, page)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"sessiond/internal/session"
-	"sessiond/internal/standin"
 	"sessiond/internal/store"
 )
 
@@ -94,17 +93,6 @@ func listOf[T any](data []T, next string) list[T] {
 		out.NextCursor = &next
 	}
 	return out
-}
-
-// texts gives what words in the data stand for: all of a list have one book.
-func (l list[T]) texts() *standin.Book {
-	if len(l.Data) == 0 {
-		return nil
-	}
-	if first, ok := any(l.Data[0]).(worded); ok {
-		return first.texts()
-	}
-	return nil
 }
 
 // listOutput is the answer of a list's route.

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"sessiond/internal/dialect"
 	"sessiond/internal/routing"
 	"sessiond/internal/session"
-	"sessiond/internal/standin"
 	"sessiond/internal/store"
 )
 
@@ -182,20 +180,7 @@ type messageView struct {
 type messageItem struct {
 	view *messageView
 	wire json.RawMessage
-	long *standin.Book // of the answer: what words in the view stand for; nil: none
 }
-
-// texts gives what words in the answer stand for.
-func (m messageItem) texts() *standin.Book { return m.long }
-
-// longText is a text of which an answer is not put together in memory, where each would stand
-// several times.
-type longText string
-
-const longTextSize = 64 << 10
-
-// Open implements session.Content.
-func (t longText) Open() (io.Reader, error) { return strings.NewReader(string(t)), nil }
 
 // MarshalJSON implements json.Marshaler.
 func (m messageItem) MarshalJSON() ([]byte, error) {
@@ -213,21 +198,16 @@ func (messageItem) Schema(r huma.Registry) *huma.Schema {
 	}
 }
 
-// items gives messages as they are read, or in a dialect. A book takes the long texts, for an
-// answer that is written through it; nil: they stand in the messages. Codes: Invalid.
-func items(form string, msgs []session.Message, book *standin.Book) ([]messageItem, error) {
+// items returns messages in our form, or in a dialect. Codes: Invalid.
+func items(form string, msgs []session.Message) ([]messageItem, error) {
 	out := make([]messageItem, len(msgs))
 	if form == "" {
 		for i := range msgs {
 			m := &msgs[i]
 			for j := range m.Parts { // a long text is kept beside its part; a reader wants it in it
-				text := m.Parts[j].Content()
-				if book != nil && len(text) >= longTextSize {
-					text = book.Word(longText(text), int64(len(text)))
-				}
-				m.Parts[j].Text = text
+				m.Parts[j].Text = m.Parts[j].Content()
 			}
-			out[i] = messageItem{view: &messageView{Message: *m, Content: m.Text()}, long: book}
+			out[i] = messageItem{view: &messageView{Message: *m, Content: m.Text()}}
 		}
 		return out, nil
 	}
@@ -306,7 +286,7 @@ func (s *Server) listMessages(ctx context.Context, in *listMessagesInput) (*list
 	if more {
 		next = msgs[len(msgs)-1].ID.String()
 	}
-	data, err := items(in.Dialect, msgs, standin.New())
+	data, err := items(in.Dialect, msgs)
 	if err != nil {
 		return nil, err
 	}
@@ -354,7 +334,7 @@ func (s *Server) getMessage(ctx context.Context, in *getMessageInput) (*messageO
 	if err != nil {
 		return nil, err
 	}
-	data, err := items(in.Dialect, []session.Message{m}, standin.New())
+	data, err := items(in.Dialect, []session.Message{m})
 	if err != nil {
 		return nil, err
 	}

@@ -70,10 +70,10 @@ func (s *Server) search(ctx context.Context, in *searchInput) (*searchOutput, er
 	out := searchView{Hits: make([]hitView, len(found.Hits)), Pending: found.Pending, Partial: found.Partial}
 	for i, hit := range found.Hits {
 		v := hitView{Hit: hit}
-		if v.Before, err = items("", hit.Before, nil); err != nil {
+		if v.Before, err = items("", hit.Before); err != nil {
 			return nil, err
 		}
-		if v.After, err = items("", hit.After, nil); err != nil {
+		if v.After, err = items("", hit.After); err != nil {
 			return nil, err
 		}
 		out.Hits[i] = v

@@ -22,7 +22,6 @@ import (
 	"sessiond/internal/routing"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
-	"sessiond/internal/standin"
 	"sessiond/internal/store"
 	"sessiond/internal/web/problem"
 )
@@ -136,22 +135,7 @@ func (s *Server) config() huma.Config {
 	}
 }
 
-// worded is an answer in which words stand for long texts; a nil book: none do.
-type worded interface{ texts() *standin.Book }
-
 func writeJSON(w io.Writer, v any) error {
-	long, ok := v.(worded)
-	if !ok || long.texts() == nil {
-		return encode(w, v)
-	}
-	to := long.texts().Writer(w)
-	if err := encode(to, v); err != nil {
-		return err
-	}
-	return to.Flush()
-}
-
-func encode(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)

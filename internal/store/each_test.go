@@ -7,25 +7,24 @@ import (
 	"sessiond/internal/session"
 )
 
-// What a purge takes away in the middle of a reading is not passed over in silence.
-func TestWhatIsPurgedWhileItIsReadIsTold(t *testing.T) {
+func TestAPurgeDuringAReadingIsReported(t *testing.T) {
 	ways := map[string]func(s *Store, sess session.Session, yield func(*session.Message) error) error{
 		"a path": func(s *Store, sess session.Session, yield func(*session.Message) error) error {
-			return s.Along(t.Context(), *sess.HeadID, yield)
+			return s.EachOnPath(t.Context(), *sess.HeadID, yield)
 		},
 		"a session's own": func(s *Store, sess session.Session, yield func(*session.Message) error) error {
-			return s.EachOf(t.Context(), sess.ID, 1, sess.LastSeq, yield)
+			return s.EachInRange(t.Context(), sess.ID, 1, sess.LastSeq, yield)
 		},
 		"a copy": func(s *Store, sess session.Session, yield func(*session.Message) error) error {
 			return s.EachMessage(t.Context(), sess.ID, sess.LastSeq, yield)
 		},
 	}
 	for name, read := range ways {
-		for _, at := range []int64{0, 1, alongBatch, alongBatch + 1, copyPage} { // 0: never
+		for _, at := range []int64{0, 1, batchRows, batchRows + 1} { // 0: never
 			t.Run(fmt.Sprintf("%s, at %d", name, at), func(t *testing.T) {
 				s := openTest(t)
 				sess := mustCreate(t, s, NewSession{})
-				for i := range copyPage + 8 {
+				for i := range batchRows + 8 {
 					mustAppend(t, s, sess.ID, says(session.User, fmt.Sprint(i)))
 				}
 				sess = must(s.Session(t.Context(), sess.ID))(t)
