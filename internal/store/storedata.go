@@ -349,5 +349,5 @@ func (d *StoreData) check() error {
 			return session.Errorf(session.Invalid, "%.70q is no day: it looks like 2026-02-11", day)
 		}
 	}
-	return storable(texts)
+	return checkStorable(texts)
 }
