@@ -3,14 +3,15 @@ package summarize
 import (
 	"context"
 	"errors"
+	"io"
 	"sync"
 	"time"
 
 	"sessiond/internal/session"
 )
 
-// Breaker stops asking a model that keeps failing: after threshold failures in a row it
-// answers FailOpen at once until the cool-down has passed, then lets one request try.
+// Breaker stops requests to a model that keeps failing: after threshold failures in a row it returns
+// FailOpen until the cool-down has passed, then lets one request try.
 type Breaker struct {
 	inner     Summarizer
 	threshold int
@@ -23,25 +24,25 @@ type Breaker struct {
 	trying   bool
 }
 
-// NewBreaker puts a breaker before inner.
+// NewBreaker returns a breaker before inner.
 func NewBreaker(inner Summarizer, threshold int, coolDown time.Duration, now func() time.Time) *Breaker {
 	return &Breaker{inner: inner, threshold: threshold, coolDown: coolDown, now: now}
 }
 
-// Name gives the inner summariser's names.
+// Name returns the inner summariser's names.
 func (b *Breaker) Name() (provider, model string) { return b.inner.Name() }
 
 // Summarize asks the inner summariser unless the breaker is open.
 func (b *Breaker) Summarize(ctx context.Context, req session.SummaryRequest) (session.Summary, error) {
 	if till, ok := b.enter(); !ok {
-		return session.Summary{}, &Failure{Kind: FailOpen, Message: "the model failed too often; it is asked again after " + till.UTC().Format(time.RFC3339)}
+		return session.Summary{}, &Failure{Kind: FailOpen, Message: "the model failed too often; the next request is possible after " + till.UTC().Format(time.RFC3339)}
 	}
 	made, err := b.inner.Summarize(ctx, req)
 	b.leave(err)
 	return made, err
 }
 
-// enter tells whether a request may pass, and until when none may.
+// enter reports whether a request may pass, and until when none may.
 func (b *Breaker) enter() (till time.Time, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -55,8 +56,8 @@ func (b *Breaker) enter() (till time.Time, ok bool) {
 	return time.Time{}, true
 }
 
-// leave counts the outcome. What is wrong with one span, and what a caller cancelled, says
-// nothing about the model.
+// leave counts the outcome of a request. Failures caused by the span or by the caller do not count
+// against the model.
 func (b *Breaker) leave(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -76,4 +77,9 @@ func (b *Breaker) leave(err error) {
 }
 
 // Close releases the inner summariser's connections.
-func (b *Breaker) Close() error { return closeInner(b.inner) }
+func (b *Breaker) Close() error {
+	if c, ok := b.inner.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}

@@ -23,7 +23,7 @@ func (s *scripted) Summarize(context.Context, session.SummaryRequest) (session.S
 	return session.Summary{Text: "x"}, s.err
 }
 
-func TestBreakerStopsAskingAndTriesAgainAfterTheCoolDown(t *testing.T) {
+func TestBreakerRetriesAfterCoolDown(t *testing.T) {
 	now := time.Date(2026, 2, 11, 10, 0, 0, 0, time.UTC)
 	inner := &scripted{err: &summarize.Failure{Kind: summarize.FailServer, Message: "down"}}
 	b := summarize.NewBreaker(inner, 3, time.Minute, func() time.Time { return now })
@@ -66,7 +66,7 @@ func TestBreakerStopsAskingAndTriesAgainAfterTheCoolDown(t *testing.T) {
 	}
 }
 
-func TestBreakerDoesNotBlameTheModelForTheSpanOrTheCaller(t *testing.T) {
+func TestBreakerIgnoresFailuresOfSpanAndCaller(t *testing.T) {
 	for name, err := range map[string]error{
 		"refusal":   &summarize.Failure{Kind: summarize.FailRefusal},
 		"too long":  &summarize.Failure{Kind: summarize.FailTooLongInput},

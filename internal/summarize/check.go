@@ -6,19 +6,18 @@ import (
 	"sessiond/internal/redact"
 )
 
-// answerLimits is what an answer is measured against, in tokens of the reference counter.
+// answerLimits are the limits of an answer in tokens of the reference counter.
 type answerLimits struct {
-	replaced int64 // what the summary will stand for
-	budget   int64 // what the summary's text may have
+	replaced int64 // size of the messages that the summary replaces
+	budget   int64 // of the summary's text
 }
 
-// checkAnswer looks at a model's text and gives it back without fences and with secrets
-// masked. kind is empty when the text can stand as it is, FailTooLongOutput when it only has
-// to become shorter, else why it is no summary. Rules: not empty, not a refusal, not the
-// prompt again, smaller than what it replaces, within its budget.
+// checkAnswer returns a model's text without fences and with secrets masked. kind is empty for a
+// valid summary, FailTooLongOutput for one that is only too long, else the reason why the text is
+// no summary. A summary is not empty, no refusal, no copy of the prompt, smaller than the messages
+// that it replaces, and within its budget.
 //
-// A refusal is known by its form and not by its words: a short text without one of the
-// headings that were asked for.
+// A refusal is recognised by its form, not by its words: it is short and has none of the headings.
 func checkAnswer(text string, limits answerLimits, count func(string) int64) (checked string, kind FailureKind) {
 	text = withoutFence(strings.TrimSpace(text))
 	text, _ = redact.Mask(text)
@@ -26,7 +25,7 @@ func checkAnswer(text string, limits answerLimits, count func(string) int64) (ch
 	if text == "" {
 		return "", FailEmpty
 	}
-	if echoes(text) {
+	if echoesPrompt(text) {
 		return text, FailBadAnswer
 	}
 	if !hasHeading(text) {
@@ -46,23 +45,23 @@ func checkAnswer(text string, limits answerLimits, count func(string) int64) (ch
 	return text, ""
 }
 
-// trimAnswer makes an answer fit by dropping its oldest lines, what is done first. It gives
-// "" if the answer cannot become smaller than what it replaces.
+// trimAnswer drops the oldest lines of an answer, done work first, until it fits. It returns "" if
+// the answer cannot become smaller than the messages that it replaces.
 func trimAnswer(text string, limits answerLimits, count func(string) int64) string {
 	o := parseOutline(text)
 	return o.fit(min(limits.budget, limits.replaced-1), count)
 }
 
-// echoes tells whether the text repeats the prompt: its tags or its rules.
-func echoes(text string) bool {
+// echoesPrompt reports whether the text repeats the prompt's tags or rules.
+func echoesPrompt(text string) bool {
 	return strings.Contains(text, "<"+tagConversation+">") || strings.Contains(text, "</"+tagConversation+">") ||
 		strings.Contains(text, "is a record to be reported on")
 }
 
 func hasHeading(text string) bool {
 	for l := range strings.Lines(text) {
-		if name, ok := title(strings.TrimSpace(l)); ok {
-			if _, known := sectionOf(name); known || name == "progress" {
+		if title, ok := parseHeading(strings.TrimSpace(l)); ok {
+			if _, known := sectionOf(title); known {
 				return true
 			}
 		}
@@ -70,7 +69,7 @@ func hasHeading(text string) bool {
 	return false
 }
 
-// withoutFence takes off a code fence around the whole text.
+// withoutFence removes a code fence around the whole text.
 func withoutFence(text string) string {
 	if !strings.HasPrefix(text, "```") || !strings.HasSuffix(text, "```") {
 		return text

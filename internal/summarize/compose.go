@@ -5,42 +5,40 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"sessiond/internal/session"
 )
 
-// share is the part of the text's budget that each section may fill before the others had
-// their turn. What is left over goes to the critical context.
+// share is each section's share of the text's budget. The critical context gets what is left.
 var share = [sectionCount]float64{
 	goal: 0.12, constraints: 0.42, done: 0.18, inProgress: 0.08,
 	blocked: 0.08, decisions: 0.12, next: 0.06, critical: 1,
 }
 
-// longestLine is the length in bytes to which a sentence is cut.
+// longestLine is the limit of a line in bytes.
 const longestLine = 320
 
 // composer chooses sentences for the sections of one digest.
 type composer struct {
 	span    *span
 	count   func(string) int64
-	budget  int64 // of the text without the index
-	used    int64
+	budget  int64 // tokens of the text without the index
+	tokens  int64 // of the lines so far
 	out     outline
-	taken   map[string]bool
-	alike   map[uint16]int // lines taken, by shape
+	has     map[string]bool
+	alike   map[uint16]int // new lines, by shape
 	dropped []line
 	scores  []float64
 }
 
-// compose merges what the span says into the summary before it.
+// compose merges the span into the summary before it.
 func (c *composer) compose(old *outline) *outline {
-	c.taken, c.alike = map[string]bool{}, map[uint16]int{}
+	c.has, c.alike = map[string]bool{}, map[uint16]int{}
 	c.scores = c.span.scores()
 	fresh := c.candidates(len(old.lines[goal]) == 0)
 	c.keepOld(old, fresh)
 	for _, s := range [...]section{goal, constraints, decisions, inProgress, blocked, next, done, critical} {
-		limit := min(int64(share[s]*float64(c.budget)), c.budget-c.used)
+		limit := min(int64(share[s]*float64(c.budget)), c.budget-c.tokens)
 		c.fill(s, fresh[s], limit)
 	}
 	if c.out.empty() && len(c.span.msgs) > 0 {
@@ -52,61 +50,54 @@ func (c *composer) compose(old *outline) *outline {
 	return &c.out
 }
 
-// keepOld takes over the lines of the summary before, as far as they leave room for what is
-// new. Old next steps and work in progress give way to newer ones.
+// keepOld copies the lines of the old summary and drops some if they leave too little room for new
+// ones. New next steps and work in progress replace old ones.
 func (c *composer) keepOld(old *outline, fresh [sectionCount][]int) {
-	any := false
-	for s := range fresh {
-		any = any || len(fresh[s]) > 0
-	}
 	for s := range sectionCount {
 		for k, l := range old.lines[s] {
-			if c.taken[l.text] {
+			if c.has[l.text] {
 				continue
 			}
 			if (s == inProgress || s == next) && len(fresh[s]) > 0 {
 				c.dropped = append(c.dropped, l)
 				continue
 			}
-			c.taken[l.text] = true
+			c.has[l.text] = true
 			l.order = k - len(old.lines[s])
 			l.tokens = c.count("- " + l.text + "\n")
-			c.used += l.tokens
+			c.tokens += l.tokens
 			c.out.lines[s] = append(c.out.lines[s], l)
 		}
 	}
 	limit := c.budget - 24 // headings
-	if any {
+	if slices.ContainsFunc(fresh[:], func(ks []int) bool { return len(ks) > 0 }) {
 		limit = c.budget * 65 / 100
 	}
-	if c.used > limit {
+	if c.tokens > limit {
 		for _, s := range [...]section{critical, decisions, constraints} {
-			leastTellingFirst(c.out.lines[s])
+			sortLinesByScore(c.out.lines[s])
 		}
 	}
-	for c.used > limit {
+	for c.tokens > limit {
 		l, ok := c.out.dropOldest(true)
 		if !ok {
 			break
 		}
-		c.used -= l.tokens
+		c.tokens -= l.tokens
 		c.dropped = append(c.dropped, l)
 	}
 }
 
-// leastTellingFirst orders lines so that those go first which say the least: by the facts that
-// they hold and the rarity of their words, as if a person had said them now. What is finished
-// goes by its age instead.
-func leastTellingFirst(lines []line) {
+// sortLinesByScore sorts lines by the best score of their sentences, the lowest first, as if a
+// person had just said them.
+func sortLinesByScore(lines []line) {
 	msgs := make([]session.Message, len(lines))
-	for i := range lines {
-		msgs[i] = session.Message{Kind: session.KindMessage, Role: session.User, Origin: session.Person, Parts: []session.Part{session.TextPart(lines[i].text)}}
-	}
-	sp := scan(msgs, nil)
 	best := make(map[string]float64, len(lines))
 	for i := range lines {
+		msgs[i] = personSaid(lines[i].text)
 		best[lines[i].text] = math.Inf(-1)
 	}
+	sp := scan(msgs)
 	for k, score := range sp.scores() {
 		text := lines[sp.sentences[k].msg].text
 		best[text] = max(best[text], score)
@@ -114,20 +105,20 @@ func leastTellingFirst(lines []line) {
 	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(best[a.text], best[b.text]) })
 }
 
-// fill takes the best of the candidates of a section until limit tokens are used.
+// fill adds the candidates of a section, the best first, within limit tokens.
 func (c *composer) fill(s section, candidates []int, limit int64) {
 	for _, k := range candidates {
 		sen := &c.span.sentences[k]
 		text := cutRunes(sen.text, longestLine)
 		if s == decisions {
-			text = c.answer(k)
+			text = c.withQuestion(k)
 		}
-		if c.taken[text] || c.taken[sen.text] || c.alike[sen.shape] >= variants(sen.by) {
+		if c.has[text] || c.has[sen.text] || c.alike[sen.shape] >= maxAlike(sen.by) {
 			continue
 		}
 		if n := c.put(s, text, limit); n > 0 {
 			limit -= n
-			c.taken[sen.text] = true
+			c.has[sen.text] = true
 			c.alike[sen.shape]++
 			l := c.out.lines[s]
 			l[len(l)-1].order = k
@@ -138,15 +129,15 @@ func (c *composer) fill(s section, candidates []int, limit int64) {
 	}
 }
 
-// variants is how many lines that differ only in their numbers a digest takes.
-func variants(by speaker) int {
+// maxAlike returns the limit of lines that differ only in their numbers.
+func maxAlike(by speaker) int {
 	if by == byPerson {
 		return 6
 	}
 	return 3
 }
 
-// put adds a line if it is within limit (0: in any case) and gives its tokens.
+// put adds a line if it fits the limit (0: none) and returns its tokens; 0 if it does not fit.
 func (c *composer) put(s section, text string, limit int64) int64 {
 	n := c.count("- " + text + "\n")
 	if len(c.out.lines[s]) == 0 {
@@ -155,14 +146,14 @@ func (c *composer) put(s section, text string, limit int64) int64 {
 	if limit > 0 && n > limit {
 		return 0
 	}
-	c.used += n
-	c.taken[text] = true
+	c.tokens += n
+	c.has[text] = true
 	c.out.lines[s] = append(c.out.lines[s], line{text: text, tokens: n})
 	return n
 }
 
-// answer writes a person's answer behind the question that the model had asked.
-func (c *composer) answer(k int) string {
+// withQuestion returns a person's answer behind the model's question.
+func (c *composer) withQuestion(k int) string {
 	s := c.span.sentences
 	q := c.questionBefore(k)
 	if q < 0 {
@@ -171,29 +162,29 @@ func (c *composer) answer(k int) string {
 	return cutRunes(s[q].text, longestLine/2) + " → " + cutRunes(s[k].text, longestLine/2)
 }
 
-// questionBefore gives the model's question that the person's sentence k answers: the last
-// sentence of the message right before, or -1.
+// questionBefore returns the model's question that sentence k, a person's, answers: the last
+// sentence of the message before; -1 if there is none.
 func (c *composer) questionBefore(k int) int {
 	s := c.span.sentences
 	if s[k].by != byPerson || s[k].nth != 0 || k == 0 {
 		return -1
 	}
 	q := k - 1
-	if s[q].by == byModel && s[q].msg < s[k].msg && question(s[q].text) {
+	if s[q].by == byModel && s[q].msg < s[k].msg && isQuestion(s[q].text) {
 		return q
 	}
 	return -1
 }
 
-// candidates gives, for each section, the sentences that may stand there, the best first.
+// candidates returns the sentences that fit each section, the best first.
 func (c *composer) candidates(needGoal bool) (found [sectionCount][]int) {
 	sp := c.span
 	unresolved := sp.unresolved()
 	lastPerson, lastModel, final := sp.lastTurn()
-	firstPerson := int32(-1)
+	firstPerson := -1
 	for k := range sp.sentences {
 		s := &sp.sentences[k]
-		if s.by == byPerson && firstPerson < 0 && s.terms[1]-s.terms[0] > 2 { // a bare command is no goal
+		if s.by == byPerson && firstPerson < 0 && len(s.terms) > 2 { // a bare command is no goal
 			firstPerson = s.msg
 		}
 		if s.duplicate || math.IsInf(c.scores[k], -1) {
@@ -207,7 +198,7 @@ func (c *composer) candidates(needGoal bool) (found [sectionCount][]int) {
 			found[decisions] = append(found[decisions], k)
 		case s.by == byPerson && s.msg == lastPerson && !final && s.nth == 0:
 			found[inProgress] = append(found[inProgress], k)
-		case s.by == byPerson && !question(s.text) && !s.pasted:
+		case s.by == byPerson && !isQuestion(s.text) && !s.pasted:
 			found[constraints] = append(found[constraints], k)
 		case s.failed && unresolved[s.msg]:
 			found[blocked] = append(found[blocked], k)
@@ -217,7 +208,7 @@ func (c *composer) candidates(needGoal bool) (found [sectionCount][]int) {
 			} else {
 				found[inProgress] = append(found[inProgress], k)
 			}
-		case s.by == byModel && (s.nth == 0 || s.last) && sp.closes(int(s.msg)):
+		case s.by == byModel && (s.nth == 0 || s.last) && sp.closes(s.msg):
 			found[done] = append(found[done], k)
 		}
 		found[critical] = append(found[critical], k)
@@ -230,20 +221,17 @@ func (c *composer) candidates(needGoal bool) (found [sectionCount][]int) {
 	return found
 }
 
-// best sorts sentences by score, the newer first among equals, and keeps as many as could
-// ever fit. With spread, one message gives at most three.
+// best sorts sentences by score, the newer first among equals, and returns as many as could ever
+// fit. With spread, it returns at most three of one message.
 func (c *composer) best(ks []int, spread bool) []int {
 	slices.SortFunc(ks, func(a, b int) int {
-		if d := cmp.Compare(c.scores[b], c.scores[a]); d != 0 {
-			return d
-		}
-		return cmp.Compare(b, a)
+		return cmp.Or(cmp.Compare(c.scores[b], c.scores[a]), cmp.Compare(b, a))
 	})
 	wanted := int(c.budget/4) + 8
 	if !spread {
 		return ks[:min(len(ks), wanted)]
 	}
-	per := map[int32]int{}
+	per := map[int]int{}
 	out := ks[:0]
 	for _, k := range ks {
 		if msg := c.span.sentences[k].msg; per[msg] < 3 {
@@ -257,13 +245,13 @@ func (c *composer) best(ks []int, spread bool) []int {
 	return out
 }
 
-// scores gives each sentence its weight. A sentence of no use has minus infinity.
+// scores returns the score of each sentence; minus infinity for one without terms.
 func (sp *span) scores() []float64 {
 	out := make([]float64, len(sp.sentences))
 	total := float64(max(1, len(sp.msgs)))
 	for k := range sp.sentences {
 		s := &sp.sentences[k]
-		n := int(s.terms[1] - s.terms[0])
+		n := len(s.terms)
 		if n == 0 {
 			out[k] = math.Inf(-1)
 			continue
@@ -272,8 +260,8 @@ func (sp *span) scores() []float64 {
 		score := [...]float64{byPerson: 3, byModel: 1.4, byTool: 0.4, byProgram: 0.2}[s.by]
 		score += 0.45 * float64(min(s.facts, 4))
 		rare, asked, wanted := 0.0, 0, 0
-		for _, t := range sp.terms[s.terms[0]:s.terms[1]] {
-			b := sp.place(t)
+		for _, t := range s.terms {
+			b := sp.counter(t)
 			rare += 1 / float64(max(1, sp.count[b]))
 			if sp.asked[b] && sp.count[b] < 12 {
 				asked++
@@ -296,11 +284,11 @@ func (sp *span) scores() []float64 {
 		if s.by == byModel && (s.nth == 0 || s.last) {
 			score += 0.3
 		}
-		if s.by == byPerson { // what a person says often may be meant so
+		if s.by == byPerson { // people repeat what they mean
 			alike /= 2
 		}
 		score -= 0.7 * alike
-		if s.by == byPerson && s.nth > 5 { // far down in what a person sent stands what was pasted
+		if s.by == byPerson && s.nth > 5 { // the later sentences of a long message are often pasted
 			score -= min(2.5, 0.4*float64(s.nth-5))
 		}
 		if s.pasted {
@@ -315,7 +303,7 @@ func (sp *span) scores() []float64 {
 		if s.numbers > 6 {
 			score -= 0.2 * float64(min(s.numbers-6, 8))
 		}
-		if s.by == byPerson { // short ones leave room for each other
+		if s.by == byPerson { // short ones leave room for others
 			score -= float64(len(s.text)) / 300
 		}
 		out[k] = score - float64(len(s.text))/500
@@ -323,53 +311,39 @@ func (sp *span) scores() []float64 {
 	return out
 }
 
-// want marks the words of the user's instructions: what holds a rare one of them is preferred.
-func (sp *span) want(instructions string) {
-	if strings.TrimSpace(instructions) == "" {
-		return
-	}
-	sp.wanted = map[uint32]bool{}
-	for _, t := range sp.reader.read(passage{text: instructions, by: byPerson}).terms {
-		sp.wanted[t] = true
-		sp.use(t, byPerson)
-	}
-}
-
-// closes tells whether message i ends a piece of work: a reply without calls that was not
-// cut off.
+// closes reports whether message i ends a piece of work: a complete reply without calls.
 func (sp *span) closes(i int) bool {
 	m := &sp.msgs[i]
 	return m.Role == session.Assistant && len(m.Calls()) == 0 && (m.Finish == "" || m.Finish == session.FinishStop)
 }
 
-// lastTurn gives the last message of a person and of the model, and whether the model's
-// closes the turn.
-func (sp *span) lastTurn() (person, model int32, final bool) {
+// lastTurn returns the indexes of the last messages of a person and of the model, and whether the
+// model's closes the turn.
+func (sp *span) lastTurn() (person, model int, final bool) {
 	person, model = -1, -1
 	for i := len(sp.msgs) - 1; i >= 0 && (person < 0 || model < 0); i-- {
 		switch by := speakerOf(&sp.msgs[i]); {
 		case by == byPerson && person < 0:
-			person = int32(i)
+			person = i
 		case by == byModel && model < 0 && sp.msgs[i].Text() != "":
-			model = int32(i)
+			model = i
 		}
 	}
-	return person, model, model > person && sp.closes(int(model))
+	return person, model, model > person && sp.closes(model)
 }
 
-// unresolved gives the messages with a failed result after which no call of the same tool
-// succeeded: what may still be in the way.
-func (sp *span) unresolved() map[int32]bool {
-	open := map[int32]bool{}
-	succeeded := map[string]bool{}
-	for i := len(sp.msgs) - 1; i >= 0; i-- {
-		for _, p := range sp.msgs[i].Results() {
+// unresolved returns the messages with a failed result after which no call of the same tool
+// succeeded.
+func (sp *span) unresolved() map[int]bool {
+	failed, succeeded := map[int]bool{}, map[string]bool{}
+	for i, m := range slices.Backward(sp.msgs) {
+		for _, p := range m.Results() {
 			if p.IsError != nil && *p.IsError {
-				open[int32(i)] = !succeeded[p.ToolName]
+				failed[i] = !succeeded[p.ToolName]
 			} else {
 				succeeded[p.ToolName] = true
 			}
 		}
 	}
-	return open
+	return failed
 }

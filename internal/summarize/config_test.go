@@ -40,7 +40,7 @@ func TestNewChoosesByProvider(t *testing.T) {
 	}
 }
 
-func TestWrongConfigurationSaysWhatToDo(t *testing.T) {
+func TestInvalidConfigurationErrors(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, content string, mode os.FileMode) string {
 		path := filepath.Join(dir, name)
@@ -62,9 +62,9 @@ func TestWrongConfigurationSaysWhatToDo(t *testing.T) {
 		"a file for all":       {summarize.Config{Provider: "gemini", APIKeyFile: file("open", apiKey, 0o644)}, "run chmod 600 "},
 		"a file for the group": {summarize.Config{Provider: "openai", APIKeyFile: file("group", apiKey, 0o640)}, "run chmod 600 "},
 		"no such file":         {summarize.Config{Provider: "openai", APIKeyFile: filepath.Join(dir, "none")}, "name an existing file"},
-		"a folder":             {summarize.Config{Provider: "openai", APIKeyFile: dir}, "is no regular file"},
-		"an empty file":        {summarize.Config{Provider: "openai", APIKeyFile: file("empty", "\n", 0o600)}, "must hold the key and nothing else"},
-		"two lines":            {summarize.Config{Provider: "openai", APIKeyFile: file("two", apiKey+"\nmore", 0o600)}, "must hold the key and nothing else"},
+		"a folder":             {summarize.Config{Provider: "openai", APIKeyFile: dir}, "is not a regular file"},
+		"an empty file":        {summarize.Config{Provider: "openai", APIKeyFile: file("empty", "\n", 0o600)}, "must contain the key and nothing else"},
+		"two lines":            {summarize.Config{Provider: "openai", APIKeyFile: file("two", apiKey+"\nmore", 0o600)}, "must contain the key and nothing else"},
 		"a URL that is none":   {summarize.Config{Provider: "openai", BaseURL: "localhost:1234"}, "summarizer.base_url"},
 		"a key in the URL":     {summarize.Config{Provider: "openai", BaseURL: "https://x.example/v1?key=" + apiKey}, "summarizer.base_url"},
 	} {
@@ -80,14 +80,14 @@ func TestWrongConfigurationSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestKeyFromAPrivateFile(t *testing.T) {
+func TestKeyIsReadFromPrivateFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(path, []byte(apiKey+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	each(t, func(t *testing.T, p provider) {
 		s := serve(t, answer{body: p.answer(goodSummary)})
-		r, err := p.make(summarize.Config{BaseURL: s.URL, APIKeyFile: path}, summarize.Deps{Count: count, Getenv: func(string) string { return "another" }})
+		r, err := summarize.NewRemote(summarize.Config{Provider: p.name, BaseURL: s.URL, APIKeyFile: path}, summarize.Deps{Count: count, Getenv: func(string) string { return "another" }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,10 +103,10 @@ func TestKeyFromAPrivateFile(t *testing.T) {
 	})
 }
 
-func TestALocalServerNeedsNoKey(t *testing.T) {
+func TestLocalServerNeedsNoKey(t *testing.T) {
 	p := providers()[0]
 	s := serve(t, answer{body: p.answer(goodSummary)})
-	r, err := summarize.NewOpenAI(summarize.Config{BaseURL: s.URL}, summarize.Deps{Count: count, Getenv: func(string) string { return "" }})
+	r, err := summarize.NewRemote(summarize.Config{Provider: "openai", BaseURL: s.URL}, summarize.Deps{Count: count, Getenv: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,29 +15,21 @@ const (
 	ExtractiveModel    = "digest"
 )
 
-// Extractive makes digests: sentences of the conversation, literally, chosen by who said
-// them, where they stand, what facts they hold and how rare their words are. It knows no
-// words of any language, asks no model and gives the same digest for the same span. It remembers
-// what it found in messages lately, so that the next digest of them is a merge.
-type Extractive struct {
-	count func(string) int64
-	known memory
-}
+// Extractive makes digests: sentences of the conversation, literally, chosen by speaker, position,
+// facts and the rarity of their words. It knows no words of any language, asks no model and makes
+// the same digest of the same span.
+type Extractive struct{ count func(string) int64 }
 
-// NewExtractive makes one that measures its digests with count.
-func NewExtractive(count func(string) int64) *Extractive { return &Extractive{count: count} }
+// NewExtractive returns an Extractive that counts tokens with count.
+func NewExtractive(count func(string) int64) *Extractive { return &Extractive{count} }
 
-// Forget drops what is remembered of messages, since some may have been purged.
-func (e *Extractive) Forget() { e.known.forget() }
-
-// Name gives what the columns provider and model of a compaction hold.
+// Name returns the provider and the model as compactions store them.
 func (e *Extractive) Name() (provider, model string) { return ExtractiveProvider, ExtractiveModel }
 
-// Summarize makes the digest of a span, and the running one of everything so far: the one
-// before with the new span, or that of all spans anew. It fails only when ctx is done. No
-// text is longer than req.MaxTokens (0: DefaultMaxTokens) or holds a secret that redact
-// knows; the last section is the index. Instructions cannot be followed without a model:
-// what holds a rare word of theirs is preferred.
+// Summarize makes the digest of a span, and the running one: the previous one, or the merged
+// spans, with the new span. It fails only when ctx is done. No text is longer than req.MaxTokens
+// (0: DefaultMaxTokens) or contains a secret that redact knows; the last section is the index.
+// It prefers sentences with a rare word of the instructions, which it cannot follow otherwise.
 func (e *Extractive) Summarize(ctx context.Context, req session.SummaryRequest) (session.Summary, error) {
 	if err := ctx.Err(); err != nil {
 		return session.Summary{}, err
@@ -46,8 +38,8 @@ func (e *Extractive) Summarize(ctx context.Context, req session.SummaryRequest) 
 	if limit <= 0 {
 		limit = DefaultMaxTokens
 	}
-	sp := scan(req.Messages, &e.known)
-	sp.want(req.Instructions)
+	sp := scan(req.Messages)
+	sp.prefer(req.Instructions)
 	out := session.Summary{Provider: ExtractiveProvider, Model: ExtractiveModel}
 	if !req.First() && len(req.Messages) > 0 {
 		first := req
@@ -65,13 +57,13 @@ func (e *Extractive) Summarize(ctx context.Context, req session.SummaryRequest) 
 	return out, nil
 }
 
-// digest makes one text of a span and what was told before it.
+// digest makes one text of a span and the summary before it.
 func (e *Extractive) digest(sp *span, req *session.SummaryRequest, old outline, limit int64) (text string, index []string) {
 	indexBudget := int64(float64(limit) * indexShare)
 	c := composer{span: sp, count: e.count, budget: limit - indexBudget}
 	o := c.compose(&old)
-	for _, l := range c.dropped { // what the text had to give up may still stand in the index
-		sp.add(0, sp.reader.read(passage{text: l.text, by: byProgram}))
+	for _, l := range c.dropped { // their facts may still enter the index
+		sp.add(0, passage{text: l.text, by: byProgram})
 	}
 	written := o.render()
 	room := min(indexBudget, limit-e.count(written)-e.count("\n"+indexHeading+"\n- "))

@@ -2,10 +2,11 @@ package summarize
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
-// factKind is what makes a piece of text worth keeping literally.
+// factKind is the kind of a piece of text that is worth keeping literally.
 type factKind uint8
 
 const (
@@ -18,25 +19,40 @@ const (
 	factAmount // $129, 20ms, 15%
 )
 
-// fact is one such piece, literal, with the name or word that stood before it.
+// fact is one such piece.
 type fact struct {
 	text     string
-	label    string
+	label    string // the name or word before it
 	kind     factKind
-	sentence int32
-	term     int32 // index of one of its terms
+	sentence int    // its index in the span
+	term     uint32 // one of its terms
 }
 
-// form is what one pass over a chunk sees.
+// form counts the characters of a chunk by kind.
 type form struct {
 	letters, lower, upper, digits   int
 	dots, slashes, dashes, unders   int
 	capital, inner, url, money, pct bool
 }
 
-// mark notes a byte that is neither letter nor digit.
-func (f *form) mark(s string, j int) {
-	switch s[j] {
+func (f *form) addLetterOrDigit(r, prev rune, first bool) {
+	switch {
+	case r >= '0' && r <= '9':
+		f.digits++
+		return
+	case r >= 'a' && r <= 'z':
+		f.lower++
+	case unicode.IsUpper(r):
+		f.upper++
+		f.capital = f.capital || first
+		f.inner = f.inner || !first && r < utf8.RuneSelf && prev >= 'a' && prev <= 'z'
+	}
+	f.letters++
+}
+
+// addMark counts the ASCII mark at s[at].
+func (f *form) addMark(s string, at int) {
+	switch s[at] {
 	case '.':
 		f.dots++
 	case '/':
@@ -50,59 +66,58 @@ func (f *form) mark(s string, j int) {
 	case '%':
 		f.pct = true
 	case ':':
-		if strings.HasPrefix(s[j:], "://") {
+		if strings.HasPrefix(s[at:], "://") {
 			f.url = true
 		}
 	}
 }
 
-// keep adds the chunk s[i:j] to the facts if it is one, and remembers it as what the next
-// number may belong to.
-func (rd *reader) keep(s string, i, j int, f form, first bool) {
-	at, end := i, j
-	for at < end && edge(s[at]) && s[at] != '#' { // #5fff00, #123
+// addFact adds the chunk s[from:to] to the facts if it is one, and remembers it as a possible label
+// of the next number.
+func (rd *reader) addFact(s string, from, to int, f form, first bool) {
+	at, end := from, to
+	for at < end && isEdgeMark(s[at]) && s[at] != '#' { // #5fff00, #123
 		at++
 	}
-	for end > at && (edge(s[end-1]) || s[end-1] == '-') {
+	for end > at && (isEdgeMark(s[end-1]) || s[end-1] == '-') {
 		end--
 	}
 	if at == end {
 		return
 	}
-	if f.slashes > 0 && at > i && s[at] == '/' { // ./x, ../x, ~/x
-		at = i
+	if f.slashes > 0 && at > from && s[at] == '/' { // ./x, ../x, ~/x
+		at = from
 	}
 	text := s[at:end]
-	if f.dots > 0 { // those that ended a sentence do not count
+	if f.dots > 0 { // without the full stop of a sentence
 		f.dots = strings.Count(text, ".")
 	}
 	kind, ok := classify(text, &f, first)
 	if ok && len(text) <= longestFact && len(rd.terms) > 0 {
 		if kind == factNumber {
-			if unit := unitAfter(s[at+len(text):]); unit > 0 {
+			if unit := unitLen(s[at+len(text):]); unit > 0 {
 				text, kind = s[at:at+len(text)+unit], factAmount
 			}
 		}
 		label := ""
 		if kind == factNumber || kind == factAmount || kind == factVersion {
-			label = rd.context()
+			label = rd.numberLabel()
 		}
-		rd.facts = append(rd.facts, fact{
-			text: text, label: label, kind: kind,
-			sentence: int32(len(rd.sentences)), term: int32(len(rd.terms)) - 1,
+		rd.span.facts = append(rd.span.facts, fact{
+			text: text, label: label, kind: kind, sentence: len(rd.span.sentences), term: rd.terms[len(rd.terms)-1],
 		})
 	}
-	rd.nth++
+	rd.chunks++
 	switch {
 	case ok && (kind == factName || kind == factIdentifier):
-		rd.name, rd.nameAt, rd.word = text, rd.nth, ""
+		rd.name, rd.nameAt, rd.word = text, rd.chunks, ""
 	case f.digits == 0 && !f.url && len(text) < 32:
 		rd.word = text
 	}
 }
 
-// edge tells that c belongs to the sentence and not to the word that it stands at.
-func edge(c byte) bool {
+// isEdgeMark reports whether c, at the edge of a chunk, belongs to the sentence.
+func isEdgeMark(c byte) bool {
 	switch c {
 	case '.', ':', '&', '~', '#', '@', '+':
 		return true
@@ -110,13 +125,13 @@ func edge(c byte) bool {
 	return false
 }
 
-// longestFact is the length in bytes above which a piece is no fact that one would look up.
+// longestFact is the limit of a fact in bytes.
 const longestFact = 160
 
-// context gives the words that tell what a number is of: the last name, if it is near, and
-// the word before.
-func (rd *reader) context() string {
-	if rd.name == "" || rd.nth-rd.nameAt > 6 {
+// numberLabel returns the label of the next number: the last name, if it is near, and the word
+// before the number.
+func (rd *reader) numberLabel() string {
+	if rd.name == "" || rd.chunks-rd.nameAt > 6 {
 		return rd.word
 	}
 	if rd.word == "" {
@@ -125,8 +140,8 @@ func (rd *reader) context() string {
 	return rd.name + " " + rd.word
 }
 
-// classify says what a chunk is, by its characters alone.
-func classify(text string, f *form, first bool) (factKind, bool) {
+// classify returns the kind of a chunk by its characters. ok is false if it is no fact.
+func classify(text string, f *form, first bool) (kind factKind, ok bool) {
 	n := len(text)
 	switch {
 	case f.url:
@@ -150,7 +165,7 @@ func classify(text string, f *form, first bool) (factKind, bool) {
 		return factAmount, true // 20ms, 8GB
 	case f.digits > 0 && f.letters > 0 && f.letters <= 2 && f.dashes == 0 && f.unders == 0:
 		return factIdentifier, n >= 3 && f.upper > 0 // B12
-	case f.dots > 0 && f.letters > 3 && f.upper == 0 && extension(text):
+	case f.dots > 0 && f.letters > 3 && f.upper == 0 && hasExtension(text):
 		return factPath, true
 	case f.unders > 0 && f.letters > 2, f.inner && n >= 4, f.digits > 0 && f.letters > 1 && n >= 4, f.dots > 0 && f.letters > 4 && f.dots < 6:
 		if f.capital && f.inner && f.unders == 0 && f.dots == 0 {
@@ -163,16 +178,17 @@ func classify(text string, f *form, first bool) (factKind, bool) {
 	return factName, false
 }
 
-// extension tells whether text ends in a dot and two to five letters, as file names do.
-func extension(text string) bool {
+// hasExtension reports whether text ends like a file name: in a dot and one to five characters,
+// of which the first is a letter.
+func hasExtension(text string) bool {
 	dot := strings.LastIndexByte(text, '.')
 	ext := text[dot+1:]
 	return dot > 1 && len(ext) >= 1 && len(ext) <= 5 && ext[0] >= 'a' && ext[0] <= 'z'
 }
 
-// unitAfter gives the length of the unit at the beginning of rest, with the space before it:
-// one CJK character, or a short word with a capital as in 8 GB, 20 EUR, 5 kHz.
-func unitAfter(rest string) int {
+// unitLen returns the length of the unit at the beginning of rest, with the space before it: one
+// CJK character, or a short word with a capital as in 8 GB, 20 EUR, 5 kHz.
+func unitLen(rest string) int {
 	if r, n := utf8.DecodeRuneInString(rest); isCJK(r) {
 		return n
 	}

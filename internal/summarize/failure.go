@@ -1,19 +1,22 @@
 package summarize
 
 import (
-	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/redact"
 )
 
-// FailureKind says why a model gave no summary.
+// FailureKind is the reason why a model returned no summary.
 type FailureKind string
 
-// The kinds. After each of them the digest takes over.
+// The kinds. The caller then uses the digest.
 const (
 	FailKey           FailureKind = "key"             // missing, wrong or without permission
 	FailRefusal       FailureKind = "refusal"         // the model or its filter declined
@@ -27,25 +30,25 @@ const (
 	FailOpen          FailureKind = "open"       // not asked: the circuit breaker is open
 )
 
-// Failure is why a model gave no summary. Message holds no key and no content of a
-// conversation beyond what a provider puts into its error.
+// Failure is the error of a model that returned no summary. Message contains no key, and no content
+// of a conversation except what a provider writes into its error.
 type Failure struct {
 	Kind    FailureKind
 	Message string
 	cause   error
-	wait    time.Duration // what the server asked for
+	wait    time.Duration // by the server's Retry-After
 	retry   bool
 }
 
 func (f *Failure) Error() string { return string(f.Kind) + ": " + f.Message }
 
-// Unwrap gives the cause, e.g. the context's error.
+// Unwrap returns the cause, e.g. the context's error.
 func (f *Failure) Unwrap() error { return f.cause }
 
-// longestMessage is the length in bytes to which a provider's error text is cut.
+// longestMessage is the limit of a provider's error text in bytes.
 const longestMessage = 300
 
-// clean takes the key and other secrets out of a text that is to be stored or shown.
+// clean removes the key and other secrets from a text.
 func clean(text, key string) string {
 	if key != "" {
 		text = strings.ReplaceAll(text, key, "[secret: api key]")
@@ -54,19 +57,14 @@ func clean(text, key string) string {
 	return cutRunes(strings.Join(strings.Fields(text), " "), longestMessage)
 }
 
-// statusFailure says what an HTTP answer other than 2xx means. Gemini answers 400 to a wrong
-// key, and OpenAI 429 to an empty account, for which no waiting helps.
+// statusFailure returns the failure of an HTTP status other than 2xx. Gemini answers 400 to a wrong
+// key, and OpenAI 429 to an empty account, which no retry helps.
 func statusFailure(resp *http.Response, body []byte, key string) *Failure {
 	detail := providerMessage(body)
 	lower := strings.ToLower(string(body))
 	f := &Failure{Message: clean("the server answered "+strconv.Itoa(resp.StatusCode)+": "+detail, key)}
 	has := func(words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(lower, w) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(lower, w) })
 	}
 	switch code := resp.StatusCode; {
 	case code == http.StatusUnauthorized, code == http.StatusForbidden,
@@ -86,28 +84,28 @@ func statusFailure(resp *http.Response, body []byte, key string) *Failure {
 	return f
 }
 
-// providerMessage takes the sentence out of an error body; all providers keep it in
-// error.message.
+// providerMessage returns the sentence of an error body: all providers write it to error.message,
+// or to error.
 func providerMessage(body []byte) string {
-	var e struct {
-		Error json.RawMessage `json:"error"`
+	var answer struct {
+		Error jsontext.Value `json:"error"`
 	}
-	if json.Unmarshal(body, &e) == nil && len(e.Error) > 0 {
+	if json.Unmarshal(body, &answer) == nil {
 		var inner struct {
 			Message string `json:"message"`
 		}
-		if json.Unmarshal(e.Error, &inner) == nil && inner.Message != "" {
+		if json.Unmarshal(answer.Error, &inner) == nil && inner.Message != "" {
 			return inner.Message
 		}
 		var text string
-		if json.Unmarshal(e.Error, &text) == nil {
+		if json.Unmarshal(answer.Error, &text) == nil {
 			return text
 		}
 	}
 	return string(body)
 }
 
-// retryAfter reads the header in its form of seconds; a date is left to the back-off.
+// retryAfter parses the header in its form of seconds; a date counts as none.
 func retryAfter(header string) time.Duration {
 	seconds, err := strconv.Atoi(strings.TrimSpace(header))
 	if err != nil || seconds < 0 {

@@ -10,17 +10,16 @@ import (
 	"sessiond/internal/redact"
 )
 
-// How the lines of an index that name files begin. What follows is made anew from the whole
-// lists each time, so it is never read back.
+// The labels of the lines of an index that name files. Each summary writes these lines anew from
+// the whole lists; parseOutline skips them.
 const (
 	modifiedLabel = "Files modified: "
 	readLabel     = "Files read: "
 )
 
-// fileLines names files within budget, collapsed by directory: dir/{a.go, b.go}, where that
-// is too long dir/ (14 files), where that is too long the directories above, and at last as
-// many as fit. What was modified goes first and may leave less for what was read. Secrets
-// are masked.
+// fileLines names files within budget, grouped by directory: dir/{a.go, b.go}, else dir/ (14 files),
+// else the directories above, else only their number. Modified files come first and may leave less
+// room for read ones. Secrets are masked.
 func fileLines(read, modified []string, budget int64, count func(string) int64) []string {
 	var lines []string
 	for _, l := range [...]struct {
@@ -30,7 +29,7 @@ func fileLines(read, modified []string, budget int64, count func(string) int64) 
 		if len(l.files) == 0 {
 			continue
 		}
-		text := collapse(l.files, budget-count(l.label)-2, count)
+		text := nameFiles(l.files, budget-count(l.label)-2, count)
 		if text == "" {
 			continue
 		}
@@ -41,18 +40,18 @@ func fileLines(read, modified []string, budget int64, count func(string) int64) 
 	return lines
 }
 
-// directory is files of an index that are named together.
+// directory is a group of files.
 type directory struct {
-	path  string // ends with a slash; "": the files stand alone
-	files []string
-	whole bool // only the number is told
+	path      string // ends with a slash; "": the files have no common directory
+	files     []string
+	countOnly bool
 }
 
 func (d *directory) String() string {
 	switch {
-	case d.whole && len(d.files) == 1:
+	case d.countOnly && len(d.files) == 1:
 		return d.path + " (1 file)"
-	case d.whole:
+	case d.countOnly:
 		return fmt.Sprintf("%s (%d files)", d.path, len(d.files))
 	case d.path == "" || len(d.files) == 1:
 		return d.path + strings.Join(d.files, ", ")
@@ -60,32 +59,41 @@ func (d *directory) String() string {
 	return d.path + "{" + strings.Join(d.files, ", ") + "}"
 }
 
-// collapse names all files in budget tokens; "" where not even their number fits.
-func collapse(files []string, budget int64, count func(string) int64) string {
-	dirs := byDirectory(files)
-	if text := written(dirs); count(text) <= budget {
+// nameFiles names all files in budget tokens; "" if not even their number fits.
+func nameFiles(files []string, budget int64, count func(string) int64) string {
+	dirs := groupFiles(files, func(f string) (dir, name string) {
+		if dir, name = path.Split(f); name == "" { // a directory itself
+			return "", f
+		}
+		return dir, name
+	})
+	if text := joinDirectories(dirs); count(text) <= budget {
 		return text
 	}
-	// The largest directories give their names up first: they free the most and say the least.
-	order := make([]int, len(dirs))
-	for i := range order {
-		order[i] = i
+	// The largest directories lose their names first: they free the most room.
+	order := make([]*directory, len(dirs))
+	for i := range dirs {
+		order[i] = &dirs[i]
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(dirs[b].files), len(dirs[a].files)) })
-	left := count(written(dirs))
-	for _, i := range order {
-		left -= count(dirs[i].String())
-		dirs[i].whole = dirs[i].path != ""
-		left += count(dirs[i].String())
+	slices.SortStableFunc(order, func(a, b *directory) int { return cmp.Compare(len(b.files), len(a.files)) })
+	left := count(joinDirectories(dirs)) // an estimate, so that not every text is counted
+	for _, d := range order {
+		left -= count(d.String())
+		d.countOnly = d.path != ""
+		left += count(d.String())
 		if left > budget {
 			continue
 		}
-		if text := written(dirs); count(text) <= budget {
+		if text := joinDirectories(dirs); count(text) <= budget {
 			return text
 		}
 	}
 	for depth := 6; depth > 0; depth-- {
-		if text := written(above(files, depth)); count(text) <= budget {
+		above := groupFiles(files, func(f string) (dir, name string) { return directoryAbove(f, depth), f })
+		for i := range above {
+			above[i].countOnly = true
+		}
+		if text := joinDirectories(above); count(text) <= budget {
 			return text
 		}
 	}
@@ -95,7 +103,7 @@ func collapse(files []string, budget int64, count func(string) int64) string {
 	return ""
 }
 
-func written(dirs []directory) string {
+func joinDirectories(dirs []directory) string {
 	texts := make([]string, len(dirs))
 	for i := range dirs {
 		texts[i] = dirs[i].String()
@@ -103,15 +111,12 @@ func written(dirs []directory) string {
 	return strings.Join(texts, ", ")
 }
 
-// byDirectory groups sorted files by the directory that they lie in.
-func byDirectory(files []string) []directory {
+// groupFiles groups files by the directory that split returns, in the order of their first files.
+func groupFiles(files []string, split func(string) (dir, name string)) []directory {
 	var dirs []directory
 	at := map[string]int{}
 	for _, f := range files {
-		dir, name := path.Split(f)
-		if name == "" { // a directory itself
-			dir, name = "", f
-		}
+		dir, name := split(f)
 		i, ok := at[dir]
 		if !ok {
 			i = len(dirs)
@@ -123,28 +128,14 @@ func byDirectory(files []string) []directory {
 	return dirs
 }
 
-// above groups files by the first few parts of their directory, with their number only.
-func above(files []string, depth int) []directory {
-	var dirs []directory
-	at := map[string]int{}
-	for _, f := range files {
-		dir, _ := path.Split(f)
-		cut := 0
-		for n := 0; cut < len(dir) && n < depth; cut++ {
-			if dir[cut] == '/' && cut > 0 {
-				n++
-			}
+// directoryAbove returns the first depth parts of a file's directory.
+func directoryAbove(file string, depth int) string {
+	dir, _ := path.Split(file)
+	end := 0
+	for n := 0; end < len(dir) && n < depth; end++ {
+		if dir[end] == '/' && end > 0 {
+			n++
 		}
-		if dir = dir[:cut]; dir == "" {
-			dir = "./"
-		}
-		i, ok := at[dir]
-		if !ok {
-			i = len(dirs)
-			at[dir] = i
-			dirs = append(dirs, directory{path: dir, whole: true})
-		}
-		dirs[i].files = append(dirs[i].files, f)
 	}
-	return dirs
+	return cmp.Or(dir[:end], "./")
 }

@@ -3,12 +3,14 @@ package summarize
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/generative-ai-go/genai"
 	"google.golang.org/api/option"
 	"google.golang.org/api/option/internaloption"
@@ -18,7 +20,7 @@ import (
 	"sessiond/internal/session"
 )
 
-// gemini asks Google's Gemini through its Go client.
+// gemini is Google's Gemini behind its Go client.
 type gemini struct {
 	client *genai.Client
 	http   *http.Client
@@ -26,8 +28,8 @@ type gemini struct {
 	model  string
 }
 
-// NewGemini makes a summariser for Gemini. Codes: Invalid.
-func NewGemini(cfg Config, deps Deps) (*Remote, error) {
+// newGemini returns a summariser for Gemini. Codes: Invalid.
+func newGemini(cfg Config, deps Deps) (*Remote, error) {
 	deps = deps.withDefaults()
 	key, err := readKey(cfg.APIKeyFile, "GEMINI_API_KEY", deps.Getenv)
 	if err != nil {
@@ -35,10 +37,6 @@ func NewGemini(cfg Config, deps Deps) (*Remote, error) {
 	}
 	if key == "" {
 		return nil, session.Errorf(session.Invalid, "summarizer: Gemini needs an API key: set GEMINI_API_KEY, or name a file with mode 0600 as summarizer.api_key_file")
-	}
-	model := cfg.Model
-	if model == "" {
-		model = DefaultGeminiModel
 	}
 	client := httpClient(deps.HTTP)
 	client.Transport = &geminiTransport{next: client.Transport, key: key}
@@ -49,31 +47,31 @@ func NewGemini(cfg Config, deps Deps) (*Remote, error) {
 		}
 		options = append(options, option.WithEndpoint(base))
 	}
-	// The client also makes one for cached content, over gRPC, which would connect at once
-	// and is never closed. It gets a pool without connections.
-	options = append(options, gtransport.WithConnPool(nowhere{}), internaloption.SkipDialSettingsValidation())
+	// The client creates another one for cached content over gRPC, which connects at once and never
+	// closes. It gets a pool without connections.
+	options = append(options, gtransport.WithConnPool(noConnections{}), internaloption.SkipDialSettingsValidation())
 	api, err := genai.NewClient(context.Background(), options...)
 	if err != nil {
-		return nil, session.Errorf(session.Invalid, "summarizer: the Gemini client cannot be made: %s", clean(err.Error(), key))
+		return nil, session.Errorf(session.Invalid, "summarizer: the Gemini client cannot be created: %s", clean(err.Error(), key))
 	}
-	return newRemote("gemini", model, cfg, deps, &gemini{client: api, http: client, key: key, model: model}), nil
+	return makeRemote(cfg, deps, &gemini{client: api, http: client, key: key, model: cfg.ModelName()}), nil
 }
 
-// nowhere is a pool of gRPC connections that has none.
-type nowhere struct{}
+// noConnections is an empty pool of gRPC connections.
+type noConnections struct{}
 
-var errNowhere = errors.New("gRPC is not used here")
+var errNoConnections = errors.New("gRPC is not used here")
 
-func (nowhere) Conn() *grpc.ClientConn { return nil }
-func (nowhere) Num() int               { return 0 }
-func (nowhere) Close() error           { return nil }
+func (noConnections) Conn() *grpc.ClientConn { return nil }
+func (noConnections) Num() int               { return 0 }
+func (noConnections) Close() error           { return nil }
 
-func (nowhere) Invoke(context.Context, string, any, any, ...grpc.CallOption) error {
-	return errNowhere
+func (noConnections) Invoke(context.Context, string, any, any, ...grpc.CallOption) error {
+	return errNoConnections
 }
 
-func (nowhere) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
-	return nil, errNowhere
+func (noConnections) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, errNoConnections
 }
 
 func (g *gemini) close() error {
@@ -100,7 +98,7 @@ func (g *gemini) ask(ctx context.Context, p prompt, maxTokens int64) (reply, err
 	case errors.As(err, &blocked):
 		return out, &Failure{Kind: FailRefusal, Message: "the prompt or the answer was blocked"}
 	case err != nil && seen.read:
-		return out, &Failure{Kind: FailBadAnswer, Message: clean("the answer cannot be read: "+err.Error(), g.key)}
+		return out, &Failure{Kind: FailBadAnswer, Message: clean("the answer cannot be decoded: "+err.Error(), g.key)}
 	case err != nil:
 		return out, networkFailure(err, g.key)
 	}
@@ -125,22 +123,22 @@ func (g *gemini) ask(ctx context.Context, p prompt, maxTokens int64) (reply, err
 
 type answerKey struct{}
 
-// geminiAnswer is what the transport reads of an answer beside the client, which knows
-// neither newer finish reasons nor the tokens of thoughts.
+// geminiAnswer holds the fields that the transport reads beside the client, which knows neither newer
+// finish reasons nor the tokens of thoughts.
 type geminiAnswer struct {
 	read    bool
 	usage   session.JSON
 	finish  string
 	blocked string
-	none    bool // no candidate
+	empty   bool // no candidate
 }
 
-// failure gives why the answer is no summary, or nil.
+// failure returns the reason why the answer is no summary, or nil.
 func (a *geminiAnswer) failure() *Failure {
 	switch {
 	case a.blocked != "":
 		return &Failure{Kind: FailRefusal, Message: "the prompt was blocked: " + cutRunes(a.blocked, 60)}
-	case a.none:
+	case a.empty:
 		return &Failure{Kind: FailEmpty, Message: "the answer has no candidate"}
 	}
 	switch a.finish {
@@ -152,15 +150,15 @@ func (a *geminiAnswer) failure() *Failure {
 	return &Failure{Kind: FailRefusal, Message: "the answer was stopped: " + cutRunes(a.finish, 60)}
 }
 
-// geminiTransport stands between the client and the network. It sends the key as a header
-// and never in the URL, turns a bad status into a Failure before the client can retry it out
-// of our sight, and takes thoughts out of the answer, which the client would give as text.
+// geminiTransport is the client's transport. It sends the key as a header and never in the URL,
+// returns a Failure for a bad status before the client retries by itself, and removes thoughts from
+// the answer, which the client would return as text.
 type geminiTransport struct {
 	next http.RoundTripper
 	key  string
 }
 
-// CloseIdleConnections lets http.Client reach the transport beneath.
+// CloseIdleConnections closes those of the next transport.
 func (t *geminiTransport) CloseIdleConnections() {
 	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
@@ -187,58 +185,56 @@ func (t *geminiTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, statusFailure(resp, raw, t.key)
 	}
 	if seen, ok := req.Context().Value(answerKey{}).(*geminiAnswer); ok {
-		raw = seen.take(raw)
+		raw = seen.decode(raw)
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(raw))
 	resp.ContentLength = int64(len(raw))
 	return resp, nil
 }
 
-// take reads an answer and gives it back without thoughts.
-func (a *geminiAnswer) take(raw []byte) []byte {
+// decode reads an answer and returns it without thoughts.
+func (a *geminiAnswer) decode(raw []byte) []byte {
 	a.read = true
-	var head struct {
-		Candidates []struct {
-			FinishReason json.RawMessage `json:"finishReason"`
-		} `json:"candidates"`
+	type content struct {
+		Parts []map[string]jsontext.Value `json:"parts"`
+		Rest  jsontext.Value              `json:",embed"`
+	}
+	type candidate struct {
+		FinishReason jsontext.Value `json:"finishReason,omitzero"`
+		Content      *content       `json:"content,omitzero"`
+		Rest         jsontext.Value `json:",embed"`
+	}
+	var whole struct {
+		Candidates     []candidate `json:"candidates"`
 		PromptFeedback struct {
-			BlockReason json.RawMessage `json:"blockReason"`
-		} `json:"promptFeedback"`
-		UsageMetadata session.JSON `json:"usageMetadata"`
+			BlockReason jsontext.Value `json:"blockReason,omitzero"`
+			Rest        jsontext.Value `json:",embed"`
+		} `json:"promptFeedback,omitzero"`
+		UsageMetadata jsontext.Value `json:"usageMetadata,omitzero"`
+		Rest          jsontext.Value `json:",embed"`
 	}
-	var whole map[string]any
-	if json.Unmarshal(raw, &head) != nil || json.Unmarshal(raw, &whole) != nil {
-		return raw // the client says what is wrong with it
+	if json.Unmarshal(raw, &whole, jsontext.AllowInvalidUTF8(true)) != nil {
+		return raw // the client reports the error
 	}
-	a.usage = head.UsageMetadata
-	a.blocked = word(head.PromptFeedback.BlockReason)
-	a.none = len(head.Candidates) == 0
-	if !a.none {
-		a.finish = word(head.Candidates[0].FinishReason)
+	a.usage = session.JSON(whole.UsageMetadata)
+	a.blocked = enumName(whole.PromptFeedback.BlockReason)
+	a.empty = len(whole.Candidates) == 0
+	if !a.empty {
+		a.finish = enumName(whole.Candidates[0].FinishReason)
 	}
-	candidates, _ := whole["candidates"].([]any)
-	for _, c := range candidates {
-		candidate, _ := c.(map[string]any)
-		content, _ := candidate["content"].(map[string]any)
-		parts, _ := content["parts"].([]any)
-		kept := make([]any, 0, len(parts))
-		for _, p := range parts {
-			if part, _ := p.(map[string]any); part["thought"] != true {
-				kept = append(kept, p)
-			}
-		}
-		if content != nil {
-			content["parts"] = kept
+	for _, c := range whole.Candidates {
+		if c.Content != nil {
+			c.Content.Parts = slices.DeleteFunc(c.Content.Parts, func(part map[string]jsontext.Value) bool { return string(part["thought"]) == "true" })
 		}
 	}
-	if clean, err := session.MarshalPlain(whole); err == nil {
+	if clean, err := json.Marshal(whole); err == nil {
 		return clean
 	}
 	return raw
 }
 
-// word reads an enum, which comes as a string or as a number.
-func word(raw json.RawMessage) string {
+// enumName returns an enum, which comes as a string or as a number.
+func enumName(raw jsontext.Value) string {
 	if string(raw) == "null" {
 		return ""
 	}

@@ -10,117 +10,103 @@ import (
 	"sessiond/internal/session"
 )
 
-// indexShare is the part of a summary's budget that its index may take.
+// indexShare is the index's share of a summary's budget.
 const indexShare = 0.22
 
-// Index gives the pieces of the span that a reader may ask for by name and that the summary
-// lacks: amounts, versions, URLs, identifiers, names, numbers and paths, literally, the most
-// telling first. A number comes with the word that says what it is of. budget is in the
-// tokens that count gives. No model is asked; the same span gives the same index. Secrets
-// are masked.
+// Index returns the facts of the messages that the summary lacks: amounts, versions, URLs,
+// identifiers, names, numbers and paths, literally, the best first. A number comes with its label.
+// budget is in tokens as count counts them. Secrets are masked.
 func Index(msgs []session.Message, summary string, budget int64, count func(string) int64) []string {
-	return scan(msgs, nil).index(nil, summary, nil, budget, count)
+	return scan(msgs).index(nil, summary, nil, budget, count)
 }
 
-// index is Index over a scanned span. Entries of an earlier index come first when they are
-// still missing from the summary, and give way to new ones from the half of the budget on.
+// index is Index over a span. Entries of an earlier index that the summary lacks get at most half
+// of the budget, and what new ones leave. New entries come first.
 func (sp *span) index(previous []string, summary string, files []string, budget int64, count func(string) int64) []string {
-	var out []string
+	var entries []string
 	used := int64(0)
-	taken := map[string]bool{}
-	named := strings.Join(files, "\n")
-	take := func(entry, literal string, limit int64) bool {
-		if taken[entry] || holds(summary, literal) || named != "" && namesFile(named, literal) {
+	has := map[string]bool{}
+	fileText := strings.Join(files, "\n")
+	add := func(entry, literal string, limit int64) (fits bool) {
+		if has[entry] || containsWhole(summary, literal) || namesFile(fileText, literal) {
 			return true
 		}
 		n := count(entry) + 2 // the separator
 		if used+n > limit {
 			return false
 		}
-		taken[entry] = true
+		has[entry] = true
 		used += n
-		out = append(out, entry)
+		entries = append(entries, entry)
 		return true
 	}
-	fresh := sp.ranked()
-	half := budget / 2
-	if len(fresh) == 0 {
-		half = budget
-	}
-	for _, entry := range previous {
-		if !take(entry, entry, half) {
-			break
+	addPrevious := func(limit int64) {
+		for _, entry := range previous {
+			if !add(entry, entry, limit) {
+				return
+			}
 		}
 	}
-	kept := len(out)
+	fresh := sp.rankFacts()
+	if len(fresh) > 0 {
+		addPrevious(budget / 2)
+	} else {
+		addPrevious(budget)
+	}
+	old := len(entries)
 	misses := 0
 	for _, f := range fresh {
 		entry := f.text
 		if f.label != "" && !strings.Contains(f.label, "·") {
 			entry = f.label + " " + f.text
 		}
-		if !take(entry, f.text, budget) {
+		if !add(entry, f.text, budget) {
 			if misses++; misses > 8 {
 				break
 			}
 		}
 	}
-	for _, entry := range previous { // what new ones left free
-		if !take(entry, entry, budget) {
-			break
-		}
-	}
-	return append(out[kept:len(out):len(out)], out[:kept]...)
+	addPrevious(budget)
+	return slices.Concat(entries[old:], entries[:old])
 }
 
-// namesFile tells whether lines of files, collapsed by directory, name a path.
+// namesFile reports whether file lines, grouped by directory, name a path.
 func namesFile(lines, literal string) bool {
 	dir, name := path.Split(literal)
-	return dir != "" && name != "" && holds(lines, name) && strings.Contains(lines, dir)
+	return dir != "" && name != "" && containsWhole(lines, name) && strings.Contains(lines, dir)
 }
 
-// ranked gives the different facts of the span, the most telling first.
-func (sp *span) ranked() []fact {
-	best := make(map[string]int, 1024)
-	var facts []fact
-	var scores []float64
+// rankFacts returns the different facts of the span with a positive score, the best first.
+func (sp *span) rankFacts() []fact {
+	type ranked struct {
+		fact
+		score float64
+	}
+	index := map[string]int{}
+	var facts []ranked
 	for _, f := range sp.facts {
-		score := sp.telling(&f)
-		if k, ok := best[f.text]; ok {
-			if score > scores[k] {
-				facts[k], scores[k] = f, score
+		score := sp.scoreFact(&f)
+		if k, ok := index[f.text]; ok {
+			if score > facts[k].score {
+				facts[k] = ranked{f, score}
 			}
-			continue
+		} else if score > 0 {
+			index[f.text] = len(facts)
+			facts = append(facts, ranked{f, score})
 		}
-		if score <= 0 {
-			continue
-		}
-		best[f.text] = len(facts)
-		facts = append(facts, f)
-		scores = append(scores, score)
 	}
-	order := make([]int, len(facts))
-	for i := range order {
-		order[i] = i
-	}
+	slices.SortStableFunc(facts, func(a, b ranked) int { return cmp.Compare(b.score, a.score) })
 	const wanted = 400 // more never fit
-	slices.SortFunc(order, func(a, b int) int {
-		if scores[a] != scores[b] {
-			return cmp.Compare(scores[b], scores[a])
-		}
-		return a - b
-	})
-	order = order[:min(len(order), wanted)]
-	out := make([]fact, len(order))
-	for i, k := range order {
-		out[i] = facts[k]
+	best := make([]fact, min(len(facts), wanted))
+	for i := range best {
+		best[i] = facts[i].fact
 	}
-	return out
+	return best
 }
 
-// telling scores a fact by its form, who said it, how rare it is, whether a person used the
-// word, and against lists of numbers, in which no single one stands out.
-func (sp *span) telling(f *fact) float64 {
+// scoreFact scores a fact by its kind, its speaker, its rarity and whether a person used the word.
+// Facts in lists of numbers score less.
+func (sp *span) scoreFact(f *fact) float64 {
 	score := [...]float64{factName: 1.8, factNumber: 1, factIdentifier: 2, factPath: 2.4, factVersion: 2.8, factURL: 3.2, factAmount: 3.4}[f.kind]
 	s := &sp.sentences[f.sentence]
 	switch s.by {
@@ -130,7 +116,7 @@ func (sp *span) telling(f *fact) float64 {
 		score += 0.6
 	case byTool, byProgram:
 	}
-	k := sp.place(sp.terms[f.term])
+	k := sp.counter(f.term)
 	score -= 0.35 * log2(sp.count[k])
 	score -= 0.5 * log2(sp.alike[s.shape])
 	if s.by != byPerson && sp.asked[k] {
@@ -151,27 +137,27 @@ func (sp *span) telling(f *fact) float64 {
 	return score
 }
 
-// log2 is the logarithm of n, rounded down; 0 of 0.
+// log2 returns the logarithm of n, rounded down; 0 for 0.
 func log2(n uint16) float64 { return float64(max(1, bits.Len16(n)) - 1) }
 
-// holds tells whether text has literal as a whole: $99 is not in $990.
-func holds(text, literal string) bool {
+// containsWhole reports whether text contains literal as a whole: $990 does not contain $99.
+func containsWhole(text, literal string) bool {
 	for at := 0; ; {
 		i := strings.Index(text[at:], literal)
 		if i < 0 {
 			return false
 		}
 		from, to := at+i, at+i+len(literal)
-		if !joins(text, from-1, literal[0]) && !joins(text, to, literal[len(literal)-1]) {
+		if !joinsWord(text, from-1, literal[0]) && !joinsWord(text, to, literal[len(literal)-1]) {
 			return true
 		}
 		at = from + 1
 	}
 }
 
-// joins tells whether the byte at i continues a word or number whose edge is c.
-func joins(text string, i int, c byte) bool {
-	return i >= 0 && i < len(text) && alnum(text[i]) && alnum(c)
+// joinsWord reports whether the byte at i continues a word or number that has c at its edge.
+func joinsWord(text string, i int, c byte) bool {
+	return i >= 0 && i < len(text) && isAlnum(text[i]) && isAlnum(c)
 }
 
-func alnum(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' }
+func isAlnum(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' }

@@ -1,13 +1,12 @@
 package summarize
 
-// merge puts the summaries of consecutive spans together, oldest first. Only the newest tells
-// what is in progress and what comes next: of the others that is done by now, or was left.
-// What a person began a later span with is one wish among others, not what all is for.
-// Entries of the indexes take turns, the newest span's first, so that each has its share.
+// merge joins the summaries of consecutive spans, oldest first. Work in progress and next steps of
+// all but the newest count as done. The goal of the first stays; later goals become constraints.
+// Entries of the indexes alternate, the newest span's first, so that each span has its share.
 func merge(spans []string) outline {
 	var all outline
-	taken := map[string]bool{}
-	first := -1 // the span that says what all is for
+	has := map[string]bool{}
+	first := -1 // the span with the goal
 	indexes := make([][]string, len(spans))
 	for i, text := range spans {
 		o := parseOutline(text)
@@ -24,8 +23,8 @@ func merge(spans []string) outline {
 				to = constraints
 			}
 			for _, l := range o.lines[s] {
-				if !taken[l.text] {
-					taken[l.text] = true
+				if !has[l.text] {
+					has[l.text] = true
 					all.lines[to] = append(all.lines[to], l)
 				}
 			}
@@ -36,8 +35,8 @@ func merge(spans []string) outline {
 		for _, index := range indexes {
 			if k < len(index) {
 				more = true
-				if !taken[index[k]] {
-					taken[index[k]] = true
+				if !has[index[k]] {
+					has[index[k]] = true
 					all.index = append(all.index, index[k])
 				}
 			}

@@ -3,7 +3,6 @@ package summarize
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,13 +10,16 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/session"
 )
 
-// longestAnswer bounds, in bytes, what is read of an answer.
+// longestAnswer is the limit of an answer in bytes.
 const longestAnswer = 8 << 20
 
-// openai asks a server that speaks OpenAI's chat completions.
+// openai is a server with OpenAI's chat completions.
 type openai struct {
 	client  *http.Client
 	url     string
@@ -26,17 +28,16 @@ type openai struct {
 	limitAs string // the field that bounds the output
 }
 
-// NewOpenAI makes a summariser for OpenAI or any compatible server, which cfg.BaseURL names
-// up to and including its version (http://127.0.0.1:11434/v1). Only OpenAI itself must have
-// a key: a local server may need none. Codes: Invalid.
-func NewOpenAI(cfg Config, deps Deps) (*Remote, error) {
+// newOpenAI returns a summariser for OpenAI or a compatible server, whose cfg.BaseURL includes the
+// version (http://127.0.0.1:11434/v1). Only OpenAI itself requires a key. Codes: Invalid.
+func newOpenAI(cfg Config, deps Deps) (*Remote, error) {
 	deps = deps.withDefaults()
 	key, err := readKey(cfg.APIKeyFile, "OPENAI_API_KEY", deps.Getenv)
 	if err != nil {
 		return nil, err
 	}
 	base := trimURL(cfg.BaseURL)
-	// OpenAI's newer models refuse max_tokens, other servers know nothing else.
+	// OpenAI's newer models reject max_tokens; other servers know nothing else.
 	limitAs := "max_tokens"
 	if base == "" || base == DefaultOpenAIURL {
 		base, limitAs = DefaultOpenAIURL, "max_completion_tokens"
@@ -47,25 +48,9 @@ func NewOpenAI(cfg Config, deps Deps) (*Remote, error) {
 	if err := checkURL(base); err != nil {
 		return nil, err
 	}
-	model := cfg.Model
-	if model == "" {
-		model = DefaultOpenAIModel
-	}
-	return newRemote("openai", model, cfg, deps, &openai{
-		client: httpClient(deps.HTTP), url: base + "/chat/completions", key: key, model: model, limitAs: limitAs,
+	return makeRemote(cfg, deps, &openai{
+		client: httpClient(deps.HTTP), url: base + "/chat/completions", key: key, model: cfg.ModelName(), limitAs: limitAs,
 	}), nil
-}
-
-func newRemote(provider, model string, cfg Config, deps Deps, a asker) *Remote {
-	timeout := cfg.Timeout
-	if timeout <= 0 {
-		timeout = DefaultTimeout
-	}
-	r := &Remote{provider: provider, model: model, timeout: timeout, asker: a, deps: deps}
-	if cfg.Window > 0 {
-		r.room.Store(max(leastRoom, cfg.Window*9/10-aroundRecord))
-	}
-	return r
 }
 
 func checkURL(base string) error {
@@ -76,8 +61,8 @@ func checkURL(base string) error {
 	return nil
 }
 
-// httpClient makes a client that follows no redirect, since that could carry the key to
-// another host. Without a transport it gets one of its own, so that Close closes only its.
+// httpClient returns a client that follows no redirect, which could send the key to another host.
+// Without a transport it has one of its own, so that Close closes no other connections.
 func httpClient(rt http.RoundTripper) *http.Client {
 	if rt == nil {
 		if t, ok := http.DefaultTransport.(*http.Transport); ok {
@@ -95,7 +80,7 @@ func (o *openai) close() error {
 	return nil
 }
 
-// chatAnswer is what is read of a chat completion.
+// chatAnswer holds the needed fields of a chat completion.
 type chatAnswer struct {
 	Choices []struct {
 		Message struct {
@@ -117,11 +102,11 @@ func (o *openai) ask(ctx context.Context, p prompt, maxTokens int64) (reply, err
 		o.limitAs: maxTokens,
 	})
 	if err != nil {
-		return reply{}, fmt.Errorf("writing the request: %w", err)
+		return reply{}, fmt.Errorf("encode the request: %w", err)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, o.url, bytes.NewReader(body))
 	if err != nil {
-		return reply{}, fmt.Errorf("making the request: %w", err)
+		return reply{}, fmt.Errorf("create the request: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if o.key != "" {
@@ -140,13 +125,13 @@ func (o *openai) ask(ctx context.Context, p prompt, maxTokens int64) (reply, err
 		return reply{}, statusFailure(resp, raw, o.key)
 	}
 	var answer chatAnswer
-	if err := json.Unmarshal(raw, &answer); err != nil {
-		return reply{}, &Failure{Kind: FailBadAnswer, Message: clean("the answer is not the JSON of a chat completion: "+err.Error(), o.key), cause: err}
+	if err := json.Unmarshal(raw, &answer, jsontext.AllowInvalidUTF8(true)); err != nil {
+		return reply{}, &Failure{Kind: FailBadAnswer, Message: clean("the answer is not a chat completion: "+err.Error(), o.key), cause: err}
 	}
 	return answer.reply()
 }
 
-// reply reads the first choice.
+// reply returns the text of the first choice.
 func (a *chatAnswer) reply() (reply, error) {
 	out := reply{usage: a.Usage}
 	if len(a.Choices) == 0 {
@@ -167,8 +152,8 @@ func (a *chatAnswer) reply() (reply, error) {
 	return out, nil
 }
 
-// networkFailure is a request that got no answer. The URL is cut out of the error, since it
-// may hold what must not be told.
+// networkFailure returns the failure of a request without an answer. It drops the URL, which may
+// contain a secret.
 func networkFailure(err error, key string) error {
 	var f *Failure
 	if errors.As(err, &f) {

@@ -10,7 +10,7 @@ import (
 
 // What a person put in from a terminal or a diff is no wish of theirs, wherever it stands; what
 // they typed before and behind it is.
-func TestOutputThatAPersonSentIsNoWish(t *testing.T) {
+func TestPastedOutputIsNoConstraint(t *testing.T) {
 	text := digest(t, session.SummaryRequest{MaxTokens: 900, Messages: []session.Message{
 		person("Port the theme to the new editor."), model("I begin with the colours."),
 		person("hm, it crashed when I picked a theme, that should never happen.\n\n" +
@@ -55,7 +55,7 @@ func TestMergedSpansHaveOneGoal(t *testing.T) {
 	}
 }
 
-func TestInstructionsSayWhatTheDigestPrefers(t *testing.T) {
+func TestDigestPrefersWordsOfInstructions(t *testing.T) {
 	var msgs []session.Message
 	for i := range 200 {
 		name := fmt.Sprintf("%c%c", 'a'+i%26, 'a'+i/26)

@@ -1,6 +1,7 @@
 package summarize
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"strconv"
@@ -13,20 +14,20 @@ import (
 //go:embed prompts/*.md
 var promptFiles embed.FS
 
-// prompt is one question to a model: what it is to do and what it is about, kept apart.
+// prompt is one request to a model.
 type prompt struct {
-	system string
-	user   string
+	system string // the task
+	user   string // the text
 }
 
-// Sizes in bytes of what one message may put into a prompt.
+// Limits of a message's text in a prompt, in characters.
 const (
 	longestResult    = 2000
 	longestArguments = 1000
 )
 
-// newPrompt writes the prompt for a summary of messages, which paragraphs tell. maxTokens is
-// what the answer may have.
+// newPrompt returns the prompt for a summary of messages, written as paragraphs. maxTokens is the
+// limit of the answer.
 func newPrompt(req *session.SummaryRequest, paragraphs string, maxTokens int64) prompt {
 	name := "initial"
 	switch {
@@ -40,8 +41,8 @@ func newPrompt(req *session.SummaryRequest, paragraphs string, maxTokens int64) 
 	return finishPrompt(&b, name, req.Instructions, maxTokens)
 }
 
-// joinPrompt writes the prompt that makes one summary of several, oldest first: an update of
-// previous, or without one a merge.
+// joinPrompt returns the prompt that joins several summaries, oldest first: an update of previous,
+// or without one a merge.
 func joinPrompt(previous string, spans []string, wishes string, maxTokens int64) prompt {
 	name := "merge"
 	var b strings.Builder
@@ -64,7 +65,7 @@ func finishPrompt(b *strings.Builder, name, wishes string, maxTokens int64) prom
 	return prompt{system: instructions(name, maxTokens), user: b.String()}
 }
 
-// shortenPrompt asks for an answer again, shorter.
+// shortenPrompt returns the prompt that asks for a shorter answer.
 func shortenPrompt(answer string, maxTokens int64) prompt {
 	var b strings.Builder
 	writeBlock(&b, tagSummary, answer)
@@ -73,18 +74,19 @@ func shortenPrompt(answer string, maxTokens int64) prompt {
 }
 
 func instructions(name string, maxTokens int64) string {
-	task, err := promptFiles.ReadFile("prompts/" + name + ".md")
+	rules := strings.ReplaceAll(promptFile("rules"), "{{max_tokens}}", strconv.FormatInt(maxTokens, 10))
+	return promptFile(name) + "\n" + rules
+}
+
+func promptFile(name string) string {
+	text, err := promptFiles.ReadFile("prompts/" + name + ".md")
 	if err != nil {
 		panic(err) // the file is part of the binary
 	}
-	rules, err := promptFiles.ReadFile("prompts/rules.md")
-	if err != nil {
-		panic(err)
-	}
-	return string(task) + "\n" + strings.ReplaceAll(string(rules), "{{max_tokens}}", strconv.FormatInt(maxTokens, 10))
+	return string(text)
 }
 
-// The tags that delimit foreign text in a prompt.
+// The tags around foreign text in a prompt.
 const (
 	tagConversation = "conversation"
 	tagSummary      = "earlier-summary"
@@ -92,15 +94,15 @@ const (
 	tagWishes       = "wishes"
 )
 
-// writeBlock puts text between tags. Secrets are masked, and nothing in the text can close
-// the block or open another.
+// writeBlock writes text between tags. It masks secrets, and escapes tags in the text so that the
+// text cannot close the block or open another.
 func writeBlock(b *strings.Builder, tag, text string) {
 	text, _ = redact.Mask(text)
 	fmt.Fprintf(b, "<%s>\n%s\n</%s>\n\n", tag, escapeTags(strings.TrimSpace(text)), tag)
 }
 
-// escapeTags writes the "<" of everything that looks like one of the prompt's own tags as
-// "&lt;". Other markup stays as it is, since it may be what the conversation is about.
+// escapeTags writes the "<" of the prompt's own tags as "&lt;". Other markup stays: it may be a topic
+// of the conversation.
 func escapeTags(s string) string {
 	var b strings.Builder
 	done := 0
@@ -120,28 +122,25 @@ func escapeTags(s string) string {
 	return b.String() + s[done:]
 }
 
-// serialise writes messages as labelled paragraphs: [12 person] text. Reasoning is left out,
-// long results and arguments are cut and say by how much.
+// serialise writes messages as labelled paragraphs: [12 person] text. It leaves out reasoning, and
+// cuts long results and arguments.
 func serialise(msgs []session.Message) string {
 	return strings.Join(serialiseEach(msgs), "")
 }
 
-// serialiseEach gives the paragraphs of each message; "" for one that says nothing.
+// serialiseEach returns the paragraphs of each message; "" for one without text.
 func serialiseEach(msgs []session.Message) []string {
 	out := make([]string, len(msgs))
 	for i := range msgs {
 		m := &msgs[i]
-		if !told(m) {
+		if !isConversation(m) {
 			continue
-		}
-		n := m.Seq
-		if n == 0 {
-			n = int64(i + 1)
 		}
 		var b strings.Builder
 		for k := range m.Parts {
 			if label, text := paragraph(m, &m.Parts[k]); label != "" {
-				fmt.Fprintf(&b, "[%d %s] %s\n\n", n, label, escapeLabels(text))
+				// Lines of a text cannot pose as paragraphs of their own.
+				fmt.Fprintf(&b, "[%d %s] %s\n\n", cmp.Or(m.Seq, int64(i+1)), label, strings.ReplaceAll(text, "\n[", "\n\\["))
 			}
 		}
 		out[i] = b.String()
@@ -149,29 +148,30 @@ func serialiseEach(msgs []session.Message) []string {
 	return out
 }
 
-// paragraph gives the label and text of a part; no label when it is left out. Secrets are
-// masked before anything is cut, for half a secret has no shape any more.
+// paragraph returns the label and text of a part; no label when it is left out. It masks secrets
+// before it cuts, because redact does not recognise half a secret.
 func paragraph(m *session.Message, p *session.Part) (label, text string) {
+	by := speakerOf(m)
 	switch p.Kind {
 	case session.PartText, session.PartRefusal:
 		text = masked(p.Content())
 		if text == "" {
 			return "", ""
 		}
-		if speakerOf(m) == byTool {
+		if by == byTool {
 			text = cutResult(text, longestResult)
 		}
-		return [...]string{byPerson: "person", byModel: "assistant", byTool: "tool", byProgram: "program"}[speakerOf(m)], text
+		return by.label(), text
 	case session.PartToolCall:
-		return "assistant calls " + oneWord(p.ToolName), cutResult(masked(p.Arguments), longestArguments)
+		return "assistant calls " + toolLabel(p.ToolName), cutResult(masked(p.Arguments), longestArguments)
 	case session.PartToolResult:
-		label = "result of " + oneWord(p.ToolName)
+		label = "result of " + toolLabel(p.ToolName)
 		if p.IsError != nil && *p.IsError {
 			label += ", failed"
 		}
 		return label, cutResult(masked(p.Content()), longestResult)
 	case session.PartImage, session.PartAudio, session.PartFile:
-		return [...]string{byPerson: "person", byModel: "assistant", byTool: "tool", byProgram: "program"}[speakerOf(m)], "(" + string(p.Kind) + ")"
+		return by.label(), "(" + string(p.Kind) + ")"
 	}
 	return "", ""
 }
@@ -181,21 +181,18 @@ func masked(text string) string {
 	return text
 }
 
-// oneWord keeps a tool's name from breaking out of its label.
-func oneWord(name string) string {
+// toolLabel returns a tool's name without characters that end its label.
+func toolLabel(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r <= ' ' || r == '[' || r == ']' {
 			return '_'
 		}
 		return r
 	}, name)
-	if name == "" {
-		return "a tool"
-	}
-	return cutRunes(name, 80)
+	return cutRunes(cmp.Or(name, "a tool"), 80)
 }
 
-// cutResult keeps the first n characters and says how many are missing.
+// cutResult returns the first n characters and the number of missing ones.
 func cutResult(text string, n int) string {
 	seen := 0
 	for i := range text {
@@ -207,16 +204,8 @@ func cutResult(text string, n int) string {
 	return text
 }
 
-// escapeLabels keeps lines of a text from posing as paragraphs of their own.
-func escapeLabels(text string) string {
-	if !strings.Contains(text, "\n[") {
-		return text
-	}
-	return strings.ReplaceAll(text, "\n[", "\n\\[")
-}
-
-// withoutIndex gives a summary without its indexes, which are made without the model. A
-// summary that two were joined to has two.
+// withoutIndex returns a summary without its indexes, which no model writes. A joined summary may
+// have several.
 func withoutIndex(summary string) string {
 	if !strings.Contains(summary, indexHeading) {
 		return summary

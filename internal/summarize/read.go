@@ -1,227 +1,133 @@
 package summarize
 
 import (
+	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"sessiond/internal/redact"
 )
 
-// passage is one text of a message, with who made it.
-type passage struct {
-	text   string
-	by     speaker
-	failed bool // it is the result of a call that failed
-}
-
-// reading is what is found in one passage: the same wherever that stands. Sentences, terms and
-// facts are numbered from its beginning.
-type reading struct {
-	sentences []sentence
-	terms     []uint32
-	facts     []fact
-}
-
-// reader reads passages, one at a time.
+// reader splits the sentences of one passage into terms and facts.
 type reader struct {
-	reading
+	span  *span
+	terms []uint32 // of the passage
 
-	// While one sentence is read:
-	name   string // the last name, and which chunk it was
-	nameAt int
+	// Of the current sentence:
+	name   string // the last name
+	nameAt int    // its chunk
 	word   string // the last plain word
-	nth    int    // chunks so far
+	chunks int    // so far
 	shape  uint32
-	cjk    rune // the CJK rune before, for bigrams
 }
 
-// read gives what is found in a passage, until the next one is read.
-func (rd *reader) read(at passage) *reading {
-	rd.sentences, rd.terms, rd.facts = rd.sentences[:0], rd.terms[:0], rd.facts[:0]
-	text, _ := redact.Mask(at.text)
-	pasted := false
-	sentences(text, func(s string) {
-		from, facts := len(rd.terms), len(rd.facts)
-		rd.words(s)
-		sen := sentence{
-			text: s, nth: int32(len(rd.sentences)), by: at.by, failed: at.failed,
-			shape: uint16(rd.shape ^ rd.shape>>16), key: uint64(len(s)) << 32,
-			terms: [2]int32{int32(from), int32(len(rd.terms))}, facts: int32(len(rd.facts) - facts),
-		}
-		for _, f := range rd.facts[facts:] {
-			if f.kind == factAmount || f.kind == factNumber || f.kind == factVersion {
-				sen.numbers++
-			}
-		}
-		if at.by == byPerson {
-			pasted = pasted || !plain(s)
-			sen.pasted = pasted
-		}
-		for _, t := range rd.terms[from:] {
-			sen.key = (sen.key ^ uint64(t)) * 1099511628211
-		}
-		rd.sentences = append(rd.sentences, sen)
-	})
-	n := len(rd.sentences)
-	if n == 0 {
-		return &rd.reading
-	}
-	rd.sentences[n-1].last = true
-	if at.by == byPerson && n < mixed { // a path or two in what was typed
-		for k := range rd.sentences {
-			rd.sentences[k].pasted = wordless(rd.sentences[k].text)
-		}
-	} else if end := &rd.sentences[n-1]; end.pasted {
-		end.pasted = !plain(end.text) // what is thought of it comes behind it
-	}
-	return &rd.reading
-}
-
-// words splits a sentence into terms and facts. Letters and digits make terms, case folded;
-// CJK text has no spaces, so its terms are pairs of neighbouring characters.
-func (rd *reader) words(s string) {
-	rd.name, rd.word, rd.nth, rd.cjk, rd.shape = "", "", 0, 0, fnvOffset
-	first := true
+// readSentence sets the terms and the shape of a sentence and adds its facts to the span. Letters
+// and digits make terms, in lower case. CJK text has no spaces: its terms are pairs of neighbouring
+// characters.
+func (rd *reader) readSentence(sen *sentence) {
+	rd.name, rd.word, rd.chunks, rd.shape = "", "", 0, fnvOffset
+	from, s, first := len(rd.terms), sen.text, true
 	for i := 0; i < len(s); {
-		c := s[i]
-		if c < utf8.RuneSelf && delimiter[c] {
-			rd.cjk = 0
-			i++
-			continue
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case isCJK(r):
+			i = rd.readCJK(s, i)
+			first = false
+		case endsChunk(r, false):
+			i += n
+		default:
+			i = rd.readChunk(s, i, first)
+			first = false
 		}
-		if c >= utf8.RuneSelf {
-			r, n := utf8.DecodeRuneInString(s[i:])
-			if isCJK(r) {
-				i = rd.cjkRun(s, i)
-				first = false
-				continue
-			}
-			if !unicode.IsLetter(r) && !unicode.Is(unicode.Sc, r) {
-				rd.cjk = 0
-				i += n
-				continue
-			}
-		}
-		rd.cjk = 0
-		end := rd.chunk(s, i, first)
-		first = false
-		i = end
+	}
+	sen.terms = rd.terms[from:]
+	sen.shape = uint16(rd.shape ^ rd.shape>>16)
+}
+
+// addTerm adds a term. The shape of a sentence consists of its terms without digits.
+func (rd *reader) addTerm(hash uint32, hasDigit bool) {
+	rd.terms = append(rd.terms, hash)
+	if !hasDigit {
+		rd.shape = (rd.shape ^ hash) * fnvPrime
 	}
 }
 
-// chunk reads what stands between two delimiters, counts its words and keeps it when it is
-// a fact. It gives the end of the chunk.
-func (rd *reader) chunk(s string, i int, first bool) int {
+// readChunk reads the chunk that begins at i, adds its terms and its fact, and returns its end.
+func (rd *reader) readChunk(s string, i int, first bool) (end int) {
 	var f form
-	h, word, digits := uint32(fnvOffset), 0, 0
-	j, prev := i, byte(0)
-	for j < len(s) {
-		c := s[j]
-		if c >= utf8.RuneSelf {
-			r, n := utf8.DecodeRuneInString(s[j:])
-			letter := unicode.IsLetter(r)
-			if isCJK(r) || !letter && !unicode.Is(unicode.Sc, r) {
-				break
-			}
-			if letter {
-				f.letters++
-				if unicode.IsUpper(r) {
-					f.upper++
-					if j == i {
-						f.capital = true
-					}
-				}
-				h = (h ^ uint32(unicode.ToLower(r))) * fnvPrime
-				word++
-			} else {
-				f.money = true
-			}
-			prev = 'a'
-			j += n
-			continue
+	hash, length, digits := uint32(fnvOffset), 0, 0 // of the current word; digits before it
+	endWord := func() {
+		if length > 0 {
+			rd.addTerm(hash, f.digits > digits)
 		}
-		if delimiter[c] && !(f.url && urlByte(c)) {
+		hash, length, digits = fnvOffset, 0, f.digits
+	}
+	prev := rune(0)
+	for end = i; end < len(s); {
+		r, n := utf8.DecodeRuneInString(s[end:])
+		if endsChunk(r, f.url) {
 			break
 		}
+		letter, digit := unicode.IsLetter(r), r >= '0' && r <= '9'
 		switch {
-		case c >= 'a' && c <= 'z':
-			f.letters++
-			f.lower++
-			h = (h ^ uint32(c)) * fnvPrime
-			word++
-		case c >= 'A' && c <= 'Z':
-			f.letters++
-			f.upper++
-			if j == i {
-				f.capital = true
-			} else if prev >= 'a' && prev <= 'z' {
-				f.inner = true
-			}
-			h = (h ^ uint32(c|0x20)) * fnvPrime
-			word++
-		case c >= '0' && c <= '9':
-			f.digits++
-			h = (h ^ uint32(c)) * fnvPrime
-			word++
+		case letter || digit:
+			f.addLetterOrDigit(r, prev, end == i)
+			hash = (hash ^ uint32(unicode.ToLower(r))) * fnvPrime
+			length++
+		case r >= utf8.RuneSelf:
+			f.money = true
 		default:
-			f.mark(s, j)
-			if word > 0 {
-				rd.terms = append(rd.terms, h)
-				if f.digits == digits {
-					rd.shape = (rd.shape ^ h) * fnvPrime
-				}
-				h, word, digits = fnvOffset, 0, f.digits
-			}
+			f.addMark(s, end)
+			endWord()
 		}
-		prev = c
-		j++
-	}
-	if word > 0 {
-		rd.terms = append(rd.terms, h)
-		if f.digits == digits {
-			rd.shape = (rd.shape ^ h) * fnvPrime
+		if prev = r; r >= utf8.RuneSelf {
+			prev = 'a'
 		}
+		end += n
 	}
-	if j == i {
-		return i + 1
-	}
-	rd.keep(s, i, j, f, first)
-	return j
+	endWord()
+	rd.addFact(s, i, end, f, first)
+	return end
 }
 
-// cjkRun reads a run of CJK text and gives its end. A run of katakana is often a name.
-func (rd *reader) cjkRun(s string, i int) int {
-	kana := -1
-	for i < len(s) {
-		r, n := utf8.DecodeRuneInString(s[i:])
+// endsChunk reports whether r is no part of a chunk. Some delimiters may be part of a URL.
+func endsChunk(r rune, inURL bool) bool {
+	if r < utf8.RuneSelf {
+		return delimiter[r] && !(inURL && strings.ContainsRune("=?;,!", r))
+	}
+	return isCJK(r) || !unicode.IsLetter(r) && !unicode.Is(unicode.Sc, r)
+}
+
+// readCJK reads the run of CJK text that begins at i and returns its end. A run of katakana is
+// often a name.
+func (rd *reader) readCJK(s string, i int) (end int) {
+	kana, prev := -1, rune(0)
+	for end = i; end < len(s); {
+		r, n := utf8.DecodeRuneInString(s[end:])
 		if !isCJK(r) {
 			break
 		}
-		if rd.cjk != 0 {
-			h := (fnvOffset^uint32(rd.cjk))*fnvPrime ^ uint32(r)*2654435761
-			rd.terms = append(rd.terms, h)
-			rd.shape = (rd.shape ^ h) * fnvPrime
+		if prev != 0 {
+			rd.addTerm((fnvOffset^uint32(prev))*fnvPrime^uint32(r)*2654435761, false)
 		}
-		rd.cjk = r
+		prev = r
 		switch isKana := r >= 0x30a1 && r <= 0x30fe; {
 		case isKana && kana < 0:
-			kana = i
+			kana = end
 		case !isKana && kana >= 0:
-			rd.katakana(s[kana:i])
+			rd.addKatakana(s[kana:end])
 			kana = -1
 		}
-		i += n
+		end += n
 	}
 	if kana >= 0 {
-		rd.katakana(s[kana:i])
+		rd.addKatakana(s[kana:end])
 	}
-	return i
+	return end
 }
 
-func (rd *reader) katakana(s string) {
+func (rd *reader) addKatakana(s string) {
 	if utf8.RuneCountInString(s) >= 3 {
-		rd.facts = append(rd.facts, fact{text: s, kind: factName, sentence: int32(len(rd.sentences)), term: int32(len(rd.terms)) - 1})
-		rd.name, rd.nameAt, rd.word = s, rd.nth, ""
+		rd.span.facts = append(rd.span.facts, fact{text: s, kind: factName, sentence: len(rd.span.sentences), term: rd.terms[len(rd.terms)-1]})
+		rd.name, rd.nameAt, rd.word = s, rd.chunks, ""
 	}
 }
 
@@ -230,7 +136,7 @@ const (
 	fnvPrime  = 16777619
 )
 
-// delimiter marks the ASCII bytes that end a chunk.
+// delimiter marks the ASCII characters that end a chunk.
 var delimiter = func() (t [utf8.RuneSelf]bool) {
 	for c := range t {
 		t[c] = c <= ' ' || c == 0x7f
@@ -241,16 +147,7 @@ var delimiter = func() (t [utf8.RuneSelf]bool) {
 	return t
 }()
 
-// urlByte tells that a delimiter may stand inside a URL.
-func urlByte(c byte) bool {
-	switch c {
-	case '=', '?', ';', ',', '!':
-		return true
-	}
-	return false
-}
-
-// isCJK tells whether r is of a script that is written without spaces.
+// isCJK reports whether r is of a script that is written without spaces.
 func isCJK(r rune) bool {
 	return r >= 0x3040 && r <= 0x30ff || r >= 0x3400 && r <= 0x9fff || r >= 0xac00 && r <= 0xd7af || r >= 0xf900 && r <= 0xfaff || r >= 0x20000 && r <= 0x3134f
 }

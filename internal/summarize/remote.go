@@ -1,6 +1,7 @@
 package summarize
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,8 +26,8 @@ type reply struct {
 	usage session.JSON // the provider's usage object, as it came
 }
 
-// asker sends one prompt once. Its error is a *Failure or that of ctx. The reply's usage is
-// set whenever the provider sent one, also beside an error.
+// asker sends one prompt once. Its error is a *Failure or that of ctx. It returns the provider's
+// usage also beside an error.
 type asker interface {
 	ask(ctx context.Context, p prompt, maxTokens int64) (reply, error)
 	close() error
@@ -39,16 +40,27 @@ type Remote struct {
 	timeout  time.Duration
 	asker    asker
 	deps     Deps
-	room     atomic.Int64 // tokens of a record that the model takes at once, once that is known; 0: not known
+	room     atomic.Int64 // tokens of a record that fit the model; 0: unknown
 }
 
-// Name gives the provider and the model as the ledger holds them.
+func makeRemote(cfg Config, deps Deps, a asker) *Remote {
+	r := &Remote{provider: cfg.Provider, model: cfg.ModelName(), timeout: cfg.Timeout, asker: a, deps: deps}
+	if r.timeout <= 0 {
+		r.timeout = DefaultTimeout
+	}
+	if cfg.Window > 0 {
+		r.room.Store(max(leastRoom, cfg.Window*9/10-aroundRecord))
+	}
+	return r
+}
+
+// Name returns the provider and the model as the ledger stores them.
 func (r *Remote) Name() (provider, model string) { return r.provider, r.model }
 
-// Close releases the connections.
+// Close closes the connections.
 func (r *Remote) Close() error { return r.asker.close() }
 
-// retry asks until there is an answer, a failure that no waiting helps, or no time left.
+// retry asks until the model answers, a failure is permanent, or the time is over.
 func (r *Remote) retry(ctx, budget context.Context, p prompt, maxTokens int64, req *session.SummaryRequest, calls *[]session.Call) (string, error) {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.MaxInterval = firstPause, longestPause
@@ -63,29 +75,24 @@ func (r *Remote) retry(ctx, budget context.Context, p prompt, maxTokens int64, r
 		}
 		pause := max(pauses.NextBackOff(), f.wait)
 		if end, ok := budget.Deadline(); ok && time.Until(end) < pause {
-			return "", err // it would not be answered in time
+			return "", err // too late for another attempt
 		}
 		if r.deps.Wait(budget, pause) != nil {
-			return "", firstError(ctx.Err(), err)
+			if ctx.Err() != nil {
+				err = fmt.Errorf("asking for a summary: %w", ctx.Err())
+			}
+			return "", err
 		}
 	}
 }
 
-// firstError prefers that the caller gave up.
-func firstError(cancelled, err error) error {
-	if cancelled != nil {
-		return fmt.Errorf("asking for a summary: %w", cancelled)
-	}
-	return err
-}
-
-// once asks one time and writes the ledger row. One attempt gets half of the whole time, so
-// that a server that hangs is asked twice.
+// once asks once and adds the ledger row. One attempt has half of the whole time, so that there are
+// two with a server that hangs.
 func (r *Remote) once(ctx, budget context.Context, p prompt, maxTokens int64, req *session.SummaryRequest, calls *[]session.Call) (reply, error) {
 	attempt, cancel := context.WithTimeout(budget, r.timeout/2)
 	defer cancel()
 	began := r.deps.Now()
-	// A thinking model spends part of its output where nobody sees it.
+	// A thinking model spends part of its output on thoughts.
 	answer, err := r.asker.ask(attempt, p, 2*maxTokens+1024)
 	switch {
 	case err == nil:
@@ -98,7 +105,7 @@ func (r *Remote) once(ctx, budget context.Context, p prompt, maxTokens int64, re
 	return answer, err
 }
 
-// ledger makes the row of one attempt.
+// ledger returns the row of one attempt.
 func (r *Remote) ledger(req *session.SummaryRequest, raw session.JSON, began time.Time, err error) session.Call {
 	var call session.Call
 	if len(raw) > 0 {
@@ -107,10 +114,7 @@ func (r *Remote) ledger(req *session.SummaryRequest, raw session.JSON, began tim
 		}
 	}
 	latency := r.deps.Now().Sub(began).Milliseconds()
-	call.Purpose = req.Purpose
-	if call.Purpose == "" {
-		call.Purpose = session.PurposeSummary
-	}
+	call.Purpose = cmp.Or(req.Purpose, session.PurposeSummary)
 	call.Provider, call.Model, call.Source = r.provider, r.model, session.SourceSessiond
 	call.Status, call.LatencyMS, call.CreatedAt = session.CallOK, &latency, session.At(began)
 	if err != nil {

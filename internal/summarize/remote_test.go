@@ -25,7 +25,6 @@ const goodSummary = "## Goal\n- Compare the prices of the vendors.\n\n## Critica
 // provider is one kind of server: how it answers well and badly.
 type provider struct {
 	name      string
-	make      func(summarize.Config, summarize.Deps) (*summarize.Remote, error)
 	answer    func(text string) string
 	empty     string
 	refusal   string
@@ -38,7 +37,7 @@ type provider struct {
 func providers() []provider {
 	return []provider{
 		{
-			name: "openai", make: summarize.NewOpenAI, variable: "OPENAI_API_KEY",
+			name: "openai", variable: "OPENAI_API_KEY",
 			answer: func(text string) string {
 				return fmt.Sprintf(`{"choices":[{"message":{"role":"assistant","content":%s},"finish_reason":"stop"}],"usage":{"prompt_tokens":900,"completion_tokens":75}}`, quote(text))
 			},
@@ -49,7 +48,7 @@ func providers() []provider {
 			keyHeader: func(h http.Header) string { return strings.TrimPrefix(h.Get("Authorization"), "Bearer ") },
 		},
 		{
-			name: "gemini", make: summarize.NewGemini, variable: "GEMINI_API_KEY",
+			name: "gemini", variable: "GEMINI_API_KEY",
 			answer: func(text string) string {
 				return fmt.Sprintf(`{"candidates":[{"content":{"role":"model","parts":[{"text":"Let me think.","thought":true},{"text":%s}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":900,"candidatesTokenCount":70,"thoughtsTokenCount":5}}`, quote(text))
 			},
@@ -132,7 +131,7 @@ func (p provider) remote(t *testing.T, url string, timeout time.Duration, ps *pa
 		}
 		return ""
 	}}
-	r, err := p.make(summarize.Config{Model: "test-model", BaseURL: url, Timeout: timeout}, deps)
+	r, err := summarize.NewRemote(summarize.Config{Provider: p.name, Model: "test-model", BaseURL: url, Timeout: timeout}, deps)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +154,7 @@ func request() session.SummaryRequest {
 	return session.SummaryRequest{Messages: companyB(), MaxTokens: 1000, Purpose: session.PurposeSummary}
 }
 
-func TestRemoteSummaryIsTheModelsTextAndTheIndex(t *testing.T) {
+func TestRemoteSummaryIsModelTextPlusIndex(t *testing.T) {
 	each(t, func(t *testing.T, p provider) {
 		s := serve(t, answer{body: p.answer(goodSummary)})
 		got, err := p.remote(t, s.URL, time.Minute, &pauses{}).Summarize(context.Background(), request())
@@ -252,7 +251,7 @@ func TestRemoteHonoursRetryAfter(t *testing.T) {
 	})
 }
 
-func TestRemoteDoesNotWaitLongerThanItsBudget(t *testing.T) {
+func TestRemoteWaitsWithinItsBudget(t *testing.T) {
 	each(t, func(t *testing.T, p provider) {
 		s := serve(t, answer{status: 429, header: [2]string{"Retry-After", "3600"}})
 		ps := &pauses{}
@@ -264,7 +263,7 @@ func TestRemoteDoesNotWaitLongerThanItsBudget(t *testing.T) {
 	})
 }
 
-func TestRemoteGivesUpOnAServerThatHangs(t *testing.T) {
+func TestRemoteTimesOutOnHangingServer(t *testing.T) {
 	each(t, func(t *testing.T, p provider) {
 		release := make(chan struct{})
 		s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -287,7 +286,7 @@ func TestRemoteGivesUpOnAServerThatHangs(t *testing.T) {
 	})
 }
 
-func TestRemoteStopsWhenTheCallerDoes(t *testing.T) {
+func TestRemoteStopsWhenCallerCancels(t *testing.T) {
 	each(t, func(t *testing.T, p provider) {
 		ctx, cancel := context.WithCancel(context.Background())
 		s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -303,7 +302,7 @@ func TestRemoteStopsWhenTheCallerDoes(t *testing.T) {
 	})
 }
 
-func TestNoServerIsAFailureAndNotAHang(t *testing.T) {
+func TestUnreachableServerFails(t *testing.T) {
 	each(t, func(t *testing.T, p provider) {
 		s := httptest.NewServer(http.NotFoundHandler())
 		s.Close()
@@ -315,7 +314,7 @@ func TestNoServerIsAFailureAndNotAHang(t *testing.T) {
 	})
 }
 
-func TestKeysAndSecretsStayInside(t *testing.T) {
+func TestErrorsContainNoKeysOrSecrets(t *testing.T) {
 	token := "ghp_" + strings.Repeat("aB3d", 9)
 	each(t, func(t *testing.T, p provider) {
 		s := serve(t, answer{status: 401, body: `{"error":{"message":"wrong key ` + apiKey + ` in https://x.example/v1?key=` + apiKey + `&alt=json"}}`})

@@ -1,8 +1,11 @@
 package summarize
 
-import "sessiond/internal/session"
+import (
+	"sessiond/internal/redact"
+	"sessiond/internal/session"
+)
 
-// speaker says who made a text, for scoring.
+// speaker is the author of a text, for scoring.
 type speaker uint8
 
 const (
@@ -12,147 +15,9 @@ const (
 	byProgram
 )
 
-// sentence is one sentence of the span with what scoring needs to know of it.
-type sentence struct {
-	text      string
-	msg       int32 // index into the span's messages
-	nth       int32 // in its part
-	terms     [2]int32
-	facts     int32 // numbers, paths, URLs, identifiers in it
-	numbers   int32
-	shape     uint16 // hash of its terms without a digit
-	by        speaker
-	last      bool   // of its part
-	failed    bool   // in the result of a call that failed
-	duplicate bool   // the same sentence stood in the span before
-	key       uint64 // hash of its terms and length
-	pasted    bool   // by a person, but more likely output or code that was put in
-}
-
-// mixed is from how many sentences on what a person sends may be partly pasted.
-const mixed = 3
-
-// Bounds of the table that counts terms by their hash, as powers of two: one of the text's size in
-// bytes, so that few share a place. A collision makes a rare term look less rare, nothing worse.
-const (
-	leastBuckets = 1 << 12
-	mostBuckets  = 1 << 18
-)
-
-// span is what one pass over the messages finds.
-type span struct {
-	msgs      []session.Message
-	sentences []sentence
-	terms     []uint32        // hashes of the terms of all sentences, one after the other
-	count     []uint16        // occurrences of a term by its hash
-	alike     []uint16        // sentences with the same shape
-	asked     []bool          // whether a person used the term
-	wanted    map[uint32]bool // terms of the instructions
-	facts     []fact
-	seen      map[uint64]struct{} // sentences, by hash
-	reader    reader
-}
-
-// scan reads the text of the messages. Reasoning is left out: it is the model's own. Secrets are
-// masked before anything else looks at the text. What known remembers of a message is not read
-// again; nil remembers nothing.
-func scan(msgs []session.Message, known *memory) *span {
-	sp := &span{msgs: msgs, alike: make([]uint16, 1<<16)}
-	sp.grow()
-	for i := range msgs {
-		m := &msgs[i]
-		if !told(m) {
-			continue
-		}
-		by := speakerOf(m)
-		for k := range m.Parts {
-			p := &m.Parts[k]
-			at := passage{by: by, text: p.Content()}
-			switch p.Kind {
-			case session.PartText, session.PartRefusal:
-			case session.PartToolResult:
-				at.by, at.failed = byTool, p.IsError != nil && *p.IsError
-			case session.PartToolCall:
-				at.by, at.text = byTool, p.Arguments
-			default:
-				continue
-			}
-			sp.add(i, known.read(&sp.reader, m.RowID, k, at))
-		}
-	}
-	return sp
-}
-
-// grow makes room for what text of this size usually holds.
-func (sp *span) grow() {
-	size := 0
-	for i := range sp.msgs {
-		for k := range sp.msgs[i].Parts {
-			p := &sp.msgs[i].Parts[k]
-			size += len(p.Content()) + len(p.Arguments)
-		}
-	}
-	buckets := leastBuckets
-	for buckets < min(size, mostBuckets) {
-		buckets *= 2
-	}
-	sp.count, sp.asked = make([]uint16, buckets), make([]bool, buckets)
-	sp.sentences = make([]sentence, 0, size/60+16)
-	sp.terms = make([]uint32, 0, size/6+16)
-	sp.facts = make([]fact, 0, size/24+16)
-	sp.seen = make(map[uint64]struct{}, size/100+16)
-}
-
-// place is where a term is counted.
-func (sp *span) place(term uint32) uint32 { return term & uint32(len(sp.count)-1) }
-
-// add puts what reading one text found behind what the span holds.
-func (sp *span) add(msg int, found *reading) {
-	sentences, terms := int32(len(sp.sentences)), int32(len(sp.terms))
-	for i := range found.sentences {
-		sen := found.sentences[i]
-		sen.msg = int32(msg)
-		if sp.alike[sen.shape] < 1<<15 {
-			sp.alike[sen.shape]++
-		}
-		if _, dup := sp.seen[sen.key]; dup {
-			sen.duplicate = true
-		} else {
-			sp.seen[sen.key] = struct{}{}
-		}
-		for _, t := range found.terms[sen.terms[0]:sen.terms[1]] {
-			sp.use(t, sen.by)
-		}
-		sen.terms[0] += terms
-		sen.terms[1] += terms
-		sp.sentences = append(sp.sentences, sen)
-	}
-	sp.terms = append(sp.terms, found.terms...)
-	for _, f := range found.facts {
-		f.sentence += sentences
-		f.term += terms
-		sp.facts = append(sp.facts, f)
-	}
-}
-
-// use counts a term.
-func (sp *span) use(term uint32, by speaker) {
-	k := sp.place(term)
-	if sp.count[k] < 1<<15 {
-		sp.count[k]++
-	}
-	if by == byPerson {
-		sp.asked[k] = true
-	}
-}
-
-// told tells whether a message is part of the conversation as a model knows it.
-func told(m *session.Message) bool {
-	switch m.Kind {
-	case session.KindMarker, session.KindCustom, session.KindUnknown:
-		return false
-	}
-	return m.Role != session.System
+// label returns the name of a speaker in a prompt.
+func (s speaker) label() string {
+	return [...]string{byPerson: "person", byModel: "assistant", byTool: "tool", byProgram: "program"}[s]
 }
 
 func speakerOf(m *session.Message) speaker {
@@ -165,4 +30,172 @@ func speakerOf(m *session.Message) speaker {
 		return byModel
 	}
 	return byProgram
+}
+
+// passage is one text of a message with its speaker.
+type passage struct {
+	text   string
+	by     speaker
+	failed bool // the result of a call that failed
+}
+
+// sentence is one sentence of the span with its features for scoring.
+type sentence struct {
+	text      string
+	msg       int // index of its message in the span
+	nth       int // in its passage
+	by        speaker
+	terms     []uint32 // hashes
+	facts     int      // names, numbers, paths, URLs, identifiers
+	numbers   int
+	shape     uint16 // hash of its terms without a digit
+	last      bool   // of its passage
+	failed    bool   // in the result of a call that failed
+	duplicate bool   // the span contains the same sentence before
+	pasted    bool   // by a person, but more likely pasted output or code
+}
+
+// maxTyped is the number of sentences from which on a person's passage may be partly pasted.
+const maxTyped = 3
+
+// Bounds of the table that counts terms by their hash, both powers of two. Its size is the text's
+// in bytes, so that few terms share an entry; a collision makes a rare term look less rare.
+const (
+	minCounters = 1 << 12
+	maxCounters = 1 << 18
+)
+
+// maxCount is the limit of the counters.
+const maxCount = 1 << 15
+
+// span holds the sentences and facts of some messages.
+type span struct {
+	msgs      []session.Message
+	sentences []sentence
+	facts     []fact
+	count     []uint16        // occurrences of a term, by counter
+	asked     []bool          // a person used the term, by counter
+	alike     []uint16        // sentences by shape
+	wanted    map[uint32]bool // terms of the instructions
+	seen      map[uint64]bool // keys of sentences
+}
+
+// scan parses the text of the messages. It leaves out reasoning, which is the model's own.
+func scan(msgs []session.Message) *span {
+	size := 0
+	for i := range msgs {
+		for k := range msgs[i].Parts {
+			size += len(msgs[i].Parts[k].Content()) + len(msgs[i].Parts[k].Arguments)
+		}
+	}
+	counters := minCounters
+	for counters < min(size, maxCounters) {
+		counters *= 2
+	}
+	sp := &span{
+		msgs: msgs, count: make([]uint16, counters), asked: make([]bool, counters),
+		alike: make([]uint16, 1<<16), seen: map[uint64]bool{},
+	}
+	for i := range msgs {
+		m := &msgs[i]
+		if !isConversation(m) {
+			continue
+		}
+		for k := range m.Parts {
+			switch p := &m.Parts[k]; p.Kind {
+			case session.PartText, session.PartRefusal:
+				sp.add(i, passage{text: p.Content(), by: speakerOf(m)})
+			case session.PartToolResult:
+				sp.add(i, passage{text: p.Content(), by: byTool, failed: p.IsError != nil && *p.IsError})
+			case session.PartToolCall:
+				sp.add(i, passage{text: p.Arguments, by: byTool})
+			}
+		}
+	}
+	return sp
+}
+
+// isConversation reports whether a model sees a message as part of the conversation.
+func isConversation(m *session.Message) bool {
+	switch m.Kind {
+	case session.KindMarker, session.KindCustom, session.KindUnknown:
+		return false
+	}
+	return m.Role != session.System
+}
+
+// counter returns the index of a term's counter.
+func (sp *span) counter(term uint32) uint32 { return term & uint32(len(sp.count)-1) }
+
+// add adds the sentences and facts of a passage of message msg. It masks secrets first.
+func (sp *span) add(msg int, at passage) {
+	text, _ := redact.Mask(at.text)
+	rd := reader{span: sp}
+	first, pasted := len(sp.sentences), false
+	for n, text := range splitSentences(text) {
+		s := sentence{text: text, msg: msg, nth: n, by: at.by, failed: at.failed}
+		facts := len(sp.facts)
+		rd.readSentence(&s)
+		s.facts = len(sp.facts) - facts
+		for _, f := range sp.facts[facts:] {
+			if f.kind == factAmount || f.kind == factNumber || f.kind == factVersion {
+				s.numbers++
+			}
+		}
+		if at.by == byPerson {
+			pasted = pasted || !isPlain(text)
+			s.pasted = pasted
+		}
+		sp.countSentence(&s)
+		sp.sentences = append(sp.sentences, s)
+	}
+	added := sp.sentences[first:]
+	if len(added) == 0 {
+		return
+	}
+	end := &added[len(added)-1]
+	end.last = true
+	if at.by == byPerson && len(added) < maxTyped { // typed text with a path or two
+		for k := range added {
+			added[k].pasted = isWordless(added[k].text)
+		}
+	} else if end.pasted {
+		end.pasted = !isPlain(end.text) // people comment below what they paste
+	}
+}
+
+// countSentence counts the terms and the shape of a sentence, and marks a repeated one.
+func (sp *span) countSentence(s *sentence) {
+	sp.alike[s.shape] = min(sp.alike[s.shape]+1, maxCount)
+	key := uint64(len(s.text)) << 32
+	for _, t := range s.terms {
+		key = (key ^ uint64(t)) * 1099511628211
+		sp.countTerm(t, s.by)
+	}
+	s.duplicate = sp.seen[key]
+	sp.seen[key] = true
+}
+
+func (sp *span) countTerm(term uint32, by speaker) {
+	k := sp.counter(term)
+	sp.count[k] = min(sp.count[k]+1, maxCount)
+	if by == byPerson {
+		sp.asked[k] = true
+	}
+}
+
+// prefer marks the words of the user's instructions. Sentences with a rare one of them score higher.
+func (sp *span) prefer(instructions string) {
+	sp.wanted = map[uint32]bool{}
+	for _, s := range scan([]session.Message{personSaid(instructions)}).sentences {
+		for _, t := range s.terms {
+			sp.wanted[t] = true
+			sp.countTerm(t, byPerson)
+		}
+	}
+}
+
+// personSaid returns a message with a person's text.
+func personSaid(text string) session.Message {
+	return session.Message{Kind: session.KindMessage, Role: session.User, Origin: session.Person, Parts: []session.Part{session.TextPart(text)}}
 }

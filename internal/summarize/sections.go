@@ -1,12 +1,13 @@
 package summarize
 
 import (
+	"slices"
 	"strings"
 
 	"sessiond/internal/redact"
 )
 
-// section is one part of a summary, in the order in which they stand.
+// section is a section of a summary, in its order.
 type section int
 
 const (
@@ -21,7 +22,7 @@ const (
 	sectionCount
 )
 
-// heading gives the line that a section begins with.
+// heading returns the heading of a section.
 func (s section) heading() string {
 	return [...]string{
 		goal:        "## Goal",
@@ -41,27 +42,27 @@ const (
 	indexSeparator  = " · "
 )
 
-// trimOrder is the order in which sections give up their oldest lines when a summary is too
-// long: what is done can be looked up, what a person asked for cannot be guessed.
+// trimOrder is the order in which sections lose their oldest lines when a summary is too long. Done
+// work can be looked up; a person's wishes cannot be guessed.
 var trimOrder = [...]section{done, inProgress, next, critical, blocked, decisions, constraints, goal}
 
 // line is one point of a summary.
 type line struct {
 	text   string
-	old    bool  // from the summary before
+	old    bool  // from the previous summary
 	tokens int64 // with its bullet
-	order  int   // by time, within what is new
+	order  int   // by time; negative for old lines
 }
 
 // outline is a summary as data: the lines of its sections and its index.
 type outline struct {
 	lines [sectionCount][]line
-	files []string // lines of the index that name files: made anew each time, never read
+	files []string // lines of the index that name files; never parsed
 	index []string
 }
 
-// parseOutline reads a summary that render or a model wrote. Lines under headings that it
-// does not know go to the critical context, so that nothing is lost.
+// parseOutline parses a summary by render or by a model. Lines under unknown headings go to the
+// critical context.
 func parseOutline(text string) outline {
 	var o outline
 	text, _ = redact.Mask(text)
@@ -71,17 +72,9 @@ func parseOutline(text string) outline {
 		if raw == "" {
 			continue
 		}
-		if title, ok := title(raw); ok {
-			s, known := sectionOf(title)
+		if title, ok := parseHeading(raw); ok {
+			in, _ = sectionOf(title)
 			inIndex = title == "index"
-			switch {
-			case known:
-				in = s
-			case title == "progress":
-				in = inProgress
-			default:
-				in = critical
-			}
 			continue
 		}
 		if inIndex {
@@ -102,29 +95,30 @@ func parseOutline(text string) outline {
 	return o
 }
 
-// title gives the name in a heading line, in small letters.
-func title(raw string) (string, bool) {
-	if !strings.HasPrefix(raw, "#") {
+// parseHeading returns the title of a heading line in lower case.
+func parseHeading(line string) (title string, ok bool) {
+	title = strings.TrimLeft(line, "#")
+	if len(title) == len(line) || !strings.HasPrefix(title, " ") {
 		return "", false
 	}
-	name := strings.TrimLeft(raw, "#")
-	if !strings.HasPrefix(name, " ") {
-		return "", false
-	}
-	return strings.ToLower(strings.Trim(name, " :*")), true
+	return strings.ToLower(strings.Trim(title, " :*")), true
 }
 
-func sectionOf(title string) (section, bool) {
+// sectionOf returns the section of a title; the critical context for an unknown one.
+func sectionOf(title string) (s section, known bool) {
 	for s := range sectionCount {
 		if strings.ToLower(strings.TrimLeft(s.heading(), "# ")) == title {
 			return s, true
 		}
 	}
-	return 0, false
+	if title == "progress" {
+		return inProgress, true
+	}
+	return critical, false
 }
 
-// render writes the outline as Markdown. Each line stands behind a bullet, so that no text
-// taken from a conversation can pass for a heading.
+// render writes the outline as Markdown. Each line begins with a bullet, so that no text of a
+// conversation can pass for a heading.
 func (o *outline) render() string {
 	var b strings.Builder
 	progress := false
@@ -153,8 +147,8 @@ func (o *outline) render() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// indexSection writes files and entries of an index as the last section of a summary; "" for
-// an empty one.
+// indexSection returns the last section of a summary with the files and entries of its index; ""
+// for an empty index.
 func indexSection(files, entries []string) string {
 	if len(files)+len(entries) == 0 {
 		return ""
@@ -166,26 +160,27 @@ func indexSection(files, entries []string) string {
 	return strings.Join(lines, "\n- ")
 }
 
-// dropOldest takes one line out of the outline, by trimOrder, and gives it back.
+// dropOldest removes one line, by trimOrder, and returns it.
 func (o *outline) dropOldest(onlyOld bool) (line, bool) {
 	for _, s := range trimOrder {
 		for i, l := range o.lines[s] {
-			if !onlyOld || l.old {
-				if i == 0 { // nothing to move, however long the answer of a model is
-					o.lines[s] = o.lines[s][1:]
-					return l, true
-				}
-				o.lines[s] = append(o.lines[s][:i:i], o.lines[s][i+1:]...)
-				return l, true
+			if onlyOld && !l.old {
+				continue
 			}
+			if i == 0 { // moves nothing: a model's answer may have very many lines
+				o.lines[s] = o.lines[s][1:]
+			} else {
+				o.lines[s] = slices.Concat(o.lines[s][:i], o.lines[s][i+1:])
+			}
+			return l, true
 		}
 	}
 	return line{}, false
 }
 
-// fit shortens the outline until it is within max: lines go by trimOrder, then entries of the
-// index, the least telling first. It counts the whole only when the lines that went should
-// have been enough, since a model may answer with megabytes.
+// fit renders the outline within max tokens. It drops lines by trimOrder, then entries of the index
+// from the end. It counts the whole text only when the dropped lines should be enough, because a
+// model may answer with megabytes.
 func (o *outline) fit(max int64, count func(string) int64) string {
 	text := o.render()
 	for n := count(text); n > max; n = count(text) {
@@ -222,7 +217,7 @@ func (o *outline) empty() bool {
 	return true
 }
 
-// cutTokens shortens s until it is within max tokens.
+// cutTokens cuts s to at most max tokens.
 func cutTokens(s string, max int64, count func(string) int64) string {
 	for count(s) > max && s != "" {
 		s = cutRunes(s, len(s)*3/4)

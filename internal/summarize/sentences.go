@@ -6,51 +6,52 @@ import (
 	"unicode/utf8"
 )
 
-// Lengths of a sentence in bytes: from soft on it ends at the next space or comma, at hard
-// it ends wherever a rune does. Machine output has lines without an end.
+// Limits of a sentence in bytes, for machine output without line breaks: from the soft limit on it
+// ends at the next space or comma, from the hard one on at the next character.
 const (
 	softSentence = 280
 	hardSentence = 440
 )
 
-// sentences gives the sentences of text in order, trimmed, without the empty ones. A line
-// break ends one, and so does a full stop of Latin or CJK script.
-func sentences(text string, yield func(string)) {
+// splitSentences returns the sentences of text, trimmed, without empty ones. A line break ends a
+// sentence, and so does a full stop of Latin or CJK script.
+func splitSentences(text string) (sentences []string) {
 	start := 0
-	emit := func(end int) {
+	endAt := func(end int) {
 		if s := trimMarkup(text[start:end]); s != "" {
-			yield(s)
+			sentences = append(sentences, s)
 		}
 		start = end
 	}
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; c {
 		case '\n':
-			emit(i)
+			endAt(i)
 		case '.', '!', '?':
 			if endsSentence(text, i, start) {
-				emit(i + 1)
+				endAt(i + 1)
 			}
 		case 0xe3, 0xef: // the first byte of 。 and of ！？
 			if strings.HasPrefix(text[i:], "。") || strings.HasPrefix(text[i:], "！") || strings.HasPrefix(text[i:], "？") {
-				emit(i + 3)
+				endAt(i + 3)
 				i += 2
 			}
 		case ' ', ',', '}', '\t':
 			if i-start >= softSentence {
-				emit(i + 1)
+				endAt(i + 1)
 			}
 		default:
 			if i-start >= hardSentence && utf8.RuneStart(c) {
-				emit(i)
+				endAt(i)
 			}
 		}
 	}
-	emit(len(text))
+	endAt(len(text))
+	return sentences
 }
 
-// endsSentence tells whether the mark at i ends a sentence that began at start. "v1.2",
-// "z. B.", "e.g. this" and "1. first" do not.
+// endsSentence reports whether the mark at i ends the sentence that begins at start. The marks of
+// "v1.2", "z. B.", "e.g. this" and "1. first" do not.
 func endsSentence(text string, i, start int) bool {
 	if i+1 < len(text) && text[i+1] != ' ' && text[i+1] != '\t' {
 		return false
@@ -70,8 +71,8 @@ func endsSentence(text string, i, start int) bool {
 	return word >= 3 && !lower
 }
 
-// trimMarkup takes white space and the marks of lists, headings and quotes off the ends of
-// a line. A fence of code is nothing.
+// trimMarkup trims white space and the marks of lists, headings and quotes. It returns "" for a
+// code fence.
 func trimMarkup(s string) string {
 	s = strings.TrimSpace(s)
 	for {
@@ -87,22 +88,22 @@ func trimMarkup(s string) string {
 	return s
 }
 
-// plain tells whether a sentence consists of words rather than of what programs print: paths,
-// brackets, marks, numbers. Characters that are written without spaces between words count for
-// words.
-func plain(s string) bool {
-	words, other := wordsOf(s)
+// isPlain reports whether a sentence consists of words rather than of program output: paths,
+// brackets, marks, numbers.
+func isPlain(s string) bool {
+	words, other := countWords(s)
 	return words > 2*other
 }
 
-// wordless tells that there is not one word in it.
-func wordless(s string) bool {
-	words, _ := wordsOf(s)
+// isWordless reports whether a sentence contains no word.
+func isWordless(s string) bool {
+	words, _ := countWords(s)
 	return words == 0
 }
 
-// wordsOf counts words, and what stands between white space and is none.
-func wordsOf(s string) (words, other int) {
+// countWords counts the words of s, and the other pieces between white space. Two characters of a
+// script without spaces count as a word.
+func countWords(s string) (words, other int) {
 	for token := range strings.FieldsSeq(s) {
 		letters, rest, cjk := 0, 0, 0
 		for _, r := range token {
@@ -129,13 +130,13 @@ func wordsOf(s string) (words, other int) {
 	return words, other
 }
 
-// question tells whether a sentence asks.
-func question(s string) bool {
+// isQuestion reports whether a sentence ends with a question mark.
+func isQuestion(s string) bool {
 	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")
 }
 
-// cutRunes shortens s to at most n bytes, on a rune boundary, at a space if one is near, and
-// says so with an ellipsis.
+// cutRunes shortens s to at most n bytes, with an ellipsis, at a space if one is near, else at the
+// end of a character.
 func cutRunes(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -2,7 +2,6 @@ package summarize
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -12,7 +11,7 @@ import (
 	"sessiond/internal/usage"
 )
 
-// Summarizer makes summaries. Its Calls are to be stored also when it fails.
+// Summarizer makes summaries. The caller stores the Calls of a Summary also after a failure.
 type Summarizer interface {
 	Summarize(ctx context.Context, req session.SummaryRequest) (session.Summary, error)
 	Name() (provider, model string)
@@ -25,11 +24,10 @@ type Config struct {
 	BaseURL    string        // "": the provider's own
 	APIKeyFile string        // 0600; "": GEMINI_API_KEY or OPENAI_API_KEY in the environment
 	Timeout    time.Duration // of one answer with all its attempts; 0: DefaultTimeout
-	Window     int64         // of the model, in tokens; 0: not known, the server says when it is too small
+	Window     int64         // of the model, in tokens; 0: unknown, the server reports when it is too small
 }
 
-// ModelName is the model that is asked: the configured one, else the provider's default; "" for
-// the digest.
+// ModelName returns the configured model, else the provider's default; "" for the digest.
 func (c Config) ModelName() string {
 	switch {
 	case c.Model != "":
@@ -50,7 +48,7 @@ const (
 	DefaultOpenAIURL   = "https://api.openai.com/v1"
 )
 
-// Deps is what a summariser needs from outside. Only Count is required.
+// Deps are the dependencies of a summariser. Only Count is required.
 type Deps struct {
 	Count  func(string) int64                                            // the reference counter
 	Usage  func(provider string, raw session.JSON) (session.Call, error) // nil: usage.FromProvider
@@ -87,40 +85,38 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// The circuit breaker that New puts around a remote model.
+// The settings of a remote model's circuit breaker.
 const (
 	breakerThreshold = 3
 	breakerCoolDown  = 5 * time.Minute
 )
 
-// New makes the summariser that cfg asks for. A remote one stands behind a circuit breaker; its
-// failures are its caller's to make good, with a digest. Who is done with it calls Close if it
-// has one. Codes: Invalid.
+// New returns the summariser of cfg. A remote one has a circuit breaker; after its failures the
+// caller uses a digest. Call Close if the summariser has it. Codes: Invalid.
 func New(cfg Config, deps Deps) (Summarizer, error) {
 	deps = deps.withDefaults()
-	var remote *Remote
-	var err error
-	switch cfg.Provider {
-	case "", ExtractiveProvider:
+	if cfg.Provider == "" || cfg.Provider == ExtractiveProvider {
 		return NewExtractive(deps.Count), nil
-	case "gemini":
-		remote, err = NewGemini(cfg, deps)
-	case "openai":
-		remote, err = NewOpenAI(cfg, deps)
-	default:
-		return nil, session.Errorf(session.Invalid, "summarizer.provider: %q is not known: use extractive, gemini or openai", cfg.Provider)
 	}
+	remote, err := NewRemote(cfg, deps)
 	if err != nil {
 		return nil, err
+	}
+	if remote == nil {
+		return nil, session.Errorf(session.Invalid, "summarizer.provider: %q is unknown; use extractive, gemini or openai", cfg.Provider)
 	}
 	return NewBreaker(remote, breakerThreshold, breakerCoolDown, deps.Now), nil
 }
 
-func closeInner(s Summarizer) error {
-	if c, ok := s.(io.Closer); ok {
-		return c.Close()
+// NewRemote returns the remote model of cfg, nil if it names none. Codes: Invalid.
+func NewRemote(cfg Config, deps Deps) (*Remote, error) {
+	switch cfg.Provider {
+	case "gemini":
+		return newGemini(cfg, deps)
+	case "openai":
+		return newOpenAI(cfg, deps)
 	}
-	return nil
+	return nil, nil
 }
 
 func trimURL(s string) string { return strings.TrimRight(strings.TrimSpace(s), "/") }

@@ -9,28 +9,19 @@ import (
 	"sessiond/internal/session"
 )
 
-// Sizes of a title: what a model may answer, and what is taken of it.
+// Limits of a title: of the model's answer in tokens, and of the stored text in characters.
 const (
 	titleTokens = 64
 	titleRunes  = 80
 )
 
-// NewTitler makes what asks the configured model for a conversation's title, once each time;
-// nil where no model is configured. Its Summary is the title alone. It stands behind a circuit
-// breaker of its own. Codes: Invalid.
+// NewTitler returns a Summarizer whose Summary is a conversation's title. It asks the configured
+// model once and has a circuit breaker of its own. Without a configured model it is nil. Codes:
+// Invalid.
 func NewTitler(cfg Config, deps Deps) (Summarizer, error) {
 	deps = deps.withDefaults()
-	var remote *Remote
-	var err error
-	switch cfg.Provider {
-	case "gemini":
-		remote, err = NewGemini(cfg, deps)
-	case "openai":
-		remote, err = NewOpenAI(cfg, deps)
-	default:
-		return nil, nil
-	}
-	if err != nil {
+	remote, err := NewRemote(cfg, deps)
+	if remote == nil || err != nil {
 		return nil, err
 	}
 	return NewBreaker(titler{remote}, breakerThreshold, breakerCoolDown, deps.Now), nil
@@ -39,35 +30,30 @@ func NewTitler(cfg Config, deps Deps) (Summarizer, error) {
 // titler asks a model for titles.
 type titler struct{ *Remote }
 
-// Summarize gives a title for the beginning of a conversation. The error is a *Failure unless
-// ctx was cancelled; the Summary then still holds the Calls.
+// Summarize returns a title for the beginning of a conversation. The error is a *Failure unless ctx
+// was cancelled; the Summary then still has the Calls.
 func (t titler) Summarize(ctx context.Context, req session.SummaryRequest) (session.Summary, error) {
 	req.Purpose = session.PurposeTitle
 	out := session.Summary{Provider: t.provider, Model: t.model}
 	budget, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
-	task, err := promptFiles.ReadFile("prompts/title.md")
-	if err != nil {
-		panic(err) // the file is part of the binary
-	}
 	var b strings.Builder
 	writeBlock(&b, tagConversation, serialise(req.Messages))
 	b.WriteString("Write the title now.")
-	answer, err := t.once(ctx, budget, prompt{system: string(task), user: b.String()}, titleTokens, &req, &out.Calls)
+	answer, err := t.once(ctx, budget, prompt{system: promptFile("title"), user: b.String()}, titleTokens, &req, &out.Calls)
 	if err != nil {
 		return out, err
 	}
 	if out.Text = cleanTitle(answer.text); out.Text == "" {
-		return out, &Failure{Kind: FailBadAnswer, Message: "the answer of " + t.model + " holds no title", cause: errors.New("no title")}
+		return out, &Failure{Kind: FailBadAnswer, Message: "the answer of " + t.model + " contains no title", cause: errors.New("no title")}
 	}
 	return out, nil
 }
 
-// titleMarks are what models put around a title.
+// titleMarks are the marks that models write around a title.
 const titleMarks = "#*_`\"'“”„«»‘’ "
 
-// cleanTitle takes a title out of an answer: its first line that says something, without
-// marks around it.
+// cleanTitle returns the first line of an answer with text, without the marks around it.
 func cleanTitle(answer string) string {
 	for line := range strings.Lines(answer) {
 		line = strings.Join(strings.FieldsFunc(line, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")

@@ -24,7 +24,7 @@ func titler(t *testing.T, p provider, base string) summarize.Summarizer {
 	return made
 }
 
-func TestATitleIsOneLineWithoutMarks(t *testing.T) {
+func TestTitleIsOneLineWithoutMarks(t *testing.T) {
 	for answered, want := range map[string]string{
 		"Prices of CompanyB":                     "Prices of CompanyB",
 		"\n  **\"Prices of\tCompanyB\".**\nmore": `Prices of CompanyB`,
@@ -48,7 +48,7 @@ func TestATitleIsOneLineWithoutMarks(t *testing.T) {
 	}
 }
 
-func TestATitleThatFailsIsTriedOnceAndCounted(t *testing.T) {
+func TestFailedTitleIsTriedOnceAndCounted(t *testing.T) {
 	each(t, func(t *testing.T, p provider) {
 		s := serve(t, answer{status: 500, body: "{}"})
 		got, err := titler(t, p, s.URL).Summarize(t.Context(), request())
@@ -59,7 +59,7 @@ func TestATitleThatFailsIsTriedOnceAndCounted(t *testing.T) {
 	})
 }
 
-func TestWithoutAModelNobodyMakesTitles(t *testing.T) {
+func TestNoModelMakesNoTitles(t *testing.T) {
 	for _, provider := range []string{"", summarize.ExtractiveProvider} {
 		if made, err := summarize.NewTitler(summarize.Config{Provider: provider}, summarize.Deps{Count: count}); made != nil || err != nil {
 			t.Errorf("%q: %v, %v", provider, made, err)

@@ -10,12 +10,11 @@ import (
 	"sessiond/internal/session"
 )
 
-// Summarize asks the model for a summary of the span, and for the running one: the one before
-// with what the span's says, or all spans' merged anew. Each gets an index that no model
-// makes. It tries again where that can help. Where only the update fails, the running one is
-// put together without the model, and the note says so: the span was paid for. The error is a
-// *Failure unless ctx was cancelled; the Summary then still holds the Calls, and the span's
-// summary if that was made.
+// Summarize asks the model for a summary of the span and for the running summary: the previous one
+// updated with the span's, or all spans' merged. Both get an index without the model. It retries
+// temporary failures. If only the update fails, it merges the running summary without the model
+// and says so in the note, because the span's summary is paid for. The error is a *Failure unless
+// ctx was cancelled; the Summary then still has the Calls, and the span's summary if there is one.
 func (r *Remote) Summarize(ctx context.Context, req session.SummaryRequest) (session.Summary, error) {
 	limit := req.MaxTokens
 	if limit <= 0 {
@@ -27,7 +26,7 @@ func (r *Remote) Summarize(ctx context.Context, req session.SummaryRequest) (ses
 	if err != nil {
 		return w.out, err
 	}
-	sp := scan(req.Messages, nil)
+	sp := scan(req.Messages)
 	if req.First() {
 		w.out.Text = w.indexed(sp, span, outline{}, true)
 		w.out.Span = w.out.Text
@@ -37,7 +36,7 @@ func (r *Remote) Summarize(ctx context.Context, req session.SummaryRequest) (ses
 	old := parseOutline(req.Previous)
 	running, err := w.join(span)
 	if err != nil {
-		if running = w.together(err, span); running == "" {
+		if running = w.mergeWithoutModel(err, span); running == "" {
 			return w.out, err
 		}
 	}
@@ -48,17 +47,17 @@ func (r *Remote) Summarize(ctx context.Context, req session.SummaryRequest) (ses
 	return w.out, nil
 }
 
-// writing is one request on its way to a summary.
+// writing is the state of one request for a summary.
 type writing struct {
 	r     *Remote
-	ctx   context.Context //nolint:containedctx // lives as long as the call it belongs to
+	ctx   context.Context //nolint:containedctx // lives as long as its call
 	req   *session.SummaryRequest
 	limit int64 // of a summary with its index
 	text  int64 // of its text
 	out   session.Summary
 }
 
-// indexed puts the index behind a text, within the limit.
+// indexed appends the index to a text, within the limit.
 func (w *writing) indexed(sp *span, text string, old outline, running bool) string {
 	count := w.r.deps.Count
 	var files, index []string
@@ -90,21 +89,22 @@ func (w *writing) indexed(sp *span, text string, old outline, running bool) stri
 	}
 }
 
-// join makes the running summary of the span's and what was told before it.
+// join asks for the running summary: the earlier ones joined with the span's.
 func (w *writing) join(span string) (string, error) {
 	replaced := w.replaced() + w.r.deps.Count(w.req.Previous)
 	if len(w.req.Spans) > 0 {
-		text, err := w.ask(joinPrompt("", append(w.req.Spans[:len(w.req.Spans):len(w.req.Spans)], span), w.req.Instructions, w.text), answerLimits{replaced, w.text})
-		if !tooLong(err) || strings.TrimSpace(w.req.Previous) == "" {
+		spans := slices.Concat(w.req.Spans, []string{span})
+		text, err := w.ask(joinPrompt("", spans, w.req.Instructions, w.text), answerLimits{replaced, w.text})
+		if !isTooLong(err) || strings.TrimSpace(w.req.Previous) == "" {
 			return text, err
 		}
 	}
 	return w.ask(joinPrompt(w.req.Previous, []string{span}, w.req.Instructions, w.text), answerLimits{replaced, w.text})
 }
 
-// together puts the span's summary behind what was told before it, line by line, since the
-// model did not; "" where it was the caller who gave up.
-func (w *writing) together(err error, span string) string {
+// mergeWithoutModel merges the earlier summaries with the span's after the model failed with err;
+// "" if the caller cancelled.
+func (w *writing) mergeWithoutModel(err error, span string) string {
 	var failure *Failure
 	if !errors.As(err, &failure) {
 		return ""
@@ -114,12 +114,12 @@ func (w *writing) together(err error, span string) string {
 		parts = w.req.Spans
 	}
 	o := merge(append(slices.Clip(parts), span))
-	o.index = nil // it comes behind the text, of what the text lacks
-	w.out.Note = "the running summary was put together without the model, which failed: " + failure.Error()
+	o.index = nil // indexed appends it
+	w.out.Note = "the running summary was merged without the model, which failed: " + failure.Error()
 	return o.fit(w.text, w.r.deps.Count)
 }
 
-// replaced counts the messages that a summary of the span stands for.
+// replaced returns the tokens of the messages that the summary replaces.
 func (w *writing) replaced() int64 {
 	n := int64(0)
 	for i := range w.req.Messages {
@@ -132,8 +132,8 @@ func (w *writing) replaced() int64 {
 	return n
 }
 
-// ask gives a checked answer to one prompt: asked again where the server was at fault, and
-// once to shorten.
+// ask returns a checked answer to one prompt. It retries failures of the server, and asks once for
+// a shorter answer.
 func (w *writing) ask(p prompt, limits answerLimits) (string, error) {
 	budget, cancel := context.WithTimeout(w.ctx, w.r.timeout)
 	defer cancel()
@@ -146,12 +146,12 @@ func (w *writing) ask(p prompt, limits answerLimits) (string, error) {
 		text, kind = w.shorten(budget, text, limits)
 	}
 	if kind != "" {
-		return "", &Failure{Kind: kind, Message: "the answer of " + w.r.model + " cannot stand as a summary"}
+		return "", &Failure{Kind: kind, Message: "the answer of " + w.r.model + " is not a valid summary"}
 	}
 	return text, nil
 }
 
-// shorten asks once for fewer words; what is still too long loses its oldest finished work.
+// shorten asks once for a shorter answer. One that is still too long loses its oldest done work.
 func (w *writing) shorten(budget context.Context, text string, limits answerLimits) (string, FailureKind) {
 	count := w.r.deps.Count
 	target := max(min(limits.budget, limits.replaced-1)*9/10, 1)
@@ -171,23 +171,23 @@ func (w *writing) shorten(budget context.Context, text string, limits answerLimi
 	return text, ""
 }
 
-// Chunks of a record that is larger than the model's window.
+// Limits for a record that is larger than the model's window.
 const (
 	aroundRecord = 2500 // tokens of a window that the rules and the answer need at least
-	leastRoom    = 500  // tokens of a record below which asking makes no sense
-	mostChunks   = 8    // what came before them is dropped
-	mostHalvings = 6    // how often a smaller room is tried when the server says that a record is too long
+	leastRoom    = 500  // tokens of a record; smaller ones are not worth a request
+	mostChunks   = 8    // older ones are dropped
+	mostHalvings = 6    // attempts with a smaller room after the server rejects a record as too long
 )
 
-// span gives the summary of the messages. A record that the model does not take at once is
-// told in chunks, whose summaries are merged; where there are too many of them the oldest
-// are dropped, and the note says so.
+// span asks for the summary of the messages. It splits a record that does not fit the model into
+// chunks and merges their summaries. It drops the oldest chunks if there are too many, and says so
+// in the note.
 func (w *writing) span() (string, error) {
-	told := serialiseEach(w.req.Messages)
-	sizes := make([]int64, len(told))
+	paragraphs := serialiseEach(w.req.Messages)
+	sizes := make([]int64, len(paragraphs))
 	whole := int64(0)
-	for i := range told {
-		sizes[i] = w.r.deps.Count(told[i])
+	for i := range paragraphs {
+		sizes[i] = w.r.deps.Count(paragraphs[i])
 		whole += sizes[i]
 	}
 	known := w.r.room.Load()
@@ -196,11 +196,11 @@ func (w *writing) span() (string, error) {
 		room = max(leastRoom, known-2*w.text)
 	}
 	for halved := 0; ; halved++ {
-		text, err := w.inChunks(told, sizes, room)
+		text, err := w.inChunks(paragraphs, sizes, room)
 		if err == nil && halved > 0 {
-			w.r.room.Store(room + 2*w.text) // so that the next one need not find out again
+			w.r.room.Store(room + 2*w.text) // for the next request
 		}
-		if !tooLong(err) || halved == mostHalvings {
+		if !isTooLong(err) || halved == mostHalvings {
 			return text, err
 		}
 		if room == 0 || room > whole {
@@ -212,15 +212,15 @@ func (w *writing) span() (string, error) {
 	}
 }
 
-// tooLong tells whether a record did not fit the model.
-func tooLong(err error) bool {
+// isTooLong reports whether the input did not fit the model.
+func isTooLong(err error) bool {
 	var f *Failure
 	return errors.As(err, &f) && f.Kind == FailTooLongInput
 }
 
-// inChunks tells the record in chunks of so many tokens; 0: in one.
-func (w *writing) inChunks(told []string, sizes []int64, room int64) (string, error) {
-	chunks, dropped := chunk(told, sizes, room, w.r.deps.Count)
+// inChunks asks for a summary of the paragraphs in chunks of room tokens; 0: in one.
+func (w *writing) inChunks(paragraphs []string, sizes []int64, room int64) (string, error) {
+	chunks, dropped := splitChunks(paragraphs, sizes, room, w.r.deps.Count)
 	limits := answerLimits{w.replaced(), w.text}
 	if len(chunks) == 1 {
 		return w.ask(newPrompt(w.req, chunks[0], w.text), limits)
@@ -235,50 +235,46 @@ func (w *writing) inChunks(told []string, sizes []int64, room int64) (string, er
 	}
 	text, err := w.ask(joinPrompt("", texts, w.req.Instructions, w.text), limits)
 	if err == nil && dropped > 0 {
-		w.out.Note = fmt.Sprintf("the window of %s is too small for the whole span: its oldest %d messages are in the index of the summary at most", w.r.model, dropped)
+		w.out.Note = fmt.Sprintf("the window of %s is too small for the whole span: the summary covers its oldest %d messages only in the index", w.r.model, dropped)
 	}
 	return text, err
 }
 
-// chunk parts paragraphs into at most mostChunks texts of room tokens each, the newest ones,
-// and tells how many messages came before them. A message that is larger alone keeps its
+// splitChunks joins paragraphs to at most mostChunks chunks of room tokens each, the newest ones, and
+// returns the number of messages before them. A message that is larger than room keeps its
 // beginning and its end.
-func chunk(told []string, sizes []int64, room int64, count func(string) int64) (chunks []string, dropped int) {
+func splitChunks(paragraphs []string, sizes []int64, room int64, count func(string) int64) (chunks []string, dropped int) {
 	if room <= 0 {
-		return []string{strings.Join(told, "")}, 0
+		return []string{strings.Join(paragraphs, "")}, 0
 	}
-	end, sum := len(told), int64(0)
-	for i := len(told) - 1; i >= 0; i-- {
+	end, sum := len(paragraphs), int64(0)
+	for i := len(paragraphs) - 1; i >= 0; i-- {
 		size := sizes[i]
 		if size > room {
-			told[i] = ends(told[i], room, count)
-			size = count(told[i])
+			paragraphs[i] = cutMiddle(paragraphs[i], room, count)
+			size = count(paragraphs[i])
 		}
 		if sum += size; sum > room && end > i+1 {
-			chunks = append(chunks, strings.Join(told[i+1:end], ""))
+			chunks = append(chunks, strings.Join(paragraphs[i+1:end], ""))
 			if end, sum = i+1, size; len(chunks) == mostChunks {
 				break
 			}
 		}
 	}
 	if len(chunks) < mostChunks {
-		chunks, end = append(chunks, strings.Join(told[:end], "")), 0
+		chunks, end = append(chunks, strings.Join(paragraphs[:end], "")), 0
 	}
-	for i, k := 0, len(chunks)-1; i < k; i, k = i+1, k-1 {
-		chunks[i], chunks[k] = chunks[k], chunks[i]
-	}
+	slices.Reverse(chunks)
 	return chunks, end
 }
 
-// ends shortens a text to its beginning and its end, within max tokens.
-func ends(text string, max int64, count func(string) int64) string {
-	head, tail := len(text)/2, len(text)/2
-	for head > 0 {
-		short := cutRunes(text, head) + "\n…\n" + strings.ToValidUTF8(text[len(text)-tail:], "")
-		if count(short) <= max {
+// cutMiddle shortens a text to its beginning and its end, within limit tokens.
+func cutMiddle(text string, limit int64, count func(string) int64) string {
+	for half := len(text) / 2; half > 0; half = half * 3 / 4 {
+		short := cutRunes(text, half) + "\n…\n" + strings.ToValidUTF8(text[len(text)-half:], "")
+		if count(short) <= limit {
 			return short
 		}
-		head, tail = head*3/4, tail*3/4
 	}
 	return ""
 }

@@ -53,7 +53,7 @@ func serveSmall(t *testing.T, takes int) *small {
 
 func (s *small) remote(t *testing.T, window int64) *summarize.Remote {
 	t.Helper()
-	r, err := summarize.NewOpenAI(summarize.Config{Model: "small", BaseURL: s.URL, Window: window}, summarize.Deps{
+	r, err := summarize.NewRemote(summarize.Config{Provider: "openai", Model: "small", BaseURL: s.URL, Window: window}, summarize.Deps{
 		Count: count, Wait: (&pauses{}).wait, Getenv: func(string) string { return "" },
 	})
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *small) remote(t *testing.T, window int64) *summarize.Remote {
 	return r
 }
 
-func TestARecordTooLongForTheModelIsToldInChunks(t *testing.T) {
+func TestLongRecordIsSummarizedInChunks(t *testing.T) {
 	s := serveSmall(t, 9000) // the record has about 22,000
 	r := s.remote(t, 0)
 	got, err := r.Summarize(context.Background(), request())
@@ -94,7 +94,7 @@ func TestARecordTooLongForTheModelIsToldInChunks(t *testing.T) {
 	}
 }
 
-func TestAKnownWindowIsNotTriedOut(t *testing.T) {
+func TestKnownWindowSplitsBeforeAsking(t *testing.T) {
 	s := serveSmall(t, 3*8000)
 	if _, err := s.remote(t, 8000).Summarize(context.Background(), request()); err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestAKnownWindowIsNotTriedOut(t *testing.T) {
 	}
 }
 
-func TestOfTooManyChunksTheOldestAreDroppedAndItSaysSo(t *testing.T) {
+func TestTooManyChunksDropTheOldestWithANote(t *testing.T) {
 	req := request()
 	for i := range 400 {
 		req.Messages = append(req.Messages, person(fmt.Sprintf("Then there is item %d, of which much could be said here.", i)))
@@ -123,7 +123,7 @@ func TestOfTooManyChunksTheOldestAreDroppedAndItSaysSo(t *testing.T) {
 	}
 }
 
-func TestTheRunningSummaryIsAnUpdateOrAMerge(t *testing.T) {
+func TestRunningSummaryUpdatesOrMerges(t *testing.T) {
 	spans := []string{"## Goal\n- span one\n\n## Index\n- $11", "## Goal\n- span two\n\n## Index\n- $22"}
 	for name, c := range map[string]struct {
 		previous string
@@ -168,7 +168,7 @@ func TestTheRunningSummaryIsAnUpdateOrAMerge(t *testing.T) {
 
 // The model tells well of the span and then fails at the update: nothing of what it said, nor
 // of what was known before, is lost.
-func TestASpanIsKeptWhenItsUpdateFails(t *testing.T) {
+func TestFailedUpdateKeepsSpanSummary(t *testing.T) {
 	each(t, func(t *testing.T, p provider) {
 		for name, last := range map[string]answer{
 			"it is broken":  {status: 500},
@@ -199,7 +199,7 @@ func TestASpanIsKeptWhenItsUpdateFails(t *testing.T) {
 	})
 }
 
-func TestSpansThatDoNotFitTheModelAreNotMerged(t *testing.T) {
+func TestSpansTooLongForTheModelUpdateInstead(t *testing.T) {
 	s := serveSmall(t, 26000)
 	req := request()
 	req.Previous, req.Spans = "## Goal\n- running", []string{"## Goal\n- " + strings.Repeat("a long span ", 3000)}
@@ -211,7 +211,7 @@ func TestSpansThatDoNotFitTheModelAreNotMerged(t *testing.T) {
 	}
 }
 
-func TestTheDigestTellsOfTheSpanAndOfEverything(t *testing.T) {
+func TestDigestOfSpanAndRunningDigest(t *testing.T) {
 	e := summarize.NewExtractive(count)
 	var spans []string
 	running := ""
@@ -240,7 +240,7 @@ func TestTheDigestTellsOfTheSpanAndOfEverything(t *testing.T) {
 	}
 }
 
-func TestFilesOfTheIndexAreCollapsedUntilTheyFit(t *testing.T) {
+func TestIndexGroupsFilesUntilTheyFit(t *testing.T) {
 	var read []string
 	for i := range 300 {
 		read = append(read, fmt.Sprintf("/srv/app/internal/part%02d/file%03d.go", i/10, i))
