@@ -52,6 +52,8 @@ const (
 	SkipBlank     = "blank line"
 	SkipTorn      = "unfinished last line"
 	SkipPurged    = "purged here"
+	SkipCopied    = "copied from the session it was forked from"
+	SkipTooLarge  = "too_large"
 )
 
 // MaxProblems bounds the problems that one file adds to a report; the counts hold them all.

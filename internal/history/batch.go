@@ -46,7 +46,7 @@ func sizeOf(m *session.Message) int {
 		p := &m.Parts[i]
 		n += TextSize(p.Text) + len(p.Arguments) + len(p.Extra)
 		if p.Blob != nil {
-			n += dataSize(p.Blob.Data)
+			n += len(p.Blob.Data)
 			if p.Blob.From != nil {
 				n += int(p.Blob.Size)
 			}

@@ -1,113 +1,120 @@
 package history
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Fingerprint gives 32 hexadecimal digits that are equal for objects that mean the same:
 // order of members, white space, escapes and the spelling of numbers do not count, and
 // members of the outermost object that drop names are left out.
-func Fingerprint(o Object, drop ...string) string { return new(Prints).Of(nil, o, drop...) }
-
-// Fingerprint is that of the object as it stands in the file.
-func (c *Cuts) Fingerprint(o Object, drop ...string) string { return new(Prints).Of(c, o, drop...) }
-
-// Prints makes many fingerprints, in the same memory. The zero value works.
-type Prints struct{ normal }
-
-// Of gives the Fingerprint of an object as it stands in the file of the cuts.
-func (p *Prints) Of(c *Cuts, o Object, drop ...string) string {
+func Fingerprint(o Object, drop ...string) string {
 	o = o.Without(drop...)
-	var sum [sha256.Size]byte
-	if size := o.size(); size <= normalBytes && !c.within(size) {
-		p.out = slices.Grow(p.out[:0], size+size/4)
-		p.object(o)
-		sum = sha256.Sum256(p.out)
-	} else {
-		hash := sha256.New()
-		w := canonical{Writer: bufio.NewWriterSize(hash, 1<<10), cuts: c}
-		w.object(o)
-		w.Flush() // a hash takes everything
-		hash.Sum(sum[:0])
-	}
+	var p print
+	p.members(func(yield func(key string, value func())) {
+		for _, f := range o {
+			yield(f.Key, func() {
+				p.value(jsontext.NewDecoder(bytes.NewBuffer(f.Raw), lenient, jsontext.AllowDuplicateNames(true)), 1)
+			})
+		}
+	})
+	sum := sha256.Sum256(p.out)
 	return hex.EncodeToString(sum[:16])
 }
 
 // maxFingerprintDepth bounds the nesting that is normalised; what lies deeper counts as it
-// is spelled, so that a hostile file costs no more than its size.
+// is spelled.
 const maxFingerprintDepth = 64
 
-// canonical writes what is too large for a normal.
-type canonical struct {
-	*bufio.Writer
-	depth int
-	cuts  *Cuts
-}
+// print writes JSON in a form of its own that leaves nothing to choose. Stored names are made of
+// it, so that it must stay as it is.
+type print struct{ out []byte }
 
-func (w *canonical) object(o Object) {
-	sorted := o
-	byKey := func(a, b Field) int { return strings.Compare(a.Key, b.Key) }
-	if !slices.IsSortedFunc(o, byKey) {
-		sorted = slices.Clone(o)
-		slices.SortStableFunc(sorted, byKey)
-	}
-	w.WriteByte('{')
-	for i, f := range sorted {
-		if i+1 < len(sorted) && sorted[i+1].Key == f.Key {
-			continue // of equal names the last one counts
-		}
-		w.text(f.Key)
-		w.WriteByte(':')
-		w.value(f.Raw)
-		w.WriteByte(',')
-	}
-	w.WriteByte('}')
-}
-
-func (w *canonical) value(raw []byte) {
-	w.depth++
-	defer func() { w.depth-- }()
-	if w.depth > maxFingerprintDepth {
-		w.cuts.Write(w, raw)
+// value writes the decoder's next value.
+func (p *print) value(d *jsontext.Decoder, depth int) {
+	kind := d.PeekKind()
+	if depth > maxFingerprintDepth {
+		raw, _ := d.ReadValue()
+		p.out = append(p.out, raw...)
 		return
 	}
-	switch raw[0] {
+	switch kind {
 	case '{':
-		o, _ := Fields(raw)
-		w.object(o)
+		_, _ = d.ReadToken()
+		p.members(func(yield func(key string, value func())) {
+			for d.PeekKind() == '"' {
+				name, _ := d.ReadValue()
+				key, _ := Text(name)
+				yield(key, func() { p.value(d, depth+1) })
+			}
+		})
+		_, _ = d.ReadToken()
 	case '[':
-		elements, _ := Elements(raw)
-		w.WriteByte('[')
-		for _, e := range elements {
-			w.value(e)
-			w.WriteByte(',')
+		_, _ = d.ReadToken()
+		p.out = append(p.out, '[')
+		for k := d.PeekKind(); k != ']' && k != 0; k = d.PeekKind() {
+			p.value(d, depth+1)
+			p.out = append(p.out, ',')
 		}
-		w.WriteByte(']')
+		_, _ = d.ReadToken()
+		p.out = append(p.out, ']')
 	case '"':
-		inner := raw[1 : len(raw)-1]
-		if bytes.IndexByte(inner, '\\') >= 0 {
-			text, _ := Text(raw)
-			w.text(text)
-			return
-		}
-		if w.cuts != nil {
-			w.begin(w.cuts.Size(inner))
-			w.cuts.Write(w, inner)
-			return
-		}
-		w.begin(len(inner))
-		w.Write(inner)
-	case 't', 'f', 'n':
-		w.Write(raw)
+		raw, _ := d.ReadValue()
+		text, _ := Text(raw)
+		p.text(text)
+	case '0':
+		raw, _ := d.ReadValue()
+		p.out = appendNumber(p.out, raw)
 	default:
-		w.Write(appendNumber(w.AvailableBuffer(), raw))
+		raw, _ := d.ReadValue()
+		p.out = append(p.out, raw...)
 	}
+}
+
+// members writes an object, by the order of its names. Of equal names the last one counts.
+func (p *print) members(each func(yield func(key string, value func()))) {
+	type member struct {
+		key      string
+		from, to int
+	}
+	var all []member
+	p.out = append(p.out, '{')
+	begin := len(p.out)
+	each(func(key string, value func()) {
+		from := len(p.out)
+		p.text(key)
+		p.out = append(p.out, ':')
+		value()
+		p.out = append(p.out, ',')
+		all = append(all, member{key, from, len(p.out)})
+	})
+	inOrder := true
+	for i := 1; i < len(all); i++ {
+		inOrder = inOrder && all[i-1].key < all[i].key
+	}
+	if !inOrder {
+		slices.SortStableFunc(all, func(a, b member) int { return strings.Compare(a.key, b.key) })
+		var sorted []byte
+		for i, m := range all {
+			if i+1 == len(all) || all[i+1].key != m.key {
+				sorted = append(sorted, p.out[m.from:m.to]...)
+			}
+		}
+		p.out = append(p.out[:begin], sorted...)
+	}
+	p.out = append(p.out, '}')
+}
+
+// text is written with its length, so that no content can look like structure.
+func (p *print) text(s string) {
+	p.out = strconv.AppendInt(append(p.out, '"'), int64(len(s)), 10)
+	p.out = append(append(p.out, ':'), s...)
 }
 
 // appendNumber writes a number as any spelling of it is written.
@@ -120,21 +127,4 @@ func appendNumber(b, raw []byte) []byte {
 		return append(b, bytes.ToLower(raw)...)
 	}
 	return strconv.AppendFloat(b, number, 'g', -1, 64)
-}
-
-// text is written with its length, so that no content can look like structure.
-func (w *canonical) text(s string) {
-	if w.cuts != nil {
-		w.begin(w.cuts.Size([]byte(s)))
-		w.cuts.Write(w, []byte(s))
-		return
-	}
-	w.begin(len(s))
-	w.WriteString(s)
-}
-
-func (w *canonical) begin(length int) {
-	w.WriteByte('"')
-	w.Write(strconv.AppendInt(w.AvailableBuffer(), int64(length), 10))
-	w.WriteByte(':')
 }

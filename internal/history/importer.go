@@ -20,6 +20,8 @@ type Store interface {
 	Session(ctx context.Context, id session.ID) (session.Session, error)
 	MessageByKey(ctx context.Context, id session.ID, externalID string) (*session.MessageRef, error)
 	SessionOfCall(ctx context.Context, source session.Source, externalID string) (session.ID, error)
+	Message(ctx context.Context, ref session.MessageRef) (session.Message, error)
+	ExternalIDs(ctx context.Context, id session.ID, yield func(externalID string)) error
 	Messages(ctx context.Context, id session.ID, p store.MessagePage) ([]session.Message, bool, error)
 }
 

@@ -88,6 +88,12 @@ func (f *fakeStore) SessionOfCall(context.Context, session.Source, string) (sess
 	return "", nil
 }
 
+func (f *fakeStore) ExternalIDs(context.Context, session.ID, func(string)) error { return nil }
+
+func (f *fakeStore) Message(context.Context, session.MessageRef) (session.Message, error) {
+	return session.Message{}, session.Errorf(session.NotFound, "no message")
+}
+
 func (f *fakeStore) Messages(context.Context, session.ID, store.MessagePage) ([]session.Message, bool, error) {
 	return nil, false, nil
 }

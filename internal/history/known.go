@@ -70,3 +70,12 @@ func (k known) Entries(ctx context.Context, id session.ID, yield func(*session.M
 		}
 	}
 }
+
+func (k known) Keys(ctx context.Context, id session.ID, yield func(key string)) error {
+	return k.store.ExternalIDs(ctx, id, yield)
+}
+
+func (k known) Load(ctx context.Context, ref session.MessageRef) (*session.Message, error) {
+	m, err := k.store.Message(ctx, ref)
+	return &m, err
+}

@@ -3,9 +3,11 @@ package history
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"slices"
-	"strings"
-	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/session"
 )
@@ -21,67 +23,59 @@ type Field struct {
 }
 
 // ParseObject reads one JSON object, in UTF-8, that fills raw but for white space. ok is
-// false for anything else. Names count exactly, unlike in encoding/json.
-func ParseObject(raw []byte) (o Object, ok bool) {
-	at := space(raw, 0)
-	if at >= len(raw) || raw[at] != '{' {
-		return nil, false
-	}
-	var few [usualFields]Field
-	fields, end := checkFields(raw, at, 1, few[:0], nil)
-	if end < 0 || space(raw, end) != len(raw) {
-		return nil, false
-	}
-	return ownFields(fields), true
-}
+// false for anything else, also for one with a name that occurs twice.
+func ParseObject(raw []byte) (o Object, ok bool) { return parseObject(raw, lenient) }
 
 // Fields is ParseObject for bytes that are known to be valid JSON, as all values in an
 // Object are.
 func Fields(raw []byte) (o Object, ok bool) {
-	raw = trim(raw)
-	if len(raw) < 2 || raw[0] != '{' {
+	return parseObject(raw, lenient, jsontext.AllowDuplicateNames(true))
+}
+
+func parseObject(raw []byte, options ...jsontext.Options) (o Object, ok bool) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(raw), options...)
+	if d.PeekKind() != '{' {
 		return nil, false
 	}
-	var few [usualFields]Field
-	fields := few[:0]
-	at := skipSpace(raw, 1)
-	for raw[at] != '}' {
-		end := skipString(raw, at)
-		key := nameOf(raw[at:end])
-		at = skipSpace(raw, skipSpace(raw, end)+1) // over the colon
-		end = skipValue(raw, at)
-		fields = append(fields, Field{Key: key, Raw: json.RawMessage(raw[at:end:end])})
-		if at = skipSpace(raw, end); raw[at] == ',' {
-			at = skipSpace(raw, at+1)
+	if _, err := d.ReadToken(); err != nil {
+		return nil, false
+	}
+	for d.PeekKind() != '}' {
+		name, err := d.ReadValue()
+		if err != nil {
+			return nil, false
 		}
+		key, _ := Text(name)
+		value, err := d.ReadValue()
+		if err != nil {
+			return nil, false
+		}
+		end := int(d.InputOffset())
+		o = append(o, Field{Key: key, Raw: json.RawMessage(raw[end-len(value) : end : end])})
 	}
-	return ownFields(fields), true
-}
-
-// ownFields copies fields that were gathered on the stack, so that an object takes no more than it has.
-func ownFields(fields []Field) Object {
-	if len(fields) == 0 {
-		return nil
+	if _, err := d.ReadToken(); err != nil {
+		return nil, false
 	}
-	return append(Object(nil), fields...)
+	_, err := d.ReadToken()
+	return o, errors.Is(err, io.EOF)
 }
-
-// usualFields is how many fields an object of a transcript mostly has at most.
-const usualFields = 16
 
 // Elements gives the values of an array in bytes that are known to be valid JSON.
 func Elements(raw []byte) (elements []json.RawMessage, ok bool) {
-	raw = trim(raw)
-	if len(raw) < 2 || raw[0] != '[' {
+	d := jsontext.NewDecoder(bytes.NewBuffer(raw), lenient, jsontext.AllowDuplicateNames(true))
+	if d.PeekKind() != '[' {
 		return nil, false
 	}
-	at := skipSpace(raw, 1)
-	for raw[at] != ']' {
-		end := skipValue(raw, at)
-		elements = append(elements, json.RawMessage(raw[at:end:end]))
-		if at = skipSpace(raw, end); raw[at] == ',' {
-			at = skipSpace(raw, at+1)
+	if _, err := d.ReadToken(); err != nil {
+		return nil, false
+	}
+	for d.PeekKind() != ']' {
+		value, err := d.ReadValue()
+		if err != nil {
+			return nil, false
 		}
+		end := int(d.InputOffset())
+		elements = append(elements, json.RawMessage(raw[end-len(value):end:end]))
 	}
 	return elements, true
 }
@@ -187,39 +181,4 @@ func isPlainName(name string) bool {
 		}
 	}
 	return true
-}
-
-// Plain makes bytes that are no valid UTF-8, or hold NUL, storable as text.
-func Plain(b []byte) string { return PlainText(string(b)) }
-
-// PlainText is Plain of a text; most are storable as they are.
-func PlainText(s string) string {
-	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
-		return s
-	}
-	return strings.ReplaceAll(strings.ToValidUTF8(s, string(utf8.RuneError)), "\x00", string(utf8.RuneError))
-}
-
-// DeeperThan tells whether objects and arrays in valid JSON are nested deeper than depth.
-func DeeperThan(raw []byte, depth int) bool {
-	return bytes.Count(raw, []byte{'{'})+bytes.Count(raw, []byte{'['}) > depth && Depth(raw) > depth
-}
-
-// Depth tells how deep the objects and arrays in valid JSON are nested.
-func Depth(raw []byte) int {
-	depth, deepest := 0, 0
-	for at := 0; at < len(raw); {
-		switch raw[at] {
-		case '"':
-			at = skipString(raw, at)
-			continue
-		case '{', '[':
-			depth++
-			deepest = max(deepest, depth)
-		case '}', ']':
-			depth--
-		}
-		at++
-	}
-	return deepest
 }

@@ -9,18 +9,11 @@ import (
 // Says tells two messages apart by what they say and when, as far as both a reader and the
 // store know it: not by their names, nor by what is kept beside them. The sum means something
 // for equal seeds only.
-func Says(seed maphash.Seed, m *session.Message) uint64 { return (*Cuts)(nil).Says(seed, m) }
-
-// Says is that of the message with everything in it.
-func (c *Cuts) Says(seed maphash.Seed, m *session.Message) uint64 {
+func Says(seed maphash.Seed, m *session.Message) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
 	text := func(s string) { // a hash's writes do not fail
-		if c == nil {
-			_, _ = h.WriteString(s)
-		} else {
-			c.Write(&h, []byte(s))
-		}
+		_, _ = h.WriteString(s)
 		_ = h.WriteByte(0)
 	}
 	text(m.CreatedAt.SQL())
@@ -29,7 +22,7 @@ func (c *Cuts) Says(seed maphash.Seed, m *session.Message) uint64 {
 		p := &m.Parts[i]
 		text(string(p.Kind) + p.CallID + p.Content())
 		if o, ok := ParseObject([]byte(p.Arguments)); ok {
-			text(c.Fingerprint(o)) // a program may write them anew
+			text(Fingerprint(o)) // a program may write them anew
 		} else {
 			text(p.Arguments)
 		}

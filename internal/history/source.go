@@ -68,6 +68,10 @@ type Known interface {
 	Message(ctx context.Context, id session.ID, key string) (*session.MessageRef, error)
 	// CallOwner gives the session that owns the call with this external id, "" if none does.
 	CallOwner(ctx context.Context, source session.Source, key string) (session.ID, error)
+	// Keys yields the external ids of a session's own messages.
+	Keys(ctx context.Context, id session.ID, yield func(key string)) error
+	// Load reads a message.
+	Load(ctx context.Context, ref session.MessageRef) (*session.Message, error)
 	// Entries yields the messages of a session in order of seq.
 	Entries(ctx context.Context, id session.ID, yield func(*session.Message) bool) error
 }

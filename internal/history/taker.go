@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"math"
-	"slices"
 	"strconv"
 	"time"
 
@@ -14,22 +13,14 @@ import (
 
 // Taker gives up the fields of an object that columns hold; the rest stays for extra. The
 // object that it was made of stays whole.
-type Taker struct {
-	Object
-	own *Field // the first of the fields that are the taker's own to change
-}
+type Taker struct{ Object }
 
 // Take takes a field whatever it is, nil if there is none.
 func (t *Taker) Take(key string) []byte {
 	raw := t.Get(key)
-	if raw == nil {
-		return nil
+	if raw != nil {
+		t.Object = t.Without(key)
 	}
-	if t.own != &t.Object[0] { // it was not copied, or replaced since
-		t.Object = slices.Clone(t.Object)
-		t.own = &t.Object[0]
-	}
-	t.Object = slices.DeleteFunc(t.Object, func(f Field) bool { return f.Key == key })
 	return raw
 }
 

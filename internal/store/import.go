@@ -400,6 +400,16 @@ func (s *Store) MessageByKey(ctx context.Context, id session.ID, externalID stri
 	return &ref, err
 }
 
+// ExternalIDs yields the external ids of a session's own messages, in no order that matters.
+func (s *Store) ExternalIDs(ctx context.Context, id session.ID, yield func(externalID string)) error {
+	return s.each(ctx, func(row scanner) error {
+		var externalID string
+		err := row.Scan(&externalID)
+		yield(externalID)
+		return err
+	}, `SELECT external_id FROM messages WHERE session_id = ? AND external_id <> ''`, id)
+}
+
 // SessionOfCall gives the session that owns the call that has this external id, "" if there is
 // none.
 func (s *Store) SessionOfCall(ctx context.Context, source session.Source, externalID string) (session.ID, error) {

@@ -1,0 +1,333 @@
+package history
+
+import (
+	"fmt"
+
+	"sessiond/internal/session"
+)
+
+// Conversation is one session on its way into the store.
+type Conversation struct {
+	// New is what the session begins with. It may be changed until the first entry is stored.
+	New NewSession
+	// Here is the session as it is stored; nil: it is new.
+	Here *session.Session
+	// Title, Fields and Head go with the last batch. Head is the key of an entry; "": it stays.
+	Title  string
+	Fields *Changes
+	Head   string
+	// CopyReason says why an entry is skipped that the session shares with its origin.
+	CopyReason string
+
+	in     *Intake
+	line   []*session.Session // that it was forked from, the nearest first
+	places map[string]Place   // of the entries that were added
+	stored map[string]bool    // keys of its messages that are here; nil: each is looked up
+	batch  Batch
+	size   int
+	given  bool // a batch was given
+	fresh  int  // entries that were new
+}
+
+// Entry is what one or some records of a source become.
+type Entry struct {
+	Key     string // its name in the session, the same in every reading
+	Parent  string // the key of the entry that it follows; "": none
+	At      int64  // where its last record begins, in files
+	Records int
+	Line    int // of its record, from 1, for a problem
+
+	// Decode gives what the entry holds. It is called only for an entry that is new, or may be a
+	// copy of an origin's.
+	Decode func() (Decoded, error)
+
+	// Same asks that an entry of the origin with this key says the same and follows the same
+	// entry; else the key alone makes it a copy.
+	Same bool
+	// Copied is told that the entry is a copy of one that lies at a place, nil: nobody.
+	Copied func(of Place, d *Decoded)
+}
+
+// Decoded is what an entry holds.
+type Decoded struct {
+	Messages    []Message // each follows the one before; the first has the entry's key, the others their own
+	Calls       []Call
+	Marks       []Mark
+	Compactions []Compaction
+	Raw         bool   // it was not understood and is kept as it is
+	Problem     string // what is wrong with it
+}
+
+// Conversation begins a session of the thing.
+func (in *Intake) Conversation(new NewSession) (*Conversation, error) {
+	c := &Conversation{New: new, in: in, places: map[string]Place{}, CopyReason: SkipCopied}
+	in.all = append(in.all, c)
+	var err error
+	if c.Here, err = in.Known.Session(in.ctx, in.source, new.SourceID); err != nil || c.Here == nil || in.before != nil {
+		return c, err
+	}
+	c.stored = map[string]bool{}
+	err = in.Known.Keys(in.ctx, c.Here.ID, func(key string) { c.stored[key] = true })
+	return c, err
+}
+
+// ForkedFrom says which session this one is a fork of. Entries that it shares with that one, or
+// with those that that one was forked from, are not stored again.
+func (c *Conversation) ForkedFrom(origin *session.Session) error {
+	c.line = nil
+	return Line(c.in.ctx, c.in.Known, origin, func(s *session.Session) error {
+		if c.Here == nil || s.ID != c.Here.ID {
+			c.line = append(c.line, s)
+		}
+		return nil
+	})
+}
+
+// Find tells where the message with a key lies: here, or in a session that this one was forked
+// from. ok is false if there is none.
+func (c *Conversation) Find(key string) (at Place, ok bool, err error) {
+	if at, ok = c.places[key]; ok || key == "" {
+		return at, ok, nil
+	}
+	if here, err := c.isStored(key); err != nil || here {
+		c.places[key] = Place{Key: key}
+		return Place{Key: key}, here, err
+	}
+	at, _, ok, err = c.original(key)
+	if ok {
+		c.places[key] = at
+	}
+	return at, ok, err
+}
+
+// isStored tells whether the session that is here has a message with a key of its own.
+func (c *Conversation) isStored(key string) (bool, error) {
+	if c.Here == nil {
+		return false, nil
+	}
+	if c.stored != nil {
+		return c.stored[key], nil
+	}
+	ref, err := c.in.Known.Message(c.in.ctx, c.Here.ID, key)
+	return ref != nil, err
+}
+
+// original finds the message with a key in the sessions that this one was forked from.
+func (c *Conversation) original(key string) (at Place, ref *session.MessageRef, ok bool, err error) {
+	for _, s := range c.line {
+		if ref, err = c.in.Known.Message(c.in.ctx, s.ID, key); err != nil || ref != nil {
+			return Place{Key: key, Session: s.ID}, ref, ref != nil, err
+		}
+	}
+	return Place{}, nil, false, nil
+}
+
+// Add takes an entry. Its parent must have been added before.
+func (c *Conversation) Add(e Entry) error {
+	if c.in.Old(e.At) {
+		return nil
+	}
+	records := max(e.Records, 1)
+	here, err := c.isStored(e.Key)
+	if err != nil {
+		return err
+	}
+	if here {
+		c.places[e.Key] = Place{Key: e.Key}
+		c.batch.Records.Skip(SkipKnown, records)
+		return nil
+	}
+	copied, d, err := c.copied(&e)
+	if err != nil {
+		return err
+	}
+	if copied {
+		c.batch.Records.Skip(c.CopyReason, records)
+		return nil
+	}
+	if d == nil {
+		made, err := e.Decode()
+		if err != nil {
+			return err
+		}
+		d = &made
+	}
+	return c.add(&e, d, records)
+}
+
+// copied tells whether an entry is one of the origin's, and notes its place.
+func (c *Conversation) copied(e *Entry) (bool, *Decoded, error) {
+	at, ref, ok, err := c.original(e.Key)
+	if err != nil || !ok {
+		return false, nil, err
+	}
+	var d *Decoded
+	if e.Same || e.Copied != nil {
+		made, err := e.Decode()
+		if err != nil {
+			return false, nil, err
+		}
+		d = &made
+	}
+	if e.Same {
+		same, err := c.saysTheSame(e, d, *ref)
+		if err != nil || !same {
+			return false, d, err
+		}
+	}
+	c.places[e.Key] = at
+	if e.Copied != nil {
+		e.Copied(at, d)
+	}
+	return true, d, nil
+}
+
+// saysTheSame compares an entry with a stored message: what both say, and what they follow.
+func (c *Conversation) saysTheSame(e *Entry, d *Decoded, ref session.MessageRef) (bool, error) {
+	theirs, err := c.in.Known.Load(c.in.ctx, ref)
+	if err != nil || len(d.Messages) == 0 {
+		return false, err
+	}
+	if Says(c.in.seed, theirs) != Says(c.in.seed, &d.Messages[0].Message) {
+		return false, nil
+	}
+	parent, _, err := c.Find(e.Parent)
+	if err != nil {
+		return false, err
+	}
+	if theirs.Parent == nil {
+		return parent.Key == "", nil
+	}
+	above, err := c.in.Known.Load(c.in.ctx, *theirs.Parent)
+	return err == nil && above.ExternalID == parent.Key, err
+}
+
+func (c *Conversation) add(e *Entry, d *Decoded, records int) error {
+	if d.Problem != "" {
+		c.in.Problem(e.Line, d.Problem)
+	}
+	b := &c.batch
+	if len(d.Messages) > 0 {
+		parent, ok, err := c.Find(e.Parent)
+		if err != nil {
+			return err
+		}
+		if !ok && e.Parent != "" {
+			return session.Errorf(session.Invalid, "entry %q of session %s follows %q, which was not read", e.Key, c.New.SourceID, e.Parent)
+		}
+		for i := range d.Messages {
+			m := &d.Messages[i]
+			if i == 0 {
+				m.ExternalID = e.Key
+			}
+			m.ParentKey, m.ParentSession, m.Records = parent.Key, parent.Session, 0
+			if i == 0 {
+				m.Records = records
+			}
+			c.places[m.ExternalID] = Place{Key: m.ExternalID}
+			parent = Place{Key: m.ExternalID}
+			c.size += Size(m)
+		}
+		b.Messages = append(b.Messages, d.Messages...)
+		c.fresh++
+	}
+	b.Calls = append(b.Calls, d.Calls...)
+	for _, m := range d.Marks {
+		if err := c.Mark(m); err != nil {
+			return err
+		}
+	}
+	for i := range d.Compactions {
+		if err := c.Compact(d.Compactions[i]); err != nil {
+			return err
+		}
+	}
+	if d.Raw {
+		b.Records.KeepRaw(records)
+	} else {
+		b.Records.Import(records)
+	}
+	if len(b.Messages)+len(b.Calls) >= MaxBatch || c.size >= MaxBatchBytes {
+		return c.in.flushAll()
+	}
+	return nil
+}
+
+// Call counts a model call. One that was counted before, wherever, is left as it is.
+func (c *Conversation) Call(call Call) { c.batch.Calls = append(c.batch.Calls, call) }
+
+// Mark labels or pins a message.
+func (c *Conversation) Mark(m Mark) error {
+	at, ok, err := c.Find(m.MessageKey)
+	if err != nil || !ok {
+		return err
+	}
+	m.MessageSession = at.Session
+	c.batch.Marks = append(c.batch.Marks, m)
+	return nil
+}
+
+// Compact adds an overlay. Its places are filled from its keys.
+func (c *Conversation) Compact(o Compaction) error {
+	for _, p := range []struct {
+		key string
+		of  *session.ID
+	}{{o.ThroughKey, &o.ThroughSession}, {o.FirstKeptKey, &o.FirstKeptSession}, {o.Record.Key, &o.Record.Session}, {o.At.Key, &o.At.Session}} {
+		at, ok, err := c.Find(p.key)
+		if err != nil {
+			return err
+		}
+		if ok {
+			*p.of = at.Session
+		}
+	}
+	c.batch.Compactions = append(c.batch.Compactions, o)
+	return nil
+}
+
+// Fresh is how many entries were new until now.
+func (c *Conversation) Fresh() int { return c.fresh }
+
+func (c *Conversation) empty() bool {
+	b := &c.batch
+	return len(b.Messages)+len(b.Calls)+len(b.Compactions)+len(b.Marks)+b.Records.Read == 0 && c.Title == "" && c.Fields == nil
+}
+
+// flush stores what was gathered.
+func (c *Conversation) flush() error {
+	b := c.batch
+	c.batch, c.size = Batch{}, 0
+	b.Session = c.New
+	if c.Here != nil {
+		b.ID = c.Here.ID
+	}
+	c.given = true
+	if err := c.in.emit(b); err != nil {
+		return fmt.Errorf("session %s: %w", c.New.SourceID, err)
+	}
+	return nil
+}
+
+// finish stores the rest, with what the session is now.
+func (c *Conversation) finish(cursor *Cursor) error {
+	b := &c.batch
+	if c.Head != "" {
+		at, ok, err := c.Find(c.Head)
+		if err != nil {
+			return err
+		}
+		if ok && (c.fresh > 0 || c.Here == nil || c.in.before != nil) {
+			key := at.Key
+			b.Head, b.HeadSession = &key, at.Session
+		}
+	}
+	if c.Title != "" {
+		b.Title = &c.Title
+	}
+	b.Fields = c.Fields
+	if cursor != nil {
+		b.Records.Add(c.in.records)
+		b.Cursor, b.Sessions = cursor, c.in.sessions
+	}
+	return c.flush()
+}

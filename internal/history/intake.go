@@ -1,0 +1,273 @@
+package history
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"hash/maphash"
+	"io"
+	"os"
+	"time"
+
+	"sessiond/internal/session"
+)
+
+// Intake imports one found thing for a reader. A reader replays the whole history from its
+// first record, every time that it changed, and adds each entry to a Conversation. The intake
+// skips what is stored already, decodes and stores the rest, counts every record, and keeps the
+// cursor. So a reader needs to remember nothing between two readings.
+//
+// A reader of lines says with At where the record at hand begins. Records before the cursor's
+// offset were counted by an earlier reading, as long as the bytes before it are the same.
+type Intake struct {
+	Found Found
+	Known Known
+	Now   time.Time
+
+	ctx      context.Context
+	source   session.Source
+	emit     func(Batch) error
+	before   *Cursor // nil: nothing of it was read, or what was read has changed
+	cursor   Cursor
+	at       int64 // offset of the record at hand
+	end      int64 // offset behind the last record that does not wait
+	held     bool  // something waits: nothing from end on is settled
+	file     io.ReaderAt
+	records  Records // that no conversation counts
+	all      []*Conversation
+	sessions int
+	awaits   string
+	problems []Problem
+	seed     maphash.Seed
+}
+
+// QuietFor is how long a history must not have changed for what is unfinished in it to count as
+// all that will come.
+const QuietFor = 10 * time.Minute
+
+// NewIntake begins the reading of a found thing. file is what At's offsets count in; nil for a
+// thing that has none, as a database, whose records are all counted each time.
+func NewIntake(ctx context.Context, source session.Source, found Found, file io.ReaderAt, cursor *Cursor, known Known, now time.Time, emit func(Batch) error) (*Intake, error) {
+	modified := session.At(found.ModifiedAt)
+	in := &Intake{
+		Found: found, Known: known, Now: now, ctx: ctx, source: source, emit: emit, file: file, seed: maphash.MakeSeed(),
+		cursor: Cursor{Source: source, Path: found.Path, Size: found.Size, ModifiedAt: &modified},
+	}
+	if cursor == nil || file == nil {
+		return in, nil
+	}
+	same, err := in.hasPrefix(cursor)
+	if err != nil || !same {
+		return in, err
+	}
+	in.before = cursor
+	in.cursor.Counts = cursor.Counts
+	return in, nil
+}
+
+// hasPrefix tells whether the bytes before the cursor's offset are those that it was made of,
+// and its session is still here.
+func (in *Intake) hasPrefix(c *Cursor) (bool, error) {
+	if c.Offset <= 0 || c.Offset > in.Found.Size {
+		return false, nil
+	}
+	if c.SessionID != "" {
+		if s, err := in.Known.SessionByID(in.ctx, c.SessionID); err != nil || s == nil {
+			return false, err
+		}
+	}
+	sum, err := in.hash(c.Offset)
+	return sum == c.Hash, err
+}
+
+func (in *Intake) hash(end int64) (string, error) {
+	sum := sha256.New()
+	_, err := io.Copy(sum, io.NewSectionReader(in.file, 0, end))
+	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// Restart forgets the cursor: every record is offered again. A reader calls it before its first
+// entry, when what it finds contradicts what an earlier reading must have found.
+func (in *Intake) Restart() { in.before, in.cursor.Counts = nil, nil }
+
+// Continues tells whether an earlier reading is continued.
+func (in *Intake) Continues() bool { return in.before != nil }
+
+// Context ends when the import is to stop.
+func (in *Intake) Context() context.Context { return in.ctx }
+
+// Quiet tells whether the thing has not changed for QuietFor. One from the future says that
+// clocks disagree: then waiting would have no end.
+func (in *Intake) Quiet() bool {
+	age := in.Now.Sub(in.Found.ModifiedAt)
+	return age >= QuietFor || age < -time.Minute
+}
+
+// At says where the record at hand begins, and where it ends.
+func (in *Intake) At(offset, end int64) {
+	in.at = offset
+	if !in.held {
+		in.end = max(in.end, end)
+	}
+}
+
+// Old tells whether an earlier reading settled the record at an offset.
+func (in *Intake) Old(at int64) bool { return in.before != nil && at < in.before.Offset }
+
+// Skip counts records that no entry stands for, with a reason.
+func (in *Intake) Skip(reason string, n int) {
+	if !in.Old(in.at) {
+		in.records.Skip(reason, n)
+	}
+}
+
+// Import counts records that became a part of the session itself, as a header does.
+func (in *Intake) Import(n int) {
+	if !in.Old(in.at) {
+		in.records.Import(n)
+	}
+}
+
+// Wait leaves n records from an offset on to a later reading: they are not finished. The thing
+// is read again then, though it may not change.
+func (in *Intake) Wait(at int64, n int) {
+	if !in.held || at < in.end {
+		in.end = at
+	}
+	in.held = true
+	in.records.Skip(SkipTorn, n)
+	in.cursor.Size = -1
+}
+
+// LookAgain has the thing read again, though it may not change, without holding a record back.
+func (in *Intake) LookAgain() { in.cursor.Size = -1 }
+
+// Await names a session of the program that must be here for the links of this thing: it is
+// read again when that has come. "" takes it back.
+func (in *Intake) Await(sourceID string) { in.awaits = sourceID }
+
+// Problem reports what could not be read, once: an earlier reading reported those before its end.
+func (in *Intake) Problem(line int, why string) {
+	if len(in.problems) < MaxProblems && !in.Old(in.at) {
+		in.problems = append(in.problems, Problem{Path: in.Found.Path, Line: line, Error: why})
+	}
+}
+
+// Session gives the session that has an id in this program, nil if there is none.
+func (in *Intake) Session(sourceID string) (*session.Session, error) {
+	return in.Known.Session(in.ctx, in.source, sourceID)
+}
+
+// Finish stores what is left. The conversation that was begun first is the thing's own: the
+// cursor goes with it, behind those that it started.
+func (in *Intake) Finish() ([]Problem, error) {
+	if err := in.finish(); err != nil {
+		return in.problems, err
+	}
+	return in.problems, nil
+}
+
+func (in *Intake) finish() error {
+	if in.file != nil {
+		sum, err := in.hash(in.end)
+		if err != nil {
+			return err
+		}
+		in.cursor.Offset, in.cursor.Hash = in.end, sum
+	}
+	in.cursor.State = nil
+	if in.awaits != "" {
+		in.cursor.State = session.JSONOf(map[string]string{"awaits": in.awaits})
+	}
+	if len(in.all) == 0 {
+		last := Batch{Records: in.records, Sessions: in.sessions}
+		last.Cursor = &in.cursor
+		return in.emit(last)
+	}
+	own := in.all[0]
+	for _, c := range in.all[1:] {
+		if c.empty() {
+			continue
+		}
+		if own.Here == nil && !own.given && !own.empty() {
+			if err := own.flush(); err != nil {
+				return err
+			}
+		}
+		if err := c.finish(nil); err != nil {
+			return err
+		}
+	}
+	return own.finish(&in.cursor)
+}
+
+// flushAll stores what all conversations have, the thing's own first: the others hang on it.
+func (in *Intake) flushAll() error {
+	for _, c := range in.all {
+		if len(c.batch.Messages)+len(c.batch.Calls) == 0 {
+			continue
+		}
+		if err := c.flush(); err != nil {
+			return err
+		}
+	}
+	return in.ctx.Err()
+}
+
+// partState is what the cursor of a part remembers.
+type partState struct {
+	Mark    string `json:"mark"`
+	Records int    `json:"records"`
+}
+
+// Part begins one session of a thing that holds many, with a cursor of its own. It is nil, and
+// the session's records are counted as known, if mark, which must change with the session, is
+// that of the last reading.
+func (in *Intake) Part(id, mark string, records int) (*Intake, error) {
+	in.sessions++
+	path := in.Found.Path + "#" + id
+	before, err := in.Known.Cursor(in.ctx, in.source, path)
+	if err != nil {
+		return nil, err
+	}
+	var state partState
+	if before != nil && json.Unmarshal(before.State, &state) == nil && state.Mark != "" && state.Mark == mark {
+		in.records.Skip(SkipKnown, records)
+		return nil, nil
+	}
+	part := &Intake{Found: in.Found, Known: in.Known, Now: in.Now, ctx: in.ctx, source: in.source, emit: in.emit, seed: in.seed}
+	part.cursor = Cursor{Source: in.source, Path: path, State: session.JSONOf(partState{Mark: mark, Records: records})}
+	return part, nil
+}
+
+// FinishPart stores what is left of a part. If something in it waits, it is read again.
+func (in *Intake) FinishPart(part *Intake) error {
+	in.problems = append(in.problems, part.problems...)
+	if part.held || part.cursor.Size < 0 {
+		part.cursor.State = nil
+		in.cursor.ModifiedAt = nil
+	}
+	part.cursor.Size = 0
+	if len(part.all) == 0 {
+		in.records.Add(part.records)
+		return nil
+	}
+	return part.all[0].finish(&part.cursor)
+}
+
+// ErrChanged says that a file became shorter, or another one, while it was read.
+var errShrunk = session.Errorf(session.Busy, "the file changed while it was read: import again")
+
+// ReadSpan reads a stretch of a file that was seen before. Codes: Busy (it is not there any more).
+func ReadSpan(file io.ReaderAt, at, size int64) ([]byte, error) {
+	raw := make([]byte, size)
+	if n, err := file.ReadAt(raw, at); n < len(raw) {
+		if err == nil || errors.Is(err, io.EOF) || errors.Is(err, os.ErrClosed) {
+			err = errShrunk
+		}
+		return nil, err
+	}
+	return raw, nil
+}

@@ -1,0 +1,114 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sessiond/internal/session"
+)
+
+// lenient reads a value that is known to be JSON: text that is no UTF-8 was replaced, or is kept beside.
+var lenient = jsontext.AllowInvalidUTF8(true)
+
+// Valid tells whether raw is one JSON value: no name occurs twice in an object, and it is nested
+// no deeper than 10,000 levels.
+func Valid(raw []byte) bool { return jsontext.Value(raw).IsValid(lenient) }
+
+// storableDepth is SQLite's JSON_MAX_DEPTH.
+const storableDepth = 1000
+
+// Storable tells whether SQLite's json_valid accepts raw, too.
+func Storable(raw []byte) bool { return Valid(raw) && !DeeperThan(raw, storableDepth) }
+
+// Text reads a JSON string into text that the database can hold. exact is false when the
+// text is not all that the value says: it is no string, or it held a NUL or half of a
+// surrogate pair, which are replaced by U+FFFD. Then the value itself must be kept too.
+func Text(raw []byte) (text string, exact bool) {
+	if len(raw) < 2 || raw[0] != '"' {
+		return "", false
+	}
+	inner := raw[1 : len(raw)-1]
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner), true
+	}
+	decoded, err := jsontext.AppendUnquote(nil, raw)
+	text = string(decoded)
+	if strings.IndexByte(text, 0) >= 0 {
+		return strings.ReplaceAll(text, "\x00", string(utf8.RuneError)), false
+	}
+	return text, err == nil
+}
+
+// Plain makes bytes that are no valid UTF-8, or hold NUL, storable as text.
+func Plain(b []byte) string { return PlainText(string(b)) }
+
+// PlainText is Plain of a text; most are storable as they are.
+func PlainText(s string) string {
+	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
+		return s
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(s, string(utf8.RuneError)), "\x00", string(utf8.RuneError))
+}
+
+// DeeperThan tells whether objects and arrays in valid JSON are nested deeper than depth.
+func DeeperThan(raw []byte, depth int) bool {
+	return bytes.Count(raw, []byte{'{'})+bytes.Count(raw, []byte{'['}) > depth && Depth(raw) > depth
+}
+
+// Depth tells how deep the objects and arrays in valid JSON are nested.
+func Depth(raw []byte) int {
+	d := jsontext.NewDecoder(bytes.NewBuffer(raw), lenient, jsontext.AllowDuplicateNames(true))
+	deepest := 0
+	for {
+		if _, err := d.ReadToken(); err != nil {
+			return deepest
+		}
+		deepest = max(deepest, d.StackDepth())
+	}
+}
+
+// Talk is a line of a transcript in which somebody may speak, {"message": {"content": [{…},
+// …], …}, …}, taken apart down to the blocks.
+type Talk struct {
+	Object          // the line
+	Message Object  // nil where there is none
+	Blocks  []Block // of its content, if that is a list of no more than a message can have; else nil
+}
+
+// Block is an element of a content.
+type Block struct {
+	Object // nil for one that is no object, or empty
+	Raw    json.RawMessage
+}
+
+// ParseTalk reads a line as ParseLine does.
+func ParseTalk(line []byte) (t Talk, exact, ok bool) {
+	o, exact, ok := ParseLine(line)
+	if !ok {
+		return Talk{}, exact, false
+	}
+	t = TalkOf(o)
+	content := t.Message.Get("content")
+	if len(content) == 0 || content[0] != '[' {
+		return t, exact, true
+	}
+	elements, _ := Elements(content)
+	if len(elements) > session.MaxParts {
+		return t, exact, true
+	}
+	for _, e := range elements {
+		block, _ := Fields(e)
+		t.Blocks = append(t.Blocks, Block{Object: block, Raw: e})
+	}
+	return t, exact, true
+}
+
+// TalkOf is the Talk of an object that was taken apart before; what is in its message was not.
+func TalkOf(o Object) Talk {
+	message, _ := Fields(o.Get("message"))
+	return Talk{Object: o, Message: message}
+}
