@@ -2,10 +2,7 @@ package history_test
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -130,27 +127,4 @@ func (p *pattern) ReadAt(b []byte, at int64) (n int, err error) {
 		err = io.EOF
 	}
 	return n, err
-}
-
-func TestDocumentOf400MBIsNotHeld(t *testing.T) {
-	one := `{"role":"user","content":[{"type":"text","text":"` + strings.Repeat("words ", 1000) + `"}]},`
-	file := &pattern{before: `{"info":{},"messages":[`, text: one, after: `{}]}`, times: 400 << 20 / int64(len(one))}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	d := history.NewDocument(file, file.size())
-	n := int64(0)
-	_, err := d.Enter()
-	err = errors.Join(err, d.Members(func(name string) error {
-		if name != "messages" {
-			return nil
-		}
-		if _, err := d.Enter(); err != nil {
-			return err
-		}
-		return d.Members(func(string) error { n++; return nil })
-	}))
-	runtime.ReadMemStats(&after)
-	if took := after.TotalAlloc - before.TotalAlloc; err != nil || n != file.times+1 || took > 1<<20 {
-		t.Error(fmt.Sprint(n, " messages, ", took, " bytes: ", err))
-	}
 }

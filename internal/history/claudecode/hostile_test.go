@@ -126,16 +126,6 @@ func TestWrongInput(t *testing.T) {
 	}
 }
 
-func TestLineOf50MB(t *testing.T) {
-	effort.OnlyLong(t, "it imports fifty megabytes")
-	h := newHouse(t)
-	h.Import(h.Write(id+".jsonl", user("1", "", strings.Repeat("wide\n", 10<<20)), user("2", "1", "after")))
-	rows := h.Path(h.Session(id))
-	if len(rows) != 2 || len(rows[0].Text()) != 50<<20 || rows[1].Text() != "after" {
-		t.Errorf("%d rows", len(rows))
-	}
-}
-
 // A file of any length takes the memory of a batch and of the names of its rows, not of what
 // they say.
 func TestMemoryIsThatOfABatch(t *testing.T) {
@@ -166,19 +156,6 @@ func TestMemoryIsThatOfABatch(t *testing.T) {
 	if peak > 32<<20 {
 		t.Errorf("%d MB of heap", peak>>20)
 	}
-}
-
-func TestRemembersLittleOfARow(t *testing.T) {
-	historytest.ReadsFlat(t, quiet(), id+".jsonl", "", func(i int) string {
-		uuid, parent := fmt.Sprint("u", i), ""
-		if i > 0 {
-			parent = fmt.Sprint("u", i-1)
-		}
-		if i%2 == 0 {
-			return user(uuid, parent, fmt.Sprint("hello ", i))
-		}
-		return says(uuid, parent, fmt.Sprint("m", i), text("hello"), "end_turn")
-	}, 70)
 }
 
 func FuzzRead(f *testing.F) {

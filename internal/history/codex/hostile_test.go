@@ -11,7 +11,6 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"sessiond/internal/history"
 	"sessiond/internal/history/codex"
 	"sessiond/internal/history/historytest"
 	"sessiond/internal/session"
@@ -112,22 +111,6 @@ func TestWrongInput(t *testing.T) {
 	}
 }
 
-func TestLineOf50MB(t *testing.T) {
-	effort.OnlyLong(t, "it imports fifty megabytes")
-	h := newHouse(t)
-	path := h.Write("wide.jsonl", header, says("user", strings.Repeat("wide\n", 10<<20)), says("assistant", "after"))
-	h.Import(path)
-	rows := h.Path(h.Session("one"))
-	if len(rows) != 2 || len(rows[0].Text()) != 50<<20 || rows[1].Text() != "after" {
-		t.Errorf("%d rows", len(rows))
-	}
-	over := h.Write("over.jsonl", strings.Replace(header, "one", "two", 1), says("user", strings.Repeat("wider", 13<<20)), says("assistant", "after"))
-	done := h.Import(over)
-	if done.Records.Skipped[history.SkipLarge] != 1 || len(done.Errors) != 1 || h.Talk(h.Session("two")) != "assistant: after" {
-		t.Errorf("%+v", done)
-	}
-}
-
 // A file of any length takes the memory of a batch, not of the file.
 func TestMemoryIsThatOfABatch(t *testing.T) {
 	effort.OnlyLong(t, "it measures memory")
@@ -155,12 +138,6 @@ func TestMemoryIsThatOfABatch(t *testing.T) {
 	if peak > 24<<20 {
 		t.Errorf("%d MB of heap", peak>>20)
 	}
-}
-
-func TestRemembersLittleOfARecord(t *testing.T) {
-	historytest.ReadsFlat(t, quiet(), "many.jsonl", header, func(i int) string {
-		return says([]string{"user", "assistant"}[i%2], fmt.Sprint("hello ", i))
-	}, 20)
 }
 
 func TestFinds(t *testing.T) {

@@ -1,14 +1,12 @@
 package goose
 
 import (
-	"fmt"
 	"regexp"
 	"testing"
 
 	_ "modernc.org/sqlite" // makes the databases
 
 	"sessiond/internal/history/historytest"
-	"sessiond/internal/session"
 )
 
 const conversations = `
@@ -76,22 +74,6 @@ func TestUsageOfALostSessionIsReadOnce(t *testing.T) {
 	if err := c.close(); err != nil {
 		t.Error(err)
 	}
-}
-
-// Of each message, and of each row of the ledger, little is in memory.
-func TestGooseRemembersLittleOfAMessage(t *testing.T) {
-	fill := func(n int) string {
-		return schemaOfMany + fmt.Sprintf(`WITH RECURSIVE c(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM c WHERE i < %d)
-			INSERT INTO messages (message_id, session_id, role, content_json, created_timestamp, metadata_json)
-			SELECT printf('msg_%%08d', i), 's', iif(i %% 2, 'assistant', 'user'), '[{"type":"text","text":"number ' || i || '"}]', 1770109200 + i,
-			'{"userVisible":true,"agentVisible":true,"usage":{"inputTokens":' || i || ',"outputTokens":5}}' FROM c;
-			INSERT INTO usage_ledger (session_id, created_timestamp, input_tokens) SELECT 's', created_timestamp, id FROM messages WHERE role = 'assistant'`, n-1)
-	}
-	historytest.ReadsDatabaseFlat(t, New(historytest.NoEnv), fill, historytest.Before{
-		Is: session.Session{ID: "20260203_001"}, Entry: func(i int) session.Message {
-			return session.Message{ExternalID: fmt.Sprintf("msg_%08d#0", i), Extra: session.JSON(fmt.Sprintf(`{"hash":"%032x"}`, i))}
-		},
-	}, 30) // its name, and that of a call
 }
 
 const schemaOfMany = `CREATE TABLE sessions (id TEXT PRIMARY KEY, name TEXT, created_at TIMESTAMP); INSERT INTO sessions VALUES ('s', 'one', '2026-02-03 09:00:00');

@@ -1,15 +1,12 @@
 package historytest
 
 import (
-	"bufio"
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +16,6 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
-	"sessiond/internal/testkit/effort"
 )
 
 // PiecesGiveTheWhole claims that a file that is read while it grows, cut anywhere, gives what it
@@ -151,97 +147,6 @@ func KilledImportGoesOn(t *testing.T, source history.Source, path string, batche
 	}
 }
 
-// PeakHeap reads a file without a store and gives how many messages it holds and by how
-// many bytes the heap in use had grown at most, at the end of a batch.
-func PeakHeap(t *testing.T, source history.Source, path string) (messages int, peak uint64) {
-	t.Helper()
-	return peakHeap(t, source, path, Nobody{})
-}
-
-func peakHeap(t *testing.T, source history.Source, path string, known history.Known) (messages int, peak uint64) {
-	t.Helper()
-	var before runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	batches := 0
-	_, err := source.Read(t.Context(), history.Found{Path: path}, nil, known, func(b history.Batch) error {
-		messages += len(b.Messages)
-		if batches++; batches%8 != 1 && b.Cursor == nil { // collecting is slow
-			return nil
-		}
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		peak = max(peak, m.HeapAlloc-min(m.HeapAlloc, before.HeapAlloc))
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return messages, peak
-}
-
-// ReadsFlat claims that what a reader remembers of an entry takes few bytes: that of a file with
-// many more entries its heap grows by at most perEntry bytes for each. line writes the i-th
-// line of the file, a small message.
-func ReadsFlat(t *testing.T, source history.Source, name, header string, line func(i int) string, perEntry float64) {
-	t.Helper()
-	readsFlat(t, source, perEntry, 20_000, 220_000, func(int) history.Known { return Nobody{} }, func(n int) string {
-		path := filepath.Join(t.TempDir(), name)
-		file, err := os.Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out := bufio.NewWriter(file)
-		if header != "" {
-			fmt.Fprintln(out, header)
-		}
-		for i := range n {
-			fmt.Fprintln(out, line(i))
-		}
-		if err := errors.Join(out.Flush(), file.Close()); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	})
-}
-
-// ReadsDatabaseFlat claims the same of a database, when nothing is known of its one session, and
-// when all its messages are here as known tells them, but say something else now. fill gives
-// the SQL that makes it, with n messages.
-func ReadsDatabaseFlat(t *testing.T, source history.Source, fill func(n int) string, known Before, perEntry float64) {
-	t.Helper()
-	for name, before := range map[string]func(n int) history.Known{
-		"for the first time": func(int) history.Known { return Nobody{} },
-		"again":              func(n int) history.Known { known.Messages = n; return known },
-	} {
-		t.Run(name, func(t *testing.T) {
-			readsFlat(t, source, perEntry, 50_000, 120_000, before, func(n int) string {
-				path := filepath.Join(t.TempDir(), "history.db")
-				change(t, path, []string{fill(n)})
-				return path
-			})
-		})
-	}
-}
-
-func readsFlat(t *testing.T, source history.Source, perEntry float64, few, many int, known func(n int) history.Known, write func(n int) (path string)) {
-	t.Helper()
-	effort.OnlyLong(t, "it measures memory")
-	var peaks [2]uint64
-	for k, n := range []int{few, many} {
-		var messages int
-		if messages, peaks[k] = peakHeap(t, source, write(n), known(n)); messages != n {
-			t.Fatalf("%d messages, not %d", messages, n)
-		}
-	}
-	grown := float64(int64(peaks[1]-peaks[0])) / float64(many-few)
-	t.Logf("%.1f bytes of heap for an entry", grown)
-	if grown > perEntry {
-		t.Errorf("%.0f bytes of heap for an entry, not %.0f: %d KB, then %d KB", grown, perEntry, peaks[0]>>10, peaks[1]>>10)
-	}
-}
-
 // FuzzRead claims that, whatever a file holds, each of sources ends reading it, the records add
 // up, and every message can be stored.
 func FuzzRead(f *testing.F, sources ...history.Source) {
@@ -266,29 +171,6 @@ func FuzzFile(f *testing.F, name string, sources ...history.Source) {
 			}
 		}
 	})
-}
-
-// ReadsWithoutHolding claims that reading a path with very long contents, of which so many
-// messages come, allocates less than 20 MB in all, and gives how many bytes the messages have.
-func ReadsWithoutHolding(t *testing.T, source history.Source, path string, messages int) (bytes int) {
-	t.Helper()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	n := 0
-	if _, err := source.Read(t.Context(), history.Found{Path: path}, nil, Nobody{}, func(b history.Batch) error {
-		n += len(b.Messages)
-		for i := range b.Messages {
-			bytes += history.Size(&b.Messages[i])
-		}
-		return nil
-	}); err != nil || n != messages {
-		t.Fatalf("%d messages: %v", n, err)
-	}
-	runtime.ReadMemStats(&after)
-	if total := (after.TotalAlloc - before.TotalAlloc) >> 20; total > 20 {
-		t.Errorf("%d MB were allocated in all, to be collected at any time", total)
-	}
-	return bytes
 }
 
 // DatabaseIsLeftAlone fails where reading a database changes it or its folder: at rest, beside

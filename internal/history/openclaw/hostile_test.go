@@ -293,30 +293,6 @@ func TestOpenClawMemoryIsThatOfABatch(t *testing.T) {
 	}
 }
 
-func TestOpenClawLineOf50MB(t *testing.T) {
-	effort.OnlyLong(t, "it imports fifty megabytes")
-	h := newHouse(t)
-	path := filepath.Join(h.sessions(), "wide.jsonl")
-	h.write(path, header, user("1", "", strings.Repeat("wide\n", 10<<20)), user("2", "1", "after"))
-	c := collector{}
-	if _, err := h.Source.Read(t.Context(), history.Found{Path: path}, nil, &c, c.emit); err != nil {
-		t.Fatal(err)
-	}
-	if c.messages != 2 || c.bytes < 50<<20 {
-		t.Errorf("%d messages of %d bytes", c.messages, c.bytes)
-	}
-}
-
-func TestOpenClawRemembersLittleOfAnEntry(t *testing.T) {
-	historytest.ReadsFlat(t, openclaw.New(historytest.NoEnv), "many.jsonl", header, func(i int) string {
-		parent := ""
-		if i > 0 {
-			parent = fmt.Sprintf("%08x", i-1)
-		}
-		return user(fmt.Sprintf("%08x", i), parent, "hello")
-	}, 20)
-}
-
 // collector is a reader's other side without a store: it keeps nothing but counts.
 type collector struct {
 	historytest.Nobody

@@ -3,7 +3,6 @@ package opencode
 import (
 	"context"
 	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/historytest"
-	"sessiond/internal/session"
 )
 
 const conversations = `
@@ -112,23 +110,6 @@ func readTwice(t *testing.T, c conversation, messages, rows int) {
 	if err := c.close(); err != nil {
 		t.Error(err)
 	}
-}
-
-// Of each message and of its parts little is in memory.
-func TestOpencodeRemembersLittleOfAMessage(t *testing.T) {
-	fill := func(n int) string {
-		count := fmt.Sprintf(`WITH RECURSIVE c(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM c WHERE i < %d) `, n-1)
-		return `CREATE TABLE session (id TEXT PRIMARY KEY, project_id TEXT, title TEXT, time_created INTEGER); INSERT INTO session VALUES ('s', 'p', 'one', 1770109200000);` +
-			conversations + indexes["1.18.33"] + count + `INSERT INTO message SELECT printf('msg_%08d', i), 's', 1770109200000 + i, 0, iif(i % 2,
-			'{"role":"assistant","tokens":{"input":' || i || '},"time":{"created":1,"completed":2}}', '{"role":"user"}') FROM c;` +
-			count + `INSERT INTO part SELECT printf('prt_%08d', i), printf('msg_%08d', i), 's', 0, 0, '{"type":"text","text":"number ' || i || '"}' FROM c`
-	}
-	source := New(historytest.NoEnv, historytest.Later)
-	historytest.ReadsDatabaseFlat(t, source, fill, historytest.Before{
-		Is: session.Session{ID: "20260203_001"}, Entry: func(i int) session.Message {
-			return session.Message{ExternalID: fmt.Sprintf("msg_%08d", i), Extra: session.JSON(fmt.Sprintf(`{"hash":"%032x"}`, i))}
-		},
-	}, 20)
 }
 
 func TestConversationStopsWhenItIsCancelled(t *testing.T) {

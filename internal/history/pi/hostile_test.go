@@ -82,27 +82,6 @@ func TestPiMemoryIsThatOfABatch(t *testing.T) {
 	}
 }
 
-func TestPiRemembersLittleOfAnEntry(t *testing.T) {
-	historytest.ReadsFlat(t, pi.New(historytest.NoEnv), "many.jsonl", header, func(i int) string {
-		parent := ""
-		if i > 0 {
-			parent = fmt.Sprintf("%08x", i-1)
-		}
-		return user(fmt.Sprintf("%08x", i), parent, "hello")
-	}, 20)
-}
-
-func TestPiLineOf50MB(t *testing.T) {
-	effort.OnlyLong(t, "it imports fifty megabytes")
-	path := filepath.Join(t.TempDir(), "wide.jsonl")
-	h := newHouse(t)
-	h.Rewrite(path, header, user("1", "", strings.Repeat("wide\n", 10<<20)), user("2", "1", "after"))
-	// A line of 60 MB, read shortened.
-	if bytes := historytest.ReadsWithoutHolding(t, h.Source, path, 2); bytes < 50<<20 {
-		t.Errorf("2 messages of %d bytes", bytes)
-	}
-}
-
 func TestPiLineOverABatchIsStored(t *testing.T) {
 	h := newHouse(t)
 	h.Import(h.Write("wide.jsonl", header, user("1", "", strings.Repeat("wide\n", 1<<20)), user("2", "1", "after")))
