@@ -1,10 +1,6 @@
 package claudecode_test
 
 import (
-	"bufio"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +9,6 @@ import (
 	"sessiond/internal/history/claudecode"
 	"sessiond/internal/history/historytest"
 	"sessiond/internal/session"
-	"sessiond/internal/testkit/effort"
 )
 
 const id = "9a000000-0000-4000-8000-000000000001"
@@ -123,38 +118,6 @@ func TestWrongInput(t *testing.T) {
 			}
 			h.unchanged(path)
 		})
-	}
-}
-
-// A file of any length takes the memory of a batch and of the names of its rows, not of what
-// they say.
-func TestMemoryIsThatOfABatch(t *testing.T) {
-	effort.OnlyLong(t, "it measures memory")
-	path := filepath.Join(t.TempDir(), id+".jsonl")
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := bufio.NewWriter(file)
-	const turns = 10_000
-	filler := strings.Repeat("many words of a long conversation ", 60)
-	parent := ""
-	for i := range turns { // about 46 MB
-		a, b := fmt.Sprint("u", i), fmt.Sprint("a", i)
-		fmt.Fprintln(out, user(a, parent, filler))
-		fmt.Fprintln(out, says(b, a, fmt.Sprint("m", i), text(filler), "end_turn"))
-		parent = b
-	}
-	if err := out.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	messages, peak := historytest.PeakHeap(t, quiet(), path)
-	if messages != 2*turns {
-		t.Fatalf("%d messages", messages)
-	}
-	if peak > 32<<20 {
-		t.Errorf("%d MB of heap", peak>>20)
 	}
 }
 

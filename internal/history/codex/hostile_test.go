@@ -1,8 +1,6 @@
 package codex_test
 
 import (
-	"bufio"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +12,6 @@ import (
 	"sessiond/internal/history/codex"
 	"sessiond/internal/history/historytest"
 	"sessiond/internal/session"
-	"sessiond/internal/testkit/effort"
 )
 
 const header = `{"timestamp":"2026-03-01T10:00:00.000Z","type":"session_meta","payload":{"id":"one","timestamp":"2026-03-01T10:00:00.000Z","cwd":"/proj","cli_version":"0.106.0","source":"cli","model_provider":"openai"}}`
@@ -108,35 +105,6 @@ func TestWrongInput(t *testing.T) {
 			}
 			h.unchanged(path)
 		})
-	}
-}
-
-// A file of any length takes the memory of a batch, not of the file.
-func TestMemoryIsThatOfABatch(t *testing.T) {
-	effort.OnlyLong(t, "it measures memory")
-	path := filepath.Join(t.TempDir(), "long.jsonl")
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := bufio.NewWriter(file)
-	fmt.Fprintln(out, header)
-	const turns = 10_000
-	filler := strings.Repeat("many words of a long conversation ", 60)
-	for range turns { // about 43 MB
-		fmt.Fprintln(out, says("user", filler))
-		fmt.Fprintln(out, says("assistant", filler))
-	}
-	if err := out.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	messages, peak := historytest.PeakHeap(t, quiet(), path)
-	if messages != 2*turns {
-		t.Fatalf("%d messages", messages)
-	}
-	if peak > 24<<20 {
-		t.Errorf("%d MB of heap", peak>>20)
 	}
 }
 
