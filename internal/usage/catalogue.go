@@ -164,8 +164,10 @@ func (p *price) parse(model, origin string) (session.Price, error) {
 		to   *int64
 		from *float64
 	}{
-		{&row.Input, p.Input}, {&row.CacheRead, cmp.Or(p.CacheRead, p.Input)},
-		{&row.CacheWrite, cmp.Or(p.CacheWrite, p.Input)}, {&row.Output, p.Output},
+		{&row.Input, p.Input},
+		{&row.CacheRead, cmp.Or(p.CacheRead, p.Input)},
+		{&row.CacheWrite, cmp.Or(p.CacheWrite, p.Input)},
+		{&row.Output, p.Output},
 	} {
 		nano := *field.from * 1000
 		*field.to = int64(math.Round(nano))

@@ -121,7 +121,6 @@ func TestOpencodeVersion2SamplesAddUp(t *testing.T) {
 			if diff := cmp.Diff(before, h.Told()); diff != "" {
 				t.Error(diff)
 			}
-
 		})
 	}
 }
