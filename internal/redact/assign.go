@@ -2,10 +2,10 @@ package redact
 
 import "strings"
 
-// assigned looks at both sides of the '=' or ':' at i: a name that says "secret" on the left
-// and a value that looks like one on the right. It covers shell, .env, YAML, JSON (also
-// escaped inside another string), query strings and most code.
-func (t *text) assigned(i int) (start, end int, kind string) {
+// findAssigned returns the secret behind the '=' or ':' at i, if the name before it announces one and
+// the value looks like one. It covers shell, .env, YAML, JSON (also escaped inside another string),
+// query strings and most code.
+func (t *text) findAssigned(i int) (start, end int, kind string) {
 	s, floor := t.s, t.floor
 	kind = nameKind(nameBefore(s, i, floor))
 	if kind == "" {
@@ -24,13 +24,13 @@ func (t *text) assigned(i int) (start, end int, kind string) {
 		from++
 	}
 	to := t.run(from, value)
-	if v := look(s[from:to]); placeholder(v) || !secretValue(v, kind, quoted) {
+	if v := sample(s[from:to]); isPlaceholder(v) || !isSecretValue(v, kind, quoted) {
 		return 0, 0, ""
 	}
 	return from, to, kind
 }
 
-// nameBefore gives the name that stands before i: letters, digits, '_' and '-', at most 64.
+// nameBefore returns the name before i: at most 64 letters, digits, '_' and '-'.
 func nameBefore(s string, i, floor int) string {
 	end := i
 	for end > floor && (s[end-1] == ' ' || s[end-1] == '"' || s[end-1] == '\'' || s[end-1] == '\\') && i-end < 4 {
@@ -43,12 +43,12 @@ func nameBefore(s string, i, floor int) string {
 	return s[start:end]
 }
 
-// nameKind says what secret a name announces. "max_tokens" and "passed" announce none.
+// nameKind returns the kind of secret that a name announces; "" for others, like "max_tokens".
 func nameKind(name string) string {
 	if len(name) < 3 {
 		return ""
 	}
-	switch name[len(name)-1] | 0x20 { // how the endings below end; most names go here
+	switch name[len(name)-1] | 0x20 { // the last letters of the endings below; most names have others
 	case 'd', 'e', 'n', 't', 'y':
 	default:
 		return ""
@@ -88,26 +88,26 @@ func nameKind(name string) string {
 	return ""
 }
 
-// secretValue tells whether a value is random enough to be the secret that its name
-// announces. A plain "key" names many harmless things, so it asks for most.
-func secretValue(v, kind string, quoted bool) bool {
+// isSecretValue reports whether a value is random enough to be the secret that its name announces.
+// A plain "key" often names harmless things, so its value must be the most random.
+func isSecretValue(v, kind string, quoted bool) bool {
 	switch kind {
 	case "password":
 		least := 8
 		if quoted {
 			least = 6
 		}
-		return len(v) >= least && (mixed(v) || quoted && hasSymbol(v))
+		return len(v) >= least && (isMixed(v) || quoted && hasSymbol(v))
 	case "key":
 		return len(v) >= 24 && hasDigit(v) && hasLower(v) && hasUpper(v) && distinct(v) >= 14
 	default:
-		return len(v) >= 12 && mixed(v) && distinct(v) >= 6
+		return len(v) >= 12 && isMixed(v) && distinct(v) >= 6
 	}
 }
 
-// placeholder tells that a value stands for a secret and is none: $PASS, ${PASS}, <password>,
+// isPlaceholder reports whether a value only stands for a secret: $PASS, ${PASS}, <password>,
 // {{ .Password }}, %s, *** or a mark of Mask.
-func placeholder(v string) bool {
+func isPlaceholder(v string) bool {
 	if v == "" {
 		return true
 	}

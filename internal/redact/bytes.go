@@ -1,6 +1,6 @@
 package redact
 
-// run gives the end of the run of bytes of a class that begins at i.
+// run returns the end of the run of bytes of a class that begins at i.
 func run(s string, i int, class func(byte) bool) int {
 	for i < len(s) && class(s[i]) {
 		i++
@@ -8,8 +8,8 @@ func run(s string, i int, class func(byte) bool) int {
 	return i
 }
 
-// class names what a secret's characters can be. Each has its own memory in a text, so the
-// two pieces of a JWT have one each.
+// class is a set of bytes that a secret can consist of. A text caches one run for each class, so the
+// two pieces of a JWT have a class each.
 type class int
 
 const (
@@ -25,8 +25,8 @@ const (
 	classes
 )
 
-// has gives the test of a class.
-func (c class) has() func(byte) bool {
+// predicate returns the function that tests a byte.
+func (c class) predicate() func(byte) bool {
 	return [classes]func(byte) bool{
 		word: isWord, key: isKey, upper: isUpper, dotted: isDotted, path: isPath,
 		base64: isBase64, value: isValue, headOfJWT: isKey, bodyOfJWT: isKey,
@@ -44,15 +44,13 @@ type text struct {
 
 func (t *text) run(i int, c class) int {
 	if i < t.from[c] || i >= t.to[c] {
-		t.from[c], t.to[c] = i, run(t.s, i, c.has())
+		t.from[c], t.to[c] = i, run(t.s, i, c.predicate())
 	}
 	return max(i, t.to[c])
 }
 
-// longestLook is how many bytes of a value are looked at to judge it.
-const longestLook = 256
-
-func look(s string) string { return s[:min(len(s), longestLook)] }
+// sample returns the beginning of a value, which is enough to judge it.
+func sample(s string) string { return s[:min(len(s), 256)] }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
@@ -72,12 +70,11 @@ func isBase64(c byte) bool { return isLetter(c) || isDigit(c) || c == '+' || c =
 
 func isCredential(c byte) bool { return isBase64(c) || isDotted(c) || c == '~' }
 
-// isArmour is what the lines of a PEM block are made of, also where its line breaks are
-// written as \n.
+// isArmour reports the bytes of the lines of a PEM block, also with its line breaks escaped as \n.
 func isArmour(c byte) bool { return isBase64(c) || c == '\n' || c == '\r' || c == '\\' }
 
-// isValue is what an unquoted value can hold. A bracket ends it, and so does what ends a
-// string, a list item or a query parameter.
+// isValue reports the bytes of an unquoted value. A bracket ends it, and so does the end of a string,
+// a list item or a query parameter.
 func isValue(c byte) bool {
 	if c <= ' ' || c >= 0x7f {
 		return false
@@ -108,8 +105,8 @@ func hasSymbol(s string) bool {
 	return some(s, func(c byte) bool { return !isKey(c) && c != '.' && c != '/' && c != ':' })
 }
 
-// mixed tells that s holds letters and digits, as random text does and a word does not.
-func mixed(s string) bool { return hasDigit(s) && some(s, isLetter) }
+// isMixed reports whether s has letters and digits, like random text and unlike a word.
+func isMixed(s string) bool { return hasDigit(s) && some(s, isLetter) }
 
 // distinct counts the different bytes of s.
 func distinct(s string) int {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Mask replaces each secret in s that has a known shape by a mark like
-// "[secret: github token]", and says how many it replaced. It reads s once; text without a
-// secret comes back as it is, without a copy. Masking masked text changes nothing.
+// Mask replaces each secret in s that has a known shape with a mark like "[secret: github token]"
+// and returns the number of secrets. It scans s once and does not copy a text without a secret.
+// Masking a masked text changes nothing.
 func Mask(s string) (string, int) {
 	var b strings.Builder
 	t := text{s: s}
@@ -18,7 +18,7 @@ func Mask(s string) (string, int) {
 			break
 		}
 		b.WriteString(s[t.floor:start])
-		b.WriteString(markOf(kind))
+		b.WriteString("[secret: " + kind + "]")
 		n++
 		i, t.floor = end, end
 	}
@@ -29,11 +29,7 @@ func Mask(s string) (string, int) {
 	return b.String(), n
 }
 
-// markOf is what stands in the place of a secret.
-func markOf(kind string) string { return "[secret: " + kind + "]" }
-
-// next finds the first secret whose shape begins at i or after it. The kind is empty if there
-// is none.
+// next returns the first secret that begins at i or after it. The kind is empty if there is none.
 func (t *text) next(i int) (start, end int, kind string) {
 	s := t.s
 	for ; i < len(s); i++ {
@@ -41,7 +37,7 @@ func (t *text) next(i int) (start, end int, kind string) {
 		case leadsNothing:
 			continue
 		case leadsWord:
-			if i > 0 && isWord(s[i-1]) && !escapeEnds(s[:i]) {
+			if i > 0 && isWord(s[i-1]) && !endsInEscape(s[:i]) {
 				continue
 			}
 		case leadsMark:
@@ -53,9 +49,9 @@ func (t *text) next(i int) (start, end int, kind string) {
 	return 0, 0, ""
 }
 
-// escapeEnds tells that the letter or digit at the end of s is no part of a word: it says a line
-// end, or another character, as JSON (\n, \u001b) or an address (%3D) does.
-func escapeEnds(s string) bool {
+// endsInEscape reports whether s ends in an escape of JSON (\n, \u001b) or of a URL (%3D), so that its
+// last letter or digit belongs to no word.
+func endsInEscape(s string) bool {
 	n := len(s)
 	if n >= 2 && s[n-2] == '\\' {
 		return strings.IndexByte("nrtbf", s[n-1]) >= 0
@@ -64,14 +60,14 @@ func escapeEnds(s string) bool {
 	return n >= 3 && s[n-3] == '%' && hex(s[n-2:]) || n >= 6 && s[n-6] == '\\' && s[n-5] == 'u' && hex(s[n-4:])
 }
 
-// What a byte can be the beginning of.
+// The kinds of secrets that a byte can begin.
 const (
 	leadsNothing = iota
 	leadsWord    // a shape that begins a word
 	leadsMark    // an assignment, a URL's password, a PEM block
 )
 
-// lead keeps the common bytes of prose and code on the fast way.
+// lead says which kind of secret each byte can begin, so that next skips most bytes.
 var lead = func() (t [256]uint8) {
 	t[':'], t['='], t['-'] = leadsMark, leadsMark, leadsMark
 	for c := range shapes {
@@ -83,39 +79,39 @@ var lead = func() (t [256]uint8) {
 	return t
 }()
 
-// find looks for a secret whose shape begins at i. An empty kind means that there is none.
+// find returns the secret that begins at i, or whose sign is at i. The kind is empty if there is none.
 func (t *text) find(i int) (start, end int, kind string) {
 	s := t.s
 	switch s[i] {
 	case ':':
-		if start, end, kind = urlPassword(s, i); kind != "" {
+		if start, end, kind = findURLPassword(s, i); kind != "" {
 			return start, end, kind
 		}
-		return t.assigned(i)
+		return t.findAssigned(i)
 	case '=':
-		return t.assigned(i)
+		return t.findAssigned(i)
 	case '-':
-		return t.pem(i)
+		return t.findPrivateKey(i)
 	case 'B', 'b':
-		return t.bearer(i)
+		return t.findCredential(i)
 	case 'e':
-		return t.jwt(i)
+		return t.findJWT(i)
 	}
-	return t.prefixed(i)
+	return t.findPrefixed(i)
 }
 
-// shape is a secret that announces itself by its first characters.
+// shape is a secret with a known prefix.
 type shape struct {
 	prefix string
 	min    int   // bytes after the prefix
 	max    int   // 0: any number
 	class  class // of the bytes after the prefix
-	digit  bool  // at least one digit must be among them
+	digit  bool  // at least one of them is a digit
 	kind   string
 }
 
-// prefixed looks for the shapes that services publish for their keys.
-func (t *text) prefixed(i int) (start, end int, kind string) {
+// findPrefixed returns the secret at i with a prefix that a service publishes for its keys.
+func (t *text) findPrefixed(i int) (start, end int, kind string) {
 	s := t.s
 	for _, sh := range shapes[s[i]] {
 		if !strings.HasPrefix(s[i:], sh.prefix) {
@@ -126,7 +122,7 @@ func (t *text) prefixed(i int) (start, end int, kind string) {
 		if n := to - from; n < sh.min || sh.max > 0 && n > sh.max {
 			continue
 		}
-		if sh.digit && !hasDigit(look(s[from:to])) {
+		if sh.digit && !hasDigit(sample(s[from:to])) {
 			continue
 		}
 		return i, to, sh.kind
@@ -205,9 +201,9 @@ var shapes = [256][]shape{
 	'y': {{"ya29.", 30, 0, dotted, true, "google token"}},
 }
 
-// jwt looks for three base64url pieces joined by dots, of which the first two are JSON
-// objects ("eyJ" is how `{"` looks in base64).
-func (t *text) jwt(i int) (start, end int, kind string) {
+// findJWT returns the JWT at i: three base64url pieces joined by dots, of which the first two are JSON
+// objects ("eyJ" is `{"` in base64).
+func (t *text) findJWT(i int) (start, end int, kind string) {
 	s := t.s
 	if !strings.HasPrefix(s[i:], "eyJ") {
 		return 0, 0, ""
@@ -223,9 +219,9 @@ func (t *text) jwt(i int) (start, end int, kind string) {
 	return i, run(s, body+1, isKey), "jwt"
 }
 
-// pem looks for a private key in PEM armour. One whose end is missing, because a program
-// cut its output, reaches as far as its base64 does.
-func (t *text) pem(i int) (start, end int, kind string) {
+// findPrivateKey returns the private key in PEM armour at i. A key without its end, as in cut output,
+// reaches as far as its base64.
+func (t *text) findPrivateKey(i int) (start, end int, kind string) {
 	s := t.s
 	const begin, private, dashes = "-----BEGIN ", "PRIVATE KEY", "-----"
 	if !strings.HasPrefix(s[i:], begin) {
@@ -252,8 +248,8 @@ func (t *text) pem(i int) (start, end int, kind string) {
 	return i, to, "private key"
 }
 
-// bearer looks for the credential of an HTTP header: "Bearer …" or "Basic …".
-func (t *text) bearer(i int) (start, end int, kind string) {
+// findCredential returns the credential of an HTTP header: "Bearer …" or "Basic …".
+func (t *text) findCredential(i int) (start, end int, kind string) {
 	s := t.s
 	word := ""
 	switch {
@@ -266,14 +262,14 @@ func (t *text) bearer(i int) (start, end int, kind string) {
 	}
 	from := i + len(word)
 	to := run(s, from, isCredential)
-	if to-from < 16 || !mixed(look(s[from:to])) || strings.HasPrefix(s[to:], "[") {
+	if to-from < 16 || !isMixed(sample(s[from:to])) || strings.HasPrefix(s[to:], "[") {
 		return 0, 0, ""
 	}
 	return from, to, "credential"
 }
 
-// urlPassword looks for the password of scheme://user:password@host.
-func urlPassword(s string, i int) (start, end int, kind string) {
+// findURLPassword returns the password of scheme://user:password@host.
+func findURLPassword(s string, i int) (start, end int, kind string) {
 	if !strings.HasPrefix(s[i:], "://") {
 		return 0, 0, ""
 	}
@@ -284,7 +280,7 @@ func urlPassword(s string, i int) (start, end int, kind string) {
 		case c == ':' && colon < 0:
 			colon = j
 		case c == '@':
-			if colon < 0 || placeholder(s[colon+1:j]) {
+			if colon < 0 || isPlaceholder(s[colon+1:j]) {
 				return 0, 0, ""
 			}
 			return colon + 1, j, "password"

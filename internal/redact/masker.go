@@ -4,14 +4,16 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
+	"errors"
+	"io"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/session"
 )
 
-// Masker masks whole values and counts what it masked. The zero value works; a nil one masks
-// nothing, so that whoever writes text can always ask it.
+// Masker masks whole values and counts the secrets. The zero value works; a nil one masks nothing.
 type Masker struct{ Masked int }
 
 // Text masks a text.
@@ -24,51 +26,76 @@ func (m *Masker) Text(s string) string {
 	return masked
 }
 
-// JSON masks the strings in a JSON value: names, numbers and structure stay, and what is masked
-// is a string afterwards as it was before. A member's name counts: {"password": "…"} holds one.
+// JSON masks the strings in a JSON value. Names, numbers and the structure stay. A member's name
+// counts: the value of {"password": "…"} is a secret.
 func (m *Masker) JSON(raw session.JSON) session.JSON {
-	if m == nil || len(raw) == 0 || !json.Valid(raw) {
+	if m == nil {
 		return raw
 	}
-	var out bytes.Buffer
-	name, done := "", 0
-	for at := 0; at < len(raw); {
-		if raw[at] != '"' {
-			if raw[at] == '}' || raw[at] == ']' || raw[at] == ',' {
-				name = ""
-			}
-			at++
-			continue
-		}
-		end := stringEnd(raw, at)
-		next := end
-		for next < len(raw) && (raw[next] == ' ' || raw[next] == '\t' || raw[next] == '\n' || raw[next] == '\r') {
-			next++
-		}
-		var text string
-		if json.Unmarshal(raw[at:end], &text) != nil { // not in valid JSON
-			return raw
-		}
-		if next < len(raw) && raw[next] == ':' {
-			name, at = text, next+1
-			continue
-		}
-		if masked, n := maskNamed(name, text); n > 0 {
-			out.Write(raw[done:at])
-			out.Write(session.JSONOf(masked))
-			done = end
-			m.Masked += n
-		}
-		at = end
+	if masked, n, err := maskJSON(raw); err == nil {
+		m.Masked += n
+		return masked
 	}
-	if done == 0 {
-		return raw
-	}
-	out.Write(raw[done:])
-	return out.Bytes()
+	return raw
 }
 
-// maskNamed masks a value, which may be a secret because of the name that it has.
+// Arguments masks a call's arguments, which are JSON nearly always.
+func (m *Masker) Arguments(s string) string {
+	if m == nil {
+		return s
+	}
+	masked, n, err := maskJSON([]byte(s))
+	if err != nil {
+		return m.Text(s)
+	}
+	m.Masked += n
+	return string(masked)
+}
+
+// maskJSON masks the strings in JSON. All other bytes stay as they are.
+func maskJSON(raw []byte) (masked []byte, n int, err error) {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	name, done := "", 0 // the name of the next value; the bytes that are copied
+	for {
+		if dec.PeekKind() != jsontext.KindString {
+			token, err := dec.ReadToken()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return nil, 0, err
+			}
+			if token.Kind() != jsontext.KindBeginArray {
+				name = ""
+			}
+			continue
+		}
+		parent, index := dec.StackIndex(dec.StackDepth())
+		value, err := dec.ReadValue()
+		if err != nil {
+			return nil, 0, err
+		}
+		unquoted, _ := jsontext.AppendUnquote(nil, value) // the error reports bad UTF-8, which is replaced
+		if parent == jsontext.KindBeginObject && index%2 == 0 {
+			name = string(unquoted)
+			continue
+		}
+		if text, k := maskNamed(name, string(unquoted)); k > 0 {
+			end := int(dec.InputOffset())
+			masked = append(masked, raw[done:end-len(value)]...)
+			masked = append(masked, session.JSONOf(text)...)
+			done = end
+			n += k
+		}
+		name = ""
+	}
+	if n == 0 {
+		return raw, 0, nil
+	}
+	return append(masked, raw[done:]...), n, nil
+}
+
+// maskNamed masks a value. Its name may announce a secret.
 func maskNamed(name, value string) (string, int) {
 	if nameKind(name) != "" {
 		before := name + `: "`
@@ -79,18 +106,8 @@ func maskNamed(name, value string) (string, int) {
 	return Mask(value)
 }
 
-// stringEnd gives the end of the JSON string that begins at at, in valid JSON.
-func stringEnd(raw []byte, at int) int {
-	for at++; raw[at] != '"'; at++ {
-		if raw[at] == '\\' {
-			at++
-		}
-	}
-	return at + 1
-}
-
-// Message masks a message's texts, arguments and extras in place. Its bytes and ids stay, and
-// so do its parts' number and order.
+// Message masks a message's texts, arguments and extras in place. Its bytes, its ids, and the number
+// and order of its parts stay.
 func (m *Masker) Message(msg *session.Message) {
 	if m == nil {
 		return
@@ -109,8 +126,8 @@ func (m *Masker) Message(msg *session.Message) {
 	}
 }
 
-// Masks tells whether what blobs hold in parts of a kind is masked: not the bytes of pictures,
-// sounds and files, but what was kept of data, which is JSON or a line of a log.
+// Masks reports whether blobs in parts of a kind are masked: text and data (JSON, or a line of a log),
+// but not the bytes of images, audio and files.
 func Masks(kind session.PartKind) bool { return !kind.HasBytes() || kind == session.PartData }
 
 // data masks a blob's bytes.
@@ -121,15 +138,7 @@ func (m *Masker) data(b *session.Blob) []byte {
 	return []byte(m.Arguments(string(b.Data)))
 }
 
-// Arguments masks a call's arguments, which are JSON nearly always.
-func (m *Masker) Arguments(s string) string {
-	if m != nil && json.Valid([]byte(s)) {
-		return string(m.JSON(session.JSON(s)))
-	}
-	return m.Text(s)
-}
-
-// Compaction masks what a compaction says.
+// Compaction masks the texts of a compaction in place.
 func (m *Masker) Compaction(c *session.Compaction) {
 	if m == nil {
 		return
@@ -138,7 +147,7 @@ func (m *Masker) Compaction(c *session.Compaction) {
 	c.Replacement, c.Details = m.JSON(c.Replacement), m.JSON(c.Details)
 }
 
-// Session masks what a session says of itself.
+// Session masks the texts of a session in place.
 func (m *Masker) Session(s *session.Session) {
 	if m == nil {
 		return

@@ -64,14 +64,14 @@ func TestMaskKnowsTheShapesOfSecrets(t *testing.T) {
 	}
 }
 
-func TestMaskTakesAPrivateKeyWithoutItsEnd(t *testing.T) {
+func TestMaskPrivateKeyWithoutEnd(t *testing.T) {
 	got, n := redact.Mask("it printed -----BEGIN PRIVATE KEY-----\nMIIEow" + secret("", 40) + " and stopped")
 	if want := "it printed [secret: private key] and stopped"; n != 1 || got != want {
 		t.Errorf("got %q", got)
 	}
 }
 
-func TestMaskKnowsWhatAssignmentsAndHeadersAnnounce(t *testing.T) {
+func TestMaskAssignmentsAndHeaders(t *testing.T) {
 	v := secret("", 32)
 	for name, c := range map[string]struct{ text, want string }{
 		"header":             {"Authorization: Bearer " + v, "Authorization: Bearer [secret: credential]"},
@@ -95,7 +95,7 @@ func TestMaskKnowsWhatAssignmentsAndHeadersAnnounce(t *testing.T) {
 	}
 }
 
-func TestMaskLeavesTheRestAlone(t *testing.T) {
+func TestMaskKeepsHarmlessText(t *testing.T) {
 	pixels := make([]byte, 30_000)
 	source := rand.NewChaCha8([32]byte{1})
 	_, _ = source.Read(pixels)
@@ -121,7 +121,7 @@ func TestMaskLeavesTheRestAlone(t *testing.T) {
 	}
 }
 
-func TestURLKeyCutsKeysOutOfErrors(t *testing.T) {
+func TestURLKeyMasksKeysInErrors(t *testing.T) {
 	in := `Post "https://x.example/v1?alt=json&key=any-thing&n=1": dial: https://y.example/?api_key=abc#top`
 	want := `Post "https://x.example/v1?alt=json&key=[secret]&n=1": dial: https://y.example/?api_key=[secret]#top`
 	if got := redact.URLKey(in); got != want {

@@ -2,7 +2,7 @@ package redact
 
 import "strings"
 
-// URLKey cuts the values of key=, api_key=, access_token= and the like out of URLs in s,
+// URLKey replaces the values of key=, api_key=, access_token= and the like in URLs of s with a mark,
 // whatever they look like. Some clients put the key into the URL and the URL into their errors.
 func URLKey(s string) string {
 	var b strings.Builder

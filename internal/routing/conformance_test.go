@@ -370,7 +370,7 @@ func leftOut() map[string]string {
 }
 
 // Every case is run by one test or left out for a reason that stands above.
-func TestEveryCaseIsRunOrItsReasonIsKnown(t *testing.T) {
+func TestEveryCaseRunsOrHasAReason(t *testing.T) {
 	run, left, ids := 0, 0, map[string]bool{}
 	for _, c := range allCases(t) {
 		ids[c.ID] = true
@@ -397,7 +397,7 @@ func TestEveryCaseIsRunOrItsReasonIsKnown(t *testing.T) {
 	}
 }
 
-func TestCasesAreTheOriginalOnes(t *testing.T) {
+func TestCasesEqualTheOriginals(t *testing.T) {
 	original, err := os.ReadFile(filepath.Join(samples.Conformance(t), "sessions.json"))
 	if err != nil {
 		t.Fatal(err)

@@ -8,21 +8,21 @@ import (
 	"sessiond/internal/session"
 )
 
-// SilentToken is what a model answers when nobody is to be told anything.
+// SilentToken is a model's answer when nothing is to be delivered.
 const SilentToken = "NO_REPLY"
 
-// Outcome is what becomes of a reply.
+// Outcome says whether and how a reply is delivered.
 type Outcome string
 
 // The outcomes.
 const (
 	Deliver   Outcome = "deliver"
 	Silent    Outcome = "silent"
-	MediaOnly Outcome = "media_only" // silent, but with an attachment, which is delivered
+	MediaOnly Outcome = "media_only" // silent text with an attachment, which is delivered
 	Empty     Outcome = "empty"
 )
 
-// Reply decides what of a reply is delivered. media tells that an attachment is there.
+// Reply returns the outcome of a reply and the text to deliver. media reports an attachment.
 func Reply(text string, media bool) (Outcome, string) {
 	if strings.TrimSpace(text) == "" {
 		return Empty, ""
@@ -39,7 +39,7 @@ func Reply(text string, media bool) (Outcome, string) {
 	return Deliver, out + rest
 }
 
-// ReplyOf decides what of a model's message is delivered.
+// ReplyOf returns the outcome of a model's message and the text to deliver.
 func ReplyOf(m *session.Message) (Outcome, string) {
 	var texts []string
 	media := false
@@ -53,8 +53,8 @@ func ReplyOf(m *session.Message) (Outcome, string) {
 	return Reply(strings.Join(texts, "\n"), media)
 }
 
-// SilentMessage tells whether nothing of a model's message is delivered because it says so.
-// One that calls tools is no reply yet.
+// SilentMessage reports whether a model's message asks to deliver nothing. A message that calls tools
+// is no reply yet.
 func SilentMessage(m *session.Message) bool {
 	if m.Role != session.Assistant || len(m.Calls()) > 0 {
 		return false
@@ -75,7 +75,7 @@ func SilentMessage(m *session.Message) bool {
 	return silent
 }
 
-// spokenBy gives the parts of a message of which a reply is made.
+// spokenBy returns the parts of a message that make a reply.
 func spokenBy(m *session.Message) (parts []*session.Part) {
 	for i := range m.Parts {
 		switch p := &m.Parts[i]; p.Kind {
@@ -86,25 +86,25 @@ func spokenBy(m *session.Message) (parts []*session.Part) {
 	return parts
 }
 
-// Stream decides the same while a reply arrives in pieces: what Add and End give is, put
-// together, what Reply gives of the whole. Its zero value is ready.
+// Stream decides the same as Reply while a reply arrives in pieces: the results of Add and End, joined,
+// are the text that Reply returns. The zero value is ready.
 type Stream struct {
-	held    string // not yet given out
-	torn    string // the beginning of a character that a piece ended in
+	held    string // not yet returned
+	torn    string // an incomplete character at the end of the last piece
 	state   streamState
 	emitted bool
-	dropped bool // something was cut away
+	dropped bool // some text was cut off
 }
 
 type streamState int
 
 const (
-	atStart   streamState = iota // it may still be the token alone, or begin with it
-	flowing                      // text goes out, its tail is watched
-	swallowed                    // it began with the token: nothing goes out
+	atStart   streamState = iota // the reply may still begin with the token
+	flowing                      // text is returned, except a tail that may be the token
+	swallowed                    // the reply began with the token: nothing is returned
 )
 
-// Add takes the next piece and gives what can go out now.
+// Add adds the next piece and returns the text that can be delivered now.
 func (s *Stream) Add(piece string) string {
 	whole, torn := cutTorn(s.torn + piece)
 	s.held, s.torn = s.held+whole, torn
@@ -121,7 +121,7 @@ func (s *Stream) Add(piece string) string {
 	return s.release(len(s.held) - tailLength(s.held))
 }
 
-// End gives what is left to go out, and tells whether the whole reply is silent.
+// End returns the rest of the text to deliver, and reports whether the whole reply is silent.
 func (s *Stream) End() (rest string, silent bool) {
 	s.held, s.torn = s.held+s.torn, ""
 	if s.state == atStart {
@@ -130,7 +130,7 @@ func (s *Stream) End() (rest string, silent bool) {
 	switch {
 	case s.state == swallowed:
 		return "", true
-	case s.state == atStart: // nothing but white space
+	case s.state == atStart: // only white space
 		return "", false
 	}
 	if cut := cutTokens(s.held); cut != s.held {
@@ -147,11 +147,11 @@ func (s *Stream) release(n int) string {
 	return out
 }
 
-// begin decides what the beginning of a reply is, as far as it is known; whole tells that
-// nothing follows.
+// begin sets the state by the beginning of a reply, as far as it is known; whole reports that nothing
+// follows.
 func (s *Stream) begin(whole bool) {
 	for {
-		first := strings.IndexFunc(s.held, letterOrDigit)
+		first := strings.IndexFunc(s.held, isLetterOrDigit)
 		if first < 0 {
 			if whole && strings.TrimSpace(s.held) != "" {
 				s.state = flowing
@@ -166,7 +166,7 @@ func (s *Stream) begin(whole bool) {
 			}
 			return
 		}
-		// The whole token stands there, in some case.
+		// The text begins with the whole token, in upper or lower case.
 		after := body[n:]
 		leads := exact && strings.TrimSpace(s.held[:first]) == ""
 		next, _ := utf8.DecodeRuneInString(after)
@@ -176,27 +176,27 @@ func (s *Stream) begin(whole bool) {
 				s.state = swallowed
 			}
 			return
-		case leads && unicode.IsLetter(next): // glued to a word: the word is meant
+		case leads && unicode.IsLetter(next): // joined to a word: keep the word
 			s.held, s.dropped = after, true
 			continue
-		case leads && (unicode.IsDigit(next) || next == '_') && strings.ContainsFunc(after, letterOrDigit):
+		case leads && (unicode.IsDigit(next) || next == '_') && strings.ContainsFunc(after, isLetterOrDigit):
 			s.state = flowing
 			return
 		case leads && !unicode.IsDigit(next) && next != '_':
 			s.state = swallowed
 			return
-		case strings.ContainsFunc(after, letterOrDigit):
+		case strings.ContainsFunc(after, isLetterOrDigit):
 			s.state = flowing
 			return
 		}
-		if whole { // the token alone, in whatever marks
+		if whole { // the token alone, between marks
 			s.state = swallowed
 		}
 		return
 	}
 }
 
-// cutTorn cuts off the beginning of a character whose rest is yet to come.
+// cutTorn cuts off an incomplete character at the end.
 func cutTorn(text string) (whole, torn string) {
 	for i := len(text) - 1; i >= 0 && i >= len(text)-utf8.UTFMax; i-- {
 		if utf8.RuneStart(text[i]) {
@@ -209,10 +209,10 @@ func cutTorn(text string) (whole, torn string) {
 	return text, ""
 }
 
-func letterOrDigit(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+func isLetterOrDigit(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// tokenPrefix tells how many bytes of a text are a beginning of the token, without case, and
-// whether they are exact.
+// tokenPrefix returns the number of bytes at the beginning of a text that are a prefix of the token,
+// without regard to case, and whether their case is exact.
 func tokenPrefix(text string) (n int, exact bool) {
 	exact = true
 	for n < len(SilentToken) && n < len(text) {
@@ -228,16 +228,16 @@ func tokenPrefix(text string) (n int, exact bool) {
 	return n, exact
 }
 
-// tailLength tells how much of the end of a text may yet turn out to be cut off: white space
-// or asterisks, each time with the token behind them, and at last a beginning of it.
+// tailLength returns the length of the end of a text that may still be cut off: white space or
+// asterisks, repeated with the token behind them, and a prefix of the token at the very end.
 func tailLength(text string) int {
-	end := len(strings.TrimRightFunc(text, mark))
+	end := len(strings.TrimRightFunc(text, isMark))
 	for n := len(SilentToken); n > 0; n-- {
 		if !strings.HasSuffix(text[:end], SilentToken[:n]) || n < len(SilentToken) && end < len(text) {
 			continue
 		}
 		before := text[:end-n]
-		if cut := strings.TrimRightFunc(before, mark); cut != before {
+		if cut := strings.TrimRightFunc(before, isMark); cut != before {
 			return len(text) - len(cut) + tailLength(cut)
 		}
 	}
@@ -247,17 +247,17 @@ func tailLength(text string) int {
 // cutTokens cuts trailing tokens off, each with the white space or asterisks around it.
 func cutTokens(text string) string {
 	for {
-		end := strings.TrimRightFunc(text, mark)
+		end := strings.TrimRightFunc(text, isMark)
 		before, ok := strings.CutSuffix(end, SilentToken)
-		cut := strings.TrimRightFunc(before, mark)
+		cut := strings.TrimRightFunc(before, isMark)
 		if !ok || cut == before && before != "" {
 			return text
 		}
-		if cut == before { // the token was all there is
+		if cut == before { // the text was only the token
 			return ""
 		}
 		text = cut
 	}
 }
 
-func mark(r rune) bool { return r == '*' || unicode.IsSpace(r) }
+func isMark(r rune) bool { return r == '*' || unicode.IsSpace(r) }

@@ -11,7 +11,7 @@ import (
 )
 
 // However a text is cut into pieces, what goes out is what the whole text gives.
-func TestStreamDecidesAsTheWholeTextDoes(t *testing.T) {
+func TestStreamDecidesLikeReply(t *testing.T) {
 	words := rapid.SampledFrom([]string{
 		"NO_REPLY", "no_reply", "NO", "NO_", "NO_REP", "LY", "Green", "は沈黙", "_", "7", ".", " ", "\n", "*", "**", ":", "–", "", "A",
 	})
@@ -75,7 +75,7 @@ func reference(text string) (silent bool, deliver string) {
 	}
 }
 
-func TestReplyFollowsTheRule(t *testing.T) {
+func TestReplyFollowsTheWrittenRule(t *testing.T) {
 	words := rapid.SampledFrom([]string{"NO_REPLY", "no_reply", "NO_", "Green", "は沈黙", "_", "7", ".", " ", "\n", "*", ":", "A"})
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(words, 1, 8).Draw(t, "text"), "")
@@ -90,7 +90,7 @@ func TestReplyFollowsTheRule(t *testing.T) {
 	})
 }
 
-func TestSilentMessageIsAReplyAndNothingElse(t *testing.T) {
+func TestSilentMessageIsOnlyAReply(t *testing.T) {
 	says := func(role session.Role, parts ...session.Part) *session.Message {
 		return &session.Message{Role: role, Parts: parts}
 	}

@@ -3,7 +3,6 @@ package session
 import (
 	"bytes"
 	"io"
-	"unsafe"
 )
 
 // Blob is content stored once, however many parts hold it.
@@ -30,6 +29,3 @@ func (b *Blob) Open() (io.Reader, error) {
 	}
 	return bytes.NewReader(b.Data), nil
 }
-
-// textOf returns bytes as a string without a copy, since they may be many. Nobody writes to a blob.
-func textOf(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }

@@ -59,7 +59,7 @@ func (k PartKind) HasBytes() bool {
 // elsewhere.
 func (p *Part) Content() string {
 	if p.Text == "" && p.Blob != nil && !p.Kind.HasBytes() {
-		return textOf(p.Blob.Data)
+		return string(p.Blob.Data)
 	}
 	return p.Text
 }

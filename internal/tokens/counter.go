@@ -1,8 +1,6 @@
 package tokens
 
-import (
-	"math"
-)
+import "math"
 
 // Family names a tokenizer with its own weights.
 type Family string
@@ -22,38 +20,34 @@ type Counter struct {
 	weights weights
 }
 
-// Reference is the counter whose numbers are stored as messages.tokens: o200k, frozen.
+// Reference returns the counter of messages.tokens: o200k, frozen.
 func Reference() *Counter { return ForFamily(O200k) }
 
-// ForFamily gives the counter of a family.
+// ForFamily returns the counter of a family.
 func ForFamily(f Family) *Counter {
 	switch f {
 	case O200k:
-		return &Counter{family: O200k, weights: o200kWeights()}
+		return &Counter{f, o200kWeights()}
 	case CL100k:
-		return &Counter{family: CL100k, weights: cl100kWeights()}
+		return &Counter{f, cl100kWeights()}
 	case Claude:
-		return &Counter{family: Claude, weights: claudeWeights()}
+		return &Counter{f, claudeWeights()}
 	case Gemini:
-		return &Counter{family: Gemini, weights: geminiWeights()}
-	default:
-		return &Counter{family: Default, weights: defaultWeights()}
+		return &Counter{f, geminiWeights()}
 	}
+	return &Counter{Default, defaultWeights()}
 }
 
-// Family tells whose weights the counter has.
+// Family returns the counter's family.
 func (c *Counter) Family() Family { return c.family }
 
-// Text estimates the tokens of a text. It is 0 for the empty text only. Bytes that are no
-// UTF-8 count as one unknown character each. It does not allocate.
+// Text estimates the tokens of a text. Only the empty text has 0. Each byte of invalid UTF-8 counts
+// as one unknown character. Text does not allocate.
 func (c *Counter) Text(s string) int64 {
 	if s == "" {
 		return 0
 	}
 	var f features
 	f.scan(s)
-	return c.estimate(&f)
+	return max(1, int64(math.Round(c.weights.of(&f))))
 }
-
-// estimate is what a text that is not empty costs.
-func (c *Counter) estimate(f *features) int64 { return max(1, int64(math.Round(c.weights.of(f)))) }

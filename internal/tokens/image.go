@@ -3,7 +3,6 @@ package tokens
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"image"
 	"image/gif"
 	"image/jpeg"
@@ -11,22 +10,26 @@ import (
 	"io"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+
 	"sessiond/internal/session"
 )
 
-// perImage is what an image costs whose size is not known.
+// perImage is the estimate for an image of unknown size.
 const perImage = 1200
 
-// imageTokens estimates an image by OpenAI's published rule for high detail: it is fitted
-// into 2048 × 2048, its shorter side is brought down to 768, and each tile of 512 × 512 costs
-// 170 on top of 85; low detail costs only the 85. Without a size it is perImage.
+// imageTokens estimates an image by OpenAI's published rule for high detail: scale it to fit into
+// 2048 × 2048, scale its shorter side to 768, and count 85 plus 170 per tile of 512 × 512. Low detail
+// is 85. An image of unknown size is perImage.
 func imageTokens(p *session.Part) int64 {
-	var stated struct {
-		Width, Height int
-		Detail        string
+	type statedSize struct {
+		Width  int    `json:"width"`
+		Height int    `json:"height"`
+		Detail string `json:"detail"`
 	}
+	var stated statedSize
 	if len(p.Extra) > 0 && json.Unmarshal(p.Extra, &stated) != nil {
-		stated.Width, stated.Height, stated.Detail = 0, 0, ""
+		stated = statedSize{}
 	}
 	if stated.Detail == "low" {
 		return 85
@@ -50,8 +53,8 @@ func imageTokens(p *session.Part) int64 {
 
 func tiles(side float64) int64 { return (max(1, int64(side)) + 511) / 512 }
 
-// imageSize finds an image's width and height in pixels in the header of its bytes, which
-// stand in a blob or in a data URL. 0, 0 when unknown.
+// imageSize returns an image's width and height in pixels from the header of its bytes, in a blob or
+// a data URL; 0, 0 when unknown.
 func imageSize(p *session.Part) (width, height int) {
 	if p.Blob != nil {
 		return headerSize(bytes.NewReader(p.Blob.Data))
@@ -63,9 +66,9 @@ func imageSize(p *session.Part) (width, height int) {
 	return 0, 0
 }
 
-// headerSize reads no more of an image than its header.
+// headerSize returns the size in an image's header.
 func headerSize(r io.Reader) (width, height int) {
-	const enough = 512 << 10 // a photograph's metadata may stand before its size
+	const enough = 512 << 10 // a photograph's metadata may come before its size
 	head, err := io.ReadAll(io.LimitReader(r, enough))
 	if err != nil && len(head) == 0 {
 		return 0, 0
@@ -87,14 +90,11 @@ func headerSize(r io.Reader) (width, height int) {
 	return config.Width, config.Height
 }
 
-// headOfDataURL is how many bytes tell a data URL.
-const headOfDataURL = 200
-
-// isDataURL tells whether a text is bytes written as base64: data:image/png;base64,….
+// isDataURL reports whether a text is bytes in base64: data:image/png;base64,….
 func isDataURL(s string) bool {
 	if !strings.HasPrefix(s, "data:") {
 		return false
 	}
-	head, _, ok := strings.Cut(s[:min(len(s), headOfDataURL)], ",")
+	head, _, ok := strings.Cut(s[:min(len(s), 200)], ",")
 	return ok && strings.HasSuffix(head, ";base64")
 }

@@ -2,14 +2,15 @@ package tokens
 
 import (
 	"bytes"
+	"cmp"
 	"unicode/utf8"
 
 	"sessiond/internal/session"
 )
 
-// What the framing of a request costs. Three per message, one per name and three for the
-// beginning of the reply are OpenAI's own figures (the cookbook's recipe for counting the
-// tokens of chat messages); the other providers publish none and get the same.
+// The tokens of a request's framing. Three per message, one per name and three for the beginning of
+// the reply are OpenAI's own figures (the cookbook's recipe for counting the tokens of chat
+// messages); the other providers publish none, so they have the same.
 const (
 	PerMessage = 3
 	PerCall    = 3 // of a request as a whole, on top of its messages
@@ -17,12 +18,12 @@ const (
 	perTool    = 5 // the frame around a tool's name and arguments, and around a result
 )
 
-// perFile is what a sound or a document costs when nothing is known of its length.
+// perFile is the estimate for audio and for documents of unknown length.
 const perFile = 1200
 
-// Measure sets the tokens of each part and of the message: the sum and the framing. What is
-// not sent as text (bytes, signatures, data URLs) is never counted as text. A message out
-// of the context is measured too.
+// Measure sets the tokens of each part and of the message: their sum plus the framing. It does not
+// count bytes, signatures and data URLs, which are not sent as text. It also measures messages out of
+// the context.
 func (c *Counter) Measure(m *session.Message) {
 	total := int64(PerMessage)
 	if m.Author != "" {
@@ -40,11 +41,8 @@ func (c *Counter) Measure(m *session.Message) {
 func (c *Counter) Part(p *session.Part) int64 {
 	switch p.Kind {
 	case session.PartToolCall:
-		arguments := c.Text(p.Arguments)
-		if p.Arguments == "" { // long ones stand in a blob
-			arguments = c.Text(textOf(p))
-		}
-		return perTool + c.Text(p.ToolName) + arguments
+		arguments := cmp.Or(p.Arguments, textOf(p)) // the store moves long ones to a blob
+		return perTool + c.Text(p.ToolName) + c.Text(arguments)
 	case session.PartToolResult:
 		return perTool + c.content(p)
 	case session.PartImage:
@@ -56,7 +54,7 @@ func (c *Counter) Part(p *session.Part) int64 {
 	}
 }
 
-// file counts a document that is text by its text and any other as perFile.
+// file counts a text document by its text and any other file as perFile.
 func (c *Counter) file(p *session.Part) int64 {
 	if p.Blob != nil && utf8.Valid(p.Blob.Data) && bytes.IndexByte(p.Blob.Data, 0) < 0 {
 		return c.Text(string(p.Blob.Data))

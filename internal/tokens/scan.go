@@ -100,9 +100,6 @@ func countChanges(s string) (n int) {
 	return n
 }
 
-// isBorder reports whether a class ends a run of letters and digits.
-func isBorder(c byte) bool { return c == cControl || c == cSpace || c == cBreak || c == cMark }
-
 func isHex(s string) bool {
 	for i := range len(s) {
 		if class(s[i]) != cDigit && s[i]|0x20 > 'f' {
