@@ -161,8 +161,10 @@ func (Nobody) Message(context.Context, session.ID, string) (*session.MessageRef,
 }
 
 // CallOwner implements history.Known.
-func (Nobody) Keys(context.Context, session.ID, func(string)) error                  { return nil }
-func (Nobody) Load(context.Context, session.MessageRef) (*session.Message, error)    { return nil, nil }
+func (Nobody) Keys(context.Context, session.ID, func(string)) error { return nil }
+
+func (Nobody) Load(context.Context, session.MessageRef) (*session.Message, error) { return nil, nil }
+
 func (Nobody) CallOwner(context.Context, session.Source, string) (session.ID, error) { return "", nil }
 
 // Entries implements history.Known.
