@@ -18,13 +18,15 @@ type Conversation struct {
 	Head   string
 	// CopyReason says why an entry is skipped that the session shares with its origin.
 	CopyReason string
+	// Silent says why nothing of the session is stored as long as it is set: nobody spoke yet.
+	Silent string
 
 	in     *Intake
+	parent *Conversation      // of the same thing, that started this one
 	line   []*session.Session // that it was forked from, the nearest first
 	places map[string]Place   // of the entries that were added
 	stored map[string]bool    // keys of its messages that are here; nil: each is looked up
 	batch  Batch
-	size   int
 	given  bool // a batch was given
 	fresh  int  // entries that were new
 }
@@ -41,6 +43,8 @@ type Entry struct {
 	// copy of an origin's.
 	Decode func() (Decoded, error)
 
+	// Own says that the entry is the session's own, though an origin may have one with its key.
+	Own bool
 	// Same asks that an entry of the origin with this key says the same and follows the same
 	// entry; else the key alone makes it a copy.
 	Same bool
@@ -50,7 +54,7 @@ type Entry struct {
 
 // Decoded is what an entry holds.
 type Decoded struct {
-	Messages    []Message // each follows the one before; the first has the entry's key, the others their own
+	Messages    []Message // each follows the one before; one without an ExternalID has the entry's key
 	Calls       []Call
 	Marks       []Mark
 	Compactions []Compaction
@@ -72,15 +76,47 @@ func (in *Intake) Conversation(new NewSession) (*Conversation, error) {
 }
 
 // ForkedFrom says which session this one is a fork of. Entries that it shares with that one, or
-// with those that that one was forked from, are not stored again.
-func (c *Conversation) ForkedFrom(origin *session.Session) error {
+// with those that that one was forked from, are not stored again. Of several origins the first
+// that has an entry counts.
+func (c *Conversation) ForkedFrom(origins ...*session.Session) error {
 	c.line = nil
-	return Line(c.in.ctx, c.in.Known, origin, func(s *session.Session) error {
-		if c.Here == nil || s.ID != c.Here.ID {
-			c.line = append(c.line, s)
+	for _, origin := range origins {
+		if err := Line(c.in.ctx, c.in.Known, origin, func(s *session.Session) error {
+			if c.Here == nil || s.ID != c.Here.ID {
+				c.line = append(c.line, s)
+			}
+			return nil
+		}); err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return nil
+}
+
+// StartedBy says which conversation of the same thing started this one: the session becomes its
+// child.
+func (c *Conversation) StartedBy(parent *Conversation) { c.parent = parent }
+
+// LinkTo links the session to one that is in the store: as New, or late if it is stored without
+// a parent, or with standIn, which only took the place of this one. linked is false for a session
+// that has its parent already, and for a link that would close a circle.
+func (c *Conversation) LinkTo(parent *session.Session, kind string, standIn *session.Session) (linked bool, err error) {
+	c.New.ParentID, c.New.ParentKind = parent.ID, kind
+	if c.Here == nil {
+		return true, nil
+	}
+	stands := standIn != nil && c.Here.ParentID == standIn.ID
+	if c.Here.ParentID != "" && !stands || c.Here.ParentID == parent.ID || c.Here.ID == parent.ID {
+		return false, nil
+	}
+	if circle, err := ComesFrom(c.in.ctx, c.in.Known, parent, c.Here); circle || err != nil {
+		return false, err
+	}
+	if c.Fields == nil {
+		c.Fields = &Changes{}
+	}
+	c.Fields.ParentID, c.Fields.ParentKind, c.Fields.Instead = parent.ID, kind, c.Here.ParentID
+	return true, nil
 }
 
 // Find tells where the message with a key lies: here, or in a session that this one was forked
@@ -89,7 +125,7 @@ func (c *Conversation) Find(key string) (at Place, ok bool, err error) {
 	if at, ok = c.places[key]; ok || key == "" {
 		return at, ok, nil
 	}
-	if here, err := c.isStored(key); err != nil || here {
+	if here, err := c.Has(key); err != nil || here {
 		c.places[key] = Place{Key: key}
 		return Place{Key: key}, here, err
 	}
@@ -100,8 +136,8 @@ func (c *Conversation) Find(key string) (at Place, ok bool, err error) {
 	return at, ok, err
 }
 
-// isStored tells whether the session that is here has a message with a key of its own.
-func (c *Conversation) isStored(key string) (bool, error) {
+// Has tells whether the session is in the store with a message of this key.
+func (c *Conversation) Has(key string) (bool, error) {
 	if c.Here == nil {
 		return false, nil
 	}
@@ -128,13 +164,15 @@ func (c *Conversation) Add(e Entry) error {
 		return nil
 	}
 	records := max(e.Records, 1)
-	here, err := c.isStored(e.Key)
+	here, err := c.Has(e.Key)
 	if err != nil {
 		return err
 	}
 	if here {
 		c.places[e.Key] = Place{Key: e.Key}
-		c.batch.Records.Skip(SkipKnown, records)
+		if !c.in.wasCounted(e.At) {
+			c.batch.Records.Skip(SkipKnown, records)
+		}
 		return nil
 	}
 	copied, d, err := c.copied(&e)
@@ -157,6 +195,9 @@ func (c *Conversation) Add(e Entry) error {
 
 // copied tells whether an entry is one of the origin's, and notes its place.
 func (c *Conversation) copied(e *Entry) (bool, *Decoded, error) {
+	if e.Own {
+		return false, nil, nil
+	}
 	at, ref, ok, err := c.original(e.Key)
 	if err != nil || !ok {
 		return false, nil, err
@@ -204,7 +245,7 @@ func (c *Conversation) saysTheSame(e *Entry, d *Decoded, ref session.MessageRef)
 
 func (c *Conversation) add(e *Entry, d *Decoded, records int) error {
 	if d.Problem != "" {
-		c.in.Problem(e.Line, d.Problem)
+		c.in.problem(e.Line, d.Problem)
 	}
 	b := &c.batch
 	if len(d.Messages) > 0 {
@@ -217,7 +258,7 @@ func (c *Conversation) add(e *Entry, d *Decoded, records int) error {
 		}
 		for i := range d.Messages {
 			m := &d.Messages[i]
-			if i == 0 {
+			if m.ExternalID == "" {
 				m.ExternalID = e.Key
 			}
 			m.ParentKey, m.ParentSession, m.Records = parent.Key, parent.Session, 0
@@ -226,9 +267,10 @@ func (c *Conversation) add(e *Entry, d *Decoded, records int) error {
 			}
 			c.places[m.ExternalID] = Place{Key: m.ExternalID}
 			parent = Place{Key: m.ExternalID}
-			c.size += Size(m)
+			c.in.bytes += Size(m)
 		}
 		b.Messages = append(b.Messages, d.Messages...)
+		c.in.messages += len(d.Messages)
 		c.fresh++
 	}
 	b.Calls = append(b.Calls, d.Calls...)
@@ -247,7 +289,7 @@ func (c *Conversation) add(e *Entry, d *Decoded, records int) error {
 	} else {
 		b.Records.Import(records)
 	}
-	if len(b.Messages)+len(b.Calls) >= MaxBatch || c.size >= MaxBatchBytes {
+	if Full(c.in.messages, c.in.bytes) {
 		return c.in.flushAll()
 	}
 	return nil
@@ -269,10 +311,20 @@ func (c *Conversation) Mark(m Mark) error {
 
 // Compact adds an overlay. Its places are filled from its keys.
 func (c *Conversation) Compact(o Compaction) error {
-	for _, p := range []struct {
+	type place struct {
 		key string
 		of  *session.ID
-	}{{o.ThroughKey, &o.ThroughSession}, {o.FirstKeptKey, &o.FirstKeptSession}, {o.Record.Key, &o.Record.Session}, {o.At.Key, &o.At.Session}} {
+	}
+	places := []place{{o.ThroughKey, &o.ThroughSession}, {o.FirstKeptKey, &o.FirstKeptSession}, {o.Record.Key, &o.Record.Session}, {o.At.Key, &o.At.Session}}
+	for i := range o.Pruned {
+		places = append(places, place{o.Pruned[i].Place.Key, &o.Pruned[i].Place.Session})
+	}
+	for _, piece := range o.Replaced {
+		for i := range piece.Messages {
+			places = append(places, place{piece.Messages[i].Key, &piece.Messages[i].Session})
+		}
+	}
+	for _, p := range places {
 		at, ok, err := c.Find(p.key)
 		if err != nil {
 			return err
@@ -295,8 +347,11 @@ func (c *Conversation) empty() bool {
 
 // flush stores what was gathered.
 func (c *Conversation) flush() error {
+	if err := c.linkToParent(); err != nil {
+		return err
+	}
 	b := c.batch
-	c.batch, c.size = Batch{}, 0
+	c.batch = Batch{}
 	b.Session = c.New
 	if c.Here != nil {
 		b.ID = c.Here.ID
@@ -306,6 +361,23 @@ func (c *Conversation) flush() error {
 		return fmt.Errorf("session %s: %w", c.New.SourceID, err)
 	}
 	return nil
+}
+
+// linkToParent links a new session to the conversation that started it, which is stored first.
+func (c *Conversation) linkToParent() error {
+	if c.parent == nil || c.Here != nil || c.given {
+		return nil
+	}
+	if c.parent.Here == nil && !c.parent.given {
+		if err := c.parent.flush(); err != nil {
+			return err
+		}
+	}
+	parent, err := c.in.Session(c.parent.New.SourceID)
+	if err == nil && parent != nil {
+		c.New.ParentID, c.New.ParentKind = parent.ID, session.ParentChild
+	}
+	return err
 }
 
 // finish stores the rest, with what the session is now.

@@ -31,16 +31,22 @@ type Intake struct {
 	emit     func(Batch) error
 	before   *Cursor // nil: nothing of it was read, or what was read has changed
 	cursor   Cursor
-	at       int64 // offset of the record at hand
-	end      int64 // offset behind the last record that does not wait
-	held     bool  // something waits: nothing from end on is settled
+	at       int64            // offset of the record at hand
+	end      int64            // offset behind the last record that does not wait
+	held     bool             // something waits: nothing from end on is settled
+	counted  int64            // offset behind the last record that was counted, if a record before it waits
+	settled  int64            // counted, of the earlier reading
+	own      *session.Session // that the earlier reading stored
 	file     io.ReaderAt
+	opened   io.Closer
 	records  Records // that no conversation counts
 	all      []*Conversation
 	sessions int
 	awaits   string
 	problems []Problem
 	seed     maphash.Seed
+	messages int // of all conversations, that were not stored yet
+	bytes    int // in them
 }
 
 // QuietFor is how long a history must not have changed for what is unfinished in it to count as
@@ -64,7 +70,21 @@ func NewIntake(ctx context.Context, source session.Source, found Found, file io.
 	}
 	in.before = cursor
 	in.cursor.Counts = cursor.Counts
+	in.settled = max(cursor.Offset, readCursorState(cursor).Counted)
 	return in, nil
+}
+
+// cursorState is what the cursor of a file remembers beside its place.
+type cursorState struct {
+	Awaits  string `json:"awaits,omitempty"`  // source id of a session that is missing
+	Counted int64  `json:"counted,omitempty"` // records before this offset were counted, but for those that waited
+}
+
+func readCursorState(c *Cursor) (s cursorState) {
+	if c != nil && c.State != nil && json.Unmarshal(c.State, &s) != nil {
+		return cursorState{}
+	}
+	return s
 }
 
 // hasPrefix tells whether the bytes before the cursor's offset are those that it was made of,
@@ -74,7 +94,8 @@ func (in *Intake) hasPrefix(c *Cursor) (bool, error) {
 		return false, nil
 	}
 	if c.SessionID != "" {
-		if s, err := in.Known.SessionByID(in.ctx, c.SessionID); err != nil || s == nil {
+		var err error
+		if in.own, err = in.Known.SessionByID(in.ctx, c.SessionID); err != nil || in.own == nil {
 			return false, err
 		}
 	}
@@ -90,10 +111,18 @@ func (in *Intake) hash(end int64) (string, error) {
 
 // Restart forgets the cursor: every record is offered again. A reader calls it before its first
 // entry, when what it finds contradicts what an earlier reading must have found.
-func (in *Intake) Restart() { in.before, in.cursor.Counts = nil, nil }
+func (in *Intake) Restart() { in.before, in.own, in.cursor.Counts, in.settled = nil, nil, nil, 0 }
 
 // Continues tells whether an earlier reading is continued.
 func (in *Intake) Continues() bool { return in.before != nil }
+
+// Own is the session that the reading which is continued stored as the thing's own; nil: none.
+func (in *Intake) Own() *session.Session {
+	if in.before == nil {
+		return nil
+	}
+	return in.own
+}
 
 // Context ends when the import is to stop.
 func (in *Intake) Context() context.Context { return in.ctx }
@@ -108,6 +137,7 @@ func (in *Intake) Quiet() bool {
 // At says where the record at hand begins, and where it ends.
 func (in *Intake) At(offset, end int64) {
 	in.at = offset
+	in.counted = max(in.counted, end)
 	if !in.held {
 		in.end = max(in.end, end)
 	}
@@ -116,23 +146,34 @@ func (in *Intake) At(offset, end int64) {
 // Old tells whether an earlier reading settled the record at an offset.
 func (in *Intake) Old(at int64) bool { return in.before != nil && at < in.before.Offset }
 
+// wasCounted tells whether an earlier reading counted the record at an offset. One that waited
+// then, and comes now, was not.
+func (in *Intake) wasCounted(at int64) bool { return in.before != nil && at < in.settled }
+
 // Skip counts records that no entry stands for, with a reason.
 func (in *Intake) Skip(reason string, n int) {
-	if !in.Old(in.at) {
+	if !in.wasCounted(in.at) {
 		in.records.Skip(reason, n)
 	}
 }
 
 // Import counts records that became a part of the session itself, as a header does.
 func (in *Intake) Import(n int) {
-	if !in.Old(in.at) {
+	if !in.wasCounted(in.at) {
 		in.records.Import(n)
 	}
 }
 
-// Wait leaves n records from an offset on to a later reading: they are not finished. The thing
-// is read again then, though it may not change.
+// Wait leaves the n records from an offset on to a later reading: they are not finished, and
+// none of them was added. The thing is read again then, though it may not change.
 func (in *Intake) Wait(at int64, n int) {
+	in.WaitAmong(at, n)
+	in.counted = min(in.counted, at)
+}
+
+// WaitAmong is Wait for n records among others that were added, as those of one conversation
+// of several.
+func (in *Intake) WaitAmong(at int64, n int) {
 	if !in.held || at < in.end {
 		in.end = at
 	}
@@ -150,7 +191,13 @@ func (in *Intake) Await(sourceID string) { in.awaits = sourceID }
 
 // Problem reports what could not be read, once: an earlier reading reported those before its end.
 func (in *Intake) Problem(line int, why string) {
-	if len(in.problems) < MaxProblems && !in.Old(in.at) {
+	if !in.wasCounted(in.at) {
+		in.problem(line, why)
+	}
+}
+
+func (in *Intake) problem(line int, why string) {
+	if len(in.problems) < MaxProblems {
 		in.problems = append(in.problems, Problem{Path: in.Found.Path, Line: line, Error: why})
 	}
 }
@@ -178,8 +225,12 @@ func (in *Intake) finish() error {
 		in.cursor.Offset, in.cursor.Hash = in.end, sum
 	}
 	in.cursor.State = nil
-	if in.awaits != "" {
-		in.cursor.State = session.JSONOf(map[string]string{"awaits": in.awaits})
+	state := cursorState{Awaits: in.awaits}
+	if in.counted > in.end {
+		state.Counted = in.counted
+	}
+	if state != (cursorState{}) {
+		in.cursor.State = session.JSONOf(state)
 	}
 	if len(in.all) == 0 {
 		last := Batch{Records: in.records, Sessions: in.sessions}
@@ -200,13 +251,30 @@ func (in *Intake) finish() error {
 			return err
 		}
 	}
+	if own.Silent != "" && own.Here == nil && !own.given {
+		return in.finishSilent(own)
+	}
 	return own.finish(&in.cursor)
+}
+
+// finishSilent counts the records of a session that is not stored. They are offered again when
+// there is more of them.
+func (in *Intake) finishSilent(c *Conversation) error {
+	in.records.Skip(c.Silent, c.batch.Records.Imported+c.batch.Records.Raw)
+	for reason, n := range c.batch.Records.Skipped {
+		in.records.Skip(reason, n)
+	}
+	in.cursor.Offset, in.cursor.Hash, in.cursor.State = 0, "", nil
+	last := Batch{Records: in.records, Sessions: in.sessions}
+	last.Cursor = &in.cursor
+	return in.emit(last)
 }
 
 // flushAll stores what all conversations have, the thing's own first: the others hang on it.
 func (in *Intake) flushAll() error {
+	in.messages, in.bytes = 0, 0
 	for _, c := range in.all {
-		if len(c.batch.Messages)+len(c.batch.Calls) == 0 {
+		if len(c.batch.Messages)+len(c.batch.Calls) == 0 || c.Silent != "" {
 			continue
 		}
 		if err := c.flush(); err != nil {

@@ -1,0 +1,140 @@
+package history
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"sessiond/internal/session"
+)
+
+// FileLine is one line of a found file.
+type FileLine struct {
+	Number  int    // from 1
+	At, End int64  // offsets of its first byte, and behind its line feed
+	Bytes   []byte // without the line feed
+}
+
+// OpenIntake is NewIntake of a file: it opens found, whose size and time become the file's own.
+// Close the Intake. Codes: Invalid (it is no file, or empty).
+func OpenIntake(ctx context.Context, source session.Source, found Found, cursor *Cursor, known Known, now func() time.Time, emit func(Batch) error) (*Intake, error) {
+	file, info, err := Open(found.Path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() == 0 {
+		file.Close()
+		return nil, session.Errorf(session.Invalid, "the file is empty")
+	}
+	found.Size, found.ModifiedAt = info.Size(), info.ModTime()
+	in, err := NewIntake(ctx, source, found, file, cursor, known, now(), emit)
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	in.opened = file
+	return in, nil
+}
+
+// Close closes the file that OpenIntake opened.
+func (in *Intake) Close() {
+	if in.opened != nil {
+		in.opened.Close()
+	}
+}
+
+// EachLine visits each line of the file, and says with At where it is. The visitor may keep the
+// bytes. Lines that hold nothing to visit are counted here: blank ones, those over MaxLine, which
+// are a problem too, and a torn last one.
+//
+// A JSON object at the end of the file is a line though its line feed is missing, once the file
+// is quiet. Until then it waits.
+func (in *Intake) EachLine(visit func(FileLine) error) error {
+	return in.lines(func(l FileLine, state lineState) error {
+		if state == lineWaits {
+			in.Wait(l.At, 1)
+			return nil
+		}
+		if state == lineTorn {
+			in.held = true
+			in.records.Skip(SkipTorn, 1)
+			return nil
+		}
+		in.At(l.At, l.End)
+		switch state {
+		case lineTooLarge:
+			in.Skip(SkipTooLarge, 1)
+			in.Problem(l.Number, fmt.Sprintf("the line is over %d MiB; left out", MaxLine>>20))
+		case lineBlank:
+			in.Skip(SkipBlank, 1)
+		default:
+			l.Bytes = bytes.Clone(l.Bytes)
+			return visit(l)
+		}
+		return nil
+	})
+}
+
+// Survey visits the lines that EachLine visits, and counts nothing: for a look ahead. The bytes
+// are good until the next line.
+func (in *Intake) Survey(visit func(FileLine) error) error {
+	return in.lines(func(l FileLine, state lineState) error {
+		if state != lineWhole {
+			return nil
+		}
+		return visit(l)
+	})
+}
+
+// lineState tells what a line is.
+type lineState int
+
+const (
+	lineWhole    lineState = iota
+	lineBlank              // white space
+	lineTooLarge           // its bytes were not read
+	lineTorn               // the last one, which is no JSON object yet
+	lineWaits              // the last one, which is a JSON object but may go on
+)
+
+func (in *Intake) lines(visit func(FileLine, lineState) error) error {
+	lines := NewLines(in.file, 0, in.Found.Size)
+	for number := 1; ; number++ {
+		text, at, ended, err := lines.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if number%256 == 0 && in.ctx.Err() != nil {
+			return in.ctx.Err()
+		}
+		line := FileLine{Number: number, At: at, End: lines.Offset(), Bytes: text}
+		if err := visit(line, in.stateOf(text, lines.TooLarge(), ended)); err != nil {
+			return err
+		}
+	}
+}
+
+func (in *Intake) stateOf(text []byte, tooLarge, ended bool) lineState {
+	if !ended {
+		_, _, whole := ParseLine(text)
+		switch {
+		case tooLarge || !whole:
+			return lineTorn
+		case !in.Quiet():
+			return lineWaits
+		}
+	}
+	switch {
+	case tooLarge:
+		return lineTooLarge
+	case len(bytes.TrimSpace(Unmarked(text))) == 0:
+		return lineBlank
+	}
+	return lineWhole
+}
