@@ -16,7 +16,7 @@ const module = "sessiond/"
 
 // levels are the floors of the house: a package imports only from floors below its own.
 var levels = [][]string{
-	{"internal/session", "internal/callid", "internal/jsontext", "internal/engine", "db/migrations", "queries"},
+	{"internal/session", "internal/callid", "internal/jsontext", "db/migrations", "queries"},
 	{"internal/store", "internal/tokens", "internal/usage", "internal/dialect", "internal/routing", "internal/redact", "internal/touched", "internal/words"},
 	{"internal/summarize", "internal/search", "internal/contextmgr", "internal/transcript", "internal/history", "internal/analytics"},
 	{"internal/export", "internal/recall"},
@@ -51,7 +51,7 @@ var onlyHere = map[string][]string{
 	"github.com/spf13/cobra":             {"cmd/sessiond"},
 	"github.com/knadh/koanf":             {"internal/config"},
 	"github.com/tiktoken-go/tokenizer":   {}, // vocabularies of megabytes: tests and calibration only
-	"modernc.org/sqlite":                 {"internal/engine", "internal/store", "internal/search", "internal/analytics", "internal/history", "internal/bench", "tools"},
+	"modernc.org/sqlite":                 {"internal/store", "internal/search", "internal/analytics", "internal/history", "internal/bench", "tools"},
 }
 
 var nameless = []string{"util", "utils", "common", "helper", "helpers", "misc", "shared", "lib"}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	past "sessiond/internal/history"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -43,7 +42,7 @@ const (
 
 // options are those of a store in production.
 func options() store.Options {
-	return store.Options{Measure: tokens.Reference().Measure, Touched: touched.Files, Storable: past.Storable, Zone: time.UTC}
+	return store.Options{Measure: tokens.Reference().Measure, Touched: touched.Files, Zone: time.UTC}
 }
 
 // history gives the database with so many messages, made when it is not there yet.

@@ -15,7 +15,6 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -101,11 +100,10 @@ func openSnapshot(ctx context.Context, path string) (*SQLite, error) {
 func (s *SQLite) begin(ctx context.Context, file string, query url.Values) error {
 	query["_pragma"] = []string{"query_only(1)", "busy_timeout(" + strconv.Itoa(patienceMS) + ")", "temp_store(memory)"}
 	name := url.URL{Scheme: "file", Path: file, RawQuery: query.Encode()}
-	pool, err := engine.Open(name.String())
+	db, err := sqlx.Open("sqlite", name.String())
 	if err != nil {
 		return err
 	}
-	db := sqlx.NewDb(pool, "sqlite")
 	db.SetMaxOpenConns(1)
 	s.db = db
 	if s.Conn, err = db.Connx(ctx); err != nil {

@@ -13,8 +13,6 @@ import (
 	"github.com/gofrs/flock"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
-
-	"sessiond/internal/engine"
 )
 
 // version is PRAGMA user_version of the file. It counts what changes the tables, and also
@@ -186,7 +184,7 @@ func connect(path, mode string, connections int) (*sql.DB, error) {
 		query["_pragma"] = append(query["_pragma"], "journal_mode(WAL)", "synchronous(OFF)", "cache_size(-4096)", "secure_delete(1)")
 	}
 	dsn := url.URL{Scheme: "file", Path: abs, RawQuery: query.Encode()}
-	db, err := engine.Open(dsn.String())
+	db, err := sql.Open("sqlite", dsn.String())
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 
-	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -41,7 +41,7 @@ func (s *Store) Append(ctx context.Context, in Append) (Appended, error) {
 	msgs := make([]session.Message, len(in.Messages))
 	for i := range in.Messages {
 		msgs[i] = in.Messages[i]
-		msgs[i].Parts = append([]session.Part(nil), in.Messages[i].Parts...)
+		msgs[i].Parts, msgs[i].Day = slices.Clone(in.Messages[i].Parts), ""
 		if err := s.prepare(&msgs[i]); err != nil {
 			return Appended{}, fmt.Errorf("messages[%d]: %w", i, err)
 		}
@@ -110,7 +110,7 @@ func (t *tx) append(in Append, msgs []session.Message) (Appended, error) {
 	if len(msgs) == 0 && in.Call == nil {
 		return Appended{Session: sess, Head: sess.Head, Revision: sess.Revision, ContextTokens: sess.ContextTokens}, nil
 	}
-	added, err := t.insertAll(&sess, at, msgs, live)
+	added, err := t.insertAll(&sess, at, msgs)
 	if err != nil {
 		return Appended{}, err
 	}
@@ -229,106 +229,85 @@ func (t *tx) placeAfter(ref session.MessageRef) (place, error) {
 	return at, err
 }
 
-// clock says when a message was: live ones without a time of their own now.
-type clock func(t *tx, m *session.Message) session.Time
-
-func live(t *tx, m *session.Message) session.Time {
-	if m.CreatedAt.IsZero() {
-		return t.now
-	}
-	return m.CreatedAt
-}
-
 // insertAll inserts messages in a line after at and moves the session's head and counters
-// (in memory). It returns the tokens that came into the context.
-func (t *tx) insertAll(sess *session.Session, at place, msgs []session.Message, when clock) (added int64, err error) {
+// (in memory). It returns the tokens that they add to the context.
+func (t *tx) insertAll(sess *session.Session, at place, msgs []session.Message) (added int64, err error) {
+	var line []*session.Message
 	for i := range msgs {
 		m := &msgs[i]
-		m.CreatedAt = when(t, m)
-		if err := t.insert(sess, at, m); err != nil {
+		if err := t.insertMessage(sess, at, m, line); err != nil {
 			return 0, err
 		}
 		if m.InContext {
 			added += m.Tokens
 		}
-		at = place{id: &m.RowID, session: sess.ID, seq: m.Seq, depth: m.Depth + 1, pathTokens: m.PathTokens}
-		if err := t.insertParts(sess, m, msgs[:i]); err != nil {
-			return 0, err
-		}
-		progress(sess, m)
+		at, line = placeAfterMessage(m), append(line, m)
 	}
 	return added, nil
 }
 
-// insert stores one message row as the session's next.
-func (t *tx) insert(sess *session.Session, at place, m *session.Message) error {
-	m.Day = m.CreatedAt.Day(t.opt.Zone)
-	return t.insertOfDay(sess, at, m)
+// placeAfterMessage is the place after a message that was just inserted.
+func placeAfterMessage(m *session.Message) place {
+	return place{id: &m.RowID, session: m.SessionID, seq: m.Seq, depth: m.Depth + 1, pathTokens: m.PathTokens}
 }
 
-// insertOfDay is insert for a message whose day is fixed already.
-func (t *tx) insertOfDay(sess *session.Session, at place, m *session.Message) error {
-	t.settleOfDay(sess, at, m)
-	res, err := t.exec(insertMessage, messageRow(m)...)
+// insertMessage inserts a message with its parts as the session's next and moves the session's
+// head and counters, in memory. line are the messages before it that the same request inserted.
+func (t *tx) insertMessage(sess *session.Session, at place, m *session.Message, line []*session.Message) error {
+	if m.CreatedAt.IsZero() {
+		m.CreatedAt = t.now
+	}
+	if err := t.insertRow(sess, at, m); err != nil {
+		return err
+	}
+	if err := t.insertParts(sess, m, func(i int) (*int64, error) { return t.callOf(m, i, line) }); err != nil {
+		return err
+	}
+	progress(sess, m)
+	return nil
+}
+
+// insertRow inserts a message without its parts, and counts it in the roll-up.
+func (t *tx) insertRow(sess *session.Session, at place, m *session.Message) error {
+	if m.Day == "" {
+		m.Day = m.CreatedAt.Day(t.opt.Zone)
+	}
+	m.SessionID, m.Seq = sess.ID, sess.LastSeq+1
+	m.ID = session.MessageRef{Session: sess.ID, Seq: m.Seq}
+	m.ParentID, m.Parent, m.Depth = at.id, nil, at.depth
+	jump := m.Seq > 1
+	if at.id != nil {
+		m.Parent = &session.MessageRef{Session: at.session, Seq: at.seq}
+		jump = at.session != sess.ID || at.seq != m.Seq-1
+	}
+	m.PathTokens = at.pathTokens
+	if m.InContext {
+		m.PathTokens += m.Tokens
+	}
+	res, err := t.exec(insertMessage,
+		string(m.SessionID), m.Seq, optional(m.ParentID), jump, m.Depth,
+		string(m.Kind), string(m.Role), string(m.Origin), string(m.Finish), m.Author,
+		m.Tokens, m.PathTokens, m.InContext, m.Display,
+		m.Provider, m.Model, m.Dialect, m.ExternalID, m.Day, m.CreatedAt.SQL(), optionalJSON(m.Metadata), optionalJSON(m.Extra))
 	if isTaken(err) && m.ExternalID != "" {
 		return session.Errorf(session.Conflict, "session %s has a message with external_id %q already; nothing of this request was stored", sess.ID, m.ExternalID)
 	}
 	if err != nil {
 		return fmt.Errorf("insert message: %w", err)
 	}
-	m.RowID, err = res.LastInsertId()
-	return err
-}
-
-// settle gives a message its place as the session's next, and counts it in the roll-up.
-func (t *tx) settle(sess *session.Session, at place, m *session.Message) {
-	m.Day = m.CreatedAt.Day(t.opt.Zone)
-	t.settleOfDay(sess, at, m)
-}
-
-func (t *tx) settleOfDay(sess *session.Session, at place, m *session.Message) {
-	m.SessionID, m.Seq = sess.ID, sess.LastSeq+1
-	m.ID = session.MessageRef{Session: sess.ID, Seq: m.Seq}
-	m.ParentID, m.Parent, m.Depth = at.id, nil, at.depth
-	if at.id != nil {
-		m.Parent = &session.MessageRef{Session: at.session, Seq: at.seq}
-	}
-	m.PathTokens = at.pathTokens
-	if m.InContext {
-		m.PathTokens += m.Tokens
-	}
 	use := t.usage.at(m.Day, sess.Source, "")
 	use.messages++
 	if m.Origin == session.Person {
 		use.prompts++
 	}
+	m.RowID, err = res.LastInsertId()
+	return err
 }
 
-const (
-	messageInsertColumns = `session_id, seq, parent_id, jump, depth, kind, role, origin, finish, author,
-		tokens, path_tokens, in_context, display, provider, model, dialect, external_id, day, created_at, metadata, extra`
-	insertMessage = `INSERT INTO messages (` + messageInsertColumns + `)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-)
-
-// messageRow gives the values of messageInsertColumns.
-func messageRow(m *session.Message) []any {
-	return anys(addMessage(make([]engine.Value, 0, 22), m))
-}
-
-// addMessage adds the values of messageInsertColumns to those of a statement.
-func addMessage(row []engine.Value, m *session.Message) []engine.Value {
-	jump := m.Seq > 1
-	if m.Parent != nil {
-		jump = *m.Parent != session.MessageRef{Session: m.SessionID, Seq: m.Seq - 1}
-	}
-	return append(row,
-		text(m.SessionID), engine.Int(m.Seq), optionalInt(m.ParentID), engine.Bool(jump), engine.Int(m.Depth),
-		text(m.Kind), text(m.Role), text(m.Origin), text(m.Finish), text(m.Author),
-		engine.Int(m.Tokens), engine.Int(m.PathTokens), engine.Bool(m.InContext), engine.Bool(m.Display),
-		text(m.Provider), text(m.Model), text(m.Dialect), text(m.ExternalID), text(m.Day), text(m.CreatedAt.SQL()), jsonText(m.Metadata), jsonText(m.Extra),
-	)
-}
+const insertMessage = `
+	INSERT INTO messages (session_id, seq, parent_id, jump, depth, kind, role, origin, finish, author,
+		tokens, path_tokens, in_context, display, provider, model, dialect, external_id, day, created_at, metadata, extra)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // replay builds the answer of an earlier append again, from what it stored.
 func (t *tx) replay(id session.ID, o *outcome) (Appended, error) {

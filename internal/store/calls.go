@@ -54,7 +54,7 @@ func (t *tx) closedCall(sess session.Session, message int64) (closed bool, err e
 // several in one message the first. Where the wire had no id, and no open call has the one that
 // was made, it is found by the tool's name. earlier are the messages right before m that the
 // same request brings. A result without a call is kept too.
-func (t *tx) callOf(m *session.Message, i int, earlier []session.Message) (*int64, error) {
+func (t *tx) callOf(m *session.Message, i int, earlier []*session.Message) (*int64, error) {
 	p := &m.Parts[i]
 	var call *int64
 	if p.CallID != "" {
@@ -86,7 +86,7 @@ func (k sought) sure() bool {
 }
 
 // callBy finds a call, and tells whether it was not answered yet.
-func (t *tx) callBy(key sought, m *session.Message, i int, earlier []session.Message) (call *int64, open bool, err error) {
+func (t *tx) callBy(key sought, m *session.Message, i int, earlier []*session.Message) (call *int64, open bool, err error) {
 	answered := map[int64]bool{}
 	note := func(parts []session.Part) {
 		for _, p := range parts {

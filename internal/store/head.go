@@ -120,7 +120,7 @@ func (t *tx) addBranchSummary(in session.BranchSummary, m *session.Message) (att
 	}
 	was := sess
 	msgs := []session.Message{*m}
-	if _, err := t.insertAll(&sess, at, msgs, live); err != nil {
+	if _, err := t.insertAll(&sess, at, msgs); err != nil {
 		return false, err
 	}
 	*m = msgs[0]

@@ -33,7 +33,6 @@ type ImportMessage struct {
 	Records       int        // of the source, that it stands for; 0: one
 
 	prepared bool
-	files    []session.TouchedFile // by its calls, from the directory that the source told
 }
 
 // ImportFields are what a source changes of a session after it was imported. What is empty
@@ -114,8 +113,6 @@ type ImportCall struct {
 	session.Call
 	MessageKey string // "": the session's only
 	Records    int    // of the source, that stand for nothing but the call
-
-	prepared bool
 }
 
 // ImportCursor remembers how far a source's file was read.
@@ -141,8 +138,8 @@ type ImportResult struct {
 	Purged     bool // it was purged here before: nothing was stored but the cursor
 }
 
-// PrepareImport measures and checks a batch's messages and calls, which needs no transaction. Import
-// does it where it was not done. Codes: Invalid, TooLarge.
+// PrepareImport measures and checks a batch's messages, which needs no transaction. Import does it
+// when the caller did not. Codes: Invalid, TooLarge.
 func (s *Store) PrepareImport(b *ImportBatch) error {
 	for i := range b.Messages {
 		m := &b.Messages[i]
@@ -152,25 +149,7 @@ func (s *Store) PrepareImport(b *ImportBatch) error {
 		if err := s.prepare(&m.Message); err != nil {
 			return fmt.Errorf("message %q: %w", m.ExternalID, err)
 		}
-		if s.opt.Storable != nil {
-			if err := s.allowed(&m.Message); err != nil {
-				return fmt.Errorf("message %q: %w", m.ExternalID, err)
-			}
-		}
-		if s.opt.Touched != nil {
-			m.files = s.opt.Touched(&m.Message, b.Session.Directory)
-		}
 		m.prepared = true
-	}
-	for i := range b.Calls {
-		c := &b.Calls[i]
-		if c.prepared || s.opt.Storable == nil {
-			continue
-		}
-		if err := s.allowedCall(&c.Call); err != nil {
-			return fmt.Errorf("call %q: %w", c.ExternalID, err)
-		}
-		c.prepared = true
 	}
 	for i := range b.Compactions {
 		s.opt.sizeSummary(&b.Compactions[i].Compaction)

@@ -17,10 +17,10 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/jmoiron/sqlx"
 	"github.com/pressly/goose/v3"
+	_ "modernc.org/sqlite" // the driver
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"sessiond/db/migrations"
-	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -90,7 +90,7 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 	defer lock.Unlock() //nolint:errcheck // closing the process would unlock it too
 
 	var err error
-	if s.writeDB, err = engine.Open(dsn(s.path, "rwc",
+	if s.writeDB, err = sql.Open("sqlite", dsn(s.path, "rwc",
 		"secure_delete(1)", "foreign_keys(1)", "synchronous(full)",
 		"wal_autocheckpoint(4000)", cache(s.opt.CacheKiB), "temp_store(memory)")); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (s *Store) openReadOnly(ctx context.Context) error {
 }
 
 func (s *Store) openReaders(ctx context.Context, source string) error {
-	readers, err := engine.Open(source)
+	readers, err := sql.Open("sqlite", source)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (s *Store) openReaders(ctx context.Context, source string) error {
 	s.readers, s.readName = db, source
 	db.SetMaxOpenConns(readerConns)
 	db.SetMaxIdleConns(readerConns)
-	reports, err := engine.Open(source)
+	reports, err := sql.Open("sqlite", source)
 	if err != nil {
 		return err
 	}

@@ -219,9 +219,6 @@ func TestStatementsOfRequestsUseIndexes(t *testing.T) {
 		for q := range t.w.stmts {
 			queries = append(queries, q)
 		}
-		for q := range t.w.bare {
-			queries = append(queries, q.text())
-		}
 		return nil
 	}); err != nil {
 		t.Fatal(err)

@@ -102,14 +102,11 @@ func (r *restorer) message(in *RestoreMessage) error {
 		}
 	}
 	named := m.ID
-	if m.Day == "" {
-		m.Day = m.CreatedAt.Day(r.opt.Zone)
-	}
 	r.sess.LastSeq = named.Seq - 1
-	if err := r.insertOfDay(&r.sess, at, m); err != nil {
+	if err := r.insertRow(&r.sess, at, m); err != nil {
 		return fmt.Errorf("message %s: %w", named, err)
 	}
-	err := r.insertLinkedParts(&r.sess, m, func(i int) (*int64, error) {
+	err := r.insertParts(&r.sess, m, func(i int) (*int64, error) {
 		call, ok := in.Answers[int64(i)]
 		if !ok {
 			return nil, nil
@@ -301,10 +298,7 @@ func (r *restorer) calls() error {
 		default:
 			c.ContextID = &r.now.contexts[n-1]
 		}
-		day := c.Day
-		r.fillCall(&c, &r.sess)
-		c.Day = orElse(day, c.Day)
-		if err := r.addFilledCall(&c, &r.sess); err != nil {
+		if err := r.addCall(&c, &r.sess); err != nil {
 			return err
 		}
 		if c.RowID != 0 {

@@ -29,11 +29,6 @@ type Options struct {
 	// Silent tells whether a model's reply is one that nobody is to be shown; nil: none is.
 	Silent func(*session.Message) bool
 
-	// Storable tells whether bytes are JSON that the database takes. With it imports check their
-	// rows before they come near the database, and insert them past its CHECKs and triggers; nil:
-	// these do.
-	Storable func(text []byte) bool
-
 	// CacheKiB is how much of the database the writer keeps in memory; 0: 32 MiB. A command that goes through much, once, needs less.
 	CacheKiB int
 

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -83,7 +82,7 @@ func openTest(t testing.TB, opts ...func(*Options)) *Store {
 // openData opens a copy of a database.
 func openData(t testing.TB, data []byte, opts ...func(*Options)) *Store {
 	t.Helper()
-	opt := Options{Measure: measure, Storable: json.Valid, Zone: time.UTC}
+	opt := Options{Measure: measure, Zone: time.UTC}
 	for _, o := range opts {
 		o(&opt)
 	}

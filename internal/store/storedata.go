@@ -297,10 +297,7 @@ func (r *storeRestorer) callsOfNobody(d *StoreData) error {
 				continue
 			}
 		}
-		day := c.Day
-		r.fillCall(&c, nil)
-		c.Day = day
-		if err := r.addFilledCall(&c, nil); err != nil {
+		if err := r.addCall(&c, nil); err != nil {
 			return err
 		}
 		if c.RowID != 0 {

@@ -19,6 +19,7 @@ func worked(t *testing.T, s *Store, source session.Source, hour int, touches ...
 	b.Session.CreatedAt = &created
 	for i, touch := range touches {
 		m := ImportMessage{Message: says(session.Assistant, touch)}
+		m.Parts = append(m.Parts, session.Part{Kind: session.PartToolCall, CallID: fmt.Sprint(i)})
 		m.ExternalID = fmt.Sprint(i)
 		m.CreatedAt = session.At(at.Add(time.Duration(i) * time.Minute))
 		b.Messages = append(b.Messages, m)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -24,7 +23,7 @@ const (
 // AddCall records a model call. Codes: NotFound (its session). A call whose source and
 // external id are known already is counted no second time, and given back as it was.
 func (s *Store) AddCall(ctx context.Context, c session.Call) (session.Call, error) {
-	c.RowID = 0
+	c.RowID, c.Day = 0, ""
 	err := s.write(ctx, func(t *tx) error {
 		if c.Idem != nil {
 			earlier, err := t.replayedCall(c.Idem)
@@ -62,20 +61,39 @@ func (t *tx) recordCall(c *session.Call) error {
 	return t.saveProgress(&sess)
 }
 
-// addCall inserts a call and counts it on its session and in the roll-up.
+// addCall inserts a call and counts it on its session and in the roll-up. The call's RowID is 0
+// when it is known already.
 func (t *tx) addCall(c *session.Call, sess *session.Session) error {
-	t.fillCall(c, sess)
-	return t.addFilledCall(c, sess)
+	if err := t.insertCall(c, sess); err != nil || c.RowID == 0 || sess == nil {
+		return err
+	}
+	sum := usageDelta{}
+	sum.addCall(c)
+	return t.countCalls(sess, &sum)
 }
 
-// addFilledCall is addCall for a call that has its day and all else.
-func (t *tx) addFilledCall(c *session.Call, sess *session.Session) error {
-	res, err := t.exec(insertCall, callRow(c)...)
+// insertCall inserts a call and counts it in the roll-up. What the call does not say of itself is
+// its session's. The call's RowID is 0 when it is known already.
+func (t *tx) insertCall(c *session.Call, sess *session.Session) error {
+	c.Purpose, c.Status = orElse(c.Purpose, session.PurposeChat), orElse(c.Status, session.CallOK)
+	if sess != nil {
+		c.Source, c.Directory = orElse(c.Source, sess.Source), orElse(c.Directory, sess.Directory)
+	}
+	c.Source = orElse(c.Source, session.SourceSessiond)
+	if c.CreatedAt.IsZero() {
+		c.CreatedAt = t.now
+	}
+	c.Day = orElse(c.Day, c.CreatedAt.Day(t.opt.Zone))
+	c.RowID = 0
+	res, err := t.exec(insertCall,
+		string(c.SessionID), optional(c.MessageID), optional(c.CompactionID), optional(c.ContextID), string(c.Purpose), c.Status, c.Error,
+		c.Provider, c.Model, string(c.Source), c.ExternalID, c.Directory, c.Day,
+		c.InputTokens, c.CacheReadTokens, c.CacheWriteTokens, c.OutputTokens, c.ReasoningTokens,
+		optional(c.CostNanoUSD), c.PriceSource, optional(c.LatencyMS), c.CreatedAt.SQL(), optionalJSON(c.Metadata))
 	if err != nil {
 		return fmt.Errorf("insert call: %w", err)
 	}
-	n, err := res.RowsAffected()
-	if err != nil || n == 0 {
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
 		return err
 	}
 	if c.RowID, err = res.LastInsertId(); err != nil {
@@ -86,48 +104,15 @@ func (t *tx) addFilledCall(c *session.Call, sess *session.Session) error {
 		c.CostUSD = &usd
 	}
 	t.usage.at(c.Day, c.Source, c.Model).addCall(c)
-	if sess == nil {
-		return nil
-	}
-	sum := usageDelta{}
-	sum.addCall(c)
-	return t.countCalls(sess, &sum)
+	return nil
 }
 
-// fillCall sets what a call takes from its session and from the moment.
-func (t *tx) fillCall(c *session.Call, sess *session.Session) {
-	c.Purpose, c.Status = orElse(c.Purpose, session.PurposeChat), orElse(c.Status, session.CallOK)
-	if sess != nil {
-		c.Source, c.Directory = orElse(c.Source, sess.Source), orElse(c.Directory, sess.Directory)
-	}
-	c.Source = orElse(c.Source, session.SourceSessiond)
-	if c.CreatedAt.IsZero() {
-		c.CreatedAt = t.now
-	}
-	c.Day = c.CreatedAt.Day(t.opt.Zone)
-}
-
-const (
-	callInsertColumns = `session_id, message_id, compaction_id, context_id, purpose, status, error, provider, model,
+const insertCall = `
+	INSERT INTO calls (session_id, message_id, compaction_id, context_id, purpose, status, error, provider, model,
 		source, external_id, directory, day, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens,
-		cost_nanousd, price_source, latency_ms, created_at, metadata`
-	unlessCallKnown = ` ON CONFLICT (source, external_id) WHERE external_id <> '' DO NOTHING`
-	insertCall      = `INSERT INTO calls (` + callInsertColumns + `)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)` + unlessCallKnown
-)
-
-// callRow gives the values of callInsertColumns.
-func callRow(c *session.Call) []any { return anys(addCallRow(make([]engine.Value, 0, 23), c)) }
-
-// addCallRow adds the values of callInsertColumns to those of a statement.
-func addCallRow(row []engine.Value, c *session.Call) []engine.Value {
-	return append(row,
-		text(c.SessionID), optionalInt(c.MessageID), optionalInt(c.CompactionID), optionalInt(c.ContextID), text(c.Purpose), text(c.Status), text(c.Error),
-		text(c.Provider), text(c.Model), text(c.Source), text(c.ExternalID), text(c.Directory), text(c.Day),
-		engine.Int(c.InputTokens), engine.Int(c.CacheReadTokens), engine.Int(c.CacheWriteTokens), engine.Int(c.OutputTokens), engine.Int(c.ReasoningTokens),
-		optionalInt(c.CostNanoUSD), text(c.PriceSource), optionalInt(c.LatencyMS), text(c.CreatedAt.SQL()), jsonText(c.Metadata),
-	)
-}
+		cost_nanousd, price_source, latency_ms, created_at, metadata)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	ON CONFLICT (source, external_id) WHERE external_id <> '' DO NOTHING`
 
 // countCalls adds the sum of calls to their session, in memory and in its row.
 func (t *tx) countCalls(sess *session.Session, sum *usageDelta) error {

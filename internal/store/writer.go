@@ -12,7 +12,6 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
-	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -31,8 +30,6 @@ type writer struct {
 	conn  *sqlx.Conn
 	stmts map[string]*sqlx.Stmt
 	queue chan *job
-
-	bare map[bareQuery]*engine.Insert
 
 	opt Options
 
@@ -82,15 +79,11 @@ type tx struct {
 	opt   *Options
 	now   session.Time
 	usage rollup
-
-	// only: no other closure is in its transaction, which may be given up for it.
-	only bool
 }
 
 func startWriter(db *sql.DB, opt Options) (*writer, error) {
 	w := &writer{
 		db: sqlx.NewDb(db, "sqlite"), stmts: map[string]*sqlx.Stmt{}, opt: opt,
-		bare:  map[bareQuery]*engine.Insert{},
 		queue: make(chan *job, queueLength), quit: make(chan struct{}), done: make(chan struct{}),
 		patience: context.Background(),
 	}
@@ -287,7 +280,7 @@ func (w *writer) attempt(ctx context.Context, j *job, savepoint bool) (dead erro
 			return err
 		}
 	}
-	t := &tx{w: w, ctx: ctx, opt: &w.opt, now: session.At(w.opt.Now()), usage: rollup{}, only: !savepoint}
+	t := &tx{w: w, ctx: ctx, opt: &w.opt, now: session.At(w.opt.Now()), usage: rollup{}}
 	j.err = t.guarded(j.fn)
 	j.usage = t.usage
 	if !savepoint {
@@ -336,7 +329,6 @@ func (w *writer) close() {
 	for _, st := range w.stmts {
 		st.Close() //nolint:errcheck // everything is committed
 	}
-	w.closeBare()
 	_ = w.waitInside(busyTimeoutMS) // giving up the log waits a little for readers
 	w.conn.Close()                  //nolint:errcheck // returns it to its pool of one
 }

@@ -11,7 +11,6 @@ import (
 	"io"
 	"strconv"
 
-	"sessiond/internal/engine"
 	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
@@ -106,14 +105,8 @@ func (x *databaseReader) event(rows *sql.Rows, s *spool, id string, into *histor
 		at, err := s.putFrom(long.Int64, func(w io.Writer) error { return x.CopyValue(x.ctx, tableEvents, "event_json", rowid, long.Int64, w) })
 		if err == nil {
 			into.Append(placed{row{at: at, size: long.Int64, made: made}, seq})
-			return nil
 		}
-		if !errors.Is(err, engine.ErrHidden) {
-			return err
-		}
-		if text, err = x.whole(rowid); err != nil {
-			return err
-		}
+		return err
 	}
 	raw := []byte(text)
 	if text == nil && packed != nil {
@@ -132,11 +125,6 @@ func (x *databaseReader) event(rows *sql.Rows, s *spool, id string, into *histor
 }
 
 // whole reads an event that SQLite does not give piece by piece.
-func (x *databaseReader) whole(rowid int64) (text []byte, err error) {
-	err = x.GetContext(x.ctx, &text, `SELECT CAST(event_json AS BLOB) FROM `+tableEvents+` WHERE rowid = ?`, rowid)
-	return text, err
-}
-
 // placed is an event in the spool, with its number.
 type placed struct {
 	row

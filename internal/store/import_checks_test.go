@@ -2,61 +2,15 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"regexp"
-	"slices"
-	"strings"
 	"testing"
 
 	"sessiond/internal/session"
 )
 
-func texts[T ~string](values []T) (all []string) {
-	for _, v := range values {
-		all = append(all, string(v))
-	}
-	slices.Sort(all)
-	return all
-}
-
-func TestWhatIsAllowedIsWhatTheSchemaAllows(t *testing.T) {
-	s := openTest(t)
-	for table, columns := range map[string]map[string][]string{
-		"messages":      {"kind": texts(messageKinds()), "role": texts(roles()), "origin": texts(origins()), "finish": texts(finishes())},
-		"parts":         {"kind": texts(partKinds())},
-		"calls":         {"purpose": texts(purposes()), "status": texts(callStatuses()), "price_source": texts(priceSources())},
-		"touched_files": {"op": texts(fileOps())},
-	} {
-		var text string
-		if err := s.get(context.Background(), &text, `SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?`, table); err != nil {
-			t.Fatal(err)
-		}
-		checks := regexp.MustCompile(`CHECK \((\w+) (?:=|IN) \(?'(.*)'\)`).FindAllStringSubmatch(text, -1)
-		if len(checks) != len(columns) {
-			t.Errorf("%s has the lists %v", table, checks)
-		}
-		for _, check := range checks {
-			column := check[1]
-			want := strings.Split(strings.ReplaceAll(check[2], "', '", "' OR "+column+" = '"), "' OR "+column+" = '")
-			slices.Sort(want)
-			if !slices.Equal(columns[column], want) {
-				t.Errorf("%s.%s: %q; the schema has %q", table, column, columns[column], want)
-			}
-		}
-	}
-}
-
-// It does so itself where it is told how to check JSON; else the schema does.
-func TestAnImportRefusesWhatTheSchemaDoes(t *testing.T) {
-	for _, storable := range []func([]byte) bool{nil, json.Valid} {
-		t.Run(fmt.Sprint("by itself: ", storable != nil), func(t *testing.T) { mustRefuse(t, storable) })
-	}
-}
-
-func mustRefuse(t *testing.T, storable func([]byte) bool) {
+func TestImportRejectsWhatTheSchemaRejects(t *testing.T) {
 	ctx := context.Background()
-	s := openTest(t, func(o *Options) { o.Storable = storable })
+	s := openTest(t)
 	for name, spoil := range map[string]func(m *session.Message){
 		"kind":           func(m *session.Message) { m.Kind = "talk" },
 		"role":           func(m *session.Message) { m.Role = "function" },
