@@ -134,10 +134,10 @@ func (a *app) compact(ctx context.Context, s *services, name string, f compactFl
 func (a *app) printCompacted(id session.ID, c session.Compaction, p contextmgr.Preview) {
 	hidden := plural(int64(p.Hidden), "message", "messages")
 	what := map[session.Strategy]string{
-		session.StrategySummarize: "a summary and an index stand for " + hidden,
+		session.StrategySummarize: "a summary and an index replace " + hidden,
 		session.StrategyTruncate:  hidden + " are hidden",
 		session.StrategyClear:     "everything is hidden, " + hidden,
-		session.StrategyPrune:     "old outputs of tools are hidden",
+		session.StrategyPrune:     "old tool output is hidden",
 	}[c.Strategy]
 	fmt.Fprintf(a.out, "%s: %s; the context went from %s to %s tokens.\n", c.ID, what, humanize.Comma(p.TokensBefore), humanize.Comma(p.TokensAfter))
 	if c.Reason != "" {
@@ -163,13 +163,13 @@ func (a *app) cancelCompactions(ctx context.Context, s *services, sess session.S
 		cancelled = append(cancelled, c)
 	}
 	if len(cancelled) == 0 {
-		return session.Errorf(session.Conflict, "no compaction of session %s is being made", sess.ID)
+		return session.Errorf(session.Conflict, "no compaction of session %s is running", sess.ID)
 	}
 	if a.flags.json {
 		return a.printJSON(cancelled)
 	}
 	for _, c := range cancelled {
-		fmt.Fprintf(a.out, "%s is cancelled; nothing was changed.\n", c.ID)
+		fmt.Fprintf(a.out, "%s is cancelled; nothing changed.\n", c.ID)
 	}
 	return nil
 }
@@ -199,10 +199,10 @@ func (a *app) printPlan(p contextmgr.Preview) {
 		fmt.Fprintf(a.out, "%-5s %s%s %s tokens\n", line.name, line.bar, strings.Repeat(" ", max(0, width-utf8.RuneCountInString(line.bar))), humanize.Comma(line.tokens))
 	}
 	fmt.Fprintf(a.out, "░ hidden  %s, %s tokens, through %s\n", plural(int64(p.Hidden), "message", "messages"), humanize.Comma(p.HiddenTokens), refText(p.Through))
-	fmt.Fprintf(a.out, "▒ instead the summary and what always stands first, %s tokens\n", humanize.Comma(max(p.TokensAfter-p.KeptTokens, 0)))
+	fmt.Fprintf(a.out, "▒ instead the summary, system text and pins, %s tokens\n", humanize.Comma(max(p.TokensAfter-p.KeptTokens, 0)))
 	fmt.Fprintf(a.out, "█ kept    %s, %s tokens, from %s\n", plural(int64(p.Kept), "message", "messages"), humanize.Comma(p.KeptTokens), refText(p.FirstKept))
 	if p.TurnStart != nil {
-		fmt.Fprintf(a.out, "  the cut is inside a turn: its question %s is shown again\n", p.TurnStart)
+		fmt.Fprintf(a.out, "  the cut splits a turn: its question %s is shown again\n", p.TurnStart)
 	}
 	cost := "the summary costs nothing"
 	if p.CostNanoUSD != nil {
@@ -239,7 +239,7 @@ func (a *app) shift(ctx context.Context, s *services, sess session.Session, undo
 	if a.flags.json {
 		return a.printJSON(sess)
 	}
-	_, err = fmt.Fprintf(a.out, "%s is %s; the context holds %s reference tokens.\n", session.CompactionName(*id), what, humanize.Comma(sess.ContextTokens))
+	_, err = fmt.Fprintf(a.out, "%s is %s; context %s.\n", session.CompactionName(*id), what, aboutTokens(sess.ContextTokens))
 	return err
 }
 

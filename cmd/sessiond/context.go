@@ -59,15 +59,15 @@ func (a *app) context(ctx context.Context, s *services, name string, b contextmg
 	return a.printContext(view)
 }
 
-// hiddenBy says what an overlay gives a model for what it hides.
-func hiddenBy(strategy session.Strategy) string {
+// overlayText says what an overlay shows instead of the hidden messages.
+func overlayText(strategy session.Strategy) string {
 	switch strategy {
 	case session.StrategyPrune:
-		return "with pieces that are hidden"
+		return "without old tool output"
 	case session.StrategyTruncate, session.StrategyClear:
-		return "without what is hidden"
+		return "without the hidden messages"
 	default:
-		return "with a summary of what is hidden"
+		return "with a summary of the hidden messages"
 	}
 }
 
@@ -78,9 +78,9 @@ func (a *app) printContext(v contextmgr.View) error {
 	switch c := v.Compaction; {
 	case c == nil:
 	case c.ID == "":
-		fmt.Fprintln(a.out, "with a digest of what is hidden, made for this look alone: the next turn, or `sessiond compact`, keeps one")
+		fmt.Fprintln(a.out, "with a temporary digest of the hidden messages: the next turn, or `sessiond compact`, stores one")
 	default:
-		fmt.Fprintf(a.out, "%s: %s, %s\n", hiddenBy(c.Strategy), c.ID, c.Status)
+		fmt.Fprintf(a.out, "%s: %s, %s\n", overlayText(c.Strategy), c.ID, c.Status)
 	}
 	a.printCounting(v.Counting)
 	for _, set := range v.Settings {
@@ -90,7 +90,7 @@ func (a *app) printContext(v contextmgr.View) error {
 		fmt.Fprintln(a.err, "sessiond: "+printable(w))
 	}
 	if len(v.Pending) > 0 {
-		fmt.Fprintf(a.out, "no request yet: these calls wait for their results: %s\n", printable(strings.Join(v.Pending, ", ")))
+		fmt.Fprintf(a.out, "no request yet; calls without a result: %s\n", printable(strings.Join(v.Pending, ", ")))
 	}
 	fmt.Fprintln(a.out)
 	if v.System != "" {
@@ -107,20 +107,31 @@ func (a *app) printContext(v contextmgr.View) error {
 	return nil
 }
 
-// printCounting says how the size came about; nil: nobody asked.
+// printCounting explains the size of the context, if it was asked for.
 func (a *app) printCounting(c *contextmgr.Counting) {
 	if c == nil {
 		return
 	}
-	fmt.Fprintf(a.out, "%s to %s tokens: %s of them estimated by the weights of %s × %.3f, ± %s\n",
+	fmt.Fprintf(a.out, "%s to %s tokens: %s of them estimated with the weights of %s × %.3f, ± %s\n",
 		humanize.Comma(c.Low), humanize.Comma(c.High), humanize.Comma(c.Estimated), c.Family, c.Scale, humanize.Comma(c.Error))
 	if n := c.Anchor; n != nil {
-		fmt.Fprintf(a.out, "counted from the report for %s (%s): %s in, %s out; %s tokens in %d messages came since\n",
+		fmt.Fprintf(a.out, "counted from the provider's report for %s (%s): %s in, %s out; then %s tokens in %d messages\n",
 			n.Message, n.At.Format("2006-01-02 15:04"), humanize.Comma(n.Input), humanize.Comma(n.Output), humanize.Comma(n.Since), n.Messages)
 	} else {
-		fmt.Fprintln(a.out, "no report of a provider counts for this context")
+		fmt.Fprintln(a.out, "no provider's report is valid for this context")
 	}
 	fmt.Fprintf(a.out, "tools and framing: %s tokens, %s\n", humanize.Comma(c.Overhead.Tokens), c.Overhead.Method)
+}
+
+// aboutTokens prints an estimate of tokens: about 68k tokens (estimate).
+func aboutTokens(n int64) string {
+	switch {
+	case n >= 1_000_000:
+		return fmt.Sprintf("about %.1fM tokens (estimate)", float64(n)/1e6)
+	case n >= 1000:
+		return fmt.Sprintf("about %dk tokens (estimate)", (n+500)/1000)
+	}
+	return fmt.Sprintf("about %d tokens (estimate)", n)
 }
 
 // printContextItem shows one message in a line on a terminal, whole through a pipe.

@@ -265,7 +265,7 @@ func (a *app) showHeading(w io.Writer, sess session.Session, extent string, more
 			facts = append(facts, fact)
 		}
 	}
-	facts = append(facts, extent, humanize.Comma(sess.ContextTokens)+" reference tokens in the context")
+	facts = append(facts, extent, "context "+aboutTokens(sess.ContextTokens))
 	facts = append(facts, more...)
 	const long = 400 // columns
 	fmt.Fprintf(w, "%s\n%s\n\n", transcript.OneLine(orDash(sess.Title), long), a.dim(strings.ReplaceAll(printable(strings.Join(facts, " · ")), "\n", " ")))

@@ -16,9 +16,9 @@ const (
 	ItemPinned     = "pinned"
 	ItemSummary    = "summary"
 	ItemTurnStart  = "turn_start"  // the message that began the turn which the cut splits
-	ItemPerson     = "last_person" // the person's newest message, where only programs spoke since
-	ItemReplaced   = "replacement" // what an imported overlay keeps as copies, or puts in the place of old calls
-	ItemWords      = "words"       // the person's words that preset codex keeps
+	ItemPerson     = "last_person" // the person's newest message, if only programs spoke since
+	ItemReplaced   = "replacement" // a copy that an imported overlay keeps, or its text for old calls
+	ItemWords      = "words"       // a copy of a person's words, kept by preset codex
 	ItemMessage    = "message"
 	ItemClosedCall = "closed_call"
 	ItemRecall     = "recall"
@@ -26,8 +26,8 @@ const (
 	ItemLead       = "lead" // a short text before a context that would begin with a reply
 )
 
-// Provenance says where an item of a context comes from. Message is the index in the
-// context's messages, -1 for what stands beside them.
+// Provenance says where an item of a context comes from. Message is the index in the context's
+// messages, -1 for system text and tools.
 type Provenance struct {
 	Message    int                  `json:"message"`
 	Kind       string               `json:"kind"`
@@ -36,8 +36,8 @@ type Provenance struct {
 	Tokens     int64                `json:"tokens"`
 }
 
-// Material is all that a context is made of. Messages are those of the path from the
-// overlay's first kept one on, oldest first.
+// Material is all that a context is made of. Messages are those of the path from the overlay's
+// first kept one on, oldest first.
 type Material struct {
 	System    string
 	Overhead  int64 // tokens of tools and of the provider's framing
@@ -47,29 +47,23 @@ type Material struct {
 	Person    *session.Message // hidden by the overlay, and no newer one of a person is kept
 	TurnStart *session.Message // hidden by the overlay, which splits its turn
 	Messages  []session.Message
-	Frozen    []session.Frozen // those that count
+	Frozen    []session.Frozen
 
 	Edited     map[int64]bool                 // messages whose content is not the stored one
-	Stands     map[int64][]session.MessageRef // of those the texts that an overlay puts in the place of others
-	Words      bool                           // the overlay's copies stand before its summary, as Codex has them
-	MidTurn    bool                           // and it was made while a turn went on
-	Pruned     map[string]bool                // outputs that are replaced by a line
-	RecallTool string                         // of the caller: named in that line; "": none
+	ReplacedBy map[int64][]session.MessageRef // the messages that an edited message replaces
+	Words      bool                           // the overlay's copies stand before its summary, as in Codex
+	MidTurn    bool                           // such an overlay was made in the middle of a turn
+	Pruned     map[string]bool                // outputs that a line replaces
+	RecallTool string                         // named in that line; "": none
 	CloseCalls bool
 	Limits     limits
-	Before     *limits  // of the context before; nil: none is known
-	Sent       int64    // row of the newest message that was in it
-	Modalities []string // that the model takes; none: not known, everything is sent
+	Before     *limits  // of the context before; nil: unknown
+	Sent       int64    // row of the head of the context before
+	Modalities []string // that the model accepts; none: unknown, everything is sent
 	Dialect    string
 	Policy     Policy
 	Shrink     Shrink // nil: images over the limits are replaced by a note
 	Weigh      Weigh
-}
-
-// Weigh sizes what a context is made of, in tokens of the model.
-type Weigh interface {
-	Message(m *session.Message, changed bool) int64
-	Text(s string) int64
 }
 
 // Draft is an assembled context with the weight of each item.
@@ -82,12 +76,10 @@ type Draft struct {
 	Beside  []Provenance
 	Inside  []Provenance // of recalled and volatile text inside the items' messages
 	Trimmed int          // parts that were shortened
-	Recut   bool         // of what the context before held, something is shortened otherwise than there
-
-	renamed int // calls that are sent under another id
+	Recut   bool         // a part of the context before is shortened differently now
 }
 
-// frozenText is the content of frozen text: what was recalled, or volatile.
+// frozenText is the content of recalled or volatile text.
 type frozenText struct {
 	Text    string               `json:"text"`
 	Sources []session.MessageRef `json:"sources,omitempty"`
@@ -99,50 +91,51 @@ type frozenCalls struct {
 	Calls []string `json:"calls"`
 }
 
-// Assemble puts a context together: initial blocks, pins, the summary, then the messages; in
-// preset codex in the order that Codex has.
+// Assemble builds a context: initial blocks, pins, the summary, then the messages; with copies of a
+// person's words in Codex's order.
 func Assemble(in Material) Draft {
-	closed, texts := sortFrozen(in.Frozen)
-	msgs := inContext(in.Messages)
-	if before := replaced(in.Overlay); len(before) > 0 {
-		msgs = append(before, msgs...)
+	closed, texts := groupFrozen(in.Frozen)
+	msgs := in.Messages
+	if slices.ContainsFunc(msgs, func(m session.Message) bool { return !m.InContext }) {
+		msgs = slices.DeleteFunc(slices.Clone(msgs), func(m session.Message) bool { return !m.InContext })
+	}
+	if copies := replaced(in.Overlay); len(copies) > 0 {
+		msgs = append(copies, msgs...)
 	}
 	out := Draft{Repaired: Repair(msgs, closed, in.CloseCalls), System: in.System}
-	copies := 0 // what no log holds and no reply of the log called for
+	copies := 0 // the overlay's copies have no row
 	for copies < len(out.Items) && out.Items[copies].Message.RowID == 0 {
 		copies++
 	}
-	out.Items = slices.Concat(in.front(in.markCopies(out.Items[:copies])), out.Items[copies:])
-	out.clean(in.Policy, in.Dialect)
+	out.Items = slices.Concat(in.front(in.labelCopies(out.Items[:copies])), out.Items[copies:])
+	out.applyPolicy(in.Policy, in.Dialect)
 	out.Weights = make([]int64, 0, len(out.Items))
-
 	if in.System != "" {
-		out.beside(ItemSystem, in.Weigh.Text(in.System))
+		out.addBeside(ItemSystem, in.Weigh.Text(in.System))
 	}
 	if in.Overhead > 0 {
-		out.beside(ItemTools, in.Overhead)
+		out.addBeside(ItemTools, in.Overhead)
 	}
 	for i := range out.Items {
 		item := &out.Items[i]
 		item.Changed = item.Changed || in.Edited[item.Message.RowID]
-		hidePruned(item, in.Pruned, in.RecallTool)
-		for _, kind := range withhold(item, in.Modalities) {
-			out.Losses = append(out.Losses, fmt.Sprintf("%s: the model takes no %s, replaced by a note", item.Message.ID, kind))
+		replacePruned(item, in.Pruned, in.RecallTool)
+		for _, kind := range dropUnsupported(item, in.Modalities) {
+			out.Losses = append(out.Losses, fmt.Sprintf("%s: this model accepts no %s; a note replaces it", item.Message.ID, kind))
 		}
 		out.limitImages(item, in.Shrink)
 		if in.Before != nil && item.Message.RowID <= in.Sent {
-			out.Recut = out.Recut || in.Limits.changed(in.Before, item)
+			out.Recut = out.Recut || in.Limits.cutsDifferently(in.Before, item)
 		}
-		if item.shownAgain() {
-			out.Trimmed += trimWhole(item, in.Limits.Shown)
+		if item.isShownAgain() {
+			out.Trimmed += trimTogether(item, in.Limits.Shown)
 		}
-		most, calls := in.Limits.of(&item.Message)
-		out.Trimmed += trim(item, most, calls)
-		switch item.Kind {
-		case ItemMessage, ItemTurnStart, ItemPerson:
-			out.putFrozen(i, texts[item.Message.RowID], in.Weigh)
+		partMax, calls := in.Limits.partLimit(&item.Message)
+		out.Trimmed += trimParts(item, partMax, calls)
+		if item.Kind == ItemMessage || item.isShownAgain() {
+			out.addFrozen(i, texts[item.Message.RowID], in.Weigh)
 		}
-		if refs := in.Stands[item.Message.RowID]; refs != nil && item.Kind == ItemMessage && in.Overlay != nil {
+		if refs := in.ReplacedBy[item.Message.RowID]; refs != nil && item.Kind == ItemMessage && in.Overlay != nil {
 			item.Kind, item.Sources, item.Compaction = ItemReplaced, refs, overlayName(in.Overlay.RowID)
 		}
 		w := in.Weigh.Message(&item.Message, item.Changed)
@@ -153,13 +146,13 @@ func Assemble(in Material) Draft {
 		}
 	}
 	if out.Trimmed > 0 {
-		out.Losses = append(out.Losses, fmt.Sprintf("%d parts are over the limit for one part: sent as head, marker and tail", out.Trimmed))
+		out.Losses = append(out.Losses, fmt.Sprintf("%d parts exceed the limit of one part: only their head and tail are sent", out.Trimmed))
 	}
 	return out
 }
 
-// markCopies says of the overlay's copies what they are. Words that are pinned stand there already.
-func (in *Material) markCopies(copies []Item) []Item {
+// labelCopies sets the kinds of the overlay's copies. It drops copies of pinned messages.
+func (in *Material) labelCopies(copies []Item) []Item {
 	kept := copies[:0]
 	for _, item := range copies {
 		if item.Kind == ItemMessage {
@@ -176,70 +169,87 @@ func (in *Material) markCopies(copies []Item) []Item {
 	return kept
 }
 
-// front puts what stands before the conversation in order.
+// front returns everything before the conversation, in order.
 func (in *Material) front(copies []Item) []Item {
 	var initial, pins, summary, shown []Item
 	if len(in.Initial) > 0 {
-		initial = []Item{made(ItemInitial, in.Initial...)}
+		initial = []Item{newUserItem(ItemInitial, in.Initial...)}
 	}
 	for i := range in.Pinned {
-		pins = append(pins, pinned(&in.Pinned[i]))
+		pins = append(pins, pinnedItem(&in.Pinned[i]))
 	}
 	if item, ok := summaryItem(in.Overlay); ok {
 		summary = []Item{item}
 	}
-	for _, again := range []struct {
-		kind string
-		m    *session.Message
-	}{{ItemPerson, in.Person}, {ItemTurnStart, in.TurnStart}} {
-		if again.m != nil {
-			item := stored(again.m)
-			item.Kind = again.kind
-			shown = append(shown, item)
-		}
+	if in.Person != nil {
+		shown = append(shown, storedItem(in.Person, ItemPerson))
+	}
+	if in.TurnStart != nil {
+		shown = append(shown, storedItem(in.TurnStart, ItemTurnStart))
 	}
 	if in.Words {
-		history, next := reinject(slices.Concat(copies, shown, summary), initial, in.MidTurn)
+		history, next := insertInitial(slices.Concat(copies, shown, summary), initial, in.MidTurn)
 		return slices.Concat(pins, history, next)
 	}
 	return slices.Concat(initial, pins, summary, shown, copies)
 }
 
-// inContext gives the messages that are in the context, without copying where all are.
-func inContext(msgs []session.Message) []session.Message {
-	out := 0
-	for i := range msgs {
-		if !msgs[i].InContext {
-			out++
+// insertInitial inserts the caller's initial blocks into compacted history. In the middle of a turn
+// they stand before the last of a user's own messages, else before the last summary, else before
+// the last compaction item of a provider, else at the end. Between turns they follow as a whole.
+// Rule: codex, insert_initial_context_before_last_real_user_or_summary.
+func insertInitial(history, initial []Item, midTurn bool) (placed, next []Item) {
+	if !midTurn {
+		return history, initial
+	}
+	at := len(history)
+	for _, matches := range []func(*Item) bool{isOwnWords, isSummary, isCompactionItem} {
+		if i := lastIndex(history, matches); i >= 0 {
+			at = i
+			break
 		}
 	}
-	if out == 0 {
-		return msgs
-	}
-	kept := make([]session.Message, 0, len(msgs)-out)
-	for i := range msgs {
-		if msgs[i].InContext {
-			kept = append(kept, msgs[i])
-		}
-	}
-	return kept
+	return slices.Concat(history[:at], initial, history[at:]), nil
 }
 
-func (d *Draft) beside(kind string, tokens int64) {
+func lastIndex(items []Item, matches func(*Item) bool) int {
+	for i := range slices.Backward(items) {
+		if matches(&items[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// isOwnWords reports whether a user wrote the item: no summary, and nothing that a program inserted.
+func isOwnWords(item *Item) bool {
+	return (item.Kind == ItemWords || item.isShownAgain()) && item.Message.Role == session.User
+}
+
+func isSummary(item *Item) bool { return item.Kind == ItemSummary }
+
+// isCompactionItem reports whether the item is a provider's own form of a compacted conversation.
+func isCompactionItem(item *Item) bool {
+	return slices.ContainsFunc(item.Message.Parts, func(p session.Part) bool {
+		return p.Kind == session.PartData && strings.Contains(string(p.Extra), `"compaction"`)
+	})
+}
+
+func (d *Draft) addBeside(kind string, tokens int64) {
 	d.Beside = append(d.Beside, Provenance{Message: -1, Kind: kind, Tokens: tokens})
 	d.Fixed += tokens
 	d.Total += tokens
 }
 
-// putFrozen adds what was frozen with a message to its copy in the context.
-func (d *Draft) putFrozen(i int, frozen []session.Frozen, weigh Weigh) {
+// addFrozen appends frozen text to the item's copy of its message.
+func (d *Draft) addFrozen(i int, frozen []session.Frozen, weigh Weigh) {
 	item := &d.Items[i]
 	for _, f := range frozen {
 		var content frozenText
 		if !decode(f.Content, &content) || content.Text == "" {
 			continue
 		}
-		item.Message.Parts = append(item.Message.Parts[:len(item.Message.Parts):len(item.Message.Parts)], session.TextPart(content.Text))
+		item.Message.Parts = append(slices.Clip(item.Message.Parts), session.TextPart(content.Text))
 		item.Changed = true
 		p := Provenance{Message: i, Kind: f.Kind, Sources: content.Sources, Tokens: weigh.Text(content.Text)}
 		if f.CompactionID != nil {
@@ -249,7 +259,7 @@ func (d *Draft) putFrozen(i int, frozen []session.Frozen, weigh Weigh) {
 	}
 }
 
-// Provenance tells of every item where it comes from.
+// Provenance says of every item where it comes from.
 func (d *Draft) Provenance() []Provenance {
 	all := append([]Provenance(nil), d.Beside...)
 	inside := d.Inside
@@ -266,7 +276,7 @@ func (d *Draft) Provenance() []Provenance {
 	return all
 }
 
-// Messages gives the messages as they are to be sent.
+// Messages returns the messages to send.
 func (d *Draft) Messages() []session.Message {
 	msgs := make([]session.Message, len(d.Items))
 	for i := range d.Items {
@@ -275,22 +285,20 @@ func (d *Draft) Messages() []session.Message {
 	return msgs
 }
 
-// made is a message in the user's role that no log holds.
-func made(kind string, parts ...session.Part) Item {
+// newUserItem returns an item in the user's role that is not stored.
+func newUserItem(kind string, parts ...session.Part) Item {
 	return Item{Kind: kind, Changed: true, Message: session.Message{
 		Kind: session.KindMessage, Role: session.User, Origin: session.Program, InContext: true, Parts: parts,
 	}}
 }
 
-// pinned shows a hidden message again: a user's as it is, another quoted, since its calls
-// and results are hidden.
-func pinned(m *session.Message) Item {
+// pinnedItem shows a hidden message again. A message that is not a user's is quoted, since its
+// calls and results stay hidden.
+func pinnedItem(m *session.Message) Item {
 	if m.Role == session.User {
-		item := stored(m)
-		item.Kind = ItemPinned
-		return item
+		return storedItem(m, ItemPinned)
 	}
-	item := made(ItemPinned, session.TextPart(fmt.Sprintf("<pinned_message role=%q>\n%s\n</pinned_message>", m.Role, escape(m.Text()))))
+	item := newUserItem(ItemPinned, session.TextPart(fmt.Sprintf("<pinned_message role=%q>\n%s\n</pinned_message>", m.Role, escapeTags(m.Text()))))
 	item.Sources = []session.MessageRef{m.ID}
 	return item
 }
@@ -300,8 +308,8 @@ const (
 	summaryClose = "\n</conversation_summary>"
 )
 
-// summaryItem is the message that holds an overlay's summary. It is in the user's role and
-// never system text: what it says was said by others.
+// summaryItem returns the message with an overlay's summary. It has the user's role and is never
+// system text, since it repeats what others said.
 func summaryItem(c *session.Compaction) (Item, bool) {
 	if c == nil {
 		return Item{}, false
@@ -309,19 +317,19 @@ func summaryItem(c *session.Compaction) (Item, bool) {
 	var texts []string
 	for _, s := range []string{c.Summary, c.PrefixSummary} {
 		if strings.TrimSpace(s) != "" {
-			texts = append(texts, escape(s))
+			texts = append(texts, escapeTags(s))
 		}
 	}
 	if len(texts) == 0 {
 		return Item{}, false
 	}
-	item := made(ItemSummary, session.TextPart(summaryOpen+strings.Join(texts, "\n\n---\n\n")+summaryClose))
+	item := newUserItem(ItemSummary, session.TextPart(summaryOpen+strings.Join(texts, "\n\n---\n\n")+summaryClose))
 	item.Compaction = overlayName(c.RowID)
 	return item, true
 }
 
-// replaced gives the messages that an overlay made elsewhere keeps as copies: they stand
-// behind its summary. A first one that is the summary again is left out.
+// replaced returns the copies of an overlay that stand behind its summary. A first copy that
+// repeats the summary is left out.
 func replaced(c *session.Compaction) []session.Message {
 	kept := replacementOf(c)
 	if len(kept) > 0 && c.Summary != "" && kept[0].Text() == c.Summary {
@@ -333,7 +341,7 @@ func replaced(c *session.Compaction) []session.Message {
 	return kept
 }
 
-// replacementOf reads an overlay's copies. Those of words name the message that they are of.
+// replacementOf decodes an overlay's copies. Copies of words carry the id of their message.
 func replacementOf(c *session.Compaction) []session.Message {
 	var kept []session.Message
 	if c == nil || len(c.Replacement) == 0 || !decode(c.Replacement, &kept) {
@@ -342,7 +350,7 @@ func replacementOf(c *session.Compaction) []session.Message {
 	return kept
 }
 
-// overlayName names an overlay; one that was made in memory only has no number.
+// overlayName returns an overlay's name. One that is only in memory has no number.
 func overlayName(rowID int64) string {
 	if rowID == 0 {
 		return StatusEphemeral
@@ -350,9 +358,9 @@ func overlayName(rowID int64) string {
 	return session.CompactionName(rowID)
 }
 
-// escape keeps text from closing the block that it is quoted in, or from opening one, however
-// the tag is written.
-func escape(s string) string {
+// escapeTags keeps quoted text from closing its block or opening another, however the tag is
+// written.
+func escapeTags(s string) string {
 	var b strings.Builder
 	done := 0
 	for i := range len(s) {
@@ -371,9 +379,9 @@ func escape(s string) string {
 	return b.String() + s[done:]
 }
 
-// sortFrozen parts frozen rows into calls that were closed and text, by message. Volatile
-// text stands before what was recalled, whichever was frozen first.
-func sortFrozen(rows []session.Frozen) (closed map[int64][]string, texts map[int64][]session.Frozen) {
+// groupFrozen groups frozen rows by message, closed calls apart from texts. Volatile text stands
+// before recalled text.
+func groupFrozen(rows []session.Frozen) (closed map[int64][]string, texts map[int64][]session.Frozen) {
 	closed, texts = map[int64][]string{}, map[int64][]session.Frozen{}
 	for _, f := range rows {
 		switch f.Kind {

@@ -116,7 +116,7 @@ func TestCancelGivesUpTheModelAndChangesNothing(t *testing.T) {
 		t.Error("what was cancelled changed the context")
 	}
 	_, err := r.mgr.Cancel(r.ctx, r.id, b.Record.RowID)
-	wantCode(t, err, session.Conflict, "only one that runs")
+	wantCode(t, err, session.Conflict, "only a running one")
 	if c, _ := r.compact(CompactInput{}); c.Status != session.StatusDone {
 		t.Errorf("the next one is %s", c.Status)
 	}
@@ -127,7 +127,7 @@ func TestCancelOfAnotherProcessIsSeen(t *testing.T) {
 	b := r.begin(CompactInput{Model: true})
 	done := finish(r.ctx, b)
 	<-h.asked
-	if err := r.mgr.DropCancelled(r.ctx); err != nil || !r.mgr.flights.flying(r.id) {
+	if err := r.mgr.DropCancelled(r.ctx); err != nil || !r.mgr.running.asksModel(r.id) {
 		t.Fatalf("dropped unasked: %v", err)
 	}
 	other := New(r.store, r.mgr.cfg)

@@ -1,11 +1,9 @@
 package contextmgr
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"sessiond/internal/session"
 )
@@ -16,17 +14,17 @@ type CompactInput struct {
 	Strategy     session.Strategy // "": as the settings say; ask counts as summarize
 	Trigger      session.Trigger  // manual or overflow; "": manual
 	Instructions string
-	Summary      string               // a ready one, instead of a digest
+	Summary      string               // the caller's own, instead of a digest
 	KeepTokens   *int64               // to keep verbatim at least, instead of the settings'
-	Model        bool                 // ask the remote summariser, if there is one; where it fails the digest serves
-	DryRun       bool                 // answer the plan, write nothing
+	Model        bool                 // ask the remote summarizer, if there is one; if it fails, the digest serves
+	DryRun       bool                 // return the plan, write nothing
 	Idem         *session.Idempotency // of the request; nil: none
 
-	ReportedTokens int64 // of an overflow: what the provider counted; 0: not told
-	ReportedWindow int64 // of an overflow: the model's true window; 0: not told
+	ReportedTokens int64 // of an overflow: the provider's count; 0: unknown
+	ReportedWindow int64 // of an overflow: the model's true window; 0: unknown
 }
 
-// Preview says what a compaction hides and keeps, as counts and edges.
+// Preview says what a compaction hides and keeps.
 type Preview struct {
 	Strategy     session.Strategy    `json:"strategy"`
 	Through      *session.MessageRef `json:"through,omitempty"`
@@ -40,90 +38,359 @@ type Preview struct {
 	TokensAfter  int64               `json:"tokens_after"`
 	CostNanoUSD  *int64              `json:"-"` // of a model's summary; nil: unknown
 	CostUSD      *float64            `json:"cost_usd"`
-	NoGain       string              `json:"no_gain,omitempty"` // why nothing would be done
+	NoGain       string              `json:"no_gain,omitempty"` // why nothing is done
 }
 
-// overflowsInARow is how often an overflow is answered by keeping less.
-const overflowsInARow = 3
+// Begun is a compaction that has a record: finished, or running until Finish.
+type Begun struct {
+	Record  session.Compaction // of a dry run: the one that would be made
+	Preview Preview
 
-// prepareCompact checks what is asked for and reads what it is about.
-func (m *Manager) prepareCompact(ctx context.Context, id session.ID, in *CompactInput) (*reading, overlayInput, error) {
+	m     *Manager
+	run   *run // nil: it is finished
+	leads bool // this caller does the work of the run, the others wait
+	s     *snapshot
+	in    overlayInput
+	made  madeOverlay // without the model
+}
+
+// Compact compacts now, with a digest or the caller's summary, or with the model's if in.Model is
+// set. If nothing is gained, the record is skipped and says why. Callers that ask for the same at
+// the same time get the same record. A dry run returns the plan. Codes: NotFound, Invalid, Conflict
+// (it was cancelled), DoesNotFit (too many overflows in a row; names the largest items),
+// CompactionRequired (an overflow while automatic compaction is off).
+func (m *Manager) Compact(ctx context.Context, id session.ID, in CompactInput) (session.Compaction, Preview, error) {
+	for {
+		b, err := m.Begin(ctx, id, in)
+		if err != nil {
+			return session.Compaction{}, Preview{}, err
+		}
+		c, err := b.Finish(ctx)
+		if err != nil && !b.leads && ctx.Err() == nil && isContextError(err) {
+			continue // the leading caller went away
+		}
+		return c, b.Preview, err
+	}
+}
+
+// Begin plans a compaction and records it. If it needs no model, the record is final, else it is
+// running until Finish. Codes as Compact.
+func (m *Manager) Begin(ctx context.Context, id session.ID, in CompactInput) (*Begun, error) {
+	if in.DryRun {
+		return m.begin(ctx, id, in)
+	}
+	for {
+		r, leads := m.running.join(id, in)
+		if leads {
+			return m.lead(ctx, r, in)
+		}
+		b, err := m.follow(ctx, r, in.Idem)
+		if err != nil && ctx.Err() == nil && isContextError(err) {
+			continue
+		}
+		return b, err
+	}
+}
+
+func isContextError(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// lead begins a run that other callers may join.
+func (m *Manager) lead(ctx context.Context, r *run, in CompactInput) (b *Begun, err error) {
+	out := outcome{err: session.Errorf(session.Internal, "the compaction was not begun")}
+	defer func() {
+		if b == nil || b.run == nil { // finished, failed, or panicked
+			m.running.end(r, out)
+		}
+	}()
+	b, err = m.begin(ctx, r.session, in)
+	for retries := 0; session.CodeOf(err) == session.Conflict && retries < 3; retries++ {
+		b, err = m.begin(ctx, r.session, in) // another process changed the overlays
+	}
+	if err != nil {
+		out.err = err
+		return nil, err
+	}
+	if b.Record.Status == session.StatusRunning {
+		b.run, b.leads = r, true
+		m.running.begin(r, b.Record, b.Preview)
+	}
+	out = outcome{record: b.Record, preview: b.Preview}
+	return b, nil
+}
+
+// follow waits until another caller's run has a record.
+func (m *Manager) follow(ctx context.Context, r *run, idem *session.Idempotency) (*Begun, error) {
+	select {
+	case <-r.begun:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	out := m.running.outcomeOf(r)
+	if out.err != nil {
+		return nil, out.err
+	}
+	if idem != nil {
+		if err := m.store.AnswerCompaction(ctx, idem, out.record); err != nil {
+			return nil, fmt.Errorf("remember the answer: %w", err)
+		}
+	}
+	return &Begun{Record: out.record, Preview: out.preview, m: m, run: r}, nil
+}
+
+// begin plans a compaction, makes the overlay without a model, and records it.
+func (m *Manager) begin(ctx context.Context, id session.ID, in CompactInput) (*Begun, error) {
+	defer m.lock(id)()
+	s, over, err := m.readToCompact(ctx, id, &in)
+	if err != nil {
+		return nil, err
+	}
+	b := &Begun{m: m, s: s, in: over}
+	if over.strategy == session.StrategyPrune {
+		b.made, _ = s.planPrune(over)
+	} else if b.made, err = m.makeOverlay(ctx, s, over); err != nil {
+		return nil, err
+	}
+	b.Record, b.Preview = b.made.record, m.preview(s, &b.made)
+	if in.DryRun {
+		return b, nil
+	}
+	c := b.made.result()
+	if in.Model && c.Status == session.StatusDone {
+		c = session.Compaction{
+			SessionID: c.SessionID, PreviousID: c.PreviousID, Strategy: c.Strategy, Trigger: c.Trigger, Status: session.StatusRunning,
+			ThroughID: c.ThroughID, FirstKeptID: c.FirstKeptID, TokensBefore: c.TokensBefore, MessageCount: c.MessageCount,
+		}
+	}
+	c.Idem = in.Idem
+	if b.Record, err = m.store.AddCompaction(ctx, c); err != nil {
+		return nil, fmt.Errorf("record the compaction: %w", err)
+	}
+	if in.ReportedWindow > 0 && m.cfg.SetWindow != nil {
+		if err := m.cfg.SetWindow(ctx, id, in.ReportedWindow); err != nil {
+			return nil, fmt.Errorf("correct the window: %w", err)
+		}
+	}
+	return b, nil
+}
+
+// result returns the record to store: done, or skipped if nothing is gained.
+func (made *madeOverlay) result() session.Compaction {
+	c := made.record
+	if c.Status = session.StatusDone; made.plan.NoGain == "" {
+		return c
+	}
+	return session.Compaction{
+		SessionID: c.SessionID, PreviousID: c.PreviousID, Strategy: c.Strategy, Trigger: c.Trigger,
+		Status: session.StatusSkipped, Reason: made.plan.NoGain, TokensBefore: c.TokensBefore, TokensAfter: c.TokensBefore,
+	}
+}
+
+// Finish asks the model for what Begin left running, without a lock, and finishes the record. If
+// ctx ends first, the record says that it was interrupted. Codes: Conflict (it was cancelled).
+func (b *Begun) Finish(ctx context.Context) (session.Compaction, error) {
+	if b.run == nil {
+		return b.Record, nil
+	}
+	if !b.leads {
+		select {
+		case <-b.run.done:
+			out := b.m.running.outcomeOf(b.run)
+			return out.record, out.err
+		case <-ctx.Done():
+			return b.Record, ctx.Err()
+		}
+	}
+	ctx, stop := b.run.withCancel(ctx)
+	defer stop()
+	made, err := b.made, error(nil)
+	if b.m.cfg.Remote != nil && b.in.strategy == session.StrategySummarize && b.in.summary == "" {
+		in := b.in
+		in.summarizer, in.mustSucceed = b.m.cfg.Remote, false
+		made, err = b.m.makeOverlay(ctx, b.s, in)
+	}
+	c, err := b.settle(ctx, made, err)
+	b.m.running.end(b.run, outcome{record: c, preview: b.Preview, err: err})
+	return c, err
+}
+
+// GiveUp ends what Begin left running and nobody finishes.
+func (b *Begun) GiveUp(ctx context.Context, reason string) error {
+	if b.run == nil || !b.leads {
+		return nil
+	}
+	c := b.Record
+	c.Status, c.Reason = session.StatusFailed, reason
+	c, err := b.m.store.FinishCompaction(ctx, c)
+	b.m.running.end(b.run, outcome{record: c, preview: b.Preview, err: err})
+	return err
+}
+
+// settle finishes the running record with the model's overlay, or with the digest's if the model
+// failed.
+func (b *Begun) settle(ctx context.Context, made madeOverlay, failed error) (session.Compaction, error) {
+	keep := context.WithoutCancel(ctx) // paid calls are recorded even if the caller went away
+	if err := b.m.recordCalls(keep, b.Record, made.calls); err != nil {
+		return b.Record, err
+	}
+	defer b.m.lock(b.Record.SessionID)()
+	if failed != nil && ctx.Err() != nil {
+		c := b.Record
+		c.SpanSummary = made.record.SpanSummary
+		return c, b.m.recordInterrupted(ctx, c)
+	}
+	if failed == nil && made.plan.NoGain != "" && b.made.plan.NoGain == "" {
+		failed = errors.New(made.plan.NoGain)
+	}
+	if failed != nil {
+		made = b.made
+		made.record.Reason = joinReasons("made without the model: "+failed.Error(), made.record.Reason)
+	}
+	c := made.result()
+	c.RowID, c.CreatedAt = b.Record.RowID, b.Record.CreatedAt
+	c.DurationMS = b.m.cfg.Now().Sub(b.Record.CreatedAt.Time).Milliseconds()
+	done, err := b.m.store.FinishCompaction(keep, c)
+	if session.CodeOf(err) == session.Conflict {
+		done, err = b.m.finishAfterConflict(keep, c)
+	}
+	if err != nil {
+		return done, fmt.Errorf("finish the compaction: %w", err)
+	}
+	b.Preview.TokensAfter = done.TokensAfter
+	return done, nil
+}
+
+// recordCalls adds a compaction's model calls to the ledger.
+func (m *Manager) recordCalls(ctx context.Context, c session.Compaction, calls []session.Call) error {
+	for _, call := range calls {
+		call.SessionID, call.CompactionID = c.SessionID, &c.RowID
+		if _, err := m.store.AddCall(ctx, call); err != nil {
+			return fmt.Errorf("record a summary's call: %w", err)
+		}
+	}
+	return nil
+}
+
+// recordInterrupted fails the record of a compaction whose context ended.
+func (m *Manager) recordInterrupted(ctx context.Context, c session.Compaction) error {
+	if errors.Is(context.Cause(ctx), errCancelled) { // Cancel finished the record
+		return session.Errorf(session.Conflict, "compaction %s was cancelled", session.CompactionName(c.RowID))
+	}
+	c.Status, c.Reason = session.StatusFailed, session.ReasonBrokenOff
+	_, err := m.store.FinishCompaction(context.WithoutCancel(ctx), c)
+	if err != nil && session.CodeOf(err) != session.Conflict {
+		return fmt.Errorf("finish an interrupted compaction: %w", err)
+	}
+	return ctx.Err()
+}
+
+// finishAfterConflict finishes a compaction under which something changed: it was cancelled, a
+// starting daemon failed its record, or another overlay took effect. It replaces one of the same
+// span, and is skipped after one of another span.
+func (m *Manager) finishAfterConflict(ctx context.Context, c session.Compaction) (session.Compaction, error) {
+	now, err := m.store.Compaction(ctx, c.SessionID, c.RowID)
+	if err != nil {
+		return c, err
+	}
+	switch {
+	case now.Status != session.StatusRunning && now.Reason == session.ReasonCancelled:
+		return now, session.Errorf(session.Conflict, "compaction %s was cancelled", now.ID)
+	case now.Status != session.StatusRunning:
+		c.RowID = 0
+		return m.store.AddCompaction(ctx, c)
+	}
+	other, err := m.newOverlayOfSpan(ctx, &c)
+	if err != nil {
+		return c, err
+	}
+	if other != nil && c.Status == session.StatusDone {
+		c.PreviousID, c.MessageCount = &other.RowID, 0
+		return m.store.FinishCompaction(ctx, c)
+	}
+	c.Status, c.Reason = session.StatusSkipped, "another compaction took effect first, or the head moved"
+	return m.store.FinishCompaction(ctx, c)
+}
+
+// readToCompact validates a request and reads what it compacts. It sets the defaults of in.
+func (m *Manager) readToCompact(ctx context.Context, id session.ID, in *CompactInput) (*snapshot, overlayInput, error) {
 	if in.Trigger == "" {
 		in.Trigger = session.TriggerManual
 	}
 	if in.Trigger != session.TriggerManual && in.Trigger != session.TriggerOverflow {
-		return nil, overlayInput{}, session.Errorf(session.Invalid, "trigger %q is none of manual, overflow", in.Trigger).At("trigger", "manual or overflow")
+		return nil, overlayInput{}, session.Errorf(session.Invalid, "trigger %q is not one of manual, overflow", in.Trigger).At("trigger", "manual or overflow")
 	}
 	if in.Strategy != "" {
-		if err := checkStrategy(in.Strategy, false); err != nil {
+		if err := checkStrategy(in.Strategy, session.StrategySummarize, session.StrategyPrune, session.StrategyTruncate, session.StrategyClear); err != nil {
 			return nil, overlayInput{}, session.Errorf(session.Invalid, "%w", err).At("strategy", "%s", err.Error())
 		}
 	}
 	if in.ReportedTokens < 0 || in.ReportedWindow < 0 || in.KeepTokens != nil && *in.KeepTokens < 0 {
-		return nil, overlayInput{}, session.Errorf(session.Invalid, "a compaction's numbers of tokens cannot be negative")
+		return nil, overlayInput{}, session.Errorf(session.Invalid, "numbers of tokens must not be negative")
 	}
 	if in.ReportedWindow > 0 {
 		in.Window = in.ReportedWindow
 	}
-	r, err := m.read(ctx, id, m.asked.like(id, in.Budget))
+	s, err := m.read(ctx, id, m.fillBudget(id, in.Budget))
 	if err != nil {
 		return nil, overlayInput{}, err
 	}
-	t := turn{m: m, r: r}
+	t := turn{m: m, s: s}
 	if err := t.assemble(ctx); err != nil {
 		return nil, overlayInput{}, err
 	}
 	over := overlayInput{
-		strategy: in.Strategy, trigger: in.Trigger, summarizer: m.cfg.Digest, serve: true, instructions: in.Instructions, summary: in.Summary,
+		strategy: in.Strategy, trigger: in.Trigger, summarizer: m.cfg.Digest, mustSucceed: true, instructions: in.Instructions, summary: in.Summary,
 		keep: in.KeepTokens, fixed: t.draft.Fixed, before: max(t.tokens.Total, in.ReportedTokens), forced: in.Trigger == session.TriggerOverflow,
 	}
 	if over.strategy == "" {
-		if over.strategy = r.numbers.Strategy; over.strategy == StrategyAsk {
+		if over.strategy = s.numbers.Strategy; over.strategy == StrategyAsk {
 			over.strategy = session.StrategySummarize
 		}
 	}
-	if over.summary != "" {
-		if max := r.weigh.unscaled(r.numbers.Threshold / 2); m.cfg.Counter(m.cfg.Reference).Text(over.summary) > max {
-			return nil, over, session.Errorf(session.Invalid, "summary is over half the threshold of %d tokens: give a shorter one", r.numbers.Threshold).At("summary", "too long")
-		}
-	}
-	all, err := m.store.Compactions(ctx, id)
-	if err != nil {
-		return nil, over, err
+	if limit := s.scales.unscaled(s.numbers.Threshold / 2); over.summary != "" && m.countText(over.summary) > limit {
+		return nil, over, session.Errorf(session.Invalid, "summary exceeds half the threshold of %d tokens: shorten it", s.numbers.Threshold).At("summary", "too long")
 	}
 	if in.Trigger == session.TriggerOverflow {
-		err = m.prepareOverflow(ctx, r, &t, all, &over)
+		err = m.prepareOverflow(ctx, &t, &over)
 	}
-	return r, over, err
+	return s, over, err
 }
 
-// prepareOverflow keeps half as much for each overflow in a row.
-func (m *Manager) prepareOverflow(ctx context.Context, r *reading, t *turn, all []session.Compaction, over *overlayInput) error {
-	if r.numbers.Off {
-		return session.Errorf(session.CompactionRequired, "the context of session %s is too large for the model and automatic compaction is off: compact it, or turn that on", r.sess.ID)
+// maxOverflows is how many overflows in a row are answered by keeping less.
+const maxOverflows = 3
+
+// prepareOverflow halves what is kept for each overflow in a row.
+func (m *Manager) prepareOverflow(ctx context.Context, t *turn, over *overlayInput) error {
+	s := t.s
+	if s.numbers.Off {
+		return session.Errorf(session.CompactionRequired, "the context of session %s is too large for the model, and automatic compaction is off: compact the session, or turn automatic compaction on", s.sess.ID)
 	}
-	report, err := m.store.LastReport(ctx, r.sess)
+	all, err := m.store.Compactions(ctx, s.sess.ID)
+	if err != nil {
+		return err
+	}
+	report, err := m.store.LastReport(ctx, s.sess)
 	if err != nil {
 		return err
 	}
 	inARow := 0
 	if report == nil { // a good call since the last activation ends the row
-		inARow = overflows(all, r.overlay, r.sess.ID)
+		inARow = countOverflows(all, s.Overlay, s.sess.ID)
 	}
-	if inARow >= overflowsInARow {
-		return doesNotFit(r.sess.ID, &t.draft, over.before, r.numbers.Limit, float64(over.before)/float64(max(1, t.tokens.Estimate)))
+	if inARow >= maxOverflows {
+		return doesNotFit(s.sess.ID, &t.draft, over.before, s.numbers.Limit, float64(over.before)/float64(max(1, t.tokens.Estimate)))
 	}
 	if over.keep == nil {
-		keep := min(r.numbers.KeepTokens, t.draft.Total-t.draft.Fixed)
-		keep = overflowKeep(keep, inARow+1)
+		keep := min(s.numbers.KeepTokens, t.draft.Total-t.draft.Fixed) >> (inARow + 1)
 		over.keep = &keep
 	}
 	return nil
 }
 
-// overflows counts the overlays that overflows made, from the effective one back, and the
-// overflows since for which there was nothing left to hide.
-func overflows(all []session.Compaction, effective *session.Compaction, own session.ID) int {
+// countOverflows counts the overlays that overflows made, back from the effective one, and later
+// overflows that found nothing to hide.
+func countOverflows(all []session.Compaction, effective *session.Compaction, own session.ID) int {
 	n := 0
 	for i := range all {
 		if c := &all[i]; c.Trigger == session.TriggerOverflow && c.Status == session.StatusSkipped && c.SessionID == own && follows(c, effective) {
@@ -131,205 +398,37 @@ func overflows(all []session.Compaction, effective *session.Compaction, own sess
 		}
 	}
 	for c := effective; c != nil && c.Trigger == session.TriggerOverflow; n++ {
-		i := slices.IndexFunc(all, func(p session.Compaction) bool { return c.PreviousID != nil && p.RowID == *c.PreviousID })
-		if i < 0 {
+		if c.PreviousID == nil {
 			return n + 1
 		}
-		c = &all[i]
+		c = compactionByRow(all, *c.PreviousID)
 	}
 	return n
 }
 
-func (m *Manager) preview(r *reading, made madeOverlay) Preview {
+func (m *Manager) preview(s *snapshot, made *madeOverlay) Preview {
 	c, p := &made.record, &made.plan
 	out := Preview{
 		Strategy: c.Strategy, NoGain: p.NoGain, TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter,
 		Hidden: p.Hidden, HiddenTokens: p.HiddenTokens, KeptTokens: p.KeptTokens, Through: c.Through, FirstKept: c.FirstKept,
 	}
-	for i := min(p.First, len(r.path)); i < len(r.path); i++ {
-		if r.path[i].InContext {
+	for i := min(p.First, len(s.Messages)); i < len(s.Messages); i++ {
+		if s.Messages[i].InContext {
 			out.Kept++
 		}
 	}
 	if p.Split() {
-		out.TurnStart = &r.path[p.TurnStart].ID
+		out.TurnStart = &s.Messages[p.TurnStart].ID
 	}
 	if p.NoGain != "" {
 		out.TokensAfter = c.TokensBefore
 		return out
 	}
 	if m.cfg.Remote != nil && m.cfg.Cost != nil && c.Strategy == session.StrategySummarize {
-		if out.CostNanoUSD = m.cfg.Cost(p.HiddenTokens, r.numbers.SummaryMax); out.CostNanoUSD != nil {
+		if out.CostNanoUSD = m.cfg.Cost(p.HiddenTokens, s.numbers.SummaryMax); out.CostNanoUSD != nil {
 			usd := float64(*out.CostNanoUSD) / 1e9
 			out.CostUSD = &usd
 		}
 	}
 	return out
-}
-
-// Undo takes the effective overlay out of force. The context is then byte for byte what the
-// path gives without it. Codes: NotFound, Conflict (it is not the effective one, which the
-// error names), DoesNotFit (the context would pass its limit without it). It must fit a window
-// of so many tokens; 0: the one that the session has.
-func (m *Manager) Undo(ctx context.Context, id session.ID, compaction, window int64) (session.Session, error) {
-	release := m.turns.lock(id)
-	defer release()
-	budget := m.asked.like(id, Budget{Window: window})
-	r, err := m.read(ctx, id, budget)
-	if err != nil {
-		return session.Session{}, err
-	}
-	if r.overlay != nil && r.overlay.RowID == compaction {
-		if err := m.fitsWithout(ctx, r, budget); err != nil {
-			return session.Session{}, err
-		}
-	}
-	return m.store.UndoCompaction(ctx, id, compaction)
-}
-
-// fitsWithout tells whether the context fits once the effective overlay is undone.
-func (m *Manager) fitsWithout(ctx context.Context, r *reading, b Budget) error {
-	all, err := m.store.Compactions(ctx, r.sess.ID)
-	if err != nil {
-		return err
-	}
-	at := Position{HeadID: r.sess.HeadID}
-	for _, c := range slices.Backward(all) {
-		if c.Status != session.StatusDone || c.Undone || c.RowID == r.overlay.RowID || c.ThroughID == nil {
-			continue
-		}
-		on, err := m.store.OnPath(ctx, *r.sess.HeadID, *c.ThroughID)
-		if err != nil {
-			return err
-		}
-		if on {
-			at.CompactionID = &c.RowID
-			break
-		}
-	}
-	b.At = &at
-	without, err := m.read(ctx, r.sess.ID, b)
-	if err != nil {
-		return err
-	}
-	d := without.assemble()
-	if d.Total > r.numbers.Limit || without.cutOff {
-		return fmt.Errorf("undo %s: %w; it stays in force, and nothing was changed: a window of %d tokens would hold all, name one with the undo",
-			session.CompactionName(r.overlay.RowID), doesNotFit(r.sess.ID, &d, d.Total, r.numbers.Limit, 1), d.Total+r.numbers.Window-r.numbers.Limit)
-	}
-	return nil
-}
-
-// Redo takes an undo back, while the overlay that it was built on is in force. Codes:
-// NotFound, Conflict.
-func (m *Manager) Redo(ctx context.Context, id session.ID, compaction int64) (session.Session, error) {
-	release := m.turns.lock(id)
-	defer release()
-	return m.store.RedoCompaction(ctx, id, compaction)
-}
-
-// CheckPin tells whether a message may be pinned: what no compaction can hide (system, tools,
-// initial blocks, pins) must stay within a quarter of the threshold. Codes: NotFound,
-// DoesNotFit.
-func (m *Manager) CheckPin(ctx context.Context, id session.ID, ref session.MessageRef) error {
-	msg, err := m.store.Message(ctx, ref)
-	if err != nil {
-		return err
-	}
-	r, err := m.read(ctx, id, m.asked.like(id, Budget{}))
-	if err != nil {
-		return err
-	}
-	sum := r.weigh.Message(&msg, false) + r.overhead + r.weigh.Text(r.system)
-	for i := range r.pins {
-		if r.pins[i].RowID != msg.RowID {
-			sum += r.weigh.Message(&r.pins[i], false)
-		}
-	}
-	if most := r.numbers.Threshold / 4; sum > most {
-		return session.Errorf(session.DoesNotFit, "message %s cannot be pinned: with it, what no compaction may hide has %d tokens, and a quarter of the threshold is %d", ref, sum, most)
-	}
-	return nil
-}
-
-// Sources gives the messages that a compaction newly hid, oldest first: those between what
-// the overlay before it kept and what it keeps, and the pieces that it hides in the middle.
-// Codes: NotFound.
-func (m *Manager) Sources(ctx context.Context, id session.ID, compaction int64) ([]session.Message, error) {
-	c, err := m.store.Compaction(ctx, id, compaction)
-	if err != nil {
-		return nil, err
-	}
-	var previous session.Compaction
-	if c.PreviousID != nil {
-		if previous, err = m.store.Compaction(ctx, id, *c.PreviousID); err != nil {
-			return nil, err
-		}
-	}
-	through, err := m.lastHidden(ctx, &c)
-	if err != nil {
-		return nil, err
-	}
-	var msgs []session.Message
-	if through > 0 {
-		after, err := m.lastHidden(ctx, &previous)
-		if err != nil {
-			return nil, err
-		}
-		if msgs, err = m.store.Path(ctx, through, after); err != nil {
-			return nil, err
-		}
-	}
-	pieces := piecesOf(&c)
-	for name := range piecesOf(&previous) {
-		delete(pieces, name)
-	}
-	for name := range pieces {
-		ref, err := session.ParseRef(name)
-		if err != nil {
-			continue // somebody wrote the record by hand
-		}
-		msg, err := m.store.Message(ctx, ref)
-		if err != nil {
-			return nil, err
-		}
-		msgs = append(msgs, msg)
-	}
-	slices.SortStableFunc(msgs, func(a, b session.Message) int { return cmp.Compare(a.RowID, b.RowID) })
-	return slices.CompactFunc(msgs, func(a, b session.Message) bool { return a.RowID == b.RowID }), nil
-}
-
-// piecesOf names the messages of which an overlay hides something in the middle of what it
-// keeps: outputs of tools, and what a text stands for.
-func piecesOf(c *session.Compaction) map[string]bool {
-	names := map[string]bool{}
-	var details session.CompactionDetails
-	if !decode(c.Details, &details) {
-		return names
-	}
-	for _, output := range details.Pruned {
-		name, _, _ := strings.Cut(output, "/")
-		names[name] = true
-	}
-	for _, piece := range details.Replaced {
-		for _, name := range piece.Messages {
-			names[name] = true
-		}
-	}
-	return names
-}
-
-// lastHidden gives the row of the last message that an overlay hides, 0 for none.
-func (m *Manager) lastHidden(ctx context.Context, c *session.Compaction) (int64, error) {
-	if c.FirstKeptID != nil {
-		kept, err := m.store.MessageByID(ctx, *c.FirstKeptID)
-		if err != nil || kept.ParentID == nil {
-			return 0, err
-		}
-		return *kept.ParentID, nil
-	}
-	if c.ThroughID != nil {
-		return *c.ThroughID, nil
-	}
-	return 0, nil
 }

@@ -106,7 +106,7 @@ func TestASummaryLargerThanWhatItReplacesIsNoGain(t *testing.T) {
 	r.append(text(session.User, "a"), text(session.User, filler(500)))
 	before := wire(r.read(Budget{}))
 	c, _ := r.compact(CompactInput{KeepTokens: ptr[int64](1), Budget: Budget{Settings: Settings{KeepRecentMessages: ptr[int64](0)}}})
-	if c.Status != session.StatusSkipped || !strings.Contains(c.Reason, "smaller") || wire(r.read(Budget{})) != before {
+	if c.Status != session.StatusSkipped || !strings.Contains(c.Reason, "as large as") || wire(r.read(Budget{})) != before {
 		t.Errorf("%s: %s", c.Status, c.Reason)
 	}
 }
@@ -177,7 +177,7 @@ func TestOverflowKeepsHalfAsMuchEachTimeThenGivesUp(t *testing.T) {
 	})
 	r.talk(80, 150)
 	var kept []int64
-	for range overflowsInARow {
+	for range maxOverflows {
 		_, p := r.compact(CompactInput{Trigger: session.TriggerOverflow, ReportedTokens: 39999, ReportedWindow: 36000})
 		if p.NoGain != "" {
 			t.Fatalf("no gain: %s", p.NoGain)
@@ -424,7 +424,7 @@ func TestALateSummaryReplacesItsDigestWhenIdleOrFeedsTheNext(t *testing.T) {
 func TestOverflowsWithNothingToHideEndInAnAnswer(t *testing.T) {
 	r := newRig(t, 40000)
 	r.append(text(session.User, filler(300)))
-	for range overflowsInARow {
+	for range maxOverflows {
 		if c, _ := r.compact(CompactInput{Trigger: session.TriggerOverflow}); c.Status != session.StatusSkipped {
 			t.Fatalf("status %s", c.Status)
 		}

@@ -162,9 +162,9 @@ func TestPreFlushConformance(t *testing.T) {
 func TestEstimateConformance(t *testing.T) {
 	for _, c := range conformance(t, "pi.estimate_context") {
 		t.Run(c.ID, func(t *testing.T) {
-			var items []Weighed
+			var items []SizedItem
 			for _, e := range c.Given.Entries {
-				w := Weighed{Tokens: e.Tokens}
+				w := SizedItem{Tokens: e.Tokens}
 				// the ledger's chat calls belong to replies; a tool's own calls have another purpose
 				if e.Usage != nil && e.Role == "assistant" && e.Stop != "error" && e.Stop != "aborted" {
 					call := session.Call{
@@ -178,7 +178,7 @@ func TestEstimateConformance(t *testing.T) {
 				}
 				items = append(items, w)
 			}
-			total, reported, trailing, last := Hybrid(items)
+			total, reported, trailing, last := CountFromReport(items)
 			got := map[string]any{
 				"tokens": float64(total), "usage_tokens": float64(reported), "trailing_tokens": float64(trailing),
 				"last_usage_index": float64(last),
@@ -441,7 +441,7 @@ func sinceOverlay(path []confEntry) (since []confEntry, previous any) {
 func editedEntries(t *testing.T, path []confEntry) []Entry {
 	t.Helper()
 	entries := entriesOf(t, path)
-	r := &reading{}
+	r := &snapshot{}
 	for i, e := range path {
 		m := session.Message{RowID: int64(i + 1), Kind: session.KindMessage, InContext: entries[i].InContext, ExternalID: e.ID}
 		if e.Kind == "context_edit" {
@@ -451,13 +451,13 @@ func editedEntries(t *testing.T, path []confEntry) []Entry {
 			}
 			m.Kind, m.Extra = session.KindMarker, session.JSONOf(map[string]any{"context_edit": edit})
 		}
-		r.path = append(r.path, m)
+		r.Messages = append(r.Messages, m)
 	}
-	(&Manager{cfg: Config{Counter: func(string) Counter { return runes{} }}}).edit(r)
+	(&Manager{cfg: Config{Counter: func(string) Counter { return runes{} }}}).applyEdits(r)
 	for i := range entries {
-		entries[i].InContext = r.path[i].InContext
-		if r.edited[r.path[i].RowID] && r.path[i].InContext {
-			entries[i].Tokens = r.path[i].Tokens
+		entries[i].InContext = r.Messages[i].InContext
+		if r.Edited[r.Messages[i].RowID] && r.Messages[i].InContext {
+			entries[i].Tokens = r.Messages[i].Tokens
 		}
 	}
 	return entries
@@ -466,7 +466,7 @@ func editedEntries(t *testing.T, path []confEntry) []Entry {
 func summarisedIDs(path []confEntry, entries []Entry) []any {
 	ids := []any{}
 	for i, e := range entries {
-		if e.gives() && e.Role != session.System {
+		if e.InContext && e.Role != session.System {
 			ids = append(ids, path[i].ID)
 		}
 	}

@@ -3,124 +3,256 @@ package contextmgr
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"sessiond/internal/session"
 )
 
-// Ways in which the size of what stands beside the messages is known.
+// Methods of counting, as tokens.method says.
 const (
-	OverheadNone    = "none"    // nothing is known of it
+	MethodEstimate = "estimate" // everything by sessiond's own counter
+	MethodAnchor   = "anchor"   // a provider's report, and an estimate of the messages after it
+)
+
+// Tokens is the size of a context and its limits.
+type Tokens struct {
+	Total     int64  `json:"total"`
+	Window    int64  `json:"window"`
+	Threshold int64  `json:"threshold"`
+	Reserve   int64  `json:"reserve"`
+	Method    string `json:"method"`
+	Error     int64  `json:"error"` // two standard errors of Total
+	Estimate  int64  `json:"-"`     // everything by sessiond's own counter, whatever Method says
+
+	anchor *Anchor // the report that Total starts from; nil: none
+	excess float64 // provider's count per own count, of a context that was cut to fit; 0: none
+}
+
+// Upper returns Total and its error: compaction goes by it.
+func (t *Tokens) Upper() int64 { return t.Total + t.Error }
+
+// providerRatio returns the provider's count per own count, at least 1.
+func (t *Tokens) providerRatio() float64 {
+	return max(1, float64(t.Total)/float64(max(1, t.Estimate)))
+}
+
+// Doubt is two standard errors of an estimate, as a share of it, while nothing is learned of the
+// model.
+const Doubt = 0.06
+
+// Ways in which the size of system text and tools beside the messages is known.
+const (
+	OverheadNone    = "none"    // unknown
 	OverheadCounted = "counted" // the caller's tools, by sessiond's counter
 	OverheadGiven   = "given"   // the caller's own number
 	OverheadKept    = "kept"    // that of the last context
-	OverheadLearned = "learned" // what providers reported more than the messages account for
+	OverheadLearned = "learned" // what providers reported beyond the messages
 )
 
-// Counting explains tokens.total: how it was counted, from which report, and how far it may be
-// off. Sizes are in tokens of the model.
+// Counting explains tokens.total: how it was counted, from which report, and its error. Sizes are in
+// tokens of the model.
 type Counting struct {
 	Method    string   `json:"method"`    // anchor or estimate
-	Anchor    *Anchor  `json:"anchor"`    // the report that the count starts from; null: none counts for this context
+	Anchor    *Anchor  `json:"anchor"`    // the report that the count starts from; null: none
 	Estimated int64    `json:"estimated"` // the part of the total that no provider counted
-	Error     int64    `json:"error"`     // two standard errors of the total: 6 % of what is estimated, less once the scale was learned
-	Low       int64    `json:"low"`       // the total less those
-	High      int64    `json:"high"`      // the total and those: compaction goes by it
+	Error     int64    `json:"error"`     // two standard errors of the total: 6 % of the estimate, less once the scale is learned
+	Low       int64    `json:"low"`       // total − error
+	High      int64    `json:"high"`      // total + error: compaction goes by it
 	Family    string   `json:"family"`    // of tokenizers, whose weights count
-	Scale     float64  `json:"scale"`     // of the model, learned from reports; 1: nothing was learned
-	Estimate  int64    `json:"estimate"`  // sessiond's own count of all of it, whatever was reported
-	Excess    float64  `json:"excess"`    // of a context that was cut to fit: total is estimate times what a provider had counted more; 1: nothing
+	Scale     float64  `json:"scale"`     // of the model, learned from reports; 1: nothing is learned
+	Estimate  int64    `json:"estimate"`  // everything by sessiond's own counter, whatever was reported
+	Excess    float64  `json:"excess"`    // of a context that was cut to fit: total is estimate times this; 1: not cut
 	Overhead  Overhead `json:"overhead"`
 }
 
-// Anchor is a report of a provider that a count starts from.
+// Anchor is a provider's report that a count starts from.
 type Anchor struct {
-	Context  string             `json:"context_id,omitempty"` // that the call was made with
+	Context  string             `json:"context_id,omitempty"` // of the call
 	Message  session.MessageRef `json:"message"`              // the reply
 	Model    string             `json:"model,omitempty"`
 	At       session.Time       `json:"at"`
 	Input    int64              `json:"input_tokens"` // cache included
 	Output   int64              `json:"output_tokens"`
-	Tokens   int64              `json:"tokens"`         // both: the context with the reply
-	Since    int64              `json:"tokens_since"`   // estimated, of what came after it
-	Messages int                `json:"messages_since"` // that they are of
+	Tokens   int64              `json:"tokens"`         // input and output: the context with the reply
+	Since    int64              `json:"tokens_since"`   // estimate of the messages after it
+	Messages int                `json:"messages_since"` // their number
 }
 
-// Overhead is what stands beside the messages: definitions of tools, and the provider's framing.
+// Overhead is the size of tool definitions and of the provider's framing.
 type Overhead struct {
 	Tokens int64  `json:"tokens"`
 	Method string `json:"method"` // none, counted, given, kept, learned
 }
 
-// overheadReports is how many reports are looked at to learn an overhead.
-const overheadReports = 4
+// report is a provider's count, with sessiond's own count of the same context (0: unknown).
+type report struct {
+	*session.Call
+	estimate int64
+}
 
-// learnOverhead finds what reports of this session and set of tools say of what stands beside
-// the messages, where the caller says nothing: what went in less sessiond's count of the
-// messages, from the smallest context, where that is off the least. Less than may be off is
-// nothing.
-func (m *Manager) learnOverhead(ctx context.Context, r *reading) error {
-	if r.overheadBy != OverheadNone {
+// lastReport returns the provider's last count if it is valid for this context, nil for none.
+func (m *Manager) lastReport(ctx context.Context, s *snapshot) (*report, error) {
+	if s.overlayIsNew {
+		return nil, nil
+	}
+	call, err := m.store.LastReport(ctx, s.sess)
+	if err != nil || call == nil || call.MessageID == nil || call.Model != "" && call.Model != s.model {
+		return nil, err
+	}
+	if call.ContextID == nil {
+		if stale, err := m.reportIsStale(ctx, s, call); stale || err != nil {
+			return nil, err
+		}
+		last := &report{Call: call}
+		if s.last != nil && call.CreatedAt.After(s.last.CreatedAt.Time) {
+			last.estimate = s.last.Tokens
+		}
+		return last, nil
+	}
+	made, err := m.store.Context(ctx, s.sess.ID, *call.ContextID)
+	if err != nil {
+		return nil, fmt.Errorf("the context of the last report: %w", err)
+	}
+	if !sameBlocks(made, s.contextRecord(0)) {
+		return nil, nil
+	}
+	return &report{Call: call, estimate: made.Tokens}, nil
+}
+
+func sameBlocks(a, b session.Context) bool {
+	return a.SystemHash == b.SystemHash && a.ToolsHash == b.ToolsHash && a.InitialHash == b.InitialHash
+}
+
+// reportIsStale reports whether a report without a context is older than a change of the context's
+// beginning.
+func (m *Manager) reportIsStale(ctx context.Context, s *snapshot, call *session.Call) (bool, error) {
+	if s.sess.Epoch == 0 {
+		return false, nil
+	}
+	if s.last != nil && s.last.Epoch != s.sess.Epoch {
+		return true, nil
+	}
+	all, err := m.store.Compactions(ctx, s.sess.ID)
+	return slices.ContainsFunc(all, func(c session.Compaction) bool {
+		return c.UndoneAt != nil && !call.CreatedAt.After(c.UndoneAt.Time)
+	}), err
+}
+
+// coversLess reports whether the reported context was much smaller than the items before the
+// report's reply now. A change of the learned scale is smaller than that.
+func (r *report) coversLess(now int64) bool {
+	return r.estimate > 0 && now > r.estimate+r.estimate/4+256
+}
+
+// SizedItem is an item of a context, as counting sees it.
+type SizedItem struct {
+	Tokens int64
+	Report int64 // the provider's count of the context up to and with this item; 0: none
+}
+
+// CountFromReport sizes a context by its last report and an estimate of the items after it. last is
+// the index of the reporting item, -1 if everything is estimated. Rule: pi, estimateContextTokens.
+func CountFromReport(items []SizedItem) (total, reported, trailing int64, last int) {
+	for last = len(items) - 1; last >= 0; last-- {
+		if items[last].Report > 0 {
+			reported = items[last].Report
+			break
+		}
+		trailing += items[last].Tokens
+	}
+	return reported + trailing, reported, trailing, last
+}
+
+// count sizes a draft: by a report, if there is one, and an estimate of the rest. A report of a
+// context whose parts were cut to fit does not count for the whole parts.
+func (s *snapshot) count(d *Draft, last *report) Tokens {
+	n := s.numbers
+	t := Tokens{Total: d.Total, Estimate: d.Total, Window: n.Window, Threshold: n.Threshold, Reserve: n.Reserve, Method: MethodEstimate, Error: s.scales.errorOf(d.Total)}
+	if last == nil {
+		return t
+	}
+	items := make([]SizedItem, len(d.Items))
+	for i := range d.Items {
+		items[i].Tokens = d.Weights[i]
+		if m := &d.Items[i].Message; d.Items[i].Kind == ItemMessage && m.RowID == *last.MessageID && !m.Finish.Failed() {
+			items[i].Report = last.ContextTokens()
+		}
+	}
+	total, reported, trailing, at := CountFromReport(items)
+	if at < 0 || last.coversLess(d.Total-trailing-d.Weights[at]) {
+		return t
+	}
+	t.Total, t.Method, t.Error = total, MethodAnchor, s.scales.errorOf(trailing)
+	t.anchor = &Anchor{
+		Message: d.Items[at].Message.ID, Model: last.Model, At: last.CreatedAt, Input: inputTokens(last.Call), Output: last.OutputTokens,
+		Tokens: reported, Since: trailing, Messages: len(d.Items) - at - 1,
+	}
+	if last.ContextID != nil {
+		t.anchor.Context = session.ContextName(*last.ContextID)
+	}
+	return t
+}
+
+// explainCount explains the size of the context.
+func (s *snapshot) explainCount(t *Tokens) *Counting {
+	c := Counting{
+		Method: t.Method, Anchor: t.anchor, Estimated: t.Total, Error: t.Error, Low: max(0, t.Total-t.Error), High: t.Upper(),
+		Family: s.scales.family, Scale: s.scales.scale, Estimate: t.Estimate, Excess: max(1, t.excess),
+		Overhead: Overhead{Tokens: s.Overhead, Method: s.overheadMethod},
+	}
+	if t.anchor != nil {
+		c.Estimated = t.anchor.Since
+	}
+	return &c
+}
+
+// maxOverheadReports is the number of reports from which an overhead is learned.
+const maxOverheadReports = 4
+
+// learnOverhead estimates the overhead from this session's reports with the same tools, if the
+// caller does not say it: the reported input less sessiond's count of the messages, in the smallest
+// context, whose error is the smallest. A difference within the error counts as nothing.
+func (m *Manager) learnOverhead(ctx context.Context, s *snapshot) error {
+	if s.overheadMethod != OverheadNone {
 		return nil
 	}
-	calls, err := m.store.Reports(ctx, r.sess.ID, overheadReports)
+	calls, err := m.store.Reports(ctx, s.sess.ID, maxOverheadReports)
 	if err != nil {
 		return err
 	}
-	least := int64(-1)
+	smallest := int64(-1)
 	for i := range calls {
 		c := &calls[i]
-		if c.Model != "" && c.Model != r.model {
+		if c.Model != "" && c.Model != s.model {
 			continue
 		}
-		made, err := m.store.Context(ctx, r.sess.ID, *c.ContextID)
+		made, err := m.store.Context(ctx, s.sess.ID, *c.ContextID)
 		if err != nil {
 			return fmt.Errorf("the context of a report: %w", err)
 		}
-		base := made.Tokens - made.OverheadTokens
-		if made.ToolsHash != hashOf(r.tools) || least >= 0 && base >= least {
+		counted := made.Tokens - made.OverheadTokens
+		if made.ToolsHash != hashOf(s.tools) || smallest >= 0 && counted >= smallest {
 			continue
 		}
-		least = base
-		if over := inputOf(c) - base; over > r.weigh.errorOf(base) && over < r.numbers.Limit/2 {
-			r.overhead, r.overheadBy = over, OverheadLearned
+		smallest = counted
+		if over := inputTokens(c) - counted; over > s.scales.errorOf(counted) && over < s.numbers.Limit/2 {
+			s.Overhead, s.overheadMethod = over, OverheadLearned
 		} else {
-			r.overhead, r.overheadBy = 0, OverheadNone
+			s.Overhead, s.overheadMethod = 0, OverheadNone
 		}
 	}
 	return nil
 }
 
-// given is the overhead as it goes into the record of a context: what was learned from such
-// records must not come back as something that was said.
-func (r *reading) given() int64 {
-	if r.overheadBy == OverheadLearned {
+// knownOverhead returns the overhead to record: a learned one must not come back as the caller's.
+func (s *snapshot) knownOverhead() int64 {
+	if s.overheadMethod == OverheadLearned {
 		return 0
 	}
-	return r.overhead
+	return s.Overhead
 }
 
-// anchorOf tells of the report that a count of a draft starts from. last is the item of its reply.
-func (d *Draft) anchorOf(report *anchor, last int, trailing int64) *Anchor {
-	a := Anchor{
-		Message: d.Items[last].Message.ID, Model: report.Model, At: report.CreatedAt, Input: inputOf(report.Call), Output: report.OutputTokens,
-		Tokens: report.ContextTokens(), Since: trailing, Messages: len(d.Items) - last - 1,
-	}
-	if report.ContextID != nil {
-		a.Context = session.ContextName(*report.ContextID)
-	}
-	return &a
-}
-
-// counting explains the size of the context.
-func (t *turn) counting() *Counting {
-	r, tokens := t.r, &t.tokens
-	c := Counting{
-		Method: tokens.Method, Anchor: tokens.anchor, Estimated: tokens.Total, Error: tokens.Error,
-		Low: max(0, tokens.Total-tokens.Error), High: tokens.Upper(), Family: r.weigh.family, Scale: r.weigh.scale, Estimate: tokens.Estimate,
-		Excess: max(1, tokens.excess), Overhead: Overhead{Tokens: r.overhead, Method: r.overheadBy},
-	}
-	if tokens.anchor != nil {
-		c.Estimated = tokens.anchor.Since
-	}
-	return &c
+// inputTokens returns the whole input of a call.
+func inputTokens(c *session.Call) int64 {
+	return c.InputTokens + c.CacheReadTokens + c.CacheWriteTokens
 }

@@ -1,6 +1,10 @@
 package contextmgr
 
-import "sessiond/internal/session"
+import (
+	"slices"
+
+	"sessiond/internal/session"
+)
 
 // Entry is a message as cutting and planning see it: no content.
 type Entry struct {
@@ -10,18 +14,15 @@ type Entry struct {
 	Tokens    int64 // as it would be sent
 	InContext bool
 	Person    bool     // a person's message
-	Reasoning bool     // a reply of nothing but reasoning: it belongs to what follows
+	Reasoning bool     // a reply of nothing but reasoning: it belongs to the next entry
 	Calls     []string // ids of the calls it makes
 	Results   []string // ids of the calls it answers
 	Outputs   []Output // the finished outputs it holds, in order
 }
 
-// gives tells whether the entry puts anything into a context.
-func (e *Entry) gives() bool { return e.InContext }
-
-// cuttable tells whether kept messages may begin here.
+// cuttable reports whether kept messages may begin here.
 func (e *Entry) cuttable() bool {
-	if !e.gives() {
+	if !e.InContext {
 		return false
 	}
 	switch e.Kind {
@@ -33,7 +34,7 @@ func (e *Entry) cuttable() bool {
 	return false
 }
 
-// startsTurn tells whether the entry is what a turn begins with.
+// startsTurn reports whether a turn begins here.
 func (e *Entry) startsTurn() bool {
 	return e.cuttable() && e.Role != session.Assistant
 }
@@ -41,65 +42,59 @@ func (e *Entry) startsTurn() bool {
 // CutRule says how much to keep.
 type CutRule struct {
 	KeepTokens   int64
-	KeepMessages int64 // at least, as far as KeepMost allows
+	KeepMessages int64 // at least, within KeepMost
 	KeepMost     int64 // tokens that KeepMessages may fill
-	// MetadataSplits is pi's own reading of a cut that was moved back onto entries without
-	// content: it looks for the turn of the entry at the cut, not of the first message after it.
+	// MetadataSplits follows pi when a cut moves back onto entries without content: the turn is
+	// that of the entry at the cut, not of the first message after it.
 	MetadataSplits bool
 }
 
-// Cut says where a path is cut: entries from First on are kept. TurnStart is the entry that
-// began the turn which the cut splits, -1 where no turn is split.
+// Cut divides a path: entries from First on are kept. TurnStart is the entry that began the turn
+// which the cut splits, -1 if it splits none.
 type Cut struct {
 	First     int
 	TurnStart int
 }
 
-// Split tells whether the cut lies inside a turn.
+// Split reports whether the cut lies inside a turn.
 func (c Cut) Split() bool { return c.TurnStart >= 0 }
 
-// FindCut finds the first entry to keep verbatim: back from the newest until both keep rules
-// are met, then the nearest valid point at or after. It never separates a call from its
-// result or a reasoning item from its call. Rule: pi, findCutPoint.
+// FindCut returns the cut at the nearest valid point at or after the entry at which both keep
+// rules are met, counted back from the newest. It never separates a call from its result, or
+// reasoning from its call. Rule: pi, findCutPoint.
 func FindCut(path []Entry, rule CutRule) Cut {
 	valid := validPoints(path)
-	first, last := -1, -1
-	for i := range path {
-		if valid[i] {
-			if first < 0 {
-				first = i
-			}
-			last = i
-		}
-	}
-	if first < 0 {
+	cut := slices.Index(valid, true)
+	if cut < 0 {
 		return Cut{0, -1}
 	}
-	cut := first
-	if reached := walkBack(path, rule); reached >= 0 {
-		cut = last
-		for i := reached; i < len(path); i++ {
-			if valid[i] {
-				cut = i
-				break
+	if enough := keepFrom(path, rule); enough >= 0 {
+		if next := slices.Index(valid[enough:], true); next >= 0 {
+			cut = enough + next
+		} else {
+			for i, ok := range valid { // the last valid point
+				if ok {
+					cut = i
+				}
 			}
 		}
 	}
 	message := cut
-	for cut > 0 && !path[cut-1].gives() {
+	for cut > 0 && !path[cut-1].InContext {
 		cut--
 	}
-	if !rule.MetadataSplits {
-		return Cut{cut, turnStart(path, message)}
+	if rule.MetadataSplits {
+		message = cut
 	}
-	return Cut{cut, turnStart(path, cut)}
+	return Cut{cut, turnStart(path, message)}
 }
 
-// walkBack gives the entry at which both keep rules are met, -1 if the path is too short.
-func walkBack(path []Entry, rule CutRule) int {
+// keepFrom returns the newest entry from which on both keep rules are met, -1 if the path is too
+// short.
+func keepFrom(path []Entry, rule CutRule) int {
 	var sum, count int64
 	for i := len(path) - 1; i >= 0; i-- {
-		if path[i].Tokens == 0 || !path[i].gives() {
+		if path[i].Tokens == 0 || !path[i].InContext {
 			continue
 		}
 		sum += path[i].Tokens
@@ -111,7 +106,7 @@ func walkBack(path []Entry, rule CutRule) int {
 	return -1
 }
 
-// turnStart gives the beginning of the turn that a cut at i splits, -1 where it splits none.
+// turnStart returns the beginning of the turn that a cut at i splits, -1 if it splits none.
 func turnStart(path []Entry, i int) int {
 	if path[i].startsTurn() {
 		return -1
@@ -124,8 +119,8 @@ func turnStart(path []Entry, i int) int {
 	return -1
 }
 
-// validPoints marks where a cut may lie: never at a result, never between a call and its
-// result, however late that came, never between reasoning and what it led to.
+// validPoints marks where a cut may lie: never at a result, never between a call and its result,
+// however late that came, never between reasoning and its reply.
 func validPoints(path []Entry) []bool {
 	valid := make([]bool, len(path))
 	answered := make([]int, len(path)) // by the entry that calls: the last entry that answers it
@@ -141,13 +136,109 @@ func validPoints(path []Entry) []bool {
 			}
 		}
 	}
-	reach := -1 // the furthest result of a call before i
+	lastResult := -1 // of a call before i
 	for i := range path {
 		afterReasoning := i > 0 && path[i-1].Reasoning && path[i].Role == session.Assistant
-		valid[i] = path[i].cuttable() && i > reach && !afterReasoning
+		valid[i] = path[i].cuttable() && i > lastResult && !afterReasoning
 		if len(path[i].Calls) > 0 {
-			reach = max(reach, answered[i])
+			lastResult = max(lastResult, answered[i])
 		}
 	}
 	return valid
+}
+
+// firstUnanswered returns the first entry that must stay as it is: messages after the last reply,
+// or the reply whose calls still wait for results, with the reasoning before it.
+func firstUnanswered(path []Entry) int {
+	first, waiting := len(path), map[string]bool{}
+	for i := range path {
+		for _, id := range path[i].Calls {
+			waiting[id] = true
+		}
+		for _, id := range path[i].Results {
+			delete(waiting, id)
+		}
+	}
+	for i := range slices.Backward(path) {
+		switch e := &path[i]; {
+		case !e.InContext:
+		case slices.ContainsFunc(e.Calls, func(id string) bool { return waiting[id] }):
+			for first = i; first > 0 && path[first-1].Reasoning; first-- {
+			}
+			return first
+		case e.Role == session.Assistant:
+			return first
+		case e.Role == session.Tool:
+			if len(waiting) == 0 {
+				return first
+			}
+		default:
+			if first == len(path) || path[first].startsTurn() {
+				first = i
+			}
+		}
+	}
+	return first
+}
+
+// cutAt returns the cut that keeps the path from first on, with the beginning of the turn that it
+// splits: one whose reply is not complete before the cut.
+func cutAt(path []Entry, first int) Cut {
+	cut := Cut{first, -1}
+	if first < len(path) && path[first].startsTurn() {
+		return cut
+	}
+	last := first - 1
+	for last >= 0 && !path[last].InContext {
+		last--
+	}
+	switch {
+	case last < 0:
+	case path[last].startsTurn():
+		cut.TurnStart = last
+	case path[last].Role == session.Tool || len(path[last].Calls) > 0 || first < len(path):
+		cut.TurnStart = turnStart(path, last)
+	}
+	return cut
+}
+
+// firstOfTail returns the first entry that opencode keeps: the newest turns that fit the budget
+// whole, then the end of the turn before, as far as it fits. starts reports where turns begin;
+// turns is how many may be kept, negative: all. -1: nothing is kept, also if everything would be.
+// Rule: opencode, SessionCompaction.
+func firstOfTail(path []Entry, starts func(int) bool, budget int64, turns int) int {
+	first, end := -1, len(path)
+	valid := validPoints(path)
+	for i := len(path) - 1; i >= 0 && turns != 0; i-- {
+		if !starts(i) {
+			continue
+		}
+		at, size := fittingEnd(path, valid, i, end, budget)
+		if at < 0 {
+			break
+		}
+		first, end, turns = at, i, turns-1
+		if budget -= size; at != i {
+			break
+		}
+	}
+	if first == 0 {
+		return -1
+	}
+	return first
+}
+
+// fittingEnd returns the first entry of a turn from which on it fits the budget, and the weight
+// of that end; -1 if nothing fits.
+func fittingEnd(path []Entry, valid []bool, start, end int, budget int64) (at int, size int64) {
+	for i := start; i < end; i++ {
+		size += path[i].Tokens
+	}
+	for i := start; i < end; i++ {
+		if size <= budget && valid[i] {
+			return i, size
+		}
+		size -= path[i].Tokens
+	}
+	return -1, 0
 }

@@ -40,7 +40,7 @@ func TestWhatAProviderCountsBesideTheMessagesIsNamed(t *testing.T) {
 	r.append(text(session.User, "the task"))
 	r.report(r.turn(TurnInput{}), "reply", 9000, 10)
 	var err error
-	for range overflowsInARow + 1 {
+	for range maxOverflows + 1 {
 		_, _, err = r.mgr.Compact(r.ctx, r.id, CompactInput{Trigger: session.TriggerOverflow, ReportedTokens: 9000})
 	}
 	wantCode(t, err, session.DoesNotFit, "times as much as sessiond", "overhead_tokens")

@@ -9,15 +9,14 @@ import (
 	"sessiond/internal/session"
 )
 
-// Texts of the flush turn, where the configuration has none of its own. Both say that the
-// agent may stay silent. <date> becomes the day.
+// Default texts of the flush turn. Both say that the agent may stay silent. <date> becomes the day.
 const (
 	defaultFlushPrompt = "The context of this conversation is nearly full and will be summarised soon. Put anything worth remembering into `memory/<date>.md` now; create the folder if it is missing and add to the file if it exists. Nothing to keep? Then answer NO_REPLY."
 	defaultFlushSystem = "Housekeeping turn before compaction. Write short, factual notes for your later self. Unless the person has to be told something, your answer is NO_REPLY."
 	silenceHint        = "Answer NO_REPLY when nothing needs to be said to the person."
 )
 
-// FlushSettings say whether and how a memory flush is asked for. The zero value asks for none.
+// FlushSettings say whether and how to ask for a memory flush. The zero value asks for none.
 type FlushSettings struct {
 	Enabled      bool
 	Prompt       string         // "": the default text
@@ -26,8 +25,8 @@ type FlushSettings struct {
 	Zone         *time.Location // of <date> in the texts; nil: UTC
 }
 
-// Effective fills in the defaults. A text of one's own that does not say how to stay silent
-// gets a line that does.
+// Effective returns the settings with their defaults. A custom text that does not say how to stay
+// silent gets a line that does.
 func (s FlushSettings) Effective() FlushSettings {
 	s.Prompt, s.SystemPrompt = withHint(s.Prompt, defaultFlushPrompt), withHint(s.SystemPrompt, defaultFlushSystem)
 	if s.SoftTokens != nil && *s.SoftTokens < 0 {
@@ -49,9 +48,9 @@ func withHint(text, fallback string) string {
 	return strings.TrimRight(text, " \n") + "\n\n" + silenceHint
 }
 
-// from gives the size from which a flush is asked for: so many tokens under the threshold,
-// with preset moltbot under the limit. It is not positive where the window is too small.
-func (s FlushSettings) from(n *Numbers) int64 {
+// dueFrom returns the size from which a flush is due: SoftTokens under the threshold, with preset
+// moltbot under the limit. It is not positive if the window is too small.
+func (s FlushSettings) dueFrom(n *Numbers) int64 {
 	switch {
 	case s.SoftTokens == nil:
 		return n.Flush
@@ -71,22 +70,22 @@ const (
 	WorkspaceNone  Workspace = "none"
 )
 
-// FlushCaller is what only the agent knows of the turn that it asks a context for.
+// FlushCaller is what only the agent knows of its turn.
 type FlushCaller struct {
 	Workspace  Workspace // "": rw
 	Heartbeat  bool      // no person is behind this turn
-	CLIBackend bool      // a command-line back end, which keeps a context of its own
+	CLIBackend bool      // a command-line back end, which keeps its own context
 }
 
-// barred tells whether the session's agent can never make a flush.
-func (c FlushCaller) barred() bool {
+// cannotSave reports whether the agent can never write its memory.
+func (c FlushCaller) cannotSave() bool {
 	return c.CLIBackend || c.Workspace == WorkspaceRead || c.Workspace == WorkspaceNone
 }
 
-// FlushSkip says why no flush is asked for.
+// FlushSkip says why no flush is due.
 type FlushSkip string
 
-// The reasons, in the order in which they are looked at.
+// The reasons, in the order in which they are checked.
 const (
 	FlushDisabled   FlushSkip = "disabled"
 	FlushReadOnly   FlushSkip = "read_only"
@@ -98,17 +97,17 @@ const (
 	FlushDone       FlushSkip = "already_flushed"
 )
 
-// FlushState is what the decision on a memory flush goes by. Sizes are in tokens.
+// FlushState is the input of DecideFlush. Sizes are in tokens.
 type FlushState struct {
 	Enabled    bool
 	Caller     FlushCaller
-	Context    int64  // 0: not known
-	From       int64  // the size from which it is due, inclusive
-	Generation int64  // counts, or names, the overlays
-	Last       *int64 // the generation of the last flush that was made; nil: none ever was
+	Context    int64  // 0: unknown
+	From       int64  // the size from which a flush is due, inclusive
+	Generation int64  // the effective overlay, or the number of overlays
+	Last       *int64 // the generation of the last flush; nil: none
 }
 
-// DecideFlush tells why no flush is due; "" when one is. Rule: openclaw.
+// DecideFlush returns why no flush is due, "" if one is. Rule: openclaw.
 func DecideFlush(s FlushState) FlushSkip {
 	switch {
 	case !s.Enabled:
@@ -131,19 +130,19 @@ func DecideFlush(s FlushState) FlushSkip {
 	return ""
 }
 
-// askFlush adds the directive of a memory flush where one is due, and notes that it was asked
-// for: of a repeated answer, and of a compaction in between, the generation is known by that.
+// askFlush adds the directive of a memory flush if one is due, and records that it was asked for in
+// this generation.
 func (t *turn) askFlush(ctx context.Context, caller FlushCaller) error {
 	settings := t.m.cfg.Flush.Effective()
-	from := settings.from(&t.r.numbers)
+	from := settings.dueFrom(&t.s.numbers)
 	state := FlushState{Enabled: settings.Enabled, Caller: caller, Context: t.tokens.Upper(), From: from, Generation: t.generation}
-	if t.made { // it passed the threshold, so it passed where the flush is due
+	if t.compacted { // it exceeded the threshold, so a flush was due before
 		state.Context = max(state.Context, from)
 	}
-	if DecideFlush(state) != "" { // before anything is read
+	if DecideFlush(state) != "" { // without reading the last flush
 		return nil
 	}
-	last, err := t.m.store.Flush(ctx, t.r.sess.ID, t.generation)
+	last, err := t.m.store.Flush(ctx, t.s.sess.ID, t.generation)
 	if err != nil {
 		return err
 	}
@@ -154,7 +153,7 @@ func (t *turn) askFlush(ctx context.Context, caller FlushCaller) error {
 		return nil
 	}
 	if last == nil || last.Outcome == session.FlushFailed {
-		if err := t.m.store.AskFlush(ctx, t.r.sess.ID, t.generation); err != nil {
+		if err := t.m.store.AskFlush(ctx, t.s.sess.ID, t.generation); err != nil {
 			return err
 		}
 	}
@@ -173,23 +172,24 @@ func (t *turn) askFlush(ctx context.Context, caller FlushCaller) error {
 // flushWait is how long an idle activation waits for a flush that was asked for.
 const flushWait = 5 * time.Minute
 
-// flushFirst tells whether a flush has to be waited for before an overlay may take effect in
-// an idle moment. Where none was asked for yet, it is: by an event, for nobody takes a turn.
-func (m *Manager) flushFirst(ctx context.Context, r *reading) (bool, error) {
+// waitForFlush reports whether an idle activation must wait for a memory flush. If none was asked
+// for in this generation, it asks, by an event.
+func (m *Manager) waitForFlush(ctx context.Context, s *snapshot) (bool, error) {
 	settings := m.cfg.Flush.Effective()
-	if !settings.Enabled || m.asked.barred(r.sess.ID) || settings.from(&r.numbers) <= 0 {
+	request, _ := m.requests.get(s.sess.ID)
+	if !settings.Enabled || request.cannotSave || settings.dueFrom(&s.numbers) <= 0 {
 		return false, nil
 	}
 	var generation int64
-	if r.overlay != nil {
-		generation = r.overlay.RowID
+	if s.Overlay != nil {
+		generation = s.Overlay.RowID
 	}
-	last, err := m.store.Flush(ctx, r.sess.ID, generation)
+	last, err := m.store.Flush(ctx, s.sess.ID, generation)
 	switch {
 	case err != nil:
 		return false, err
 	case last == nil:
-		return true, m.store.AskFlush(ctx, r.sess.ID, generation)
+		return true, m.store.AskFlush(ctx, s.sess.ID, generation)
 	case last.Outcome == session.FlushAsked:
 		return m.cfg.Now().Sub(last.At.Time) < flushWait, nil
 	}

@@ -89,7 +89,7 @@ func TestFlushConformance(t *testing.T) {
 					Start string `json:"prompt_starts_with"`
 				}](t, c.Expect)
 				got := map[string]any{
-					"enabled": s.Enabled, "soft_threshold_tokens": float64(n.Limit - s.from(&n)), "reserve_tokens_floor": float64(DefaultReserveFloor),
+					"enabled": s.Enabled, "soft_threshold_tokens": float64(n.Limit - s.dueFrom(&n)), "reserve_tokens_floor": float64(DefaultReserveFloor),
 					"prompt_has_token": strings.Contains(s.Prompt, routing.SilentToken), "system_prompt_has_token": strings.Contains(s.SystemPrompt, routing.SilentToken),
 				}
 				if want.Start != "" && strings.HasPrefix(s.Prompt, want.Start) {
@@ -100,7 +100,7 @@ func TestFlushConformance(t *testing.T) {
 				n := moltbotNumbers(t, g.Reserve, g.Floor, g.Window)
 				s := FlushState{
 					Enabled: g.Enabled, Caller: FlushCaller{Workspace: g.Workspace, Heartbeat: g.Heartbeat, CLIBackend: g.CLIBackend},
-					From: FlushSettings{SoftTokens: &g.Soft}.from(&n), Generation: g.Entry.CompactionCount, Last: g.Entry.MemoryFlushCount,
+					From: FlushSettings{SoftTokens: &g.Soft}.dueFrom(&n), Generation: g.Entry.CompactionCount, Last: g.Entry.MemoryFlushCount,
 				}
 				if g.Entry.TotalTokensFresh && g.Entry.TotalTokens != nil {
 					s.Context = *g.Entry.TotalTokens

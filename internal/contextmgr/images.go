@@ -7,57 +7,56 @@ import (
 	"image"
 	"image/color"
 	"image/draw"
-	"image/gif"
+	_ "image/gif" // registers the format
 	"image/jpeg"
-	"image/png"
+	_ "image/png" // registers the format
 	"strings"
-	"sync"
 
 	"sessiond/internal/session"
 )
 
-// Limits of an image as it is sent. Every provider takes one within them.
+// Limits of an image as it is sent. Every provider accepts an image within them.
 const (
-	mostSide  = 2000    // pixels
-	mostBytes = 5 << 20 // of the encoded image
+	maxSide  = 2000    // pixels
+	maxBytes = 5 << 20 // of the encoded image
 )
 
-// mostPixels bounds what an image may become in memory to be shrunk: 160 MB.
-const mostPixels = 40_000_000
+// maxPixels bounds the memory of an image to be shrunk: 160 MB.
+const maxPixels = 40_000_000
 
-// ImageAction is what becomes of an image on its way to a provider.
+// ImageAction says how an image is sent.
 type ImageAction string
 
-// The actions. What cannot be shrunk is replaced by a note, too.
+// The actions. An image that cannot be shrunk is replaced by a note, too.
 const (
 	ImageKeep   ImageAction = "keep"
 	ImageShrink ImageAction = "shrink"
-	ImageNote   ImageAction = "note" // a short text in its place
+	ImageNote   ImageAction = "note" // a short text replaces it
 )
 
-// ImageInfo is what the first bytes of an image tell.
+// ImageInfo is what an image's header says.
 type ImageInfo struct {
 	Width, Height int
 	Bytes         int64
 	Readable      bool
 }
 
-// Action says whether an image keeps to the limits.
+// Action returns what the limits require.
 func (i ImageInfo) Action() ImageAction {
 	switch {
 	case !i.Readable || i.Bytes == 0:
 		return ImageNote
-	case i.Width > mostSide || i.Height > mostSide || i.Bytes > mostBytes:
+	case i.Width > maxSide || i.Height > maxSide || i.Bytes > maxBytes:
 		return ImageShrink
 	}
 	return ImageKeep
 }
 
-// Shrink gives an image within the limits for one that is over them; not ok where it cannot.
+// Shrink returns an image within the limits for one that exceeds them; not ok if it cannot.
 type Shrink func(*session.Blob) (*session.Blob, bool)
 
-// limitImages holds the images of an item against the limits. Where the bytes are with the
-// provider, or of a type that only some take, it is for the dialect to know.
+// limitImages shrinks the images of an item that exceed the limits, or replaces them by a note. Images
+// without bytes here, or of a type that only some providers accept, are left to the dialect.
 func (d *Draft) limitImages(item *Item, shrink Shrink) {
 	for i := range item.Message.Parts {
 		p := &item.Message.Parts[i]
@@ -69,28 +68,29 @@ func (d *Draft) limitImages(item *Item, shrink Shrink) {
 		if action == ImageKeep {
 			continue
 		}
-		item.own()
+		item.copyParts()
 		item.Changed = true
 		p = &item.Message.Parts[i]
 		if action == ImageShrink && shrink != nil {
 			if small, ok := shrink(p.Blob); ok {
-				p.Blob, p.BlobSHA, p.Extra = small, &small.SHA256, withoutMediaType(p.Extra)
-				d.Adjustments = append(d.Adjustments, fmt.Sprintf("%s: an image of %d×%d pixels, %d bytes, was made smaller", item.Message.ID, info.Width, info.Height, info.Bytes))
+				p.Blob, p.BlobSHA, p.Extra = small, &small.SHA256, setJPEGType(p.Extra)
+				d.Adjustments = append(d.Adjustments, fmt.Sprintf("%s: an image of %d×%d pixels, %d bytes, is sent smaller", item.Message.ID, info.Width, info.Height, info.Bytes))
 				continue
 			}
 		}
-		why := fmt.Sprintf("it has %d×%d pixels and %d bytes; %d a side and %d bytes are taken", info.Width, info.Height, info.Bytes, mostSide, mostBytes)
+		why := fmt.Sprintf("it has %d×%d pixels and %d bytes; %d a side and %d bytes are taken", info.Width, info.Height, info.Bytes, maxSide, maxBytes)
 		if !info.Readable {
 			why = "its bytes are no image that can be read"
 		}
 		callID := p.CallID
-		item.Message.Parts[i] = session.TextPart("[image left out: " + why + "]")
-		item.Message.Parts[i].CallID = callID
-		d.Losses = append(d.Losses, fmt.Sprintf("%s: an image was replaced by a note: %s", item.Message.ID, why))
+		*p = session.TextPart("[image left out: " + why + "]")
+		p.CallID = callID
+		d.Losses = append(d.Losses, fmt.Sprintf("%s: a note replaces an image: %s", item.Message.ID, why))
 	}
 }
 
-// isCommonImage tells whether a part is said to be, or is, an image of a type that every provider takes.
+// isCommonImage reports whether a part is an image of a type that every provider accepts, by its
+// media type or its bytes.
 func isCommonImage(p *session.Part) bool {
 	mediaType := p.Blob.MediaType
 	var extra struct {
@@ -103,24 +103,24 @@ func isCommonImage(p *session.Part) bool {
 	case "", "image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp":
 		return true
 	}
-	return formatOf(p.Blob.Data) != ""
+	return imageFormat(p.Blob.Data) != ""
 }
 
-// withoutMediaType takes the type out of an extra, since the bytes are of another now.
-func withoutMediaType(extra session.JSON) session.JSON {
+// setJPEGType replaces the media type in extra fields, if there is one.
+func setJPEGType(extra session.JSON) session.JSON {
 	var fields map[string]any
 	if len(extra) == 0 || !decode(extra, &fields) {
 		return extra
 	}
-	if _, said := fields["media_type"]; !said {
+	if _, ok := fields["media_type"]; !ok {
 		return extra
 	}
 	fields["media_type"] = "image/jpeg"
 	return session.JSONOf(fields)
 }
 
-// formatOf tells the format of an image by its first bytes, "" for none that is known here.
-func formatOf(data []byte) string {
+// imageFormat returns png, jpeg, gif or webp by an image's first bytes, "" for another format.
+func imageFormat(data []byte) string {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
 		return "png"
@@ -137,23 +137,15 @@ func formatOf(data []byte) string {
 // imageInfo reads an image's header.
 func imageInfo(data []byte) ImageInfo {
 	info := ImageInfo{Bytes: int64(len(data))}
-	var c image.Config
-	var err error
-	switch formatOf(data) {
-	case "png":
-		c, err = png.DecodeConfig(bytes.NewReader(data))
-	case "jpeg":
-		c, err = jpeg.DecodeConfig(bytes.NewReader(data))
-	case "gif":
-		c, err = gif.DecodeConfig(bytes.NewReader(data))
+	switch imageFormat(data) {
+	case "":
 	case "webp":
 		info.Width, info.Height = webpSize(data)
 		info.Readable = info.Width > 0
-		return info
 	default:
-		return info
+		c, _, err := image.DecodeConfig(bytes.NewReader(data)) // of the formats imported here
+		info.Width, info.Height, info.Readable = c.Width, c.Height, err == nil && c.Width > 0 && c.Height > 0
 	}
-	info.Width, info.Height, info.Readable = c.Width, c.Height, err == nil && c.Width > 0 && c.Height > 0
 	return info
 }
 
@@ -175,36 +167,25 @@ func webpSize(data []byte) (width, height int) {
 	return 0, 0
 }
 
-// shrinkImage encodes an image anew, as a JPEG within the limits. The same image gives the
-// same bytes each time. WebP can only be measured.
-func shrinkImage(data []byte) ([]byte, bool) {
+// encodeSmaller encodes an image as a JPEG within the limits. The same image gives the same bytes.
+// WebP cannot be decoded here.
+func encodeSmaller(data []byte) ([]byte, bool) {
 	info := imageInfo(data)
-	if !info.Readable || info.Width*info.Height > mostPixels {
+	if !info.Readable || info.Width*info.Height > maxPixels {
 		return nil, false
 	}
-	var m image.Image
-	var err error
-	switch formatOf(data) {
-	case "png":
-		m, err = png.Decode(bytes.NewReader(data))
-	case "jpeg":
-		m, err = jpeg.Decode(bytes.NewReader(data))
-	case "gif":
-		m, err = gif.Decode(bytes.NewReader(data))
-	default:
-		return nil, false
-	}
+	m, _, err := image.Decode(bytes.NewReader(data))
 	if err != nil {
 		return nil, false
 	}
 	full := image.NewRGBA(image.Rect(0, 0, m.Bounds().Dx(), m.Bounds().Dy()))
 	draw.Draw(full, full.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)
 	draw.Draw(full, full.Bounds(), m, m.Bounds().Min, draw.Over)
-	for side := mostSide; side >= mostSide/8; side /= 2 {
+	for side := maxSide; side >= maxSide/8; side /= 2 {
 		small := scaleTo(full, side)
 		for _, quality := range []int{85, 60, 40} {
 			var b bytes.Buffer
-			if jpeg.Encode(&b, small, &jpeg.Options{Quality: quality}) == nil && b.Len() <= mostBytes {
+			if jpeg.Encode(&b, small, &jpeg.Options{Quality: quality}) == nil && b.Len() <= maxBytes {
 				return b.Bytes(), true
 			}
 		}
@@ -212,7 +193,7 @@ func shrinkImage(data []byte) ([]byte, bool) {
 	return nil, false
 }
 
-// scaleTo makes an image fit a square: each pixel is the mean of those that it stands for.
+// scaleTo scales an image into a square: each pixel is the mean of those that it replaces.
 func scaleTo(m *image.RGBA, side int) *image.RGBA {
 	w, h := m.Rect.Dx(), m.Rect.Dy()
 	longest := max(w, h)
@@ -242,34 +223,19 @@ func scaleTo(m *image.RGBA, side int) *image.RGBA {
 	return out
 }
 
-// mostShrunk bounds the memory of shrunk images, in bytes.
-const mostShrunk = 32 << 20
-
-// imageMemory remembers shrunk images: a stored one never changes. One is shrunk at a time,
-// since each takes much memory.
-type imageMemory struct {
-	mu   sync.Mutex
-	by   map[string]*session.Blob // by the hash of the original; nil: it cannot be shrunk
-	size int
-}
-
-func (m *imageMemory) shrink(original *session.Blob) (*session.Blob, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if small, known := m.by[original.SHA256]; known && original.SHA256 != "" {
+// shrinkImage implements Shrink. It caches its results: a stored image never changes.
+func (m *Manager) shrinkImage(original *session.Blob) (*session.Blob, bool) {
+	m.shrinks.Lock()
+	defer m.shrinks.Unlock()
+	small, ok := m.images.get(original.SHA256)
+	if ok && original.SHA256 != "" {
 		return small, small != nil
 	}
-	var small *session.Blob
-	if data, ok := shrinkImage(original.Data); ok {
+	small, size := nil, imageEntrySize
+	if data, ok := encodeSmaller(original.Data); ok {
 		small = &session.Blob{SHA256: hashOf(string(data)), Size: int64(len(data)), MediaType: "image/jpeg", Data: data}
+		size += len(data)
 	}
-	size := 0
-	if small != nil {
-		size = len(small.Data)
-	}
-	if m.by == nil || m.size+size > mostShrunk || len(m.by) >= mostAsked {
-		m.by, m.size = map[string]*session.Blob{}, 0
-	}
-	m.by[original.SHA256], m.size = small, m.size+size
+	m.images.put(original.SHA256, small, size)
 	return small, small != nil
 }

@@ -37,7 +37,7 @@ func TestInjectConformance(t *testing.T) {
 			for _, id := range in.Initial {
 				initial = append(initial, Item{Kind: ItemInitial, Message: session.Message{Author: id}})
 			}
-			placed, next := reinject(history, initial, in.Mode == "before_last_user_message")
+			placed, next := insertInitial(history, initial, in.Mode == "before_last_user_message")
 			names := func(items []Item) []any {
 				var all []any
 				for i := range items {
@@ -74,7 +74,7 @@ func TestRecentUserConformance(t *testing.T) {
 					Budget int64 `json:"user_message_budget"`
 				}
 			}](t, c.given(t))
-			r := &reading{}
+			r := &snapshot{}
 			names, said := map[session.MessageRef]string{}, map[string]string{}
 			for i, e := range entries.Entries {
 				m := text(session.Role(e.Role), e.Text+strings.Repeat(e.Unit, e.Times))
@@ -83,9 +83,9 @@ func TestRecentUserConformance(t *testing.T) {
 				}
 				m.RowID, m.ID = int64(i+1), session.MessageRef{Session: "20260101_001", Seq: int64(i + 1)}
 				names[m.ID], said[e.ID] = e.ID, m.Text()
-				r.path = append(r.path, m)
+				r.Messages = append(r.Messages, m)
 			}
-			kept := r.newestWords(Plan{Cut: Cut{len(r.path), -1}, Person: -1}, entries.Settings.Budget, &session.CompactionDetails{})
+			kept := r.newestWords(&Plan{Cut: Cut{len(r.Messages), -1}, Person: -1}, entries.Settings.Budget, &session.CompactionDetails{})
 			want := into[struct {
 				Kept  []map[string]any
 				Order []string
@@ -104,7 +104,7 @@ func TestRecentUserConformance(t *testing.T) {
 			if diff := cmp.Diff(want.Kept, got); diff != "" {
 				t.Errorf("want -, got +\n%s", diff)
 			}
-			overlay := session.Compaction{Summary: "s", Replacement: session.JSONOf(list(kept))}
+			overlay := session.Compaction{Summary: "s", Replacement: session.JSONOf(nonNil(kept))}
 			draft := Assemble(Material{Overlay: &overlay, Words: true, Weigh: &scales{scale: 1, counter: runes{}}})
 			for i := range draft.Items {
 				switch item := &draft.Items[i]; item.Kind {

@@ -1,19 +1,20 @@
 package contextmgr
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	"sessiond/internal/session"
 )
 
-// learnReach bounds how many messages between two reports are read.
-const learnReach = 256
+// maxLearned is how many messages between two reports are read.
+const maxLearned = 256
 
-// Learn holds the last two reports of a session against sessiond's own count of what came
-// into the context between them, and tells Config.Learned both. Only differences within one
-// epoch, model, system and set of tools say something: what does not grow falls out. What
-// went in counts, not the reply: reasoning is reported with it and never sent again.
+// Learn compares the difference of a session's last two reports with sessiond's own count of the
+// messages between them, and passes both to Config.Learned. The reports must have the same epoch,
+// model, system text and tools, so that constant parts cancel out. Only input counts: reasoning is
+// reported with a reply and never sent again.
 func (m *Manager) Learn(ctx context.Context, id session.ID) error {
 	if m.cfg.Learned == nil {
 		return nil
@@ -23,12 +24,11 @@ func (m *Manager) Learn(ctx context.Context, id session.ID) error {
 		return err
 	}
 	newer, older := &calls[0], &calls[1]
-	comparable, err := m.comparable(ctx, id, newer, older)
-	if err != nil || !comparable {
+	if ok, err := m.areComparable(ctx, id, newer, older); err != nil || !ok {
 		return err
 	}
 	info, _ := m.cfg.Models(newer.Model)
-	counter := m.cfg.Counter(m.familyOf(newer.Model))
+	counter := m.cfg.Counter(cmp.Or(info.Family, m.cfg.Reference))
 	var estimated int64
 	found, read, altered := false, 0, false
 	err = m.store.Walk(ctx, *newer.MessageID, func(msg session.Message) bool {
@@ -37,23 +37,23 @@ func (m *Manager) Learn(ctx context.Context, id session.ID) error {
 		}
 		if msg.InContext {
 			counter.Measure(&msg)
-			estimated += msg.Tokens - unsent(&msg)
-			altered = altered || sentOtherwise(&msg, info.Window)
+			estimated += msg.Tokens - reasoningTokens(&msg)
+			altered = altered || isSentAltered(&msg, info.Window)
 		}
 		found = msg.RowID == *older.MessageID
-		return !found && read < learnReach
+		return !found && read < maxLearned
 	})
 	if err != nil {
-		return fmt.Errorf("what came between two reports of %s: %w", id, err)
+		return fmt.Errorf("messages between two reports of %s: %w", id, err)
 	}
 	if !found || altered {
 		return nil
 	}
-	return m.cfg.Learned(ctx, newer.Model, estimated, inputOf(newer)-inputOf(older))
+	return m.cfg.Learned(ctx, newer.Model, estimated, inputTokens(newer)-inputTokens(older))
 }
 
-// unsent is what a measured message weighs that no provider is sent again: its reasoning.
-func unsent(m *session.Message) int64 {
+// reasoningTokens returns the weight of a measured message's reasoning: it is not sent again.
+func reasoningTokens(m *session.Message) int64 {
 	var sum int64
 	for i := range m.Parts {
 		if m.Parts[i].Kind == session.PartReasoning {
@@ -63,10 +63,9 @@ func unsent(m *session.Message) int64 {
 	return sum
 }
 
-// sentOtherwise tells whether a measured message went out in another form than it is stored
-// in, or in one that no text teaches about: a failed reply without its calls, a part so large
-// that it was cut, a picture.
-func sentOtherwise(m *session.Message, window int64) bool {
+// isSentAltered reports whether a measured message may be sent in another form than it is stored
+// in, or holds more than text: a failed reply, a part that is cut, a picture.
+func isSentAltered(m *session.Message, window int64) bool {
 	if m.Finish.Failed() {
 		return true
 	}
@@ -83,8 +82,8 @@ func sentOtherwise(m *session.Message, window int64) bool {
 	return false
 }
 
-// comparable tells whether two reports differ only by the messages between them.
-func (m *Manager) comparable(ctx context.Context, id session.ID, newer, older *session.Call) (bool, error) {
+// areComparable reports whether two reports differ only by the messages between them.
+func (m *Manager) areComparable(ctx context.Context, id session.ID, newer, older *session.Call) (bool, error) {
 	if newer.Model != older.Model || newer.Model == "" {
 		return false, nil
 	}
@@ -96,34 +95,23 @@ func (m *Manager) comparable(ctx context.Context, id session.ID, newer, older *s
 	if err != nil {
 		return false, err
 	}
-	if a.Epoch != b.Epoch || a.SystemHash != b.SystemHash || a.InitialHash != b.InitialHash || a.ToolsHash != b.ToolsHash || a.OverheadTokens != b.OverheadTokens {
+	if a.Epoch != b.Epoch || !sameBlocks(a, b) || a.OverheadTokens != b.OverheadTokens {
 		return false, nil
 	}
-	for _, c := range []*session.Context{&a, &b} { // what was cut to fit is counted whole here
+	for _, c := range []*session.Context{&a, &b} { // parts that were cut are counted whole here
 		var l limits
 		if decode(c.Limits, &l) && l.isCut() {
 			return false, nil
 		}
 	}
-	frozen, err := m.store.Frozen(ctx, session.Session{ID: id}) // both replies are its own, so what it shares lies before them
+	frozen, err := m.store.Frozen(ctx, session.Session{ID: id}) // inherited ones lie before both replies
 	if err != nil {
 		return false, err
 	}
-	for _, f := range frozen { // what was put beside the messages is not in their count
+	for _, f := range frozen { // frozen text is not in the messages' count
 		if f.MessageID > *older.MessageID && f.MessageID <= *newer.MessageID {
 			return false, nil
 		}
 	}
 	return true, nil
 }
-
-func (m *Manager) familyOf(model string) string {
-	info, _ := m.cfg.Models(model)
-	if info.Family == "" {
-		return m.cfg.Reference
-	}
-	return info.Family
-}
-
-// inputOf is everything that went into a call.
-func inputOf(c *session.Call) int64 { return c.InputTokens + c.CacheReadTokens + c.CacheWriteTokens }

@@ -91,8 +91,8 @@ func TestWhatCameSinceIsCutFirst(t *testing.T) {
 func TestLimitsOfAMessage(t *testing.T) {
 	at := func(tokens int64) *session.Message { return &session.Message{PathTokens: tokens} }
 	usual := limits{Part: 1000}
-	first := usual.cutAfter(100, 200, 500)
-	second := first.cutAfter(200, 300, 250)
+	first := usual.cutNew(100, 200, 500)
+	second := first.cutNew(200, 300, 250)
 	for _, c := range []struct {
 		name string
 		l    limits
@@ -105,7 +105,7 @@ func TestLimitsOfAMessage(t *testing.T) {
 		{"all of it, smaller", second.cutAll(400, 100), [4]int64{100, 100, 100, 100}},
 	} {
 		for i, want := range c.want {
-			if got, calls := c.l.of(at(int64(i+1) * 100)); got != want || calls != (want < 1000) {
+			if got, calls := c.l.partLimit(at(int64(i+1) * 100)); got != want || calls != (want < 1000) {
 				t.Errorf("%s: at %d tokens %d, calls %t, want %d", c.name, (i+1)*100, got, calls, want)
 			}
 		}

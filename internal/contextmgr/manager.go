@@ -1,26 +1,119 @@
+// Package contextmgr decides what a model is given now: the system text, the summary of the
+// hidden messages, the messages kept verbatim and the originals that a question recalls.
+//
+// Decisions are pure functions over small values, in files of their own: numbers, presets, cut,
+// plan, prune, repair, policy, limits, assemble, prefix, passages. The Manager around them reads,
+// stages and commits. A request never waits for a remote model, and reading never writes.
 package contextmgr
 
 import (
+	"context"
+	"hash/maphash"
 	"sync"
 	"time"
 
 	"sessiond/internal/session"
 )
 
-// Manager hands out contexts and makes, stages, activates and undoes overlays. It is safe
-// for use by many goroutines; what changes a session's overlays goes one after the other.
+// Store is what the manager needs of the store.
+type Store interface {
+	Session(ctx context.Context, id session.ID) (session.Session, error)
+	Message(ctx context.Context, ref session.MessageRef) (session.Message, error)
+	MessageByID(ctx context.Context, id int64) (session.Message, error)
+	Walk(ctx context.Context, head int64, yield func(session.Message) bool) error
+	WalkDownTo(ctx context.Context, head, lowest int64, yield func(session.Message) bool) error
+	Path(ctx context.Context, head, after int64) ([]session.Message, error)
+	Root(ctx context.Context, head int64) (first, last session.MessageRef, err error)
+	OnPath(ctx context.Context, head, message int64) (bool, error)
+
+	Effective(ctx context.Context, s session.Session) (*session.Compaction, error)
+	Compactions(ctx context.Context, id session.ID) ([]session.Compaction, error)
+	Compaction(ctx context.Context, id session.ID, compaction int64) (session.Compaction, error)
+	AddCompaction(ctx context.Context, c session.Compaction) (session.Compaction, error)
+	FinishCompaction(ctx context.Context, c session.Compaction) (session.Compaction, error)
+	AnswerCompaction(ctx context.Context, i *session.Idempotency, c session.Compaction) error
+	Activate(ctx context.Context, id session.ID, compaction int64) (session.Compaction, error)
+	UndoCompaction(ctx context.Context, id session.ID, compaction int64) (session.Session, error)
+	RedoCompaction(ctx context.Context, id session.ID, compaction int64) (session.Session, error)
+
+	AddBranchSummary(ctx context.Context, in session.BranchSummary) (m session.Message, attached bool, err error)
+
+	SaveContext(ctx context.Context, c session.Context, blocks map[string]string, frozen []session.Frozen) (session.Context, error)
+	LastContext(ctx context.Context, id session.ID) (*session.Context, map[string]string, error)
+	Context(ctx context.Context, id session.ID, contextID int64) (session.Context, error)
+	Frozen(ctx context.Context, s session.Session) ([]session.Frozen, error)
+	Flush(ctx context.Context, id session.ID, generation int64) (*session.Flush, error)
+	AskFlush(ctx context.Context, id session.ID, generation int64) error
+
+	AddCall(ctx context.Context, c session.Call) (session.Call, error)
+	LastReport(ctx context.Context, s session.Session) (*session.Call, error)
+	Reports(ctx context.Context, id session.ID, most int) ([]session.Call, error)
+	Pins(ctx context.Context, id session.ID) ([]int64, error)
+	TouchedFiles(ctx context.Context, after, through int64) ([]session.TouchedFile, error)
+}
+
+// Summarizer summarises a span of messages.
+type Summarizer interface {
+	Summarize(ctx context.Context, in session.SummaryRequest) (session.Summary, error)
+}
+
+// Counter counts tokens as one family of tokenizers does.
+type Counter interface {
+	Text(s string) int64
+	Measure(m *session.Message) // sets Tokens of the message and its parts
+}
+
+// Config configures a Manager. Digest, Models, Counter and Reference are required.
+type Config struct {
+	File      Settings   // from the configuration file
+	Digest    Summarizer // works offline, on the spot
+	Remote    Summarizer // a model, for staged and asynchronous summaries; nil: none
+	Models    func(id string) (session.ModelInfo, bool)
+	Counter   func(family string) Counter
+	Reference string // the family that counted the stored messages
+
+	// Scale returns a model's learned scale and two standard errors as a share of a scaled count.
+	// nil: 1 and Doubt.
+	Scale func(ctx context.Context, model string) (scale, doubt float64, err error)
+	// Learned receives the estimate and the report of the same messages; nil: nothing is learned.
+	Learned func(ctx context.Context, model string, estimated, reported int64) error
+
+	Recall    Recall                                         // nil: none
+	Mask      func(string) string                            // masks secrets for summaries and recall; nil: no mask
+	Cost      func(in, out int64) *int64                     // nano-dollars of a remote summary; nil: unknown
+	OnSoft    func(session.ID)                               // a context passed the soft threshold: call StageDigest; must not block
+	Flush     FlushSettings                                  // the zero value: no memory flush
+	SetWindow func(context.Context, session.ID, int64) error // stores a window that an overflow report corrected; nil: not stored
+	Now       func() time.Time
+}
+
+// Manager assembles contexts and makes, stages, activates and undoes overlays. It is safe for
+// concurrent use; changes of one session's overlays run one after the other.
 type Manager struct {
 	store   Store
 	cfg     Config
-	weights weightMemory
-	images  imageMemory
-	paths   pathMemory
-	turns   turnLocks
-	flights flights
-	asked   askedMemory
+	running runs
+
+	locks [256]sync.Mutex // by a session's hash
+	seed  maphash.Seed
+
+	requests *cache[session.ID, lastRequest]
+	weights  *cache[weightKey, int64]
+	paths    *cache[session.ID, []session.Message]
+	images   *cache[string, *session.Blob] // by the original's hash; nil: it cannot be shrunk
+	shrinks  sync.Mutex                    // one image at a time: each takes much memory
 }
 
-// New makes a Manager. cfg.Digest, cfg.Counter and cfg.Models are needed.
+// Bounds of the manager's caches.
+const (
+	maxRequests    = 4096 // sessions
+	maxWeights     = 1 << 16
+	maxPathBytes   = 48 << 20
+	maxImageBytes  = 32 << 20
+	imageEntrySize = 1 << 10 // of an entry without an image
+)
+
+// New returns a Manager.
 func New(store Store, cfg Config) *Manager {
 	if cfg.Mask == nil {
 		cfg.Mask = func(s string) string { return s }
@@ -31,37 +124,64 @@ func New(store Store, cfg Config) *Manager {
 	if cfg.OnSoft == nil {
 		cfg.OnSoft = func(session.ID) {}
 	}
-	return &Manager{store: store, cfg: cfg, turns: turnLocks{busy: map[session.ID]*turnLock{}}}
-}
-
-// turnLocks lets one commit at a time into a session's overlays.
-type turnLocks struct {
-	mu   sync.Mutex
-	busy map[session.ID]*turnLock
-}
-
-type turnLock struct {
-	sync.Mutex
-	users int
-}
-
-// lock waits for the session and gives what releases it.
-func (t *turnLocks) lock(id session.ID) (release func()) {
-	t.mu.Lock()
-	l := t.busy[id]
-	if l == nil {
-		l = &turnLock{}
-		t.busy[id] = l
+	return &Manager{
+		store: store, cfg: cfg, running: runs{all: map[*run]bool{}}, seed: maphash.MakeSeed(),
+		requests: newCache[session.ID, lastRequest](maxRequests), weights: newCache[weightKey, int64](maxWeights),
+		paths: newCache[session.ID, []session.Message](maxPathBytes), images: newCache[string, *session.Blob](maxImageBytes),
 	}
-	l.users++
-	t.mu.Unlock()
+}
+
+// lock serialises changes of a session's overlays until unlock is called.
+func (m *Manager) lock(id session.ID) (unlock func()) {
+	l := &m.locks[maphash.String(m.seed, string(id))%uint64(len(m.locks))]
 	l.Lock()
-	return func() {
-		l.Unlock()
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if l.users--; l.users == 0 {
-			delete(t.busy, id)
-		}
+	return l.Unlock
+}
+
+// measure sets the tokens of a message and its parts, by the reference counter.
+func (m *Manager) measure(msg *session.Message) { m.cfg.Counter(m.cfg.Reference).Measure(msg) }
+
+// countText counts a text, by the reference counter.
+func (m *Manager) countText(s string) int64 { return m.cfg.Counter(m.cfg.Reference).Text(s) }
+
+// Forget drops every cached message: some may have been purged.
+func (m *Manager) Forget() {
+	if digest, ok := m.cfg.Digest.(interface{ Forget() }); ok {
+		digest.Forget()
 	}
+	m.paths.clear()
+}
+
+// lastRequest is what a session's last turn named itself. Staging, idle activation and
+// compactions between turns use the same numbers. After a restart the session's own settings
+// count until its next turn.
+type lastRequest struct {
+	budget     Budget // model, window, max output and settings only
+	cannotSave bool   // its agent cannot write memory
+}
+
+func (m *Manager) rememberRequest(id session.ID, b Budget, cannotSave bool) {
+	b = Budget{Model: b.Model, Window: b.Window, MaxOutput: b.MaxOutput, Settings: b.Settings}
+	m.requests.put(id, lastRequest{b, cannotSave}, 1)
+}
+
+// fillBudget fills the empty fields of a budget from the session's last turn, unless it is for
+// another model.
+func (m *Manager) fillBudget(id session.ID, b Budget) Budget {
+	found, _ := m.requests.get(id)
+	last := found.budget
+	if b.Model != "" && b.Model != last.Model {
+		return b
+	}
+	b.Model = last.Model
+	if b.Window == 0 {
+		b.Window = last.Window
+	}
+	if b.MaxOutput == 0 {
+		b.MaxOutput = last.MaxOutput
+	}
+	if b.Settings == (Settings{}) {
+		b.Settings = last.Settings
+	}
+	return b
 }

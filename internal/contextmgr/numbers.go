@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,8 +15,8 @@ import (
 // context carries a directive, above the limit there is none until the caller has chosen.
 const StrategyAsk session.Strategy = "ask"
 
-// Settings are numbers of the context manager as one place gave them. What is nil was not
-// given there, and the next place decides. Sizes are in tokens of the model.
+// Settings are the numbers that one place sets. A nil field is not set there, and the next place
+// decides. Sizes are in tokens of the model.
 type Settings struct {
 	Preset             *string           `json:"preset,omitempty"`
 	Fraction           *float64          `json:"fraction,omitempty"` // 0…1; 0 and 1: off
@@ -29,14 +30,14 @@ type Settings struct {
 	ProtectedTools     *[]string         `json:"protected_tools,omitempty"`
 	PartMaxTokens      *int64            `json:"part_max_tokens,omitempty"`
 	RecallTokens       *int64            `json:"recall_tokens,omitempty"` // for each message of a person; 0: no recall
-	RecallMS           *int64            `json:"recall_ms,omitempty"`     // milliseconds after which a recall stops looking
+	RecallMS           *int64            `json:"recall_ms,omitempty"`     // milliseconds after which a recall stops
 	CacheSlots         *int64            `json:"cache_slots,omitempty"`   // marks for the provider's cache, 0…4
 	Strategy           *session.Strategy `json:"strategy,omitempty"`
 	Instructions       *string           `json:"instructions,omitempty"` // what each summary must keep
 }
 
-// ParseSettings reads the settings that a session, a request or a file holds as JSON. Keys
-// that are no settings of the context manager are left to others. Codes: Invalid.
+// ParseSettings parses the settings that a session, a request or a file holds as JSON. It ignores
+// keys that it does not know. Codes: Invalid.
 func ParseSettings(raw session.JSON) (Settings, error) {
 	var s Settings
 	if len(raw) == 0 {
@@ -48,14 +49,14 @@ func ParseSettings(raw session.JSON) (Settings, error) {
 	return s, s.Check()
 }
 
-// Check tells whether each number is one that can be used. Codes: Invalid, with the fields.
+// Check validates each number. Codes: Invalid, with the fields.
 func (s *Settings) Check() error {
 	var bad []session.FieldError
-	refuse := func(path, format string, args ...any) {
+	reject := func(path, format string, args ...any) {
 		bad = append(bad, session.FieldError{Path: path, Message: fmt.Sprintf(format, args...)})
 	}
 	if f := s.Fraction; f != nil && !(*f >= 0 && *f <= 1) {
-		refuse("fraction", "is %v and must be between 0 and 1; 0 or 1 turns automatic compaction off", *f)
+		reject("fraction", "is %v and must be between 0 and 1; 0 or 1 turns automatic compaction off", *f)
 	}
 	for _, n := range []struct {
 		name  string
@@ -73,23 +74,23 @@ func (s *Settings) Check() error {
 		{"recall_ms", s.RecallMS},
 	} {
 		if n.value != nil && (*n.value < 0 || *n.value > maxNumber) {
-			refuse(n.name, "is %d and must be between 0 and %d", *n.value, int64(maxNumber))
+			reject(n.name, "is %d and must be between 0 and %d", *n.value, int64(maxNumber))
 		}
 	}
-	if n := s.CacheSlots; n != nil && (*n < 0 || *n > mostCacheSlots) {
-		refuse("cache_slots", "is %d and must be between 0 and %d; 0 sends no cache marks", *n, mostCacheSlots)
+	if n := s.CacheSlots; n != nil && (*n < 0 || *n > maxCacheSlots) {
+		reject("cache_slots", "is %d and must be between 0 and %d; 0 sends no cache marks", *n, maxCacheSlots)
 	}
-	if s.Instructions != nil && len(*s.Instructions) > longestInstructions {
-		refuse("instructions", "has %d bytes and may have %d: say in a few sentences what summaries must keep", len(*s.Instructions), longestInstructions)
+	if s.Instructions != nil && len(*s.Instructions) > maxInstructions {
+		reject("instructions", "has %d bytes and may have %d: say in a few sentences what summaries must keep", len(*s.Instructions), maxInstructions)
 	}
 	if s.Preset != nil && *s.Preset != "" {
-		if _, known := preset(*s.Preset); !known {
-			refuse("preset", "%q is none of %s", *s.Preset, strings.Join(PresetNames(), ", "))
+		if _, known := presetSettings(*s.Preset); !known {
+			reject("preset", "%q is not one of %s", *s.Preset, strings.Join(PresetNames(), ", "))
 		}
 	}
 	if s.Strategy != nil {
-		if err := checkStrategy(*s.Strategy, true); err != nil {
-			refuse("strategy", "%s", err.Error())
+		if err := checkStrategy(*s.Strategy, session.StrategySummarize, session.StrategyTruncate, session.StrategyClear, StrategyAsk); err != nil {
+			reject("strategy", "%s", err.Error())
 		}
 	}
 	if len(bad) == 0 {
@@ -100,39 +101,30 @@ func (s *Settings) Check() error {
 	return err
 }
 
-// longestInstructions is in bytes: they go into each prompt for a summary.
-const longestInstructions = 8000
+const (
+	maxInstructions = 8000    // bytes: they go into each prompt for a summary
+	maxNumber       = 1 << 40 // keeps sums of settings far from overflow
+)
 
-// maxNumber keeps sums of settings far from overflow.
-const maxNumber = 1 << 40
-
-func checkStrategy(s session.Strategy, automatic bool) error {
-	switch s {
-	case session.StrategySummarize, session.StrategyTruncate, session.StrategyClear:
+func checkStrategy(s session.Strategy, known ...session.Strategy) error {
+	if slices.Contains(known, s) {
 		return nil
-	case StrategyAsk:
-		if automatic {
-			return nil
-		}
-	case session.StrategyPrune: // stands before every summary by itself
-		if !automatic {
-			return nil
-		}
 	}
-	if automatic {
-		return session.Errorf(session.Invalid, "strategy %q is none of summarize, truncate, clear, ask", s)
+	names := make([]string, len(known))
+	for i, name := range known {
+		names[i] = string(name)
 	}
-	return session.Errorf(session.Invalid, "strategy %q is none of summarize, prune, truncate, clear", s)
+	return session.Errorf(session.Invalid, "strategy %q is not one of %s", s, strings.Join(names, ", "))
 }
 
-// Layer is one place that settings come from. Source is request, session, file, preset NAME
-// or default, as explain shows it.
+// Layer is one place that sets numbers. Source is request, session, file, model, preset NAME or
+// default, as explain shows it.
 type Layer struct {
 	Source   string
 	Settings Settings
 }
 
-// Setting is a number that counts, with the place that it came from.
+// Setting is a number in force, with the place that set it.
 type Setting struct {
 	Name   string `json:"name"`
 	Value  any    `json:"value"`
@@ -144,10 +136,10 @@ type Numbers struct {
 	Window    int64
 	Reserve   int64 // effective head-room: floor, caps and the request's max_output applied
 	Limit     int64 // window − reserve: no context passes it
-	Threshold int64 // compact strictly above it; when Off it equals Limit
-	Soft      int64 // summaries are made ready from here
-	Flush     int64 // the memory-flush directive goes out from here
-	Off       bool  // nothing compacts unasked
+	Threshold int64 // compact strictly above it; if Off it equals Limit
+	Soft      int64 // stage summaries above it
+	Flush     int64 // ask for a memory flush from here on
+	Off       bool  // no automatic compaction
 
 	KeepTokens     int64
 	KeepMessages   int64
@@ -156,9 +148,9 @@ type Numbers struct {
 	PruneMinimum   int64
 	ProtectedTools []string
 	PartMax        int64
-	ShownMax       int64 // one hidden message that is shown again; the request's max_output does not move it
+	ShownMax       int64 // of a hidden message that is shown again; independent of the request's max_output
 	RecallMax      int64 // for each message of a person
-	RecallEpoch    int64 // for all of them under one overlay
+	RecallEpoch    int64 // for all messages under one overlay
 	RecallTime     time.Duration
 	CacheSlots     int
 	Strategy       session.Strategy
@@ -167,12 +159,11 @@ type Numbers struct {
 	Settings       []Setting // all of them, for explain
 }
 
-// Resolve finds each number: the nearest of the layers that gives it, then the preset that
-// the nearest layer names, then the default. maxOutput is the request's own, 0 for none.
-// Codes: Invalid.
+// Resolve returns the numbers in force: each from the nearest layer that sets it, else from the
+// nearest preset, else the default. maxOutput is the request's own, 0 for none. Codes: Invalid.
 func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 	if window <= 0 {
-		return Numbers{}, session.Errorf(session.Invalid, "window is %d: it must be the model's number of tokens", window).At("window", "must be positive")
+		return Numbers{}, session.Errorf(session.Invalid, "window is %d: it must be the model's window in tokens", window).At("window", "must be positive")
 	}
 	if maxOutput < 0 || maxOutput >= window {
 		return Numbers{}, session.Errorf(session.Invalid, "max_output is %d: it must leave room in the window of %d tokens", maxOutput, window).At("max_output", "must be below the window")
@@ -182,8 +173,8 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 			return Numbers{}, fmt.Errorf("%s: %w", layers[i].Source, err)
 		}
 	}
-	name := presetOf(layers)
-	own, _ := preset(name)
+	name := nearestPreset(layers)
+	own, _ := presetSettings(name)
 	all := append(append([]Layer{}, layers...), Layer{"preset " + name, own})
 
 	n := Numbers{Window: window, Preset: name}
@@ -202,17 +193,17 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 	n.Reserve = max(n.Reserve, maxOutput)
 	n.Limit = window - n.Reserve
 	n.Threshold, n.Off = Threshold(window, fraction, n.Reserve)
-	if inclusive(name) {
+	if compactsAtThreshold(name) {
 		n.Threshold--
 	}
 	if n.Limit <= 0 {
-		return Numbers{}, session.Errorf(session.Invalid, "the reserve of %d tokens leaves nothing of the window of %d: lower reserve_tokens or max_output", n.Reserve, window)
+		return Numbers{}, session.Errorf(session.Invalid, "the reserve of %d tokens fills the window of %d: lower reserve_tokens or max_output", n.Reserve, window)
 	}
 	if n.Off {
 		n.Threshold = n.Limit
 	}
 	if name == presetOpencode {
-		all[len(all)-1].Settings.KeepRecentTokens = ptr(tailBudget(n.Limit))
+		all[len(all)-1].Settings.KeepRecentTokens = ptr(opencodeTail(n.Limit))
 	}
 	t := n.Threshold
 	n.Soft = t * 9 / 10
@@ -236,10 +227,10 @@ func Resolve(layers []Layer, window, maxOutput int64) (Numbers, error) {
 	return n, nil
 }
 
-// shownShare is the part of the threshold that a message which began a split turn may fill.
+// shownShare is the part of the threshold that a hidden message which is shown again may fill.
 const shownShare = 4
 
-// choose takes a setting from the nearest layer that has it and notes where that was.
+// choose returns a setting from the nearest layer that sets it, and notes that layer.
 func choose[T any](n *Numbers, layers []Layer, name string, get func(*Settings) *T, fallback T) T {
 	value, source := fallback, "default"
 	for i := range layers {
@@ -252,5 +243,29 @@ func choose[T any](n *Numbers, layers []Layer, name string, get func(*Settings) 
 	return value
 }
 
-// floorOf rounds down, but not below an integer that only binary fractions missed.
-func floorOf(x float64) int64 { return int64(math.Floor(x + 1e-6)) }
+// DefaultReserveFloor is the smallest head-room unless a setting says otherwise. Rule: openclaw.
+const DefaultReserveFloor = 20000
+
+// smallWindow is the window below which the reserve is at most a quarter of it, so that a small
+// model keeps room for a conversation.
+const smallWindow = 64000
+
+// EffectiveReserve returns the head-room: the reserve, at least the floor (0: none), both capped
+// at a quarter of a small window.
+func EffectiveReserve(reserve, floor, window int64) int64 {
+	r := max(reserve, floor)
+	if window < smallWindow {
+		r = min(r, window/4)
+	}
+	return r
+}
+
+// Threshold returns the size above which, strictly, a context is compacted. A fraction that is
+// not between 0 and 1 turns automatic compaction off.
+func Threshold(window int64, fraction float64, reserve int64) (t int64, off bool) {
+	if !(fraction > 0 && fraction < 1) {
+		return 0, true
+	}
+	// 1e-6 keeps an integer that only the binary fraction missed.
+	return min(int64(math.Floor(fraction*float64(window)+1e-6)), window-reserve), false
+}

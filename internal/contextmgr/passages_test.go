@@ -31,7 +31,7 @@ func TestPassagesAreWhereTheWordsOfAQuestionMeet(t *testing.T) {
 			for i := range rows {
 				rows[i] = int64(i + 1)
 			}
-			found := passages(c.texts, rows, Terms(c.asked))
+			found := findPassages(c.texts, rows, Terms(c.asked))
 			if len(found) == 0 {
 				t.Fatal("nothing was found")
 			}
@@ -54,7 +54,7 @@ func TestALineThatManyFilesRepeatIsQuotedOnce(t *testing.T) {
 	other.RowID, other.ID = 99, session.MessageRef{Session: "20260211_001", Seq: 99}
 	other.Calls()[0].Arguments = `{"command":"feed --zebra 12 --crowns"}`
 	hits = append(hits, Hit{Message: other})
-	got := recallBlock(recallInput{hits: hits, terms: []string{"zebra", "crowns"}, most: 700, mask: func(s string) string { return s }, weigh: bytesWeigh{}})
+	got := quoteHits(quoteInput{hits: hits, terms: []string{"zebra", "crowns"}, budget: 700, mask: func(s string) string { return s }, weigh: bytesWeigh{}})
 	if n := strings.Count(got.Text, "zebraLimit"); n != 1 {
 		t.Errorf("it is quoted %d times", n)
 	}
@@ -65,11 +65,11 @@ func TestALineThatManyFilesRepeatIsQuotedOnce(t *testing.T) {
 
 func TestFoldingKeepsEveryByteInItsPlace(t *testing.T) {
 	for _, s := range []string{"", "ABC", "ÄÖÜ İstanbul ẞ K", "混合 Text", "broken \xff\xc3 A", "Ⱥ"} {
-		if got := fold(s); len(got) != len(s) {
+		if got := foldCase(s); len(got) != len(s) {
 			t.Errorf("%q became %q", s, got)
 		}
 	}
-	if got := fold("Größe ÄÖ 日本 X"); got != "größe äö 日本 x" {
+	if got := foldCase("Größe ÄÖ 日本 X"); got != "größe äö 日本 x" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -2,23 +2,22 @@ package contextmgr
 
 import "sessiond/internal/session"
 
-// Plan says what a compaction would hide and keep. Indexes are into the path since the
-// effective overlay. The pruning of old tool outputs will stand before the cut: where it
-// frees enough, there is none.
+// Plan says what a compaction hides and keeps. Indexes are into the path since the effective
+// overlay.
 type Plan struct {
 	Cut
-	NoGain string // why there is nothing to do; "" when there is
-	Keep   int64  // the keep rule that was used at last, in tokens
+	NoGain string // why there is nothing to do; "" if there is something
+	Keep   int64  // the keep rule of the last attempt, in tokens
 
-	Hidden       int   // messages newly hidden, of those that are in the context
-	HiddenTokens int64 // what they weigh
+	Hidden       int   // messages newly hidden, of those in the context
+	HiddenTokens int64 // their weight
 	KeptTokens   int64
-	Person       int    // the person's newest message, if it would be hidden and is shown again; -1: none
-	Words        *int64 // preset codex: tokens for copies of the person's newest words; nil: none are kept
-	WordsRoom    int64  // what those copies may weigh, in tokens of the model; 0: whatever they do
+	Person       int    // the person's newest message, if it is hidden and shown again; -1: none
+	Words        *int64 // preset codex: tokens for copies of the person's newest words; nil: no copies
+	WordsRoom    int64  // what those copies may weigh, in tokens of the model; 0: no limit
 }
 
-// History are the entries of finished turns that the compaction hides.
+// History returns the hidden entries of finished turns.
 func (p *Plan) History() (from, to int) {
 	if p.Split() {
 		return 0, p.TurnStart
@@ -26,7 +25,7 @@ func (p *Plan) History() (from, to int) {
 	return 0, p.First
 }
 
-// Prefix are the entries of a split turn that the compaction hides.
+// Prefix returns the hidden entries of a split turn.
 func (p *Plan) Prefix() (from, to int) {
 	if p.Split() {
 		return p.TurnStart, p.First
@@ -34,48 +33,47 @@ func (p *Plan) Prefix() (from, to int) {
 	return p.First, p.First
 }
 
-// PlanRoom is what a plan must leave room for: it keeps less until the context fits.
+// PlanRoom is the room that a plan must leave: it keeps less until the context fits.
 type PlanRoom struct {
-	Threshold int64 // 0: as large as it comes
+	Threshold int64 // 0: no limit
 	Fixed     int64 // system, tools, initial blocks, pins
 	Summary   int64 // at most
 }
 
-// MakePlan finds the cut for the path since the effective overlay. Where what is kept would
-// not fit beside the summary, it keeps half as much, and half again, down to the last reply.
+func (r *PlanRoom) fits(kept int64) bool {
+	return r.Threshold <= 0 || kept+r.Fixed+r.Summary <= r.Threshold
+}
+
+// MakePlan plans for the path since the effective overlay. While the kept messages do not fit
+// beside the summary, it first drops the rule for messages, then halves the one for tokens.
 func MakePlan(path []Entry, rule CutRule, room PlanRoom) Plan {
-	p := planOnce(path, rule)
-	for room.Threshold > 0 && rule.KeepTokens+rule.KeepMessages > 0 &&
-		p.KeptTokens+room.Fixed+room.Summary > room.Threshold {
-		if rule.KeepMessages > 0 { // the number of messages yields first
+	if len(path) == 0 {
+		return planAt(path, Cut{0, -1}, 0)
+	}
+	p := planAt(path, FindCut(path, rule), rule.KeepTokens)
+	for rule.KeepTokens+rule.KeepMessages > 0 && !room.fits(p.KeptTokens) {
+		if rule.KeepMessages > 0 {
 			rule.KeepMessages = 0
 		} else {
 			rule.KeepTokens /= 2
 		}
-		if next := planOnce(path, rule); next.First > p.First {
+		if next := planAt(path, FindCut(path, rule), rule.KeepTokens); next.First > p.First {
 			p = next
 		}
 	}
 	return p
 }
 
-func planOnce(path []Entry, rule CutRule) Plan {
-	if len(path) == 0 {
-		return planAt(path, Cut{0, -1}, 0)
-	}
-	return planAt(path, FindCut(path, rule), rule.KeepTokens)
-}
-
-// planAt says what a cut hides and keeps.
+// planAt plans for a given cut.
 func planAt(path []Entry, cut Cut, keep int64) Plan {
 	p := Plan{Cut: cut, Keep: keep, Person: -1}
 	if len(path) == 0 {
-		p.NoGain = "nothing came since the last compaction"
+		p.NoGain = "nothing to compact: no message came since the last compaction"
 		return p
 	}
 	for i := range path {
 		switch {
-		case !path[i].gives():
+		case !path[i].InContext:
 		case i < p.First:
 			p.Hidden++
 			p.HiddenTokens += path[i].Tokens
@@ -87,7 +85,7 @@ func planAt(path []Entry, cut Cut, keep int64) Plan {
 		p.KeptTokens += path[p.TurnStart].Tokens
 	}
 	for i := len(path) - 1; i >= 0; i-- {
-		if !path[i].Person || !path[i].gives() {
+		if !path[i].Person || !path[i].InContext {
 			continue
 		}
 		if i < p.First && i != p.TurnStart { // a program began the turns since
@@ -96,22 +94,70 @@ func planAt(path []Entry, cut Cut, keep int64) Plan {
 		}
 		break
 	}
-	from, to := p.History()
-	pfrom, pto := p.Prefix()
-	if !summarises(path[from:to]) && !summarises(path[pfrom:pto]) {
-		p.NoGain = "everything that is not hidden already is within what is kept verbatim"
+	if !hasContent(path[:p.First]) {
+		p.NoGain = "nothing to compact: everything is recent enough to be kept"
 		p.Hidden, p.HiddenTokens = 0, 0
 	}
 	return p
 }
 
-// summarises tells whether there is something to say about the entries: system text is
-// never part of a summary.
-func summarises(entries []Entry) bool {
+// hasContent reports whether a summary of the entries can say anything: system text is never part
+// of one.
+func hasContent(entries []Entry) bool {
 	for i := range entries {
-		if entries[i].gives() && entries[i].Role != session.System {
+		if entries[i].InContext && entries[i].Role != session.System {
 			return true
 		}
 	}
 	return false
+}
+
+// planClear hides everything. Unless the caller asked for it, unanswered messages stay.
+func planClear(path []Entry, manual bool) Plan {
+	cut := Cut{len(path), -1}
+	if !manual {
+		cut = cutAt(path, firstUnanswered(path))
+	}
+	p := planAt(path, cut, 0)
+	if p.Person >= 0 { // it is not shown again
+		p.KeptTokens, p.Person = p.KeptTokens-path[p.Person].Tokens, -1
+	}
+	if p.NoGain = ""; p.Hidden == 0 {
+		p.NoGain = "nothing to clear: the context holds no message"
+	}
+	return p
+}
+
+// planTail plans as opencode compacts. Unanswered messages stay in any case.
+func planTail(path []Entry, budget int64, room PlanRoom) Plan {
+	unanswered := firstUnanswered(path)
+	for {
+		first := firstOfTail(path, func(i int) bool { return path[i].startsTurn() }, budget, -1)
+		if first < 0 || first > unanswered {
+			first = unanswered
+		}
+		p := planAt(path, cutAt(path, first), budget)
+		if budget <= 0 || room.fits(p.KeptTokens) {
+			return p
+		}
+		budget /= 2
+	}
+}
+
+// wordsShare is the part of the threshold that a person's words may fill.
+const wordsShare = 0.3
+
+// planWords plans as Codex compacts: only unanswered messages are kept, and copies of the person's
+// newest words stand beside the summary.
+func planWords(path []Entry, budget int64, room PlanRoom) Plan {
+	if len(path) == 0 {
+		return planAt(path, Cut{0, -1}, 0)
+	}
+	p := planAt(path, cutAt(path, firstUnanswered(path)), budget)
+	if room.Threshold > 0 {
+		budget = max(0, min(budget, int64(wordsShare*float64(room.Threshold)), room.Threshold-room.Fixed-room.Summary-p.KeptTokens))
+		p.WordsRoom = budget
+	}
+	p.Words = &budget
+	return p
 }

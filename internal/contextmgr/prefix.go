@@ -3,22 +3,22 @@ package contextmgr
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
+	"slices"
 
 	"sessiond/internal/session"
 )
 
-// Prefix says how much of a context is the same as in the one before it, so that a
-// provider's cache hits.
+// Prefix says how much of a context is the same as in the one before, so that a provider's cache
+// hits.
 type Prefix struct {
 	Epoch        int64  `json:"epoch"`
 	StableTokens int64  `json:"stable_tokens"`
 	BrokenBy     string `json:"broken_by,omitempty"` // model, dialect, system, initial, tools, epoch, head, late_result, trimmed
 }
 
-// ComparePrefix compares a context with the last one that was handed out. now holds its
-// hashes and epoch; stable is the weight of what both have in common if nothing broke it;
-// headKept tells whether the last one's head is still among the messages.
+// ComparePrefix compares a context with the one before. stable is the weight of their common part
+// if nothing breaks it; headKept reports whether the head of the one before is still among the
+// messages.
 func ComparePrefix(last *session.Context, now session.Context, headKept, late, trimmed bool, stable int64) Prefix {
 	p := Prefix{Epoch: now.Epoch}
 	if last == nil {
@@ -35,7 +35,7 @@ func ComparePrefix(last *session.Context, now session.Context, headKept, late, t
 		p.BrokenBy = ItemInitial
 	case last.ToolsHash != now.ToolsHash:
 		p.BrokenBy = ItemTools
-	case late: // it began an epoch, too, and this says why
+	case late: // it begins an epoch, too, and says why
 		p.BrokenBy = "late_result"
 	case last.Epoch != now.Epoch:
 		p.BrokenBy = "epoch"
@@ -49,7 +49,99 @@ func ComparePrefix(last *session.Context, now session.Context, headKept, late, t
 	return p
 }
 
-// hashOf names a block's content: lower-case hex SHA-256, "" for none.
+// prefix compares the context with the one before.
+func (t *turn) prefix() Prefix {
+	s := t.s
+	now := s.contextRecord(0)
+	if s.overlayIsNew && !t.commit {
+		now.Epoch++ // the epoch that a committed overlay begins
+	}
+	if s.last == nil || s.last.HeadID == nil {
+		return ComparePrefix(s.last, now, true, false, false, 0)
+	}
+	stable := t.draft.Fixed
+	for i := range t.draft.Items {
+		item := &t.draft.Items[i]
+		if item.Message.RowID > *s.last.HeadID {
+			break
+		}
+		if item.Kind != ItemInitial && item.Kind != ItemPinned {
+			stable += t.draft.Weights[i]
+		}
+	}
+	headKept := s.contains(*s.last.HeadID) || s.Overlay != nil && !s.overlayIsNew
+	return ComparePrefix(s.last, now, headKept, len(t.draft.Late) > 0, t.draft.Recut, stable)
+}
+
+// SystemBorder stands for the system text among borders.
+const SystemBorder = -1
+
+const (
+	defaultCacheSlots = 2
+	maxCacheSlots     = 4  // Anthropic's limit, including marks on tools
+	cacheReach        = 20 // blocks before a mark in which Anthropic searches its cache
+)
+
+// cacheBorders returns the messages after which a provider should cache, in order; SystemBorder is
+// the system text. They are the end of the context, the end of the one before if it is out of the
+// cache's reach, and the parts that outlast an epoch.
+func (t *turn) cacheBorders(p Prefix) []int {
+	items := t.draft.Items
+	var wanted []int
+	want := func(at int) {
+		if at >= SystemBorder && !slices.Contains(wanted, at) {
+			wanted = append(wanted, at)
+		}
+	}
+	end, before := len(items)-1, t.endOfLast(p)
+	want(end)
+	if before >= 0 {
+		blocks := 0
+		for i := before + 1; i <= end; i++ {
+			blocks += len(items[i].Message.Parts)
+		}
+		if blocks >= cacheReach {
+			want(before)
+		}
+	}
+	if t.draft.System != "" {
+		want(SystemBorder)
+	}
+	if front := t.draft.frontItems() - 1; front >= 0 {
+		want(front)
+	}
+	if before >= 0 {
+		want(before)
+	}
+	wanted = wanted[:min(len(wanted), t.s.numbers.CacheSlots)]
+	slices.Sort(wanted)
+	return wanted
+}
+
+// endOfLast returns the last item of the context before, -1 if this one does not begin with it.
+func (t *turn) endOfLast(p Prefix) int {
+	last := t.s.last
+	if last == nil || last.HeadID == nil || p.BrokenBy != "" {
+		return -1
+	}
+	for i := range slices.Backward(t.draft.Items) {
+		if id := t.draft.Items[i].Message.RowID; id > 0 && id <= *last.HeadID {
+			return i
+		}
+	}
+	return -1
+}
+
+// frontItems returns how many items stand before the conversation itself.
+func (d *Draft) frontItems() int {
+	n := 0
+	for n < len(d.Items) && slices.Contains([]string{ItemInitial, ItemPinned, ItemSummary, ItemPerson, ItemTurnStart, ItemReplaced, ItemWords}, d.Items[n].Kind) {
+		n++
+	}
+	return n
+}
+
+// hashOf returns the lower-case hex SHA-256 of a block, "" for none.
 func hashOf(content string) string {
 	if content == "" {
 		return ""
@@ -57,5 +149,3 @@ func hashOf(content string) string {
 	sum := sha256.Sum256([]byte(content))
 	return hex.EncodeToString(sum[:])
 }
-
-func decode(raw session.JSON, v any) bool { return json.Unmarshal(raw, v) == nil }

@@ -1,7 +1,7 @@
 package contextmgr
 
-// justBelowOne stands for programs whose only rule is the reserve: a fraction of 1 would
-// turn compaction off.
+// justBelowOne is the fraction of programs whose only rule is the reserve: 1 would turn compaction
+// off.
 const justBelowOne = 0.99999
 
 // Presets that bring more than numbers.
@@ -13,13 +13,13 @@ const (
 	presetMoltbot  = "moltbot"
 )
 
-// PresetNames gives the presets: three of sessiond's own, then those that use the numbers of
-// another program.
+// PresetNames lists the presets: three of sessiond's own, then those with another program's
+// numbers.
 func PresetNames() []string {
 	return []string{"balanced", "conservative", "aggressive", presetGoose, presetPi, presetOpencode, presetCodex, presetMoltbot}
 }
 
-func preset(name string) (Settings, bool) {
+func presetSettings(name string) (Settings, bool) {
 	switch name {
 	case "balanced":
 		return Settings{Fraction: ptr(0.8), KeepRecentMessages: ptr[int64](5)}, true
@@ -27,7 +27,7 @@ func preset(name string) (Settings, bool) {
 		return Settings{Fraction: ptr(0.9), KeepRecentMessages: ptr[int64](10)}, true
 	case "aggressive":
 		return Settings{Fraction: ptr(0.7), KeepRecentMessages: ptr[int64](3)}, true
-	case presetGoose: // a fraction alone, and the last five messages stay
+	case presetGoose: // only a fraction; the last five messages stay
 		return Settings{
 			Fraction: ptr(0.8), ReserveTokens: ptr[int64](0), ReserveFloor: ptr[int64](0),
 			KeepRecentTokens: ptr[int64](0), KeepRecentMessages: ptr[int64](5), PruneMinimum: ptr[int64](0),
@@ -37,11 +37,11 @@ func preset(name string) (Settings, bool) {
 			Fraction: ptr(justBelowOne), ReserveTokens: ptr[int64](16384), ReserveFloor: ptr[int64](0),
 			KeepRecentTokens: ptr[int64](20000), KeepRecentMessages: ptr[int64](0), PruneMinimum: ptr[int64](0),
 		}, true
-	case presetOpencode: // the reply's room, less where the model gives less
+	case presetOpencode: // room for the reply, less if the model's replies are shorter
 		return Settings{
 			Fraction: ptr(justBelowOne), ReserveTokens: ptr[int64](opencodeOutput), ReserveFloor: ptr[int64](0),
 			KeepRecentMessages: ptr[int64](0),
-			PruneMinimum:       ptr[int64](0), // off unless it is asked for, as there
+			PruneMinimum:       ptr[int64](0), // off by default, as in opencode
 		}, true
 	case presetCodex: // nine tenths of the window; 20000 tokens of the person's own words stay
 		return Settings{
@@ -57,8 +57,8 @@ func preset(name string) (Settings, bool) {
 	return Settings{}, false
 }
 
-// presetOf gives the preset that the nearest of the layers names.
-func presetOf(layers []Layer) string {
+// nearestPreset returns the preset that the nearest layer names.
+func nearestPreset(layers []Layer) string {
 	for i := range layers {
 		if p := layers[i].Settings.Preset; p != nil && *p != "" {
 			return *p
@@ -70,19 +70,41 @@ func presetOf(layers []Layer) string {
 // opencodeOutput is the most that opencode keeps free for a reply, in tokens.
 const opencodeOutput = 32000
 
-// ofModel gives what a preset takes from the model itself: opencode keeps as much free as the
-// model can reply. maxOutput is that, 0 where it is not known.
-func ofModel(preset string, maxOutput int64) Settings {
+// modelSettings returns what a preset takes from the model: opencode reserves the length of the
+// model's longest reply. maxOutput is that length, 0 if unknown.
+func modelSettings(preset string, maxOutput int64) Settings {
 	if preset != presetOpencode || maxOutput <= 0 || maxOutput >= opencodeOutput {
 		return Settings{}
 	}
 	return Settings{ReserveTokens: &maxOutput}
 }
 
-// inclusive tells whether a preset's program compacts at its limit already: one token earlier
-// than what is strictly above it.
-func inclusive(preset string) bool {
+// compactsAtThreshold reports whether a preset's program compacts at its threshold already, not
+// only above it.
+func compactsAtThreshold(preset string) bool {
 	return preset == presetGoose || preset == presetOpencode || preset == presetCodex
+}
+
+// How much opencode keeps behind a summary, in tokens: a quarter of what is usable, within these.
+const (
+	minOpencodeTail = 2000
+	maxOpencodeTail = 15000
+)
+
+func opencodeTail(usable int64) int64 { return min(max(usable/4, minOpencodeTail), maxOpencodeTail) }
+
+// moltbotSoft is how far under the limit openclaw asks for a memory flush, in tokens.
+const moltbotSoft = 4000
+
+// moltbotFlush returns the size at which openclaw asks for a memory flush. It is not positive if
+// the window is too small for one.
+func moltbotFlush(window, reserve, soft int64) int64 { return window - reserve - soft }
+
+// MoltbotReserve returns the head-room of preset moltbot: the reserve, at least the floor (0:
+// none), but the prompt keeps half of the window or 8,000 tokens, whichever is less. Rule:
+// openclaw, newer versions.
+func MoltbotReserve(reserve, floor, window int64) int64 {
+	return min(max(reserve, floor), window-min(8000, window/2))
 }
 
 func ptr[T any](v T) *T { return &v }

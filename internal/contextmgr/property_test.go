@@ -227,7 +227,8 @@ func (l *life) fork() {
 	if in.At != nil {
 		return
 	}
-	if after := l.look(); after != before && !strings.HasPrefix(before, StatusEphemeral) {
+	ownOverlay := strings.HasPrefix(before, StatusEphemeral) || strings.HasPrefix(before, string(session.StatusStaged)) // a fork inherits neither
+	if after := l.look(); after != before && !ownOverlay {
 		l.t.Fatalf("the context of a fork of %s is another:\n%.3000s\nwant\n%.3000s", origin, after, before)
 	}
 }

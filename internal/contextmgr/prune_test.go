@@ -187,7 +187,7 @@ func TestOldOutputsGoBeforeASummaryIsMade(t *testing.T) {
 		t.Error("the next context does not begin as this one")
 	}
 	_, err := r.mgr.Undo(r.ctx, r.id, all[0].RowID, 0)
-	if session.CodeOf(err) != session.DoesNotFit || !strings.Contains(err.Error(), "nothing was changed: a window of") {
+	if session.CodeOf(err) != session.DoesNotFit || !strings.Contains(err.Error(), "nothing was changed: to undo it, name a window of at least") {
 		t.Errorf("an undo that does not fit gave %v", err)
 	}
 	sources, err := r.mgr.Sources(r.ctx, r.id, all[0].RowID)
@@ -260,7 +260,7 @@ func TestPruningByHandAndWithARecallTool(t *testing.T) {
 	if v := wire(r.turn(TurnInput{Budget: budget})); !strings.Contains(v, "; recall_message brings it back]") {
 		t.Error("the caller's tool is not named")
 	}
-	if c, _ := r.compact(CompactInput{Budget: budget, Strategy: session.StrategyPrune}); c.Status != session.StatusSkipped || !strings.Contains(c.Reason, "no old outputs") {
+	if c, _ := r.compact(CompactInput{Budget: budget, Strategy: session.StrategyPrune}); c.Status != session.StatusSkipped || !strings.Contains(c.Reason, "nothing to prune") {
 		t.Errorf("again: %s %q", c.Status, c.Reason)
 	}
 }

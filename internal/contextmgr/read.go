@@ -1,256 +1,283 @@
 package contextmgr
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
 	"sessiond/internal/session"
 )
 
-// DefaultWindow counts for a model that no catalogue knows, in tokens.
+// DefaultWindow is the window of a model that the catalogue does not list, in tokens.
 const DefaultWindow = 128000
 
-// reading is what a context is made from, read once.
-type reading struct {
+// snapshot is a session as read for one context. Material.Messages is its path since the overlay.
+type snapshot struct {
+	Material
+
 	sess    session.Session
 	model   string
-	dialect string
 	info    session.ModelInfo
-	policy  Policy
-	shrink  Shrink
 	numbers Numbers
-	weigh   *scales
+	scales  *scales
+	last    *session.Context          // the context before this one; nil: none
+	details session.CompactionDetails // of the overlay
 
-	last     *session.Context // the one handed out before
-	system   string
-	own      string               // the caller's part of it
-	leading  []session.Message    // system messages that the path begins with
-	told     session.HiddenSystem // what the overlay hides of those that came later
-	initial  []session.Part
-	tools    string
-	overhead int64
-	// overheadBy is how that is known
-	overheadBy string
-	close      bool
-	fresh      bool // the overlay came into force after the last context
-	limits     limits
-	before     *limits // of the last context; nil: it is not known
-
-	overlay   *session.Compaction
-	pruned    map[string]bool                // outputs that it hides
-	replaced  []session.Replaced             // pieces of the path that its texts stand for
-	words     bool                           // its replacement and summary stand as Codex has them
-	midTurn   bool                           // and a turn went on when it was made
-	path      []session.Message              // since the overlay, oldest first, all kinds
-	cutOff    bool                           // the path was longer than what is read at once
-	turnStart *session.Message               // hidden and shown again: what began the turn that the overlay splits
-	person    *session.Message               // hidden and shown again: the person's newest message
-	stands    map[int64][]session.MessageRef // what such a text stands for, by the row that holds it now
-	edited    map[int64]bool                 // messages of the path whose content a later entry replaces
-	frozen    []session.Frozen
-	pins      []session.Message
-	warnings  []string
+	ownSystem      string            // the caller's part of the system text
+	leading        []session.Message // system messages at the beginning of the path
+	tools          string
+	overheadMethod string
+	pins           []session.Message
+	overlayIsNew   bool // the overlay took effect after the last context
+	truncated      bool // the path is longer than what is read at once
+	warnings       []string
 }
 
-// read gathers what a context of the session is made from. Codes: NotFound, Invalid.
-func (m *Manager) read(ctx context.Context, id session.ID, b Budget) (*reading, error) {
+func (s *snapshot) warn(format string, args ...any) {
+	s.warnings = append(s.warnings, fmt.Sprintf(format, args...))
+}
+
+// read reads everything that a context of the session is made of. Codes: NotFound, Invalid.
+func (m *Manager) read(ctx context.Context, id session.ID, b Budget) (*snapshot, error) {
 	sess, err := m.store.Session(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	r := &reading{sess: sess, close: b.CloseCalls}
+	s := &snapshot{sess: sess, Material: Material{CloseCalls: b.CloseCalls}}
 	var blocks map[string]string
-	if r.last, blocks, err = m.store.LastContext(ctx, id); err != nil {
+	if s.last, blocks, err = m.store.LastContext(ctx, id); err != nil {
 		return nil, err
 	}
-	if err := m.readModel(ctx, r, b); err != nil {
+	if s.last != nil && s.last.HeadID != nil {
+		s.Sent = *s.last.HeadID
+	}
+	if err := m.readModel(ctx, s, b); err != nil {
 		return nil, err
 	}
-	if err := r.readBlocks(b, blocks); err != nil {
+	if err := s.readBlocks(b, blocks); err != nil {
 		return nil, err
 	}
-	if err := m.readOverlay(ctx, r, b.At); err != nil {
+	if err := m.readOverlay(ctx, s, b.At); err != nil {
 		return nil, err
 	}
-	r.readDetails()
-	r.settleLimits()
-	if err := m.readPath(ctx, r); err != nil {
+	s.readDetails()
+	s.readLimits()
+	if err := m.readPath(ctx, s); err != nil {
 		return nil, err
 	}
-	return r, m.readBeside(ctx, r)
+	if s.leading, err = m.readLeadingSystem(ctx, s); err != nil {
+		return nil, err
+	}
+	s.buildSystem()
+	if err := m.readFrozen(ctx, s); err != nil {
+		return nil, err
+	}
+	return s, m.readPins(ctx, s)
 }
 
-// readModel settles model, window, numbers and counter.
-func (m *Manager) readModel(ctx context.Context, r *reading, b Budget) error {
-	r.model, r.dialect = b.Model, b.Dialect
-	if r.model == "" {
-		r.model = r.sess.Model
+// readModel sets the model, its window, numbers and counter.
+func (m *Manager) readModel(ctx context.Context, s *snapshot, b Budget) error {
+	s.model, s.Dialect = cmp.Or(b.Model, s.sess.Model), b.Dialect
+	if s.last != nil {
+		s.model, s.Dialect = cmp.Or(s.model, s.last.Model), cmp.Or(s.Dialect, s.last.Dialect)
 	}
-	if r.last != nil {
-		if r.model == "" {
-			r.model = r.last.Model
-		}
-		if r.dialect == "" {
-			r.dialect = r.last.Dialect
-		}
-	}
-	info, known := m.cfg.Models(r.model)
-	if !known { // what it takes is not known either: everything is sent, and the provider says
+	info, known := m.cfg.Models(s.model)
+	if known { // an unknown model is sent everything
+		s.Modalities = info.Modalities
+	} else {
 		info.Modalities = nil
 	}
-	r.info = info
+	s.info = info
 	provider := info.Provider
-	if provider == "" && r.model == r.sess.Model {
-		provider = r.sess.Provider
+	if provider == "" && s.model == s.sess.Model {
+		provider = s.sess.Provider
 	}
-	r.policy, r.shrink = PolicyOf(provider, r.dialect, r.model), m.images.shrink
+	s.Policy, s.Shrink = PolicyOf(provider, s.Dialect, s.model), m.shrinkImage
 	window := b.Window
-	if window == 0 && r.sess.Window != nil {
-		window = *r.sess.Window
+	if window == 0 && s.sess.Window != nil {
+		window = *s.sess.Window
 	}
 	if window == 0 {
-		if window = info.Window; window == 0 {
-			window = DefaultWindow
-		}
+		window = cmp.Or(info.Window, DefaultWindow)
 		switch {
-		case r.model == "":
-			r.warn("neither the request nor the session names a model: a window of %d tokens is assumed; give model, or window", window)
+		case s.model == "":
+			s.warn("neither the request nor the session names a model; assuming a window of %d tokens: set model or window", window)
 		case !known:
-			r.warn("model %q is not in the catalogue: a window of %d tokens is assumed; give window, or add it to the catalogue", r.model, window)
+			s.warn("model %q is not in the catalogue; assuming a window of %d tokens: set window, or add the model to the catalogue", s.model, window)
 		}
 	}
-	own, err := ParseSettings(r.sess.Settings)
+	own, err := ParseSettings(s.sess.Settings)
 	if err != nil {
-		return fmt.Errorf("session %s: %w", r.sess.ID, err)
+		return fmt.Errorf("session %s: %w", s.sess.ID, err)
 	}
 	layers := []Layer{{"request", b.Settings}, {"session", own}, {"file", m.cfg.File}}
-	layers = append(layers, Layer{"model", ofModel(presetOf(layers), info.MaxOutput)})
-	r.numbers, err = Resolve(layers, window, b.MaxOutput)
-	if err != nil {
+	layers = append(layers, Layer{"model", modelSettings(nearestPreset(layers), info.MaxOutput)})
+	if s.numbers, err = Resolve(layers, window, b.MaxOutput); err != nil {
 		return err
 	}
-	r.weigh = &scales{family: info.Family, scale: 1, doubt: Doubt, memory: &m.weights}
-	if r.weigh.family == "" {
-		r.weigh.family = m.cfg.Reference
-	}
-	r.weigh.reference = r.weigh.family == m.cfg.Reference
-	r.weigh.counter = m.cfg.Counter(r.weigh.family)
+	family := cmp.Or(info.Family, m.cfg.Reference)
+	s.scales = &scales{family: family, counter: m.cfg.Counter(family), reference: family == m.cfg.Reference, scale: 1, doubt: Doubt, weights: m.weights}
+	s.Weigh = s.scales
 	if m.cfg.Scale != nil {
-		if r.weigh.scale, r.weigh.doubt, err = m.cfg.Scale(ctx, r.model); err != nil {
-			return fmt.Errorf("scale of %s: %w", r.model, err)
+		if s.scales.scale, s.scales.doubt, err = m.cfg.Scale(ctx, s.model); err != nil {
+			return fmt.Errorf("scale of %s: %w", s.model, err)
 		}
 	}
 	return nil
 }
 
-func (r *reading) warn(format string, args ...any) {
-	r.warnings = append(r.warnings, fmt.Sprintf(format, args...))
-}
-
-// readBlocks takes the caller's own text from the request, else from the last context.
-func (r *reading) readBlocks(b Budget, kept map[string]string) error {
-	r.own, r.tools = kept[session.BlockSystem], kept[session.BlockTools]
+// readBlocks takes the caller's system text, blocks and tools from the request, else from the
+// last context.
+func (s *snapshot) readBlocks(b Budget, saved map[string]string) error {
+	s.ownSystem, s.tools = saved[session.BlockSystem], saved[session.BlockTools]
 	if b.System != nil {
-		r.own = *b.System
+		s.ownSystem = *b.System
 	}
 	switch {
 	case b.Initial != nil:
-		r.initial = *b.Initial
-	case kept[session.BlockInitial] != "":
+		s.Initial = *b.Initial
+	case saved[session.BlockInitial] != "":
 		var err error
-		if r.initial, err = restoreParts(kept[session.BlockInitial]); err != nil {
-			return fmt.Errorf("initial blocks of %s: %w", r.sess.ID, err)
+		if s.Initial, err = decodeParts(saved[session.BlockInitial]); err != nil {
+			return fmt.Errorf("initial blocks of %s: %w", s.sess.ID, err)
 		}
 	}
 	if b.Tools != nil {
-		r.tools = string(b.Tools)
+		s.tools = string(b.Tools)
 	}
-	r.overheadBy = OverheadNone
+	s.overheadMethod = OverheadNone
 	switch {
 	case b.OverheadTokens != nil:
-		r.overheadBy = OverheadGiven
-		if r.overhead = *b.OverheadTokens; r.overhead < 0 {
-			return session.Errorf(session.Invalid, "overhead_tokens is %d: it cannot be negative", r.overhead).At("overhead_tokens", "must not be negative")
+		s.overheadMethod = OverheadGiven
+		if s.Overhead = *b.OverheadTokens; s.Overhead < 0 {
+			return session.Errorf(session.Invalid, "overhead_tokens is %d: it must not be negative", s.Overhead).At("overhead_tokens", "must not be negative")
 		}
-	case b.Tools == nil && r.last != nil:
-		if r.overhead = r.last.OverheadTokens; r.overhead > 0 || r.tools != "" {
-			r.overheadBy = OverheadKept
+	case b.Tools == nil && s.last != nil:
+		if s.Overhead = s.last.OverheadTokens; s.Overhead > 0 || s.tools != "" {
+			s.overheadMethod = OverheadKept
 		}
-	case r.tools != "":
-		r.overhead, r.overheadBy = r.weigh.Text(r.tools), OverheadCounted
+	case s.tools != "":
+		s.Overhead, s.overheadMethod = s.scales.Text(s.tools), OverheadCounted
 	}
 	return nil
 }
 
-// readDetails takes from the overlay's details what shapes the context.
-func (r *reading) readDetails() {
-	r.pruned, r.replaced, r.words, r.midTurn, r.told = nil, nil, false, false, session.HiddenSystem{}
-	var details session.CompactionDetails
-	if r.overlay == nil {
-		return
-	}
-	decode(r.overlay.Details, &details)
-	r.pruned, r.midTurn = prunedOf(&details), details.MidTurn
-	r.replaced = slices.DeleteFunc(details.Replaced, func(piece session.Replaced) bool { return len(piece.Messages) == 0 })
-	if details.System != nil {
-		r.told = *details.System
-	}
-	imported := r.overlay.Trigger == session.TriggerImport && len(r.overlay.Replacement) > 0
-	r.words = details.Words || imported && r.numbers.Preset == presetCodex
+// storedPart is a part of the initial blocks as stored: with its bytes, which a message's part
+// has in the store's blobs.
+type storedPart struct {
+	session.Part
+	MediaType string `json:"media_type,omitempty"`
+	Data      []byte `json:"data,omitempty"`
 }
 
-func (m *Manager) readOverlay(ctx context.Context, r *reading, at *Position) error {
-	if at != nil {
-		r.sess.HeadID, r.sess.CompactionID = at.HeadID, at.CompactionID
-		if at.CompactionID == nil {
-			return nil
+// encodeParts encodes initial blocks for the next context, "" for none.
+func encodeParts(parts []session.Part) string {
+	if len(parts) == 0 {
+		return ""
+	}
+	stored := make([]storedPart, len(parts))
+	for i, p := range parts {
+		stored[i].Part = p
+		if p.Blob != nil {
+			stored[i].MediaType, stored[i].Data = p.Blob.MediaType, p.Blob.Data
 		}
-		c, err := m.store.Compaction(ctx, r.sess.ID, *at.CompactionID)
-		r.overlay = &c
+	}
+	return string(session.JSONOf(stored))
+}
+
+// decodeParts decodes what encodeParts wrote.
+func decodeParts(content string) ([]session.Part, error) {
+	var stored []storedPart
+	if err := json.Unmarshal([]byte(content), &stored); err != nil {
+		return nil, err
+	}
+	parts := make([]session.Part, len(stored))
+	for i := range stored {
+		parts[i] = stored[i].Part
+		if len(stored[i].Data) > 0 {
+			parts[i].Blob = &session.Blob{MediaType: stored[i].MediaType, Data: stored[i].Data}
+		}
+	}
+	return parts, nil
+}
+
+func (m *Manager) readOverlay(ctx context.Context, s *snapshot, at *Position) (err error) {
+	if at == nil {
+		s.Overlay, err = m.store.Effective(ctx, s.sess)
 		return err
 	}
-	var err error
-	r.overlay, err = m.store.Effective(ctx, r.sess)
+	s.sess.HeadID, s.sess.CompactionID = at.HeadID, at.CompactionID
+	if at.CompactionID == nil {
+		return nil
+	}
+	c, err := m.store.Compaction(ctx, s.sess.ID, *at.CompactionID)
+	s.Overlay = &c
 	return err
 }
 
-// readPath reads the messages since the overlay, and of a path without one as much as a
-// compaction can take in.
-func (m *Manager) readPath(ctx context.Context, r *reading) error {
-	if r.sess.HeadID == nil {
+// readDetails decodes the overlay's details.
+func (s *snapshot) readDetails() {
+	s.details = session.CompactionDetails{ReadFiles: []string{}, ModifiedFiles: []string{}}
+	s.Pruned, s.Words, s.MidTurn = nil, false, false
+	if s.Overlay == nil {
+		return
+	}
+	decode(s.Overlay.Details, &s.details)
+	s.details.Replaced = slices.DeleteFunc(s.details.Replaced, func(r session.Replaced) bool { return len(r.Messages) == 0 })
+	if len(s.details.Pruned) > 0 {
+		s.Pruned = setOf(s.details.Pruned)
+	}
+	imported := s.Overlay.Trigger == session.TriggerImport && len(s.Overlay.Replacement) > 0
+	s.Words, s.MidTurn = s.details.Words || imported && s.numbers.Preset == presetCodex, s.details.MidTurn
+}
+
+func setOf(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
+}
+
+// maxRead returns how many tokens of a path without an overlay are read: what a compaction can
+// take in.
+func (n *Numbers) maxRead() int64 { return max(4*n.Window, 400000) }
+
+// readPath reads the messages since the overlay.
+func (m *Manager) readPath(ctx context.Context, s *snapshot) error {
+	if s.sess.HeadID == nil {
 		return nil
 	}
-	most := max(4*r.numbers.Window, 400000)
 	var sum int64
-	if n := len(m.paths.of(r.sess.ID)); n > 0 {
-		r.path = make([]session.Message, 0, n+8)
+	if cached, ok := m.paths.get(s.sess.ID); ok {
+		s.Messages = make([]session.Message, 0, len(cached)+8)
 	}
-	err := m.walk(ctx, r.sess.ID, *r.sess.HeadID, r.lowest(), func(msg session.Message) bool {
-		r.path = append(r.path, msg)
+	err := m.walk(ctx, s.sess.ID, *s.sess.HeadID, s.lowestRow(), func(msg session.Message) bool {
+		s.Messages = append(s.Messages, msg)
 		if msg.InContext {
 			sum += msg.Tokens
 		}
-		if r.overlay != nil && r.overlay.FirstKeptID != nil && msg.RowID == *r.overlay.FirstKeptID {
+		if s.Overlay != nil && s.Overlay.FirstKeptID != nil && msg.RowID == *s.Overlay.FirstKeptID {
 			return false
 		}
-		r.cutOff = sum > most && msg.ParentID != nil
-		return !r.cutOff
+		s.truncated = sum > s.numbers.maxRead() && msg.ParentID != nil
+		return !s.truncated
 	})
 	if err != nil {
 		return err
 	}
-	slices.Reverse(r.path)
-	m.paths.keep(r.sess.ID, r.path) // before it is cut to what is in force: the memory keeps a copy
-	m.edit(r)
-	m.replace(r)
-	return r.keptOnly(ctx, m)
+	slices.Reverse(s.Messages)
+	m.cachePath(s.sess.ID, s.Messages) // before the edits below
+	m.applyEdits(s)
+	m.applyReplacements(s)
+	return m.readShownAgain(ctx, s)
 }
 
-// lowest gives the row that the path is read down to: what lies behind the overlay is below
-// it, for parents are older than their children.
-func (r *reading) lowest() int64 {
-	c := r.overlay
+// lowestRow returns the row down to which the path is read: rows fall towards the root.
+func (s *snapshot) lowestRow() int64 {
+	c := s.Overlay
 	switch {
 	case c == nil:
 		return 0
@@ -262,134 +289,213 @@ func (r *reading) lowest() int64 {
 	return 0
 }
 
-// keptOnly handles what an overlay says of its edge: a first kept message that is not on this
-// path (then what came after the overlay's end is kept, and the person's newest message before
-// it is shown again), and a turn that it splits.
-func (r *reading) keptOnly(ctx context.Context, m *Manager) error {
-	c := r.overlay
+const (
+	maxCachedPath = 8 << 20 // bytes of one path
+	messageBytes  = 700     // of a message's fields, about
+)
+
+// cachePath keeps a copy of a session's path. Messages never change, and neither does what lies
+// before them, so the next context reads only the new ones.
+func (m *Manager) cachePath(id session.ID, path []session.Message) {
+	cached, _ := m.paths.get(id)
+	n := len(path)
+	if n == 0 || n == len(cached) && path[0].RowID == cached[0].RowID && path[n-1].RowID == cached[n-1].RowID {
+		return
+	}
+	if size := pathBytes(path); size <= maxCachedPath {
+		m.paths.put(id, slices.Clone(path), size)
+	}
+}
+
+func pathBytes(path []session.Message) int {
+	n := len(path) * messageBytes
+	for i := range path {
+		n += len(path[i].Extra) + len(path[i].Metadata)
+		for k := range path[i].Parts {
+			p := &path[i].Parts[k]
+			n += messageBytes/4 + len(p.Text) + len(p.Arguments) + len(p.Extra)
+			if p.Blob != nil {
+				n += len(p.Blob.Data)
+			}
+		}
+	}
+	return n
+}
+
+// walk yields the path from head towards the root, newest first, until yield returns false or
+// rows are below lowest. What is not cached comes from the store.
+func (m *Manager) walk(ctx context.Context, id session.ID, head, lowest int64, yield func(session.Message) bool) error {
+	cached, _ := m.paths.get(id)
+	if len(cached) == 0 {
+		return m.store.WalkDownTo(ctx, head, lowest, yield)
+	}
+	next, stopped := &head, false
+	if err := m.store.WalkDownTo(ctx, head, max(lowest, cached[len(cached)-1].RowID+1), func(msg session.Message) bool {
+		next, stopped = msg.ParentID, !yield(msg)
+		return !stopped
+	}); err != nil || stopped {
+		return err
+	}
+	if next == nil || *next < lowest {
+		return nil
+	}
+	from, found := indexOfRow(cached, *next)
+	if !found { // a branch that leaves before the cached messages
+		return m.store.WalkDownTo(ctx, *next, lowest, yield)
+	}
+	for _, msg := range slices.Backward(cached[:from+1]) {
+		if msg.RowID < lowest || !yield(msg) {
+			return nil
+		}
+	}
+	if parent := cached[0].ParentID; parent != nil && *parent >= lowest {
+		return m.store.WalkDownTo(ctx, *parent, lowest, yield)
+	}
+	return nil
+}
+
+// indexOfRow finds a message in a path by its row.
+func indexOfRow(path []session.Message, rowID int64) (int, bool) {
+	return slices.BinarySearchFunc(path, rowID, func(m session.Message, id int64) int { return cmp.Compare(m.RowID, id) })
+}
+
+// contains reports whether a message is among those since the overlay.
+func (s *snapshot) contains(rowID int64) bool {
+	_, found := indexOfRow(s.Messages, rowID)
+	return found
+}
+
+// readShownAgain reads the hidden messages that the overlay shows again. If its first kept message
+// is not on this path, everything after its end is kept, and the person's newest message before
+// that is shown again.
+func (m *Manager) readShownAgain(ctx context.Context, s *snapshot) (err error) {
+	c := s.Overlay
 	if c == nil {
 		return nil
 	}
-	if c.FirstKeptID != nil && (len(r.path) == 0 || r.path[0].RowID != *c.FirstKeptID) && !r.cutOff && c.ThroughID != nil {
-		r.path = slices.DeleteFunc(r.path, func(msg session.Message) bool { return msg.RowID <= *c.ThroughID })
-		return r.lookForPerson(ctx, m)
+	if c.FirstKeptID != nil && (len(s.Messages) == 0 || s.Messages[0].RowID != *c.FirstKeptID) && !s.truncated && c.ThroughID != nil {
+		s.Messages = slices.DeleteFunc(s.Messages, func(msg session.Message) bool { return msg.RowID <= *c.ThroughID })
+		if c.Strategy != session.StrategyClear {
+			s.Person, err = m.findBack(ctx, *c.ThroughID, func(msg *session.Message) bool { return msg.InContext && fromPerson(msg) })
+		}
+		return err
 	}
-	if len(r.path) == 0 {
+	if len(s.Messages) == 0 {
 		return nil
 	}
-	var details session.CompactionDetails
-	decode(c.Details, &details)
-	for _, name := range []string{details.TurnStart, details.LastPerson} {
+	for _, name := range []string{s.details.TurnStart, s.details.LastPerson} {
 		if name == "" {
 			continue
 		}
 		ref, err := session.ParseRef(name)
 		if err != nil {
-			return fmt.Errorf("what %s shows again: %w", session.CompactionName(c.RowID), err)
+			return fmt.Errorf("message shown by %s: %w", session.CompactionName(c.RowID), err)
 		}
 		msg, err := m.store.Message(ctx, ref)
 		if err != nil {
-			return fmt.Errorf("what %s shows again: %w", session.CompactionName(c.RowID), err)
+			return fmt.Errorf("message shown by %s: %w", session.CompactionName(c.RowID), err)
 		}
-		r.showAgain(&msg, &details)
+		s.showAgain(&msg)
 	}
-	if details.TurnStart == "" && !details.Afresh {
-		return r.lookForTurnStart(ctx, m)
+	if s.details.TurnStart == "" && !s.details.Afresh {
+		return m.findTurnStart(ctx, s)
 	}
 	return nil
 }
 
-// lookForPerson finds the person's newest message before the end of an overlay that another
-// branch was made on: there something newer was kept. It depends on where the branches part
-// alone, so it stays the same.
-func (r *reading) lookForPerson(ctx context.Context, m *Manager) error {
-	if r.overlay.Strategy == session.StrategyClear {
-		return nil
+// showAgain keeps a hidden message if the overlay's details name it.
+func (s *snapshot) showAgain(m *session.Message) {
+	switch id := m.ID.String(); {
+	case s.TurnStart == nil && id == s.details.TurnStart:
+		s.TurnStart = m
+	case s.Person == nil && id == s.details.LastPerson:
+		s.Person = m
 	}
-	looked := 0
-	return m.store.Walk(ctx, *r.overlay.ThroughID, func(msg session.Message) bool {
-		if msg.InContext && fromPerson(&msg) {
-			r.person = &msg
-		}
-		looked++
-		return r.person == nil && looked < mostOfATurn
-	})
 }
 
-// mostOfATurn is how far back the beginning of a turn is looked for, in messages.
-const mostOfATurn = 500
-
-// lookForTurnStart finds what began the turn that an imported overlay splits: other programs
-// do not record it. It depends on the overlay's edge alone, so it stays the same.
-func (r *reading) lookForTurnStart(ctx context.Context, m *Manager) error {
-	first := slices.IndexFunc(r.path, func(msg session.Message) bool { return msg.InContext })
-	if r.overlay.Trigger != session.TriggerImport || r.overlay.FirstKeptID == nil || first < 0 || r.path[first].ParentID == nil {
-		return nil
-	}
-	edge := Entry{Kind: r.path[first].Kind, Role: r.path[first].Role, InContext: true}
-	if edge.startsTurn() {
-		return nil
-	}
-	looked := 0
-	return m.store.Walk(ctx, *r.path[first].ParentID, func(msg session.Message) bool {
-		e := Entry{Kind: msg.Kind, Role: msg.Role, InContext: msg.InContext}
-		if e.startsTurn() {
-			r.turnStart = &msg
+// shownAgain returns the hidden messages that are shown again.
+func (s *snapshot) shownAgain() []*session.Message {
+	var shown []*session.Message
+	for _, m := range []*session.Message{s.TurnStart, s.Person} {
+		if m != nil {
+			shown = append(shown, m)
 		}
-		looked++
-		return r.turnStart == nil && looked < mostOfATurn
-	})
+	}
+	return shown
 }
 
-// readBeside reads the system messages at the path's beginning, what was frozen and pinned.
-func (m *Manager) readBeside(ctx context.Context, r *reading) error {
-	var err error
-	if r.leading, err = m.leadingSystem(ctx, r); err != nil {
-		return err
+// findTurnStart finds the message that began the turn which an imported overlay splits: other
+// programs do not record it.
+func (m *Manager) findTurnStart(ctx context.Context, s *snapshot) (err error) {
+	first := slices.IndexFunc(s.Messages, func(msg session.Message) bool { return msg.InContext })
+	if s.Overlay.Trigger != session.TriggerImport || s.Overlay.FirstKeptID == nil || first < 0 || s.Messages[first].ParentID == nil {
+		return nil
 	}
-	r.settleSystem()
-	frozen, err := m.store.Frozen(ctx, r.sess)
+	if startsTurn(&s.Messages[first]) {
+		return nil
+	}
+	s.TurnStart, err = m.findBack(ctx, *s.Messages[first].ParentID, startsTurn)
+	return err
+}
+
+func startsTurn(m *session.Message) bool {
+	e := Entry{Kind: m.Kind, Role: m.Role, InContext: m.InContext}
+	return e.startsTurn()
+}
+
+// maxTurnLength is how far back findBack searches, in messages.
+const maxTurnLength = 500
+
+// findBack returns the newest message that matches, from a row back towards the root; nil for none.
+func (m *Manager) findBack(ctx context.Context, rowID int64, matches func(*session.Message) bool) (found *session.Message, err error) {
+	searched := 0
+	err = m.store.Walk(ctx, rowID, func(msg session.Message) bool {
+		if matches(&msg) {
+			found = &msg
+		}
+		searched++
+		return found == nil && searched < maxTurnLength
+	})
+	return found, err
+}
+
+// readFrozen reads the frozen content, without the recalls of overlays that are undone.
+func (m *Manager) readFrozen(ctx context.Context, s *snapshot) error {
+	frozen, err := m.store.Frozen(ctx, s.sess)
 	if err != nil {
 		return err
 	}
-	if r.frozen, err = m.inForce(ctx, r, frozen); err != nil {
-		return err
+	ofOther := func(f session.Frozen) bool {
+		return f.CompactionID != nil && (s.Overlay == nil || *f.CompactionID != s.Overlay.RowID)
 	}
-	return m.readPins(ctx, r)
-}
-
-// inForce leaves out what was recalled for an overlay that is undone.
-func (m *Manager) inForce(ctx context.Context, r *reading, frozen []session.Frozen) ([]session.Frozen, error) {
-	elsewhere := func(f session.Frozen) bool {
-		return f.CompactionID != nil && (r.overlay == nil || *f.CompactionID != r.overlay.RowID)
+	if s.Frozen = frozen; !slices.ContainsFunc(frozen, ofOther) {
+		return nil
 	}
-	if !slices.ContainsFunc(frozen, elsewhere) {
-		return frozen, nil
-	}
-	all, err := m.store.Compactions(ctx, r.sess.ID)
+	all, err := m.store.Compactions(ctx, s.sess.ID)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	undone := map[int64]bool{}
 	for i := range all {
 		undone[all[i].RowID] = all[i].Undone
 	}
-	return slices.DeleteFunc(frozen, func(f session.Frozen) bool {
-		return elsewhere(f) && undone[*f.CompactionID]
-	}), nil
+	s.Frozen = slices.DeleteFunc(frozen, func(f session.Frozen) bool { return ofOther(f) && undone[*f.CompactionID] })
+	return nil
 }
 
-func (m *Manager) readPins(ctx context.Context, r *reading) error {
-	pins, err := m.store.Pins(ctx, r.sess.ID)
-	if err != nil || len(pins) == 0 || r.sess.HeadID == nil {
+// readPins reads the pinned messages of the path.
+func (m *Manager) readPins(ctx context.Context, s *snapshot) error {
+	pins, err := m.store.Pins(ctx, s.sess.ID)
+	if err != nil || s.sess.HeadID == nil {
 		return err
 	}
 	slices.Sort(pins)
 	for _, id := range pins {
-		if on, err := m.store.OnPath(ctx, *r.sess.HeadID, id); err != nil || !on {
-			if err != nil {
-				return err
-			}
+		on, err := m.store.OnPath(ctx, *s.sess.HeadID, id)
+		if err != nil {
+			return err
+		}
+		if !on {
 			continue
 		}
 		msg, err := m.store.MessageByID(ctx, id)
@@ -397,8 +503,85 @@ func (m *Manager) readPins(ctx context.Context, r *reading) error {
 			return fmt.Errorf("pinned message: %w", err)
 		}
 		if msg.InContext {
-			r.pins = append(r.pins, msg)
+			s.pins = append(s.pins, msg)
 		}
 	}
 	return nil
 }
+
+// CheckPin returns an error if a message may not be pinned: the content that no compaction can hide
+// (system, tools, initial blocks, pins) must stay within a quarter of the threshold. Codes:
+// NotFound, DoesNotFit.
+func (m *Manager) CheckPin(ctx context.Context, id session.ID, ref session.MessageRef) error {
+	msg, err := m.store.Message(ctx, ref)
+	if err != nil {
+		return err
+	}
+	s, err := m.read(ctx, id, m.fillBudget(id, Budget{}))
+	if err != nil {
+		return err
+	}
+	sum := s.Weigh.Message(&msg, false) + s.Overhead + s.Weigh.Text(s.System)
+	for i := range s.pins {
+		if s.pins[i].RowID != msg.RowID {
+			sum += s.Weigh.Message(&s.pins[i], false)
+		}
+	}
+	if limit := s.numbers.Threshold / 4; sum > limit {
+		return session.Errorf(session.DoesNotFit, "message %s cannot be pinned: system text, tools and pins would have %d tokens, and a quarter of the threshold, %d, is the limit", ref, sum, limit)
+	}
+	return nil
+}
+
+// wasSent reports whether a message is part of a context that this one still extends: adding to
+// it would break the prefix.
+func (s *snapshot) wasSent(m *session.Message) bool {
+	return !s.overlayIsNew && s.last != nil && s.last.Epoch == s.sess.Epoch && s.last.HeadID != nil && m.RowID <= *s.last.HeadID
+}
+
+func (s *snapshot) hasFrozen(m *session.Message, kind string) bool {
+	return slices.ContainsFunc(s.Frozen, func(f session.Frozen) bool { return f.MessageID == m.RowID && f.Kind == kind })
+}
+
+// newest returns the newest message of the path that matches, nil for none.
+func (s *snapshot) newest(matches func(*session.Message) bool) *session.Message {
+	for i := range slices.Backward(s.Messages) {
+		if m := &s.Messages[i]; m.InContext && matches(m) {
+			return m
+		}
+	}
+	return nil
+}
+
+func fromUser(m *session.Message) bool { return m.Role == session.User }
+
+func fromPerson(m *session.Message) bool {
+	return m.Role == session.User && m.Origin == session.Person
+}
+
+// withOverlay returns the snapshot as it is once an overlay of this path is in force.
+func (s *snapshot) withOverlay(c *session.Compaction) *snapshot {
+	next := *s
+	next.Overlay, next.overlayIsNew, next.TurnStart, next.Person = c, true, nil, nil
+	next.Limits.Cuts = nil
+	next.readDetails()
+	next.warnings, next.Frozen = slices.Clip(s.warnings), slices.Clip(s.Frozen)
+	if c.RowID != 0 {
+		next.sess.CompactionID = &c.RowID
+	}
+	next.Messages = nil
+	for i := range s.Messages {
+		if s.Messages[i].RowID >= next.lowestRow() {
+			next.Messages = s.Messages[i:]
+			break
+		}
+		next.showAgain(&s.Messages[i])
+	}
+	for _, m := range s.shownAgain() {
+		next.showAgain(m)
+	}
+	next.buildSystem()
+	return &next
+}
+
+func decode(raw session.JSON, v any) bool { return json.Unmarshal(raw, v) == nil }

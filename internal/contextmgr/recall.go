@@ -2,7 +2,6 @@ package contextmgr
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -12,25 +11,24 @@ import (
 	"sessiond/internal/session"
 )
 
-// Recall finds hidden originals. It answers within the query's budget: what was not looked
-// at by then is left, and timedOut says so.
+// Recall finds hidden originals. It stops at the query's time limit and says so with timedOut.
 type Recall interface {
 	Recall(ctx context.Context, q RecallQuery) (hits []Hit, timedOut bool, err error)
 }
 
-// RecallQuery asks for messages of a path that an overlay hides.
+// RecallQuery searches the messages of a path that an overlay hides.
 type RecallQuery struct {
 	Session session.ID
-	Head    int64   // row id: the path's end
-	Before  int64   // row id: hidden messages of the path are smaller
-	Pruned  []int64 // row ids of kept messages with outputs that are hidden
+	Head    int64   // row of the path's end
+	Before  int64   // hidden messages of the path have smaller rows
+	Pruned  []int64 // rows of kept messages that are partly hidden
 	Text    string
 	Terms   []string // the rare words of Text, lower-case; CJK as bigrams
 	Limit   int
 	Budget  time.Duration
 }
 
-// Hit is a hidden message that answers a query, best first, with its neighbours.
+// Hit is a hidden message that answers a query, with its neighbours. Hits are ordered best first.
 type Hit struct {
 	Message    session.Message
 	Neighbours []session.Message
@@ -38,51 +36,120 @@ type Hit struct {
 }
 
 const (
-	// A turn never waits for a recall longer than this, unless it is told to.
 	defaultRecallMS = 5
 
-	recallHits  = 24
-	recallLook  = 3         // newest messages of a person that are looked at for a query
-	recallTerms = 2         // rare terms that a query needs
-	recallReads = 256 << 10 // bytes of hits that are looked at, about: a few milliseconds
+	maxHits      = 24
+	queryReach   = 3  // newest messages of a person that a query may be made of
+	minTerms     = 2  // that a query needs
+	maxTerms     = 24 // of a query
+	maxHitsBytes = 256 << 10
 )
 
-// Query chooses what to look up: the newest of a person's messages, given newest first, that
-// has at least two terms worth looking for; none of three: no recall.
-func Query(newest []string) (text string, terms []string) {
-	for i, t := range newest {
-		if i == recallLook {
-			break
+// recall quotes, in the person's newest message, hidden messages that answer it. Pruned outputs
+// count as hidden.
+func (t *turn) recall(ctx context.Context) error {
+	s, c := t.s, t.s.Overlay
+	if t.m.cfg.Recall == nil || t.pinned || c == nil || c.Strategy == session.StrategyClear || s.numbers.RecallMax <= 0 || len(s.Messages) == 0 {
+		return nil
+	}
+	m := s.newest(fromPerson)
+	if m == nil || s.hasFrozen(m, session.FrozenRecall) || s.wasSent(m) {
+		return nil
+	}
+	spent, shown := s.earlierRecalls(c.RowID)
+	budget := min(s.numbers.RecallMax, s.numbers.RecallEpoch-spent, s.numbers.Limit-t.tokens.Total)
+	text, terms := Query(s.newestQuestions())
+	if len(terms) == 0 || budget < minPart {
+		return nil
+	}
+	before := s.Messages[0].RowID
+	hits, timedOut, err := t.m.cfg.Recall.Recall(ctx, RecallQuery{
+		Session: s.sess.ID, Head: *s.sess.HeadID, Before: before, Text: text, Terms: terms, Limit: maxHits + len(shown), Budget: s.numbers.RecallTime,
+		Pruned: s.partlyHidden(),
+	})
+	if err != nil { // a context without recall is better than none
+		s.warn("recall failed, nothing was recalled: %v", err)
+		return nil
+	}
+	if timedOut {
+		s.warn("recall stopped at its limit of %d ms; older hidden messages were not searched", s.numbers.RecallTime.Milliseconds())
+	}
+	hits = slices.DeleteFunc(hits, func(h Hit) bool {
+		return h.Message.RowID >= before && !s.hidesIn(&h.Message) || slices.Contains(shown, h.Message.ID)
+	})
+	block := quoteHits(quoteInput{hits: hits, terms: terms, budget: budget, mask: t.m.cfg.Mask, weigh: s.Weigh})
+	var overlay *int64
+	if c.RowID != 0 {
+		overlay = &c.RowID
+	}
+	t.freezeContent(m, session.FrozenRecall, overlay, block) // even if empty, so that the message stays as it was sent
+	if block.Text == "" {
+		return nil
+	}
+	return t.assemble(ctx)
+}
+
+// earlierRecalls returns the tokens recalled under an overlay, and the messages that this context
+// quotes already.
+func (s *snapshot) earlierRecalls(overlay int64) (spent int64, shown []session.MessageRef) {
+	for _, f := range s.Frozen {
+		var content frozenText
+		if f.Kind != session.FrozenRecall || !decode(f.Content, &content) {
+			continue
 		}
-		if terms := Terms(t); len(terms) >= recallTerms {
+		if f.CompactionID != nil && *f.CompactionID == overlay {
+			spent += content.Tokens
+		}
+		if s.contains(f.MessageID) {
+			shown = append(shown, content.Sources...)
+		}
+	}
+	return spent, shown
+}
+
+// newestQuestions returns the texts of a person's newest messages, newest first.
+func (s *snapshot) newestQuestions() []string {
+	var texts []string
+	for i := range slices.Backward(s.Messages) {
+		if m := &s.Messages[i]; m.InContext && fromPerson(m) {
+			if texts = append(texts, m.Text()); len(texts) == queryReach {
+				break
+			}
+		}
+	}
+	return texts
+}
+
+// Query returns the newest of a person's messages, given newest first, that has enough terms to
+// search for, and its terms; none: nothing is recalled.
+func Query(newest []string) (text string, terms []string) {
+	for _, t := range newest[:min(len(newest), queryReach)] {
+		if terms := Terms(t); len(terms) >= minTerms {
 			return t, terms
 		}
 	}
 	return "", nil
 }
 
-// mostTerms bounds a query that is made of a long paste.
-const mostTerms = 24
-
-// Terms gives the distinct words of a text that say what it is about, lower-case: no stop
-// words, none shorter than three letters unless it holds a digit; CJK runs as bigrams.
+// Terms returns the distinct telling words of a text, lower-case: no stop words, none shorter than
+// three letters unless it has a digit; runs of CJK as bigrams.
 func Terms(text string) []string {
 	var terms []string
 	add := func(t string) {
-		if len(terms) < mostTerms && !slices.Contains(terms, t) {
+		if len(terms) < maxTerms && !slices.Contains(terms, t) {
 			terms = append(terms, t)
 		}
 	}
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && !unicode.Is(unicode.Mn, r)
 	}) {
-		if len(terms) == mostTerms {
+		if len(terms) == maxTerms {
 			break
 		}
 		var plain strings.Builder
 		var cjk []rune
 		flush := func() {
-			if w := strings.ToLower(plain.String()); w != "" && telling(w) {
+			if w := strings.ToLower(plain.String()); w != "" && isTelling(w) {
 				add(w)
 			}
 			plain.Reset()
@@ -110,15 +177,15 @@ func isCJK(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }
 
-func telling(w string) bool {
-	if strings.ContainsFunc(w, unicode.IsDigit) {
+func isTelling(word string) bool {
+	if strings.ContainsFunc(word, unicode.IsDigit) {
 		return true
 	}
-	return utf8.RuneCountInString(w) > 2 && !slices.Contains(stopWords(), w)
+	return utf8.RuneCountInString(word) > 2 && !slices.Contains(stopWords(), word)
 }
 
-// stopWords are words of talk that are in every message of a language. Search ranks by
-// rarity as well: the list only keeps "what was that again" from being a query.
+// stopWords returns words that are in every message of a language. Search ranks by rarity as well;
+// the list only keeps "what was that again" from being a query.
 func stopWords() []string {
 	return strings.Fields(`
 		the and was were are been being what when where which who whom whose why how that this these those there then than
@@ -128,176 +195,4 @@ func stopWords() []string {
 		die der das den dem des ein eine einen einem einer und oder aber nicht mit von vom für auf aus bei nach noch mal
 		was war wer wie wann warum wieso welche welcher welches ist sind waren wird werden hat haben hatte ich mir mich
 		wir uns ihr euch sie ihm ihn dass wenn dann doch bitte danke nochmal kannst kann soll`)
-}
-
-// recallInput is what a recall block is made from.
-type recallInput struct {
-	hits  []Hit
-	terms []string
-	most  int64 // tokens
-	mask  func(string) string
-	weigh Weigh
-}
-
-// recallBlock quotes what hits say around the terms, with the role that said it, the best
-// places first, as many as the budget holds. An empty text means that nothing is worth its
-// tokens.
-func recallBlock(in recallInput) frozenText {
-	const open, shut = "<recalled_messages>\nFrom what is hidden of this conversation, word for word:\n", "</recalled_messages>"
-	var texts []string
-	var rows []int64
-	for i, size := 0, 0; i < len(in.hits) && size < recallReads; i++ {
-		texts = append(texts, in.mask(lookedIn(&in.hits[i].Message))) // half a secret has no shape any more
-		rows = append(rows, in.hits[i].Message.RowID)
-		size += len(texts[i])
-	}
-	quotes := quotesOf{recallInput: in, texts: texts, chosen: make([][]passage, len(in.hits)), room: in.most - in.weigh.Text(open+shut)}
-	for _, p := range passages(texts, rows, in.terms) {
-		quotes.take(p)
-	}
-	if len(quotes.order) == 0 {
-		return frozenText{}
-	}
-	out := frozenText{}
-	var body strings.Builder
-	for _, i := range quotes.order {
-		body.WriteString(quotes.of(i))
-		out.Sources = append(out.Sources, in.hits[i].Message.ID)
-	}
-	out.Text = open + body.String() + shut
-	out.Tokens = in.weigh.Text(out.Text)
-	return out
-}
-
-// quotesOf collects passages while there is room.
-type quotesOf struct {
-	recallInput
-	texts  []string
-	chosen [][]passage // by hit
-	order  []int       // hits with passages, best first
-	room   int64       // tokens
-}
-
-// withNeighbours is how many hits, the best ones, come with the messages beside them: a price
-// may stand in a tool's output, what it is the price of in the question before.
-const withNeighbours = 3
-
-func (q *quotesOf) take(p passage) {
-	was := int64(0)
-	if len(q.chosen[p.hit]) > 0 {
-		was = q.weigh.Text(q.of(p.hit))
-	} else {
-		q.order = append(q.order, p.hit)
-	}
-	q.chosen[p.hit] = append(q.chosen[p.hit], p)
-	cost := q.weigh.Text(q.of(p.hit)) - was
-	if cost <= q.room {
-		q.room -= cost
-		return
-	}
-	q.chosen[p.hit] = q.chosen[p.hit][:len(q.chosen[p.hit])-1]
-	if len(q.chosen[p.hit]) == 0 {
-		q.order = q.order[:len(q.order)-1]
-	}
-}
-
-// neighbourRunes is how much of a message beside a hit is quoted.
-const neighbourRunes = 150
-
-// of writes what was chosen of a hit, in the order of the text, with its neighbours.
-func (q *quotesOf) of(i int) string {
-	hit := &q.hits[i]
-	var b strings.Builder
-	write := func(m *session.Message, text string) {
-		if strings.TrimSpace(text) != "" {
-			fmt.Fprintf(&b, "[%s %s] %s\n", m.ID, m.Role, escape(text))
-		}
-	}
-	beside := slices.Index(q.order, i) < withNeighbours
-	for k := range hit.Neighbours {
-		if n := &hit.Neighbours[k]; beside && n.RowID < hit.Message.RowID {
-			write(n, excerpt(q.mask(n.Text()), q.terms, neighbourRunes))
-		}
-	}
-	write(&hit.Message, joinPassages(q.texts[i], q.chosen[i]))
-	for k := range hit.Neighbours {
-		if n := &hit.Neighbours[k]; beside && n.RowID > hit.Message.RowID {
-			write(n, excerpt(q.mask(n.Text()), q.terms, neighbourRunes))
-		}
-	}
-	return b.String()
-}
-
-// joinPassages writes passages of a text in its order, with marks where something is left out.
-func joinPassages(text string, chosen []passage) string {
-	chosen = slices.SortedFunc(slices.Values(chosen), func(a, b passage) int { return a.from - b.from })
-	var b strings.Builder
-	at := 0
-	for _, p := range chosen {
-		if p.from > at {
-			b.WriteString("… ")
-		}
-		b.WriteString(strings.TrimSpace(text[p.from:p.to]) + " ")
-		at = p.to
-	}
-	if at < len(text) {
-		b.WriteString("…")
-	}
-	return strings.TrimSpace(b.String())
-}
-
-// excerpt gives the stretch of a text, of at most this many runes, that holds the most
-// different terms.
-func excerpt(text string, terms []string, most int) string {
-	runes := []rune(text)
-	if len(runes) <= most {
-		return text
-	}
-	lower := make([]rune, len(runes)) // rune by rune, so that positions stay
-	for i, r := range runes {
-		lower[i] = unicode.ToLower(r)
-	}
-	var hits []termAt
-	for k, term := range terms {
-		hits = append(hits, positions(lower, []rune(term), k)...)
-	}
-	slices.SortFunc(hits, func(a, b termAt) int { return a.at - b.at })
-	start, best := 0, 0
-	for i, h := range hits {
-		distinct := map[int]bool{}
-		for _, later := range hits[i:] {
-			if later.at-h.at > most*2/3 {
-				break
-			}
-			distinct[later.term] = true
-		}
-		if len(distinct) > best {
-			best, start = len(distinct), h.at
-		}
-	}
-	from := max(0, min(start-most/6, len(runes)-most))
-	to := from + most
-	out := string(runes[from:to])
-	if from > 0 {
-		out = "… " + out
-	}
-	if to < len(runes) {
-		out += " …"
-	}
-	return out
-}
-
-type termAt struct{ at, term int }
-
-// mostPositions bounds the work on a text that repeats a term.
-const mostPositions = 64
-
-func positions(text, term []rune, k int) []termAt {
-	var found []termAt
-	for i := 0; i+len(term) <= len(text) && len(found) < mostPositions; i++ {
-		if slices.Equal(text[i:i+len(term)], term) {
-			found = append(found, termAt{i, k})
-		}
-	}
-	return found
 }

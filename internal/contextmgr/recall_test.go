@@ -241,7 +241,7 @@ func TestAnExcerptDoesNotCutASecretInHalf(t *testing.T) {
 		text := strings.Repeat("x", before) + token + strings.Repeat(" y", 300) + " zebra crowns" + strings.Repeat(" y", 300)
 		m := session.Message{ID: session.MessageRef{Session: "20260211_001", Seq: 1}, RowID: 1, Parts: []session.Part{session.TextPart(text)}}
 		n := session.Message{ID: session.MessageRef{Session: "20260211_001", Seq: 2}, RowID: 2, Parts: []session.Part{session.TextPart(text)}}
-		quote := recallBlock(recallInput{hits: []Hit{{Message: m, Neighbours: []session.Message{n}}}, terms: []string{"zebra", "crowns", "xxxx"}, most: 900, mask: mask, weigh: bytesWeigh{}}).Text
+		quote := quoteHits(quoteInput{hits: []Hit{{Message: m, Neighbours: []session.Message{n}}}, terms: []string{"zebra", "crowns", "xxxx"}, budget: 900, mask: mask, weigh: bytesWeigh{}}).Text
 		if strings.Contains(quote, "aB3d") || !strings.Contains(quote, "zebra") {
 			t.Fatalf("with %d characters before the token: %s", before, quote)
 		}

@@ -153,7 +153,7 @@ func TestWhatTheModelCannotTakeIsReplacedByANote(t *testing.T) {
 	r.append(m)
 	v := r.read(Budget{})
 	wantHas(t, v, "text([image left out: this model does not take any])")
-	if len(v.Losses) != 1 || !strings.Contains(v.Losses[0], "takes no image") {
+	if len(v.Losses) != 1 || !strings.Contains(v.Losses[0], "accepts no image") {
 		t.Errorf("losses %v", v.Losses)
 	}
 }
@@ -188,7 +188,7 @@ func TestAHistoryTooLongToReadAtOnceIsCompactedAllTheSame(t *testing.T) {
 	}
 	v := r.turn(TurnInput{})
 	c := r.compactions()
-	if v.Compaction == nil || len(c) != 1 || !strings.Contains(c[0].Reason, "without being summarised") {
+	if v.Compaction == nil || len(c) != 1 || !strings.Contains(c[0].Reason, "without a summary") {
 		t.Fatalf("compaction %+v of %+v", v.Compaction, c)
 	}
 	hid, err := r.mgr.Sources(r.ctx, r.id, c[0].RowID)

@@ -7,31 +7,31 @@ import (
 	"sessiond/internal/session"
 )
 
-// Item is one message of a context, with where it comes from.
+// Item is one message of a context, with its provenance.
 type Item struct {
 	Message    session.Message
 	Kind       string // see the kinds of provenance
 	Compaction string // of a summary and a recall
-	Changed    bool   // it is no longer the stored message, so its stored size does not count
+	Changed    bool   // it differs from the stored message, so its stored size does not count
 	Sources    []session.MessageRef
 
-	unshared bool // its parts are its own: a stored message's are not to be changed
+	ownsParts bool // its parts may be changed: a stored message's are shared
 }
 
 // Repaired is a list of messages in which each call has one result and the reverse.
 type Repaired struct {
 	Items     []Item
-	Synthetic []string             // ids of calls that were closed with a made-up result
+	Synthetic []string             // ids of calls that were closed with an error
 	ClosedIn  map[int64][]string   // the same by the message that calls
 	Late      []string             // ids of calls that were closed before and have a result now
-	Dropped   []session.MessageRef // messages of results that answer nothing
-	Pending   []string             // calls of the last reply that still wait for a result
+	Dropped   []session.MessageRef // messages of results that answer no call
+	Pending   []string             // calls of the last reply that wait for a result
 
 	Adjustments []string
 	Losses      []string
 }
 
-// closedText is the made-up result of a call that never got one.
+// closedText is the result of a call that never got one.
 const closedText = "No result: this call was not completed."
 
 // callAt is a call and the result that answers it.
@@ -39,8 +39,8 @@ type callAt struct {
 	message int
 	id      string
 	name    string
-	void    bool // its reply failed: nothing may answer it
-	inline  bool // executed by the provider: its result stands in the same message
+	failed  bool // its reply failed: nothing may answer it
+	inline  bool // executed by the provider: its result is in the same message
 	result  *resultAt
 }
 
@@ -48,45 +48,48 @@ type callAt struct {
 type resultAt struct {
 	message, from, to int
 	id                string
-	answers           string // the id of its call, which is another where they match by name
+	answers           string // the id of its call, another one if they match by name
 }
 
-// Repair puts messages, which are in the order of the path, into the form that every
-// provider accepts: results follow their calls in the order of these; a call without result
-// gets one made-up error; what answers nothing is left out; failed and aborted replies keep
-// their text and lose their calls. closed are calls that an earlier context closed, by the
-// message that calls. Calls of the last reply are not closed, unless they were before or
-// closeCalls is set: they are pending. Cases: conformance, sessiond.repair.
+// Repair brings messages, in the order of the path, into the form that every provider accepts:
+// results follow their calls, in the same order; a call without a result gets an error; results
+// without a call are left out; failed and aborted replies keep their text and lose their calls.
+// closed are calls that an earlier context closed, by the message that calls. Calls of the last
+// reply are pending, unless they were closed before or closeCalls is set. Cases: conformance,
+// sessiond.repair.
 func Repair(msgs []session.Message, closed map[int64][]string, closeCalls bool) Repaired {
 	out := Repaired{Items: make([]Item, 0, len(msgs)), ClosedIn: map[int64][]string{}}
-	calls, orphans := match(msgs)
+	calls, orphans := matchResults(msgs)
 	last := lastReply(msgs)
 	for i := range msgs {
 		m := &msgs[i]
 		switch {
 		case m.Role == session.Tool:
-			out.dropOrphans(m, i, orphans)
+			out.noteOrphans(m, orphans[i])
 		case m.Role == session.Assistant && m.Finish.Failed():
-			out.keepText(m)
+			out.addFailedReply(m)
 		case len(m.Parts) == 0:
 			out.Losses = append(out.Losses, fmt.Sprintf("%s: empty, left out", m.ID))
 		default:
-			out.Items = append(out.Items, stored(m))
+			out.Items = append(out.Items, storedItem(m, ItemMessage))
 			if m.Role == session.Assistant {
-				out.answer(msgs, i, calls[i], closed[m.RowID], i == last && !closeCalls)
+				out.addResults(msgs, i, calls[i], closed[m.RowID], i == last && !closeCalls)
 			}
 		}
 	}
 	return out
 }
 
-func stored(m *session.Message) Item {
-	return Item{Message: *m, Kind: ItemMessage, Sources: []session.MessageRef{m.ID}}
+func storedItem(m *session.Message, kind string) Item {
+	return Item{Message: *m, Kind: kind, Sources: []session.MessageRef{m.ID}}
 }
 
-// match finds for each call the first later result, and for each result the nearest earlier
-// call that is not answered yet. It gives the calls by message and the results left over.
-func match(msgs []session.Message) (calls map[int][]*callAt, orphans map[int][]resultAt) {
+// isShownAgain reports whether the item is a hidden message that the overlay shows again.
+func (item *Item) isShownAgain() bool { return item.Kind == ItemTurnStart || item.Kind == ItemPerson }
+
+// matchResults pairs each call with the first later result, and each result with the nearest
+// earlier call without one. It returns the calls, and the results left over, by message.
+func matchResults(msgs []session.Message) (calls map[int][]*callAt, orphans map[int][]resultAt) {
 	calls, orphans = map[int][]*callAt{}, map[int][]resultAt{}
 	var open []*callAt
 	for i := range msgs {
@@ -94,7 +97,7 @@ func match(msgs []session.Message) (calls map[int][]*callAt, orphans map[int][]r
 		if m.Role == session.Assistant {
 			for j := range m.Parts {
 				if p := &m.Parts[j]; p.Kind == session.PartToolCall {
-					c := &callAt{message: i, id: p.CallID, name: p.ToolName, void: m.Finish.Failed(), inline: executedInline(m, p.CallID)}
+					c := &callAt{message: i, id: p.CallID, name: p.ToolName, failed: m.Finish.Failed(), inline: executedInline(m, p.CallID)}
 					calls[i] = append(calls[i], c)
 					if !c.inline {
 						open = append(open, c)
@@ -107,8 +110,8 @@ func match(msgs []session.Message) (calls map[int][]*callAt, orphans map[int][]r
 			continue
 		}
 		for _, r := range resultsOf(m, i) {
-			k := nearest(open, r, m)
-			if k < 0 || open[k].void {
+			k := answeredCall(open, r, m)
+			if k < 0 || open[k].failed {
 				orphans[i] = append(orphans[i], r)
 				continue
 			}
@@ -120,29 +123,30 @@ func match(msgs []session.Message) (calls map[int][]*callAt, orphans map[int][]r
 	return calls, orphans
 }
 
+// executedInline reports whether the provider executed a call: its result is in the same message.
 func executedInline(m *session.Message, id string) bool {
 	return slices.ContainsFunc(m.Parts, func(p session.Part) bool { return p.Kind == session.PartToolResult && p.CallID == id })
 }
 
-// nearest gives the index in open of the call that r answers, -1 for none: by its id, else,
-// where the wire had none, by its tool's name.
-func nearest(open []*callAt, r resultAt, m *session.Message) int {
+// answeredCall returns the index in open of the call that r answers, -1 for none: by its id, or by
+// the tool's name if the wire form has no ids.
+func answeredCall(open []*callAt, r resultAt, m *session.Message) int {
 	found := -1
 	if r.id != "" {
-		found = firstOfNewest(open, func(c *callAt) bool { return c.id == r.id })
+		found = firstInNewestReply(open, func(c *callAt) bool { return c.id == r.id })
 	}
 	if p := &m.Parts[r.from]; found < 0 && p.MatchedByName() {
-		found = firstOfNewest(open, func(c *callAt) bool { return c.name == p.ToolName })
+		found = firstInNewestReply(open, func(c *callAt) bool { return c.name == p.ToolName })
 	}
 	return found
 }
 
-// firstOfNewest gives the first call that fits, of the newest reply that has one; -1 for none.
-func firstOfNewest(open []*callAt, fits func(*callAt) bool) int {
+// firstInNewestReply returns the first matching call of the newest reply that has one; -1 for none.
+func firstInNewestReply(open []*callAt, matches func(*callAt) bool) int {
 	found := -1
 	for k, c := range slices.Backward(open) {
 		switch {
-		case !fits(c):
+		case !matches(c):
 		case found >= 0 && c.message != open[found].message:
 			return found
 		default:
@@ -152,8 +156,8 @@ func firstOfNewest(open []*callAt, fits func(*callAt) bool) int {
 	return found
 }
 
-// resultsOf gives the results of a tool message. Parts that are no results (an image beside
-// a text) belong to the result before them.
+// resultsOf returns the results of a tool message. Other parts (an image beside a text) belong to
+// the result before them.
 func resultsOf(m *session.Message, i int) []resultAt {
 	var found []resultAt
 	for j := range m.Parts {
@@ -168,8 +172,7 @@ func resultsOf(m *session.Message, i int) []resultAt {
 	return found
 }
 
-// lastReply gives the index of the reply that the newest messages still answer, -1 if
-// something else than results came after it.
+// lastReply returns the index of the last reply, -1 if anything but results came after it.
 func lastReply(msgs []session.Message) int {
 	for i := range slices.Backward(msgs) {
 		switch {
@@ -183,21 +186,22 @@ func lastReply(msgs []session.Message) int {
 	return -1
 }
 
-func (out *Repaired) dropOrphans(m *session.Message, i int, orphans map[int][]resultAt) {
+// noteOrphans records the results of a tool message that answer no call.
+func (out *Repaired) noteOrphans(m *session.Message, orphans []resultAt) {
 	if len(m.Results()) == 0 {
-		out.Losses = append(out.Losses, fmt.Sprintf("%s: a tool's message without a result, left out", m.ID))
+		out.Losses = append(out.Losses, fmt.Sprintf("%s: a tool message without a result, left out", m.ID))
 		return
 	}
-	for _, r := range orphans[i] {
-		out.Losses = append(out.Losses, fmt.Sprintf("%s: a result of %q that answers no open call, left out", m.ID, r.id))
+	for _, r := range orphans {
+		out.Losses = append(out.Losses, fmt.Sprintf("%s: the result of %q answers no call, left out", m.ID, r.id))
 	}
-	if len(orphans[i]) > 0 && len(orphans[i]) == len(m.Results()) {
+	if len(orphans) > 0 && len(orphans) == len(m.Results()) {
 		out.Dropped = append(out.Dropped, m.ID)
 	}
 }
 
-// keepText keeps what a failed reply said.
-func (out *Repaired) keepText(m *session.Message) {
+// addFailedReply adds only the text of a failed reply.
+func (out *Repaired) addFailedReply(m *session.Message) {
 	var kept []session.Part
 	for i := range m.Parts {
 		if p := &m.Parts[i]; (p.Kind == session.PartText || p.Kind == session.PartRefusal) && p.Content() != "" {
@@ -206,19 +210,19 @@ func (out *Repaired) keepText(m *session.Message) {
 	}
 	switch {
 	case len(kept) == 0:
-		out.Losses = append(out.Losses, fmt.Sprintf("%s: the reply ended with %s and holds no text, left out", m.ID, m.Finish))
+		out.Losses = append(out.Losses, fmt.Sprintf("%s: the reply ended with %s and has no text, left out", m.ID, m.Finish))
 		return
 	case len(kept) < len(m.Parts):
-		out.Losses = append(out.Losses, fmt.Sprintf("%s: the reply ended with %s, all but its text left out", m.ID, m.Finish))
+		out.Losses = append(out.Losses, fmt.Sprintf("%s: the reply ended with %s, only its text is kept", m.ID, m.Finish))
 	}
-	item := stored(m)
+	item := storedItem(m, ItemMessage)
 	item.Changed = len(kept) < len(m.Parts)
 	item.Message.Parts = kept
 	out.Items = append(out.Items, item)
 }
 
-// answer puts the results of a reply's calls behind it, in the order of the calls.
-func (out *Repaired) answer(msgs []session.Message, i int, calls []*callAt, closed []string, mayWait bool) {
+// addResults adds the results of a reply's calls, in the order of the calls.
+func (out *Repaired) addResults(msgs []session.Message, i int, calls []*callAt, closed []string, mayPend bool) {
 	reply := &msgs[i]
 	var run []resultAt // results of one tool message, in their own order
 	flush := func() {
@@ -237,40 +241,41 @@ func (out *Repaired) answer(msgs []session.Message, i int, calls []*callAt, clos
 				flush()
 			}
 			run = append(run, r)
-			if r.message < previous || intervenes(msgs[i+1:r.message]) {
-				out.Adjustments = append(out.Adjustments, fmt.Sprintf("%s: the result of %q moved to its call", msgs[r.message].ID, c.id))
+			if r.message < previous || hasNonResult(msgs[i+1:r.message]) {
+				out.Adjustments = append(out.Adjustments, fmt.Sprintf("%s: the result of %q is moved to its call", msgs[r.message].ID, c.id))
 			}
 			previous = r.message
 			if slices.Contains(closed, c.id) {
 				out.Late = append(out.Late, c.id)
 			}
-		case mayWait && !slices.Contains(closed, c.id):
+		case mayPend && !slices.Contains(closed, c.id):
 			out.Pending = append(out.Pending, c.id)
 		default:
 			flush()
 			out.Items = append(out.Items, closedItem(reply, c))
 			out.Synthetic = append(out.Synthetic, c.id)
 			out.ClosedIn[reply.RowID] = append(out.ClosedIn[reply.RowID], c.id)
-			out.Adjustments = append(out.Adjustments, fmt.Sprintf("%s: call %q has no result, closed with an error", reply.ID, c.id))
+			out.Adjustments = append(out.Adjustments, fmt.Sprintf("%s: call %q has no result and is closed with an error", reply.ID, c.id))
 		}
 	}
 	flush()
 }
 
-// intervenes tells whether something else than results stands among the messages.
-func intervenes(msgs []session.Message) bool {
+// hasNonResult reports whether anything but results is among the messages.
+func hasNonResult(msgs []session.Message) bool {
 	return slices.ContainsFunc(msgs, func(m session.Message) bool { return m.Role != session.Tool })
 }
 
+// resultItem returns a tool message with only a run of its results.
 func resultItem(m *session.Message, run []resultAt) Item {
-	item := stored(m)
+	item := storedItem(m, ItemMessage)
 	if len(run) < len(m.Results()) {
 		item.Message.Parts = slices.Clone(m.Parts[run[0].from:run[len(run)-1].to])
-		item.Changed, item.unshared = true, true
+		item.Changed, item.ownsParts = true, true
 	}
 	for _, r := range run {
 		for i := r.from; r.answers != r.id && i < r.to; i++ {
-			item.own()
+			item.copyParts()
 			item.Message.Parts[i-run[0].from].CallID = r.answers
 		}
 	}

@@ -9,26 +9,25 @@ import (
 	"sessiond/internal/session"
 )
 
-// idleMinutes is how long a session is quiet before a staged overlay may take effect
-// between turns: provider caches are cold then.
-const idleMinutes = 5
+// idleTime is how long a session must be quiet before a staged overlay may take effect between
+// turns: provider caches are cold then.
+const idleTime = 5 * time.Minute
 
-// StageDigest makes a digest ready unless something stands ready. due tells that a model's
-// summary of the same messages is to be made beside it. Codes as Assemble.
-func (m *Manager) StageDigest(ctx context.Context, id session.ID) (due bool, err error) {
-	release := m.turns.lock(id)
-	defer release()
+// StageDigest stages a digest, unless an overlay is staged. modelDue reports whether the model
+// should summarise the same messages: call StageModel. Codes as Assemble.
+func (m *Manager) StageDigest(ctx context.Context, id session.ID) (modelDue bool, err error) {
+	defer m.lock(id)()
 	s, err := m.readToStage(ctx, id)
 	if err != nil || s == nil {
 		return false, err
 	}
-	if err := m.retire(ctx, s.r, s.all); err != nil {
+	if err := m.retireStaged(ctx, s); err != nil {
 		return false, err
 	}
-	if s.ready == nil {
-		made, pruned := m.prune(s.r, s.over)
-		if !pruned {
-			if made, err = m.makeOverlay(ctx, s.r, s.over); err != nil || made.plan.NoGain != "" {
+	if s.staged == nil {
+		made, enough := s.planPrune(s.in)
+		if !enough {
+			if made, err = m.makeOverlay(ctx, s.snapshot, s.in); err != nil || made.plan.NoGain != "" {
 				return false, err
 			}
 		}
@@ -37,56 +36,55 @@ func (m *Manager) StageDigest(ctx context.Context, id session.ID) (due bool, err
 		if err != nil {
 			return false, fmt.Errorf("stage a digest: %w", err)
 		}
-		s.ready = &c
+		s.staged = &c
 	}
-	return m.modelIsDue(s), nil
+	return m.isModelDue(s), nil
 }
 
-// StageModel asks the model for a summary of what the staged digest tells of, if that is due. It
-// waits for it with no lock held and no transaction open, so turns go on. A record of the attempt
-// stands from the beginning, so that one that was broken off can be seen, and cancelled. Codes as
-// Assemble.
+// StageModel asks the model for a summary of what the staged digest summarises, if that is due. It
+// holds no lock and no transaction meanwhile. Its record is running from the beginning, so that it
+// can be seen and cancelled. Codes as Assemble.
 func (m *Manager) StageModel(ctx context.Context, id session.ID) error {
-	s, running, err := m.beginStaged(ctx, id)
+	s, r, err := m.beginStaged(ctx, id)
 	if err != nil || s == nil {
 		return err
 	}
-	asked, end := m.flights.enter(ctx, running)
-	defer end(outcome{})
-	s.over.summarizer, s.over.serve, s.over.like = m.cfg.Remote, false, s.ready
-	made, err := m.makeOverlay(asked, s.r, s.over)
-	return m.settleStaged(asked, m.flights.at(running).record, made, err)
+	defer m.running.end(r, outcome{})
+	ctx, stop := r.withCancel(ctx)
+	defer stop()
+	s.in.summarizer, s.in.mustSucceed, s.in.sameCut = m.cfg.Remote, false, s.staged
+	made, err := m.makeOverlay(ctx, s.snapshot, s.in)
+	return m.settleStaged(ctx, m.running.outcomeOf(r).record, made, err)
 }
 
-// beginStaged records that a model is about to be asked; s is nil where that is not due.
-func (m *Manager) beginStaged(ctx context.Context, id session.ID) (*staging, *flight, error) {
-	release := m.turns.lock(id)
-	defer release()
-	s, err := m.readToStage(ctx, id)
-	if err != nil || s == nil || s.ready == nil || !m.modelIsDue(s) {
+// beginStaged records that the model is asked. s is nil if that is not due.
+func (m *Manager) beginStaged(ctx context.Context, id session.ID) (s *staging, r *run, err error) {
+	defer m.lock(id)()
+	s, err = m.readToStage(ctx, id)
+	if err != nil || s == nil || s.staged == nil || !m.isModelDue(s) {
 		return nil, nil, err
 	}
-	c := session.Compaction{
-		SessionID: id, PreviousID: s.ready.PreviousID, Strategy: s.over.strategy, Trigger: s.over.trigger, Status: session.StatusRunning,
-		ThroughID: s.ready.ThroughID, FirstKeptID: s.ready.FirstKeptID, TokensBefore: s.over.before,
-	}
-	if c, err = m.store.AddCompaction(ctx, c); err != nil {
+	c, err := m.store.AddCompaction(ctx, session.Compaction{
+		SessionID: id, PreviousID: s.staged.PreviousID, Strategy: s.in.strategy, Trigger: s.in.trigger, Status: session.StatusRunning,
+		ThroughID: s.staged.ThroughID, FirstKeptID: s.staged.FirstKeptID, TokensBefore: s.in.before,
+	})
+	if err != nil {
 		return nil, nil, fmt.Errorf("begin a staged summary: %w", err)
 	}
-	return s, m.flights.stage(c), nil
+	return s, m.running.addStaged(c), nil
 }
 
-// settleStaged gives a running record its outcome.
+// settleStaged finishes a running record with the model's overlay.
 func (m *Manager) settleStaged(ctx context.Context, running session.Compaction, made madeOverlay, failed error) error {
-	keep := context.WithoutCancel(ctx) // what was paid for is recorded, whoever went away
-	if err := m.ledger(keep, running, made.calls); err != nil {
+	keep := context.WithoutCancel(ctx) // paid calls are recorded even if the caller went away
+	if err := m.recordCalls(keep, running, made.calls); err != nil {
 		return err
 	}
 	c := made.record
 	c.RowID, c.PreviousID, c.CreatedAt = running.RowID, running.PreviousID, running.CreatedAt
 	if failed != nil && ctx.Err() != nil {
 		running.SpanSummary = c.SpanSummary
-		if err := m.breakOff(ctx, running); session.CodeOf(err) != session.Conflict {
+		if err := m.recordInterrupted(ctx, running); session.CodeOf(err) != session.Conflict {
 			return err
 		}
 		return nil
@@ -97,96 +95,26 @@ func (m *Manager) settleStaged(ctx context.Context, running session.Compaction, 
 	case made.plan.NoGain != "":
 		c.Status, c.Reason = session.StatusSkipped, made.plan.NoGain
 	default:
-		if err := m.followDigest(keep, &c); err != nil {
+		// If the digest took effect meanwhile, the summary replaces it when the session is idle,
+		// or feeds the next compaction.
+		digest, err := m.newOverlayOfSpan(keep, &c)
+		if err != nil {
 			return err
 		}
+		if digest != nil {
+			c.PreviousID, c.MessageCount = &digest.RowID, 0
+			c.Reason = joinReasons(c.Reason, session.CompactionName(digest.RowID)+" took effect first, for the same messages")
+		}
 	}
-	if _, err := m.store.FinishCompaction(keep, c); err != nil && session.CodeOf(err) != session.Conflict { // cancelled meanwhile
+	if _, err := m.store.FinishCompaction(keep, c); err != nil && session.CodeOf(err) != session.Conflict { // a conflict: it was cancelled
 		return fmt.Errorf("finish a staged summary: %w", err)
 	}
 	return failed
 }
 
-// staging is what is known of a session for which something is made ready.
-type staging struct {
-	r     *reading
-	over  overlayInput
-	all   []session.Compaction
-	ready *session.Compaction // what would be activated; nil: nothing
-}
-
-// readToStage reads a session; nil where nothing is to be made ready.
-func (m *Manager) readToStage(ctx context.Context, id session.ID) (*staging, error) {
-	r, err := m.read(ctx, id, m.asked.like(id, Budget{}))
-	if err != nil {
-		return nil, err
-	}
-	t := turn{m: m, r: r}
-	if err := t.assemble(ctx); err != nil {
-		return nil, err
-	}
-	n := r.numbers
-	if n.Off || n.Strategy != session.StrategySummarize || t.tokens.Upper() <= n.Soft {
-		return nil, nil
-	}
-	s := &staging{r: r, over: overlayInput{
-		strategy: n.Strategy, trigger: session.TriggerThreshold, summarizer: m.cfg.Digest, serve: true,
-		fixed: t.draft.Fixed, before: t.tokens.Total,
-	}}
-	if s.all, err = m.store.Compactions(ctx, id); err != nil {
-		return nil, err
-	}
-	if i := BestStaged(s.all, r.overlay, r.holds); i >= 0 {
-		s.ready = &s.all[i]
-	}
-	return s, nil
-}
-
-// modelIsDue tells whether the model is to be asked: a digest stands ready that it could better,
-// it is not being asked, and if it failed since the effective overlay the path has grown by 5 %
-// of the window since. What was broken off says nothing against it.
-func (m *Manager) modelIsDue(s *staging) bool {
-	if m.cfg.Remote == nil || byModel(s.ready) || s.ready.Strategy == session.StrategyPrune || m.flights.flying(s.r.sess.ID) {
-		return false
-	}
-	for i := range slices.Backward(s.all) {
-		c := &s.all[i]
-		tried := c.Status == session.StatusFailed && c.Reason != session.ReasonBrokenOff || c.Status == session.StatusSkipped && byModel(c)
-		if tried && c.SessionID == s.r.sess.ID && c.Trigger == session.TriggerThreshold && follows(c, s.r.overlay) {
-			return s.over.before >= c.TokensBefore+s.r.numbers.Window/20
-		}
-	}
-	return true
-}
-
-// retire closes staged records that can no longer take effect, since another overlay did.
-func (m *Manager) retire(ctx context.Context, r *reading, all []session.Compaction) error {
-	for _, c := range all {
-		if c.Status != session.StatusStaged || c.SessionID != r.sess.ID || follows(&c, r.overlay) {
-			continue
-		}
-		c.Status, c.Reason = session.StatusSkipped, "another overlay took effect first"
-		if _, err := m.store.FinishCompaction(ctx, c); err != nil {
-			return fmt.Errorf("retire %s: %w", session.CompactionName(c.RowID), err)
-		}
-	}
-	return nil
-}
-
-// followDigest stages a model's summary that came after its digest took effect on top of the
-// digest, to replace it in an idle moment or to feed the next compaction.
-func (m *Manager) followDigest(ctx context.Context, c *session.Compaction) error {
-	digest, err := m.lateFor(ctx, c)
-	if err != nil || digest == nil {
-		return err
-	}
-	c.PreviousID, c.MessageCount = &digest.RowID, 0
-	c.Reason = joinReasons(c.Reason, "it came after "+session.CompactionName(digest.RowID)+" had taken effect for the same messages")
-	return nil
-}
-
-// lateFor gives the digest that took effect while the model was at work on the same span.
-func (m *Manager) lateFor(ctx context.Context, c *session.Compaction) (*session.Compaction, error) {
+// newOverlayOfSpan returns an overlay of the same span that took effect after c was planned; nil
+// for none.
+func (m *Manager) newOverlayOfSpan(ctx context.Context, c *session.Compaction) (*session.Compaction, error) {
 	sess, err := m.store.Session(ctx, c.SessionID)
 	if err != nil {
 		return nil, err
@@ -195,58 +123,162 @@ func (m *Manager) lateFor(ctx context.Context, c *session.Compaction) (*session.
 	if err != nil || effective == nil || c.PreviousID != nil && effective.RowID == *c.PreviousID {
 		return nil, err
 	}
-	if effective.ThroughID == nil || c.ThroughID == nil || *effective.ThroughID != *c.ThroughID {
+	if effective.ThroughID == nil || !sameRow(effective.ThroughID, c.ThroughID) {
 		return nil, nil
 	}
 	return effective, nil
 }
 
-// ActivateIdle puts a staged overlay in force if the session has been quiet for five minutes
-// and is above its soft threshold, or if a model's summary waits to replace a digest. It
-// tells whether it did; waits tells that it is not quiet yet, or that a memory flush comes
-// first: ask again in a while.
-// Codes as Assemble.
+// staging is a session above its soft threshold.
+type staging struct {
+	*snapshot
+	in     overlayInput
+	all    []session.Compaction
+	staged *session.Compaction // the one to activate; nil: none
+}
+
+// readToStage reads a session; nil if nothing is to be staged.
+func (m *Manager) readToStage(ctx context.Context, id session.ID) (*staging, error) {
+	s, err := m.read(ctx, id, m.fillBudget(id, Budget{}))
+	if err != nil {
+		return nil, err
+	}
+	t := turn{m: m, s: s}
+	if err := t.assemble(ctx); err != nil {
+		return nil, err
+	}
+	n := s.numbers
+	if n.Off || n.Strategy != session.StrategySummarize || t.tokens.Upper() <= n.Soft {
+		return nil, nil
+	}
+	st := &staging{snapshot: s, in: overlayInput{
+		strategy: n.Strategy, trigger: session.TriggerThreshold, summarizer: m.cfg.Digest, mustSucceed: true,
+		fixed: t.draft.Fixed, before: t.tokens.Total,
+	}}
+	if st.all, err = m.store.Compactions(ctx, id); err != nil {
+		return nil, err
+	}
+	if i := BestStaged(st.all, s.Overlay, s.contains); i >= 0 {
+		st.staged = &st.all[i]
+	}
+	return st, nil
+}
+
+// isModelDue reports whether to ask the model: a digest is staged, the model is not being asked,
+// and if it failed since the effective overlay, the path has grown by 5 % of the window since. An
+// interrupted attempt does not count as a failure.
+func (m *Manager) isModelDue(s *staging) bool {
+	if m.cfg.Remote == nil || byModel(s.staged) || s.staged.Strategy == session.StrategyPrune || m.running.asksModel(s.sess.ID) {
+		return false
+	}
+	for i := range slices.Backward(s.all) {
+		c := &s.all[i]
+		tried := c.Status == session.StatusFailed && c.Reason != session.ReasonBrokenOff || c.Status == session.StatusSkipped && byModel(c)
+		if tried && c.SessionID == s.sess.ID && c.Trigger == session.TriggerThreshold && follows(c, s.Overlay) {
+			return s.in.before >= c.TokensBefore+s.numbers.Window/20
+		}
+	}
+	return true
+}
+
+// retireStaged closes staged records that can no longer take effect, because another overlay did.
+func (m *Manager) retireStaged(ctx context.Context, s *staging) error {
+	for _, c := range s.all {
+		if c.Status != session.StatusStaged || c.SessionID != s.sess.ID || follows(&c, s.Overlay) {
+			continue
+		}
+		c.Status, c.Reason = session.StatusSkipped, "another compaction took effect first"
+		if _, err := m.store.FinishCompaction(ctx, c); err != nil {
+			return fmt.Errorf("retire %s: %w", session.CompactionName(c.RowID), err)
+		}
+	}
+	return nil
+}
+
+// ActivateIdle activates a staged overlay if the session has been quiet for five minutes, and
+// either is above its soft threshold or has a model's summary to replace a digest. done reports
+// whether it did; waits reports that the session is not quiet yet or flushes its memory first: call
+// again later. Codes as Assemble.
 func (m *Manager) ActivateIdle(ctx context.Context, id session.ID) (done, waits bool, err error) {
-	release := m.turns.lock(id)
-	defer release()
-	r, err := m.read(ctx, id, m.asked.like(id, Budget{}))
-	if err != nil || len(r.path) == 0 {
+	defer m.lock(id)()
+	s, err := m.read(ctx, id, m.fillBudget(id, Budget{}))
+	if err != nil || len(s.Messages) == 0 || s.numbers.Off {
 		return false, false, err
 	}
-	quiet := m.cfg.Now().Sub(r.path[len(r.path)-1].CreatedAt.Time)
-	if r.last != nil {
-		quiet = min(quiet, m.cfg.Now().Sub(r.last.CreatedAt.Time))
+	quiet := m.cfg.Now().Sub(s.Messages[len(s.Messages)-1].CreatedAt.Time)
+	if s.last != nil {
+		quiet = min(quiet, m.cfg.Now().Sub(s.last.CreatedAt.Time))
 	}
-	if r.numbers.Off {
-		return false, false, nil
-	}
-	if quiet < idleMinutes*time.Minute {
+	if quiet < idleTime {
 		return false, true, nil
 	}
 	all, err := m.store.Compactions(ctx, id)
 	if err != nil {
 		return false, false, err
 	}
-	i := BestStaged(all, r.overlay, r.holds)
+	i := BestStaged(all, s.Overlay, s.contains)
 	if i >= 0 {
-		t := turn{m: m, r: r}
+		t := turn{m: m, s: s}
 		if err := t.assemble(ctx); err != nil {
 			return false, false, err
 		}
-		if t.tokens.Upper() <= r.numbers.Soft {
+		if t.tokens.Upper() <= s.numbers.Soft {
 			i = -1
 		}
 	}
 	if i < 0 {
-		if i = lateStaged(all, r.overlay); i < 0 {
+		if i = lateStaged(all, s.Overlay); i < 0 {
 			return false, false, nil
 		}
 	}
-	if waits, err := m.flushFirst(ctx, r); err != nil || waits {
+	if waits, err := m.waitForFlush(ctx, s); err != nil || waits {
 		return false, waits, err
 	}
 	if _, err := m.store.Activate(ctx, id, all[i].RowID); err != nil {
 		return false, false, fmt.Errorf("activate %s: %w", session.CompactionName(all[i].RowID), err)
 	}
 	return true, false, nil
+}
+
+// BestStaged returns the index of the staged overlay to activate, -1 for none: it must follow the
+// effective overlay and end on the path. A model's summary precedes a digest, then the newest wins.
+func BestStaged(all []session.Compaction, effective *session.Compaction, onPath func(through int64) bool) int {
+	best := -1
+	for i := range all {
+		c := &all[i]
+		if c.Status != session.StatusStaged || c.Undone || c.ThroughID == nil || !follows(c, effective) || !onPath(*c.ThroughID) {
+			continue
+		}
+		if best < 0 || byModel(c) || !byModel(&all[best]) {
+			best = i
+		}
+	}
+	return best
+}
+
+// lateStaged returns the index of a staged summary of the same messages that the effective digest
+// hides, -1 for none. It frees nothing, but a model wrote it.
+func lateStaged(all []session.Compaction, effective *session.Compaction) int {
+	if effective == nil || effective.ThroughID == nil {
+		return -1
+	}
+	for i, c := range slices.Backward(all) {
+		if c.Status == session.StatusStaged && !c.Undone && follows(&c, effective) && sameRow(c.ThroughID, effective.ThroughID) {
+			return i
+		}
+	}
+	return -1
+}
+
+// digestProvider is the provider of digests. Every other provider is a model's.
+const digestProvider = "extractive"
+
+func byModel(c *session.Compaction) bool { return c.Provider != "" && c.Provider != digestProvider }
+
+// follows reports whether an overlay was made while the effective one was in force.
+func follows(c, effective *session.Compaction) bool {
+	if effective == nil {
+		return c.PreviousID == nil
+	}
+	return sameRow(c.PreviousID, &effective.RowID)
 }

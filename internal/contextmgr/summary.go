@@ -2,6 +2,7 @@ package contextmgr
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,212 +11,232 @@ import (
 	"sessiond/internal/session"
 )
 
-// past is what summaries said of a path before the next one.
-type past struct {
+// pastSummaries is what earlier overlays of a path say, for the next summary.
+type pastSummaries struct {
 	running string   // the running summary; "": none
-	spans   []string // of each span so far, oldest first
-	depth   int      // overlays of the chain that say something
-	news    bool     // a model's summary of one of the spans came after running was made
+	spans   []string // of each span, oldest first
+	depth   int      // overlays of the chain with a summary
+	late    bool     // a model's summary of one of the spans came after running was made
 }
 
-// How a chain of summaries is merged anew, so that drift does not add up.
+// Every few summaries the running one is merged anew from all spans, so that drift does not add up.
 const (
 	mergeEvery = 4
-	mergeInput = 200000 // tokens: beyond that a running summary stands for the oldest spans
+	mergeInput = 200000 // tokens; beyond them a running summary replaces the oldest spans
 )
 
-// pastOf walks the chain of overlays back from the effective one. A model's summary that came
-// too late to be activated stands for the digest that was, however many overlays took effect
-// meanwhile. An overlay without a summary of its
-// span (a caller's own, another program's) is represented by its running summary, with
-// everything before it; one that only hides outputs says what the one before it says.
-func pastOf(all []session.Compaction, effective *session.Compaction, count func(string) int64) past {
+// collectPast walks the chain of overlays back from the effective one. A model's summary that came
+// too late to be activated replaces the digest of the same span. An overlay without a summary of
+// its span (the caller's own, another program's) contributes its running summary, which covers
+// everything before it. Overlays that only prune are skipped.
+func collectPast(all []session.Compaction, effective *session.Compaction, count func(string) int64) pastSummaries {
 	if effective == nil {
-		return past{}
+		return pastSummaries{}
 	}
 	c := effective
 	if i := lateStaged(all, effective); i >= 0 {
 		c = &all[i]
 	}
-	p := past{running: runningSummary(c)}
+	p := pastSummaries{running: runningSummary(c)}
 	var input int64
-	for whole := false; c != nil && c.Strategy != session.StrategyClear; c = before(all, c) {
+	for complete := false; c != nil && c.Strategy != session.StrategyClear; c = spanBefore(all, c) {
 		if c.Strategy == session.StrategyPrune {
 			continue
 		}
-		said := c
-		if late := lateOf(all, c); late != nil {
-			said, p.news = late, p.news || c != effective && !finished(late).Before(effective.CreatedAt.Time)
+		source := c
+		if late := lateSummary(all, c); late != nil {
+			source, p.late = late, p.late || c != effective && !finishedAt(late).Before(effective.CreatedAt.Time)
 		}
-		told := joined(said.SpanSummary, said.PrefixSummary)
+		span := joinSummaries(source.SpanSummary, source.PrefixSummary)
 		if running := runningSummary(c); strings.TrimSpace(running) != "" {
 			p.depth++
-			if input += count(told); told == "" || input > mergeInput {
-				told = running
+			if input += count(span); span == "" || input > mergeInput {
+				span = running
 			}
-			if !whole {
-				p.spans = append(p.spans, told)
+			if !complete {
+				p.spans = append(p.spans, span)
 			}
-			whole = whole || said.SpanSummary == "" || input > mergeInput
+			complete = complete || source.SpanSummary == "" || input > mergeInput
 		}
 	}
 	slices.Reverse(p.spans)
 	return p
 }
 
-// lateOf gives a model's summary of just the messages that a digest of the chain newly hid, which
-// came too late to be in force; nil for none.
-func lateOf(all []session.Compaction, digest *session.Compaction) *session.Compaction {
+// lateSummary returns a model's summary of the span of a digest in the chain, which came too late
+// to be activated; nil for none.
+func lateSummary(all []session.Compaction, digest *session.Compaction) *session.Compaction {
 	if byModel(digest) || digest.ThroughID == nil {
 		return nil
 	}
 	for i := range slices.Backward(all) {
 		c := &all[i]
-		waits := c.Status == session.StatusStaged || c.Status == session.StatusSkipped
-		if waits && !c.Undone && byModel(c) && c.SpanSummary != "" && sameRow(c.ThroughID, digest.ThroughID) && sameRow(beginning(all, c), beginning(all, digest)) {
+		inactive := c.Status == session.StatusStaged || c.Status == session.StatusSkipped
+		if inactive && !c.Undone && byModel(c) && c.SpanSummary != "" && sameRow(c.ThroughID, digest.ThroughID) &&
+			sameRow(endOfSpanBefore(all, c), endOfSpanBefore(all, digest)) {
 			return c
 		}
 	}
 	return nil
 }
 
-// beginning gives the last message before an overlay's span, nil for the root.
-func beginning(all []session.Compaction, c *session.Compaction) *int64 {
-	if c = before(all, c); c == nil {
+// spanBefore returns the overlay that hides the span before c's; nil for none. It skips overlays
+// that c replaced for the same span.
+func spanBefore(all []session.Compaction, c *session.Compaction) *session.Compaction {
+	for c.PreviousID != nil {
+		previous := compactionByRow(all, *c.PreviousID)
+		if previous == nil || previous.ThroughID == nil || c.ThroughID == nil || *previous.ThroughID != *c.ThroughID {
+			return previous
+		}
+		c = previous
+	}
+	return nil
+}
+
+func compactionByRow(all []session.Compaction, rowID int64) *session.Compaction {
+	if i := slices.IndexFunc(all, func(c session.Compaction) bool { return c.RowID == rowID }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
+// endOfSpanBefore returns the last message before an overlay's span, nil for the root.
+func endOfSpanBefore(all []session.Compaction, c *session.Compaction) *int64 {
+	if c = spanBefore(all, c); c == nil {
 		return nil
 	}
 	return c.ThroughID
 }
 
-// finished is when a record's summary was there.
-func finished(c *session.Compaction) time.Time {
+func finishedAt(c *session.Compaction) time.Time {
 	return c.CreatedAt.Add(time.Duration(c.DurationMS) * time.Millisecond)
 }
 
-// before gives the overlay that hid what came before c's span; nil for none. One that
-// replaced another of the same span stands for it.
-func before(all []session.Compaction, c *session.Compaction) *session.Compaction {
-	for c.PreviousID != nil {
-		i := slices.IndexFunc(all, func(p session.Compaction) bool { return p.RowID == *c.PreviousID })
-		if i < 0 {
-			return nil
-		}
-		if all[i].ThroughID == nil || c.ThroughID == nil || *all[i].ThroughID != *c.ThroughID {
-			return &all[i]
-		}
-		c = &all[i]
-	}
-	return nil
-}
-
-// toMerge gives the spans that the next running summary is merged anew from; nil where the
-// one before is updated. What came late for a span before the last is not in that one.
-func (p *past) toMerge() []string {
-	if (p.depth+1)%mergeEvery != 0 && !p.news || len(p.spans) < 2 {
+// toMerge returns the spans that the next running summary is merged from; nil if the one before is
+// updated instead.
+func (p *pastSummaries) toMerge() []string {
+	if (p.depth+1)%mergeEvery != 0 && !p.late || len(p.spans) < 2 {
 		return nil
 	}
 	return p.spans
 }
 
-// runningSummary is all that an overlay's summary says.
-func runningSummary(c *session.Compaction) string { return joined(c.Summary, c.PrefixSummary) }
+// runningSummary returns the whole text of an overlay's summary.
+func runningSummary(c *session.Compaction) string {
+	return joinSummaries(c.Summary, c.PrefixSummary)
+}
 
-// joined puts what was said of finished turns before what was said of one that goes on.
-func joined(summary, prefix string) string {
-	switch {
-	case prefix == "":
-		return summary
-	case summary == "":
-		return prefix
+// joinSummaries puts the summary of finished turns before that of a split turn.
+func joinSummaries(summary, prefix string) string {
+	if prefix == "" || summary == "" {
+		return summary + prefix
 	}
 	return summary + "\n\n---\n\n" + prefix
 }
 
-// summarise fills in the summaries of a record, and the index in its details.
-func (m *Manager) summarise(ctx context.Context, r *reading, p Plan, in overlayInput, c *session.Compaction, d *session.CompactionDetails) ([]session.Call, error) {
-	if in.strategy == session.StrategyClear {
-		return nil, nil
+// summaryTokens returns the reference tokens of the message that holds the summary.
+func (m *Manager) summaryTokens(c *session.Compaction) int64 {
+	item, ok := summaryItem(c)
+	if !ok {
+		return 0
 	}
-	if in.summary != "" && in.strategy == session.StrategySummarize {
-		c.Summary = in.summary
-		c.SummaryTokens = m.summaryTokens(c)
-		return nil, nil
-	}
-	all, err := m.store.Compactions(ctx, r.sess.ID)
-	if err != nil {
-		return nil, err
-	}
-	before := pastOf(all, r.overlay, m.cfg.Counter(m.cfg.Reference).Text)
-	if in.strategy == session.StrategyTruncate { // what an earlier summary said is kept
-		c.Summary = before.running
-		c.SummaryTokens = m.summaryTokens(c)
-		return nil, nil
-	}
-	w := teller{m: m, r: r, in: &in, before: before, record: c, details: d}
-	err = w.tell(ctx, p)
-	c.SummaryTokens = m.summaryTokens(c)
-	return w.calls, err
+	m.measure(&item.Message)
+	return item.Message.Tokens
 }
 
-// teller is the summary of one plan in the making.
-type teller struct {
+// clipSummary cuts the end off a summary that exceeds its budget.
+func (m *Manager) clipSummary(text string, limit int64) string {
+	for range 8 {
+		n := m.countText(text)
+		if limit <= 0 || n <= limit {
+			return text
+		}
+		runes := []rune(text)
+		text = string(runes[:int(int64(len(runes))*limit/n)])
+	}
+	return text
+}
+
+// summarise fills in the summaries of a record, and the index in its details. It returns the calls
+// that a model answered.
+func (m *Manager) summarise(ctx context.Context, s *snapshot, p *Plan, in overlayInput, c *session.Compaction, d *session.CompactionDetails) (calls []session.Call, err error) {
+	switch {
+	case in.strategy == session.StrategyClear:
+		return nil, nil
+	case in.summary != "" && in.strategy == session.StrategySummarize:
+		c.Summary = in.summary
+	default:
+		all, err := m.store.Compactions(ctx, s.sess.ID)
+		if err != nil {
+			return nil, err
+		}
+		past := collectPast(all, s.Overlay, m.countText)
+		if in.strategy == session.StrategyTruncate { // an earlier summary stays
+			c.Summary = past.running
+			break
+		}
+		w := summaryWriter{m: m, s: s, in: &in, past: past, record: c, details: d}
+		err = w.write(ctx, p)
+		c.SummaryTokens = m.summaryTokens(c)
+		return w.calls, err
+	}
+	c.SummaryTokens = m.summaryTokens(c)
+	return nil, nil
+}
+
+// summaryWriter writes the summaries of one plan.
+type summaryWriter struct {
 	m       *Manager
-	r       *reading
+	s       *snapshot
 	in      *overlayInput
-	before  past
+	past    pastSummaries
 	record  *session.Compaction
 	details *session.CompactionDetails
 	calls   []session.Call
 }
 
-// prefixShare is the part of a summary's budget that the beginning of a split turn may take
-// where something came before it.
+// prefixShare is the part of a summary's budget that the beginning of a split turn may take if
+// something came before it.
 const prefixShare = 3
 
-// tell makes the summary of the finished turns, and beside it that of a split turn's
-// beginning. Where a split turn is all that is new, the summary before is carried over word
-// for word, as far as the budget allows (pi, compact).
-func (w *teller) tell(ctx context.Context, p Plan) error {
-	limit := w.r.weigh.unscaled(w.r.numbers.SummaryMax)
+// write summarises the finished turns, and apart from them the beginning of a split turn. If a
+// split turn is all that is new, the running summary is carried over as it is, within the budget.
+// Rule: pi, compact.
+func (w *summaryWriter) write(ctx context.Context, p *Plan) error {
+	limit := w.s.scales.unscaled(w.s.numbers.SummaryMax)
 	from, to := p.History()
-	history := said(w.r.path[from:to])
-	if !w.r.words { // the copies of a person's words were summarised where they were said
-		history = append(replaced(w.r.overlay), history...)
+	history := summarisable(w.s.Messages[from:to])
+	if !w.s.Words { // copies of a person's words were summarised with their originals
+		history = append(replaced(w.s.Overlay), history...)
 	}
 	from, to = p.Prefix()
-	prefix := said(w.r.path[from:to])
-	if len(prefix) == 1 { // what began the turn is shown again anyway
+	prefix := summarisable(w.s.Messages[from:to])
+	if len(prefix) == 1 { // the message that began the turn is shown again
 		prefix = nil
 	}
-	rest := limit
+	historyLimit := limit
 	if len(prefix) > 0 {
-		if rest = limit - limit/prefixShare; len(history) == 0 && w.before.running == "" {
-			rest = 0
+		if historyLimit = limit - limit/prefixShare; len(history) == 0 && w.past.running == "" {
+			historyLimit = 0
 		}
 	}
-	switch {
-	case len(history) > 0:
-		if err := w.main(ctx, p, history, rest); err != nil {
-			return err
-		}
-	default:
-		if err := w.carry(ctx, rest); err != nil {
-			return err
-		}
+	var err error
+	if len(history) > 0 {
+		err = w.writeHistory(ctx, p, history, historyLimit)
+	} else {
+		err = w.carryOver(ctx, historyLimit)
 	}
-	if len(prefix) > 0 {
-		if err := w.prefix(ctx, p, prefix, limit-rest); err != nil {
-			return err
-		}
+	if err == nil && len(prefix) > 0 {
+		err = w.writePrefix(ctx, p, prefix, limit-historyLimit)
 	}
-	if w.r.cutOff {
-		w.note("the span is larger than what is read at once: its oldest messages are hidden without being summarised")
+	if err == nil && w.s.truncated {
+		w.note("the span is too long to be read at once: its oldest messages are hidden without a summary")
 	}
-	return nil
+	return err
 }
 
-// said gives the messages that a summary may speak of.
-func said(path []session.Message) []session.Message {
+// summarisable returns the messages that a summary may mention.
+func summarisable(path []session.Message) []session.Message {
 	var out []session.Message
 	for i := range path {
 		if path[i].InContext && path[i].Role != session.System {
@@ -225,30 +246,33 @@ func said(path []session.Message) []session.Message {
 	return out
 }
 
-// note adds to what the record's reason says of its summary.
-func (w *teller) note(text string) {
-	if w.record.Reason != "" {
-		w.record.Reason += "; "
+// note adds to the record's reason.
+func (w *summaryWriter) note(text string) { w.record.Reason = joinReasons(w.record.Reason, text) }
+
+func joinReasons(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
 	}
-	w.record.Reason += text
+	return a + "; " + b
 }
 
-// ask asks the summariser. Where even the digest fails, a plain note serves; false then.
-func (w *teller) ask(ctx context.Context, p Plan, req session.SummaryRequest) (session.Summary, bool, error) {
+// ask calls the summarizer. ok is false if it is the digest and has nothing to say: a plain note
+// serves then.
+func (w *summaryWriter) ask(ctx context.Context, p *Plan, req session.SummaryRequest) (s session.Summary, ok bool, err error) {
 	req.Instructions, req.Purpose = w.in.instructions, session.PurposeSummary
-	s, err := w.in.summarizer.Summarize(ctx, req)
+	s, err = w.in.summarizer.Summarize(ctx, req)
 	w.calls = append(w.calls, s.Calls...)
-	if err != nil && !w.in.serve {
-		return s, false, fmt.Errorf("summarise %d messages: %w", p.Hidden, err)
+	empty := err == nil && strings.TrimSpace(s.Text) == ""
+	if empty && !w.in.mustSucceed {
+		err = errors.New("the summary is empty")
 	}
-	if err != nil {
+	switch {
+	case err != nil && !w.in.mustSucceed:
+		return s, false, fmt.Errorf("summarise %d messages: %w", p.Hidden, err)
+	case err != nil:
 		w.note("the digest failed: " + err.Error())
 		return s, false, nil
-	}
-	if strings.TrimSpace(s.Text) == "" {
-		if !w.in.serve {
-			return s, false, fmt.Errorf("summarise %d messages: the summary is empty", p.Hidden)
-		}
+	case empty:
 		return s, false, nil
 	}
 	if s.Note != "" {
@@ -260,21 +284,21 @@ func (w *teller) ask(ctx context.Context, p Plan, req session.SummaryRequest) (s
 	return s, true, nil
 }
 
-// main tells of finished turns.
-func (w *teller) main(ctx context.Context, p Plan, history []session.Message, limit int64) error {
+// writeHistory summarises finished turns.
+func (w *summaryWriter) writeHistory(ctx context.Context, p *Plan, history []session.Message, limit int64) error {
 	c := w.record
 	s, ok, err := w.ask(ctx, p, session.SummaryRequest{
-		Messages: history, Previous: w.before.running, Spans: w.before.toMerge(), MaxTokens: limit,
+		Messages: history, Previous: w.past.running, Spans: w.past.toMerge(), MaxTokens: limit,
 		ReadFiles: w.details.ReadFiles, ModifiedFiles: w.details.ModifiedFiles,
 	})
 	if err != nil {
-		c.SpanSummary = w.m.clipSummary(s.Span, limit) // what was made of the span is not lost
+		c.SpanSummary = w.m.clipSummary(s.Span, limit) // a finished span is not lost
 		return err
 	}
 	if !ok {
-		note := fmt.Sprintf("%d earlier messages are hidden; nothing in them could be summarised.", p.Hidden)
-		if c.Summary = note; w.before.running != "" {
-			c.Summary = w.before.running + "\n\n" + note
+		c.Summary = fmt.Sprintf("%d earlier messages are hidden; nothing in them could be summarised.", p.Hidden)
+		if w.past.running != "" {
+			c.Summary = w.past.running + "\n\n" + c.Summary
 		}
 		return nil
 	}
@@ -283,17 +307,16 @@ func (w *teller) main(ctx context.Context, p Plan, history []session.Message, li
 	return nil
 }
 
-// carry keeps the running summary, if there is one, where no turn was finished since. One that is over its
-// share of the budget gives up its oldest finished work.
-func (w *teller) carry(ctx context.Context, limit int64) error {
-	w.record.Summary = w.before.running
-	if w.m.cfg.Counter(w.m.cfg.Reference).Text(w.before.running) <= limit {
+// carryOver keeps the running summary. If it exceeds its budget, the digest shortens it.
+func (w *summaryWriter) carryOver(ctx context.Context, limit int64) error {
+	w.record.Summary = w.past.running
+	if w.m.countText(w.past.running) <= limit {
 		return nil
 	}
-	s, err := w.m.cfg.Digest.Summarize(ctx, session.SummaryRequest{Previous: w.before.running, MaxTokens: limit, Purpose: session.PurposeSummary})
+	s, err := w.m.cfg.Digest.Summarize(ctx, session.SummaryRequest{Previous: w.past.running, MaxTokens: limit, Purpose: session.PurposeSummary})
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("shorten the summary before: %w", ctx.Err())
+		return fmt.Errorf("shorten the previous summary: %w", ctx.Err())
 	case err == nil && strings.TrimSpace(s.Text) != "":
 		w.record.Summary = s.Text
 	}
@@ -301,10 +324,10 @@ func (w *teller) carry(ctx context.Context, limit int64) error {
 	return nil
 }
 
-// prefix tells of the beginning of a turn whose end is kept.
-func (w *teller) prefix(ctx context.Context, p Plan, msgs []session.Message, limit int64) error {
+// writePrefix summarises the beginning of a split turn.
+func (w *summaryWriter) writePrefix(ctx context.Context, p *Plan, msgs []session.Message, limit int64) error {
 	req := session.SummaryRequest{Messages: msgs, MaxTokens: limit, TurnPrefix: true}
-	if w.record.SpanSummary == "" { // else the index there names them
+	if w.record.SpanSummary == "" { // else its index names them
 		req.ReadFiles, req.ModifiedFiles = w.details.ReadFiles, w.details.ModifiedFiles
 	}
 	s, ok, err := w.ask(ctx, p, req)

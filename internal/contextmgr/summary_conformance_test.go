@@ -55,7 +55,7 @@ func TestFileOperationsConformance(t *testing.T) {
 				m := session.Message{Kind: session.KindMessage, Role: session.Role(e.Role), Parts: callsOf(t, e.Calls)}
 				files = append(files, touched.Files(&m, "")...)
 			}
-			read, modified := sortFiles(files, before.Previous.Read, before.Previous.Modified)
+			read, modified := addFiles(files, before.Previous.Read, before.Previous.Modified)
 			want := into[struct {
 				Read     []string `json:"read_files"`
 				Modified []string `json:"modified_files"`
@@ -126,20 +126,20 @@ func TestSummaryConformance(t *testing.T) {
 				Replies []map[string]any `json:"model_replies"`
 			}](t, c.given(t)).Replies}
 			path, previous := sinceOverlay(pathOf(c.Given.Entries, c.Given.Leaf))
-			r := &reading{weigh: &scales{scale: 1}, numbers: Numbers{SummaryMax: 1000}}
+			r := &snapshot{scales: &scales{scale: 1}, numbers: Numbers{SummaryMax: 1000}}
 			for i, e := range path {
 				m := messageOf(t, e)
 				m.RowID = int64(i + 1)
-				r.path = append(r.path, m)
+				r.Messages = append(r.Messages, m)
 			}
 			plan := MakePlan(entriesOf(t, path), CutRule{KeepTokens: settings.Keep, MetadataSplits: true}, PlanRoom{})
 			mgr := &Manager{cfg: Config{Counter: func(string) Counter { return runes{} }}}
-			w := teller{
-				m: mgr, r: r, in: &overlayInput{summarizer: model, instructions: settings.Instructions},
+			w := summaryWriter{
+				m: mgr, s: r, in: &overlayInput{summarizer: model, instructions: settings.Instructions},
 				record: &session.Compaction{}, details: &session.CompactionDetails{},
 			}
-			w.before.running, _ = previous.(string)
-			err := w.tell(t.Context(), plan)
+			w.past.running, _ = previous.(string)
+			err := w.write(t.Context(), &plan)
 
 			want := into[struct {
 				OK      bool

@@ -83,7 +83,7 @@ func TestAMergeCostsSoMuchAndNoMore(t *testing.T) {
 		}
 		all = append(all, c)
 	}
-	p := pastOf(all, &all[39], runes{}.Text)
+	p := collectPast(all, &all[39], runes{}.Text)
 	if p.depth != 40 || len(p.spans) != 25 || p.spans[0] != "running 15" || !strings.HasPrefix(p.spans[24], "span 39 ") {
 		t.Errorf("depth %d, %d spans, the first %.20q, the last %.20q", p.depth, len(p.spans), p.spans[0], p.spans[len(p.spans)-1])
 	}
@@ -110,15 +110,15 @@ func TestAChainEndsWhereNothingIsKnownOfASpan(t *testing.T) {
 	late := session.Compaction{RowID: 6, Strategy: session.StrategySummarize, Status: session.StatusStaged, PreviousID: ptr[int64](5), ThroughID: all[4].ThroughID, Summary: "model 5", SpanSummary: "model span 5"}
 	for name, c := range map[string]struct {
 		all  []session.Compaction
-		want past
+		want pastSummaries
 	}{
-		"a chain":                          {all, past{running: "running 5", depth: 4, spans: []string{"another program's", "span 3\n\n---\n\nprefix 3", "span 5"}}},
-		"a model's summary that came late": {append(slices.Clone(all), late), past{running: "model 5", depth: 4, spans: []string{"another program's", "span 3\n\n---\n\nprefix 3", "model span 5"}}},
-		"everything was cleared":           {[]session.Compaction{all[0], span(5, 1, session.Compaction{Strategy: session.StrategyClear})}, past{}},
+		"a chain":                          {all, pastSummaries{running: "running 5", depth: 4, spans: []string{"another program's", "span 3\n\n---\n\nprefix 3", "span 5"}}},
+		"a model's summary that came late": {append(slices.Clone(all), late), pastSummaries{running: "model 5", depth: 4, spans: []string{"another program's", "span 3\n\n---\n\nprefix 3", "model span 5"}}},
+		"everything was cleared":           {[]session.Compaction{all[0], span(5, 1, session.Compaction{Strategy: session.StrategyClear})}, pastSummaries{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			effective := c.all[slices.IndexFunc(c.all, func(o session.Compaction) bool { return o.RowID == 5 })]
-			got := pastOf(c.all, &effective, runes{}.Text)
+			got := collectPast(c.all, &effective, runes{}.Text)
 			if got.running != c.want.running || got.depth != c.want.depth || !slices.Equal(got.spans, c.want.spans) {
 				t.Errorf("got %+v", got)
 			}
@@ -263,6 +263,6 @@ func TestInstructionsOfTheSessionReachEachSummary(t *testing.T) {
 	if len(s.asked) != 2 || s.asked[0].Instructions != "keep the prices" || s.asked[1].Instructions != "keep the prices\n\nand the names" {
 		t.Errorf("asked %+v", s.asked)
 	}
-	long := Settings{Instructions: ptr(strings.Repeat("x", longestInstructions+1))}
+	long := Settings{Instructions: ptr(strings.Repeat("x", maxInstructions+1))}
 	wantCode(t, long.Check(), session.Invalid, "instructions")
 }

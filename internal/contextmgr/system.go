@@ -8,33 +8,36 @@ import (
 	"sessiond/internal/session"
 )
 
-// leadingSystem gives the system messages that the path begins with. An overlay hides them
-// from the path that was read, so they are looked up at the root.
-func (m *Manager) leadingSystem(ctx context.Context, r *reading) ([]session.Message, error) {
-	if len(r.path) > 0 && r.path[0].ParentID == nil {
-		var leading []session.Message
-		for i := range r.path {
-			switch m := &r.path[i]; {
+// maxLeading bounds the search for system messages at the root, in messages: markers of a model
+// or a title may stand between them.
+const maxLeading = 64
+
+// readLeadingSystem returns the system messages that the path begins with, and removes them from
+// the snapshot's messages. If an overlay hides them, it reads them at the root.
+func (m *Manager) readLeadingSystem(ctx context.Context, s *snapshot) ([]session.Message, error) {
+	var leading []session.Message
+	if len(s.Messages) > 0 && s.Messages[0].ParentID == nil {
+		for i := range s.Messages {
+			switch m := &s.Messages[i]; {
 			case !m.InContext:
 			case m.Role == session.System:
 				leading = append(leading, *m)
 			default:
-				r.path = r.path[i:]
+				s.Messages = s.Messages[i:]
 				return leading, nil
 			}
 		}
-		r.path = nil
+		s.Messages = nil
 		return leading, nil
 	}
-	if r.sess.HeadID == nil || r.overlay == nil && !r.cutOff {
+	if s.sess.HeadID == nil || s.Overlay == nil && !s.truncated {
 		return nil, nil
 	}
-	first, last, err := m.store.Root(ctx, *r.sess.HeadID)
+	first, last, err := m.store.Root(ctx, *s.sess.HeadID)
 	if err != nil {
 		return nil, err
 	}
-	var leading []session.Message
-	for at := first; at.Seq <= min(last.Seq, first.Seq+mostBeforeTalk); at.Seq++ {
+	for at := first; at.Seq <= min(last.Seq, first.Seq+maxLeading); at.Seq++ {
 		msg, err := m.store.Message(ctx, at)
 		if err != nil {
 			return nil, err
@@ -49,52 +52,58 @@ func (m *Manager) leadingSystem(ctx context.Context, r *reading) ([]session.Mess
 	return leading, nil
 }
 
-// mostBeforeTalk bounds the search for system messages at the root, in messages: markers of
-// a model or a title may stand between them.
-const mostBeforeTalk = 64
-
-// settleSystem joins the system text: what the path begins with, what the overlay hides of
-// later system messages, the caller's. An overlay that knows the whole of it at its time stands
-// for all messages up to then.
-func (r *reading) settleSystem() {
-	var stored []string
-	if !r.told.Whole {
-		for i := range r.leading {
-			stored = append(stored, r.leading[i].Text())
+// buildSystem joins the system text: messages at the beginning of the path, later ones that the
+// overlay hides, then the caller's. An overlay that knows the whole text of its time replaces
+// every system message up to then.
+func (s *snapshot) buildSystem() {
+	var texts []string
+	hidden := s.hiddenSystem()
+	if !hidden.Whole {
+		for i := range s.leading {
+			texts = append(texts, s.leading[i].Text())
 		}
 	}
-	r.system = joinSystem(append(stored, r.told.Texts...), r.own)
-	if r.told.Whole && r.overlay.Trigger == session.TriggerImport {
-		r.path = slices.DeleteFunc(slices.Clone(r.path), func(m session.Message) bool {
-			return m.Role == session.System && !m.CreatedAt.After(r.overlay.CreatedAt.Time)
+	s.System = joinSystem(append(texts, hidden.Texts...), s.ownSystem)
+	if hidden.Whole && s.Overlay.Trigger == session.TriggerImport {
+		s.Messages = slices.DeleteFunc(slices.Clone(s.Messages), func(m session.Message) bool {
+			return m.Role == session.System && !m.CreatedAt.After(s.Overlay.CreatedAt.Time)
 		})
 	}
 }
 
-// systemShare is the part of the threshold that hidden system messages may fill: a program may
-// have said something in each turn.
+// hiddenSystem returns the system texts that the overlay hides.
+func (s *snapshot) hiddenSystem() session.HiddenSystem {
+	if s.details.System == nil {
+		return session.HiddenSystem{}
+	}
+	return *s.details.System
+}
+
+// systemShare is the part of the threshold that hidden system messages may fill, since a program
+// may write one in each turn.
 const systemShare = 20
 
-// hiddenSystem gives what an overlay that keeps the path from first on must tell of system
-// messages: they are part of no summary. Of too many the newest stay.
-func (r *reading) hiddenSystem(first int) *session.HiddenSystem {
-	out := session.HiddenSystem{Texts: slices.Clone(r.told.Texts), Whole: r.told.Whole}
-	for i := range r.path[:first] {
-		if m := &r.path[i]; m.InContext && m.Role == session.System {
+// hiddenSystemBefore returns the system texts that an overlay which keeps the path from first on
+// must record: no summary holds them. If they are too many, the newest stay.
+func (s *snapshot) hiddenSystemBefore(first int) *session.HiddenSystem {
+	out := s.hiddenSystem()
+	out.Texts = slices.Clone(out.Texts)
+	for i := range s.Messages[:first] {
+		if m := &s.Messages[i]; m.InContext && m.Role == session.System {
 			out.Texts = append(out.Texts, m.Text())
 		}
 	}
+	oldest := 0
+	if out.Whole {
+		oldest = 1 // the first text always stays
+	}
 	var sum int64
 	for i, text := range slices.Backward(out.Texts) {
-		if i == 0 && out.Whole {
+		if i < oldest {
 			break
 		}
-		if sum += r.weigh.Text(text); sum > r.numbers.Threshold/systemShare {
-			from := 0
-			if out.Whole {
-				from = 1
-			}
-			out.Texts = slices.Delete(out.Texts, from, i+1)
+		if sum += s.scales.Text(text); sum > s.numbers.Threshold/systemShare {
+			out.Texts = slices.Delete(out.Texts, oldest, i+1)
 			break
 		}
 	}
@@ -108,16 +117,9 @@ func (r *reading) hiddenSystem(first int) *session.HiddenSystem {
 func joinSystem(stored []string, own string) string {
 	var all []string
 	for _, text := range append(stored, own) {
-		if text = trimEnd(text); text != "" {
+		if text = strings.TrimRight(text, "\n"); text != "" {
 			all = append(slices.DeleteFunc(all, func(s string) bool { return s == text }), text)
 		}
 	}
 	return strings.Join(all, "\n\n")
-}
-
-func trimEnd(s string) string {
-	for len(s) > 0 && s[len(s)-1] == '\n' {
-		s = s[:len(s)-1]
-	}
-	return s
 }

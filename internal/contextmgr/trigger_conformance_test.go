@@ -71,7 +71,7 @@ func TestOpencodeTriggerConformance(t *testing.T) {
 				Cache                struct{ Read, Write int64 }
 			}
 		}](t, c.Given.Settings)
-		own := ofModel(presetOpencode, in.Limits.Output)
+		own := modelSettings(presetOpencode, in.Limits.Output)
 		if in.Compaction.Auto != nil && !*in.Compaction.Auto {
 			own.Fraction = ptr(0.0)
 		}
@@ -187,10 +187,10 @@ func TestTailConformance(t *testing.T) {
 				Budget *int64 `json:"preserve_recent_tokens"`
 			}
 		}](t, c.Given.Settings)
-		n := numbersOf(t, presetOpencode, ofModel(presetOpencode, in.Limits.Output), in.Limits.Context, 0)
+		n := numbersOf(t, presetOpencode, modelSettings(presetOpencode, in.Limits.Output), in.Limits.Context, 0)
 		budget := n.KeepTokens
 		if in.Limits.Context < smallWindow { // the reserve is capped there: the rule alone
-			budget = tailBudget(in.Limits.Context - in.Limits.Output)
+			budget = opencodeTail(in.Limits.Context - in.Limits.Output)
 		}
 		if in.Compaction.Budget != nil {
 			budget = *in.Compaction.Budget
@@ -201,7 +201,7 @@ func TestTailConformance(t *testing.T) {
 		}
 		path := entriesOf(t, c.Given.Entries)
 		starts := func(i int) bool { return path[i].startsTurn() && !c.Given.Entries[i].Compaction }
-		first := selectTail(path, starts, budget, most)
+		first := firstOfTail(path, starts, budget, most)
 		got := map[string]any{"budget": float64(budget), "tail_start": nil}
 		end := len(path)
 		if first >= 0 {

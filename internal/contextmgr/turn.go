@@ -10,44 +10,47 @@ import (
 	"sessiond/internal/session"
 )
 
-// Assemble gives the context of a session as it would be sent now. It writes nothing: an
-// overlay that is needed and does not exist is made in memory. Codes: NotFound, Invalid,
+// Assemble returns the context of a session as it would be sent now. It writes nothing: an overlay
+// that is needed and does not exist is made in memory. Codes: NotFound, Invalid,
 // CompactionRequired, DoesNotFit.
 func (m *Manager) Assemble(ctx context.Context, id session.ID, b Budget) (View, error) {
-	r, err := m.read(ctx, id, b)
+	s, err := m.read(ctx, id, b)
 	if err != nil {
 		return View{}, err
 	}
-	if r.last == nil && b.System == nil && b.Initial == nil && b.Tools == nil && b.Dialect == "" {
-		r.warn("no turn was taken in this session yet: the context has no system text, initial blocks or tools of the caller")
+	if s.last == nil && b.System == nil && b.Initial == nil && b.Tools == nil && b.Dialect == "" {
+		if s.sess.Source == session.SourceSessiond {
+			s.warn("no turn yet: the agent's system prompt and tools are not included")
+		} else {
+			s.warn("imported session: the program's own system prompt and tools are not included")
+		}
 	}
-	t := turn{m: m, r: r, pinned: b.At != nil}
+	t := turn{m: m, s: s, pinned: b.At != nil}
 	if err := t.run(ctx, nil); err != nil {
 		return View{}, err
 	}
 	return t.view(nil, b.Explain), nil
 }
 
-// Turn gives the context for the next call of the model and commits what that needs: above
-// the threshold an overlay, what was recalled or volatile in it, and the record of the
-// context. It waits for no model. Codes as Assemble.
+// Turn returns the context for the next call of the model and commits what it needs: an overlay
+// above the threshold, recalled and volatile text, and the record of the context. It never waits
+// for a model. Codes as Assemble.
 func (m *Manager) Turn(ctx context.Context, id session.ID, in TurnInput) (View, error) {
-	release := m.turns.lock(id)
-	defer release()
-	m.asked.note(id, in.Budget, in.Flush.barred())
+	defer m.lock(id)()
+	m.rememberRequest(id, in.Budget, in.Flush.cannotSave())
 	v, err := m.turn(ctx, id, in)
-	for again := 0; session.CodeOf(err) == session.Conflict && again < 3; again++ {
-		v, err = m.turn(ctx, id, in) // another process changed the overlays meanwhile
+	for retries := 0; session.CodeOf(err) == session.Conflict && retries < 3; retries++ {
+		v, err = m.turn(ctx, id, in) // another process changed the overlays
 	}
 	return v, err
 }
 
 func (m *Manager) turn(ctx context.Context, id session.ID, in TurnInput) (View, error) {
-	r, err := m.read(ctx, id, in.Budget)
+	s, err := m.read(ctx, id, in.Budget)
 	if err != nil {
 		return View{}, err
 	}
-	t := turn{m: m, r: r, commit: true, pinned: in.At != nil}
+	t := turn{m: m, s: s, commit: true, pinned: in.At != nil}
 	t.freezeVolatile(in.Volatile)
 	if err := t.run(ctx, &in.Flush); err != nil {
 		return View{}, err
@@ -65,47 +68,28 @@ func (m *Manager) turn(ctx context.Context, id session.ID, in TurnInput) (View, 
 // turn is one context in the making.
 type turn struct {
 	m      *Manager
-	r      *reading
+	s      *snapshot
 	commit bool
 	pinned bool // at a point of the past: nothing is decided anew
 
 	draft      Draft
 	tokens     Tokens
-	generation int64 // row of the overlay that was in force before, 0: none
-	made       bool  // an overlay came into force for this context
+	generation int64 // row of the overlay before, 0: none
+	compacted  bool  // an overlay took effect for this context
 	freeze     []session.Frozen
 	directives []Directive
 }
 
 func (t *turn) run(ctx context.Context, flush *FlushCaller) error {
-	if t.r.overlay != nil {
-		t.generation = t.r.overlay.RowID
+	if t.s.Overlay != nil {
+		t.generation = t.s.Overlay.RowID
 	}
 	if err := t.assemble(ctx); err != nil {
 		return err
 	}
-	n := t.r.numbers
 	if !t.pinned {
-		grown, err := t.grown(ctx)
-		if err != nil {
+		if err := t.compactIfNeeded(ctx); err != nil {
 			return err
-		}
-		switch Decide(t.tokens, n, grown) {
-		case NeedRequired:
-			return session.Errorf(session.CompactionRequired,
-				"the context of session %s has %d tokens and its limit is %d: automatic compaction is off; compact it, or turn that on", t.r.sess.ID, t.tokens.Total, n.Limit)
-		case NeedChoice:
-			t.directives = append(t.directives, Directive{Type: "compaction_choice", Choices: []session.Strategy{
-				session.StrategySummarize, session.StrategyTruncate, session.StrategyClear,
-			}})
-		case NeedCompact:
-			if err := t.makeRoom(ctx); err != nil {
-				return err
-			}
-		case NeedStage:
-			if t.commit {
-				t.m.cfg.OnSoft(t.r.sess.ID)
-			}
 		}
 	}
 	if err := t.recall(ctx); err != nil {
@@ -114,310 +98,247 @@ func (t *turn) run(ctx context.Context, flush *FlushCaller) error {
 	if err := t.fit(); err != nil {
 		return err
 	}
-	t.direct()
+	t.addNotices()
 	if flush == nil || t.pinned {
 		return nil
 	}
 	return t.askFlush(ctx, *flush)
 }
 
-// assemble puts the context together anew and sizes it.
+// assemble builds the context and counts it.
 func (t *turn) assemble(ctx context.Context) error {
-	last, err := t.m.report(ctx, t.r)
+	last, err := t.m.lastReport(ctx, t.s)
 	if err != nil {
 		return err
 	}
 	if last == nil {
-		if err := t.m.learnOverhead(ctx, t.r); err != nil {
+		if err := t.m.learnOverhead(ctx, t.s); err != nil {
 			return err
 		}
 	}
-	t.draft = t.r.assemble()
-	t.tokens = t.r.size(&t.draft, last)
+	t.draft = t.s.assemble()
+	t.tokens = t.s.count(&t.draft, last)
 	return nil
 }
 
-func (r *reading) assemble() Draft {
-	in := Material{
-		System: r.system, Overhead: r.overhead, Initial: r.initial, Overlay: r.overlay, TurnStart: r.turnStart, Person: r.person,
-		Messages: r.path, Frozen: r.frozen, CloseCalls: r.close, Weigh: r.weigh, Modalities: r.info.Modalities, Limits: r.limits, Before: r.before,
-		Pruned: r.pruned, Words: r.words, MidTurn: r.midTurn, Edited: r.edited, Stands: r.stands, Dialect: r.dialect, Policy: r.policy, Shrink: r.shrink,
+func (s *snapshot) assemble() Draft {
+	in := s.Material
+	if len(s.Pruned) > 0 { // only lines of pruned outputs name the tool
+		in.RecallTool = recallTool(s.tools)
 	}
-	if len(r.pruned) > 0 { // only its lines name the tool
-		in.RecallTool = recallTool(r.tools)
-	}
-	if r.last != nil && r.last.HeadID != nil {
-		in.Sent = *r.last.HeadID
-	}
-	for i := range r.pins {
-		if r.overlay != nil && (len(r.path) == 0 || r.pins[i].RowID < r.path[0].RowID) && !r.showsAtStart(&r.pins[i]) {
-			in.Pinned = append(in.Pinned, r.pins[i])
+	for i := range s.pins {
+		pin := &s.pins[i]
+		shown := pin.Role == session.System || slices.ContainsFunc(s.shownAgain(), func(m *session.Message) bool { return m.RowID == pin.RowID })
+		if s.Overlay != nil && (len(s.Messages) == 0 || pin.RowID < s.Messages[0].RowID) && !shown {
+			in.Pinned = append(in.Pinned, *pin)
 		}
 	}
 	return Assemble(in)
 }
 
-// showsAtStart tells whether a hidden message is in the context anyway.
-func (r *reading) showsAtStart(m *session.Message) bool {
-	return r.turnStart != nil && r.turnStart.RowID == m.RowID || r.person != nil && r.person.RowID == m.RowID || m.Role == session.System
+// Need is what a context's size requires.
+type Need string
+
+// The needs.
+const (
+	NeedNothing  Need = ""
+	NeedStage    Need = "stage"    // above the soft threshold: stage a summary
+	NeedCompact  Need = "compact"  // above the threshold
+	NeedChoice   Need = "choice"   // above the threshold, and the caller chooses a strategy
+	NeedRequired Need = "required" // above the limit without automatic compaction
+)
+
+// Decide compares a context's size with the numbers. grown is how many tokens the path has grown
+// since the last compaction or undo: below 5 % of the window nothing compacts automatically, unless
+// the context passes the limit.
+func Decide(t Tokens, n Numbers, grown int64) Need {
+	over := t.Total > n.Limit
+	above := t.Upper() > n.Threshold || over
+	switch {
+	case over && (n.Off || n.Strategy == StrategyAsk):
+		return NeedRequired
+	case n.Off:
+		return NeedNothing
+	case above && n.Strategy == StrategyAsk:
+		return NeedChoice
+	case above && (over || grown >= n.Window/20):
+		return NeedCompact
+	case t.Upper() > n.Soft:
+		return NeedStage
+	}
+	return NeedNothing
 }
 
-// anchor is a provider's report, with sessiond's own count of the context that it is about
-// (0: not known).
-type anchor struct {
-	*session.Call
-	estimate int64
-}
-
-// report gives the provider's last count if it counts for this context, nil for none.
-func (m *Manager) report(ctx context.Context, r *reading) (*anchor, error) {
-	if r.fresh {
-		return nil, nil
-	}
-	call, err := m.store.LastReport(ctx, r.sess)
-	if err != nil || call == nil || call.MessageID == nil || call.Model != "" && call.Model != r.model {
-		return nil, err
-	}
-	if call.ContextID == nil {
-		if overtaken, err := m.overtaken(ctx, r, call); overtaken || err != nil {
-			return nil, err
-		}
-		last := &anchor{Call: call}
-		if r.last != nil && call.CreatedAt.After(r.last.CreatedAt.Time) {
-			last.estimate = r.last.Tokens
-		}
-		return last, nil
-	}
-	made, err := m.store.Context(ctx, r.sess.ID, *call.ContextID)
+func (t *turn) compactIfNeeded(ctx context.Context) error {
+	grown, err := t.grown(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("the context of the last report: %w", err)
+		return err
 	}
-	now := r.context(0)
-	if made.SystemHash != now.SystemHash || made.ToolsHash != now.ToolsHash || made.InitialHash != now.InitialHash {
-		return nil, nil
-	}
-	return &anchor{Call: call, estimate: made.Tokens}, nil
-}
-
-// overtaken tells whether a report that names no context is older than what changed the
-// context's beginning: then it speaks of another.
-func (m *Manager) overtaken(ctx context.Context, r *reading, call *session.Call) (bool, error) {
-	if r.sess.Epoch == 0 {
-		return false, nil
-	}
-	if r.last != nil && r.last.Epoch != r.sess.Epoch {
-		return true, nil
-	}
-	all, err := m.store.Compactions(ctx, r.sess.ID)
-	return slices.ContainsFunc(all, func(c session.Compaction) bool {
-		return c.UndoneAt != nil && !call.CreatedAt.After(c.UndoneAt.Time)
-	}), err
-}
-
-// size counts a draft: by the last report where there is one, and an estimate of the rest. A
-// report of a context whose parts had been cut to fit says nothing of the whole parts.
-func (r *reading) size(d *Draft, report *anchor) Tokens {
-	n := r.numbers
-	t := Tokens{Total: d.Total, Estimate: d.Total, Window: n.Window, Threshold: n.Threshold, Reserve: n.Reserve, Method: MethodEstimate, Error: r.weigh.errorOf(d.Total)}
-	if report == nil {
-		return t
-	}
-	items := make([]Weighed, len(d.Items))
-	for i := range d.Items {
-		items[i].Tokens = d.Weights[i]
-		if m := &d.Items[i].Message; d.Items[i].Kind == ItemMessage && m.RowID == *report.MessageID && !m.Finish.Failed() {
-			items[i].Report = report.ContextTokens()
+	switch Decide(t.tokens, t.s.numbers, grown) {
+	case NeedRequired:
+		return session.Errorf(session.CompactionRequired, "the context of session %s has %d tokens, its limit is %d, and automatic compaction is off: compact the session, or turn automatic compaction on",
+			t.s.sess.ID, t.tokens.Total, t.s.numbers.Limit)
+	case NeedChoice:
+		t.directives = append(t.directives, Directive{Type: "compaction_choice", Choices: []session.Strategy{
+			session.StrategySummarize, session.StrategyTruncate, session.StrategyClear,
+		}})
+	case NeedCompact:
+		return t.compact(ctx)
+	case NeedStage:
+		if t.commit {
+			t.m.cfg.OnSoft(t.s.sess.ID)
 		}
 	}
-	total, _, trailing, last := Hybrid(items)
-	if last >= 0 && !report.isOfLess(d.Total-trailing-d.Weights[last]) {
-		t.Total, t.Method, t.Error = total, MethodAnchor, r.weigh.errorOf(trailing)
-		t.anchor = d.anchorOf(report, last, trailing)
-	}
-	return t
+	return nil
 }
 
-// isOfLess tells whether the reported context was a good deal smaller than what stands before
-// the report's reply now. What a scale learned meanwhile changes is less than that.
-func (a *anchor) isOfLess(now int64) bool {
-	return a.estimate > 0 && now > a.estimate+a.estimate/4+256
-}
-
-// grown is how much the path has grown since the effective overlay, or since an overlay on
-// it was undone: the loop guard's measure.
+// grown returns how much the path has grown since the effective overlay, or since an overlay on it
+// was undone. Below the threshold it is not exact.
 func (t *turn) grown(ctx context.Context) (int64, error) {
 	grown := t.tokens.Estimate
-	if t.tokens.Upper() <= t.r.numbers.Threshold {
+	if t.tokens.Upper() <= t.s.numbers.Threshold {
 		return grown, nil
 	}
-	if c := t.r.overlay; c != nil {
+	if c := t.s.Overlay; c != nil {
 		grown -= c.TokensAfter
 	}
-	all, err := t.m.store.Compactions(ctx, t.r.sess.ID)
+	all, err := t.m.store.Compactions(ctx, t.s.sess.ID)
 	if err != nil {
 		return 0, err
 	}
 	for i := range all {
 		c := &all[i]
-		if !c.Undone || c.Status != session.StatusDone || !follows(c, t.r.overlay) {
+		if !c.Undone || c.Status != session.StatusDone || !follows(c, t.s.Overlay) {
 			continue
 		}
 		since := t.tokens.Estimate - c.TokensBefore
 		if c.UndoneAt != nil {
-			since = t.r.since(*c.UndoneAt)
+			since = t.s.tokensSince(*c.UndoneAt)
 		}
 		grown = min(grown, since)
 	}
 	return grown, nil
 }
 
-// since weighs the messages that came after a moment.
-func (r *reading) since(at session.Time) int64 {
+// tokensSince returns the weight of the messages after a time.
+func (s *snapshot) tokensSince(at session.Time) int64 {
 	var sum int64
-	for i := range slices.Backward(r.path) {
-		if !r.path[i].CreatedAt.After(at.Time) {
+	for i := range slices.Backward(s.Messages) {
+		if !s.Messages[i].CreatedAt.After(at.Time) {
 			break
 		}
-		if r.path[i].InContext {
-			sum += r.weigh.Message(&r.path[i], false)
+		if s.Messages[i].InContext {
+			sum += s.Weigh.Message(&s.Messages[i], false)
 		}
 	}
 	return sum
 }
 
-// makeRoom brings the context under the threshold: by the best overlay that is staged, else,
-// or where that is not enough, by a digest made on the spot.
-func (t *turn) makeRoom(ctx context.Context) error {
-	all, err := t.m.store.Compactions(ctx, t.r.sess.ID)
+// compact brings the context under the threshold: by the best staged overlay, else, or if that is
+// not enough, by pruning or a digest made now.
+func (t *turn) compact(ctx context.Context) error {
+	all, err := t.m.store.Compactions(ctx, t.s.sess.ID)
 	if err != nil {
 		return err
 	}
-	if i := BestStaged(all, t.r.overlay, t.r.holds); i >= 0 {
+	if i := BestStaged(all, t.s.Overlay, t.s.contains); i >= 0 {
 		if err := t.activate(ctx, all[i]); err != nil {
 			return err
 		}
-		if t.tokens.Upper() <= t.r.numbers.Threshold {
+		if t.tokens.Upper() <= t.s.numbers.Threshold {
 			return nil
 		}
 	}
-	if pruned, err := t.prune(ctx); pruned || err != nil {
-		return err
+	n := &t.s.numbers
+	in := overlayInput{
+		strategy: n.Strategy, trigger: session.TriggerThreshold, summarizer: t.m.cfg.Digest, mustSucceed: true,
+		forced: t.tokens.Total > n.Limit, fixed: t.draft.Fixed, before: t.tokens.Total,
 	}
-	return t.digest(ctx)
-}
-
-// prune hides old outputs of tools, if that is enough. It tells whether it did.
-func (t *turn) prune(ctx context.Context) (bool, error) {
-	if t.r.numbers.Strategy != session.StrategySummarize {
-		return false, nil
-	}
-	made, enough := t.m.prune(t.r, overlayInput{trigger: session.TriggerThreshold, before: t.tokens.Total})
-	if !enough {
-		return false, nil
-	}
-	c := made.record
-	if t.commit {
-		c.Status = session.StatusDone
-		var err error
-		if c, err = t.m.store.AddCompaction(ctx, c); err != nil {
-			return false, fmt.Errorf("record the pruning: %w", err)
+	if n.Strategy == session.StrategySummarize {
+		if made, enough := t.s.planPrune(in); enough {
+			return t.commitOverlay(ctx, made.record)
 		}
 	}
-	return true, t.enforce(ctx, &c)
+	if in.forced {
+		in.excess = t.tokens.providerRatio()
+	}
+	made, err := t.m.makeOverlay(ctx, t.s, in)
+	if err != nil {
+		return err
+	}
+	if made.plan.NoGain != "" {
+		t.s.warn("the context exceeds its threshold of %d tokens; %s", n.Threshold, made.plan.NoGain)
+		return nil
+	}
+	return t.commitOverlay(ctx, made.record)
 }
 
-// holds tells whether a message is among those since the overlay.
-func (r *reading) holds(rowID int64) bool {
-	_, found := slices.BinarySearchFunc(r.path, rowID, func(m session.Message, id int64) int { return int(m.RowID - id) })
-	return found
-}
-
+// activate puts a staged overlay in force, unless the path changed meanwhile.
 func (t *turn) activate(ctx context.Context, c session.Compaction) error {
 	if t.commit {
-		active, err := t.m.store.Activate(ctx, t.r.sess.ID, c.RowID)
+		active, err := t.m.store.Activate(ctx, t.s.sess.ID, c.RowID)
 		if session.CodeOf(err) == session.Conflict {
-			return nil // the path changed under it: the digest takes its place
+			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("activate %s: %w", c.ID, err)
 		}
 		c = active
 	}
-	return t.enforce(ctx, &c)
+	return t.continueWith(ctx, &c)
 }
 
-// enforce continues with an overlay in force.
-func (t *turn) enforce(ctx context.Context, c *session.Compaction) error {
-	t.r, t.made = t.r.under(c), true
-	if t.commit {
-		sess, err := t.m.store.Session(ctx, t.r.sess.ID)
-		if err != nil {
-			return err
-		}
-		t.r.sess.Epoch, t.r.sess.CompactionCount = sess.Epoch, sess.CompactionCount
-	}
-	return t.assemble(ctx)
-}
-
-func (t *turn) digest(ctx context.Context) error {
-	n := t.r.numbers
-	in := overlayInput{
-		strategy: n.Strategy, trigger: session.TriggerThreshold, summarizer: t.m.cfg.Digest, serve: true,
-		forced: t.tokens.Total > n.Limit, fixed: t.draft.Fixed, before: t.tokens.Total,
-	}
-	if in.forced {
-		in.excess = t.tokens.more()
-	}
-	over, err := t.m.makeOverlay(ctx, t.r, in)
-	if err != nil {
-		return err
-	}
-	c := over.record
-	if over.plan.NoGain != "" {
-		t.r.warn("the context is above its threshold of %d tokens and was not compacted: %s", n.Threshold, over.plan.NoGain)
-		return nil
-	}
+// commitOverlay stores an overlay, if the turn commits, and puts it in force.
+func (t *turn) commitOverlay(ctx context.Context, c session.Compaction) (err error) {
 	if t.commit {
 		c.Status = session.StatusDone
 		if c, err = t.m.store.AddCompaction(ctx, c); err != nil {
 			return fmt.Errorf("record the compaction: %w", err)
 		}
 	}
-	return t.enforce(ctx, &c)
+	return t.continueWith(ctx, &c)
 }
 
-// leastPart is the size below which a part is not cut to make a context fit, in tokens.
-const leastPart = 32
+// continueWith assembles the context with an overlay in force.
+func (t *turn) continueWith(ctx context.Context, c *session.Compaction) error {
+	t.s, t.compacted = t.s.withOverlay(c), true
+	if t.commit {
+		sess, err := t.m.store.Session(ctx, t.s.sess.ID)
+		if err != nil {
+			return err
+		}
+		t.s.sess.Epoch, t.s.sess.CompactionCount = sess.Epoch, sess.CompactionCount
+	}
+	return t.assemble(ctx)
+}
 
-// fit guarantees that the context stays under its limit: where compaction alone cannot, the
-// parts are cut smaller; where that cannot, the items that are too large are named.
+// fit brings the context under its limit: if compaction was not enough, parts are cut smaller; if
+// that is not enough, the error names the largest items.
 func (t *turn) fit() error {
-	limit := t.r.numbers.Limit
-	// What a provider counted more than sessiond's estimate stays: it is in what is cut, too.
-	more := t.tokens.more()
-	for _, tighter := range t.r.tighter() {
+	limit := t.s.numbers.Limit
+	ratio := t.tokens.providerRatio() // holds for cut parts, too
+	for _, tighter := range t.s.tighterLimits() {
 		if t.tokens.Total <= limit {
 			break
 		}
-		t.r.limits = tighter
-		t.draft = t.r.assemble()
-		t.tokens = t.r.size(&t.draft, nil)
-		t.tokens.Total, t.tokens.excess = int64(math.Ceil(float64(t.tokens.Estimate)*more)), more
-		t.tokens.Error = t.r.weigh.errorOf(t.tokens.Total)
+		t.s.Limits = tighter
+		t.draft = t.s.assemble()
+		t.tokens = t.s.count(&t.draft, nil)
+		t.tokens.Total, t.tokens.excess = int64(math.Ceil(float64(t.tokens.Estimate)*ratio)), ratio
+		t.tokens.Error = t.s.scales.errorOf(t.tokens.Total)
 	}
 	if t.tokens.Total <= limit || t.pinned || len(t.draft.Pending) > 0 {
-		return nil // while calls wait nothing is sent, and their results may let a compaction hide more
+		return nil // pending calls: nothing is sent yet, and their results may let a compaction hide more
 	}
-	return doesNotFit(t.r.sess.ID, &t.draft, t.tokens.Total, limit, more)
+	return doesNotFit(t.s.sess.ID, &t.draft, t.tokens.Total, limit, ratio)
 }
 
-// muchMore is from what factor on a provider's count makes it likely that something went out which
-// sessiond does not know of.
-const muchMore = 2
+// suspiciousRatio is the provider's count per own count from which on the provider was probably
+// sent something unknown to sessiond.
+const suspiciousRatio = 2
 
-// doesNotFit names what is too large, the largest first. more is what the provider counted more
-// than sessiond, as a factor.
-func doesNotFit(id session.ID, d *Draft, total, limit int64, more float64) error {
+// doesNotFit names the largest items of a context. ratio is the provider's count per own count.
+func doesNotFit(id session.ID, d *Draft, total, limit int64, ratio float64) error {
 	items := d.Provenance()
 	slices.SortStableFunc(items, func(a, b Provenance) int { return int(b.Tokens - a.Tokens) })
 	var names []string
@@ -428,27 +349,86 @@ func doesNotFit(id session.ID, d *Draft, total, limit int64, more float64) error
 		}
 		names = append(names, fmt.Sprintf("%s (%d tokens)", name, p.Tokens))
 	}
-	err := fmt.Sprintf("no context of session %s fits: %d tokens are left and the limit is %d; the largest items are %s",
+	err := fmt.Sprintf("no context of session %s fits: it would have %d tokens and the limit is %d; the largest items are %s",
 		id, total, limit, strings.Join(names, ", "))
-	if more >= muchMore {
-		err += fmt.Sprintf("; the provider counted %.1f times as much as sessiond does, so what went out beside the messages may be what is too large: give tools or overhead_tokens, or a larger window", more)
+	if ratio >= suspiciousRatio {
+		err += fmt.Sprintf("; the provider counted %.1f times as much as sessiond, so tools or other text beside the messages may be too large: set tools, overhead_tokens or a larger window", ratio)
 	}
 	return session.Errorf(session.DoesNotFit, "%s", err)
 }
 
-// direct adds what the agent is asked to do.
-func (t *turn) direct() {
-	sess := &t.r.sess
+// manyCompactions is the number of compactions from which on a warning mentions lost details.
+const manyCompactions = 5
+
+// addNotices adds warnings and directives for the agent.
+func (t *turn) addNotices() {
+	s := t.s
 	if len(t.draft.Items) == 0 && len(t.draft.Pending) == 0 {
-		t.r.warn("the context holds no message, and providers refuse a conversation without one: append what is to be answered")
+		s.warn("the context holds no message, and providers reject an empty conversation: append a message")
 	}
-	if t.made && t.commit && len(t.r.path) > 0 && t.r.path[len(t.r.path)-1].Role == session.Tool {
+	if t.compacted && t.commit && len(s.Messages) > 0 && s.Messages[len(s.Messages)-1].Role == session.Tool {
 		t.directives = append(t.directives, Directive{Type: "continue", Prompt: "The conversation was compacted in the middle of your task. Continue with it."})
 	}
-	if t.made && sess.CompactionCount >= manyCompactions {
-		t.r.warn("this session was compacted %d times: details may have been lost from its summary; the originals are in the log, search finds them", sess.CompactionCount)
+	if t.compacted && s.sess.CompactionCount >= manyCompactions {
+		s.warn("this session was compacted %d times: its summary may lack details; search finds the originals", s.sess.CompactionCount)
 	}
 }
 
-// manyCompactions is from where on a loss of details is told of.
-const manyCompactions = 5
+// freezeVolatile adds the caller's text of the moment to the newest message of the user's role, for
+// good.
+func (t *turn) freezeVolatile(text string) {
+	m := t.s.newest(fromUser)
+	if text == "" || m == nil {
+		return
+	}
+	for _, f := range t.s.Frozen {
+		var content frozenText
+		if f.MessageID == m.RowID && f.Kind == session.FrozenVolatile && decode(f.Content, &content) && content.Text == text {
+			return
+		}
+	}
+	if t.s.hasFrozen(m, session.FrozenVolatile) || t.s.wasSent(m) {
+		t.s.warn("volatile text was left out: its message was sent already; it goes with the user's next message")
+		return
+	}
+	t.freezeContent(m, session.FrozenVolatile, nil, frozenText{Text: text})
+}
+
+// freezeContent adds content to a message in this context and, once saved, in later ones.
+func (t *turn) freezeContent(m *session.Message, kind string, compaction *int64, content any) {
+	f := session.Frozen{SessionID: t.s.sess.ID, MessageID: m.RowID, Kind: kind, CompactionID: compaction, Content: session.JSONOf(content)}
+	t.s.Frozen = append(t.s.Frozen, f)
+	t.freeze = append(t.freeze, f)
+}
+
+// contextRecord returns the record of this context.
+func (s *snapshot) contextRecord(tokens int64) session.Context {
+	return session.Context{
+		SessionID: s.sess.ID, HeadID: s.sess.HeadID, CompactionID: s.sess.CompactionID, Epoch: s.sess.Epoch, Model: s.model, Dialect: s.Dialect,
+		SystemHash: hashOf(s.ownSystem), InitialHash: hashOf(encodeParts(s.Initial)), ToolsHash: hashOf(s.tools),
+		OverheadTokens: s.knownOverhead(), Tokens: tokens, Limits: session.JSONOf(s.Limits),
+	}
+}
+
+// save stores the record of the context, and its frozen content.
+func (t *turn) save(ctx context.Context) (session.Context, error) {
+	s := t.s
+	for i := range s.Messages {
+		if calls := t.draft.ClosedIn[s.Messages[i].RowID]; len(calls) > 0 && !s.hasFrozen(&s.Messages[i], session.FrozenClosedCall) {
+			t.freezeContent(&s.Messages[i], session.FrozenClosedCall, nil, frozenCalls{calls})
+		}
+	}
+	blocks := map[string]string{}
+	for kind, content := range map[string]string{
+		session.BlockSystem: s.ownSystem, session.BlockInitial: encodeParts(s.Initial), session.BlockTools: s.tools,
+	} {
+		if content != "" {
+			blocks[kind] = content
+		}
+	}
+	saved, err := t.m.store.SaveContext(ctx, s.contextRecord(t.tokens.Estimate-s.Overhead+s.knownOverhead()), blocks, t.freeze)
+	if err != nil {
+		return saved, fmt.Errorf("record the context: %w", err)
+	}
+	return saved, nil
+}

@@ -6,24 +6,24 @@ import (
 	"sessiond/internal/session"
 )
 
-// StatusEphemeral is an overlay that was made in memory to answer a read.
+// StatusEphemeral is the status of an overlay that was made in memory to answer a read.
 const StatusEphemeral = "ephemeral"
 
-// Budget is what a context is for, and the caller's own text in it. What is left empty is
-// taken from the last context that was handed out, then from the session.
+// Budget says what a context is for, with the caller's own text. Empty fields are taken from the
+// last context, then from the session.
 type Budget struct {
 	Model     string
 	Window    int64 // tokens; 0: the session's, then the catalogue's
-	MaxOutput int64 // tokens that the reply may take; 0: the reserve alone counts
+	MaxOutput int64 // tokens that the reply may take; 0: only the reserve counts
 	Dialect   string
 	Settings  Settings
 
-	System         *string         // replaces the caller's system text as a whole
-	Initial        *[]session.Part // the caller's own blocks before the conversation
+	System         *string         // replaces the caller's whole system text
+	Initial        *[]session.Part // the caller's blocks before the conversation
 	Tools          json.RawMessage // the caller's tool schemas, counted
-	OverheadTokens *int64          // instead of counting Tools
-	CloseCalls     bool            // answer calls that wait with an error
-	Explain        bool            // tell where each number comes from, and how tokens were counted
+	OverheadTokens *int64          // replaces the count of Tools
+	CloseCalls     bool            // answer pending calls with an error
+	Explain        bool            // say where each number comes from, and how tokens were counted
 
 	At *Position // nil: the session's head and effective overlay
 }
@@ -34,14 +34,14 @@ type Position struct {
 	CompactionID *int64
 }
 
-// TurnInput is what the next turn is for.
+// TurnInput asks for the context of the next turn.
 type TurnInput struct {
 	Budget
 	Volatile string // text of the moment (date, state), frozen with the newest message
 	Flush    FlushCaller
 }
 
-// View is a context and everything that there is to say about it.
+// View is a context with everything that callers want to know of it.
 type View struct {
 	ID       string            `json:"context_id,omitempty"` // of a committed one
 	Messages []session.Message `json:"-"`                    // nil while calls are pending
@@ -49,7 +49,7 @@ type View struct {
 	Model    string            `json:"model"`
 	Dialect  string            `json:"-"`
 	Info     session.ModelInfo `json:"-"`
-	Borders  []int             `json:"-"` // messages behind which a cache mark goes; SystemBorder: the system text
+	Borders  []int             `json:"-"` // messages that get a cache mark; SystemBorder: the system text
 
 	Tokens      Tokens       `json:"tokens"`
 	Prefix      Prefix       `json:"prefix"`
@@ -61,10 +61,10 @@ type View struct {
 	Directives  []Directive  `json:"directives"`
 	Warnings    []string     `json:"warnings"`
 	Settings    []Setting    `json:"settings,omitempty"` // with explain
-	Counting    *Counting    `json:"counting,omitempty"` // with explain: how tokens.total came about
+	Counting    *Counting    `json:"counting,omitempty"` // with explain
 }
 
-// ViewOverlay is the overlay that a context was made with.
+// ViewOverlay is the overlay of a context.
 type ViewOverlay struct {
 	ID       string           `json:"id,omitempty"`
 	Strategy session.Strategy `json:"strategy"`
@@ -77,5 +77,41 @@ type Directive struct {
 	Prompt       string             `json:"prompt,omitempty"`
 	SystemPrompt string             `json:"system_prompt,omitempty"`
 	Choices      []session.Strategy `json:"choices,omitempty"`
-	Generation   string             `json:"generation,omitempty"` // of a memory flush: the overlay in whose time it is asked for; "" before the first
+	Generation   string             `json:"generation,omitempty"` // of a memory flush: the effective overlay; "" before the first
+}
+
+// view describes the context. saved is its record, nil for one that was only read.
+func (t *turn) view(saved *session.Context, explain bool) View {
+	s := t.s
+	v := View{
+		System: t.draft.System, Model: s.model, Dialect: s.Dialect, Info: s.info, Tokens: t.tokens, Prefix: t.prefix(),
+		Pending: nonNil(t.draft.Pending), Provenance: nonNil(t.draft.Provenance()), Adjustments: nonNil(t.draft.Adjustments),
+		Losses: nonNil(t.draft.Losses), Directives: nonNil(t.directives), Warnings: nonNil(s.warnings),
+	}
+	if len(v.Pending) == 0 {
+		v.Messages, v.Borders = t.draft.Messages(), t.cacheBorders(v.Prefix)
+	}
+	if saved != nil {
+		v.ID = session.ContextName(saved.RowID)
+	}
+	if c := s.Overlay; c != nil {
+		v.Compaction = &ViewOverlay{Strategy: c.Strategy, Status: c.Status}
+		if c.RowID == 0 {
+			v.Compaction.Status = StatusEphemeral
+		} else {
+			v.Compaction.ID = session.CompactionName(c.RowID)
+		}
+	}
+	if explain {
+		v.Settings, v.Counting = s.numbers.Settings, s.explainCount(&t.tokens)
+	}
+	return v
+}
+
+// nonNil returns an empty slice for nil, which JSON would write as null.
+func nonNil[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
 }

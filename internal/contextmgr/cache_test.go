@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fromStore is the context as a manager gives it that remembers nothing.
+// fromStore returns the context as a manager with an empty cache assembles it.
 func (r *rig) fromStore() string {
 	r.t.Helper()
 	v, err := New(r.store, r.mgr.cfg).Assemble(r.ctx, r.id, Budget{})
@@ -19,16 +19,15 @@ func (r *rig) fromStore() string {
 	return wire(v)
 }
 
-// What is remembered of a path is what the store holds, wherever the head goes and whatever was
-// made of the messages meanwhile.
-func TestARememberedPathIsTheStoredOne(t *testing.T) {
+// The cached path equals the stored one, wherever the head goes and however the messages are edited.
+func TestCachedPathEqualsStoredPath(t *testing.T) {
 	r := newRig(t, 20000)
 	check := func(step string) {
 		t.Helper()
 		if got, want := wire(r.turn(TurnInput{})), r.fromStore(); got != want {
 			t.Errorf("%s: %s", step, cmp.Diff(want, got))
 		}
-		known := r.mgr.paths.of(r.id)
+		known, _ := r.mgr.paths.get(r.id)
 		if len(known) == 0 {
 			return
 		}
@@ -40,7 +39,7 @@ func TestARememberedPathIsTheStoredOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(stored, known); diff != "" {
-			t.Errorf("%s: the memory is not what is stored: %s", step, diff)
+			t.Errorf("%s: the cached path differs from the stored one: %s", step, diff)
 		}
 	}
 	at := func(seq int64) *session.MessageRef { return &session.MessageRef{Session: r.id, Seq: seq} }
@@ -73,7 +72,7 @@ func TestARememberedPathIsTheStoredOne(t *testing.T) {
 	check("forgotten")
 }
 
-// forgetful is a digest that remembers messages, too.
+// forgetful is a digest that caches messages, too.
 type forgetful struct {
 	heads
 	times *int
@@ -81,8 +80,8 @@ type forgetful struct {
 
 func (f forgetful) Forget() { *f.times++ }
 
-// What a digest remembers of messages goes with what contexts do: they may have been purged.
-func TestForgettingReachesTheDigest(t *testing.T) {
+// The digest's cache is cleared with the manager's: its messages may have been purged.
+func TestForgetReachesTheDigest(t *testing.T) {
 	times := 0
 	r := newRig(t, 10000, func(c *Config) { c.Digest = forgetful{heads{digestProvider}, &times} })
 	if r.mgr.Forget(); times != 1 {
@@ -90,25 +89,22 @@ func TestForgettingReachesTheDigest(t *testing.T) {
 	}
 }
 
-func TestPathMemoryIsBounded(t *testing.T) {
-	var p pathMemory
-	path := func(row int64, size int) []session.Message {
-		return []session.Message{{RowID: row, Parts: []session.Part{session.TextPart(string(make([]byte, size)))}}}
+func TestCacheStaysWithinItsSize(t *testing.T) {
+	c := newCache[string, int](10)
+	c.put("too large", 1, 11)
+	if _, ok := c.get("too large"); ok || c.size != 0 {
+		t.Errorf("a value over the limit is cached, size %d", c.size)
 	}
-	p.keep("huge", path(1, mostOfOnePath))
-	if p.of("huge") != nil || p.bytes != 0 {
-		t.Errorf("a path over the limit is remembered: %d bytes", p.bytes)
+	for i := range 60 {
+		c.put(string(rune('A'+i)), i, 3)
+		if v, ok := c.get(string(rune('A' + i))); !ok || v != i || c.size > 10 || c.size != 3*len(c.entries) {
+			t.Fatalf("value %d: %d %t, size %d of %d entries", i, v, ok, c.size, len(c.entries))
+		}
 	}
-	const mb = 1 << 20
-	for n := range int64(60) {
-		p.keep(session.ID(rune('A'+n)), path(n, mb))
-		p.of("A") // in use all the time
-	}
-	if p.bytes > mostRemembered || len(p.by) < 40 || p.of("A") == nil || p.of("B") != nil {
-		t.Errorf("%d paths of %d bytes", len(p.by), p.bytes)
-	}
-	p.keep("A", nil)
-	if p.of("A") != nil {
-		t.Error("a path that is no more is remembered")
+	c.clear()
+	c.put("A", 1, 4)
+	c.put("A", 2, 5)
+	if v, _ := c.get("A"); v != 2 || c.size != 5 {
+		t.Errorf("a replaced value is %d, size %d", v, c.size)
 	}
 }
