@@ -274,7 +274,9 @@ func repeats(text string, seen map[string]bool) bool {
 }
 
 // rarity weighs a term that occurs n times in this many bytes.
-func rarity(n, size int) float64 { return math.Log1p(float64(size) / passageReach / float64(max(1, n))) }
+func rarity(n, size int) float64 {
+	return math.Log1p(float64(size) / passageReach / float64(max(1, n)))
+}
 
 // stemOf cuts the ending off a longer word, in whatever language.
 func stemOf(term string) string {
