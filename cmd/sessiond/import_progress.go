@@ -78,7 +78,7 @@ func (a *app) index(ctx context.Context, s *services, unseen int64) error {
 	if last-mark > unseen {
 		bar = a.bar("making it searchable", last-mark, false)
 	}
-	_, err = s.index.CatchUpTelling(ctx, func(messages int) { bar.add(int64(messages)) })
+	_, err = s.index.CatchUpWithProgress(ctx, func(messages int) { bar.add(int64(messages)) })
 	bar.end(err == nil)
 	return err
 }

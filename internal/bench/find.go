@@ -100,7 +100,7 @@ func (o *opened) recalls(index *search.Index) variant {
 	return variant{name: "recall", run: func(ctx context.Context, n int) error {
 		return each(n, func(int) error {
 			r, err := index.Recall(ctx, search.RecallQuery{
-				Texts:  []string{question},
+				Text:   question,
 				Within: []search.Span{{Session: o.long, From: 1, Through: o.last[o.long] - keptShort}},
 			})
 			if err == nil && len(r.Hits) == 0 && r.Complete {

@@ -43,7 +43,7 @@ func (l Lookup) Recall(ctx context.Context, q contextmgr.RecallQuery) (hits []co
 		return nil, false, err
 	}
 	hidden := hiddenSpans(path, kept.ID)
-	ask := search.RecallQuery{Texts: []string{q.Text}, Within: hidden, MinRare: 1, MaxHits: q.Limit, Time: q.Budget}
+	ask := search.RecallQuery{Text: q.Text, Within: hidden, MaxHits: q.Limit, Time: q.Budget}
 	if len(q.Pruned) > 0 { // they stand among what is kept
 		ask.Within = spansOf(path)
 		ask.Allowed = func(row int64) bool { return row < q.Before || slices.Contains(q.Pruned, row) }

@@ -3,48 +3,48 @@ package search
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/session"
 )
 
 const (
 	docBits = 12  // of n in a docid
-	step    = 500 // messages in one transaction
+	step    = 500 // messages per transaction
 
-	// SQLite's lock is not fair, so that one of several who catch up may wait for long.
-	busyWaits = 10 // of two seconds
+	// SQLite's lock is not fair: one of several processes that catch up may wait for long.
+	maxBusyWaits = 10 // of two seconds
 )
 
-// CatchUp indexes what the store has beyond the mark, in short transactions, and tells how
-// many messages it went over. Several processes may do so at once: each message is indexed
-// once. A damaged index is made anew from the first message. Codes: Busy.
+// CatchUp indexes the store's messages beyond the mark, in short transactions, and returns their
+// number. Several processes may do so at once: each message is indexed once. A damaged index is
+// built again. Codes: Busy.
 func (ix *Index) CatchUp(ctx context.Context) (int, error) {
-	return ix.CatchUpTelling(ctx, func(int) {})
+	return ix.CatchUpWithProgress(ctx, func(int) {})
 }
 
-// CatchUpTelling is CatchUp that tells after each step how many messages it went over.
-func (ix *Index) CatchUpTelling(ctx context.Context, told func(messages int)) (int, error) {
+// CatchUpWithProgress is CatchUp that calls progress after each step with its number of messages.
+func (ix *Index) CatchUpWithProgress(ctx context.Context, progress func(messages int)) (int, error) {
 	total, waits := 0, 0
-	healed := false
+	rebuilt := false
 	for {
 		n, done, err := ix.advance(ctx)
 		total += n
-		told(n)
+		progress(n)
 		switch {
-		case (isDamage(err) || isContradiction(err)) && !healed:
-			healed = true
+		case (isDamage(err) || isContradiction(err)) && !rebuilt:
+			rebuilt = true
 			if err := ix.replace(ctx); err != nil {
-				return total, fmt.Errorf("make the damaged search index anew: %w", err)
+				return total, fmt.Errorf("rebuild the damaged search index: %w", err)
 			}
 		case isBusy(err):
-			if waits++; waits == busyWaits || ctx.Err() != nil {
-				return total, session.Errorf(session.Busy, "the search index %s is written by another process; try again: %w", ix.path, err)
+			if waits++; waits == maxBusyWaits || ctx.Err() != nil {
+				return total, session.Errorf(session.Busy, "another process is writing the search index %s; try again: %w", ix.path, err)
 			}
 		case err != nil:
 			return total, fmt.Errorf("catch up the search index: %w", err)
@@ -56,13 +56,13 @@ func (ix *Index) CatchUpTelling(ctx context.Context, told func(messages int)) (i
 	}
 }
 
-// advance indexes one step. The messages are read before the transaction, so that it is
-// short; if another process moved the mark meanwhile, they are left to it.
+// advance indexes one step. It reads the messages before the transaction, so that this is short. If
+// another process moved the mark meanwhile, that process indexes them.
 func (ix *Index) advance(ctx context.Context) (n int, done bool, err error) {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 	if ix.writer == nil {
-		return 0, true, errors.New("it is open for reading only")
+		return 0, true, errors.New("it is open read-only")
 	}
 	mark, err := readMark(ctx, ix.reader)
 	if err != nil {
@@ -76,7 +76,6 @@ func (ix *Index) advance(ctx context.Context) (n int, done bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
-	letGo(messages, entries)
 	tx, err := ix.writer.BeginTx(ctx, nil)
 	if err != nil {
 		return 0, false, err
@@ -98,10 +97,10 @@ func (ix *Index) advance(ctx context.Context) (n int, done bool, err error) {
 	if err := tx.Commit(); err != nil {
 		return 0, false, err
 	}
-	return len(messages), false, nil // a few may be all that were given at once
+	return len(messages), false, nil
 }
 
-// replace makes an index that cannot be used anew.
+// replace replaces the file with an empty index.
 func (ix *Index) replace(ctx context.Context) error {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -114,7 +113,7 @@ func (ix *Index) replace(ctx context.Context) error {
 	return ix.openFile(ctx)
 }
 
-// abandon makes a damaged index anew, or, where it is open for reading only, does without.
+// abandon replaces a damaged index, or closes one that is open read-only.
 func (ix *Index) abandon(ctx context.Context) error {
 	ix.mu.RLock()
 	readOnly := ix.writer == nil
@@ -124,11 +123,11 @@ func (ix *Index) abandon(ctx context.Context) error {
 	}
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	ix.why = "it is damaged"
+	ix.reason = "it is damaged"
 	return ix.closeFile()
 }
 
-// empty forgets everything, for an index of another store.
+// empty deletes all rows of an index of another store.
 func (ix *Index) empty(ctx context.Context) error {
 	tx, err := ix.writer.BeginTx(ctx, nil)
 	if err != nil {
@@ -154,38 +153,20 @@ func wipe(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// entry is a message as it goes into the index.
+// entry is the row of a message in the index.
 type entry struct {
 	message           *session.Message
 	text, stems, tags string
 	words             int
 }
 
-// muchText is from how many bytes of entries on the texts that they were made from are let go of
-// before the index takes them in, which holds them once more.
-const muchText = 4 << 20
-
-func letGo(messages []session.Message, entries []entry) {
-	size := 0
-	for i := range entries {
-		size += len(entries[i].text) + len(entries[i].stems)
-	}
-	if size < muchText {
-		return
-	}
-	for i := range messages {
-		messages[i].Parts = nil
-	}
-	debug.FreeOSMemory()
-}
-
-// entriesOf gives the entries of those messages that hold something to find.
+// entriesOf returns the entries of the messages with searchable text.
 func entriesOf(ctx context.Context, src Source, messages []session.Message) ([]entry, error) {
 	sessions := map[session.ID]session.Session{}
 	var entries []entry
 	for i := range messages {
 		m := &messages[i]
-		text := searchable(m)
+		text := searchableText(m)
 		if text == "" {
 			continue
 		}
@@ -203,9 +184,9 @@ func entriesOf(ctx context.Context, src Source, messages []session.Message) ([]e
 	return entries, nil
 }
 
-// searchable gives the text by which a message is found: what was said and thought, what
-// tools were called with and what they answered.
-func searchable(m *session.Message) string {
+// searchableText returns the text that a message is found by: spoken text, reasoning, and the arguments
+// and results of tool calls.
+func searchableText(m *session.Message) string {
 	switch m.Kind {
 	case session.KindCustom, session.KindMarker, session.KindUnknown:
 		return ""
@@ -213,45 +194,39 @@ func searchable(m *session.Message) string {
 	var texts []string
 	size := 0
 	for i := range m.Parts {
-		p := &m.Parts[i]
 		if size > maxText { // the rest is not indexed
 			break
 		}
-		switch p.Kind {
+		text := ""
+		switch p := &m.Parts[i]; p.Kind {
 		case session.PartText, session.PartRefusal, session.PartToolResult, session.PartReasoning:
-			if text := p.Content(); text != "" {
-				texts = append(texts, text)
-				size += len(text)
-			}
+			text = p.Content()
 		case session.PartToolCall:
-			texts = append(texts, p.ToolName+" "+argumentText(p.Arguments))
+			text = p.ToolName + " " + argumentWords(p.Arguments)
 		}
-	}
-	if len(texts) == 1 {
-		return texts[0]
+		if text != "" {
+			texts = append(texts, text)
+			size += len(text)
+		}
 	}
 	return strings.Join(texts, "\n")
 }
 
-// argumentText gives the words of a call's arguments. They are JSON: its escapes would stick
-// to the words behind them, \n to the next line's first.
-func argumentText(arguments string) string {
+// argumentWords returns the strings and numbers of a call's JSON arguments without escapes: the n of an
+// escaped line break is no part of the next word.
+func argumentWords(arguments string) string {
 	var words []string
-	dec := json.NewDecoder(strings.NewReader(arguments))
-	dec.UseNumber()
+	dec := jsontext.NewDecoder(strings.NewReader(arguments), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	for {
-		token, err := dec.Token()
+		token, err := dec.ReadToken()
 		if errors.Is(err, io.EOF) {
 			return strings.Join(words, " ")
 		}
 		if err != nil {
 			return arguments
 		}
-		switch v := token.(type) {
-		case string:
-			words = append(words, v)
-		case json.Number:
-			words = append(words, v.String())
+		if kind := token.Kind(); kind == jsontext.KindString || kind == jsontext.KindNumber {
+			words = append(words, token.String())
 		}
 	}
 }
@@ -285,8 +260,8 @@ func insert(ctx context.Context, tx *sql.Tx, entries []entry) error {
 	return nil
 }
 
-// insertDoc gives a message its docid: the first of its moment, which is nearly always free,
-// else the next one that is.
+// insertDoc inserts a message's row and returns its docid: the first one of its time, which is nearly
+// always free, else the next free one.
 func insertDoc(ctx context.Context, doc, last *sql.Stmt, e *entry) (docid int64, err error) {
 	docid = millis(e.message.CreatedAt) << docBits
 	for {
@@ -303,8 +278,8 @@ func insertDoc(ctx context.Context, doc, last *sql.Stmt, e *entry) (docid int64,
 	}
 }
 
-// freeDocID finds the next docid of a moment. More than 4,096 messages of one millisecond
-// (a source that knows only the day) run over into the next ones.
+// freeDocID returns the next free docid of a time. More than 4,096 messages of one millisecond (of a
+// source that knows only the day) overflow into the next ones.
 func freeDocID(ctx context.Context, last *sql.Stmt, at session.Time) (int64, error) {
 	for ms := millis(at); ; ms++ {
 		var top sql.NullInt64
@@ -320,5 +295,5 @@ func freeDocID(ctx context.Context, last *sql.Stmt, at session.Time) (int64, err
 	}
 }
 
-// millis gives milliseconds since 1970; earlier times count as that moment.
+// millis returns milliseconds since 1970; 0 for earlier times.
 func millis(t session.Time) int64 { return max(0, t.UnixMilli()) }

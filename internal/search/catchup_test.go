@@ -22,7 +22,7 @@ func fill(store *fakeStore, n int) {
 	}
 }
 
-func TestCatchUpIndexesEachMessageOnceWhoeverDoesIt(t *testing.T) {
+func TestConcurrentCatchUpsIndexEachMessageOnce(t *testing.T) {
 	store := newFakeStore()
 	fill(store, 1600)
 	path := filepath.Join(t.TempDir(), "search.db")
@@ -53,7 +53,7 @@ func TestCatchUpIndexesEachMessageOnceWhoeverDoesIt(t *testing.T) {
 	}
 }
 
-func TestNewestIsByTimeNotByArrival(t *testing.T) {
+func TestNewestIsOrderedByTimeNotArrival(t *testing.T) {
 	store := newFakeStore()
 	order := rand.New(rand.NewPCG(1, 2)).Perm(100)
 	for _, n := range order {
@@ -67,7 +67,7 @@ func TestNewestIsByTimeNotByArrival(t *testing.T) {
 	}
 }
 
-func TestManyMessagesOfOneMoment(t *testing.T) {
+func TestManyMessagesOfOneMillisecond(t *testing.T) {
 	store := newFakeStore()
 	for i := range 4200 {
 		store.addParts(first, session.User, began, session.TextPart(fmt.Sprintf("needle n%d", i)))
@@ -88,7 +88,7 @@ func TestManyMessagesOfOneMoment(t *testing.T) {
 	}
 }
 
-func TestUnusableFilesAreMadeAnew(t *testing.T) {
+func TestUnusableFilesAreReplaced(t *testing.T) {
 	store := newFakeStore()
 	fill(store, 20)
 	cases := []struct {
@@ -148,7 +148,7 @@ func TestUnusableFilesAreMadeAnew(t *testing.T) {
 	}
 }
 
-func TestDamageWhileOpenIsHealed(t *testing.T) {
+func TestDamagedOpenIndexIsRebuilt(t *testing.T) {
 	store := newFakeStore()
 	fill(store, 50)
 	ix := openIndex(t, store)
@@ -163,7 +163,7 @@ func TestDamageWhileOpenIsHealed(t *testing.T) {
 	}
 }
 
-func TestAfterAPowerLossTheIndexIsMadeAnew(t *testing.T) {
+func TestPowerLossRebuildsTheIndex(t *testing.T) {
 	store := newFakeStore()
 	fill(store, 20)
 	path := filepath.Join(t.TempDir(), "search.db")
@@ -193,7 +193,7 @@ func TestAfterAPowerLossTheIndexIsMadeAnew(t *testing.T) {
 	}
 }
 
-func TestDamageIsNoErrorOfASearch(t *testing.T) {
+func TestSearchSurvivesDamagedIndex(t *testing.T) {
 	store := newFakeStore()
 	fill(store, 50)
 	ix := openIndex(t, store)
@@ -213,7 +213,7 @@ func TestDamageIsNoErrorOfASearch(t *testing.T) {
 	}
 }
 
-func TestFarBehindOnlyTheNewestAreScanned(t *testing.T) {
+func TestTailReadsOnlyTheNewestWhenFarBehind(t *testing.T) {
 	store := newFakeStore()
 	fill(store, 2*tailLimit+100)
 	ix := openIndex(t, store)
@@ -234,7 +234,7 @@ func TestFarBehindOnlyTheNewestAreScanned(t *testing.T) {
 	}
 }
 
-func TestAnIndexOfAnotherStoreIsEmptied(t *testing.T) {
+func TestIndexOfAnotherStoreIsEmptied(t *testing.T) {
 	store := newFakeStore()
 	fill(store, 20)
 	path := filepath.Join(t.TempDir(), "search.db")
@@ -290,7 +290,7 @@ func TestForgottenMessagesAreNotFound(t *testing.T) {
 	}
 }
 
-func TestAClosedIndexIsOneFile(t *testing.T) {
+func TestClosedIndexIsOneFile(t *testing.T) {
 	store := newFakeStore()
 	fill(store, 10)
 	dir := t.TempDir()
@@ -312,7 +312,7 @@ func TestAClosedIndexIsOneFile(t *testing.T) {
 	}
 }
 
-func TestReadOnlyReadsAnIndexInUse(t *testing.T) {
+func TestReadOnlyOpensIndexInUse(t *testing.T) {
 	store := newFakeStore()
 	fill(store, 10)
 	ix := openIndex(t, store)
@@ -329,7 +329,7 @@ func TestReadOnlyReadsAnIndexInUse(t *testing.T) {
 	}
 }
 
-func TestSearchingDuringCatchUpSeesEachMessageOnce(t *testing.T) {
+func TestSearchDuringCatchUpFindsEachMessageOnce(t *testing.T) {
 	store := newFakeStore()
 	ix := openIndex(t, store)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gofrs/flock"
@@ -15,19 +16,19 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// version is PRAGMA user_version of the file. It counts what changes the tables, and also
-// what changes the tokens: an index is only good for queries that are cut as its text was.
+// version is PRAGMA user_version of the file. It changes with the tables and with the tokens: an index
+// only fits queries that are split as its text was.
 const version = 2
 
-// The tables. A docid is created_ms << 12 | n: it is in the order of time, whatever the order
-// of arrival, so that newest-first and since/until are ranges of row ids. docs is what a hit
-// needs to know before the store is asked. The FTS table is contentless, which keeps the file
-// small; a row leaves it without its text being known (see Forget).
+// The tables. A docid is created_ms << 12 | n: docids are in the order of time, so that newest-first
+// and since/until are ranges of row ids. docs has the facts about a hit that search needs before it
+// reads the store. The FTS table is contentless, which keeps the file small; a row can be deleted
+// without its text (see Forget).
 const schema = `
 	CREATE TABLE state (
 		id   INTEGER PRIMARY KEY CHECK (id = 1),
 		mark INTEGER NOT NULL, -- messages.id up to which everything is indexed
-		boot TEXT NOT NULL     -- the run of the machine that wrote last; '' once all is on the disk
+		boot TEXT NOT NULL     -- the boot of the machine at the last write; '' once all is synced
 	);
 	INSERT INTO state (id, mark, boot) VALUES (1, 0, '');
 	CREATE TABLE docs (
@@ -39,17 +40,17 @@ const schema = `
 	);
 	CREATE VIRTUAL TABLE words USING fts5(text, stems, tags, content = '', contentless_delete = 1, tokenize = '` + tokenizer + `');`
 
-// openFile opens or makes the file. One process at a time does so, for two that find the
-// same damage must not both remove it.
+// openFile opens or creates the file. One process at a time does so: two that find the same damage
+// must not both remove the file.
 func (ix *Index) openFile(ctx context.Context) error {
 	lock := flock.New(ix.path+".lock", flock.SetPermissions(0o600))
 	if err := lock.Lock(); err != nil {
 		return fmt.Errorf("lock %s.lock: %w", ix.path, err)
 	}
-	defer func() { _ = lock.Unlock() }() // closing the file unlocks it in any case
+	defer func() { _ = lock.Unlock() }() // closing the file unlocks it too
 
 	err := ix.tryOpen(ctx)
-	if err == nil || !(errors.Is(err, errOtherVersion) || errors.Is(err, errTorn) || isDamage(err)) {
+	if !errors.Is(err, errOtherVersion) && !errors.Is(err, errTorn) && !isDamage(err) {
 		return err
 	}
 	if err := removeFile(ix.path); err != nil {
@@ -59,14 +60,14 @@ func (ix *Index) openFile(ctx context.Context) error {
 }
 
 var (
-	errOtherVersion = errors.New("it was made by another version of sessiond")
-	errTorn         = errors.New("the machine went down while it was written")
+	errOtherVersion = errors.New("another version of sessiond wrote it")
+	errTorn         = errors.New("the machine stopped while it was being written")
 )
 
 func (ix *Index) tryOpen(ctx context.Context) (err error) {
 	f, err := os.OpenFile(ix.path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err == nil {
-		err = f.Close() // made here and empty: nobody has it open yet
+		err = f.Close() // new and empty: no process has it open
 	}
 	if err != nil && !errors.Is(err, os.ErrExist) {
 		return err
@@ -115,10 +116,10 @@ func makeTables(ctx context.Context, db *sql.DB) error {
 	return tx.Commit()
 }
 
-// openExisting opens the file for reading and checks that it is an index of this version.
+// openExisting opens the file read-only and checks its version.
 func openExisting(ctx context.Context, path string) (*sql.DB, error) {
 	if _, err := os.Stat(path); err != nil {
-		return nil, errors.New("there is none yet")
+		return nil, errors.New("it does not exist yet")
 	}
 	db, err := connect(path, "ro", 4)
 	if err != nil {
@@ -141,9 +142,9 @@ func openExisting(ctx context.Context, path string) (*sql.DB, error) {
 	return db, nil
 }
 
-// bootID names this run of the machine. The file is never synced while it is written: after
-// a power loss it may hold anything, after the death of a process it is whole. Where the
-// system does not name its runs, that is not told apart.
+// bootID returns the id of the machine's current boot. The file is never synced during writes: after
+// a power loss its content is undefined, after the end of a process it is complete. Systems without
+// a boot id cannot tell these apart.
 func bootID() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -152,9 +153,8 @@ func bootID() string {
 	return strings.TrimSpace(string(id))
 }
 
-// seal brings everything that was written to the disk and leaves one file, which can also be
-// read where nothing may be written. With a reader in another process the write-ahead log
-// stays, which harms nothing.
+// seal syncs all writes and leaves one file, which can also be read in a read-only folder. With a
+// reader in another process the write-ahead log stays, which does no harm.
 func seal(db *sql.DB) error {
 	for _, statement := range []string{
 		`PRAGMA synchronous = FULL`,
@@ -169,8 +169,8 @@ func seal(db *sql.DB) error {
 	return nil
 }
 
-// connect opens a pool. The file is derived, so it is never synced; a statement waits up to
-// two seconds for another process.
+// connect opens a pool. It never syncs the file, which is derived data. A statement waits up to two
+// seconds for another process.
 func connect(path, mode string, connections int) (*sql.DB, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -203,27 +203,17 @@ func removeFile(path string) error {
 	return errors.Join(errs...)
 }
 
-// isDamage tells whether the file is no database, or one whose pages make no sense.
-func isDamage(err error) bool {
+// hasCode reports whether err is one of SQLite with one of the primary result codes.
+func hasCode(err error, codes ...int) bool {
 	var e *sqlite.Error
-	if !errors.As(err, &e) {
-		return false
-	}
-	switch e.Code() & 0xff {
-	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return true
-	}
-	return false
+	return errors.As(err, &e) && slices.Contains(codes, e.Code()&0xff)
 }
 
-// isContradiction tells whether the tables of the index disagree: what it says is not there
-// cannot be inserted.
-func isContradiction(err error) bool {
-	var e *sqlite.Error
-	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_CONSTRAINT
-}
+// isDamage reports whether the file is not a database or has invalid pages.
+func isDamage(err error) bool { return hasCode(err, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) }
 
-func isBusy(err error) bool {
-	var e *sqlite.Error
-	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY
-}
+// isContradiction reports whether the tables of the index disagree: a row that should be missing
+// exists.
+func isContradiction(err error) bool { return hasCode(err, sqlite3.SQLITE_CONSTRAINT) }
+
+func isBusy(err error) bool { return hasCode(err, sqlite3.SQLITE_BUSY) }

@@ -10,18 +10,24 @@ import (
 	"sessiond/internal/session"
 )
 
-// Forget takes messages, by their rows, out of the index: they are not found any more. What
-// the index has not reached is passed over, so catch up before messages are deleted. Fragments
-// of their words stay in the file until Scrub.
+// Forget deletes messages, by their rows, from the index. It skips messages beyond the mark, so catch
+// up before messages are deleted. Fragments of their words stay in the file until Scrub.
 func (ix *Index) Forget(ctx context.Context, rows []int64) error {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 	if ix.writer == nil {
-		return errors.New("forget: the search index is open for reading only")
+		return errors.New("forget: the search index is open read-only")
 	}
+	if err := ix.deleteRows(ctx, rows); err != nil {
+		return fmt.Errorf("forget in the search index: %w", err)
+	}
+	return ix.tail.close() // the next search builds it again
+}
+
+func (ix *Index) deleteRows(ctx context.Context, rows []int64) error {
 	tx, err := ix.writer.BeginTx(ctx, nil)
 	if err != nil {
-		return fmt.Errorf("forget in the search index: %w", err)
+		return err
 	}
 	defer func() { _ = tx.Rollback() }()
 	for _, row := range rows {
@@ -34,29 +40,26 @@ func (ix *Index) Forget(ctx context.Context, rows []int64) error {
 			_, err = tx.ExecContext(ctx, `DELETE FROM words WHERE rowid = ?`, docid)
 		}
 		if err != nil {
-			return fmt.Errorf("forget row %d in the search index: %w", row, err)
+			return fmt.Errorf("row %d: %w", row, err)
 		}
 	}
 	if _, err := tx.ExecContext(ctx, `UPDATE state SET boot = ? WHERE id = 1`, bootID()); err != nil {
-		return fmt.Errorf("forget in the search index: %w", err)
+		return err
 	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("forget in the search index: %w", err)
-	}
-	return ix.tail.close() // what it holds in memory is read again
+	return tx.Commit()
 }
 
-// Scrub rewrites the index, so that no word of a forgotten message is left in its file: a
-// deletion only marks rows, words share their beginnings with their neighbours, and pages keep
-// what they held. Searches go on meanwhile; catching up waits.
+// Scrub rewrites the index so that its file contains no word of a forgotten message: a deletion only
+// marks rows, words share prefixes with their neighbours, and free pages keep their bytes. Searches
+// continue meanwhile; CatchUp waits.
 func (ix *Index) Scrub(ctx context.Context) error {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 	if ix.writer == nil {
-		return errors.New("scrub: the search index is open for reading only")
+		return errors.New("scrub: the search index is open read-only")
 	}
 	for _, statement := range []string{
-		`INSERT INTO words (words) VALUES ('optimize')`, // all segments into one, without what was deleted
+		`INSERT INTO words (words) VALUES ('optimize')`, // merges all segments without the deleted rows
 		`VACUUM`,
 	} {
 		if _, err := ix.writer.ExecContext(ctx, statement); err != nil {
@@ -66,10 +69,10 @@ func (ix *Index) Scrub(ctx context.Context) error {
 	return emptyLog(ctx, ix.writer)
 }
 
-// scrubPatience is how long a scrub waits for readers that still need the write-ahead log.
+// scrubPatience is the time that a scrub waits for readers of the write-ahead log.
 const scrubPatience = 20 * time.Second
 
-// emptyLog truncates the write-ahead log, waiting for readers of what it held before.
+// emptyLog truncates the write-ahead log after its readers end.
 func emptyLog(ctx context.Context, db *sql.DB) error {
 	ctx, cancel := context.WithTimeout(ctx, scrubPatience)
 	defer cancel()
@@ -86,7 +89,7 @@ func emptyLog(ctx context.Context, db *sql.DB) error {
 		}
 		select {
 		case <-ctx.Done():
-			return session.Errorf(session.Busy, "the search index was rewritten, but someone who reads it keeps its write-ahead log: scrub again")
+			return session.Errorf(session.Busy, "the search index was rewritten, but a reader keeps its write-ahead log; scrub again")
 		case <-tick.C:
 		}
 	}

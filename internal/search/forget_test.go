@@ -12,7 +12,7 @@ import (
 
 // Not a whole word and no end of one is left: FTS5 stores words without the beginning that
 // they share with the word before.
-func TestAScrubbedIndexHoldsNoEndOfAForgottenWord(t *testing.T) {
+func TestScrubbedIndexContainsNoPartOfAForgottenWord(t *testing.T) {
 	for run := range 20 {
 		store := newFakeStore()
 		fill(store, 40)

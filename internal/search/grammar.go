@@ -9,19 +9,19 @@ import (
 	"sessiond/internal/session"
 )
 
-// maxTerms is how many terms of a query count; later ones are left out.
+// maxTerms is the limit of a query's terms; later ones are ignored.
 const maxTerms = 32
 
-// term is one thing that a query asks for.
+// term is a word, a phrase or a prefix of a query.
 type term struct {
 	text   string // normalized
-	raw    string // as it was written
+	raw    string // as written
 	stem   string // "" when it is no single English word, or stands in quotes
 	prefix bool
 	not    bool
 }
 
-// parsed is a query's text, understood: terms, and filters that were written among them.
+// parsed is a parsed query text: its terms and filters.
 type parsed struct {
 	terms []term
 	filters
@@ -30,13 +30,13 @@ type parsed struct {
 // filters narrow a search to messages with these facts; "" is any.
 type filters struct{ role, source, session, key, project string }
 
-// parse reads the words, "phrases", beginnings* and -exclusions of a query, and filters such
-// as role:user, which names also a source, session, key or project. Anything else is words:
-// no text is an error, so that one can paste what one saw.
+// parse parses the words, "phrases", prefixes* and -exclusions of a query, and its filters such as
+// role:user, also for source, session, key and project. Everything else is words: no text is an
+// error, so that people can paste any text.
 func parse(text string) parsed {
 	var p parsed
 	for _, w := range fields(text) {
-		if !w.quoted && p.takeFilter(w.text) {
+		if !w.quoted && p.addFilter(w.text) {
 			continue
 		}
 		if t, ok := w.term(); ok && len(p.terms) < maxTerms {
@@ -46,7 +46,7 @@ func parse(text string) parsed {
 	return p
 }
 
-func (f *filters) takeFilter(word string) bool {
+func (f *filters) addFilter(word string) bool {
 	name, value, ok := strings.Cut(word, ":")
 	if !ok || value == "" {
 		return false
@@ -73,7 +73,7 @@ func (f *filters) takeFilter(word string) bool {
 	return true
 }
 
-// wanted gives the terms that a hit holds, excluded those that it must not hold.
+// wanted returns the terms that a hit contains, and the excluded ones.
 func (p *parsed) wanted() (wanted, excluded []term) {
 	for _, t := range p.terms {
 		if t.not {
@@ -130,7 +130,7 @@ func (f field) term() (term, bool) {
 	return t, true
 }
 
-// rawTerm is what of a term can be seen in a text.
+// rawTerm returns the visible text of a term.
 func rawTerm(s string) string {
 	s = strings.TrimFunc(s, func(r rune) bool { return !isWord(r) && !isCJK(r) && !strings.ContainsRune("$€£¥", r) })
 	for _, possessive := range []string{"'s", "’s", "'S", "’S"} {
@@ -139,22 +139,20 @@ func rawTerm(s string) string {
 	return s
 }
 
-// match writes the term in FTS5's language. A word also matches every word with its stem:
-// those stand in the stems of a message unless they are their own stem.
+// match returns the term in FTS5's language. A word also matches every word with its stem: these are
+// in the column stems, unless they are their own stem.
 func (t term) match() string {
 	exact := quote(t.text)
 	switch {
 	case t.prefix:
 		return exact + " *"
-	case t.stem == "":
-		return exact
-	case t.stem == strings.ToLower(t.text):
+	case t.stem == "", t.stem == strings.ToLower(t.text):
 		return exact
 	}
 	return "(" + exact + " OR " + quote(t.stem) + ")"
 }
 
-// quote makes an FTS5 string of s, in which nothing has a meaning of its own.
+// quote returns s as an FTS5 string, without special meanings.
 func quote(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 
 func joinTerms(terms []term, operator string) string {
@@ -165,7 +163,7 @@ func joinTerms(terms []term, operator string) string {
 	return strings.Join(parts, " "+operator+" ")
 }
 
-// Kinds of tags: facts about a message that are searched like words.
+// Kinds of tags: facts about a message that are indexed like words.
 const (
 	tagSession = 's'
 	tagRole    = 'r'
@@ -174,15 +172,15 @@ const (
 	tagProject = 'p'
 )
 
-// tag is the token of a fact. The value is hashed, for FTS5 would split it.
+// tag returns the token of a fact. It hashes the value, which FTS5 would split.
 func tag(kind rune, value string) string {
 	h := fnv.New64a()
 	h.Write([]byte(value))
 	return string([]rune{tagMark, kind}) + strconv.FormatUint(h.Sum64(), 36)
 }
 
-// match writes the filters in FTS5's language, each followed by AND. shared are sessions that
-// count as well as the one that is named.
+// match returns the filters in FTS5's language, each followed by AND. shared are more sessions that
+// match beside the session of the filter.
 func (f filters) match(shared []string) string {
 	var b strings.Builder
 	if len(shared) > 0 {
@@ -204,7 +202,7 @@ func (f filters) match(shared []string) string {
 	return b.String()
 }
 
-// tagsOf gives the tags of a message. What they tell never changes.
+// tagsOf returns the tags of a message. Their facts never change.
 func tagsOf(m *session.Message, s *session.Session) string {
 	tags := []string{tag(tagSession, string(m.SessionID)), tag(tagRole, string(m.Role)), tag(tagSource, string(s.Source))}
 	if s.Key != "" {

@@ -7,7 +7,7 @@ import (
 	"sessiond/internal/session"
 )
 
-func TestTermsOfAQuery(t *testing.T) {
+func TestQueryTerms(t *testing.T) {
 	cases := []struct{ query, want string }{
 		{`one two`, `"one" AND "two"`},
 		{`prices`, `("prices" OR "pric")`},
@@ -36,7 +36,7 @@ func TestTermsOfAQuery(t *testing.T) {
 	}
 }
 
-func TestStemsMeet(t *testing.T) {
+func TestStemsOfWordFamilies(t *testing.T) {
 	for _, family := range []string{
 		"price prices priced pricing", "run runs running", "store stores stored storing", "box boxes", "story stories",
 		"pass passes passed passing", "configure configures configured configuring", "add adds added adding", "quick quickly",

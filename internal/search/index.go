@@ -1,7 +1,6 @@
-// Package search finds messages again: for people by GET /v1/search and `sessiond search`,
-// for the context manager as recall. Its index is search.db beside sessions.db, an FTS5 table
-// that holds no text of its own. It is derived: it is made anew when it is missing, damaged or
-// of another version, and nothing is lost with it.
+// Package search finds messages: for people by GET /v1/search and `sessiond search`, for the context
+// manager as recall. Its index is search.db beside sessions.db, an FTS5 table without a copy of the
+// text. It is derived data: when it is missing, damaged or of another version, it is built again.
 package search
 
 import (
@@ -14,23 +13,23 @@ import (
 	"sessiond/internal/session"
 )
 
-// Source is where the messages are: the store.
+// Source provides the messages: the store.
 type Source interface {
-	// MessagesAfter gives messages of all sessions whose row id is above mark, in its order,
-	// with parts and the beginnings of blobs; fewer than limit when they hold much.
+	// MessagesAfter returns messages of all sessions with a row id above mark, in its order, with
+	// their parts and the beginnings of blobs; fewer than limit when they are large.
 	MessagesAfter(ctx context.Context, mark int64, limit int) ([]session.Message, error)
 	LastMessageID(ctx context.Context) (int64, error)
 	MessageByID(ctx context.Context, rowID int64) (session.Message, error)
-	// MessagesByID gives those that are there, in the order of rows.
+	// MessagesByID returns the existing ones, in the order of rows.
 	MessagesByID(ctx context.Context, rowIDs []int64) ([]session.Message, error)
 	Message(ctx context.Context, ref session.MessageRef) (session.Message, error)
 	Session(ctx context.Context, id session.ID) (session.Session, error)
-	// InTrash tells of the sessions that are there whether they are in the trash.
+	// InTrash reports for each existing session whether it is in the trash.
 	InTrash(ctx context.Context, ids []session.ID) (map[session.ID]bool, error)
-	// Heir gives a fork that shares a message whose own session was purged. Codes: NotFound.
+	// Heir returns a fork that shares a message whose own session was purged. Codes: NotFound.
 	Heir(ctx context.Context, ref session.MessageRef) (session.Session, error)
-	// SharedPath gives the path that a fork shares, as runs from a first to a last message;
-	// none for another session.
+	// SharedPath returns the path that a fork shares, as runs from a first to a last message; none
+	// for other sessions.
 	SharedPath(ctx context.Context, id session.ID) ([][2]session.MessageRef, error)
 }
 
@@ -40,15 +39,14 @@ type Index struct {
 	src  Source
 	tail tail
 
-	mu     sync.RWMutex // held for writing while the file is replaced
-	writer *sql.DB      // nil: opened for reading only
-	reader *sql.DB      // nil: there is no index that can be used
-	why    string       // why not
+	mu     sync.RWMutex // write-locked while the file is replaced
+	writer *sql.DB      // nil: opened read-only
+	reader *sql.DB      // nil: no usable index
+	reason string       // why not
 }
 
-// Open opens the index at path, and makes it where there is none that can be used: it is
-// missing, damaged, of another version, or was made from another store. It is then empty
-// until CatchUp.
+// Open opens the index at path. It creates an empty one, until CatchUp, when the index is missing,
+// damaged, of another version or of another store.
 func Open(ctx context.Context, path string, src Source) (*Index, error) {
 	ix := &Index{path: path, src: src}
 	if err := ix.openFile(ctx); err != nil {
@@ -64,21 +62,20 @@ func Open(ctx context.Context, path string, src Source) (*Index, error) {
 	return ix, nil
 }
 
-// OpenReadOnly opens the index at path without writing anything. Where there is none that
-// can be used it is no error: searches then read the newest part of the store instead, and
-// Reason says why.
+// OpenReadOnly opens the index at path without writing anything. Without a usable index, searches
+// read the newest part of the store instead, and Reason says why.
 func OpenReadOnly(ctx context.Context, path string, src Source) (*Index, error) {
 	ix := &Index{path: path, src: src}
 	reader, err := openExisting(ctx, path)
 	if err != nil {
-		ix.why = err.Error()
+		ix.reason = err.Error()
 		return ix, nil
 	}
 	ix.reader = reader
 	if fits, err := ix.fitsStore(ctx); err != nil || !fits {
-		ix.why = "it was made from another store"
+		ix.reason = "it belongs to another store"
 		if err != nil {
-			ix.why = err.Error()
+			ix.reason = err.Error()
 		}
 		ix.reader = nil
 		return ix, reader.Close()
@@ -86,10 +83,10 @@ func OpenReadOnly(ctx context.Context, path string, src Source) (*Index, error) 
 	return ix, nil
 }
 
-// Reason says why a read-only index is not used, "" when it is.
-func (ix *Index) Reason() string { return ix.why }
+// Reason returns the reason why a read-only index is not used; "" if it is used.
+func (ix *Index) Reason() string { return ix.reason }
 
-// Close closes the index. It empties the write-ahead log, so that one file remains.
+// Close closes the index and empties the write-ahead log, so that one file remains.
 func (ix *Index) Close() error {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -111,8 +108,8 @@ func (ix *Index) closeFile() error {
 	return errors.Join(errs...)
 }
 
-// fitsStore tells whether the newest indexed message is still what the store holds under its
-// row id. It is not when sessions.db was replaced by another file or by an older backup.
+// fitsStore reports whether the newest indexed message is still the store's message with its row id.
+// It is not after sessions.db was replaced by another file or by an older backup.
 func (ix *Index) fitsStore(ctx context.Context) (bool, error) {
 	var docid, rowID, seq int64
 	var id session.ID
@@ -137,7 +134,7 @@ func (ix *Index) fitsStore(ctx context.Context) (bool, error) {
 	return m.SessionID == id && m.Seq == seq && near >= 0 && near < 1000, nil
 }
 
-// Mark gives the row id of the last message that the index has seen.
+// Mark returns the row id of the last indexed message.
 func (ix *Index) Mark(ctx context.Context) (int64, error) {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
@@ -145,6 +142,22 @@ func (ix *Index) Mark(ctx context.Context) (int64, error) {
 		return 0, nil
 	}
 	return readMark(ctx, ix.reader)
+}
+
+// beginRead begins a transaction on the index, if there is one, so that the mark fits the words: what
+// is below it is in the index, what is above it in the tail. end ends it. The caller holds mu.
+func (ix *Index) beginRead(ctx context.Context) (places []queryer, mark int64, end func(), err error) {
+	if ix.reader == nil {
+		return nil, 0, func() {}, nil
+	}
+	tx, err := ix.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	if mark, err = readMark(ctx, tx); err != nil {
+		return nil, 0, nil, errors.Join(err, tx.Rollback())
+	}
+	return []queryer{tx}, mark, func() { _ = tx.Rollback() }, nil
 }
 
 type queryer interface {

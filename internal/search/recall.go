@@ -3,7 +3,6 @@ package search
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"fmt"
 	"math"
 	"slices"
@@ -19,21 +18,19 @@ import (
 const (
 	recallTime  = 5 * time.Millisecond
 	recallHits  = 10
-	recallTerms = 48 // of one text that are looked up
-	recallStep  = 8  // messages of the tail that are read between two looks at the clock
-	sampled     = 64 // messages of a term that tell whether it is common
+	recallTerms = 48 // limit of a text's terms
+	recallStep  = 8  // messages of the tail between two checks of the time
+	sampled     = 64 // messages of a term that show whether it is common
 
-	// A word in more messages than this says nothing about any of them.
+	// A word in more messages than this does not distinguish them.
 	commonWord = 2000
 
-	// In a small history, where nothing is in so many messages, a word is rare when it is
-	// in this few of them or in less than a tenth.
+	// In a smaller history, a word is rare when it is in this few messages or in less than a tenth.
 	fewMessages = 10
 
-	askedTerms   = 2    // rare ones that a text must have to be worth a look
 	relevantPart = 0.25 // of the best score that a hit must reach
-	nameWeight   = 1.5  // of a term that looks like a name or a number, to a plain word
-	lengthWeight = 0.05 // the detail that was lost often stands in a tool's long output
+	nameWeight   = 1.5  // of a name or a number, relative to a plain word
+	lengthWeight = 0.05 // small: a lost detail is often in a tool's long output
 )
 
 // Span is a range of a session's messages, both ends included.
@@ -43,43 +40,40 @@ type Span struct {
 	Through int64 // seq
 }
 
-// RecallQuery asks which hidden messages have to do with what a person says now.
+// RecallQuery asks for hidden messages that are relevant to a text.
 type RecallQuery struct {
-	Texts   []string         // newest first; the first one that has enough rare terms, and finds something, counts
-	Within  []Span           // where hits may lie
-	Allowed func(int64) bool // by row id of the message; nil: everything within the spans
-	MinRare int              // rare terms that a text must have; 0: 2
+	Text    string
+	Within  []Span           // of the hits
+	Allowed func(int64) bool // by row id of the message; nil: all within the spans
 	MaxHits int              // 0: 10
-	Time    time.Duration    // when to stop looking; 0: 5 ms
+	Time    time.Duration    // limit; 0: 5 ms
 }
 
-// Recalled is what came to mind. Asked is the index of the text that brought it to mind,
-// -1 when none did. Complete is false when time ran out first: there may be better hits.
+// Recalled is the result of a recall. Complete is false if the time ran out: there may be better hits.
 type Recalled struct {
 	Hits     []RecallHit // best first
-	Asked    int
 	Complete bool
 }
 
-// RecallHit names a message that may help.
+// RecallHit names a relevant message.
 type RecallHit struct {
 	RowID int64
 	Ref   session.MessageRef
 	Score float64
 }
 
-// Recall finds the hidden messages that share the rarest words with a text, for a context
-// that lost them to a summary. It looks for any of the words, weighs them by how few messages
-// of these sessions hold them, names and numbers more, and slightly prefers short messages. It
-// reads what is not yet indexed as far as the time allows.
+// Recall finds the hidden messages that share the rarest words with a text, for a context that lost
+// them to a summary. It weighs words by their rarity in these sessions, names and numbers more, and
+// slightly prefers short messages. It reads messages that are not yet indexed as far as the time
+// allows.
 func (ix *Index) Recall(ctx context.Context, q RecallQuery) (Recalled, error) {
 	recalled, err := ix.recall(ctx, q)
 	if isDamage(err) {
 		// The next catch-up fills it again; a turn does not wait for that.
-		recalled, err = Recalled{Asked: -1}, ix.abandon(ctx)
+		recalled, err = Recalled{}, ix.abandon(ctx)
 	}
 	if err != nil {
-		return Recalled{Asked: -1}, fmt.Errorf("recall: %w", err)
+		return Recalled{}, fmt.Errorf("recall: %w", err)
 	}
 	return recalled, nil
 }
@@ -90,31 +84,22 @@ func (ix *Index) recall(ctx context.Context, q RecallQuery) (Recalled, error) {
 	r.until = time.Now().Add(budget)
 	timed, cancel := context.WithDeadline(ctx, r.until)
 	defer cancel()
-	// Reading the tail must leave time to look into the index.
+	// Reading the tail must leave time for the index.
 	half, cancelHalf := context.WithDeadline(ctx, r.until.Add(-budget/2))
 	defer cancelHalf()
 
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
-	var places []queryer
-	var mark int64
-	if ix.reader != nil {
-		// One transaction: FTS5 looks at its structure once, and the mark fits the words.
-		tx, err := ix.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-		if err != nil {
-			return Recalled{}, err
-		}
-		defer func() { _ = tx.Rollback() }()
-		if mark, err = readMark(ctx, tx); err != nil {
-			return Recalled{}, err
-		}
-		places = append(places, tx)
+	places, mark, end, err := ix.beginRead(ctx)
+	if err != nil {
+		return Recalled{}, err
 	}
+	defer end()
 	if ix.tail.mu.TryLock() {
 		defer ix.tail.mu.Unlock()
 		err := ix.tail.extend(half, ix.src, mark, tailLimit, recallStep)
 		if err != nil && !r.outOfTime(ctx, half, err) {
-			return Recalled{}, fmt.Errorf("read what is not yet indexed: %w", err)
+			return Recalled{}, fmt.Errorf("read messages that are not yet indexed: %w", err)
 		}
 		if ix.tail.base > mark {
 			r.complete = false
@@ -128,7 +113,7 @@ func (ix *Index) recall(ctx context.Context, q RecallQuery) (Recalled, error) {
 	return r.find(ctx, timed, places)
 }
 
-// recall is one recall while it goes on.
+// recall is the state of one recall.
 type recall struct {
 	RecallQuery
 	until    time.Time
@@ -136,8 +121,8 @@ type recall struct {
 	complete bool
 }
 
-// outOfTime tells whether err only says that timed is over, and notes it. ctx is the
-// caller's own context, whose end is an error.
+// outOfTime reports whether err only means that timed is over, and records it. ctx is the caller's own
+// context, whose end is an error.
 func (r *recall) outOfTime(ctx, timed context.Context, err error) bool {
 	if ctx.Err() != nil || timed.Err() == nil || isDamage(err) {
 		return false
@@ -146,15 +131,15 @@ func (r *recall) outOfTime(ctx, timed context.Context, err error) bool {
 	return true
 }
 
-// posting says in which messages a term is: docids by place, newest first and not more than
-// commonWord+1 of them. count is how many there are; above commonWord it is an estimate.
+// posting lists the messages with a term: docids by place, newest first, at most commonWord+1. count
+// is their number, an estimate above commonWord.
 type posting struct {
 	docs   [][]int64
 	count  int64
 	weight float64
 }
 
-// rare tells whether the term says something in a history of total messages.
+// rare reports whether the term distinguishes messages in a history of total messages.
 func (p posting) rare(total int64) bool { return p.count <= fewMessages || p.count < total/10 }
 
 func (r *recall) find(ctx, timed context.Context, places []queryer) (Recalled, error) {
@@ -163,46 +148,35 @@ func (r *recall) find(ctx, timed context.Context, places []queryer) (Recalled, e
 		total += max(0, s.Through-s.From+1)
 	}
 	if total == 0 {
-		return Recalled{Asked: -1, Complete: r.complete}, nil
+		return Recalled{Complete: r.complete}, nil
 	}
-	for i, text := range r.Texts {
-		postings, err := r.lookUp(ctx, timed, places, recallTermsOf(text))
-		if err != nil {
-			return Recalled{}, err
-		}
-		rare := 0
-		for _, p := range postings {
-			if p.rare(total) {
-				rare++
-			}
-		}
-		var together map[docAt]bool
-		if rare < cmp.Or(r.MinRare, askedTerms) {
-			if together = inCommon(postings, total); len(together) == 0 {
-				continue
-			}
-		}
-		hits, err := r.rank(ctx, places, postings, together, total)
-		if err != nil {
-			return Recalled{}, err
-		}
-		if len(hits) > 0 {
-			return Recalled{Hits: hits, Asked: i, Complete: r.complete}, nil
+	postings, err := r.lookUp(ctx, timed, places, recallTermsOf(r.Text))
+	if err != nil {
+		return Recalled{}, err
+	}
+	var together map[docAt]bool
+	if !slices.ContainsFunc(postings, func(p posting) bool { return p.rare(total) }) {
+		if together = rareTogether(postings, total); len(together) == 0 {
+			return Recalled{Complete: r.complete}, nil
 		}
 	}
-	return Recalled{Asked: -1, Complete: r.complete}, nil
+	hits, err := r.rank(ctx, places, postings, together, total)
+	if err != nil {
+		return Recalled{}, err
+	}
+	return Recalled{Hits: hits, Complete: r.complete}, nil
 }
 
-// docAt is where a message stands in one of the indexes.
+// docAt is a message in one of the places.
 type docAt struct {
-	index int
+	place int
 	docid int64
 }
 
-// inCommon gives the messages that hold several words together which, each alone, are in too
-// many to tell anything: the rarest two, or as many more as it takes until those are few. None
-// where even all of them together are common, or nowhere.
-func inCommon(postings []posting, total int64) map[docAt]bool {
+// rareTogether returns the messages that contain several words which are common alone: the rarest two,
+// or as many more as it takes until the messages are few. It returns none if even all words together
+// are common, or in no message.
+func rareTogether(postings []posting, total int64) map[docAt]bool {
 	sorted := slices.DeleteFunc(slices.Clone(postings), func(p posting) bool { return p.count == 0 || p.count > commonWord })
 	slices.SortStableFunc(sorted, func(a, b posting) int { return cmp.Compare(a.count, b.count) })
 	held := map[docAt]int{}
@@ -227,8 +201,8 @@ func inCommon(postings []posting, total int64) map[docAt]bool {
 	return nil
 }
 
-// recallTermsOf gives the different words of a text, first the longest, which are seldom the
-// common ones, and names and numbers.
+// recallTermsOf returns the different words of a text, first the longest, which are rarely common, and
+// names and numbers.
 func recallTermsOf(text string) []term {
 	seen := map[string]bool{}
 	var terms []term
@@ -245,7 +219,7 @@ func recallTermsOf(text string) []term {
 	return terms[:min(len(terms), recallTerms)]
 }
 
-// weight tells names and numbers from words: they hold a digit, or a capital inside.
+// weight returns nameWeight for names and numbers, which have a digit or a capital inside; else 1.
 func (t term) weight() float64 {
 	for i, r := range t.text {
 		if unicode.IsDigit(r) || i > 0 && unicode.IsUpper(r) {
@@ -255,7 +229,7 @@ func (t term) weight() float64 {
 	return 1
 }
 
-// lookUp finds the messages of each term until time runs out.
+// lookUp returns the messages of each term, until the time runs out.
 func (r *recall) lookUp(ctx, timed context.Context, places []queryer, terms []term) ([]posting, error) {
 	var tags []string
 	seen := map[session.ID]bool{}
@@ -287,8 +261,8 @@ func (r *recall) lookUp(ctx, timed context.Context, places []queryer, terms []te
 
 const newestDocs = `SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT +?`
 
-// readPosting reads the docids of a term. The newest few tell whether there would be far too
-// many: then it leaves it at those.
+// readPosting reads the docids of a term; only the newest few if these show that there are far too
+// many.
 func readPosting(ctx context.Context, place queryer, expression string) (docs []int64, count int64, err error) {
 	if docs, err = readDocIDs(ctx, place, expression, sampled); err != nil || len(docs) < sampled {
 		return docs, int64(len(docs)), err
@@ -320,7 +294,7 @@ func readDocIDs(ctx context.Context, place queryer, expression string, limit int
 	return docs, rows.Err()
 }
 
-// estimate tells in how many messages a term is, by how dense its newest ones are in their
+// estimate estimates the number of messages with a term by the density of its newest ones in their
 // session.
 func estimate(ctx context.Context, place queryer, docs []int64) (int64, error) {
 	n := int64(len(docs))
@@ -338,22 +312,20 @@ func estimate(ctx context.Context, place queryer, docs []int64) (int64, error) {
 	return n * max(1, newest[0].seq) / max(1, newest[0].seq-oldest[0].seq), nil
 }
 
-// candidate is a message that holds some of the terms.
+// candidate is a message with some of the terms.
 type candidate struct {
-	place int
-	docid int64
+	docAt
 	score float64
 }
 
-// rank weighs the messages that hold a rare term by all the terms they hold, and then looks
-// at where they lie and how long they are. Words in too many messages are left out, unless
-// no other is rare. Messages that hold several words together count as if those were rare.
+// rank scores the messages with a rare term by all their terms, then by their length. It ignores common
+// words, unless no other is rare. Messages with several words together count as if those were rare.
 func (r *recall) rank(ctx context.Context, places []queryer, postings []posting, together map[docAt]bool, total int64) ([]RecallHit, error) {
 	useful := slices.DeleteFunc(slices.Clone(postings), func(p posting) bool { return p.count > commonWord })
 	if together == nil && !slices.ContainsFunc(useful, func(p posting) bool { return p.count > 0 && p.rare(total) }) {
 		useful = slices.DeleteFunc(slices.Clone(postings), func(p posting) bool { return !p.rare(total) })
 	}
-	// The rare ones say which messages, the others only how well those match.
+	// Rare terms select the messages; the others only add to their scores.
 	slices.SortStableFunc(useful, func(a, b posting) int { return cmp.Compare(a.count, b.count) })
 	scores := map[docAt]float64{}
 	for _, p := range useful {
@@ -370,24 +342,24 @@ func (r *recall) rank(ctx context.Context, places []queryer, postings []posting,
 	}
 	candidates := make([]candidate, 0, len(scores))
 	for at, score := range scores {
-		candidates = append(candidates, candidate{at.index, at.docid, score})
+		candidates = append(candidates, candidate{at, score})
 	}
 	slices.SortFunc(candidates, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.docid, a.docid), cmp.Compare(a.place, b.place))
 	})
-	return r.weigh(ctx, places, candidates)
+	return r.best(ctx, places, candidates)
 }
 
-// weigh reads the best candidates until enough of them lie where hits may lie.
-func (r *recall) weigh(ctx context.Context, places []queryer, candidates []candidate) ([]RecallHit, error) {
-	enough := 6 * r.limit // more than are wanted, for their order still changes
+// best reads the best candidates until enough of them are within the spans, and returns the hits.
+func (r *recall) best(ctx context.Context, places []queryer, candidates []candidate) ([]RecallHit, error) {
+	enough := 6 * r.limit // more than the limit, because their order still changes
 	var docs []doc
-	for n, helping := range slices.Collect(slices.Chunk(candidates, enough)) {
+	for n, chunk := range slices.Collect(slices.Chunk(candidates, enough)) {
 		if len(docs) >= enough || n > 0 && !time.Now().Before(r.until) {
 			r.complete = r.complete && len(docs) >= r.limit
 			break
 		}
-		found, err := readCandidates(ctx, places, helping)
+		found, err := readCandidates(ctx, places, chunk)
 		if err != nil {
 			return nil, err
 		}
@@ -419,7 +391,7 @@ func (r *recall) weigh(ctx context.Context, places []queryer, candidates []candi
 	return hits, nil
 }
 
-// readCandidates reads what the index knows of the candidates, with their scores.
+// readCandidates reads the rows of the candidates, with their scores.
 func readCandidates(ctx context.Context, places []queryer, candidates []candidate) ([]doc, error) {
 	var docs []doc
 	for i, place := range places {

@@ -25,7 +25,7 @@ func conversation() *fakeStore {
 	return store
 }
 
-func TestRecallFindsTheDetailThatASummaryDropped(t *testing.T) {
+func TestRecallFindsDetailMissingFromSummary(t *testing.T) {
 	hidden := []Span{{first, 1, 150}}
 	for _, state := range []string{"indexed", "in the tail"} {
 		t.Run(state, func(t *testing.T) {
@@ -35,9 +35,9 @@ func TestRecallFindsTheDetailThatASummaryDropped(t *testing.T) {
 			if state == "indexed" {
 				catchUp(t, ix)
 			}
-			r, err := ix.Recall(t.Context(), RecallQuery{Texts: []string{"What was CompanyB's price again?"}, Within: hidden, Time: time.Minute})
+			r, err := ix.Recall(t.Context(), RecallQuery{Text: "What was CompanyB's price again?", Within: hidden, Time: time.Minute})
 			must(t, err)
-			if !r.Complete || r.Asked != 0 || len(r.Hits) == 0 {
+			if !r.Complete || len(r.Hits) == 0 {
 				t.Fatalf("recalled %+v", r)
 			}
 			found := false
@@ -60,7 +60,7 @@ func TestRecallStaysWithinTheSpans(t *testing.T) {
 	ix := openIndex(t, store)
 	catchUp(t, ix)
 	r, err := ix.Recall(t.Context(), RecallQuery{
-		Texts: []string{"zebras and giraffes"}, Time: time.Minute, MaxHits: 50,
+		Text: "zebras and giraffes", Time: time.Minute, MaxHits: 50,
 		Within:  []Span{{first, 2, 4}, {second, 5, 12}},
 		Allowed: func(row int64) bool { return row != store.messages[4].RowID }, // first.3
 	})
@@ -74,45 +74,35 @@ func TestRecallStaysWithinTheSpans(t *testing.T) {
 	}
 }
 
-func TestRecallLooksBackForATextWorthIt(t *testing.T) {
-	store := conversation()
-	ix := openIndex(t, store)
+func TestRecallWithoutRareWordsFindsNothing(t *testing.T) {
+	ix := openIndex(t, conversation())
 	catchUp(t, ix)
-	cases := []struct {
-		name  string
-		texts []string
-		asked int
-	}{
-		{"nothing but common words", []string{"what was said about the plan", "tell me again"}, -1},
-		{"one rare word is not enough", []string{"CompanyB"}, -1},
-		{"the one before", []string{"go on, again", "prices of CompanyB and CompanyC"}, 1},
-		{"no text", nil, -1},
-		{"words that nobody said", []string{"blue elephants dance"}, -1},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			r, err := ix.Recall(t.Context(), RecallQuery{Texts: c.texts, Within: []Span{{first, 1, 200}}, Time: time.Minute})
+	for name, text := range map[string]string{
+		"common words": "what was said about the plan", "no text": "", "unknown words": "blue elephants dance",
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := ix.Recall(t.Context(), RecallQuery{Text: text, Within: []Span{{first, 1, 200}}, Time: time.Minute})
 			must(t, err)
-			if r.Asked != c.asked || (r.Asked < 0 && len(r.Hits) > 0) {
-				t.Errorf("asked %d with %d hits, want %d", r.Asked, len(r.Hits), c.asked)
+			if len(r.Hits) > 0 {
+				t.Errorf("recalled %+v", r.Hits)
 			}
 		})
 	}
 }
 
-func TestRecallSaysWhenTimeRanOut(t *testing.T) {
+func TestRecallReportsWhenTimeRunsOut(t *testing.T) {
 	store := conversation()
 	ix := openIndex(t, store)
-	r, err := ix.Recall(t.Context(), RecallQuery{Texts: []string{"prices of CompanyB"}, Within: []Span{{first, 1, 200}}, Time: time.Nanosecond})
+	r, err := ix.Recall(t.Context(), RecallQuery{Text: "prices of CompanyB", Within: []Span{{first, 1, 200}}, Time: time.Nanosecond})
 	if err != nil || r.Complete || len(r.Hits) > 0 {
 		t.Errorf("with no time: %+v, %v; want incomplete and no error", r, err)
 	}
 }
 
-func TestRecallGetsFurtherEachTime(t *testing.T) {
+func TestRepeatedRecallsReadTheWholeTail(t *testing.T) {
 	store := conversation()
 	ix := openIndex(t, store)
-	query := RecallQuery{Texts: []string{"prices of CompanyB"}, Within: []Span{{first, 1, 200}}, Time: 20 * time.Millisecond}
+	query := RecallQuery{Text: "prices of CompanyB", Within: []Span{{first, 1, 200}}, Time: 20 * time.Millisecond}
 	for range 1000 {
 		r, err := ix.Recall(t.Context(), query)
 		must(t, err)
@@ -123,11 +113,11 @@ func TestRecallGetsFurtherEachTime(t *testing.T) {
 	t.Errorf("after a thousand recalls %d of %d messages are read", ix.tail.n, len(store.messages))
 }
 
-func TestRecallEndsWithItsCaller(t *testing.T) {
+func TestRecallReturnsCallersCancellation(t *testing.T) {
 	ix := openIndex(t, conversation())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := ix.Recall(ctx, RecallQuery{Texts: []string{"prices of CompanyB"}, Within: []Span{{first, 1, 200}}, Time: time.Minute})
+	_, err := ix.Recall(ctx, RecallQuery{Text: "prices of CompanyB", Within: []Span{{first, 1, 200}}, Time: time.Minute})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want the caller's cancellation", err)
 	}
@@ -182,7 +172,7 @@ func BenchmarkSearch(b *testing.B) {
 	b.Run("recall", func(b *testing.B) {
 		for b.Loop() {
 			r, err := ix.Recall(b.Context(), RecallQuery{
-				Texts: []string{"w0 w1 w2 w5 w20 w100 w700 w3000 seldom w12000 w31000"}, Within: []Span{{all, 1, 4000}}, Time: time.Second,
+				Text: "w0 w1 w2 w5 w20 w100 w700 w3000 seldom w12000 w31000", Within: []Span{{all, 1, 4000}}, Time: time.Second,
 			})
 			if err != nil || len(r.Hits) == 0 {
 				b.Fatal(r, err)
@@ -191,7 +181,7 @@ func BenchmarkSearch(b *testing.B) {
 	})
 }
 
-func TestWordsThatAreCommonEachMayBeRareTogether(t *testing.T) {
+func TestCommonWordsMayBeRareTogether(t *testing.T) {
 	store := newFakeStore()
 	for i := range 120 {
 		store.add(first, session.User, fmt.Sprintf("import the %s %d", []string{"user", "message", "theme"}[i%3], i))
@@ -201,7 +191,7 @@ func TestWordsThatAreCommonEachMayBeRareTogether(t *testing.T) {
 	ix := openIndex(t, store)
 	catchUp(t, ix)
 	ask := func(text string) []RecallHit {
-		r, err := ix.Recall(t.Context(), RecallQuery{Texts: []string{text}, Within: []Span{{first, 1, 121}}, MinRare: 1, Time: time.Minute})
+		r, err := ix.Recall(t.Context(), RecallQuery{Text: text, Within: []Span{{first, 1, 121}}, Time: time.Minute})
 		must(t, err)
 		return r.Hits
 	}

@@ -3,7 +3,6 @@ package search
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"fmt"
 	"maps"
 	"math"
@@ -17,7 +16,7 @@ type Order string
 
 // The orders.
 const (
-	OrderRank   Order = "rank" // best first: those that hold every word, then by BM25
+	OrderRank   Order = "rank" // best first: hits with every word, then by BM25
 	OrderNewest Order = "newest"
 )
 
@@ -26,14 +25,14 @@ const (
 	maxLimit     = 200
 	maxExpand    = 20
 
-	// Ranking looks at this many of the newest messages that match, so that a query of
-	// common words takes no longer the more there are.
+	// Ranking compares this many of the newest matches, so that a query of common words takes no
+	// longer in a larger history.
 	rankedDepth = 5000
 )
 
-// Query asks for messages. Text is in the grammar of parse; filters may stand there or here,
-// and here wins. Since is inclusive, Until exclusive. The zero values mean: any, ranked, 20
-// hits, no neighbours.
+// Query selects messages. Text is in the grammar of parse; filters of the Query override those in the
+// text. Since is inclusive, Until exclusive. The zero values mean: any, ranked, 20 hits, no
+// neighbours.
 type Query struct {
 	Text    string
 	Session session.ID
@@ -48,7 +47,7 @@ type Query struct {
 	Expand  int // neighbours on each side
 }
 
-// Hit is a message that was found.
+// Hit is a found message.
 type Hit struct {
 	SessionID session.ID         `json:"session_id"`
 	MessageID session.MessageRef `json:"message_id"`
@@ -63,18 +62,17 @@ type Hit struct {
 	Marks [][2]int `json:"-"` // byte ranges of Snippet that matched, for highlighting
 }
 
-// Result is what a search found. Pending counts the messages that are not yet in the index.
-// They were read for this search; Partial says that they are too many for that, and that
-// only the newest of them were.
+// Result is the result of a search. Pending is the number of messages that are not yet in the index.
+// The search read them, or, if Partial, only the newest of them.
 type Result struct {
 	Hits    []Hit `json:"hits"`
 	Pending int   `json:"pending"`
 	Partial bool  `json:"partial,omitempty"`
 }
 
-// Search finds messages. Sessions in the trash are left out. With OrderRank the messages
-// that hold all words come first and those that hold some fill up the list; with OrderNewest
-// the latter only appear when no message holds all. Codes: Invalid.
+// Search finds messages. It leaves out sessions in the trash. With OrderRank, messages with all words
+// come first, and those with some words fill the list; with OrderNewest, the latter only appear when
+// no message has all words. Codes: Invalid.
 func (ix *Index) Search(ctx context.Context, q Query) (Result, error) {
 	p, err := q.check()
 	if err != nil {
@@ -96,27 +94,20 @@ func (ix *Index) search(ctx context.Context, q Query, p parsed) (Result, error) 
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 	run := run{ix: ix, query: q, parsed: p, seen: map[int64]bool{}, trashed: map[session.ID]bool{}, hits: []Hit{}}
-	if err := run.share(ctx); err != nil {
+	if err := run.loadSharedPath(ctx); err != nil {
 		return Result{}, err
 	}
-	var mark int64
-	if ix.reader != nil {
-		// One transaction: what is below the mark is found here, what is above it in the tail.
-		tx, err := ix.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-		if err != nil {
-			return Result{}, err
-		}
-		defer func() { _ = tx.Rollback() }()
-		if mark, err = readMark(ctx, tx); err != nil {
-			return Result{}, err
-		}
-		run.places = append(run.places, tx)
+	places, mark, end, err := ix.beginRead(ctx)
+	if err != nil {
+		return Result{}, err
 	}
+	defer end()
 	ix.tail.mu.Lock()
 	defer ix.tail.mu.Unlock()
 	if err := ix.tail.extend(ctx, ix.src, mark, tailLimit, step); err != nil {
-		return Result{}, fmt.Errorf("read what is not yet indexed: %w", err)
+		return Result{}, fmt.Errorf("read messages that are not yet indexed: %w", err)
 	}
+	run.places = places
 	if ix.tail.n > 0 {
 		run.places = append(run.places, ix.tail.db)
 	}
@@ -126,29 +117,29 @@ func (ix *Index) search(ctx context.Context, q Query, p parsed) (Result, error) 
 	return Result{Hits: run.hits, Pending: ix.tail.pending(mark), Partial: ix.tail.base > mark}, nil
 }
 
-// check fills in the defaults and understands the text. Codes: Invalid.
+// check fills in the defaults and parses the text. Codes: Invalid.
 func (q *Query) check() (parsed, error) {
 	p := parse(q.Text)
 	wanted, _ := p.wanted()
 	if len(wanted) == 0 {
-		return p, session.Errorf(session.Invalid, "the query %.60q holds no word to search for; give a word, a \"phrase\" or a beginning*", q.Text).
-			At("q", "holds no word")
+		return p, session.Errorf(session.Invalid, "the query %.60q contains no word to search for; use a word, a \"phrase\" or a prefix*", q.Text).
+			At("q", "contains no word")
 	}
 	switch q.Order {
 	case "":
 		q.Order = OrderRank
 	case OrderRank, OrderNewest:
 	default:
-		return p, session.Errorf(session.Invalid, "order %q is not known; it is rank or newest", q.Order).At("order", "is rank or newest")
+		return p, session.Errorf(session.Invalid, "order %q is unknown; use rank or newest", q.Order).At("order", "is rank or newest")
 	}
 	if q.Limit == 0 {
 		q.Limit = defaultLimit
 	}
 	if q.Limit < 0 || q.Limit > maxLimit {
-		return p, session.Errorf(session.Invalid, "limit %d is not within 1…%d", q.Limit, maxLimit).At("limit", "is within 1…%d", maxLimit)
+		return p, session.Errorf(session.Invalid, "limit %d is not within 1…%d", q.Limit, maxLimit).At("limit", "must be within 1…%d", maxLimit)
 	}
 	if q.Expand < 0 || q.Expand > maxExpand {
-		return p, session.Errorf(session.Invalid, "expand %d is not within 0…%d", q.Expand, maxExpand).At("expand", "is within 0…%d", maxExpand)
+		return p, session.Errorf(session.Invalid, "expand %d is not within 0…%d", q.Expand, maxExpand).At("expand", "must be within 0…%d", maxExpand)
 	}
 	p.filters = p.with(filters{
 		role: string(q.Role), source: string(q.Source), session: string(q.Session), key: q.Key, project: q.Project,
@@ -156,7 +147,7 @@ func (q *Query) check() (parsed, error) {
 	return p, nil
 }
 
-// with gives the filters with those of other in front.
+// with returns the filters, overridden by those of other.
 func (f filters) with(other filters) filters {
 	return filters{
 		role: cmp.Or(other.role, f.role), source: cmp.Or(other.source, f.source), session: cmp.Or(other.session, f.session),
@@ -164,30 +155,30 @@ func (f filters) with(other filters) filters {
 	}
 }
 
-// run is one search while it goes on.
+// run is the state of one search.
 type run struct {
 	ix       *Index
 	query    Query
 	parsed   parsed
 	places   []queryer               // the index, the tail
 	seen     map[int64]bool          // by row id of the message
-	trashed  map[session.ID]bool     // of the sessions that were met and are there
-	shared   [][2]session.MessageRef // of the fork that is searched: the path before its own messages
-	sharedIn []string                // the sessions that hold it
+	trashed  map[session.ID]bool     // of the existing sessions so far
+	shared   [][2]session.MessageRef // of a searched fork: the path before its own messages
+	sharedIn []string                // the sessions with that path
 	hits     []Hit
 }
 
-// share widens a search of a fork to the path that it shares, which is in other sessions.
-func (r *run) share(ctx context.Context) error {
-	f := r.parsed.filters
-	if f.session == "" {
+// loadSharedPath widens the search of a fork to the path that it shares with other sessions.
+func (r *run) loadSharedPath(ctx context.Context) error {
+	id := session.ID(r.parsed.filters.session)
+	if id == "" {
 		return nil
 	}
 	var err error
-	if r.shared, err = r.ix.src.SharedPath(ctx, session.ID(f.session)); session.CodeOf(err) == session.NotFound {
-		return nil // no session has this name: nothing is found
+	if r.shared, err = r.ix.src.SharedPath(ctx, id); session.CodeOf(err) == session.NotFound {
+		return nil // no session has this name, so nothing matches
 	} else if err != nil {
-		return fmt.Errorf("what session %s shares: %w", f.session, err)
+		return fmt.Errorf("shared path of session %s: %w", id, err)
 	}
 	for _, part := range r.shared {
 		if id := string(part[0].Session); !slices.Contains(r.sharedIn, id) {
@@ -197,14 +188,14 @@ func (r *run) share(ctx context.Context) error {
 	return nil
 }
 
-// within tells whether a message is of the session that is searched, or of the path that it shares.
+// within reports whether a message is of the searched session or of the path that it shares.
 func (r *run) within(d doc) bool {
 	return len(r.shared) == 0 || string(d.session) == r.parsed.filters.session || slices.ContainsFunc(r.shared, func(part [2]session.MessageRef) bool {
 		return part[0].Session == d.session && part[0].Seq <= d.seq && d.seq <= part[1].Seq
 	})
 }
 
-// doc is a row that matched.
+// doc is a matching row.
 type doc struct {
 	docid, rowID int64
 	session      session.ID
@@ -235,18 +226,18 @@ func (r *run) expression(operator string) string {
 	return e
 }
 
-// collect adds hits until there are enough. Rows whose session is in the trash drop out, so
-// it reads on where the first helping was not enough.
+// collect adds hits until there are enough. It drops rows of sessions in the trash, so it may read
+// several times, each time more rows.
 func (r *run) collect(ctx context.Context, expression string) error {
-	for helping := r.query.Limit + len(r.hits) + 4; ; helping *= 4 {
+	for limit := r.query.Limit + len(r.hits) + 4; ; limit *= 4 {
 		var docs []doc
 		full := false
 		for _, place := range r.places {
-			some, err := r.match(ctx, place, expression, helping)
+			some, err := r.match(ctx, place, expression, limit)
 			if err != nil {
 				return err
 			}
-			full = full || len(some) == helping
+			full = full || len(some) == limit
 			docs = append(docs, some...)
 		}
 		slices.SortStableFunc(docs, func(a, b doc) int {
@@ -262,14 +253,14 @@ func (r *run) collect(ctx context.Context, expression string) error {
 			}
 			docs = docs[n:]
 		}
-		if !full || len(r.hits) == r.query.Limit || helping > rankedDepth {
+		if !full || len(r.hits) == r.query.Limit || limit > rankedDepth {
 			return nil
 		}
 	}
 }
 
-// Newest first needs no sorting: FTS5 walks its lists backwards and stops at the limit, whose
-// plus keeps SQLite from preparing the statement again once it knows the value.
+// Newest first needs no sorting: FTS5 reads its lists backwards and stops at the limit. The plus keeps
+// SQLite from preparing the statement again for the value of the limit.
 const newestFirst = `
 	SELECT d.docid, d.message_id, d.session_id, d.seq, d.words, 0.0
 	FROM (SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT +?) w
@@ -308,7 +299,7 @@ func readDocs(ctx context.Context, place queryer, query string, args ...any) ([]
 	return docs, rows.Err()
 }
 
-// docRange gives the docids of the query's time.
+// docRange returns the docids of the query's time range.
 func (q *Query) docRange() (from, to int64) {
 	from, to = 0, math.MaxInt64
 	if q.Since != nil {
@@ -320,24 +311,24 @@ func (q *Query) docRange() (from, to int64) {
 	return from, to
 }
 
-// addAll makes hits of rows, in their order, but for those that were there already and those
-// whose session is in the trash or gone. The store is asked for all of them at once.
+// addAll adds the hits of rows, in their order, except repeated ones and those of sessions in the
+// trash. It reads all of them from the store at once.
 func (r *run) addAll(ctx context.Context, docs []doc) error {
 	var fresh []doc
 	var rows []int64
-	var unmet []session.ID
+	var unknown []session.ID
 	for _, d := range docs {
 		if r.seen[d.rowID] || !r.within(d) {
 			continue
 		}
 		r.seen[d.rowID] = true
 		fresh, rows = append(fresh, d), append(rows, d.rowID)
-		if _, met := r.trashed[d.session]; !met && !slices.Contains(unmet, d.session) {
-			unmet = append(unmet, d.session)
+		if _, known := r.trashed[d.session]; !known && !slices.Contains(unknown, d.session) {
+			unknown = append(unknown, d.session)
 		}
 	}
-	if len(unmet) > 0 {
-		there, err := r.ix.src.InTrash(ctx, unmet)
+	if len(unknown) > 0 {
+		there, err := r.ix.src.InTrash(ctx, unknown)
 		if err != nil {
 			return err
 		}
@@ -345,12 +336,12 @@ func (r *run) addAll(ctx context.Context, docs []doc) error {
 	}
 	found, err := r.ix.src.MessagesByID(ctx, rows)
 	if err != nil {
-		return fmt.Errorf("read what was found: %w", err)
+		return fmt.Errorf("read found messages: %w", err)
 	}
 	for _, d := range fresh {
 		i, there := slices.BinarySearchFunc(found, d.rowID, func(m session.Message, row int64) int { return cmp.Compare(m.RowID, row) })
 		if !there || found[i].ID != d.ref() {
-			continue // gone since it was indexed
+			continue // deleted since it was indexed
 		}
 		if err := r.add(ctx, d, &found[i]); err != nil {
 			return err
@@ -359,7 +350,7 @@ func (r *run) addAll(ctx context.Context, docs []doc) error {
 	return nil
 }
 
-// add makes a hit of a row and its message, unless no session shows it.
+// add adds the hit of a row and its message, unless no session shows it.
 func (r *run) add(ctx context.Context, d doc, m *session.Message) error {
 	shownBy, err := r.shownBy(ctx, d)
 	if err != nil || shownBy == "" {
@@ -370,9 +361,9 @@ func (r *run) add(ctx context.Context, d doc, m *session.Message) error {
 		SessionID: shownBy, MessageID: m.ID, Seq: m.Seq,
 		Role: m.Role, CreatedAt: m.CreatedAt, Score: math.Round(d.score*1e4) / 1e4,
 	}
-	hit.Snippet, hit.Marks = snippet(searchable(m), wanted)
+	hit.Snippet, hit.Marks = snippet(searchableText(m), wanted)
 	if r.query.Expand > 0 {
-		if hit.Before, hit.After, err = r.ix.Neighbours(ctx, m, r.query.Expand); err != nil {
+		if hit.Before, hit.After, err = r.ix.neighbours(ctx, m, r.query.Expand); err != nil {
 			return err
 		}
 	}
@@ -380,14 +371,14 @@ func (r *run) add(ctx context.Context, d doc, m *session.Message) error {
 	return nil
 }
 
-// shownBy gives the session that shows a row's message: its own, or, where that was purged, a
-// fork that shares the message; "" when none does, for it is in the trash or gone.
+// shownBy returns the session that shows a row's message: its own, or, if that was purged, a fork that
+// shares the message; "" if the session is in the trash or deleted.
 func (r *run) shownBy(ctx context.Context, d doc) (session.ID, error) {
 	searched := session.ID(r.parsed.filters.session)
 	shared := len(r.shared) > 0 && d.session != searched
 	trashed, there := r.trashed[d.session]
 	if there {
-		if trashed && !shared { // what a fork shares stays its own, too
+		if trashed && !shared { // a fork keeps its shared path
 			return "", nil
 		}
 		return d.session, nil
@@ -397,8 +388,8 @@ func (r *run) shownBy(ctx context.Context, d doc) (session.ID, error) {
 	case session.CodeOf(err) == session.NotFound:
 		return "", nil
 	case err != nil:
-		return "", fmt.Errorf("who shares message %s: %w", d.ref(), err)
-	case shared: // of its heirs this one is meant
+		return "", fmt.Errorf("find a fork that shares message %s: %w", d.ref(), err)
+	case shared: // the searched fork is one of the heirs
 		return searched, nil
 	case heir.DeletedAt != nil:
 		return "", nil
@@ -406,16 +397,16 @@ func (r *run) shownBy(ctx context.Context, d doc) (session.ID, error) {
 	return heir.ID, nil
 }
 
-// Neighbours gives up to n messages before m on its path, oldest first, and up to n after it
-// in its session that follow one another from m on.
-func (ix *Index) Neighbours(ctx context.Context, m *session.Message, n int) (before, after []session.Message, err error) {
+// neighbours returns up to n messages before m on its path, oldest first, and up to n that follow m
+// one after the other in its session.
+func (ix *Index) neighbours(ctx context.Context, m *session.Message, n int) (before, after []session.Message, err error) {
 	for parent := m.ParentID; parent != nil && len(before) < n; {
 		p, err := ix.src.MessageByID(ctx, *parent)
 		if session.CodeOf(err) == session.NotFound {
 			break
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("before %s.%d: %w", m.SessionID, m.Seq, err)
+			return nil, nil, fmt.Errorf("read the messages before %s.%d: %w", m.SessionID, m.Seq, err)
 		}
 		before = append(before, p)
 		parent = p.ParentID
@@ -428,7 +419,7 @@ func (ix *Index) Neighbours(ctx context.Context, m *session.Message, n int) (bef
 			break
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("after %s.%d: %w", m.SessionID, m.Seq, err)
+			return nil, nil, fmt.Errorf("read the messages after %s.%d: %w", m.SessionID, m.Seq, err)
 		}
 		if next.ParentID != nil && *next.ParentID == last {
 			after = append(after, next)

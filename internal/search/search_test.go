@@ -11,7 +11,7 @@ import (
 	"sessiond/internal/session"
 )
 
-// texts are found, and not found, by the queries of TestWordsAreFoundAsTheyWereWritten. The
+// texts are found, and not found, by the queries of TestQueriesFindWordsAsWritten. The
 // number of a text is the seq of its message.
 var texts = []string{
 	1:  "CompanyA: $99, CompanyB: $129, CompanyC: $89",
@@ -33,7 +33,7 @@ var texts = []string{
 	17: "文",
 }
 
-func TestWordsAreFoundAsTheyWereWritten(t *testing.T) {
+func TestQueriesFindWordsAsWritten(t *testing.T) {
 	store := newFakeStore()
 	for _, text := range texts[1:] {
 		store.add(first, session.User, text)
@@ -110,7 +110,7 @@ func TestWordsAreFoundAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-func TestTheTailIsSearchedByTheSameRules(t *testing.T) {
+func TestTailFollowsTheSameRules(t *testing.T) {
 	store := newFakeStore()
 	ix := openIndex(t, store)
 	store.add(first, session.User, "alpha one")
@@ -135,7 +135,7 @@ func TestTheTailIsSearchedByTheSameRules(t *testing.T) {
 	}
 }
 
-func TestFiltersNarrow(t *testing.T) {
+func TestFiltersNarrowSearches(t *testing.T) {
 	store := newFakeStore()
 	store.change(first, func(s *session.Session) {
 		s.Source, s.Key, s.Project = session.SourcePi, "agent:main:main", "/home/me/a-b"
@@ -203,7 +203,7 @@ func TestAllWordsComeFirst(t *testing.T) {
 	}
 }
 
-func TestTrashIsNotFound(t *testing.T) {
+func TestTrashedSessionsAreNotFound(t *testing.T) {
 	store := newFakeStore()
 	for range 60 {
 		store.add(second, session.User, "needle in the trash")
@@ -246,7 +246,7 @@ func TestNeighboursFollowThePath(t *testing.T) {
 	}
 }
 
-func TestArgumentsAreFoundByTheirWords(t *testing.T) {
+func TestArgumentsAreFoundByWords(t *testing.T) {
 	store := newFakeStore()
 	store.addParts(first, session.Assistant, began, session.Part{
 		Kind: session.PartToolCall, ToolName: "edit", Arguments: `{"path":"a/b.go","edits":[{"old":"\tprivate\nnext \u0068ello","line":4711}]}`,
@@ -263,7 +263,7 @@ func TestArgumentsAreFoundByTheirWords(t *testing.T) {
 	}
 }
 
-func TestAResultReadsAsTheAPISays(t *testing.T) {
+func TestResultJSON(t *testing.T) {
 	store := newFakeStore()
 	store.add(first, session.User, "hello")
 	r := search(t, openIndex(t, store), Query{Text: "hello"})
@@ -340,7 +340,7 @@ func TestHotStatementsNeitherScanNorSort(t *testing.T) {
 	}
 }
 
-func TestAForkIsSearchedWithWhatItShares(t *testing.T) {
+func TestForkSearchIncludesItsSharedPath(t *testing.T) {
 	const origin, fork = session.ID("20260211_001"), session.ID("20260211_002")
 	store := newFakeStore()
 	for _, text := range []string{"zebra one", "zebra two", "zebra three"} {

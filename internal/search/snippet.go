@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -9,15 +10,15 @@ import (
 const (
 	snippetWidth = 240     // characters
 	snippetLead  = 60      // of them before the first match
-	snippetReach = 1 << 20 // bytes of a message that are looked through
+	snippetReach = 1 << 20 // bytes of a message that are searched
 	maxMatches   = 500
 )
 
-// span is a match: characters [from, to) of a text, by which term.
+// span is a match of a term: characters [from, to) of a text.
 type span struct{ from, to, term int }
 
-// snippet cuts the part of text that shows most of the terms, on one line, and tells the
-// byte ranges in it that matched. Control characters become spaces.
+// snippet returns the part of text with most of the terms, on one line, and the byte ranges of the
+// matches in it. Control characters become spaces.
 func snippet(text string, terms []term) (string, [][2]int) {
 	if len(text) > snippetReach {
 		text = strings.ToValidUTF8(text[:snippetReach], "")
@@ -60,13 +61,13 @@ func snippet(text string, terms []term) (string, [][2]int) {
 	return b.String(), marks
 }
 
-// oneLine gives the characters of text with every run of white space and control characters
-// as one space.
+// oneLine returns the characters of text with each run of white space and control characters as one
+// space.
 func oneLine(text string) []rune {
 	out := make([]rune, 0, len(text))
 	space := true
 	for _, r := range text {
-		if blank(r) {
+		if isBlank(r) {
 			if !space {
 				out = append(out, ' ')
 			}
@@ -76,21 +77,21 @@ func oneLine(text string) []rune {
 		out = append(out, r)
 		space = false
 	}
-	for len(out) > 0 && out[len(out)-1] == ' ' {
+	if len(out) > 0 && out[len(out)-1] == ' ' {
 		out = out[:len(out)-1]
 	}
 	return out
 }
 
-// blank tells white space and what has no form of its own, but for what joins emoji.
-func blank(r rune) bool {
+// isBlank reports white space and invisible characters, except the joiner of emoji.
+func isBlank(r rune) bool {
 	if r < unicode.MaxASCII {
 		return r <= ' '
 	}
 	return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != '\u200d'
 }
 
-// findTerms finds where the terms stand in a folded text, in order, without overlaps.
+// findTerms returns the matches of the terms in a folded text, in order, without overlaps.
 func findTerms(text []rune, terms []term) []span {
 	var found []span
 	for n, t := range terms {
@@ -111,12 +112,7 @@ func findTerms(text []rune, terms []term) []span {
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b span) int {
-		if a.from != b.from {
-			return a.from - b.from
-		}
-		return b.to - a.to
-	})
+	slices.SortFunc(found, func(a, b span) int { return cmp.Or(a.from-b.from, b.to-a.to) })
 	end := 0
 	return slices.DeleteFunc(found, func(s span) bool {
 		if s.from < end {
@@ -127,12 +123,12 @@ func findTerms(text []rune, terms []term) []span {
 	})
 }
 
-// startsInside tells whether character i continues a word.
+// startsInside reports whether character i continues a word.
 func startsInside(text []rune, i int) bool {
 	return i > 0 && isWord(text[i]) && isWord(text[i-1])
 }
 
-// patterns gives the folded texts that show a term. A stem is found at the beginning of a word.
+// patterns returns the folded texts to find for a term. A stem matches at the beginning of a word.
 func (t term) patterns() []string {
 	raw := strings.Map(fold, t.raw)
 	if t.stem != "" && strings.HasPrefix(raw, t.stem) {
@@ -144,8 +140,7 @@ func (t term) patterns() []string {
 	return []string{raw}
 }
 
-// bestWindow gives the character at which a snippet should begin to show as many different
-// terms as it can.
+// bestWindow returns the first character of the snippet with the most different terms.
 func bestWindow(matches []span) int {
 	best, most := 0, 0
 	for i := range matches {
@@ -167,11 +162,11 @@ func bestWindow(matches []span) int {
 	return best
 }
 
-// plainLetters are the Latin letters with diacritics that fold takes off, as FTS5 does.
+// plainLetters are Latin letters, each followed by its variants with diacritics.
 const plainLetters = "aàáâãäåāăą cçćĉċč dďđ eèéêëēĕėęě gĝğġģ hĥħ iìíîïĩīĭįı jĵ kķ lĺļľł nñńņň oòóôõöøōŏő rŕŗř sśŝşšș tţťŧț uùúûüũūŭůűų wŵ yýÿŷ zźżž"
 
-// fold takes case and the diacritics of Latin letters off. It need not be as thorough as
-// FTS5: it only finds the place to show.
+// fold removes case and the diacritics of Latin letters. It is less thorough than FTS5: it only finds
+// the part to show.
 func fold(r rune) rune {
 	if r < 0x80 {
 		if 'A' <= r && r <= 'Z' {

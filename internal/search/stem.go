@@ -2,15 +2,14 @@ package search
 
 import "strings"
 
-// longestStemmed is the length in bytes above which a word is taken as it is.
+// longestStemmed is the limit, in bytes, of a word that is stemmed.
 const longestStemmed = 24
 
-// stem cuts the endings of an English word in lower case: prices, priced and pricing become
-// pric. It is light on purpose: what it gives is only ever compared with what it gave, and
-// stands beside the words in a column of its own, so that phrases and prefixes see the words
-// as they were written. Words that are not plain a–z come back as they are.
+// stem cuts the endings of an English word in lower case: prices, priced and pricing become pric.
+// Stems are only compared with stems, in a column of their own; phrases and prefixes see the words as
+// written. Words with other characters than a–z stay unchanged.
 func stem(w string) string {
-	if len(w) < 4 || len(w) > longestStemmed || !isPlain(w) {
+	if len(w) < 4 || len(w) > longestStemmed || !isLowerASCII(w) {
 		return w
 	}
 	w = cutPlural(w)
@@ -38,7 +37,7 @@ func cutPlural(w string) string {
 	return strings.TrimSuffix(w, "s")
 }
 
-// cutVerb cuts -ing and -ed where a syllable remains, and the doubled letter that they made.
+// cutVerb cuts -ing and -ed if a syllable remains, and the letter that they doubled.
 func cutVerb(w string) (string, bool) {
 	for _, ending := range []string{"ing", "ed"} {
 		cut, ok := strings.CutSuffix(w, ending)
@@ -53,7 +52,7 @@ func cutVerb(w string) (string, bool) {
 	return w, false
 }
 
-func isPlain(w string) bool {
+func isLowerASCII(w string) bool {
 	for i := range len(w) {
 		if w[i] < 'a' || w[i] > 'z' {
 			return false

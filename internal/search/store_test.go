@@ -15,7 +15,7 @@ import (
 // The store is the source that the index is for.
 var _ search.Source = (*store.Store)(nil)
 
-func TestTheStoreIsSearched(t *testing.T) {
+func TestSearchOverRealStore(t *testing.T) {
 	ctx := t.Context()
 	dir := t.TempDir()
 	st, err := store.Open(ctx, storetest.New(t, filepath.Join(dir, "sessions.db")), store.Options{Zone: time.UTC})
@@ -48,7 +48,7 @@ func TestTheStoreIsSearched(t *testing.T) {
 		check(t, err)
 	}
 	recalled, err := ix.Recall(ctx, search.RecallQuery{
-		Texts: []string{"What was CompanyB's price again?"}, Within: []search.Span{{Session: made.ID, From: 1, Through: 3}}, Time: time.Minute,
+		Text: "What was CompanyB's price again?", Within: []search.Span{{Session: made.ID, From: 1, Through: 3}}, Time: time.Minute,
 	})
 	check(t, err)
 	if len(recalled.Hits) == 0 || recalled.Hits[0].Ref.Seq != 3 {

@@ -7,31 +7,31 @@ import (
 	"sync"
 )
 
-// tailLimit is how many messages beyond the mark a search reads at least, and half of the most.
+// tailLimit is the number of messages beyond the mark that a search reads at least; twice that is the
+// most.
 const tailLimit = 1000
 
-// tail is what the store holds beyond the index's mark, in a small index in memory: the same
-// words are found in it by the same rules. It is kept from one search to the next. Where the
-// index is far behind it holds the newest messages only.
+// tail indexes the store's messages beyond the index's mark in memory, by the same rules. It is kept
+// between searches. When the index is far behind, it has only the newest messages.
 type tail struct {
 	mu         sync.Mutex
 	db         *sql.DB
-	base, upto int64 // it holds the messages in (base, upto]
+	base, upto int64 // the row ids of its messages are in (base, upto]
 	n          int
 }
 
-// pending counts the messages beyond mark, those that the tail leaves out included.
+// pending returns the number of messages beyond mark, including those that the tail leaves out.
 func (t *tail) pending(mark int64) int { return t.n + int(t.base-mark) }
 
-// extend brings the tail up to what the store has beyond mark, in steps, each of which stays
-// when a later one fails. Of more than limit messages it reads the newest. The caller holds mu.
+// extend adds the store's messages beyond mark to the tail, in steps: a failed step keeps the earlier
+// ones. Of more than limit messages it reads the newest. The caller holds mu.
 func (t *tail) extend(ctx context.Context, src Source, mark int64, limit, step int64) error {
 	last, err := src.LastMessageID(ctx)
 	if err != nil {
 		return err
 	}
 	start := max(mark, last-limit)
-	// A window behind which more and more lies does not move at every search.
+	// The window need not move at every search while the index falls further behind.
 	usable := t.base == start || start > mark && mark <= t.base && t.base <= start && last-t.base <= 2*limit
 	if !usable || last < t.upto {
 		if err := t.reset(context.WithoutCancel(ctx)); err != nil {
@@ -39,7 +39,7 @@ func (t *tail) extend(ctx context.Context, src Source, mark int64, limit, step i
 		}
 		t.base, t.upto = start, start
 	}
-	// What is written is not cut short: a connection that is given up takes the tail with it.
+	// Writes are not cancelled: that would close the connection, and with it the tail.
 	whole := context.WithoutCancel(ctx)
 	for t.upto < last {
 		if err := ctx.Err(); err != nil {
@@ -54,7 +54,7 @@ func (t *tail) extend(ctx context.Context, src Source, mark int64, limit, step i
 			return err
 		}
 		if t.db == nil {
-			if err := t.make(whole); err != nil {
+			if err := t.create(whole); err != nil {
 				return err
 			}
 		}
@@ -74,12 +74,12 @@ func (t *tail) extend(ctx context.Context, src Source, mark int64, limit, step i
 	return nil
 }
 
-func (t *tail) make(ctx context.Context) error {
+func (t *tail) create(ctx context.Context) error {
 	db, err := sql.Open("sqlite", ":memory:?_pragma=temp_store(2)")
 	if err != nil {
 		return err
 	}
-	db.SetMaxOpenConns(1) // each connection would be a database of its own
+	db.SetMaxOpenConns(1) // each connection has its own database
 	if _, err := db.ExecContext(ctx, schema); err != nil {
 		return errors.Join(err, db.Close())
 	}

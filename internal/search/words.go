@@ -6,38 +6,38 @@ import (
 	"unicode/utf8"
 )
 
-// tokenizer is FTS5's part of the work: it folds case and diacritics and splits at what is
-// neither letter nor digit, so that internal/store.go and created_at are phrases of their
-// pieces. A currency sign belongs to a token, but only before a digit: see normalize.
+// tokenizer configures FTS5: it folds case and diacritics and splits at everything but letters and
+// digits, so that internal/store.go and created_at are phrases. A currency sign before a digit is part
+// of a token: see normalize.
 const tokenizer = `unicode61 remove_diacritics 2 tokenchars ''$€£¥''`
 
 const (
-	// A longer run of letters and digits is no word (base64, minified code): only its
-	// beginning is indexed, and a query for it is cut alike.
+	// A longer run of letters and digits is no word (base64, minified code): only its beginning is
+	// indexed, and a query for it is cut in the same way.
 	maxWord  = 256 // bytes
 	keptWord = 64  // bytes
 
-	// maxText bounds what is indexed of one message.
+	// maxText is the limit of the indexed text of one message.
 	maxText = 8 << 20 // bytes
 
-	// tagMark begins every token that stands for a fact about a message. It is a private-use
-	// character, which FTS5 takes as part of a word, and is never let through from text.
+	// tagMark begins every token for a fact about a message. It is a private-use character, which FTS5
+	// treats as part of a word, and which normalize removes from text.
 	tagMark = '\uE000'
 )
 
-// normalized is text made ready for FTS5, for indexing and for asking alike.
+// normalized is text prepared for FTS5, for indexing and for queries.
 type normalized struct {
 	text  string // for the column text, or for a quoted phrase
-	stems string // of its English words, where they differ from the word, with a space between each two
-	words int    // about how many tokens text has
-	open  bool   // it ends in a single character of CJK, which is but the beginning of a token
+	stems string // of its English words, if they differ from the word, separated by spaces
+	words int    // approximate number of tokens
+	open  bool   // it ends in a single CJK character, which is only the beginning of a token
 }
 
-// normalize prepares text: runs of Chinese, Japanese and Korean become overlapping pairs,
-// a possessive 's goes, $129 becomes "$129 129" so that it is found with and without its
-// sign, and control and private-use characters become spaces. The last character of a run of
-// CJK also stands alone, so that a token begins at each character and a single one is found
-// as a prefix. whole says that s is a whole text and not a phrase that is asked for.
+// normalize prepares text: runs of Chinese, Japanese and Korean become overlapping pairs, a possessive
+// 's is dropped, $129 becomes "$129 129" so that it is found with and without its sign, and control
+// and private-use characters become spaces. The last character of a CJK run is also a token of its
+// own, so that a token begins at each character and a single one is found as a prefix. whole says
+// that s is a whole text, not a phrase of a query.
 func normalize(s string, whole bool) normalized {
 	var n normalizer
 	n.out.Grow(len(s) + len(s)/8)
@@ -45,12 +45,6 @@ func normalize(s string, whole bool) normalized {
 		s = s[:maxText]
 	}
 	for i := 0; i < len(s); {
-		if end := plainWord(s, i); end > i { // most text
-			n.endPairs(false)
-			n.word.WriteString(s[i:end])
-			i = end
-			continue
-		}
 		i += n.step(s[i:])
 	}
 	n.endWord()
@@ -59,23 +53,15 @@ func normalize(s string, whole bool) normalized {
 	return normalized{text: n.out.String(), stems: n.stems.String(), words: n.words, open: open}
 }
 
-// plainWord gives the end of the ASCII letters and digits that begin at i.
-func plainWord(s string, i int) int {
-	for i < len(s) && s[i] < utf8.RuneSelf && isWord(rune(s[i])) {
-		i++
-	}
-	return i
-}
-
 type normalizer struct {
 	out   strings.Builder
-	word  strings.Builder // the word that is being read
-	pairs []rune          // the run of CJK that is being read
+	word  []byte // the current word
+	pairs []rune // the current CJK run
 	stems strings.Builder
 	words int
 }
 
-// step takes what begins s and tells how many bytes it took.
+// step consumes the beginning of s and returns its length.
 func (n *normalizer) step(s string) int {
 	r, size := utf8.DecodeRuneInString(s)
 	switch {
@@ -85,11 +71,11 @@ func (n *normalizer) step(s string) int {
 		return size
 	case isWord(r):
 		n.endPairs(false)
-		n.word.WriteString(s[:size])
+		n.word = append(n.word, s[:size]...)
 		return size
 	}
 	if r == '\'' || r == '’' {
-		if rest := s[size:]; n.word.Len() > 0 && isPossessive(rest) {
+		if rest := s[size:]; len(n.word) > 0 && isPossessive(rest) {
 			n.endWord()
 			return size + 1
 		}
@@ -115,11 +101,11 @@ func (n *normalizer) put(token string) {
 }
 
 func (n *normalizer) endWord() {
-	if n.word.Len() == 0 {
+	if len(n.word) == 0 {
 		return
 	}
-	w := n.word.String()
-	n.word.Reset()
+	w := string(n.word)
+	n.word = n.word[:0]
 	if len(w) > maxWord {
 		w = strings.ToValidUTF8(w[:keptWord], "")
 	}
@@ -135,8 +121,8 @@ func (n *normalizer) endWord() {
 	}
 }
 
-// endPairs writes the run of CJK. Its last character is left out where a phrase ends with it,
-// because in the text that is asked for the run may go on.
+// endPairs writes the CJK run. At the end of a phrase it leaves out the last character, because the
+// run may continue in the text.
 func (n *normalizer) endPairs(phraseEnd bool) {
 	for i := range n.pairs {
 		switch {
@@ -165,8 +151,8 @@ func leadingDigits(s string) int {
 	return n
 }
 
-// isWord tells what FTS5's unicode61 takes as part of a word, without CJK and without what
-// is private.
+// isWord reports whether FTS5's unicode61 treats r as part of a word, except CJK and private-use
+// characters.
 func isWord(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
@@ -174,8 +160,8 @@ func isWord(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.Is(unicode.Mn, r)) && !isCJK(r)
 }
 
-// isCJK tells whether r is of a script that writes without spaces between words, or, for
-// Korean, whose words take their endings without one.
+// isCJK reports whether r is of a script without spaces between words, or of Korean, whose words have
+// endings without a space.
 func isCJK(r rune) bool {
 	return r >= 0x2E80 && (r == 'ー' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul))
 }
