@@ -18,6 +18,7 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/history/claudecode"
 	"sessiond/internal/history/codex"
+	"sessiond/internal/history/geminicli"
 	"sessiond/internal/history/goose"
 	"sessiond/internal/history/openclaw"
 	"sessiond/internal/history/opencode"
@@ -31,6 +32,7 @@ func (a *app) sources() []history.Source {
 	return []history.Source{
 		claudecode.New(a.getenv, a.now),
 		codex.New(a.getenv, a.now),
+		geminicli.New(a.getenv, a.now),
 		goose.New(a.getenv),
 		openclaw.New(a.getenv),
 		opencode.New(a.getenv, a.now),

@@ -36,7 +36,9 @@ type Entry struct {
 	Key     string // its name in the session, the same in every reading
 	Parent  string // the key of the entry that it follows; "": none
 	At      int64  // where its last record begins, in files
-	Records int
+	Records int    // that it stands for; 0: one
+	// NoRecords says that it stands for no record of its own: another one holds it, too.
+	NoRecords bool
 	Line    int // of its record, from 1, for a problem
 
 	// Decode gives what the entry holds. It is called only for an entry that is new, or may be a
@@ -164,6 +166,9 @@ func (c *Conversation) Add(e Entry) error {
 		return nil
 	}
 	records := max(e.Records, 1)
+	if e.NoRecords {
+		records = 0
+	}
 	here, err := c.Has(e.Key)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ const (
 	SourceOpencode   Source = "opencode"
 	SourceClaudeCode Source = "claude-code"
 	SourceOpenClaw   Source = "openclaw"
+	SourceGeminiCLI  Source = "gemini-cli"
 )
 
 // How a session is linked to its parent_id.

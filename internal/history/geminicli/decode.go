@@ -1,0 +1,319 @@
+package geminicli
+
+import (
+	"encoding/base64"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// part is one piece of a content. Source: @google/genai, Part.
+type part struct {
+	Text    *string `json:"text,omitempty"`
+	Thought bool    `json:"thought,omitempty"`
+	Call    *struct {
+		ID   string         `json:"id"`
+		Name string         `json:"name"`
+		Args jsontext.Value `json:"args"`
+		Rest jsontext.Value `json:",embed"`
+	} `json:"functionCall,omitempty"`
+	Response *struct {
+		ID       string         `json:"id"`
+		Name     string         `json:"name"`
+		Response jsontext.Value `json:"response"`
+		Rest     jsontext.Value `json:",embed"`
+	} `json:"functionResponse,omitempty"`
+	Inline *struct {
+		MimeType string         `json:"mimeType"`
+		Data     string         `json:"data"`
+		Rest     jsontext.Value `json:",embed"`
+	} `json:"inlineData,omitempty"`
+	Rest jsontext.Value `json:",embed"`
+	raw  jsontext.Value
+}
+
+// call is a tool call of a reply with its result. Source: chatRecordingTypes.ts, ToolCallRecord.
+type call struct {
+	ID     string         `json:"id"`
+	Name   string         `json:"name"`
+	Args   jsontext.Value `json:"args"`
+	Result jsontext.Value `json:"result"`
+	Status string         `json:"status"` // success, error, cancelled; others have not ended
+	Rest   jsontext.Value `json:",embed"`
+}
+
+func (c *call) ended() bool {
+	return c.Status == "success" || c.Status == "error" || c.Status == "cancelled"
+}
+
+func callsOf(m *message) []call {
+	var calls []call
+	if json.Unmarshal(m.ToolCalls, &calls, jsontext.AllowInvalidUTF8(true)) != nil {
+		return nil
+	}
+	return calls
+}
+
+// partsOf reads a content: a text or a list of parts. A part of an unknown form has raw alone.
+func partsOf(content jsontext.Value) []part {
+	if text, ok := history.Text(content); ok || strings.HasPrefix(string(content), `"`) {
+		if text == "" {
+			return nil
+		}
+		return []part{{Text: &text}}
+	}
+	values, _ := history.Elements(content)
+	if values == nil && len(content) > 0 && content[0] == '{' {
+		values = append(values, []byte(content))
+	}
+	var parts []part
+	for _, v := range values {
+		var p part
+		if text, ok := history.Text(v); ok {
+			p.Text = &text
+		} else if json.Unmarshal(v, &p, jsontext.AllowInvalidUTF8(true)) != nil {
+			p = part{}
+		}
+		p.raw = jsontext.Value(v)
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+// textOf joins the texts of a message.
+func textOf(m *message) string {
+	var texts []string
+	for _, p := range partsOf(m.Content) {
+		if p.Text != nil && !p.Thought {
+			texts = append(texts, *p.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// key names an entry. A reply that got calls after it was imported is another version of it.
+func (e *entry) key() string {
+	if e.raw != nil {
+		return "line:" + history.Fingerprint(history.Object{{Key: "line", Raw: []byte(session.JSONOf(string(e.raw)))}})
+	}
+	key := e.name()
+	if len(e.calls) > 0 {
+		var ids []string
+		for _, c := range e.calls {
+			ids = append(ids, c.ID+"="+c.Status)
+		}
+		key += "+" + history.Fingerprint(history.Object{{Key: "calls", Raw: []byte(session.JSONOf(ids))}})[:12]
+	}
+	return key
+}
+
+// resultsKey names the message of an entry's results.
+func (e *entry) resultsKey() string { return e.key() + "#results" }
+
+// tail names the last message of an entry: what follows hangs on it. "" for none.
+func (e *entry) tail() string {
+	switch {
+	case e == nil:
+		return ""
+	case e.hasResults():
+		return e.resultsKey()
+	}
+	return e.key()
+}
+
+func (e *entry) hasResults() bool {
+	for i := range e.calls {
+		if e.calls[i].ended() {
+			return true
+		}
+	}
+	return false
+}
+
+// decode makes the messages of an entry: itself, and the results of its calls.
+func (e *entry) decode() (history.Decoded, error) {
+	if e.raw != nil {
+		m := history.Verbatim(e.raw, e.why)
+		m.Dialect, m.CreatedAt = string(session.SourceGeminiCLI), e.at
+		return history.Decoded{Messages: []history.Message{{Message: m}}, Raw: true, Problem: e.why + "; kept raw"}, nil
+	}
+	m := session.Message{
+		Kind: session.KindMessage, InContext: true, Display: true, CreatedAt: e.at, Dialect: string(session.SourceGeminiCLI),
+	}
+	if rest := object(e.Rest); len(rest) > 0 {
+		m.Extra = history.Object{{Key: "line", Raw: []byte(rest.JSON())}}.JSON()
+	}
+	d := history.Decoded{}
+	switch e.Type {
+	case "user":
+		m.Role, m.Origin = session.User, session.Person
+		if isContext(&e.message) {
+			m.Origin = session.Program
+		}
+		m.Parts = decodeParts(e.Content)
+	case "gemini":
+		m.Role, m.Origin = session.Assistant, session.Model
+		m.Provider, m.Model = "google", history.PlainText(e.Model)
+		m.Parts = append(thoughtsOf(e.Thoughts), decodeParts(e.Content)...)
+		for i := range e.calls {
+			c := &e.calls[i]
+			m.Parts = append(m.Parts, session.Part{
+				Kind: session.PartToolCall, CallID: history.PlainText(c.ID), ToolName: history.PlainText(c.Name), Arguments: string(c.Args), Extra: restOf(c.Rest),
+			})
+		}
+		if m.Finish = session.FinishStop; len(m.Calls()) > 0 {
+			m.Finish = session.FinishToolCalls
+		}
+	case "info", "warning", "error":
+		m.Kind, m.Origin, m.InContext = session.KindMarker, session.Program, false
+		m.Parts = decodeParts(e.Content)
+		m.Metadata = session.JSONOf(map[string]string{"level": e.Type})
+	default:
+		m.Kind, m.Origin, m.InContext = session.KindUnknown, session.Program, false
+		m.Parts = []session.Part{history.RawPart("content", e.Content)}
+		d.Raw = true
+	}
+	if len(m.Parts) > session.MaxParts {
+		m.Parts = m.Parts[:session.MaxParts]
+		d.Problem = "a message of more than 1,024 parts; the rest was left out"
+	}
+	d.Messages = []history.Message{{Message: m}}
+	if e.hasResults() {
+		d.Messages = append(d.Messages, history.Message{Message: e.results()})
+	}
+	return d, nil
+}
+
+// results makes the message of what the calls of a reply answered.
+func (e *entry) results() session.Message {
+	m := session.Message{
+		Kind: session.KindMessage, Role: session.Tool, Origin: session.ByTool, InContext: true, Display: true,
+		CreatedAt: e.at, Dialect: string(session.SourceGeminiCLI), ExternalID: e.resultsKey(),
+	}
+	for i := range e.calls {
+		c := &e.calls[i]
+		if !c.ended() {
+			continue
+		}
+		failed := c.Status != "success"
+		answer := session.Part{Kind: session.PartToolResult, CallID: history.PlainText(c.ID), ToolName: history.PlainText(c.Name), IsError: &failed}
+		answer.Extra = session.JSONOf(map[string]string{"status": c.Status})
+		var beside []session.Part
+		var texts []string
+		for _, p := range partsOf(c.Result) {
+			switch {
+			case p.Response == nil:
+				beside = append(beside, decodePart(p))
+			case p.Response.ID == c.ID || p.Response.ID == "":
+				texts = append(texts, responseText(p.Response.Response))
+			}
+		}
+		answer.Text = strings.Join(texts, "\n")
+		m.Parts = append(m.Parts, answer)
+		for _, p := range beside {
+			p.CallID = answer.CallID
+			m.Parts = append(m.Parts, p)
+		}
+	}
+	return m
+}
+
+// responseText gives the text of an answer: its output or error, or all of it as JSON.
+func responseText(response jsontext.Value) string {
+	o := object(response)
+	for _, key := range []string{"output", "error"} {
+		if text, ok := history.Text(o.Get(key)); ok && len(o) == 1 {
+			return text
+		}
+	}
+	return history.Plain(response)
+}
+
+func decodeParts(content jsontext.Value) (parts []session.Part) {
+	for _, p := range partsOf(content) {
+		parts = append(parts, decodePart(p))
+	}
+	return parts
+}
+
+// decodePart turns one piece of a content into a part.
+func decodePart(p part) session.Part {
+	switch {
+	case p.Text != nil && p.Thought:
+		return session.Part{Kind: session.PartReasoning, Text: history.PlainText(*p.Text), Extra: restOf(p.Rest)}
+	case p.Text != nil:
+		return session.Part{Kind: session.PartText, Text: history.PlainText(*p.Text), Extra: restOf(p.Rest)}
+	case p.Call != nil:
+		return session.Part{
+			Kind: session.PartToolCall, CallID: history.PlainText(p.Call.ID), ToolName: history.PlainText(p.Call.Name), Arguments: string(p.Call.Args), Extra: restOf(p.Rest),
+		}
+	case p.Response != nil:
+		return session.Part{
+			Kind: session.PartToolResult, CallID: history.PlainText(p.Response.ID), ToolName: history.PlainText(p.Response.Name), Text: responseText(p.Response.Response), Extra: restOf(p.Rest),
+		}
+	case p.Inline != nil:
+		if data, err := base64.StdEncoding.DecodeString(p.Inline.Data); err == nil && len(data) > 0 {
+			kind := session.PartFile
+			switch media, _, _ := strings.Cut(p.Inline.MimeType, "/"); media {
+			case "image":
+				kind = session.PartImage
+			case "audio":
+				kind = session.PartAudio
+			}
+			return session.Part{Kind: kind, Blob: &session.Blob{MediaType: history.PlainText(p.Inline.MimeType), Data: data, Size: int64(len(data))}, Extra: restOf(p.Rest)}
+		}
+	}
+	return history.RawPart("part", p.raw)
+}
+
+// thoughtsOf reads the summaries of what the model thought.
+func thoughtsOf(raw jsontext.Value) (parts []session.Part) {
+	var thoughts []struct {
+		Subject     string `json:"subject"`
+		Description string `json:"description"`
+	}
+	if json.Unmarshal(raw, &thoughts, jsontext.AllowInvalidUTF8(true)) != nil {
+		return nil
+	}
+	for _, t := range thoughts {
+		text := strings.TrimSpace(history.PlainText(t.Subject) + "\n" + history.PlainText(t.Description))
+		parts = append(parts, session.Part{Kind: session.PartReasoning, Text: text})
+	}
+	return parts
+}
+
+// usage makes the ledger's row of a reply; ok is false where nothing was counted. Gemini's input
+// includes what came from the cache, its output excludes the thoughts; the prompts of its own
+// tools are counted apart.
+func (e *entry) usage(directory string) (c history.Call, ok bool) {
+	o := object(e.Tokens)
+	count := func(key string) int64 { return history.Count(o.Get(key)) }
+	if e.Type != "gemini" || count("input")+count("output")+count("cached")+count("thoughts")+count("tool") == 0 {
+		return c, false
+	}
+	c.Call = session.Call{
+		Purpose: session.PurposeChat, Status: session.CallOK, Source: session.SourceGeminiCLI, ExternalID: "gemini-cli:" + history.PlainText(e.ID),
+		Provider: "google", Model: history.PlainText(e.Model), Directory: directory, CreatedAt: e.at,
+		InputTokens: max(0, count("input")-count("cached")) + count("tool"), CacheReadTokens: count("cached"),
+		OutputTokens: count("output") + count("thoughts"), ReasoningTokens: count("thoughts"),
+	}
+	c.MessageKey = e.key()
+	return c, true
+}
+
+func object(raw jsontext.Value) history.Object {
+	o, _ := history.Fields(raw)
+	return o
+}
+
+// restOf keeps the fields of a piece that no column holds.
+func restOf(rest jsontext.Value) session.JSON {
+	if o := object(rest); len(o) > 0 {
+		return history.Object{{Key: "rest", Raw: []byte(o.JSON())}}.JSON()
+	}
+	return nil
+}

@@ -1,0 +1,296 @@
+package geminicli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// header is what a file says of its session. Source: chatRecordingTypes.ts, ConversationRecord.
+type header struct {
+	SessionID   string `json:"sessionId"`
+	ProjectHash string `json:"projectHash"`
+	StartTime   string `json:"startTime"`
+	Kind        string `json:"kind"` // main or subagent
+	Summary     string `json:"summary"`
+}
+
+// message is a message as Gemini CLI keeps it. Source: chatRecordingTypes.ts, MessageRecord.
+type message struct {
+	ID        string         `json:"id"`
+	Timestamp string         `json:"timestamp"`
+	Type      string         `json:"type"` // user, gemini, info, warning, error
+	Content   jsontext.Value `json:"content"`
+	Model     string         `json:"model"`
+	Thoughts  jsontext.Value `json:"thoughts"`
+	Tokens    jsontext.Value `json:"tokens"`
+	ToolCalls jsontext.Value `json:"toolCalls"`
+	Rest      jsontext.Value `json:",embed"` // the other fields, as displayContent
+}
+
+// line is any line of a file of generation 2, told by which fields it has.
+type line struct {
+	Rewind   *string        `json:"$rewindTo"`
+	Set      jsontext.Value `json:"$set"`
+	ID       *string        `json:"id"`
+	Session  string         `json:"sessionId"`
+	Messages jsontext.Value `json:"messages"`
+	Rest     jsontext.Value `json:",embed"`
+}
+
+// entry is a message, in its newest state, and where it stands.
+type entry struct {
+	message
+	raw    []byte  // of a line that is no message: what it is
+	why    string  // and what is wrong with it
+	parent *entry  // nil: it is the first
+	lines  []place // those that hold it; none: it came in a list
+	calls  []call  // of a reply
+	at     session.Time
+	aside  bool // it is a part of a compaction, and no message
+}
+
+type place struct {
+	offset int64
+	number int
+}
+
+// compaction says that Gemini CLI put a summary in the place of the beginning of its list.
+type compaction struct {
+	summary *entry
+	through *entry // the last one that it stands for
+	kept    *entry // the first one that stayed; nil: none
+}
+
+// folded is a file, read to its end.
+type folded struct {
+	header
+	all         []*entry // in the order in which they came
+	list        []*entry // the conversation as it is now
+	byKey       map[string]*entry
+	byCall      map[string]*entry // replies by the ids of their calls
+	compactions []compaction
+	last        session.Time
+}
+
+func newFolded(h header) *folded {
+	f := &folded{header: h, byKey: map[string]*entry{}, byCall: map[string]*entry{}}
+	f.last, _ = history.ParseTime(h.StartTime)
+	return f
+}
+
+func (m *message) name() string { return m.Type + "/" + history.PlainText(m.ID) }
+
+func (f *folded) end() *entry {
+	if len(f.list) == 0 {
+		return nil
+	}
+	return f.list[len(f.list)-1]
+}
+
+// add puts a new entry at the end of the conversation.
+func (f *folded) add(e *entry) {
+	if at, ok := history.ParseTime(e.Timestamp); ok {
+		f.last = at
+	}
+	e.at, e.parent = f.last, f.end()
+	f.all, f.list = append(f.all, e), append(f.list, e)
+	if e.raw == nil {
+		f.byKey[e.name()] = e
+		f.learnCalls(e)
+	}
+}
+
+func (f *folded) learnCalls(e *entry) {
+	e.calls = callsOf(&e.message)
+	for _, c := range e.calls {
+		f.byCall[c.ID] = e
+	}
+}
+
+// message takes a message of a line. carrier says that it only repeats results of calls.
+func (f *folded) message(m message, at place) (carrier bool) {
+	if before := f.byKey[m.name()]; before != nil {
+		before.update(&m)
+		before.lines = append(before.lines, at)
+		f.learnCalls(before)
+		return false
+	}
+	if f.carries(&m) {
+		return true
+	}
+	f.add(&entry{message: m, lines: []place{at}})
+	return false
+}
+
+// update takes the newer state of a message. What it lacks the older one keeps: a resumed
+// session writes its replies again without their calls, thoughts and tokens.
+func (e *entry) update(m *message) {
+	before := e.message
+	e.message = *m
+	for _, f := range []struct{ now, before *jsontext.Value }{
+		{&e.ToolCalls, &before.ToolCalls}, {&e.Thoughts, &before.Thoughts}, {&e.Tokens, &before.Tokens},
+	} {
+		if isEmpty(*f.now) {
+			*f.now = *f.before
+		}
+	}
+	if e.Model == "" {
+		e.Model = before.Model
+	}
+	if !isEmpty(before.ToolCalls) || isEmpty(e.Content) { // the calls would stand among its parts, too
+		e.Content = before.Content
+	}
+}
+
+func isEmpty(v jsontext.Value) bool {
+	switch string(v) {
+	case "", "null", "[]", `""`:
+		return true
+	}
+	return false
+}
+
+// carries tells whether a user's message holds nothing but results of calls that are known: they
+// go with the calls.
+func (f *folded) carries(m *message) bool {
+	if m.Type != "user" {
+		return false
+	}
+	parts := partsOf(m.Content)
+	for _, p := range parts {
+		if p.Response == nil {
+			return false
+		}
+		e := f.byCall[p.Response.ID]
+		if e == nil {
+			return false
+		}
+		for i := range e.calls {
+			if c := &e.calls[i]; c.ID == p.Response.ID && isEmpty(c.Result) {
+				c.Result = m.Content
+			}
+		}
+	}
+	return len(parts) > 0
+}
+
+// rewind takes a message and all behind it out of the conversation; one that is not known: all.
+func (f *folded) rewind(id string) {
+	for i, e := range f.list {
+		if e.ID == id {
+			f.list = f.list[:i]
+			return
+		}
+	}
+	f.list = nil
+}
+
+// replace puts a list in the place of the conversation. Messages that are in it again, under
+// their ids or under new ones, stay what they are.
+func (f *folded) replace(raw jsontext.Value) {
+	var values []jsontext.Value
+	if json.Unmarshal(raw, &values, jsontext.AllowInvalidUTF8(true)) != nil {
+		return
+	}
+	before, used := f.list, map[*entry]bool{}
+	var fresh []*entry
+	f.list = nil
+	for _, v := range values {
+		var m message
+		if json.Unmarshal(v, &m, jsontext.AllowInvalidUTF8(true)) != nil || f.carries(&m) {
+			continue
+		}
+		e := f.byKey[m.name()]
+		if e == nil {
+			if e = alike(before, used, &m); e != nil {
+				f.byKey[m.name()] = e // the copy has a name of its own
+			}
+		}
+		if e != nil {
+			used[e] = true
+			if !e.aside {
+				f.list = append(f.list, e)
+			}
+			continue
+		}
+		e = &entry{message: m}
+		f.add(e)
+		fresh = append(fresh, e)
+	}
+	f.compact(before, used, fresh)
+}
+
+// alike finds the newest message of a list that says the same as m.
+func alike(list []*entry, used map[*entry]bool, m *message) *entry {
+	text := textOf(m)
+	for _, e := range slices.Backward(list) {
+		if !used[e] && text != "" && e.raw == nil && e.Type == m.Type && textOf(&e.message) == text {
+			return e
+		}
+	}
+	return nil
+}
+
+// compact recognises a compaction: messages are missing from the beginning of the new list, and
+// a new one of the user stands there, which is the summary, mostly with an answer to it.
+func (f *folded) compact(before []*entry, kept map[*entry]bool, fresh []*entry) {
+	var c compaction
+	for _, e := range before {
+		switch {
+		case kept[e] && c.through == nil: // the context message
+		case kept[e]:
+			if c.kept == nil {
+				c.kept = e
+			}
+		case c.kept == nil:
+			c.through = e
+		}
+	}
+	for _, e := range fresh {
+		if e.Type == "user" && !isContext(&e.message) {
+			c.summary = e
+			break
+		}
+	}
+	if c.through == nil || c.summary == nil {
+		return
+	}
+	f.compactions = append(f.compactions, c)
+	// The summary and its answer are the overlay, not messages: what follows hangs on what stayed.
+	aside := map[*entry]bool{}
+	for _, e := range fresh {
+		aside[e] = true
+	}
+	f.list = nil
+	for _, e := range f.all {
+		if kept[e] && !aside[e] {
+			f.list = append(f.list, e)
+		}
+	}
+	if c.kept == nil {
+		f.list = append(f.list, c.through)
+	}
+	f.all = without(f.all, aside)
+	for e := range aside {
+		e.aside = true
+	}
+}
+
+func without(list []*entry, aside map[*entry]bool) []*entry {
+	var rest []*entry
+	for _, e := range list {
+		if !aside[e] {
+			rest = append(rest, e)
+		}
+	}
+	return rest
+}
+
+// isContext tells whether a message is the one with which Gemini CLI begins a session.
+func isContext(m *message) bool { return strings.HasPrefix(textOf(m), "<session_context>") }
