@@ -39,7 +39,7 @@ type Entry struct {
 	Records int    // that it stands for; 0: one
 	// NoRecords says that it stands for no record of its own: another one holds it, too.
 	NoRecords bool
-	Line    int // of its record, from 1, for a problem
+	Line      int // of its record, from 1, for a problem
 
 	// Decode gives what the entry holds. It is called only for an entry that is new, or may be a
 	// copy of an origin's.
