@@ -4,6 +4,6 @@
 -- :limit   rows, newest first (default: 50)
 SELECT source, path, session_id, size AS bytes, offset AS bytes_read, size - offset AS bytes_left, updated_at
 FROM imports
-WHERE (:source IS NULL OR source = :source)
+WHERE (:source IS NULL OR source = :source) AND COALESCE(json_extract(state, '$.root'), 0) = 0
 ORDER BY updated_at DESC
 LIMIT COALESCE(:limit, 50);

@@ -44,15 +44,16 @@ func (a *app) printAccounts(accounts []history.Accounting) error {
 	return failedImport(total)
 }
 
-// printImport draws the closing table: records read are imported, kept raw, or skipped for
-// one of the reasons below it.
+// printImport draws the closing table: records read are imported, kept raw, skipped for one of
+// the reasons below it, or waiting for the end of a reply or line, if there are any such.
 func (a *app) printImport(accounts []history.Accounting, total history.Accounting) {
 	count := func(n int) string { return humanize.Comma(int64(n)) }
 	row := func(name string, acc history.Accounting) []string {
 		r := acc.Records
 		return []string{
 			name, count(acc.Sessions.New), count(acc.Sessions.Updated), count(acc.Sessions.Unchanged),
-			count(r.Read), "= " + count(r.Imported), "+ " + count(r.Raw), "+ " + count(r.Read-r.Imported-r.Raw),
+			count(r.Read), "= " + count(r.Imported), "+ " + count(r.Raw), "+ " + count(r.Read-r.Imported-r.Raw-r.Waiting),
+			"+ " + count(r.Waiting),
 		}
 	}
 	var rows [][]string
@@ -63,11 +64,18 @@ func (a *app) printImport(accounts []history.Accounting, total history.Accountin
 		rows = append(rows, row("together", total))
 	}
 	right := func(name string, keep int) column { return column{name: name, right: true, keep: keep} }
-	a.printTable([]column{
+	columns := []column{
 		{name: "sessions of"},
 		right("new", 0), right("updated", 2), right("unchanged", 1), right("records", 3),
-		right("imported", 0), right("kept raw", 0), right("skipped", 0),
-	}, rows)
+		right("imported", 0), right("kept raw", 0), right("skipped", 0), right("waiting", 0),
+	}
+	if total.Records.Waiting == 0 {
+		columns = columns[:len(columns)-1]
+		for i, row := range rows {
+			rows[i] = row[:len(columns)]
+		}
+	}
+	a.printTable(columns, rows)
 	if reasons := skipped(total.Records.Skipped); len(reasons) > 0 {
 		fmt.Fprintln(a.out, listed("skipped:", reasons, a.columns()))
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/rs/zerolog"
 
@@ -12,21 +13,17 @@ import (
 	"sessiond/internal/session"
 )
 
-// follower returns a follower that imports what sources write, with pauses while a daemon serves.
-func (a *app) follower(s *services, sources []history.Source, serving bool) *history.Follower {
-	return &history.Follower{
-		Importer: &history.Importer{Store: s.store, Price: s.catalogue.Price, Serving: serving},
-		Sources:  sources, Paths: s.store.ImportedPaths, Now: a.now,
-	}
-}
-
-// followHistories keeps what was imported once up to date, as long as the daemon runs.
+// followHistories imports what is appended to imported files, and what appears in imported
+// folders, as long as the daemon runs.
 func (a *app) followHistories(s *services, cfg *config.Config, runner *jobs.Runner, log zerolog.Logger) {
 	if !cfg.Import.Follow {
 		return
 	}
 	history.RemoveLeftovers()
-	f := a.follower(s, a.sources(), true)
+	f := history.Follower{
+		Importer: &history.Importer{Store: s.store, Price: s.catalogue.Price, Serving: true},
+		Sources:  a.sources(), Paths: s.store.ImportedPaths, Now: a.now,
+	}
 	f.Done = func(source session.Source, done history.Accounting) {
 		if done.Sessions.New+done.Sessions.Updated > 0 {
 			runner.Changed("")
@@ -45,12 +42,20 @@ func (a *app) followHistories(s *services, cfg *config.Config, runner *jobs.Runn
 	})
 }
 
-// watchPasts goes on with what was imported until somebody stops it.
+// watchPasts imports what is written to the imported files and folders until somebody stops it.
 func (a *app) watchPasts(ctx context.Context, s *services, pasts []past) error {
-	f := a.follower(s, nil, a.daemonServes(ctx, a.cfg))
+	f := history.Follower{
+		Importer: &history.Importer{Store: s.store, Price: s.catalogue.Price, Serving: a.daemonServes(ctx, a.cfg)},
+		Now:      a.now,
+	}
+	roots := map[session.Source][]string{}
 	for _, h := range pasts {
 		f.Sources = append(f.Sources, h.source)
+		if roots[h.source.Name()] = h.roots; len(h.roots) == 0 {
+			roots[h.source.Name()] = h.source.Places()
+		}
 	}
+	f.Paths = func(_ context.Context, source session.Source) ([]string, error) { return slices.Clone(roots[source]), nil }
 	f.Done = func(source session.Source, done history.Accounting) {
 		switch n := done.Records.Imported + done.Records.Raw; {
 		case n == 0:

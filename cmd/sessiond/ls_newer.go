@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,18 +33,18 @@ func (a *app) tellNewer(ctx context.Context, s *store.Store) {
 		if err != nil || len(found) == 0 {
 			continue
 		}
-		if paths, err := s.ImportedPaths(ctx, src.Name()); err != nil {
+		followed, err := s.ImportedPaths(ctx, src.Name())
+		if err != nil {
 			return
-		} else if len(paths) > 0 {
-			if !asked {
-				follows, asked = a.daemonFollows(ctx), true
-			}
-			if follows {
-				continue
-			}
+		}
+		if len(followed) > 0 && !asked {
+			follows, asked = a.daemonFollows(ctx), true
 		}
 		n := 0
 		for _, f := range found {
+			if follows && slices.ContainsFunc(followed, func(root string) bool { return history.Within(f.Path, root) }) {
+				continue
+			}
 			if unread, err := im.Unread(ctx, src, f); err != nil {
 				return
 			} else if unread {

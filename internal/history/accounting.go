@@ -11,8 +11,7 @@ import (
 	"sessiond/internal/session"
 )
 
-// Accounting says what became of the records of one source and path. Records.Read is always
-// Imported + Raw + the sum over Skipped.
+// Accounting says what became of the records of one source and path.
 type Accounting struct {
 	Source   session.Source `json:"source,omitempty"`
 	Path     string         `json:"path,omitempty"`
@@ -28,13 +27,54 @@ type Sessions struct {
 	Unchanged int `json:"unchanged"`
 }
 
-// Records counts records of the source: lines, rows. Raw ones are kept whole as messages of
-// kind unknown, out of the context.
+// tally collects what an import does to sessions. One that lies in several found things counts
+// once.
+type tally struct {
+	touched map[session.ID]touch
+	others  int // unchanged sessions that are known by number only
+}
+
+type touch struct{ created, changed bool }
+
+func (t *tally) add(b tally) {
+	for id, touch := range b.touched {
+		t.touch(id, touch)
+	}
+	t.others += b.others
+}
+
+func (t *tally) touch(id session.ID, now touch) {
+	if t.touched == nil {
+		t.touched = map[session.ID]touch{}
+	}
+	before := t.touched[id]
+	t.touched[id] = touch{before.created || now.created, before.changed || now.changed}
+}
+
+func (t *tally) sessions() Sessions {
+	s := Sessions{Unchanged: t.others}
+	for _, touch := range t.touched {
+		switch {
+		case touch.created:
+			s.New++
+		case touch.changed:
+			s.Updated++
+		default:
+			s.Unchanged++
+		}
+	}
+	return s
+}
+
+// Records counts records of the source: lines, rows. Read is Imported + Raw + the sum over
+// Skipped + Waiting. Raw records are stored whole as messages of kind unknown, out of the
+// context. Waiting ones belong to a reply or a line that is not finished: they are read again.
 type Records struct {
 	Read     int            `json:"read"`
 	Imported int            `json:"imported"`
 	Raw      int            `json:"raw"`
 	Skipped  map[string]int `json:"skipped"`
+	Waiting  int            `json:"waiting"`
 }
 
 // Problem is something that could not be read: a file, or one line of it (from 1; 0 when
@@ -50,7 +90,6 @@ const (
 	SkipKnown     = "already imported"
 	SkipDuplicate = "duplicate line"
 	SkipBlank     = "blank line"
-	SkipTorn      = "unfinished last line"
 	SkipPurged    = "purged here"
 	SkipCopied    = "copied from the session it was forked from"
 	SkipTooLarge  = "too_large"
@@ -74,10 +113,13 @@ func (r *Records) Skip(reason string, n int) {
 // Import counts n records as read and imported.
 func (r *Records) Import(n int) { r.Read += n; r.Imported += n }
 
+// Wait counts n records as read and waiting.
+func (r *Records) Wait(n int) { r.Read += n; r.Waiting += n }
+
 // KeepRaw counts n records as read and kept raw.
 func (r *Records) KeepRaw(n int) { r.Read += n; r.Raw += n }
 
-// purged moves all that was kept to the skipped ones: its session was purged and stays away.
+// purged moves the stored records to the skipped ones: their session was purged here.
 func (r *Records) purged() {
 	n := r.Imported + r.Raw
 	r.Read -= n
@@ -85,7 +127,7 @@ func (r *Records) purged() {
 	r.Skip(SkipPurged, n)
 }
 
-// alreadyKnown moves n records, which the store turned out to have, to the skipped ones.
+// alreadyKnown moves n records, which the store had before, to the skipped ones.
 func (r *Records) alreadyKnown(n int) {
 	imported := min(n, r.Imported)
 	raw := min(n-imported, r.Raw)
@@ -132,6 +174,7 @@ func (r *Records) Add(b Records) {
 	r.Read += b.Read
 	r.Imported += b.Imported
 	r.Raw += b.Raw
+	r.Waiting += b.Waiting
 	if r.Skipped == nil {
 		r.Skipped = map[string]int{}
 	}
@@ -140,9 +183,9 @@ func (r *Records) Add(b Records) {
 	}
 }
 
-// Balanced tells whether every record that was read is accounted for.
+// Balanced reports whether every record that was read is accounted for.
 func (r Records) Balanced() bool {
-	sum := r.Imported + r.Raw
+	sum := r.Imported + r.Raw + r.Waiting
 	for n := range maps.Values(r.Skipped) {
 		sum += n
 	}

@@ -38,8 +38,8 @@ type Follower struct {
 	Importer *Importer
 	Sources  []Source
 
-	// Paths gives what of a source was imported; what never was is not followed. nil: every
-	// source is followed in its places.
+	// Paths returns the files and folders of a source to follow; nil: every source is followed
+	// in its places.
 	Paths func(ctx context.Context, source session.Source) ([]string, error)
 
 	// Done is told what was imported, or could not be; nil: nobody.
@@ -167,7 +167,7 @@ func (f *Follower) note(path string) bool {
 	}
 	concerns := false
 	for _, s := range f.state {
-		if slices.ContainsFunc(s.roots, func(root string) bool { return within(path, root) }) {
+		if slices.ContainsFunc(s.roots, func(root string) bool { return Within(path, root) }) {
 			s.scan, concerns = true, true
 		}
 	}
@@ -187,8 +187,8 @@ func databaseOf(path string) string {
 	return path
 }
 
-// within tells whether a path is root or below it.
-func within(path, root string) bool {
+// Within reports whether a path is root or below it.
+func Within(path, root string) bool {
 	return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, "/")+"/")
 }
 
@@ -363,27 +363,23 @@ func (f *Follower) search(ctx context.Context, s *followed) error {
 	return f.lookAgain(ctx, s) // others may have imported an origin
 }
 
-// rootsOf gives where a source is followed: in its places, and in the folders of what was
-// imported from elsewhere.
-func (f *Follower) rootsOf(ctx context.Context, s *followed) ([]string, error) {
-	var roots []string
-	for _, place := range s.Places() {
-		if real, err := filepath.EvalSymlinks(place); err == nil {
-			place = real
+// rootsOf returns the files and folders that a source is followed in, none inside another.
+func (f *Follower) rootsOf(ctx context.Context, s *followed) (roots []string, err error) {
+	paths := s.Places()
+	if f.Paths != nil {
+		if paths, err = f.Paths(ctx, s.Name()); err != nil {
+			return nil, err
 		}
-		roots = append(roots, place)
 	}
-	if f.Paths == nil {
-		return roots, nil
+	for _, path := range slices.Sorted(slices.Values(paths)) { // a folder comes before its files
+		path, _, _ = strings.Cut(path, "#") // a session of a database
+		if !slices.ContainsFunc(roots, func(root string) bool { return Within(path, root) }) {
+			roots = append(roots, path)
+		}
 	}
-	paths, err := f.Paths(ctx, s.Name())
-	if err != nil || len(paths) == 0 {
-		return nil, err
-	}
-	for _, path := range paths {
-		path, _, _ = strings.Cut(path, "#")
-		if folder := filepath.Dir(path); !slices.ContainsFunc(roots, func(root string) bool { return within(folder, root) }) {
-			roots = append(roots, folder)
+	for i, root := range roots {
+		if real, err := filepath.EvalSymlinks(root); err == nil {
+			roots[i] = real
 		}
 	}
 	return roots, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -360,5 +361,55 @@ func TestFollowerDoesNotReadWhatWaitsForNobody(t *testing.T) {
 	h.waits(2)
 	if n := counting.cursors.Load() - before; n > 10 {
 		t.Errorf("the cursors were looked up %d times for one new file", n)
+	}
+}
+
+// Whoever imports a file, or a folder, has asked for nothing beside it.
+func TestFollowerFollowsOnlyWhatWasNamed(t *testing.T) {
+	const second, third = "--home-dev--/2026-02-04T09-00-00-000Z_two.jsonl", "--home-other--/2026-02-05T09-00-00-000Z_three.jsonl"
+	for _, test := range []struct {
+		name  string
+		roots []string
+		want  []string // sessions
+	}{
+		{"a file", []string{first}, []string{"one"}},
+		{"a folder", []string{"--home-dev--"}, []string{"one", "two"}},
+		{"a file and another folder", []string{first, "--home-other--"}, []string{"one", "three"}},
+		{"the program's places", nil, []string{"one", "two", "three"}},
+	} {
+		for _, elsewhere := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, elsewhere: %v", test.name, elsewhere), func(t *testing.T) {
+				h := newHome(t)
+				if elsewhere {
+					if test.roots == nil {
+						t.Skip("the places are nowhere else")
+					}
+					h.dir = filepath.Join(t.TempDir(), "elsewhere")
+				}
+				h.write(first, header("one"), said("a", "", "hello"))
+				h.write("--home-other--/readme.txt", "a folder")
+				var roots []string
+				for _, root := range test.roots {
+					roots = append(roots, filepath.Join(h.dir, root))
+				}
+				if _, err := h.f.Importer.Run(t.Context(), h.f.Sources[0], roots); err != nil {
+					t.Fatal(err)
+				}
+				h.write(second, header("two"), said("a", "", "hello"))
+				h.run()
+				h.write(third, header("three"), said("a", "", "hello"))
+				h.append(first, said("b", "a", "again"))
+				h.waits(2*len(test.want) - 1)
+				h.passes(time.Hour)
+				h.look <- time.Time{}
+				h.look <- time.Time{} // the one before is done
+				for _, id := range []string{"one", "two", "three"} {
+					_, err := h.store.SessionBySource(t.Context(), session.SourcePi, id)
+					if here := err == nil; here != slices.Contains(test.want, id) {
+						t.Errorf("session %s is here: %v", id, here)
+					}
+				}
+			})
+		}
 	}
 }

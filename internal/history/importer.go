@@ -3,7 +3,9 @@ package history
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,25 +63,67 @@ func (im *Importer) Run(ctx context.Context, source Source, roots []string) (Acc
 		return total, err
 	}
 	total.Errors = append(total.Errors, barren(source, roots, found, problems)...)
+	if err := im.rememberRoots(ctx, source, roots, found); err != nil {
+		return total, err
+	}
+	var all tally
 	var waiting []Found
 	for _, f := range found {
-		done, awaits, err := im.one(ctx, source, f)
-		total.Add(done)
+		r := newReading(im, source, f)
+		err := r.read(ctx)
+		total.Add(r.done)
+		all.add(r.tally)
+		total.Sessions = all.sessions()
 		if err != nil {
 			return total, err
 		}
-		if awaits != "" {
+		if r.awaits != "" {
 			waiting = append(waiting, f)
 		}
 	}
-	for _, f := range waiting { // their origins may have come after them
+	for _, f := range waiting { // the origin may have come after them; their records are counted
 		r := newReading(im, source, f)
 		r.again, r.told = true, f.Size
-		if err := r.read(ctx); err != nil {
+		err := r.read(ctx)
+		total.Errors = append(total.Errors, r.done.Errors...)
+		if err != nil {
 			return total, err
 		}
 	}
 	return total, ctx.Err()
+}
+
+// rememberRoots stores the folders that somebody named, or the program's places if nobody named
+// any: what appears there is followed. A file is followed because it was read.
+func (im *Importer) rememberRoots(ctx context.Context, source Source, roots []string, found []Found) error {
+	named := len(roots) > 0
+	if !named {
+		roots = source.Places()
+	}
+	for _, root := range roots {
+		if real, err := realPath(root); err == nil {
+			root = real
+		}
+		if named && !IsFolder(root) || slices.ContainsFunc(found, func(f Found) bool { return f.Path == root }) {
+			continue
+		}
+		before, err := im.Store.ImportCursor(ctx, source.Name(), root)
+		if err == nil && before == nil {
+			_, err = im.Store.Import(ctx, store.ImportBatch{Cursor: &Cursor{Source: source.Name(), Path: root, State: session.JSON(store.RootState)}})
+		}
+		if err != nil {
+			return fmt.Errorf("remember %s: %w", root, err)
+		}
+	}
+	return nil
+}
+
+// cursorOf returns how far a found thing was read, nil if it never was.
+func cursorOf(c *Cursor) *Cursor {
+	if c == nil || isRefused(c) || string(c.State) == store.RootState {
+		return nil
+	}
+	return c
 }
 
 // one imports one found thing. awaits is the source id of the session that it comes from, while
@@ -91,7 +135,7 @@ func (im *Importer) one(ctx context.Context, source Source, found Found) (done A
 }
 
 func newReading(im *Importer, source Source, found Found) *reading {
-	return &reading{Importer: im, source: source, found: found, touched: map[session.ID]touch{}, done: newAccounting(source, found.Path)}
+	return &reading{Importer: im, source: source, found: found, done: newAccounting(source, found.Path)}
 }
 
 // barren reports the roots under which nothing was found: whoever named them expects something.

@@ -38,10 +38,7 @@ func (k known) Cursor(ctx context.Context, source session.Source, path string) (
 		return nil, nil
 	}
 	c, err := k.store.ImportCursor(ctx, source, path)
-	if isRefused(c) {
-		return nil, err
-	}
-	return c, err
+	return cursorOf(c), err
 }
 
 func (k known) Message(ctx context.Context, id session.ID, key string) (*session.MessageRef, error) {

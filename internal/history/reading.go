@@ -26,8 +26,8 @@ type reading struct {
 	found  Found
 	again  bool // this import has read and counted it before
 
-	done     Accounting
-	touched  map[session.ID]touch
+	done Accounting
+	tally
 	since    Records // committed after the last cursor
 	sessions int     // in the found thing, as the last cursor says
 	refused  error   // by the store, which ends this reading
@@ -36,8 +36,6 @@ type reading struct {
 	told     int64   // bytes of the found thing that were reported to Progress
 	awaits   string  // source id of a session that the found thing comes from and that is missing
 }
-
-type touch struct{ created, changed bool }
 
 // read imports the found thing. An error means that the store failed or ctx ended; everything
 // else is in r.done.
@@ -61,7 +59,7 @@ func (r *reading) readTries(ctx context.Context) (problems []Problem, err error)
 	if err != nil {
 		return nil, fmt.Errorf("look up how far it was read: %w", err)
 	}
-	if r.Purged && !r.again || isRefused(cursor) { // purged records lie before the cursor
+	if cursor = cursorOf(cursor); r.Purged && !r.again { // purged records lie before the cursor
 		cursor = nil
 	}
 	if unchanged(cursor, r.found) {
@@ -70,7 +68,7 @@ func (r *reading) readTries(ctx context.Context) (problems []Problem, err error)
 			return nil, err
 		}
 		if r.awaits = missing; missing != "" || awaitedOrigin(cursor) == "" {
-			r.done.Sessions.Unchanged = sessionsOf(cursor)
+			r.countUnchanged(cursor)
 			return nil, nil
 		}
 	}
@@ -254,10 +252,16 @@ func (r *reading) count(b Batch, result store.ImportResult) {
 	if result.Session.ID == "" || b.Aside { // nothing of the found thing is kept, or only a name
 		return
 	}
-	t := r.touched[result.Session.ID]
-	t.created = t.created || result.Created
-	t.changed = t.changed || result.Messages > 0 || result.Calls > 0
-	r.touched[result.Session.ID] = t
+	r.touch(result.Session.ID, touch{result.Created, result.Messages > 0 || result.Calls > 0})
+}
+
+// countUnchanged counts the sessions of a found thing that did not change.
+func (r *reading) countUnchanged(c *Cursor) {
+	r.others = sessionsOf(c)
+	if c.SessionID != "" && r.others > 0 {
+		r.touch(c.SessionID, touch{})
+		r.others--
+	}
 }
 
 // progress reports that some bytes more of the found thing are done.
@@ -288,26 +292,15 @@ func (b *Batch) estimateBytes() int64 {
 // finish completes the accounting of a reading that has ended, with an error or without.
 func (r *reading) finish(problems []Problem, err error) {
 	r.progress(r.found.Size)
-	for _, t := range r.touched {
-		switch {
-		case t.created:
-			r.done.Sessions.New++
-		case t.changed:
-			r.done.Sessions.Updated++
-		default:
-			r.done.Sessions.Unchanged++
-		}
-	}
-	if all := r.done.Sessions; r.sessions > all.New+all.Updated+all.Unchanged {
-		r.done.Sessions.Unchanged = r.sessions - all.New - all.Updated
-	}
+	r.others = max(r.others, r.sessions-len(r.touched))
+	r.done.Sessions = r.tally.sessions()
 	r.done.Errors = append(r.done.Errors, problems...)
 	if err != nil && r.failed == nil {
 		r.done.Errors = append(r.done.Errors, Problem{Path: r.found.Path, Error: Reason(err)})
 	}
 }
 
-// counts adds up the readings of a path. An unfinished line is read again and so not counted,
+// counts adds up the readings of a path. Waiting records are read again and so not counted,
 // and a reading from the beginning starts the sums anew.
 func (r *reading) counts(b Batch) session.JSON {
 	var sum counts
@@ -316,9 +309,8 @@ func (r *reading) counts(b Batch) session.JSON {
 	}
 	sum.Add(r.since)
 	sum.Add(b.Records)
-	torn := sum.Skipped[SkipTorn]
-	sum.Read -= torn
-	delete(sum.Skipped, SkipTorn)
+	sum.Read -= sum.Waiting
+	sum.Waiting = 0
 	own := 0
 	if b.ID != "" || b.Session.Source != "" {
 		own = 1

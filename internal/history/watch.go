@@ -24,13 +24,13 @@ const maxNewFolders = 256
 func (f *Follower) watchUpTo(path string, roots []string) {
 	for _, root := range roots {
 		switch {
-		case !within(path, root):
+		case !Within(path, root):
 			continue
 		case path == root: // a file that is a place by itself
 			f.watchOnly(filepath.Dir(path))
 			return
 		}
-		for folder := filepath.Dir(path); within(folder, root); folder = filepath.Dir(folder) {
+		for folder := filepath.Dir(path); Within(folder, root); folder = filepath.Dir(folder) {
 			f.watchOnly(folder)
 			if folder == root {
 				break

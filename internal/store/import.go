@@ -403,7 +403,11 @@ func (s *Store) SessionOfCall(ctx context.Context, source session.Source, extern
 // RefusedState is the state of a cursor that says nothing but that its path could not be read.
 const RefusedState = `{"refused":true}`
 
-// ImportedPaths lists what of a source was imported, in no order that matters.
+// RootState is the state of a cursor that stands for a folder in which new histories are imported.
+const RootState = `{"root":true}`
+
+// ImportedPaths lists the files of a source that were imported, and the folders in which new ones
+// are, in no order that matters.
 func (s *Store) ImportedPaths(ctx context.Context, source session.Source) (paths []string, err error) {
 	err = s.list(ctx, &paths, `SELECT path FROM imports WHERE source = ? AND state IS NOT ?`, source, RefusedState)
 	return paths, err

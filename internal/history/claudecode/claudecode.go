@@ -60,7 +60,6 @@ const (
 	skipRepeated  = "state that repeats"
 	skipSilent    = "state of a file in which nobody speaks"
 	skipInherited = "inherited from the session it was forked off"
-	skipUnclear   = "file that waits ten minutes for a first reply, since it may be a copy that is being made"
 )
 
 // Types of rows.

@@ -49,7 +49,7 @@ func (r *reader) unclear() bool {
 func (r *reader) wait() error {
 	r.cursor.Size = -1
 	var told history.Records
-	told.Skip(skipUnclear, 1)
+	told.Wait(r.lines)
 	return r.emit(history.Batch{ImportBatch: store.ImportBatch{Cursor: &r.cursor}, Records: told})
 }
 

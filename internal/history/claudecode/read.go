@@ -196,7 +196,7 @@ func (r *reader) rows(from int64) error {
 			return err
 		}
 		if !ended {
-			r.records.Skip(history.SkipTorn, 1)
+			r.records.Wait(1)
 			break
 		}
 		if n%256 == 0 && r.ctx.Err() != nil {
@@ -228,6 +228,7 @@ func (r *reader) finish(end int64) error {
 	main := r.state.stream("")
 	last := hold{end, r.state.Line, hex.EncodeToString(r.digest.Sum(nil))}
 	if open := &main.reply; len(open.rows) > 0 && !r.quiet && !open.ended() {
+		r.records.Wait(len(open.rows) + len(r.queue))
 		last, open.rows, r.queue = r.hold, nil, nil
 		r.cursor.Size = -1 // what waits is looked at again, though the file does not change
 	}
@@ -236,7 +237,8 @@ func (r *reader) finish(end int64) error {
 	}
 	for _, id := range r.state.ids() {
 		st := r.state.Streams[id]
-		if len(st.reply.rows) > 0 && !r.quiet && !st.reply.ended() && st.hold() {
+		if n := len(st.reply.rows); n > 0 && !r.quiet && !st.reply.ended() && st.hold() {
+			r.records.Wait(n)
 			r.cursor.Size = -1
 			continue
 		}

@@ -25,6 +25,7 @@ type survey struct {
 	cwd     string          // of the first row that has one
 	branch  string
 	version string
+	lines   int  // in the part that is new
 	stale   bool // the bytes before the cursor are not those that were read
 	sum     hash.Hash
 	cuts    *history.Cuts
@@ -57,7 +58,10 @@ func look(ctx context.Context, file io.ReaderAt, size int64, cursor *history.Cur
 	lines := history.NewLines(file, from, size).Cut(s.cuts)
 	for n := 0; ; n++ {
 		line, at, ended, err := lines.Next()
-		if errors.Is(err, io.EOF) || err == nil && !ended {
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if s.lines++; err == nil && !ended {
 			break
 		}
 		if err != nil {

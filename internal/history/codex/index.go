@@ -161,7 +161,7 @@ func (r *reader) list(cursor *history.Cursor, records *history.Records, take fun
 			return nil, r.ctx.Err()
 		}
 		if !ended {
-			records.Skip(history.SkipTorn, 1)
+			records.Wait(1)
 			break
 		}
 		c.Offset = lines.Offset()

@@ -139,7 +139,7 @@ func TestPromptsAreCounted(t *testing.T) {
 	}
 	h.Append(path, `{"session_id":"a","text":"more"}`+"\n{broken\n"+`{"torn`)
 	done = h.Import()
-	if s := done.Records.Skipped; done.Records.Read != 3 || s["prompt of a session that is here"] != 1 || s[history.SkipTorn] != 1 || len(done.Errors) != 1 || done.Errors[0].Line != 6 {
+	if s := done.Records.Skipped; done.Records.Read != 3 || s["prompt of a session that is here"] != 1 || done.Records.Waiting != 1 || len(done.Errors) != 1 || done.Errors[0].Line != 6 {
 		t.Errorf("%+v", done)
 	}
 }

@@ -201,9 +201,7 @@ func (r *reader) finish() error {
 		return err
 	}
 	r.state.Witnesses, r.state.Items = r.witnesses, r.items
-	if r.torn {
-		r.batch.Records.Skip(history.SkipTorn, 1)
-	}
+	r.batch.Records.Wait(r.waiting)
 	moved := r.continues && r.state.Tip != r.stood // over copies
 	if tip := r.state.Tip; tip.Key != "" && (r.told || moved || len(r.batch.Messages) > 0 || r.existing == nil) {
 		r.batch.Head, r.batch.HeadSession = &tip.Key, tip.Session

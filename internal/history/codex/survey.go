@@ -34,12 +34,13 @@ type survey struct {
 	cwd       string               // of the first era, from what the model was told
 	limits    int64                // the model's window, as the first turn says it
 
-	end   int64  // of the last complete line
-	limit int64  // where this reading ends: what lies behind is still being written
-	hash  string // of the bytes before limit
-	lines int32  // before limit
-	torn  bool   // behind end there is a line without its end
-	stale bool   // the bytes before the cursor are not those that were read
+	end     int64  // of the last complete line
+	limit   int64  // where this reading ends: what lies behind is still being written
+	hash    string // of the bytes before limit
+	lines   int32  // before limit
+	torn    bool   // behind end there is a line without its end
+	waiting int    // lines behind limit
+	stale   bool   // the bytes before the cursor are not those that were read
 }
 
 // recent is how many lines a user's item waits for the event that tells who wrote it.
@@ -99,6 +100,9 @@ func look(ctx context.Context, file io.ReaderAt, size int64, cursor *history.Cur
 		return nil, err
 	}
 	s.settle(quiet)
+	if s.waiting = int(s.line - s.lines); s.torn {
+		s.waiting++
+	}
 	return s.survey, nil
 }
 

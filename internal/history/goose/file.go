@@ -42,7 +42,7 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 	r := &reader{ctx: ctx, known: known, emit: emit, path: found.Path, about: a, from: f, cuts: f.cuts}
 	modified := session.At(info.ModTime())
 	err = r.run(func() *history.Cursor {
-		r.batch.Records.Skip(history.SkipTorn, f.torn)
+		r.batch.Records.Wait(f.torn)
 		r.batch.Records.Skip(history.SkipBlank, f.blank)
 		return &history.Cursor{Source: session.SourceGoose, Path: found.Path, Size: info.Size(), ModifiedAt: &modified}
 	})

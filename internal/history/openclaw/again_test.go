@@ -55,7 +55,7 @@ func TestOpenClawAppendedTranscriptAddsOnlyTheNew(t *testing.T) {
 	h.run(dir)
 	whole := user("3", "2", "three")
 	h.Append(path, whole[:40])
-	if done := h.run(dir); done.Records.Skipped[history.SkipTorn] != 1 || done.Records.Imported != 0 {
+	if done := h.run(dir); done.Records.Waiting != 1 || done.Records.Imported != 0 {
 		t.Errorf("%+v", done)
 	}
 	h.Append(path, whole[40:]+"\n"+user("4", "3", "four")+"\n")

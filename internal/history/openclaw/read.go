@@ -161,7 +161,7 @@ func (r *reader) identify() error {
 
 // pass accounts for a file of which nothing is kept.
 func (r *reader) pass(reason string) error {
-	read := r.records.Read - r.records.Skipped[history.SkipTorn]
+	read := r.records.Read - r.records.Waiting
 	b := history.Batch{Records: history.Records{}}
 	b.Records.Skip(reason, read+r.fresh())
 	b.Cursor = &r.cursor

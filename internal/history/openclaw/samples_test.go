@@ -83,8 +83,9 @@ func TestOpenClawSamplesAddUp(t *testing.T) {
 		Read: 26 + 9 + 3 + 6 + 5 + 3 + 2 + 12 + 5,
 		Raw:  3, // leaf, unknown type, broken line
 		Skipped: map[string]int{
-			history.SkipTorn: 1, "copied from the session it was forked from": 6, "deleted by the user": 2, "derived": 2, "bookkeeping": 1,
+			"copied from the session it was forked from": 6, "deleted by the user": 2, "derived": 2, "bookkeeping": 1,
 		},
+		Waiting: 1,
 	}
 	want.Imported = want.Read - want.Raw - 12
 	if diff := cmp.Diff(want, done.Records); diff != "" {

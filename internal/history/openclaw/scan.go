@@ -224,7 +224,7 @@ func (s *scanner) take(line []byte, at int64, ended bool) error {
 		return nil
 	case !ended && !s.known:
 		s.torn = true
-		s.records.Skip(history.SkipTorn, 1)
+		s.records.Wait(1)
 		return nil
 	}
 	s.keys[s.next()] = s.byContent("broken:", body)

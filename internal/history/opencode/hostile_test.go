@@ -229,7 +229,7 @@ func TestOpencodeUnfinishedReplyWaits(t *testing.T) {
 	h.now = time.UnixMilli(1770109205000)
 	db := h.load("", schema, user("a", 1, "one"), put("b", 2, `{"role":"assistant","time":{"created":1770109202000}}`, textPart("tw")), user("c", 3, "three"))
 	done := h.Import(db)
-	if done.Records.Imported != 3 || done.Records.Skipped["unfinished reply"] != 4 {
+	if done.Records.Imported != 3 || done.Records.Waiting != 4 {
 		t.Errorf("%+v", done.Records)
 	}
 	if got := historytest.Texts(h.Entries(h.Session("ses_1").ID)); got != "one" {

@@ -61,7 +61,6 @@ const (
 	skipBookkeeping = "bookkeeping"
 	skipForeign     = "not history" // counted by table, never read
 	skipDiff        = "file diffs"
-	skipUnfinished  = "unfinished reply"
 	skipUnreadable  = "unreadable file"
 	skipLarge       = "larger than 60 MB"
 )

@@ -184,7 +184,7 @@ func (r *reader) open() error {
 		}
 	}
 	if r.waits {
-		r.batch.Records.Skip(skipUnfinished, r.records.count(r.records.n, r.records.table.Len()))
+		r.batch.Records.Wait(r.records.count(r.records.n, r.records.table.Len()))
 	}
 	return nil
 }

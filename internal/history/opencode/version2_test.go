@@ -206,7 +206,7 @@ func TestOpencodeVersion2RowsThatComeLater(t *testing.T) {
 	h.now = time.UnixMilli(1789635600000).Add(time.Minute)
 	db := h.load("", schema2, messages2, prompt2(1, 1, "one"), `INSERT INTO session_message VALUES ('msg_2', 'ses_2', 'assistant', 2, 1789635602000, 1789635602000,
 		'{"agent":"build","model":{"id":"m","providerID":"p"},"content":[{"type":"text","text":"tw"}],"time":{"created":1789635602000}}')`)
-	if done := h.Import(db); done.Records.Skipped["unfinished reply"] != 1 || h.Talk(h.Session("ses_2")) != "user: one" {
+	if done := h.Import(db); done.Records.Waiting != 1 || h.Talk(h.Session("ses_2")) != "user: one" {
 		t.Errorf("a reply is being written: %+v", done)
 	}
 	h.Change(db, `UPDATE session_message SET time_updated = 1789635603000, data = '{"agent":"build","model":{"id":"m","providerID":"p"},"finish":"stop","cost":0.5,

@@ -53,7 +53,7 @@ func TestPiTornLastLineWaits(t *testing.T) {
 	path := h.Write("a.jsonl", header, user("1", "", "one"))
 	whole := user("2", "1", "two")
 	h.Append(path, whole[:len(whole)-3])
-	if done := h.Import(path); done.Records.Skipped[history.SkipTorn] != 1 || done.Records.Imported != 2 {
+	if done := h.Import(path); done.Records.Waiting != 1 || done.Records.Imported != 2 {
 		t.Fatalf("%+v", done.Records)
 	}
 	h.Append(path, whole[len(whole)-3:]) // without a line feed: a line that parses is whole

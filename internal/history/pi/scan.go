@@ -181,7 +181,7 @@ func (s *scanner) take(line []byte, at int64, ended, whole bool) error {
 		return s.object(o, body, at)
 	case !ended && !s.known:
 		s.torn = true
-		s.records.Skip(history.SkipTorn, 1)
+		s.records.Wait(1)
 		return nil
 	case s.header == nil:
 		if at > headerScan {
