@@ -55,7 +55,9 @@ func (a *app) watchPasts(ctx context.Context, s *services, pasts []past) error {
 			roots[h.source.Name()] = h.source.Places()
 		}
 	}
-	f.Paths = func(_ context.Context, source session.Source) ([]string, error) { return slices.Clone(roots[source]), nil }
+	f.Paths = func(_ context.Context, source session.Source) ([]string, error) {
+		return slices.Clone(roots[source]), nil
+	}
 	f.Done = func(source session.Source, done history.Accounting) {
 		switch n := done.Records.Imported + done.Records.Raw; {
 		case n == 0:

@@ -60,7 +60,7 @@ func (in *Intake) EachLine(visit func(FileLine) error) error {
 		}
 		if state == lineTorn {
 			in.held = true
-			in.records.Skip(SkipTorn, 1)
+			in.records.Wait(1)
 			return nil
 		}
 		in.At(l.At, l.End)

@@ -178,7 +178,7 @@ func (in *Intake) WaitAmong(at int64, n int) {
 		in.end = at
 	}
 	in.held = true
-	in.records.Skip(SkipTorn, n)
+	in.records.Wait(n)
 	in.cursor.Size = -1
 }
 
