@@ -23,12 +23,8 @@ type spentAt struct {
 
 // spending reads the calls of the session.
 func (r *reading) spending(ctx context.Context) (*spending, error) {
-	snap, err := r.store.Snapshot(ctx, r.ID)
-	if err != nil {
-		return nil, err
-	}
 	s := &spending{}
-	err = r.store.EachCall(ctx, r.ID, snap.Calls.Last, func(c *session.Call) error {
+	err := r.store.EachCall(ctx, r.ID, func(c *session.Call) error {
 		if c.MessageID != nil && c.Purpose == session.PurposeChat {
 			s.add(*c.MessageID, c)
 		}

@@ -61,7 +61,7 @@ func TestAnImportLeavesAKeyOneOpenGeneration(t *testing.T) {
 		in := live
 		in.ID, in.Generation, in.Revision = "20200101_001", 1, 3
 		in.Day = "2020-01-01"
-		b := RestoreBatch{Into: &Restoring{}, Session: in, Begin: true, End: true}
+		b := RestoreBatch{Into: &Restoring{}, Session: SavedSession{Session: in}, Begin: true, End: true}
 		came := must(s.Restore(t.Context(), b))(t).Session
 		if came.Key != key || came.Generation != 1 || came.EndReason != "rpc" || came.Revision != 3 {
 			t.Errorf("%+v", came)

@@ -76,7 +76,7 @@ func useEverything(t *testing.T, s *Store) {
 	for _, name := range []string{"@", "uuid", "20250501"} {
 		must(s.Resolve(ctx, name, "/d"))(t)
 	}
-	useCopies(t, s, sess.ID, c.RowID)
+	useCopies(t, s, sess.ID)
 	useKeys(t, s, sess.ID, at.CreatedAt)
 	useTrees(t, s, sess.ID)
 	must(s.PatchSession(ctx, sess.ID, SessionPatch{Idem: &Idempotency{Key: "p"}}))(t)
@@ -140,35 +140,25 @@ func useAPurge(t *testing.T, s *Store) {
 }
 
 // useCopies copies a session as exports do, and stores it anew.
-func useCopies(t *testing.T, s *Store, id session.ID, compaction int64) {
+func useCopies(t *testing.T, s *Store, id session.ID) {
 	ctx := context.Background()
-	snap := must(s.Snapshot(ctx, id))(t)
-	must(s.RefOfCompaction(ctx, compaction))(t)
-	b := RestoreBatch{
-		Into: &Restoring{}, Session: snap.Session, Begin: true, End: true,
-		Compactions: snap.Compactions, Undos: snap.Undos, Marks: snap.Marks, States: snap.States, Flushes: snap.Flushes,
-	}
-	b.Session.ID, b.Session.SourceID, b.Session.Key = "20200101_001", "", "k"
-	if err := s.EachMessage(ctx, id, snap.Session.LastSeq, func(m *session.Message) error {
-		in := RestoreMessage{Message: *m}
-		in.ID.Session, in.SessionID = b.Session.ID, b.Session.ID
-		b.Messages = append(b.Messages, in)
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.EachFrozen(ctx, snap.Frozen, func(*session.Frozen) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.EachContext(ctx, id, snap.Contexts.Last, func(c *session.Context) error {
-		b.Contexts = append(b.Contexts, RestoreContext{Context: *c})
-		_, err := s.Block(ctx, c.SystemHash)
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.EachCall(ctx, id, snap.Calls.Last, func(c *session.Call) error {
-		b.Calls = append(b.Calls, RestoreCall{Call: *c})
+	b := RestoreBatch{Into: &Restoring{}, Begin: true, End: true}
+	if err := s.Save(ctx, id, func(line any) error {
+		switch row := line.(type) {
+		case *SavedSession:
+			b.Session = *row
+			b.Session.ID, b.Session.SourceID, b.Session.Key, b.Session.Link = "20200101_001", "", "k", nil
+		case *SavedMessage:
+			in := RestoreMessage{Message: session.Message(row.MessageColumns)}
+			in.ID.Session, in.SessionID = b.Session.ID, b.Session.ID
+			b.Messages = append(b.Messages, in)
+		case *SavedContext:
+			b.Rows = append(b.Rows, row)
+			_, err := s.Block(ctx, row.System)
+			return err
+		default:
+			b.Rows = append(b.Rows, row)
+		}
 		return nil
 	}); err != nil {
 		t.Fatal(err)

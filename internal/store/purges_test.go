@@ -368,9 +368,9 @@ func TestAForgottenDraftLeavesNothing(t *testing.T) {
 
 func TestASessionThatIsComingInIsNoForgottenDraft(t *testing.T) {
 	s := openTest(t)
-	b := RestoreBatch{Into: &Restoring{}, Begin: true, Session: session.Session{
+	b := RestoreBatch{Into: &Restoring{}, Begin: true, Session: SavedSession{Session: session.Session{
 		ID: "20200101_001", Day: "2020-01-01", Source: session.SourceSessiond, Revision: 3, CreatedAt: session.At(time.Date(2020, 1, 1, 9, 0, 0, 0, time.UTC)),
-	}}
+	}}}
 	must(s.Restore(t.Context(), b))(t)
 	if n := must(s.ForgetDrafts(t.Context(), time.Now().Add(-24*time.Hour)))(t); n != 0 {
 		t.Error("its beginning was taken for an old draft")
@@ -384,7 +384,7 @@ func TestASharedPurgedSessionIsNotRestoredOver(t *testing.T) {
 	must(s.Fork(t.Context(), Fork{Session: origin.ID}))(t)
 	origin = must(s.Session(t.Context(), origin.ID))(t)
 	purge(t, s, origin.ID)
-	_, err := s.Restore(t.Context(), RestoreBatch{Into: &Restoring{}, Begin: true, Session: origin})
+	_, err := s.Restore(t.Context(), RestoreBatch{Into: &Restoring{}, Begin: true, Session: SavedSession{Session: origin}})
 	if session.CodeOf(err) != session.Conflict {
 		t.Error(err)
 	}

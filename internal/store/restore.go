@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,32 +15,20 @@ import (
 	"sessiond/internal/session"
 )
 
-// RestoreBatch is a piece of a session that another sessiond wrote down whole, stored in one
-// transaction. A session's pieces come in order, its messages by seq, and what they name
-// (parents, calls, compactions) before them. Rows get other numbers here; names stay.
+// RestoreBatch is a piece of a session that another sessiond saved, committed in one transaction.
+// A session's pieces come in order, its messages by seq, and what they name (parents, calls,
+// compactions) before them. Rows get other numbers here; names stay.
 type RestoreBatch struct {
-	Into     *Restoring
-	Session  session.Session // in every piece; its counters are ignored: they are counted again
-	PurgedAt *session.Time   // in every piece of a session that was purged: what its forks share of it
-	Begin    bool            // the first piece
-	End      bool            // the last piece: what the session says of itself is taken, and its sets
-	Records  int             // of the file, that it stands for
-	Store    *StoreData      // in the place of everything below: it belongs to no session
+	Into    *Restoring
+	Session SavedSession // in every piece
+	Begin   bool         // the first piece
+	End     bool         // the last piece: the session's own fields and its sets apply
+	Records int          // of the file, that it stands for
 
-	Messages    []RestoreMessage
-	Compactions []NumberedCompaction
-	Frozen      []RestoreFrozen
-	Blocks      []Block
-	Contexts    []RestoreContext
-	Calls       []RestoreCall
+	Messages []RestoreMessage
+	Rows     []any // *SavedCompaction and what follows it in a file; of the sets all, in the last piece
 
-	Link *Link // with the last piece; nil: it shares nothing
-
-	// Sets are replaced, with the last piece.
-	Undos   []Undo
-	Marks   []Mark
-	States  []State
-	Flushes []Flush
+	Store *StoreData // in the place of all but Into: it belongs to no session
 }
 
 // Split divides a batch's messages over transactions of at most so many messages and about so
@@ -57,7 +46,7 @@ func (b *RestoreBatch) Split(messages, bytes int) []RestoreBatch {
 			return append(pieces, rest)
 		}
 		records := min(n, rest.Records)
-		pieces = append(pieces, RestoreBatch{Into: b.Into, Session: b.Session, PurgedAt: b.PurgedAt, Begin: rest.Begin, Records: records, Messages: rest.Messages[:n]})
+		pieces = append(pieces, RestoreBatch{Into: b.Into, Session: b.Session, Begin: rest.Begin, Records: records, Messages: rest.Messages[:n]})
 		rest.Begin, rest.Records, rest.Messages = false, rest.Records-records, rest.Messages[n:]
 	}
 }
@@ -66,34 +55,6 @@ func (b *RestoreBatch) Split(messages, bytes int) []RestoreBatch {
 type RestoreMessage struct {
 	session.Message
 	Answers map[int64]PartRef // by the index of the result's part
-}
-
-// PartRef names a part.
-type PartRef struct {
-	Message session.MessageRef
-	Idx     int64
-}
-
-// RestoreFrozen is a frozen content with the names of its message and compaction.
-type RestoreFrozen struct {
-	session.Frozen
-	Message    session.MessageRef
-	Compaction CompactionRef // zero: none
-}
-
-// RestoreContext is a context's record with the names of its head and compaction.
-type RestoreContext struct {
-	session.Context
-	Head       *session.MessageRef
-	Compaction CompactionRef // zero: none
-}
-
-// RestoreCall is a ledger row with the names of what it belongs to.
-type RestoreCall struct {
-	session.Call
-	Message    *session.MessageRef
-	Compaction CompactionRef // zero: none
-	ContextN   int64         // the n-th context of its session, from 1; 0: none
 }
 
 // Restoring remembers, from one batch to the next, what the names in a file stand for here.
@@ -145,7 +106,7 @@ func (s *Store) Restore(ctx context.Context, b RestoreBatch) (ImportResult, erro
 		}
 		m.Day = day
 	}
-	if err := checkStorable(b.texts()); err != nil {
+	if err := checkStorable(textsOf(b.Session, b.Rows)); err != nil {
 		return ImportResult{}, fmt.Errorf("session %s: %w", b.Session.ID, err)
 	}
 	var r restorer
@@ -211,8 +172,11 @@ func (r *restorer) run() error {
 	}
 	first := r.sess.LastSeq + 1
 	r.draft = r.sess.Draft
-	for _, step := range []func() error{r.messages, r.compactions, r.frozen, r.contexts, r.calls} {
-		if err := step(); err != nil {
+	if err := r.messages(); err != nil {
+		return err
+	}
+	for _, row := range r.batch.Rows {
+		if err := r.beside(row); err != nil {
 			return err
 		}
 	}
@@ -235,9 +199,34 @@ func (r *restorer) run() error {
 	return err
 }
 
+// beside restores a row that is no message, and no set: those apply at the end.
+func (r *restorer) beside(row any) error {
+	c, isCompaction := row.(*SavedCompaction)
+	switch {
+	case isCompaction:
+		return r.compaction(c)
+	case r.now.mode == restoreVerify:
+		return nil
+	}
+	switch row := row.(type) {
+	case *SavedFrozen:
+		return r.frozen(row)
+	case *Block:
+		if row.Hash != hash([]byte(row.Content)) {
+			return session.Errorf(session.Invalid, "the block %s of session %s is not what its hash says", row.Hash, r.batch.Session.ID)
+		}
+		return r.keepBlock(*row)
+	case *SavedContext:
+		return r.context(row)
+	case *SavedCall:
+		return r.call(row)
+	}
+	return nil
+}
+
 // open finds the session, or makes it: hidden, as a draft of revision 0, until it is whole.
 func (r *restorer) open() error {
-	in := &r.batch.Session
+	in := &r.batch.Session.Session
 	want, source, sourceID := in.ID, in.Source, in.SourceID
 	if r.batch.Into.Copy {
 		sourceID = string(in.ID)
@@ -277,10 +266,34 @@ func (r *restorer) open() error {
 	return r.row(`SELECT COUNT(*) FROM calls WHERE session_id = ? AND session_id <> ''`, []any{want}, &r.now.known)
 }
 
+// isShell tells whether the session was purged where the file was written.
+func (r *restorer) isShell() bool { return r.batch.Session.PurgedAt != nil }
+
+// openShell finds what forks share of a purged session, or makes it: without a name, and seen by
+// nobody but them. Where the session is here, whole or as a shell, its messages only have to be
+// the file's.
+func (r *restorer) openShell(want session.ID, sourceID string) error {
+	here, err := readAncestor(r.ctx, r.tx, want)
+	if session.CodeOf(err) == session.NotFound {
+		return r.create(want, sourceID)
+	}
+	if err != nil {
+		return err
+	}
+	if here.Source != r.batch.Session.Source {
+		return session.Errorf(session.Conflict, "another session has the id %s here; --as-copy brings this one in under a new id", want)
+	}
+	r.now.id, r.now.mode = want, restoreVerify
+	if here.Revision == 0 { // an import of it was broken off
+		r.now.mode, r.now.changed = restoreForward, true
+	}
+	return nil
+}
+
 // create makes the session, with an id of its own when want is "". The day's counter moves
 // past the id, so that it is never given again.
 func (r *restorer) create(want session.ID, sourceID string) error {
-	in := &r.batch.Session
+	in := &r.batch.Session.Session
 	if sourceID != "" {
 		var other session.ID
 		err := r.row(`SELECT id FROM sessions WHERE source = ? AND source_id = ? AND source_id <> ''`, []any{in.Source, sourceID}, &other)
@@ -307,7 +320,7 @@ func (r *restorer) create(want session.ID, sourceID string) error {
 	}
 	_, err := r.exec(`INSERT INTO sessions (id, day, draft, source, source_id, directory, revision, created_at, updated_at, active_at, purged_at)
 		VALUES (?, ?, 1, ?, ?, ?, 0, ?, ?, ?, ?)`,
-		want, in.Day, orElse(in.Source, session.SourceSessiond), sourceID, in.Directory, in.CreatedAt, r.tx.now, in.CreatedAt, r.batch.PurgedAt)
+		want, in.Day, orElse(in.Source, session.SourceSessiond), sourceID, in.Directory, in.CreatedAt, r.tx.now, in.CreatedAt, r.batch.Session.PurgedAt)
 	if err != nil {
 		return fmt.Errorf("insert session: %w", err)
 	}
@@ -390,10 +403,425 @@ func (r *restorer) findCompaction(ref CompactionRef) (*int64, error) {
 
 const nthCompaction = `SELECT id FROM compactions WHERE session_id = ? ORDER BY id LIMIT 1 OFFSET ?`
 
+// messages compares those that are here and inserts the others.
+func (r *restorer) messages() error {
+	batch := r.batch.Messages
+	known := 0
+	for known < len(batch) && batch[known].ID.Seq <= r.sess.LastSeq {
+		known++
+	}
+	most := len(batch)
+	if r.isShell() {
+		most = 1 // of its messages not all are there
+	}
+	for run := range slices.Chunk(batch[:known], max(1, most)) {
+		if err := r.compare(run); err != nil {
+			return err
+		}
+	}
+	if r.now.mode == restoreVerify || !r.now.changed {
+		if known < len(batch) {
+			return r.conflict(batch[known].ID)
+		}
+		return nil
+	}
+	for i := known; i < len(batch); i++ {
+		if err := r.message(&batch[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compare refuses a session whose messages are others than the file's.
+func (r *restorer) compare(batch []RestoreMessage) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	from, to := batch[0].ID.Seq, batch[len(batch)-1].ID.Seq
+	here, err := collectMessages(r.ctx, r.tx, messagesOfRange, r.now.id, from, to, 0)
+	if err == nil && len(here) > 0 {
+		err = collectPartRows(r.ctx, r.tx, here, partsOfRange, r.now.id, from, to)
+	}
+	if err != nil {
+		return err
+	}
+	for i := range batch {
+		if i >= len(here) || !r.same(&batch[i].Message, &here[i]) {
+			return r.conflict(batch[i].ID)
+		}
+		r.res.Duplicates++
+	}
+	return nil
+}
+
+func (r *restorer) conflict(ref session.MessageRef) error {
+	return session.Errorf(session.Conflict, "session %s is here with other content, from message %s on; --as-copy brings the file's in under a new id", ref.Session, ref)
+}
+
+// same tells whether a message of the file is the one that is here, in everything that was said.
+func (r *restorer) same(in, here *session.Message) bool {
+	if in.Seq != here.Seq || (in.Parent == nil) != (here.Parent == nil) || in.Parent != nil && r.here(*in.Parent) != *here.Parent {
+		return false
+	}
+	if in.Kind != here.Kind || in.Role != here.Role || in.Origin != here.Origin || in.Finish != here.Finish || in.Author != here.Author ||
+		in.InContext != here.InContext || in.Display != here.Display || in.ExternalID != here.ExternalID ||
+		!in.CreatedAt.Equal(here.CreatedAt.Time) || !equalJSON(in.Extra, here.Extra) || len(in.Parts) != len(here.Parts) {
+		return false
+	}
+	for i := range in.Parts {
+		a, b := &in.Parts[i], &here.Parts[i]
+		if a.Kind != b.Kind || a.Text != b.Text || a.ToolName != b.ToolName || a.CallID != b.CallID || a.Arguments != b.Arguments ||
+			!sameText(a.BlobSHA, b.BlobSHA) || !equalJSON(a.Extra, b.Extra) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameText(a, b *string) bool {
+	return a == nil && b == nil || a != nil && b != nil && *a == *b
+}
+
+func (r *restorer) message(in *RestoreMessage) error {
+	m := &in.Message
+	if m.ID.Seq <= r.sess.LastSeq {
+		return session.Errorf(session.Invalid, "message %s does not stand in order of seq", m.ID)
+	}
+	var at place
+	if m.Parent != nil {
+		var err error
+		if at, err = r.placeAfter(r.here(*m.Parent)); session.CodeOf(err) == session.NotFound {
+			return session.Errorf(session.Invalid, "message %s follows message %s, which is neither in the file before it nor here", m.ID, *m.Parent)
+		} else if err != nil {
+			return err
+		}
+	}
+	named := m.ID
+	r.sess.LastSeq = named.Seq - 1
+	if err := r.insertRow(&r.sess, at, m); err != nil {
+		return fmt.Errorf("message %s: %w", named, err)
+	}
+	err := r.insertParts(&r.sess, m, func(i int) (*int64, error) {
+		call, ok := in.Answers[int64(i)]
+		if !ok {
+			return nil, nil
+		}
+		if call.Message == named {
+			row := m.RowID<<10 | call.Idx
+			return &row, nil
+		}
+		id, err := r.mustFind("a result", call.Message)
+		row := id<<10 | call.Idx
+		return &row, err
+	})
+	if err != nil {
+		return fmt.Errorf("message %s: %w", named, err)
+	}
+	progress(&r.sess, m)
+	r.res.Messages++
+	return nil
+}
+
+// compaction inserts one that is not here; one is known again by its time of creation.
+func (r *restorer) compaction(in *SavedCompaction) error {
+	var known int64
+	err := r.row(`SELECT id FROM compactions WHERE session_id = ? AND created_at = ? ORDER BY id LIMIT 1`, []any{r.now.id, in.CreatedAt}, &known)
+	if err == nil && r.now.mode != restoreNew && !r.taken(known) {
+		r.newCompactions[in.ID] = known
+		return r.outcome(known, in)
+	}
+	if err != nil && !noRows(err) {
+		return err
+	}
+	if r.now.mode == restoreVerify {
+		return nil
+	}
+	c := in.Compaction
+	c.SessionID, c.Details = r.now.id, r.detailsHere(c.Details)
+	if c.PreviousID, err = r.findCompaction(in.Previous); err != nil {
+		return err
+	}
+	if c.ThroughID, err = r.findOptional("a compaction", c.Through); err != nil {
+		return err
+	}
+	if c.FirstKeptID, err = r.findOptional("a compaction", c.FirstKept); err != nil {
+		return err
+	}
+	if err := r.insertCompaction(&c); err != nil {
+		return err
+	}
+	r.newCompactions[in.ID], r.now.changed = c.RowID, true
+	return nil
+}
+
+// taken tells whether a row stands for a compaction of the file already.
+func (r *restorer) taken(row int64) bool {
+	for _, known := range []map[CompactionRef]int64{r.newCompactions, r.batch.Into.compactions} {
+		for _, have := range known {
+			if have == row {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// outcome takes the file's word on a compaction that was still going on when it was written here.
+func (r *restorer) outcome(row int64, in *SavedCompaction) error {
+	if r.now.mode != restoreForward {
+		return nil
+	}
+	through, err := r.findOptional("a compaction", in.Through)
+	if err != nil {
+		return err
+	}
+	kept, err := r.findOptional("a compaction", in.FirstKept)
+	if err != nil {
+		return err
+	}
+	res, err := r.exec(`UPDATE compactions SET status = ?, reason = ?, activated_at = ?, through_id = ?, first_kept_id = ?, hidden_tokens = ?, summary_tokens = ?, summary = ?, span_summary = ?,
+		prefix_summary = ?, replacement = ?, details = ?, tokens_before = ?, tokens_after = ?, message_count = ?, provider = ?, model = ?, duration_ms = ?
+		WHERE id = ? AND status IN ('running', 'staged') AND status <> ?`,
+		in.Status, in.Reason, in.ActivatedAt, through, kept, in.HiddenTokens, in.SummaryTokens, in.Summary, in.SpanSummary,
+		in.PrefixSummary, in.Replacement, r.detailsHere(in.Details), in.TokensBefore, in.TokensAfter, in.MessageCount, in.Provider, in.Model, in.DurationMS,
+		row, in.Status)
+	if err != nil {
+		return err
+	}
+	if n, err := res.RowsAffected(); err != nil || n > 0 {
+		r.now.changed = true
+		return err
+	}
+	return nil
+}
+
+// detailsHere gives the names of messages in an overlay's details as they are here: a copy's
+// messages have others.
+func (r *restorer) detailsHere(raw session.JSON) session.JSON {
+	var d session.CompactionDetails
+	if r.now.id == r.batch.Session.ID && len(r.batch.Into.ids) == 0 || json.Unmarshal(raw, &d) != nil {
+		return raw
+	}
+	d.TurnStart, d.LastPerson, d.Record = r.hereName(d.TurnStart), r.hereName(d.LastPerson), r.hereName(d.Record)
+	for i, output := range d.Pruned {
+		d.Pruned[i] = r.hereName(output)
+	}
+	for i := range d.Replaced {
+		for j, name := range d.Replaced[i].Messages {
+			d.Replaced[i].Messages[j] = r.hereName(name)
+		}
+	}
+	return session.JSONOf(d)
+}
+
+// hereName is here for a name in text, of a message or an output of one.
+func (r *restorer) hereName(name string) string {
+	message, output, of := strings.Cut(name, "/")
+	ref, err := session.ParseRef(message)
+	if err != nil {
+		return name
+	}
+	if message = r.here(ref).String(); of {
+		message += "/" + output
+	}
+	return message
+}
+
+func (r *restorer) frozen(in *SavedFrozen) error {
+	f := in.Frozen
+	f.SessionID = r.now.id
+	var err error
+	if f.MessageID, err = r.mustFind("what was frozen", in.Message); err != nil {
+		return err
+	}
+	if f.CompactionID, err = r.findCompaction(in.Compaction); err != nil {
+		return err
+	}
+	return r.freeze(f)
+}
+
+// context inserts a context beyond the ones that are here.
+func (r *restorer) context(in *SavedContext) error {
+	if r.now.seen++; r.now.seen <= int64(len(r.now.contexts)) {
+		return nil
+	}
+	c := in.Context
+	c.SessionID, c.SystemHash, c.InitialHash, c.ToolsHash, c.Limits = r.now.id, in.System, in.Initial, in.Tools, in.Limits
+	if err := r.madeOf(&c); err != nil {
+		return err
+	}
+	var err error
+	if c.HeadID, err = r.findOptional("a context", in.Head); err != nil {
+		return err
+	}
+	if c.CompactionID, err = r.findCompaction(in.Compaction); err != nil {
+		return err
+	}
+	if err := r.insertContext(&c); err != nil {
+		return err
+	}
+	r.now.contexts, r.now.changed = append(r.now.contexts, c.RowID), true
+	return nil
+}
+
+// call counts a call beyond the ones that are here. One that is known by its source's id is
+// counted nowhere again.
+func (r *restorer) call(in *SavedCall) error {
+	if r.now.calls++; r.now.calls <= r.now.known {
+		return nil
+	}
+	c := in.call()
+	c.SessionID = r.now.id
+	var err error
+	if c.MessageID, err = r.findOptional("a call", in.Message); err != nil {
+		return err
+	}
+	if c.CompactionID, err = r.findCompaction(in.Compaction); err != nil {
+		return err
+	}
+	switch n := in.Context.N; {
+	case n == 0:
+	case n < 0 || n > int64(len(r.now.contexts)):
+		return session.Errorf(session.Invalid, "a call names context %d of session %s, which has %d", n, r.batch.Session.ID, len(r.now.contexts))
+	default:
+		c.ContextID = &r.now.contexts[n-1]
+	}
+	if err := r.addCall(&c, &r.sess); err != nil {
+		return err
+	}
+	if c.RowID != 0 {
+		r.res.Calls++
+		r.now.changed = true
+	}
+	return nil
+}
+
+// call returns the row that a line stands for, without what it belongs to.
+func (c *SavedCall) call() session.Call {
+	out := c.Call
+	out.RowID, out.ExternalID, out.CostNanoUSD = 0, c.ExternalID, c.CostNanoUSD
+	return out
+}
+
+// finish replaces the sets and takes what the session says of itself.
+func (r *restorer) finish() error {
+	if err := r.sets(); err != nil {
+		return err
+	}
+	if err := r.link(); err != nil {
+		return err
+	}
+	in, s := r.batch.Session.Session, &r.sess
+	if s.HeadID = nil; in.Head != nil {
+		id, err := r.mustFind("the head", *in.Head)
+		if err != nil {
+			return err
+		}
+		ref := r.here(*in.Head)
+		s.HeadID, s.Head = &id, &ref
+	}
+	s.ParentID, s.ParentKind, s.CreatedAt = r.hereID(in.ParentID), in.ParentKind, in.CreatedAt
+	if err := r.settleOverlay(s); err != nil {
+		return err
+	}
+	if in.Metadata == nil {
+		in.Metadata = session.JSON(`{}`)
+	}
+	if err := r.oneOpen(&in); err != nil {
+		return err
+	}
+	_, err := r.exec(`UPDATE sessions SET title = ?, title_source = ?, kind = ?, draft = ?, settings = ?, key = ?, generation = ?,
+		project = ?, git_branch = ?, provider = ?, model = ?, window = ?, parent_id = ?, parent_kind = ?, head_id = ?, last_seq = ?,
+		compaction_id = ?, epoch = ?, revision = ?, message_count = ?, total_tokens = ?, context_tokens = ?, compaction_count = (`+countedCompactions+`),
+		turn_origin = ?, created_at = ?, updated_at = ?, active_at = ?, inbound_at = ?, archived_at = ?, deleted_at = ?, ended_at = ?,
+		end_reason = ?, metadata = ? WHERE id = ?`,
+		in.Title, in.TitleSource, orElse(in.Kind, "chat"), in.Draft, in.Settings, in.Key, in.Generation,
+		in.Project, in.GitBranch, in.Provider, in.Model, in.Window, s.ParentID, s.ParentKind, s.HeadID, s.LastSeq,
+		s.CompactionID, in.Epoch, in.Revision, s.MessageCount, s.TotalTokens, s.ContextTokens, s.ID, s.ID,
+		r.batch.Session.TurnOrigin, in.CreatedAt, in.UpdatedAt, in.ActiveAt, in.InboundAt, in.ArchivedAt, in.DeletedAt, in.EndedAt,
+		in.EndReason, in.Metadata, s.ID)
+	if err != nil {
+		return fmt.Errorf("update session: %w", err)
+	}
+	switch {
+	case r.draft && !in.Draft:
+		r.usage.at(s.Day, s.Source, "").sessions++
+	case !r.draft && in.Draft:
+		r.usage.at(s.Day, s.Source, "").sessions--
+	}
+	if !r.isShell() {
+		if err := r.event(s.ID, EventSessionChanged, 0, nil); err != nil {
+			return err
+		}
+	}
+	r.sess, err = readAncestor(r.ctx, r.tx, s.ID)
+	return err
+}
+
+const countedCompactions = `SELECT COUNT(*) FROM compactions c WHERE c.session_id = ? AND c.status = 'done'
+	AND NOT EXISTS (SELECT 1 FROM compaction_undos u WHERE u.session_id = ? AND u.compaction_id = c.id)`
+
+// oneOpen sees to it that the session's key has one open generation: a conversation that goes on
+// under it here goes on, and the one that comes in has ended where it was.
+func (r *restorer) oneOpen(in *session.Session) error {
+	if in.Key == "" || in.EndedAt != nil || in.DeletedAt != nil || r.isShell() {
+		return nil
+	}
+	open, err := r.openBeside(in.Key, r.now.id)
+	if err != nil || len(open) == 0 {
+		return err
+	}
+	at := in.ActiveAt
+	in.EndedAt, in.EndReason = &at, endedByProgram
+	return r.keepOpen(&open[len(open)-1], in.Generation)
+}
+
+// sets replaces undos, marks, states and flushes.
+func (r *restorer) sets() error {
+	for _, table := range []string{"compaction_undos", "marks", "states", "flushes"} {
+		if _, err := r.exec(`DELETE FROM `+table+` WHERE session_id = ?`, r.now.id); err != nil {
+			return err
+		}
+	}
+	for _, row := range r.batch.Rows {
+		if err := r.set(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *restorer) set(row any) (err error) {
+	switch row := row.(type) {
+	case *SavedUndo:
+		var compaction *int64
+		if compaction, err = r.findCompaction(row.Compaction); err == nil {
+			_, err = r.exec(`INSERT INTO compaction_undos (session_id, compaction_id, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, r.now.id, compaction, row.At)
+		}
+	case *SavedMark:
+		var message int64
+		if message, err = r.mustFind("a mark", row.Message); err == nil {
+			_, err = r.exec(`INSERT INTO marks (session_id, message_id, kind, text, created_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+				r.now.id, message, row.Kind, row.Text, row.At)
+		}
+	case *SavedState:
+		_, err = r.exec(`INSERT INTO states (session_id, name, revision, value, updated_at, deleted_at) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			r.now.id, row.Name, row.Revision, row.Value, row.UpdatedAt, row.DeletedAt)
+	case *SavedFlush:
+		var compaction *int64
+		if compaction, err = r.findCompaction(row.Compaction); err == nil {
+			_, err = r.exec(`INSERT INTO flushes (session_id, compaction_id, at, outcome) VALUES (?, COALESCE(?, 0), ?, ?) ON CONFLICT DO NOTHING`,
+				r.now.id, compaction, row.At, row.Outcome)
+		}
+	}
+	return err
+}
+
 // link stores how the session hangs on its parent. What a fork inherits ends with a row of its
 // parent's; those of sessions further up came in before any of the parent's.
 func (r *restorer) link() error {
-	in := r.batch.Link
+	in := r.batch.Session.Link
 	if in == nil {
 		if r.batch.Session.ParentID == "" {
 			return nil
@@ -462,4 +890,38 @@ func equalJSON(a, b session.JSON) bool {
 	}
 	var x, y bytes.Buffer
 	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
+}
+
+// textsOf lists every text in the fields of values, which SQLite must be able to hold.
+func textsOf(values ...any) (all []field) {
+	var walk func(name string, v reflect.Value)
+	walk = func(name string, v reflect.Value) {
+		switch v.Kind() {
+		case reflect.String:
+			all = append(all, field{name, v.String()})
+		case reflect.Pointer, reflect.Interface:
+			if !v.IsNil() {
+				walk(name, v.Elem())
+			}
+		case reflect.Slice:
+			if v.Type() == reflect.TypeFor[session.JSON]() {
+				all = append(all, field{name, string(v.Bytes())})
+				return
+			}
+			for i := range v.Len() {
+				walk(name, v.Index(i))
+			}
+		case reflect.Struct:
+			if v.Type() == reflect.TypeFor[session.Time]() {
+				return
+			}
+			for i := range v.NumField() {
+				walk(strings.ToLower(v.Type().Field(i).Name), v.Field(i))
+			}
+		}
+	}
+	for _, v := range values {
+		walk("", reflect.ValueOf(v))
+	}
+	return all
 }

@@ -13,12 +13,13 @@ import (
 
 // StoreData is what a database holds of its user's that belongs to none of its sessions.
 type StoreData struct {
+	Type          string         `json:"type"`
 	PurgedSources []PurgedSource `json:"purged_sources,omitempty"`
 	PurgedDays    []PurgedDay    `json:"purged_days,omitempty"`
 	SessionDays   []SessionDay   `json:"session_days,omitempty"`
 	Calibrations  []LearnedScale `json:"calibrations,omitempty"`
 	Keys          []KeyLabel     `json:"keys,omitempty"`
-	Calls         []session.Call `json:"-"` // without a session
+	Calls         []SavedCall    `json:"calls,omitempty"` // without a session
 }
 
 // PurgedSource is a session of another program that was purged: an import leaves it out.
@@ -78,20 +79,20 @@ func (s *Store) EachStoreData(ctx context.Context, yield func(*StoreData) error)
 			return fmt.Errorf("the store's own data: %w", err)
 		}
 	}
-	if err := inPages(all.PurgedSources, storeDataPage, func(page []PurgedSource) error { return yield(&StoreData{PurgedSources: page}) }); err != nil {
-		return err
+	for page := range slices.Chunk(all.PurgedSources, storeDataPage) {
+		if err := yield(&StoreData{Type: LineStore, PurgedSources: page}); err != nil {
+			return err
+		}
 	}
-	if err := inPages(all.PurgedDays, storeDataPage, func(page []PurgedDay) error { return yield(&StoreData{PurgedDays: page}) }); err != nil {
-		return err
+	if len(all.PurgedDays)+len(all.SessionDays)+len(all.Calibrations) > 0 {
+		if err := yield(&StoreData{Type: LineStore, PurgedDays: all.PurgedDays, SessionDays: all.SessionDays, Calibrations: all.Calibrations}); err != nil {
+			return err
+		}
 	}
-	if err := inPages(all.SessionDays, storeDataPage, func(page []SessionDay) error { return yield(&StoreData{SessionDays: page}) }); err != nil {
-		return err
-	}
-	if err := inPages(all.Calibrations, storeDataPage, func(page []LearnedScale) error { return yield(&StoreData{Calibrations: page}) }); err != nil {
-		return err
-	}
-	if err := inPages(all.Keys, 1, func(page []KeyLabel) error { return yield(&StoreData{Keys: page}) }); err != nil {
-		return err
+	for label := range slices.Chunk(all.Keys, 1) { // each may be refused
+		if err := yield(&StoreData{Type: LineStore, Keys: label}); err != nil {
+			return err
+		}
 	}
 	for after := int64(0); ; {
 		var calls []session.Call
@@ -101,20 +102,15 @@ func (s *Store) EachStoreData(ctx context.Context, yield func(*StoreData) error)
 		if len(calls) == 0 {
 			return nil
 		}
-		if err := yield(&StoreData{Calls: calls}); err != nil {
+		line := StoreData{Type: LineStore}
+		for i := range calls {
+			line.Calls = append(line.Calls, savedCall(&calls[i]))
+		}
+		if err := yield(&line); err != nil {
 			return err
 		}
 		after = calls[len(calls)-1].RowID
 	}
-}
-
-func inPages[T any](rows []T, size int, yield func([]T) error) error {
-	for page := range slices.Chunk(rows, size) {
-		if err := yield(page); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 const (
@@ -276,8 +272,7 @@ func (r *storeRestorer) keys(d *StoreData) error {
 // by everything that it says: of equal ones as many come in as the file has more.
 func (r *storeRestorer) callsOfNobody(d *StoreData) error {
 	for i := range d.Calls {
-		c := d.Calls[i]
-		c.RowID, c.SessionID, c.MessageID, c.CompactionID, c.ContextID = 0, "", nil, nil, nil
+		c := d.Calls[i].call()
 		if c.ExternalID == "" {
 			cost := int64(-1)
 			if c.CostNanoUSD != nil {
@@ -314,16 +309,14 @@ const equalCalls = `SELECT COUNT(*) FROM calls WHERE session_id = '' AND externa
 
 // check refuses what cannot be stored.
 func (d *StoreData) check() error {
-	var texts []field
 	var days []string
 	for _, p := range d.PurgedSources {
-		texts = append(texts, field{"source", string(p.Source)})
 		if sum, err := hex.DecodeString(p.IDHash); err != nil || len(sum) != sha256.Size {
 			return session.Errorf(session.Invalid, "a purged source has the id_hash %.70q: it is no SHA-256", p.IDHash)
 		}
 	}
 	for _, p := range d.PurgedDays {
-		texts, days = append(texts, field{"source", string(p.Source)}), append(days, p.Day)
+		days = append(days, p.Day)
 	}
 	for _, day := range d.SessionDays {
 		if days = append(days, day.Day); day.Last < 1 {
@@ -331,20 +324,17 @@ func (d *StoreData) check() error {
 		}
 	}
 	for _, c := range d.Calibrations {
-		if texts = append(texts, field{"model", c.Model}); c.Scale <= 0 || c.Weight < 0 {
+		if c.Scale <= 0 || c.Weight < 0 {
 			return session.Errorf(session.Invalid, "the calibration of model %.70q has the scale %g and the weight %g", c.Model, c.Scale, c.Weight)
 		}
 	}
-	for _, k := range d.Keys {
-		texts = append(texts, field{"key", k.Key}, field{"label", k.Label})
-	}
 	for i := range d.Calls {
-		texts, days = append(texts, textsOfCall(&d.Calls[i])...), append(days, d.Calls[i].Day)
+		days = append(days, d.Calls[i].Day)
 	}
 	for _, day := range days {
 		if _, err := time.Parse(time.DateOnly, day); err != nil {
 			return session.Errorf(session.Invalid, "%.70q is no day: it looks like 2026-02-11", day)
 		}
 	}
-	return checkStorable(texts)
+	return checkStorable(textsOf(d))
 }

@@ -16,6 +16,9 @@ import (
 func keysOf(line any) []string {
 	var keys []string
 	for _, field := range reflect.VisibleFields(reflect.TypeOf(line)) {
+		if field.Type == reflect.TypeFor[*struct{}]() {
+			continue // takes the place of a field that the line does not have
+		}
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		keys = append(keys, name)
 	}
@@ -35,27 +38,27 @@ func TestEveryColumnIsWrittenOrMadeAnew(t *testing.T) {
 		renamed []string // a name in the file in the place of a row, or of its session's
 		anew    []string
 	}{
-		"sessions": {sessionLine{}, []string{"head_id"}, []string{
+		"sessions": {store.SavedSession{}, []string{"head_id"}, []string{
 			"last_seq", "compaction_id", "message_count", "total_tokens", "context_tokens", "compaction_count", "input_tokens", "output_tokens",
 			"cache_read_tokens", "cache_write_tokens", "cost_nanousd", "cost_usd", "unpriced_calls",
 		}},
-		"messages":         {messageLine{}, []string{"session_id", "seq", "parent_id"}, []string{"jump", "depth", "path_tokens"}},
-		"parts":            {partLine{}, []string{"call_part_id", "id", "message_id", "idx"}, []string{"tokens"}},
-		"blobs":            {blobLine{}, []string{"data"}, []string{"size"}},
-		"compactions":      {compactionLine{}, []string{"session_id", "previous_id", "through_id", "first_kept_id"}, nil},
-		"compaction_undos": {undoLine{}, []string{"session_id", "compaction_id"}, nil},
-		"frozen":           {frozenLine{}, []string{"id", "session_id", "message_id", "compaction_id"}, nil},
-		"blocks":           {blockLine{}, nil, nil},
-		"contexts":         {contextLine{}, []string{"session_id", "head_id", "compaction_id", "system_hash", "initial_hash", "tools_hash"}, nil},
-		"calls":            {callLine{}, []string{"id", "session_id", "message_id", "compaction_id", "context_id"}, []string{"cost_usd"}},
-		"marks":            {markLine{}, []string{"session_id", "message_id"}, nil},
-		"states":           {stateLine{}, []string{"session_id"}, nil},
+		"messages":         {store.SavedMessage{}, []string{"session_id", "seq", "parent_id"}, []string{"jump", "depth", "path_tokens"}},
+		"parts":            {store.SavedPart{}, []string{"call_part_id", "id", "message_id", "idx"}, []string{"tokens"}},
+		"blobs":            {store.SavedBlob{}, []string{"data"}, []string{"size"}},
+		"compactions":      {store.SavedCompaction{}, []string{"session_id", "previous_id", "through_id", "first_kept_id"}, nil},
+		"compaction_undos": {store.SavedUndo{}, []string{"session_id", "compaction_id"}, nil},
+		"frozen":           {store.SavedFrozen{}, []string{"id", "session_id", "message_id", "compaction_id"}, nil},
+		"blocks":           {store.Block{}, nil, nil},
+		"contexts":         {store.SavedContext{}, []string{"session_id", "head_id", "compaction_id", "system_hash", "initial_hash", "tools_hash"}, nil},
+		"calls":            {store.SavedCall{}, []string{"id", "session_id", "message_id", "compaction_id", "context_id"}, []string{"cost_usd"}},
+		"marks":            {store.SavedMark{}, []string{"session_id", "message_id"}, nil},
+		"states":           {store.SavedState{}, []string{"session_id"}, nil},
 		"purged_sources":   {store.PurgedSource{}, nil, nil},
 		"purged_days":      {store.PurgedDay{}, nil, nil},
 		"session_days":     {store.SessionDay{}, nil, nil},
 		"calibrations":     {store.LearnedScale{}, nil, nil},
 		"keys":             {store.KeyLabel{}, nil, nil},
-		"flushes":          {flushLine{}, []string{"session_id", "compaction_id"}, nil},
+		"flushes":          {store.SavedFlush{}, []string{"session_id", "compaction_id"}, nil},
 	} {
 		var columns []string
 		if err := s.Reader().Select(&columns, `SELECT name FROM pragma_table_xinfo(?)`, table); err != nil || len(columns) == 0 {

@@ -3,8 +3,6 @@ package sessiond
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 
 	"sessiond/internal/session"
@@ -70,9 +68,4 @@ func Order(ctx context.Context, s *store.Store, ids []session.ID) ([]session.ID,
 // forksBelow tells whether the last session of a line needs the one that it comes from.
 func forksBelow(line []session.ID, byID map[session.ID]*store.Kin) bool {
 	return byID[line[len(line)-1]].ParentKind == session.ParentFork
-}
-
-func hashOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
 }

@@ -1,9 +1,11 @@
 package sessiond
 
 import (
+	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +24,9 @@ const (
 	skipStore   = "of the store itself, and refused"
 )
 
+// maxLine is the size of the longest line: a content of 64 MiB, each byte written as an escape of six.
+const maxLine = 400 << 20
+
 // Read implements history.Source. There is no cursor: what is here is known by its names, so a
 // session that was purged since comes back.
 //
@@ -33,37 +38,24 @@ func (s *Source) Read(ctx context.Context, found history.Found, _ *history.Curso
 		return nil, err
 	}
 	defer file.Close()
-	cuts := history.NewCuts(file, found, cutRule())
-	check := reader{ctx: ctx, path: found.Path, cuts: cuts, bad: map[int]bool{}, into: &store.Restoring{}, emit: func(history.Batch) error { return nil }}
+	check := reader{ctx: ctx, path: found.Path, bad: map[int]bool{}, into: &store.Restoring{}, emit: func(history.Batch) error { return nil }}
 	if err := check.run(file, info.Size()); err != nil {
 		return check.problems, err
 	}
-	r := reader{ctx: ctx, path: found.Path, cuts: cuts, bad: check.bad, into: &store.Restoring{}, emit: emit, store: true, copies: s.AsCopy}
+	r := reader{ctx: ctx, path: found.Path, bad: check.bad, into: &store.Restoring{}, emit: emit, store: true, copies: s.AsCopy}
 	err = r.run(file, info.Size())
 	if s.AsCopy && err == nil && len(r.foreign) > 0 {
 		r.into.Copy = true
-		r = reader{ctx: ctx, path: found.Path, cuts: cuts, bad: check.bad, into: r.into, emit: emit, store: true, only: r.foreign}
+		r = reader{ctx: ctx, path: found.Path, bad: check.bad, into: r.into, emit: emit, store: true, only: r.foreign}
 		err = r.run(file, info.Size())
 	}
 	return append(check.problems, r.problems...), err
-}
-
-// cutRule tells that what blobs hold is read out of the file when it is stored.
-func cutRule() history.CutRule {
-	return history.CutRule{
-		Fields: []string{"text", "base64"},
-		Whole: func(line []byte) bool {
-			kind, ok := typeOf(line)
-			return !ok || kind != lineBlob
-		},
-	}
 }
 
 // reader carries a file through one pass.
 type reader struct {
 	ctx      context.Context
 	path     string
-	cuts     *history.Cuts
 	emit     func(history.Batch) error
 	store    bool             // the second pass
 	into     *store.Restoring // what names stand for in the store
@@ -77,10 +69,11 @@ type reader struct {
 	number  int // of the session, from 1
 	begun   bool
 	ended   bool
-	session sessionLine
-	have    lineCounts
+	session store.SavedSession
+	have    store.LineCounts
 	last    int64 // seq
 	batch   store.RestoreBatch
+	sets    []any // of the present session: they come with its last piece
 	size    int
 	blobs   map[string]*session.Blob // of lines whose message has not come
 	failed  map[int]bool             // sessions that are not imported
@@ -90,21 +83,21 @@ type reader struct {
 
 func (r *reader) run(file io.ReaderAt, size int64) error {
 	r.failed, r.foreign, r.absent, r.blobs = map[int]bool{}, map[int]bool{}, map[session.ID]bool{}, map[string]*session.Blob{}
-	lines := history.NewLines(file, 0, size).Cut(r.cuts)
-	for {
-		raw, _, _, err := lines.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
+	lines := bufio.NewScanner(io.NewSectionReader(file, 0, size))
+	lines.Buffer(make([]byte, 64<<10), maxLine)
+	for lines.Scan() {
 		if r.line++; r.line%256 == 0 && r.ctx.Err() != nil {
 			return r.ctx.Err()
 		}
-		if err := r.take(bytes.TrimSpace(history.Unmarked(raw))); err != nil {
+		if err := r.take(bytes.TrimSpace(history.Unmarked(lines.Bytes()))); err != nil {
 			return err
 		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return session.Errorf(session.TooLarge, "line %d is longer than %d MiB: no sessiond wrote it", r.line+1, maxLine>>20)
+	}
+	if lines.Err() != nil {
+		return lines.Err()
 	}
 	switch {
 	case r.line == 0:
@@ -153,14 +146,14 @@ func (r *reader) take(raw []byte) error {
 		r.spoil("the line is no JSON object with a type")
 		r.records.Skip(skipFailed, 1)
 		return nil
-	case kind == lineSession || kind == lineEnd || kind == lineStore:
+	case kind == store.LineSession || kind == lineEnd || kind == store.LineStore:
 		if err := r.close(); err != nil {
 			return err
 		}
 		switch kind {
 		case lineEnd:
 			return r.end(raw)
-		case lineStore:
+		case store.LineStore:
 			return r.storeData(raw)
 		}
 		return r.open(raw)
@@ -168,18 +161,25 @@ func (r *reader) take(raw []byte) error {
 		r.skipped(1)
 		return nil
 	}
-	known, err := r.content(kind, raw)
+	row := newRow(kind)
+	if row == nil {
+		r.records.Skip(skipUnknown, 1)
+		return nil
+	}
+	err := unmarshal(raw, row)
+	if err == nil {
+		err = r.add(row)
+	}
+	r.size += len(raw)
 	switch {
 	case session.CodeOf(err) == session.Busy: // the file changed
 		return err
 	case err != nil:
 		r.spoil("%s", strings.TrimPrefix(err.Error(), "json: "))
 		r.skipped(1)
-	case !known:
-		r.records.Skip(skipUnknown, 1)
 	default:
 		r.batch.Records++
-		if kind == lineBlob { // its message comes next
+		if kind == store.LineBlob { // its message comes next
 			return nil
 		}
 		if len(r.batch.Messages) >= history.MaxBatch || r.size >= history.MaxBatchBytes || r.batch.Records >= 2*history.MaxBatch {
@@ -204,7 +204,7 @@ func (r *reader) skipped(n int) {
 
 func (r *reader) begin(raw []byte, kind string) error {
 	var l exportLine
-	if err := json.Unmarshal(raw, &l); err != nil || kind != lineExport || l.Program != string(session.SourceSessiond) {
+	if err := unmarshal(raw, &l); err != nil || kind != lineExport || l.Program != string(session.SourceSessiond) {
 		return session.Errorf(session.Invalid, "no export of sessiond: its first line is no export line")
 	}
 	if l.Version < 1 || l.Version > Version {
@@ -217,10 +217,10 @@ func (r *reader) begin(raw []byte, kind string) error {
 
 func (r *reader) end(raw []byte) error {
 	var l endLine
-	if err := json.Unmarshal(raw, &l); err != nil || l.Sessions != r.number {
+	if err := unmarshal(raw, &l); err != nil || l.Sessions != r.number {
 		r.complain(r.line, "the end line counts %d sessions, the file holds %d", l.Sessions, r.number)
 	}
-	r.ended, r.session = true, sessionLine{}
+	r.ended, r.session = true, store.SavedSession{}
 	r.frame()
 	return nil
 }
@@ -234,10 +234,11 @@ func (r *reader) frame() {
 // open begins a session.
 func (r *reader) open(raw []byte) error {
 	r.number++
-	r.session, r.have, r.last, r.size = sessionLine{}, lineCounts{}, 0, 0
+	r.sets = nil
+	r.session, r.have, r.last, r.size = store.SavedSession{}, store.LineCounts{}, 0, 0
 	clear(r.blobs)
 	r.batch = store.RestoreBatch{}
-	err := json.Unmarshal(raw, &r.session)
+	err := unmarshal(raw, &r.session)
 	if err == nil {
 		_, err = session.ParseID(string(r.session.ID))
 	}
@@ -257,7 +258,7 @@ func (r *reader) open(raw []byte) error {
 		r.skipped(1)
 		return nil
 	}
-	r.batch = store.RestoreBatch{Into: r.into, Session: r.session.session(), PurgedAt: r.session.PurgedAt, Begin: true, Records: 1}
+	r.batch = store.RestoreBatch{Into: r.into, Session: r.session, Begin: true, Records: 1}
 	return nil
 }
 
@@ -278,18 +279,15 @@ func (r *reader) close() error {
 // flush gives the batch away. A session that the store refuses does not stop the others.
 func (r *reader) flush(end bool) error {
 	b := r.batch
-	b.End, b.Link = end, (*store.Link)(r.session.Link)
-	r.batch = store.RestoreBatch{Into: r.into, Session: b.Session, PurgedAt: b.PurgedAt}
-	r.size = 0
-	defer clear(r.blobs) // those that come again are in the store then
-	if !end {            // sets are one
-		r.batch.Undos, r.batch.Marks, r.batch.States, r.batch.Flushes = b.Undos, b.Marks, b.States, b.Flushes
-		b.Undos, b.Marks, b.States, b.Flushes = nil, nil, nil, nil
+	if b.End = end; end {
+		b.Rows, r.sets = append(b.Rows, r.sets...), nil
 	}
+	r.batch, r.size = store.RestoreBatch{Into: r.into, Session: b.Session}, 0
+	defer clear(r.blobs) // the store has those that come again
 	if !r.store {
 		return nil
 	}
-	out := history.Batch{Records: r.records, Restore: &b, Aside: b.PurgedAt != nil} // a shell is no session
+	out := history.Batch{Records: r.records, Restore: &b, Aside: b.Session.PurgedAt != nil} // a shell is no session
 	out.Records.Import(b.Records)
 	err := r.emit(out)
 	switch session.CodeOf(err) {
@@ -319,12 +317,12 @@ func (r *reader) refused(err error, records int) {
 
 // storeData gives a piece of the store's own data away.
 func (r *reader) storeData(raw []byte) error {
-	r.session = sessionLine{}
+	r.session = store.SavedSession{}
 	if r.only != nil {
 		return nil
 	}
-	var l storeLine
-	if err := json.Unmarshal(raw, &l); err != nil {
+	var l store.StoreData
+	if err := unmarshal(raw, &l); err != nil {
 		if !r.store { // the first pass tells what is damaged
 			r.complain(r.line, "%s", strings.TrimPrefix(err.Error(), "json: "))
 		}
@@ -334,10 +332,7 @@ func (r *reader) storeData(raw []byte) error {
 	if !r.store {
 		return nil
 	}
-	for i := range l.Calls {
-		l.StoreData.Calls = append(l.StoreData.Calls, l.Calls[i].call())
-	}
-	out := history.Batch{Records: r.records, Restore: &store.RestoreBatch{Into: r.into, Store: &l.StoreData, Records: 1}, Aside: true}
+	out := history.Batch{Records: r.records, Restore: &store.RestoreBatch{Into: r.into, Store: &l, Records: 1}, Aside: true}
 	out.Records.Import(1)
 	err := r.emit(out)
 	switch session.CodeOf(err) {
@@ -356,17 +351,80 @@ func (r *reader) storeData(raw []byte) error {
 	return err
 }
 
-// typeOf reads a line's type. The writer puts it first.
-func typeOf(raw []byte) (string, bool) {
-	const first = `{"type":"`
-	if bytes.HasPrefix(raw, []byte(first)) {
-		if end := bytes.IndexByte(raw[len(first):], '"'); end >= 0 {
-			return string(raw[len(first) : len(first)+end]), true
+// add adds a row of a session to the batch.
+func (r *reader) add(row any) error {
+	switch row := row.(type) {
+	case *store.SavedBlob:
+		return r.blob(row)
+	case *store.SavedMessage:
+		r.have.Messages++
+		return r.message(row)
+	case *store.SavedCompaction:
+		r.have.Compactions++
+	case *store.SavedFrozen:
+		r.have.Frozen++
+	case *store.SavedContext:
+		r.have.Contexts++
+	case *store.SavedCall:
+		r.have.Calls++
+	case *store.SavedUndo:
+		r.have.Undos++
+		r.sets = append(r.sets, row)
+		return nil
+	case *store.SavedMark:
+		r.have.Marks++
+		r.sets = append(r.sets, row)
+		return nil
+	case *store.SavedState:
+		r.have.States++
+		r.sets = append(r.sets, row)
+		return nil
+	case *store.SavedFlush:
+		r.have.Flushes++
+		r.sets = append(r.sets, row)
+		return nil
+	}
+	r.batch.Rows = append(r.batch.Rows, row)
+	return nil
+}
+
+func (r *reader) blob(l *store.SavedBlob) error {
+	b := session.Blob{SHA256: l.SHA256, MediaType: l.MediaType, Data: l.Base64}
+	if l.Text != nil {
+		b.Data = []byte(*l.Text)
+	}
+	b.Size = int64(len(b.Data))
+	if sum := sha256.Sum256(b.Data); hex.EncodeToString(sum[:]) != l.SHA256 {
+		return fmt.Errorf("the blob is not what its sha256 %.60q says", l.SHA256)
+	}
+	r.blobs[l.SHA256] = &b
+	return nil
+}
+
+func (r *reader) message(l *store.SavedMessage) error {
+	switch {
+	case l.ID.Session != r.session.ID:
+		return fmt.Errorf("message %s stands in session %s", l.ID, r.session.ID)
+	case l.ID.Seq <= r.last:
+		return fmt.Errorf("message %s stands behind message %d", l.ID, r.last)
+	case l.Parent != nil && l.Parent.Session == l.ID.Session && l.Parent.Seq >= l.ID.Seq:
+		return fmt.Errorf("message %s follows %s, which comes later", l.ID, *l.Parent)
+	case l.CreatedAt.IsZero():
+		return fmt.Errorf("message %s has no created_at", l.ID)
+	}
+	r.last = l.ID.Seq
+	m := store.RestoreMessage{Message: session.Message(l.MessageColumns), Answers: map[int64]store.PartRef{}}
+	m.SessionID, m.Seq, m.Extra, m.Parts = l.ID.Session, l.ID.Seq, l.Extra, make([]session.Part, len(l.Parts))
+	for i := range l.Parts {
+		p := &l.Parts[i]
+		if m.Parts[i] = p.Part; p.BlobSHA != nil {
+			m.Parts[i].Blob = r.blobs[*p.BlobSHA]
+		}
+		if p.Answers != (store.PartRef{}) {
+			m.Answers[int64(i)] = p.Answers
 		}
 	}
-	var l struct {
-		Type string `json:"type"`
-	}
-	err := json.Unmarshal(raw, &l)
-	return l.Type, err == nil && l.Type != ""
+	r.batch.Messages = append(r.batch.Messages, m)
+	r.size += history.Size(&history.Message{Message: m.Message}) // with its blobs
+	return nil
 }

@@ -1,0 +1,264 @@
+package store
+
+import (
+	"strconv"
+	"strings"
+
+	"sessiond/internal/session"
+)
+
+// The types of lines in a file of sessions, which docs/export.md describes. Each is a struct
+// here: the columns of a row, with names in the place of row ids.
+const (
+	LineSession    = "session"
+	LineBlob       = "blob"
+	LineMessage    = "message"
+	LineCompaction = "compaction"
+	LineUndo       = "undo"
+	LineFrozen     = "frozen"
+	LineBlock      = "block"
+	LineContext    = "context"
+	LineCall       = "call"
+	LineMark       = "mark"
+	LineState      = "state"
+	LineFlush      = "flush"
+	LineStore      = "store"
+)
+
+// hidden takes the place of a field of an embedded struct that a line does not have.
+type hidden = *struct{}
+
+// SavedSession is the columns of sessions that are no counters.
+type SavedSession struct {
+	Type string `json:"type"`
+	session.Session
+	TurnOrigin session.Origin `json:"turn_origin,omitempty"`
+	PurgedAt   *session.Time  `json:"purged_at,omitempty"` // only what its forks share is left of it
+	Link       *SavedLink     `json:"link,omitempty"`      // nil: it shares nothing and nothing started it
+	Lines      LineCounts     `json:"lines"`
+
+	LastSeq          hidden `json:"last_seq,omitempty"`
+	MessageCount     hidden `json:"message_count,omitempty"`
+	TotalTokens      hidden `json:"total_tokens,omitempty"`
+	ContextTokens    hidden `json:"context_tokens,omitempty"`
+	CompactionCount  hidden `json:"compaction_count,omitempty"`
+	InputTokens      hidden `json:"input_tokens,omitempty"`
+	OutputTokens     hidden `json:"output_tokens,omitempty"`
+	CacheReadTokens  hidden `json:"cache_read_tokens,omitempty"`
+	CacheWriteTokens hidden `json:"cache_write_tokens,omitempty"`
+	CostUSD          hidden `json:"cost_usd,omitempty"`
+	UnpricedCalls    hidden `json:"unpriced_calls,omitempty"`
+}
+
+// SavedLink says how a session hangs on its parent. Of what a fork inherits it counts the
+// parent's compactions and frozen texts, -1 for all.
+type SavedLink struct {
+	Message     *session.MessageRef `json:"message,omitempty"`
+	Call        string              `json:"call_id,omitempty"`
+	Root        session.ID          `json:"root_id,omitempty"`
+	Number      int64               `json:"number,omitempty"`
+	Compactions int64               `json:"compactions"`
+	Frozen      int64               `json:"frozen"`
+	ActivatedAt *session.Time       `json:"activated_at,omitempty"`
+}
+
+// LineCounts says how many lines of a type follow the session's, so that a cut file is noticed.
+type LineCounts struct {
+	Messages    int64 `json:"messages"`
+	Compactions int64 `json:"compactions"`
+	Undos       int64 `json:"undos"`
+	Frozen      int64 `json:"frozen"`
+	Contexts    int64 `json:"contexts"`
+	Calls       int64 `json:"calls"`
+	Marks       int64 `json:"marks"`
+	States      int64 `json:"states"`
+	Flushes     int64 `json:"flushes"`
+}
+
+// SavedBlob stands before the first message of its session that holds it.
+type SavedBlob struct {
+	Type      string  `json:"type"`
+	SHA256    string  `json:"sha256"`
+	MediaType string  `json:"media_type"`
+	Text      *string `json:"text,omitempty"`
+	Base64    []byte  `json:"base64,omitempty"` // of what is no text
+}
+
+// MessageColumns are a message's without its methods, so that a line can embed them.
+type MessageColumns session.Message
+
+// SavedMessage is a message. Tokens are for reading: they are counted again when it comes in.
+type SavedMessage struct {
+	Type string `json:"type"`
+	MessageColumns
+	Extra session.JSON `json:"extra,omitempty"`
+	Parts []SavedPart  `json:"parts"`
+	Seq   hidden       `json:"seq,omitempty"`
+}
+
+// SavedPart is a part of a message.
+type SavedPart struct {
+	session.Part
+	Answers PartRef `json:"answers,omitzero"` // of a result: the part that calls
+	Tokens  hidden  `json:"tokens,omitempty"`
+}
+
+// SavedCompaction is a compaction.
+type SavedCompaction struct {
+	Type     string        `json:"type"`
+	ID       CompactionRef `json:"id"`
+	Previous CompactionRef `json:"previous,omitzero"`
+	session.Compaction
+	SessionID hidden `json:"session_id,omitempty"`
+}
+
+// SavedUndo says that a compaction, the session's own or an inherited one, is undone in it.
+type SavedUndo struct {
+	Type       string        `json:"type"`
+	Compaction CompactionRef `json:"compaction"`
+	At         session.Time  `json:"at"`
+}
+
+// SavedFrozen is something that was frozen into a context.
+type SavedFrozen struct {
+	Type       string             `json:"type"`
+	Message    session.MessageRef `json:"message"`
+	Compaction CompactionRef      `json:"compaction,omitzero"`
+	session.Frozen
+}
+
+// Block is what a caller gave beside the messages. In a file it stands before the first context
+// of its session that is made of it.
+type Block struct {
+	Type      string       `db:"-" json:"type"`
+	Hash      string       `db:"hash" json:"hash"`
+	Kind      string       `db:"kind" json:"kind"`
+	Content   string       `db:"content" json:"content"`
+	CreatedAt session.Time `db:"created_at" json:"created_at"`
+}
+
+// SavedContext is the record of a context, with the blocks that it was made of by their hashes.
+type SavedContext struct {
+	Type       string              `json:"type"`
+	ID         ContextRef          `json:"id"`
+	Head       *session.MessageRef `json:"head,omitempty"`
+	Compaction CompactionRef       `json:"compaction,omitzero"`
+	session.Context
+	System  string       `json:"system,omitempty"`
+	Initial string       `json:"initial,omitempty"`
+	Tools   string       `json:"tools,omitempty"`
+	Limits  session.JSON `json:"limits,omitempty"`
+}
+
+// SavedCall is a row of the ledger.
+type SavedCall struct {
+	Type       string              `json:"type,omitempty"` // "" inside a line of the type store
+	Message    *session.MessageRef `json:"message,omitempty"`
+	Compaction CompactionRef       `json:"compaction,omitzero"`
+	Context    ContextRef          `json:"context,omitzero"`
+	session.Call
+	ExternalID  string `json:"external_id,omitempty"`
+	CostNanoUSD *int64 `json:"cost_nanousd"`
+	SessionID   hidden `json:"session_id,omitempty"`
+	CostUSD     hidden `json:"cost_usd,omitempty"`
+}
+
+// SavedMark is a pin or label on a message of the session's tree.
+type SavedMark struct {
+	Type    string             `json:"type"`
+	Message session.MessageRef `json:"message"`
+	Kind    string             `json:"kind"`
+	Text    string             `json:"text,omitempty"`
+	At      session.Time       `json:"created_at"`
+}
+
+// SavedState is a named document of a session.
+type SavedState struct {
+	Type      string        `db:"-" json:"type"`
+	Name      string        `db:"name" json:"name"`
+	Revision  int64         `db:"revision" json:"revision"`
+	Value     session.JSON  `db:"value" json:"value"`
+	UpdatedAt session.Time  `db:"updated_at" json:"updated_at"`
+	DeletedAt *session.Time `db:"deleted_at" json:"deleted_at,omitempty"` // it was taken away, and keeps its revision
+}
+
+// SavedFlush is a memory flush that a caller reported.
+type SavedFlush struct {
+	Type       string        `json:"type"`
+	Compaction CompactionRef `json:"compaction,omitzero"` // zero: before the first
+	At         session.Time  `json:"at"`
+	Outcome    string        `json:"outcome"`
+}
+
+// PartRef names a part: 20260211_001.42/0 is the first one of message 42.
+type PartRef struct {
+	Message session.MessageRef
+	Idx     int64
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (p PartRef) MarshalText() ([]byte, error) {
+	return []byte(p.Message.String() + "/" + strconv.FormatInt(p.Idx, 10)), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (p *PartRef) UnmarshalText(b []byte) error {
+	name, idx, _ := strings.Cut(string(b), "/")
+	ref, err := session.ParseRef(name)
+	if err != nil {
+		return err
+	}
+	n, err := strconv.ParseInt(idx, 10, 64)
+	if err != nil || n < 0 || n >= session.MaxParts {
+		return session.Errorf(session.Invalid, "%.60q is no name of a part: it looks like 20260211_001.42/0", b)
+	}
+	p.Message, p.Idx = ref, n
+	return nil
+}
+
+// CompactionRef names the n-th compaction of a session, from 1: 20260211_001/compaction/2. Its
+// row has another number in another file.
+type CompactionRef struct {
+	Session session.ID `db:"session_id"`
+	N       int64      `db:"n"`
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (c CompactionRef) MarshalText() ([]byte, error) {
+	return nthName(c.Session, LineCompaction, c.N), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (c *CompactionRef) UnmarshalText(b []byte) (err error) {
+	c.Session, c.N, err = parseNth(string(b), LineCompaction)
+	return err
+}
+
+// ContextRef names the n-th context of a session, from 1: 20260211_001/context/7.
+type ContextRef struct {
+	Session session.ID
+	N       int64
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (c ContextRef) MarshalText() ([]byte, error) { return nthName(c.Session, LineContext, c.N), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (c *ContextRef) UnmarshalText(b []byte) (err error) {
+	c.Session, c.N, err = parseNth(string(b), LineContext)
+	return err
+}
+
+func nthName(id session.ID, noun string, n int64) []byte {
+	return []byte(string(id) + "/" + noun + "/" + strconv.FormatInt(n, 10))
+}
+
+func parseNth(name, noun string) (session.ID, int64, error) {
+	id, number, ok := strings.Cut(name, "/"+noun+"/")
+	n, err := strconv.ParseInt(number, 10, 64)
+	if ok && err == nil && n > 0 {
+		id, err := session.ParseID(id)
+		return id, n, err
+	}
+	return "", 0, session.Errorf(session.Invalid, "%.60q is no name of a %s: it looks like 20260211_001/%s/2", name, noun, noun)
+}
