@@ -1,5 +1,5 @@
-// Package migrations holds the schema as numbered SQL files, applied by goose. A file that
-// has landed is never changed: a new one follows.
+// Package migrations holds the schema as numbered SQL files, which goose applies. 00100 to 00106
+// are the baseline of version 0.1.0. A file that landed is never changed: a new one follows.
 package migrations
 
 import "embed"

@@ -24,8 +24,12 @@ import (
 	"sessiond/internal/session"
 )
 
-// applicationID marks the file as sessiond's in SQLite's own header: "sesd".
-const applicationID = 0x73657364
+// The application id in SQLite's header marks a file as sessiond's.
+const (
+	applicationID          = 0x73657331 // "ses1": since version 0.1.0
+	oldApplicationID       = 0x73657364 // "sesd": before it
+	firstMigration   int64 = 100        // the baseline of version 0.1.0
+)
 
 const (
 	readerConns = 4
@@ -209,7 +213,8 @@ func (s *Store) migrate(ctx context.Context) error {
 	return nil
 }
 
-// checkVersion refuses what is not sessiond's, or is of a newer one, before anything is changed.
+// checkVersion refuses a file that is not sessiond's, is of a newer one or from before version
+// 0.1.0, before anything is changed.
 func (s *Store) checkVersion(ctx context.Context, db *sql.DB) error {
 	var tables, goosed int
 	err := db.QueryRowContext(ctx, `SELECT COUNT(*), COALESCE(SUM(name = 'goose_db_version'), 0) FROM sqlite_schema WHERE type = 'table'`).Scan(&tables, &goosed)
@@ -223,6 +228,9 @@ func (s *Store) checkVersion(ctx context.Context, db *sql.DB) error {
 	if tables == 0 && !s.opt.ReadOnly && (app == 0 || app == applicationID) {
 		return nil
 	}
+	if app == oldApplicationID {
+		return s.tooOld()
+	}
 	if goosed == 0 || app != applicationID {
 		return session.Errorf(session.Invalid, "%s is not sessiond's: it is another program's SQLite database, or an empty one; nothing was changed. Name another file with --db", s.path)
 	}
@@ -234,12 +242,21 @@ func (s *Store) checkVersion(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	switch {
+	case have > 0 && have < firstMigration:
+		return s.tooOld()
 	case have > want:
 		return session.Errorf(session.Invalid, "%s has schema %d, this sessiond knows up to %d: update sessiond; nothing was changed", s.path, have, want)
 	case have < want && s.opt.ReadOnly:
 		return session.Errorf(session.Invalid, "%s has schema %d, this sessiond reads %d: start `sessiond serve` (anew, if an older one is running) to bring it up to date", s.path, have, want)
 	}
 	return nil
+}
+
+func (s *Store) tooOld() error {
+	return session.Errorf(session.Invalid, `%s was made before version 0.1.0, which has another schema; nothing was changed. Move its sessions in two steps:
+with the version that made it: sessiond export -o all.jsonl
+with this one, after you moved the file elsewhere: sessiond import sessiond all.jsonl
+Sessions, messages and calls keep their names and numbers; event ids, idempotency keys and the cursors of imported sources begin anew`, s.path)
 }
 
 func newestMigration() (int64, error) {

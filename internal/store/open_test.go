@@ -105,6 +105,10 @@ func TestOpenRefusesWhatIsNotItsOwnAndChangesNothing(t *testing.T) {
 		{"another program's that uses goose too", plant(`CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY, version_id INTEGER, is_applied INTEGER, tstamp TEXT)`,
 			`INSERT INTO goose_db_version VALUES (1, 3, 1, '')`), session.Invalid, "another program's"},
 		{"an empty one of another program", plant(`PRAGMA application_id = 77`, `VACUUM`), session.Invalid, "another program's"},
+		{"one from before 0.1.0", plant(`PRAGMA application_id = 0x73657364`, `CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY, version_id INTEGER, is_applied INTEGER, tstamp TEXT)`,
+			`INSERT INTO goose_db_version VALUES (1, 14, 1, '')`, `CREATE TABLE sessions (id TEXT)`), session.Invalid, "sessiond export -o all.jsonl"},
+		{"one of an old migration", plant(`PRAGMA application_id = 0x73657331`, `CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY, version_id INTEGER, is_applied INTEGER, tstamp TEXT)`,
+			`INSERT INTO goose_db_version VALUES (1, 14, 1, '')`), session.Invalid, "sessiond import sessiond all.jsonl"},
 		{"a newer sessiond's", func(t *testing.T, path string) {
 			s := must(Open(context.Background(), path, Options{}))(t)
 			if err := s.Close(); err != nil {

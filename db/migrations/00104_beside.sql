@@ -1,14 +1,16 @@
 -- +goose Up
+-- Which files a tool call read or changed.
 CREATE TABLE touched_files (
     path       TEXT NOT NULL,
     message_id INTEGER NOT NULL,
-    op         TEXT NOT NULL CHECK (op IN ('read', 'write', 'edit', 'delete')),
+    op         TEXT NOT NULL CHECK (op = 'read' OR op = 'write' OR op = 'edit' OR op = 'delete'),
     session_id TEXT NOT NULL,
     PRIMARY KEY (message_id, path, op)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX touched_files_path ON touched_files (path);
 
+-- Pins and labels of messages.
 CREATE TABLE marks (
     session_id TEXT NOT NULL,
     message_id INTEGER NOT NULL,
@@ -18,16 +20,18 @@ CREATE TABLE marks (
     PRIMARY KEY (session_id, message_id, kind)
 ) STRICT, WITHOUT ROWID;
 
+-- Named documents of a session.
 CREATE TABLE states (
     session_id TEXT NOT NULL,
     name       TEXT NOT NULL,
     revision   INTEGER NOT NULL,
     value      TEXT NOT NULL CHECK (json_valid(value)),
     updated_at TEXT NOT NULL,
+    deleted_at TEXT, -- a deleted document keeps its row, so that its revisions go on
     PRIMARY KEY (session_id, name)
 ) STRICT, WITHOUT ROWID;
 
--- The outbox: written in the transaction of what it tells.
+-- The outbox: an event is written in the transaction of what it tells.
 CREATE TABLE events (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
     session_id TEXT NOT NULL,
@@ -37,8 +41,11 @@ CREATE TABLE events (
     created_at TEXT NOT NULL
 ) STRICT;
 
+-- The outcome of requests with an Idempotency-Key. Rows are in the order of arrival: keys are random,
+-- and rows in their order would each go to a page of its own.
 CREATE TABLE idempotency_keys (
-    key_hash       TEXT NOT NULL PRIMARY KEY, -- of the key and the route
+    id             INTEGER PRIMARY KEY,
+    key_hash       TEXT NOT NULL UNIQUE, -- of the key and the route
     body_hash      TEXT NOT NULL,
     route          TEXT NOT NULL,
     status         INTEGER NOT NULL,
@@ -52,17 +59,7 @@ CREATE TABLE idempotency_keys (
     context_id     INTEGER,
     context_tokens INTEGER NOT NULL DEFAULT 0,
     created_at     TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
-
-CREATE INDEX idempotency_keys_age ON idempotency_keys (created_at);
-
-CREATE TABLE flushes (
-    session_id    TEXT NOT NULL,
-    compaction_id INTEGER NOT NULL DEFAULT 0, -- the overlay generation; 0 before the first
-    at            TEXT NOT NULL,
-    outcome       TEXT NOT NULL,
-    PRIMARY KEY (session_id, compaction_id)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 -- How far a source file was read.
 CREATE TABLE imports (

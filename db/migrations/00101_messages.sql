@@ -1,4 +1,5 @@
 -- +goose Up
+-- A row is an entry of a session. It never changes.
 CREATE TABLE messages (
     id          INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id < 1 << 52),
     session_id  TEXT NOT NULL REFERENCES sessions (id),
@@ -6,10 +7,10 @@ CREATE TABLE messages (
     parent_id   INTEGER CHECK (parent_id < id),
     jump        INTEGER NOT NULL DEFAULT 0 CHECK (jump IN (0, 1)), -- 1: the parent is not the message before it in this session
     depth       INTEGER NOT NULL,
-    kind        TEXT NOT NULL DEFAULT 'message' CHECK (kind IN ('message', 'bash', 'custom_message', 'custom', 'branch_summary', 'marker', 'unknown')),
-    role        TEXT NOT NULL DEFAULT '' CHECK (role IN ('system', 'user', 'assistant', 'tool', '')),
-    origin      TEXT NOT NULL CHECK (origin IN ('person', 'model', 'tool', 'program')),
-    finish      TEXT NOT NULL DEFAULT '' CHECK (finish IN ('', 'stop', 'tool_calls', 'length', 'error', 'aborted', 'refusal', 'paused')),
+    kind        TEXT NOT NULL DEFAULT 'message' CHECK (kind = 'message' OR kind = 'bash' OR kind = 'custom_message' OR kind = 'custom' OR kind = 'branch_summary' OR kind = 'marker' OR kind = 'unknown'),
+    role        TEXT NOT NULL DEFAULT '' CHECK (role = 'assistant' OR role = 'tool' OR role = 'user' OR role = '' OR role = 'system'),
+    origin      TEXT NOT NULL CHECK (origin = 'model' OR origin = 'tool' OR origin = 'person' OR origin = 'program'),
+    finish      TEXT NOT NULL DEFAULT '' CHECK (finish = '' OR finish = 'stop' OR finish = 'tool_calls' OR finish = 'length' OR finish = 'error' OR finish = 'aborted' OR finish = 'refusal' OR finish = 'paused'),
     author      TEXT NOT NULL DEFAULT '',
     tokens      INTEGER NOT NULL,
     path_tokens INTEGER NOT NULL,
@@ -30,19 +31,12 @@ CREATE UNIQUE INDEX messages_external ON messages (session_id, external_id) WHER
 CREATE INDEX messages_jumps ON messages (session_id, seq) WHERE jump = 1;
 CREATE INDEX messages_person ON messages (day, session_id) WHERE origin = 'person';
 
--- Strings and bytes over 64 KiB, exactly as they came, once.
-CREATE TABLE blobs (
-    sha256     TEXT NOT NULL PRIMARY KEY, -- lower-case hex of data
-    size       INTEGER NOT NULL,          -- bytes
-    media_type TEXT NOT NULL,
-    data       BLOB NOT NULL
-) STRICT;
-
+-- A row is a piece of a message.
 CREATE TABLE parts (
     id           INTEGER PRIMARY KEY, -- message_id << 10 | idx
     message_id   INTEGER NOT NULL,
     idx          INTEGER NOT NULL CHECK (idx BETWEEN 0 AND 1023),
-    kind         TEXT NOT NULL CHECK (kind IN ('text', 'reasoning', 'tool_call', 'tool_result', 'image', 'audio', 'file', 'refusal', 'data')),
+    kind         TEXT NOT NULL CHECK (kind = 'text' OR kind = 'tool_call' OR kind = 'tool_result' OR kind = 'reasoning' OR kind = 'data' OR kind = 'image' OR kind = 'audio' OR kind = 'file' OR kind = 'refusal'),
     text         TEXT NOT NULL DEFAULT '',
     tool_name    TEXT NOT NULL DEFAULT '',
     call_id      TEXT NOT NULL DEFAULT '',
@@ -60,13 +54,23 @@ CREATE INDEX parts_tool ON parts (tool_name) WHERE kind = 'tool_call';
 CREATE INDEX parts_call ON parts (call_part_id) WHERE call_part_id IS NOT NULL;
 CREATE INDEX parts_blob ON parts (blob) WHERE blob IS NOT NULL;
 
--- A row here opens the deletion of one session's messages; a purge makes and removes it.
-CREATE TABLE purging (
-    session_id TEXT PRIMARY KEY,
-    started_at TEXT NOT NULL
+-- Texts and bytes over 64 KiB, exactly as they came, once. A row holds the first MiB, blob_pieces the
+-- rest: SQLite and the driver hold a row several times over while it is written or read.
+CREATE TABLE blobs (
+    sha256     TEXT NOT NULL PRIMARY KEY, -- lower-case hex of data
+    size       INTEGER NOT NULL,          -- bytes
+    media_type TEXT NOT NULL,
+    data       BLOB NOT NULL
 ) STRICT;
 
--- What was said stays as it was said.
+CREATE TABLE blob_pieces (
+    sha256 TEXT NOT NULL,
+    n      INTEGER NOT NULL CHECK (n > 0), -- blobs.data is piece 0
+    data   BLOB NOT NULL,
+    PRIMARY KEY (sha256, n)
+) STRICT;
+
+-- Nothing that was said changes.
 -- +goose StatementBegin
 CREATE TRIGGER messages_immutable BEFORE UPDATE ON messages
 BEGIN
@@ -130,10 +134,30 @@ BEGIN
 END;
 -- +goose StatementEnd
 -- +goose StatementBegin
-CREATE TRIGGER sessions_no_delete BEFORE DELETE ON sessions
-WHEN EXISTS (SELECT 1 FROM messages WHERE session_id = OLD.id)
- AND NOT EXISTS (SELECT 1 FROM purging WHERE session_id = OLD.id)
+CREATE TRIGGER blobs_with_pieces AFTER DELETE ON blobs
 BEGIN
-    SELECT RAISE(ABORT, 'sessions: only a purge deletes');
+    DELETE FROM blob_pieces WHERE sha256 = OLD.sha256;
+END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER blob_pieces_in_order BEFORE INSERT ON blob_pieces
+WHEN NEW.n <> 1 + (SELECT COUNT(*) FROM blob_pieces p WHERE p.sha256 = NEW.sha256)
+  OR NOT EXISTS (SELECT 1 FROM blobs b WHERE b.sha256 = NEW.sha256 AND b.size >= LENGTH(b.data) + LENGTH(NEW.data)
+        + (SELECT COALESCE(SUM(LENGTH(p.data)), 0) FROM blob_pieces p WHERE p.sha256 = NEW.sha256))
+BEGIN
+    SELECT RAISE(ABORT, 'blob_pieces: a piece is the next one of a blob that is not whole, and is never replaced');
+END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER blob_pieces_immutable BEFORE UPDATE ON blob_pieces
+BEGIN
+    SELECT RAISE(ABORT, 'blob_pieces: a blob is immutable');
+END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER blob_pieces_no_delete BEFORE DELETE ON blob_pieces
+WHEN EXISTS (SELECT 1 FROM blobs WHERE sha256 = OLD.sha256)
+BEGIN
+    SELECT RAISE(ABORT, 'blob_pieces: pieces go with their blob');
 END;
 -- +goose StatementEnd

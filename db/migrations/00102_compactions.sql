@@ -1,4 +1,5 @@
 -- +goose Up
+-- A row says that a prefix of a path is represented by a summary, or pruned, truncated, cleared.
 CREATE TABLE compactions (
     id             INTEGER PRIMARY KEY AUTOINCREMENT,
     session_id     TEXT NOT NULL REFERENCES sessions (id),
@@ -28,6 +29,7 @@ CREATE TABLE compactions (
 
 CREATE INDEX compactions_session ON compactions (session_id, id);
 
+-- A compaction that a row names is not in force in the session.
 CREATE TABLE compaction_undos (
     session_id    TEXT NOT NULL,
     compaction_id INTEGER NOT NULL,
@@ -46,6 +48,7 @@ CREATE TABLE frozen (
     UNIQUE (session_id, message_id, kind)
 ) STRICT;
 
+-- The caller's own blocks of contexts, each content once.
 CREATE TABLE blocks (
     hash       TEXT NOT NULL PRIMARY KEY, -- lower-case hex sha-256 of content
     kind       TEXT NOT NULL CHECK (kind IN ('system', 'initial', 'tools')),
@@ -53,6 +56,7 @@ CREATE TABLE blocks (
     created_at TEXT NOT NULL
 ) STRICT;
 
+-- A row is a context that was handed out.
 CREATE TABLE contexts (
     id              INTEGER PRIMARY KEY AUTOINCREMENT,
     session_id      TEXT NOT NULL,
@@ -66,7 +70,17 @@ CREATE TABLE contexts (
     tools_hash      TEXT NOT NULL DEFAULT '',
     overhead_tokens INTEGER NOT NULL DEFAULT 0,
     tokens          INTEGER NOT NULL,
-    created_at      TEXT NOT NULL
+    created_at      TEXT NOT NULL,
+    limits          TEXT -- which parts were shortened, so that the next context shortens them alike
 ) STRICT;
 
 CREATE INDEX contexts_session ON contexts (session_id, id);
+
+-- Memory flushes that an agent was asked for.
+CREATE TABLE flushes (
+    session_id    TEXT NOT NULL,
+    compaction_id INTEGER NOT NULL DEFAULT 0, -- the overlay generation; 0 before the first
+    at            TEXT NOT NULL,
+    outcome       TEXT NOT NULL,
+    PRIMARY KEY (session_id, compaction_id)
+) STRICT, WITHOUT ROWID;

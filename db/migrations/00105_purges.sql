@@ -1,7 +1,10 @@
 -- +goose Up
--- A session that is gone, or on its way: nothing shows it any more. Its row stays only while
--- messages are left, for the time of the deletion or as long as forks share them.
-ALTER TABLE sessions ADD COLUMN purged_at TEXT;
+-- A row opens the deletion of a session's messages; a purge inserts and deletes it.
+CREATE TABLE purging (
+    session_id TEXT PRIMARY KEY,
+    started_at TEXT NOT NULL,
+    told       INTEGER NOT NULL DEFAULT 0 CHECK (told IN (0, 1)) -- 1: the event session.purged is written
+) STRICT;
 
 -- What purged sessions had counted for in daily_usage, which keeps its numbers.
 CREATE TABLE purged_days (
@@ -20,9 +23,3 @@ CREATE TABLE purged_sources (
     purged_at TEXT NOT NULL,
     PRIMARY KEY (source, id_hash)
 ) STRICT, WITHOUT ROWID;
-
--- Since when the file may hold bytes of what was purged, outside of its tables; NULL: it does not.
-ALTER TABLE store ADD COLUMN unscrubbed_at TEXT;
-
--- Events up to this one were removed for their age.
-ALTER TABLE store ADD COLUMN events_removed_id INTEGER NOT NULL DEFAULT 0;

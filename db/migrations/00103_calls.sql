@@ -1,11 +1,12 @@
 -- +goose Up
+-- A row is a call of a model: the usage ledger.
 CREATE TABLE calls (
     id                 INTEGER PRIMARY KEY AUTOINCREMENT,
     session_id         TEXT NOT NULL DEFAULT '',
     message_id         INTEGER,
     compaction_id      INTEGER,
     context_id         INTEGER,
-    purpose            TEXT NOT NULL CHECK (purpose IN ('chat', 'summary', 'title', 'branch_summary', 'tool', 'other')),
+    purpose            TEXT NOT NULL CHECK (purpose = 'chat' OR purpose = 'summary' OR purpose = 'title' OR purpose = 'branch_summary' OR purpose = 'tool' OR purpose = 'other'),
     status             TEXT NOT NULL DEFAULT 'ok' CHECK (status IN ('ok', 'failed')),
     error              TEXT NOT NULL DEFAULT '',
     provider           TEXT NOT NULL DEFAULT '',
@@ -21,7 +22,7 @@ CREATE TABLE calls (
     reasoning_tokens   INTEGER NOT NULL DEFAULT 0,
     cost_nanousd       INTEGER,
     cost_usd           REAL GENERATED ALWAYS AS (cost_nanousd / 1e9) VIRTUAL,
-    price_source       TEXT NOT NULL DEFAULT '' CHECK (price_source IN ('', 'reported', 'catalogue', 'override')),
+    price_source       TEXT NOT NULL DEFAULT '' CHECK (price_source = '' OR price_source = 'reported' OR price_source = 'catalogue' OR price_source = 'override'),
     latency_ms         INTEGER,
     created_at         TEXT NOT NULL,
     metadata           TEXT CHECK (metadata IS NULL OR json_valid(metadata))
@@ -32,7 +33,7 @@ CREATE INDEX calls_day ON calls (day);
 CREATE INDEX calls_session ON calls (session_id, id) WHERE session_id <> '';
 CREATE INDEX calls_compaction ON calls (compaction_id) WHERE compaction_id IS NOT NULL;
 
--- One row a day, source and model; kept in the write's own transaction.
+-- The roll-up of a day, kept in the transaction of what it counts.
 CREATE TABLE daily_usage (
     day                TEXT NOT NULL,
     source             TEXT NOT NULL,
@@ -51,13 +52,7 @@ CREATE TABLE daily_usage (
     PRIMARY KEY (day, source, model)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE calibrations (
-    model      TEXT NOT NULL PRIMARY KEY,
-    scale      REAL NOT NULL, -- reported tokens / estimated tokens
-    weight     REAL NOT NULL, -- tokens behind the scale, with a half-life of 20,000
-    updated_at TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
-
+-- The catalogue of models.
 CREATE TABLE models (
     id         TEXT NOT NULL PRIMARY KEY, -- as providers name it
     provider   TEXT NOT NULL,
@@ -78,4 +73,12 @@ CREATE TABLE prices (
     output_nanousd      INTEGER NOT NULL,
     origin              TEXT NOT NULL CHECK (origin IN ('catalogue', 'override')),
     PRIMARY KEY (model, valid_from)
+) STRICT, WITHOUT ROWID;
+
+-- What providers' reports taught about a model's tokens.
+CREATE TABLE calibrations (
+    model      TEXT NOT NULL PRIMARY KEY,
+    scale      REAL NOT NULL, -- reported tokens / estimated tokens
+    weight     REAL NOT NULL, -- tokens behind the scale, with a half-life of 20,000
+    updated_at TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
