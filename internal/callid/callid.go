@@ -4,6 +4,7 @@ package callid
 
 import (
 	"crypto/sha1"
+	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
 	"strings"
@@ -169,4 +170,29 @@ func clip(s string, most int) string { return s[:min(len(s), most)] }
 func hash(s string, digits int) string {
 	sum := sha1.Sum([]byte(s))
 	return hex.EncodeToString(sum[:])[:digits]
+}
+
+// LegalName writes a tool's name in the alphabet that providers share: A-Z a-z 0-9 _ -. Names of
+// other programs may have dots and letters of any script: mcp.server.tool.
+func LegalName(name string, most int) string {
+	name = strings.Map(func(r rune) rune {
+		if r < 0x80 && (plain(byte(r)) || r == '_' || r == '-') {
+			return r
+		}
+		return '_'
+	}, name)
+	if name == "" {
+		return "_"
+	}
+	return clip(name, most)
+}
+
+// Short shortens an id that is too long: its beginning, and a hash for the rest. The same id
+// gets the same short one.
+func Short(id string, kept, most int) string {
+	if len(id) <= most {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return strings.ToValidUTF8(id[:kept], "") + hex.EncodeToString(sum[:])[:most-kept]
 }

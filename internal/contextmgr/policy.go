@@ -176,7 +176,7 @@ func withoutSignatures(extra session.JSON, rule Signatures) (session.JSON, int) 
 				delete(fields, name)
 				n++
 			}
-		case "fields", "extra_content", "google":
+		case "rest", "extra_content", "google":
 			inner, dropped := withoutSignatures(session.JSON(value), rule)
 			if dropped > 0 {
 				fields[name] = json.RawMessage(inner)

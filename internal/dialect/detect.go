@@ -113,7 +113,7 @@ func fieldSign(field string, value json.RawMessage) string {
 			return Gemini // a candidate
 		}
 	case "role":
-		switch role, _ := wire.TextOf(value); role {
+		switch role, _ := wire.Text(value); role {
 		case "model":
 			return Gemini
 		case "developer":
@@ -126,7 +126,7 @@ func fieldSign(field string, value json.RawMessage) string {
 }
 
 // elementSign knows a dialect by an element of content or parts.
-func elementSign(list string, raw json.RawMessage) string {
+func elementSign(list string, raw []byte) string {
 	o, err := wire.ParseObject(list, raw)
 	if err != nil {
 		return ""
@@ -140,7 +140,7 @@ func elementSign(list string, raw json.RawMessage) string {
 		}
 		return ""
 	}
-	kind, _ := wire.TextOf(o.Get("type"))
+	kind, _ := wire.Text(o.Get("type"))
 	switch {
 	case slices.Contains([]string{"image_url", "file"}, kind):
 		return OpenAIChat

@@ -4,6 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
@@ -16,72 +20,83 @@ func Decode(raw []json.RawMessage) (wire.Decoded, error) {
 	return d.Read(raw, d.entry)
 }
 
-// Decoder is Decode for one who reads many entries that he has checked, as wire.Check does. What
-// it gives is good until it reads again; the parts of messages stay. The zero value works.
-type Decoder struct{ decoder decoder }
+// Decoder is Decode for importers that read many entries.
+type Decoder struct{}
 
-// Decode reads entries. Codes: Invalid, TooLarge.
-func (d *Decoder) Decode(checked []json.RawMessage) (wire.Decoded, error) {
-	return d.decoder.ReadChecked(checked, d.decoder.entry)
-}
+// Decode is the function Decode.
+func (Decoder) Decode(raw []json.RawMessage) (wire.Decoded, error) { return Decode(raw) }
 
 type decoder struct{ wire.Reader }
 
-func newMessage(role session.Role, origin session.Origin) session.Message {
-	return session.Message{Kind: session.KindMessage, Role: role, Origin: origin, Dialect: Name, InContext: true, Display: true}
+// reply is an entry; those of a user have only role and content. Source: Anthropic's API
+// reference, messages.
+type reply struct {
+	Role       *wire.String   `json:"role"`
+	Content    jsontext.Value `json:"content"`
+	ID         jsontext.Value `json:"id"`
+	Model      jsontext.Value `json:"model"`
+	StopReason jsontext.Value `json:"stop_reason"`
+	Usage      jsontext.Value `json:"usage"`
 }
 
-// entry reads an entry and keeps the message, or the two, that it becomes.
-func (d *decoder) entry(entry wire.Value) error {
-	o, err := entry.Fields()
+// entry decodes an entry into the message, or the two, that it becomes.
+func (d *decoder) entry(path string, raw jsontext.Value) error {
+	o, err := wire.ParseObject(path, raw)
 	if err != nil {
 		return err
 	}
-	m, err := role(&o)
+	var in reply
+	if err := wire.Unmarshal(path, raw, &in); err != nil {
+		return err
+	}
+	m, err := d.role(path, &in)
 	if err != nil {
 		return err
 	}
+	m.X.ID, m.X.StopReason, m.X.Usage = in.ID, in.StopReason, in.Usage
 	if m.Role == session.Assistant {
-		m.Model, _ = wire.TextOf(o.Get("model")) // stays in o, too: the append may say another one
-		reason, _ := wire.TextOf(o.Get("stop_reason"))
+		m.Model, _ = wire.Text(in.Model) // stays in rest, too: the append may say another one
+		reason, _ := wire.Text(in.StopReason)
 		m.Finish = finish(reason)
 	}
-	var x messageExtra
-	groups, err := content(&o, &m, &x)
+	groups, err := d.content(path, in.Content, &m)
 	if err != nil {
 		return err
 	}
-	m, user := split(m, groups, &x, entry.Raw)
-	if err := keepLarge(&o, &m); err != nil {
+	user := split(&m, groups, raw)
+	encoded, err := encode(&m, user)
+	if err != nil {
 		return err
 	}
-	x.Fields = o.Object
-	m.Extra = x.json()
+	large, err := m.Keep(path, o, encoded)
+	if err != nil {
+		return err
+	}
+	m.Parts = append(large, m.Parts...) // first: behind a result they would belong to it
 	d.Messages = append(d.Messages, m)
 	if user != nil { // it has fewer blocks than the entry, each of them one part
-		half := messageExtra{Shape: shapeArray, Entry: x.Entry}
-		user.Extra = half.json()
 		d.Messages = append(d.Messages, *user)
 	}
-	return o.Holds(len(m.Parts))
+	return wire.Holds(path, len(m.Parts))
 }
 
-func role(o *wire.Fields) (session.Message, error) {
-	role, err := o.Take("role")
+func (d *decoder) role(path string, in *reply) (wire.Message, error) {
+	role, err := d.Text(path, "role", in.Role)
 	if err != nil {
-		return session.Message{}, err
+		return wire.Message{}, err
 	}
 	switch role {
-	case "user":
-		return newMessage(session.User, session.Person), nil
-	case "assistant":
-		return newMessage(session.Assistant, session.Model), nil
+	case roleUser:
+		return wire.NewMessage(Name, session.User, session.Person), nil
+	case roleAssistant:
+		return wire.NewMessage(Name, session.Assistant, session.Model), nil
 	case "system": // in the middle of a conversation, newer models take it
-		return newMessage(session.System, session.Program), nil
+		return wire.NewMessage(Name, session.System, session.Program), nil
 	}
-	return session.Message{}, o.Field("role").Errorf(session.Invalid, "is %q: it must be one of user, assistant, system", wire.Clip(role))
+	return wire.Message{}, wire.Errorf(session.Invalid, wire.Join(path, "role"), "is %q: it must be one of user, assistant, system", wire.Clip(role))
 }
 
+// finish translates a stop_reason.
 func finish(reason string) session.Finish {
 	switch reason {
 	case "end_turn", "stop_sequence":
@@ -98,75 +113,40 @@ func finish(reason string) session.Finish {
 	return ""
 }
 
-// group is what one block of a user's entry became: a part, or a result with its content behind
-// it. All blocks of any other entry are one group.
-type group []session.Part
+// group is the parts that one block became: a result has its content behind it.
+type group []wire.Part
 
-// content reads the content of an entry, block by block.
-func content(o *wire.Fields, m *session.Message, x *messageExtra) ([]group, error) {
-	content := o.Value("content")
-	switch content.Kind() {
+func (g group) isResult() bool { return g[0].Kind == session.PartToolResult }
+
+// content decodes the content of an entry, block by block.
+func (d *decoder) content(path string, raw jsontext.Value, m *wire.Message) ([]group, error) {
+	switch wire.KindOf(raw) {
 	case 'n':
-		if x.Shape = shapeNull; content.Raw == nil {
-			x.Shape = shapeAbsent
-		}
+		m.X.Shape = wire.NullOrAbsent(raw)
+		return nil, nil
 	case '"':
-		text, exact := content.Text()
-		if !exact {
-			return []group{{session.TextPart(text)}}, nil // the field stays in o
-		}
-		o.Drop("content")
-		if text != "" {
-			return []group{{session.TextPart(text)}}, nil
-		}
-		x.Shape = shapeEmpty
-	case '[':
-		x.Shape = shapeArray
-		all, err := content.Elements()
-		if err != nil {
-			return nil, err
-		}
-		o.Drop("content")
-		return blocks(all, m.Role)
-	default:
-		return nil, content.Not("a string or an array")
-	}
-	o.Drop("content")
-	return nil, nil
-}
-
-func blocks(all []wire.Value, role session.Role) ([]group, error) {
-	read := make([]block, len(all))
-	for i, e := range all {
-		var err error
-		if read[i], err = open(e); err != nil {
-			return nil, err
-		}
-	}
-	if role != session.User {
-		parts := make(group, 0, len(read))
-		for i := range read {
-			p, err := spoken(&read[i], read, role)
-			if err != nil {
-				return nil, err
-			}
-			parts = append(parts, p)
-		}
-		if len(parts) == 0 {
+		text, err := d.StringOf(path, "content", raw)
+		if err == nil && text == "" {
+			m.X.Shape = wire.ShapeEmpty
 			return nil, nil
 		}
-		return []group{parts}, nil
+		return []group{{{Part: session.TextPart(text)}}}, err
+	case '[':
+		m.X.Shape = wire.ShapeArray
+	default:
+		return nil, wire.Errorf(session.Invalid, wire.Join(path, "content"), "must be a string or an array, not %s", wire.Describe(raw))
 	}
-	groups := make([]group, len(read))
-	for i := range read {
-		b := &read[i]
-		var err error
-		if b.kind == typeToolResult {
-			groups[i], err = b.result()
+	blocks, err := open(wire.Join(path, "content"), raw)
+	if err != nil {
+		return nil, err
+	}
+	groups := make([]group, len(blocks))
+	for i := range blocks {
+		b := &blocks[i]
+		if b.kind == typeToolResult && m.Role == session.User {
+			groups[i], err = d.result(b)
 		} else {
-			var p session.Part
-			p, err = spoken(b, read, role)
-			groups[i] = group{p}
+			groups[i], err = d.spoken(b, blocks, m.Role)
 		}
 		if err != nil {
 			return nil, err
@@ -175,73 +155,290 @@ func blocks(all []wire.Value, role session.Role) ([]group, error) {
 	return groups, nil
 }
 
-// spoken reads a block that is no result.
-func spoken(b *block, entry []block, role session.Role) (session.Part, error) {
-	switch {
-	case b.kind == typeToolResult:
-		return session.Part{}, b.Errorf(session.Invalid, "is a tool_result in an entry of role %s: results stand in a user's", role)
-	case b.kind == typeToolUse && role != session.Assistant:
-		return session.Part{}, b.Errorf(session.Invalid, "is a tool_use in an entry of role %s: only an assistant calls tools", role)
-	case isServerCall(b.kind) && role == session.Assistant && !answered(b, entry):
-		return dataPart(b.raw, partExtra{Type: b.kind}), nil // no call that anybody here must answer
-	}
-	return b.read(role)
+// block is a block of content and where it stands.
+type block struct {
+	wire.Object
+	kind, path string
+	raw        jsontext.Value
 }
 
-// split sorts the results of a user's entry into a tool's message and the rest into a user's.
-// For any other entry user is nil.
-func split(m session.Message, groups []group, x *messageExtra, raw json.RawMessage) (first session.Message, user *session.Message) {
+// open reads the types of an array of blocks.
+func open(path string, raw jsontext.Value) ([]block, error) {
+	elements, err := wire.Elements(path, raw)
+	if err != nil {
+		return nil, err
+	}
+	blocks := make([]block, len(elements))
+	for i, e := range elements {
+		b := &blocks[i]
+		b.path, b.raw = wire.Index(path, i), e
+		if b.Object, err = wire.ParseObject(b.path, e); err != nil {
+			return nil, err
+		}
+		if b.kind, _ = wire.Text(b.Get("type")); b.kind == "" {
+			return nil, wire.Errorf(session.Invalid, wire.Join(b.path, "type"), "must say what the block is, not be %s", wire.Describe(b.Get("type")))
+		}
+	}
+	return blocks, nil
+}
+
+// value returns a field.
+func (b *block) value(field string) jsontext.Value { return jsontext.Value(b.Get(field)) }
+
+// text reads a field that must be a string.
+func (d *decoder) text(b *block, field string) (string, error) {
+	return d.StringOf(b.path, field, b.value(field))
+}
+
+// spoken decodes a block that is no result.
+func (d *decoder) spoken(b *block, entry []block, role session.Role) (group, error) {
+	switch {
+	case b.kind == typeToolResult:
+		return nil, wire.Errorf(session.Invalid, b.path, "is a tool_result in an entry of role %s: results stand in a user's", role)
+	case b.kind == typeToolUse && role != session.Assistant:
+		return nil, wire.Errorf(session.Invalid, b.path, "is a tool_use in an entry of role %s: only an assistant calls tools", role)
+	case isServerCall(b.kind) && role == session.Assistant && !answered(b, entry):
+		return group{wire.Data(b.raw, wire.Extra{Type: b.kind})}, nil // no call that anybody here must answer
+	}
+	p, err := d.block(b, role)
+	return group{p}, err
+}
+
+// answered tells whether an entry holds the result of a call that the provider ran.
+func answered(call *block, entry []block) bool {
+	return slices.ContainsFunc(entry, func(b block) bool {
+		return isServerResult(b.kind) && string(b.Get("tool_use_id")) == string(call.Get("id"))
+	})
+}
+
+// nested is the role of a block in a result's content.
+const nested session.Role = ""
+
+// block decodes one block. A type that is not known, or not known in an entry of that role, is
+// kept whole as data.
+func (d *decoder) block(b *block, role session.Role) (p wire.Part, err error) {
+	reply := role == session.Assistant
+	switch {
+	case b.kind == typeText:
+		p.Kind = session.PartText
+		p.Text, err = d.text(b, "text")
+	case b.kind == typeImage, b.kind == typeDocument:
+		p.Kind = session.PartImage
+		if b.kind == typeDocument {
+			p.Kind = session.PartFile
+		}
+		err = source(b, &p)
+	case b.kind == typeSearchResult:
+		p.Kind, p.X.Type = session.PartText, b.kind
+		p.Text = readable(&b.Object)
+	case b.kind == typeContainerUpload:
+		p.Kind, p.X.Type = session.PartFile, b.kind
+		p.X.FileID = b.Text("file_id")
+	case b.kind == typeThinking && reply:
+		p.Kind, p.X.Signature = session.PartReasoning, b.value("signature")
+		p.Text, err = d.text(b, "thinking")
+	case b.kind == typeRedacted && reply:
+		p.Kind, p.X.Type, p.X.Data = session.PartReasoning, b.kind, b.value("data")
+	case b.kind == typeToolUse && reply, isServerCall(b.kind) && reply:
+		err = d.call(b, &p)
+	case isServerResult(b.kind) && reply:
+		err = d.serverResult(b, &p)
+	case b.kind == typeToolReference && role == nested:
+		return wire.Data(b.raw, wire.Extra{Type: b.kind}), nil
+	default:
+		d.Warn(b.path, "has the type %q, which is not known here: kept for export, not sent", wire.Clip(b.kind))
+		return wire.Data(b.raw, wire.Extra{Type: b.kind}), nil
+	}
+	if err != nil {
+		return p, err
+	}
+	return p, p.Keep(b.path, b.raw, encodeBlock(&p))
+}
+
+// source decodes the source of an image or a document. Bytes, and the text of a document that is
+// plain text, become the part's blob where that gives them back exactly.
+func source(b *block, p *wire.Part) error {
+	o, err := wire.ParseObject(wire.Join(b.path, "source"), b.Get("source"))
+	if err != nil {
+		return err
+	}
+	p.X.MediaType, p.X.Name = o.Text("media_type"), b.Text("title")
+	switch kind, _ := wire.Text(o.Get("type")); kind {
+	case sourceBase64:
+		wire.AttachBase64(p, o.Get("data"))
+	case sourceText:
+		if text := o.Text("data"); text != "" {
+			wire.Attach(&p.Part, wire.Blob(p.X.MediaType, []byte(text)))
+			p.X.Shape = shapeText
+		}
+	case sourceContent:
+		if text := readable(&o); len(text) <= session.BlobThreshold { // the blob is for bytes
+			p.Text = text
+		}
+	case sourceURL:
+		p.X.URL = o.Text("url")
+	case sourceFile:
+		p.X.FileID = o.Text("file_id")
+	}
+	return nil
+}
+
+// call decodes {id, name, input}. The bytes of an input are the arguments as they came.
+func (d *decoder) call(b *block, p *wire.Part) (err error) {
+	p.Kind = session.PartToolCall
+	if b.kind != typeToolUse {
+		p.X.Type = b.kind
+	}
+	if p.CallID, err = d.text(b, "id"); err != nil {
+		return err
+	}
+	if p.ToolName, err = d.text(b, "name"); err != nil {
+		return err
+	}
+	switch input := b.value("input"); wire.KindOf(input) {
+	case 'n':
+	case '"': // of a stream that was not put together
+		p.X.Shape = shapeText
+		p.Arguments, err = d.text(b, "input")
+	default:
+		p.Arguments = string(input)
+	}
+	return err
+}
+
+// serverResult decodes the result of a tool that the provider ran. Its content differs from
+// tool to tool and stays as it came; the text is for reading and searching.
+func (d *decoder) serverResult(b *block, p *wire.Part) (err error) {
+	p.Kind, p.X.Type = session.PartToolResult, b.kind
+	if p.CallID, err = d.text(b, "tool_use_id"); err != nil {
+		return err
+	}
+	failed := string(b.Get("is_error")) == "true"
+	if o, err := wire.ParseObject("content", b.Get("content")); err == nil {
+		kind, _ := wire.Text(o.Get("type"))
+		failed = failed || strings.HasSuffix(kind, "_error")
+	}
+	if failed {
+		p.IsError = &failed
+	}
+	p.Text = readable(&b.Object)
+	return nil
+}
+
+// result decodes a tool_result: its first text is the result's, the other elements of its
+// content follow under the same call id.
+func (d *decoder) result(b *block) (group, error) {
+	p := wire.Part{Part: session.Part{Kind: session.PartToolResult}}
+	var err error
+	if p.CallID, err = d.text(b, "tool_use_id"); err != nil {
+		return nil, err
+	}
+	switch kind := wire.KindOf(b.Get("is_error")); kind {
+	case 't', 'f':
+		failed := kind == 't'
+		p.IsError = &failed
+	case 'n':
+	default:
+		return nil, wire.Errorf(session.Invalid, wire.Join(b.path, "is_error"), "must be true or false, not %s", wire.Describe(b.Get("is_error")))
+	}
+	g := group{p}
+	switch content := b.value("content"); wire.KindOf(content) {
+	case 'n':
+		g[0].X.Shape = wire.NullOrAbsent(content)
+	case '"':
+		if g[0].Text, err = d.text(b, "content"); err != nil {
+			return nil, err
+		}
+	case '[':
+		p.X.Shape = wire.ShapeArray
+		blocks, err := open(wire.Join(b.path, "content"), content)
+		if err != nil {
+			return nil, err
+		}
+		elements := make(group, len(blocks))
+		for i := range blocks {
+			if elements[i], err = d.block(&blocks[i], nested); err != nil {
+				return nil, err
+			}
+		}
+		text := slices.IndexFunc(blocks, func(b block) bool { return b.kind == typeText })
+		g = wire.ResultFirst(p, elements, text, true)
+		g[0].X.Text, g[0].X.Rest, g[0].X.Raw = g[0].X.Rest, wire.Object{}, nil
+	default:
+		return nil, wire.Errorf(session.Invalid, wire.Join(b.path, "content"), "must be a string or an array, not %s", wire.Describe(content))
+	}
+	encoded, err := encodeResult(g)
+	if err != nil {
+		return nil, err
+	}
+	return g, g[0].Keep(b.path, b.raw, encoded)
+}
+
+// split sorts the results of a user's entry into a tool's message and the rest into a user's,
+// which it returns. For any other entry all of it stays in the message.
+func split(m *wire.Message, groups []group, raw jsontext.Value) (user *wire.Message) {
 	var at []int
 	size := 0
 	for i, g := range groups {
-		if size += len(g); g[0].Kind == session.PartToolResult && m.Role == session.User {
+		if size += len(g); g.isResult() && m.Role == session.User {
 			at = append(at, i)
 		}
-	}
-	if len(at) > 0 && len(at) < len(groups) {
-		sum := sha256.Sum256(raw)
-		x.Entry, x.At = hex.EncodeToString(sum[:8]), at
-		other := newMessage(session.User, session.Person)
-		user = &other
 	}
 	if len(at) > 0 {
 		m.Role, m.Origin = session.Tool, session.ByTool
 	}
-	if len(groups) == 1 {
-		m.Parts = groups[0]
-		return m, nil
-	}
-	if size > 0 {
-		m.Parts = make([]session.Part, 0, size)
+	if len(at) > 0 && len(at) < len(groups) {
+		sum := sha256.Sum256(raw)
+		id := wire.Quote(hex.EncodeToString(sum[:8]))
+		other := wire.NewMessage(Name, session.User, session.Person)
+		other.X.Shape, other.X.Wire = wire.ShapeArray, &wire.Entry{Entry: id}
+		m.X.Wire = &wire.Entry{Entry: id, At: at}
+		user = &other
 	}
 	for _, g := range groups {
-		if user != nil && g[0].Kind != session.PartToolResult {
+		if user != nil && !g.isResult() {
 			user.Parts = append(user.Parts, g...)
 		} else {
-			m.Parts = append(m.Parts, g...)
+			m.Parts = append(slices.Grow(m.Parts, size), g...)
 		}
 	}
-	return m, user
+	return user
 }
 
-// keepLarge moves fields that an extra should not hold, being deep or large, to data parts.
-func keepLarge(o *wire.Fields, m *session.Message) error {
-	large, err := o.TakeLarge()
-	if len(large) == 0 {
-		return err
-	}
-	kept := make([]session.Part, 0, len(large)+len(m.Parts))
-	for _, f := range large {
-		kept = append(kept, dataPart(f.Value, partExtra{Field: f.Key}))
-	}
-	m.Parts = append(kept, m.Parts...) // first: behind a result they would belong to it
-	return nil
+// readable returns the texts of a value for people to read, one under the other: what a search
+// found, what a program printed. Ids, encrypted contents and bytes are none.
+func readable(o *wire.Object) string {
+	var lines []string
+	collect(o, &lines)
+	return strings.Join(lines, "\n")
 }
 
-// dataPart keeps a value as it came: in extra, or as a blob if it is deep or large.
-func dataPart(raw json.RawMessage, x partExtra) session.Part {
-	p, small := wire.KeepRaw(raw)
-	x.Raw = small
-	x.store(&p)
-	return p
+func collect(o *wire.Object, lines *[]string) {
+	if kind, _ := wire.Text(o.Get("type")); kind == "base64" {
+		return
+	}
+	for _, m := range o.Members() {
+		switch m.Key {
+		case "title", "url", "source", "text", "stdout", "stderr", "error_code", "error_message", "data", "tool_name", "content", "tool_references", "lines":
+			collectValue(jsontext.Value(m.Value), lines)
+		}
+	}
+}
+
+func collectValue(raw jsontext.Value, lines *[]string) {
+	switch wire.KindOf(raw) {
+	case '"':
+		if text, _ := wire.Text(raw); text != "" {
+			*lines = append(*lines, text)
+		}
+	case '{':
+		if o, err := wire.ParseObject("", raw); err == nil {
+			collect(&o, lines)
+		}
+	case '[':
+		list, _ := wire.ParseArray("", raw)
+		for _, e := range list {
+			collectValue(e, lines)
+		}
+	}
 }

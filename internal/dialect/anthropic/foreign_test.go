@@ -36,7 +36,7 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 	zip := session.Part{Kind: session.PartFile, Extra: session.JSON(`{"media_type":"application/zip"}`), Blob: wire.Blob("application/zip", []byte("PK"))}
 	named := user
 	named.Author = "ann"
-	thinks := session.Part{Kind: session.PartReasoning, Text: "hm", Extra: session.JSON(`{"fields":{"signature":"s"}}`)}
+	thinks := session.Part{Kind: session.PartReasoning, Text: "hm", Extra: session.JSON(`{"signature":"s"}`)}
 	pi := message(session.Assistant, session.Part{Kind: session.PartReasoning, Text: "hm", Extra: session.JSON(`{"thinkingSignature":"s"}`)}, call("a", "f", "{}"))
 	pi.Provider, pi.Dialect, pi.Model = "anthropic", "pi", "claude-opus-4-6"
 	kimi := message(session.Assistant, thinks, session.TextPart("y"))

@@ -3,8 +3,8 @@
 // An entry of `messages` is one session.Message and each of its blocks one part, in order;
 // only an entry that mixes results with other blocks is two, a tool's and a user's, that
 // share extra.wire.entry. A result's own content stands behind it, under its call id: the
-// first text is the result's. What no column can hold exactly stays raw in extra and wins
-// over the columns on export, so that a field is never understood and lost at once.
+// first text is the result's. The fields that no column holds are in extra.rest, and win over the
+// columns on export.
 package anthropic
 
 import (
@@ -21,13 +21,17 @@ func Form() wire.Form {
 	return wire.Form{Name: Name, Decode: Decode, Export: Export, Send: Send}
 }
 
-// Shapes of a content that is not what is usual in its place.
+// shapeText is the shape of a call's input that is a string, and of a document's source that is
+// plain text.
+const shapeText = "text"
+
+// Types of a source.
 const (
-	shapeAbsent = "absent"
-	shapeNull   = "null"
-	shapeEmpty  = "empty" // ""
-	shapeArray  = "array"
-	shapeText   = "text" // of a call's input, which is an object else
+	sourceBase64  = "base64"
+	sourceText    = "text"
+	sourceContent = "content"
+	sourceURL     = "url"
+	sourceFile    = "file"
 )
 
 // Types of blocks. The tools that the provider runs itself have types of their own, which

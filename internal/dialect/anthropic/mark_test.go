@@ -59,7 +59,7 @@ func TestCacheMarks(t *testing.T) {
 			}
 		})
 	}
-	thinks := session.Message{Kind: session.KindMessage, Role: session.Assistant, Dialect: anthropic.Name, Parts: []session.Part{{Kind: session.PartReasoning, Text: "t", Extra: session.JSON(`{"fields":{"signature":"s"}}`)}, session.TextPart("y")}}
+	thinks := session.Message{Kind: session.KindMessage, Role: session.Assistant, Dialect: anthropic.Name, Parts: []session.Part{{Kind: session.PartReasoning, Text: "t", Extra: session.JSON(`{"signature":"s"}`)}, session.TextPart("y")}}
 	hi := session.Message{Kind: session.KindMessage, Role: session.User, Parts: []session.Part{session.TextPart("x")}}
 	sent, err := anthropic.Send(wire.Request{Messages: []session.Message{hi, thinks, hi}, Borders: []int{1, 2}})
 	if err != nil || strings.Count(string(sent.Request), mark) != 2 || !strings.Contains(string(sent.Request), `"signature":"s"}`) {

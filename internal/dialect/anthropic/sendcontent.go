@@ -2,97 +2,92 @@ package anthropic
 
 import (
 	"bytes"
-	"encoding/json"
+	"encoding/base64"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sessiond/internal/callid"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
 )
 
-// content gives a text, an image or a document as a block. Its raw is nil, with a loss, for
+// content returns a text, an image or a document as a block. Its raw is nil, with a loss, for
 // what the API does not take, and without one for a text of nothing.
-func (s *sender) content(p *session.Part) (sent, error) {
-	var x partExtra
-	if s.own {
-		var err error
-		if x, err = partExtraOf(p); err != nil {
-			return sent{}, err
-		}
-	}
+func (s *sender) content(p *wire.Part) sent {
+	own := s.m.Dialect == Name
 	switch p.Kind {
 	case session.PartText, session.PartRefusal:
-		if x.Type == typeSearchResult {
-			return s.searchResult(p, &x), nil
+		if own && p.X.Type == typeSearchResult {
+			return s.searchResult(p)
 		}
-		return s.textOf(p, &x), nil
+		return s.textOf(p)
 	case session.PartImage:
-		return s.media(p, &x, typeImage, imageSource(s.own, p)), nil
+		return s.media(p, typeImage, imageSource(own, p))
 	case session.PartFile:
-		if x.Type == typeContainerUpload && x.FileID != "" && s.maker {
-			s.loseBlockFields(x.Type, x.Fields, "file_id")
-			var o wire.Object
-			o.SetText("type", x.Type)
-			o.SetText("file_id", x.FileID)
-			return sent{kind: x.Type, raw: o.JSON()}, nil
+		if p.X.Type == typeContainerUpload && p.X.FileID != "" && s.maker {
+			s.loseRest(p.X.Type, p, "file_id")
+			return blockOf("type", p.X.Type, "file_id", p.X.FileID)
 		}
-		return s.media(p, &x, typeDocument, documentSource(s.own, p, &x)), nil
+		return s.media(p, typeDocument, documentSource(own, p))
 	case session.PartAudio:
 		if text := p.Content(); strings.TrimSpace(text) != "" {
-			return textBlock(text), nil // what was said stands in for how
+			return textBlock(text) // what was said stands in for how
 		}
-	case session.PartData:
-		if name := toolReference(&x); s.maker && name != nil {
-			var o wire.Object
-			o.SetText("type", typeToolReference)
-			o.Set("tool_name", name)
-			return sent{kind: typeToolReference, raw: o.JSON()}, nil
+	case session.PartData: // the name of a tool that a result points to
+		if raw, err := p.JSON(wire.Object{}); err == nil && s.maker && p.X.Type == typeToolReference {
+			o, err := wire.ParseObject("", raw)
+			if name := o.Text("tool_name"); err == nil && callid.Valid(name) {
+				return blockOf("type", typeToolReference, "tool_name", name)
+			}
 		}
 	}
 	s.losePart(p)
-	return sent{}, nil
+	return sent{}
 }
 
-func textBlock(text string) sent {
-	raw := append(make([]byte, 0, wire.TextSize(text)+len(textPrefix)+len(`}`)), textPrefix...)
-	return sent{kind: typeText, text: text, raw: append(wire.AppendText(raw, text), '}')}
+// blockOf makes a block of strings.
+func blockOf(pairs ...string) sent {
+	var o wire.Object
+	o.SetTexts(pairs...)
+	return sent{kind: pairs[1], raw: jsontext.Value(o.JSON())}
 }
 
-// textOf gives a text with its citations.
-func (s *sender) textOf(p *session.Part, x *partExtra) sent {
+// textOf returns a text with its citations.
+func (s *sender) textOf(p *wire.Part) sent {
 	text := p.Content()
 	if strings.TrimSpace(text) == "" {
 		return sent{}
 	}
 	b := textBlock(text)
-	if x.Fields.Len() == 0 {
+	if s.m.Dialect != Name || p.X.Type != "" {
 		return b
 	}
-	s.loseBlockFields(typeText, x.Fields, "text", "citations")
-	cited := s.citations(x.Fields.Get("citations"))
-	if len(cited) == 0 {
-		return b
+	s.loseRest(typeText, p, "text", "citations")
+	if cited := s.citations(p.X.Rest.Get("citations")); len(cited) > 0 {
+		var o wire.Object
+		o.SetText("type", typeText)
+		o.SetText("text", text)
+		o.Set("citations", wire.Array(cited))
+		b.raw = jsontext.Value(o.JSON())
 	}
-	var o wire.Object
-	o.SetText("type", typeText)
-	o.SetText("text", text)
-	o.Set("citations", wire.AppendArray(nil, cited))
-	b.raw = o.JSON()
 	return b
 }
 
 // citations gives the citations of a text with the fields that a request may have. A reply's
 // have more.
-func (s *sender) citations(raw json.RawMessage) []json.RawMessage {
+func (s *sender) citations(raw []byte) []jsontext.Value {
 	list, err := wire.ParseArray("", raw)
 	if err != nil {
 		return nil // null
 	}
-	var out []json.RawMessage
+	var out []jsontext.Value
 	for _, r := range list {
 		c, err := wire.ParseObject("", r)
-		kind, _ := wire.TextOf(c.Get("type"))
+		kind, _ := wire.Text(c.Get("type"))
 		fields := citationFields(kind)
 		if err != nil || fields == nil || !s.maker || slices.ContainsFunc(fields, func(f string) bool { return !c.Has(f) }) {
 			s.lose("a citation " + wire.Clip(kind))
@@ -101,9 +96,9 @@ func (s *sender) citations(raw json.RawMessage) []json.RawMessage {
 		var o wire.Object
 		o.SetText("type", kind)
 		for _, f := range fields {
-			o.Set(f, cleanJSON(c.Get(f)))
+			o.Set(f, wire.Clean(c.Get(f)))
 		}
-		out = append(out, o.JSON())
+		out = append(out, jsontext.Value(o.JSON()))
 	}
 	return out
 }
@@ -125,34 +120,35 @@ func citationFields(kind string) []string {
 	return nil
 }
 
-// searchResult gives a search result as it came; as plain text, where its text was changed on
+// searchResult returns a search result as it came; as plain text, where its text was changed on
 // the way here.
-func (s *sender) searchResult(p *session.Part, x *partExtra) sent {
-	s.loseBlockFields(x.Type, x.Fields, "source", "title", "content", "citations")
-	blocks := texts(x.Fields.Get("content"))
-	source, title := exactText(&x.Fields, "source"), exactText(&x.Fields, "title")
-	if readable(&x.Fields) != p.Content() || len(blocks) == 0 || source == "" || title == "" {
-		return s.textOf(p, &partExtra{})
+func (s *sender) searchResult(p *wire.Part) sent {
+	rest := &p.X.Rest
+	s.loseRest(p.X.Type, p, "source", "title", "content", "citations")
+	blocks := texts(rest.Get("content"))
+	source, title := rest.Text("source"), rest.Text("title")
+	if readable(rest) != p.Content() || len(blocks) == 0 || source == "" || title == "" {
+		return s.textOf(p)
 	}
 	var o wire.Object
-	o.SetText("type", x.Type)
+	o.SetText("type", p.X.Type)
 	o.SetText("source", source)
 	o.SetText("title", title)
-	o.Set("content", wire.AppendArray(nil, blocks))
-	setCitations(&o, x.Fields)
-	return sent{kind: x.Type, raw: o.JSON()}
+	o.Set("content", wire.Array(blocks))
+	setCitations(&o, rest)
+	return sent{kind: p.X.Type, raw: jsontext.Value(o.JSON())}
 }
 
 // texts gives the text blocks of a content, with nothing but their text.
-func texts(raw json.RawMessage) []json.RawMessage {
+func texts(raw []byte) []jsontext.Value {
 	list, err := wire.ParseArray("", raw)
 	if err != nil {
 		return nil
 	}
-	var out []json.RawMessage
+	var out []jsontext.Value
 	for _, r := range list {
 		b, err := wire.ParseObject("", r)
-		if text, _ := wire.TextOf(b.Get("text")); err == nil && strings.TrimSpace(text) != "" {
+		if text, _ := wire.Text(b.Get("text")); err == nil && strings.TrimSpace(text) != "" {
 			out = append(out, textBlock(text).raw)
 		}
 	}
@@ -160,7 +156,7 @@ func texts(raw json.RawMessage) []json.RawMessage {
 }
 
 // setCitations copies whether what is cited is to be marked, {"enabled": true}.
-func setCitations(o *wire.Object, fields wire.Object) {
+func setCitations(o, fields *wire.Object) {
 	config, err := wire.ParseObject("", fields.Get("citations"))
 	if err != nil {
 		return
@@ -172,47 +168,41 @@ func setCitations(o *wire.Object, fields wire.Object) {
 	}
 }
 
-// media gives an image or a document of a source, which is nil where the API takes none.
-func (s *sender) media(p *session.Part, x *partExtra, kind string, source *wire.Object) sent {
-	if source == nil {
-		s.lose(string(p.Kind) + " " + wire.MediaOf(p).MediaType + ": its bytes or its type are not what the API takes")
+// media returns an image or a document of a source, which is empty where the API takes none.
+func (s *sender) media(p *wire.Part, kind string, source wire.Object) sent {
+	if source.Len() == 0 {
+		s.lose(string(p.Kind) + " " + p.X.MediaType + ": its bytes or its type are not what the API takes")
 		return sent{}
 	}
 	var o wire.Object
 	o.SetText("type", kind)
 	o.Set("source", source.JSON())
 	if kind == typeDocument {
-		if name := wire.MediaOf(p).Name; name != "" {
-			o.SetText("title", name)
-		}
-		if context := exactText(&x.Fields, "context"); context != "" {
-			o.SetText("context", context)
-		}
-		setCitations(&o, x.Fields)
+		o.SetTexts("title", p.X.Name, "context", p.X.Rest.Text("context"))
+		setCitations(&o, &p.X.Rest)
 	}
-	s.loseBlockFields(kind, x.Fields, "source", "title", "context", "citations")
-	return sent{kind: kind, raw: o.JSON()}
+	s.loseRest(kind, p, "source", "title", "context", "citations")
+	return sent{kind: kind, raw: jsontext.Value(o.JSON())}
 }
 
-// imageSource gives the source of an image. Types by Anthropic's guide to vision; the bytes
-// tell their type more surely than what stood beside them, which the API refuses where it is
+// imageSource returns the source of an image. Types by Anthropic's guide to vision; the bytes
+// tell their type more surely than what stood beside them, which the API rejects where it is
 // wrong.
-func imageSource(own bool, p *session.Part) *wire.Object {
-	media := wire.MediaOf(p)
-	if p.Blob != nil {
-		mediaType := sniff(p.Blob.Data)
-		if mediaType == "" {
-			mediaType = strings.ToLower(media.MediaType)
-		}
-		if mediaType == "image/jpg" {
-			mediaType = "image/jpeg"
-		}
-		if !slices.Contains([]string{"image/jpeg", "image/png", "image/gif", "image/webp"}, mediaType) {
-			return nil
-		}
-		return bytesSource(mediaType, p.Blob.Data)
+func imageSource(own bool, p *wire.Part) wire.Object {
+	if p.Blob == nil {
+		return elsewhere(own, &p.X.Media)
 	}
-	return elsewhere(own, media)
+	mediaType := sniff(p.Blob.Data)
+	if mediaType == "" {
+		mediaType = strings.ToLower(p.X.MediaType)
+	}
+	if mediaType == "image/jpg" {
+		mediaType = "image/jpeg"
+	}
+	if !wire.IsImage(mediaType) {
+		return wire.Object{}
+	}
+	return bytesSource(mediaType, p.Blob.Data)
 }
 
 // sniff tells the type of an image by its first bytes, "" if they are those of none that the
@@ -231,90 +221,200 @@ func sniff(data []byte) string {
 	return ""
 }
 
-// documentSource gives the source of a document: a PDF, or text of any kind.
-func documentSource(own bool, p *session.Part, x *partExtra) *wire.Object {
-	media := wire.MediaOf(p)
-	switch {
-	case p.Blob != nil && strings.EqualFold(media.MediaType, "application/pdf"):
-		return bytesSource("application/pdf", p.Blob.Data)
-	case p.Blob != nil:
-		if !isText(media.MediaType) || !utf8.Valid(p.Blob.Data) || len(bytes.TrimSpace(p.Blob.Data)) == 0 {
-			return nil
+// documentSource returns the source of a document: a PDF, or text of any kind.
+func documentSource(own bool, p *wire.Part) (o wire.Object) {
+	mediaType := strings.ToLower(p.X.MediaType)
+	if p.Blob != nil {
+		switch {
+		case mediaType == "application/pdf":
+			return bytesSource(mediaType, p.Blob.Data)
+		case isText(mediaType) && utf8.Valid(p.Blob.Data) && len(bytes.TrimSpace(p.Blob.Data)) > 0:
+			o.SetTexts("type", sourceText, "media_type", "text/plain", "data", string(p.Blob.Data))
 		}
-		var o wire.Object
-		o.SetText("type", sourceText)
-		o.SetText("media_type", "text/plain")
-		o.SetText("data", string(p.Blob.Data))
-		return &o
+		return o
 	}
-	if kind, _ := wire.TextOf(x.Source.Get("type")); kind == sourceContent {
-		blocks := texts(x.Source.Get("content"))
-		if text, _ := wire.TextOf(x.Source.Get("content")); strings.TrimSpace(text) != "" {
-			blocks = []json.RawMessage{textBlock(text).raw}
+	if source, err := wire.ParseObject("", p.X.Rest.Get("source")); err == nil && source.Text("type") == sourceContent {
+		blocks := texts(source.Get("content"))
+		if text, _ := wire.Text(source.Get("content")); strings.TrimSpace(text) != "" {
+			blocks = []jsontext.Value{textBlock(text).raw}
 		}
-		if len(blocks) == 0 {
-			return nil
+		if len(blocks) > 0 {
+			o.SetText("type", sourceContent)
+			o.Set("content", wire.Array(blocks))
 		}
-		var o wire.Object
-		o.SetText("type", sourceContent)
-		o.Set("content", wire.AppendArray(nil, blocks))
-		return &o
+		return o
 	}
-	if !own && !strings.HasSuffix(strings.ToLower(media.URL), ".pdf") && media.MediaType != "application/pdf" {
-		return nil
+	if !own && !strings.HasSuffix(strings.ToLower(p.X.URL), ".pdf") && mediaType != "application/pdf" {
+		return o
 	}
-	return elsewhere(own, media)
+	return elsewhere(own, &p.X.Media)
 }
 
 // isText tells whether bytes of a type can be read as text.
 func isText(mediaType string) bool {
-	mediaType, _, _ = strings.Cut(strings.ToLower(mediaType), ";")
+	mediaType, _, _ = strings.Cut(mediaType, ";")
 	return strings.HasPrefix(mediaType, "text/") || strings.HasSuffix(mediaType, "json") || strings.HasSuffix(mediaType, "xml") || strings.HasSuffix(mediaType, "yaml")
 }
 
-// elsewhere gives the source of what the provider finds by itself. An id of another
+// elsewhere returns the source of what the provider finds by itself. An id of another
 // provider's store names nothing here.
-func elsewhere(own bool, media wire.Media) *wire.Object {
-	var o wire.Object
+func elsewhere(own bool, media *wire.Media) (o wire.Object) {
 	switch {
 	case strings.HasPrefix(media.URL, "https://"):
-		o.SetText("type", sourceURL)
-		o.SetText("url", media.URL)
-	case own && media.FileID != "":
-		o.SetText("type", sourceFile)
-		o.SetText("file_id", media.FileID)
-	default:
-		return nil
+		o.SetTexts("type", sourceURL, "url", media.URL)
+	case own:
+		if o.SetTexts("file_id", media.FileID); o.Len() > 0 {
+			o = wire.Object{}
+			o.SetTexts("type", sourceFile, "file_id", media.FileID)
+		}
 	}
-	return &o
+	return o
 }
 
-func bytesSource(mediaType string, data []byte) *wire.Object {
+func bytesSource(mediaType string, data []byte) (o wire.Object) {
+	o.SetTexts("type", sourceBase64, "media_type", mediaType, "data", base64.StdEncoding.EncodeToString(data))
+	return o
+}
+
+// serverCall writes a call of a tool that the provider runs, if its id is one of the
+// provider's.
+func (s *sender) serverCall(kind, id, name, input string, fields *wire.Object) {
+	server, _ := wire.Text(fields.Get("server_name"))
+	rest, own := strings.CutPrefix(id, "srvtoolu_")
+	known := kind == typeServerToolUse && own && rest != "" && !strings.Contains(rest, "-") || kind == typeMCPToolUse && server != ""
+	if !known || !callid.Valid(id) || name == "" || s.ids.Taken(id) {
+		s.lose("a call of the provider's own tool, " + wire.Clip(kind) + " " + strconv.Quote(wire.Clip(id)))
+		return
+	}
+	s.ids.Own(id)
+	b := sent{kind: kind, id: id}
 	var o wire.Object
-	o.SetText("type", sourceBase64)
-	o.SetText("media_type", mediaType)
-	o.SetText("data", encode(data))
-	return &o
+	o.SetTexts("type", kind, "id", id, "name", name)
+	raw, _ := inputOf(input)
+	o.Set("input", raw)
+	if kind == typeMCPToolUse {
+		o.SetText("server_name", server)
+	} else {
+		b.caller = setCaller(&o, fields)
+	}
+	b.raw = jsontext.Value(o.JSON())
+	s.put(roleAssistant, b)
 }
 
-// toolReference gives the name of a tool that a result points to, nil for any other data.
-func toolReference(x *partExtra) json.RawMessage {
-	if x.Type != typeToolReference {
+// serverResult writes the result of a tool that the provider ran, its content as it came.
+func (s *sender) serverResult(p *wire.Part) {
+	kind, rest := p.X.Type, &p.X.Rest
+	content := serverContent(kind, rest.Get("content"))
+	if content == nil {
+		s.lose("a result of the provider's own tool, " + wire.Clip(kind))
+		return
+	}
+	s.loseRest(kind, p, "content", "caller", "is_error")
+	b := sent{kind: kind, id: p.CallID}
+	var o wire.Object
+	o.SetText("type", kind)
+	o.SetText("tool_use_id", p.CallID)
+	o.Set("content", content)
+	switch failed := rest.Get("is_error"); kind {
+	case typeMCPToolResult:
+		if k := wire.KindOf(failed); k == 't' || k == 'f' {
+			o.Set("is_error", failed)
+		}
+	case typeWebSearchResult, typeWebFetchResult:
+		b.caller = setCaller(&o, rest)
+	}
+	b.raw = jsontext.Value(o.JSON())
+	s.put(roleAssistant, b)
+}
+
+// setCaller copies who called a tool, if it was a program of the model's, and returns its id.
+// That the model itself called is the default.
+func setCaller(o, fields *wire.Object) string {
+	raw := fields.Get("caller")
+	caller, err := wire.ParseObject("", raw)
+	if err != nil {
+		return ""
+	}
+	id, _ := wire.Text(caller.Get("tool_id"))
+	kind, _ := wire.Text(caller.Get("type"))
+	if id != "" && caller.Len() == 2 && strings.HasPrefix(kind, "code_execution_") {
+		o.Set("caller", wire.Clean(raw))
+		return id
+	}
+	return ""
+}
+
+// serverContent gives the content of a result of the provider's own tool as the API takes it
+// back: hits of a search, an object of the tool's types, text of an MCP server. It is nil for
+// any other.
+func serverContent(kind string, raw []byte) jsontext.Value {
+	o, err := wire.ParseObject("", raw)
+	if err == nil {
+		of, _ := wire.Text(o.Get("type"))
+		if slices.Contains(serverContentTypes(kind), of) {
+			return wire.Clean(raw)
+		}
 		return nil
 	}
-	o, err := wire.ParseObject("", x.Raw)
-	if name, _ := wire.TextOf(o.Get("tool_name")); err == nil && legal(name) {
-		return o.Get("tool_name")
+	switch {
+	case kind == typeMCPToolResult && wire.KindOf(raw) == '"':
+		return wire.Clean(raw)
+	case kind == typeMCPToolResult && wire.KindOf(raw) == '[':
+		return wire.Array(texts(raw))
+	case kind == typeWebSearchResult && wire.KindOf(raw) == '[':
+		return hits(raw)
 	}
 	return nil
 }
 
-// loseBlockFields names what stood beside the documented fields of a block. Cache marks are no
-// loss: whoever sends places new ones.
-func (s *sender) loseBlockFields(kind string, fields wire.Object, known ...string) {
-	for _, f := range fields.Members() {
-		if f.Key != "cache_control" && !wire.IsNull(f.Value) && !slices.Contains(known, f.Key) {
-			s.lose("field " + wire.Clip(f.Key) + " of a " + kind)
-		}
+// serverContentTypes lists the types that the content of a result may have.
+func serverContentTypes(kind string) []string {
+	switch kind {
+	case typeWebSearchResult:
+		return []string{"web_search_tool_result_error"}
+	case typeWebFetchResult:
+		return []string{"web_fetch_result", "web_fetch_tool_result_error"}
+	case "code_execution_tool_result":
+		return []string{"code_execution_result", "encrypted_code_execution_result", "code_execution_tool_result_error"}
+	case "bash_code_execution_tool_result":
+		return []string{"bash_code_execution_result", "bash_code_execution_tool_result_error"}
+	case "text_editor_code_execution_tool_result":
+		return []string{"text_editor_code_execution_view_result", "text_editor_code_execution_create_result", "text_editor_code_execution_str_replace_result", "text_editor_code_execution_tool_result_error"}
+	case "tool_search_tool_result":
+		return []string{"tool_search_tool_search_result", "tool_search_tool_result_error"}
+	case "advisor_tool_result":
+		return []string{"advisor_result", "advisor_redacted_result", "advisor_tool_result_error"}
 	}
+	return nil
+}
+
+// hits gives what a web search found, with the fields that a request may have; nil if one of
+// them is none.
+func hits(raw []byte) jsontext.Value {
+	list, err := wire.ParseArray("", raw)
+	if err != nil {
+		return nil
+	}
+	out := make([]jsontext.Value, 0, len(list))
+	for _, r := range list {
+		hit, err := wire.ParseObject("", r)
+		kind, _ := wire.Text(hit.Get("type"))
+		if err != nil || kind != "web_search_result" {
+			return nil
+		}
+		var o wire.Object
+		o.SetText("type", kind)
+		for _, f := range []string{"url", "title", "encrypted_content"} {
+			text, _ := wire.Text(hit.Get(f))
+			if wire.KindOf(hit.Get(f)) != '"' || text == "" && f != "title" {
+				return nil
+			}
+			o.Set(f, wire.Clean(hit.Get(f)))
+		}
+		if age := hit.Get("page_age"); wire.KindOf(age) == '"' {
+			o.Set("page_age", wire.Clean(age))
+		}
+		out = append(out, jsontext.Value(o.JSON()))
+	}
+	return wire.Array(out)
 }

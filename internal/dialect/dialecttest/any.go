@@ -54,7 +54,7 @@ func anyReply(r *rapid.T, turn int) (session.Message, []session.Part) {
 		call.Arguments = pick(r, "arguments", "", "{}", "{", "7", `{"a":"\ud800"}`, "[1]", " {\"x\":1} ")
 		call.Extra = session.JSON(pick(
 			r, "extra of a call", "", `{"type":"custom"}`, `{"made":true}`, `{"thoughtSignature":"QUJD"}`, `{"thoughtSignature":"msg_1!"}`,
-			`{"fields":{"thoughtSignature":"QUJD"}}`, `{"fields":{"extra_content":{"google":{"thought_signature":"QUJD"}}}}`,
+			`{"thoughtSignature":"QUJD"}`, `{"rest":{"extra_content":{"google":{"thought_signature":"QUJD"}}}}`,
 		))
 		reply.Parts = append(reply.Parts, call)
 		result := session.Part{Kind: session.PartToolResult, CallID: id, ToolName: call.ToolName, Text: pick(r, "result", "7", "", " ", `{"a":1}`, "{")}
@@ -81,11 +81,11 @@ func anyMessage(r *rapid.T, role session.Role, kinds ...session.PartKind) sessio
 			wire.Attach(&p, wire.Blob(pick(r, "type", types...), []byte("ABC")))
 		case p.Kind.HasBytes():
 			p.Extra = session.JSON(pick(
-				r, "extra", "", "[]", `{"url":"https://x/y"}`, `{"url":"https://x/y.pdf"}`, `{"url":"gs://x"}`, `{"file_id":"f"}`, `{"url":7}`,
-				`{"nested":true,"fields":{"videoMetadata":{"fps":1},"thought":true}}`,
+				r, "extra", "", "[]", `{"url":"https://x/y"}`, `{"url":"https://x/y.pdf"}`, `{"url":"gs://x"}`, `{"file_id":"f"}`, `{"url":"ftp://x"}`,
+				`{"nested":true,"rest":{"videoMetadata":{"fps":1},"thought":true}}`,
 			))
 		case rapid.IntRange(0, 3).Draw(r, "signed") == 0:
-			p.Extra = session.JSON(`{"fields":{"thoughtSignature":"QUJD","cache_control":{}}}`)
+			p.Extra = session.JSON(`{"thoughtSignature":"QUJD","rest":{"cache_control":{}}}`)
 		}
 		m.Parts = append(m.Parts, p)
 	}

@@ -1,8 +1,15 @@
 package gemini
 
 import (
+	"crypto/sha1"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
+	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
@@ -12,8 +19,8 @@ import (
 // it, or the whole response of one candidate. Codes: Malformed, Invalid, TooLarge.
 func Decode(raw []json.RawMessage) (wire.Decoded, error) {
 	var d decoder
-	return d.Read(raw, func(entry wire.Value) error {
-		err := d.response(entry)
+	return d.Read(raw, func(path string, raw jsontext.Value) error {
+		err := d.response(path, raw)
 		d.entry++
 		return err
 	})
@@ -24,118 +31,93 @@ func Decode(raw []json.RawMessage) (wire.Decoded, error) {
 type decoder struct {
 	wire.Reader
 	entry int // which one is read
-	open  []openCall
+	open  []wire.OpenCall[struct{}]
 	made  map[string]int // ids made since the last reply, by name
 }
 
-// response reads {candidates: [{…}], …}, a candidate, or a content.
-func (d *decoder) response(entry wire.Value) error {
-	o, err := entry.Fields()
+// around is a content and the objects around it: none in a request.
+type around struct {
+	content   wire.Object
+	path      string // of the content
+	none      bool   // there is no content
+	candidate *wire.Object
+	response  *wire.Object
+}
+
+// isReply tells whether it is a content of a reply.
+func (a *around) isReply() bool { return a.candidate != nil || a.response != nil }
+
+// response decodes {candidates: [{…}], …}, a candidate, or a content.
+func (d *decoder) response(path string, raw jsontext.Value) error {
+	o, err := wire.ParseObject(path, raw)
 	if err != nil {
 		return err
 	}
 	switch {
 	case o.Has("parts") || o.Has("role"):
-		return d.content(around{content: o})
-	case isCandidate(&o.Object):
-		return d.candidate(around{candidate: &o})
-	case !o.Has("candidates") && !hasAny(&o.Object, "promptFeedback", "usageMetadata", "modelVersion"):
-		return o.Field("parts").Errorf(session.Invalid, "is missing: a content is {role, parts}")
+		return d.content(&around{content: o, path: path})
+	case isCandidate(&o):
+		return d.candidate(&around{candidate: &o, path: path})
+	case !o.Has("candidates") && !hasAny(&o, "promptFeedback", "usageMetadata", "modelVersion"):
+		return wire.Errorf(session.Invalid, wire.Join(path, "parts"), "is missing: a content is {role, parts}")
 	}
-	candidates := o.Value("candidates")
-	if wire.IsNull(candidates.Raw) || candidates.Kind() == '[' && !wire.HasElements(candidates.Raw) {
-		return d.content(around{content: wire.Fields{Place: o.Place}, none: true, response: &o})
+	candidates := o.Get("candidates")
+	if wire.IsNull(candidates) || wire.KindOf(candidates) == '[' && !wire.HasElements(candidates) {
+		return d.content(&around{path: path, none: true, response: &o})
 	}
-	elements, err := candidates.All()
+	at := wire.Join(path, "candidates")
+	elements, err := wire.ParseArray(at, candidates)
 	if err != nil {
 		return err
 	}
 	if len(elements) > 1 {
-		return candidates.Errorf(session.Invalid, "has %d elements: give the content of the one that was chosen", len(elements))
+		return wire.Errorf(session.Invalid, at, "has %d elements: give the content of the one that was chosen", len(elements))
 	}
-	inner, err := elements[0].Fields()
+	candidate, err := wire.ParseObject(wire.Index(at, 0), elements[0])
 	if err != nil {
 		return err
 	}
 	o.Drop("candidates")
-	return d.candidate(around{candidate: &inner, response: &o})
+	return d.candidate(&around{candidate: &candidate, response: &o, path: wire.Index(at, 0)})
 }
-
-// around is a content and what stands around it: nothing in a request.
-type around struct {
-	content   wire.Fields
-	none      bool // there is no content
-	candidate *wire.Fields
-	response  *wire.Fields
-}
-
-// reply tells whether it is a content of a reply.
-func (a *around) reply() bool { return a.candidate != nil || a.response != nil }
 
 // isCandidate tells a candidate from a content, which has neither of these fields, and from
-// what other providers give.
+// the replies of other providers.
 func isCandidate(o *wire.Object) bool {
 	if o.Has("candidates") {
 		return false
 	}
-	_, reason := lookup(o, "finishReason")
-	text, _ := wire.TextOf(reason)
+	text, _ := wire.Text(lookup(o, "finishReason"))
 	return wire.KindOf(o.Get("content")) == '{' || text != "" && strings.ToUpper(text) == text
 }
 
 func hasAny(o *wire.Object, fields ...string) bool {
-	for _, f := range fields {
-		if o.Has(f) || o.Has(snake(f)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(fields, func(f string) bool { return o.Has(f) || o.Has(snake(f)) })
 }
 
-// lookup gives a field in either spelling, and its name as it stands there; a null only where
-// there is nothing else.
-func lookup(o *wire.Object, field string) (name string, value json.RawMessage) {
-	name, value = field, o.Get(field)
-	if wire.IsNull(value) {
-		if other := snake(field); other != field {
-			if v := o.Get(other); v != nil && (value == nil || !wire.IsNull(v)) {
-				return other, v
-			}
-		}
+// lookup returns a field in either spelling; a null only where there is nothing else.
+func lookup(o *wire.Object, field string) jsontext.Value {
+	value := o.Get(field)
+	if other := o.Get(snake(field)); wire.IsNull(value) && other != nil {
+		value = other
 	}
-	return name, value
+	return jsontext.Value(value)
 }
 
-// candidate reads {content, finishReason, …}.
-func (d *decoder) candidate(a around) error {
-	content := a.candidate.Value("content")
-	if wire.IsNull(content.Raw) {
+// candidate decodes {content, finishReason, …}.
+func (d *decoder) candidate(a *around) error {
+	content := a.candidate.Get("content")
+	if wire.IsNull(content) {
 		a.none = true
-		a.content = wire.Fields{Place: a.candidate.Place}
 		return d.content(a)
 	}
+	a.path = wire.Join(a.path, "content")
 	var err error
-	if a.content, err = content.Fields(); err != nil {
+	if a.content, err = wire.ParseObject(a.path, content); err != nil {
 		return err
 	}
 	a.candidate.Drop("content")
 	return d.content(a)
-}
-
-// said is what the wire says of a reply beside its content: the model, and why it ended.
-func (a *around) said(m *session.Message) {
-	if a.response != nil {
-		_, version := lookup(&a.response.Object, "modelVersion")
-		m.Model, _ = exactText(version) // it stays where it is
-		if _, feedback := lookup(&a.response.Object, "promptFeedback"); a.candidate == nil && feedback != nil {
-			m.Finish = session.FinishRefusal
-		}
-	}
-	if a.candidate != nil {
-		_, reason := lookup(&a.candidate.Object, "finishReason")
-		text, _ := wire.TextOf(reason)
-		m.Finish = finishOf(text)
-	}
 }
 
 // finishOf translates a finishReason. A call that the provider found malformed was not made.
@@ -155,141 +137,610 @@ func finishOf(reason string) session.Finish {
 	return ""
 }
 
-// content reads {role, parts}: one message, or two where results and other parts are mixed.
-func (d *decoder) content(a around) error {
-	o := &a.content
-	m := session.Message{Kind: session.KindMessage, Dialect: Name, InContext: true, Display: true}
-	a.said(&m)
-	x := messageExtra{NoContent: a.none}
-	if err := d.role(&a, &m, &x); err != nil {
-		return err
-	}
-	read, err := d.parts(o, &m, &x)
+// content decodes {role, parts}: one message, or two where results and other parts are mixed.
+func (d *decoder) content(a *around) error {
+	m, err := d.role(a)
 	if err != nil {
 		return err
 	}
-	m.Parts = read.parts
+	if a.response != nil {
+		m.Model = wire.ExactText(lookup(a.response, "modelVersion")) // it stays where it is
+		if a.candidate == nil && lookup(a.response, "promptFeedback") != nil {
+			m.Finish = session.FinishRefusal
+		}
+	}
+	if a.candidate != nil {
+		reason, _ := wire.Text(lookup(a.candidate, "finishReason"))
+		m.Finish = finishOf(reason)
+	}
+	parts, err := d.parts(a, &m)
+	if err != nil {
+		return err
+	}
 	if m.Finish == session.FinishStop && len(d.open) > 0 && m.Role == session.Assistant {
 		m.Finish = session.FinishToolCalls
 	}
-	var rest session.Message
-	if read.results > 0 && m.Role != session.Assistant {
-		rest = d.divide(&m, &x, &read)
-	}
-	if err := a.keepLarge(&m); err != nil {
+	group := d.divide(m, parts)
+	encoded, err := encodeContent(group)
+	if err != nil {
 		return err
 	}
-	x.Fields = o.Object
-	if a.candidate != nil {
-		x.Candidate = &a.candidate.Object
+	first := &group[0]
+	first.X.NoContent = a.none
+	large, err := first.Keep(a.path, a.content, encoded)
+	for i := range large {
+		large[i].X.Of = ofContent
 	}
-	if a.response != nil {
-		x.Response = &a.response.Object
+	first.Parts = append(first.Parts, large...)
+	if err == nil {
+		err = a.keepLarge(first)
 	}
-	m.Extra = x.json()
-	if d.Messages = append(d.Messages, m); len(rest.Parts) > 0 {
-		d.Messages = append(d.Messages, rest)
+	if err != nil {
+		return err
 	}
-	return o.Holds(max(len(m.Parts), len(rest.Parts)))
+	first.X.Candidate, first.X.Response = a.candidate, a.response
+	d.Messages = append(d.Messages, group...)
+	return wire.Holds(a.path, max(len(first.Parts), len(group[len(group)-1].Parts)))
 }
 
-func (d *decoder) role(a *around, m *session.Message, x *messageExtra) error {
-	o := &a.content
-	role := roleUser
-	if a.reply() {
-		role = roleModel
-	}
-	if wire.IsNull(o.Get("role")) {
-		x.NoRole = true // a null stays in o
-	} else {
-		var err error
-		if role, err = o.Take("role"); err != nil {
-			return err
-		}
-	}
-	switch role {
-	case roleUser:
-		m.Role, m.Origin = session.User, session.Person
-	case roleModel:
-		m.Role, m.Origin = session.Assistant, session.Model
-		d.open, d.made = d.open[:0], nil
-	case roleSystem:
-		m.Role, m.Origin = session.System, session.Program
-	case roleFunction, roleTool:
-		m.Role, m.Origin, x.Role = session.User, session.Person, role
-	default:
-		return o.Field("role").Errorf(session.Invalid, "is %q: it must be user or model", wire.Clip(role))
-	}
-	if a.reply() && m.Role != session.Assistant {
-		return o.Field("role").Errorf(session.Invalid, "is %q in a reply: it must be model", wire.Clip(role))
-	}
-	return nil
-}
-
-// divide makes a content with responses a tool's message. Where it holds more than these and
-// the media that belong to them, it gives the rest as a user's message that stands behind it.
-func (d *decoder) divide(m *session.Message, x *messageExtra, read *contentParts) (rest session.Message) {
-	rest = *m
-	m.Role, m.Origin = session.Tool, session.ByTool
-	id, inResult := "", false
-	if read.onlyResults() {
-		for i := range m.Parts {
-			if p := &m.Parts[i]; p.Kind == session.PartToolResult {
-				id = p.CallID
-			} else {
-				p.CallID = id
-			}
-		}
-		return session.Message{}
-	}
-	m.Parts, rest.Parts = nil, nil
-	here, there := &entry{Number: d.entry}, &entry{Number: d.entry}
-	for i, p := range read.parts {
-		if at := read.at[i]; at >= 0 {
-			if inResult = p.Kind == session.PartToolResult; inResult {
-				id = p.CallID
-				here.At = append(here.At, at)
-			} else {
-				there.At = append(there.At, at)
-			}
-		}
-		if inResult {
-			p.CallID = id
-			m.Parts = append(m.Parts, p)
-		} else {
-			rest.Parts = append(rest.Parts, p)
-		}
-	}
-	x.Entry = here
-	shared := messageExtra{Entry: there}
-	rest.Extra = shared.json()
-	return rest
-}
-
-// keepLarge moves fields that an extra should not hold, being deep or large, to data parts.
-func (a *around) keepLarge(m *session.Message) error {
-	for _, from := range [...]struct {
-		where string
-		o     *wire.Fields
-	}{{"content", &a.content}, {"candidate", a.candidate}, {"response", a.response}} {
-		if from.o == nil {
+// keepLarge makes the large fields around a content parts of their own.
+func (a *around) keepLarge(m *wire.Message) error {
+	for of, o := range []*wire.Object{a.candidate, a.response} {
+		if o == nil {
 			continue
 		}
-		large, err := from.o.TakeLarge()
+		large, err := o.TakeLarge(a.path)
 		if err != nil {
 			return err
 		}
 		for _, f := range large {
-			m.Parts = append(m.Parts, dataPart(f.Value, partExtra{Where: from.where, Field: f.Key}))
+			m.Parts = append(m.Parts, wire.Data(jsontext.Value(f.Value), wire.Extra{Of: []string{ofCandidate, ofResponse}[of], Field: f.Key}))
 		}
 	}
 	return nil
 }
 
-// dataPart keeps a value as it came: in extra, or as a blob if it is deep or large.
-func dataPart(raw json.RawMessage, x partExtra) session.Part {
-	p, small := wire.KeepRaw(raw)
-	x.Raw = small
-	x.store(&p)
-	return p
+func (d *decoder) role(a *around) (wire.Message, error) {
+	m := wire.NewMessage(Name, session.User, session.Person)
+	at := wire.Join(a.path, "role")
+	role := roleUser
+	if a.isReply() {
+		role = roleModel
+	}
+	if wire.IsNull(a.content.Get("role")) {
+		m.X.Role = wire.ShapeAbsent
+	} else {
+		var err error
+		if role, err = d.StringOf(a.path, "role", jsontext.Value(a.content.Get("role"))); err != nil {
+			return m, err
+		}
+	}
+	switch role {
+	case roleUser:
+	case roleModel:
+		m.Role, m.Origin = session.Assistant, session.Model
+		d.open, d.made = nil, nil
+	case roleSystem:
+		m.Role, m.Origin = session.System, session.Program
+	case roleFunction, roleTool:
+		m.X.Role = role
+	default:
+		return m, wire.Errorf(session.Invalid, at, "is %q: it must be user or model", wire.Clip(role))
+	}
+	if a.isReply() && m.Role != session.Assistant {
+		return m, wire.Errorf(session.Invalid, at, "is %q in a reply: it must be model", wire.Clip(role))
+	}
+	return m, nil
+}
+
+// placed is a part and its place in the content; -1 for one within the response before it.
+type placed struct {
+	wire.Part
+	at int
+}
+
+func (p *placed) isResult() bool { return p.Kind == session.PartToolResult }
+
+// divide makes a content with responses a tool's message. Where it holds more than these and
+// the media that belong to them, the rest is a user's message that stands behind it.
+func (d *decoder) divide(m wire.Message, parts []placed) []wire.Message {
+	mixed := false
+	for i := range parts {
+		p := &parts[i]
+		mixed = mixed || !p.isResult() && p.at >= 0 && (i == 0 || !p.Kind.HasBytes() || p.Kind == session.PartData)
+	}
+	if m.Role == session.Assistant || !slices.ContainsFunc(parts, func(p placed) bool { return p.isResult() }) {
+		for i := range parts {
+			m.Parts = append(m.Parts, parts[i].Part)
+		}
+		return []wire.Message{m}
+	}
+	rest := wire.NewMessage(Name, session.User, session.Person)
+	m.Role, m.Origin = session.Tool, session.ByTool
+	number := strconv.AppendInt(nil, int64(d.entry), 10)
+	here, there := &wire.Entry{Entry: number}, &wire.Entry{Entry: number}
+	id, inResult := "", false
+	for i := range parts {
+		p := &parts[i]
+		if p.isResult() {
+			id = p.CallID
+		}
+		if p.at >= 0 {
+			inResult = p.isResult() || !mixed
+		}
+		to, of := &rest, there
+		if inResult {
+			to, of, p.CallID = &m, here, id
+		}
+		to.Parts = append(to.Parts, p.Part)
+		if p.at >= 0 {
+			of.At = append(of.At, p.at)
+		}
+	}
+	if !mixed {
+		return []wire.Message{m}
+	}
+	m.X.Wire, rest.X.Wire = here, there
+	return []wire.Message{m, rest}
+}
+
+// parts decodes the parts of a content.
+func (d *decoder) parts(a *around, m *wire.Message) ([]placed, error) {
+	path := wire.Join(a.path, "parts")
+	list := jsontext.Value(a.content.Get("parts"))
+	if wire.IsNull(list) {
+		if !wire.IsNull(a.content.Get("content")) { // another provider's, whose words would be lost
+			return nil, wire.Errorf(session.Invalid, wire.Join(a.path, "content"), "stands where parts should: a content is {role, parts}")
+		}
+		m.X.Shape = wire.NullOrAbsent(list)
+		return nil, nil
+	}
+	elements, err := wire.Elements(path, list)
+	if err != nil {
+		return nil, err
+	}
+	readers := make([]partReader, len(elements))
+	for i, e := range elements {
+		r := &readers[i]
+		r.decoder, r.path, r.raw = d, wire.Index(path, i), e
+		if r.Object, err = wire.ParseObject(r.path, e); err != nil {
+			return nil, err
+		}
+		r.field, r.name = kindOf(&r.Object)
+	}
+	if m.Role == session.Assistant {
+		pair(readers)
+	}
+	var out []placed
+	for i := range readers {
+		parts, err := readers[i].read(m.Role)
+		if err != nil {
+			return nil, err
+		}
+		for j, p := range parts {
+			at := i
+			if j > 0 {
+				at = -1
+			}
+			out = append(out, placed{p, at})
+		}
+	}
+	return out, nil
+}
+
+// pair finds the parts of a reply that are a call which the provider ran, and its result
+// behind it: by id, or where one has none, the nearest of its kind. It gives each of the two
+// the id that they share, made where the wire has none. Either alone is no call: it could never be
+// answered, or answers nothing.
+func pair(parts []partReader) {
+	var open []int
+	made := 0
+	for i := range parts {
+		r := &parts[i]
+		isResult := r.field == fieldCodeResult || r.field == fieldToolResponse
+		if !isResult && r.field != fieldCode && r.field != fieldToolCall {
+			continue
+		}
+		inner, err := wire.ParseObject("", r.Get(r.name))
+		if err != nil {
+			continue // whoever reads the part says so
+		}
+		id := inner.Text("id")
+		if r.id = id; !isResult {
+			open = append(open, i)
+			continue
+		}
+		for j, at := range slices.Backward(open) {
+			c := &parts[at]
+			if (c.field == fieldCode) != (r.field == fieldCodeResult) || c.id != id && c.id != "" && id != "" {
+				continue
+			}
+			if id == "" {
+				id = c.id
+			}
+			if id == "" {
+				made++
+				id = "made_inline_" + strconv.Itoa(made)
+			}
+			c.pair, r.pair = id, id
+			open = slices.Delete(open, j, j+1)
+			break
+		}
+	}
+}
+
+// partReader decodes one part of a content.
+type partReader struct {
+	*decoder
+	wire.Object
+	path        string
+	raw         jsontext.Value
+	field, name string // what the part is, as the API and as the wire spells it
+	id          string // of a call that the provider ran, or of its result
+	pair        string // the id that the two share, "" for none
+}
+
+// IsPart tells whether an object has a field by which a part of this form is known.
+func IsPart(o *wire.Object) bool {
+	return slices.ContainsFunc(o.Members(), func(f wire.Member) bool { return kindField(f.Key) != "" }) || hasAny(o, fieldThought, fieldSignature)
+}
+
+// kindOf returns the field that says what a part is, and its name as it stands there. An empty
+// text beside another one says nothing; two that say something are none that can be told.
+func kindOf(o *wire.Object) (field, name string) {
+	emptyText := false
+	for _, m := range o.Members() {
+		f := kindField(m.Key)
+		switch {
+		case f == "" || m.Odd() || wire.IsNull(m.Value) || f != fieldText && wire.KindOf(m.Value) != '{':
+		case f == fieldText && string(m.Value) == `""`:
+			emptyText = true
+		case field == "":
+			field, name = f, m.Key
+		case f != field:
+			return "", ""
+		case m.Key == f: // in both spellings: ours counts
+			name = f
+		}
+	}
+	if field == "" && emptyText {
+		return fieldText, fieldText
+	}
+	return field, name
+}
+
+// read decodes a part, and the media of a response behind it.
+func (r *partReader) read(role session.Role) ([]wire.Part, error) {
+	p := wire.Part{X: wire.Extra{ThoughtSignature: jsontext.Value(r.Get(fieldSignature))}}
+	if r.name != r.field {
+		p.X.Field = r.name
+	}
+	var nested []wire.Part
+	var err error
+	switch {
+	case r.field == fieldText, r.field == "" && r.onlySignature():
+		err = r.text(&p)
+	case r.field == fieldInline, r.field == fieldFile:
+		err = r.medium(&p)
+	case r.field == fieldCall && role == session.Assistant:
+		err = r.call(&p)
+	case r.field == fieldCall:
+		err = wire.Errorf(session.Invalid, wire.Join(r.path, r.name), "stands in a content of another role than model: only the model calls functions")
+	case r.field == fieldResponse && role == session.User:
+		nested, err = r.response(&p)
+	case r.pair != "":
+		err = r.inline(&p)
+	default:
+		return []wire.Part{r.unknown()}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	encoded, err := encodePart(&p, nested)
+	if err == nil {
+		err = p.Keep(r.path, r.raw, encoded)
+	}
+	return append([]wire.Part{p}, nested...), err
+}
+
+// unknown keeps a part that no kind holds: fields that nobody documented, or a known one where
+// it is not expected, such as code without its output.
+func (r *partReader) unknown() wire.Part {
+	if r.field == "" {
+		for _, f := range r.Members() {
+			if !f.Odd() && !wire.IsNull(f.Value) && !slices.Contains([]string{fieldThought, fieldSignature, snake(fieldSignature)}, f.Key) {
+				r.field = f.Key
+				break
+			}
+		}
+		r.WarnUnknown(r.path, r.field)
+	}
+	return wire.Data(r.raw, wire.Extra{Type: r.field})
+}
+
+// onlySignature tells whether a part is nothing but a signature: the text beside it was empty,
+// and some clients leave that out.
+func (r *partReader) onlySignature() bool {
+	return wire.KindOf(lookup(&r.Object, fieldSignature)) == '"' && !slices.ContainsFunc(r.Members(), func(f wire.Member) bool {
+		return !wire.IsNull(f.Value) && f.Key != fieldSignature && f.Key != snake(fieldSignature) && f.Key != fieldThought
+	})
+}
+
+func (r *partReader) text(p *wire.Part) (err error) {
+	p.Kind = session.PartText
+	if wire.KindOf(r.Get(fieldThought)) == 't' {
+		p.Kind = session.PartReasoning
+	}
+	if r.field == "" {
+		p.X.Shape = wire.ShapeAbsent
+		return nil
+	}
+	p.Text, err = r.StringOf(r.path, fieldText, jsontext.Value(r.Get(fieldText)))
+	return err
+}
+
+// inner reads the object that says what the part is.
+func (r *partReader) inner() (o wire.Object, path string, err error) {
+	path = wire.Join(r.path, r.name)
+	o, err = wire.ParseObject(path, r.Get(r.name))
+	return o, path, err
+}
+
+// files is where the provider keeps what was uploaded to it: an address only for the key that
+// uploaded it, and so an id rather than a URL.
+const files = "https://generativelanguage.googleapis.com/"
+
+// medium decodes {inlineData: {mimeType, data}} or {fileData: {mimeType, fileUri}}.
+func (r *partReader) medium(p *wire.Part) error {
+	o, _, err := r.inner()
+	if err != nil {
+		return err
+	}
+	x := &p.X
+	x.MediaType = wire.ExactText(lookup(&o, "mimeType"))
+	x.Name = wire.ExactText(lookup(&o, "displayName"))
+	switch {
+	case strings.HasPrefix(x.MediaType, "image/"):
+		p.Kind = session.PartImage
+	case strings.HasPrefix(x.MediaType, "audio/"):
+		p.Kind = session.PartAudio
+	default: // a film is a file
+		p.Kind = session.PartFile
+	}
+	if r.field == fieldFile {
+		if uri := wire.ExactText(lookup(&o, "fileUri")); strings.HasPrefix(uri, files) {
+			x.FileID = uri
+		} else {
+			x.URL = uri
+		}
+		x.Field = r.name // a part without bytes may be either
+		return nil
+	}
+	data, encoding, ok := decode64(o.Text("data"))
+	if ok {
+		blobType := x.MediaType
+		if blobType == "" {
+			blobType = "application/octet-stream"
+		}
+		x.Encoding = encoding
+		wire.Attach(&p.Part, wire.Blob(blobType, data))
+	}
+	return nil
+}
+
+// decode64 decodes base64 of the standard alphabet, or of the one for URLs, which the API takes
+// and some clients write, where encoding gives the same text again.
+func decode64(text string) (data []byte, encoding string, ok bool) {
+	if data, ok = wire.Base64(text); ok {
+		return data, "", true
+	}
+	data, err := base64.URLEncoding.Strict().DecodeString(text)
+	ok = err == nil && len(data) > 0 && base64.URLEncoding.EncodedLen(len(data)) == len(text)
+	return data, "url", ok
+}
+
+// call decodes {functionCall: {id, name, args}}. Arguments are the bytes of args as they came.
+func (r *partReader) call(p *wire.Part) error {
+	o, path, err := r.inner()
+	if err != nil {
+		return err
+	}
+	p.Kind = session.PartToolCall
+	if err := r.nameAndID(&o, path, p); err != nil {
+		return err
+	}
+	if p.CallID == "" {
+		p.CallID, p.X.Made = r.makeID(p.ToolName), true
+	}
+	r.open = append(r.open, wire.OpenCall[struct{}]{ID: p.CallID, Name: p.ToolName})
+	return r.arguments(&o, path, p)
+}
+
+// nameAndID reads the name and the id of a call or a response. An empty id is none.
+func (r *partReader) nameAndID(o *wire.Object, path string, p *wire.Part) (err error) {
+	if p.ToolName, err = r.StringOf(path, "name", jsontext.Value(o.Get("name"))); err == nil && !wire.IsNull(o.Get("id")) {
+		p.CallID, err = r.StringOf(path, "id", jsontext.Value(o.Get("id")))
+	}
+	return err
+}
+
+// arguments reads args: an object, whose bytes are kept; any other value is kept too.
+func (r *partReader) arguments(o *wire.Object, path string, p *wire.Part) (err error) {
+	switch raw := jsontext.Value(o.Get("args")); wire.KindOf(raw) {
+	case 'n':
+	case '"':
+		p.X.Shape = wire.ShapeString
+		p.Arguments, err = r.StringOf(path, "args", raw)
+	default:
+		p.Arguments = string(raw)
+	}
+	return err
+}
+
+// makeID makes the id of a call that came without one, or of a response to one: the n-th call
+// of a name in a reply. That the same ids come again in later replies does no harm, since a
+// result answers the nearest call; and the response to a call of an earlier append finds it by
+// its name, if the number is another.
+func (d *decoder) makeID(name string) string {
+	if d.made == nil {
+		d.made = map[string]int{}
+	}
+	d.made[name]++
+	const most = 24
+	id := legalIn(name, most, "_-") // one that all providers accept
+	if id != name {
+		sum := sha1.Sum([]byte(name))
+		id = hex.EncodeToString(sum[:])[:most]
+	}
+	return session.MadeCallID + id + "_" + strconv.Itoa(d.made[name])
+}
+
+// response decodes {functionResponse: {id, name, response, parts}}, parts as parts of their own.
+func (r *partReader) response(p *wire.Part) (nested []wire.Part, err error) {
+	o, path, err := r.inner()
+	if err != nil {
+		return nil, err
+	}
+	p.Kind = session.PartToolResult
+	if err := r.nameAndID(&o, path, p); err != nil {
+		return nil, err
+	}
+	if p.CallID == "" { // it answers the first open call of its name, perhaps one of an earlier append
+		p.X.Made = true
+		if c, ok := r.closeCall(func(c wire.OpenCall[struct{}]) bool { return c.Name == p.ToolName }); ok {
+			p.CallID = c.ID
+		} else {
+			p.CallID = r.makeID(p.ToolName)
+		}
+	} else {
+		r.closeCall(func(c wire.OpenCall[struct{}]) bool { return c.ID == p.CallID })
+	}
+	if err := r.output(&o, path, p); err != nil {
+		return nil, err
+	}
+	if list := o.Get("parts"); wire.HasElements(list) {
+		nested, err = r.nested(wire.Join(path, "parts"), jsontext.Value(list))
+	}
+	return nested, err
+}
+
+func (d *decoder) closeCall(is func(wire.OpenCall[struct{}]) bool) (c wire.OpenCall[struct{}], ok bool) {
+	i := slices.IndexFunc(d.open, is)
+	if i < 0 {
+		return c, false
+	}
+	c = d.open[i]
+	d.open = slices.Delete(d.open, i, i+1)
+	return c, true
+}
+
+// output reads the response. The readable text of {"output": "text"}, and of any other object
+// of one text, is that text; of all others their JSON. The API says that "error" holds what
+// went wrong.
+func (r *partReader) output(o *wire.Object, path string, p *wire.Part) (err error) {
+	raw := jsontext.Value(o.Get("response"))
+	switch wire.KindOf(raw) {
+	case 'n':
+		return nil
+	case '"':
+		p.X.Shape = wire.ShapeString
+		p.Text, err = r.StringOf(path, "response", raw)
+		return err
+	case '{':
+		object, err := wire.ParseObject(wire.Join(path, "response"), raw)
+		if err != nil {
+			return err
+		}
+		if failure := object.Get("error"); !wire.IsNull(failure) && !object.Has("output") {
+			failed := true
+			p.IsError = &failed
+		}
+		if fields := object.Members(); len(fields) == 1 && fields[0].Key != "" && !fields[0].Odd() && len(fields[0].Key) <= maxKey {
+			if text, exact := wire.Text(fields[0].Value); exact {
+				p.Text, p.X.Key = text, fields[0].Key
+				return nil
+			}
+		}
+	}
+	p.Text = string(raw)
+	return nil
+}
+
+// maxKey is the longest name of a field, in bytes, that says what a text is.
+const maxKey = 200
+
+// nested decodes the parts of a response: media that the tool gave.
+func (r *partReader) nested(path string, list jsontext.Value) ([]wire.Part, error) {
+	elements, err := wire.ParseArray(path, list)
+	if err != nil {
+		return nil, err
+	}
+	if len(elements) >= session.MaxParts {
+		return nil, wire.Errorf(session.Invalid, path, "has %d elements: a message holds at most %d parts, split it", len(elements), session.MaxParts)
+	}
+	parts := make([]wire.Part, len(elements))
+	for i, e := range elements {
+		n := partReader{decoder: r.decoder, path: wire.Index(path, i), raw: e}
+		if n.Object, err = wire.ParseObject(n.path, e); err != nil {
+			return nil, err
+		}
+		n.field, n.name = kindOf(&n.Object)
+		if n.field != fieldInline && n.field != fieldFile {
+			r.Warn(n.path, "is no medium: kept for export, not sent")
+			parts[i] = wire.Data(e, wire.Extra{Nested: true, Type: n.field})
+			continue
+		}
+		media, err := n.read(nobody)
+		if err != nil {
+			return nil, err
+		}
+		parts[i] = media[0]
+		parts[i].X.Nested = true
+	}
+	return parts, nil
+}
+
+// nobody is the role of a part within a response.
+const nobody session.Role = ""
+
+// codeTool is the name of the tool by which the provider runs code.
+const codeTool = "code_execution"
+
+// outcomeOK is the outcome of code that ran to its end.
+const outcomeOK = "OUTCOME_OK"
+
+// inline decodes a part that belongs to a call which the provider ran.
+func (r *partReader) inline(p *wire.Part) error {
+	o, path, err := r.inner()
+	if err != nil {
+		return err
+	}
+	p.Kind, p.ToolName, p.CallID = session.PartToolCall, codeTool, r.pair
+	p.X.Type = r.field
+	p.X.Made = o.Text("id") != r.pair
+	switch r.field {
+	case fieldCode:
+		if !p.X.Made {
+			o.Drop("id")
+		}
+		p.Arguments = string(o.JSON()) // {language, code}
+	case fieldToolCall:
+		p.ToolName = wire.ExactText(lookup(&o, "toolType"))
+		err = r.arguments(&o, path, p)
+	case fieldCodeResult:
+		p.Kind = session.PartToolResult
+		outcome, _ := wire.Text(o.Get("outcome"))
+		failed := outcome != outcomeOK
+		p.IsError = &failed
+		if wire.KindOf(o.Get("output")) == '"' {
+			p.Text, err = r.StringOf(path, "output", jsontext.Value(o.Get("output")))
+		}
+	case fieldToolResponse:
+		p.Kind = session.PartToolResult
+		p.ToolName = wire.ExactText(lookup(&o, "toolType"))
+		if raw := o.Get("response"); !wire.IsNull(raw) {
+			p.Text = string(raw)
+		}
+	}
+	return err
 }

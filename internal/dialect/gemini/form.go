@@ -51,40 +51,8 @@ const (
 	fieldMediaResolution = "mediaResolution"
 )
 
-// Shapes of what is not as usual: of a message its parts (usual: an array), of a text that it
-// is not there, of a response (usual: an object), of arguments (usual: an object).
-const (
-	shapeAbsent = "absent"
-	shapeNull   = "null"
-	shapeString = "string"
-)
-
-// snake gives the other spelling of a field.
+// snake returns the other spelling of a field: inline_data.
 func snake(field string) string {
-	switch field {
-	case fieldInline:
-		return "inline_data"
-	case fieldFile:
-		return "file_data"
-	case fieldCall:
-		return "function_call"
-	case fieldResponse:
-		return "function_response"
-	case fieldCode:
-		return "executable_code"
-	case fieldCodeResult:
-		return "code_execution_result"
-	case fieldToolCall:
-		return "tool_call"
-	case fieldToolResponse:
-		return "tool_response"
-	case fieldSignature:
-		return "thought_signature"
-	case fieldVideoMetadata:
-		return "video_metadata"
-	case fieldMediaResolution:
-		return "media_resolution"
-	}
 	b := make([]byte, 0, len(field)+2)
 	for i := range len(field) {
 		c := field[i]
@@ -97,28 +65,13 @@ func snake(field string) string {
 	return string(b)
 }
 
-// kindField gives the field by which a part is known that a name stands for, in either
+// kindField returns the field by which a part is known that a name stands for, in either
 // spelling; "" if it is none.
 func kindField(name string) string {
-	switch name {
-	case fieldText:
-		return fieldText
-	case fieldInline, "inline_data":
-		return fieldInline
-	case fieldFile, "file_data":
-		return fieldFile
-	case fieldCall, "function_call":
-		return fieldCall
-	case fieldResponse, "function_response":
-		return fieldResponse
-	case fieldCode, "executable_code":
-		return fieldCode
-	case fieldCodeResult, "code_execution_result":
-		return fieldCodeResult
-	case fieldToolCall, "tool_call":
-		return fieldToolCall
-	case fieldToolResponse, "tool_response":
-		return fieldToolResponse
+	for _, field := range [...]string{fieldText, fieldInline, fieldFile, fieldCall, fieldResponse, fieldCode, fieldCodeResult, fieldToolCall, fieldToolResponse} {
+		if name == field || name == snake(field) {
+			return field
+		}
 	}
 	return ""
 }

@@ -136,7 +136,7 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 	yes := true
 	failed.IsError = &yes
 	signed := call("a", "f")
-	signed.Extra = session.JSON(`{"fields":{"extra_content":{"google":{"thought_signature":"QUJD"}}}}`)
+	signed.Extra = session.JSON(`{"rest":{"extra_content":{"google":{"thought_signature":"QUJD"}}}}`)
 	image := session.Part{Kind: session.PartImage, CallID: "a", Blob: wire.Blob("image/png", []byte("ABC"))}
 	odd := call("a", "f")
 	odd.Arguments = `{"x": 1`

@@ -125,7 +125,7 @@ func TestWrongInputIsNamedByItsPath(t *testing.T) {
 		{"extra is deep", `{"role":"user","parts":[{"kind":"text","extra":{"x":` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `}}]}`, session.TooLarge, "messages[0].parts[0].extra", "900"},
 		{"metadata is text", `{"role":"user","content":"x","metadata":"x"}`, session.Invalid, "messages[0].metadata", "an object"},
 		{"a time that is none", `{"role":"user","content":"x","created_at":"yesterday"}`, session.Invalid, "messages[0].created_at", "RFC 3339"},
-		{"a duration that is text", `{"role":"tool","parts":[{"kind":"tool_result","call_id":"a","duration_ms":"1"}]}`, session.Invalid, "messages[0].parts[0].duration_ms", "cannot"},
+		{"a duration that is text", `{"role":"tool","parts":[{"kind":"tool_result","call_id":"a","duration_ms":"1"}]}`, session.Invalid, "messages[0].parts[0].duration_ms", "a number"},
 		{"a flag that is text", `{"role":"user","content":"x","display":"no"}`, session.Invalid, "messages[0].display", "true or false"},
 		{"an author of halves", `{"role":"user","content":"x","author":"\ud800"}`, session.Invalid, "messages[0].author", "surrogate"},
 	} {

@@ -3,6 +3,8 @@ package openaichat
 import (
 	"encoding/json"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
 )
@@ -16,260 +18,401 @@ func Decode(raw []json.RawMessage) (wire.Decoded, error) {
 
 type decoder struct{ wire.Reader }
 
-// entry reads a message, or a choice of a reply with the message in it.
-func (d *decoder) entry(entry wire.Value) error {
-	o, err := entry.Fields()
+// message is a message of any role. Source: OpenAI's API reference, chat/create.
+type message struct {
+	Role         *wire.String   `json:"role"`
+	Name         *wire.String   `json:"name"`
+	Content      jsontext.Value `json:"content"`
+	ToolCallID   jsontext.Value `json:"tool_call_id"` // of a tool's
+	Refusal      jsontext.Value `json:"refusal"`      // this and the others: of an assistant's
+	Audio        jsontext.Value `json:"audio"`
+	FunctionCall jsontext.Value `json:"function_call"`
+	ToolCalls    jsontext.Value `json:"tool_calls"`
+
+	Reasoning        jsontext.Value `json:"reasoning"`
+	ReasoningContent jsontext.Value `json:"reasoning_content"`
+}
+
+// entry decodes a message, or a choice of a reply with the message in it.
+func (d *decoder) entry(path string, raw jsontext.Value) error {
+	o, err := wire.ParseObject(path, raw)
 	if err != nil {
 		return err
 	}
 	if !o.Has("message") || o.Has("role") {
-		return d.message(&o, messageExtra{}, "")
+		return d.message(path, raw, &o, nil)
 	}
-	body, err := o.Inner("message")
+	inner := jsontext.Value(o.Get("message"))
+	of, err := wire.ParseObject(wire.Join(path, "message"), inner)
 	if err != nil {
 		return err
 	}
-	finish, _ := wire.TextOf(o.Get("finish_reason"))
 	o.Drop("message")
-	if err := o.Fits(); err != nil {
+	if err := o.Fits(path); err != nil {
 		return err
 	}
-	return d.message(&body, messageExtra{Choice: &o.Object}, finishes()[finish])
+	return d.message(wire.Join(path, "message"), inner, &of, &o)
 }
 
-func finishes() map[string]session.Finish {
-	return map[string]session.Finish{
-		"stop": session.FinishStop, "length": session.FinishLength, "content_filter": session.FinishRefusal,
-		"tool_calls": session.FinishToolCalls, "function_call": session.FinishToolCalls,
+// finish translates a finish_reason.
+func finish(reason string) session.Finish {
+	switch reason {
+	case "stop":
+		return session.FinishStop
+	case "length":
+		return session.FinishLength
+	case "content_filter":
+		return session.FinishRefusal
+	case "tool_calls", "function_call":
+		return session.FinishToolCalls
 	}
+	return ""
 }
 
-// message reads a message; what is left of o when all is understood goes to its extra.
-func (d *decoder) message(o *wire.Fields, x messageExtra, finish session.Finish) error {
-	m := session.Message{Kind: session.KindMessage, Dialect: Name, Finish: finish, InContext: true, Display: true}
-	if err := role(o, &m, &x); err != nil {
+func (d *decoder) message(path string, raw jsontext.Value, o, choice *wire.Object) error {
+	var in message
+	if err := wire.Unmarshal(path, raw, &in); err != nil {
 		return err
 	}
-	var err error
-	if raw := o.Get("name"); !wire.IsNull(raw) && string(raw) != `""` {
-		if m.Author, err = o.Take("name"); err != nil {
+	m, err := d.role(path, &in)
+	if err != nil {
+		return err
+	}
+	if m.X.Choice = choice; choice != nil {
+		reason, _ := wire.Text(choice.Get("finish_reason"))
+		m.Finish = finish(reason)
+	}
+	if in.Name != nil && in.Name.S != "" {
+		if m.Author, err = d.Text(path, "name", in.Name); err != nil {
 			return err
 		}
 	}
 	switch m.Role {
 	case session.Assistant:
-		err = d.reply(o, &m, &x)
+		err = d.reply(path, &in, &m)
 	case session.Tool:
-		err = d.result(o, &m, &x)
+		err = d.result(path, &in, &m)
 	default:
-		err = d.content(o, &m, &x)
+		err = d.content(path, in.Content, &m)
 	}
 	if err != nil {
 		return err
 	}
-	if m.Role != session.Assistant && wire.HasElements(o.Get(fieldToolCalls)) {
-		return o.Field(fieldToolCalls).Errorf(session.Invalid, "stands in a message of role %s: only an assistant calls tools", m.Role)
+	if m.Role != session.Assistant && wire.HasElements(in.ToolCalls) {
+		return wire.Errorf(session.Invalid, wire.Join(path, fieldToolCalls), "stands in a message of role %s: only an assistant calls tools", m.Role)
 	}
-	large, err := o.TakeLarge()
+	encoded, err := encode(&m)
 	if err != nil {
 		return err
 	}
-	for _, f := range large {
-		m.Parts = append(m.Parts, dataPart(f.Value, partExtra{Field: f.Key}))
+	large, err := m.Keep(path, *o, encoded)
+	if err != nil {
+		return err
 	}
-	x.Fields = o.Object
-	m.Extra = x.json()
+	m.Parts = append(m.Parts, large...)
 	d.Messages = append(d.Messages, m)
-	return o.Holds(len(m.Parts))
+	return wire.Holds(path, len(m.Parts))
 }
 
-func role(o *wire.Fields, m *session.Message, x *messageExtra) error {
-	role, err := o.Take("role")
+func (d *decoder) role(path string, in *message) (wire.Message, error) {
+	role, err := d.Text(path, "role", in.Role)
 	if err != nil {
-		return err
+		return wire.Message{}, err
 	}
+	m := wire.NewMessage(Name, session.Role(role), session.Program)
 	switch role {
 	case "user":
-		m.Role, m.Origin = session.User, session.Person
+		m.Origin = session.Person
 	case "assistant":
-		m.Role, m.Origin = session.Assistant, session.Model
+		m.Origin = session.Model
 	case "tool":
-		m.Role, m.Origin = session.Tool, session.ByTool
+		m.Origin = session.ByTool
 	case "system":
-		m.Role, m.Origin = session.System, session.Program
 	case roleDeveloper:
-		m.Role, m.Origin, x.Role = session.System, session.Program, role
+		m.Role, m.X.Role = session.System, role
 	case roleFunction:
-		m.Role, m.Origin, x.Role = session.Tool, session.ByTool, role
+		m.Role, m.Origin, m.X.Role = session.Tool, session.ByTool, role
 	default:
-		return o.Field("role").Errorf(session.Invalid, "is %q: it must be one of system, developer, user, assistant, tool, function", wire.Clip(role))
+		return m, wire.Errorf(session.Invalid, wire.Join(path, "role"), "is %q: it must be one of system, developer, user, assistant, tool, function", wire.Clip(role))
 	}
-	return nil
+	return m, nil
 }
 
-// reply reads what an assistant's message holds, in the order of its parts.
-func (d *decoder) reply(o *wire.Fields, m *session.Message, x *messageExtra) error {
-	if err := reasoning(o, m); err != nil {
-		return err
+// reply decodes what an assistant's message says, in the order of its parts.
+func (d *decoder) reply(path string, in *message, m *wire.Message) error {
+	add := func(kind session.PartKind, field, text string) {
+		m.Parts = append(m.Parts, wire.Part{Part: session.Part{Kind: kind, Text: text}, X: wire.Extra{Field: field}})
 	}
-	if err := d.content(o, m, x); err != nil {
-		return err
-	}
-	if err := refusal(o, m); err != nil {
-		return err
-	}
-	if err := audio(o, m); err != nil {
-		return err
-	}
-	return d.calls(o, m)
-}
-
-// content reads the content of any message but a tool's.
-func (d *decoder) content(o *wire.Fields, m *session.Message, x *messageExtra) error {
-	content := o.Value("content")
-	switch content.Kind() {
-	case 'n':
-		x.Shape = nullOrAbsent(content.Raw)
-	case '"':
-		text, exact := content.Text()
-		if text == "" {
-			x.Shape = shapeEmpty
-		} else {
-			m.Parts = append(m.Parts, session.TextPart(text))
+	for _, r := range [...]struct {
+		field string
+		raw   jsontext.Value
+	}{{fieldReasoningContent, in.ReasoningContent}, {fieldReasoning, in.Reasoning}} {
+		if wire.KindOf(r.raw) == '"' { // a vendor's own: any other value stays in rest
+			text, err := d.StringOf(path, r.field, r.raw)
+			if err != nil {
+				return err
+			}
+			add(session.PartReasoning, r.field, text)
 		}
-		if !exact {
-			return nil // the field stays in o
-		}
-	case '[':
-		x.Shape = shapeArray
-		elements, err := content.Elements()
+	}
+	if err := d.content(path, in.Content, m); err != nil {
+		return err
+	}
+	if !wire.IsNull(in.Refusal) {
+		text, err := d.StringOf(path, fieldRefusal, in.Refusal)
 		if err != nil {
 			return err
 		}
-		for _, e := range elements {
-			p, err := element(e)
+		add(session.PartRefusal, fieldRefusal, text)
+	}
+	if !wire.IsNull(in.Audio) {
+		if err := d.audio(wire.Join(path, fieldAudio), in.Audio, m); err != nil {
+			return err
+		}
+	}
+	if !wire.IsNull(in.ToolCalls) {
+		at := wire.Join(path, fieldToolCalls)
+		calls, err := wire.Elements(at, in.ToolCalls)
+		if err != nil {
+			return err
+		}
+		for i, raw := range calls {
+			p, err := d.call(wire.Index(at, i), raw)
+			if err != nil {
+				return err
+			}
+			m.Parts = append(m.Parts, p)
+		}
+	}
+	if wire.IsNull(in.FunctionCall) {
+		return nil
+	}
+	at := wire.Join(path, fieldFunctionCall)
+	p := wire.Part{Part: session.Part{Kind: session.PartToolCall}, X: wire.Extra{Field: fieldFunctionCall}}
+	err := d.function(at, in.FunctionCall, "arguments", &p)
+	if err == nil {
+		err = p.Keep(at, in.FunctionCall, encodeFunction(&p, "arguments"))
+	}
+	m.Parts = append(m.Parts, p)
+	return err
+}
+
+// content decodes the content of any message.
+func (d *decoder) content(path string, raw jsontext.Value, m *wire.Message) error {
+	switch wire.KindOf(raw) {
+	case 'n':
+		m.X.Shape = wire.NullOrAbsent(raw)
+	case '"':
+		text, err := d.StringOf(path, "content", raw)
+		if err != nil {
+			return err
+		}
+		if text == "" {
+			m.X.Shape = wire.ShapeEmpty
+		} else {
+			m.Parts = append(m.Parts, wire.Part{Part: session.TextPart(text)})
+		}
+	case '[':
+		m.X.Shape = wire.ShapeArray
+		at := wire.Join(path, "content")
+		elements, err := wire.Elements(at, raw)
+		if err != nil {
+			return err
+		}
+		for i, e := range elements {
+			p, err := d.element(wire.Index(at, i), e)
 			if err != nil {
 				return err
 			}
 			m.Parts = append(m.Parts, p)
 		}
 	default:
-		return content.Not("a string, an array or null")
+		return wire.Errorf(session.Invalid, wire.Join(path, "content"), "must be a string, an array or null, not %s", wire.Describe(raw))
 	}
-	o.Drop("content")
 	return nil
 }
 
-// result reads a tool's message: its first text is the result's, the other elements follow
+// result decodes a tool's message: its first text is the result's, the other elements follow
 // under the same call id.
-func (d *decoder) result(o *wire.Fields, m *session.Message, x *messageExtra) error {
-	p := session.Part{Kind: session.PartToolResult, ToolName: m.Author}
+func (d *decoder) result(path string, in *message, m *wire.Message) error {
+	result := wire.Part{Part: session.Part{Kind: session.PartToolResult, ToolName: m.Author}}
 	var err error
-	if x.Role != roleFunction {
-		if p.CallID, err = o.Take("tool_call_id"); err != nil {
+	if m.X.Role != roleFunction {
+		if result.CallID, err = d.StringOf(path, "tool_call_id", in.ToolCallID); err != nil {
 			return err
 		}
 	}
-	if err := d.content(o, m, x); err != nil {
+	if err := d.content(path, in.Content, m); err != nil {
 		return err
 	}
-	var px partExtra
-	at := -1
-	for i := range m.Parts {
-		m.Parts[i].CallID = p.CallID
-		if at < 0 && m.Parts[i].Kind == session.PartText {
-			at = i
-		}
-	}
-	switch {
-	case at >= 0:
-		first := m.Parts[at]
-		if px, err = partExtraOf(&first); err != nil {
-			return err
-		}
-		p.Text = first.Text
-		m.Parts = append(m.Parts[:at], m.Parts[at+1:]...)
-	case x.Shape != shapeArray:
-		at = 0
-	}
-	if at != 0 {
-		px.At = &at
-	}
-	px.store(&p)
-	m.Parts = append([]session.Part{p}, m.Parts...)
+	m.Parts = wire.ResultFirst(result, m.Parts, wire.FirstText(m.Parts), m.X.Shape == wire.ShapeArray)
 	return nil
 }
 
-func reasoning(o *wire.Fields, m *session.Message) error {
-	for _, field := range []string{fieldReasoningContent, fieldReasoning} {
-		if wire.KindOf(o.Get(field)) != '"' {
-			continue // a vendor's own: whatever else it is, it is kept
-		}
-		text, err := o.Take(field)
-		if err != nil {
-			return err
-		}
-		p := session.Part{Kind: session.PartReasoning, Text: text}
-		x := partExtra{Field: field}
-		x.store(&p)
-		m.Parts = append(m.Parts, p)
+// picture, sound and file are what an element of the type of the same name holds.
+type (
+	picture struct {
+		URL    *wire.String   `json:"url"`
+		Detail jsontext.Value `json:"detail"`
 	}
-	return nil
+	sound struct {
+		Data   jsontext.Value `json:"data"`
+		Format jsontext.Value `json:"format"`
+	}
+	file struct {
+		Name jsontext.Value `json:"filename"`
+		ID   jsontext.Value `json:"file_id"`
+		Data jsontext.Value `json:"file_data"`
+	}
+)
+
+// element decodes one element of a content array. A type that is not known is kept whole as data.
+func (d *decoder) element(path string, raw jsontext.Value) (wire.Part, error) {
+	var p wire.Part
+	o, err := wire.ParseObject(path, raw)
+	if err != nil {
+		return p, err
+	}
+	kind, _ := wire.Text(o.Get("type"))
+	inner := jsontext.Value(o.Get(kind)) // the field is named like the type
+	at := wire.Join(path, kind)
+	switch kind {
+	case "":
+		return p, wire.Errorf(session.Invalid, wire.Join(path, "type"), "must say what the element is, not be %s", wire.Describe(o.Get("type")))
+	case typeText, typeRefusal:
+		p.Kind = session.PartText
+		if kind == typeRefusal {
+			p.Kind = session.PartRefusal
+		}
+		p.Text, err = d.StringOf(path, kind, inner)
+	case typeImage:
+		p.Kind = session.PartImage
+		err = d.picture(at, inner, &p)
+	case typeAudio:
+		p.Kind = session.PartAudio
+		var in sound
+		if err = wire.UnmarshalObject(at, inner, &in); err == nil {
+			p.X.MediaType = soundType(in.Format)
+			wire.AttachBase64(&p, in.Data)
+		}
+	case typeFile:
+		p.Kind = session.PartFile
+		var in file
+		if err = wire.UnmarshalObject(at, inner, &in); err == nil {
+			p.X.Name, p.X.FileID = wire.ExactText(in.Name), wire.ExactText(in.ID)
+			wire.AttachURL(&p, wire.ExactText(in.Data))
+		}
+	default:
+		d.WarnUnknown(path, kind)
+		return wire.Data(raw, wire.Extra{Type: kind}), nil
+	}
+	if err != nil {
+		return p, err
+	}
+	return p, p.Keep(path, raw, encodeElement(&p))
 }
 
-func refusal(o *wire.Fields, m *session.Message) error {
-	if wire.IsNull(o.Get(fieldRefusal)) {
+// picture decodes {url, detail}. Bytes of a data URL become the part's blob where that gives the
+// URL back exactly. Some servers take the URL itself.
+func (d *decoder) picture(path string, raw jsontext.Value, p *wire.Part) error {
+	if url := wire.ExactText(raw); url != "" {
+		p.X.URL = url
 		return nil
 	}
-	text, err := o.Take(fieldRefusal)
-	p := session.Part{Kind: session.PartRefusal, Text: text}
-	x := partExtra{Field: fieldRefusal}
-	x.store(&p)
+	var in picture
+	if err := wire.UnmarshalObject(path, raw, &in); err != nil {
+		return err
+	}
+	url, err := d.Text(path, "url", in.URL)
+	if err != nil {
+		return err
+	}
+	if !wire.AttachURL(p, url) {
+		p.X.URL = url
+	}
+	p.X.Detail = wire.ExactText(in.Detail)
+	return nil
+}
+
+// audio decodes what the model said aloud: {id, data, expires_at, transcript}.
+func (d *decoder) audio(path string, raw jsontext.Value, m *wire.Message) error {
+	var in struct {
+		Data       jsontext.Value `json:"data"`
+		Transcript jsontext.Value `json:"transcript"`
+	}
+	if err := wire.UnmarshalObject(path, raw, &in); err != nil {
+		return err
+	}
+	p := wire.Part{Part: session.Part{Kind: session.PartAudio}, X: wire.Extra{Field: fieldAudio}}
+	if wire.KindOf(in.Transcript) == '"' && len(in.Transcript) <= session.BlobThreshold { // the blob is for the bytes
+		p.Text, _ = d.StringOf(path, "transcript", in.Transcript)
+	}
+	p.X.MediaType = "application/octet-stream" // the format stood in the request
+	wire.AttachBase64(&p, in.Data)
+	err := p.Keep(path, raw, encodeAudio(&p))
 	m.Parts = append(m.Parts, p)
 	return err
 }
 
-// audio reads what the model said aloud: {id, data, expires_at, transcript}.
-func audio(o *wire.Fields, m *session.Message) error {
-	if wire.IsNull(o.Get(fieldAudio)) {
-		return nil
+// call decodes one element of tool_calls: a function's, a custom tool's, or a type that is not
+// known and is kept whole.
+func (d *decoder) call(path string, raw jsontext.Value) (wire.Part, error) {
+	p := wire.Part{Part: session.Part{Kind: session.PartToolCall}}
+	o, err := wire.ParseObject(path, raw)
+	if err != nil {
+		return p, err
 	}
-	inner, err := o.Inner(fieldAudio)
+	kind, arguments := typeFunction, "arguments"
+	if t := o.Get("type"); t == nil { // some servers leave it out
+		p.X.Shape = wire.ShapeAbsent
+	} else if kind, _ = wire.Text(t); kind == "" {
+		return p, wire.Errorf(session.Invalid, wire.Join(path, "type"), "must be function or custom, not %s", wire.Describe(t))
+	}
+	switch kind {
+	case typeFunction:
+	case typeCustom:
+		p.X.Type, arguments = kind, "input"
+	default:
+		d.WarnUnknown(path, kind)
+		return wire.Data(raw, wire.Extra{Field: fieldToolCalls, Type: kind}), nil
+	}
+	if p.CallID, err = d.StringOf(path, "id", jsontext.Value(o.Get("id"))); err != nil {
+		return p, err
+	}
+	if err := d.function(wire.Join(path, kind), jsontext.Value(o.Get(kind)), arguments, &p); err != nil {
+		return p, err
+	}
+	return p, p.Keep(path, raw, encodeCall(&p))
+}
+
+// function decodes {name, arguments}. Arguments are kept byte for byte, whatever they hold; some
+// servers give them as an object: then its bytes are the arguments.
+func (d *decoder) function(path string, raw jsontext.Value, arguments string, p *wire.Part) error {
+	o, err := wire.ParseObject(path, raw)
 	if err != nil {
 		return err
 	}
-	p := session.Part{Kind: session.PartAudio}
-	if text, _ := wire.TextOf(inner.Get("transcript")); text != "" && len(text) <= session.BlobThreshold { // the blob is for the bytes
-		if p.Text, err = inner.Take("transcript"); err != nil {
-			return err
-		}
-	}
-	if text, exact := wire.TextOf(inner.Get("data")); exact {
-		if data, ok := wire.Base64(text); ok {
-			wire.Attach(&p, wire.Blob("application/octet-stream", data)) // the format stood in the request
-			inner.Drop("data")
-		}
-	}
-	x := partExtra{Field: fieldAudio}
-	if err := x.keepInner(fieldAudio, o, inner); err != nil {
+	if p.ToolName, err = d.StringOf(path, "name", jsontext.Value(o.Get("name"))); err != nil {
 		return err
 	}
-	x.store(&p)
-	m.Parts = append(m.Parts, p)
-	return nil
-}
-
-func nullOrAbsent(raw json.RawMessage) string {
-	if raw == nil {
-		return shapeAbsent
+	switch raw := jsontext.Value(o.Get(arguments)); wire.KindOf(raw) {
+	case 'n':
+	case '{', '[':
+		p.Arguments = string(raw)
+	default:
+		p.Arguments, err = d.StringOf(path, arguments, raw)
 	}
-	return shapeNull
+	return err
 }
 
-// dataPart keeps a value as it came: in extra, or as a blob if it is deep or large.
-func dataPart(raw json.RawMessage, x partExtra) session.Part {
-	p, small := wire.KeepRaw(raw)
-	x.Raw = small
-	x.store(&p)
-	return p
+// soundType returns the media type of a format of input_audio.
+func soundType(format jsontext.Value) string {
+	switch text, _ := wire.Text(format); text {
+	case "":
+		return "application/octet-stream"
+	case "mp3":
+		return "audio/mpeg"
+	default:
+		return "audio/" + text
+	}
 }

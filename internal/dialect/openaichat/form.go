@@ -2,13 +2,11 @@
 // that speak it.
 //
 // One message is one session.Message. Its parts stand in this order: reasoning, content,
-// refusal, audio, calls. What no column can hold exactly stays raw in extra and wins over the
-// columns on export, so that a field is never understood and lost at once.
+// refusal, audio, calls. The fields that no column holds are in extra.rest, and win over the
+// columns on export.
 package openaichat
 
-import (
-	"sessiond/internal/dialect/wire"
-)
+import "sessiond/internal/dialect/wire"
 
 // Name is the dialect's name.
 const Name = "openai.chat"
@@ -17,14 +15,6 @@ const Name = "openai.chat"
 func Form() wire.Form {
 	return wire.Form{Name: Name, Decode: Decode, Export: Export, Send: Send}
 }
-
-// Shapes of a content that are not a string with text in it.
-const (
-	shapeAbsent = "absent"
-	shapeNull   = "null"
-	shapeEmpty  = "empty" // ""
-	shapeArray  = "array"
-)
 
 // Roles of the wire that share a role with another one.
 const (

@@ -17,7 +17,7 @@ import (
 func TestAGeminiGetsItsThoughtSignaturesBack(t *testing.T) {
 	const (
 		skips = "20260211_001.2: calls without a thought signature are sent with the one that skips its check"
-		chat  = `{"fields":{"extra_content":{"google":{"thought_signature":"QUJD"}}}}`
+		chat  = `{"rest":{"extra_content":{"google":{"thought_signature":"QUJD"}}}}`
 	)
 	for _, c := range []struct {
 		name, model string
@@ -27,7 +27,7 @@ func TestAGeminiGetsItsThoughtSignaturesBack(t *testing.T) {
 	}{
 		{"as it came", "gemini-3-pro-preview", chat, []string{"QUJD"}, nil},
 		{"by way of OpenRouter's name", "google/gemini-2.5-pro", chat, []string{"QUJD"}, nil},
-		{"of Gemini's own form", "gemini-2.5-pro", `{"fields":{"thoughtSignature":"QUJD"}}`, []string{"QUJD"}, nil},
+		{"of Gemini's own form", "gemini-2.5-pro", `{"thoughtSignature":"QUJD"}`, []string{"QUJD"}, nil},
 		{"of pi", "gemini-2.5-pro", `{"thoughtSignature":"QUJD"}`, []string{"QUJD"}, nil},
 		{"none, to a model that asks for one", "gemini-flash-latest", "", []string{wire.NoSignature}, []string{skips}},
 		{"none, to a model that does not ask", "gemini-2.5-pro", "", nil, nil},

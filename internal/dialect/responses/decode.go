@@ -2,8 +2,13 @@ package responses
 
 import (
 	"encoding/json"
+	"fmt"
+	"mime"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
@@ -13,29 +18,22 @@ import (
 // Invalid, TooLarge.
 func Decode(raw []json.RawMessage) (wire.Decoded, error) {
 	var d decoder
-	return d.Read(raw, d.entry)
-}
-
-// Decoder is Decode for one who reads many items that he has checked, as wire.Check does. What it
-// gives is good until it reads again; the parts of messages stay. The zero value works.
-type Decoder struct{ decoder decoder }
-
-// Decode reads items of one request or reply. Codes: Invalid, TooLarge.
-func (d *Decoder) Decode(checked []json.RawMessage) (wire.Decoded, error) {
-	d.decoder.open, d.decoder.shells = false, nil
-	return d.decoder.ReadChecked(checked, d.decoder.entry)
-}
-
-func (d *decoder) entry(entry wire.Value) error {
-	o, err := entry.Fields()
-	switch {
-	case err != nil:
+	return d.Read(raw, func(path string, raw jsontext.Value) error {
+		o, err := wire.ParseObject(path, raw)
+		if err == nil && IsResponse(&o) {
+			return d.response(path, &o)
+		} else if err == nil {
+			err = d.item(&item{Object: o, path: path})
+		}
 		return err
-	case IsResponse(&o.Object):
-		return d.response(&o)
-	}
-	return d.item(&o)
+	})
 }
+
+// Decoder is Decode for importers that read many items.
+type Decoder struct{}
+
+// Decode is the function Decode.
+func (Decoder) Decode(raw []json.RawMessage) (wire.Decoded, error) { return Decode(raw) }
 
 type decoder struct {
 	wire.Reader
@@ -43,58 +41,67 @@ type decoder struct {
 	shells map[string]string // call ids of local shells by the ids of their items
 }
 
-// response reads {output: […]} and keeps what stands around it.
-func (d *decoder) response(o *wire.Fields) error {
-	items, err := o.Value("output").All()
+// item is an item and where it stands. Its fields have the types that its kind gives them.
+// Source: OpenAI's API reference, responses.
+type item struct {
+	wire.Object
+	path string
+}
+
+func (it *item) value(field string) jsontext.Value { return jsontext.Value(it.Get(field)) }
+
+// text reads a field that must be a string.
+func (d *decoder) text(it *item, field string) (string, error) {
+	return d.StringOf(it.path, field, it.value(field))
+}
+
+// response decodes {output: […]} and keeps the fields around it.
+func (d *decoder) response(path string, o *wire.Object) error {
+	at := wire.Join(path, "output")
+	items, err := wire.ParseArray(at, o.Get("output"))
 	if err != nil {
 		return err
 	}
 	o.Drop("output")
 	first := len(d.Messages)
 	d.open = false
-	for _, item := range items {
-		inner, err := item.Fields()
-		if err != nil {
-			return err
+	for i, raw := range items {
+		inner, err := wire.ParseObject(wire.Index(at, i), raw)
+		if err == nil {
+			err = d.item(&item{Object: inner, path: wire.Index(at, i)})
 		}
-		if err := d.item(&inner); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	if len(d.Messages) == first { // a failed response may be empty
-		d.Messages = append(d.Messages, newMessage(session.Assistant, session.Model))
+		d.Messages = append(d.Messages, reply())
 	}
 	d.open = false
 	of := d.Messages[first:]
-	finish(of, &o.Object)
-	model, _ := wire.TextOf(o.Get("model"))
+	finish(of, o)
+	model, _ := wire.Text(o.Get("model"))
 	for i := range of {
-		if of[i].Role == session.Assistant {
+		if of[i].X.Continues = i > 0; of[i].Role == session.Assistant {
 			of[i].Model = model
 		}
 	}
-	large, err := o.TakeLarge()
-	if err != nil {
-		return err
-	}
+	large, err := o.TakeLarge(path)
 	for _, f := range large {
-		part := dataPart(f.Value, partExtra{Field: f.Key, Of: "response"})
-		of[0].Parts = append(of[0].Parts, part.finish())
+		of[0].Parts = append(of[0].Parts, wire.Data(jsontext.Value(f.Value), wire.Extra{Field: f.Key, Of: "response"}))
 	}
-	head, more := messageExtra{Response: &o.Object}, messageExtra{Continues: true}
-	of[0].Extra = head.json()
-	for i := 1; i < len(of); i++ {
-		of[i].Extra = more.json()
+	of[0].X.Response = o
+	if err == nil {
+		err = wire.Holds(path, len(of[0].Parts))
 	}
-	return o.Holds(len(of[0].Parts))
+	return err
 }
 
 // finish says why a response ended. A reply that failed did so as a whole; any other end is
 // that of its last message.
-func finish(of []session.Message, response *wire.Object) {
-	status, _ := wire.TextOf(response.Get("status"))
+func finish(of []wire.Message, response *wire.Object) {
 	var f session.Finish
-	switch status {
+	switch status, _ := wire.Text(response.Get("status")); status {
 	case "completed":
 		f = session.FinishStop
 	case "failed":
@@ -104,7 +111,7 @@ func finish(of []session.Message, response *wire.Object) {
 	case "incomplete":
 		f = session.FinishLength
 		details, err := wire.ParseObject("", response.Get("incomplete_details"))
-		if reason, _ := wire.TextOf(details.Get("reason")); err == nil && reason == "content_filter" {
+		if err == nil && details.Text("reason") == "content_filter" {
 			f = session.FinishRefusal
 		}
 	}
@@ -124,84 +131,93 @@ func finish(of []session.Message, response *wire.Object) {
 }
 
 // waits tells whether a reply calls a tool that the provider does not run.
-func waits(m *session.Message) bool {
-	results := m.Results()
-	return slices.ContainsFunc(m.Calls(), func(c *session.Part) bool {
-		return !slices.ContainsFunc(results, func(r *session.Part) bool { return r.CallID == c.CallID })
+func waits(m *wire.Message) bool {
+	return slices.ContainsFunc(m.Parts, func(p wire.Part) bool {
+		return p.Kind == session.PartToolCall && !wire.AnsweredInside(m, p.CallID)
 	})
 }
 
-func newMessage(role session.Role, origin session.Origin) session.Message {
-	return session.Message{Kind: session.KindMessage, Role: role, Origin: origin, Dialect: Name, InContext: true, Display: true}
-}
+func reply() wire.Message { return wire.NewMessage(Name, session.Assistant, session.Model) }
 
-// item reads one item and adds it to the message that it belongs to.
-func (d *decoder) item(o *wire.Fields) error {
+// item decodes one item and adds it to the message that it belongs to.
+func (d *decoder) item(it *item) error {
 	kind := itemMessage
-	if t := o.Get("type"); t != nil {
-		kind, _ = wire.TextOf(t)
-	} else if !o.Has("role") && o.Has("id") && o.Len() == 1 {
+	if t := it.Get("type"); t != nil {
+		kind, _ = wire.Text(t)
+	} else if !it.Has("role") && it.Has("id") && it.Len() == 1 {
 		kind = itemReference
 	}
 	_, isOutput := outputTool(kind)
 	spec, isCall := specOf(kind)
 	switch {
-	case kind == "" && !wire.IsNull(o.Get("type")):
-		return o.Field("type").Errorf(session.Invalid, "must say what the item is, not be %s", wire.Describe(o.Get("type")))
-	case kind == itemMessage || kind == "" && o.Has("role"):
-		return d.message(o)
+	case kind == "" && !wire.IsNull(it.Get("type")):
+		return wire.Errorf(session.Invalid, wire.Join(it.path, "type"), "must say what the item is, not be %s", wire.Describe(it.Get("type")))
+	case kind == itemMessage || kind == "" && it.Has("role"):
+		return d.message(it)
 	case kind == "":
-		return d.unknown(o, itemReference)
+		return d.unknown(it, itemReference)
 	case kind == itemReasoning:
-		return d.reasoning(o)
+		return d.reasoning(it)
 	case isCall && spec.hosted:
-		return d.hosted(o, kind, spec)
+		return d.hosted(it, kind, spec)
 	case isCall:
-		return d.call(o, kind, spec)
+		return d.call(it, kind, spec)
 	case isOutput:
-		return d.output(o, kind)
+		return d.output(it, kind)
 	}
-	return d.unknown(o, kind)
+	return d.unknown(it, kind)
 }
 
 // unknown keeps an item whole: one that is not known, and one that is no talk and no call.
-func (d *decoder) unknown(o *wire.Fields, kind string) error {
-	m := newMessage("", session.Program)
+func (d *decoder) unknown(it *item, kind string) error {
+	m := wire.NewMessage(Name, "", session.Program)
 	known := false
 	switch {
 	case kind == itemCompaction, kind == itemMCPTools, kind == itemMCPRequest:
-		m, known = newMessage(session.Assistant, session.Model), true
+		m, known = reply(), true
 	case kind == itemMCPResponse:
-		m, known = newMessage(session.User, session.Person), true
+		m, known = wire.NewMessage(Name, session.User, session.Person), true
 	case strings.HasSuffix(kind, "_call"):
-		m = newMessage(session.Assistant, session.Model)
+		m = reply()
 	case strings.HasSuffix(kind, "_output"):
-		m = newMessage(session.Tool, session.ByTool)
+		m = wire.NewMessage(Name, session.Tool, session.ByTool)
 	default:
 		m.Kind = session.KindUnknown
 	}
 	if kind == itemReference {
-		o.Warn("refers to an item that only the provider stores: kept for export, not sent")
+		d.Warn(it.path, "refers to an item that only the provider stores: kept for export, not sent")
 	} else if !known {
-		o.Warn("has the unknown type %q: kept for export, not sent", wire.Clip(kind))
+		d.WarnUnknown(it.path, kind)
 	}
-	return d.add(m, o, []built{{Part: session.Part{Kind: session.PartData}, x: partExtra{Type: kind}}})
+	return d.add(m, it, wire.Part{Part: session.Part{Kind: session.PartData}, X: wire.Extra{Type: kind}})
 }
 
-// add finishes an item: what is left of it goes to its first part's extra, and its parts to
-// the last message or to a new one.
-func (d *decoder) add(m session.Message, o *wire.Fields, parts []built) error {
-	large, err := o.TakeLarge()
+// add finishes an item: the fields that its parts do not say go to the first one's extra, and
+// the parts to the last message or to a new one.
+func (d *decoder) add(m wire.Message, it *item, parts ...wire.Part) error {
+	u := unit{kind: kindOf(&it.Object, &parts[0])}
+	for i := range parts {
+		u.parts = append(u.parts, &parts[i])
+	}
+	encoded, err := u.encode(m.Role)
+	if err != nil {
+		return err
+	}
+	rest, ok := wire.Rest(&it.Object, &encoded)
+	if !ok {
+		rest = it.Object
+	}
+	large, err := rest.TakeLarge(it.path)
 	if err != nil {
 		return err
 	}
 	for _, f := range large {
-		parts = append(parts, dataPart(f.Value, partExtra{Field: f.Key}))
+		parts = append(parts, wire.Data(jsontext.Value(f.Value), wire.Extra{Field: f.Key}))
 	}
-	if err := o.Holds(len(parts)); err != nil {
+	if err := wire.Holds(it.path, len(parts)); err != nil {
 		return err
 	}
-	parts[0].x.Item = &o.Object
+	parts[0].X.Item = &rest
 	joins := m.Role == session.Assistant || m.Role == session.Tool
 	last := len(d.Messages) - 1
 	if !joins || !d.open || d.Messages[last].Role != m.Role || len(d.Messages[last].Parts)+len(parts) > session.MaxParts || confuses(&d.Messages[last], parts) {
@@ -209,38 +225,440 @@ func (d *decoder) add(m session.Message, o *wire.Fields, parts []built) error {
 		last++
 	}
 	d.open = joins
-	to := &d.Messages[last]
-	to.Parts = slices.Grow(to.Parts, len(parts))
-	for i := range parts {
-		to.Parts = append(to.Parts, parts[i].finish())
-	}
+	d.Messages[last].Parts = append(d.Messages[last].Parts, parts...)
 	return nil
 }
 
 // confuses tells whether a call and the result of a tool that the provider ran would stand under
 // one id in a reply: then the result would seem to be the other call's.
-func confuses(m *session.Message, parts []built) bool {
-	if m.Role != session.Assistant {
-		return false
-	}
+func confuses(m *wire.Message, parts []wire.Part) bool {
+	isCall := func(p *wire.Part) bool { return p.Kind == session.PartToolCall }
+	isResult := func(p *wire.Part) bool { return p.Kind == session.PartToolResult }
 	for i := range parts {
 		p := &parts[i]
-		if p.Kind != session.PartToolCall && p.Kind != session.PartToolResult {
-			continue
-		}
-		for j := range m.Parts {
-			q := &m.Parts[j]
-			if q.CallID == p.CallID && (q.Kind == session.PartToolResult || q.Kind == session.PartToolCall && p.Kind == session.PartToolResult) {
-				return true
-			}
+		if m.Role == session.Assistant && (isCall(p) || isResult(p)) && slices.ContainsFunc(m.Parts, func(q wire.Part) bool {
+			return q.CallID == p.CallID && (isResult(&q) || isCall(&q) && isResult(p))
+		}) {
+			return true
 		}
 	}
 	return false
 }
 
-// dataPart keeps a value as it came: in extra, or as a blob if it is deep or large.
-func dataPart(raw json.RawMessage, x partExtra) built {
-	p, small := wire.KeepRaw(raw)
-	x.Raw = small
-	return built{Part: p, x: x}
+// message decodes {type: message, role, content}. The type may be missing.
+func (d *decoder) message(it *item) error {
+	role, err := d.text(it, "role")
+	if err != nil {
+		return err
+	}
+	m := wire.NewMessage(Name, session.Role(role), session.Program)
+	switch role {
+	case "user":
+		m.Origin = session.Person
+	case "assistant":
+		m.Origin = session.Model
+	case "system":
+	case roleDeveloper:
+		m.Role = session.System
+	default:
+		return wire.Errorf(session.Invalid, wire.Join(it.path, "role"), "is %q: it must be one of user, assistant, system, developer", wire.Clip(role))
+	}
+	m.Author, _ = wire.Text(it.Get("name")) // no documented field; it stays in the item
+	parts, err := d.content(it, textType(m.Role))
+	if err != nil {
+		return err
+	}
+	return d.add(m, it, parts...)
+}
+
+// content decodes a message's content. Where it holds nothing an empty text stands for it, so
+// that the item has a part.
+func (d *decoder) content(it *item, texts string) ([]wire.Part, error) {
+	one := wire.Part{Part: session.TextPart("")}
+	var err error
+	switch content := it.value("content"); wire.KindOf(content) {
+	case 'n':
+		one.X.Shape = wire.NullOrAbsent(content)
+	case '"':
+		one.X.Shape = wire.ShapeString
+		if one.Text, err = d.text(it, "content"); one.Text == "" {
+			one.X.Shape = wire.ShapeEmpty
+		}
+	case '[':
+		parts, err := d.elements(it, "content", texts)
+		if err != nil || len(parts) > 0 {
+			return parts, err
+		}
+		one.X.Shape = wire.ShapeArray
+	default:
+		err = wire.Errorf(session.Invalid, wire.Join(it.path, "content"), "must be a string, an array or null, not %s", wire.Describe(content))
+	}
+	return []wire.Part{one}, err
+}
+
+// reasoning decodes {summary: […], content: […], encrypted_content}. Each text is one part.
+func (d *decoder) reasoning(it *item) error {
+	var parts []wire.Part
+	for _, list := range [...][2]string{{"summary", typeSummary}, {"content", typeReasoning}} {
+		if !wire.HasElements(it.Get(list[0])) {
+			continue // an empty list, a null or whatever it is stays in the item
+		}
+		texts, err := d.elements(it, list[0], list[1])
+		if err != nil {
+			return err
+		}
+		for i := range texts {
+			if texts[i].Kind == session.PartText {
+				texts[i].Kind = session.PartReasoning
+			}
+			texts[i].X.Of = list[0]
+		}
+		parts = append(parts, texts...)
+	}
+	if len(parts) == 0 {
+		parts = []wire.Part{{Part: session.Part{Kind: session.PartReasoning}}}
+	}
+	return d.add(reply(), it, parts...)
+}
+
+// elements decodes the elements of a list. texts is the type that a text has in it.
+func (d *decoder) elements(it *item, field, texts string) ([]wire.Part, error) {
+	path := wire.Join(it.path, field)
+	all, err := wire.Elements(path, it.value(field))
+	if err != nil {
+		return nil, err
+	}
+	parts := make([]wire.Part, len(all))
+	for i, e := range all {
+		if parts[i], err = d.element(wire.Index(path, i), e, texts); err != nil {
+			return nil, err
+		}
+	}
+	return parts, nil
+}
+
+// element decodes one element of a content, an output or a summary. A type that is not known is
+// kept whole as data.
+func (d *decoder) element(path string, raw jsontext.Value, texts string) (p wire.Part, err error) {
+	o, err := wire.ParseObject(path, raw)
+	if err != nil {
+		return p, err
+	}
+	e := item{Object: o, path: path}
+	switch kind, _ := wire.Text(e.Get("type")); kind {
+	case "":
+		return p, wire.Errorf(session.Invalid, wire.Join(path, "type"), "must say what the element is, not be %s", wire.Describe(e.Get("type")))
+	case typeInputText, typeOutputText, typeText, typeSummary, typeReasoning:
+		p.Kind = session.PartText
+		p.Text, err = d.text(&e, "text")
+	case typeRefusal:
+		p.Kind = session.PartRefusal
+		p.Text, err = d.text(&e, "refusal")
+	case typeImage, typeScreenshot:
+		p.Kind = session.PartImage
+		attachURL(&p, e.Text("image_url"))
+		p.X.FileID, p.X.Detail = e.Text("file_id"), e.Text("detail")
+	case typeFile:
+		p.Kind = session.PartFile
+		file(&p, &o)
+	case typeAudio:
+		p.Kind = session.PartAudio
+		err = sound(&p, &e)
+	default:
+		d.WarnUnknown(path, kind)
+		return wire.Data(raw, wire.Extra{Type: kind}), nil
+	}
+	if err != nil {
+		return p, err
+	}
+	return p, p.Keep(path, raw, encodeElement(&p, texts))
+}
+
+// attachURL makes the bytes of a data URL the part's blob. Any other URL stays one, unless it is
+// too long to be an address.
+func attachURL(p *wire.Part, url string) {
+	if !wire.AttachURL(p, url) && len(url) <= session.BlobThreshold {
+		p.X.URL = url
+	}
+}
+
+// file decodes {file_id}, {file_url} or {filename, file_data}: a data URL, or bare base64.
+func file(p *wire.Part, o *wire.Object) {
+	p.X.FileID, p.X.URL, p.X.Name = o.Text("file_id"), o.Text("file_url"), o.Text("filename")
+	text := o.Text("file_data")
+	if wire.AttachURL(p, text) {
+		return
+	}
+	if data, ok := wire.Base64(text); ok {
+		p.X.MediaType, _, _ = mime.ParseMediaType(mime.TypeByExtension(filepath.Ext(p.X.Name)))
+		if filepath.Ext(p.X.Name) == ".pdf" || p.X.MediaType == "" {
+			p.X.MediaType = "application/pdf" // what the API takes bare base64 for
+		}
+		wire.Attach(&p.Part, wire.Blob(p.X.MediaType, data))
+	}
+}
+
+// sound decodes {input_audio: {data, format}}, or the {audio_url} that Codex writes.
+func sound(p *wire.Part, e *item) error {
+	if wire.KindOf(e.Get(typeAudio)) != '{' {
+		p.X.Field = "audio_url"
+		attachURL(p, e.Text(p.X.Field))
+		return nil
+	}
+	inner, err := wire.ParseObject(wire.Join(e.path, typeAudio), e.Get(typeAudio))
+	if err != nil {
+		return err
+	}
+	if data, ok := wire.Base64(inner.Text("data")); ok {
+		p.X.MediaType = "application/octet-stream"
+		if format, _ := wire.Text(inner.Get("format")); format == "mp3" {
+			p.X.MediaType = "audio/mpeg"
+		} else if format != "" {
+			p.X.MediaType = "audio/" + format
+		}
+		wire.Attach(&p.Part, wire.Blob(p.X.MediaType, data))
+	}
+	return nil
+}
+
+// call decodes an item that calls a tool.
+func (d *decoder) call(it *item, kind string, spec callSpec) error {
+	p := wire.Part{Part: session.Part{Kind: session.PartToolCall, ToolName: spec.tool}}
+	var err error
+	if p.CallID, err = d.callID(it, spec.needsID); err != nil {
+		return err
+	}
+	switch kind {
+	case itemCustomCall:
+		p.X.Type = typeCustom
+	case itemLocalShellCall:
+		if id, _ := wire.Text(it.Get("id")); id != "" {
+			if d.shells == nil {
+				d.shells = map[string]string{}
+			}
+			d.shells[id] = p.CallID
+		}
+	}
+	if err := d.nameAndArguments(it, spec, &p); err != nil {
+		return err
+	}
+	return d.add(reply(), it, p)
+}
+
+// callID reads call_id.
+func (d *decoder) callID(it *item, needed bool) (string, error) {
+	if !needed && wire.IsNull(it.Get("call_id")) {
+		return "", nil
+	}
+	return d.text(it, "call_id")
+}
+
+// nameAndArguments reads what a call calls. The arguments are the bytes of the wire: a string's
+// text, or the whole value where it is no string.
+func (d *decoder) nameAndArguments(it *item, spec callSpec, p *wire.Part) (err error) {
+	if spec.tool == "" {
+		if p.ToolName, err = d.text(it, "name"); err != nil {
+			return err
+		}
+	}
+	raw := it.value(spec.arguments)
+	switch kind := wire.KindOf(raw); {
+	case kind == 'n':
+	case !spec.text, kind == '{', kind == '[': // some servers give the object itself
+		p.Arguments = string(raw)
+	default:
+		p.Arguments, err = d.text(it, spec.arguments)
+	}
+	return err
+}
+
+// output decodes the item of a tool's result. Its first text is the result's; other elements
+// follow under the same call id.
+func (d *decoder) output(it *item, kind string) error {
+	p := wire.Part{Part: session.Part{Kind: session.PartToolResult}}
+	p.ToolName, _ = outputTool(kind)
+	var err error
+	switch needed := kind == itemFunctionOutput || kind == itemCustomOutput; {
+	case kind == itemLocalShellOutput: // what it says of ids stays in the item
+		p.CallID = d.shellOf(&it.Object)
+	case needed && wire.IsNull(it.Get("call_id")) && it.Has("call_id"): // Codex writes null
+	default:
+		if p.CallID, err = d.callID(it, needed || kind == itemComputerOutput); err != nil {
+			return err
+		}
+	}
+	if p.ToolName == "" {
+		p.ToolName, _ = wire.Text(it.Get("name")) // some programs say it; it stays in the item
+	}
+	if status, _ := wire.Text(it.Get("status")); kind == itemApplyPatchOutput && (status == "failed" || status == "completed") {
+		failed := status == "failed"
+		p.IsError = &failed
+	}
+	parts := []wire.Part{p}
+	switch kind {
+	case itemComputerOutput:
+		parts, err = d.screenshot(it, p)
+	case itemShellOutput:
+		parts[0].Text, parts[0].X.Shape = shellText(it.value("output")), wire.ShapeAbsent // it stays in the item
+	case itemToolSearchOutput:
+		parts[0].X.Shape = wire.ShapeAbsent
+	default:
+		parts, err = d.result(it, p)
+	}
+	if err != nil {
+		return err
+	}
+	return d.add(wire.NewMessage(Name, session.Tool, session.ByTool), it, parts...)
+}
+
+// shellOf returns the call id that the output of a local shell answers. By the API's reference
+// its id is that of the call; some take that for the id of the call's item, which may be of an
+// earlier append: then it is matched by name.
+func (d *decoder) shellOf(o *wire.Object) string {
+	if id, _ := wire.Text(o.Get("call_id")); id != "" {
+		return id
+	}
+	id, _ := wire.Text(o.Get("id"))
+	if call, known := d.shells[id]; known {
+		return call
+	}
+	if strings.HasPrefix(id, "lsh_") {
+		return session.MadeCallID + id
+	}
+	return id
+}
+
+// result decodes an output that is a string or an array of elements.
+func (d *decoder) result(it *item, p wire.Part) ([]wire.Part, error) {
+	var err error
+	switch output := it.value("output"); wire.KindOf(output) {
+	case 'n':
+		p.X.Shape = wire.NullOrAbsent(output)
+	case '"':
+		p.X.Shape = wire.ShapeString
+		p.Text, err = d.text(it, "output")
+	case '[':
+		all, err := d.elements(it, "output", typeInputText)
+		if err != nil || len(all) > 0 {
+			return wire.ResultFirst(p, all, wire.FirstText(all), true), err
+		}
+		p.X.Shape = wire.ShapeArray
+	default: // older programs wrote objects; it stays in the item
+		p.Text, p.X.Shape = string(output), wire.ShapeAbsent
+	}
+	return []wire.Part{p}, err
+}
+
+// screenshot decodes an output that is one image.
+func (d *decoder) screenshot(it *item, p wire.Part) ([]wire.Part, error) {
+	output := it.value("output")
+	if p.X.Shape = wire.ShapeAbsent; wire.KindOf(output) != '{' {
+		return []wire.Part{p}, nil // it stays as it is
+	}
+	image, err := d.element(wire.Join(it.path, "output"), output, typeInputText)
+	image.CallID, image.X.Of = p.CallID, "output"
+	return []wire.Part{p, image}, err
+}
+
+// shellText returns what a shell's output says, for reading: each command's stdout and stderr.
+func shellText(raw jsontext.Value) string {
+	commands, err := wire.ParseArray("output", raw)
+	if err != nil {
+		return plainText(raw)
+	}
+	var texts []string
+	for _, c := range commands {
+		if o, err := wire.ParseObject("output", c); err == nil {
+			for _, f := range [...]string{"stdout", "stderr"} {
+				if text, _ := wire.Text(o.Get(f)); text != "" {
+					texts = append(texts, text)
+				}
+			}
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// plainText returns a value for reading: a string's text, anything else as it stands.
+func plainText(raw []byte) string {
+	switch wire.KindOf(raw) {
+	case 'n':
+		return ""
+	case '"':
+		text, _ := wire.Text(raw)
+		return text
+	}
+	return string(raw)
+}
+
+// hosted decodes an item of a tool that the provider ran: a call and, under its id, the result,
+// whose text is for reading.
+func (d *decoder) hosted(it *item, kind string, spec callSpec) error {
+	call := wire.Part{Part: session.Part{Kind: session.PartToolCall, ToolName: spec.tool}}
+	call.CallID, _ = wire.Text(it.Get("id"))
+	if call.CallID == "" { // Codex leaves it out; the result must find its call
+		call.CallID = fmt.Sprintf("%s_%d", spec.tool, d.calls())
+	}
+	if err := d.nameAndArguments(it, spec, &call); err != nil {
+		return err
+	}
+	result := wire.Part{Part: session.Part{Kind: session.PartToolResult, ToolName: call.ToolName, CallID: call.CallID}, X: wire.Extra{Made: true}}
+	parts := []wire.Part{call, result}
+	switch kind {
+	case itemWebSearchCall:
+		if action, err := wire.ParseObject("action", []byte(call.Arguments)); err == nil {
+			parts[1].Text = listText(action.Get("sources"), "url")
+		}
+	case itemFileSearchCall:
+		parts[1].Text = listText(it.Get("results"), "text")
+	case itemInterpreterCall:
+		parts[1].Text = listText(it.Get("outputs"), "logs")
+	case itemImageCall:
+		mediaType := "image/png"
+		if format, _ := wire.Text(it.Get("output_format")); format != "" {
+			mediaType = "image/" + format
+		}
+		image := wire.Part{Part: session.Part{Kind: session.PartImage, CallID: call.CallID}, X: wire.Extra{Field: "result", Media: wire.Media{MediaType: mediaType}}}
+		if wire.AttachBase64(&image, it.Get("result")) {
+			parts = append(parts, image)
+		}
+	case itemMCPCall:
+		mcpResult(it, &parts[1])
+	}
+	return d.add(reply(), it, parts...)
+}
+
+// calls is the number of parts of the message that an item would join, to name what has no name.
+func (d *decoder) calls() int {
+	if last := len(d.Messages) - 1; d.open && d.Messages[last].Role == session.Assistant {
+		return len(d.Messages[last].Parts)
+	}
+	return 0
+}
+
+// mcpResult reads output or error. The output is the result itself and not only for reading.
+func mcpResult(it *item, p *wire.Part) {
+	if raw := it.Get("error"); !wire.IsNull(raw) {
+		failed := true
+		p.Text, p.IsError = plainText(raw), &failed
+		return
+	}
+	text, exact := wire.Text(it.Get("output"))
+	if p.Text = text; exact {
+		p.X.Made, p.X.Field = false, "output"
+	}
+}
+
+// listText returns a text field of all objects of a list, one under the other.
+func listText(list []byte, field string) string {
+	elements, _ := wire.ParseArray(field, list)
+	var texts []string
+	for _, e := range elements {
+		if o, err := wire.ParseObject(field, e); err == nil {
+			if text, _ := wire.Text(o.Get(field)); text != "" {
+				texts = append(texts, text)
+			}
+		}
+	}
+	return strings.Join(texts, "\n")
 }

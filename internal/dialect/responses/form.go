@@ -3,8 +3,7 @@
 // Consecutive items that the model made are one assistant message, consecutive outputs of
 // tools one tool message, any other item is one message. An item's own fields stand in the
 // extra.item of its first part, so a part with an item begins one; its elements are the parts
-// that follow. What no column can hold exactly stays raw there and wins over the columns on
-// export, so that a field is never understood and lost at once.
+// that follow. The fields that no column holds are there, and win over the columns on export.
 //
 // A tool that the provider runs (a search, an interpreter) is a call and its result in the
 // assistant's message: nobody answers it.
@@ -13,7 +12,10 @@
 // its output is in the message's extra.response.
 package responses
 
-import "sessiond/internal/dialect/wire"
+import (
+	"sessiond/internal/dialect/wire"
+	"sessiond/internal/session"
+)
 
 // Name is the dialect's name.
 const Name = "openai.responses"
@@ -22,15 +24,6 @@ const Name = "openai.responses"
 func Form() wire.Form {
 	return wire.Form{Name: Name, Decode: Decode, Export: Export, Send: Send}
 }
-
-// Shapes of a content that is no array with elements in it.
-const (
-	shapeString = "string"
-	shapeAbsent = "absent"
-	shapeNull   = "null"
-	shapeEmpty  = "empty" // ""
-	shapeArray  = "array" // []
-)
 
 // Types of items.
 const (
@@ -76,6 +69,17 @@ const (
 	typeSummary    = "summary_text"
 	typeReasoning  = "reasoning_text"
 )
+
+// roleDeveloper is the role of the wire that shares session.System with another.
+const roleDeveloper = "developer"
+
+// textType is the type that a text has in a message of a role.
+func textType(role session.Role) string {
+	if role == session.Assistant {
+		return typeOutputText
+	}
+	return typeInputText
+}
 
 // typeCustom marks a call of a custom tool, in the word that openai.chat has for it too.
 const typeCustom = "custom"

@@ -214,7 +214,7 @@ func TestAPartWithoutItsBlobIsAnError(t *testing.T) {
 }
 
 func TestAnExtraThatIsNoneIsAnError(t *testing.T) {
-	for _, extra := range []string{`{`, `[]`, `{"item":7}`, `{"fields":[]}`} {
+	for _, extra := range []string{`{`, `[]`, `{"item":7}`, `{"rest":[]}`} {
 		m := message(session.Assistant, session.Part{Kind: session.PartText, Extra: session.JSON(extra)})
 		m.Dialect = responses.Name
 		if _, err := responses.Export([]session.Message{m}); session.CodeOf(err) != session.Internal {

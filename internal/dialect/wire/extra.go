@@ -1,131 +1,242 @@
 package wire
 
 import (
-	"encoding/json"
+	"bytes"
+	"encoding/base64"
 	"slices"
-	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/session"
 )
 
-// Extra writes an extra column field by field; nothing is written for what is empty. It is
-// done by hand, as it stands in the way of every turn.
-type Extra struct{ b []byte }
+// Extra is the extra column of a message or a part that came in a provider's form: what the
+// wire said and no column does. docs/schema.md describes the keys.
+type Extra struct {
+	Media
 
-// JSON is what was written, nil if that is nothing.
-func (e *Extra) JSON() session.JSON {
-	if len(e.b) == 0 {
-		return nil
-	}
-	return append(e.b, '}')
+	// What the provider said, in its words and as it came.
+	ID               jsontext.Value `json:"id,omitzero"`
+	StopReason       jsontext.Value `json:"stop_reason,omitzero"`
+	Usage            jsontext.Value `json:"usage,omitzero"`
+	Signature        jsontext.Value `json:"signature,omitzero"`        // of thinking
+	Data             jsontext.Value `json:"data,omitzero"`             // of redacted thinking: encrypted
+	ThoughtSignature jsontext.Value `json:"thoughtSignature,omitzero"` // Gemini's
+	Item             *Object        `json:"item,omitzero"`             // Responses: fields of the item that the part begins
+	Choice           *Object        `json:"choice,omitzero"`           // Chat Completions: what stood around a reply's message
+	Candidate        *Object        `json:"candidate,omitzero"`        // Gemini: what stood around a reply's content
+	Response         *Object        `json:"response,omitzero"`         // what stood around all of it
+
+	// How it was said, where that is not as usual.
+	Shape     string         `json:"shape,omitzero"`    // of a content, a text, arguments or a result: absent, null, empty, string, array
+	Role      string         `json:"role,omitzero"`     // in the wire's word, where the column has another
+	Type      string         `json:"type,omitzero"`     // of a block, an item or a call, where the part's kind does not tell
+	Field     string         `json:"field,omitzero"`    // of the wire, which the part was
+	Of        string         `json:"of,omitzero"`       // in which object or list that stood
+	Key       string         `json:"key,omitzero"`      // Gemini: the one field of a response that is a text
+	At        *int           `json:"at,omitzero"`       // of a result: which element of its content is its text, -1: none; the first, if not said
+	Prefix    string         `json:"prefix,omitzero"`   // of a data URL, before its bytes
+	Encoding  string         `json:"encoding,omitzero"` // "url": bytes that came in that alphabet of base64
+	Made      bool           `json:"made,omitzero"`     // the call's id, or all of the part, is not the wire's
+	Nested    bool           `json:"nested,omitzero"`   // Gemini: the part stood within the response before it
+	NoContent bool           `json:"no_content,omitzero"`
+	Continues bool           `json:"continues,omitzero"` // Responses: it belongs to the response of the message before it
+	Wire      *Entry         `json:"wire,omitzero"`
+	Text      Object         `json:"text,omitempty"`   // Anthropic: rest of the element that a result's text was
+	Rest      Object         `json:"rest,omitempty"`   // what this version does not know, as it came
+	Fields    Object         `json:"fields,omitempty"` // the name of rest in exports of older versions
+	Raw       jsontext.Value `json:"raw,omitzero"`     // all of it, where the other keys do not give it back
 }
 
-// Text writes a string.
-func (e *Extra) Text(key, text string) {
-	if text != "" {
-		e.key(key, len(text)+len(`""`))
-		e.b = AppendText(e.b, text)
-	}
+// Entry says which entry of the wire a message is a part of, and where in it its parts stood.
+type Entry struct {
+	Entry jsontext.Value `json:"entry"` // the same in all messages of the entry
+	At    []int          `json:"at,omitempty"`
 }
 
-// Flag writes a true.
-func (e *Extra) Flag(key string, on bool) {
-	if on {
-		e.Raw(key, json.RawMessage("true"))
-	}
+// Is tells whether two messages are of one entry.
+func (e *Entry) Is(other *Entry) bool {
+	return e != nil && other != nil && bytes.Equal(e.Entry, other.Entry)
 }
 
-// Number writes a number, also a zero.
-func (e *Extra) Number(key string, n int) {
-	const digits = 20
-	e.key(key, digits)
-	e.b = strconv.AppendInt(e.b, int64(n), 10)
-}
-
-// Raw writes a JSON value.
-func (e *Extra) Raw(key string, value json.RawMessage) {
-	if len(value) > 0 {
-		e.key(key, len(value))
-		e.b = append(e.b, value...)
-	}
-}
-
-// Object writes an object with something in it.
-func (e *Extra) Object(key string, o *Object) {
-	if o.Len() > 0 {
-		e.Whole(key, o)
-	}
-}
-
-// Whole writes an object, also an empty one, but not nil.
-func (e *Extra) Whole(key string, o *Object) {
-	if o != nil {
-		e.key(key, o.size())
-		e.b = o.Append(e.b)
-	}
-}
-
-// Media writes what Media says beside the bytes.
-func (e *Extra) Media(m *Media) {
-	e.Text("media_type", m.MediaType)
-	e.Text("url", m.URL)
-	e.Text("file_id", m.FileID)
-	e.Text("name", m.Name)
-	e.Text("detail", m.Detail)
-}
-
-// key begins a field, or the extra, with place for a value of that size.
-func (e *Extra) key(key string, size int) {
-	const usual = 96
-	size += len(key) + len(`{"":}`)
-	if len(e.b) == 0 {
-		e.b = append(make([]byte, 0, max(size, usual)), '{')
-	} else {
-		e.b = append(slices.Grow(e.b, size), ',')
-	}
-	e.b = append(append(append(e.b, '"'), key...), `":`...)
-}
-
-// Stored reads a JSON object that nobody checked since it was stored. Codes: Invalid, Malformed, TooLarge.
-func Stored[T ~[]byte](path string, raw T) (Object, error) {
-	if err := Check(path, json.RawMessage(raw)); err != nil {
-		return Object{}, err
-	}
-	return ParseObject(path, json.RawMessage(raw))
-}
-
-// StoredOf gives the extra of a part to read, if it has one. Codes: Internal.
-func StoredOf(p *session.Part, read func(*Object) error) error {
-	if len(p.Extra) == 0 {
-		return nil
-	}
-	o, err := Stored("extra", p.Extra)
-	if err == nil {
-		err = read(&o)
-	}
+// JSON writes the extra, nil if it says nothing. Strings in raw values stay as they came.
+func (x *Extra) JSON() session.JSON {
+	b, err := json.Marshal(x, lenient(), jsontext.PreserveRawStrings(true))
 	if err != nil {
-		return session.Errorf(session.Internal, "extra of part %d of message %d: %w", p.Idx, p.MessageID, err)
+		panic("wire: an extra cannot be written: " + err.Error()) // its values were checked when they were read
+	}
+	if len(b) == len(`{}`) {
+		return nil
+	}
+	return b
+}
+
+// ReadExtra reads the extra column of a message or a part. Codes: Internal.
+func ReadExtra(raw session.JSON, into *Extra) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(raw, into, lenient()); err != nil {
+		return session.Errorf(session.Internal, "stored extra: %w", err)
+	}
+	into.Rest.Merge(&into.Fields)
+	into.Fields = Object{}
+	return nil
+}
+
+// Part is a part with its extra open.
+type Part struct {
+	session.Part
+	X Extra
+}
+
+// Message is a message with its extra, and those of its parts, open.
+type Message struct {
+	session.Message
+	X     Extra
+	Parts []Part
+}
+
+// NewMessage makes a message of talk in a dialect.
+func NewMessage(dialect string, role session.Role, origin session.Origin) Message {
+	return Message{Message: session.Message{Kind: session.KindMessage, Role: role, Origin: origin, Dialect: dialect, InContext: true, Display: true}}
+}
+
+// Open reads the extras of a message. Codes: Internal.
+func Open(m *session.Message) (Message, error) {
+	out := Message{Message: *m, Parts: make([]Part, len(m.Parts))}
+	if err := ReadExtra(m.Extra, &out.X); err != nil {
+		return out, session.Errorf(session.Internal, "message %s: %w", m.ID, err)
+	}
+	for i := range m.Parts {
+		p := &out.Parts[i]
+		p.Part = m.Parts[i]
+		if err := Loaded(&p.Part); err != nil {
+			return out, err
+		}
+		if err := ReadExtra(p.Extra, &p.X); err != nil {
+			return out, session.Errorf(session.Internal, "part %d of message %s: %w", p.Idx, m.ID, err)
+		}
+	}
+	return out, nil
+}
+
+// Close writes the extras, but for those that a form wrote itself.
+func (m *Message) Close() session.Message {
+	m.Extra = m.X.JSON()
+	m.Message.Parts = nil
+	if len(m.Parts) > 0 {
+		m.Message.Parts = make([]session.Part, len(m.Parts))
+	}
+	for i := range m.Parts {
+		if len(m.Parts[i].Extra) == 0 {
+			m.Parts[i].Extra = m.Parts[i].X.JSON()
+		}
+		m.Message.Parts[i] = m.Parts[i].Part
+	}
+	return m.Message
+}
+
+// Data makes a part that keeps a value as it came: in its extra, or as its blob where that is
+// deep or large.
+func Data(raw jsontext.Value, x Extra) Part {
+	p := Part{Part: session.Part{Kind: session.PartData}, X: x}
+	if IsLarge(raw) {
+		Attach(&p.Part, Blob("application/json", slices.Clone(raw)))
+	} else {
+		p.X.Raw = raw
+	}
+	return p
+}
+
+// Keep stores what of the part's own JSON encoding it does not give: the fields that are
+// missing, else all of it. Codes: Invalid, TooLarge.
+func (p *Part) Keep(path string, raw jsontext.Value, encoded Object) error {
+	original, err := ParseObject(path, raw)
+	if err != nil {
+		return err
+	}
+	return p.X.keep(path, &original, encoded, raw, &p.Part)
+}
+
+// keep is Keep for a message without a part, too.
+func (x *Extra) keep(path string, original *Object, encoded Object, raw jsontext.Value, p *session.Part) error {
+	rest, ok := Rest(original, &encoded)
+	if ok {
+		x.Rest = rest
+		return rest.Fits(path)
+	}
+	if err := original.Fits(path); err != nil {
+		return err
+	}
+	if x.Raw = raw; p != nil && p.Blob != nil {
+		x.Raw = bytes.ReplaceAll(raw, encode(p.Blob), marker(p.Blob))
 	}
 	return nil
 }
 
-// Read takes a field of an extra if it is one of Media's.
-func (m *Media) Read(f *Member) bool {
-	var text *string
-	switch f.Key {
-	case "media_type":
-		text = &m.MediaType
-	case "url":
-		text = &m.URL
-	case "file_id":
-		text = &m.FileID
-	case "name":
-		text = &m.Name
-	case "detail":
-		text = &m.Detail
-	default:
-		return false
+// JSON returns the part's JSON on the wire, given what of it the columns say. Codes: Internal.
+func (p *Part) JSON(encoded Object) (jsontext.Value, error) {
+	switch {
+	case p.Kind == session.PartData && p.Blob != nil:
+		return p.Blob.Data, nil
+	case len(p.X.Raw) > 0 && p.Blob != nil:
+		return bytes.ReplaceAll(p.X.Raw, marker(p.Blob), encode(p.Blob)), nil
+	case len(p.X.Raw) > 0:
+		return p.X.Raw, nil
+	case p.Kind == session.PartData:
+		return nil, session.Errorf(session.Internal, "part %d of message %d of kind %s holds nothing to export", p.Idx, p.MessageID, p.Kind)
 	}
-	*text, _ = TextOf(f.Value)
-	return true
+	encoded.Merge(&p.X.Rest)
+	return jsontext.Value(encoded.JSON()), nil
+}
+
+// marker stands for a blob's bytes in a part's own JSON.
+func marker(b *session.Blob) []byte { return []byte("blob:" + b.SHA256) }
+
+func encode(b *session.Blob) []byte { return base64.StdEncoding.AppendEncode(nil, b.Data) }
+
+// Keep stores what of the message's own fields encoding it does not give, and returns the ones
+// that are too large for its extra as parts. Codes: TooLarge.
+func (m *Message) Keep(path string, original, encoded Object) ([]Part, error) {
+	rest, ok := Rest(&original, &encoded)
+	if !ok {
+		if err := original.Fits(path); err != nil {
+			return nil, err
+		}
+		m.X.Raw = jsontext.Value(original.JSON())
+		for i := range m.Parts {
+			if b := m.Parts[i].Blob; b != nil {
+				m.X.Raw = bytes.ReplaceAll(m.X.Raw, encode(b), marker(b))
+			}
+		}
+		return nil, nil
+	}
+	large, err := rest.TakeLarge(path)
+	if err != nil {
+		return nil, err
+	}
+	parts := make([]Part, len(large))
+	for i, f := range large {
+		parts[i] = Data(jsontext.Value(f.Value), Extra{Field: f.Key})
+	}
+	m.X.Rest = rest
+	return parts, nil
+}
+
+// JSON returns the message's JSON on the wire, given what of it the columns and parts say.
+func (m *Message) JSON(encoded Object) Object {
+	if len(m.X.Raw) > 0 {
+		for i := range m.Parts {
+			if b := m.Parts[i].Blob; b != nil {
+				m.X.Raw = bytes.ReplaceAll(m.X.Raw, marker(b), encode(b))
+			}
+		}
+		if o, err := ParseObject("", m.X.Raw); err == nil {
+			return o
+		}
+	}
+	encoded.Merge(&m.X.Rest)
+	return encoded
 }

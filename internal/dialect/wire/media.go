@@ -4,8 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"strings"
+
+	"github.com/go-json-experiment/json"
 
 	"sessiond/internal/session"
 )
@@ -13,17 +14,17 @@ import (
 // Media is what the extra of an image, audio or file part says beside its bytes. Every
 // dialect writes these names, so that one can send what another decoded.
 type Media struct {
-	MediaType string `json:"media_type,omitempty"` // of the bytes in the part's blob; one blob may stand in parts that call it differently
-	URL       string `json:"url,omitempty"`        // where the provider finds it, instead of bytes
-	FileID    string `json:"file_id,omitempty"`    // a file that was uploaded to the provider
-	Name      string `json:"name,omitempty"`       // of the file
-	Detail    string `json:"detail,omitempty"`     // how closely to look at an image: auto, low, high
+	MediaType string `json:"media_type,omitzero"` // of the bytes in the part's blob; one blob may stand in parts that call it differently
+	URL       string `json:"url,omitzero"`        // where the provider finds it, instead of bytes
+	FileID    string `json:"file_id,omitzero"`    // a file that was uploaded to the provider
+	Name      string `json:"name,omitzero"`       // of the file
+	Detail    string `json:"detail,omitzero"`     // how closely to look at an image: auto, low, high
 }
 
 // MediaOf reads the media fields of a part. An extra of another shape says nothing.
 func MediaOf(p *session.Part) Media {
 	var m Media
-	if len(p.Extra) == 0 || json.Unmarshal(p.Extra, &m) != nil {
+	if len(p.Extra) == 0 || json.Unmarshal(p.Extra, &m, lenient()) != nil {
 		m = Media{}
 	}
 	if m.MediaType == "" && p.Blob != nil && p.Blob.MediaType != session.TextBlob {
@@ -68,4 +69,32 @@ func Loaded(p *session.Part) error {
 		return session.Errorf(session.Internal, "part %d of message %d came without its blob %s", p.Idx, p.MessageID, *p.BlobSHA)
 	}
 	return nil
+}
+
+// AttachBase64 makes the bytes that a base64 text says the part's blob, of the part's media
+// type, where encoding them gives the text back.
+func AttachBase64(p *Part, raw []byte) bool {
+	data, ok := Base64(ExactText(raw))
+	if ok {
+		Attach(&p.Part, Blob(p.X.MediaType, data))
+	}
+	return ok
+}
+
+// AttachURL makes the bytes of a data URL the part's blob where that gives the URL back.
+func AttachURL(p *Part, url string) bool {
+	prefix, mediaType, data, ok := DataURL(url)
+	if ok {
+		p.X.Prefix, p.X.MediaType = prefix, mediaType
+		Attach(&p.Part, Blob(mediaType, data))
+	}
+	return ok
+}
+
+// DataURLOf is the data URL, or the base64, that the part's blob came in; "" without one.
+func DataURLOf(p *Part) string {
+	if p.Blob == nil {
+		return ""
+	}
+	return p.X.Prefix + base64.StdEncoding.EncodeToString(p.Blob.Data)
 }

@@ -13,15 +13,6 @@ func Errorf(code session.Code, path, format string, args ...any) error {
 	return session.Errorf(code, "%s %s", path, what).At(path, "%s", what)
 }
 
-// flaw is what is wrong with a value, before it is known where that stands.
-type flaw struct {
-	code  session.Code
-	field *string // of the object
-	what  string
-}
-
-func (f *flaw) at(path string) error { return Errorf(f.code, path, "%s", f.what) }
-
 // Join gives the path of a field.
 func Join(path, field string) string { return path + "." + Clip(field) }
 

@@ -4,125 +4,120 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/session"
 )
 
-// Reader reads the entries of one Decode; a form's decoder embeds it. It keeps what a decoder
-// gives back, knows where in the input everything stands, and lends memory to what is read:
-// Values and Fields are good until the next entry.
+// Reader gathers what the entries of one Decode become; a form's decoder embeds it.
 type Reader struct {
-	Messages []session.Message // what was read so far, of one Read
-
+	Messages []Message
 	warnings []string
-	steps    []step
-	members  []Member
-	values   []Value
 }
 
-// step is one step of a path: a field, or an element of an array.
-type step struct {
-	up    int // the step before; -1 for the first
-	field string
-	index int // in the array, of an element
-	// element tells one from a field, whose name may be empty.
-	element bool
-}
-
-// Read gives the entries to read, one by one, which appends to Messages what an entry becomes.
-// Codes: Malformed, TooLarge, and those of read.
-func (r *Reader) Read(entries []json.RawMessage, read func(entry Value) error) (Decoded, error) {
-	return r.ReadChecked(entries, func(entry Value) error {
-		if f := check(entry.Raw); f != nil {
-			return f.at(entry.String())
-		}
-		return read(entry)
-	})
-}
-
-// ReadChecked is Read of entries that Check passes. It uses the memory of the Read before again,
-// with the messages that this gave. Codes: those of read.
-func (r *Reader) ReadChecked(entries []json.RawMessage, read func(entry Value) error) (Decoded, error) {
-	clear(r.Messages)
-	r.Messages, r.warnings = slices.Grow(r.Messages[:0], len(entries)), nil
-	defer r.forget()
+// Read passes the entries on, one by one, with their paths. Codes: Malformed, and those of entry.
+func (r *Reader) Read(entries []json.RawMessage, entry func(path string, raw jsontext.Value) error) (Decoded, error) {
 	for i, raw := range entries {
-		if err := read(r.entry(i, raw)); err != nil {
+		path := Index("messages", i)
+		if !utf8.Valid(raw) {
+			return Decoded{}, Errorf(session.Malformed, path, "holds bytes that are not UTF-8")
+		}
+		if err := entry(path, jsontext.Value(raw)); err != nil {
 			return Decoded{}, err
 		}
 	}
-	return Decoded{Messages: r.Messages, Warnings: r.warnings}, nil
-}
-
-// forget lets go of the last entry, and of the memory that one of many fields took.
-func (r *Reader) forget() {
-	const most = 16 * room
-	if cap(r.members) > most || cap(r.values) > most || cap(r.steps) > most {
-		r.members, r.values, r.steps = nil, nil, nil
+	decoded := Decoded{Messages: make([]session.Message, len(r.Messages)), Warnings: r.warnings}
+	for i := range r.Messages {
+		decoded.Messages[i] = r.Messages[i].Close()
 	}
-	clear(r.members)
-	clear(r.values)
+	return decoded, nil
 }
 
-func (r *Reader) entry(i int, raw json.RawMessage) Value {
-	r.steps = append(r.steps[:0], step{up: -1, field: "messages"}, step{element: true, index: i})
-	r.members, r.values = r.members[:0], r.values[:0]
-	return Value{Raw: raw, Place: Place{reader: r, step: 1}}
+// Warn notes that a value is stored otherwise than it came.
+func (r *Reader) Warn(path, format string, args ...any) {
+	r.warnings = append(r.warnings, path+" "+fmt.Sprintf(format, args...))
 }
 
-// Place is where something stands in an entry: messages[3].content[0].text. It is written out
-// only for an error or a warning.
-type Place struct {
-	reader *Reader
-	step   int
+// WarnUnknown notes that a value of an unknown type is kept and not sent.
+func (r *Reader) WarnUnknown(path, kind string) {
+	r.Warn(path, "has the unknown type %q: kept for export, not sent", Clip(kind))
 }
 
-// Field is the place of a field of the object that stands here.
-func (p Place) Field(name string) Place { return p.to(step{up: p.step, field: name}) }
-
-// Element is the place of an element of the array that stands here.
-func (p Place) Element(i int) Place { return p.to(step{up: p.step, element: true, index: i}) }
-
-func (p Place) to(s step) Place {
-	p.reader.steps = append(p.reader.steps, s)
-	return Place{p.reader, len(p.reader.steps) - 1}
-}
-
-// String is the path.
-func (p Place) String() string {
-	var way []step
-	for at := p.step; at >= 0; at = p.reader.steps[at].up {
-		way = append(way, p.reader.steps[at])
+// Text returns a string for a column. Codes: Invalid, for one that is null or missing.
+func (r *Reader) Text(path, field string, t *String) (string, error) {
+	if t == nil {
+		return "", Errorf(session.Invalid, Join(path, field), "is missing: it must be a string")
 	}
-	var b []byte
-	for i, s := range slices.Backward(way) {
-		switch {
-		case i == len(way)-1:
-			b = append(b, s.field...)
-		case s.element:
-			b = append(strconv.AppendInt(append(b, '['), int64(s.index), 10), ']')
-		default:
-			b = append(append(b, '.'), Clip(s.field)...)
-		}
+	if !t.Exact {
+		r.Warn(Join(path, field), "holds a NUL or half a surrogate pair: stored as U+FFFD for reading, and raw for export")
 	}
-	return string(b)
+	return t.S, nil
 }
 
-// Errorf makes an error about what stands here.
-func (p Place) Errorf(code session.Code, format string, args ...any) error {
-	return Errorf(code, p.String(), format, args...)
+// StringOf is Text for a field of any type. Codes: Invalid.
+func (r *Reader) StringOf(path, field string, raw jsontext.Value) (string, error) {
+	if KindOf(raw) != '"' {
+		return "", Errorf(session.Invalid, Join(path, field), "must be a string, not %s", Describe(raw))
+	}
+	var t String
+	t.S, t.Exact = Text(raw)
+	return r.Text(path, field, &t)
 }
 
-// Warn notes that what stands here is stored otherwise than it came.
-func (p Place) Warn(format string, args ...any) {
-	p.reader.warnings = append(p.reader.warnings, p.String()+" "+fmt.Sprintf(format, args...))
-}
-
-// Holds refuses more parts than a message can hold. Codes: Invalid.
-func (p Place) Holds(parts int) error {
+// Holds rejects more parts than a message can hold. Codes: Invalid.
+func Holds(path string, parts int) error {
 	if parts > session.MaxParts {
-		return p.Errorf(session.Invalid, "has %d parts: a message holds at most %d, split it", parts, session.MaxParts)
+		return Errorf(session.Invalid, path, "has %d parts: a message holds at most %d, split it", parts, session.MaxParts)
 	}
 	return nil
+}
+
+// Shapes of a content.
+const (
+	ShapeAbsent = "absent"
+	ShapeNull   = "null"
+	ShapeEmpty  = "empty" // ""
+	ShapeArray  = "array"
+	ShapeString = "string"
+)
+
+// NullOrAbsent is the shape of a value that is one of the two.
+func NullOrAbsent(raw jsontext.Value) string {
+	if raw == nil {
+		return ShapeAbsent
+	}
+	return ShapeNull
+}
+
+// ResultFirst puts a tool's result before the elements that it came in: the one at at, a text,
+// becomes its text. listed says that they stood in an array.
+func ResultFirst(result Part, elements []Part, at int, listed bool) []Part {
+	for i := range elements {
+		elements[i].CallID = result.CallID
+	}
+	if at >= 0 {
+		text := elements[at]
+		result.Text = text.Text
+		result.X.Rest, result.X.Raw = text.X.Rest, text.X.Raw
+		elements = slices.Delete(elements, at, at+1)
+	}
+	if at != 0 && listed {
+		result.X.At = &at
+	}
+	return append([]Part{result}, elements...)
+}
+
+// FirstText returns the place of the first text among parts, -1 for none.
+func FirstText(parts []Part) int {
+	return slices.IndexFunc(parts, func(p Part) bool { return p.Kind == session.PartText })
+}
+
+// TextPlace tells which element of its content a result's text is, -1 for none.
+func TextPlace(p *Part) int {
+	if p.X.At == nil {
+		return 0
+	}
+	return *p.X.At
 }

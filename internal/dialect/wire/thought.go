@@ -2,9 +2,11 @@ package wire
 
 import (
 	"bytes"
-	"encoding/json"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/session"
 )
@@ -38,26 +40,25 @@ func Generation(model string) int {
 // CallSignature gives the thought signature of a call as JSON, nil if there is none. It stands
 // where the form that the call came in has it: Gemini's own beside the call, OpenAI's under
 // extra_content.google, pi's in its block.
-func CallSignature(p *session.Part) json.RawMessage {
+func CallSignature(p *session.Part) jsontext.Value {
 	if !bytes.Contains(p.Extra, []byte("ignature")) {
 		return nil
 	}
 	var x struct {
-		Pi     json.RawMessage `json:"thoughtSignature"`
-		Fields struct {
-			Own   json.RawMessage `json:"thoughtSignature"`
-			Snake json.RawMessage `json:"thought_signature"`
+		Own  jsontext.Value `json:"thoughtSignature"`
+		Rest struct {
+			Snake jsontext.Value `json:"thought_signature"`
 			Extra struct {
 				Google struct {
-					Signature json.RawMessage `json:"thought_signature"`
+					Signature jsontext.Value `json:"thought_signature"`
 				} `json:"google"`
 			} `json:"extra_content"`
-		} `json:"fields"`
+		} `json:"rest"`
 	}
-	if json.Unmarshal(p.Extra, &x) != nil {
+	if json.Unmarshal(p.Extra, &x, lenient()) != nil {
 		return nil
 	}
-	for _, raw := range []json.RawMessage{x.Pi, x.Fields.Own, x.Fields.Snake, x.Fields.Extra.Google.Signature} {
+	for _, raw := range []jsontext.Value{x.Own, x.Rest.Snake, x.Rest.Extra.Google.Signature} {
 		if !IsNull(raw) {
 			return raw
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
 	"sessiond/internal/dialect/wire"
@@ -87,7 +88,7 @@ func TestObjectKeepsEveryByteOfItsValues(t *testing.T) {
 	var more wire.Object
 	more.Set("b", json.RawMessage("null"))
 	more.Set("d", json.RawMessage("{}"))
-	o.Overlay(more)
+	o.Merge(&more)
 	if got, want := string(o.JSON()), `{"a":"new","b":null,"\ud800":"\ud800","d":{}}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -113,7 +114,7 @@ func TestParseArray(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []json.RawMessage{[]byte("1"), []byte(`"a,]"`), []byte(`{"b":[2]}`), []byte("[]"), []byte("true")}
+	want := []jsontext.Value{[]byte("1"), []byte(`"a,]"`), []byte(`{"b":[2]}`), []byte("[]"), []byte("true")}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

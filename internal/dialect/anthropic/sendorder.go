@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/dialect/wire"
 )
 
@@ -75,35 +77,29 @@ func (s *sender) keepPaired(e *entry, state map[string]serverCall) {
 		c, called := state[b.id]
 		switch {
 		case isServerCall(b.kind) && c.result == nil && !c.waits:
-			s.loseOf(b.from, "call "+strconv.Quote(wire.Clip(b.id))+" of the provider's own tool has no result")
+			s.Lose(b.from, "call "+strconv.Quote(wire.Clip(b.id))+" of the provider's own tool has no result")
 			continue
 		case isServerResult(b.kind) && (!called || c.result != b):
-			s.loseOf(b.from, "a result of the provider's own tool for "+strconv.Quote(wire.Clip(b.id))+" answers no call")
+			s.Lose(b.from, "a result of the provider's own tool for "+strconv.Quote(wire.Clip(b.id))+" answers no call")
 			continue
 		}
 		if c, called := state[b.caller]; b.caller != "" && (!called || c.result == nil && !c.waits) {
-			b.raw = withoutCaller(b.raw)
-			s.loseOf(b.from, "the caller of "+strconv.Quote(wire.Clip(b.id)))
+			if o, err := wire.ParseObject("", b.raw); err == nil {
+				o.Drop("caller")
+				b.raw = jsontext.Value(o.JSON())
+			}
+			s.Lose(b.from, "the caller of "+strconv.Quote(wire.Clip(b.id)))
 		}
 		kept = append(kept, *b)
 	}
 	e.blocks = kept
 }
 
-func withoutCaller(raw []byte) []byte {
-	o, err := wire.ParseObject("", raw)
-	if err != nil {
-		return raw
-	}
-	o.Drop("caller")
-	return o.JSON()
-}
-
 // placeThinking puts thinking that a later reply began with in front of its entry, where calls
-// demand it, and leaves thinking out that nothing follows, which the API refuses.
+// demand it, and leaves thinking out that nothing follows, which the API rejects.
 func (s *sender) placeThinking(e *entry) {
 	for n := len(e.blocks); n > 0 && e.blocks[n-1].thinks(); n-- {
-		s.loseOf(e.blocks[n-1].from, "reasoning at the end of a reply")
+		s.Lose(e.blocks[n-1].from, "reasoning at the end of a reply")
 		e.blocks = e.blocks[:n-1]
 	}
 	from := slices.IndexFunc(e.blocks, func(b sent) bool { return b.thinks() })
@@ -143,16 +139,14 @@ func (s *sender) trimEnd() {
 		return
 	}
 	if text := strings.TrimRightFunc(b.text, unicode.IsSpace); text != b.text {
-		o, err := wire.ParseObject("", b.raw)
-		if err != nil {
-			return
+		if o, err := wire.ParseObject("", b.raw); err == nil {
+			o.SetText("text", text)
+			b.text, b.raw = text, jsontext.Value(o.JSON())
 		}
-		o.SetText("text", text)
-		b.text, b.raw = text, o.JSON()
 	}
 }
 
-// thinkingOff tells whether the request must not ask for thinking: the API refuses to go on
+// thinkingOff tells whether the request must not ask for thinking: the API rejects to go on
 // thinking in a loop of tools that began without it.
 func (s *sender) thinkingOff() bool {
 	last := len(s.entries) - 1
@@ -161,4 +155,40 @@ func (s *sender) thinkingOff() bool {
 	}
 	e := &s.entries[last-1]
 	return e.foreign && !e.blocks[0].thinks()
+}
+
+// mark writes the cache marks and tells whether the system text gets one. A border's mark goes
+// on the last block that its message, or one before it, became; thinking takes none.
+func (s *sender) mark(borders []int) (system bool) {
+	for _, border := range borders {
+		if border < 0 {
+			system = true
+		} else if b := s.lastBlock(border); b != nil {
+			b.raw, b.marked = withMark(b.raw), true
+		}
+	}
+	return system
+}
+
+// withMark adds a cache mark as the last field of a block: the provider's cache is to keep what
+// it has read up to there. Source: Anthropic's guide to prompt caching.
+func withMark(block jsontext.Value) jsontext.Value {
+	return slices.Concat(block[:len(block)-1], []byte(`,"cache_control":{"type":"ephemeral"}}`))
+}
+
+// lastBlock gives the block that a border's mark goes on, nil where that has one already.
+func (s *sender) lastBlock(border int) *sent {
+	for i := len(s.entries) - 1; i >= 0; i-- {
+		e := &s.entries[i]
+		for k := len(e.blocks) - 1; k >= 0; k-- {
+			switch b := &e.blocks[k]; {
+			case b.at > border || b.thinks():
+			case b.marked:
+				return nil
+			default:
+				return b
+			}
+		}
+	}
+	return nil
 }

@@ -1,0 +1,287 @@
+package gemini
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sessiond/internal/dialect/wire"
+	"sessiond/internal/session"
+)
+
+// Export returns messages in this form: those that were decoded by it as the same JSON values,
+// runs of others as Send says them; system text becomes a content of role system. Codes:
+// Internal.
+func Export(msgs []session.Message) ([]json.RawMessage, error) {
+	out := make([]json.RawMessage, 0, len(msgs))
+	for i := 0; i < len(msgs); i++ {
+		if msgs[i].Dialect != Name {
+			from := i
+			for i+1 < len(msgs) && msgs[i+1].Dialect != Name {
+				i++
+			}
+			contents, err := exportOthers(msgs[from : i+1])
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, contents...)
+			continue
+		}
+		m, err := wire.Open(&msgs[i])
+		if err != nil {
+			return nil, err
+		}
+		group := []wire.Message{m}
+		if i+1 < len(msgs) && msgs[i+1].Dialect == Name && m.Role == session.Tool && msgs[i+1].Role == session.User {
+			other, err := wire.Open(&msgs[i+1])
+			if err != nil {
+				return nil, err
+			}
+			if m.X.Wire.Is(other.X.Wire) {
+				group = append(group, other)
+				i++
+			}
+		}
+		if m.X.Wire != nil && len(group) == 1 {
+			group[0].X.Raw = nil // it holds both messages
+		}
+		raw, err := export(group)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, raw)
+	}
+	return out, nil
+}
+
+// export writes a content, of one message or of the two that it became, and the objects around it.
+func export(group []wire.Message) (json.RawMessage, error) {
+	m := &group[0]
+	content, err := encodeContent(group)
+	if err != nil {
+		return nil, err
+	}
+	content = m.JSON(content)
+	around := map[string]*wire.Object{ofContent: &content, ofCandidate: m.X.Candidate, ofResponse: m.X.Response}
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if o := around[p.X.Of]; o != nil {
+			raw, err := p.JSON(wire.Object{})
+			if err != nil {
+				return nil, err
+			}
+			o.Set(p.X.Field, raw)
+		}
+	}
+	raw := content.JSON()
+	if m.X.Candidate != nil {
+		if !m.X.NoContent {
+			m.X.Candidate.Set("content", raw)
+		}
+		raw = m.X.Candidate.JSON()
+	}
+	if m.X.Response != nil {
+		if m.X.Candidate != nil {
+			m.X.Response.Set("candidates", wire.Array([]json.RawMessage{raw}))
+		}
+		raw = m.X.Response.JSON()
+	}
+	return raw, nil
+}
+
+// Objects that a large field stood in, which is a part of its own.
+const (
+	ofContent   = "content"
+	ofCandidate = "candidate"
+	ofResponse  = "response"
+)
+
+// encodeContent returns what the columns and the parts of a content say.
+func encodeContent(group []wire.Message) (o wire.Object, err error) {
+	m := &group[0]
+	switch {
+	case m.X.Role == wire.ShapeAbsent:
+	case m.X.Role != "":
+		o.SetText("role", m.X.Role)
+	case m.Role == session.Assistant:
+		o.SetText("role", roleModel)
+	case m.Role == session.System:
+		o.SetText("role", roleSystem)
+	default:
+		o.SetText("role", roleUser)
+	}
+	parts, err := encodeParts(m)
+	if err != nil {
+		return o, err
+	}
+	if len(group) == 2 {
+		others, err := encodeParts(&group[1])
+		if err != nil {
+			return o, err
+		}
+		for i, p := range parts { // back to their places among the others
+			at := len(others)
+			if i < len(m.X.Wire.At) {
+				at = min(at, m.X.Wire.At[i])
+			}
+			others = slices.Insert(others, at, p)
+		}
+		parts = others
+	}
+	switch m.X.Shape {
+	case wire.ShapeAbsent:
+	case wire.ShapeNull:
+		o.Set("parts", jsontext.Value("null"))
+	default:
+		o.Set("parts", wire.Array(parts))
+	}
+	return o, nil
+}
+
+// encodeParts returns a message's parts as the wire has them.
+func encodeParts(m *wire.Message) ([]jsontext.Value, error) {
+	var out []jsontext.Value
+	for i := 0; i < len(m.Parts); {
+		p := &m.Parts[i]
+		next := i + 1
+		for next < len(m.Parts) && m.Parts[next].X.Nested {
+			next++
+		}
+		if p.X.Of == "" {
+			o, err := encodePart(p, m.Parts[i+1:next])
+			if err != nil {
+				return nil, err
+			}
+			raw, err := p.JSON(o)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, raw)
+		}
+		i = next
+	}
+	return out, nil
+}
+
+// encodePart returns what a part says, with the parts that stand within it.
+func encodePart(p *wire.Part, nested []wire.Part) (o wire.Object, err error) {
+	x := &p.X
+	field := ""
+	var inner wire.Object
+	switch p.Kind {
+	case session.PartText, session.PartReasoning:
+		if x.Shape != wire.ShapeAbsent {
+			o.SetText(fieldText, p.Content())
+		}
+		if p.Kind == session.PartReasoning {
+			o.Set(fieldThought, jsontext.Value("true"))
+		}
+	case session.PartImage, session.PartAudio, session.PartFile:
+		field, inner = fieldInline, encodeMedium(p)
+	case session.PartToolCall, session.PartToolResult:
+		switch {
+		case x.Type != "":
+			field = x.Type
+			inner, err = encodeInline(p)
+		case p.Kind == session.PartToolCall:
+			field = fieldCall
+			inner.SetText("name", p.ToolName)
+			setArguments(&inner, p)
+		default:
+			field = fieldResponse
+			inner, err = encodeResponse(p, nested)
+		}
+		if !x.Made {
+			inner.SetText("id", p.CallID)
+		}
+	}
+	if x.Field != "" {
+		field = x.Field
+	}
+	if field != "" {
+		o.Set(field, inner.JSON())
+	}
+	o.SetValue(fieldSignature, x.ThoughtSignature)
+	return o, err
+}
+
+// spelled returns a field in the spelling of the part that it stands in.
+func spelled(x *wire.Extra, field string) string {
+	if strings.Contains(x.Field, "_") {
+		return snake(field)
+	}
+	return field
+}
+
+func encodeMedium(p *wire.Part) (o wire.Object) {
+	x := &p.X
+	o.SetTexts(spelled(x, "mimeType"), x.MediaType, spelled(x, "fileUri"), x.URL+x.FileID, spelled(x, "displayName"), x.Name)
+	if p.Blob != nil {
+		o.SetText("data", encode64(p.Blob.Data, x.Encoding))
+	}
+	return o
+}
+
+func encode64(data []byte, encoding string) string {
+	if encoding == "url" {
+		return base64.URLEncoding.EncodeToString(data)
+	}
+	return base64.StdEncoding.EncodeToString(data)
+}
+
+func setArguments(o *wire.Object, p *wire.Part) {
+	if p.X.Shape == wire.ShapeString {
+		o.SetTexts("args", p.Arguments)
+	} else {
+		o.SetValue("args", []byte(p.Arguments))
+	}
+}
+
+func encodeResponse(p *wire.Part, nested []wire.Part) (o wire.Object, err error) {
+	o.SetText("name", p.ToolName)
+	switch text := p.Content(); {
+	case p.X.Key != "":
+		var inner wire.Object
+		inner.SetText(p.X.Key, text)
+		o.Set("response", inner.JSON())
+	case p.X.Shape == wire.ShapeString:
+		o.SetTexts("response", text)
+	default:
+		o.SetValue("response", []byte(text))
+	}
+	if len(nested) == 0 {
+		return o, nil
+	}
+	list := make([]jsontext.Value, len(nested))
+	for i := range nested {
+		encoded, err := encodePart(&nested[i], nil)
+		if err != nil {
+			return o, err
+		}
+		if list[i], err = nested[i].JSON(encoded); err != nil {
+			return o, err
+		}
+	}
+	o.Set("parts", wire.Array(list))
+	return o, nil
+}
+
+// encodeInline returns what a part of a call says that the provider ran.
+func encodeInline(p *wire.Part) (o wire.Object, err error) {
+	switch p.X.Type {
+	case fieldCode:
+		o, err = wire.ParseObject("arguments", []byte(p.Arguments))
+	case fieldToolCall:
+		o.SetTexts(spelled(&p.X, "toolType"), p.ToolName)
+		setArguments(&o, p)
+	case fieldCodeResult:
+		o.SetTexts("output", p.Content())
+	case fieldToolResponse:
+		o.SetTexts(spelled(&p.X, "toolType"), p.ToolName)
+		o.SetValue("response", []byte(p.Content()))
+	}
+	return o, err
+}

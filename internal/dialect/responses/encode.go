@@ -1,0 +1,339 @@
+package responses
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sessiond/internal/dialect/wire"
+	"sessiond/internal/session"
+)
+
+// Export returns items: those of messages that were decoded by this form as the same JSON values,
+// those of any other as Send says them. A response object is one value again, as far as its
+// messages stand behind one another. Codes: Internal.
+func Export(msgs []session.Message) ([]json.RawMessage, error) {
+	e := exporter{out: make([]json.RawMessage, 0, len(msgs))}
+	s := newSender("")
+	for i := range msgs {
+		if msgs[i].Dialect != Name {
+			e.close()
+			if err := s.message(&msgs[i]); err != nil {
+				return nil, err
+			}
+			e.out = append(e.out, s.taken()...)
+			continue
+		}
+		e.out = append(e.out, s.taken()...)
+		m, err := wire.Open(&msgs[i])
+		if err == nil {
+			err = e.message(&m)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	e.close()
+	s.dangling()
+	return append(e.out, s.taken()...), nil
+}
+
+// exporter gathers the items of a response until another message comes.
+type exporter struct {
+	out      []json.RawMessage
+	response *wire.Object
+	items    []json.RawMessage
+}
+
+func (e *exporter) close() {
+	if e.response != nil {
+		e.response.Set("output", wire.Array(e.items))
+		e.out = append(e.out, e.response.JSON())
+	}
+	e.response, e.items = nil, nil
+}
+
+func (e *exporter) message(m *wire.Message) error {
+	if !m.X.Continues || e.response == nil {
+		e.close()
+	}
+	if m.X.Response != nil {
+		e.response = m.X.Response
+	}
+	for i := range m.Parts {
+		if p := &m.Parts[i]; ofResponse(p) && e.response != nil {
+			raw, err := p.JSON(wire.Object{})
+			if err != nil {
+				return err
+			}
+			e.response.Set(p.X.Field, raw)
+		}
+	}
+	for _, u := range unitsOf(m) {
+		o, err := u.encode(m.Role)
+		if err != nil {
+			return err
+		}
+		if u.item != nil {
+			o.Merge(u.item)
+		}
+		if err := u.setLarge(&o); err != nil {
+			return err
+		}
+		if e.response != nil {
+			e.items = append(e.items, o.JSON())
+		} else {
+			e.out = append(e.out, o.JSON())
+		}
+	}
+	return nil
+}
+
+// ofResponse tells whether a part is a large field of the response object, and of no item.
+func ofResponse(p *wire.Part) bool { return p.X.Of == "response" }
+
+// isLarge tells whether a part is a large field of its item.
+func isLarge(p *wire.Part) bool { return p.Kind == session.PartData && p.X.Field != "" && p.X.Of == "" }
+
+// unit is the parts of one item.
+type unit struct {
+	item  *wire.Object // its fields that the parts do not say; nil for an item in another form
+	kind  string       // its type, "" in another form
+	parts []*wire.Part
+}
+
+// kindOf is the type of the item that a part begins.
+func kindOf(item *wire.Object, first *wire.Part) string {
+	kind, _ := wire.Text(item.Get("type"))
+	switch {
+	case kind != "", item.Has("type") && first.Kind == session.PartData:
+		return kind
+	case first.Kind == session.PartData && first.X.Type != "" && first.X.Raw == nil && first.Blob == nil:
+		return first.X.Type // an item_reference that does not say so
+	}
+	return itemMessage
+}
+
+// unitsOf takes a message apart into items. In this form a part says that it begins one; in any
+// other, texts that stand together are one message, and a call has the results with it that
+// stand under its id in the same message, since then the provider ran it.
+func unitsOf(m *wire.Message) []unit {
+	var units []unit
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		last := len(units) - 1
+		switch {
+		case ofResponse(p):
+			continue
+		case p.X.Item != nil:
+		case last >= 0 && (units[last].item != nil || says(p) && says(units[last].parts[0])):
+			units[last].parts = append(units[last].parts, p)
+			continue
+		case p.Kind != session.PartToolCall:
+			if call := callOf(units, p); call != nil {
+				call.parts = append(call.parts, p)
+				continue
+			}
+		}
+		u := unit{item: p.X.Item, parts: []*wire.Part{p}}
+		if u.item != nil {
+			u.kind = kindOf(u.item, p)
+		}
+		units = append(units, u)
+	}
+	return units
+}
+
+// callOf finds the call, of those that came in another form, that a result in the same reply
+// answers, or the result that a picture belongs to.
+func callOf(units []unit, p *wire.Part) *unit {
+	for i := range units {
+		u := &units[i]
+		if u.item == nil && u.parts[0].Kind == session.PartToolCall && u.parts[0].CallID == p.CallID && p.CallID != "" {
+			if answered := len(u.parts) > 1; answered || p.Kind == session.PartToolResult {
+				return u
+			}
+		}
+	}
+	return nil
+}
+
+// says tells whether a part is of what a reply says.
+func says(p *wire.Part) bool {
+	return p.Kind == session.PartText || p.Kind == session.PartRefusal || p.Kind == session.PartAudio
+}
+
+// setLarge puts fields of the item back that are parts of their own.
+func (u *unit) setLarge(o *wire.Object) error {
+	for _, p := range u.parts {
+		if isLarge(p) {
+			raw, err := p.JSON(wire.Object{})
+			if err != nil {
+				return err
+			}
+			o.Set(p.X.Field, raw)
+		}
+	}
+	return nil
+}
+
+// encode returns what the parts of an item say.
+func (u *unit) encode(role session.Role) (o wire.Object, err error) {
+	if p := u.parts[0]; p.Kind == session.PartData && len(p.X.Raw) == 0 && p.Blob == nil {
+		return o, nil // all of it is in the item
+	}
+	spec, isCall := specOf(u.kind)
+	_, isOutput := outputTool(u.kind)
+	switch {
+	case u.kind == itemMessage || u.kind == "":
+		err = u.message(&o, role)
+	case u.kind == itemReasoning:
+		if err = u.list(&o, "summary", typeSummary, "summary"); err == nil {
+			err = u.list(&o, "content", typeReasoning, "content")
+		}
+	case isCall:
+		u.call(&o, spec)
+	case isOutput:
+		err = u.output(&o)
+	}
+	return o, err
+}
+
+func (u *unit) message(o *wire.Object, role session.Role) error {
+	if u.kind == "" {
+		o.SetText("type", itemMessage) // parts that something put before the first item
+	}
+	o.SetText("role", string(role))
+	switch u.parts[0].X.Shape {
+	case wire.ShapeAbsent:
+	case wire.ShapeNull:
+		o.Set("content", jsontext.Value("null"))
+	case wire.ShapeEmpty:
+		o.SetText("content", "")
+	case wire.ShapeArray:
+		o.Set("content", jsontext.Value("[]"))
+	case wire.ShapeString:
+		o.SetText("content", u.parts[0].Content())
+	default:
+		return u.list(o, "content", textType(role), "")
+	}
+	return nil
+}
+
+// list writes the parts of a list of elements; of says which, where an item has several.
+func (u *unit) list(o *wire.Object, field, texts, of string) error {
+	var elements []jsontext.Value
+	for _, p := range u.parts {
+		if p.X.Of != of || isLarge(p) {
+			continue
+		}
+		raw, err := p.JSON(encodeElement(p, texts))
+		if err != nil {
+			return err
+		}
+		elements = append(elements, raw)
+	}
+	if of == "" || len(elements) > 0 {
+		o.Set(field, wire.Array(elements))
+	}
+	return nil
+}
+
+func (u *unit) call(o *wire.Object, spec callSpec) {
+	for _, p := range u.parts {
+		switch {
+		case p.Kind == session.PartToolCall:
+			if !spec.hosted {
+				o.SetTexts("call_id", p.CallID)
+			}
+			if spec.tool == "" {
+				o.SetText("name", p.ToolName)
+			}
+			if spec.text {
+				o.SetTexts(spec.arguments, p.Arguments)
+			} else {
+				o.SetValue(spec.arguments, []byte(p.Arguments))
+			}
+		case p.Kind == session.PartToolResult && p.X.Field != "":
+			o.SetText(p.X.Field, p.Content())
+		case p.Kind == session.PartImage && p.Blob != nil && p.X.Field != "":
+			o.SetText(p.X.Field, base64.StdEncoding.EncodeToString(p.Blob.Data))
+		}
+	}
+}
+
+func (u *unit) output(o *wire.Object) error {
+	result := u.parts[0]
+	if u.kind != itemLocalShellOutput { // that keeps its ids in the item
+		o.SetTexts("call_id", result.CallID)
+	}
+	switch result.X.Shape {
+	case wire.ShapeNull:
+		o.Set("output", jsontext.Value("null"))
+	case wire.ShapeArray:
+		o.Set("output", jsontext.Value("[]"))
+	case wire.ShapeString:
+		o.SetText("output", result.Content())
+	case wire.ShapeAbsent:
+		for _, p := range u.parts {
+			if p.X.Of == "output" { // a screenshot
+				raw, err := p.JSON(encodeElement(p, typeInputText))
+				if err != nil {
+					return err
+				}
+				o.Set("output", raw)
+			}
+		}
+	default:
+		at := wire.TextPlace(result)
+		var elements []jsontext.Value
+		for i, p := range u.parts {
+			if i == 0 || isLarge(p) {
+				continue
+			}
+			raw, err := p.JSON(encodeElement(p, typeInputText))
+			if err != nil {
+				return err
+			}
+			elements = append(elements, raw)
+		}
+		if at >= 0 && at <= len(elements) {
+			raw, err := result.JSON(encodeElement(result, typeInputText))
+			if err != nil {
+				return err
+			}
+			elements = slices.Insert(elements, at, raw)
+		}
+		o.Set("output", wire.Array(elements))
+	}
+	return nil
+}
+
+// encodeElement returns what an element's part says. texts is the type that a text has in the list.
+func encodeElement(p *wire.Part, texts string) (o wire.Object) {
+	x := &p.X
+	switch p.Kind {
+	case session.PartRefusal:
+		o.SetText("type", typeRefusal)
+		o.SetText("refusal", p.Content())
+	case session.PartImage:
+		o.SetTexts("type", typeImage, "image_url", wire.DataURLOf(p)+x.URL, "file_id", x.FileID, "detail", x.Detail)
+	case session.PartFile:
+		o.SetTexts("type", typeFile, "file_data", wire.DataURLOf(p), "file_url", x.URL, "file_id", x.FileID, "filename", x.Name)
+	case session.PartAudio:
+		o.SetText("type", typeAudio)
+		if x.Field != "" {
+			o.SetTexts(x.Field, wire.DataURLOf(p)+x.URL)
+		} else if p.Blob != nil {
+			var inner wire.Object
+			inner.SetText("data", wire.DataURLOf(p))
+			o.Set(typeAudio, inner.JSON())
+		}
+	default:
+		o.SetText("type", texts)
+		o.SetText("text", p.Content())
+	}
+	return o
+}

@@ -1,0 +1,362 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sessiond/internal/session"
+)
+
+// MaxExtraDepth is how deep a JSON value may be nested to stand in an extra column: SQLite
+// refuses a text of more than 1,000 levels, and an extra wraps it in a few of its own.
+const MaxExtraDepth = 900
+
+// lenient reads escapes of half a surrogate pair, as U+FFFD. Names that stand twice stay an error.
+func lenient() json.Options { return jsontext.AllowInvalidUTF8(true) }
+
+// Unmarshal decodes the JSON value at a path of the input into a struct. Codes: Malformed,
+// Invalid, TooLarge; the error names the value at fault.
+func Unmarshal[T ~[]byte](path string, raw T, into any) error {
+	if err := json.Unmarshal(raw, into, lenient()); err != nil {
+		return explain(path, raw, err)
+	}
+	return nil
+}
+
+// UnmarshalObject is Unmarshal for a value that must be an object. Codes: as Unmarshal's.
+func UnmarshalObject(path string, raw jsontext.Value, into any) error {
+	if KindOf(raw) != '{' {
+		return Errorf(session.Invalid, path, "must be an object, not %s", Describe(raw))
+	}
+	return Unmarshal(path, raw, into)
+}
+
+// Check rejects bytes that are not UTF-8 or not JSON, or nested deeper than can be read.
+// Codes: Malformed, Invalid, TooLarge.
+func Check[T ~[]byte](path string, raw T) error {
+	if !utf8.Valid(raw) {
+		return Errorf(session.Malformed, path, "holds bytes that are not UTF-8")
+	}
+	var value jsontext.Value
+	return Unmarshal(path, raw, &value)
+}
+
+// explain says in the words of the API what the JSON library found wrong.
+func explain(path string, raw []byte, err error) error {
+	var semantic *json.SemanticError
+	if errors.As(err, &semantic) && semantic.GoType != nil && semantic.JSONKind != 0 {
+		return Errorf(session.Invalid, path+fields(semantic.JSONPointer), "must be %s, not %s", describeType(semantic.GoType), describeKind(semantic.JSONKind))
+	}
+	var syntax *jsontext.SyntacticError
+	switch {
+	case !errors.As(err, &syntax):
+		return Errorf(session.Malformed, path, "is not JSON")
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return Errorf(session.Invalid, path+fields(syntax.JSONPointer), "stands twice")
+	case Depth(raw) >= maxDepth:
+		return Errorf(session.TooLarge, path, "is nested deeper than %d levels", maxDepth)
+	}
+	return Errorf(session.Malformed, path, "is not JSON")
+}
+
+// maxDepth is how deep the JSON library reads.
+const maxDepth = 10_000
+
+// fields writes a JSON pointer as a path: .content[0].text.
+func fields(pointer jsontext.Pointer) string {
+	var b strings.Builder
+	for name := range pointer.Tokens() {
+		if isIndex(name) {
+			b.WriteString("[" + name + "]")
+		} else {
+			b.WriteString("." + Clip(name))
+		}
+	}
+	return b.String()
+}
+
+func isIndex(name string) bool { return name != "" && strings.Trim(name, "0123456789") == "" }
+
+// describeType names what a Go type is decoded from.
+func describeType(t reflect.Type) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t == reflect.TypeFor[String]() || t.Kind() == reflect.String:
+		return "a string"
+	case t.Kind() == reflect.Slice:
+		return "an array"
+	case t.Kind() == reflect.Bool:
+		return "true or false"
+	case t.Kind() == reflect.Struct:
+		return "an object"
+	}
+	return "a number"
+}
+
+func describeKind(k jsontext.Kind) string {
+	switch k {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}
+
+// KindOf tells what a JSON value is by its first byte: one of { [ " t f n, or 0 for a number.
+// It returns n for an empty value, which stands for none.
+func KindOf[T ~[]byte](raw T) byte {
+	for _, c := range raw {
+		switch c {
+		case ' ', '\t', '\r', '\n':
+		case '{', '[', '"', 't', 'f', 'n':
+			return c
+		default:
+			return 0
+		}
+	}
+	return 'n'
+}
+
+// IsNull tells whether a value is null or not there.
+func IsNull[T ~[]byte](raw T) bool { return KindOf(raw) == 'n' }
+
+// HasElements tells whether a value is an array with something in it.
+func HasElements[T ~[]byte](raw T) bool {
+	return KindOf(raw) == '[' && len(bytes.TrimSpace(bytes.TrimSpace(raw)[1:])) > 1
+}
+
+// Describe names the kind of a value, for an error.
+func Describe[T ~[]byte](raw T) string {
+	if len(raw) == 0 {
+		return "missing"
+	}
+	return describeKind(jsontext.Kind(KindOf(raw)))
+}
+
+// Depth returns how many arrays and objects stand in one another, as far as the bytes are JSON.
+func Depth[T ~[]byte](raw T) int {
+	if bytes.Count(raw, []byte{'['})+bytes.Count(raw, []byte{'{'}) == 0 {
+		return 0
+	}
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), lenient())
+	deepest := 0
+	for {
+		if _, err := dec.ReadToken(); err != nil {
+			return deepest
+		}
+		deepest = max(deepest, dec.StackDepth())
+	}
+}
+
+// IsLarge tells whether a value belongs in a blob: over session.BlobThreshold or nested
+// deeper than MaxExtraDepth.
+func IsLarge[T ~[]byte](raw T) bool { return len(raw) > session.BlobThreshold || isDeep(raw) }
+
+// isDeep tells whether a value is nested too deep for an extra column.
+func isDeep[T ~[]byte](raw T) bool {
+	return bytes.Count(raw, []byte{'['})+bytes.Count(raw, []byte{'{'}) > MaxExtraDepth && Depth(raw) > MaxExtraDepth
+}
+
+// ParseArray returns the elements of an array. Codes: Malformed, Invalid, TooLarge.
+func ParseArray[T ~[]byte](path string, raw T) ([]jsontext.Value, error) {
+	if KindOf(raw) != '[' {
+		return nil, Errorf(session.Invalid, path, "must be an array, not %s", Describe(raw))
+	}
+	var elements []jsontext.Value
+	err := Unmarshal(path, raw, &elements)
+	return elements, err
+}
+
+// Elements is ParseArray for no more elements than a message holds parts. Codes: Malformed,
+// Invalid, TooLarge.
+func Elements(path string, raw jsontext.Value) ([]jsontext.Value, error) {
+	elements, err := ParseArray(path, raw)
+	if len(elements) > session.MaxParts {
+		return nil, Errorf(session.Invalid, path, "has %d elements: a message holds at most %d, split it", len(elements), session.MaxParts)
+	}
+	return elements, err
+}
+
+// Equal tells whether two texts are the same JSON value, numbers as they are written. Escapes
+// of half a surrogate pair are equal only byte for byte.
+func Equal(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	kind := KindOf(a)
+	if kind != KindOf(b) {
+		return false
+	}
+	switch kind {
+	case '"':
+		x, errX := jsontext.AppendUnquote(nil, bytes.TrimSpace(a))
+		y, errY := jsontext.AppendUnquote(nil, bytes.TrimSpace(b))
+		return errX == nil && errY == nil && bytes.Equal(x, y)
+	case '[':
+		x, errX := ParseArray("", a)
+		y, errY := ParseArray("", b)
+		if errX != nil || errY != nil || len(x) != len(y) {
+			return false
+		}
+		for i := range x {
+			if !Equal(x[i], y[i]) {
+				return false
+			}
+		}
+		return true
+	case '{':
+		x, errX := ParseObject("", a)
+		y, errY := ParseObject("", b)
+		rest, ok := Rest(&x, &y)
+		return errX == nil && errY == nil && ok && rest.Len() == 0
+	}
+	return bytes.Equal(bytes.TrimSpace(a), bytes.TrimSpace(b))
+}
+
+// String is a JSON string as a column can hold it. A pointer to one is nil for a null and for
+// a field that is not there.
+type String struct {
+	S     string
+	Exact bool           // false: a NUL or half a surrogate pair is U+FFFD in S
+	Raw   jsontext.Value // as it came, where it is not exact
+}
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (t *String) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	if kind := dec.PeekKind(); kind != '"' {
+		if kind == jsontext.KindInvalid {
+			_, err := dec.ReadValue()
+			return err
+		}
+		return &json.SemanticError{JSONPointer: dec.StackPointer(), JSONKind: kind, GoType: reflect.TypeFor[String](), Err: errNotText}
+	}
+	raw, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	if t.S, t.Exact = unquote(raw); !t.Exact {
+		t.Raw = raw.Clone()
+	}
+	return nil
+}
+
+var errNotText = errors.New("no string")
+
+func unquote(raw []byte) (text string, exact bool) {
+	b, err := jsontext.AppendUnquote(nil, raw)
+	if bytes.IndexByte(b, 0) < 0 {
+		return string(b), err == nil
+	}
+	return strings.ReplaceAll(string(b), "\x00", "\uFFFD"), false
+}
+
+// Text reads a JSON string. exact is false where UTF-8 or SQLite cannot hold what it says: a
+// surrogate that stands alone or a NUL, each of which is U+FFFD in the text. A value that is no
+// string is "" and not exact.
+func Text[T ~[]byte](raw T) (text string, exact bool) {
+	if KindOf(raw) != '"' {
+		return "", false
+	}
+	return unquote(bytes.TrimSpace(raw))
+}
+
+// ExactText returns a string that a column can hold as it is, "" for any other value.
+func ExactText[T ~[]byte](raw T) string {
+	if text, exact := Text(raw); exact {
+		return text
+	}
+	return ""
+}
+
+// AppendText writes a string as JSON at the end of b. Bytes that are not UTF-8 become U+FFFD.
+func AppendText(b []byte, s string) []byte {
+	b, _ = jsontext.AppendQuote(b, s)
+	return b
+}
+
+// Quote writes a string as JSON.
+func Quote(s string) jsontext.Value { return AppendText(make([]byte, 0, len(s)+len(s)/8+len(`""`)), s) }
+
+// Array writes an array.
+func Array[T ~[]byte](elements []T) jsontext.Value {
+	size := len(`[]`)
+	for _, e := range elements {
+		size += len(e) + len(`,`)
+	}
+	b := append(make([]byte, 0, size), '[')
+	for i, e := range elements {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, e...)
+	}
+	return append(b, ']')
+}
+
+// readObject reads the members of an object one by one.
+func readObject(dec *jsontext.Decoder, member func(name, value jsontext.Value) error) error {
+	if kind := dec.PeekKind(); kind != '{' {
+		if kind == jsontext.KindInvalid {
+			_, err := dec.ReadValue()
+			return err
+		}
+		return &json.SemanticError{JSONPointer: dec.StackPointer(), JSONKind: kind, GoType: reflect.TypeFor[Object](), Err: fmt.Errorf("no object")}
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	for dec.PeekKind() != '}' {
+		name, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		name = name.Clone()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		if err := member(name, value); err != nil {
+			return err
+		}
+	}
+	_, err := dec.ReadToken()
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// Clean writes halves of surrogate pairs as U+FFFD: providers take a request that holds one for
+// no JSON.
+func Clean(raw []byte) []byte {
+	if !bytes.Contains(raw, []byte(`\ud`)) && !bytes.Contains(raw, []byte(`\uD`)) {
+		return raw
+	}
+	clean, err := jsontext.AppendFormat(nil, raw, lenient(), jsontext.AllowDuplicateNames(true))
+	if err != nil {
+		return raw
+	}
+	return clean
+}
+
+// IsObject tells whether a text is a JSON object.
+func IsObject(text string) bool {
+	return KindOf([]byte(text)) == '{' && jsontext.Value(text).IsValid(lenient(), jsontext.AllowDuplicateNames(true))
+}
