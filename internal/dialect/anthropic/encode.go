@@ -61,12 +61,13 @@ func encode(m, user *wire.Message) (wire.Object, error) {
 	if m.Role == session.Tool {
 		o.SetText("role", roleUser)
 	}
-	blocks, err := encodeParts(m, &o)
+	var fields wire.Object // that are parts of their own
+	blocks, err := encodeParts(m, &fields)
 	if err != nil {
 		return o, err
 	}
 	if user != nil {
-		others, err := encodeParts(user, &o)
+		others, err := encodeParts(user, &fields)
 		if err != nil {
 			return o, err
 		}
@@ -82,13 +83,16 @@ func encode(m, user *wire.Message) (wire.Object, error) {
 		o.Set("content", wire.Array(blocks))
 	default:
 		i := slices.IndexFunc(m.Parts, func(p wire.Part) bool { return p.Kind == session.PartText })
-		if i >= 0 && !o.Has("content") {
+		if i >= 0 {
 			o.SetText("content", m.Parts[i].Content())
 		}
 	}
 	o.SetValue("id", m.X.ID)
 	o.SetValue("stop_reason", m.X.StopReason)
 	o.SetValue("usage", m.X.Usage)
+	for _, f := range fields.Members() {
+		o.Set(f.Key, f.Value)
+	}
 	return o, nil
 }
 
@@ -105,8 +109,8 @@ func weave(results, others []jsontext.Value, at []int) []jsontext.Value {
 	return out
 }
 
-// encodeParts returns the blocks of a message; parts that were fields of it go into o.
-func encodeParts(m *wire.Message, o *wire.Object) (blocks []jsontext.Value, err error) {
+// encodeParts returns the blocks of a message; parts that were fields of it go into fields.
+func encodeParts(m *wire.Message, fields *wire.Object) (blocks []jsontext.Value, err error) {
 	for at := 0; at < len(m.Parts); {
 		p := &m.Parts[at]
 		next := at + 1
@@ -125,7 +129,7 @@ func encodeParts(m *wire.Message, o *wire.Object) (blocks []jsontext.Value, err 
 			return nil, err
 		}
 		if p.X.Field != "" {
-			o.Set(p.X.Field, raw)
+			fields.Set(p.X.Field, raw)
 		} else {
 			blocks = append(blocks, raw)
 		}

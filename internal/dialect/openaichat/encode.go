@@ -48,6 +48,7 @@ func encode(m *wire.Message) (wire.Object, error) {
 	if m.X.Role != "" {
 		o.SetText("role", m.X.Role)
 	}
+	var fields wire.Object // that are parts of their own
 	var content, calls []jsontext.Value
 	var result jsontext.Value
 	at := -1 // the place of a result's text
@@ -60,7 +61,7 @@ func encode(m *wire.Message) (wire.Object, error) {
 		case p.X.Field == fieldToolCalls && p.X.Type != "", p.X.Field == "" && p.Kind == session.PartToolCall:
 			calls = append(calls, raw)
 		case p.X.Field != "":
-			o.Set(p.X.Field, raw)
+			fields.Set(p.X.Field, raw)
 		case p.Kind == session.PartToolResult:
 			result, at = raw, wire.TextPlace(p)
 		default:
@@ -80,7 +81,7 @@ func encode(m *wire.Message) (wire.Object, error) {
 		o.Set("content", wire.Array(content))
 	default:
 		isText := func(p wire.Part) bool { return p.Kind == session.PartText || p.Kind == session.PartToolResult }
-		if i := slices.IndexFunc(m.Parts, isText); i >= 0 && !o.Has("content") {
+		if i := slices.IndexFunc(m.Parts, isText); i >= 0 {
 			o.SetText("content", m.Parts[i].Content())
 		}
 	}
@@ -90,6 +91,9 @@ func encode(m *wire.Message) (wire.Object, error) {
 	}
 	if len(calls) > 0 {
 		o.Set(fieldToolCalls, wire.Array(calls))
+	}
+	for _, f := range fields.Members() {
+		o.Set(f.Key, f.Value)
 	}
 	return o, nil
 }
