@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Backups says how often the daemon copies its database, where to, and how many copies it
-// keeps. An Every of 0 means never.
+// Backups configures the daemon's backups. An Every of 0 means never.
 type Backups struct {
 	Every time.Duration
 	Keep  int
@@ -22,13 +21,13 @@ const (
 	backupTime   = "20060102T150405Z"
 )
 
-// backupName is the name of a backup made at a moment. Those that somebody asked for have names
-// of their own, so that they stay.
+// backupName returns the name of a backup by the daemon. Backups by a command have other names, so
+// that prune keeps them.
 func backupName(at time.Time) string {
 	return backupPrefix + at.UTC().Format(backupTime) + backupSuffix
 }
 
-func (r *Runner) backUp() {
+func (r *Runner) runBackups() {
 	if r.cfg.Backups.Every <= 0 {
 		return
 	}
@@ -47,7 +46,7 @@ func (r *Runner) backUp() {
 			continue
 		}
 		if err := r.prune(); err != nil {
-			r.cfg.Log.Error().Err(err).Msg("old backups could not be removed")
+			r.cfg.Log.Error().Err(err).Msg("cannot remove old backups")
 		}
 	}
 }
@@ -60,8 +59,7 @@ func (r *Runner) backUpNow() error {
 	return err
 }
 
-// prune removes the oldest backups that the daemon made itself, beyond those to keep. It
-// touches no file with another name.
+// prune removes the daemon's oldest backups beyond those to keep. It keeps files with other names.
 func (r *Runner) prune() error {
 	if r.cfg.Backups.Keep <= 0 {
 		return nil

@@ -7,14 +7,14 @@ import (
 	"sessiond/internal/routing"
 )
 
-// Daily is work that the daemon does once a day, at a local hour. Do tells itself what went wrong.
+// Daily is a job that the daemon runs once a day, at a local hour. Do reports its own errors.
 type Daily struct {
 	Hour int // 0 to 23
 	Do   func(ctx context.Context)
 }
 
-// daily runs one of the day's works until the daemon stops.
-func (r *Runner) daily(d Daily) {
+// runDaily runs a daily job until the daemon stops.
+func (r *Runner) runDaily(d Daily) {
 	for {
 		now := r.cfg.Now()
 		timer := time.NewTimer(routing.NextBoundary(now, r.cfg.Zone, d.Hour).Sub(now))

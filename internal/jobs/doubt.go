@@ -6,17 +6,18 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Doubt keeps a clock that was set far ahead from removing everything at once, as if years had
-// gone by. Time went by for sure as far as something was stored, and as far as a clock went on
-// that cannot be set. Where the host's clock is further ahead of both than a pause explains,
-// nothing is removed by age at that look, nor before patience has gone by without another leap:
-// somebody can set the clock right until then, and after a real pause nothing is lost but a day.
+// Doubt keeps retention from removing everything at once after a clock was set far ahead. Two things
+// prove the time: the newest stored time, and a monotonic clock, which cannot be set. When the host's
+// clock is further ahead of both than a pause explains, retention waits until the clock did not leap
+// again for the time of patience. People can set the clock right until then; after a real pause only
+// a day is lost.
 type Doubt struct {
-	Since func() time.Duration // a clock that cannot be set: how long ago it began
+	Since func() time.Duration // reading of a monotonic clock
 
-	wall  time.Time     // at the last look
-	since time.Duration // at the last look
-	from  *time.Duration
+	wall    time.Time     // at the last check
+	since   time.Duration // at the last check
+	leapAt  time.Duration // reading of Since at the last leap
+	doubted bool
 }
 
 const (
@@ -24,8 +25,8 @@ const (
 	patience = 12 * time.Hour
 )
 
-// NewDoubt begins with the newest time that anything stored has, before anything is stored by
-// the clock that is doubted; zero: nothing is.
+// NewDoubt returns a Doubt that starts with the newest stored time, taken before the daemon stores
+// anything by the clock in question; zero: nothing is stored.
 func NewDoubt(now, newest time.Time, since func() time.Duration, log zerolog.Logger) *Doubt {
 	d := &Doubt{Since: since, wall: now, since: since()}
 	if ahead := now.Sub(newest); !newest.IsZero() && ahead > leap {
@@ -35,14 +36,13 @@ func NewDoubt(now, newest time.Time, since func() time.Duration, log zerolog.Log
 }
 
 func (d *Doubt) begin(ahead time.Duration, log zerolog.Logger) {
-	from := d.since
-	d.from = &from
+	d.leapAt, d.doubted = d.since, true
 	log.Warn().Time("clock", d.wall).Float64("days_ahead", ahead.Hours()/24).
-		Msg("the clock is far ahead of what is known of the time: retention waits, so that a wrong clock removes nothing; set it right, or wait a day")
+		Msg("the clock is far ahead of the known time: retention waits, so that a wrong clock removes nothing; set it right, or wait a day")
 }
 
-// holds tells whether the clock is not to be believed yet.
-func (d *Doubt) holds(now time.Time, log zerolog.Logger) bool {
+// distrusts reports whether the clock may be wrong.
+func (d *Doubt) distrusts(now time.Time, log zerolog.Logger) bool {
 	since := d.Since()
 	ahead := now.Sub(d.wall) - (since - d.since)
 	d.wall, d.since = now, since
@@ -50,10 +50,10 @@ func (d *Doubt) holds(now time.Time, log zerolog.Logger) bool {
 		d.begin(ahead, log)
 		return true
 	}
-	if d.from != nil && since-*d.from < patience {
-		log.Warn().Time("clock", now).Msg("the clock was far ahead of what is known of the time: retention still waits")
+	if d.doubted && since-d.leapAt < patience {
+		log.Warn().Time("clock", now).Msg("the clock was far ahead of the known time: retention still waits")
 		return true
 	}
-	d.from = nil
+	d.doubted = false
 	return false
 }

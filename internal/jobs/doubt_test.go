@@ -7,7 +7,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-func TestAClockThatLeapsAheadIsDoubtedForADay(t *testing.T) {
+func TestClockThatLeapsAheadDelaysRetention(t *testing.T) {
 	const hour, day = time.Hour, 24 * time.Hour
 	type look struct {
 		since, clock time.Duration // by the clock that cannot be set, and by the host's, since the beginning
@@ -38,7 +38,7 @@ func TestAClockThatLeapsAheadIsDoubtedForADay(t *testing.T) {
 			d := NewDoubt(begun, newest, func() time.Duration { return since }, zerolog.Nop())
 			for i, look := range test.looks {
 				since = look.since
-				if got := d.holds(begun.Add(look.clock), zerolog.Nop()); got != look.holds {
+				if got := d.distrusts(begun.Add(look.clock), zerolog.Nop()); got != look.holds {
 					t.Errorf("look %d: %v", i, got)
 				}
 			}

@@ -1,6 +1,6 @@
-// Package jobs does what the daemon does beside requests: it keeps the search index up,
-// stages compactions before they are needed, activates them in idle moments, empties the
-// write-ahead log when nothing happens, and makes backups. Nobody waits for it.
+// Package jobs runs the daemon's work beside requests: it updates the search index, stages compactions
+// before they are needed, activates them in idle sessions, empties the write-ahead log when there are
+// no writes, and makes backups. No request waits for it.
 package jobs
 
 import (
@@ -13,28 +13,25 @@ import (
 	"sessiond/internal/session"
 )
 
-// Intervals of the daemon's own doings.
+// Intervals of the daemon.
 const (
-	lookInterval = time.Second     // how soon another process's writes are noticed
-	walIdle      = 5 * time.Second // without a write, then the write-ahead log is emptied
+	lookInterval = time.Second     // between two checks for other processes' writes
+	walIdle      = 5 * time.Second // without a write: then the write-ahead log is emptied
 	sessionIdle  = 5 * time.Minute // provider caches are cold then: an overlay may take effect
 
-	// indexPause is between two catch-ups of the index, so that a burst of appends shares
-	// one: message by message it would cost more than the appends. Searches read the rest.
+	// indexPause is the pause between two catch-ups of the index, so that a burst of appends shares
+	// one: a catch-up per message would cost more than the appends. Searches read the rest.
 	indexPause    = 100 * time.Millisecond
-	indexRestTime = 2 * time.Second // at a stop; the next start does what it left
+	indexRestTime = 2 * time.Second // limit of the last catch-up at a stop; the next start continues
 
-	// digests and models are how many sessions get a digest, or a model's summary, at once: the
-	// first need a processor, the others a server that others use, too. One that hangs holds up
-	// only those that wait for it.
-	digests = 2
-	models  = 4
-
-	// reportQueue is how many reports wait to be learned from; more than that say nothing new.
-	reportQueue = 64
+	// The numbers of sessions that get a digest, or a model's summary, at once. A digest needs a
+	// processor, a summary a server that others use too. A hanging one delays only those that wait
+	// for it.
+	digestsAtOnce = 2
+	modelsAtOnce  = 4
 )
 
-// Store is what the jobs need of the store.
+// Store is the part of the store that the jobs use.
 type Store interface {
 	DataVersion(ctx context.Context) (int64, error)
 	TruncateWAL(ctx context.Context) (bool, error)
@@ -43,22 +40,22 @@ type Store interface {
 	Staged(ctx context.Context) ([]session.Resting, error)
 }
 
-// Index is kept up with the store.
+// Index is the search index.
 type Index interface {
 	CatchUp(ctx context.Context) (int, error)
 }
 
 // Contexts stages and activates overlays, and learns from reports.
 type Contexts interface {
-	StageDigest(ctx context.Context, id session.ID) (due bool, err error) // due: a model's summary is wanted, too
+	StageDigest(ctx context.Context, id session.ID) (due bool, err error) // due: a model's summary is wanted too
 	StageModel(ctx context.Context, id session.ID) error
-	DropCancelled(ctx context.Context) error // another process may have cancelled what a model is asked for
-	Forget()                                 // what is remembered of messages: another process may have purged some
+	DropCancelled(ctx context.Context) error // stops requests that another process cancelled
+	Forget()                                 // clears caches of messages: another process may have purged some
 	ActivateIdle(ctx context.Context, id session.ID) (done, waits bool, err error)
 	Learn(ctx context.Context, id session.ID) error
 }
 
-// Config of a Runner. Store, Index and Contexts are needed.
+// Config configures a Runner. Store, Index and Contexts are required.
 type Config struct {
 	Store    Store
 	Index    Index
@@ -68,30 +65,30 @@ type Config struct {
 	Daily    []Daily
 	Zone     *time.Location // of the hours in Daily; nil: time.Local
 	Log      zerolog.Logger
-	Noticed  func()           // another process wrote to the file; it must not block. nil: nobody
+	Noticed  func()           // called after another process wrote to the file; it must not block; may be nil
 	Now      func() time.Time // nil: time.Now
 }
 
-// Runner owns the goroutines of the jobs. Start begins them, Stop ends them and waits.
+// Runner owns the goroutines of the jobs. Start starts them, Stop stops them and waits.
 type Runner struct {
 	cfg    Config
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	changed  chan struct{} // something was written
-	report   chan session.ID
-	untitled chan session.ID
+	changed chan struct{} // signals a write
 
 	mu      sync.Mutex
 	stopped bool
-	digests pool                     // digests to stage
-	models  pool                     // models' summaries to stage
-	active  map[session.ID]time.Time // sessions that may get an overlay when they rest
-	wrote   time.Time                // of the last Changed
+	digests pool                     // sessions that need a staged digest
+	models  pool                     // sessions that need a model's staged summary
+	reports pool                     // sessions with a provider's report to learn from
+	titles  pool                     // sessions without a title of their own
+	active  map[session.ID]time.Time // last writes of sessions that may get an overlay when idle
+	wrote   time.Time                // time of the last Changed
 }
 
-// New makes a Runner that does nothing yet.
+// New returns a Runner. Start starts it.
 func New(cfg Config) *Runner {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -99,29 +96,27 @@ func New(cfg Config) *Runner {
 	if cfg.Zone == nil {
 		cfg.Zone = time.Local
 	}
-	r := &Runner{
-		cfg: cfg, changed: make(chan struct{}, 1),
-		report: make(chan session.ID, reportQueue), untitled: make(chan session.ID, titleQueue), active: map[session.ID]time.Time{},
-	}
-	r.digests = pool{limit: digests, work: r.stageDigest, busy: map[session.ID]bool{}}
-	r.models = pool{limit: models, work: r.stageModel, busy: map[session.ID]bool{}}
+	r := &Runner{cfg: cfg, changed: make(chan struct{}, 1), active: map[session.ID]time.Time{}}
+	r.digests = pool{limit: digestsAtOnce, work: r.stageDigest, busy: map[session.ID]bool{}}
+	r.models = pool{limit: modelsAtOnce, work: r.stageModel, busy: map[session.ID]bool{}}
+	r.reports = pool{limit: 1, work: r.learn, busy: map[session.ID]bool{}}
+	r.titles = pool{limit: 1, work: r.makeTitle, busy: map[session.ID]bool{}}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	return r
 }
 
-// Start begins all jobs.
+// Start starts all jobs.
 func (r *Runner) Start() {
-	r.nudge(r.changed) // what was appended while nobody ran
-	for _, job := range []func(){r.index, r.learn, r.title, r.watch, r.backUp} {
+	r.signalChange() // for messages that were appended while no daemon ran
+	for _, job := range []func(){r.runIndex, r.runWatch, r.runBackups} {
 		r.wg.Go(job)
 	}
 	for _, d := range r.cfg.Daily {
-		r.wg.Go(func() { r.daily(d) })
+		r.wg.Go(func() { r.runDaily(d) })
 	}
 }
 
-// Stop ends the jobs and waits for them. Work that a model was asked for is given up; its
-// record says so.
+// Stop stops the jobs and waits for them. It cancels requests to models, which their records say.
 func (r *Runner) Stop() {
 	r.mu.Lock()
 	r.stopped = true
@@ -130,9 +125,9 @@ func (r *Runner) Stop() {
 	r.wg.Wait()
 }
 
-// Changed tells that a session was written to. It does not block.
+// Changed records a write to a session. It does not block.
 func (r *Runner) Changed(id session.ID) {
-	r.nudge(r.changed)
+	r.signalChange()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.wrote = r.cfg.Now()
@@ -147,8 +142,7 @@ func (r *Runner) lastChange() time.Time {
 	return r.wrote
 }
 
-// Soft tells that a session passed its soft threshold: a compaction is made ready for it.
-// It does not block.
+// Soft stages a compaction of a session that passed its soft threshold. It does not block.
 func (r *Runner) Soft(id session.ID) {
 	r.mu.Lock()
 	r.active[id] = r.cfg.Now()
@@ -156,16 +150,18 @@ func (r *Runner) Soft(id session.ID) {
 	r.add(&r.digests, id)
 }
 
-// Reported tells that a provider's numbers for one of our contexts came in. It does not block.
-func (r *Runner) Reported(id session.ID) {
-	select {
-	case r.report <- id:
-	default:
+// Reported learns from a provider's report on one of our contexts. It does not block.
+func (r *Runner) Reported(id session.ID) { r.add(&r.reports, id) }
+
+// Answered makes a title for a session with a reply and without a title of its own. It does not block.
+func (r *Runner) Answered(id session.ID) {
+	if r.cfg.Titles != nil {
+		r.add(&r.titles, id)
 	}
 }
 
-// Run does work in the background and owns it; work tells itself what went wrong. It is
-// false when the daemon is stopping.
+// Run runs work in the background; work reports its own errors. Run returns false when the daemon is
+// stopping.
 func (r *Runner) Run(work func(ctx context.Context)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,15 +172,15 @@ func (r *Runner) Run(work func(ctx context.Context)) bool {
 	return true
 }
 
-func (r *Runner) nudge(c chan struct{}) {
+func (r *Runner) signalChange() {
 	select {
-	case c <- struct{}{}:
-	default: // it is awake already
+	case r.changed <- struct{}{}:
+	default: // a signal is pending
 	}
 }
 
-// index keeps the search index behind the appends, never in front of them.
-func (r *Runner) index() {
+// runIndex updates the search index after appends.
+func (r *Runner) runIndex() {
 	for {
 		select {
 		case <-r.ctx.Done():
@@ -202,8 +198,8 @@ func (r *Runner) index() {
 	}
 }
 
-// indexRest indexes what was appended since the last catch-up, so that a command that reads
-// the file after the daemon finds it there.
+// indexRest indexes the messages since the last catch-up, for commands that read the index after the
+// daemon stopped.
 func (r *Runner) indexRest() {
 	select {
 	case <-r.changed:
@@ -217,46 +213,38 @@ func (r *Runner) indexRest() {
 
 func (r *Runner) catchUp(ctx context.Context) {
 	if _, err := r.cfg.Index.CatchUp(ctx); err != nil && ctx.Err() == nil {
-		r.cfg.Log.Error().Err(err).Msg("the search index could not be caught up; searches scan what it lacks")
+		r.cfg.Log.Error().Err(err).Msg("cannot update the search index; searches read the missing messages")
 	}
 }
 
-// stageDigest makes a digest ready, and lets a model be asked where one is wanted.
+// stageDigest stages a digest, and queues a model's summary where one is wanted.
 func (r *Runner) stageDigest(id session.ID) {
 	due, err := r.cfg.Contexts.StageDigest(r.ctx, id)
-	r.unstaged(id, err)
+	r.logError(err, id, "cannot stage a compaction")
 	if due {
 		r.add(&r.models, id)
 	}
 }
 
 func (r *Runner) stageModel(id session.ID) {
-	r.unstaged(id, r.cfg.Contexts.StageModel(r.ctx, id))
+	r.logError(r.cfg.Contexts.StageModel(r.ctx, id), id, "cannot stage a compaction")
 }
 
-func (r *Runner) unstaged(id session.ID, err error) {
+// learn compares a provider's reports with the counter's numbers.
+func (r *Runner) learn(id session.ID) {
+	r.logError(r.cfg.Contexts.Learn(r.ctx, id), id, "cannot learn from a provider's report")
+}
+
+// logError logs an error about a session, unless the daemon is stopping.
+func (r *Runner) logError(err error, id session.ID, message string) {
 	if err != nil && r.ctx.Err() == nil {
-		r.cfg.Log.Error().Err(err).Str("session", string(id)).Msg("no compaction could be staged")
+		r.cfg.Log.Error().Err(err).Str("session", string(id)).Msg(message)
 	}
 }
 
-// learn holds reports against the counter's own numbers.
-func (r *Runner) learn() {
-	for {
-		select {
-		case <-r.ctx.Done():
-			return
-		case id := <-r.report:
-			if err := r.cfg.Contexts.Learn(r.ctx, id); err != nil && r.ctx.Err() == nil {
-				r.cfg.Log.Error().Err(err).Str("session", string(id)).Msg("nothing was learned from a report")
-			}
-		}
-	}
-}
-
-// watch looks once a second: for what other processes wrote, for a quiet moment to empty the
-// write-ahead log, and for sessions that rest.
-func (r *Runner) watch() {
+// runWatch checks once a second for writes of other processes, for a pause in which to empty the
+// write-ahead log, and for idle sessions.
+func (r *Runner) runWatch() {
 	r.seed()
 	tick := time.NewTicker(lookInterval)
 	defer tick.Stop()

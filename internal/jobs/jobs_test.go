@@ -148,7 +148,7 @@ func inBubble(t *testing.T, f *fake, backups Backups, test func(r *Runner)) {
 	})
 }
 
-func TestIndexFollowsWritesOfThisAndOtherProcesses(t *testing.T) {
+func TestIndexFollowsWritesOfAllProcesses(t *testing.T) {
 	f := &fake{}
 	inBubble(t, f, Backups{}, func(r *Runner) {
 		synctest.Wait()
@@ -172,7 +172,7 @@ func TestIndexFollowsWritesOfThisAndOtherProcesses(t *testing.T) {
 	})
 }
 
-func TestBurstOfAppendsSharesACatchUp(t *testing.T) {
+func TestBurstOfAppendsSharesOneCatchUp(t *testing.T) {
 	f := &fake{}
 	inBubble(t, f, Backups{}, func(r *Runner) {
 		synctest.Wait()
@@ -192,7 +192,7 @@ func TestBurstOfAppendsSharesACatchUp(t *testing.T) {
 	})
 }
 
-func TestStopIndexesWhatIsLeft(t *testing.T) {
+func TestStopIndexesTheRest(t *testing.T) {
 	f := &fake{}
 	inBubble(t, f, Backups{}, func(r *Runner) {
 		synctest.Wait()
@@ -203,7 +203,7 @@ func TestStopIndexesWhatIsLeft(t *testing.T) {
 	}
 }
 
-func TestLogIsEmptiedOnceWhenNothingHappens(t *testing.T) {
+func TestLogIsEmptiedOncePerPause(t *testing.T) {
 	f := &fake{}
 	inBubble(t, f, Backups{}, func(r *Runner) {
 		time.Sleep(walIdle - time.Second)
@@ -224,7 +224,7 @@ func TestLogIsEmptiedOnceWhenNothingHappens(t *testing.T) {
 	})
 }
 
-func TestLogIsTriedAgainWhileAReaderHoldsIt(t *testing.T) {
+func TestLogIsRetriedWhileAReaderUsesIt(t *testing.T) {
 	f := &fake{readerIn: true}
 	inBubble(t, f, Backups{}, func(*Runner) {
 		time.Sleep(3*walIdle + 2*time.Second)
@@ -235,7 +235,7 @@ func TestLogIsTriedAgainWhileAReaderHoldsIt(t *testing.T) {
 	})
 }
 
-func TestStagingAsksOncePerSessionAndBlocksNobody(t *testing.T) {
+func TestStagingAsksOncePerSessionWithoutBlocking(t *testing.T) {
 	f := &fake{}
 	inBubble(t, f, Backups{}, func(r *Runner) {
 		f.hold = make(chan struct{}) // made in the bubble, or its clock would never move
@@ -257,12 +257,12 @@ func TestStagingAsksOncePerSessionAndBlocksNobody(t *testing.T) {
 }
 
 // A model that hangs holds up no digest; sessions wait for it in the order in which they came.
-func TestManySessionsAreStagedAtOnceInTheirOrder(t *testing.T) {
+func TestSessionsAreStagedInOrder(t *testing.T) {
 	f := &fake{}
 	inBubble(t, f, Backups{}, func(r *Runner) {
 		f.hold = make(chan struct{})
 		var all []session.ID
-		for n := range 3 * models {
+		for n := range 3 * modelsAtOnce {
 			all = append(all, session.ID(fmt.Sprintf("20260211_%03d", n)))
 			r.Soft(all[n])
 			synctest.Wait()
@@ -270,23 +270,23 @@ func TestManySessionsAreStagedAtOnceInTheirOrder(t *testing.T) {
 		if got := f.list(&f.digested); !slices.Equal(got, all) {
 			t.Errorf("digests of %v while the model hangs", got)
 		}
-		if got := f.list(&f.asked); !slices.Equal(got, all[:models]) {
+		if got := f.list(&f.asked); !slices.Equal(got, all[:modelsAtOnce]) {
 			t.Errorf("asked for %v at once", got)
 		}
 		for n := range all {
 			f.hold <- struct{}{} // one answer
 			synctest.Wait()
-			if got := f.list(&f.asked); !slices.Equal(got, all[:min(n+1+models, len(all))]) {
+			if got := f.list(&f.asked); !slices.Equal(got, all[:min(n+1+modelsAtOnce, len(all))]) {
 				t.Errorf("after %d answers it was asked for %v", n+1, got)
 			}
 		}
-		if f.count(&f.most) != models || len(f.list(&f.staged)) != len(all) {
+		if f.count(&f.most) != modelsAtOnce || len(f.list(&f.staged)) != len(all) {
 			t.Errorf("%d at once, %d staged", f.count(&f.most), len(f.list(&f.staged)))
 		}
 	})
 }
 
-func TestWhatAnotherProcessCancelledIsDropped(t *testing.T) {
+func TestCancelledRequestsAreDropped(t *testing.T) {
 	f := &fake{}
 	inBubble(t, f, Backups{}, func(*Runner) {
 		time.Sleep(10 * lookInterval)
@@ -303,7 +303,7 @@ func TestWhatAnotherProcessCancelledIsDropped(t *testing.T) {
 	})
 }
 
-func TestRestingSessionMayGetItsOverlay(t *testing.T) {
+func TestIdleSessionActivatesItsOverlay(t *testing.T) {
 	f := &fake{}
 	inBubble(t, f, Backups{}, func(r *Runner) {
 		r.Soft("20260211_001")
@@ -324,7 +324,7 @@ func TestRestingSessionMayGetItsOverlay(t *testing.T) {
 
 // What an earlier daemon staged is not forgotten: it takes effect as soon as its session has been
 // quiet for long enough, of which the time before this start is a part.
-func TestSessionsStagedBeforeTheStartRestToo(t *testing.T) {
+func TestSessionsStagedByAnEarlierDaemonActivate(t *testing.T) {
 	f := &fake{}
 	synctest.Test(t, func(*testing.T) {
 		f.resting = []session.Resting{
@@ -349,7 +349,7 @@ func TestSessionsStagedBeforeTheStartRestToo(t *testing.T) {
 	})
 }
 
-func TestReportsAreLearnedFrom(t *testing.T) {
+func TestReportsAreLearned(t *testing.T) {
 	f := &fake{}
 	inBubble(t, f, Backups{}, func(r *Runner) {
 		r.Reported("20260211_001")
@@ -360,7 +360,7 @@ func TestReportsAreLearnedFrom(t *testing.T) {
 	})
 }
 
-func TestStopGivesUpAHangingModel(t *testing.T) {
+func TestStopCancelsAHangingModel(t *testing.T) {
 	f := &fake{}
 	inBubble(t, f, Backups{}, func(r *Runner) {
 		f.hold = make(chan struct{}) // made in the bubble, or its clock would never move
@@ -376,7 +376,7 @@ func TestStopGivesUpAHangingModel(t *testing.T) {
 	})
 }
 
-func TestBackupsAreMadeAndOldOnesRemoved(t *testing.T) {
+func TestBackupsRemoveOldOnes(t *testing.T) {
 	dir := t.TempDir()
 	for _, kept := range []string{"mine.db", "sessions-yesterday.db"} {
 		if err := os.WriteFile(filepath.Join(dir, kept), nil, 0o600); err != nil {

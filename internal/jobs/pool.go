@@ -6,17 +6,16 @@ import (
 	"sessiond/internal/session"
 )
 
-// pool works on sessions in the order in which they asked, several at once and each of them by
-// one goroutine at a time. A session that waits already is not queued again. The Runner's mutex
-// guards it.
+// pool is a queue of sessions and the goroutines that work on them: several at once, one per session.
+// A waiting session is not queued again. The Runner's mutex guards it.
 type pool struct {
-	limit   int // sessions at once
+	limit   int // goroutines
 	work    func(id session.ID)
 	waiting []session.ID
 	busy    map[session.ID]bool
 }
 
-// add queues a session and works on it as soon as there is room.
+// add queues a session.
 func (r *Runner) add(p *pool, id session.ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -26,7 +25,7 @@ func (r *Runner) add(p *pool, id session.ID) {
 	r.fill(p)
 }
 
-// fill starts what there is room for; the mutex is held.
+// fill starts goroutines up to the limit. The caller holds the mutex.
 func (r *Runner) fill(p *pool) {
 	for !r.stopped && len(p.busy) < p.limit {
 		i := slices.IndexFunc(p.waiting, func(id session.ID) bool { return !p.busy[id] })
@@ -48,5 +47,5 @@ func (r *Runner) fill(p *pool) {
 	}
 }
 
-// holds tells whether a session waits or is worked on; the mutex is held.
-func (p *pool) holds(id session.ID) bool { return p.busy[id] || slices.Contains(p.waiting, id) }
+// contains reports whether a session waits or is in work. The caller holds the mutex.
+func (p *pool) contains(id session.ID) bool { return p.busy[id] || slices.Contains(p.waiting, id) }

@@ -13,7 +13,7 @@ import (
 	"sessiond/internal/store"
 )
 
-// PurgeStore deletes sessions for good.
+// PurgeStore is the part of the store that a purge uses.
 type PurgeStore interface {
 	BeginPurge(ctx context.Context, in store.PurgeRequest) (p *store.Purge, deleted int64, err error)
 	RememberPurged(ctx context.Context, idem *store.Idempotency, deleted int64) error
@@ -25,28 +25,27 @@ type PurgeStore interface {
 	File() string
 }
 
-// PurgeIndex forgets what is deleted.
+// PurgeIndex is the part of the search index that a purge uses.
 type PurgeIndex interface {
 	CatchUp(ctx context.Context) (int, error)
 	Forget(ctx context.Context, rows []int64) error
 	Scrub(ctx context.Context) error
 }
 
-// Purger deletes sessions out of the store and the index together, for the daemon and for
-// commands alike.
+// Purger deletes sessions from the store and the index, for the daemon and for commands.
 type Purger struct {
 	Store     PurgeStore
 	Index     PurgeIndex
-	BackupDir string // is looked through for copies that still hold the text; "": only the database's folder is
+	BackupDir string // searched for copies that still contain the text, beside the database's folder; "": none
 	Log       zerolog.Logger
-	Purged    func() // a session is hidden for good: whoever remembers messages forgets them; nil: nobody
+	Purged    func() // called after a session was hidden, to clear caches of messages; may be nil
 
 	turn sync.Mutex // one deletion at a time
 }
 
-// Purge deletes a session for good; with scrub, no byte of it is left in the two files when it
-// returns. It outlives ctx once the session is hidden: what is half deleted comes from nowhere
-// back. Codes: NotFound, PreconditionFailed, Busy (scrubbing: a reader holds a log).
+// Purge deletes a session for good. With scrub, the two files contain no byte of it afterwards. It
+// ignores the end of ctx once the session is hidden, because a half deleted session cannot be restored.
+// Codes: NotFound, PreconditionFailed, Busy (scrubbing: a reader uses a log).
 func (p *Purger) Purge(ctx context.Context, in store.PurgeRequest) (session.Purged, error) {
 	p.turn.Lock()
 	defer p.turn.Unlock()
@@ -74,7 +73,7 @@ func (p *Purger) Purge(ctx context.Context, in store.PurgeRequest) (session.Purg
 		return done, err
 	}
 	if in.Scrub {
-		if err = p.resume(ctx); err == nil { // of one that a daemon before broke off
+		if err = p.resume(ctx); err == nil { // an earlier daemon may have stopped during a purge
 			err = p.scrub(ctx)
 		}
 		done.Scrubbed = err == nil
@@ -82,7 +81,7 @@ func (p *Purger) Purge(ctx context.Context, in store.PurgeRequest) (session.Purg
 	return done, err
 }
 
-// Resume ends deletions that were broken off. It is called before the index is caught up.
+// Resume finishes interrupted purges. Call it before the index catches up.
 func (p *Purger) Resume(ctx context.Context) error {
 	p.turn.Lock()
 	defer p.turn.Unlock()
@@ -92,12 +91,12 @@ func (p *Purger) Resume(ctx context.Context) error {
 func (p *Purger) resume(ctx context.Context) error {
 	ids, err := p.Store.Purging(ctx)
 	if err != nil {
-		return fmt.Errorf("unfinished purges: %w", err)
+		return fmt.Errorf("list unfinished purges: %w", err)
 	}
 	return p.finish(ctx, ids)
 }
 
-// finish goes on with deletions that were begun.
+// finish finishes interrupted purges.
 func (p *Purger) finish(ctx context.Context, ids []session.ID) error {
 	for _, id := range ids {
 		work, err := p.Store.ResumePurge(ctx, id)
@@ -111,11 +110,11 @@ func (p *Purger) finish(ctx context.Context, ids []session.ID) error {
 	return nil
 }
 
-// Scrub rewrites both files if they may hold bytes of what was purged, and tells whether they did.
+// Scrub rewrites both files if they may contain purged bytes, and reports whether it did.
 func (p *Purger) Scrub(ctx context.Context) (bool, error) {
 	p.turn.Lock()
 	defer p.turn.Unlock()
-	if err := p.resume(ctx); err != nil { // it may be what there is to scrub
+	if err := p.resume(ctx); err != nil { // an interrupted purge leaves bytes to scrub
 		return false, err
 	}
 	since, err := p.Store.Unscrubbed(ctx)
@@ -129,11 +128,11 @@ func (p *Purger) scrub(ctx context.Context) error {
 	if err := p.Index.Scrub(ctx); err != nil {
 		return err
 	}
-	return p.Store.Scrub(ctx) // last: it notes that all is clean
+	return p.Store.Scrub(ctx) // last: it records that both files are clean
 }
 
 func (p *Purger) delete(ctx context.Context, work *store.Purge) (messages int64, err error) {
-	// From here on nobody indexes a message of it anew.
+	// After this catch-up no process indexes a message of the session again.
 	if _, err := p.Index.CatchUp(ctx); err != nil {
 		return 0, fmt.Errorf("catch up the search index before the purge: %w", err)
 	}

@@ -157,7 +157,7 @@ func (p *place) secret(t *testing.T, r *rand.Rand, word string) session.ID {
 	return s.ID
 }
 
-func TestAScrubbedPurgeLeavesNoByte(t *testing.T) {
+func TestScrubbedPurgeLeavesNoByte(t *testing.T) {
 	runs := 20
 	if testing.Short() {
 		runs = 2
@@ -204,7 +204,7 @@ func TestAScrubbedPurgeLeavesNoByte(t *testing.T) {
 }
 
 // Only what the fork shares stays, and it goes with the fork.
-func TestForksKeepTheirPathAndNoMore(t *testing.T) {
+func TestPurgeKeepsOnlyThePathOfForks(t *testing.T) {
 	p := newPlace(t)
 	ctx := t.Context()
 	say := func(text string) session.Message {
@@ -281,7 +281,7 @@ func pathOf(t *testing.T, p *place, id session.ID) string {
 }
 
 // A purge that is broken off anywhere is finished by the next that looks.
-func TestABrokenOffPurgeIsFinished(t *testing.T) {
+func TestInterruptedPurgeIsFinished(t *testing.T) {
 	for _, stop := range []string{"hidden", "half deleted", "all messages deleted"} {
 		t.Run(stop, func(t *testing.T) {
 			p := newPlace(t)
@@ -319,7 +319,7 @@ func TestABrokenOffPurgeIsFinished(t *testing.T) {
 	}
 }
 
-func TestBackupsThatStillHoldItAreNamed(t *testing.T) {
+func TestPurgeNamesBackupsWithItsText(t *testing.T) {
 	p := newPlace(t)
 	id := p.secret(t, rand.New(rand.NewPCG(1, 1)), "backedup")
 	ok(t, os.Mkdir(filepath.Join(p.dir, "backups"), 0o700))
@@ -334,7 +334,7 @@ func TestBackupsThatStillHoldItAreNamed(t *testing.T) {
 	}
 }
 
-func TestNumbersOutliveAPurge(t *testing.T) {
+func TestPurgeKeepsUsageNumbers(t *testing.T) {
 	p := newPlace(t)
 	ids := []session.ID{p.secret(t, rand.New(rand.NewPCG(1, 2)), "numbersword"), p.secret(t, rand.New(rand.NewPCG(1, 3)), "othernumbers")}
 	sums := func() string {
@@ -355,7 +355,7 @@ func TestNumbersOutliveAPurge(t *testing.T) {
 	p.healthy(t)
 }
 
-func TestAPurgedHistoryDoesNotComeBackByItself(t *testing.T) {
+func TestPurgedHistoryIsNotImportedAgain(t *testing.T) {
 	p := newPlace(t)
 	batch := func(again bool) store.ImportBatch {
 		m := store.ImportMessage{Message: session.Message{Role: session.User, InContext: true, Display: true, ExternalID: "a", Parts: []session.Part{session.TextPart("imported")}}}
@@ -377,7 +377,7 @@ func TestAPurgedHistoryDoesNotComeBackByItself(t *testing.T) {
 	p.healthy(t)
 }
 
-func TestPurgeRefuses(t *testing.T) {
+func TestPurgeRejects(t *testing.T) {
 	p := newPlace(t)
 	s := p.create(t, store.NewSession{})
 	old := s.Revision - 1

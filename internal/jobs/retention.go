@@ -11,35 +11,35 @@ import (
 	"sessiond/internal/store"
 )
 
-// RetentionStore is what a retention needs of the store.
+// RetentionStore is the part of the store that retention uses.
 type RetentionStore interface {
 	Expired(ctx context.Context, r store.Retention, now time.Time) (toTrash, toPurge []session.Session, err error)
 	SetTrash(ctx context.Context, id session.ID, trashed bool, ifRevision *int64, idem *session.Idempotency) (session.Session, error)
 	RemoveEvents(ctx context.Context, before time.Time) (int64, error)
 }
 
-// Keeper removes by age what the configuration says, and nothing else. It tells each removal.
+// Keeper removes sessions and events by age, as configured, and logs each removal.
 type Keeper struct {
 	Rule   store.Retention
 	Store  RetentionStore
 	Purger *Purger
 	Log    zerolog.Logger
 	Now    func() time.Time
-	Doubt  *Doubt // for a daemon, which nobody looks at; nil: Now is believed
+	Doubt  *Doubt // for a daemon, which runs unattended; nil: trust Now
 }
 
-// Kept tells what a Keeper removed.
+// Kept lists the removals of a Keeper.
 type Kept struct {
 	Trashed []session.ID `json:"trashed"`
 	Purged  []session.ID `json:"purged"`
 	Events  int64        `json:"events"`
 }
 
-// Apply removes what is too old now. A session that changed meanwhile stays: its revision is
-// the one that was looked at.
+// Apply removes everything that is too old now. A session that changes meanwhile stays, because its
+// revision differs.
 func (k *Keeper) Apply(ctx context.Context) (Kept, error) {
 	done := Kept{Trashed: []session.ID{}, Purged: []session.ID{}}
-	if k.Doubt != nil && k.Doubt.holds(k.Now(), k.Log) {
+	if k.Doubt != nil && k.Doubt.distrusts(k.Now(), k.Log) {
 		return done, nil
 	}
 	toTrash, toPurge, err := k.Store.Expired(ctx, k.Rule, k.Now())
@@ -49,24 +49,16 @@ func (k *Keeper) Apply(ctx context.Context) (Kept, error) {
 	var errs []error
 	for _, s := range toTrash {
 		_, err := k.Store.SetTrash(ctx, s.ID, true, &s.Revision, nil)
-		switch session.CodeOf(err) {
-		case "":
+		if removed(err, &errs) {
 			done.Trashed = append(done.Trashed, s.ID)
-			k.Log.Info().Str("session", string(s.ID)).Int("idle_days", k.Rule.IdleDays).Msg("moved to the trash, as retention says")
-		case session.PreconditionFailed, session.NotFound:
-		default:
-			errs = append(errs, err)
+			k.Log.Info().Str("session", string(s.ID)).Int("idle_days", k.Rule.IdleDays).Msg("moved to the trash by retention")
 		}
 	}
 	for _, s := range toPurge {
 		_, err := k.Purger.Purge(ctx, store.PurgeRequest{Session: s.ID, IfRevision: &s.Revision})
-		switch session.CodeOf(err) {
-		case "":
+		if removed(err, &errs) {
 			done.Purged = append(done.Purged, s.ID)
-			k.Log.Info().Str("session", string(s.ID)).Int("trash_days", k.Rule.TrashDays).Msg("purged, as retention says")
-		case session.PreconditionFailed, session.NotFound:
-		default:
-			errs = append(errs, err)
+			k.Log.Info().Str("session", string(s.ID)).Int("trash_days", k.Rule.TrashDays).Msg("purged by retention")
 		}
 	}
 	if k.Rule.EventsDays > 0 {
@@ -75,4 +67,17 @@ func (k *Keeper) Apply(ctx context.Context) (Kept, error) {
 		}
 	}
 	return done, errors.Join(errs...)
+}
+
+// removed reports whether a removal succeeded. It adds err to errs, except for sessions that changed or
+// were deleted meanwhile.
+func removed(err error, errs *[]error) bool {
+	switch session.CodeOf(err) {
+	case "":
+		return true
+	case session.PreconditionFailed, session.NotFound:
+	default:
+		*errs = append(*errs, err)
+	}
+	return false
 }

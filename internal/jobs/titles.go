@@ -8,13 +8,10 @@ import (
 	"sessiond/internal/store"
 )
 
-// titleQueue is how many sessions wait for a title; more than that keep what they have.
-const titleQueue = 64
-
-// titleMessages is how much of a conversation's beginning a title is made of.
+// titleMessages is the number of messages that a title is made of.
 const titleMessages = 6
 
-// TitleStore is what titles need of the store.
+// TitleStore is the part of the store that titles use.
 type TitleStore interface {
 	Session(ctx context.Context, id session.ID) (session.Session, error)
 	Messages(ctx context.Context, id session.ID, p store.MessagePage) (msgs []session.Message, more bool, err error)
@@ -22,17 +19,16 @@ type TitleStore interface {
 	SetModelTitle(ctx context.Context, id session.ID, title string) error
 }
 
-// Titles gives sessions a title by a model, where they have none but the beginning of what a
-// person said.
+// Titles asks a model for titles of sessions whose title is the beginning of their first message.
 type Titles struct {
 	Store TitleStore
-	Model interface { // whose Summary is a title
+	Model interface { // its Summary is a title
 		Summarize(ctx context.Context, in session.SummaryRequest) (session.Summary, error)
 	}
 }
 
-// Title asks for a session's title and keeps it with what it cost. One that a person gave, or
-// gives meanwhile, stays.
+// Title asks for a session's title and stores it with its cost. A person's title stays, also one set
+// meanwhile.
 func (t *Titles) Title(ctx context.Context, id session.ID) error {
 	sess, err := t.Store.Session(ctx, id)
 	if err != nil || sess.TitleSource != "first_message" || sess.DeletedAt != nil {
@@ -43,7 +39,7 @@ func (t *Titles) Title(ctx context.Context, id session.ID) error {
 		return err
 	}
 	made, failed := t.Model.Summarize(ctx, session.SummaryRequest{Messages: msgs, Purpose: session.PurposeTitle})
-	keep := context.WithoutCancel(ctx) // what was spent is told of, also at a stop
+	keep := context.WithoutCancel(ctx) // costs are stored also at a stop
 	for _, call := range made.Calls {
 		call.SessionID = id
 		if _, err := t.Store.AddCall(keep, call); err != nil {
@@ -56,28 +52,8 @@ func (t *Titles) Title(ctx context.Context, id session.ID) error {
 	return t.Store.SetModelTitle(keep, id, made.Text)
 }
 
-// Answered tells that a session got a reply and is still without a title of its own. It does
-// not block.
-func (r *Runner) Answered(id session.ID) {
-	if r.cfg.Titles == nil {
-		return
-	}
-	select {
-	case r.untitled <- id:
-	default:
-	}
-}
-
-// title gives titles, one after the other.
-func (r *Runner) title() {
-	for {
-		select {
-		case <-r.ctx.Done():
-			return
-		case id := <-r.untitled:
-			if err := r.cfg.Titles.Title(r.ctx, id); err != nil && r.ctx.Err() == nil {
-				r.cfg.Log.Warn().Err(err).Str("session", string(id)).Msg("no title could be made; the session keeps the beginning of its first message")
-			}
-		}
+func (r *Runner) makeTitle(id session.ID) {
+	if err := r.cfg.Titles.Title(r.ctx, id); err != nil && r.ctx.Err() == nil {
+		r.cfg.Log.Warn().Err(err).Str("session", string(id)).Msg("cannot make a title; the session keeps the beginning of its first message")
 	}
 }

@@ -61,7 +61,7 @@ func spoken(t *testing.T) (*store.Store, session.ID) {
 	return s, sess.ID
 }
 
-func TestAModelsTitleReplacesTheFirstMessageAndNothingElse(t *testing.T) {
+func TestModelTitleReplacesOnlyTheFirstMessage(t *testing.T) {
 	for _, c := range []struct {
 		name, want, source string
 		err                error
@@ -108,7 +108,7 @@ func TestAModelsTitleReplacesTheFirstMessageAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestEmptyDraftsAreLookedForOnceAnHour(t *testing.T) {
+func TestEmptyDraftsAreRemovedHourly(t *testing.T) {
 	f := &fake{}
 	inBubble(t, f, Backups{}, func(*Runner) {
 		time.Sleep(61 * time.Minute)
@@ -121,7 +121,7 @@ func TestEmptyDraftsAreLookedForOnceAnHour(t *testing.T) {
 	})
 }
 
-func TestEmptyDraftVanishesAndAUsedOneStays(t *testing.T) {
+func TestOnlyEmptyDraftsAreRemoved(t *testing.T) {
 	s, _ := spoken(t)
 	empty, err := s.CreateSession(t.Context(), store.NewSession{Draft: true})
 	if err != nil {

@@ -6,29 +6,29 @@ import (
 	"sessiond/internal/session"
 )
 
-// watcher is what watch remembers from one look to the next.
+// watcher is the state of runWatch between two checks.
 type watcher struct {
 	*Runner
-	version int64     // of the file as other processes write it
-	wrote   time.Time // when somebody last wrote, as far as is known
-	emptied bool      // the log was emptied since
-	drafts  time.Time // when empty drafts were last looked for
+	version int64     // changes when another process writes
+	wrote   time.Time // last known write
+	emptied bool      // the log was emptied since then
+	drafts  time.Time // last removal of empty drafts
 }
 
 func (w *watcher) look() {
 	version, err := w.cfg.Store.DataVersion(w.ctx)
 	if err != nil {
-		return // stopping, or the database is busy: look again in a second
+		return // stopping, or the database is busy: check again in a second
 	}
 	if version != w.version {
 		w.version, w.wrote, w.emptied = version, w.cfg.Now(), false
-		w.nudge(w.changed)
+		w.signalChange()
 		if w.cfg.Noticed != nil {
 			w.cfg.Noticed()
 		}
 		w.cfg.Contexts.Forget()
 		if err := w.cfg.Contexts.DropCancelled(w.ctx); err != nil && w.ctx.Err() == nil {
-			w.cfg.Log.Error().Err(err).Msg("what another process cancelled goes on")
+			w.cfg.Log.Error().Err(err).Msg("cannot stop requests that another process cancelled")
 		}
 	}
 	if last := w.lastChange(); last.After(w.wrote) {
@@ -38,22 +38,20 @@ func (w *watcher) look() {
 		done, err := w.cfg.Store.TruncateWAL(w.ctx)
 		w.emptied = done && err == nil
 		if !w.emptied {
-			w.wrote = w.cfg.Now() // a reader holds it: try again after another quiet while
+			w.wrote = w.cfg.Now() // a reader uses it: retry after another pause
 		}
 	}
 	w.forgetDrafts()
-	for _, id := range w.resting() {
+	for _, id := range w.takeIdle() {
 		_, waits, err := w.cfg.Contexts.ActivateIdle(w.ctx, id)
 		if waits {
-			w.restAgain(id)
+			w.watchIdle(id)
 		}
-		if err != nil && w.ctx.Err() == nil {
-			w.cfg.Log.Error().Err(err).Str("session", string(id)).Msg("a staged compaction could not take effect")
-		}
+		w.logError(err, id, "cannot activate a staged compaction")
 	}
 }
 
-// draftInterval is how often empty drafts are looked for, draftAge how old they must be.
+// Empty drafts older than draftAge are removed every draftInterval.
 const (
 	draftInterval = time.Hour
 	draftAge      = 24 * time.Hour
@@ -66,17 +64,17 @@ func (w *watcher) forgetDrafts() {
 	}
 	w.drafts = now
 	if _, err := w.cfg.Store.ForgetDrafts(w.ctx, now.Add(-draftAge)); err != nil && w.ctx.Err() == nil {
-		w.cfg.Log.Error().Err(err).Msg("empty drafts could not be removed")
+		w.cfg.Log.Error().Err(err).Msg("cannot remove empty drafts")
 	}
 }
 
-// seed goes on with what an earlier daemon had made ready: where the session has been quiet for
-// long enough meanwhile, it takes effect at the first look.
+// seed watches the sessions with a compaction that an earlier daemon staged. It takes effect at the
+// first check if the session is idle by then.
 func (r *Runner) seed() {
 	staged, err := r.cfg.Store.Staged(r.ctx)
 	if err != nil {
 		if r.ctx.Err() == nil {
-			r.cfg.Log.Error().Err(err).Msg("what was staged before waits for the next turns of its sessions")
+			r.cfg.Log.Error().Err(err).Msg("cannot read staged compactions; they wait for the next turns of their sessions")
 		}
 		return
 	}
@@ -89,13 +87,13 @@ func (r *Runner) seed() {
 	}
 }
 
-// resting gives the sessions that have been quiet long enough, once.
-func (r *Runner) resting() []session.ID {
+// takeIdle returns the idle sessions and stops watching them.
+func (r *Runner) takeIdle() []session.ID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var ids []session.ID
 	for id, at := range r.active {
-		if r.cfg.Now().Sub(at) >= sessionIdle && !r.digests.holds(id) {
+		if r.cfg.Now().Sub(at) >= sessionIdle && !r.digests.contains(id) {
 			ids = append(ids, id)
 			delete(r.active, id)
 		}
@@ -103,8 +101,8 @@ func (r *Runner) resting() []session.ID {
 	return ids
 }
 
-// restAgain looks at a session once more after another quiet while.
-func (r *Runner) restAgain(id session.ID) {
+// watchIdle watches a session for another idle time.
+func (r *Runner) watchIdle(id session.ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.active[id] = r.cfg.Now()
