@@ -1,5 +1,5 @@
-// Package analytics answers questions about what is stored: the named queries of the
-// queries folder, statistics, and a caller's own SELECT, always read-only and within limits.
+// Package analytics answers questions about the stored data: the named queries of the queries folder,
+// statistics, and a caller's own SELECT, always read-only and within limits.
 package analytics
 
 import (
@@ -11,27 +11,25 @@ import (
 	"sessiond/internal/session"
 )
 
-// DB is a pool of connections that can only read; a store's Reader is one. Connections that
-// were used here stay query_only.
+// DB is a pool of read-only connections, such as a store's Reader. Connections stay query_only
+// afterwards.
 type DB interface {
 	Conn(ctx context.Context) (*sql.Conn, error)
 }
 
 // Limits bound one query. A zero field means the default.
 type Limits struct {
-	Rows int           // rows given back; default 1,000
+	Rows int           // of the result; default 1,000
 	Time time.Duration // until the statement is interrupted; default 10 s
 }
 
 const (
-	defaultRows = 1000
-	maxRows     = 100_000
-	defaultTime = 10 * time.Second
-	// What one answer may hold in memory, and one value of it.
-	maxBytes      = 64 << 20
-	maxValueBytes = 32 << 20
-	// Queries that may run at once: a pool has few connections, and contexts are read through
-	// the same ones.
+	defaultRows   = 1000
+	maxRows       = 100_000
+	defaultTime   = 10 * time.Second
+	maxBytes      = 64 << 20 // of a result in memory
+	maxValueBytes = 32 << 20 // of one value
+	// Queries at once: the pool has few connections, and contexts use the same ones.
 	maxAtOnce = 2
 )
 
@@ -53,7 +51,7 @@ type Reports struct {
 	slots chan struct{}
 }
 
-// New makes Reports over db. zone is the one whose days the database holds; nil: time.Local.
+// New returns Reports on db. zone is the zone of the days in the database; nil: time.Local.
 func New(db DB, zone *time.Location) *Reports {
 	if zone == nil {
 		zone = time.Local
@@ -61,8 +59,8 @@ func New(db DB, zone *time.Location) *Reports {
 	return &Reports{db: db, zone: zone, slots: make(chan struct{}, maxAtOnce)}
 }
 
-// withConn runs f on a connection of its own, at most maxAtOnce at a time, under a time
-// limit. Waiting for a turn counts. Codes: Busy (no turn in time).
+// withConn runs f on a connection of its own, at most maxAtOnce at a time. The time limit includes the
+// wait for a connection. Codes: Busy (none in time).
 func (r *Reports) withConn(ctx context.Context, limit time.Duration, f func(context.Context, *sql.Conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -70,21 +68,21 @@ func (r *Reports) withConn(ctx context.Context, limit time.Duration, f func(cont
 	case r.slots <- struct{}{}:
 		defer func() { <-r.slots }()
 	case <-ctx.Done():
-		return waited(ctx.Err())
+		return explainWait(ctx.Err())
 	}
 	conn, err := r.db.Conn(ctx)
 	if err != nil {
-		return waited(err)
+		return explainWait(err)
 	}
-	defer conn.Close() // gives it back to the pool
+	defer conn.Close() // returns it to the pool
 	if _, err := conn.ExecContext(ctx, `PRAGMA query_only = 1`); err != nil {
 		return err
 	}
 	return f(ctx, conn)
 }
 
-// waited turns the end of a time limit, before the query began, into an error of its own.
-func waited(err error) error {
+// explainWait replaces the error of a query that did not start within its time limit.
+func explainWait(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return session.Errorf(session.Busy, "other queries are running; try again soon")
 	}

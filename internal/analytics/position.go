@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// position gives a place in a text as a person counts it.
+// position returns a place in a text as line and column.
 func position(text string, at int) string {
 	before := text[:at]
 	line := 1 + strings.Count(before, "\n")
@@ -17,14 +17,14 @@ func position(text string, at int) string {
 	return fmt.Sprintf("line %d, column %d", line, column)
 }
 
-// maxTries bounds the prefixes that a search for a syntax error compiles.
+// maxTries is the limit of the prefixes that a search for a syntax error compiles.
 const maxTries = 64
 
-// findError tells where in the statement SQLite's complaint is, or "". SQLite names a word and
-// no place. A word that is unknown is unknown wherever it stands, so its first place is right; a
-// syntax error is at the first such word up to which the text alone gives the same complaint.
-func findError(ctx context.Context, conn *sql.Conn, s *statement, complaint string) string {
-	name, syntax := complainedWord(complaint)
+// findError returns the position of SQLite's error in the statement, or "". SQLite names a word without
+// its position. For an unknown word its first position is right. A syntax error is at the first such
+// word up to which the text alone causes the same error.
+func findError(ctx context.Context, conn *sql.Conn, s *statement, message string) string {
+	name, syntax := wordOfError(message)
 	if name == "" {
 		return ""
 	}
@@ -39,14 +39,14 @@ func findError(ctx context.Context, conn *sql.Conn, s *statement, complaint stri
 		if tries++; tries > maxTries {
 			return ""
 		}
-		if got := compile(ctx, conn, s.text[:t.end]); got != nil && sqliteMessage(got) == complaint {
+		if got := compile(ctx, conn, s.text[:t.end]); got != nil && sqliteMessage(got) == message {
 			return position(s.text, t.start)
 		}
 	}
 	return ""
 }
 
-// compile has SQLite parse a text without running it.
+// compile compiles a text without running it.
 func compile(ctx context.Context, conn *sql.Conn, text string) error {
 	st, err := conn.PrepareContext(ctx, text)
 	if err != nil {
@@ -55,12 +55,12 @@ func compile(ctx context.Context, conn *sql.Conn, text string) error {
 	return st.Close()
 }
 
-// complainedWord reads the word that an error message of SQLite is about.
-func complainedWord(complaint string) (name string, syntax bool) {
-	if m := regexp.MustCompile(`^near "(.*)": syntax error$`).FindStringSubmatch(complaint); m != nil {
+// wordOfError returns the word that an error message of SQLite names.
+func wordOfError(message string) (name string, syntax bool) {
+	if m := regexp.MustCompile(`^near "(.*)": syntax error$`).FindStringSubmatch(message); m != nil {
 		return m[1], true
 	}
-	if m := regexp.MustCompile(`^(?:no such (?:column|table|function|module)|ambiguous column name|unrecognized token): "?([^"]+)"?`).FindStringSubmatch(complaint); m != nil {
+	if m := regexp.MustCompile(`^(?:no such (?:column|table|function|module)|ambiguous column name|unrecognized token): "?([^"]+)"?`).FindStringSubmatch(message); m != nil {
 		name := m[1]
 		if i := strings.LastIndexByte(name, '.'); i >= 0 {
 			name = name[i+1:]

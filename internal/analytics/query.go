@@ -20,13 +20,13 @@ type Query struct {
 	SQL         string  `json:"sql"` // as in the file, comments included
 }
 
-// Param is a parameter of a named query. It may always be left out.
+// Param is an optional parameter of a named query.
 type Param struct {
 	Name        string `json:"name"`
-	Description string `json:"description"` // what it does and its default
+	Description string `json:"description"` // meaning and default
 }
 
-// Queries lists the named queries, by name.
+// Queries returns the named queries, by name.
 func Queries() ([]Query, error) {
 	entries, err := queries.FS.ReadDir(".")
 	if err != nil {
@@ -43,7 +43,7 @@ func Queries() ([]Query, error) {
 	return found, nil
 }
 
-// Lookup gives one named query. Codes: NotFound, with the names that are near.
+// Lookup returns a named query. Codes: NotFound, with similar names.
 func Lookup(name string) (Query, error) {
 	if _, err := queries.FS.Open(name + ".sql"); err == nil {
 		return readQuery(name)
@@ -61,11 +61,11 @@ func Lookup(name string) (Query, error) {
 	if len(near) == 0 {
 		return Query{}, session.Errorf(session.NotFound, "no query is named %q; `sessiond query` lists them", clip(name))
 	}
-	return Query{}, session.Errorf(session.NotFound, "no query is named %q; do you mean %s?", clip(name), strings.Join(near, ", "))
+	return Query{}, session.Errorf(session.NotFound, "no query is named %q; did you mean %s?", clip(name), strings.Join(near, ", "))
 }
 
-// readQuery reads a file: a line that says what it answers, and after an empty comment line
-// one line ":name  meaning" for each parameter, all before the SELECT.
+// readQuery parses a file: a line with the question, an empty comment line, and one line
+// ":name  meaning" for each parameter, all before the SELECT.
 func readQuery(name string) (Query, error) {
 	text, err := queries.FS.ReadFile(name + ".sql")
 	if err != nil {
@@ -85,15 +85,14 @@ func readQuery(name string) (Query, error) {
 			name, meaning, _ := strings.Cut(param, " ")
 			q.Params = append(q.Params, Param{Name: name, Description: strings.TrimSpace(meaning)})
 		case comment != "":
-			return Query{}, fmt.Errorf("queries/%s.sql: line %d of its head is no parameter", name, i+1)
+			return Query{}, fmt.Errorf("queries/%s.sql: line %d of its head is not a parameter", name, i+1)
 		}
 	}
 	return q, nil
 }
 
-// Run answers a named query. Parameters that are absent take their defaults; an empty value
-// is a value. Codes: NotFound (the name), Invalid (a parameter it does not have, a value that
-// is none), Busy.
+// Run runs a named query. Absent parameters have their defaults; an empty value is a value. Codes:
+// NotFound (the name), Invalid (an unknown parameter, an invalid value), Busy.
 func (r *Reports) Run(ctx context.Context, name string, params map[string]string) (Result, error) {
 	q, err := Lookup(name)
 	if err != nil {
@@ -113,7 +112,7 @@ func (r *Reports) Run(ctx context.Context, name string, params map[string]string
 	return res, nil
 }
 
-// check refuses unknown parameters, and values that would silently compare as something else.
+// check rejects unknown parameters, and values that would silently compare as another type.
 func (q *Query) check(params map[string]string) error {
 	known := make([]string, len(q.Params))
 	for i, p := range q.Params {
@@ -133,16 +132,16 @@ func (q *Query) check(params map[string]string) error {
 	return nil
 }
 
-// checkValue knows the parameters by name, since a name means the same in every query.
+// checkValue checks a parameter by its name, which means the same in every query.
 func checkValue(name, value string) error {
 	switch name {
 	case "since", "day":
 		if _, err := time.Parse(time.DateOnly, value); err != nil {
-			return session.Errorf(session.Invalid, "%s %q is no day: it looks like 2026-02-11", name, clip(value)).At(name, "not a day")
+			return session.Errorf(session.Invalid, "%s %q is not a day; use the form 2026-02-11", name, clip(value)).At(name, "not a day")
 		}
 	case "limit", "seq", "after", "times", "tokens", "percent":
 		if value == "" || len(value) > 18 || strings.Trim(value, "0123456789") != "" {
-			return session.Errorf(session.Invalid, "%s %q is no whole number", name, clip(value)).At(name, "not a whole number")
+			return session.Errorf(session.Invalid, "%s %q is not a whole number", name, clip(value)).At(name, "not a whole number")
 		}
 	}
 	return nil

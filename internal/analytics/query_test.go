@@ -80,7 +80,7 @@ func TestSQLite3AnswersTheSame(t *testing.T) {
 }
 
 // A sqlite3 of 2022 must find nothing wrong in a file that the driver's newer one wrote.
-func TestSQLite3FindsTheFileSound(t *testing.T) {
+func TestSQLite3ChecksTheFile(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), sqlite3(t), "-readonly", database(t, "testdata/fixture.sql"), "PRAGMA integrity_check")
 	out, err := cmd.CombinedOutput()
 	if err != nil || string(out) != "ok\n" {
@@ -112,7 +112,7 @@ func table(res analytics.Result) [][]string {
 }
 
 // What the head says of the parameters is what a command line offers, so it must be true.
-func TestHeadsDescribeTheirQueries(t *testing.T) {
+func TestQueryHeads(t *testing.T) {
 	seen := map[string]string{}
 	for _, q := range all(t) {
 		t.Run(q.Name, func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestHeadsDescribeTheirQueries(t *testing.T) {
 	}
 }
 
-func TestParametersNarrow(t *testing.T) {
+func TestParametersFilter(t *testing.T) {
 	r := reports(t)
 	tests := []struct {
 		query  string
@@ -202,7 +202,7 @@ func TestParametersNarrow(t *testing.T) {
 	}
 }
 
-func TestWrongNamesAndValuesAreSaid(t *testing.T) {
+func TestInvalidNamesAndValues(t *testing.T) {
 	r := reports(t)
 	tests := []struct {
 		name, query string
@@ -211,15 +211,15 @@ func TestWrongNamesAndValuesAreSaid(t *testing.T) {
 		says        string
 	}{
 		{"no such query", "nonsense", nil, session.NotFound, `no query is named "nonsense"`},
-		{"a part of a name", "dearest", nil, session.NotFound, "do you mean dearest-days, dearest-sessions"},
+		{"a part of a name", "dearest", nil, session.NotFound, "did you mean dearest-days, dearest-sessions"},
 		{"a path", "../queries/day", nil, session.NotFound, "no query is named"},
 		{"no name", "", nil, session.NotFound, "no query is named"},
 		{"unknown parameter", "day", map[string]string{"limit": "3"}, session.Invalid, `query day has no parameter "limit"; it has day`},
 		{"a query without any", "resets", map[string]string{"limit": "3"}, session.Invalid, "query resets has no parameters"},
-		{"no number", "dearest-days", map[string]string{"limit": "many"}, session.Invalid, `limit "many" is no whole number`},
-		{"a negative number", "dearest-days", map[string]string{"limit": "-1"}, session.Invalid, "no whole number"},
-		{"no day", "day", map[string]string{"day": "Tuesday"}, session.Invalid, `day "Tuesday" is no day`},
-		{"a day that is not", "day", map[string]string{"day": "2026-02-30"}, session.Invalid, "is no day"},
+		{"no number", "dearest-days", map[string]string{"limit": "many"}, session.Invalid, `limit "many" is not a whole number`},
+		{"a negative number", "dearest-days", map[string]string{"limit": "-1"}, session.Invalid, "not a whole number"},
+		{"no day", "day", map[string]string{"day": "Tuesday"}, session.Invalid, `day "Tuesday" is not a day`},
+		{"a day that is not", "day", map[string]string{"day": "2026-02-30"}, session.Invalid, "is not a day"},
 		{"a broken JSON path", "sessions-by-metadata", map[string]string{"name": "$.tags[x]", "value": "x"}, session.Invalid, "JSON path"},
 	}
 	for _, tt := range tests {

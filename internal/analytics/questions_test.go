@@ -150,7 +150,7 @@ func TestClassicShape(t *testing.T) {
 }
 
 // A plan is sound when no row of one table has another one scanned for it.
-func TestPlansAreSound(t *testing.T) {
+func TestQueryPlans(t *testing.T) {
 	r := reports(t)
 	for _, q := range all(t) {
 		t.Run(q.Name, func(t *testing.T) {

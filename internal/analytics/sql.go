@@ -16,17 +16,16 @@ import (
 	"sessiond/internal/session"
 )
 
-// Result is a table. A value is an int64, a float64, a string, a []byte (a blob) or nil; an
-// infinite number comes as a string, since JSON has none.
+// Result is a table. A value is an int64, a float64, a string, a []byte (a blob) or nil. An infinite
+// number is a string, because JSON has none.
 type Result struct {
 	Columns   []string `json:"columns"`
 	Rows      [][]any  `json:"rows"`
-	Truncated bool     `json:"truncated"` // there is more than the limits let through
+	Truncated bool     `json:"truncated"` // the limits cut it off
 }
 
-// SQL runs one reading statement that a caller wrote. Parameters in it are NULL, as in
-// sqlite3. Codes: Invalid (more than one statement, one that writes, attaches or does not
-// compile, with the place where known; or one that ran out of time), Busy.
+// SQL runs one reading statement of a caller. Its parameters are NULL, as in sqlite3. Codes: Invalid
+// (several statements, a statement that writes, attaches, does not compile or exceeds its time), Busy.
 func (r *Reports) SQL(ctx context.Context, text string, limits Limits) (Result, error) {
 	s, err := parseStatement(text)
 	if err != nil {
@@ -43,7 +42,7 @@ func (r *Reports) run(ctx context.Context, s *statement, values map[string]strin
 			return err
 		}
 		defer sqlite.Limit(conn, sqlite3.SQLITE_LIMIT_LENGTH, before)
-		if res, err = query(ctx, conn, s, values, limits.Rows); err != nil {
+		if res, err = runQuery(ctx, conn, s, values, limits.Rows); err != nil {
 			return explainError(ctx, conn, s, limits.Time, err)
 		}
 		return nil
@@ -51,45 +50,44 @@ func (r *Reports) run(ctx context.Context, s *statement, values map[string]strin
 	return res, err
 }
 
-func query(ctx context.Context, conn *sql.Conn, s *statement, values map[string]string, limit int) (Result, error) {
+func runQuery(ctx context.Context, conn *sql.Conn, s *statement, values map[string]string, limit int) (Result, error) {
 	text := s.text
 	if s.wraps() {
-		// Alone first: a text that closes the parentheses around it must not compile.
+		// Alone first, so that a text that closes the parentheses around it fails.
 		if err := compile(ctx, conn, text); err != nil {
 			return Result{}, err
 		}
-		// The driver can be interrupted until the first row is there and no longer after it,
-		// so everything is made before the first row is given.
+		// The driver can be interrupted only before the first row, so SQLite computes all rows before
+		// the first.
 		text = fmt.Sprintf("WITH answer AS MATERIALIZED (SELECT * FROM (%s\n) LIMIT %d) SELECT * FROM answer", text, limit+1)
 	}
 	args := make([]any, len(s.params))
 	for i, name := range s.params {
-		var v any
-		if given, ok := values[name]; ok {
-			v = given
+		args[i] = sql.Named(name, nil)
+		if value, ok := values[name]; ok {
+			args[i] = sql.Named(name, value)
 		}
-		args[i] = sql.Named(name, v)
 	}
 	rows, err := conn.QueryContext(ctx, text, args...)
 	if err != nil {
 		return Result{}, err
 	}
 	defer rows.Close()
-	res, err := read(rows, limit)
+	res, err := readRows(rows, limit)
 	if err != nil {
 		return Result{}, err
 	}
 	return res, rows.Close()
 }
 
-func read(rows *sql.Rows, limit int) (Result, error) {
+func readRows(rows *sql.Rows, limit int) (Result, error) {
 	names, err := rows.Columns()
 	if err != nil {
 		return Result{}, err
 	}
 	res := Result{Columns: make([]string, len(names)), Rows: [][]any{}}
 	for i, name := range names {
-		res.Columns[i] = ownName(name)
+		res.Columns[i] = columnName(name)
 	}
 	size := 0
 	for rows.Next() {
@@ -123,8 +121,8 @@ func read(rows *sql.Rows, limit int) (Result, error) {
 	return res, rows.Err()
 }
 
-// ownName undoes what a subquery does to the second of two columns of one name: "id:1".
-func ownName(name string) string {
+// columnName returns a column's own name: a subquery renames the second of two equal names to "id:1".
+func columnName(name string) string {
 	base, n, ok := strings.Cut(name, ":")
 	if !ok || base == "" || n == "" || strings.Trim(n, "0123456789") != "" {
 		return name
@@ -132,12 +130,13 @@ func ownName(name string) string {
 	return base
 }
 
-// explainError turns SQLite's error into one that a person can act on.
+// explainError returns SQLite's error as one that says what to do.
 func explainError(ctx context.Context, conn *sql.Conn, s *statement, limit time.Duration, err error) error {
+	tooLong := session.Errorf(session.Invalid, "the query was stopped after %s: narrow it, or give it more time", limit)
 	var e *sqlite.Error
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return session.Errorf(session.Invalid, "the query was stopped after %s: narrow it, or give it more time", limit)
+		return tooLong
 	case errors.Is(err, context.Canceled):
 		return err
 	case !errors.As(err, &e):
@@ -146,7 +145,7 @@ func explainError(ctx context.Context, conn *sql.Conn, s *statement, limit time.
 	message := sqliteMessage(err)
 	switch e.Code() & 0xff {
 	case sqlite3.SQLITE_INTERRUPT:
-		return session.Errorf(session.Invalid, "the query was stopped after %s: narrow it, or give it more time", limit)
+		return tooLong
 	case sqlite3.SQLITE_READONLY:
 		return session.Errorf(session.Invalid, "the query would write, and queries only read; write through the commands or the API")
 	case sqlite3.SQLITE_TOOBIG:
@@ -164,7 +163,7 @@ func explainError(ctx context.Context, conn *sql.Conn, s *statement, limit time.
 	return fmt.Errorf("run query: %w", err)
 }
 
-// sqliteMessage gives the error's own sentence, without what the driver puts around it:
+// sqliteMessage returns the error's own sentence without the driver's additions:
 // "SQL logic error: near "x": syntax error (1)".
 func sqliteMessage(err error) string {
 	message := err.Error()

@@ -1,19 +1,20 @@
 package analytics
 
 import (
+	"slices"
 	"strings"
 
 	"sessiond/internal/session"
 )
 
-// statement is what a reader of SQL text sees of it without a parser.
+// statement is the tokens of an SQL text.
 type statement struct {
-	text   string   // without what follows the statement
+	text   string   // up to the last token
 	tokens []token  // outside comments
 	params []string // names of its parameters without their sign, in order, each once
 }
 
-// token is a word, a literal or a sign, by its bytes in the text.
+// token is a word, a literal, a parameter or a sign: a range of bytes of the text.
 type token struct {
 	start, end int
 	kind       tokenKind
@@ -28,8 +29,8 @@ const (
 	sign
 )
 
-// parseStatement checks that text is one statement that may read. What slips through here,
-// such as a WITH that ends in a DELETE, the read-only connection refuses. Codes: Invalid.
+// parseStatement checks that text is one reading statement. The read-only connection rejects what this
+// check misses. Codes: Invalid.
 func parseStatement(text string) (statement, error) {
 	if i := strings.IndexByte(text, 0); i >= 0 {
 		return statement{}, session.Errorf(session.Invalid, "the SQL has a NUL at %s", position(text, i))
@@ -42,36 +43,26 @@ func parseStatement(text string) (statement, error) {
 		switch {
 		case t == nil:
 		case end >= 0 && !isSign(text, t, ';'):
-			return statement{}, session.Errorf(session.Invalid, "only one statement at a time: a second one begins at %s", position(text, t.start))
+			return statement{}, session.Errorf(session.Invalid, "only one statement is allowed; a second one begins at %s", position(text, t.start))
 		case isSign(text, t, ';'):
 			if end < 0 {
 				end = t.start
 			}
 		default:
 			s.tokens = append(s.tokens, *t)
-			if t.kind == param {
-				s.addParam(text[t.start:t.end])
+			if name := text[t.start+1 : t.end]; t.kind == param && !slices.Contains(s.params, name) {
+				s.params = append(s.params, name)
 			}
 		}
 	}
 	if len(s.tokens) == 0 {
-		return statement{}, session.Errorf(session.Invalid, "the SQL is empty: write a SELECT")
+		return statement{}, session.Errorf(session.Invalid, "the SQL is empty; write a SELECT")
 	}
 	s.text = text[:s.tokens[len(s.tokens)-1].end]
 	return s, s.checkReads()
 }
 
-func (s *statement) addParam(name string) {
-	name = name[1:]
-	for _, p := range s.params {
-		if p == name {
-			return
-		}
-	}
-	s.params = append(s.params, name)
-}
-
-// word gives the i-th token in upper case, "" beyond the end.
+// word returns the i-th token in upper case; "" beyond the end.
 func (s *statement) word(i int) string {
 	if i >= len(s.tokens) {
 		return ""
@@ -79,13 +70,13 @@ func (s *statement) word(i int) string {
 	return strings.ToUpper(s.text[s.tokens[i].start:s.tokens[i].end])
 }
 
-// wraps tells whether the statement can stand as a subquery.
+// wraps reports whether the statement can be a subquery.
 func (s *statement) wraps() bool {
 	first := s.word(0)
 	return first == "SELECT" || first == "WITH" || first == "VALUES"
 }
 
-// verb gives the word that says what the statement does, behind EXPLAIN and WITH, in upper case.
+// verb returns the statement's verb, behind EXPLAIN and WITH, in upper case.
 func (s *statement) verb() string {
 	i := 0
 	if s.word(i) == "EXPLAIN" {
@@ -108,34 +99,34 @@ func (s *statement) verb() string {
 			return w
 		}
 	}
-	return "SELECT" // unfinished; SQLite says so better
+	return "SELECT" // incomplete; SQLite's error is better
 }
 
 func (s *statement) checkReads() error {
 	switch first := s.verb(); first {
 	case "SELECT", "VALUES":
 	case "PRAGMA":
-		if s.word(0) != "PRAGMA" { // some take effect while they compile, so also in an EXPLAIN
+		if s.word(0) != "PRAGMA" { // some take effect when they compile, so also in an EXPLAIN
 			return session.Errorf(session.Invalid, "a PRAGMA cannot be explained")
 		}
 		return s.checkPragma()
 	case "ATTACH", "DETACH":
-		return session.Errorf(session.Invalid, "%s is not allowed: queries read this database only", first)
+		return session.Errorf(session.Invalid, "%s is not allowed; queries read only this database", first)
 	case "INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER", "VACUUM", "REINDEX", "ANALYZE",
 		"BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE":
-		return session.Errorf(session.Invalid, "%s is not allowed: queries only read; write through the commands or the API", first)
+		return session.Errorf(session.Invalid, "%s is not allowed; queries only read, write through the commands or the API", first)
 	default:
-		return session.Errorf(session.Invalid, "the SQL begins with %q: write a SELECT", clip(s.text[s.tokens[0].start:s.tokens[0].end]))
+		return session.Errorf(session.Invalid, "the SQL begins with %q; write a SELECT", clip(s.text[s.tokens[0].start:s.tokens[0].end]))
 	}
 	for _, t := range s.tokens {
 		if t.kind == param && s.text[t.start] == '?' {
-			return session.Errorf(session.Invalid, "a ? at %s has no name: write :name", position(s.text, t.start))
+			return session.Errorf(session.Invalid, "a ? at %s has no name; write :name", position(s.text, t.start))
 		}
 	}
 	return nil
 }
 
-// checkPragma allows the pragmas that describe the database, and of those only the reading form.
+// checkPragma allows the pragmas that describe the database, in their reading form.
 func (s *statement) checkPragma() error {
 	name, at := s.word(1), 2
 	if s.word(2) == "." {
@@ -152,12 +143,12 @@ func (s *statement) checkPragma() error {
 			return nil
 		}
 	}
-	return session.Errorf(session.Invalid, "this PRAGMA is not allowed: only those that describe the database are, such as table_info, index_list, page_count")
+	return session.Errorf(session.Invalid, "this PRAGMA is not allowed; only those that describe the database are, such as table_info, index_list, page_count")
 }
 
 func isSign(text string, t *token, c byte) bool { return t.kind == sign && text[t.start] == c }
 
-// scan reads one token at i, by SQLite's rules. It gives nil for white space and comments.
+// scan returns the token at i, by SQLite's rules; nil for white space and comments.
 func scan(text string, i int) (t *token, next int) {
 	c := text[i]
 	switch {
@@ -171,7 +162,7 @@ func scan(text string, i int) (t *token, next int) {
 		end := i + 1
 		for {
 			end = after(text, end, string(c))
-			if end >= len(text) || text[end] != c { // a doubled quote stands for itself
+			if end >= len(text) || text[end] != c { // a doubled quote is part of the literal
 				return &token{i, end, literal}, end
 			}
 			end++
@@ -189,7 +180,7 @@ func scan(text string, i int) (t *token, next int) {
 	return &token{i, i + 1, sign}, i + 1
 }
 
-// after gives the index behind the first end at or after i, or the text's length.
+// after returns the index behind the first end at or after i, or the text's length.
 func after(text string, i int, end string) int {
 	if j := strings.Index(text[min(i, len(text)):], end); j >= 0 {
 		return i + j + len(end)

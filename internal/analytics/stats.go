@@ -5,24 +5,25 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"sessiond/internal/session"
 )
 
-// Filter narrows statistics. The zero value takes everything.
+// Filter selects data for statistics. The zero value selects everything.
 type Filter struct {
 	Since, Until string // days, YYYY-MM-DD, both included
 	Source       session.Source
 	Project      string
 }
 
-// Stats are sums over what a Filter lets through. Tokens are a provider's, from the ledger,
-// except those of compactions, which are the reference counter's. Money is in dollars, null
-// when calls were made and none has a known price.
+// Stats are the sums over the data of a Filter. Tokens are the providers' numbers from the ledger,
+// except those of compactions, which are the reference counter's. Money is in dollars, null when there
+// are calls and none has a known price.
 type Stats struct {
-	Sessions      int64           `json:"sessions"` // created in the time
+	Sessions      int64           `json:"sessions"` // created in the time range
 	Messages      int64           `json:"messages"`
 	Prompts       int64           `json:"prompts"` // messages of a person
 	Calls         int64           `json:"calls"`
@@ -35,7 +36,7 @@ type Stats struct {
 	BySource      []Bucket        `json:"by_source"` // most messages first
 }
 
-// Tokens of calls by kind. Input is without cache, output with reasoning.
+// Tokens are the tokens of calls by kind. Input excludes cache, output includes reasoning.
 type Tokens struct {
 	Input      int64 `json:"input"`
 	CacheRead  int64 `json:"cache_read"`
@@ -43,15 +44,15 @@ type Tokens struct {
 	Output     int64 `json:"output"`
 }
 
-// CompactionStats sum the compactions that were done.
+// CompactionStats are the sums over finished compactions.
 type CompactionStats struct {
 	Count       int64    `json:"count"`
 	TokensSaved int64    `json:"tokens_saved"` // from contexts, at the moment of each
 	CostUSD     *float64 `json:"cost_usd"`     // of their summaries, also of the failed ones
 }
 
-// Bucket sums one day, model or source; the field it is not about is empty and left out.
-// Sessions and messages belong to no model.
+// Bucket is the sums of one day, model or source; the other two fields are empty. Sessions and messages
+// belong to no model.
 type Bucket struct {
 	Day           string         `json:"day,omitempty"`
 	Model         string         `json:"model,omitempty"`
@@ -65,7 +66,7 @@ type Bucket struct {
 	UnpricedCalls int64          `json:"unpriced_calls"`
 }
 
-// usageRow is one row of daily_usage, or what it would be for a part of the sessions.
+// usageRow is one row of daily_usage, or the same for a part of the sessions.
 type usageRow struct {
 	day                        string
 	source                     session.Source
@@ -76,15 +77,15 @@ type usageRow struct {
 	costNanoUSD, unpricedCalls int64
 }
 
-// The roll-up knows days, sources and models.
-const rolledUp = `
+// The roll-up has days, sources and models.
+const usageFromRollUp = `
 	SELECT day, source, model, sessions, messages, prompts, calls, input_tokens, cache_read_tokens,
 	       cache_write_tokens, output_tokens, cost_nanousd, unpriced_calls
 	FROM daily_usage
 	WHERE day BETWEEN :since AND :until AND (:source = '' OR source = :source)`
 
-// For anything else it is made anew, over the sessions in question.
-const countedAnew = `
+// For a project the same rows are counted over its sessions.
+const usageOfProject = `
 	WITH chosen AS MATERIALIZED (
 	    SELECT id, day, source FROM sessions
 	    WHERE project = :project AND (:source = '' OR source = :source)
@@ -113,8 +114,7 @@ const compactionCost = `
 	WHERE c.compaction_id IS NOT NULL AND c.day BETWEEN :since AND :until
 	  AND (:source = '' OR c.source = :source) AND (:project = '' OR s.project = :project)`
 
-// Stats sums what the filter lets through, as of one moment. Codes: Invalid (a day that is
-// none), Busy.
+// Stats returns the sums over the filter's data, from one snapshot. Codes: Invalid (a day), Busy.
 func (r *Reports) Stats(ctx context.Context, f Filter) (Stats, error) {
 	args, err := r.filterArgs(f)
 	if err != nil {
@@ -133,16 +133,16 @@ func (r *Reports) Stats(ctx context.Context, f Filter) (Stats, error) {
 	return stats, nil
 }
 
-// filterArgs gives the statements' parameters. A day begins and ends in the database's zone.
+// filterArgs returns the statements' parameters. A day begins and ends in the database's zone.
 func (r *Reports) filterArgs(f Filter) ([]any, error) {
-	since, until := orElse(f.Since, "0001-01-01"), orElse(f.Until, "9998-12-31")
-	from, err := time.ParseInLocation(time.DateOnly, since, r.zone)
+	since, until := cmp.Or(f.Since, "0001-01-01"), cmp.Or(f.Until, "9998-12-31")
+	from, err := r.parseDay("since", since)
 	if err != nil {
-		return nil, session.Errorf(session.Invalid, "since %q is no day: it looks like 2026-02-11", clip(since)).At("since", "not a day")
+		return nil, err
 	}
-	to, err := time.ParseInLocation(time.DateOnly, until, r.zone)
+	to, err := r.parseDay("until", until)
 	if err != nil {
-		return nil, session.Errorf(session.Invalid, "until %q is no day: it looks like 2026-02-11", clip(until)).At("until", "not a day")
+		return nil, err
 	}
 	return []any{
 		sql.Named("since", since), sql.Named("until", until),
@@ -151,8 +151,17 @@ func (r *Reports) filterArgs(f Filter) ([]any, error) {
 	}, nil
 }
 
-// inSnapshot has all of f's statements see the database as of one moment. The driver's own
-// transactions may be immediate ones, which a read-only connection cannot begin.
+// parseDay returns the start of a day. Codes: Invalid.
+func (r *Reports) parseDay(name, day string) (time.Time, error) {
+	start, err := time.ParseInLocation(time.DateOnly, day, r.zone)
+	if err != nil {
+		return start, session.Errorf(session.Invalid, "%s %q is not a day; use the form 2026-02-11", name, clip(day)).At(name, "not a day")
+	}
+	return start, nil
+}
+
+// inSnapshot runs f's statements on one snapshot of the database. The driver's own transactions may be
+// immediate ones, which a read-only connection cannot begin.
 func inSnapshot(ctx context.Context, conn *sql.Conn, f func() error) (err error) {
 	if _, err := conn.ExecContext(ctx, `BEGIN DEFERRED`); err != nil {
 		return err
@@ -166,9 +175,9 @@ func inSnapshot(ctx context.Context, conn *sql.Conn, f func() error) (err error)
 }
 
 func readStats(ctx context.Context, conn *sql.Conn, f Filter, args []any) (Stats, error) {
-	source := rolledUp
+	source := usageFromRollUp
 	if f.Project != "" {
-		source = countedAnew
+		source = usageOfProject
 	}
 	usage, err := readUsage(ctx, conn, source, args)
 	if err != nil {
@@ -206,42 +215,35 @@ func readUsage(ctx context.Context, conn *sql.Conn, statement string, args []any
 }
 
 func sumUp(usage []usageRow) Stats {
-	all := group(usage, func(*usageRow) string { return "" }, func(*Bucket, *usageRow) {})
+	var all usageRow
+	for i := range usage {
+		all.add(&usage[i])
+	}
 	stats := Stats{
+		Sessions: all.sessions, Messages: all.messages, Prompts: all.prompts, Calls: all.calls, Tokens: all.tokens,
+		CostUSD: dollars(all.costNanoUSD, all.calls, all.unpricedCalls), UnpricedCalls: all.unpricedCalls,
 		ByDay:    group(usage, func(u *usageRow) string { return u.day }, func(b *Bucket, u *usageRow) { b.Day = u.day }),
 		ByModel:  group(usage, func(u *usageRow) string { return u.model }, func(b *Bucket, u *usageRow) { b.Model = u.model }),
 		BySource: group(usage, func(u *usageRow) string { return string(u.source) }, func(b *Bucket, u *usageRow) { b.Source = u.source }),
 	}
-	if len(all) == 1 {
-		b := all[0]
-		stats.Sessions, stats.Messages, stats.Prompts, stats.Calls = b.Sessions, b.Messages, b.Prompts, b.Calls
-		stats.Tokens, stats.CostUSD, stats.UnpricedCalls = b.Tokens, b.CostUSD, b.UnpricedCalls
-	} else {
-		stats.CostUSD = dollars(0, 0, 0)
-	}
 	stats.ByModel = slices.DeleteFunc(stats.ByModel, func(b Bucket) bool { return b.Calls == 0 })
-	slices.SortStableFunc(stats.ByModel, func(a, b Bucket) int { return cmp.Compare(cost(b), cost(a)) })
+	slices.SortStableFunc(stats.ByModel, func(a, b Bucket) int { return cmp.Compare(costOf(b), costOf(a)) })
 	slices.SortStableFunc(stats.BySource, func(a, b Bucket) int { return cmp.Compare(b.Messages, a.Messages) })
 	return stats
 }
 
-// group sums the rows that share a key; the groups come in the order of their keys.
+// group sums the rows with the same key, in the order of the keys.
 func group(usage []usageRow, key func(*usageRow) string, name func(*Bucket, *usageRow)) []Bucket {
 	sums := map[string]*usageRow{}
-	var keys []string
 	for i := range usage {
 		u := &usage[i]
-		sum := sums[key(u)]
-		if sum == nil {
-			sum = &usageRow{day: u.day, source: u.source, model: u.model}
-			sums[key(u)] = sum
-			keys = append(keys, key(u))
+		if sums[key(u)] == nil {
+			sums[key(u)] = &usageRow{day: u.day, source: u.source, model: u.model}
 		}
-		sum.add(u)
+		sums[key(u)].add(u)
 	}
-	slices.Sort(keys)
-	buckets := make([]Bucket, len(keys))
-	for i, k := range keys {
+	buckets := make([]Bucket, len(sums))
+	for i, k := range slices.Sorted(maps.Keys(sums)) {
 		u := sums[k]
 		buckets[i] = Bucket{
 			Sessions: u.sessions, Messages: u.messages, Prompts: u.prompts, Calls: u.calls, Tokens: u.tokens,
@@ -265,7 +267,7 @@ func (u *usageRow) add(other *usageRow) {
 	u.unpricedCalls += other.unpricedCalls
 }
 
-// dollars gives a sum of money, nil when there were calls and none had a price.
+// dollars returns a sum of money, nil when there are calls and none has a price.
 func dollars(nanoUSD, calls, unpriced int64) *float64 {
 	if calls > 0 && unpriced == calls {
 		return nil
@@ -274,16 +276,9 @@ func dollars(nanoUSD, calls, unpriced int64) *float64 {
 	return &usd
 }
 
-func cost(b Bucket) float64 {
+func costOf(b Bucket) float64 {
 	if b.CostUSD == nil {
 		return -1
 	}
 	return *b.CostUSD
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }

@@ -76,7 +76,7 @@ func TestStatsByDayModelAndSource(t *testing.T) {
 }
 
 // The roll-up and a recount give the same, so the two ways of Stats are one.
-func TestStatsOfTheOnlyProjectAreThoseOfAll(t *testing.T) {
+func TestStatsOfTheOnlyProjectEqualAll(t *testing.T) {
 	path := database(t, "testdata/fixture.sql")
 	db := open(t, path, "rw")
 	if _, err := db.ExecContext(t.Context(), `UPDATE sessions SET project = '/all'`); err != nil {
@@ -115,17 +115,17 @@ func TestStatsAsJSON(t *testing.T) {
 	}
 }
 
-func TestStatsRefuseADayThatIsNone(t *testing.T) {
+func TestStatsRejectInvalidDays(t *testing.T) {
 	for _, f := range []analytics.Filter{{Since: "Tuesday"}, {Until: "2026-13-01"}} {
 		_, err := reports(t).Stats(t.Context(), f)
-		if session.CodeOf(err) != session.Invalid || !strings.Contains(fmt.Sprint(err), "is no day") {
+		if session.CodeOf(err) != session.Invalid || !strings.Contains(fmt.Sprint(err), "is not a day") {
 			t.Errorf("%+v: got %v", f, err)
 		}
 	}
 }
 
 // A day of compactions is the zone's, as that of calls is.
-func TestStatsGoByTheZone(t *testing.T) {
+func TestStatsUseTheZone(t *testing.T) {
 	path := database(t, "testdata/fixture.sql")
 	east := analytics.New(open(t, path, "ro"), time.FixedZone("east", 14*3600))
 	s, err := east.Stats(t.Context(), analytics.Filter{Since: "2026-02-11"})
