@@ -9,9 +9,11 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/effort"
 )
 
 func TestDoctorFindsEachKindOfDamage(t *testing.T) {
+	effort.NotShort(t, "one goroutine checks forty databases")
 	drop := `DROP TRIGGER messages_immutable; DROP TRIGGER parts_immutable; DROP TRIGGER blobs_immutable; DROP TRIGGER messages_no_delete; DROP TRIGGER parts_no_delete; DROP TRIGGER blobs_no_delete; DROP TRIGGER blob_pieces_immutable; DROP TRIGGER blob_pieces_no_delete; DROP TRIGGER blobs_with_pieces; DROP TRIGGER blob_pieces_in_order;`
 	healthy := openTest(t)
 	sess := mustCreate(t, healthy, NewSession{})
