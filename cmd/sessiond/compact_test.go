@@ -199,7 +199,7 @@ func TestACompactionIsCancelledFromElsewhere(t *testing.T) {
 			}
 		},
 		"by a command": func(g *gardener, _ string) {
-			if out, err := d.command("compact", strings.TrimPrefix(g.path, "/v1/sessions/"), "--cancel").CombinedOutput(); err != nil || !bytes.Contains(out, []byte("is cancelled; nothing was changed.")) {
+			if out, err := d.command("compact", strings.TrimPrefix(g.path, "/v1/sessions/"), "--cancel").CombinedOutput(); err != nil || !bytes.Contains(out, []byte("is cancelled; nothing changed.")) {
 				t.Errorf("%s, %v", out, err)
 			}
 		},
