@@ -376,8 +376,8 @@ func callIDs(t *testing.T, e confEntry) []string {
 func entriesOf(t *testing.T, in []confEntry) []Entry {
 	t.Helper()
 	var out []Entry
-	for i, e := range in {
-		x := Entry{RowID: int64(i + 1), Kind: session.KindMessage, Role: session.Role(e.Role), Tokens: e.Tokens, InContext: true, Calls: callIDs(t, e)}
+	for _, e := range in {
+		x := Entry{Kind: session.KindMessage, Role: session.Role(e.Role), Tokens: e.Tokens, InContext: true, Calls: callIDs(t, e)}
 		switch {
 		case e.Role == "bash":
 			x.Kind, x.Role = session.KindBash, session.User

@@ -8,7 +8,6 @@ import (
 
 // Entry is a message as cutting and planning see it: no content.
 type Entry struct {
-	RowID     int64
 	Kind      session.Kind
 	Role      session.Role
 	Tokens    int64 // as it would be sent

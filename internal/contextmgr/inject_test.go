@@ -287,7 +287,7 @@ func TestPresetCodexLeavesCallsThatWait(t *testing.T) {
 	path := func(roles string) []Entry {
 		var all []Entry
 		for i, c := range roles {
-			e := Entry{RowID: int64(i + 1), Kind: session.KindMessage, InContext: true, Tokens: 10}
+			e := Entry{Kind: session.KindMessage, InContext: true, Tokens: 10}
 			switch c {
 			case 'u':
 				e.Role, e.Person = session.User, true

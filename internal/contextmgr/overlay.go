@@ -68,7 +68,7 @@ func (s *snapshot) plan(in overlayInput) Plan {
 		}
 	}
 	if cut, ok := s.cutOf(in.sameCut); ok {
-		return planAt(path, cut, rule.KeepTokens)
+		return planAt(path, cut)
 	}
 	return MakePlan(path, rule, room)
 }
@@ -99,7 +99,7 @@ func (s *snapshot) entries() []Entry {
 	for i := range s.Messages {
 		m := &s.Messages[i]
 		e := Entry{
-			RowID: m.RowID, Kind: m.Kind, Role: m.Role, InContext: m.InContext, Person: fromPerson(m),
+			Kind: m.Kind, Role: m.Role, InContext: m.InContext, Person: fromPerson(m),
 			Reasoning: len(m.Parts) > 0, Outputs: s.outputsOf(m, tools),
 		}
 		var unsent int64

@@ -7,7 +7,6 @@ import "sessiond/internal/session"
 type Plan struct {
 	Cut
 	NoGain string // why there is nothing to do; "" if there is something
-	Keep   int64  // the keep rule of the last attempt, in tokens
 
 	Hidden       int   // messages newly hidden, of those in the context
 	HiddenTokens int64 // their weight
@@ -48,16 +47,16 @@ func (r *PlanRoom) fits(kept int64) bool {
 // beside the summary, it first drops the rule for messages, then halves the one for tokens.
 func MakePlan(path []Entry, rule CutRule, room PlanRoom) Plan {
 	if len(path) == 0 {
-		return planAt(path, Cut{0, -1}, 0)
+		return planAt(path, Cut{0, -1})
 	}
-	p := planAt(path, FindCut(path, rule), rule.KeepTokens)
+	p := planAt(path, FindCut(path, rule))
 	for rule.KeepTokens+rule.KeepMessages > 0 && !room.fits(p.KeptTokens) {
 		if rule.KeepMessages > 0 {
 			rule.KeepMessages = 0
 		} else {
 			rule.KeepTokens /= 2
 		}
-		if next := planAt(path, FindCut(path, rule), rule.KeepTokens); next.First > p.First {
+		if next := planAt(path, FindCut(path, rule)); next.First > p.First {
 			p = next
 		}
 	}
@@ -65,8 +64,8 @@ func MakePlan(path []Entry, rule CutRule, room PlanRoom) Plan {
 }
 
 // planAt plans for a given cut.
-func planAt(path []Entry, cut Cut, keep int64) Plan {
-	p := Plan{Cut: cut, Keep: keep, Person: -1}
+func planAt(path []Entry, cut Cut) Plan {
+	p := Plan{Cut: cut, Person: -1}
 	if len(path) == 0 {
 		p.NoGain = "nothing to compact: no message came since the last compaction"
 		return p
@@ -118,7 +117,7 @@ func planClear(path []Entry, manual bool) Plan {
 	if !manual {
 		cut = cutAt(path, firstUnanswered(path))
 	}
-	p := planAt(path, cut, 0)
+	p := planAt(path, cut)
 	if p.Person >= 0 { // it is not shown again
 		p.KeptTokens, p.Person = p.KeptTokens-path[p.Person].Tokens, -1
 	}
@@ -136,7 +135,7 @@ func planTail(path []Entry, budget int64, room PlanRoom) Plan {
 		if first < 0 || first > unanswered {
 			first = unanswered
 		}
-		p := planAt(path, cutAt(path, first), budget)
+		p := planAt(path, cutAt(path, first))
 		if budget <= 0 || room.fits(p.KeptTokens) {
 			return p
 		}
@@ -151,9 +150,9 @@ const wordsShare = 0.3
 // newest words stand beside the summary.
 func planWords(path []Entry, budget int64, room PlanRoom) Plan {
 	if len(path) == 0 {
-		return planAt(path, Cut{0, -1}, 0)
+		return planAt(path, Cut{0, -1})
 	}
-	p := planAt(path, cutAt(path, firstUnanswered(path)), budget)
+	p := planAt(path, cutAt(path, firstUnanswered(path)))
 	if room.Threshold > 0 {
 		budget = max(0, min(budget, int64(wordsShare*float64(room.Threshold)), room.Threshold-room.Fixed-room.Summary-p.KeptTokens))
 		p.WordsRoom = budget

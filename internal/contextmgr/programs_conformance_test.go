@@ -388,7 +388,7 @@ func TestRealPrepareConformance(t *testing.T) {
 			var entries []contextmgr.Entry
 			for i := range path[start:] {
 				m := &path[start+i]
-				e := contextmgr.Entry{RowID: m.RowID, Kind: m.Kind, Role: m.Role, InContext: m.InContext, Tokens: piTokens(t, lines[start+i])}
+				e := contextmgr.Entry{Kind: m.Kind, Role: m.Role, InContext: m.InContext, Tokens: piTokens(t, lines[start+i])}
 				for _, p := range m.Calls() {
 					e.Calls = append(e.Calls, p.CallID)
 				}

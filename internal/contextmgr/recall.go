@@ -18,12 +18,10 @@ type Recall interface {
 
 // RecallQuery searches the messages of a path that an overlay hides.
 type RecallQuery struct {
-	Session session.ID
 	Head    int64   // row of the path's end
 	Before  int64   // hidden messages of the path have smaller rows
 	Pruned  []int64 // rows of kept messages that are partly hidden
 	Text    string
-	Terms   []string // the rare words of Text, lower-case; CJK as bigrams
 	Limit   int
 	Budget  time.Duration
 }
@@ -32,7 +30,6 @@ type RecallQuery struct {
 type Hit struct {
 	Message    session.Message
 	Neighbours []session.Message
-	Score      float64
 }
 
 const (
@@ -64,7 +61,7 @@ func (t *turn) recall(ctx context.Context) error {
 	}
 	before := s.Messages[0].RowID
 	hits, timedOut, err := t.m.cfg.Recall.Recall(ctx, RecallQuery{
-		Session: s.sess.ID, Head: *s.sess.HeadID, Before: before, Text: text, Terms: terms, Limit: maxHits + len(shown), Budget: s.numbers.RecallTime,
+		Head: *s.sess.HeadID, Before: before, Text: text, Limit: maxHits + len(shown), Budget: s.numbers.RecallTime,
 		Pruned: s.partlyHidden(),
 	})
 	if err != nil { // a context without recall is better than none

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// scan is a recall that reads the hidden path and counts the terms in each message.
+// scan is a recall that reads the hidden path and counts the terms of the query in each message.
 type scan struct {
 	store    func() *store.Store
 	asked    *[]RecallQuery
@@ -29,19 +29,20 @@ func (s scan) Recall(ctx context.Context, q RecallQuery) ([]Hit, bool, error) {
 		return nil, false, s.err
 	}
 	var hits []Hit
+	terms := map[int64]int{}
 	err := s.store().Walk(ctx, q.Head, func(m session.Message) bool {
 		n := 0
-		for _, term := range q.Terms {
+		for _, term := range Terms(q.Text) {
 			if strings.Contains(strings.ToLower(m.Text()), term) {
 				n++
 			}
 		}
 		if n > 0 && (m.RowID < q.Before || slices.Contains(q.Pruned, m.RowID)) {
-			hits = append(hits, Hit{Message: m, Score: float64(n)})
+			hits, terms[m.RowID] = append(hits, Hit{Message: m}), n
 		}
 		return true
 	})
-	slices.SortStableFunc(hits, func(a, b Hit) int { return int(b.Score - a.Score) })
+	slices.SortStableFunc(hits, func(a, b Hit) int { return terms[b.Message.RowID] - terms[a.Message.RowID] })
 	return hits[:min(len(hits), q.Limit)], s.timedOut, err
 }
 
@@ -138,7 +139,7 @@ func TestRecallHidesSecretsAndStaysInItsBudget(t *testing.T) {
 		}
 	}
 	q := (*asked)[0]
-	if diff := cmp.Diff([]string{"zebra", "crowns"}, q.Terms); diff != "" || q.Before == 0 || q.Budget != defaultRecallMS*time.Millisecond {
+	if diff := cmp.Diff([]string{"zebra", "crowns"}, Terms(q.Text)); diff != "" || q.Before == 0 || q.Budget != defaultRecallMS*time.Millisecond {
 		t.Errorf("query %+v", q)
 	}
 }

@@ -1,5 +1,5 @@
-// Package recall looks into the search index for what a context lost to a summary or to
-// pruning. It is what the context manager's Recall is in the daemon and in the commands.
+// Package recall searches the hidden messages of a context: those that a summary or pruning hides.
+// It implements the context manager's Recall with the search index and the store.
 package recall
 
 import (
@@ -13,14 +13,10 @@ import (
 	"sessiond/internal/store"
 )
 
-// neighbours is how many messages on each side of a hit come with it: a price stands in a
-// tool's result, what it is the price of in the question before.
-const neighbours = 1
-
 const (
-	withNeighbours = 4  // hits that are read with them, even when the time is over: the search was in vain otherwise
-	enough         = 8  // that were read: what is left then is hardly better
-	batch          = 10 // of the rest that are read between two looks at the clock
+	hitsWithNeighbours = 4 // best hits: read with one neighbour on each side, even after the time limit
+	enoughHits         = 8 // with so many read, a timeout is not reported
+	batchSize          = 10
 )
 
 // Lookup implements contextmgr.Recall.
@@ -29,11 +25,10 @@ type Lookup struct {
 	Store *store.Store
 }
 
-// Recall finds hidden messages, best first, and reads them with their neighbours. The time of
-// the query is that of both: hits that were not read by then are left, and timedOut says so
-// where only a few were.
+// Recall returns hidden messages, best first. The query's time limit covers the search and the
+// reading; timedOut reports that it left out hits while only few were read.
 func (l Lookup) Recall(ctx context.Context, q contextmgr.RecallQuery) (hits []contextmgr.Hit, timedOut bool, err error) {
-	until := time.Now().Add(q.Budget)
+	deadline := time.Now().Add(q.Budget)
 	path, err := l.Store.Spans(ctx, q.Head)
 	if err != nil {
 		return nil, false, err
@@ -42,19 +37,19 @@ func (l Lookup) Recall(ctx context.Context, q contextmgr.RecallQuery) (hits []co
 	if err != nil {
 		return nil, false, err
 	}
-	hidden := hiddenSpans(path, kept.ID)
-	ask := search.RecallQuery{Text: q.Text, Within: hidden, MaxHits: q.Limit, Time: q.Budget}
-	if len(q.Pruned) > 0 { // they stand among what is kept
-		ask.Within = spansOf(path)
-		ask.Allowed = func(row int64) bool { return row < q.Before || slices.Contains(q.Pruned, row) }
+	hidden := spansBefore(path, kept.ID)
+	request := search.RecallQuery{Text: q.Text, Within: hidden, MaxHits: q.Limit, Time: q.Budget}
+	if len(q.Pruned) > 0 { // these are among the kept messages
+		request.Within = toSearchSpans(path)
+		request.Allowed = func(row int64) bool { return row < q.Before || slices.Contains(q.Pruned, row) }
 	}
-	found, err := l.Index.Recall(ctx, ask)
+	found, err := l.Index.Recall(ctx, request)
 	if err != nil {
 		return nil, false, err
 	}
-	best := found.Hits[:min(len(found.Hits), withNeighbours)]
+	best := found.Hits[:min(len(found.Hits), hitsWithNeighbours)]
 	for _, f := range best {
-		hit, err := l.read(ctx, f, hidden)
+		hit, err := l.readWithNeighbours(ctx, f, hidden)
 		if err != nil {
 			return nil, false, err
 		}
@@ -62,11 +57,11 @@ func (l Lookup) Recall(ctx context.Context, q contextmgr.RecallQuery) (hits []co
 			hits = append(hits, hit)
 		}
 	}
-	for rest := range slices.Chunk(found.Hits[len(best):], batch) {
-		if !time.Now().Before(until) {
-			return hits, !found.Complete || len(hits) < enough, nil
+	for batch := range slices.Chunk(found.Hits[len(best):], batchSize) {
+		if !time.Now().Before(deadline) {
+			return hits, !found.Complete || len(hits) < enoughHits, nil
 		}
-		more, err := l.readAll(ctx, rest)
+		more, err := l.read(ctx, batch)
 		if err != nil {
 			return nil, false, err
 		}
@@ -75,8 +70,8 @@ func (l Lookup) Recall(ctx context.Context, q contextmgr.RecallQuery) (hits []co
 	return hits, !found.Complete, nil
 }
 
-// readAll reads hits without what stands beside them, in their order.
-func (l Lookup) readAll(ctx context.Context, found []search.RecallHit) ([]contextmgr.Hit, error) {
+// read reads hits without neighbours, in their order.
+func (l Lookup) read(ctx context.Context, found []search.RecallHit) ([]contextmgr.Hit, error) {
 	rows := make([]int64, len(found))
 	for i, f := range found {
 		rows[i] = f.RowID
@@ -88,16 +83,17 @@ func (l Lookup) readAll(ctx context.Context, found []search.RecallHit) ([]contex
 	var hits []contextmgr.Hit
 	for _, f := range found {
 		if i := slices.IndexFunc(msgs, func(m session.Message) bool { return m.RowID == f.RowID && m.ID == f.Ref }); i >= 0 {
-			hits = append(hits, contextmgr.Hit{Message: msgs[i], Score: f.Score})
+			hits = append(hits, contextmgr.Hit{Message: msgs[i]})
 		}
 	}
 	return hits, nil
 }
 
-// read reads a hit and the messages right before and after it, as far as they are hidden.
-func (l Lookup) read(ctx context.Context, f search.RecallHit, hidden []search.Span) (contextmgr.Hit, error) {
-	hit := contextmgr.Hit{Score: f.Score}
-	near, err := l.Store.MessagesAround(ctx, f.Ref, neighbours)
+// readWithNeighbours reads a hit and the hidden messages right before and after it: a price may be
+// in a tool's result, and the thing that it is the price of in the question before.
+func (l Lookup) readWithNeighbours(ctx context.Context, f search.RecallHit, hidden []search.Span) (contextmgr.Hit, error) {
+	var hit contextmgr.Hit
+	near, err := l.Store.MessagesAround(ctx, f.Ref, 1)
 	if err != nil {
 		return hit, err
 	}
@@ -105,14 +101,16 @@ func (l Lookup) read(ctx context.Context, f search.RecallHit, hidden []search.Sp
 		switch m := &near[i]; {
 		case m.RowID == f.RowID:
 			hit.Message = *m
-		case within(hidden, m.ID):
+		case slices.ContainsFunc(hidden, func(sp search.Span) bool {
+			return sp.Session == m.ID.Session && sp.From <= m.ID.Seq && m.ID.Seq <= sp.Through
+		}):
 			hit.Neighbours = append(hit.Neighbours, *m)
 		}
 	}
 	return hit, nil
 }
 
-func spansOf(path []store.Span) []search.Span {
+func toSearchSpans(path []store.Span) []search.Span {
 	all := make([]search.Span, len(path))
 	for i, sp := range path {
 		all[i] = search.Span{Session: sp.Session, From: sp.From, Through: sp.To}
@@ -120,27 +118,17 @@ func spansOf(path []store.Span) []search.Span {
 	return all
 }
 
-// hiddenSpans gives the part of a path (newest span first) that lies before the first kept message.
-func hiddenSpans(path []store.Span, kept session.MessageRef) []search.Span {
-	var hidden []search.Span
-	passed := false
-	for _, sp := range path {
-		to := sp.To
-		if !passed {
-			if sp.Session != kept.Session || kept.Seq < sp.From || kept.Seq > sp.To {
-				continue
-			}
-			passed, to = true, kept.Seq-1
-		}
-		if sp.From <= to {
-			hidden = append(hidden, search.Span{Session: sp.Session, From: sp.From, Through: to})
-		}
+// spansBefore returns the part of a path, newest span first, before the first kept message.
+func spansBefore(path []store.Span, kept session.MessageRef) []search.Span {
+	i := slices.IndexFunc(path, func(sp store.Span) bool {
+		return sp.Session == kept.Session && sp.From <= kept.Seq && kept.Seq <= sp.To
+	})
+	if i < 0 {
+		return nil
+	}
+	hidden := toSearchSpans(path[i:])
+	if hidden[0].Through = kept.Seq - 1; hidden[0].Through < hidden[0].From {
+		hidden = hidden[1:]
 	}
 	return hidden
-}
-
-func within(spans []search.Span, ref session.MessageRef) bool {
-	return slices.ContainsFunc(spans, func(sp search.Span) bool {
-		return sp.Session == ref.Session && sp.From <= ref.Seq && ref.Seq <= sp.Through
-	})
 }

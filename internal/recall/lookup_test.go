@@ -65,7 +65,7 @@ func check(t *testing.T, err error) {
 func ask(t *testing.T, l Lookup, path []session.Message, kept int, pruned ...int64) []contextmgr.Hit {
 	t.Helper()
 	hits, timedOut, err := l.Recall(t.Context(), contextmgr.RecallQuery{
-		Session: path[0].SessionID, Head: path[len(path)-1].RowID, Before: path[kept].RowID, Pruned: pruned,
+		Head: path[len(path)-1].RowID, Before: path[kept].RowID, Pruned: pruned,
 		Text: path[len(path)-1].Text(), Limit: 8, Budget: time.Minute,
 	})
 	check(t, err)
