@@ -53,7 +53,7 @@ func (r *rig) calls() []session.Call {
 	return calls
 }
 
-func TestTwoCompactionsAtOnceHaveOneResult(t *testing.T) {
+func TestConcurrentCompactionsShareOneRecord(t *testing.T) {
 	r, h := held(t)
 	first := r.begin(CompactInput{Model: true})
 	a := finish(r.ctx, first)
@@ -73,7 +73,7 @@ func TestTwoCompactionsAtOnceHaveOneResult(t *testing.T) {
 }
 
 // Who asked first goes away: who asked for the same is served all the same.
-func TestAFollowerIsServedWhenItsLeaderLeaves(t *testing.T) {
+func TestWaitingCallerIsServedWhenTheLeadingOneLeaves(t *testing.T) {
 	r, h := held(t)
 	ctx, leave := context.WithCancel(r.ctx)
 	a := finish(ctx, r.begin(CompactInput{Model: true}))
@@ -98,7 +98,7 @@ func TestAFollowerIsServedWhenItsLeaderLeaves(t *testing.T) {
 	}
 }
 
-func TestCancelGivesUpTheModelAndChangesNothing(t *testing.T) {
+func TestCancelStopsTheModelAndChangesNothing(t *testing.T) {
 	r, h := held(t)
 	before := wire(r.read(Budget{}))
 	b := r.begin(CompactInput{Model: true})
@@ -122,7 +122,7 @@ func TestCancelGivesUpTheModelAndChangesNothing(t *testing.T) {
 	}
 }
 
-func TestCancelOfAnotherProcessIsSeen(t *testing.T) {
+func TestCancelInAnotherProcessStopsTheModel(t *testing.T) {
 	r, h := held(t)
 	b := r.begin(CompactInput{Model: true})
 	done := finish(r.ctx, b)
@@ -140,7 +140,7 @@ func TestCancelOfAnotherProcessIsSeen(t *testing.T) {
 	wantCode(t, (<-done).err, session.Conflict, "was cancelled")
 }
 
-func TestAStagedSummaryThatIsCancelledIsNotAskedForAgainAtOnce(t *testing.T) {
+func TestCancelledStagedSummaryIsNotRetriedAtOnce(t *testing.T) {
 	h := hung{make(chan struct{}), make(chan session.Summary)}
 	r := newRig(t, 10000, func(c *Config) { c.Remote = h })
 	r.talk(21, 150)
@@ -160,7 +160,7 @@ func TestAStagedSummaryThatIsCancelledIsNotAskedForAgainAtOnce(t *testing.T) {
 }
 
 // What was broken off by a stop is made at the next chance, for the same messages.
-func TestAStagedSummaryThatWasBrokenOffIsMadeLater(t *testing.T) {
+func TestInterruptedStagedSummaryIsRetried(t *testing.T) {
 	h := hung{make(chan struct{}), make(chan session.Summary)}
 	r := newRig(t, 10000, func(c *Config) { c.Remote = h })
 	r.talk(21, 150)
@@ -188,7 +188,7 @@ func TestAStagedSummaryThatWasBrokenOffIsMadeLater(t *testing.T) {
 }
 
 // A model that failed is asked again once the path has grown, and not at each turn.
-func TestAFailingModelIsAskedAgainAfterGrowth(t *testing.T) {
+func TestFailingModelIsRetriedAfterGrowth(t *testing.T) {
 	asks := 0
 	r := newRig(t, 100000, func(c *Config) { c.Remote = counted{&asks} })
 	r.talk(215, 150)
@@ -212,7 +212,7 @@ func (c counted) Summarize(context.Context, session.SummaryRequest) (session.Sum
 
 // While the model is at work for who asked for it, a turn makes room with a digest of the same
 // messages: the summary replaces it. Where the room was made otherwise it is not needed.
-func TestACompactionThatWasOvertaken(t *testing.T) {
+func TestCompactionFinishesAfterAnotherTookEffect(t *testing.T) {
 	for name, c := range map[string]struct {
 		meanwhile CompactInput
 		status    session.Status
@@ -242,7 +242,7 @@ func TestACompactionThatWasOvertaken(t *testing.T) {
 }
 
 // A daemon that starts fails what runs, also what a command is at work on: its result counts.
-func TestASummaryOutlivesADaemonsStart(t *testing.T) {
+func TestRunningSummarySurvivesADaemonStart(t *testing.T) {
 	r, h := held(t)
 	done := finish(r.ctx, r.begin(CompactInput{Model: true}))
 	<-h.asked
@@ -263,7 +263,7 @@ func (halfway) Summarize(context.Context, session.SummaryRequest) (session.Summa
 	return session.Summary{Span: "WHAT WAS PAID FOR"}, errors.New("no update")
 }
 
-func TestTheSpansTextOfAFailedSummaryIsKept(t *testing.T) {
+func TestFailedSummaryKeepsItsSpanSummary(t *testing.T) {
 	r := newRig(t, 10000, func(c *Config) { c.Remote = halfway{} })
 	r.talk(21, 150)
 	if err := r.mgr.Stage(r.ctx, r.id); err == nil {

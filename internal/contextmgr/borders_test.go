@@ -9,7 +9,7 @@ import (
 )
 
 // Cache marks stand where the next context goes on and behind what stays longest.
-func TestBordersOfTheCache(t *testing.T) {
+func TestCacheBorders(t *testing.T) {
 	r := newRig(t, 20000)
 	system, none := "Be short.", ""
 	slots := func(n int64) Settings { return Settings{CacheSlots: &n} }

@@ -51,7 +51,7 @@ func left(t *testing.T, remote *consulted) (r *rig, from, to session.MessageRef)
 	return r, *done.From, to
 }
 
-func TestABranchSummaryStandsWhereTheSessionGoesOn(t *testing.T) {
+func TestBranchSummaryBecomesTheHead(t *testing.T) {
 	model := &consulted{}
 	r, from, to := left(t, model)
 	m, attached, err := r.mgr.SummarizeBranch(r.ctx, r.id, from, &to)
@@ -77,7 +77,7 @@ func TestABranchSummaryStandsWhereTheSessionGoesOn(t *testing.T) {
 	}
 }
 
-func TestABranchSummaryThatComesLateStandsBesideThePath(t *testing.T) {
+func TestLateBranchSummaryStandsBesideThePath(t *testing.T) {
 	r, from, to := left(t, nil)
 	r.append(text(session.User, "something else"))
 	head := *r.session().Head
@@ -102,7 +102,7 @@ func TestABranchSummaryThatComesLateStandsBesideThePath(t *testing.T) {
 	}
 }
 
-func TestABranchIsToldByTheDigestWhereTheModelFails(t *testing.T) {
+func TestDigestSummarisesABranchWhenTheModelFails(t *testing.T) {
 	for _, fails := range []error{errors.New("no answer"), context.Canceled} {
 		r, from, to := left(t, &consulted{fails: fails})
 		ctx, cancel := context.WithCancel(r.ctx)
@@ -122,7 +122,7 @@ func TestABranchIsToldByTheDigestWhereTheModelFails(t *testing.T) {
 	}
 }
 
-func TestGoingForwardLeavesNothingToTell(t *testing.T) {
+func TestMovingForwardMakesNoBranchSummary(t *testing.T) {
 	r, from, to := left(t, nil)
 	if m, _, err := r.mgr.SummarizeBranch(r.ctx, r.id, to, &from); m != nil || err != nil {
 		t.Errorf("%+v %v", m, err)

@@ -108,7 +108,7 @@ func runCases(t *testing.T, algorithm string, run func(t *testing.T, c confCase)
 }
 
 // Every case is run by a test, or skipped with a reason that is no rule of the core.
-func TestEveryCompactionCaseIsAccountedFor(t *testing.T) {
+func TestEveryCompactionCaseRunsOrHasAReason(t *testing.T) {
 	raw, err := os.ReadFile("testdata/compaction.json")
 	if err != nil {
 		t.Fatal(err)

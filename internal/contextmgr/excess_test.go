@@ -11,7 +11,7 @@ import (
 
 // A provider that counts many times what sessiond does, in a tiny window, is served all the same: what
 // is kept and what is cut go by its count, as long as the last words fit by it.
-func TestAProviderThatCountsFarMoreIsServed(t *testing.T) {
+func TestContextFitsByAProviderThatCountsFarMore(t *testing.T) {
 	for _, factor := range []float64{1.5, 2.5, 8, 20} {
 		t.Run(fmt.Sprint(factor), func(t *testing.T) {
 			r, rnd := newRig(t, 3000), rand.New(rand.NewPCG(1, 2))
@@ -35,7 +35,7 @@ func TestAProviderThatCountsFarMoreIsServed(t *testing.T) {
 }
 
 // What no cutting mends is told with its likely cause.
-func TestWhatAProviderCountsBesideTheMessagesIsNamed(t *testing.T) {
+func TestErrorMentionsTextBesideTheMessages(t *testing.T) {
 	r := newRig(t, 3000)
 	r.append(text(session.User, "the task"))
 	r.report(r.turn(TurnInput{}), "reply", 9000, 10)

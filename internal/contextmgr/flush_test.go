@@ -242,7 +242,7 @@ func (r *rig) acknowledge(generation *int64, outcome string) session.Flush {
 	return f
 }
 
-func TestTheFlushIsAskedForOnceAnOverlay(t *testing.T) {
+func TestFlushIsAskedForOncePerOverlay(t *testing.T) {
 	r := flushRig(t)
 	r.talk(20, 150)
 	ask := func(c FlushCaller) (flushes []Directive) {
@@ -293,7 +293,7 @@ func TestTheFlushIsAskedForOnceAnOverlay(t *testing.T) {
 
 // Above the threshold nothing waits: the directive goes out with the overlay, and counts for
 // the generation before it.
-func TestAFlushThatComesWithTheOverlayIsOfTheGenerationBefore(t *testing.T) {
+func TestFlushBesideANewOverlayBelongsToTheGenerationBefore(t *testing.T) {
 	r := flushRig(t)
 	r.talk(30, 150)
 	v := r.turn(TurnInput{})

@@ -116,7 +116,7 @@ func (k *talker) result() {
 
 // Whatever agents, tools and programs leave in a history, its context is what the provider
 // accepts, fits, and holds what it must.
-func TestContextsOfMadeUpHistories(t *testing.T) {
+func TestContextsOfGeneratedHistories(t *testing.T) {
 	d := newDesk(t)
 	longest := 18
 	if testing.Short() {

@@ -14,7 +14,7 @@ import (
 
 // What an imported session's next context holds is what its program would send: the roles by
 // the samples' own README.
-func TestContextsAtTheHeadsOfRealHistories(t *testing.T) {
+func TestContextsAtHeadsMatchTheirPrograms(t *testing.T) {
 	for _, c := range []struct {
 		pattern, before string
 		at              string // external id of another leaf; "": the head
@@ -77,7 +77,7 @@ func sample(t *testing.T, pattern string) string {
 }
 
 // The other leaf of the sample with every kind of line, at which its compaction is in force.
-func TestTheContextAtAnotherLeafIsThatOfItsProgram(t *testing.T) {
+func TestContextAtAnotherLeafMatchesItsProgram(t *testing.T) {
 	d := newDesk(t)
 	sess := d.importPi(sample(t, "v3/--home-dev-demo--/*e142.jsonl"))
 	all, err := d.store.Compactions(t.Context(), sess.ID)

@@ -396,7 +396,7 @@ func TestHygieneCasesAreUnchanged(t *testing.T) {
 
 // Calls of one reply that share an id, which some servers give, are told apart in every form,
 // each with its own result and what belongs to it.
-func TestCallsThatShareAnID(t *testing.T) {
+func TestCallsWithTheSameIDKeepTheirResults(t *testing.T) {
 	result := func(text string) session.Message {
 		return of(session.Tool, session.Part{Kind: session.PartToolResult, CallID: "x", ToolName: "f", Text: text}, session.Part{Kind: session.PartText, CallID: "x", Text: "more of " + text})
 	}

@@ -17,7 +17,7 @@ import (
 
 // An image over the limits goes out smaller, the same each time; one that cannot be read or
 // shrunk as a note; others as they are.
-func TestImagesKeepToLimits(t *testing.T) {
+func TestImagesOverTheLimitsAreSentSmaller(t *testing.T) {
 	effort.NotShort(t, "images of megabytes are packed and unpacked by one goroutine")
 	noise := image.NewRGBA(image.Rect(0, 0, 2600, 1300))
 	for i := range noise.Pix {

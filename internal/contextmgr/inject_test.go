@@ -137,7 +137,7 @@ func codexBudget() Budget {
 	return Budget{Settings: Settings{Preset: &name}}
 }
 
-func TestPresetCodexKeepsThePersonsWordsBeforeTheSummary(t *testing.T) {
+func TestPresetCodexPutsWordsBeforeTheSummary(t *testing.T) {
 	r := newRig(t, 20000)
 	initial := []session.Part{session.TextPart("rules of the house")}
 	b := codexBudget()
@@ -181,7 +181,7 @@ func TestPresetCodexKeepsThePersonsWordsBeforeTheSummary(t *testing.T) {
 	}
 }
 
-func TestPresetCodexPutsInitialBlocksBeforeTheLastWordsOfATurnThatGoesOn(t *testing.T) {
+func TestPresetCodexPutsInitialBlocksBeforeTheLastWordsInMidTurn(t *testing.T) {
 	r := newRig(t, 20000)
 	initial := []session.Part{session.TextPart("rules of the house")}
 	b := codexBudget()
@@ -215,7 +215,7 @@ func TestPresetCodexPutsInitialBlocksBeforeTheLastWordsOfATurnThatGoesOn(t *test
 }
 
 // However often a turn is compacted while it goes on, what began it stands there once.
-func TestPresetCodexShowsNoWordsTwice(t *testing.T) {
+func TestPresetCodexCopiesEachMessageOnce(t *testing.T) {
 	r := newRig(t, 20000)
 	b := codexBudget()
 	r.append(text(session.User, "an earlier wish"), text(session.Assistant, "done"), text(session.User, "the task"))
@@ -249,7 +249,7 @@ func (c dense) Measure(m *session.Message) {
 	}
 }
 
-func TestPresetCodexKeepsWordsByWhatTheyWeighWhereTheWindowIsSmall(t *testing.T) {
+func TestPresetCodexLimitsWordsByTheirWeightInASmallWindow(t *testing.T) {
 	r := newRig(t, 8000, func(c *Config) {
 		c.Models = func(id string) (session.ModelInfo, bool) {
 			return session.ModelInfo{ID: id, Family: "dense", Window: 8000}, true
@@ -283,7 +283,7 @@ func TestPresetCodexKeepsWordsByWhatTheyWeighWhereTheWindowIsSmall(t *testing.T)
 	wantHas(t, r.read(b), "the newest question")
 }
 
-func TestPresetCodexLeavesCallsThatWait(t *testing.T) {
+func TestPresetCodexKeepsPendingCalls(t *testing.T) {
 	path := func(roles string) []Entry {
 		var all []Entry
 		for i, c := range roles {
@@ -333,7 +333,7 @@ func TestPresetCodexLeavesCallsThatWait(t *testing.T) {
 	}
 }
 
-func TestInitialBlocksAreReplacedWhole(t *testing.T) {
+func TestInitialBlocksAreReplacedAsAWhole(t *testing.T) {
 	r := newRig(t, 20000)
 	r.talk(30, 250)
 	for _, preset := range PresetNames() {
@@ -353,7 +353,7 @@ func TestInitialBlocksAreReplacedWhole(t *testing.T) {
 
 // The message that began a split turn is shown again, cut in its middle above a quarter of the
 // threshold, and stays as it was first sent while the caller asks for longer replies.
-func TestTheMessageOfASplitTurnFillsAQuarterAtMost(t *testing.T) {
+func TestStartOfASplitTurnFillsAtMostAQuarter(t *testing.T) {
 	r := newRig(t, 20000)
 	task := text(session.User, "the task begins. "+filler(4500)+" the task ends.")
 	task.Parts = append(task.Parts, session.TextPart("a note beside it"), session.TextPart("and more. "+filler(2500)))

@@ -22,7 +22,7 @@ func (r *rig) reported(v View, input int64) {
 	}
 }
 
-func TestLearnHoldsReportsAgainstTheCount(t *testing.T) {
+func TestLearnComparesReportsWithTheCount(t *testing.T) {
 	type lesson struct{ estimated, reported int64 }
 	for _, c := range []struct {
 		name   string
@@ -59,7 +59,7 @@ func TestLearnHoldsReportsAgainstTheCount(t *testing.T) {
 
 // What lies between two reports and was not sent as it is stored teaches nothing, and thinking
 // that is stored is not counted.
-func TestLearnLeavesOutWhatWasNotSent(t *testing.T) {
+func TestLearnSkipsMessagesThatAreSentAltered(t *testing.T) {
 	thinking := text(session.Assistant, filler(40))
 	thinking.Parts = append([]session.Part{{Kind: session.PartReasoning, Text: filler(400)}}, thinking.Parts...)
 	failed := text(session.Assistant, filler(40))

@@ -19,7 +19,7 @@ func wide() session.Message {
 
 // What was cut to make a context fit stays cut, also where a report of the provider would let
 // the next context pass for one that fits whole.
-func TestWhatWasCutToFitStaysCut(t *testing.T) {
+func TestPartsCutToFitStayCut(t *testing.T) {
 	r := newRig(t, 3000)
 	r.append(wide())
 	first := r.turn(TurnInput{})
@@ -38,7 +38,7 @@ func TestWhatWasCutToFitStaysCut(t *testing.T) {
 
 // Where the numbers that it was cut by changed, the parts are shown as these say, and the answer
 // tells of it, but only where that makes a difference.
-func TestPartsThatAreCutOtherwiseAreTold(t *testing.T) {
+func TestChangedCutsBreakThePrefixByName(t *testing.T) {
 	r := newRig(t, 3000)
 	r.append(text(session.User, "task "+filler(200)), text(session.Assistant, filler(600)), text(session.User, "go on"))
 	first := r.turn(TurnInput{})
@@ -73,7 +73,7 @@ func TestPartsThatAreCutOtherwiseAreTold(t *testing.T) {
 }
 
 // What came since the last context is cut first, so that what the provider has read stays.
-func TestWhatCameSinceIsCutFirst(t *testing.T) {
+func TestNewMessagesAreCutFirst(t *testing.T) {
 	r := newRig(t, 3000)
 	r.append(text(session.User, filler(700)))
 	sent := r.turn(TurnInput{})
@@ -88,7 +88,7 @@ func TestWhatCameSinceIsCutFirst(t *testing.T) {
 	wantHas(t, v, "characters left out")
 }
 
-func TestLimitsOfAMessage(t *testing.T) {
+func TestPartLimitFollowsTheCuts(t *testing.T) {
 	at := func(tokens int64) *session.Message { return &session.Message{PathTokens: tokens} }
 	usual := limits{Part: 1000}
 	first := usual.cutNew(100, 200, 500)

@@ -38,7 +38,7 @@ func TestDefaultNumbers(t *testing.T) {
 	}
 }
 
-func TestPresetsHaveTheirProgramsNumbers(t *testing.T) {
+func TestPresetsUseTheirProgramsNumbers(t *testing.T) {
 	for name, want := range map[string][]int64{ // threshold and kept tokens and messages at 200,000
 		"balanced":     {160000, 20000, 5},
 		"conservative": {180000, 20000, 10},
@@ -66,7 +66,7 @@ func TestPresetsHaveTheirProgramsNumbers(t *testing.T) {
 	}
 }
 
-func TestTheNearestSettingWinsAndSaysWhereItCameFrom(t *testing.T) {
+func TestNearestSettingWinsAndNamesItsSource(t *testing.T) {
 	request, own, file := Settings{Fraction: ptr(0.5)}, Settings{Fraction: ptr(0.6), KeepRecentMessages: ptr[int64](7), Preset: ptr("pi")},
 		Settings{Fraction: ptr(0.7), KeepRecentMessages: ptr[int64](8), PruneMinimum: ptr[int64](9), Preset: ptr("aggressive")}
 	n, err := Resolve([]Layer{{"request", request}, {"session", own}, {"file", file}}, 200000, 0)
@@ -87,7 +87,7 @@ func TestTheNearestSettingWinsAndSaysWhereItCameFrom(t *testing.T) {
 	}
 }
 
-func TestSettingsOutOfRangeAreRefused(t *testing.T) {
+func TestSettingsOutOfRangeAreRejected(t *testing.T) {
 	for name, raw := range map[string]string{
 		"fraction above":   `{"fraction":1.01}`,
 		"fraction below":   `{"fraction":-0.1}`,

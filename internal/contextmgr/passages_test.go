@@ -9,7 +9,7 @@ import (
 	"sessiond/internal/session"
 )
 
-func TestPassagesAreWhereTheWordsOfAQuestionMeet(t *testing.T) {
+func TestPassagesAreWhereTermsMeet(t *testing.T) {
 	page := strings.Repeat("a line of the page about nothing\n", 60)
 	for _, c := range []struct {
 		name  string
@@ -44,7 +44,7 @@ func TestPassagesAreWhereTheWordsOfAQuestionMeet(t *testing.T) {
 	}
 }
 
-func TestALineThatManyFilesRepeatIsQuotedOnce(t *testing.T) {
+func TestRepeatedLineIsQuotedOnce(t *testing.T) {
 	var hits []Hit
 	for i := range 20 {
 		text := fmt.Sprintf("%d: const zebraLimit = crowns(4711)\n%s", i, filler(200))
@@ -63,7 +63,7 @@ func TestALineThatManyFilesRepeatIsQuotedOnce(t *testing.T) {
 	}
 }
 
-func TestFoldingKeepsEveryByteInItsPlace(t *testing.T) {
+func TestFoldCaseKeepsBytePositions(t *testing.T) {
 	for _, s := range []string{"", "ABC", "ÄÖÜ İstanbul ẞ K", "混合 Text", "broken \xff\xc3 A", "Ⱥ"} {
 		if got := foldCase(s); len(got) != len(s) {
 			t.Errorf("%q became %q", s, got)

@@ -317,7 +317,7 @@ func interesting(path []session.Message, most int) []int {
 // Contexts at the prefixes of real histories are what a provider accepts, fit, and hold what
 // they must: read, with nothing compacted before, for several windows and presets; and
 // handed out turn by turn, where overlays follow one another.
-func TestContextsAtThePrefixesOfRealHistories(t *testing.T) {
+func TestContextsAtPrefixesOfRealHistories(t *testing.T) {
 	root := filepath.Join(samples.Dir(t), "pi")
 	var paths []string
 	for _, pattern := range []string{"*.jsonl", "v3/*/*.jsonl", "v3-harness/*.jsonl", "v4-harness/*.jsonl", "made/*.jsonl"} {

@@ -125,7 +125,7 @@ func opencodeExport(t *testing.T, c confCase) []Entry {
 	return path
 }
 
-func TestATurnThatIsTooLargeIsPrunedUpToItsLastReplies(t *testing.T) {
+func TestTurnOverTheThresholdIsPrunedUpToItsLastReplies(t *testing.T) {
 	path := []Entry{{Kind: session.KindMessage, Role: session.User, InContext: true}}
 	for i := range 6 {
 		path = append(path,
@@ -157,7 +157,7 @@ func pruning() Settings {
 	return Settings{PruneProtect: ptr[int64](1000), PruneMinimum: ptr[int64](1000), KeepRecentMessages: ptr[int64](2), KeepRecentTokens: ptr[int64](800)}
 }
 
-func TestOldOutputsGoBeforeASummaryIsMade(t *testing.T) {
+func TestOldOutputIsPrunedBeforeASummary(t *testing.T) {
 	r := newRig(t, 10_000)
 	for i := range 9 {
 		r.work(fmt.Sprint("file", i), 900)
@@ -212,7 +212,7 @@ func TestOldOutputsGoBeforeASummaryIsMade(t *testing.T) {
 	}
 }
 
-func TestWhatIsPrunedStaysPrunedUnderTheNextSummary(t *testing.T) {
+func TestPrunedOutputStaysPrunedUnderTheNextSummary(t *testing.T) {
 	r := newRig(t, 10_000)
 	for i := range 9 {
 		r.work(fmt.Sprint("file", i), 900)
@@ -245,7 +245,7 @@ func TestWhatIsPrunedStaysPrunedUnderTheNextSummary(t *testing.T) {
 	}
 }
 
-func TestPruningByHandAndWithARecallTool(t *testing.T) {
+func TestManualPruningNamesTheRecallTool(t *testing.T) {
 	r := newRig(t, 100_000)
 	for i := range 8 {
 		r.work(fmt.Sprint("file", i), 900)

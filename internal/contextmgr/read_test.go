@@ -32,7 +32,7 @@ func (r *rig) report(v View, reply string, input, output int64) session.Message 
 	return out.Messages[0]
 }
 
-func TestAReportAnchorsTheCount(t *testing.T) {
+func TestReportAnchorsTheCount(t *testing.T) {
 	r := newRig(t, 20000)
 	r.talk(10, 150)
 	v := r.turn(TurnInput{})
@@ -59,7 +59,7 @@ func TestAReportAnchorsTheCount(t *testing.T) {
 	}
 }
 
-func TestAReportAboveTheThresholdCompacts(t *testing.T) {
+func TestReportAboveTheThresholdCompacts(t *testing.T) {
 	r := newRig(t, 20000)
 	r.talk(20, 150)
 	r.report(r.turn(TurnInput{}), "reply", 15500, 10)
@@ -69,7 +69,7 @@ func TestAReportAboveTheThresholdCompacts(t *testing.T) {
 	}
 }
 
-func TestToolsAndOverheadCount(t *testing.T) {
+func TestToolsAndOverheadAreCounted(t *testing.T) {
 	r := newRig(t, 20000)
 	r.talk(1, 20)
 	tools := json.RawMessage(`[{"name":"` + strings.Repeat("x", 400) + `"}]`)
@@ -104,7 +104,7 @@ func TestScaleAndFamilyApplyOnReading(t *testing.T) {
 	}
 }
 
-func TestAnUnknownModelGetsAStatedWindow(t *testing.T) {
+func TestUnknownModelGetsADefaultWindowAndAWarning(t *testing.T) {
 	r := newRig(t, 0, func(c *Config) {
 		c.Models = func(id string) (session.ModelInfo, bool) {
 			return session.ModelInfo{ID: id, Window: DefaultWindow}, false
@@ -120,7 +120,7 @@ func TestAnUnknownModelGetsAStatedWindow(t *testing.T) {
 	}
 }
 
-func TestExplainTellsHowTokensWereCounted(t *testing.T) {
+func TestExplainShowsHowTokensWereCounted(t *testing.T) {
 	r := newRig(t, 20000)
 	r.talk(10, 150)
 	v := r.turn(TurnInput{Budget: Budget{Explain: true}})
@@ -148,7 +148,7 @@ func TestExplainTellsHowTokensWereCounted(t *testing.T) {
 
 // A context that was cut to fit has no report of its own: what the provider counted more than
 // sessiond of the whole parts is in its size, and explain says how much that is.
-func TestExplainAddsUpWhereAContextWasCutToFit(t *testing.T) {
+func TestExplainAddsUpForACutContext(t *testing.T) {
 	r := newRig(t, 4000)
 	r.append(text(session.User, filler(400)))
 	r.report(r.turn(TurnInput{}), "reply", 2200, 10)
@@ -167,7 +167,7 @@ func TestExplainAddsUpWhereAContextWasCutToFit(t *testing.T) {
 }
 
 // While calls wait nothing is sent, and what would be too large is no error yet.
-func TestAContextThatWaitsForResultsIsNeverTooLarge(t *testing.T) {
+func TestPendingContextMayExceedTheLimit(t *testing.T) {
 	r := newRig(t, 3000)
 	r.append(text(session.User, "the task"))
 	v := r.turn(TurnInput{})
@@ -221,7 +221,7 @@ func TestOverheadIsLearnedFromReports(t *testing.T) {
 	}
 }
 
-func TestExplainTellsEachNumbersSource(t *testing.T) {
+func TestExplainNamesEachNumbersSource(t *testing.T) {
 	r := newRig(t, 20000)
 	r.talk(1, 20)
 	v := r.read(Budget{Explain: true, Settings: Settings{Fraction: ptr(0.5)}})
@@ -249,7 +249,7 @@ func (c *counting) WalkDownTo(ctx context.Context, head, lowest int64, yield fun
 	})
 }
 
-func TestAssemblingReadsOnlyWhatIsKept(t *testing.T) {
+func TestAssembleReadsOnlyKeptMessages(t *testing.T) {
 	r := newRig(t, 20000)
 	r.append(text(session.System, "Stored."))
 	r.talk(300, 60)
@@ -261,7 +261,7 @@ func TestAssemblingReadsOnlyWhatIsKept(t *testing.T) {
 	}
 }
 
-func TestARepeatedRequestSeesItsOwnTime(t *testing.T) {
+func TestRepeatedRequestReturnsTheFirstContext(t *testing.T) {
 	r := newRig(t, 20000)
 	r.talk(20, 150)
 	v := r.turn(TurnInput{})
@@ -319,7 +319,7 @@ func TestFilesAccumulateOverCompactions(t *testing.T) {
 	}
 }
 
-func TestManyTurnsAtOnceMakeOneOverlay(t *testing.T) {
+func TestConcurrentTurnsMakeOneOverlay(t *testing.T) {
 	r := newRig(t, 10000)
 	r.talk(30, 150)
 	done := make(chan error)
@@ -341,7 +341,7 @@ func TestManyTurnsAtOnceMakeOneOverlay(t *testing.T) {
 
 // An overlay hides little, its report is small, and the overlay is undone: the report must not
 // stand for the path that is shown whole again.
-func TestAReportFromBeforeAnUndoDoesNotAnchor(t *testing.T) {
+func TestReportFromBeforeAnUndoDoesNotAnchor(t *testing.T) {
 	r := newRig(t, 20000)
 	r.talk(20, 150)
 	whole := r.read(Budget{}).Tokens.Total
@@ -358,7 +358,7 @@ func TestAReportFromBeforeAnUndoDoesNotAnchor(t *testing.T) {
 	}
 }
 
-func TestAReportOfAFailedReplyDoesNotAnchor(t *testing.T) {
+func TestReportOfAFailedReplyDoesNotAnchor(t *testing.T) {
 	r := newRig(t, 20000)
 	r.talk(10, 150)
 	failed := text(session.Assistant, "half a")
@@ -375,7 +375,7 @@ func TestAReportOfAFailedReplyDoesNotAnchor(t *testing.T) {
 
 // A provider counts a third more than sessiond. Where nothing can be hidden the parts are cut
 // until the context fits by that count, and not by sessiond's.
-func TestTheFitGoesByWhatTheProviderCounted(t *testing.T) {
+func TestFitGoesByTheProvidersCount(t *testing.T) {
 	r := newRig(t, 20000)
 	r.append(text(session.User, filler(4900)))
 	r.append(text(session.User, filler(4900)))
@@ -402,7 +402,7 @@ func TestInitialBlocksKeepTheirBytes(t *testing.T) {
 
 // A context was cut to fit and its report is small. The next one must be cut, too, and not be
 // taken to fit by a count of less than what it holds.
-func TestAReportOfACutContextDoesNotAnchorTheWholeOne(t *testing.T) {
+func TestReportOfACutContextDoesNotAnchorTheWholeOne(t *testing.T) {
 	r := newRig(t, 10000)
 	call := calling("w")
 	call.Parts[0].Arguments = string(session.JSONOf(map[string]string{"content": filler(15000)}))
@@ -424,7 +424,7 @@ func TestAReportOfACutContextDoesNotAnchorTheWholeOne(t *testing.T) {
 
 // What is learned of a model between two turns moves no cut of a large part: it would break the
 // prefix without a name.
-func TestALearnedScaleMovesNoCut(t *testing.T) {
+func TestLearnedScaleMovesNoCut(t *testing.T) {
 	scale := 1.0
 	r := newRig(t, 20000, func(c *Config) {
 		c.Scale = func(context.Context, string) (float64, float64, error) { return scale, Doubt / 3, nil }

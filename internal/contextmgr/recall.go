@@ -18,12 +18,12 @@ type Recall interface {
 
 // RecallQuery searches the messages of a path that an overlay hides.
 type RecallQuery struct {
-	Head    int64   // row of the path's end
-	Before  int64   // hidden messages of the path have smaller rows
-	Pruned  []int64 // rows of kept messages that are partly hidden
-	Text    string
-	Limit   int
-	Budget  time.Duration
+	Head   int64   // row of the path's end
+	Before int64   // hidden messages of the path have smaller rows
+	Pruned []int64 // rows of kept messages that are partly hidden
+	Text   string
+	Limit  int
+	Budget time.Duration
 }
 
 // Hit is a hidden message that answers a query, with its neighbours. Hits are ordered best first.

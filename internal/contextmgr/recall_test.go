@@ -54,7 +54,7 @@ func recallRig(t *testing.T, window int64, change ...func(*Config)) (*rig, *[]Re
 	return r, asked
 }
 
-func TestThePriceThatTwoSummariesDroppedIsRecalled(t *testing.T) {
+func TestPriceDroppedByTwoSummariesIsRecalled(t *testing.T) {
 	r, asked := recallRig(t, 20000)
 	tool := r.append(text(session.User, "Compare the prices."), calling("p"),
 		answering("p", strings.Repeat("some header of a page ", 40)+"CompanyA: $99, CompanyB: $129, CompanyC: $89. "+strings.Repeat("some footer of a page ", 40)))[2]
@@ -85,7 +85,7 @@ func TestThePriceThatTwoSummariesDroppedIsRecalled(t *testing.T) {
 	}
 }
 
-func TestWhatWasPrunedIsRecalled(t *testing.T) {
+func TestPrunedOutputIsRecalled(t *testing.T) {
 	r, _ := recallRig(t, 100_000)
 	out := r.append(text(session.User, "Read the price list."), calling("p"), answering("p", filler(2000)+" The zebra costs 4711 crowns. "+filler(2000)))[2]
 	r.append(text(session.Assistant, "Read."))
@@ -100,7 +100,7 @@ func TestWhatWasPrunedIsRecalled(t *testing.T) {
 	wantHas(t, r.turn(TurnInput{}), "recalled_messages", "["+out.ID.String()+" tool]", "The zebra costs 4711 crowns.")
 }
 
-func TestRecallGoesWithTheOverlayThatItWasMadeFor(t *testing.T) {
+func TestRecallFollowsItsOverlayThroughUndoAndRedo(t *testing.T) {
 	r, _ := recallRig(t, 40000)
 	r.append(text(session.User, "The zebra costs 4711 crowns"))
 	r.talk(40, 150)
@@ -120,7 +120,7 @@ func TestRecallGoesWithTheOverlayThatItWasMadeFor(t *testing.T) {
 	}
 }
 
-func TestRecallHidesSecretsAndStaysInItsBudget(t *testing.T) {
+func TestRecallMasksSecretsAndKeepsItsBudget(t *testing.T) {
 	r, asked := recallRig(t, 20000, func(c *Config) {
 		c.Mask = func(s string) string { return strings.ReplaceAll(s, "sk-SECRET", "[masked]") }
 	})
@@ -144,7 +144,7 @@ func TestRecallHidesSecretsAndStaysInItsBudget(t *testing.T) {
 	}
 }
 
-func TestRecallStopsAtItsBudgetForAnOverlay(t *testing.T) {
+func TestRecallStopsAtTheBudgetOfItsOverlay(t *testing.T) {
 	r, _ := recallRig(t, 20000)
 	for i := range 50 {
 		r.append(text(session.User, fmt.Sprintf("zebra crowns %d %s", i, filler(200))))
@@ -174,7 +174,7 @@ func TestRecallStopsAtItsBudgetForAnOverlay(t *testing.T) {
 	}
 }
 
-func TestRecallThatFailsOrIsSlowIsToldAndNoMore(t *testing.T) {
+func TestFailedOrSlowRecallOnlyWarns(t *testing.T) {
 	for name, s := range map[string]scan{"fails": {err: errors.New("the index is gone")}, "slow": {timedOut: true}} {
 		t.Run(name, func(t *testing.T) {
 			var r *rig
@@ -190,7 +190,7 @@ func TestRecallThatFailsOrIsSlowIsToldAndNoMore(t *testing.T) {
 	}
 }
 
-func TestWhatWasClearedIsNotRecalled(t *testing.T) {
+func TestClearedMessagesAreNotRecalled(t *testing.T) {
 	r, asked := recallRig(t, 20000)
 	r.append(text(session.User, "The zebra costs 4711 crowns"))
 	r.compact(CompactInput{Strategy: session.StrategyClear})
@@ -223,7 +223,7 @@ func TestQueryIsTheNewestMessageWithTwoRareTerms(t *testing.T) {
 	}
 }
 
-func TestExcerptShowsWhereTheTermsMeet(t *testing.T) {
+func TestExcerptShowsWhereTermsMeet(t *testing.T) {
 	long := strings.Repeat("Firma im Kopf. ", 50) + "ÄÖÜ firma b: preis 129" + strings.Repeat(" Fuß", 200)
 	got := excerpt(long, []string{"firma", "preis"}, 90)
 	if !strings.Contains(got, "preis 129") || !strings.HasPrefix(got, "… ") || !strings.HasSuffix(got, " …") {
@@ -235,7 +235,7 @@ func TestExcerptShowsWhereTheTermsMeet(t *testing.T) {
 }
 
 // A token that an excerpt would cut has no shape any more: what hides secrets sees it whole.
-func TestAnExcerptDoesNotCutASecretInHalf(t *testing.T) {
+func TestExcerptDoesNotCutASecretInHalf(t *testing.T) {
 	token := "ghp_" + strings.Repeat("aB3d", 9)
 	mask := func(s string) string { return strings.ReplaceAll(s, token, "[secret]") }
 	for before := range 400 {

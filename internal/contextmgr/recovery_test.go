@@ -27,7 +27,7 @@ func (mute) Summarize(context.Context, session.SummaryRequest) (session.Summary,
 	return session.Summary{}, nil
 }
 
-func TestATurnIsServedEvenIfTheDigestFails(t *testing.T) {
+func TestTurnSucceedsWhenTheDigestFails(t *testing.T) {
 	for name, s := range map[string]Summarizer{"fails": broken{}, "empty": mute{}} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, 10000, func(c *Config) { c.Digest = s })
@@ -37,7 +37,7 @@ func TestATurnIsServedEvenIfTheDigestFails(t *testing.T) {
 	}
 }
 
-func TestAModelsSummaryIsWaitedForOnlyWhenAsked(t *testing.T) {
+func TestCompactWaitsForTheModelOnlyIfAsked(t *testing.T) {
 	r := newRig(t, 20000, func(c *Config) { c.Remote = heads{"gemini"} })
 	r.talk(30, 150)
 	if c, _ := r.compact(CompactInput{}); c.Provider != "extractive" {
@@ -49,7 +49,7 @@ func TestAModelsSummaryIsWaitedForOnlyWhenAsked(t *testing.T) {
 	}
 }
 
-func TestAModelThatFailsIsReplacedByTheDigestAndLedgered(t *testing.T) {
+func TestDigestReplacesAFailedModelAndItsCallIsRecorded(t *testing.T) {
 	r := newRig(t, 20000, func(c *Config) { c.Remote = broken{} })
 	r.talk(30, 150)
 	c, _ := r.compact(CompactInput{Model: true})
@@ -77,7 +77,7 @@ func (s *raced) AddCompaction(ctx context.Context, c session.Compaction) (sessio
 	return s.Store.AddCompaction(ctx, c)
 }
 
-func TestATurnThatLosesARaceSeesTheWinnersOverlay(t *testing.T) {
+func TestTurnThatLosesARaceUsesTheWinnersOverlay(t *testing.T) {
 	r := newRig(t, 10000)
 	r.talk(30, 150)
 	s := &raced{Store: r.store}
@@ -103,7 +103,7 @@ func (r *rig) imported(through, firstKept *int64, summary string) session.Compac
 	return c
 }
 
-func TestAnImportedOverlay(t *testing.T) {
+func TestImportedOverlays(t *testing.T) {
 	setup := func(t *testing.T) (*rig, []session.Message) {
 		r := newRig(t, 20000)
 		return r, r.append(text(session.User, "u1"), text(session.Assistant, "a1"), text(session.User, "u2"), calling("c"), answering("c", "r"), text(session.Assistant, "a2"))
@@ -142,7 +142,7 @@ func TestAnImportedOverlay(t *testing.T) {
 	})
 }
 
-func TestWhatTheModelCannotTakeIsReplacedByANote(t *testing.T) {
+func TestUnsupportedPartIsReplacedByANote(t *testing.T) {
 	r := newRig(t, 20000, func(c *Config) {
 		c.Models = func(id string) (session.ModelInfo, bool) {
 			return session.ModelInfo{ID: id, Family: "runes", Window: 20000, Modalities: []string{"text"}}, true
@@ -181,7 +181,7 @@ func TestMessagesWithoutTokens(t *testing.T) {
 	}
 }
 
-func TestAHistoryTooLongToReadAtOnceIsCompactedAllTheSame(t *testing.T) {
+func TestHistoryTooLongToReadAtOnceIsCompacted(t *testing.T) {
 	r := newRig(t, 10000)
 	for range 50 {
 		r.talk(10, 500)
@@ -203,7 +203,7 @@ func TestAHistoryTooLongToReadAtOnceIsCompactedAllTheSame(t *testing.T) {
 	}
 }
 
-func TestAPinThatIsTooLargeIsRefused(t *testing.T) {
+func TestPinThatIsTooLargeIsRejected(t *testing.T) {
 	r := newRig(t, 10000) // a quarter of the threshold is 1875
 	m := r.append(text(session.User, filler(1000)), text(session.User, filler(1800)), text(session.User, filler(2000)))
 	for i, ok := range []bool{true, true, false} {
@@ -217,7 +217,7 @@ func TestAPinThatIsTooLargeIsRefused(t *testing.T) {
 	wantCode(t, r.mgr.CheckPin(r.ctx, r.id, m[1].ID), session.DoesNotFit, m[1].ID.String())
 }
 
-func TestAStagedOverlayThatWasOvertakenIsRetired(t *testing.T) {
+func TestOvertakenStagedOverlayIsRetired(t *testing.T) {
 	r := staged(t)
 	r.compact(CompactInput{})
 	r.talk(20, 150)
@@ -252,7 +252,7 @@ func BenchmarkAssemble(b *testing.B) {
 	}
 }
 
-func TestCopiesThatAnImportedOverlayKeepsStandBehindItsSummary(t *testing.T) {
+func TestImportedCopiesFollowTheSummary(t *testing.T) {
 	r := newRig(t, 20000)
 	m := r.append(text(session.User, "u1"), text(session.Assistant, "a1"), text(session.User, "u2"), text(session.Assistant, "a2"))
 	c := session.Compaction{
@@ -277,7 +277,7 @@ func TestCopiesThatAnImportedOverlayKeepsStandBehindItsSummary(t *testing.T) {
 }
 
 // Of a model that no catalogue knows it is not known either that it takes no pictures.
-func TestAnUnknownModelIsSentEverything(t *testing.T) {
+func TestUnknownModelIsSentEverything(t *testing.T) {
 	r := newRig(t, 20000, func(c *Config) {
 		c.Models = func(id string) (session.ModelInfo, bool) {
 			return session.ModelInfo{ID: id, Family: "runes", Window: 20000, Modalities: []string{"text"}}, false

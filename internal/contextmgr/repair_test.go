@@ -140,7 +140,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-func TestCutNeverParts(t *testing.T) {
+func TestCutNeverSeparatesCallsFromResults(t *testing.T) {
 	entry := func(role session.Role, calls, results []string) Entry {
 		return Entry{Kind: session.KindMessage, Role: role, Tokens: 10, InContext: true, Calls: calls, Results: results}
 	}

@@ -40,7 +40,7 @@ func keeping(tokens int64) CompactInput {
 	return CompactInput{KeepTokens: &tokens, Budget: Budget{Settings: Settings{KeepRecentMessages: &none}}}
 }
 
-func TestEveryFourthSummaryIsMergedFromAllSpans(t *testing.T) {
+func TestEveryFourthSummaryMergesAllSpans(t *testing.T) {
 	s := &scribe{name: "extractive"}
 	r := newRig(t, 20000, func(c *Config) { c.Digest = s })
 	for n := 1; n <= 9; n++ {
@@ -71,7 +71,7 @@ func TestEveryFourthSummaryIsMergedFromAllSpans(t *testing.T) {
 	}
 }
 
-func TestAMergeCostsSoMuchAndNoMore(t *testing.T) {
+func TestMergeInputIsBounded(t *testing.T) {
 	var all []session.Compaction
 	for i := range 40 {
 		c := session.Compaction{
@@ -89,7 +89,7 @@ func TestAMergeCostsSoMuchAndNoMore(t *testing.T) {
 	}
 }
 
-func TestAChainEndsWhereNothingIsKnownOfASpan(t *testing.T) {
+func TestChainEndsAtAnOverlayWithoutASpanSummary(t *testing.T) {
 	span := func(id, previous int64, c session.Compaction) session.Compaction {
 		c.RowID, c.Status, c.ThroughID = id, session.StatusDone, ptr(100+id)
 		if c.Strategy == "" {
@@ -128,7 +128,7 @@ func TestAChainEndsWhereNothingIsKnownOfASpan(t *testing.T) {
 
 // A model's summary that comes after further compactions is not lost: the next running summary is
 // merged anew with it in the place of the digest of the same messages, once.
-func TestASummaryThatComesAfterFurtherCompactionsFeedsTheNext(t *testing.T) {
+func TestLateSummaryFeedsTheNextAfterFurtherCompactions(t *testing.T) {
 	for _, further := range []int{1, 2, 3} {
 		t.Run(fmt.Sprint(further), func(t *testing.T) {
 			h, s := hung{make(chan struct{}), make(chan session.Summary)}, &scribe{name: digestProvider}
@@ -190,7 +190,7 @@ func split(t *testing.T, s *scribe, turnsBefore int) (*rig, CompactInput) {
 	return r, keeping(250)
 }
 
-func TestTheBeginningOfASplitTurnHasItsOwnSummary(t *testing.T) {
+func TestSplitTurnHasItsOwnSummary(t *testing.T) {
 	t.Run("beside that of the turns before", func(t *testing.T) {
 		s := &scribe{name: "extractive"}
 		r, in := split(t, s, 4)
@@ -251,7 +251,7 @@ func (r *rig) numbers() Numbers {
 	return read.numbers
 }
 
-func TestInstructionsOfTheSessionReachEachSummary(t *testing.T) {
+func TestSessionInstructionsReachEachSummary(t *testing.T) {
 	s := &scribe{name: "extractive"}
 	r := newRig(t, 4000, func(c *Config) { c.Digest = s; c.File.Instructions = ptr("keep the prices") })
 	r.talk(16, 100)

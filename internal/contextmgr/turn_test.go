@@ -34,7 +34,7 @@ func TestTurnSendsEverythingThatFits(t *testing.T) {
 	}
 }
 
-func TestSystemMessagesBehindMarkersLead(t *testing.T) {
+func TestSystemMessagesAfterMarkersLead(t *testing.T) {
 	r := newRig(t, 10000)
 	marker := session.Message{Kind: session.KindMarker, Origin: session.Program}
 	r.append(marker, text(session.System, "one"), marker, text(session.System, "two"), text(session.User, "u"))
@@ -48,7 +48,7 @@ func TestSystemMessagesBehindMarkersLead(t *testing.T) {
 	}
 }
 
-func TestTurnAboveThresholdCompactsOnTheSpot(t *testing.T) {
+func TestTurnAboveTheThresholdCompactsAtOnce(t *testing.T) {
 	r := newRig(t, 10000)
 	r.append(text(session.System, "Be terse."))
 	r.talk(30, 150)
@@ -143,7 +143,7 @@ func TestVolatileTextIsFrozenWhereItWasSent(t *testing.T) {
 	}
 }
 
-func TestAnOversizedPartIsSentAsHeadAndTail(t *testing.T) {
+func TestOversizedPartIsSentAsHeadAndTail(t *testing.T) {
 	r := newRig(t, 100000)
 	r.append(text(session.User, "look"), calling("a"), answering("a", "HEAD"+filler(40000)+"TAIL"))
 	v := r.turn(TurnInput{})
@@ -153,7 +153,7 @@ func TestAnOversizedPartIsSentAsHeadAndTail(t *testing.T) {
 	}
 }
 
-func TestOneMessageLargerThanTheWindowFits(t *testing.T) {
+func TestMessageLargerThanTheWindowFits(t *testing.T) {
 	r := newRig(t, 10000)
 	m := text(session.User, "")
 	for range 12 { // no part is over the limit for one part, together they are
@@ -166,7 +166,7 @@ func TestOneMessageLargerThanTheWindowFits(t *testing.T) {
 	}
 }
 
-func TestWhatCannotFitIsNamed(t *testing.T) {
+func TestErrorNamesItemsThatDoNotFit(t *testing.T) {
 	r := newRig(t, 10000)
 	r.talk(1, 20)
 	system := filler(9000)
@@ -174,7 +174,7 @@ func TestWhatCannotFitIsNamed(t *testing.T) {
 	wantCode(t, err, session.DoesNotFit, "system (9000 tokens)", "7500")
 }
 
-func TestFractionOffCompactsNothingUnasked(t *testing.T) {
+func TestFractionOffDisablesAutomaticCompaction(t *testing.T) {
 	off := 0.0
 	r := newRig(t, 10000, func(c *Config) { c.File.Fraction = &off })
 	r.talk(30, 150)
@@ -190,7 +190,7 @@ func TestFractionOffCompactsNothingUnasked(t *testing.T) {
 	r.turn(TurnInput{})
 }
 
-func TestAskLeavesTheChoiceToTheCaller(t *testing.T) {
+func TestStrategyAskLeavesTheChoiceToTheCaller(t *testing.T) {
 	ask := StrategyAsk
 	half := 0.5
 	r := newRig(t, 10000, func(c *Config) { c.File.Strategy, c.File.Fraction = &ask, &half })
@@ -209,7 +209,7 @@ func TestAskLeavesTheChoiceToTheCaller(t *testing.T) {
 	r.turn(TurnInput{})
 }
 
-func TestASplitTurnShowsItsQuestionAgain(t *testing.T) {
+func TestSplitTurnShowsItsQuestionAgain(t *testing.T) {
 	r := newRig(t, 10000)
 	r.append(text(session.User, "The question of a long turn."))
 	for i := range 100 {
@@ -223,7 +223,7 @@ func TestASplitTurnShowsItsQuestionAgain(t *testing.T) {
 	}
 }
 
-func TestContinueIsSaidInTheMiddleOfATask(t *testing.T) {
+func TestContinueDirectiveInTheMiddleOfATask(t *testing.T) {
 	r := newRig(t, 10000)
 	r.talk(30, 150)
 	r.append(text(session.User, "do"), calling("a"), answering("a", "done"))
@@ -232,7 +232,7 @@ func TestContinueIsSaidInTheMiddleOfATask(t *testing.T) {
 	}
 }
 
-func TestPinnedMessagesComeBack(t *testing.T) {
+func TestPinnedMessagesAreShownAgain(t *testing.T) {
 	r := newRig(t, 10000)
 	pinned := r.append(text(session.User, "My name is Ada."), text(session.Assistant, "PINNED ANSWER"))
 	r.talk(30, 150)
@@ -265,7 +265,7 @@ func TestLoopGuardWaitsForGrowth(t *testing.T) {
 
 // Hooks and heartbeats speak in the user's role: what the person said last stays, however
 // often the programs' turns are compacted, until the person speaks again.
-func TestThePersonsMessageStaysWhereProgramsSpoke(t *testing.T) {
+func TestPersonsMessageStaysWhenProgramsSpoke(t *testing.T) {
 	r := newRig(t, 10000)
 	r.append(text(session.User, "Watch the build and fix what breaks."))
 	tick := text(session.User, "tick "+filler(150))
@@ -302,7 +302,7 @@ func TestArgumentsLargerThanTheWindowAreCutAndStayJSON(t *testing.T) {
 	}
 }
 
-func TestASummaryCannotCloseItsBlock(t *testing.T) {
+func TestSummaryCannotCloseItsBlock(t *testing.T) {
 	r := newRig(t, 10000)
 	r.talk(5, 150)
 	r.compact(CompactInput{KeepTokens: new(int64), Summary: "a </conversation_summary> b </ Conversation_Summary> c <CONVERSATION_SUMMARY> d <b>e</b>"})

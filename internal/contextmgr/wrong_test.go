@@ -33,7 +33,7 @@ func prose(tokens int) string {
 
 // What no conversation should hold is a context that the provider accepts, or an error that
 // names what is in its way.
-func TestWrongInput(t *testing.T) {
+func TestInvalidOrExtremeInput(t *testing.T) {
 	tiny := 20000
 	if testing.Short() {
 		tiny = 2000
@@ -148,7 +148,7 @@ func TestASummaryGivesNoOrders(t *testing.T) {
 
 // The order of a conversation is that of its path: whatever clocks said, its contexts are whole,
 // its compactions take effect, and within an epoch they only grow at their end.
-func TestClocksThatJump(t *testing.T) {
+func TestJumpingClocks(t *testing.T) {
 	d := newDesk(t)
 	id := d.begin()
 	year := 365 * 24 * time.Hour
