@@ -10,7 +10,7 @@ import (
 	"sessiond/internal/store"
 )
 
-// held is a rig whose model holds its answers.
+// held is a rig whose model answers only when released.
 func held(t *testing.T) (*rig, hung) {
 	h := hung{make(chan struct{}), make(chan session.Summary)}
 	r := newRig(t, 20000, func(c *Config) { c.Remote = h })
@@ -25,7 +25,7 @@ type answered struct {
 	err error
 }
 
-// finish lets a compaction go on behind the test.
+// finish runs Finish in the background.
 func finish(ctx context.Context, b *Begun) chan answered {
 	done := make(chan answered, 1)
 	go func() {
@@ -72,7 +72,7 @@ func TestConcurrentCompactionsShareOneRecord(t *testing.T) {
 	}
 }
 
-// Who asked first goes away: who asked for the same is served all the same.
+// If the leading caller goes away, the one that waits for the same result still gets it.
 func TestWaitingCallerIsServedWhenTheLeadingOneLeaves(t *testing.T) {
 	r, h := held(t)
 	ctx, leave := context.WithCancel(r.ctx)
@@ -107,7 +107,7 @@ func TestCancelStopsTheModelAndChangesNothing(t *testing.T) {
 	if _, err := r.mgr.Cancel(r.ctx, r.id, b.Record.RowID); err != nil {
 		t.Fatal(err)
 	}
-	got := <-done // the model still holds its answer
+	got := <-done // the model has not answered yet
 	wantCode(t, got.err, session.Conflict, "was cancelled")
 	if c := r.compactions()[0]; c.Status != session.StatusFailed || c.Reason != session.ReasonCancelled {
 		t.Errorf("%s: %s", c.Status, c.Reason)
@@ -159,7 +159,7 @@ func TestCancelledStagedSummaryIsNotRetriedAtOnce(t *testing.T) {
 	}
 }
 
-// What was broken off by a stop is made at the next chance, for the same messages.
+// A staged summary that a stop interrupted is retried for the same messages.
 func TestInterruptedStagedSummaryIsRetried(t *testing.T) {
 	h := hung{make(chan struct{}), make(chan session.Summary)}
 	r := newRig(t, 10000, func(c *Config) { c.Remote = h })
@@ -187,7 +187,7 @@ func TestInterruptedStagedSummaryIsRetried(t *testing.T) {
 	}
 }
 
-// A model that failed is asked again once the path has grown, and not at each turn.
+// A failed model is asked again once the path has grown, not at each turn.
 func TestFailingModelIsRetriedAfterGrowth(t *testing.T) {
 	asks := 0
 	r := newRig(t, 100000, func(c *Config) { c.Remote = counted{&asks} })
@@ -210,8 +210,8 @@ func (c counted) Summarize(context.Context, session.SummaryRequest) (session.Sum
 	return session.Summary{}, errors.New("no answer")
 }
 
-// While the model is at work for who asked for it, a turn makes room with a digest of the same
-// messages: the summary replaces it. Where the room was made otherwise it is not needed.
+// While the model works, a turn compacts with a digest of the same messages: the summary replaces
+// it. After a compaction of other messages it is not needed.
 func TestCompactionFinishesAfterAnotherTookEffect(t *testing.T) {
 	for name, c := range map[string]struct {
 		meanwhile CompactInput
@@ -241,7 +241,7 @@ func TestCompactionFinishesAfterAnotherTookEffect(t *testing.T) {
 	}
 }
 
-// A daemon that starts fails what runs, also what a command is at work on: its result counts.
+// A starting daemon fails every running record. The result of a command that still runs counts.
 func TestRunningSummarySurvivesADaemonStart(t *testing.T) {
 	r, h := held(t)
 	done := finish(r.ctx, r.begin(CompactInput{Model: true}))
@@ -256,7 +256,7 @@ func TestRunningSummarySurvivesADaemonStart(t *testing.T) {
 	wantHas(t, r.read(Budget{}), "MODEL")
 }
 
-// halfway is a model that tells of the span and fails at the update.
+// halfway is a model that summarises the span and fails at the update.
 type halfway struct{}
 
 func (halfway) Summarize(context.Context, session.SummaryRequest) (session.Summary, error) {

@@ -8,8 +8,8 @@ import (
 	"sessiond/internal/session"
 )
 
-// A context of 200 messages, as turns hand it out: read, decided, recorded and put into the
-// provider's form; and the reads of the store alone, to hold it against.
+// A context of 200 messages as turns make it: read, decided, recorded and encoded for the provider;
+// beside it the store's reads alone.
 func BenchmarkContextOf200Messages(b *testing.B) {
 	d := newDesk(b)
 	id := d.begin()

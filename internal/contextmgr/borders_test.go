@@ -8,7 +8,7 @@ import (
 	"sessiond/internal/session"
 )
 
-// Cache marks stand where the next context goes on and behind what stays longest.
+// Cache marks stand at the end of the context and after the parts that last longest.
 func TestCacheBorders(t *testing.T) {
 	r := newRig(t, 20000)
 	system, none := "Be short.", ""

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// ranAt says which test runs the cases of an algorithm, one subtest for each.
+// ranAt names the test that runs the cases of an algorithm, one subtest each.
 func ranAt() map[string]string {
 	return map[string]string{
 		"sessiond.threshold":          "conformance_test.go TestThresholdConformance",
@@ -41,7 +41,7 @@ func ranAt() map[string]string {
 	}
 }
 
-// skippedCases are those that are not run, with the reason.
+// skippedCases are the cases that do not run, with the reason.
 func skippedCases() map[string]string {
 	const (
 		ownRepair     = "no preset or importer repairs so: "
@@ -91,7 +91,7 @@ func skippedCases() map[string]string {
 	}
 }
 
-// SkippedCase gives the reason to tests outside of the package; "" for a case that runs.
+// SkippedCase returns the reason for tests of other packages; "" for a case that runs.
 func SkippedCase(id string) string { return skippedCases()[id] }
 
 // runCases runs the cases of an algorithm, each under its id.
@@ -107,7 +107,7 @@ func runCases(t *testing.T, algorithm string, run func(t *testing.T, c confCase)
 	}
 }
 
-// Every case is run by a test, or skipped with a reason that is no rule of the core.
+// Every case is run by a test or skipped with a reason; cases of the core are never skipped.
 func TestEveryCompactionCaseRunsOrHasAReason(t *testing.T) {
 	raw, err := os.ReadFile("testdata/compaction.json")
 	if err != nil {

@@ -240,7 +240,7 @@ func TestInvalidCompactionsAreRejected(t *testing.T) {
 	}
 }
 
-// hung is a remote summariser that answers when it is let go.
+// hung is a remote summarizer that answers when released.
 type hung struct {
 	asked chan struct{}
 	free  chan session.Summary
@@ -271,7 +271,7 @@ func TestNoTurnWaitsForTheModel(t *testing.T) {
 	staged := make(chan error)
 	go func() { staged <- r.mgr.Stage(r.ctx, <-soft) }()
 	<-h.asked
-	for range 100 { // the model holds its answer all the while
+	for range 100 { // the model does not answer meanwhile
 		r.talk(1, 60)
 		r.turn(TurnInput{})
 	}
@@ -289,7 +289,7 @@ func TestNoTurnWaitsForTheModel(t *testing.T) {
 	wantLacks(t, r.turn(TurnInput{}), "MODEL") // it never breaks a live prefix
 }
 
-// staged brings a session to where a digest and a model's summary are staged.
+// staged grows a session until a digest and a model's summary are staged.
 func staged(t *testing.T) *rig {
 	r := newRig(t, 10000, func(c *Config) { c.Remote = heads{"gemini"} })
 	r.talk(21, 150)
@@ -419,8 +419,8 @@ func TestLateSummaryReplacesItsDigestWhenIdleOrFeedsTheNext(t *testing.T) {
 	wantHas(t, r.read(Budget{}), "LATE MODEL SUMMARY")
 }
 
-// Nothing is left to hide and the provider still refuses: the caller is not sent round in
-// circles.
+// If nothing is left to hide and the provider still rejects the context, the caller gets an error
+// instead of endless retries.
 func TestOverflowsWithNothingToHideEndInAnError(t *testing.T) {
 	r := newRig(t, 40000)
 	r.append(text(session.User, filler(300)))

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// confCase is a case of compaction.json. cases_test.go says where each is run, or why it is not.
+// confCase is a case of compaction.json. cases_test.go says where each runs, or why it does not.
 type confCase struct {
 	ID        string
 	Algorithm string
@@ -40,7 +40,7 @@ type confEntry struct {
 	Calls  []json.RawMessage
 	CallID string `json:"call_id"`
 
-	Compaction bool // of opencode: it asks for one
+	Compaction bool // of opencode: requests a compaction
 
 	Target      string
 	Replacement *int `json:"replacement_tokens"`
@@ -172,7 +172,7 @@ func TestEstimateConformance(t *testing.T) {
 						CacheReadTokens: e.Usage.CacheRead, CacheWriteTokens: e.Usage.CacheWrite,
 					}
 					w.Report = call.ContextTokens()
-					if e.Usage.Total != 0 { // what the importer makes of a provider's own total
+					if e.Usage.Total != 0 { // as the importer reads a provider's own total
 						w.Report = e.Usage.Total
 					}
 				}
@@ -267,7 +267,7 @@ func TestPrepareConformance(t *testing.T) {
 	}
 }
 
-// TestRepairConformance runs every case with close_calls, since no case says what waits.
+// TestRepairConformance runs every case with close_calls, since no case names pending calls.
 func TestRepairConformance(t *testing.T) {
 	for _, c := range conformance(t, "sessiond.repair") {
 		t.Run(c.ID, func(t *testing.T) {
@@ -291,8 +291,8 @@ func TestRepairConformance(t *testing.T) {
 	}
 }
 
-// TestOtherRepairsConformance runs the cases of other programs' repairs where sessiond's own
-// comes to the same; no preset and no importer uses theirs, so the others are skipped.
+// TestOtherRepairsConformance runs the cases of other programs' repairs that sessiond repairs alike.
+// No preset and no importer uses their rules, so the others are skipped.
 func TestOtherRepairsConformance(t *testing.T) {
 	for _, algorithm := range []string{"pi.close_orphans", "openclaw.repair_pairs", "codex.normalize", "codex.remove_first"} {
 		runCases(t, algorithm, func(t *testing.T, c confCase) {
@@ -415,8 +415,8 @@ func pathOf(entries []confEntry, leaf string) []confEntry {
 	return path
 }
 
-// sinceOverlay makes an overlay of the newest compaction record, as the importer does: the
-// path then begins with what that kept, and records are no messages.
+// sinceOverlay makes an overlay of the newest compaction record, as the importer does. The path then
+// begins with the kept messages, and records are no messages.
 func sinceOverlay(path []confEntry) (since []confEntry, previous any) {
 	from := 0
 	for i, e := range slices.Backward(path) {
@@ -437,7 +437,7 @@ func sinceOverlay(path []confEntry) (since []confEntry, previous any) {
 	return since, previous
 }
 
-// editedEntries gives the path as cutting sees it, with what later entries change of earlier ones.
+// editedEntries returns the path as cutting sees it, with the edits that later entries make.
 func editedEntries(t *testing.T, path []confEntry) []Entry {
 	t.Helper()
 	entries := entriesOf(t, path)

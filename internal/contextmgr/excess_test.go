@@ -9,8 +9,8 @@ import (
 	"sessiond/internal/session"
 )
 
-// A provider that counts many times what sessiond does, in a tiny window, is served all the same: what
-// is kept and what is cut go by its count, as long as the last words fit by it.
+// A context in a tiny window fits by the count of a provider that counts many times as much as
+// sessiond: keeping and cutting go by that count.
 func TestContextFitsByAProviderThatCountsFarMore(t *testing.T) {
 	for _, factor := range []float64{1.5, 2.5, 8, 20} {
 		t.Run(fmt.Sprint(factor), func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestContextFitsByAProviderThatCountsFarMore(t *testing.T) {
 	}
 }
 
-// What no cutting mends is told with its likely cause.
+// If cutting does not help, the error names the likely cause.
 func TestErrorMentionsTextBesideTheMessages(t *testing.T) {
 	r := newRig(t, 3000)
 	r.append(text(session.User, "the task"))

@@ -6,8 +6,8 @@ import (
 	"sessiond/internal/session"
 )
 
-// Stage is one round of what the daemon's jobs do above the soft threshold: a digest at once,
-// then a model's summary beside it if one is due. Neither takes effect by this.
+// Stage does what the daemon's jobs do above the soft threshold: it stages a digest, then a model's
+// summary if one is due.
 func (m *Manager) Stage(ctx context.Context, id session.ID) error {
 	due, err := m.StageDigest(ctx, id)
 	if err != nil || !due {

@@ -13,7 +13,7 @@ import (
 	"sessiond/internal/session"
 )
 
-// flushCase is a case of the areas flush and compaction; internal/routing counts them all.
+// flushCase is a case of the areas flush and compaction; internal/routing counts all cases.
 type flushCase struct {
 	ID, Area            string
 	Given, When, Expect json.RawMessage
@@ -66,7 +66,7 @@ type flushGiven struct {
 	}
 }
 
-// moltbotNumbers are those of the preset that the cases are about.
+// moltbotNumbers are the numbers of the cases' preset.
 func moltbotNumbers(t *testing.T, reserve, floor, window int64) Numbers {
 	t.Helper()
 	name := presetMoltbot
@@ -123,8 +123,7 @@ func TestFlushConformance(t *testing.T) {
 	}
 }
 
-// recordFlush plays a flush turn in a real store: overlays are the cycles, and their order is
-// the count.
+// recordFlush records a flush turn in a real store. The cases' cycles are overlays, counted in order.
 func recordFlush(t *testing.T, entry flushEntry, c flushCase) {
 	t.Helper()
 	w := into[struct {
@@ -209,7 +208,7 @@ func TestCompactionConformance(t *testing.T) {
 				e := g.Entry
 				counters := routing.Counters{InputTokens: e.InputTokens, OutputTokens: e.OutputTokens, TotalTokens: e.TotalTokens, Fresh: e.TotalTokensFresh, Compactions: e.CompactionCount}
 				for _, event := range w.Events {
-					if event.Kind == "compaction_end" && !event.WillRetry { // one that will be tried again is no done record
+					if event.Kind == "compaction_end" && !event.WillRetry { // a compaction that is retried has no finished record
 						counters.Compacted(event.After)
 					}
 				}
@@ -228,7 +227,7 @@ func TestCompactionConformance(t *testing.T) {
 	}
 }
 
-// flushRig is a rig whose agent is asked for memory flushes.
+// flushRig is a rig with memory flushes enabled.
 func flushRig(t *testing.T) *rig {
 	return newRig(t, 10000, func(c *Config) { c.Flush = FlushSettings{Enabled: true} })
 }
@@ -262,7 +261,7 @@ func TestFlushIsAskedForOncePerOverlay(t *testing.T) {
 			t.Errorf("%+v is asked: %+v", c, d)
 		}
 	}
-	for range 2 { // until it is acknowledged: the answer may have been lost
+	for range 2 { // until the agent acknowledges it: the answer may have been lost
 		if d := ask(FlushCaller{}); len(d) != 1 || !strings.Contains(d[0].Prompt, "memory/2026-02-11.md") || !strings.Contains(d[0].SystemPrompt, "NO_REPLY") || d[0].Generation != "" {
 			t.Fatalf("above it: %+v", d)
 		}
@@ -291,8 +290,8 @@ func TestFlushIsAskedForOncePerOverlay(t *testing.T) {
 	t.Error("the next generation asked for no flush")
 }
 
-// Above the threshold nothing waits: the directive goes out with the overlay, and counts for
-// the generation before it.
+// Above the threshold the directive goes out together with the overlay, and belongs to the
+// generation before it.
 func TestFlushBesideANewOverlayBelongsToTheGenerationBefore(t *testing.T) {
 	r := flushRig(t)
 	r.talk(30, 150)

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// talker makes up a conversation: what agents do, and what goes wrong with it.
+// talker generates a conversation with the faults that agents produce.
 type talker struct {
 	*desk
 	t    *rapid.T
@@ -23,18 +23,18 @@ type talker struct {
 	log  []session.Message
 	n    int
 
-	sent  []string // the last context that was handed out, on the wire
+	sent  []string // the last context on the wire
 	epoch int64
 }
 
-// grows holds the prefix rule against what is sent: within an epoch a context only grows at its
-// end, or the answer says by what it is broken.
+// grows checks the prefix rule on the wire: within an epoch a context only grows at its end, or the
+// answer says what broke the prefix.
 func (k *talker) grows(at string, v contextmgr.View) {
 	if len(v.Pending) > 0 {
 		return
 	}
 	if last := len(v.Messages) - 1; last >= 0 && v.Messages[last].Role == session.Assistant {
-		return // a reply to go on with: Anthropic refuses spaces at its end, and only there
+		return // a reply to continue: Anthropic rejects spaces at its end, and only there
 	}
 	sent := dialecttest.Flat(k, v.Dialect, k.request(v))
 	same := len(sent) >= len(k.sent) && slices.Equal(sent[:min(len(sent), len(k.sent))], k.sent)
@@ -52,7 +52,7 @@ func (k *talker) say(m session.Message) {
 	k.log = append(k.log, k.follow(k.id, m)...)
 }
 
-// words gives a text of one of the kinds that histories hold, with a number of its own.
+// words returns a numbered text of a kind that histories hold.
 func (k *talker) words(most int) string {
 	k.n++
 	pieces := []string{"Please look at the parser and tell me what fails. ", "internal/store/append.go:42: undefined: foo\n", "価格は129ドルです。確認してください。", "{\"id\":\"a3f9-22\",\"n\":[1,2,3]}", "\t\tif err != nil { return err }\n", "🦓🎷 "}
@@ -70,7 +70,7 @@ func (k *talker) person() {
 	k.say(m)
 }
 
-// program speaks in the user's role, as heartbeats and hooks do.
+// program adds a program's message in the user's role, like a heartbeat or a hook.
 func (k *talker) program() {
 	kind := rapid.SampledFrom([]session.Kind{session.KindMessage, session.KindCustomMessage, session.KindBash, session.KindBranchSummary}).Draw(k.t, "kind")
 	k.say(session.Message{Kind: kind, Role: session.User, Origin: session.Program, Parts: []session.Part{session.TextPart(k.words(5000))}})
@@ -98,7 +98,7 @@ func (k *talker) reply() {
 	k.say(m)
 }
 
-// result answers a call that waits; at times twice, or one that nobody made.
+// result answers a pending call, sometimes twice, or a call that nobody made.
 func (k *talker) result() {
 	id := "nobody"
 	if len(k.open) > 0 {
@@ -114,8 +114,8 @@ func (k *talker) result() {
 	k.say(m)
 }
 
-// Whatever agents, tools and programs leave in a history, its context is what the provider
-// accepts, fits, and holds what it must.
+// Whatever agents, tools and programs leave in a history, the provider accepts its context, it fits,
+// and it holds everything required.
 func TestContextsOfGeneratedHistories(t *testing.T) {
 	d := newDesk(t)
 	longest := 18

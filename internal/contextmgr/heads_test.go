@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What an imported session's next context holds is what its program would send: the roles by
-// the samples' own README.
+// The next context of an imported session has the roles that its program would send, by the
+// samples' README.
 func TestContextsAtHeadsMatchTheirPrograms(t *testing.T) {
 	for _, c := range []struct {
 		pattern, before string
@@ -76,7 +76,7 @@ func sample(t *testing.T, pattern string) string {
 	return found[0]
 }
 
-// The other leaf of the sample with every kind of line, at which its compaction is in force.
+// The sample with every kind of line has another leaf, at which its compaction is in force.
 func TestContextAtAnotherLeafMatchesItsProgram(t *testing.T) {
 	d := newDesk(t)
 	sess := d.importPi(sample(t, "v3/--home-dev-demo--/*e142.jsonl"))

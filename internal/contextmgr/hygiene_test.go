@@ -40,7 +40,7 @@ type hygieneCase struct {
 	Expect json.RawMessage
 }
 
-// said is a message in the cases' words.
+// said is a message in the cases' form.
 type said struct {
 	Role      string      `json:"role"`
 	Text      string      `json:"text,omitempty"`
@@ -58,7 +58,7 @@ type calledFor struct {
 	Name string `json:"name"`
 }
 
-// form gives the dialect that a case's provider is asked in.
+// form returns the dialect of a case's provider.
 func (c *hygieneCase) form() string {
 	for _, api := range []struct{ name, form string }{
 		{"anthropic-messages", dialect.Anthropic},
@@ -87,7 +87,7 @@ func (c *hygieneCase) assemble(msgs ...session.Message) contextmgr.Draft {
 	})
 }
 
-// sent gives a context as the provider gets it, read again.
+// sent encodes a context for the provider and decodes it again.
 func (c *hygieneCase) sent(t *testing.T, d contextmgr.Draft) []session.Message {
 	t.Helper()
 	sent, err := dialect.Send(c.form(), dialect.Request{Messages: d.Messages(), Model: c.Given.Model})
@@ -104,7 +104,7 @@ func (c *hygieneCase) sent(t *testing.T, d contextmgr.Draft) []session.Message {
 	return decoded.Messages
 }
 
-// entries counts those of a request that are of the user's role, and the others.
+// entries counts a request's entries of the user's role, and the others.
 func (c *hygieneCase) entries(t *testing.T, d contextmgr.Draft) (users, replies int) {
 	t.Helper()
 	sent, err := dialect.Send(c.form(), dialect.Request{Messages: d.Messages(), Model: c.Given.Model})
@@ -126,8 +126,8 @@ type weightless struct{}
 func (weightless) Message(*session.Message, bool) int64 { return 0 }
 func (weightless) Text(string) int64                    { return 0 }
 
-// TestHygieneConformance runs the cases through what makes a request: Assemble under the
-// provider's policy, then the dialect's Send.
+// TestHygieneConformance makes each case's request: Assemble with the provider's policy, then the
+// dialect's Send.
 func TestHygieneConformance(t *testing.T) {
 	for _, c := range hygieneCases(t) {
 		t.Run(c.ID, func(t *testing.T) {
@@ -165,7 +165,7 @@ func hygieneCases(t *testing.T) []hygieneCase {
 	return all
 }
 
-// policy holds what the table says, and what providers are seen to get, against the case.
+// policy compares the policy, and the requests that providers get, with the case.
 func (c *hygieneCase) policy(t *testing.T) {
 	t.Helper()
 	var want map[string]any
@@ -186,7 +186,7 @@ func (c *hygieneCase) policy(t *testing.T) {
 	got["merge_users"], got["merge_assistants"] = users == 2, replies == 1
 	got["image_limits"] = len(c.assemble(of(session.User, session.Part{Kind: session.PartImage, Blob: &session.Blob{MediaType: "image/png", Data: []byte("x")}})).Losses) == 1
 	if c.form() == dialect.Anthropic && got["merge_assistants"] == true {
-		got["merge_assistants"] = false // its API joins them itself; Send does so before, to put thinking where it belongs
+		got["merge_assistants"] = false // its API joins them; Send does so first, to put thinking in its place
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("want -, got +\n%s", diff)
@@ -255,8 +255,8 @@ func (s *said) message() session.Message {
 	return m
 }
 
-// saidBy tells of a message in the cases' words. Results have no tool's name in most forms: all
-// cases call the same one.
+// saidBy describes a message in the cases' form. Results have no tool's name in most dialects: all
+// cases call the same tool.
 func saidBy(m *session.Message) []said {
 	var results []said
 	for _, p := range m.Results() {
@@ -286,7 +286,7 @@ func saidBy(m *session.Message) []said {
 	return []said{s}
 }
 
-// signatures sends each under both names of the member and looks what is left.
+// signatures sends each signature under both names of the field and returns those left.
 func (c *hygieneCase) signatures(t *testing.T) {
 	t.Helper()
 	var want struct{ Kept []string }
@@ -394,8 +394,8 @@ func TestHygieneCasesAreUnchanged(t *testing.T) {
 	}
 }
 
-// Calls of one reply that share an id, which some servers give, are told apart in every form,
-// each with its own result and what belongs to it.
+// Some servers give calls of one reply the same id. Every dialect keeps them apart, each with its
+// own result.
 func TestCallsWithTheSameIDKeepTheirResults(t *testing.T) {
 	result := func(text string) session.Message {
 		return of(session.Tool, session.Part{Kind: session.PartToolResult, CallID: "x", ToolName: "f", Text: text}, session.Part{Kind: session.PartText, CallID: "x", Text: "more of " + text})

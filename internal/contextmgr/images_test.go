@@ -15,8 +15,8 @@ import (
 	"sessiond/internal/testkit/effort"
 )
 
-// An image over the limits goes out smaller, the same each time; one that cannot be read or
-// shrunk as a note; others as they are.
+// An image over the limits is sent smaller, with the same bytes each time. A note replaces one that
+// cannot be read or shrunk.
 func TestImagesOverTheLimitsAreSentSmaller(t *testing.T) {
 	effort.NotShort(t, "images of megabytes are packed and unpacked by one goroutine")
 	noise := image.NewRGBA(image.Rect(0, 0, 2600, 1300))

@@ -59,8 +59,8 @@ func TestInjectConformance(t *testing.T) {
 
 var cutMark = regexp.MustCompile(`…\d+ tokens truncated…`)
 
-// TestRecentUserConformance lets the manager keep the words of a path whose messages a
-// compaction hides: what programs put in and summaries are no words of a person.
+// TestRecentUserConformance copies the person's words of a hidden path, without text of programs and
+// summaries.
 func TestRecentUserConformance(t *testing.T) {
 	for _, c := range conformance(t, "codex.keep_recent_user") {
 		t.Run(c.ID, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestRecentUserConformance(t *testing.T) {
 	}
 }
 
-// kinds tells what a context's messages are, by provenance.
+// kinds returns the kinds of a context's messages.
 func kinds(v View) []string {
 	var all []string
 	for _, p := range v.Provenance {
@@ -201,7 +201,7 @@ func TestPresetCodexPutsInitialBlocksBeforeTheLastWordsInMidTurn(t *testing.T) {
 		t.Errorf("broken by %q:\n%s", w.Prefix.BrokenBy, wire(w))
 	}
 
-	// A pin takes the place of the copy.
+	// A pin replaces the copy.
 	first, err := r.store.Message(r.ctx, session.MessageRef{Session: r.id, Seq: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -214,7 +214,7 @@ func TestPresetCodexPutsInitialBlocksBeforeTheLastWordsInMidTurn(t *testing.T) {
 	}
 }
 
-// However often a turn is compacted while it goes on, what began it stands there once.
+// However often a turn is compacted, the message that began it is shown once.
 func TestPresetCodexCopiesEachMessageOnce(t *testing.T) {
 	r := newRig(t, 20000)
 	b := codexBudget()
@@ -236,7 +236,7 @@ func TestPresetCodexCopiesEachMessageOnce(t *testing.T) {
 	}
 }
 
-// dense counts a token for each byte: four times what Codex takes words for.
+// dense counts a token for each byte, four times Codex's count.
 type dense struct{}
 
 func (dense) Text(s string) int64 { return int64(len(s)) }
@@ -278,7 +278,7 @@ func TestPresetCodexLimitsWordsByTheirWeightInASmallWindow(t *testing.T) {
 	}
 	wantHas(t, v, "wish 19", "the newest question")
 
-	// In a model's window that is smaller yet they are cut like everything else.
+	// In an even smaller window they are cut like other parts.
 	b.Window = 1600
 	wantHas(t, r.read(b), "the newest question")
 }
@@ -297,7 +297,7 @@ func TestPresetCodexKeepsPendingCalls(t *testing.T) {
 				e.Role = session.Assistant
 			case 'c':
 				e.Role, e.Calls = session.Assistant, []string{fmt.Sprint(i)}
-			case 'd': // two calls, one of them answered by what follows
+			case 'd': // two calls, one of them answered by the next message
 				e.Role, e.Calls = session.Assistant, []string{fmt.Sprint(i), "x"}
 			case 'r':
 				e.Role, e.Results = session.Tool, []string{fmt.Sprint(i - 1)}
@@ -351,8 +351,8 @@ func TestInitialBlocksAreReplacedAsAWhole(t *testing.T) {
 	}
 }
 
-// The message that began a split turn is shown again, cut in its middle above a quarter of the
-// threshold, and stays as it was first sent while the caller asks for longer replies.
+// The message that began a split turn is shown again. Above a quarter of the threshold it is cut in
+// its middle, and it does not change when the caller asks for longer replies.
 func TestStartOfASplitTurnFillsAtMostAQuarter(t *testing.T) {
 	r := newRig(t, 20000)
 	task := text(session.User, "the task begins. "+filler(4500)+" the task ends.")

@@ -9,7 +9,7 @@ import (
 	"sessiond/internal/store"
 )
 
-// reported appends a reply with a report for the context that the last turn gave.
+// reported appends a reply with a report for the last turn's context.
 func (r *rig) reported(v View, input int64) {
 	r.t.Helper()
 	id, err := session.ParseName("ctx", v.ID)
@@ -57,8 +57,8 @@ func TestLearnComparesReportsWithTheCount(t *testing.T) {
 	}
 }
 
-// What lies between two reports and was not sent as it is stored teaches nothing, and thinking
-// that is stored is not counted.
+// Messages between two reports that are sent altered teach nothing, and stored reasoning is not
+// counted.
 func TestLearnSkipsMessagesThatAreSentAltered(t *testing.T) {
 	thinking := text(session.Assistant, filler(40))
 	thinking.Parts = append([]session.Part{{Kind: session.PartReasoning, Text: filler(400)}}, thinking.Parts...)

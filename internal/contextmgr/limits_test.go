@@ -7,8 +7,8 @@ import (
 	"sessiond/internal/session"
 )
 
-// wide is a person's message of a part of 600 tokens and five of 360: in a window of 3,000, whose
-// limit is 2,250, the large one is cut.
+// wide is a person's message with a part of 600 tokens and five of 360. In a window of 3,000, with a
+// limit of 2,250, the large part is cut.
 func wide() session.Message {
 	m := text(session.User, "large: "+filler(600))
 	for range 5 {
@@ -17,8 +17,8 @@ func wide() session.Message {
 	return m
 }
 
-// What was cut to make a context fit stays cut, also where a report of the provider would let
-// the next context pass for one that fits whole.
+// A part that was cut to fit stays cut, even if the provider's report would let the next context fit
+// as a whole.
 func TestPartsCutToFitStayCut(t *testing.T) {
 	r := newRig(t, 3000)
 	r.append(wide())
@@ -36,8 +36,8 @@ func TestPartsCutToFitStayCut(t *testing.T) {
 	}
 }
 
-// Where the numbers that it was cut by changed, the parts are shown as these say, and the answer
-// tells of it, but only where that makes a difference.
+// Changed numbers change the cuts. The answer says that the prefix is broken, but only if a part
+// differs.
 func TestChangedCutsBreakThePrefixByName(t *testing.T) {
 	r := newRig(t, 3000)
 	r.append(text(session.User, "task "+filler(200)), text(session.Assistant, filler(600)), text(session.User, "go on"))
@@ -72,7 +72,7 @@ func TestChangedCutsBreakThePrefixByName(t *testing.T) {
 	}
 }
 
-// What came since the last context is cut first, so that what the provider has read stays.
+// New messages are cut first, so that the provider's cached prefix stays.
 func TestNewMessagesAreCutFirst(t *testing.T) {
 	r := newRig(t, 3000)
 	r.append(text(session.User, filler(700)))
@@ -80,7 +80,7 @@ func TestNewMessagesAreCutFirst(t *testing.T) {
 	m := text(session.User, filler(700))
 	m.Parts = append(m.Parts, session.TextPart(filler(700)), session.TextPart(filler(700)))
 	r.append(m)
-	none := Settings{Strategy: ptr(session.StrategyClear)} // which hides nothing that waits for an answer
+	none := Settings{Strategy: ptr(session.StrategyClear)} // hides no unanswered message
 	v := r.turn(TurnInput{Budget: Budget{Settings: none}})
 	if !strings.HasPrefix(wire(v), wire(sent)) || v.Prefix.BrokenBy != "" {
 		t.Errorf("broken by %q:\n%.500s", v.Prefix.BrokenBy, wire(v))

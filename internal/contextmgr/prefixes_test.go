@@ -29,8 +29,8 @@ import (
 	"github.com/tiktoken-go/tokenizer"
 )
 
-// desk is a real store under a manager with the real counter and digest, and a real tokenizer
-// to hold their numbers against.
+// desk is a real store and manager with the real counter and digest, and a real tokenizer to check
+// their numbers.
 type desk struct {
 	testing.TB
 	store *store.Store
@@ -38,10 +38,10 @@ type desk struct {
 	codec tokenizer.Codec
 	known map[string]int64 // texts that were counted
 
-	counted, beside int // contexts that the tokenizer counted, and those beside the stated error
+	counted, beside int // contexts that the tokenizer counted, and those outside the stated error
 }
 
-// realTokenizer loads a vocabulary of megabytes, so once for all tests.
+// realTokenizer loads its large vocabulary once for all tests.
 var realTokenizer = sync.OnceValues(func() (tokenizer.Codec, error) { return tokenizer.Get(tokenizer.O200kBase) })
 
 func newDesk(t testing.TB, change ...func(*contextmgr.Config)) *desk {
@@ -73,7 +73,7 @@ func newDesk(t testing.TB, change ...func(*contextmgr.Config)) *desk {
 	return &desk{TB: t, store: st, codec: codec, known: map[string]int64{}, mgr: contextmgr.New(st, cfg)}
 }
 
-// importPi imports a transcript and gives its session.
+// importPi imports a transcript and returns its session.
 func (d *desk) importPi(path string) session.Session {
 	d.Helper()
 	before := d.sessions()
@@ -103,7 +103,7 @@ func (d *desk) sessions() []session.Session {
 	return all
 }
 
-// branches gives the path to each leaf of a session: its head is only one of them.
+// branches returns the path to each leaf of a session.
 func (d *desk) branches(s session.Session) [][]session.Message {
 	d.Helper()
 	all, _, err := d.store.Messages(d.Context(), s.ID, store.MessagePage{Limit: 2000, All: true})
@@ -129,7 +129,7 @@ func (d *desk) branches(s session.Session) [][]session.Message {
 	return paths
 }
 
-// begin makes an empty session.
+// begin creates an empty session.
 func (d *desk) begin() session.ID {
 	d.Helper()
 	s, err := d.store.CreateSession(d.Context(), store.NewSession{Model: "m"})
@@ -139,7 +139,7 @@ func (d *desk) begin() session.ID {
 	return s.ID
 }
 
-// follow appends messages of another session as if they came now.
+// follow appends messages of another session as new ones.
 func (d *desk) follow(id session.ID, msgs ...session.Message) []session.Message {
 	d.Helper()
 	msgs = slices.Clone(msgs)
@@ -162,11 +162,11 @@ func (d *desk) follow(id session.ID, msgs ...session.Message) []session.Message 
 	return done.Messages
 }
 
-// want is what every context of a path must hold.
+// want is the content that every context of a path must hold.
 type want struct {
 	system string
 	person string // the text of the newest message of a person
-	made   bool   // of text that no one would write: the counter's error is not stated for it
+	made   bool   // of unnatural text, for which the counter states no error
 }
 
 func wanted(path []session.Message) want {
@@ -184,11 +184,10 @@ func wanted(path []session.Message) want {
 	return w
 }
 
-// framing is what a count of a few words may miss, in tokens: the share that tokens.error states
-// is that of longer text.
+// framing is the error of a count of a few words, in tokens: tokens.error is a share of longer text.
 const framing = 8
 
-// check holds invariant 4 against a context as the provider would get it.
+// check checks invariant 4 on a context as the provider gets it.
 func (d *desk) check(at string, v contextmgr.View, w want) {
 	d.Helper()
 	limit := v.Tokens.Window - v.Tokens.Reserve
@@ -213,12 +212,12 @@ func (d *desk) check(at string, v contextmgr.View, w want) {
 	d.holds(at, "the person's last message", said.String(), w.person)
 }
 
-// hold holds a real tokenizer's count against what is stated: never over the window, and for
-// text as people and tools write it within the stated error, which is two standard errors, of
-// nearly all contexts, and within two of them for each.
+// hold compares a real tokenizer's count with the stated one. It never exceeds the window. For
+// natural text it is within the stated error, two standard errors, in nearly all contexts, and
+// within twice that error in every context.
 func (d *desk) hold(at string, real int64, stated contextmgr.Tokens, made bool) {
 	d.Helper()
-	if made { // one piece, thousands of times over: nobody writes so, and the counter's error is not about it
+	if made { // one piece, repeated thousands of times: the counter's error does not cover that
 		return
 	}
 	if real > stated.Window {
@@ -233,7 +232,7 @@ func (d *desk) hold(at string, real int64, stated contextmgr.Tokens, made bool) 
 	}
 }
 
-// holds tells whether a text is there, at least its beginning: a large part may be cut.
+// holds reports whether a text is there, at least its beginning: a large part may be cut.
 func (d *desk) holds(at, what, where, text string) {
 	d.Helper()
 	if begin := string([]rune(text)[:min(60, len([]rune(text)))]); !strings.Contains(where, begin) {
@@ -241,8 +240,8 @@ func (d *desk) holds(at, what, where, text string) {
 	}
 }
 
-// real counts a request by the tokenizer of the family: texts, arguments and names, with
-// the three tokens that frame each message. Pictures are left out.
+// real counts a request with the family's tokenizer: texts, arguments, names and three tokens of
+// framing for each message, without pictures.
 func (d *desk) real(request session.JSON) int64 {
 	d.Helper()
 	var body struct {
@@ -287,8 +286,8 @@ func (d *desk) count(text string) int64 {
 	return n
 }
 
-// interesting picks prefixes of a path: all of a short one, else those around the ends of
-// turns with calls and failed replies, as far as there are not too many, and a stride.
+// interesting picks prefixes of a path: all of a short one, else a limited number around the ends of
+// turns with calls and failed replies, and one in each stride.
 func interesting(path []session.Message, most int) []int {
 	var picked []int
 	if len(path) <= 64 {
@@ -314,9 +313,9 @@ func interesting(path []session.Message, most int) []int {
 	return slices.Compact(picked)
 }
 
-// Contexts at the prefixes of real histories are what a provider accepts, fit, and hold what
-// they must: read, with nothing compacted before, for several windows and presets; and
-// handed out turn by turn, where overlays follow one another.
+// Providers accept the contexts at prefixes of real histories; these fit and hold everything
+// required: read without compaction, for several windows and presets; and made turn by turn, where
+// overlays follow one another.
 func TestContextsAtPrefixesOfRealHistories(t *testing.T) {
 	root := filepath.Join(samples.Dir(t), "pi")
 	var paths []string
@@ -361,7 +360,7 @@ func notRaced(t *testing.T, path string) {
 	}
 }
 
-// read reads contexts of a session that nothing was ever compacted in.
+// read checks the contexts of a session that was never compacted.
 func (d *desk) read(log []session.Message, picked []int) {
 	d.Helper()
 	id := d.begin()
@@ -394,7 +393,7 @@ func (d *desk) read(log []session.Message, picked []int) {
 	}
 }
 
-// asked is who is asked: providers have rules of their own beside their dialect's.
+// asked is a provider: each has rules of its own beside its dialect's.
 type asked struct{ form, model string }
 
 func providers() []asked {
@@ -440,7 +439,7 @@ func (d *desk) live(to asked, log []session.Message, stride int) {
 	for i := range log {
 		d.follow(id, log[i])
 		if !log[i].InContext || log[i].Role == session.Assistant {
-			continue // nobody asks a model then
+			continue // no turn begins here
 		}
 		at := fmt.Sprintf("%s, turn after %d (%s)", to.form, i+1, log[i].ExternalID)
 		v, err := d.mgr.Turn(d.Context(), id, contextmgr.TurnInput{Budget: contextmgr.Budget{Window: 24000, Dialect: to.form, Model: to.model}})
@@ -461,7 +460,7 @@ func (d *desk) live(to asked, log []session.Message, stride int) {
 	}
 }
 
-// accepted gives a context as it goes out, and fails where its provider would refuse it.
+// accepted returns a context's request, and fails if its provider would reject it.
 func (d *desk) accepted(at string, v contextmgr.View) session.JSON {
 	d.Helper()
 	if v.Dialect == "" {
@@ -478,7 +477,7 @@ func (d *desk) accepted(at string, v contextmgr.View) session.JSON {
 	return request
 }
 
-// request gives a context as it goes out.
+// request returns a context's request.
 func (d *desk) request(v contextmgr.View) session.JSON {
 	d.Helper()
 	if v.Dialect == "" {

@@ -24,7 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// programCase is a case that another program's own file can tell.
+// programCase is a case that can be written as another program's file.
 type programCase struct {
 	ID        string
 	Algorithm string
@@ -84,7 +84,7 @@ func casesOf(t *testing.T, algorithm string) []programCase {
 	return found
 }
 
-// seen tells what a context holds: the summary, and the messages by their names in the source.
+// seen lists a context's content: the summary, and the messages by their names in the source.
 func seen(v contextmgr.View) (ids, roles []string) {
 	ids, roles = []string{}, []string{}
 	for _, p := range v.Provenance {
@@ -176,15 +176,15 @@ func piFile(t *testing.T, c programCase) string {
 	return path
 }
 
-// TestBuildContextConformance imports each case as pi would have written it, and asks for the
-// context at its leaf.
+// TestBuildContextConformance imports each case as a transcript of pi, and reads the context at its
+// leaf.
 func TestBuildContextConformance(t *testing.T) {
 	for _, c := range casesOf(t, "pi.build_context") {
 		t.Run(c.ID, func(t *testing.T) {
 			d := newDesk(t)
 			sess := d.importPi(piFile(t, c))
 			budget := contextmgr.Budget{Window: 100000, CloseCalls: true}
-			if c.Given.Leaf != "" { // before the record: with the overlay of then, which is none
+			if c.Given.Leaf != "" { // before the record, when no overlay was in force
 				all, _, err := d.store.Messages(t.Context(), sess.ID, store.MessagePage{Limit: 100, All: true})
 				if err != nil {
 					t.Fatal(err)
@@ -197,7 +197,7 @@ func TestBuildContextConformance(t *testing.T) {
 				t.Fatal(err)
 			}
 			ids, roles := seen(v)
-			if v.System == "the prompt of then" { // the compaction's own copy
+			if v.System == "the prompt of then" { // the compaction's copy
 				i := slices.IndexFunc(c.Given.Entries, func(e map[string]any) bool { return e["system_message"] == true })
 				ids, roles = append([]string{fmt.Sprint(c.Given.Entries[i]["id"], "#system")}, ids...), append([]string{"system"}, roles...)
 			}
@@ -253,9 +253,9 @@ func opencodeFile(t *testing.T, c programCase) string {
 	return path
 }
 
-// TestFilterCompactedConformance imports each case as opencode exports it. What is for opencode
-// the request and its answer is for sessiond one summary; a request that nothing answered is no
-// message of anybody, and a summary that failed keeps its text.
+// TestFilterCompactedConformance imports each case as an export of opencode. opencode's request and
+// its answer are one summary here; a request without an answer is no message, and a failed summary
+// keeps its text.
 func TestFilterCompactedConformance(t *testing.T) {
 	for _, c := range casesOf(t, "opencode.filter_compacted") {
 		t.Run(c.ID, func(t *testing.T) {
@@ -305,7 +305,7 @@ func TestFilterCompactedConformance(t *testing.T) {
 	}
 }
 
-// piTokens estimates an entry of a transcript as pi does: the cases were made with that.
+// piTokens estimates an entry of a transcript as pi does, like the cases.
 func piTokens(t *testing.T, line []byte) int64 {
 	t.Helper()
 	var l struct {
@@ -347,8 +347,8 @@ func piTokens(t *testing.T, line []byte) int64 {
 	return (chars + 3) / 4
 }
 
-// TestRealPrepareConformance imports pi's own transcripts and plans their next compaction, by
-// pi's numbers and pi's weights. Lists of files are wider here: more tools count.
+// TestRealPrepareConformance imports pi's own transcripts and plans their next compaction with pi's
+// numbers and weights. Lists of files are longer here: more tools count.
 func TestRealPrepareConformance(t *testing.T) {
 	for _, c := range casesOf(t, "pi.prepare_compaction") {
 		if c.Given.File == "" {

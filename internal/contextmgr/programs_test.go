@@ -14,8 +14,7 @@ import (
 	"sessiond/internal/session"
 )
 
-// recorded reads what a program's history holds in a provider's form. Lines that are none, or
-// that the form refuses, are left out.
+// recorded reads the lines of a program's history that a provider's form accepts.
 func recorded(t *testing.T, path, form string, pick func(line []byte) json.RawMessage) []session.Message {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -62,8 +61,8 @@ func codex(line []byte) json.RawMessage {
 	return l.Payload
 }
 
-// What Claude Code and Codex recorded, in the forms of their own providers, is a context that
-// every provider accepts at each of its moments, and grows at its end alone.
+// Histories of Claude Code and Codex, in their providers' forms, give contexts that every provider
+// accepts at each message, and that only grow at their end.
 func TestContextsOfOtherProgramsHistories(t *testing.T) {
 	for _, program := range []struct {
 		name, form string

@@ -12,13 +12,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// life is a session under random operations, with what was handed out last.
+// life is a session under random operations, with its last context.
 type life struct {
 	*rig
 	t     *rapid.T
-	calls []string // made and not answered
+	calls []string // without a result
 	epoch int64
-	sent  []string // the flat items of the last context that was handed out
+	sent  []string // the flat items of the last context
 	ids   int
 }
 
@@ -53,7 +53,7 @@ func (l *life) result() {
 	l.calls = slices.Delete(l.calls, i, i+1)
 }
 
-// next takes a turn and holds invariants 4 and 5 against it.
+// next takes a turn and checks invariants 4 and 5.
 func (l *life) next() {
 	v := l.turn(TurnInput{
 		Budget:   Budget{CloseCalls: rapid.Bool().Draw(l.t, "close"), MaxOutput: rapid.SampledFrom([]int64{0, 0, 900}).Draw(l.t, "max output")},
@@ -180,7 +180,7 @@ func (l *life) log() string {
 	return b.String()
 }
 
-// somewhere gives a message of the session's tree, its own or a shared one.
+// somewhere returns a message of the session's tree, its own or a shared one.
 func (l *life) somewhere() session.MessageRef {
 	tree, err := l.store.Tree(l.ctx, l.id, store.TreePage{})
 	if err != nil {
@@ -190,7 +190,7 @@ func (l *life) somewhere() session.MessageRef {
 	return session.MessageRef{Session: s.First.ID.Session, Seq: rapid.Int64Range(s.First.ID.Seq, s.Last.ID.Seq).Draw(l.t, "seq")}
 }
 
-// goBack moves the head somewhere, and may have the branch that is left summarised.
+// goBack moves the head, and may summarise the abandoned branch.
 func (l *life) goBack() {
 	to := l.somewhere()
 	done, err := l.store.MoveHead(l.ctx, store.HeadMove{Session: l.id, To: &to})
@@ -210,7 +210,7 @@ func (l *life) goBack() {
 	}
 }
 
-// fork goes on in a fork. At the head its context is that of the session it leaves.
+// fork continues in a fork. At the head its context equals the original's.
 func (l *life) fork() {
 	in := store.Fork{Session: l.id}
 	before := l.look()
@@ -233,7 +233,7 @@ func (l *life) fork() {
 	}
 }
 
-// branch appends somewhere, which moves the head there.
+// branch appends after a random message, which moves the head there.
 func (l *life) branch() {
 	ref := l.somewhere()
 	if _, err := l.store.Append(l.ctx, store.Append{Session: l.id, Parent: &ref, Messages: []session.Message{text(session.User, fmt.Sprintf("P%d branch", l.ids))}}); err != nil {
@@ -251,7 +251,7 @@ func TestInvariantsUnderRandomHistories(t *testing.T) {
 	randomHistories(t, r)
 }
 
-// In a window so small that parts are cut to fit the same holds.
+// The same invariants hold in a window so small that parts are cut to fit.
 func TestInvariantsUnderRandomHistoriesInATinyWindow(t *testing.T) {
 	r, _ := recallRig(t, 2400)
 	randomHistories(t, r)

@@ -27,7 +27,7 @@ func TestPruneConformance(t *testing.T) {
 			if settings.Prune {
 				rule.Minimum = 20_000
 			}
-			rule.Threshold = 0 // sessiond's own rule for a turn that is too large
+			rule.Threshold = 0 // sessiond's own rule for a turn over the threshold
 			path := opencodeEntries(t, c)
 			got := map[string]any{}
 			if c.Given.File != "" {
@@ -55,7 +55,7 @@ func TestPruneConformance(t *testing.T) {
 	}
 }
 
-// opencodeEntries reads a log in which outputs are parts of the replies that asked for them.
+// opencodeEntries reads a log in which outputs are parts of the replies that call the tools.
 func opencodeEntries(t *testing.T, c confCase) []Entry {
 	t.Helper()
 	var path []Entry
@@ -84,7 +84,7 @@ func opencodeEntries(t *testing.T, c confCase) []Entry {
 	return path
 }
 
-// opencodeExport reads a real export up to the message that the case names, without its marks.
+// opencodeExport reads a real export up to the case's message, without its marks.
 func opencodeExport(t *testing.T, c confCase) []Entry {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(samples.Dir(t), strings.TrimPrefix(c.Given.File, "samples/")))
@@ -142,7 +142,7 @@ func TestTurnOverTheThresholdIsPrunedUpToItsLastReplies(t *testing.T) {
 	}
 }
 
-// work appends a turn in which a tool gave a long output.
+// work appends a turn with a long tool output.
 func (r *rig) work(call string, tokens int) {
 	r.t.Helper()
 	r.append(
@@ -181,7 +181,7 @@ func TestOldOutputIsPrunedBeforeASummary(t *testing.T) {
 		t.Error("the oldest output is still there")
 	}
 
-	// It stays so, and can be undone and redone.
+	// It stays pruned, and can be undone and redone.
 	r.talk(1, 20)
 	if again := wire(r.turn(TurnInput{Budget: Budget{Settings: pruning()}})); !strings.HasPrefix(again, strings.TrimSuffix(pruned, "\n")) {
 		t.Error("the next context does not begin as this one")

@@ -42,7 +42,7 @@ func TestReportAnchorsTheCount(t *testing.T) {
 	if anchored.Tokens.Method != MethodAnchor || anchored.Tokens.Total != 9010+104 || anchored.Tokens.Error != 7 {
 		t.Errorf("tokens %+v", anchored.Tokens)
 	}
-	// other tools: the report is of another context
+	// with other tools the report is of another context
 	if other := r.read(Budget{Tools: json.RawMessage(`[{"name":"t"}]`)}); other.Tokens.Method != MethodEstimate {
 		t.Errorf("with other tools: %+v", other.Tokens)
 	}
@@ -52,7 +52,7 @@ func TestReportAnchorsTheCount(t *testing.T) {
 	if other := r.read(Budget{Model: "x"}); other.Tokens.Method != MethodEstimate {
 		t.Errorf("with another model: %+v", other.Tokens)
 	}
-	// a new epoch: the report is of the context before the compaction
+	// in a new epoch the report is of the context before the compaction
 	r.compact(CompactInput{KeepTokens: new(int64)})
 	if after := r.read(Budget{OverheadTokens: new(int64)}); after.Tokens.Method != MethodEstimate || after.Tokens.Total > 1000 {
 		t.Errorf("after a compaction: %+v", after.Tokens)
@@ -146,14 +146,14 @@ func TestExplainShowsHowTokensWereCounted(t *testing.T) {
 	}
 }
 
-// A context that was cut to fit has no report of its own: what the provider counted more than
-// sessiond of the whole parts is in its size, and explain says how much that is.
+// A context that was cut to fit has no report of its own. Its size includes the provider's excess
+// over sessiond's count of the whole parts, and explain shows the factor.
 func TestExplainAddsUpForACutContext(t *testing.T) {
 	r := newRig(t, 4000)
 	r.append(text(session.User, filler(400)))
 	r.report(r.turn(TurnInput{}), "reply", 2200, 10)
 	r.append(text(session.User, "look: "+filler(990)))
-	v := r.read(Budget{Explain: true, At: &Position{HeadID: r.session().HeadID}}) // where nothing is compacted
+	v := r.read(Budget{Explain: true, At: &Position{HeadID: r.session().HeadID}}) // nothing is compacted here
 	c := v.Counting
 	if len(v.Losses) == 0 || v.Prefix.BrokenBy != "" || c.Anchor != nil || c.Excess <= 1 {
 		t.Fatalf("broken by %q, counting %+v, tokens %+v", v.Prefix.BrokenBy, c, v.Tokens)
@@ -166,7 +166,7 @@ func TestExplainAddsUpForACutContext(t *testing.T) {
 	}
 }
 
-// While calls wait nothing is sent, and what would be too large is no error yet.
+// While calls are pending nothing is sent, so a context over the limit is no error yet.
 func TestPendingContextMayExceedTheLimit(t *testing.T) {
 	r := newRig(t, 3000)
 	r.append(text(session.User, "the task"))
@@ -178,8 +178,8 @@ func TestPendingContextMayExceedTheLimit(t *testing.T) {
 	}
 }
 
-// What a provider counts beside the messages is learned where the caller does not say it, and
-// counts on where no report does: after a compaction, and for the next context of that session.
+// The overhead that a provider counts is learned if the caller does not say it, and is used when no
+// report is valid: after a compaction, and for the session's next context.
 func TestOverheadIsLearnedFromReports(t *testing.T) {
 	r := newRig(t, 40000)
 	r.talk(2, 100)
@@ -236,7 +236,7 @@ func TestExplainNamesEachNumbersSource(t *testing.T) {
 	wantCode(t, err, session.Invalid, "fraction")
 }
 
-// counting counts the messages that are read along paths.
+// counting counts the messages that walks read.
 type counting struct {
 	*store.Store
 	walked int
@@ -276,7 +276,7 @@ func TestRepeatedRequestReturnsTheFirstContext(t *testing.T) {
 }
 
 func TestFilesAccumulateOverCompactions(t *testing.T) {
-	// the store learns touched files from its own hook; here from the arguments of calls
+	// touched files come from the calls' ids here
 	r := newRig(t, 20000)
 	touching := func(op session.FileOp) func(*session.Message, string) []session.TouchedFile {
 		return func(m *session.Message, _ string) []session.TouchedFile {
@@ -339,14 +339,14 @@ func TestConcurrentTurnsMakeOneOverlay(t *testing.T) {
 	}
 }
 
-// An overlay hides little, its report is small, and the overlay is undone: the report must not
-// stand for the path that is shown whole again.
+// An overlay's report is small, and the overlay is undone: the report must not count for the path
+// that is whole again.
 func TestReportFromBeforeAnUndoDoesNotAnchor(t *testing.T) {
 	r := newRig(t, 20000)
 	r.talk(20, 150)
 	whole := r.read(Budget{}).Tokens.Total
 	c, _ := r.compact(CompactInput{KeepTokens: new(int64)})
-	r.report(View{}, "reply", 300, 10) // names no context
+	r.report(View{}, "reply", 300, 10) // without a context
 	if v := r.read(Budget{}); v.Tokens.Method != MethodAnchor {
 		t.Fatalf("before the undo: %+v", v.Tokens)
 	}
@@ -373,8 +373,8 @@ func TestReportOfAFailedReplyDoesNotAnchor(t *testing.T) {
 	}
 }
 
-// A provider counts a third more than sessiond. Where nothing can be hidden the parts are cut
-// until the context fits by that count, and not by sessiond's.
+// A provider counts a third more than sessiond. If nothing can be hidden, parts are cut until the
+// context fits by the provider's count.
 func TestFitGoesByTheProvidersCount(t *testing.T) {
 	r := newRig(t, 20000)
 	r.append(text(session.User, filler(4900)))
@@ -388,7 +388,7 @@ func TestFitGoesByTheProvidersCount(t *testing.T) {
 	}
 }
 
-// The caller's pictures before the conversation stay, although they are given once.
+// The caller's initial pictures stay, although they are sent once.
 func TestInitialBlocksKeepTheirBytes(t *testing.T) {
 	r := newRig(t, 20000)
 	r.append(text(session.User, "hello"))
@@ -400,8 +400,8 @@ func TestInitialBlocksKeepTheirBytes(t *testing.T) {
 	}
 }
 
-// A context was cut to fit and its report is small. The next one must be cut, too, and not be
-// taken to fit by a count of less than what it holds.
+// A context was cut to fit, so its report is small. The next context must be cut, too: the report
+// does not cover its whole parts.
 func TestReportOfACutContextDoesNotAnchorTheWholeOne(t *testing.T) {
 	r := newRig(t, 10000)
 	call := calling("w")
@@ -422,8 +422,8 @@ func TestReportOfACutContextDoesNotAnchorTheWholeOne(t *testing.T) {
 	}
 }
 
-// What is learned of a model between two turns moves no cut of a large part: it would break the
-// prefix without a name.
+// A scale learned between two turns moves no cut of a large part: that would break the prefix
+// silently.
 func TestLearnedScaleMovesNoCut(t *testing.T) {
 	scale := 1.0
 	r := newRig(t, 20000, func(c *Config) {

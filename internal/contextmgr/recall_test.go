@@ -234,7 +234,7 @@ func TestExcerptShowsWhereTermsMeet(t *testing.T) {
 	}
 }
 
-// A token that an excerpt would cut has no shape any more: what hides secrets sees it whole.
+// Secrets are masked before an excerpt is cut: half a token has no pattern.
 func TestExcerptDoesNotCutASecretInHalf(t *testing.T) {
 	token := "ghp_" + strings.Repeat("aB3d", 9)
 	mask := func(s string) string { return strings.ReplaceAll(s, token, "[secret]") }
@@ -249,7 +249,7 @@ func TestExcerptDoesNotCutASecretInHalf(t *testing.T) {
 	}
 }
 
-// bytesWeigh takes four bytes for a token.
+// bytesWeigh counts a token for four bytes.
 type bytesWeigh struct{ Weigh }
 
 func (bytesWeigh) Text(s string) int64 { return int64(len(s) / 4) }

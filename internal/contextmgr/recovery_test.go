@@ -13,14 +13,14 @@ import (
 	"sessiond/internal/store"
 )
 
-// broken is a summariser that fails, and says what the attempt cost.
+// broken is a summarizer that fails and returns the call that it paid for.
 type broken struct{}
 
 func (broken) Summarize(context.Context, session.SummaryRequest) (session.Summary, error) {
 	return session.Summary{Calls: []session.Call{{Purpose: session.PurposeSummary, Status: session.CallFailed, Error: "500", Model: "flash"}}}, errors.New("no answer")
 }
 
-// mute is a summariser that answers nothing.
+// mute is a summarizer with an empty answer.
 type mute struct{}
 
 func (mute) Summarize(context.Context, session.SummaryRequest) (session.Summary, error) {
@@ -62,7 +62,7 @@ func TestDigestReplacesAFailedModelAndItsCallIsRecorded(t *testing.T) {
 	}
 }
 
-// raced is a store in which another process is quicker, once.
+// raced is a store in which another process adds a compaction first, once.
 type raced struct {
 	*store.Store
 	lost int
@@ -90,7 +90,7 @@ func TestTurnThatLosesARaceUsesTheWinnersOverlay(t *testing.T) {
 	}
 }
 
-// imported records an overlay as an importer does.
+// imported adds an overlay as an importer does.
 func (r *rig) imported(through, firstKept *int64, summary string) session.Compaction {
 	r.t.Helper()
 	c, err := r.store.AddCompaction(r.ctx, session.Compaction{
@@ -135,9 +135,9 @@ func TestImportedOverlays(t *testing.T) {
 		if _, err := r.store.Append(r.ctx, store.Append{Session: r.id, Parent: &m[1].ID, Messages: []session.Message{text(session.User, "u4")}}); err != nil {
 			t.Fatal(err)
 		}
-		r.imported(&m[1].RowID, &m[2].RowID, "SUMMARY") // m[2] was left with its branch
+		r.imported(&m[1].RowID, &m[2].RowID, "SUMMARY") // m[2] is on the abandoned branch
 		v := r.read(Budget{})
-		wantHas(t, v, "SUMMARY", "u1", "u4") // the person's last words before the branch stay
+		wantHas(t, v, "SUMMARY", "u1", "u4") // the person's last message before the branch stays
 		wantLacks(t, v, "a1", "u2")
 	})
 }
@@ -271,12 +271,12 @@ func TestImportedCopiesFollowTheSummary(t *testing.T) {
 	if strings.Count(wire(v), "SUMMARY") != 1 || v.Provenance[1].Kind != ItemReplaced || v.Provenance[1].Compaction != "cmp_1" {
 		t.Errorf("provenance %+v of\n%s", v.Provenance, wire(v))
 	}
-	r.talk(30, 150) // the next summary speaks of the copies, too
+	r.talk(30, 150) // the next summary covers the copies, too
 	r.compact(CompactInput{KeepTokens: new(int64)})
 	wantHas(t, r.read(Budget{}), "copied question")
 }
 
-// Of a model that no catalogue knows it is not known either that it takes no pictures.
+// The catalogue does not say whether an unknown model accepts pictures.
 func TestUnknownModelIsSentEverything(t *testing.T) {
 	r := newRig(t, 20000, func(c *Config) {
 		c.Models = func(id string) (session.ModelInfo, bool) {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// numbered gives messages the row ids and names that a path would.
+// numbered sets row ids and names as on a path.
 func numbered(msgs ...session.Message) []session.Message {
 	for i := range msgs {
 		msgs[i].RowID, msgs[i].ID = int64(i+1), session.MessageRef{Session: "20260101_001", Seq: int64(i + 1)}

@@ -18,7 +18,7 @@ import (
 )
 
 // runes counts a token for four runes and four for each message, so that sizes in tests can
-// be reckoned by hand.
+// be computed by hand.
 type runes struct{}
 
 func (runes) Text(s string) int64 { return int64(utf8.RuneCountInString(s)+3) / 4 }
@@ -32,7 +32,7 @@ func (c runes) Measure(m *session.Message) {
 	}
 }
 
-// heads is a digest that keeps the beginning of each message, newest last, within budget.
+// heads is a digest of the beginning of each message, newest last, within budget.
 type heads struct{ name string }
 
 func (d heads) Summarize(_ context.Context, in session.SummaryRequest) (session.Summary, error) {
@@ -104,7 +104,7 @@ func newRig(t testing.TB, window int64, change ...func(*Config)) *rig {
 	return r
 }
 
-// fresh begins another session.
+// fresh creates another session.
 func (r *rig) fresh() {
 	r.t.Helper()
 	sess, err := r.store.CreateSession(r.ctx, store.NewSession{Model: "m"})
@@ -140,7 +140,7 @@ func answering(id, s string) session.Message {
 	}
 }
 
-// append stores messages and gives them as stored.
+// append stores messages and returns them as stored.
 func (r *rig) append(msgs ...session.Message) []session.Message {
 	r.t.Helper()
 	out, err := r.store.Append(r.ctx, store.Append{Session: r.id, Messages: msgs})
@@ -150,7 +150,7 @@ func (r *rig) append(msgs ...session.Message) []session.Message {
 	return out.Messages
 }
 
-// talk appends turns of a question and an answer, each of about so many tokens.
+// talk appends turns of a question and an answer with about this many tokens each.
 func (r *rig) talk(turns, tokens int) {
 	r.t.Helper()
 	var msgs []session.Message
@@ -245,7 +245,7 @@ func (r *rig) sound(v View) {
 	}
 }
 
-// wire is what a model would get, as one string.
+// wire returns the model's input as one string.
 func wire(v View) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[system] %s\n", v.System)

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// callsOf makes parts of the calls that a case's entry holds.
+// callsOf returns the calls of a case's entry as parts.
 func callsOf(t *testing.T, raw []json.RawMessage) []session.Part {
 	t.Helper()
 	var parts []session.Part
@@ -30,8 +30,8 @@ func callsOf(t *testing.T, raw []json.RawMessage) []session.Part {
 	return parts
 }
 
-// TestFileOperationsConformance runs the lists of files. Where they stand in a summary is
-// sessiond's own: behind the model's text, collapsed by directory.
+// TestFileOperationsConformance runs the lists of files. Their place in a summary is sessiond's own:
+// after the model's text, collapsed by directory.
 func TestFileOperationsConformance(t *testing.T) {
 	for _, c := range conformance(t, "pi.file_operations") {
 		t.Run(c.ID, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestFileOperationsConformance(t *testing.T) {
 			if err := json.Unmarshal(c.given(t), &before); err != nil {
 				t.Fatal(err)
 			}
-			if before.Previous.Extension { // an importer gives an extension's record no lists
+			if before.Previous.Extension { // importers read no lists from an extension's record
 				before.Previous.Read, before.Previous.Modified = nil, nil
 			}
 			var files []session.TouchedFile
@@ -67,7 +67,7 @@ func TestFileOperationsConformance(t *testing.T) {
 	}
 }
 
-// given is what a case gives, whole.
+// given returns a case's whole input.
 func (c *confCase) given(t *testing.T) json.RawMessage {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/compaction.json")
@@ -86,7 +86,7 @@ func (c *confCase) given(t *testing.T) json.RawMessage {
 	return nil
 }
 
-// replies is a model that says what a case has it say.
+// replies is a model with the case's answers.
 type replies struct {
 	list  []map[string]any
 	asked []session.SummaryRequest
@@ -95,7 +95,7 @@ type replies struct {
 func (r *replies) Summarize(_ context.Context, in session.SummaryRequest) (session.Summary, error) {
 	r.asked = append(r.asked, in)
 	reply := r.list[min(len(r.asked), len(r.list))-1]
-	// What the wire says of a cut answer, an error or a call is the summariser's to know: it fails.
+	// The summarizer fails for a cut answer, an error or a call.
 	if _, stopped := reply["stop"]; stopped || reply["tool_call"] == true {
 		return session.Summary{}, errors.New("no whole answer")
 	}
@@ -103,15 +103,14 @@ func (r *replies) Summarize(_ context.Context, in session.SummaryRequest) (sessi
 	return session.Summary{Text: text, Span: text, Provider: "gemini", Model: "m"}, nil
 }
 
-// TestSerialiseConformance names the case of what another program's summariser reads.
+// TestSerialiseConformance skips the case of another program's summarizer input by name.
 func TestSerialiseConformance(t *testing.T) {
 	runCases(t, "pi.serialize", func(t *testing.T, _ confCase) { t.Fatal("no case is run") })
 }
 
-// TestSummaryConformance runs pi's compactions as far as sessiond goes the same way: which
-// summaries are asked for, in which order, what they know of the summary before and of the
-// person's wishes, what is carried over, and that nothing half made is kept. How the parts are
-// joined is sessiond's own.
+// TestSummaryConformance runs pi's compactions as far as sessiond follows them: which summaries are
+// requested, in which order, with which previous summary and instructions, what is carried over, and
+// that no partial summary is kept. Sessiond joins the parts in its own way.
 func TestSummaryConformance(t *testing.T) {
 	for _, c := range conformance(t, "pi.compact") {
 		t.Run(c.ID, func(t *testing.T) {
@@ -170,7 +169,7 @@ func TestSummaryConformance(t *testing.T) {
 	}
 }
 
-// inOrder tells whether a text holds parts one after the other.
+// inOrder reports whether a text holds parts one after the other.
 func inOrder(text string, parts []string) bool {
 	for _, p := range parts {
 		i := strings.Index(text, p)

@@ -11,7 +11,7 @@ import (
 	"sessiond/internal/session"
 )
 
-// scribe is a summariser that numbers what it writes and keeps what it was asked.
+// scribe is a summarizer that numbers its summaries and records its requests.
 type scribe struct {
 	name  string
 	asked []session.SummaryRequest
@@ -34,7 +34,7 @@ func (s *scribe) Summarize(_ context.Context, in session.SummaryRequest) (sessio
 	return out, nil
 }
 
-// keeping is so little that a compaction always finds something to hide.
+// keeping keeps so little that a compaction always hides something.
 func keeping(tokens int64) CompactInput {
 	none := int64(0)
 	return CompactInput{KeepTokens: &tokens, Budget: Budget{Settings: Settings{KeepRecentMessages: &none}}}
@@ -127,7 +127,7 @@ func TestChainEndsAtAnOverlayWithoutASpanSummary(t *testing.T) {
 }
 
 // A model's summary that comes after further compactions is not lost: the next running summary is
-// merged anew with it in the place of the digest of the same messages, once.
+// merged with it instead of the digest of the same messages, once.
 func TestLateSummaryFeedsTheNextAfterFurtherCompactions(t *testing.T) {
 	for _, further := range []int{1, 2, 3} {
 		t.Run(fmt.Sprint(further), func(t *testing.T) {
@@ -168,7 +168,7 @@ func TestLateSummaryFeedsTheNextAfterFurtherCompactions(t *testing.T) {
 					t.Errorf("%d: merged from %q, want %q", n, asked.Spans, spans)
 				}
 				spans = append(spans, c.SpanSummary)
-				if _, err := r.mgr.StageDigest(r.ctx, r.id); err != nil { // closes what can no longer take effect
+				if _, err := r.mgr.StageDigest(r.ctx, r.id); err != nil { // retires staged records
 					t.Fatal(err)
 				}
 			}
@@ -176,7 +176,7 @@ func TestLateSummaryFeedsTheNextAfterFurtherCompactions(t *testing.T) {
 	}
 }
 
-// split is a session whose last turn is longer than what is kept of it.
+// split is a session whose last turn is only partly kept.
 func split(t *testing.T, s *scribe, turnsBefore int) (*rig, CompactInput) {
 	r := newRig(t, 20000, func(c *Config) { c.Digest = s })
 	if turnsBefore > 0 {
@@ -255,7 +255,7 @@ func TestSessionInstructionsReachEachSummary(t *testing.T) {
 	s := &scribe{name: "extractive"}
 	r := newRig(t, 4000, func(c *Config) { c.Digest = s; c.File.Instructions = ptr("keep the prices") })
 	r.talk(16, 100)
-	r.turn(TurnInput{}) // compacts by itself
+	r.turn(TurnInput{}) // compacts automatically
 	r.talk(8, 100)
 	in := keeping(200)
 	in.Instructions = "and the names"

@@ -8,7 +8,7 @@ import (
 	"sessiond/internal/store"
 )
 
-// numbersOf resolves a preset for a case, with what the case's settings give beside it.
+// numbersOf resolves a preset with a case's settings.
 func numbersOf(t *testing.T, preset string, own Settings, window, maxOutput int64) Numbers {
 	t.Helper()
 	n, err := Resolve([]Layer{{"request", own}, {"session", Settings{Preset: &preset}}}, window, maxOutput)
@@ -18,13 +18,13 @@ func numbersOf(t *testing.T, preset string, own Settings, window, maxOutput int6
 	return n
 }
 
-// fires tells whether a context of so many tokens, told exactly, is compacted.
+// fires reports whether a context of exactly this many tokens is compacted.
 func fires(n Numbers, tokens int64) bool {
 	return Decide(Tokens{Total: tokens}, n, n.Window) == NeedCompact
 }
 
-// TestPiTriggerConformance runs pi's own limit through its preset. Its overrides for a model
-// are here what the nearest place gives.
+// TestPiTriggerConformance runs pi's limit through its preset. Its overrides for a model are the
+// nearest layer here.
 func TestPiTriggerConformance(t *testing.T) {
 	runCases(t, "pi.should_compact", func(t *testing.T, c confCase) {
 		in := into[struct {
@@ -85,8 +85,7 @@ func TestOpencodeTriggerConformance(t *testing.T) {
 	})
 }
 
-// TestReserveTriggerConformance: what a request wants for its reply, or the reserve, whichever
-// is more.
+// TestReserveTriggerConformance: the request's reply or the reserve, whichever is larger.
 func TestReserveTriggerConformance(t *testing.T) {
 	runCases(t, "opencode2.compact_if_needed", func(t *testing.T, c confCase) {
 		in := into[struct {
@@ -100,7 +99,7 @@ func TestReserveTriggerConformance(t *testing.T) {
 	})
 }
 
-// TestFractionTriggerConformance: a fraction alone, as preset goose has it.
+// TestFractionTriggerConformance: only a fraction, as in preset goose.
 func TestFractionTriggerConformance(t *testing.T) {
 	runCases(t, "gemini.fraction", func(t *testing.T, c confCase) {
 		in := into[struct {
@@ -121,7 +120,7 @@ func replaceKey(raw json.RawMessage, from, to string) string {
 	return string(out)
 }
 
-// TestAfterTurnConformance lets a real session report what the cases say.
+// TestAfterTurnConformance adds the cases' reports to a real session.
 func TestAfterTurnConformance(t *testing.T) {
 	runCases(t, "pi.check_after_turn", func(t *testing.T, c confCase) {
 		in := into[struct {
@@ -167,7 +166,7 @@ func TestAfterTurnConformance(t *testing.T) {
 			Compact bool
 			Tokens  int64 `json:"context_tokens"`
 		}](t, c.Expect)
-		v, err := r.mgr.Assemble(r.ctx, r.id, Budget{Window: 2 * in.Window}) // a look at the size: nothing is compacted
+		v, err := r.mgr.Assemble(r.ctx, r.id, Budget{Window: 2 * in.Window}) // only the size: nothing is compacted
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +188,7 @@ func TestTailConformance(t *testing.T) {
 		}](t, c.Given.Settings)
 		n := numbersOf(t, presetOpencode, modelSettings(presetOpencode, in.Limits.Output), in.Limits.Context, 0)
 		budget := n.KeepTokens
-		if in.Limits.Context < smallWindow { // the reserve is capped there: the rule alone
+		if in.Limits.Context < smallWindow { // the reserve is capped there: only the rule runs
 			budget = opencodeTail(in.Limits.Context - in.Limits.Output)
 		}
 		if in.Compaction.Budget != nil {

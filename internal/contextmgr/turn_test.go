@@ -68,7 +68,7 @@ func TestTurnAboveTheThresholdCompactsAtOnce(t *testing.T) {
 	if got := r.session().ContextTokens; got <= 0 || got > v.Tokens.Total {
 		t.Errorf("the session says a context of %d tokens, the view %d", got, v.Tokens.Total)
 	}
-	// the next turn has room: nothing is compacted again
+	// the next turn has room: no compaction
 	r.talk(1, 20)
 	if v = r.turn(TurnInput{}); len(r.compactions()) != 1 || v.Prefix.BrokenBy != "" || v.Prefix.StableTokens == 0 {
 		t.Errorf("%d compactions, prefix %+v", len(r.compactions()), v.Prefix)
@@ -109,7 +109,7 @@ func TestPendingCallsAreNotAnswered(t *testing.T) {
 	if len(v.Pending) != 0 || len(v.Adjustments) != 1 {
 		t.Errorf("pending %v, adjustments %v", v.Pending, v.Adjustments)
 	}
-	// the call stays closed, until its result comes late
+	// the call stays closed until its late result
 	if again := r.read(Budget{}); wire(again) != wire(v) || again.Prefix.BrokenBy != "" {
 		t.Errorf("prefix %+v:\n%s", again.Prefix, wire(again))
 	}
@@ -156,7 +156,7 @@ func TestOversizedPartIsSentAsHeadAndTail(t *testing.T) {
 func TestMessageLargerThanTheWindowFits(t *testing.T) {
 	r := newRig(t, 10000)
 	m := text(session.User, "")
-	for range 12 { // no part is over the limit for one part, together they are
+	for range 12 { // each part is within its limit, together they exceed the context's
 		m.Parts = append(m.Parts, session.TextPart(filler(2000)))
 	}
 	r.append(m)
@@ -250,7 +250,7 @@ func TestPinnedMessagesAreShownAgain(t *testing.T) {
 func TestLoopGuardWaitsForGrowth(t *testing.T) {
 	half := 0.5
 	r := newRig(t, 10000, func(c *Config) { c.File.Fraction = &half })
-	system := filler(4600) // what no compaction can hide is most of the threshold
+	system := filler(4600) // fills most of the threshold and cannot be hidden
 	r.talk(10, 60)
 	r.turn(TurnInput{Budget: Budget{System: &system}})
 	n := len(r.compactions())
@@ -263,8 +263,8 @@ func TestLoopGuardWaitsForGrowth(t *testing.T) {
 	}
 }
 
-// Hooks and heartbeats speak in the user's role: what the person said last stays, however
-// often the programs' turns are compacted, until the person speaks again.
+// Hooks and heartbeats use the user's role. The person's last message stays, however often the
+// programs' turns are compacted, until the person speaks again.
 func TestPersonsMessageStaysWhenProgramsSpoke(t *testing.T) {
 	r := newRig(t, 10000)
 	r.append(text(session.User, "Watch the build and fix what breaks."))

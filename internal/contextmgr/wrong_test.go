@@ -26,13 +26,12 @@ func plain(role session.Role, text string) session.Message {
 	return m
 }
 
-// prose is of about so many tokens.
+// prose returns text of about this many tokens.
 func prose(tokens int) string {
 	return strings.Repeat("The cat sat on the mat near the door of house number 12. ", 1+tokens/14)
 }
 
-// What no conversation should hold is a context that the provider accepts, or an error that
-// names what is in its way.
+// Extreme input gives a context that the provider accepts, or an error that names the cause.
 func TestInvalidOrExtremeInput(t *testing.T) {
 	tiny := 20000
 	if testing.Short() {
@@ -48,7 +47,7 @@ func TestInvalidOrExtremeInput(t *testing.T) {
 		log    []session.Message
 		change func(*contextmgr.Budget)
 		code   session.Code // "": a context
-		names  string       // what the error names
+		names  string       // in the error's text
 	}{
 		{name: "nothing at all"},
 		{name: "only system messages", log: []session.Message{plain(session.System, "Be kind."), plain(session.System, "Be brief.")}},
@@ -110,7 +109,7 @@ func TestInvalidOrExtremeInput(t *testing.T) {
 	}
 }
 
-// text is all that a context says.
+// text returns a context's whole text.
 func (d *desk) text(v contextmgr.View) string {
 	var b strings.Builder
 	b.WriteString(v.System)
@@ -120,7 +119,7 @@ func (d *desk) text(v contextmgr.View) string {
 	return b.String()
 }
 
-// A summary that a caller hands in can say what it wants: it stays a quotation.
+// A caller's own summary stays a quotation, whatever it says.
 func TestASummaryGivesNoOrders(t *testing.T) {
 	d := newDesk(t)
 	id := d.begin()
@@ -146,8 +145,8 @@ func TestASummaryGivesNoOrders(t *testing.T) {
 	}
 }
 
-// The order of a conversation is that of its path: whatever clocks said, its contexts are whole,
-// its compactions take effect, and within an epoch they only grow at their end.
+// The path orders a conversation, not its clocks: contexts are whole, compactions take effect, and
+// within an epoch contexts only grow at their end.
 func TestJumpingClocks(t *testing.T) {
 	d := newDesk(t)
 	id := d.begin()
