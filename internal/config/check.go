@@ -19,26 +19,22 @@ import (
 
 const maxDays = 36_500 // a century
 
-// check refuses what cannot be used, naming the key and where its value came from.
+// check rejects invalid settings. Its errors name the key and the origin of its value.
 func (c *Config) check(origins map[string]string) error {
 	fail := func(key, format string, args ...any) error {
-		from := ""
-		if origin := origins[key]; origin != "" {
-			from = " (from " + origin + ")"
-		}
 		message := fmt.Sprintf(format, args...)
-		return session.Errorf(session.Invalid, "%s %s%s", key, message, from).At(key, "%s", message)
+		return session.Errorf(session.Invalid, "%s %s%s", key, message, fromOrigin(origins, key)).At(key, "%s", message)
 	}
 	zone, err := time.LoadLocation(c.Timezone)
 	if err != nil || c.Timezone == "" {
-		return fail("timezone", "is %q, which is no time zone: give Local, UTC or a name like Europe/Berlin", c.Timezone)
+		return fail("timezone", "is %q, which is not a time zone; use Local, UTC or a name like Europe/Berlin", c.Timezone)
 	}
 	c.zone = zone
 	if err := CheckListen(c.Listen); err != nil {
 		return fail("listen", "%s", err.Error())
 	}
 	if !filepath.IsAbs(c.Socket) && c.Socket != SocketOff {
-		return fail("socket", "is %q: give an absolute path, or off", c.Socket)
+		return fail("socket", "is %q; use an absolute path, or off", c.Socket)
 	}
 	for _, choice := range []struct {
 		key, value string
@@ -49,34 +45,34 @@ func (c *Config) check(origins map[string]string) error {
 		{"log.format", c.Log.Format, []string{"auto", "console", "json"}},
 	} {
 		if !slices.Contains(choice.allowed, choice.value) {
-			return fail(choice.key, "is %q: it is one of %s", choice.value, strings.Join(choice.allowed, ", "))
+			return fail(choice.key, "is %q; use one of %s", choice.value, strings.Join(choice.allowed, ", "))
 		}
 	}
 	if u := c.Summarizer.BaseURL; u != "" {
 		if parsed, err := url.Parse(u); err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
-			return fail("summarizer.base_url", "is no http or https address")
+			return fail("summarizer.base_url", "is not an http or https address")
 		}
 	}
 	switch {
 	case c.Summarizer.Timeout <= 0:
-		return fail("summarizer.timeout", "is %s: it must be longer than zero, like 60s", c.Summarizer.Timeout)
+		return fail("summarizer.timeout", "is %s; use a duration above zero, like 60s", c.Summarizer.Timeout)
 	case c.Backup.Every < 0:
-		return fail("backup.every", "is %s: it is a duration like 24h, or 0s for never", c.Backup.Every)
+		return fail("backup.every", "is %s; use a duration like 24h, or 0s for never", c.Backup.Every)
 	case c.Backup.Keep < 1:
-		return fail("backup.keep", "is %d: at least one backup is kept", c.Backup.Keep)
+		return fail("backup.keep", "is %d; keep at least one backup", c.Backup.Keep)
 	case c.Scrub.AtHour != nil && (*c.Scrub.AtHour < 0 || *c.Scrub.AtHour > 23):
-		return fail("scrub.at_hour", "is %d: it is an hour from 0 to 23, or null", *c.Scrub.AtHour)
+		return fail("scrub.at_hour", "is %d; use an hour from 0 to 23, or null", *c.Scrub.AtHour)
 	case c.Retention.AtHour < 0 || c.Retention.AtHour > 23:
-		return fail("retention.at_hour", "is %d: it is an hour from 0 to 23", c.Retention.AtHour)
+		return fail("retention.at_hour", "is %d; use an hour from 0 to 23", c.Retention.AtHour)
 	case c.Flush.SoftTokens != nil && (*c.Flush.SoftTokens < 0 || *c.Flush.SoftTokens > 1<<40):
-		return fail("flush.soft_tokens", "is %d: it is a number of tokens, 0 or more", *c.Flush.SoftTokens)
+		return fail("flush.soft_tokens", "is %d; use a number of tokens, 0 or more", *c.Flush.SoftTokens)
 	}
 	for _, age := range []struct {
 		key  string
 		days int
 	}{{"idle_days", c.Retention.IdleDays}, {"trash_days", c.Retention.TrashDays}, {"events_days", c.Retention.EventsDays}} {
 		if age.days < 0 || age.days > maxDays {
-			return fail("retention."+age.key, "is %d: it is a number of days, or 0 for never", age.days)
+			return fail("retention."+age.key, "is %d; use a number of days, or 0 for never", age.days)
 		}
 	}
 	var bad *session.Error
@@ -89,23 +85,22 @@ func (c *Config) check(origins map[string]string) error {
 	return nil
 }
 
-// CheckListen says whether an address can be listened on: "" or host:port with a host that
-// is an address or a name.
+// CheckListen checks an address to listen on: "" or host:port.
 func CheckListen(address string) error {
 	if address == "" {
 		return nil
 	}
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return fmt.Errorf("is %q: it is host:port like 127.0.0.1:7433, or empty for none", address)
+		return fmt.Errorf("is %q; use host:port like 127.0.0.1:7433, or nothing for no port", address)
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
-		return fmt.Errorf("is %q: its port is a number from 0 to 65535", address)
+		return fmt.Errorf("is %q; use a port from 0 to 65535", address)
 	}
 	return nil
 }
 
-// Loopback tells whether an address to listen on can be reached from this host only.
+// Loopback reports whether only this host can reach an address to listen on.
 func Loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -118,17 +113,30 @@ func Loopback(address string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// explainDecode says which key has a value of the wrong type, without the decoder's words.
-func explainDecode(err error, origins map[string]string) error {
+// explainDecode returns an error that names the key with a value of the wrong type.
+func explainDecode(err error, known []string, origins map[string]string) error {
 	var bad *mapstructure.DecodeError
 	if !errors.As(err, &bad) {
-		return session.Errorf(session.Invalid, "the configuration cannot be used: %w", err)
+		return session.Errorf(session.Invalid, "invalid configuration: %w", err)
 	}
-	key := strings.ToLower(bad.Name())
-	from := ""
-	if origin := origins[key]; origin != "" {
-		from = " (from " + origin + ")"
+	key := strings.NewReplacer("[", ".", "]", "").Replace(bad.Name()) // by_type[group] is by_type.group
+	if i := slices.IndexFunc(known, func(k string) bool { return matchName(k, key) }); i >= 0 {
+		key = known[i]
 	}
-	return session.Errorf(session.Invalid, "%s has a value that cannot be used%s: %w", key, from, bad.Unwrap()).
+	return session.Errorf(session.Invalid, "%s has an invalid value%s: %w", key, fromOrigin(origins, key), bad.Unwrap()).
 		At(key, "wrong type of value")
+}
+
+// fromOrigin returns the origin of a key's value for an error, also of a key below a free-form one; ""
+// for a default.
+func fromOrigin(origins map[string]string, key string) string {
+	for _, prefix := range freeForm {
+		if strings.HasPrefix(key, prefix+".") {
+			key = prefix
+		}
+	}
+	if origins[key] == "" {
+		return ""
+	}
+	return " (from " + origins[key] + ")"
 }

@@ -78,7 +78,7 @@ func TestDefaultsNeedNoFile(t *testing.T) {
 	}
 }
 
-func TestSocketStandsInTheRuntimeFolder(t *testing.T) {
+func TestSocketIsInTheRuntimeFolder(t *testing.T) {
 	in := input(t, "")
 	if err := os.MkdirAll(in.Dirs.Runtime, 0o700); err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestSocketStandsInTheRuntimeFolder(t *testing.T) {
 	}
 }
 
-func TestLaterLayersWin(t *testing.T) {
+func TestLaterLayersOverride(t *testing.T) {
 	in := input(t, "listen: 127.0.0.1:1\nlog: { level: debug }\ncompaction: { preset: pi, fraction: 0.5, protected_tools: [a, b] }\nsummarizer:\n  timeout: 5s\n")
 	in.Environ = []string{"HOME=/x", "SESSIOND_LISTEN=127.0.0.1:2", "SESSIOND_COMPACTION_KEEP_RECENT_MESSAGES=9", "SESSIOND_SUMMARIZER_BASE_URL=http://127.0.0.1:9/v1", "SESSIOND_SCRUB_AT_HOUR=3"}
 	in.Flags = map[string]any{"listen": "127.0.0.1:3"}
@@ -161,7 +161,7 @@ func TestNamedFileMustExist(t *testing.T) {
 	}
 }
 
-func TestWrongSettingsAreRefused(t *testing.T) {
+func TestInvalidSettingsAreRejected(t *testing.T) {
 	for _, tc := range []struct {
 		name, file string
 		environ    string
@@ -228,7 +228,7 @@ func TestLoopback(t *testing.T) {
 }
 
 // Every key is reachable by its variable, and no two keys share one.
-func TestVariablesAreUnambiguous(t *testing.T) {
+func TestEachVariableHasOneKey(t *testing.T) {
 	seen := map[string]string{}
 	for _, v := range load(t, input(t, "")).Values() {
 		name := config.EnvName(v.Key)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,36 +21,36 @@ import (
 	"sessiond/internal/session"
 )
 
-// Dirs are the folders that defaults stand in.
+// Dirs are the folders of the default paths.
 type Dirs struct {
 	Config  string // $XDG_CONFIG_HOME
 	Data    string // $XDG_DATA_HOME
-	Runtime string // $XDG_RUNTIME_DIR; "" or missing: the socket goes beside the database
+	Runtime string // $XDG_RUNTIME_DIR; if it is empty or missing, the socket is beside the database
 }
 
-// UserDirs are the folders of the user that runs the program.
+// UserDirs returns the folders of the current user.
 func UserDirs() Dirs {
 	return Dirs{Config: xdg.ConfigHome, Data: xdg.DataHome, Runtime: xdg.RuntimeDir}
 }
 
-// Input is what a configuration is made of. Its zero value gives the defaults.
+// Input is the input of Load. Its zero value means the defaults.
 type Input struct {
 	Dirs    Dirs
-	Path    string         // of the file; "": SESSIOND_CONFIG, else the default, which need not exist
-	Environ []string       // as os.Environ gives it
-	Flags   map[string]any // by key, only those that were given
+	Path    string         // of the file; "": SESSIOND_CONFIG, else the default, which may be missing
+	Environ []string       // as os.Environ returns it
+	Flags   map[string]any // by key, only the used ones
 }
 
 const (
 	envPrefix = "SESSIOND_"
-	envConfig = "SESSIOND_CONFIG" // names the file; no setting of the file itself
+	envConfig = "SESSIOND_CONFIG" // names the file
 )
 
-// freeForm are the keys below which a file may use names of its own.
+// freeForm are the keys with the user's own names below them.
 var freeForm = [...]string{"reset.by_type", "reset.by_channel", "routing.identity_links", "routing.aliases"}
 
-// Load reads all layers and checks the result. Every error has code session.Invalid and
-// names the key, the layer it came from, and what would be right.
+// Load reads all layers and checks the result. Every error has code session.Invalid and names the key,
+// its layer, and valid values.
 func Load(in Input) (*Config, error) {
 	c := &Config{}
 	k := koanf.New(".")
@@ -75,7 +76,7 @@ func Load(in Input) (*Config, error) {
 		origins[key] = "flag --" + strings.ReplaceAll(key, "_", "-")
 	}
 	if err := decode(k, c); err != nil {
-		return nil, explainDecode(err, origins)
+		return nil, explainDecode(err, known, origins)
 	}
 	c.fillPaths(in.Dirs)
 	if err := c.check(origins); err != nil {
@@ -85,7 +86,7 @@ func Load(in Input) (*Config, error) {
 	return c, nil
 }
 
-// defaults holds every key there is; an untyped nil is "not set".
+// defaults returns every key; an untyped nil is "not set".
 func defaults() map[string]any {
 	return map[string]any{
 		"db": "", "listen": "127.0.0.1:7433", "hosts": []string{}, "socket": "", "token_file": "", "timezone": "Local",
@@ -123,7 +124,7 @@ func (c *Config) loadFile(k *koanf.Koanf, in Input, known []string, origins map[
 		return nil
 	}
 	if err != nil {
-		return session.Errorf(session.Invalid, "the configuration file cannot be read: %w", err)
+		return session.Errorf(session.Invalid, "cannot read the configuration file: %w", err)
 	}
 	layer := koanf.New(".")
 	if err := layer.Load(rawbytes.Provider(raw), yaml.Parser()); err != nil {
@@ -131,7 +132,7 @@ func (c *Config) loadFile(k *koanf.Koanf, in Input, known []string, origins map[
 	}
 	c.fileRead = true
 	for _, key := range layer.Keys() {
-		if emptySection(layer, key, known) { // merged, it would wipe out the section's defaults
+		if isEmptySection(layer, key, known) { // merged, it would delete the section's defaults
 			layer.Delete(key)
 			continue
 		}
@@ -144,15 +145,15 @@ func (c *Config) loadFile(k *koanf.Koanf, in Input, known []string, origins map[
 	return k.Merge(layer)
 }
 
-// emptySection tells whether a key is the name of a section with nothing in it.
-func emptySection(layer *koanf.Koanf, key string, known []string) bool {
+// isEmptySection reports whether a key is the name of a section without settings.
+func isEmptySection(layer *koanf.Koanf, key string, known []string) bool {
 	isSection := slices.ContainsFunc(known, func(k string) bool { return strings.HasPrefix(k, key+".") })
 	section, isMap := layer.Get(key).(map[string]any)
 	return isSection && (layer.Get(key) == nil || isMap && len(section) == 0)
 }
 
-// loadEnviron reads the SESSIOND_* variables. An unknown one is a warning and no error:
-// others make such names too, e.g. Kubernetes for a service that is called sessiond.
+// loadEnviron reads the SESSIOND_* variables. An unknown one is only a warning: other programs create
+// such names too, e.g. Kubernetes for a service named sessiond.
 func (c *Config) loadEnviron(k *koanf.Koanf, environ, known []string, origins map[string]string) error {
 	byEnv := map[string]string{}
 	for _, key := range known {
@@ -165,7 +166,7 @@ func (c *Config) loadEnviron(k *koanf.Koanf, environ, known []string, origins ma
 			key, ok := byEnv[name]
 			if !ok {
 				if name != envConfig {
-					c.warnings = append(c.warnings, fmt.Sprintf("the environment has %s, which is no setting (nearest: %s)",
+					c.warnings = append(c.warnings, fmt.Sprintf("the environment has %s, which is not a setting (most similar: %s)",
 						name, EnvName(nearest(strings.ToLower(strings.TrimPrefix(name, envPrefix)), known))))
 				}
 				return "", nil
@@ -180,7 +181,7 @@ func (c *Config) loadEnviron(k *koanf.Koanf, environ, known []string, origins ma
 	return nil
 }
 
-// EnvName is the environment variable of a key: summarizer.base_url is SESSIOND_SUMMARIZER_BASE_URL.
+// EnvName returns the environment variable of a key: summarizer.base_url is SESSIOND_SUMMARIZER_BASE_URL.
 func EnvName(key string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }
@@ -189,8 +190,9 @@ func decode(k *koanf.Koanf, c *Config) error {
 	return k.UnmarshalWithConf("", c, koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
 		Result:           c,
 		TagName:          "koanf",
-		MatchName:        named,
-		WeaklyTypedInput: true, // the environment knows only text
+		MatchName:        matchName,
+		ErrorUnused:      true,
+		WeaklyTypedInput: true, // the environment has only text
 		DecodeHook: mapstructure.ComposeDecodeHookFunc(
 			mapstructure.StringToTimeDurationHookFunc(),
 			mapstructure.StringToSliceHookFunc(","),
@@ -198,11 +200,12 @@ func decode(k *koanf.Koanf, c *Config) error {
 	}})
 }
 
-// named tells whether a key is the name of a field that no tag names: reserve_tokens is
-// ReserveTokens.
-func named(key, field string) bool { return strings.EqualFold(strings.ReplaceAll(key, "_", ""), field) }
+// matchName reports whether a key names a field without a tag: reserve_tokens is ReserveTokens.
+func matchName(key, field string) bool {
+	return strings.EqualFold(strings.ReplaceAll(key, "_", ""), field)
+}
 
-// fillPaths puts the default paths where none was given.
+// fillPaths fills in the default paths.
 func (c *Config) fillPaths(dirs Dirs) {
 	if c.DB == "" {
 		c.DB = filepath.Join(dirs.Data, "sessiond", "sessions.db")
@@ -218,9 +221,7 @@ func (c *Config) fillPaths(dirs Dirs) {
 	}
 }
 
-const originDefault = "default"
-
-// list gives the settings as they are used, so a default path shows as the path it became.
+// list returns the settings in use, with the actual path for a default one.
 func (c *Config) list(k *koanf.Koanf, known []string, origins map[string]string) []Value {
 	used := map[string]any{
 		"db": c.DB, "socket": c.Socket, "token_file": c.TokenFile,
@@ -228,15 +229,11 @@ func (c *Config) list(k *koanf.Koanf, known []string, origins map[string]string)
 	}
 	values := make([]Value, 0, len(known))
 	for _, key := range known {
-		origin := origins[key]
-		if origin == "" {
-			origin = originDefault
-		}
 		value, ok := used[key]
 		if !ok {
 			value = k.Get(key)
 		}
-		values = append(values, Value{Key: key, Value: value, Origin: origin})
+		values = append(values, Value{Key: key, Value: value, Origin: cmp.Or(origins[key], "default")})
 	}
 	return values
 }

@@ -7,8 +7,8 @@ import (
 	"sessiond/internal/session"
 )
 
-// knownName gives the setting that a file's key belongs to: itself, or the free-form key
-// above it; "" when there is none.
+// knownName returns the setting of a file's key: the key itself, or the free-form key above it; ""
+// for an unknown key.
 func knownName(key string, known []string) string {
 	if slices.Contains(known, key) {
 		return key
@@ -22,12 +22,12 @@ func knownName(key string, known []string) string {
 }
 
 func unknownKey(key, where string, known []string) error {
-	return session.Errorf(session.Invalid, "%s: there is no setting %q; the nearest is %q", where, key, nearest(key, known)).
+	return session.Errorf(session.Invalid, "%s: there is no setting %q; the most similar one is %q", where, key, nearest(key, known)).
 		At(key, "unknown setting")
 }
 
-// nearest gives the known key with the smallest edit distance; a key's last word alone
-// counts as well, so that "base_url" finds "summarizer.base_url".
+// nearest returns the known key with the smallest edit distance, also to its last word, so that
+// "base_url" finds "summarizer.base_url".
 func nearest(key string, known []string) string {
 	best, bestAt := "", 1<<30
 	for _, candidate := range known {
@@ -40,7 +40,7 @@ func nearest(key string, known []string) string {
 	return best
 }
 
-// distance is the Levenshtein distance of two short strings, in bytes.
+// distance returns the Levenshtein distance of two short strings, in bytes.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
