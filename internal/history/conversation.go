@@ -18,6 +18,9 @@ type Conversation struct {
 	Head   string
 	// CopyReason says why an entry is skipped that the session shares with its origin.
 	CopyReason string
+	// Passes tells of a message of the origin that a copy leaves out: what follows it there follows
+	// the message before it here. nil: none.
+	Passes func(m *session.Message) bool
 	// Silent says why nothing of the session is stored as long as it is set: nobody spoke yet.
 	Silent string
 
@@ -89,6 +92,16 @@ func (c *Conversation) ForkedFrom(origins ...*session.Session) error {
 			}
 			return nil
 		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// EachOrigin visits the sessions that this one was forked from, the nearest first.
+func (c *Conversation) EachOrigin(visit func(*session.Session) error) error {
+	for _, s := range c.line {
+		if err := visit(s); err != nil {
 			return err
 		}
 	}
@@ -241,11 +254,18 @@ func (c *Conversation) saysTheSame(e *Entry, d *Decoded, ref session.MessageRef)
 	if err != nil {
 		return false, err
 	}
-	if theirs.Parent == nil {
-		return parent.Key == "", nil
+	for theirs.Parent != nil {
+		if theirs, err = c.in.Known.Load(c.in.ctx, *theirs.Parent); err != nil {
+			return false, err
+		}
+		if theirs.ExternalID == parent.Key && theirs.ID.Session == parent.Session {
+			return true, nil
+		}
+		if c.Passes == nil || !c.Passes(theirs) {
+			return false, nil
+		}
 	}
-	above, err := c.in.Known.Load(c.in.ctx, *theirs.Parent)
-	return err == nil && above.ExternalID == parent.Key, err
+	return parent.Key == "", nil
 }
 
 func (c *Conversation) add(e *Entry, d *Decoded, records int) error {

@@ -8,6 +8,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sessiond/internal/session"
 )
 
@@ -113,10 +115,40 @@ func (in *Intake) lines(visit func(FileLine, lineState) error) error {
 		if number%256 == 0 && in.ctx.Err() != nil {
 			return in.ctx.Err()
 		}
-		line := FileLine{Number: number, At: at, End: lines.Offset(), Bytes: text}
-		if err := visit(line, in.stateOf(text, lines.TooLarge(), ended)); err != nil {
-			return err
+		state := in.stateOf(text, lines.TooLarge(), ended)
+		pieces := [][]byte{text}
+		if state == lineWhole || state == lineWaits {
+			pieces = objects(text)
 		}
+		for i, piece := range pieces {
+			line := FileLine{Number: number, At: at, End: at + int64(len(piece)), Bytes: piece}
+			if at = line.End; i == len(pieces)-1 {
+				line.End = lines.Offset()
+			}
+			if err := visit(line, state); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// objects splits a line that holds several whole JSON objects, as a program writes them that goes
+// on after a line without its end. Any other line is one piece.
+func objects(line []byte) (pieces [][]byte) {
+	if !bytes.Contains(line, []byte("}{")) && !bytes.Contains(line, []byte("} {")) {
+		return [][]byte{line}
+	}
+	d := jsontext.NewDecoder(bytes.NewBuffer(line), lenient)
+	for from := 0; ; {
+		value, err := d.ReadValue()
+		if errors.Is(err, io.EOF) && len(pieces) > 1 {
+			return pieces
+		}
+		if err != nil || value.Kind() != '{' {
+			return [][]byte{line}
+		}
+		end := int(d.InputOffset())
+		pieces, from = append(pieces, line[from:end]), end
 	}
 }
 
@@ -124,7 +156,7 @@ func (in *Intake) stateOf(text []byte, tooLarge, ended bool) lineState {
 	if !ended {
 		_, _, whole := ParseLine(text)
 		switch {
-		case tooLarge || !whole:
+		case tooLarge || !whole && len(objects(text)) == 1:
 			return lineTorn
 		case !in.Quiet():
 			return lineWaits

@@ -109,9 +109,15 @@ func (in *Intake) hash(end int64) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// Restart forgets the cursor: every record is offered again. A reader calls it before its first
-// entry, when what it finds contradicts what an earlier reading must have found.
-func (in *Intake) Restart() { in.before, in.own, in.cursor.Counts, in.settled = nil, nil, nil, 0 }
+// Restart forgets the cursor and what was counted: every record is offered again, from the first.
+// A reader calls it before its first entry, when what it finds contradicts what an earlier reading
+// must have found.
+func (in *Intake) Restart() {
+	in.before, in.own, in.cursor.Counts, in.settled = nil, nil, nil, 0
+	in.all, in.records, in.problems, in.awaits = nil, Records{}, nil, ""
+	in.at, in.end, in.counted, in.held = 0, 0, 0, false
+	in.cursor.Size = in.Found.Size
+}
 
 // Continues tells whether an earlier reading is continued.
 func (in *Intake) Continues() bool { return in.before != nil }
@@ -327,6 +333,9 @@ func (in *Intake) FinishPart(part *Intake) error {
 
 // ErrChanged says that a file became shorter, or another one, while it was read.
 var errShrunk = session.Errorf(session.Busy, "the file changed while it was read: import again")
+
+// Bytes reads a stretch of the file again. Codes: Busy (it is not there any more).
+func (in *Intake) Bytes(at, size int64) ([]byte, error) { return ReadSpan(in.file, at, size) }
 
 // ReadSpan reads a stretch of a file that was seen before. Codes: Busy (it is not there any more).
 func ReadSpan(file io.ReaderAt, at, size int64) ([]byte, error) {

@@ -12,7 +12,7 @@ import (
 // A first kept entry that is not on the record's path keeps nothing. It is nil when the
 // overlay would hide nothing.
 func (d *decoder) compaction(i int32, o history.Object) *history.Compaction {
-	n := *d.nodes.At(i)
+	n := &d.nodes[i]
 	c := &history.Compaction{Key: d.keyOf(i)}
 	c.Strategy, c.Trigger, c.Status = session.StrategySummarize, session.TriggerImport, session.StatusDone
 	c.Summary = o.String("summary")
@@ -22,17 +22,17 @@ func (d *decoder) compaction(i int32, o history.Object) *history.Compaction {
 	through := n.parent
 	kept := d.firstKept(i, o)
 	if kept >= 0 {
-		through = d.nodes.At(kept).parent
-		c.FirstKeptKey, c.FirstKeptSession = d.keyOf(kept), d.sharedIn(kept)
+		through = d.nodes[kept].parent
+		c.FirstKeptKey = d.keyOf(kept)
 	}
 	if through < 0 {
 		return nil
 	}
-	c.ThroughKey, c.ThroughSession = d.keyOf(through), d.sharedIn(through)
-	for at := through; at >= 0 && d.nodes.At(at).kind != entryCompaction; at = d.nodes.At(at).parent {
+	c.ThroughKey = d.keyOf(through)
+	for at := through; at >= 0 && d.nodes[at].kind != entryCompaction; at = d.nodes[at].parent {
 		c.MessageCount++
 	}
-	c.Record = history.Place{Key: c.Key, Session: d.sharedIn(i)}
+	c.Record = history.Place{Key: c.Key}
 	if tail := o.Get("retainedTail"); tail != nil && kept < 0 {
 		c.Replacement = replacement(c.Summary, tail)
 	}
@@ -45,19 +45,17 @@ func (d *decoder) firstKept(i int32, o history.Object) int32 {
 	if value, ok := number(o.Get("firstKeptEntryIndex")); ok && d.version == 1 && value >= 1 && value < math.MaxInt32 {
 		place = int32(value) - 1 // it counts the header
 	}
-	id := d.names.Sum(o.String("firstKeptEntryId"))
-	if place < 0 && id == 0 {
+	id := o.String("firstKeptEntryId")
+	if place < 0 && id == "" {
 		if kept, ok := d.kept[i]; ok {
 			return kept
 		}
 		return -1
 	}
-	for at := d.nodes.At(i).parent; at >= 0; {
-		n := d.nodes.At(at)
-		if id != 0 && n.id == id || place >= 0 && n.place == place && d.keys[at] == "" {
+	for at := d.nodes[i].parent; at >= 0; at = d.nodes[at].parent {
+		if n := &d.nodes[at]; id != "" && n.id == id || place >= 0 && n.place == place {
 			return at
 		}
-		at = n.parent
 	}
 	return -1
 }
@@ -116,31 +114,28 @@ func textsOf(raw []byte) []string {
 
 // findTails finds what harness compactions kept: a copy of the newest messages of the path
 // instead of the name of the first one.
-func (r *reader) findTails() error {
-	r.kept = map[int32]int32{}
-	for _, i := range r.tails {
-		n := r.nodes.At(i)
-		if n.known {
+func (s *survey) findTails() error {
+	for _, i := range s.tails {
+		if s.nodes[i].old {
 			continue
 		}
-		line, err := r.line(n)
+		o, err := s.reread(i)
 		if err != nil {
 			return err
 		}
-		o, _ := parse(line)
 		copies, _ := history.Elements(o.Get("retainedTail"))
 		says := make([]string, len(copies))
 		for k, message := range copies {
 			if fields, ok := history.Fields(message); ok {
-				says[k] = r.cuts.Fingerprint(fields)
+				says[k] = history.Fingerprint(fields)
 			}
 		}
-		first, err := r.firstCopied(n.parent, says)
+		first, err := s.firstCopied(s.nodes[i].parent, says)
 		if err != nil {
 			return err
 		}
 		if first >= 0 {
-			r.kept[i] = first
+			s.kept[i] = first
 		}
 	}
 	return nil
@@ -148,19 +143,18 @@ func (r *reader) findTails() error {
 
 // firstCopied walks back from an entry as long as its messages are the copies, newest last.
 // It is -1 when not all of them are found in a row.
-func (r *reader) firstCopied(at int32, says []string) (int32, error) {
-	for left := len(says); left > 0 && at >= 0; at = r.nodes.At(at).parent {
-		line, err := r.line(r.nodes.At(at))
+func (s *survey) firstCopied(at int32, says []string) (int32, error) {
+	for left := len(says); left > 0 && at >= 0; at = s.nodes[at].parent {
+		o, err := s.reread(at)
 		if err != nil {
 			return -1, err
 		}
-		o, _ := parse(line)
 		if o.String("type") != lineMessage {
 			continue
 		}
 		message, _ := history.Fields(o.Get("message"))
 		left--
-		if r.cuts.Fingerprint(message) != says[left] {
+		if history.Fingerprint(message) != says[left] {
 			return -1, nil
 		}
 		if left == 0 {
@@ -190,7 +184,7 @@ func replacement(summary string, tail []byte) session.JSON {
 	messages, _ := history.Elements(tail)
 	for _, raw := range messages {
 		var e entry
-		d := decoder{scanned: &scanned{}}
+		d := decoder{survey: &survey{}}
 		kept := take(history.Object{{Key: "message", Raw: raw}})
 		d.talk(&kept, &e, &note{})
 		if m := &e.message; !e.raw && m.InContext {

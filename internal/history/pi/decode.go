@@ -14,20 +14,17 @@ import (
 type entry struct {
 	message    history.Message
 	calls      []history.Call
-	mark       *history.Mark
 	compaction *history.Compaction
-	early      bool  // the mark is on an entry that comes later in the file
-	marked     int32 // the entry that the mark is on
-	raw        bool  // not understood, kept as it is
+	raw        bool // not understood, kept as it is
 	problem    string
 }
 
 // decoder turns lines into entries, in the order in which they are stored.
 type decoder struct {
-	*scanned
+	*survey
 	directory string
-	last      session.Time // for lines without a time
-	prints    history.Prints
+	last      session.Time   // for lines without a time
+	marks     []history.Mark // labels, also of entries that come after them
 }
 
 // maxDepth is how deep a line may be nested to be taken apart. SQLite's JSON ends at 1000.
@@ -40,42 +37,48 @@ type note struct {
 	bytes             []byte
 }
 
-// decode reads the line of an entry. line is not kept.
-func (d *decoder) decode(i int32, line []byte) entry {
-	n := *d.nodes.At(i)
+// decode reads the line of an entry.
+func (d *decoder) decode(i int32, line []byte) history.Decoded {
+	e := d.entry(i, line)
+	made := history.Decoded{Messages: []history.Message{e.message}, Calls: e.calls, Raw: e.raw}
+	if e.compaction != nil {
+		made.Compactions = []history.Compaction{*e.compaction}
+	}
+	switch {
+	case e.problem != "":
+		made.Problem = e.problem + "; kept raw"
+	case d.nodes[i].cut == cutCycle:
+		made.Problem = "its parent is one of its own descendants: the cycle is cut here"
+	}
+	return made
+}
+
+func (d *decoder) entry(i int32, line []byte) entry {
+	n := &d.nodes[i]
 	if n.kind == entryBroken {
 		return d.verbatim(i, line, "not a JSON object")
 	}
 	t, exact, ok := history.ParseTalk(line)
-	if !ok {
+	switch {
+	case !ok:
 		return d.verbatim(i, line, "changed while it was read")
-	}
-	return d.talkOf(i, line, t, exact)
-}
-
-// talkOf is decode of a line that was taken apart.
-func (d *decoder) talkOf(i int32, line []byte, t history.Talk, exact bool) entry {
-	n, o := *d.nodes.At(i), t.Object
-	if n.id != 0 {
-		d.remember(i, o)
-	}
-	if history.DeeperThan(line, maxDepth) {
+	case history.DeeperThan(line, maxDepth):
 		return d.verbatim(i, line, "nested too deep")
 	}
-	rest := take(o)
+	rest := take(t.Object)
 	rest.message, rest.blocks = t.Message, t.Blocks
-	e := entry{message: history.Message{ParentKey: d.keyOf(n.parent), ParentSession: d.sharedIn(n.parent)}}
+	e := entry{}
 	m := &e.message.Message
 	*m = session.Message{
 		Kind: session.KindMarker, Origin: session.Program, Display: true,
-		Dialect: "pi", ExternalID: d.keyOf(i), CreatedAt: d.time(&rest),
+		Dialect: "pi", ExternalID: n.key, CreatedAt: d.time(&rest),
 	}
 	var remark note
 	d.place(i, &rest, &remark)
 	d.content(i, &rest, &e, &remark)
 	says := ""
 	if d.version == 1 || len(e.calls) > 0 {
-		says = fingerprint(&d.prints, d.cuts, t, d.version)
+		says = fingerprint(t.Object, d.version)
 	}
 	if d.version == 1 {
 		remark.hash = says
@@ -126,9 +129,7 @@ func (d *decoder) content(i int32, rest *taker, e *entry, remark *note) {
 			break
 		}
 		text, _ := history.Text(rest.Get("label"))
-		e.early = target >= i
-		e.marked = target
-		e.mark = &history.Mark{MessageKey: d.keyOf(target), MessageSession: d.sharedIn(target), Kind: "label", Text: text}
+		d.marks = append(d.marks, history.Mark{MessageKey: d.keyOf(target), Kind: "label", Text: text})
 	case lineCustom:
 		m.Kind = session.KindCustom
 	case lineRecord:
@@ -144,8 +145,8 @@ func (d *decoder) content(i int32, rest *taker, e *entry, remark *note) {
 
 // place keeps what the line says of its place where the stored parent does not say it.
 func (d *decoder) place(i int32, rest *taker, remark *note) {
-	n := *d.nodes.At(i)
-	if d.plain(i) {
+	n := &d.nodes[i]
+	if n.id != "" && n.key == n.id {
 		rest.take("id")
 	}
 	switch n.cut {
@@ -172,10 +173,6 @@ func (d *decoder) place(i int32, rest *taker, remark *note) {
 // verbatim keeps a line as text, out of the context.
 func (d *decoder) verbatim(i int32, line []byte, why string) entry {
 	e := entry{raw: true, problem: why}
-	if i >= 0 {
-		parent := d.nodes.At(i).parent
-		e.message.ParentKey, e.message.ParentSession = d.keyOf(parent), d.sharedIn(parent)
-	}
 	e.message.Message = session.Message{
 		Kind: session.KindUnknown, Origin: session.Program, Display: true, Dialect: "pi",
 		ExternalID: d.keyOf(i), CreatedAt: d.last,

@@ -152,7 +152,7 @@ func TestPiForkKeepsWhatItsOriginDoesNotHave(t *testing.T) {
 		{"not there", []string{one}, []string{one, two, three}, 1},
 		{"all of it", []string{user("x", "", "other")}, []string{one, two, three}, 0},
 		{"a label between is left out", []string{one, label("L", "1", "1", "x"), user("2", "L", "two"), three}, []string{one, two, three}, 3},
-		{"a parent that comes later", []string{one, two, three}, []string{three, two, one}, 1},
+		{"a parent that comes later", []string{one, two, three}, []string{three, two, one}, 3},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHouse(t)

@@ -31,7 +31,7 @@ func ParseLine(raw []byte, before session.Time) (l *Line, why string) {
 	if history.DeeperThan(raw, maxDepth) {
 		return nil, "nested too deep"
 	}
-	d := decoder{scanned: &scanned{version: 3}, last: before}
+	d := decoder{survey: &survey{version: 3}, last: before}
 	o := t.Object
 	rest := take(o)
 	rest.message, rest.blocks = t.Message, t.Blocks
@@ -61,20 +61,16 @@ func (l *Line) Extra(text, hash string) session.JSON {
 
 // Verbatim keeps a line that cannot be taken apart as text, out of the context.
 func Verbatim(raw []byte, why string, at session.Time) session.Message {
-	d := decoder{scanned: &scanned{}, last: at}
+	d := decoder{survey: &survey{}, last: at}
 	return d.verbatim(-1, raw, why).message.Message
 }
 
 // Fingerprint tells what a line says, whatever id and parent it has and whichever of the
 // versions 1 to 3 wrote it.
-func Fingerprint(cuts *history.Cuts, line history.Object) string {
-	return fingerprint(new(history.Prints), cuts, history.TalkOf(line), 3)
-}
+func Fingerprint(_ *history.Cuts, line history.Object) string { return fingerprint(line, 3) }
 
 // Fingerprint is that of the line.
-func (l *Line) Fingerprint(cuts *history.Cuts) string {
-	return fingerprint(new(history.Prints), cuts, history.Talk{Object: l.Fields, Message: l.said}, 3)
-}
+func (l *Line) Fingerprint(*history.Cuts) string { return fingerprint(l.Fields, 3) }
 
 // FirstLine gives the beginning of the first text that is not blank, to stand for a title.
 func FirstLine(parts []session.Part) string { return firstLine(parts) }

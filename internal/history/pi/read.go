@@ -2,276 +2,171 @@ package pi
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
 	"strings"
+	"time"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
-// state is what a cursor of pi remembers beside the offset.
-type state struct {
-	// Adopted is how many entries, from the file's first one on, were stored when the file
-	// was of version 1 and are named as they were then; but for those in Except.
-	Adopted int   `json:"adopted,omitempty"`
-	Except  []int `json:"except,omitempty"`
-	// Shared are the runs of entries that lie in sessions which this one was forked from.
-	Shared []shared `json:"shared,omitempty"`
-	// Awaits is the session that this one was forked from, where it is not here yet.
-	Awaits string `json:"awaits,omitempty"`
-}
-
-// Read implements history.Source.
-func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) (problems []history.Problem, err error) {
-	defer history.Guard(&err)
-	file, info, err := history.Open(found.Path)
+// Read implements history.Source. A line that parses is whole, also without its line feed.
+func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
+	quiet := func() time.Time { return time.Time{} }
+	in, err := history.OpenIntake(ctx, session.SourcePi, found, cursor, known, quiet, emit)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	if info.Size() == 0 {
-		return nil, session.Errorf(session.Invalid, "the file is empty")
+	defer in.Close()
+	r, err := open(in)
+	if err == nil && r.forgotten {
+		in.Restart()
+		r, err = open(in)
 	}
-	cuts := history.NewCuts(file, found, CutRule())
-	for {
-		r, err := s.open(ctx, file, info, cursor, known, cuts)
-		if err != nil {
-			return nil, err
-		}
-		r.cursor.Path, r.emit = found.Path, emit
-		err = r.run(r.continues)
-		r.nodes.Close()
-		r.names.Close()
-		if errors.Is(err, errForgotten) && cursor != nil {
-			cursor = nil
-			continue
-		}
-		return r.problems, err
-	}
-}
-
-// open makes the reader of a file, from where the cursor says if that is still so.
-func (s *Source) open(ctx context.Context, file *os.File, info os.FileInfo, cursor *history.Cursor, known history.Known, cuts *history.Cuts) (*reader, error) {
-	sc, existing, err := s.survey(ctx, file, info.Size(), cursor, known, cuts)
-	if err == nil && sc.stale {
-		cursor = nil
-		sc, existing, err = s.survey(ctx, file, info.Size(), nil, known, cuts)
+	if err == nil {
+		err = r.run()
 	}
 	if err != nil {
 		return nil, err
 	}
-	modified := session.At(info.ModTime())
-	r := &reader{
-		scanned: sc, existing: existing, ctx: ctx, known: known, continues: cursor != nil,
-		cursor: history.Cursor{Source: session.SourcePi, Size: info.Size(), ModifiedAt: &modified, Offset: sc.offset, Hash: sc.hash},
-	}
-	if cursor != nil {
-		r.cursor.Counts, r.cursor.State = cursor.Counts, cursor.State
-	}
-	return r, nil
+	return in.Finish()
 }
 
-// survey scans the file and looks its session up. A cursor is stale, too, when the session
-// that it belongs to is gone.
-func (s *Source) survey(ctx context.Context, file *os.File, size int64, cursor *history.Cursor, known history.Known, cuts *history.Cuts) (*scanned, *session.Session, error) {
-	sc, err := scan(ctx, file, size, cursor, cuts)
-	if err != nil || sc.stale {
-		return sc, nil, err
-	}
-	existing, err := known.Session(ctx, session.SourcePi, sc.header.String("id"))
-	sc.stale = cursor != nil && existing == nil
-	return sc, existing, err
-}
-
-// reader carries one file through the second pass.
+// reader adds the entries of one file.
 type reader struct {
-	*scanned
-	ctx       context.Context
-	known     history.Known
-	emit      func(history.Batch) error
-	cursor    history.Cursor
-	continues bool // the cursor's reading goes on
-	state     state
-	existing  *session.Session
-	session   history.NewSession
-	batch     history.Batch
-	size      int        // bytes in batch
-	older     bool       // everything in the file is here under newer names
-	late      []entry    // labels of entries that come after them
-	awaits    string     // the source id of an origin that is not here
-	linked    session.ID // an origin that was not here when the session came
-	given     int        // messages that were given
-	problems  []history.Problem
-	buffer    []byte
+	*survey
+	talk      *history.Conversation
+	decoder   decoder
+	forked    bool // it begins with copies of its origin's entries
+	forgotten bool // what an earlier reading found to be shared is not here any more
+	older     bool // everything in the file is here under newer names
+	copies    copied
 }
 
-func (r *reader) run(continues bool) error {
-	if err := r.recognise(continues); err != nil {
-		return err
+// open surveys a file and finds what of its session is here.
+func open(in *history.Intake) (*reader, error) {
+	s, err := look(in)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{survey: s}
+	id := s.header.String("id")
+	r.talk, err = in.Conversation(history.NewSession{Source: session.SourcePi, SourceID: id, Directory: s.header.String("cwd")})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.recognise(); err != nil {
+		return nil, err
 	}
 	if err := r.describe(); err != nil {
+		return nil, err
+	}
+	r.decoder = decoder{survey: s, directory: r.talk.New.Directory, last: *r.talk.New.CreatedAt}
+	return r, r.checkOld()
+}
+
+// recognise names the entries as they are stored, here or in an origin.
+func (r *reader) recognise() error {
+	if err := r.link(); err != nil {
 		return err
 	}
-	if err := r.findTails(); err != nil {
-		return err
-	}
-	d := &decoder{scanned: r.scanned, directory: r.session.Directory, last: *r.session.CreatedAt}
-	copied, err := r.share(d, continues)
-	if err != nil {
-		return err
-	}
-	r.begin()
-	r.batch.Records, r.batch.Marks, r.batch.Compactions = r.records, copied.marks, copied.compactions
-	for i := range r.order {
-		if err := r.take(d, i); err != nil {
+	here := r.talk.Here
+	if r.version < 4 && r.forked {
+		if err := r.talk.EachOrigin(func(s *session.Session) error { return r.adopt(s.ID) }); err != nil {
 			return err
 		}
 	}
-	return r.finish(continues)
-}
-
-func (r *reader) begin() {
-	used := r.batch
-	clear(used.Messages) // one may have been large
-	r.batch = history.Batch{Cuts: r.cuts}
-	r.batch.Messages, r.batch.Calls = used.Messages[:0], used.Calls[:0]
-	r.batch.Session = r.session
-	if r.existing != nil {
-		r.batch.ID = r.existing.ID
-	}
-	r.size = 0
-}
-
-// take decodes an entry into the batch and gives the batch away when it is full.
-func (r *reader) take(d *decoder, i int32) error {
-	n := r.nodes.At(i)
-	e, size, err := r.entry(d, i)
-	if err != nil {
-		return err
-	}
-	if r.failed != nil {
-		return fmt.Errorf("read its lines again: %w", r.failed)
-	}
-	if size > 1<<20 {
-		r.buffer = nil // the store need not wait beside it
-	}
-	switch {
-	case len(r.problems) >= history.MaxProblems:
-	case e.problem != "":
-		r.problems = append(r.problems, history.Problem{Path: r.cursor.Path, Line: int(n.line), Error: e.problem + "; kept raw"})
-	case n.cut == cutCycle:
-		r.problems = append(r.problems, history.Problem{Path: r.cursor.Path, Line: int(n.line), Error: "its parent is one of its own descendants: the cycle is cut here"})
-	}
-	b := &r.batch
-	b.Messages = append(b.Messages, e.message)
-	r.given++
-	b.Calls = append(b.Calls, e.calls...)
-	switch {
-	case e.mark == nil:
-	case e.early:
-		r.late = append(r.late, entry{mark: e.mark, marked: e.marked})
-	default:
-		b.Marks = append(b.Marks, *e.mark)
-	}
-	if e.compaction != nil {
-		b.Compactions = append(b.Compactions, *e.compaction)
-	}
-	if e.raw {
-		b.Records.KeepRaw(1)
-	} else {
-		b.Records.Import(1)
-	}
-	if r.size += history.Size(&e.message); !history.Full(len(b.Messages), r.size) {
+	if here == nil || r.version == 4 {
 		return nil
 	}
-	if err := r.emit(*b); err != nil {
+	if r.version == 1 && here.LastSeq > 0 && !r.forked {
+		has, err := r.talk.Has(v1Key(0))
+		if err != nil {
+			return err
+		}
+		if r.older = !has && r.places > 0; r.older {
+			return nil
+		}
+	}
+	return r.adopt(here.ID)
+}
+
+// checkOld tells whether what earlier readings stored of the file is still there.
+func (r *reader) checkOld() error {
+	for i := r.next() - 1; i >= 0; i-- {
+		if n := &r.nodes[i]; n.old {
+			_, ok, err := r.talk.Find(n.key)
+			r.forgotten = !ok
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader) run() error {
+	if r.older {
+		r.in.Skip(skipOlder, len(r.nodes))
+		return nil
+	}
+	own := r.in.Continues() && r.talk.Here != nil && r.talk.Here.LastSeq > 0 // a fork goes on by itself
+	var failed error
+	for i := range r.order {
+		if failed = r.add(i, own); failed != nil {
+			return failed
+		}
+	}
+	if err := r.shareAside(); err != nil {
 		return err
 	}
-	r.begin()
-	return r.ctx.Err()
-}
-
-// entry decodes an entry, of a size in bytes, as the first pass took it apart, or from the file.
-func (r *reader) entry(d *decoder, i int32) (e entry, size int, err error) {
-	n := r.nodes.At(i)
-	if line, t, ok := r.held.Take(n.offset); ok && n.kind != entryBroken {
-		return d.talkOf(i, line, t, true), len(line), nil
-	}
-	line, err := r.line(n)
-	if err != nil {
-		return e, 0, err
-	}
-	return d.decode(i, line), len(line), nil
-}
-
-// line reads an entry's bytes again. They are good until the next call.
-func (r *reader) line(n *node) ([]byte, error) {
-	line, err := r.cuts.ReadAgain(r.file, r.buffer, n.offset, n.size)
-	if err != nil {
-		return nil, fmt.Errorf("read line %d again: %w", n.line, err)
-	}
-	r.buffer = line
-	return line, nil
-}
-
-// finish gives the last batch: with the head, the title and the cursor.
-func (r *reader) finish(continues bool) error {
-	// A copy of a fork that has nothing of its own says nothing of where the fork is now.
-	empty := r.given == 0 && r.existing != nil && !continues
-	if head := r.leaf(); head >= 0 && !r.older && !empty {
-		key := r.keyOf(head)
-		r.batch.Head, r.batch.HeadSession = &key, r.sharedIn(head)
-	}
-	if (r.named || !continues) && !r.older && !empty {
-		if r.title != "" {
-			r.batch.Title = &r.title
-		} else if r.named && r.existing != nil {
-			r.batch.Title = &r.session.Title
+	for _, m := range r.decoder.marks {
+		if err := r.talk.Mark(m); err != nil {
+			return err
 		}
 	}
-	if r.linked != "" {
-		r.batch.Fields = &history.Changes{ParentID: r.linked, ParentKind: session.ParentFork}
-	}
-	if r.existing != nil && r.existing.Model == "" && r.session.Model != "" { // all that it has are copies
-		if r.batch.Fields == nil {
-			r.batch.Fields = &history.Changes{}
-		}
-		r.batch.Fields.Provider, r.batch.Fields.Model = r.session.Provider, r.session.Model
-	}
-	for _, e := range r.late {
-		e.mark.MessageKey, e.mark.MessageSession = r.keyOf(e.marked), r.sharedIn(e.marked)
-		r.batch.Marks = append(r.batch.Marks, *e.mark)
-	}
-	r.state.Shared, r.state.Awaits = r.runs(), r.awaits
-	r.cursor.State = nil
-	if r.state.Adopted > 0 || r.state.Shared != nil || r.awaits != "" {
-		r.cursor.State = session.JSONOf(r.state)
-	}
-	r.batch.Cursor = &r.cursor
-	return r.emit(r.batch)
+	r.finish()
+	return nil
 }
 
-// leaf gives the entry that the next one would follow: the last one of the file, or what
-// the last one, when it only moves the leaf, points at.
-func (s *scanned) leaf() int32 {
-	if s.version == 4 && s.lane >= 0 {
-		return s.lane
-	}
-	for i := s.next() - 1; i >= 0; i-- {
-		switch s.nodes.At(i).kind {
-		case entryBroken, entrySide:
-		case entryLeaf:
-			if target, ok := s.names.Get(s.targets[i]); ok && target != i {
-				return target
+func (r *reader) add(i int32, own bool) error {
+	n := &r.nodes[i]
+	var failed error
+	err := r.talk.Add(history.Entry{
+		Key: n.key, Parent: r.keyOf(n.parent), At: n.offset, Line: n.line, Own: own, Same: true,
+		Decode: func() (history.Decoded, error) {
+			line, err := r.raw(i)
+			if err != nil {
+				return history.Decoded{}, err
 			}
-			return i
-		default:
-			return i
+			return r.decoder.decode(i, line), nil
+		},
+		Copied: func(of history.Place, d *history.Decoded) { failed = r.copy(i, of, d) },
+	})
+	if err == nil {
+		err = failed
+	}
+	return err
+}
+
+// finish says what the session is now: its head, its title and what came to be known.
+func (r *reader) finish() {
+	fresh := r.talk.Fresh() > 0
+	// A copy of a fork that has nothing of its own says nothing of where the fork is now.
+	if !fresh && r.talk.Here != nil && !r.in.Continues() {
+		return
+	}
+	r.talk.Head = r.keyOf(r.leaf())
+	if r.named || !r.in.Continues() {
+		if r.title != "" {
+			r.talk.Title = r.title
+		} else if r.named && r.talk.Here != nil {
+			r.talk.Title = r.talk.New.Title
 		}
 	}
-	return -1
+	if here := r.talk.Here; here != nil && here.Model == "" && r.talk.New.Model != "" { // all that it has are copies
+		if r.talk.Fields == nil {
+			r.talk.Fields = &history.Changes{}
+		}
+		r.talk.Fields.Provider, r.talk.Fields.Model = r.talk.New.Provider, r.talk.New.Model
+	}
 }
 
 // describe says what the session is: from the header, the entries and the store.
@@ -280,23 +175,17 @@ func (r *reader) describe() error {
 	if err != nil {
 		return err
 	}
-	id := r.header.String("id")
-	s := history.NewSession{
-		Source: session.SourcePi, SourceID: id, Directory: r.header.String("cwd"), CreatedAt: &created,
-		Title: r.title, TitleSource: "source",
-		Metadata: history.Object{{Key: "pi", Raw: objectJSON(r.header.Without("type", "id", "cwd"))}}.JSON(),
-	}
+	s := &r.talk.New
+	s.CreatedAt, s.Title, s.TitleSource = &created, r.title, "source"
+	s.Metadata = history.Object{{Key: "pi", Raw: objectJSON(r.header.Without("type", "id", "cwd"))}}.JSON()
 	if s.Title == "" {
 		s.Title, s.TitleSource = r.firstUser, "first_message"
 	}
 	if s.Title == "" {
 		s.TitleSource = ""
 	}
-	if s.Provider, s.Model, err = r.model(); err != nil {
-		return err
-	}
-	r.session = s
-	return r.hang(id)
+	s.Provider, s.Model, err = r.model()
+	return err
 }
 
 // titleRunes is how much of a first message stands for a title.
@@ -323,19 +212,17 @@ func firstLine(parts []session.Part) string {
 func (r *reader) firstTime() (session.Time, error) {
 	created, ok := r.made()
 	if !ok {
-		created = *r.cursor.ModifiedAt
+		created = session.At(r.in.Found.ModifiedAt)
 	}
 	for i := range r.next() {
-		n := r.nodes.At(i)
-		if n.kind.aside() {
+		if r.nodes[i].kind.aside() {
 			continue
 		}
-		line, err := r.line(n)
+		o, err := r.reread(i)
 		if err != nil {
 			return created, err
 		}
-		o, _ := parse(line)
-		d := decoder{scanned: r.scanned, last: created}
+		d := decoder{survey: r.survey, last: created}
 		fields := take(o)
 		return d.time(&fields), nil
 	}
@@ -360,11 +247,10 @@ func (r *reader) model() (provider, model string, err error) {
 		if at < 0 {
 			break
 		}
-		line, err := r.line(r.nodes.At(at))
+		o, err := r.reread(at)
 		if err != nil {
 			return "", "", err
 		}
-		o, _ := parse(line)
 		message, _ := history.Fields(o.Get("message"))
 		switch {
 		case o.String("type") == lineModel:
@@ -372,7 +258,7 @@ func (r *reader) model() (provider, model string, err error) {
 		case message.String("role") == "assistant" && message.String("model") != "":
 			return message.String("provider"), message.String("model"), nil
 		}
-		at = r.nodes.At(at).parent
+		at = r.nodes[at].parent
 	}
 	return r.header.String("provider"), r.header.String("modelId"), nil
 }

@@ -73,13 +73,13 @@ func number(raw []byte) (float64, bool) {
 
 // fingerprint tells what an entry says, whatever id it has and whichever version wrote it.
 // Copies of an entry in other files have the same, so that its usage counts once.
-func fingerprint(prints *history.Prints, cuts *history.Cuts, line history.Talk, version int) string {
-	o, message := line.Object, line.Message
+func fingerprint(o history.Object, version int) string {
+	message, _ := history.Fields(o.Get("message"))
 	if message.String("role") == "hookMessage" {
 		o = o.With("message", message.With("role", []byte(`"custom"`)).JSON())
 	}
 	if version == 4 { // a copy has other numbers and no lane
 		o = o.Without("seq", "lane")
 	}
-	return prints.Of(cuts, o, "id", "parentId", "firstKeptEntryId", "firstKeptEntryIndex")
+	return history.Fingerprint(o, "id", "parentId", "firstKeptEntryId", "firstKeptEntryIndex")
 }

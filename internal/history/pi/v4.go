@@ -37,22 +37,21 @@ func typeOf(o history.Object, version int) string {
 	return "unknown" // no kind of any version
 }
 
-// harness takes a line of version 4.
-func (s *scanner) harness(o history.Object, raw []byte, at int64) {
+// harness reads a line of version 4.
+func (s *survey) harness(o history.Object, raw []byte, at int64, line int) {
 	kind := o.String("kind")
 	if kind == "header" && o.String("id") == s.header.String("id") {
-		s.records.Skip(skipHeader, 1)
+		s.in.Skip(skipHeader, 1)
 		return
 	}
-	n := node{offset: at, size: int64(s.cuts.Size(raw)), line: int32(s.line), parent: -1, place: -1, known: s.known, kind: entrySide}
-	n.id = s.names.Sum(o.String("id"))
+	n := node{offset: at, size: int64(len(raw)), line: line, kind: entrySide, id: o.String("id"), target: o.String("targetId")}
 	if kind == "entry" {
-		n.kind, n.link = kindOfLine(o.String("type")), s.names.Sum(o.String("parentId"))
+		n.kind, n.link = kindOfLine(o.String("type")), o.String("parentId")
 	}
-	if n.id == 0 {
-		s.keys[s.next()] = "seq:" + strconv.FormatInt(count(o, "seq"), 10) + ":" + s.byContent("", raw)
-	} else if !s.name(&n, o, raw) {
-		s.records.Skip(history.SkipDuplicate, 1)
+	if n.id == "" {
+		n.key = "seq:" + strconv.FormatInt(count(o, "seq"), 10) + ":" + s.byContent("", raw)
+	} else if !s.name(&n, raw) {
+		s.in.Skip(history.SkipDuplicate, 1)
 		return
 	}
 	i := s.next()
