@@ -3,7 +3,6 @@ package history
 import (
 	"errors"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,7 +84,7 @@ type Problem struct {
 	Error string `json:"error"`
 }
 
-// Reasons to skip a record that several sources share.
+// Reasons to skip a record, of several sources.
 const (
 	SkipKnown     = "already imported"
 	SkipDuplicate = "duplicate line"
@@ -95,7 +94,7 @@ const (
 	SkipTooLarge  = "too_large"
 )
 
-// MaxProblems bounds the problems that one file adds to a report; the counts hold them all.
+// MaxProblems is how many problems of one file a report names at most.
 const MaxProblems = 20
 
 // Skip counts n records as read and skipped.
@@ -140,20 +139,20 @@ func (r *Records) alreadyKnown(n int) {
 // tempNames is how the names of temporary files and folders begin.
 const tempNames = "sessiond-import-"
 
-// Reason says why something could not be read, without its path, which a Problem names. Where
-// it is a temporary file that fails, nothing is wrong with that path.
+// Reason returns why something could not be read, without its path, which a Problem names. It
+// says so where a temporary file failed and nothing is wrong with that path.
 func Reason(err error) string {
 	var at *fs.PathError
 	if errors.As(err, &at) {
 		if isTemporary(err) {
-			return "not read, for temporary files in " + os.TempDir() + " fail: " + at.Err.Error() + "; set TMPDIR to a folder with room, and import again"
+			return "not read: temporary files in " + os.TempDir() + " fail: " + at.Err.Error() + "; set TMPDIR to a folder with room and import again"
 		}
 		return at.Op + ": " + at.Err.Error()
 	}
 	return SQLiteError(err).Error()
 }
 
-// isTemporary tells whether it was a temporary file that failed.
+// isTemporary reports whether a temporary file failed.
 func isTemporary(err error) bool {
 	var at *fs.PathError
 	dir := os.TempDir()
@@ -186,7 +185,7 @@ func (r *Records) Add(b Records) {
 // Balanced reports whether every record that was read is accounted for.
 func (r Records) Balanced() bool {
 	sum := r.Imported + r.Raw + r.Waiting
-	for n := range maps.Values(r.Skipped) {
+	for _, n := range r.Skipped {
 		sum += n
 	}
 	return sum == r.Read

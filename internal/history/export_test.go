@@ -1,13 +1,17 @@
 package history
 
-import "errors"
+import (
+	"errors"
 
-// OnReady calls ready whenever the follower has done everything that it was told.
+	"github.com/fsnotify/fsnotify"
+)
+
+// OnReady calls ready whenever the follower has done all its work.
 func (f *Follower) OnReady(ready func()) { f.ready = ready }
 
-// Deaf makes a system that cannot tell of changes.
+// Deaf makes a system that reports no changes.
 func (f *Follower) Deaf() {
-	f.watch = func() (watch, error) { return nil, errors.New("no watches are left") }
+	f.newWatcher = func() (*fsnotify.Watcher, error) { return nil, errors.New("no watches are left") }
 }
 
 // LookEvery is how often a follower looks by itself.

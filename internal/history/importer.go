@@ -174,13 +174,12 @@ func newAccounting(source Source, path string) Accounting {
 	return Accounting{Source: source.Name(), Path: path, Records: Records{Skipped: map[string]int{}}, Errors: []Problem{}}
 }
 
-// unchanged reports whether a file is as it was when it was last read. A change that keeps
-// size and time is seen when either changes next.
+// unchanged reports whether a file has the size and time of its last reading.
 func unchanged(c *Cursor, f Found) bool {
 	return c != nil && c.Size == f.Size && c.ModifiedAt != nil && c.ModifiedAt.Equal(session.At(f.ModifiedAt).Time)
 }
 
-// counts is what imports.counts holds: the sums over all readings of a path.
+// counts are the sums over all readings of a path, in imports.counts.
 type counts struct {
 	Records
 	Sessions int `json:"sessions"`

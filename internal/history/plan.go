@@ -8,51 +8,46 @@ import (
 	"sessiond/internal/session"
 )
 
-// Plan tells what an import of found things would come upon, as far as that can be told
-// without reading them. Sessions are counted once, in however many found things they lie.
+// Plan estimates what an import of found things would bring, without reading them. A session
+// counts once, in however many found things it lies.
 type Plan struct {
 	Sessions int   // all of them
-	New      int   // of the sessions: that are new, or have changed
+	New      int   // sessions that are new or have changed
 	NewBytes int64 // of the found things that hold these
-	Waiting  int   // found things of which all is here but an end that is not finished
-	Refused  int   // found things that could not be read, and have not changed since
+	Waiting  int   // found things of which only an unfinished end is missing
+	Refused  int   // found things that could not be read and have not changed since
 }
 
-// Plan looks through what a source found. Without a Store everything is new. What cannot be
-// opened counts as one.
+// Plan estimates an import of what a source found. Without a Store everything is new. What
+// cannot be opened counts as one session.
 func (im *Importer) Plan(ctx context.Context, source Source, found []Found) (p Plan, err error) {
-	seen, fresh := map[string]bool{}, map[string]bool{}
+	seen, fresh := map[string]bool{}, map[string]bool{} // by source id: counted, counted as new
 	for _, f := range found {
-		var cursor *Cursor
-		if im.Store != nil {
-			if cursor, err = im.Store.ImportCursor(ctx, source.Name(), f.Path); err != nil {
-				return p, fmt.Errorf("look up how far %s was read: %w", f.Path, err)
-			}
+		cursor, err := im.cursor(ctx, source, f)
+		if err != nil {
+			return p, err
 		}
-		still := im.standsStill(cursor, f)
-		if still && isRefused(cursor) {
+		current := im.isCurrent(cursor, f)
+		if current && isRefused(cursor) {
 			p.Refused++
 			continue
 		}
-		ids, known := sessionIDs(ctx, source, f)
+		ids, named := sessionIDs(ctx, source, f)
 		all := len(ids)
-		switch {
-		case known:
-		case still:
+		if !named && current {
 			all = sessionsOf(cursor)
-		default:
+		} else if !named {
 			all = countSessions(ctx, source, f)
 		}
-		first := all // of them, that no other found thing before held
-		stands := false
+		first, withFresh := all, false // first: sessions that no found thing before held
 		for _, id := range ids {
 			if seen[id] {
 				first--
 			}
-			seen[id], stands = true, stands || fresh[id]
+			seen[id], withFresh = true, withFresh || fresh[id]
 		}
 		p.Sessions += first
-		if still {
+		if current {
 			if !unchanged(cursor, f) {
 				p.Waiting++
 			}
@@ -60,9 +55,9 @@ func (im *Importer) Plan(ctx context.Context, source Source, found []Found) (p P
 		}
 		n := first
 		switch {
-		case cursor != nil && !isRefused(cursor):
+		case cursorOf(cursor) != nil: // at least one has changed
 			n = max(min(first, all-sessionsOf(cursor)), 1)
-		case first == 0 && known && !stands: // copies of what is here, not looked at yet
+		case first == 0 && named && !withFresh: // only copies, which nobody has compared yet
 			n = 1
 		}
 		for _, id := range ids {
@@ -76,19 +71,28 @@ func (im *Importer) Plan(ctx context.Context, source Source, found []Found) (p P
 	return p, nil
 }
 
-// Unread tells whether found holds something that the store has not read yet, and could.
+// Unread reports whether found holds something that an import would read.
 func (im *Importer) Unread(ctx context.Context, source Source, found Found) (bool, error) {
-	cursor, err := im.Store.ImportCursor(ctx, source.Name(), found.Path)
-	if err != nil {
-		return false, fmt.Errorf("look up how far %s was read: %w", found.Path, err)
-	}
-	return !im.standsStill(cursor, found), nil
+	cursor, err := im.cursor(ctx, source, found)
+	return err == nil && !im.isCurrent(cursor, found), err
 }
 
-// standsStill tells whether reading a found thing now would bring nothing: it did not change,
-// and what is not finished in it is waited for.
-func (im *Importer) standsStill(c *Cursor, f Found) bool {
-	return unchanged(c, f) || waits(c, f) && im.now().Sub(f.ModifiedAt).Abs() < QuietTime
+// cursor returns what the store remembers of a found thing, nil without a Store.
+func (im *Importer) cursor(ctx context.Context, source Source, found Found) (*Cursor, error) {
+	if im.Store == nil {
+		return nil, nil
+	}
+	cursor, err := im.Store.ImportCursor(ctx, source.Name(), found.Path)
+	if err != nil {
+		return nil, fmt.Errorf("look up how far %s was read: %w", found.Path, err)
+	}
+	return cursor, nil
+}
+
+// isCurrent reports whether reading a found thing now would bring nothing: it did not change, or
+// only its unfinished end is missing and may still be written.
+func (im *Importer) isCurrent(c *Cursor, f Found) bool {
+	return unchanged(c, f) || endIsMissing(c, f) && im.now().Sub(f.ModifiedAt).Abs() < QuietTime
 }
 
 func (im *Importer) now() time.Time {
@@ -98,9 +102,9 @@ func (im *Importer) now() time.Time {
 	return im.Now()
 }
 
-// waits tells whether a file did not change since all of it was read but an end that was not
-// finished: its reader leaves out the size, or the time.
-func waits(c *Cursor, f Found) bool {
+// endIsMissing reports whether a found thing did not change since all of it but an unfinished end
+// was read: the cursor that its reader made has no size, or no time.
+func endIsMissing(c *Cursor, f Found) bool {
 	switch {
 	case c == nil:
 		return false
@@ -110,7 +114,8 @@ func waits(c *Cursor, f Found) bool {
 	return c.Size < 0 && c.ModifiedAt.Equal(session.At(f.ModifiedAt).Time)
 }
 
-// sessionIDs names the sessions of a found thing; known is false where its source cannot.
+// sessionIDs returns the source ids of a found thing's sessions; known is false where the source
+// cannot name them.
 func sessionIDs(ctx context.Context, source Source, found Found) (ids []string, known bool) {
 	l, ok := source.(Lister)
 	if !ok {
@@ -120,7 +125,7 @@ func sessionIDs(ctx context.Context, source Source, found Found) (ids []string, 
 	return ids, err == nil
 }
 
-// countSessions counts the sessions of a found thing.
+// countSessions counts the sessions of a found thing, 1 where the source cannot.
 func countSessions(ctx context.Context, source Source, found Found) int {
 	if c, ok := source.(Counter); ok {
 		if n, err := c.CountSessions(ctx, found); err == nil {

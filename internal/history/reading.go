@@ -55,9 +55,9 @@ func (r *reading) read(ctx context.Context) error {
 }
 
 func (r *reading) readTries(ctx context.Context) (problems []Problem, err error) {
-	cursor, err := r.Store.ImportCursor(ctx, r.source.Name(), r.found.Path)
+	cursor, err := r.cursor(ctx, r.source, r.found)
 	if err != nil {
-		return nil, fmt.Errorf("look up how far it was read: %w", err)
+		return nil, err
 	}
 	if cursor = cursorOf(cursor); r.Purged && !r.again { // purged records lie before the cursor
 		cursor = nil

@@ -10,8 +10,8 @@ import (
 	"sessiond/internal/store"
 )
 
-// What the cursor of a found thing that could not be read remembers: that, and whether it was
-// read before. Why stands in no table: it may quote what was said.
+// The cursor of a found thing that could not be read has one of these states: it was never read,
+// or it was. No table has the reason, which may quote a message.
 const (
 	refusedAnew  = store.RefusedState
 	refusedAfter = `{"refused":true,"read_before":true}`
@@ -27,16 +27,15 @@ func (r *reading) rememberRefusal(ctx context.Context, err error) error {
 	if err == nil || !lasts(err) {
 		return nil
 	}
-	source := r.source.Name()
-	before, err := r.Store.ImportCursor(ctx, source, r.found.Path)
+	before, err := r.cursor(ctx, r.source, r.found)
 	if err != nil {
-		return fmt.Errorf("look up how far %s was read: %w", r.found.Path, err)
+		return err
 	}
 	if isRefused(before) && unchanged(before, r.found) {
 		return nil
 	}
 	modified := session.At(r.found.ModifiedAt)
-	c := &Cursor{Source: source, Path: r.found.Path, Size: r.found.Size, ModifiedAt: &modified, State: session.JSON(refusedAnew)}
+	c := &Cursor{Source: r.source.Name(), Path: r.found.Path, Size: r.found.Size, ModifiedAt: &modified, State: session.JSON(refusedAnew)}
 	if before != nil && string(before.State) != refusedAnew {
 		c.State = session.JSON(refusedAfter)
 	}
