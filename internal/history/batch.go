@@ -47,9 +47,6 @@ func sizeOf(m *session.Message) int {
 		n += TextSize(p.Text) + len(p.Arguments) + len(p.Extra)
 		if p.Blob != nil {
 			n += len(p.Blob.Data)
-			if p.Blob.From != nil {
-				n += int(p.Blob.Size)
-			}
 		}
 	}
 	return n

@@ -47,9 +47,6 @@ func (c *Cuts) Text(text string) string { return text }
 // Whole gives b.
 func (c *Cuts) Whole(b []byte) ([]byte, error) { return b, nil }
 
-// Content gives no content: b stands for itself.
-func (c *Cuts) Content([]byte) (session.Content, error) { return nil, nil }
-
 // Write writes b to a hash.
 func (c *Cuts) Write(w io.Writer, b []byte) { _, _ = w.Write(b) }
 

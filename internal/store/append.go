@@ -47,29 +47,21 @@ func (s *Store) Append(ctx context.Context, in Append) (Appended, error) {
 		}
 	}
 	var out Appended
-	err := s.write(ctx, func(t *tx) error {
-		if in.Idem != nil {
-			earlier, err := t.recall(in.Idem)
-			if err != nil {
-				return err
-			}
-			if earlier != nil {
-				out, err = t.replay(in.Session, earlier)
-				return err
-			}
+	err := s.writeOnce(ctx, in.Idem, func(t *tx, o *outcome) (err error) {
+		out, err = t.replayAppend(in.Session, o)
+		return err
+	}, func(t *tx) (o outcome, err error) {
+		if out, err = t.append(in, msgs); err != nil {
+			return o, err
 		}
-		var err error
-		if out, err = t.append(in, msgs); err != nil || in.Idem == nil {
-			return err
-		}
-		o := outcome{
+		o = outcome{
 			Status: 201, SessionID: string(in.Session), N: int64(len(msgs)), Revision: out.Revision,
 			HeadID: out.Session.HeadID, CompactionID: out.Session.CompactionID, ContextTokens: out.ContextTokens,
 		}
 		if len(msgs) > 0 {
 			o.MessageID = &out.Messages[0].RowID
 		}
-		return t.remember(in.Idem, o)
+		return o, nil
 	})
 	if err != nil {
 		return Appended{}, err
@@ -309,8 +301,8 @@ const insertMessage = `
 		tokens, path_tokens, in_context, display, provider, model, dialect, external_id, day, created_at, metadata, extra)
 	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
-// replay builds the answer of an earlier append again, from what it stored.
-func (t *tx) replay(id session.ID, o *outcome) (Appended, error) {
+// replayAppend builds the answer of an earlier append again, from what it stored.
+func (t *tx) replayAppend(id session.ID, o *outcome) (Appended, error) {
 	sess, err := readSession(t.ctx, t, id)
 	if err != nil {
 		return Appended{}, err

@@ -173,7 +173,7 @@ func TestAPurgeBetweenMeasuringAndStoring(t *testing.T) {
 	old := mustCreate(t, s, NewSession{})
 	mustAppend(t, s, old.ID, says(session.User, data))
 	b := ImportBatch{Session: NewSession{Source: session.SourcePi, SourceID: "x"}, Messages: []ImportMessage{{Message: says(session.User, data)}}}
-	if err := s.PrepareImport(&b); err != nil {
+	if err := s.prepareImport(&b); err != nil {
 		t.Fatal(err)
 	}
 	purge(t, s, old.ID)

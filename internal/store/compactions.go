@@ -86,21 +86,9 @@ func nameCompaction(ctx context.Context, q queryer, c *session.Compaction) error
 // Codes: NotFound, Conflict (previous_id is no longer the effective overlay, or the last
 // represented message no longer on the path).
 func (s *Store) AddCompaction(ctx context.Context, c session.Compaction) (session.Compaction, error) {
-	err := s.write(ctx, func(t *tx) error {
-		if c.Idem != nil {
-			earlier, err := t.replayedCompaction(c.Idem)
-			if err != nil {
-				return err
-			}
-			if earlier != nil {
-				c = *earlier
-				return nil
-			}
-		}
-		if err := t.addCompaction(&c); err != nil || c.Idem == nil {
-			return err
-		}
-		return t.remember(c.Idem, outcome{Status: 201, SessionID: string(c.SessionID), ObjectID: c.ID})
+	err := s.writeOnce(ctx, c.Idem, func(t *tx, o *outcome) error { return t.replayCompaction(o, &c) }, func(t *tx) (outcome, error) {
+		err := t.addCompaction(&c)
+		return outcome{Status: 201, SessionID: string(c.SessionID), ObjectID: c.ID}, err
 	})
 	return c, err
 }
@@ -196,11 +184,8 @@ func (t *tx) finishCompaction(c *session.Compaction) error {
 // AnswerCompaction remembers a record as the answer of a request that asked for what another
 // was already making. Codes: Invalid (the key was used with another body).
 func (s *Store) AnswerCompaction(ctx context.Context, i *Idempotency, c session.Compaction) error {
-	return s.write(ctx, func(t *tx) error {
-		if earlier, err := t.recall(i); err != nil || earlier != nil {
-			return err
-		}
-		return t.remember(i, outcome{Status: 201, SessionID: string(c.SessionID), ObjectID: session.CompactionName(c.RowID)})
+	return s.writeOnce(ctx, i, func(*tx, *outcome) error { return nil }, func(*tx) (outcome, error) {
+		return outcome{Status: 201, SessionID: string(c.SessionID), ObjectID: session.CompactionName(c.RowID)}, nil
 	})
 }
 

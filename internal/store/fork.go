@@ -31,22 +31,9 @@ func (s *Store) Fork(ctx context.Context, in Fork) (session.Session, error) {
 		}
 	}
 	var made session.Session
-	err := s.write(ctx, func(t *tx) error {
-		if in.Idem != nil {
-			earlier, err := t.recall(in.Idem)
-			if err != nil {
-				return err
-			}
-			if earlier != nil {
-				made, err = readSession(t.ctx, t, session.ID(earlier.SessionID))
-				return err
-			}
-		}
-		var err error
-		if made, err = t.fork(in); err != nil || in.Idem == nil {
-			return err
-		}
-		return t.remember(in.Idem, outcome{SessionID: string(made.ID), Revision: made.Revision, Status: 201})
+	err := s.writeOnce(ctx, in.Idem, replaySession(&made), func(t *tx) (_ outcome, err error) {
+		made, err = t.fork(in)
+		return outcome{SessionID: string(made.ID), Revision: made.Revision, Status: 201}, err
 	})
 	return made, err
 }

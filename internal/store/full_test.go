@@ -25,7 +25,7 @@ func TestAnImportThatFindsNoRoomLeavesOthersWhole(t *testing.T) {
 		for i := range n {
 			b.Messages = append(b.Messages, record(fmt.Sprint(i), "", session.User, strings.Repeat("x", 60_000)))
 		}
-		if err := s.PrepareImport(&b); err != nil {
+		if err := s.prepareImport(&b); err != nil {
 			t.Fatal(err)
 		}
 		imports := func(t *tx) error {

@@ -28,28 +28,14 @@ type HeadMoved struct {
 // NotFound, Invalid (not on the tree), PreconditionFailed, Conflict (in the trash).
 func (s *Store) MoveHead(ctx context.Context, in HeadMove) (HeadMoved, error) {
 	var out HeadMoved
-	err := s.write(ctx, func(t *tx) error {
-		out = HeadMoved{}
-		if in.Idem != nil {
-			earlier, err := t.recall(in.Idem)
-			if err != nil {
-				return err
-			}
-			if earlier != nil {
-				out.Session, err = readSession(t.ctx, t, in.Session)
-				return err
-			}
-		}
-		var err error
-		if out, err = t.goTo(in); err != nil || in.Idem == nil {
-			return err
-		}
-		return t.remember(in.Idem, outcome{SessionID: string(in.Session), Revision: out.Session.Revision, HeadID: out.Session.HeadID, Status: 200})
+	err := s.writeOnce(ctx, in.Idem, replaySession(&out.Session), func(t *tx) (_ outcome, err error) {
+		out, err = t.moveHeadTo(in)
+		return outcome{SessionID: string(in.Session), Revision: out.Session.Revision, HeadID: out.Session.HeadID, Status: 200}, err
 	})
 	return out, err
 }
 
-func (t *tx) goTo(in HeadMove) (HeadMoved, error) {
+func (t *tx) moveHeadTo(in HeadMove) (HeadMoved, error) {
 	sess, err := readSession(t.ctx, t, in.Session)
 	if err != nil {
 		return HeadMoved{}, err

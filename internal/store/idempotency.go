@@ -26,9 +26,32 @@ type outcome struct {
 	ContextTokens int64  `db:"context_tokens"`
 }
 
-// recall gives the outcome of an earlier request with this key, nil for a first one.
-// Codes: Invalid when the body was another.
-func (t *tx) recall(i *Idempotency) (*outcome, error) {
+// writeOnce runs do in the writer's next transaction and keeps its outcome under the key. A repeated
+// request runs replay with that outcome instead. A request without a key is never a repeated one,
+// and an outcome without a status is not kept. Codes: Invalid (the key was used with another body).
+func (s *Store) writeOnce(ctx context.Context, key *Idempotency, replay func(*tx, *outcome) error, do func(*tx) (outcome, error)) error {
+	return s.write(ctx, func(t *tx) error {
+		earlier, err := t.findOutcome(key)
+		if err != nil {
+			return err
+		}
+		if earlier != nil {
+			return replay(t, earlier)
+		}
+		o, err := do(t)
+		if err != nil || key == nil || o.Status == 0 {
+			return err
+		}
+		return t.keepOutcome(key, o)
+	})
+}
+
+// findOutcome returns the outcome of an earlier request with this key, nil for a first one.
+// Codes: Invalid (the body was another).
+func (t *tx) findOutcome(i *Idempotency) (*outcome, error) {
+	if i == nil {
+		return nil, nil
+	}
 	var o outcome
 	err := t.get(t.ctx, &o, `SELECT body_hash, status, session_id, message_id, n, object_id, revision, head_id,
 		compaction_id, context_tokens FROM idempotency_keys WHERE key_hash = ?`, keyHash(i))
@@ -44,7 +67,7 @@ func (t *tx) recall(i *Idempotency) (*outcome, error) {
 	return &o, nil
 }
 
-func (t *tx) remember(i *Idempotency, o outcome) error {
+func (t *tx) keepOutcome(i *Idempotency, o outcome) error {
 	_, err := t.exec(`INSERT INTO idempotency_keys (key_hash, body_hash, route, status, session_id, message_id, n,
 		object_id, revision, head_id, compaction_id, context_tokens, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -60,41 +83,34 @@ func hash(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ReplayedCompaction gives the record that an earlier request with this key made, nil for a
+// ReplayedCompaction returns the record that an earlier request with this key made, nil for a
 // first one. Codes: Invalid when the body was another.
 func (s *Store) ReplayedCompaction(ctx context.Context, i *Idempotency) (*session.Compaction, error) {
 	var c *session.Compaction
-	err := s.write(ctx, func(t *tx) (err error) {
-		c, err = t.replayedCompaction(i)
-		return err
+	err := s.write(ctx, func(t *tx) error {
+		earlier, err := t.findOutcome(i)
+		if err != nil || earlier == nil {
+			return err
+		}
+		c = &session.Compaction{}
+		return t.replayCompaction(earlier, c)
 	})
 	return c, err
 }
 
-func (t *tx) replayedCompaction(i *Idempotency) (*session.Compaction, error) {
-	earlier, err := t.recall(i)
-	if err != nil || earlier == nil {
-		return nil, err
-	}
-	id, err := session.ParseName("cmp", earlier.ObjectID)
+func (t *tx) replayCompaction(o *outcome, c *session.Compaction) error {
+	id, err := session.ParseName("cmp", o.ObjectID)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	c, err := readCompaction(t.ctx, t, id)
-	return &c, err
+	*c, err = readCompaction(t.ctx, t, id)
+	return err
 }
 
-// replayedCall gives the call that an earlier request with this key recorded.
-func (t *tx) replayedCall(i *Idempotency) (*session.Call, error) {
-	earlier, err := t.recall(i)
-	if err != nil || earlier == nil {
-		return nil, err
-	}
-	id, err := session.ParseName("call", earlier.ObjectID)
+func (t *tx) replayCall(o *outcome, c *session.Call) error {
+	id, err := session.ParseName("call", o.ObjectID)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var c session.Call
-	err = t.get(t.ctx, &c, `SELECT `+callColumns+` FROM calls WHERE id = ?`, id)
-	return &c, err
+	return t.get(t.ctx, c, `SELECT `+callColumns+` FROM calls WHERE id = ?`, id)
 }

@@ -138,9 +138,9 @@ type ImportResult struct {
 	Purged     bool // it was purged here before: nothing was stored but the cursor
 }
 
-// PrepareImport measures and checks a batch's messages, which needs no transaction. Import does it
+// prepareImport measures and checks a batch's messages, which needs no transaction. Import does it
 // when the caller did not. Codes: Invalid, TooLarge.
-func (s *Store) PrepareImport(b *ImportBatch) error {
+func (s *Store) prepareImport(b *ImportBatch) error {
 	for i := range b.Messages {
 		m := &b.Messages[i]
 		if m.prepared {
@@ -192,7 +192,7 @@ func (b *ImportBatch) Split(messages, bytes int) []ImportBatch {
 // compactions by key) is left as it is, so that importing twice changes nothing.
 // Codes: Invalid (a parent, mark, call or head names a message that is not there), TooLarge.
 func (s *Store) Import(ctx context.Context, b ImportBatch) (ImportResult, error) {
-	if err := s.PrepareImport(&b); err != nil {
+	if err := s.prepareImport(&b); err != nil {
 		return ImportResult{}, err
 	}
 	if b.Session.Project == "" && b.ID == "" {

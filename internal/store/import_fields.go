@@ -72,7 +72,7 @@ func (im *importer) oneOpen() error {
 	if !im.keyed && !im.res.Created || s.Key == "" || s.EndedAt != nil || s.DeletedAt != nil {
 		return nil
 	}
-	open, err := im.openBeside(s.Key, s.ID)
+	open, err := im.openGenerations(s.Key, s.ID)
 	if err != nil {
 		return err
 	}

@@ -39,18 +39,14 @@ func (s *Store) Keys(ctx context.Context, f KeyFilter, p Page) (data []Key, next
 			OR json_extract(s.metadata, '$.displayName') LIKE ? ESCAPE '\' OR json_extract(s.metadata, '$.subject') LIKE ? ESCAPE '\'
 			OR json_extract(s.metadata, '$.label') LIKE ? ESCAPE '\')`, like, like, like, like, like, like, like)
 	}
-	cmp, dir := "<", "DESC"
-	if p.Ascending {
-		cmp, dir = ">", "ASC"
+	cmp, dir := p.order()
+	at, id, err := p.after()
+	if err != nil {
+		return nil, "", err
 	}
-	if p.Cursor != "" {
-		at, id, ok := decodeCursor(p.Cursor)
-		if !ok {
-			return nil, "", session.Errorf(session.Invalid, "cursor %q is none of this list's: begin without one", p.Cursor).At("cursor", "not a next_cursor of this list")
-		}
+	if at != "" {
 		add("(s.active_at, s.id) "+cmp+" (?, ?)", at, id)
 	}
-	limit := p.limit()
 	query := `SELECT COALESCE(k.label, ''), ` + sessionColumns + `
 		FROM sessions s INDEXED BY sessions_current LEFT JOIN messages h ON h.id = s.head_id LEFT JOIN keys k ON k.key = s.key
 		WHERE ` + strings.Join(where, " AND ") + ` ORDER BY s.active_at ` + dir + `, s.id ` + dir + ` LIMIT +?`
@@ -59,14 +55,10 @@ func (s *Store) Keys(ctx context.Context, f KeyFilter, p Page) (data []Key, next
 		err := scanSession(labelled{row, &k.Label}, &k.Session)
 		data = append(data, k)
 		return err
-	}, query, append(args, limit+1)...); err != nil {
+	}, query, append(args, p.limit()+1)...); err != nil {
 		return nil, "", fmt.Errorf("list keys: %w", err)
 	}
-	if len(data) > limit {
-		data = data[:limit]
-		last := data[limit-1].Session
-		next = encodeCursor(last.ActiveAt.SQL(), string(last.ID))
-	}
+	data, next = endPage(data, p, func(k *Key) *session.Session { return &k.Session })
 	return data, next, nil
 }
 
@@ -81,34 +73,24 @@ func (l labelled) Scan(dest ...any) error { return l.scanner.Scan(append([]any{l
 // Generations lists the sessions of a key, the newest first, those in the trash left out.
 // next is "" at the end. Codes: NotFound (nothing ever came in at the key), Invalid (cursor).
 func (s *Store) Generations(ctx context.Context, key string, p Page) (label string, data []session.Session, next string, err error) {
-	cmp, dir := "<", "DESC"
-	if p.Ascending {
-		cmp, dir = ">", "ASC"
-	}
+	cmp, dir := p.order()
 	query, args := `SELECT `+sessionColumns+fromSessions+`WHERE s.key = ? AND s.key <> '' AND s.deleted_at IS NULL`, []any{key}
-	if p.Cursor != "" {
-		_, id, ok := decodeCursor(p.Cursor)
-		if !ok {
-			return "", nil, "", session.Errorf(session.Invalid, "cursor %q is none of this list's: begin without one", p.Cursor).At("cursor", "not a next_cursor of this list")
-		}
+	_, id, err := p.after()
+	if err != nil {
+		return "", nil, "", err
+	}
+	if id != "" {
 		query += ` AND (s.generation, s.rowid) ` + cmp + ` (SELECT generation, rowid FROM sessions WHERE id = ?)`
 		args = append(args, id)
 	}
-	limit := p.limit()
 	query += ` ORDER BY s.generation ` + dir + `, s.rowid ` + dir + ` LIMIT +?`
-	if err := s.each(ctx, func(row scanner) error {
-		data = append(data, session.Session{})
-		return scanSession(row, &data[len(data)-1])
-	}, query, append(args, limit+1)...); err != nil {
+	if data, err = readSessions(ctx, s, query, append(args, p.limit()+1)...); err != nil {
 		return "", nil, "", fmt.Errorf("generations of %q: %w", key, err)
 	}
 	if len(data) == 0 && p.Cursor == "" {
 		return "", nil, "", session.Errorf(session.NotFound, "nothing ever came in at key %q: GET /v1/keys and `sessiond keys` list those that are known", key)
 	}
-	if len(data) > limit {
-		data = data[:limit]
-		next = encodeCursor(data[limit-1].ActiveAt.SQL(), string(data[limit-1].ID))
-	}
+	data, next = endPage(data, p, func(s *session.Session) *session.Session { return s })
 	if err := s.get(ctx, &label, `SELECT label FROM keys WHERE key = ?`, key); err != nil && !noRows(err) {
 		return "", nil, "", fmt.Errorf("label of %q: %w", key, err)
 	}

@@ -45,39 +45,62 @@ func (p Page) limit() int {
 	return p.Limit
 }
 
+// order returns the comparison with the cursor and the direction of the page.
+func (p Page) order() (cmp, dir string) {
+	if p.Ascending {
+		return ">", "ASC"
+	}
+	return "<", "DESC"
+}
+
+// after returns the time and the session of the page's cursor, "" without one. Codes: Invalid.
+func (p Page) after() (at, id string, err error) {
+	if p.Cursor == "" {
+		return "", "", nil
+	}
+	at, id, ok := decodeCursor(p.Cursor)
+	if !ok {
+		err = p.invalidCursor()
+	}
+	return at, id, err
+}
+
+func (p Page) invalidCursor() error {
+	return session.Errorf(session.Invalid, "cursor %q is none of this list's: begin without one", p.Cursor).At("cursor", "not a next_cursor of this list")
+}
+
+// endPage cuts a list that was read one item beyond the page's limit, and returns the cursor of the
+// next page.
+func endPage[T any](data []T, p Page, sess func(*T) *session.Session) (page []T, next string) {
+	limit := p.limit()
+	if len(data) <= limit {
+		return data, ""
+	}
+	last := sess(&data[limit-1])
+	return data[:limit], encodeCursor(last.ActiveAt.SQL(), string(last.ID))
+}
+
 // Sessions lists sessions, newest active first. next is "" at the end. Codes: Invalid (cursor).
 func (s *Store) Sessions(ctx context.Context, f Filter, p Page) (data []session.Session, next string, err error) {
 	query, args, err := listQuery(f, p)
 	if err != nil {
 		return nil, "", err
 	}
-	limit := p.limit()
-	data = make([]session.Session, 0, limit+1)
-	if err := s.each(ctx, func(row scanner) error {
-		data = append(data, session.Session{})
-		return scanSession(row, &data[len(data)-1])
-	}, query, args...); err != nil {
+	if data, err = readSessions(ctx, s, query, args...); err != nil {
 		return nil, "", fmt.Errorf("list sessions: %w", err)
 	}
-	if len(data) > limit {
-		data = data[:limit]
-		last := data[limit-1]
-		next = encodeCursor(last.ActiveAt.SQL(), string(last.ID))
-	}
+	data, next = endPage(data, p, func(s *session.Session) *session.Session { return s })
 	return data, next, nil
 }
 
 func listQuery(f Filter, p Page) (query string, args []any, err error) {
 	where, args := f.conditions()
-	cmp, dir := "<", "DESC"
-	if p.Ascending {
-		cmp, dir = ">", "ASC"
+	cmp, dir := p.order()
+	at, id, err := p.after()
+	if err != nil {
+		return "", nil, err
 	}
-	if p.Cursor != "" {
-		at, id, ok := decodeCursor(p.Cursor)
-		if !ok {
-			return "", nil, session.Errorf(session.Invalid, "cursor %q is none of this list's: begin without one", p.Cursor).At("cursor", "not a next_cursor of this list")
-		}
+	if at != "" {
 		where, args = append(where, "(s.active_at, s.id) "+cmp+" (?, ?)"), append(args, at, id)
 	}
 	query = `SELECT ` + sessionColumns + fromSessions + `WHERE ` + strings.Join(where, " AND ") +

@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"unicode/utf8"
 	"unsafe"
 
@@ -32,11 +31,6 @@ func (s *Store) prepare(m *session.Message) error {
 		{"extra", string(m.Extra)},
 	}); err != nil {
 		return err
-	}
-	for i := range m.Parts {
-		if err := readContent(&m.Parts[i]); err != nil {
-			return fmt.Errorf("part %d: %w", i, err)
-		}
 	}
 	if s.opt.Measure != nil {
 		s.opt.Measure(m)
@@ -83,20 +77,6 @@ func preparePart(p *session.Part, i int) error {
 		return session.Errorf(session.TooLarge, "the part has over %d bytes, the most that is stored", MaxTextBytes).At(path("text"), "too large")
 	}
 	return nil
-}
-
-// readContent reads the bytes of a blob that an importer left in its file, as far as they can be stored.
-func readContent(p *session.Part) error {
-	if p.Blob == nil || p.Blob.From == nil {
-		return nil
-	}
-	from, err := p.Blob.Open()
-	if err != nil {
-		return err
-	}
-	data, err := io.ReadAll(io.LimitReader(from, MaxTextBytes+1))
-	p.Blob = &session.Blob{MediaType: p.Blob.MediaType, Size: int64(len(data)), Data: data}
-	return err
 }
 
 // bytesOf returns a text's bytes without a copy, since it may be large. Nobody writes to a blob.

@@ -47,10 +47,8 @@ func (s *Store) BeginPurge(ctx context.Context, in PurgeRequest) (p *Purge, dele
 		if running, err := t.purges(in.Session); err != nil || running {
 			return err
 		}
-		if in.Idem != nil {
-			if done, err = t.recall(in.Idem); err != nil || done != nil {
-				return err
-			}
+		if done, err = t.findOutcome(in.Idem); err != nil || done != nil {
+			return err
 		}
 		return t.beginPurge(in)
 	})
@@ -75,7 +73,7 @@ func (t *tx) beginPurge(in PurgeRequest) error {
 	if err := t.hide(sess); err != nil || in.Idem == nil {
 		return err
 	}
-	return t.remember(in.Idem, outcome{SessionID: string(sess.ID), Revision: sess.Revision, Status: 200})
+	return t.keepOutcome(in.Idem, outcome{SessionID: string(sess.ID), Revision: sess.Revision, Status: 200})
 }
 
 // RememberPurged keeps for a repeated request how many messages its purge deleted.

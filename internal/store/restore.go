@@ -768,7 +768,7 @@ func (r *restorer) oneOpen(in *session.Session) error {
 	if in.Key == "" || in.EndedAt != nil || in.DeletedAt != nil || r.isShell() {
 		return nil
 	}
-	open, err := r.openBeside(in.Key, r.now.id)
+	open, err := r.openGenerations(in.Key, r.now.id)
 	if err != nil || len(open) == 0 {
 		return err
 	}

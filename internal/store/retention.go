@@ -19,12 +19,12 @@ type Retention struct {
 // for good. It changes nothing.
 func (s *Store) Expired(ctx context.Context, r Retention, now time.Time) (toTrash, toPurge []session.Session, err error) {
 	if r.IdleDays > 0 {
-		if toTrash, err = s.sessionsWhere(ctx, idleSince, daysBefore(now, r.IdleDays)); err != nil {
+		if toTrash, err = readSessions(ctx, s, idleSince, daysBefore(now, r.IdleDays)); err != nil {
 			return nil, nil, fmt.Errorf("idle sessions: %w", err)
 		}
 	}
 	if r.TrashDays > 0 {
-		if toPurge, err = s.sessionsWhere(ctx, trashedSince, daysBefore(now, r.TrashDays)); err != nil {
+		if toPurge, err = readSessions(ctx, s, trashedSince, daysBefore(now, r.TrashDays)); err != nil {
 			return nil, nil, fmt.Errorf("old trash: %w", err)
 		}
 	}
@@ -50,14 +50,6 @@ func (s *Store) Newest(ctx context.Context) (time.Time, error) {
 
 func daysBefore(now time.Time, days int) session.Time {
 	return session.At(now.Add(-time.Duration(days) * 24 * time.Hour))
-}
-
-func (s *Store) sessionsWhere(ctx context.Context, query string, args ...any) (found []session.Session, err error) {
-	err = s.each(ctx, func(row scanner) error {
-		found = append(found, session.Session{})
-		return scanSession(row, &found[len(found)-1])
-	}, query, args...)
-	return found, err
 }
 
 // RemoveEvents removes the events that are older than a time, in short steps, and remembers up

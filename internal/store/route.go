@@ -49,25 +49,16 @@ func (s *Store) Route(ctx context.Context, in Route) (Routed, error) {
 		return Routed{}, err
 	}
 	var out Routed
-	err := s.write(ctx, func(t *tx) (err error) {
-		if in.Idem != nil {
-			earlier, err := t.recall(in.Idem)
-			if err != nil {
-				return err
-			}
-			if earlier != nil {
-				out, err = t.replayRoute(earlier)
-				return err
-			}
-		}
-		if out, err = t.route(in); err != nil || in.Idem == nil {
-			return err
-		}
-		o := outcome{Status: 200, SessionID: string(out.Session.ID), Revision: out.Session.Revision, ObjectID: string(out.Previous)}
+	err := s.writeOnce(ctx, in.Idem, func(t *tx, o *outcome) (err error) {
+		out, err = t.replayRoute(o)
+		return err
+	}, func(t *tx) (o outcome, err error) {
+		out, err = t.route(in)
+		o = outcome{Status: 200, SessionID: string(out.Session.ID), Revision: out.Session.Revision, ObjectID: string(out.Previous)}
 		if out.Created {
 			o.Status = 201
 		}
-		return t.remember(in.Idem, o)
+		return o, err
 	})
 	return out, err
 }
@@ -147,14 +138,9 @@ func (t *tx) nextGeneration(key string) (int64, error) {
 	return last + 1, err
 }
 
-// openBeside finds what goes on under a key beside a session that comes in with it.
-func (t *tx) openBeside(key string, id session.ID) ([]session.Session, error) {
-	var open []session.Session
-	err := t.each(t.ctx, func(row scanner) error {
-		open = append(open, session.Session{})
-		return scanSession(row, &open[len(open)-1])
-	}, openOfKey, key, id)
-	return open, err
+// openGenerations lists the open generations of a key but for one session.
+func (t *tx) openGenerations(key string, but session.ID) ([]session.Session, error) {
+	return readSessions(t.ctx, t, openOfKey, key, but)
 }
 
 const openOfKey = `SELECT ` + sessionColumns + fromSessions + `

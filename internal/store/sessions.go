@@ -58,40 +58,34 @@ func (s *Store) CreateSession(ctx context.Context, in NewSession) (session.Sessi
 		in.Project = projectOf(in.Directory)
 	}
 	var made session.Session
-	err := s.write(ctx, func(t *tx) error {
-		if in.Idem != nil {
-			earlier, err := t.recall(in.Idem)
-			if err != nil {
-				return err
-			}
-			if earlier != nil {
-				made, err = readSession(t.ctx, t, session.ID(earlier.SessionID))
-				return err
-			}
-		}
-		var err error
+	err := s.writeOnce(ctx, in.Idem, replaySession(&made), func(t *tx) (o outcome, err error) {
 		if made, err = t.createSession(in); err != nil {
-			return err
+			return o, err
 		}
 		if made.ParentKind == session.ParentFork {
 			parent, err := readSession(t.ctx, t, made.ParentID)
 			if err != nil {
-				return err
+				return o, err
 			}
 			family, err := t.family(parent)
 			if err != nil {
-				return err
+				return o, err
 			}
 			if err := t.beginFork(&made, parent, family, parent.Head, parent.HeadID); err != nil {
-				return err
+				return o, err
 			}
 		}
-		if in.Idem == nil {
-			return nil
-		}
-		return t.remember(in.Idem, outcome{SessionID: string(made.ID), Revision: made.Revision, Status: 201})
+		return outcome{SessionID: string(made.ID), Revision: made.Revision, Status: 201}, nil
 	})
 	return made, err
+}
+
+// replaySession reads the session that an earlier request made or changed, as it is now.
+func replaySession(sess *session.Session) func(*tx, *outcome) error {
+	return func(t *tx, o *outcome) (err error) {
+		*sess, err = readSession(t.ctx, t, session.ID(o.SessionID))
+		return err
+	}
 }
 
 func (t *tx) createSession(in NewSession) (session.Session, error) {
@@ -219,6 +213,16 @@ func sessionBy(ctx context.Context, q queryer, query string, id session.ID) (ses
 	return sess, nil
 }
 
+// readSessions reads the sessions that a query of sessionColumns lists.
+func readSessions(ctx context.Context, q queryer, query string, args ...any) (all []session.Session, err error) {
+	all = []session.Session{}
+	err = q.each(ctx, func(row scanner) error {
+		all = append(all, session.Session{})
+		return scanSession(row, &all[len(all)-1])
+	}, query, args...)
+	return all, err
+}
+
 // SessionPatch changes what is not nil.
 type SessionPatch struct {
 	Title      *string
@@ -293,29 +297,21 @@ func (s *Store) SetTrash(ctx context.Context, id session.ID, trashed bool, ifRev
 // changeSession runs change on a session that is still at the wanted revision, tells it in
 // an event, and reads the session anew into sess.
 func (s *Store) changeSession(ctx context.Context, id session.ID, ifRevision *int64, idem *Idempotency, sess *session.Session, change func(*tx) error) error {
-	return s.write(ctx, func(t *tx) error {
-		var err error
+	return s.writeOnce(ctx, idem, replaySession(sess), func(t *tx) (o outcome, err error) {
 		if *sess, err = readSession(t.ctx, t, id); err != nil {
-			return err
-		}
-		if idem != nil {
-			if earlier, err := t.recall(idem); err != nil || earlier != nil {
-				return err
-			}
+			return o, err
 		}
 		if ifRevision != nil && *ifRevision != sess.Revision {
-			return staleRevision(*sess, *ifRevision)
+			return o, staleRevision(*sess, *ifRevision)
 		}
 		if err := change(t); err != nil {
-			return err
+			return o, err
 		}
 		if err := t.event(id, EventSessionChanged, 0, nil); err != nil {
-			return err
+			return o, err
 		}
-		if *sess, err = readSession(t.ctx, t, id); err != nil || idem == nil {
-			return err
-		}
-		return t.remember(idem, outcome{SessionID: string(id), Revision: sess.Revision, Status: 200})
+		*sess, err = readSession(t.ctx, t, id)
+		return outcome{SessionID: string(id), Revision: sess.Revision, Status: 200}, err
 	})
 }
 

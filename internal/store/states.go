@@ -89,26 +89,22 @@ func (s *Store) ChangeState(ctx context.Context, in StateChange) (session.State,
 	if err := CheckStateName(in.Name); err != nil {
 		return st, err
 	}
-	err := s.write(ctx, func(t *tx) error {
+	err := s.writeOnce(ctx, in.Idem, func(t *tx, _ *outcome) (err error) {
+		st, err = readState(t.ctx, t, in.Session, in.Name)
+		return err
+	}, func(t *tx) (o outcome, err error) {
 		sess, err := readSession(t.ctx, t, in.Session)
 		if err != nil {
-			return err
-		}
-		if st, err = readState(t.ctx, t, in.Session, in.Name); err != nil {
-			return err
-		}
-		if in.Idem != nil {
-			if earlier, err := t.recall(in.Idem); err != nil || earlier != nil {
-				return err
-			}
+			return o, err
 		}
 		if sess.DeletedAt != nil {
-			return inTrash(sess.ID)
+			return o, inTrash(sess.ID)
 		}
-		if err := t.changeState(in, &st); err != nil || in.Idem == nil {
-			return err
+		if st, err = readState(t.ctx, t, in.Session, in.Name); err != nil {
+			return o, err
 		}
-		return t.remember(in.Idem, outcome{SessionID: string(in.Session), ObjectID: in.Name, Revision: st.Revision, Status: 200})
+		err = t.changeState(in, &st)
+		return outcome{SessionID: string(in.Session), ObjectID: in.Name, Revision: st.Revision, Status: 200}, err
 	})
 	return st, err
 }

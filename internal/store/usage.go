@@ -24,21 +24,11 @@ const (
 // external id are known already is counted no second time, and given back as it was.
 func (s *Store) AddCall(ctx context.Context, c session.Call) (session.Call, error) {
 	c.RowID, c.Day = 0, ""
-	err := s.write(ctx, func(t *tx) error {
-		if c.Idem != nil {
-			earlier, err := t.replayedCall(c.Idem)
-			if err != nil {
-				return err
-			}
-			if earlier != nil {
-				c = *earlier
-				return nil
-			}
+	err := s.writeOnce(ctx, c.Idem, func(t *tx, o *outcome) error { return t.replayCall(o, &c) }, func(t *tx) (o outcome, err error) {
+		if err := t.recordCall(&c); err != nil || c.RowID == 0 {
+			return o, err
 		}
-		if err := t.recordCall(&c); err != nil || c.Idem == nil || c.RowID == 0 {
-			return err
-		}
-		return t.remember(c.Idem, outcome{Status: 201, SessionID: string(c.SessionID), ObjectID: fmt.Sprintf("call_%d", c.RowID)})
+		return outcome{Status: 201, SessionID: string(c.SessionID), ObjectID: fmt.Sprintf("call_%d", c.RowID)}, nil
 	})
 	if err == nil && c.RowID == 0 {
 		err = s.get(ctx, &c, callByExternalID, c.Source, c.ExternalID)
@@ -150,7 +140,7 @@ func (s *Store) Calls(ctx context.Context, id session.ID, p Page) (calls []sessi
 	after := int64(0)
 	if p.Cursor != "" {
 		if after, err = session.ParseName("call", p.Cursor); err != nil {
-			return nil, "", session.Errorf(session.Invalid, "cursor %q is none of this list's: begin without one", p.Cursor).At("cursor", "not a next_cursor of this list")
+			return nil, "", p.invalidCursor()
 		}
 	}
 	limit := p.limit()
