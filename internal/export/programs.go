@@ -31,7 +31,7 @@ func writePi(ctx context.Context, out io.Writer, s *store.Store, ids []session.I
 	}
 	report := Report{Sessions: []session.ID{id}}
 	report.LeftOut, err = pi.Write(out, &pi.Session{
-		Session: r.Session, OnPath: r.onPath, Compactions: r.compactions, Masked: opt.Mask != nil, Spent: spent.of,
+		Session: r.Session, OnPath: r.onPath, Compactions: r.compactions, Masked: opt.Mask != nil, Spent: func(row int64) *session.Call { return spent[row] },
 		Each: func(first bool, yield func(*session.Message) error) error {
 			return r.tree(ctx, shared, func(m *session.Message) error {
 				if !first {

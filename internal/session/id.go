@@ -52,6 +52,15 @@ func (r *MessageRef) UnmarshalText(b []byte) error {
 	return err
 }
 
+// Scan implements sql.Scanner: a query names the message in its written form.
+func (r *MessageRef) Scan(src any) error {
+	name, ok := src.(string)
+	if !ok {
+		return Errorf(NotFound, "a message that should be there is gone: run `sessiond doctor`")
+	}
+	return r.UnmarshalText([]byte(name))
+}
+
 // ParseRef reads the written form of a MessageRef. Codes: Invalid.
 func ParseRef(s string) (MessageRef, error) {
 	id, n, ok := strings.Cut(s, ".")

@@ -542,10 +542,10 @@ func (r *restorer) compaction(in *SavedCompaction) error {
 	if c.PreviousID, err = r.findCompaction(in.Previous); err != nil {
 		return err
 	}
-	if c.ThroughID, err = r.findOptional("a compaction", c.Through); err != nil {
+	if c.ThroughID, err = r.findOptional("a compaction", in.Through); err != nil {
 		return err
 	}
-	if c.FirstKeptID, err = r.findOptional("a compaction", c.FirstKept); err != nil {
+	if c.FirstKeptID, err = r.findOptional("a compaction", in.FirstKept); err != nil {
 		return err
 	}
 	if err := r.insertCompaction(&c); err != nil {

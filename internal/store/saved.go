@@ -53,13 +53,13 @@ type SavedSession struct {
 // SavedLink says how a session hangs on its parent. Of what a fork inherits it counts the
 // parent's compactions and frozen texts, -1 for all.
 type SavedLink struct {
-	Message     *session.MessageRef `json:"message,omitempty"`
-	Call        string              `json:"call_id,omitempty"`
-	Root        session.ID          `json:"root_id,omitempty"`
-	Number      int64               `json:"number,omitempty"`
-	Compactions int64               `json:"compactions"`
-	Frozen      int64               `json:"frozen"`
-	ActivatedAt *session.Time       `json:"activated_at,omitempty"`
+	Message     *session.MessageRef `db:"message" json:"message,omitempty"`
+	Call        string              `db:"call_id" json:"call_id,omitempty"`
+	Root        session.ID          `db:"root_id" json:"root_id,omitempty"`
+	Number      int64               `db:"number" json:"number,omitempty"`
+	Compactions int64               `db:"compactions" json:"compactions"`
+	Frozen      int64               `db:"frozen" json:"frozen"`
+	ActivatedAt *session.Time       `db:"activated_at" json:"activated_at,omitempty"`
 }
 
 // LineCounts says how many lines of a type follow the session's, so that a cut file is noticed.
@@ -105,25 +105,27 @@ type SavedPart struct {
 
 // SavedCompaction is a compaction.
 type SavedCompaction struct {
-	Type     string        `json:"type"`
-	ID       CompactionRef `json:"id"`
-	Previous CompactionRef `json:"previous,omitzero"`
+	Type     string        `db:"type" json:"type"`
+	ID       CompactionRef `db:"name" json:"id"`
+	Previous CompactionRef `db:"previous" json:"previous,omitzero"`
 	session.Compaction
-	SessionID hidden `json:"session_id,omitempty"`
+	Through   *session.MessageRef `db:"through" json:"through,omitempty"`
+	FirstKept *session.MessageRef `db:"first_kept" json:"first_kept,omitempty"`
+	SessionID hidden              `json:"session_id,omitempty"`
 }
 
 // SavedUndo says that a compaction, the session's own or an inherited one, is undone in it.
 type SavedUndo struct {
-	Type       string        `json:"type"`
-	Compaction CompactionRef `json:"compaction"`
-	At         session.Time  `json:"at"`
+	Type       string        `db:"type" json:"type"`
+	Compaction CompactionRef `db:"compaction" json:"compaction"`
+	At         session.Time  `db:"at" json:"at"`
 }
 
 // SavedFrozen is something that was frozen into a context.
 type SavedFrozen struct {
-	Type       string             `json:"type"`
-	Message    session.MessageRef `json:"message"`
-	Compaction CompactionRef      `json:"compaction,omitzero"`
+	Type       string             `db:"type" json:"type"`
+	Message    session.MessageRef `db:"message" json:"message"`
+	Compaction CompactionRef      `db:"compaction" json:"compaction,omitzero"`
 	session.Frozen
 }
 
@@ -139,42 +141,42 @@ type Block struct {
 
 // SavedContext is the record of a context, with the blocks that it was made of by their hashes.
 type SavedContext struct {
-	Type       string              `json:"type"`
-	ID         ContextRef          `json:"id"`
-	Head       *session.MessageRef `json:"head,omitempty"`
-	Compaction CompactionRef       `json:"compaction,omitzero"`
+	Type       string              `db:"type" json:"type"`
+	ID         ContextRef          `db:"-" json:"id"`
+	Head       *session.MessageRef `db:"head" json:"head,omitempty"`
+	Compaction CompactionRef       `db:"compaction" json:"compaction,omitzero"`
 	session.Context
-	System  string       `json:"system,omitempty"`
-	Initial string       `json:"initial,omitempty"`
-	Tools   string       `json:"tools,omitempty"`
-	Limits  session.JSON `json:"limits,omitempty"`
+	System  string       `db:"system" json:"system,omitempty"`
+	Initial string       `db:"initial" json:"initial,omitempty"`
+	Tools   string       `db:"tools" json:"tools,omitempty"`
+	Limits  session.JSON `db:"limits" json:"limits,omitempty"`
 }
 
 // SavedCall is a row of the ledger.
 type SavedCall struct {
-	Type       string              `json:"type,omitempty"` // "" inside a line of the type store
-	Message    *session.MessageRef `json:"message,omitempty"`
-	Compaction CompactionRef       `json:"compaction,omitzero"`
-	Context    ContextRef          `json:"context,omitzero"`
+	Type       string              `db:"type" json:"type,omitempty"` // "" inside a line of the type store
+	Message    *session.MessageRef `db:"message" json:"message,omitempty"`
+	Compaction CompactionRef       `db:"compaction" json:"compaction,omitzero"`
+	Context    ContextRef          `db:"-" json:"context,omitzero"`
 	session.Call
-	ExternalID  string `json:"external_id,omitempty"`
-	CostNanoUSD *int64 `json:"cost_nanousd"`
+	ExternalID  string `db:"external_id" json:"external_id,omitempty"`
+	CostNanoUSD *int64 `db:"cost_nanousd" json:"cost_nanousd"`
 	SessionID   hidden `json:"session_id,omitempty"`
 	CostUSD     hidden `json:"cost_usd,omitempty"`
 }
 
 // SavedMark is a pin or label on a message of the session's tree.
 type SavedMark struct {
-	Type    string             `json:"type"`
-	Message session.MessageRef `json:"message"`
-	Kind    string             `json:"kind"`
-	Text    string             `json:"text,omitempty"`
-	At      session.Time       `json:"created_at"`
+	Type    string             `db:"type" json:"type"`
+	Message session.MessageRef `db:"message" json:"message"`
+	Kind    string             `db:"kind" json:"kind"`
+	Text    string             `db:"text" json:"text,omitempty"`
+	At      session.Time       `db:"created_at" json:"created_at"`
 }
 
 // SavedState is a named document of a session.
 type SavedState struct {
-	Type      string        `db:"-" json:"type"`
+	Type      string        `db:"type" json:"type"`
 	Name      string        `db:"name" json:"name"`
 	Revision  int64         `db:"revision" json:"revision"`
 	Value     session.JSON  `db:"value" json:"value"`
@@ -184,10 +186,10 @@ type SavedState struct {
 
 // SavedFlush is a memory flush that a caller reported.
 type SavedFlush struct {
-	Type       string        `json:"type"`
-	Compaction CompactionRef `json:"compaction,omitzero"` // zero: before the first
-	At         session.Time  `json:"at"`
-	Outcome    string        `json:"outcome"`
+	Type       string        `db:"type" json:"type"`
+	Compaction CompactionRef `db:"compaction" json:"compaction,omitzero"` // zero: before the first
+	At         session.Time  `db:"at" json:"at"`
+	Outcome    string        `db:"outcome" json:"outcome"`
 }
 
 // PartRef names a part: 20260211_001.42/0 is the first one of message 42.
@@ -219,8 +221,17 @@ func (p *PartRef) UnmarshalText(b []byte) error {
 // CompactionRef names the n-th compaction of a session, from 1: 20260211_001/compaction/2. Its
 // row has another number in another file.
 type CompactionRef struct {
-	Session session.ID `db:"session_id"`
-	N       int64      `db:"n"`
+	Session session.ID
+	N       int64
+}
+
+// Scan implements sql.Scanner: a query names the compaction in its written form, NULL is none.
+func (c *CompactionRef) Scan(src any) error {
+	name, ok := src.(string)
+	if !ok {
+		return nil
+	}
+	return c.UnmarshalText([]byte(name))
 }
 
 // MarshalText implements encoding.TextMarshaler.

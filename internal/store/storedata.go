@@ -95,21 +95,17 @@ func (s *Store) EachStoreData(ctx context.Context, yield func(*StoreData) error)
 		}
 	}
 	for after := int64(0); ; {
-		var calls []session.Call
-		if err := s.list(ctx, &calls, callsWithoutSession, after, storeDataPage); err != nil {
+		line := StoreData{Type: LineStore}
+		if err := s.list(ctx, &line.Calls, callsWithoutSession, after, storeDataPage); err != nil {
 			return fmt.Errorf("calls without a session: %w", err)
 		}
-		if len(calls) == 0 {
+		if len(line.Calls) == 0 {
 			return nil
 		}
-		line := StoreData{Type: LineStore}
-		for i := range calls {
-			line.Calls = append(line.Calls, savedCall(&calls[i]))
-		}
+		after = line.Calls[len(line.Calls)-1].RowID
 		if err := yield(&line); err != nil {
 			return err
 		}
-		after = calls[len(calls)-1].RowID
 	}
 }
 
