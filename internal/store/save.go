@@ -146,16 +146,19 @@ func (s *Store) readAtOnce(ctx context.Context, id session.ID) (*atOnce, error) 
 	if len(links) > 0 {
 		row.Link = &links[0]
 	}
-	row.Lines = LineCounts{
-		Messages: row.Session.MessageCount, Compactions: int64(len(v.compactions)), Undos: int64(len(v.undos)), Frozen: int64(len(v.frozen)),
-		Marks: int64(len(v.marks)), States: int64(len(v.states)), Flushes: int64(len(v.flushes)),
+	row.Lines = map[string]int64{
+		"messages": row.Session.MessageCount, "compactions": int64(len(v.compactions)), "undos": int64(len(v.undos)), "frozen": int64(len(v.frozen)),
+		"marks": int64(len(v.marks)), "states": int64(len(v.states)), "flushes": int64(len(v.flushes)),
 	}
-	return v, q.each(ctx, func(r scanner) error {
-		return r.Scan(&row.PurgedAt, &row.Lines.Contexts, &v.lastContext, &row.Lines.Calls, &v.lastCall)
+	var contexts, calls int64
+	err = q.each(ctx, func(r scanner) error {
+		return r.Scan(&row.PurgedAt, &contexts, &v.lastContext, &calls, &v.lastCall)
 	}, `SELECT purged_at,
 		(SELECT COUNT(*) FROM contexts WHERE session_id = s.id), (SELECT COALESCE(MAX(id), 0) FROM contexts WHERE session_id = s.id),
 		(SELECT COUNT(*) FROM calls WHERE session_id = s.id AND session_id <> ''),
 		(SELECT COALESCE(MAX(id), 0) FROM calls WHERE session_id = s.id AND session_id <> '') FROM sessions s WHERE id = ?`, id)
+	row.Lines["contexts"], row.Lines["calls"] = contexts, calls
+	return v, err
 }
 
 // The queries name messages and compactions as MessageRef and CompactionRef write themselves.

@@ -7,23 +7,55 @@ import (
 	"sessiond/internal/session"
 )
 
-// The types of lines in a file of sessions, which docs/export.md describes. Each is a struct
-// here: the columns of a row, with names in the place of row ids.
+// The types of lines in a file of sessions that stand between others in a way of their own.
+// docs/export.md describes all types. Each is a struct here: the columns of a row, with names in
+// the place of row ids.
 const (
-	LineSession    = "session"
-	LineBlob       = "blob"
-	LineMessage    = "message"
-	LineCompaction = "compaction"
-	LineUndo       = "undo"
-	LineFrozen     = "frozen"
-	LineBlock      = "block"
-	LineContext    = "context"
-	LineCall       = "call"
-	LineMark       = "mark"
-	LineState      = "state"
-	LineFlush      = "flush"
-	LineStore      = "store"
+	LineSession = "session"
+	LineBlob    = "blob"
+	LineMessage = "message"
+	LineBlock   = "block"
+	LineStore   = "store"
 )
+
+// NewRow returns what a line of a session is decoded into, and under which name its session
+// counts such lines, "" for none. The row is nil for a type that a later program may write.
+func NewRow(kind string) (row any, counted string) {
+	switch kind {
+	case LineBlob:
+		return &SavedBlob{}, ""
+	case LineMessage:
+		return &SavedMessage{}, "messages"
+	case "compaction":
+		return &SavedCompaction{}, "compactions"
+	case "undo":
+		return &SavedUndo{}, "undos"
+	case "frozen":
+		return &SavedFrozen{}, "frozen"
+	case LineBlock:
+		return &Block{}, ""
+	case "context":
+		return &SavedContext{}, "contexts"
+	case "call":
+		return &SavedCall{}, "calls"
+	case "mark":
+		return &SavedMark{}, "marks"
+	case "state":
+		return &SavedState{}, "states"
+	case "flush":
+		return &SavedFlush{}, "flushes"
+	}
+	return nil, ""
+}
+
+// IsSet tells whether a row belongs to a set, which a restored session replaces at the end.
+func IsSet(row any) bool {
+	switch row.(type) {
+	case *SavedUndo, *SavedMark, *SavedState, *SavedFlush:
+		return true
+	}
+	return false
+}
 
 // hidden takes the place of a field of an embedded struct that a line does not have.
 type hidden = *struct{}
@@ -32,10 +64,10 @@ type hidden = *struct{}
 type SavedSession struct {
 	Type string `json:"type"`
 	session.Session
-	TurnOrigin session.Origin `json:"turn_origin,omitempty"`
-	PurgedAt   *session.Time  `json:"purged_at,omitempty"` // only what its forks share is left of it
-	Link       *SavedLink     `json:"link,omitempty"`      // nil: it shares nothing and nothing started it
-	Lines      LineCounts     `json:"lines"`
+	TurnOrigin session.Origin   `json:"turn_origin,omitempty"`
+	PurgedAt   *session.Time    `json:"purged_at,omitempty"` // only what its forks share is left of it
+	Link       *SavedLink       `json:"link,omitempty"`      // nil: it shares nothing and nothing started it
+	Lines      map[string]int64 `json:"lines"`               // how many lines of a type follow, so that a cut file is noticed
 
 	LastSeq          hidden `json:"last_seq,omitempty"`
 	MessageCount     hidden `json:"message_count,omitempty"`
@@ -60,19 +92,6 @@ type SavedLink struct {
 	Compactions int64               `db:"compactions" json:"compactions"`
 	Frozen      int64               `db:"frozen" json:"frozen"`
 	ActivatedAt *session.Time       `db:"activated_at" json:"activated_at,omitempty"`
-}
-
-// LineCounts says how many lines of a type follow the session's, so that a cut file is noticed.
-type LineCounts struct {
-	Messages    int64 `json:"messages"`
-	Compactions int64 `json:"compactions"`
-	Undos       int64 `json:"undos"`
-	Frozen      int64 `json:"frozen"`
-	Contexts    int64 `json:"contexts"`
-	Calls       int64 `json:"calls"`
-	Marks       int64 `json:"marks"`
-	States      int64 `json:"states"`
-	Flushes     int64 `json:"flushes"`
 }
 
 // SavedBlob stands before the first message of its session that holds it.
@@ -236,12 +255,12 @@ func (c *CompactionRef) Scan(src any) error {
 
 // MarshalText implements encoding.TextMarshaler.
 func (c CompactionRef) MarshalText() ([]byte, error) {
-	return nthName(c.Session, LineCompaction, c.N), nil
+	return nthName(c.Session, "compaction", c.N), nil
 }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (c *CompactionRef) UnmarshalText(b []byte) (err error) {
-	c.Session, c.N, err = parseNth(string(b), LineCompaction)
+	c.Session, c.N, err = parseNth(string(b), "compaction")
 	return err
 }
 
@@ -252,11 +271,11 @@ type ContextRef struct {
 }
 
 // MarshalText implements encoding.TextMarshaler.
-func (c ContextRef) MarshalText() ([]byte, error) { return nthName(c.Session, LineContext, c.N), nil }
+func (c ContextRef) MarshalText() ([]byte, error) { return nthName(c.Session, "context", c.N), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (c *ContextRef) UnmarshalText(b []byte) (err error) {
-	c.Session, c.N, err = parseNth(string(b), LineContext)
+	c.Session, c.N, err = parseNth(string(b), "context")
 	return err
 }
 

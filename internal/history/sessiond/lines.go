@@ -8,8 +8,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
-
-	"sessiond/internal/store"
 )
 
 // Version is that of the format. A reader takes files of its own and all earlier ones; types
@@ -38,41 +36,12 @@ type endLine struct {
 // JSON that was stored stays as it is, also where it is not quite correct.
 var asStored = json.JoinOptions(
 	jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true), jsontext.EscapeForJS(true),
-	jsonv1.OmitEmptyWithLegacySemantics(true),
+	jsonv1.OmitEmptyWithLegacySemantics(true), json.Deterministic(true),
 )
 
 func marshal(line any) ([]byte, error) { return json.Marshal(line, asStored) }
 
 func unmarshal(raw []byte, line any) error { return json.Unmarshal(raw, line, asStored) }
-
-// newRow returns what a line of a session is decoded into, nil for a type of a later program.
-func newRow(kind string) any {
-	switch kind {
-	case store.LineBlob:
-		return &store.SavedBlob{}
-	case store.LineMessage:
-		return &store.SavedMessage{}
-	case store.LineCompaction:
-		return &store.SavedCompaction{}
-	case store.LineUndo:
-		return &store.SavedUndo{}
-	case store.LineFrozen:
-		return &store.SavedFrozen{}
-	case store.LineBlock:
-		return &store.Block{}
-	case store.LineContext:
-		return &store.SavedContext{}
-	case store.LineCall:
-		return &store.SavedCall{}
-	case store.LineMark:
-		return &store.SavedMark{}
-	case store.LineState:
-		return &store.SavedState{}
-	case store.LineFlush:
-		return &store.SavedFlush{}
-	}
-	return nil
-}
 
 // typeOf reads a line's type. The writer puts it first; any line may be without one.
 func typeOf(raw []byte) (string, bool) {

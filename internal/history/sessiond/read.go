@@ -70,8 +70,8 @@ type reader struct {
 	begun   bool
 	ended   bool
 	session store.SavedSession
-	have    store.LineCounts
-	last    int64 // seq
+	have    map[string]int64 // lines of the present session, by the names of session.Lines
+	last    int64            // seq
 	batch   store.RestoreBatch
 	sets    []any // of the present session: they come with its last piece
 	size    int
@@ -89,7 +89,7 @@ func (r *reader) run(file io.ReaderAt, size int64) error {
 		if r.line++; r.line%256 == 0 && r.ctx.Err() != nil {
 			return r.ctx.Err()
 		}
-		if err := r.take(bytes.TrimSpace(history.Unmarked(lines.Bytes()))); err != nil {
+		if err := r.readLine(bytes.TrimSpace(history.Unmarked(lines.Bytes()))); err != nil {
 			return err
 		}
 	}
@@ -109,7 +109,7 @@ func (r *reader) run(file io.ReaderAt, size int64) error {
 		return err
 	}
 	if !r.ended {
-		r.complain(r.line, "the file ends without its end line: it was cut, and what came behind is not in it")
+		r.report(r.line, "the file ends without its end line: it was cut, and what came behind is not in it")
 	}
 	if r.records.Read > 0 && r.store && r.only == nil {
 		return r.emit(history.Batch{Records: r.records})
@@ -117,23 +117,23 @@ func (r *reader) run(file io.ReaderAt, size int64) error {
 	return nil
 }
 
-func (r *reader) complain(line int, format string, args ...any) {
+func (r *reader) report(line int, format string, args ...any) {
 	if len(r.problems) < history.MaxProblems {
 		r.problems = append(r.problems, history.Problem{Path: r.path, Line: line, Error: fmt.Sprintf(format, args...)})
 	}
 }
 
-// spoil gives the present session up.
-func (r *reader) spoil(format string, args ...any) {
+// rejectSession reports the first fault of the present session: nothing of it is imported.
+func (r *reader) rejectSession(format string, args ...any) {
 	if r.number == 0 || r.bad[r.number] {
 		return
 	}
 	r.bad[r.number] = true
-	r.complain(r.line, "session "+string(r.session.ID)+" is not imported: "+format, args...)
+	r.report(r.line, "session "+string(r.session.ID)+" is not imported: "+format, args...)
 }
 
-// take reads one line. Only what makes the rest of the file unreadable is an error.
-func (r *reader) take(raw []byte) error {
+// readLine handles one line. Only what makes the rest of the file unreadable is an error.
+func (r *reader) readLine(raw []byte) error {
 	if len(raw) == 0 {
 		r.records.Skip(history.SkipBlank, 1)
 		return nil
@@ -143,7 +143,7 @@ func (r *reader) take(raw []byte) error {
 	case !r.begun:
 		return r.begin(raw, kind)
 	case !ok:
-		r.spoil("the line is no JSON object with a type")
+		r.rejectSession("the line is no JSON object with a type")
 		r.records.Skip(skipFailed, 1)
 		return nil
 	case kind == store.LineSession || kind == lineEnd || kind == store.LineStore:
@@ -157,11 +157,11 @@ func (r *reader) take(raw []byte) error {
 			return r.storeData(raw)
 		}
 		return r.open(raw)
-	case r.skips():
+	case r.skipping():
 		r.skipped(1)
 		return nil
 	}
-	row := newRow(kind)
+	row, counted := store.NewRow(kind)
 	if row == nil {
 		r.records.Skip(skipUnknown, 1)
 		return nil
@@ -170,27 +170,25 @@ func (r *reader) take(raw []byte) error {
 	if err == nil {
 		err = r.add(row)
 	}
-	r.size += len(raw)
-	switch {
-	case session.CodeOf(err) == session.Busy: // the file changed
-		return err
-	case err != nil:
-		r.spoil("%s", strings.TrimPrefix(err.Error(), "json: "))
+	if err != nil {
+		r.rejectSession("%s", strings.TrimPrefix(err.Error(), "json: "))
 		r.skipped(1)
-	default:
-		r.batch.Records++
-		if kind == store.LineBlob { // its message comes next
-			return nil
-		}
-		if len(r.batch.Messages) >= history.MaxBatch || r.size >= history.MaxBatchBytes || r.batch.Records >= 2*history.MaxBatch {
-			return r.flush(false)
-		}
+		return nil
+	}
+	if counted != "" {
+		r.have[counted]++
+	}
+	r.size += len(raw)
+	r.batch.Records++
+	full := len(r.batch.Messages) >= history.MaxBatch || r.size >= history.MaxBatchBytes || r.batch.Records >= 2*history.MaxBatch
+	if full && kind != store.LineBlob { // a blob's message comes next
+		return r.flush(false)
 	}
 	return nil
 }
 
-// skips tells whether the present session's lines are passed over.
-func (r *reader) skips() bool {
+// skipping tells whether the present session's lines are passed over.
+func (r *reader) skipping() bool {
 	return r.number == 0 || r.bad[r.number] || r.failed[r.number] || r.only != nil && !r.only[r.number]
 }
 
@@ -218,7 +216,7 @@ func (r *reader) begin(raw []byte, kind string) error {
 func (r *reader) end(raw []byte) error {
 	var l endLine
 	if err := unmarshal(raw, &l); err != nil || l.Sessions != r.number {
-		r.complain(r.line, "the end line counts %d sessions, the file holds %d", l.Sessions, r.number)
+		r.report(r.line, "the end line counts %d sessions, the file holds %d", l.Sessions, r.number)
 	}
 	r.ended, r.session = true, store.SavedSession{}
 	r.frame()
@@ -235,7 +233,7 @@ func (r *reader) frame() {
 func (r *reader) open(raw []byte) error {
 	r.number++
 	r.sets = nil
-	r.session, r.have, r.last, r.size = store.SavedSession{}, store.LineCounts{}, 0, 0
+	r.session, r.have, r.last, r.size = store.SavedSession{}, map[string]int64{}, 0, 0
 	clear(r.blobs)
 	r.batch = store.RestoreBatch{}
 	err := unmarshal(raw, &r.session)
@@ -246,12 +244,12 @@ func (r *reader) open(raw []byte) error {
 		err = errors.New("a session's revision is 1 or more")
 	}
 	if err != nil {
-		r.spoil("%s", err)
+		r.rejectSession("%s", err)
 	}
-	if in := &r.session; r.store && in.ParentKind == session.ParentFork && r.absent[in.ParentID] && !r.skips() {
+	if in := &r.session; r.store && in.ParentKind == session.ParentFork && r.absent[in.ParentID] && !r.skipping() {
 		r.refused(session.Errorf(session.Conflict, "session %s is not imported: nor was %s, from which it was forked", in.ID, in.ParentID), 0)
 	}
-	if r.skips() {
+	if r.skipping() {
 		if r.store && r.only == nil {
 			r.absent[r.session.ID] = true
 		}
@@ -267,10 +265,12 @@ func (r *reader) close() error {
 	if r.number == 0 || r.ended || r.session.ID == "" {
 		return nil
 	}
-	if want := r.session.Lines; !r.bad[r.number] && want != r.have {
-		r.spoil("some of its lines are missing: it has %+v, of %+v", r.have, want)
+	for name, want := range r.session.Lines {
+		if r.have[name] != want {
+			r.rejectSession("some of its lines are missing: it has %d %s, not %d", r.have[name], name, want)
+		}
 	}
-	if r.skips() {
+	if r.skipping() {
 		return nil
 	}
 	return r.flush(true)
@@ -312,7 +312,7 @@ func (r *reader) refused(err error, records int) {
 	if errors.As(err, &known) {
 		err = known
 	}
-	r.complain(r.line, "%s", err)
+	r.report(r.line, "%s", err)
 }
 
 // storeData gives a piece of the store's own data away.
@@ -324,7 +324,7 @@ func (r *reader) storeData(raw []byte) error {
 	var l store.StoreData
 	if err := unmarshal(raw, &l); err != nil {
 		if !r.store { // the first pass tells what is damaged
-			r.complain(r.line, "%s", strings.TrimPrefix(err.Error(), "json: "))
+			r.report(r.line, "%s", strings.TrimPrefix(err.Error(), "json: "))
 		}
 		r.records.Skip(skipStore, 1)
 		return nil
@@ -345,7 +345,7 @@ func (r *reader) storeData(raw []byte) error {
 		if errors.As(err, &known) {
 			err = known
 		}
-		r.complain(r.line, "%s", err)
+		r.report(r.line, "%s", err)
 		return nil
 	}
 	return err
@@ -357,34 +357,13 @@ func (r *reader) add(row any) error {
 	case *store.SavedBlob:
 		return r.blob(row)
 	case *store.SavedMessage:
-		r.have.Messages++
 		return r.message(row)
-	case *store.SavedCompaction:
-		r.have.Compactions++
-	case *store.SavedFrozen:
-		r.have.Frozen++
-	case *store.SavedContext:
-		r.have.Contexts++
-	case *store.SavedCall:
-		r.have.Calls++
-	case *store.SavedUndo:
-		r.have.Undos++
-		r.sets = append(r.sets, row)
-		return nil
-	case *store.SavedMark:
-		r.have.Marks++
-		r.sets = append(r.sets, row)
-		return nil
-	case *store.SavedState:
-		r.have.States++
-		r.sets = append(r.sets, row)
-		return nil
-	case *store.SavedFlush:
-		r.have.Flushes++
-		r.sets = append(r.sets, row)
-		return nil
 	}
-	r.batch.Rows = append(r.batch.Rows, row)
+	if store.IsSet(row) {
+		r.sets = append(r.sets, row)
+	} else {
+		r.batch.Rows = append(r.batch.Rows, row)
+	}
 	return nil
 }
 
