@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"reflect"
@@ -11,6 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/session"
 )
@@ -157,6 +159,7 @@ type restorer struct {
 	sess           session.Session
 	draft          bool // as its row says
 	newCompactions map[CompactionRef]int64
+	unknown        error // of the first name that stands for nothing
 }
 
 func (r *restorer) run() error {
@@ -362,43 +365,38 @@ func (r *restorer) hereID(id session.ID) session.ID {
 	return id
 }
 
-// mustFind gives the row of a message that the file names.
-func (r *restorer) mustFind(what string, ref session.MessageRef) (int64, error) {
-	at, err := r.placeAfter(r.here(ref))
+// messageRow returns the row of a message that the file names, nil for none. The first name that
+// is nowhere stays in r.unknown.
+func (r *restorer) messageRow(what string, ref *session.MessageRef) *int64 {
+	if ref == nil || r.unknown != nil {
+		return nil
+	}
+	at, err := r.placeAfter(r.here(*ref))
 	if session.CodeOf(err) == session.NotFound {
-		return 0, session.Errorf(session.Invalid, "%s of session %s names message %s, which is neither in the file before it nor here", what, r.batch.Session.ID, ref)
+		err = session.Errorf(session.Invalid, "%s of session %s names message %s, which is neither in the file before it nor here", what, r.batch.Session.ID, ref)
 	}
-	if err != nil {
-		return 0, err
-	}
-	return *at.id, nil
+	r.unknown = err
+	return at.id
 }
 
-func (r *restorer) findOptional(what string, ref *session.MessageRef) (*int64, error) {
-	if ref == nil {
-		return nil, nil
-	}
-	id, err := r.mustFind(what, *ref)
-	return &id, err
-}
-
-// findCompaction gives the row of a compaction that the file names: one of the file, else,
-// of a session that is not in it, one that is here.
-func (r *restorer) findCompaction(ref CompactionRef) (*int64, error) {
-	if ref == (CompactionRef{}) {
-		return nil, nil
+// compactionRow returns the row of a compaction that the file names, nil for none: one of the
+// file, else, of a session that is not in it, one that is here.
+func (r *restorer) compactionRow(ref CompactionRef) *int64 {
+	if ref == (CompactionRef{}) || r.unknown != nil {
+		return nil
 	}
 	for _, known := range []map[CompactionRef]int64{r.newCompactions, r.batch.Into.compactions} {
 		if row, ok := known[ref]; ok {
-			return &row, nil
+			return &row
 		}
 	}
 	var row int64
 	err := r.row(nthCompaction, []any{r.hereID(ref.Session), max(0, ref.N-1)}, &row)
 	if noRows(err) {
-		return nil, session.Errorf(session.Invalid, "session %s names compaction %d of %s, which is neither in the file before it nor here", r.batch.Session.ID, ref.N, ref.Session)
+		err = session.Errorf(session.Invalid, "session %s names compaction %d of %s, which is neither in the file before it nor here", r.batch.Session.ID, ref.N, ref.Session)
 	}
-	return &row, err
+	r.unknown = err
+	return &row
 }
 
 const nthCompaction = `SELECT id FROM compactions WHERE session_id = ? ORDER BY id LIMIT 1 OFFSET ?`
@@ -511,9 +509,12 @@ func (r *restorer) message(in *RestoreMessage) error {
 			row := m.RowID<<10 | call.Idx
 			return &row, nil
 		}
-		id, err := r.mustFind("a result", call.Message)
-		row := id<<10 | call.Idx
-		return &row, err
+		id := r.messageRow("a result", &call.Message)
+		if r.unknown != nil {
+			return nil, r.unknown
+		}
+		row := *id<<10 | call.Idx
+		return &row, nil
 	})
 	if err != nil {
 		return fmt.Errorf("message %s: %w", named, err)
@@ -539,14 +540,10 @@ func (r *restorer) compaction(in *SavedCompaction) error {
 	}
 	c := in.Compaction
 	c.SessionID, c.Details = r.now.id, r.detailsHere(c.Details)
-	if c.PreviousID, err = r.findCompaction(in.Previous); err != nil {
-		return err
-	}
-	if c.ThroughID, err = r.findOptional("a compaction", in.Through); err != nil {
-		return err
-	}
-	if c.FirstKeptID, err = r.findOptional("a compaction", in.FirstKept); err != nil {
-		return err
+	c.PreviousID = r.compactionRow(in.Previous)
+	c.ThroughID, c.FirstKeptID = r.messageRow("a compaction", in.Through), r.messageRow("a compaction", in.FirstKept)
+	if r.unknown != nil {
+		return r.unknown
 	}
 	if err := r.insertCompaction(&c); err != nil {
 		return err
@@ -572,13 +569,9 @@ func (r *restorer) outcome(row int64, in *SavedCompaction) error {
 	if r.now.mode != restoreForward {
 		return nil
 	}
-	through, err := r.findOptional("a compaction", in.Through)
-	if err != nil {
-		return err
-	}
-	kept, err := r.findOptional("a compaction", in.FirstKept)
-	if err != nil {
-		return err
+	through, kept := r.messageRow("a compaction", in.Through), r.messageRow("a compaction", in.FirstKept)
+	if r.unknown != nil {
+		return r.unknown
 	}
 	res, err := r.exec(`UPDATE compactions SET status = ?, reason = ?, activated_at = ?, through_id = ?, first_kept_id = ?, hidden_tokens = ?, summary_tokens = ?, summary = ?, span_summary = ?,
 		prefix_summary = ?, replacement = ?, details = ?, tokens_before = ?, tokens_after = ?, message_count = ?, provider = ?, model = ?, duration_ms = ?
@@ -630,14 +623,12 @@ func (r *restorer) hereName(name string) string {
 
 func (r *restorer) frozen(in *SavedFrozen) error {
 	f := in.Frozen
-	f.SessionID = r.now.id
-	var err error
-	if f.MessageID, err = r.mustFind("what was frozen", in.Message); err != nil {
-		return err
+	message := r.messageRow("what was frozen", &in.Message)
+	f.SessionID, f.CompactionID = r.now.id, r.compactionRow(in.Compaction)
+	if r.unknown != nil {
+		return r.unknown
 	}
-	if f.CompactionID, err = r.findCompaction(in.Compaction); err != nil {
-		return err
-	}
+	f.MessageID = *message
 	return r.freeze(f)
 }
 
@@ -651,12 +642,8 @@ func (r *restorer) context(in *SavedContext) error {
 	if err := r.madeOf(&c); err != nil {
 		return err
 	}
-	var err error
-	if c.HeadID, err = r.findOptional("a context", in.Head); err != nil {
-		return err
-	}
-	if c.CompactionID, err = r.findCompaction(in.Compaction); err != nil {
-		return err
+	if c.HeadID, c.CompactionID = r.messageRow("a context", in.Head), r.compactionRow(in.Compaction); r.unknown != nil {
+		return r.unknown
 	}
 	if err := r.insertContext(&c); err != nil {
 		return err
@@ -673,12 +660,8 @@ func (r *restorer) call(in *SavedCall) error {
 	}
 	c := in.call()
 	c.SessionID = r.now.id
-	var err error
-	if c.MessageID, err = r.findOptional("a call", in.Message); err != nil {
-		return err
-	}
-	if c.CompactionID, err = r.findCompaction(in.Compaction); err != nil {
-		return err
+	if c.MessageID, c.CompactionID = r.messageRow("a call", in.Message), r.compactionRow(in.Compaction); r.unknown != nil {
+		return r.unknown
 	}
 	switch n := in.Context.N; {
 	case n == 0:
@@ -713,13 +696,8 @@ func (r *restorer) finish() error {
 		return err
 	}
 	in, s := r.batch.Session.Session, &r.sess
-	if s.HeadID = nil; in.Head != nil {
-		id, err := r.mustFind("the head", *in.Head)
-		if err != nil {
-			return err
-		}
-		ref := r.here(*in.Head)
-		s.HeadID, s.Head = &id, &ref
+	if s.HeadID = r.messageRow("the head", in.Head); r.unknown != nil {
+		return r.unknown
 	}
 	s.ParentID, s.ParentKind, s.CreatedAt = r.hereID(in.ParentID), in.ParentKind, in.CreatedAt
 	if err := r.settleOverlay(s); err != nil {
@@ -792,29 +770,28 @@ func (r *restorer) sets() error {
 	return nil
 }
 
-func (r *restorer) set(row any) (err error) {
+func (r *restorer) set(row any) error {
+	query, args := "", []any{r.now.id}
 	switch row := row.(type) {
 	case *SavedUndo:
-		var compaction *int64
-		if compaction, err = r.findCompaction(row.Compaction); err == nil {
-			_, err = r.exec(`INSERT INTO compaction_undos (session_id, compaction_id, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, r.now.id, compaction, row.At)
-		}
+		query = `INSERT INTO compaction_undos (session_id, compaction_id, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`
+		args = append(args, r.compactionRow(row.Compaction), row.At)
 	case *SavedMark:
-		var message int64
-		if message, err = r.mustFind("a mark", row.Message); err == nil {
-			_, err = r.exec(`INSERT INTO marks (session_id, message_id, kind, text, created_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-				r.now.id, message, row.Kind, row.Text, row.At)
-		}
+		query = `INSERT INTO marks (session_id, message_id, kind, text, created_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+		args = append(args, r.messageRow("a mark", &row.Message), row.Kind, row.Text, row.At)
 	case *SavedState:
-		_, err = r.exec(`INSERT INTO states (session_id, name, revision, value, updated_at, deleted_at) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-			r.now.id, row.Name, row.Revision, row.Value, row.UpdatedAt, row.DeletedAt)
+		query = `INSERT INTO states (session_id, name, revision, value, updated_at, deleted_at) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+		args = append(args, row.Name, row.Revision, row.Value, row.UpdatedAt, row.DeletedAt)
 	case *SavedFlush:
-		var compaction *int64
-		if compaction, err = r.findCompaction(row.Compaction); err == nil {
-			_, err = r.exec(`INSERT INTO flushes (session_id, compaction_id, at, outcome) VALUES (?, COALESCE(?, 0), ?, ?) ON CONFLICT DO NOTHING`,
-				r.now.id, compaction, row.At, row.Outcome)
-		}
+		query = `INSERT INTO flushes (session_id, compaction_id, at, outcome) VALUES (?, COALESCE(?, 0), ?, ?) ON CONFLICT DO NOTHING`
+		args = append(args, r.compactionRow(row.Compaction), row.At, row.Outcome)
+	default:
+		return nil
 	}
+	if r.unknown != nil {
+		return r.unknown
+	}
+	_, err := r.exec(query, args...)
 	return err
 }
 
@@ -829,14 +806,14 @@ func (r *restorer) link() error {
 		return r.saveLink(r.now.id, link{}) // it shares nothing
 	}
 	l := link{callID: in.Call, root: r.hereID(in.Root), number: in.Number}
+	l.messageID = r.messageRow("the link", in.Message)
+	if session.CodeOf(r.unknown) == session.Invalid && r.batch.Session.ParentKind == session.ParentChild {
+		r.unknown = nil // a sub-agent came in without the session that started it
+	}
+	if r.unknown != nil {
+		return r.unknown
+	}
 	var err error
-	l.messageID, err = r.findOptional("the link", in.Message)
-	if session.CodeOf(err) == session.Invalid && r.batch.Session.ParentKind == session.ParentChild {
-		l.messageID, err = nil, nil // a sub-agent came in without the session that started it
-	}
-	if err != nil {
-		return err
-	}
 	if in.ActivatedAt != nil {
 		l.activatedAt = in.ActivatedAt.SQL()
 	}
@@ -883,14 +860,17 @@ func (r *restorer) saveCounts() error {
 	return err
 }
 
-// equalJSON tells whether two values are spelled the same but for white space.
+// equalJSON tells whether two values are written the same but for white space.
 func equalJSON(a, b session.JSON) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}
-	var x, y bytes.Buffer
-	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
+	x, errX := jsontext.AppendFormat(nil, a, compactly)
+	y, errY := jsontext.AppendFormat(nil, b, compactly)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
+
+var compactly = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))
 
 // textsOf lists every text in the fields of values, which SQLite must be able to hold.
 func textsOf(values ...any) (all []field) {
