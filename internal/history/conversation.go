@@ -198,7 +198,9 @@ func (c *Conversation) Add(e Entry) error {
 		return err
 	}
 	if copied {
-		c.batch.Records.Skip(c.CopyReason, records)
+		if !c.in.wasCounted(e.At) {
+			c.batch.Records.Skip(c.CopyReason, records)
+		}
 		return nil
 	}
 	if d == nil {
@@ -279,7 +281,7 @@ func (c *Conversation) add(e *Entry, d *Decoded, records int) error {
 			return err
 		}
 		if !ok && e.Parent != "" {
-			return session.Errorf(session.Invalid, "entry %q of session %s follows %q, which was not read", e.Key, c.New.SourceID, e.Parent)
+			return session.Errorf(session.Invalid, "entry %q of session %s follows %q: %w", e.Key, c.New.SourceID, e.Parent, errMissing)
 		}
 		for i := range d.Messages {
 			m := &d.Messages[i]
@@ -320,8 +322,19 @@ func (c *Conversation) add(e *Entry, d *Decoded, records int) error {
 	return nil
 }
 
-// Call counts a model call. One that was counted before, wherever, is left as it is.
-func (c *Conversation) Call(call Call) { c.batch.Calls = append(c.batch.Calls, call) }
+// Call counts a model call. One that was counted before, wherever, is left as it is; one of a
+// message that an origin has is the origin's.
+func (c *Conversation) Call(call Call) error {
+	at, ok, err := c.Find(call.MessageKey)
+	if err != nil || at.Session != "" {
+		return err
+	}
+	if !ok {
+		call.MessageKey = ""
+	}
+	c.batch.Calls = append(c.batch.Calls, call)
+	return nil
+}
 
 // Mark labels or pins a message.
 func (c *Conversation) Mark(m Mark) error {

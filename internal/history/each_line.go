@@ -20,31 +20,32 @@ type FileLine struct {
 	Bytes   []byte // without the line feed
 }
 
-// OpenIntake is NewIntake of a file: it opens found, whose size and time become the file's own.
-// Close the Intake. Codes: Invalid (it is no file, or empty).
-func OpenIntake(ctx context.Context, source session.Source, found Found, cursor *Cursor, known Known, now func() time.Time, emit func(Batch) error) (*Intake, error) {
+// Replay reads a found file: read goes through it once, from its beginning, and adds what it finds
+// to the Intake. Where the store lacks what an earlier reading must have stored, the file is read
+// as if for the first time. The size and time of found become those of the file that was opened.
+// Codes: Invalid (it is no file, or empty).
+func Replay(ctx context.Context, source session.Source, found Found, cursor *Cursor, known Known, now func() time.Time, emit func(Batch) error, read func(*Intake) error) ([]Problem, error) {
 	file, info, err := Open(found.Path)
 	if err != nil {
 		return nil, err
 	}
+	defer file.Close()
 	if info.Size() == 0 {
-		file.Close()
 		return nil, session.Errorf(session.Invalid, "the file is empty")
 	}
 	found.Size, found.ModifiedAt = info.Size(), info.ModTime()
-	in, err := NewIntake(ctx, source, found, file, cursor, known, now(), emit)
-	if err != nil {
-		file.Close()
-		return nil, err
-	}
-	in.opened = file
-	return in, nil
-}
-
-// Close closes the file that OpenIntake opened.
-func (in *Intake) Close() {
-	if in.opened != nil {
-		in.opened.Close()
+	for {
+		in, err := NewIntake(ctx, source, found, file, cursor, known, now(), emit)
+		if err != nil {
+			return nil, err
+		}
+		if err = read(in); err == nil {
+			return in.Finish()
+		}
+		if !errors.Is(err, errMissing) || !in.Continues() {
+			return in.problems, err
+		}
+		cursor = nil
 	}
 }
 
@@ -80,15 +81,23 @@ func (in *Intake) EachLine(visit func(FileLine) error) error {
 	})
 }
 
-// Survey visits the lines that EachLine visits, and counts nothing: for a look ahead. The bytes
-// are good until the next line.
+// Survey visits the lines that EachLine visits, and one that waits, and counts nothing: for a
+// look ahead. The bytes are good until the next line.
 func (in *Intake) Survey(visit func(FileLine) error) error {
 	return in.lines(func(l FileLine, state lineState) error {
-		if state != lineWhole {
+		if state != lineWhole && state != lineWaits {
 			return nil
 		}
 		return visit(l)
 	})
+}
+
+// WaitWhole leaves every line to a later reading, instead of EachLine.
+func (in *Intake) WaitWhole() error {
+	n := 0
+	err := in.lines(func(FileLine, lineState) error { n++; return nil })
+	in.Wait(0, n)
+	return err
 }
 
 // lineState tells what a line is.

@@ -38,7 +38,6 @@ type Intake struct {
 	settled  int64            // counted, of the earlier reading
 	own      *session.Session // that the earlier reading stored
 	file     io.ReaderAt
-	opened   io.Closer
 	records  Records // that no conversation counts
 	all      []*Conversation
 	sessions int
@@ -330,6 +329,10 @@ func (in *Intake) FinishPart(part *Intake) error {
 	}
 	return part.all[0].finish(&part.cursor)
 }
+
+// errMissing is within the error of an entry that follows one which the store must have, and
+// has not.
+var errMissing = errors.New("it was not read")
 
 // ErrChanged says that a file became shorter, or another one, while it was read.
 var errShrunk = session.Errorf(session.Busy, "the file changed while it was read: import again")

@@ -1,14 +1,15 @@
 // Package claudecode reads the transcripts of Claude Code, of versions 1.0 to 2.1: main files,
-// the files of sub-agents, and sub-agents that stand in a main file.
+// the files of sub-agents, and sub-agents within a main file.
 //
-// The rows of one reply are one message, and its last row names it. Rows are a tree by their
-// parents, but not one that can be read down: of calls that run side by side the results hang
-// beside one another, and states, hooks and notes hang where they came up. They are put in a
-// line, so that a path holds what the model saw; a row that a person typed, or a reply that
+// The rows of one reply become one message, which has the name of the last row. Rows are a tree
+// by their parents, but not the tree of the conversation: the results of parallel calls hang
+// beside one another, and states, hooks and notes hang where they came up. The reader puts them
+// in a line, so that a path holds what the model saw. A row that a person typed, or a reply that
 // was asked for again, makes a branch.
 package claudecode
 
 import (
+	"context"
 	"path/filepath"
 	"time"
 
@@ -51,6 +52,11 @@ func (s *Source) Places() []string {
 		places = append(places, filepath.Join(home, "projects"))
 	}
 	return places
+}
+
+// Read implements history.Source.
+func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
+	return history.Replay(ctx, s.Name(), found, cursor, known, s.now, emit, read)
 }
 
 // Reasons to skip that only these transcripts have.

@@ -1,83 +1,155 @@
 package claudecode
 
 import (
+	"slices"
+
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
-// boundary begins a compaction. Its overlay is made when the summary comes.
-func (r *reader) boundary(st *stream, w *row) {
-	meta, _ := history.Fields(w.Get("compactMetadata"))
-	kept, _ := history.Fields(meta.Get("preservedSegment"))
-	st.Cut = &cut{
-		Key: w.uuid, At: w.at, Head: plain(kept.String("headUuid")),
-		Pre: count(meta, "preTokens"), Post: count(meta, "postTokens"), Took: count(meta, "durationMs"),
-	}
-	if messages, ok := history.Fields(meta.Get("preservedMessages")); ok && st.Cut.Head == "" {
-		uuids, _ := history.Elements(messages.Get("uuids"))
-		if len(uuids) > 0 {
-			text, _ := history.Text(uuids[0])
-			st.Cut.Head = plain(text)
-		}
-	}
+// cut is the boundary of a compaction.
+type cut struct {
+	at              session.Time
+	head            string // the first row that stayed in the context
+	pre, post, took int64
 }
 
-// summary takes what a compaction left of the conversation. The overlay says it; the row itself
-// is out of the context, so that undoing the overlay gives back what was before. It ends with
+// newCut reads the row that begins a compaction. Its overlay is made when the summary comes.
+func newCut(w *row) *cut {
+	meta, _ := history.Fields(w.Get("compactMetadata"))
+	segment, _ := history.Fields(meta.Get("preservedSegment"))
+	c := &cut{at: w.at, head: plain(segment.String("headUuid")), pre: tokens(meta, "preTokens"), post: tokens(meta, "postTokens"), took: tokens(meta, "durationMs")}
+	messages, _ := history.Fields(meta.Get("preservedMessages"))
+	if stayed, _ := history.Elements(messages.Get("uuids")); c.head == "" && len(stayed) > 0 {
+		text, _ := history.Text(stayed[0])
+		c.head = plain(text)
+	}
+	return c
+}
+
+// summary decodes what a compaction left of the conversation. The overlay says it; the row is out
+// of the context, so that undoing the overlay gives back what was before. The overlay ends with
 // the row, or before the messages that stayed.
-func (r *reader) summary(id string, st *stream, w *row, at place, note string) {
+func (r *reader) summary(st *stream, w *row, at place) error {
 	text := plain(w.text())
-	m := session.Message{Kind: session.KindMarker, Role: session.User, Origin: session.Program, Parts: []session.Part{session.TextPart(text)}}
-	r.put(id, st, w, history.Message{Message: m}, at, note, false)
-	c := history.Compaction{Key: w.uuid, ThroughKey: w.uuid}
-	c.Strategy, c.Trigger, c.Status = session.StrategySummarize, session.TriggerImport, session.StatusDone
-	c.Summary, c.CreatedAt = text, w.at
-	if begun := st.Cut; begun != nil {
-		c.CreatedAt, c.TokensBefore, c.TokensAfter, c.DurationMS = begun.At, begun.Pre, begun.Post, begun.Took
-		if head, ok := st.Alias.get(begun.Head); ok {
-			begun.Head = head.Key
-		}
-		if before, ok := st.Before.get(begun.Head); ok && before.Key != "" && before.Session == "" {
-			c.ThroughKey, c.FirstKeptKey = before.Key, begun.Head
+	c := overlay(w, session.StrategySummarize)
+	c.Summary = text
+	if begun := st.cut; begun != nil {
+		c.CreatedAt, c.TokensBefore, c.TokensAfter, c.DurationMS = begun.at, begun.pre, begun.post, begun.took
+		if head, ok := st.stands[begun.head]; ok && st.before[head] != "" {
+			c.ThroughKey, c.FirstKeptKey = st.before[head], head
 		}
 	}
-	st.Cut = nil
+	st.cut = nil
 	if c.FirstKeptKey == "" {
-		st.Withdrawn = nil // the summary hides them with all else
+		st.withdrawn = nil // the summary hides them with all else
 	}
-	if len(st.Withdrawn) > 0 {
+	if len(st.withdrawn) > 0 {
 		c.At = history.Place{Key: w.uuid}
 	}
-	for _, key := range st.Withdrawn {
+	for _, key := range st.withdrawn {
 		c.Replaced = append(c.Replaced, history.Replaced{Messages: []history.Place{{Key: key}}})
 	}
-	p := r.pending(id, st)
-	p.batch.Compactions = append(p.batch.Compactions, c)
+	if err := r.put(st, w, at, decoded{overlay: &c, messages: func() ([]session.Message, bool) {
+		return []session.Message{{Kind: session.KindMarker, Role: session.User, Origin: session.Program, Parts: []session.Part{session.TextPart(text)}}}, true
+	}}); err != nil {
+		return err
+	}
+	return r.speaks(st)
+}
+
+// overlay is one that a row makes and that ends with it.
+func overlay(w *row, strategy session.Strategy) history.Compaction {
+	c := history.Compaction{Key: w.uuid, ThroughKey: w.uuid}
+	c.Strategy, c.Trigger, c.Status, c.CreatedAt = strategy, session.TriggerImport, session.StatusDone, w.at
+	return c
 }
 
 // cleared makes an overlay of a microcompaction: results of tools, and attachments, that the
-// model sees no more. It ends with its row. What the row says of the size counts.
-func (r *reader) cleared(id string, st *stream, w *row) error {
+// model no longer sees. What the row says of the size counts. nil: it names nothing.
+func (st *stream) cleared(w *row) *history.Compaction {
 	meta, _ := history.Fields(w.Get("microcompactMetadata"))
 	calls, _ := history.Elements(meta.Get("compactedToolIds"))
-	var c history.Compaction
+	c := overlay(w, session.StrategyPrune)
 	for _, call := range calls {
 		if text, _ := history.Text(call); text != "" {
 			c.Pruned = append(c.Pruned, history.Output{CallID: plain(text)})
 		}
 	}
-	attachments, err := r.withdrawn(id, st, uuids(meta.Get("clearedAttachmentUUIDs")))
-	if err != nil || len(c.Pruned)+len(attachments) == 0 {
-		return err
+	c.Replaced = st.withdraw(uuids(meta.Get("clearedAttachmentUUIDs")))
+	if len(c.Pruned)+len(c.Replaced) == 0 {
+		return nil
 	}
-	c.Replaced = attachments
-	c.Key, c.ThroughKey = w.uuid, w.uuid
-	c.Strategy, c.Trigger, c.Status, c.CreatedAt = session.StrategyPrune, session.TriggerImport, session.StatusDone, w.at
-	if before, saved := count(meta, "preTokens"), count(meta, "tokensSaved"); before > saved {
+	if before, saved := tokens(meta, "preTokens"), tokens(meta, "tokensSaved"); before > saved {
 		c.TokensBefore, c.TokensAfter = before, before-saved
 	}
 	c.Reason = "Claude Code took results of tools out of its model's sight"
-	p := r.pending(id, st)
-	p.batch.Compactions = append(p.batch.Compactions, c)
-	return nil
+	return &c
+}
+
+// retract makes an overlay of what a row withdraws after a refusal: the model that answers
+// instead does not see it. nil: none of that is here.
+func (st *stream) retract(w *row, names []string) *history.Compaction {
+	pieces := st.withdraw(names)
+	if len(pieces) == 0 {
+		return nil
+	}
+	c := overlay(w, session.StrategyPrune)
+	c.Replaced, c.At = pieces, history.Place{Key: w.uuid}
+	c.MessageCount, c.Reason = int64(len(pieces)), "Claude Code withdrew messages after a refusal"
+	return &c
+}
+
+// superseded retracts what the rows of a reply supersede, but for rows of the reply itself.
+func (r *reader) superseded(st *stream, rows []*row) *history.Compaction {
+	var names []string
+	for _, w := range rows {
+		names = append(names, uuids(w.Get("supersedesUuids"))...)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return slices.ContainsFunc(rows, func(w *row) bool { return w.uuid == name })
+	})
+	return st.retract(rows[len(rows)-1], names)
+}
+
+// supersededBy tells whether a row stands for what its own response said so far: then that is
+// a message of its own. One with calls is not: their results would go with it.
+func (o *reply) supersededBy(w *row) bool {
+	names := uuids(w.Get("supersedesUuids"))
+	if len(names) == 0 || slices.ContainsFunc(o.rows, func(before *row) bool { return len(before.calls()) > 0 }) {
+		return false
+	}
+	return slices.ContainsFunc(o.rows, func(before *row) bool { return slices.Contains(names, before.uuid) })
+}
+
+// mostWithdrawn bounds the rows that one row takes out of the context, and those that are
+// remembered for a compaction that keeps some of them.
+const mostWithdrawn = 1000
+
+// withdraw notes which messages the model no longer sees: nothing takes their place. A reply goes
+// with its last row, whose name it has: of one that is withdrawn in part the rest counts. Rows
+// that are not in the file are skipped.
+func (st *stream) withdraw(names []string) []history.Replaced {
+	var pieces []history.Replaced
+	for _, name := range names {
+		if st.stands[name] != name {
+			continue
+		}
+		pieces = append(pieces, history.Replaced{Messages: []history.Place{{Key: name}}})
+		st.withdrawn = append(st.withdrawn, name)
+	}
+	st.withdrawn = st.withdrawn[max(0, len(st.withdrawn)-mostWithdrawn):]
+	return pieces
+}
+
+// uuids reads a list of names of rows.
+func uuids(raw []byte) []string {
+	elements, _ := history.Elements(raw)
+	var names []string
+	for _, e := range elements[:min(len(elements), mostWithdrawn)] {
+		if text, _ := history.Text(e); text != "" && !slices.Contains(names, plain(text)) {
+			names = append(names, plain(text))
+		}
+	}
+	return names
 }

@@ -1,9 +1,11 @@
 package claudecode
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -12,10 +14,10 @@ import (
 
 const ending = ".jsonl"
 
-// Find implements history.Source. Of a home its projects are taken, of another folder all
-// *.jsonl files below, a single file as it is. A sub-agent's file comes after that of the
-// session which started it; sessions stand in the order in which they were last written, so
-// that a fork comes after its origin more often than not. Nothing but file names is looked at.
+// Find implements history.Source. Of a home it lists the projects, of another folder all *.jsonl
+// files below it, and a single file as it is. A sub-agent's file comes after the sessions. These
+// are sorted by the time of their last change, so that a fork mostly comes after its origin. Find
+// reads file names only.
 func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []history.Problem, error) {
 	var f history.Finder
 	err := f.Roots(ctx, roots, s.Places(), func(root string) {
@@ -39,30 +41,17 @@ func isTranscriptName(name string) bool {
 	return strings.HasSuffix(name, ending) && name != "history.jsonl"
 }
 
+// ordered sorts sub-agents behind the rest, then by time, then by path.
 func ordered(found []history.Found) []history.Found {
-	type keyed struct {
-		history.Found
-		agent bool
-	}
-	all := make([]keyed, len(found))
-	for i, f := range found {
-		all[i] = keyed{f, isAgentFile(f.Path)}
-	}
-	slices.SortStableFunc(all, func(a, b keyed) int {
-		switch {
-		case a.agent != b.agent:
-			if a.agent {
-				return 1
-			}
-			return -1
-		case !a.ModifiedAt.Equal(b.ModifiedAt):
-			return a.ModifiedAt.Compare(b.ModifiedAt)
+	rank := func(f history.Found) int {
+		if isAgentFile(f.Path) {
+			return 1
 		}
-		return strings.Compare(a.Path, b.Path)
-	})
-	for i := range all {
-		found[i] = all[i].Found
+		return 0
 	}
+	slices.SortStableFunc(found, func(a, b history.Found) int {
+		return cmp.Or(rank(a)-rank(b), a.ModifiedAt.Compare(b.ModifiedAt), strings.Compare(a.Path, b.Path))
+	})
 	return found
 }
 
@@ -84,25 +73,10 @@ func agentOf(path string) string {
 
 func stem(path string) string { return strings.TrimSuffix(filepath.Base(path), ending) }
 
+var uuidForm = regexp.MustCompile(`^(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
 // isUUID tells whether s has the form of the ids that name main files.
-func isUUID(s string) bool {
-	const uuid = 36
-	if len(s) != uuid {
-		return false
-	}
-	for i, c := range s {
-		switch {
-		case i == 8 || i == 13 || i == 18 || i == 23:
-			if c != '-' {
-				return false
-			}
-		case c >= '0' && c <= '9', c >= 'a' && c <= 'f', c >= 'A' && c <= 'F':
-		default:
-			return false
-		}
-	}
-	return true
-}
+func isUUID(s string) bool { return uuidForm.MatchString(s) }
 
 // trunkOf gives the session that a sub-agent's file lies under, "" if its folders do not say.
 func trunkOf(path string) string {

@@ -1,324 +1,454 @@
 package claudecode
 
 import (
-	"bytes"
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
-	"hash"
 	"hash/maphash"
-	"io"
-	"os"
-	"path/filepath"
-	"strings"
-	"time"
+	"maps"
+	"slices"
 
 	"sessiond/internal/dialect/anthropic"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
-// quietAfter is how long a file must not have changed for a reply at its end to count as all
-// that will come of it.
-const quietAfter = 10 * time.Minute
-
-// Read implements history.Source.
-func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	file, info, err := history.Open(found.Path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	if info.Size() == 0 {
-		return nil, session.Errorf(session.Invalid, "the file is empty")
-	}
-	r := &reader{
-		ctx: ctx, file: file, cuts: history.NewCuts(file, found, cutRule()), path: found.Path, info: info, known: known, emit: emit,
-		quiet: isQuiet(s.now().Sub(info.ModTime())), agent: agentOf(found.Path),
-	}
-	err = r.run(cursor)
-	if errors.Is(err, errAnew) { // a row names one that only a reading from the beginning knows
-		r.problems = nil
-		err = r.run(nil)
-	}
-	return r.problems, err
-}
-
-// isQuiet tells whether nothing more is to be waited for. A file from the future says that
-// clocks disagree: then waiting would have no end.
-func isQuiet(age time.Duration) bool { return age >= quietAfter || age < -time.Minute }
-
-// errAnew asks for a reading from the beginning.
-var errAnew = errors.New("the rows before are needed")
-
-// reader carries one transcript through the second pass.
+// reader replays one transcript.
 type reader struct {
 	*survey
-	ctx       context.Context
-	file      *os.File
-	cuts      *history.Cuts
-	path      string
-	info      os.FileInfo
-	known     history.Known
-	emit      func(history.Batch) error
-	quiet     bool
-	agent     string // the sub-agent whose file this is
-	trunk     string // the session of the program
-	existing  *session.Session
-	cursor    history.Cursor
-	state     state
-	continues bool
-	told      bool // a batch was given away before the last
+	in      *history.Intake
+	decoder anthropic.Decoder
+	agent   string // the sub-agent whose file this is
+	trunk   string // the session of the program
+	forked  bool   // the file repeats rows of other sessions
 
-	waiting  int             // messages of all streams that were not given away
-	bytes    int             // in them
-	records  history.Records // since the last batch, of rows that are no message
-	seen     map[uint64]uint64
-	seed     maphash.Seed
-	digest   hash.Hash // of the bytes before the row at hand
-	offset   int64     // of the row at hand
-	hold     hold      // where the reply begins that is not finished
-	queue    []*row    // rows behind its beginning that do not end it
-	agents   map[string]bool
-	decoder  anthropic.Decoder
-	used     []history.Message // the memory of a batch that was given away
-	problems []history.Problem
+	main    *stream
+	streams map[string]*stream // of sub-agents in this file
+	side    map[string]string  // rows of sub-agents in this file: the stream of each
+	agents  map[string]bool    // whether a sub-agent has a file of its own
+	lines   map[string]uint64  // by uuid: hash of the line
+	lastAt  session.Time       // of the newest row that has a time
+	here    int64              // offset of the row at hand
+	queue   []*row             // rows behind an open reply that do not end it
+	states
 }
 
-// hold is a place in the file to which a reading can go back.
-type hold struct {
-	offset int64
-	line   int32
-	hash   string
+// stream is one conversation of a file: its own, or a sub-agent's.
+type stream struct {
+	*history.Conversation
+	tip    string            // the newest message
+	onward map[string]string // a message: a row that hangs on it and lies before whatever follows
+	stands map[string]string // a row: the message that stands for it; "" where none does
+	before map[string]string // a message: its parent
+	called map[string]int64  // open calls: when they were made, Unix milliseconds
+	spoken bool              // something was said
+	open   *reply            // nil: none is gathered
+	bill   *openCall         // of the newest response
+	cut    *cut              // a compaction whose summary has not come yet
+
+	withdrawn []string // messages that rows took out of the context since the last compaction
+	agentType string   // of a sub-agent's file
+	began     bool     // New is of its first message
 }
 
-func (r *reader) run(cursor *history.Cursor) error {
-	before, usable := &state{}, false
-	if cursor != nil {
-		before, usable = readState(cursor.State)
-	}
-	if !usable {
-		cursor = nil
+// place is where a row hangs.
+type place struct {
+	key  string // the message; "": none, the row begins a branch
+	note string // what is odd about it
+}
+
+// read is the replay of a transcript.
+func read(in *history.Intake) error {
+	r := &reader{
+		in: in, agent: agentOf(in.Found.Path), streams: map[string]*stream{}, side: map[string]string{},
+		agents: map[string]bool{}, lines: map[string]uint64{}, states: newStates(),
 	}
 	var err error
-	if r.survey, err = look(r.ctx, r.file, r.info.Size(), cursor, r.cuts); err != nil {
+	if r.survey, err = look(in); err != nil {
 		return err
 	}
-	if cursor != nil && r.stale {
-		return r.run(nil)
+	r.lastAt = r.first
+	if r.lastAt.IsZero() {
+		r.lastAt = session.At(in.Found.ModifiedAt)
 	}
-	r.name(cursor, before)
-	if r.existing, err = r.known.Session(r.ctx, session.SourceClaudeCode, r.source("")); err != nil {
+	r.trunk = r.nameTrunk()
+	here, err := in.Session(r.sourceID(""))
+	if err != nil {
 		return err
 	}
-	if cursor != nil && r.existing == nil {
-		return r.run(nil)
+	if here == nil && r.isUnclear() {
+		return in.WaitWhole()
 	}
-	r.continues = cursor != nil
-	r.state = state{LastAt: r.first}
-	modified := session.At(r.info.ModTime())
-	if r.state.LastAt.IsZero() {
-		r.state.LastAt = modified
+	if err := r.begin(); err != nil {
+		return err
 	}
-	r.cursor = history.Cursor{Source: session.SourceClaudeCode, Path: r.path, Size: r.info.Size(), ModifiedAt: &modified}
-	r.seen, r.seed, r.digest, r.agents = map[uint64]uint64{}, maphash.MakeSeed(), sha256.New(), map[string]bool{}
-	r.records, r.queue, r.hold, r.told = history.Records{}, nil, hold{offset: -1}, false
-	r.waiting, r.bytes = 0, 0
-	from := int64(0)
-	if r.continues {
-		r.state, from = *before, cursor.Offset
-		for _, id := range r.state.ids() {
-			r.state.Streams[id].resume(r.state.LastAt)
-		}
-		r.cursor.Counts = cursor.Counts
-		if _, err := io.Copy(r.digest, io.NewSectionReader(r.file, 0, from)); err != nil {
-			return err
-		}
-	} else if r.unclear() {
-		return r.wait()
+	if err := in.EachLine(r.line); err != nil {
+		return err
 	}
-	if !r.continues || r.state.Copying {
-		if err := r.origin(); err != nil {
-			return err
-		}
-	}
-	r.state.stream("").started = r.existing != nil
-	return r.rows(from)
+	return r.finish()
 }
 
-// name finds the session of the program that the file is of.
-func (r *reader) name(cursor *history.Cursor, before *state) {
-	switch id := stem(r.path); {
-	case r.agent != "" || filepath.Base(r.path) == journal+ending:
-		if r.trunk = trunkOf(r.path); r.trunk == "" {
-			r.trunk = r.id
-		}
-		if r.trunk == "" {
-			r.trunk = filepath.Base(filepath.Dir(r.path))
-		}
-	case isUUID(id):
-		r.trunk = strings.ToLower(id)
-	case r.id != "":
-		r.trunk = r.id
-	default:
-		r.trunk = id
-	}
-	if cursor != nil && before.Streams[""] != nil && before.States["trunk"] != "" {
-		r.trunk = before.States["trunk"] // the first reading decides
-	}
-}
-
-// source gives the id of a stream's session in the program.
-func (r *reader) source(stream string) string {
-	id := plain(r.trunk)
+// line reads one line.
+func (r *reader) line(l history.FileLine) error {
+	r.here = l.At
+	w, ok := parseRow(l)
 	switch {
-	case r.agent != "":
-		id += "#agent-" + plain(r.agent)
-	case filepath.Base(r.path) == journal+ending:
-		id += "#workflow-" + plain(filepath.Base(filepath.Dir(r.path)))
-	}
-	if stream != "" {
-		id += "#" + stream
-	}
-	return id
-}
-
-func (r *reader) rows(from int64) error {
-	lines := history.NewLines(r.file, from, r.info.Size()).Cut(r.cuts)
-	end := from
-	for n := 0; ; n++ {
-		line, at, ended, err := lines.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		if !ended {
-			r.records.Wait(1)
-			break
-		}
-		if n%256 == 0 && r.ctx.Err() != nil {
-			return r.ctx.Err()
-		}
-		r.offset = at
-		if err := r.take(line, lines.Size()); err != nil {
-			return err
-		}
-		r.state.Line++
-		if err := lines.Write(r.digest, line); err != nil {
-			return err
-		}
-		r.digest.Write([]byte{'\n'})
-		end = lines.Offset()
-		if err := r.giveLarge(); err != nil {
-			return err
-		}
-	}
-	return r.finish(end)
-}
-
-func (r *reader) here() hold {
-	return hold{r.offset, r.state.Line, hex.EncodeToString(r.digest.Sum(nil))}
-}
-
-// finish decides what waits, closes the rest and gives the last batches.
-func (r *reader) finish(end int64) error {
-	main := r.state.stream("")
-	last := hold{end, r.state.Line, hex.EncodeToString(r.digest.Sum(nil))}
-	if open := &main.reply; len(open.rows) > 0 && !r.quiet && !open.ended() {
-		r.records.Wait(len(open.rows) + len(r.queue))
-		last, open.rows, r.queue = r.hold, nil, nil
-		r.cursor.Size = -1 // what waits is looked at again, though the file does not change
-	}
-	if err := r.flush(); err != nil {
-		return err
-	}
-	for _, id := range r.state.ids() {
-		st := r.state.Streams[id]
-		if n := len(st.reply.rows); n > 0 && !r.quiet && !st.reply.ended() && st.hold() {
-			r.records.Wait(n)
-			r.cursor.Size = -1
-			continue
-		}
-		if err := r.close(id, st); err != nil {
-			return err
-		}
-		if st.Bill != nil && (r.quiet || st.Bill.Ended) {
-			r.settle(id, st)
-		} else if st.Bill != nil {
-			r.cursor.Size = -1
-		}
-	}
-	r.cursor.Offset, r.cursor.Hash = last.offset, last.hash
-	r.state.Line = last.line
-	return r.giveLast()
-}
-
-// copied is up to which size a line is copied before it is looked at.
-const copied = 64 << 10
-
-// take looks at one line, of a size in the file.
-func (r *reader) take(line []byte, size int) error {
-	if own, w, ok := r.held.Take(r.offset); ok && bytes.Equal(own, line) && !history.DeeperThan(own, history.MaxDepth) {
-		return r.placed(w, own)
-	}
-	if len(line) <= copied { // most rows are kept for a while, the line is not
-		line = bytes.Clone(line)
-	}
-	t, exact, ok := history.ParseTalk(line)
-	switch {
-	case size > history.MaxLine:
-		r.records.Skip(history.SkipLarge, 1)
-		r.problem("the line is over 64 MiB; left out")
-		return nil
-	case !ok && len(bytes.TrimSpace(line)) == 0:
-		r.records.Skip(history.SkipBlank, 1)
-		return nil
 	case !ok:
-		return r.verbatim(line, "not a JSON object")
-	case history.DeeperThan(line, history.MaxDepth):
-		return r.verbatim(line, "nested too deep")
+		return r.verbatim(l, "not a JSON object")
+	case history.DeeperThan(l.Bytes, history.MaxDepth):
+		return r.verbatim(l, "nested too deep")
 	}
-	w := rowOf(t, size)
-	if w.kind == typeAssistant || w.uuid == "" || w.kind == typeProgress { // it may be kept, too
-		if exact && len(line) > copied {
-			line = bytes.Clone(line)
-			t, _, _ = history.ParseTalk(line)
-			w = rowOf(t, size)
-		}
-	}
-	if !exact {
-		w.bytes = bytes.Clone(line)
-	}
-	return r.placed(w, line)
-}
-
-// placed takes a row, of a line, to its place in the file.
-func (r *reader) placed(w *row, line []byte) error {
-	w.number = r.state.Line + 1
 	if w.timed {
-		r.state.LastAt = w.at
+		r.lastAt = w.at
 	} else {
-		w.at = r.state.LastAt
+		w.at = r.lastAt
 	}
-	if w.uuid != "" && w.linked() {
-		id, what := maphash.String(r.seed, w.uuid), maphash.Bytes(r.seed, line)
-		if before, again := r.seen[id]; again {
-			if before == what {
-				r.records.Skip(history.SkipDuplicate, 1)
-				return nil
-			}
+	if w.linked() {
+		line := maphash.Bytes(r.seed, l.Bytes)
+		before, again := r.lines[w.uuid]
+		switch {
+		case again && before == line:
+			r.in.Skip(history.SkipDuplicate, 1)
+			return nil
+		case again:
 			return r.revision(w)
 		}
-		r.seen[id] = what
+		r.lines[w.uuid] = line
 	}
 	return r.row(w)
 }
 
-func (r *reader) problem(why string) {
-	if len(r.problems) < history.MaxProblems {
-		r.problems = append(r.problems, history.Problem{Path: r.path, Line: int(r.state.Line) + 1, Error: why})
+// row finds the conversation of a row. Rows that may stand between those of one reply wait until
+// it is whole.
+func (r *reader) row(w *row) error {
+	st, err := r.streamOf(w)
+	if err != nil {
+		return err
 	}
+	open := r.main.open
+	switch {
+	case st != r.main:
+		if err := r.flush(); err != nil {
+			return err
+		}
+		if w.kind != typeAssistant {
+			if err := r.close(st); err != nil {
+				return err
+			}
+		}
+	case open == nil:
+	case w.reply() != "" && w.reply() == open.id && !w.made() && len(open.rows) < maxRows:
+	case w.mayInterrupt() && len(r.queue) < maxQueue:
+		r.queue = append(r.queue, w)
+		return nil
+	default:
+		if err := r.flush(); err != nil {
+			return err
+		}
+	}
+	return r.handle(st, w)
+}
+
+// mayInterrupt tells whether a row may stand between the rows of one reply.
+func (w *row) mayInterrupt() bool {
+	data, _ := history.Fields(w.Get("data"))
+	return w.uuid == "" && isState(w.kind) || w.kind == typeProgress && data.String("type") == "hook_progress"
+}
+
+// flush closes the reply of the file's own conversation and handles the rows that waited for it.
+func (r *reader) flush() error {
+	if err := r.close(r.main); err != nil {
+		return err
+	}
+	queue := r.queue
+	r.queue = nil
+	for _, w := range queue {
+		if err := r.handle(r.main, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// streamOf gives the conversation of a row: the file's own, or that of a sub-agent in it.
+func (r *reader) streamOf(w *row) (*stream, error) {
+	if r.agent != "" || !w.side || !w.linked() {
+		return r.main, nil
+	}
+	id := "side-" + w.uuid
+	if agent := plain(w.String("agentId")); agent != "" {
+		id = "agent-" + agent
+	} else if of, ok := r.side[w.parent]; ok {
+		id = of
+	}
+	r.side[w.uuid] = id
+	return r.stream(id)
+}
+
+// handle turns a row into what it becomes.
+func (r *reader) handle(st *stream, w *row) error {
+	r.here = w.offset
+	r.in.At(w.offset, w.end)
+	switch {
+	case !w.linked():
+		return r.state(st, w)
+	case w.kind == typeAssistant:
+		return r.assistant(st, w)
+	}
+	at, err := r.attach(st, w)
+	if err != nil {
+		return err
+	}
+	switch w.kind {
+	case typeProgress:
+		return r.progress(st, w, at)
+	case typeUser:
+		return r.user(st, w, at)
+	case typeSystem:
+		return r.system(st, w, at)
+	case typeAttachment:
+		return r.attachment(st, w, at)
+	}
+	d := kept(session.KindUnknown, "")
+	d.passed = true
+	return r.put(st, w, at, d)
+}
+
+// attach finds the message that a row follows. Rows that hang on its parent, and lie before what
+// comes after, lie before this one, too.
+func (r *reader) attach(st *stream, w *row) (place, error) {
+	named := w.parent
+	boundary := named == "" && w.String("subtype") == "compact_boundary"
+	if boundary {
+		named = plain(w.String("logicalParentUuid"))
+	}
+	switch {
+	case named == "" && boundary:
+		return place{key: st.tip}, nil
+	case named == w.uuid && !boundary:
+		return place{note: "it named itself as its parent"}, nil
+	case named == "" && (!st.spoken || w.kind != typeUser && w.kind != typeAssistant):
+		return place{key: st.tip}, nil // behind states that begin a file, or a hook that begins a session anew
+	case named == "":
+		return place{}, nil
+	}
+	key, ok, err := st.resolve(named)
+	switch {
+	case err != nil:
+		return place{}, err
+	case !ok && boundary: // it names a row of another file
+		return place{key: st.tip}, nil
+	case !ok:
+		return place{note: "its parent is not in the file before it"}, nil
+	}
+	return place{key: st.last(key)}, nil
+}
+
+// resolve finds the message that stands for a row, in this file or as it was once.
+func (st *stream) resolve(uuid string) (key string, ok bool, err error) {
+	if key, ok := st.stands[uuid]; ok {
+		return key, true, nil
+	}
+	_, ok, err = st.Find(uuid)
+	return uuid, ok, err
+}
+
+// last follows the rows that hang on a message.
+func (st *stream) last(key string) string {
+	end := key
+	for next, ok := st.onward[end]; ok && end != ""; next, ok = st.onward[end] {
+		end = next
+	}
+	if end != key {
+		st.onward[key] = end // the next search is shorter
+	}
+	return end
+}
+
+// pass lets what follows a message go on behind a row that hangs on it.
+func (st *stream) pass(at place, key string) {
+	if at.key != "" {
+		st.onward[at.key] = key
+	}
+}
+
+// reply gathers the rows of one response.
+type reply struct {
+	id   string
+	rows []*row
+	at   place
+	size int
+}
+
+// Bounds of a reply that is gathered: its rows, and rows that came up between them.
+const (
+	maxRows  = 512
+	maxQueue = 64
+)
+
+func (o *reply) last() *row { return o.rows[len(o.rows)-1] }
+
+// ended tells whether the response said that nothing more comes.
+func (o *reply) ended() bool { return o.last().endsReply() || o.last().made() }
+
+func (w *row) endsReply() bool {
+	switch w.message.String("stop_reason") {
+	case "end_turn", "stop_sequence", "max_tokens", "refusal", "model_context_window_exceeded":
+		return true
+	}
+	return false
+}
+
+// assistant adds a row to its response.
+func (r *reader) assistant(st *stream, w *row) error {
+	if open := st.open; open != nil {
+		stored, err := r.endedBefore(st, w)
+		if err != nil {
+			return err
+		}
+		if w.reply() != open.id || w.made() || stored || open.supersededBy(w) {
+			if err := r.close(st); err != nil {
+				return err
+			}
+		}
+	}
+	if st.open == nil {
+		at, err := r.attach(st, w)
+		if err != nil {
+			return err
+		}
+		st.open = &reply{id: w.reply(), at: at}
+	}
+	open := st.open
+	open.rows = append(open.rows, w)
+	if open.size += w.size; open.size > history.MaxBatchBytes || len(open.rows) >= maxRows || w.made() {
+		return r.close(st)
+	}
+	return nil
+}
+
+// endedBefore tells whether an earlier reading stored the open reply without this row: it was the
+// last one of a file that was quiet then.
+func (r *reader) endedBefore(st *stream, w *row) (bool, error) {
+	if st.Here == nil || r.in.Old(w.offset) {
+		return false, nil
+	}
+	return st.Has(st.open.last().uuid)
+}
+
+// finish leaves what is not finished to the next reading and closes the rest.
+func (r *reader) finish() error {
+	r.here = r.in.Found.Size
+	if open := r.main.open; open != nil && !r.in.Quiet() && !open.ended() {
+		r.in.Wait(open.rows[0].offset, len(open.rows)+len(r.queue))
+		r.main.open, r.queue = nil, nil
+	}
+	if err := r.flush(); err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.streams)) {
+		if err := r.finishStream(r.streams[id]); err != nil {
+			return err
+		}
+	}
+	if err := r.finishStream(r.main); err != nil {
+		return err
+	}
+	r.main.Title = r.title()
+	return nil
+}
+
+func (r *reader) finishStream(st *stream) error {
+	if open := st.open; open != nil && !r.in.Quiet() && !open.ended() {
+		r.in.WaitAmong(open.rows[0].offset, len(open.rows))
+		st.open = nil
+	}
+	if err := r.close(st); err != nil {
+		return err
+	}
+	switch {
+	case st.bill == nil:
+	case r.in.Quiet() || st.bill.ended:
+		if err := r.settle(st); err != nil {
+			return err
+		}
+	default:
+		r.in.LookAgain()
+	}
+	if st.Fresh() > 0 || st.Here == nil {
+		st.Head = st.tip
+	}
+	return nil
+}
+
+// progress follows what runs. It is no part of the conversation, but rows name it as their
+// parent. Progress of a sub-agent without a file of its own is all there is of that one.
+func (r *reader) progress(st *stream, w *row, at place) error {
+	st.stands[w.uuid] = at.key
+	agent, said, ok := w.ofAgent()
+	if _, looked := r.agents[agent]; ok && !looked {
+		r.agents[agent] = hasAgentFile(r.in.Found.Path, agent)
+	}
+	switch {
+	case ok && r.agents[agent]:
+		r.in.Skip(skipSubagent, 1)
+		return nil
+	case !ok || said.kind != typeUser && said.kind != typeAssistant:
+		r.in.Skip(skipProgress, 1)
+		return nil
+	}
+	of, err := r.stream("agent-" + agent)
+	if err != nil {
+		return err
+	}
+	if _, again := of.stands[said.uuid]; again {
+		r.in.Skip(history.SkipDuplicate, 1)
+		return nil
+	}
+	// The rows are in the order in which they came.
+	if of.open == nil || said.reply() != of.open.id {
+		if err := r.close(of); err != nil {
+			return err
+		}
+		said.parent = of.tip
+	} else {
+		said.parent = of.open.last().uuid
+	}
+	return r.handle(of, said)
+}
+
+// verbatim keeps a line that is no row.
+func (r *reader) verbatim(l history.FileLine, why string) error {
+	if err := r.flush(); err != nil {
+		return err
+	}
+	r.in.At(l.At, l.End)
+	st, at := r.main, place{key: r.main.tip}
+	key := r.nameOf(l.Bytes)
+	st.pass(at, key)
+	st.become(key, at)
+	created := r.lastAt
+	return st.Add(history.Entry{Key: key, Parent: at.key, At: l.At, Line: l.Number, Own: true, Decode: func() (history.Decoded, error) {
+		m := history.Message{Message: history.Verbatim(l.Bytes, why)}
+		m.CreatedAt, m.Dialect = created, string(session.SourceClaudeCode)
+		return history.Decoded{Messages: []history.Message{m}, Raw: true, Problem: why + "; kept raw"}, nil
+	}})
+}
+
+// revision keeps a row whose name another one has.
+func (r *reader) revision(w *row) error {
+	if err := r.flush(); err != nil {
+		return err
+	}
+	r.in.At(w.offset, w.end)
+	return r.putUnnamed(r.main, w, "another row has its name", kept(session.KindUnknown, ""))
+}
+
+// putUnnamed puts a row that has no name of its own behind the tip. What follows goes on behind it.
+func (r *reader) putUnnamed(st *stream, w *row, note string, d decoded) error {
+	at := place{key: st.tip, note: note}
+	w.uuid, d.own, d.passed = r.nameOf(w.JSON()), true, true
+	return r.put(st, w, at, d)
+}
+
+// become makes a message, of a row with its name, the tip.
+func (st *stream) become(key string, at place) {
+	st.stands[key], st.before[key], st.tip = key, at.key, key
 }

@@ -1,6 +1,7 @@
 package claudecode
 
 import (
+	"encoding/json"
 	"strings"
 
 	"sessiond/internal/history"
@@ -13,35 +14,74 @@ type row struct {
 	kind    string
 	uuid    string
 	parent  string
-	side    bool
-	number  int32
+	side    bool // of a sub-agent
 	at      session.Time
 	timed   bool
 	message history.Object // of user and assistant
 	content []byte
-	size    int
-	bytes   []byte          // of the line, where they are no UTF-8
-	blocks  []history.Block // of content, as far as the line told
-	parts   *parts          // of content, once they were asked for
+	parts   *parts // of content, once they were asked for
+
+	number      int // of its line
+	offset, end int64
+	size        int
+	bytes       []byte // of the line, where they are no UTF-8
 }
 
 // parts is a content taken apart.
 type parts struct {
-	blocks []history.Block
+	blocks []history.Object
 	text   string
 }
 
-func rowOf(t history.Talk, size int) *row {
-	o := t.Object
-	w := &row{Object: o, kind: o.String("type"), uuid: plain(o.String("uuid")), parent: plain(o.String("parentUuid")), size: size}
+// parseRow reads a line. ok is false for one that is no JSON object.
+func parseRow(l history.FileLine) (w *row, ok bool) {
+	o, exact, ok := history.ParseLine(l.Bytes)
+	if !ok {
+		return nil, false
+	}
+	w = rowOf(o)
+	w.number, w.offset, w.end, w.size = l.Number, l.At, l.End, len(l.Bytes)
+	if !exact {
+		w.bytes = l.Bytes
+	}
+	return w, true
+}
+
+func rowOf(o history.Object) *row {
+	w := &row{Object: o, kind: o.String("type"), uuid: plain(o.String("uuid")), parent: plain(o.String("parentUuid"))}
 	w.at, w.timed = history.ParseTime(o.String("timestamp"))
-	w.side = string(o.Get("isSidechain")) == "true"
+	w.side = w.flag("isSidechain")
 	if w.kind == typeUser || w.kind == typeAssistant {
-		w.message, w.blocks = t.Message, t.Blocks
+		w.message, _ = history.Fields(o.Get("message"))
 		w.content = w.message.Get("content")
 	}
 	return w
 }
+
+// ofAgent gives what a row of progress repeats of a sub-agent's conversation; ok is false if it
+// repeats nothing.
+func (w *row) ofAgent() (agent string, said *row, ok bool) {
+	if w.kind != typeProgress {
+		return "", nil, false
+	}
+	data, _ := history.Fields(w.Get("data"))
+	if data.String("type") != "agent_progress" {
+		return "", nil, false
+	}
+	inner, is := history.Fields(data.Get("message"))
+	if agent = plain(data.String("agentId")); !is || agent == "" || inner.String("uuid") == "" {
+		return "", nil, false
+	}
+	said = rowOf(inner)
+	said.number, said.offset, said.end, said.size = w.number, w.offset, w.end, w.size
+	if !said.timed {
+		said.at = w.at
+	}
+	said.Object = inner.With("from", []byte(`"progress"`)).With("version", rawOf(w.String("version")))
+	return agent, said, true
+}
+
+func rawOf(v any) json.RawMessage { return json.RawMessage(session.JSONOf(v)) }
 
 func plain(s string) string { return history.PlainText(s) }
 
@@ -56,7 +96,7 @@ func (w *row) linked() bool {
 
 func (w *row) flag(key string) bool { return string(w.Get(key)) == "true" }
 
-// reply gives the id of the response that an assistant's row is a piece of.
+// reply is the id of the response that an assistant's row is a piece of.
 func (w *row) reply() string {
 	if w.kind != typeAssistant {
 		return ""
@@ -78,20 +118,15 @@ func (w *row) apart() *parts {
 		return w.parts
 	}
 	w.parts = &parts{}
-	if len(w.blocks) == 0 {
-		elements, _ := history.Elements(w.content)
-		for _, e := range elements {
-			o, _ := history.Fields(e)
-			w.blocks = append(w.blocks, history.Block{Object: o, Raw: e})
-		}
-	}
 	var texts []string
-	for _, o := range w.blocks {
+	elements, _ := history.Elements(w.content)
+	for _, e := range elements {
+		o, _ := history.Fields(e)
+		w.parts.blocks = append(w.parts.blocks, o)
 		if o.String("type") == "text" {
 			texts = append(texts, o.String("text"))
 		}
 	}
-	w.parts.blocks = w.blocks
 	if w.parts.text, _ = history.Text(w.content); w.parts.text == "" {
 		w.parts.text = strings.Join(texts, "\n")
 	}
@@ -101,12 +136,18 @@ func (w *row) apart() *parts {
 // text gives what a content says in text.
 func (w *row) text() string { return w.apart().text }
 
+// calls gives the ids of the calls that an assistant's row makes.
+func (w *row) calls() []string { return w.ids("tool_use", "id") }
+
 // answers gives the ids of the calls that a user's row answers.
-func (w *row) answers() []string {
+func (w *row) answers() []string { return w.ids("tool_result", "tool_use_id") }
+
+// ids gives what the blocks of a kind have under a key.
+func (w *row) ids(kind, key string) []string {
 	var ids []string
 	for _, o := range w.apart().blocks {
-		if o.String("type") == "tool_result" {
-			ids = append(ids, plain(o.String("tool_use_id")))
+		if o.String("type") == kind {
+			ids = append(ids, plain(o.String(key)))
 		}
 	}
 	return ids

@@ -9,56 +9,60 @@ import (
 	"sessiond/internal/session"
 )
 
-// bill is the usage of one response: of each number the largest that its rows say, since they
-// repeat it while it grows.
+// bill is the usage of one response: of each number the largest that its rows say, wherever they
+// lie in the file, since they repeat it while it grows.
 type bill struct {
-	ID      string       `json:"id"`
-	Key     string       `json:"key"` // of the response's newest message
-	At      session.Time `json:"at"`
-	Model   string       `json:"model,omitempty"`
-	Version string       `json:"version,omitempty"`
-	Dir     string       `json:"dir,omitempty"`
-	Cost    *float64     `json:"cost,omitempty"`
+	model, version string // of its last row
+	cost           *float64
+	told           bool // a row has usage
 
-	Input   int64 `json:"i,omitempty"`
-	Written int64 `json:"w,omitempty"`
-	Read    int64 `json:"r,omitempty"`
-	Output  int64 `json:"o,omitempty"`
-	Thought int64 `json:"t,omitempty"`
-	Ended   bool  `json:"ended,omitempty"` // a stop reason was said
+	input, written, read, output, thought int64
 }
 
-// add takes what a row says.
-func (b *bill) add(usage []byte) bool {
-	o, ok := history.Fields(usage)
-	if !ok {
-		return false
+// add reads the usage of a row.
+func (b *bill) add(w *row) {
+	b.model, b.version = plain(w.message.String("model")), plain(w.String("version"))
+	if cost, ok := history.Number(w.Get("costUSD")); ok && (b.cost == nil || *b.cost < cost) {
+		b.cost = &cost
 	}
-	created, _ := history.Fields(o.Get("cache_creation"))
-	written := max(count(o, "cache_creation_input_tokens"), count(created, "ephemeral_5m_input_tokens")+count(created, "ephemeral_1h_input_tokens"))
-	details, _ := history.Fields(o.Get("output_tokens_details"))
-	b.Input = max(b.Input, count(o, "input_tokens"))
-	b.Written = max(b.Written, written)
-	b.Read = max(b.Read, count(o, "cache_read_input_tokens"))
-	b.Output = max(b.Output, count(o, "output_tokens"))
-	b.Thought = max(b.Thought, count(details, "thinking_tokens"))
-	return true
+	usage, ok := history.Fields(w.message.Get("usage"))
+	if !ok {
+		return
+	}
+	b.told = true
+	created, _ := history.Fields(usage.Get("cache_creation"))
+	details, _ := history.Fields(usage.Get("output_tokens_details"))
+	written := max(tokens(usage, "cache_creation_input_tokens"), tokens(created, "ephemeral_5m_input_tokens")+tokens(created, "ephemeral_1h_input_tokens"))
+	b.input = max(b.input, tokens(usage, "input_tokens"))
+	b.written = max(b.written, written)
+	b.read = max(b.read, tokens(usage, "cache_read_input_tokens"))
+	b.output = max(b.output, tokens(usage, "output_tokens"))
+	b.thought = max(b.thought, tokens(details, "thinking_tokens"))
+}
+
+// openCall is a response of a stream that may still get more rows.
+type openCall struct {
+	id    string
+	key   string // of its newest message
+	at    session.Time
+	dir   string
+	ended bool // a stop reason was said
 }
 
 // call gives the ledger row. How far its output can be trusted depends on the version: some
-// wrote what a stream began with, and never the end.
-func (b *bill) call() history.Call {
-	c := history.Call{MessageKey: b.Key, Call: session.Call{
-		Purpose: session.PurposeChat, Status: session.CallOK, Provider: "anthropic", Model: b.Model,
-		Source: session.SourceClaudeCode, ExternalID: "claude-code:" + b.ID, Directory: b.Dir, CreatedAt: b.At,
-		InputTokens: b.Input, CacheWriteTokens: b.Written, CacheReadTokens: b.Read, OutputTokens: b.Output,
-		ReasoningTokens: min(b.Thought, b.Output),
+// wrote the number that a stream begins with, and never the end.
+func (b *bill) call(of *openCall) history.Call {
+	c := history.Call{MessageKey: of.key, Call: session.Call{
+		Purpose: session.PurposeChat, Status: session.CallOK, Provider: "anthropic", Model: b.model,
+		Source: session.SourceClaudeCode, ExternalID: "claude-code:" + of.id, Directory: of.dir, CreatedAt: of.at,
+		InputTokens: b.input, CacheWriteTokens: b.written, CacheReadTokens: b.read, OutputTokens: b.output,
+		ReasoningTokens: min(b.thought, b.output),
 	}}
-	if b.Cost != nil && *b.Cost >= 0 && *b.Cost < 1e9 {
-		nano := int64(math.Round(*b.Cost * 1e9))
+	if b.cost != nil && *b.cost >= 0 && *b.cost < 1e9 {
+		nano := int64(math.Round(*b.cost * 1e9))
 		c.CostNanoUSD, c.PriceSource = &nano, "reported"
 	}
-	if quality := qualityOf(b.Version); quality != "" {
+	if quality := qualityOf(b.version); quality != "" {
 		c.Metadata = session.JSONOf(map[string]string{"output_quality": quality})
 	}
 	return c
@@ -81,16 +85,5 @@ func qualityOf(version string) string {
 	return "low"
 }
 
-// count reads a number of tokens; what is none, or negative, is 0.
-func count(o history.Object, key string) int64 {
-	n, ok := number(o.Get(key))
-	if !ok || n < 0 || n > 1e15 {
-		return 0
-	}
-	return int64(n)
-}
-
-func number(raw []byte) (float64, bool) {
-	n, err := strconv.ParseFloat(string(raw), 64)
-	return n, err == nil && !math.IsNaN(n) && !math.IsInf(n, 0)
-}
+// tokens reads a number of tokens, 0 for anything else.
+func tokens(o history.Object, key string) int64 { return history.Count(o.Get(key)) }

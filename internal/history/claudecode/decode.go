@@ -1,0 +1,422 @@
+package claudecode
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// decoded tells what a row becomes.
+type decoded struct {
+	messages func() ([]session.Message, bool) // false: they are not as they should be, the rows are kept raw
+	rows     []*row                           // of a reply; nil: the one row
+	passed   bool                             // what follows the row's parent goes on behind the row
+	raw      bool
+	own      bool                // it has no name that another session may know
+	overlay  *history.Compaction // that begins with it
+}
+
+// kept is a row out of the context, with its words, if it has some. One of an unknown kind is raw.
+func kept(kind session.Kind, text string) decoded {
+	return decoded{raw: kind == session.KindUnknown, messages: func() ([]session.Message, bool) {
+		return []session.Message{aside(kind, text)}, true
+	}}
+}
+
+func aside(kind session.Kind, text string) session.Message {
+	m := session.Message{Kind: kind, Origin: session.Program, Display: kind != session.KindCustom}
+	if text != "" {
+		m.Parts = []session.Part{session.TextPart(text)}
+	}
+	return m
+}
+
+// put adds the messages of a row behind another one.
+func (r *reader) put(st *stream, w *row, at place, d decoded) error {
+	key, err := r.nameInOrigin(st, w)
+	if err != nil {
+		return err
+	}
+	if d.passed {
+		st.pass(at, key)
+	}
+	st.become(key, at)
+	st.stands[w.uuid] = key
+	return st.Add(history.Entry{
+		Key: key, Parent: at.key, At: w.offset, Line: w.number, Records: max(len(d.rows), 1), Own: d.own,
+		Decode: func() (history.Decoded, error) { return r.decode(st, w, at, d), nil },
+	})
+}
+
+// decode makes the messages of a row. The last one has the row's name.
+func (r *reader) decode(st *stream, w *row, at place, d decoded) history.Decoded {
+	out := history.Decoded{Raw: d.raw}
+	add := func(m session.Message, of *row, name string) {
+		st.begin(&m, of)
+		m.ExternalID, m.CreatedAt = name, of.at
+		m.Extra = r.rest(of, &m, at)
+		if m.Dialect == "" {
+			m.Dialect = string(session.SourceClaudeCode)
+		}
+		out.Messages = append(out.Messages, history.Message{Message: m})
+		at = place{key: name}
+	}
+	messages, ok := d.messages()
+	if !ok {
+		rows := d.rows
+		if len(rows) == 0 {
+			rows = []*row{w}
+		}
+		out.Raw, out.Problem = true, "a message that is not as it should be; kept raw"
+		for _, of := range rows[:len(rows)-1] {
+			add(aside(session.KindUnknown, ""), of, of.uuid)
+		}
+		add(aside(session.KindUnknown, ""), rows[len(rows)-1], "")
+		return out
+	}
+	for i, m := range messages {
+		name := ""
+		if i < len(messages)-1 {
+			name = w.uuid + "/" + string(rune('0'+i))
+		}
+		add(m, w, name)
+	}
+	if d.overlay != nil {
+		out.Compactions = []history.Compaction{*d.overlay}
+	}
+	return out
+}
+
+// rest keeps, beside what the dialect keeps, the row's own fields that no column and no session
+// says already. What a result repeats for display is left out where it is large.
+func (r *reader) rest(w *row, m *session.Message, at place) session.JSON {
+	drop := []string{"uuid", "timestamp", "isSidechain", "userType"}
+	if m.Kind != session.KindUnknown {
+		drop = append(drop, "message")
+	}
+	if w.kind == typeUser || w.kind == typeAssistant {
+		drop = append(drop, "type") // the role says it
+	}
+	same := func(key, value string) {
+		if w.String(key) == value {
+			drop = append(drop, key)
+		}
+	}
+	same("sessionId", r.trunk)
+	same("session_id", r.trunk)
+	same("cwd", r.cwd)
+	same("gitBranch", r.branch)
+	same("version", r.version)
+	if at.key == w.parent && w.parent != "" || w.parent == "" && string(w.Get("parentUuid")) == "null" {
+		drop = append(drop, "parentUuid")
+	}
+	line := w.Without(drop...)
+	if display := line.Get("toolUseResult"); len(display) > session.BlobThreshold {
+		line = line.With("toolUseResult", []byte(session.JSONOf(map[string]int{"omitted_bytes": len(display)})))
+	}
+	o, _ := history.Fields(m.Extra)
+	add := func(key string, raw []byte) { o = append(o, history.Field{Key: key, Raw: raw}) }
+	if len(line) > 0 {
+		add("line", []byte(line.JSON()))
+	}
+	if at.note != "" {
+		add("note", []byte(session.JSONOf(at.note)))
+	}
+	if w.bytes != nil {
+		add("bytes", []byte(session.JSONOf(base64.StdEncoding.EncodeToString(w.bytes))))
+	}
+	return o.JSON()
+}
+
+// said decodes an entry in the provider's dialect, so that it can be exported as the model saw it.
+func (r *reader) said(message []byte) ([]session.Message, bool) {
+	if len(message) == 0 {
+		return nil, false
+	}
+	out, err := r.decoder.Decode([]json.RawMessage{message})
+	return out.Messages, err == nil && len(out.Messages) > 0
+}
+
+// close makes one message of the rows of a response.
+func (r *reader) close(st *stream) error {
+	open := st.open
+	if open == nil {
+		return nil
+	}
+	st.open = nil
+	last := open.last()
+	goesOn := st.bill != nil && st.bill.id == open.id // behind the results of its own calls
+	if st.bill != nil && !goesOn {
+		if err := r.settle(st); err != nil {
+			return err
+		}
+	}
+	st.spoken = true
+	named := *last // a reply has the time of its first row, and the rest of its last
+	named.at, named.parent = open.rows[0].at, open.rows[0].parent
+	err := r.put(st, &named, open.at, decoded{
+		rows: open.rows, passed: goesOn, overlay: r.superseded(st, open.rows),
+		messages: func() ([]session.Message, bool) { return r.reply(open.rows) },
+	})
+	if err != nil {
+		return err
+	}
+	for _, w := range open.rows {
+		st.stands[w.uuid] = st.tip
+		for _, call := range w.calls() {
+			if call != "" && !w.at.IsZero() {
+				st.called[call] = w.at.UnixMilli()
+			}
+		}
+	}
+	r.charge(st, open)
+	return r.speaks(st)
+}
+
+// reply decodes the rows of a response.
+func (r *reader) reply(rows []*row) ([]session.Message, bool) {
+	messages, ok := r.said(whole(rows))
+	if !ok {
+		return nil, false
+	}
+	m, last := messages[0], rows[len(rows)-1]
+	m.Provider, m.Model = "anthropic", plain(last.message.String("model"))
+	if last.made() {
+		m.Provider, m.Model, m.Origin, m.InContext, m.Finish = "", "", session.Program, false, session.FinishError
+	} else if m.Finish == "" && len(m.Calls()) > 0 {
+		m.Finish = session.FinishToolCalls
+	}
+	if last.flag("isAbortedMidStream") {
+		m.Finish = session.FinishAborted
+	}
+	return []session.Message{m}, true
+}
+
+// whole puts the pieces of a response together: the last one with the blocks of all.
+func whole(rows []*row) []byte {
+	last := rows[len(rows)-1]
+	if len(rows) == 1 {
+		return last.message.JSONAs(last.Get("message"))
+	}
+	var blocks []json.RawMessage
+	for _, w := range rows {
+		elements, ok := history.Elements(w.content)
+		if !ok && len(w.content) > 0 && w.content[0] == '"' {
+			text := history.Object{{Key: "type", Raw: []byte(`"text"`)}, {Key: "text", Raw: w.content}}
+			elements = []json.RawMessage{json.RawMessage(text.JSON())}
+		}
+		blocks = append(blocks, elements...)
+	}
+	message := append(history.Object(nil), last.message...)
+	for i := range message {
+		if message[i].Key == "content" {
+			message[i].Raw = history.Array(blocks)
+		}
+	}
+	return message.JSON()
+}
+
+// charge notes that a response has a newer message.
+func (r *reader) charge(st *stream, open *reply) {
+	first, last := open.rows[0], open.last()
+	if b := r.bills[open.id]; last.made() || b == nil || !b.told {
+		return
+	}
+	if st.bill == nil || st.bill.id != open.id {
+		st.bill = &openCall{id: open.id, at: first.at, dir: plain(first.String("cwd"))}
+	}
+	st.bill.key, st.bill.ended = st.tip, false
+	for _, w := range open.rows {
+		st.bill.ended = st.bill.ended || w.endsReply()
+	}
+}
+
+// settle puts a response on the ledger: nothing more comes of it.
+func (r *reader) settle(st *stream) error {
+	of := st.bill
+	st.bill = nil
+	if r.in.Old(r.here) {
+		return nil // an earlier reading did
+	}
+	return st.Call(r.bills[of.id].call(of))
+}
+
+// user decodes a row in the user's role.
+func (r *reader) user(st *stream, w *row, at place) error {
+	st.spoken = true
+	says := w.speaker()
+	if says == saysSummary {
+		return r.summary(st, w, at)
+	}
+	took := map[string]int64{} // by id of the call: since it was written
+	for _, call := range w.answers() {
+		if began, ok := st.called[call]; ok && w.timed {
+			took[call] = w.at.UnixMilli() - began
+		}
+		delete(st.called, call)
+	}
+	ofPerson := st == r.main && r.agent == ""
+	if err := r.put(st, w, at, decoded{passed: says == saysResult || w.flag("isMeta"), messages: func() ([]session.Message, bool) {
+		messages, ok := r.said(w.message.JSONAs(w.Get("message")))
+		for i := range messages {
+			m := &messages[i]
+			if m.Role != session.User {
+				w.timeResults(m, took)
+				continue
+			}
+			m.Origin, m.Display = session.Program, !w.flag("isMeta")
+			switch {
+			case says == saysPerson && ofPerson:
+				m.Origin = session.Person
+			case says == saysShell:
+				m.Kind, m.Origin = session.KindBash, session.Person
+			}
+		}
+		return messages, ok
+	}}); err != nil {
+		return err
+	}
+	return r.speaks(st)
+}
+
+// timeResults adds to results of tools how long they took: what the program says, else the time
+// since the call was written.
+func (w *row) timeResults(m *session.Message, took map[string]int64) {
+	display, _ := history.Fields(w.Get("toolUseResult"))
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if p.Kind != session.PartToolResult {
+			continue
+		}
+		ms, ok := took[p.CallID]
+		delete(took, p.CallID)
+		for _, key := range []string{"durationMs", "totalDurationMs"} {
+			if n, is := history.Number(display.Get(key)); is && n >= 0 && n < 1e12 {
+				ms, ok = int64(n), true
+			}
+		}
+		if ok && ms >= 0 {
+			p.DurationMS = &ms
+		}
+	}
+}
+
+// system decodes a note of the program.
+func (r *reader) system(st *stream, w *row, at place) error {
+	text, subtype := plain(w.String("content")), w.String("subtype")
+	d := kept(session.KindMarker, text)
+	d.passed = true
+	switch subtype {
+	case "compact_boundary":
+		st.cut = newCut(w)
+		return r.put(st, w, at, decoded{messages: func() ([]session.Message, bool) {
+			m := aside(session.KindMarker, text)
+			m.Display = false
+			return []session.Message{m}, true
+		}})
+	case "turn_duration", "stop_hook_summary", "bridge_status":
+		d = kept(session.KindCustom, text)
+	case "local_command":
+		if command := commandOf(text); command != "" {
+			d = kept(session.KindMarker, command)
+		}
+	case "api_error":
+		failure, _ := history.Fields(w.Get("error"))
+		d = kept(session.KindMarker, strings.TrimSpace("API error "+plain(failure.String("message"))))
+	case "microcompact_boundary", "model_refusal_fallback", "api_refusal", "informational", "away_summary", "error", "session_start", "":
+		if text == "" {
+			d = kept(session.KindMarker, strings.TrimSpace(strings.ReplaceAll(subtype, "_", " ")))
+		}
+	default:
+		d = kept(session.KindUnknown, text)
+	}
+	d.passed = true
+	switch subtype {
+	case "microcompact_boundary":
+		d.overlay = st.cleared(w)
+	case "model_refusal_fallback", "api_refusal":
+		d.overlay = st.retract(w, uuids(w.Get("retractedMessageUuids")))
+	}
+	return r.put(st, w, at, d)
+}
+
+// attachment decodes text that the program put into the context, or a record of its own.
+func (r *reader) attachment(st *stream, w *row, at place) error {
+	a, _ := history.Fields(w.Get("attachment"))
+	d := decoded{passed: true}
+	inContext := func(text string, kind session.Kind, origin session.Origin) {
+		d.messages = func() ([]session.Message, bool) {
+			return []session.Message{{
+				Kind: kind, Role: session.User, Origin: origin, InContext: text != "", Display: kind == session.KindMessage, Parts: []session.Part{session.TextPart(text)},
+			}}, true
+		}
+	}
+	switch a.String("type") {
+	case "queued_command":
+		text, origin := plain(promptOf(a)), session.Program
+		from, _ := history.Fields(a.Get("origin"))
+		if by := from.String("kind"); speakerOf(text) == saysPerson && (by == "" || by == "human") && a.String("commandMode") != "task-notification" && r.agent == "" && st == r.main {
+			origin = session.Person
+		}
+		inContext(text, session.KindMessage, origin)
+	case "file", "nested_memory", "edited_text_file", "hook_additional_context", "skill_listing", "invoked_skills", "deferred_tools_delta",
+		"mcp_instructions_delta", "agent_listing_delta", "plan_mode", "plan_mode_exit", "task_reminder", "todo_reminder", "date_change",
+		"compact_file_reference", "task_status", "read_truncation_notice", "dynamic_skill", "auto_mode", "ultra_effort_enter",
+		"ultra_effort_exit", "total_tokens_reminder", "batching_reminder_sent", "silent_turn_reminder":
+		if text := readable(a); text != "" {
+			inContext(text, session.KindCustomMessage, session.Program)
+		} else {
+			d.messages = kept(session.KindCustom, "").messages
+		}
+	case "hook_success", "hook_non_blocking_error", "hook_blocking_error", "command_permissions", "goal_status", "budget_usd":
+		d.messages = kept(session.KindCustom, "").messages
+	default:
+		d.messages, d.raw = kept(session.KindUnknown, "").messages, true
+	}
+	return r.put(st, w, at, d)
+}
+
+// promptOf gives what a person typed while a turn ran.
+func promptOf(a history.Object) string {
+	if text, _ := history.Text(a.Get("prompt")); text != "" {
+		return text
+	}
+	return (&row{content: a.Get("prompt")}).text()
+}
+
+// readable gives the text that an attachment brings, "" where it has none of its own.
+func readable(a history.Object) string {
+	for _, key := range []string{"content", "text", "snippet", "message", "reminder"} {
+		raw := a.Get(key)
+		if text, _ := history.Text(raw); strings.TrimSpace(text) != "" {
+			return text
+		}
+		if inner, ok := history.Fields(raw); ok {
+			if text := readable(inner); text != "" {
+				return text
+			}
+			if file, ok := history.Fields(inner.Get("file")); ok {
+				if text := readable(file); text != "" {
+					return text
+				}
+			}
+		}
+		if elements, ok := history.Elements(raw); ok {
+			var texts []string
+			for _, e := range elements {
+				if text, _ := history.Text(e); text != "" {
+					texts = append(texts, text)
+				} else if o, ok := history.Fields(e); ok && o.String("type") == "text" {
+					texts = append(texts, o.String("text"))
+				}
+			}
+			if len(texts) > 0 {
+				return plain(strings.Join(texts, "\n"))
+			}
+		}
+	}
+	return ""
+}

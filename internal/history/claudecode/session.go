@@ -1,0 +1,263 @@
+package claudecode
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// nameTrunk finds the session of the program that the file is of. The first reading decides.
+func (r *reader) nameTrunk() string {
+	path := r.in.Found.Path
+	if own := r.in.Own(); own != nil {
+		return strings.TrimSuffix(own.SourceID, r.sourceID(""))
+	}
+	switch id := stem(path); {
+	case isAgentFile(path):
+		for _, id := range []string{trunkOf(path), r.id} {
+			if id != "" {
+				return id
+			}
+		}
+		return filepath.Base(filepath.Dir(path))
+	case isUUID(id):
+		return strings.ToLower(id)
+	case r.id != "":
+		return r.id
+	default:
+		return id
+	}
+}
+
+// sourceID is the id of a conversation's session in the program; "" is the file's own.
+func (r *reader) sourceID(stream string) string {
+	id := plain(r.trunk)
+	switch {
+	case r.agent != "":
+		id += "#agent-" + plain(r.agent)
+	case isAgentFile(r.in.Found.Path):
+		id += "#workflow-" + plain(filepath.Base(filepath.Dir(r.in.Found.Path)))
+	}
+	if stream != "" {
+		id += "#" + stream
+	}
+	return id
+}
+
+// begin begins the file's own conversation.
+func (r *reader) begin() (err error) {
+	if r.main, err = r.newStream(""); err != nil {
+		return err
+	}
+	r.main.Silent, r.main.CopyReason = skipSilent, skipInherited
+	about := map[string]string{}
+	if r.version != "" {
+		about["version"] = r.version
+	}
+	if isAgentFile(r.in.Found.Path) {
+		if err := r.linkAgent(about); err != nil {
+			return err
+		}
+	} else {
+		for _, text := range []string{r.typed, r.command} {
+			if title := history.FirstLine(plain(text)); title != "" {
+				r.main.New.Title, r.main.New.TitleSource = title, "first_message"
+				break
+			}
+		}
+		if err := r.findOrigins(); err != nil {
+			return err
+		}
+	}
+	if len(about) > 0 {
+		r.main.New.Metadata = session.JSONOf(map[string]any{"claude-code": about})
+	}
+	return nil
+}
+
+// stream gives the conversation of a sub-agent in this file.
+func (r *reader) stream(id string) (*stream, error) {
+	if st := r.streams[id]; st != nil {
+		return st, nil
+	}
+	st, err := r.newStream(id)
+	if err != nil {
+		return nil, err
+	}
+	st.New.Kind = kindAgent
+	if r.version != "" {
+		st.New.Metadata = session.JSONOf(map[string]any{"claude-code": map[string]string{"version": r.version}})
+	}
+	st.StartedBy(r.main.Conversation)
+	r.main.Silent = ""
+	r.streams[id] = st
+	return st, nil
+}
+
+// kindAgent is the kind of a sub-agent's session.
+const kindAgent = "subagent"
+
+func (r *reader) newStream(id string) (*stream, error) {
+	created := r.lastAt
+	c, err := r.in.Conversation(history.NewSession{
+		Source: session.SourceClaudeCode, SourceID: r.sourceID(id), CreatedAt: &created, Directory: r.cwd, GitBranch: r.branch, Provider: "anthropic",
+	})
+	return &stream{
+		Conversation: c, onward: map[string]string{}, stands: map[string]string{}, before: map[string]string{}, called: map[string]int64{},
+	}, err
+}
+
+// begin has the session begin with its first message. What a sub-agent was asked is its title.
+func (st *stream) begin(m *session.Message, of *row) {
+	if !st.began {
+		created := of.at
+		st.New.CreatedAt, st.began = &created, true
+	}
+	if st.New.Kind != kindAgent || st.New.TitleSource != "" || m.Role != session.User || !m.InContext {
+		return
+	}
+	title := history.FirstLine(m.Text())
+	if title != "" && st.agentType != "" {
+		title = history.FirstLine(st.agentType + ": " + title)
+	}
+	if title != "" {
+		st.New.Title, st.New.TitleSource = title, "first_message"
+	}
+}
+
+// speaks notes that somebody speaks: what a session says that another one does not say.
+func (r *reader) speaks(st *stream) error {
+	if st.Silent == "" {
+		return nil
+	}
+	at, _, err := st.Find(st.tip)
+	if at.Session == "" {
+		st.Silent = ""
+	}
+	return err
+}
+
+// linkAgent links the session of a sub-agent's file to the one that started it, as the file
+// beside it says. One that comes later is linked then; until then the trunk stands in for a
+// sub-agent that started another.
+func (r *reader) linkAgent(about map[string]string) error {
+	c, starter := r.main, r.trunk
+	c.New.Kind = kindAgent
+	if text, err := history.ReadFile(strings.TrimSuffix(r.in.Found.Path, ending) + ".meta.json"); err == nil && r.agent != "" && len(text) < 1<<16 {
+		meta, _ := history.ParseObject(text)
+		c.agentType = plain(meta.String("agentType"))
+		about["agent_type"], about["tool_use_id"] = c.agentType, plain(meta.String("toolUseId"))
+		if other := plain(meta.String("parentAgentId")); other != "" {
+			starter = r.trunk + "#agent-" + other
+		}
+	}
+	trunk, err := r.in.Session(r.trunk)
+	if err != nil {
+		return err
+	}
+	parent, err := r.in.Session(starter)
+	switch {
+	case err != nil:
+		return err
+	case parent == nil && trunk == nil:
+		r.in.Await(r.trunk)
+		return nil
+	case parent == nil:
+		r.in.Await(starter)
+		parent = trunk
+	}
+	linked, err := c.LinkTo(parent, session.ParentChild, trunk)
+	if call := about["tool_use_id"]; linked && call != "" {
+		return r.linkCall(parent.ID, call)
+	}
+	return err
+}
+
+// linkCall links a sub-agent to the call that started it.
+func (r *reader) linkCall(parent session.ID, call string) error {
+	c := r.main
+	return r.in.Known.Entries(r.in.Context(), parent, func(m *session.Message) bool {
+		if !slices.ContainsFunc(m.Calls(), func(p *session.Part) bool { return p.CallID == call }) {
+			return true
+		}
+		c.New.Started, c.New.StartedCall = &m.ID, call
+		if c.Fields != nil {
+			c.Fields.Started, c.Fields.StartedCall = &m.ID, call
+		}
+		return false
+	})
+}
+
+// findOrigins finds the sessions whose rows the file repeats, by the responses that they own: a
+// resumed or forked session of older versions begins with copies, under their own names. Newer
+// ones say which row they repeat.
+func (r *reader) findOrigins() error {
+	var origins []*session.Session // the nearest first
+	add := func(s *session.Session) {
+		known := slices.ContainsFunc(origins, func(o *session.Session) bool { return o.ID == s.ID })
+		if !known && (r.main.Here == nil || s.ID != r.main.Here.ID) {
+			origins = slices.Insert(origins, 0, s)
+		}
+	}
+	for misses, i := 0, 0; i < len(r.replies) && misses <= 3; i++ {
+		owner, err := r.in.Known.CallOwner(r.in.Context(), session.SourceClaudeCode, "claude-code:"+r.replies[i])
+		if err != nil {
+			return err
+		}
+		if owner == "" || r.main.Here != nil && owner == r.main.Here.ID {
+			misses++
+			continue
+		}
+		s, err := r.in.Known.SessionByID(r.in.Context(), owner)
+		if err != nil {
+			return err
+		}
+		if s != nil {
+			add(s)
+		}
+	}
+	for _, id := range r.forks {
+		s, err := r.in.Session(id)
+		if err != nil {
+			return err
+		}
+		if s != nil {
+			add(s)
+		}
+	}
+	if len(origins) == 0 {
+		return nil
+	}
+	r.forked = true
+	r.main.New.ParentID, r.main.New.ParentKind = origins[0].ID, session.ParentFork
+	return r.main.ForkedFrom(origins...)
+}
+
+// nameInOrigin is the name of a row, or of the one that it repeats.
+func (r *reader) nameInOrigin(st *stream, w *row) (string, error) {
+	if !r.forked || st != r.main {
+		return w.uuid, nil
+	}
+	from, _ := history.Fields(w.Get("forkedFrom"))
+	name := plain(from.String("messageUuid"))
+	at, _, err := st.Find(name)
+	if at.Session != "" {
+		return name, err
+	}
+	return w.uuid, err
+}
+
+// copiedAfter is how much older a row is than its file, at least, that was not written when it
+// was made, but copied.
+const copiedAfter = 2 * time.Second
+
+// isUnclear tells whether the file may be the beginning of a copy: its rows are older than the
+// file, and no response among them tells its origin yet. What a person just typed in a new
+// session is as old as the file.
+func (r *reader) isUnclear() bool {
+	return !r.in.Quiet() && !isAgentFile(r.in.Found.Path) && len(r.replies) == 0 && !r.last.IsZero() && r.in.Found.ModifiedAt.Sub(r.last.Time) > copiedAfter
+}

@@ -1,0 +1,122 @@
+package claudecode
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// states is what rows say that are no part of the chain: titles, settings, snapshots, what was
+// typed while a turn ran.
+type states struct {
+	newest  map[string]string // fingerprints of the last state of each type
+	repeats map[string]int    // rows without a name that say the same
+	queued  []string          // what was typed and not yet delivered
+
+	custom, given, summarised string // titles: a person's, the model's, a summary's
+}
+
+func newStates() states { return states{newest: map[string]string{}, repeats: map[string]int{}} }
+
+// state reads a row that is no part of the chain. It hangs where it came up, and what follows
+// goes on behind it.
+func (r *reader) state(st *stream, w *row) error {
+	if w.kind == "queue-operation" {
+		if text := r.queueOperation(w); text != "" {
+			return r.putUnnamed(st, w, "typed while the turn ran", decoded{messages: func() ([]session.Message, bool) {
+				return []session.Message{{
+					Kind: session.KindMessage, Role: session.User, Origin: session.Person, InContext: true, Display: true, Parts: []session.Part{session.TextPart(text)},
+				}}, true
+			}})
+		}
+	}
+	if err := r.readTitle(st, w); err != nil {
+		return err
+	}
+	if !isState(w.kind) {
+		return r.putUnnamed(st, w, "", kept(session.KindUnknown, ""))
+	}
+	if w.kind != "queue-operation" && w.kind != "summary" {
+		print := history.Fingerprint(w.Object, "timestamp")
+		if r.newest[w.kind] == print {
+			r.in.Skip(skipRepeated, 1)
+			return nil
+		}
+		r.newest[w.kind] = print
+	}
+	if w.kind == "pr-link" {
+		return r.putUnnamed(st, w, "", kept(session.KindMarker, "pull request "+plain(w.String("prUrl"))))
+	}
+	return r.putUnnamed(st, w, "", kept(session.KindCustom, ""))
+}
+
+// nameOf names a row without a name by what it says, and by how often the file said that before.
+func (r *reader) nameOf(line []byte) string {
+	sum := sha256.Sum256(line)
+	key := "row:" + hex.EncodeToString(sum[:10])
+	r.repeats[key]++
+	if n := r.repeats[key]; n > 1 {
+		return key + "#" + strconv.Itoa(n)
+	}
+	return key
+}
+
+// readTitle reads a title. A summary counts where the row that it names is in this file.
+func (r *reader) readTitle(st *stream, w *row) error {
+	clean := func(key string) string { return plain(strings.TrimSpace(w.String(key))) }
+	switch w.kind {
+	case "custom-title":
+		r.custom = clean("customTitle")
+	case "ai-title":
+		r.given = clean("aiTitle")
+	case "summary":
+		_, here, err := st.resolve(plain(w.String("leafUuid")))
+		if err != nil {
+			return err
+		}
+		if here {
+			r.summarised = clean("summary")
+		}
+	}
+	return nil
+}
+
+// title is the name that the person gave the session, else the model's.
+func (r *reader) title() string {
+	for _, title := range []string{r.custom, r.given, r.summarised} {
+		if title != "" {
+			return title
+		}
+	}
+	if s := r.main.Here; s != nil && r.typed != "" && s.TitleSource == "first_message" && strings.HasPrefix(s.Title, "/") {
+		return history.FirstLine(plain(r.typed)) // better than the command that came before it
+	}
+	return ""
+}
+
+// queueOperation follows what a person typed while a turn ran. Older versions have no other row
+// of what was delivered within the turn: its text is returned, "" in any other case.
+func (r *reader) queueOperation(w *row) string {
+	text := plain(w.String("content"))
+	operation := w.String("operation")
+	switch {
+	case operation == "enqueue":
+		r.queued = append(r.queued, text)
+	case operation != "remove" && operation != "dequeue" && operation != "popAll":
+	case text != "":
+		if i := slices.Index(r.queued, text); i >= 0 {
+			r.queued = slices.Delete(r.queued, i, i+1)
+		}
+	case len(r.queued) > 0:
+		text, r.queued = r.queued[0], r.queued[1:]
+	}
+	if operation != "remove" || strings.TrimSpace(text) == "" || r.survey.said[r.digest(text)] || speakerOf(text) != saysPerson {
+		return ""
+	}
+	return text
+}
