@@ -332,6 +332,12 @@ func (c *Conversation) Call(call Call) error {
 	if !ok {
 		call.MessageKey = ""
 	}
+	if c.in.before != nil {
+		owner, err := c.in.Known.CallOwner(c.in.ctx, c.in.source, call.ExternalID)
+		if err != nil || owner != "" {
+			return err
+		}
+	}
 	c.batch.Calls = append(c.batch.Calls, call)
 	return nil
 }

@@ -71,6 +71,9 @@ func (r *reader) decode(st *stream, w *row, at place, d decoded) history.Decoded
 			rows = []*row{w}
 		}
 		out.Raw, out.Problem = true, "a message that is not as it should be; kept raw"
+		if w.kind == typeAssistant {
+			out.Problem = "a reply that is not as it should be; kept raw"
+		}
 		for _, of := range rows[:len(rows)-1] {
 			add(aside(session.KindUnknown, ""), of, of.uuid)
 		}
