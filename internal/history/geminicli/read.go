@@ -279,7 +279,7 @@ func (f *folded) addEntry(in *history.Intake, c *history.Conversation, e *entry,
 		return err
 	}
 	if call, ok := e.usage(directory); ok {
-		c.Call(call)
+		return c.Call(call)
 	}
 	return nil
 }

@@ -12,23 +12,17 @@ import (
 // Read implements history.Source. A line that parses is whole, also without its line feed.
 func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
 	quiet := func() time.Time { return time.Time{} }
-	in, err := history.OpenIntake(ctx, session.SourcePi, found, cursor, known, quiet, emit)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	r, err := open(in)
-	if err == nil && r.forgotten {
-		in.Restart()
-		r, err = open(in)
-	}
-	if err == nil {
-		err = r.run()
-	}
-	if err != nil {
-		return nil, err
-	}
-	return in.Finish()
+	return history.Replay(ctx, session.SourcePi, found, cursor, known, quiet, emit, func(in *history.Intake) error {
+		r, err := open(in)
+		if err == nil && r.forgotten {
+			in.Restart()
+			r, err = open(in)
+		}
+		if err != nil {
+			return err
+		}
+		return r.run()
+	})
 }
 
 // reader adds the entries of one file.
