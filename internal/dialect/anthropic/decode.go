@@ -183,7 +183,7 @@ func open(path string, raw jsontext.Value) ([]block, error) {
 }
 
 // value returns a field.
-func (b *block) value(field string) jsontext.Value { return jsontext.Value(b.Get(field)) }
+func (b *block) value(field string) jsontext.Value { return b.Get(field) }
 
 // text reads a field that must be a string.
 func (d *decoder) text(b *block, field string) (string, error) {
@@ -252,7 +252,7 @@ func (d *decoder) block(b *block, role session.Role) (p wire.Part, err error) {
 	if err != nil {
 		return p, err
 	}
-	return p, p.Keep(b.path, b.raw, encodeBlock(&p))
+	return p, p.Keep(b.path, b.raw, &b.Object, encodeBlock(&p))
 }
 
 // source decodes the source of an image or a document. Bytes, and the text of a document that is
@@ -371,7 +371,7 @@ func (d *decoder) result(b *block) (group, error) {
 	if err != nil {
 		return nil, err
 	}
-	return g, g[0].Keep(b.path, b.raw, encoded)
+	return g, g[0].Keep(b.path, b.raw, &b.Object, encoded)
 }
 
 // split sorts the results of a user's entry into a tool's message and the rest into a user's,

@@ -238,7 +238,7 @@ func encodeResult(parts []wire.Part) (wire.Object, error) {
 			text.SetText("type", typeText)
 			text.SetText("text", p.Content())
 			text.Merge(&p.X.Text)
-			content = slices.Insert(content, at, jsontext.Value(text.JSON()))
+			content = slices.Insert(content, at, text.Value())
 		}
 		o.Set("content", wire.Array(content))
 	default:

@@ -54,6 +54,18 @@ func TestTranscriptsComeBack(t *testing.T) {
 	}
 }
 
+func TestTranscriptsNeedNoOwnJSON(t *testing.T) {
+	var msgs []session.Message
+	for _, raw := range transcripts(t) {
+		decoded, err := anthropic.Decode(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		msgs = append(msgs, decoded.Messages...)
+	}
+	dialecttest.KeepsOwnJSON(t, msgs, 0)
+}
+
 // The prefixes of every transcript, repaired as a context is, are requests that the provider
 // accepts, and the whole says nothing less than what it was made of. Of long transcripts each
 // eleventh is taken, which meets every phase of a turn; all of them were, once.

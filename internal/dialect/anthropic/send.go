@@ -235,7 +235,7 @@ func textBlock(text string) sent {
 	var o wire.Object
 	o.SetText("type", typeText)
 	o.SetText("text", text)
-	return sent{kind: typeText, text: text, raw: jsontext.Value(o.JSON())}
+	return sent{kind: typeText, text: text, raw: o.Value()}
 }
 
 // instructions writes a system message.
@@ -363,7 +363,7 @@ func (s *sender) reasoning(p *wire.Part) {
 		kind = p.X.Type
 	case s.m.Dialect != Name && s.m.Provider == Name && madeBy(&s.m.Message, s.model):
 		if o, err := wire.ParseObject("extra", p.Extra); err == nil {
-			kind, signature = typeThinking, jsontext.Value(o.Get("thinkingSignature"))
+			kind, signature = typeThinking, o.Get("thinkingSignature")
 			if string(o.Get("redacted")) == "true" {
 				kind, data = typeRedacted, signature
 			}
@@ -380,7 +380,7 @@ func (s *sender) reasoning(p *wire.Part) {
 		s.losePart(p)
 		return
 	}
-	s.put(roleAssistant, sent{kind: kind, raw: jsontext.Value(o.JSON())})
+	s.put(roleAssistant, sent{kind: kind, raw: o.Value()})
 }
 
 // call writes a call that waits for its result. Its id is one of its own, since the API rejects
@@ -410,7 +410,7 @@ func (s *sender) call(p *wire.Part) {
 		s.loseRest(typeToolUse, p, "input", "caller", "id", "name")
 		b.caller = setCaller(&o, &p.X.Rest)
 	}
-	b.raw = jsontext.Value(o.JSON())
+	b.raw = o.Value()
 	s.put(roleAssistant, b)
 	if !s.maker {
 		s.entries[len(s.entries)-1].foreign = true
@@ -430,7 +430,7 @@ func inputOf(arguments string) (raw jsontext.Value, ok bool) {
 	}
 	var o wire.Object
 	o.SetText("input", arguments)
-	return jsontext.Value(o.JSON()), false
+	return o.Value(), false
 }
 
 // result writes a result with the parts that belong to it.
@@ -474,7 +474,7 @@ func (s *sender) result(parts []wire.Part) {
 	if p.IsError != nil {
 		o.Set("is_error", strconv.AppendBool(nil, failed))
 	}
-	s.put(roleUser, sent{kind: typeToolResult, id: id, raw: jsontext.Value(o.JSON())})
+	s.put(roleUser, sent{kind: typeToolResult, id: id, raw: o.Value()})
 }
 
 // resultContent returns the blocks of a result: its text in its place among the parts that

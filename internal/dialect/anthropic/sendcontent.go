@@ -53,7 +53,7 @@ func (s *sender) content(p *wire.Part) sent {
 func blockOf(pairs ...string) sent {
 	var o wire.Object
 	o.SetTexts(pairs...)
-	return sent{kind: pairs[1], raw: jsontext.Value(o.JSON())}
+	return sent{kind: pairs[1], raw: o.Value()}
 }
 
 // textOf returns a text with its citations.
@@ -72,7 +72,7 @@ func (s *sender) textOf(p *wire.Part) sent {
 		o.SetText("type", typeText)
 		o.SetText("text", text)
 		o.Set("citations", wire.Array(cited))
-		b.raw = jsontext.Value(o.JSON())
+		b.raw = o.Value()
 	}
 	return b
 }
@@ -98,7 +98,7 @@ func (s *sender) citations(raw []byte) []jsontext.Value {
 		for _, f := range fields {
 			o.Set(f, wire.Clean(c.Get(f)))
 		}
-		out = append(out, jsontext.Value(o.JSON()))
+		out = append(out, o.Value())
 	}
 	return out
 }
@@ -136,7 +136,7 @@ func (s *sender) searchResult(p *wire.Part) sent {
 	o.SetText("title", title)
 	o.Set("content", wire.Array(blocks))
 	setCitations(&o, rest)
-	return sent{kind: p.X.Type, raw: jsontext.Value(o.JSON())}
+	return sent{kind: p.X.Type, raw: o.Value()}
 }
 
 // texts gives the text blocks of a content, with nothing but their text.
@@ -182,7 +182,7 @@ func (s *sender) media(p *wire.Part, kind string, source wire.Object) sent {
 		setCitations(&o, &p.X.Rest)
 	}
 	s.loseRest(kind, p, "source", "title", "context", "citations")
-	return sent{kind: kind, raw: jsontext.Value(o.JSON())}
+	return sent{kind: kind, raw: o.Value()}
 }
 
 // imageSource returns the source of an image. Types by Anthropic's guide to vision; the bytes
@@ -297,7 +297,7 @@ func (s *sender) serverCall(kind, id, name, input string, fields *wire.Object) {
 	} else {
 		b.caller = setCaller(&o, fields)
 	}
-	b.raw = jsontext.Value(o.JSON())
+	b.raw = o.Value()
 	s.put(roleAssistant, b)
 }
 
@@ -323,7 +323,7 @@ func (s *sender) serverResult(p *wire.Part) {
 	case typeWebSearchResult, typeWebFetchResult:
 		b.caller = setCaller(&o, rest)
 	}
-	b.raw = jsontext.Value(o.JSON())
+	b.raw = o.Value()
 	s.put(roleAssistant, b)
 }
 
@@ -414,7 +414,7 @@ func hits(raw []byte) jsontext.Value {
 		if age := hit.Get("page_age"); wire.KindOf(age) == '"' {
 			o.Set("page_age", wire.Clean(age))
 		}
-		out = append(out, jsontext.Value(o.JSON()))
+		out = append(out, o.Value())
 	}
 	return wire.Array(out)
 }

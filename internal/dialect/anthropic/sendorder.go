@@ -86,7 +86,7 @@ func (s *sender) keepPaired(e *entry, state map[string]serverCall) {
 		if c, called := state[b.caller]; b.caller != "" && (!called || c.result == nil && !c.waits) {
 			if o, err := wire.ParseObject("", b.raw); err == nil {
 				o.Drop("caller")
-				b.raw = jsontext.Value(o.JSON())
+				b.raw = o.Value()
 			}
 			s.Lose(b.from, "the caller of "+strconv.Quote(wire.Clip(b.id)))
 		}
@@ -141,7 +141,7 @@ func (s *sender) trimEnd() {
 	if text := strings.TrimRightFunc(b.text, unicode.IsSpace); text != b.text {
 		if o, err := wire.ParseObject("", b.raw); err == nil {
 			o.SetText("text", text)
-			b.text, b.raw = text, jsontext.Value(o.JSON())
+			b.text, b.raw = text, o.Value()
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package dialecttest
 
 import (
+	"bytes"
 	"encoding/json"
 	"iter"
 	"testing"
@@ -118,4 +119,25 @@ func fuzz(f *testing.F, cases Cases, run func(*testing.T, []json.RawMessage)) {
 		}
 		run(t, raw)
 	})
+}
+
+// KeepsOwnJSON fails the test if more than so many percent of messages keep their own JSON,
+// whole or of a part, because their columns and their unknown fields do not give it back.
+func KeepsOwnJSON(t testing.TB, msgs []session.Message, percent int) {
+	t.Helper()
+	own := 0
+	for i := range msgs {
+		m := &msgs[i]
+		kept := bytes.Contains(m.Extra, []byte(`"raw":`))
+		for j := range m.Parts {
+			p := &m.Parts[j]
+			kept = kept || p.Kind != session.PartData && bytes.Contains(p.Extra, []byte(`"raw":`))
+		}
+		if kept {
+			own++
+		}
+	}
+	if len(msgs) == 0 || own*100 > percent*len(msgs) {
+		t.Errorf("%d of %d messages keep their own JSON, more than %d %%", own, len(msgs), percent)
+	}
 }

@@ -211,7 +211,7 @@ func (d *decoder) role(a *around) (wire.Message, error) {
 		m.X.Role = wire.ShapeAbsent
 	} else {
 		var err error
-		if role, err = d.StringOf(a.path, "role", jsontext.Value(a.content.Get("role"))); err != nil {
+		if role, err = d.StringOf(a.path, "role", a.content.Get("role")); err != nil {
 			return m, err
 		}
 	}
@@ -287,7 +287,7 @@ func (d *decoder) divide(m wire.Message, parts []placed) []wire.Message {
 // parts decodes the parts of a content.
 func (d *decoder) parts(a *around, m *wire.Message) ([]placed, error) {
 	path := wire.Join(a.path, "parts")
-	list := jsontext.Value(a.content.Get("parts"))
+	list := a.content.Get("parts")
 	if wire.IsNull(list) {
 		if !wire.IsNull(a.content.Get("content")) { // another provider's, whose words would be lost
 			return nil, wire.Errorf(session.Invalid, wire.Join(a.path, "content"), "stands where parts should: a content is {role, parts}")
@@ -411,7 +411,7 @@ func kindOf(o *wire.Object) (field, name string) {
 
 // read decodes a part, and the media of a response behind it.
 func (r *partReader) read(role session.Role) ([]wire.Part, error) {
-	p := wire.Part{X: wire.Extra{ThoughtSignature: jsontext.Value(r.Get(fieldSignature))}}
+	p := wire.Part{X: wire.Extra{ThoughtSignature: r.Get(fieldSignature)}}
 	if r.name != r.field {
 		p.X.Field = r.name
 	}
@@ -438,7 +438,7 @@ func (r *partReader) read(role session.Role) ([]wire.Part, error) {
 	}
 	encoded, err := encodePart(&p, nested)
 	if err == nil {
-		err = p.Keep(r.path, r.raw, encoded)
+		err = p.Keep(r.path, r.raw, &r.Object, encoded)
 	}
 	return append([]wire.Part{p}, nested...), err
 }
@@ -475,7 +475,7 @@ func (r *partReader) text(p *wire.Part) (err error) {
 		p.X.Shape = wire.ShapeAbsent
 		return nil
 	}
-	p.Text, err = r.StringOf(r.path, fieldText, jsontext.Value(r.Get(fieldText)))
+	p.Text, err = r.StringOf(r.path, fieldText, r.Get(fieldText))
 	return err
 }
 
@@ -558,15 +558,15 @@ func (r *partReader) call(p *wire.Part) error {
 
 // nameAndID reads the name and the id of a call or a response. An empty id is none.
 func (r *partReader) nameAndID(o *wire.Object, path string, p *wire.Part) (err error) {
-	if p.ToolName, err = r.StringOf(path, "name", jsontext.Value(o.Get("name"))); err == nil && !wire.IsNull(o.Get("id")) {
-		p.CallID, err = r.StringOf(path, "id", jsontext.Value(o.Get("id")))
+	if p.ToolName, err = r.StringOf(path, "name", o.Get("name")); err == nil && !wire.IsNull(o.Get("id")) {
+		p.CallID, err = r.StringOf(path, "id", o.Get("id"))
 	}
 	return err
 }
 
 // arguments reads args: an object, whose bytes are kept; any other value is kept too.
 func (r *partReader) arguments(o *wire.Object, path string, p *wire.Part) (err error) {
-	switch raw := jsontext.Value(o.Get("args")); wire.KindOf(raw) {
+	switch raw := o.Get("args"); wire.KindOf(raw) {
 	case 'n':
 	case '"':
 		p.X.Shape = wire.ShapeString
@@ -638,7 +638,7 @@ func (d *decoder) closeCall(is func(wire.OpenCall[struct{}]) bool) (c wire.OpenC
 // of one text, is that text; of all others their JSON. The API says that "error" holds what
 // went wrong.
 func (r *partReader) output(o *wire.Object, path string, p *wire.Part) (err error) {
-	raw := jsontext.Value(o.Get("response"))
+	raw := o.Get("response")
 	switch wire.KindOf(raw) {
 	case 'n':
 		return nil
@@ -733,7 +733,7 @@ func (r *partReader) inline(p *wire.Part) error {
 		failed := outcome != outcomeOK
 		p.IsError = &failed
 		if wire.KindOf(o.Get("output")) == '"' {
-			p.Text, err = r.StringOf(path, "output", jsontext.Value(o.Get("output")))
+			p.Text, err = r.StringOf(path, "output", o.Get("output"))
 		}
 	case fieldToolResponse:
 		p.Kind = session.PartToolResult

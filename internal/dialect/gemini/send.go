@@ -323,7 +323,7 @@ func (s *sender) modelPart(m *wire.Message, p *wire.Part, t *turn) (jsontext.Val
 			o.Set(fieldThought, jsontext.Value("true"))
 		}
 		o.SetValue(fieldSignature, signature)
-		return jsontext.Value(o.JSON()), nil
+		return o.Value(), nil
 	case isInline(m, p):
 		return s.inline(m, p)
 	case p.Kind == session.PartToolCall:
@@ -365,7 +365,7 @@ func (s *sender) inline(m *wire.Message, p *wire.Part) (jsontext.Value, error) {
 	o.Set(p.X.Type, known.JSON())
 	s.loseBeside(m, p, fieldSignature)
 	o.SetValue(fieldSignature, s.signature(m, p))
-	return jsontext.Value(o.JSON()), nil
+	return o.Value(), nil
 }
 
 // innerOf returns all that the wire said in the object of a call that the provider ran, or of
@@ -472,7 +472,7 @@ func (s *sender) call(m *wire.Message, p *wire.Part, t *turn) jsontext.Value {
 	}
 	t.called = true
 	o.SetValue(fieldSignature, signature)
-	return jsontext.Value(o.JSON())
+	return o.Value()
 }
 
 // idOf returns the id that a call or a response is sent with, "" for one that was made here.
@@ -497,7 +497,7 @@ func (s *sender) arguments(m *wire.Message, p *wire.Part) jsontext.Value {
 	s.Lose(&m.Message, "the arguments of a call of "+wire.Clip(p.ToolName)+" are no object: sent as a text within one")
 	var o wire.Object
 	o.SetText("arguments", p.Arguments)
-	return jsontext.Value(o.JSON())
+	return o.Value()
 }
 
 // signature returns the thought signature of a part, nil if there is none. Such a signature also
@@ -564,7 +564,7 @@ func (s *sender) result(m *wire.Message, parts []wire.Part) {
 	s.loseInner(m, p, "id", "name", "response", "parts")
 	s.loseBeside(m, p)
 	o.Set(fieldResponse, inner.JSON())
-	s.results = append(s.results, sentResult{c.More.at, jsontext.Value(o.JSON())})
+	s.results = append(s.results, sentResult{c.More.at, o.Value()})
 }
 
 // answered returns the call that a result answers, as it was sent: by id, else by name, else the
@@ -602,7 +602,7 @@ func responseOf(m *wire.Message, p *wire.Part, more []string) jsontext.Value {
 	}
 	var o wire.Object
 	o.SetText(key, text)
-	return jsontext.Value(o.JSON())
+	return o.Value()
 }
 
 // holds tells whether a response can hold a medium: with models since the third generation,
@@ -623,7 +623,7 @@ func (s *sender) within(m *wire.Message, p *wire.Part) jsontext.Value {
 		inner.SetTexts("displayName", p.X.Name)
 	}
 	o.Set(fieldInline, inner.JSON())
-	return jsontext.Value(o.JSON())
+	return o.Value()
 }
 
 // medium writes an image, a sound or a file. It returns nil, with a loss, for what the API does
@@ -661,7 +661,7 @@ func (s *sender) medium(m *wire.Message, p *wire.Part) jsontext.Value {
 	if m.Dialect == Name {
 		s.beside(m, p, &o)
 	}
-	return jsontext.Value(o.JSON())
+	return o.Value()
 }
 
 // beside writes the fields beside a medium that the API takes.

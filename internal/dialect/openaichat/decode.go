@@ -42,7 +42,7 @@ func (d *decoder) entry(path string, raw jsontext.Value) error {
 	if !o.Has("message") || o.Has("role") {
 		return d.message(path, raw, &o, nil)
 	}
-	inner := jsontext.Value(o.Get("message"))
+	inner := o.Get("message")
 	of, err := wire.ParseObject(wire.Join(path, "message"), inner)
 	if err != nil {
 		return err
@@ -189,9 +189,9 @@ func (d *decoder) reply(path string, in *message, m *wire.Message) error {
 	}
 	at := wire.Join(path, fieldFunctionCall)
 	p := wire.Part{Part: session.Part{Kind: session.PartToolCall}, X: wire.Extra{Field: fieldFunctionCall}}
-	err := d.function(at, in.FunctionCall, "arguments", &p)
+	o, err := d.function(at, in.FunctionCall, "arguments", &p)
 	if err == nil {
-		err = p.Keep(at, in.FunctionCall, encodeFunction(&p, "arguments"))
+		err = p.Keep(at, in.FunctionCall, &o, encodeFunction(&p, "arguments"))
 	}
 	m.Parts = append(m.Parts, p)
 	return err
@@ -274,7 +274,7 @@ func (d *decoder) element(path string, raw jsontext.Value) (wire.Part, error) {
 		return p, err
 	}
 	kind, _ := wire.Text(o.Get("type"))
-	inner := jsontext.Value(o.Get(kind)) // the field is named like the type
+	inner := o.Get(kind) // the field is named like the type
 	at := wire.Join(path, kind)
 	switch kind {
 	case "":
@@ -309,7 +309,7 @@ func (d *decoder) element(path string, raw jsontext.Value) (wire.Part, error) {
 	if err != nil {
 		return p, err
 	}
-	return p, p.Keep(path, raw, encodeElement(&p))
+	return p, p.Keep(path, raw, &o, encodeElement(&p))
 }
 
 // picture decodes {url, detail}. Bytes of a data URL become the part's blob where that gives the
@@ -336,20 +336,17 @@ func (d *decoder) picture(path string, raw jsontext.Value, p *wire.Part) error {
 
 // audio decodes what the model said aloud: {id, data, expires_at, transcript}.
 func (d *decoder) audio(path string, raw jsontext.Value, m *wire.Message) error {
-	var in struct {
-		Data       jsontext.Value `json:"data"`
-		Transcript jsontext.Value `json:"transcript"`
-	}
-	if err := wire.UnmarshalObject(path, raw, &in); err != nil {
+	o, err := wire.ParseObject(path, raw)
+	if err != nil {
 		return err
 	}
 	p := wire.Part{Part: session.Part{Kind: session.PartAudio}, X: wire.Extra{Field: fieldAudio}}
-	if wire.KindOf(in.Transcript) == '"' && len(in.Transcript) <= session.BlobThreshold { // the blob is for the bytes
-		p.Text, _ = d.StringOf(path, "transcript", in.Transcript)
+	if text := o.Get("transcript"); wire.KindOf(text) == '"' && len(text) <= session.BlobThreshold { // the blob is for the bytes
+		p.Text, _ = d.StringOf(path, "transcript", text)
 	}
 	p.X.MediaType = "application/octet-stream" // the format stood in the request
-	wire.AttachBase64(&p, in.Data)
-	err := p.Keep(path, raw, encodeAudio(&p))
+	wire.AttachBase64(&p, o.Get("data"))
+	err = p.Keep(path, raw, &o, encodeAudio(&p))
 	m.Parts = append(m.Parts, p)
 	return err
 }
@@ -376,33 +373,32 @@ func (d *decoder) call(path string, raw jsontext.Value) (wire.Part, error) {
 		d.WarnUnknown(path, kind)
 		return wire.Data(raw, wire.Extra{Field: fieldToolCalls, Type: kind}), nil
 	}
-	if p.CallID, err = d.StringOf(path, "id", jsontext.Value(o.Get("id"))); err != nil {
+	if p.CallID, err = d.StringOf(path, "id", o.Get("id")); err != nil {
 		return p, err
 	}
-	if err := d.function(wire.Join(path, kind), jsontext.Value(o.Get(kind)), arguments, &p); err != nil {
+	if _, err := d.function(wire.Join(path, kind), o.Get(kind), arguments, &p); err != nil {
 		return p, err
 	}
-	return p, p.Keep(path, raw, encodeCall(&p))
+	return p, p.Keep(path, raw, &o, encodeCall(&p))
 }
 
 // function decodes {name, arguments}. Arguments are kept byte for byte, whatever they hold; some
 // servers give them as an object: then its bytes are the arguments.
-func (d *decoder) function(path string, raw jsontext.Value, arguments string, p *wire.Part) error {
-	o, err := wire.ParseObject(path, raw)
-	if err != nil {
-		return err
+func (d *decoder) function(path string, raw jsontext.Value, arguments string, p *wire.Part) (o wire.Object, err error) {
+	if o, err = wire.ParseObject(path, raw); err != nil {
+		return o, err
 	}
-	if p.ToolName, err = d.StringOf(path, "name", jsontext.Value(o.Get("name"))); err != nil {
-		return err
+	if p.ToolName, err = d.StringOf(path, "name", o.Get("name")); err != nil {
+		return o, err
 	}
-	switch raw := jsontext.Value(o.Get(arguments)); wire.KindOf(raw) {
+	switch raw := o.Get(arguments); wire.KindOf(raw) {
 	case 'n':
 	case '{', '[':
 		p.Arguments = string(raw)
 	default:
 		p.Arguments, err = d.StringOf(path, arguments, raw)
 	}
-	return err
+	return o, err
 }
 
 // soundType returns the media type of a format of input_audio.

@@ -234,7 +234,7 @@ func (s *sender) medium(m *wire.Message, p *wire.Part) jsontext.Value {
 	}
 	o.SetText("type", kind)
 	o.Set(kind, inner.JSON())
-	return jsontext.Value(o.JSON())
+	return o.Value()
 }
 
 // soundFormat returns the format that the API calls a media type, "" for one that it does not take.
@@ -326,7 +326,7 @@ func (s *sender) call(m *session.Message, p *session.Part, first bool) jsontext.
 	if signature := s.signature(m, p, first); signature != "" {
 		o.Set("extra_content", []byte(`{"google":{"thought_signature":`+signature+`}}`))
 	}
-	return jsontext.Value(o.JSON())
+	return o.Value()
 }
 
 // legalCallID shortens an id: some programs join two into one that is too long.

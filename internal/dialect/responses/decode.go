@@ -48,7 +48,7 @@ type item struct {
 	path string
 }
 
-func (it *item) value(field string) jsontext.Value { return jsontext.Value(it.Get(field)) }
+func (it *item) value(field string) jsontext.Value { return it.Get(field) }
 
 // text reads a field that must be a string.
 func (d *decoder) text(it *item, field string) (string, error) {
@@ -371,7 +371,7 @@ func (d *decoder) element(path string, raw jsontext.Value, texts string) (p wire
 	if err != nil {
 		return p, err
 	}
-	return p, p.Keep(path, raw, encodeElement(&p, texts))
+	return p, p.Keep(path, raw, &o, encodeElement(&p, texts))
 }
 
 // attachURL makes the bytes of a data URL the part's blob. Any other URL stays one, unless it is

@@ -14,6 +14,7 @@ import (
 	"sessiond/internal/dialect/responses"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/samples"
+	"sessiond/internal/session"
 )
 
 // codexItems gives the items of a rollout: the payloads of its response_item lines, or of a file
@@ -78,6 +79,18 @@ func TestCodexRolloutsComeBack(t *testing.T) {
 	if read < 1000 {
 		t.Errorf("only %d items were read", read)
 	}
+}
+
+func TestRolloutsNeedNoOwnJSON(t *testing.T) {
+	var msgs []session.Message
+	for _, file := range rollouts(t) {
+		decoded, err := responses.Decode(decodable(codexItems(t, file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		msgs = append(msgs, decoded.Messages...)
+	}
+	dialecttest.KeepsOwnJSON(t, msgs, 0)
 }
 
 // A context made of any beginning of a rollout is accepted.

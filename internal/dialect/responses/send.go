@@ -221,14 +221,14 @@ func (s *sender) medium(m *wire.Message, p *wire.Part) jsontext.Value {
 		switch {
 		case p.Blob != nil && wire.IsImage(x.MediaType):
 			o.SetText("image_url", wire.BlobURL(p))
-			return jsontext.Value(o.JSON())
+			return o.Value()
 		case p.Blob != nil:
 		case wire.IsWeb(x.URL):
 			o.SetText("image_url", x.URL)
-			return jsontext.Value(o.JSON())
+			return o.Value()
 		case uploaded:
 			o.SetText("file_id", x.FileID)
-			return jsontext.Value(o.JSON())
+			return o.Value()
 		}
 	case session.PartFile:
 		o.SetText("type", typeFile)
@@ -238,13 +238,13 @@ func (s *sender) medium(m *wire.Message, p *wire.Part) jsontext.Value {
 				x.Name = "file"
 			}
 			o.SetTexts("filename", x.Name, "file_data", wire.BlobURL(p))
-			return jsontext.Value(o.JSON())
+			return o.Value()
 		case wire.IsWeb(x.URL):
 			o.SetText("file_url", x.URL)
-			return jsontext.Value(o.JSON())
+			return o.Value()
 		case uploaded:
 			o.SetText("file_id", x.FileID)
-			return jsontext.Value(o.JSON())
+			return o.Value()
 		}
 	default:
 		if elements := appendText(nil, p.Content()); p.Kind == session.PartAudio && elements != nil {
@@ -382,7 +382,7 @@ func summaryOf(text string) jsontext.Value {
 	var o wire.Object
 	o.SetText("type", typeSummary)
 	o.SetText("text", text)
-	return jsontext.Value(o.JSON())
+	return o.Value()
 }
 
 // signed keeps reasoning that came in another form, if that form kept the whole item as its

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/base64"
+	"reflect"
 	"slices"
 
 	"github.com/go-json-experiment/json"
@@ -62,6 +63,9 @@ func (e *Entry) Is(other *Entry) bool {
 
 // JSON writes the extra, nil if it says nothing. Strings in raw values stay as they came.
 func (x *Extra) JSON() session.JSON {
+	if reflect.ValueOf(x).Elem().IsZero() {
+		return nil
+	}
 	b, err := json.Marshal(x, lenient(), jsontext.PreserveRawStrings(true))
 	if err != nil {
 		panic("wire: an extra cannot be written: " + err.Error()) // its values were checked when they were read
@@ -151,51 +155,53 @@ func Data(raw jsontext.Value, x Extra) Part {
 }
 
 // Keep stores what of the part's own JSON encoding it does not give: the fields that are
-// missing, else all of it. Codes: Invalid, TooLarge.
-func (p *Part) Keep(path string, raw jsontext.Value, encoded Object) error {
-	original, err := ParseObject(path, raw)
-	if err != nil {
-		return err
-	}
-	return p.X.keep(path, &original, encoded, raw, &p.Part)
-}
-
-// keep is Keep for a message without a part, too.
-func (x *Extra) keep(path string, original *Object, encoded Object, raw jsontext.Value, p *session.Part) error {
+// missing, else all of it. Codes: TooLarge.
+func (p *Part) Keep(path string, raw jsontext.Value, original *Object, encoded Object) error {
 	rest, ok := Rest(original, &encoded)
 	if ok {
-		x.Rest = rest
+		p.X.Rest = rest
 		return rest.Fits(path)
 	}
-	if err := original.Fits(path); err != nil {
-		return err
-	}
-	if x.Raw = raw; p != nil && p.Blob != nil {
-		x.Raw = bytes.ReplaceAll(raw, encode(p.Blob), marker(p.Blob))
-	}
-	return nil
+	p.X.Raw = withMarks(raw, p)
+	return original.Fits(path)
 }
+
+// withMarks puts marks for the bytes of parts into their JSON, and withBytes the bytes again.
+func withMarks(raw []byte, parts ...*Part) jsontext.Value {
+	for _, p := range parts {
+		if p.Blob != nil {
+			raw = bytes.ReplaceAll(raw, base64Of(p.Blob), mark(p.Blob))
+		}
+	}
+	return raw
+}
+
+func withBytes(raw []byte, parts ...*Part) jsontext.Value {
+	for _, p := range parts {
+		if p.Blob != nil {
+			raw = bytes.ReplaceAll(raw, mark(p.Blob), base64Of(p.Blob))
+		}
+	}
+	return raw
+}
+
+func mark(b *session.Blob) []byte { return []byte("blob:" + b.SHA256) }
+
+func base64Of(b *session.Blob) []byte { return base64.StdEncoding.AppendEncode(nil, b.Data) }
 
 // JSON returns the part's JSON on the wire, given what of it the columns say. Codes: Internal.
 func (p *Part) JSON(encoded Object) (jsontext.Value, error) {
 	switch {
 	case p.Kind == session.PartData && p.Blob != nil:
 		return p.Blob.Data, nil
-	case len(p.X.Raw) > 0 && p.Blob != nil:
-		return bytes.ReplaceAll(p.X.Raw, marker(p.Blob), encode(p.Blob)), nil
 	case len(p.X.Raw) > 0:
-		return p.X.Raw, nil
+		return withBytes(p.X.Raw, p), nil
 	case p.Kind == session.PartData:
 		return nil, session.Errorf(session.Internal, "part %d of message %d of kind %s holds nothing to export", p.Idx, p.MessageID, p.Kind)
 	}
 	encoded.Merge(&p.X.Rest)
-	return jsontext.Value(encoded.JSON()), nil
+	return encoded.Value(), nil
 }
-
-// marker stands for a blob's bytes in a part's own JSON.
-func marker(b *session.Blob) []byte { return []byte("blob:" + b.SHA256) }
-
-func encode(b *session.Blob) []byte { return base64.StdEncoding.AppendEncode(nil, b.Data) }
 
 // Keep stores what of the message's own fields encoding it does not give, and returns the ones
 // that are too large for its extra as parts. Codes: TooLarge.
@@ -205,12 +211,7 @@ func (m *Message) Keep(path string, original, encoded Object) ([]Part, error) {
 		if err := original.Fits(path); err != nil {
 			return nil, err
 		}
-		m.X.Raw = jsontext.Value(original.JSON())
-		for i := range m.Parts {
-			if b := m.Parts[i].Blob; b != nil {
-				m.X.Raw = bytes.ReplaceAll(m.X.Raw, encode(b), marker(b))
-			}
-		}
+		m.X.Raw = withMarks(original.JSON(), m.parts()...)
 		return nil, nil
 	}
 	large, err := rest.TakeLarge(path)
@@ -225,15 +226,18 @@ func (m *Message) Keep(path string, original, encoded Object) ([]Part, error) {
 	return parts, nil
 }
 
+func (m *Message) parts() []*Part {
+	parts := make([]*Part, len(m.Parts))
+	for i := range m.Parts {
+		parts[i] = &m.Parts[i]
+	}
+	return parts
+}
+
 // JSON returns the message's JSON on the wire, given what of it the columns and parts say.
 func (m *Message) JSON(encoded Object) Object {
 	if len(m.X.Raw) > 0 {
-		for i := range m.Parts {
-			if b := m.Parts[i].Blob; b != nil {
-				m.X.Raw = bytes.ReplaceAll(m.X.Raw, marker(b), encode(b))
-			}
-		}
-		if o, err := ParseObject("", m.X.Raw); err == nil {
+		if o, err := ParseObject("", withBytes(m.X.Raw, m.parts()...)); err == nil {
 			return o
 		}
 	}

@@ -3,8 +3,6 @@ package wire
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"io"
 	"reflect"
 	"strings"
 	"unicode/utf8"
@@ -179,9 +177,33 @@ func ParseArray[T ~[]byte](path string, raw T) ([]jsontext.Value, error) {
 	if KindOf(raw) != '[' {
 		return nil, Errorf(session.Invalid, path, "must be an array, not %s", Describe(raw))
 	}
-	var elements []jsontext.Value
-	err := Unmarshal(path, raw, &elements)
-	return elements, err
+	var e elements
+	e.from = raw
+	err := Unmarshal(path, raw, &e)
+	return e.list, err
+}
+
+// elements reads an array. Values are slices of the text that they are read from.
+type elements struct {
+	from []byte
+	list []jsontext.Value
+}
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (e *elements) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	for dec.PeekKind() != ']' {
+		value, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		end := dec.InputOffset()
+		e.list = append(e.list, e.from[end-int64(len(value)):end:end])
+	}
+	_, err := dec.ReadToken()
+	return err
 }
 
 // Elements is ParseArray for no more elements than a message holds parts. Codes: Malformed,
@@ -308,39 +330,6 @@ func Array[T ~[]byte](elements []T) jsontext.Value {
 		b = append(b, e...)
 	}
 	return append(b, ']')
-}
-
-// readObject reads the members of an object one by one.
-func readObject(dec *jsontext.Decoder, member func(name, value jsontext.Value) error) error {
-	if kind := dec.PeekKind(); kind != '{' {
-		if kind == jsontext.KindInvalid {
-			_, err := dec.ReadValue()
-			return err
-		}
-		return &json.SemanticError{JSONPointer: dec.StackPointer(), JSONKind: kind, GoType: reflect.TypeFor[Object](), Err: fmt.Errorf("no object")}
-	}
-	if _, err := dec.ReadToken(); err != nil {
-		return err
-	}
-	for dec.PeekKind() != '}' {
-		name, err := dec.ReadValue()
-		if err != nil {
-			return err
-		}
-		name = name.Clone()
-		value, err := dec.ReadValue()
-		if err != nil {
-			return err
-		}
-		if err := member(name, value); err != nil {
-			return err
-		}
-	}
-	_, err := dec.ReadToken()
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	return err
 }
 
 // Clean writes halves of surrogate pairs as U+FFFD: providers take a request that holds one for

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -30,28 +31,65 @@ func ParseObject[T ~[]byte](path string, raw T) (Object, error) {
 	if KindOf(raw) != '{' {
 		return o, Errorf(session.Invalid, path, "must be an object, not %s", Describe(raw))
 	}
-	err := Unmarshal(path, raw, &o)
+	err := Unmarshal(path, raw, &members{raw, &o})
 	return o, err
+}
+
+// members reads an object. Values are slices of the text that they are read from.
+type members struct {
+	from []byte
+	into *Object
+}
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (m *members) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	m.into.members = make([]Member, 0, 4)
+	for dec.PeekKind() != '}' {
+		name, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		f := Member{}
+		if f.Key, err = unquoteName(name); err != nil {
+			f.name = name.Clone()
+		}
+		value, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		end := dec.InputOffset()
+		f.Value = m.from[end-int64(len(value)) : end : end]
+		m.into.members = append(m.into.members, f)
+	}
+	_, err := dec.ReadToken()
+	return err
+}
+
+// unquoteName returns a name as text, and an error if it is no Unicode text.
+func unquoteName(name []byte) (string, error) {
+	if bytes.IndexByte(name, '\\') < 0 {
+		return string(name[1 : len(name)-1]), nil
+	}
+	text, err := jsontext.AppendUnquote(nil, name)
+	return string(text), err
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
 func (o *Object) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	o.members = make([]Member, 0, 4)
-	return readObject(dec, func(name, value jsontext.Value) error {
-		m := Member{Value: json.RawMessage(value.Clone())}
-		text, err := jsontext.AppendUnquote(nil, name)
-		if m.Key = string(text); err != nil {
-			m.name = name
-		}
-		o.members = append(o.members, m)
-		return nil
-	})
+	raw, err := dec.ReadValue()
+	if err == nil {
+		*o, err = ParseObject("it", raw.Clone())
+	}
+	return err
 }
 
 // Get returns a field's value, nil if there is none.
-func (o *Object) Get(key string) json.RawMessage {
+func (o *Object) Get(key string) jsontext.Value {
 	if i := o.index(key); i >= 0 {
-		return o.members[i].Value
+		return jsontext.Value(o.members[i].Value)
 	}
 	return nil
 }
@@ -102,6 +140,9 @@ func (o *Object) Members() []Member { return o.members }
 
 // Len is the number of fields.
 func (o *Object) Len() int { return len(o.members) }
+
+// Value is JSON as a value of the JSON library.
+func (o *Object) Value() jsontext.Value { return jsontext.Value(o.JSON()) }
 
 // JSON writes the object.
 func (o *Object) JSON() json.RawMessage {

@@ -19,6 +19,7 @@ type Reader struct {
 
 // Read passes the entries on, one by one, with their paths. Codes: Malformed, and those of entry.
 func (r *Reader) Read(entries []json.RawMessage, entry func(path string, raw jsontext.Value) error) (Decoded, error) {
+	r.Messages = make([]Message, 0, len(entries))
 	for i, raw := range entries {
 		path := Index("messages", i)
 		if !utf8.Valid(raw) {
