@@ -262,16 +262,12 @@ type String struct {
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
 func (t *String) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	if kind := dec.PeekKind(); kind != '"' {
-		if kind == jsontext.KindInvalid {
-			_, err := dec.ReadValue()
-			return err
-		}
-		return &json.SemanticError{JSONPointer: dec.StackPointer(), JSONKind: kind, GoType: reflect.TypeFor[String](), Err: errNotText}
-	}
 	raw, err := dec.ReadValue()
 	if err != nil {
 		return err
+	}
+	if raw.Kind() != '"' {
+		return &json.SemanticError{JSONPointer: dec.StackPointer(), JSONKind: raw.Kind(), GoType: reflect.TypeFor[String](), Err: errNotText}
 	}
 	if t.S, t.Exact = unquote(raw); !t.Exact {
 		t.Raw = raw.Clone()
