@@ -25,14 +25,17 @@ func programs(t *testing.T) []program {
 	return []program{ofPi(), ofClaudeCode(), ofCodex(), ofOpenClaw(), ofGoose(), ofOpencode(), ofSessiond(t)}
 }
 
-// wide is a text that makes a line of 50 MB.
-var wide = strings.Repeat("wide ", 10<<20)
+// The file has texts of 50 MiB and 65 MiB instead of these words.
+const wide, huge = "<50 MiB>", "<65 MiB>"
+
+// deep is a JSON array in 10,000 others.
+var deep = strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001)
 
 func lines(all ...string) string { return strings.Join(all, "\n") + "\n" }
 
 func quote(text string) string { return string(session.JSONOf(text)) }
 
-var noDatabase = []string{"a newer database", "a corrupt database", "a locked database"}
+var noDatabase = []string{"a newer database", "a corrupt database", "a locked database", "a table missing", "a column missing"}
 
 func ofPi() program {
 	const head = `{"type":"session","version":3,"id":"wrong","timestamp":"2026-01-02T09:00:00.000Z","cwd":"/home/dev"}`
@@ -48,6 +51,8 @@ func ofPi() program {
 			{kind: "invalid JSON in the middle", file: file, text: lines(head, say("1", "", "a"), `{"torn":`, say("2", "1", "b")), says: "JSON", line: 3},
 			{kind: "invalid UTF-8", file: file, text: lines(head, say("1", "", "a"), strings.Replace(say("2", "1", "X"), "X", "\xff\xfe", 1))},
 			{kind: "a line of 50 MB", file: file, text: lines(head, say("1", "", wide), say("2", "1", "after"))},
+			{kind: "a record of 65 MiB", file: file, text: lines(head, say("1", "", huge), say("2", "1", "after")), says: "64 MiB", line: 2},
+			{kind: "10,001 levels", file: file, text: lines(head, say("1", "", "a"), `{"type":"message","id":"2","parentId":"1","x":`+deep+`}`, say("3", "1", "b")), says: "not a JSON object; kept raw", line: 3},
 			{kind: "a cycle", file: file, text: lines(head, say("1", "2", "a"), say("2", "1", "b")), says: "cycle", line: 2},
 			{kind: "an orphan", file: file, text: lines(head, say("1", "", "a"), say("2", "gone", "b"))},
 			{kind: "a name twice", file: file, text: lines(head, say("1", "", "a"), say("1", "", "another"), say("2", "1", "b"))},
@@ -89,6 +94,8 @@ func ofClaudeCode() program {
 			{kind: "invalid JSON in the middle", file: file, text: lines(say("1", "", "a"), `{"torn":`, say("2", "1", "b")), says: "JSON", line: 2},
 			{kind: "invalid UTF-8", file: file, text: lines(say("1", "", "a"), strings.Replace(say("2", "1", "X"), "X", "\xff\xfe", 1))},
 			{kind: "a line of 50 MB", file: file, text: lines(say("1", "", wide), say("2", "1", "after"))},
+			{kind: "a record of 65 MiB", file: file, text: lines(say("1", "", huge), say("2", "1", "after")), says: "64 MiB", line: 1},
+			{kind: "10,001 levels", file: file, text: lines(say("1", "", "a"), strings.Replace(say("2", "1", "b"), `"cwd":`, `"x":`+deep+`,"cwd":`, 1), say("3", "2", "c")), says: "not a JSON object; kept raw", line: 2},
 			{kind: "a cycle", file: file, text: lines(say("1", "2", "a"), say("2", "1", "b"))},
 			{kind: "an orphan", file: file, text: lines(say("1", "", "a"), say("2", "gone", "b"))},
 			{kind: "a name twice", file: file, text: lines(say("1", "", "a"), say("1", "", "another"), say("2", "1", "b"))},
@@ -119,6 +126,8 @@ func ofCodex() program {
 			{kind: "invalid JSON in the middle", file: file, text: lines(head(""), say("a"), `{"torn":`, say("b")), says: "JSON", line: 3},
 			{kind: "invalid UTF-8", file: file, text: lines(head(""), strings.Replace(say("X"), "X", "\xff\xfe", 1))},
 			{kind: "a line of 50 MB", file: file, text: lines(head(""), say(wide), say("after"))},
+			{kind: "a record of 65 MiB", file: file, text: lines(head(""), say(huge), say("after")), says: "64 MiB", line: 2},
+			{kind: "10,001 levels", file: file, text: lines(head(""), say("a"), `{"timestamp":"2026-03-01T10:00:01.000Z","type":"response_item","payload":`+deep+`}`, say("b")), says: "not a JSON object; kept raw", line: 3},
 			{kind: "a cycle", file: file, text: lines(head(`,"forked_from_id":"wrong"`), say("a"))},
 			{kind: "a cycle", file: mirror, text: threads + `CREATE TABLE thread_spawn_edges (parent_thread_id, child_thread_id); INSERT INTO thread_spawn_edges VALUES ('good', 'good');`, says: "would be among those that it comes from"},
 			{kind: "an orphan", file: file, text: lines(head(`,"forked_from_id":"gone"`), say("a"))},
@@ -128,6 +137,8 @@ func ofCodex() program {
 			{kind: "a newer database", file: "state_99.sqlite", text: strings.Replace(threads, "CREATE TABLE threads (id TEXT, name TEXT)", "CREATE TABLE threads (id TEXT, name TEXT, mood TEXT DEFAULT 1)", 1) + `CREATE TABLE dreams (x);`, says: ""},
 			{kind: "a corrupt database", file: mirror, text: threads, cut: 4000, says: "damaged"},
 			{kind: "a locked database", file: mirror, text: threads, says: "writing"},
+			{kind: "a table missing", file: mirror, text: `CREATE TABLE jobs (id TEXT);`, says: "table"},
+			{kind: "a column missing", file: mirror, text: `CREATE TABLE threads (name TEXT); INSERT INTO threads VALUES ('Named');`, says: "no table threads with ids"},
 		},
 	}
 }
@@ -151,6 +162,8 @@ func ofOpenClaw() program {
 			{kind: "invalid JSON in the middle", file: file, text: lines(head, say("1", "", "a"), `{"torn":`, say("2", "1", "b")), says: "JSON", line: 3},
 			{kind: "invalid UTF-8", file: file, text: lines(head, strings.Replace(say("1", "", "X"), "X", "\xff\xfe", 1))},
 			{kind: "a line of 50 MB", file: file, text: lines(head, say("1", "", wide), say("2", "1", "after"))},
+			{kind: "a record of 65 MiB", file: file, text: lines(head, say("1", "", huge), say("2", "1", "after")), says: "64 MiB", line: 2},
+			{kind: "10,001 levels", file: file, text: lines(head, say("1", "", "a"), `{"type":"message","id":"2","parentId":"1","x":`+deep+`}`, say("3", "1", "b")), says: "not a JSON object; kept raw", line: 3},
 			{kind: "a cycle", file: file, text: lines(head, say("1", "2", "a"), say("2", "1", "b")), says: "cycle", line: 2},
 			{kind: "an orphan", file: file, text: lines(head, say("1", "", "a"), say("2", "gone", "b"))},
 			{kind: "a name twice", file: file, text: lines(head, say("1", "", "a"), say("1", "", "another"), say("2", "1", "b"))},
@@ -159,6 +172,8 @@ func ofOpenClaw() program {
 			{kind: "a newer database", file: db, text: tables + `ALTER TABLE transcript_events ADD COLUMN mood TEXT; CREATE TABLE dreams (x);`},
 			{kind: "a corrupt database", file: db, text: tables, cut: 5000, says: "damaged"},
 			{kind: "a locked database", file: db, text: tables, says: "writing"},
+			{kind: "a table missing", file: db, text: tables + `DROP TABLE transcript_events;`, says: "it holds no conversations"},
+			{kind: "a column missing", file: db, text: tables + `ALTER TABLE transcript_events DROP COLUMN event_json;`, says: "column"},
 		},
 	}
 }
@@ -185,6 +200,10 @@ func ofGoose() program {
 			{kind: "invalid JSON in the middle", file: db, text: tables + row("c", "user", `[{"torn":`), says: "message c#0: its content is no JSON"},
 			{kind: "invalid UTF-8", file: file, text: lines(head, strings.Replace(say("X"), "X", "\xff\xfe", 1))},
 			{kind: "a line of 50 MB", file: file, text: lines(head, say(wide), say("after"))},
+			{kind: "a record of 65 MiB", file: file, text: lines(head, say(huge), say("after")), says: "64 MiB", line: 2},
+			{kind: "a record of 65 MiB", file: db, text: tables + row("c", "user", `[{"type":"text","text":"`+huge+`"}]`), says: "64 MiB"},
+			{kind: "10,001 levels", file: file, text: lines(head, say("a"), `{"role":"user","created":1754035200,"content":`+deep+`}`, say("b")), says: "not a JSON object; kept raw", line: 3},
+			{kind: "10,001 levels", file: db, text: tables + row("c", "user", deep), says: "message c#0: its content is no JSON"},
 			{kind: "a cycle", file: db, text: tables + `UPDATE sessions SET parent_session_id = CASE id WHEN '20260314_1' THEN '20260314_2' ELSE '20260314_1' END;`},
 			{kind: "an orphan", file: db, text: tables + `UPDATE sessions SET parent_session_id = 'gone'; INSERT INTO messages (session_id, role, content_json) VALUES ('gone', 'user', '[]');`},
 			{kind: "a name twice", file: db, text: tables + row("a", "user", `[{"type":"text","text":"a"}]`) + row("a", "user", `[{"type":"text","text":"another"}]`)},
@@ -193,6 +212,8 @@ func ofGoose() program {
 			{kind: "a newer database", file: db, text: tables + `ALTER TABLE messages ADD COLUMN mood TEXT; CREATE TABLE dreams (x); ALTER TABLE sessions DROP COLUMN description;`},
 			{kind: "a corrupt database", file: db, text: tables, cut: 9000, says: "damaged"},
 			{kind: "a locked database", file: db, text: tables, says: "writing"},
+			{kind: "a table missing", file: db, text: tables + `DROP TABLE messages;`, says: "table"},
+			{kind: "a column missing", file: db, text: tables + `ALTER TABLE messages DROP COLUMN content_json;`, says: "no tables of sessions and messages as Goose makes them"},
 		},
 	}
 }
@@ -225,6 +246,10 @@ func ofOpencode() program {
 			{kind: "invalid JSON in the middle", file: db, text: tables + `INSERT INTO message VALUES ('b', 'ses_1', 2, 2, '{"torn":');`, says: "message b"},
 			{kind: "invalid UTF-8", file: file, text: strings.Replace(export(say("a", "X")), "X", "\xff\xfe", 1)},
 			{kind: "a line of 50 MB", file: file, text: export(say("a", wide), say("b", "after"))},
+			{kind: "a record of 65 MiB", file: file, text: export(say("a", huge), say("b", "after")), says: "message a is larger than 64 MiB and was left out"},
+			{kind: "a record of 65 MiB", file: db, text: tables + `INSERT INTO part VALUES ('pb', 'a', 'ses_1', 2, 2, '{"type":"text","text":"` + huge + `"}');`, says: "message a is larger than 64 MiB and was left out"},
+			{kind: "10,001 levels", file: file, text: export(say("a", "a"), strings.Replace(say("b", "b"), `"role":`, `"x":`+deep+`,"role":`, 1), say("c", "c")), says: "max depth"},
+			{kind: "10,001 levels", file: db, text: tables + `INSERT INTO part VALUES ('pb', 'a', 'ses_1', 2, 2, '{"type":"text","x":` + deep + `}');`},
 			{kind: "a cycle", file: db, text: tables + `UPDATE session SET parent_id = CASE id WHEN 'ses_1' THEN 'ses_2' ELSE 'ses_1' END;`},
 			{kind: "an orphan", file: db, text: tables + `UPDATE session SET parent_id = 'gone'; INSERT INTO message VALUES ('b', 'ses_1', 2, 2, '{"role":"assistant","parentID":"gone","time":{"created":1,"completed":2}}');`},
 			{kind: "a name twice", file: file, text: export(say("a", "a"), say("a", "another"))},
@@ -233,6 +258,8 @@ func ofOpencode() program {
 			{kind: "a newer database", file: db, text: tables + `ALTER TABLE session ADD COLUMN mood TEXT; CREATE TABLE dreams (x);`},
 			{kind: "a corrupt database", file: db, text: tables, cut: 9000, says: "damaged"},
 			{kind: "a locked database", file: db, text: tables, says: "writing"},
+			{kind: "a table missing", file: db, text: tables + `DROP TABLE part;`, says: "table"},
+			{kind: "a column missing", file: db, text: tables + `ALTER TABLE message DROP COLUMN data;`, says: "no tables of sessions, messages and parts as opencode makes them"},
 		},
 	}
 }
@@ -290,6 +317,8 @@ func ofSessiond(t *testing.T) program {
 			{kind: "invalid JSON in the middle", file: file, text: all[0] + all[1] + "{\"torn\":\n" + all[2] + all[3] + all[4], says: "no JSON object", line: 3},
 			{kind: "invalid UTF-8", file: file, text: with(`"text":"a"`, "\"text\":\"\xff\xfe\"")},
 			{kind: "a line of 50 MB", file: file, text: export(wide)},
+			{kind: "a record of 65 MiB", file: file, text: export(huge), says: "over 67108864 bytes", line: 3},
+			{kind: "10,001 levels", file: file, text: with(`"text":"a"`, `"text":"a","x":`+deep), says: "max depth", line: 3},
 			{kind: "a cycle", file: file, text: with(`"parent":null`, `"parent":"`+day+`_001.2"`), says: "which comes later", line: 3},
 			{kind: "an orphan", file: file, text: with(`"parent":null`, `"parent":"20200101_001.9"`), says: "neither in the file before it nor here", line: 5},
 			{kind: "a name twice", file: file, text: strings.Replace(one, all[3], all[2], 1), says: "is not imported", line: 4},

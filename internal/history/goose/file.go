@@ -44,6 +44,10 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 	err = r.run(func() *history.Cursor {
 		r.batch.Records.Wait(f.torn)
 		r.batch.Records.Skip(history.SkipBlank, f.blank)
+		r.batch.Records.Skip(history.SkipTooLarge, len(f.large))
+		for _, line := range f.large {
+			r.problems = append(r.problems, history.Problem{Path: found.Path, Line: int(line), Error: "the line is over 64 MiB; left out"})
+		}
 		return &history.Cursor{Source: session.SourceGoose, Path: found.Path, Size: info.Size(), ModifiedAt: &modified}
 	})
 	return r.problems, err
@@ -56,9 +60,10 @@ type lines struct {
 	path  string
 	size  int64
 	cuts  *history.Cuts
-	from  int64 // where the messages begin
-	first int64 // line that they begin with
-	list  bool  // an export: one object with a list
+	from  int64   // where the messages begin
+	first int64   // line that they begin with
+	large []int64 // lines over 64 MiB, which are not read
+	list  bool    // an export: one object with a list
 	torn  int
 	blank int
 }
@@ -207,7 +212,7 @@ func (f *lines) scan(ctx context.Context, yield func(*row) error) error {
 		return f.scanList(ctx, yield)
 	}
 	in := history.NewLines(f.file, f.from, f.size).Cut(f.cuts)
-	f.torn, f.blank = 0, 0
+	f.torn, f.blank, f.large = 0, 0, nil
 	for n := f.first + 1; ; n++ {
 		line, at, ended, err := in.Next()
 		if errors.Is(err, io.EOF) {
@@ -215,6 +220,10 @@ func (f *lines) scan(ctx context.Context, yield func(*row) error) error {
 		}
 		if err != nil {
 			return err
+		}
+		if in.TooLarge() {
+			f.large = append(f.large, n)
+			continue
 		}
 		if len(bytes.TrimSpace(line)) == 0 {
 			f.blank++

@@ -164,6 +164,12 @@ func (s *scanner) region(from, to int64) error {
 			return s.ctx.Err()
 		}
 		s.line++
+		if lines.TooLarge() {
+			s.records.Skip(history.SkipTooLarge, 1)
+			s.problems = append(s.problems, history.Problem{Path: s.text.path, Line: s.line, Error: "the line is over 64 MiB; left out"})
+			s.offset = lines.Offset()
+			continue
+		}
 		if err := s.take(line, at, ended); err != nil || s.torn {
 			return err
 		}

@@ -62,7 +62,7 @@ const (
 	skipForeign     = "not history" // counted by table, never read
 	skipDiff        = "file diffs"
 	skipUnreadable  = "unreadable file"
-	skipLarge       = "larger than 60 MB"
+	skipLarge       = "larger than 64 MiB"
 )
 
 // reads is the version of this reader. Another one reads everything again.

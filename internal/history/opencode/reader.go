@@ -308,7 +308,7 @@ func (r *reader) message(i int) error {
 	}
 	if size > history.MaxLine {
 		r.batch.Records.Skip(skipLarge, m.records)
-		r.problem(fmt.Sprintf("session %s, message %s is larger than 60 MB and was left out", r.about.id, m.id))
+		r.problem(fmt.Sprintf("session %s, message %s is larger than 64 MiB and was left out", r.about.id, m.id))
 		r.records.at(i).aside = true // nothing hangs on it
 		return nil
 	}
