@@ -1,203 +1,218 @@
 package store
 
 import (
-	"database/sql"
-	"errors"
-	"math"
-	"slices"
-	"strings"
+	"context"
+	"fmt"
 
 	"sessiond/internal/session"
 )
 
-// How far back on a path, in messages, the call of a result is looked for: first where it
-// nearly always is.
+const callColumns = `id, session_id, message_id, compaction_id, context_id, purpose, status, error, provider, model, source,
+	external_id, directory, day, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens,
+	cost_nanousd, cost_usd, price_source, latency_ms, created_at, metadata`
+
 const (
-	callNear = 16
-	callFar  = 4096
+	callByExternalID = `SELECT ` + callColumns + ` FROM calls WHERE source = ? AND external_id = ? AND external_id <> ''`
+	callsOfSession   = `SELECT ` + callColumns + ` FROM calls WHERE session_id = ? AND session_id <> '' AND id > ? ORDER BY id LIMIT +?`
+	lastReports      = `SELECT ` + callColumns + ` FROM calls
+		WHERE session_id = ? AND session_id <> '' AND purpose = 'chat' AND status = 'ok' AND message_id IS NOT NULL
+		  AND input_tokens + cache_read_tokens + cache_write_tokens > 0
+		ORDER BY id DESC LIMIT 8`
 )
 
-// answersClosed tells whether a result came for a call that an earlier context closed with an
-// error of its own: what follows is no continuation of that context.
-func (t *tx) answersClosed(sess session.Session, msgs []session.Message) (bool, error) {
-	for i := range msgs {
-		for _, r := range msgs[i].Results() {
-			if r.CallPartID == nil {
+// AddCall records a model call. Codes: NotFound (its session). A call whose source and
+// external id are known already is counted no second time, and given back as it was.
+func (s *Store) AddCall(ctx context.Context, c session.Call) (session.Call, error) {
+	c.RowID, c.Day = 0, ""
+	err := s.writeOnce(ctx, c.Idem, func(t *tx, o *outcome) error { return t.replayCall(o, &c) }, func(t *tx) (o outcome, err error) {
+		if err := t.recordCall(&c); err != nil || c.RowID == 0 {
+			return o, err
+		}
+		return outcome{Status: 201, SessionID: string(c.SessionID), ObjectID: fmt.Sprintf("call_%d", c.RowID)}, nil
+	})
+	if err == nil && c.RowID == 0 {
+		err = s.get(ctx, &c, callByExternalID, c.Source, c.ExternalID)
+	}
+	return c, err
+}
+
+// recordCall inserts a call that came by itself, and counts it on its session if it has one.
+func (t *tx) recordCall(c *session.Call) error {
+	if c.SessionID == "" {
+		return t.addCall(c, nil)
+	}
+	sess, err := readSession(t.ctx, t, c.SessionID)
+	if err != nil {
+		return err
+	}
+	if err := t.addCall(c, &sess); err != nil || c.RowID == 0 {
+		return err
+	}
+	return t.saveProgress(&sess)
+}
+
+// addCall inserts a call and counts it on its session and in the roll-up. The call's RowID is 0
+// when it is known already.
+func (t *tx) addCall(c *session.Call, sess *session.Session) error {
+	if err := t.insertCall(c, sess); err != nil || c.RowID == 0 || sess == nil {
+		return err
+	}
+	sum := usageDelta{}
+	sum.addCall(c)
+	return t.countCalls(sess, &sum)
+}
+
+// insertCall inserts a call and counts it in the roll-up. What the call does not say of itself is
+// its session's. The call's RowID is 0 when it is known already.
+func (t *tx) insertCall(c *session.Call, sess *session.Session) error {
+	c.Purpose, c.Status = orElse(c.Purpose, session.PurposeChat), orElse(c.Status, session.CallOK)
+	if sess != nil {
+		c.Source, c.Directory = orElse(c.Source, sess.Source), orElse(c.Directory, sess.Directory)
+	}
+	c.Source = orElse(c.Source, session.SourceSessiond)
+	if c.CreatedAt.IsZero() {
+		c.CreatedAt = t.now
+	}
+	c.Day = orElse(c.Day, c.CreatedAt.Day(t.opt.Zone))
+	c.RowID = 0
+	res, err := t.exec(insertCall,
+		string(c.SessionID), optional(c.MessageID), optional(c.CompactionID), optional(c.ContextID), string(c.Purpose), c.Status, c.Error,
+		c.Provider, c.Model, string(c.Source), c.ExternalID, c.Directory, c.Day,
+		c.InputTokens, c.CacheReadTokens, c.CacheWriteTokens, c.OutputTokens, c.ReasoningTokens,
+		optional(c.CostNanoUSD), c.PriceSource, optional(c.LatencyMS), c.CreatedAt.SQL(), optionalJSON(c.Metadata))
+	if err != nil {
+		return fmt.Errorf("insert call: %w", err)
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return err
+	}
+	if c.RowID, err = res.LastInsertId(); err != nil {
+		return err
+	}
+	if c.CostNanoUSD != nil {
+		usd := float64(*c.CostNanoUSD) / 1e9
+		c.CostUSD = &usd
+	}
+	t.usage.at(c.Day, c.Source, c.Model).addCall(c)
+	return nil
+}
+
+const insertCall = `
+	INSERT INTO calls (session_id, message_id, compaction_id, context_id, purpose, status, error, provider, model,
+		source, external_id, directory, day, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens,
+		cost_nanousd, price_source, latency_ms, created_at, metadata)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	ON CONFLICT (source, external_id) WHERE external_id <> '' DO NOTHING`
+
+// countCalls adds the sum of calls to their session, in memory and in its row.
+func (t *tx) countCalls(sess *session.Session, sum *usageDelta) error {
+	sess.InputTokens += sum.input
+	sess.OutputTokens += sum.output
+	sess.CacheReadTokens += sum.cacheRead
+	sess.CacheWriteTokens += sum.cacheWrite
+	sess.UnpricedCalls += sum.unpriced
+	// The sum of a known and an unknown cost is the known one, and of unknown ones unknown.
+	var cost *int64
+	if sum.calls > sum.unpriced {
+		cost = &sum.costNanoUSD
+		all := *cost
+		if sess.CostNanoUSD != nil {
+			all += *sess.CostNanoUSD
+		}
+		usd := float64(all) / 1e9
+		sess.CostNanoUSD, sess.CostUSD = &all, &usd
+	}
+	_, err := t.exec(`UPDATE sessions SET input_tokens = input_tokens + ?1, output_tokens = output_tokens + ?2,
+		cache_read_tokens = cache_read_tokens + ?3, cache_write_tokens = cache_write_tokens + ?4,
+		cost_nanousd = COALESCE(cost_nanousd + ?5, cost_nanousd, ?5), unpriced_calls = unpriced_calls + ?6 WHERE id = ?7`,
+		sum.input, sum.output, sum.cacheRead, sum.cacheWrite, optional(cost), sum.unpriced, string(sess.ID))
+	if err != nil {
+		return fmt.Errorf("count calls: %w", err)
+	}
+	return nil
+}
+
+// Calls lists a session's calls, oldest first. Codes: NotFound, Invalid (cursor).
+func (s *Store) Calls(ctx context.Context, id session.ID, p Page) (calls []session.Call, next string, err error) {
+	if _, err := s.Session(ctx, id); err != nil {
+		return nil, "", err
+	}
+	after := int64(0)
+	if p.Cursor != "" {
+		if after, err = session.ParseName("call", p.Cursor); err != nil {
+			return nil, "", p.invalidCursor()
+		}
+	}
+	limit := p.limit()
+	if err := s.list(ctx, &calls, callsOfSession, id, after, limit+1); err != nil {
+		return nil, "", fmt.Errorf("calls of %s: %w", id, err)
+	}
+	if len(calls) > limit {
+		calls = calls[:limit]
+		next = fmt.Sprintf("call_%d", calls[limit-1].RowID)
+	}
+	return calls, next, nil
+}
+
+// LastReport gives the newest successful chat call that reported tokens, whose message is on
+// the session's path and which was made in its epoch: either for a context of that epoch, or,
+// without one, after the last activation. nil when there is none.
+func (s *Store) LastReport(ctx context.Context, sess session.Session) (*session.Call, error) {
+	if sess.HeadID == nil {
+		return nil, nil
+	}
+	var calls []session.Call
+	if err := s.list(ctx, &calls, lastReports, sess.ID); err != nil {
+		return nil, fmt.Errorf("last report of %s: %w", sess.ID, err)
+	}
+	if len(calls) == 0 {
+		return nil, nil
+	}
+	var since *session.Time
+	if sess.CompactionID != nil {
+		c, err := readCompaction(ctx, s, *sess.CompactionID)
+		if err != nil {
+			return nil, err
+		}
+		since = c.ActivatedAt
+	}
+	for i := range calls {
+		c := &calls[i]
+		if on, err := s.OnPath(ctx, *sess.HeadID, *c.MessageID); err != nil || !on {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if c.ContextID != nil {
+			made, err := s.Context(ctx, sess.ID, *c.ContextID)
+			if session.CodeOf(err) == session.NotFound {
 				continue
 			}
-			if closed, err := t.closedCall(sess, *r.CallPartID>>10); err != nil || closed {
-				return closed, err
+			if err != nil {
+				return nil, err
 			}
-		}
-	}
-	return false, nil
-}
-
-// closedCall tells whether a context closed the calls of a message: one of this session, or one
-// that it inherits.
-func (t *tx) closedCall(sess session.Session, message int64) (closed bool, err error) {
-	err = inherited(t.ctx, t, sess, func(id session.ID, l link, own bool) error {
-		if own {
-			l.frozenID = math.MaxInt64
-		}
-		if closed {
-			return nil
-		}
-		return t.row(`SELECT EXISTS (SELECT 1 FROM frozen WHERE session_id = ? AND message_id = ? AND kind = 'closed_call' AND id <= ?)`,
-			[]any{id, message, l.frozenID}, &closed)
-	})
-	return closed, err
-}
-
-// callOf finds the call that the i-th part of m answers: the nearest one before it on the
-// path with its id, one that this path has not answered yet before one that it has, and of
-// several in one message the first. Where the wire had no id, and no open call has the one that
-// was made, it is found by the tool's name. earlier are the messages right before m that the
-// same request brings. A result without a call is kept too.
-func (t *tx) callOf(m *session.Message, i int, earlier []*session.Message) (*int64, error) {
-	p := &m.Parts[i]
-	var call *int64
-	if p.CallID != "" {
-		found, open, err := t.callBy(sought{id: p.CallID}, m, i, earlier)
-		if err != nil || open {
-			return found, err
-		}
-		call = found
-	}
-	if p.ToolName != "" && p.MatchedByName() {
-		found, open, err := t.callBy(sought{tool: p.ToolName}, m, i, earlier)
-		if err != nil || open {
-			return found, err
-		}
-	}
-	return call, nil
-}
-
-// sought is what a call is looked for by: its id, or its tool's name.
-type sought struct{ id, tool string }
-
-func (k sought) fits(p *session.Part) bool {
-	return p.Kind == session.PartToolCall && (k.id != "" && p.CallID == k.id || k.id == "" && p.ToolName == k.tool)
-}
-
-// sure tells whether the wire said the key: then the only call of it is the one, answered or not.
-func (k sought) sure() bool {
-	return k.id != "" && !strings.HasPrefix(k.id, session.MadeCallID)
-}
-
-// callBy finds a call, and tells whether it was not answered yet.
-func (t *tx) callBy(key sought, m *session.Message, i int, earlier []*session.Message) (call *int64, open bool, err error) {
-	answered := map[int64]bool{}
-	note := func(parts []session.Part) {
-		for _, p := range parts {
-			if p.Kind == session.PartToolResult && p.CallPartID != nil {
-				answered[*p.CallPartID] = true
+			if made.Epoch == sess.Epoch {
+				return c, nil
 			}
-		}
-	}
-	note(m.Parts[:i])
-	for j := range m.Parts[:i] { // a tool that the provider ran stands with its result in one reply
-		if c := &m.Parts[j]; key.fits(c) && !answered[c.RowID] {
-			return &c.RowID, true, nil
-		}
-	}
-	before := m.Parent
-	for j := len(earlier) - 1; j >= 0; j-- {
-		note(earlier[j].Parts)
-		for _, c := range earlier[j].Calls() {
-			if key.fits(c) && !answered[c.RowID] {
-				return &c.RowID, true, nil
-			}
-		}
-		before = earlier[j].Parent
-	}
-	return t.callOnPath(before, key, answered)
-}
-
-// callOnPath looks for a call on the stored path that ends at from.
-func (t *tx) callOnPath(from *session.MessageRef, key sought, answered map[int64]bool) (call *int64, open bool, err error) {
-	if from == nil {
-		return nil, false, nil
-	}
-	at, err := t.placeAfter(*from)
-	if err != nil {
-		return nil, false, err
-	}
-	query, value := callsInSpan, key.id
-	if value == "" {
-		query, value = callsOfToolInSpan, key.tool
-	}
-	for _, reach := range []int64{callNear, callFar} {
-		var found []int64 // the nearest first
-		var spans []Span
-		left := reach
-		err := eachSpan(t.ctx, t, at.id, func(sp Span) error {
-			spans = append(spans, Span{Session: sp.Session, From: max(sp.From, sp.To-left+1), To: sp.To})
-			if left -= sp.To - sp.From + 1; left <= 0 {
-				return errEnough
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, false, err
-		}
-		for _, sp := range spans {
-			if err := t.each(t.ctx, func(row scanner) error {
-				var id int64
-				err := row.Scan(&id)
-				found = append(found, id)
-				return err
-			}, query, sp.Session, sp.From, sp.To, value); err != nil {
-				return nil, false, err
-			}
-		}
-		if len(found) == 0 {
 			continue
 		}
-		if call, open, err = t.firstUnanswered(key, found, spans, answered); err != nil || open || key.sure() {
-			return call, open, err
+		if since == nil || c.CreatedAt.After(since.Time) {
+			return c, nil
 		}
 	}
-	return call, false, nil
+	return nil, nil
 }
 
-const callsInSpan = `
-	SELECT p.id FROM messages m JOIN parts p ON p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023
-	WHERE m.session_id = ? AND m.seq BETWEEN ? AND ? AND p.kind = 'tool_call' AND p.call_id = ?
-	ORDER BY m.seq DESC, p.id`
-
-const callsOfToolInSpan = `
-	SELECT p.id FROM messages m JOIN parts p ON p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023
-	WHERE m.session_id = ? AND m.seq BETWEEN ? AND ? AND p.kind = 'tool_call' AND p.tool_name = ?
-	ORDER BY m.seq DESC, p.id`
-
-// firstUnanswered chooses among calls of one key. What another branch answered is open on this
-// one, so an answer counts only where the path holds it.
-func (t *tx) firstUnanswered(key sought, calls []int64, spans []Span, answered map[int64]bool) (call *int64, open bool, err error) {
-	for i, id := range calls {
-		if answered[id] {
-			continue
-		}
-		if len(calls) == 1 && key.sure() {
-			return &calls[i], true, nil
-		}
-		open = true
-		if err := t.each(t.ctx, func(row scanner) error {
-			var ref session.MessageRef
-			err := row.Scan(&ref.Session, &ref.Seq)
-			if slices.ContainsFunc(spans, func(sp Span) bool { return sp.holds(ref) }) {
-				open = false
-			}
-			return err
-		}, resultsOfCall, id); err != nil && !errors.Is(err, sql.ErrNoRows) {
-			return nil, false, err
-		}
-		if open {
-			return &calls[i], true, nil
-		}
+// Reports gives the newest successful chat calls of a session that were made for a context
+// of ours and reported what went in, newest first.
+func (s *Store) Reports(ctx context.Context, id session.ID, most int) ([]session.Call, error) {
+	var calls []session.Call
+	if err := s.list(ctx, &calls, `SELECT `+callColumns+` FROM calls
+		WHERE session_id = ? AND session_id <> '' AND purpose = 'chat' AND status = 'ok'
+		  AND message_id IS NOT NULL AND context_id IS NOT NULL AND input_tokens + cache_read_tokens + cache_write_tokens > 0
+		ORDER BY id DESC LIMIT +?`, id, most); err != nil {
+		return nil, fmt.Errorf("reports of %s: %w", id, err)
 	}
-	return &calls[0], false, nil
+	return calls, nil
 }
-
-const resultsOfCall = `
-	SELECT m.session_id, m.seq FROM parts r JOIN messages m ON m.id = r.message_id WHERE r.call_part_id = ?`

@@ -99,10 +99,7 @@ func (t *tx) addCompaction(c *session.Compaction) error {
 		return err
 	}
 	if c.Status == session.StatusDone {
-		if err := t.checkOverlay(sess, *c, c.PreviousID); err != nil {
-			return err
-		}
-		if c.ActivatedAt, err = t.activation(sess); err != nil {
+		if err := t.activate(sess, c); err != nil {
 			return err
 		}
 	}
@@ -160,10 +157,7 @@ func (t *tx) finishCompaction(c *session.Compaction) error {
 		return session.Errorf(session.Conflict, "compaction %s has its outcome already", session.CompactionName(c.RowID))
 	}
 	if c.Status == session.StatusDone {
-		if err := t.checkOverlay(sess, *c, c.PreviousID); err != nil {
-			return err
-		}
-		if c.ActivatedAt, err = t.activation(sess); err != nil {
+		if err := t.activate(sess, c); err != nil {
 			return err
 		}
 	}
@@ -204,10 +198,7 @@ func (s *Store) Activate(ctx context.Context, id session.ID, rowID int64) (sessi
 		if c.SessionID != id || c.Status != session.StatusStaged {
 			return session.Errorf(session.Conflict, "compaction %s is not staged for session %s", c.ID, id)
 		}
-		if err := t.checkOverlay(sess, c, c.PreviousID); err != nil {
-			return err
-		}
-		if c.ActivatedAt, err = t.activation(sess); err != nil {
+		if err := t.activate(sess, &c); err != nil {
 			return err
 		}
 		c.Status = session.StatusDone
@@ -219,21 +210,11 @@ func (s *Store) Activate(ctx context.Context, id session.ID, rowID int64) (sessi
 	return c, err
 }
 
-// activation is the time at which an overlay takes effect: now, but after every earlier one,
-// for the newest is in force and a clock can be set back.
-func (t *tx) activation(sess session.Session) (*session.Time, error) {
-	at := t.now
-	all, err := overlaysOf(t.ctx, t, sess)
-	if len(all) > 0 && !at.After(all[0].activatedAt.Time) {
-		at = session.At(all[0].activatedAt.Add(time.Millisecond))
-	}
-	return &at, err
-}
-
-// checkOverlay refuses an overlay that was planned on a path or a chain that has changed.
-// What was appended meanwhile does not matter.
-func (t *tx) checkOverlay(sess session.Session, c session.Compaction, effective *int64) error {
-	if !sameID(sess.CompactionID, effective) {
+// activate checks an overlay and sets when it takes effect: now, but after every earlier one, for
+// the newest is in force and a clock can be set back. It refuses an overlay that was planned on a
+// path or a chain that has changed; what was appended meanwhile does not matter. Codes: Conflict.
+func (t *tx) activate(sess session.Session, c *session.Compaction) error {
+	if !sameID(sess.CompactionID, c.PreviousID) {
 		return session.Errorf(session.Conflict, "another compaction took effect in session %s meanwhile; plan anew", sess.ID)
 	}
 	if sess.HeadID == nil || c.ThroughID == nil {
@@ -243,6 +224,15 @@ func (t *tx) checkOverlay(sess session.Session, c session.Compaction, effective 
 	if err == nil && !on {
 		err = session.Errorf(session.Conflict, "the head of session %s moved to a branch that this compaction does not cover; plan anew", sess.ID)
 	}
+	if err != nil {
+		return err
+	}
+	at := t.now
+	all, err := overlaysOf(t.ctx, t, sess)
+	if len(all) > 0 && !at.After(all[0].activatedAt.Time) {
+		at = session.At(all[0].activatedAt.Add(time.Millisecond))
+	}
+	c.ActivatedAt = &at
 	return err
 }
 

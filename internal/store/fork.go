@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 
 	"sessiond/internal/session"
@@ -162,7 +161,7 @@ func (t *tx) copyMarks(from, to session.ID, head int64) error {
 		return err
 	}
 	for _, m := range marks {
-		if !slices.ContainsFunc(spans, func(sp Span) bool { return sp.holds(m.ref) }) {
+		if !holds(spans, m.ref) {
 			continue
 		}
 		if _, err := t.exec(`INSERT INTO marks (session_id, message_id, kind, text, created_at)

@@ -63,6 +63,7 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 		opt.ReaderKiB = opt.CacheKiB / 2
 	}
 	s := &Store{path: path, opt: opt, prepared: map[string]*sqlx.Stmt{}}
+	s.statements.stmt = s.readerStmt
 	log, err := os.Stat(path + "-wal")
 	besideLog := err == nil && log.Size() > 0 // afterwards it may be gone
 	if opt.ReadOnly {

@@ -196,7 +196,7 @@ func onPath(ctx context.Context, q queryer, head, message int64) (bool, error) {
 		return false, err
 	}
 	spans, err := spansDownTo(ctx, q, head, message)
-	return slices.ContainsFunc(spans, func(sp Span) bool { return sp.holds(ref) }), err
+	return holds(spans, ref), err
 }
 
 // spansDownTo gives the spans of a path that may hold the row lowest or a newer one. Rows fall

@@ -266,6 +266,8 @@ func fineToScan(query, detail string) bool {
 		return true
 	case detail == "SCAN idempotency_keys" && query == forgetKeys: // from the oldest to the first that is kept
 		return true
+	case query == ownBlocks: // a purge's, beside the writer
+		return true
 	case detail == "SCAN imports": // a purge's; a row per file
 		return strings.HasPrefix(query, "UPDATE imports SET session_id = ''")
 	case strings.HasPrefix(detail, "SCAN s USING INDEX sessions_current"):

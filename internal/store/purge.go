@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"time"
 
 	"sessiond/internal/session"
 )
@@ -19,15 +18,12 @@ type Purge struct {
 	forks []heir   // forks of it and of those, that live or are themselves kept for others
 	keep  coverage // its messages that forks share
 	next  int64    // no doomed message has a higher seq
-	size  int      // messages of the next step
+	size  int      // messages of one step
 	turn  string   // purging.started_at: another one since says that forks share less by now
 }
 
-const (
-	firstStep = 16
-	maxStep   = 128
-	slowStep  = 10 * time.Millisecond // appends wait behind a step: past this the next is smaller
-)
+// purgeStep is how many messages one transaction deletes: appends wait behind it.
+const purgeStep = 64
 
 // PurgeRequest asks for the deletion of a session for good.
 type PurgeRequest struct {
@@ -68,7 +64,7 @@ func (t *tx) beginPurge(in PurgeRequest) error {
 		return err
 	}
 	if in.IfRevision != nil && *in.IfRevision != sess.Revision {
-		return session.Errorf(session.PreconditionFailed, "session %s is at revision %d, not %d: read it again and decide anew", sess.ID, sess.Revision, *in.IfRevision)
+		return staleRevision(sess, *in.IfRevision)
 	}
 	if err := t.hide(sess); err != nil || in.Idem == nil {
 		return err
@@ -93,7 +89,7 @@ func (s *Store) Purging(ctx context.Context) ([]session.ID, error) {
 
 // ResumePurge goes on with a deletion that was begun.
 func (s *Store) ResumePurge(ctx context.Context, id session.ID) (*Purge, error) {
-	p := &Purge{ID: id, store: s, size: firstStep}
+	p := &Purge{ID: id, store: s, size: purgeStep}
 	err := s.get(ctx, &p.turn, `SELECT started_at FROM purging WHERE session_id = ?`, id)
 	if noRows(err) { // another process ended it
 		return p, nil
@@ -256,10 +252,7 @@ func (p *Purge) Doomed(ctx context.Context) ([]int64, error) {
 // What is gone already, because two delete at once, is passed over; and all of it once the other
 // has ended the purge: what it left is looked at anew when the fork that it was left for is gone.
 func (p *Purge) Delete(ctx context.Context, rows []int64) error {
-	var worked time.Duration
-	err := p.store.write(ctx, func(t *tx) error {
-		start := time.Now()
-		defer func() { worked = time.Since(start) }()
+	return p.store.write(ctx, func(t *tx) error {
 		if runs, err := t.purges(p.ID); err != nil || !runs {
 			return err
 		}
@@ -271,13 +264,6 @@ func (p *Purge) Delete(ctx context.Context, rows []int64) error {
 		_, err := t.exec(`UPDATE sessions SET last_seq = (SELECT COALESCE(MAX(seq), 0) FROM messages WHERE session_id = sessions.id) WHERE id = ?`, p.ID)
 		return err
 	})
-	switch {
-	case worked > slowStep:
-		p.size = max(1, p.size/2)
-	case worked < slowStep/2:
-		p.size = min(maxStep, p.size*2)
-	}
-	return err
 }
 
 // purges tells whether the purge of a session goes on: another process may have ended it.

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"sessiond/internal/session"
 )
@@ -61,47 +60,38 @@ func (p *Purge) unlinkCalls(ctx context.Context) error {
 		cost_nanousd = NULL, unpriced_calls = 0 WHERE id = ?`, p.ID)
 }
 
-// forgetContexts deletes the records of contexts, and the caller's blocks that no other
-// session was given.
+// forgetContexts deletes the records of contexts, and the caller's blocks that no other session
+// was given. The readers find these; the transaction only looks at the contexts that came since.
 func (p *Purge) forgetContexts(ctx context.Context) error {
-	var blocks []string
-	if err := p.store.list(ctx, &blocks, `SELECT system_hash FROM contexts WHERE session_id = ?1 AND system_hash <> ''
-		UNION ALL SELECT initial_hash FROM contexts WHERE session_id = ?1 AND initial_hash <> ''
-		UNION ALL SELECT tools_hash FROM contexts WHERE session_id = ?1 AND tools_hash <> ''`, p.ID); err != nil {
-		return err
+	var newest int64
+	var own []string
+	err := p.store.get(ctx, &newest, `SELECT COALESCE(MAX(id), 0) FROM contexts`)
+	if err == nil {
+		err = p.store.list(ctx, &own, ownBlocks, p.ID)
 	}
-	// Who else has them is looked up beside the writer; in the transaction only what came since.
-	var seen int64
-	if err := p.store.get(ctx, &seen, `SELECT COALESCE(MAX(id), 0) FROM contexts`); err != nil {
-		return err
-	}
-	var doomed []string
-	slices.Sort(blocks)
-	for _, hash := range slices.Compact(blocks) {
-		var others bool
-		if err := p.store.get(ctx, &others, blockElsewhere, p.ID, hash, 0); err != nil {
+	if err == nil {
+		err = p.store.write(ctx, func(t *tx) error {
+			_, err := t.exec(deleteBlocks, string(session.JSONOf(own)), newest)
 			return err
-		}
-		if !others {
-			doomed = append(doomed, hash)
-		}
+		})
 	}
-	if err := p.store.write(ctx, func(t *tx) error {
-		for _, hash := range doomed {
-			if _, err := t.exec(`DELETE FROM blocks WHERE hash = ?2 AND NOT `+blockUsed, p.ID, hash, seen); err != nil {
-				return err
-			}
-		}
-		return nil
-	}); err != nil {
+	if err != nil {
 		return err
 	}
 	return p.until(ctx, `DELETE FROM contexts WHERE id IN (SELECT id FROM contexts WHERE session_id = ? LIMIT +?)`, p.ID, finishStep)
 }
 
 const (
-	blockElsewhere = `SELECT ` + blockUsed
-	blockUsed      = `EXISTS (SELECT 1 FROM contexts WHERE id > ?3 AND session_id <> ?1 AND (system_hash = ?2 OR initial_hash = ?2 OR tools_hash = ?2))`
+	ownBlocks = `
+		SELECT system_hash FROM contexts WHERE session_id = ?1
+		UNION SELECT initial_hash FROM contexts WHERE session_id = ?1
+		UNION SELECT tools_hash FROM contexts WHERE session_id = ?1
+		EXCEPT SELECT system_hash FROM contexts WHERE session_id <> ?1
+		EXCEPT SELECT initial_hash FROM contexts WHERE session_id <> ?1
+		EXCEPT SELECT tools_hash FROM contexts WHERE session_id <> ?1`
+	deleteBlocks = `
+		DELETE FROM blocks WHERE hash IN (SELECT value FROM json_each(?1))
+		AND NOT EXISTS (SELECT 1 FROM contexts WHERE id > ?2 AND blocks.hash IN (system_hash, initial_hash, tools_hash))`
 )
 
 func (p *Purge) forgetEvents(ctx context.Context) error {

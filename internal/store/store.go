@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -41,22 +40,19 @@ type Options struct {
 
 // Store is an open database. Its methods may be called from any goroutine.
 type Store struct {
-	path     string
-	opt      Options
-	readers  *sqlx.DB // what requests read with
-	readName string   // the driver's name for it
-	reports  *sqlx.DB // for analytics and checks, so that a slow one holds up no request
-	writeDB  *sql.DB  // one connection, owned by writer; nil when read-only
-	writer   *writer
-	closing  sync.Once
+	statements // of the readers
+	path       string
+	opt        Options
+	readers    *sqlx.DB // what requests read with
+	readName   string   // the driver's name for it
+	reports    *sqlx.DB // for analytics and checks, so that a slow one holds up no request
+	writeDB    *sql.DB  // one connection, owned by writer; nil when read-only
+	writer     *writer
+	closing    sync.Once
 
 	mu       sync.RWMutex
 	prepared map[string]*sqlx.Stmt // on readers
 }
-
-// maxPrepared bounds what is kept prepared. All fixed statements and the usual filters of a
-// list are fewer; what else a caller's filters make is prepared for the one time.
-const maxPrepared = 128
 
 // File gives the path of the database file.
 func (s *Store) File() string { return s.path }
@@ -66,93 +62,6 @@ func (s *Store) Zone() *time.Location { return s.opt.Zone }
 
 // Reader gives a reading pool of its own, whose connections cannot write, for analytics.
 func (s *Store) Reader() *sqlx.DB { return s.reports }
-
-// stmt gives the prepared form of a reading statement; done is called after its use. Preparing
-// waits for a connection, so no lock is held meanwhile. A LIMIT that is bound is written +?:
-// with a plain ? SQLite plans for its value, and so prepares the statement anew at every use.
-func (s *Store) stmt(ctx context.Context, query string) (st *sqlx.Stmt, done func(), err error) {
-	s.mu.RLock()
-	st = s.prepared[query]
-	s.mu.RUnlock()
-	keep := func() {}
-	if st != nil {
-		return st, keep, nil
-	}
-	if st, err = s.readers.PreparexContext(ctx, query); err != nil {
-		return nil, nil, fmt.Errorf("prepare: %w", err)
-	}
-	once := func() { st.Close() } //nolint:errcheck // a reading statement
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch other := s.prepared[query]; {
-	case other != nil:
-		once()
-		return other, keep, nil
-	case len(s.prepared) >= maxPrepared:
-		return st, once, nil
-	}
-	s.prepared[query] = st
-	return st, keep, nil
-}
-
-// get reads one row into dest; sql.ErrNoRows when there is none.
-func (s *Store) get(ctx context.Context, dest any, query string, args ...any) error {
-	st, done, err := s.stmt(ctx, query)
-	if err != nil {
-		return err
-	}
-	defer done()
-	return st.GetContext(ctx, dest, args...)
-}
-
-// list reads all rows into the slice that dest points to.
-func (s *Store) list(ctx context.Context, dest any, query string, args ...any) error {
-	st, done, err := s.stmt(ctx, query)
-	if err != nil {
-		return err
-	}
-	defer done()
-	return st.SelectContext(ctx, dest, args...)
-}
-
-// each calls row for every row, with the connection held.
-func (s *Store) each(ctx context.Context, row func(scanner) error, query string, args ...any) error {
-	st, done, err := s.stmt(ctx, query)
-	if err != nil {
-		return err
-	}
-	defer done()
-	rows, err := st.QueryContext(ctx, args...)
-	if err != nil {
-		return err
-	}
-	return forEach(rows, row)
-}
-
-// queryer is what reading helpers need: the pool, or the writer inside its transaction.
-type queryer interface {
-	get(ctx context.Context, dest any, query string, args ...any) error
-	list(ctx context.Context, dest any, query string, args ...any) error
-	each(ctx context.Context, row func(scanner) error, query string, args ...any) error
-}
-
-// scanner is a row as *sql.Rows and *sql.Row give it.
-type scanner interface{ Scan(dest ...any) error }
-
-// errEnough ends a reading before its last row.
-var errEnough = errors.New("enough rows")
-
-func forEach(rows *sql.Rows, row func(scanner) error) error {
-	defer rows.Close() //nolint:errcheck // rows.Err tells
-	for rows.Next() {
-		if err := row(rows); errors.Is(err, errEnough) {
-			return nil
-		} else if err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
 
 // write runs fn in the writer's next transaction and returns when that is on disk, or when
 // ctx ends before fn has begun.

@@ -304,13 +304,15 @@ func preview(text string) string {
 
 // decorate hangs labels, compactions, forks and children where they belong.
 func (g *growth) decorate(ctx context.Context, s *Store, runs []stretch, out []session.Segment) error {
-	at := newPlaces(runs)
+	find := func(ref session.MessageRef) int {
+		return slices.IndexFunc(runs, func(r stretch) bool { return r.holds(ref) })
+	}
 	if err := s.each(ctx, func(row scanner) error {
 		var l session.Label
 		if err := row.Scan(&l.Message.Session, &l.Message.Seq, &l.Text); err != nil {
 			return err
 		}
-		if i := at.find(l.Message); i >= 0 {
+		if i := find(l.Message); i >= 0 {
 			out[i].Labels = append(out[i].Labels, l)
 		}
 		return nil
@@ -326,7 +328,7 @@ func (g *growth) decorate(ctx context.Context, s *Store, runs []stretch, out []s
 		return err
 	}
 	for _, o := range slices.Backward(overlays) {
-		if i := at.find(o.throughRef); o.through != nil && i >= 0 {
+		if i := find(o.throughRef); o.through != nil && i >= 0 {
 			_, gone := undone[o.id]
 			out[i].Overlays = append(out[i].Overlays, session.TreeCut{
 				ID: session.CompactionName(o.id), Strategy: o.strategy, Through: o.throughRef, Undone: gone, InForce: sameID(g.sess.CompactionID, &o.id),
@@ -338,7 +340,7 @@ func (g *growth) decorate(ctx context.Context, s *Store, runs []stretch, out []s
 		if l.Message == nil {
 			continue
 		}
-		if i := at.find(*l.Message); i >= 0 {
+		if i := find(*l.Message); i >= 0 {
 			out[i].Hanging = append(out[i].Hanging, l)
 		}
 	}
@@ -348,40 +350,3 @@ func (g *growth) decorate(ctx context.Context, s *Store, runs []stretch, out []s
 const labelsOfTree = `
 	SELECT m.session_id, m.seq, k.text FROM marks k JOIN messages m ON m.id = k.message_id
 	WHERE k.session_id = ? AND k.kind = 'label' ORDER BY k.message_id`
-
-// places finds the run that holds a message.
-type places map[session.ID][]placed
-
-type placed struct {
-	from, to int64
-	index    int
-}
-
-func newPlaces(runs []stretch) places {
-	p := places{}
-	for i, r := range runs {
-		p[r.Session] = append(p[r.Session], placed{r.From, r.To, i})
-	}
-	for id := range p {
-		slices.SortFunc(p[id], func(a, b placed) int { return int(a.from - b.from) })
-	}
-	return p
-}
-
-// find gives the index of the run, -1 for none.
-func (p places) find(ref session.MessageRef) int {
-	in := p[ref.Session]
-	i, _ := slices.BinarySearchFunc(in, ref.Seq, func(e placed, seq int64) int {
-		switch {
-		case e.to < seq:
-			return -1
-		case e.from > seq:
-			return 1
-		}
-		return 0
-	})
-	if i < len(in) && in[i].from <= ref.Seq && ref.Seq <= in[i].to {
-		return in[i].index
-	}
-	return -1
-}

@@ -74,11 +74,20 @@ func (j *job) giveUp(err error) bool {
 // under the writer's own context, never the request's: a statement that is cancelled can
 // roll back the whole transaction, and with it other people's appends.
 type tx struct {
+	statements
 	w     *writer
 	ctx   context.Context
 	opt   *Options
 	now   session.Time
 	usage rollup
+}
+
+func (w *writer) newTx() *tx {
+	stmt := func(ctx context.Context, query string) (*sqlx.Stmt, func(), error) {
+		st, err := w.stmt(ctx, query)
+		return st, func() {}, err
+	}
+	return &tx{statements: statements{stmt}, w: w, ctx: context.Background(), opt: &w.opt, now: session.At(w.opt.Now()), usage: rollup{}}
 }
 
 func startWriter(db *sql.DB, opt Options) (*writer, error) {
@@ -201,7 +210,7 @@ func (w *writer) run(batch []*job) {
 	for _, j := range batch {
 		if j.alone {
 			if j.begin() {
-				t := &tx{w: w, ctx: context.Background(), opt: &w.opt}
+				t := w.newTx()
 				j.answer <- t.guarded(j.fn)
 			}
 			continue
@@ -247,7 +256,7 @@ func (w *writer) transact(batch []*job) (again []*job) {
 			total.add(j.usage)
 		}
 	}
-	t := &tx{w: w, ctx: ctx, opt: &w.opt}
+	t := w.newTx()
 	err := t.saveRollup(total)
 	if err == nil {
 		err = w.exec1(ctx, `COMMIT`)
@@ -280,7 +289,7 @@ func (w *writer) attempt(ctx context.Context, j *job, savepoint bool) (dead erro
 			return err
 		}
 	}
-	t := &tx{w: w, ctx: ctx, opt: &w.opt, now: session.At(w.opt.Now()), usage: rollup{}}
+	t := w.newTx()
 	j.err = t.guarded(j.fn)
 	j.usage = t.usage
 	if !savepoint {
@@ -348,32 +357,4 @@ func (t *tx) row(query string, args []any, dest ...any) error {
 		return err
 	}
 	return st.QueryRowContext(t.ctx, args...).Scan(dest...)
-}
-
-func (t *tx) get(ctx context.Context, dest any, query string, args ...any) error {
-	st, err := t.w.stmt(ctx, query)
-	if err != nil {
-		return err
-	}
-	return st.GetContext(ctx, dest, args...)
-}
-
-func (t *tx) list(ctx context.Context, dest any, query string, args ...any) error {
-	st, err := t.w.stmt(ctx, query)
-	if err != nil {
-		return err
-	}
-	return st.SelectContext(ctx, dest, args...)
-}
-
-func (t *tx) each(ctx context.Context, row func(scanner) error, query string, args ...any) error {
-	st, err := t.w.stmt(ctx, query)
-	if err != nil {
-		return err
-	}
-	rows, err := st.QueryContext(ctx, args...)
-	if err != nil {
-		return err
-	}
-	return forEach(rows, row)
 }

@@ -21,7 +21,7 @@ type heir struct {
 }
 
 func (h *heir) shares(ref session.MessageRef) bool {
-	return slices.ContainsFunc(h.path, func(sp Span) bool { return sp.holds(ref) })
+	return holds(h.path, ref)
 }
 
 // One statement, so that a purge that ends meanwhile and hands its forks on hides none of them.

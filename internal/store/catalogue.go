@@ -1,0 +1,64 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"sessiond/internal/session"
+)
+
+// SetCatalogue writes the catalogue into the tables that analysts join with. What is in the
+// tables already and in force is left alone, so a start that changes nothing writes nothing.
+func (s *Store) SetCatalogue(ctx context.Context, models []session.ModelInfo, prices []session.Price) error {
+	return s.write(ctx, func(t *tx) error {
+		for _, m := range models {
+			if _, err := t.exec(`INSERT INTO models (id, provider, family, window, max_output, modalities, origin) VALUES (?, ?, ?, ?, ?, ?, ?)
+				ON CONFLICT (id) DO UPDATE SET provider = excluded.provider, family = excluded.family, window = excluded.window,
+				max_output = excluded.max_output, modalities = excluded.modalities, origin = excluded.origin
+				WHERE (provider, family, window, max_output, modalities, origin)
+				   <> (excluded.provider, excluded.family, excluded.window, excluded.max_output, excluded.modalities, excluded.origin)`,
+				m.ID, m.Provider, m.Family, m.Window, m.MaxOutput, session.JSONOf(m.Modalities), m.Origin); err != nil {
+				return fmt.Errorf("model %s: %w", m.ID, err)
+			}
+		}
+		for _, p := range prices {
+			if _, err := t.exec(`INSERT INTO prices (model, valid_from, input_nanousd, cache_read_nanousd, cache_write_nanousd, output_nanousd, origin)
+				VALUES (?, ?, ?, ?, ?, ?, ?)
+				ON CONFLICT (model, valid_from) DO UPDATE SET input_nanousd = excluded.input_nanousd, cache_read_nanousd = excluded.cache_read_nanousd,
+				cache_write_nanousd = excluded.cache_write_nanousd, output_nanousd = excluded.output_nanousd, origin = excluded.origin
+				WHERE (input_nanousd, cache_read_nanousd, cache_write_nanousd, output_nanousd, origin)
+				   <> (excluded.input_nanousd, excluded.cache_read_nanousd, excluded.cache_write_nanousd, excluded.output_nanousd, excluded.origin)`,
+				p.Model, p.ValidFrom, p.Input, p.CacheRead, p.CacheWrite, p.Output, p.Origin); err != nil {
+				return fmt.Errorf("price of %s: %w", p.Model, err)
+			}
+		}
+		return nil
+	})
+}
+
+// Calibration is what reports have taught about a model's tokens.
+type Calibration struct {
+	Model  string  `db:"model"`
+	Scale  float64 `db:"scale"`  // reported tokens / estimated tokens
+	Weight float64 `db:"weight"` // tokens behind the scale
+}
+
+// Calibration reads a model's; nil when nothing was learned yet.
+func (s *Store) Calibration(ctx context.Context, model string) (*Calibration, error) {
+	var c Calibration
+	err := s.get(ctx, &c, `SELECT model, scale, weight FROM calibrations WHERE model = ?`, model)
+	if noRows(err) {
+		return nil, nil
+	}
+	return &c, err
+}
+
+// SetCalibration replaces a model's.
+func (s *Store) SetCalibration(ctx context.Context, c Calibration) error {
+	return s.write(ctx, func(t *tx) error {
+		_, err := t.exec(`INSERT INTO calibrations (model, scale, weight, updated_at) VALUES (?, ?, ?, ?)
+			ON CONFLICT (model) DO UPDATE SET scale = excluded.scale, weight = excluded.weight, updated_at = excluded.updated_at`,
+			c.Model, c.Scale, c.Weight, t.now)
+		return err
+	})
+}
