@@ -14,6 +14,7 @@ import (
 func TestContextFitsByAProviderThatCountsFarMore(t *testing.T) {
 	for _, factor := range []float64{1.5, 2.5, 8, 20} {
 		t.Run(fmt.Sprint(factor), func(t *testing.T) {
+			t.Parallel()
 			r, rnd := newRig(t, 3000), rand.New(rand.NewPCG(1, 2))
 			for n := range 25 {
 				words := fmt.Sprintf("P%d", n)

@@ -117,6 +117,7 @@ func (k *talker) result() {
 // Whatever agents, tools and programs leave in a history, the provider accepts its context, it fits,
 // and it holds everything required.
 func TestContextsOfGeneratedHistories(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	longest := 18
 	if testing.Short() {

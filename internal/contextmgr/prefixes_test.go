@@ -334,6 +334,7 @@ func TestContextsAtPrefixesOfRealHistories(t *testing.T) {
 			continue // not a session
 		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
 			notRaced(t, path)
 			d := newDesk(t)
 			for _, log := range d.branches(d.importPi(path)) {
@@ -347,8 +348,8 @@ func TestContextsAtPrefixesOfRealHistories(t *testing.T) {
 	}
 }
 
-// notRaced skips histories of a megabyte under the race detector: they take minutes there, and
-// the short ones go the same ways.
+// notRaced skips large histories under the race detector: they take minutes there, and short ones
+// cover the same code.
 func notRaced(t *testing.T, path string) {
 	t.Helper()
 	info, err := os.Stat(path)
@@ -406,9 +407,9 @@ func providers() []asked {
 	}
 }
 
-// liveEverywhere lives a history with each provider: a long one whole with one, its parts with
-// the others. Of what others wrote, not all is looked at: their words are blacked out, which no
-// counter was made for. Without effort.Long a history has one of the other providers.
+// liveEverywhere replays a history with each provider: whole with the first, parts of a long one with
+// the others. Histories of other programs are only validated: their words are blacked out, and the
+// counter is not made for that. Without effort.Long a history is replayed with two providers.
 func (d *desk) liveEverywhere(log []session.Message, whole bool) {
 	d.Helper()
 	for k, to := range providers() {
@@ -428,9 +429,8 @@ func (d *desk) liveEverywhere(log []session.Message, whole bool) {
 	}
 }
 
-// live takes a turn wherever an agent would, so that overlay follows overlay, and holds the prefix
-// rule against what is sent. Each stride-th context is checked whole, the others, and all with a
-// stride of 0, by what their provider accepts.
+// live takes a turn wherever an agent would, so that overlay follows overlay, and checks the prefix
+// rule. It checks each stride-th context in full, and validates the others for their provider.
 func (d *desk) live(to asked, log []session.Message, stride int) {
 	d.Helper()
 	id := d.begin()

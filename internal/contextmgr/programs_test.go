@@ -79,6 +79,7 @@ func TestContextsOfOtherProgramsHistories(t *testing.T) {
 			}
 			found++
 			t.Run(program.name+"/"+filepath.Base(path), func(t *testing.T) {
+				t.Parallel()
 				if most := 120; len(log) > most {
 					log = log[:most]
 				}

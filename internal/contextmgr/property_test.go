@@ -247,12 +247,14 @@ func (l *life) branch() {
 // an epoch, compactions change no message and can be undone byte for byte, reading writes
 // nothing, and compacting twice does nothing the second time.
 func TestInvariantsUnderRandomHistories(t *testing.T) {
+	t.Parallel()
 	r, _ := recallRig(t, 10000)
 	randomHistories(t, r)
 }
 
 // The same invariants hold in a window so small that parts are cut to fit.
 func TestInvariantsUnderRandomHistoriesInATinyWindow(t *testing.T) {
+	t.Parallel()
 	r, _ := recallRig(t, 2400)
 	randomHistories(t, r)
 }

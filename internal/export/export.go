@@ -1,4 +1,4 @@
-// Package export writes sessions in every form in which they leave sessiond.
+// Package export writes sessions in every export format.
 package export
 
 import (
@@ -15,12 +15,12 @@ import (
 	"sessiond/internal/transcript"
 )
 
-// Format is a form, by its word.
+// Format names an export format.
 type Format string
 
 // The formats.
 const (
-	JSONL    Format = "jsonl" // sessiond's own: everything, and it comes back
+	JSONL    Format = "jsonl" // sessiond's own: complete, and can be imported
 	Markdown Format = "md"
 	HTML     Format = "html"
 	OpenAI   Format = "openai"
@@ -28,8 +28,8 @@ const (
 	Goose    Format = "goose"
 )
 
-// form says how a format is written and what its files are like.
-type form struct {
+// encoder describes a format's files and writes them.
+type encoder struct {
 	Format
 	mediaType string
 	extension string
@@ -37,8 +37,8 @@ type form struct {
 	write     func(context.Context, io.Writer, *store.Store, []session.ID, *Options) (Report, error)
 }
 
-func forms() []form {
-	return []form{
+func encoders() []encoder {
+	return []encoder{
 		{JSONL, "application/x-ndjson", ".jsonl", true, writeJSONL},
 		{Markdown, "text/markdown; charset=utf-8", ".md", true, transcriptOf(func(out io.Writer, h transcript.Heading, opt *Options) transcript.Writer {
 			return transcript.NewMarkdown(out, h, opt.Zone)
@@ -52,64 +52,63 @@ func forms() []form {
 	}
 }
 
-// Options say how sessions are written. The zero value works.
+// Options configure an export. The zero value works.
 type Options struct {
 	Mask *redact.Masker // nil: nothing is masked
 	Zone *time.Location // of times for people; nil: the store's
 }
 
-// Report says what was written.
+// Report describes an export.
 type Report struct {
-	Sessions []session.ID   // in their order, those included that others need
-	Messages int            // that were written
-	LeftOut  map[string]int // what the form cannot say, by what it is
+	Sessions []session.ID   // in order, with those that others depend on
+	Messages int            // written
+	LeftOut  map[string]int // content that the format cannot express, by kind
 }
 
-// Names lists the formats' words.
+// Names lists the formats.
 func Names() []string {
 	var names []string
-	for _, f := range forms() {
+	for _, f := range encoders() {
 		names = append(names, string(f.Format))
 	}
 	return names
 }
 
-func find(f Format) (form, error) {
-	all := forms()
-	if i := slices.IndexFunc(all, func(have form) bool { return have.Format == f }); i >= 0 {
+func encoderOf(f Format) (encoder, error) {
+	all := encoders()
+	if i := slices.IndexFunc(all, func(have encoder) bool { return have.Format == f }); i >= 0 {
 		return all[i], nil
 	}
-	return form{}, session.Errorf(session.Invalid, "there is no format %q: name one of %s", string(f[:min(len(f), 40)]), strings.Join(Names(), ", ")).At("format", "not a format")
+	return encoder{}, session.Errorf(session.Invalid, "format %q is not one of %s", string(f[:min(len(f), 40)]), strings.Join(Names(), ", ")).At("format", "not a format")
 }
 
-// Check tells whether a format exists. Codes: Invalid.
+// Check returns an error for an unknown format. Codes: Invalid.
 func (f Format) Check() error {
-	_, err := find(f)
+	_, err := encoderOf(f)
 	return err
 }
 
-// MediaType gives a format's media type.
-func (f Format) MediaType() string { found, _ := find(f); return found.mediaType }
+// MediaType returns a format's media type.
+func (f Format) MediaType() string { found, _ := encoderOf(f); return found.mediaType }
 
-// Extension gives how the names of a format's files end: .jsonl.
-func (f Format) Extension() string { found, _ := find(f); return found.extension }
+// Extension returns the extension of a format's files, such as .jsonl.
+func (f Format) Extension() string { found, _ := encoderOf(f); return found.extension }
 
-// Many tells whether one file of a format can hold several sessions.
-func (f Format) Many() bool { found, _ := find(f); return found.many }
+// Many reports whether one file of a format can hold several sessions.
+func (f Format) Many() bool { found, _ := encoderOf(f); return found.many }
 
-// Write writes sessions in a format; several only if the format is one for Many. No ids mean
-// every session. Memory does not grow with the number of sessions, and with their sizes only
-// where a form puts a session into one value. Codes: NotFound, Invalid, Busy (one was purged
-// while it was written).
+// Write writes sessions in a format, several only if the format has Many. No ids: every session.
+// Memory does not grow with the number of sessions, and with their sizes only if a format puts a
+// session into one value. Codes: NotFound, Invalid, Busy (one was purged meanwhile).
 func Write(ctx context.Context, out io.Writer, s *store.Store, f Format, ids []session.ID, opt Options) (Report, error) {
-	form, err := find(f)
+	e, err := encoderOf(f)
 	if err != nil {
 		return Report{}, err
 	}
 	if opt.Zone == nil {
 		opt.Zone = s.Zone()
 	}
-	return form.write(ctx, out, s, ids, &opt)
+	return e.write(ctx, out, s, ids, &opt)
 }
 
 func writeJSONL(ctx context.Context, out io.Writer, s *store.Store, ids []session.ID, opt *Options) (Report, error) {
@@ -117,7 +116,7 @@ func writeJSONL(ctx context.Context, out io.Writer, s *store.Store, ids []sessio
 	if err != nil {
 		return Report{}, err
 	}
-	shells, err := s.Shells(ctx) // are written for their forks, and are no sessions
+	shells, err := s.Shells(ctx) // written for their forks, but no sessions
 	if err != nil {
 		return Report{}, err
 	}

@@ -13,12 +13,11 @@ import (
 	"sessiond/internal/store"
 )
 
-// writeOpenAI writes a line {"messages": […]} for each session: its path as OpenAI's Chat
-// Completions takes it, and as files of examples have it. Nothing is compacted. Calls that never
-// got a result, or not within mostOpen, are answered with one that says so, and replies that
-// failed lose their calls.
+// writeOpenAI writes a line {"messages": […]} for each session: its whole path for OpenAI's Chat
+// Completions, in the form of training files. Calls without a result, or whose result comes after
+// maxWaiting messages, get an error as result, and failed replies lose their calls.
 func writeOpenAI(ctx context.Context, out io.Writer, s *store.Store, ids []session.ID, opt *Options) (Report, error) {
-	ids, err := named(ctx, s, ids)
+	ids, err := idsOrAll(ctx, s, ids)
 	if err != nil {
 		return Report{}, err
 	}
@@ -28,7 +27,7 @@ func writeOpenAI(ctx context.Context, out io.Writer, s *store.Store, ids []sessi
 		if err != nil {
 			return report, err
 		}
-		w := talkWriter{out: bufio.NewWriter(out), sender: openaichat.NewSender(r.Model), report: &report, open: map[string]int{}}
+		w := chatWriter{out: bufio.NewWriter(out), sender: openaichat.NewSender(r.Model), report: &report, open: map[string]int{}}
 		w.string(`{"messages":[`)
 		if err := r.eachOnPath(ctx, func(m *session.Message) error {
 			if !m.InContext {
@@ -43,42 +42,41 @@ func writeOpenAI(ctx context.Context, out io.Writer, s *store.Store, ids []sessi
 		if err := w.close(); err != nil {
 			return report, err
 		}
-		if report.LeftOut[piecesLeft] == 0 {
-			delete(report.LeftOut, piecesLeft)
+		if report.LeftOut[partsLeftOut] == 0 {
+			delete(report.LeftOut, partsLeftOut)
 		}
 	}
 	return report, nil
 }
 
-const piecesLeft = "pieces of messages"
+const partsLeftOut = "pieces of messages"
 
-// mostOpen is how much may wait for the results of calls.
+// Limits of the messages that wait for results of calls.
 const (
-	mostOpen      = 400 // messages
-	mostOpenBytes = 4 << 20
+	maxWaiting      = 400 // messages
+	maxWaitingBytes = 4 << 20
 )
 
-// talkWriter writes a conversation as one line. It holds messages from one at which no call is
-// open to the next such one, so that a result finds its call.
-type talkWriter struct {
+// chatWriter writes a conversation as one line. It buffers messages until every call has its result.
+type chatWriter struct {
 	out     *bufio.Writer
 	sender  *openaichat.Sender
 	report  *Report
 	waiting []session.Message
-	size    int            // of the waiting, bytes
+	size    int            // bytes waiting
 	open    map[string]int // calls among them without a result, by id, else by the tool's name
 	begun   bool
 	err     error
 }
 
-func (w *talkWriter) string(s string) {
+func (w *chatWriter) string(s string) {
 	if w.err == nil {
 		_, w.err = w.out.WriteString(s)
 	}
 }
 
-func (w *talkWriter) message(m *session.Message) error {
-	if m.Role != session.Tool && len(w.waiting) > 0 && (len(w.open) == 0 || len(w.waiting) >= mostOpen || w.size >= mostOpenBytes) {
+func (w *chatWriter) message(m *session.Message) error {
+	if m.Role != session.Tool && len(w.waiting) > 0 && (len(w.open) == 0 || len(w.waiting) >= maxWaiting || w.size >= maxWaitingBytes) {
 		w.send()
 	}
 	w.waiting = append(w.waiting, *m)
@@ -104,8 +102,8 @@ func (w *talkWriter) message(m *session.Message) error {
 	return w.err
 }
 
-// send writes what waits.
-func (w *talkWriter) send() {
+// send writes the waiting messages.
+func (w *chatWriter) send() {
 	repaired := contextmgr.Repair(w.waiting, nil, true)
 	w.waiting, w.size = nil, 0
 	clear(w.open)
@@ -116,10 +114,10 @@ func (w *talkWriter) send() {
 		}
 		w.entries(entries)
 	}
-	w.report.LeftOut[piecesLeft] += len(w.sender.Losses()) + len(repaired.Losses) + len(repaired.Dropped)
+	w.report.LeftOut[partsLeftOut] += len(w.sender.Losses()) + len(repaired.Losses) + len(repaired.Dropped)
 }
 
-func (w *talkWriter) entries(entries []json.RawMessage) {
+func (w *chatWriter) entries(entries []json.RawMessage) {
 	for _, entry := range entries {
 		var line bytes.Buffer
 		if w.begun {
@@ -133,7 +131,7 @@ func (w *talkWriter) entries(entries []json.RawMessage) {
 	}
 }
 
-func (w *talkWriter) close() error {
+func (w *chatWriter) close() error {
 	w.send()
 	w.entries(w.sender.End())
 	w.string("]}\n")

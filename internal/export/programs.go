@@ -11,9 +11,9 @@ import (
 	"sessiond/internal/store"
 )
 
-// writePi writes a session, branches and all, as a file of pi.
+// writePi writes a session with all branches as a transcript of pi.
 func writePi(ctx context.Context, out io.Writer, s *store.Store, ids []session.ID, opt *Options) (Report, error) {
-	id, err := only(ctx, s, ids)
+	id, err := onlySession(ctx, s, ids)
 	if err != nil {
 		return Report{}, err
 	}
@@ -21,7 +21,7 @@ func writePi(ctx context.Context, out io.Writer, s *store.Store, ids []session.I
 	if err != nil {
 		return Report{}, err
 	}
-	shared, err := r.shared(ctx)
+	shared, err := r.sharedSpans(ctx)
 	if err != nil {
 		return Report{}, err
 	}
@@ -33,7 +33,7 @@ func writePi(ctx context.Context, out io.Writer, s *store.Store, ids []session.I
 	report.LeftOut, err = pi.Write(out, &pi.Session{
 		Session: r.Session, OnPath: r.onPath, Compactions: r.compactions, Masked: opt.Mask != nil, Spent: func(row int64) *session.Call { return spent[row] },
 		Each: func(first bool, yield func(*session.Message) error) error {
-			return r.tree(ctx, shared, func(m *session.Message) error {
+			return r.eachInTree(ctx, shared, func(m *session.Message) error {
 				if !first {
 					opt.Mask.Message(m)
 					report.Messages++
@@ -45,9 +45,9 @@ func writePi(ctx context.Context, out io.Writer, s *store.Store, ids []session.I
 	return report, err
 }
 
-// writeGoose writes the path of a session as Goose exports one.
+// writeGoose writes a session's path as an export of Goose.
 func writeGoose(ctx context.Context, out io.Writer, s *store.Store, ids []session.ID, opt *Options) (Report, error) {
-	id, err := only(ctx, s, ids)
+	id, err := onlySession(ctx, s, ids)
 	if err != nil {
 		return Report{}, err
 	}
@@ -65,9 +65,9 @@ func writeGoose(ctx context.Context, out io.Writer, s *store.Store, ids []sessio
 	return Report{Sessions: []session.ID{id}, Messages: written.Messages, LeftOut: written.LeftOut}, err
 }
 
-// only gives the one session that there is.
-func only(ctx context.Context, s *store.Store, ids []session.ID) (session.ID, error) {
-	ids, err := named(ctx, s, ids)
+// onlySession returns the only session.
+func onlySession(ctx context.Context, s *store.Store, ids []session.ID) (session.ID, error) {
+	ids, err := idsOrAll(ctx, s, ids)
 	if err != nil {
 		return "", err
 	}
@@ -77,9 +77,9 @@ func only(ctx context.Context, s *store.Store, ids []session.ID) (session.ID, er
 	return ids[0], nil
 }
 
-// shared gives what the session's branches begin with in the sessions that it was forked from,
-// parents before their children.
-func (r *reading) shared(ctx context.Context) ([]store.Span, error) {
+// sharedSpans returns the beginnings of the session's branches in the sessions that it was forked
+// from, parents before their children.
+func (r *reading) sharedSpans(ctx context.Context) ([]store.Span, error) {
 	var shared []store.Span
 	add := func(spans []store.Span) {
 		for _, sp := range slices.Backward(spans) {
@@ -110,13 +110,12 @@ func (r *reading) shared(ctx context.Context) ([]store.Span, error) {
 	return shared, err
 }
 
-// tree yields what is shared, and then all of the session's own messages: parents come before
-// their children.
-func (r *reading) tree(ctx context.Context, shared []store.Span, yield func(*session.Message) error) error {
+// eachInTree yields the shared messages, then the session's own: parents before their children.
+func (r *reading) eachInTree(ctx context.Context, shared []store.Span, yield func(*session.Message) error) error {
 	for _, sp := range shared {
 		if err := r.store.EachInRange(ctx, sp.Session, sp.From, sp.To, yield); err != nil {
 			return err
 		}
 	}
-	return r.unlessGone(ctx, r.store.EachInRange(ctx, r.ID, 1, r.LastSeq, yield))
+	return r.purgedOr(ctx, r.store.EachInRange(ctx, r.ID, 1, r.LastSeq, yield))
 }

@@ -10,16 +10,16 @@ import (
 	"sessiond/internal/transcript"
 )
 
-// reading is a session that is written: what is said of it, and its path, which is read a few
-// messages at a time. All is masked.
+// reading is a session to write: its record, masked, and its path, which is read in pages.
 type reading struct {
 	session.Session
 	store       *store.Store
 	opt         *Options
 	compactions []session.Compaction
-	spans       []store.Span // of the path, the newest first
+	spans       []store.Span // of the path, newest first
 }
 
+// read reads a session without its messages.
 func read(ctx context.Context, s *store.Store, id session.ID, opt *Options) (*reading, error) {
 	r := &reading{store: s, opt: opt}
 	var err error
@@ -46,22 +46,22 @@ func (r *reading) eachOnPath(ctx context.Context, yield func(*session.Message) e
 	if r.HeadID == nil {
 		return nil
 	}
-	return r.unlessGone(ctx, r.store.EachOnPath(ctx, *r.HeadID, func(m *session.Message) error {
+	return r.purgedOr(ctx, r.store.EachOnPath(ctx, *r.HeadID, func(m *session.Message) error {
 		r.opt.Mask.Message(m)
 		return yield(m)
 	}))
 }
 
-// unlessGone gives what became of a reading, but that the session was purged meanwhile before all
-// that follows from that.
-func (r *reading) unlessGone(ctx context.Context, err error) error {
+// purgedOr returns the error of reading, or that the session was purged meanwhile, which may be its
+// cause.
+func (r *reading) purgedOr(ctx context.Context, err error) error {
 	if gone := r.store.CheckNotPurged(ctx, r.ID); err == nil || session.CodeOf(gone) == session.Busy {
 		return gone
 	}
 	return err
 }
 
-// onPath tells whether a message is on the path.
+// onPath reports whether a message is on the path.
 func (r *reading) onPath(ref session.MessageRef) bool {
 	for _, sp := range r.spans {
 		if sp.Session == ref.Session && sp.From <= ref.Seq && ref.Seq <= sp.To {
@@ -71,8 +71,8 @@ func (r *reading) onPath(ref session.MessageRef) bool {
 	return false
 }
 
-// own is how many of the session's own messages are on the path.
-func (r *reading) own() (n int64) {
+// ownMessages returns how many of the session's own messages are on the path.
+func (r *reading) ownMessages() (n int64) {
 	for _, sp := range r.spans {
 		if sp.Session == r.ID {
 			n += sp.To - sp.From + 1
@@ -81,10 +81,10 @@ func (r *reading) own() (n int64) {
 	return n
 }
 
-// transcriptOf writes sessions by a form of their transcript.
-func transcriptOf(form func(io.Writer, transcript.Heading, *Options) transcript.Writer) func(context.Context, io.Writer, *store.Store, []session.ID, *Options) (Report, error) {
+// transcriptOf returns a function that writes sessions as transcripts.
+func transcriptOf(newWriter func(io.Writer, transcript.Heading, *Options) transcript.Writer) func(context.Context, io.Writer, *store.Store, []session.ID, *Options) (Report, error) {
 	return func(ctx context.Context, out io.Writer, s *store.Store, ids []session.ID, opt *Options) (Report, error) {
-		ids, err := named(ctx, s, ids)
+		ids, err := idsOrAll(ctx, s, ids)
 		if err != nil {
 			return Report{}, err
 		}
@@ -99,7 +99,7 @@ func transcriptOf(form func(io.Writer, transcript.Heading, *Options) transcript.
 					return report, err
 				}
 			}
-			w := form(out, transcript.HeadingOf(&r.Session, r.own(), opt.Zone), opt)
+			w := newWriter(out, transcript.HeadingOf(&r.Session, r.ownMessages(), opt.Zone), opt)
 			items := transcript.NewStream(r.Session, r.compactions, w.Item)
 			if err := r.eachOnPath(ctx, func(m *session.Message) error {
 				report.Messages++
@@ -118,8 +118,8 @@ func transcriptOf(form func(io.Writer, transcript.Heading, *Options) transcript.
 	}
 }
 
-// named gives the ids, or those of every session, oldest first.
-func named(ctx context.Context, s *store.Store, ids []session.ID) ([]session.ID, error) {
+// idsOrAll returns the ids, or those of every session, oldest first.
+func idsOrAll(ctx context.Context, s *store.Store, ids []session.ID) ([]session.ID, error) {
 	if len(ids) > 0 {
 		return ids, nil
 	}
