@@ -1,6 +1,6 @@
 package session
 
-// Purpose says what a model call was made for.
+// Purpose is the purpose of a model call.
 type Purpose string
 
 // The purposes.
@@ -19,8 +19,8 @@ const (
 	CallFailed = "failed"
 )
 
-// Call is one model call in the usage ledger. It is counted once, wherever it is seen again:
-// Source and ExternalID together are unique when ExternalID is set.
+// Call is one model call in the usage ledger. Each call counts once: Source and ExternalID together are
+// unique if ExternalID is set.
 type Call struct {
 	RowID        int64   `db:"id" json:"-"`
 	SessionID    ID      `db:"session_id" json:"session_id,omitempty"`
@@ -49,11 +49,11 @@ type Call struct {
 	CreatedAt        Time     `db:"created_at" json:"created_at"`
 	Metadata         JSON     `db:"metadata" json:"metadata,omitempty"`
 
-	Idem *Idempotency `db:"-" json:"-"` // of the request that asks for it; nil: none
+	Idem *Idempotency `db:"-" json:"-"` // of the request; nil: none
 }
 
-// ContextTokens is the size of the context after the call, as the provider counted it:
-// everything that went in and the reply that came out.
+// ContextTokens returns the size of the context after the call by the provider's count: its input and
+// the reply.
 func (c *Call) ContextTokens() int64 {
 	return c.InputTokens + c.CacheReadTokens + c.CacheWriteTokens + c.OutputTokens
 }

@@ -1,7 +1,7 @@
 package session
 
-// Context is the record of one context that was handed out by turns: what its prefix was
-// made of, so that the next one can be compared with it and a report can be matched to it.
+// Context is the record of a context that a turn returned. The next context's prefix is compared with it,
+// and reports are matched to it.
 type Context struct {
 	RowID          int64  `db:"id" json:"-"`
 	SessionID      ID     `db:"session_id" json:"-"`
@@ -14,12 +14,12 @@ type Context struct {
 	InitialHash    string `db:"initial_hash" json:"-"`
 	ToolsHash      string `db:"tools_hash" json:"-"`
 	OverheadTokens int64  `db:"overhead_tokens" json:"overhead_tokens"`
-	Tokens         int64  `db:"tokens" json:"tokens"` // sessiond's own estimate of all of it
+	Tokens         int64  `db:"tokens" json:"tokens"` // sessiond's estimate of the whole
 	CreatedAt      Time   `db:"created_at" json:"created_at"`
-	Limits         JSON   `db:"limits" json:"-"` // of what was shortened in it; the context manager's own
+	Limits         JSON   `db:"limits" json:"-"` // of its shortened parts; only the context manager reads it
 }
 
-// Kinds of blocks: what the caller gives beside the messages, kept once per content.
+// Kinds of blocks: the caller's content beside the messages, stored once per content.
 const (
 	BlockSystem  = "system"
 	BlockInitial = "initial"
@@ -33,17 +33,17 @@ const (
 	FrozenClosedCall = "closed_call"
 )
 
-// Frozen is something that was put into a context beside its messages and stays there.
+// Frozen is content that a context added beside its messages, and that later contexts keep.
 type Frozen struct {
 	RowID        int64  `db:"id" json:"-"`
 	SessionID    ID     `db:"session_id" json:"-"`
-	MessageID    int64  `db:"message_id" json:"-"` // the message it stands with
+	MessageID    int64  `db:"message_id" json:"-"` // the message beside it
 	Kind         string `db:"kind" json:"kind"`
 	CompactionID *int64 `db:"compaction_id" json:"-"`
 	Content      JSON   `db:"content" json:"content"`
 }
 
-// Resting is a session for which a compaction stands ready, to take effect once it rests.
+// Resting is a session with a staged compaction, which takes effect when the session is idle.
 type Resting struct {
 	Session ID   `db:"session_id"`
 	Since   Time `db:"updated_at"` // its last change

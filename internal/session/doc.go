@@ -1,6 +1,6 @@
-// Package session is sessiond's kernel: the words of the system as types. Every other
-// package speaks in them, so one name means one thing in SQL, Go, JSON and on the command
-// line. The db tags are columns, the json tags the wire; there is no second wire struct.
+// Package session is sessiond's kernel: its terms as types. Every other package uses them, so one name
+// means one thing in SQL, Go, JSON and on the command line. The db tags are columns, the json tags the
+// wire; there is no second wire struct.
 //
-// Text that is not known is the empty string, a number or a time that is not known is nil.
+// An unknown text is the empty string; an unknown number or time is nil.
 package session

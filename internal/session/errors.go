@@ -5,29 +5,28 @@ import (
 	"fmt"
 )
 
-// Code says what kind of failure an error is. The edges turn it into an HTTP status or an
-// exit code, in one table each.
+// Code is the kind of an error. The edges map it to an HTTP status or an exit code, in one table each.
 type Code string
 
 // The codes, as they appear in problem+json.
 const (
-	Malformed          Code = "malformed"           // not JSON, or not the JSON that was asked for
+	Malformed          Code = "malformed"           // not JSON, or not of the required form
 	Unauthorized       Code = "unauthorized"        // no token, or a wrong one
-	Forbidden          Code = "forbidden"           // a known caller that may not do this
+	Forbidden          Code = "forbidden"           // a known caller without permission
 	NotFound           Code = "not_found"           // nothing has this name
-	Conflict           Code = "conflict"            // the state moved on, e.g. a stale head
-	CompactionRequired Code = "compaction_required" // the context passes its limit and nothing may compact unasked
+	Conflict           Code = "conflict"            // the state changed meanwhile, e.g. a stale head
+	CompactionRequired Code = "compaction_required" // the context exceeds its limit and automatic compaction is off
 	PreconditionFailed Code = "precondition_failed" // If-Match named another revision
 	TooLarge           Code = "too_large"           // over a stated size limit
 	Invalid            Code = "invalid"             // well-formed, but not allowed
-	DoesNotFit         Code = "does_not_fit"        // no context can hold the named items
-	Internal           Code = "internal"            // ours; the cause goes to the log only
+	DoesNotFit         Code = "does_not_fit"        // no context has room for the named items
+	Internal           Code = "internal"            // a fault of sessiond; only the log has the cause
 	Busy               Code = "busy"                // try again soon
 	StorageFull        Code = "storage_full"        // the disk or the database is full
 )
 
-// Error is an error that a user can act on: a code, a sentence that says what, where and
-// what to do, and, for bad input, the fields at fault.
+// Error is an error for users: a code, a sentence with the problem and its solution, and, for bad
+// input, the invalid fields.
 type Error struct {
 	Code    Code
 	Message string
@@ -35,8 +34,8 @@ type Error struct {
 	cause   error
 }
 
-// FieldError names one field of an input and what is wrong with it. Path is dotted, with
-// indexes in brackets: messages[3].parts[0].text.
+// FieldError is the error of one field of an input. Path has dots, and indexes in brackets:
+// messages[3].parts[0].text.
 type FieldError struct {
 	Path    string `json:"path"`
 	Message string `json:"message"`
@@ -44,23 +43,23 @@ type FieldError struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Unwrap gives the cause, which may hold details that are for the log and not for a caller.
+// Unwrap returns the cause, whose details are for the log and not for a caller.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Errorf makes an Error. A %w in the format is kept as its cause.
+// Errorf returns an Error. A %w in the format sets its cause.
 func Errorf(code Code, format string, args ...any) *Error {
 	wrapped := fmt.Errorf(format, args...)
 	return &Error{Code: code, Message: wrapped.Error(), cause: errors.Unwrap(wrapped)}
 }
 
-// At says which field of the input the error is about, and returns the error.
+// At adds an invalid field and returns the error.
 func (e *Error) At(path, format string, args ...any) *Error {
 	e.Fields = append(e.Fields, FieldError{Path: path, Message: fmt.Sprintf(format, args...)})
 	return e
 }
 
-// CodeOf gives the code of the nearest Error in err's chain, Internal for any other error
-// and "" for nil.
+// CodeOf returns the code of the first Error in err's chain, Internal for any other error and "" for
+// nil.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""

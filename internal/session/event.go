@@ -1,7 +1,7 @@
 package session
 
-// Event is one line of the outbox: what happened, written together with what it tells. It
-// never holds what a message says.
+// Event is one row of the outbox, written in the transaction of the change that it reports. It never
+// contains the text of a message.
 type Event struct {
 	RowID     int64  `db:"id" json:"-"`
 	ID        string `db:"-" json:"id"` // <store epoch>-<row>

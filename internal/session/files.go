@@ -1,6 +1,6 @@
 package session
 
-// FileOp is what a tool did to a file.
+// FileOp is a tool's operation on a file.
 type FileOp string
 
 // The operations.
@@ -11,8 +11,8 @@ const (
 	OpDelete FileOp = "delete"
 )
 
-// TouchedFile says that a message's tool call read or changed a file. Paths are as the call
-// gave them, made absolute with the session's directory where that is known.
+// TouchedFile is a file that a message's tool call read or changed. Its path is the call's, made absolute
+// with the session's directory if that is known.
 type TouchedFile struct {
 	Path      string `db:"path" json:"path"`
 	MessageID int64  `db:"message_id" json:"-"`

@@ -12,7 +12,7 @@ import (
 // never by ID.
 type ID string
 
-// NewID makes the ID of the n-th session of a day, which is given as YYYY-MM-DD.
+// NewID returns the ID of the n-th session of a day, YYYY-MM-DD.
 func NewID(day string, n int64) ID {
 	return ID(fmt.Sprintf("%s_%03d", strings.ReplaceAll(day, "-", ""), n))
 }
@@ -25,11 +25,10 @@ func ParseID(s string) (ID, error) {
 			return ID(s), nil
 		}
 	}
-	return "", Errorf(Invalid, "%q is no session id: it looks like 20260211_001", clip(s, 60))
+	return "", Errorf(Invalid, "%q is not a session id; it looks like 20260211_001", clip(s, 60))
 }
 
-// MessageRef names a message outside the database: a session and a seq in it. It is
-// written 20260211_001.42.
+// MessageRef names a message outside the database by its session and its seq: 20260211_001.42.
 type MessageRef struct {
 	Session ID
 	Seq     int64
@@ -42,7 +41,7 @@ func (r MessageRef) String() string {
 	return string(r.Session) + "." + strconv.FormatInt(r.Seq, 10)
 }
 
-// MarshalText implements encoding.TextMarshaler, so that JSON holds the written form.
+// MarshalText implements encoding.TextMarshaler, so that JSON has the written form.
 func (r MessageRef) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -61,7 +60,7 @@ func (r *MessageRef) Scan(src any) error {
 	return r.UnmarshalText([]byte(name))
 }
 
-// ParseRef reads the written form of a MessageRef. Codes: Invalid.
+// ParseRef parses the written form of a MessageRef. Codes: Invalid.
 func ParseRef(s string) (MessageRef, error) {
 	id, n, ok := strings.Cut(s, ".")
 	if ok {
@@ -71,7 +70,7 @@ func ParseRef(s string) (MessageRef, error) {
 			return MessageRef{Session: sid, Seq: seq}, nil
 		}
 	}
-	return MessageRef{}, Errorf(Invalid, "%q is no message id: it looks like 20260211_001.42", clip(s, 60))
+	return MessageRef{}, Errorf(Invalid, "%q is not a message id; it looks like 20260211_001.42", clip(s, 60))
 }
 
 func isDigits(s string) bool {
@@ -83,7 +82,7 @@ func isDigits(s string) bool {
 	return s != ""
 }
 
-// clip keeps error messages short when the input at fault is not.
+// clip shortens an input in an error message.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s

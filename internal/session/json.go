@@ -6,12 +6,12 @@ import (
 	"fmt"
 )
 
-// JSON is a JSON value kept as it came. Its zero value means that there is none, which the
-// database keeps as NULL and the wire leaves out.
+// JSON is an unchanged JSON value. Its zero value means none: NULL in the database, and left out on the
+// wire.
 type JSON json.RawMessage
 
-// JSONOf marshals v, without HTML escaping. It panics on what cannot be marshalled, so v
-// must be made of plain values.
+// JSONOf marshals v without HTML escaping. It panics if v cannot be marshalled, so v must consist of
+// plain values.
 func JSONOf(v any) JSON {
 	b, err := MarshalPlain(v)
 	if err != nil {
@@ -38,7 +38,7 @@ func (j *JSON) Scan(src any) error {
 	case []byte:
 		*j = append(JSON(nil), v...)
 	default:
-		return fmt.Errorf("a JSON column holds %T", src)
+		return fmt.Errorf("a JSON column contains %T", src)
 	}
 	return nil
 }

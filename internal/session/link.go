@@ -1,6 +1,6 @@
 package session
 
-// Link is how a session hangs on its parent.
+// Link is the link of a session to its parent.
 type Link struct {
 	Session ID          `json:"session_id"`
 	Kind    string      `json:"kind"` // fork or child
@@ -10,8 +10,8 @@ type Link struct {
 	Title   string      `json:"title,omitempty"`
 }
 
-// Rollup is the sum over a session and all that it started. Each session counts its own
-// messages and calls, so nothing is counted twice.
+// Rollup is the sum over a session and its children at any depth. Each session counts only its own
+// messages and calls.
 type Rollup struct {
 	Children         int64    `db:"children" json:"children"` // sessions below it, at any depth
 	MessageCount     int64    `db:"message_count" json:"message_count"`

@@ -5,7 +5,7 @@ import "strings"
 // Role is semantic: a tool's result is `tool` whatever the dialect calls it.
 type Role string
 
-// The roles. A message that is no turn of talk (a marker, an unknown record) has none.
+// The roles. A message outside the conversation (a marker, an unknown record) has none.
 const (
 	System    Role = "system"
 	User      Role = "user"
@@ -33,7 +33,7 @@ const (
 	KindBash          Kind = "bash"           // a shell command that the person ran
 	KindCustomMessage Kind = "custom_message" // injected by an extension, in the context
 	KindCustom        Kind = "custom"         // an extension's state, out of the context
-	KindBranchSummary Kind = "branch_summary" // what happened on a branch that was left
+	KindBranchSummary Kind = "branch_summary" // a summary of an abandoned branch
 	KindMarker        Kind = "marker"         // a change of model, a title, a label: out of the context
 	KindUnknown       Kind = "unknown"        // kept raw from a source, out of the context
 )
@@ -52,11 +52,11 @@ const (
 	FinishPaused    Finish = "paused"
 )
 
-// Failed tells whether a reply ended before it was whole: its calls were never run.
+// Failed reports whether a reply ended before it was complete. Its calls were never run.
 func (f Finish) Failed() bool { return f == FinishError || f == FinishAborted }
 
-// Message is one immutable entry of a session. Its parent may lie in another session: then
-// the session is a fork.
+// Message is one immutable entry of a session. If its parent is in another session, the session is a
+// fork.
 type Message struct {
 	RowID     int64       `db:"id" json:"-"`
 	SessionID ID          `db:"session_id" json:"-"`
@@ -70,30 +70,31 @@ type Message struct {
 	Role   Role   `db:"role" json:"role"`
 	Origin Origin `db:"origin" json:"origin"`
 	Finish Finish `db:"finish" json:"finish,omitempty"`
-	Author string `db:"author" json:"author,omitempty"` // the wire's name of who speaks
+	Author string `db:"author" json:"author,omitempty"` // the speaker's name on the wire
 
 	Tokens     int64 `db:"tokens" json:"tokens"` // by the frozen reference counter
-	PathTokens int64 `db:"path_tokens" json:"-"` // sum over its path, itself included, of what is in the context
+	PathTokens int64 `db:"path_tokens" json:"-"` // sum over its path, with itself, of the messages in the context
 	InContext  bool  `db:"in_context" json:"in_context"`
 	Display    bool  `db:"display" json:"display"`
 
 	Provider   string `db:"provider" json:"provider,omitempty"`
 	Model      string `db:"model" json:"model,omitempty"`
-	Dialect    string `db:"dialect" json:"dialect,omitempty"` // the wire form that it came in
+	Dialect    string `db:"dialect" json:"dialect,omitempty"` // the wire form of its origin
 	ExternalID string `db:"external_id" json:"external_id,omitempty"`
 	Day        string `db:"day" json:"day"`
 	CreatedAt  Time   `db:"created_at" json:"created_at"`
 	Metadata   JSON   `db:"metadata" json:"metadata,omitempty"`
-	Extra      JSON   `db:"extra" json:"-"` // what the wire form held and no column does
+	Extra      JSON   `db:"extra" json:"-"` // fields of the wire form without a column
 
 	Parts []Part `db:"-" json:"parts"`
 }
 
-// Text is what a person reads of the message: its text parts, one under the other.
+// Text returns the message's text parts, joined by line breaks.
 func (m *Message) Text() string {
 	var texts []string
 	for i := range m.Parts {
-		if p := &m.Parts[i]; p.Kind == PartText || p.Kind == PartRefusal || p.Kind == PartToolResult {
+		switch p := &m.Parts[i]; p.Kind {
+		case PartText, PartRefusal, PartToolResult:
 			if t := p.Content(); t != "" {
 				texts = append(texts, t)
 			}
@@ -102,7 +103,7 @@ func (m *Message) Text() string {
 	return strings.Join(texts, "\n")
 }
 
-// MarshalJSON adds content: the message's text, for reading.
+// MarshalJSON adds the member content: the message's text, for people.
 func (m Message) MarshalJSON() ([]byte, error) {
 	type columns Message
 	if m.Parts == nil {
@@ -114,10 +115,10 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	}{columns(m), m.Text()})
 }
 
-// Calls gives the parts that call a tool, in order.
+// Calls returns the parts that call a tool, in order.
 func (m *Message) Calls() []*Part { return m.partsOf(PartToolCall) }
 
-// Results gives the parts that answer a call, in order.
+// Results returns the parts that answer a call, in order.
 func (m *Message) Results() []*Part { return m.partsOf(PartToolResult) }
 
 func (m *Message) partsOf(kind PartKind) []*Part {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestAMessageOnTheWireSaysItsContent(t *testing.T) {
+func TestMessageJSONHasContent(t *testing.T) {
 	long := strings.Repeat("x", BlobThreshold+1)
 	m := Message{ID: MessageRef{Session: "20260211_001", Seq: 2}, Seq: 2, Role: User, Parts: []Part{
 		TextPart("a <b>"), {Kind: PartReasoning, Text: "hidden"}, {Kind: PartText, Blob: &Blob{MediaType: "text/plain", Data: []byte(long)}}, {Kind: PartImage, Blob: &Blob{MediaType: TextBlob, Data: []byte("bytes")}},

@@ -1,6 +1,6 @@
 package session
 
-// ModelInfo is what the catalogue knows of a model. Sizes are in the model's own tokens.
+// ModelInfo is a model's entry in the catalogue. Sizes are in the model's own tokens.
 type ModelInfo struct {
 	ID         string   `db:"id" json:"id"`
 	Provider   string   `db:"provider" json:"provider"`
@@ -11,7 +11,7 @@ type ModelInfo struct {
 	Origin     string   `db:"origin" json:"origin"`
 }
 
-// Price is what a model costs from a day on, in nano-dollars a token.
+// Price is a model's price from a day on, in nano-dollars per token.
 type Price struct {
 	Model      string `db:"model" json:"model"`
 	ValidFrom  string `db:"valid_from" json:"valid_from"` // YYYY-MM-DD

@@ -2,7 +2,7 @@ package session
 
 import "strings"
 
-// PartKind is what a part holds.
+// PartKind is the kind of a part's content.
 type PartKind string
 
 // The kinds of parts.
@@ -15,10 +15,10 @@ const (
 	PartAudio      PartKind = "audio"
 	PartFile       PartKind = "file"
 	PartRefusal    PartKind = "refusal"
-	PartData       PartKind = "data" // anything that the other kinds do not hold
+	PartData       PartKind = "data" // any other content
 )
 
-// MaxParts is the number of parts that one message can hold.
+// MaxParts is the limit of a message's parts.
 const MaxParts = 1024
 
 // BlobThreshold is the size in bytes above which a text or bytes become a blob.
@@ -34,29 +34,28 @@ type Part struct {
 	ToolName   string   `db:"tool_name" json:"tool_name,omitempty"`
 	CallID     string   `db:"call_id" json:"call_id,omitempty"`
 	CallPartID *int64   `db:"call_part_id" json:"-"`                    // of a result: the call it answers
-	Arguments  string   `db:"arguments" json:"arguments,omitempty"`     // of a call: the bytes exactly as they came
+	Arguments  string   `db:"arguments" json:"arguments,omitempty"`     // of a call: its bytes, unchanged
 	IsError    *bool    `db:"is_error" json:"is_error,omitempty"`       // of a result
 	DurationMS *int64   `db:"duration_ms" json:"duration_ms,omitempty"` // of a result, milliseconds
 	BlobSHA    *string  `db:"blob" json:"blob,omitempty"`               // hex sha-256
 	Tokens     int64    `db:"tokens" json:"tokens"`
 	Extra      JSON     `db:"extra" json:"extra,omitempty"`
 
-	// Blob is the large text or the bytes behind BlobSHA, where they were read or are to be
-	// stored. The store moves a Text over BlobThreshold here by itself.
+	// Blob is the large text or the bytes of BlobSHA, if they were read or will be stored. The store
+	// moves a Text over BlobThreshold here.
 	Blob *Blob `db:"-" json:"-"`
 }
 
 // TextBlob is the media type of a blob that is a part's text.
 const TextBlob = "text/plain; charset=utf-8"
 
-// HasBytes tells what a blob is in a part of this kind: its bytes, or its text. The blob's own
-// media type does not tell, since it is that of the first part that held the content.
+// HasBytes reports whether a blob in a part of this kind is bytes, not text. The blob's media type does
+// not show it: it is that of the first part with the content.
 func (k PartKind) HasBytes() bool {
 	return k == PartImage || k == PartAudio || k == PartFile || k == PartData
 }
 
-// Content gives the part's text, in its column or in the bytes of its blob; "" where those lie
-// elsewhere.
+// Content returns the part's text, from its column or from its blob.
 func (p *Part) Content() string {
 	if p.Text == "" && p.Blob != nil && !p.Kind.HasBytes() {
 		return string(p.Blob.Data)
@@ -64,14 +63,14 @@ func (p *Part) Content() string {
 	return p.Text
 }
 
-// MadeCallID begins the ids that were made for calls of a wire form without any.
+// MadeCallID is the prefix of ids that sessiond makes for calls of a wire form without ids.
 const MadeCallID = "made_"
 
-// MatchedByName tells whether the call of a result is found by its tool's name and its place
-// where it is not found by its id, since the wire said none.
+// MatchedByName reports whether the call of a result is found by its tool's name and its position,
+// because the wire form had no id.
 func (p *Part) MatchedByName() bool {
 	return p.CallID == "" || strings.HasPrefix(p.CallID, MadeCallID)
 }
 
-// TextPart is a part of plain text.
+// TextPart returns a part of plain text.
 func TextPart(text string) Part { return Part{Kind: PartText, Text: text} }

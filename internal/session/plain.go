@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// MarshalPlain is json.Marshal without HTML escaping: <, > and & stand as they are, so
-// that stored JSON reads as it was written.
+// MarshalPlain is json.Marshal without HTML escaping: it keeps <, > and &, so that stored JSON is
+// readable.
 func MarshalPlain(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -1,10 +1,10 @@
 package session
 
-// Purged tells what the deletion of a session for good left behind.
+// Purged is the result of a purge.
 type Purged struct {
 	ID       ID       `json:"id"`
 	Messages int64    `json:"messages"` // deleted
-	Shared   int64    `json:"shared"`   // that stay, since forks need them
-	Scrubbed bool     `json:"scrubbed"` // no byte of it is left in the database, the search index or their logs
-	Backups  []string `json:"backups"`  // files that still hold it
+	Shared   int64    `json:"shared"`   // kept, because forks need them
+	Scrubbed bool     `json:"scrubbed"` // the database, the search index and their logs contain no byte of it
+	Backups  []string `json:"backups"`  // files that still contain it
 }

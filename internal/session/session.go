@@ -1,6 +1,6 @@
 package session
 
-// Source names the program that a conversation comes from, with the words of the command line.
+// Source is the program of a conversation's origin, by its name on the command line.
 type Source string
 
 // The sources.
@@ -15,15 +15,14 @@ const (
 	SourceGeminiCLI  Source = "gemini-cli"
 )
 
-// How a session is linked to its parent_id.
+// Kinds of a session's link to its parent_id.
 const (
 	ParentFork  = "fork"  // its path begins in the parent
 	ParentChild = "child" // the parent started it: a sub-agent
 )
 
-// Session is one conversation. Counts are of its own messages: what a fork shares with its
-// parent counts there. Tokens of calls are in provider tokens, all other tokens in those of
-// the reference counter.
+// Session is one conversation. Counts are of its own messages; shared messages of a fork count in its
+// parent. Tokens of calls are the provider's, all others the reference counter's.
 type Session struct {
 	ID          ID     `db:"id" json:"id"`
 	Day         string `db:"day" json:"day"` // of its creation, in the service's zone
@@ -31,7 +30,7 @@ type Session struct {
 	TitleSource string `db:"title_source" json:"title_source,omitempty"` // given, first_message, model, source
 	Kind        string `db:"kind" json:"kind"`                           // chat, subagent, cron, hook, other
 	Draft       bool   `db:"draft" json:"draft,omitempty"`               // not listed until its first reply
-	Settings    JSON   `db:"settings" json:"settings,omitempty"`         // compaction numbers that win over the file's
+	Settings    JSON   `db:"settings" json:"settings,omitempty"`         // compaction settings that override the file's
 	Key         string `db:"key" json:"key,omitempty"`
 	Generation  int64  `db:"generation" json:"generation,omitempty"`
 
@@ -43,7 +42,7 @@ type Session struct {
 
 	Provider string `db:"provider" json:"provider,omitempty"`
 	Model    string `db:"model" json:"model,omitempty"`
-	Window   *int64 `db:"window" json:"window,omitempty"` // tokens; nil: as the catalogue says for the model
+	Window   *int64 `db:"window" json:"window,omitempty"` // tokens; nil: the model's in the catalogue
 
 	ParentID   ID     `db:"parent_id" json:"parent_id,omitempty"`
 	ParentKind string `db:"parent_kind" json:"parent_kind,omitempty"` // fork or child
@@ -67,7 +66,7 @@ type Session struct {
 	CostUSD          *float64 `db:"cost_usd" json:"cost_usd"` // the same in dollars
 	UnpricedCalls    int64    `db:"unpriced_calls" json:"unpriced_calls"`
 
-	TurnOrigin Origin `db:"turn_origin" json:"-"` // who began the newest turn
+	TurnOrigin Origin `db:"turn_origin" json:"-"` // of the message that began the newest turn
 	CreatedAt  Time   `db:"created_at" json:"created_at"`
 	UpdatedAt  Time   `db:"updated_at" json:"updated_at"`           // any change
 	ActiveAt   Time   `db:"active_at" json:"active_at"`             // last message of a turn that a person began

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Time is a moment with millisecond precision, in UTC. In the database it is SQLite's own
-// text form, so that DATE(created_at) works; on the wire it is RFC 3339 with milliseconds.
+// Time is a time in UTC with millisecond precision. The database has SQLite's text form, so that
+// DATE(created_at) works; the wire has RFC 3339 with milliseconds.
 type Time struct{ time.Time }
 
 const (
@@ -18,10 +18,10 @@ const (
 // At rounds t down to a millisecond, in UTC.
 func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
 
-// SQL gives the text that the database holds: 2026-02-11 10:00:15.123.
+// SQL returns the database's text form: 2026-02-11 10:00:15.123.
 func (t Time) SQL() string { return t.UTC().Format(sqlTime) }
 
-// Day gives the day of t in a zone, as YYYY-MM-DD.
+// Day returns the day of t in a zone, as YYYY-MM-DD.
 func (t Time) Day(zone *time.Location) string { return t.In(zone).Format(time.DateOnly) }
 
 // Value implements driver.Valuer.
@@ -31,10 +31,10 @@ func (t Time) Value() (driver.Value, error) { return t.SQL(), nil }
 func (t *Time) Scan(src any) error {
 	text, ok := src.(string)
 	if !ok {
-		return fmt.Errorf("a time column holds %T, not text", src)
+		return fmt.Errorf("a time column contains %T, not text", src)
 	}
 	parsed, err := time.Parse(sqlTime, text)
-	if err != nil { // written by hand, e.g. with datetime('now')
+	if err != nil { // a manual change, e.g. with datetime('now')
 		parsed, err = time.Parse(time.DateTime, text)
 	}
 	t.Time = parsed

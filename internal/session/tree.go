@@ -1,24 +1,24 @@
 package session
 
-// Segment is a run of messages of a session's tree in which each is the only one that follows
-// the one before. Where a branch leaves, at the head and at a change of session a segment
-// ends, so a tree of a million messages in a line is one segment.
+// Segment is a run of messages of a session's tree in which each message but the last has one child. A
+// segment ends at a branch, at the head and at a change of session, so a tree of a million messages
+// without branches is one segment.
 type Segment struct {
 	First    TreeMessage  `json:"first"`
-	Last     TreeMessage  `json:"last"` // of a single message the same
+	Last     TreeMessage  `json:"last"` // equal to First for a single message
 	Count    int64        `json:"count"`
-	Tokens   int64        `json:"tokens"`             // of what is in the context
+	Tokens   int64        `json:"tokens"`             // of the messages in the context
 	Parent   *MessageRef  `json:"parent"`             // the message before its first; null: a root
-	Children []MessageRef `json:"children"`           // the first messages of the segments that follow, oldest first
+	Children []MessageRef `json:"children"`           // the first messages of the next segments, oldest first
 	OnPath   bool         `json:"on_path"`            // on the path to the head
 	Head     bool         `json:"head,omitempty"`     // its last message is the head
-	Shared   bool         `json:"shared,omitempty"`   // of the path that a fork shares
+	Shared   bool         `json:"shared,omitempty"`   // on the path that a fork shares
 	Labels   []Label      `json:"labels,omitempty"`   // in its order
-	Overlays []TreeCut    `json:"overlays,omitempty"` // compactions that took effect, by where they cut
-	Hanging  []Link       `json:"hanging,omitempty"`  // forks that leave it and children that it started
+	Overlays []TreeCut    `json:"overlays,omitempty"` // compactions that took effect, by their cut
+	Hanging  []Link       `json:"hanging,omitempty"`  // forks that begin in it and children that it started
 }
 
-// TreeMessage is of a message what names it and tells what it is about.
+// TreeMessage is the short form of a message.
 type TreeMessage struct {
 	ID        MessageRef `json:"id"`
 	Kind      Kind       `json:"kind"`
@@ -30,13 +30,13 @@ type TreeMessage struct {
 	CreatedAt Time       `json:"created_at"`
 }
 
-// Label is a person's word for a place in a conversation.
+// Label is a person's name for a message.
 type Label struct {
 	Message MessageRef `json:"message_id"`
 	Text    string     `json:"text"`
 }
 
-// TreeCut is a compaction that took effect: everything up to Through is represented by it.
+// TreeCut is a compaction that took effect. It represents everything up to Through.
 type TreeCut struct {
 	ID       string     `json:"id"`
 	Strategy Strategy   `json:"strategy"`

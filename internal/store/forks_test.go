@@ -232,7 +232,7 @@ func TestOfTwoApprovalsAtOnceNoneIsLost(t *testing.T) {
 	s := openTest(t)
 	sess := talk(t, s, "aaaa")
 	add := func(element string) StateChange {
-		return StateChange{Session: sess.ID, Name: session.StatePermissions, Change: func(was session.JSON) (session.JSON, error) {
+		return StateChange{Session: sess.ID, Name: "permissions", Change: func(was session.JSON) (session.JSON, error) {
 			if was == nil {
 				return session.JSON("[" + element + "]"), nil
 			}
@@ -248,7 +248,7 @@ func TestOfTwoApprovalsAtOnceNoneIsLost(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	got := must(s.State(ctx, sess.ID, session.StatePermissions))(t)
+	got := must(s.State(ctx, sess.ID, "permissions"))(t)
 	if got.Revision != 50 || strings.Count(string(got.Value), ",") != 49 {
 		t.Errorf("revision %d: %s", got.Revision, got.Value)
 	}
