@@ -112,7 +112,7 @@ const (
 )
 
 func (in *Intake) lines(visit func(FileLine, lineState) error) error {
-	lines := NewLines(in.file, 0, in.Found.Size)
+	lines := in.Lines()
 	for number := 1; ; number++ {
 		text, at, ended, err := lines.Next()
 		if errors.Is(err, io.EOF) {

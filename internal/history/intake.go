@@ -44,8 +44,9 @@ type Intake struct {
 	awaits   string
 	problems []Problem
 	seed     maphash.Seed
-	messages int // of all conversations, that were not stored yet
-	bytes    int // in them
+	length   int64 // of what can be read of the file
+	messages int   // of all conversations, that were not stored yet
+	bytes    int   // in them
 }
 
 // QuietFor is how long a history must not have changed for what is unfinished in it to count as
@@ -57,7 +58,7 @@ const QuietFor = 10 * time.Minute
 func NewIntake(ctx context.Context, source session.Source, found Found, file io.ReaderAt, cursor *Cursor, known Known, now time.Time, emit func(Batch) error) (*Intake, error) {
 	modified := session.At(found.ModifiedAt)
 	in := &Intake{
-		Found: found, Known: known, Now: now, ctx: ctx, source: source, emit: emit, file: file, seed: maphash.MakeSeed(),
+		Found: found, Known: known, Now: now, ctx: ctx, source: source, emit: emit, file: file, length: found.Size, seed: maphash.MakeSeed(),
 		cursor: Cursor{Source: source, Path: found.Path, Size: found.Size, ModifiedAt: &modified},
 	}
 	if cursor == nil || file == nil {
@@ -161,6 +162,22 @@ func (in *Intake) Skip(reason string, n int) {
 		in.records.Skip(reason, n)
 	}
 }
+
+// SkipAt is Skip of records before the one at hand.
+func (in *Intake) SkipAt(at int64, reason string, n int) {
+	if !in.wasCounted(at) {
+		in.records.Skip(reason, n)
+	}
+}
+
+// Emit stores a batch of its own, as one that says something of a session in another thing.
+func (in *Intake) Emit(b Batch) error { return in.emit(b) }
+
+// Unpacked says how many bytes can be read of a file that is compressed.
+func (in *Intake) Unpacked(size int64) { in.length = size }
+
+// Lines reads the file's lines from the first, counting nothing.
+func (in *Intake) Lines() *Lines { return NewLines(in.file, 0, in.length) }
 
 // Import counts records that became a part of the session itself, as a header does.
 func (in *Intake) Import(n int) {

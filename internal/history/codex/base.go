@@ -76,34 +76,31 @@ func (r *reader) findBase() error {
 	case err != nil:
 		return err
 	case before == nil:
-		r.problem(1, "its history_base names a rollout that is not here; only its own part is imported")
+		r.in.Problem(1, "its history_base names a rollout that is not here; only its own part is imported")
 		r.state.Chain += "/" + rolloutID(r.path)
 		return nil
 	}
 	r.state.Chain, r.state.Total, r.state.Usage = before.Chain, before.Total, before.Usage
 	r.state.Model, r.state.Effort = before.Model, before.Effort
 	sessions := r.from.sessions
-	if own, err := r.known.Session(r.ctx, session.SourceCodex, r.id); err != nil {
+	if own, err := r.in.Session(r.id); err != nil {
 		return err
 	} else if own != nil {
 		sessions = append([]*session.Session{own}, sessions...)
 	}
 	for _, s := range sessions {
-		at, err := r.known.Message(r.ctx, s.ID, before.Tip.Key)
+		at, err := r.in.Known.Message(r.in.Context(), s.ID, before.Tip.Key)
 		if err != nil {
 			return err
 		}
 		if at != nil {
 			r.state.Tip = place{Key: before.Tip.Key}
-			if s.SourceID != r.id {
-				r.state.Tip.Session = s.ID
-			}
 			base := r.state.Tip
 			r.state.Base = &base
 			return nil
 		}
 	}
-	r.problem(1, "the records of its history_base are not here; only its own part is imported")
+	r.in.Problem(1, "the records of its history_base are not here; only its own part is imported")
 	return nil
 }
 

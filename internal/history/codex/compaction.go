@@ -25,7 +25,7 @@ type window struct {
 }
 
 func (w *window) wrap(text string) {
-	if len(w.said) == 0 && len(w.told) < 16 && history.TextSize(text) <= keptBytes {
+	if len(w.said) == 0 && len(w.told) < 16 && len(text) <= keptBytes {
 		w.told = append(w.told, text)
 	}
 }
@@ -34,36 +34,39 @@ func (w *window) say(text string) {
 	text = plainText(text)
 	w.said = append(w.said, text)
 	// The oldest that does not fit whole stays: it will be cut.
-	for w.size += history.TextSize(text); w.size-history.TextSize(w.said[0]) >= keptBytes; w.said = w.said[1:] {
-		w.size -= history.TextSize(w.said[0])
+	for w.size += len(text); w.size-len(w.said[0]) >= keptBytes; w.said = w.said[1:] {
+		w.size -= len(w.said[0])
 	}
 }
 
 // compacted turns the record into a marker that holds it as it is, and an overlay that ends
 // with it.
-func (r *reader) compacted(rec *record) {
+func (r *reader) compacted(rec *record) error {
 	text := rec.payload.String("message")
 	list := rec.payload.Get("replacement_history")
 	var c history.Compaction
 	c.Strategy, c.Trigger, c.Status = session.StrategySummarize, session.TriggerImport, session.StatusDone
 	c.Summary, c.CreatedAt = plainText(text), rec.at
 	c.Provider, c.Model = r.state.Provider, r.state.Model
-	if isList(list) {
-		c.Replacement = replacement(list, text)
-	} else {
-		c.Replacement = r.kept.replacement(r.cuts)
-	}
-	r.state.Summary = r.digestOf(text)
-	m := session.Message{Kind: session.KindMarker, Origin: session.Program, Parts: []session.Part{session.TextPart("context compacted")}}
-	line := rec.line.Without("timestamp")
-	if len(rec.raw) > session.BlobThreshold {
-		line = line.Without("payload")
-		m.Parts = append(m.Parts, session.Part{Kind: session.PartData, Blob: &session.Blob{MediaType: "application/json", Data: append([]byte(nil), rec.raw...)}})
-	}
-	m.Extra = history.Object{{Key: "line", Raw: []byte(objectJSON(line))}}.JSON()
-	r.put(history.Message{Message: m}, r.state.advance(rec), rec, false)
-	c.Key, c.ThroughKey = r.state.Tip.Key, r.state.Tip.Key
-	r.batch.Compactions = append(r.batch.Compactions, c)
+	kept := r.kept // as it is now
+	r.state.Summary = digestOf(text)
+	key := r.state.advance(rec)
+	c.Key, c.ThroughKey = key, key
+	return r.put(key, rec, 1, func() history.Decoded {
+		if isList(list) {
+			c.Replacement = replacement(list, text)
+		} else {
+			c.Replacement = kept.replacement()
+		}
+		m := session.Message{Kind: session.KindMarker, Origin: session.Program, Parts: []session.Part{session.TextPart("context compacted")}}
+		line := rec.line.Without("timestamp")
+		if len(rec.raw) > session.BlobThreshold {
+			line = line.Without("payload")
+			m.Parts = append(m.Parts, session.Part{Kind: session.PartData, Blob: &session.Blob{MediaType: "application/json", Data: rec.raw}})
+		}
+		m.Extra = history.Object{{Key: "line", Raw: []byte(objectJSON(line))}}.JSON()
+		return history.Decoded{Messages: []history.Message{{Message: m}}, Compactions: []history.Compaction{c}}
+	})
 }
 
 // part is a message of a replacement, in the words of the kernel.
@@ -117,13 +120,9 @@ func withoutBytes(parts []session.Part) []session.Part {
 }
 
 // replacement is what Codex goes on with after a compaction that says only its summary.
-func (w *window) replacement(cuts *history.Cuts) session.JSON {
+func (w *window) replacement() session.JSON {
 	items := []item{}
-	said := make([]string, len(w.said))
-	for i, text := range w.said {
-		said[i] = cuts.Text(text)
-	}
-	for _, text := range append(append([]string(nil), w.told...), words.Recent(said, keptTokens)...) {
+	for _, text := range append(append([]string(nil), w.told...), words.Recent(w.said, keptTokens)...) {
 		if strings.TrimSpace(text) != "" {
 			items = append(items, item{session.KindMessage, session.User, session.Program, "", []session.Part{session.TextPart(plainText(text))}})
 		}

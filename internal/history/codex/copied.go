@@ -36,7 +36,7 @@ func (r *reader) copied(rec *record) (done bool, err error) {
 			r.state.rollBack(int(min(max(turns, 0), maxTurns+1)))
 		}
 		r.state.advance(rec)
-		r.state.Tip = place{Key: key, Session: at}
+		r.state.Tip = place{Key: key}
 		r.state.Matched++
 	case rec.kind == typeEvent && rec.sub == "token_count", rec.kind == typeUsage:
 		if done, err := r.copiedUsage(rec, early); !done || err != nil {
@@ -64,8 +64,8 @@ func (r *reader) copiedReply(open *reply) (done bool, err error) {
 		r.ownBegins(r.own >= 0 && last.offset < r.own)
 		return false, err
 	}
-	r.batch.Records.Skip(skipInherited, len(open.items))
-	r.state.Tip = place{Key: key, Session: at}
+	r.in.SkipAt(last.offset, skipInherited, len(open.items))
+	r.state.Tip = place{Key: key}
 	r.state.Matched++
 	return true, nil
 }
@@ -90,12 +90,12 @@ func (r *reader) copiedUsage(rec *record, early bool) (done bool, err error) {
 		}
 	}
 	if counts {
-		owner, err := r.known.CallOwner(r.ctx, session.SourceCodex, "codex:"+key)
+		owner, err := r.in.Known.CallOwner(r.in.Context(), session.SourceCodex, "codex:"+key)
 		if err != nil {
 			return false, err
 		}
 		// A copy of this file may have been here before: then the call is the fork's own.
-		if mine := r.existing != nil && owner == r.existing.ID; (owner == "" || mine) && !early {
+		if mine := r.talk.Here != nil && owner == r.talk.Here.ID; (owner == "" || mine) && !early {
 			r.ownBegins(false)
 			return false, nil
 		}
@@ -120,7 +120,7 @@ func (r *reader) ownBegins(early bool) {
 // was forked off.
 func (r *reader) original(key string) (session.ID, error) {
 	for _, s := range r.from.sessions {
-		at, err := r.known.Message(r.ctx, s.ID, key)
+		at, err := r.in.Known.Message(r.in.Context(), s.ID, key)
 		if err != nil || at != nil {
 			return s.ID, err
 		}

@@ -15,16 +15,15 @@ func plural(n int, what string) string {
 }
 
 // usageRecord counts what a response cost, by its id.
-func (r *reader) usageRecord(rec *record) {
+func (r *reader) usageRecord(rec *record) error {
 	used, ok := tokensOf(rec.payload.Get("usage"))
 	thread := rec.payload.String("thread_id")
 	switch {
 	case !ok:
-		r.aside(rec, session.KindUnknown, "")
-		return
+		return r.aside(rec, session.KindUnknown, "")
 	case thread != "" && thread != r.id || r.inherits:
 		r.skip(skipInherited)
-		return
+		return nil
 	}
 	r.state.Recorded = true
 	key := rec.payload.String("response_id")
@@ -33,6 +32,7 @@ func (r *reader) usageRecord(rec *record) {
 		r.state.Usage = key
 	}
 	r.charge(rec, used, plainText(key), nil)
+	return nil
 }
 
 // tokenCount counts what the cumulative usage grew by.
@@ -62,9 +62,12 @@ func (r *reader) tokenCount(rec *record) {
 
 // charge adds a call to the ledger.
 func (r *reader) charge(rec *record, used tokens, key string, note session.JSON) {
+	if r.in.Old(rec.offset) {
+		return
+	}
 	call := history.Call{Call: used.call(), MessageKey: r.spoken, Records: 1}
-	call.Source, call.ExternalID, call.Directory = session.SourceCodex, "codex:"+key, r.session.Directory
+	call.Source, call.ExternalID, call.Directory = session.SourceCodex, "codex:"+key, r.talk.New.Directory
 	call.Provider, call.Model, call.CreatedAt, call.Metadata = r.state.Provider, r.state.Model, rec.at, note
-	r.batch.Calls = append(r.batch.Calls, call)
-	r.batch.Records.Import(1)
+	r.talk.Call(call)
+	r.in.Import(1)
 }

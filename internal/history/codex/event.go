@@ -8,52 +8,51 @@ import (
 )
 
 // event takes a record that is for display or accounting.
-func (r *reader) event(rec *record) {
+func (r *reader) event(rec *record) error {
 	switch rec.sub {
 	case "user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content":
-		r.echo(rec)
+		return r.echo(rec)
 	case "task_started", "turn_started":
 		r.skip(skipTurn)
 	case "task_complete", "turn_complete":
 		if failure := rec.payload.Get("error"); len(failure) > 0 && string(failure) != "null" {
-			r.aside(rec, session.KindMarker, "the turn failed: "+describe(failure))
-			return
+			return r.aside(rec, session.KindMarker, "the turn failed: "+describe(failure))
 		}
 		r.skip(skipTurn)
 	case "turn_aborted":
-		r.aside(rec, session.KindMarker, "turn aborted: "+plainText(rec.payload.String("reason")))
+		return r.aside(rec, session.KindMarker, "turn aborted: "+plainText(rec.payload.String("reason")))
 	case "token_count":
 		r.tokenCount(rec)
 	case "thread_rolled_back":
-		r.rolledBack(rec)
+		return r.rolledBack(rec)
 	case "thread_settings_applied":
 		settings, _ := history.Fields(rec.payload.Get("thread_settings"))
-		r.settings(rec, settings.String("model"), settings.String("model_provider_id"), settings.String("reasoning_effort"))
+		return r.settings(rec, settings.String("model"), settings.String("model_provider_id"), settings.String("reasoning_effort"))
 	case "thread_name_updated":
-		r.aside(rec, session.KindMarker, "named: "+plainText(rec.payload.String("thread_name")))
+		return r.aside(rec, session.KindMarker, "named: "+plainText(rec.payload.String("thread_name")))
 	case "context_compacted":
 		if r.state.Summary != "" {
 			r.skip(skipCopy)
-			return
+			return nil
 		}
-		r.aside(rec, session.KindMarker, "context compacted")
+		return r.aside(rec, session.KindMarker, "context compacted")
 	case "error":
-		r.aside(rec, session.KindMarker, "error: "+plainText(rec.payload.String("message")))
+		return r.aside(rec, session.KindMarker, "error: "+plainText(rec.payload.String("message")))
 	case "entered_review_mode", "exited_review_mode":
 		review, _ := history.Fields(rec.payload.Get("review_output"))
-		r.aside(rec, session.KindMarker, strings.TrimSpace(strings.ReplaceAll(rec.sub, "_", " ")+"\n"+plainText(review.String("overall_explanation"))))
+		return r.aside(rec, session.KindMarker, strings.TrimSpace(strings.ReplaceAll(rec.sub, "_", " ")+"\n"+plainText(review.String("overall_explanation"))))
 	case "item_completed":
-		r.completed(rec)
+		return r.completed(rec)
 	case "patch_apply_end", "mcp_tool_call_end", "web_search_end", "image_generation_end", "sub_agent_activity", "undo_completed",
 		"exec_command_end", "guardian_assessment", "view_image_tool_call", "thread_goal_updated":
-		r.aside(rec, session.KindCustom, "")
+		return r.aside(rec, session.KindCustom, "")
 	default:
 		if strings.HasPrefix(rec.sub, "collab_") || strings.HasPrefix(rec.sub, "dynamic_tool_call_") {
-			r.aside(rec, session.KindCustom, "")
-			return
+			return r.aside(rec, session.KindCustom, "")
 		}
-		r.aside(rec, session.KindUnknown, "")
+		return r.aside(rec, session.KindUnknown, "")
 	}
+	return nil
 }
 
 func describe(raw []byte) string {
@@ -68,50 +67,57 @@ func describe(raw []byte) string {
 }
 
 // echo skips an event that repeats an item; in a file that holds no items it is the message.
-func (r *reader) echo(rec *record) {
+func (r *reader) echo(rec *record) error {
 	if r.items {
 		r.skip(skipCopy)
-		return
+		return nil
 	}
-	text := plainText(rec.payload.String("message"))
-	m := session.Message{Kind: session.KindMessage, Role: session.Assistant, Origin: session.Model, InContext: true, Display: true}
-	part := session.TextPart(text)
-	before := r.state.Tip
-	switch rec.sub {
-	case "user_message":
-		m.Role, m.Origin = session.User, session.Person
-		r.state.beginTurn(before)
-	case "agent_message":
-		m.Provider, m.Model, m.Finish = r.state.Provider, r.state.Model, session.FinishStop
-	default:
-		part = session.Part{Kind: session.PartReasoning, Text: plainText(rec.payload.String("text"))}
-		m.Provider, m.Model = r.state.Provider, r.state.Model
+	if rec.sub == "user_message" {
+		r.state.beginTurn(r.state.Tip)
 	}
-	m.Parts = []session.Part{part}
-	m.Metadata = session.JSON(`{"from":"events"}`)
-	m.Extra = history.Object{{Key: "line", Raw: []byte(rec.line.Without("timestamp").JSON())}}.JSON()
-	r.put(history.Message{Message: m}, r.state.advance(rec), rec, false)
+	key := r.state.advance(rec)
+	err := r.put(key, rec, 1, func() history.Decoded {
+		m := session.Message{Kind: session.KindMessage, Role: session.Assistant, Origin: session.Model, InContext: true, Display: true}
+		part := session.TextPart(plainText(rec.payload.String("message")))
+		switch rec.sub {
+		case "user_message":
+			m.Role, m.Origin = session.User, session.Person
+		case "agent_message":
+			m.Provider, m.Model, m.Finish = r.state.Provider, r.state.Model, session.FinishStop
+		default:
+			part = session.Part{Kind: session.PartReasoning, Text: plainText(rec.payload.String("text"))}
+			m.Provider, m.Model = r.state.Provider, r.state.Model
+		}
+		m.Parts = []session.Part{part}
+		m.Metadata = session.JSON(`{"from":"events"}`)
+		m.Extra = history.Object{{Key: "line", Raw: []byte(rec.line.Without("timestamp").JSON())}}.JSON()
+		return history.Decoded{Messages: []history.Message{{Message: m}}}
+	})
+	if rec.sub != "user_message" {
+		r.spoken = key
+	}
+	return err
 }
 
 // completed skips what repeats an item and keeps the richer account of a tool's work.
-func (r *reader) completed(rec *record) {
+func (r *reader) completed(rec *record) error {
 	item, _ := history.Fields(rec.payload.Get("item"))
 	switch kind := item.String("type"); kind {
 	case "UserMessage", "AgentMessage", "Reasoning":
 		if !r.items {
-			r.fromItem(rec, kind, item)
-			return
+			return r.fromItem(rec, kind, item)
 		}
 		r.skip(skipCopy)
+		return nil
 	case "Plan":
-		r.aside(rec, session.KindMarker, strings.TrimSpace("plan\n"+plainText(item.String("text"))))
+		return r.aside(rec, session.KindMarker, strings.TrimSpace("plan\n"+plainText(item.String("text"))))
 	default:
-		r.aside(rec, session.KindCustom, "")
+		return r.aside(rec, session.KindCustom, "")
 	}
 }
 
 // fromItem takes the message of a file that holds no items from the event that completes it.
-func (r *reader) fromItem(rec *record, kind string, item history.Object) {
+func (r *reader) fromItem(rec *record, kind string, item history.Object) error {
 	text := history.Field{Key: "message", Raw: []byte(session.JSONOf(plainText(joined(item.Get("content")))))}
 	sub := map[string]string{"UserMessage": "user_message", "AgentMessage": "agent_message", "Reasoning": "agent_reasoning"}[kind]
 	if kind == "Reasoning" {
@@ -119,37 +125,47 @@ func (r *reader) fromItem(rec *record, kind string, item history.Object) {
 	}
 	said := *rec
 	said.sub, said.payload = sub, append(rec.payload.Without("message", "text"), text)
-	r.echo(&said)
+	return r.echo(&said)
 }
 
 // turnContext notes the model and its settings, where they changed.
-func (r *reader) turnContext(rec *record) {
+func (r *reader) turnContext(rec *record) error {
 	print := contextPrint(rec)
 	same := print == r.state.Context
 	r.state.Context = print
 	if same {
 		r.skip(skipContext)
-		return
+		return nil
 	}
-	r.settings(rec, rec.payload.String("model"), "", rec.payload.String("effort"))
+	return r.settings(rec, rec.payload.String("model"), "", rec.payload.String("effort"))
 }
 
-func (r *reader) settings(rec *record, model, provider, effort string) {
+func (r *reader) settings(rec *record, model, provider, effort string) error {
 	for _, f := range []struct{ to, from *string }{{&r.state.Model, &model}, {&r.state.Provider, &provider}, {&r.state.Effort, &effort}} {
 		if *f.from != "" {
 			*f.to = plainText(*f.from)
 		}
 	}
-	r.aside(rec, session.KindMarker, "")
-	if n := len(r.batch.Messages); n > 0 {
-		m := &r.batch.Messages[n-1]
+	return r.beside(rec, func() session.Message {
+		m := besideMessage(rec, session.KindMarker, "")
 		m.Provider, m.Model = r.state.Provider, r.state.Model
-	}
+		return m
+	}, false)
 }
 
 // aside keeps a record out of the context, on its place: a marker with its words, an account
 // that programs read, or a record of a kind that is not known.
-func (r *reader) aside(rec *record, kind session.Kind, words string) {
+func (r *reader) aside(rec *record, kind session.Kind, words string) error {
+	return r.beside(rec, func() session.Message { return besideMessage(rec, kind, words) }, kind == session.KindUnknown)
+}
+
+func (r *reader) beside(rec *record, decode func() session.Message, raw bool) error {
+	return r.put(r.state.beside(history.Fingerprint(rec.line, "timestamp", "ordinal")), rec, 1, func() history.Decoded {
+		return history.Decoded{Messages: []history.Message{{Message: decode()}}, Raw: raw}
+	})
+}
+
+func besideMessage(rec *record, kind session.Kind, words string) session.Message {
 	line := rec.line.Without("timestamp")
 	m := session.Message{Kind: kind, Origin: session.Program, Display: kind != session.KindCustom}
 	switch {
@@ -157,52 +173,52 @@ func (r *reader) aside(rec *record, kind session.Kind, words string) {
 		m.Parts = []session.Part{session.TextPart(words)}
 	case len(rec.raw) > session.BlobThreshold:
 		line = line.Without("payload")
-		m.Parts = []session.Part{{Kind: session.PartData, Blob: &session.Blob{MediaType: "application/json", Data: append([]byte(nil), rec.raw...)}}}
+		m.Parts = []session.Part{{Kind: session.PartData, Blob: &session.Blob{MediaType: "application/json", Data: rec.raw}}}
 	}
 	m.Extra = history.Object{{Key: "line", Raw: []byte(objectJSON(line))}}.JSON()
-	r.put(history.Message{Message: m}, r.state.beside(rec.cuts.Fingerprint(rec.line, "timestamp", "ordinal")), rec, kind == session.KindUnknown)
+	return m
 }
 
-// verbatim keeps a line that is no record.
-func (r *reader) verbatim(line []byte, why string) error {
+// verbatim keeps a line that is no record. Nothing hangs on it.
+func (r *reader) verbatim(l history.FileLine, why string) error {
 	if err := r.closeReply(""); err != nil {
 		return err
 	}
-	m := history.Verbatim(line, why)
-	r.problem(r.state.Line, why+"; kept raw")
-	rec := &record{at: r.state.LastAt}
+	rec := &record{at: r.state.LastAt, offset: l.At, number: int32(l.Number)}
 	tip := r.state.Tip
-	r.put(history.Message{Message: m}, r.state.beside(string(line)), rec, true)
+	err := r.put(r.state.beside(string(l.Bytes)), rec, 1, func() history.Decoded {
+		return history.Decoded{Messages: []history.Message{{Message: history.Verbatim(l.Bytes, why)}}, Raw: true, Problem: why + "; kept raw"}
+	})
 	if tip.Key != "" {
-		r.state.Tip = tip // nothing hangs on it
+		r.state.Tip = tip
 	}
-	return nil
+	return err
 }
 
 // rolledBack goes back before the last turns: what follows is another branch.
-func (r *reader) rolledBack(rec *record) {
+func (r *reader) rolledBack(rec *record) error {
 	turns, _ := number(rec.payload.Get("num_turns"))
 	r.state.rollBack(int(min(max(turns, 0), maxTurns+1)))
-	key := r.state.advance(rec)
-	m := session.Message{
-		Kind: session.KindMarker, Origin: session.Program, Display: true,
-		Parts: []session.Part{session.TextPart("rolled back " + plural(int(min(max(turns, 0), 1e6)), "turn"))},
-		Extra: history.Object{{Key: "line", Raw: []byte(objectJSON(rec.line.Without("timestamp")))}}.JSON(),
-	}
-	r.put(history.Message{Message: m}, key, rec, false)
+	return r.put(r.state.advance(rec), rec, 1, func() history.Decoded {
+		m := session.Message{
+			Kind: session.KindMarker, Origin: session.Program, Display: true,
+			Parts: []session.Part{session.TextPart("rolled back " + plural(int(min(max(turns, 0), 1e6)), "turn"))},
+			Extra: history.Object{{Key: "line", Raw: []byte(objectJSON(rec.line.Without("timestamp")))}}.JSON(),
+		}
+		return history.Decoded{Messages: []history.Message{{Message: m}}}
+	})
 }
 
 // betweenAgents is a message between agents that enters the context.
-func (r *reader) betweenAgents(rec *record) {
-	before := r.state.Tip
-	m := session.Message{
-		Kind: session.KindMessage, Role: session.User, Origin: session.Program, InContext: true, Display: true,
-		Author: plainText(rec.payload.String("author")), Parts: []session.Part{session.TextPart(plainText(rec.payload.String("content")))},
-		Extra: history.Object{{Key: "line", Raw: []byte(objectJSON(rec.line.Without("timestamp")))}}.JSON(),
-	}
-	if m.Parts[0].Text == "" {
-		m.InContext = false
-	}
-	r.state.beginTurn(before)
-	r.put(history.Message{Message: m}, r.state.advance(rec), rec, false)
+func (r *reader) betweenAgents(rec *record) error {
+	r.state.beginTurn(r.state.Tip)
+	return r.put(r.state.advance(rec), rec, 1, func() history.Decoded {
+		m := session.Message{
+			Kind: session.KindMessage, Role: session.User, Origin: session.Program, InContext: true, Display: true,
+			Author: plainText(rec.payload.String("author")), Parts: []session.Part{session.TextPart(plainText(rec.payload.String("content")))},
+			Extra: history.Object{{Key: "line", Raw: []byte(objectJSON(rec.line.Without("timestamp")))}}.JSON(),
+		}
+		m.InContext = m.Parts[0].Text != ""
+		return history.Decoded{Messages: []history.Message{{Message: m}}}
+	})
 }

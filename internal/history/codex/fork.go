@@ -108,7 +108,6 @@ type lineage struct {
 // origins follows the forks of a thread back.
 func (r *reader) origins() (lineage, error) {
 	l := lineage{root: r.id}
-	r.awaits = ""
 	next := r.header.String("forked_from_id")
 	if base, ok := history.Fields(r.header.Get("history_base")); ok && next == "" {
 		if id := r.threadOf(base.String("thread_id")); id != r.id {
@@ -121,13 +120,13 @@ func (r *reader) origins() (lineage, error) {
 		at := next
 		seen[at] = true
 		l.root = at
-		found, err := r.known.Session(r.ctx, session.SourceCodex, at)
+		found, err := r.in.Session(at)
 		if err != nil {
 			return l, err
 		}
 		if found == nil {
 			if len(l.sessions) == 0 {
-				r.awaits = at
+				r.in.Await(at)
 			}
 			break
 		}
@@ -153,11 +152,11 @@ func (r *reader) origins() (lineage, error) {
 	if starter == "" || starter == r.id {
 		return l, nil
 	}
-	found, err := r.known.Session(r.ctx, session.SourceCodex, starter)
+	found, err := r.in.Session(starter)
 	if err == nil && found != nil {
 		l.parent, l.kind = found, session.ParentChild
 	} else {
-		r.awaits = starter
+		r.in.Await(starter)
 	}
 	return l, err
 }

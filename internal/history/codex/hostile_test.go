@@ -138,7 +138,7 @@ func TestFinds(t *testing.T) {
 		`{"id":"nobody","thread_name":"x"}`, `{"id":"a","thread_name":"Named","updated_at":"2026-03-01T10:06:00Z"}`, "{broken", "")
 	h.Source = codex.New(func(key string) string { return map[string]string{"CODEX_HOME": home}[key] }, historytest.Later)
 	done := h.Import()
-	if done.Sessions.New != 4 || len(done.Errors) != 1 {
+	if done.Sessions.New != 4 || len(done.Errors) != 2 {
 		t.Errorf("%+v", done)
 	}
 	if s := h.Session("a"); s.Title != "Named" || s.ArchivedAt != nil {

@@ -1,7 +1,7 @@
 package codex
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"strconv"
@@ -12,58 +12,34 @@ import (
 	"sessiond/internal/session"
 )
 
-// take turns one line, of a size in the file, into what it becomes.
-func (r *reader) take(line []byte, at int64, size int) error {
-	if own, rec, ok := r.held.Take(at); ok && bytes.Equal(own, line) && !history.DeeperThan(own, history.MaxDepth) {
-		return r.placed(&rec, at)
-	}
-	small := len(line) < 64<<10
-	if small { // a reply's items are kept until it is whole
-		line = bytes.Clone(line)
-	}
-	o, exact, ok := history.ParseLine(line)
+// line turns one line into what it becomes.
+func (r *reader) line(l history.FileLine) error {
+	o, exact, ok := history.ParseLine(l.Bytes)
 	switch {
-	case size > history.MaxLine:
-		r.skip(history.SkipLarge)
-		r.problem(r.state.Line, "the line is over 64 MiB; left out")
-		return r.closeReply("")
-	case !ok && len(bytes.TrimSpace(line)) == 0:
-		r.skip(history.SkipBlank)
-		return nil
 	case !ok:
-		return r.verbatim(line, "not a JSON object")
-	case history.DeeperThan(line, history.MaxDepth):
-		return r.verbatim(line, "nested too deep")
+		return r.verbatim(l, "not a JSON object")
+	case history.DeeperThan(l.Bytes, history.MaxDepth):
+		return r.verbatim(l, "nested too deep")
 	}
-	raw := line
+	raw := l.Bytes
 	if !exact {
 		raw = []byte(o.JSON())
 	}
 	rec := recordOf(o, raw)
-	if rec.isReply() && !small {
-		raw = bytes.Clone(raw)
-		o, _ = history.Fields(raw)
-		rec = recordOf(o, raw)
-	}
 	if !exact {
-		rec.bytes = bytes.Clone(line)
+		rec.bytes = l.Bytes
 	}
-	return r.placed(&rec, at)
-}
-
-// placed takes a record at its place in the file.
-func (r *reader) placed(rec *record, at int64) error {
-	rec.offset, rec.number, rec.cuts = at, r.state.Line, r.cuts
+	rec.offset, rec.number = l.At, int32(l.Number)
 	if rec.timed {
 		r.state.LastAt = rec.at
 	} else {
 		rec.at = r.state.LastAt
 	}
-	return r.record(rec)
+	return r.record(&rec)
 }
 
 // skip counts a record that leaves no trace.
-func (r *reader) skip(reason string) { r.batch.Records.Skip(reason, 1) }
+func (r *reader) skip(reason string) { r.in.Skip(reason, 1) }
 
 // record dispatches by the kind of record.
 func (r *reader) record(rec *record) error {
@@ -76,8 +52,7 @@ func (r *reader) record(rec *record) error {
 		return err
 	}
 	if r.novel() && rec.kind != typeMeta {
-		r.aside(rec, session.KindUnknown, "")
-		return nil
+		return r.aside(rec, session.KindUnknown, "")
 	}
 	switch rec.kind {
 	case typeMeta:
@@ -87,25 +62,25 @@ func (r *reader) record(rec *record) error {
 	case typeItem:
 		return r.item(rec)
 	case typeEvent:
-		r.event(rec)
+		return r.event(rec)
 	case typeContext:
-		r.turnContext(rec)
+		return r.turnContext(rec)
 	case typeCompacted:
-		r.compacted(rec)
+		return r.compacted(rec)
 	case typeUsage:
-		r.usageRecord(rec)
+		return r.usageRecord(rec)
 	case typeAgents:
-		r.betweenAgents(rec)
+		return r.betweenAgents(rec)
 	case typeWorld:
 		world, _ := history.Fields(rec.payload.Get("state"))
 		if model := plainText(world.String("model")); model != "" {
 			r.state.Model = model
 		}
-		r.aside(rec, session.KindCustom, "")
+		return r.aside(rec, session.KindCustom, "")
 	case typeAgentMeta, "retained_context", "security_risk_score", "realtime_item", "rollout_reference":
-		r.aside(rec, session.KindCustom, "")
+		return r.aside(rec, session.KindCustom, "")
 	default:
-		r.aside(rec, session.KindUnknown, "")
+		return r.aside(rec, session.KindUnknown, "")
 	}
 	return nil
 }
@@ -131,10 +106,10 @@ func (r *reader) meta(rec *record) {
 		r.skip(skipOrigin)
 	case r.headed:
 		r.skip(skipHeader)
-	case r.existing != nil:
+	case r.talk.Here != nil:
 		r.skip(history.SkipKnown)
 	default:
-		r.batch.Records.Import(1)
+		r.in.Import(1)
 	}
 	r.headed = true
 }
@@ -150,41 +125,48 @@ type reply struct {
 func (r *reader) item(rec *record) error {
 	switch {
 	case rec.sub == "ghost_snapshot":
-		r.aside(rec, session.KindCustom, "")
-		return nil
+		return r.aside(rec, session.KindCustom, "")
 	case rec.isReply():
 		r.reply.items = append(r.reply.items, rec)
 		r.reply.keys = append(r.reply.keys, r.state.advance(rec))
-		if r.reply.bytes += r.cuts.Size(rec.raw); r.reply.bytes > history.MaxBatchBytes {
+		if r.reply.bytes += len(rec.raw); r.reply.bytes > history.MaxBatchBytes {
 			return r.closeReply("")
 		}
 		return nil
 	}
 	before, key := r.state.Tip, r.state.advance(rec)
-	msgs, ok := r.decode(rec)
-	if !ok {
-		r.undecoded(rec, key)
-		return nil
-	}
-	m := &msgs[len(msgs)-1]
+	who := speaker{}
 	switch {
-	case m.Role == session.User:
-		r.user(rec, m, before)
-	case m.Role == session.System:
-		m.Display = false
-	case m.Role == session.Tool:
-		r.result(rec, m)
+	case rec.isUser():
+		who = r.user(rec, before)
 	case rec.sub == "agent_message":
-		*m = agentMessage(rec)
 		r.state.beginTurn(before)
-	case m.Kind == session.KindUnknown:
-		m.InContext = false
-		if rec.sub == "configuration_update" || rec.sub == "additional_tools" || rec.sub == "compaction_summary" || rec.sub == "context_compaction" {
-			m.Kind, m.Display = session.KindCustom, false
-		}
 	}
-	r.add(msgs, []string{key}, []*record{rec})
-	return nil
+	err := r.put(key, rec, 1, func() history.Decoded {
+		msgs, ok := r.decode(rec)
+		if !ok {
+			return r.undecoded(rec)
+		}
+		m := &msgs[len(msgs)-1]
+		switch {
+		case m.Role == session.User && rec.isUser():
+			who.name(m)
+		case m.Role == session.System:
+			m.Display = false
+		case m.Role == session.Tool:
+			result(rec, m, r.state.Calls)
+		case rec.sub == "agent_message":
+			*m = agentMessage(rec)
+		case m.Kind == session.KindUnknown:
+			m.InContext = false
+			if rec.sub == "configuration_update" || rec.sub == "additional_tools" || rec.sub == "compaction_summary" || rec.sub == "context_compaction" {
+				m.Kind, m.Display = session.KindCustom, false
+			}
+		}
+		return together(msgs, key, []*record{rec})
+	})
+	delete(r.state.Calls, rec.payload.String("call_id"))
+	return err
 }
 
 // decode reads items in the dialect of the provider, so that they can be given back as the
@@ -199,7 +181,7 @@ func (r *reader) decode(items ...*record) ([]session.Message, bool) {
 	return decoded.Messages, err == nil && len(decoded.Messages) > 0
 }
 
-// closeReply gives the items of a reply as one message. It does nothing when there are none.
+// closeReply adds the items of a reply as one message. It does nothing when there are none.
 func (r *reader) closeReply(finish session.Finish) error {
 	if len(r.reply.items) == 0 {
 		return nil
@@ -209,28 +191,34 @@ func (r *reader) closeReply(finish session.Finish) error {
 	if done, err := r.copiedReply(&open); done || err != nil {
 		return err
 	}
-	r.say(&open, finish)
-	return nil
-}
-
-func (r *reader) say(open *reply, finish session.Finish) {
-	msgs, ok := r.decode(open.items...)
-	if !ok {
-		for i, rec := range open.items {
-			if msgs, ok := r.decode(rec); ok {
-				r.finished(msgs, "")
-				r.add(msgs, open.keys[i:i+1], open.items[i:i+1])
-			} else {
-				r.undecoded(rec, open.keys[i])
-			}
-		}
-		return
-	}
-	r.finished(msgs, finish)
-	r.add(msgs, open.keys, open.items)
+	last := len(open.items) - 1
+	err := r.put(open.keys[last], open.items[last], len(open.items), func() history.Decoded { return r.say(&open, finish) })
+	r.spoken = open.keys[last]
 	for _, rec := range open.items {
 		r.state.opened(rec.payload.String("call_id"), rec.at)
 	}
+	return err
+}
+
+func (r *reader) say(open *reply, finish session.Finish) history.Decoded {
+	if msgs, ok := r.decode(open.items...); ok {
+		r.finished(msgs, finish)
+		return together(msgs, open.keys[len(open.keys)-1], open.items)
+	}
+	var all history.Decoded
+	for i, rec := range open.items {
+		one := r.undecoded(rec)
+		if msgs, ok := r.decode(rec); ok {
+			r.finished(msgs, "")
+			one = together(msgs, open.keys[i], open.items[i:i+1])
+		} else {
+			one.Messages[0].ExternalID = open.keys[i]
+		}
+		all.Messages = append(all.Messages, one.Messages...)
+		all.Raw = all.Raw || one.Raw
+		all.Problem = cmp.Or(all.Problem, one.Problem)
+	}
+	return all
 }
 
 // finished says who made a reply and how it ended.
@@ -264,41 +252,34 @@ func (r *reader) finished(msgs []session.Message, finish session.Finish) {
 }
 
 // undecoded keeps an item that the dialect cannot hold, on its place in the conversation.
-func (r *reader) undecoded(rec *record, key string) {
-	m := session.Message{Kind: session.KindUnknown, Origin: session.Program, Display: true}
-	r.problem(rec.number, "an item of the type "+strconv.Quote(plainText(rec.sub))+" that is not as it should be; kept raw")
+func (r *reader) undecoded(rec *record) history.Decoded {
+	m := session.Message{Kind: session.KindUnknown, Origin: session.Program, Display: true, CreatedAt: rec.at}
 	m.Extra = history.Object{{Key: "line", Raw: []byte(rec.line.JSON())}}.JSON()
-	r.put(history.Message{Message: m}, key, rec, true)
+	return history.Decoded{
+		Messages: []history.Message{{Message: m}}, Raw: true,
+		Problem: "an item of the type " + strconv.Quote(plainText(rec.sub)) + " that is not as it should be; kept raw",
+	}
 }
 
-// add puts the messages that records of the conversation became behind the tip. The last one
-// has the key of the last record, by which what follows knows it.
-func (r *reader) add(msgs []session.Message, keys []string, items []*record) {
-	last := keys[len(keys)-1]
+// together makes the messages that records became into one entry. The last one has the key of
+// the last record, by which what follows knows it.
+func together(msgs []session.Message, key string, items []*record) history.Decoded {
+	var d history.Decoded
 	for i := range msgs {
-		m := history.Message{Message: msgs[i], Records: 1}
-		key, rec := last, items[len(items)-1]
+		m := history.Message{Message: msgs[i]}
+		m.ExternalID, m.CreatedAt = key, items[len(items)-1].at
 		if i < len(msgs)-1 {
-			key = last + "/" + strconv.Itoa(i)
-		} else {
-			m.Records = len(items)
-		}
-		if i == 0 {
-			rec = items[0]
-		}
-		if lines := envelopes(items); lines != nil && i == len(msgs)-1 {
+			m.ExternalID = key + "/" + strconv.Itoa(i)
+		} else if lines := envelopes(items); lines != nil {
 			m.Extra = history.Object{{Key: "lines", Raw: lines}}.JSON()
 		}
-		if m.Kind == session.KindUnknown {
-			r.put(m, key, rec, i == len(msgs)-1)
-			continue
+		if i == 0 {
+			m.CreatedAt = items[0].at
 		}
-		r.put(m, key, rec, false)
-		if i < len(msgs)-1 {
-			r.batch.Records.Imported--
-			r.batch.Records.Read--
-		}
+		d.Raw = m.Kind == session.KindUnknown
+		d.Messages = append(d.Messages, m)
 	}
+	return d
 }
 
 // envelopes keeps what stood around items, beside their times; nil where there was nothing.
@@ -324,56 +305,75 @@ func envelopes(items []*record) []byte {
 	return append(list, ']')
 }
 
-// put adds one message at the tip and counts its records.
-func (r *reader) put(m history.Message, key string, rec *record, raw bool) {
-	m.ExternalID, m.CreatedAt = key, rec.at
-	m.ParentKey, m.ParentSession = r.state.Tip.Key, r.state.Tip.Session
-	if m.Dialect == "" {
-		m.Dialect = "codex"
-	}
-	if r.inherits {
-		m.Metadata = session.JSON(`{"inherited":true}`)
-		if m.Origin == session.Person {
-			m.Origin = session.Program
-		}
-		m.Display = false
-	}
-	r.batch.Messages = append(r.batch.Messages, m)
-	r.size += history.Size(&m)
+// put adds what some records become at the tip.
+func (r *reader) put(key string, rec *record, records int, decode func() history.Decoded) error {
+	err := r.talk.Add(history.Entry{
+		Key: key, Parent: r.state.Tip.Key, At: rec.offset, Line: int(rec.number), Records: records, Own: true,
+		Decode: func() (history.Decoded, error) {
+			d := decode()
+			for i := range d.Messages {
+				m := &d.Messages[i]
+				if m.Dialect == "" {
+					m.Dialect = "codex"
+				}
+				if m.CreatedAt.IsZero() {
+					m.CreatedAt = rec.at
+				}
+				if !r.inherits {
+					continue
+				}
+				m.Metadata = session.JSON(`{"inherited":true}`)
+				if m.Origin == session.Person {
+					m.Origin = session.Program
+				}
+				m.Display = false
+			}
+			return d, nil
+		},
+	})
 	r.state.Tip = place{Key: key}
-	records := max(m.Records, 1)
-	if raw {
-		r.batch.Records.KeepRaw(records)
-	} else {
-		r.batch.Records.Import(records)
+	return err
+}
+
+// speaker says who made a message in the user's role.
+type speaker struct {
+	kind   session.Kind // "": as it is
+	origin session.Origin
+	hidden bool
+}
+
+func (s speaker) name(m *session.Message) {
+	m.Origin = s.origin
+	if s.kind != "" {
+		m.Kind = s.kind
 	}
-	if m.Role == session.Assistant && m.Kind == session.KindMessage {
-		r.spoken = key
+	if s.hidden {
+		m.Display = false
 	}
 }
 
 // user tells who made a message in the user's role.
-func (r *reader) user(rec *record, m *session.Message, before place) {
+func (r *reader) user(rec *record, before place) speaker {
 	said := texts(rec.payload.Get("content"))
 	kind := wrapperOf(said)
 	witnessed := r.person[rec.number]
-	m.Origin = session.Program
 	switch {
-	case r.state.Summary != "" && r.digestOf(strings.Join(said, "\n")) == r.state.Summary:
+	case r.state.Summary != "" && digestOf(strings.Join(said, "\n")) == r.state.Summary:
 	case kind == wrapsShell:
-		m.Kind, m.Origin = session.KindBash, session.Person
+		return speaker{kind: session.KindBash, origin: session.Person}
 	case kind == wrapsAbort:
 	case witnessed, kind == "" && (!r.witnesses || r.history == paginated): // an aborted turn leaves no witness there
-		if m.Origin = session.Person; r.agent {
-			m.Origin = session.Program // the words of whoever started it
-		}
 		r.state.beginTurn(before)
 		r.kept.say(strings.Join(said, "\n"))
-		return
+		if r.agent { // the words of whoever started it
+			return speaker{origin: session.Program}
+		}
+		return speaker{origin: session.Person}
 	default:
-		m.Display = false
 		r.kept.wrap(strings.Join(said, "\n"))
+		return speaker{origin: session.Program, hidden: true}
 	}
+	return speaker{origin: session.Program}
 }
 
 // agentMessage is a message between agents.

@@ -14,7 +14,6 @@ type record struct {
 	sub     string         // payload.type
 	payload history.Object
 	raw     []byte // of the payload
-	cuts    *history.Cuts
 	bytes   []byte // of the line, where they are no UTF-8
 	offset  int64
 	number  int32 // of the line, from 1

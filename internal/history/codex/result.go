@@ -11,7 +11,7 @@ import (
 
 // result adds to a tool's output what it says of its run: whether it failed and how long it
 // took; else the time since the call was written is taken for that.
-func (r *reader) result(rec *record, m *session.Message) {
+func result(rec *record, m *session.Message, began map[string]int64) {
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		if p.Kind != session.PartToolResult {
@@ -22,14 +22,13 @@ func (r *reader) result(rec *record, m *session.Message) {
 			failed := code != 0
 			p.IsError = &failed
 		}
-		began, open := r.state.Calls[p.CallID]
-		delete(r.state.Calls, p.CallID)
+		at, open := began[p.CallID]
 		switch {
 		case seconds >= 0:
 			ms := int64(math.Round(seconds * 1000))
 			p.DurationMS = &ms
 		case open && rec.timed:
-			if ms := rec.at.UnixMilli() - began; ms >= 0 {
+			if ms := rec.at.UnixMilli() - at; ms >= 0 {
 				p.DurationMS = &ms
 			}
 		}

@@ -17,21 +17,20 @@ func (r *reader) created() session.Time {
 	if !r.stamp.IsZero() {
 		return r.stamp
 	}
-	return session.At(r.file.modified)
+	return session.At(r.in.Found.ModifiedAt)
 }
 
 // describe says what the session is: from the header, the records and the store.
-func (r *reader) describe() error {
+func (r *reader) describe() {
 	created := r.created()
 	if r.from.kind == session.ParentFork && !r.stamp.IsZero() && created.Before(r.stamp.Time) {
 		created = r.stamp // a header that repeats the origin's time
 	}
 	git, _ := history.Fields(r.header.Get("git"))
-	s := history.NewSession{
-		Source: session.SourceCodex, SourceID: r.id, CreatedAt: &created,
-		Directory: plainText(r.header.String("cwd")), GitBranch: plainText(git.String("branch")),
-		Provider: plainText(r.header.String("model_provider")), Window: r.window(),
-	}
+	s := &r.talk.New
+	s.CreatedAt, s.Window = &created, r.window()
+	s.Directory, s.GitBranch = plainText(r.header.String("cwd")), plainText(git.String("branch"))
+	s.Provider = plainText(r.header.String("model_provider"))
 	if s.Directory == "" {
 		s.Directory = r.cwd
 	}
@@ -47,15 +46,10 @@ func (r *reader) describe() error {
 	if r.agent {
 		s.Kind = "subagent"
 	}
-	if r.from.parent != nil {
-		s.ParentID, s.ParentKind = r.from.parent.ID, r.from.kind
-	}
 	about := r.header.Without("type", "cwd")
 	if history.Depth([]byte(about.JSON())) <= history.MaxDepth {
 		s.Metadata = history.Object{{Key: "codex", Raw: []byte(objectJSON(about))}}.JSON()
 	}
-	r.session = s
-	return nil
 }
 
 // window is the model's limit as the thread's first turn says it.
@@ -85,7 +79,7 @@ func (r *reader) title() string {
 // firstTitle makes a title of the first thing that a person said.
 func (r *reader) firstTitle() string {
 	title := r.firstUser
-	if title == "" && !r.witnesses && (r.quiet || r.limit == r.end) {
+	if title == "" && !r.witnesses && (r.in.Quiet() || r.waiting == 0) {
 		title = r.typed
 	}
 	if r.agent {

@@ -3,54 +3,37 @@ package codex
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 
+	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
-// state is what a reading must know of the records before it. It is kept in the cursor.
+// state is what a record must know of those before it.
 type state struct {
-	Awaits string `json:"awaits,omitempty"` // the thread that this one was forked from, or was started by, where it is not here yet
+	Chain string  // the key of the last record of the conversation
+	Side  int     // records beside the conversation since
+	Tip   place   // what the next message follows
+	Base  *place  // what the first turn followed
+	Turns []place // what each turn of this branch followed
 
-	Line      int32 `json:"line"` // lines read
-	Witnesses bool  `json:"witnesses,omitempty"`
-	Items     bool  `json:"items,omitempty"`
+	Provider string
+	Model    string
+	Effort   string
+	Context  string           // fingerprint of the last turn context
+	Summary  string           // digest of the last compaction's text
+	Calls    map[string]int64 // when open calls were made, Unix milliseconds
+	LastAt   session.Time
 
-	Chain string  `json:"chain"`           // the key of the last record of the conversation
-	Side  int     `json:"side,omitempty"`  // records beside the conversation since
-	Tip   place   `json:"tip"`             // what the next message follows
-	Base  *place  `json:"base,omitempty"`  // what the first turn followed
-	Turns []place `json:"turns,omitempty"` // what each turn of this branch followed
+	Total    tokens // the last cumulative usage
+	Usage    string // the key of the last call
+	Recorded bool   // usage records say what calls cost, counts only repeat it
 
-	Provider string           `json:"provider,omitempty"`
-	Model    string           `json:"model,omitempty"`
-	Effort   string           `json:"effort,omitempty"`
-	Context  string           `json:"context,omitempty"` // fingerprint of the last turn context
-	Summary  string           `json:"summary,omitempty"` // digest of the last compaction's text
-	Calls    map[string]int64 `json:"calls,omitempty"`   // when open calls were made, Unix milliseconds
-	LastAt   session.Time     `json:"last_at"`
-
-	Total    tokens `json:"total"`              // the last cumulative usage
-	Usage    string `json:"usage,omitempty"`    // the key of the last call
-	Recorded bool   `json:"recorded,omitempty"` // usage records say what calls cost, counts only repeat it
-
-	Copying bool `json:"copying,omitempty"` // the records are still copies of those of the origin
-	Matched int  `json:"matched,omitempty"` // copies that were found in the origin
+	Copying bool // the records are still copies of those of the origin
+	Matched int  // copies that were found in the origin
 }
 
-// place is a message by its external id; Session is set when it lies in another session.
-type place struct {
-	Key     string     `json:"key,omitempty"`
-	Session session.ID `json:"session,omitempty"`
-}
-
-func readState(raw session.JSON) (*state, bool) {
-	var s state
-	if raw == nil || json.Unmarshal(raw, &s) != nil {
-		return nil, false
-	}
-	return &s, true
-}
+// place is a message by its external id.
+type place struct{ Key string }
 
 // after gives the key of a record that comes after the one with the key chain.
 func after(chain, says string) string {
@@ -60,7 +43,7 @@ func after(chain, says string) string {
 
 // advance moves over a record of the conversation and gives its key.
 func (s *state) advance(r *record) string {
-	s.Chain, s.Side = after(s.Chain, r.cuts.Fingerprint(r.says())), 0
+	s.Chain, s.Side = after(s.Chain, history.Fingerprint(r.says())), 0
 	return s.Chain
 }
 

@@ -1,11 +1,8 @@
 package codex
 
 import (
-	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"hash"
 	"io"
 	"strings"
 
@@ -23,24 +20,17 @@ type survey struct {
 	person    map[int32]bool // lines of items that an event says a person wrote
 	witnesses bool           // there are such events
 	items     bool           // there are messages among the items: events only repeat them
-	cuts      *history.Cuts
-	held      history.Held[record] // the lines, for the second pass
-	plain     bool                 // it holds a compaction that does not say what it keeps
-	own       int64                // offset of the first record that is no copy in a fork; -1: not known
-	foreign   bool                 // it holds headers of other threads
-	firstUser string               // what a person said first, by an event
-	typed     string               // text of the first item that looks like a person's
-	name      string               // the last name that the thread was given in the file
-	cwd       string               // of the first era, from what the model was told
-	limits    int64                // the model's window, as the first turn says it
+	plain     bool           // it holds a compaction that does not say what it keeps
+	own       int64          // offset of the first record that is no copy in a fork; -1: not known
+	foreign   bool           // it holds headers of other threads
+	firstUser string         // what a person said first, by an event
+	typed     string         // text of the first item that looks like a person's
+	name      string         // the last name that the thread was given in the file
+	cwd       string         // of the first era, from what the model was told
+	limits    int64          // the model's window, as the first turn says it
 
-	end     int64  // of the last complete line
-	limit   int64  // where this reading ends: what lies behind is still being written
-	hash    string // of the bytes before limit
-	lines   int32  // before limit
-	torn    bool   // behind end there is a line without its end
-	waiting int    // lines behind limit
-	stale   bool   // the bytes before the cursor are not those that were read
+	limit   int64 // where this reading ends: what lies behind is still being written
+	waiting int   // lines behind the limit
 }
 
 // recent is how many lines a user's item waits for the event that tells who wrote it.
@@ -48,68 +38,53 @@ const recent = 12
 
 type surveyor struct {
 	*survey
-	ctx    context.Context
-	sum    hash.Hash
 	line   int32
-	users  []waiting // items in the user's role that no event has claimed, newest last
-	reply  mark      // where the reply that is not finished begins; offset -1: there is none
-	user   mark      // the newest user's item, while it may be claimed
-	early  mark      // the first user's item, while no event claimed one
-	bare   bool      // no envelopes: nothing claims items
-	others bool      // the newest header was another thread's
+	end    int64   // of the last line
+	users  []typed // items in the user's role that no event has claimed, newest last
+	reply  mark    // where the reply that is not finished begins; offset -1: there is none
+	user   mark    // the newest user's item, while it may be claimed
+	early  mark    // the first user's item, while no event claimed one
+	bare   bool    // no envelopes: nothing claims items
+	others bool    // the newest header was another thread's
 	gap    gap
 }
 
-// mark is a place in the file to which a reading can go back.
+// mark is a line of the file.
 type mark struct {
 	offset int64
 	line   int32
-	hash   string
 }
 
-type waiting struct {
+// typed is an item in the user's role.
+type typed struct {
 	line  int32
 	text  string // digest
 	title string
 }
 
-// look reads a rollout up to size. Codes: Invalid (no rollout).
-func look(ctx context.Context, file io.ReaderAt, size int64, cursor *history.Cursor, before *state, quiet bool, cuts *history.Cuts) (*survey, error) {
+// look reads a rollout. Codes: Invalid (no rollout).
+func look(in *history.Intake) (*survey, error) {
 	s := &surveyor{
-		survey: &survey{person: map[int32]bool{}, own: -1, cuts: cuts}, ctx: ctx, sum: sha256.New(),
-		reply: mark{offset: -1}, user: mark{offset: -1}, early: mark{offset: -1}, bare: true,
+		survey: &survey{person: map[int32]bool{}, own: -1},
+		reply:  mark{offset: -1}, user: mark{offset: -1}, early: mark{offset: -1}, bare: true,
 	}
-	if err := s.begin(file, size); err != nil {
+	if err := s.begin(in); err != nil {
 		return nil, err
 	}
-	from := int64(0)
-	if cursor != nil && cursor.Offset > 0 {
-		if cursor.Offset > size {
-			return &survey{stale: true}, nil
-		}
-		if _, err := io.Copy(s.sum, io.NewSectionReader(file, 0, cursor.Offset)); err != nil {
-			return nil, err
-		}
-		if s.digest() != cursor.Hash {
-			return &survey{stale: true}, nil
-		}
-		from, s.line = cursor.Offset, before.Line
-		s.witnesses, s.items, s.bare = before.Witnesses, before.Items, false
-	}
-	if err := s.region(file, from, size); err != nil {
-		return nil, err
-	}
-	s.settle(quiet)
-	if s.waiting = int(s.line - s.lines); s.torn {
-		s.waiting++
-	}
-	return s.survey, nil
+	err := in.Survey(func(l history.FileLine) error {
+		s.line, s.end = int32(l.Number-1), l.End
+		s.take(l.Bytes, l.At)
+		return nil
+	})
+	s.line++
+	s.settle(in.Quiet())
+	return s.survey, err
 }
 
 // begin finds the header: the first line that is not blank, or after fillers and other records
 // of the first era. Codes: Invalid.
-func (s *surveyor) begin(file io.ReaderAt, size int64) error {
-	lines := history.NewLines(file, 0, size)
+func (s *surveyor) begin(in *history.Intake) error {
+	lines := in.Lines()
 	for first := true; ; {
 		line, at, _, err := lines.Next()
 		if errors.Is(err, io.EOF) {
@@ -147,54 +122,15 @@ const headerScan = 1 << 20
 
 func plainText(s string) string { return history.Plain([]byte(s)) }
 
-func (s *surveyor) digest() string { return hex.EncodeToString(s.sum.Sum(nil)) }
-
-func (s *surveyor) region(file io.ReaderAt, from, to int64) error {
-	lines := history.NewLines(file, from, to).Cut(s.cuts)
-	s.end = from
-	for n := 0; ; n++ {
-		line, at, ended, err := lines.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if n%256 == 0 && s.ctx.Err() != nil {
-			return s.ctx.Err()
-		}
-		if !ended {
-			s.torn = true
-			return nil
-		}
-		s.take(line, at, lines.Size() == len(line))
-		s.line++
-		if err := lines.Write(s.sum, line); err != nil {
-			return err
-		}
-		s.sum.Write([]byte{'\n'})
-		s.end = lines.Offset()
-	}
-}
-
-func (s *surveyor) here(at int64) mark { return mark{at, s.line, s.digest()} }
+func (s *surveyor) here(at int64) mark { return mark{at, s.line} }
 
 // take looks at one line, whose number is s.line + 1.
-func (s *surveyor) take(line []byte, at int64, whole bool) {
-	keeps := false
-	if whole {
-		if own, ok := s.held.Own(line); ok {
-			line, keeps = own, true
-		}
-	}
-	o, exact, ok := history.ParseLine(line)
+func (s *surveyor) take(line []byte, at int64) {
+	o, _, ok := history.ParseLine(line)
 	if !ok {
 		return
 	}
 	r := recordOf(o, line)
-	if keeps && exact {
-		s.held.Keep(at, line, r)
-	}
 	r.offset, r.number = at, s.line+1
 	if o.Get("payload") != nil {
 		s.bare = false
@@ -212,7 +148,7 @@ func (s *surveyor) take(line []byte, at int64, whole bool) {
 	case r.isUser():
 		s.items = true
 		text := joined(r.payload.Get("content"))
-		s.users = append(s.users, waiting{r.number, s.digestOf(text), titleOf(text)})
+		s.users = append(s.users, typed{r.number, digestOf(text), titleOf(text)})
 		s.user = s.here(at)
 		if s.early.offset < 0 && !s.witnesses {
 			s.early = s.user
@@ -278,7 +214,7 @@ func (s *surveyor) event(r *record) {
 // on the line before, whose text was changed on its way.
 func (s *surveyor) claim(text string, number int32) {
 	s.witnesses = true
-	says := s.digestOf(text)
+	says := digestOf(text)
 	for i := len(s.users) - 1; i >= 0 && number-s.users[i].line <= recent; i-- {
 		if s.users[i].text == says {
 			s.claimed(i)
@@ -311,16 +247,15 @@ func titleOf(text string) string {
 	return history.FirstLine(plainText(text))
 }
 
-func (s *survey) digestOf(text string) string {
-	sum := sha256.New()
-	s.cuts.Write(sum, []byte(strings.TrimSpace(text)))
-	return string(sum.Sum(nil)[:12])
+func digestOf(text string) string {
+	sum := sha256.Sum256([]byte(strings.TrimSpace(text)))
+	return string(sum[:12])
 }
 
 // settle decides where this reading ends. A reply whose end is not here, and an item that an
 // event may still claim, wait, unless the file was quiet for long.
 func (s *surveyor) settle(quiet bool) {
-	s.limit, s.lines, s.hash = s.end, s.line, s.digest()
+	s.limit = s.end
 	if quiet {
 		return
 	}
@@ -334,7 +269,7 @@ func (s *surveyor) settle(quiet bool) {
 	}
 	for _, m := range waits {
 		if m.offset >= 0 && m.offset < s.limit {
-			s.limit, s.lines, s.hash = m.offset, m.line, m.hash
+			s.limit, s.waiting = m.offset, int(s.line-m.line)
 		}
 	}
 }

@@ -12,12 +12,12 @@ import (
 // tokens is a usage object as Codex writes it: the input with what was cached, the output with
 // the reasoning.
 type tokens struct {
-	Input     int64 `json:"i,omitempty"`
-	Cached    int64 `json:"c,omitempty"`
-	Written   int64 `json:"w,omitempty"`
-	Output    int64 `json:"o,omitempty"`
-	Reasoning int64 `json:"r,omitempty"`
-	Total     int64 `json:"t,omitempty"`
+	Input     int64
+	Cached    int64
+	Written   int64
+	Output    int64
+	Reasoning int64
+	Total     int64
 }
 
 func tokensOf(raw []byte) (tokens, bool) {
