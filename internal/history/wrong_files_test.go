@@ -10,6 +10,7 @@ import (
 
 	"sessiond/internal/history/claudecode"
 	"sessiond/internal/history/codex"
+	"sessiond/internal/history/geminicli"
 	"sessiond/internal/history/goose"
 	"sessiond/internal/history/historytest"
 	"sessiond/internal/history/openclaw"
@@ -22,7 +23,7 @@ import (
 )
 
 func programs(t *testing.T) []program {
-	return []program{ofPi(), ofClaudeCode(), ofCodex(), ofOpenClaw(), ofGoose(), ofOpencode(), ofSessiond(t)}
+	return []program{ofPi(), ofClaudeCode(), ofCodex(), ofOpenClaw(), ofGoose(), ofOpencode(), ofGeminiCLI(), ofSessiond(t)}
 }
 
 // The file has texts of 50 MiB and 65 MiB instead of these words.
@@ -261,6 +262,40 @@ func ofOpencode() program {
 			{kind: "a table missing", file: db, text: tables + `DROP TABLE part;`, says: "table"},
 			{kind: "a column missing", file: db, text: tables + `ALTER TABLE message DROP COLUMN data;`, says: "no tables of sessions, messages and parts as opencode makes them"},
 		},
+	}
+}
+
+func ofGeminiCLI() program {
+	const head = `{"sessionId":"22222222-0000-4000-8000-000000000001","projectHash":"334c","startTime":"2026-08-01T09:00:00.000Z","lastUpdated":"2026-08-01T09:00:00.000Z","kind":"main"}`
+	const file, old = "session-2026-08-01T09-00-22222222.jsonl", "session-2026-08-01T09-00-22222222.json"
+	const agent = "chats/22222222-0000-4000-8000-000000000001/22222222-0000-4000-8000-000000000001.jsonl"
+	say := func(id, text string) string {
+		return `{"id":"` + id + `","timestamp":"2026-08-01T09:00:01.000Z","type":"user","content":[{"text":` + quote(text) + `}]}`
+	}
+	document := func(messages ...string) string {
+		return strings.TrimSuffix(head, "}") + `,"messages":[` + strings.Join(messages, ",") + `]}`
+	}
+	return program{
+		source: geminicli.New(historytest.NoEnv, historytest.Later),
+		good:   wrong{file: "session-2026-08-01T08-00-33333333.jsonl", text: lines(strings.Replace(head, "22222222", "33333333", 1), say("1", fine))},
+		wrong: []wrong{
+			{kind: "an empty file", file: file, says: "empty"},
+			{kind: "a wrong first line", file: file, text: lines("hello", say("1", "a")), says: "no session of Gemini CLI"},
+			{kind: "half a line", file: file, text: lines(head, say("1", "a")) + `{"id":`},
+			{kind: "half a line", file: old, text: document(say("1", "a"))[:200], says: "no session of Gemini CLI"},
+			{kind: "invalid JSON in the middle", file: file, text: lines(head, say("1", "a"), `{"torn":`, say("2", "b")), says: "JSON", line: 3},
+			{kind: "invalid UTF-8", file: file, text: lines(head, say("1", "a"), strings.Replace(say("2", "X"), "X", "\xff\xfe", 1))},
+			{kind: "a line of 50 MB", file: file, text: lines(head, say("1", wide), say("2", "after"))},
+			{kind: "a record of 65 MiB", file: file, text: lines(head, say("1", huge), say("2", "after")), says: "64 MiB", line: 2},
+			{kind: "a record of 65 MiB", file: old, text: document(say("1", huge)), says: "64 MiB"},
+			{kind: "10,001 levels", file: file, text: lines(head, say("1", "a"), `{"id":"2","type":"user","content":`+deep+`}`, say("3", "b")), says: "JSON", line: 3},
+			{kind: "a cycle", file: agent, text: lines(strings.Replace(head, "main", "subagent", 1), say("1", "a"))},
+			{kind: "an orphan", file: strings.Replace(agent, "2222", "4444", 1), text: lines(strings.Replace(head, "main", "subagent", 1), say("1", "a"))},
+			{kind: "a name twice", file: file, text: lines(head, say("1", "a"), say("1", "another"), say("2", "b"))},
+			{kind: "an unknown type", file: file, text: lines(head, say("1", "a"), strings.Replace(say("2", "b"), `"user"`, `"dream"`, 1), `{"$dream":1}`), says: "not a line of Gemini CLI", line: 4},
+			{kind: "an unknown version", file: file, text: lines(strings.Replace(head, `"kind"`, `"version":9,"kind"`, 1), say("1", "a"))},
+		},
+		none: noDatabase,
 	}
 }
 

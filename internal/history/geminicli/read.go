@@ -298,7 +298,7 @@ func (o *compaction) overlay() history.Compaction {
 // link ties a sub-agent to the session that started it, when that is here.
 func (f *folded) link(in *history.Intake, c *history.Conversation) error {
 	id := parentOf(in.Found.Path)
-	if id == "" {
+	if id == "" || id == f.SessionID {
 		return nil
 	}
 	parent, err := in.Session(id)
@@ -308,6 +308,9 @@ func (f *folded) link(in *history.Intake, c *history.Conversation) error {
 	if parent == nil {
 		in.Await(id)
 		return nil
+	}
+	if circle, err := history.ComesFrom(in.Context(), in.Known, parent, c.Here); circle || err != nil {
+		return err
 	}
 	c.New.ParentID, c.New.ParentKind = parent.ID, session.ParentChild
 	err = in.Known.Entries(in.Context(), parent.ID, func(m *session.Message) bool {
