@@ -17,10 +17,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sessiond/internal/history"
-	"sessiond/internal/samples"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
-	"sessiond/internal/store/storetest"
+	"sessiond/internal/testkit/samples"
+	"sessiond/internal/testkit/storetest"
 	"sessiond/internal/tokens"
 	"sessiond/internal/touched"
 )

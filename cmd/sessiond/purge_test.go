@@ -9,7 +9,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
-	"sessiond/internal/store/storetest"
+	"sessiond/internal/testkit/storetest"
 )
 
 // A purge that was killed is finished by the next one, which may name the same session.

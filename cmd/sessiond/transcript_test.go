@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"testing"
 
-	"sessiond/internal/dialect/dialecttest"
-	"sessiond/internal/samples"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/dialecttest"
+	"sessiond/internal/testkit/samples"
 )
 
 // home is a user's home in which commands are run.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/dialecttest"
 )
 
 // turn is the answer of POST …/turns, as far as the test looks at it.

@@ -42,7 +42,7 @@ var never = [][2]string{
 }
 
 // onlyTests and the packages below them may be imported by tests alone.
-var onlyTests = []string{"internal/testkit", "internal/samples", "internal/history/historytest", "internal/store/storetest", "internal/arch"}
+var onlyTests = []string{"internal/testkit", "internal/arch"}
 
 // onlyHere says which packages may use a library that the rest must not come to depend on.
 var onlyHere = map[string][]string{
@@ -101,9 +101,9 @@ func TestCheckComplains(t *testing.T) {
 		{"contexts and search", "internal/contextmgr", "internal/search", false},
 		{"the command and anything", "cmd/sessiond", "internal/web/api", true},
 		{"the command as a library", "internal/web", "cmd/sessiond", false},
-		{"test kits in a program", "internal/search", "internal/store/storetest", false},
+		{"test kits in a program", "internal/search", "internal/testkit/storetest", false},
 		{"the API and the pages", "internal/web/api", "internal/web/pages", false},
-		{"samples in a program", "internal/history/pi", "internal/samples", false},
+		{"samples in a program", "internal/history/pi", "internal/testkit/samples", false},
 		{"what tests run in a program", "internal/history/pi", "internal/testkit/effort", false},
 		{"a package that no floor knows", "internal/novelty", "internal/session", false},
 	}

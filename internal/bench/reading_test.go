@@ -12,9 +12,9 @@ import (
 	"sessiond/internal/history/codex"
 	"sessiond/internal/history/openclaw"
 	"sessiond/internal/history/pi"
-	"sessiond/internal/samples"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit/samples"
 )
 
 // sink takes what an import brings and keeps nothing: what is left is the reading, and the

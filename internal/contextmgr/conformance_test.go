@@ -8,8 +8,8 @@ import (
 	"slices"
 	"testing"
 
-	"sessiond/internal/samples"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/samples"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"sessiond/internal/contextmgr"
-	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/dialecttest"
 
 	"pgregory.net/rapid"
 )

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"sessiond/internal/contextmgr"
-	"sessiond/internal/samples"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/samples"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -12,9 +12,9 @@ import (
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect"
-	"sessiond/internal/dialect/dialecttest"
-	"sessiond/internal/samples"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/dialecttest"
+	"sessiond/internal/testkit/samples"
 
 	"github.com/google/go-cmp/cmp"
 )

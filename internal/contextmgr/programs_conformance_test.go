@@ -17,9 +17,9 @@ import (
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/history"
 	"sessiond/internal/history/opencode"
-	"sessiond/internal/samples"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit/samples"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"sessiond/internal/dialect"
-	"sessiond/internal/samples"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/samples"
 )
 
 // recorded reads the lines of a program's history that a provider's form accepts.

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"sessiond/internal/samples"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit/samples"
 )
 
 func TestPruneConformance(t *testing.T) {

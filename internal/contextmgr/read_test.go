@@ -10,7 +10,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
-	"sessiond/internal/store/storetest"
+	"sessiond/internal/testkit/storetest"
 
 	"github.com/google/go-cmp/cmp"
 )

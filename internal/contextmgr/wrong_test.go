@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"sessiond/internal/contextmgr"
-	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/dialecttest"
 )
 
 func plain(role session.Role, text string) session.Message {

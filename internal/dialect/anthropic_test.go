@@ -10,8 +10,8 @@ import (
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect"
-	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/dialecttest"
 )
 
 // A conversation that began with OpenAI goes on with Anthropic and comes back: its texts, calls,

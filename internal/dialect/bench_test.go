@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"sessiond/internal/dialect"
-	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/dialecttest"
 )
 
 // conversation is 200 messages of an agent's: a question, a call, its result, an answer.

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"sessiond/internal/dialect"
-	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/dialecttest"
 )
 
 func list(t *testing.T, messages string) []json.RawMessage {

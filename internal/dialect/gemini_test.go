@@ -10,9 +10,9 @@ import (
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect"
-	"sessiond/internal/dialect/dialecttest"
-	"sessiond/internal/samples"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/dialecttest"
+	"sessiond/internal/testkit/samples"
 )
 
 // histories reads the sessions of a program: of each line, what pick gives of it, if anything.

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"sessiond/internal/export"
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit/historytest"
 )
 
 const oddIDs = `{"type":"session","version":3,"id":"odd","timestamp":"2026-01-02T09:00:00.000Z","cwd":"/home/dev"}

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"sessiond/internal/export"
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/redact"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit/historytest"
 	"sessiond/internal/transcript"
 )
 

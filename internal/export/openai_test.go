@@ -6,10 +6,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/export"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit/dialecttest"
 )
 
 // Wherever the results of calls stand, also when more lies between than is waited for, what is

@@ -13,16 +13,16 @@ import (
 	"time"
 
 	"sessiond/internal/dialect"
-	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/export"
 	"sessiond/internal/history"
 	"sessiond/internal/history/goose"
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/history/pi"
-	"sessiond/internal/samples"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
-	"sessiond/internal/store/storetest"
+	"sessiond/internal/testkit/dialecttest"
+	"sessiond/internal/testkit/historytest"
+	"sessiond/internal/testkit/samples"
+	"sessiond/internal/testkit/storetest"
 	"sessiond/internal/tokens"
 )
 

@@ -16,7 +16,7 @@ import (
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
-	"sessiond/internal/store/storetest"
+	"sessiond/internal/testkit/storetest"
 )
 
 // home is a host on which pi is used, and a follower of it. Its clock jumps over short waits,

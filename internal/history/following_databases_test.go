@@ -8,8 +8,8 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/goose"
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/history/opencode"
+	"sessiond/internal/testkit/historytest"
 )
 
 // Of a program that keeps its sessions in a database each is a file here, whose lines are statements.

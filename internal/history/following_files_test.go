@@ -10,9 +10,9 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/history/claudecode"
 	"sessiond/internal/history/codex"
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/history/openclaw"
 	"sessiond/internal/history/pi"
+	"sessiond/internal/testkit/historytest"
 )
 
 func writers() []*writer {

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"sessiond/internal/history"
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/testkit/effort"
+	"sessiond/internal/testkit/historytest"
 )
 
 // TestFollowing claims what historytest.Followed does of each program, whatever its program does

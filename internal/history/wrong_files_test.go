@@ -12,14 +12,14 @@ import (
 	"sessiond/internal/history/codex"
 	"sessiond/internal/history/geminicli"
 	"sessiond/internal/history/goose"
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/history/openclaw"
 	"sessiond/internal/history/opencode"
 	"sessiond/internal/history/pi"
 	own "sessiond/internal/history/sessiond"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
-	"sessiond/internal/store/storetest"
+	"sessiond/internal/testkit/historytest"
+	"sessiond/internal/testkit/storetest"
 )
 
 func programs(t *testing.T) []program {

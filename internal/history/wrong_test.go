@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"sessiond/internal/history"
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/testkit/effort"
+	"sessiond/internal/testkit/historytest"
 )
 
 // wrongs are the kinds of wrong input that every program's history is tried with.

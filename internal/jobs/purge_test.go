@@ -15,7 +15,7 @@ import (
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
-	"sessiond/internal/store/storetest"
+	"sessiond/internal/testkit/storetest"
 )
 
 // place is a store and its index in real files, with a purger over both.

@@ -12,7 +12,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
-	"sessiond/internal/store/storetest"
+	"sessiond/internal/testkit/storetest"
 )
 
 // namer is a model that names conversations; meanwhile runs while it is at work.

@@ -11,7 +11,7 @@ import (
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
-	"sessiond/internal/store/storetest"
+	"sessiond/internal/testkit/storetest"
 )
 
 // told is a conversation in a store: the prices stand in the fifth message, and on a branch

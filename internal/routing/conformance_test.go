@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sessiond/internal/routing"
-	"sessiond/internal/samples"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/samples"
 )
 
 // confCase is one case of session behaviour; docs/keys.md names where the rules come from.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"sessiond/internal/samples"
+	"sessiond/internal/testkit/samples"
 )
 
 // heldOut gives texts by kind that no weight was fitted with.

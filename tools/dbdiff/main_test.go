@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"sessiond/internal/store/storetest"
+	"sessiond/internal/testkit/storetest"
 )
 
 // Two files with the same sessions under other ids and row numbers are equal; a changed part, a

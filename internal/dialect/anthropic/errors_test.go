@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"sessiond/internal/dialect/anthropic"
-	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/dialecttest"
 )
 
 func TestWrongInputIsNamedByItsPath(t *testing.T) {

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"sessiond/internal/dialect/anthropic"
-	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/dialecttest"
 )
 
 // message builds what came in another form.

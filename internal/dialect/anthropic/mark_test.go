@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"sessiond/internal/dialect/anthropic"
-	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/dialecttest"
 )
 
 // A border's mark goes on the last block before it that can carry one, once, and the caller's

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"sessiond/internal/dialect/anthropic"
-	"sessiond/internal/dialect/dialecttest"
+	"sessiond/internal/testkit/dialecttest"
 )
 
 func list(t testing.TB, array string) []json.RawMessage {

@@ -11,10 +11,10 @@ import (
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect/anthropic"
-	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/dialect/wire"
-	"sessiond/internal/samples"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/dialecttest"
+	"sessiond/internal/testkit/samples"
 )
 
 // transcripts gives the entries of the wire that real transcripts of Claude Code hold, by file,

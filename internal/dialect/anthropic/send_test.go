@@ -7,9 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sessiond/internal/dialect/anthropic"
-	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/dialecttest"
 )
 
 // ref numbers messages as a store would.

@@ -6,8 +6,8 @@ import (
 	"pgregory.net/rapid"
 
 	"sessiond/internal/dialect/anthropic"
-	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/dialecttest"
 )
 
 // anyContext generates conversations of this form and of others, mixed.

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/dialect/gemini"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/dialecttest"
 )
 
 func TestWrongInputIsNamedByItsPath(t *testing.T) {

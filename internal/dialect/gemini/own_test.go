@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/dialect/gemini"
+	"sessiond/internal/testkit/dialecttest"
 )
 
 // A part in both spellings is none that its columns give back: it keeps its own JSON, but not

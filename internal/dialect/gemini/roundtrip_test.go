@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
-	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/dialect/gemini"
+	"sessiond/internal/testkit/dialecttest"
 )
 
 func list(t testing.TB, array string) []json.RawMessage {

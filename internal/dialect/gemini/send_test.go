@@ -7,10 +7,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/dialect/gemini"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/dialecttest"
 )
 
 // ref numbers messages as a store would.

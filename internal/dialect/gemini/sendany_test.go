@@ -7,10 +7,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/dialect/gemini"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/dialecttest"
 )
 
 func models() []string {

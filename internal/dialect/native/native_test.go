@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/dialect/native"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/dialecttest"
 )
 
 func decode(t testing.TB, message string) (session.Message, error) {

@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"sessiond/internal/contextmgr"
-	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/dialect/openaichat"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/dialecttest"
 )
 
 func models() []string {

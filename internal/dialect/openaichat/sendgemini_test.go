@@ -6,10 +6,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/dialect/openaichat"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/dialecttest"
 )
 
 // Google's API in OpenAI's form takes a call's thought signature back where it gave it; any

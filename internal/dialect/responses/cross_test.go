@@ -12,13 +12,13 @@ import (
 	"pgregory.net/rapid"
 
 	"sessiond/internal/dialect/anthropic"
-	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/dialect/gemini"
 	"sessiond/internal/dialect/openaichat"
 	"sessiond/internal/dialect/responses"
 	"sessiond/internal/dialect/wire"
-	"sessiond/internal/samples"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/dialecttest"
+	"sessiond/internal/testkit/samples"
 )
 
 // said is what must survive every change of form: texts, calls and results, in order.

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/dialect/responses"
 	"sessiond/internal/dialect/wire"
-	"sessiond/internal/samples"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/dialecttest"
+	"sessiond/internal/testkit/samples"
 )
 
 // codexItems gives the items of a rollout: the payloads of its response_item lines, or of a file

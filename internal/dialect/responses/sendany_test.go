@@ -9,10 +9,10 @@ import (
 	"pgregory.net/rapid"
 
 	"sessiond/internal/contextmgr"
-	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/dialect/responses"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/dialecttest"
 )
 
 // accepted sends a context, and asks the validator.

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/dialect/responses"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/dialecttest"
 )
 
 // message builds what came in another form.

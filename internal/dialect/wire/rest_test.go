@@ -51,9 +51,16 @@ func TestEqualComparesNumbersAsTheyAreWritten(t *testing.T) {
 		a, b string
 		want bool
 	}{
-		{`1`, ` 1 `, true}, {`1`, `1.0`, false}, {`12345678901234567890`, `12345678901234567891`, false},
-		{`[1,{"a":[]}]`, `[ 1, {"a":[ ]} ]`, true}, {`[1,2]`, `[2,1]`, false}, {`{"a":1,"b":2}`, `{"b":2,"a":1}`, true},
-		{`{"a":1}`, `{"a":1,"b":2}`, false}, {`{"a":1,"b":2}`, `{"a":1}`, false}, {`null`, `{}`, false}, {`"a"`, `"\u0061"`, true},
+		{`1`, ` 1 `, true},
+		{`1`, `1.0`, false},
+		{`12345678901234567890`, `12345678901234567891`, false},
+		{`[1,{"a":[]}]`, `[ 1, {"a":[ ]} ]`, true},
+		{`[1,2]`, `[2,1]`, false},
+		{`{"a":1,"b":2}`, `{"b":2,"a":1}`, true},
+		{`{"a":1}`, `{"a":1,"b":2}`, false},
+		{`{"a":1,"b":2}`, `{"a":1}`, false},
+		{`null`, `{}`, false},
+		{`"a"`, `"\u0061"`, true},
 	} {
 		if wire.Equal([]byte(c.a), []byte(c.b)) != c.want {
 			t.Errorf("%s and %s: want %v", c.a, c.b, c.want)

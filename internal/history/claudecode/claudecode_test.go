@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"sessiond/internal/history/claudecode"
-	"sessiond/internal/history/historytest"
+	"sessiond/internal/testkit/historytest"
 )
 
 // house is a store with an importer of Claude Code's transcripts, all of which have been quiet for long.

@@ -7,8 +7,8 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/claudecode"
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/historytest"
 )
 
 const id = "9a000000-0000-4000-8000-000000000001"

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"sessiond/internal/history/claudecode"
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/historytest"
 )
 
 const other = "9a000000-0000-4000-8000-000000000002"

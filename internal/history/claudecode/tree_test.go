@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"sessiond/internal/history/claudecode"
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/historytest"
 )
 
 // Calls that run side by side hang their results beside one another; the path holds them all.

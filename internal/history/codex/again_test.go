@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"sessiond/internal/history/codex"
-	"sessiond/internal/history/historytest"
-	"sessiond/internal/samples"
+	"sessiond/internal/testkit/historytest"
+	"sessiond/internal/testkit/samples"
 )
 
 func TestPiecesGiveTheWhole(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"sessiond/internal/dialect"
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/historytest"
 )
 
 // Exported in the provider's form, a session gives back the items of its rollout, each as it

@@ -10,8 +10,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"sessiond/internal/history/codex"
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/historytest"
 )
 
 const header = `{"timestamp":"2026-03-01T10:00:00.000Z","type":"session_meta","payload":{"id":"one","timestamp":"2026-03-01T10:00:00.000Z","cwd":"/proj","cli_version":"0.106.0","source":"cli","model_provider":"openai"}}`

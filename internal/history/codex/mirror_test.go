@@ -9,8 +9,8 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/codex"
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/historytest"
 )
 
 const threadsTable = `CREATE TABLE threads (id TEXT PRIMARY KEY, rollout_path TEXT NOT NULL, created_at INTEGER NOT NULL DEFAULT 0, title TEXT NOT NULL,

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"sessiond/internal/history/codex"
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/historytest"
 )
 
 func meta(id, more string) string {

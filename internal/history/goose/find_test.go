@@ -9,7 +9,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/goose"
-	"sessiond/internal/history/historytest"
+	"sessiond/internal/testkit/historytest"
 )
 
 func TestGoosePlaces(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"sessiond/internal/history/goose"
-	"sessiond/internal/history/historytest"
+	"sessiond/internal/testkit/historytest"
 )
 
 const (

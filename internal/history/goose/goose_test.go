@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"sessiond/internal/history/goose"
-	"sessiond/internal/history/historytest"
+	"sessiond/internal/testkit/historytest"
 )
 
 // house is a store with an importer of Goose's databases and files.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/historytest"
 )
 
 // large is the size of a large row in bytes.

@@ -6,7 +6,7 @@ import (
 
 	_ "modernc.org/sqlite" // makes the databases
 
-	"sessiond/internal/history/historytest"
+	"sessiond/internal/testkit/historytest"
 )
 
 const conversations = `

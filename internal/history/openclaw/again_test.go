@@ -12,9 +12,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"sessiond/internal/history"
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/history/openclaw"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/historytest"
 )
 
 const header = `{"type":"session","version":3,"id":"one","timestamp":"2026-01-02T09:00:00.000Z","cwd":"/home/dev"}`

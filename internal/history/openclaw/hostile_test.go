@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"sessiond/internal/history"
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/history/openclaw"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit/effort"
+	"sessiond/internal/testkit/historytest"
 )
 
 // What cannot be read is told with file and line, and everything else comes in.

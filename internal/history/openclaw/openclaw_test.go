@@ -9,11 +9,11 @@ import (
 	_ "modernc.org/sqlite"
 
 	"sessiond/internal/history"
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/history/openclaw"
-	"sessiond/internal/samples"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit/historytest"
+	"sessiond/internal/testkit/samples"
 )
 
 // house is a store with an importer of OpenClaw's transcripts and databases.

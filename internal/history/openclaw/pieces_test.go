@@ -10,9 +10,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/history/openclaw"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/historytest"
 )
 
 // Whatever a transcript holds, its records add up, and importing it in pieces gives the same

@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sessiond/internal/history"
-	"sessiond/internal/history/historytest"
-	"sessiond/internal/samples"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/historytest"
+	"sessiond/internal/testkit/samples"
 )
 
 // expected is what expected.json says of a transcript.

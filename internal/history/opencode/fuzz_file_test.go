@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/history/opencode"
+	"sessiond/internal/testkit/historytest"
 )
 
 // What opencode exports, and the flat list of a share.

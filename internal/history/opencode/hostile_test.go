@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/historytest"
 )
 
 // large is the size of a large row in bytes.

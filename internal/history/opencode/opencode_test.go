@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/history/opencode"
+	"sessiond/internal/testkit/historytest"
 )
 
 // house is a store with an importer of opencode's databases and files, at a time of its own.

@@ -12,10 +12,10 @@ import (
 	"pgregory.net/rapid"
 
 	"sessiond/internal/history"
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit/historytest"
 )
 
 const header = `{"type":"session","version":3,"id":"one","timestamp":"2026-01-02T09:00:00.000Z","cwd":"/home/dev"}`

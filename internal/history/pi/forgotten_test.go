@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"sessiond/internal/history"
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/historytest"
 )
 
 // without is a store from which a session is gone, as if an older backup had been put in its place.

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"sessiond/internal/history"
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/historytest"
 )
 
 const copyOf = "copied from the session it was forked from"

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"sessiond/internal/history"
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/testkit/effort"
+	"sessiond/internal/testkit/historytest"
 )
 
 // collector is a reader's other side without a store: it keeps nothing but counts.

@@ -3,9 +3,9 @@ package pi_test
 import (
 	"testing"
 
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/historytest"
 )
 
 // house is a store with an importer of pi's files.

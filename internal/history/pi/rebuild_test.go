@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sessiond/internal/history/historytest"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/historytest"
 )
 
 // Every field of every line must be found again in the rows: the line is built anew from

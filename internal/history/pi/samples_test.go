@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sessiond/internal/history"
-	"sessiond/internal/history/historytest"
-	"sessiond/internal/samples"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/historytest"
+	"sessiond/internal/testkit/samples"
 )
 
 // facts are what a file of the samples must give, by the samples' own README.

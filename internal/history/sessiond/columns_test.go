@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"sessiond/internal/store"
-	"sessiond/internal/store/storetest"
+	"sessiond/internal/testkit/storetest"
 )
 
 // keysOf lists the names that a line's fields have.

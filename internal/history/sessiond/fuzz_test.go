@@ -11,10 +11,10 @@ import (
 
 	"sessiond/internal/dialect"
 	"sessiond/internal/history"
-	"sessiond/internal/history/historytest"
 	own "sessiond/internal/history/sessiond"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit/historytest"
 )
 
 // everyKind gives exports that hold lines of every kind.

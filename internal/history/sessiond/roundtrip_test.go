@@ -21,7 +21,7 @@ import (
 	"sessiond/internal/redact"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
-	"sessiond/internal/store/storetest"
+	"sessiond/internal/testkit/storetest"
 	"sessiond/internal/tokens"
 	"sessiond/internal/touched"
 )

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"sessiond/internal/dialect/dialecttest"
+	"sessiond/internal/testkit/dialecttest"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"sessiond/internal/store"
-	"sessiond/internal/store/storetest"
+	"sessiond/internal/testkit/storetest"
 )
 
 // A copy cannot be told from a database that store.Open made, but by its identity, which no two share.

@@ -6,9 +6,9 @@ import (
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect"
-	"sessiond/internal/dialect/dialecttest"
 	"sessiond/internal/session"
 	"sessiond/internal/summarize"
+	"sessiond/internal/testkit/dialecttest"
 	"sessiond/internal/tokens"
 )
 

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"sessiond/internal/samples"
+	"sessiond/internal/testkit/samples"
 )
 
 // Sample gives the path of the one file or folder of the samples that matches parts, below the
