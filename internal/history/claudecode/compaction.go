@@ -50,12 +50,9 @@ func (r *reader) summary(st *stream, w *row, at place) error {
 	for _, key := range st.withdrawn {
 		c.Replaced = append(c.Replaced, history.Replaced{Messages: []history.Place{{Key: key}}})
 	}
-	if err := r.put(st, w, at, decoded{overlay: &c, messages: func() ([]session.Message, bool) {
-		return []session.Message{{Kind: session.KindMarker, Role: session.User, Origin: session.Program, Parts: []session.Part{session.TextPart(text)}}}, true
-	}}); err != nil {
-		return err
-	}
-	return r.speaks(st)
+	m := inUsersRole(session.KindMarker, session.Program, text)
+	m.InContext = false
+	return r.put(st, w, at, decoded{overlay: &c, messages: []session.Message{m}})
 }
 
 // overlay is one that a row makes and that ends with it.
@@ -101,7 +98,7 @@ func (st *stream) retract(w *row, names []string) *history.Compaction {
 }
 
 // superseded retracts what the rows of a reply supersede, but for rows of the reply itself.
-func (r *reader) superseded(st *stream, rows []*row) *history.Compaction {
+func (st *stream) superseded(rows []*row) *history.Compaction {
 	var names []string
 	for _, w := range rows {
 		names = append(names, uuids(w.Get("supersedesUuids"))...)
@@ -122,8 +119,7 @@ func (o *reply) supersededBy(w *row) bool {
 	return slices.ContainsFunc(o.rows, func(before *row) bool { return slices.Contains(names, before.uuid) })
 }
 
-// mostWithdrawn bounds the rows that one row takes out of the context, and those that are
-// remembered for a compaction that keeps some of them.
+// mostWithdrawn bounds the rows that one row takes out of the context.
 const mostWithdrawn = 1000
 
 // withdraw notes which messages the model no longer sees: nothing takes their place. A reply goes
@@ -138,7 +134,6 @@ func (st *stream) withdraw(names []string) []history.Replaced {
 		pieces = append(pieces, history.Replaced{Messages: []history.Place{{Key: name}}})
 		st.withdrawn = append(st.withdrawn, name)
 	}
-	st.withdrawn = st.withdrawn[max(0, len(st.withdrawn)-mostWithdrawn):]
 	return pieces
 }
 
@@ -147,8 +142,9 @@ func uuids(raw []byte) []string {
 	elements, _ := history.Elements(raw)
 	var names []string
 	for _, e := range elements[:min(len(elements), mostWithdrawn)] {
-		if text, _ := history.Text(e); text != "" && !slices.Contains(names, plain(text)) {
-			names = append(names, plain(text))
+		text, _ := history.Text(e)
+		if name := plain(text); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	return names

@@ -1,6 +1,7 @@
 package claudecode
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"strings"
@@ -11,21 +12,16 @@ import (
 
 // decoded tells what a row becomes.
 type decoded struct {
-	messages func() ([]session.Message, bool) // false: they are not as they should be, the rows are kept raw
+	messages []session.Message
+	said     func() ([]session.Message, bool) // instead of messages; false: they are not as they should be
 	rows     []*row                           // of a reply; nil: the one row
-	passed   bool                             // what follows the row's parent goes on behind the row
-	raw      bool
-	own      bool                // it has no name that another session may know
+	behind   bool                             // what follows the row's parent goes on behind the row
+	own      bool                             // no other session may have it
+	problem  string
 	overlay  *history.Compaction // that begins with it
 }
 
-// kept is a row out of the context, with its words, if it has some. One of an unknown kind is raw.
-func kept(kind session.Kind, text string) decoded {
-	return decoded{raw: kind == session.KindUnknown, messages: func() ([]session.Message, bool) {
-		return []session.Message{aside(kind, text)}, true
-	}}
-}
-
+// aside is a message out of the context, with its words, if it has some.
 func aside(kind session.Kind, text string) session.Message {
 	m := session.Message{Kind: kind, Origin: session.Program, Display: kind != session.KindCustom}
 	if text != "" {
@@ -34,28 +30,48 @@ func aside(kind session.Kind, text string) session.Message {
 	return m
 }
 
+// inUsersRole is a message of a text that the model sees as the user's.
+func inUsersRole(kind session.Kind, origin session.Origin, text string) session.Message {
+	return session.Message{
+		Kind: kind, Role: session.User, Origin: origin, InContext: text != "", Display: kind == session.KindMessage, Parts: []session.Part{session.TextPart(text)},
+	}
+}
+
 // put adds the messages of a row behind another one.
 func (r *reader) put(st *stream, w *row, at place, d decoded) error {
 	key, err := r.nameInOrigin(st, w)
 	if err != nil {
 		return err
 	}
-	if d.passed {
-		st.pass(at, key)
+	if d.behind && at.key != "" {
+		st.onward[at.key] = key
 	}
 	st.become(key, at)
 	st.stands[w.uuid] = key
-	return st.Add(history.Entry{
+	err = st.Add(history.Entry{
 		Key: key, Parent: at.key, At: w.offset, Line: w.number, Records: max(len(d.rows), 1), Own: d.own,
 		Decode: func() (history.Decoded, error) { return r.decode(st, w, at, d), nil },
 	})
+	if err != nil || st.Silent == "" || d.own || w.kind != typeUser && w.kind != typeAssistant {
+		return err
+	}
+	found, _, err := st.Find(key)
+	if found.Session == "" { // the session says something of its own
+		st.Silent = ""
+	}
+	return err
+}
+
+// become makes a message, of a row with its name, the tip.
+func (st *stream) become(key string, at place) {
+	st.stands[key], st.before[key], st.tip = key, at.key, key
 }
 
 // decode makes the messages of a row. The last one has the row's name.
 func (r *reader) decode(st *stream, w *row, at place, d decoded) history.Decoded {
-	out := history.Decoded{Raw: d.raw}
+	out := history.Decoded{Problem: d.problem}
 	add := func(m session.Message, of *row, name string) {
-		st.begin(&m, of)
+		st.describe(&m, of)
 		m.ExternalID, m.CreatedAt = name, of.at
 		m.Extra = r.rest(of, &m, at)
 		if m.Dialect == "" {
@@ -64,22 +80,21 @@ func (r *reader) decode(st *stream, w *row, at place, d decoded) history.Decoded
 		out.Messages = append(out.Messages, history.Message{Message: m})
 		at = place{key: name}
 	}
-	messages, ok := d.messages()
-	if !ok {
-		rows := d.rows
-		if len(rows) == 0 {
-			rows = []*row{w}
+	messages := d.messages
+	if d.said != nil {
+		var ok bool
+		if messages, ok = d.said(); !ok {
+			out.Problem = "a message that is not as it should be; kept raw"
+			if w.kind == typeAssistant {
+				out.Problem = "a reply that is not as it should be; kept raw"
+			}
+			for _, of := range d.rows[:max(len(d.rows)-1, 0)] {
+				add(aside(session.KindUnknown, ""), of, of.uuid)
+			}
+			messages = []session.Message{aside(session.KindUnknown, "")}
 		}
-		out.Raw, out.Problem = true, "a message that is not as it should be; kept raw"
-		if w.kind == typeAssistant {
-			out.Problem = "a reply that is not as it should be; kept raw"
-		}
-		for _, of := range rows[:len(rows)-1] {
-			add(aside(session.KindUnknown, ""), of, of.uuid)
-		}
-		add(aside(session.KindUnknown, ""), rows[len(rows)-1], "")
-		return out
 	}
+	out.Raw = (d.said == nil || out.Problem != "") && messages[0].Kind == session.KindUnknown
 	for i, m := range messages {
 		name := ""
 		if i < len(messages)-1 {
@@ -161,8 +176,8 @@ func (r *reader) close(st *stream) error {
 	named := *last // a reply has the time of its first row, and the rest of its last
 	named.at, named.parent = open.rows[0].at, open.rows[0].parent
 	err := r.put(st, &named, open.at, decoded{
-		rows: open.rows, passed: goesOn, overlay: r.superseded(st, open.rows),
-		messages: func() ([]session.Message, bool) { return r.reply(open.rows) },
+		rows: open.rows, behind: goesOn, overlay: st.superseded(open.rows),
+		said: func() ([]session.Message, bool) { return r.reply(open.rows) },
 	})
 	if err != nil {
 		return err
@@ -176,7 +191,7 @@ func (r *reader) close(st *stream) error {
 		}
 	}
 	r.charge(st, open)
-	return r.speaks(st)
+	return nil
 }
 
 // reply decodes the rows of a response.
@@ -261,8 +276,7 @@ func (r *reader) user(st *stream, w *row, at place) error {
 		}
 		delete(st.called, call)
 	}
-	ofPerson := st == r.main && r.agent == ""
-	if err := r.put(st, w, at, decoded{passed: says == saysResult || w.flag("isMeta"), messages: func() ([]session.Message, bool) {
+	return r.put(st, w, at, decoded{behind: says == saysResult || w.flag("isMeta"), said: func() ([]session.Message, bool) {
 		messages, ok := r.said(w.message.JSONAs(w.Get("message")))
 		for i := range messages {
 			m := &messages[i]
@@ -272,17 +286,14 @@ func (r *reader) user(st *stream, w *row, at place) error {
 			}
 			m.Origin, m.Display = session.Program, !w.flag("isMeta")
 			switch {
-			case says == saysPerson && ofPerson:
+			case says == saysPerson && r.isTrunk(st):
 				m.Origin = session.Person
 			case says == saysShell:
 				m.Kind, m.Origin = session.KindBash, session.Person
 			}
 		}
 		return messages, ok
-	}}); err != nil {
-		return err
-	}
-	return r.speaks(st)
+	}})
 }
 
 // timeResults adds to results of tools how long they took: what the program says, else the time
@@ -309,77 +320,61 @@ func (w *row) timeResults(m *session.Message, took map[string]int64) {
 
 // system decodes a note of the program.
 func (r *reader) system(st *stream, w *row, at place) error {
-	text, subtype := plain(w.String("content")), w.String("subtype")
-	d := kept(session.KindMarker, text)
-	d.passed = true
+	kind, text, subtype := session.KindMarker, plain(w.String("content")), w.String("subtype")
+	orSubtype := cmp.Or(text, strings.TrimSpace(strings.ReplaceAll(subtype, "_", " ")))
+	d := decoded{behind: true}
 	switch subtype {
 	case "compact_boundary":
-		st.cut = newCut(w)
-		return r.put(st, w, at, decoded{messages: func() ([]session.Message, bool) {
-			m := aside(session.KindMarker, text)
-			m.Display = false
-			return []session.Message{m}, true
-		}})
+		st.cut, d.behind = newCut(w), false
 	case "turn_duration", "stop_hook_summary", "bridge_status":
-		d = kept(session.KindCustom, text)
+		kind = session.KindCustom
 	case "local_command":
 		if command := commandOf(text); command != "" {
-			d = kept(session.KindMarker, command)
+			text = command
 		}
 	case "api_error":
 		failure, _ := history.Fields(w.Get("error"))
-		d = kept(session.KindMarker, strings.TrimSpace("API error "+plain(failure.String("message"))))
-	case "microcompact_boundary", "model_refusal_fallback", "api_refusal", "informational", "away_summary", "error", "session_start", "":
-		if text == "" {
-			d = kept(session.KindMarker, strings.TrimSpace(strings.ReplaceAll(subtype, "_", " ")))
-		}
-	default:
-		d = kept(session.KindUnknown, text)
-	}
-	d.passed = true
-	switch subtype {
+		text = strings.TrimSpace("API error " + plain(failure.String("message")))
 	case "microcompact_boundary":
-		d.overlay = st.cleared(w)
+		text, d.overlay = orSubtype, st.cleared(w)
 	case "model_refusal_fallback", "api_refusal":
-		d.overlay = st.retract(w, uuids(w.Get("retractedMessageUuids")))
+		text, d.overlay = orSubtype, st.retract(w, uuids(w.Get("retractedMessageUuids")))
+	case "informational", "away_summary", "error", "session_start", "":
+		text = orSubtype
+	default:
+		kind = session.KindUnknown
 	}
+	m := aside(kind, text)
+	m.Display = m.Display && subtype != "compact_boundary"
+	d.messages = []session.Message{m}
 	return r.put(st, w, at, d)
 }
 
 // attachment decodes text that the program put into the context, or a record of its own.
 func (r *reader) attachment(st *stream, w *row, at place) error {
 	a, _ := history.Fields(w.Get("attachment"))
-	d := decoded{passed: true}
-	inContext := func(text string, kind session.Kind, origin session.Origin) {
-		d.messages = func() ([]session.Message, bool) {
-			return []session.Message{{
-				Kind: kind, Role: session.User, Origin: origin, InContext: text != "", Display: kind == session.KindMessage, Parts: []session.Part{session.TextPart(text)},
-			}}, true
-		}
-	}
+	m := aside(session.KindCustom, "")
 	switch a.String("type") {
 	case "queued_command":
 		text, origin := plain(promptOf(a)), session.Program
 		from, _ := history.Fields(a.Get("origin"))
-		if by := from.String("kind"); speakerOf(text) == saysPerson && (by == "" || by == "human") && a.String("commandMode") != "task-notification" && r.agent == "" && st == r.main {
+		by := from.String("kind")
+		if r.isTrunk(st) && speakerOf(text) == saysPerson && (by == "" || by == "human") && a.String("commandMode") != "task-notification" {
 			origin = session.Person
 		}
-		inContext(text, session.KindMessage, origin)
+		m = inUsersRole(session.KindMessage, origin, text)
 	case "file", "nested_memory", "edited_text_file", "hook_additional_context", "skill_listing", "invoked_skills", "deferred_tools_delta",
 		"mcp_instructions_delta", "agent_listing_delta", "plan_mode", "plan_mode_exit", "task_reminder", "todo_reminder", "date_change",
 		"compact_file_reference", "task_status", "read_truncation_notice", "dynamic_skill", "auto_mode", "ultra_effort_enter",
 		"ultra_effort_exit", "total_tokens_reminder", "batching_reminder_sent", "silent_turn_reminder":
 		if text := readable(a); text != "" {
-			inContext(text, session.KindCustomMessage, session.Program)
-		} else {
-			d.messages = kept(session.KindCustom, "").messages
+			m = inUsersRole(session.KindCustomMessage, session.Program, text)
 		}
 	case "hook_success", "hook_non_blocking_error", "hook_blocking_error", "command_permissions", "goal_status", "budget_usd":
-		d.messages = kept(session.KindCustom, "").messages
 	default:
-		d.messages, d.raw = kept(session.KindUnknown, "").messages, true
+		m = aside(session.KindUnknown, "")
 	}
-	return r.put(st, w, at, d)
+	return r.put(st, w, at, decoded{messages: []session.Message{m}, behind: true})
 }
 
 // promptOf gives what a person typed while a turn ran.

@@ -206,10 +206,11 @@ func (r *reader) handle(st *stream, w *row) error {
 	case typeAttachment:
 		return r.attachment(st, w, at)
 	}
-	d := kept(session.KindUnknown, "")
-	d.passed = true
-	return r.put(st, w, at, d)
+	return r.put(st, w, at, decoded{messages: []session.Message{aside(session.KindUnknown, "")}, behind: true})
 }
+
+// isTrunk tells whether a conversation is a person's, not a sub-agent's.
+func (r *reader) isTrunk(st *stream) bool { return st == r.main && r.agent == "" }
 
 // attach finds the message that a row follows. Rows that hang on its parent, and lie before what
 // comes after, lie before this one, too.
@@ -260,13 +261,6 @@ func (st *stream) last(key string) string {
 		st.onward[key] = end // the next search is shorter
 	}
 	return end
-}
-
-// pass lets what follows a message go on behind a row that hangs on it.
-func (st *stream) pass(at place, key string) {
-	if at.key != "" {
-		st.onward[at.key] = key
-	}
 }
 
 // reply gathers the rows of one response.
@@ -416,39 +410,26 @@ func (r *reader) progress(st *stream, w *row, at place) error {
 
 // verbatim keeps a line that is no row.
 func (r *reader) verbatim(l history.FileLine, why string) error {
-	if err := r.flush(); err != nil {
-		return err
-	}
-	r.in.At(l.At, l.End)
-	st, at := r.main, place{key: r.main.tip}
-	key := r.nameOf(l.Bytes)
-	st.pass(at, key)
-	st.become(key, at)
-	created := r.lastAt
-	return st.Add(history.Entry{Key: key, Parent: at.key, At: l.At, Line: l.Number, Own: true, Decode: func() (history.Decoded, error) {
-		m := history.Message{Message: history.Verbatim(l.Bytes, why)}
-		m.CreatedAt, m.Dialect = created, string(session.SourceClaudeCode)
-		return history.Decoded{Messages: []history.Message{m}, Raw: true, Problem: why + "; kept raw"}, nil
-	}})
+	w := &row{number: l.Number, offset: l.At, end: l.End, at: r.lastAt}
+	return r.aside(w, l.Bytes, "", decoded{messages: []session.Message{history.Verbatim(l.Bytes, why)}, problem: why + "; kept raw"})
 }
 
 // revision keeps a row whose name another one has.
 func (r *reader) revision(w *row) error {
+	return r.aside(w, w.JSON(), "another row has its name", decoded{messages: []session.Message{aside(session.KindUnknown, "")}})
+}
+
+// aside puts what is no row of the chain behind the file's newest message.
+func (r *reader) aside(w *row, line []byte, note string, d decoded) error {
 	if err := r.flush(); err != nil {
 		return err
 	}
 	r.in.At(w.offset, w.end)
-	return r.putUnnamed(r.main, w, "another row has its name", kept(session.KindUnknown, ""))
+	return r.putUnnamed(r.main, w, line, note, d)
 }
 
 // putUnnamed puts a row that has no name of its own behind the tip. What follows goes on behind it.
-func (r *reader) putUnnamed(st *stream, w *row, note string, d decoded) error {
-	at := place{key: st.tip, note: note}
-	w.uuid, d.own, d.passed = r.nameOf(w.JSON()), true, true
-	return r.put(st, w, at, d)
-}
-
-// become makes a message, of a row with its name, the tip.
-func (st *stream) become(key string, at place) {
-	st.stands[key], st.before[key], st.tip = key, at.key, key
+func (r *reader) putUnnamed(st *stream, w *row, line []byte, note string, d decoded) error {
+	w.uuid, d.own, d.behind = r.nameOf(line), true, true
+	return r.put(st, w, place{key: st.tip, note: note}, d)
 }

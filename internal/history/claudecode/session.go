@@ -111,8 +111,8 @@ func (r *reader) newStream(id string) (*stream, error) {
 	}, err
 }
 
-// begin has the session begin with its first message. What a sub-agent was asked is its title.
-func (st *stream) begin(m *session.Message, of *row) {
+// describe has the session begin with its first message. What a sub-agent was asked is its title.
+func (st *stream) describe(m *session.Message, of *row) {
 	if !st.began {
 		created := of.at
 		st.New.CreatedAt, st.began = &created, true
@@ -127,18 +127,6 @@ func (st *stream) begin(m *session.Message, of *row) {
 	if title != "" {
 		st.New.Title, st.New.TitleSource = title, "first_message"
 	}
-}
-
-// speaks notes that somebody speaks: what a session says that another one does not say.
-func (r *reader) speaks(st *stream) error {
-	if st.Silent == "" {
-		return nil
-	}
-	at, _, err := st.Find(st.tip)
-	if at.Session == "" {
-		st.Silent = ""
-	}
-	return err
 }
 
 // linkAgent links the session of a sub-agent's file to the one that started it, as the file

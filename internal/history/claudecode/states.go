@@ -26,22 +26,21 @@ func newStates() states { return states{newest: map[string]string{}, repeats: ma
 // state reads a row that is no part of the chain. It hangs where it came up, and what follows
 // goes on behind it.
 func (r *reader) state(st *stream, w *row) error {
-	if w.kind == "queue-operation" {
+	m, note := aside(session.KindCustom, ""), ""
+	switch {
+	case !isState(w.kind):
+		m = aside(session.KindUnknown, "")
+	case w.kind == "queue-operation":
 		if text := r.queueOperation(w); text != "" {
-			return r.putUnnamed(st, w, "typed while the turn ran", decoded{messages: func() ([]session.Message, bool) {
-				return []session.Message{{
-					Kind: session.KindMessage, Role: session.User, Origin: session.Person, InContext: true, Display: true, Parts: []session.Part{session.TextPart(text)},
-				}}, true
-			}})
+			m, note = inUsersRole(session.KindMessage, session.Person, text), "typed while the turn ran"
 		}
+	case w.kind == "pr-link":
+		m = aside(session.KindMarker, "pull request "+plain(w.String("prUrl")))
 	}
 	if err := r.readTitle(st, w); err != nil {
 		return err
 	}
-	if !isState(w.kind) {
-		return r.putUnnamed(st, w, "", kept(session.KindUnknown, ""))
-	}
-	if w.kind != "queue-operation" && w.kind != "summary" {
+	if isState(w.kind) && w.kind != "queue-operation" && w.kind != "summary" {
 		print := history.Fingerprint(w.Object, "timestamp")
 		if r.newest[w.kind] == print {
 			r.in.Skip(skipRepeated, 1)
@@ -49,10 +48,7 @@ func (r *reader) state(st *stream, w *row) error {
 		}
 		r.newest[w.kind] = print
 	}
-	if w.kind == "pr-link" {
-		return r.putUnnamed(st, w, "", kept(session.KindMarker, "pull request "+plain(w.String("prUrl"))))
-	}
-	return r.putUnnamed(st, w, "", kept(session.KindCustom, ""))
+	return r.putUnnamed(st, w, w.JSON(), note, decoded{messages: []session.Message{m}})
 }
 
 // nameOf names a row without a name by what it says, and by how often the file said that before.
