@@ -31,12 +31,12 @@ func newCut(w *row) *cut {
 // of the context, so that undoing the overlay gives back what was before. The overlay ends with
 // the row, or before the messages that stayed.
 func (r *reader) summary(st *stream, w *row, at place) error {
-	text := plain(w.text())
+	text := plain(w.text)
 	c := overlay(w, session.StrategySummarize)
 	c.Summary = text
 	if begun := st.cut; begun != nil {
 		c.CreatedAt, c.TokensBefore, c.TokensAfter, c.DurationMS = begun.at, begun.pre, begun.post, begun.took
-		if head, ok := st.stands[begun.head]; ok && st.before[head] != "" {
+		if head, ok := st.messageOf[begun.head]; ok && st.before[head] != "" {
 			c.ThroughKey, c.FirstKeptKey = st.before[head], head
 		}
 	}
@@ -109,7 +109,7 @@ func (st *stream) superseded(rows []*row) *history.Compaction {
 	return st.retract(rows[len(rows)-1], names)
 }
 
-// supersededBy tells whether a row stands for what its own response said so far: then that is
+// supersededBy reports whether a row stands for what its own response said so far: then that is
 // a message of its own. One with calls is not: their results would go with it.
 func (o *reply) supersededBy(w *row) bool {
 	names := uuids(w.Get("supersedesUuids"))
@@ -128,7 +128,7 @@ const mostWithdrawn = 1000
 func (st *stream) withdraw(names []string) []history.Replaced {
 	var pieces []history.Replaced
 	for _, name := range names {
-		if st.stands[name] != name {
+		if st.messageOf[name] != name {
 			continue
 		}
 		pieces = append(pieces, history.Replaced{Messages: []history.Place{{Key: name}}})

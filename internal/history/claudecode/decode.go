@@ -43,11 +43,16 @@ func (r *reader) put(st *stream, w *row, at place, d decoded) error {
 	if err != nil {
 		return err
 	}
-	if d.behind && at.key != "" {
-		st.onward[at.key] = key
+	_, again := st.before[key]
+	st.messageOf[key], st.messageOf[w.uuid], st.tip = key, key, key
+	if again {
+		r.in.Skip(history.SkipDuplicate, max(len(d.rows), 1))
+		return nil
 	}
-	st.become(key, at)
-	st.stands[w.uuid] = key
+	st.before[key] = at.key
+	if d.behind && at.key != "" {
+		st.next[at.key] = key
+	}
 	err = st.Add(history.Entry{
 		Key: key, Parent: at.key, At: w.offset, Line: w.number, Records: max(len(d.rows), 1), Own: d.own,
 		Decode: func() (history.Decoded, error) { return r.decode(st, w, at, d), nil },
@@ -60,11 +65,6 @@ func (r *reader) put(st *stream, w *row, at place, d decoded) error {
 		st.Silent = ""
 	}
 	return err
-}
-
-// become makes a message, of a row with its name, the tip.
-func (st *stream) become(key string, at place) {
-	st.stands[key], st.before[key], st.tip = key, at.key, key
 }
 
 // decode makes the messages of a row. The last one has the row's name.
@@ -183,7 +183,7 @@ func (r *reader) close(st *stream) error {
 		return err
 	}
 	for _, w := range open.rows {
-		st.stands[w.uuid] = st.tip
+		st.messageOf[w.uuid] = st.tip
 		for _, call := range w.calls() {
 			if call != "" && !w.at.IsZero() {
 				st.called[call] = w.at.UnixMilli()
@@ -377,15 +377,17 @@ func (r *reader) attachment(st *stream, w *row, at place) error {
 	return r.put(st, w, at, decoded{messages: []session.Message{m}, behind: true})
 }
 
-// promptOf gives what a person typed while a turn ran.
+// promptOf returns what a person typed while a turn ran.
 func promptOf(a history.Object) string {
 	if text, _ := history.Text(a.Get("prompt")); text != "" {
 		return text
 	}
-	return (&row{content: a.Get("prompt")}).text()
+	var w row
+	w.readContent(a.Get("prompt"))
+	return w.text
 }
 
-// readable gives the text that an attachment brings, "" where it has none of its own.
+// readable returns the text that an attachment brings, "" where it has none of its own.
 func readable(a history.Object) string {
 	for _, key := range []string{"content", "text", "snippet", "message", "reminder"} {
 		raw := a.Get(key)

@@ -35,7 +35,7 @@ func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []h
 // maxFolders ends a search that began at the wrong place.
 const maxFolders = 8
 
-// isTranscriptName tells whether a file may be a transcript. What was typed stands in
+// isTranscriptName reports whether a file may be a transcript. What was typed stands in
 // history.jsonl, too.
 func isTranscriptName(name string) bool {
 	return strings.HasSuffix(name, ending) && name != "history.jsonl"
@@ -55,14 +55,14 @@ func ordered(found []history.Found) []history.Found {
 	return found
 }
 
-// isAgentFile tells whether a file is a sub-agent's, or the journal of a run of several.
+// isAgentFile reports whether a file is a sub-agent's, or the journal of a run of several.
 func isAgentFile(path string) bool {
 	return agentOf(path) != "" || filepath.Base(path) == journal+ending
 }
 
 const journal = "journal"
 
-// agentOf gives the sub-agent's id in a file's name, "" for another file.
+// agentOf returns the sub-agent's id in a file's name, "" for another file.
 func agentOf(path string) string {
 	id, ok := strings.CutPrefix(stem(path), "agent-")
 	if !ok {
@@ -75,10 +75,10 @@ func stem(path string) string { return strings.TrimSuffix(filepath.Base(path), e
 
 var uuidForm = regexp.MustCompile(`^(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// isUUID tells whether s has the form of the ids that name main files.
+// isUUID reports whether s has the form of the ids that name main files.
 func isUUID(s string) bool { return uuidForm.MatchString(s) }
 
-// trunkOf gives the session that a sub-agent's file lies under, "" if its folders do not say.
+// trunkOf returns the session that a sub-agent's file lies under, "" if its folders do not say.
 func trunkOf(path string) string {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		if filepath.Base(dir) == "subagents" {
@@ -93,7 +93,7 @@ func trunkOf(path string) string {
 	}
 }
 
-// hasAgentFile tells whether a sub-agent of the transcript at path has a file of its own.
+// hasAgentFile reports whether a sub-agent of the transcript at path has a file of its own.
 func hasAgentFile(path, agent string) bool {
 	if strings.ContainsAny(agent, `/\`) {
 		return false

@@ -33,15 +33,15 @@ type reader struct {
 // stream is one conversation of a file: its own, or a sub-agent's.
 type stream struct {
 	*history.Conversation
-	tip    string            // the newest message
-	onward map[string]string // a message: a row that hangs on it and lies before whatever follows
-	stands map[string]string // a row: the message that stands for it; "" where none does
-	before map[string]string // a message: its parent
-	called map[string]int64  // open calls: when they were made, Unix milliseconds
-	spoken bool              // something was said
-	open   *reply            // nil: none is gathered
-	bill   *openCall         // of the newest response
-	cut    *cut              // a compaction whose summary has not come yet
+	tip       string            // the newest message
+	next      map[string]string // a message: the row that hangs on it, before whatever follows
+	messageOf map[string]string // a row: the message that stands for it; "" where none does
+	before    map[string]string // a message: its parent
+	called    map[string]int64  // open calls: when they were made, Unix milliseconds
+	spoken    bool              // something was said
+	open      *reply            // nil: none is gathered
+	bill      *openCall         // of the newest response
+	cut       *cut              // a compaction whose summary has not come yet
 
 	withdrawn []string // messages that rows took out of the context since the last compaction
 	agentType string   // of a sub-agent's file
@@ -61,7 +61,7 @@ func read(in *history.Intake) error {
 		agents: map[string]bool{}, lines: map[string]uint64{}, states: newStates(),
 	}
 	var err error
-	if r.survey, err = look(in); err != nil {
+	if r.survey, err = newSurvey(in); err != nil {
 		return err
 	}
 	r.lastAt = r.first
@@ -146,7 +146,7 @@ func (r *reader) row(w *row) error {
 	return r.handle(st, w)
 }
 
-// mayInterrupt tells whether a row may stand between the rows of one reply.
+// mayInterrupt reports whether a row may stand between the rows of one reply.
 func (w *row) mayInterrupt() bool {
 	data, _ := history.Fields(w.Get("data"))
 	return w.uuid == "" && isState(w.kind) || w.kind == typeProgress && data.String("type") == "hook_progress"
@@ -167,7 +167,7 @@ func (r *reader) flush() error {
 	return nil
 }
 
-// streamOf gives the conversation of a row: the file's own, or that of a sub-agent in it.
+// streamOf returns the conversation of a row: the file's own, or that of a sub-agent in it.
 func (r *reader) streamOf(w *row) (*stream, error) {
 	if r.agent != "" || !w.side || !w.linked() {
 		return r.main, nil
@@ -209,42 +209,38 @@ func (r *reader) handle(st *stream, w *row) error {
 	return r.put(st, w, at, decoded{messages: []session.Message{aside(session.KindUnknown, "")}, behind: true})
 }
 
-// isTrunk tells whether a conversation is a person's, not a sub-agent's.
+// isTrunk reports whether a conversation is a person's, not a sub-agent's.
 func (r *reader) isTrunk(st *stream) bool { return st == r.main && r.agent == "" }
 
 // attach finds the message that a row follows. Rows that hang on its parent, and lie before what
 // comes after, lie before this one, too.
 func (r *reader) attach(st *stream, w *row) (place, error) {
-	named := w.parent
-	boundary := named == "" && w.String("subtype") == "compact_boundary"
+	named, boundary := w.parent, w.parent == "" && w.String("subtype") == "compact_boundary"
 	if boundary {
 		named = plain(w.String("logicalParentUuid"))
 	}
+	speaks := w.kind == typeUser || w.kind == typeAssistant
 	switch {
-	case named == "" && boundary:
-		return place{key: st.tip}, nil
-	case named == w.uuid && !boundary:
-		return place{note: "it named itself as its parent"}, nil
-	case named == "" && (!st.spoken || w.kind != typeUser && w.kind != typeAssistant):
+	case named == "" && (boundary || !speaks || !st.spoken):
 		return place{key: st.tip}, nil // behind states that begin a file, or a hook that begins a session anew
 	case named == "":
 		return place{}, nil
+	case named == w.uuid:
+		return place{note: "it named itself as its parent"}, nil
 	}
 	key, ok, err := st.resolve(named)
 	switch {
-	case err != nil:
-		return place{}, err
-	case !ok && boundary: // it names a row of another file
+	case ok || err != nil:
+		return place{key: st.last(key)}, err
+	case boundary: // it names a row of another file
 		return place{key: st.tip}, nil
-	case !ok:
-		return place{note: "its parent is not in the file before it"}, nil
 	}
-	return place{key: st.last(key)}, nil
+	return place{note: "its parent is not in the file before it"}, nil
 }
 
 // resolve finds the message that stands for a row, in this file or as it was once.
 func (st *stream) resolve(uuid string) (key string, ok bool, err error) {
-	if key, ok := st.stands[uuid]; ok {
+	if key, ok := st.messageOf[uuid]; ok {
 		return key, true, nil
 	}
 	_, ok, err = st.Find(uuid)
@@ -254,11 +250,11 @@ func (st *stream) resolve(uuid string) (key string, ok bool, err error) {
 // last follows the rows that hang on a message.
 func (st *stream) last(key string) string {
 	end := key
-	for next, ok := st.onward[end]; ok && end != ""; next, ok = st.onward[end] {
+	for next, ok := st.next[end]; ok && end != ""; next, ok = st.next[end] {
 		end = next
 	}
 	if end != key {
-		st.onward[key] = end // the next search is shorter
+		st.next[key] = end // the next search is shorter
 	}
 	return end
 }
@@ -279,7 +275,7 @@ const (
 
 func (o *reply) last() *row { return o.rows[len(o.rows)-1] }
 
-// ended tells whether the response said that nothing more comes.
+// ended reports whether the response said that nothing more comes.
 func (o *reply) ended() bool { return o.last().endsReply() || o.last().made() }
 
 func (w *row) endsReply() bool {
@@ -318,7 +314,7 @@ func (r *reader) assistant(st *stream, w *row) error {
 	return nil
 }
 
-// endedBefore tells whether an earlier reading stored the open reply without this row: it was the
+// endedBefore reports whether an earlier reading stored the open reply without this row: it was the
 // last one of a file that was quiet then.
 func (r *reader) endedBefore(st *stream, w *row) (bool, error) {
 	if st.Here == nil || r.in.Old(w.offset) {
@@ -330,9 +326,9 @@ func (r *reader) endedBefore(st *stream, w *row) (bool, error) {
 // finish leaves what is not finished to the next reading and closes the rest.
 func (r *reader) finish() error {
 	r.here = r.in.Found.Size
-	if open := r.main.open; open != nil && !r.in.Quiet() && !open.ended() {
-		r.in.Wait(open.rows[0].offset, len(open.rows)+len(r.queue))
-		r.main.open, r.queue = nil, nil
+	if rows := r.unfinished(r.main); len(rows) > 0 {
+		r.in.Wait(rows[0].offset, len(rows)+len(r.queue))
+		r.queue = nil
 	}
 	if err := r.flush(); err != nil {
 		return err
@@ -349,10 +345,19 @@ func (r *reader) finish() error {
 	return nil
 }
 
+// unfinished removes the rows of a reply that may get more of them.
+func (r *reader) unfinished(st *stream) []*row {
+	open := st.open
+	if open == nil || r.in.Quiet() || open.ended() {
+		return nil
+	}
+	st.open = nil
+	return open.rows
+}
+
 func (r *reader) finishStream(st *stream) error {
-	if open := st.open; open != nil && !r.in.Quiet() && !open.ended() {
-		r.in.WaitAmong(open.rows[0].offset, len(open.rows))
-		st.open = nil
+	if rows := r.unfinished(st); len(rows) > 0 {
+		r.in.WaitAmong(rows[0].offset, len(rows))
 	}
 	if err := r.close(st); err != nil {
 		return err
@@ -375,7 +380,7 @@ func (r *reader) finishStream(st *stream) error {
 // progress follows what runs. It is no part of the conversation, but rows name it as their
 // parent. Progress of a sub-agent without a file of its own is all there is of that one.
 func (r *reader) progress(st *stream, w *row, at place) error {
-	st.stands[w.uuid] = at.key
+	st.messageOf[w.uuid] = at.key
 	agent, said, ok := w.ofAgent()
 	if _, looked := r.agents[agent]; ok && !looked {
 		r.agents[agent] = hasAgentFile(r.in.Found.Path, agent)
@@ -392,18 +397,12 @@ func (r *reader) progress(st *stream, w *row, at place) error {
 	if err != nil {
 		return err
 	}
-	if _, again := of.stands[said.uuid]; again {
-		r.in.Skip(history.SkipDuplicate, 1)
-		return nil
-	}
-	// The rows are in the order in which they came.
-	if of.open == nil || said.reply() != of.open.id {
-		if err := r.close(of); err != nil {
-			return err
-		}
-		said.parent = of.tip
-	} else {
+	if of.open != nil && said.reply() == of.open.id {
 		said.parent = of.open.last().uuid
+	} else if err := r.close(of); err != nil {
+		return err
+	} else {
+		said.parent = of.tip // the rows are in the order of the conversation
 	}
 	return r.handle(of, said)
 }

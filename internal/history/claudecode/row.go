@@ -19,18 +19,13 @@ type row struct {
 	timed   bool
 	message history.Object // of user and assistant
 	content []byte
-	parts   *parts // of content, once they were asked for
+	blocks  []history.Object // of content
+	text    string           // of content
 
 	number      int // of its line
 	offset, end int64
 	size        int
 	bytes       []byte // of the line, where they are no UTF-8
-}
-
-// parts is a content taken apart.
-type parts struct {
-	blocks []history.Object
-	text   string
 }
 
 // parseRow reads a line. ok is false for one that is no JSON object.
@@ -53,12 +48,12 @@ func rowOf(o history.Object) *row {
 	w.side = w.flag("isSidechain")
 	if w.kind == typeUser || w.kind == typeAssistant {
 		w.message, _ = history.Fields(o.Get("message"))
-		w.content = w.message.Get("content")
+		w.readContent(w.message.Get("content"))
 	}
 	return w
 }
 
-// ofAgent gives what a row of progress repeats of a sub-agent's conversation; ok is false if it
+// ofAgent returns what a row of progress repeats of a sub-agent's conversation; ok is false if it
 // repeats nothing.
 func (w *row) ofAgent() (agent string, said *row, ok bool) {
 	if w.kind != typeProgress {
@@ -85,7 +80,7 @@ func rawOf(v any) json.RawMessage { return json.RawMessage(session.JSONOf(v)) }
 
 func plain(s string) string { return history.PlainText(s) }
 
-// linked tells whether the row is one of the chain.
+// linked reports whether the row is one of the chain.
 func (w *row) linked() bool {
 	switch w.kind {
 	case typeUser, typeAssistant, typeSystem, typeProgress, typeAttachment:
@@ -107,45 +102,38 @@ func (w *row) reply() string {
 	return w.uuid
 }
 
-// made tells whether an assistant's row was made by the program itself.
+// made reports whether an assistant's row was made by the program itself.
 func (w *row) made() bool {
 	return w.message.String("model") == "<synthetic>" || w.flag("isApiErrorMessage")
 }
 
-// apart takes the content apart, once.
-func (w *row) apart() *parts {
-	if w.parts != nil {
-		return w.parts
-	}
-	w.parts = &parts{}
+// readContent reads what somebody says.
+func (w *row) readContent(content []byte) {
+	w.content = content
 	var texts []string
-	elements, _ := history.Elements(w.content)
+	elements, _ := history.Elements(content)
 	for _, e := range elements {
 		o, _ := history.Fields(e)
-		w.parts.blocks = append(w.parts.blocks, o)
+		w.blocks = append(w.blocks, o)
 		if o.String("type") == "text" {
 			texts = append(texts, o.String("text"))
 		}
 	}
-	if w.parts.text, _ = history.Text(w.content); w.parts.text == "" {
-		w.parts.text = strings.Join(texts, "\n")
+	if w.text, _ = history.Text(content); w.text == "" {
+		w.text = strings.Join(texts, "\n")
 	}
-	return w.parts
 }
 
-// text gives what a content says in text.
-func (w *row) text() string { return w.apart().text }
-
-// calls gives the ids of the calls that an assistant's row makes.
+// calls returns the ids of the calls that an assistant's row makes.
 func (w *row) calls() []string { return w.ids("tool_use", "id") }
 
-// answers gives the ids of the calls that a user's row answers.
+// answers returns the ids of the calls that a user's row answers.
 func (w *row) answers() []string { return w.ids("tool_result", "tool_use_id") }
 
-// ids gives what the blocks of a kind have under a key.
+// ids returns what the blocks of a kind have under a key.
 func (w *row) ids(kind, key string) []string {
 	var ids []string
-	for _, o := range w.apart().blocks {
+	for _, o := range w.blocks {
 		if o.String("type") == kind {
 			ids = append(ids, plain(o.String(key)))
 		}
@@ -177,7 +165,7 @@ func (w *row) speaker() string {
 	if kind := origin.String("kind"); w.flag("isMeta") || kind != "" && kind != "human" {
 		return saysProgram
 	}
-	return speakerOf(w.text())
+	return speakerOf(w.text)
 }
 
 func speakerOf(text string) string {

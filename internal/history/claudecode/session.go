@@ -79,7 +79,7 @@ func (r *reader) begin() (err error) {
 	return nil
 }
 
-// stream gives the conversation of a sub-agent in this file.
+// stream returns the conversation of a sub-agent in this file.
 func (r *reader) stream(id string) (*stream, error) {
 	if st := r.streams[id]; st != nil {
 		return st, nil
@@ -107,7 +107,7 @@ func (r *reader) newStream(id string) (*stream, error) {
 		Source: session.SourceClaudeCode, SourceID: r.sourceID(id), CreatedAt: &created, Directory: r.cwd, GitBranch: r.branch, Provider: "anthropic",
 	})
 	return &stream{
-		Conversation: c, onward: map[string]string{}, stands: map[string]string{}, before: map[string]string{}, called: map[string]int64{},
+		Conversation: c, next: map[string]string{}, messageOf: map[string]string{}, before: map[string]string{}, called: map[string]int64{},
 	}, err
 }
 
@@ -243,7 +243,7 @@ func (r *reader) nameInOrigin(st *stream, w *row) (string, error) {
 // was made, but copied.
 const copiedAfter = 2 * time.Second
 
-// isUnclear tells whether the file may be the beginning of a copy: its rows are older than the
+// isUnclear reports whether the file may be the beginning of a copy: its rows are older than the
 // file, and no response among them tells its origin yet. What a person just typed in a new
 // session is as old as the file.
 func (r *reader) isUnclear() bool {

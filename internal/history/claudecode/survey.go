@@ -26,11 +26,11 @@ type survey struct {
 	seed    maphash.Seed
 }
 
-// headLines is how many lines are read to tell whether a file is a transcript.
+// headLines is how many lines are read to report whether a file is a transcript.
 const headLines = 256
 
-// look surveys a transcript. Codes: Invalid (it is none).
-func look(in *history.Intake) (*survey, error) {
+// newSurvey surveys a transcript. Codes: Invalid (it is none).
+func newSurvey(in *history.Intake) (*survey, error) {
 	s := &survey{said: map[uint64]bool{}, bills: map[string]*bill{}, seed: maphash.MakeSeed()}
 	ids, recognised := map[string]int{}, false
 	none := session.Errorf(session.Invalid, "no transcript of Claude Code: its first lines hold no row of one")
@@ -63,7 +63,7 @@ func look(in *history.Intake) (*survey, error) {
 	return s, err
 }
 
-// isTranscript tells whether a row is one of a chain, or a state that only transcripts have.
+// isTranscript reports whether a row is one of a chain, or a state that only transcripts have.
 // Codes: Invalid (of another format of Claude Code).
 func isTranscript(w *row) (bool, error) {
 	if w.String("session_id") != "" && w.String("sessionId") == "" && slices.Contains([]string{"result", typeSystem, typeUser, typeAssistant}, w.kind) {
@@ -102,7 +102,7 @@ func (s *survey) note(w *row) {
 			s.charge(said)
 		}
 	case typeUser:
-		text := w.text()
+		text := w.text
 		if text == "" {
 			return
 		}
@@ -122,7 +122,7 @@ func (s *survey) note(w *row) {
 	}
 }
 
-// charge adds a row to the bill of its response. first tells whether it is the first of that.
+// charge adds a row to the bill of its response. first reports whether it is the first of that.
 func (s *survey) charge(w *row) (first bool) {
 	id := w.reply()
 	if id == "" || w.made() {
@@ -139,7 +139,7 @@ func (s *survey) charge(w *row) (first bool) {
 
 func (s *survey) digest(text string) uint64 { return maphash.String(s.seed, strings.TrimSpace(text)) }
 
-// isState tells whether a row is one of the states that are no part of the chain.
+// isState reports whether a row is one of the states that are no part of the chain.
 func isState(kind string) bool {
 	switch kind {
 	case "summary", "ai-title", "custom-title", "agent-name", "tag", "last-prompt", "mode", "permission-mode", "agent-setting",

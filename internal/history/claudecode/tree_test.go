@@ -144,6 +144,51 @@ func TestQuietFileIsReadToItsEnd(t *testing.T) {
 	h.unchanged(path)
 }
 
+// Rows of one response repeat its usage while it grows; its rows need not be neighbours.
+func TestUsageIsTheGreatestOfAllRows(t *testing.T) {
+	h := newHouse(t)
+	early := says("2", "1", "m", call("c"), "tool_use")
+	late := strings.Replace(says("5", "4", "m", text("done"), "end_turn"), `"output_tokens":7`, `"output_tokens":70`, 1)
+	h.Import(h.Write(id+".jsonl", user("1", "", "a"), early, result("3", "2", "c", "x"), says("4", "3", "other", text("b"), "end_turn"), late))
+	s := h.Session(id)
+	if calls := h.Calls(s.ID); len(calls) != 2 || s.OutputTokens != 77 || calls[0].OutputTokens != 70 {
+		t.Errorf("%d tokens, %+v", s.OutputTokens, calls)
+	}
+}
+
+// Most files end without a line feed. A whole row at the end counts once nobody writes any more.
+func TestLastRowWithoutLineFeed(t *testing.T) {
+	h := newHouse(t)
+	h.Source = claudecode.New(historytest.NoEnv, time.Now)
+	path := h.Write(id+".jsonl", user("1", "", "a"), says("2", "1", "m", text("b"), "end_turn"))
+	h.Append(path, user("3", "2", "c"))
+	if done := h.Import(path); done.Records.Waiting != 1 || h.Talk(h.Session(id)) != "user: a\nassistant: b" {
+		t.Errorf("%+v\n%s", done, h.Talk(h.Session(id)))
+	}
+	h.Source = quiet()
+	if done := h.Import(path); done.Records.Imported != 1 || done.Records.Waiting != 0 || h.Talk(h.Session(id)) != "user: a\nassistant: b\nuser: c" {
+		t.Errorf("%+v\n%s", done, h.Talk(h.Session(id)))
+	}
+	h.Append(path, "\n"+user("4", "3", "d")+"\n")
+	if done := h.Import(path); done.Records.Read != 1 || !strings.HasSuffix(h.Talk(h.Session(id)), "user: c\nuser: d") {
+		t.Errorf("%+v\n%s", done, h.Talk(h.Session(id)))
+	}
+	h.unchanged(path)
+}
+
+// A response that was read to its end, since the file was quiet, may go on all the same.
+func TestReplyThatGoesOnAfterAQuietEnd(t *testing.T) {
+	h := newHouse(t)
+	path := h.Write(id+".jsonl", user("1", "", "a"), says("2", "1", "m", text("b"), ""))
+	h.Import(path)
+	h.Append(path, says("3", "2", "m", text("c"), "")+"\n"+user("4", "3", "d")+"\n")
+	h.Import(path)
+	if got := h.Talk(h.Session(id)); got != "user: a\nassistant: b\nassistant: c\nuser: d" {
+		t.Errorf("path\n%s", got)
+	}
+	h.unchanged(path)
+}
+
 func TestCompactionIsAnOverlay(t *testing.T) {
 	for _, test := range []struct{ name, meta, want string }{
 		{"nothing stays", `{"trigger":"auto","preTokens":9}`, "summary user: next"},

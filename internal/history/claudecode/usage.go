@@ -49,7 +49,7 @@ type openCall struct {
 	ended bool // a stop reason was said
 }
 
-// call gives the ledger row. How far its output can be trusted depends on the version: some
+// call returns the ledger row. How far its output can be trusted depends on the version: some
 // wrote the number that a stream begins with, and never the end.
 func (b *bill) call(of *openCall) history.Call {
 	c := history.Call{MessageKey: of.key, Call: session.Call{
