@@ -71,7 +71,7 @@ func (n *Names) call(id, sent string) string {
 	return n.take(id, sent)
 }
 
-// Answer gives the id of the call that the next result of an id answers: of several that came
+// Answer returns the id of the call that the next result of an id answers: of several that came
 // with one id, each in turn.
 func (n *Names) Answer(id string) string {
 	if waiting := n.open[id]; len(waiting) > 0 {
@@ -84,10 +84,10 @@ func (n *Names) Answer(id string) string {
 // Own notes a call under the id that the provider itself gave, which stays.
 func (n *Names) Own(id string) string { return n.take(id, id) }
 
-// Taken tells whether a call is sent with an id already.
+// Taken reports whether a call is sent with an id already.
 func (n *Names) Taken(id string) bool { return n.used[id] }
 
-// Result gives the id of the newest call that came with an id; of none, what the rule makes of it.
+// Result returns the id of the newest call that came with an id; of none, what the rule makes of it.
 func (n *Names) Result(id string) string {
 	if sent, called := n.sent[id]; called || id == "" {
 		return sent
@@ -141,7 +141,7 @@ func (n *Names) numbered(id string, i int) string {
 	return id + "_" + number
 }
 
-// Valid tells whether an id has no characters but A-Z a-z 0-9 _ -, and at least one.
+// Valid reports whether an id has no characters but A-Z a-z 0-9 _ -, and at least one.
 func Valid(id string) bool {
 	for i := range len(id) {
 		if c := id[i]; !plain(c) && c != '_' && c != '-' {

@@ -11,11 +11,11 @@ import (
 	"sessiond/internal/session"
 )
 
-// sign is what gives a dialect away, and where it stands. or is another dialect that says it
-// alike, if that shows elsewhere.
+// sign is a field or an element that only one dialect has, and its path. or is a second dialect
+// that has it too.
 type sign struct{ dialect, path, or string }
 
-// Detect tells in which dialect messages are written. Messages that say the same in all of
+// Detect reports in which dialect messages are written. Messages that say the same in all of
 // them, {role, content:"text"}, are native; content that is an array of texts is openai.chat,
 // in which it says the same as in Anthropic's form. Signs of two dialects are an error: nothing
 // is taken for what it is not.
@@ -50,7 +50,7 @@ func hasArray(raw json.RawMessage) bool {
 	return err == nil && wire.KindOf(o.Get("content")) == '['
 }
 
-// signs lists what in a message belongs to one dialect only.
+// signs lists the signs in a message.
 func signs(path string, raw json.RawMessage) []sign {
 	o, err := wire.ParseObject(path, raw)
 	if err != nil {

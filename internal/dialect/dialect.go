@@ -60,7 +60,7 @@ func Decode(name string, raw []json.RawMessage) (Decoded, error) {
 	return form.Decode(raw)
 }
 
-// Export gives messages in the dialect of that name. What was decoded from it comes back as
+// Export returns messages in the dialect of that name. What was decoded from it comes back as
 // the same JSON values. Codes: Invalid.
 func Export(name string, msgs []session.Message) ([]json.RawMessage, error) {
 	form, err := find(name)
@@ -91,7 +91,7 @@ func Names() []string {
 	return all
 }
 
-// Sendable tells whether Send knows the dialect.
+// Sendable reports whether Send knows the dialect.
 func Sendable(name string) bool {
 	return slices.ContainsFunc(forms(), func(f wire.Form) bool { return f.Name == name && sendable(f) })
 }

@@ -14,7 +14,7 @@ const BytesPerToken = 4
 // Tokens estimates a text as Codex does.
 func Tokens(text string) int64 { return (int64(len(text)) + BytesPerToken - 1) / BytesPerToken }
 
-// Recent gives what is kept of what a person said, oldest first: from the newest back as long
+// Recent returns what is kept of what a person said, oldest first: from the newest back as long
 // as the budget lasts, in tokens; the first that does not fit is cut in its middle and ends the
 // walk. The mark where it was cut comes on top. The texts given are the last ones of said.
 // Source: codex, compact.rs.

@@ -204,7 +204,7 @@ func (d *decoder) spoken(b *block, entry []block, role session.Role) (group, err
 	return group{p}, err
 }
 
-// answered tells whether an entry holds the result of a call that the provider ran.
+// answered reports whether an entry holds the result of a call that the provider ran.
 func answered(call *block, entry []block) bool {
 	return slices.ContainsFunc(entry, func(b block) bool {
 		return isServerResult(b.kind) && string(b.Get("tool_use_id")) == string(call.Get("id"))

@@ -54,7 +54,8 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 	return append(out, s.taken()...), nil
 }
 
-// encode returns what the columns and the parts of an entry say. user is its other half, or nil.
+// encode encodes the columns and the parts of an entry, without its remainder. user is its other
+// half, or nil.
 func encode(m, user *wire.Message) (wire.Object, error) {
 	var o wire.Object
 	o.SetText("role", string(m.Role))

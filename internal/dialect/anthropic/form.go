@@ -54,12 +54,12 @@ const (
 	typeWebFetchResult  = "web_fetch_tool_result"
 )
 
-// isServerCall tells whether a block calls a tool that the provider runs.
+// isServerCall reports whether a block calls a tool that the provider runs.
 func isServerCall(kind string) bool {
 	return kind != typeToolUse && strings.HasSuffix(kind, "_tool_use")
 }
 
-// isServerResult tells whether a block is the result of a tool that the provider ran.
+// isServerResult reports whether a block is the result of a tool that the provider ran.
 func isServerResult(kind string) bool {
 	return kind != typeToolResult && strings.HasSuffix(kind, "_tool_result")
 }

@@ -181,7 +181,7 @@ func (s *sender) message(of *session.Message) error {
 	return nil
 }
 
-// madeBy tells whether what is signed in a message can be sent to a model: its maker reads its
+// madeBy reports whether what is signed in a message can be sent to a model: its maker reads its
 // own signatures on every platform, and other makers speak this form with their own.
 func madeBy(m *session.Message, model string) bool {
 	if m.Model != "" && m.Model == model {

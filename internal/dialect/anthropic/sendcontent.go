@@ -77,7 +77,7 @@ func (s *sender) textOf(p *wire.Part) sent {
 	return b
 }
 
-// citations gives the citations of a text with the fields that a request may have. A reply's
+// citations returns the citations of a text with the fields that a request may have. A reply's
 // have more.
 func (s *sender) citations(raw []byte) []jsontext.Value {
 	list, err := wire.ParseArray("", raw)
@@ -139,7 +139,7 @@ func (s *sender) searchResult(p *wire.Part) sent {
 	return sent{kind: p.X.Type, raw: o.Value()}
 }
 
-// texts gives the text blocks of a content, with nothing but their text.
+// texts returns the text blocks of a content, with nothing but their text.
 func texts(raw []byte) []jsontext.Value {
 	list, err := wire.ParseArray("", raw)
 	if err != nil {
@@ -250,7 +250,7 @@ func documentSource(own bool, p *wire.Part) (o wire.Object) {
 	return elsewhere(own, &p.X.Media)
 }
 
-// isText tells whether bytes of a type can be read as text.
+// isText reports whether bytes of a type can be read as text.
 func isText(mediaType string) bool {
 	mediaType, _, _ = strings.Cut(mediaType, ";")
 	return strings.HasPrefix(mediaType, "text/") || strings.HasSuffix(mediaType, "json") || strings.HasSuffix(mediaType, "xml") || strings.HasSuffix(mediaType, "yaml")
@@ -344,7 +344,7 @@ func setCaller(o, fields *wire.Object) string {
 	return ""
 }
 
-// serverContent gives the content of a result of the provider's own tool as the API takes it
+// serverContent returns the content of a result of the provider's own tool as the API takes it
 // back: hits of a search, an object of the tool's types, text of an MCP server. It is nil for
 // any other.
 func serverContent(kind string, raw []byte) jsontext.Value {
@@ -388,7 +388,7 @@ func serverContentTypes(kind string) []string {
 	return nil
 }
 
-// hits gives what a web search found, with the fields that a request may have; nil if one of
+// hits returns what a web search found, with the fields that a request may have; nil if one of
 // them is none.
 func hits(raw []byte) jsontext.Value {
 	list, err := wire.ParseArray("", raw)

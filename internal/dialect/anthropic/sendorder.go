@@ -146,7 +146,7 @@ func (s *sender) trimEnd() {
 	}
 }
 
-// thinkingOff tells whether the request must not ask for thinking: the API rejects to go on
+// thinkingOff reports whether the request must not ask for thinking: the API rejects to go on
 // thinking in a loop of tools that began without it.
 func (s *sender) thinkingOff() bool {
 	last := len(s.entries) - 1
@@ -176,7 +176,7 @@ func withMark(block jsontext.Value) jsontext.Value {
 	return slices.Concat(block[:len(block)-1], []byte(`,"cache_control":{"type":"ephemeral"}}`))
 }
 
-// lastBlock gives the block that a border's mark goes on, nil where that has one already.
+// lastBlock returns the block that a border's mark goes on, nil where that has one already.
 func (s *sender) lastBlock(border int) *sent {
 	for i := len(s.entries) - 1; i >= 0; i-- {
 		e := &s.entries[i]

@@ -44,7 +44,7 @@ type around struct {
 	response  *wire.Object
 }
 
-// isReply tells whether it is a content of a reply.
+// isReply reports whether it is a content of a reply.
 func (a *around) isReply() bool { return a.candidate != nil || a.response != nil }
 
 // response decodes {candidates: [{…}], …}, a candidate, or a content.
@@ -380,7 +380,7 @@ type partReader struct {
 	pair        string // the id that the two share, "" for none
 }
 
-// IsPart tells whether an object has a field by which a part of this form is known.
+// IsPart reports whether an object has a field by which a part of this form is known.
 func IsPart(o *wire.Object) bool {
 	return slices.ContainsFunc(o.Members(), func(f wire.Member) bool { return kindField(f.Key) != "" }) || hasAny(o, fieldThought, fieldSignature)
 }
@@ -458,7 +458,7 @@ func (r *partReader) unknown() wire.Part {
 	return wire.Data(r.raw, wire.Extra{Type: r.field})
 }
 
-// onlySignature tells whether a part is nothing but a signature: the text beside it was empty,
+// onlySignature reports whether a part is nothing but a signature: the text beside it was empty,
 // and some clients leave that out.
 func (r *partReader) onlySignature() bool {
 	return wire.KindOf(lookup(&r.Object, fieldSignature)) == '"' && !slices.ContainsFunc(r.Members(), func(f wire.Member) bool {

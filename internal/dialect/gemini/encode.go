@@ -99,7 +99,7 @@ const (
 	ofResponse  = "response"
 )
 
-// encodeContent returns what the columns and the parts of a content say.
+// encodeContent encodes the columns and the parts of a content, without its remainder.
 func encodeContent(group []wire.Message) (o wire.Object, err error) {
 	m := &group[0]
 	switch {
@@ -166,7 +166,7 @@ func encodeParts(m *wire.Message) ([]jsontext.Value, error) {
 	return out, nil
 }
 
-// encodePart returns what a part says, with the parts that stand within it.
+// encodePart encodes a part and the parts within it.
 func encodePart(p *wire.Part, nested []wire.Part) (o wire.Object, err error) {
 	x := &p.X
 	field := ""
@@ -269,7 +269,7 @@ func encodeResponse(p *wire.Part, nested []wire.Part) (o wire.Object, err error)
 	return o, nil
 }
 
-// encodeInline returns what a part of a call says that the provider ran.
+// encodeInline encodes a part of a call that the provider ran.
 func encodeInline(p *wire.Part) (o wire.Object, err error) {
 	switch p.X.Type {
 	case fieldCode:

@@ -335,7 +335,7 @@ func (s *sender) modelPart(m *wire.Message, p *wire.Part, t *turn) (jsontext.Val
 	return nil, nil
 }
 
-// isInline tells whether the provider ran a call: its result stands in the same reply.
+// isInline reports whether the provider ran a call: its result stands in the same reply.
 func isInline(m *wire.Message, p *wire.Part) bool {
 	other := session.PartToolResult
 	switch p.Kind {
@@ -396,7 +396,7 @@ func keepOnly(o wire.Object, fields []string, lost func(field string)) wire.Obje
 	return known
 }
 
-// isAccepted tells whether a call that the provider ran, and its result, hold what the API
+// isAccepted reports whether a call that the provider ran, and its result, hold what the API
 // takes. Either goes only with the other.
 func isAccepted(m *wire.Message, callID string) bool {
 	code, output := 0, 0
@@ -605,7 +605,7 @@ func responseOf(m *wire.Message, p *wire.Part, more []string) jsontext.Value {
 	return o.Value()
 }
 
-// holds tells whether a response can hold a medium: with models since the third generation,
+// holds reports whether a response can hold a medium: with models since the third generation,
 // and those of a content that held it so, of a model that is not known.
 func (s *sender) holds(p *wire.Part) bool {
 	if p.Blob == nil || s.generation < wire.Signed && (s.generation > 0 || !p.X.Nested) {
@@ -682,7 +682,7 @@ func (s *sender) beside(m *wire.Message, p *wire.Part, o *wire.Object) {
 	}
 }
 
-// takes tells whether the API takes a type of media.
+// takes reports whether the API takes a type of media.
 func takes(mediaType string) bool {
 	mediaType, parameters, _ := strings.Cut(strings.ToLower(mediaType), ";")
 	kind, rest, _ := strings.Cut(mediaType, "/")

@@ -29,7 +29,7 @@ type written struct {
 	bytesOf
 }
 
-// Export gives messages as the API gives them, with the bytes of their parts, so that they
+// Export returns messages as the API gives them, with the bytes of their parts, so that they
 // can be appended again. Codes: Internal.
 func Export(msgs []session.Message) ([]json.RawMessage, error) {
 	out := make([]json.RawMessage, 0, len(msgs))

@@ -41,7 +41,7 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 	return append(out, s.flush()...), nil
 }
 
-// encode returns what the columns and the parts of a message say.
+// encode encodes the columns and the parts of a message, without its remainder.
 func encode(m *wire.Message) (wire.Object, error) {
 	var o wire.Object
 	o.SetText("role", string(m.Role))

@@ -130,7 +130,7 @@ func finish(of []wire.Message, response *wire.Object) {
 	}
 }
 
-// waits tells whether a reply calls a tool that the provider does not run.
+// waits reports whether a reply calls a tool that the provider does not run.
 func waits(m *wire.Message) bool {
 	return slices.ContainsFunc(m.Parts, func(p wire.Part) bool {
 		return p.Kind == session.PartToolCall && !wire.AnsweredInside(m, p.CallID)
@@ -229,7 +229,7 @@ func (d *decoder) add(m wire.Message, it *item, parts ...wire.Part) error {
 	return nil
 }
 
-// confuses tells whether a call and the result of a tool that the provider ran would stand under
+// confuses reports whether a call and the result of a tool that the provider ran would stand under
 // one id in a reply: then the result would seem to be the other call's.
 func confuses(m *wire.Message, parts []wire.Part) bool {
 	isCall := func(p *wire.Part) bool { return p.Kind == session.PartToolCall }

@@ -91,10 +91,10 @@ func (e *exporter) message(m *wire.Message) error {
 	return nil
 }
 
-// ofResponse tells whether a part is a large field of the response object, and of no item.
+// ofResponse reports whether a part is a large field of the response object, and of no item.
 func ofResponse(p *wire.Part) bool { return p.X.Of == "response" }
 
-// isLarge tells whether a part is a large field of its item.
+// isLarge reports whether a part is a large field of its item.
 func isLarge(p *wire.Part) bool { return p.Kind == session.PartData && p.X.Field != "" && p.X.Of == "" }
 
 // unit is the parts of one item.
@@ -160,7 +160,7 @@ func callOf(units []unit, p *wire.Part) *unit {
 	return nil
 }
 
-// says tells whether a part is of what a reply says.
+// says reports whether a part is text, a refusal or a sound.
 func says(p *wire.Part) bool {
 	return p.Kind == session.PartText || p.Kind == session.PartRefusal || p.Kind == session.PartAudio
 }
@@ -179,7 +179,7 @@ func (u *unit) setLarge(o *wire.Object) error {
 	return nil
 }
 
-// encode returns what the parts of an item say.
+// encode encodes the parts of an item, without its other fields.
 func (u *unit) encode(role session.Role) (o wire.Object, err error) {
 	if p := u.parts[0]; p.Kind == session.PartData && len(p.X.Raw) == 0 && p.Blob == nil {
 		return o, nil // all of it is in the item
@@ -311,7 +311,7 @@ func (u *unit) output(o *wire.Object) error {
 	return nil
 }
 
-// encodeElement returns what an element's part says. texts is the type that a text has in the list.
+// encodeElement encodes an element's part. texts is the type that a text has in the list.
 func encodeElement(p *wire.Part, texts string) (o wire.Object) {
 	x := &p.X
 	switch p.Kind {

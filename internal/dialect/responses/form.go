@@ -93,7 +93,7 @@ type callSpec struct {
 	hosted    bool   // the provider runs it: id names it, and its result stands in it
 }
 
-// specOf gives the callSpec of a type of items.
+// specOf returns the callSpec of a type of items.
 func specOf(kind string) (callSpec, bool) {
 	switch kind {
 	case itemFunctionCall:
@@ -124,7 +124,7 @@ func specOf(kind string) (callSpec, bool) {
 	return callSpec{}, false
 }
 
-// outputTool gives the tool whose output an item is; known is false for an item that is none.
+// outputTool returns the tool whose output an item is; known is false for an item that is none.
 // The output of a function does not say whose it is.
 func outputTool(kind string) (tool string, known bool) {
 	switch kind {

@@ -567,7 +567,7 @@ func (u *unit) setExecution(o *wire.Object) {
 	}
 }
 
-// isCustom tells whether another form marked a call as one of a custom tool.
+// isCustom reports whether another form marked a call as one of a custom tool.
 func isCustom(p *session.Part) bool {
 	var x struct {
 		Type string `json:"type"`
@@ -575,7 +575,7 @@ func isCustom(p *session.Part) bool {
 	return len(p.Extra) > 0 && json.Unmarshal(p.Extra, &x) == nil && x.Type == typeCustom
 }
 
-// isObject tells whether a text is a JSON object with the given fields.
+// isObject reports whether a text is a JSON object with the given fields.
 func isObject(text string, fields ...string) bool {
 	o, err := wire.ParseObject("", []byte(text))
 	return err == nil && !slices.ContainsFunc(fields, func(f string) bool { return wire.IsNull(o.Get(f)) })
@@ -761,7 +761,7 @@ func (s *sender) shellOutput(u *unit, id string, o *wire.Object) {
 	o.Set("output", wire.Array([]json.RawMessage{one.JSON()}))
 }
 
-// isShellOutput tells whether each command has a stdout, a stderr and an outcome, and nothing else.
+// isShellOutput reports whether each command has a stdout, a stderr and an outcome, and nothing else.
 func isShellOutput(raw []byte) bool {
 	commands, err := wire.ParseArray("output", raw)
 	return err == nil && len(commands) > 0 && !slices.ContainsFunc(commands, func(c jsontext.Value) bool {

@@ -16,7 +16,7 @@ func IsResponse(o *wire.Object) bool {
 	return object == "response" || !o.Has("type") && !o.Has("call_id")
 }
 
-// IsItem tells whether an entry is an item of this form by what it says itself. The content of
+// IsItem reports whether an entry is an item of this form by what it says itself. The content of
 // a message may tell where this does not: {role, content} alone is of any form, and a typed
 // reply with a list may be Anthropic's.
 func IsItem(o *wire.Object) bool {

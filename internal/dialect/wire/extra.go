@@ -56,7 +56,7 @@ type Entry struct {
 	At    []int          `json:"at,omitempty"`
 }
 
-// Is tells whether two messages are of one entry.
+// Is reports whether two messages are of one entry.
 func (e *Entry) Is(other *Entry) bool {
 	return e != nil && other != nil && bytes.Equal(e.Entry, other.Entry)
 }
@@ -154,8 +154,8 @@ func Data(raw jsontext.Value, x Extra) Part {
 	return p
 }
 
-// Keep stores what of the part's own JSON encoding it does not give: the fields that are
-// missing, else all of it. Codes: TooLarge.
+// Keep compares the part's own JSON with its encoding and stores the difference in extra.rest,
+// or all of it in extra.raw where there is no such difference. Codes: TooLarge.
 func (p *Part) Keep(path string, raw jsontext.Value, original *Object, encoded Object) error {
 	rest, ok := Rest(original, &encoded)
 	if ok {
@@ -189,7 +189,7 @@ func mark(b *session.Blob) []byte { return []byte("blob:" + b.SHA256) }
 
 func base64Of(b *session.Blob) []byte { return base64.StdEncoding.AppendEncode(nil, b.Data) }
 
-// JSON returns the part's JSON on the wire, given what of it the columns say. Codes: Internal.
+// JSON completes the encoding of the part with its remainder. Codes: Internal.
 func (p *Part) JSON(encoded Object) (jsontext.Value, error) {
 	switch {
 	case p.Kind == session.PartData && p.Blob != nil:
@@ -203,8 +203,8 @@ func (p *Part) JSON(encoded Object) (jsontext.Value, error) {
 	return encoded.Value(), nil
 }
 
-// Keep stores what of the message's own fields encoding it does not give, and returns the ones
-// that are too large for its extra as parts. Codes: TooLarge.
+// Keep compares the message's own JSON with its encoding and stores the difference in extra.rest.
+// It returns fields that are too large for that as parts. Codes: TooLarge.
 func (m *Message) Keep(path string, original, encoded Object) ([]Part, error) {
 	rest, ok := Rest(&original, &encoded)
 	if !ok {
@@ -234,7 +234,7 @@ func (m *Message) parts() []*Part {
 	return parts
 }
 
-// JSON returns the message's JSON on the wire, given what of it the columns and parts say.
+// JSON completes the encoding of the message with its remainder.
 func (m *Message) JSON(encoded Object) Object {
 	if len(m.X.Raw) > 0 {
 		if o, err := ParseObject("", withBytes(m.X.Raw, m.parts()...)); err == nil {

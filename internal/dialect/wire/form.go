@@ -1,8 +1,10 @@
-// Package wire is what the dialects share: the shape of a dialect (Form), and JSON that is read
-// without losing a byte that matters: number literals, escapes that are no Unicode text, fields
-// that nobody documented. A decoder goes through its entries with a Reader, which gives Values
-// and Fields that know where they stand, and takes out of them what it understands; what is left
-// becomes an Extra, and wins over the columns when the entry is exported.
+// Package wire holds the parts that the dialects share.
+//
+// A decoder (Reader) turns an entry into messages with open extras (Message, Part, Extra), encodes
+// these again and compares. The difference is the remainder, extra.rest (Rest, Merge), so that no
+// form lists the fields that it does not know. Where no remainder makes the entry whole, its own
+// JSON is kept (extra.raw). Numbers compare as they are written; an escape that is no Unicode
+// text is kept as it came.
 package wire
 
 import (
@@ -11,8 +13,8 @@ import (
 	"sessiond/internal/session"
 )
 
-// Form is one dialect as three functions. Decode and Export are each other's inverse; Send
-// is another thing: what the provider accepts as a request.
+// Form is one dialect as three functions. Export inverts Decode; Send writes a request that the
+// provider accepts.
 type Form struct {
 	Name string
 
@@ -20,20 +22,20 @@ type Form struct {
 	// Invalid or TooLarge and name the place: messages[3].content[0].
 	Decode func(raw []json.RawMessage) (Decoded, error)
 
-	// Export gives messages back: those decoded by this form exactly as JSON values, one for
-	// one; those of another form as this form's Send would say them.
+	// Export encodes messages: those decoded by this form as the same JSON values, those of
+	// another form as this form's Send writes them.
 	Export func(msgs []session.Message) ([]json.RawMessage, error)
 
-	// Send makes the part of a provider's request that holds the conversation. It is nil for
-	// a form that no provider takes.
+	// Send encodes the part of a provider's request that holds the conversation. It is nil for
+	// a form that no provider accepts.
 	Send func(in Request) (Sent, error)
 }
 
-// Decoded is what a form read. A message has kind, role, origin, dialect, parts and extra,
-// and what else the wire said; ids, times and token counts are the store's to give.
+// Decoded is the result of Decode. A message has kind, role, origin, dialect, parts and extra; the
+// store adds ids, times and token counts.
 type Decoded struct {
 	Messages []session.Message
-	Warnings []string // what was stored otherwise than it came, with its path
+	Warnings []string // values that are stored otherwise than they came, with their paths
 }
 
 // Request is a context to be sent. Its messages are in order and already repaired: each call

@@ -132,10 +132,10 @@ func KindOf[T ~[]byte](raw T) byte {
 	return 'n'
 }
 
-// IsNull tells whether a value is null or not there.
+// IsNull reports whether a value is null or not there.
 func IsNull[T ~[]byte](raw T) bool { return KindOf(raw) == 'n' }
 
-// HasElements tells whether a value is an array with something in it.
+// HasElements reports whether a value is an array with something in it.
 func HasElements[T ~[]byte](raw T) bool {
 	return KindOf(raw) == '[' && len(bytes.TrimSpace(bytes.TrimSpace(raw)[1:])) > 1
 }
@@ -163,11 +163,11 @@ func Depth[T ~[]byte](raw T) int {
 	}
 }
 
-// IsLarge tells whether a value belongs in a blob: over session.BlobThreshold or nested
+// IsLarge reports whether a value belongs in a blob: over session.BlobThreshold or nested
 // deeper than MaxExtraDepth.
 func IsLarge[T ~[]byte](raw T) bool { return len(raw) > session.BlobThreshold || isDeep(raw) }
 
-// isDeep tells whether a value is nested too deep for an extra column.
+// isDeep reports whether a value is nested too deep for an extra column.
 func isDeep[T ~[]byte](raw T) bool {
 	return bytes.Count(raw, []byte{'['})+bytes.Count(raw, []byte{'{'}) > MaxExtraDepth && Depth(raw) > MaxExtraDepth
 }
@@ -216,7 +216,7 @@ func Elements(path string, raw jsontext.Value) ([]jsontext.Value, error) {
 	return elements, err
 }
 
-// Equal tells whether two texts are the same JSON value, numbers as they are written. Escapes
+// Equal reports whether two texts are the same JSON value, numbers as they are written. Escapes
 // of half a surrogate pair are equal only byte for byte.
 func Equal(a, b []byte) bool {
 	if bytes.Equal(a, b) {
@@ -341,7 +341,7 @@ func Clean(raw []byte) []byte {
 	return clean
 }
 
-// IsObject tells whether a text is a JSON object.
+// IsObject reports whether a text is a JSON object.
 func IsObject(text string) bool {
 	return KindOf([]byte(text)) == '{' && jsontext.Value(text).IsValid(lenient(), jsontext.AllowDuplicateNames(true))
 }

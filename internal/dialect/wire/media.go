@@ -11,8 +11,8 @@ import (
 	"sessiond/internal/session"
 )
 
-// Media is what the extra of an image, audio or file part says beside its bytes. Every
-// dialect writes these names, so that one can send what another decoded.
+// Media describes an image, a sound or a file beside its bytes. Every dialect writes these keys
+// to extra, so that each can send the media of all others.
 type Media struct {
 	MediaType string `json:"media_type,omitzero"` // of the bytes in the part's blob; one blob may stand in parts that call it differently
 	URL       string `json:"url,omitzero"`        // where the provider finds it, instead of bytes
@@ -39,18 +39,17 @@ func Blob(mediaType string, data []byte) *session.Blob {
 	return &session.Blob{SHA256: hex.EncodeToString(sum[:]), Size: int64(len(data)), MediaType: mediaType, Data: data}
 }
 
-// Attach gives a part its blob.
+// Attach returns a part its blob.
 func Attach(p *session.Part, blob *session.Blob) { p.Blob, p.BlobSHA = blob, &blob.SHA256 }
 
-// Base64 decodes text that encoding its bytes gives back exactly; nothing else, and nothing
-// empty, is ok.
+// Base64 decodes canonical base64: encoding the bytes returns the same text. Empty text is not ok.
 func Base64(text string) (data []byte, ok bool) {
 	data, err := base64.StdEncoding.Strict().DecodeString(text)
 	return data, err == nil && len(data) > 0 && base64.StdEncoding.EncodedLen(len(data)) == len(text)
 }
 
-// DataURL takes a data: URL apart into what stands before its bytes, the media type and the
-// bytes. It is ok only where prefix and bytes give the URL back exactly.
+// DataURL splits a data: URL into the prefix before its bytes, the media type and the bytes. It is
+// ok only if prefix and bytes encode to the same URL.
 func DataURL(url string) (prefix, mediaType string, data []byte, ok bool) {
 	head, encoded, found := strings.Cut(url, ",")
 	rest, isData := strings.CutPrefix(head, "data:")
@@ -71,8 +70,7 @@ func Loaded(p *session.Part) error {
 	return nil
 }
 
-// AttachBase64 makes the bytes that a base64 text says the part's blob, of the part's media
-// type, where encoding them gives the text back.
+// AttachBase64 decodes canonical base64 into the part's blob and reports whether it was one.
 func AttachBase64(p *Part, raw []byte) bool {
 	data, ok := Base64(ExactText(raw))
 	if ok {
@@ -81,7 +79,7 @@ func AttachBase64(p *Part, raw []byte) bool {
 	return ok
 }
 
-// AttachURL makes the bytes of a data URL the part's blob where that gives the URL back.
+// AttachURL decodes a canonical data URL into the part's blob and reports whether it was one.
 func AttachURL(p *Part, url string) bool {
 	prefix, mediaType, data, ok := DataURL(url)
 	if ok {

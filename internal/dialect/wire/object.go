@@ -18,7 +18,7 @@ type Member struct {
 	name  []byte // as it is written, of a name that is no Unicode text
 }
 
-// Odd tells whether the field's name is no Unicode text, so that Key does not find it.
+// Odd reports whether the field's name is no Unicode text, so that Key does not find it.
 func (m *Member) Odd() bool { return m.name != nil }
 
 // Object is a JSON object, its fields in order and their values as they came.
@@ -97,7 +97,7 @@ func (o *Object) Get(key string) jsontext.Value {
 // Text returns a field that is a string which a column can hold as it is, "" for any other.
 func (o *Object) Text(key string) string { return ExactText(o.Get(key)) }
 
-// Has tells whether there is such a field.
+// Has reports whether there is such a field.
 func (o *Object) Has(key string) bool { return o.index(key) >= 0 }
 
 // Drop removes a field.

@@ -13,10 +13,10 @@ func Errorf(code session.Code, path, format string, args ...any) error {
 	return session.Errorf(code, "%s %s", path, what).At(path, "%s", what)
 }
 
-// Join gives the path of a field.
+// Join returns the path of a field.
 func Join(path, field string) string { return path + "." + Clip(field) }
 
-// Index gives the path of an element.
+// Index returns the path of an element.
 func Index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
 // Clip keeps a name from the input short enough for an error.

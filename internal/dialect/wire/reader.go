@@ -115,7 +115,7 @@ func FirstText(parts []Part) int {
 	return slices.IndexFunc(parts, func(p Part) bool { return p.Kind == session.PartText })
 }
 
-// TextPlace tells which element of its content a result's text is, -1 for none.
+// TextPlace reports which element of its content a result's text is, -1 for none.
 func TextPlace(p *Part) int {
 	if p.X.At == nil {
 		return 0

@@ -96,7 +96,7 @@ func (l *Lossy) LoseName(m *session.Message, of, name, sent string) {
 	}
 }
 
-// IsTalk tells whether a message is of a kind that is sent.
+// IsTalk reports whether a message is of a kind that is sent.
 func IsTalk(m *session.Message) bool {
 	switch m.Kind {
 	case session.KindCustom, session.KindMarker, session.KindUnknown:
@@ -132,7 +132,7 @@ func Groups(parts []Part) iter.Seq[[]Part] {
 	}
 }
 
-// AnsweredInside tells whether the reply itself holds the result of a call: then the provider
+// AnsweredInside reports whether the reply itself holds the result of a call: then the provider
 // ran the tool.
 func AnsweredInside(m *Message, callID string) bool {
 	return slices.ContainsFunc(m.Parts, func(p Part) bool { return p.Kind == session.PartToolResult && p.CallID == callID })
@@ -185,12 +185,12 @@ func ContentOf(elements []jsontext.Value, prefix string) jsontext.Value {
 	return Array(elements)
 }
 
-// IsImage tells whether OpenAI and Anthropic take images of a media type.
+// IsImage reports whether OpenAI and Anthropic take images of a media type.
 func IsImage(mediaType string) bool {
 	return slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, mediaType)
 }
 
-// IsWeb tells whether a provider can load an address.
+// IsWeb reports whether a provider can load an address.
 func IsWeb(url string) bool {
 	return strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://")
 }

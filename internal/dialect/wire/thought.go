@@ -18,7 +18,7 @@ const Signed = 3
 // NoSignature is what Google documents for calls that another model made: it skips the check.
 const NoSignature = "skip_thought_signature_validator"
 
-// Generation gives the number in the name of a Gemini: 3 for gemini-3.1-pro, 0 for any other
+// Generation returns the number in the name of a Gemini: 3 for gemini-3.1-pro, 0 for any other
 // model. A name that follows the newest model has a large one.
 func Generation(model string) int {
 	_, rest, found := strings.Cut(model, "gemini-")
@@ -37,7 +37,7 @@ func Generation(model string) int {
 	return n
 }
 
-// CallSignature gives the thought signature of a call as JSON, nil if there is none. It stands
+// CallSignature returns the thought signature of a call as JSON, nil if there is none. It stands
 // where the form that the call came in has it: Gemini's own beside the call, OpenAI's under
 // extra_content.google, pi's in its block.
 func CallSignature(p *session.Part) jsontext.Value {
@@ -66,7 +66,7 @@ func CallSignature(p *session.Part) jsontext.Value {
 	return nil
 }
 
-// IsSignature tells whether a text may be a thought signature: base64 in either alphabet, with
+// IsSignature reports whether a text may be a thought signature: base64 in either alphabet, with
 // or without padding.
 func IsSignature(text string) bool {
 	text = strings.TrimRight(text, "=")

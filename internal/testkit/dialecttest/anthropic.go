@@ -84,7 +84,7 @@ func (c *anthropicCheck) entry(raw []byte, i, n int) error {
 	return c.user(blocks)
 }
 
-// contentBlocks gives the blocks of a content; a string is one of text.
+// contentBlocks returns the blocks of a content; a string is one of text.
 func (c *anthropicCheck) contentBlocks(raw []byte) ([]json.RawMessage, error) {
 	if len(raw) > 0 && raw[0] == '"' {
 		return []json.RawMessage{[]byte(`{"type":"text","text":` + string(raw) + `}`)}, nil

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// EqualJSON tells whether two texts are the same JSON value, more sharply than encoding/json
+// EqualJSON reports whether two texts are the same JSON value, more sharply than encoding/json
 // does: 1.0 is not 1, and half a surrogate pair is not U+FFFD.
 func EqualJSON(a, b []byte) bool {
 	x, errX := sharp(a)

@@ -38,7 +38,7 @@ func ValidateFor(form, model string, request []byte) error {
 	return Validate(form, request)
 }
 
-// Entries gives the entries of the conversation in a request, without the system text beside it.
+// Entries returns the entries of the conversation in a request, without the system text beside it.
 func Entries(t failer, form string, request []byte) []json.RawMessage {
 	t.Helper()
 	field := map[string]string{"openai.chat": "messages", "openai.responses": "input", "anthropic": "messages", "gemini": "contents"}[form]
@@ -53,7 +53,7 @@ func Entries(t failer, form string, request []byte) []json.RawMessage {
 	return entries
 }
 
-// Flat gives a request as the blocks of its conversation, each with its role and without cache
+// Flat returns a request as the blocks of its conversation, each with its role and without cache
 // marks: what a provider's cache compares.
 func Flat(t failer, form string, request []byte) []string {
 	t.Helper()

@@ -22,7 +22,7 @@ func WrongAt(name, entry string, code session.Code, path string) Wrong {
 	return Wrong{name, entry, code, path}
 }
 
-// Refuses gives a form entries that are wrong, behind one that is fine: those of cases, and
+// Refuses returns a form entries that are wrong, behind one that is fine: those of cases, and
 // what is wrong in any form.
 func Refuses(t *testing.T, form wire.Form, fine string, cases ...Wrong) {
 	t.Helper()

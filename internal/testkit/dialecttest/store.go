@@ -12,7 +12,7 @@ import (
 	"sessiond/internal/session"
 )
 
-// Stored gives messages as a store gives them back: columns and JSON only, long text in blobs.
+// Stored returns messages as a store gives them back: columns and JSON only, long text in blobs.
 // It fails the test for what the schema would refuse.
 func Stored(t testing.TB, msgs []session.Message) []session.Message {
 	t.Helper()
