@@ -102,7 +102,7 @@ func (t *tx) append(in Append, msgs []session.Message) (Appended, error) {
 	if len(msgs) == 0 && in.Call == nil {
 		return Appended{Session: sess, Head: sess.Head, Revision: sess.Revision, ContextTokens: sess.ContextTokens}, nil
 	}
-	added, err := t.insertAll(&sess, at, msgs)
+	added, err := t.insertLine(&sess, at, msgs)
 	if err != nil {
 		return Appended{}, err
 	}
@@ -120,7 +120,7 @@ func (t *tx) append(in Append, msgs []session.Message) (Appended, error) {
 		return Appended{}, err
 	}
 	if moved && len(msgs) > 0 {
-		if err := t.settleOverlay(&sess); err != nil {
+		if err := t.updateOverlay(&sess); err != nil {
 			return Appended{}, err
 		}
 	}
@@ -221,9 +221,9 @@ func (t *tx) placeAfter(ref session.MessageRef) (place, error) {
 	return at, err
 }
 
-// insertAll inserts messages in a line after at and moves the session's head and counters
+// insertLine inserts messages in a line after at and moves the session's head and counters
 // (in memory). It returns the tokens that they add to the context.
-func (t *tx) insertAll(sess *session.Session, at place, msgs []session.Message) (added int64, err error) {
+func (t *tx) insertLine(sess *session.Session, at place, msgs []session.Message) (added int64, err error) {
 	var line []*session.Message
 	for i := range msgs {
 		m := &msgs[i]

@@ -106,7 +106,7 @@ func (t *tx) addCompaction(c *session.Compaction) error {
 	if err := t.insertCompaction(c); err != nil {
 		return err
 	}
-	return t.tellCompaction(&sess, *c)
+	return t.announceCompaction(&sess, *c)
 }
 
 func (t *tx) insertCompaction(c *session.Compaction) error {
@@ -172,7 +172,7 @@ func (t *tx) finishCompaction(c *session.Compaction) error {
 	if *c, err = readCompaction(t.ctx, t, c.RowID); err != nil {
 		return err
 	}
-	return t.tellCompaction(&sess, *c)
+	return t.announceCompaction(&sess, *c)
 }
 
 // AnswerCompaction remembers a record as the answer of a request that asked for what another
@@ -205,7 +205,7 @@ func (s *Store) Activate(ctx context.Context, id session.ID, rowID int64) (sessi
 		if _, err := t.exec(`UPDATE compactions SET status = 'done', activated_at = ? WHERE id = ?`, c.ActivatedAt, rowID); err != nil {
 			return err
 		}
-		return t.tellCompaction(&sess, c)
+		return t.announceCompaction(&sess, c)
 	})
 	return c, err
 }
@@ -236,9 +236,9 @@ func (t *tx) activate(sess session.Session, c *session.Compaction) error {
 	return err
 }
 
-// tellCompaction writes the event of a record's status and, for a done one, moves the
+// announceCompaction writes the event of a record's status and, for a done one, moves the
 // session into the epoch where it counts.
-func (t *tx) tellCompaction(sess *session.Session, c session.Compaction) error {
+func (t *tx) announceCompaction(sess *session.Session, c session.Compaction) error {
 	kind, ok := map[session.Status]string{
 		session.StatusStaged: EventCompactionStaged, session.StatusDone: EventCompactionDone,
 		session.StatusFailed: EventCompactionFailed, session.StatusSkipped: EventCompactionSkipped,
@@ -271,7 +271,7 @@ func dollars(nano *int64) *float64 {
 
 // newEpoch settles the overlay after a change of the chain and writes the session.
 func (t *tx) newEpoch(sess *session.Session, compactions int64) error {
-	if err := t.settleOverlay(sess); err != nil {
+	if err := t.updateOverlay(sess); err != nil {
 		return err
 	}
 	sess.Epoch++

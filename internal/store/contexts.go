@@ -15,7 +15,7 @@ const contextColumns = `id, session_id, head_id, compaction_id, epoch, model, di
 // frozen of a kind already keeps what it has.
 func (s *Store) SaveContext(ctx context.Context, c session.Context, blocks map[string]string, frozen []session.Frozen) (session.Context, error) {
 	err := s.write(ctx, func(t *tx) error {
-		if err := t.lives(c.SessionID); err != nil {
+		if err := t.checkExists(c.SessionID); err != nil {
 			return err
 		}
 		for kind, content := range blocks {

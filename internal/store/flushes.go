@@ -23,10 +23,10 @@ func readFlush(ctx context.Context, q queryer, id session.ID, generation int64) 
 	if err != nil {
 		return nil, fmt.Errorf("flush of %s: %w", id, err)
 	}
-	return named(&f), nil
+	return nameFlush(&f), nil
 }
 
-func named(f *session.Flush) *session.Flush {
+func nameFlush(f *session.Flush) *session.Flush {
 	if f.CompactionID != 0 {
 		f.Generation = session.CompactionName(f.CompactionID)
 	}
@@ -37,7 +37,7 @@ func named(f *session.Flush) *session.Flush {
 // that was made already stays so. Codes: NotFound.
 func (s *Store) AskFlush(ctx context.Context, id session.ID, generation int64) error {
 	return s.write(ctx, func(t *tx) error {
-		if err := t.lives(id); err != nil {
+		if err := t.checkExists(id); err != nil {
 			return err
 		}
 		res, err := t.exec(`INSERT INTO flushes (session_id, compaction_id, at, outcome) VALUES (?, ?, ?, 'asked')
@@ -48,11 +48,11 @@ func (s *Store) AskFlush(ctx context.Context, id session.ID, generation int64) e
 		if n, err := res.RowsAffected(); err != nil || n == 0 {
 			return err
 		}
-		return t.event(id, EventFlushAsked, 0, session.JSONOf(map[string]string{"generation": flushName(generation)}))
+		return t.event(id, EventFlushAsked, 0, session.JSONOf(map[string]string{"generation": generationName(generation)}))
 	})
 }
 
-func flushName(generation int64) string {
+func generationName(generation int64) string {
 	if generation == 0 {
 		return ""
 	}

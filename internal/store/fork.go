@@ -132,7 +132,7 @@ func (t *tx) beginFork(made *session.Session, parent session.Session, l link, re
 	if made.TurnOrigin, err = t.turnOrigin(*ref); err != nil {
 		return err
 	}
-	if err := t.settleOverlay(made); err != nil {
+	if err := t.updateOverlay(made); err != nil {
 		return err
 	}
 	_, err = t.exec(`UPDATE sessions SET head_id = ?, compaction_id = ?, context_tokens = ?, turn_origin = ? WHERE id = ?`,

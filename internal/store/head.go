@@ -61,7 +61,7 @@ func (t *tx) moveHeadTo(in HeadMove) (HeadMoved, error) {
 		return out, nil
 	}
 	sess.HeadID, sess.Head, sess.TurnOrigin = to.id, in.To, origin
-	if err := t.settleOverlay(&sess); err != nil {
+	if err := t.updateOverlay(&sess); err != nil {
 		return out, err
 	}
 	sess.Epoch++
@@ -106,7 +106,7 @@ func (t *tx) addBranchSummary(in session.BranchSummary, m *session.Message) (att
 	}
 	was := sess
 	msgs := []session.Message{*m}
-	if _, err := t.insertAll(&sess, at, msgs); err != nil {
+	if _, err := t.insertLine(&sess, at, msgs); err != nil {
 		return false, err
 	}
 	*m = msgs[0]

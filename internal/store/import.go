@@ -233,14 +233,14 @@ func (im *importer) run() error {
 		return im.saveCursor()
 	}
 	first, draft := im.sess.LastSeq+1, im.sess.Draft
-	for _, step := range []func() error{im.messages, im.forkLink, im.calls, im.moveHead, im.compactions, im.marks, im.title, im.fields, im.oneOpen} {
+	for _, step := range []func() error{im.messages, im.forkLink, im.calls, im.moveHead, im.compactions, im.marks, im.title, im.fields, im.keepOneGenerationOpen} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
 	changed := im.res.Created || im.res.Messages > 0 || im.res.Calls > 0 || im.moved
 	if changed {
-		if err := im.settleOverlay(&im.sess); err != nil {
+		if err := im.updateOverlay(&im.sess); err != nil {
 			return err
 		}
 		if im.turned {
@@ -325,7 +325,7 @@ func (im *importer) moveHead() error {
 	if err != nil || ref.Session == im.sess.ID {
 		return err
 	}
-	return im.share(im.sess, id)
+	return im.extendSharedPath(im.sess, id)
 }
 
 func (im *importer) marks() error {

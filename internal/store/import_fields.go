@@ -64,10 +64,10 @@ func (im *importer) place(f *ImportFields) error {
 	return err
 }
 
-// oneOpen sees to it that a key has one open generation after a session came in under it. Of
+// keepOneGenerationOpen sees to it that a key has one open generation after a session came in under it. Of
 // one program's the later one goes on, as the program numbers them. A conversation that was
 // begun here, or by another program, goes on as before: what comes in beside it has ended.
-func (im *importer) oneOpen() error {
+func (im *importer) keepOneGenerationOpen() error {
 	s := &im.sess
 	if !im.keyed && !im.res.Created || s.Key == "" || s.EndedAt != nil || s.DeletedAt != nil {
 		return nil
@@ -92,7 +92,7 @@ func (im *importer) oneOpen() error {
 			}
 		}
 		if other.Source != s.Source {
-			if err := im.keepOpen(other, s.Generation); err != nil {
+			if err := im.renumberGeneration(other, s.Generation); err != nil {
 				return err
 			}
 		}
@@ -107,7 +107,7 @@ func (im *importer) links(f *ImportFields) error {
 		im.sess.Key, im.sess.Generation = f.Key, f.Generation
 	}
 	if (im.sess.ParentID == "" || im.sess.ParentID == f.Instead) && f.ParentID != "" {
-		if err := im.hangOn(f); err != nil {
+		if err := im.setParent(f); err != nil {
 			return err
 		}
 	}
@@ -125,9 +125,9 @@ func (im *importer) links(f *ImportFields) error {
 	return err
 }
 
-// hangOn links a session that was here before its parent.
-func (im *importer) hangOn(f *ImportFields) error {
-	if err := im.noCycle(im.sess.ID, f.ParentID); err != nil {
+// setParent links a session that was here before its parent.
+func (im *importer) setParent(f *ImportFields) error {
+	if err := im.checkNoCycle(im.sess.ID, f.ParentID); err != nil {
 		return err
 	}
 	im.sess.ParentID, im.sess.ParentKind = f.ParentID, f.ParentKind

@@ -100,7 +100,7 @@ func (im *importer) placeOf(m *ImportMessage) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
-	if err := im.share(im.sess, parent); err != nil {
+	if err := im.extendSharedPath(im.sess, parent); err != nil {
 		return place{}, err
 	}
 	return im.placeAfter(ref)

@@ -329,7 +329,7 @@ func (o *importedOverlay) chain() (worth bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	before, err := o.inForce(o.sess, max(o.furthest, record), o.ActivatedAt)
+	before, err := o.overlayInForce(o.sess, max(o.furthest, record), o.ActivatedAt)
 	if err != nil {
 		return false, err
 	}
@@ -337,13 +337,13 @@ func (o *importedOverlay) chain() (worth bool, err error) {
 		o.PreviousID = &before.id
 	}
 	if o.MessageCount == 0 && o.Strategy == session.StrategySummarize {
-		if o.MessageCount, err = o.represents(before); err != nil {
+		if o.MessageCount, err = o.countRepresented(before); err != nil {
 			return false, err
 		}
 	}
 	var details session.CompactionDetails
 	if o.Strategy == session.StrategyPrune {
-		if err := o.restOn(before); err != nil {
+		if err := o.buildOn(before); err != nil {
 			return false, err
 		}
 	}
@@ -394,8 +394,8 @@ func (o *importedOverlay) size(before *overlayRow) error {
 	return nil
 }
 
-// restOn takes over what the overlay before hides, says and keeps. Rule: contextmgr, represent.
-func (o *importedOverlay) restOn(before *overlayRow) error {
+// buildOn takes over what the overlay before hides, says and keeps. Rule: contextmgr, represent.
+func (o *importedOverlay) buildOn(before *overlayRow) error {
 	o.HiddenTokens, o.FirstKeptID = 0, nil
 	if before != nil {
 		c, err := readCompaction(o.ctx, o.tx, before.id)
@@ -464,10 +464,10 @@ func (o *importedOverlay) hide(details *session.CompactionDetails) (n int) {
 	return n
 }
 
-// represents counts the messages of the context that a summary stands for and the overlay before
+// countRepresented counts the messages of the context that a summary stands for and the overlay before
 // it did not, where its program does not say how many. A pruning stands for what comes before the
 // first message that it keeps.
-func (o *importedOverlay) represents(before *overlayRow) (n int64, err error) {
+func (o *importedOverlay) countRepresented(before *overlayRow) (n int64, err error) {
 	var stood session.MessageRef // the newest that the one before stands for
 	own := int64(0)              // 1: stood is the oldest that it does not
 	switch {

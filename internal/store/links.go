@@ -44,8 +44,8 @@ func (t *tx) saveLink(id session.ID, l link) error {
 	return nil
 }
 
-// hangsOn makes the link of a new session to its parent. Codes: Invalid.
-func (t *tx) hangsOn(parent session.Session, in NewSession) (link, error) {
+// newLink makes the link of a new session to its parent. Codes: Invalid.
+func (t *tx) newLink(parent session.Session, in NewSession) (link, error) {
 	if in.ParentKind == session.ParentFork {
 		made := t.now
 		if in.CreatedAt != nil {
@@ -73,8 +73,8 @@ func importedFork(made session.Time) link {
 	return l
 }
 
-// share notes that an imported fork's path goes through a message of another session.
-func (t *tx) share(sess session.Session, message int64) error {
+// extendSharedPath notes that an imported fork's path goes through a message of another session.
+func (t *tx) extendSharedPath(sess session.Session, message int64) error {
 	if sess.ParentKind != session.ParentFork {
 		return nil
 	}
@@ -92,8 +92,8 @@ func (t *tx) share(sess session.Session, message int64) error {
 	return t.saveLink(sess.ID, l)
 }
 
-// noCycle refuses a parent that hangs on the session itself. Codes: Invalid.
-func (t *tx) noCycle(id, parent session.ID) error {
+// checkNoCycle refuses a parent that hangs on the session itself. Codes: Invalid.
+func (t *tx) checkNoCycle(id, parent session.ID) error {
 	for above := parent; above != ""; {
 		if above == id {
 			return session.Errorf(session.Invalid, "session %s cannot hang on %s, which hangs on it", id, parent).At("parent_id", "would be a cycle")
@@ -115,8 +115,8 @@ func (l link) within(c *overlayRow) bool {
 	return c.id <= l.compactionID && c.activatedAt != nil && c.activatedAt.SQL() <= l.activatedAt
 }
 
-// narrow gives what is inherited through one more fork.
-func (l link) narrow(other link) link {
+// intersect gives what is inherited through one more fork.
+func (l link) intersect(other link) link {
 	l.compactionID = min(l.compactionID, other.compactionID)
 	l.activatedAt = min(l.activatedAt, other.activatedAt)
 	l.frozenID = min(l.frozenID, other.frozenID)

@@ -366,7 +366,7 @@ func pageSpans(ctx context.Context, q queryer, sess session.Session, p MessagePa
 		err = eachSpan(ctx, q, sess.HeadID, w.take)
 	}
 	if err == nil {
-		err = w.missing()
+		err = w.checkBounds()
 	}
 	if !p.Descending {
 		reverse(w.spans)
@@ -415,8 +415,8 @@ func (w *window) take(sp Span) error {
 	return nil
 }
 
-// missing says so when a bound was not met on the way back to the root.
-func (w *window) missing() error {
+// checkBounds says so when a bound was not met on the way back to the root.
+func (w *window) checkBounds() error {
 	for _, bound := range []struct {
 		name string
 		ref  *session.MessageRef

@@ -37,7 +37,7 @@ func inherited(ctx context.Context, q queryer, sess session.Session, visit func(
 		if own {
 			l = next
 		} else {
-			l = l.narrow(next)
+			l = l.intersect(next)
 		}
 		id := sess.ParentID
 		if sess, err = readAncestor(ctx, q, id); session.CodeOf(err) == session.NotFound {
@@ -133,10 +133,10 @@ const overlaysOfSession = `
 	FROM compactions c LEFT JOIN messages m ON m.id = c.through_id
 	WHERE c.session_id = ? AND c.status = 'done' AND c.activated_at IS NOT NULL ORDER BY c.id`
 
-// settleOverlay finds the effective overlay of the session's head anew and the size of the
+// updateOverlay finds the effective overlay of the session's head anew and the size of the
 // context with it, in memory: the newest done record that is not undone and whose last
 // represented message is on the path.
-func (t *tx) settleOverlay(sess *session.Session) error {
+func (t *tx) updateOverlay(sess *session.Session) error {
 	sess.CompactionID, sess.ContextTokens = nil, 0
 	if sess.HeadID == nil {
 		return nil
@@ -144,7 +144,7 @@ func (t *tx) settleOverlay(sess *session.Session) error {
 	if err := t.row(`SELECT path_tokens FROM messages WHERE id = ?`, []any{*sess.HeadID}, &sess.ContextTokens); err != nil {
 		return fmt.Errorf("size of the path: %w", err)
 	}
-	o, err := t.inForce(*sess, *sess.HeadID, nil)
+	o, err := t.overlayInForce(*sess, *sess.HeadID, nil)
 	if err != nil || o == nil {
 		return err
 	}
@@ -153,9 +153,9 @@ func (t *tx) settleOverlay(sess *session.Session) error {
 	return nil
 }
 
-// inForce finds the newest overlay of a session that is not undone and ends on the path to
+// overlayInForce finds the newest overlay of a session that is not undone and ends on the path to
 // head, of those that took effect until then; nil for none. A nil until is now.
-func (t *tx) inForce(sess session.Session, head int64, until *session.Time) (*overlayRow, error) {
+func (t *tx) overlayInForce(sess session.Session, head int64, until *session.Time) (*overlayRow, error) {
 	all, err := overlaysOf(t.ctx, t, sess)
 	if err != nil || len(all) == 0 {
 		return nil, err
@@ -177,7 +177,7 @@ func (t *tx) inForce(sess session.Session, head int64, until *session.Time) (*ov
 		return nil, err
 	}
 	for i := range all {
-		if holds(spans, all[i].throughRef) && all[i].recorded(spans) {
+		if holds(spans, all[i].throughRef) && all[i].recordIsOnPath(spans) {
 			return &all[i], nil
 		}
 	}
@@ -188,8 +188,8 @@ func holds(spans []Span, ref session.MessageRef) bool {
 	return slices.ContainsFunc(spans, func(sp Span) bool { return sp.holds(ref) })
 }
 
-// recorded tells whether a path holds the record that the overlay came with, if there is one.
-func (o *overlayRow) recorded(spans []Span) bool {
+// recordIsOnPath tells whether a path holds the record that the overlay came with, if there is one.
+func (o *overlayRow) recordIsOnPath(spans []Span) bool {
 	ref, err := session.ParseRef(o.record)
 	return o.record == "" || err == nil && holds(spans, ref)
 }

@@ -40,7 +40,7 @@ type PurgeRequest struct {
 func (s *Store) BeginPurge(ctx context.Context, in PurgeRequest) (p *Purge, deleted int64, err error) {
 	var done *outcome
 	err = s.write(ctx, func(t *tx) error {
-		if running, err := t.purges(in.Session); err != nil || running {
+		if running, err := t.purgeRuns(in.Session); err != nil || running {
 			return err
 		}
 		if done, err = t.findOutcome(in.Idem); err != nil || done != nil {
@@ -183,10 +183,10 @@ func (t *tx) renameForks(sess session.Session) error {
 // messages that they name.
 func (p *Purge) dropOverlays(ctx context.Context) error {
 	return p.store.write(ctx, func(t *tx) error {
-		if runs, err := t.purges(p.ID); err != nil || !runs {
+		if runs, err := t.purgeRuns(p.ID); err != nil || !runs {
 			return err
 		}
-		if err := p.lowerLinks(t); err != nil {
+		if err := p.trimLinks(t); err != nil {
 			return err
 		}
 		var own []struct {
@@ -253,7 +253,7 @@ func (p *Purge) Doomed(ctx context.Context) ([]int64, error) {
 // has ended the purge: what it left is looked at anew when the fork that it was left for is gone.
 func (p *Purge) Delete(ctx context.Context, rows []int64) error {
 	return p.store.write(ctx, func(t *tx) error {
-		if runs, err := t.purges(p.ID); err != nil || !runs {
+		if runs, err := t.purgeRuns(p.ID); err != nil || !runs {
 			return err
 		}
 		for _, row := range rows {
@@ -266,8 +266,8 @@ func (p *Purge) Delete(ctx context.Context, rows []int64) error {
 	})
 }
 
-// purges tells whether the purge of a session goes on: another process may have ended it.
-func (t *tx) purges(id session.ID) (runs bool, err error) {
+// purgeRuns tells whether the purge of a session goes on: another process may have ended it.
+func (t *tx) purgeRuns(id session.ID) (runs bool, err error) {
 	err = t.row(`SELECT EXISTS (SELECT 1 FROM purging WHERE session_id = ?)`, []any{id}, &runs)
 	return runs, err
 }
@@ -323,8 +323,8 @@ func (t *tx) countPurged(day, source string, sessions, messages int, prompt bool
 	return err
 }
 
-// lives refuses what would be written beside a session that was purged meanwhile.
-func (t *tx) lives(id session.ID) error {
+// checkExists refuses what would be written beside a session that was purged meanwhile.
+func (t *tx) checkExists(id session.ID) error {
 	var lives bool
 	if err := t.row(`SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ? AND purged_at IS NULL)`, []any{id}, &lives); err != nil || lives {
 		return err

@@ -95,9 +95,9 @@ func (p *Purge) unfrozen(ctx context.Context) ([]int64, error) {
 	return doomed, err
 }
 
-// lowerLinks lets forks that were purged themselves, and are kept for others, leave the
+// trimLinks lets forks that were purged themselves, and are kept for others, leave the
 // session where what stays of their path ends: where they left it is needed by nobody.
-func (p *Purge) lowerLinks(t *tx) error {
+func (p *Purge) trimLinks(t *tx) error {
 	for i := range p.forks {
 		id := p.forks[i].ID
 		if p.forks[i].Lives {

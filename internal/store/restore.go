@@ -187,7 +187,7 @@ func (r *restorer) run() error {
 		r.res.Session, r.res.Duplicates = r.sess, r.batch.Records
 		return nil
 	}
-	if err := r.settleOverlay(&r.sess); err != nil {
+	if err := r.updateOverlay(&r.sess); err != nil {
 		return err
 	}
 	if r.batch.End {
@@ -700,13 +700,13 @@ func (r *restorer) finish() error {
 		return r.unknown
 	}
 	s.ParentID, s.ParentKind, s.CreatedAt = r.hereID(in.ParentID), in.ParentKind, in.CreatedAt
-	if err := r.settleOverlay(s); err != nil {
+	if err := r.updateOverlay(s); err != nil {
 		return err
 	}
 	if in.Metadata == nil {
 		in.Metadata = session.JSON(`{}`)
 	}
-	if err := r.oneOpen(&in); err != nil {
+	if err := r.keepOneGenerationOpen(&in); err != nil {
 		return err
 	}
 	_, err := r.exec(`UPDATE sessions SET title = ?, title_source = ?, kind = ?, draft = ?, settings = ?, key = ?, generation = ?,
@@ -740,9 +740,9 @@ func (r *restorer) finish() error {
 const countedCompactions = `SELECT COUNT(*) FROM compactions c WHERE c.session_id = ? AND c.status = 'done'
 	AND NOT EXISTS (SELECT 1 FROM compaction_undos u WHERE u.session_id = ? AND u.compaction_id = c.id)`
 
-// oneOpen sees to it that the session's key has one open generation: a conversation that goes on
+// keepOneGenerationOpen sees to it that the session's key has one open generation: a conversation that goes on
 // under it here goes on, and the one that comes in has ended where it was.
-func (r *restorer) oneOpen(in *session.Session) error {
+func (r *restorer) keepOneGenerationOpen(in *session.Session) error {
 	if in.Key == "" || in.EndedAt != nil || in.DeletedAt != nil || r.isShell() {
 		return nil
 	}
@@ -752,7 +752,7 @@ func (r *restorer) oneOpen(in *session.Session) error {
 	}
 	at := in.ActiveAt
 	in.EndedAt, in.EndReason = &at, endedByProgram
-	return r.keepOpen(&open[len(open)-1], in.Generation)
+	return r.renumberGeneration(&open[len(open)-1], in.Generation)
 }
 
 // sets replaces undos, marks, states and flushes.

@@ -57,14 +57,14 @@ func (t *tx) callOf(m *session.Message, i int, earlier []*session.Message) (*int
 	p := &m.Parts[i]
 	var call *int64
 	if p.CallID != "" {
-		found, open, err := t.callBy(sought{id: p.CallID}, m, i, earlier)
+		found, open, err := t.callBy(wantedCall{id: p.CallID}, m, i, earlier)
 		if err != nil || open {
 			return found, err
 		}
 		call = found
 	}
 	if p.ToolName != "" && p.MatchedByName() {
-		found, open, err := t.callBy(sought{tool: p.ToolName}, m, i, earlier)
+		found, open, err := t.callBy(wantedCall{tool: p.ToolName}, m, i, earlier)
 		if err != nil || open {
 			return found, err
 		}
@@ -72,20 +72,20 @@ func (t *tx) callOf(m *session.Message, i int, earlier []*session.Message) (*int
 	return call, nil
 }
 
-// sought is what a call is looked for by: its id, or its tool's name.
-type sought struct{ id, tool string }
+// wantedCall is what a call is looked for by: its id, or its tool's name.
+type wantedCall struct{ id, tool string }
 
-func (k sought) fits(p *session.Part) bool {
+func (k wantedCall) matches(p *session.Part) bool {
 	return p.Kind == session.PartToolCall && (k.id != "" && p.CallID == k.id || k.id == "" && p.ToolName == k.tool)
 }
 
-// sure tells whether the wire said the key: then the only call of it is the one, answered or not.
-func (k sought) sure() bool {
+// isExact tells whether the wire said the key: then the only call of it is the one, answered or not.
+func (k wantedCall) isExact() bool {
 	return k.id != "" && !strings.HasPrefix(k.id, session.MadeCallID)
 }
 
 // callBy finds a call, and tells whether it was not answered yet.
-func (t *tx) callBy(key sought, m *session.Message, i int, earlier []*session.Message) (call *int64, open bool, err error) {
+func (t *tx) callBy(key wantedCall, m *session.Message, i int, earlier []*session.Message) (call *int64, open bool, err error) {
 	answered := map[int64]bool{}
 	note := func(parts []session.Part) {
 		for _, p := range parts {
@@ -96,7 +96,7 @@ func (t *tx) callBy(key sought, m *session.Message, i int, earlier []*session.Me
 	}
 	note(m.Parts[:i])
 	for j := range m.Parts[:i] { // a tool that the provider ran stands with its result in one reply
-		if c := &m.Parts[j]; key.fits(c) && !answered[c.RowID] {
+		if c := &m.Parts[j]; key.matches(c) && !answered[c.RowID] {
 			return &c.RowID, true, nil
 		}
 	}
@@ -104,7 +104,7 @@ func (t *tx) callBy(key sought, m *session.Message, i int, earlier []*session.Me
 	for j := len(earlier) - 1; j >= 0; j-- {
 		note(earlier[j].Parts)
 		for _, c := range earlier[j].Calls() {
-			if key.fits(c) && !answered[c.RowID] {
+			if key.matches(c) && !answered[c.RowID] {
 				return &c.RowID, true, nil
 			}
 		}
@@ -114,7 +114,7 @@ func (t *tx) callBy(key sought, m *session.Message, i int, earlier []*session.Me
 }
 
 // callOnPath looks for a call on the stored path that ends at from.
-func (t *tx) callOnPath(from *session.MessageRef, key sought, answered map[int64]bool) (call *int64, open bool, err error) {
+func (t *tx) callOnPath(from *session.MessageRef, key wantedCall, answered map[int64]bool) (call *int64, open bool, err error) {
 	if from == nil {
 		return nil, false, nil
 	}
@@ -153,7 +153,7 @@ func (t *tx) callOnPath(from *session.MessageRef, key sought, answered map[int64
 		if len(found) == 0 {
 			continue
 		}
-		if call, open, err = t.firstUnanswered(key, found, spans, answered); err != nil || open || key.sure() {
+		if call, open, err = t.firstUnanswered(key, found, spans, answered); err != nil || open || key.isExact() {
 			return call, open, err
 		}
 	}
@@ -172,12 +172,12 @@ const callsOfToolInSpan = `
 
 // firstUnanswered chooses among calls of one key. What another branch answered is open on this
 // one, so an answer counts only where the path holds it.
-func (t *tx) firstUnanswered(key sought, calls []int64, spans []Span, answered map[int64]bool) (call *int64, open bool, err error) {
+func (t *tx) firstUnanswered(key wantedCall, calls []int64, spans []Span, answered map[int64]bool) (call *int64, open bool, err error) {
 	for i, id := range calls {
 		if answered[id] {
 			continue
 		}
-		if len(calls) == 1 && key.sure() {
+		if len(calls) == 1 && key.isExact() {
 			return &calls[i], true, nil
 		}
 		open = true

@@ -146,9 +146,9 @@ func (t *tx) openGenerations(key string, but session.ID) ([]session.Session, err
 const openOfKey = `SELECT ` + sessionColumns + fromSessions + `
 	WHERE s.key = ? AND s.key <> '' AND s.generation > 0 AND s.ended_at IS NULL AND s.deleted_at IS NULL AND s.id <> ? ORDER BY s.generation`
 
-// keepOpen leaves the conversation of a key to the session that it goes on in here: it is the
+// renumberGeneration leaves the conversation of a key to the session that it goes on in here: it is the
 // key's last generation also after another one came in, whose number may be higher.
-func (t *tx) keepOpen(open *session.Session, other int64) error {
+func (t *tx) renumberGeneration(open *session.Session, other int64) error {
 	if open.Generation > other {
 		return nil
 	}

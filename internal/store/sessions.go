@@ -96,7 +96,7 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 			return session.Session{}, err
 		}
 		in.ParentKind = orElse(in.ParentKind, session.ParentChild)
-		if hangs, err = t.hangsOn(parent, in); err != nil {
+		if hangs, err = t.newLink(parent, in); err != nil {
 			return session.Session{}, err
 		}
 	}

@@ -35,14 +35,14 @@ func (s *Store) Tree(ctx context.Context, id session.ID, p TreePage) (Tree, erro
 	if err != nil {
 		return Tree{}, err
 	}
-	g := growth{sess: sess, ends: map[session.MessageRef]int{}}
+	g := treeBuilder{sess: sess, ends: map[session.MessageRef]int{}}
 	if err := g.read(ctx, s); err != nil {
 		return Tree{}, fmt.Errorf("tree of %s: %w", id, err)
 	}
 	out := Tree{Session: sess, Total: len(g.runs), Leaves: g.leaves()}
 	page := g.runs
 	if p.Cursor != nil {
-		at := slices.IndexFunc(page, func(r stretch) bool { return r.first() == *p.Cursor })
+		at := slices.IndexFunc(page, func(r treeRun) bool { return r.first() == *p.Cursor })
 		if at < 0 {
 			return out, session.Errorf(session.Invalid, "cursor is none of this tree's any more: begin without one").At("cursor", "not a next_cursor of this tree")
 		}
@@ -59,8 +59,8 @@ func (s *Store) Tree(ctx context.Context, id session.ID, p TreePage) (Tree, erro
 	return out, err
 }
 
-// stretch is a segment while the tree is put together.
-type stretch struct {
+// treeRun is a segment while the tree is put together.
+type treeRun struct {
 	Span
 	parent   *session.MessageRef
 	children []session.MessageRef
@@ -68,24 +68,24 @@ type stretch struct {
 	shared   bool
 }
 
-func (r stretch) first() session.MessageRef {
+func (r treeRun) first() session.MessageRef {
 	return session.MessageRef{Session: r.Session, Seq: r.From}
 }
 
-func (r stretch) last() session.MessageRef {
+func (r treeRun) last() session.MessageRef {
 	return session.MessageRef{Session: r.Session, Seq: r.To}
 }
 
-// growth puts a tree together.
-type growth struct {
+// treeBuilder puts a tree together.
+type treeBuilder struct {
 	sess session.Session
-	runs []stretch
+	runs []treeRun
 	ends map[session.MessageRef]int // index of the run that ends there
 }
 
 // read makes the runs: the shared path and the session's own lines, cut after every message
 // that something else follows as well, and after the head.
-func (g *growth) read(ctx context.Context, q queryer) error {
+func (g *treeBuilder) read(ctx context.Context, q queryer) error {
 	lines, err := g.shared(ctx, q)
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func (g *growth) read(ctx context.Context, q queryer) error {
 }
 
 // shared gives the path that a fork shares, oldest first.
-func (g *growth) shared(ctx context.Context, q queryer) ([]stretch, error) {
+func (g *treeBuilder) shared(ctx context.Context, q queryer) ([]treeRun, error) {
 	if g.sess.ParentKind != session.ParentFork {
 		return nil, nil
 	}
@@ -140,10 +140,10 @@ func (g *growth) shared(ctx context.Context, q queryer) ([]stretch, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines := make([]stretch, 0, len(spans))
+	lines := make([]treeRun, 0, len(spans))
 	var before *session.MessageRef
 	for _, sp := range slices.Backward(spans) {
-		lines = append(lines, stretch{Span: sp, parent: before, shared: true})
+		lines = append(lines, treeRun{Span: sp, parent: before, shared: true})
 		last := lines[len(lines)-1].last()
 		before = &last
 	}
@@ -151,16 +151,16 @@ func (g *growth) shared(ctx context.Context, q queryer) ([]stretch, error) {
 }
 
 // own gives the session's own lines: each begins with a jump or with its first message.
-func (g *growth) own(ctx context.Context, q queryer) ([]stretch, error) {
+func (g *treeBuilder) own(ctx context.Context, q queryer) ([]treeRun, error) {
 	if g.sess.LastSeq == 0 {
 		return nil, nil
 	}
-	var lines []stretch
+	var lines []treeRun
 	begin := func(seq int64, parent *session.MessageRef) {
 		if n := len(lines); n > 0 {
 			lines[n-1].To = seq - 1
 		}
-		lines = append(lines, stretch{Span: Span{Session: g.sess.ID, From: seq, To: g.sess.LastSeq}, parent: parent})
+		lines = append(lines, treeRun{Span: Span{Session: g.sess.ID, From: seq, To: g.sess.LastSeq}, parent: parent})
 	}
 	err := q.each(ctx, func(row scanner) error {
 		var seq int64
@@ -192,8 +192,8 @@ const jumpsOfSession = `
 	WHERE m.session_id = ? AND m.jump = 1 ORDER BY m.seq`
 
 // cut parts a line after those of its messages that are among cuts, which are in order.
-func (g *growth) cut(l stretch, cuts []int64) {
-	add := func(r stretch) {
+func (g *treeBuilder) cut(l treeRun, cuts []int64) {
+	add := func(r treeRun) {
 		g.ends[r.last()] = len(g.runs)
 		g.runs = append(g.runs, r)
 	}
@@ -214,7 +214,7 @@ func (g *growth) cut(l stretch, cuts []int64) {
 	add(l)
 }
 
-func (g *growth) leaves() int {
+func (g *treeBuilder) leaves() int {
 	n := 0
 	for _, r := range g.runs {
 		if len(r.children) == 0 {
@@ -225,7 +225,7 @@ func (g *growth) leaves() int {
 }
 
 // segments reads what is shown of some runs.
-func (g *growth) segments(ctx context.Context, s *Store, runs []stretch) ([]session.Segment, error) {
+func (g *treeBuilder) segments(ctx context.Context, s *Store, runs []treeRun) ([]session.Segment, error) {
 	out := make([]session.Segment, len(runs))
 	for i, r := range runs {
 		seg := session.Segment{
@@ -248,7 +248,7 @@ func (g *growth) segments(ctx context.Context, s *Store, runs []stretch) ([]sess
 		seg.First, seg.Last, seg.Tokens = first.TreeMessage, last.TreeMessage, last.pathTokens-first.before
 		out[i] = seg
 	}
-	return out, g.decorate(ctx, s, runs, out)
+	return out, g.addDetails(ctx, s, runs, out)
 }
 
 // treeRow is a message as a tree shows it.
@@ -302,10 +302,10 @@ func preview(text string) string {
 	return text
 }
 
-// decorate hangs labels, compactions, forks and children where they belong.
-func (g *growth) decorate(ctx context.Context, s *Store, runs []stretch, out []session.Segment) error {
+// addDetails hangs labels, compactions, forks and children where they belong.
+func (g *treeBuilder) addDetails(ctx context.Context, s *Store, runs []treeRun, out []session.Segment) error {
 	find := func(ref session.MessageRef) int {
-		return slices.IndexFunc(runs, func(r stretch) bool { return r.holds(ref) })
+		return slices.IndexFunc(runs, func(r treeRun) bool { return r.holds(ref) })
 	}
 	if err := s.each(ctx, func(row scanner) error {
 		var l session.Label
