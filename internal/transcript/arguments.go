@@ -12,33 +12,32 @@ import (
 
 const shortValue = 40 // columns
 
-// telling are the names under which agents' tools take what a call is about, the most telling
-// first.
+// telling lists the argument names that say what a call is about, the most telling first.
 var telling = []string{"command", "cmd", "file_path", "filePath", "path", "pattern", "query", "url", "script", "prompt"}
 
-// ShortArguments gives a call's arguments on one line of at most width columns: what it is
-// about without its name, then name=value in the order in which they came.
+// ShortArguments returns a call's arguments on one line of at most width columns: the subject without
+// its name, then name=value in their order.
 func ShortArguments(arguments string, width int) string {
 	fields, ok := topFields(arguments)
 	if !ok {
 		return OneLine(arguments, width)
 	}
 	if len(fields) == 1 {
-		return shortened(fields[0].value, width)
+		return shortValueText(fields[0].value, width)
 	}
 	var parts []string
-	if i := subject(fields); i >= 0 {
-		parts = append(parts, shortened(fields[i].value, max(shortValue, width*2/3)))
+	if i := subjectIndex(fields); i >= 0 {
+		parts = append(parts, shortValueText(fields[i].value, max(shortValue, width*2/3)))
 		fields = slices.Delete(fields, i, i+1)
 	}
 	for _, f := range fields {
-		parts = append(parts, f.name+"="+shortened(f.value, shortValue))
+		parts = append(parts, f.name+"="+shortValueText(f.value, shortValue))
 	}
 	return OneLine(strings.Join(parts, " "), width)
 }
 
-// subject gives the place of what a call is about; -1: none has a telling name.
-func subject(fields []namedValue) int {
+// subjectIndex returns the index of the field that says what a call is about; -1: none.
+func subjectIndex(fields []namedValue) int {
 	for _, name := range telling {
 		if i := slices.IndexFunc(fields, func(f namedValue) bool { return f.name == name && f.value != "" }); i >= 0 {
 			return i
@@ -47,8 +46,8 @@ func subject(fields []namedValue) int {
 	return -1
 }
 
-// shortened is OneLine, but of a path that does not fit it shows the end, which says more.
-func shortened(value string, width int) string {
+// shortValueText is OneLine, but shows the end of a path that does not fit.
+func shortValueText(value string, width int) string {
 	line := OneLine(value, 1000)
 	if Width(line) <= width || !strings.HasPrefix(line, "/") || strings.Contains(line, " ") {
 		return Truncate(line, width)
@@ -63,8 +62,8 @@ func shortened(value string, width int) string {
 
 type namedValue struct{ name, value string }
 
-// topFields reads the fields of a JSON object in order. A text stands for itself, anything
-// else as compact JSON.
+// topFields returns the fields of a JSON object in order: strings as their text, other values as
+// compact JSON.
 func topFields(object string) ([]namedValue, bool) {
 	dec := json.NewDecoder(strings.NewReader(object))
 	if start, err := dec.Token(); err != nil || start != json.Delim('{') {
@@ -94,7 +93,7 @@ func topFields(object string) ([]namedValue, bool) {
 	return fields, err == nil
 }
 
-// outcome says what came back from a tool: "→ 1.2 kB", "→ error: not found", "→ …".
+// outcome describes a tool's result: "→ 1.2 kB", "→ error: not found", "→ …".
 func (t *ToolUse) outcome(width int) string {
 	switch {
 	case t.Far:
@@ -116,7 +115,7 @@ func (t *ToolUse) outcome(width int) string {
 	return "→ " + Size(int64(len(t.Result)))
 }
 
-// String gives an attachment in brackets: [image image/png 12 kB].
+// String returns an attachment in brackets: [image image/png 12 kB].
 func (a *Attachment) String() string {
 	words := []string{string(a.Kind)}
 	if a.MediaType != "" && a.MediaType != session.TextBlob {
@@ -131,7 +130,7 @@ func (a *Attachment) String() string {
 	return "[" + strings.Join(words, " ") + "]"
 }
 
-// compactionLine says what a compaction did: compacted 120 messages · 45,210 → 3,900 tokens · cmp_3.
+// compactionLine describes a compaction: compacted 120 messages · 45,210 → 3,900 tokens · cmp_3.
 func compactionLine(c *session.Compaction) string {
 	verb := map[session.Strategy]string{
 		session.StrategySummarize: "compacted", session.StrategyPrune: "pruned", session.StrategyTruncate: "hid", session.StrategyClear: "cleared",
@@ -163,7 +162,7 @@ func counted(n int64, noun string) string {
 	return Count(n) + " " + noun + "s"
 }
 
-// branchLine says where an item comes from: continues 20260211_001.12.
+// branchLine says which message an item continues: continues 20260211_001.12.
 func branchLine(b *Branch) string {
 	from := b.From.String()
 	switch {

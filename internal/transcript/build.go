@@ -22,12 +22,12 @@ func newBuilder(sess session.Session, compactions []session.Compaction) *builder
 	return b
 }
 
-// builder makes items as Stream tells. It owns nothing that its arguments point to.
+// builder makes the items of a Stream. It owns nothing that its arguments point to.
 type builder struct {
 	items    []*Item
 	shown    session.ID
 	begun    bool
-	previous session.Message                // without what it says
+	previous session.Message                // without its content
 	calls    map[int64]*ToolUse             // without a result, by row id of the call's part
 	byID     map[string][]*ToolUse          // the same by the wire's id
 	cuts     map[int64][]session.Compaction // by row id of the last message represented
@@ -42,7 +42,7 @@ func (b *builder) next(m *session.Message) {
 	if b.begun {
 		b.branch(&b.previous, m)
 	} else {
-		b.beginning(m, b.shown)
+		b.addForkBranch(m, b.shown)
 	}
 	b.begun = true
 	b.message(m)
@@ -66,7 +66,7 @@ func (b *builder) compaction(c session.Compaction) {
 		c.ID = session.CompactionName(c.RowID)
 	}
 	if c.Strategy == session.StrategyPrune {
-		c.Summary = "" // that of the one before it, which stands there
+		c.Summary = "" // it repeats that of the compaction before
 	}
 	item := Item{Kind: ItemCompaction, At: c.CreatedAt, Compaction: &c}
 	if c.Through != nil {
@@ -75,8 +75,8 @@ func (b *builder) compaction(c session.Compaction) {
 	b.add(item)
 }
 
-// beginning says so when the first message is where a fork leaves its parent.
-func (b *builder) beginning(m *session.Message, shown session.ID) {
+// addForkBranch adds a branch to the first message of a fork.
+func (b *builder) addForkBranch(m *session.Message, shown session.ID) {
 	if m.SessionID == shown && m.Parent != nil && m.Parent.Session != m.SessionID {
 		b.add(Item{Kind: ItemBranch, Ref: m.ID, At: m.CreatedAt, Branch: &Branch{From: *m.Parent, Fork: m.SessionID}})
 	}
@@ -100,7 +100,7 @@ func (b *builder) branch(previous, m *session.Message) {
 
 func (b *builder) message(m *session.Message) {
 	item := Item{
-		Kind: ItemMessage, Ref: m.ID, Label: label(m), Role: m.Role, Origin: m.Origin, Author: m.Author, Model: m.Model,
+		Kind: ItemMessage, Ref: m.ID, Label: speakerLabel(m), Role: m.Role, Origin: m.Origin, Author: m.Author, Model: m.Model,
 		Finish: m.Finish, At: m.CreatedAt, Tokens: m.Tokens, Hidden: !m.Display,
 	}
 	switch m.Kind {
@@ -111,7 +111,7 @@ func (b *builder) message(m *session.Message) {
 	folded := 0
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		if p.Kind == session.PartToolResult && b.answer(m, p) {
+		if p.Kind == session.PartToolResult && b.foldResult(m, p) {
 			folded++
 			continue
 		}
@@ -125,13 +125,13 @@ func (b *builder) message(m *session.Message) {
 		return
 	}
 	if item.Kind == ItemMarker && len(item.Blocks) == 0 {
-		item.Blocks = []Block{{Kind: BlockText, Text: remark(m)}}
+		item.Blocks = []Block{{Kind: BlockText, Text: markerText(m)}}
 	}
 	b.add(item)
 }
 
-// answer folds a result into its call, if that is here.
-func (b *builder) answer(m *session.Message, p *session.Part) bool {
+// foldResult folds a result into its call, if the call is here.
+func (b *builder) foldResult(m *session.Message, p *session.Part) bool {
 	var use *ToolUse
 	if p.CallPartID != nil {
 		use = b.calls[*p.CallPartID]
@@ -145,12 +145,12 @@ func (b *builder) answer(m *session.Message, p *session.Part) bool {
 		return false
 	}
 	use.fill(m, p)
-	b.forget(use)
+	b.stopWaiting(use)
 	return true
 }
 
-// forget ends the waiting of a call.
-func (b *builder) forget(use *ToolUse) {
+// stopWaiting stops waiting for a call's result.
+func (b *builder) stopWaiting(use *ToolUse) {
 	if b.calls[use.row] == use {
 		delete(b.calls, use.row)
 	}
@@ -171,7 +171,7 @@ func (b *builder) block(m *session.Message, p *session.Part) Block {
 	switch p.Kind {
 	case session.PartToolCall:
 		use := &ToolUse{Name: p.ToolName, Arguments: p.Arguments, row: p.RowID, id: p.CallID}
-		if p.IsError != nil && *p.IsError { // it could not even be read
+		if p.IsError != nil && *p.IsError { // the call could not be parsed
 			use.ResultRef, use.IsError = m.ID, true
 			use.Result = p.Content()
 			return Block{Kind: BlockTool, Tool: use}
@@ -208,8 +208,8 @@ func said(kind BlockKind, p *session.Part) Block {
 	return Block{Kind: kind, Text: p.Content()}
 }
 
-// label says who speaks.
-func label(m *session.Message) string {
+// speakerLabel names the speaker.
+func speakerLabel(m *session.Message) string {
 	switch m.Kind {
 	case session.KindBash:
 		return "shell"
@@ -229,9 +229,9 @@ func label(m *session.Message) string {
 	return string(m.Role)
 }
 
-// remark tells what a marker without a text is about: the model that it sets, and the small
-// facts that its source's line held.
-func remark(m *session.Message) string {
+// markerText describes a marker without a text: the model that it sets, and the small fields of its
+// source's line.
+func markerText(m *session.Message) string {
 	var words []string
 	if m.Model != "" {
 		words = append(words, "model "+m.Model)
@@ -264,13 +264,13 @@ func attachment(p *session.Part) *Attachment {
 	}
 	var extra any
 	if len(p.Extra) > 0 && json.Unmarshal(p.Extra, &extra) == nil {
-		a.describe(extra, 0)
+		a.readDescription(extra, 0)
 	}
 	return a
 }
 
-// describe looks for what a wire form told of an attachment, however it nests it.
-func (a *Attachment) describe(v any, depth int) {
+// readDescription finds an attachment's description in the fields of any wire form.
+func (a *Attachment) readDescription(v any, depth int) {
 	fields, ok := v.(map[string]any)
 	if !ok || depth > 3 {
 		return
@@ -290,6 +290,6 @@ func (a *Attachment) describe(v any, depth int) {
 		a.Name = text("filename", "file_name", "url")
 	}
 	for _, inner := range fields {
-		a.describe(inner, depth+1)
+		a.readDescription(inner, depth+1)
 	}
 }

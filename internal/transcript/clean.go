@@ -10,10 +10,10 @@ const (
 	bel = '\a'
 )
 
-// Clean gives text that is safe to write to a terminal: escape sequences go as a whole (also
-// the 8-bit ones), other control characters and those that reorder text go alone, line ends
-// become \n, bytes that are no UTF-8 become U+FFFD. Tabs stay. Of a sequence that never ends
-// only its introducer goes, so that nobody can hide what follows.
+// Clean returns text that is safe to write to a terminal. It drops escape sequences (also 8-bit ones),
+// other control characters and those that reorder text; line ends become \n, invalid UTF-8 becomes
+// U+FFFD, tabs stay. Of a sequence without an end it drops only the introducer, so that nothing after
+// it is hidden.
 func Clean(s string) string {
 	if !needsCleaning(s) {
 		return s
@@ -54,7 +54,7 @@ func needsCleaning(s string) bool {
 	return false
 }
 
-// isUnsafe tells whether r acts on the terminal instead of showing: C0 without \n and \t,
+// isUnsafe reports whether r acts on the terminal: C0 without \n and \t,
 // DEL, C1, the marks that change the direction of text, and the byte order mark.
 func isUnsafe(r rune) bool {
 	switch {
@@ -67,7 +67,7 @@ func isUnsafe(r rune) bool {
 		r == 0x061c || r == 0x2028 || r == 0x2029 || r == 0xfeff
 }
 
-// escapeLength gives the length of an escape sequence after its ESC (ECMA-48).
+// escapeLength returns the length of an escape sequence after its ESC (ECMA-48).
 func escapeLength(s string) int {
 	if s == "" {
 		return 0
@@ -92,7 +92,7 @@ func escapeLength(s string) int {
 	return 0
 }
 
-// csiLength gives the length of a control sequence after its introducer.
+// csiLength returns the length of a control sequence after its introducer.
 func csiLength(s string) int {
 	n := 0
 	for n < len(s) && s[n] >= 0x20 && s[n] <= 0x3f {
@@ -104,7 +104,7 @@ func csiLength(s string) int {
 	return n
 }
 
-// stringLength gives the length of a command string with its end, which is BEL or ST.
+// stringLength returns the length of a command string with its end, BEL or ST.
 func stringLength(s string) int {
 	for i, r := range s {
 		switch {

@@ -11,8 +11,8 @@ import (
 	"sessiond/internal/session"
 )
 
-// Bar draws a share of a whole in width columns with its percentage: ▓▓▓▓▓▓░░░░ 62 %. A share
-// above one fills the bar and says by how much. Below nine columns it is the number alone.
+// Bar draws a share in width columns with its percentage: ▓▓▓▓▓▓░░░░ 62 %. A share above one fills the
+// bar. Below nine columns only the number is left.
 func Bar(share float64, width int) string {
 	if math.IsNaN(share) || share < 0 {
 		share = 0
@@ -27,7 +27,7 @@ func Bar(share float64, width int) string {
 	}
 	full := int(math.Round(math.Min(share, 1) * float64(blocks)))
 	if full == blocks && share < 1 {
-		full-- // full means that nothing is left
+		full-- // only a full window fills the bar
 	}
 	if full == 0 && share > 0 {
 		full = 1
@@ -35,7 +35,7 @@ func Bar(share float64, width int) string {
 	return strings.Repeat("▓", full) + strings.Repeat("░", blocks-full) + " " + percent
 }
 
-// ContextBar is the bar of a session's context in its window, "" when there is no window.
+// ContextBar returns the bar of a session's context in its window, "" without a window.
 func ContextBar(s *session.Session, window int64, width int) string {
 	if window <= 0 {
 		return ""
@@ -43,14 +43,14 @@ func ContextBar(s *session.Session, window int64, width int) string {
 	return Bar(float64(s.ContextTokens)/float64(window), width)
 }
 
-// Count writes a number with commas: 45,210.
+// Count formats a number with commas: 45,210.
 func Count(n int64) string { return humanize.Comma(n) }
 
-// Size writes a number of bytes: 12 kB, with 1 kB = 1,000 bytes.
+// Size formats a number of bytes: 12 kB, with 1 kB = 1,000 bytes.
 func Size(bytes int64) string { return humanize.Bytes(uint64(max(0, bytes))) }
 
-// Money writes nano-dollars: $0.0042, $1.25, $1,250.00; "?" when it is not known. A plus says
-// that unpriced calls come on top.
+// Money formats nano-dollars: $0.0042, $1.25, $1,250.00; "?" if unknown. A plus means that unpriced
+// calls are missing.
 func Money(nano *int64, unpriced int64) string {
 	if nano == nil {
 		if unpriced > 0 {
@@ -76,8 +76,8 @@ func Money(nano *int64, unpriced int64) string {
 	return s
 }
 
-// Ago writes how long ago t was, up to a day; then the day and time within a week, else the
-// date, in the zone of now.
+// Ago formats how long ago t was, up to a day; then the day and time within a week, else the date, in
+// the zone of now.
 func Ago(t, now time.Time) string {
 	t = t.In(now.Location())
 	switch d := now.Sub(t); {

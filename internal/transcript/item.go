@@ -9,15 +9,15 @@ type ItemKind string
 const (
 	ItemMessage    ItemKind = "message"
 	ItemMarker     ItemKind = "marker"     // a change of model, a title, a label: one line
-	ItemCompaction ItemKind = "compaction" // here a compaction cut: what is above is represented by it
-	ItemBranch     ItemKind = "branch"     // what follows does not continue what is above
+	ItemCompaction ItemKind = "compaction" // a compaction cut here and represents the items above
+	ItemBranch     ItemKind = "branch"     // the next item does not continue the one above
 )
 
-// Item is one thing to show. Texts are as they were stored: who shows them makes them safe.
+// Item is one thing to show. Texts are as stored: writers make them safe.
 type Item struct {
 	Kind   ItemKind
 	Ref    session.MessageRef // of a compaction: the last message it represents
-	Label  string             // who speaks, or what a marker is: user, assistant, shell …
+	Label  string             // the speaker, or the marker: user, assistant, shell …
 	Role   session.Role
 	Origin session.Origin
 	Author string
@@ -32,7 +32,7 @@ type Item struct {
 	Branch     *Branch
 }
 
-// Branch says how an item comes to stand under one that it does not continue.
+// Branch says which message an item continues, if not the one above.
 type Branch struct {
 	From session.MessageRef // the message that is continued; zero: a new beginning
 	Fork session.ID         // the session that begins here, when it is another one
@@ -59,7 +59,7 @@ type Block struct {
 	Attachment *Attachment
 }
 
-// ToolUse is a call with what came back.
+// ToolUse is a call with its result.
 type ToolUse struct {
 	Name       string
 	Arguments  string // as they came
@@ -68,16 +68,16 @@ type ToolUse struct {
 	IsError    bool
 	DurationMS *int64
 	Orphan     bool // a result whose call is not here
-	Far        bool // it was written before all that could answer it was read
+	Far        bool // written before its result was read
 
 	row int64  // of the call's part
 	id  string // the wire's, of the call
 }
 
-// Answered tells whether a result came back.
+// Answered reports whether there is a result.
 func (t *ToolUse) Answered() bool { return t.ResultRef != session.MessageRef{} }
 
-// Attachment is an image, a sound or a file.
+// Attachment is an image, audio or a file.
 type Attachment struct {
 	Kind      session.PartKind
 	MediaType string // "" when it is not known

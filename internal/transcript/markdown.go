@@ -11,14 +11,14 @@ import (
 	"sessiond/internal/session"
 )
 
-// Heading is what stands above a transcript on a page of its own.
+// Heading is the heading of a transcript on a page of its own.
 type Heading struct {
 	Title string
 	Facts []string // id, source, model …
 }
 
-// Extent says how many messages a session has, and how many of them a path of it leaves out:
-// 34 messages, 32 of them on other branches. onPath is how many of its own are on the path.
+// Extent describes how many messages a session has, and how many are not on a path: 34 messages, 32 of
+// them on other branches. onPath counts its own messages on the path.
 func Extent(s *session.Session, onPath int64) string {
 	words := counted(s.MessageCount, "message")
 	if aside := s.MessageCount - onPath; aside > 0 {
@@ -27,7 +27,7 @@ func Extent(s *session.Session, onPath int64) string {
 	return words
 }
 
-// HeadingOf says what a session is of which a path is shown that holds so many of its messages.
+// HeadingOf returns the heading of a session's path, which holds onPath of its messages.
 func HeadingOf(s *session.Session, onPath int64, zone *time.Location) Heading {
 	h := Heading{Title: s.Title}
 	if h.Title == "" {
@@ -43,7 +43,7 @@ func HeadingOf(s *session.Session, onPath int64, zone *time.Location) Heading {
 	return h
 }
 
-// lines gives the heading's texts as clean lines.
+// lines returns the heading's texts as clean lines.
 func (h Heading) lines() Heading {
 	clean := Heading{Title: OneLine(h.Title, headingWidth)}
 	for _, fact := range h.Facts {
@@ -54,16 +54,15 @@ func (h Heading) lines() Heading {
 
 const headingWidth = 400 // columns
 
-// Writer writes items one after the other. Close it, which says what failed first.
+// Writer writes items in order. Close returns the first error.
 type Writer interface {
 	Item(item *Item) error
 	Close() error
 }
 
-// NewMarkdown makes a writer of Markdown (CommonMark with GitHub's details): a heading for each
-// message, what was said as a quotation below it, tool calls and reasoning folded. Nothing that
-// was stored can leave its place: every line of it is quoted or fenced by more than it holds,
-// and the HTML and the images in it are only text.
+// NewMarkdown returns a writer of Markdown (CommonMark with GitHub's details): a heading for each
+// message, its text as a quotation, tool calls and reasoning folded. Stored text cannot leave its
+// place: every line is quoted or fenced by more than it holds, and its HTML and images are only text.
 func NewMarkdown(w io.Writer, heading Heading, zone *time.Location) Writer {
 	m := &markdown{out: bufio.NewWriter(w), zone: zone}
 	heading = heading.lines()
@@ -88,7 +87,7 @@ type markdown struct {
 	day  string
 }
 
-// line leaves errors to Flush, which gives the first one.
+// line leaves errors to Flush, which returns the first one.
 func (m *markdown) line(s string) {
 	_, _ = m.out.WriteString(s)
 	_ = m.out.WriteByte('\n')
@@ -143,7 +142,7 @@ func (m *markdown) message(item *Item) {
 	if item.Hidden {
 		m.shut()
 	}
-	if ended := endedBadly(item); ended != "" {
+	if ended := finishText(item); ended != "" {
 		m.line("")
 		m.note("(ended: " + ended + ")")
 	}
@@ -208,14 +207,14 @@ func (m *markdown) shut() {
 	m.line("</details>")
 }
 
-// quote writes a text as it was written, Markdown and all, as a quotation.
+// quote writes a text, with its Markdown, as a quotation.
 func (m *markdown) quote(s string) {
-	for line := range strings.SplitSeq(tamed(s), "\n") {
+	for line := range strings.SplitSeq(escapeActive(s), "\n") {
 		m.line(strings.TrimRight("> "+line, " "))
 	}
 }
 
-// fence writes a text exactly, between fences that are longer than any in it.
+// fence writes a text as it is, between fences longer than any in it.
 func (m *markdown) fence(language, s string) {
 	s = strings.Trim(Clean(s), "\n")
 	bar := strings.Repeat("`", max(3, longestRun(s, '`')+1))
@@ -238,7 +237,7 @@ func longestRun(s string, of byte) (longest int) {
 	return longest
 }
 
-// plainMarkdown writes text that says itself in Markdown.
+// plainMarkdown escapes text so that Markdown shows it as it is.
 func plainMarkdown(s string) string {
 	var b strings.Builder
 	for _, r := range Clean(s) {
@@ -250,16 +249,16 @@ func plainMarkdown(s string) string {
 	return b.String()
 }
 
-// tamed keeps the Markdown of a text and takes its HTML and images for text. Its blocks of code
-// get fences of ours; what else looks like a fence is none, so that it is known where code is.
-func tamed(s string) string {
+// escapeActive keeps the Markdown of a text and escapes its HTML and images. Its code blocks get new fences;
+// other lines that look like a fence are escaped, so that it is known where code is.
+func escapeActive(s string) string {
 	lines := strings.Split(strings.Trim(Clean(s), "\n"), "\n")
 	var out []string
 	for i := 0; i < len(lines); i++ {
 		fence, info := openingFence(lines[i])
 		end := closingFence(lines, i+1, fence)
 		if fence == "" || end < 0 {
-			out = append(out, tameLine(lines[i]))
+			out = append(out, escapeLine(lines[i]))
 			continue
 		}
 		code := lines[i+1 : end]
@@ -305,8 +304,8 @@ func closingFence(lines []string, from int, fence string) int {
 	return -1
 }
 
-// tameLine escapes what begins HTML, an image or a fence, unless it is escaped already.
-func tameLine(line string) string {
+// escapeLine escapes what begins HTML, an image or a fence, unless it is escaped already.
+func escapeLine(line string) string {
 	var b strings.Builder
 	escaped, started := false, false
 	for i := 0; i < len(line); i++ {
@@ -326,7 +325,7 @@ func tameLine(line string) string {
 	return b.String()
 }
 
-// speaker says who speaks: assistant · gpt-5.
+// speaker names the speaker: assistant · gpt-5.
 func speaker(item *Item) string {
 	who := item.Label
 	if item.Author != "" {
@@ -338,8 +337,8 @@ func speaker(item *Item) string {
 	return OneLine(who, 200)
 }
 
-// endedBadly says how a reply ended that is not whole, "" otherwise.
-func endedBadly(item *Item) string {
+// finishText says how an incomplete reply ended, "" otherwise.
+func finishText(item *Item) string {
 	switch item.Finish {
 	case session.FinishError, session.FinishAborted, session.FinishLength, session.FinishRefusal:
 		return string(item.Finish)
@@ -347,7 +346,7 @@ func endedBadly(item *Item) string {
 	return ""
 }
 
-// markerLine says what a marker tells.
+// markerLine returns a marker's text.
 func markerLine(item *Item) string {
 	var texts []string
 	for _, b := range item.Blocks {

@@ -6,14 +6,14 @@ import (
 	"sessiond/internal/session"
 )
 
-// Mentions puts a line under each message that started another session, or that one was forked
-// at. Links whose message does not come are left out.
+// Mentions adds a line under each message that started another session, or at which one was forked.
+// Links of other messages are left out.
 type Mentions struct {
 	Writer
 	under map[session.MessageRef][]session.Link
 }
 
-// Mention makes a writer in front of another one.
+// Mention returns a writer in front of another one.
 func Mention(to Writer, links []session.Link) *Mentions {
 	m := &Mentions{to, map[session.MessageRef][]session.Link{}}
 	for _, l := range links {

@@ -25,15 +25,14 @@ var pageStyle string
 //go:embed page.gohtml
 var pageTemplates string
 
-// Images in a page: one of more bytes, and what goes over their sum, is named instead.
+// Limits of the images in a page: larger ones, and those beyond the sum, are only named.
 const (
 	maxImage  = 8 << 20
 	maxImages = 48 << 20
 )
 
-// NewHTML makes a writer of one page that needs nothing else: it loads nothing, and nothing in
-// it can run. Whatever was stored stands in it as text; images, of the kinds that are only
-// pictures, are in the page.
+// NewHTML returns a writer of a self-contained page: it loads nothing, and nothing in it runs. Stored
+// content is only text; images of common formats are embedded.
 func NewHTML(w io.Writer, heading Heading, zone *time.Location) Writer {
 	templates, err := template.New("page").Parse(pageTemplates)
 	p := &page{out: bufio.NewWriter(w), templates: templates, prose: newProse(), zone: zone, left: maxImages, err: err}
@@ -78,7 +77,7 @@ func (p *page) write(name string, v any) {
 	}
 }
 
-// render gives a template's output as a piece of another one.
+// render returns a template's output as a piece of another one.
 func (p *page) render(name string, v any) template.HTML {
 	var b bytes.Buffer
 	if err := p.templates.ExecuteTemplate(&b, name, v); err != nil && p.err == nil {
@@ -126,7 +125,7 @@ func (p *page) message(item *Item) {
 	for i := range item.Blocks {
 		p.block(item, &item.Blocks[i])
 	}
-	p.write("ended", map[string]any{"Hidden": item.Hidden, "Ended": endedBadly(item)})
+	p.write("ended", map[string]any{"Hidden": item.Hidden, "Ended": finishText(item)})
 }
 
 func (p *page) block(item *Item, b *Block) {
@@ -144,7 +143,7 @@ func (p *page) block(item *Item, b *Block) {
 	}
 }
 
-// put writes what was rendered.
+// put writes rendered HTML.
 func (p *page) put(done template.HTML) { p.raw(string(done)) }
 
 func (p *page) raw(s string) {
@@ -160,21 +159,21 @@ func (p *page) reasoning(s string) template.HTML {
 	return p.render("thought", p.drawn(s))
 }
 
-// text draws what a model or a program wrote as the Markdown that it mostly is. What a person
-// typed stands as it was typed: they did not see it drawn, and __init__ is no bold word.
+// text renders text of models and programs as Markdown. A person's text stays as typed: __init__ is no
+// bold word.
 func (p *page) text(s string, item *Item, refusal bool) template.HTML {
 	s = visible(s)
 	if strings.TrimSpace(s) == "" {
 		return ""
 	}
 	if item.Role == session.User && item.Origin != session.Program {
-		return p.typed(s, refusal)
+		return p.renderTyped(s, refusal)
 	}
 	return p.render("drawn", map[string]any{"Text": p.drawn(s), "Refusal": refusal})
 }
 
-// typed writes prose as it is, and its blocks of code as such.
-func (p *page) typed(s string, refusal bool) template.HTML {
+// renderTyped renders prose as it is, and its code blocks as code.
+func (p *page) renderTyped(s string, refusal bool) template.HTML {
 	var pieces template.HTML
 	var prose []string
 	flush := func() {
@@ -201,7 +200,7 @@ func (p *page) typed(s string, refusal bool) template.HTML {
 
 func (p *page) drawn(s string) template.HTML {
 	if !isProse(s) {
-		return p.typed(s, false)
+		return p.renderTyped(s, false)
 	}
 	var b bytes.Buffer
 	if err := p.prose.Convert([]byte(s), &b); err != nil && p.err == nil {
@@ -231,7 +230,7 @@ func (p *page) tool(use *ToolUse) {
 	p.raw("</details>\n")
 }
 
-// attachment shows a picture, and names everything else.
+// attachment embeds a picture, and names everything else.
 func (p *page) attachment(a *Attachment) {
 	kind := a.picture()
 	if size := int(a.Size); kind == "" || size > min(maxImage, p.left) {
@@ -256,5 +255,5 @@ func (a *Attachment) picture() string {
 	return ""
 }
 
-// visible gives a text as a page can show it: without what acts instead of showing.
+// visible returns a text without the characters that a page cannot show.
 func visible(s string) string { return strings.Trim(Clean(s), "\n") }

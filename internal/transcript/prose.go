@@ -14,8 +14,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// The Markdown of longer texts, or of such with more links or deeper quotations, is not drawn:
-// they are dumps, not prose, and reading them can take time that grows with their square.
+// The Markdown of longer texts, or with more links or deeper quotations, is not rendered: these are
+// dumps, and parsing them can take quadratic time.
 const (
 	maxProse = 32 << 10
 	maxLinks = 400
@@ -34,8 +34,8 @@ func isProse(s string) bool {
 	return true
 }
 
-// newProse makes what draws the Markdown that models write. HTML in it is text, a picture is
-// its name, and a link leads where it says or nowhere.
+// newProse returns a renderer of models' Markdown. HTML is text, a picture is its name, and a link
+// leads to the address that it shows, or nowhere.
 func newProse() goldmark.Markdown {
 	return goldmark.New(
 		goldmark.WithParser(parser.NewParser( // without definitions of links: they would vanish from the text
@@ -50,7 +50,7 @@ func newProse() goldmark.Markdown {
 	)
 }
 
-// asText draws the nodes that could act as what they are: text.
+// asText renders nodes that could act as text.
 type asText struct{}
 
 func (asText) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
@@ -95,7 +95,7 @@ func rawHTML(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast
 	return ast.WalkSkipChildren, nil
 }
 
-// picture names it by its alternative text, which its children are.
+// picture renders a picture's alternative text, which its children are.
 func picture(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
 		_, _ = w.WriteString("[image ")
@@ -110,9 +110,9 @@ func picture(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.Walk
 func link(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	to := node.(*ast.Link).Destination
 	switch {
-	case leadsOut(to) && entering:
+	case isWebAddress(to) && entering:
 		opening(w, to)
-	case leadsOut(to):
+	case isWebAddress(to):
 		_, _ = w.WriteString("</a>")
 	case !entering: // to a file, or what would act: it is said, not followed
 		_, _ = w.WriteString(" (")
@@ -127,7 +127,7 @@ func autoLink(w util.BufWriter, source []byte, node ast.Node, entering bool) (as
 		return ast.WalkContinue, nil
 	}
 	n := node.(*ast.AutoLink)
-	if to := n.URL(source); n.AutoLinkType == ast.AutoLinkURL && leadsOut(to) {
+	if to := n.URL(source); n.AutoLinkType == ast.AutoLinkURL && isWebAddress(to) {
 		opening(w, to)
 		escaped(w, n.Label(source))
 		_, _ = w.WriteString("</a>")
@@ -145,13 +145,13 @@ func opening(w util.BufWriter, to []byte) {
 	_, _ = w.WriteString(`" rel="noopener noreferrer">`)
 }
 
-// leadsOut tells an address of the web, whatever a browser would make of others.
-func leadsOut(to []byte) bool {
+// isWebAddress reports whether an address is on the web.
+func isWebAddress(to []byte) bool {
 	lower := strings.ToLower(string(to[:min(len(to), 8)]))
 	return strings.HasPrefix(lower, "https://") || strings.HasPrefix(lower, "http://")
 }
 
-// title is a heading inside of a message: the page's own are above it.
+// title renders a heading inside a message, below the page's own headings.
 func title(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	level := string(rune('0' + min(6, node.(*ast.Heading).Level+2)))
 	if entering {

@@ -2,12 +2,11 @@ package transcript
 
 import "sessiond/internal/session"
 
-// Stream makes the items of a session from messages that come one after the other, in the order
-// in which they are to stand: a path oldest first, or all messages by seq. It gives each item as
-// soon as its calls are answered: results are folded into their calls. A call that waits for long
-// holds up what follows it up to a limit; then it is given as Far, and its result stands where it
-// comes. Each compaction that took effect stands where it cut, also one that was undone; those
-// that failed, were skipped or wait are left out.
+// Stream makes the items of a session from its messages in display order: a path oldest first, or all
+// messages by seq. It yields each item once its calls are answered, with results folded into their
+// calls. A call that waits longer than a limit is yielded as Far, and its result stands where it comes.
+// Each compaction that took effect stands where it cut, even if it was undone; those that failed, were
+// skipped or are staged are left out.
 type Stream struct {
 	builder
 	yield func(*Item) error
@@ -17,15 +16,15 @@ type Stream struct {
 
 type streamLimits struct{ items, bytes int }
 
-// usual is how much may wait for the results of calls.
-func usual() streamLimits { return streamLimits{items: 500, bytes: 8 << 20} }
+// defaultLimits limits what waits for the results of calls.
+func defaultLimits() streamLimits { return streamLimits{items: 500, bytes: 8 << 20} }
 
-// NewStream makes a stream. yield owns the items, and is called in their order.
+// NewStream returns a stream. yield owns the items and gets them in order.
 func NewStream(sess session.Session, compactions []session.Compaction, yield func(*Item) error) *Stream {
-	return &Stream{builder: *newBuilder(sess, compactions), yield: yield, most: usual()}
+	return &Stream{builder: *newBuilder(sess, compactions), yield: yield, most: defaultLimits()}
 }
 
-// Message takes the next message.
+// Message adds the next message.
 func (s *Stream) Message(m *session.Message) error {
 	s.next(m)
 	for i := range m.Parts {
@@ -34,7 +33,7 @@ func (s *Stream) Message(m *session.Message) error {
 	return s.give(false)
 }
 
-// Close gives what waits.
+// Close yields the waiting items.
 func (s *Stream) Close() error {
 	s.end()
 	return s.give(true)
@@ -49,7 +48,7 @@ func (s *Stream) give(all bool) error {
 			}
 			for _, use := range waits {
 				use.Far = true
-				s.forget(use)
+				s.stopWaiting(use)
 			}
 		}
 		s.items[0] = nil
@@ -64,7 +63,7 @@ func (s *Stream) give(all bool) error {
 	return nil
 }
 
-// waiting gives the calls of an item that may still be answered.
+// waiting returns the calls of an item that may still be answered.
 func (s *Stream) waiting(item *Item) []*ToolUse {
 	var found []*ToolUse
 	for i := range item.Blocks {

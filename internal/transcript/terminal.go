@@ -15,7 +15,7 @@ const (
 	maxWidth     = 120 // of running text: longer lines are hard to read
 )
 
-// TerminalOptions say how a transcript looks. The zero value is plain text of 80 columns.
+// TerminalOptions configure a transcript in a terminal. The zero value is plain text of 80 columns.
 type TerminalOptions struct {
 	Width  int            // columns; 0: 80
 	Color  bool           // write colours
@@ -24,8 +24,7 @@ type TerminalOptions struct {
 	Zone   *time.Location // of times; nil: time.Local
 }
 
-// NewTerminal makes a writer for reading in a terminal. Nothing that was stored can act on it:
-// control sequences are stripped from every text.
+// NewTerminal returns a writer for a terminal. Control sequences are stripped from every stored text.
 func NewTerminal(w io.Writer, opt TerminalOptions) Writer {
 	if opt.Width <= 0 {
 		opt.Width = defaultWidth
@@ -58,7 +57,7 @@ func (t *terminal) line(s string) {
 	t.write("\n")
 }
 
-// write leaves errors to Flush, which gives the first one.
+// write leaves errors to Flush, which returns the first one.
 func (t *terminal) write(s string) { _, _ = t.out.WriteString(s) }
 
 func (t *terminal) gap() {
@@ -122,13 +121,13 @@ func (t *terminal) message(item *Item) {
 			t.text(b.Text, nil)
 		}
 	}
-	if ended := endedBadly(item); ended != "" {
+	if ended := finishText(item); ended != "" {
 		t.line("  " + t.style.yellow("(ended: "+ended+")"))
 	}
 }
 
-// heading is the line above a message: who, and on the right its time and number. The date
-// stands where it changes.
+// heading is the line above a message: the speaker, and on the right its time and number. A new date
+// is shown once.
 func (t *terminal) heading(item *Item) {
 	at := item.At.In(t.Zone)
 	clock := at.Format("15:04")
@@ -147,7 +146,7 @@ func (t *terminal) heading(item *Item) {
 	t.line(t.style.role(item.Role)("● "+who) + strings.Repeat(" ", space) + t.style.dim(right))
 }
 
-// text writes a text two columns in. paint is for each line; nil: as it is.
+// text writes a text, indented by two columns. paint colours each line; nil: no colour.
 func (t *terminal) text(s string, paint func(string) string) {
 	s = strings.Trim(Clean(s), "\n")
 	if strings.TrimSpace(s) == "" {
@@ -230,7 +229,7 @@ func (t *terminal) lines(s string) []string {
 	return wrap(s, min(t.Width, maxWidth)-4)
 }
 
-// style paints text, when colours are wanted.
+// style colours text, if colours are on.
 type style struct{ on bool }
 
 func (s style) paint(code, text string) string {

@@ -10,9 +10,8 @@ import (
 	"sessiond/internal/session"
 )
 
-// Tree draws a session's tree. The path to the head, or where it ends the newest branch, runs
-// straight down; what was left stands beside it, a step further in for each branch off a
-// branch. A filled mark is on the path to the head.
+// Tree draws a session's tree. The path to the head, then the newest branch, runs straight down; other
+// branches are indented, one step per level. A filled mark is on the path to the head.
 //
 //	● user #1 · Why does it fail?
 //	⋮ 3 more
@@ -21,8 +20,8 @@ import (
 //	│ ○ assistant #7 · That is worse.  [dead end]
 //	● user #8 · Try the new one  ◀ head
 //
-// Segments must hold every parent before what follows it. Of a long line only its ends are
-// drawn, and what is marked on it. Nothing that was stored can act on the terminal.
+// Segments must hold every parent before its children. Of a long line only its ends and its marked
+// messages are drawn. Stored text cannot act on the terminal.
 func Tree(w io.Writer, shown session.ID, segments []session.Segment, opt TerminalOptions) error {
 	t := treeDrawing{TerminalOptions: opt, own: shown, segments: segments, out: bufio.NewWriter(w), style: style{on: opt.Color}}
 	t.at, t.lasts = make(map[session.MessageRef]int, len(segments)), make(map[session.MessageRef]bool, len(segments))
@@ -43,7 +42,7 @@ type treeDrawing struct {
 	style    style
 }
 
-// growing is a segment that is still to be drawn.
+// growing is a segment to draw.
 type growing struct {
 	index, level int
 	side         bool // it leaves the line of the level before
@@ -52,11 +51,11 @@ type growing struct {
 func (t *treeDrawing) draw() {
 	var roots []int
 	for i := range t.segments {
-		if p := t.segments[i].Parent; p == nil || !t.ends(*p) {
+		if p := t.segments[i].Parent; p == nil || !t.segmentEndsAt(*p) {
 			roots = append(roots, i)
 		}
 	}
-	t.straightLast(roots)
+	t.headPathLast(roots)
 	for n, root := range roots {
 		if n > 0 {
 			t.line("")
@@ -74,7 +73,7 @@ func (t *treeDrawing) draw() {
 			if len(follow) == 0 {
 				continue
 			}
-			t.straightLast(follow)
+			t.headPathLast(follow)
 			last := len(follow) - 1
 			todo = append(todo, growing{index: follow[last], level: next.level})
 			for _, i := range slices.Backward(follow[:last]) {
@@ -84,11 +83,11 @@ func (t *treeDrawing) draw() {
 	}
 }
 
-// ends tells whether a segment ends with the message. One that does not hangs on what is not drawn.
-func (t *treeDrawing) ends(ref session.MessageRef) bool { return t.lasts[ref] }
+// segmentEndsAt reports whether a segment ends with the message.
+func (t *treeDrawing) segmentEndsAt(ref session.MessageRef) bool { return t.lasts[ref] }
 
-// straightLast puts what leads to the head at the end, where it is drawn straight on.
-func (t *treeDrawing) straightLast(indexes []int) {
+// headPathLast moves the segment that leads to the head to the end, where it is drawn straight on.
+func (t *treeDrawing) headPathLast(indexes []int) {
 	slices.SortStableFunc(indexes, func(a, b int) int {
 		switch {
 		case t.segments[a].OnPath == t.segments[b].OnPath:
@@ -100,8 +99,8 @@ func (t *treeDrawing) straightLast(indexes []int) {
 	})
 }
 
-// mostLevels keeps room for words on narrow terminals: branches further in stand where these do.
-func (t *treeDrawing) mostLevels() int {
+// maxLevels limits the indentation, to keep room for text on narrow terminals.
+func (t *treeDrawing) maxLevels() int {
 	if t.Width <= 0 {
 		return 20
 	}
@@ -110,7 +109,7 @@ func (t *treeDrawing) mostLevels() int {
 
 func (t *treeDrawing) segment(g growing) {
 	s := &t.segments[g.index]
-	level := min(g.level, t.mostLevels())
+	level := min(g.level, t.maxLevels())
 	rest := strings.Repeat("│ ", level)
 	first := rest
 	if g.side {
@@ -119,16 +118,16 @@ func (t *treeDrawing) segment(g growing) {
 	told := s.First.ID.Seq - 1
 	for _, seq := range marked(s) {
 		if more := seq - told - 1; more > 0 {
-			t.words(rest, "⋮ ", t.style.dim, fmt.Sprintf("%d more", more), "")
+			t.writeLine(rest, "⋮ ", t.style.dim, fmt.Sprintf("%d more", more), "")
 		}
 		told = seq
 		t.message(first, s, seq)
 		first = rest
-		t.beside(rest, s, seq)
+		t.writeBranches(rest, s, seq)
 	}
 }
 
-// marked gives the messages of a segment that are drawn.
+// marked returns the messages of a segment that are drawn.
 func marked(s *session.Segment) []int64 {
 	seqs := []int64{s.First.ID.Seq, s.Last.ID.Seq}
 	for _, l := range s.Labels {
@@ -177,13 +176,13 @@ func (t *treeDrawing) message(prefix string, s *session.Segment, seq int64) {
 	if s.Head && s.Last.ID == ref {
 		tail = append(tail, "◀ head")
 	}
-	t.words(prefix, mark, paint, words, strings.Join(tail, " "))
+	t.writeLine(prefix, mark, paint, words, strings.Join(tail, " "))
 }
 
 func plain(s string) string { return s }
 
 func who(m *session.TreeMessage) string {
-	return label(&session.Message{Kind: m.Kind, Role: m.Role, Origin: m.Origin})
+	return speakerLabel(&session.Message{Kind: m.Kind, Role: m.Role, Origin: m.Origin})
 }
 
 func saidIn(m *session.TreeMessage) string {
@@ -197,8 +196,8 @@ func saidIn(m *session.TreeMessage) string {
 	return said
 }
 
-// beside writes what hangs on a message under it.
-func (t *treeDrawing) beside(prefix string, s *session.Segment, seq int64) {
+// writeBranches writes the branches of a message under it.
+func (t *treeDrawing) writeBranches(prefix string, s *session.Segment, seq int64) {
 	for _, c := range s.Overlays {
 		if c.Through.Seq != seq {
 			continue
@@ -206,11 +205,11 @@ func (t *treeDrawing) beside(prefix string, s *session.Segment, seq int64) {
 		state := "not in force here"
 		switch {
 		case c.InForce:
-			state = "in force: " + standsFor(c.Strategy)
+			state = "in force: " + overlayText(c.Strategy)
 		case c.Undone:
 			state = "undone"
 		}
-		t.words(prefix, "┄ ", t.style.bold, c.ID+", "+state, "")
+		t.writeLine(prefix, "┄ ", t.style.bold, c.ID+", "+state, "")
 	}
 	for _, h := range s.Hanging {
 		if h.Message.Seq != seq {
@@ -220,12 +219,12 @@ func (t *treeDrawing) beside(prefix string, s *session.Segment, seq int64) {
 		if h.Kind == session.ParentChild {
 			mark, what = "↳ ", "started "
 		}
-		t.words(prefix, mark, t.style.cyan, strings.TrimSpace(what+string(h.Session)+"  "+h.Title), "")
+		t.writeLine(prefix, mark, t.style.cyan, strings.TrimSpace(what+string(h.Session)+"  "+h.Title), "")
 	}
 }
 
-// standsFor says what a model is given in the place of what an overlay hides.
-func standsFor(strategy session.Strategy) string {
+// overlayText says what an overlay shows instead of the hidden messages.
+func overlayText(strategy session.Strategy) string {
 	switch strategy {
 	case session.StrategyPrune:
 		return "pieces of what is above are hidden from the model"
@@ -236,9 +235,8 @@ func standsFor(strategy session.Strategy) string {
 	}
 }
 
-// words writes a line: the branches, a mark, words that are cut to what room there is, and a
-// tail that is kept.
-func (t *treeDrawing) words(prefix, mark string, paint func(string) string, words, tail string) {
+// writeLine writes a line: the branches, a mark, text cut to the room, and a tail that is kept.
+func (t *treeDrawing) writeLine(prefix, mark string, paint func(string) string, words, tail string) {
 	width := t.Width
 	if width <= 0 {
 		width = maxWidth
@@ -255,5 +253,5 @@ func (t *treeDrawing) words(prefix, mark string, paint func(string) string, word
 	t.line(line)
 }
 
-// line leaves errors to Flush, which gives the first one.
+// line leaves errors to Flush, which returns the first one.
 func (t *treeDrawing) line(s string) { _, _ = t.out.WriteString(s + "\n") }

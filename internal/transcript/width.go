@@ -7,7 +7,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// Width gives the columns that s takes on a terminal. It must hold no control characters.
+// Width returns the columns of s on a terminal. s must hold no control characters.
 func Width(s string) int {
 	n := 0
 	for _, r := range s {
@@ -16,7 +16,7 @@ func Width(s string) int {
 	return n
 }
 
-// Truncate makes s fit into width columns, with an ellipsis where something is missing.
+// Truncate cuts s to width columns, with an ellipsis for the rest.
 func Truncate(s string, width int) string {
 	if Width(s) <= width {
 		return s
@@ -35,7 +35,7 @@ func Truncate(s string, width int) string {
 	return s
 }
 
-// OneLine gives the beginning of s as one clean line of at most width columns.
+// OneLine returns the beginning of s as one clean line of at most width columns.
 func OneLine(s string, width int) string {
 	if enough := 8*width + 64; len(s) > enough {
 		s = strings.ToValidUTF8(s[:enough], "") + "…"
@@ -71,8 +71,8 @@ func wrapLine(line string, width int) []string {
 	}
 }
 
-// lineEnd tells where a line of width columns ends: before the word that does not fit, or
-// inside it when it is alone. Wide scripts break between any two characters.
+// lineEnd returns the end of a line of width columns: before the word that does not fit, or inside it
+// if it is alone. Wide scripts break between any two characters.
 func lineEnd(line string, width int) int {
 	columns, chance := 0, 0
 	for i, r := range line {
