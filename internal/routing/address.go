@@ -1,6 +1,9 @@
 package routing
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Kinds of conversations, as keys name them.
 const (
@@ -22,7 +25,7 @@ func isDirect(kind string) bool { return kind == KindDirect || kind == laterDire
 // Direct returns the key of a direct message in the configured scope. account "" is the channel's
 // default one. Codes: Invalid: a scope that separates peers needs a peer.
 func (c *Config) Direct(agent, channel, account, peer string) (string, error) {
-	agent, err := NormalizeID(orElse(agent, c.agent()))
+	agent, err := NormalizeID(cmp.Or(agent, c.agent()))
 	if err != nil {
 		return "", err
 	}
@@ -37,13 +40,13 @@ func (c *Config) Direct(agent, channel, account, peer string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	parts := []string{KindDirect, orElse(name, peer)}
+	parts := []string{KindDirect, cmp.Or(name, peer)}
 	if c.DMScope != DMPerPeer {
 		if channel == "" {
 			return "", invalid("channel", "a direct message in scope %s needs its channel", c.DMScope)
 		}
 		if c.DMScope == DMPerAccountPeer {
-			if account, err = NormalizeID(orElse(account, defaultAccount)); err != nil {
+			if account, err = NormalizeID(cmp.Or(account, defaultAccount)); err != nil {
 				return "", err
 			}
 			parts = append([]string{account}, parts...)
@@ -69,7 +72,7 @@ func (c *Config) Peer(agent, kind, channel, peer, topic string) (string, error) 
 	case peer == "":
 		return "", invalid("peer", "a %s needs its id", kind)
 	}
-	agent, err := NormalizeID(orElse(agent, c.agent()))
+	agent, err := NormalizeID(cmp.Or(agent, c.agent()))
 	if err != nil {
 		return "", err
 	}
@@ -100,13 +103,13 @@ func (c *Config) Job(agent, job string) (string, error) {
 	if strings.TrimSpace(job) == "" {
 		return "", invalid("job", "a job needs its id")
 	}
-	return c.Canonical(Key{Agent: orElse(agent, c.agent()), Rest: string(SourceCron) + ":" + strings.TrimSpace(job)}.String())
+	return c.Canonical(Key{Agent: cmp.Or(agent, c.agent()), Rest: string(SourceCron) + ":" + strings.TrimSpace(job)}.String())
 }
 
 // Hook returns the key of a webhook: its own key if it sets one, else one with the given uuid.
 // Codes: Invalid.
 func (c *Config) Hook(agent, own, uuid string) (string, error) {
-	agent = orElse(agent, c.agent())
+	agent = cmp.Or(agent, c.agent())
 	own = strings.TrimSpace(own)
 	if own == "" {
 		own = string(SourceHook) + ":" + uuid

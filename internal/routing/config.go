@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -42,11 +43,11 @@ type Config struct {
 }
 
 func (c *Config) agent() string {
-	return orElse(strings.ToLower(strings.TrimSpace(c.Agent)), DefaultID)
+	return cmp.Or(strings.ToLower(strings.TrimSpace(c.Agent)), DefaultID)
 }
 
 func (c *Config) mainKey() string {
-	return orElse(strings.ToLower(strings.TrimSpace(c.MainKey)), DefaultID)
+	return cmp.Or(strings.ToLower(strings.TrimSpace(c.MainKey)), DefaultID)
 }
 
 // Check validates the configuration. Codes: Invalid, with the field.
@@ -88,13 +89,6 @@ func (c *Config) MayReset(channel, sender string) bool {
 		id = strings.TrimSpace(id)
 		return strings.EqualFold(id, sender) || strings.EqualFold(id, channel+":"+sender)
 	})
-}
-
-func orElse(s, fallback string) string {
-	if s == "" {
-		return fallback
-	}
-	return s
 }
 
 // LoadZone returns a zone by its IANA name. It rejects "", which time.LoadLocation maps to UTC.

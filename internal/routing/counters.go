@@ -29,7 +29,7 @@ func (c *Counters) Report(u Usage) {
 	if u.Window != nil {
 		c.Window = u.Window
 	}
-	c.Provider, c.Model = orElse(u.Provider, c.Provider), orElse(u.Model, c.Model)
+	c.Provider, c.Model = cmp.Or(u.Provider, c.Provider), cmp.Or(u.Model, c.Model)
 	prompt := u.Input + u.CacheRead + u.CacheWrite
 	if prompt == 0 {
 		prompt = u.Total

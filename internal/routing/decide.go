@@ -1,6 +1,9 @@
 package routing
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Event is the kind of an arrival at a key.
 type Event string
@@ -47,7 +50,7 @@ type Decision struct {
 // none. While a turn runs, daily and idle rules do not end its generation: the message joins the
 // turn.
 func (c *Config) Decide(current *Generation, a Arrival) Decision {
-	channel := orElse(a.Class.Channel, a.Channel)
+	channel := cmp.Or(a.Class.Channel, a.Channel)
 	d := Decision{Policy: c.Reset.Policy(a.Class.Type, channel), Freshness: Freshness{Fresh: true}}
 	if a.Event == EventMessage {
 		d.Trigger = c.Triggered(a.Message)

@@ -1,6 +1,9 @@
 package routing
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // linkOwners maps each linked id, in lower case, to its person. A link is channel:id, or a bare id
 // for every channel. Codes: Invalid when two persons claim an id.
@@ -30,7 +33,7 @@ func personOf(links map[string][]string, channel, peer string) (string, error) {
 	if bare != "" && full != "" && bare != full {
 		return "", claimedTwice(peer, bare, full)
 	}
-	return orElse(full, bare), nil
+	return cmp.Or(full, bare), nil
 }
 
 func claimedTwice(id, a, b string) error {

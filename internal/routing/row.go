@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"cmp"
 	"strings"
 	"time"
 	"unicode"
@@ -71,7 +72,7 @@ func DisplayName(key string, n *Names) string {
 	}
 	if RowKind(key, n) == RowGroup {
 		channel, id, _ := parseGroup(key)
-		channel = orElse(strings.ToLower(n.Channel), channel)
+		channel = cmp.Or(strings.ToLower(n.Channel), channel)
 		space, group := slug(n.Space), strings.TrimLeft(slug(n.GroupChannel), "#")
 		label := ""
 		switch {
@@ -82,7 +83,7 @@ func DisplayName(key string, n *Names) string {
 		case space != "":
 			label = space
 		default:
-			label = slug(orElse(n.GroupID, id))
+			label = slug(cmp.Or(n.GroupID, id))
 		}
 		if label != "" && channel != "" {
 			if !strings.ContainsAny(label, "#@") && !strings.HasPrefix(label, "g-") {
@@ -91,7 +92,7 @@ func DisplayName(key string, n *Names) string {
 			return channel + ":" + label
 		}
 	}
-	return orElse(n.Label, n.Origin.Label)
+	return cmp.Or(n.Label, n.Origin.Label)
 }
 
 // slug returns a name as one word in lower case: letters and digits of every script stay.

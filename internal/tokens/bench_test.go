@@ -8,7 +8,7 @@ import (
 )
 
 func BenchmarkText(b *testing.B) {
-	text := strings.Join(filesUnder(b, filepath.Join(build.Default.GOROOT, "src"), ".go", 100, odd), "")
+	text := strings.Join(filesUnder(b, filepath.Join(build.Default.GOROOT, "src"), ".go", 100, heldOutFile), "")
 	for name, s := range map[string]string{
 		"go": text, "german": read(b, "testdata/heldout/german.txt"), "chinese": read(b, "testdata/heldout/chinese.txt"),
 	} {

@@ -13,22 +13,7 @@ import (
 	"testing"
 )
 
-// chunks cuts a text into pieces of about size bytes, at line ends where there are any.
-func chunks(text string, size int) []string {
-	var out []string
-	for len(text) > size {
-		cut := strings.LastIndexByte(text[:size], '\n') + 1
-		if cut < size/2 {
-			for cut = size; cut < len(text) && text[cut]&0xC0 == 0x80; cut++ {
-			}
-		}
-		out = append(out, text[:cut])
-		text = text[cut:]
-	}
-	return append(out, text)
-}
-
-// filesUnder gives up to limit texts with an extension, evenly spread over a tree.
+// filesUnder returns up to limit texts with an extension, evenly spread over a tree.
 func filesUnder(t testing.TB, root, ext string, limit int, take func(path string) bool) []string {
 	t.Helper()
 	var paths []string
@@ -53,16 +38,14 @@ func filesUnder(t testing.TB, root, ext string, limit int, take func(path string
 	return texts
 }
 
-// even tells files for fitting from files for testing, by their name.
-func even(path string) bool {
+// heldOutFile reports files that were not used to fit the weights, by their name.
+func heldOutFile(path string) bool {
 	sum := 0
 	for _, b := range []byte(filepath.Base(path)) {
 		sum += int(b)
 	}
-	return sum%2 == 0
+	return sum%2 == 1
 }
-
-func odd(path string) bool { return !even(path) }
 
 func read(t testing.TB, path string) string {
 	t.Helper()
@@ -73,8 +56,8 @@ func read(t testing.TB, path string) string {
 	return string(b)
 }
 
-// noise makes texts of random bytes: base64 as one long word, and lines with hexadecimal
-// sums, identifiers and keys of many lengths.
+// noise returns texts of random bytes: base64 as one long word, and lines with hexadecimal sums,
+// identifiers and keys of many lengths.
 func noise(seed uint64) (b64, keys []string) {
 	r := rand.New(rand.NewPCG(seed, seed))
 	b := make([]byte, 600)
@@ -101,7 +84,7 @@ func noise(seed uint64) (b64, keys []string) {
 	return b64, keys
 }
 
-// toolOutputs writes texts the way that tools show them: numbered, found, changed.
+// toolOutputs returns texts as tools print them: with line numbers, as matches, as diffs.
 func toolOutputs(texts []string) []string {
 	forms := []func(n int, line string) string{
 		func(n int, line string) string { return fmt.Sprintf("%6d→%s\n", n, line) },
@@ -122,7 +105,7 @@ func toolOutputs(texts []string) []string {
 	return out
 }
 
-// listings writes folders as tree and ls do, one text per folder.
+// listings returns folders as tree and ls print them, one text per folder.
 func listings(t testing.TB, root string, limit int, take func(path string) bool) []string {
 	t.Helper()
 	var out []string

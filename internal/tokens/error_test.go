@@ -12,10 +12,32 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tiktoken-go/tokenizer"
+
 	"sessiond/internal/testkit/samples"
 )
 
-// heldOut gives texts by kind that no weight was fitted with.
+// exact returns the counter of a family's real tokenizer.
+func exact(t testing.TB, f Family) func(string) float64 {
+	t.Helper()
+	name := tokenizer.O200kBase
+	if f == CL100k {
+		name = tokenizer.Cl100kBase
+	}
+	codec, err := tokenizer.Get(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(s string) float64 {
+		n, err := codec.Count(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return float64(n)
+	}
+}
+
+// heldOut returns texts by kind that were not used to fit the weights.
 func heldOut(t testing.TB) map[string][]string {
 	corpus := map[string][]string{}
 	texts, err := filepath.Glob("testdata/heldout/*.txt")
@@ -26,19 +48,19 @@ func heldOut(t testing.TB) map[string][]string {
 		corpus["prose "+filepath.Base(path)] = []string{read(t, path)}
 	}
 	goroot := build.Default.GOROOT
-	corpus["go"] = filesUnder(t, filepath.Join(goroot, "src"), ".go", 60, odd)
-	corpus["go tests"] = filesUnder(t, filepath.Join(goroot, "test"), ".go", 60, odd)
-	corpus["assembly"] = filesUnder(t, filepath.Join(goroot, "src"), ".s", 20, odd)
-	corpus["txt"] = filesUnder(t, filepath.Join(goroot, "src"), ".txt", 60, odd)
-	corpus["html"] = filesUnder(t, goroot, ".html", 30, odd)
-	corpus["markdown"] = filesUnder(t, goroot, ".md", 30, odd)
+	corpus["go"] = filesUnder(t, filepath.Join(goroot, "src"), ".go", 60, heldOutFile)
+	corpus["go tests"] = filesUnder(t, filepath.Join(goroot, "test"), ".go", 60, heldOutFile)
+	corpus["assembly"] = filesUnder(t, filepath.Join(goroot, "src"), ".s", 20, heldOutFile)
+	corpus["txt"] = filesUnder(t, filepath.Join(goroot, "src"), ".txt", 60, heldOutFile)
+	corpus["html"] = filesUnder(t, goroot, ".html", 30, heldOutFile)
+	corpus["markdown"] = filesUnder(t, goroot, ".md", 30, heldOutFile)
 	corpus["tools"] = toolOutputs(append(corpus["go"], corpus["go tests"]...))
-	corpus["listings"] = listings(t, filepath.Join(goroot, "src"), 60, odd)
+	corpus["listings"] = listings(t, filepath.Join(goroot, "src"), 60, heldOutFile)
 	corpus["base64"], corpus["keys"] = noise(2)
 	return corpus
 }
 
-// transcripts gives the texts of real histories, by the program that wrote them.
+// transcripts returns the texts of real histories by program.
 func transcripts(t testing.TB) map[string][]string {
 	corpus := map[string][]string{}
 	dir := samples.Dir(t)
@@ -72,7 +94,7 @@ func transcripts(t testing.TB) map[string][]string {
 	return corpus
 }
 
-// spread takes about size bytes of texts, evenly, so that the exact count stays quick.
+// spread returns about size bytes of texts, evenly spread, so that the exact count is quick.
 func spread(texts []string, size int) []string {
 	total := 0
 	for _, text := range texts {
@@ -85,7 +107,7 @@ func spread(texts []string, size int) []string {
 	return out
 }
 
-// longStrings collects what was said: strings of some length, but no signatures and data.
+// longStrings collects strings of some length, without signatures and data.
 func longStrings(v any, key string, found []string) []string {
 	switch v := v.(type) {
 	case string:
