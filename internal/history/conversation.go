@@ -18,6 +18,8 @@ type Conversation struct {
 	Head   string
 	// CopyReason says why an entry is skipped that the session shares with its origin.
 	CopyReason string
+	// KnownReason says why an entry is skipped that is in the session already.
+	KnownReason string
 	// Passes tells of a message of the origin that a copy leaves out: what follows it there follows
 	// the message before it here. nil: none.
 	Passes func(m *session.Message) bool
@@ -69,7 +71,7 @@ type Decoded struct {
 
 // Conversation begins a session of the thing.
 func (in *Intake) Conversation(new NewSession) (*Conversation, error) {
-	c := &Conversation{New: new, in: in, places: map[string]Place{}, CopyReason: SkipCopied}
+	c := &Conversation{New: new, in: in, places: map[string]Place{}, CopyReason: SkipCopied, KnownReason: SkipKnown}
 	in.all = append(in.all, c)
 	var err error
 	if c.Here, err = in.Known.Session(in.ctx, in.source, new.SourceID); err != nil || c.Here == nil || in.before != nil {
@@ -189,7 +191,7 @@ func (c *Conversation) Add(e Entry) error {
 	if here {
 		c.places[e.Key] = Place{Key: e.Key}
 		if !c.in.wasCounted(e.At) {
-			c.batch.Records.Skip(SkipKnown, records)
+			c.batch.Records.Skip(c.KnownReason, records)
 		}
 		return nil
 	}

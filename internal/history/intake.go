@@ -61,6 +61,9 @@ func NewIntake(ctx context.Context, source session.Source, found Found, file io.
 		Found: found, Known: known, Now: now, ctx: ctx, source: source, emit: emit, file: file, length: found.Size, seed: maphash.MakeSeed(),
 		cursor: Cursor{Source: source, Path: found.Path, Size: found.Size, ModifiedAt: &modified},
 	}
+	if found.ModifiedAt.IsZero() {
+		in.cursor.ModifiedAt = nil
+	}
 	if cursor == nil || file == nil {
 		return in, nil
 	}
@@ -169,6 +172,21 @@ func (in *Intake) SkipAt(at int64, reason string, n int) {
 		in.records.Skip(reason, n)
 	}
 }
+
+// SkipAll counts n records with one reason, in the place of everything that was counted.
+func (in *Intake) SkipAll(reason string, n int) {
+	n += in.records.Read - in.records.Waiting
+	waiting := in.records.Waiting
+	in.records = Records{}
+	in.records.Skip(reason, n)
+	in.records.Wait(waiting)
+}
+
+// Count adds records that belong to the thing, beside those of its entries.
+func (in *Intake) Count(records Records) { in.records.Add(records) }
+
+// Mark puts a mark of the thing's state into the cursor, as its hash; for one that is no file.
+func (in *Intake) Mark(hash string) { in.cursor.Hash = hash }
 
 // Emit stores a batch of its own, as one that says something of a session in another thing.
 func (in *Intake) Emit(b Batch) error { return in.emit(b) }

@@ -28,9 +28,9 @@ func (r *reader) compaction(i int32, o history.Object, at session.Time) *history
 	return c
 }
 
-// reset turns the record into an overlay without a summary: the conversation began anew, with
+// resetOf turns the record into an overlay without a summary: the conversation began anew, with
 // what the record says was kept.
-func (r *reader) reset(i int32, o history.Object, at session.Time) *history.Compaction {
+func (r *reader) resetOf(i int32, o history.Object, at session.Time) *history.Compaction {
 	c := r.overlay(i, r.firstKept(i, o), at)
 	if c == nil {
 		return nil
@@ -44,13 +44,13 @@ func (r *reader) reset(i int32, o history.Object, at session.Time) *history.Comp
 
 // overlay is nil when nothing stands before what is kept.
 func (r *reader) overlay(i, kept int32, at session.Time) *history.Compaction {
-	n := *r.nodes.At(i)
+	n := &r.nodes[i]
 	c := &history.Compaction{Key: r.keyOf(i)}
 	c.Trigger, c.Status, c.CreatedAt = session.TriggerImport, session.StatusDone, at
 	through := n.parent
 	if kept >= 0 {
-		through = r.nodes.At(kept).parent
-		c.FirstKeptKey, c.FirstKeptSession = r.keyOf(kept), r.sharedIn(kept)
+		through = r.nodes[kept].parent
+		c.FirstKeptKey = r.keyOf(kept)
 	}
 	switch {
 	case through < 0 && kept >= 0:
@@ -58,29 +58,27 @@ func (r *reader) overlay(i, kept int32, at session.Time) *history.Compaction {
 	case through < 0:
 		through = i
 	}
-	c.ThroughKey, c.ThroughSession = r.keyOf(through), r.sharedIn(through)
-	for at := through; at >= 0 && at != i && !r.nodes.At(at).kind.boundary(); at = r.nodes.At(at).parent {
+	c.ThroughKey = r.keyOf(through)
+	for at := through; at >= 0 && at != i && !r.nodes[at].kind.boundary(); at = r.nodes[at].parent {
 		c.MessageCount++
 	}
-	c.Record = history.Place{Key: c.Key, Session: r.sharedIn(i)}
+	c.Record = history.Place{Key: c.Key}
 	return c
 }
 
 // firstKept finds the first kept entry on the path of the record, -1 if there is none.
 func (r *reader) firstKept(i int32, o history.Object) int32 {
-	id, place := r.names.Sum(o.String("firstKeptEntryId")), int32(-1)
+	id, place := o.String("firstKeptEntryId"), int32(-1)
 	if index, ok := whole(o.Get("firstKeptEntryIndex")); ok && r.version == 1 && index > 0 && index < math.MaxInt32 {
 		place = int32(index) - 1 // it counts the header
 	}
-	if id == 0 && place < 0 {
+	if id == "" && place < 0 {
 		return -1
 	}
-	for at := r.nodes.At(i).parent; at >= 0; {
-		n := r.nodes.At(at)
-		if id != 0 && n.id == id || place >= 0 && n.place == place && r.keys[at] == "" {
+	for at := r.nodes[i].parent; at >= 0; at = r.nodes[at].parent {
+		if n := &r.nodes[at]; id != "" && n.id == id || place >= 0 && n.place == place {
 			return at
 		}
-		at = n.parent
 	}
 	return -1
 }

@@ -199,7 +199,7 @@ func (d *database) keysOfArchives(ctx context.Context, a *agent) error {
 
 // readDatabase reads an agent's database: its sessions one after the other, each with a cursor
 // of its own; then the transcripts that it put away; then it accounts for the rest.
-func (s *Source) readDatabase(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
+func (s *Source) readDatabase(ctx context.Context, found history.Found, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
 	d, err := openDatabase(ctx, found.Path)
 	if err != nil {
 		return nil, err
@@ -338,40 +338,42 @@ func (x *databaseReader) session(id string) error {
 		return err
 	}
 	defer s.Close() //nolint:errcheck // it has no name any more
-	r := x.reader(s, path, about)
-	r.cursor.Hash = stamp
-	if r.text.rows, err = x.events(s, id, &r.early); err != nil {
+	t := &transcript{path: path, file: s}
+	var early history.Records
+	if t.rows, err = x.events(s, id, &early); err != nil {
 		return err
 	}
-	defer r.text.rows.Close()
-	return x.run(r)
+	return x.run(t, about, early, stamp)
 }
 
-func (x *databaseReader) reader(s *spool, path string, about *about) *reader {
-	return &reader{
-		source: x.source, ctx: x.ctx, known: x.known, emit: x.emit, agent: x.agent, about: about, sid: about.sid,
-		name: fileName{id: about.sid}, text: &transcript{path: path, file: s, cuts: history.NewCuts(s, x.found, pi.CutRule()), rows: &history.Table[row]{}},
-		cursor: history.Cursor{Source: session.SourceOpenClaw, Path: path},
+// run imports one transcript of the database. early counts its records that are no lines.
+func (x *databaseReader) run(t *transcript, about *about, early history.Records, stamp string) error {
+	in, err := history.NewIntake(x.ctx, session.SourceOpenClaw, history.Found{Path: t.path}, nil, nil, x.known, now(), x.emit)
+	if err != nil {
+		return err
 	}
-}
-
-// run imports one transcript of the database.
-func (x *databaseReader) run(r *reader) error {
-	err := r.survey(nil)
+	in.Mark(stamp)
+	r := &reader{source: x.source, agent: x.agent, about: about, sid: about.sid, name: fileName{id: about.sid}, text: t}
+	here, err := x.known.Session(x.ctx, session.SourceOpenClaw, x.agent.id+"/"+about.sid)
+	if err != nil {
+		return err
+	}
+	if here == nil {
+		early.Import(1) // the row of the session
+	} else {
+		early.Skip(history.SkipKnown, 1)
+	}
+	in.Count(early)
+	err = r.read(in)
+	problems := []history.Problem{}
 	if err == nil {
-		if r.existing == nil {
-			r.records.Import(1) // the row of the session
-		} else {
-			r.records.Skip(history.SkipKnown, 1)
-		}
-		r.records.Add(r.early)
-		err = r.run()
-		r.nodes.Close()
-		r.names.Close()
+		problems, err = in.Finish()
 	}
-	x.problems = append(x.problems, r.problems...)
-	if code := session.CodeOf(err); code == session.Invalid {
-		x.problem(0, fmt.Sprintf("session %s: %s", r.sid, history.Reason(err)))
+	for _, p := range problems {
+		x.problem(p.Line, p.Error)
+	}
+	if session.CodeOf(err) == session.Invalid {
+		x.problem(0, fmt.Sprintf("session %s: %s", about.sid, history.Reason(err)))
 		return nil
 	}
 	return err

@@ -14,67 +14,70 @@ import (
 
 // entry is what one line becomes.
 type entry struct {
-	message    history.Message
-	calls      []history.Call
-	mark       *history.Mark
-	compaction *history.Compaction
-	raw        bool // not understood, kept as it is
-	problem    string
+	message session.Message
+	calls   []history.Call
 }
 
-// decode reads the line of an entry. line is not kept.
-func (r *reader) decode(i int32, line []byte) entry {
-	n := *r.nodes.At(i)
+// decode reads an entry again and turns it into a message.
+func (r *reader) decode(i int32) (history.Decoded, error) {
+	n := &r.nodes[i]
+	line, err := r.raw(i)
+	if err != nil {
+		return history.Decoded{}, err
+	}
 	before := r.last
 	if n.made > 0 {
 		before = session.At(time.UnixMilli(n.made))
 	}
 	l, why := pi.ParseLine(line, before)
 	if why != "" {
-		e := entry{raw: true, problem: why}
-		e.message.Message = pi.Verbatim(line, why, before)
-		r.place(&e, i)
-		return e
+		m := pi.Verbatim(line, why, before)
+		m.Dialect = "pi"
+		return history.Decoded{Messages: []history.Message{{Message: m}}, Raw: true, Problem: why + "; kept raw"}, nil
 	}
-	if n.id != 0 {
-		r.remember(i, l.Fields)
-	}
-	e := entry{raw: l.Raw || n.kind == entryUnknown || n.kind == entryLeaf, calls: l.Calls}
+	made := history.Decoded{Raw: l.Raw || n.kind == entryUnknown || n.kind == entryLeaf}
+	e := entry{calls: l.Calls}
 	m := &l.Message
 	if at, ok := timeOf(l.Fields, n.made); ok {
 		m.CreatedAt = at
 	}
 	r.last = m.CreatedAt
+	var overlay *history.Compaction
 	remark := ""
 	switch n.kind {
 	case entryReset:
 		m.Kind = session.KindMarker
-		e.raw = false
-		e.compaction = r.reset(i, l.Fields, m.CreatedAt)
+		made.Raw = false
+		overlay = r.resetOf(i, l.Fields, m.CreatedAt)
 	case entryCompaction:
-		e.compaction = r.compaction(i, l.Fields, m.CreatedAt)
+		overlay = r.compaction(i, l.Fields, m.CreatedAt)
 	case entryLeaf, entryUnknown:
 		m.Kind, m.InContext = session.KindUnknown, false
 	}
-	if n.kind.boundary() && e.compaction == nil {
+	switch {
+	case overlay != nil:
+		made.Compactions = []history.Compaction{*overlay}
+	case n.kind.boundary():
 		remark = "nothing stands before what it keeps"
 	}
 	switch {
 	case l.Type == lineLabel:
-		if e.mark = r.label(i, l.Fields); e.mark == nil {
-			m.Kind, e.raw, remark = session.KindUnknown, true, "labels an entry that is not in the transcript before it"
+		if mark := r.label(i, l.Fields); mark != nil {
+			made.Marks = []history.Mark{*mark}
+		} else {
+			m.Kind, made.Raw, remark = session.KindUnknown, true, "labels an entry that is not in the transcript before it"
 		}
 	case l.Type == lineMessage:
-		r.talk(l, &e)
+		r.converse(l, &e)
 	}
 	if n.stale {
 		remark = "its parent is not in the transcript before it"
 	}
 	hash := ""
-	if n.id == 0 && r.version == 1 {
-		hash = l.Fingerprint(r.text.cuts)
+	if n.id == "" && r.version == 1 {
+		hash = l.Fingerprint()
 	}
-	if r.plain(i) {
+	if n.id != "" && n.key == n.id {
 		l.Rest = l.Rest.Without("id")
 	}
 	if written := l.Fields.Get("parentId"); written != nil {
@@ -84,20 +87,11 @@ func (r *reader) decode(i int32, line []byte) entry {
 		}
 	}
 	m.Extra = l.Extra(remark, hash)
-	m.Dialect = "pi"
-	e.message.Message = *m
-	r.place(&e, i)
+	m.Dialect, m.ExternalID = "pi", n.key
+	e.message = *m
 	r.bill(&e, l)
-	return e
-}
-
-// place hangs an entry where the tree has it.
-func (r *reader) place(e *entry, i int32) {
-	parent := r.nodes.At(i).parent
-	e.message.Dialect = "pi"
-	e.message.ExternalID = r.keyOf(i)
-	e.message.ParentKey = r.keyOf(parent)
-	e.message.ParentSession = r.sharedIn(parent)
+	made.Messages, made.Calls = []history.Message{{Message: e.message}}, e.calls
+	return made, nil
 }
 
 // timeOf gives a line's time: its own, else its message's, else the database's, in
@@ -120,11 +114,11 @@ func (r *reader) label(i int32, o history.Object) *history.Mark {
 		return nil
 	}
 	text, _ := history.Text(o.Get("label"))
-	return &history.Mark{MessageKey: r.keyOf(target), MessageSession: r.sharedIn(target), Kind: "label", Text: text}
+	return &history.Mark{MessageKey: r.keyOf(target), Kind: "label", Text: text}
 }
 
-// talk adds to a message what OpenClaw's differ in from pi's.
-func (r *reader) talk(l *pi.Line, e *entry) {
+// converse adds to a message what OpenClaw's differ in from pi's.
+func (r *reader) converse(l *pi.Line, e *entry) {
 	m := &l.Message
 	message, _ := history.Fields(l.Fields.Get("message"))
 	if string(message.Get("excludeFromContext")) == "true" {
@@ -243,7 +237,7 @@ func (r *reader) bill(e *entry, l *pi.Line) {
 	if response := message.String("responseId"); response != "" {
 		id += message.String("provider") + ":" + response
 	} else if len(e.calls) > 0 {
-		id += l.Fingerprint(r.text.cuts)
+		id += l.Fingerprint()
 	}
 	kept := e.calls[:0]
 	for _, c := range e.calls {

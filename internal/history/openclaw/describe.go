@@ -107,22 +107,21 @@ func (r *reader) created() (session.Time, error) {
 		created = r.about.begun
 	}
 	for i := range r.next() {
-		n := *r.nodes.At(i)
+		n := &r.nodes[i]
 		if n.kind == entryBroken {
 			continue
 		}
-		line, err := r.line(&n)
+		o, err := r.reread(i)
 		if err != nil {
 			return created, err
 		}
-		o, _ := pi.Parse(line)
 		if first, ok := timeOf(o, n.made); ok && (created.IsZero() || first.Before(created.Time)) {
 			created = first
 		}
 		break
 	}
-	if created.IsZero() && r.cursor.ModifiedAt != nil {
-		created = *r.cursor.ModifiedAt
+	if created.IsZero() && r.in != nil && !r.in.Found.ModifiedAt.IsZero() {
+		created = session.At(r.in.Found.ModifiedAt)
 	}
 	r.last = created
 	return created, nil
@@ -138,11 +137,10 @@ func (r *reader) model() (provider, model string, err error) {
 		if at < 0 {
 			break
 		}
-		line, err := r.line(r.nodes.At(at))
+		o, err := r.reread(at)
 		if err != nil {
 			return "", "", err
 		}
-		o, _ := pi.Parse(line)
 		message, _ := history.Fields(o.Get("message"))
 		switch {
 		case o.String("type") == lineModel:
@@ -150,7 +148,7 @@ func (r *reader) model() (provider, model string, err error) {
 		case message.String("role") == "assistant" && message.String("model") != "" && !unwritten(o, message):
 			return message.String("provider"), message.String("model"), nil
 		}
-		at = r.nodes.At(at).parent
+		at = r.nodes[at].parent
 	}
 	if model := cmp.Or(r.about.entry.String("model"), r.about.window.String("model")); model != "" {
 		return cmp.Or(r.about.entry.String("modelProvider"), r.about.window.String("model_provider")), model, nil
@@ -245,7 +243,7 @@ func (r *reader) parent() (session.ID, string, error) {
 	for _, link := range r.agent.parents(r.about, r.header) {
 		owner := r.agent
 		if link.agent != "" && link.agent != r.agent.id && r.agent.state != "" {
-			owner = r.source.agentAt(r.ctx, r.agent.state, link.agent, "", nil)
+			owner = r.source.agentAt(r.in.Context(), r.agent.state, link.agent, "", nil)
 		}
 		sid := link.sid
 		if sid == "" {
@@ -256,7 +254,7 @@ func (r *reader) parent() (session.ID, string, error) {
 		if sid == "" || sid == r.sid && owner.id == r.agent.id {
 			continue
 		}
-		found, err := r.known.Session(r.ctx, session.SourceOpenClaw, owner.id+"/"+sid)
+		found, err := r.in.Session(owner.id + "/" + sid)
 		if err != nil {
 			return "", "", err
 		}

@@ -9,7 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
+	"slices"
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
@@ -18,70 +18,56 @@ import (
 
 // events puts a session's lines into a spool, in their order: those of the database, and those
 // that it moved to cold storage. early counts what is no line of the transcript.
-func (x *databaseReader) events(s *spool, id string, early *history.Records) (*history.Table[row], error) {
-	var hot, cold history.Table[placed]
-	defer hot.Close()
-	defer cold.Close()
+func (x *databaseReader) events(s *spool, id string, early *history.Records) ([]row, error) {
+	var hot, cold []placed
 	if err := x.hot(s, id, &hot); err != nil {
 		return nil, err
 	}
 	if x.has(tableCold, "session_id", "archive_name", "archive_sha256") {
 		err := x.cold(id, func(seq, made int64, raw []byte) error {
 			at, err := s.put(raw)
-			cold.Append(placed{row{at: at, size: int64(len(raw)), made: made}, seq})
+			cold = append(cold, placed{row{at: at, size: int64(len(raw)), made: made}, seq})
 			return err
 		}, early)
 		if err != nil {
 			return nil, err
 		}
 	}
-	cold.Sort(func(a, b *placed) int { return cmp.Compare(a.seq, b.seq) })
-	return merged(&hot, &cold, early), nil
+	slices.SortStableFunc(cold, func(a, b placed) int { return cmp.Compare(a.seq, b.seq) })
+	return merged(hot, cold, early), nil
 }
 
 // merged gives events in the order of their numbers. Of those with one number the first of hot
 // counts, else the first of cold.
-func merged(hot, cold *history.Table[placed], early *history.Records) *history.Table[row] {
-	all := &history.Table[row]{}
-	next, last := int32(0), placed{}
-	for i := int32(0); int(i) < cold.Len(); {
-		c := *cold.At(i)
-		if int(next) < hot.Len() && hot.At(next).seq <= c.seq {
-			last = *hot.At(next)
-			all.Append(last.row)
-			next++
-			continue
+func merged(hot, cold []placed, early *history.Records) []row {
+	all := []row{}
+	last := placed{}
+	for _, c := range cold {
+		for len(hot) > 0 && hot[0].seq <= c.seq {
+			last = hot[0]
+			all = append(all, last.row)
+			hot = hot[1:]
 		}
-		i++
-		if all.Len() > 0 && last.seq == c.seq {
+		if len(all) > 0 && last.seq == c.seq {
 			early.Skip(skipHot, 1)
 			continue
 		}
-		all.Append(c.row)
+		all = append(all, c.row)
 		last = c
 	}
-	for ; int(next) < hot.Len(); next++ {
-		all.Append(hot.At(next).row)
+	for _, h := range hot {
+		all = append(all, h.row)
 	}
 	return all
 }
 
-// hot puts the events into the spool that are in their table. A long one is copied piece by piece.
-func (x *databaseReader) hot(s *spool, id string, into *history.Table[placed]) error {
-	pieces, err := x.GivesPieces(x.ctx, tableEvents)
-	if err != nil {
-		return err
-	}
-	text, row := `CAST(event_json AS BLOB), NULL`, `0`
-	if pieces {
-		long := `octet_length(event_json) > ` + strconv.Itoa(history.LongValue)
-		text, row = `CASE WHEN `+long+` THEN NULL ELSE CAST(event_json AS BLOB) END, CASE WHEN `+long+` THEN octet_length(event_json) END`, `rowid`
-	}
+// hot puts the events into the spool that are in their table.
+func (x *databaseReader) hot(s *spool, id string, into *[]placed) error {
 	packed := `NULL, NULL`
 	if x.has(tableEvents, "event_zstd", "event_utf8_bytes") {
 		packed = `event_zstd, event_utf8_bytes`
 	}
-	rows, err := x.QueryContext(x.ctx, `SELECT seq, `+row+`, `+text+`, COALESCE(created_at, 0), `+packed+` FROM `+tableEvents+` WHERE session_id = ? ORDER BY seq`, id)
+	rows, err := x.QueryContext(x.ctx, `SELECT seq, CAST(event_json AS BLOB), COALESCE(created_at, 0), `+packed+` FROM `+tableEvents+` WHERE session_id = ? ORDER BY seq`, id)
 	if err != nil {
 		return err
 	}
@@ -94,18 +80,11 @@ func (x *databaseReader) hot(s *spool, id string, into *history.Table[placed]) e
 	return rows.Err()
 }
 
-func (x *databaseReader) event(rows *sql.Rows, s *spool, id string, into *history.Table[placed]) error {
-	var seq, rowid, made int64
+func (x *databaseReader) event(rows *sql.Rows, s *spool, id string, into *[]placed) error {
+	var seq, made int64
 	var text, packed sql.RawBytes
-	var long, length sql.NullInt64
-	if err := rows.Scan(&seq, &rowid, &text, &long, &made, &packed, &length); err != nil {
-		return err
-	}
-	if long.Valid {
-		at, err := s.putFrom(long.Int64, func(w io.Writer) error { return x.CopyValue(x.ctx, tableEvents, "event_json", rowid, long.Int64, w) })
-		if err == nil {
-			into.Append(placed{row{at: at, size: long.Int64, made: made}, seq})
-		}
+	var length sql.NullInt64
+	if err := rows.Scan(&seq, &text, &made, &packed, &length); err != nil {
 		return err
 	}
 	raw := []byte(text)
@@ -120,11 +99,10 @@ func (x *databaseReader) event(rows *sql.Rows, s *spool, id string, into *histor
 		}
 	}
 	at, err := s.put(raw)
-	into.Append(placed{row{at: at, size: int64(len(raw)), made: made}, seq})
+	*into = append(*into, placed{row{at: at, size: int64(len(raw)), made: made}, seq})
 	return err
 }
 
-// whole reads an event that SQLite does not give piece by piece.
 // placed is an event in the spool, with its number.
 type placed struct {
 	row
@@ -290,9 +268,8 @@ func (x *databaseReader) archived(a archived) error {
 		about = newAbout(a.id, canonicalKey(a.key, x.agent.id, ""), nil)
 	}
 	defer text.Close() //nolint:errcheck // it has no name any more
-	r := x.reader(text, path, about)
-	defer r.text.rows.Close()
-	lines := history.NewLines(text, 0, text.size).Cut(r.text.cuts)
+	t := &transcript{path: path, file: text, rows: []row{}}
+	lines := history.NewLines(text, 0, text.size)
 	for {
 		_, at, _, err := lines.Next()
 		if errors.Is(err, io.EOF) {
@@ -301,8 +278,8 @@ func (x *databaseReader) archived(a archived) error {
 		if err != nil {
 			return err
 		}
-		r.text.rows.Append(row{at: at, size: int64(lines.Size()), made: a.made})
+		t.rows = append(t.rows, row{at: at, size: int64(lines.Size()), made: a.made})
 	}
 	x.sessions++
-	return x.run(r)
+	return x.run(t, about, history.Records{}, "")
 }

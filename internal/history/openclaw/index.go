@@ -26,6 +26,10 @@ func (s *Source) readIndex(ctx context.Context, found history.Found, cursor *his
 		ctx: ctx, source: s, agent: a, known: known, emit: emit, said: map[string]string{},
 		cursor: history.Cursor{Source: session.SourceOpenClaw, Path: found.Path, Size: found.Size, ModifiedAt: &modified},
 	}
+	var err2 error
+	if x.in, err2 = history.NewIntake(ctx, session.SourceOpenClaw, found, nil, nil, known, now(), emit); err2 != nil {
+		return nil, err2
+	}
 	if cursor != nil && cursor.State != nil {
 		_ = json.Unmarshal(cursor.State, &x.before) // a damaged state: everything is looked at again
 	}
@@ -40,6 +44,7 @@ func (s *Source) readIndex(ctx context.Context, found history.Found, cursor *his
 }
 
 type indexReader struct {
+	in       *history.Intake
 	ctx      context.Context
 	source   *Source
 	agent    *agent
@@ -74,10 +79,8 @@ func (x *indexReader) entry(written string, raw []byte) error {
 	if err := x.close(key, about); err != nil {
 		return err
 	}
-	r := reader{
-		scanned: &scanned{leaf: -1}, source: x.source, ctx: x.ctx, known: x.known, agent: x.agent, about: about, sid: about.sid,
-		text: &transcript{rows: &history.Table[row]{}}, cursor: x.cursor,
-	}
+	text := &transcript{rows: []row{}}
+	r := reader{survey: newSurvey(x.in, text), source: x.source, agent: x.agent, about: about, sid: about.sid, text: text}
 	if at, ok := pi.Time(entry.Get("updatedAt")); ok && about.begun.IsZero() {
 		about.begun = at
 	}

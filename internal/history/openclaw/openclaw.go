@@ -11,7 +11,6 @@
 package openclaw
 
 import (
-	"hash/maphash"
 	"sync"
 
 	"sessiond/internal/session"
@@ -19,8 +18,7 @@ import (
 
 // Source is OpenClaw's history.Source.
 type Source struct {
-	env  func(string) string
-	seed maphash.Seed
+	env func(string) string
 
 	mu     sync.Mutex
 	agents map[string]*agent // by folder: what is known of an agent's sessions
@@ -31,7 +29,7 @@ type Source struct {
 // New makes the source. Its usual places come from the environment: $OPENCLAW_STATE_DIR and
 // its older names, $OPENCLAW_HOME, $HOME.
 func New(env func(string) string) *Source {
-	return &Source{env: env, seed: maphash.MakeSeed(), agents: map[string]*agent{}, heads: map[string]head{}, asked: map[string]bool{}}
+	return &Source{env: env, agents: map[string]*agent{}, heads: map[string]head{}, asked: map[string]bool{}}
 }
 
 // Name implements history.Source.

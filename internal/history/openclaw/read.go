@@ -2,21 +2,22 @@ package openclaw
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"path/filepath"
+	"time"
 
 	"sessiond/internal/history"
-	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
 )
 
+// now is a clock by which every file is quiet: a line that parses is whole, also without its
+// line feed.
+func now() time.Time { return time.Time{} }
+
 // Read implements history.Source.
-func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) (problems []history.Problem, err error) {
-	defer history.Guard(&err)
+func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
 	name := parseName(filepath.Base(found.Path))
 	if isDatabase(filepath.Base(found.Path)) {
-		return s.readDatabase(ctx, found, cursor, known, emit)
+		return s.readDatabase(ctx, found, known, emit)
 	}
 	if name.kind == fileIndex {
 		return s.readIndex(ctx, found, cursor, known, emit)
@@ -29,113 +30,70 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 	if info.Size() == 0 {
 		return nil, session.Errorf(session.Invalid, "the file is empty")
 	}
-	text := transcript{path: found.Path, file: file, size: info.Size()}
+	found.Size, found.ModifiedAt = info.Size(), info.ModTime()
+	text, size := &transcript{path: found.Path, file: file}, info.Size()
 	if name.zstd {
 		unpacked, err := unpack(file)
 		if err != nil {
 			return nil, err
 		}
 		defer unpacked.Close() //nolint:errcheck // it has no name any more
-		text.file, text.size = unpacked, unpacked.size
+		text.file, size = unpacked, unpacked.size
 	}
-	text.cuts = history.NewCuts(text.file, found, pi.CutRule())
-	modified := session.At(info.ModTime())
-	r := reader{
-		source: s, ctx: ctx, known: known, emit: emit, text: &text, name: name, backup: name.kind == fileBackup || movedAway(found.Path),
-		agent:  s.agentFor(ctx, found.Path, nil),
-		cursor: history.Cursor{Source: session.SourceOpenClaw, Path: found.Path, Size: info.Size(), ModifiedAt: &modified},
-	}
-	if err := r.survey(cursor); err != nil {
+	in, err := history.NewIntake(ctx, session.SourceOpenClaw, found, text.file, cursor, known, now(), emit)
+	if err != nil {
 		return nil, err
 	}
-	r.cursor.Offset, r.cursor.Hash = r.offset, r.hash
-	s.mu.Lock()
-	asked := s.asked[found.Path]
-	s.mu.Unlock()
-	if name.kind == fileDeleted && !asked && kindOf(r.key()) != "cron" {
-		return nil, r.pass(skipDeleted)
+	in.Unpacked(size)
+	r := reader{source: s, text: text, name: name, backup: name.kind == fileBackup || movedAway(found.Path), agent: s.agentFor(ctx, found.Path, nil)}
+	if err := r.read(in); err != nil {
+		return nil, err
 	}
-	err = r.run()
-	r.nodes.Close()
-	r.names.Close()
-	return r.problems, err
+	return in.Finish()
 }
 
-// reader carries one transcript through the second pass.
+// reader adds the entries of one transcript.
 type reader struct {
-	*scanned
-	source    *Source
-	ctx       context.Context
-	known     history.Known
-	emit      func(history.Batch) error
-	text      *transcript
-	name      fileName
-	agent     *agent
-	about     *about // never nil after the survey
-	backup    bool   // it moves no head
-	continues bool   // the cursor's reading goes on
-	cursor    history.Cursor
+	*survey
+	source *Source
+	text   *transcript
+	name   fileName
+	agent  *agent
+	about  *about // never nil after the survey
+	backup bool   // it moves no head
 
 	sid      string
-	state    state
+	talk     *history.Conversation
 	existing *session.Session
 	session  history.NewSession
-	batch    history.Batch
-	size     int // bytes in batch
 	last     session.Time
-	older    bool            // everything in the file is here under newer names
-	head     string          // key of the head that the session has
-	early    history.Records // of a database: what is no line of the transcript
-	buffer   []byte
+	older    bool // everything in the file is here under newer names
 }
 
-// state is what a cursor remembers beside the offset.
-type state struct {
-	// Adopted is how many entries, from the first one on, were stored when the file was of
-	// version 1 and are named as they were then; but for those in Except.
-	Adopted int   `json:"adopted,omitempty"`
-	Except  []int `json:"except,omitempty"`
-	// Shared are runs of entries that lie in the sessions which this one was forked from.
-	Shared []shared `json:"shared,omitempty"`
-}
-
-type shared struct {
-	From    int        `json:"from"` // index of the first entry
-	To      int        `json:"to"`   // and of the one after the last
-	Session session.ID `json:"session"`
-}
-
-// survey scans the transcript and looks its session up. A cursor is stale, too, when the
-// session that it belongs to is gone.
-func (r *reader) survey(cursor *history.Cursor) error {
-	for {
-		sc, err := scan(r.ctx, r.text, cursor, r.backup || r.name.kind == fileDeleted)
-		if err != nil {
-			return err
-		}
-		r.scanned = sc
-		if !sc.stale {
-			if err := r.identify(); err != nil {
-				return err
-			}
-			if cursor == nil || r.existing != nil {
-				break
-			}
-		}
-		cursor = nil
+// read surveys the transcript and adds its entries.
+func (r *reader) read(in *history.Intake) (err error) {
+	if r.survey, err = look(in, r.text, r.backup || r.name.kind == fileDeleted); err != nil {
+		return err
 	}
-	r.continues = cursor != nil
-	if cursor == nil {
+	if err := r.identify(); err != nil {
+		return err
+	}
+	if r.existing == nil && in.Continues() { // nothing of it is here: all of it is new
+		in.Restart()
+		return r.read(in)
+	}
+	r.source.mu.Lock()
+	asked := r.source.asked[r.text.path]
+	r.source.mu.Unlock()
+	if r.name.kind == fileDeleted && !asked && kindOf(r.key()) != "cron" {
+		header := 0
+		if r.header != nil && !in.Continues() {
+			header = 1
+		}
+		in.SkipAll(skipDeleted, r.fresh()+header)
 		return nil
 	}
-	r.cursor.Counts = cursor.Counts
-	if cursor.State == nil {
-		return nil
-	}
-	if err := json.Unmarshal(cursor.State, &r.state); err != nil {
-		return fmt.Errorf("the cursor of %s: %w", r.text.path, err)
-	}
-	return nil
+	return r.run()
 }
 
 // identify finds out which session the transcript is of. A copy is of the one that its name
@@ -155,28 +113,8 @@ func (r *reader) identify() error {
 		r.backup = true
 	}
 	var err error
-	r.existing, err = r.known.Session(r.ctx, session.SourceOpenClaw, r.agent.id+"/"+r.sid)
+	r.existing, err = r.in.Session(r.agent.id + "/" + r.sid)
 	return err
-}
-
-// pass accounts for a file of which nothing is kept.
-func (r *reader) pass(reason string) error {
-	read := r.records.Read - r.records.Waiting
-	b := history.Batch{Records: history.Records{}}
-	b.Records.Skip(reason, read+r.fresh())
-	b.Cursor = &r.cursor
-	return r.emit(b)
-}
-
-// fresh counts the entries that no earlier reading took.
-func (r *reader) fresh() int {
-	n := 0
-	for i := range r.next() {
-		if !r.nodes.At(i).known {
-			n++
-		}
-	}
-	return n
 }
 
 func (r *reader) run() error {
@@ -186,106 +124,76 @@ func (r *reader) run() error {
 	if err := r.describe(); err != nil {
 		return err
 	}
+	var err error
+	if r.talk, err = r.in.Conversation(r.session); err != nil {
+		return err
+	}
+	r.talk.CopyReason = skipCopy
+	if r.backup {
+		r.talk.KnownReason = skipBackup
+	}
+	if r.header != nil {
+		r.countHeader()
+	}
 	if err := r.recognise(); err != nil {
 		return err
 	}
-	r.begin()
-	r.batch.Records = r.records
+	if r.older {
+		r.in.SkipAt(-1, skipOlder, r.fresh())
+		return nil
+	}
+	if err := r.fork(); err != nil {
+		return err
+	}
 	for i := range r.next() {
-		if r.nodes.At(i).known {
-			continue
-		}
-		if err := r.take(i); err != nil {
+		n := &r.nodes[i]
+		err := r.talk.Add(history.Entry{
+			Key: n.key, Parent: r.keyOf(n.parent), At: n.offset, Line: n.line, Same: true,
+			Decode: func() (history.Decoded, error) { return r.decode(i) },
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return r.finish()
 }
 
-func (r *reader) begin() {
-	used := r.batch
-	clear(used.Messages) // one may have been large
-	r.batch = history.Batch{Cuts: r.text.cuts}
-	r.batch.Messages, r.batch.Calls = used.Messages[:0], used.Calls[:0]
-	r.batch.Session = r.session
-	if r.existing != nil {
-		r.batch.ID = r.existing.ID
+// countHeader counts the header's line.
+func (r *reader) countHeader() {
+	switch {
+	case r.in.Continues():
+	case r.existing == nil:
+		r.in.Import(1)
+	default:
+		r.in.Skip(r.talk.KnownReason, 1)
 	}
-	r.size = 0
 }
 
-// take decodes an entry into the batch and gives the batch away when it is full.
-func (r *reader) take(i int32) error {
-	n := *r.nodes.At(i)
-	line, err := r.line(&n)
-	if err != nil {
-		return err
+// fork finds the sessions of which the transcript may hold copies.
+func (r *reader) fork() error {
+	origin, kind := r.session.ParentID, r.session.ParentKind
+	if r.existing != nil {
+		origin, kind = r.existing.ParentID, r.existing.ParentKind
 	}
-	e := r.decode(i, line)
-	if r.failed != nil {
-		return fmt.Errorf("read its lines again: %w", r.failed)
-	}
-	if len(line) > 1<<20 {
-		r.buffer = nil // the store need not wait beside it
-	}
-	if e.problem != "" && len(r.problems) < history.MaxProblems {
-		r.problems = append(r.problems, history.Problem{Path: r.text.path, Line: int(n.line), Error: e.problem + "; kept raw"})
-	}
-	b := &r.batch
-	b.Messages = append(b.Messages, e.message)
-	b.Calls = append(b.Calls, e.calls...)
-	if e.mark != nil {
-		b.Marks = append(b.Marks, *e.mark)
-	}
-	if e.compaction != nil {
-		b.Compactions = append(b.Compactions, *e.compaction)
-	}
-	if e.raw {
-		b.Records.KeepRaw(1)
-	} else {
-		b.Records.Import(1)
-	}
-	if r.size += history.Size(&e.message); !history.Full(len(b.Messages), r.size) {
+	if origin == "" || kind != session.ParentFork {
 		return nil
 	}
-	if err := r.emit(*b); err != nil {
+	found, err := r.in.Known.SessionByID(r.in.Context(), origin)
+	if err != nil || found == nil {
 		return err
 	}
-	r.begin()
-	return r.ctx.Err()
+	return r.talk.ForkedFrom(found)
 }
 
-// line reads an entry's bytes again. They are good until the next call.
-func (r *reader) line(n *node) ([]byte, error) {
-	line, err := r.text.cuts.ReadAgain(r.text.file, r.buffer, n.offset, n.size)
-	if err != nil {
-		return nil, fmt.Errorf("read line %d again: %w", n.line, err)
-	}
-	r.buffer = line
-	return line, nil
-}
-
-// finish gives the last batch: with the head, the title and the cursor.
+// finish says what the session is now.
 func (r *reader) finish() error {
-	if r.leaf >= 0 && !r.older && !r.backup {
-		key := r.keyOf(r.leaf)
-		r.batch.Head = &key
-		r.batch.HeadSession = r.sharedIn(r.leaf)
+	if r.backup {
+		return r.keepHead()
 	}
-	if r.backup || r.older {
-		if err := r.keepHead(); err != nil {
-			return err
-		}
+	r.talk.Head = r.keyOf(r.leaf)
+	if r.session.Title != "" && (r.existing == nil || r.session.TitleSource == "source" || r.named) {
+		r.talk.Title = r.session.Title
 	}
-	if !r.older && !r.backup && r.session.Title != "" && (r.existing == nil || r.session.TitleSource == "source" || r.named) {
-		r.batch.Title = &r.session.Title
-	}
-	if !r.backup && !r.older {
-		r.batch.Fields = r.fields()
-	}
-	if r.state.Adopted > 0 || len(r.state.Shared) > 0 {
-		r.cursor.State = session.JSONOf(r.state)
-	}
-	r.batch.Cursor = &r.cursor
-	return r.emit(r.batch)
+	r.talk.Fields = r.fields()
+	return nil
 }

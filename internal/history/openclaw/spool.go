@@ -41,16 +41,6 @@ func (s *spool) put(raw []byte) (at int64, err error) {
 	return at, err
 }
 
-// putFrom appends what fill writes, size bytes, and gives the place of the first.
-func (s *spool) putFrom(size int64, fill func(io.Writer) error) (at int64, err error) {
-	at = s.size
-	if err := fill(io.NewOffsetWriter(s.File, at)); err != nil {
-		return 0, err
-	}
-	s.size += size
-	return at, nil
-}
-
 // unpack writes what a zstd stream holds into a spool. Codes: Invalid (damaged, too large).
 func unpack(in io.Reader) (*spool, error) { return unpackTo(in, maxUnpacked) }
 

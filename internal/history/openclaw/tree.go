@@ -11,20 +11,19 @@ import (
 // transcript-tree.ts of OpenClaw.
 
 // hang finds the parent of an entry and moves leaf and cursor.
-func (s *scanner) hang(n *node, o history.Object, kindOf string) {
+func (s *survey) hang(n node, o history.Object, kindOf string) {
 	own := o.Get("parentId") != nil
-	n.link = s.names.Sum(o.String("parentId"))
 	moves := n.kind != entryUnknown
 	if string(o.Get("appendMode")) == `"side"` {
 		moves = false
 	}
 	at := s.next()
 	switch {
-	case kindOf == lineLeaf && n.id != 0 && own && s.control(n, o):
-		s.add(*n)
+	case kindOf == lineLeaf && n.id != "" && own && s.control(&n, o):
+		s.add(n)
 		return
-	case own || n.link != 0:
-		n.parent = s.placeOf(n, moves)
+	case own || n.link != "":
+		n.parent = s.placeOf(&n, moves)
 	default: // version 1, and lines that the gateway adds
 		n.parent = s.leaf
 	}
@@ -32,12 +31,12 @@ func (s *scanner) hang(n *node, o history.Object, kindOf string) {
 		n.parent = s.front
 	}
 	if n.parent >= 0 {
-		n.reset = s.nodes.At(n.parent).reset
+		n.reset = s.nodes[n.parent].reset
 	}
 	if n.kind == entryReset {
 		n.reset, s.reset = at, at
 	}
-	s.add(*n)
+	s.add(n)
 	s.cursor = at
 	if moves {
 		s.leaf = at
@@ -57,15 +56,12 @@ const unseen = -2
 
 // placeOf gives the parent of an entry that names one. moves tells that the entry is part of
 // the conversation and not beside it.
-func (s *scanner) placeOf(n *node, moves bool) int32 {
-	parent, ok := s.names.Get(n.link)
-	if !ok || n.link == 0 {
-		parent = -1
+func (s *survey) placeOf(n *node, moves bool) int32 {
+	parent, ok := s.find(n.link)
+	if parent >= 0 && s.nodes[parent].kind == entryLeaf {
+		parent = s.nodes[parent].target
 	}
-	if parent >= 0 && s.nodes.At(parent).kind == entryLeaf {
-		parent = s.nodes.At(parent).target
-	}
-	n.stale = n.link != 0 && !ok
+	n.stale = n.link != "" && !ok
 	switch {
 	case !moves || s.leaf < 0:
 	case n.stale, parent == s.cursor && s.cursor != s.leaf, s.reset >= 0 && !s.after(parent, s.reset):
@@ -75,11 +71,11 @@ func (s *scanner) placeOf(n *node, moves bool) int32 {
 }
 
 // after tells whether an entry's path holds a reset.
-func (s *scanner) after(at, reset int32) bool { return at >= 0 && s.nodes.At(at).reset == reset }
+func (s *survey) after(at, reset int32) bool { return at >= 0 && s.nodes[at].reset == reset }
 
 // control takes a leaf line, which moves leaf and cursor; false if it is not valid: then it
 // is a line like any unknown one.
-func (s *scanner) control(n *node, o history.Object) bool {
+func (s *survey) control(n *node, o history.Object) bool {
 	target, ok := s.pointed(o.Get("targetId"))
 	if !ok {
 		return false
@@ -92,7 +88,7 @@ func (s *scanner) control(n *node, o history.Object) bool {
 	}
 	n.kind, n.target, n.parent = entryLeaf, target, target
 	if target >= 0 {
-		n.reset = s.nodes.At(target).reset
+		n.reset = s.nodes[target].reset
 	}
 	if s.reset < 0 || s.after(target, s.reset) {
 		s.leaf = target
@@ -102,64 +98,54 @@ func (s *scanner) control(n *node, o history.Object) bool {
 }
 
 // pointed finds the entry that a control names; null is none.
-func (s *scanner) pointed(raw []byte) (int32, bool) {
+func (s *survey) pointed(raw []byte) (int32, bool) {
 	if string(raw) == "null" {
 		return -1, true
 	}
 	id, _ := history.Text(raw)
-	at, ok := s.names.Get(s.names.Sum(id))
-	if ok && s.nodes.At(at).kind == entryLeaf {
-		at = s.nodes.At(at).target
+	at, ok := s.find(id)
+	if ok && s.nodes[at].kind == entryLeaf {
+		at = s.nodes[at].target
 	}
 	return at, ok
 }
 
-func (s *scanner) add(n node) {
-	i := s.next()
-	s.nodes.Append(n)
-	if n.id == 0 {
-		return
+func (s *survey) add(n node) {
+	if n.id != "" {
+		s.byID[n.id] = append(s.byID[n.id], s.next())
 	}
-	if before, ok := s.names.Get(n.id); ok {
-		s.earlier[n.id] = append(s.earlier[n.id], before)
+	s.nodes = append(s.nodes, n)
+}
+
+// find gives the newest entry that has an id; -1 and false if there is none.
+func (s *survey) find(id string) (int32, bool) {
+	if all := s.byID[id]; len(all) > 0 && id != "" {
+		return all[len(all)-1], true
 	}
-	s.names.Set(n.id, i)
+	return -1, false
 }
 
 // finish looks at the tree as a whole.
-func (s *scanner) finish() {
+func (s *survey) finish() {
 	if s.version == 0 {
 		s.version = 3
 	}
-	for at := s.leaf; at >= 0; {
-		n := s.nodes.At(at)
-		n.onPath, at = true, n.parent
-	}
 	for i := range s.next() {
-		n := s.nodes.At(i)
-		if n.stale && !n.known {
-			if later, ok := s.names.Get(n.link); ok && later >= i && len(s.problems) < history.MaxProblems {
-				s.problems = append(s.problems, history.Problem{
-					Path: s.text.path, Line: int(n.line), Error: "its parent comes after it: the entries may form a cycle, which is cut here",
-				})
-			}
+		n := &s.nodes[i]
+		if !n.stale || n.old {
+			continue
+		}
+		if later, ok := s.find(n.link); ok && later >= i {
+			s.in.Problem(n.line, "its parent comes after it: the entries may form a cycle, which is cut here")
 		}
 	}
 }
 
 // lookup gives the newest entry before i with an id, -1 if there is none.
-func (s *scanned) lookup(id string, i int32) int32 {
-	sum := s.names.Sum(id)
-	newest, ok := s.names.Get(sum)
-	switch {
-	case !ok:
-		return -1
-	case newest < i:
-		return newest
-	}
-	earlier := s.earlier[sum]
-	if k, _ := slices.BinarySearch(earlier, i); k > 0 {
-		return earlier[k-1]
+func (s *survey) lookup(id string, i int32) int32 {
+	all := s.byID[id]
+	if k, _ := slices.BinarySearch(all, i); k > 0 {
+		return all[k-1]
 	}
 	return -1
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
@@ -14,14 +15,15 @@ import (
 
 func v1Key(place int32) string { return "v1:" + strconv.Itoa(int(place)) }
 
-// hashesOf gives the hashes of the messages of a session that are named by their places.
-func (r *reader) hashesOf(id session.ID) (map[string]string, error) {
+// HashesByPlace gives the hashes of the messages of a session that are named by their places, by
+// their external ids.
+func HashesByPlace(in *history.Intake, id session.ID) (map[string]string, error) {
 	hashes := map[string]string{}
-	first, err := r.in.Known.Message(r.in.Context(), id, v1Key(0))
+	first, err := in.Known.Message(in.Context(), id, v1Key(0))
 	if err != nil || first == nil {
 		return nil, err
 	}
-	err = r.in.Known.Entries(r.in.Context(), id, func(m *session.Message) bool {
+	err = in.Known.Entries(in.Context(), id, func(m *session.Message) bool {
 		var extra struct {
 			Hash string `json:"hash"`
 		}
@@ -37,7 +39,7 @@ func (r *reader) hashesOf(id session.ID) (map[string]string, error) {
 // upgraded file, as long as they say the same. An entry of version 1 whose place another one
 // took gets a name of its own: the file was changed, and both are history.
 func (r *reader) adopt(id session.ID) error {
-	hashes, err := r.hashesOf(id)
+	hashes, err := HashesByPlace(r.in, id)
 	if err != nil || len(hashes) == 0 {
 		return err
 	}

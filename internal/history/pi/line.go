@@ -67,10 +67,10 @@ func Verbatim(raw []byte, why string, at session.Time) session.Message {
 
 // Fingerprint tells what a line says, whatever id and parent it has and whichever of the
 // versions 1 to 3 wrote it.
-func Fingerprint(_ *history.Cuts, line history.Object) string { return fingerprint(line, 3) }
+func Fingerprint(line history.Object) string { return fingerprint(line, 3) }
 
 // Fingerprint is that of the line.
-func (l *Line) Fingerprint(*history.Cuts) string { return fingerprint(l.Fields, 3) }
+func (l *Line) Fingerprint() string { return fingerprint(l.Fields, 3) }
 
 // FirstLine gives the beginning of the first text that is not blank, to stand for a title.
 func FirstLine(parts []session.Part) string { return firstLine(parts) }
