@@ -1,7 +1,6 @@
 package history
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -109,6 +108,3 @@ func (d *Document) broken(err error) error {
 	}
 	return fmt.Errorf("read it: %w", err)
 }
-
-// trim cuts JSON's white space off.
-func trim(raw []byte) []byte { return bytes.Trim(raw, " \t\r\n") }

@@ -2,7 +2,6 @@ package history_test
 
 import (
 	"encoding/json"
-	"io"
 	"strings"
 	"testing"
 
@@ -96,35 +95,4 @@ func FuzzDocument(f *testing.F) {
 			t.Errorf("%v\n%s", err, diff)
 		}
 	})
-}
-
-// pattern is a file of a size that repeats a text, between others.
-type pattern struct {
-	before, text, after string
-	times               int64
-}
-
-func (p *pattern) size() int64 {
-	return int64(len(p.before)) + p.times*int64(len(p.text)) + int64(len(p.after))
-}
-
-func (p *pattern) ReadAt(b []byte, at int64) (n int, err error) {
-	for n < len(b) && at < p.size() {
-		from := at - int64(len(p.before))
-		rest := ""
-		switch {
-		case from < 0:
-			rest = p.before[at:]
-		case from < p.times*int64(len(p.text)):
-			rest = p.text[from%int64(len(p.text)):]
-		default:
-			rest = p.after[from-p.times*int64(len(p.text)):]
-		}
-		m := copy(b[n:], rest)
-		n, at = n+m, at+int64(m)
-	}
-	if n < len(b) {
-		err = io.EOF
-	}
-	return n, err
 }

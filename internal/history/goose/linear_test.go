@@ -76,12 +76,6 @@ func TestUsageOfALostSessionIsReadOnce(t *testing.T) {
 	}
 }
 
-const schemaOfMany = `CREATE TABLE sessions (id TEXT PRIMARY KEY, name TEXT, created_at TIMESTAMP); INSERT INTO sessions VALUES ('s', 'one', '2026-02-03 09:00:00');
-CREATE TABLE messages (id INTEGER PRIMARY KEY AUTOINCREMENT, message_id TEXT, session_id TEXT, role TEXT, content_json TEXT, created_timestamp INTEGER, metadata_json TEXT);
-CREATE INDEX idx_messages_session ON messages(session_id);
-CREATE TABLE usage_ledger (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL, created_timestamp INTEGER, input_tokens INTEGER);
-`
-
 // readTwice reads a conversation as an import does: all of it, then what is not known, in order.
 func readTwice(t *testing.T, c conversation, n int) {
 	t.Helper()

@@ -160,7 +160,7 @@ func (Nobody) Message(context.Context, session.ID, string) (*session.MessageRef,
 	return nil, nil
 }
 
-// CallOwner implements history.Known.
+// Keys implements history.Known.
 func (Nobody) Keys(context.Context, session.ID, func(string)) error { return nil }
 
 func (Nobody) Load(context.Context, session.MessageRef) (*session.Message, error) { return nil, nil }
