@@ -99,7 +99,7 @@ func (a *app) openFor(ctx context.Context, w wiring) (*store.Store, error) {
 	}
 	return store.Open(ctx, cfg.DB, store.Options{
 		ReadOnly: w.readOnly, Now: a.now, Zone: cfg.Zone(), Log: w.log,
-		CacheKiB: w.cacheKiB, ReaderKiB: w.readKiB, Measure: tokens.Reference().Measure, Touched: touched.Files, Silent: routing.SilentMessage, Committed: w.wrote,
+		Measure: tokens.Reference().Measure, Touched: touched.Files, Silent: routing.SilentMessage, Committed: w.wrote,
 	})
 }
 

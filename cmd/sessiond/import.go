@@ -178,7 +178,7 @@ func (a *app) ask(ctx context.Context, question string, enter bool) (bool, error
 // it goes on with what their programs write then.
 func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 	defer tuneGC()()
-	return a.with(ctx, wiring{log: a.log(zerolog.WarnLevel), cacheKiB: importCache, readKiB: importReader}, func(s *services) error {
+	return a.with(ctx, wiring{log: a.log(zerolog.WarnLevel)}, func(s *services) error {
 		im := history.Importer{Store: s.store, Price: s.catalogue.Price, Purged: a.purgedToo, Serving: a.daemonServes(ctx, a.cfg)}
 		var size int64
 		for _, h := range pasts {
@@ -241,11 +241,6 @@ func (a *app) printNowhere(h past, done history.Accounting) {
 			listed("Looked at:", places, a.columns()))
 	}
 }
-
-const (
-	importCache  = 8 << 10 // KiB: an import goes on at the end of what it wrote
-	importReader = 1 << 10 // KiB: it reads a little of much, and the index everything once
-)
 
 // tuneGC lets garbage grow to four times the live heap, up to 256 MB in all, which saves a sixth
 // of an import's processor time. The returned function restores the defaults. A user's GOGC and

@@ -37,8 +37,6 @@ type wiring struct {
 	log      zerolog.Logger
 	remote   bool             // summaries by the configured model, where there is one
 	wrote    func()           // something was committed; nil: nobody wants to know
-	cacheKiB int              // of the store's writer; 0: as the store has it
-	readKiB  int              // of each of its readers; the same
 	onSoft   func(session.ID) // a session passed its soft threshold; nil: nobody stages
 }
 

@@ -31,8 +31,6 @@ type ImportMessage struct {
 	ParentKey     string     // external id of the parent; "" for a root
 	ParentSession session.ID // of a parent that lies in another session: this one is its fork; "": in this one
 	Records       int        // of the source, that it stands for; 0: one
-
-	prepared bool
 }
 
 // ImportFields are what a source changes of a session after it was imported. What is empty
@@ -138,18 +136,14 @@ type ImportResult struct {
 	Purged     bool // it was purged here before: nothing was stored but the cursor
 }
 
-// prepareImport measures and checks a batch's messages, which needs no transaction. Import does it
-// when the caller did not. Codes: Invalid, TooLarge.
+// prepareImport measures and checks a batch's messages, which needs no transaction.
+// Codes: Invalid, TooLarge.
 func (s *Store) prepareImport(b *ImportBatch) error {
 	for i := range b.Messages {
 		m := &b.Messages[i]
-		if m.prepared {
-			continue
-		}
 		if err := s.prepare(&m.Message); err != nil {
 			return fmt.Errorf("message %q: %w", m.ExternalID, err)
 		}
-		m.prepared = true
 	}
 	for i := range b.Compactions {
 		s.opt.sizeSummary(&b.Compactions[i].Compaction)

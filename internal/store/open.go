@@ -56,12 +56,6 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	if opt.Zone == nil {
 		opt.Zone = time.Local
 	}
-	if opt.CacheKiB == 0 {
-		opt.CacheKiB = 32 << 10
-	}
-	if opt.ReaderKiB == 0 {
-		opt.ReaderKiB = opt.CacheKiB / 2
-	}
 	s := &Store{path: path, opt: opt, prepared: map[string]*sqlx.Stmt{}}
 	s.statements.stmt = s.readerStmt
 	log, err := os.Stat(path + "-wal")
@@ -97,7 +91,7 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 	var err error
 	if s.writeDB, err = sql.Open("sqlite", dsn(s.path, "rwc",
 		"secure_delete(1)", "foreign_keys(1)", "synchronous(full)",
-		"wal_autocheckpoint(4000)", cache(s.opt.CacheKiB), "temp_store(memory)")); err != nil {
+		"wal_autocheckpoint(4000)", "cache_size(-32768)", "temp_store(memory)")); err != nil {
 		return err
 	}
 	s.writeDB.SetMaxOpenConns(1)
@@ -107,7 +101,7 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 	if err := retryBusy(ctx, func() error { return useWAL(ctx, s.writeDB) }); err != nil {
 		return err
 	}
-	if err := s.openReaders(ctx, dsn(s.path, "rw", "query_only(1)", cache(s.opt.ReaderKiB), "temp_store(memory)")); err != nil {
+	if err := s.openReaders(ctx, dsn(s.path, "rw", "query_only(1)", "cache_size(-16384)", "temp_store(memory)")); err != nil {
 		return err
 	}
 	s.writer, err = startWriter(s.writeDB, s.opt)
@@ -169,9 +163,6 @@ func (s *Store) openReaders(ctx context.Context, source string) error {
 	var n int
 	return db.GetContext(ctx, &n, `SELECT COUNT(*) FROM sqlite_schema`)
 }
-
-// cache is the pragma of a cache's size.
-func cache(kib int) string { return "cache_size(-" + strconv.Itoa(kib) + ")" }
 
 // dsn builds the driver's name for the file. Every pragma is one that a test reads back.
 func dsn(path, mode string, pragmas ...string) string {

@@ -28,12 +28,6 @@ type Options struct {
 	// Silent tells whether a model's reply is one that nobody is to be shown; nil: none is.
 	Silent func(*session.Message) bool
 
-	// CacheKiB is how much of the database the writer keeps in memory; 0: 32 MiB. A command that goes through much, once, needs less.
-	CacheKiB int
-
-	// ReaderKiB is how much of it each reader keeps; 0: half as much.
-	ReaderKiB int
-
 	// Committed is called after each transaction of this store; it must not block. nil: nobody.
 	Committed func()
 }
