@@ -49,10 +49,6 @@ type Intake struct {
 	bytes    int   // in them
 }
 
-// QuietFor is how long a history must not have changed for what is unfinished in it to count as
-// all that will come.
-const QuietFor = 10 * time.Minute
-
 // NewIntake begins the reading of a found thing. file is what At's offsets count in; nil for a
 // thing that has none, as a database, whose records are all counted each time.
 func NewIntake(ctx context.Context, source session.Source, found Found, file io.ReaderAt, cursor *Cursor, known Known, now time.Time, emit func(Batch) error) (*Intake, error) {
@@ -136,11 +132,11 @@ func (in *Intake) Own() *session.Session {
 // Context ends when the import is to stop.
 func (in *Intake) Context() context.Context { return in.ctx }
 
-// Quiet tells whether the thing has not changed for QuietFor. One from the future says that
+// Quiet tells whether the thing has not changed for QuietTime. One from the future says that
 // clocks disagree: then waiting would have no end.
 func (in *Intake) Quiet() bool {
 	age := in.Now.Sub(in.Found.ModifiedAt)
-	return age >= QuietFor || age < -time.Minute
+	return age >= QuietTime || age < -time.Minute
 }
 
 // At says where the record at hand begins, and where it ends.
@@ -369,7 +365,7 @@ func (in *Intake) FinishPart(part *Intake) error {
 // has not.
 var errMissing = errors.New("it was not read")
 
-// ErrChanged says that a file became shorter, or another one, while it was read.
+// errShrunk says that a file became shorter, or another one, while it was read.
 var errShrunk = session.Errorf(session.Busy, "the file changed while it was read: import again")
 
 // Bytes reads a stretch of the file again. Codes: Busy (it is not there any more).

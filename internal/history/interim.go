@@ -168,18 +168,6 @@ func (t *Texts) Get(at TextAt) string {
 // Close empties it.
 func (t *Texts) Close() { t.texts = nil }
 
-// Held keeps nothing.
-type Held[T any] struct{}
-
-// Own refuses.
-func (h *Held[T]) Own([]byte) (own []byte, ok bool) { return nil, false }
-
-// Keep does nothing.
-func (h *Held[T]) Keep(int64, []byte, T) {}
-
-// Take finds nothing.
-func (h *Held[T]) Take(int64) (line []byte, what T, ok bool) { return nil, what, false }
-
 // TempFile makes a file that has no name and is gone when it is closed.
 func TempFile() (*os.File, error) {
 	file, err := os.CreateTemp("", tempNames) // 0600

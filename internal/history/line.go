@@ -13,9 +13,6 @@ import (
 // MaxLine is the size in bytes above which a line is not stored: the store takes no larger text.
 const MaxLine = 64 << 20
 
-// SkipLarge is why a line over MaxLine is not here.
-const SkipLarge = "line over 64 MiB"
-
 // MaxDepth is how deep a line may be nested to be taken apart; a deeper one is kept as text.
 const MaxDepth = 256
 
