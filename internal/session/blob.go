@@ -1,6 +1,6 @@
 package session
 
-// Blob is content stored once, however many parts hold it.
+// Blob is content that is stored once, also if several parts contain it.
 type Blob struct {
 	SHA256    string `db:"sha256"`
 	Size      int64  `db:"size"` // bytes
