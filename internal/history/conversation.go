@@ -215,6 +215,13 @@ func (c *Conversation) Add(e Entry) error {
 	return c.add(&e, d, records)
 }
 
+// AddCopy takes records of which an origin has a copy at a place, under whatever key. The next
+// entry may follow it.
+func (c *Conversation) AddCopy(of Place, records int) {
+	c.places[of.Key] = of
+	c.batch.Records.Skip(c.CopyReason, records)
+}
+
 // copied tells whether an entry is one of the origin's, and notes its place.
 func (c *Conversation) copied(e *Entry) (bool, *Decoded, error) {
 	if e.Own {
@@ -434,10 +441,12 @@ func (c *Conversation) finish(cursor *Cursor) error {
 		if err != nil {
 			return err
 		}
-		if ok && (c.fresh > 0 || c.Here == nil || c.in.before != nil) {
+		moved := c.in.part.Head != "" && c.in.part.Head != c.Head // in the program, since the last reading
+		if ok && (c.fresh > 0 || c.Here == nil || c.in.before != nil || moved) {
 			key := at.Key
 			b.Head, b.HeadSession = &key, at.Session
 		}
+		c.in.part.Head = c.Head
 	}
 	if c.Title != "" {
 		b.Title = &c.Title

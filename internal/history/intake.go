@@ -43,6 +43,7 @@ type Intake struct {
 	sessions int
 	awaits   string
 	problems []Problem
+	part     partState // of a part
 	seed     maphash.Seed
 	length   int64 // of what can be read of the file
 	messages int   // of all conversations, that were not stored yet
@@ -324,12 +325,13 @@ func (in *Intake) flushAll() error {
 type partState struct {
 	Mark    string `json:"mark"`
 	Records int    `json:"records"`
+	Head    string `json:"head,omitempty"` // as its program had it
 }
 
 // Part begins one session of a thing that holds many, with a cursor of its own. It is nil, and
 // the session's records are counted as known, if mark, which must change with the session, is
 // that of the last reading.
-func (in *Intake) Part(id, mark string, records int) (*Intake, error) {
+func (in *Intake) Part(id, mark string) (*Intake, error) {
 	in.sessions++
 	path := in.Found.Path + "#" + id
 	before, err := in.Known.Cursor(in.ctx, in.source, path)
@@ -338,11 +340,19 @@ func (in *Intake) Part(id, mark string, records int) (*Intake, error) {
 	}
 	var state partState
 	if before != nil && json.Unmarshal(before.State, &state) == nil && state.Mark != "" && state.Mark == mark {
-		in.records.Skip(SkipKnown, records)
+		in.records.Skip(SkipKnown, state.Records)
 		return nil, nil
 	}
-	part := &Intake{Found: in.Found, Known: in.Known, Now: in.Now, ctx: in.ctx, source: in.source, emit: in.emit, seed: in.seed}
-	part.cursor = Cursor{Source: in.source, Path: path, State: session.JSONOf(partState{Mark: mark, Records: records})}
+	part := &Intake{Found: in.Found, Known: in.Known, Now: in.Now, ctx: in.ctx, source: in.source, seed: in.seed}
+	part.cursor = Cursor{Source: in.source, Path: path}
+	part.part = partState{Mark: mark, Head: state.Head}
+	part.emit = func(b Batch) error {
+		part.part.Records += b.Records.Read
+		if b.Cursor != nil {
+			b.Cursor.State = session.JSONOf(part.part)
+		}
+		return in.emit(b)
+	}
 	return part, nil
 }
 
@@ -350,7 +360,7 @@ func (in *Intake) Part(id, mark string, records int) (*Intake, error) {
 func (in *Intake) FinishPart(part *Intake) error {
 	in.problems = append(in.problems, part.problems...)
 	if part.held || part.cursor.Size < 0 {
-		part.cursor.State = nil
+		part.part.Mark = ""
 		in.cursor.ModifiedAt = nil
 	}
 	part.cursor.Size = 0

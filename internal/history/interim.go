@@ -64,12 +64,6 @@ func (c *Cuts) ReadAgain(file io.ReaderAt, buffer []byte, at, size int64) ([]byt
 // Says is the function.
 func (c *Cuts) Says(seed maphash.Seed, m *session.Message) uint64 { return Says(seed, m) }
 
-// Prints makes fingerprints.
-type Prints struct{}
-
-// Of is Fingerprint.
-func (*Prints) Of(_ *Cuts, o Object, drop ...string) string { return Fingerprint(o, drop...) }
-
 // Table is a list.
 type Table[T any] struct{ rows []T }
 

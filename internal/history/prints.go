@@ -1,0 +1,113 @@
+package history
+
+import (
+	"context"
+	"encoding/json"
+
+	"sessiond/internal/session"
+)
+
+// Prints are stored messages by their print: a fingerprint of what the record says that they were
+// made of, which its reader keeps as `hash` in their extra. Readers use them for programs whose
+// records change in place, or get other ids when a session is copied.
+type Prints struct {
+	record  func(key string) string
+	byKey   map[string]*Printed
+	byPrint map[string][]*Printed // in the order of the session
+}
+
+// Printed is a stored record.
+type Printed struct {
+	Place        // of its first message
+	Last  string // key of its last message
+	Print string // "": nobody knows any more
+
+	taken bool
+}
+
+// NewPrints makes an empty set. record returns the key of the record that a message was made of,
+// from the message's key; nil: each message is a record.
+func NewPrints(record func(key string) string) *Prints {
+	if record == nil {
+		record = func(key string) string { return key }
+	}
+	return &Prints{record: record, byKey: map[string]*Printed{}, byPrint: map[string][]*Printed{}}
+}
+
+// Load adds the imported messages of a session. Of records with one key the first one loaded counts.
+func (p *Prints) Load(ctx context.Context, known Known, of *session.Session) error {
+	own := map[string]*Printed{}
+	return known.Entries(ctx, of.ID, func(m *session.Message) bool {
+		if m.ExternalID == "" {
+			return true // it was said here
+		}
+		key := p.record(m.ExternalID)
+		e := own[key]
+		if e == nil {
+			var extra struct {
+				Hash string `json:"hash"`
+			}
+			_ = json.Unmarshal(m.Extra, &extra) // without a print it is found by its key only
+			e = &Printed{Place: Place{Key: key, Session: of.ID}, Print: extra.Hash}
+			own[key] = e
+			if p.byKey[key] == nil {
+				p.byKey[key] = e
+			}
+			if e.Print != "" {
+				p.byPrint[e.Print] = append(p.byPrint[e.Print], e)
+			}
+		}
+		e.Last = m.ExternalID
+		return true
+	})
+}
+
+// Get returns the record with a key, nil if there is none.
+func (p *Prints) Get(key string) *Printed { return p.byKey[key] }
+
+// Take returns the first record with a print that was not taken yet and whose key matches; nil if
+// there is none. A nil match matches any key.
+func (p *Prints) Take(print string, match func(key string) bool) *Printed {
+	for i, e := range p.byPrint[print] {
+		if e.taken || match != nil && !match(e.Key) {
+			continue
+		}
+		e.Take()
+		if i == 0 { // the next search need not pass it
+			p.byPrint[print] = p.byPrint[print][1:]
+		}
+		return e
+	}
+	return nil
+}
+
+// Has reports whether any record has a print.
+func (p *Prints) Has(print string) bool { return len(p.byPrint[print]) > 0 }
+
+// Take keeps Prints.Take from returning the record.
+func (e *Printed) Take() { e.taken = true }
+
+// FindOrigin returns the session that another one is a copy of: of the candidates, each with those
+// that it was forked from, the first that shares the most records, LeastShared at least. take takes
+// the record that the i-th record of the copy is a copy of from prints; nil ends the search.
+// origin is the session that holds the last of the copied records; nil: there is none.
+func FindOrigin(ctx context.Context, known Known, candidates []*session.Session, record func(key string) string, take func(prints *Prints, i int) *Printed) (origin *session.Session, copied []*Printed, err error) {
+	for _, candidate := range candidates {
+		prints := NewPrints(record)
+		line := map[session.ID]*session.Session{}
+		if err := Line(ctx, known, candidate, func(s *session.Session) error {
+			line[s.ID] = s
+			return prints.Load(ctx, known, s)
+		}); err != nil {
+			return nil, nil, err
+		}
+		var shared []*Printed
+		for e := take(prints, 0); e != nil; e = take(prints, len(shared)) {
+			shared = append(shared, e)
+		}
+		if n := len(shared); n >= LeastShared && n > len(copied) {
+			origin, copied = line[shared[n-1].Session], shared
+		}
+	}
+	return origin, copied, nil
+}
