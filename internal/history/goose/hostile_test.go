@@ -11,15 +11,16 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/effort"
 	"sessiond/internal/testkit/historytest"
 )
 
 // large is the size of a large row in bytes.
 func large() int {
-	if testing.Short() {
-		return 2 << 20
+	if effort.Long() {
+		return 50 << 20
 	}
-	return 50 << 20
+	return 2 << 20
 }
 
 // schema is a small database of version 17.

@@ -12,15 +12,16 @@ import (
 	"time"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/effort"
 	"sessiond/internal/testkit/historytest"
 )
 
 // large is the size of a large row in bytes.
 func large() int {
-	if testing.Short() {
-		return 2 << 20
+	if effort.Long() {
+		return 50 << 20
 	}
-	return 50 << 20
+	return 2 << 20
 }
 
 // schema is a small database, as opencode 1.18 makes it, with one session.
