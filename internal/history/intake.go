@@ -44,6 +44,8 @@ type Intake struct {
 	awaits   string
 	problems []Problem
 	part     partState // of a part
+	parts    []string  // ids of those that Part began
+	earlier  []string  // those of the reading before
 	seed     maphash.Seed
 	length   int64 // of what can be read of the file
 	messages int   // of all conversations, that were not stored yet
@@ -61,6 +63,7 @@ func NewIntake(ctx context.Context, source session.Source, found Found, file io.
 	if found.ModifiedAt.IsZero() {
 		in.cursor.ModifiedAt = nil
 	}
+	in.earlier = readCursorState(cursor).Parts
 	if cursor == nil || file == nil {
 		return in, nil
 	}
@@ -74,10 +77,11 @@ func NewIntake(ctx context.Context, source session.Source, found Found, file io.
 	return in, nil
 }
 
-// cursorState is what the cursor of a file remembers beside its place.
+// cursorState is what the cursor of a found thing remembers beside its place.
 type cursorState struct {
-	Awaits  string `json:"awaits,omitempty"`  // source id of a session that is missing
-	Counted int64  `json:"counted,omitempty"` // records before this offset were counted, but for those that waited
+	Awaits  string   `json:"awaits,omitempty"`   // source id of a session that is missing
+	Counted int64    `json:"counted,omitempty"`  // records before this offset were counted, but for those that waited
+	Parts   []string `json:"sessions,omitempty"` // ids of its parts
 }
 
 func readCursorState(c *Cursor) (s cursorState) {
@@ -262,11 +266,11 @@ func (in *Intake) finish() error {
 		in.cursor.Offset, in.cursor.Hash = in.end, sum
 	}
 	in.cursor.State = nil
-	state := cursorState{Awaits: in.awaits}
+	state := cursorState{Awaits: in.awaits, Parts: in.parts}
 	if in.counted > in.end {
 		state.Counted = in.counted
 	}
-	if state != (cursorState{}) {
+	if state.Awaits != "" || state.Counted > 0 || len(state.Parts) > 0 {
 		in.cursor.State = session.JSONOf(state)
 	}
 	if len(in.all) == 0 {
@@ -333,6 +337,7 @@ type partState struct {
 // that of the last reading.
 func (in *Intake) Part(id, mark string) (*Intake, error) {
 	in.sessions++
+	in.parts = append(in.parts, id)
 	path := in.Found.Path + "#" + id
 	before, err := in.Known.Cursor(in.ctx, in.source, path)
 	if err != nil {
@@ -369,6 +374,34 @@ func (in *Intake) FinishPart(part *Intake) error {
 		return nil
 	}
 	return part.all[0].finish(&part.cursor)
+}
+
+// EachGone visits the sessions of parts that the thing had at the reading before, and has no more.
+func (in *Intake) EachGone(visit func(*session.Session) error) error {
+	there := map[string]bool{}
+	for _, id := range in.parts {
+		there[id] = true
+	}
+	for _, id := range in.earlier {
+		if there[id] {
+			continue
+		}
+		cursor, err := in.Known.Cursor(in.ctx, in.source, in.Found.Path+"#"+id)
+		if err != nil {
+			return err
+		}
+		if cursor == nil || cursor.SessionID == "" {
+			continue
+		}
+		s, err := in.Known.SessionByID(in.ctx, cursor.SessionID)
+		if err == nil && s != nil {
+			err = visit(s)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // errMissing is within the error of an entry that follows one which the store must have, and
