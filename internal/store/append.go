@@ -276,7 +276,7 @@ func (t *tx) insertRow(sess *session.Session, at place, m *session.Message) erro
 	if m.InContext {
 		m.PathTokens += m.Tokens
 	}
-	res, err := t.exec(insertMessage,
+	res, err := t.result(insertMessage,
 		string(m.SessionID), m.Seq, optional(m.ParentID), jump, m.Depth,
 		string(m.Kind), string(m.Role), string(m.Origin), string(m.Finish), m.Author,
 		m.Tokens, m.PathTokens, m.InContext, m.Display,

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"unicode/utf8"
 
 	"sessiond/internal/session"
@@ -38,15 +37,12 @@ func (t *tx) insertBlob(b *session.Blob) error {
 		return err
 	}
 	end := pieceEnd(b.Data)
-	_, err := t.exec(`INSERT INTO blobs (sha256, size, media_type, data) VALUES (?, ?, ?, ?)`, b.SHA256, b.Size, b.MediaType, b.Data[:end])
+	err := t.exec(`INSERT INTO blobs (sha256, size, media_type, data) VALUES (?, ?, ?, ?)`, b.SHA256, b.Size, b.MediaType, b.Data[:end])
 	for n, rest := 1, b.Data[end:]; err == nil && len(rest) > 0; n, rest = n+1, rest[end:] {
 		end = pieceEnd(rest)
-		_, err = t.exec(`INSERT INTO blob_pieces (sha256, n, data) VALUES (?, ?, ?)`, b.SHA256, n, rest[:end])
+		err = t.exec(`INSERT INTO blob_pieces (sha256, n, data) VALUES (?, ?, ?)`, b.SHA256, n, rest[:end])
 	}
-	if err != nil {
-		return fmt.Errorf("insert blob: %w", err)
-	}
-	return nil
+	return wrap(err, "insert blob")
 }
 
 // Blob reads a blob. Codes: NotFound.

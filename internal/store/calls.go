@@ -75,7 +75,7 @@ func (t *tx) insertCall(c *session.Call, sess *session.Session) error {
 	}
 	c.Day = orElse(c.Day, c.CreatedAt.Day(t.opt.Zone))
 	c.RowID = 0
-	res, err := t.exec(insertCall,
+	res, err := t.result(insertCall,
 		string(c.SessionID), optional(c.MessageID), optional(c.CompactionID), optional(c.ContextID), string(c.Purpose), c.Status, c.Error,
 		c.Provider, c.Model, string(c.Source), c.ExternalID, c.Directory, c.Day,
 		c.InputTokens, c.CacheReadTokens, c.CacheWriteTokens, c.OutputTokens, c.ReasoningTokens,
@@ -122,14 +122,10 @@ func (t *tx) countCalls(sess *session.Session, sum *usageDelta) error {
 		usd := float64(all) / 1e9
 		sess.CostNanoUSD, sess.CostUSD = &all, &usd
 	}
-	_, err := t.exec(`UPDATE sessions SET input_tokens = input_tokens + ?1, output_tokens = output_tokens + ?2,
+	return wrap(t.exec(`UPDATE sessions SET input_tokens = input_tokens + ?1, output_tokens = output_tokens + ?2,
 		cache_read_tokens = cache_read_tokens + ?3, cache_write_tokens = cache_write_tokens + ?4,
 		cost_nanousd = COALESCE(cost_nanousd + ?5, cost_nanousd, ?5), unpriced_calls = unpriced_calls + ?6 WHERE id = ?7`,
-		sum.input, sum.output, sum.cacheRead, sum.cacheWrite, optional(cost), sum.unpriced, string(sess.ID))
-	if err != nil {
-		return fmt.Errorf("count calls: %w", err)
-	}
-	return nil
+		sum.input, sum.output, sum.cacheRead, sum.cacheWrite, optional(cost), sum.unpriced, string(sess.ID)), "count calls")
 }
 
 // Calls lists a session's calls, oldest first. Codes: NotFound, Invalid (cursor).
@@ -208,11 +204,9 @@ func (s *Store) LastReport(ctx context.Context, sess session.Session) (*session.
 // of ours and reported what went in, newest first.
 func (s *Store) Reports(ctx context.Context, id session.ID, most int) ([]session.Call, error) {
 	var calls []session.Call
-	if err := s.list(ctx, &calls, `SELECT `+callColumns+` FROM calls
+	err := s.list(ctx, &calls, `SELECT `+callColumns+` FROM calls
 		WHERE session_id = ? AND session_id <> '' AND purpose = 'chat' AND status = 'ok'
 		  AND message_id IS NOT NULL AND context_id IS NOT NULL AND input_tokens + cache_read_tokens + cache_write_tokens > 0
-		ORDER BY id DESC LIMIT +?`, id, most); err != nil {
-		return nil, fmt.Errorf("reports of %s: %w", id, err)
-	}
-	return calls, nil
+		ORDER BY id DESC LIMIT +?`, id, most)
+	return calls, wrap(err, "reports of %s", id)
 }

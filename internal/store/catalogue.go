@@ -12,7 +12,7 @@ import (
 func (s *Store) SetCatalogue(ctx context.Context, models []session.ModelInfo, prices []session.Price) error {
 	return s.write(ctx, func(t *tx) error {
 		for _, m := range models {
-			if _, err := t.exec(`INSERT INTO models (id, provider, family, window, max_output, modalities, origin) VALUES (?, ?, ?, ?, ?, ?, ?)
+			if err := t.exec(`INSERT INTO models (id, provider, family, window, max_output, modalities, origin) VALUES (?, ?, ?, ?, ?, ?, ?)
 				ON CONFLICT (id) DO UPDATE SET provider = excluded.provider, family = excluded.family, window = excluded.window,
 				max_output = excluded.max_output, modalities = excluded.modalities, origin = excluded.origin
 				WHERE (provider, family, window, max_output, modalities, origin)
@@ -22,7 +22,7 @@ func (s *Store) SetCatalogue(ctx context.Context, models []session.ModelInfo, pr
 			}
 		}
 		for _, p := range prices {
-			if _, err := t.exec(`INSERT INTO prices (model, valid_from, input_nanousd, cache_read_nanousd, cache_write_nanousd, output_nanousd, origin)
+			if err := t.exec(`INSERT INTO prices (model, valid_from, input_nanousd, cache_read_nanousd, cache_write_nanousd, output_nanousd, origin)
 				VALUES (?, ?, ?, ?, ?, ?, ?)
 				ON CONFLICT (model, valid_from) DO UPDATE SET input_nanousd = excluded.input_nanousd, cache_read_nanousd = excluded.cache_read_nanousd,
 				cache_write_nanousd = excluded.cache_write_nanousd, output_nanousd = excluded.output_nanousd, origin = excluded.origin
@@ -56,9 +56,8 @@ func (s *Store) Calibration(ctx context.Context, model string) (*Calibration, er
 // SetCalibration replaces a model's.
 func (s *Store) SetCalibration(ctx context.Context, c Calibration) error {
 	return s.write(ctx, func(t *tx) error {
-		_, err := t.exec(`INSERT INTO calibrations (model, scale, weight, updated_at) VALUES (?, ?, ?, ?)
+		return t.exec(`INSERT INTO calibrations (model, scale, weight, updated_at) VALUES (?, ?, ?, ?)
 			ON CONFLICT (model) DO UPDATE SET scale = excluded.scale, weight = excluded.weight, updated_at = excluded.updated_at`,
 			c.Model, c.Scale, c.Weight, t.now)
-		return err
 	})
 }

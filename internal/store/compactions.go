@@ -117,18 +117,15 @@ func (t *tx) insertCompaction(c *session.Compaction) error {
 		at := t.now
 		c.ActivatedAt = &at
 	}
-	res, err := t.exec(`INSERT INTO compactions (session_id, previous_id, strategy, trigger, status, reason, through_id, first_kept_id,
+	var err error
+	if c.RowID, err = t.insert(`INSERT INTO compactions (session_id, previous_id, strategy, trigger, status, reason, through_id, first_kept_id,
 		hidden_tokens, summary_tokens, span_summary, summary, prefix_summary, replacement, details, tokens_before, tokens_after,
 		message_count, provider, model, duration_ms, created_at, activated_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		c.SessionID, c.PreviousID, c.Strategy, c.Trigger, c.Status, c.Reason, c.ThroughID, c.FirstKeptID,
 		c.HiddenTokens, c.SummaryTokens, c.SpanSummary, c.Summary, c.PrefixSummary, c.Replacement, c.Details, c.TokensBefore, c.TokensAfter,
-		c.MessageCount, c.Provider, c.Model, c.DurationMS, c.CreatedAt, c.ActivatedAt)
-	if err != nil {
+		c.MessageCount, c.Provider, c.Model, c.DurationMS, c.CreatedAt, c.ActivatedAt); err != nil {
 		return fmt.Errorf("insert compaction: %w", err)
-	}
-	if c.RowID, err = res.LastInsertId(); err != nil {
-		return err
 	}
 	return nameCompaction(t.ctx, t, c)
 }
@@ -161,7 +158,7 @@ func (t *tx) finishCompaction(c *session.Compaction) error {
 			return err
 		}
 	}
-	if _, err := t.exec(`UPDATE compactions SET previous_id = ?, status = ?, reason = ?, through_id = ?, first_kept_id = ?, hidden_tokens = ?, summary_tokens = ?,
+	if err := t.exec(`UPDATE compactions SET previous_id = ?, status = ?, reason = ?, through_id = ?, first_kept_id = ?, hidden_tokens = ?, summary_tokens = ?,
 		span_summary = ?, summary = ?, prefix_summary = ?, replacement = ?, details = ?, tokens_before = ?, tokens_after = ?, message_count = ?,
 		provider = ?, model = ?, duration_ms = ?, activated_at = ? WHERE id = ?`,
 		c.PreviousID, c.Status, c.Reason, c.ThroughID, c.FirstKeptID, c.HiddenTokens, c.SummaryTokens,
@@ -202,7 +199,7 @@ func (s *Store) Activate(ctx context.Context, id session.ID, rowID int64) (sessi
 			return err
 		}
 		c.Status = session.StatusDone
-		if _, err := t.exec(`UPDATE compactions SET status = 'done', activated_at = ? WHERE id = ?`, c.ActivatedAt, rowID); err != nil {
+		if err := t.exec(`UPDATE compactions SET status = 'done', activated_at = ? WHERE id = ?`, c.ActivatedAt, rowID); err != nil {
 			return err
 		}
 		return t.announceCompaction(&sess, c)
@@ -278,9 +275,8 @@ func (t *tx) newEpoch(sess *session.Session, compactions int64) error {
 	sess.Revision++
 	sess.UpdatedAt = t.now
 	sess.CompactionCount += compactions
-	_, err := t.exec(`UPDATE sessions SET compaction_id = ?, context_tokens = ?, epoch = ?, revision = ?, compaction_count = ?, updated_at = ? WHERE id = ?`,
+	return t.exec(`UPDATE sessions SET compaction_id = ?, context_tokens = ?, epoch = ?, revision = ?, compaction_count = ?, updated_at = ? WHERE id = ?`,
 		sess.CompactionID, sess.ContextTokens, sess.Epoch, sess.Revision, sess.CompactionCount, t.now, sess.ID)
-	return err
 }
 
 // UndoCompaction takes the effective overlay out of force for this session; the record and
@@ -293,7 +289,7 @@ func (s *Store) UndoCompaction(ctx context.Context, id session.ID, rowID int64) 
 		case *sess.CompactionID != rowID:
 			return session.Errorf(session.Conflict, "only the effective compaction can be undone; in session %s that is %s", id, session.CompactionName(*sess.CompactionID))
 		}
-		if _, err := t.exec(`INSERT INTO compaction_undos (session_id, compaction_id, at) VALUES (?, ?, ?)`, id, rowID, t.now); err != nil {
+		if err := t.exec(`INSERT INTO compaction_undos (session_id, compaction_id, at) VALUES (?, ?, ?)`, id, rowID, t.now); err != nil {
 			return err
 		}
 		if err := t.event(id, EventCompactionUndone, 0, session.JSONOf(map[string]string{"compaction": c.ID})); err != nil {
@@ -316,14 +312,11 @@ func (s *Store) RedoCompaction(ctx context.Context, id session.ID, rowID int64) 
 				return err
 			}
 		}
-		res, err := t.exec(`DELETE FROM compaction_undos WHERE session_id = ? AND compaction_id = ?`, id, rowID)
+		n, err := t.changed(`DELETE FROM compaction_undos WHERE session_id = ? AND compaction_id = ?`, id, rowID)
 		if err != nil {
 			return err
 		}
-		if n, err := res.RowsAffected(); err != nil || n == 0 {
-			if err != nil {
-				return err
-			}
+		if n == 0 {
 			return session.Errorf(session.Conflict, "compaction %s is not undone in session %s", c.ID, id)
 		}
 		if err := t.event(id, EventCompactionRedone, 0, session.JSONOf(map[string]string{"compaction": c.ID})); err != nil {

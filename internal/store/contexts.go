@@ -46,33 +46,21 @@ func (s *Store) SaveContext(ctx context.Context, c session.Context, blocks map[s
 }
 
 func (t *tx) keepBlock(b Block) error {
-	_, err := t.exec(`INSERT INTO blocks (hash, kind, content, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		b.Hash, b.Kind, b.Content, b.CreatedAt)
-	if err != nil {
-		return fmt.Errorf("keep the %s block: %w", b.Kind, err)
-	}
-	return nil
+	return wrap(t.exec(`INSERT INTO blocks (hash, kind, content, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		b.Hash, b.Kind, b.Content, b.CreatedAt), "keep the %s block", b.Kind)
 }
 
 func (t *tx) freeze(f session.Frozen) error {
-	_, err := t.exec(`INSERT INTO frozen (session_id, message_id, kind, compaction_id, content) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		f.SessionID, f.MessageID, f.Kind, f.CompactionID, f.Content)
-	if err != nil {
-		return fmt.Errorf("freeze %s: %w", f.Kind, err)
-	}
-	return nil
+	return wrap(t.exec(`INSERT INTO frozen (session_id, message_id, kind, compaction_id, content) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		f.SessionID, f.MessageID, f.Kind, f.CompactionID, f.Content), "freeze %s", f.Kind)
 }
 
-func (t *tx) insertContext(c *session.Context) error {
-	res, err := t.exec(`INSERT INTO contexts (session_id, head_id, compaction_id, epoch, model, dialect, system_hash, initial_hash,
+func (t *tx) insertContext(c *session.Context) (err error) {
+	c.RowID, err = t.insert(`INSERT INTO contexts (session_id, head_id, compaction_id, epoch, model, dialect, system_hash, initial_hash,
 		tools_hash, overhead_tokens, tokens, created_at, limits) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		c.SessionID, c.HeadID, c.CompactionID, c.Epoch, c.Model, c.Dialect, c.SystemHash, c.InitialHash,
 		c.ToolsHash, c.OverheadTokens, c.Tokens, c.CreatedAt, c.Limits)
-	if err != nil {
-		return fmt.Errorf("record the context: %w", err)
-	}
-	c.RowID, err = res.LastInsertId()
-	return err
+	return wrap(err, "record the context")
 }
 
 // Context reads a record of a context. Codes: NotFound.

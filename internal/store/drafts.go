@@ -25,16 +25,14 @@ func (s *Store) ForgetDrafts(ctx context.Context, before time.Time) (n int64, er
 		}
 		n = int64(len(gone))
 		for _, id := range gone {
-			for _, q := range []string{ // what does not keep it
+			if err := t.execEach([]string{ // what does not keep it
 				`DELETE FROM links WHERE session_id = ?`,
 				`DELETE FROM compaction_undos WHERE session_id = ?`,
 				`DELETE FROM marks WHERE session_id = ?`,
 				`DELETE FROM flushes WHERE session_id = ?`,
 				`DELETE FROM contexts WHERE session_id = ?`,
-			} {
-				if _, err := t.exec(q, id); err != nil {
-					return fmt.Errorf("forget draft %s: %w", id, err)
-				}
+			}, id); err != nil {
+				return fmt.Errorf("forget draft %s: %w", id, err)
 			}
 		}
 		return nil

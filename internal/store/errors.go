@@ -57,6 +57,14 @@ func isTaken(err error) bool {
 	return false
 }
 
+// wrap says what was being done when err came; nil stays nil.
+func wrap(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
+}
+
 func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }
 
 // openError says what is wrong with the file in words that lead on. besideLog tells that a

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 
 	"sessiond/internal/session"
 )
@@ -31,9 +30,8 @@ func (t *tx) event(id session.ID, kind string, seq int64, data session.JSON) err
 	if seq > 0 {
 		last = &seq
 	}
-	_, err := t.exec(`INSERT INTO events (session_id, type, seq, data, created_at) VALUES (?, ?, ?, ?, ?)`,
+	return t.exec(`INSERT INTO events (session_id, type, seq, data, created_at) VALUES (?, ?, ?, ?, ?)`,
 		id, kind, last, data, t.now)
-	return err
 }
 
 // EventsAfter gives events of all sessions, oldest first, whose ids are above after: in the
@@ -48,10 +46,7 @@ func (s *Store) EventsAfter(ctx context.Context, after int64, limit int) ([]sess
 		events = append(events, e)
 		return nil
 	}, `SELECT id, session_id, type, seq, data, created_at FROM events WHERE id > ? ORDER BY id LIMIT +?`, after, limit)
-	if err != nil {
-		return nil, fmt.Errorf("events after %d: %w", after, err)
-	}
-	return events, nil
+	return events, wrap(err, "events after %d", after)
 }
 
 // EventRange tells where the outbox stands: the epoch of its ids, the last event that was

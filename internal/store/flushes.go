@@ -40,13 +40,13 @@ func (s *Store) AskFlush(ctx context.Context, id session.ID, generation int64) e
 		if err := t.checkExists(id); err != nil {
 			return err
 		}
-		res, err := t.exec(`INSERT INTO flushes (session_id, compaction_id, at, outcome) VALUES (?, ?, ?, 'asked')
+		n, err := t.changed(`INSERT INTO flushes (session_id, compaction_id, at, outcome) VALUES (?, ?, ?, 'asked')
 			ON CONFLICT (session_id, compaction_id) DO UPDATE SET at = excluded.at, outcome = 'asked' WHERE outcome = 'failed'`, id, generation, t.now)
 		if err != nil {
 			return fmt.Errorf("ask for a flush: %w", err)
 		}
-		if n, err := res.RowsAffected(); err != nil || n == 0 {
-			return err
+		if n == 0 {
+			return nil
 		}
 		return t.event(id, EventFlushAsked, 0, session.JSONOf(map[string]string{"generation": generationName(generation)}))
 	})
@@ -74,7 +74,7 @@ func (s *Store) RecordFlush(ctx context.Context, id session.ID, generation *int6
 		if err != nil {
 			return err
 		}
-		if _, err := t.exec(`INSERT INTO flushes (session_id, compaction_id, at, outcome) VALUES (?, ?, ?, ?)
+		if err := t.exec(`INSERT INTO flushes (session_id, compaction_id, at, outcome) VALUES (?, ?, ?, ?)
 			ON CONFLICT (session_id, compaction_id) DO UPDATE SET at = excluded.at, outcome = excluded.outcome WHERE outcome <> 'ok'`, id, of, t.now, outcome); err != nil {
 			return fmt.Errorf("record the flush: %w", err)
 		}

@@ -121,7 +121,7 @@ func (t *tx) beginFork(made *session.Session, parent session.Session, l link, re
 		return err
 	}
 	// A redo in the parent takes its undo away, so the fork keeps what was undone itself.
-	if _, err := t.exec(`INSERT INTO compaction_undos (session_id, compaction_id, at)
+	if err := t.exec(`INSERT INTO compaction_undos (session_id, compaction_id, at)
 		SELECT ?, compaction_id, at FROM compaction_undos WHERE session_id = ?`, made.ID, parent.ID); err != nil {
 		return fmt.Errorf("inherit undos: %w", err)
 	}
@@ -135,9 +135,8 @@ func (t *tx) beginFork(made *session.Session, parent session.Session, l link, re
 	if err := t.updateOverlay(made); err != nil {
 		return err
 	}
-	_, err = t.exec(`UPDATE sessions SET head_id = ?, compaction_id = ?, context_tokens = ?, turn_origin = ? WHERE id = ?`,
+	return t.exec(`UPDATE sessions SET head_id = ?, compaction_id = ?, context_tokens = ?, turn_origin = ? WHERE id = ?`,
 		made.HeadID, made.CompactionID, made.ContextTokens, made.TurnOrigin, made.ID)
-	return err
 }
 
 // copyMarks gives a fork the pins and labels of the path that it shares.
@@ -164,7 +163,7 @@ func (t *tx) copyMarks(from, to session.ID, head int64) error {
 		if !holds(spans, m.ref) {
 			continue
 		}
-		if _, err := t.exec(`INSERT INTO marks (session_id, message_id, kind, text, created_at)
+		if err := t.exec(`INSERT INTO marks (session_id, message_id, kind, text, created_at)
 			SELECT ?, message_id, kind, text, created_at FROM marks WHERE session_id = ? AND message_id = ?`, to, from, m.id); err != nil {
 			return fmt.Errorf("inherit marks: %w", err)
 		}

@@ -68,12 +68,11 @@ func (t *tx) findOutcome(i *Idempotency) (*outcome, error) {
 }
 
 func (t *tx) keepOutcome(i *Idempotency, o outcome) error {
-	_, err := t.exec(`INSERT INTO idempotency_keys (key_hash, body_hash, route, status, session_id, message_id, n,
+	return t.exec(`INSERT INTO idempotency_keys (key_hash, body_hash, route, status, session_id, message_id, n,
 		object_id, revision, head_id, compaction_id, context_tokens, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		keyHash(i), hash(i.Body), i.Route, o.Status, o.SessionID, o.MessageID, o.N,
 		o.ObjectID, o.Revision, o.HeadID, o.CompactionID, o.ContextTokens, t.now)
-	return err
 }
 
 func keyHash(i *Idempotency) string { return hash([]byte(i.Route + "\x00" + i.Key)) }

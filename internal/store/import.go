@@ -296,7 +296,7 @@ func (im *importer) wasPurged() (purged bool, err error) {
 		return purged, err
 	}
 	in := &im.batch.Session
-	_, err = im.exec(`DELETE FROM purged_sources WHERE source = ? AND id_hash = ?`, in.Source, hash([]byte(in.SourceID)))
+	err = im.exec(`DELETE FROM purged_sources WHERE source = ? AND id_hash = ?`, in.Source, hash([]byte(in.SourceID)))
 	return false, err
 }
 
@@ -344,12 +344,11 @@ func (im *importer) saveCursor() error {
 	if c.Counts == nil {
 		c.Counts = session.JSON(`{}`)
 	}
-	_, err := im.exec(`INSERT INTO imports (source, path, session_id, size, modified_at, offset, hash, counts, state, updated_at)
+	return im.exec(`INSERT INTO imports (source, path, session_id, size, modified_at, offset, hash, counts, state, updated_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (source, path) DO UPDATE SET session_id = excluded.session_id, size = excluded.size, modified_at = excluded.modified_at,
 		offset = excluded.offset, hash = excluded.hash, counts = excluded.counts, state = excluded.state, updated_at = excluded.updated_at`,
 		c.Source, c.Path, c.SessionID, c.Size, c.ModifiedAt, c.Offset, c.Hash, c.Counts, c.State, im.now)
-	return err
 }
 
 // ImportCursor reads how far a source's file was read; nil when it never was.

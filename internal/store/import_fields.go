@@ -24,7 +24,7 @@ func (im *importer) fields() error {
 		return err
 	}
 	if f.ArchivedAt != nil && im.sess.ArchivedAt == nil {
-		if _, err := im.exec(`UPDATE sessions SET archived_at = ? WHERE id = ?`, f.ArchivedAt, im.sess.ID); err != nil {
+		if err := im.exec(`UPDATE sessions SET archived_at = ? WHERE id = ?`, f.ArchivedAt, im.sess.ID); err != nil {
 			return err
 		}
 		im.sess.ArchivedAt, im.moved = f.ArchivedAt, true
@@ -41,7 +41,7 @@ func (im *importer) fields() error {
 	if err != nil || string(before) == string(after) {
 		return err
 	}
-	_, err = im.exec(`UPDATE sessions SET metadata = ? WHERE id = ?`, after, im.sess.ID)
+	err = im.exec(`UPDATE sessions SET metadata = ? WHERE id = ?`, after, im.sess.ID)
 	im.sess.Metadata, im.moved = after, true
 	return err
 }
@@ -59,9 +59,8 @@ func (im *importer) place(f *ImportFields) error {
 		return nil
 	}
 	im.moved = true
-	_, err := im.exec(`UPDATE sessions SET directory = ?, project = ?, git_branch = ? WHERE id = ?`,
+	return im.exec(`UPDATE sessions SET directory = ?, project = ?, git_branch = ? WHERE id = ?`,
 		im.sess.Directory, im.sess.Project, im.sess.GitBranch, im.sess.ID)
-	return err
 }
 
 // keepOneGenerationOpen sees to it that a key has one open generation after a session came in under it. Of
@@ -120,9 +119,8 @@ func (im *importer) links(f *ImportFields) error {
 		return nil
 	}
 	im.moved, im.keyed = true, before.Key != im.sess.Key || before.Generation != im.sess.Generation
-	_, err := im.exec(`UPDATE sessions SET key = ?, generation = ?, parent_id = ?, parent_kind = ?, ended_at = ?, end_reason = ? WHERE id = ?`,
+	return im.exec(`UPDATE sessions SET key = ?, generation = ?, parent_id = ?, parent_kind = ?, ended_at = ?, end_reason = ? WHERE id = ?`,
 		im.sess.Key, im.sess.Generation, im.sess.ParentID, im.sess.ParentKind, im.sess.EndedAt, im.sess.EndReason, im.sess.ID)
-	return err
 }
 
 // setParent links a session that was here before its parent.

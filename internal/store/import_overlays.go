@@ -44,8 +44,7 @@ func (im *importer) compaction(in *ImportCompaction) error {
 		im.sess.CompactionCount++
 	}
 	im.moved, im.turned = true, true
-	_, err := im.exec(`UPDATE sessions SET compaction_count = ? WHERE id = ?`, im.sess.CompactionCount, im.sess.ID)
-	return err
+	return im.exec(`UPDATE sessions SET compaction_count = ? WHERE id = ?`, im.sess.CompactionCount, im.sess.ID)
 }
 
 // importedOverlay is an overlay of another program on its way into the database.

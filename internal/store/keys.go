@@ -120,7 +120,7 @@ func (s *Store) SetKeyLabel(ctx context.Context, key, label string) error {
 		case !noRows(err):
 			return err
 		}
-		if _, err := t.exec(`INSERT INTO keys (key, label, updated_at) VALUES (?, ?, ?)
+		if err := t.exec(`INSERT INTO keys (key, label, updated_at) VALUES (?, ?, ?)
 			ON CONFLICT (key) DO UPDATE SET label = excluded.label, updated_at = excluded.updated_at`, key, label, t.now); err != nil {
 			return fmt.Errorf("label the key: %w", err)
 		}

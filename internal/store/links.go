@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"sessiond/internal/session"
@@ -24,24 +23,18 @@ func readLink(ctx context.Context, q queryer, id session.ID) (l link, err error)
 	err = q.each(ctx, func(row scanner) error {
 		return row.Scan(&l.messageID, &l.callID, &l.root, &l.number, &l.compactionID, &l.activatedAt, &l.frozenID)
 	}, linkOfSession, id)
-	if err != nil {
-		err = fmt.Errorf("how %s hangs on its parent: %w", id, err)
-	}
-	return l, err
+	return l, wrap(err, "how %s hangs on its parent", id)
 }
 
 const linkOfSession = `
 	SELECT message_id, call_id, root_id, number, compaction_id, activated_at, frozen_id FROM links WHERE session_id = ?`
 
 func (t *tx) saveLink(id session.ID, l link) error {
-	if _, err := t.exec(`INSERT INTO links (session_id, message_id, call_id, root_id, number, compaction_id, activated_at, frozen_id)
+	return wrap(t.exec(`INSERT INTO links (session_id, message_id, call_id, root_id, number, compaction_id, activated_at, frozen_id)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (session_id) DO UPDATE SET message_id = excluded.message_id, call_id = excluded.call_id, root_id = excluded.root_id,
 		number = excluded.number, compaction_id = excluded.compaction_id, activated_at = excluded.activated_at, frozen_id = excluded.frozen_id`,
-		id, l.messageID, l.callID, l.root, l.number, l.compactionID, l.activatedAt, l.frozenID); err != nil {
-		return fmt.Errorf("link %s to its parent: %w", id, err)
-	}
-	return nil
+		id, l.messageID, l.callID, l.root, l.number, l.compactionID, l.activatedAt, l.frozenID), "link %s to its parent", id)
 }
 
 // newLink makes the link of a new session to its parent. Codes: Invalid.
@@ -196,10 +189,7 @@ func (s *Store) Hanging(ctx context.Context, id session.ID, limit int) ([]sessio
 		all = append(all, l)
 		return nil
 	}, hangingOn, id, limit)
-	if err != nil {
-		return nil, fmt.Errorf("forks and children of %s: %w", id, err)
-	}
-	return all, nil
+	return all, wrap(err, "forks and children of %s", id)
 }
 
 const hangingOn = `
@@ -212,10 +202,7 @@ const hangingOn = `
 func (s *Store) Rollup(ctx context.Context, id session.ID) (session.Rollup, error) {
 	var r session.Rollup
 	err := s.get(ctx, &r, sumOfChildren, id)
-	if err != nil {
-		err = fmt.Errorf("sum up the children of %s: %w", id, err)
-	}
-	return r, err
+	return r, wrap(err, "sum up the children of %s", id)
 }
 
 // A union and not a union all, so that even a cycle made by hand ends.

@@ -160,10 +160,7 @@ func (s *Store) InTrash(ctx context.Context, ids []session.ID) (map[session.ID]b
 		trashed[id] = in
 		return err
 	}, sessionsInTrash, string(session.JSONOf(ids)))
-	if err != nil {
-		return nil, fmt.Errorf("which sessions are in the trash: %w", err)
-	}
-	return trashed, nil
+	return trashed, wrap(err, "which sessions are in the trash")
 }
 
 const sessionsInTrash = `

@@ -64,8 +64,7 @@ func (s *Store) SetMark(ctx context.Context, id session.ID, ref session.MessageR
 			return t.newEpoch(&sess, 0)
 		}
 		sess.Revision, sess.UpdatedAt = sess.Revision+1, t.now
-		_, err = t.exec(`UPDATE sessions SET revision = ?, updated_at = ? WHERE id = ?`, sess.Revision, sess.UpdatedAt, id)
-		return err
+		return t.exec(`UPDATE sessions SET revision = ?, updated_at = ? WHERE id = ?`, sess.Revision, sess.UpdatedAt, id)
 	})
 	return sess, err
 }
@@ -81,10 +80,7 @@ func (t *tx) setMark(id session.ID, messageID int64, kind, text string, on bool)
 			ON CONFLICT (session_id, message_id, kind) DO UPDATE SET text = excluded.text`
 		args = append(args, text, t.now)
 	}
-	if _, err := t.exec(query, args...); err != nil {
-		return fmt.Errorf("mark message: %w", err)
-	}
-	return nil
+	return wrap(t.exec(query, args...), "mark message")
 }
 
 // TouchedFiles lists what the tool calls of the path's messages in (after, through] read or

@@ -285,12 +285,11 @@ func (t *tx) housekeeping() error {
 		{`INSERT OR IGNORE INTO store (id, epoch, created_at) VALUES (1, ?, ?)`, []any{hex.EncodeToString(id), t.now}},
 		{forgetKeys, []any{week, t.now}},
 	} {
-		if _, err := t.exec(step.query, step.args...); err != nil {
+		if err := t.exec(step.query, step.args...); err != nil {
 			return err
 		}
 	}
-	_, err := t.exec(forgetDrafts, session.At(t.now.AddDate(0, 0, -1)))
-	return err
+	return t.exec(forgetDrafts, session.At(t.now.AddDate(0, 0, -1)))
 }
 
 // They stand in the order of arrival, so that the first one of this week is soon found, and what

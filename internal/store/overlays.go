@@ -95,10 +95,7 @@ func undosOf(ctx context.Context, q queryer, id session.ID) (map[int64]session.T
 		undone[c] = at
 		return err
 	}, `SELECT compaction_id, at FROM compaction_undos WHERE session_id = ?`, id)
-	if err != nil {
-		err = fmt.Errorf("undos of %s: %w", id, err)
-	}
-	return undone, err
+	return undone, wrap(err, "undos of %s", id)
 }
 
 // overlaysOf reads what lineage does, as far as it tells which overlay is in force: the one

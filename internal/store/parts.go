@@ -25,7 +25,7 @@ func (t *tx) insertParts(sess *session.Session, m *session.Message, callOf func(
 		if err := t.insertBlob(p.Blob); err != nil {
 			return err
 		}
-		if _, err := t.exec(insertPart,
+		if err := t.exec(insertPart,
 			p.RowID, p.MessageID, p.Idx, string(p.Kind), p.Text, p.ToolName, p.CallID, optional(p.CallPartID),
 			p.Arguments, optional(p.IsError), optional(p.DurationMS), optional(p.BlobSHA), p.Tokens, optionalJSON(p.Extra)); err != nil {
 			return fmt.Errorf("insert part: %w", err)
@@ -35,7 +35,7 @@ func (t *tx) insertParts(sess *session.Session, m *session.Message, callOf func(
 		return nil
 	}
 	for _, f := range t.opt.Touched(m, sess.Directory) {
-		if _, err := t.exec(insertTouched, f.Path, m.RowID, string(f.Op), string(sess.ID)); err != nil {
+		if err := t.exec(insertTouched, f.Path, m.RowID, string(f.Op), string(sess.ID)); err != nil {
 			return fmt.Errorf("insert touched file: %w", err)
 		}
 	}

@@ -50,10 +50,7 @@ func eachSpan(ctx context.Context, q queryer, head *int64, yield func(Span) erro
 	if err == nil && none {
 		return missingRow(*head)
 	}
-	if err != nil {
-		return fmt.Errorf("path of row %d: %w", *head, err)
-	}
-	return nil
+	return wrap(err, "path of row %d", *head)
 }
 
 const spansOfPath = `

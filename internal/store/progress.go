@@ -1,7 +1,6 @@
 package store
 
 import (
-	"fmt"
 	"strings"
 	"unicode"
 
@@ -41,30 +40,22 @@ func progress(sess *session.Session, m *session.Message) {
 func (t *tx) moveHead(sess *session.Session) error {
 	sess.Revision++
 	sess.UpdatedAt = t.now
-	_, err := t.exec(`UPDATE sessions SET head_id = ?, last_seq = ?, revision = ?, message_count = ?, total_tokens = ?, context_tokens = ?,
+	return wrap(t.exec(`UPDATE sessions SET head_id = ?, last_seq = ?, revision = ?, message_count = ?, total_tokens = ?, context_tokens = ?,
 		turn_origin = ?, active_at = ?, inbound_at = ?, updated_at = ? WHERE id = ?`,
 		optional(sess.HeadID), sess.LastSeq, sess.Revision, sess.MessageCount, sess.TotalTokens, sess.ContextTokens,
-		string(sess.TurnOrigin), sess.ActiveAt.SQL(), sess.InboundAt, sess.UpdatedAt.SQL(), string(sess.ID))
-	if err != nil {
-		return fmt.Errorf("move the head: %w", err)
-	}
-	return nil
+		string(sess.TurnOrigin), sess.ActiveAt.SQL(), sess.InboundAt, sess.UpdatedAt.SQL(), string(sess.ID)), "move the head")
 }
 
 // saveProgress writes everything that progress and settleOverlay may have changed.
 func (t *tx) saveProgress(sess *session.Session) error {
 	sess.Revision++
 	sess.UpdatedAt = t.now
-	_, err := t.exec(`UPDATE sessions SET title = ?, title_source = ?, draft = ?, provider = ?, model = ?, head_id = ?, last_seq = ?,
+	return wrap(t.exec(`UPDATE sessions SET title = ?, title_source = ?, draft = ?, provider = ?, model = ?, head_id = ?, last_seq = ?,
 		compaction_id = ?, epoch = ?, revision = ?, message_count = ?, total_tokens = ?, context_tokens = ?,
 		turn_origin = ?, active_at = ?, inbound_at = ?, updated_at = ? WHERE id = ?`,
 		sess.Title, sess.TitleSource, sess.Draft, sess.Provider, sess.Model, sess.HeadID, sess.LastSeq,
 		sess.CompactionID, sess.Epoch, sess.Revision, sess.MessageCount, sess.TotalTokens, sess.ContextTokens,
-		sess.TurnOrigin, sess.ActiveAt, sess.InboundAt, sess.UpdatedAt, sess.ID)
-	if err != nil {
-		return fmt.Errorf("update session: %w", err)
-	}
-	return nil
+		sess.TurnOrigin, sess.ActiveAt, sess.InboundAt, sess.UpdatedAt, sess.ID), "update session")
 }
 
 // titleOf makes a title of the first text of a message that has one.

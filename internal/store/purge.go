@@ -75,8 +75,7 @@ func (t *tx) beginPurge(in PurgeRequest) error {
 // RememberPurged keeps for a repeated request how many messages its purge deleted.
 func (s *Store) RememberPurged(ctx context.Context, idem *Idempotency, deleted int64) error {
 	return s.write(ctx, func(t *tx) error {
-		_, err := t.exec(`UPDATE idempotency_keys SET n = ? WHERE key_hash = ?`, deleted, keyHash(idem))
-		return err
+		return t.exec(`UPDATE idempotency_keys SET n = ? WHERE key_hash = ?`, deleted, keyHash(idem))
 	})
 }
 
@@ -106,20 +105,18 @@ func (s *Store) ResumePurge(ctx context.Context, id session.ID) (*Purge, error) 
 	if err := s.get(ctx, &p.next, `SELECT last_seq FROM sessions WHERE id = ?`, id); err != nil && !noRows(err) {
 		return nil, fmt.Errorf("purge %s: %w", id, err)
 	}
-	if err := p.dropOverlays(ctx); err != nil {
-		return nil, fmt.Errorf("purge %s: %w", id, err)
-	}
-	return p, nil
+	err = p.dropOverlays(ctx)
+	return p, wrap(err, "purge %s", id)
 }
 
 // hide takes a session out of everything that lists or reads, and empties what its row says.
 // Names that were made from it leave its forks, too.
 func (t *tx) hide(sess session.Session) error {
-	if _, err := t.exec(`INSERT INTO purging (session_id, started_at) VALUES (?, ?)`, sess.ID, t.now); err != nil {
+	if err := t.exec(`INSERT INTO purging (session_id, started_at) VALUES (?, ?)`, sess.ID, t.now); err != nil {
 		return err
 	}
 	if sess.SourceID != "" {
-		if _, err := t.exec(`INSERT INTO purged_sources (source, id_hash, purged_at) VALUES (?, ?, ?)
+		if err := t.exec(`INSERT INTO purged_sources (source, id_hash, purged_at) VALUES (?, ?, ?)
 			ON CONFLICT (source, id_hash) DO UPDATE SET purged_at = excluded.purged_at`,
 			sess.Source, hash([]byte(sess.SourceID)), t.now); err != nil {
 			return err
@@ -128,26 +125,23 @@ func (t *tx) hide(sess session.Session) error {
 	if err := t.renameForks(sess); err != nil {
 		return err
 	}
-	if _, err := t.exec(`UPDATE sessions SET purged_at = ?, deleted_at = COALESCE(deleted_at, ?), updated_at = ?, revision = revision + 1,
+	if err := t.exec(`UPDATE sessions SET purged_at = ?, deleted_at = COALESCE(deleted_at, ?), updated_at = ?, revision = revision + 1,
 		title = '', title_source = '', key = '', generation = 0, source_id = '', directory = '', project = '', git_branch = '',
 		head_id = NULL, compaction_id = NULL, context_tokens = 0, settings = NULL, metadata = '{}' WHERE id = ?`,
 		t.now, t.now, t.now, sess.ID); err != nil {
 		return fmt.Errorf("hide session: %w", err)
 	}
 	// A key without a session is forgotten with its label: it may be a person's number and name.
-	if _, err := t.exec(`DELETE FROM keys WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM sessions WHERE key = ?1 AND key <> '')`, sess.Key); err != nil {
+	if err := t.exec(`DELETE FROM keys WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM sessions WHERE key = ?1 AND key <> '')`, sess.Key); err != nil {
 		return fmt.Errorf("forget the key: %w", err)
 	}
-	for _, q := range []string{
+	if err := t.execEach([]string{
 		`DELETE FROM links WHERE session_id IN (SELECT id FROM sessions WHERE parent_id = ?1 AND parent_id <> '' AND parent_kind = 'child')`,
 		`UPDATE sessions SET parent_id = '', parent_kind = '' WHERE parent_id = ?1 AND parent_id <> '' AND parent_kind = 'child'`,
-	} {
-		if _, err := t.exec(q, sess.ID); err != nil {
-			return fmt.Errorf("children: %w", err)
-		}
+	}, sess.ID); err != nil {
+		return fmt.Errorf("children: %w", err)
 	}
-	_, err := t.exec(`UPDATE store SET unscrubbed_at = COALESCE(unscrubbed_at, ?) WHERE id = 1`, t.now)
-	return err
+	return t.exec(`UPDATE store SET unscrubbed_at = COALESCE(unscrubbed_at, ?) WHERE id = 1`, t.now)
 }
 
 // numberOfFork is what a fork's title has more than the one that it was copied from.
@@ -171,7 +165,7 @@ func (t *tx) renameForks(sess session.Session) error {
 		if !same || rest != "" && !numberOfFork.MatchString(rest) {
 			continue // its own
 		}
-		if _, err := t.exec(`UPDATE sessions SET title = '', title_source = '', revision = revision + 1, updated_at = ? WHERE id = ?`, t.now, id); err != nil {
+		if err := t.exec(`UPDATE sessions SET title = '', title_source = '', revision = revision + 1, updated_at = ? WHERE id = ?`, t.now, id); err != nil {
 			return fmt.Errorf("title of fork %s: %w", id, err)
 		}
 	}
@@ -205,19 +199,16 @@ func (p *Purge) dropOverlays(ctx context.Context) error {
 				kept++
 				continue
 			}
-			for _, q := range []string{
+			if err := t.execEach([]string{
 				`UPDATE calls SET compaction_id = NULL, error = '' WHERE compaction_id = ?1`,
 				`DELETE FROM compaction_undos WHERE session_id = ?2 AND compaction_id = ?1`,
 				`DELETE FROM compactions WHERE id = ?1 AND session_id = ?2`,
-			} {
-				if _, err := t.exec(q, c.ID, p.ID); err != nil {
-					return fmt.Errorf("overlays: %w", err)
-				}
+			}, c.ID, p.ID); err != nil {
+				return fmt.Errorf("overlays: %w", err)
 			}
 		}
-		_, err := t.exec(`UPDATE sessions SET compaction_count = (SELECT COUNT(*) FROM compactions c WHERE c.session_id = sessions.id AND c.status = 'done'
+		return t.exec(`UPDATE sessions SET compaction_count = (SELECT COUNT(*) FROM compactions c WHERE c.session_id = sessions.id AND c.status = 'done'
 			AND NOT EXISTS (SELECT 1 FROM compaction_undos u WHERE u.session_id = sessions.id AND u.compaction_id = c.id)) WHERE id = ?`, p.ID)
-		return err
 	})
 }
 
@@ -261,8 +252,7 @@ func (p *Purge) Delete(ctx context.Context, rows []int64) error {
 				return fmt.Errorf("purge %s: %w", p.ID, err)
 			}
 		}
-		_, err := t.exec(`UPDATE sessions SET last_seq = (SELECT COALESCE(MAX(seq), 0) FROM messages WHERE session_id = sessions.id) WHERE id = ?`, p.ID)
-		return err
+		return t.exec(`UPDATE sessions SET last_seq = (SELECT COALESCE(MAX(seq), 0) FROM messages WHERE session_id = sessions.id) WHERE id = ?`, p.ID)
 	})
 }
 
@@ -287,40 +277,31 @@ func (t *tx) deleteMessage(id session.ID, row int64) error {
 	if err := t.list(t.ctx, &blobs, `SELECT blob FROM parts WHERE id BETWEEN ?1 << 10 AND (?1 << 10 | 1023) AND blob IS NOT NULL`, row); err != nil {
 		return err
 	}
-	for _, q := range []string{
+	if err := t.execEach([]string{
 		`DELETE FROM parts WHERE id BETWEEN ?1 << 10 AND (?1 << 10 | 1023)`,
 		`DELETE FROM touched_files WHERE message_id = ?1`,
 		`DELETE FROM messages WHERE id = ?1`,
-	} {
-		if _, err := t.exec(q, row); err != nil {
-			return err
-		}
+		`DELETE FROM marks WHERE session_id = ?2 AND message_id = ?1`,
+		`DELETE FROM frozen WHERE session_id = ?2 AND message_id = ?1`,
+	}, row, id); err != nil {
+		return err
+	}
+	if err := t.exec(`UPDATE sessions SET message_count = message_count - 1, total_tokens = total_tokens - ? WHERE id = ?`, tokens, id); err != nil {
+		return err
 	}
 	for _, sha := range blobs {
-		if _, err := t.exec(`DELETE FROM blobs WHERE sha256 = ?1 AND NOT EXISTS (SELECT 1 FROM parts WHERE blob = ?1)`, sha); err != nil {
+		if err := t.exec(`DELETE FROM blobs WHERE sha256 = ?1 AND NOT EXISTS (SELECT 1 FROM parts WHERE blob = ?1)`, sha); err != nil {
 			return err
 		}
-	}
-	for _, q := range []string{
-		`DELETE FROM marks WHERE session_id = ? AND message_id = ?`,
-		`DELETE FROM frozen WHERE session_id = ? AND message_id = ?`,
-	} {
-		if _, err := t.exec(q, id, row); err != nil {
-			return err
-		}
-	}
-	if _, err := t.exec(`UPDATE sessions SET message_count = message_count - 1, total_tokens = total_tokens - ? WHERE id = ?`, tokens, id); err != nil {
-		return err
 	}
 	return t.countPurged(day, source, 0, 1, origin == string(session.Person))
 }
 
 // countPurged keeps what the roll-up counts explainable after the rows are gone.
 func (t *tx) countPurged(day, source string, sessions, messages int, prompt bool) error {
-	_, err := t.exec(`INSERT INTO purged_days (day, source, sessions, messages, prompts) VALUES (?, ?, ?, ?, ?)
+	return t.exec(`INSERT INTO purged_days (day, source, sessions, messages, prompts) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (day, source) DO UPDATE SET sessions = sessions + excluded.sessions, messages = messages + excluded.messages, prompts = prompts + excluded.prompts`,
 		day, source, sessions, messages, prompt)
-	return err
 }
 
 // checkExists refuses what would be written beside a session that was purged meanwhile.

@@ -27,22 +27,15 @@ func (p *Purge) Finish(ctx context.Context) (shells []session.ID, err error) {
 		shells, err = t.endPurge(p)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("purge %s: %w", p.ID, err)
-	}
-	return shells, nil
+	return shells, wrap(err, "purge %s", p.ID)
 }
 
 // until repeats a statement that changes at most finishStep rows until it changes none.
 func (p *Purge) until(ctx context.Context, query string, args ...any) error {
 	for {
 		var n int64
-		err := p.store.write(ctx, func(t *tx) error {
-			res, err := t.exec(query, args...)
-			if err != nil {
-				return err
-			}
-			n, err = res.RowsAffected()
+		err := p.store.write(ctx, func(t *tx) (err error) {
+			n, err = t.changed(query, args...)
 			return err
 		})
 		if err != nil || n < finishStep {
@@ -71,8 +64,7 @@ func (p *Purge) forgetContexts(ctx context.Context) error {
 	}
 	if err == nil {
 		err = p.store.write(ctx, func(t *tx) error {
-			_, err := t.exec(deleteBlocks, string(session.JSONOf(own)), newest)
-			return err
+			return t.exec(deleteBlocks, string(session.JSONOf(own)), newest)
 		})
 	}
 	if err != nil {
@@ -102,8 +94,7 @@ func (p *Purge) forgetEvents(ctx context.Context) error {
 	}
 	for ; first <= last; first += eventStep {
 		if err := p.store.write(ctx, func(t *tx) error {
-			_, err := t.exec(`DELETE FROM events WHERE id >= ? AND id < ? AND session_id = ? AND type <> ?`, first, first+eventStep, p.ID, EventSessionPurged)
-			return err
+			return t.exec(`DELETE FROM events WHERE id >= ? AND id < ? AND session_id = ? AND type <> ?`, first, first+eventStep, p.ID, EventSessionPurged)
 		}); err != nil {
 			return err
 		}
@@ -120,23 +111,19 @@ func (p *Purge) forgetDocuments(ctx context.Context) error {
 		return fmt.Errorf("what was frozen: %w", err)
 	}
 	return p.store.write(ctx, func(t *tx) error {
-		for _, q := range []string{
+		if err := t.execEach([]string{
 			`DELETE FROM states WHERE session_id = ?`,
 			`DELETE FROM marks WHERE session_id = ?`,
 			`DELETE FROM flushes WHERE session_id = ?`,
 			`UPDATE imports SET session_id = '', state = NULL WHERE session_id = ?`,
-		} {
-			if _, err := t.exec(q, p.ID); err != nil {
-				return err
-			}
+		}, p.ID); err != nil {
+			return err
 		}
-		for _, id := range unfrozen {
-			if _, err := t.exec(`DELETE FROM frozen WHERE id = ?`, id); err != nil {
-				return err
-			}
+		if err := t.exec(`DELETE FROM frozen WHERE id IN (SELECT value FROM json_each(?))`, string(session.JSONOf(unfrozen))); err != nil {
+			return err
 		}
 		for i := range p.forks {
-			if _, err := t.exec(frozenOfNothing, p.forks[i].ID); err != nil {
+			if err := t.exec(frozenOfNothing, p.forks[i].ID); err != nil {
 				return err
 			}
 		}
@@ -184,7 +171,7 @@ func (t *tx) endPurge(p *Purge) (shells []session.ID, err error) {
 			}
 		}
 	}
-	if _, err := t.exec(`DELETE FROM purging WHERE session_id = ?`, id); err != nil {
+	if err := t.exec(`DELETE FROM purging WHERE session_id = ?`, id); err != nil {
 		return nil, err
 	}
 	if !told {
@@ -196,12 +183,9 @@ func (t *tx) endPurge(p *Purge) (shells []session.ID, err error) {
 		return nil, nil
 	}
 	// Where another process purges the parent now, it looks anew at what is still shared.
-	res, err := t.exec(`INSERT INTO purging (session_id, started_at, told) SELECT id, ?, 1 FROM sessions WHERE id = ? AND purged_at IS NOT NULL
+	n, err := t.changed(`INSERT INTO purging (session_id, started_at, told) SELECT id, ?, 1 FROM sessions WHERE id = ? AND purged_at IS NOT NULL
 		ON CONFLICT DO UPDATE SET started_at = MAX(excluded.started_at, strftime('%Y-%m-%d %H:%M:%f', started_at, '+0.001 seconds'))`, t.now, parent)
-	if err != nil {
-		return nil, err
-	}
-	if n, err := res.RowsAffected(); err != nil || n == 0 {
+	if err != nil || n == 0 {
 		return nil, err
 	}
 	return []session.ID{parent}, nil
@@ -211,21 +195,18 @@ func (t *tx) endPurge(p *Purge) (shells []session.ID, err error) {
 // was a fork itself: paths and overlays go on through it, and what they inherit is no more
 // than it inherited.
 func (t *tx) deleteSession(id, parent session.ID, parentKind string) error {
-	for _, q := range []string{
+	if err := t.execEach([]string{
 		`UPDATE links AS fork SET compaction_id = MIN(fork.compaction_id, own.compaction_id), activated_at = MIN(fork.activated_at, own.activated_at),
 			frozen_id = MIN(fork.frozen_id, own.frozen_id) FROM (SELECT compaction_id, activated_at, frozen_id FROM links WHERE session_id = ?1) own
 			WHERE fork.session_id IN (SELECT id FROM sessions WHERE parent_id = ?1 AND parent_id <> '')`,
 		`DELETE FROM links WHERE session_id = ?1`,
 		`DELETE FROM compaction_undos WHERE session_id = ?1`,
 		`DELETE FROM frozen WHERE session_id = ?1`,
-	} {
-		if _, err := t.exec(q, id); err != nil {
-			return err
-		}
-	}
-	if _, err := t.exec(`UPDATE sessions SET parent_id = ?2, parent_kind = ?3 WHERE parent_id = ?1 AND parent_id <> ''`, id, parent, parentKind); err != nil {
+	}, id); err != nil {
 		return err
 	}
-	_, err := t.exec(`DELETE FROM sessions WHERE id = ?`, id)
-	return err
+	if err := t.exec(`UPDATE sessions SET parent_id = ?2, parent_kind = ?3 WHERE parent_id = ?1 AND parent_id <> ''`, id, parent, parentKind); err != nil {
+		return err
+	}
+	return t.exec(`DELETE FROM sessions WHERE id = ?`, id)
 }

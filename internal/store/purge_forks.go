@@ -37,10 +37,8 @@ const heirsOf = `
 
 func readHeirs(ctx context.Context, q queryer, id session.ID) ([]heir, error) {
 	var heirs []heir
-	if err := q.list(ctx, &heirs, heirsOf, id, math.MaxInt64); err != nil {
-		return nil, fmt.Errorf("forks of %s: %w", id, err)
-	}
-	return heirs, nil
+	err := q.list(ctx, &heirs, heirsOf, id, math.MaxInt64)
+	return heirs, wrap(err, "forks of %s", id)
 }
 
 // forksOf lists the forks of a session, and theirs.
@@ -117,7 +115,7 @@ func (p *Purge) trimLinks(t *tx) error {
 		if to != nil && *to == *l.messageID {
 			continue
 		}
-		if _, err := t.exec(`UPDATE links SET message_id = ? WHERE session_id = ?`, to, id); err != nil {
+		if err := t.exec(`UPDATE links SET message_id = ? WHERE session_id = ?`, to, id); err != nil {
 			return fmt.Errorf("what the purged fork %s shared: %w", id, err)
 		}
 	}

@@ -306,7 +306,7 @@ func (r *restorer) create(want session.ID, sourceID string) error {
 			return err
 		}
 	}
-	if _, err := r.exec(`DELETE FROM purged_sources WHERE source = ? AND id_hash = ?`, in.Source, hash([]byte(sourceID))); err != nil {
+	if err := r.exec(`DELETE FROM purged_sources WHERE source = ? AND id_hash = ?`, in.Source, hash([]byte(sourceID))); err != nil {
 		return fmt.Errorf("bring a purged session back: %w", err)
 	}
 	if _, err := time.Parse(time.DateOnly, in.Day); err != nil {
@@ -321,7 +321,7 @@ func (r *restorer) create(want session.ID, sourceID string) error {
 	} else if err := r.passID(want); err != nil {
 		return err
 	}
-	_, err := r.exec(`INSERT INTO sessions (id, day, draft, source, source_id, directory, revision, created_at, updated_at, active_at, purged_at)
+	err := r.exec(`INSERT INTO sessions (id, day, draft, source, source_id, directory, revision, created_at, updated_at, active_at, purged_at)
 		VALUES (?, ?, 1, ?, ?, ?, 0, ?, ?, ?, ?)`,
 		want, in.Day, orElse(in.Source, session.SourceSessiond), sourceID, in.Directory, in.CreatedAt, r.tx.now, in.CreatedAt, r.batch.Session.PurgedAt)
 	if err != nil {
@@ -344,9 +344,8 @@ func (r *restorer) passID(id session.ID) error {
 	if err != nil {
 		return session.Errorf(session.Invalid, "%q is no session id", id)
 	}
-	_, err = r.exec(`INSERT INTO session_days (day, last) VALUES (?, ?) ON CONFLICT (day) DO UPDATE SET last = max(last, excluded.last)`,
+	return r.exec(`INSERT INTO session_days (day, last) VALUES (?, ?) ON CONFLICT (day) DO UPDATE SET last = max(last, excluded.last)`,
 		digits[:4]+"-"+digits[4:6]+"-"+digits[6:], n)
-	return err
 }
 
 // here gives what a name in the file names here.
@@ -573,20 +572,14 @@ func (r *restorer) outcome(row int64, in *SavedCompaction) error {
 	if r.unknown != nil {
 		return r.unknown
 	}
-	res, err := r.exec(`UPDATE compactions SET status = ?, reason = ?, activated_at = ?, through_id = ?, first_kept_id = ?, hidden_tokens = ?, summary_tokens = ?, summary = ?, span_summary = ?,
+	n, err := r.changed(`UPDATE compactions SET status = ?, reason = ?, activated_at = ?, through_id = ?, first_kept_id = ?, hidden_tokens = ?, summary_tokens = ?, summary = ?, span_summary = ?,
 		prefix_summary = ?, replacement = ?, details = ?, tokens_before = ?, tokens_after = ?, message_count = ?, provider = ?, model = ?, duration_ms = ?
 		WHERE id = ? AND status IN ('running', 'staged') AND status <> ?`,
 		in.Status, in.Reason, in.ActivatedAt, through, kept, in.HiddenTokens, in.SummaryTokens, in.Summary, in.SpanSummary,
 		in.PrefixSummary, in.Replacement, r.detailsHere(in.Details), in.TokensBefore, in.TokensAfter, in.MessageCount, in.Provider, in.Model, in.DurationMS,
 		row, in.Status)
-	if err != nil {
-		return err
-	}
-	if n, err := res.RowsAffected(); err != nil || n > 0 {
-		r.now.changed = true
-		return err
-	}
-	return nil
+	r.now.changed = r.now.changed || n > 0
+	return err
 }
 
 // detailsHere gives the names of messages in an overlay's details as they are here: a copy's
@@ -709,7 +702,7 @@ func (r *restorer) finish() error {
 	if err := r.keepOneGenerationOpen(&in); err != nil {
 		return err
 	}
-	_, err := r.exec(`UPDATE sessions SET title = ?, title_source = ?, kind = ?, draft = ?, settings = ?, key = ?, generation = ?,
+	err := r.exec(`UPDATE sessions SET title = ?, title_source = ?, kind = ?, draft = ?, settings = ?, key = ?, generation = ?,
 		project = ?, git_branch = ?, provider = ?, model = ?, window = ?, parent_id = ?, parent_kind = ?, head_id = ?, last_seq = ?,
 		compaction_id = ?, epoch = ?, revision = ?, message_count = ?, total_tokens = ?, context_tokens = ?, compaction_count = (`+countedCompactions+`),
 		turn_origin = ?, created_at = ?, updated_at = ?, active_at = ?, inbound_at = ?, archived_at = ?, deleted_at = ?, ended_at = ?,
@@ -758,7 +751,7 @@ func (r *restorer) keepOneGenerationOpen(in *session.Session) error {
 // sets replaces undos, marks, states and flushes.
 func (r *restorer) sets() error {
 	for _, table := range []string{"compaction_undos", "marks", "states", "flushes"} {
-		if _, err := r.exec(`DELETE FROM `+table+` WHERE session_id = ?`, r.now.id); err != nil {
+		if err := r.exec(`DELETE FROM `+table+` WHERE session_id = ?`, r.now.id); err != nil {
 			return err
 		}
 	}
@@ -791,8 +784,7 @@ func (r *restorer) set(row any) error {
 	if r.unknown != nil {
 		return r.unknown
 	}
-	_, err := r.exec(query, args...)
-	return err
+	return r.exec(query, args...)
 }
 
 // link stores how the session hangs on its parent. What a fork inherits ends with a row of its
@@ -854,10 +846,9 @@ const nthFrozen = `SELECT id FROM frozen WHERE session_id = ? ORDER BY id LIMIT 
 // saveCounts keeps what a piece added; the session says the rest of itself with its last one.
 func (r *restorer) saveCounts() error {
 	s := &r.sess
-	_, err := r.exec(`UPDATE sessions SET head_id = ?, last_seq = ?, message_count = ?, total_tokens = ?, compaction_id = ?,
+	return r.exec(`UPDATE sessions SET head_id = ?, last_seq = ?, message_count = ?, total_tokens = ?, compaction_id = ?,
 		context_tokens = ? WHERE id = ?`,
 		s.HeadID, s.LastSeq, s.MessageCount, s.TotalTokens, s.CompactionID, s.ContextTokens, s.ID)
-	return err
 }
 
 // equalJSON tells whether two values are written the same but for white space.

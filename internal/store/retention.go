@@ -64,15 +64,10 @@ func (s *Store) RemoveEvents(ctx context.Context, before time.Time) (removed int
 				[]any{finishStep, session.At(before)}, &through); err != nil || through == nil {
 				return err
 			}
-			res, err := t.exec(`DELETE FROM events WHERE id <= ?`, *through)
-			if err != nil {
+			if n, err = t.changed(`DELETE FROM events WHERE id <= ?`, *through); err != nil {
 				return err
 			}
-			if n, err = res.RowsAffected(); err != nil {
-				return err
-			}
-			_, err = t.exec(`UPDATE store SET events_removed_id = MAX(events_removed_id, ?) WHERE id = 1`, *through)
-			return err
+			return t.exec(`UPDATE store SET events_removed_id = MAX(events_removed_id, ?) WHERE id = 1`, *through)
 		})
 		removed += n
 		if err != nil || n == 0 {

@@ -61,7 +61,7 @@ func (d *usageDelta) addCall(c *session.Call) {
 
 func (t *tx) saveRollup(r rollup) error {
 	for k, d := range r {
-		if _, err := t.exec(`INSERT INTO daily_usage (day, source, model, sessions, messages, prompts, calls,
+		if err := t.exec(`INSERT INTO daily_usage (day, source, model, sessions, messages, prompts, calls,
 			input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, cost_nanousd, unpriced_calls)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (day, source, model) DO UPDATE SET sessions = sessions + excluded.sessions, messages = messages + excluded.messages,

@@ -121,7 +121,7 @@ const lastGeneration = `SELECT ` + sessionColumns + fromSessions + `
 const endedByProgram = "rpc"
 
 func (t *tx) endGeneration(id session.ID, reason string, at session.Time) error {
-	_, err := t.exec(`UPDATE sessions SET ended_at = ?, end_reason = ?, revision = revision + 1, updated_at = ? WHERE id = ?`, at, reason, t.now, id)
+	err := t.exec(`UPDATE sessions SET ended_at = ?, end_reason = ?, revision = revision + 1, updated_at = ? WHERE id = ?`, at, reason, t.now, id)
 	if err != nil {
 		return fmt.Errorf("end the generation: %w", err)
 	}
@@ -152,7 +152,7 @@ func (t *tx) renumberGeneration(open *session.Session, other int64) error {
 	if open.Generation > other {
 		return nil
 	}
-	if _, err := t.exec(`UPDATE sessions SET generation = ?, revision = revision + 1, updated_at = ? WHERE id = ?`, other+1, t.now, open.ID); err != nil {
+	if err := t.exec(`UPDATE sessions SET generation = ?, revision = revision + 1, updated_at = ? WHERE id = ?`, other+1, t.now, open.ID); err != nil {
 		return fmt.Errorf("number the generation: %w", err)
 	}
 	return t.event(open.ID, EventSessionChanged, 0, nil)
@@ -160,7 +160,7 @@ func (t *tx) renumberGeneration(open *session.Session, other int64) error {
 
 // renewMetadata keeps what a connector told of the conversation. It is no activity.
 func (t *tx) renewMetadata(sess session.Session, metadata session.JSON) (Routed, error) {
-	if _, err := t.exec(`UPDATE sessions SET metadata = ?, revision = revision + 1, updated_at = ? WHERE id = ?`, metadata, t.now, sess.ID); err != nil {
+	if err := t.exec(`UPDATE sessions SET metadata = ?, revision = revision + 1, updated_at = ? WHERE id = ?`, metadata, t.now, sess.ID); err != nil {
 		return Routed{}, fmt.Errorf("update metadata: %w", err)
 	}
 	if err := t.event(sess.ID, EventSessionChanged, 0, nil); err != nil {

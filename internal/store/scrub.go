@@ -50,8 +50,7 @@ func (s *Store) Scrub(ctx context.Context) error {
 		return err
 	}
 	return s.write(ctx, func(t *tx) error {
-		_, err := t.exec(`UPDATE store SET unscrubbed_at = NULL WHERE id = 1 AND unscrubbed_at IS ?`, since)
-		return err
+		return t.exec(`UPDATE store SET unscrubbed_at = NULL WHERE id = 1 AND unscrubbed_at IS ?`, since)
 	})
 }
 

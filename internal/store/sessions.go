@@ -123,7 +123,7 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 		in.TitleSource = "given"
 	}
 	id, source := session.NewID(day, n), orElse(in.Source, session.SourceSessiond)
-	_, err := t.exec(`INSERT INTO sessions (id, day, title, title_source, kind, draft, settings, key, generation,
+	err := t.exec(`INSERT INTO sessions (id, day, title, title_source, kind, draft, settings, key, generation,
 		source, source_id, directory, project, git_branch, provider, model, window, parent_id, parent_kind,
 		created_at, updated_at, active_at, metadata)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -275,10 +275,9 @@ func (s *Store) PatchSession(ctx context.Context, id session.ID, p SessionPatch)
 		if p.Archived != nil {
 			sess.ArchivedAt = switchTime(sess.ArchivedAt, *p.Archived, t.now)
 		}
-		_, err := t.exec(`UPDATE sessions SET title = ?, title_source = ?, metadata = ?, settings = ?, provider = ?,
+		return t.exec(`UPDATE sessions SET title = ?, title_source = ?, metadata = ?, settings = ?, provider = ?,
 			model = ?, window = ?, archived_at = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
 			sess.Title, sess.TitleSource, sess.Metadata, sess.Settings, sess.Provider, sess.Model, sess.Window, sess.ArchivedAt, t.now, id)
-		return err
 	})
 	return sess, err
 }
@@ -287,9 +286,8 @@ func (s *Store) PatchSession(ctx context.Context, id session.ID, p SessionPatch)
 func (s *Store) SetTrash(ctx context.Context, id session.ID, trashed bool, ifRevision *int64, idem *Idempotency) (session.Session, error) {
 	var sess session.Session
 	err := s.changeSession(ctx, id, ifRevision, idem, &sess, func(t *tx) error {
-		_, err := t.exec(`UPDATE sessions SET deleted_at = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
+		return t.exec(`UPDATE sessions SET deleted_at = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
 			switchTime(sess.DeletedAt, trashed, t.now), t.now, id)
-		return err
 	})
 	return sess, err
 }
@@ -357,13 +355,10 @@ func (s *Store) SetModelTitle(ctx context.Context, id session.ID, title string) 
 		return err
 	}
 	return s.write(ctx, func(t *tx) error {
-		res, err := t.exec(`UPDATE sessions SET title = ?, title_source = 'model', revision = revision + 1, updated_at = ?
+		n, err := t.changed(`UPDATE sessions SET title = ?, title_source = 'model', revision = revision + 1, updated_at = ?
 			WHERE id = ? AND title_source = 'first_message' AND deleted_at IS NULL`, title, t.now, id)
-		if err != nil {
-			return fmt.Errorf("set the title: %w", err)
-		}
-		if n, err := res.RowsAffected(); err != nil || n == 0 {
-			return err
+		if err != nil || n == 0 {
+			return wrap(err, "set the title")
 		}
 		return t.event(id, EventSessionChanged, 0, nil)
 	})

@@ -46,10 +46,7 @@ func (s *Store) States(ctx context.Context, id session.ID) ([]session.State, err
 	var all []session.State
 	err := s.list(ctx, &all, `SELECT session_id, name, revision, LENGTH(CAST(value AS BLOB)) AS size, updated_at FROM states
 		WHERE session_id = ? AND deleted_at IS NULL ORDER BY name`, id)
-	if err != nil {
-		err = fmt.Errorf("states of %s: %w", id, err)
-	}
-	return all, err
+	return all, wrap(err, "states of %s", id)
 }
 
 // State reads a document. Codes: NotFound.
@@ -74,10 +71,7 @@ func readState(ctx context.Context, q queryer, id session.ID, name string) (st s
 	if noRows(err) {
 		return session.State{Session: id, Name: name}, nil
 	}
-	if err != nil {
-		err = fmt.Errorf("state %s of %s: %w", name, id, err)
-	}
-	return st, err
+	return st, wrap(err, "state %s of %s", name, id)
 }
 
 // ChangeState makes, changes or takes away a document in one transaction, so that of two
@@ -147,7 +141,7 @@ func (t *tx) saveState(st *session.State, value session.JSON) error {
 		at := t.now
 		st.Deleted, kept = &at, session.JSON(`null`)
 	}
-	if _, err := t.exec(`INSERT INTO states (session_id, name, revision, value, updated_at, deleted_at) VALUES (?, ?, ?, ?, ?, ?)
+	if err := t.exec(`INSERT INTO states (session_id, name, revision, value, updated_at, deleted_at) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (session_id, name) DO UPDATE SET revision = excluded.revision, value = excluded.value,
 		updated_at = excluded.updated_at, deleted_at = excluded.deleted_at`,
 		st.Session, st.Name, st.Revision, kept, st.UpdatedAt, st.Deleted); err != nil {

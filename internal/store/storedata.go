@@ -161,13 +161,9 @@ type storeRestorer struct {
 
 // put runs a statement that writes at most what is new.
 func (r *storeRestorer) put(query string, args ...any) error {
-	res, err := r.exec(query, args...)
-	if err != nil {
-		return fmt.Errorf("the store's own data: %w", err)
-	}
-	n, err := res.RowsAffected()
+	n, err := r.tx.changed(query, args...)
 	r.changed = r.changed || n > 0
-	return err
+	return wrap(err, "the store's own data")
 }
 
 // purgedSources keeps sessions away that were purged where the file was written, unless they are

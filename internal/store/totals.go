@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 
 	"sessiond/internal/session"
 )
@@ -24,10 +23,7 @@ func (s *Store) CompactionTotals(ctx context.Context) ([]CompactionTotal, error)
 	err := s.reports.SelectContext(ctx, &totals, `SELECT status, strategy, trigger, COUNT(*) AS n,
 		COALESCE(SUM(CASE WHEN status = 'done' THEN MAX(tokens_before - tokens_after, 0) END), 0) AS saved, SUM(duration_ms) AS duration
 		FROM compactions GROUP BY status, strategy, trigger`)
-	if err != nil {
-		return nil, fmt.Errorf("count compactions: %w", err)
-	}
-	return totals, nil
+	return totals, wrap(err, "count compactions")
 }
 
 // CallTotal sums up the ledger by what calls were made for.
@@ -42,8 +38,5 @@ type CallTotal struct {
 func (s *Store) CallTotals(ctx context.Context) ([]CallTotal, error) {
 	var totals []CallTotal
 	err := s.reports.SelectContext(ctx, &totals, `SELECT purpose, status, COUNT(*) AS n, COALESCE(SUM(cost_nanousd), 0) AS cost FROM calls GROUP BY purpose, status`)
-	if err != nil {
-		return nil, fmt.Errorf("count calls: %w", err)
-	}
-	return totals, nil
+	return totals, wrap(err, "count calls")
 }

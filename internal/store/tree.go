@@ -53,10 +53,7 @@ func (s *Store) Tree(ctx context.Context, id session.ID, p TreePage) (Tree, erro
 		out.Next = page[p.Limit-1].first().String()
 	}
 	out.Segments, err = g.segments(ctx, s, page)
-	if err != nil {
-		err = fmt.Errorf("tree of %s: %w", id, err)
-	}
-	return out, err
+	return out, wrap(err, "tree of %s", id)
 }
 
 // treeRun is a segment while the tree is put together.

@@ -342,7 +342,41 @@ func (w *writer) close() {
 	w.conn.Close()                  //nolint:errcheck // returns it to its pool of one
 }
 
-func (t *tx) exec(query string, args ...any) (sql.Result, error) {
+// exec runs a statement whose result nobody needs.
+func (t *tx) exec(query string, args ...any) error {
+	_, err := t.result(query, args...)
+	return err
+}
+
+// execEach runs statements that take the same arguments.
+func (t *tx) execEach(queries []string, args ...any) error {
+	for _, query := range queries {
+		if err := t.exec(query, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changed runs a statement and returns how many rows it changed.
+func (t *tx) changed(query string, args ...any) (int64, error) {
+	res, err := t.result(query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// insert runs an INSERT and returns the id of its row.
+func (t *tx) insert(query string, args ...any) (int64, error) {
+	res, err := t.result(query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.LastInsertId()
+}
+
+func (t *tx) result(query string, args ...any) (sql.Result, error) {
 	st, err := t.w.stmt(t.ctx, query)
 	if err != nil {
 		return nil, err

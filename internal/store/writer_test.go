@@ -80,8 +80,7 @@ func together(t testing.TB, s *Store, fns ...func(*tx) error) []error {
 
 func note(n int) func(*tx) error {
 	return func(t *tx) error {
-		_, err := t.exec(`INSERT INTO calibrations (model, scale, weight, updated_at) VALUES (?, 1, 1, '')`, fmt.Sprint(n))
-		return err
+		return t.exec(`INSERT INTO calibrations (model, scale, weight, updated_at) VALUES (?, 1, 1, '')`, fmt.Sprint(n))
 	}
 }
 
@@ -127,8 +126,7 @@ func TestAFullDiskFailsCleanly(t *testing.T) {
 	pages := count(t, s, `PRAGMA page_count`)
 	limit(fmt.Sprint(pages + 2))
 	fill := func(t *tx) error {
-		_, err := t.exec(`INSERT INTO blobs (sha256, size, media_type, data) VALUES ('x', 1, 'x', zeroblob(1000000))`)
-		return err
+		return t.exec(`INSERT INTO blobs (sha256, size, media_type, data) VALUES ('x', 1, 'x', zeroblob(1000000))`)
 	}
 	errs := together(t, s, note(1), fill, note(2), func(*tx) error { return session.Errorf(session.Conflict, "its own") }, note(3))
 	for i, want := range []session.Code{"", session.StorageFull, "", session.Conflict, ""} {
