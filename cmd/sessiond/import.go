@@ -190,6 +190,7 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 		im.Progress = func(_ history.Found, bytes int64) { bar.add(bytes) }
 		var accounts []history.Accounting
 		var failed error
+		stop := indexMeanwhile(ctx, s)
 		for _, h := range pasts {
 			bar.of(h.source)
 			account, err := im.Run(ctx, h.source, h.roots)
@@ -199,6 +200,7 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 				break
 			}
 		}
+		stop()
 		bar.end(failed == nil)
 		behind := a.index(ctx, s, 0)
 		if err := a.printAccounts(accounts); err != nil && failed == nil {

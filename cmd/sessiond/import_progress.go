@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -81,4 +82,27 @@ func (a *app) index(ctx context.Context, s *services, unseen int64) error {
 	_, err = s.index.CatchUpWithProgress(ctx, func(messages int) { bar.add(int64(messages)) })
 	bar.end(err == nil)
 	return err
+}
+
+// indexMeanwhile indexes what an import stores while it goes on: the index is a file of its own.
+// What is left when stop is called, and every error, is for index to see to.
+func indexMeanwhile(ctx context.Context, s *services) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			if _, err := s.index.CatchUpWithProgress(ctx, func(int) {}); err != nil {
+				return
+			}
+			select {
+			case <-time.After(200 * time.Millisecond):
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() {
+		cancel()
+		running.Wait()
+	}
 }
