@@ -21,7 +21,7 @@ var levels = [][]string{
 	{"internal/summarize", "internal/search", "internal/contextmgr", "internal/transcript", "internal/history", "internal/analytics"},
 	{"internal/export", "internal/recall"},
 	{"internal/jobs", "internal/web", "internal/config"},
-	{"cmd/sessiond", "internal/bench", "internal/eval", "tools"},
+	{"cmd/sessiond", "internal/eval", "tools"},
 }
 
 // besides are the imports that the floors would refuse: {who, whom}, each with the packages below it.
@@ -42,7 +42,7 @@ var never = [][2]string{
 }
 
 // onlyTests and the packages below them may be imported by tests alone.
-var onlyTests = []string{"internal/testkit", "internal/arch"}
+var onlyTests = []string{"internal/testkit", "internal/arch", "internal/bench"}
 
 // onlyHere says which packages may use a library that the rest must not come to depend on.
 var onlyHere = map[string][]string{
@@ -51,7 +51,7 @@ var onlyHere = map[string][]string{
 	"github.com/spf13/cobra":             {"cmd/sessiond"},
 	"github.com/knadh/koanf":             {"internal/config"},
 	"github.com/tiktoken-go/tokenizer":   {}, // vocabularies of megabytes: tests and calibration only
-	"modernc.org/sqlite":                 {"internal/store", "internal/search", "internal/analytics", "internal/history", "internal/bench", "tools"},
+	"modernc.org/sqlite":                 {"internal/store", "internal/search", "internal/analytics", "internal/history", "tools"},
 }
 
 var nameless = []string{"util", "utils", "common", "helper", "helpers", "misc", "shared", "lib"}

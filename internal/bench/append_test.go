@@ -1,0 +1,70 @@
+package bench_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+	"sessiond/internal/tokens"
+	"sessiond/internal/touched"
+)
+
+const writers = 16
+
+// options are those of a store in production.
+func options() store.Options {
+	return store.Options{Measure: tokens.Reference().Measure, Touched: touched.Files, Zone: time.UTC}
+}
+
+// BenchmarkAppend appends in process. The baseline is the INSERT of message and part and the UPDATE
+// of the session straight on the driver.
+func BenchmarkAppend(b *testing.B) {
+	ctx := b.Context()
+	s := must(store.Open(ctx, filepath.Join(b.TempDir(), "sessions.db"), options()))(b)
+	b.Cleanup(func() { check(b, s.Close()) })
+	ids := make([]session.ID, writers)
+	for i := range ids {
+		ids[i] = must(s.CreateSession(ctx, store.NewSession{Title: "A title"}))(b).ID
+	}
+	write := newAuthor(3)
+	text := write.sentence(60)
+	message := []session.Message{textMessage(session.User, session.Person, text)}
+	appendTo := func(id session.ID, a store.Append) error {
+		a.Session = id
+		_, err := s.Append(ctx, a)
+		return err
+	}
+	bare := openFloor(b, text)
+	one := &side{name: "bare", op: bare.transaction(1)}
+
+	b.Run("one", func(b *testing.B) {
+		compare(b, 20, &side{op: func() error { return appendTo(ids[0], store.Append{Messages: message}) }}, one)
+	})
+	b.Run("with an idempotency key", func(b *testing.B) {
+		keys := 0
+		compare(b, 20, &side{op: func() error {
+			keys++
+			return appendTo(ids[0], store.Append{Messages: message, Idem: &store.Idempotency{Key: fmt.Sprint(keys), Route: "POST /v1/sessions/x/messages", Body: []byte(text)}})
+		}}, one)
+	})
+	b.Run("16 writers", func(b *testing.B) {
+		const each = 25
+		many := func() error {
+			return atOnce(writers, func(i int) error {
+				return repeat(each, func() error { return appendTo(ids[i], store.Append{Messages: message}) })()
+			})
+		}
+		wall, _ := compare(b, 1, &side{op: many, per: writers * each},
+			&side{name: "bare", op: repeat(each, bare.transaction(writers)), per: writers * each})
+		b.ReportMetric(1/wall, "messages/s")
+	})
+	b.Run("a turn of 4 messages with its model call", func(b *testing.B) {
+		turn := func() error {
+			return appendTo(ids[1], store.Append{Messages: write.messages(4, 60), Call: &session.Call{Provider: "openai", Model: "gpt-4o", InputTokens: 12_000, OutputTokens: 300}})
+		}
+		compare(b, 20, &side{op: turn}, &side{name: "bare", op: bare.transaction(4)})
+	})
+}
