@@ -28,6 +28,7 @@ func TestFollowing(t *testing.T) {
 	for program, writer := range writers() {
 		for seed := range effort.Runs(60) {
 			t.Run(writer.name+"/"+strconv.Itoa(seed), func(t *testing.T) {
+				t.Parallel()
 				random, choices := rand.New(rand.NewPCG(uint64(seed), uint64(program))), []byte(nil)
 				for range min(24+12*seed, 400) {
 					choices = append(choices, byte(random.Uint32()))

@@ -58,6 +58,7 @@ func TestWrongInputOfEveryProgram(t *testing.T) {
 				if strings.Contains(w.text, wide) || strings.Contains(w.text, huge) {
 					effort.OnlyLong(t, "it reads "+w.kind)
 				}
+				t.Parallel()
 				p.try(t, w)
 			})
 		}
