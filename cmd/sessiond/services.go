@@ -211,11 +211,3 @@ func (p pricedSummarizer) Summarize(ctx context.Context, req session.SummaryRequ
 	}
 	return sum, err
 }
-
-// meter turns what a provider reported into a priced call.
-type meter struct{ *usage.Catalogue }
-
-// FromProvider implements api.Catalogue.
-func (meter) FromProvider(provider string, raw session.JSON) (session.Call, error) {
-	return usage.FromProvider(provider, raw)
-}

@@ -50,7 +50,7 @@ const (
 // process listens there already.
 func Serve(ctx context.Context, in Listen) error {
 	if in.Address == "" && in.Socket == "" {
-		return session.Errorf(session.Invalid, "nothing to listen on: give `listen` an address, or `socket` a path")
+		return session.Errorf(session.Invalid, "no listener is configured: set `listen` to an address, or `socket` to a path")
 	}
 	if in.Grace == 0 {
 		in.Grace = defaultGrace
@@ -98,7 +98,7 @@ func Serve(ctx context.Context, in Listen) error {
 	return wait(ctx, in.Grace, servers, failed, drop)
 }
 
-// wait holds until ctx ends or a listener fails, then stops all servers and collects them.
+// wait blocks until ctx ends or a listener fails, then stops all servers.
 func wait(ctx context.Context, grace time.Duration, servers []*http.Server, failed <-chan error, drop func()) error {
 	var result error
 	running := len(servers)
@@ -113,7 +113,7 @@ func wait(ctx context.Context, grace time.Duration, servers []*http.Server, fail
 	for _, s := range servers {
 		if err := s.Shutdown(limit); err != nil {
 			drop() // cancels what is still under way; a transaction that began still ends
-			result = errors.Join(result, fmt.Errorf("some requests were still under way after %s and were cut off", grace), s.Close())
+			result = errors.Join(result, fmt.Errorf("requests still running %s after the stop were cut off", grace), s.Close())
 		}
 	}
 	for range running {
@@ -137,7 +137,7 @@ func newServer(work context.Context, h http.Handler, logger zerolog.Logger) *htt
 	}
 }
 
-// debugWriter takes net/http's own words: broken connections, which are no news.
+// debugWriter logs net/http's own messages, mostly broken connections, at level debug.
 type debugWriter struct{ log zerolog.Logger }
 
 func (d debugWriter) Write(p []byte) (int, error) {
@@ -149,7 +149,7 @@ func listenTCP(ctx context.Context, address string) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, session.Errorf(session.Conflict,
-			"something listens on %s already, perhaps another sessiond: stop it, or choose another address with --listen", address)
+			"address %s is in use, perhaps by another sessiond: stop it, or choose another address with --listen", address)
 	}
 	if err != nil {
 		return nil, session.Errorf(session.Invalid, "cannot listen on %s: %w", address, err)
@@ -162,11 +162,11 @@ func listenTCP(ctx context.Context, address string) (net.Listener, error) {
 // that a dead daemon left is replaced.
 func listenSocket(ctx context.Context, path string) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of the socket: %w", err)
+		return nil, fmt.Errorf("create the folder of the socket: %w", err)
 	}
 	info, err := os.Lstat(path)
 	if err == nil && info.Mode()&fs.ModeSocket == 0 {
-		return nil, session.Errorf(session.Conflict, "%s is no socket: remove it, or choose another path with --socket", path)
+		return nil, session.Errorf(session.Conflict, "%s exists and is not a socket: remove it, or choose another path with --socket", path)
 	}
 	if err == nil {
 		if conn, err := net.DialTimeout("unix", path, time.Second); err == nil {
@@ -177,20 +177,20 @@ func listenSocket(ctx context.Context, path string) (net.Listener, error) {
 	}
 	private, err := os.MkdirTemp(filepath.Dir(path), ".s")
 	if err != nil {
-		return nil, fmt.Errorf("make the socket: %w", err)
+		return nil, fmt.Errorf("create the socket: %w", err)
 	}
 	defer os.RemoveAll(private)
 	temp := filepath.Join(private, "s")
 	l, err := new(net.ListenConfig).Listen(ctx, "unix", temp)
 	if err != nil {
-		return nil, session.Errorf(session.Invalid, "cannot make the socket %s (a path of at most about 90 characters): %w", path, err)
+		return nil, session.Errorf(session.Invalid, "cannot create the socket %s (its path can have about 90 characters): %w", path, err)
 	}
 	if u, ok := l.(*net.UnixListener); ok {
 		u.SetUnlinkOnClose(false) // it is not at that path any more
 	}
 	if err := errors.Join(os.Chmod(temp, 0o600), os.Rename(temp, path)); err != nil {
 		_ = l.Close() // the first error is the one to tell
-		return nil, fmt.Errorf("make the socket: %w", err)
+		return nil, fmt.Errorf("create the socket: %w", err)
 	}
 	return l, nil
 }

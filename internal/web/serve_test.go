@@ -152,7 +152,7 @@ func TestStopDoesNotWaitForEver(t *testing.T) {
 		}
 	}()
 	<-entered
-	if err := stop(); err == nil || !strings.Contains(err.Error(), "under way") {
+	if err := stop(); err == nil || !strings.Contains(err.Error(), "were cut off") {
 		t.Errorf("err = %v", err)
 	}
 	<-gone

@@ -50,17 +50,6 @@ func (catalogue) Model(id string) (session.ModelInfo, bool) {
 	return session.ModelInfo{ID: id, Window: 100_000}, id == "m"
 }
 
-func (catalogue) FromProvider(provider string, raw session.JSON) (session.Call, error) {
-	var u struct {
-		In  int64 `json:"prompt_tokens"`
-		Out int64 `json:"completion_tokens"`
-	}
-	if provider != "openai" || json.Unmarshal(raw, &u) != nil {
-		return session.Call{}, session.Errorf(session.Invalid, "no usage of a provider that is known").At("usage", "cannot be read")
-	}
-	return session.Call{InputTokens: u.In, OutputTokens: u.Out}, nil
-}
-
 func newKit(t *testing.T, change func(*api.Deps)) *kit {
 	t.Helper()
 	var ticks atomic.Int64 // each look at the clock is a millisecond later

@@ -56,10 +56,10 @@ func decodeBody(raw []byte, into any) error {
 		return nil
 	}
 	if at := invalidUTF8(raw); at >= 0 {
-		return session.Errorf(session.Malformed, "the body is not UTF-8: byte %d begins no character", at)
+		return session.Errorf(session.Malformed, "the body is not UTF-8: byte %d does not begin a character", at)
 	}
 	if wire.Depth(raw) > maxDepth {
-		return session.Errorf(session.Invalid, "the body nests deeper than %d levels: at most that many are read", maxDepth)
+		return session.Errorf(session.Invalid, "the body nests deeper than the limit of %d levels", maxDepth)
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
@@ -67,7 +67,7 @@ func decodeBody(raw []byte, into any) error {
 		return explain(err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return session.Errorf(session.Malformed, "the body goes on after its JSON object, at byte %d", dec.InputOffset())
+		return session.Errorf(session.Malformed, "the body continues after its JSON value, at byte %d", dec.InputOffset())
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func invalidUTF8(raw []byte) int {
 	return at
 }
 
-// explain turns a decoder's error into one that names the place and does not repeat what stood there.
+// explain turns a decoder's error into one that names the place and does not echo the input.
 func explain(err error) error {
 	var syntax *json.SyntaxError
 	var mismatch *json.UnmarshalTypeError
@@ -104,7 +104,7 @@ func explain(err error) error {
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		name = wire.Clip(strings.Trim(name, `"`))
-		return session.Errorf(session.Invalid, "the body has a field %q, which this route does not know", name).At(name, "unknown field")
+		return session.Errorf(session.Invalid, "the body has the field %q, which this route does not know", name).At(name, "unknown field")
 	}
 	return session.Errorf(session.Malformed, "the body cannot be read: %w", err)
 }
@@ -146,8 +146,8 @@ func wanted(t reflect.Type) string {
 // refusal marks an UnmarshalTypeError that was made by refuse.
 type refusal struct{}
 
-// refuse is what an UnmarshalJSON returns for a value that it dislikes. The decoder adds the
-// path of the field to errors of this type, and to no others.
+// refuse is the error that an UnmarshalJSON returns for an invalid value. The decoder adds the
+// path of the field only to errors of this type.
 func refuse(format string, args ...any) error {
 	return &json.UnmarshalTypeError{Value: fmt.Sprintf(format, args...), Type: reflect.TypeFor[refusal]()}
 }

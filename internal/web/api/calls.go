@@ -6,15 +6,15 @@ import (
 	"math"
 
 	"sessiond/internal/session"
+	"sessiond/internal/store"
+	"sessiond/internal/usage"
 )
 
 // Catalogue is what the routes need of the catalogue of models.
 type Catalogue interface {
-	// Price sets the call's cost by the price in force when it was made, where that is known.
+	// Price sets the call's cost by the price in force when it was made, if the price is known.
 	Price(call *session.Call)
-	// FromProvider reads a provider's usage object. Codes: Invalid.
-	FromProvider(provider string, raw session.JSON) (session.Call, error)
-	// Model gives what is known of a model; false: it is not, and the info is a default.
+	// Model returns what is known of a model; false: nothing, and the info is a default.
 	Model(id string) (session.ModelInfo, bool)
 }
 
@@ -26,22 +26,21 @@ type callBody struct {
 	Purpose          session.Purpose `json:"purpose,omitempty" enum:"chat,summary,title,branch_summary,tool,other"`
 	Status           string          `json:"status,omitempty" enum:"ok,failed"`
 	Error            text            `json:"error,omitempty"`
-	ContextID        string          `json:"context_id,omitempty" doc:"Of the context that the call was made with"`
-	InputTokens      int64           `json:"input_tokens,omitempty" doc:"Excluding cache"`
+	ContextID        string          `json:"context_id,omitempty" doc:"The context that the call was made with"`
+	InputTokens      int64           `json:"input_tokens,omitempty" doc:"Without cached tokens"`
 	CacheReadTokens  int64           `json:"cache_read_tokens,omitempty"`
 	CacheWriteTokens int64           `json:"cache_write_tokens,omitempty"`
 	OutputTokens     int64           `json:"output_tokens,omitempty" doc:"Including reasoning"`
 	ReasoningTokens  int64           `json:"reasoning_tokens,omitempty"`
 	LatencyMS        *int64          `json:"latency_ms,omitempty"`
-	CostUSD          *float64        `json:"cost_usd,omitempty" doc:"What the provider charged; without it the catalogue's price counts"`
+	CostUSD          *float64        `json:"cost_usd,omitempty" doc:"What the provider charged; default: by the catalogue's price"`
 	Usage            json.RawMessage `json:"usage,omitempty" doc:"The provider's own usage object, instead of the numbers"`
-	ExternalID       name            `json:"external_id,omitempty" doc:"What makes it one call, wherever it is seen again"`
+	ExternalID       name            `json:"external_id,omitempty" doc:"Identifies the call: a call with a known id is not counted twice"`
 	CreatedAt        *moment         `json:"created_at,omitempty"`
 	Metadata         object          `json:"metadata,omitempty"`
 }
 
-// toCall checks a reported call and prices it. at is the field that held it, for errors.
-// Codes: Invalid.
+// toCall checks a reported call and prices it. Codes: Invalid.
 func (s *Server) toCall(ctx context.Context, id session.ID, b *callBody) (*session.Call, error) {
 	if err := oneOf("purpose", string(b.Purpose), "", "chat", "summary", "title", "branch_summary", "tool", "other"); err != nil {
 		return nil, err
@@ -55,10 +54,10 @@ func (s *Server) toCall(ctx context.Context, id session.ID, b *callBody) (*sessi
 	}
 	if len(b.Usage) > 0 && string(b.Usage) != "null" {
 		if b.InputTokens+b.CacheReadTokens+b.CacheWriteTokens+b.OutputTokens+b.ReasoningTokens != 0 {
-			return nil, session.Errorf(session.Invalid, "usage stands beside numbers of tokens: give one of the two").At("usage", "stands beside numbers of tokens")
+			return nil, session.Errorf(session.Invalid, "usage and numbers of tokens exclude each other: send one of the two").At("usage", "excludes numbers of tokens")
 		}
 		var err error
-		if call, err = s.Catalogue.FromProvider(string(b.Provider), session.JSON(b.Usage)); err != nil {
+		if call, err = usage.FromProvider(string(b.Provider), session.JSON(b.Usage)); err != nil {
 			return nil, err
 		}
 	}
@@ -102,7 +101,7 @@ func checkNumbers(c *session.Call) error {
 	return nil
 }
 
-// linkContext finds the context that the call was made with. Codes: Invalid.
+// linkContext sets the context that the call was made with. Codes: Invalid.
 func (s *Server) linkContext(ctx context.Context, id session.ID, given string, call *session.Call) error {
 	if given == "" {
 		return nil
@@ -116,7 +115,7 @@ func (s *Server) linkContext(ctx context.Context, id session.ID, given string, c
 		call.ContextID = &n
 		return nil
 	case session.Invalid, session.NotFound:
-		return session.Errorf(session.Invalid, "context_id names no context of this session: it is what turns answered, like ctx_12").
+		return session.Errorf(session.Invalid, "context_id names no context of this session: a turn answers it as context.id, like ctx_12").
 			At("context_id", "no context of this session")
 	}
 	return err
@@ -144,27 +143,13 @@ type addCallInput struct {
 	body[callBody]
 }
 
-type callOutput struct {
-	Body session.Call
-}
-
-func (s *Server) addCall(ctx context.Context, in *addCallInput) (*callOutput, error) {
-	id, err := in.sessionID()
+func (s *Server) addCall(ctx context.Context, in *addCallInput) (*output[session.Call], error) {
+	call, err := s.toCall(ctx, in.ID, &in.value)
 	if err != nil {
 		return nil, err
 	}
-	call, err := s.toCall(ctx, id, &in.value)
-	if err != nil {
-		return nil, err
-	}
-	if call.Idem, err = in.idempotency(ctx, in.raw()); err != nil {
-		return nil, err
-	}
-	stored, err := s.Store.AddCall(ctx, *call)
-	if err != nil {
-		return nil, err
-	}
-	return &callOutput{Body: stored}, nil
+	call.Idem = in.idem
+	return reply(s.Store.AddCall(ctx, *call))
 }
 
 type listCallsInput struct {
@@ -174,14 +159,5 @@ type listCallsInput struct {
 }
 
 func (s *Server) listCalls(ctx context.Context, in *listCallsInput) (*listOutput[session.Call], error) {
-	id, err := in.sessionID()
-	if err != nil {
-		return nil, err
-	}
-	page := Paged{Limit: in.Limit, Cursor: in.Cursor}
-	data, next, err := s.Store.Calls(ctx, id, page.page(true))
-	if err != nil {
-		return nil, err
-	}
-	return &listOutput[session.Call]{Body: listOf(data, next)}, nil
+	return replyList(s.Store.Calls(ctx, in.ID, store.Page{Limit: in.Limit, Cursor: in.Cursor, Ascending: true}))
 }

@@ -71,7 +71,7 @@ func TestCallsThatAreRefused(t *testing.T) {
 		`{"status":"maybe"}`:                                "status",
 		`{"context_id":"ctx_99"}`:                           "context_id",
 		`{"context_id":"x"}`:                                "context_id",
-		`{"usage":{"prompt_tokens":1}}`:                     "usage",
+		`{"usage":{"tokens":1}}`:                            "usage",
 		`{"provider":"openai","usage":{},"input_tokens":1}`: "usage",
 		`{"model":5}`:                                       "model",
 		`{"modell":"m"}`:                                    "modell",

@@ -9,8 +9,8 @@ import (
 	"sessiond/internal/session"
 )
 
-// oneOf tells whether a field has one of the values that it may have; "" among them means
-// that it may be left out. Codes: Invalid.
+// oneOf checks that a field has one of the allowed values; "" among them allows its absence.
+// Codes: Invalid.
 func oneOf(field, value string, allowed ...string) error {
 	if slices.Contains(allowed, value) {
 		return nil
@@ -20,18 +20,18 @@ func oneOf(field, value string, allowed ...string) error {
 	return session.Errorf(session.Invalid, "%s %s", field, what).At(field, "%s", what)
 }
 
-// maxTokens keeps sums of what callers give far from overflow.
+// maxTokens keeps sums of callers' numbers far from overflow.
 const maxTokens = 1 << 40
 
-// positive tells whether a number of tokens is one, if it is given. Codes: Invalid.
+// positive checks a number of tokens that is at least 1, if it is present. Codes: Invalid.
 func positive(field string, value *int64) error {
 	if value == nil || *value > 0 && *value <= maxTokens {
 		return nil
 	}
-	return session.Errorf(session.Invalid, "%s must be a number of tokens, from 1 on", field).At(field, "must be between 1 and %d", int64(maxTokens))
+	return session.Errorf(session.Invalid, "%s must be a number of tokens, 1 or more", field).At(field, "must be between 1 and %d", int64(maxTokens))
 }
 
-// notNegative is positive that allows 0. Codes: Invalid.
+// notNegative checks a number that is at least 0. Codes: Invalid.
 func notNegative(field string, value int64) error {
 	if value >= 0 && value <= maxTokens {
 		return nil
@@ -39,7 +39,7 @@ func notNegative(field string, value int64) error {
 	return session.Errorf(session.Invalid, "%s must be 0 or more", field).At(field, "must be between 0 and %d", int64(maxTokens))
 }
 
-// under puts the fields of an error under the field that held them.
+// under prefixes the fields of an error with the field that contains them.
 func under(field string, err error) error {
 	var known *session.Error
 	if !errors.As(err, &known) {

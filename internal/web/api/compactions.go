@@ -12,19 +12,19 @@ import (
 )
 
 type compactBody struct {
-	Strategy         session.Strategy `json:"strategy,omitempty" enum:"summarize,truncate,clear" doc:"The settings' without it"`
+	Strategy         session.Strategy `json:"strategy,omitempty" enum:"summarize,truncate,clear" doc:"Default: by the settings"`
 	Trigger          session.Trigger  `json:"trigger,omitempty" enum:"manual,overflow" doc:"overflow: the provider refused the context as too large"`
 	ContextID        string           `json:"context_id,omitempty" doc:"Of an overflow: the context that was refused"`
 	ReportedTokens   *int64           `json:"reported_tokens,omitempty" doc:"Of an overflow: what the provider counted"`
 	ReportedWindow   *int64           `json:"reported_window,omitempty" doc:"Of an overflow: the model's true window"`
 	Instructions     text             `json:"instructions,omitempty" doc:"What the summary must keep"`
-	Summary          text             `json:"summary,omitempty" doc:"A ready one"`
-	KeepRecentTokens *int64           `json:"keep_recent_tokens,omitempty" doc:"To keep verbatim at least"`
-	DryRun           bool             `json:"dry_run,omitempty" doc:"Answer the plan and write nothing"`
+	Summary          text             `json:"summary,omitempty" doc:"A summary that the caller made"`
+	KeepRecentTokens *int64           `json:"keep_recent_tokens,omitempty" doc:"Tokens to keep verbatim at least"`
+	DryRun           bool             `json:"dry_run,omitempty" doc:"Answer with the plan and write nothing"`
 	Model            name             `json:"model,omitempty"`
 	Window           *int64           `json:"window,omitempty"`
 	MaxOutput        int64            `json:"max_output,omitempty"`
-	Settings         object           `json:"settings,omitempty" doc:"Numbers of the context manager for this compaction"`
+	Settings         object           `json:"settings,omitempty" doc:"Settings of the context manager for this compaction"`
 }
 
 // compactedView is a compaction with the plan that it was made by. Of a dry run the record
@@ -39,7 +39,7 @@ type compactInput struct {
 	InSession
 	Keyed
 	body[compactBody]
-	Prefer string `header:"Prefer" doc:"respond-async: answer 202 at once with the running record, and compact behind it"`
+	Prefer string `header:"Prefer" doc:"respond-async: answer 202 at once with the running record, and compact in the background"`
 }
 
 type compactOutput struct {
@@ -52,30 +52,24 @@ type compactOutput struct {
 const respondAsync = "respond-async"
 
 func (s *Server) compact(ctx context.Context, in *compactInput) (*compactOutput, error) {
-	id, err := in.sessionID()
-	if err != nil {
-		return nil, err
-	}
 	wanted, err := in.value.compaction()
 	if err != nil {
 		return nil, err
 	}
-	if err := s.linkContext(ctx, id, in.value.ContextID, &session.Call{}); err != nil {
+	if err := s.linkContext(ctx, in.ID, in.value.ContextID, &session.Call{}); err != nil {
 		return nil, err
 	}
-	if wanted.Idem, err = in.idempotency(ctx, in.raw()); err != nil {
-		return nil, err
-	}
-	list := "/v1/sessions/" + string(id) + "/compactions"
+	wanted.Idem = in.idem
+	list := "/v1/sessions/" + string(in.ID) + "/compactions"
 	if wanted.Idem != nil && !wanted.DryRun {
 		if earlier, err := s.Store.ReplayedCompaction(ctx, wanted.Idem); err != nil || earlier != nil {
 			return replayedCompaction(list, earlier), err
 		}
 	}
 	if s.Run != nil && !wanted.DryRun && strings.Contains(in.Prefer, respondAsync) {
-		return s.compactLater(ctx, id, wanted, list)
+		return s.compactLater(ctx, in.ID, wanted, list)
 	}
-	made, plan, err := s.Contexts.Compact(ctx, id, wanted)
+	made, plan, err := s.Contexts.Compact(ctx, in.ID, wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -106,10 +100,10 @@ func replayedCompaction(list string, c *session.Compaction) *compactOutput {
 	return out
 }
 
-// compactLater answers with the record and the plan, and compacts behind the answer, where there
+// compactLater answers with the record and the plan, and compacts after the answer, where there
 // is time to ask the configured model.
 func (s *Server) compactLater(ctx context.Context, id session.ID, wanted contextmgr.CompactInput, list string) (*compactOutput, error) {
-	idem := wanted.Idem // remembered once the work is taken: a refused request is to be sent again
+	idem := wanted.Idem // stored once the work is accepted: the caller retries a rejected request
 	wanted.Model, wanted.Idem = true, nil
 	begun, err := s.Contexts.Begin(ctx, id, wanted)
 	if err != nil {
@@ -118,12 +112,12 @@ func (s *Server) compactLater(ctx context.Context, id session.ID, wanted context
 	request := requestOf(ctx).id
 	taken := s.Run(func(ctx context.Context) {
 		if _, err := begun.Finish(ctx); err != nil && ctx.Err() == nil && session.CodeOf(err) != session.Conflict {
-			s.log.Error().Err(err).Str("request_id", request).Str("session", string(id)).Msg("a compaction behind its answer failed")
+			s.log.Error().Err(err).Str("request_id", request).Str("session", string(id)).Msg("a compaction in the background failed")
 		}
 	})
 	if !taken {
-		busy := session.Errorf(session.Busy, "too much work waits already: try again soon, or without Prefer: respond-async")
-		return nil, errors.Join(busy, begun.GiveUp(ctx, "it was not begun: too much work waited"))
+		busy := session.Errorf(session.Busy, "the background queue is full: retry soon, or without Prefer: respond-async")
+		return nil, errors.Join(busy, begun.GiveUp(ctx, "not started: the background queue was full"))
 	}
 	if idem != nil {
 		if err := s.Store.AnswerCompaction(ctx, idem, begun.Record); err != nil {
@@ -175,57 +169,38 @@ type listCompactionsInput struct {
 }
 
 func (s *Server) listCompactions(ctx context.Context, in *listCompactionsInput) (*listOutput[session.Compaction], error) {
-	id, err := in.sessionID()
-	if err != nil {
-		return nil, err
-	}
-	all, err := s.Store.Compactions(ctx, id)
+	all, err := s.Store.Compactions(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
 	if in.Order == "desc" {
 		slices.Reverse(all)
 	}
-	data, next, err := cut(all, &in.Paged, func(c session.Compaction) string { return c.ID })
-	if err != nil {
-		return nil, err
-	}
-	return &listOutput[session.Compaction]{Body: listOf(data, next)}, nil
+	return replyList(cut(all, &in.Paged, func(c session.Compaction) string { return c.ID }))
 }
 
-// InCompaction is the part of an input that names a compaction by the path.
+// InCompaction is the part of an input that names a compaction in the path.
 type InCompaction struct {
 	InSession
 	CID string `path:"cid" example:"cmp_12"`
+
+	rowID int64
 }
 
-// names gives the session and the compaction. Codes: NotFound.
-func (in *InCompaction) names() (session.ID, int64, error) {
-	id, err := in.sessionID()
+// parsePath parses the session and the compaction. Codes: NotFound.
+func (in *InCompaction) parsePath() error {
+	err := in.InSession.parsePath()
 	if err != nil {
-		return "", 0, err
+		return err
 	}
-	n, err := session.ParseName("cmp", in.CID)
-	if err != nil {
-		return "", 0, session.Errorf(session.NotFound, "there is no compaction of that name: it looks like cmp_12")
+	if in.rowID, err = session.ParseName("cmp", in.CID); err != nil {
+		return session.Errorf(session.NotFound, "no compaction has this id: an id looks like cmp_12")
 	}
-	return id, n, nil
+	return nil
 }
 
-type compactionOutput struct {
-	Body session.Compaction
-}
-
-func (s *Server) getCompaction(ctx context.Context, in *InCompaction) (*compactionOutput, error) {
-	id, n, err := in.names()
-	if err != nil {
-		return nil, err
-	}
-	found, err := s.Store.Compaction(ctx, id, n)
-	if err != nil {
-		return nil, err
-	}
-	return &compactionOutput{Body: found}, nil
+func (s *Server) getCompaction(ctx context.Context, in *InCompaction) (*output[session.Compaction], error) {
+	return reply(s.Store.Compaction(ctx, in.ID, in.rowID))
 }
 
 type changeCompactionInput struct {
@@ -236,64 +211,49 @@ type changeCompactionInput struct {
 type undoCompactionInput struct {
 	InCompaction
 	Keyed
-	Window int64 `query:"window" minimum:"1" doc:"The window in tokens that must hold the context afterwards, instead of the session's"`
+	Window int64 `query:"window" minimum:"1" doc:"The window in tokens that the context must fit afterwards; default: the session's"`
 }
 
 func (s *Server) undoCompaction(ctx context.Context, in *undoCompactionInput) (*sessionOutput, error) {
-	id, n, err := in.names()
-	if err != nil {
-		return nil, err
-	}
-	found, err := s.Store.Compaction(ctx, id, n)
+	found, err := s.Store.Compaction(ctx, in.ID, in.rowID)
 	if err != nil {
 		return nil, err
 	}
 	cancelled := found.Status == session.StatusFailed && found.Reason == session.ReasonCancelled
 	switch {
-	case in.IdempotencyKey != "" && (found.Undone || cancelled): // by the first try of this request
+	case in.idem != nil && (found.Undone || cancelled): // by the first attempt of this request
 	case found.Status == session.StatusRunning:
-		_, err = s.Contexts.Cancel(ctx, id, n)
+		_, err = s.Contexts.Cancel(ctx, in.ID, in.rowID)
 	default:
-		_, err = s.Contexts.Undo(ctx, id, n, in.Window)
+		_, err = s.Contexts.Undo(ctx, in.ID, in.rowID, in.Window)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return s.getSession(ctx, &in.InSession)
+	return s.getSession(ctx, in.ID)
 }
 
 func (s *Server) redoCompaction(ctx context.Context, in *changeCompactionInput) (*sessionOutput, error) {
-	id, n, err := in.names()
-	if err != nil {
-		return nil, err
-	}
-	if in.IdempotencyKey != "" {
-		now, err := s.Store.Session(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		if now.CompactionID != nil && *now.CompactionID == n { // by the first try of this request
-			return sessionAnswer(now), nil
+	if in.idem != nil {
+		now, err := s.Store.Session(ctx, in.ID)
+		if err != nil || now.CompactionID != nil && *now.CompactionID == in.rowID { // by the first attempt of this request
+			return replySession(now, err)
 		}
 	}
-	if _, err := s.Contexts.Redo(ctx, id, n); err != nil {
+	if _, err := s.Contexts.Redo(ctx, in.ID, in.rowID); err != nil {
 		return nil, err
 	}
-	return s.getSession(ctx, &in.InSession)
+	return s.getSession(ctx, in.ID)
 }
 
 type sourcesInput struct {
 	InCompaction
 	Paged
-	Dialect string `query:"dialect" doc:"A provider's form instead of ours"`
+	Dialect string `query:"dialect" doc:"Answer in this provider's form"`
 }
 
 func (s *Server) compactionSources(ctx context.Context, in *sourcesInput) (*listOutput[messageItem], error) {
-	id, n, err := in.names()
-	if err != nil {
-		return nil, err
-	}
-	msgs, err := s.Contexts.Sources(ctx, id, n)
+	msgs, err := s.Contexts.Sources(ctx, in.ID, in.rowID)
 	if err != nil {
 		return nil, err
 	}
@@ -305,8 +265,5 @@ func (s *Server) compactionSources(ctx context.Context, in *sourcesInput) (*list
 		return nil, err
 	}
 	data, err := items(in.Dialect, page)
-	if err != nil {
-		return nil, err
-	}
-	return &listOutput[messageItem]{Body: listOf(data, next)}, nil
+	return replyList(data, next, err)
 }

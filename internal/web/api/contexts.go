@@ -54,10 +54,10 @@ func Render(v contextmgr.View) (*ContextView, error) {
 		out.Losses = append(out.Losses, sent.Losses...)
 		if sent.ThinkingOff {
 			out.ThinkingLevel = "off"
-			out.Adjustments = append(out.Adjustments, "thinking must be off for this request: the calls at its end were made without it")
+			out.Adjustments = append(out.Adjustments, "thinking must be off for this request: its last tool calls were made without thinking")
 		}
 	}
-	// A reader that goes through a list wants a list.
+	// Programs iterate over these without a check for null.
 	out.Pending = emptyNotNil(out.Pending)
 	out.Provenance = emptyNotNil(out.Provenance)
 	out.Adjustments = emptyNotNil(out.Adjustments)
@@ -76,39 +76,27 @@ func emptyNotNil[T any](s []T) []T {
 
 type getContextInput struct {
 	InSession
-	Model     string `query:"model" doc:"The session's without it"`
+	Model     string `query:"model" doc:"Default: the session's"`
 	Dialect   string `query:"dialect" doc:"The last turn's without it, else openai.chat"`
-	Window    int64  `query:"window" minimum:"1" doc:"Tokens; the session's or the catalogue's without it"`
-	MaxOutput int64  `query:"max_output" minimum:"0" doc:"Tokens that the reply may take"`
-	Explain   bool   `query:"explain" doc:"Tell where each number comes from, and how tokens were counted"`
+	Window    int64  `query:"window" minimum:"1" doc:"Tokens; default: the session's or the catalogue's"`
+	MaxOutput int64  `query:"max_output" minimum:"0" doc:"Tokens to reserve for the reply"`
+	Explain   bool   `query:"explain" doc:"Explain where each number comes from and how tokens are counted"`
 }
 
-type contextOutput struct {
-	Body *ContextView
-}
-
-func (s *Server) getContext(ctx context.Context, in *getContextInput) (*contextOutput, error) {
-	id, err := in.sessionID()
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) getContext(ctx context.Context, in *getContextInput) (*output[*ContextView], error) {
 	if err := checkDialect(in.Dialect); err != nil {
 		return nil, err
 	}
-	view, err := s.Contexts.Assemble(ctx, id, contextmgr.Budget{
+	view, err := s.Contexts.Assemble(ctx, in.ID, contextmgr.Budget{
 		Model: in.Model, Dialect: in.Dialect, Window: in.Window, MaxOutput: in.MaxOutput, Explain: in.Explain,
 	})
 	if err != nil {
 		return nil, err
 	}
-	out, err := Render(view)
-	if err != nil {
-		return nil, err
-	}
-	return &contextOutput{Body: out}, nil
+	return reply(Render(view))
 }
 
-// checkDialect tells whether a context can be made in a dialect; "" is left to others. Codes: Invalid.
+// checkDialect reports whether requests can be encoded in a dialect; "" passes. Codes: Invalid.
 func checkDialect(name string) error {
 	if name == "" || dialect.Sendable(name) {
 		return nil
@@ -117,7 +105,7 @@ func checkDialect(name string) error {
 	if err == nil {
 		return nil
 	}
-	return session.Errorf(session.CodeOf(err), "%w", err).At("dialect", "no dialect that contexts are made in")
+	return session.Errorf(session.CodeOf(err), "%w", err).At("dialect", "contexts are not available in this dialect")
 }
 
 // initialArg is the caller's own blocks before the conversation: a text, or an array of

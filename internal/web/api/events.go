@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,40 +18,35 @@ import (
 )
 
 type eventsInput struct {
-	LastEventID string     `header:"Last-Event-ID" doc:"The id of the last event that was seen: the stream goes on after it"`
-	After       string     `query:"after" doc:"The same as a parameter; 0: from the oldest event that is kept. Without either the stream begins now"`
-	Session     session.ID `query:"session" doc:"Events of this session alone"`
+	LastEventID string     `header:"Last-Event-ID" doc:"The id of the last event seen: the stream continues after it"`
+	After       string     `query:"after" doc:"The same as a parameter; 0: from the oldest event kept. Default: the stream begins now"`
+	Session     session.ID `query:"session" doc:"Only events of this session"`
 }
 
-// writePatience is how long a listener may take what it is sent; gatherTime is how long a
-// stream waits for more after it was woken, so that a burst is one writing.
+// writePatience is how long one write to a client may take; gatherTime is how long a stream
+// waits for more events after it wakes, so that a burst is one write.
 const (
 	writePatience = 20 * time.Second
 	gatherTime    = 10 * time.Millisecond
 )
 
-// events streams the outbox. Codes: Invalid (an id that is none), NotFound (the session), Busy.
+// events streams the outbox. Codes: Invalid (not an id), NotFound (the session), Busy.
 func (s *Server) events(ctx context.Context, in *eventsInput) (*huma.StreamResponse, error) {
 	if in.Session != "" {
 		at := InSession{in.Session}
-		id, err := at.sessionID()
-		if err == nil {
-			_, err = s.Store.Session(ctx, id)
+		if err := at.parsePath(); err != nil {
+			return nil, err
 		}
-		if err != nil {
+		if _, err := s.Store.Session(ctx, at.ID); err != nil {
 			return nil, err
 		}
 	}
 	l := listener{server: s, only: in.Session}
-	wanted := in.LastEventID
-	if wanted == "" {
-		wanted = in.After
-	}
-	if err := l.begin(ctx, wanted); err != nil {
+	if err := l.begin(ctx, cmp.Or(in.LastEventID, in.After)); err != nil {
 		return nil, err
 	}
 	if !s.Events.enter() {
-		return nil, session.Errorf(session.Busy, "%d listeners are there already: close one, or try again", maxListeners)
+		return nil, session.Errorf(session.Busy, "%d clients listen already, which is the limit: close one, or retry", maxListeners)
 	}
 	return &huma.StreamResponse{Body: func(hctx huma.Context) {
 		defer s.Events.leave()
@@ -59,24 +55,24 @@ func (s *Server) events(ctx context.Context, in *eventsInput) (*huma.StreamRespo
 	}}, nil
 }
 
-// listener is one stream of events and where it stands.
+// listener is one stream of events and its position.
 type listener struct {
 	server *Server
 	only   session.ID // "": all
 	epoch  string
-	at     int64 // the last event that it was sent, or that was none of its
-	gap    *gap  // what the first event has to say
-	live   bool  // it was up to date once
+	at     int64 // the last event sent or skipped
+	gap    *gap  // the first event, if events are missing
+	live   bool  // it has been up to date
 }
 
-// gap tells a listener that it missed something, and from where the stream goes on.
+// gap says that events are missing, and where the stream continues.
 type gap struct {
 	Requested string `json:"requested"`
 	Resume    string `json:"resume"`
 	Detail    string `json:"detail"`
 }
 
-// begin finds where a stream goes on. Codes: Invalid.
+// begin finds the position where a stream begins. Codes: Invalid.
 func (l *listener) begin(ctx context.Context, wanted string) error {
 	epoch, removed, last, err := l.server.Store.EventRange(ctx)
 	if err != nil {
@@ -96,17 +92,17 @@ func (l *listener) begin(ctx context.Context, wanted string) error {
 		n, err = strconv.ParseInt(wanted[cut+1:], 10, 64)
 	}
 	if cut <= 0 || err != nil || n < 0 {
-		return session.Errorf(session.Invalid, "%.60q is no id of an event: it looks like %s, or 0 for the oldest that is kept", wanted, l.name(last)).
-			At("Last-Event-ID", "no id of an event")
+		return session.Errorf(session.Invalid, "%.60q is not the id of an event: an id looks like %s, and 0 means the oldest event kept", wanted, l.name(last)).
+			At("Last-Event-ID", "not the id of an event")
 	}
 	detail := ""
 	switch l.at = n; {
 	case wanted[:cut] != epoch:
-		l.at, detail = removed, "this id is of another database; the stream begins with the oldest event that is kept"
+		l.at, detail = removed, "this id belongs to another database; the stream begins with the oldest event kept"
 	case n < removed:
-		l.at, detail = removed, "the events after this one were removed for their age; the stream goes on with the oldest that is kept"
+		l.at, detail = removed, "the next events were deleted by age; the stream continues with the oldest event kept"
 	case n > last:
-		l.at, detail = last, "this database is older than the event, perhaps a backup was restored; the stream goes on from now: read anew what you follow"
+		l.at, detail = last, "this database is older than the event, perhaps restored from a backup; the stream continues from now: reload what you follow"
 	}
 	if detail != "" {
 		l.gap = &gap{Requested: wanted, Resume: l.name(l.at), Detail: detail}
@@ -116,7 +112,7 @@ func (l *listener) begin(ctx context.Context, wanted string) error {
 
 func (l *listener) name(id int64) string { return l.epoch + "-" + strconv.FormatInt(id, 10) }
 
-// stream writes until the listener leaves, is too slow, or the daemon stops.
+// stream writes until the client leaves or is too slow, or the daemon stops.
 func (l *listener) stream(ctx context.Context, w http.ResponseWriter) {
 	feed := l.server.Events
 	conn := http.NewResponseController(w)
@@ -128,13 +124,13 @@ func (l *listener) stream(ctx context.Context, w http.ResponseWriter) {
 	if l.gap != nil {
 		out.event("gap", l.name(l.at), l.gap)
 	}
-	pulse := time.NewTicker(feed.pulse())
+	pulse := time.NewTicker(cmp.Or(feed.Pulse, defaultPulse))
 	defer pulse.Stop()
 	for out.flush() {
 		next := feed.next()
 		events, err := feed.after(ctx, l.at)
 		if err != nil {
-			l.server.log.Error().Err(err).Msg("a stream of events broke off")
+			l.server.log.Error().Err(err).Msg("a stream of events failed")
 			return
 		}
 		if len(events) > 0 {
@@ -160,14 +156,14 @@ func (l *listener) stream(ctx context.Context, w http.ResponseWriter) {
 	}
 }
 
-// send writes events; false: the listener has fallen too far behind and was told so.
+// send writes events; false: the listener is too far behind, and the last event says so.
 func (l *listener) send(out *stream, events []session.Event) bool {
 	if l.live {
 		_, _, last, err := l.server.Store.EventRange(context.Background())
-		if behind := last - l.at; err == nil && behind > l.server.Events.maxLag() {
+		if behind := last - l.at; err == nil && behind > cmp.Or(l.server.Events.MaxLag, defaultMaxLag) {
 			out.event("dropped", l.name(l.at), map[string]any{
 				"behind": behind, "resume": l.name(l.at),
-				"detail": "this stream is read too slowly: connect again with the id in resume to catch up",
+				"detail": "the client reads this stream too slowly: reconnect with the id in resume to catch up",
 			})
 			return false
 		}
@@ -183,7 +179,7 @@ func (l *listener) send(out *stream, events []session.Event) bool {
 	return true
 }
 
-// gather waits a moment for what comes along with the first; false: the stream ends.
+// gather waits a moment for more events, to write them at once; false: the stream ends.
 func (l *listener) gather(ctx context.Context) bool {
 	timer := time.NewTimer(gatherTime)
 	defer timer.Stop()
@@ -194,20 +190,6 @@ func (l *listener) gather(ctx context.Context) bool {
 	case <-l.server.Stopping:
 	}
 	return false
-}
-
-func (f *Feed) pulse() time.Duration {
-	if f.Pulse > 0 {
-		return f.Pulse
-	}
-	return defaultPulse
-}
-
-func (f *Feed) maxLag() int64 {
-	if f.MaxLag > 0 {
-		return f.MaxLag
-	}
-	return defaultMaxLag
 }
 
 // stream writes Server-Sent Events and remembers the first failure.
@@ -232,7 +214,7 @@ func (s *stream) event(kind, id string, data any) {
 	fmt.Fprintf(s, "id: %s\nevent: %s\ndata: %s\n\n", id, kind, body)
 }
 
-// flush sends what was written; false: the listener is gone, or takes nothing.
+// flush sends the buffer; false: the client has gone or does not read.
 func (s *stream) flush() bool {
 	if s.err != nil || len(s.buf) == 0 {
 		return s.err == nil

@@ -200,7 +200,7 @@ func TestAGapIsTold(t *testing.T) {
 	}
 	k.say(id, "user", "z")
 	for name, c := range map[string]struct{ after, says string }{
-		"removed for its age":   {first, "removed for their age"},
+		"removed for its age":   {first, "deleted by age"},
 		"of another database":   {"0123456789abcdef-7", "another database"},
 		"of a later time's end": {strings.TrimRight(last, "0123456789") + "999999", "older than the event"},
 	} {
@@ -293,10 +293,10 @@ func TestEventsRefuse(t *testing.T) {
 		status       int
 		says         string
 	}{
-		{"/v1/events?after=yesterday", "", 422, "no id of an event"},
-		{"/v1/events", "abc", 422, "no id of an event"},
+		{"/v1/events?after=yesterday", "", 422, "not the id of an event"},
+		{"/v1/events", "abc", 422, "not the id of an event"},
 		{"/v1/events?session=20200101_001", "", 404, "there is no session"},
-		{"/v1/events?session=x", "", 404, "no session of that name"},
+		{"/v1/events?session=x", "", 404, "no session has this id"},
 		{"/v1/events?since=1", "", 422, "unknown"},
 	} {
 		h := header{}

@@ -16,19 +16,15 @@ import (
 
 type exportInput struct {
 	InSession
-	Format string `query:"format" doc:"jsonl (the default) has everything, with the sessions that a fork begins in; md and html are for reading; openai is a line of messages; pi and goose are files of those programs"`
+	Format string `query:"format" doc:"jsonl (the default) holds everything, with the sessions that a fork shares messages with; md and html are for reading; openai is one line of messages; pi and goose are files of those programs"`
 	Redact bool   `query:"redact" doc:"Mask what looks like a secret"`
 }
 
-// exportPatience is how long a client may take for one piece of an export.
+// exportPatience is how long one write of an export may take.
 const exportPatience = 2 * time.Minute
 
-// exportSession streams a session. What fails after the first byte cuts the connection.
+// exportSession streams a session. A failure after the first byte closes the connection.
 func (s *Server) exportSession(ctx context.Context, in *exportInput) (*huma.StreamResponse, error) {
-	id, err := in.sessionID()
-	if err != nil {
-		return nil, err
-	}
 	format := export.JSONL
 	if in.Format != "" {
 		format = export.Format(in.Format)
@@ -36,7 +32,7 @@ func (s *Server) exportSession(ctx context.Context, in *exportInput) (*huma.Stre
 	if err := format.Check(); err != nil {
 		return nil, err
 	}
-	if _, err := s.Store.Session(ctx, id); err != nil {
+	if _, err := s.Store.Session(ctx, in.ID); err != nil {
 		return nil, err
 	}
 	var opt export.Options
@@ -46,29 +42,29 @@ func (s *Server) exportSession(ctx context.Context, in *exportInput) (*huma.Stre
 	return &huma.StreamResponse{Body: func(hctx huma.Context) {
 		_, w := humago.Unwrap(hctx)
 		w.Header().Set("Content-Type", format.MediaType())
-		w.Header().Set("Content-Disposition", "attachment; filename="+strconv.Quote(string(id)+format.Extension()))
+		w.Header().Set("Content-Disposition", "attachment; filename="+strconv.Quote(string(in.ID)+format.Extension()))
 		out := patient{w, http.NewResponseController(w)}
-		if _, err := export.Write(ctx, out, s.Store, format, []session.ID{id}, opt); err != nil {
+		if _, err := export.Write(ctx, out, s.Store, format, []session.ID{in.ID}, opt); err != nil {
 			if ctx.Err() == nil {
-				s.log.Error().Err(err).Str("session", string(id)).Msg("an export broke off")
+				s.log.Error().Err(err).Str("session", string(in.ID)).Msg("an export failed")
 			}
 			panic(http.ErrAbortHandler)
 		}
 	}}, nil
 }
 
-// patient gives a client time for each piece, however long the whole takes.
+// patient limits the time of each write, not of the whole answer.
 type patient struct {
 	http.ResponseWriter
 	control *http.ResponseController
 }
 
 func (p patient) Write(b []byte) (int, error) {
-	_ = p.control.SetWriteDeadline(time.Now().Add(exportPatience)) // what has no deadlines needs none
+	_ = p.control.SetWriteDeadline(time.Now().Add(exportPatience)) // fails only without deadlines
 	return p.ResponseWriter.Write(b)
 }
 
-// streams says which media types a route answers with.
+// streams declares the media types of an export.
 func streams(op *huma.Operation) {
 	content := map[string]*huma.MediaType{}
 	for _, name := range export.Names() {

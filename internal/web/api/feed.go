@@ -8,28 +8,23 @@ import (
 	"time"
 
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 )
 
-// Feed hands the outbox to those who listen. They read at their own pace, each from where it
-// stands; the newest events are kept in memory, so that many listeners cost one reading.
-// Nothing is queued for anybody: who is slow reads from the database.
+// Feed serves the outbox to its listeners. Each reads at its own pace from its own position. The
+// newest events are cached, so that many listeners cost one read; a slow listener reads from the
+// database. There is no queue per listener.
 type Feed struct {
 	Pulse  time.Duration // between two heartbeats; 0: 15 s
-	MaxLag int64         // events that a listener who was up to date may fall behind before it is sent away; 0: 10,000
+	MaxLag int64         // events that a listener may fall behind after it was up to date; then its stream is closed; 0: 10,000
 
-	store Outbox
+	store *store.Store
 
 	mu         sync.Mutex
 	wake       chan struct{}   // closed at the next nudge
 	recent     []session.Event // the events in (from, upto]
 	from, upto int64
 	listeners  int
-}
-
-// Outbox is where events come from: the store.
-type Outbox interface {
-	EventsAfter(ctx context.Context, after int64, limit int) ([]session.Event, error)
-	EventRange(ctx context.Context) (epoch string, removed, last int64, err error)
 }
 
 const (
@@ -41,11 +36,11 @@ const (
 )
 
 // NewFeed makes a feed of a store's outbox.
-func NewFeed(store Outbox) *Feed {
-	return &Feed{store: store, wake: make(chan struct{})}
+func NewFeed(s *store.Store) *Feed {
+	return &Feed{store: s, wake: make(chan struct{})}
 }
 
-// Nudge tells that something may have been written. It does not block.
+// Nudge wakes the listeners after a possible write. It does not block.
 func (f *Feed) Nudge() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -63,7 +58,7 @@ func (f *Feed) next() <-chan struct{} {
 	return f.wake
 }
 
-// enter counts a listener in; false: there are too many.
+// enter counts a new listener; false: there are too many.
 func (f *Feed) enter() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -86,7 +81,7 @@ func (f *Feed) leave() {
 	f.listeners--
 }
 
-// after gives the next events after one, at most a page; none: that was the last.
+// after returns the events after one, at most a page; none: it was the last.
 func (f *Feed) after(ctx context.Context, id int64) ([]session.Event, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,14 +1,15 @@
 package api
 
 import (
+	"cmp"
 	"context"
 
 	"sessiond/internal/session"
 )
 
 type flushBody struct {
-	Generation *name  `json:"generation,omitempty" doc:"That of the directive; without it the one that was asked for last"`
-	Outcome    string `json:"outcome,omitempty" enum:"ok,failed" doc:"ok (the default), or failed: it is asked for again"`
+	Generation *name  `json:"generation,omitempty" doc:"The generation of the directive; default: the latest request"`
+	Outcome    string `json:"outcome,omitempty" enum:"ok,failed" doc:"ok (the default), or failed: a later turn requests it again"`
 }
 
 type flushInput struct {
@@ -17,17 +18,8 @@ type flushInput struct {
 	body[flushBody]
 }
 
-type flushOutput struct {
-	Body session.Flush
-}
-
-// recordFlush keeps that an agent wrote down what it wants to remember. To say it twice
-// changes nothing. Codes: NotFound, Invalid.
-func (s *Server) recordFlush(ctx context.Context, in *flushInput) (*flushOutput, error) {
-	id, err := in.sessionID()
-	if err != nil {
-		return nil, err
-	}
+// recordFlush records that an agent saved its memories. It is idempotent. Codes: NotFound, Invalid.
+func (s *Server) recordFlush(ctx context.Context, in *flushInput) (*output[session.Flush], error) {
 	b := &in.value
 	if err := oneOf("outcome", b.Outcome, "", session.FlushOK, session.FlushFailed); err != nil {
 		return nil, err
@@ -36,15 +28,12 @@ func (s *Server) recordFlush(ctx context.Context, in *flushInput) (*flushOutput,
 	if b.Generation != nil {
 		var n int64 // "": before the first overlay
 		if *b.Generation != "" {
+			var err error
 			if n, err = session.ParseName("cmp", string(*b.Generation)); err != nil {
-				return nil, session.Errorf(session.Invalid, "generation %w", err).At("generation", "no overlay's id")
+				return nil, session.Errorf(session.Invalid, "generation %w", err).At("generation", "not the id of an overlay")
 			}
 		}
 		generation = &n
 	}
-	done, err := s.Store.RecordFlush(ctx, id, generation, orElse(b.Outcome, session.FlushOK))
-	if err != nil {
-		return nil, err
-	}
-	return &flushOutput{Body: done}, nil
+	return reply(s.Store.RecordFlush(ctx, in.ID, generation, cmp.Or(b.Outcome, session.FlushOK)))
 }

@@ -10,62 +10,98 @@ import (
 	"sessiond/internal/store"
 )
 
-// InSession is the part of an input that names a session by the path. It and its like are
-// exported because the framework sees no others.
+// InSession is the part of an input that names a session in the path. It and the other parts
+// are exported because the framework skips unexported fields.
 type InSession struct {
 	ID session.ID `path:"id" example:"20260211_001"`
 }
 
-// sessionID checks the form of the id. Codes: NotFound, since nothing has a name of another form.
-func (in *InSession) sessionID() (session.ID, error) {
-	id, err := session.ParseID(string(in.ID))
-	if err != nil {
-		return "", session.Errorf(session.NotFound, "there is no session of that name: an id looks like 20260211_001")
+// parsePath parses the id. Codes: NotFound, because no session has an id of another form.
+func (in *InSession) parsePath() (err error) {
+	if in.ID, err = session.ParseID(string(in.ID)); err != nil {
+		return session.Errorf(session.NotFound, "no session has this id: an id looks like 20260211_001")
 	}
-	return id, nil
+	return nil
 }
 
 // Keyed is the part of a write's input that makes a retry safe.
 type Keyed struct {
-	IdempotencyKey string `header:"Idempotency-Key" doc:"A retry with the same key and body answers the same and writes nothing"`
+	IdempotencyKey string `header:"Idempotency-Key" doc:"A retry with the same key and body gets the same answer and writes nothing"`
+
+	idem *store.Idempotency // nil without a key
 }
 
 const maxKey = 255
 
-// idempotency gives the request's key as the store takes it; nil without one. Codes: Invalid.
-func (in *Keyed) idempotency(ctx context.Context, body []byte) (*store.Idempotency, error) {
+// parseKey builds the store's form of the key. Codes: Invalid.
+func (in *Keyed) parseKey(ctx context.Context, body []byte) error {
 	if in.IdempotencyKey == "" {
-		return nil, nil
+		return nil
 	}
 	if len(in.IdempotencyKey) > maxKey {
-		return nil, session.Errorf(session.Invalid, "the Idempotency-Key has %d bytes; at most %d are allowed", len(in.IdempotencyKey), maxKey).
+		return session.Errorf(session.Invalid, "the Idempotency-Key has %d bytes; the limit is %d", len(in.IdempotencyKey), maxKey).
 			At("Idempotency-Key", "too long")
 	}
-	return &store.Idempotency{Key: in.IdempotencyKey, Route: requestOf(ctx).route, Body: body}, nil
+	in.idem = &store.Idempotency{Key: in.IdempotencyKey, Route: requestOf(ctx).route, Body: body}
+	return nil
 }
 
-// Conditional is the part of a write's input that is bound to a revision.
+// Conditional is the part of a write's input that requires a revision.
 type Conditional struct {
 	IfMatch string `header:"If-Match" doc:"The ETag that was read; another revision answers 412"`
+
+	ifRevision *int64 // nil: any
 }
 
-// revision gives the one that must still be there; nil: any. Codes: Invalid.
-func (in *Conditional) revision() (*int64, error) {
+// parseRevision parses the ETag. Codes: Invalid.
+func (in *Conditional) parseRevision() error {
 	tag := strings.TrimSpace(in.IfMatch)
 	if tag == "" || tag == "*" {
-		return nil, nil
+		return nil
 	}
 	n, err := strconv.ParseInt(strings.Trim(tag, `"`), 10, 64)
 	if err != nil || n < 1 {
-		return nil, session.Errorf(session.Invalid, "the If-Match header is no ETag of a session: it looks like \"7\"").At("If-Match", "no ETag of a session")
+		return session.Errorf(session.Invalid, "the If-Match header is not an ETag of this API: one looks like \"7\"").At("If-Match", "not an ETag")
 	}
-	return &n, nil
+	in.ifRevision = &n
+	return nil
+}
+
+// parse checks the parts of an input that routes share: the body, the path, the revision, the
+// idempotency key. Codes: Malformed, NotFound, Invalid.
+func parse(ctx context.Context, in any) error {
+	var raw []byte
+	if b, ok := in.(withBody); ok {
+		if err := requestOf(ctx).bodyError(); err != nil {
+			return err
+		}
+		if err := b.read(); err != nil {
+			return err
+		}
+		raw = b.raw()
+	}
+	if p, ok := in.(interface{ parsePath() error }); ok {
+		if err := p.parsePath(); err != nil {
+			return err
+		}
+	}
+	if c, ok := in.(interface{ parseRevision() error }); ok {
+		if err := c.parseRevision(); err != nil {
+			return err
+		}
+	}
+	if k, ok := in.(interface {
+		parseKey(context.Context, []byte) error
+	}); ok {
+		return k.parseKey(ctx, raw)
+	}
+	return nil
 }
 
 // Paged is the part of a list's input.
 type Paged struct {
-	Limit  int    `query:"limit" minimum:"1" maximum:"1000" doc:"Items of one answer; 50 without it"`
-	Cursor string `query:"cursor" doc:"next_cursor of the answer before"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" doc:"Items per answer; default 50"`
+	Cursor string `query:"cursor" doc:"next_cursor of the previous answer"`
 	Order  string `query:"order" enum:"asc,desc"`
 }
 
@@ -78,7 +114,7 @@ func (in *Paged) page(ascending bool) store.Page {
 
 const defaultLimit = 50
 
-// list is one piece of a list.
+// list is one page of a list.
 type list[T any] struct {
 	Data       []T     `json:"data"`
 	NextCursor *string `json:"next_cursor" doc:"null at the end"`
@@ -95,18 +131,32 @@ func listOf[T any](data []T, next string) list[T] {
 	return out
 }
 
+// output is an answer that has a body and no headers of its own.
+type output[T any] struct{ Body T }
+
 // listOutput is the answer of a list's route.
-type listOutput[T any] struct {
-	Body list[T]
+type listOutput[T any] = output[list[T]]
+
+// reply returns v as the answer, unless there is an error.
+func reply[T any](v T, err error) (*output[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	return &output[T]{v}, nil
 }
 
-// cut gives the piece of a whole list that a request asks for. The cursor is the name of the
+// replyList returns one page of a list as the answer, unless there is an error.
+func replyList[T any](data []T, next string, err error) (*listOutput[T], error) {
+	return reply(listOf(data, next), err)
+}
+
+// cut returns the page of a whole list that a request asks for. The cursor is the name of the
 // last item before it. Codes: Invalid.
 func cut[T any](all []T, in *Paged, nameOf func(T) string) (data []T, next string, err error) {
 	if in.Cursor != "" {
 		at := slices.IndexFunc(all, func(v T) bool { return nameOf(v) == in.Cursor })
 		if at < 0 {
-			return nil, "", session.Errorf(session.Invalid, "cursor is none of this list's: begin without one").At("cursor", "not a next_cursor of this list")
+			return nil, "", errCursor()
 		}
 		all = all[at+1:]
 	}
@@ -118,4 +168,9 @@ func cut[T any](all []T, in *Paged, nameOf func(T) string) (data []T, next strin
 		return all[:most], nameOf(all[most-1]), nil
 	}
 	return all, "", nil
+}
+
+func errCursor() error {
+	return session.Errorf(session.Invalid, "cursor is not a next_cursor of this list: leave it out to begin at the start").
+		At("cursor", "not a next_cursor of this list")
 }

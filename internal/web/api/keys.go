@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -13,7 +14,7 @@ import (
 // KeyView is a routing key as lists show it.
 type KeyView struct {
 	Key         string           `json:"key"`
-	Label       string           `json:"label,omitempty" doc:"Given by a person; unique"`
+	Label       string           `json:"label,omitempty" doc:"A person's name for the key; unique"`
 	Kind        string           `json:"kind" enum:"direct,group,global,unknown"`
 	DisplayName *string          `json:"display_name"`
 	Title       string           `json:"title"`
@@ -25,10 +26,10 @@ type KeyView struct {
 	ActiveAt    session.Time     `json:"active_at"`
 	InboundAt   *session.Time    `json:"inbound_at"`
 	Stale       bool             `json:"stale" doc:"The next message begins a new session"`
-	Context     routing.Fullness `json:"context" doc:"As the model last reported it; null is unknown"`
+	Context     routing.Fullness `json:"context" doc:"As the model last reported it; null: unknown"`
 }
 
-// Keys gives rows of keys as lists show them, judged at now. It writes nothing.
+// Keys returns the rows of a list of keys; now decides whether they are stale. It writes nothing.
 func Keys(ctx context.Context, s *store.Store, rules *routing.Config, windowOf func(model string) int64, now time.Time, keys []store.Key) ([]KeyView, error) {
 	rows := make([]KeyView, len(keys))
 	for i := range keys {
@@ -46,11 +47,11 @@ func Keys(ctx context.Context, s *store.Store, rules *routing.Config, windowOf f
 func keyRow(k *store.Key, rules *routing.Config, now time.Time) KeyView {
 	sess := &k.Session
 	names := namesOf(sess.Metadata)
-	names.Label = orElse(k.Label, names.Label)
+	names.Label = cmp.Or(k.Label, names.Label)
 	display := routing.DisplayName(sess.Key, &names)
 	given := display
 	if sess.TitleSource != "first_message" {
-		given = orElse(display, sess.Title)
+		given = cmp.Or(display, sess.Title)
 	}
 	class := routing.Classify(sess.Key)
 	inbound := sess.CreatedAt
@@ -61,7 +62,7 @@ func keyRow(k *store.Key, rules *routing.Config, now time.Time) KeyView {
 	if zone == nil {
 		zone = time.UTC
 	}
-	fresh := rules.Reset.Policy(class.Type, orElse(class.Channel, names.Channel)).Fresh(now, inbound.Time, sess.ActiveAt.Time, zone)
+	fresh := rules.Reset.Policy(class.Type, cmp.Or(class.Channel, names.Channel)).Fresh(now, inbound.Time, sess.ActiveAt.Time, zone)
 	title := string(sess.ID) // which says the day already
 	if given != "" || names.Subject != "" || sess.Title != "" {
 		title = routing.Title(given, names.Subject, sess.Title, title, sess.UpdatedAt.Time)
@@ -73,7 +74,7 @@ func keyRow(k *store.Key, rules *routing.Config, now time.Time) KeyView {
 	}
 }
 
-// namesOf reads what connectors told; what has another form than theirs is left out.
+// namesOf parses the names in metadata from connectors, and skips values of another form.
 func namesOf(metadata session.JSON) routing.Names {
 	var members map[string]json.RawMessage
 	var n routing.Names
@@ -91,7 +92,7 @@ func namesOf(metadata session.JSON) routing.Names {
 	return n
 }
 
-// countersOf folds what the ledger and the compactions of a generation say, in their order.
+// countersOf sums up the calls and compactions of a generation, in their order.
 func countersOf(steps []store.CounterStep) *routing.Counters {
 	var c routing.Counters
 	c.Fresh = true
@@ -131,10 +132,7 @@ func (s *Server) listKeys(ctx context.Context, in *listKeysInput) (*listOutput[K
 		return nil, err
 	}
 	rows, err := Keys(ctx, s.Store, &s.Routing, s.windowOf, s.Now(), data)
-	if err != nil {
-		return nil, err
-	}
-	return &listOutput[KeyView]{Body: listOf(rows, next)}, nil
+	return replyList(rows, next, err)
 }
 
 func (s *Server) windowOf(model string) int64 {
@@ -149,9 +147,6 @@ func (s *Server) windowOf(model string) int64 {
 type InKey struct {
 	Key string `path:"key" example:"agent:main:main"`
 }
-
-// stored gives the key in its stored form. Codes: Invalid.
-func (in *InKey) stored(rules *routing.Config) (string, error) { return rules.Canonical(in.Key) }
 
 type keyGenerations struct {
 	Key        string            `json:"key"`
@@ -175,12 +170,8 @@ type getKeyInput struct {
 	Paged
 }
 
-type keyOutput struct {
-	Body keyGenerations
-}
-
-func (s *Server) getKey(ctx context.Context, in *getKeyInput) (*keyOutput, error) {
-	key, err := in.stored(&s.Routing)
+func (s *Server) getKey(ctx context.Context, in *getKeyInput) (*output[keyGenerations], error) {
+	key, err := s.Routing.Canonical(in.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -191,14 +182,14 @@ func (s *Server) getKey(ctx context.Context, in *getKeyInput) (*keyOutput, error
 	class := routing.Classify(key)
 	policy := s.Routing.Reset.Policy(class.Type, class.Channel)
 	page := listOf(data, next)
-	return &keyOutput{Body: keyGenerations{
+	return reply(keyGenerations{
 		Key: key, Label: label, Type: class.Type, Source: class.Source, ParentKey: notEmpty(class.Parent),
 		Policy: policyView{policy.Mode, policy.AtHour, policy.IdleMinutes}, Data: page.Data, NextCursor: page.NextCursor,
-	}}, nil
+	}, nil)
 }
 
 type keyPatchBody struct {
-	Label change[name] `json:"label,omitempty" doc:"1 to 64 characters, of one key only; null takes it away"`
+	Label change[name] `json:"label,omitempty" doc:"1 to 64 characters, unique among keys; null removes it"`
 }
 
 type patchKeyInput struct {
@@ -206,8 +197,8 @@ type patchKeyInput struct {
 	body[keyPatchBody]
 }
 
-func (s *Server) patchKey(ctx context.Context, in *patchKeyInput) (*keyOutput, error) {
-	key, err := in.stored(&s.Routing)
+func (s *Server) patchKey(ctx context.Context, in *patchKeyInput) (*output[keyGenerations], error) {
+	key, err := s.Routing.Canonical(in.Key)
 	if err != nil {
 		return nil, err
 	}

@@ -16,32 +16,14 @@ type markInput struct {
 }
 
 func (s *Server) pin(ctx context.Context, in *markInput) (*sessionOutput, error) {
-	return s.setPin(ctx, in, true)
+	if err := s.Contexts.CheckPin(ctx, in.ID, in.ref); err != nil {
+		return nil, err
+	}
+	return replySession(s.Store.SetMark(ctx, in.ID, in.ref, store.MarkPin, "", true))
 }
 
 func (s *Server) unpin(ctx context.Context, in *markInput) (*sessionOutput, error) {
-	return s.setPin(ctx, in, false)
-}
-
-func (s *Server) setPin(ctx context.Context, in *markInput, on bool) (*sessionOutput, error) {
-	id, ref, err := in.ref()
-	if err != nil {
-		return nil, err
-	}
-	if on {
-		if err := s.Contexts.CheckPin(ctx, id, ref); err != nil {
-			return nil, err
-		}
-	}
-	return s.mark(ctx, id, ref, store.MarkPin, "", on)
-}
-
-func (s *Server) mark(ctx context.Context, id session.ID, ref session.MessageRef, kind, text string, on bool) (*sessionOutput, error) {
-	after, err := s.Store.SetMark(ctx, id, ref, kind, text, on)
-	if err != nil {
-		return nil, err
-	}
-	return sessionAnswer(after), nil
+	return replySession(s.Store.SetMark(ctx, in.ID, in.ref, store.MarkPin, "", false))
 }
 
 type labelBody struct {
@@ -55,36 +37,28 @@ type labelInput struct {
 }
 
 func (s *Server) label(ctx context.Context, in *labelInput) (*sessionOutput, error) {
-	id, ref, err := in.ref()
-	if err != nil {
-		return nil, err
-	}
 	text, err := CheckLabel(string(in.value.Text))
 	if err != nil {
 		return nil, err
 	}
-	return s.mark(ctx, id, ref, store.MarkLabel, text, true)
+	return replySession(s.Store.SetMark(ctx, in.ID, in.ref, store.MarkLabel, text, true))
 }
 
 func (s *Server) unlabel(ctx context.Context, in *markInput) (*sessionOutput, error) {
-	id, ref, err := in.ref()
-	if err != nil {
-		return nil, err
-	}
-	return s.mark(ctx, id, ref, store.MarkLabel, "", false)
+	return replySession(s.Store.SetMark(ctx, in.ID, in.ref, store.MarkLabel, "", false))
 }
 
 // maxLabel is how long a label can be, in characters.
 const maxLabel = 64
 
-// CheckLabel gives a label without the spaces around it. Codes: Invalid.
+// CheckLabel trims a label and checks it. Codes: Invalid.
 func CheckLabel(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	switch n := utf8.RuneCountInString(text); {
 	case n == 0:
 		return "", session.Errorf(session.Invalid, "a label needs a text").At("text", "must not be empty")
 	case n > maxLabel:
-		return "", session.Errorf(session.Invalid, "the label has %d characters; at most %d are allowed", n, maxLabel).At("text", "at most %d characters", maxLabel)
+		return "", session.Errorf(session.Invalid, "the label has %d characters; the limit is %d", n, maxLabel).At("text", "at most %d characters", maxLabel)
 	case strings.ContainsFunc(text, unicode.IsControl):
 		return "", session.Errorf(session.Invalid, "the label holds a control character").At("text", "no control characters")
 	}

@@ -11,8 +11,8 @@ import (
 	"sessiond/internal/session"
 )
 
-// object is a JSON object that is kept as it came. Its names must be text: a name with a NUL
-// or half of a surrogate pair could not be found again.
+// object is a JSON object, byte for byte. Its names must be valid text: a name with a NUL or half
+// of a surrogate pair could not be queried.
 type object session.JSON
 
 // UnmarshalJSON implements json.Unmarshaler; a null is no object.
@@ -33,7 +33,7 @@ func (object) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
 }
 
-// checkObject refuses what is no object, and names that are no text or stand twice.
+// checkObject rejects other values than objects, and invalid or duplicate names.
 func checkObject(raw json.RawMessage) error {
 	parsed, err := wire.ParseObject("it", raw)
 	if err != nil {
@@ -41,7 +41,7 @@ func checkObject(raw json.RawMessage) error {
 	}
 	for _, m := range parsed.Members() {
 		if strings.ContainsRune(m.Key, utf8.RuneError) {
-			return refuse("has a name that is no text")
+			return refuse("has a field name that is not valid text")
 		}
 		if wire.KindOf(m.Value) == '{' {
 			if err := checkObject(m.Value); err != nil {
@@ -62,7 +62,7 @@ func merge(target, patch session.JSON) session.JSON {
 		target = session.JSON(`{}`)
 	}
 	into, err := wire.ParseObject("target", json.RawMessage(target))
-	if err != nil { // stored by hand with a name that stands twice: the patch alone is sure
+	if err != nil { // stored by hand with a duplicate name: keep only the patch
 		into = wire.Object{}
 	}
 	changes, err := wire.ParseObject("patch", json.RawMessage(patch))

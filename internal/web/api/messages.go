@@ -20,8 +20,8 @@ const maxMessages = 10_000
 
 type appendBody struct {
 	Messages   []json.RawMessage `json:"messages" doc:"In any dialect that this version reads: {role, content}, {role, parts} or a provider's form"`
-	Dialect    string            `json:"dialect,omitempty" doc:"Detected without it"`
-	ExpectHead messageArg        `json:"expect_head,omitzero" doc:"The head that must still be there; null: the session must be empty"`
+	Dialect    string            `json:"dialect,omitempty" doc:"Default: detected"`
+	ExpectHead messageArg        `json:"expect_head,omitzero" doc:"The expected head; null: the session must be empty"`
 	Parent     messageArg        `json:"parent,omitzero" doc:"Append after this message and move the head there"`
 	Call       *callBody         `json:"call,omitempty" doc:"The model call behind the last reply"`
 }
@@ -32,7 +32,7 @@ type appendedView struct {
 	Head          *session.MessageRef `json:"head"`
 	Revision      int64               `json:"revision"`
 	ContextTokens int64               `json:"context_tokens"`
-	Warnings      []string            `json:"warnings,omitempty" doc:"What was stored otherwise than it came, and why"`
+	Warnings      []string            `json:"warnings,omitempty" doc:"What was changed on storing, and why"`
 }
 
 // storedView names a message that was stored, without repeating what it says.
@@ -44,7 +44,7 @@ type storedView struct {
 	Tokens     int64               `json:"tokens"`
 	ExternalID string              `json:"external_id,omitempty"`
 	CreatedAt  session.Time        `json:"created_at"`
-	Deliver    *string             `json:"deliver,omitempty" doc:"Of a reply with the silent token NO_REPLY: what the person is sent of it; \"\": nothing"`
+	Deliver    *string             `json:"deliver,omitempty" doc:"Of a reply with the silent token NO_REPLY: the text to send to the person; \"\": nothing"`
 }
 
 type appendInput struct {
@@ -53,31 +53,18 @@ type appendInput struct {
 	body[appendBody]
 }
 
-type appendOutput struct {
-	Body appendedView
+func (s *Server) appendMessages(ctx context.Context, in *appendInput) (*output[appendedView], error) {
+	if len(in.value.Messages) == 0 {
+		return nil, session.Errorf(session.Invalid, "messages is empty: send at least one message").At("messages", "must not be empty")
+	}
+	view, err := s.append(ctx, in.ID, &in.value, in.idem)
+	if err != nil {
+		return nil, err
+	}
+	return &output[appendedView]{view.appendedView}, nil
 }
 
-func (s *Server) appendMessages(ctx context.Context, in *appendInput) (*appendOutput, error) {
-	id, err := in.sessionID()
-	if err != nil {
-		return nil, err
-	}
-	b := &in.value
-	if len(b.Messages) == 0 {
-		return nil, session.Errorf(session.Invalid, "messages is empty: give at least one message").At("messages", "must not be empty")
-	}
-	idem, err := in.idempotency(ctx, in.raw())
-	if err != nil {
-		return nil, err
-	}
-	view, err := s.append(ctx, id, b, idem)
-	if err != nil {
-		return nil, err
-	}
-	return &appendOutput{Body: view.appendedView}, nil
-}
-
-// appended is what an append did, as it is answered and as the store told it.
+// appended is the result of an append: the answer, and the store's own record.
 type appended struct {
 	appendedView
 	done store.Appended
@@ -87,7 +74,7 @@ type appended struct {
 // Conflict (with the head).
 func (s *Server) append(ctx context.Context, id session.ID, b *appendBody, idem *store.Idempotency) (*appended, error) {
 	if len(b.Messages) > maxMessages {
-		return nil, session.Errorf(session.TooLarge, "messages has %d elements; at most %d are taken at once", len(b.Messages), maxMessages).
+		return nil, session.Errorf(session.TooLarge, "messages has %d elements; the limit of one request is %d", len(b.Messages), maxMessages).
 			At("messages", "at most %d", maxMessages)
 	}
 	var decoded dialect.Decoded
@@ -102,7 +89,7 @@ func (s *Server) append(ctx context.Context, id session.ID, b *appendBody, idem 
 		in.ExpectHead = &store.ExpectHead{Ref: b.ExpectHead.in(id)}
 	}
 	if b.Parent.null {
-		return nil, session.Errorf(session.Invalid, "parent is null: it names the message to append after").At("parent", "must name a message")
+		return nil, session.Errorf(session.Invalid, "parent is null: name the message to append after, or leave parent out").At("parent", "must name a message")
 	}
 	in.Parent = b.Parent.in(id)
 	if b.Call != nil {
@@ -136,17 +123,17 @@ func (s *Server) append(ctx context.Context, id session.ID, b *appendBody, idem 
 	return view, nil
 }
 
-// earlyOn is the last seq at which a session is thought about for a title.
+// earlyOn is the last seq at which a session may get a better title.
 const earlyOn = 12
 
-// hasReply tells whether a model answered in words.
+// hasReply reports whether the messages include a visible reply of a model with text.
 func hasReply(msgs []session.Message) bool {
 	return slices.ContainsFunc(msgs, func(m session.Message) bool {
 		return m.Role == session.Assistant && m.Origin == session.Model && m.Display && m.Text() != ""
 	})
 }
 
-// delivered gives what of a reply the person is sent, where that is not all of it.
+// delivered returns the text of a reply to send to the person, if it differs from the whole text.
 func delivered(m *session.Message) *string {
 	if m.Role != session.Assistant || m.Origin != session.Model || len(m.Calls()) > 0 {
 		return nil
@@ -158,7 +145,7 @@ func delivered(m *session.Message) *string {
 	return &text
 }
 
-// withHead adds the head as it is to the problem of a stale expect_head.
+// withHead adds the current head to the problem of a stale expect_head.
 func (s *Server) withHead(ctx context.Context, id session.ID, err error, expected bool) error {
 	if !expected || session.CodeOf(err) != session.Conflict {
 		return err
@@ -173,7 +160,7 @@ func (s *Server) withHead(ctx context.Context, id session.ID, err error, expecte
 // messageView is a message as it is read: what is stored, and its text in one piece.
 type messageView struct {
 	session.Message
-	Content string `json:"content" doc:"Its text, for reading"`
+	Content string `json:"content" doc:"Its text"`
 }
 
 // messageItem is a message in our form or in a provider's.
@@ -193,7 +180,7 @@ func (m messageItem) MarshalJSON() ([]byte, error) {
 // Schema implements huma.SchemaProvider.
 func (messageItem) Schema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{
-		Description: "A message; with ?dialect= the provider's form instead",
+		Description: "A message; with ?dialect= in the provider's form",
 		AnyOf:       []*huma.Schema{huma.SchemaFromType(r, schemaType(messageView{})), {Type: huma.TypeObject, AdditionalProperties: true}},
 	}
 }
@@ -225,13 +212,13 @@ func items(form string, msgs []session.Message) ([]messageItem, error) {
 type listMessagesInput struct {
 	InSession
 	Paged
-	After   string `query:"after" doc:"Only what follows this message on the path: a seq of this session, or an id (S.n) of the part that a fork shares"`
-	Before  string `query:"before" doc:"Only what comes before this message, named like after"`
+	After   string `query:"after" doc:"Only messages after this one on the path: a seq of this session, or an id (S.n) of the part that a fork shares"`
+	Before  string `query:"before" doc:"Only messages before this one, named like after"`
 	Path    string `query:"path" enum:"head,all" doc:"head (the default): the path to the head, of a fork with the part that it shares; all: every message of this session, branches too"`
-	Dialect string `query:"dialect" doc:"A provider's form instead of ours"`
+	Dialect string `query:"dialect" doc:"Answer in this provider's form"`
 }
 
-// bound reads after, before or a cursor: a seq of the session, or any message of its path.
+// bound parses after, before or a cursor: a seq of the session, or any message of its path.
 // Codes: Invalid.
 func bound(id session.ID, field, value string, seq *int64, ref **session.MessageRef) error {
 	if value == "" {
@@ -244,9 +231,9 @@ func bound(id session.ID, field, value string, seq *int64, ref **session.Message
 	named, err := session.ParseRef(value)
 	switch {
 	case err != nil && field == "cursor":
-		return session.Errorf(session.Invalid, "cursor is none of this list's: begin without one").At(field, "not a next_cursor of this list")
+		return errCursor()
 	case err != nil:
-		return session.Errorf(session.Invalid, "%s names no message: give a seq of this session, or an id like 20260211_001.42", field).At(field, "no seq and no id")
+		return session.Errorf(session.Invalid, "%s names no message: write a seq of this session, or an id like 20260211_001.42", field).At(field, "not a seq or an id")
 	case named.Session == id:
 		*seq = named.Seq
 	default:
@@ -256,28 +243,23 @@ func bound(id session.ID, field, value string, seq *int64, ref **session.Message
 }
 
 func (s *Server) listMessages(ctx context.Context, in *listMessagesInput) (*listOutput[messageItem], error) {
-	id, err := in.sessionID()
-	if err != nil {
-		return nil, err
-	}
 	page := store.MessagePage{Limit: in.Limit, Descending: in.Order == "desc", All: in.Path == "all"}
-	if err := bound(id, "after", in.After, &page.After, &page.AfterRef); err != nil {
+	if err := bound(in.ID, "after", in.After, &page.After, &page.AfterRef); err != nil {
 		return nil, err
 	}
-	if err := bound(id, "before", in.Before, &page.Before, &page.BeforeRef); err != nil {
+	if err := bound(in.ID, "before", in.Before, &page.Before, &page.BeforeRef); err != nil {
 		return nil, err
 	}
+	seq, ref := &page.After, &page.AfterRef
 	if page.Descending {
-		err = bound(id, "cursor", in.Cursor, &page.Before, &page.BeforeRef)
-	} else {
-		err = bound(id, "cursor", in.Cursor, &page.After, &page.AfterRef)
+		seq, ref = &page.Before, &page.BeforeRef
 	}
-	if err != nil {
+	if err := bound(in.ID, "cursor", in.Cursor, seq, ref); err != nil {
 		return nil, err
 	}
-	msgs, more, err := s.Store.Messages(ctx, id, page)
-	if in.Cursor != "" && session.CodeOf(err) == session.Invalid { // the head was moved, or it never was one
-		err = session.Errorf(session.Invalid, "cursor is none of this list's: begin without one").At("cursor", "not a next_cursor of this list")
+	msgs, more, err := s.Store.Messages(ctx, in.ID, page)
+	if in.Cursor != "" && session.CodeOf(err) == session.Invalid { // the head was moved, or it never was a cursor
+		err = errCursor()
 	}
 	if err != nil {
 		return nil, err
@@ -287,50 +269,40 @@ func (s *Server) listMessages(ctx context.Context, in *listMessagesInput) (*list
 		next = msgs[len(msgs)-1].ID.String()
 	}
 	data, err := items(in.Dialect, msgs)
-	if err != nil {
-		return nil, err
-	}
-	return &listOutput[messageItem]{Body: listOf(data, next)}, nil
+	return replyList(data, next, err)
 }
 
-// InMessage is the part of an input that names a message of a session's tree by the path.
+// InMessage is the part of an input that names a message of a session's tree in the path.
 type InMessage struct {
 	InSession
 	Seq string `path:"seq" example:"42" doc:"A seq of this session, or the id of any message on its tree: 20260211_001.42"`
+
+	ref session.MessageRef
 }
 
-// ref gives the session and the message's name. Codes: NotFound.
-func (in *InMessage) ref() (session.ID, session.MessageRef, error) {
-	id, err := in.sessionID()
+// parsePath parses the session and the message. Codes: NotFound.
+func (in *InMessage) parsePath() error {
+	err := in.InSession.parsePath()
 	if err != nil {
-		return id, session.MessageRef{}, err
+		return err
 	}
 	named := in.Seq
 	if !strings.Contains(named, ".") {
-		named = string(id) + "." + named
+		named = string(in.ID) + "." + named
 	}
-	ref, err := session.ParseRef(named)
-	if err != nil {
-		err = session.Errorf(session.NotFound, "there is no message of that name: a seq counts from 1, and an id looks like 20260211_001.42")
+	if in.ref, err = session.ParseRef(named); err != nil {
+		return session.Errorf(session.NotFound, "no message has this name: a seq counts from 1, and an id looks like 20260211_001.42")
 	}
-	return id, ref, err
+	return nil
 }
 
 type getMessageInput struct {
 	InMessage
-	Dialect string `query:"dialect" doc:"A provider's form instead of ours"`
+	Dialect string `query:"dialect" doc:"Answer in this provider's form"`
 }
 
-type messageOutput struct {
-	Body messageItem
-}
-
-func (s *Server) getMessage(ctx context.Context, in *getMessageInput) (*messageOutput, error) {
-	id, ref, err := in.ref()
-	if err != nil {
-		return nil, err
-	}
-	m, err := s.Store.TreeMessage(ctx, id, ref)
+func (s *Server) getMessage(ctx context.Context, in *getMessageInput) (*output[messageItem], error) {
+	m, err := s.Store.TreeMessage(ctx, in.ID, in.ref)
 	if err != nil {
 		return nil, err
 	}
@@ -339,7 +311,7 @@ func (s *Server) getMessage(ctx context.Context, in *getMessageInput) (*messageO
 		return nil, err
 	}
 	if len(data) != 1 {
-		return nil, session.Errorf(session.Invalid, "message %s is no single message in dialect %q: read the list", ref, in.Dialect).At("dialect", "not one message in it")
+		return nil, session.Errorf(session.Invalid, "message %s is not a single message in dialect %q: read the list", in.ref, in.Dialect).At("dialect", "not one message in it")
 	}
-	return &messageOutput{Body: data[0]}, nil
+	return reply(data[0], nil)
 }

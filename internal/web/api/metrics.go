@@ -20,7 +20,7 @@ type metrics struct {
 	seconds  *prometheus.HistogramVec
 }
 
-func newMetrics(ledger Ledger, feed *Feed) *metrics {
+func newMetrics(ledger *store.Store, feed *Feed) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -49,19 +49,13 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// Ledger is what the database counts by itself, over restarts: the store.
-type Ledger interface {
-	CompactionTotals(ctx context.Context) ([]store.CompactionTotal, error)
-	CallTotals(ctx context.Context) ([]store.CallTotal, error)
-}
-
 // stored reads counts from the database when they are asked for.
 type stored struct {
-	ledger                                 Ledger
+	ledger                                 *store.Store
 	compactions, saved, spent, calls, cost *prometheus.Desc
 }
 
-func newStored(ledger Ledger) *stored {
+func newStored(ledger *store.Store) *stored {
 	byOutcome, byPurpose := []string{"status", "strategy", "trigger"}, []string{"purpose", "status"}
 	return &stored{
 		ledger:      ledger,

@@ -11,16 +11,9 @@ import (
 	"sessiond/internal/session"
 )
 
-type queriesOutput struct {
-	Body list[analytics.Query]
-}
-
-func (s *Server) listQueries(context.Context, *struct{}) (*queriesOutput, error) {
+func (s *Server) listQueries(context.Context, *struct{}) (*listOutput[analytics.Query], error) {
 	all, err := analytics.Queries()
-	if err != nil {
-		return nil, err
-	}
-	return &queriesOutput{Body: listOf(all, "")}, nil
+	return replyList(all, "", err)
 }
 
 type runQueryInput struct {
@@ -36,61 +29,45 @@ func (in *runQueryInput) Resolve(ctx huma.Context) []error {
 	return nil
 }
 
-type tableOutput struct {
-	Body analytics.Result
-}
-
-func (s *Server) runQuery(ctx context.Context, in *runQueryInput) (*tableOutput, error) {
+func (s *Server) runQuery(ctx context.Context, in *runQueryInput) (*output[analytics.Result], error) {
 	params := map[string]string{}
 	for name, values := range in.query {
 		params[name] = values[0]
 	}
-	table, err := s.Reports.Run(ctx, in.Name, params)
-	if err != nil {
-		return nil, err
-	}
-	return &tableOutput{Body: table}, nil
+	return reply(s.Reports.Run(ctx, in.Name, params))
 }
 
 type sqlBody struct {
 	SQL  text `json:"sql" doc:"One statement that only reads"`
-	Rows int  `json:"rows,omitempty" doc:"Rows to give at most; 1,000 without it"`
+	Rows int  `json:"rows,omitempty" doc:"Rows at most; default 1,000"`
 }
 
 type sqlInput struct {
 	body[sqlBody]
 }
 
-func (s *Server) runSQL(ctx context.Context, in *sqlInput) (*tableOutput, error) {
+func (s *Server) runSQL(ctx context.Context, in *sqlInput) (*output[analytics.Result], error) {
 	if in.value.SQL == "" {
-		return nil, session.Errorf(session.Invalid, "sql is empty: give one SELECT").At("sql", "must not be empty")
+		return nil, session.Errorf(session.Invalid, "sql is empty: send one SELECT").At("sql", "must not be empty")
 	}
 	if in.value.Rows < 0 {
 		return nil, session.Errorf(session.Invalid, "rows must be 1 or more").At("rows", "must be 1 or more")
 	}
-	table, err := s.Reports.SQL(ctx, string(in.value.SQL), analytics.Limits{Rows: in.value.Rows})
-	if err != nil {
-		return nil, err
-	}
-	return &tableOutput{Body: table}, nil
+	return reply(s.Reports.SQL(ctx, string(in.value.SQL), analytics.Limits{Rows: in.value.Rows}))
 }
 
 type usageInput struct {
-	GroupBy []string `query:"group_by" enum:"day,model,source,project,purpose" doc:"Which of the sums by day, model and source to give; all without it"`
+	GroupBy []string `query:"group_by" enum:"day,model,source,project,purpose" doc:"The sums to return: by day, model, source; default: all"`
 	Since   string   `query:"since" doc:"The first day, YYYY-MM-DD"`
 	Until   string   `query:"until" doc:"The last day, YYYY-MM-DD"`
 	Source  string   `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw"`
 	Project string   `query:"project"`
 }
 
-type usageOutput struct {
-	Body analytics.Stats
-}
-
-func (s *Server) getUsage(ctx context.Context, in *usageInput) (*usageOutput, error) {
+func (s *Server) getUsage(ctx context.Context, in *usageInput) (*output[analytics.Stats], error) {
 	for _, group := range in.GroupBy {
 		if group == "project" || group == "purpose" {
-			return nil, session.Errorf(session.Invalid, "group_by=%s is not available in this version: GET /v1/queries/cost-by-%s tells it", group, group).
+			return nil, session.Errorf(session.Invalid, "group_by=%s is not available: GET /v1/queries/cost-by-%s answers it", group, group).
 				At("group_by", "day, model and source are available")
 		}
 	}
@@ -107,5 +84,5 @@ func (s *Server) getUsage(ctx context.Context, in *usageInput) (*usageOutput, er
 			}
 		}
 	}
-	return &usageOutput{Body: stats}, nil
+	return reply(stats, nil)
 }

@@ -32,19 +32,19 @@ type route struct {
 // option changes an operation.
 type option func(*huma.Operation)
 
-// status is the code of success where it is not 200.
+// status sets the status of success; 200 without it.
 func status(code int) option { return func(op *huma.Operation) { op.DefaultStatus = code } }
 
-// limit is the size of the largest body, in bytes.
+// limit sets the size of the largest body, in bytes.
 func limit(n int64) option { return func(op *huma.Operation) { op.MaxBodyBytes = n + 1 } } // the framework's own is exclusive
 
-// about says more than the summary does.
+// about sets the description.
 func about(text string) option { return func(op *huma.Operation) { op.Description = text } }
 
-// anyQuery lets query parameters pass that the input does not name; its resolver checks them.
+// anyQuery accepts query parameters that the input does not declare; its resolver checks them.
 func anyQuery(op *huma.Operation) { op.RejectUnknownQueryParameters = false }
 
-// handle makes a line of the route table.
+// handle builds a line of the route table.
 func handle[I, O any](method, path string, handler func(context.Context, *I) (*O, error), summary string, opts ...option) route {
 	op := huma.Operation{
 		Method: method, Path: path, Summary: summary, OperationID: operationID(method, path), Tags: []string{tag(path)},
@@ -56,8 +56,8 @@ func handle[I, O any](method, path string, handler func(context.Context, *I) (*O
 	return route{op, func(s *Server, api huma.API, op huma.Operation) { register(s, api, op, handler) }}
 }
 
-// register puts a handler behind the framework: it reads the body before the handler and
-// turns the handler's error into a problem after it.
+// register adds an operation to the framework. It parses the shared parts of the input before
+// the handler runs, and turns the handler's error into a problem.
 func register[I, O any](s *Server, api huma.API, op huma.Operation, handler func(context.Context, *I) (*O, error)) {
 	registry := api.OpenAPI().Components.Schemas
 	if op.Responses == nil {
@@ -74,28 +74,23 @@ func register[I, O any](s *Server, api huma.API, op huma.Operation, handler func
 		op.RequestBody = &huma.RequestBody{}
 	}
 	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
-		if b, ok := any(in).(withBody); ok {
-			err := requestOf(ctx).bodyError()
-			if err == nil {
-				err = b.read()
-			}
-			if err != nil {
-				return nil, s.problem(ctx, err)
-			}
+		err := parse(ctx, in)
+		var out *O
+		if err == nil {
+			out, err = handler(ctx, in)
 		}
-		out, err := handler(ctx, in)
 		if err != nil {
 			return nil, s.problem(ctx, err)
 		}
 		return out, nil
 	})
-	if hasBody { // only now: registering puts its own there
+	if hasBody { // only now: huma.Register sets its own content
 		op.RequestBody.Required = false
 		op.RequestBody.Content = map[string]*huma.MediaType{"application/json": {Schema: input.schema(registry)}}
 	}
 }
 
-// problem makes the answer of an error. The text of an internal one goes to the log alone.
+// problem turns an error into an answer. The text of an internal error goes only to the log.
 func (s *Server) problem(ctx context.Context, err error) *problem.Problem {
 	p, internal := problem.Of(err)
 	if internal {
@@ -107,8 +102,8 @@ func (s *Server) problem(ctx context.Context, err error) *problem.Problem {
 	return p
 }
 
-// fromFramework is a transformer: it puts our problems in the place of the framework's,
-// which echo the input and know none of our codes.
+// fromFramework is a transformer: it replaces the framework's errors, which echo the input and
+// have none of our codes.
 func (s *Server) fromFramework(ctx huma.Context, _ string, v any) (any, error) {
 	e, ok := v.(*huma.ErrorModel)
 	if !ok {
@@ -119,13 +114,13 @@ func (s *Server) fromFramework(ctx huma.Context, _ string, v any) (any, error) {
 		return problem.New(session.Malformed, e.Detail), nil
 	case http.StatusRequestEntityTooLarge:
 		return problem.New(session.TooLarge, "the body is larger than the "+
-			strconv.FormatInt((ctx.Operation().MaxBodyBytes-1)>>20, 10)+" MiB that this route takes"), nil
+			strconv.FormatInt((ctx.Operation().MaxBodyBytes-1)>>20, 10)+" MiB that this route accepts"), nil
 	case http.StatusRequestTimeout:
 		p := problem.New(session.Malformed, "the body did not arrive in time")
 		p.Status = e.Status
 		return p, nil
 	case http.StatusUnprocessableEntity:
-		p := problem.New(session.Invalid, "the request has a parameter that cannot be used")
+		p := problem.New(session.Invalid, "the request has an invalid parameter")
 		for _, d := range e.Errors {
 			field := strings.TrimPrefix(strings.TrimPrefix(d.Location, "query."), "path.")
 			p.Errors = append(p.Errors, session.FieldError{Path: field, Message: d.Message})
@@ -141,7 +136,7 @@ func (s *Server) fromFramework(ctx huma.Context, _ string, v any) (any, error) {
 	}
 }
 
-// operationID makes a name like post-sessions-messages out of a method and a path.
+// operationID builds a name like post-sessions-messages out of a method and a path.
 func operationID(method, path string) string {
 	words := []string{strings.ToLower(method)}
 	for _, part := range strings.Split(strings.TrimPrefix(path, "/v1"), "/") {
@@ -176,7 +171,7 @@ func tag(path string) string {
 	return noun
 }
 
-// schemaType gives the type that describes a value in OpenAPI: raw JSON is any value.
+// schemaType returns the type that describes a value in OpenAPI: raw JSON is any value.
 func schemaType(v any) reflect.Type {
 	if _, ok := v.(session.JSON); ok {
 		return reflect.TypeFor[any]()

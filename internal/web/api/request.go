@@ -37,7 +37,7 @@ func (r *request) bodyError() error {
 	if r.body == nil || r.body.failed == nil {
 		return nil
 	}
-	return session.Errorf(session.Malformed, "the body broke off: it did not arrive whole")
+	return session.Errorf(session.Malformed, "the body is incomplete: the connection broke")
 }
 
 // brokenBody remembers that a body could not be read and shows its end instead, since the
@@ -80,7 +80,7 @@ func (a *answer) Write(p []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// around gives each request its id, survives panics, and counts.
+// around assigns the request's id, recovers from panics, logs and counts.
 func (s *Server) around(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
@@ -103,8 +103,8 @@ func (s *Server) around(next http.Handler) http.Handler {
 	})
 }
 
-// panicked answers for a handler that could not. http.ErrAbortHandler is no defect: it cuts
-// the connection on purpose, which only net/http can do.
+// panicked answers after a panic. http.ErrAbortHandler is no defect: it closes the connection on
+// purpose, which only net/http can do.
 func (s *Server) panicked(a *answer, r *http.Request, req *request, v any) {
 	if v == http.ErrAbortHandler { //nolint:errorlint // net/http compares it so, too
 		panic(v)
@@ -115,7 +115,7 @@ func (s *Server) panicked(a *answer, r *http.Request, req *request, v any) {
 	if a.status != 0 { // half an answer is out: the caller must see that it is broken
 		panic(http.ErrAbortHandler)
 	}
-	p := problem.New(session.Internal, "something failed inside sessiond: its log has the cause under this request id")
+	p := problem.New(session.Internal, "internal error: the log of sessiond has the cause under this request id")
 	p.RequestID = req.id
 	p.Write(a)
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -16,27 +17,27 @@ import (
 )
 
 type routeBody struct {
-	Key      name `json:"key,omitempty" doc:"A routing key; without it the key is built from the fields below"`
-	Agent    name `json:"agent,omitempty" doc:"The acting agent; the configured one without it"`
+	Key      name `json:"key,omitempty" doc:"A routing key; default: built from the fields below"`
+	Agent    name `json:"agent,omitempty" doc:"The agent; default: the configured one"`
 	Channel  name `json:"channel,omitempty" doc:"telegram, discord …"`
 	Account  name `json:"account,omitempty"`
 	ChatType name `json:"chat_type,omitempty" doc:"direct (the default), group, channel, room"`
-	Peer     name `json:"peer,omitempty" doc:"The group's id, or the person's; a direct message's sender without it"`
-	Topic    name `json:"topic,omitempty" doc:"Of a forum"`
-	Thread   name `json:"thread,omitempty" doc:"Of any conversation"`
+	Peer     name `json:"peer,omitempty" doc:"The id of the group or person; default for a direct message: the sender"`
+	Topic    name `json:"topic,omitempty" doc:"A forum topic"`
+	Thread   name `json:"thread,omitempty" doc:"A thread of the conversation"`
 	Job      name `json:"job,omitempty" doc:"A scheduled job's id"`
-	Hook     hook `json:"hook,omitzero" doc:"A webhook: its own key, or true for one of its own each time"`
-	From     name `json:"from,omitempty" doc:"Instead of all these: where it is from, as older connectors say it (group:ID)"`
+	Hook     hook `json:"hook,omitzero" doc:"A webhook: its key, or true for a new key each time"`
+	From     name `json:"from,omitempty" doc:"Instead of all these: the origin in the form of older connectors (group:ID)"`
 
-	Text       text   `json:"text,omitempty" doc:"What the person wrote, apart from any wrapper"`
+	Text       text   `json:"text,omitempty" doc:"The person's text, without any wrapper"`
 	Sender     name   `json:"sender,omitempty"`
-	Authorized *bool  `json:"authorized,omitempty" doc:"The sender may reset; without it routing.commanders decides"`
-	At         moment `json:"at,omitzero" doc:"When it came in; now without it"`
-	Timezone   name   `json:"timezone,omitempty" doc:"Of the daily boundary; the configured one without it"`
-	Event      string `json:"event,omitempty" enum:"message,system,run,reset,failed" doc:"message (the default); system: a heartbeat, which neither resets nor refreshes; run: a job or webhook begins, always anew (the default of their keys); reset: a program asks for a new session; failed: a run ended in error"`
-	Error      text   `json:"error,omitempty" doc:"Of event failed: the provider's words"`
-	Running    *bool  `json:"running,omitempty" doc:"A turn is running; told by the last message without it"`
-	Metadata   object `json:"metadata,omitempty" doc:"What the connector knows (subject, displayName …): merged into the session's; an empty value erases nothing"`
+	Authorized *bool  `json:"authorized,omitempty" doc:"Whether the sender may reset; default: routing.commanders decides"`
+	At         moment `json:"at,omitzero" doc:"Time of arrival; default: now"`
+	Timezone   name   `json:"timezone,omitempty" doc:"Time zone of the daily boundary; default: the configured one"`
+	Event      string `json:"event,omitempty" enum:"message,system,run,reset,failed" doc:"message (the default); system: a heartbeat, which neither resets nor refreshes; run: a job or webhook starts, always in a new session (the default of their keys); reset: a program requests a new session; failed: a run ended in error"`
+	Error      text   `json:"error,omitempty" doc:"Of event failed: the provider's error text"`
+	Running    *bool  `json:"running,omitempty" doc:"Whether a turn is running; default: derived from the last message"`
+	Metadata   object `json:"metadata,omitempty" doc:"What the connector knows (subject, displayName …), merged into the session's metadata; an empty value erases nothing"`
 }
 
 // hook is a webhook's own key, or true.
@@ -58,18 +59,18 @@ func (h *hook) UnmarshalJSON(raw []byte) error {
 	return h.key.UnmarshalJSON(raw)
 }
 
-// routeView says which session to use, and why it is that one.
+// routeView says which session to use, and why.
 type routeView struct {
 	Key        string          `json:"key"`
 	SessionID  session.ID      `json:"session_id"`
 	Generation int64           `json:"generation"`
-	Created    bool            `json:"created" doc:"The session was made by this request"`
-	Reason     *string         `json:"reason" enum:"daily,idle,command,rpc,run,overflow,role_order,corrupt" doc:"Why the session before ended; null: none did"`
+	Created    bool            `json:"created" doc:"This request made the session"`
+	Reason     *string         `json:"reason" enum:"daily,idle,command,rpc,run,overflow,role_order,corrupt" doc:"Why the previous session ended; null: no session ended"`
 	Previous   *session.ID     `json:"previous" doc:"The session that ended"`
 	Trigger    *string         `json:"trigger" doc:"The reset command that the text began with"`
-	Text       string          `json:"text" doc:"What to give the model: the text without a reset command"`
-	Greet      bool            `json:"greet" doc:"A reset with nothing else said: the agent may greet"`
-	Model      *string         `json:"model" doc:"provider/model that the next run shall use; null: the agent's own choice"`
+	Text       string          `json:"text" doc:"The text for the model, without a reset command"`
+	Greet      bool            `json:"greet" doc:"A reset without further text: the agent may greet"`
+	Model      *string         `json:"model" doc:"provider/model for the next run; null: the agent chooses"`
 	Type       routing.Type    `json:"type" enum:"dm,group,thread"`
 	Source     routing.Source  `json:"source" enum:"chat,cron,hook,subagent,acp"`
 	ParentKey  *string         `json:"parent_key" doc:"Of a thread: the conversation above it"`
@@ -78,7 +79,7 @@ type routeView struct {
 	Session    session.Session `json:"session"`
 }
 
-// freshnessView is what was held against the session that was there before.
+// freshnessView says why the previous session is stale or not.
 type freshnessView struct {
 	Stale         bool          `json:"stale" doc:"The next message begins a new session"`
 	Boundary      *session.Time `json:"boundary" doc:"The daily boundary in force; null: no daily rule"`
@@ -98,7 +99,7 @@ type routeOutput struct {
 // aheadOfTime is how far the time of a request may lie ahead of the daemon's clock.
 const aheadOfTime = 24 * time.Hour
 
-// route finds the session that something belongs to. Codes: Invalid.
+// route finds or creates the session of an incoming message. Codes: Invalid.
 func (s *Server) route(ctx context.Context, in *routeInput) (*routeOutput, error) {
 	b := &in.value
 	key, err := b.keyBy(&s.Routing)
@@ -109,12 +110,8 @@ func (s *Server) route(ctx context.Context, in *routeInput) (*routeOutput, error
 	if err != nil {
 		return nil, err
 	}
-	idem, err := in.idempotency(ctx, in.raw())
-	if err != nil {
-		return nil, err
-	}
 	var decided routing.Decision
-	done, err := s.Store.Route(ctx, store.Route{Key: key, Idem: idem, Decide: func(current *store.Generation) (store.Turnover, error) {
+	done, err := s.Store.Route(ctx, store.Route{Key: key, Idem: in.idem, Decide: func(current *store.Generation) (store.Turnover, error) {
 		decided = s.Routing.Decide(generation(current, b.Running, arrival.At), arrival)
 		return turnover(current, decided, arrival, session.JSON(b.Metadata))
 	}})
@@ -131,7 +128,7 @@ func (s *Server) route(ctx context.Context, in *routeInput) (*routeOutput, error
 	return out, nil
 }
 
-// routed says what came out. What the text says is found anew, for a repeated request.
+// routed builds the answer. It parses the text again, also for a repeated request.
 func (s *Server) routed(key string, b *routeBody, a routing.Arrival, d routing.Decision, done store.Routed) routeView {
 	v := routeView{
 		Key: key, SessionID: done.Session.ID, Generation: done.Session.Generation, Created: done.Created,
@@ -169,7 +166,7 @@ func timeOf(t *time.Time) *session.Time {
 	return &at
 }
 
-// keyBy gives the key that the body names or describes. Codes: Invalid.
+// keyBy returns the key that the body names or describes. Codes: Invalid.
 func (b *routeBody) keyBy(rules *routing.Config) (string, error) {
 	given := 0
 	for _, is := range []bool{b.Key != "", b.Job != "", b.Hook.given, b.From != "", b.Peer != "" || b.Channel != "" && b.From == "" && b.Key == ""} {
@@ -182,7 +179,7 @@ func (b *routeBody) keyBy(rules *routing.Config) (string, error) {
 	var err error
 	switch {
 	case given == 0 && b.Sender == "":
-		return "", session.Errorf(session.Invalid, "nothing says whose session is meant: give key, or channel and peer, or job, or hook").At("key", "missing")
+		return "", session.Errorf(session.Invalid, "the request names no conversation: give key, or channel and peer, or job, or hook").At("key", "missing")
 	case given > 1:
 		return "", session.Errorf(session.Invalid, "key, peer, job, hook and from exclude one another: give one of them").At("key", "given more than once")
 	case b.Key != "":
@@ -194,7 +191,7 @@ func (b *routeBody) keyBy(rules *routing.Config) (string, error) {
 	case b.From != "":
 		key, err = rules.Inbound(agent, string(b.From), string(b.Channel), kind)
 	case kind == "" || kind == "direct" || kind == routing.KindDirect:
-		key, err = rules.Direct(agent, string(b.Channel), string(b.Account), orElse(string(b.Peer), string(b.Sender)))
+		key, err = rules.Direct(agent, string(b.Channel), string(b.Account), cmp.Or(string(b.Peer), string(b.Sender)))
 	default:
 		key, err = rules.Peer(agent, kind, string(b.Channel), string(b.Peer), string(b.Topic))
 	}
@@ -204,14 +201,7 @@ func (b *routeBody) keyBy(rules *routing.Config) (string, error) {
 	return key, err
 }
 
-func orElse(s, fallback string) string {
-	if s == "" {
-		return fallback
-	}
-	return s
-}
-
-// newUUID makes a random one (RFC 9562, version 4).
+// newUUID returns a random UUID (RFC 9562, version 4).
 func newUUID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -219,7 +209,7 @@ func newUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// arrival reads what came in. Codes: Invalid.
+// arrival builds the router's input. Codes: Invalid.
 func (s *Server) arrival(b *routeBody, key string) (routing.Arrival, error) {
 	class := routing.Classify(key)
 	a := routing.Arrival{
@@ -240,7 +230,7 @@ func (s *Server) arrival(b *routeBody, key string) (routing.Arrival, error) {
 	}
 	if !b.At.IsZero() {
 		if b.At.After(a.At.Add(aheadOfTime)) {
-			return a, session.Errorf(session.Invalid, "at lies more than a day ahead of the daemon's clock (%s): a session cannot begin so late", session.At(a.At).Format(time.RFC3339)).
+			return a, session.Errorf(session.Invalid, "at is more than a day ahead of the daemon's clock (%s)", session.At(a.At).Format(time.RFC3339)).
 				At("at", "too far ahead")
 		}
 		a.At = b.At.Time.Time
@@ -274,8 +264,8 @@ func generation(g *store.Generation, running *bool, now time.Time) *routing.Gene
 	return out
 }
 
-// turnover makes the store's part of a decision: what is carried into a new generation, and
-// what a connector told of one that goes on.
+// turnover builds the store's part of a decision: what a new generation inherits, or the
+// metadata of a generation that continues.
 func turnover(current *store.Generation, d routing.Decision, a routing.Arrival, told session.JSON) (store.Turnover, error) {
 	t := store.Turnover{New: d.New, Reason: string(d.Reason), At: session.At(a.At)}
 	if !d.New {
@@ -315,8 +305,8 @@ func kindOf(s routing.Source) string {
 	return "chat"
 }
 
-// tell merges what a connector knows into metadata. It often knows less than before, so what
-// is empty erases nothing.
+// tell merges a connector's metadata into the stored one. Connectors often know less than
+// before, so empty values erase nothing.
 func tell(metadata, told session.JSON) session.JSON {
 	if len(told) == 0 {
 		return metadata
@@ -336,7 +326,7 @@ func tell(metadata, told session.JSON) session.JSON {
 	return merge(metadata, session.JSONOf(news))
 }
 
-// chosenModel is the model that somebody chose for a key, "" where nobody did.
+// chosenModel returns the model that a person chose for a key, "" without a choice.
 func chosenModel(metadata session.JSON) string {
 	var m struct {
 		Provider string `json:"providerOverride"`

@@ -133,10 +133,10 @@ func TestClockThatJumpsBack(t *testing.T) {
 func TestWrongRoutes(t *testing.T) {
 	k := newKit(t, func(d *api.Deps) { d.Routing.DMScope = routing.DMPerPeer })
 	for _, c := range []struct{ name, body, field, says string }{
-		{"nothing", `{}`, "key", "nothing says whose session is meant"},
+		{"nothing", `{}`, "key", "names no conversation"},
 		{"a line break", `{"key":"agent:main:a\nb"}`, "key", "control character"},
 		{"a direction mark", `{"key":"agent:main:a\u202eb"}`, "key", "control character"},
-		{"10 kB", `{"key":"` + strings.Repeat("k", 10_000) + `"}`, "key", "at most"},
+		{"10 kB", `{"key":"` + strings.Repeat("k", 10_000) + `"}`, "key", "the limit is 4096"},
 		{"600 bytes", `{"key":"` + strings.Repeat("k", 600) + `"}`, "key", "at most 512"},
 		{"only colons", `{"key":":::"}`, "key", "is empty"},
 		{"no rest", `{"key":"agent:ops"}`, "key", "names an agent but no conversation"},

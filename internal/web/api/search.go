@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"unicode/utf8"
 
 	"sessiond/internal/search"
 	"sessiond/internal/session"
@@ -17,7 +18,7 @@ type searchInput struct {
 	Since   string `query:"since" doc:"At or after this time or day"`
 	Until   string `query:"until" doc:"Before this time or day"`
 	Order   string `query:"order" enum:"rank,newest"`
-	Limit   int    `query:"limit" minimum:"1" maximum:"200" doc:"20 without it"`
+	Limit   int    `query:"limit" minimum:"1" maximum:"200" doc:"Default 20"`
 	Expand  int    `query:"expand" minimum:"0" maximum:"20" doc:"Neighbours on each side of a hit"`
 }
 
@@ -30,27 +31,21 @@ type hitView struct {
 
 type searchView struct {
 	Hits    []hitView `json:"hits"`
-	Pending int       `json:"pending" doc:"Messages that are not indexed yet and were searched one by one"`
-	Partial bool      `json:"partial,omitempty" doc:"There are more of those than were searched"`
+	Pending int       `json:"pending" doc:"Messages not indexed yet, which were scanned"`
+	Partial bool      `json:"partial,omitempty" doc:"More messages are not indexed than were scanned"`
 }
 
-type searchOutput struct {
-	Body searchView
-}
-
-func (s *Server) search(ctx context.Context, in *searchInput) (*searchOutput, error) {
-	if !clean(in.Query) {
+func (s *Server) search(ctx context.Context, in *searchInput) (*output[searchView], error) {
+	if !utf8.ValidString(in.Query) {
 		return nil, session.Errorf(session.Invalid, "q is not UTF-8").At("q", "not UTF-8")
 	}
 	query := search.Query{
-		Text: in.Query, Session: session.ID(in.Session), Key: in.Key, Source: session.Source(in.Source), Project: in.Project,
+		Text: in.Query, Session: session.ID(in.Session), Source: session.Source(in.Source), Project: in.Project,
 		Role: session.Role(in.Role), Order: search.Order(in.Order), Limit: in.Limit, Expand: in.Expand,
 	}
 	var err error
-	if query.Key != "" {
-		if query.Key, err = s.Routing.Canonical(query.Key); err != nil {
-			return nil, err
-		}
+	if query.Key, err = s.canonical(in.Key); err != nil {
+		return nil, err
 	}
 	if query.Since, err = parseMoment("since", in.Since); err != nil {
 		return nil, err
@@ -78,5 +73,5 @@ func (s *Server) search(ctx context.Context, in *searchInput) (*searchOutput, er
 		}
 		out.Hits[i] = v
 	}
-	return &searchOutput{Body: out}, nil
+	return reply(out, nil)
 }

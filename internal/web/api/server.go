@@ -1,6 +1,5 @@
-// Package api is sessiond over HTTP: the route table, the wire's inputs and outputs, and
-// nothing else. What a route does is said by the packages below; what a caller may do at all
-// was decided by web/guard before.
+// Package api is sessiond over HTTP: the route table and the inputs and outputs of its routes.
+// The packages below do the work; web/guard checks beforehand who may call.
 package api
 
 import (
@@ -40,23 +39,23 @@ type Deps struct {
 	Catalogue Catalogue
 	Routing   routing.Config // its zero value has the defaults
 	Purges    Purges
-	Events    *Feed // nil: one of the store's own, that nobody nudges
+	Events    *Feed // nil: a new feed of the store without nudges
 	Log       zerolog.Logger
 	Version   Version
 
-	// Changed is called after messages were appended to a session, so that whoever indexes
-	// or stages can do it behind the answer; it must not block. nil: nobody.
+	// Changed is called after messages were appended to a session: the search index and the
+	// staging of summaries follow in the background. It must not block. nil: nothing follows.
 	Changed func(session.ID)
-	// Reported is called after a call was appended that says which of our contexts it was made
-	// with, so that somebody can learn from its numbers; it must not block. nil: nobody.
+	// Reported is called after a call was appended that names its context: its numbers calibrate
+	// the token counts. It must not block. nil: nothing learns.
 	Reported func(session.ID)
-	// Answered is called after a reply to a session whose title is only the beginning of what a
-	// person said, early on, so that somebody can find a better one; it must not block. nil: nobody.
+	// Answered is called after an early reply in a session whose title is only the beginning of
+	// its first message: a model can write a better one. It must not block. nil: the title stays.
 	Answered func(session.ID)
-	// Run takes work that outlives its request, and owns it until it ends; false: it cannot
-	// be taken now. nil: such work is done within the request.
+	// Run accepts work that outlives its request, and owns it until it ends; false: the queue is
+	// full. nil: the work runs within the request.
 	Run func(work func(context.Context)) bool
-	// BackupDir is where backups are made when a request names no file.
+	// BackupDir is the folder of backups for requests that name no file.
 	BackupDir string
 	Now       func() time.Time // nil: time.Now
 	// Stopping is closed when the daemon begins to stop: streams end then. nil: never.
@@ -68,7 +67,7 @@ type Version struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`
 	Go      string `json:"go"`
-	Schema  int64  `json:"schema,omitempty" doc:"The newest migration that this program knows"`
+	Schema  int64  `json:"schema,omitempty" doc:"The newest migration of this program"`
 }
 
 // Server answers the routes.
@@ -76,10 +75,10 @@ type Server struct {
 	Deps
 	log     zerolog.Logger
 	metrics *metrics
-	openAPI func() []byte // rendered when it is first asked for
+	openAPI func() []byte // rendered on the first request
 }
 
-// New makes the handler of all routes. It has no guard of its own.
+// New returns the handler of all routes, without a guard.
 func New(deps Deps) http.Handler {
 	if deps.Now == nil {
 		deps.Now = time.Now
@@ -100,7 +99,7 @@ func New(deps Deps) http.Handler {
 	return s.around(mux)
 }
 
-// Open tells whether a request needs no token: those that say nothing of what is stored.
+// Open reports whether a request needs no token: its answer holds nothing of what is stored.
 func Open(r *http.Request) bool {
 	switch r.URL.Path {
 	case "/healthz", "/readyz", "/version", "/openapi.json":
@@ -121,11 +120,11 @@ func (s *Server) config() huma.Config {
 			Info: &huma.Info{
 				Title:       "sessiond",
 				Version:     "1",
-				Description: "The session store of the AI agents on a host: conversations kept whole, contexts that fit.",
+				Description: "The session store of the AI agents on a host: it keeps whole conversations and builds contexts that fit the model.",
 			},
 			Components: &huma.Components{
 				Schemas:         registry,
-				SecuritySchemes: map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer", Description: "What `sessiond token` prints; not needed on the Unix socket"}},
+				SecuritySchemes: map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer", Description: "The token that `sessiond token` prints; not needed on the Unix socket"}},
 			},
 			Security: []map[string][]string{{"token": {}}},
 		},
@@ -143,10 +142,10 @@ func writeJSON(w io.Writer, v any) error {
 
 func (s *Server) serveOpenAPI(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/openapi+json")
-	_, _ = w.Write(s.openAPI()) // a client that went away is no failure of ours
+	_, _ = w.Write(s.openAPI()) // the client may have gone
 }
 
-// notFound answers what no route takes: 405 with the methods that the path has, else 404.
+// notFound answers requests without a route: 405 with the methods that the path has, else 404.
 func notFound(mux *http.ServeMux) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var allowed []string
@@ -156,10 +155,10 @@ func notFound(mux *http.ServeMux) http.HandlerFunc {
 				allowed = append(allowed, method)
 			}
 		}
-		p := problem.New(session.NotFound, "there is nothing at this path: GET /openapi.json lists what there is")
+		p := problem.New(session.NotFound, "no route has this path: GET /openapi.json lists the routes")
 		if len(allowed) > 0 && !slices.Contains(allowed, r.Method) {
 			w.Header().Set("Allow", strings.Join(allowed, ", "))
-			p = problem.New(session.Invalid, "this path takes "+strings.Join(allowed, ", ")+", not "+r.Method)
+			p = problem.New(session.Invalid, "this path accepts "+strings.Join(allowed, ", ")+", not "+r.Method)
 			p.Status = http.StatusMethodNotAllowed
 		}
 		p.Write(w)

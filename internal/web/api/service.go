@@ -14,34 +14,26 @@ type healthView struct {
 	Status string `json:"status" enum:"ok"`
 }
 
-type healthOutput struct {
-	Body healthView
+// healthz answers if the process runs.
+func (s *Server) healthz(context.Context, *struct{}) (*output[healthView], error) {
+	return reply(healthView{Status: "ok"}, nil)
 }
 
-// healthz tells that the process answers.
-func (s *Server) healthz(context.Context, *struct{}) (*healthOutput, error) {
-	return &healthOutput{Body: healthView{Status: "ok"}}, nil
-}
-
-// readyz tells that the database answers, too. Codes: Busy.
-func (s *Server) readyz(ctx context.Context, _ *struct{}) (*healthOutput, error) {
+// readyz answers if the database can be read. Codes: Busy.
+func (s *Server) readyz(ctx context.Context, _ *struct{}) (*output[healthView], error) {
 	if _, err := s.Store.LastMessageID(ctx); err != nil {
 		s.log.Error().Err(err).Msg("the database does not answer")
 		return nil, session.Errorf(session.Busy, "the database does not answer")
 	}
-	return &healthOutput{Body: healthView{Status: "ok"}}, nil
+	return reply(healthView{Status: "ok"}, nil)
 }
 
-type versionOutput struct {
-	Body Version
-}
-
-func (s *Server) version(context.Context, *struct{}) (*versionOutput, error) {
-	return &versionOutput{Body: s.Version}, nil
+func (s *Server) version(context.Context, *struct{}) (*output[Version], error) {
+	return reply(s.Version, nil)
 }
 
 type backupBody struct {
-	Path name `json:"path,omitempty" doc:"An absolute path that does not exist yet; without it a file in the backup folder, which stays until somebody removes it"`
+	Path name `json:"path,omitempty" doc:"An absolute path that does not exist; default: a new file in the backup folder, which is never deleted automatically"`
 }
 
 type backupInput struct {
@@ -55,42 +47,35 @@ type backupView struct {
 	CreatedAt session.Time `json:"created_at"`
 }
 
-type backupOutput struct {
-	Body backupView
-}
-
 // backup copies the database into a file that did not exist. Codes: Invalid, Conflict, Forbidden.
-func (s *Server) backup(ctx context.Context, in *backupInput) (*backupOutput, error) {
+func (s *Server) backup(ctx context.Context, in *backupInput) (*output[backupView], error) {
 	at := session.At(s.Now())
 	path := string(in.value.Path)
 	switch {
 	case path == "" && s.BackupDir == "":
-		return nil, session.Errorf(session.Invalid, "path is missing, and no backup folder is set: give an absolute path").At("path", "missing")
+		return nil, session.Errorf(session.Invalid, "path is missing, and no backup folder is configured: send an absolute path").At("path", "missing")
 	case path == "":
 		if err := os.MkdirAll(s.BackupDir, 0o700); err != nil {
-			return nil, session.Errorf(session.Forbidden, "the backup folder cannot be made: %w", err)
+			return nil, session.Errorf(session.Forbidden, "cannot create the backup folder: %w", err)
 		}
 		path = filepath.Join(s.BackupDir, backupName(in.IdempotencyKey, at))
 	case !filepath.IsAbs(path):
-		return nil, session.Errorf(session.Invalid, "path must be absolute: the daemon's own folder is not the caller's").At("path", "must be absolute")
+		return nil, session.Errorf(session.Invalid, "path must be absolute: the daemon runs in another folder").At("path", "must be absolute")
 	}
 	size, err := s.Store.Backup(ctx, path)
 	if session.CodeOf(err) == session.Conflict && in.value.Path == "" && in.IdempotencyKey != "" {
-		info, statErr := os.Stat(path) // made by the first try of this request
+		info, statErr := os.Stat(path) // by the first attempt of this request
 		if statErr != nil {
 			return nil, err
 		}
 		size, at, err = info.Size(), session.At(info.ModTime()), nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &backupOutput{Body: backupView{Path: path, Bytes: size, CreatedAt: at}}, nil
+	return reply(backupView{Path: path, Bytes: size, CreatedAt: at}, err)
 }
 
-// backupName names a backup by its time, or, so that a repeated request makes no second one,
-// by the request's key. It is no name of the daemon's own backups, of which only so many are
-// kept: what somebody asked for stays until somebody removes it.
+// backupName names a backup by its time, or by the request's key, so that a repeated request
+// makes no second one. The daemon's own backups have other names: their rotation does not delete
+// this file.
 func backupName(key string, at session.Time) string {
 	by := at.UTC().Format("20060102T150405.000Z")
 	if key != "" {

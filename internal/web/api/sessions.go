@@ -22,28 +22,43 @@ type sessionOutput struct {
 	Body     session.Session
 }
 
-func sessionAnswer(s session.Session) *sessionOutput {
+// replySession returns a session as the answer, unless there is an error.
+func replySession(s session.Session, err error) (*sessionOutput, error) {
+	if err != nil {
+		return nil, err
+	}
 	if s.Metadata == nil {
 		s.Metadata = session.JSON(`{}`)
 	}
-	return &sessionOutput{ETag: strconv.Quote(strconv.FormatInt(s.Revision, 10)), Body: s}
+	return &sessionOutput{ETag: etag(s.Revision), Body: s}, nil
 }
+
+// replyCreated is replySession with the Location of the session.
+func replyCreated(s session.Session, err error) (*sessionOutput, error) {
+	out, err := replySession(s, err)
+	if err == nil {
+		out.Location = "/v1/sessions/" + string(s.ID)
+	}
+	return out, err
+}
+
+func etag(revision int64) string { return strconv.Quote(strconv.FormatInt(revision, 10)) }
 
 type newSessionBody struct {
 	Title      name       `json:"title,omitempty"`
-	Key        name       `json:"key,omitempty" doc:"A routing key, whose session this one follows"`
+	Key        name       `json:"key,omitempty" doc:"A routing key: this session becomes its next generation"`
 	Kind       string     `json:"kind,omitempty" enum:"chat,subagent,cron,hook,other"`
 	Directory  name       `json:"directory,omitempty"`
 	GitBranch  name       `json:"git_branch,omitempty"`
 	Provider   name       `json:"provider,omitempty"`
 	Model      name       `json:"model,omitempty"`
-	Window     *int64     `json:"window,omitempty" minimum:"1" doc:"Tokens; the catalogue's without it"`
+	Window     *int64     `json:"window,omitempty" minimum:"1" doc:"Tokens; default: the catalogue's"`
 	ParentID   session.ID `json:"parent_id,omitempty" doc:"The session that starts this one"`
-	ParentKind string     `json:"parent_kind,omitempty" enum:"child" doc:"A fork is made by POST /v1/sessions/{id}/fork"`
+	ParentKind string     `json:"parent_kind,omitempty" enum:"child" doc:"POST /v1/sessions/{id}/fork makes a fork"`
 	Started    messageArg `json:"parent_message,omitzero" doc:"The parent's message whose call starts this session: a seq of the parent, or an id"`
 	Call       name       `json:"parent_call,omitempty" doc:"The id of that call"`
-	Draft      bool       `json:"draft,omitempty" doc:"Not listed until its first reply"`
-	Settings   object     `json:"settings,omitempty" doc:"Numbers of the context manager that win over the file's"`
+	Draft      bool       `json:"draft,omitempty" doc:"Hidden from lists until its first reply"`
+	Settings   object     `json:"settings,omitempty" doc:"Settings of the context manager that override the configuration"`
 	Metadata   object     `json:"metadata,omitempty"`
 }
 
@@ -58,13 +73,13 @@ func (s *Server) createSession(ctx context.Context, in *createSessionInput) (*se
 		return nil, err
 	}
 	if b.ParentKind == session.ParentFork {
-		return nil, session.Errorf(session.Invalid, "a fork is made by POST /v1/sessions/{id}/fork; here parent_kind can only be child").At("parent_kind", "must be child")
+		return nil, session.Errorf(session.Invalid, "parent_kind can only be child here: POST /v1/sessions/{id}/fork makes a fork").At("parent_kind", "must be child")
 	}
 	if err := oneOf("parent_kind", b.ParentKind, "", session.ParentChild); err != nil {
 		return nil, err
 	}
 	if b.ParentID == "" && (b.ParentKind != "" || b.Started.given || b.Call != "") {
-		return nil, session.Errorf(session.Invalid, "parent_id is missing: parent_kind, parent_message and parent_call tell of that session").At("parent_id", "is missing")
+		return nil, session.Errorf(session.Invalid, "parent_id is missing: parent_kind, parent_message and parent_call describe that session").At("parent_id", "is missing")
 	}
 	if err := positive("window", b.Window); err != nil {
 		return nil, err
@@ -72,33 +87,30 @@ func (s *Server) createSession(ctx context.Context, in *createSessionInput) (*se
 	if err := checkSettings(session.JSON(b.Settings)); err != nil {
 		return nil, err
 	}
-	idem, err := in.idempotency(ctx, in.raw())
+	key, err := s.canonical(string(b.Key))
 	if err != nil {
 		return nil, err
-	}
-	key := ""
-	if b.Key != "" {
-		if key, err = s.Routing.Canonical(string(b.Key)); err != nil {
-			return nil, err
-		}
 	}
 	made, err := s.Store.CreateSession(ctx, store.NewSession{
 		Title: string(b.Title), Key: key, Kind: b.Kind, Directory: string(b.Directory), GitBranch: string(b.GitBranch),
 		Provider: string(b.Provider), Model: string(b.Model), Window: b.Window, ParentID: b.ParentID, ParentKind: b.ParentKind,
-		Started: b.Started.in(b.ParentID), StartedCall: string(b.Call), Draft: b.Draft, Settings: session.JSON(b.Settings), Metadata: session.JSON(b.Metadata), Idem: idem,
+		Started: b.Started.in(b.ParentID), StartedCall: string(b.Call), Draft: b.Draft, Settings: session.JSON(b.Settings), Metadata: session.JSON(b.Metadata), Idem: in.idem,
 	})
 	if session.CodeOf(err) == session.NotFound {
-		return nil, session.Errorf(session.Invalid, "there is no session of the id that parent_id gives").At("parent_id", "no such session")
+		err = session.Errorf(session.Invalid, "parent_id names no session").At("parent_id", "no such session")
 	}
-	if err != nil {
-		return nil, err
-	}
-	out := sessionAnswer(made)
-	out.Location = "/v1/sessions/" + string(made.ID)
-	return out, nil
+	return replyCreated(made, err)
 }
 
-// checkSettings tells whether a session's settings can be used. Codes: Invalid, by field.
+// canonical returns a routing key in its stored form; "" stays "". Codes: Invalid.
+func (s *Server) canonical(key string) (string, error) {
+	if key == "" {
+		return "", nil
+	}
+	return s.Routing.Canonical(key)
+}
+
+// checkSettings parses a session's settings. Codes: Invalid, by field.
 func checkSettings(raw session.JSON) error {
 	_, err := contextmgr.ParseSettings(raw)
 	return under("settings", err)
@@ -113,11 +125,11 @@ type listSessionsInput struct {
 	Directory string `query:"directory"`
 	Project   string `query:"project"`
 	ParentID  string `query:"parent_id" doc:"Forks and children of this session"`
-	Kind      string `query:"parent_kind" enum:"fork,child" doc:"Only those that hang on their parent so"`
+	Kind      string `query:"parent_kind" enum:"fork,child" doc:"Only sessions of this relation to their parent"`
 	Since     string `query:"since" doc:"Active at or after this time or day"`
 	Until     string `query:"until" doc:"Active before this time or day"`
-	Archived  bool   `query:"archived" doc:"Archived ones instead"`
-	Trash     bool   `query:"trash" doc:"Those in the trash instead"`
+	Archived  bool   `query:"archived" doc:"List archived sessions instead"`
+	Trash     bool   `query:"trash" doc:"List the trash instead"`
 
 	query url.Values
 }
@@ -140,7 +152,7 @@ func (in *listSessionsInput) Resolve(ctx huma.Context) []error {
 
 func (s *Server) listSessions(ctx context.Context, in *listSessionsInput) (*listOutput[session.Session], error) {
 	filter := store.Filter{
-		Query: in.Query, Source: session.Source(in.Source), Key: in.Key, Model: in.Model, Directory: in.Directory,
+		Query: in.Query, Source: session.Source(in.Source), Model: in.Model, Directory: in.Directory,
 		Project: in.Project, ParentID: session.ID(in.ParentID), ParentKind: in.Kind, Archived: in.Archived, Trash: in.Trash, Metadata: map[string]string{},
 	}
 	for key, values := range in.query {
@@ -149,10 +161,8 @@ func (s *Server) listSessions(ctx context.Context, in *listSessionsInput) (*list
 		}
 	}
 	var err error
-	if filter.Key != "" {
-		if filter.Key, err = s.Routing.Canonical(filter.Key); err != nil {
-			return nil, err
-		}
+	if filter.Key, err = s.canonical(in.Key); err != nil {
+		return nil, err
 	}
 	if filter.Since, err = parseMoment("since", in.Since); err != nil {
 		return nil, err
@@ -160,34 +170,22 @@ func (s *Server) listSessions(ctx context.Context, in *listSessionsInput) (*list
 	if filter.Until, err = parseMoment("until", in.Until); err != nil {
 		return nil, err
 	}
-	data, next, err := s.Store.Sessions(ctx, filter, in.page(false))
-	if err != nil {
-		return nil, err
-	}
-	return &listOutput[session.Session]{Body: listOf(data, next)}, nil
+	return replyList(s.Store.Sessions(ctx, filter, in.page(false)))
 }
 
-func (s *Server) getSession(ctx context.Context, in *InSession) (*sessionOutput, error) {
-	id, err := in.sessionID()
-	if err != nil {
-		return nil, err
-	}
-	found, err := s.Store.Session(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	return sessionAnswer(found), nil
+func (s *Server) getSession(ctx context.Context, id session.ID) (*sessionOutput, error) {
+	return replySession(s.Store.Session(ctx, id))
 }
 
 type readSessionInput struct {
 	InSession
-	Rollup bool `query:"rollup" doc:"Sum up the session and all that it started: its children and theirs, not forks"`
+	Rollup bool `query:"rollup" doc:"Sum up the session and its descendants, without forks"`
 }
 
 // sessionDetail is a session with what hangs together with it.
 type sessionDetail struct {
 	session.Session
-	Link   *session.Link   `json:"link,omitempty" doc:"How it hangs on its parent"`
+	Link   *session.Link   `json:"link,omitempty" doc:"Its relation to its parent"`
 	Rollup *session.Rollup `json:"rollup,omitempty"`
 }
 
@@ -197,7 +195,7 @@ type sessionDetailOutput struct {
 }
 
 func (s *Server) readSession(ctx context.Context, in *readSessionInput) (*sessionDetailOutput, error) {
-	found, err := s.getSession(ctx, &in.InSession)
+	found, err := s.getSession(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -217,8 +215,8 @@ func (s *Server) readSession(ctx context.Context, in *readSessionInput) (*sessio
 
 type sessionPatchBody struct {
 	Title    change[name]   `json:"title,omitempty"`
-	Metadata change[object] `json:"metadata,omitempty" doc:"Merged into what is there; null empties it"`
-	Settings change[object] `json:"settings,omitempty" doc:"Merged into what is there; null empties it"`
+	Metadata change[object] `json:"metadata,omitempty" doc:"Merged into the stored object; null empties it"`
+	Settings change[object] `json:"settings,omitempty" doc:"Merged into the stored object; null empties it"`
 	Provider change[name]   `json:"provider,omitempty"`
 	Model    change[name]   `json:"model,omitempty"`
 	Window   change[int64]  `json:"window,omitempty" doc:"null: the catalogue's"`
@@ -236,20 +234,8 @@ type patchSessionInput struct {
 const patchAttempts = 8
 
 func (s *Server) patchSession(ctx context.Context, in *patchSessionInput) (*sessionOutput, error) {
-	id, err := in.sessionID()
-	if err != nil {
-		return nil, err
-	}
-	wanted, err := in.revision()
-	if err != nil {
-		return nil, err
-	}
-	idem, err := in.idempotency(ctx, in.raw())
-	if err != nil {
-		return nil, err
-	}
 	for attempt := 1; ; attempt++ {
-		now, err := s.Store.Session(ctx, id)
+		now, err := s.Store.Session(ctx, in.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -257,19 +243,16 @@ func (s *Server) patchSession(ctx context.Context, in *patchSessionInput) (*sess
 		if err != nil {
 			return nil, err
 		}
-		patch.Idem, patch.IfRevision = idem, wanted
-		merged := wanted == nil && (patch.Metadata != nil || patch.Settings != nil)
-		if merged { // what was merged with must still be there
+		patch.Idem, patch.IfRevision = in.idem, in.ifRevision
+		merged := in.ifRevision == nil && (patch.Metadata != nil || patch.Settings != nil)
+		if merged { // the merge is lost if another write comes between
 			patch.IfRevision = &now.Revision
 		}
-		after, err := s.Store.PatchSession(ctx, id, patch)
+		after, err := s.Store.PatchSession(ctx, in.ID, patch)
 		if merged && session.CodeOf(err) == session.PreconditionFailed && attempt < patchAttempts {
 			continue
 		}
-		if err != nil {
-			return nil, err
-		}
-		return sessionAnswer(after), nil
+		return replySession(after, err)
 	}
 }
 
@@ -322,8 +305,8 @@ type deleteSessionInput struct {
 	InSession
 	Keyed
 	Conditional
-	Purge bool `query:"purge" doc:"Delete it for good instead: text, recalls, titles and overlays made from it; numbers of usage stay, forks keep their path"`
-	Scrub bool `query:"scrub" doc:"With purge: answer when no byte of it is left in the files. Appends wait while they are rewritten"`
+	Purge bool `query:"purge" doc:"Delete for good instead: its text and every recall, title and overlay made from it. Usage numbers stay, forks keep their path"`
+	Scrub bool `query:"scrub" doc:"With purge: rewrite the files so that no byte of it is left, then answer. Appends wait meanwhile"`
 }
 
 // deletedOutput is the session in the trash, or what a purge did.
@@ -334,36 +317,17 @@ type deletedOutput struct {
 
 func (s *Server) deleteSession(ctx context.Context, in *deleteSessionInput) (*deletedOutput, error) {
 	if in.Purge {
-		return s.purgeSession(ctx, in)
+		done, err := s.Purges.Purge(ctx, store.PurgeRequest{Session: in.ID, IfRevision: in.ifRevision, Scrub: in.Scrub, Idem: in.idem})
+		return &deletedOutput{Body: done}, err
 	}
 	if in.Scrub {
-		return nil, session.Errorf(session.Invalid, "scrub goes with purge=true: the trash keeps everything").At("scrub", "only with purge")
+		return nil, session.Errorf(session.Invalid, "scrub needs purge=true: the trash keeps everything").At("scrub", "only with purge")
 	}
-	out, err := s.setTrash(ctx, &in.InSession, &in.Keyed, &in.Conditional, true)
+	out, err := replySession(s.Store.SetTrash(ctx, in.ID, true, in.ifRevision, in.idem))
 	if err != nil {
 		return nil, err
 	}
 	return &deletedOutput{ETag: out.ETag, Body: out.Body}, nil
-}
-
-func (s *Server) purgeSession(ctx context.Context, in *deleteSessionInput) (*deletedOutput, error) {
-	id, err := in.sessionID()
-	if err != nil {
-		return nil, err
-	}
-	wanted, err := in.revision()
-	if err != nil {
-		return nil, err
-	}
-	idem, err := in.idempotency(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
-	done, err := s.Purges.Purge(ctx, store.PurgeRequest{Session: id, IfRevision: wanted, Scrub: in.Scrub, Idem: idem})
-	if err != nil {
-		return nil, err
-	}
-	return &deletedOutput{Body: done}, nil
 }
 
 type untrashSessionInput struct {
@@ -373,25 +337,5 @@ type untrashSessionInput struct {
 }
 
 func (s *Server) untrashSession(ctx context.Context, in *untrashSessionInput) (*sessionOutput, error) {
-	return s.setTrash(ctx, &in.InSession, &in.Keyed, &in.Conditional, false)
-}
-
-func (s *Server) setTrash(ctx context.Context, at *InSession, key *Keyed, cond *Conditional, trashed bool) (*sessionOutput, error) {
-	id, err := at.sessionID()
-	if err != nil {
-		return nil, err
-	}
-	wanted, err := cond.revision()
-	if err != nil {
-		return nil, err
-	}
-	idem, err := key.idempotency(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
-	after, err := s.Store.SetTrash(ctx, id, trashed, wanted, idem)
-	if err != nil {
-		return nil, err
-	}
-	return sessionAnswer(after), nil
+	return replySession(s.Store.SetTrash(ctx, in.ID, false, in.ifRevision, in.idem))
 }

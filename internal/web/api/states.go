@@ -5,8 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
-	"strconv"
+	"net/http"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -22,12 +21,12 @@ type InState struct {
 	Name string `path:"name" example:"todos"`
 }
 
-func (in *InState) names() (session.ID, error) {
-	id, err := in.sessionID()
-	if err == nil {
-		err = store.CheckStateName(in.Name)
+// parsePath parses the session's id and the document's name. Codes: NotFound, Invalid.
+func (in *InState) parsePath() error {
+	if err := in.InSession.parsePath(); err != nil {
+		return err
 	}
-	return id, err
+	return store.CheckStateName(in.Name)
 }
 
 // anyBody is a body that is one JSON value of any kind.
@@ -38,23 +37,9 @@ type anyBody struct {
 // read checks the body. Codes: Malformed, Invalid.
 func (b *anyBody) read() error {
 	if len(bytes.TrimSpace(b.RawBody)) == 0 {
-		return session.Errorf(session.Malformed, "the body is empty: give a JSON value")
+		return session.Errorf(session.Malformed, "the body is empty: send a JSON value")
 	}
-	if at := invalidUTF8(b.RawBody); at >= 0 {
-		return session.Errorf(session.Malformed, "the body is not UTF-8: byte %d begins no character", at)
-	}
-	if wire.Depth(b.RawBody) > maxDepth {
-		return session.Errorf(session.Invalid, "the body nests deeper than %d levels: at most that many are read", maxDepth)
-	}
-	dec := json.NewDecoder(bytes.NewReader(b.RawBody))
-	var value json.RawMessage
-	if err := dec.Decode(&value); err != nil {
-		return explain(err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return session.Errorf(session.Malformed, "the body goes on after its JSON value, at byte %d", dec.InputOffset())
-	}
-	return nil
+	return decodeBody(b.RawBody, new(json.RawMessage))
 }
 
 func (b *anyBody) raw() []byte { return b.RawBody }
@@ -69,18 +54,19 @@ func (b *anyBody) schema(huma.Registry) *huma.Schema {
 // StateConditional is the part of a write's input that is bound to a document's revision.
 type StateConditional struct {
 	Conditional
-	IfNoneMatch string `header:"If-None-Match" doc:"*: only if there is no such document yet"`
+	IfNoneMatch string `header:"If-None-Match" doc:"*: only if the document does not exist"`
 }
 
-// revision gives the one that must still be there: nil any, 0 none. Codes: Invalid.
-func (in *StateConditional) revision() (*int64, error) {
+// parseRevision parses the condition; the revision 0 stands for no document. Codes: Invalid.
+func (in *StateConditional) parseRevision() error {
 	switch none := strings.TrimSpace(in.IfNoneMatch); none {
 	case "":
-		return in.Conditional.revision()
+		return in.Conditional.parseRevision()
 	case "*":
-		return new(int64), nil
+		in.ifRevision = new(int64)
+		return nil
 	}
-	return nil, session.Errorf(session.Invalid, "the If-None-Match header can only be *").At("If-None-Match", "must be *")
+	return session.Errorf(session.Invalid, "the If-None-Match header can only be *").At("If-None-Match", "must be *")
 }
 
 // stateOutput is a document with its revision as ETag.
@@ -90,35 +76,20 @@ type stateOutput struct {
 	Body         session.JSON
 }
 
-func stateAnswer(st session.State) *stateOutput {
-	return &stateOutput{
-		ETag: strconv.Quote(strconv.FormatInt(st.Revision, 10)), Body: st.Value,
-		LastModified: st.UpdatedAt.UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT"),
+func replyState(st session.State, err error) (*stateOutput, error) {
+	if err != nil {
+		return nil, err
 	}
+	return &stateOutput{ETag: etag(st.Revision), Body: st.Value, LastModified: st.UpdatedAt.UTC().Format(http.TimeFormat)}, nil
 }
 
 func (s *Server) listStates(ctx context.Context, in *InSession) (*listOutput[session.State], error) {
-	id, err := in.sessionID()
-	if err != nil {
-		return nil, err
-	}
-	all, err := s.Store.States(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	return &listOutput[session.State]{Body: listOf(all, "")}, nil
+	all, err := s.Store.States(ctx, in.ID)
+	return replyList(all, "", err)
 }
 
 func (s *Server) getState(ctx context.Context, in *InState) (*stateOutput, error) {
-	id, err := in.names()
-	if err != nil {
-		return nil, err
-	}
-	st, err := s.Store.State(ctx, id, in.Name)
-	if err != nil {
-		return nil, err
-	}
-	return stateAnswer(st), nil
+	return replyState(s.Store.State(ctx, in.ID, in.Name))
 }
 
 type writeStateInput struct {
@@ -129,9 +100,7 @@ type writeStateInput struct {
 }
 
 func (s *Server) putState(ctx context.Context, in *writeStateInput) (*stateOutput, error) {
-	return s.changeState(ctx, &in.InState, &in.Keyed, &in.StateConditional, in.raw(), func(session.JSON) (session.JSON, error) {
-		return in.document(), nil
-	})
+	return s.changeState(ctx, in, func(session.JSON) (session.JSON, error) { return in.document(), nil })
 }
 
 func (s *Server) patchState(ctx context.Context, in *writeStateInput) (*stateOutput, error) {
@@ -146,17 +115,13 @@ func (s *Server) patchState(ctx context.Context, in *writeStateInput) (*stateOut
 		}
 		return nil, err
 	}
-	return s.changeState(ctx, &in.InState, &in.Keyed, &in.StateConditional, in.raw(), func(was session.JSON) (session.JSON, error) {
-		return merge(was, patch), nil
-	})
+	return s.changeState(ctx, in, func(was session.JSON) (session.JSON, error) { return merge(was, patch), nil })
 }
 
-// addToState appends to a document that is an array. It is done where the document is
-// written, so of two at once none is lost.
+// addToState appends an element to a document that is an array. The store runs the change in
+// its transaction, so that two requests at once both append.
 func (s *Server) addToState(ctx context.Context, in *writeStateInput) (*stateOutput, error) {
-	return s.changeState(ctx, &in.InState, &in.Keyed, &in.StateConditional, in.raw(), func(was session.JSON) (session.JSON, error) {
-		return withElement(in.Name, was, in.document())
-	})
+	return s.changeState(ctx, in, func(was session.JSON) (session.JSON, error) { return withElement(in.Name, was, in.document()) })
 }
 
 func withElement(name string, was, element session.JSON) (session.JSON, error) {
@@ -165,7 +130,7 @@ func withElement(name string, was, element session.JSON) (session.JSON, error) {
 		was = session.JSON(`[]`)
 	}
 	if was[0] != '[' {
-		return nil, session.Errorf(session.Invalid, "state %s is %s and no array: nothing can be appended to it; PUT or PATCH changes it", name, wire.Describe(json.RawMessage(was)))
+		return nil, session.Errorf(session.Invalid, "state %s is %s and not an array, so nothing can be appended: change it with PUT or PATCH", name, wire.Describe(json.RawMessage(was)))
 	}
 	begin := bytes.TrimRight(was[:len(was)-1], " \t\r\n")
 	out := append(session.JSON(nil), begin...)
@@ -181,34 +146,14 @@ type deleteStateInput struct {
 	Conditional
 }
 
-type noOutput struct{}
-
-func (s *Server) deleteState(ctx context.Context, in *deleteStateInput) (*noOutput, error) {
-	_, err := s.changeState(ctx, &in.InState, &in.Keyed, &StateConditional{Conditional: in.Conditional}, nil, func(session.JSON) (session.JSON, error) {
-		return nil, nil
+func (s *Server) deleteState(ctx context.Context, in *deleteStateInput) (*struct{}, error) {
+	_, err := s.Store.ChangeState(ctx, store.StateChange{
+		Session: in.ID, Name: in.Name, IfRevision: in.ifRevision, Idem: in.idem,
+		Change: func(session.JSON) (session.JSON, error) { return nil, nil },
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &noOutput{}, nil
+	return nil, err
 }
 
-func (s *Server) changeState(ctx context.Context, at *InState, key *Keyed, cond *StateConditional, body []byte, change func(session.JSON) (session.JSON, error)) (*stateOutput, error) {
-	id, err := at.names()
-	if err != nil {
-		return nil, err
-	}
-	wanted, err := cond.revision()
-	if err != nil {
-		return nil, err
-	}
-	idem, err := key.idempotency(ctx, body)
-	if err != nil {
-		return nil, err
-	}
-	st, err := s.Store.ChangeState(ctx, store.StateChange{Session: id, Name: at.Name, Change: change, IfRevision: wanted, Idem: idem})
-	if err != nil {
-		return nil, err
-	}
-	return stateAnswer(st), nil
+func (s *Server) changeState(ctx context.Context, in *writeStateInput, change func(session.JSON) (session.JSON, error)) (*stateOutput, error) {
+	return replyState(s.Store.ChangeState(ctx, store.StateChange{Session: in.ID, Name: in.Name, Change: change, IfRevision: in.ifRevision, Idem: in.idem}))
 }

@@ -9,9 +9,9 @@ import (
 )
 
 type forkBody struct {
-	At     messageArg `json:"at,omitzero" doc:"The last message that the fork shares: a seq of this session, or the id of any message on its tree; the head without it"`
-	Title  *name      `json:"title,omitempty" doc:"This session's and the fork's number without it"`
-	States []string   `json:"states,omitempty" doc:"Documents to take along, as they are now; none without it"`
+	At     messageArg `json:"at,omitzero" doc:"The last message that the fork shares: a seq of this session, or the id of any message on its tree; default: the head"`
+	Title  *name      `json:"title,omitempty" doc:"Default: this session's title and the fork's number"`
+	States []string   `json:"states,omitempty" doc:"Documents to copy as they are now; default: none"`
 }
 
 type forkInput struct {
@@ -21,31 +21,18 @@ type forkInput struct {
 }
 
 func (s *Server) fork(ctx context.Context, in *forkInput) (*sessionOutput, error) {
-	id, err := in.sessionID()
-	if err != nil {
-		return nil, err
+	b := &in.value
+	if b.At.null {
+		return nil, session.Errorf(session.Invalid, "at is null: name the last message that the fork shares, or make an empty session with POST /v1/sessions").At("at", "must name a message")
 	}
-	if in.value.At.null {
-		return nil, session.Errorf(session.Invalid, "at is null: it names the last message that the fork shares; POST /v1/sessions makes a session that shares nothing").At("at", "must name a message")
-	}
-	idem, err := in.idempotency(ctx, in.raw())
-	if err != nil {
-		return nil, err
-	}
-	made, err := s.Store.Fork(ctx, store.Fork{
-		Session: id, At: in.value.At.in(id), Title: (*string)(in.value.Title), States: in.value.States, Idem: idem,
-	})
-	if err != nil {
-		return nil, err
-	}
-	out := sessionAnswer(made)
-	out.Location = "/v1/sessions/" + string(made.ID)
-	return out, nil
+	return replyCreated(s.Store.Fork(ctx, store.Fork{
+		Session: in.ID, At: b.At.in(in.ID), Title: (*string)(b.Title), States: b.States, Idem: in.idem,
+	}))
 }
 
 type headBody struct {
-	Seq       messageArg `json:"seq,omitzero" doc:"The message that the next one is to follow; null: begin anew, before the first message"`
-	Summarize bool       `json:"summarize,omitempty" doc:"Tell at the new head what happened on the branch that is left; made behind the answer, which is 202 then"`
+	Seq       messageArg `json:"seq,omitzero" doc:"The message to continue from; null: before the first message"`
+	Summarize bool       `json:"summarize,omitempty" doc:"Add a short summary of the abandoned branch at the new head; it is made in the background, and the answer is 202"`
 }
 
 type headInput struct {
@@ -61,33 +48,21 @@ type headOutput struct {
 	Body   session.Session
 }
 
-// moveHead goes on from another message. The summary of what was left is made behind the
-// answer, with the configured model if there is one.
+// moveHead moves the head to another message. The summary of the abandoned branch is made after
+// the answer, by the configured model if there is one.
 func (s *Server) moveHead(ctx context.Context, in *headInput) (*headOutput, error) {
-	id, err := in.sessionID()
-	if err != nil {
-		return nil, err
-	}
 	if !in.value.Seq.given {
-		return nil, session.Errorf(session.Invalid, "seq is missing: it names the message to go on from, or is null").At("seq", "must name a message, or be null")
+		return nil, session.Errorf(session.Invalid, "seq is missing: name the message to continue from, or null").At("seq", "must name a message, or be null")
 	}
-	wanted, err := in.revision()
+	to := in.value.Seq.in(in.ID)
+	done, err := s.Store.MoveHead(ctx, store.HeadMove{Session: in.ID, To: to, IfRevision: in.ifRevision, Idem: in.idem})
+	answer, err := replySession(done.Session, err)
 	if err != nil {
 		return nil, err
 	}
-	idem, err := in.idempotency(ctx, in.raw())
-	if err != nil {
-		return nil, err
-	}
-	to := in.value.Seq.in(id)
-	done, err := s.Store.MoveHead(ctx, store.HeadMove{Session: id, To: to, IfRevision: wanted, Idem: idem})
-	if err != nil {
-		return nil, err
-	}
-	answer := sessionAnswer(done.Session)
 	out := &headOutput{Status: http.StatusOK, ETag: answer.ETag, Body: answer.Body}
 	if in.value.Summarize && done.Moved && done.From != nil {
-		if err := s.tellBranch(ctx, id, *done.From, to); err != nil {
+		if err := s.summarizeBranch(ctx, in.ID, *done.From, to); err != nil {
 			return nil, err
 		}
 		out.Status = http.StatusAccepted
@@ -95,13 +70,13 @@ func (s *Server) moveHead(ctx context.Context, in *headInput) (*headOutput, erro
 	return out, nil
 }
 
-// tellBranch has a branch summarised behind the answer. The head has moved, whatever becomes
-// of the summary.
-func (s *Server) tellBranch(ctx context.Context, id session.ID, from session.MessageRef, to *session.MessageRef) error {
+// summarizeBranch summarizes a branch after the answer. The head has moved, even if the summary
+// fails.
+func (s *Server) summarizeBranch(ctx context.Context, id session.ID, from session.MessageRef, to *session.MessageRef) error {
 	request := requestOf(ctx).id
 	work := func(ctx context.Context) {
 		if m, _, err := s.Contexts.SummarizeBranch(ctx, id, from, to); err != nil {
-			s.log.Error().Err(err).Str("request_id", request).Str("session", string(id)).Msg("no summary was made of a branch that was left")
+			s.log.Error().Err(err).Str("request_id", request).Str("session", string(id)).Msg("the summary of an abandoned branch failed")
 		} else if m != nil && s.Changed != nil {
 			s.Changed(id)
 		}
@@ -111,15 +86,15 @@ func (s *Server) tellBranch(ctx context.Context, id session.ID, from session.Mes
 		return nil
 	}
 	if !s.Run(work) {
-		return session.Errorf(session.Busy, "the head was moved, but sessiond is stopping and makes no summary of the branch")
+		return session.Errorf(session.Busy, "the head was moved, but sessiond is stopping and does not summarize the branch")
 	}
 	return nil
 }
 
 type treeInput struct {
 	InSession
-	Limit  int    `query:"limit" minimum:"1" maximum:"1000" doc:"Segments of one answer; 50 without it"`
-	Cursor string `query:"cursor" doc:"next_cursor of the answer before"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" doc:"Segments per answer; default 50"`
+	Cursor string `query:"cursor" doc:"next_cursor of the previous answer"`
 }
 
 // treeView is a piece of a tree. A parent stands before what follows it.
@@ -136,10 +111,6 @@ type treeOutput struct {
 }
 
 func (s *Server) getTree(ctx context.Context, in *treeInput) (*treeOutput, error) {
-	id, err := in.sessionID()
-	if err != nil {
-		return nil, err
-	}
 	page := store.TreePage{Limit: in.Limit}
 	if page.Limit == 0 {
 		page.Limit = defaultLimit
@@ -147,15 +118,15 @@ func (s *Server) getTree(ctx context.Context, in *treeInput) (*treeOutput, error
 	if in.Cursor != "" {
 		ref, err := session.ParseRef(in.Cursor)
 		if err != nil {
-			return nil, session.Errorf(session.Invalid, "cursor is none of this tree's: begin without one").At("cursor", "not a next_cursor of this tree")
+			return nil, session.Errorf(session.Invalid, "cursor is not a next_cursor of this tree: leave it out to begin at the start").At("cursor", "not a next_cursor of this tree")
 		}
 		page.Cursor = &ref
 	}
-	tree, err := s.Store.Tree(ctx, id, page)
+	tree, err := s.Store.Tree(ctx, in.ID, page)
 	if err != nil {
 		return nil, err
 	}
-	return &treeOutput{ETag: sessionAnswer(tree.Session).ETag, Body: treeView{
+	return &treeOutput{ETag: etag(tree.Session.Revision), Body: treeView{
 		list: listOf(tree.Segments, tree.Next), Head: tree.Session.Head, Segments: tree.Total, Leaves: tree.Leaves,
 	}}, nil
 }

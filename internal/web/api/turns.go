@@ -13,31 +13,31 @@ import (
 )
 
 type turnBody struct {
-	Messages   []json.RawMessage `json:"messages,omitempty" doc:"To append; none: only the context is made"`
+	Messages   []json.RawMessage `json:"messages,omitempty" doc:"Messages to append; none: only build the context"`
 	Call       *callBody         `json:"call,omitempty" doc:"The model call behind the last reply"`
-	ExpectHead messageArg        `json:"expect_head,omitzero" doc:"The head that must still be there; null: the session must be empty"`
+	ExpectHead messageArg        `json:"expect_head,omitzero" doc:"The expected head; null: the session must be empty"`
 	Parent     messageArg        `json:"parent,omitzero" doc:"Append after this message and move the head there"`
 
-	Dialect        string          `json:"dialect,omitempty" doc:"Of the context; the last turn's without it, else openai.chat"`
+	Dialect        string          `json:"dialect,omitempty" doc:"Dialect of the context; default: the last turn's, else openai.chat"`
 	Model          name            `json:"model,omitempty"`
-	Window         *int64          `json:"window,omitempty" doc:"Tokens; the session's or the catalogue's without it"`
-	MaxOutput      int64           `json:"max_output,omitempty" doc:"Tokens that the reply may take"`
-	System         *text           `json:"system,omitempty" doc:"The caller's system text, replaced as a whole; kept until it is given again"`
-	Initial        initialArg      `json:"initial,omitzero" doc:"The caller's blocks before the conversation: a text or parts; kept like system"`
-	Volatile       text            `json:"volatile,omitempty" doc:"Text of the moment (date, state), frozen with the newest message"`
-	Tools          json.RawMessage `json:"tools,omitempty" doc:"The tool schemas that the provider is given, to be counted"`
-	OverheadTokens *int64          `json:"overhead_tokens,omitempty" doc:"What is not in the messages, instead of tools"`
-	CloseCalls     bool            `json:"close_calls,omitempty" doc:"Answer calls that wait for a result with an error"`
-	Settings       object          `json:"settings,omitempty" doc:"Numbers of the context manager for this context"`
+	Window         *int64          `json:"window,omitempty" doc:"Tokens; default: the session's or the catalogue's"`
+	MaxOutput      int64           `json:"max_output,omitempty" doc:"Tokens to reserve for the reply"`
+	System         *text           `json:"system,omitempty" doc:"The caller's system text; it replaces the stored one, and without it the stored one stays"`
+	Initial        initialArg      `json:"initial,omitzero" doc:"The caller's blocks before the conversation: a text or parts; stored like system"`
+	Volatile       text            `json:"volatile,omitempty" doc:"Text that changes from turn to turn (date, state); it is frozen with the newest message"`
+	Tools          json.RawMessage `json:"tools,omitempty" doc:"The tool schemas sent to the provider, for the token count"`
+	OverheadTokens *int64          `json:"overhead_tokens,omitempty" doc:"Tokens outside the messages, instead of tools"`
+	CloseCalls     bool            `json:"close_calls,omitempty" doc:"Close tool calls without a result with an error result"`
+	Settings       object          `json:"settings,omitempty" doc:"Settings of the context manager for this context"`
 
-	WorkspaceAccess string `json:"workspace_access,omitempty" enum:"rw,ro,none" doc:"What the agent may do with its files; without rw (the default) it is asked for no memory flush"`
-	Heartbeat       bool   `json:"heartbeat,omitempty" doc:"No person is behind this turn: no memory flush is asked for"`
-	CLIBackend      bool   `json:"cli_backend,omitempty" doc:"A command-line back end runs it, which keeps a context of its own: no memory flush is asked for"`
+	WorkspaceAccess string `json:"workspace_access,omitempty" enum:"rw,ro,none" doc:"The agent's access to its files; only with rw (the default) a turn requests a memory flush"`
+	Heartbeat       bool   `json:"heartbeat,omitempty" doc:"An automatic turn: it requests no memory flush"`
+	CLIBackend      bool   `json:"cli_backend,omitempty" doc:"A command-line back end with a context of its own runs the turn: it requests no memory flush"`
 
-	Explain bool `json:"explain,omitempty" doc:"Tell where each number comes from, and how tokens were counted"`
+	Explain bool `json:"explain,omitempty" doc:"Explain where each number comes from and how tokens are counted"`
 }
 
-// turnView is what a turn did. The append stands whatever became of the context.
+// turnView is the result of a turn. The append is stored even if the context fails.
 type turnView struct {
 	Appended *appendedView    `json:"appended"`
 	Context  *ContextView     `json:"context"`
@@ -50,52 +50,39 @@ type turnInput struct {
 	body[turnBody]
 }
 
-type turnOutput struct {
-	Body turnView
-}
-
-// takeTurn appends and gives the next context. Whatever is wrong with the request is said
-// before anything is stored; once stored, a context that cannot be made is a problem beside
-// the append and not instead of it.
-func (s *Server) takeTurn(ctx context.Context, in *turnInput) (*turnOutput, error) {
-	id, err := in.sessionID()
-	if err != nil {
-		return nil, err
-	}
-	wanted, err := in.value.turn()
-	if err != nil {
-		return nil, err
-	}
+// takeTurn appends and returns the next context. It checks the whole request before it stores
+// anything. After the append a failed context is a problem beside the append, not an error.
+func (s *Server) takeTurn(ctx context.Context, in *turnInput) (*output[turnView], error) {
 	b := &in.value
-	if b.Parent.given && len(b.Messages) == 0 {
-		return nil, session.Errorf(session.Invalid, "parent stands without messages: it says where they are appended").At("parent", "stands without messages")
-	}
-	idem, err := in.idempotency(ctx, in.raw())
+	wanted, err := b.turn()
 	if err != nil {
 		return nil, err
+	}
+	if b.Parent.given && len(b.Messages) == 0 {
+		return nil, session.Errorf(session.Invalid, "parent needs messages: it says where they are appended").At("parent", "stands without messages")
 	}
 	add := appendBody{Messages: b.Messages, ExpectHead: b.ExpectHead, Parent: b.Parent, Call: b.Call}
 	if _, err := dialect.Detect(b.Messages); err != nil { // then the context's dialect decides
 		add.Dialect = b.Dialect
 	}
-	done, err := s.append(ctx, id, &add, idem)
+	done, err := s.append(ctx, in.ID, &add, in.idem)
 	if err != nil {
 		return nil, err
 	}
-	out := &turnOutput{Body: turnView{Appended: &done.appendedView}}
-	view, err := s.contextAfter(ctx, id, wanted, &done.done)
+	out := turnView{Appended: &done.appendedView}
+	view, err := s.contextAfter(ctx, in.ID, wanted, &done.done)
 	if err == nil {
-		out.Body.Context, err = Render(view)
+		out.Context, err = Render(view)
 	}
 	if err != nil {
-		out.Body.Problem = s.problem(ctx, err)
+		out.Problem = s.problem(ctx, err)
 	}
-	return out, nil
+	return reply(out, nil)
 }
 
-// contextAfter gives the context that a turn asks for. A repeated request whose context was
-// handed out gets it again and nothing is written; one that lost its answer before that gets
-// its context now; one that others went past gets the context as of its own head.
+// contextAfter returns the context that a turn asks for. A repeated request gets the same
+// context again and writes nothing, if the first one made it, else it makes it now. If the head
+// has moved on since, it gets the context at its own head.
 func (s *Server) contextAfter(ctx context.Context, id session.ID, wanted contextmgr.TurnInput, done *store.Appended) (contextmgr.View, error) {
 	if !done.Replayed || done.Head == nil {
 		return s.Contexts.Turn(ctx, id, wanted)
@@ -123,8 +110,7 @@ func (s *Server) contextAfter(ctx context.Context, id session.ID, wanted context
 	return view, err
 }
 
-// positionOf gives a head of the past, under the overlay that is in force now if that lies on
-// its path.
+// positionOf returns a past head, with the effective overlay if that lies on its path.
 func (s *Server) positionOf(ctx context.Context, head session.MessageRef, overlay *int64) (*contextmgr.Position, error) {
 	m, err := s.Store.Message(ctx, head)
 	if err != nil {
@@ -145,7 +131,7 @@ func (s *Server) positionOf(ctx context.Context, head session.MessageRef, overla
 	return at, err
 }
 
-// turn makes the manager's input. Codes: Invalid.
+// turn builds the manager's input. Codes: Invalid.
 func (b *turnBody) turn() (contextmgr.TurnInput, error) {
 	in := contextmgr.TurnInput{Volatile: string(b.Volatile), Budget: contextmgr.Budget{
 		Model: string(b.Model), MaxOutput: b.MaxOutput, Dialect: b.Dialect, System: (*string)(b.System),

@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -14,8 +13,8 @@ import (
 // maxName bounds titles, keys, paths and the like, in bytes.
 const maxName = 4096
 
-// name is a short text: a title, a key, a path. It refuses what would not come back as it
-// went in (a lone surrogate, a NUL), and what is longer than maxName bytes.
+// name is a short text: a title, a key, a path. It rejects what would not be returned unchanged
+// (a lone surrogate, a NUL), and more than maxName bytes.
 type name string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -25,7 +24,7 @@ func (n *name) UnmarshalJSON(raw []byte) error {
 		return err
 	}
 	if len(s) > maxName {
-		return refuse("is %d bytes long; at most %d are allowed", len(s), maxName)
+		return refuse("is %d bytes long; the limit is %d", len(s), maxName)
 	}
 	*n = name(s)
 	return nil
@@ -56,7 +55,7 @@ func exactText(raw []byte) (string, error) {
 	}
 	s, exact := wire.Text(raw)
 	if !exact {
-		return "", refuse("holds a NUL or half of a surrogate pair, which no text has")
+		return "", refuse("contains a NUL or half of a surrogate pair")
 	}
 	return s, nil
 }
@@ -67,7 +66,7 @@ type moment struct{ session.Time }
 // UnmarshalJSON implements json.Unmarshaler.
 func (m *moment) UnmarshalJSON(raw []byte) error {
 	if err := m.Time.UnmarshalJSON(raw); err != nil {
-		return refuse("is no RFC 3339 time like 2026-02-11T10:00:15.000Z")
+		return refuse("is not an RFC 3339 time like 2026-02-11T10:00:15.000Z")
 	}
 	return nil
 }
@@ -90,12 +89,12 @@ func parseMoment(field, s string) (*session.Time, error) {
 	if err := t.UnmarshalJSON([]byte(strconv.Quote(s + "T00:00:00Z"))); err == nil {
 		return &t, nil
 	}
-	return nil, session.Errorf(session.Invalid, "%s is no time: give it like 2026-02-11T10:00:15Z or 2026-02-11", field).
-		At(field, "no RFC 3339 time")
+	return nil, session.Errorf(session.Invalid, "%s is not a time: write it like 2026-02-11T10:00:15Z or 2026-02-11", field).
+		At(field, "not an RFC 3339 time")
 }
 
 // messageArg names a message: a number is a seq of the route's session, a string S.n any
-// message. Whether it was given, and given as null, is kept apart.
+// message. It distinguishes absent from null.
 type messageArg struct {
 	given bool
 	null  bool
@@ -114,7 +113,7 @@ func (a *messageArg) UnmarshalJSON(raw []byte) error {
 		s, _ := wire.Text(raw)
 		ref, err := session.ParseRef(s)
 		if err != nil {
-			return refuse("names no message: a number is a seq of this session, a string like 20260211_001.42 any message")
+			return refuse("names no message: write a seq of this session as a number, or an id as a string like 20260211_001.42")
 		}
 		a.ref = ref
 		return nil
@@ -123,10 +122,10 @@ func (a *messageArg) UnmarshalJSON(raw []byte) error {
 			return nil
 		}
 	}
-	return refuse("names no message: a number is a seq of this session, counted from 1; a string like 20260211_001.42 any message")
+	return refuse("names no message: write a seq of this session (1 or more) as a number, or an id as a string like 20260211_001.42")
 }
 
-// in gives the message that is meant in a session; nil when none was given, or null.
+// in returns the message that the argument names in a session; nil if it is absent or null.
 func (a *messageArg) in(id session.ID) *session.MessageRef {
 	switch {
 	case !a.given || a.null:
@@ -141,7 +140,7 @@ func (a *messageArg) in(id session.ID) *session.MessageRef {
 func (messageArg) Schema(huma.Registry) *huma.Schema {
 	least := 1.0
 	return &huma.Schema{
-		Description: "A message: a seq of this session, or the id of any message; null where that has a meaning of its own",
+		Description: "A message: a seq of this session, or the id of any message; null where a field allows it",
 		OneOf: []*huma.Schema{
 			{Type: huma.TypeInteger, Minimum: &least},
 			{Type: huma.TypeString, Examples: []any{"20260211_001.42"}},
@@ -172,6 +171,3 @@ func (c change[T]) Schema(r huma.Registry) *huma.Schema {
 	s.Nullable = s.Type != ""
 	return &s
 }
-
-// clean tells whether a text from the query can be looked for at all.
-func clean(s string) bool { return utf8.ValidString(s) }

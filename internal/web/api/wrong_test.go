@@ -295,7 +295,7 @@ func TestABodyThatBreaksOffStoresNothing(t *testing.T) {
 	before := k.state()
 	w := httptest.NewRecorder()
 	k.handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/sessions/"+id+"/messages", broken{strings.NewReader(`{"messages":[{"role":"user","content":"x"}]}`)}))
-	if w.Code != 400 || !strings.Contains(w.Body.String(), "broke off") {
+	if w.Code != 400 || !strings.Contains(w.Body.String(), "is incomplete") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	if after := k.state(); after != before {

@@ -1,4 +1,4 @@
-// Package guard stands before the API. On TCP a request must come by a name of this host,
+// Package guard protects the API. On TCP a request must come by a name of this host,
 // from no foreign web page, and with the bearer token; on the Unix socket the file's
 // permissions have decided already.
 package guard
@@ -45,7 +45,7 @@ func New(opt Options) *Guard {
 	return g
 }
 
-// TCP lets pass to next what has the right to.
+// TCP passes requests that are allowed on to next.
 func (g *Guard) TCP(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := g.check(r); err != nil {
@@ -57,19 +57,19 @@ func (g *Guard) TCP(next http.Handler) http.Handler {
 	})
 }
 
-// check refuses with code Forbidden or Unauthorized. A page of a foreign site can make a
-// browser on this host call us: by a name that it points at us (then Host is foreign), or
+// check rejects with code Forbidden or Unauthorized. A page of a foreign site can make a browser
+// on this host call the daemon: by a name that resolves to this host (then Host is foreign), or
 // directly (then Origin or Sec-Fetch-Site is).
 func (g *Guard) check(r *http.Request) error {
 	if !g.ours(hostname(r.Host)) {
 		return session.Errorf(session.Forbidden,
-			"the Host of the request is no name of this daemon: call it by localhost or its address, or add the name to `hosts` in config.yaml")
+			"the Host header is not a name of this daemon: use localhost or its address, or add the name to `hosts` in config.yaml")
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && !g.ownOrigin(origin) {
-		return session.Errorf(session.Forbidden, "the Origin of the request is another site, which may not call this daemon")
+		return session.Errorf(session.Forbidden, "the Origin header is another site, which may not call this daemon")
 	}
 	if r.Header.Get("Sec-Fetch-Site") == "cross-site" {
-		return session.Errorf(session.Forbidden, "the request was made by a page of another site, which may not call this daemon")
+		return session.Errorf(session.Forbidden, "a page of another site made the request, which may not call this daemon")
 	}
 	if g.noAuth || (g.open != nil && g.open(r)) {
 		return nil
@@ -77,16 +77,16 @@ func (g *Guard) check(r *http.Request) error {
 	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	given = strings.TrimSpace(given)
 	if !strings.EqualFold(scheme, "Bearer") || given == "" {
-		return session.Errorf(session.Unauthorized, "a token is needed: send `Authorization: Bearer TOKEN` with the token that `sessiond token` prints")
+		return session.Errorf(session.Unauthorized, "a token is required: send `Authorization: Bearer TOKEN` with the token that `sessiond token` prints")
 	}
 	sum := sha256.Sum256([]byte(given))
 	if subtle.ConstantTimeCompare(sum[:], g.token[:]) != 1 {
-		return session.Errorf(session.Unauthorized, "this is not the token: `sessiond token` prints the right one")
+		return session.Errorf(session.Unauthorized, "the token is wrong: `sessiond token` prints the right one")
 	}
 	return nil
 }
 
-// ours tells whether a host name is one of this daemon. Every address is: a page cannot
+// ours reports whether a host name belongs to this daemon. Every address is: a page cannot
 // make a browser send an address as Host that is not the one it connects to.
 func (g *Guard) ours(host string) bool {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {

@@ -28,11 +28,11 @@ func EnsureToken(path string) (token string, made bool, err error) {
 		return token, false, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", false, fmt.Errorf("make the folder of the token: %w", err)
+		return "", false, fmt.Errorf("create the folder of the token: %w", err)
 	}
 	random := make([]byte, tokenBytes)
 	if _, err := rand.Read(random); err != nil {
-		return "", false, fmt.Errorf("make a token: %w", err)
+		return "", false, fmt.Errorf("create a token: %w", err)
 	}
 	made, err = place(path, base64.RawURLEncoding.EncodeToString(random))
 	if err != nil {
@@ -69,7 +69,7 @@ func place(path, token string) (bool, error) {
 func ReadToken(path string) (string, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", session.Errorf(session.NotFound, "there is no token file %s yet: `sessiond serve` makes it", path)
+		return "", session.Errorf(session.NotFound, "the token file %s does not exist: `sessiond serve` creates it", path)
 	}
 	if err != nil {
 		return "", fmt.Errorf("read the token: %w", err)
@@ -80,14 +80,14 @@ func ReadToken(path string) (string, error) {
 		return "", fmt.Errorf("read the token: %w", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return "", session.Errorf(session.Invalid, "%s can be read by others (%04o): run `chmod 600 %s`", path, info.Mode().Perm(), path)
+		return "", session.Errorf(session.Invalid, "others can read the token file %s (mode %04o): run `chmod 600 %s`", path, info.Mode().Perm(), path)
 	}
 	buf := make([]byte, 4096)
 	n, err := f.Read(buf)
 	token := strings.TrimSpace(string(buf[:n]))
 	if err != nil && n == 0 || len(token) < minToken || strings.ContainsAny(token, " \t\r\n") {
 		return "", session.Errorf(session.Invalid,
-			"%s holds no token: it is one line of at least %d characters; remove the file and `sessiond serve` makes a new one", path, minToken)
+			"%s holds no token (one line of at least %d characters): remove the file, and `sessiond serve` creates a new one", path, minToken)
 	}
 	return token, nil
 }

@@ -25,11 +25,11 @@ type Problem struct {
 	Type      string               `json:"type" doc:"urn:sessiond:problem: and the code"`
 	Title     string               `json:"title"`
 	Status    int                  `json:"status"`
-	Detail    string               `json:"detail" doc:"What is wrong, where, and what to do"`
+	Detail    string               `json:"detail" doc:"What happened, why, and what to do"`
 	Code      session.Code         `json:"code"`
-	Errors    []session.FieldError `json:"errors,omitempty" doc:"The fields at fault"`
-	Head      *session.MessageRef  `json:"head,omitempty" doc:"Of a stale expect_head: the head as it is"`
-	RequestID string               `json:"request_id,omitempty" doc:"Of an internal error: what the log calls it"`
+	Errors    []session.FieldError `json:"errors,omitempty" doc:"The invalid fields"`
+	Head      *session.MessageRef  `json:"head,omitempty" doc:"Of a stale expect_head: the current head"`
+	RequestID string               `json:"request_id,omitempty" doc:"Of an internal error: the id of its log entry"`
 }
 
 // Status gives the HTTP status of a code; an unknown one is a defect of ours.
@@ -64,19 +64,19 @@ func Status(code session.Code) int {
 func title(code session.Code) string {
 	switch code {
 	case session.Malformed:
-		return "Not the JSON that was asked for"
+		return "Malformed request"
 	case session.Unauthorized:
-		return "A token is needed"
+		return "Token required"
 	case session.Forbidden:
 		return "Not allowed"
 	case session.NotFound:
 		return "Not found"
 	case session.Conflict:
-		return "The state moved on"
+		return "Conflict"
 	case session.CompactionRequired:
-		return "A compaction is required"
+		return "Compaction required"
 	case session.PreconditionFailed:
-		return "Another revision"
+		return "Revision does not match"
 	case session.TooLarge:
 		return "Too large"
 	case session.Invalid:
@@ -112,13 +112,13 @@ func Of(err error) (p *Problem, internal bool) {
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
-		p = New(session.Busy, "the request was cancelled before it was done")
+		p = New(session.Busy, "the request was cancelled")
 		p.Status = StatusClientClosed
 		return p, false
 	case errors.Is(err, context.DeadlineExceeded):
-		return New(session.Busy, "this took longer than a request may: try again"), false
+		return New(session.Busy, "the request exceeded its time limit: retry"), false
 	}
-	return New(session.Internal, "something failed inside sessiond: its log has the cause under this request id"), true
+	return New(session.Internal, "internal error: the log of sessiond has the cause under this request id"), true
 }
 
 // Error implements error.
@@ -154,5 +154,5 @@ func (p *Problem) Write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", MediaType)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(p.Status)
-	_, _ = w.Write(append(body, '\n')) // a client that went away is no failure of ours
+	_, _ = w.Write(append(body, '\n')) // the client may have gone
 }
