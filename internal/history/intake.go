@@ -237,9 +237,19 @@ func (in *Intake) Problem(line int, why string) {
 	}
 }
 
+// ProblemIn reports what could not be read of another file of the thing.
+func (in *Intake) ProblemIn(path, why string) { in.addProblem(Problem{Path: path, Error: why}) }
+
+// Problems returns what was reported.
+func (in *Intake) Problems() []Problem { return in.problems }
+
 func (in *Intake) problem(line int, why string) {
+	in.addProblem(Problem{Path: in.Found.Path, Line: line, Error: why})
+}
+
+func (in *Intake) addProblem(p Problem) {
 	if len(in.problems) < MaxProblems {
-		in.problems = append(in.problems, Problem{Path: in.Found.Path, Line: line, Error: why})
+		in.problems = append(in.problems, p)
 	}
 }
 

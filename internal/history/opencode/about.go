@@ -26,7 +26,7 @@ type about struct {
 	revert    string // the message from which on everything was taken back
 	notes     history.Object
 	records   int // of the source: the session's own
-	older     int // of the source: rows of the session that version 2's replaces
+	todos     int // of the source: its list of things to do, which the notes hold
 	store     store
 	redacted  bool
 }

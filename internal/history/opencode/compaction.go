@@ -1,88 +1,181 @@
 package opencode
 
 import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
-// overlay gives the overlay of the summary that a message is.
-func (r *reader) overlay(i int) error {
-	b := *r.records.at(i)
-	if b.request {
-		r.requests[r.records.texts.Get(b.id)] = i
-	}
-	if b.within != 0 || !b.summary || b.failed || b.open || i == 0 || b.known {
-		return nil
-	}
-	if err := r.prunings(b.at); err != nil { // it was made of what was left
+// summarise adds the compaction of a request and its summary, the i-th record. It represents
+// what is before the request, or before the tail that is kept.
+func (r *reader) summarise(i int) error {
+	m := r.records[i]
+	if err := r.prune(m.at.UnixMilli()); err != nil { // the summary was made of what was left
 		return err
 	}
-	m := r.records.record(i)
-	return r.summary(i, &m)
-}
-
-// keeps finds the messages from which on a compaction kept what was said.
-func (r *reader) keeps() {
-	r.requests, r.tails = map[string]int{}, map[string]int{}
-	for i := range r.records.n {
-		if r.records.at(i).request {
-			if tail := r.records.record(i).tail; tail != "" {
-				r.tails[tail] = -1
-			}
-		}
-	}
-	for i := 0; i < r.records.n && len(r.tails) > 0; i++ {
-		id := r.records.texts.Get(r.records.at(i).id)
-		if at, wanted := r.tails[id]; wanted && at < 0 {
-			r.tails[id] = i
-		}
-	}
-}
-
-// summary makes the compaction of a request and its summary. What it stands for ends before
-// the request, or before the tail that is kept.
-func (r *reader) summary(i int, m *record) error {
-	request, asked := r.requests[m.answers]
-	if m.alone {
-		request, asked = i, true
-	}
+	request, asked := i, m.alone
 	if !asked {
-		return nil // a summary that nobody asked for, or whose request is gone
+		request, asked = r.byID[m.answers]
+	}
+	if !asked || request > i || !m.alone && !r.records[request].request {
+		return nil // nobody asked for it, or the request is gone
 	}
 	first := request
-	if tail := r.records.record(request).tail; tail != "" {
-		if at, there := r.tails[tail]; there && at >= 0 && at < request {
-			first = at
-		}
+	if at, ok := r.byID[r.records[request].tail]; ok && r.records[request].tail != "" && at < request {
+		first = at
 	}
-	through := int(r.records.at(first).plain)
+	through := r.records[first].before
 	if through < 0 {
 		return nil
 	}
-	in, err := r.from.load(r.ctx, r.records, i)
+	in, err := m.message()
 	if err != nil {
 		return err
 	}
 	o, _ := parse(in.data)
-	end := r.records.last(through)
-	c := history.Compaction{Key: m.key, ThroughKey: end.key, ThroughSession: end.session}
+	c := history.Compaction{Key: m.key, ThroughKey: r.records[through].last}
 	c.Strategy, c.Trigger, c.Status = session.StrategySummarize, session.TriggerImport, session.StatusDone
 	c.CreatedAt, c.MessageCount = m.at, int64(through+1)
 	c.Summary, c.Provider, c.Model = clean(textOf(in.parts)), clean(o.String("providerID")), clean(o.String("modelID"))
 	if first < request {
-		b := *r.records.at(first)
-		c.FirstKeptKey, c.FirstKeptSession = r.records.key(&b), r.records.from[b.within]
+		c.FirstKeptKey = r.records[first].key
 	}
 	if m.alone {
 		c.PrefixSummary = clean(o.String("recent"))
 	}
-	if c.Pruned, err = r.prunedIn(first, request, c.CreatedAt.UnixMilli()); err != nil {
-		return err
+	for _, kept := range r.records[first:request] {
+		outputs, err := kept.outputs(math.MinInt64, m.at.UnixMilli())
+		if err != nil {
+			return err
+		}
+		c.Pruned = append(c.Pruned, outputs...)
 	}
 	times, _ := history.Fields(o.Get("time"))
 	if end, ok := history.UnixMilli(times.Get("completed")); ok && end.After(c.CreatedAt.Time) {
 		c.DurationMS = end.Sub(c.CreatedAt.Time).Milliseconds()
 	}
-	r.batch.Compactions = append(r.batch.Compactions, c)
+	return r.c.Compact(c)
+}
+
+// pruned is the mark of an output that opencode does not send to its model any more.
+type pruned struct {
+	at   int64 // milliseconds
+	call string
+}
+
+// onePruning is how far apart the marks of one pruning are at most: opencode writes them one
+// after the other.
+const onePruning = int64(time.Second / time.Millisecond)
+
+// prune adds an overlay for each time that opencode pruned outputs on the way to the head, since
+// the last call and up to a moment. The store skips those that it has. Rule: opencode,
+// session/compaction.ts, prune: marked outputs stay stored, and the model sees a line instead.
+func (r *reader) prune(until int64) error {
+	if !r.trusted {
+		return nil // the newer store knows it
+	}
+	type marked struct {
+		at     int64
+		record *record
+	}
+	var marks []marked
+	for _, m := range r.records[:r.line] {
+		for _, p := range m.pruned {
+			if r.until < p.at && p.at <= until {
+				marks = append(marks, marked{p.at, m})
+			}
+		}
+	}
+	slices.SortStableFunc(marks, func(a, b marked) int { return cmp.Compare(a.at, b.at) })
+	for len(marks) > 0 {
+		n := 1
+		of := map[*record]bool{marks[0].record: true}
+		for n < len(marks) && marks[n].at-marks[n-1].at <= onePruning {
+			of[marks[n].record] = true
+			n++
+		}
+		if err := r.pruneTogether(of, marks[0].at, marks[n-1].at); err != nil {
+			return err
+		}
+		r.until, marks = marks[n-1].at, marks[n:]
+	}
 	return nil
+}
+
+// pruneTogether adds the overlay of the outputs of some records that were marked in a period.
+func (r *reader) pruneTogether(of map[*record]bool, from, until int64) error {
+	at, ok := history.UnixMilli(strconv.AppendInt(nil, until, 10))
+	if !ok {
+		return nil
+	}
+	var c history.Compaction
+	c.Strategy, c.Trigger, c.Status, c.CreatedAt = session.StrategyPrune, session.TriggerImport, session.StatusDone, at
+	for _, m := range r.records[:r.line] {
+		if !of[m] {
+			continue
+		}
+		outputs, err := m.outputs(from, until)
+		if err != nil {
+			return err
+		}
+		c.Pruned = append(c.Pruned, outputs...)
+	}
+	if len(c.Pruned) == 0 {
+		return nil // marked calls that never had an output
+	}
+	for _, m := range slices.Backward(r.records[:r.line]) {
+		if !m.aside && m.at.UnixMilli() <= until {
+			c.At.Key = m.last
+			break
+		}
+	}
+	what := "outputs"
+	if len(c.Pruned) == 1 {
+		what = "output"
+	}
+	c.Reason = fmt.Sprintf("opencode took %d %s of tools out of its model's sight", len(c.Pruned), what)
+	return r.c.Compact(c)
+}
+
+// outputs returns where the outputs of a record that were marked in a period are stored.
+func (r *record) outputs(from, until int64) (places []history.Output, err error) {
+	calls := map[string]bool{}
+	for _, p := range r.pruned {
+		if from <= p.at && p.at <= until {
+			calls[p.call] = true
+		}
+	}
+	if len(calls) == 0 || r.aside { // kept raw, a record has no outputs
+		return nil, nil
+	}
+	in, err := r.message()
+	if err != nil {
+		return nil, err
+	}
+	for n, s := range segments(in.parts, r.role) {
+		key := r.segmentKey(n)
+		for _, parts := range [][]session.Part{s.says, s.results} {
+			for i := range parts {
+				if parts[i].Kind == session.PartToolResult && calls[parts[i].CallID] {
+					places = append(places, history.Output{Place: history.Place{Key: key}, CallID: parts[i].CallID})
+				}
+			}
+			key = r.segmentKey(n) + resultsSuffix
+		}
+	}
+	return places, nil
+}
+
+// segmentKey returns the external id of the message of the n-th step, from 0.
+func (r *record) segmentKey(n int) string {
+	if n == 0 {
+		return r.key
+	}
+	return r.key + "#" + strconv.Itoa(n+1)
 }

@@ -2,7 +2,6 @@ package opencode
 
 import (
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,7 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
+
+	"github.com/jmoiron/sqlx"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
@@ -33,24 +33,11 @@ const (
 // database is one opencode.db in one snapshot.
 type database struct {
 	*history.SQLite
-	ctx     context.Context
-	path    string
-	found   history.Found
-	utf8    bool // how its texts are written
-	now     time.Time
-	known   history.Known
-	send    func(history.Batch) error
-	refused bool                // what was given: there is no going on
-	has     map[string][]string // columns by table
-
-	messages, parts, todos, messagesV2 map[string]extent
-	starting                           map[int64][]string // sessions by the time of their first message, oldest first
-	begin                              map[string]int64
-	order                              []string
-	waits                              bool // something is unfinished: look again
-	sessions                           int
-	records                            history.Records
-	problems                           []history.Problem
+	in       *history.Intake
+	has      map[string][]string          // columns by table
+	extents  map[string]map[string]extent // by table, by session
+	starting map[int64][]string           // sessions that were passed, by the time of their first message
+	parts    *sqlx.Stmt                   // nil: no such table
 }
 
 // extent tells how many rows a session has, and when the newest was changed.
@@ -60,92 +47,56 @@ type extent struct {
 	First  int64 `db:"first"`
 }
 
-func (s *Source) readDatabase(ctx context.Context, found history.Found, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	opened, err := history.OpenSQLite(ctx, found.Path)
-	if err != nil {
-		return nil, err
-	}
-	defer opened.Close() //nolint:errcheck // nothing was written
-	d := &database{SQLite: opened, ctx: ctx, path: found.Path, found: found, now: s.now(), known: known}
-	d.send = func(b history.Batch) error {
-		err := d.Check()
-		if err == nil {
-			err = emit(b)
-		}
-		d.refused = d.refused || err != nil
-		return err
-	}
-	if err := d.recognise(); err != nil {
-		return nil, err
-	}
-	if err := d.all(); err != nil {
-		return d.problems, err
-	}
-	if err := d.aside(); err != nil {
-		return d.problems, err
-	}
-	return d.problems, d.send(lastBatch(found, d.sessions, d.records, d.waits))
-}
-
-// lastBatch carries the cursor of a found thing. One that must be looked at again, though
-// nothing changes, has no time.
-func lastBatch(found history.Found, sessions int, records history.Records, again bool) history.Batch {
-	last := history.Batch{Sessions: sessions, Records: records}
-	last.Cursor = &history.Cursor{Source: session.SourceOpencode, Path: found.Path, Size: found.Size}
-	if modified := session.At(found.ModifiedAt); !again {
-		last.Cursor.ModifiedAt = &modified
-	}
-	return last
-}
-
-// recognise tells whether it is opencode's.
-func (d *database) recognise() error {
-	var err error
-	if d.has, err = d.Schema(d.ctx, tableSession, tableMessage, tablePart, tableSessionV2, tableMessageV2, tableTodo, tableProject); err != nil {
+func readDatabase(in *history.Intake, opened *history.SQLite) (err error) {
+	d := &database{SQLite: opened, in: in, extents: map[string]map[string]extent{}, starting: map[int64][]string{}}
+	ctx := in.Context()
+	if d.has, err = d.Schema(ctx, tableSession, tableMessage, tablePart, tableSessionV2, tableMessageV2, tableTodo, tableProject); err != nil {
 		return err
 	}
 	sessions := slices.Contains(d.has[tableSession], "project_id") || slices.Contains(d.has[tableSessionV2], "project_id")
-	messages := slices.Contains(d.has[tableMessage], "data") && slices.Contains(d.has[tablePart], "message_id") ||
-		slices.Contains(d.has[tableMessageV2], "data")
-	if !sessions || !messages {
+	hasParts := slices.Contains(d.has[tablePart], "message_id")
+	if !sessions || !(hasParts && slices.Contains(d.has[tableMessage], "data")) && !slices.Contains(d.has[tableMessageV2], "data") {
 		return session.Errorf(session.Invalid, "no opencode database: it has no tables of sessions, messages and parts as opencode makes them")
 	}
-	var encoding string
-	if err := d.GetContext(d.ctx, &encoding, `PRAGMA encoding`); err != nil {
+	if hasParts {
+		if d.parts, err = d.PreparexContext(ctx, partsOfMessage); err != nil {
+			return err
+		}
+		defer d.parts.Close()
+	}
+	if err := d.sessions(); err != nil {
 		return err
 	}
-	d.utf8 = encoding == "UTF-8"
-	return nil
+	return d.countOthers()
 }
 
 // credentials are names of tables that are not even counted by their rows.
 var credentials = regexp.MustCompile(`(?i)auth|token|secret|credential|account|share`)
 
-// aside counts what is beside the conversations.
-func (d *database) aside() error {
+// countOthers counts what is beside the conversations.
+func (d *database) countOthers() error {
 	for table := range d.has {
 		switch {
 		case slices.Contains([]string{tableSession, tableMessage, tablePart, tableSessionV2, tableMessageV2, tableTodo}, table), strings.HasPrefix(table, "sqlite_"):
 		case table == tableEvent:
 			var n int
-			if err := d.GetContext(d.ctx, &n, `SELECT COUNT(*) FROM event`); err != nil {
+			if err := d.GetContext(d.in.Context(), &n, `SELECT COUNT(*) FROM event`); err != nil {
 				return err
 			}
-			d.records.Skip(skipEvent, n)
+			d.in.Skip(skipEvent, n)
 		case credentials.MatchString(table):
-			d.records.Skip(skipForeign, 1)
+			d.in.Skip(skipForeign, 1)
 		default:
-			d.records.Skip(skipBookkeeping, 1)
+			d.in.Skip(skipBookkeeping, 1)
 		}
 	}
 	return nil
 }
 
-// all reads the sessions, oldest first, then messages whose session is gone.
-func (d *database) all() error {
-	for table, into := range map[string]*map[string]extent{tableMessage: &d.messages, tablePart: &d.parts, tableTodo: &d.todos, tableMessageV2: &d.messagesV2} {
-		var err error
-		if *into, err = d.extents(table); err != nil {
+// sessions reads the sessions, oldest first, then messages whose session is gone.
+func (d *database) sessions() error {
+	for _, table := range []string{tableMessage, tablePart, tableTodo, tableMessageV2} {
+		if err := d.countRows(table); err != nil {
 			return err
 		}
 	}
@@ -157,33 +108,31 @@ func (d *database) all() error {
 	if err != nil {
 		return err
 	}
-	var sessions []about
-	marks := map[string]string{}
+	listed := map[string]bool{}
 	for _, row := range rows {
 		a := aboutRow(row)
-		a.worktree = worktrees[a.project]
-		sessions, marks[a.id] = append(sessions, a), d.markOf(a.id, row)
-		d.order = append(d.order, a.id)
-	}
-	for _, of := range []map[string]extent{d.messages, d.parts, d.messagesV2} {
-		for id := range of {
-			if _, ok := marks[id]; !ok {
-				a := about{id: id, title: "recovered", store: inDatabase}
-				a.note("recovered", raw(`"its row is gone"`))
-				sessions, marks[id] = append(sessions, a), d.markOf(id, sessionRow{})
-			}
+		a.worktree, listed[a.id] = worktrees[a.project], true
+		if err := d.session(a, row); err != nil {
+			return err
 		}
 	}
-	d.beginnings()
-	for i := range sessions {
-		if err := d.session(sessions[i], marks[sessions[i].id]); err != nil {
-			return err
+	for _, table := range []string{tableMessage, tablePart, tableMessageV2} {
+		for id := range d.extents[table] {
+			if listed[id] {
+				continue
+			}
+			a := about{id: id, title: "recovered", store: inDatabase}
+			a.note("recovered", raw(`"its row is gone"`))
+			listed[id] = true
+			if err := d.session(a, sessionRow{}); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// worktrees gives the folders of the projects; that of no project is the root.
+// worktrees returns the folders of the projects; that of no project is the root.
 func (d *database) worktrees() (map[string]string, error) {
 	folders := map[string]string{}
 	if !slices.Contains(d.has[tableProject], "worktree") {
@@ -193,7 +142,7 @@ func (d *database) worktrees() (map[string]string, error) {
 		ID       string `db:"id"`
 		Worktree string `db:"worktree"`
 	}
-	err := d.SelectContext(d.ctx, &list, `SELECT CAST(id AS TEXT) AS id, COALESCE(CAST(worktree AS TEXT), '') AS worktree FROM project WHERE id IS NOT NULL`)
+	err := d.SelectContext(d.in.Context(), &list, `SELECT CAST(id AS TEXT) AS id, COALESCE(CAST(worktree AS TEXT), '') AS worktree FROM project WHERE id IS NOT NULL`)
 	for _, p := range list {
 		if p.Worktree != "/" {
 			folders[p.ID] = clean(p.Worktree)
@@ -202,24 +151,25 @@ func (d *database) worktrees() (map[string]string, error) {
 	return folders, err
 }
 
-// extents counts the rows of each session.
-func (d *database) extents(table string) (map[string]extent, error) {
+// countRows counts the rows of each session.
+func (d *database) countRows(table string) error {
 	all := map[string]extent{}
+	d.extents[table] = all
 	if !slices.Contains(d.has[table], "session_id") {
-		return all, nil
+		return nil
 	}
 	var list []struct {
 		Session *string `db:"session_id"`
 		extent
 	}
-	err := d.SelectContext(d.ctx, &list, `SELECT session_id, COUNT(*) AS n, COALESCE(MAX(CAST(time_updated AS INTEGER)), 0) AS newest,
+	err := d.SelectContext(d.in.Context(), &list, `SELECT session_id, COUNT(*) AS n, COALESCE(MAX(CAST(time_updated AS INTEGER)), 0) AS newest,
 		COALESCE(MIN(CAST(time_created AS INTEGER)), 0) AS first FROM `+table+` GROUP BY session_id`)
 	for _, e := range list {
 		if e.Session != nil {
 			all[*e.Session] = e.extent
 		}
 	}
-	return all, err
+	return err
 }
 
 // sessionRow is a session's row, its columns as text in their order, without those that are NULL.
@@ -288,7 +238,7 @@ func (d *database) sessionRows(table string) (all []sessionRow, err error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
-	rows, err := d.QueryContext(d.ctx, `SELECT `+strings.Join(selected, ", ")+` FROM `+table)
+	rows, err := d.QueryContext(d.in.Context(), `SELECT `+strings.Join(selected, ", ")+` FROM `+table)
 	if err != nil {
 		return nil, err
 	}
@@ -317,7 +267,7 @@ func (d *database) sessionRows(table string) (all []sessionRow, err error) {
 func aboutRow(row sessionRow) about {
 	a := about{
 		id: row.text("id"), title: row.text("title"), directory: row.text("directory"), parent: row.text("parent_id"), project: row.text("project_id"),
-		forked: row.text("fork_session_id"), records: 1, older: row.older, store: inDatabase,
+		forked: row.text("fork_session_id"), records: 1, store: inDatabase,
 	}
 	a.created, _ = history.UnixMilli([]byte(row.text("time_created")))
 	a.updated, _ = history.UnixMilli([]byte(row.text("time_updated")))
@@ -364,68 +314,60 @@ func aboutRow(row sessionRow) about {
 	return a
 }
 
-// markOf tells whether a session changed: its row, and its messages and parts.
+// markOf returns a mark that changes with a session: with its row, its messages and its parts.
 func (d *database) markOf(id string, row sessionRow) string {
 	sum := sha256.New()
 	for _, c := range row.columns {
 		fmt.Fprintf(sum, "%s=%d:%s;", c.name, len(c.text), c.text)
 	}
-	fmt.Fprintf(sum, "%v %v %v %v", d.messages[id], d.parts[id], d.todos[id], d.messagesV2[id])
+	fmt.Fprint(sum, reads)
+	for _, table := range []string{tableMessage, tablePart, tableTodo, tableMessageV2} {
+		fmt.Fprint(sum, d.extents[table][id])
+	}
 	return hex.EncodeToString(sum.Sum(nil)[:12])
 }
 
-// session reads one session if it changed. What cannot be read of it is a problem, and the
-// next one is read.
-func (d *database) session(a about, changed string) error {
-	path := d.path + "#" + a.id
-	before, err := markAt(d.ctx, d.known, path)
-	if err != nil {
+// session reads one session if it changed. One that is damaged is a problem, and the next one is
+// read.
+func (d *database) session(a about, row sessionRow) error {
+	first := d.extents[tableMessage][a.id].First
+	if second := d.extents[tableMessageV2][a.id].First; first == 0 || second > 0 && second < first {
+		first = second
+	}
+	older := d.starting[first]
+	if first > 0 {
+		d.starting[first] = append(older, a.id)
+	}
+	part, err := d.in.Part(a.id, d.markOf(a.id, row))
+	if err != nil || part == nil {
 		return err
 	}
-	d.sessions++
-	all := a.records + a.older + int(d.messages[a.id].Count+d.parts[a.id].Count+d.messagesV2[a.id].Count+d.todos[a.id].Count)
-	if before.Mark == changed && before.Reads == reads {
-		d.records.Skip(skipCopy+before.Of, before.Copies)
-		d.records.Skip(history.SkipKnown, all-before.Copies)
-		return nil
-	}
-	if newest := max(d.messages[a.id].Newest, d.parts[a.id].Newest, d.messagesV2[a.id].Newest); newest > 0 {
-		if at, ok := history.UnixMilli(session.JSONOf(newest)); ok && at.After(a.updated.Time) && !at.After(d.now) {
+	for _, table := range []string{tableMessage, tablePart, tableMessageV2} {
+		if at, ok := history.UnixMilli(strconv.AppendInt(nil, d.extents[table][a.id].Newest, 10)); ok && at.After(a.updated.Time) && !at.After(d.in.Now) {
 			a.updated = at
 		}
 	}
-	from := newRows(d, a.id)
-	r := &reader{
-		ctx: d.ctx, known: d.known, emit: d.send, path: d.path, now: d.now, about: a, before: before,
-		from: from, cuts: from.cuts, origins: func() ([]*session.Session, error) { return d.origins(a.id) },
+	part.Skip(skipOlder, row.older)
+	r := &reader{in: part, about: a, older: func(int64) []string { return older }}
+	if err = d.todo(&r.about); err == nil {
+		err = d.messages(r)
 	}
-	if d.messagesV2[a.id].Count > 0 {
-		from.cuts, r.cuts = nil, nil
-		if d.messages[a.id].Count+d.parts[a.id].Count == 0 {
-			from = nil
-		}
-		r.from = newTwoVersions(d, a.id, from, &r.extra)
-	}
-	r.extra.Skip(skipOlder, a.older)
-	if err := d.todo(r); err != nil {
-		return err
-	}
-	err = r.run(func(r *reader) *history.Cursor {
-		return &history.Cursor{Source: session.SourceOpencode, Path: path, State: r.state(changed)}
-	})
-	d.waits = d.waits || r.waits
-	d.problems = append(d.problems, r.problems...)
-	if err != nil && !d.refused && session.CodeOf(history.SQLiteError(err)) == session.Invalid {
-		d.problems = append(d.problems, history.Problem{Path: d.path, Error: "session " + a.id + ": " + history.Reason(err)})
+	if err != nil && session.CodeOf(history.SQLiteError(err)) == session.Invalid {
+		d.in.Problem(0, "session "+a.id+": "+history.Reason(err))
 		return nil
 	}
-	return err
+	if err == nil {
+		err = r.run()
+	}
+	if err != nil {
+		return err
+	}
+	return d.in.FinishPart(part)
 }
 
 // todo notes the session's list of things to do.
-func (d *database) todo(r *reader) error {
-	n := int(d.todos[r.about.id].Count)
-	if n == 0 {
+func (d *database) todo(a *about) error {
+	if d.extents[tableTodo][a.id].Count == 0 {
 		return nil
 	}
 	type item struct {
@@ -434,63 +376,122 @@ func (d *database) todo(r *reader) error {
 		Priority string `db:"priority" json:"priority"`
 	}
 	var list []item
-	err := d.SelectContext(d.ctx, &list, `SELECT COALESCE(CAST(content AS TEXT), '') AS content, COALESCE(CAST(status AS TEXT), '') AS status,
-		COALESCE(CAST(priority AS TEXT), '') AS priority FROM todo WHERE session_id = ? ORDER BY position`, r.about.id)
-	if err != nil {
-		return err
-	}
+	err := d.SelectContext(d.in.Context(), &list, `SELECT COALESCE(CAST(content AS TEXT), '') AS content, COALESCE(CAST(status AS TEXT), '') AS status,
+		COALESCE(CAST(priority AS TEXT), '') AS priority FROM todo WHERE session_id = ? ORDER BY position`, a.id)
 	for i := range list {
 		list[i] = item{clean(list[i].Content), clean(list[i].Status), clean(list[i].Priority)}
 	}
-	r.about.note("todos", session.JSONOf(list))
-	r.todos(n)
+	a.note("todos", session.JSONOf(list))
+	a.todos = len(list)
+	return err
+}
+
+// The statements of a conversation. A value over ?2 bytes is not read. They sort nothing: there
+// may be much to sort.
+const (
+	valueOfRow     = `CASE WHEN octet_length(data) <= ?2 THEN CAST(data AS TEXT) END AS data`
+	messageColumns = `SELECT rowid, CAST(id AS TEXT) AS id, COALESCE(CAST(time_created AS INTEGER), 0) AS created, ` + valueOfRow + ` FROM message `
+	messagesOf     = messageColumns + `WHERE session_id = ?1`
+	messageAt      = messageColumns + `WHERE rowid = ?1`
+	partsOfMessage = `SELECT CAST(id AS TEXT) AS id, ` + valueOfRow + ` FROM part WHERE message_id = ?1`
+	lostMessages   = `SELECT DISTINCT message_id FROM part p WHERE session_id = ?1 AND message_id IS NOT NULL
+		AND NOT EXISTS (SELECT 1 FROM message m WHERE m.id = p.message_id AND m.session_id = ?1)`
+)
+
+// messages reads the messages of both versions.
+func (d *database) messages(r *reader) error {
+	id := r.about.id
+	if d.extents[tableMessage][id].Count > 0 {
+		err := d.each(func(rows *sqlx.Rows) error {
+			in, err := d.message(rows)
+			if err == nil {
+				r.add(in)
+			}
+			return err
+		}, messagesOf, id, history.MaxLine)
+		if err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(r.records, compareRecords)
+	if d.extents[tablePart][id].Count > 0 { // lost messages have the time of the last one
+		var lost []string
+		if err := d.SelectContext(d.in.Context(), &lost, lostMessages, id); err != nil {
+			return err
+		}
+		for _, id := range lost {
+			in := &message{id: id, data: []byte("{}"), broken: "its message is gone"}
+			if err := d.readParts(in); err != nil {
+				return err
+			}
+			r.add(in)
+		}
+	}
+	if d.extents[tableMessageV2][id].Count > 0 {
+		return d.addVersion2(r)
+	}
 	return nil
 }
 
-// todos counts a list of things to do: it stands in the session's notes.
-func (r *reader) todos(n int) {
-	if r.before.Reads > 0 {
-		r.extra.Skip(history.SkipKnown, n)
-	} else {
-		r.extra.Import(n)
+// each visits the rows of a statement.
+func (d *database) each(visit func(*sqlx.Rows) error, statement string, args ...any) error {
+	rows, err := d.QueryxContext(d.in.Context(), statement, args...)
+	if err != nil {
+		return err
 	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := visit(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
-// beginnings notes when each session's first message was: a fork's is its origin's.
-func (d *database) beginnings() {
-	d.starting, d.begin = map[int64][]string{}, map[string]int64{}
-	for _, id := range d.order {
-		first := d.messages[id].First
-		if second := d.messagesV2[id].First; first == 0 || second > 0 && second < first {
-			first = second
-		}
-		if first > 0 {
-			d.begin[id] = first
-			d.starting[first] = append(d.starting[first], id)
-		}
+// message reads a row of messageColumns and its parts.
+func (d *database) message(rows *sqlx.Rows) (*message, error) {
+	in := &message{records: 1}
+	var row int64
+	if err := rows.Scan(&row, &in.id, &in.created, &in.data); err != nil {
+		return nil, err
 	}
+	in.large = in.data == nil
+	in.load = func() (again *message, err error) {
+		err = d.each(func(rows *sqlx.Rows) error {
+			again, err = d.message(rows)
+			return err
+		}, messageAt, row, history.MaxLine)
+		return again, err
+	}
+	return in, d.readParts(in)
 }
 
-// maxOrigins bounds how many copies of one beginning are looked through.
-const maxOrigins = 16
+// readParts reads the parts of a message.
+func (d *database) readParts(in *message) error {
+	if d.parts == nil {
+		return nil
+	}
+	rows, err := d.parts.QueryContext(d.in.Context(), in.id, history.MaxLine)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var p part
+		if err := rows.Scan(&p.id, &p.data); err != nil {
+			return err
+		}
+		in.large = in.large || p.data == nil
+		in.parts = append(in.parts, p)
+		in.records++
+	}
+	inOrder(in.parts)
+	if in.large = in.large || in.size() > history.MaxLine; in.large {
+		in.data, in.parts = nil, nil
+	}
+	return rows.Err()
+}
 
-// origins are the sessions that one may be a copy of: they begin at the same millisecond, and
-// are older.
-func (d *database) origins(id string) ([]*session.Session, error) {
-	alike := d.starting[d.begin[id]]
-	at := slices.Index(alike, id)
-	if at < 0 {
-		return nil, nil
-	}
-	var found []*session.Session
-	for _, older := range alike[:min(at, maxOrigins)] {
-		origin, err := d.known.Session(d.ctx, session.SourceOpencode, older)
-		if err != nil {
-			return nil, err
-		}
-		if origin != nil {
-			found = append(found, origin)
-		}
-	}
-	return found, nil
+func inOrder(parts []part) {
+	slices.SortStableFunc(parts, func(a, b part) int { return compareIDs(a.id, b.id) })
 }

@@ -4,44 +4,26 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"strconv"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
-// made is what one message of opencode becomes: a message, or for a reply that called tools
-// two for each of its steps. Their parents are one another; the first one's is to be set.
-type made struct {
-	messages []history.Message
-	call     *history.Call
-}
+// resultsSuffix ends the external id of the results of a step: the step's own and this.
+const resultsSuffix = "#r"
 
-// setting is what a message must know of its session.
-type setting struct {
-	author session.Origin // of the prompts
-}
-
-// decode turns a message into what is stored. in is not kept.
-func decode(r *record, in *message, of setting) made {
+// decode returns what is stored of a message: a message, or for a reply that called tools two for
+// each of its steps. author is who wrote the prompts of the session.
+func decode(r *record, in *message, author session.Origin) (d history.Decoded) {
 	if r.why != "" {
-		return made{messages: []history.Message{verbatim(r, in)}}
+		return history.Decoded{Messages: []history.Message{verbatim(r, in)}}
 	}
 	o, _ := parse(in.data)
-	rest := history.Taker{Object: o.Without("id", "sessionID")}
-	var m made
 	pieces := segments(in.parts, r.role)
 	for i := range pieces {
 		s := &pieces[i]
 		base := session.Message{
-			Kind: session.KindMessage, Dialect: "opencode", CreatedAt: r.at, ExternalID: r.key, InContext: true, Display: true, Parts: s.says,
-		}
-		if i > 0 {
-			base.ExternalID += "#" + strconv.Itoa(i+1)
-		}
-		parent := ""
-		if n := len(m.messages); n > 0 {
-			parent = m.messages[n-1].ExternalID
+			Kind: session.KindMessage, Dialect: "opencode", CreatedAt: r.at, ExternalID: r.segmentKey(i), InContext: true, Display: true, Parts: s.says,
 		}
 		switch r.role {
 		case "assistant":
@@ -54,34 +36,35 @@ func decode(r *record, in *message, of setting) made {
 		case "marker":
 			base.Kind, base.Origin, base.InContext = session.KindMarker, session.Program, false
 		default:
-			prompt(&base, r, in, of)
+			prompt(&base, r, o, in.parts, author)
 		}
 		if i == 0 {
-			base.Extra = extraOf(r, rest.Object, s.aside)
+			base.Extra = extraOf(r, o.Without("id", "sessionID"), s.aside)
 		} else {
 			base.Extra = extraOf(nil, nil, s.aside)
 		}
-		m.messages = append(m.messages, history.Message{Message: base, ParentKey: parent})
+		d.Messages = append(d.Messages, history.Message{Message: base})
 		if len(s.results) > 0 {
-			results := session.Message{
+			d.Messages = append(d.Messages, history.Message{Message: session.Message{
 				Kind: session.KindMessage, Role: session.Tool, Origin: session.ByTool, Dialect: "opencode", CreatedAt: endOf(s, r.at),
-				ExternalID: base.ExternalID + "#r", InContext: true, Display: true, Parts: s.results,
-			}
-			m.messages = append(m.messages, history.Message{Message: results, ParentKey: base.ExternalID})
+				ExternalID: base.ExternalID + resultsSuffix, InContext: true, Display: true, Parts: s.results,
+			}})
 		}
 	}
-	for i := range m.messages[:len(m.messages)-1] { // the reply ends with its last step
-		if msg := &m.messages[i].Message; msg.Role == session.Assistant && i < len(m.messages)-2 {
-			msg.Finish = session.FinishToolCalls
+	for i := range len(d.Messages) - 2 { // the reply ends with its last step
+		if m := &d.Messages[i].Message; m.Role == session.Assistant {
+			m.Finish = session.FinishToolCalls
 		}
 	}
 	if r.role == "assistant" {
-		m.call = callOf(r, o, in.parts)
+		if call := callOf(r, o, in.parts); call != nil {
+			d.Calls = []history.Call{*call}
+		}
 	}
-	return m
+	return d
 }
 
-// reply takes what opencode says of a model's message.
+// reply fills in what opencode says of a model's message.
 func reply(m *session.Message, r *record, o history.Object) {
 	m.Role, m.Origin = session.Assistant, session.Model
 	m.Provider, m.Model = clean(o.String("providerID")), clean(o.String("modelID"))
@@ -127,28 +110,28 @@ func finishOf(finish string, failure []byte) session.Finish {
 	return ""
 }
 
-// prompt says who made a message in the user's role: a text that opencode wrote is marked.
-func prompt(m *session.Message, r *record, in *message, of setting) {
-	m.Role, m.Origin = session.User, of.author
+// prompt fills in who made a message in the user's role: a text that opencode wrote is marked.
+func prompt(m *session.Message, r *record, o history.Object, parts []part, author session.Origin) {
+	m.Role, m.Origin = session.User, author
 	if r.request {
 		m.Kind, m.Role, m.Origin, m.InContext = session.KindMarker, "", session.Program, false
 		m.Parts = append(m.Parts, session.Part{Kind: session.PartData, Text: "asked for a summary"})
 		return
 	}
 	written, texts := 0, 0
-	for i := range in.parts {
-		o, _ := parse(in.parts[i].data)
-		if o.String("type") != "text" {
+	for i := range parts {
+		p, _ := parse(parts[i].data)
+		if p.String("type") != "text" {
 			continue
 		}
-		if texts++; string(o.Get("synthetic")) == "true" {
+		if texts++; string(p.Get("synthetic")) == "true" {
 			written++
 		}
 	}
 	if texts > 0 && texts == written {
 		m.Origin = session.Program
 	}
-	if o, _ := parse(in.data); o.String("type") == "shell" {
+	if o.String("type") == "shell" {
 		m.Kind, m.Origin = session.KindBash, session.Person
 	}
 	shown := false

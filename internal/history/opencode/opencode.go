@@ -2,14 +2,17 @@
 // often in one file), the trees of JSON files from before (two generations of them), exported
 // sessions and share downloads.
 //
-// All of them become the same form first: messages with parts, as the database holds them.
-// A conversation is read twice. The first pass learns of every message when it was, whether it
-// is finished and what it says (as a hash), so that copies, edits, compactions and reverts are
-// known before anything is stored; the second one decodes what is new, a batch at a time.
+// All of them become the same form first: messages with parts, as the database of 1.x holds them
+// (record.go). Five readers yield these: of rows (database.go), of rows of version 2 (version2.go),
+// of files (tree.go), and of exports and shares (export.go). read.go imports a session: rows change
+// in place, so a session that changed is read whole, and its messages are compared with the stored
+// ones by a fingerprint of what they say.
 package opencode
 
 import (
+	"context"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"sessiond/internal/history"
@@ -62,15 +65,10 @@ const (
 	skipForeign     = "not history" // counted by table, never read
 	skipDiff        = "file diffs"
 	skipUnreadable  = "unreadable file"
-	skipLarge       = "larger than 64 MiB"
 )
 
 // reads is the version of this reader. Another one reads everything again.
-const reads = 3
-
-// quietAfter is how long nothing must have changed for an unfinished reply to count as all
-// that there will be.
-const quietAfter = 10 * time.Minute
+const reads = 4
 
 // store ranks where a session is kept, by how much it is trusted.
 type store int
@@ -93,4 +91,17 @@ func storeOf(name string) store {
 		}
 	}
 	return inDatabase
+}
+
+// SessionIDs implements history.Lister: the sessions that opencode moved on to its next generation
+// still lie in the one before.
+func (s *Source) SessionIDs(ctx context.Context, found history.Found) ([]string, error) {
+	if !history.IsFolder(found.Path) {
+		return history.RowIDs(ctx, found.Path, tableSession, tableSessionV2)
+	}
+	files, err := sessionFiles(found.Path)
+	for i, file := range files {
+		files[i] = strings.TrimSuffix(filepath.Base(file), ".json")
+	}
+	return files, err
 }

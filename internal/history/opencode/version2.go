@@ -1,10 +1,6 @@
 package opencode
 
 import (
-	"cmp"
-	"context"
-	"database/sql"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,29 +11,12 @@ import (
 	"sessiond/internal/session"
 )
 
-// twoVersions is a conversation in the rows of session_message, which opencode 2 writes, and in
-// the older tables, where it may have begun. It is the union of both by id. Of a message in
-// both, the older rows are read while they say the same, for their times are the true ones:
-// the job that copied them into session_message did not keep them. Otherwise version 2 counts.
-type twoVersions struct {
-	d       *database
-	of      string
-	old     *rowsOf // nil: the older tables have nothing of it
-	records *history.Records
-	lookup  history.Lookup[*rowV2]
-}
-
-func newTwoVersions(d *database, of string, old *rowsOf, records *history.Records) *twoVersions {
-	c := &twoVersions{d: d, of: of, old: old, records: records}
-	c.lookup.Open = c.open
-	return c
-}
-
 const (
-	columnsV2 = `SELECT m.rowid, m.id, COALESCE(CAST(m.type AS TEXT), '') AS type, CAST(m.time_created AS INTEGER) AS created, CAST(m.data AS TEXT) AS data `
-	bySeqV2   = columnsV2 + `FROM session_message m WHERE m.session_id = ? ORDER BY m.seq`
-	byTimeV2  = columnsV2 + `FROM session_message m WHERE m.session_id = ? ORDER BY m.time_created, m.id` // without the column seq
-	byRowV2   = columnsV2 + `FROM json_each(?) j CROSS JOIN session_message m ON m.rowid = j.value ORDER BY j.rowid`
+	columnsV2 = `SELECT rowid, CAST(id AS TEXT) AS id, COALESCE(CAST(type AS TEXT), '') AS type, COALESCE(CAST(time_created AS INTEGER), 0) AS created, ` +
+		valueOfRow + ` FROM session_message `
+	bySeqV2  = columnsV2 + `WHERE session_id = ?1 ORDER BY seq`
+	byTimeV2 = columnsV2 + `WHERE session_id = ?1 ORDER BY time_created, id` // without the column seq
+	byRowV2  = columnsV2 + `WHERE rowid = ?1`
 )
 
 // rowV2 is a row of session_message.
@@ -45,139 +24,65 @@ type rowV2 struct {
 	Row     int64  `db:"rowid"`
 	ID      string `db:"id"`
 	Type    string `db:"type"`
-	Created *int64 `db:"created"`
+	Created int64  `db:"created"`
 	Data    []byte `db:"data"`
 }
 
-func (c *twoVersions) scan(ctx context.Context, yield func(*message) error) error {
-	places := map[string]placeV2{}
-	if c.old != nil {
-		if err := c.scanBoth(ctx, places, yield); err != nil {
-			return err
-		}
+// addVersion2 adds the rows of session_message, which opencode 2 writes. The conversation may have
+// begun in the older tables, whose messages were added before: it is the union of both by id. Of a
+// message in both, the older rows count while they say the same, for their times are the true ones:
+// the job that copied them into session_message did not keep them. Otherwise version 2 counts.
+func (d *database) addVersion2(r *reader) error {
+	old := map[string]*record{}
+	for _, m := range r.records {
+		old[m.id] = m
 	}
-	order := int64(0)
-	return c.each(ctx, func(seq int, row *rowV2) error {
-		if row.Type == "idle" { // the end of a turn
-			c.records.Skip(skipBookkeeping, 1)
-			return nil
-		}
-		place := places[row.ID]
-		if place.same {
-			c.records.Skip(skipTwin, 1)
-			return nil
-		}
-		in := row.message()
-		order = max(order, recordOf(in, nil).at.UnixMilli())
-		in.seq, in.order = seq, order
-		return yield(in)
-	})
-}
-
-// placeV2 is where a row of session_message stands.
-type placeV2 struct {
-	seq   int
-	order int64
-	hash  string
-	same  bool // the older tables say the same
-}
-
-// scanBoth yields the messages of the older tables that version 2 does not have or that say the
-// same there, and notes the latter in places.
-func (c *twoVersions) scanBoth(ctx context.Context, places map[string]placeV2, yield func(*message) error) error {
-	order := int64(0)
-	err := c.each(ctx, func(seq int, row *rowV2) error {
-		m := recordOf(row.message(), nil)
-		order = max(order, m.at.UnixMilli())
-		places[row.ID] = placeV2{seq: seq, order: order, hash: m.hash}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return c.old.scan(ctx, func(in *message) error {
-		place, twice := places[in.id]
-		if !twice {
-			return yield(in)
-		}
-		if m := recordOf(in, nil); m.hash != place.hash || m.open { // nothing ends in the older tables
-			c.records.Skip(skipOlder, in.records)
-			return nil
-		}
-		place.same = true
-		places[in.id] = place
-		in.seq, in.order = place.seq, place.order
-		return yield(in)
-	})
-}
-
-// each reads the rows of session_message, in their order, from 1.
-func (c *twoVersions) each(ctx context.Context, yield func(seq int, row *rowV2) error) error {
 	query := byTimeV2
-	if slices.Contains(c.d.has[tableMessageV2], "seq") {
+	if slices.Contains(d.has[tableMessageV2], "seq") {
 		query = bySeqV2
 	}
-	rows, err := c.d.QueryxContext(ctx, query, c.of)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for seq := 1; rows.Next(); seq++ {
+	seq, order := 0, int64(0)
+	replaced := map[*record]bool{}
+	err := d.each(func(rows *sqlx.Rows) error {
 		var row rowV2
 		if err := rows.StructScan(&row); err != nil {
 			return err
 		}
-		if err := yield(seq, &row); err != nil {
-			return err
+		seq++
+		if row.Type == "idle" { // the end of a turn
+			r.in.Skip(skipBookkeeping, 1)
+			return nil
 		}
-	}
-	return rows.Err()
-}
-
-func (c *twoVersions) load(ctx context.Context, l *records, i int) (*message, error) {
-	if !l.at(i).second {
-		return c.old.load(ctx, l, i)
-	}
-	row, err := c.lookup.Get(ctx, rowids(l, i))
-	if err != nil {
-		return nil, fmt.Errorf("read message %s again: %w", l.texts.Get(l.at(i).id), err)
-	}
-	return row.message(), nil
-}
-
-func (c *twoVersions) close() error {
-	if c.old == nil {
-		return c.lookup.Close()
-	}
-	return cmp.Or(c.lookup.Close(), c.old.close())
-}
-
-func (c *twoVersions) open(ctx context.Context, ids string) (history.Rows[*rowV2], error) {
-	rows, err := c.d.QueryxContext(ctx, byRowV2, ids)
-	if err != nil {
-		return nil, err
-	}
-	return rowsV2{rows}, nil
-}
-
-type rowsV2 struct{ *sqlx.Rows }
-
-func (rows rowsV2) Next() (int64, *rowV2, error) {
-	if !rows.Rows.Next() {
-		return 0, nil, cmp.Or(rows.Err(), sql.ErrNoRows)
-	}
-	var row rowV2
-	err := rows.StructScan(&row)
-	return row.Row, &row, err
+		in := row.message()
+		at := row.Row
+		in.load = func() (*message, error) {
+			var row rowV2
+			err := d.GetContext(d.in.Context(), &row, byRowV2, at, history.MaxLine)
+			return row.message(), err
+		}
+		m := r.add(in)
+		order = max(order, m.at.UnixMilli())
+		m.seq, m.order = seq, order
+		switch o := old[m.id]; {
+		case o == nil:
+		case o.hash == m.hash && !o.open: // nothing ends in the older tables
+			r.in.Skip(skipTwin, 1)
+			r.records = r.records[:len(r.records)-1]
+			o.seq, o.order = seq, order
+		default:
+			r.in.Skip(skipOlder, o.records)
+			replaced[o] = true
+		}
+		return nil
+	}, query, r.about.id, history.MaxLine)
+	r.records = slices.DeleteFunc(r.records, func(m *record) bool { return replaced[m] })
+	return err
 }
 
 // message translates a row into the form of the older tables. The type stays in data.
 // Source: anomalyco/opencode, packages/core/src/session/message.ts.
 func (row *rowV2) message() *message {
-	m := &message{id: row.ID, offset: row.Row, data: row.Data, records: 1, second: true}
-	if row.Created != nil {
-		m.created = *row.Created
-	}
+	m := &message{id: row.ID, created: row.Created, data: row.Data, records: 1, large: row.Data == nil}
 	o, why := parse(row.Data)
 	if why != "" {
 		m.broken = why

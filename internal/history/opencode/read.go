@@ -1,0 +1,460 @@
+package opencode
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// Read implements history.Source.
+func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
+	info, err := os.Stat(found.Path)
+	if err != nil {
+		return nil, err
+	}
+	read := readTree
+	if !info.IsDir() {
+		file, _, err := history.Open(found.Path)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		head := make([]byte, 512)
+		n, err := io.ReadFull(file, head)
+		switch head = bytes.TrimSpace(history.Unmarked(head[:n])); {
+		case n == 0 && errors.Is(err, io.EOF):
+			return nil, session.Errorf(session.Invalid, "the file is empty")
+		case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
+			return nil, err
+		case len(head) > 0 && (head[0] == '{' || head[0] == '['):
+			read = func(in *history.Intake) error { return readExport(in, file, info.Size()) }
+		default:
+			opened, err := history.OpenSQLite(ctx, found.Path)
+			if err != nil {
+				return nil, err
+			}
+			defer opened.Close() //nolint:errcheck // nothing was written
+			store := emit
+			emit = func(b history.Batch) error {
+				if err := opened.Check(); err != nil {
+					return err
+				}
+				return store(b)
+			}
+			read = func(in *history.Intake) error { return readDatabase(in, opened) }
+		}
+	}
+	in, err := history.NewIntake(ctx, session.SourceOpencode, found, nil, cursor, known, s.now(), emit)
+	if err != nil {
+		return nil, err
+	}
+	if err := read(in); err != nil {
+		return in.Problems(), err
+	}
+	return in.Finish()
+}
+
+// reader imports one session.
+type reader struct {
+	in      *history.Intake
+	about   about
+	records []*record
+	held    int                        // bytes of their bodies
+	older   func(first int64) []string // ids of older sessions whose first message has this time; nil: none
+
+	c       *history.Conversation
+	stored  *history.Prints
+	trusted bool // no better store had the session
+	origin  *session.Session
+	byID    map[string]int // the first record with an id
+	line    int            // records at the beginning up to the head
+	until   int64          // when outputs were last pruned, in milliseconds
+}
+
+// holdBytes is how much of a session is held in memory. The reader loads later messages again.
+const holdBytes = 32 << 20
+
+// add takes a message, in any order.
+func (r *reader) add(in *message) *record {
+	m := recordOf(in)
+	if r.held += in.size(); r.held > holdBytes && m.load != nil {
+		m.body = nil
+	}
+	r.records = append(r.records, m)
+	return m
+}
+
+// run imports the session whose messages were added.
+func (r *reader) run() error {
+	fillTimes(&r.about, r.records)
+	slices.SortStableFunc(r.records, compareRecords)
+	r.holdBack()
+	if err := r.open(); err != nil {
+		return err
+	}
+	r.match()
+	return r.messages()
+}
+
+// holdBack leaves a reply that may still be written, and the messages after it, to a later reading.
+func (r *reader) holdBack() {
+	newest, open := r.about.updated, -1
+	for i, m := range r.records {
+		if m.at.After(newest.Time) {
+			newest = m.at
+		}
+		if m.open && open < 0 {
+			open = i
+		}
+	}
+	if open < 0 || r.in.Now.Sub(newest.Time) >= history.QuietTime {
+		return
+	}
+	waiting := 0
+	for _, m := range r.records[open:] {
+		waiting += m.records
+	}
+	r.in.Wait(0, waiting)
+	r.records = r.records[:open]
+}
+
+// open begins the session, with its origin or parent.
+func (r *reader) open() error {
+	a := &r.about
+	notes := append(a.notes, history.Field{Key: "store", Raw: raw(session.JSONOf(a.store.String()))})
+	if a.redacted {
+		notes = append(notes, history.Field{Key: "redacted", Raw: raw("true")})
+	}
+	new := history.NewSession{
+		Source: session.SourceOpencode, SourceID: a.id, Directory: clean(a.directory), CreatedAt: &a.created, Kind: "chat",
+		Title: a.named(), Project: a.worktree, Provider: a.provider, Model: a.model,
+		Metadata: history.Object{{Key: "opencode", Raw: objectJSON(notes)}}.JSON(),
+	}
+	if new.Title != "" {
+		new.TitleSource = "source"
+	}
+	if a.parent != "" {
+		new.Kind = "subagent"
+	}
+	var err error
+	if r.c, err = r.in.Conversation(new); err != nil {
+		return err
+	}
+	r.stored, r.trusted = history.NewPrints(recordKey), true
+	if here := r.c.Here; here == nil {
+		r.in.Import(a.records + a.todos)
+	} else {
+		if r.trusted = a.store >= storeOf(notesOf(here).String("store")); !r.trusted {
+			r.c.KnownReason = skipNewer
+		}
+		r.in.Skip(r.c.KnownReason, a.records+a.todos)
+		if err := r.stored.Load(r.in.Context(), r.in.Known, here); err != nil {
+			return err
+		}
+	}
+	if r.trusted {
+		r.c.Title = new.Title
+		r.c.Fields = &history.Changes{Provider: a.provider, Model: a.model, Metadata: objectJSON(notes), ArchivedAt: a.archived}
+	}
+	if a.parent != "" {
+		return r.linkToParent()
+	}
+	return r.findOrigin()
+}
+
+// linkToParent links the session to the one that started it, and to the call in that, whose result
+// names the session.
+func (r *reader) linkToParent() error {
+	if r.about.parent == r.about.id || !r.trusted {
+		return nil
+	}
+	parent, err := r.in.Session(r.about.parent)
+	if err != nil || parent == nil {
+		return err
+	}
+	if linked, err := r.c.LinkTo(parent, session.ParentChild, nil); err != nil || !linked || r.c.Here != nil {
+		return err
+	}
+	id := []byte(r.about.id)
+	return r.in.Known.Entries(r.in.Context(), parent.ID, func(m *session.Message) bool {
+		for _, p := range m.Calls() {
+			if bytes.Contains(p.Extra, id) {
+				r.c.New.Started, r.c.New.StartedCall = &m.ID, p.CallID
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// findOrigin finds the session that this one is a copy of, as far as it goes. Before version 2
+// opencode keeps no link.
+func (r *reader) findOrigin() error {
+	here := r.c.Here
+	var candidates []*session.Session
+	var err error
+	switch {
+	case here == nil:
+		candidates, err = r.candidates()
+	case here.ParentKind == session.ParentFork:
+		var origin *session.Session
+		if origin, err = r.in.Known.SessionByID(r.in.Context(), here.ParentID); origin != nil {
+			candidates = append(candidates, origin)
+		}
+	}
+	if err != nil || len(candidates) == 0 {
+		return err
+	}
+	origin, copied, err := history.FindOrigin(r.in.Context(), r.in.Known, candidates, recordKey, func(prints *history.Prints, i int) *history.Printed {
+		if i == len(r.records) || r.records[i].open {
+			return nil
+		}
+		return prints.Take(r.records[i].hash, nil)
+	})
+	if err != nil || origin == nil {
+		return err
+	}
+	for i, of := range copied {
+		r.records[i].copyOf = of
+	}
+	r.c.CopyReason = skipCopy + origin.SourceID
+	r.c.New.ParentID, r.c.New.ParentKind = origin.ID, session.ParentFork
+	return r.c.ForkedFrom(origin)
+}
+
+// maxOrigins bounds how many sessions with one beginning are compared.
+const maxOrigins = 16
+
+// candidates returns the sessions that this one may be a copy of: the one that version 2 names;
+// else those that begin at the same moment, and the one that has its calls.
+func (r *reader) candidates() (found []*session.Session, err error) {
+	if len(r.records) < history.LeastShared {
+		return nil, nil
+	}
+	if r.about.forked != "" {
+		origin, err := r.in.Session(r.about.forked)
+		if err != nil || origin != nil {
+			return []*session.Session{origin}, err
+		}
+	}
+	if r.older != nil {
+		ids := r.older(r.firstAt())
+		for _, id := range ids[:min(len(ids), maxOrigins)] {
+			origin, err := r.in.Session(id)
+			if err != nil {
+				return nil, err
+			}
+			if origin != nil {
+				found = append(found, origin)
+			}
+		}
+	}
+	i := slices.IndexFunc(r.records, func(m *record) bool { return m.call != "" })
+	if i < 0 {
+		return found, nil
+	}
+	owner, err := r.in.Known.CallOwner(r.in.Context(), session.SourceOpencode, r.records[i].call)
+	if err != nil || owner == "" {
+		return found, err
+	}
+	origin, err := r.in.Known.SessionByID(r.in.Context(), owner)
+	if origin != nil && origin.CreatedAt.Before(r.about.created.Time) {
+		found = append(found, origin)
+	}
+	return found, err
+}
+
+// firstAt returns the time of the first message in milliseconds.
+func (r *reader) firstAt() int64 {
+	first := int64(0)
+	for _, m := range r.records {
+		if at := m.at.UnixMilli(); first == 0 || at < first {
+			first = at
+		}
+	}
+	return first
+}
+
+// match names the records and finds those that the store has. The same id with other content is
+// another version of the message, and both are history; unless it comes from a store that is
+// trusted less than the one that it came from.
+func (r *reader) match() {
+	taken := map[string]bool{}
+	r.byID = map[string]int{}
+	for i, m := range r.records {
+		if _, twice := r.byID[m.id]; !twice {
+			r.byID[m.id] = i
+		}
+		if m.copyOf != nil {
+			m.key, m.last = m.copyOf.Key, m.copyOf.Last
+			continue
+		}
+		m.key = m.name()
+		version := m.key + "~" + m.hash[:12]
+		if taken[m.key] {
+			m.key = version
+		}
+		taken[m.key] = true
+		stored := r.stored.Get(m.key)
+		if stored != nil && stored.Print != m.hash && stored.Print != "" && r.trusted {
+			m.key, stored = version, r.stored.Get(version)
+		}
+		if m.last, m.known = m.key, stored != nil && stored.Print != ""; m.known {
+			m.last = stored.Last
+		}
+	}
+}
+
+// messages adds the records, each after the one before it. The head is the last one before the
+// mark of a revert.
+func (r *reader) messages() error {
+	parts, err := r.storedParts()
+	if err != nil {
+		return err
+	}
+	reverted, last, head := false, -1, ""
+	for i, m := range r.records {
+		reverted = reverted || r.about.revert != "" && m.id == r.about.revert
+		m.before = last
+		lost, err := r.addLost(m, parts)
+		if err != nil {
+			return err
+		}
+		fresh, err := r.addRecord(m, last, m.records-lost)
+		if err != nil {
+			return err
+		}
+		if !m.aside {
+			last = i
+			if !reverted {
+				head, r.line = m.last, i+1
+			}
+		}
+		if fresh && m.summary && !m.failed && !m.open && i > 0 {
+			if err := r.summarise(i); err != nil {
+				return err
+			}
+		}
+	}
+	if err := r.prune(math.MaxInt64); err != nil {
+		return err
+	}
+	if r.trusted {
+		r.c.Head = head
+	} else if at := r.c.Here.Head; at != nil && at.Session == r.c.Here.ID { // an older store does not move it
+		m, err := r.in.Known.Load(r.in.Context(), *at)
+		if err != nil {
+			return err
+		}
+		r.c.Head = m.ExternalID
+	}
+	return nil
+}
+
+// addRecord adds a record, after the one with an index, and counts it as some of the source's.
+// fresh: it was not stored.
+func (r *reader) addRecord(m *record, after, records int) (fresh bool, err error) {
+	if m.copyOf != nil {
+		r.c.AddCopy(history.Place{Key: m.last, Session: m.copyOf.Session}, m.records)
+		return false, nil
+	}
+	if m.large && !m.known {
+		r.in.Skip(history.SkipTooLarge, m.records)
+		r.in.Problem(0, fmt.Sprintf("session %s, message %s is larger than 64 MiB and was left out", r.about.id, m.key))
+		m.aside = true
+		return false, nil
+	}
+	e := history.Entry{Key: m.key, Records: records, NoRecords: records == 0}
+	if after >= 0 {
+		e.Parent = r.records[after].last
+	}
+	e.Decode = func() (history.Decoded, error) {
+		in, err := m.message()
+		if err != nil {
+			return history.Decoded{}, err
+		}
+		fresh = true
+		author := session.Person
+		if r.about.parent != "" {
+			author = session.Model
+		}
+		d := decode(m, in, author)
+		m.last = d.Messages[len(d.Messages)-1].ExternalID
+		for i := range d.Calls {
+			d.Calls[i].Directory = clean(r.about.directory)
+		}
+		if m.why != "" {
+			d.Raw, d.Problem = true, fmt.Sprintf("session %s, message %s: %s; kept raw", r.about.id, m.key, m.why)
+		}
+		return d, nil
+	}
+	return fresh, errors.Join(r.c.Add(e), r.in.Context().Err())
+}
+
+// storedParts returns the ids of the parts that the store has of each record, where it has the
+// session from a better store; else nil.
+func (r *reader) storedParts() (map[string]map[string]bool, error) {
+	if r.trusted {
+		return nil, nil
+	}
+	type idOnly struct {
+		ID string `json:"id"`
+	}
+	all := map[string]map[string]bool{}
+	return all, r.in.Known.Entries(r.in.Context(), r.c.Here.ID, func(m *session.Message) bool {
+		ids := all[recordKey(m.ExternalID)]
+		if ids == nil {
+			ids = map[string]bool{}
+			all[recordKey(m.ExternalID)] = ids
+		}
+		var extra struct {
+			Parts []idOnly `json:"parts"`
+		}
+		_ = json.Unmarshal(m.Extra, &extra) // most have none
+		for i := range m.Parts {
+			var p idOnly
+			_ = json.Unmarshal(m.Parts[i].Extra, &p)
+			extra.Parts = append(extra.Parts, p)
+		}
+		for _, p := range extra.Parts {
+			ids[p.ID] = true
+		}
+		return true
+	})
+}
+
+// addLost adds the parts that only an older store has of a message, beside it, and returns how many
+// they are. stored are the parts that the better store has; nil: this one is trusted.
+func (r *reader) addLost(m *record, stored map[string]map[string]bool) (n int, err error) {
+	if stored == nil || !m.known {
+		return 0, nil
+	}
+	in, err := m.message()
+	if err != nil {
+		return 0, err
+	}
+	var text []byte
+	for _, p := range in.parts {
+		if p.id != "" && !stored[m.key][p.id] {
+			text = append(append(text, p.data...), '\n')
+			n++
+		}
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	return n, r.c.Add(history.Entry{Key: m.key + "+" + m.hash[:12], Parent: m.last, Records: n, Decode: func() (history.Decoded, error) {
+		rest := history.Verbatim(text, "parts of "+m.key+" that the newer store does not have")
+		rest.Dialect, rest.CreatedAt = "opencode", m.at
+		return history.Decoded{Messages: []history.Message{{Message: rest}}, Raw: true}, nil
+	}})
+}

@@ -1,0 +1,265 @@
+package opencode
+
+import (
+	"cmp"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+type raw = json.RawMessage
+
+// message is one message with its parts, in the form of the tables message and part, whatever
+// store it was read from.
+type message struct {
+	id      string
+	created int64 // milliseconds; 0: as data says
+	data    []byte
+	parts   []part
+	records int    // of the source, itself included
+	broken  string // why data is no message; then data is kept as it is
+	open    bool   // it is still being written, besides what data says
+	large   bool   // over 64 MiB: data and parts are missing
+
+	load func() (*message, error) // reads it again
+}
+
+type part struct {
+	id   string
+	data []byte
+}
+
+func (m *message) size() int {
+	n := len(m.data)
+	for i := range m.parts {
+		n += len(m.parts[i].data)
+	}
+	return n
+}
+
+// record is what the reader remembers of a message.
+type record struct {
+	id      string
+	at      session.Time
+	role    string
+	hash    string // of what it says
+	records int
+	why     string // not "": it is kept raw, and why
+	open    bool   // not finished yet
+	large   bool
+	failed  bool
+	answers string // id of the message that it answers
+	request bool   // a compaction is asked for
+	summary bool
+	alone   bool   // a summary without a request, of version 2
+	tail    string // of a request: id of the first message that is kept
+	pruned  []pruned
+	call    string // external id of its call
+	seq     int    // place among the rows of session_message, from 1; 0: it is not there
+	order   int64  // the greatest time up to this seq, in milliseconds
+
+	body *message                 // nil: load reads it
+	load func() (*message, error) // reads it again
+
+	key    string           // external id of its first message
+	last   string           // and of its last one
+	copyOf *history.Printed // of an origin
+	known  bool             // the store has it
+	aside  bool             // no message follows it
+	before int              // index of the record that it follows; -1: none
+}
+
+// maxDepth is how deep a value may be nested to be taken apart.
+const maxDepth = history.MaxDepth
+
+// parse parses one JSON object that is not nested too deep.
+func parse(data []byte) (o history.Object, why string) {
+	o, _, ok := history.ParseLine(data)
+	switch {
+	case !ok:
+		return nil, "it is no JSON object"
+	case history.Depth(data) > maxDepth:
+		return nil, "it is nested too deep"
+	}
+	return o, ""
+}
+
+// recordOf returns the record of a message.
+func recordOf(in *message) *record {
+	r := &record{id: in.id, records: in.records, why: in.broken, large: in.large, body: in, load: in.load}
+	o, why := parse(in.data)
+	if r.why == "" {
+		r.why = why
+	}
+	times, _ := history.Fields(o.Get("time"))
+	r.at, _ = history.UnixMilli(times.Get("created"))
+	if r.at.IsZero() && in.created > 0 {
+		r.at, _ = history.UnixMilli(strconv.AppendInt(nil, in.created, 10))
+	}
+	r.role = o.String("role")
+	switch r.role {
+	case "user", "assistant", "system", "marker":
+	default:
+		r.why = cmp.Or(r.why, "a message of role "+strconv.Quote(r.role))
+	}
+	r.aside = r.why != ""
+	r.answers = o.String("parentID")
+	r.failed = isSet(o.Get("error"))
+	r.summary = r.role == "assistant" && string(o.Get("summary")) == "true"
+	r.alone = r.summary && o.String("type") == "compaction"
+	r.open = in.open || r.role == "assistant" && times.Get("completed") == nil && !r.failed
+	says := []json.RawMessage{raw(session.JSONOf(r.at.UnixMilli())), raw(session.JSONOf(r.role))}
+	if r.why != "" {
+		says = append(says, raw(session.JSONOf(history.Plain(in.data))))
+	}
+	for i := range in.parts {
+		if text := r.readPart(&in.parts[i]); text != nil {
+			says = append(says, text)
+		}
+	}
+	if r.why == "" && r.role == "assistant" {
+		if c := callOf(r, o, in.parts); c != nil {
+			r.call = c.ExternalID
+		}
+	}
+	r.hash = history.Fingerprint(history.Object{{Key: "says", Raw: history.Array(says)}})
+	return r
+}
+
+func isSet(value []byte) bool { return value != nil && string(value) != "null" }
+
+// readPart notes what a part is and returns what it says, the same in all generations: they differ
+// in what is known beside it. nil: it says nothing.
+func (r *record) readPart(p *part) raw {
+	o, why := parse(p.data)
+	if why != "" {
+		return raw(session.JSONOf(history.Plain(p.data)))
+	}
+	switch o.String("type") {
+	case "compaction":
+		r.request = r.request || r.role == "user"
+		r.tail = o.String("tail_start_id")
+		return nil
+	case "step-start", "step-finish", "snapshot", "patch", "retry":
+		return nil
+	case "text", "reasoning":
+		o = only(o, "type", "text")
+	case "file":
+		o = only(o, "type", "mime", "url")
+	case "tool":
+		state, _ := history.Fields(o.Get("state"))
+		status := state.String("status")
+		r.open = r.open || (status == "streaming" || status == "pending" || status == "running") && !r.failed
+		times, _ := history.Fields(state.Get("time"))
+		if at := history.Count(times.Get("compacted")); at > 0 {
+			r.pruned = append(r.pruned, pruned{at, clean(o.String("callID"))})
+		}
+		o = append(only(o, "type", "callID", "tool"), only(state, "input", "output", "error")...)
+	}
+	return raw(session.JSONOf(history.Fingerprint(o, "id", "messageID", "sessionID")))
+}
+
+// only returns some fields of an object.
+func only(o history.Object, keys ...string) (some history.Object) {
+	for _, key := range keys {
+		if value := o.Get(key); value != nil {
+			some = append(some, history.Field{Key: key, Raw: value})
+		}
+	}
+	return some
+}
+
+// message returns the message that the record was made of.
+func (r *record) message() (*message, error) {
+	if r.body != nil {
+		return r.body, nil
+	}
+	return r.load()
+}
+
+// name returns the external id that the record has by its own id.
+func (r *record) name() string {
+	if name := strings.ReplaceAll(clean(r.id), "#", "_"); name != "" {
+		return name
+	}
+	return "h:" + r.hash
+}
+
+// recordKey returns the external id of the record that a message was made of, from the message's.
+func recordKey(key string) string {
+	base, _, _ := strings.Cut(key, "#")
+	return base
+}
+
+// compareRecords orders the records of a session: by time, then by seq, then by id. Rows of
+// session_message stay in the order of their seq, whatever their times say.
+func compareRecords(a, b *record) int {
+	return cmp.Or(cmp.Compare(a.sortTime(), b.sortTime()), cmp.Compare(a.seq, b.seq), compareIDs(a.id, b.id))
+}
+
+func (r *record) sortTime() int64 {
+	if r.seq > 0 {
+		return r.order
+	}
+	return r.at.UnixMilli()
+}
+
+func objectJSON(o history.Object) []byte {
+	if len(o) == 0 {
+		return []byte("{}")
+	}
+	return o.JSON()
+}
+
+// compareIDs compares two ids by the time in them. Its 48 bits wrap every 795 days: of two
+// ids that are more than half of that apart, the smaller one is the newer.
+func compareIDs(a, b string) int {
+	x, okA := timeIn(a)
+	y, okB := timeIn(b)
+	if okA && okB && x != y {
+		if (x < y) != (max(x, y)-min(x, y) > 1<<47) {
+			return -1
+		}
+		return 1
+	}
+	return strings.Compare(a, b)
+}
+
+func timeIn(id string) (uint64, bool) {
+	_, digits, ok := strings.Cut(id, "_")
+	if !ok || len(digits) < 12 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(digits[:12], 16, 64)
+	return n, err == nil
+}
+
+// clean returns text that the database can hold.
+func clean(s string) string { return history.PlainText(s) }
+
+// fillTimes gives records without a time that of the one before, and the session its own.
+func fillTimes(a *about, records []*record) {
+	last, first := a.created, session.Time{}
+	for _, m := range records {
+		if m.at.IsZero() {
+			m.at = last
+		}
+		if last = m.at; !last.IsZero() && (first.IsZero() || last.Before(first.Time)) {
+			first = last
+		}
+	}
+	if a.created.IsZero() {
+		if a.created = first; first.IsZero() {
+			a.created = session.At(time.Unix(0, 0))
+		}
+	}
+	for _, m := range records {
+		if m.at.IsZero() {
+			m.at = a.created
+		}
+	}
+}
