@@ -24,9 +24,9 @@ type about struct {
 	archived  *session.Time
 	parent    string // Goose's id of the session that started it
 	notes     history.Object
-	balance   *balance // sums over the session
-	inFile    bool     // no database holds it
-	records   int      // of the source: the session's own row, or a file's first line
+	balance   balance // sums over the session
+	inFile    bool    // no database holds it
+	records   int     // of the source: the session's own row, or a file's first line
 }
 
 // columns are what a sessions row holds, as text; a NULL or a missing column is nil.
@@ -87,11 +87,11 @@ func aboutRow(c columns, order []string) about {
 		case "kept out":
 			a.note(strings.TrimSuffix(name, "_json"), "not imported: it may hold secrets")
 		case "":
+			text := cut(history.Plain([]byte(*value)))
 			if secretName.MatchString(name) {
-				unknown = append(unknown, history.Field{Key: name, Raw: raw(`"[masked]"`)})
-			} else {
-				unknown = append(unknown, history.Field{Key: name, Raw: raw(session.JSONOf(cut(history.Plain([]byte(*value)))))})
+				text = "[masked]"
 			}
+			unknown = append(unknown, field(name, text))
 		}
 	}
 	if len(unknown) > 0 {
@@ -133,7 +133,7 @@ func (a *about) note(name, value string) {
 
 // noteJSON keeps a JSON value without the secrets that it may hold.
 func (a *about) noteJSON(name, value string) {
-	if !json.Valid([]byte(value)) || history.Depth([]byte(value)) > maxDepth {
+	if !json.Valid([]byte(value)) || history.DeeperThan([]byte(value), history.MaxDepth) {
 		return // nobody can tell where its secrets are
 	}
 	masked := mask([]byte(value))

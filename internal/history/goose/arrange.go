@@ -17,7 +17,7 @@ type shown struct {
 	between bool // it is the summary: its text stands in an overlay
 }
 
-// arrange says how the records stand: which are of a compaction, hidden, said again.
+// arrange finds the records that belong to a compaction, are hidden by one, or repeat a prompt.
 func (r *reader) arrange() {
 	r.markers, r.again, r.repeated = map[int]*summarised{}, map[int]int{}, map[int]bool{}
 	r.hidden = -1
@@ -34,26 +34,26 @@ func (r *reader) arrange() {
 		}
 		if c.kept >= 0 {
 			kept[c.kept] = true
-			wanted[r.records.at(c.kept).sum] = -1
+			wanted[r.records[c.kept].text] = -1
 		}
 		r.hidden = c.summary
 	}
-	for i := 0; i < r.records.len() && len(kept) > 0; i++ {
-		m := r.records.at(i)
+	for i := range r.records {
+		m := &r.records[i]
 		_, marker := r.markers[i]
-		last, is := wanted[m.sum]
-		if !is || m.sum == 0 || m.role != userRole || marker {
+		last, is := wanted[m.text]
+		if !is || m.text == 0 || m.role != "user" || marker {
 			continue
 		}
 		if last >= 0 && kept[i] { // a compaction says the last prompt again
 			r.again[i], r.repeated[last] = last, true
 		}
-		wanted[m.sum] = i
+		wanted[m.text] = i
 	}
 	r.pairings()
 }
 
-// shown says how a record stands in its conversation.
+// shown returns how a record stands in its conversation.
 func (r *reader) shown(i int) shown {
 	_, marker := r.markers[i]
 	how := shown{marker: marker, hidden: i < r.hidden, author: r.about.author}
@@ -64,7 +64,7 @@ func (r *reader) shown(i int) shown {
 		}
 	}
 	if first, ok := r.again[i]; ok {
-		how.again = r.records.place(first).key
+		how.again = r.records[first].key
 	}
 	return how
 }

@@ -1,6 +1,7 @@
 package goose
 
 import (
+	"slices"
 	"strings"
 
 	"sessiond/internal/history"
@@ -20,59 +21,61 @@ type summarised struct {
 // compactions finds them: a row for the model only, before which the model sees nothing, and
 // after it one of the assistant that only the model sees. Both may be hidden by a later
 // compaction. Rule: Goose, context_mgmt.
-func compactions(l *records) []summarised {
+func compactions(records []record) []summarised {
 	var found []summarised
-	something := false // that a summary can stand for
-	for i := range l.len() {
-		r := *l.at(i)
-		if r.aside {
+	before, something := -1, false // the record before on the path; whether there is anything to summarise
+	for i := range records {
+		m := &records[i]
+		if m.why != "" {
 			continue
 		}
-		if something && isSummary(&r) {
-			next := l.after(i)
-			c := summarised{summary: i, proceed: -1, through: l.before(i), kept: next}
-			if next >= 0 && isProceed(l.at(next)) && l.at(next).agent == r.agent {
-				c.proceed, c.kept = next, l.after(next)
+		if something && m.isSummary() {
+			next := after(records, i)
+			c := summarised{summary: i, proceed: -1, through: before, kept: next}
+			if next >= 0 && records[next].isProceed() && records[next].agent == m.agent {
+				c.proceed, c.kept = next, after(records, next)
 			}
-			if c.proceed >= 0 || r.agent {
+			if c.proceed >= 0 || m.agent {
 				found = append(found, c)
 			}
 		}
-		if r.agent {
+		if m.agent {
 			break
 		}
-		something = something || r.says.model
+		before, something = i, something || m.says.model
 	}
 	return found
 }
 
-func isSummary(r *brief) bool {
-	return r.role == userRole && !r.user && r.says.text && !r.says.calls && !r.says.results && r.says.model
-}
-
-func isProceed(r *brief) bool {
-	return r.role == assistantRole && !r.user && r.says.text && !r.says.calls && !r.says.results
-}
-
-// overlay makes the compaction of what it became, without its texts. The through of a chain
-// counts what an earlier one does not stand for.
-func (c *summarised) overlay(l *records) session.Compaction {
-	n := int64(0)
-	for i := c.previous; i <= c.through; i++ {
-		if !l.at(i).aside {
-			n++
+// after returns the index of the next record on the path, -1 if there is none.
+func after(records []record, i int) int {
+	for i++; i < len(records); i++ {
+		if records[i].why == "" {
+			return i
 		}
 	}
-	return session.Compaction{
-		Strategy: session.StrategySummarize, Trigger: session.TriggerImport, Status: session.StatusDone,
-		MessageCount: n, CreatedAt: l.at(c.summary).time(),
-	}
+	return -1
 }
 
-// overlay makes a compaction, with the texts of its rows.
+func (m *record) isSummary() bool {
+	return m.role == "user" && !m.user && m.says.text && !m.says.calls && !m.says.results && m.says.model
+}
+
+func (m *record) isProceed() bool {
+	return m.role == "assistant" && !m.user && m.says.text && !m.says.calls && !m.says.results
+}
+
+// overlay adds a compaction, with the texts of its rows. Its count leaves out what an earlier one
+// of the chain stands for.
 func (r *reader) overlay(c *summarised) error {
-	through := r.records.place(c.through)
-	made := history.Compaction{Compaction: c.overlay(r.records), Key: r.records.place(c.summary).key, ThroughKey: through.key, ThroughSession: through.session}
+	made := history.Compaction{Key: r.records[c.summary].key, ThroughKey: r.records[c.through].key}
+	made.Strategy, made.Trigger, made.Status = session.StrategySummarize, session.TriggerImport, session.StatusDone
+	made.CreatedAt = r.records[c.summary].at
+	for i := c.previous; i <= c.through; i++ {
+		if r.records[i].why == "" {
+			made.MessageCount++
+		}
+	}
 	var err error
 	if made.Summary, err = r.textOf(c.summary); err != nil {
 		return err
@@ -84,27 +87,19 @@ func (r *reader) overlay(c *summarised) error {
 		}
 	}
 	made.Details = session.JSONOf(details)
-	if near := r.ledgerNear(made.CreatedAt); near != nil {
-		made.Model, made.Provider = near.model, r.about.provider
-		made.TokensBefore = near.input
+	near := slices.IndexFunc(r.ledger, func(e entry) bool { return e.compaction && e.at != nil && isNear(*e.at, made.CreatedAt) })
+	if near >= 0 {
+		made.Model, made.Provider, made.TokensBefore = r.ledger[near].model, r.about.provider, r.ledger[near].input
 	}
-	r.batch.Compactions = append(r.batch.Compactions, made)
-	return nil
+	return r.talk.Compact(made)
 }
 
-// ledgerNear finds the call that made a summary.
-func (r *reader) ledgerNear(at session.Time) *entry {
-	for i := range r.ledger.summaries {
-		if e := &r.ledger.summaries[i]; e.at != nil && e.at.Unix()-at.Unix() <= 5 && at.Unix()-e.at.Unix() <= 5 {
-			return e
-		}
-	}
-	return nil
-}
+// isNear reports whether a summary and the call that made it can have two times.
+func isNear(a, b session.Time) bool { return max(a.Unix()-b.Unix(), b.Unix()-a.Unix()) <= 5 }
 
-// textOf gives the texts of a message, one under the other.
+// textOf returns the texts of a message, one under the other.
 func (r *reader) textOf(i int) (string, error) {
-	in, err := r.from.load(r.ctx, r.records, i)
+	in, err := r.rowOf(&r.records[i])
 	if err != nil {
 		return "", err
 	}

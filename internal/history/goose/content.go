@@ -1,7 +1,6 @@
 package goose
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,7 +25,7 @@ const (
 )
 
 // partsOf turns blocks into parts, one for each; a result's images and files stand behind it.
-func partsOf(blocks []json.RawMessage) []session.Part {
+func partsOf(blocks []raw) []session.Part {
 	var parts []session.Part
 	for i, block := range blocks {
 		made := partOf(block)
@@ -99,7 +98,7 @@ func notice(o history.Object) string {
 func forModel(o history.Object) bool {
 	annotations, _ := history.Fields(o.Get("annotations"))
 	audience, ok := history.Elements(annotations.Get("audience"))
-	return !ok || slices.ContainsFunc(audience, func(who json.RawMessage) bool { return string(who) == `"assistant"` })
+	return !ok || slices.ContainsFunc(audience, func(who raw) bool { return string(who) == `"assistant"` })
 }
 
 // request turns a call into a part. One that could not be read has an error, and no name.
@@ -176,9 +175,9 @@ func response(rest *history.Taker) []session.Part {
 // contents gives the text of a result as a model reads it, its images, sounds and files as
 // parts, and how it was divided where it was not one plain text: {bytes, rest} for a text,
 // {part, rest} for a part behind the result, {item} for what is kept as it is.
-func contents(items []json.RawMessage, callID string) (text string, layout []byte, more []session.Part) {
+func contents(items []raw, callID string) (text string, layout []byte, more []session.Part) {
 	var texts []string
-	var list []json.RawMessage
+	var list []raw
 	plain := true
 	for _, item := range items {
 		o, ok := history.Fields(item)
@@ -191,7 +190,7 @@ func contents(items []json.RawMessage, callID string) (text string, layout []byt
 				rest.Take("text")
 			}
 			texts = append(texts, content)
-			place = history.Object{{Key: "bytes", Raw: raw(strconv.Itoa(history.TextSize(content)))}}
+			place = history.Object{{Key: "bytes", Raw: raw(strconv.Itoa(len(content)))}}
 		case ok && len(more) < session.MaxParts/2:
 			if part, is := attachment(&rest); is {
 				more = append(more, part)

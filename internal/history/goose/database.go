@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,10 +13,9 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
-	"sessiond/internal/store"
 )
 
-// tables are those of Goose that are read. Others are counted by their names, never read:
+// The tables of Goose that are read. Others are counted by their names, never read:
 // provider_inventory_* holds hashes made with secrets.
 const (
 	tableSessions       = "sessions"
@@ -32,26 +30,16 @@ const (
 type database struct {
 	*history.SQLite
 	ctx     context.Context
-	path    string
-	found   history.Found
-	utf8    bool // how its texts are written
-	known   history.Known
-	send    func(history.Batch) error
+	in      *history.Intake
 	has     map[string][]string // columns by table
 	version int64
-	refused bool // what was given: there is no going on
-	again   bool // another reader or another version of Goose wrote the cursor
-	before  state
+	refused bool // by the store: the import ends
 
 	rows     map[string]extent // messages by session
 	ledger   map[string]extent
-	begin    map[string]string   // the first message of each session, once they were asked for
-	starting map[string][]string // sessions by their first message, oldest first
 	order    []string            // sessions, oldest first
-	sessions int
-	listed   []string
-	records  history.Records // that need no storing
-	problems []history.Problem
+	begin    map[string]string   // the first message of each session; nil: not read yet
+	starting map[string][]string // sessions by their first message, oldest first
 }
 
 // extent tells how many rows a session has, and the newest one's id.
@@ -60,97 +48,50 @@ type extent struct {
 	Newest int64 `db:"newest"`
 }
 
-// state is what the cursor of a database remembers.
-type state struct {
-	Reads    int      `json:"reads"`
-	Version  int64    `json:"version"`
-	Sessions []string `json:"sessions"` // the cursors' names of those that were there
-}
-
-// mark is what the cursor of a session remembers, to see whether it changed.
-type mark struct {
-	Mark   string `json:"mark"`
-	Copies int    `json:"copies,omitempty"`
-	Of     string `json:"of,omitempty"` // what they are copies of
-	Ledger int    `json:"ledger,omitempty"`
-}
-
-// readDatabase reads what is new in a database. Codes: Invalid (no Goose database).
+// readDatabase reads the sessions of a database that changed. Codes: Invalid (no Goose database).
 func readDatabase(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
 	opened, err := history.OpenSQLite(ctx, found.Path)
 	if err != nil {
 		return nil, err
 	}
 	defer opened.Close() //nolint:errcheck // nothing was written
-	d := &database{SQLite: opened, ctx: ctx, path: found.Path, found: found, known: known}
-	d.send = func(b history.Batch) error {
+	d := &database{SQLite: opened, ctx: ctx}
+	if err := d.recognise(); err != nil {
+		return nil, err
+	}
+	d.in, err = history.NewIntake(ctx, session.SourceGoose, found, nil, cursor, known, now(), func(b history.Batch) error {
 		err := d.Check()
 		if err == nil {
 			err = emit(b)
 		}
 		d.refused = d.refused || err != nil
 		return err
+	})
+	if err == nil {
+		err = d.all()
 	}
-	if err := d.recognise(); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	if cursor != nil {
-		_ = json.Unmarshal(cursor.State, &d.before) // a damaged state: everything is read again
-	}
-	d.again = d.before.Reads != reads || d.before.Version != d.version
-	if err := d.all(); err != nil {
-		return d.problems, err
-	}
-	modified := session.At(found.ModifiedAt)
-	d.aside()
-	last := history.Batch{Sessions: d.sessions, Records: d.records}
-	last.Cursor = &history.Cursor{
-		Source: session.SourceGoose, Path: found.Path, Size: found.Size, ModifiedAt: &modified,
-		State: session.JSONOf(state{reads, d.version, d.listed}),
-	}
-	return d.problems, d.send(last)
+	return d.in.Finish()
 }
 
-// recognise tells whether it is Goose's. Columns are trusted, not the version.
+// recognise reads which tables and columns there are: these tell what can be read, not the version.
 func (d *database) recognise() error {
 	var err error
 	if d.has, err = d.Schema(d.ctx, tableSessions, tableMessages, tableLedger, tableThreads, tableThreadMessages, tableVersion); err != nil {
 		return err
 	}
-	if !slices.Contains(d.has[tableSessions], "id") || !slices.Contains(d.has[tableMessages], "content_json") || !slices.Contains(d.has[tableMessages], "session_id") {
+	if !d.hasColumn(tableSessions, "id") || !d.hasColumn(tableMessages, "content_json") || !d.hasColumn(tableMessages, "session_id") {
 		return session.Errorf(session.Invalid, "no Goose database: it has no tables of sessions and messages as Goose makes them")
 	}
-	var encoding string
-	if err := d.GetContext(d.ctx, &encoding, `PRAGMA encoding`); err != nil {
-		return err
-	}
-	d.utf8 = encoding == "UTF-8"
-	if slices.Contains(d.has[tableVersion], "version") {
-		var version *int64
-		if err := d.GetContext(d.ctx, &version, `SELECT MAX(CAST(version AS INTEGER)) FROM schema_version`); err != nil {
-			return err
-		}
-		if version != nil {
-			d.version = *version
-		}
+	if d.hasColumn(tableVersion, "version") {
+		return d.GetContext(d.ctx, &d.version, `SELECT COALESCE(MAX(CAST(version AS INTEGER)), 0) FROM schema_version`)
 	}
 	return nil
 }
 
-// aside counts what is beside the conversations.
-func (d *database) aside() {
-	for table := range d.has {
-		switch table {
-		case tableVersion:
-			d.records.Skip(skipBookkeeping, 1)
-		case tableSessions, tableMessages, tableLedger, tableThreads, tableThreadMessages:
-		default:
-			if !strings.HasPrefix(table, "sqlite_") {
-				d.records.Skip(skipForeign, 1)
-			}
-		}
-	}
-}
+func (d *database) hasColumn(table, column string) bool { return slices.Contains(d.has[table], column) }
 
 // all reads the sessions, oldest first, then what belongs to none.
 func (d *database) all() error {
@@ -163,33 +104,31 @@ func (d *database) all() error {
 			return err
 		}
 	}
-	found, err := d.list(tableSessions, "")
-	if err != nil {
-		return err
-	}
-	there := map[string]bool{}
 	var sessions []about
 	marks := map[string]string{}
-	for _, row := range found {
+	err = d.each(tableSessions, "", func(row columns) error {
 		a := aboutRow(row, d.has[tableSessions])
-		there[a.id] = true
+		marks[a.id] = d.markOf(row)
 		sessions = append(sessions, a)
-		marks[a.id] = d.markOf(a.id, row)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	slices.SortStableFunc(sessions, func(a, b about) int { return compareTimes(a.created, b.created) })
 	for i := range sessions {
 		d.order = append(d.order, sessions[i].id)
 	}
-	sessions = append(sessions, d.orphans(there)...)
-	for i := range sessions {
-		if err := d.session(sessions[i], marks[sessions[i].id]); err != nil {
+	for _, a := range append(sessions, d.orphans(marks)...) {
+		if err := d.session(a, marks[a.id]); err != nil {
 			return err
 		}
 	}
 	if err := d.threads(); err != nil {
 		return err
 	}
-	return d.gone()
+	d.countOthers()
+	return d.in.EachGone(d.noteGone)
 }
 
 func compareTimes(a, b *session.Time) int {
@@ -202,6 +141,33 @@ func compareTimes(a, b *session.Time) int {
 		return 1
 	}
 	return a.Compare(b.Time)
+}
+
+// countOthers counts the tables beside the conversations.
+func (d *database) countOthers() {
+	for table := range d.has {
+		switch table {
+		case tableVersion:
+			d.in.Skip(skipBookkeeping, 1)
+		case tableSessions, tableMessages, tableLedger, tableThreads, tableThreadMessages:
+		default:
+			if !strings.HasPrefix(table, "sqlite_") {
+				d.in.Skip(skipForeign, 1)
+			}
+		}
+	}
+}
+
+// noteGone notes that Goose deleted a session. Its messages stay.
+func (d *database) noteGone(s *session.Session) error {
+	notes := notesOf(s)
+	if notes.Get("gone") != nil {
+		return nil
+	}
+	b := history.Batch{}
+	b.ID = s.ID
+	b.Fields = &history.Changes{Metadata: append(notes, field("gone", "deleted in Goose")).JSON()}
+	return d.in.Emit(b)
 }
 
 // extents counts the rows of each session.
@@ -220,13 +186,7 @@ func (d *database) extents(table string) (map[string]extent, error) {
 	return all, err
 }
 
-// list reads rows of a table of small rows, all columns as text.
-func (d *database) list(table, where string, args ...any) (all []columns, err error) {
-	err = d.each(table, where, func(c columns) error { all = append(all, c); return nil }, args...)
-	return all, err
-}
-
-// each yields rows as list gives them.
+// each yields the rows of a table of small rows, all columns as text.
 func (d *database) each(table, where string, yield func(columns) error, args ...any) error {
 	var selected []string
 	for _, name := range d.has[table] {
@@ -266,34 +226,33 @@ func scanColumns(rows *sqlx.Rows, names []string) (columns, error) {
 	return c, nil
 }
 
-// markOf tells whether a session changed: its row, and how many rows belong to it.
-func (d *database) markOf(id string, row columns) string {
+// markOf returns what changes with a session: its row, and how many rows belong to it.
+func (d *database) markOf(row columns) string {
 	sum := sha256.New()
 	for _, name := range d.has[tableSessions] {
 		if v := row[name]; v != nil {
 			fmt.Fprintf(sum, "%s=%d:%s;", name, len(*v), *v)
 		}
 	}
-	fmt.Fprintf(sum, "%v %v", d.rows[id], d.ledger[id])
 	return hex.EncodeToString(sum.Sum(nil)[:12])
 }
 
 // orphans are sessions whose row is gone, but not their messages, or their usage.
-func (d *database) orphans(there map[string]bool) []about {
+func (d *database) orphans(there map[string]string) []about {
 	lost := map[string]bool{}
 	for _, of := range []map[string]extent{d.rows, d.ledger} {
 		for id := range of {
-			lost[id] = lost[id] || !there[id]
+			if _, ok := there[id]; !ok {
+				lost[id] = true
+			}
 		}
 	}
 	var found []about
-	for id, is := range lost {
-		if is {
-			a := about{id: history.Plain([]byte(id)), title: "recovered"}
-			a.typed("")
-			a.note("recovered", "its row is gone")
-			found = append(found, a)
-		}
+	for id := range lost {
+		a := about{id: history.Plain([]byte(id)), title: "recovered"}
+		a.typed("")
+		a.note("recovered", "its row is gone")
+		found = append(found, a)
 	}
 	slices.SortFunc(found, func(a, b about) int { return strings.Compare(a.id, b.id) })
 	return found
@@ -301,62 +260,42 @@ func (d *database) orphans(there map[string]bool) []about {
 
 // session reads one session if it changed. What cannot be read or stored of it is a problem,
 // and the next one is read.
-func (d *database) session(a about, changed string) error {
+func (d *database) session(a about, mark string) error {
 	name := a.id
 	if a.created != nil {
 		name += "|" + strconv.FormatInt(a.created.Unix(), 10)
 	}
-	path := d.path + "#" + name
-	rows, calls := int(d.rows[a.id].Count), int(d.ledger[a.id].Count)
-	if changed == "" {
-		changed = fmt.Sprint(d.rows[a.id], d.ledger[a.id])
-	}
-	cursor, err := d.known.Cursor(d.ctx, session.SourceGoose, path)
-	if err != nil {
+	part, err := d.in.Part(name, fmt.Sprint(reads, d.version, mark, d.rows[a.id], d.ledger[a.id]))
+	if err != nil || part == nil {
 		return err
 	}
-	var before mark
-	if cursor != nil {
-		_ = json.Unmarshal(cursor.State, &before) // a damaged one: read again
-	}
-	d.sessions++
-	d.listed = append(d.listed, name)
-	if cursor != nil && before.Mark == changed && !d.again {
-		d.records.Skip(skipCopy+before.Of, before.Copies)
-		d.records.Skip(history.SkipKnown, a.records+rows+calls-before.Copies)
-		return nil
-	}
-	from := newRows(d, tableMessages, `session_id = ?`, a.id)
-	if thread, ok := strings.CutPrefix(a.id, threadPrefix); ok {
-		from = newRows(d, tableThreadMessages, ofThread, thread)
-	}
-	r := &reader{
-		ctx: d.ctx, known: d.known, emit: d.send, path: d.path, about: a, from: from, cuts: from.cuts,
-		counted: before.Ledger, origins: func() ([]*session.Session, error) { return d.origins(a.id) },
-	}
+	r := newReader(part, a)
+	r.origins = func() ([]*session.Session, error) { return d.origins(a.id) }
+	thread, isThread := strings.CutPrefix(a.id, threadPrefix)
 	switch {
-	case a.records == 0 && rows == 0: // only what it cost is left
-		r.from, r.cuts = &lostUsage{d: d, of: a.id}, nil
-	case calls > 0:
-		r.ledger = ledger{d: d, of: a.id}
-		if err := r.ledger.look(); err != nil {
-			return err
-		}
+	case isThread:
+		err = d.messages(r, tableThreadMessages, ofThread, thread)
+	case d.rows[a.id].Count > 0:
+		err = d.messages(r, tableMessages, ofSession, a.id)
 	}
-	err = r.run(func() *history.Cursor {
-		now := mark{Mark: changed, Copies: r.shared, Ledger: calls}
-		if r.origin != nil {
-			now.Of = r.origin.SourceID
-		}
-		return &history.Cursor{Source: session.SourceGoose, Path: path, State: session.JSONOf(now)}
-	})
-	d.problems = append(d.problems, r.problems...)
+	if err == nil && d.ledger[a.id].Count > 0 {
+		err = d.usage(r)
+	}
+	if err == nil {
+		err = r.read()
+	}
+	if err == nil {
+		err = d.in.FinishPart(part)
+	}
 	if err != nil && !d.refused && session.CodeOf(history.SQLiteError(err)) == session.Invalid {
-		d.problems = append(d.problems, history.Problem{Path: d.path, Error: "session " + a.id + ": " + history.Reason(err)})
+		d.in.Problem(0, "session "+a.id+": "+history.Reason(err))
 		return nil
 	}
 	return err
 }
+
+// maxOrigins bounds how many copies of one beginning are compared.
+const maxOrigins = 16
 
 // origins are the sessions that one may be a copy of: they begin with the same message, and
 // are older.
@@ -368,12 +307,9 @@ func (d *database) origins(id string) ([]*session.Session, error) {
 	}
 	alike := d.starting[d.begin[id]]
 	at := slices.Index(alike, id)
-	if at < 0 {
-		return nil, nil
-	}
 	var found []*session.Session
-	for _, older := range alike[:min(at, maxOrigins)] {
-		origin, err := d.known.Session(d.ctx, session.SourceGoose, older)
+	for _, older := range alike[:min(max(at, 0), maxOrigins)] {
+		origin, err := d.in.Session(older)
 		if err != nil {
 			return nil, err
 		}
@@ -384,14 +320,11 @@ func (d *database) origins(id string) ([]*session.Session, error) {
 	return found, nil
 }
 
-// maxOrigins bounds how many copies of one beginning are looked through.
-const maxOrigins = 16
-
 // beginnings reads when each session's first message was, and its id if Goose gave it one.
 func (d *database) beginnings() error {
 	d.begin, d.starting = map[string]string{}, map[string][]string{}
 	id := `''`
-	if slices.Contains(d.has[tableMessages], "message_id") {
+	if d.hasColumn(tableMessages, "message_id") {
 		id = `COALESCE(CAST(message_id AS TEXT), '')`
 	}
 	var list []struct {
@@ -417,40 +350,6 @@ func (d *database) beginnings() error {
 	for _, id := range d.order {
 		if begin, ok := d.begin[id]; ok {
 			d.starting[begin] = append(d.starting[begin], id)
-		}
-	}
-	return nil
-}
-
-// gone notes which sessions are no longer there. What was imported of them stays.
-func (d *database) gone() error {
-	there := map[string]bool{}
-	for _, name := range d.listed {
-		there[name] = true
-	}
-	for _, name := range d.before.Sessions {
-		if there[name] {
-			continue
-		}
-		cursor, err := d.known.Cursor(d.ctx, session.SourceGoose, d.path+"#"+name)
-		if err != nil || cursor == nil || cursor.SessionID == "" {
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		s, err := d.known.SessionByID(d.ctx, cursor.SessionID)
-		if err != nil {
-			return err
-		}
-		if s == nil || notesHas(s, "gone") {
-			continue
-		}
-		b := history.Batch{}
-		b.ID = s.ID
-		b.Fields = &store.ImportFields{Metadata: notesOf(s).With("gone", raw(`"deleted in Goose"`)).JSON()}
-		if err := d.send(b); err != nil {
-			return err
 		}
 	}
 	return nil

@@ -9,11 +9,10 @@ import (
 	"sessiond/internal/history"
 )
 
-// Find implements history.Source. Of a folder it takes sessions.db and the *.jsonl files, of
-// one that holds a `sessions` or `data/sessions` those in there. Goose's folders for settings
-// and logs are not looked into. A single file is taken as it is: a database by its *.db, an
-// export by its *.json. Only names are looked at; a database comes before the files, which it
-// may supersede.
+// Find implements history.Source. It finds sessions.db and the *.jsonl files of a folder, and of
+// its `sessions` and `data/sessions`, never in Goose's folders for settings and logs. A single file
+// may be a database, *.db, a transcript or an export. Find opens no file; a database comes before
+// the files that it may supersede.
 func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []history.Problem, error) {
 	var databases, files history.Finder
 	err := files.Roots(ctx, roots, s.places, func(root string) { folder(root, &databases, &files) }, func(root string) {
@@ -51,4 +50,12 @@ func isDatabase(path string) bool {
 		return true
 	}
 	return false
+}
+
+// CountSessions implements history.Counter.
+func (s *Source) CountSessions(ctx context.Context, found history.Found) (int, error) {
+	if !isDatabase(found.Path) {
+		return 1, nil
+	}
+	return history.CountRows(ctx, found.Path, "sessions")
 }

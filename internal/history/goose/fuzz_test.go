@@ -2,6 +2,7 @@ package goose
 
 import (
 	"encoding/json"
+	"hash/maphash"
 	"testing"
 
 	"sessiond/internal/history"
@@ -26,14 +27,15 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, role, content, metadata, created string) {
 		in := &row{id: 1, role: role, content: []byte(content), metadata: []byte(metadata), created: []byte(created)}
-		s := scanner{records: newRecords()}
-		defer s.records.close()
-		s.add(in)
-		s.add(in)
-		newStored().match(s.records, "msg_1_")
-		r, again := s.records.record(0), s.records.record(1)
-		if r.hash != again.hash || r.key == again.key {
-			t.Errorf("the same row has two hashes, or one name: %+v %+v", r, again)
+		read := &reader{seed: maphash.MakeSeed()}
+		read.add(in)
+		read.add(in)
+		for i := range read.records {
+			read.identifyRecord(&read.records[i], history.NewPrints(nil), read.records[i].print, i)
+		}
+		r, again := read.records[0], read.records[1]
+		if r.print != again.print || r.key == again.key {
+			t.Errorf("the same row has two prints, or one name: %+v %+v", r, again)
 		}
 		for _, how := range []shown{{author: session.Person}, {marker: true}, {hidden: true, between: true}} {
 			m := decode(&r, in, how)
@@ -47,7 +49,7 @@ func FuzzDecode(f *testing.F) {
 				}
 			}
 		}
-		compactions(s.records)
+		compactions(read.records)
 	})
 }
 
@@ -59,7 +61,7 @@ func FuzzFileLine(f *testing.F) {
 		if in.broken == "" && (in.role == "" && in.content == nil) {
 			t.Error("nothing was read, and nobody says so")
 		}
-		if o, ok := parse([]byte(line)); ok {
+		if o, _, ok := history.ParseLine([]byte(line)); ok {
 			a := aboutFile(o)
 			if len(a.notes) > 0 && !json.Valid(a.notes.JSON()) {
 				t.Errorf("%s", a.notes.JSON())

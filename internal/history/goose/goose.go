@@ -1,9 +1,8 @@
 // Package goose reads what Goose leaves on a host: its database of sessions, in all schema
 // versions up to 17, the *.jsonl files from before, and exported sessions.
 //
-// A conversation is read twice. The first pass learns of every message when it was, who sees
-// it and what it says (as a hash), so that copies, edits and compactions are known before
-// anything is stored; the second one decodes the messages that are new, a batch at a time.
+// The rows of a session are read first: when each was written, who sees it, and a print of what it
+// says. So copies, edits and compactions are known before the new messages are decoded and added.
 package goose
 
 import (
@@ -60,8 +59,7 @@ const (
 	skipInterface   = "interface copy"
 	skipBookkeeping = "bookkeeping"
 	skipForeign     = "not history" // counted by table, never read
-	skipLarge       = "larger than 64 MiB"
 )
 
-// reads is the version of this reader. Another one reads everything again.
-const reads = 1
+// reads is the version of this reader. Another one reads every session of a database again.
+const reads = 2

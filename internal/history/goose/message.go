@@ -8,20 +8,20 @@ import (
 	"sessiond/internal/session"
 )
 
-// decode turns a row into a message. in is not kept.
+// decode returns the message of a row.
 func decode(r *record, in *row, how shown) session.Message {
 	m := session.Message{
 		Kind: session.KindMessage, Dialect: "goose", ExternalID: r.key, CreatedAt: r.at, Display: r.user,
 	}
-	if r.raw() {
+	if r.why != "" {
 		verbatim(&m, r, in)
 		return m
 	}
 	blocks, _ := blocksOf(in)
-	extra := history.Object{{Key: "hash", Raw: raw(session.JSONOf(r.hash))}}
+	extra := history.Object{field("hash", r.print)}
 	note := func(key, value string) {
 		if value != "" {
-			extra = append(extra, history.Field{Key: key, Raw: raw(session.JSONOf(value))})
+			extra = append(extra, field(key, value))
 		}
 	}
 	if how.marker {
@@ -59,8 +59,7 @@ func decode(r *record, in *row, how shown) session.Message {
 	return m
 }
 
-// speaks says who made a message, in which role.
-// A notice in the assistant's role is the program's.
+// speaks sets who made a message, in which role. A notice in the assistant's role is the program's.
 func speaks(m *session.Message, r *record, how shown) {
 	switch {
 	case r.role == "assistant":
@@ -102,7 +101,7 @@ func onlyResults(parts []session.Part) bool {
 	return true
 }
 
-// told takes what Goose says of the model that answered.
+// told sets the model that answered, as Goose names it.
 func told(m *session.Message, metadata history.Object) {
 	if m.Role != session.Assistant {
 		return
@@ -121,16 +120,12 @@ func told(m *session.Message, metadata history.Object) {
 func verbatim(m *session.Message, r *record, in *row) {
 	m.Kind, m.Origin, m.InContext = session.KindUnknown, session.Program, false
 	m.Parts = []session.Part{{Kind: session.PartData, Text: history.Plain(in.content)}}
-	extra := history.Object{
-		{Key: "hash", Raw: raw(session.JSONOf(r.hash))},
-		{Key: "note", Raw: raw(session.JSONOf(r.why))},
-		{Key: "role", Raw: raw(session.JSONOf(history.Plain([]byte(in.role))))},
-	}
+	extra := history.Object{field("hash", r.print), field("note", r.why), field("role", history.Plain([]byte(in.role)))}
 	if len(in.metadata) > 0 {
-		extra = append(extra, history.Field{Key: "metadata_text", Raw: raw(session.JSONOf(history.Plain(in.metadata)))})
+		extra = append(extra, field("metadata_text", history.Plain(in.metadata)))
 	}
 	if m.Parts[0].Text != string(in.content) {
-		extra = append(extra, history.Field{Key: "bytes", Raw: raw(session.JSONOf(base64.StdEncoding.EncodeToString(in.content)))})
+		extra = append(extra, field("bytes", base64.StdEncoding.EncodeToString(in.content)))
 	}
 	m.Extra = extra.JSON()
 }

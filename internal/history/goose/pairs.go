@@ -2,6 +2,8 @@ package goose
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
@@ -21,12 +23,12 @@ const mostBetween = 64
 // maybe_summarize_tool_pairs.
 func (r *reader) pairings() {
 	r.pairs, r.paired = nil, map[int]int{}
-	for i := range r.records.len() {
-		m := *r.records.at(i)
-		if _, marker := r.markers[i]; marker || m.aside || !isSummary(&m) || i > r.hidden && !m.agent || i <= r.hidden && m.agent || r.repeated[i] {
+	for i := range r.records {
+		m := &r.records[i]
+		if _, marker := r.markers[i]; marker || m.why != "" || !m.isSummary() || m.agent != (i > r.hidden) || r.repeated[i] {
 			continue
 		}
-		response := r.summarisedResult(i, &m)
+		response := r.summarisedResult(i)
 		if response < 0 {
 			continue
 		}
@@ -46,14 +48,11 @@ func (r *reader) pairings() {
 
 // summarisedResult finds the result that a summary speaks of: of those of its second the first
 // that has none yet, -1 if there is none.
-func (r *reader) summarisedResult(i int, m *brief) int {
+func (r *reader) summarisedResult(i int) int {
 	taken, first := -1, -1
-	for j := i - 1; j >= max(0, i-mostBetween); j-- {
-		b := r.records.at(j)
-		if b.at/1000 != m.at/1000 {
-			break
-		}
-		if b.aside || b.agent || b.role != userRole || !b.says.results {
+	for j := i - 1; j >= max(0, i-mostBetween) && r.records[j].at.Unix() == r.records[i].at.Unix(); j-- {
+		m := &r.records[j]
+		if m.why != "" || m.agent || m.role != "user" || !m.says.results {
 			continue
 		}
 		if _, ok := r.paired[j]; !ok {
@@ -71,62 +70,48 @@ func (r *reader) summarisedResult(i int, m *brief) int {
 // summarisedCall finds the call of a result, -1 if it stands nowhere near.
 func (r *reader) summarisedCall(response int) int {
 	for j := response - 1; j >= max(0, response-mostBetween); j-- {
-		b := r.records.at(j)
-		if _, ok := r.paired[j]; ok || b.aside {
+		m := &r.records[j]
+		if _, ok := r.paired[j]; ok || m.why != "" || !m.says.calls {
 			continue
 		}
-		if b.says.calls {
-			if b.agent {
-				return -1
-			}
-			return j
+		if m.agent {
+			return -1
 		}
+		return j
 	}
 	return -1
 }
 
-// replaced gives an overlay with the texts of the pairs that are new, up to a record: it can be
+// replaced adds an overlay with the texts of the pairs that are new, up to a record: it can be
 // undone, and then the model sees the calls and their results again.
 func (r *reader) replaced(until int) error {
-	if r.superseded {
-		return nil
-	}
 	var c history.Compaction
 	n := 0
-	for ; r.told < len(r.pairs) && r.pairs[r.told].response < until; r.told++ {
+	for ; r.told < len(r.pairs) && r.pairs[r.told].response < until && !r.superseded; r.told++ {
 		p := &r.pairs[r.told]
-		piece := history.Replaced{}
-		fresh := false
+		if !slices.ContainsFunc(p.summaries, func(i int) bool { return !r.records[i].known }) {
+			continue
+		}
+		var texts []string
 		for _, i := range p.summaries {
-			m := *r.records.at(i)
-			fresh = fresh || !r.here[i]
 			text, err := r.textOf(i)
 			if err != nil {
 				return err
 			}
-			if piece.Text != "" {
-				piece.Text += "\n"
-			}
-			piece.Text += text
-			c.CreatedAt = m.time()
+			texts = append(texts, text)
+			c.CreatedAt = r.records[i].at
 		}
-		if !fresh {
-			continue
-		}
-		for _, i := range []int{p.request, p.response} {
-			at := r.records.place(i)
-			piece.Messages = append(piece.Messages, history.Place{Key: at.key, Session: at.session})
-			n++
-		}
-		c.Replaced = append(c.Replaced, piece)
+		c.Replaced = append(c.Replaced, history.Replaced{
+			Text:     strings.TrimPrefix(strings.Join(texts, "\n"), "\n"),
+			Messages: []history.Place{{Key: r.records[p.request].key}, {Key: r.records[p.response].key}},
+		})
+		n += 2
 	}
-	if len(c.Replaced) == 0 {
+	if n == 0 {
 		return nil
 	}
 	c.Strategy, c.Trigger, c.Status, c.MessageCount = session.StrategyPrune, session.TriggerImport, session.StatusDone, int64(n)
 	c.Reason = fmt.Sprintf("Goose summarised old calls of tools: %d of their messages", n)
-	head := r.parent()
-	c.At = history.Place{Key: head.key, Session: head.session}
-	r.batch.Compactions = append(r.batch.Compactions, c)
-	return nil
+	c.At.Key = r.head()
+	return r.talk.Compact(c)
 }

@@ -2,236 +2,101 @@ package goose
 
 import (
 	"cmp"
-	"context"
 	"database/sql"
-	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"sessiond/internal/history"
-	"sessiond/internal/session"
 )
 
-// rowsOf is a conversation in a table of messages.
-type rowsOf struct {
-	d     *database
-	table string
-	where string
-	of    string
-	kept  map[int64]*row // of a small conversation: not to be read twice
-	size  int
+// Which rows a conversation has.
+const (
+	ofSession = `session_id = ?`
+	ofThread  = `thread_id = ? AND (session_id IS NULL OR session_id NOT IN (SELECT session_id FROM messages WHERE session_id IS NOT NULL))` // no copy of a session's messages
+	ofID      = `m.id = ?`
+)
 
-	lookup history.Lookup[*row]
-	long   history.LongValues
-	cuts   *history.Cuts
-}
-
-func newRows(d *database, table, where, of string) *rowsOf {
-	c := &rowsOf{d: d, table: table, where: where, of: of}
-	c.cuts = history.NewCuts(&c.long, d.found, cutRule())
-	c.lookup.Open = c.open
-	return c
-}
-
-// keepBytes is up to which size of all its contents a conversation is kept from the first pass
-// for the second.
-const keepBytes = 1 << 20
-
-// selected begins a statement with the columns of a message that are there.
-func (c *rowsOf) selected() string {
-	list := `m.id`
-	for _, name := range []string{"message_id", "role", "created_timestamp", "content_json", "metadata_json"} {
-		switch {
-		case !slices.Contains(c.d.has[c.table], name):
-			list += `, NULL`
-			if name == columnContent {
-				list += `, NULL`
-			}
-		case name == columnContent: // a long one is not read with its row
-			list += `, CASE WHEN ` + c.longContent() + ` THEN NULL ELSE CAST(m.content_json AS TEXT) END, CASE WHEN ` + c.longContent() + ` THEN octet_length(m.content_json) END`
-		default:
-			list += `, CAST(m.` + name + ` AS TEXT)`
+// statement selects rows of a table of messages, with NULL for columns that are not there and for
+// a content that is too large.
+func (d *database) statement(table, where string) string {
+	column := func(name string) string {
+		if !d.hasColumn(table, name) {
+			return `NULL`
 		}
+		return `CAST(m.` + name + ` AS TEXT)`
 	}
-	return `SELECT ` + list + ` FROM `
+	const size = `octet_length(m.content_json)` // it does not read the content
+	content, large := column("content_json"), `FALSE`
+	if content != `NULL` {
+		large = size + ` > ` + strconv.Itoa(history.MaxLine)
+		content = `CASE WHEN ` + large + ` THEN NULL ELSE ` + content + ` END`
+	}
+	return `SELECT m.id, ` + column("message_id") + `, ` + column("role") + `, ` + column("created_timestamp") + `, ` + content + `, COALESCE(` + large + `, FALSE), ` +
+		column("metadata_json") + ` FROM ` + table + ` m WHERE ` + where + ` ORDER BY m.id`
 }
 
-const columnContent = "content_json"
-
-// longContent is when a content is not read with its row: what octet_length says needs only the
-// row's header.
-func (c *rowsOf) longContent() string {
-	if c.cuts == nil || !c.d.utf8 {
-		return `FALSE`
+// messages adds the rows of a conversation to its reader.
+func (d *database) messages(r *reader, table, where, of string) error {
+	again := d.statement(table, ofID)
+	r.load = func(m *record) (*row, error) {
+		in, _, err := scanRow(d.QueryRowContext(d.ctx, again, m.id))
+		return in, err
 	}
-	return `octet_length(m.content_json) > ` + strconv.Itoa(history.LongValue)
-}
-
-// In the file of long values a content stands in an object: only those are read shortened.
-const beforeContent, afterContent = `{"content":`, `}`
-
-// putLong copies a content that was not read with its row, and reads it shortened.
-func (c *rowsOf) putLong(ctx context.Context, in *row) (err error) {
-	if in.long == 0 {
-		return nil
-	}
-	in.offset, in.size, err = c.long.Put(ctx, c.d.SQLite, c.table, columnContent, in.id, in.long, beforeContent, afterContent)
-	if err != nil {
-		in.offset, in.size = 0, 0
-	}
-	return c.getLong(ctx, in, in.offset, in.size)
-}
-
-// getLong reads a content shortened, or whole where SQLite does not give it piece by piece.
-func (c *rowsOf) getLong(ctx context.Context, in *row, offset, size int64) error {
-	if size == 0 {
-		return c.d.GetContext(ctx, &in.content, `SELECT CAST(content_json AS TEXT) FROM `+c.table+` WHERE id = ?`, in.id)
-	}
-	object, err := c.cuts.ReadAgain(&c.long, nil, offset, size)
-	if err == nil {
-		in.content = object[len(beforeContent) : len(object)-len(afterContent)]
-	}
-	return err
-}
-
-func (c *rowsOf) scan(ctx context.Context, yield func(*row) error) error {
-	rows, err := c.d.QueryContext(ctx, c.inOrder(), c.of)
+	rows, err := d.QueryContext(d.ctx, d.statement(table, where), of)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	c.kept, c.size = map[int64]*row{}, 0
 	for rows.Next() {
-		in, err := scanRow(rows)
+		in, large, err := scanRow(rows)
 		if err != nil {
 			return err
 		}
-		if err := c.putLong(ctx, in); err != nil {
-			return err
+		if large {
+			r.in.Skip(history.SkipTooLarge, 1)
+			r.in.Problem(0, fmt.Sprintf("%smessage %s, row %d, is over %d MiB; left out", r.called(), in.messageID, in.id, history.MaxLine>>20))
+			continue
 		}
-		if c.size += len(in.content) + len(in.metadata); c.size <= keepBytes {
-			c.kept[in.id] = in
-		} else {
-			c.kept = nil
+		r.add(in)
+	}
+	return cmp.Or(rows.Err(), d.ctx.Err())
+}
+
+func scanRow(rows interface{ Scan(...any) error }) (in *row, large bool, err error) {
+	in = &row{}
+	var messageID, role sql.NullString
+	err = rows.Scan(&in.id, &messageID, &role, &in.created, &in.content, &large, &in.metadata)
+	in.messageID, in.role = history.Plain([]byte(messageID.String)), role.String
+	return in, large, err
+}
+
+// usage adds the rows of usage_ledger to a session's reader. Those of a session of which nothing
+// else is left are kept raw.
+func (d *database) usage(r *reader) error {
+	lost := r.about.records == 0 && d.rows[r.about.id].Count == 0
+	return d.each(tableLedger, `WHERE session_id = ? ORDER BY id`, func(c columns) error {
+		if !lost {
+			r.ledger = append(r.ledger, entryOf(c))
+			return d.ctx.Err()
 		}
-		if err := yield(in); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
-
-func (c *rowsOf) inOrder() string {
-	return c.selected() + c.table + ` m WHERE ` + c.where + ` ORDER BY m.id`
-}
-
-func (c *rowsOf) byID() string {
-	return c.selected() + `json_each(?) j CROSS JOIN ` + c.table + ` m ON m.id = j.value ORDER BY j.rowid`
-}
-
-func (c *rowsOf) load(ctx context.Context, l *records, i int) (*row, error) {
-	id := l.at(i).id
-	if in := c.kept[id]; in != nil {
-		return in, nil
-	}
-	in, err := c.lookup.Get(ctx, func(yield func(int64) bool) {
-		for next := i; next < l.len(); next++ {
-			if r := l.at(next); (next == i || !r.known) && !yield(r.id) {
-				return
-			}
-		}
-	})
-	if r := *l.at(i); err == nil && in.long > 0 {
-		err = c.getLong(ctx, in, r.offset, r.size)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read row %d again: %w", id, err)
-	}
-	return in, nil
-}
-
-func (c *rowsOf) close() error { return errors.Join(c.lookup.Close(), c.long.Close()) }
-
-func (c *rowsOf) open(ctx context.Context, ids string) (history.Rows[*row], error) {
-	rows, err := c.d.QueryContext(ctx, c.byID(), ids)
-	if err != nil {
-		return nil, err
-	}
-	return again{rows}, nil
-}
-
-type again struct{ *sql.Rows }
-
-func (rows again) Next() (int64, *row, error) {
-	if !rows.Rows.Next() {
-		return 0, nil, cmp.Or(rows.Err(), sql.ErrNoRows)
-	}
-	in, err := scanRow(rows.Rows)
-	if err != nil {
-		return 0, nil, err
-	}
-	return in.id, in, nil
-}
-
-func scanRow(rows *sql.Rows) (*row, error) {
-	in := &row{}
-	var messageID, roleText *string
-	var long *int64
-	if err := rows.Scan(&in.id, &messageID, &roleText, &in.created, &in.content, &long, &in.metadata); err != nil {
-		return nil, err
-	}
-	if long != nil {
-		in.long = *long
-	}
-	if messageID != nil {
-		in.messageID = history.Plain([]byte(*messageID))
-	}
-	if roleText != nil {
-		in.role = *roleText
-	}
-	return in, nil
-}
-
-// lostUsage are the ledger rows of a session of which nothing else is left: kept raw.
-type lostUsage struct {
-	d     *database
-	of    string
-	texts history.Texts
-}
-
-func (c *lostUsage) scan(ctx context.Context, yield func(*row) error) error {
-	n := int64(0)
-	return c.d.each(tableLedger, `WHERE session_id = ? ORDER BY id`, func(from columns) error {
 		var o history.Object
-		for _, name := range c.d.has[tableLedger] {
-			if from[name] != nil {
-				o = append(o, history.Field{Key: name, Raw: raw(session.JSONOf(from.text(name)))})
+		for _, name := range d.has[tableLedger] {
+			if c[name] != nil {
+				o = append(o, field(name, c.text(name)))
 			}
 		}
-		in := &row{id: n, created: from.number("created_timestamp"), content: objectJSON(o), broken: lostSession}
-		in.offset = int64(c.texts.Put(string(in.content)))
-		n++
-		return cmp.Or(yield(in), ctx.Err())
-	}, c.of)
+		r.add(&row{id: int64(len(r.records)), created: c.number("created_timestamp"), content: objectJSON(o), broken: "usage of a session that is gone"})
+		return d.ctx.Err()
+	}, r.about.id)
 }
 
-const lostSession = "usage of a session that is gone"
-
-func (c *lostUsage) load(_ context.Context, l *records, i int) (*row, error) {
-	r := l.at(i)
-	return &row{id: r.id, content: []byte(c.texts.Get(history.TextAt(r.offset))), broken: lostSession}, nil
-}
-
-func (c *lostUsage) close() error {
-	c.texts.Close()
-	return nil
-}
+// threadPrefix begins the source ids of threads, which are sessions of their own.
+const threadPrefix = "thread/"
 
 // threads reads what the interface kept of conversations. It is a copy, unless the session's
 // own messages are gone.
 func (d *database) threads() error {
-	if !slices.Contains(d.has[tableThreadMessages], "thread_id") || !slices.Contains(d.has[tableThreadMessages], "id") {
+	if !d.hasColumn(tableThreadMessages, "thread_id") || !d.hasColumn(tableThreadMessages, "id") {
 		return nil
 	}
 	var counts []struct {
@@ -246,23 +111,22 @@ func (d *database) threads() error {
 	own := map[string]extent{}
 	for _, c := range counts {
 		if c.Thread == nil || c.Session != nil && d.rows[*c.Session].Count > 0 {
-			d.records.Skip(skipInterface, int(c.Count))
+			d.in.Skip(skipInterface, int(c.Count))
 			continue
 		}
 		sum := own[*c.Thread]
 		own[*c.Thread] = extent{sum.Count + c.Count, max(sum.Newest, c.Newest)}
 	}
 	var list []columns
-	if slices.Contains(d.has[tableThreads], "id") {
-		var err error
-		if list, err = d.list(tableThreads, `ORDER BY created_at`); err != nil {
+	if d.hasColumn(tableThreads, "id") {
+		if err := d.each(tableThreads, `ORDER BY created_at`, func(c columns) error { list = append(list, c); return nil }); err != nil {
 			return err
 		}
 	}
 	for _, c := range list {
 		id := c.text("id")
 		if _, ok := own[id]; !ok {
-			d.records.Skip(skipInterface, 1)
+			d.in.Skip(skipInterface, 1)
 			continue
 		}
 		if err := d.thread(aboutThread(c), own[id]); err != nil {
@@ -277,12 +141,6 @@ func (d *database) threads() error {
 	}
 	return nil
 }
-
-// threadPrefix begins the source ids of threads, which are sessions of their own.
-const threadPrefix = "thread/"
-
-// ofThread are the rows of a thread that are no copy of a session's messages.
-const ofThread = `thread_id = ? AND (session_id IS NULL OR session_id NOT IN (SELECT session_id FROM messages WHERE session_id IS NOT NULL))`
 
 func aboutThread(c columns) about {
 	a := about{
@@ -304,5 +162,5 @@ func aboutThread(c columns) about {
 
 func (d *database) thread(a about, rows extent) error {
 	d.rows[a.id] = rows
-	return d.session(a, fmt.Sprint(a.title, rows))
+	return d.session(a, a.title)
 }

@@ -1,0 +1,356 @@
+package goose
+
+import (
+	"cmp"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// reader imports one session.
+type reader struct {
+	in      *history.Intake
+	about   about
+	origins func() ([]*session.Session, error) // sessions that it may be a copy of; nil: none
+	load    func(*record) (*row, error)        // reads a row again; nil: all are held
+	ledger  []entry
+
+	records  []record
+	held     int // bytes of rows
+	seed     maphash.Seed
+	created  session.Time
+	existing *session.Session // as it is stored
+	talk     *history.Conversation
+	overlays []summarised
+	markers  map[int]*summarised // the rows of compactions; with what it made, a summary
+	again    map[int]int         // prompts that repeat another one
+	repeated map[int]bool        // prompts that are repeated
+	hidden   int                 // how many records at the beginning compactions hide
+	pairs    []pair              // calls that summaries stand for
+	paired   map[int]int         // their records, and those of the summaries
+	told     int                 // pairs of which an overlay was considered
+
+	superseded bool // the session came from a database, this is the older file
+	last       int  // index of the newest record on the path, -1: none
+}
+
+func newReader(in *history.Intake, a about) *reader {
+	return &reader{in: in, about: a, seed: maphash.MakeSeed(), last: -1}
+}
+
+// read adds the session of the records.
+func (r *reader) read() error {
+	r.date()
+	sourceID, err := r.identify()
+	if err != nil {
+		return err
+	}
+	if r.talk, err = r.in.Conversation(history.NewSession{Source: session.SourceGoose, SourceID: sourceID}); err != nil {
+		return err
+	}
+	if err := r.match(); err != nil {
+		return err
+	}
+	r.overlays = compactions(r.records)
+	r.arrange()
+	if err := r.describe(); err != nil {
+		return err
+	}
+	if err := r.messages(); err != nil {
+		return err
+	}
+	if err := r.replaced(len(r.records)); err != nil || r.superseded {
+		return err
+	}
+	return r.calls()
+}
+
+// date gives a time to the records that have none, that of the one before, and to the session, that
+// of its first message. Rows of a database come into Goose's own order: by seconds, then as they
+// were inserted.
+func (r *reader) date() {
+	last := session.Time{}
+	if r.about.created != nil {
+		last = *r.about.created
+	}
+	for i := range r.records {
+		m := &r.records[i]
+		if m.derived = m.at.IsZero(); m.derived {
+			m.at = last
+		}
+		last = m.at
+	}
+	if !r.about.inFile {
+		slices.SortStableFunc(r.records, func(a, b record) int {
+			return cmp.Or(cmp.Compare(a.at.Unix(), b.at.Unix()), cmp.Compare(a.id, b.id))
+		})
+	}
+	r.created = r.about.otherwise
+	if i := slices.IndexFunc(r.records, func(m record) bool { return !m.at.IsZero() }); i >= 0 {
+		r.created = r.records[i].at
+	}
+	if r.about.created != nil {
+		r.created = *r.about.created
+	}
+	if r.created.IsZero() { // SQLite's dates begin somewhere
+		r.created = session.At(time.Unix(0, 0))
+	}
+	for i := range r.records {
+		if m := &r.records[i]; m.at.IsZero() {
+			m.at = r.created
+		}
+	}
+}
+
+// identify returns the id of the session and finds the stored one. Goose reuses an id when the
+// newest session of a day was deleted: then the time of creation is part of it.
+func (r *reader) identify() (sourceID string, err error) {
+	sourceID = r.about.id
+	for range 2 {
+		found, err := r.in.Session(sourceID)
+		if err != nil || found == nil {
+			return sourceID, err
+		}
+		before := timeText(notesOf(found).String("created_at"))
+		if before == nil || r.about.created == nil || before.Unix() == r.about.created.Unix() {
+			r.existing = found
+			return sourceID, nil
+		}
+		sourceID = r.about.id + "@" + r.about.created.UTC().Format("20060102T150405Z")
+	}
+	return sourceID, nil
+}
+
+// notesOf returns what was noted of a session when it was imported.
+func notesOf(s *session.Session) history.Object {
+	if s == nil {
+		return nil
+	}
+	o, _ := history.ParseObject(s.Metadata)
+	notes, _ := history.Fields(o.Get("goose"))
+	return notes
+}
+
+// match names the records and finds those that are stored.
+//
+// A message is known by Goose's id of it and, since the rows of a streamed reply share that, by
+// how often the id came before; one without an id, or with one that a migration made, by its
+// print. The same id with another print is another version of the message: both are history.
+func (r *reader) match() error {
+	own := history.NewPrints(nil)
+	if r.existing != nil {
+		if err := own.Load(r.in.Context(), r.in.Known, r.existing); err != nil {
+			return err
+		}
+	}
+	if err := r.fork(own); err != nil {
+		return err
+	}
+	times := map[string]int{}
+	for i := range r.records {
+		if m := &r.records[i]; m.copyOf == "" {
+			name := cmp.Or(m.messageID, "h:"+m.print)
+			r.identifyRecord(m, own, name, times[name])
+			times[name]++
+		}
+	}
+	return nil
+}
+
+// identifyRecord finds the stored message that a record is.
+func (r *reader) identifyRecord(m *record, own *history.Prints, name string, occurrence int) {
+	m.key = name + "#" + strconv.Itoa(occurrence)
+	here := own.Get(m.key)
+	if here != nil && here.Print == m.print {
+		m.known = true
+		here.Take()
+		return
+	}
+	nameless := m.messageID == "" || strings.HasPrefix(name, "msg_"+r.about.id+"_")
+	same := own.Take(m.print, func(key string) bool {
+		return nameless || strings.HasPrefix(key, name+"#") || strings.HasPrefix(key, "h:")
+	})
+	switch {
+	case same != nil:
+		m.key, m.known = same.Key, true
+	case here != nil:
+		m.key += "~" + m.print[:12]
+		if here = own.Get(m.key); here != nil {
+			m.known = true
+			here.Take()
+		}
+	}
+}
+
+// fork finds the session that this one is a copy of, as far as it goes: Goose keeps no link.
+func (r *reader) fork(own *history.Prints) error {
+	candidates, err := r.candidates()
+	if err != nil {
+		return err
+	}
+	origin, copied, err := history.FindOrigin(r.in.Context(), r.in.Known, candidates, nil, func(prints *history.Prints, i int) *history.Printed {
+		if i == len(r.records) {
+			return nil
+		}
+		m := &r.records[i]
+		return prints.Take(m.print, func(key string) bool {
+			return m.messageID == "" || strings.HasPrefix(key, m.messageID+"#") || strings.HasPrefix(key, "msg_") || strings.HasPrefix(key, "h:")
+		})
+	})
+	if err != nil || origin == nil {
+		return err
+	}
+	for i, of := range copied {
+		m := &r.records[i]
+		if own.Has(m.print) { // it was said here before it was copied there
+			break
+		}
+		m.key, m.copyOf, m.known = of.Key, of.Session, true
+	}
+	r.talk.CopyReason = skipCopy + origin.SourceID
+	if err := r.talk.ForkedFrom(origin); err != nil {
+		return err
+	}
+	_, err = r.talk.LinkTo(origin, session.ParentFork, nil)
+	return err
+}
+
+func (r *reader) candidates() ([]*session.Session, error) {
+	switch {
+	case r.existing != nil && r.existing.ParentKind != session.ParentFork, r.about.parent != "", len(r.records) < history.LeastShared:
+		return nil, nil
+	case r.existing != nil:
+		origin, err := r.in.Known.SessionByID(r.in.Context(), r.existing.ParentID)
+		if err != nil || origin == nil {
+			return nil, err
+		}
+		return []*session.Session{origin}, nil
+	case r.origins != nil:
+		return r.origins()
+	}
+	return nil, nil
+}
+
+// describe says what the session is.
+func (r *reader) describe() error {
+	a := &r.about
+	notes := a.notes
+	switch {
+	case len(r.ledger) > 0:
+		notes = append(notes, field("usage", "ledger"))
+	case !a.balance.isEmpty():
+		notes = append(notes, field("usage", "accumulated"))
+	}
+	if why := r.difference(); why != "" {
+		r.in.Problem(0, why)
+	}
+	c := r.talk
+	c.New.Directory, c.New.CreatedAt, c.New.Kind = a.directory, &r.created, a.kind
+	c.New.Title, c.New.Provider, c.New.Model = a.title, a.provider, a.model
+	c.New.Metadata = history.Object{{Key: "goose", Raw: objectJSON(notes)}}.JSON()
+	if a.title != "" {
+		c.New.TitleSource = "source"
+	}
+	switch {
+	case r.existing == nil:
+		r.in.Import(a.records)
+	case a.inFile && notesOf(r.existing).Get("in_file") == nil: // the database says it better
+		r.superseded, c.KnownReason = true, skipSuperseded
+		r.in.Skip(skipSuperseded, a.records)
+		return nil
+	default:
+		r.in.Skip(history.SkipKnown, a.records)
+	}
+	c.Title = a.title
+	c.Fields = &history.Changes{Provider: a.provider, Model: a.model, Metadata: objectJSON(notes), ArchivedAt: a.archived}
+	return r.startedBy()
+}
+
+// startedBy links the session to the one that started it. A circle, which a damaged database
+// may have, is cut.
+func (r *reader) startedBy() error {
+	a := &r.about
+	if a.parent == "" || a.parent == a.id {
+		return nil
+	}
+	parent, err := r.in.Session(a.parent)
+	if err != nil || parent == nil {
+		return err
+	}
+	if _, err := r.talk.LinkTo(parent, session.ParentChild, nil); err != nil {
+		return err
+	}
+	if key := a.delegatedBy(); r.existing == nil && key != "" {
+		r.talk.New.Started, err = r.in.Known.Message(r.in.Context(), parent.ID, key)
+	}
+	return err
+}
+
+// messages adds the records, each after the one before it.
+func (r *reader) messages() error {
+	reply, fresh := -1, r.existing == nil
+	for i := range r.records {
+		m := &r.records[i]
+		if err := r.talk.Add(history.Entry{
+			Key: m.key, Parent: r.head(), At: m.offset, Line: m.line, Own: m.copyOf == "",
+			Decode: func() (history.Decoded, error) { return r.decoded(i) },
+		}); err != nil {
+			return err
+		}
+		fresh = fresh || !m.known
+		if c := r.markers[i]; c != nil && !m.known {
+			if err := r.replaced(i); err != nil { // it was made of what was left
+				return err
+			}
+			if err := r.overlay(c); err != nil {
+				return err
+			}
+		}
+		if m.why == "" {
+			r.last = i
+			if m.role == "assistant" && m.copyOf == "" && m.says.model {
+				reply = i
+			}
+		}
+		m.reply = reply
+	}
+	if fresh {
+		r.talk.Head = r.head()
+	}
+	return nil
+}
+
+// head returns the key of the message that the next one follows.
+func (r *reader) head() string {
+	if r.last < 0 {
+		return ""
+	}
+	return r.records[r.last].key
+}
+
+func (r *reader) decoded(i int) (d history.Decoded, err error) {
+	m := &r.records[i]
+	in, err := r.rowOf(m)
+	if err != nil {
+		return d, fmt.Errorf("read message %s again: %w", m.key, err)
+	}
+	d.Messages = []history.Message{{Message: decode(m, in, r.shown(i))}}
+	if d.Raw = m.why != ""; d.Raw {
+		d.Problem = fmt.Sprintf("%smessage %s: %s; kept raw", r.called(), m.key, m.why)
+	}
+	return d, nil
+}
+
+// called names the session in a problem of a database, which holds several.
+func (r *reader) called() string {
+	if r.about.inFile {
+		return ""
+	}
+	return "session " + r.about.id + ", "
+}

@@ -1,0 +1,196 @@
+package goose
+
+import (
+	"bytes"
+	"encoding/json"
+	"hash/maphash"
+	"math"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"sessiond/internal/history"
+	"sessiond/internal/session"
+)
+
+// row is one message as a database or file holds it.
+type row struct {
+	id           int64 // of the row; of a file, its number there
+	line         int   // of a file of lines
+	offset, size int64 // in a file
+	messageID    string
+	role         string
+	created      []byte // a number: seconds, or milliseconds
+	content      []byte
+	metadata     []byte
+	broken       string // why it is no message; content is all of it
+}
+
+// record is what is remembered of a row.
+type record struct {
+	id           int64
+	line         int
+	offset, size int64
+	row          *row // nil: it is read again when it is decoded
+	messageID    string
+	role         string // user, assistant; "": another one
+	at           session.Time
+	derived      bool // the row has no time: that of the one before
+	print        string
+	text         uint64 // of a prompt: a sum of its text
+	why          string // it is kept raw, beside the path
+	says         says
+	user, agent  bool // who sees it
+	used         *used
+	key          string     // its external id
+	copyOf       session.ID // the session that holds the original of a copy
+	known        bool       // it is stored
+	reply        int        // index of the newest reply up to this record, -1: none
+}
+
+// says tells what kinds of blocks a message has.
+type says struct {
+	text, calls, results bool
+	other                bool // anything but text
+	model                bool // something for the model
+}
+
+// maxHeld is up to how many bytes of rows are held until they are decoded.
+const maxHeld = 16 << 20
+
+// add remembers a row.
+func (r *reader) add(in *row) {
+	m := record{id: in.id, line: in.line, offset: in.offset, size: in.size, messageID: in.messageID, reply: -1}
+	if in.role == "user" || in.role == "assistant" {
+		m.role = in.role
+	}
+	m.at, _ = timeOf(in.created)
+	m.user, m.agent, m.used = metadataOf(in.metadata)
+	blocks, why := blocksOf(in)
+	if why == "" && m.role == "" {
+		why = "a message of role " + history.Plain([]byte(in.role))
+	}
+	if m.why = why; why != "" {
+		m.print = history.Fingerprint(history.Object{field("role", in.role), field("raw", history.Plain(in.content))})
+	} else {
+		m.print = history.Fingerprint(history.Object{field("role", in.role), {Key: "at", Raw: secondsOf(in.created)}, {Key: "content", Raw: history.Array(withoutPatches(blocks))}})
+		m.says, m.text = r.sayings(blocks)
+	}
+	if r.held += len(in.content) + len(in.metadata); r.held <= maxHeld || r.load == nil {
+		m.row = in
+	}
+	r.records = append(r.records, m)
+}
+
+// rowOf returns a record's row.
+func (r *reader) rowOf(m *record) (*row, error) {
+	if m.row != nil {
+		return m.row, nil
+	}
+	return r.load(m)
+}
+
+type raw = json.RawMessage
+
+// sayings returns what the blocks of a message are, and a sum of its text if it has nothing else.
+func (r *reader) sayings(blocks []raw) (s says, sum uint64) {
+	var text maphash.Hash
+	text.SetSeed(r.seed)
+	for _, block := range blocks {
+		o, _ := history.Fields(block)
+		switch o.String("type") {
+		case blockText:
+			s.text = true
+			s.model = s.model || forModel(o)
+			text.WriteString(strings.TrimSpace(o.String("text")))
+			continue
+		case blockRequest, blockFrontend:
+			s.calls, s.model = true, true
+		case blockResponse:
+			s.results, s.model = true, true
+		case blockImage, blockDocument, blockThinking, blockRedacted, blockReasoning:
+			s.model = true
+		}
+		s.other = true
+	}
+	if s.text && !s.other {
+		sum = text.Sum64()
+	}
+	return s, sum
+}
+
+// blocksOf returns the blocks of a message's content, or why it has none.
+func blocksOf(in *row) (blocks []raw, why string) {
+	if in.broken != "" {
+		return nil, in.broken
+	}
+	content := in.content
+	if !utf8.Valid(content) {
+		content = bytes.ToValidUTF8(content, []byte(string(utf8.RuneError)))
+	}
+	if !json.Valid(content) {
+		return nil, "its content is no JSON"
+	}
+	if history.DeeperThan(content, history.MaxDepth) {
+		return nil, "its content is nested too deep"
+	}
+	if text, exact := history.Text(bytes.TrimSpace(content)); exact && json.Valid([]byte(text)) && !history.DeeperThan([]byte(text), history.MaxDepth) {
+		content = []byte(text) // a list inside a string
+	}
+	blocks, ok := history.Elements(content)
+	if !ok {
+		return nil, "its content is no list of blocks"
+	}
+	return blocks, ""
+}
+
+// withoutPatches leaves out what Goose patches into old tool calls.
+func withoutPatches(blocks []raw) []raw {
+	plain := make([]raw, len(blocks))
+	for i, block := range blocks {
+		plain[i] = block
+		if o, ok := history.Fields(block); ok && o.String("type") == blockRequest && o.Get("_meta") != nil {
+			plain[i] = raw(o.Without("_meta").JSON())
+		}
+	}
+	return plain
+}
+
+// metadataOf parses who sees a message, both if it does not say, and what its call used.
+func metadataOf(metadata []byte) (user, agent bool, u *used) {
+	o, ok := history.ParseObject(metadata)
+	if !ok {
+		return true, true, nil
+	}
+	if user, agent = string(o.Get("userVisible")) != "false", string(o.Get("agentVisible")) != "false"; o.Get("userVisible") == nil || o.Get("agentVisible") == nil {
+		user, agent = true, true
+	}
+	if usage, _ := history.Fields(o.Get("usage")); len(usage) > 0 {
+		u = usedOf(usage)
+	}
+	return user, agent, u
+}
+
+// newestSeconds is the largest number that can be seconds: above it are milliseconds.
+const newestSeconds = 10_000_000_000
+
+// timeOf parses seconds or milliseconds since 1970.
+func timeOf(number []byte) (session.Time, bool) {
+	n, ok := history.Number(number)
+	switch {
+	case !ok || n <= 0 || n > 253402300799999: // the year 9999, in milliseconds
+		return session.Time{}, false
+	case n > newestSeconds:
+		return session.At(time.UnixMilli(int64(n))), true
+	}
+	return session.At(time.UnixMilli(int64(math.Round(n * 1000)))), true
+}
+
+// secondsOf spells a time for a print: copies may have another unit.
+func secondsOf(number []byte) raw {
+	at, ok := timeOf(number)
+	if !ok {
+		return raw("null")
+	}
+	return raw(session.JSONOf(at.Unix()))
+}
