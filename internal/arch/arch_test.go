@@ -21,7 +21,7 @@ var levels = [][]string{
 	{"internal/summarize", "internal/search", "internal/contextmgr", "internal/transcript", "internal/history", "internal/analytics"},
 	{"internal/export", "internal/recall"},
 	{"internal/jobs", "internal/web", "internal/config"},
-	{"cmd/sessiond", "internal/eval", "tools"},
+	{"cmd/sessiond", "tools"},
 }
 
 // besides are the imports that the floors would refuse: {who, whom}, each with the packages below it.
@@ -42,7 +42,7 @@ var never = [][2]string{
 }
 
 // onlyTests and the packages below them may be imported by tests alone.
-var onlyTests = []string{"internal/testkit", "internal/arch", "internal/bench"}
+var onlyTests = []string{"internal/testkit", "internal/arch", "internal/bench", "internal/eval"}
 
 // onlyHere says which packages may use a library that the rest must not come to depend on.
 var onlyHere = map[string][]string{
