@@ -29,8 +29,6 @@ type Batch struct {
 	Aside    bool // it says something of a session that another found thing holds, and does not count it
 	Sessions int  // with the last cursor: sessions in the found thing, if it has others than were read now
 
-	Cuts *Cuts // of the lines that it was read from; nil: no line was shortened
-
 	// Restore is a piece of a session that comes in under its own names, in the place of
 	// everything else but Records. A source whose piece the store refuses may go on with
 	// another session.
@@ -44,7 +42,7 @@ func sizeOf(m *session.Message) int {
 	n := len(m.Extra)
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		n += TextSize(p.Text) + len(p.Arguments) + len(p.Extra)
+		n += len(p.Text) + len(p.Arguments) + len(p.Extra)
 		if p.Blob != nil {
 			n += len(p.Blob.Data)
 		}

@@ -18,12 +18,6 @@ var lenient = jsontext.AllowInvalidUTF8(true)
 // no deeper than 10,000 levels.
 func Valid(raw []byte) bool { return jsontext.Value(raw).IsValid(lenient) }
 
-// storableDepth is SQLite's JSON_MAX_DEPTH.
-const storableDepth = 1000
-
-// Storable tells whether SQLite's json_valid accepts raw, too.
-func Storable(raw []byte) bool { return Valid(raw) && !DeeperThan(raw, storableDepth) }
-
 // Text reads a JSON string into text that the database can hold. exact is false when the
 // text is not all that the value says: it is no string, or it held a NUL or half of a
 // surrogate pair, which are replaced by U+FFFD. Then the value itself must be kept too.

@@ -56,3 +56,12 @@ func RemoveLeftovers() {
 		_ = lock.Unlock()
 	}
 }
+
+// TempFile makes a file that has no name and is gone when it is closed.
+func TempFile() (*os.File, error) {
+	file, err := os.CreateTemp("", tempNames) // 0600
+	if err != nil {
+		return nil, err
+	}
+	return file, os.Remove(file.Name())
+}

@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"io"
-
-	"sessiond/internal/session"
 )
 
 // Lines reads a file of lines.
@@ -74,16 +72,3 @@ func (l *Lines) Size() int { return int(l.size) }
 
 // Offset is the place after the line that Next gave last.
 func (l *Lines) Offset() int64 { return l.offset }
-
-// ReadAgain fills line with what stands at an offset of a file that was read before. Codes:
-// Busy (the file has become shorter since).
-func ReadAgain(file io.ReaderAt, line []byte, at int64) error {
-	n, err := file.ReadAt(line, at)
-	switch {
-	case n == len(line):
-		return nil
-	case errors.Is(err, io.EOF):
-		return session.Errorf(session.Busy, "the file became shorter while it was read: import again")
-	}
-	return err
-}

@@ -50,29 +50,3 @@ func ComesFrom(ctx context.Context, known Known, s, origin *session.Session) (bo
 	}
 	return true, nil
 }
-
-// Nearest finds the session that another one is a copy of, as far as it goes: of the
-// candidates that share LeastShared messages with it or more, the first that shares most. It
-// gives what was read of it, which the caller closes, and how many are shared; nil: there is
-// none.
-func Nearest[S interface{ Close() }](candidates []*session.Session, read func(*session.Session) (S, error), shared func(S) int) (origin *session.Session, of S, most int, err error) {
-	for _, candidate := range candidates {
-		all, err := read(candidate)
-		if err != nil {
-			if origin != nil {
-				of.Close()
-			}
-			return nil, of, 0, err
-		}
-		n := shared(all)
-		if n <= most || n < LeastShared {
-			all.Close()
-			continue
-		}
-		if origin != nil {
-			of.Close()
-		}
-		origin, of, most = candidate, all, n
-	}
-	return origin, of, most, nil
-}

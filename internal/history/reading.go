@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -32,7 +31,6 @@ type reading struct {
 	sessions int     // in the found thing, as the last cursor says
 	refused  error   // by the store, which ends this reading
 	failed   error   // of the store, which ends the import
-	whole    bool    // the next try reads no line shortened
 	told     int64   // bytes of the found thing that were reported to Progress
 	awaits   string  // source id of a session that the found thing comes from and that is missing
 }
@@ -74,9 +72,7 @@ func (r *reading) readTries(ctx context.Context) (problems []Problem, err error)
 	}
 	emit := func(b Batch) error { return r.emit(ctx, b) }
 	for range readTries {
-		found := r.found
-		found.Whole = found.Whole || r.whole
-		problems, err = r.source.Read(ctx, found, cursor, known{r.Store, r.Purged}, emit)
+		problems, err = r.source.Read(ctx, r.found, cursor, known{r.Store, r.Purged}, emit)
 		if session.CodeOf(err) != session.Busy || r.refused != nil || ctx.Err() != nil {
 			break
 		}
@@ -121,18 +117,12 @@ func (r *reading) emit(ctx context.Context, b Batch) error {
 	if b.Restore != nil {
 		return r.restore(ctx, b)
 	}
-	if _, err := b.Cuts.mend(&b); err != nil {
-		r.whole = errors.Is(err, errMangled)
-		return err
-	}
 	if b.Cursor != nil {
 		cursor := *b.Cursor
 		b.Cursor, r.awaits = &cursor, awaitedOrigin(&cursor)
 	}
 	err := r.store(ctx, b)
-	if err != nil && !errors.Is(err, errChanged) { // a source that changed is read again
-		r.refused = err
-	}
+	r.refused = err
 	return err
 }
 
@@ -230,9 +220,7 @@ func (r *reading) storeError(err error) error {
 	switch session.CodeOf(err) {
 	case session.Conflict, session.Invalid, session.TooLarge:
 	default:
-		if !errors.Is(err, errChanged) {
-			r.failed = err
-		}
+		r.failed = err
 	}
 	return err
 }

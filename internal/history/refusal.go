@@ -47,9 +47,6 @@ func (r *reading) rememberRefusal(ctx context.Context, err error) error {
 
 // lasts reports whether an error is the found thing's own, so that the next reading meets it again.
 func lasts(err error) bool {
-	if errors.Is(err, errChanged) {
-		return false
-	}
 	switch session.CodeOf(SQLiteError(err)) {
 	case session.Invalid, session.TooLarge, session.Conflict, session.Forbidden:
 		return true

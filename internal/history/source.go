@@ -53,7 +53,6 @@ type Found struct {
 	Path       string
 	Size       int64 // bytes
 	ModifiedAt time.Time
-	Whole      bool // read no line shortened: see Cuts
 }
 
 // Known answers what the store has already.

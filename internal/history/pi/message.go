@@ -152,7 +152,7 @@ func result(message *taker, e *entry, remark *note) {
 			continue
 		}
 		texts = append(texts, block.Text)
-		part := history.Object{{Key: "bytes", Raw: rawJSON(fmt.Sprint(history.TextSize(block.Text)))}}
+		part := history.Object{{Key: "bytes", Raw: rawJSON(fmt.Sprint(len(block.Text)))}}
 		if block.Extra != nil {
 			part = append(part, history.Field{Key: "rest", Raw: rawJSON(block.Extra)})
 		}
@@ -221,7 +221,7 @@ func shell(message *taker, m *session.Message) {
 	} else {
 		b.WriteString("```\n")
 		if exact {
-			extra = session.JSONOf(map[string][2]int{"output": {b.Len(), b.Len() + history.TextSize(output)}})
+			extra = session.JSONOf(map[string][2]int{"output": {b.Len(), b.Len() + len(output)}})
 			message.take("output")
 		}
 		b.WriteString(output + "\n```")
