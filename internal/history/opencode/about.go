@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -31,19 +32,27 @@ type about struct {
 	redacted  bool
 }
 
-// aboutObject reads a session as the files and exports hold it.
+// noted are the fields of a session that are kept as notes: of files, then of rows only.
+var noted = strings.Fields(`slug version projectID parentID path agent summary permission revert metadata cost tokens workspaceID
+	share_url fork_session_id fork_boundary summary_additions summary_deletions summary_files
+	tokens_input tokens_output tokens_reasoning tokens_cache_read tokens_cache_write`)
+
+// fieldNames are the names in files of columns that have others.
+var fieldNames = map[string]string{"project_id": "projectID", "parent_id": "parentID", "workspace_id": "workspaceID"}
+
+// aboutObject reads a session as files and exports hold it.
 func aboutObject(o history.Object) about {
 	times, _ := history.Fields(o.Get("time"))
 	a := about{
 		id: o.String("id"), title: o.String("title"), directory: o.String("directory"), parent: o.String("parentID"),
-		project: o.String("projectID"), records: 1,
+		project: o.String("projectID"), forked: o.String("fork_session_id"), records: 1,
 	}
 	a.created, _ = history.UnixMilli(times.Get("created"))
 	a.updated, _ = history.UnixMilli(times.Get("updated"))
 	if at, ok := history.UnixMilli(times.Get("archived")); ok {
 		a.archived = &at
 	}
-	a.said(o.Get("model"))
+	a.provider, a.model = modelOf(o.Get("model"))
 	if a.directory == "" { // of generation 0
 		path, _ := history.Fields(o.Get("path"))
 		a.directory = path.String("cwd")
@@ -51,45 +60,46 @@ func aboutObject(o history.Object) about {
 	if share, ok := history.Fields(o.Get("share")); ok {
 		a.note("share_url", session.JSONOf(share.String("url")))
 	}
-	for _, name := range []string{"slug", "version", "projectID", "parentID", "path", "agent", "summary", "permission", "revert", "metadata", "cost", "tokens", "workspaceID"} {
+	for _, name := range noted {
 		value := o.Get(name)
 		if name == "summary" {
 			value = withoutDiffs(value)
 		}
-		a.note(noteName(name), value)
+		for column, field := range fieldNames {
+			if field == name {
+				name = column
+			}
+		}
+		a.note(name, value)
 	}
-	a.reverted(o.Get("revert"))
+	revert, _ := history.Fields(o.Get("revert"))
+	a.revert = revert.String("messageID")
 	a.redacted = strings.HasPrefix(a.title, "[redacted:")
 	return a
 }
 
-func noteName(name string) string {
-	switch name {
-	case "projectID":
-		return "project_id"
-	case "parentID":
-		return "parent_id"
-	case "workspaceID":
-		return "workspace_id"
+// aboutRow reads a session's row, in the form of a file. Columns that are not known are noted.
+func aboutRow(row history.Object) about {
+	a := aboutObject(row)
+	a.store = inDatabase
+	var unknown history.Object
+	for _, f := range row.Without("id", "title", "directory", "time", "model", "resume_attempts", "idle_outcome").Without(noted...) {
+		if credentials.MatchString(f.Key) {
+			f.Raw = raw(`"[masked]"`)
+		}
+		unknown = append(unknown, f)
 	}
-	return name
+	a.note("unknown_columns", unknown.JSON())
+	return a
 }
 
-// said takes the model that the session used last.
-func (a *about) said(model []byte) {
-	o, _ := history.Fields(model)
-	a.provider, a.model = clean(o.String("providerID")), clean(o.String("id"))
-	if a.model == "" {
-		a.model = clean(o.String("modelID"))
-	}
-}
-
-func (a *about) reverted(value []byte) {
+// modelOf returns the provider and the model that a session used last.
+func modelOf(value []byte) (provider, model string) {
 	o, _ := history.Fields(value)
-	a.revert = o.String("messageID")
+	return clean(o.String("providerID")), clean(cmp.Or(o.String("id"), o.String("modelID")))
 }
 
-// named gives the session's title; "" for the one that opencode gives before it knows a better
+// named returns the session's title; "" for the one that opencode gives before it knows a better
 // one: then the first message tells more.
 func (a *about) named() string {
 	if unnamed.MatchString(a.title) {
@@ -117,7 +127,7 @@ func (a *about) note(name string, value []byte) {
 	a.notes = append(a.notes, history.Field{Key: name, Raw: raw(value)})
 }
 
-// notesOf gives what was noted of a session when it was imported.
+// notesOf returns what was noted of a session when it was imported.
 func notesOf(s *session.Session) history.Object {
 	o, _ := history.ParseObject(s.Metadata)
 	notes, _ := history.Fields(o.Get("opencode"))

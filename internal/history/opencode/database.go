@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -100,7 +99,7 @@ func (d *database) sessions() error {
 			return err
 		}
 	}
-	rows, err := d.list()
+	rows, older, err := d.list()
 	if err != nil {
 		return err
 	}
@@ -112,7 +111,7 @@ func (d *database) sessions() error {
 	for _, row := range rows {
 		a := aboutRow(row)
 		a.worktree, listed[a.id] = worktrees[a.project], true
-		if err := d.session(a, row); err != nil {
+		if err := d.session(a, row, older[a.id]); err != nil {
 			return err
 		}
 	}
@@ -124,7 +123,7 @@ func (d *database) sessions() error {
 			a := about{id: id, title: "recovered", store: inDatabase}
 			a.note("recovered", raw(`"its row is gone"`))
 			listed[id] = true
-			if err := d.session(a, sessionRow{}); err != nil {
+			if err := d.session(a, nil, false); err != nil {
 				return err
 			}
 		}
@@ -172,154 +171,83 @@ func (d *database) countRows(table string) error {
 	return err
 }
 
-// sessionRow is a session's row, its columns as text in their order, without those that are NULL.
-type sessionRow struct {
-	columns []column
-	older   int // rows that it replaces: of version 1, where version 2 has the session, too
-}
-
-type column struct{ name, text string }
-
-func (row *sessionRow) text(name string) string {
-	for _, c := range row.columns {
-		if c.name == name {
-			return clean(c.text)
-		}
-	}
-	return ""
-}
-
-// list reads the sessions of both versions, oldest first. Of a session in both, version 2's row
-// counts; it may have no title.
-func (d *database) list() ([]sessionRow, error) {
-	all, err := d.sessionRows(tableSession)
-	if err != nil {
-		return nil, err
-	}
-	second, err := d.sessionRows(tableSessionV2)
-	if err != nil {
-		return nil, err
+// list reads the sessions of both versions, oldest first, in the form of files. Of a session in
+// both, version 2's row counts, which may have no title; older has the ids of such.
+func (d *database) list() (all []history.Object, older map[string]bool, err error) {
+	if all, err = d.sessionRows(tableSession); err != nil {
+		return nil, nil, err
 	}
 	places := map[string]int{}
-	for i := range all {
-		places[all[i].text("id")] = i
+	for i, row := range all {
+		places[row.String("id")] = i
 	}
+	second, err := d.sessionRows(tableSessionV2)
+	older = map[string]bool{}
 	for _, row := range second {
-		i, twice := places[row.text("id")]
+		id := row.String("id")
+		i, twice := places[id]
 		if !twice {
 			all = append(all, row)
 			continue
 		}
-		if row.text("title") == "" {
-			row.columns = append(row.columns, column{"title", all[i].text("title")})
+		if title := all[i].Get("title"); row.String("title") == "" && title != nil {
+			row = row.With("title", title)
 		}
-		row.older = 1
-		all[i] = row
+		all[i], older[id] = row, true
 	}
-	slices.SortStableFunc(all, func(a, b sessionRow) int {
-		x, _ := strconv.ParseInt(a.text("time_created"), 10, 64) // else as the oldest
-		y, _ := strconv.ParseInt(b.text("time_created"), 10, 64)
-		return cmp.Or(cmp.Compare(x, y), strings.Compare(a.text("id"), b.text("id")))
+	created := func(row history.Object) int64 {
+		times, _ := history.Fields(row.Get("time"))
+		return history.Count(times.Get("created"))
+	}
+	slices.SortStableFunc(all, func(a, b history.Object) int {
+		return cmp.Or(cmp.Compare(created(a), created(b)), strings.Compare(a.String("id"), b.String("id")))
 	})
-	return all, nil
+	return all, older, err
 }
 
+// valued are columns that hold JSON or numbers.
+var valued = regexp.MustCompile(`^(revert|permission|metadata|model|cost|summary_.*|tokens_.*)$`)
+
 // sessionRows reads a table of sessions, all columns but the diffs; no rows if there is no such table.
-func (d *database) sessionRows(table string) (all []sessionRow, err error) {
-	var names, selected []string
-	for _, name := range d.has[table] {
-		if name == "summary_diffs" {
-			continue
-		}
-		names = append(names, name)
-		quoted := `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
-		selected = append(selected, `CAST(`+quoted+` AS TEXT)`)
-	}
+func (d *database) sessionRows(table string) (all []history.Object, err error) {
+	names := slices.DeleteFunc(slices.Clone(d.has[table]), func(name string) bool { return name == "summary_diffs" })
 	if len(names) == 0 {
 		return nil, nil
 	}
-	rows, err := d.QueryContext(d.in.Context(), `SELECT `+strings.Join(selected, ", ")+` FROM `+table)
-	if err != nil {
-		return nil, err
+	selected := make([]string, len(names))
+	for i, name := range names {
+		selected[i] = `CAST("` + strings.ReplaceAll(name, `"`, `""`) + `" AS TEXT)`
 	}
-	defer rows.Close()
-	for rows.Next() {
-		values := make([]*string, len(names))
-		into := make([]any, len(names))
-		for i := range values {
-			into[i] = &values[i]
-		}
-		if err := rows.Scan(into...); err != nil {
-			return nil, err
-		}
-		var row sessionRow
-		for i, name := range names {
-			if values[i] != nil {
-				row.columns = append(row.columns, column{name, *values[i]})
+	err = d.each(func(rows *sqlx.Rows) error {
+		values, err := rows.SliceScan()
+		var row, times history.Object
+		for i, value := range values {
+			text, _ := value.(string)
+			if text == "" {
+				continue // NULL, mostly
 			}
-		}
-		all = append(all, row)
-	}
-	return all, rows.Err()
-}
-
-// aboutRow reads a session's row.
-func aboutRow(row sessionRow) about {
-	a := about{
-		id: row.text("id"), title: row.text("title"), directory: row.text("directory"), parent: row.text("parent_id"), project: row.text("project_id"),
-		forked: row.text("fork_session_id"), records: 1, store: inDatabase,
-	}
-	a.created, _ = history.UnixMilli([]byte(row.text("time_created")))
-	a.updated, _ = history.UnixMilli([]byte(row.text("time_updated")))
-	if at, ok := history.UnixMilli([]byte(row.text("time_archived"))); ok {
-		a.archived = &at
-	}
-	if model := []byte(row.text("model")); json.Valid(model) {
-		a.said(model)
-	}
-	if revert := []byte(row.text("revert")); json.Valid(revert) {
-		a.reverted(revert)
-	}
-	var unknown history.Object
-	for _, c := range row.columns {
-		if c.text == "" {
-			continue
-		}
-		name, text := c.name, clean(c.text)
-		encoded := raw(session.JSONOf(text))
-		switch name {
-		case "id", "title", "directory", "time_created", "time_updated", "time_archived", "time_compacting", "model":
-		case "time_suspended", "resume_attempts", "time_idle", "time_viewed", "idle_outcome": // of version 2's scheduler
-		case "slug", "version", "project_id", "parent_id", "workspace_id", "path", "agent", "share_url", "fork_session_id", "fork_boundary":
-			a.note(name, encoded)
-		case "revert", "permission", "metadata":
-			if json.Valid([]byte(text)) {
-				encoded = raw(text)
+			encoded := raw(session.JSONOf(clean(text)))
+			if name, ok := strings.CutPrefix(names[i], "time_"); ok {
+				times = append(times, history.Field{Key: name, Raw: encoded})
+				continue
 			}
-			a.note(name, encoded)
-		case "cost", "summary_additions", "summary_deletions", "summary_files", "tokens_input", "tokens_output", "tokens_reasoning", "tokens_cache_read", "tokens_cache_write":
-			if _, ok := history.Number([]byte(text)); ok && json.Valid([]byte(text)) && text != "0" && text != "0.0" {
-				a.note(name, raw(text))
+			if valued.MatchString(names[i]) && history.Valid([]byte(text)) {
+				if encoded = raw(text); text == "0" || text == "0.0" {
+					continue
+				}
 			}
-		default:
-			if credentials.MatchString(name) {
-				encoded = raw(`"[masked]"`)
-			}
-			unknown = append(unknown, history.Field{Key: name, Raw: encoded})
+			row = append(row, history.Field{Key: cmp.Or(fieldNames[names[i]], names[i]), Raw: encoded})
 		}
-	}
-	if len(unknown) > 0 {
-		a.note("unknown_columns", unknown.JSON())
-	}
-	return a
+		all = append(all, row.With("time", objectJSON(times)))
+		return err
+	}, `SELECT `+strings.Join(selected, ", ")+` FROM `+table)
+	return all, err
 }
 
 // markOf returns a mark that changes with a session: with its row, its messages and its parts.
-func (d *database) markOf(id string, row sessionRow) string {
+func (d *database) markOf(id string, row history.Object) string {
 	sum := sha256.New()
-	for _, c := range row.columns {
-		fmt.Fprintf(sum, "%s=%d:%s;", c.name, len(c.text), c.text)
-	}
+	sum.Write(row.JSON())
 	fmt.Fprint(sum, reads)
 	for _, table := range []string{tableMessage, tablePart, tableTodo, tableMessageV2} {
 		fmt.Fprint(sum, d.extents[table][id])
@@ -328,15 +256,15 @@ func (d *database) markOf(id string, row sessionRow) string {
 }
 
 // session reads one session if it changed. One that is damaged is a problem, and the next one is
-// read.
-func (d *database) session(a about, row sessionRow) error {
+// read. older: version 2's row replaces another one.
+func (d *database) session(a about, row history.Object, older bool) error {
 	first := d.extents[tableMessage][a.id].First
 	if second := d.extents[tableMessageV2][a.id].First; first == 0 || second > 0 && second < first {
 		first = second
 	}
-	older := d.starting[first]
+	alike := d.starting[first]
 	if first > 0 {
-		d.starting[first] = append(older, a.id)
+		d.starting[first] = append(alike, a.id)
 	}
 	part, err := d.in.Part(a.id, d.markOf(a.id, row))
 	if err != nil || part == nil {
@@ -347,8 +275,10 @@ func (d *database) session(a about, row sessionRow) error {
 			a.updated = at
 		}
 	}
-	part.Skip(skipOlder, row.older)
-	r := &reader{in: part, about: a, older: func(int64) []string { return older }}
+	if older {
+		part.Skip(skipOlder, 1)
+	}
+	r := &reader{in: part, about: a, older: func(int64) []string { return alike }}
 	if err = d.todo(&r.about); err == nil {
 		err = d.messages(r)
 	}
@@ -486,9 +416,6 @@ func (d *database) readParts(in *message) error {
 		in.records++
 	}
 	inOrder(in.parts)
-	if in.large = in.large || in.size() > history.MaxLine; in.large {
-		in.data, in.parts = nil, nil
-	}
 	return rows.Err()
 }
 

@@ -54,7 +54,11 @@ func (e *export) scan() error {
 		case kind == '[':
 			return e.entry(in)
 		case key == "info":
-			o, err := e.object(in)
+			at, err := in.Value()
+			if err != nil {
+				return err
+			}
+			o, _, err := e.parse(at)
 			if err != nil || o == nil {
 				return errors.Join(err, errors.New("its info is no object"))
 			}
@@ -95,21 +99,8 @@ func (e *export) entry(in *history.Document) error {
 	return err
 }
 
-// object reads the object that comes next; nil if it is none.
-func (e *export) object(in *history.Document) (history.Object, error) {
-	at, err := in.Value()
-	if err != nil {
-		return nil, err
-	}
-	o, _, err := e.parse(at)
-	return o, err
-}
-
-// parse parses a value of the file, unless it is over 64 MiB.
+// parse parses a value of the file. o is nil if it is no object.
 func (e *export) parse(at history.Span) (o history.Object, value []byte, err error) {
-	if at.Size > history.MaxLine {
-		return nil, nil, nil
-	}
 	value, err = history.ReadSpan(e.file, at.At, at.Size)
 	if err == nil {
 		o, _ = parse(value)
@@ -119,10 +110,10 @@ func (e *export) parse(at history.Span) (o history.Object, value []byte, err err
 
 // message reads one message of the file.
 func (e *export) message(at history.Span) (*message, error) {
-	in := &message{records: 1, large: at.Size > history.MaxLine}
+	in := &message{records: 1}
 	o, value, err := e.parse(at)
-	if err != nil || in.large {
-		return in, err
+	if err != nil {
+		return nil, err
 	}
 	if o == nil {
 		in.data = value

@@ -44,18 +44,9 @@ type finder struct {
 	databases, exports history.Finder
 	trees, old         []history.Found
 	usual              bool
-	seen               map[string]bool
 }
 
 func (f *finder) folder(path string, depth int) {
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil || f.seen[real] {
-		return
-	}
-	if f.seen == nil {
-		f.seen = map[string]bool{}
-	}
-	f.seen[real] = true
 	if isTree(path) || isOldTree(path) {
 		f.tree(path)
 		return
@@ -133,14 +124,10 @@ func (f *finder) tree(path string) {
 		f.exports.Problem(path, err)
 		return
 	}
-	if f.seen["tree:"+real] {
+	found := history.Found{Path: real}
+	if slices.ContainsFunc(slices.Concat(f.trees, f.old), func(other history.Found) bool { return other.Path == real }) {
 		return
 	}
-	if f.seen == nil {
-		f.seen = map[string]bool{}
-	}
-	f.seen["tree:"+real] = true
-	found := history.Found{Path: real}
 	add := func(info fs.FileInfo) {
 		found.Size += info.Size()
 		if info.ModTime().After(found.ModifiedAt) {

@@ -85,6 +85,7 @@ const holdBytes = 32 << 20
 
 // add takes a message, in any order.
 func (r *reader) add(in *message) *record {
+	in.limit()
 	m := recordOf(in)
 	if r.held += in.size(); r.held > holdBytes && m.load != nil {
 		m.body = nil

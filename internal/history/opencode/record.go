@@ -41,6 +41,13 @@ func (m *message) size() int {
 	return n
 }
 
+// limit drops the content of a message over 64 MiB.
+func (m *message) limit() {
+	if m.large = m.large || m.size() > history.MaxLine; m.large {
+		m.data, m.parts = nil, nil
+	}
+}
+
 // record is what the reader remembers of a message.
 type record struct {
 	id      string

@@ -243,9 +243,6 @@ func (t *tree) message(in *history.Intake, of, file string) (*message, bool) {
 		}
 	}
 	inOrder(m.parts)
-	if m.large = m.size() > history.MaxLine; m.large {
-		m.data, m.parts = nil, nil
-	}
 	return m, true
 }
 
