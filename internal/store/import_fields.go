@@ -1,6 +1,10 @@
 package store
 
-import "sessiond/internal/session"
+import (
+	"reflect"
+
+	"sessiond/internal/session"
+)
 
 // title takes the source's name, unless a person gave the session another one here.
 func (im *importer) title() error {
@@ -11,56 +15,44 @@ func (im *importer) title() error {
 	return nil
 }
 
-// fields takes what the source says of the session now, where it says something else.
+// fields updates what the source says of the session now, where it says something else.
 func (im *importer) fields() error {
-	f := im.batch.Fields
+	f, s, was := im.batch.Fields, &im.sess, im.sess
 	if f == nil {
 		return nil
 	}
-	if model, provider := orElse(f.Model, im.sess.Model), orElse(f.Provider, im.sess.Provider); model != im.sess.Model || provider != im.sess.Provider {
-		im.sess.Model, im.sess.Provider, im.moved = model, provider, true
+	s.Model, s.Provider = orElse(f.Model, s.Model), orElse(f.Provider, s.Provider)
+	if s.Directory == "" && f.Directory != "" {
+		s.Directory, s.Project = f.Directory, projectOf(f.Directory)
 	}
-	if err := im.place(f); err != nil {
-		return err
+	s.GitBranch = orElse(s.GitBranch, f.GitBranch)
+	if s.ArchivedAt == nil {
+		s.ArchivedAt = f.ArchivedAt
 	}
-	if f.ArchivedAt != nil && im.sess.ArchivedAt == nil {
-		if err := im.exec(`UPDATE sessions SET archived_at = ? WHERE id = ?`, f.ArchivedAt, im.sess.ID); err != nil {
+	if f.Key != "" {
+		s.Key, s.Generation = f.Key, f.Generation
+	}
+	if f.ParentID != "" && (s.ParentID == "" || s.ParentID == f.Instead) {
+		if err := im.setParent(f); err != nil {
 			return err
 		}
-		im.sess.ArchivedAt, im.moved = f.ArchivedAt, true
 	}
-	if err := im.links(f); err != nil {
-		return err
+	if f.EndedAt != nil && (s.EndedAt == nil || !s.EndedAt.Equal(f.EndedAt.Time) || s.EndReason != f.EndReason) {
+		s.EndedAt, s.EndReason = f.EndedAt, f.EndReason
 	}
-	if f.Metadata == nil {
+	if f.Metadata != nil {
+		if err := im.row(`SELECT json_set(?, ?, json(?))`, []any{s.Metadata, `$."` + string(s.Source) + `"`, f.Metadata}, &s.Metadata); err != nil {
+			return err
+		}
+	}
+	if reflect.DeepEqual(*s, was) {
 		return nil
 	}
-	var before, after session.JSON
-	err := im.row(`SELECT metadata, json_set(metadata, ?, json(?)) FROM sessions WHERE id = ?`,
-		[]any{`$."` + string(im.sess.Source) + `"`, f.Metadata, im.sess.ID}, &before, &after)
-	if err != nil || string(before) == string(after) {
-		return err
-	}
-	err = im.exec(`UPDATE sessions SET metadata = ? WHERE id = ?`, after, im.sess.ID)
-	im.sess.Metadata, im.moved = after, true
-	return err
-}
-
-// place takes the folder and the branch of a session that knows none.
-func (im *importer) place(f *ImportFields) error {
-	folder, branch := im.sess.Directory == "" && f.Directory != "", im.sess.GitBranch == "" && f.GitBranch != ""
-	if folder {
-		im.sess.Directory, im.sess.Project = f.Directory, projectOf(f.Directory)
-	}
-	if branch {
-		im.sess.GitBranch = f.GitBranch
-	}
-	if !folder && !branch {
-		return nil
-	}
-	im.moved = true
-	return im.exec(`UPDATE sessions SET directory = ?, project = ?, git_branch = ? WHERE id = ?`,
-		im.sess.Directory, im.sess.Project, im.sess.GitBranch, im.sess.ID)
+	im.moved, im.keyed = true, s.Key != was.Key || s.Generation != was.Generation
+	return im.exec(`UPDATE sessions SET directory = ?, project = ?, git_branch = ?, archived_at = ?, key = ?, generation = ?,
+		parent_id = ?, parent_kind = ?, ended_at = ?, end_reason = ?, metadata = ? WHERE id = ?`,
+		s.Directory, s.Project, s.GitBranch, s.ArchivedAt, s.Key, s.Generation,
+		s.ParentID, s.ParentKind, s.EndedAt, s.EndReason, s.Metadata, s.ID)
 }
 
 // keepOneGenerationOpen sees to it that a key has one open generation after a session came in under it. Of
@@ -97,30 +89,6 @@ func (im *importer) keepOneGenerationOpen() error {
 		}
 	}
 	return nil
-}
-
-// links takes the key, the parent and the end of the session.
-func (im *importer) links(f *ImportFields) error {
-	before := im.sess
-	if f.Key != "" {
-		im.sess.Key, im.sess.Generation = f.Key, f.Generation
-	}
-	if (im.sess.ParentID == "" || im.sess.ParentID == f.Instead) && f.ParentID != "" {
-		if err := im.setParent(f); err != nil {
-			return err
-		}
-	}
-	if f.EndedAt != nil {
-		im.sess.EndedAt, im.sess.EndReason = f.EndedAt, f.EndReason
-	}
-	ended := before.EndedAt == im.sess.EndedAt || before.EndedAt != nil && before.EndedAt.Equal(im.sess.EndedAt.Time)
-	if before.Key == im.sess.Key && before.Generation == im.sess.Generation && before.ParentID == im.sess.ParentID &&
-		before.EndReason == im.sess.EndReason && ended {
-		return nil
-	}
-	im.moved, im.keyed = true, before.Key != im.sess.Key || before.Generation != im.sess.Generation
-	return im.exec(`UPDATE sessions SET key = ?, generation = ?, parent_id = ?, parent_kind = ?, ended_at = ?, end_reason = ? WHERE id = ?`,
-		im.sess.Key, im.sess.Generation, im.sess.ParentID, im.sess.ParentKind, im.sess.EndedAt, im.sess.EndReason, im.sess.ID)
 }
 
 // setParent links a session that was here before its parent.

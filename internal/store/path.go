@@ -53,14 +53,14 @@ func eachSpan(ctx context.Context, q queryer, head *int64, yield func(Span) erro
 	return wrap(err, "path of row %d", *head)
 }
 
+// jumpBefore is the row of the jump that begins the run of messages that m ends.
+const jumpBefore = `(SELECT j.id FROM messages j WHERE j.session_id = m.session_id AND j.jump = 1 AND j.seq <= m.seq ORDER BY j.seq DESC LIMIT 1)`
+
 const spansOfPath = `
 	WITH RECURSIVE span (session_id, upto, jump_id) AS (
-		SELECT m.session_id, m.seq, (SELECT j.id FROM messages j
-			WHERE j.session_id = m.session_id AND j.jump = 1 AND j.seq <= m.seq ORDER BY j.seq DESC LIMIT 1)
-		FROM messages m WHERE m.id = ?
+		SELECT m.session_id, m.seq, ` + jumpBefore + ` FROM messages m WHERE m.id = ?
 		UNION ALL
-		SELECT m.session_id, m.seq, (SELECT j.id FROM messages j
-			WHERE j.session_id = m.session_id AND j.jump = 1 AND j.seq <= m.seq ORDER BY j.seq DESC LIMIT 1)
+		SELECT m.session_id, m.seq, ` + jumpBefore + `
 		FROM span s JOIN messages f ON f.id = s.jump_id JOIN messages m ON m.id = f.parent_id)
 	SELECT s.session_id, COALESCE(f.seq, 1), s.upto, COALESCE(f.id, 0) FROM span s LEFT JOIN messages f ON f.id = s.jump_id`
 

@@ -266,6 +266,8 @@ func fineToScan(query, detail string) bool {
 		return true
 	case detail == "SCAN idempotency_keys" && query == forgetKeys: // from the oldest to the first that is kept
 		return true
+	case query == sharedRuns && slices.Contains([]string{"SCAN h", "SCAN heir", "SCAN s", "SCAN need"}, detail): // forks and runs of their paths
+		return true
 	case query == ownBlocks: // a purge's, beside the writer
 		return true
 	case detail == "SCAN imports": // a purge's; a row per file

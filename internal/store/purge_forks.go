@@ -25,15 +25,16 @@ func (h *heir) shares(ref session.MessageRef) bool {
 }
 
 // One statement, so that a purge that ends meanwhile and hands its forks on hides none of them.
-const heirsOf = `
+const heirsOf = withHeirs + ` SELECT id, lives, message_id, frozen_id, imported FROM heir`
+
+const withHeirs = `
 	WITH RECURSIVE heir (id, lives, message_id, frozen_id, imported) AS (
 		SELECT s.id, s.purged_at IS NULL, l.message_id, COALESCE(l.frozen_id, 0), COALESCE(l.compaction_id = ?2, 0)
 		FROM sessions s LEFT JOIN links l ON l.session_id = s.id
 		WHERE s.parent_id = ?1 AND s.parent_id <> '' AND s.parent_kind = 'fork'
 		UNION
 		SELECT s.id, s.purged_at IS NULL, l.message_id, MIN(h.frozen_id, COALESCE(l.frozen_id, 0)), COALESCE(l.compaction_id = ?2, 0)
-		FROM heir h JOIN sessions s ON s.parent_id = h.id AND s.parent_id <> '' AND s.parent_kind = 'fork' LEFT JOIN links l ON l.session_id = s.id)
-	SELECT id, lives, message_id, frozen_id, imported FROM heir`
+		FROM heir h JOIN sessions s ON s.parent_id = h.id AND s.parent_id <> '' AND s.parent_kind = 'fork' LEFT JOIN links l ON l.session_id = s.id)`
 
 func readHeirs(ctx context.Context, q queryer, id session.ID) ([]heir, error) {
 	var heirs []heir

@@ -2,8 +2,9 @@ package store
 
 import (
 	"context"
-	"fmt"
+	"math"
 	"slices"
+	"sort"
 
 	"sessiond/internal/session"
 )
@@ -11,32 +12,31 @@ import (
 // shared finds what forks need of the session: every path that one of their messages, heads,
 // overlays or marks lies on.
 func (p *Purge) shared(ctx context.Context) (coverage, error) {
-	var keep coverage
-	for i := range p.forks {
-		fork := p.forks[i].ID
-		var rows []int64
-		if err := p.store.list(ctx, &rows, needsOfFork, fork, p.ID, p.forks[i].Lives); err != nil {
-			return nil, fmt.Errorf("what fork %s shares: %w", fork, err)
-		}
-		for _, row := range rows {
-			if err := keep.addPath(ctx, p.store, p.ID, row); err != nil {
-				return nil, fmt.Errorf("what fork %s shares: %w", fork, err)
-			}
-		}
-	}
-	return keep, nil
+	var runs []Span
+	err := p.store.each(ctx, func(row scanner) error {
+		var sp Span
+		err := row.Scan(&sp.From, &sp.To)
+		runs = append(runs, sp)
+		return err
+	}, sharedRuns, p.ID, math.MaxInt64)
+	return merge(runs), wrap(err, "what forks of %s share", p.ID)
 }
 
-// What links a fork (?1) to rows of another session (?2). A fork's messages reach into another
-// session by jumps only. Where one that was purged itself (?3 is 0) once left the other is
-// nobody's path any more: lowerLinks.
-const needsOfFork = `
-	SELECT p.id FROM messages m JOIN messages p ON p.id = m.parent_id WHERE m.session_id = ?1 AND m.jump = 1 AND p.session_id = ?2
-	UNION ALL SELECT p.id FROM links l JOIN messages p ON p.id = l.message_id WHERE l.session_id = ?1 AND p.session_id = ?2 AND ?3
-	UNION ALL SELECT p.id FROM sessions s JOIN messages p ON p.id = s.head_id WHERE s.id = ?1 AND p.session_id = ?2
-	UNION ALL SELECT p.id FROM compactions c JOIN messages p ON p.id = c.through_id WHERE c.session_id = ?1 AND p.session_id = ?2
-	UNION ALL SELECT p.id FROM compactions c JOIN messages p ON p.id = c.first_kept_id WHERE c.session_id = ?1 AND p.session_id = ?2
-	UNION ALL SELECT p.id FROM marks k JOIN messages p ON p.id = k.message_id WHERE k.session_id = ?1 AND p.session_id = ?2`
+// What links a fork to rows of the session (?1), and the paths of those. A fork's messages reach
+// into another session by jumps only. Where a fork that was purged itself once left the session
+// is nobody's path any more: trimLinks.
+const sharedRuns = withHeirs + `, span (session_id, upto, jump_id) AS (
+		SELECT m.session_id, m.seq, ` + jumpBefore + ` FROM (
+			SELECT f.parent_id AS id FROM heir h CROSS JOIN messages f ON f.session_id = h.id AND f.jump = 1
+			UNION ALL SELECT message_id FROM heir WHERE lives
+			UNION ALL SELECT s.head_id FROM heir h CROSS JOIN sessions s ON s.id = h.id
+			UNION ALL SELECT c.through_id FROM heir h CROSS JOIN compactions c ON c.session_id = h.id
+			UNION ALL SELECT c.first_kept_id FROM heir h CROSS JOIN compactions c ON c.session_id = h.id
+			UNION ALL SELECT k.message_id FROM heir h CROSS JOIN marks k ON k.session_id = h.id
+		) need CROSS JOIN messages m ON m.id = need.id WHERE m.session_id = ?1
+		UNION
+		SELECT m.session_id, m.seq, ` + jumpBefore + ` FROM span s JOIN messages f ON f.id = s.jump_id JOIN messages m ON m.id = f.parent_id)
+	SELECT COALESCE(f.seq, 1), s.upto FROM span s LEFT JOIN messages f ON f.id = s.jump_id WHERE s.session_id = ?1`
 
 // Heir gives the oldest fork that shares a message whose own session was purged. Codes: NotFound.
 func (s *Store) Heir(ctx context.Context, ref session.MessageRef) (session.Session, error) {
@@ -44,19 +44,19 @@ func (s *Store) Heir(ctx context.Context, ref session.MessageRef) (session.Sessi
 	if err != nil {
 		return session.Session{}, err
 	}
+	m, err := readMessage(ctx, s, ref)
+	if err != nil {
+		return session.Session{}, err
+	}
 	for _, id := range forks {
-		var shared coverage
-		l, err := readLink(ctx, s, id)
-		if err == nil && l.messageID != nil {
-			err = shared.addPath(ctx, s, ref.Session, *l.messageID)
+		fork, err := readSession(ctx, s, id)
+		if session.CodeOf(err) == session.NotFound {
+			continue
 		}
 		if err != nil {
 			return session.Session{}, err
 		}
-		if !shared.holds(ref.Seq) {
-			continue
-		}
-		if fork, err := readSession(ctx, s, id); session.CodeOf(err) != session.NotFound {
+		if on, err := onTree(ctx, s, fork, ref, m.RowID); on || err != nil {
 			return fork, err
 		}
 	}
@@ -66,58 +66,27 @@ func (s *Store) Heir(ctx context.Context, ref session.MessageRef) (session.Sessi
 // coverage is a set of seqs of one session, as runs that do not touch, in order.
 type coverage []Span
 
-func (c coverage) holds(seq int64) bool {
-	i, found := slices.BinarySearchFunc(c, seq, func(sp Span, seq int64) int {
-		switch {
-		case sp.To < seq:
-			return -1
-		case sp.From > seq:
-			return 1
-		}
-		return 0
-	})
-	return found && c[i].From <= seq
-}
+func (c coverage) holds(seq int64) bool { return c.last(Span{From: seq, To: seq}) == seq }
 
-// last gives the highest seq of a run that is covered, 0 for none.
+// last returns the highest seq of a run that is covered, 0 for none.
 func (c coverage) last(in Span) int64 {
-	for _, sp := range slices.Backward(c) {
-		if sp.From <= in.To && sp.To >= in.From {
-			return min(sp.To, in.To)
-		}
+	i := sort.Search(len(c), func(i int) bool { return c[i].From > in.To }) - 1
+	if i < 0 || c[i].To < in.From {
+		return 0
 	}
-	return 0
+	return min(c[i].To, in.To)
 }
 
-// addPath adds what the path to a message has in the session. Where it meets what is covered
-// the rest is covered, too.
-func (c *coverage) addPath(ctx context.Context, q queryer, id session.ID, row int64) error {
-	return eachSpan(ctx, q, &row, func(sp Span) error {
-		if sp.Session != id {
-			return nil
-		}
-		known := c.holds(sp.To)
-		c.add(sp)
-		if known {
-			return errEnough
-		}
-		return nil
-	})
-}
-
-func (c *coverage) add(sp Span) {
-	all := append(*c, sp)
-	slices.SortFunc(all, func(a, b Span) int { return int(a.From - b.From) })
-	merged := all[:1]
-	for _, next := range all[1:] {
-		last := &merged[len(merged)-1]
-		if next.From > last.To+1 {
+func merge(runs []Span) (merged coverage) {
+	slices.SortFunc(runs, func(a, b Span) int { return int(a.From - b.From) })
+	for _, next := range runs {
+		if n := len(merged); n > 0 && next.From <= merged[n-1].To+1 {
+			merged[n-1].To = max(merged[n-1].To, next.To)
+		} else {
 			merged = append(merged, next)
-			continue
 		}
-		last.To = max(last.To, next.To)
 	}
-	*c = merged
+	return merged
 }
 
 // Shared counts the messages that stay, since forks need them.
