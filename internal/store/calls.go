@@ -14,10 +14,12 @@ const callColumns = `id, session_id, message_id, compaction_id, context_id, purp
 const (
 	callByExternalID = `SELECT ` + callColumns + ` FROM calls WHERE source = ? AND external_id = ? AND external_id <> ''`
 	callsOfSession   = `SELECT ` + callColumns + ` FROM calls WHERE session_id = ? AND session_id <> '' AND id > ? ORDER BY id LIMIT +?`
-	lastReports      = `SELECT ` + callColumns + ` FROM calls
-		WHERE session_id = ? AND session_id <> '' AND purpose = 'chat' AND status = 'ok' AND message_id IS NOT NULL
-		  AND input_tokens + cache_read_tokens + cache_write_tokens > 0
-		ORDER BY id DESC LIMIT 8`
+	lastReports      = `SELECT ` + callColumns + ` FROM (
+			SELECT * FROM calls WHERE session_id = ?1 AND session_id <> '' AND purpose = 'chat' AND status = 'ok' AND message_id IS NOT NULL
+			AND input_tokens + cache_read_tokens + cache_write_tokens > 0 ORDER BY id DESC LIMIT 8) c
+		WHERE CASE WHEN context_id IS NULL THEN created_at > ?3
+			ELSE EXISTS (SELECT 1 FROM contexts x WHERE x.id = c.context_id AND x.session_id = ?1 AND x.epoch = ?2) END
+		ORDER BY id DESC`
 )
 
 // AddCall records a model call. Codes: NotFound (its session). A call whose source and
@@ -157,44 +159,21 @@ func (s *Store) LastReport(ctx context.Context, sess session.Session) (*session.
 	if sess.HeadID == nil {
 		return nil, nil
 	}
-	var calls []session.Call
-	if err := s.list(ctx, &calls, lastReports, sess.ID); err != nil {
-		return nil, fmt.Errorf("last report of %s: %w", sess.ID, err)
-	}
-	if len(calls) == 0 {
-		return nil, nil
-	}
-	var since *session.Time
+	var since string
 	if sess.CompactionID != nil {
 		c, err := readCompaction(ctx, s, *sess.CompactionID)
 		if err != nil {
 			return nil, err
 		}
-		since = c.ActivatedAt
+		since = c.ActivatedAt.SQL()
+	}
+	var calls []session.Call
+	if err := s.list(ctx, &calls, lastReports, sess.ID, sess.Epoch, since); err != nil {
+		return nil, fmt.Errorf("last report of %s: %w", sess.ID, err)
 	}
 	for i := range calls {
-		c := &calls[i]
-		if on, err := s.OnPath(ctx, *sess.HeadID, *c.MessageID); err != nil || !on {
-			if err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if c.ContextID != nil {
-			made, err := s.Context(ctx, sess.ID, *c.ContextID)
-			if session.CodeOf(err) == session.NotFound {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			if made.Epoch == sess.Epoch {
-				return c, nil
-			}
-			continue
-		}
-		if since == nil || c.CreatedAt.After(since.Time) {
-			return c, nil
+		if on, err := s.OnPath(ctx, *sess.HeadID, *calls[i].MessageID); on || err != nil {
+			return &calls[i], err
 		}
 	}
 	return nil, nil

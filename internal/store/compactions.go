@@ -158,18 +158,22 @@ func (t *tx) finishCompaction(c *session.Compaction) error {
 			return err
 		}
 	}
-	if err := t.exec(`UPDATE compactions SET previous_id = ?, status = ?, reason = ?, through_id = ?, first_kept_id = ?, hidden_tokens = ?, summary_tokens = ?,
-		span_summary = ?, summary = ?, prefix_summary = ?, replacement = ?, details = ?, tokens_before = ?, tokens_after = ?, message_count = ?,
-		provider = ?, model = ?, duration_ms = ?, activated_at = ? WHERE id = ?`,
-		c.PreviousID, c.Status, c.Reason, c.ThroughID, c.FirstKeptID, c.HiddenTokens, c.SummaryTokens,
-		c.SpanSummary, c.Summary, c.PrefixSummary, c.Replacement, c.Details, c.TokensBefore, c.TokensAfter, c.MessageCount,
-		c.Provider, c.Model, c.DurationMS, c.ActivatedAt, c.RowID); err != nil {
+	if err := t.updateCompaction(c); err != nil {
 		return err
 	}
 	if *c, err = readCompaction(t.ctx, t, c.RowID); err != nil {
 		return err
 	}
 	return t.announceCompaction(&sess, *c)
+}
+
+func (t *tx) updateCompaction(c *session.Compaction) error {
+	return t.exec(`UPDATE compactions SET previous_id = ?, status = ?, reason = ?, through_id = ?, first_kept_id = ?, hidden_tokens = ?, summary_tokens = ?,
+		span_summary = ?, summary = ?, prefix_summary = ?, replacement = ?, details = ?, tokens_before = ?, tokens_after = ?, message_count = ?,
+		provider = ?, model = ?, duration_ms = ?, activated_at = ? WHERE id = ?`,
+		c.PreviousID, c.Status, c.Reason, c.ThroughID, c.FirstKeptID, c.HiddenTokens, c.SummaryTokens,
+		c.SpanSummary, c.Summary, c.PrefixSummary, c.Replacement, c.Details, c.TokensBefore, c.TokensAfter, c.MessageCount,
+		c.Provider, c.Model, c.DurationMS, c.ActivatedAt, c.RowID)
 }
 
 // AnswerCompaction remembers a record as the answer of a request that asked for what another

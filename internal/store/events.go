@@ -38,14 +38,7 @@ func (t *tx) event(id session.ID, kind string, seq int64, data session.JSON) err
 // order in which their writes were committed, also those of other processes.
 func (s *Store) EventsAfter(ctx context.Context, after int64, limit int) ([]session.Event, error) {
 	var events []session.Event
-	err := s.each(ctx, func(row scanner) error {
-		var e session.Event
-		if err := row.Scan(&e.RowID, &e.SessionID, &e.Type, &e.Seq, &e.Data, &e.CreatedAt); err != nil {
-			return err
-		}
-		events = append(events, e)
-		return nil
-	}, `SELECT id, session_id, type, seq, data, created_at FROM events WHERE id > ? ORDER BY id LIMIT +?`, after, limit)
+	err := s.list(ctx, &events, `SELECT id, session_id, type, seq, data, created_at FROM events WHERE id > ? ORDER BY id LIMIT +?`, after, limit)
 	return events, wrap(err, "events after %d", after)
 }
 

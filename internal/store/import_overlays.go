@@ -418,21 +418,14 @@ func (o *importedOverlay) firstAfter(before *overlayRow) (row int64, err error) 
 	if err != nil {
 		return 0, err
 	}
-	first := session.MessageRef{Session: spans[len(spans)-1].Session, Seq: spans[len(spans)-1].From}
-	for i := range spans {
-		if before == nil || !spans[i].holds(before.throughRef) {
-			continue
-		}
-		switch {
-		case before.throughRef.Seq < spans[i].To:
-			first = session.MessageRef{Session: spans[i].Session, Seq: before.throughRef.Seq + 1}
-		case i > 0:
-			first = session.MessageRef{Session: spans[i-1].Session, Seq: spans[i-1].From}
-		default: // it represents all of the path
-			return *o.ThroughID + 1, nil
-		}
+	if before != nil {
+		spans = spansAfter(spans, before.throughRef, false)
 	}
-	err = o.importer.row(`SELECT id FROM messages WHERE session_id = ? AND seq = ?`, []any{first.Session, first.Seq}, &row)
+	if len(spans) == 0 { // it represents all of the path
+		return *o.ThroughID + 1, nil
+	}
+	first := spans[len(spans)-1]
+	err = o.importer.row(`SELECT id FROM messages WHERE session_id = ? AND seq = ?`, []any{first.Session, first.From}, &row)
 	return row, err
 }
 
@@ -468,7 +461,7 @@ func (o *importedOverlay) hide(details *session.CompactionDetails) (n int) {
 // first message that it keeps.
 func (o *importedOverlay) countRepresented(before *overlayRow) (n int64, err error) {
 	var stood session.MessageRef // the newest that the one before stands for
-	own := int64(0)              // 1: stood is the oldest that it does not
+	from := false                // stood is the oldest that it does not
 	switch {
 	case before == nil:
 	case before.strategy != session.StrategyPrune:
@@ -482,25 +475,19 @@ func (o *importedOverlay) countRepresented(before *overlayRow) (n int64, err err
 			return 0, err
 		}
 		if c.FirstKept != nil {
-			stood, own = *c.FirstKept, 1
+			stood, from = *c.FirstKept, true
 		}
 	}
 	spans, err := pathSpans(o.ctx, o.tx, o.ThroughID)
 	if err != nil {
 		return 0, err
 	}
-	for _, sp := range spans {
-		ends := sp.holds(stood)
-		if ends {
-			sp.From = stood.Seq + 1 - own
-		}
+	for _, sp := range spansAfter(spans, stood, from) {
 		var here int64
 		if err := o.importer.row(countInSpan, []any{sp.Session, sp.From, sp.To}, &here); err != nil {
 			return 0, err
 		}
-		if n += here; ends {
-			break
-		}
+		n += here
 	}
 	return n, nil
 }

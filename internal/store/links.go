@@ -178,22 +178,15 @@ func (s *Store) Hanging(ctx context.Context, id session.ID, limit int) ([]sessio
 	var all []session.Link
 	err := s.each(ctx, func(row scanner) error {
 		l := session.Link{Parent: id}
-		var in *session.ID
-		var seq *int64
-		if err := row.Scan(&l.Session, &l.Kind, &l.Title, &l.Call, &in, &seq); err != nil {
-			return err
-		}
-		if in != nil {
-			l.Message = &session.MessageRef{Session: *in, Seq: *seq}
-		}
+		err := row.Scan(&l.Session, &l.Kind, &l.Title, &l.Call, &l.Message)
 		all = append(all, l)
-		return nil
+		return err
 	}, hangingOn, id, limit)
 	return all, wrap(err, "forks and children of %s", id)
 }
 
 const hangingOn = `
-	SELECT s.id, s.parent_kind, s.title, COALESCE(l.call_id, ''), m.session_id, m.seq
+	SELECT s.id, s.parent_kind, s.title, COALESCE(l.call_id, ''), m.session_id || '.' || m.seq
 	FROM sessions s LEFT JOIN links l ON l.session_id = s.id LEFT JOIN messages m ON m.id = l.message_id
 	WHERE s.parent_id = ? AND s.parent_id <> '' AND s.deleted_at IS NULL ORDER BY s.rowid LIMIT +?`
 

@@ -97,19 +97,12 @@ func (s *Store) TouchedFiles(ctx context.Context, after, through int64) ([]sessi
 		}
 	}
 	var all []session.TouchedFile
-	for _, sp := range spans {
-		done := sp.holds(from)
-		if done {
-			sp.From = from.Seq + 1
-		}
+	for _, sp := range spansAfter(spans, from, false) {
 		var files []session.TouchedFile
 		if err := s.list(ctx, &files, touchedInSpan, sp.Session, sp.From, sp.To); err != nil {
 			return nil, fmt.Errorf("touched files: %w", err)
 		}
 		all = append(files, all...)
-		if done {
-			break
-		}
 	}
 	return all, nil
 }

@@ -64,6 +64,25 @@ const spansOfPath = `
 		FROM span s JOIN messages f ON f.id = s.jump_id JOIN messages m ON m.id = f.parent_id)
 	SELECT s.session_id, COALESCE(f.seq, 1), s.upto, COALESCE(f.id, 0) FROM span s LEFT JOIN messages f ON f.id = s.jump_id`
 
+// spansAfter cuts a path to what comes after a message, or with it if from is true; all where it is
+// not on the path.
+func spansAfter(spans []Span, ref session.MessageRef, from bool) []Span {
+	for i, sp := range spans {
+		if !sp.holds(ref) {
+			continue
+		}
+		if !from {
+			ref.Seq++
+		}
+		if ref.Seq > sp.To {
+			return spans[:i]
+		}
+		sp.From = ref.Seq
+		return append(slices.Clone(spans[:i]), sp)
+	}
+	return spans
+}
+
 // Spans gives the path to head as spans, the newest first, without reading its content.
 func (s *Store) Spans(ctx context.Context, head int64) ([]Span, error) {
 	return pathSpans(ctx, s, &head)

@@ -258,7 +258,7 @@ func fineToScan(query, detail string) bool {
 	switch {
 	case detail == "SCAN sqlite_sequence", strings.HasPrefix(detail, "SCAN k VIRTUAL TABLE"), strings.HasPrefix(detail, "SCAN json_each VIRTUAL TABLE"): // a row for each of four tables; what is asked for
 		return true
-	case detail == "SCAN CONSTANT ROW", detail == "SCAN s" && query == spansOfPath, detail == "SCAN f" && query == sumOfChildren, strings.HasPrefix(detail, "SCAN h") && query == heirsOf:
+	case detail == "SCAN CONSTANT ROW", detail == "SCAN s" && query == spansOfPath, detail == "SCAN f" && query == sumOfChildren, detail == "SCAN c" && query == lastReports, strings.HasPrefix(detail, "SCAN h") && query == heirsOf:
 		return true
 	case strings.HasPrefix(detail, "SCAN s USING INDEX sessions_active"), strings.HasPrefix(detail, "SCAN sessions USING INDEX sessions_active"):
 		return true // newest first, until the page is full

@@ -240,42 +240,6 @@ func (r *restorer) open() error {
 			return err
 		}
 	}
-	if r.isShell() {
-		return r.openShell(want, sourceID)
-	}
-	here, err := readSession(r.ctx, r.tx, want)
-	switch {
-	case session.CodeOf(err) == session.NotFound:
-		if _, err := readAncestor(r.ctx, r.tx, want); err == nil {
-			return session.Errorf(session.Conflict, "session %s was purged here, and forks still share messages of it; --as-copy brings it in under a new id", want)
-		}
-		return r.create(want, sourceID)
-	case err != nil:
-		return err
-	case here.Source != source || here.SourceID != sourceID:
-		return session.Errorf(session.Conflict, "another session has the id %s here; --as-copy brings this one in under a new id", want)
-	}
-	r.now.id = want
-	if here.Revision > in.Revision {
-		r.now.mode = restoreVerify
-		return nil
-	}
-	// A compaction that is not done, and a context that was handed out, do not count as a change.
-	r.now.mode, r.now.changed = restoreForward, here.Revision < in.Revision
-	err = r.list(r.ctx, &r.now.contexts, `SELECT id FROM contexts WHERE session_id = ? ORDER BY id`, want)
-	if err != nil {
-		return err
-	}
-	return r.row(`SELECT COUNT(*) FROM calls WHERE session_id = ? AND session_id <> ''`, []any{want}, &r.now.known)
-}
-
-// isShell tells whether the session was purged where the file was written.
-func (r *restorer) isShell() bool { return r.batch.Session.PurgedAt != nil }
-
-// openShell finds what forks share of a purged session, or makes it: without a name, and seen by
-// nobody but them. Where the session is here, whole or as a shell, its messages only have to be
-// the file's.
-func (r *restorer) openShell(want session.ID, sourceID string) error {
 	here, err := readAncestor(r.ctx, r.tx, want)
 	if session.CodeOf(err) == session.NotFound {
 		return r.create(want, sourceID)
@@ -283,15 +247,32 @@ func (r *restorer) openShell(want session.ID, sourceID string) error {
 	if err != nil {
 		return err
 	}
-	if here.Source != r.batch.Session.Source {
+	if _, err := readSession(r.ctx, r.tx, want); !r.isShell() && session.CodeOf(err) == session.NotFound {
+		return session.Errorf(session.Conflict, "session %s was purged here, and forks still share messages of it; --as-copy brings it in under a new id", want)
+	}
+	if here.Source != source || !r.isShell() && here.SourceID != sourceID {
 		return session.Errorf(session.Conflict, "another session has the id %s here; --as-copy brings this one in under a new id", want)
 	}
-	r.now.id, r.now.mode = want, restoreVerify
-	if here.Revision == 0 { // an import of it was broken off
+	r.now.id = want
+	switch {
+	case r.isShell() && here.Revision == 0: // an import of it was broken off
 		r.now.mode, r.now.changed = restoreForward, true
+	case r.isShell() || here.Revision > in.Revision:
+		r.now.mode = restoreVerify
+	default: // a compaction that is not done, and a context that was handed out, do not count as a change
+		r.now.mode, r.now.changed = restoreForward, here.Revision < in.Revision
+		if err := r.list(r.ctx, &r.now.contexts, `SELECT id FROM contexts WHERE session_id = ? ORDER BY id`, want); err != nil {
+			return err
+		}
+		return r.row(`SELECT COUNT(*) FROM calls WHERE session_id = ? AND session_id <> ''`, []any{want}, &r.now.known)
 	}
 	return nil
 }
+
+// isShell tells whether the session was purged where the file was written: what forks share of it is
+// left, without a name, and seen by nobody but them. Where the session is here, whole or as a
+// shell, its messages only have to be the file's.
+func (r *restorer) isShell() bool { return r.batch.Session.PurgedAt != nil }
 
 // create makes the session, with an id of its own when want is "". The day's counter moves
 // past the id, so that it is never given again.
@@ -568,18 +549,18 @@ func (r *restorer) outcome(row int64, in *SavedCompaction) error {
 	if r.now.mode != restoreForward {
 		return nil
 	}
-	through, kept := r.messageRow("a compaction", in.Through), r.messageRow("a compaction", in.FirstKept)
+	here, err := readCompaction(r.ctx, r.tx, row)
+	if err != nil || here.Status == in.Status || here.Status != session.StatusRunning && here.Status != session.StatusStaged {
+		return err
+	}
+	c := in.Compaction
+	c.RowID, c.PreviousID, c.Details = row, here.PreviousID, r.detailsHere(in.Details)
+	c.ThroughID, c.FirstKeptID = r.messageRow("a compaction", in.Through), r.messageRow("a compaction", in.FirstKept)
 	if r.unknown != nil {
 		return r.unknown
 	}
-	n, err := r.changed(`UPDATE compactions SET status = ?, reason = ?, activated_at = ?, through_id = ?, first_kept_id = ?, hidden_tokens = ?, summary_tokens = ?, summary = ?, span_summary = ?,
-		prefix_summary = ?, replacement = ?, details = ?, tokens_before = ?, tokens_after = ?, message_count = ?, provider = ?, model = ?, duration_ms = ?
-		WHERE id = ? AND status IN ('running', 'staged') AND status <> ?`,
-		in.Status, in.Reason, in.ActivatedAt, through, kept, in.HiddenTokens, in.SummaryTokens, in.Summary, in.SpanSummary,
-		in.PrefixSummary, in.Replacement, r.detailsHere(in.Details), in.TokensBefore, in.TokensAfter, in.MessageCount, in.Provider, in.Model, in.DurationMS,
-		row, in.Status)
-	r.now.changed = r.now.changed || n > 0
-	return err
+	r.now.changed = true
+	return r.updateCompaction(&c)
 }
 
 // detailsHere gives the names of messages in an overlay's details as they are here: a copy's
@@ -805,43 +786,33 @@ func (r *restorer) link() error {
 	if r.unknown != nil {
 		return r.unknown
 	}
-	var err error
 	if in.ActivatedAt != nil {
 		l.activatedAt = in.ActivatedAt.SQL()
 	}
-	parent := r.hereID(r.batch.Session.ParentID)
-	for _, bound := range []struct {
-		to          *int64
-		n           int64
-		nth, newest string
-	}{
-		{&l.compactionID, in.Compactions, nthCompaction, `SELECT COALESCE(MAX(id), 0) FROM compactions`},
-		{&l.frozenID, in.Frozen, nthFrozen, `SELECT COALESCE(MAX(id), 0) FROM frozen`},
-	} {
-		switch {
-		case bound.n < 0:
-			*bound.to = math.MaxInt64
-			continue
-		case bound.to == &l.compactionID && r.batch.Into.compactions[CompactionRef{r.batch.Session.ParentID, bound.n}] > 0: // of the file
-			*bound.to = r.batch.Into.compactions[CompactionRef{r.batch.Session.ParentID, bound.n}]
-		case bound.n > 0:
-			err = r.row(bound.nth, []any{parent, bound.n - 1}, bound.to)
-		default: // none of the parent's
-			if err = r.row(bound.nth, []any{parent, 0}, bound.to); err == nil {
-				*bound.to--
-			}
-		}
-		if noRows(err) {
-			err = r.row(bound.newest, nil, bound.to)
-		}
-		if err != nil {
-			return err
-		}
+	parent := r.batch.Session.ParentID
+	var err error
+	if l.compactionID, err = r.nthOf("compactions", r.hereID(parent), in.Compactions); err != nil {
+		return err
+	}
+	if row := r.batch.Into.compactions[CompactionRef{parent, in.Compactions}]; row > 0 { // of the file
+		l.compactionID = row
+	}
+	if l.frozenID, err = r.nthOf("frozen", r.hereID(parent), in.Frozen); err != nil {
+		return err
 	}
 	return r.saveLink(r.now.id, l)
 }
 
-const nthFrozen = `SELECT id FROM frozen WHERE session_id = ? ORDER BY id LIMIT 1 OFFSET ?`
+// nthOf returns the last row that a fork inherits of its parent's first n: for 0 one before the first,
+// the newest of all where the parent has fewer, and the highest number for -1.
+func (r *restorer) nthOf(table string, parent session.ID, n int64) (row int64, err error) {
+	if n < 0 {
+		return math.MaxInt64, nil
+	}
+	err = r.row(`SELECT COALESCE((SELECT id FROM `+table+` WHERE session_id = ?1 ORDER BY id LIMIT 1 OFFSET MAX(?2 - 1, 0)) - (?2 = 0),
+		(SELECT COALESCE(MAX(id), 0) FROM `+table+`))`, []any{parent, n}, &row)
+	return row, err
+}
 
 // saveCounts keeps what a piece added; the session says the rest of itself with its last one.
 func (r *restorer) saveCounts() error {

@@ -161,17 +161,12 @@ func (g *treeBuilder) own(ctx context.Context, q queryer) ([]treeRun, error) {
 	}
 	err := q.each(ctx, func(row scanner) error {
 		var seq int64
-		var in *session.ID
-		var at *int64
-		if err := row.Scan(&seq, &in, &at); err != nil {
+		var parent *session.MessageRef
+		if err := row.Scan(&seq, &parent); err != nil {
 			return err
 		}
 		if seq > 1 && len(lines) == 0 {
 			begin(1, nil)
-		}
-		var parent *session.MessageRef
-		if in != nil {
-			parent = &session.MessageRef{Session: *in, Seq: *at}
 		}
 		if seq <= g.sess.LastSeq { // what came between two statements is not shown yet
 			begin(seq, parent)
@@ -185,7 +180,7 @@ func (g *treeBuilder) own(ctx context.Context, q queryer) ([]treeRun, error) {
 }
 
 const jumpsOfSession = `
-	SELECT m.seq, p.session_id, p.seq FROM messages m LEFT JOIN messages p ON p.id = m.parent_id
+	SELECT m.seq, p.session_id || '.' || p.seq FROM messages m LEFT JOIN messages p ON p.id = m.parent_id
 	WHERE m.session_id = ? AND m.jump = 1 ORDER BY m.seq`
 
 // cut parts a line after those of its messages that are among cuts, which are in order.
@@ -306,7 +301,7 @@ func (g *treeBuilder) addDetails(ctx context.Context, s *Store, runs []treeRun, 
 	}
 	if err := s.each(ctx, func(row scanner) error {
 		var l session.Label
-		if err := row.Scan(&l.Message.Session, &l.Message.Seq, &l.Text); err != nil {
+		if err := row.Scan(&l.Message, &l.Text); err != nil {
 			return err
 		}
 		if i := find(l.Message); i >= 0 {
@@ -345,5 +340,5 @@ func (g *treeBuilder) addDetails(ctx context.Context, s *Store, runs []treeRun, 
 }
 
 const labelsOfTree = `
-	SELECT m.session_id, m.seq, k.text FROM marks k JOIN messages m ON m.id = k.message_id
+	SELECT m.session_id || '.' || m.seq, k.text FROM marks k JOIN messages m ON m.id = k.message_id
 	WHERE k.session_id = ? AND k.kind = 'label' ORDER BY k.message_id`
