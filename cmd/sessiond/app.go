@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 
 	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
 
 	"sessiond/internal/config"
 	"sessiond/internal/history"
@@ -20,8 +22,7 @@ import (
 	"sessiond/internal/usage"
 )
 
-// app is one run of the program: the outside, the flags that every command has, and what a
-// command opened.
+// app is one run of the program: its environment, the global flags and the configuration.
 type app struct {
 	*env
 	flags struct {
@@ -34,15 +35,13 @@ type app struct {
 	told      map[history.Problem]bool // by import
 }
 
-// load reads the configuration once. more are further flags, by key.
+// load reads the configuration once. more holds further settings from flags, by key.
 func (a *app) load(more map[string]any) (*config.Config, error) {
 	if a.cfg != nil {
 		return a.cfg, nil
 	}
 	given := map[string]any{}
-	for k, v := range more {
-		given[k] = v
-	}
+	maps.Copy(given, more)
 	if a.flags.db != "" {
 		given["db"] = a.absolute(a.flags.db)
 	}
@@ -54,7 +53,7 @@ func (a *app) load(more map[string]any) (*config.Config, error) {
 	return cfg, nil
 }
 
-// absolute reads a path as the user's shell does.
+// absolute resolves a path from the working directory.
 func (a *app) absolute(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -62,8 +61,7 @@ func (a *app) absolute(path string) string {
 	return filepath.Join(a.dir, path)
 }
 
-// userDirs are the folders of whoever runs the command; a test gives its own in the
-// environment.
+// userDirs returns the user's folders; the environment overrides them.
 func (a *app) userDirs() config.Dirs {
 	dirs := config.UserDirs()
 	for _, d := range []struct {
@@ -77,41 +75,59 @@ func (a *app) userDirs() config.Dirs {
 	return dirs
 }
 
-// log writes to standard error; commands only warn, the daemon tells what it does.
+// log writes to standard error. Commands log from level warn, the daemon from the configured one.
 func (a *app) log(level zerolog.Level) zerolog.Logger {
 	return zerolog.New(zerolog.ConsoleWriter{Out: a.err, NoColor: !a.color(), TimeFormat: "15:04:05"}).Level(level).With().Timestamp().Logger()
 }
 
-// color tells whether colours are wanted.
+// color reports whether to print colours.
 func (a *app) color() bool {
 	return a.outTTY && !a.flags.noColor && a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb"
 }
 
-// open opens the database for a command. Reading commands need no daemon and change nothing.
-func (a *app) open(ctx context.Context, readOnly bool, log zerolog.Logger) (*store.Store, error) {
-	return a.openFor(ctx, wiring{readOnly: readOnly, log: log})
-}
-
-func (a *app) openFor(ctx context.Context, w wiring) (*store.Store, error) {
+// open opens the database for a command. A reading command needs no daemon and writes nothing.
+func (a *app) open(ctx context.Context, w wiring) (*store.Store, error) {
 	cfg, err := a.load(nil)
 	if err != nil {
 		return nil, err
 	}
+	log := a.log(zerolog.WarnLevel)
+	if w.log != nil {
+		log = *w.log
+	}
 	return store.Open(ctx, cfg.DB, store.Options{
-		ReadOnly: w.readOnly, Now: a.now, Zone: cfg.Zone(), Log: w.log,
+		ReadOnly: w.readOnly, Now: a.now, Zone: cfg.Zone(), Log: log,
 		Measure: tokens.Reference().Measure, Touched: touched.Files, Silent: routing.SilentMessage, Committed: w.wrote,
 	})
 }
 
 // read runs a reading command on the database.
 func (a *app) read(ctx context.Context, do func(*store.Store) error) error {
-	// A command that soon ends need not tidy up: the first collection comes at 16 MB, not at 4.
+	// A short command needs no early collection: the first one comes at 16 MB instead of 4.
 	debug.SetGCPercent(400)
-	s, err := a.open(ctx, true, a.log(zerolog.WarnLevel))
+	s, err := a.open(ctx, wiring{readOnly: true})
 	if err != nil {
 		return err
 	}
 	return errors.Join(do(s), s.Close())
+}
+
+// onStore is the RunE of a command that reads the database.
+func (a *app) onStore(do func(ctx context.Context, s *store.Store, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return a.read(cmd.Context(), func(s *store.Store) error { return do(cmd.Context(), s, args) })
+	}
+}
+
+// onSession runs do on services that may write and the session that the user named.
+func (a *app) onSession(ctx context.Context, name string, do func(*services, session.Session) error) error {
+	return a.with(ctx, wiring{}, func(s *services) error {
+		sess, err := a.resolve(ctx, s.store, name)
+		if err != nil {
+			return err
+		}
+		return do(s, sess)
+	})
 }
 
 // resolve finds the session that the user named.
@@ -123,7 +139,7 @@ func (a *app) resolve(ctx context.Context, s *store.Store, name string) (session
 	return s.Session(ctx, id)
 }
 
-// catalogue is the embedded one with the user's overrides.
+// catalogue returns the embedded catalogue of models with the user's overrides.
 func (a *app) catalogue() (*usage.Catalogue, error) {
 	cfg, err := a.load(nil)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/dialect"
@@ -28,9 +27,9 @@ func (a *app) appendCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "append SESSION [ROLE TEXT]",
 		Short: "Append a message, or messages as JSON from standard input",
-		Long: "Appends ROLE TEXT to a session (TEXT - reads it from standard input) or, without\n" +
-			"them, the messages that standard input holds as JSON: one message, an array of\n" +
-			"them, or {\"messages\": […]}. --new makes the session first.",
+		Long: "Appends the message ROLE TEXT to a session (TEXT - reads the text from standard input).\n" +
+			"Without them it reads JSON from standard input: a message, an array of messages, or\n" +
+			"{\"messages\": […]}. --new begins a new session.",
 		Example: "  sessiond append --new --title 'A plan' user 'Where do we begin?'\n" +
 			"  sessiond append @ assistant 'At the beginning.'\n" +
 			"  sessiond append 20260211_001 --dialect openai.chat < messages.json",
@@ -39,12 +38,12 @@ func (a *app) appendCommand() *cobra.Command {
 			name := ""
 			if !f.create {
 				if len(args) == 0 {
-					return usageError{fmt.Errorf("name the session, or begin one with --new")}
+					return usageError{fmt.Errorf("name a session, or begin one with --new")}
 				}
 				name, args = args[0], args[1:]
 			}
 			if len(args) == 1 || len(args) > 2 {
-				return usageError{fmt.Errorf("a message is a role and a text, e.g. user 'hello'; without both, JSON is read from standard input")}
+				return usageError{fmt.Errorf("a message is a role and a text, e.g. user 'hello'; leave out both to read JSON from standard input")}
 			}
 			return a.append(cmd.Context(), name, args, f)
 		},
@@ -53,9 +52,9 @@ func (a *app) appendCommand() *cobra.Command {
 	fl.BoolVar(&f.create, "new", false, "begin a new session")
 	fl.StringVar(&f.title, "title", "", "with --new: its title")
 	fl.StringVar(&f.model, "model", "", "with --new: its model")
-	fl.StringVar(&f.key, "key", "", "with --new: its routing key, whose session it follows")
-	wordFlag(cmd, &f.dialect, "dialect", "of the JSON: "+strings.Join(dialect.Names(), ", ")+" (default: detected)", dialect.Names()...)
-	fl.StringVar(&f.parent, "parent", "", "append after this message (SEQ or SESSION.SEQ) and move the head")
+	fl.StringVar(&f.key, "key", "", "with --new: its routing key")
+	wordFlag(cmd, &f.dialect, "dialect", "form of the JSON: "+strings.Join(dialect.Names(), ", ")+" (default: detected)", dialect.Names()...)
+	fl.StringVar(&f.parent, "parent", "", "append after this message (SEQ or SESSION.SEQ) and move the head there")
 	fl.StringVar(&f.expectHead, "expect-head", "", "fail unless this is the head (SEQ, SESSION.SEQ, or null for an empty session)")
 	return cmd
 }
@@ -72,7 +71,7 @@ func (a *app) append(ctx context.Context, name string, args []string, f appendFl
 	for _, w := range decoded.Warnings {
 		fmt.Fprintln(a.err, "sessiond: "+printable(w))
 	}
-	return a.with(ctx, wiring{log: a.log(zerolog.WarnLevel)}, func(s *services) error {
+	return a.with(ctx, wiring{}, func(s *services) error {
 		in := store.Append{Messages: decoded.Messages}
 		if f.create {
 			key, err := a.key(f.key)
@@ -114,21 +113,21 @@ func (a *app) append(ctx context.Context, name string, args []string, f appendFl
 	})
 }
 
-// keepSearchable indexes what was stored: whoever writes without a daemon keeps the index up
-// itself. After an update all of it may have to be made anew, so a terminal sees how far it is.
+// keepSearchable indexes new messages, because the daemon may not run. After an update the index
+// may be rebuilt, so a terminal shows the progress.
 func (a *app) keepSearchable(ctx context.Context, s *services) {
 	err := a.index(ctx, s, indexedUnseen)
 	if err == nil {
 		return
 	}
-	said := "stored, but the search index is behind; the daemon or the next append catches it up"
-	if ctx.Err() == nil { // else somebody did not want to wait
+	said := "stored, but not searchable yet; the daemon or the next append updates the search index"
+	if ctx.Err() == nil { // else the user stopped it
 		said += ": " + printable(err.Error())
 	}
 	fmt.Fprintln(a.err, "sessiond:", said)
 }
 
-// messagesOf gives the messages of a command line as they would stand on the wire.
+// messagesOf returns the messages of a command line as JSON.
 func (a *app) messagesOf(ctx context.Context, args []string) ([]json.RawMessage, error) {
 	if len(args) == 2 {
 		text := args[1]
@@ -146,7 +145,7 @@ func (a *app) messagesOf(ctx context.Context, args []string) ([]json.RawMessage,
 		return []json.RawMessage{m}, err
 	}
 	if a.inTTY {
-		return nil, usageError{fmt.Errorf("nothing to append: give a role and a text, or JSON on standard input")}
+		return nil, usageError{fmt.Errorf("no message: give a role and a text, or JSON on standard input")}
 	}
 	b, err := a.input(ctx)
 	if err != nil {
@@ -155,7 +154,7 @@ func (a *app) messagesOf(ctx context.Context, args []string) ([]json.RawMessage,
 	return messagesIn(b)
 }
 
-// firstFault gives the place of the first byte, from 1, that is not UTF-8; 0 if all are.
+// firstFault returns the position, from 1, of the first byte that is not UTF-8; 0 if there is none.
 func firstFault(s string) int {
 	for i, r := range s {
 		if r != utf8.RuneError {
@@ -168,11 +167,11 @@ func firstFault(s string) int {
 	return 0
 }
 
-// messagesIn takes one message, an array, or an object with messages.
+// messagesIn parses one message, an array of them, or an object with messages.
 func messagesIn(b []byte) ([]json.RawMessage, error) {
 	b = bytes.TrimSpace(b)
 	if len(b) == 0 {
-		return nil, usageError{fmt.Errorf("nothing to append: standard input is empty; give a role and a text, or JSON")}
+		return nil, usageError{fmt.Errorf("standard input is empty: give a role and a text, or JSON")}
 	}
 	var all []json.RawMessage
 	if bytes.HasPrefix(b, []byte("[")) {
@@ -183,7 +182,7 @@ func messagesIn(b []byte) ([]json.RawMessage, error) {
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(b, &object); err != nil {
-		return nil, session.Errorf(session.Malformed, "standard input is no JSON message, array of messages or {\"messages\": […]}: %s", jsonFault(err))
+		return nil, session.Errorf(session.Malformed, "standard input is not a JSON message, an array of messages or {\"messages\": […]}: %s", jsonFault(err))
 	}
 	inner, ok := object["messages"]
 	if !ok {
@@ -195,7 +194,7 @@ func messagesIn(b []byte) ([]json.RawMessage, error) {
 	return all, nil
 }
 
-// jsonFault says what is wrong with JSON, without the words of Go.
+// jsonFault describes an error in JSON, without the names of Go types.
 func jsonFault(err error) string {
 	var kind *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
@@ -208,7 +207,7 @@ func jsonFault(err error) string {
 	return err.Error()
 }
 
-// refFlag reads a message as a flag names it: a seq of this session, or SESSION.SEQ.
+// refFlag parses a message in a flag: a seq of this session, or SESSION.SEQ.
 func refFlag(flag, value string, own session.ID) (*session.MessageRef, error) {
 	if value == "" || value == "null" {
 		return nil, nil
@@ -218,7 +217,7 @@ func refFlag(flag, value string, own session.ID) (*session.MessageRef, error) {
 		ref, err = session.ParseRef(string(own) + "." + value)
 	}
 	if err != nil {
-		return nil, usageError{fmt.Errorf("%s %q: a seq of the session (42) or a message of its tree (20260211_001.42)", flag, value)}
+		return nil, usageError{fmt.Errorf("%s %q names no message: write a seq of the session (42) or a message of its tree (20260211_001.42)", flag, value)}
 	}
 	return &ref, nil
 }

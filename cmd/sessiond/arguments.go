@@ -6,11 +6,13 @@ import (
 	"strconv"
 	"strings"
 
+	"sessiond/internal/store"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// arguments says how many arguments a command has, in the words of its usage line.
+// arguments checks the number of arguments; errors quote the usage line.
 func arguments(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, given []string) error {
 		name, wanted, _ := strings.Cut(cmd.Use, " ")
@@ -18,15 +20,15 @@ func arguments(least, most int) cobra.PositionalArgs {
 		case len(given) < least:
 			return usageError{fmt.Errorf("%s needs %s", name, wanted)}
 		case len(given) > most && most == 0:
-			return usageError{fmt.Errorf("%s takes no argument; %q is too much", name, given[0])}
+			return usageError{fmt.Errorf("%s takes no arguments, but got %q", name, given[0])}
 		case len(given) > most:
-			return usageError{fmt.Errorf("%s takes %s; %q is too much", name, wanted, given[most])}
+			return usageError{fmt.Errorf("%s takes %s; the argument %q is too many", name, wanted, given[most])}
 		}
 		return nil
 	}
 }
 
-// unlimited is the most of a command that takes any number of arguments.
+// unlimited is the limit of a command that takes any number of arguments.
 const unlimited = 1 << 20
 
 // word is a flag that takes one of a few words.
@@ -40,7 +42,7 @@ func (w word) Type() string   { return "word" }
 
 func (w word) Set(s string) error {
 	if !slices.Contains(w.of, s) {
-		return fmt.Errorf("it is one of %s", strings.Join(w.of, ", "))
+		return fmt.Errorf("must be one of %s", strings.Join(w.of, ", "))
 	}
 	*w.to = s
 	return nil
@@ -49,7 +51,7 @@ func (w word) Set(s string) error {
 // wordFlag adds a flag that takes one of the words, and completes it.
 func wordFlag(cmd *cobra.Command, to *string, name, usage string, of ...string) {
 	cmd.Flags().Var(word{to, of}, name, usage)
-	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(of, cobra.ShellCompDirectiveNoFileComp)) // fails only without the flag
+	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(of, cobra.ShellCompDirectiveNoFileComp)) // fails only if the flag is missing
 }
 
 // number is a flag that takes a whole number, not below least.
@@ -64,7 +66,7 @@ func (n number) Type() string   { return "number" }
 func (n number) Set(s string) error {
 	v, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || v < n.least {
-		return fmt.Errorf("it is a whole number, %d or more", n.least)
+		return fmt.Errorf("must be a whole number, %d or more", n.least)
 	}
 	*n.to = v
 	return nil
@@ -73,4 +75,51 @@ func (n number) Set(s string) error {
 // numberFlag adds a flag that takes a whole number, not below least; short may be "".
 func numberFlag(flags *pflag.FlagSet, to *int64, name, short string, least int64, usage string) {
 	flags.VarP(number{to, least}, name, short, usage)
+}
+
+// pageFlags choose a part of a list.
+type pageFlags struct {
+	limit  int64
+	cursor string
+	oldest bool
+}
+
+// add adds the flags to a command. initially describes the limit without --limit.
+func (f *pageFlags) add(fl *pflag.FlagSet, initially string) {
+	numberFlag(fl, &f.limit, "limit", "n", 1, "maximum number ("+initially+")")
+	fl.StringVar(&f.cursor, "cursor", "", "next_cursor of the previous list")
+}
+
+// terminalLimit is the length of a list on a terminal without --limit.
+const terminalLimit = 30
+
+// readPages reads a list: limit items, or all of them if limit is 0.
+func readPages[T any](limit int, page store.Page, read func(store.Page) ([]T, string, error)) (data []T, next string, err error) {
+	page.Limit = limit
+	if limit == 0 {
+		page.Limit = 1000
+	}
+	for {
+		var more []T
+		more, next, err = read(page)
+		data = append(data, more...)
+		if page.Cursor = next; err != nil || limit > 0 || next == "" {
+			return data, next, err
+		}
+	}
+}
+
+// lengthOfList is --limit, else terminalLimit on a terminal, else 0 for everything.
+func (a *app) lengthOfList(f pageFlags) int {
+	if f.limit == 0 && a.outTTY {
+		return terminalLimit
+	}
+	return int(f.limit)
+}
+
+// printMore says below a list that it continues.
+func (a *app) printMore(next string) {
+	if next != "" {
+		fmt.Fprintln(a.out, a.dim("… and more: --limit shows them"))
+	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/dustin/go-humanize"
@@ -11,19 +12,17 @@ import (
 
 func (a *app) backupCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "backup OUT", Short: "Copy the database whole, also while the daemon runs", Args: arguments(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.read(cmd.Context(), func(s *store.Store) error {
-				size, err := s.Backup(cmd.Context(), a.absolute(args[0]))
-				if err != nil {
-					return err
-				}
-				if a.flags.json {
-					return a.printJSON(map[string]any{"path": args[0], "bytes": size})
-				}
-				_, err = fmt.Fprintf(a.out, "%s: %s, checked and on disk\n", args[0], humanize.Bytes(uint64(size)))
+		Use: "backup OUT", Short: "Back up the database to a file, also while the daemon runs", Args: arguments(1, 1),
+		RunE: a.onStore(func(ctx context.Context, s *store.Store, args []string) error {
+			size, err := s.Backup(ctx, a.absolute(args[0]))
+			if err != nil {
 				return err
-			})
-		},
+			}
+			if a.flags.json {
+				return a.printJSON(map[string]any{"path": args[0], "bytes": size})
+			}
+			_, err = fmt.Fprintf(a.out, "%s: %s, checked and on disk\n", args[0], humanize.Bytes(uint64(size)))
+			return err
+		}),
 	}
 }

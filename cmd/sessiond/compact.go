@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/contextmgr"
@@ -27,36 +26,36 @@ type compactFlags struct {
 func (a *app) compactCommand() *cobra.Command {
 	var f compactFlags
 	cmd := &cobra.Command{
-		Use: "compact SESSION", Short: "Put a summary in the place of old messages; undo, redo", Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
-		Long: "Makes room in a session's context now. No message is changed: --undo gives the\n" +
-			"context back as it was, --redo takes the undo back.\n" +
+		Use: "compact SESSION", Short: "Replace old messages in the context by a summary; undo, redo", Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
+		Long: "Compacts a session's context now. Messages never change: --undo restores the context,\n" +
+			"--redo applies the compaction again.\n" +
 			"--dry-run shows what would be hidden and kept. --model waits for a summary by the\n" +
-			"configured model; Ctrl-C gives that up and changes nothing. --cancel gives up what\n" +
-			"the daemon or another command is having summarised for the session.",
+			"configured model; Ctrl-C stops it and changes nothing. --cancel stops a compaction of\n" +
+			"the session that runs in the daemon or in another command.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
 				return usageError{err}
 			}
-			return a.with(cmd.Context(), wiring{readOnly: f.dryRun, remote: f.model, log: a.log(zerolog.WarnLevel)}, func(s *services) error {
+			return a.with(cmd.Context(), wiring{readOnly: f.dryRun, remote: f.model}, func(s *services) error {
 				return a.compact(cmd.Context(), s, args[0], f)
 			})
 		},
 	}
 	fl := cmd.Flags()
-	fl.BoolVar(&f.dryRun, "dry-run", false, "show what would be done, change nothing")
-	fl.BoolVar(&f.undo, "undo", false, "undo the compaction that is in force")
-	fl.BoolVar(&f.redo, "redo", false, "take the last undo back")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "show the plan, change nothing")
+	fl.BoolVar(&f.undo, "undo", false, "undo the effective compaction")
+	fl.BoolVar(&f.redo, "redo", false, "redo the compaction that was undone last")
 	fl.BoolVar(&f.model, "model", false, "wait for a summary by the configured model")
-	fl.BoolVar(&f.cancel, "cancel", false, "give up the summary that is being made")
+	fl.BoolVar(&f.cancel, "cancel", false, "stop a running compaction")
 	wordFlag(cmd, &f.strategy, "strategy", "summarize (default), prune, truncate, clear",
 		string(session.StrategySummarize), string(session.StrategyPrune), string(session.StrategyTruncate), string(session.StrategyClear))
-	fl.StringVar(&f.instructions, "instructions", "", "what the summary must keep")
-	numberFlag(fl, &f.keep, "keep", "", 1, "tokens to keep verbatim at least")
-	numberFlag(fl, &f.window, "window", "", 1, "plan for a window of so many tokens; with --undo, one that must hold the context")
+	fl.StringVar(&f.instructions, "instructions", "", "what the summary must mention")
+	numberFlag(fl, &f.keep, "keep", "", 1, "minimum of tokens to keep verbatim")
+	numberFlag(fl, &f.window, "window", "", 1, "plan for a window of this many tokens; with --undo: the context must fit it")
 	return cmd
 }
 
-// check refuses what makes no sense together.
+// check rejects flags that exclude one another.
 func (f *compactFlags) check() error {
 	modes := 0
 	for _, on := range []bool{f.dryRun, f.undo, f.redo, f.cancel} {
@@ -68,13 +67,13 @@ func (f *compactFlags) check() error {
 		return errors.New("--dry-run, --undo, --redo and --cancel exclude one another")
 	}
 	if f.model && modes > 0 {
-		return errors.New("--model goes with none of --dry-run, --undo, --redo and --cancel")
+		return errors.New("--model excludes --dry-run, --undo, --redo and --cancel")
 	}
 	if planned := f.strategy != "" || f.instructions != "" || f.keep > 0; planned && (f.undo || f.redo || f.cancel) {
-		return errors.New("--strategy, --instructions and --keep say how to compact; --undo, --redo and --cancel do not")
+		return errors.New("--strategy, --instructions and --keep exclude --undo, --redo and --cancel")
 	}
 	if f.window > 0 && (f.redo || f.cancel) {
-		return errors.New("--window goes with neither --redo nor --cancel")
+		return errors.New("--window excludes --redo and --cancel")
 	}
 	return nil
 }
@@ -88,7 +87,7 @@ func (a *app) compact(ctx context.Context, s *services, name string, f compactFl
 		return a.cancelCompactions(ctx, s, sess)
 	}
 	if f.model && a.cfg.Summarizer.Provider == summarize.ExtractiveProvider {
-		return session.Errorf(session.Invalid, "--model: no model is configured; set summarizer.provider to gemini or openai, or leave --model out for a digest")
+		return session.Errorf(session.Invalid, "--model: no model is configured; set summarizer.provider to gemini or openai, or leave out --model for a digest without a model")
 	}
 	if f.undo || f.redo {
 		return a.shift(ctx, s, sess, f.undo, f.window)
@@ -101,21 +100,25 @@ func (a *app) compact(ctx context.Context, s *services, name string, f compactFl
 		in.KeepTokens = &f.keep
 	}
 	if f.model && a.errTTY {
-		fmt.Fprintf(a.err, "Asking %s for a summary. Ctrl-C gives it up.\n", a.cfg.Summarizer.Provider)
+		fmt.Fprintf(a.err, "Waiting for a summary by %s. Ctrl-C stops it.\n", a.cfg.Summarizer.Provider)
 	}
 	c, preview, err := s.contexts.Compact(ctx, sess.ID, in)
 	if f.model && err != nil && ctx.Err() != nil {
-		fmt.Fprintln(a.err, "sessiond: given up; nothing was changed")
+		fmt.Fprintln(a.err, "sessiond: stopped; nothing changed")
 		return quietError{err}
 	}
 	if err != nil {
 		return err
 	}
 	if a.flags.json {
+		record := &c
+		if f.dryRun {
+			record = nil
+		}
 		return a.printJSON(struct {
 			Compaction *session.Compaction `json:"compaction"`
 			Plan       contextmgr.Preview  `json:"plan"`
-		}{recorded(c, f.dryRun), preview})
+		}{record, preview})
 	}
 	switch {
 	case preview.NoGain != "":
@@ -123,30 +126,30 @@ func (a *app) compact(ctx context.Context, s *services, name string, f compactFl
 	case f.dryRun:
 		a.printPlan(preview)
 	case c.Status != session.StatusDone:
-		fmt.Fprintf(a.out, "%s was not needed: %s.\n", c.ID, c.Reason)
+		fmt.Fprintf(a.out, "%s was skipped: %s.\n", c.ID, c.Reason)
 	default:
 		a.printCompacted(sess.ID, c, preview)
 	}
 	return nil
 }
 
-// printCompacted says what a compaction did, and why it did less than was asked for.
+// printCompacted says what a compaction did, and why it did less than requested.
 func (a *app) printCompacted(id session.ID, c session.Compaction, p contextmgr.Preview) {
 	hidden := plural(int64(p.Hidden), "message", "messages")
 	what := map[session.Strategy]string{
 		session.StrategySummarize: "a summary and an index replace " + hidden,
 		session.StrategyTruncate:  hidden + " are hidden",
-		session.StrategyClear:     "everything is hidden, " + hidden,
+		session.StrategyClear:     "all " + hidden + " are hidden",
 		session.StrategyPrune:     "old tool output is hidden",
 	}[c.Strategy]
 	fmt.Fprintf(a.out, "%s: %s; the context went from %s to %s tokens.\n", c.ID, what, humanize.Comma(p.TokensBefore), humanize.Comma(p.TokensAfter))
 	if c.Reason != "" {
 		fmt.Fprintf(a.out, "%s.\n", c.Reason)
 	}
-	fmt.Fprintf(a.out, "`sessiond compact %s --undo` takes it back.\n", id)
+	fmt.Fprintf(a.out, "`sessiond compact %s --undo` undoes it.\n", id)
 }
 
-// cancelCompactions gives up what is being made for a session, here or in another process.
+// cancelCompactions cancels the running compactions of a session, in any process.
 func (a *app) cancelCompactions(ctx context.Context, s *services, sess session.Session) error {
 	all, err := s.store.Compactions(ctx, sess.ID)
 	if err != nil {
@@ -174,16 +177,7 @@ func (a *app) cancelCompactions(ctx context.Context, s *services, sess session.S
 	return nil
 }
 
-// recorded is the record of a compaction, nil for a dry run, which has none.
-func recorded(c session.Compaction, dryRun bool) *session.Compaction {
-	if dryRun {
-		return nil
-	}
-	return &c
-}
-
-// printPlan draws the path as it is and as it would be, to one scale: what would be hidden, what
-// would stand for it, and what stays.
+// printPlan draws the context now and after the plan, to one scale: hidden, replaced, kept.
 func (a *app) printPlan(p contextmgr.Preview) {
 	const width = 40
 	all := max(p.TokensBefore, p.TokensAfter, p.HiddenTokens+p.KeptTokens, 1)
@@ -199,12 +193,12 @@ func (a *app) printPlan(p contextmgr.Preview) {
 		fmt.Fprintf(a.out, "%-5s %s%s %s tokens\n", line.name, line.bar, strings.Repeat(" ", max(0, width-utf8.RuneCountInString(line.bar))), humanize.Comma(line.tokens))
 	}
 	fmt.Fprintf(a.out, "░ hidden  %s, %s tokens, through %s\n", plural(int64(p.Hidden), "message", "messages"), humanize.Comma(p.HiddenTokens), refText(p.Through))
-	fmt.Fprintf(a.out, "▒ instead the summary, system text and pins, %s tokens\n", humanize.Comma(max(p.TokensAfter-p.KeptTokens, 0)))
+	fmt.Fprintf(a.out, "▒ new     summary, system text and pins, %s tokens\n", humanize.Comma(max(p.TokensAfter-p.KeptTokens, 0)))
 	fmt.Fprintf(a.out, "█ kept    %s, %s tokens, from %s\n", plural(int64(p.Kept), "message", "messages"), humanize.Comma(p.KeptTokens), refText(p.FirstKept))
 	if p.TurnStart != nil {
-		fmt.Fprintf(a.out, "  the cut splits a turn: its question %s is shown again\n", p.TurnStart)
+		fmt.Fprintf(a.out, "  the cut splits a turn: the context repeats its question %s\n", p.TurnStart)
 	}
-	cost := "the summary costs nothing"
+	cost := "the summary is free"
 	if p.CostNanoUSD != nil {
 		cost = "the summary costs about " + transcript.Money(p.CostNanoUSD, 0)
 	}
@@ -218,7 +212,7 @@ func refText(r *session.MessageRef) string {
 	return r.String()
 }
 
-// shift undoes the effective compaction, or redoes the one that was undone last.
+// shift undoes the effective compaction, or redoes the one undone last.
 func (a *app) shift(ctx context.Context, s *services, sess session.Session, undo bool, window int64) error {
 	what, id, err := "undone", sess.CompactionID, error(nil)
 	if undo {
@@ -227,7 +221,7 @@ func (a *app) shift(ctx context.Context, s *services, sess session.Session, undo
 		}
 		sess, err = s.contexts.Undo(ctx, sess.ID, *id, window)
 	} else {
-		what = "in force again"
+		what = "redone"
 		if id, err = lastUndone(ctx, s, sess); err != nil {
 			return err
 		}
@@ -243,7 +237,7 @@ func (a *app) shift(ctx context.Context, s *services, sess session.Session, undo
 	return err
 }
 
-// lastUndone finds the undone compaction that continues what is in force now.
+// lastUndone finds the undone compaction that follows the effective one.
 func lastUndone(ctx context.Context, s *services, sess session.Session) (*int64, error) {
 	all, err := s.store.Compactions(ctx, sess.ID)
 	if err != nil {
@@ -256,14 +250,14 @@ func lastUndone(ctx context.Context, s *services, sess session.Session) (*int64,
 			return &c.RowID, nil
 		}
 	}
-	return nil, session.Errorf(session.Conflict, "nothing to redo: no compaction that continues what is in force in session %s is undone", sess.ID)
+	return nil, session.Errorf(session.Conflict, "nothing to redo: session %s has no undone compaction that follows the effective one", sess.ID)
 }
 
-// nothingToUndo says whether there was something.
+// nothingToUndo is the error without an effective compaction; it mentions one to redo.
 func (a *app) nothingToUndo(ctx context.Context, s *services, sess session.Session) error {
-	said := fmt.Sprintf("nothing to undo: no compaction is in force in session %s", sess.ID)
+	said := fmt.Sprintf("nothing to undo: session %s has no effective compaction", sess.ID)
 	if id, err := lastUndone(ctx, s, sess); err == nil {
-		said += fmt.Sprintf("; `sessiond compact %s --redo` puts %s in force again", sess.ID, session.CompactionName(*id))
+		said += fmt.Sprintf("; `sessiond compact %s --redo` redoes %s", sess.ID, session.CompactionName(*id))
 	}
 	return session.Errorf(session.Conflict, "%s", said)
 }

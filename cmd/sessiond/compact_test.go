@@ -243,7 +243,7 @@ func TestCtrlCGivesUpACompaction(t *testing.T) {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); err == nil || !strings.Contains(said.String(), "given up; nothing was changed") {
+	if err := cmd.Wait(); err == nil || !strings.Contains(said.String(), "stopped; nothing changed") {
 		t.Errorf("%v, it said %q", err, said.String())
 	}
 	if all := g.records(); len(all) != 1 || all[0].Status != session.StatusFailed || all[0].Reason != session.ReasonBrokenOff {

@@ -11,7 +11,7 @@ import (
 
 func (a *app) completionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "completion SHELL", Short: "Print what makes a shell complete sessiond's commands", Args: arguments(1, 1),
+		Use: "completion SHELL", Short: "Print a completion script for your shell", Args: arguments(1, 1),
 		ValidArgs: []string{"bash", "zsh", "fish"},
 		Long:      "Prints a script for bash, zsh or fish. It completes commands, flags, sessions and named queries.",
 		Example: "  source <(sessiond completion bash)         # in ~/.bashrc\n" +
@@ -26,17 +26,17 @@ func (a *app) completionCommand() *cobra.Command {
 			case "fish":
 				return cmd.Root().GenFishCompletion(a.out, true)
 			}
-			return usageError{fmt.Errorf("no completion for %q; there is bash, zsh and fish", args[0])}
+			return usageError{fmt.Errorf("no completion for %q; supported shells: bash, zsh, fish", args[0])}
 		},
 	}
 }
 
-// completeSession offers the newest sessions; a shell narrows them to what was typed.
+// completeSession offers the newest sessions; the shell filters them by what was typed.
 func (a *app) completeSession(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
 	const newest = 50
 	var offers []string
 	if len(given) == 0 {
-		// Without a database there is nothing to offer, and a completion has nobody to complain to.
+		// Without a database there is nothing to offer; a completion reports no errors.
 		_ = a.read(cmd.Context(), func(s *store.Store) error {
 			sessions, _, err := s.Sessions(cmd.Context(), store.Filter{}, store.Page{Limit: newest})
 			for _, sess := range sessions {

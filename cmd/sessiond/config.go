@@ -9,7 +9,7 @@ import (
 	"sessiond/internal/session"
 )
 
-// settingText shows a setting's value as the file would have it; what is not set is a dash.
+// settingText formats a setting's value as in the file; an unset one is a dash.
 func settingText(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -29,7 +29,7 @@ func settingText(v any) string {
 
 func (a *app) configCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "config", Short: "Print the configuration and where each value came from",
+		Use: "config", Short: "Print the configuration and the source of each value",
 		RunE: func(*cobra.Command, []string) error {
 			cfg, err := a.load(nil)
 			if err != nil {

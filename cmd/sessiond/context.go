@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize"
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/contextmgr"
@@ -20,23 +19,23 @@ import (
 func (a *app) contextCommand() *cobra.Command {
 	var b contextmgr.Budget
 	cmd := &cobra.Command{
-		Use: "context SESSION", Short: "Show what the model would be given now (changes nothing)", Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
-		Long: "Prints the context at the session's head: the system text, the summary of what is\n" +
-			"hidden, and the messages kept. --json prints what the HTTP API answers; its\n" +
-			"`request` goes into the provider's body as it is.",
+		Use: "context SESSION", Short: "Show the context that the model would get now (changes nothing)", Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
+		Long: "Prints the context at the session's head: system text, summary of hidden messages, kept\n" +
+			"messages. --json prints the answer of the HTTP API; its `request` goes unchanged into\n" +
+			"the body for the provider.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), wiring{readOnly: true, log: a.log(zerolog.WarnLevel)}, func(s *services) error {
+			return a.with(cmd.Context(), wiring{readOnly: true}, func(s *services) error {
 				return a.context(cmd.Context(), s, args[0], b)
 			})
 		},
 	}
 	wires := slices.DeleteFunc(dialect.Names(), func(name string) bool { return !dialect.Sendable(name) })
 	fl := cmd.Flags()
-	fl.StringVar(&b.Model, "model", "", "for this model instead of the session's")
-	wordFlag(cmd, &b.Dialect, "dialect", "in this wire form: "+strings.Join(wires, ", "), wires...)
-	numberFlag(fl, &b.Window, "window", "", 1, "for a window of so many tokens")
-	numberFlag(fl, &b.MaxOutput, "max-output", "", 1, "leave room for a reply of so many tokens")
-	fl.BoolVar(&b.Explain, "explain", false, "tell where each number comes from, and how tokens were counted")
+	fl.StringVar(&b.Model, "model", "", "use this model instead of the session's")
+	wordFlag(cmd, &b.Dialect, "dialect", "encode for this API: "+strings.Join(wires, ", "), wires...)
+	numberFlag(fl, &b.Window, "window", "", 1, "use a window of this many tokens")
+	numberFlag(fl, &b.MaxOutput, "max-output", "", 1, "reserve this many tokens for the reply")
+	fl.BoolVar(&b.Explain, "explain", false, "explain where each number comes from and how tokens are counted")
 	return cmd
 }
 
@@ -59,7 +58,7 @@ func (a *app) context(ctx context.Context, s *services, name string, b contextmg
 	return a.printContext(view)
 }
 
-// overlayText says what an overlay shows instead of the hidden messages.
+// overlayText describes what replaces the hidden messages.
 func overlayText(strategy session.Strategy) string {
 	switch strategy {
 	case session.StrategyPrune:
@@ -90,7 +89,7 @@ func (a *app) printContext(v contextmgr.View) error {
 		fmt.Fprintln(a.err, "sessiond: "+printable(w))
 	}
 	if len(v.Pending) > 0 {
-		fmt.Fprintf(a.out, "no request yet; calls without a result: %s\n", printable(strings.Join(v.Pending, ", ")))
+		fmt.Fprintf(a.out, "no request yet: tool calls without a result: %s\n", printable(strings.Join(v.Pending, ", ")))
 	}
 	fmt.Fprintln(a.out)
 	if v.System != "" {
@@ -107,23 +106,23 @@ func (a *app) printContext(v contextmgr.View) error {
 	return nil
 }
 
-// printCounting explains the size of the context, if it was asked for.
+// printCounting explains the size of the context, with --explain.
 func (a *app) printCounting(c *contextmgr.Counting) {
 	if c == nil {
 		return
 	}
-	fmt.Fprintf(a.out, "%s to %s tokens: %s of them estimated with the weights of %s × %.3f, ± %s\n",
+	fmt.Fprintf(a.out, "%s to %s tokens: %s of them are estimated (%s weights × %.3f, ± %s)\n",
 		humanize.Comma(c.Low), humanize.Comma(c.High), humanize.Comma(c.Estimated), c.Family, c.Scale, humanize.Comma(c.Error))
 	if n := c.Anchor; n != nil {
 		fmt.Fprintf(a.out, "counted from the provider's report for %s (%s): %s in, %s out; then %s tokens in %d messages\n",
 			n.Message, n.At.Format("2006-01-02 15:04"), humanize.Comma(n.Input), humanize.Comma(n.Output), humanize.Comma(n.Since), n.Messages)
 	} else {
-		fmt.Fprintln(a.out, "no provider's report is valid for this context")
+		fmt.Fprintln(a.out, "no token report of a provider applies to this context")
 	}
 	fmt.Fprintf(a.out, "tools and framing: %s tokens, %s\n", humanize.Comma(c.Overhead.Tokens), c.Overhead.Method)
 }
 
-// aboutTokens prints an estimate of tokens: about 68k tokens (estimate).
+// aboutTokens formats an estimate: about 68k tokens (estimate).
 func aboutTokens(n int64) string {
 	switch {
 	case n >= 1_000_000:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -12,18 +13,16 @@ import (
 func (a *app) doctorCommand() *cobra.Command {
 	var quick bool
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Check the file and recount everything that is counted",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.read(cmd.Context(), func(s *store.Store) error {
-				checks, err := s.Doctor(cmd.Context(), quick)
-				if err != nil {
-					return err
-				}
-				return a.printChecks(checks)
-			})
-		},
+		Use: "doctor", Short: "Check the database file and recount its counters",
+		RunE: a.onStore(func(ctx context.Context, s *store.Store, _ []string) error {
+			checks, err := s.Doctor(ctx, quick)
+			if err != nil {
+				return err
+			}
+			return a.printChecks(checks)
+		}),
 	}
-	cmd.Flags().BoolVar(&quick, "quick", false, "do not read every page of the file")
+	cmd.Flags().BoolVar(&quick, "quick", false, "skip the check of every page of the file")
 	return cmd
 }
 

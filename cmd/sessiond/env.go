@@ -11,16 +11,16 @@ import (
 	"golang.org/x/term"
 )
 
-// env is everything of the outside that a command sees.
+// env is the environment of a command.
 type env struct {
 	in       io.Reader
 	out, err io.Writer
 	environ  []string
 	now      func() time.Time
 	dir      string // the working directory
-	inTTY    bool   // somebody can type
-	outTTY   bool   // somebody reads standard output
-	errTTY   bool   // somebody reads standard error
+	inTTY    bool   // a user can type
+	outTTY   bool   // a user reads standard output
+	errTTY   bool   // a user reads standard error
 	width    int    // of the terminal, in columns; 0: not a terminal
 }
 
@@ -47,8 +47,8 @@ func (e *env) input(ctx context.Context) ([]byte, error) {
 	})
 }
 
-// await gives what a read that cannot be stopped gives, or ctx's error. A read that nobody
-// waits for any more ends with the process.
+// await returns the result of a read that cannot be stopped, or ctx's error. An abandoned read
+// ends with the process.
 func await[T any](ctx context.Context, read func() (T, error)) (T, error) {
 	type outcome struct {
 		value T

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,32 +34,30 @@ type exportFlags struct {
 func (a *app) exportCommand() *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
-		Use: "export [SESSION...]", Short: "Write sessions down, for people or for other programs", Args: arguments(0, unlimited),
+		Use: "export [SESSION...]", Short: "Export sessions for people or for other programs", Args: arguments(0, unlimited),
 		ValidArgsFunction: a.completeSession,
-		Long: "Writes the sessions named, those that the filters choose as in `sessiond ls`, or every one.\n" +
-			"Formats: jsonl holds everything and comes back with `sessiond import sessiond FILE`;\n" +
-			"md and html are for reading; openai has a line of messages for each session; pi and\n" +
+		Long: "Exports the named sessions, those that match the filters of `sessiond ls`, or all.\n" +
+			"Formats: jsonl holds everything, and `sessiond import sessiond FILE` restores it;\n" +
+			"md and html are for reading; openai has one line of messages per session; pi and\n" +
 			"goose are files of those programs.",
 		Example: "  sessiond export -o all.jsonl\n  sessiond export @ -o talk.html\n  sessiond export --project ~/src/demo --since 7d --format md -o notes/ --redact",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("format") {
 				f.format = string(formatOf(f.out))
 			}
-			return a.read(cmd.Context(), func(s *store.Store) error {
-				return a.export(cmd.Context(), s, args, f)
-			})
+			return a.read(cmd.Context(), func(s *store.Store) error { return a.export(cmd.Context(), s, args, f) })
 		},
 	}
-	wordFlag(cmd, &f.format, "format", strings.Join(export.Names(), ", ")+" (default: as the name of OUT ends, else jsonl)", export.Names()...)
+	wordFlag(cmd, &f.format, "format", strings.Join(export.Names(), ", ")+" (default: by the extension of the output, else jsonl)", export.Names()...)
 	fl := cmd.Flags()
-	fl.StringVarP(&f.out, "output", "o", "", "file to write, or folder for a file of each session (default: standard output)")
-	fl.BoolVar(&f.force, "force", false, "write over files that exist")
-	fl.BoolVar(&f.redacted, "redact", false, "mask what looks like a secret, and say how many there were")
+	fl.StringVarP(&f.out, "output", "o", "", "file, or folder for one file per session (default: standard output)")
+	fl.BoolVar(&f.force, "force", false, "overwrite existing files")
+	fl.BoolVar(&f.redacted, "redact", false, "mask what looks like a secret, and count it")
 	f.filterFlags(fl)
 	return cmd
 }
 
-// formatOf guesses a format from a file's name.
+// formatOf returns the format of a file's extension.
 func formatOf(name string) export.Format {
 	for _, word := range export.Names() {
 		if f := export.Format(word); name != "" && filepath.Ext(name) == f.Extension() {
@@ -93,8 +92,8 @@ func (a *app) export(ctx context.Context, s *store.Store, names []string, f expo
 	return e.tell(f.out == "" || f.out == "-")
 }
 
-// chosen gives the sessions to write: those named, those that the filters let through, or,
-// without either, all of them, which no ids mean.
+// chosen returns the sessions to export: the named ones, or those that match the filters. Without
+// either it returns no ids, which means all sessions.
 func (a *app) chosen(ctx context.Context, s *store.Store, names []string, f lsFlags) ([]session.ID, error) {
 	filter, err := a.filter(ctx, s, f)
 	if err != nil {
@@ -103,7 +102,7 @@ func (a *app) chosen(ctx context.Context, s *store.Store, names []string, f lsFl
 	filtered := !reflect.DeepEqual(filter, store.Filter{})
 	switch {
 	case len(names) > 0 && filtered:
-		return nil, usageError{errors.New("name the sessions, or choose them with filters: not both")}
+		return nil, usageError{errors.New("SESSION and filters exclude one another: name sessions or filter them")}
 	case len(names) > 0:
 		var ids []session.ID
 		for _, name := range names {
@@ -121,26 +120,15 @@ func (a *app) chosen(ctx context.Context, s *store.Store, names []string, f lsFl
 		if err != nil || len(all) > 0 {
 			return nil, err
 		}
-		return nil, session.Errorf(session.NotFound, "there is no session to export: `sessiond import` brings in a history")
+		return nil, session.Errorf(session.NotFound, "there is no session to export: `sessiond import` imports the histories of your agents")
 	}
-	var ids []session.ID
-	page := store.Page{Limit: 1000}
-	for {
-		found, next, err := s.Sessions(ctx, filter, page)
-		if err != nil {
-			return nil, err
-		}
-		for i := range found {
-			ids = append(ids, found[i].ID)
-		}
-		if page.Cursor = next; next == "" {
-			break
-		}
+	found, _, err := readPages(0, store.Page{}, func(page store.Page) ([]session.Session, string, error) {
+		return s.Sessions(ctx, filter, page)
+	})
+	if err == nil && len(found) == 0 {
+		err = session.Errorf(session.NotFound, "nothing was exported: no session matches%s;%s", f.given(), cmp.Or(strings.TrimSuffix(f.hint(), "."), " `sessiond ls` lists the sessions"))
 	}
-	if len(ids) == 0 {
-		return nil, session.Errorf(session.NotFound, "no session is like that: nothing was exported")
-	}
-	return ids, nil
+	return sessionIDs(found), err
 }
 
 // exporting is one run of the command.
@@ -184,13 +172,13 @@ func (e *exporting) toOutput(ctx context.Context, ids []session.ID) error {
 		return e.write(ctx, e.out, ids)
 	}
 	if e.format == "html" {
-		return usageError{errors.New("a page is nothing to read on a terminal: -o FILE.html writes it to a file")}
+		return usageError{errors.New("HTML is not readable on a terminal: write it to a file with -o FILE.html")}
 	}
 	out := bufio.NewWriter(&safeWriter{to: e.out})
 	return errors.Join(e.write(ctx, out, ids), out.Flush())
 }
 
-// oneOnly refuses several sessions for a format that has one a file.
+// oneOnly rejects several sessions for a format with one session per file.
 func (e *exporting) oneOnly(ctx context.Context, ids []session.ID) error {
 	n := len(ids)
 	if n == 0 && !e.format.Many() {
@@ -201,7 +189,7 @@ func (e *exporting) oneOnly(ctx context.Context, ids []session.ID) error {
 		n = len(all)
 	}
 	if n > 1 && !e.format.Many() {
-		return usageError{fmt.Errorf("a file of %s holds one session, these are %s: -o DIR/ makes a file of each", e.format, humanize.Comma(int64(n)))}
+		return usageError{fmt.Errorf("a file of format %s holds one session, and these are %s: -o DIR/ writes one file per session", e.format, humanize.Comma(int64(n)))}
 	}
 	return nil
 }
@@ -211,12 +199,12 @@ func (e *exporting) toFile(ctx context.Context, path string, ids []session.ID) e
 		return err
 	}
 	if _, err := os.Stat(filepath.Dir(path)); err != nil {
-		return session.Errorf(session.NotFound, "the folder of %s is not there: make it first", path)
+		return session.Errorf(session.NotFound, "the folder of %s does not exist: create it first", path)
 	}
 	return e.file(ctx, path, ids)
 }
 
-// toFolder makes a file for each session.
+// toFolder writes a file per session.
 func (e *exporting) toFolder(ctx context.Context, dir string, ids []session.ID) error {
 	if len(ids) == 0 {
 		all, err := e.store.AllKin(ctx)
@@ -228,7 +216,7 @@ func (e *exporting) toFolder(ctx context.Context, dir string, ids []session.ID) 
 		}
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return session.Errorf(session.Invalid, "the folder %s cannot be made: %w", dir, err)
+		return session.Errorf(session.Invalid, "cannot create the folder %s: %w", dir, err)
 	}
 	for _, id := range ids {
 		if err := e.file(ctx, filepath.Join(dir, string(id)+e.format.Extension()), []session.ID{id}); err != nil {
@@ -241,11 +229,11 @@ func (e *exporting) toFolder(ctx context.Context, dir string, ids []session.ID) 
 // file writes one file, whole or not at all, for its owner only.
 func (e *exporting) file(ctx context.Context, path string, ids []session.ID) (err error) {
 	if _, err := os.Lstat(path); err == nil && !e.force {
-		return session.Errorf(session.Conflict, "%s exists: --force writes over it", path)
+		return session.Errorf(session.Conflict, "%s exists: --force overwrites it", path)
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".sessiond-export-*") // 0600
 	if errors.Is(err, fs.ErrPermission) {
-		return session.Errorf(session.Forbidden, "nothing can be written in %s: %w", filepath.Dir(path), err)
+		return session.Errorf(session.Forbidden, "cannot write to the folder %s: %w", filepath.Dir(path), err)
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
@@ -268,7 +256,7 @@ func (e *exporting) file(ctx context.Context, path string, ids []session.ID) (er
 	return f.Close()
 }
 
-// tell says what was written: on standard error when standard output has the sessions.
+// tell reports what was written, on standard error if the sessions are on standard output.
 func (e *exporting) tell(inOutput bool) error {
 	to := e.app
 	if inOutput {
@@ -306,7 +294,7 @@ func (e *exporting) tell(inOutput bool) error {
 		leftOut = append(leftOut, humanize.Comma(int64(n))+" "+what)
 	}
 	if len(leftOut) > 0 {
-		words = append(words, fmt.Sprintf("without %s, for which %s has no place", strings.Join(leftOut, " and "), e.format))
+		words = append(words, fmt.Sprintf("without %s, which %s cannot hold", strings.Join(leftOut, " and "), e.format))
 	}
 	if len(words) == 0 {
 		return nil
@@ -327,7 +315,7 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// counter counts what goes through it.
+// counter counts the bytes written.
 type counter struct {
 	to io.Writer
 	n  int64
@@ -339,8 +327,8 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// safeWriter keeps what acts on a terminal out of JSON, whose strings say it in escapes then.
-// Where a write ends in what may begin a control character, the next one tells.
+// safeWriter escapes control characters in JSON for a terminal. A write that ends within a
+// character is completed by the next one.
 type safeWriter struct {
 	to   io.Writer
 	torn []byte

@@ -15,11 +15,10 @@ import (
 	"sessiond/internal/session"
 )
 
-// healthcheckCommand asks the daemon of this configuration whether it answers: for a
-// container's health check, in an image that holds no curl.
+// healthcheckCommand is for a container's health check in an image without curl.
 func (a *app) healthcheckCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "healthcheck", Short: "Ask the running daemon whether it answers", Hidden: true,
+		Use: "healthcheck", Short: "Check that the daemon answers", Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := a.load(nil)
 			if err != nil {
@@ -29,14 +28,14 @@ func (a *app) healthcheckCommand() *cobra.Command {
 			defer cancel()
 			network, address := daemonAddress(cfg)
 			if address == "" {
-				return session.Errorf(session.Invalid, "the daemon listens neither on TCP nor on a socket")
+				return session.Errorf(session.Invalid, "no listener is configured: set `listen` to an address, or `socket` to a path")
 			}
 			return askHealth(ctx, network, address)
 		},
 	}
 }
 
-// daemonAddress is where a process on the same host reaches the daemon.
+// daemonAddress returns the address of the daemon for a process on the same host.
 func daemonAddress(cfg *config.Config) (network, address string) {
 	if host, port, err := net.SplitHostPort(cfg.Listen); err == nil {
 		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
@@ -68,7 +67,7 @@ func askHealth(ctx context.Context, network, address string) error {
 		err = asking.Err
 	}
 	if err != nil {
-		return session.Errorf(session.Busy, "no daemon answers on %s: %w", address, err)
+		return session.Errorf(session.Busy, "no daemon answers on %s (`sessiond serve` starts one): %w", address, err)
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {

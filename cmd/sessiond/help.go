@@ -9,8 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// fitHelp breaks the help pages of a command and those below it where a terminal of so many
-// columns ends. 0: nobody looks, and lines stay as they are.
+// fitHelp wraps the help pages of a command and its subcommands to a width; 0: no wrapping.
 func fitHelp(root *cobra.Command, width int) {
 	if width == 0 {
 		return
@@ -21,8 +20,8 @@ func fitHelp(root *cobra.Command, width int) {
 	}
 }
 
-// filled breaks prose anew where a line of it is too long. A line that begins with a flag, or
-// is indented, begins there again.
+// filled wraps paragraphs with a line that is too long. A line that begins with a flag, or is
+// indented, begins a new paragraph.
 func filled(text string, width int) string {
 	var out, prose []string
 	flush := func() {
@@ -43,7 +42,7 @@ func filled(text string, width int) string {
 	return strings.Join(out, "\n")
 }
 
-// broken gives lines of a paragraph that fit, as they were if they all did.
+// broken wraps the lines of a paragraph, unless they all fit.
 func broken(lines []string, width int) []string {
 	fits := true
 	for _, line := range lines {

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize"
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/history"
@@ -49,13 +48,14 @@ func (a *app) importCommand() *cobra.Command {
 	var yes, watch bool
 	cmd := &cobra.Command{
 		Use:   "import [SOURCE [PATH...]]",
-		Short: "Bring in the conversations that other programs left on this host",
-		Long: "Imports the transcripts of SOURCE: those at PATH, or in the program's usual places.\n" +
-			"Known sources: " + strings.Join(names, ", ") + ". Without SOURCE it looks for every known history on\n" +
-			"this host, shows what there is, and asks. A second import brings only what is new.\n" +
-			"Sources are never written to. Transcripts hold what an agent printed, secrets\n" +
-			"included; they stay on this host. What cannot be read is told and left out; where\n" +
-			"that is all there is, the import fails.",
+		Short: "Import the conversations of other programs on this host",
+		Long: "Imports the histories of SOURCE from PATH, or from the program's usual places.\n" +
+			"Sources: " + strings.Join(names, ", ") + ".\n" +
+			"Without SOURCE it searches this host for all known histories, lists them, and asks.\n" +
+			"A second import reads only what is new.\n" +
+			"Sources are never modified. Histories contain whatever an agent printed, secrets\n" +
+			"included; they stay on this host. Unreadable records are reported and skipped; the\n" +
+			"import fails if nothing is readable.",
 		Example: "  sessiond import\n  sessiond import pi\n  sessiond import pi ~/old-laptop/sessions",
 		Args:    arguments(0, unlimited),
 		ValidArgsFunction: func(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -71,15 +71,15 @@ func (a *app) importCommand() *cobra.Command {
 			}
 			at := slices.Index(names, args[0])
 			if at < 0 {
-				return usageError{fmt.Errorf("no histories of %q can be imported; known: %s", args[0], strings.Join(names, ", "))}
+				return usageError{fmt.Errorf("unknown source %q; known: %s", args[0], strings.Join(names, ", "))}
 			}
 			return a.importPaths(cmd.Context(), a.sources()[at], args[1:], watch)
 		},
 	}
-	cmd.Flags().BoolVar(&a.asCopy, "as-copy", false, "of a sessiond export: what is here with other content comes in under a new id")
-	cmd.Flags().BoolVar(&a.purgedToo, "purged", false, "read everything anew, and bring back what was purged here")
-	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "go on with what is written from now on, until Ctrl-C; the daemon does so by itself")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "without SOURCE: import what is found, do not ask")
+	cmd.Flags().BoolVar(&a.asCopy, "as-copy", false, "for sessiond exports: import a session that differs from the stored one under a new id")
+	cmd.Flags().BoolVar(&a.purgedToo, "purged", false, "read everything again, and restore purged sessions")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "keep importing new messages until Ctrl-C (the daemon does this by itself)")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "without SOURCE: import everything found, do not ask")
 	return cmd
 }
 
@@ -89,16 +89,16 @@ func (a *app) importPaths(ctx context.Context, src history.Source, paths []strin
 		paths[i] = a.absolute(p)
 	}
 	h := past{source: src, roots: paths}
-	if a.errTTY && !a.flags.json { // the bar must know how much there is
+	if a.errTTY && !a.flags.json { // for the length of the progress bar
 		var err error
-		if h.found, _, err = src.Find(ctx, paths); err != nil { // the import itself tells the problems
+		if h.found, _, err = src.Find(ctx, paths); err != nil { // the import reports the problems
 			return err
 		}
 	}
 	return a.importPasts(ctx, []past{h}, watch)
 }
 
-// importAll imports every history that is found on this host, when somebody agrees.
+// importAll imports every history on this host, after a confirmation.
 func (a *app) importAll(ctx context.Context, yes, watch bool) error {
 	pasts, err := a.findPasts(ctx)
 	if err != nil {
@@ -121,7 +121,7 @@ func (a *app) importAll(ctx context.Context, yes, watch bool) error {
 		}
 	case found == 0 && len(shut) > 0:
 	case found == 0:
-		fmt.Fprintln(a.out, "No known history is on this host. `sessiond import SOURCE PATH` imports from another place.")
+		fmt.Fprintln(a.out, "Found no history of a known program on this host. `sessiond import SOURCE PATH` imports from another place.")
 	default:
 		a.printPasts(there)
 	}
@@ -133,18 +133,18 @@ func (a *app) importAll(ctx context.Context, yes, watch bool) error {
 		switch {
 		case found == 0 || a.flags.json:
 		case apart > 0:
-			fmt.Fprintln(a.out, "\nEverything else is here already.")
+			fmt.Fprintln(a.out, "\nEverything else is already imported.")
 		default:
-			fmt.Fprintln(a.out, "\nEverything is here already.")
+			fmt.Fprintln(a.out, "\nEverything is already imported.")
 		}
 		if found == 0 || !watch {
 			return nil
 		}
 	case yes:
 	case !asks:
-		return usageError{errors.New("nothing was imported: there is nobody to ask; --yes imports what is new")}
+		return usageError{errors.New("nothing was imported: no terminal to ask on; --yes imports what is new")}
 	default:
-		agreed, err := a.ask(ctx, fmt.Sprintf("\nImport what is new, %s? [Y/n] ", humanize.Bytes(uint64(size))), true)
+		agreed, err := a.ask(ctx, fmt.Sprintf("\nImport what is new (%s)? [Y/n] ", humanize.Bytes(uint64(size))), true)
 		if err != nil || !agreed {
 			fmt.Fprintln(a.out, "Nothing was imported.")
 			return err
@@ -153,8 +153,7 @@ func (a *app) importAll(ctx context.Context, yes, watch bool) error {
 	return a.importPasts(ctx, pasts, watch)
 }
 
-// ask gets a yes or a no from whoever types. Nothing but Enter is what enter says, the end of
-// the input a no.
+// ask asks the user a yes-or-no question. A bare Enter answers enter, the end of the input no.
 func (a *app) ask(ctx context.Context, question string, enter bool) (bool, error) {
 	fmt.Fprint(a.out, question)
 	answer, err := await(ctx, func() (string, error) {
@@ -174,11 +173,11 @@ func (a *app) ask(ctx context.Context, question string, enter bool) (bool, error
 	return slices.Contains([]string{"y\n", "yes\n"}, strings.ToLower(answer)), nil
 }
 
-// importPasts imports one history after the other and prints what became of them. With watch
-// it goes on with what their programs write then.
+// importPasts imports one history after the other and prints the results. With watch it then
+// follows them.
 func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 	defer tuneGC()()
-	return a.with(ctx, wiring{log: a.log(zerolog.WarnLevel)}, func(s *services) error {
+	return a.with(ctx, wiring{}, func(s *services) error {
 		im := history.Importer{Store: s.store, Price: s.catalogue.Price, Purged: a.purgedToo, Serving: a.daemonServes(ctx, a.cfg)}
 		var size int64
 		for _, h := range pasts {
@@ -203,18 +202,19 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 		stop()
 		bar.end(failed == nil)
 		behind := a.index(ctx, s, 0)
-		if err := a.printAccounts(accounts); err != nil && failed == nil {
-			return err
-		}
+		err := a.printAccounts(accounts)
 		if failed == nil && len(pasts) == 1 {
 			a.printNowhere(pasts[0], accounts[0])
 		}
+		if err != nil && failed == nil {
+			return err
+		}
 		if failed != nil {
-			fmt.Fprintln(a.err, "sessiond: the import did not come to its end; the next one goes on from here")
+			fmt.Fprintln(a.err, "sessiond: the import stopped early; the next import continues from here")
 			return failed
 		}
 		if behind != nil {
-			fmt.Fprintln(a.err, "sessiond: all is imported, but not all of it can be searched yet; the daemon sees to it, and the next import")
+			fmt.Fprintln(a.err, "sessiond: everything is imported, but not searchable yet; the daemon or the next import updates the search index")
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -227,20 +227,26 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 	})
 }
 
-// printNowhere says where a program's history was looked for, when there was none.
+// printNowhere names the program's usual places, if an import found no history at all.
 func (a *app) printNowhere(h past, done history.Accounting) {
-	if all := done.Sessions; a.flags.json || len(h.roots) > 0 || all.New+all.Updated+all.Unchanged > 0 || done.Records.Read > 0 || len(done.Errors) > 0 {
+	sessions := done.Sessions
+	if a.flags.json || sessions.New+sessions.Updated+sessions.Unchanged+done.Records.Read > 0 || len(h.roots) == 0 && len(done.Errors) > 0 {
 		return
 	}
 	places := slices.Clone(h.source.Places())
 	for i, place := range places {
 		places[i] = inOneLine(printable(place))
 	}
-	if len(places) == 0 {
-		fmt.Fprintf(a.out, "Name the files: `sessiond import %s PATH`.\n", h.source.Name())
-	} else {
-		fmt.Fprintf(a.out, "There is no history of %s in its usual places; `sessiond import %[1]s PATH` reads another.\n%s\n", h.source.Name(),
-			listed("Looked at:", places, a.columns()))
+	name := h.source.Name()
+	switch {
+	case len(h.roots) > 0 && len(places) > 0:
+		fmt.Fprintln(a.err, listed(fmt.Sprintf("sessiond: %s keeps its history in:", name), places, a.columns()))
+	case len(h.roots) > 0:
+	case len(places) == 0:
+		fmt.Fprintf(a.out, "%s has no usual place. Name the files: `sessiond import %[1]s PATH`.\n", name)
+	default:
+		fmt.Fprintf(a.out, "Found no history of %s in its usual places. `sessiond import %[1]s PATH` reads another place.\n%s\n", name,
+			listed("Searched:", places, a.columns()))
 	}
 }
 
@@ -267,11 +273,11 @@ type past struct {
 	found  []history.Found
 	size   int64 // bytes
 
-	problems []history.Problem // of what could not be looked at
+	problems []history.Problem // of places that could not be read
 	history.Plan
 }
 
-// MarshalJSON gives a past as `import --json` prints it before it was agreed to.
+// MarshalJSON returns a past as `import --json` prints it without --yes.
 func (h past) MarshalJSON() ([]byte, error) {
 	return session.MarshalPlain(map[string]any{
 		"source": h.source.Name(), "sessions": h.Sessions, "bytes": h.size, "new": h.New, "new_bytes": h.NewBytes,

@@ -5,21 +5,19 @@ import (
 	"fmt"
 
 	"github.com/dustin/go-humanize"
-	"github.com/rs/zerolog"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
-// diskShare is how much a byte of a transcript takes on disk, the search index included, as
-// the transcripts of pi do.
+// diskShare is the disk space per byte of a transcript, with the search index, measured on pi.
 const diskShare = 2.2
 
-// findPasts looks for the history of every known program and for what of it is new, and tells
-// what could not be looked at. It makes no database where there is none.
+// findPasts finds the history of every known program, counts what is new, and prints problems. It
+// creates no database.
 func (a *app) findPasts(ctx context.Context) (pasts []past, err error) {
 	im := history.Importer{Now: a.now}
-	s, err := a.open(ctx, true, a.log(zerolog.WarnLevel))
+	s, err := a.open(ctx, wiring{readOnly: true})
 	switch {
 	case err == nil:
 		defer s.Close() //nolint:errcheck // a reader
@@ -46,7 +44,7 @@ func (a *app) findPasts(ctx context.Context) (pasts []past, err error) {
 	return pasts, nil
 }
 
-// printPasts shows what there is, and what of it is new.
+// printPasts prints the histories, and how much of each is new.
 func (a *app) printPasts(pasts []past) {
 	row := func(name string, h past) []string {
 		return []string{
@@ -73,7 +71,7 @@ func (a *app) printPasts(pasts []past) {
 				h.source.Name(), plural(n, "file "+recently+" waits", "files "+recently+" wait"))
 		}
 		if n := int64(h.Refused); n > 0 {
-			fmt.Fprintf(a.out, "%s: %s not be read; `sessiond import %s` tries again, and says why.\n",
+			fmt.Fprintf(a.out, "%s: %s not be read; `sessiond import %s` retries and says why.\n",
 				h.source.Name(), plural(n, "file could", "files could"), h.source.Name())
 		}
 	}

@@ -11,14 +11,13 @@ import (
 	"sessiond/internal/history"
 )
 
-// importBar shows on a terminal how far an import is. Of a nil one nothing is seen.
+// importBar shows the progress of an import on a terminal. A nil one shows nothing.
 type importBar struct {
 	*progressbar.ProgressBar
 	app *app
 }
 
-// bar begins a progress bar on standard error, where somebody reads that. bytes says what is
-// counted; messages otherwise.
+// bar begins a progress bar on standard error, if that is a terminal. It counts bytes or messages.
 func (a *app) bar(what string, most int64, bytes bool) *importBar {
 	if !a.errTTY || a.flags.json || most <= 0 {
 		return nil
@@ -37,21 +36,21 @@ func (a *app) bar(what string, most int64, bytes bool) *importBar {
 	return &importBar{ProgressBar: bar, app: a}
 }
 
-// of says of which source what comes now is.
+// of names the current source.
 func (b *importBar) of(src history.Source) {
 	if b != nil {
 		b.Describe("importing " + string(src.Name()))
 	}
 }
 
-// add moves the bar. One that cannot draw is no reason to stop.
+// add moves the bar. It ignores failures to draw.
 func (b *importBar) add(n int64) {
 	if b != nil {
 		_ = b.Add64(n)
 	}
 }
 
-// end takes the bar away. One that broke off stays, so that it says how far it was.
+// end removes the bar. After a failure the bar stays and shows how far the import got.
 func (b *importBar) end(whole bool) {
 	switch {
 	case b == nil:
@@ -62,10 +61,10 @@ func (b *importBar) end(whole bool) {
 	}
 }
 
-// indexedUnseen is how many messages are indexed in no time.
+// indexedUnseen is a number of messages that is indexed without a visible delay.
 const indexedUnseen = 5000
 
-// index makes what was stored searchable. A bar is shown for more than so many messages.
+// index updates the search index. It shows a bar for more than unseen messages.
 func (a *app) index(ctx context.Context, s *services, unseen int64) error {
 	mark, err := s.index.Mark(ctx)
 	if err != nil {
@@ -77,7 +76,7 @@ func (a *app) index(ctx context.Context, s *services, unseen int64) error {
 	}
 	var bar *importBar
 	if last-mark > unseen {
-		bar = a.bar("making it searchable", last-mark, false)
+		bar = a.bar("indexing", last-mark, false)
 	}
 	_, err = s.index.CatchUpWithProgress(ctx, func(messages int) { bar.add(int64(messages)) })
 	bar.end(err == nil)

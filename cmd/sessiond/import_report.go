@@ -20,8 +20,8 @@ type importReport struct {
 	Total   history.Accounting   `json:"total"`
 }
 
-// printAccounts prints what became of each source's records, and the sum. It gives an error
-// when nothing at all could be read, so that scripts notice.
+// printAccounts prints the counts of each source, and the sum. It returns an error if nothing was
+// readable, so that scripts notice.
 func (a *app) printAccounts(accounts []history.Accounting) error {
 	total := history.Accounting{Records: history.Records{Skipped: map[string]int{}}, Errors: []history.Problem{}}
 	for _, account := range accounts {
@@ -36,10 +36,10 @@ func (a *app) printAccounts(accounts []history.Accounting) error {
 		}
 		return failedImport(total)
 	}
-	a.printProblems(total.Errors) // before the table, which they would push off the screen
+	a.printProblems(total.Errors) // before the table, which must stay on the screen
 	a.printImport(accounts, total)
 	if n := len(total.Errors); n > 0 && a.outTTY && a.errTTY {
-		fmt.Fprintf(a.out, "%s, named above\n", plural(int64(n), "problem", "problems"))
+		fmt.Fprintf(a.out, "%s, listed above\n", plural(int64(n), "problem", "problems"))
 	}
 	return failedImport(total)
 }
@@ -81,7 +81,7 @@ func (a *app) printImport(accounts []history.Accounting, total history.Accountin
 	}
 }
 
-// printProblems names what could not be read, each once.
+// printProblems prints each problem once.
 func (a *app) printProblems(problems []history.Problem) {
 	if a.told == nil {
 		a.told = map[history.Problem]bool{}
@@ -146,10 +146,10 @@ func problemLine(p history.Problem) string {
 	return fmt.Sprintf("%s: %s", p.Path, p.Error)
 }
 
-// failedImport is an error when there was something to read and none of it could be.
+// failedImport is an error if there was something to read and all of it failed.
 func failedImport(total history.Accounting) error {
 	if touched := total.Sessions.New + total.Sessions.Updated + total.Sessions.Unchanged; touched > 0 || len(total.Errors) == 0 {
 		return nil
 	}
-	return quietError{session.Errorf(session.Invalid, "nothing could be imported")}
+	return quietError{session.Errorf(session.Invalid, "nothing was imported")}
 }

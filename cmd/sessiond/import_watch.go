@@ -13,8 +13,7 @@ import (
 	"sessiond/internal/session"
 )
 
-// followHistories imports what is appended to imported files, and what appears in imported
-// folders, as long as the daemon runs.
+// followHistories imports new messages and new files from imported places while the daemon runs.
 func (a *app) followHistories(s *services, cfg *config.Config, runner *jobs.Runner, log zerolog.Logger) {
 	if !cfg.Import.Follow {
 		return
@@ -34,15 +33,15 @@ func (a *app) followHistories(s *services, cfg *config.Config, runner *jobs.Runn
 			log.Warn().Str("source", string(source)).Msg("not imported: " + printable(problemLine(p)))
 		}
 	}
-	f.Failed = func(err error) { log.Error().Err(err).Msg("following histories: the store failed; trying again") }
+	f.Failed = func(err error) { log.Error().Err(err).Msg("following histories: the store failed; retrying") }
 	runner.Run(func(ctx context.Context) {
 		if err := f.Run(ctx); err != nil && ctx.Err() == nil {
-			log.Error().Err(err).Msg("histories are followed no longer")
+			log.Error().Err(err).Msg("following histories stopped")
 		}
 	})
 }
 
-// watchPasts imports what is written to the imported files and folders until somebody stops it.
+// watchPasts imports new messages and files from the imported places until the user stops it.
 func (a *app) watchPasts(ctx context.Context, s *services, pasts []past) error {
 	f := history.Follower{
 		Importer: &history.Importer{Store: s.store, Price: s.catalogue.Price, Serving: a.daemonServes(ctx, a.cfg)},
@@ -62,7 +61,7 @@ func (a *app) watchPasts(ctx context.Context, s *services, pasts []past) error {
 		switch n := done.Records.Imported + done.Records.Raw; {
 		case n == 0:
 		case a.flags.json:
-			_ = a.printJSON(done) // whoever reads it may have gone
+			_ = a.printJSON(done) // the reader may have gone
 		default:
 			fmt.Fprintf(a.out, "%s  %s: %s of %s\n", a.now().In(s.store.Zone()).Format("15:04:05"), source, plural(int64(n), "record", "records"),
 				plural(int64(max(done.Sessions.New+done.Sessions.Updated, 1)), "session", "sessions"))
@@ -72,9 +71,9 @@ func (a *app) watchPasts(ctx context.Context, s *services, pasts []past) error {
 			fmt.Fprintln(a.err, "sessiond: the search index is behind:", printable(err.Error()))
 		}
 	}
-	f.Failed = func(err error) { fmt.Fprintln(a.err, "sessiond:", printable(err.Error())+"; trying again") }
+	f.Failed = func(err error) { fmt.Fprintln(a.err, "sessiond:", printable(err.Error())+"; retrying") }
 	if !a.flags.json {
-		fmt.Fprintln(a.out, "Following. Ctrl-C stops it.")
+		fmt.Fprintln(a.out, "Following new messages. Ctrl-C stops it.")
 	}
 	return f.Run(ctx)
 }

@@ -15,9 +15,9 @@ import (
 )
 
 type keysFlags struct {
-	query, active, cursor string
-	limit                 int64
-	all                   bool
+	pageFlags
+	query, active string
+	all           bool
 }
 
 func (a *app) keysCommand() *cobra.Command {
@@ -25,28 +25,25 @@ func (a *app) keysCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "keys [KEY]", Short: "List routing keys, or the sessions of one", Args: arguments(0, 1),
 		Long: "A routing key names a conversation of an agent (agent:main:telegram:group:-100123). A reset, a\n" +
-			"day's boundary or a quiet while ends its session, and the next message begins another under the\n" +
-			"same key: its next generation. All of them stay, and `ls --key` and `search --key` find them.",
+			"daily boundary or an idle time ends its session; the next message begins a new session with the\n" +
+			"same key, its next generation. `ls --key` and `search --key` find all generations.",
 		Example: "  sessiond keys\n  sessiond keys main\n  sessiond search --key agent:main:main 'the plan'",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.read(cmd.Context(), func(s *store.Store) error {
-				if len(args) == 1 {
-					return a.generations(cmd.Context(), s, args[0], f)
-				}
-				return a.keys(cmd.Context(), s, f)
-			})
-		},
+		RunE: a.onStore(func(ctx context.Context, s *store.Store, args []string) error {
+			if len(args) == 1 {
+				return a.generations(ctx, s, args[0], f)
+			}
+			return a.keys(ctx, s, f)
+		}),
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.query, "find", "", "only keys with this text in the key, a name or the title")
 	fl.StringVar(&f.active, "active", "", "only keys active in the last 30m, 12h, 7d")
-	fl.BoolVar(&f.all, "all", false, "also the keys global and unknown")
-	numberFlag(fl, &f.limit, "limit", "n", 1, "how many (default 50)")
-	fl.StringVar(&f.cursor, "cursor", "", "next_cursor of the list before")
+	fl.BoolVar(&f.all, "all", false, "include the keys global and unknown")
+	f.pageFlags.add(fl, "default 50")
 	return cmd
 }
 
-// key gives a key in its stored form; "" stays.
+// key returns a key in its stored form; "" stays "".
 func (a *app) key(given string) (string, error) {
 	if given == "" {
 		return "", nil
@@ -87,7 +84,7 @@ func (a *app) keys(ctx context.Context, s *store.Store, f keysFlags) error {
 		return a.printJSON(listOf(rows, next))
 	}
 	if len(rows) == 0 {
-		_, err := fmt.Fprintln(a.out, "No routing keys. An agent makes one with POST /v1/route, or with a key for POST /v1/sessions.")
+		_, err := fmt.Fprintln(a.out, "No routing keys yet. An agent creates one with POST /v1/route, or with a key in POST /v1/sessions.")
 		return err
 	}
 	table := make([][]string, len(rows))
@@ -115,9 +112,7 @@ func (a *app) keys(ctx context.Context, s *store.Store, f keysFlags) error {
 		{name: "active"},
 		{name: "", keep: 5},
 	}, table)
-	if next != "" {
-		fmt.Fprintln(a.out, a.dim("… and more: --limit shows them"))
-	}
+	a.printMore(next)
 	return nil
 }
 
@@ -150,7 +145,7 @@ func (a *app) generations(ctx context.Context, s *store.Store, given string, f k
 	zone := a.cfg.Zone()
 	for i := range data {
 		g := &data[i]
-		ended := "goes on"
+		ended := "current"
 		if g.EndedAt != nil {
 			ended = g.EndedAt.In(zone).Format("2006-01-02 15:04") + "  " + g.EndReason
 		}
@@ -167,9 +162,7 @@ func (a *app) generations(ctx context.Context, s *store.Store, given string, f k
 		{name: "began", keep: 1},
 		{name: "ended"},
 	}, table)
-	if next != "" {
-		fmt.Fprintln(a.out, a.dim("… and more: --limit shows them"))
-	}
+	a.printMore(next)
 	return nil
 }
 
@@ -180,7 +173,7 @@ func spaced(label string) string {
 	return "  " + label
 }
 
-// policyLine says in words what ends a key's session.
+// policyLine describes what ends a key's session.
 func policyLine(p routing.Policy, zone string) string {
 	daily := fmt.Sprintf("every day at %02d:00 (%s)", p.AtHour, zone)
 	idle := ""
@@ -189,7 +182,7 @@ func policyLine(p routing.Policy, zone string) string {
 	}
 	switch {
 	case p.Mode == routing.ModeOff:
-		return "a new session only when somebody asks for one"
+		return "a new session only on request"
 	case p.Mode == routing.ModeIdle:
 		return "a new session " + idle
 	case idle != "":

@@ -16,9 +16,8 @@ import (
 )
 
 type logFlags struct {
-	op, cursor string
-	limit      int64
-	oldest     bool
+	pageFlags
+	op string
 }
 
 func (a *app) logCommand() *cobra.Command {
@@ -26,22 +25,19 @@ func (a *app) logCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "log -- PATH...", Short: "List the conversations that read or changed a file", Args: arguments(1, unlimited),
 		Long: "Lists every conversation, of every agent, whose tools read or changed one of the\n" +
-			"files, the last first. A folder stands for all that is below it. A file that was\n" +
-			"moved is named by its old path, too: it need not be there any more.",
+			"files, newest first. A folder means every file below it. A deleted or moved file\n" +
+			"is found by its old path.",
 		Example: "  sessiond log -- main.go\n  sessiond log --op changed -n 5 -- internal/store\n  sessiond log -- . ~/old/place/of/this",
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveDefault // files
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.read(cmd.Context(), func(s *store.Store) error { return a.fileLog(cmd.Context(), s, args, f) })
-		},
+		RunE: a.onStore(func(ctx context.Context, s *store.Store, args []string) error { return a.fileLog(ctx, s, args, f) }),
 	}
-	wordFlag(cmd, &f.op, "op", "only who did this: read, changed (write, edit or delete), write, edit, delete",
+	wordFlag(cmd, &f.op, "op", "only this operation: read, changed (write, edit or delete), write, edit, delete",
 		"read", "changed", string(session.OpWrite), string(session.OpEdit), string(session.OpDelete))
 	fl := cmd.Flags()
-	numberFlag(fl, &f.limit, "limit", "n", 1, "how many (default: 30 on a terminal, else all)")
-	fl.BoolVar(&f.oldest, "oldest", false, "the first that did so first")
-	fl.StringVar(&f.cursor, "cursor", "", "next_cursor of the list before")
+	f.pageFlags.add(fl, "default: 30 on a terminal, else all")
+	fl.BoolVar(&f.oldest, "oldest", false, "oldest first")
 	return cmd
 }
 
@@ -50,27 +46,15 @@ func (a *app) fileLog(ctx context.Context, s *store.Store, args []string, f logF
 	filter.Ops = store.OpsNamed(f.op)
 	for _, arg := range args {
 		if arg == "" {
-			return usageError{fmt.Errorf("an empty PATH names no file; . is this folder")}
+			return usageError{fmt.Errorf("a PATH is empty; . means this folder")}
 		}
 		filter.Paths = append(filter.Paths, a.spellings(arg)...)
 	}
 	slices.Sort(filter.Paths)
 	filter.Paths = slices.Compact(filter.Paths)
-	limit := int(f.limit)
-	if limit == 0 && a.outTTY {
-		limit = 30
-	}
-	page := store.Page{Limit: limit, Cursor: f.cursor, Ascending: f.oldest}
-	if limit == 0 {
-		page.Limit = 1000
-	}
-	data, next, err := s.FileSessions(ctx, filter, page)
-	for err == nil && limit == 0 && next != "" {
-		var more []store.FileSession
-		page.Cursor = next
-		more, next, err = s.FileSessions(ctx, filter, page)
-		data = append(data, more...)
-	}
+	data, next, err := readPages(a.lengthOfList(f.pageFlags), store.Page{Cursor: f.cursor, Ascending: f.oldest}, func(page store.Page) ([]store.FileSession, string, error) {
+		return s.FileSessions(ctx, filter, page)
+	})
 	if err != nil {
 		return err
 	}
@@ -82,9 +66,7 @@ func (a *app) fileLog(ctx context.Context, s *store.Store, args []string, f logF
 		return err
 	}
 	a.printFileLog(s, filter.Paths, data)
-	if next != "" {
-		fmt.Fprintln(a.out, a.dim("… and more: --limit shows them"))
-	}
+	a.printMore(next)
 	return nil
 }
 
@@ -102,8 +84,8 @@ func didTo(op string) string {
 	return op // read, changed
 }
 
-// spellings are the absolute names under which a tool may have met a path: as it is written,
-// and with its links resolved, as far as it is still there.
+// spellings returns the absolute names that a tool may have used for a path: as written, and with
+// symbolic links resolved as far as the path exists.
 func (a *app) spellings(path string) []string {
 	path = filepath.Clean(a.absolute(path))
 	rest := ""
@@ -118,8 +100,8 @@ func (a *app) spellings(path string) []string {
 	}
 }
 
-// printFileLog prints a line for each session. Which files they were is told only where more
-// than the named ones may be meant.
+// printFileLog prints a line for each session. It has a column of files only if they are not just
+// the named one.
 func (a *app) printFileLog(s *store.Store, paths []string, data []store.FileSession) {
 	below := false
 	rows := make([][]string, len(data))
@@ -149,7 +131,7 @@ func (a *app) printFileLog(s *store.Store, paths []string, data []store.FileSess
 	a.printTable(cols, rows)
 }
 
-// did tells what was done how often: edit 2, read.
+// did counts the operations: edit 2, read.
 func did(ops map[session.FileOp]int) string {
 	var all []string
 	for _, op := range []session.FileOp{session.OpWrite, session.OpEdit, session.OpDelete, session.OpRead} {
@@ -163,7 +145,7 @@ func did(ops map[session.FileOp]int) string {
 	return strings.Join(all, ", ")
 }
 
-// filesTold names a session's files as one would from here: the last one, and how many others.
+// filesTold names the last of a session's files, relative to this folder, and counts the others.
 func (a *app) filesTold(f store.FileSession) string {
 	name := f.Last.Path
 	if near, err := filepath.Rel(a.dir, name); err == nil && near != ".." && !strings.HasPrefix(near, "../") {

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,48 +21,47 @@ import (
 )
 
 type lsFlags struct {
-	source, key, model, directory, project, query, parent, since, until, cursor, sort string
-	children, forks                                                                   string
-	limit                                                                             int64
-	archived, trash, oldest                                                           bool
-	metadata                                                                          map[string]string
+	pageFlags
+	source, key, model, directory, project, query, parent, since, until, sort string
+	children, forks                                                           string
+	archived, trash                                                           bool
+	metadata                                                                  map[string]string
 }
 
 func (a *app) lsCommand() *cobra.Command {
 	var f lsFlags
 	cmd := &cobra.Command{
 		Use: "ls [TEXT]", Short: "List sessions, newest active first", Args: arguments(0, 1), Aliases: []string{"list"},
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: a.onStore(func(ctx context.Context, s *store.Store, args []string) error {
 			if len(args) == 1 {
 				f.query = args[0]
 			}
-			return a.read(cmd.Context(), func(s *store.Store) error { return a.ls(cmd.Context(), s, f) })
-		},
+			return a.ls(ctx, s, f)
+		}),
 	}
 	fl := cmd.Flags()
 	f.filterFlags(fl)
-	fl.BoolVar(&f.oldest, "oldest", false, "the other way round: oldest active first")
-	wordFlag(cmd, &f.sort, "sort", "by active, created, title, messages, tokens or cost; the largest or newest first", sortWords()...)
-	numberFlag(fl, &f.limit, "limit", "n", 1, "how many (default: 30 on a terminal, else all)")
-	fl.StringVar(&f.cursor, "cursor", "", "next_cursor of the list before")
+	fl.BoolVar(&f.oldest, "oldest", false, "reverse the order: oldest first")
+	wordFlag(cmd, &f.sort, "sort", "sort by active, created, title, messages, tokens or cost; largest or newest first", sortWords()...)
+	f.pageFlags.add(fl, "default: 30 on a terminal, else all")
 	return cmd
 }
 
-// filterFlags adds the flags that choose sessions.
+// filterFlags adds the flags that filter sessions.
 func (f *lsFlags) filterFlags(fl *pflag.FlagSet) {
-	fl.StringVar(&f.source, "source", "", "only of this program (sessiond, pi, …)")
+	fl.StringVar(&f.source, "source", "", "only from this program (sessiond, pi, …)")
 	fl.StringVar(&f.model, "model", "", "only with this model")
-	fl.StringVar(&f.directory, "directory", "", "only of this folder")
-	fl.StringVar(&f.project, "project", "", "only of this project")
+	fl.StringVar(&f.directory, "directory", "", "only in this folder")
+	fl.StringVar(&f.project, "project", "", "only in this project")
 	fl.StringVar(&f.key, "key", "", "only with this routing key")
 	fl.StringVar(&f.parent, "parent", "", "only forks and children of this session")
-	fl.StringVar(&f.children, "children", "", "only what this session started (sub-agents)")
+	fl.StringVar(&f.children, "children", "", "only sessions that this session started (sub-agents)")
 	fl.StringVar(&f.forks, "forks", "", "only forks of this session")
 	fl.StringVar(&f.since, "since", "", "active since: 2026-02-11, 2026-02-11T10:00, 7d, 12h")
 	fl.StringVar(&f.until, "until", "", "active before")
 	fl.StringToStringVar(&f.metadata, "metadata", nil, "only with this metadata, name=value")
-	fl.BoolVar(&f.archived, "archived", false, "the archived ones")
-	fl.BoolVar(&f.trash, "trash", false, "those in the trash")
+	fl.BoolVar(&f.archived, "archived", false, "list archived sessions instead")
+	fl.BoolVar(&f.trash, "trash", false, "list sessions in the trash instead")
 }
 
 func (a *app) ls(ctx context.Context, s *store.Store, f lsFlags) error {
@@ -68,26 +69,17 @@ func (a *app) ls(ctx context.Context, s *store.Store, f lsFlags) error {
 	if err != nil {
 		return err
 	}
-	limit := int(f.limit)
-	if limit == 0 && a.outTTY {
-		limit = 30
-	}
-	order := sortBy(f.sort)
+	limit, order := a.lengthOfList(f.pageFlags), sortBy(f.sort)
 	if order != nil && f.cursor != "" {
-		return usageError{errors.New("--cursor goes on with a list by time; it cannot be combined with --sort")}
+		return usageError{errors.New("--cursor continues a list by activity and cannot be combined with --sort")}
 	}
-	page := store.Page{Limit: limit, Cursor: f.cursor, Ascending: f.oldest && order == nil}
-	all := limit == 0 || order != nil
-	if all {
-		page.Limit = 1000
+	length := limit
+	if order != nil { // all are sorted before the list is cut
+		length = 0
 	}
-	data, next, err := s.Sessions(ctx, filter, page)
-	for err == nil && all && next != "" {
-		var more []session.Session
-		page.Cursor = next
-		more, next, err = s.Sessions(ctx, filter, page)
-		data = append(data, more...)
-	}
+	data, next, err := readPages(length, store.Page{Cursor: f.cursor, Ascending: f.oldest && order == nil}, func(page store.Page) ([]session.Session, string, error) {
+		return s.Sessions(ctx, filter, page)
+	})
 	if err != nil {
 		return err
 	}
@@ -104,7 +96,7 @@ func (a *app) ls(ctx context.Context, s *store.Store, f lsFlags) error {
 		return a.printJSON(listOf(data, next))
 	}
 	if len(data) == 0 && !reflect.DeepEqual(filter, store.Filter{}) {
-		_, err := fmt.Fprintln(a.out, "No session is like that.")
+		_, err := fmt.Fprintf(a.out, "No session matches%s.%s\n", f.given(), f.hint())
 		return err
 	}
 	if err := a.printSessions(data, next); err != nil {
@@ -120,7 +112,7 @@ func sortWords() []string {
 	return []string{"active", "created", "title", "messages", "tokens", "cost"}
 }
 
-// sortBy gives the order that a word names; nil for the list's own, by activity.
+// sortBy returns the order that a word names; nil for the default, by activity.
 func sortBy(word string) func(a, b session.Session) int {
 	cost := func(s session.Session) int64 {
 		if s.CostNanoUSD == nil {
@@ -175,7 +167,7 @@ func (a *app) filter(ctx context.Context, s *store.Store, f lsFlags) (store.Filt
 			continue
 		}
 		if out.ParentID != "" {
-			return out, usageError{fmt.Errorf("--parent, --children and --forks each name a session: give one of them")}
+			return out, usageError{fmt.Errorf("--parent, --children and --forks exclude one another: give one of them")}
 		}
 		if out.ParentID, err = s.Resolve(ctx, name, a.dir); err != nil {
 			return out, err
@@ -189,8 +181,7 @@ func (a *app) filter(ctx context.Context, s *store.Store, f lsFlags) (store.Filt
 	return out, err
 }
 
-// moment reads a time as people write it: a day, a day and a time in the service's zone,
-// RFC 3339, or how long ago.
+// moment parses a time: a day, a day and a time in the configured time zone, RFC 3339, or an age.
 func (a *app) moment(flag, s string) (*session.Time, error) {
 	if s == "" {
 		return nil, nil
@@ -213,15 +204,15 @@ func (a *app) moment(flag, s string) (*session.Time, error) {
 			return &at, nil
 		}
 	}
-	return nil, usageError{fmt.Errorf("%s %q: a day (2026-02-11), a time (2026-02-11T10:00), or how long ago (30m, 12h, 7d, 2w)", flag, s)}
+	return nil, usageError{fmt.Errorf("%s %q is not a time: write a day (2026-02-11), a time (2026-02-11T10:00) or an age (30m, 12h, 7d, 2w)", flag, s)}
 }
 
-// contextColumns is how wide the bar of a context and its percentage are.
+// contextColumns is the width of the bar of a context and its percentage.
 const contextColumns = 13
 
 func (a *app) printSessions(data []session.Session, next string) error {
 	if len(data) == 0 {
-		_, err := fmt.Fprintln(a.out, "No sessions. `sessiond import` brings in a history, `sessiond append --new user 'hello'` begins one.")
+		_, err := fmt.Fprintln(a.out, "No sessions yet. `sessiond import` imports the histories of your agents; `sessiond append --new user 'hello'` begins a session.")
 		return err
 	}
 	catalogue, err := a.catalogue()
@@ -253,9 +244,7 @@ func (a *app) printSessions(data []session.Session, next string) error {
 		{name: "cost", right: true, keep: 4},
 		{name: "active"},
 	}, rows)
-	if next != "" {
-		fmt.Fprintln(a.out, a.dim("… and more: --limit shows them"))
-	}
+	a.printMore(next)
 	return nil
 }
 
@@ -268,4 +257,43 @@ func orDash(s string) string {
 
 func lastElement(path string) string {
 	return path[strings.LastIndexAny(path, `/\`)+1:]
+}
+
+// given writes the filters as the user may have typed them.
+func (f *lsFlags) given() string {
+	var words []string
+	if f.query != "" {
+		words = append(words, strconv.Quote(f.query))
+	}
+	for _, flag := range [][2]string{
+		{"source", f.source}, {"model", f.model}, {"directory", f.directory}, {"project", f.project}, {"key", f.key}, {"parent", f.parent},
+		{"children", f.children}, {"forks", f.forks}, {"since", f.since}, {"until", f.until},
+	} {
+		if flag[1] != "" {
+			words = append(words, "--"+flag[0]+" "+quoted(flag[1]))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.metadata)) {
+		words = append(words, "--metadata "+quoted(name+"="+f.metadata[name]))
+	}
+	for name, on := range map[string]bool{"archived": f.archived, "trash": f.trash} {
+		if on {
+			words = append(words, "--"+name)
+		}
+	}
+	slices.Sort(words)
+	return " " + printable(strings.Join(words, " "))
+}
+
+// hint names a command that lists the values of a filter that matched nothing.
+func (f *lsFlags) hint() string {
+	switch {
+	case f.project != "" || f.directory != "":
+		return " `sessiond query projects` lists the projects."
+	case f.key != "":
+		return " `sessiond keys` lists the keys."
+	case f.query != "":
+		return " `sessiond search` searches the messages, too."
+	}
+	return ""
 }

@@ -13,12 +13,11 @@ import (
 	"sessiond/internal/store"
 )
 
-// newerPatience bounds how long a list waits on a terminal for the folders of other programs
-// to be looked through.
+// newerPatience limits how long a list on a terminal scans the folders of other programs.
 const newerPatience = 150 * time.Millisecond
 
-// tellNewer says, below a list, what known programs wrote that nothing follows and nobody
-// imported yet. What cannot be looked at in time is not told.
+// tellNewer names, below a list, the programs with histories that are not imported and not
+// followed. It says nothing if the scan takes too long.
 func (a *app) tellNewer(ctx context.Context, s *store.Store) {
 	if a.outTTY {
 		var cancel context.CancelFunc
@@ -56,17 +55,17 @@ func (a *app) tellNewer(ctx context.Context, s *store.Store) {
 		}
 	}
 	if len(newer) > 0 && ctx.Err() == nil {
-		fmt.Fprintln(a.err, a.dim("Newer than this list: "+strings.Join(newer, ", ")+". `sessiond import` brings it in; `sessiond serve` follows what was imported once."))
+		fmt.Fprintln(a.err, a.dim("Not imported yet: "+strings.Join(newer, ", ")+". `sessiond import` imports it; `sessiond serve` follows imported histories."))
 	}
 }
 
-// daemonFollows reports whether a daemon runs that follows what was imported.
+// daemonFollows reports whether a daemon runs that follows imported histories.
 func (a *app) daemonFollows(ctx context.Context) bool {
 	cfg, err := a.load(nil)
 	return err == nil && cfg.Import.Follow && a.daemonServes(ctx, cfg)
 }
 
-// daemonServes reports whether a daemon accepts connections where the configuration says.
+// daemonServes reports whether a daemon accepts connections at the configured address.
 func (a *app) daemonServes(ctx context.Context, cfg *config.Config) bool {
 	network, address := "unix", cfg.Socket
 	if cfg.Socket == config.SocketOff || cfg.Socket == "" {

@@ -5,20 +5,19 @@ import (
 	"fmt"
 
 	"github.com/dustin/go-humanize"
-	"github.com/rs/zerolog"
 
 	"sessiond/internal/analytics"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 )
 
-// overview is `sessiond` alone: one screen with what is there and what to do next.
+// overview is `sessiond` without arguments: one screen with the newest sessions and next steps.
 func (a *app) overview(ctx context.Context) error {
 	cfg, err := a.load(nil)
 	if err != nil {
 		return err
 	}
-	s, err := a.open(ctx, true, a.log(zerolog.WarnLevel))
+	s, err := a.open(ctx, wiring{readOnly: true})
 	if session.CodeOf(err) == session.NotFound {
 		return a.welcome(cfg.DB)
 	}
@@ -42,11 +41,11 @@ func (a *app) overview(ctx context.Context) error {
 	if err := a.printSessions(newest, ""); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "\n  %-28s %s\n", "sessiond show "+firstID(newest), "read the newest")
+	fmt.Fprintf(a.out, "\n  %-28s %s\n", "sessiond show "+firstID(newest), "read the newest session")
 	for _, hint := range [][2]string{
-		{"sessiond search WORDS", "find what was said"},
+		{"sessiond search WORDS", "search all messages"},
 		{"sessiond stats", humanize.Comma(st.Tokens.Input+st.Tokens.CacheRead+st.Tokens.CacheWrite+st.Tokens.Output) + " tokens, by model and day"},
-		{"sessiond serve", "the daemon, for agents over HTTP"},
+		{"sessiond serve", "run the daemon, for agents over HTTP"},
 		{"sessiond help", "all commands"},
 	} {
 		fmt.Fprintf(a.out, "  %-28s %s\n", hint[0], hint[1])
@@ -61,7 +60,7 @@ func firstID(sessions []session.Session) string {
 	return string(sessions[0].ID)
 }
 
-// welcome meets who has no database yet.
+// welcome is the overview without a database.
 func (a *app) welcome(db string) error {
 	if a.flags.json {
 		return a.printJSON(map[string]any{"database": db, "stats": nil, "newest": []string{}})
@@ -69,9 +68,9 @@ func (a *app) welcome(db string) error {
 	_, err := fmt.Fprintf(a.out, `sessiond keeps the conversations of every AI agent on this host in one file.
 There is none yet at %s. To begin:
 
-  sessiond import                     bring in what your agents left here
+  sessiond import                     import the histories of your agents
   sessiond append --new user 'hello'  begin a session by hand
-  sessiond serve                      the daemon, for agents over HTTP
+  sessiond serve                      run the daemon, for agents over HTTP
   sessiond help                       all commands
 `, db)
 	return err

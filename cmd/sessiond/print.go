@@ -54,7 +54,7 @@ const beginsC1 = 0xc2
 
 func isC1(r rune) bool { return r >= 0x7f && r < 0xa0 }
 
-// columns is the width to print for: the terminal's, or unlimited where nobody reads.
+// columns is the terminal's width, or 0 for no limit.
 func (a *app) columns() int {
 	if a.outTTY && a.width > 0 {
 		return a.width
@@ -66,13 +66,13 @@ func (a *app) columns() int {
 type column struct {
 	name  string
 	right bool // numbers
-	least int  // columns of the screen it needs to be of use
-	keep  int  // the lower, the sooner it is dropped where the terminal is narrow; 0: never
-	grow  bool // takes what is left over, and is cut to it
+	least int  // minimum width
+	keep  int  // columns with a lower number are dropped first on a narrow terminal; 0: never
+	grow  bool // is truncated to the remaining width
 }
 
-// printTable prints rows so that they fit the terminal: columns that matter less are
-// dropped, and the growing one is cut. Through a pipe everything is printed whole.
+// printTable prints rows that fit the terminal: it drops less important columns and truncates
+// growing ones. Through a pipe it prints everything.
 func (a *app) printTable(cols []column, rows [][]string) {
 	cells := make([][]string, len(rows))
 	for i, r := range rows {
@@ -121,8 +121,8 @@ func (a *app) printTable(cols []column, rows [][]string) {
 	w.Render()
 }
 
-// fit chooses the columns that are shown and narrows the growing ones in widths. It drops a
-// column where narrowing is not enough, and then gives its room back.
+// fit chooses the columns to show and narrows the growing ones in widths. If narrowing is not
+// enough it drops a column and widens the others again.
 func fit(cols []column, widths []int, most int) []int {
 	shown := make([]int, len(cols))
 	for i := range cols {
@@ -150,7 +150,7 @@ func fit(cols []column, widths []int, most int) []int {
 	}
 }
 
-// narrow takes from the widest growing column until the row fits, and tells whether it does.
+// narrow narrows the widest growing column until the row fits, and reports whether it fits.
 func narrow(cols []column, shown, widths []int, most int) bool {
 	for _, i := range shown {
 		if cols[i].grow {
@@ -172,16 +172,16 @@ func narrow(cols []column, shown, widths []int, most int) bool {
 	return true
 }
 
-// total is how wide a row of the shown columns is.
+// total is the width of a row of the shown columns.
 func total(shown, widths []int) (sum int) {
 	const gap = 2
 	for _, i := range shown {
 		sum += widths[i] + gap
 	}
-	return sum - gap // nothing stands behind the last one
+	return sum - gap // the last column has no gap
 }
 
-// dim makes text faint where there are colours.
+// dim makes text faint, with colours.
 func (a *app) dim(s string) string {
 	if !a.color() {
 		return s
@@ -196,7 +196,7 @@ func plural(n int64, one, many string) string {
 	return humanize.Comma(n) + " " + many
 }
 
-// money writes dollars as transcripts do.
+// money formats dollars as transcripts do.
 func money(usd *float64, unpriced int64) string {
 	if usd == nil {
 		return transcript.Money(nil, unpriced)

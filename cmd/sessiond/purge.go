@@ -22,35 +22,35 @@ func (a *app) purgeCommand() *cobra.Command {
 	var f purgeFlags
 	cmd := &cobra.Command{
 		Use: "purge [SESSION…]", Short: "Delete sessions for good", Args: arguments(0, unlimited), ValidArgsFunction: a.completeSession,
-		Long: "Deletes sessions with everything made from them: texts, files that they held, summaries,\n" +
-			"recalls, titles, the search index. Numbers of usage stay. Forks keep their whole path.\n" +
-			"Fragments may stay in the files until --scrub rewrites them (alone: of earlier purges);\n" +
-			"backups that still hold a purged session are named. A program's own history is not\n" +
-			"touched, and an import does not bring the session back by itself.\n" +
-			"--expired purges and trashes what the configured retention says, now.",
+		Long: "Deletes sessions with everything made from them: texts, attached files, summaries,\n" +
+			"recalls, titles, the search index. Usage numbers stay. Forks keep their whole path.\n" +
+			"Fragments may stay in the database files until --scrub rewrites them (without SESSION:\n" +
+			"after earlier purges). Backups that still contain a purged session are listed. The\n" +
+			"program's own history is not touched; an import does not restore the session.\n" +
+			"--expired applies the configured retention now.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case f.expired && len(args) > 0:
-				return usageError{errors.New("--expired finds the sessions itself; name none")}
+				return usageError{errors.New("--expired selects the sessions itself; leave out SESSION")}
 			case f.dryRun && f.scrub:
-				return usageError{errors.New("--dry-run rewrites nothing; leave --scrub out")}
+				return usageError{errors.New("--dry-run excludes --scrub")}
 			case len(args) == 0 && !f.expired && !f.scrub:
 				return usageError{errors.New("purge needs SESSION…, --expired or --scrub")}
 			}
-			return a.with(cmd.Context(), wiring{readOnly: f.dryRun, log: a.log(zerolog.WarnLevel)}, func(s *services) error {
+			return a.with(cmd.Context(), wiring{readOnly: f.dryRun}, func(s *services) error {
 				return a.purge(cmd.Context(), s, args, f)
 			})
 		},
 	}
 	fl := cmd.Flags()
-	fl.BoolVar(&f.scrub, "scrub", false, "rewrite the files, so that no byte is left; takes as long as copying them")
-	fl.BoolVar(&f.expired, "expired", false, "what retention in the configuration says")
-	fl.BoolVar(&f.dryRun, "dry-run", false, "say what would be deleted, change nothing")
+	fl.BoolVar(&f.scrub, "scrub", false, "rewrite the database files so that no byte is left (takes as long as copying them)")
+	fl.BoolVar(&f.expired, "expired", false, "apply the configured retention")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "list what would be deleted, change nothing")
 	fl.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
 	return cmd
 }
 
-// purger deletes out of both files of the services.
+// purger deletes from the database and the search index.
 func (s *services) purger(cfg *config.Config, log zerolog.Logger) *jobs.Purger {
 	return &jobs.Purger{Store: s.store, Index: s.index, BackupDir: filepath.Join(cfg.DataDir(), "backups"), Log: log}
 }
@@ -82,7 +82,7 @@ func (a *app) purge(ctx context.Context, s *services, names []string, f purgeFla
 			return err
 		}
 		for _, id := range broken {
-			fmt.Fprintf(a.err, "%s is gone: its purge, which was broken off before, is done now.\n", id)
+			fmt.Fprintf(a.err, "%s is purged: an interrupted purge was finished.\n", id)
 		}
 		names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(broken, session.ID(name)) })
 	}
@@ -119,18 +119,18 @@ func (a *app) purge(ctx context.Context, s *services, names []string, f purgeFla
 	return nil
 }
 
-// sure asks before what cannot be taken back.
+// sure asks for a confirmation.
 func (a *app) sure(ctx context.Context, doomed []session.Session, yes bool) (bool, error) {
 	switch {
 	case yes:
 		return true, nil
 	case !a.inTTY || a.flags.json:
-		return false, usageError{errors.New("nothing was purged: there is nobody to ask; --yes purges")}
+		return false, usageError{errors.New("nothing was purged: no terminal to ask on; --yes purges without asking")}
 	}
 	if err := a.listDoomed("will be purged", doomed); err != nil {
 		return false, err
 	}
-	return a.ask(ctx, "For good? [y/N] ", false)
+	return a.ask(ctx, "Delete for good? [y/N] ", false)
 }
 
 func (a *app) listDoomed(what string, doomed []session.Session) error {
@@ -148,27 +148,27 @@ func (a *app) listDoomed(what string, doomed []session.Session) error {
 
 func (a *app) tellPurged(done []session.Purged, asked, scrubbed bool) {
 	for _, one := range done {
-		fmt.Fprintf(a.out, "%s is gone: %s.\n", one.ID, plural(one.Messages, "message", "messages"))
+		fmt.Fprintf(a.out, "%s is purged: %s.\n", one.ID, plural(one.Messages, "message", "messages"))
 		if one.Shared > 0 {
-			fmt.Fprintf(a.out, "  %s stay, since forks share them; they go with the last fork\n", plural(one.Shared, "message", "messages"))
+			fmt.Fprintf(a.out, "  %s stay until the last fork that shares them is purged\n", plural(one.Shared, "message", "messages"))
 		}
 		for _, path := range one.Backups {
-			fmt.Fprintf(a.out, "  still in the backup %s\n", printable(path))
+			fmt.Fprintf(a.out, "  the backup %s still contains it\n", printable(path))
 		}
 	}
 	switch {
 	case asked && scrubbed:
-		fmt.Fprintln(a.out, "The database and the search index were rewritten: no byte of what was purged is left in them.")
+		fmt.Fprintln(a.out, "The database and the search index were rewritten: no byte of purged sessions is left in them.")
 	case asked:
-		fmt.Fprintln(a.out, "Nothing was purged since the files were last rewritten.")
+		fmt.Fprintln(a.out, "Nothing to rewrite: no purge since the last --scrub.")
 	default:
-		fmt.Fprintln(a.out, "Fragments may be left in the files: `sessiond purge --scrub` rewrites them.")
+		fmt.Fprintln(a.out, "Fragments may stay in the database files: `sessiond purge --scrub` rewrites them.")
 	}
 }
 
 func (a *app) purgeExpired(ctx context.Context, s *services, k *jobs.Keeper, f purgeFlags) error {
 	if k.Rule == (store.Retention{EventsDays: k.Rule.EventsDays}) && !a.flags.json {
-		fmt.Fprintln(a.out, "The configuration removes no session by age: see retention.idle_days and retention.trash_days.")
+		fmt.Fprintln(a.out, "No retention is configured: set retention.idle_days or retention.trash_days.")
 	}
 	toTrash, toPurge, err := s.store.Expired(ctx, k.Rule, a.now())
 	if err != nil {

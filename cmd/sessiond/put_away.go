@@ -4,45 +4,45 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 )
 
-// away is one way to put sessions out of sight, or back.
+// away is a command that hides sessions, or shows them again.
 type away struct {
 	use, short, long string
-	done             string // what is said of each
+	done             string // printed for each session
 	do               func(ctx context.Context, s *store.Store, id session.ID) (session.Session, error)
 }
 
 func (a *app) archiveCommand(on bool) *cobra.Command {
 	w := away{
-		"archive SESSION…", "Put sessions out of the lists",
-		"They are still found, read and continued; `sessiond ls --archived` lists them.", "archived",
+		"archive SESSION…", "Hide sessions from the lists",
+		"Archived sessions leave `ls` but stay searchable, readable and open for messages.\n" +
+			"`sessiond ls --archived` lists them.", "archived",
 		func(ctx context.Context, s *store.Store, id session.ID) (session.Session, error) {
 			return s.PatchSession(ctx, id, store.SessionPatch{Archived: &on})
 		},
 	}
 	if !on {
-		w.use, w.short, w.long, w.done = "unarchive SESSION…", "Put archived sessions back", "", "back in the lists"
+		w.use, w.short, w.long, w.done = "unarchive SESSION…", "Show archived sessions in the lists again", "", "back in the lists"
 	}
 	return a.putAwayCommand(w)
 }
 
 func (a *app) trashCommand(on bool) *cobra.Command {
 	w := away{
-		"trash SESSION…", "Put sessions into the trash",
-		"They are neither listed nor found, and nothing is deleted: `sessiond untrash` brings\n" +
-			"them back, `sessiond purge` deletes for good, `sessiond ls --trash` lists them.", "in the trash",
+		"trash SESSION…", "Move sessions to the trash",
+		"Sessions in the trash are not listed or searched. Nothing is deleted: `sessiond untrash`\n" +
+			"restores them, `sessiond purge` deletes them for good, `sessiond ls --trash` lists them.", "in the trash",
 		func(ctx context.Context, s *store.Store, id session.ID) (session.Session, error) {
 			return s.SetTrash(ctx, id, on, nil, nil)
 		},
 	}
 	if !on {
-		w.use, w.short, w.long, w.done = "untrash SESSION…", "Take sessions out of the trash", "", "out of the trash"
+		w.use, w.short, w.long, w.done = "untrash SESSION…", "Restore sessions from the trash", "", "out of the trash"
 	}
 	return a.putAwayCommand(w)
 }
@@ -52,7 +52,7 @@ func (a *app) putAwayCommand(w away) *cobra.Command {
 		Use: w.use, Short: w.short, Long: w.long, Args: arguments(1, unlimited), ValidArgsFunction: a.completeSession,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			s, err := a.open(ctx, false, a.log(zerolog.WarnLevel))
+			s, err := a.open(ctx, wiring{})
 			if err != nil {
 				return err
 			}
@@ -80,7 +80,7 @@ func (a *app) putAwayCommand(w away) *cobra.Command {
 	}
 }
 
-// resolveAll finds all the sessions that the user named before anything is done to the first.
+// resolveAll finds all the sessions that the user named, before a command changes the first.
 func (a *app) resolveAll(ctx context.Context, s *store.Store, names []string) ([]session.Session, error) {
 	found := make([]session.Session, 0, len(names))
 	for _, name := range names {

@@ -18,8 +18,8 @@ func (a *app) queryCommand() *cobra.Command {
 	var asCSV bool
 	cmd := &cobra.Command{
 		Use:   "query [NAME | SQL]",
-		Short: "Answer a named question, or run your own SELECT",
-		Long: "Without an argument lists the named queries. NAME runs one; SQL text runs read-only,\n" +
+		Short: "Run a named query, or your own SELECT",
+		Long: "Lists the named queries. With NAME it runs one; with SQL it runs a read-only statement\n" +
 			"with limits on rows and time.",
 		Example: "  sessiond query\n  sessiond query cost-by-project --since 2026-02-01\n" +
 			"  sessiond query 'SELECT source, COUNT(*) FROM sessions GROUP BY source'",
@@ -45,12 +45,11 @@ func (a *app) queryCommand() *cobra.Command {
 // isParam marks the flags that are parameters of named queries.
 const isParam = "parameter of a named query"
 
-// addParams makes a flag of every parameter that some named query has, with the words of the
-// queries that have it.
+// addParams adds a flag for every parameter of a named query; its usage names those queries.
 func addParams(flags *pflag.FlagSet) {
 	all, err := analytics.Queries()
 	if err != nil {
-		return // running one will say what is wrong with it
+		return // running a query reports the error
 	}
 	users := map[string][]string{}
 	for _, q := range all {
@@ -59,9 +58,9 @@ func addParams(flags *pflag.FlagSet) {
 		}
 	}
 	for name, queries := range users {
-		usage := "of " + strings.Join(queries, ", ")
+		usage := "for " + strings.Join(queries, ", ")
 		if len(queries) > 3 {
-			usage = fmt.Sprintf("of %s and %d more", strings.Join(queries[:2], ", "), len(queries)-2)
+			usage = fmt.Sprintf("for %s and %d more", strings.Join(queries[:2], ", "), len(queries)-2)
 		}
 		if name == "limit" {
 			flags.StringP(name, "n", "", "rows at most")
@@ -96,10 +95,10 @@ func (a *app) query(ctx context.Context, s *store.Store, text string, params map
 		var limits analytics.Limits
 		for name, value := range params {
 			if name != "limit" {
-				return usageError{fmt.Errorf("--%s goes with a named query; write the value into the SQL", name)}
+				return usageError{fmt.Errorf("--%s is a parameter of named queries; write the value into the SQL", name)}
 			}
 			if limits.Rows, err = strconv.Atoi(value); err != nil || limits.Rows < 1 {
-				return usageError{fmt.Errorf("--limit %q: a number above 0", value)}
+				return usageError{fmt.Errorf("--limit %q must be a number above 0", value)}
 			}
 		}
 		res, err = reports.SQL(ctx, text, limits)
@@ -152,7 +151,7 @@ func (a *app) printResult(res analytics.Result) {
 	for i, name := range res.Columns {
 		number := isNumber(res.Rows, i)
 		cols[i] = column{name: printable(name), least: 8, grow: true, right: number}
-		for _, r := range rows { // of a number only the heading is cut
+		for _, r := range rows { // numbers are never truncated
 			if number {
 				cols[i].least = max(cols[i].least, len(r[i]))
 			}
@@ -160,7 +159,7 @@ func (a *app) printResult(res analytics.Result) {
 	}
 	a.printTable(cols, rows)
 	if res.Truncated {
-		fmt.Fprintln(a.err, "sessiond: there are more rows; --limit shows more of them")
+		fmt.Fprintln(a.err, "sessiond: there are more rows; --limit shows more")
 	}
 }
 

@@ -22,8 +22,8 @@ func (a *app) resumeCommand() *cobra.Command {
 	var run bool
 	cmd := &cobra.Command{
 		Use: "resume SESSION", Short: "Print the command that continues a session in its program", Args: arguments(1, 1),
-		Long: "Prints the command that continues SESSION in the program that it came from, to be\n" +
-			"run by a shell, from the folder that it belongs to. With --exec it is run.",
+		Long: "Prints the shell command that continues SESSION in its own program and folder.\n" +
+			"--exec runs it.",
 		Example: "  sessiond resume @\n  sessiond resume --exec 20260211_001\n  eval \"$(sessiond resume @)\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var r resumption
@@ -61,11 +61,11 @@ type resumption struct {
 	program string // the file of the command
 }
 
-// plainID is what a program's id may be made of, so that it is nothing else on a command line.
+// plainID matches ids that are safe on a command line.
 var plainID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@+-]*$`)
 
-// resumption finds the command that continues a session. Codes: Invalid (nothing does), NotFound
-// (its folder or its program is gone).
+// resumption finds the command that continues a session. Codes: Invalid (there is none), NotFound
+// (its folder or its program does not exist).
 func (a *app) resumption(ctx context.Context, s *store.Store, sess *session.Session) (resumption, error) {
 	no := func(format string, args ...any) (resumption, error) {
 		return resumption{}, session.Errorf(session.Invalid, "%s %s", sess.ID, fmt.Sprintf(format, args...))
@@ -74,11 +74,11 @@ func (a *app) resumption(ctx context.Context, s *store.Store, sess *session.Sess
 	helps := sess.Kind == "subagent" || sess.ParentKind == session.ParentChild && !byKey
 	switch {
 	case sess.Source == session.SourceSessiond:
-		return no("is sessiond's own: `sessiond append %s user TEXT` goes on, or POST /v1/sessions/%s/turns", sess.ID, sess.ID)
+		return no("belongs to sessiond: continue it with `sessiond append %s user TEXT` or POST /v1/sessions/%s/turns", sess.ID, sess.ID)
 	case helps && sess.ParentID != "":
-		return no("was begun by another session, and %s continues only what a person began: `sessiond resume %s` continues that one", sess.Source, sess.ParentID)
+		return no("was started by another session, and %s resumes only sessions that a person started: `sessiond resume %s` resumes that one", sess.Source, sess.ParentID)
 	case helps || sess.Kind != "chat" && !byKey:
-		return no("is a %s session, which %s does not continue", sess.Kind, sess.Source)
+		return no("is a %s session, which %s cannot resume", sess.Kind, sess.Source)
 	}
 	r := resumption{Session: sess.ID, Source: sess.Source, Directory: sess.Directory}
 	id := sess.SourceID
@@ -99,27 +99,27 @@ func (a *app) resumption(ctx context.Context, s *store.Store, sess *session.Sess
 		r.Command = []string{"opencode", "--session", id}
 	case session.SourceOpenClaw: // continues what a key names now, wherever one is
 		if sess.Key == "" {
-			return no("has no key that is known, and openclaw finds its sessions by their keys")
+			return no("has no known key, and openclaw resumes sessions by key")
 		}
 		if sess.EndedAt != nil {
 			current, err := a.newestOf(ctx, s, sess.Key)
 			if err != nil {
 				return resumption{}, err
 			}
-			return no("was ended, and its key went on: openclaw continues %s", current)
+			return no("has ended; its key now names %s, which openclaw resumes", current)
 		}
 		id = sess.Key
 		r.Command, r.Directory = []string{"openclaw", "tui", "--session", id}, ""
 	default:
-		return no("comes from %s, of which no command is known that continues a session", sess.Source)
+		return no("comes from %s, which has no known command to resume a session", sess.Source)
 	}
 	if !plainID.MatchString(id) {
-		return no("has the id %q in %s, which is no word for a command line", id, sess.Source)
+		return no("has the id %q in %s, which is not safe on a command line", id, sess.Source)
 	}
 	return a.checked(r)
 }
 
-// goneInGoose tells whether an import found that Goose no longer has the session.
+// goneInGoose reports whether an import found that Goose no longer has the session.
 func goneInGoose(sess *session.Session) bool {
 	var notes struct {
 		Goose struct {
@@ -129,7 +129,7 @@ func goneInGoose(sess *session.Session) bool {
 	return json.Unmarshal(sess.Metadata, &notes) == nil && notes.Goose.Gone != ""
 }
 
-// newestOf gives the session that a key names now.
+// newestOf returns the session that a key names now.
 func (a *app) newestOf(ctx context.Context, s *store.Store, key string) (session.ID, error) {
 	data, _, err := s.Sessions(ctx, store.Filter{Key: key}, store.Page{Limit: 1000})
 	var newest session.Session
@@ -141,7 +141,7 @@ func (a *app) newestOf(ctx context.Context, s *store.Store, key string) (session
 	return newest.ID, err
 }
 
-// checked sees to it that the command can be run.
+// checked completes the shell command and checks that it can run.
 func (a *app) checked(r resumption) (resumption, error) {
 	words := make([]string, len(r.Command))
 	for i, word := range r.Command {
@@ -150,26 +150,26 @@ func (a *app) checked(r resumption) (resumption, error) {
 	r.Shell = strings.Join(words, " ")
 	if r.Directory != "" {
 		if printable(r.Directory) != r.Directory {
-			return r, session.Errorf(session.Invalid, "%s belongs to a folder whose name no terminal should be given: %q", r.Session, r.Directory)
+			return r, session.Errorf(session.Invalid, "the folder of %s has control characters in its name, which is not safe to print: %q", r.Session, r.Directory)
 		}
 		if info, err := os.Stat(r.Directory); err != nil || !info.IsDir() {
-			return r, session.Errorf(session.NotFound, "the folder of %s is gone: %s. From where it is now this would go on: %s", r.Session, r.Directory, r.Shell)
+			return r, session.Errorf(session.NotFound, "folder %s no longer exists; if you moved it, run there: %s", r.Directory, r.Shell)
 		}
 		if filepath.Clean(r.Directory) != filepath.Clean(a.dir) {
 			r.Shell = "cd " + quoted(r.Directory) + " && " + r.Shell
 		}
 	}
 	if r.program = a.lookPath(r.Command[0]); r.program == "" {
-		return r, session.Errorf(session.NotFound, "%s is not on this host's PATH; with it, this would go on: %s", r.Command[0], r.Shell)
+		return r, session.Errorf(session.NotFound, "%s is not on the PATH; install it or add its folder, then run: %s", r.Command[0], r.Shell)
 	}
 	return r, nil
 }
 
-// lookPath finds a program as the caller's shell would; "" when it is not there.
+// lookPath finds a program as the caller's shell would; "" if it does not exist.
 func (a *app) lookPath(name string) string {
 	for _, dir := range filepath.SplitList(a.getenv("PATH")) {
 		if !filepath.IsAbs(dir) {
-			continue // a program of the same name in this folder is not meant
+			continue // never run a program from the current folder
 		}
 		path := filepath.Join(dir, name)
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
@@ -179,7 +179,7 @@ func (a *app) lookPath(name string) string {
 	return ""
 }
 
-// replaceBy becomes the command.
+// replaceBy replaces this process by the command.
 func (a *app) replaceBy(r resumption) error {
 	environ := a.environ
 	if r.Directory != "" {
@@ -191,14 +191,14 @@ func (a *app) replaceBy(r resumption) error {
 	}
 	err := syscall.Exec(r.program, r.Command, environ)
 	if errors.Is(err, syscall.ENOEXEC) {
-		return session.Errorf(session.Invalid, "%s cannot be run: it is no program of this system", r.program)
+		return session.Errorf(session.Invalid, "%s cannot run: it is not a program for this system", r.program)
 	}
 	return fmt.Errorf("run %s: %w", r.program, err)
 }
 
 var needsNoQuotes = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
-// quoted writes a word so that a shell reads it as it is.
+// quoted quotes a word for a shell.
 func quoted(word string) string {
 	if needsNoQuotes.MatchString(word) {
 		return word

@@ -22,13 +22,13 @@ const (
 	exitConflict = 4
 )
 
-// usageError is a command line that makes no sense; cobra's own errors become one too.
+// usageError is an invalid command line; cobra's own errors become one, too.
 type usageError struct{ error }
 
-// quietError ends a command whose output said already what is wrong.
+// quietError ends a command that has already reported its error.
 type quietError struct{ error }
 
-// run executes one command line and gives its exit code.
+// run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, e *env) int {
 	a := &app{env: e}
 	root := a.root()
@@ -63,8 +63,7 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// complain says what went wrong, and for each field of bad input what is wrong with it. Of
-// one field the sentence tells it already.
+// complain prints an error, and the invalid fields if there are several.
 func (a *app) complain(cmd *cobra.Command, err error) {
 	fmt.Fprintf(a.err, "sessiond: %s\n", printable(err.Error()))
 	var known *session.Error
@@ -75,29 +74,29 @@ func (a *app) complain(cmd *cobra.Command, err error) {
 	}
 	var usage usageError
 	if errors.As(err, &usage) {
-		fmt.Fprintf(a.err, "`%s --help` tells more.\n", cmd.CommandPath())
+		fmt.Fprintf(a.err, "See `%s --help`.\n", cmd.CommandPath())
 	}
 }
 
-// printable keeps what could act on the terminal out of stored or given text.
+// printable removes control characters from stored or given text.
 func printable(s string) string { return transcript.Clean(s) }
 
-// inOneLine writes out the line breaks that names of files may hold.
+// inOneLine escapes line breaks, which file names may contain.
 func inOneLine(s string) string { return strings.ReplaceAll(s, "\n", `\n`) }
 
-// root is the whole command tree. Commands stand in the order in which a new user meets them.
+// root is the whole command tree, in the order in which a new user needs the commands.
 func (a *app) root() *cobra.Command {
 	cobra.EnableCommandSorting = false
 	root := &cobra.Command{
 		Use:   "sessiond",
 		Short: "Keeps the conversations of every AI agent on this host",
-		Long: "sessiond keeps every conversation of your agents whole in one SQLite file,\n" +
-			"finds them again, and hands each model a context that fits its window.",
+		Long: "sessiond keeps every conversation of your agents in one SQLite file, searches them,\n" +
+			"and builds contexts that fit the window of each model.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError{fmt.Errorf("there is no command %q%s", args[0], meant(cmd, args[0]))}
+				return usageError{fmt.Errorf("unknown command %q%s", args[0], meant(cmd, args[0]))}
 			}
 			return nil
 		},
@@ -109,7 +108,7 @@ func (a *app) root() *cobra.Command {
 	root.Version = v.Version
 	root.SetVersionTemplate(v.line())
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.flags.db, "db", "", "database file (default: the data folder's sessions.db)")
+	flags.StringVar(&a.flags.db, "db", "", "database file (default: sessions.db in the data folder)")
 	flags.StringVar(&a.flags.config, "config", "", "configuration file")
 	flags.BoolVar(&a.flags.json, "json", false, "print JSON for programs")
 	flags.BoolVar(&a.flags.noColor, "no-color", false, "no colours (NO_COLOR does the same)")
@@ -158,7 +157,7 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// meant names the commands that a mistyped one may have meant.
+// meant suggests commands for a mistyped one.
 func meant(root *cobra.Command, typed string) string {
 	near := root.SuggestionsFor(typed)
 	if len(near) == 0 {
@@ -167,14 +166,14 @@ func meant(root *cobra.Command, typed string) string {
 	return "; did you mean " + strings.Join(near, " or ") + "?"
 }
 
-// helpCommand is `sessiond help`, which knows when there is nothing to tell.
+// helpCommand is `sessiond help`.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "help [COMMAND]", Short: "Tell about a command", Args: arguments(0, 1),
+		Use: "help [COMMAND]", Short: "Show the help of a command", Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return usageError{fmt.Errorf("there is no command %q", args[0])}
+				return usageError{fmt.Errorf("unknown command %q", args[0])}
 			}
 			return about.Help()
 		},

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/search"
@@ -22,12 +21,12 @@ type searchFlags struct {
 func (a *app) searchCommand() *cobra.Command {
 	var f searchFlags
 	cmd := &cobra.Command{
-		Use: "search TEXT", Short: "Find what was said, in any session", Args: arguments(1, unlimited),
-		Long: "Looks for words in everything that was said, whichever program kept it. Of a single text over\n" +
-			"8 MiB the first 8 MiB are searched; `show` has all of it.",
+		Use: "search TEXT", Short: "Search the messages of all sessions", Args: arguments(1, unlimited),
+		Long: "Searches the messages of every program. Of a text over 8 MiB it searches the first 8 MiB;\n" +
+			"`show` prints all of it.",
 		Example: "  sessiond search migration plan\n  sessiond search '\"exact words\" -draft' --since 30d --newest",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), wiring{readOnly: true, log: a.log(zerolog.WarnLevel)}, func(s *services) error {
+			return a.with(cmd.Context(), wiring{readOnly: true}, func(s *services) error {
 				return a.search(cmd.Context(), s, strings.Join(args, " "), f)
 			})
 		},
@@ -35,15 +34,15 @@ func (a *app) searchCommand() *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringVar(&f.session, "session", "", "only in this session")
 	fl.StringVar(&f.key, "key", "", "only in sessions with this routing key")
-	fl.StringVar(&f.source, "source", "", "only from this program")
-	fl.StringVar(&f.project, "project", "", "only of this project")
+	fl.StringVar(&f.source, "source", "", "only from this program (sessiond, pi, …)")
+	fl.StringVar(&f.project, "project", "", "only in this project")
 	wordFlag(cmd, &f.role, "role", "only this role: user, assistant, tool, system",
 		string(session.User), string(session.Assistant), string(session.Tool), string(session.System))
-	fl.StringVar(&f.since, "since", "", "from then on: 2026-02-11, 7d, 12h")
-	fl.StringVar(&f.until, "until", "", "before then")
+	fl.StringVar(&f.since, "since", "", "since: 2026-02-11, 7d, 12h")
+	fl.StringVar(&f.until, "until", "", "before this time")
 	wordFlag(cmd, &f.order, "order", "rank (default) or newest", string(search.OrderRank), string(search.OrderNewest))
-	numberFlag(fl, &f.limit, "limit", "n", 1, "hits at most (default 20)")
-	numberFlag(fl, &f.expand, "expand", "", 0, "neighbours to show on each side")
+	numberFlag(fl, &f.limit, "limit", "n", 1, "maximum number of hits (default 20)")
+	numberFlag(fl, &f.expand, "expand", "", 0, "show this many messages before and after each hit")
 	newest := fl.Bool("newest", false, "the same as --order newest")
 	cmd.PreRun = func(*cobra.Command, []string) {
 		if *newest {
@@ -86,10 +85,10 @@ func (a *app) search(ctx context.Context, s *services, words string, f searchFla
 	return a.printHits(ctx, s, res)
 }
 
-// printHits shows where each hit is and what it says around the words.
+// printHits prints the place of each hit and the text around the words.
 func (a *app) printHits(ctx context.Context, s *services, res search.Result) error {
 	if len(res.Hits) == 0 {
-		fmt.Fprintln(a.out, "Nothing found.")
+		fmt.Fprintln(a.out, "Nothing found. Fewer words find more; word* finds beginnings; \"…\" finds exact words.")
 	}
 	titles := map[session.ID]string{}
 	for _, h := range res.Hits {
@@ -118,21 +117,21 @@ func (a *app) printHits(ctx context.Context, s *services, res search.Result) err
 		}
 	}
 	if reason := s.index.Reason(); reason != "" {
-		fmt.Fprintln(a.err, "sessiond: without the search index: "+printable(reason))
+		fmt.Fprintln(a.err, "sessiond: searched without the index: "+printable(reason))
 	}
 	if res.Partial {
-		fmt.Fprintln(a.err, "sessiond: not everything was searched: the index is behind, and the daemon or the next append catches it up")
+		fmt.Fprintln(a.err, "sessiond: not everything was searched: the search index is behind; the daemon or the next append updates it")
 	}
 	return nil
 }
 
-// indented sets text in, and breaks it between words where the terminal ends.
+// indented indents text and wraps it to the terminal.
 func (a *app) indented(said string) string {
 	const indent = "    "
 	if w := a.columns(); w > 0 {
 		lines := strings.Split(text.WrapSoft(said, max(20, w-len(indent))), "\n")
 		for i := range lines {
-			lines[i] = strings.TrimRight(lines[i], " ") // it fills them up
+			lines[i] = strings.TrimRight(lines[i], " ") // WrapSoft pads lines
 		}
 		said = strings.Join(lines, "\n"+indent)
 	}
@@ -143,7 +142,7 @@ func (a *app) printNeighbour(m *session.Message) {
 	fmt.Fprintf(a.out, "    %s\n", a.dim(fmt.Sprintf("%d %s: %s", m.Seq, m.Role, transcript.OneLine(printable(m.Text()), max(20, a.columns()-20)))))
 }
 
-// highlight marks what matched, where there are colours.
+// highlight makes matches bold, with colours.
 func (a *app) highlight(h search.Hit) string {
 	if !a.color() {
 		return printable(strings.Join(strings.Fields(h.Snippet), " "))

@@ -26,8 +26,8 @@ func (a *app) serveCommand() *cobra.Command {
 	var noAuth bool
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run the daemon",
-		Long: "Serves the HTTP API on loopback and on a Unix socket, until it is stopped (Ctrl-C, SIGTERM).\n" +
-			"A stop finishes what was acknowledged; afterwards the database file alone is the backup.",
+		Long: "Serves the HTTP API on loopback and on a Unix socket until Ctrl-C or SIGTERM. A stop keeps\n" +
+			"every acknowledged write; after it the database file alone is a complete backup.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := config.CheckListen(listen); err != nil {
 				return usageError{fmt.Errorf("--listen %w", err)}
@@ -49,16 +49,16 @@ func (a *app) serveCommand() *cobra.Command {
 				return err
 			}
 			if noAuth && !config.Loopback(cfg.Listen) {
-				return usageError{fmt.Errorf("--no-auth is for loopback only, not for %s", cfg.Listen)}
+				return usageError{fmt.Errorf("--no-auth is allowed only on loopback, not on %s", cfg.Listen)}
 			}
 			return a.serve(cmd.Context(), cfg, noAuth)
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&listen, "listen", "", "address (default 127.0.0.1:7433; '' turns TCP off)")
-	fl.StringVar(&socket, "socket", "", "path of the Unix socket ('off' turns it off)")
+	fl.StringVar(&listen, "listen", "", "TCP address (default 127.0.0.1:7433; '' disables TCP)")
+	fl.StringVar(&socket, "socket", "", "path of the Unix socket ('off' disables it)")
 	wordFlag(cmd, &preset, "preset", "compaction preset: balanced, conservative, aggressive, …", contextmgr.PresetNames()...)
-	fl.BoolVar(&noAuth, "no-auth", false, "no token on TCP; only on loopback")
+	fl.BoolVar(&noAuth, "no-auth", false, "require no token on TCP; only on loopback")
 	return cmd
 }
 
@@ -71,7 +71,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	if err != nil {
 		return err
 	}
-	// The runner is made of the services, and the services wake the runner.
+	// The runner needs the services, and the services wake the runner.
 	var runner *jobs.Runner
 	var feed atomic.Pointer[api.Feed]
 	nudge := func() {
@@ -79,7 +79,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 			f.Nudge()
 		}
 	}
-	s, err := a.wire(ctx, wiring{log: log, remote: true, wrote: nudge, onSoft: func(id session.ID) { runner.Soft(id) }})
+	s, err := a.wire(ctx, wiring{log: &log, remote: true, wrote: nudge, onSoft: func(id session.ID) { runner.Soft(id) }})
 	if err != nil {
 		return err
 	}
@@ -94,11 +94,11 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	feed.Store(api.NewFeed(s.store))
 	purger := s.purger(cfg, log)
 	purger.Purged = s.contexts.Forget
-	newest, err := s.store.Newest(ctx) // before this daemon stores anything by a clock that may be wrong
+	newest, err := s.store.Newest(ctx) // before this daemon writes with a clock that may be wrong
 	if err != nil {
 		return err
 	}
-	if _, err := s.store.ForgetDrafts(ctx, a.now()); err != nil { // they last a day, or until the next start
+	if _, err := s.store.ForgetDrafts(ctx, a.now()); err != nil { // drafts last a day, or until the next start
 		return err
 	}
 	runner = jobs.New(jobs.Config{
@@ -118,7 +118,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	defer runner.Stop()
 	runner.Run(func(ctx context.Context) {
 		if err := purger.Resume(ctx); err != nil && ctx.Err() == nil {
-			log.Error().Err(err).Msg("a purge that was broken off could not be finished")
+			log.Error().Err(err).Msg("an interrupted purge could not be finished")
 		}
 	})
 	a.followHistories(s, cfg, runner, log)
@@ -136,7 +136,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	})
 }
 
-// daily is what the daemon does once a day: retention, and scrubbing if an hour is set.
+// daily returns the daemon's daily work: retention, and scrubbing if its hour is configured.
 func (a *app) daily(s *services, cfg *config.Config, purger *jobs.Purger, newest time.Time, log zerolog.Logger) []jobs.Daily {
 	keeper := s.keeper(cfg, purger, a, log)
 	if r := keeper.Rule; r.IdleDays > 0 || r.TrashDays > 0 {
@@ -145,7 +145,7 @@ func (a *app) daily(s *services, cfg *config.Config, purger *jobs.Purger, newest
 	}
 	work := []jobs.Daily{{Hour: cfg.Retention.AtHour, Do: func(ctx context.Context) {
 		if _, err := keeper.Apply(ctx); err != nil && ctx.Err() == nil {
-			log.Error().Err(err).Msg("retention could not be applied")
+			log.Error().Err(err).Msg("retention failed")
 		}
 	}}}
 	if cfg.Scrub.AtHour == nil {
@@ -154,14 +154,14 @@ func (a *app) daily(s *services, cfg *config.Config, purger *jobs.Purger, newest
 	return append(work, jobs.Daily{Hour: *cfg.Scrub.AtHour, Do: func(ctx context.Context) {
 		switch scrubbed, err := purger.Scrub(ctx); {
 		case err != nil && ctx.Err() == nil:
-			log.Error().Err(err).Msg("the files could not be scrubbed")
+			log.Error().Err(err).Msg("scrubbing the database files failed")
 		case scrubbed:
-			log.Info().Msg("the files were scrubbed: no byte of what was purged is left in them")
+			log.Info().Msg("the database files were scrubbed: no byte of purged sessions is left in them")
 		}
 	}})
 }
 
-// greet says on one screen where the daemon is to be found.
+// greet prints the daemon's addresses.
 func (a *app) greet(cfg *config.Config, address, socket string, noAuth bool) {
 	line := func(name, value string) { fmt.Fprintf(a.out, "  %-9s %s\n", name, value) }
 	fmt.Fprintln(a.out, "sessiond is ready. Ctrl-C stops it.")
@@ -184,7 +184,7 @@ func (a *app) greet(cfg *config.Config, address, socket string, noAuth bool) {
 func (a *app) daemonLog(cfg *config.Config) (zerolog.Logger, error) {
 	level, err := zerolog.ParseLevel(cfg.Log.Level)
 	if err != nil {
-		return zerolog.Nop(), session.Errorf(session.Invalid, "log.level %q: debug, info, warn or error", cfg.Log.Level)
+		return zerolog.Nop(), session.Errorf(session.Invalid, "log.level %q is unknown: use debug, info, warn or error", cfg.Log.Level)
 	}
 	if cfg.Log.Format == "console" || cfg.Log.Format == "auto" && a.errTTY {
 		return a.log(level), nil

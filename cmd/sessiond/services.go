@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -21,26 +22,26 @@ import (
 	"sessiond/internal/usage"
 )
 
-// services are the packages put together over one open database.
+// services are the packages on top of one open database.
 type services struct {
 	store     *store.Store
 	index     *search.Index
 	catalogue *usage.Catalogue
 	contexts  *contextmgr.Manager
-	titles    *jobs.Titles   // nil: no model makes them
+	titles    *jobs.Titles   // nil without a configured model
 	closers   []func() error // in the order of opening
 }
 
-// wiring says how services are put together.
+// wiring says how to open services.
 type wiring struct {
 	readOnly bool
-	log      zerolog.Logger
-	remote   bool             // summaries by the configured model, where there is one
-	wrote    func()           // something was committed; nil: nobody wants to know
-	onSoft   func(session.ID) // a session passed its soft threshold; nil: nobody stages
+	log      *zerolog.Logger  // nil: warnings on standard error
+	remote   bool             // summarize with the configured model, if there is one
+	wrote    func()           // called after commits; may be nil
+	onSoft   func(session.ID) // called when a session passes its soft threshold; may be nil
 }
 
-// wire opens everything that the configuration names. The caller closes it.
+// wire opens the services of the configuration. The caller closes them.
 func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 	s = &services{}
 	defer func() {
@@ -55,7 +56,7 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 	if s.catalogue, err = a.catalogue(); err != nil {
 		return s, err
 	}
-	if s.store, err = a.openFor(ctx, w); err != nil {
+	if s.store, err = a.open(ctx, w); err != nil {
 		return s, err
 	}
 	s.closers = append(s.closers, s.store.Close)
@@ -77,42 +78,33 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 		OnSoft: w.onSoft, SetWindow: s.setWindow, Flush: cfg.FlushSettings(), Now: a.now,
 	}
 	if w.remote && cfg.Summarizer.Provider != summarize.ExtractiveProvider {
-		asks := a.summarizer()
-		if info, known := s.catalogue.Model(asks.ModelName()); known {
-			asks.Window = info.Window
-		}
-		remote, err := summarize.New(asks, summarize.Deps{
-			Count: reference.Text, Usage: usage.FromProvider, Now: a.now, Getenv: a.getenv,
-		})
+		c := cfg.Summarizer
+		asks := summarize.Config{Provider: c.Provider, Model: c.Model, BaseURL: c.BaseURL, APIKeyFile: c.APIKeyFile, Timeout: c.Timeout}
+		deps := summarize.Deps{Count: reference.Text, Usage: usage.FromProvider, Now: a.now, Getenv: a.getenv}
+		titler, err := s.model(summarize.NewTitler(asks, deps))
 		if err != nil {
 			return s, err
 		}
-		if c, ok := remote.(io.Closer); ok {
-			s.closers = append(s.closers, c.Close)
+		s.titles = &jobs.Titles{Store: s.store, Model: titler}
+		if info, known := s.catalogue.Model(asks.ModelName()); known {
+			asks.Window = info.Window
 		}
-		manager.Remote = pricedSummarizer{remote, s.catalogue}
-		manager.Cost = s.summaryCost(remote, a.now)
-		if err := s.wireTitles(a); err != nil {
+		remote, err := s.model(summarize.New(asks, deps))
+		if err != nil {
 			return s, err
 		}
+		manager.Remote, manager.Cost = remote, s.summaryCost(remote, a.now)
 	}
 	s.contexts = contextmgr.New(s.store, manager)
 	return s, nil
 }
 
-// wireTitles lets the configured model make titles, too.
-func (s *services) wireTitles(a *app) error {
-	titler, err := summarize.NewTitler(a.summarizer(), summarize.Deps{
-		Count: tokens.Reference().Text, Usage: usage.FromProvider, Now: a.now, Getenv: a.getenv,
-	})
-	if err != nil {
-		return err
-	}
-	if c, ok := titler.(io.Closer); ok {
+// model adds prices to a configured model and closes it with the services.
+func (s *services) model(m summarize.Summarizer, err error) (summarize.Summarizer, error) {
+	if c, ok := m.(io.Closer); ok && err == nil {
 		s.closers = append(s.closers, c.Close)
 	}
-	s.titles = &jobs.Titles{Store: s.store, Model: pricedSummarizer{titler, s.catalogue}}
-	return nil
+	return pricedSummarizer{m, s.catalogue}, err
 }
 
 // close closes in the reverse order of opening.
@@ -134,26 +126,16 @@ func (a *app) with(ctx context.Context, w wiring, do func(*services) error) erro
 	return errors.Join(do(s), s.close())
 }
 
-// indexPath is where the search index of a database lies.
+// indexPath returns the path of a database's search index: search.db beside sessions.db, and
+// NAME.search.db beside NAME.db, so that databases in one folder do not share an index.
 func indexPath(db string) string {
-	return filepath.Join(filepath.Dir(db), indexName(filepath.Base(db)))
-}
-
-// indexName is search.db beside sessions.db, and NAME.search.db beside any other NAME.db, so
-// that two databases in one folder do not share an index.
-func indexName(base string) string {
-	if base == "sessions.db" {
-		return "search.db"
+	if filepath.Base(db) == "sessions.db" {
+		return filepath.Join(filepath.Dir(db), "search.db")
 	}
-	return base[:len(base)-len(filepath.Ext(base))] + ".search.db"
+	return strings.TrimSuffix(db, filepath.Ext(db)) + ".search.db"
 }
 
-func (a *app) summarizer() summarize.Config {
-	c := a.cfg.Summarizer
-	return summarize.Config{Provider: c.Provider, Model: c.Model, BaseURL: c.BaseURL, APIKeyFile: c.APIKeyFile, Timeout: c.Timeout}
-}
-
-// scale is what reports have taught about a model's tokens, and what is left to doubt.
+// scale returns the learned factor of a model's token counts, and its uncertainty.
 func (s *services) scale(ctx context.Context, model string) (factor, doubt float64, err error) {
 	scale, err := s.calibration(ctx, model)
 	return scale.Factor(), scale.Doubt(), err
@@ -167,7 +149,7 @@ func (s *services) calibration(ctx context.Context, model string) (tokens.Scale,
 	return tokens.Scale{Ratio: c.Scale, Weight: c.Weight}, nil
 }
 
-// learned adds a difference between two reports to what is known of a model.
+// learned updates a model's calibration by the difference between two reports.
 func (s *services) learned(ctx context.Context, model string, estimated, reported int64) error {
 	scale, err := s.calibration(ctx, model)
 	if err != nil {
@@ -180,15 +162,15 @@ func (s *services) learned(ctx context.Context, model string, estimated, reporte
 	return s.store.SetCalibration(ctx, store.Calibration{Model: model, Scale: next.Ratio, Weight: next.Weight})
 }
 
-// setWindow keeps the window that an overflow report showed to be the true one.
+// setWindow stores the window that an overflow report revealed.
 func (s *services) setWindow(ctx context.Context, id session.ID, window int64) error {
 	w := &window
 	_, err := s.store.PatchSession(ctx, id, store.SessionPatch{Window: &w})
 	return err
 }
 
-// summaryCost says what a remote summary of so many tokens would cost, in nano-dollars; nil
-// where the model has no known price.
+// summaryCost returns a function that prices a remote summary in nano-dollars; it returns nil if
+// the model's price is unknown.
 func (s *services) summaryCost(remote summarize.Summarizer, now func() time.Time) func(in, out int64) *int64 {
 	provider, model := remote.Name()
 	return func(in, out int64) *int64 {
@@ -198,7 +180,7 @@ func (s *services) summaryCost(remote summarize.Summarizer, now func() time.Time
 	}
 }
 
-// pricedSummarizer puts the price on the calls of a remote summariser.
+// pricedSummarizer prices the calls of a remote summarizer.
 type pricedSummarizer struct {
 	summarize.Summarizer
 	catalogue *usage.Catalogue

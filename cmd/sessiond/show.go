@@ -31,23 +31,19 @@ func (a *app) showCommand() *cobra.Command {
 	var f showFlags
 	cmd := &cobra.Command{
 		Use: "show SESSION", Short: "Read a conversation", Args: arguments(1, 1), ValidArgsFunction: a.completeSession, Aliases: []string{"cat"},
-		Long: "Prints the path to the session's head: who said what, tool calls folded into a line,\n" +
-			"and a line where a compaction hides what is above from the model.",
+		Long: "Prints the conversation (current branch). Each tool call is one line; a line marks where a\n" +
+			"compaction hides the messages above it from the model.",
 		Example: "  sessiond show @\n  sessiond show 20260211_001 --seq 10-20 --expand\n  sessiond show @ -f",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.read(cmd.Context(), func(s *store.Store) error {
-				return a.show(cmd.Context(), s, args[0], f)
-			})
-		},
+		RunE:    a.onStore(func(ctx context.Context, s *store.Store, args []string) error { return a.show(ctx, s, args[0], f) }),
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.seq, "seq", "", "only these messages: 7, 7-12, 7-, -12")
-	numberFlag(fl, &f.last, "last", "n", 1, "only the last so many")
-	fl.BoolVar(&f.all, "all", false, "every message of the session, also of branches that were left")
-	fl.BoolVar(&f.tree, "tree", false, "draw the session's branches instead")
-	fl.BoolVar(&f.raw, "raw", false, "texts and results in full, unwrapped")
-	fl.BoolVarP(&f.expand, "expand", "x", false, "unfold reasoning, arguments, results and summaries")
-	fl.BoolVarP(&f.follow, "follow", "f", false, "show the last ones, and go on with what is appended")
+	numberFlag(fl, &f.last, "last", "n", 1, "only the last messages, this many")
+	fl.BoolVar(&f.all, "all", false, "every message of the session, also of abandoned branches")
+	fl.BoolVar(&f.tree, "tree", false, "draw the tree of branches instead")
+	fl.BoolVar(&f.raw, "raw", false, "full texts and results, without line wrapping")
+	fl.BoolVarP(&f.expand, "expand", "x", false, "show reasoning, arguments, results and summaries")
+	fl.BoolVarP(&f.follow, "follow", "f", false, "show the last messages, then new ones as they are appended")
 	fl.BoolVar(&f.noPager, "no-pager", false, "do not use a pager")
 	return cmd
 }
@@ -76,7 +72,7 @@ func (a *app) show(ctx context.Context, s *store.Store, name string, f showFlags
 		return err
 	}
 	if len(spans) == 0 && f.seq != "" {
-		return session.Errorf(session.NotFound, "session %s shows no message at --seq %s: its last one is %d, and --all shows branches that were left too", sess.ID, f.seq, sess.LastSeq)
+		return session.Errorf(session.NotFound, "session %s has no message at --seq %s on its current branch: its last seq is %d, and --all includes abandoned branches", sess.ID, f.seq, sess.LastSeq)
 	}
 	compactions, err := s.Compactions(ctx, sess.ID)
 	if err != nil {
@@ -87,7 +83,7 @@ func (a *app) show(ctx context.Context, s *store.Store, name string, f showFlags
 		return err
 	}
 	if a.flags.json {
-		msgs, err := readAll(ctx, s, sess.ID, from, to, f.all)
+		msgs, err := readSpans(ctx, s, spans)
 		if err != nil {
 			return err
 		}
@@ -100,7 +96,7 @@ func (a *app) show(ctx context.Context, s *store.Store, name string, f showFlags
 		return err
 	}
 	extent := plural(sess.MessageCount, "message", "messages")
-	if from == 0 && to == 0 && !f.all { // else what is missing was not asked for
+	if from == 0 && to == 0 && !f.all { // else the user chose the extent
 		extent = transcript.Extent(&sess, ownOf(spans, sess.ID))
 	}
 	print := func(w io.Writer) error {
@@ -117,7 +113,7 @@ func (a *app) show(ctx context.Context, s *store.Store, name string, f showFlags
 	return a.follow(ctx, s, sess.ID, opt)
 }
 
-// seqRange reads --seq; 0 is open.
+// seqRange parses --seq; 0 is open.
 func seqRange(s string) (from, to int64, err error) {
 	if s == "" {
 		return 0, 0, nil
@@ -130,7 +126,7 @@ func seqRange(s string) (from, to int64, err error) {
 		}
 	}
 	if err != nil || to != 0 && from > to || s == "-" || first == "0" || ranged && last == "0" {
-		return 0, 0, usageError{fmt.Errorf("--seq %q: a message (7) or a range of them (7-12, 7-, -12)", s)}
+		return 0, 0, usageError{fmt.Errorf("--seq %q is not a message (7) or a range (7-12, 7-, -12)", s)}
 	}
 	return from, to, nil
 }
@@ -142,8 +138,8 @@ func seqOf(s string, open bool) (int64, error) {
 	return strconv.ParseInt(s, 10, 64)
 }
 
-// spansToShow gives the runs of messages that are shown, in their order. On the path of a fork
-// from and to count its own; 0 is open.
+// spansToShow returns the ranges of messages to show, in order. In a fork, from and to count its
+// own messages; 0 is open.
 func spansToShow(ctx context.Context, s *store.Store, sess session.Session, from, to int64, all bool) ([]store.Span, error) {
 	spans := []store.Span{{Session: sess.ID, From: 1, To: sess.LastSeq}}
 	if !all {
@@ -183,7 +179,7 @@ func ownOf(spans []store.Span, id session.ID) (n int64) {
 	return n
 }
 
-// showSpans writes runs of messages and reads a few at a time.
+// showSpans writes ranges of messages and reads a few at a time.
 func showSpans(ctx context.Context, s *store.Store, spans []store.Span, items *transcript.Stream, out transcript.Writer) error {
 	for _, sp := range spans {
 		if err := s.EachInRange(ctx, sp.Session, sp.From, sp.To, items.Message); err != nil {
@@ -193,40 +189,23 @@ func showSpans(ctx context.Context, s *store.Store, spans []store.Span, items *t
 	return errors.Join(items.Close(), out.Close())
 }
 
-// readAll reads the messages of a session in pieces; from and to are seqs, 0 is open.
-func readAll(ctx context.Context, s *store.Store, id session.ID, from, to int64, all bool) ([]session.Message, error) {
-	page := store.MessagePage{Limit: 1000, All: all}
-	if from > 0 {
-		page.After = from - 1
-	}
-	if to > 0 {
-		page.Before = to + 1
-	}
-	if page.After == 0 && page.Before == 0 && !all {
-		sess, err := s.Session(ctx, id)
-		if err != nil || sess.HeadID == nil {
+// readSpans reads whole ranges of messages.
+func readSpans(ctx context.Context, s *store.Store, spans []store.Span) (msgs []session.Message, err error) {
+	for _, sp := range spans {
+		if err := s.EachInRange(ctx, sp.Session, sp.From, sp.To, func(m *session.Message) error {
+			msgs = append(msgs, *m)
+			return nil
+		}); err != nil {
 			return nil, err
 		}
-		return s.Path(ctx, *sess.HeadID, 0)
 	}
-	var msgs []session.Message
-	for {
-		got, more, err := s.Messages(ctx, id, page)
-		if err != nil {
-			return nil, err
-		}
-		msgs = append(msgs, got...)
-		if !more || len(got) == 0 {
-			return msgs, nil
-		}
-		page.After = got[len(got)-1].Seq
-	}
+	return msgs, nil
 }
 
-// mostLinks bounds how many forks and children are mentioned.
+// mostLinks limits the forks and children that are mentioned.
 const mostLinks = 1000
 
-// family says in a few words what hangs together with a session.
+// family describes the parent and the children of a session.
 func (a *app) family(ctx context.Context, s *store.Store, sess session.Session, links []session.Link) (facts []string, err error) {
 	own, err := s.Link(ctx, sess)
 	if err != nil {
@@ -270,7 +249,7 @@ func (a *app) showHeading(w io.Writer, sess session.Session, extent string, more
 	fmt.Fprintf(w, "%s\n%s\n\n", transcript.OneLine(orDash(sess.Title), long), a.dim(strings.ReplaceAll(printable(strings.Join(facts, " · ")), "\n", " ")))
 }
 
-// page prints through the user's pager where somebody reads, else straight.
+// page prints through the user's pager on a terminal, else directly.
 func (a *app) page(print func(io.Writer) error, off bool) error {
 	pager := a.getenv("PAGER")
 	if pager == "" {
@@ -292,7 +271,7 @@ func (a *app) page(print func(io.Writer) error, off bool) error {
 		return print(a.out)
 	}
 	err = print(to)
-	if errors.Is(err, syscall.EPIPE) { // a reader who quits the pager early closes the pipe: that is no failure
+	if errors.Is(err, syscall.EPIPE) { // the user quit the pager
 		err = nil
 	}
 	_ = to.Close()
@@ -301,10 +280,10 @@ func (a *app) page(print func(io.Writer) error, off bool) error {
 
 const (
 	followInterval = 400 * time.Millisecond
-	followLast     = 20 // messages that are shown before what follows
+	followLast     = 20 // messages shown before the new ones
 )
 
-// follow prints what is appended, until the user stops it.
+// follow prints new messages until the user stops it.
 func (a *app) follow(ctx context.Context, s *store.Store, id session.ID, opt transcript.TerminalOptions) error {
 	sess, err := s.Session(ctx, id)
 	if err != nil {

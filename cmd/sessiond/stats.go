@@ -16,16 +16,14 @@ import (
 func (a *app) statsCommand() *cobra.Command {
 	var f lsFlags
 	cmd := &cobra.Command{
-		Use: "stats", Short: "Count sessions, tokens, money and what compaction saved",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.read(cmd.Context(), func(s *store.Store) error { return a.stats(cmd.Context(), s, f) })
-		},
+		Use: "stats", Short: "Show totals of sessions, tokens, cost and savings by compaction",
+		RunE: a.onStore(func(ctx context.Context, s *store.Store, _ []string) error { return a.stats(ctx, s, f) }),
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.source, "source", "", "only of this program")
-	fl.StringVar(&f.project, "project", "", "only of this project")
-	fl.StringVar(&f.since, "since", "", "from that day on: 2026-02-11, 7d")
-	fl.StringVar(&f.until, "until", "", "before that day")
+	fl.StringVar(&f.source, "source", "", "only this program (pi, codex, …)")
+	fl.StringVar(&f.project, "project", "", "only this project")
+	fl.StringVar(&f.since, "since", "", "from this day: 2026-02-11, 7d")
+	fl.StringVar(&f.until, "until", "", "before this day")
 	return cmd
 }
 
@@ -50,7 +48,7 @@ func (a *app) stats(ctx context.Context, s *store.Store, f lsFlags) error {
 		{"  into cache", humanize.Comma(st.Tokens.CacheWrite)},
 		{"output tokens", humanize.Comma(st.Tokens.Output)},
 		{"cost", cost},
-		{"compactions", fmt.Sprintf("%s, which took %s tokens out of contexts", humanize.Comma(st.Compactions.Count), humanize.Comma(st.Compactions.TokensSaved))},
+		{"compactions", fmt.Sprintf("%s, which saved %s tokens", humanize.Comma(st.Compactions.Count), humanize.Comma(st.Compactions.TokensSaved))},
 	} {
 		if _, err := fmt.Fprintf(a.out, "%-14s %s\n", line[0], line[1]); err != nil {
 			return err
@@ -59,10 +57,10 @@ func (a *app) stats(ctx context.Context, s *store.Store, f lsFlags) error {
 	return a.printStatsTables(st)
 }
 
-// allInput is what the models read, from a cache or not.
+// allInput is all input of the models, cached or not.
 func allInput(t analytics.Tokens) int64 { return t.Input + t.CacheRead + t.CacheWrite }
 
-// statsFilter reads the flags. Statistics go by whole days of the service's zone.
+// statsFilter parses the flags. Statistics count whole days of the configured time zone.
 func (a *app) statsFilter(f lsFlags) (analytics.Filter, error) {
 	out := analytics.Filter{Source: session.Source(f.source), Project: f.project}
 	for _, d := range []struct {
@@ -81,8 +79,8 @@ func (a *app) statsFilter(f lsFlags) (analytics.Filter, error) {
 	return out, nil
 }
 
-// printStatsTables shows where it went: by model, by source, and the last days. Sessions and
-// messages belong to no model.
+// printStatsTables prints the totals by model, by source and by the last days. Sessions and
+// messages have no single model.
 func (a *app) printStatsTables(st analytics.Stats) error {
 	const lastDays = 14
 	days := st.ByDay

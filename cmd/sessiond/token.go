@@ -10,7 +10,7 @@ import (
 
 func (a *app) tokenCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "token", Short: "Print the token that HTTP clients need (made on first use)",
+		Use: "token", Short: "Print the token for HTTP clients (created on first use)",
 		RunE: func(*cobra.Command, []string) error {
 			cfg, err := a.load(nil)
 			if err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/session"
@@ -18,10 +17,9 @@ func (a *app) forkCommand() *cobra.Command {
 	var at, title string
 	var states []string
 	cmd := &cobra.Command{
-		Use: "fork SESSION", Short: "Make a session that goes on from a message of another one", Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
-		Long: "Makes a session whose path begins with that of another one, up to its head or to the\n" +
-			"message that --at names. Nothing is copied, and the other session stays as it is.\n" +
-			"Prints the new session's id.",
+		Use: "fork SESSION", Short: "Fork a session at one of its messages", Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
+		Long: "Makes a new session that shares the conversation of SESSION up to its head, or up to the\n" +
+			"message of --at. Nothing is copied, and SESSION does not change. Prints the new id.",
 		Example: "  sessiond fork @\n  sessiond fork 20260211_001 --at 12 --title 'The other way'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := store.Fork{States: states}
@@ -32,18 +30,14 @@ func (a *app) forkCommand() *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&at, "at", "", "the last message that the fork shares: SEQ, or SESSION.SEQ of its tree (default: the head)")
-	fl.StringVar(&title, "title", "", "its title (default: the session's, with the fork's number)")
-	fl.StringSliceVar(&states, "state", nil, "take this JSON document along (todos, …); may be given again")
+	fl.StringVar(&at, "at", "", "the last shared message: SEQ, or SESSION.SEQ of its tree (default: the head)")
+	fl.StringVar(&title, "title", "", "title (default: the session's, with the fork's number)")
+	fl.StringSliceVar(&states, "state", nil, "copy this JSON document (todos, …); repeatable")
 	return cmd
 }
 
 func (a *app) fork(ctx context.Context, name, at string, in store.Fork) error {
-	return a.with(ctx, wiring{log: a.log(zerolog.WarnLevel)}, func(s *services) error {
-		sess, err := a.resolve(ctx, s.store, name)
-		if err != nil {
-			return err
-		}
+	return a.onSession(ctx, name, func(s *services, sess session.Session) (err error) {
 		in.Session = sess.ID
 		if in.At, err = refFlag("--at", at, sess.ID); err != nil {
 			return err
@@ -60,28 +54,28 @@ func (a *app) fork(ctx context.Context, name, at string, in store.Fork) error {
 	})
 }
 
-// beforeFirst is how a command line names the place before a session's first message.
+// beforeFirst names the place before a session's first message on the command line.
 const beforeFirst = "start"
 
 func (a *app) headCommand() *cobra.Command {
 	var summarize bool
 	cmd := &cobra.Command{
-		Use: "head SESSION [MESSAGE]", Short: "Go on from another message (what is left stays a branch)", Args: arguments(1, 2), ValidArgsFunction: a.completeSession,
-		Long: "Puts the head on a message of the session's tree, so that the next one follows it:\n" +
-			"a seq (12), a message that a fork shares (20260211_001.12), or `start` for the place\n" +
-			"before the first. Without MESSAGE it prints where the head is.",
+		Use: "head SESSION [MESSAGE]", Short: "Continue from another message (the rest stays as a branch)", Args: arguments(1, 2), ValidArgsFunction: a.completeSession,
+		Long: "Moves the head to a message of the session's tree: the next message follows it. MESSAGE\n" +
+			"is a seq (12), an id of the part that a fork shares (20260211_001.12), or `start` for the\n" +
+			"place before the first message. Without MESSAGE it prints the head.",
 		Example: "  sessiond head @ 12\n  sessiond head @ 12 --summarize\n  sessiond show @ --tree",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				if summarize {
-					return usageError{fmt.Errorf("--summarize tells what happened on a branch that is left: name the message to go on from")}
+					return usageError{fmt.Errorf("--summarize needs MESSAGE: it summarizes the branch that the head leaves")}
 				}
 				return a.read(cmd.Context(), func(s *store.Store) error { return a.showHead(cmd.Context(), s, args[0]) })
 			}
 			return a.moveHead(cmd.Context(), args[0], args[1], summarize)
 		},
 	}
-	cmd.Flags().BoolVar(&summarize, "summarize", false, "tell there, in a digest, what happened on the branch that is left")
+	cmd.Flags().BoolVar(&summarize, "summarize", false, "add a short summary of the abandoned branch")
 	return cmd
 }
 
@@ -106,11 +100,7 @@ func (a *app) printHead(sess session.Session) error {
 }
 
 func (a *app) moveHead(ctx context.Context, name, to string, summarize bool) error {
-	return a.with(ctx, wiring{log: a.log(zerolog.WarnLevel)}, func(s *services) error {
-		sess, err := a.resolve(ctx, s.store, name)
-		if err != nil {
-			return err
-		}
+	return a.onSession(ctx, name, func(s *services, sess session.Session) (err error) {
 		in := store.HeadMove{Session: sess.ID}
 		if to != beforeFirst {
 			if in.To, err = refFlag("MESSAGE", to, sess.ID); err != nil {
@@ -138,11 +128,11 @@ func (a *app) moveHead(ctx context.Context, name, to string, summarize bool) err
 func (a *app) labelCommand() *cobra.Command {
 	var remove bool
 	cmd := &cobra.Command{
-		Use: "label SESSION MESSAGE [TEXT]", Short: "Give a message a label, or take it away", Args: arguments(2, 3), ValidArgsFunction: a.completeSession,
+		Use: "label SESSION MESSAGE [TEXT]", Short: "Label a message, or remove its label", Args: arguments(2, 3), ValidArgsFunction: a.completeSession,
 		Example: "  sessiond label @ 12 'before the rewrite'\n  sessiond label @ 12 --remove",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if remove == (len(args) == 3) {
-				return usageError{fmt.Errorf("give the label's text, or --remove, and not both")}
+				return usageError{fmt.Errorf("give either the label's text or --remove")}
 			}
 			text := ""
 			if !remove {
@@ -154,24 +144,19 @@ func (a *app) labelCommand() *cobra.Command {
 			return a.label(cmd.Context(), args[0], args[1], text, !remove)
 		},
 	}
-	cmd.Flags().BoolVar(&remove, "remove", false, "take the label away")
+	cmd.Flags().BoolVar(&remove, "remove", false, "remove the label")
 	return cmd
 }
 
 func (a *app) label(ctx context.Context, name, message, text string, on bool) error {
-	return a.with(ctx, wiring{log: a.log(zerolog.WarnLevel)}, func(s *services) error {
-		sess, err := a.resolve(ctx, s.store, name)
-		if err != nil {
-			return err
-		}
+	return a.onSession(ctx, name, func(s *services, sess session.Session) error {
 		ref, err := refFlag("MESSAGE", message, sess.ID)
-		if err != nil {
-			return err
+		if err == nil && ref == nil {
+			err = usageError{fmt.Errorf("MESSAGE is empty: name a seq of the session (42) or a message of its tree (20260211_001.42)")}
 		}
-		if ref == nil {
-			return usageError{fmt.Errorf("name a message: a seq of the session (42) or a message of its tree (20260211_001.42)")}
+		if err == nil {
+			_, err = s.store.SetMark(ctx, sess.ID, *ref, store.MarkLabel, text, on)
 		}
-		_, err = s.store.SetMark(ctx, sess.ID, *ref, store.MarkLabel, text, on)
 		return err
 	})
 }
