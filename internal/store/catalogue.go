@@ -45,12 +45,7 @@ type Calibration struct {
 
 // Calibration reads a model's; nil when nothing was learned yet.
 func (s *Store) Calibration(ctx context.Context, model string) (*Calibration, error) {
-	var c Calibration
-	err := s.get(ctx, &c, `SELECT model, scale, weight FROM calibrations WHERE model = ?`, model)
-	if noRows(err) {
-		return nil, nil
-	}
-	return &c, err
+	return first[Calibration](ctx, s, `SELECT model, scale, weight FROM calibrations WHERE model = ?`, model)
 }
 
 // SetCalibration replaces a model's.

@@ -75,13 +75,9 @@ func (s *Store) Context(ctx context.Context, id session.ID, rowID int64) (sessio
 
 // LastContext reads the newest record of a session with its blocks; nil when there is none.
 func (s *Store) LastContext(ctx context.Context, id session.ID) (*session.Context, map[string]string, error) {
-	var c session.Context
-	err := s.get(ctx, &c, `SELECT `+contextColumns+` FROM contexts WHERE session_id = ? ORDER BY id DESC LIMIT 1`, id)
-	if noRows(err) {
-		return nil, nil, nil
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("last context of %s: %w", id, err)
+	c, err := first[session.Context](ctx, s, `SELECT `+contextColumns+` FROM contexts WHERE session_id = ? ORDER BY id DESC LIMIT 1`, id)
+	if err != nil || c == nil {
+		return nil, nil, wrap(err, "last context of %s", id)
 	}
 	blocks := map[string]string{}
 	for kind, h := range map[string]string{
@@ -96,7 +92,7 @@ func (s *Store) LastContext(ctx context.Context, id session.ID) (*session.Contex
 		}
 		blocks[kind] = content
 	}
-	return &c, blocks, nil
+	return c, blocks, nil
 }
 
 // Frozen lists what was frozen into a session's contexts, by message; of a fork also what was

@@ -15,22 +15,14 @@ func (s *Store) Flush(ctx context.Context, id session.ID, generation int64) (*se
 }
 
 func readFlush(ctx context.Context, q queryer, id session.ID, generation int64) (*session.Flush, error) {
-	var f session.Flush
-	err := q.get(ctx, &f, `SELECT `+flushColumns+` FROM flushes WHERE session_id = ? AND compaction_id = ?`, id, generation)
-	if noRows(err) {
-		return nil, nil
-	}
+	f, err := first[session.Flush](ctx, q, `SELECT `+flushColumns+` FROM flushes WHERE session_id = ? AND compaction_id = ?`, id, generation)
 	if err != nil {
 		return nil, fmt.Errorf("flush of %s: %w", id, err)
 	}
-	return nameFlush(&f), nil
-}
-
-func nameFlush(f *session.Flush) *session.Flush {
-	if f.CompactionID != 0 {
+	if f != nil && f.CompactionID != 0 {
 		f.Generation = session.CompactionName(f.CompactionID)
 	}
-	return f
+	return f, nil
 }
 
 // AskFlush notes that an agent was asked for a memory flush, and tells it in an event. One

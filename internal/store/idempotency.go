@@ -52,19 +52,15 @@ func (t *tx) findOutcome(i *Idempotency) (*outcome, error) {
 	if i == nil {
 		return nil, nil
 	}
-	var o outcome
-	err := t.get(t.ctx, &o, `SELECT body_hash, status, session_id, message_id, n, object_id, revision, head_id,
+	o, err := first[outcome](t.ctx, t, `SELECT body_hash, status, session_id, message_id, n, object_id, revision, head_id,
 		compaction_id, context_tokens FROM idempotency_keys WHERE key_hash = ?`, keyHash(i))
-	if noRows(err) {
-		return nil, nil
-	}
-	if err != nil {
+	if err != nil || o == nil {
 		return nil, err
 	}
 	if o.BodyHash != hash(i.Body) {
 		return nil, session.Errorf(session.Invalid, "this Idempotency-Key was used on %s with another body: a retry must send the same bytes, a new request a new key", i.Route)
 	}
-	return &o, nil
+	return o, nil
 }
 
 func (t *tx) keepOutcome(i *Idempotency, o outcome) error {

@@ -353,23 +353,14 @@ func (im *importer) saveCursor() error {
 
 // ImportCursor reads how far a source's file was read; nil when it never was.
 func (s *Store) ImportCursor(ctx context.Context, source session.Source, path string) (*ImportCursor, error) {
-	var c ImportCursor
-	err := s.get(ctx, &c, `SELECT source, path, session_id, size, modified_at, offset, hash, counts, state FROM imports
+	return first[ImportCursor](ctx, s, `SELECT source, path, session_id, size, modified_at, offset, hash, counts, state FROM imports
 		WHERE source = ? AND path = ?`, source, path)
-	if noRows(err) {
-		return nil, nil
-	}
-	return &c, err
 }
 
 // MessageByKey names the message of a session that has this external id, nil if there is none.
 func (s *Store) MessageByKey(ctx context.Context, id session.ID, externalID string) (*session.MessageRef, error) {
-	ref := session.MessageRef{Session: id}
-	err := s.get(ctx, &ref.Seq, `SELECT seq FROM messages WHERE session_id = ? AND external_id = ? AND external_id <> ''`, id, externalID)
-	if noRows(err) {
-		return nil, nil
-	}
-	return &ref, err
+	return first[session.MessageRef](ctx, s, `SELECT session_id || '.' || seq FROM messages
+		WHERE session_id = ? AND external_id = ? AND external_id <> ''`, id, externalID)
 }
 
 // ExternalIDs yields the external ids of a session's own messages, in no order that matters.

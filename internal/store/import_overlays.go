@@ -222,17 +222,11 @@ func (o *importedOverlay) piece(want *ImportReplaced) error {
 			return err
 		}
 		var tokens int64
-		var in bool
-		if err := o.importer.row(`SELECT tokens, in_context FROM messages WHERE id = ?`, []any{row}, &tokens, &in); err != nil {
+		var ref session.MessageRef
+		if err := o.importer.row(`SELECT tokens * in_context, session_id || '.' || seq FROM messages WHERE id = ?`, []any{row}, &tokens, &ref); err != nil {
 			return err
 		}
-		if in {
-			at.tokens += tokens
-		}
-		ref, err := refOf(o.ctx, o.tx, row)
-		if err != nil {
-			return err
-		}
+		at.tokens += tokens
 		at.refs, at.Messages = append(at.refs, ref), append(at.Messages, ref.String())
 		if at.first == 0 {
 			at.first = row

@@ -46,7 +46,7 @@ func (t *tx) moveHead(sess *session.Session) error {
 		string(sess.TurnOrigin), sess.ActiveAt.SQL(), sess.InboundAt, sess.UpdatedAt.SQL(), string(sess.ID)), "move the head")
 }
 
-// saveProgress writes everything that progress and settleOverlay may have changed.
+// saveProgress writes everything that progress and updateOverlay may have changed.
 func (t *tx) saveProgress(sess *session.Session) error {
 	sess.Revision++
 	sess.UpdatedAt = t.now

@@ -31,35 +31,29 @@ func (s *Store) Save(ctx context.Context, id session.ID, yield func(line any) er
 	}); err != nil {
 		return err
 	}
+	if err := yieldAll(yield, rowsOf(v.compactions), rowsOf(v.undos), rowsOf(v.frozen)); err != nil {
+		return err
+	}
 	var contexts []int64 // rows
-	for _, each := range []func() error{
-		func() error { return eachRow(v.compactions, yield) },
-		func() error { return eachRow(v.undos, yield) },
-		func() error { return eachRow(v.frozen, yield) },
-		func() error {
-			return eachPage(ctx, s, savedContexts, id, v.lastContext, func(c *SavedContext) (int64, error) {
-				contexts = append(contexts, c.RowID)
-				c.ID = ContextRef{id, int64(len(contexts))}
-				return c.RowID, yield(c)
-			})
-		},
-		func() error {
-			return eachPage(ctx, s, savedCalls, id, v.lastCall, func(c *SavedCall) (int64, error) {
-				if c.ContextID != nil {
-					if at, found := slices.BinarySearch(contexts, *c.ContextID); found {
-						c.Context = ContextRef{id, int64(at) + 1}
-					}
-				}
-				return c.RowID, yield(c)
-			})
-		},
-		func() error { return eachRow(v.marks, yield) },
-		func() error { return eachRow(v.states, yield) },
-		func() error { return eachRow(v.flushes, yield) },
-	} {
-		if err := each(); err != nil {
-			return err
+	if err := eachPage(ctx, s, savedContexts, id, v.lastContext, func(c *SavedContext) (int64, error) {
+		contexts = append(contexts, c.RowID)
+		c.ID = ContextRef{id, int64(len(contexts))}
+		return c.RowID, yield(c)
+	}); err != nil {
+		return err
+	}
+	if err := eachPage(ctx, s, savedCalls, id, v.lastCall, func(c *SavedCall) (int64, error) {
+		if c.ContextID != nil {
+			if at, found := slices.BinarySearch(contexts, *c.ContextID); found {
+				c.Context = ContextRef{id, int64(at) + 1}
+			}
 		}
+		return c.RowID, yield(c)
+	}); err != nil {
+		return err
+	}
+	if err := yieldAll(yield, rowsOf(v.marks), rowsOf(v.states), rowsOf(v.flushes)); err != nil {
+		return err
 	}
 	if v.session.PurgedAt != nil {
 		return nil
@@ -67,9 +61,16 @@ func (s *Store) Save(ctx context.Context, id session.ID, yield func(line any) er
 	return s.CheckNotPurged(ctx, id)
 }
 
-func eachRow[T any](rows []T, yield func(line any) error) error {
+func rowsOf[T any](rows []T) (all []any) {
 	for i := range rows {
-		if err := yield(&rows[i]); err != nil {
+		all = append(all, &rows[i])
+	}
+	return all
+}
+
+func yieldAll(yield func(line any) error, sets ...[]any) error {
+	for _, line := range slices.Concat(sets...) {
+		if err := yield(line); err != nil {
 			return err
 		}
 	}

@@ -159,7 +159,7 @@ const sessionColumns = `s.id, s.day, s.title, s.title_source, s.kind, s.draft, s
 	s.compaction_count, s.input_tokens, s.output_tokens, s.cache_read_tokens, s.cache_write_tokens, s.cost_nanousd,
 	s.cost_usd, s.unpriced_calls, s.turn_origin, s.created_at, s.updated_at, s.active_at, s.inbound_at, s.archived_at,
 	s.deleted_at, s.ended_at, s.end_reason, s.metadata,
-	h.session_id, h.seq`
+	h.session_id || '.' || h.seq`
 
 // A session is read with the name of its head.
 const fromSessions = ` FROM sessions s LEFT JOIN messages h ON h.id = s.head_id `
@@ -170,19 +170,13 @@ const (
 )
 
 func scanSession(row scanner, s *session.Session) error {
-	var head *session.ID
-	var seq *int64
-	err := row.Scan(&s.ID, &s.Day, &s.Title, &s.TitleSource, &s.Kind, &s.Draft, &s.Settings, &s.Key, &s.Generation, &s.Source,
+	return row.Scan(&s.ID, &s.Day, &s.Title, &s.TitleSource, &s.Kind, &s.Draft, &s.Settings, &s.Key, &s.Generation, &s.Source,
 		&s.SourceID, &s.Directory, &s.Project, &s.GitBranch, &s.Provider, &s.Model, &s.Window, &s.ParentID, &s.ParentKind,
 		&s.HeadID, &s.LastSeq, &s.CompactionID, &s.Epoch, &s.Revision, &s.MessageCount, &s.TotalTokens, &s.ContextTokens,
 		&s.CompactionCount, &s.InputTokens, &s.OutputTokens, &s.CacheReadTokens, &s.CacheWriteTokens, &s.CostNanoUSD,
 		&s.CostUSD, &s.UnpricedCalls, &s.TurnOrigin, &s.CreatedAt, &s.UpdatedAt, &s.ActiveAt, &s.InboundAt, &s.ArchivedAt,
 		&s.DeletedAt, &s.EndedAt, &s.EndReason, &s.Metadata,
-		&head, &seq)
-	if err == nil && seq != nil {
-		s.Head = &session.MessageRef{Session: *head, Seq: *seq}
-	}
-	return err
+		&s.Head)
 }
 
 // Session reads one session. Codes: NotFound.

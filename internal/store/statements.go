@@ -61,6 +61,16 @@ func (s statements) each(ctx context.Context, row func(scanner) error, query str
 	return forEach(rows, row)
 }
 
+// first reads one row; nil when there is none.
+func first[T any](ctx context.Context, q queryer, query string, args ...any) (*T, error) {
+	var row T
+	err := q.get(ctx, &row, query, args...)
+	if noRows(err) {
+		return nil, nil
+	}
+	return &row, err
+}
+
 // errEnough ends a reading before its last row.
 var errEnough = errors.New("enough rows")
 
