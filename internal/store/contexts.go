@@ -118,8 +118,8 @@ const (
 		WHERE session_id = ? AND message_id <= ? AND id <= ? ORDER BY message_id, kind`
 )
 
-// madeOf checks that the blocks of a context are here: it could not be written down otherwise.
-func (r *restorer) madeOf(c *session.Context) error {
+// checkBlocks refuses a context that names a block which is not here: an export could not write it.
+func (r *restorer) checkBlocks(c *session.Context) error {
 	for _, hash := range []string{c.SystemHash, c.InitialHash, c.ToolsHash} {
 		if hash == "" {
 			continue

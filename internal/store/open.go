@@ -292,9 +292,9 @@ func (t *tx) housekeeping() error {
 	return t.exec(forgetDrafts, session.At(t.now.AddDate(0, 0, -1)))
 }
 
-// They stand in the order of arrival, so that the first one of this week is soon found, and what
-// came before the last old one in front of it is as old. A key that a clock stamped in the future
-// holds back nobody, and goes with the first old one that came after it.
+// Keys are in order of arrival. The query finds the first key of this week and deletes up to the
+// last old key before it. A key with a time in the future does not end the search; it goes with the
+// next old key after it.
 const forgetKeys = `
 	DELETE FROM idempotency_keys WHERE id <= (
 		SELECT id FROM idempotency_keys WHERE created_at < ?1 AND id < COALESCE(

@@ -23,8 +23,8 @@ func (p *Purge) shared(ctx context.Context) (coverage, error) {
 }
 
 // What links a fork to rows of the session (?1), and the paths of those. A fork's messages reach
-// into another session by jumps only. Where a fork that was purged itself once left the session
-// is nobody's path any more: trimLinks.
+// into another session by jumps only. Where a purged fork left the session does not count: no path
+// needs it any more, and trimLinks moves it.
 const sharedRuns = withHeirs + `, span (session_id, upto, jump_id) AS (
 		SELECT m.session_id, m.seq, ` + jumpBefore + ` FROM (
 			SELECT f.parent_id AS id FROM heir h CROSS JOIN messages f ON f.session_id = h.id AND f.jump = 1

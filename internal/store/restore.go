@@ -34,7 +34,7 @@ type RestoreBatch struct {
 }
 
 // Split divides a batch's messages over transactions of at most so many messages and about so
-// many bytes; everything else stands in the last one.
+// many bytes; all else goes with the last one.
 func (b *RestoreBatch) Split(messages, bytes int) []RestoreBatch {
 	var pieces []RestoreBatch
 	rest := *b
@@ -59,7 +59,7 @@ type RestoreMessage struct {
 	Answers map[int64]PartRef // by the index of the result's part
 }
 
-// Restoring remembers, from one batch to the next, what the names in a file stand for here.
+// Restoring maps the names in a file to what is stored here, from one batch to the next.
 type Restoring struct {
 	// Copy says that a session that is here with other content comes in under a new id.
 	Copy bool
@@ -70,15 +70,15 @@ type Restoring struct {
 	calls       map[string]int            // of no session, by what they say: how many the file has had so far
 }
 
-// restoringSession is what is known of the session whose pieces come in.
+// restoringSession is the progress of the session whose pieces are being restored.
 type restoringSession struct {
 	id       session.ID // here
 	mode     restoreMode
 	changed  bool    // something of it was written
 	contexts []int64 // rows of its contexts, in order
-	calls    int64   // of the file, seen so far
-	seen     int64   // contexts of the file, seen so far
-	known    int64   // calls that were here before
+	calls    int64   // calls of the file so far
+	seen     int64   // contexts of the file so far
+	known    int64   // calls stored here before
 }
 
 type restoreMode int
@@ -86,7 +86,7 @@ type restoreMode int
 const (
 	restoreNew     restoreMode = iota // it was not here, or not whole
 	restoreForward                    // the file's is newer, and goes on from what is here
-	restoreVerify                     // what is here is the same or newer: nothing is written
+	restoreVerify                     // the stored session is the same or newer: compare, write nothing
 )
 
 // Restore stores a piece of a session, keeping its names. What is here already is compared
@@ -134,8 +134,8 @@ func (s *Store) Restore(ctx context.Context, b RestoreBatch) (ImportResult, erro
 	return r.res, nil
 }
 
-// fetchBlobs finds the contents that a message names and that came with an earlier one: they
-// are measured again. Codes: Invalid (one is nowhere).
+// fetchBlobs reads the blobs that came with an earlier message: prepare measures them again.
+// Codes: Invalid (one is neither in the file nor here).
 func (s *Store) fetchBlobs(ctx context.Context, m *session.Message) (err error) {
 	for i := range m.Parts {
 		if p := &m.Parts[i]; p.BlobSHA != nil && p.Blob == nil {
@@ -159,7 +159,7 @@ type restorer struct {
 	sess           session.Session
 	draft          bool // as its row says
 	newCompactions map[CompactionRef]int64
-	unknown        error // of the first name that stands for nothing
+	unknown        error // of the first name that is neither in the file nor here
 }
 
 func (r *restorer) run() error {
@@ -179,7 +179,7 @@ func (r *restorer) run() error {
 		return err
 	}
 	for _, row := range r.batch.Rows {
-		if err := r.beside(row); err != nil {
+		if err := r.restoreRow(row); err != nil {
 			return err
 		}
 	}
@@ -202,8 +202,8 @@ func (r *restorer) run() error {
 	return err
 }
 
-// beside restores a row that is no message, and no set: those apply at the end.
-func (r *restorer) beside(row any) error {
+// restoreRow restores a compaction, a frozen text, a block, a context or a call. Sets apply at the end.
+func (r *restorer) restoreRow(row any) error {
 	c, isCompaction := row.(*SavedCompaction)
 	switch {
 	case isCompaction:
@@ -227,7 +227,7 @@ func (r *restorer) beside(row any) error {
 	return nil
 }
 
-// open finds the session, or makes it: hidden, as a draft of revision 0, until it is whole.
+// open finds the session, or creates it: as a draft of revision 0, which is not listed, until it is whole.
 func (r *restorer) open() error {
 	in := &r.batch.Session.Session
 	want, source, sourceID := in.ID, in.Source, in.SourceID
@@ -329,7 +329,7 @@ func (r *restorer) passID(id session.ID) error {
 		digits[:4]+"-"+digits[4:6]+"-"+digits[6:], n)
 }
 
-// here gives what a name in the file names here.
+// here returns the name that a message of the file has here: a copied session has another id.
 func (r *restorer) here(ref session.MessageRef) session.MessageRef {
 	ref.Session = r.hereID(ref.Session)
 	return ref
@@ -544,7 +544,7 @@ func (r *restorer) taken(row int64) bool {
 	return false
 }
 
-// outcome takes the file's word on a compaction that was still going on when it was written here.
+// outcome updates a compaction that is running or staged here with its outcome in the file.
 func (r *restorer) outcome(row int64, in *SavedCompaction) error {
 	if r.now.mode != restoreForward {
 		return nil
@@ -563,8 +563,7 @@ func (r *restorer) outcome(row int64, in *SavedCompaction) error {
 	return r.updateCompaction(&c)
 }
 
-// detailsHere gives the names of messages in an overlay's details as they are here: a copy's
-// messages have others.
+// detailsHere renames the messages in an overlay's details: a copy's messages have other names.
 func (r *restorer) detailsHere(raw session.JSON) session.JSON {
 	var d session.CompactionDetails
 	if r.now.id == r.batch.Session.ID && len(r.batch.Into.ids) == 0 || json.Unmarshal(raw, &d) != nil {
@@ -582,7 +581,7 @@ func (r *restorer) detailsHere(raw session.JSON) session.JSON {
 	return session.JSONOf(d)
 }
 
-// hereName is here for a name in text, of a message or an output of one.
+// hereName is here for the written name of a message, or of an output of one.
 func (r *restorer) hereName(name string) string {
 	message, output, of := strings.Cut(name, "/")
 	ref, err := session.ParseRef(message)
@@ -613,7 +612,7 @@ func (r *restorer) context(in *SavedContext) error {
 	}
 	c := in.Context
 	c.SessionID, c.SystemHash, c.InitialHash, c.ToolsHash, c.Limits = r.now.id, in.System, in.Initial, in.Tools, in.Limits
-	if err := r.madeOf(&c); err != nil {
+	if err := r.checkBlocks(&c); err != nil {
 		return err
 	}
 	if c.HeadID, c.CompactionID = r.messageRow("a context", in.Head), r.compactionRow(in.Compaction); r.unknown != nil {
@@ -661,7 +660,7 @@ func (c *SavedCall) call() session.Call {
 	return out
 }
 
-// finish replaces the sets and takes what the session says of itself.
+// finish replaces the sets and updates the session's own fields from the file.
 func (r *restorer) finish() error {
 	if err := r.sets(); err != nil {
 		return err
@@ -814,7 +813,7 @@ func (r *restorer) nthOf(table string, parent session.ID, n int64) (row int64, e
 	return row, err
 }
 
-// saveCounts keeps what a piece added; the session says the rest of itself with its last one.
+// saveCounts updates the counters after a piece; finish writes the other fields with the last one.
 func (r *restorer) saveCounts() error {
 	s := &r.sess
 	return r.exec(`UPDATE sessions SET head_id = ?, last_seq = ?, message_count = ?, total_tokens = ?, compaction_id = ?,

@@ -108,8 +108,8 @@ func startWriter(db *sql.DB, opt Options) (*writer, error) {
 	return w, nil
 }
 
-// waitInside says how long a statement of the writing connection waits for a lock by itself:
-// not at all while the writer has it, which asks again more evenly.
+// waitInside sets how long SQLite itself waits for a lock on the writing connection: not at all
+// while the writer runs, since retryBusy asks at even intervals.
 func (w *writer) waitInside(ms int) error {
 	_, err := w.conn.ExecContext(context.Background(), `PRAGMA busy_timeout = `+strconv.Itoa(ms))
 	return err
@@ -171,8 +171,8 @@ func (w *writer) loop() {
 	}
 }
 
-// drain does what is queued already. Another process's lock is not waited for once for each
-// batch, but once.
+// drain runs the queued jobs. All batches together wait at most lockPatience for another process's
+// lock.
 func (w *writer) drain() {
 	var cancel context.CancelFunc
 	w.patience, cancel = context.WithTimeout(context.Background(), lockPatience)
@@ -204,7 +204,7 @@ func (w *writer) gather(first *job) []*job {
 	return batch
 }
 
-// run does a batch, and again what a failure of the whole transaction left undone.
+// run runs a batch. When a whole transaction fails, it runs the jobs after the failed one again.
 func (w *writer) run(batch []*job) {
 	together := batch[:0:0]
 	for _, j := range batch {
