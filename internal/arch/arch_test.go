@@ -134,7 +134,7 @@ func TestCheckComplains(t *testing.T) {
 
 func (p *pkg) path() string { return strings.TrimPrefix(p.ImportPath, module) }
 
-// check gives what is wrong with a package's name and imports.
+// check returns what is wrong with a package's name and imports.
 func check(p pkg) []string {
 	var wrong []string
 	from := p.path()
@@ -194,7 +194,7 @@ func forTests(path string) bool {
 	return slices.ContainsFunc(onlyTests, func(name string) bool { return within(path, name) })
 }
 
-// level gives the floor of a package, which is that of the longest name it stands under.
+// level returns the floor of a package, which is that of the longest name it stands under.
 func level(path string) int {
 	best, floor := 0, -1
 	for i, names := range levels {

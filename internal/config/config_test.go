@@ -13,7 +13,7 @@ import (
 	"sessiond/internal/session"
 )
 
-// input gives an Input whose folders are the test's own, with a file if text is not "".
+// input returns an Input whose folders are the test's own, with a file if text is not "".
 func input(t *testing.T, text string) config.Input {
 	t.Helper()
 	root := t.TempDir()

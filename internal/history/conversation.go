@@ -153,7 +153,7 @@ func (c *Conversation) Find(key string) (at Place, ok bool, err error) {
 	return at, ok, err
 }
 
-// Has tells whether the session is in the store with a message of this key.
+// Has reports whether the session is in the store with a message of this key.
 func (c *Conversation) Has(key string) (bool, error) {
 	if c.Here == nil {
 		return false, nil
@@ -222,7 +222,7 @@ func (c *Conversation) AddCopy(of Place, records int) {
 	c.batch.Records.Skip(c.CopyReason, records)
 }
 
-// copied tells whether an entry is one of the origin's, and notes its place.
+// copied reports whether an entry is one of the origin's, and notes its place.
 func (c *Conversation) copied(e *Entry) (bool, *Decoded, error) {
 	if e.Own {
 		return false, nil, nil

@@ -134,7 +134,7 @@ func (f *Finder) Problem(path string, err error) {
 	f.Problems = append(f.Problems, Problem{Path: path, Error: Reason(err)})
 }
 
-// once tells whether a real path is new, and remembers it.
+// once reports whether a real path is new, and remembers it.
 func (f *Finder) once(real string) bool {
 	if f.seen[real] {
 		return false
@@ -158,7 +158,7 @@ func Expand(path string, env func(string) string) string {
 	return path
 }
 
-// IsFolder tells whether path is a folder, also behind a link.
+// IsFolder reports whether path is a folder, also behind a link.
 func IsFolder(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()

@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Fingerprint gives 32 hexadecimal digits that are equal for objects that mean the same:
+// Fingerprint returns 32 hexadecimal digits that are equal for objects that mean the same:
 // order of members, white space, escapes and the spelling of numbers do not count, and
 // members of the outermost object that drop names are left out.
 func Fingerprint(o Object, drop ...string) string {

@@ -29,7 +29,7 @@ func changeWords(w *writing, f *file, at int) {
 	f.lines[at].text = words.ReplaceAllString(f.lines[at].text, w.says())
 }
 
-// before gives the name of one of the lines that have one.
+// before returns the name of one of the lines that have one.
 func (w *writing) before(f *file) string {
 	var ids []string
 	for _, l := range f.lines {

@@ -109,7 +109,7 @@ func (w *writing) pick(n int) int {
 	return c % n
 }
 
-// fresh gives a name that nothing has.
+// fresh returns a name that nothing has.
 func (w *writing) fresh() int { w.made++; return w.made }
 
 // at is the time now, as programs write it.
@@ -308,7 +308,7 @@ func (w *writing) finish(f *file) {
 	}
 }
 
-// whole gives how many lines of a file are those of some whole turns.
+// whole returns how many lines of a file are those of some whole turns.
 func (w *writing) whole(f *file) int {
 	ends := []int{}
 	for i := range f.lines {

@@ -91,7 +91,7 @@ func readCursorState(c *Cursor) (s cursorState) {
 	return s
 }
 
-// hasPrefix tells whether the bytes before the cursor's offset are those that it was made of,
+// hasPrefix reports whether the bytes before the cursor's offset are those that it was made of,
 // and its session is still here.
 func (in *Intake) hasPrefix(c *Cursor) (bool, error) {
 	if c.Offset <= 0 || c.Offset > in.Found.Size {
@@ -123,7 +123,7 @@ func (in *Intake) Restart() {
 	in.cursor.Size = in.Found.Size
 }
 
-// Continues tells whether an earlier reading is continued.
+// Continues reports whether an earlier reading is continued.
 func (in *Intake) Continues() bool { return in.before != nil }
 
 // Own is the session that the reading which is continued stored as the thing's own; nil: none.
@@ -137,7 +137,7 @@ func (in *Intake) Own() *session.Session {
 // Context ends when the import is to stop.
 func (in *Intake) Context() context.Context { return in.ctx }
 
-// Quiet tells whether the thing has not changed for QuietTime. One from the future says that
+// Quiet reports whether the thing has not changed for QuietTime. One from the future says that
 // clocks disagree: then waiting would have no end.
 func (in *Intake) Quiet() bool {
 	age := in.Now.Sub(in.Found.ModifiedAt)
@@ -153,10 +153,10 @@ func (in *Intake) At(offset, end int64) {
 	}
 }
 
-// Old tells whether an earlier reading settled the record at an offset.
+// Old reports whether an earlier reading settled the record at an offset.
 func (in *Intake) Old(at int64) bool { return in.before != nil && at < in.before.Offset }
 
-// wasCounted tells whether an earlier reading counted the record at an offset. One that waited
+// wasCounted reports whether an earlier reading counted the record at an offset. One that waited
 // then, and comes now, was not.
 func (in *Intake) wasCounted(at int64) bool { return in.before != nil && at < in.settled }
 
@@ -253,7 +253,7 @@ func (in *Intake) addProblem(p Problem) {
 	}
 }
 
-// Session gives the session that has an id in this program, nil if there is none.
+// Session returns the session that has an id in this program, nil if there is none.
 func (in *Intake) Session(sourceID string) (*session.Session, error) {
 	return in.Known.Session(in.ctx, in.source, sourceID)
 }

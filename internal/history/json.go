@@ -14,7 +14,7 @@ import (
 // lenient reads a value that is known to be JSON: text that is no UTF-8 was replaced, or is kept beside.
 var lenient = jsontext.AllowInvalidUTF8(true)
 
-// Valid tells whether raw is one JSON value: no name occurs twice in an object, and it is nested
+// Valid reports whether raw is one JSON value: no name occurs twice in an object, and it is nested
 // no deeper than 10,000 levels.
 func Valid(raw []byte) bool { return jsontext.Value(raw).IsValid(lenient) }
 
@@ -48,7 +48,7 @@ func PlainText(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, string(utf8.RuneError)), "\x00", string(utf8.RuneError))
 }
 
-// DeeperThan tells whether objects and arrays in valid JSON are nested deeper than depth.
+// DeeperThan reports whether objects and arrays in valid JSON are nested deeper than depth.
 func DeeperThan(raw []byte, depth int) bool {
 	return bytes.Count(raw, []byte{'{'})+bytes.Count(raw, []byte{'['}) > depth && Depth(raw) > depth
 }

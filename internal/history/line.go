@@ -16,7 +16,7 @@ const MaxLine = 64 << 20
 // MaxDepth is how deep a line may be nested to be taken apart; a deeper one is kept as text.
 const MaxDepth = 256
 
-// Unmarked gives a line without the byte order mark that some editors write before a file's
+// Unmarked returns a line without the byte order mark that some editors write before a file's
 // first: it is part of the file, not of what it says.
 func Unmarked(line []byte) []byte { return bytes.TrimPrefix(line, []byte("\ufeff")) }
 
@@ -49,7 +49,7 @@ func Verbatim(line []byte, why string) session.Message {
 // titleRunes is how much of a first message stands for a title.
 const titleRunes = 80
 
-// FirstLine gives the first line of a text that says something, short enough for a title.
+// FirstLine returns the first line of a text that says something, short enough for a title.
 func FirstLine(text string) string {
 	text = strings.TrimSpace(text)
 	line, _, _ := strings.Cut(text[:min(len(text), 8*titleRunes)], "\n")

@@ -25,7 +25,7 @@ func NewLines(in io.ReaderAt, offset, end int64) *Lines {
 	return &Lines{in: bufio.NewReaderSize(io.NewSectionReader(in, offset, end-offset), readSize), offset: offset}
 }
 
-// Next gives the next line without its line feed, the offset of its first byte, and whether
+// Next returns the next line without its line feed, the offset of its first byte, and whether
 // the line feed was there. The bytes are good until the next call. Of a line over MaxLine the
 // rest is passed over: TooLarge tells. At the end err is io.EOF.
 func (l *Lines) Next() (line []byte, at int64, ended bool, err error) {
@@ -64,10 +64,10 @@ func (l *Lines) Next() (line []byte, at int64, ended bool, err error) {
 	}
 }
 
-// TooLarge tells whether the line that Next gave last is over MaxLine: its bytes were not read.
+// TooLarge reports whether the line that Next gave last is over MaxLine: its bytes were not read.
 func (l *Lines) TooLarge() bool { return l.large }
 
-// Size gives the size of the line that Next gave last, in bytes.
+// Size returns the size of the line that Next gave last, in bytes.
 func (l *Lines) Size() int { return int(l.size) }
 
 // Offset is the place after the line that Next gave last.

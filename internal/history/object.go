@@ -60,7 +60,7 @@ func parseObject(raw []byte, options ...jsontext.Options) (o Object, ok bool) {
 	return o, errors.Is(err, io.EOF)
 }
 
-// Elements gives the values of an array in bytes that are known to be valid JSON.
+// Elements returns the values of an array in bytes that are known to be valid JSON.
 func Elements(raw []byte) (elements []json.RawMessage, ok bool) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(raw), lenient, jsontext.AllowDuplicateNames(true))
 	if d.PeekKind() != '[' {
@@ -80,7 +80,7 @@ func Elements(raw []byte) (elements []json.RawMessage, ok bool) {
 	return elements, true
 }
 
-// Get gives the value of a field, nil if there is none. Of equal names the last one counts.
+// Get returns the value of a field, nil if there is none. Of equal names the last one counts.
 func (o Object) Get(key string) json.RawMessage {
 	for i := len(o) - 1; i >= 0; i-- {
 		if o[i].Key == key {
@@ -90,13 +90,13 @@ func (o Object) Get(key string) json.RawMessage {
 	return nil
 }
 
-// String gives the text of a field, "" if it is absent or no string.
+// String returns the text of a field, "" if it is absent or no string.
 func (o Object) String(key string) string {
 	s, _ := Text(o.Get(key))
 	return s
 }
 
-// Without gives the fields whose names are not among keys.
+// Without returns the fields whose names are not among keys.
 func (o Object) Without(keys ...string) Object {
 	if !o.hasOneOf(keys) {
 		return o
@@ -125,7 +125,7 @@ func (o Object) hasOneOf(keys []string) bool {
 	return false
 }
 
-// With gives the object with one field more, or with that field's value replaced.
+// With returns the object with one field more, or with that field's value replaced.
 func (o Object) With(key string, raw []byte) Object {
 	return append(slices.Clip(o.Without(key)), Field{Key: key, Raw: raw})
 }
@@ -150,7 +150,7 @@ func (o Object) JSON() session.JSON {
 	return append(b, '}')
 }
 
-// JSONAs gives what JSON writes: raw, of which the object was read, where that is spelled so.
+// JSONAs returns what JSON writes: raw, of which the object was read, where that is spelled so.
 func (o Object) JSONAs(raw []byte) []byte {
 	size := len(`{}`) - len(`,`)
 	for i := range o {
@@ -173,7 +173,7 @@ func appendName(b []byte, name string) []byte {
 	return append(append(append(b, '"'), name...), '"')
 }
 
-// isPlainName tells whether a name is the same in JSON.
+// isPlainName reports whether a name is the same in JSON.
 func isPlainName(name string) bool {
 	for i := range len(name) {
 		if c := name[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {

@@ -31,7 +31,7 @@ func Line(ctx context.Context, known Known, s *session.Session, visit func(*sess
 	return nil
 }
 
-// ComesFrom tells whether a session is another one that is here, or was forked from it or
+// ComesFrom reports whether a session is another one that is here, or was forked from it or
 // started by it, over others, too: a link from that one to the session would close a circle. So would one
 // to a chain that has no end.
 func ComesFrom(ctx context.Context, known Known, s, origin *session.Session) (bool, error) {

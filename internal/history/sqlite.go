@@ -140,7 +140,7 @@ func (s *SQLite) copy(ctx context.Context) error {
 	return session.Errorf(session.Busy, "its program is writing too fast to take a copy: import again in a moment")
 }
 
-// Check tells whether what was read until now belongs together: ask it before something that
+// Check reports whether what was read until now belongs together: ask it before something that
 // was read is stored. Codes: Busy (the owner changed the file meanwhile; read it again).
 func (s *SQLite) Check() error {
 	if s.before != nil && !same(s.before, stat(s.path)) {
@@ -159,14 +159,14 @@ func (s *SQLite) Close() error {
 	return errors.Join(errs...)
 }
 
-// Columns gives the names of a table's columns, in their order; none if there is no such
+// Columns returns the names of a table's columns, in their order; none if there is no such
 // table.
 func (s *SQLite) Columns(ctx context.Context, table string) (names []string, err error) {
 	err = s.SelectContext(ctx, &names, `SELECT name FROM pragma_table_info(?) ORDER BY cid`, table)
 	return names, err
 }
 
-// Schema gives all tables by name, those that are wanted with their columns: the rest may hold
+// Schema returns all tables by name, those that are wanted with their columns: the rest may hold
 // what is not to be looked at.
 func (s *SQLite) Schema(ctx context.Context, wanted ...string) (map[string][]string, error) {
 	tables, err := s.Tables(ctx)
@@ -186,7 +186,7 @@ func (s *SQLite) Schema(ctx context.Context, wanted ...string) (map[string][]str
 	return schema, nil
 }
 
-// Tables gives the names of all tables.
+// Tables returns the names of all tables.
 func (s *SQLite) Tables(ctx context.Context) (names []string, err error) {
 	err = s.SelectContext(ctx, &names, `SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name`)
 	return names, err
@@ -308,7 +308,7 @@ func copyFile(to, from string) (err error) {
 	return err
 }
 
-// stat gives nil for what is not there.
+// stat returns nil for what is not there.
 func stat(path string) os.FileInfo {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -317,7 +317,7 @@ func stat(path string) os.FileInfo {
 	return info
 }
 
-// size gives -1 for what is not there.
+// size returns -1 for what is not there.
 func size(path string) int64 {
 	if info := stat(path); info != nil {
 		return info.Size()

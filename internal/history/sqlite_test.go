@@ -37,7 +37,7 @@ func tell(t *testing.T, db *sql.DB, statements ...string) {
 	}
 }
 
-// folder gives the names and bytes of a folder's files, but for the index of a log, which
+// folder returns the names and bytes of a folder's files, but for the index of a log, which
 // whoever reads may use.
 func folder(t *testing.T, dir string) map[string][]byte {
 	t.Helper()

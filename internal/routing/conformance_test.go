@@ -83,7 +83,7 @@ func expect(t *testing.T, got map[string]any, want json.RawMessage) {
 	}
 }
 
-// outcome gives either the result, or the case's word for the error.
+// outcome returns either the result, or the case's word for the error.
 func outcome(err error, result map[string]any) map[string]any {
 	if err == nil {
 		return result

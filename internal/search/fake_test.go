@@ -167,7 +167,7 @@ func search(t testing.TB, ix *Index, q Query) Result {
 	return r
 }
 
-// seqs gives the hits as session.seq without the day: 1.2 is 20260211_001.2.
+// seqs returns the hits as session.seq without the day: 1.2 is 20260211_001.2.
 func names(r Result) []string {
 	found := []string{}
 	for _, h := range r.Hits {
@@ -178,7 +178,7 @@ func names(r Result) []string {
 
 const first, second = session.ID("20260211_001"), session.ID("20260211_002")
 
-// SharedPath gives what share was told.
+// SharedPath returns what share was told.
 func (f *fakeStore) SharedPath(_ context.Context, id session.ID) ([][2]session.MessageRef, error) {
 	return f.shared[id], nil
 }

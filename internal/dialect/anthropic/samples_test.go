@@ -17,7 +17,7 @@ import (
 	"sessiond/internal/testkit/samples"
 )
 
-// transcripts gives the entries of the wire that real transcripts of Claude Code hold, by file,
+// transcripts returns the entries of the wire that real transcripts of Claude Code hold, by file,
 // in the order of their rows: one block of a reply each, sub-agents left out.
 func transcripts(t testing.TB) map[string][]json.RawMessage {
 	t.Helper()

@@ -17,7 +17,7 @@ import (
 	"sessiond/internal/testkit/samples"
 )
 
-// codexItems gives the items of a rollout: the payloads of its response_item lines, or of a file
+// codexItems returns the items of a rollout: the payloads of its response_item lines, or of a file
 // from before there were envelopes the lines that are items.
 func codexItems(t *testing.T, file string) []json.RawMessage {
 	t.Helper()

@@ -35,7 +35,7 @@ func anyRepaired(t testing.TB) func(*rapid.T) []session.Message {
 	}
 }
 
-// repaired gives messages as a context holds them, with calls that nothing answered closed.
+// repaired returns messages as a context holds them, with calls that nothing answered closed.
 func repaired(msgs []session.Message) []session.Message {
 	var out []session.Message
 	for _, item := range contextmgr.Repair(msgs, nil, true).Items {

@@ -57,7 +57,7 @@ func TestExportGivesTheBlocksBack(t *testing.T) {
 	}
 }
 
-// blocksOf gives the blocks of an entry with its role; a text is one, too.
+// blocksOf returns the blocks of an entry with its role; a text is one, too.
 func blocksOf(t *testing.T, entry []byte) []any {
 	t.Helper()
 	var o struct {

@@ -52,7 +52,7 @@ func sibling(path, id string) string {
 	return ""
 }
 
-// threadOf gives the thread of a rollout, by its file's name; without the file it is taken for
+// threadOf returns the thread of a rollout, by its file's name; without the file it is taken for
 // the first rollout of its thread, whose ids are equal.
 func (r *reader) threadOf(rollout string) string {
 	if file := sibling(r.path, rollout); file != "" {
@@ -154,7 +154,7 @@ func (r *reader) walk(from string, base history.Object, seen map[string]bool) (*
 	return s, nil
 }
 
-// baseChain gives the key that a rollout begins with.
+// baseChain returns the key that a rollout begins with.
 func (r *reader) baseChain(path string, header history.Object, s *state, seen map[string]bool) (string, error) {
 	inner, ok := history.Fields(header.Get("history_base"))
 	if !ok {

@@ -70,7 +70,7 @@ func (r *reader) copiedReply(open *reply) (done bool, err error) {
 	return true, nil
 }
 
-// copiedUsage tells whether a usage was counted for the origin. One that was not, before the
+// copiedUsage reports whether a usage was counted for the origin. One that was not, before the
 // place where the fork's own records begin, is of an origin that is not here: it only says
 // where the fork's own usage begins.
 func (r *reader) copiedUsage(rec *record, early bool) (done bool, err error) {

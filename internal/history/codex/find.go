@@ -95,7 +95,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// isRolloutName tells whether a file may be a rollout.
+// isRolloutName reports whether a file may be a rollout.
 func isRolloutName(name string) bool {
 	return name != promptsName && name != indexName && (strings.HasSuffix(name, plainEnding) || strings.HasSuffix(name, compressedEnding))
 }
@@ -143,7 +143,7 @@ func (s *Source) CountSessions(_ context.Context, found history.Found) (int, err
 	return 1, nil
 }
 
-// created gives what orders a rollout's name by time: rollout-2026-01-02T03-04-05-…
+// created returns what orders a rollout's name by time: rollout-2026-01-02T03-04-05-…
 func created(name string) string {
 	if at := strings.Index(name, "rollout-"); at >= 0 {
 		return name[at:]

@@ -49,7 +49,7 @@ func (s *surveyor) begins(r *record) {
 	s.firstUser, s.typed = "", ""
 }
 
-// pause tells whether a burst of copies ends before the record. Where the first two records
+// pause reports whether a burst of copies ends before the record. Where the first two records
 // are as far apart, times say nothing.
 func (s *surveyor) pause(r *record) bool {
 	if s.gap.off || !r.timed || s.gap.last.IsZero() {
@@ -66,14 +66,14 @@ func (s *surveyor) pause(r *record) bool {
 	return true
 }
 
-// younger tells whether a turn began after a thread was made, where both ids hold their time.
+// younger reports whether a turn began after a thread was made, where both ids hold their time.
 func younger(turn, thread string) bool {
 	const version = 14 // the place of a UUID's version
 	isTimed := func(id string) bool { return len(id) == 36 && id[version] == '7' }
 	return isTimed(turn) && isTimed(thread) && strings.ToLower(turn[:13]) > strings.ToLower(thread[:13])
 }
 
-// isAgent tells whether a thread is a sub-agent's or otherwise no conversation of a person.
+// isAgent reports whether a thread is a sub-agent's or otherwise no conversation of a person.
 func isAgent(header history.Object) bool {
 	if _, is := history.Fields(header.Get("source")); is {
 		o, _ := history.Fields(header.Get("source"))
@@ -86,7 +86,7 @@ func isAgent(header history.Object) bool {
 	return header.String("parent_thread_id") != ""
 }
 
-// spawner gives the thread that started a sub-agent.
+// spawner returns the thread that started a sub-agent.
 func spawner(header history.Object) string {
 	if id := header.String("parent_thread_id"); id != "" {
 		return id

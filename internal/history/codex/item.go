@@ -85,7 +85,7 @@ func (r *reader) record(rec *record) error {
 	return nil
 }
 
-// novel tells whether the file is of a mode that nobody here knows: then nothing is guessed,
+// novel reports whether the file is of a mode that nobody here knows: then nothing is guessed,
 // and all records are kept as they are.
 func (r *reader) novel() bool {
 	return r.history != "" && r.history != "legacy" && r.history != paginated

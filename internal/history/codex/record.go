@@ -46,7 +46,7 @@ func recordOf(o history.Object, raw []byte) record {
 	return r
 }
 
-// isItem tells whether a line without an envelope is an item of the first era.
+// isItem reports whether a line without an envelope is an item of the first era.
 func isItem(kind string, o history.Object) bool {
 	switch kind {
 	case "message":
@@ -57,12 +57,12 @@ func isItem(kind string, o history.Object) bool {
 	return strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "_output")
 }
 
-// isRollout tells whether a first line can be that of a rollout.
+// isRollout reports whether a first line can be that of a rollout.
 func (r *record) isRollout() bool {
 	return r.kind == typeMeta && r.payload.String("id") != "" || r.kind == typeFiller
 }
 
-// speaks tells whether the record is of the conversation: those that the keys go through.
+// speaks reports whether the record is of the conversation: those that the keys go through.
 func (r *record) speaks() bool {
 	switch r.kind {
 	case typeItem:
@@ -75,7 +75,7 @@ func (r *record) speaks() bool {
 	return false
 }
 
-// isReply tells whether the record is an item that the model made.
+// isReply reports whether the record is an item that the model made.
 func (r *record) isReply() bool {
 	if r.kind != typeItem {
 		return false
@@ -89,12 +89,12 @@ func (r *record) isReply() bool {
 	return strings.HasSuffix(r.sub, "_call")
 }
 
-// isUser tells whether the record is an item in the user's role.
+// isUser reports whether the record is an item in the user's role.
 func (r *record) isUser() bool {
 	return r.kind == typeItem && r.sub == "message" && r.payload.String("role") == "user"
 }
 
-// isEcho tells whether the record is an event between a reply's items that does not end it.
+// isEcho reports whether the record is an event between a reply's items that does not end it.
 func (r *record) isEcho() bool {
 	if r.kind != typeEvent {
 		return false
@@ -121,7 +121,7 @@ func (r *record) says() history.Object {
 	return append(o, history.Field{Key: " kind", Raw: []byte(session.JSONOf(r.kind))})
 }
 
-// texts gives the texts of a message's content, or of a value that is a text itself.
+// texts returns the texts of a message's content, or of a value that is a text itself.
 func texts(content []byte) []string {
 	if text, ok := history.Text(content); ok || text != "" {
 		return []string{text}
@@ -138,5 +138,5 @@ func texts(content []byte) []string {
 	return found
 }
 
-// joined gives the texts under one another.
+// joined returns the texts under one another.
 func joined(content []byte) string { return strings.Join(texts(content), "\n") }

@@ -35,7 +35,7 @@ type state struct {
 // place is a message by its external id.
 type place struct{ Key string }
 
-// after gives the key of a record that comes after the one with the key chain.
+// after returns the key of a record that comes after the one with the key chain.
 func after(chain, says string) string {
 	sum := sha256.Sum256([]byte(chain + "\n" + says))
 	return hex.EncodeToString(sum[:12])
@@ -47,7 +47,7 @@ func (s *state) advance(r *record) string {
 	return s.Chain
 }
 
-// beside gives a key to a record that is beside the conversation.
+// beside makes the key of a record that is beside the conversation.
 func (s *state) beside(says string) string {
 	s.Side++
 	return s.Chain + "." + after("", says)[:8] + "." + hex.EncodeToString([]byte{byte(s.Side >> 16), byte(s.Side >> 8), byte(s.Side)})

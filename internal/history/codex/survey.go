@@ -210,7 +210,7 @@ func (s *surveyor) event(r *record) {
 	}
 }
 
-// claim gives an event to the item that it repeats: the nearest with its text, else the one
+// claim assigns an event to the item that it repeats: the nearest with its text, else the one
 // on the line before, whose text was changed on its way.
 func (s *surveyor) claim(text string, number int32) {
 	s.witnesses = true

@@ -21,7 +21,7 @@ func tokenCount(input, total int) string {
 	return event(fmt.Sprintf(`{"type":"token_count","info":{"total_token_usage":{"input_tokens":%d,"output_tokens":0,"total_tokens":%d},"last_token_usage":{"input_tokens":%d,"output_tokens":0,"total_tokens":%d}}}`, total, total, input, input))
 }
 
-// context gives what the model would see at the head: the overlay's summary and copies, then
+// context returns what the model would see at the head: the overlay's summary and copies, then
 // what follows it.
 func (h *house) context(s session.Session) string {
 	h.Helper()

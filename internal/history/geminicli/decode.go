@@ -222,7 +222,7 @@ func (e *entry) results() session.Message {
 	return m
 }
 
-// responseText gives the text of an answer: its output or error, or all of it as JSON.
+// responseText returns the text of an answer: its output or error, or all of it as JSON.
 func responseText(response jsontext.Value) string {
 	o := object(response)
 	for _, key := range []string{"output", "error"} {

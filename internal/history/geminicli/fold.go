@@ -156,7 +156,7 @@ func isEmpty(v jsontext.Value) bool {
 	return false
 }
 
-// carries tells whether a user's message holds nothing but results of calls that are known: they
+// carries reports whether a user's message holds nothing but results of calls that are known: they
 // go with the calls.
 func (f *folded) carries(m *message) bool {
 	if m.Type != "user" {
@@ -292,5 +292,5 @@ func without(list []*entry, aside map[*entry]bool) []*entry {
 	return rest
 }
 
-// isContext tells whether a message is the one with which Gemini CLI begins a session.
+// isContext reports whether a message is the one with which Gemini CLI begins a session.
 func isContext(m *message) bool { return strings.HasPrefix(textOf(m), "<session_context>") }

@@ -401,7 +401,7 @@ func readLog(in *history.Intake) error {
 	return nil
 }
 
-// hasFile tells whether a session has a file beside the log. Several may have the name that is
+// hasFile reports whether a session has a file beside the log. Several may have the name that is
 // made of the beginning of an id.
 func hasFile(log, id string) bool {
 	found, _ := filepath.Glob(filepath.Join(filepath.Dir(log), "chats", "session-*-"+id[:min(8, len(id))]+".json*")) // the pattern is a good one

@@ -100,7 +100,7 @@ func aboutRow(c columns, order []string) about {
 	return a
 }
 
-// delegatedBy gives the external id of the parent's message that started a sub-agent.
+// delegatedBy returns the external id of the parent's message that started a sub-agent.
 func (a *about) delegatedBy() string {
 	delegation, _ := history.Fields(a.notes.Get("parent_delegation"))
 	if id := delegation.String("parent_delegate_message_id"); id != "" {

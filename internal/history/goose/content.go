@@ -83,7 +83,7 @@ func partOf(block []byte) []session.Part {
 	return []session.Part{part}
 }
 
-// notice gives what a block for people says.
+// notice returns what a block for people says.
 func notice(o history.Object) string {
 	for _, key := range []string{"msg", "message", "prompt"} {
 		if text := o.String(key); text != "" {
@@ -94,7 +94,7 @@ func notice(o history.Object) string {
 	return data.String("message")
 }
 
-// forModel tells whether a model sees a text: its audience, if it has one, names it.
+// forModel reports whether a model sees a text: its audience, if it has one, names it.
 func forModel(o history.Object) bool {
 	annotations, _ := history.Fields(o.Get("annotations"))
 	audience, ok := history.Elements(annotations.Get("audience"))
@@ -172,7 +172,7 @@ func response(rest *history.Taker) []session.Part {
 	return append([]session.Part{part}, more...)
 }
 
-// contents gives the text of a result as a model reads it, its images, sounds and files as
+// contents returns the text of a result as a model reads it, its images, sounds and files as
 // parts, and how it was divided where it was not one plain text: {bytes, rest} for a text,
 // {part, rest} for a part behind the result, {item} for what is kept as it is.
 func contents(items []raw, callID string) (text string, layout []byte, more []session.Part) {

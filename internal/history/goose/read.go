@@ -71,7 +71,7 @@ func (r *reader) read() error {
 	return r.calls()
 }
 
-// date gives a time to the records that have none, that of the one before, and to the session, that
+// date sets the time of the records that have none, that of the one before, and to the session, that
 // of its first message. Rows of a database come into Goose's own order: by seconds, then as they
 // were inserted.
 func (r *reader) date() {

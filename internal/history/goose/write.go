@@ -158,7 +158,7 @@ func sessionType(kind string) string {
 	return "user"
 }
 
-// hidden tells whether the overlay represents a message of the path.
+// hidden reports whether the overlay represents a message of the path.
 func (w *writer) hidden(m *session.Message) bool {
 	switch {
 	case w.Overlay == nil || w.Overlay.ThroughID == nil:
@@ -278,7 +278,7 @@ func imageBlock(p *session.Part) json.RawMessage {
 	}.JSON())
 }
 
-// argumentsOf gives a call's arguments as an object.
+// argumentsOf returns a call's arguments as an object.
 func argumentsOf(p *session.Part) json.RawMessage {
 	if _, ok := history.ParseObject([]byte(p.Arguments)); ok {
 		return json.RawMessage(p.Arguments)

@@ -45,7 +45,7 @@ func (r *reader) recognise() error {
 	return nil
 }
 
-// hasPlaces tells whether an entry is named by its place.
+// hasPlaces reports whether an entry is named by its place.
 func (r *reader) hasPlaces() bool {
 	for i := range r.nodes {
 		if r.nodes[i].id == "" && r.nodes[i].place >= 0 {

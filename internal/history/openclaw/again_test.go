@@ -35,7 +35,7 @@ func reply(id, parent, text string) string {
 		id, parent, session.JSONOf(text))
 }
 
-// sessions gives the sessions folder of an agent in a new state folder.
+// sessions returns the sessions folder of an agent in a new state folder.
 func (h *house) sessions() string {
 	return filepath.Join(h.TempDir(), ".openclaw", "agents", "main", "sessions")
 }

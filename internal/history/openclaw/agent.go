@@ -48,7 +48,7 @@ type indexed struct {
 	entry   history.Object
 }
 
-// agentFor gives what is known of the agent that a file belongs to, read anew when something
+// agentFor returns what is known of the agent that a file belongs to, read anew when something
 // about it changed. opened is the agent's database if that is open anyway.
 func (s *Source) agentFor(ctx context.Context, path string, opened *database) *agent {
 	state, id := owner(path)
@@ -168,7 +168,7 @@ func (a *agent) heads(source *Source, dir string) {
 	}
 }
 
-// session gives what is known of a session, which begins no later than begun.
+// session returns what is known of a session, which begins no later than begun.
 func (a *agent) session(sid string, begun session.Time) *about {
 	s := a.sessions[sid]
 	if s == nil {
@@ -283,7 +283,7 @@ func (a *agent) sidFor(id string, in indexed) string {
 	return id
 }
 
-// holder gives the session that a key named at a time; nil if the key is not known.
+// holder returns the session that a key named at a time; nil if the key is not known.
 func (a *agent) holder(key string, at session.Time) *about {
 	held := a.keys[key]
 	if len(held) == 0 {
@@ -334,7 +334,7 @@ func firstObject(path string) history.Object {
 	return o
 }
 
-// texts gives the strings of an array.
+// texts returns the strings of an array.
 func texts(raw []byte) []string {
 	var all []string
 	elements, _ := history.Elements(raw)

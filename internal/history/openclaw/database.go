@@ -64,7 +64,7 @@ func (d *database) has(table string, columns ...string) bool {
 	return len(d.columns[table]) > 0
 }
 
-// windows gives the table that has a row for each session.
+// windows returns the table that has a row for each session.
 func (d *database) windows() string {
 	if d.has(tableWindows, "session_id", "session_key") {
 		return tableWindows
@@ -246,7 +246,7 @@ func (x *databaseReader) problem(line int, why string) {
 	}
 }
 
-// finish gives the database's own cursor.
+// finish returns the database's own cursor.
 func (x *databaseReader) finish() error {
 	modified := session.At(x.found.ModifiedAt)
 	return x.emit(history.Batch{

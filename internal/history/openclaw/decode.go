@@ -94,7 +94,7 @@ func (r *reader) decode(i int32) (history.Decoded, error) {
 	return made, nil
 }
 
-// timeOf gives a line's time: its own, else its message's, else the database's, in
+// timeOf returns a line's time: its own, else its message's, else the database's, in
 // milliseconds since 1970.
 func timeOf(o history.Object, made int64) (session.Time, bool) {
 	if at, ok := pi.Time(o.Get("timestamp")); ok {
@@ -169,7 +169,7 @@ func whose(m *session.Message, message history.Object) {
 	}
 }
 
-// silent tells whether a reply was not sent: it is the token, begins or ends with it.
+// silent reports whether a reply was not sent: it is the token, begins or ends with it.
 // Source: auto-reply/tokens.ts of Clawdbot 2026.1.27.
 func silent(text, token string) bool {
 	word := func(b byte) bool {
@@ -190,7 +190,7 @@ var (
 	mirrors  = []string{"channel-final", "channel-final-suppressed", "message-tool-source-reply", "cron-direct-delivery-context"}
 )
 
-// unwritten tells whether a reply is one that no model wrote: an echo of what was sent, an
+// unwritten reports whether a reply is one that no model wrote: an echo of what was sent, an
 // operator's text, an old injected row.
 func unwritten(line, message history.Object) bool {
 	if slices.Contains(echoes, message.String("model")) || mirrored(line, message) {

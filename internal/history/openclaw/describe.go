@@ -13,7 +13,7 @@ import (
 	"sessiond/internal/session"
 )
 
-// key gives the session's key: the index's, else that of the job that its first text names.
+// key returns the session's key: the index's, else that of the job that its first text names.
 func (r *reader) key() string {
 	if r.about.key == "" {
 		if job := cronPrompt.FindStringSubmatch(r.firstUser); job != nil {
@@ -59,7 +59,7 @@ func (r *reader) describe() error {
 	return nil
 }
 
-// titled gives the session's name: what it was called in the conversation, else what the
+// titled returns the session's name: what it was called in the conversation, else what the
 // index calls it, else its first words, without what the gateway puts in front of them.
 func (r *reader) titled() (title, from string) {
 	if title := cmp.Or(r.title, r.about.name()); title != "" {
@@ -99,7 +99,7 @@ func bare(text string) string {
 	return rest
 }
 
-// created gives the earlier of the header's time and that of the first entry: its day is that
+// created returns the earlier of the header's time and that of the first entry: its day is that
 // of the session.
 func (r *reader) created() (session.Time, error) {
 	created, ok := pi.Time(r.header.Get("timestamp"))
@@ -130,7 +130,7 @@ func (r *reader) created() (session.Time, error) {
 // modelSearch is how far back from the leaf the model is looked for.
 const modelSearch = 1000
 
-// model gives the newest model on the path of the leaf, else the index's, else the header's.
+// model returns the newest model on the path of the leaf, else the index's, else the header's.
 func (r *reader) model() (provider, model string, err error) {
 	at := r.leaf
 	for range modelSearch {
@@ -270,7 +270,7 @@ type link struct {
 	kind, agent, key, sid string
 }
 
-// parents gives the links that are told of a session, the surest first.
+// parents returns the links that are told of a session, the surest first.
 func (a *agent) parents(s *about, header history.Object) []link {
 	var links []link
 	add := func(kind, key, id string) {

@@ -37,7 +37,7 @@ func (x *databaseReader) events(s *spool, id string, early *history.Records) ([]
 	return merged(hot, cold, early), nil
 }
 
-// merged gives events in the order of their numbers. Of those with one number the first of hot
+// merged returns events in the order of their numbers. Of those with one number the first of hot
 // counts, else the first of cold.
 func merged(hot, cold []placed, early *history.Records) []row {
 	all := []row{}

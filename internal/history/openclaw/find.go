@@ -204,7 +204,7 @@ func (s *Source) inOrder(found []history.Found) []history.Found {
 	return found
 }
 
-// movedAway tells whether a file is an original that the move to a database kept.
+// movedAway reports whether a file is an original that the move to a database kept.
 func movedAway(path string) bool {
 	return strings.Contains(filepath.ToSlash(path), "/session-sqlite-")
 }

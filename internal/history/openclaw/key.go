@@ -6,7 +6,7 @@ import (
 	"sessiond/internal/routing"
 )
 
-// canonicalKey gives a session key in the form in which keys are stored, with its agent in
+// canonicalKey returns a session key in the form in which keys are stored, with its agent in
 // front. channel is where a group of the old form, without one, lies. "" is no key, and so is
 // one that cannot be stored.
 func canonicalKey(key, agent, channel string) string {
@@ -24,13 +24,13 @@ func canonicalKey(key, agent, channel string) string {
 	return canonical
 }
 
-// agentOf gives the agent that a canonical key names, "" for none.
+// agentOf returns the agent that a canonical key names, "" for none.
 func agentOf(key string) string {
 	k, _ := routing.Parse(key)
 	return k.Agent
 }
 
-// kindOf gives the kind of session that a canonical key names.
+// kindOf returns the kind of session that a canonical key names.
 func kindOf(key string) string {
 	switch source := routing.Classify(key).Source; source {
 	case routing.SourceCron, routing.SourceHook, routing.SourceSubagent:

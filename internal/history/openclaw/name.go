@@ -76,5 +76,5 @@ func parseName(name string) fileName {
 	return f
 }
 
-// baseName gives the last element of a path as any system writes it.
+// baseName returns the last element of a path as any system writes it.
 func baseName(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }

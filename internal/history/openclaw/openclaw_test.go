@@ -31,7 +31,7 @@ func (h *house) run(paths ...string) history.Accounting {
 	return h.Import(paths...)
 }
 
-// all gives every session, by its id in the source.
+// all returns every session, by its id in the source.
 func (h *house) all() map[string]session.Session {
 	h.Helper()
 	list, _, err := h.Store.Sessions(h.Context(), store.Filter{}, store.Page{Limit: 1000})
@@ -56,7 +56,7 @@ func (h *house) entry(sourceID, key string) session.Message {
 	return session.Message{}
 }
 
-// context gives what a model would see at the head: the summary of the overlay in force, then
+// context returns what a model would see at the head: the summary of the overlay in force, then
 // the entries that follow what it hides.
 func (h *house) context(s session.Session) []string {
 	h.Helper()
@@ -71,7 +71,7 @@ func (h *house) context(s session.Session) []string {
 	return keys
 }
 
-// state gives a copy of a state folder of the samples, its database made from its dump.
+// state returns a copy of a state folder of the samples, its database made from its dump.
 func (h *house) state(name string) string {
 	h.Helper()
 	dir := filepath.Join(h.TempDir(), ".openclaw")

@@ -71,7 +71,7 @@ func unzstd(in io.Reader) (*zstd.Decoder, error) {
 	return zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
 }
 
-// unpackBytes gives what one zstd frame holds, at most most bytes.
+// unpackBytes returns what one zstd frame holds, at most most bytes.
 func unpackBytes(raw []byte, most uint64) ([]byte, error) {
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(most), zstd.WithDecoderLowmem(true))
 	if err != nil {

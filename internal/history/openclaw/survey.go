@@ -56,7 +56,7 @@ const (
 	entryUnknown // no type that is known: it does not move the leaf
 )
 
-// boundary tells whether the context begins anew at an entry.
+// boundary reports whether the context begins anew at an entry.
 func (k kind) boundary() bool { return k == entryCompaction || k == entryReset }
 
 // survey is a transcript's entries and how they hang together.
@@ -210,7 +210,7 @@ func (s *survey) object(o history.Object, raw []byte, n node) {
 	s.notice(o, kindOf, n.old)
 }
 
-// name gives an entry its key. It is false for a line that repeats an earlier one, id and all.
+// name sets the key of an entry. It is false for a line that repeats an earlier one, id and all.
 // Another line with that id is an entry, and gets a key of its own.
 func (s *survey) name(n *node, raw []byte) bool {
 	sum := sha256.Sum256(raw)
@@ -272,7 +272,7 @@ func firstText(parts []session.Part) string {
 
 func v1Key(place int32) string { return "v1:" + strconv.Itoa(int(place)) }
 
-// keyOf gives an entry's external id, "" for none.
+// keyOf returns an entry's external id, "" for none.
 func (s *survey) keyOf(i int32) string {
 	if i < 0 {
 		return ""

@@ -54,7 +54,7 @@ func (s *survey) hang(n node, o history.Object, kindOf string) {
 // not name it. Then it stands before every entry that names none.
 const unseen = -2
 
-// placeOf gives the parent of an entry that names one. moves tells that the entry is part of
+// placeOf returns the parent of an entry that names one. moves tells that the entry is part of
 // the conversation and not beside it.
 func (s *survey) placeOf(n *node, moves bool) int32 {
 	parent, ok := s.find(n.link)
@@ -70,7 +70,7 @@ func (s *survey) placeOf(n *node, moves bool) int32 {
 	return parent
 }
 
-// after tells whether an entry's path holds a reset.
+// after reports whether an entry's path holds a reset.
 func (s *survey) after(at, reset int32) bool { return at >= 0 && s.nodes[at].reset == reset }
 
 // control takes a leaf line, which moves leaf and cursor; false if it is not valid: then it
@@ -117,7 +117,7 @@ func (s *survey) add(n node) {
 	s.nodes = append(s.nodes, n)
 }
 
-// find gives the newest entry that has an id; -1 and false if there is none.
+// find returns the newest entry that has an id; -1 and false if there is none.
 func (s *survey) find(id string) (int32, bool) {
 	if all := s.byID[id]; len(all) > 0 && id != "" {
 		return all[len(all)-1], true
@@ -141,7 +141,7 @@ func (s *survey) finish() {
 	}
 }
 
-// lookup gives the newest entry before i with an id, -1 if there is none.
+// lookup returns the newest entry before i with an id, -1 if there is none.
 func (s *survey) lookup(id string, i int32) int32 {
 	all := s.byID[id]
 	if k, _ := slices.BinarySearch(all, i); k > 0 {

@@ -190,7 +190,7 @@ func attachments(state *history.Taker) []session.Part {
 	return parts
 }
 
-// textOf gives the texts of parts, one under the other.
+// textOf returns the texts of parts, one under the other.
 func textOf(parts []part) string {
 	var texts []string
 	for i := range parts {

@@ -187,7 +187,7 @@ func withoutDiffs(summary []byte) []byte {
 	return o.With("diffs", history.Array(diffs)).JSON()
 }
 
-// endOf gives the time of the last result of a step.
+// endOf returns the time of the last result of a step.
 func endOf(s *segment, at session.Time) session.Time {
 	for i := range s.says {
 		var extra struct {

@@ -15,7 +15,7 @@ import (
 
 func v1Key(place int32) string { return "v1:" + strconv.Itoa(int(place)) }
 
-// HashesByPlace gives the hashes of the messages of a session that are named by their places, by
+// HashesByPlace returns the hashes of the messages of a session that are named by their places, by
 // their external ids.
 func HashesByPlace(in *history.Intake, id session.ID) (map[string]string, error) {
 	hashes := map[string]string{}
@@ -35,7 +35,7 @@ func HashesByPlace(in *history.Intake, id session.ID) (map[string]string, error)
 	return hashes, err
 }
 
-// adopt gives entries the names under which a session has them by their places: those of an
+// adopt renames entries to the names under which a session has them by their places: those of an
 // upgraded file, as long as they say the same. An entry of version 1 whose place another one
 // took gets a name of its own: the file was changed, and both are history.
 func (r *reader) adopt(id session.ID) error {

@@ -231,7 +231,7 @@ func (d *decoder) time(rest *taker) session.Time {
 	return d.last
 }
 
-// isStamp tells whether a time is spelled as pi does, in UTC and milliseconds:
+// isStamp reports whether a time is spelled as pi does, in UTC and milliseconds:
 // 2006-01-02T15:04:05.000Z.
 func isStamp(time string) bool { return len(time) == 24 && time[19] == '.' && time[23] == 'Z' }
 

@@ -116,7 +116,7 @@ func (r *reader) copy(i int32, of history.Place, d *history.Decoded) error {
 	return nil
 }
 
-// shareAside gives the fork the overlays of branches that it may turn to.
+// shareAside adds to the fork the overlays of branches that it may turn to.
 func (r *reader) shareAside() error {
 	for _, c := range r.copies.aside {
 		if c.CreatedAt.After(r.copies.inherits.Time) {
@@ -128,7 +128,7 @@ func (r *reader) shareAside() error {
 	return nil
 }
 
-// left tells whether the session of a message went on elsewhere: its head does not follow it.
+// left reports whether the session of a message went on elsewhere: its head does not follow it.
 func (r *reader) left(of history.Place) (bool, error) {
 	ctx := r.in.Context()
 	ref, err := r.in.Known.Message(ctx, of.Session, of.Key)

@@ -67,7 +67,7 @@ func (h *house) inForce(s session.Session) string {
 	return strings.TrimPrefix(effective.Summary, "S")
 }
 
-// reaches tells whether an entry stands on the path that ends with leaf.
+// reaches reports whether an entry stands on the path that ends with leaf.
 func reaches(above map[string]string, leaf, entry string) bool {
 	for at, ok := leaf, true; ok; at, ok = above[at] {
 		if at == entry {
@@ -246,7 +246,7 @@ func TestPiForkHasTheOverlaysOfItsOwnFile(t *testing.T) {
 	}
 }
 
-// pi gives the entries of version 1 ids when it opens the file; a fork of that has them, too.
+// pi returns the entries of version 1 ids when it opens the file; a fork of that has them, too.
 func TestPiForkOfAnUpgradedFile(t *testing.T) {
 	h := newHouse(t)
 	old := sample(t, "before-compaction.jsonl")

@@ -64,7 +64,7 @@ func (s *idsOf) set(row int64, id string) {
 	delete(s.short, row)
 }
 
-// of gives "" for a message that has none.
+// of returns "" for a message that has none.
 func (s *idsOf) of(row int64) string {
 	if n, ok := s.short[row]; ok {
 		return fmt.Sprintf("%08x", n)
@@ -72,7 +72,7 @@ func (s *idsOf) of(row int64) string {
 	return s.long[row]
 }
 
-// identify gives the messages that were pi's entries their ids: those that pi could have made
+// identify sets the ids of the messages that were pi's entries: those that pi could have made
 // stay, the others are made of them, so that a session and its forks name an entry alike.
 func (w *writer) identify() error {
 	type other struct {
@@ -108,10 +108,10 @@ func (w *writer) identify() error {
 	return err
 }
 
-// isEntryID tells whether an external id is an entry's own, and not one that the reader made.
+// isEntryID reports whether an external id is an entry's own, and not one that the reader made.
 func isEntryID(id string) bool { return id != "" && !strings.ContainsAny(id, ":#") }
 
-// isPlainID tells whether an id is one that pi makes: eight hexadecimal digits, or a UUID.
+// isPlainID reports whether an id is one that pi makes: eight hexadecimal digits, or a UUID.
 func isPlainID(id string) bool {
 	if len(id) != 8 && len(id) != 36 {
 		return false
@@ -139,7 +139,7 @@ func (w *writer) newID() string {
 	}
 }
 
-// renaming gives the fields of a line with the entries that they name under their new ids.
+// renaming returns the fields of a line with the entries that they name under their new ids.
 func (w *writer) renaming(o history.Object) history.Object {
 	if len(w.renamed) == 0 {
 		return o

@@ -72,7 +72,7 @@ func Fingerprint(line history.Object) string { return fingerprint(line, 3) }
 // Fingerprint is that of the line.
 func (l *Line) Fingerprint() string { return fingerprint(l.Fields, 3) }
 
-// FirstLine gives the beginning of the first text that is not blank, to stand for a title.
+// FirstLine returns the beginning of the first text that is not blank, to stand for a title.
 func FirstLine(parts []session.Part) string { return firstLine(parts) }
 
 // Content turns a message's content, a text or a list of blocks, into parts.

@@ -16,7 +16,7 @@ func newHouse(t *testing.T) *house {
 	return &house{historytest.New(t, pi.New(historytest.NoEnv))}
 }
 
-// context gives what the model would see at the head: the effective overlay's summary, if
+// context returns what the model would see at the head: the effective overlay's summary, if
 // there is one, as "summary", then the roles of what follows it.
 func (h *house) context(s session.Session) []string {
 	h.Helper()

@@ -84,7 +84,7 @@ func (r *reader) recognise() error {
 	return r.adopt(here.ID)
 }
 
-// checkOld tells whether what earlier readings stored of the file is still there.
+// checkOld reports whether what earlier readings stored of the file is still there.
 func (r *reader) checkOld() error {
 	for i := r.next() - 1; i >= 0; i-- {
 		if n := &r.nodes[i]; n.old {
@@ -185,7 +185,7 @@ func (r *reader) describe() error {
 // titleRunes is how much of a first message stands for a title.
 const titleRunes = 80
 
-// firstLine gives the beginning of the first text that is not blank.
+// firstLine returns the beginning of the first text that is not blank.
 func firstLine(parts []session.Part) string {
 	for i := range parts {
 		text := strings.TrimSpace(parts[i].Text)
@@ -202,7 +202,7 @@ func firstLine(parts []session.Part) string {
 	return ""
 }
 
-// firstTime gives the time of the first entry: its day is that of the session.
+// firstTime returns the time of the first entry: its day is that of the session.
 func (r *reader) firstTime() (session.Time, error) {
 	created, ok := r.made()
 	if !ok {
@@ -223,7 +223,7 @@ func (r *reader) firstTime() (session.Time, error) {
 	return created, nil
 }
 
-// made gives the time of the header, in which a fork was made.
+// made returns the time of the header, in which a fork was made.
 func (r *reader) made() (session.Time, bool) {
 	if at, ok := parseTime(r.header.String("timestamp")); ok {
 		return at, true
@@ -234,7 +234,7 @@ func (r *reader) made() (session.Time, bool) {
 // modelSearch is how far back from the leaf the model is looked for.
 const modelSearch = 1000
 
-// model gives the newest model on the path of the leaf, else the header's.
+// model returns the newest model on the path of the leaf, else the header's.
 func (r *reader) model() (provider, model string, err error) {
 	at := r.leaf()
 	for range modelSearch {

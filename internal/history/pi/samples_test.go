@@ -272,7 +272,7 @@ func kindOf(t *testing.T, m *session.Message) string {
 	return "message/" + map[session.Role]string{session.User: "user", session.Assistant: "assistant", session.Tool: "toolResult"}[m.Role]
 }
 
-// lineOf gives what a row keeps of its line's own fields.
+// lineOf returns what a row keeps of its line's own fields.
 func lineOf(t *testing.T, m *session.Message) map[string]any {
 	t.Helper()
 	var extra struct{ Line map[string]any }

@@ -38,7 +38,7 @@ const (
 	entrySide // beside the tree
 )
 
-// aside tells whether an entry is beside the tree: nothing hangs on it.
+// aside reports whether an entry is beside the tree: nothing hangs on it.
 func (k kind) aside() bool { return k == entryBroken || k == entrySide }
 
 // cut says why an entry's parent is not the one that its line names.
@@ -167,7 +167,7 @@ func (s *survey) begin(o history.Object, kindOf string, raw []byte) error {
 	return nil
 }
 
-// name gives an entry its key. It is false for a line that repeats an earlier one, id and all.
+// name sets the key of an entry. It is false for a line that repeats an earlier one, id and all.
 // Another line with that id is an entry, and gets a key of its own.
 func (s *survey) name(n *node, raw []byte) bool {
 	if n.id == "" { // pi always writes one; known by what it says
@@ -267,7 +267,7 @@ func (s *survey) reread(i int32) (history.Object, error) {
 	return o, err
 }
 
-// find gives the newest entry that has an id.
+// find returns the newest entry that has an id.
 func (s *survey) find(id string) (int32, bool) {
 	if all := s.byID[id]; len(all) > 0 && id != "" {
 		return all[len(all)-1], true
@@ -275,7 +275,7 @@ func (s *survey) find(id string) (int32, bool) {
 	return 0, false
 }
 
-// keyOf gives an entry's external id, "" for none.
+// keyOf returns an entry's external id, "" for none.
 func (s *survey) keyOf(i int32) string {
 	if i < 0 {
 		return ""
@@ -283,7 +283,7 @@ func (s *survey) keyOf(i int32) string {
 	return s.nodes[i].key
 }
 
-// leaf gives the entry that the next one would follow: the last one of the file, or the one
+// leaf returns the entry that the next one would follow: the last one of the file, or the one
 // that the last one points at, if it only moves the leaf.
 func (s *survey) leaf() int32 {
 	if s.version == 4 && s.lane >= 0 {

@@ -32,7 +32,7 @@ func (s *survey) linkNodes() {
 	}
 }
 
-// lookup gives the newest entry before i with an id, -1 if there is none.
+// lookup returns the newest entry before i with an id, -1 if there is none.
 func (s *survey) lookup(id string, i int32) int32 {
 	all := s.byID[id]
 	if k, _ := slices.BinarySearch(all, i); k > 0 {

@@ -37,7 +37,7 @@ func usageOf(raw []byte, provider string) (session.Call, bool) {
 	return call, true
 }
 
-// costOf gives nano-dollars.
+// costOf returns nano-dollars.
 func costOf(raw []byte) (int64, bool) {
 	o, ok := history.Fields(raw)
 	if !ok {

@@ -14,7 +14,7 @@ import (
 
 const mainLane = "main"
 
-// typeOf gives the kind of a line in the words of version 3.
+// typeOf returns the kind of a line in the words of version 3.
 func typeOf(o history.Object, version int) string {
 	if version < 4 {
 		return o.String("type")

@@ -289,7 +289,7 @@ func (w *writer) blocks(parts []session.Part, reply bool) rawJSON {
 	return append(list, ']')
 }
 
-// argumentsOf gives a call's arguments as the object that pi keeps them as.
+// argumentsOf returns a call's arguments as the object that pi keeps them as.
 func argumentsOf(p *session.Part) rawJSON {
 	if _, ok := history.ParseObject([]byte(p.Arguments)); ok {
 		return rawJSON(p.Arguments)
@@ -331,7 +331,7 @@ func stopReason(m *session.Message) string {
 	return "stop"
 }
 
-// usage gives what the reply's call reported; zeros when there is none.
+// usage returns what the reply's call reported; zeros when there is none.
 func (w *writer) usage(m *session.Message) rawJSON {
 	var c session.Call
 	if have := w.Spent(m.RowID); have != nil {
@@ -385,7 +385,7 @@ func orEmpty(list []string) []string {
 	return list
 }
 
-// idOf gives the id of a message's first line, which is fixed with it if it has not come yet.
+// idOf returns the id of a message's first line, which is fixed with it if it has not come yet.
 func (w *writer) idOf(m *session.Message) string {
 	id := w.ids.of(m.RowID)
 	if id == "" {

@@ -17,7 +17,7 @@ import (
 	"sessiond/internal/testkit/historytest"
 )
 
-// everyKind gives exports that hold lines of every kind.
+// everyKind returns exports that hold lines of every kind.
 func everyKind(f *testing.F) [][]byte {
 	f.Helper()
 	ctx := context.Background()

@@ -65,7 +65,7 @@ func Order(ctx context.Context, s *store.Store, ids []session.ID) ([]session.ID,
 	return ordered, nil
 }
 
-// forksBelow tells whether the last session of a line needs the one that it comes from.
+// forksBelow reports whether the last session of a line needs the one that it comes from.
 func forksBelow(line []session.ID, byID map[session.ID]*store.Kin) bool {
 	return byID[line[len(line)-1]].ParentKind == session.ParentFork
 }

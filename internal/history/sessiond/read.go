@@ -187,7 +187,7 @@ func (r *reader) readLine(raw []byte) error {
 	return nil
 }
 
-// skipping tells whether the present session's lines are passed over.
+// skipping reports whether the present session's lines are passed over.
 func (r *reader) skipping() bool {
 	return r.number == 0 || r.bad[r.number] || r.failed[r.number] || r.only != nil && !r.only[r.number]
 }
@@ -276,7 +276,7 @@ func (r *reader) close() error {
 	return r.flush(true)
 }
 
-// flush gives the batch away. A session that the store refuses does not stop the others.
+// flush returns the batch away. A session that the store refuses does not stop the others.
 func (r *reader) flush(end bool) error {
 	b := r.batch
 	if b.End = end; end {
@@ -301,7 +301,7 @@ func (r *reader) flush(end bool) error {
 	return nil
 }
 
-// refused gives the present session up, for what the store says of it.
+// refused returns the present session up, for what the store says of it.
 func (r *reader) refused(err error, records int) {
 	r.failed[r.number], r.absent[r.session.ID] = true, true
 	if session.CodeOf(err) == session.Conflict {
@@ -315,7 +315,7 @@ func (r *reader) refused(err error, records int) {
 	r.report(r.line, "%s", err)
 }
 
-// storeData gives a piece of the store's own data away.
+// storeData returns a piece of the store's own data away.
 func (r *reader) storeData(raw []byte) error {
 	r.session = store.SavedSession{}
 	if r.only != nil {

@@ -42,7 +42,7 @@ type failer interface {
 	Errorf(format string, args ...any)
 }
 
-// clock gives a later time whenever it is asked.
+// clock returns a later time whenever it is asked.
 func clock() func() time.Time {
 	at := time.Date(2026, 2, 11, 9, 0, 0, 0, time.UTC)
 	return func() time.Time {

@@ -94,7 +94,7 @@ func (c *Checker) Batch(b history.Batch) error {
 	return nil
 }
 
-// sameUsage tells whether a call that is seen again is the same one: the store counts it once.
+// sameUsage reports whether a call that is seen again is the same one: the store counts it once.
 func sameUsage(a, b *session.Call) bool {
 	return a.InputTokens == b.InputTokens && a.OutputTokens == b.OutputTokens && a.CacheReadTokens == b.CacheReadTokens &&
 		a.CacheWriteTokens == b.CacheWriteTokens && a.Model == b.Model

@@ -45,7 +45,7 @@ func change(t testing.TB, path string, scripts []string) {
 	}
 }
 
-// Reading gives a database of SQL, open as an importer reads it, and its path.
+// Reading returns a database of SQL, open as an importer reads it, and its path.
 func Reading(t testing.TB, scripts ...string) (*history.SQLite, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "history.db")
@@ -62,7 +62,7 @@ func Reading(t testing.TB, scripts ...string) (*history.SQLite, string) {
 	return db, path
 }
 
-// Plan gives the steps in which SQLite would answer a statement.
+// Plan returns the steps in which SQLite would answer a statement.
 func Plan(t testing.TB, db *history.SQLite, statement string, args ...any) []string {
 	t.Helper()
 	var plan []struct {

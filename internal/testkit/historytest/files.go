@@ -8,7 +8,7 @@ import (
 	"sessiond/internal/testkit/samples"
 )
 
-// Sample gives the path of the one file or folder of the samples that matches parts, below the
+// Sample returns the path of the one file or folder of the samples that matches parts, below the
 // program's folder.
 func Sample(t testing.TB, program string, parts ...string) string {
 	t.Helper()
@@ -19,7 +19,7 @@ func Sample(t testing.TB, program string, parts ...string) string {
 	return matches[0]
 }
 
-// Read gives what a file holds.
+// Read returns what a file holds.
 func Read(t testing.TB, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)

@@ -185,7 +185,7 @@ func trailsOf(h *House, s session.Session) map[string]string {
 	return all
 }
 
-// callsOf gives the calls that messages of a session's path made, or the whole ledger: their names and numbers.
+// callsOf returns the calls that messages of a session's path made, or the whole ledger: their names and numbers.
 func callsOf(h *House, s session.Session, ledger bool) []string {
 	var all []string
 	query, args := `SELECT external_id || ' ' || input_tokens || ' ' || cache_read_tokens || ' ' || cache_write_tokens || ' ' || output_tokens || ' ' || model FROM calls`, []any{}

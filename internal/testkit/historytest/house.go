@@ -78,7 +78,7 @@ func (h *House) Examine() {
 	}
 }
 
-// Session gives a session by its id in the source.
+// Session returns a session by its id in the source.
 func (h *House) Session(sourceID string) session.Session {
 	h.Helper()
 	found, err := h.Store.SessionBySource(h.Context(), h.Source.Name(), sourceID)
@@ -88,7 +88,7 @@ func (h *House) Session(sourceID string) session.Session {
 	return found
 }
 
-// Sessions gives all sessions in the order of their ids.
+// Sessions returns all sessions in the order of their ids.
 func (h *House) Sessions() []session.Session {
 	h.Helper()
 	var ids []session.ID
@@ -106,7 +106,7 @@ func (h *House) Sessions() []session.Session {
 	return all
 }
 
-// Entries gives all messages of a session in order.
+// Entries returns all messages of a session in order.
 func (h *House) Entries(id session.ID) []session.Message {
 	h.Helper()
 	var all []session.Message
@@ -124,7 +124,7 @@ func (h *House) Entries(id session.ID) []session.Message {
 	}
 }
 
-// Calls gives all calls of a session.
+// Calls returns all calls of a session.
 func (h *House) Calls(id session.ID) []session.Call {
 	h.Helper()
 	var all []session.Call
@@ -140,7 +140,7 @@ func (h *House) Calls(id session.ID) []session.Call {
 	}
 }
 
-// Path gives the entries from the root to the head.
+// Path returns the entries from the root to the head.
 func (h *House) Path(s session.Session) []session.Message {
 	h.Helper()
 	if s.HeadID == nil {
@@ -153,7 +153,7 @@ func (h *House) Path(s session.Session) []session.Message {
 	return path
 }
 
-// Keys gives the external ids of the entries from the root to the head.
+// Keys returns the external ids of the entries from the root to the head.
 func (h *House) Keys(s session.Session) []string {
 	h.Helper()
 	var keys []string
@@ -163,7 +163,7 @@ func (h *House) Keys(s session.Session) []string {
 	return keys
 }
 
-// Seen gives what a model would see at the head: the overlay in force, nil if there is none, and
+// Seen returns what a model would see at the head: the overlay in force, nil if there is none, and
 // the entries behind what it hides.
 func (h *House) Seen(s session.Session) (effective *session.Compaction, rest []session.Message) {
 	h.Helper()
@@ -179,7 +179,7 @@ func (h *House) Seen(s session.Session) (effective *session.Compaction, rest []s
 	return effective, rest
 }
 
-// hides tells whether a message of the path lies in what an overlay hides whole. One that only
+// hides reports whether a message of the path lies in what an overlay hides whole. One that only
 // prunes hides what the one before it did: all before the first message that it keeps.
 func hides(overlay *session.Compaction, m *session.Message) bool {
 	switch {
@@ -191,7 +191,7 @@ func hides(overlay *session.Compaction, m *session.Message) bool {
 	return m.RowID <= *overlay.ThroughID
 }
 
-// Talk gives what stands on the path to the head and in the context: role and text.
+// Talk returns what stands on the path to the head and in the context: role and text.
 func (h *House) Talk(s session.Session) string {
 	h.Helper()
 	var lines []string

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// Dir gives the folder of the samples. Where there is none the test is skipped and says so.
+// Dir returns the folder of the samples. Where there is none the test is skipped and says so.
 func Dir(t testing.TB) string { return shared(t, "samples") }
 
-// Conformance gives the folder of the original conformance cases, to compare testdata with.
+// Conformance returns the folder of the original conformance cases, to compare testdata with.
 func Conformance(t testing.TB) string { return shared(t, "conformance") }
 
 func shared(t testing.TB, name string) string {
