@@ -266,8 +266,16 @@ func (f *lsFlags) given() string {
 		words = append(words, strconv.Quote(f.query))
 	}
 	for _, flag := range [][2]string{
-		{"source", f.source}, {"model", f.model}, {"directory", f.directory}, {"project", f.project}, {"key", f.key}, {"parent", f.parent},
-		{"children", f.children}, {"forks", f.forks}, {"since", f.since}, {"until", f.until},
+		{"source", f.source},
+		{"model", f.model},
+		{"directory", f.directory},
+		{"project", f.project},
+		{"key", f.key},
+		{"parent", f.parent},
+		{"children", f.children},
+		{"forks", f.forks},
+		{"since", f.since},
+		{"until", f.until},
 	} {
 		if flag[1] != "" {
 			words = append(words, "--"+flag[0]+" "+quoted(flag[1]))
