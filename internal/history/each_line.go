@@ -21,8 +21,7 @@ type FileLine struct {
 }
 
 // Replay reads a found file: read goes through it once, from its beginning, and adds what it finds
-// to the Intake. Where the store lacks what an earlier reading must have stored, the file is read
-// as if for the first time. The size and time of found become those of the file that was opened.
+// to the Intake. The size and time of found become those of the file that was opened.
 // Codes: Invalid (it is no file, or empty).
 func Replay(ctx context.Context, source session.Source, found Found, cursor *Cursor, known Known, now func() time.Time, emit func(Batch) error, read func(*Intake) error) ([]Problem, error) {
 	file, info, err := Open(found.Path)
@@ -34,19 +33,14 @@ func Replay(ctx context.Context, source session.Source, found Found, cursor *Cur
 		return nil, session.Errorf(session.Invalid, "the file is empty")
 	}
 	found.Size, found.ModifiedAt = info.Size(), info.ModTime()
-	for {
-		in, err := NewIntake(ctx, source, found, file, cursor, known, now(), emit)
-		if err != nil {
-			return nil, err
-		}
-		if err = read(in); err == nil {
-			return in.Finish()
-		}
-		if !errors.Is(err, errMissing) || !in.Continues() {
-			return in.problems, err
-		}
-		cursor = nil
+	in, err := NewIntake(ctx, source, found, file, cursor, known, now(), emit)
+	if err != nil {
+		return nil, err
 	}
+	if err = read(in); err != nil {
+		return in.problems, err
+	}
+	return in.Finish()
 }
 
 // EachLine visits each line of the file, and says with At where it is. The visitor may keep the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -73,6 +74,10 @@ func (r *reading) readTries(ctx context.Context) (problems []Problem, err error)
 	emit := func(b Batch) error { return r.emit(ctx, b) }
 	for range readTries {
 		problems, err = r.source.Read(ctx, r.found, cursor, known{r.Store, r.Purged}, emit)
+		if errors.Is(err, errMissing) && cursor != nil && cursor.Offset > 0 {
+			cursor = nil // the store lacks what an earlier reading must have stored: read the whole file
+			continue
+		}
 		if session.CodeOf(err) != session.Busy || r.refused != nil || ctx.Err() != nil {
 			break
 		}

@@ -192,7 +192,13 @@ func (r *reader) closeReply(finish session.Finish) error {
 		return err
 	}
 	last := len(open.items) - 1
-	err := r.put(open.keys[last], open.items[last], len(open.items), func() history.Decoded { return r.say(&open, finish) })
+	records := 0 // without those that an earlier reading stored, which ended within the reply
+	for _, rec := range open.items {
+		if !r.in.Old(rec.offset) {
+			records++
+		}
+	}
+	err := r.put(open.keys[last], open.items[last], records, func() history.Decoded { return r.say(&open, finish) })
 	r.spoken = open.keys[last]
 	for _, rec := range open.items {
 		r.state.opened(rec.payload.String("call_id"), rec.at)

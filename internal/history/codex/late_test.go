@@ -62,3 +62,15 @@ func TestThreadsThatComeFromOneAnother(t *testing.T) {
 		})
 	}
 }
+
+// A rollout that was quiet within a reply goes on with it: each of its records counts once.
+func TestRecordsOfAReplyThatGoesOnCountOnce(t *testing.T) {
+	h := newHouse(t)
+	path := h.Write("rollout-1.jsonl", meta("one", `"source":"cli"`), says("user", "a"), says("assistant", "b"))
+	sum := h.Import(path).Records
+	h.Append(path, says("assistant", "c")+"\n"+says("user", "d")+"\n")
+	sum.Add(h.Import(path).Records)
+	if sum.Read != 5 || sum.Imported != 5 {
+		t.Errorf("%+v", sum)
+	}
+}

@@ -50,6 +50,7 @@ type entry struct {
 	why    string  // and what is wrong with it
 	parent *entry  // nil: it is the first
 	lines  []place // those that hold it; none: it came in a list
+	list   place   // the line of that list
 	calls  []call  // of a reply
 	at     session.Time
 	aside  bool // it is a part of a compaction, and no message
@@ -193,7 +194,7 @@ func (f *folded) rewind(id string) {
 
 // replace puts a list in the place of the conversation. Messages that are in it again, under
 // their ids or under new ones, stay what they are.
-func (f *folded) replace(raw jsontext.Value) {
+func (f *folded) replace(raw jsontext.Value, at place) {
 	var values []jsontext.Value
 	if json.Unmarshal(raw, &values, jsontext.AllowInvalidUTF8(true)) != nil {
 		return
@@ -219,7 +220,7 @@ func (f *folded) replace(raw jsontext.Value) {
 			}
 			continue
 		}
-		e = &entry{message: m}
+		e = &entry{message: m, list: at}
 		f.add(e)
 		fresh = append(fresh, e)
 	}

@@ -167,3 +167,27 @@ func sourceID(h *historytest.House, prefix string) string {
 	h.Fatalf("no session %s…", prefix)
 	return ""
 }
+
+const (
+	header = `{"sessionId":"0d9c8b7a-6f5e-4d3c-9b2a-190807060504","projectHash":"x","startTime":"2026-03-01T10:00:00.000Z","kind":"main"}`
+	asked  = `{"id":"m1","timestamp":"2026-03-01T10:00:01.000Z","type":"user","content":[{"text":"one"}]}`
+	again  = `{"id":"m3","timestamp":"2026-03-01T10:00:03.000Z","type":"user","content":[{"text":"two"}]}`
+)
+
+func TestByteOrderMark(t *testing.T) {
+	historytest.MarkedFile(t, quiet(), "session-2026-03-01T10-00-0d9c8b7a.jsonl", header, asked, again)
+}
+
+// A resumed session appends its whole list to a file that was imported before.
+func TestAppendedListBringsItsNewMessages(t *testing.T) {
+	h := historytest.New(t, quiet())
+	path := h.Write("session-2026-03-01T10-00-0d9c8b7a.jsonl", header, asked)
+	h.Import(path)
+	h.Append(path, `{"$set":{"messages":[`+asked+`,{"id":"m2","timestamp":"2026-03-01T10:00:02.000Z","type":"user","content":[{"text":"of the list"}]}]}}`+"\n"+again+"\n")
+	if done := h.Import(path); len(done.Errors) > 0 || done.Records.Read != 2 || done.Records.Imported != 2 {
+		t.Errorf("%+v", done)
+	}
+	if got := h.Talk(h.Sessions()[0]); got != "user: one\nuser: of the list\nuser: two" {
+		t.Errorf("%q", got)
+	}
+}

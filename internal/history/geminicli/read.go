@@ -35,7 +35,7 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 	if err != nil {
 		return nil, err
 	}
-	o, whole := history.ParseObject(first)
+	o, _, whole := history.ParseLine(first)
 	lines := whole && o.String("sessionId") != "" && o.Get("messages") == nil
 	var at io.ReaderAt
 	if lines {
@@ -91,7 +91,7 @@ func readLines(in *history.Intake, file *os.File) error {
 			f.add(&entry{raw: []byte(string(text)), why: "not a JSON object, or a name occurs twice", lines: []place{{at, number}}})
 		case f == nil:
 			var h header
-			if json.Unmarshal(text, &h, jsontext.AllowInvalidUTF8(true)) != nil {
+			if json.Unmarshal(history.Unmarked(text), &h, jsontext.AllowInvalidUTF8(true)) != nil {
 				return session.Errorf(session.Invalid, "no session of Gemini CLI: its first line is no header")
 			}
 			f = newFolded(h)
@@ -128,7 +128,7 @@ func (f *folded) line(in *history.Intake, l *line, text []byte, at place) {
 			f.Summary = summary
 		}
 		if messages := set.Get("messages"); messages != nil {
-			f.replace(jsontext.Value(messages))
+			f.replace(jsontext.Value(messages), at)
 			in.Import(1)
 		} else if set.Get("summary") != nil {
 			in.Import(1)
@@ -267,7 +267,7 @@ func (f *folded) emit(in *history.Intake) error {
 }
 
 func (f *folded) addEntry(in *history.Intake, c *history.Conversation, e *entry, directory string) error {
-	added := history.Entry{Key: e.key(), Parent: e.parent.tail(), NoRecords: len(e.lines) == 0, Decode: e.decode}
+	added := history.Entry{Key: e.key(), Parent: e.parent.tail(), At: e.list.offset, Line: e.list.number, NoRecords: len(e.lines) == 0, Decode: e.decode}
 	settled := len(e.lines) > 0
 	for _, l := range e.lines {
 		if added.At, added.Line = l.offset, l.number; !in.Old(l.offset) {
