@@ -23,6 +23,7 @@ import (
 	"sessiond/internal/redact"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/web/api"
 )
 
 type exportFlags struct {
@@ -271,7 +272,7 @@ func (e *exporting) tell(inOutput bool) error {
 	if e.flags.json {
 		report := map[string]any{
 			"format": e.format, "sessions": len(e.written), "messages": e.count, "bytes": e.bytes,
-			"files": listOf(e.files, "").Data, "left_out": e.leftOut,
+			"files": api.ListOf(e.files, "").Data, "left_out": e.leftOut,
 		}
 		if e.mask != nil {
 			report["masked"] = masked

@@ -81,7 +81,7 @@ func (a *app) keys(ctx context.Context, s *store.Store, f keysFlags) error {
 		return err
 	}
 	if a.flags.json {
-		return a.printJSON(listOf(rows, next))
+		return a.printJSON(api.ListOf(rows, next))
 	}
 	if len(rows) == 0 {
 		_, err := fmt.Fprintln(a.out, "No routing keys yet. An agent creates one with POST /v1/route, or with a key in POST /v1/sessions.")
@@ -118,10 +118,9 @@ func (a *app) keys(ctx context.Context, s *store.Store, f keysFlags) error {
 
 // keyGenerations is a key with its sessions, for programs.
 type keyGenerations struct {
-	Key        string            `json:"key"`
-	Label      string            `json:"label,omitempty"`
-	Data       []session.Session `json:"data"`
-	NextCursor *string           `json:"next_cursor"`
+	Key   string `json:"key"`
+	Label string `json:"label,omitempty"`
+	api.List[session.Session]
 }
 
 func (a *app) generations(ctx context.Context, s *store.Store, given string, f keysFlags) error {
@@ -134,8 +133,7 @@ func (a *app) generations(ctx context.Context, s *store.Store, given string, f k
 		return err
 	}
 	if a.flags.json {
-		page := listOf(data, next)
-		return a.printJSON(keyGenerations{Key: key, Label: label, Data: page.Data, NextCursor: page.NextCursor})
+		return a.printJSON(keyGenerations{key, label, api.ListOf(data, next)})
 	}
 	fmt.Fprintln(a.out, printable(key+spaced(label)))
 	rules := a.cfg.Rules()

@@ -13,6 +13,7 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/transcript"
+	"sessiond/internal/web/api"
 )
 
 type logFlags struct {
@@ -59,7 +60,7 @@ func (a *app) fileLog(ctx context.Context, s *store.Store, args []string, f logF
 		return err
 	}
 	if a.flags.json {
-		return a.printJSON(listOf(data, next))
+		return a.printJSON(api.ListOf(data, next))
 	}
 	if len(data) == 0 {
 		_, err := fmt.Fprintf(a.out, "No conversation %s %s.\n", didTo(f.op), printable(strings.Join(args, ", ")))

@@ -18,6 +18,7 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/transcript"
+	"sessiond/internal/web/api"
 )
 
 type lsFlags struct {
@@ -93,7 +94,7 @@ func (a *app) ls(ctx context.Context, s *store.Store, f lsFlags) error {
 		}
 	}
 	if a.flags.json {
-		return a.printJSON(listOf(data, next))
+		return a.printJSON(api.ListOf(data, next))
 	}
 	if len(data) == 0 && !reflect.DeepEqual(filter, store.Filter{}) {
 		_, err := fmt.Fprintf(a.out, "No session matches%s.%s\n", f.given(), f.hint())
@@ -135,22 +136,6 @@ func sortBy(word string) func(a, b session.Session) int {
 		return func(a, b session.Session) int { return cmp.Compare(cost(b), cost(a)) }
 	}
 	return nil
-}
-
-type list[T any] struct {
-	Data       []T     `json:"data"`
-	NextCursor *string `json:"next_cursor"`
-}
-
-func listOf[T any](data []T, next string) list[T] {
-	l := list[T]{Data: data}
-	if data == nil {
-		l.Data = []T{}
-	}
-	if next != "" {
-		l.NextCursor = &next
-	}
-	return l
 }
 
 func (a *app) filter(ctx context.Context, s *store.Store, f lsFlags) (store.Filter, error) {

@@ -9,6 +9,7 @@ import (
 	"sessiond/internal/analytics"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/web/api"
 )
 
 // overview is `sessiond` without arguments: one screen with the newest sessions and next steps.
@@ -34,7 +35,7 @@ func (a *app) overview(ctx context.Context) error {
 		return err
 	}
 	if a.flags.json {
-		return a.printJSON(map[string]any{"database": cfg.DB, "stats": st, "newest": listOf(newest, "").Data})
+		return a.printJSON(map[string]any{"database": cfg.DB, "stats": st, "newest": api.ListOf(newest, "").Data})
 	}
 	fmt.Fprintf(a.out, "%s in %s, %s. Database: %s\n\n", plural(st.Messages, "message", "messages"),
 		plural(st.Sessions, "session", "sessions"), money(st.CostUSD, st.UnpricedCalls), cfg.DB)

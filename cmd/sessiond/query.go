@@ -12,6 +12,7 @@ import (
 
 	"sessiond/internal/analytics"
 	"sessiond/internal/store"
+	"sessiond/internal/web/api"
 )
 
 func (a *app) queryCommand() *cobra.Command {
@@ -77,7 +78,7 @@ func (a *app) listQueries() error {
 		return err
 	}
 	if a.flags.json {
-		return a.printJSON(listOf(all, ""))
+		return a.printJSON(api.ListOf(all, ""))
 	}
 	rows := make([][]string, len(all))
 	for i, q := range all {

@@ -18,6 +18,7 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/transcript"
+	"sessiond/internal/web/api"
 )
 
 type showFlags struct {
@@ -88,7 +89,7 @@ func (a *app) show(ctx context.Context, s *store.Store, name string, f showFlags
 			return err
 		}
 		return a.printJSON(map[string]any{
-			"session": sess, "messages": listOf(msgs, "").Data, "compactions": listOf(compactions, "").Data, "links": listOf(links, "").Data,
+			"session": sess, "messages": api.ListOf(msgs, "").Data, "compactions": api.ListOf(compactions, "").Data, "links": api.ListOf(links, "").Data,
 		})
 	}
 	heading, err := a.family(ctx, s, sess, links)

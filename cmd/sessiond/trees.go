@@ -168,7 +168,7 @@ func (a *app) showTree(ctx context.Context, s *store.Store, sess session.Session
 		return err
 	}
 	if a.flags.json {
-		return a.printJSON(map[string]any{"session": sess, "segments": listOf(tree.Segments, "").Data, "leaves": tree.Leaves})
+		return a.printJSON(map[string]any{"session": sess, "segments": api.ListOf(tree.Segments, "").Data, "leaves": tree.Leaves})
 	}
 	return a.page(func(w io.Writer) error {
 		a.showHeading(w, sess, plural(sess.MessageCount, "message", "messages"))

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -192,17 +193,12 @@ func (l *listener) gather(ctx context.Context) bool {
 	return false
 }
 
-// stream writes Server-Sent Events and remembers the first failure.
+// stream buffers Server-Sent Events and remembers the first failure.
 type stream struct {
+	bytes.Buffer
 	w    io.Writer
 	conn *http.ResponseController
-	buf  []byte
 	err  error
-}
-
-func (s *stream) Write(p []byte) (int, error) {
-	s.buf = append(s.buf, p...)
-	return len(p), nil
 }
 
 func (s *stream) event(kind, id string, data any) {
@@ -216,13 +212,13 @@ func (s *stream) event(kind, id string, data any) {
 
 // flush sends the buffer; false: the client has gone or does not read.
 func (s *stream) flush() bool {
-	if s.err != nil || len(s.buf) == 0 {
+	if s.err != nil || s.Len() == 0 {
 		return s.err == nil
 	}
 	_ = s.conn.SetWriteDeadline(time.Now().Add(writePatience)) // where it cannot be set there is none
-	if _, s.err = s.w.Write(s.buf); s.err == nil {
+	if _, s.err = s.w.Write(s.Bytes()); s.err == nil {
 		s.err = s.conn.Flush()
 	}
-	s.buf = s.buf[:0]
+	s.Reset()
 	return s.err == nil
 }

@@ -114,14 +114,15 @@ func (in *Paged) page(ascending bool) store.Page {
 
 const defaultLimit = 50
 
-// list is one page of a list.
-type list[T any] struct {
+// List is one page of a list.
+type List[T any] struct {
 	Data       []T     `json:"data"`
 	NextCursor *string `json:"next_cursor" doc:"null at the end"`
 }
 
-func listOf[T any](data []T, next string) list[T] {
-	out := list[T]{Data: data}
+// ListOf returns a page of a list; next is the cursor of the next page, "" at the end.
+func ListOf[T any](data []T, next string) List[T] {
+	out := List[T]{Data: data}
 	if data == nil {
 		out.Data = []T{}
 	}
@@ -135,7 +136,7 @@ func listOf[T any](data []T, next string) list[T] {
 type output[T any] struct{ Body T }
 
 // listOutput is the answer of a list's route.
-type listOutput[T any] = output[list[T]]
+type listOutput[T any] = output[List[T]]
 
 // reply returns v as the answer, unless there is an error.
 func reply[T any](v T, err error) (*output[T], error) {
@@ -147,7 +148,7 @@ func reply[T any](v T, err error) (*output[T], error) {
 
 // replyList returns one page of a list as the answer, unless there is an error.
 func replyList[T any](data []T, next string, err error) (*listOutput[T], error) {
-	return reply(listOf(data, next), err)
+	return reply(ListOf(data, next), err)
 }
 
 // cut returns the page of a whole list that a request asks for. The cursor is the name of the

@@ -181,7 +181,7 @@ func (s *Server) getKey(ctx context.Context, in *getKeyInput) (*output[keyGenera
 	}
 	class := routing.Classify(key)
 	policy := s.Routing.Reset.Policy(class.Type, class.Channel)
-	page := listOf(data, next)
+	page := ListOf(data, next)
 	return reply(keyGenerations{
 		Key: key, Label: label, Type: class.Type, Source: class.Source, ParentKey: notEmpty(class.Parent),
 		Policy: policyView{policy.Mode, policy.AtHour, policy.IdleMinutes}, Data: page.Data, NextCursor: page.NextCursor,

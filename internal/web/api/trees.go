@@ -99,7 +99,7 @@ type treeInput struct {
 
 // treeView is a piece of a tree. A parent stands before what follows it.
 type treeView struct {
-	list[session.Segment]
+	List[session.Segment]
 	Head     *session.MessageRef `json:"head"`
 	Segments int                 `json:"segments" doc:"Of the whole tree"`
 	Leaves   int                 `json:"leaves" doc:"Ends of branches in the whole tree"`
@@ -127,6 +127,6 @@ func (s *Server) getTree(ctx context.Context, in *treeInput) (*treeOutput, error
 		return nil, err
 	}
 	return &treeOutput{ETag: etag(tree.Session.Revision), Body: treeView{
-		list: listOf(tree.Segments, tree.Next), Head: tree.Session.Head, Segments: tree.Total, Leaves: tree.Leaves,
+		List: ListOf(tree.Segments, tree.Next), Head: tree.Session.Head, Segments: tree.Total, Leaves: tree.Leaves,
 	}}, nil
 }

@@ -32,69 +32,48 @@ type Problem struct {
 	RequestID string               `json:"request_id,omitempty" doc:"Of an internal error: the id of its log entry"`
 }
 
-// Status gives the HTTP status of a code; an unknown one is a defect of ours.
+// Status returns the HTTP status of a code; an unknown code is a defect.
 func Status(code session.Code) int {
-	switch code {
-	case session.Malformed:
-		return http.StatusBadRequest
-	case session.Unauthorized:
-		return http.StatusUnauthorized
-	case session.Forbidden:
-		return http.StatusForbidden
-	case session.NotFound:
-		return http.StatusNotFound
-	case session.Conflict, session.CompactionRequired:
-		return http.StatusConflict
-	case session.PreconditionFailed:
-		return http.StatusPreconditionFailed
-	case session.TooLarge:
-		return http.StatusRequestEntityTooLarge
-	case session.Invalid, session.DoesNotFit:
-		return http.StatusUnprocessableEntity
-	case session.Busy:
-		return http.StatusServiceUnavailable
-	case session.StorageFull:
-		return http.StatusInsufficientStorage
-	default:
-		return http.StatusInternalServerError
-	}
+	status, _ := describe(code)
+	return status
 }
 
-// title says in a few words what a code means; it is the same for each occurrence.
-func title(code session.Code) string {
+// describe returns the HTTP status of a code, and its title, which is the same for each occurrence.
+func describe(code session.Code) (status int, title string) {
 	switch code {
 	case session.Malformed:
-		return "Malformed request"
+		return http.StatusBadRequest, "Malformed request"
 	case session.Unauthorized:
-		return "Token required"
+		return http.StatusUnauthorized, "Token required"
 	case session.Forbidden:
-		return "Not allowed"
+		return http.StatusForbidden, "Not allowed"
 	case session.NotFound:
-		return "Not found"
+		return http.StatusNotFound, "Not found"
 	case session.Conflict:
-		return "Conflict"
+		return http.StatusConflict, "Conflict"
 	case session.CompactionRequired:
-		return "Compaction required"
+		return http.StatusConflict, "Compaction required"
 	case session.PreconditionFailed:
-		return "Revision does not match"
+		return http.StatusPreconditionFailed, "Revision does not match"
 	case session.TooLarge:
-		return "Too large"
+		return http.StatusRequestEntityTooLarge, "Too large"
 	case session.Invalid:
-		return "Invalid"
+		return http.StatusUnprocessableEntity, "Invalid"
 	case session.DoesNotFit:
-		return "Does not fit"
+		return http.StatusUnprocessableEntity, "Does not fit"
 	case session.Busy:
-		return "Busy"
+		return http.StatusServiceUnavailable, "Busy"
 	case session.StorageFull:
-		return "Storage is full"
+		return http.StatusInsufficientStorage, "Storage is full"
 	default:
-		return "Internal error"
+		return http.StatusInternalServerError, "Internal error"
 	}
 }
 
 // New makes a problem of a code and a sentence.
 func New(code session.Code, detail string) *Problem {
-	return &Problem{Type: "urn:sessiond:problem:" + string(code), Title: title(code), Status: Status(code), Detail: detail, Code: code}
+	status, title := describe(code)
+	return &Problem{Type: "urn:sessiond:problem:" + string(code), Title: title, Status: status, Detail: detail, Code: code}
 }
 
 // Of makes a problem of an error. Only the text of a session.Error reaches the caller, and
