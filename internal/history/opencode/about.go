@@ -118,7 +118,7 @@ func (a *about) note(name string, value []byte) {
 	case "", "null", `""`, "{}", "[]":
 		return
 	}
-	if len(value) > mostNote || history.Depth(value) > maxDepth {
+	if len(value) > mostNote || history.DeeperThan(value, history.MaxDepth) {
 		value = session.JSONOf("left out: " + strconv.Itoa(len(value)) + " bytes")
 	}
 	if o, ok := history.Fields(value); ok && name == "revert" {

@@ -42,13 +42,13 @@ func segments(parts []part, role string) []segment {
 		if len(s.says)+len(s.results) >= session.MaxParts/2 {
 			kind = "too many"
 		}
-		s.take(kind, o, role)
+		s.add(kind, o, role)
 	}
 	return all
 }
 
-// take puts a part where it belongs. What a column does not hold exactly stays in extra.
-func (s *segment) take(kind string, o history.Object, role string) {
+// add adds a part of a kind. What a column does not hold exactly stays in extra.
+func (s *segment) add(kind string, o history.Object, role string) {
 	rest := history.Taker{Object: o}
 	var p session.Part
 	switch kind {
@@ -62,7 +62,7 @@ func (s *segment) take(kind string, o history.Object, role string) {
 		p = session.Part{Kind: session.PartReasoning, Text: rest.Text("text")}
 		rest.Take("type")
 	case "file":
-		p = file(&rest)
+		p = filePart(&rest)
 	case "tool":
 		s.tool(&rest)
 		return
@@ -80,9 +80,9 @@ func (s *segment) take(kind string, o history.Object, role string) {
 	s.says = append(s.says, p)
 }
 
-// file turns a file into a part with its bytes. Texts and folders are not in the context:
+// filePart turns a file into a part with its bytes. Texts and folders are not in the context:
 // what is in them stands in a text beside.
-func file(rest *history.Taker) session.Part {
+func filePart(rest *history.Taker) session.Part {
 	mime := rest.String("mime")
 	data, ok := dataURL(rest.String("url"))
 	if !ok || mime == "text/plain" || mime == "application/x-directory" {
@@ -169,7 +169,7 @@ func (s *segment) tool(rest *history.Taker) {
 	s.results = append(append(s.results, result), attached...)
 }
 
-// attachments takes the files of a result.
+// attachments returns the files of a result.
 func attachments(state *history.Taker) []session.Part {
 	list, ok := history.Elements(state.Get("attachments"))
 	if !ok || len(list) > session.MaxParts/8 {
@@ -182,7 +182,7 @@ func attachments(state *history.Taker) []session.Part {
 			return nil // the state keeps them all
 		}
 		rest := history.Taker{Object: o}
-		p := file(&rest)
+		p := filePart(&rest)
 		p.Extra = rest.JSON()
 		parts = append(parts, p)
 	}
@@ -202,7 +202,7 @@ func textOf(parts []part) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// headers that errors keep: others may hold cookies.
+// withoutHeaders drops the headers of an error but for ids of requests: others may hold cookies.
 func withoutHeaders(failure []byte) []byte {
 	o, ok := history.Fields(failure)
 	if !ok {
@@ -226,7 +226,7 @@ func withoutHeaders(failure []byte) []byte {
 	return o.With("data", objectJSON(data)).JSON()
 }
 
-// errorText says in a line why a reply failed.
+// errorText returns in a line why a reply failed.
 func errorText(failure []byte) string {
 	o, _ := history.Fields(failure)
 	data, _ := history.Fields(o.Get("data"))

@@ -403,3 +403,39 @@ func TestOpencodeNeverReadsCredentials(t *testing.T) {
 		t.Errorf("%v %v", found, err)
 	}
 }
+
+// The reader holds only the first messages of a large session, and reads the others again.
+func TestOpencodeLargeSession(t *testing.T) {
+	text := func(i int) string { return fmt.Sprint(i, strings.Repeat(" long", 200<<10)) }
+	var rows, rows2, messages []string
+	for i := range 12 {
+		rows = append(rows, user(fmt.Sprint("m", i), i, text(i)))
+		rows2 = append(rows2, prompt2(i, i, text(i)))
+		messages = append(messages, fmt.Sprintf(`{"info":{"id":"m%d","role":"user","time":{"created":%d}},"parts":[%s]}`, i, 1770109200000+i, textPart(text(i))))
+	}
+	for name, load := range map[string]func(h *house) string{
+		"rows": func(h *house) string { return h.load("", schema, strings.Join(rows, "")) },
+		"version 2": func(h *house) string {
+			return h.load("", strings.ReplaceAll(schema2+messages2+strings.Join(rows2, ""), "ses_2", "ses_1"))
+		},
+		"export": func(h *house) string {
+			return h.file("x.json", `{"info":{"id":"ses_1","title":"t"},"messages":[`+strings.Join(messages, ",")+`]}`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			if done := h.Import(load(h)); len(done.Errors) != 0 || done.Records.Waiting != 0 {
+				t.Errorf("%+v", done)
+			}
+			all := h.Entries(h.Session("ses_1").ID)
+			for i, m := range all {
+				if m.Text() != text(i) {
+					t.Errorf("message %d says %.20q", i, m.Text())
+				}
+			}
+			if len(all) != 12 {
+				t.Errorf("%d messages", len(all))
+			}
+		})
+	}
+}

@@ -82,32 +82,19 @@ func reply(m *session.Message, r *record, o history.Object) {
 	}
 }
 
+// finishes are the ways in which a reply ends, by the names of opencode and of its errors.
+var finishes = map[string]session.Finish{
+	"stop": session.FinishStop, "tool-calls": session.FinishToolCalls, "length": session.FinishLength, "error": session.FinishError,
+	"content-filter": session.FinishRefusal, "MessageAbortedError": session.FinishAborted, "aborted": session.FinishAborted,
+	"MessageOutputLengthError": session.FinishLength, "ContentFilterError": session.FinishRefusal,
+}
+
 func finishOf(finish string, failure []byte) session.Finish {
-	if isSet(failure) {
-		e, _ := history.Fields(failure)
-		switch cmp.Or(e.String("name"), e.String("type")) {
-		case "MessageAbortedError", "aborted":
-			return session.FinishAborted
-		case "MessageOutputLengthError":
-			return session.FinishLength
-		case "ContentFilterError":
-			return session.FinishRefusal
-		}
-		return session.FinishError
+	if !isSet(failure) {
+		return finishes[finish]
 	}
-	switch finish {
-	case "stop":
-		return session.FinishStop
-	case "tool-calls":
-		return session.FinishToolCalls
-	case "length":
-		return session.FinishLength
-	case "error":
-		return session.FinishError
-	case "content-filter":
-		return session.FinishRefusal
-	}
-	return ""
+	e, _ := history.Fields(failure)
+	return cmp.Or(finishes[cmp.Or(e.String("name"), e.String("type"))], session.FinishError)
 }
 
 // prompt fills in who made a message in the user's role: a text that opencode wrote is marked.
@@ -247,7 +234,7 @@ func tokensOf(o history.Object) tokens {
 
 func (t *tokens) sum() int64 { return t.input + t.output + t.cacheRead + t.cacheWrite }
 
-// callOf counts a reply. A message of several steps may tell only the last one's usage: then
+// callOf returns the model call of a reply, nil if it used nothing. A message of several steps may tell only the last one's usage: then
 // its steps say more.
 func callOf(r *record, o history.Object, parts []part) *history.Call {
 	t, note := tokensOf(o), ""

@@ -81,7 +81,7 @@ type reader struct {
 }
 
 // holdBytes is how much of a session is held in memory. The reader loads later messages again.
-const holdBytes = 32 << 20
+const holdBytes = 8 << 20
 
 // add takes a message, in any order.
 func (r *reader) add(in *message) *record {
@@ -259,11 +259,11 @@ func (r *reader) candidates() (found []*session.Session, err error) {
 			}
 		}
 	}
-	i := slices.IndexFunc(r.records, func(m *record) bool { return m.call != "" })
-	if i < 0 {
-		return found, nil
+	call, err := r.firstCall()
+	if err != nil || call == nil {
+		return found, err
 	}
-	owner, err := r.in.Known.CallOwner(r.in.Context(), session.SourceOpencode, r.records[i].call)
+	owner, err := r.in.Known.CallOwner(r.in.Context(), session.SourceOpencode, call.ExternalID)
 	if err != nil || owner == "" {
 		return found, err
 	}
@@ -272,6 +272,24 @@ func (r *reader) candidates() (found []*session.Session, err error) {
 		found = append(found, origin)
 	}
 	return found, err
+}
+
+// firstCall returns the first model call of the session; nil: there is none.
+func (r *reader) firstCall() (*history.Call, error) {
+	for _, m := range r.records {
+		if m.role != "assistant" || m.why != "" || m.large {
+			continue
+		}
+		in, err := m.message()
+		if err != nil {
+			return nil, err
+		}
+		o, _ := parse(in.data)
+		if call := callOf(m, o, in.parts); call != nil {
+			return call, nil
+		}
+	}
+	return nil, nil
 }
 
 // firstAt returns the time of the first message in milliseconds.

@@ -65,9 +65,8 @@ type record struct {
 	alone   bool   // a summary without a request, of version 2
 	tail    string // of a request: id of the first message that is kept
 	pruned  []pruned
-	call    string // external id of its call
-	seq     int    // place among the rows of session_message, from 1; 0: it is not there
-	order   int64  // the greatest time up to this seq, in milliseconds
+	seq     int   // place among the rows of session_message, from 1; 0: it is not there
+	order   int64 // the greatest time up to this seq, in milliseconds
 
 	body *message                 // nil: load reads it
 	load func() (*message, error) // reads it again
@@ -80,16 +79,13 @@ type record struct {
 	before int              // index of the record that it follows; -1: none
 }
 
-// maxDepth is how deep a value may be nested to be taken apart.
-const maxDepth = history.MaxDepth
-
 // parse parses one JSON object that is not nested too deep.
 func parse(data []byte) (o history.Object, why string) {
 	o, _, ok := history.ParseLine(data)
 	switch {
 	case !ok:
 		return nil, "it is no JSON object"
-	case history.Depth(data) > maxDepth:
+	case history.DeeperThan(data, history.MaxDepth):
 		return nil, "it is nested too deep"
 	}
 	return o, ""
@@ -126,11 +122,6 @@ func recordOf(in *message) *record {
 	for i := range in.parts {
 		if text := r.readPart(&in.parts[i]); text != nil {
 			says = append(says, text)
-		}
-	}
-	if r.why == "" && r.role == "assistant" {
-		if c := callOf(r, o, in.parts); c != nil {
-			r.call = c.ExternalID
 		}
 	}
 	r.hash = history.Fingerprint(history.Object{{Key: "says", Raw: history.Array(says)}})
