@@ -32,12 +32,12 @@ type about struct {
 	redacted  bool
 }
 
-// noted are the fields of a session that are kept as notes: of files, then of rows only.
-var noted = strings.Fields(`slug version projectID parentID path agent summary permission revert metadata cost tokens workspaceID
+// noted are the names of a session's notes: of fields of files, then of columns only.
+var noted = strings.Fields(`slug version project_id parent_id path agent summary permission revert metadata cost tokens workspace_id
 	share_url fork_session_id fork_boundary summary_additions summary_deletions summary_files
 	tokens_input tokens_output tokens_reasoning tokens_cache_read tokens_cache_write`)
 
-// fieldNames are the names in files of columns that have others.
+// fieldNames are the names in files of notes and columns that are called otherwise there.
 var fieldNames = map[string]string{"project_id": "projectID", "parent_id": "parentID", "workspace_id": "workspaceID"}
 
 // aboutObject reads a session as files and exports hold it.
@@ -61,14 +61,9 @@ func aboutObject(o history.Object) about {
 		a.note("share_url", session.JSONOf(share.String("url")))
 	}
 	for _, name := range noted {
-		value := o.Get(name)
+		value := o.Get(cmp.Or(fieldNames[name], name))
 		if name == "summary" {
 			value = withoutDiffs(value)
-		}
-		for column, field := range fieldNames {
-			if field == name {
-				name = column
-			}
 		}
 		a.note(name, value)
 	}
@@ -83,7 +78,8 @@ func aboutRow(row history.Object) about {
 	a := aboutObject(row)
 	a.store = inDatabase
 	var unknown history.Object
-	for _, f := range row.Without("id", "title", "directory", "time", "model", "resume_attempts", "idle_outcome").Without(noted...) {
+	known := append(strings.Fields("id title directory time model projectID parentID workspaceID resume_attempts idle_outcome"), noted...)
+	for _, f := range row.Without(known...) {
 		if credentials.MatchString(f.Key) {
 			f.Raw = raw(`"[masked]"`)
 		}
