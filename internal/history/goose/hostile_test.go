@@ -292,8 +292,16 @@ func TestGooseFileThatGrows(t *testing.T) {
 	if done := h.Import(path); done.Records.Imported != 1 || done.Sessions.Updated != 1 {
 		t.Errorf("%+v", done)
 	}
-	if got := historytest.Texts(h.Entries(h.Session("grows").ID)); got != "one two" {
+	s := h.Session("grows")
+	if got := historytest.Texts(h.Entries(s.ID)); got != "one two" {
 		t.Errorf("%q", got)
+	}
+	text = text[strings.Index(text, "\n"):] + `{"role":"user","created":1754035202,"content":[{"type":"text","text":"three"}]}` + "\n"
+	if err := os.WriteFile(path, []byte(`{"working_dir":"/w","description":"retitled"}`+text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if done := h.Import(path); done.Records.Imported != 1 || h.Session("grows").Title != "retitled" {
+		t.Errorf("%+v %+v", done, h.Session("grows"))
 	}
 }
 
@@ -332,6 +340,37 @@ func TestGooseFileBeforeItsDatabase(t *testing.T) {
 	h.Import(db)
 	if s := h.Session("20250925_143012"); s.MessageCount != 2 || len(h.Calls(s.ID)) != 1 || s.InputTokens != 1100 {
 		t.Errorf("%d messages, %+v", s.MessageCount, h.Calls(s.ID))
+	}
+}
+
+func TestGooseCountsOnceWhatTheLedgerCarriesForward(t *testing.T) {
+	h := newHouse(t)
+	db := h.load("", schema, say("a", "user", "one", 0), `UPDATE sessions SET accumulated_input_tokens = 100, accumulated_output_tokens = 10`)
+	h.Import(db)
+	h.Change(db, `INSERT INTO usage_ledger (session_id, input_tokens, output_tokens, cost_source) VALUES ('20260314_1', 100, 10, 'carried_forward'), ('20260314_1', 7, 3, 'estimated')`)
+	h.Import(db)
+	h.Change(db, `UPDATE sessions SET name = 'changed'`)
+	h.Import(db)
+	if s := h.Session("20260314_1"); s.Title != "changed" || s.InputTokens != 107 || len(h.Calls(s.ID)) != 2 {
+		t.Errorf("%+v", h.Calls(s.ID))
+	}
+}
+
+func TestGooseExportWithBrokenJSONImportsWhatIsBeforeIt(t *testing.T) {
+	h := newHouse(t)
+	const begin = `{"id":"20260314_2","name":"n","conversation":[{"role":"user","created":1773478931,"content":[{"type":"text","text":"one"}]},`
+	path := h.file("export.json", begin+`{"role":,"content":[]}]}`)
+	done := h.Import(path)
+	where := fmt.Sprintf("at byte %d", len(begin+`{"role":`))
+	if len(done.Errors) != 1 || done.Errors[0].Path != path || !strings.Contains(done.Errors[0].Error, where) {
+		t.Errorf("%+v, want %s", done.Errors, where)
+	}
+	if got := historytest.Texts(h.Entries(h.Session("20260314_2").ID)); got != "one" {
+		t.Errorf("%q", got)
+	}
+	mended := h.file("export.json", begin+`{"role":"assistant","created":1773478932,"content":[{"type":"text","text":"two"}]}]}`)
+	if done := h.Import(mended); done.Records.Imported != 1 || len(done.Errors) != 0 {
+		t.Errorf("the whole export: %+v", done)
 	}
 }
 
