@@ -14,7 +14,7 @@ import (
 type about struct {
 	id        string // Goose's
 	created   *session.Time
-	otherwise session.Time // when neither the source nor a message tells a time
+	otherwise session.Time // when neither the source nor a message has a time
 	title     string
 	kind      string
 	author    session.Origin // of the prompts
@@ -25,27 +25,26 @@ type about struct {
 	parent    string // Goose's id of the session that started it
 	notes     history.Object
 	balance   balance // sums over the session
-	inFile    bool    // no database holds it
+	inFile    bool    // it is read from a file, not from a database
 	records   int     // of the source: the session's own row, or a file's first line
 }
 
-// columns are what a sessions row holds, as text; a NULL or a missing column is nil.
-type columns map[string]*string
+// columns are the columns of a row: strings, or nil for NULL.
+type columns map[string]any
 
+// text returns a column's text, "" for NULL and a missing column.
 func (c columns) text(name string) string {
-	if v := c[name]; v != nil {
-		return history.Plain([]byte(*v))
-	}
-	return ""
+	text, _ := c[name].(string)
+	return history.PlainText(text)
 }
 
 func (c columns) number(name string) []byte { return []byte(c.text(name)) }
 
-// known names the columns up to version 17 and says what becomes of each.
-func known(column string) (use string) {
+// columnUse returns what becomes of a column of sessions, "" for one that version 17 does not know.
+func columnUse(column string) string {
 	switch column {
 	case "id", "name", "description", "working_dir", "provider_name", "updated_at":
-		return "taken"
+		return "field"
 	case "recipe_json", "user_recipe_values_json":
 		return "kept out" // may hold secrets
 	case "extension_data", "model_config_json", "parent_delegation":
@@ -60,7 +59,7 @@ func known(column string) (use string) {
 	return ""
 }
 
-// aboutRow reads a sessions row. order gives the columns in the table's order.
+// aboutRow parses a sessions row. order lists the columns in the order of the notes.
 func aboutRow(c columns, order []string) about {
 	a := about{
 		id: c.text("id"), title: c.text("name"), directory: c.text("working_dir"), provider: c.text("provider_name"),
@@ -75,19 +74,19 @@ func aboutRow(c columns, order []string) about {
 	a.balance = balanceOf(func(name string) []byte { return c.number("accumulated_" + name) })
 	var unknown history.Object
 	for _, name := range order {
-		value := c[name]
-		if value == nil || *value == "" {
+		value := c.text(name)
+		if value == "" {
 			continue
 		}
-		switch known(name) {
+		switch columnUse(name) {
 		case "note":
-			a.note(name, *value)
+			a.note(name, value)
 		case "json":
-			a.noteJSON(name, *value)
+			a.noteJSON(name, value)
 		case "kept out":
 			a.note(strings.TrimSuffix(name, "_json"), "not imported: it may hold secrets")
 		case "":
-			text := cut(history.Plain([]byte(*value)))
+			text := cut(value)
 			if secretName.MatchString(name) {
 				text = "[masked]"
 			}
@@ -109,7 +108,7 @@ func (a *about) delegatedBy() string {
 	return ""
 }
 
-// typed takes Goose's type of a session.
+// typed sets what Goose's type of a session says.
 func (a *about) typed(kind string) {
 	a.kind, a.author = "chat", session.Person
 	switch kind {
@@ -123,7 +122,6 @@ func (a *about) typed(kind string) {
 }
 
 func (a *about) note(name, value string) {
-	value = history.Plain([]byte(value))
 	text := session.JSONOf(cut(value))
 	if _, ok := history.Number([]byte(value)); ok && json.Valid([]byte(value)) {
 		text = session.JSON(value)
@@ -131,10 +129,10 @@ func (a *about) note(name, value string) {
 	a.notes = append(a.notes, history.Field{Key: name, Raw: raw(text)})
 }
 
-// noteJSON keeps a JSON value without the secrets that it may hold.
+// noteJSON notes a JSON value, its secrets masked.
 func (a *about) noteJSON(name, value string) {
 	if !json.Valid([]byte(value)) || history.DeeperThan([]byte(value), history.MaxDepth) {
-		return // nobody can tell where its secrets are
+		return // its secrets cannot be found
 	}
 	masked := mask([]byte(value))
 	if string(masked) == "{}" || string(masked) == "null" {

@@ -6,22 +6,22 @@ import (
 	"sessiond/internal/session"
 )
 
-// shown is how a record stands in its conversation.
+// shown is what the rest of the conversation makes of a record.
 type shown struct {
-	marker  bool   // a compaction's own row: its text stands in the overlay
+	marker  bool   // a compaction's own row: its text is in the overlay
 	hidden  bool   // a compaction hides it
 	again   string // the key of the prompt that it repeats
 	author  session.Origin
 	note    string
-	paired  bool // it is a call or a result that a summary stands for, or that summary
-	between bool // it is the summary: its text stands in an overlay
+	paired  bool // it is a call or a result that a summary replaces, or that summary
+	between bool // it is the summary: its text is in an overlay
 }
 
 // arrange finds the records that belong to a compaction, are hidden by one, or repeat a prompt.
 func (r *reader) arrange() {
 	r.markers, r.again, r.repeated = map[int]*summarised{}, map[int]int{}, map[int]bool{}
 	r.hidden = -1
-	wanted := map[uint64]int{} // prompts that are repeated: where they stand
+	wanted := map[uint64]int{} // texts of prompts that are repeated: index of the newest, -1: none yet
 	kept := map[int]bool{}
 	for k := range r.overlays {
 		c := &r.overlays[k]
@@ -53,7 +53,7 @@ func (r *reader) arrange() {
 	r.pairings()
 }
 
-// shown returns how a record stands in its conversation.
+// shown returns what the rest of the conversation makes of a record.
 func (r *reader) shown(i int) shown {
 	_, marker := r.markers[i]
 	how := shown{marker: marker, hidden: i < r.hidden, author: r.about.author}

@@ -13,7 +13,7 @@ import (
 type summarised struct {
 	summary  int // index of its record
 	proceed  int // of the line after it, -1: there is none
-	through  int // of the last record that it stands for
+	through  int // of the last record that it replaces
 	kept     int // of the first one after it, -1: there is none
 	previous int // how many before it are hidden by an earlier one
 }
@@ -65,8 +65,8 @@ func (m *record) isProceed() bool {
 	return m.role == "assistant" && !m.user && m.says.text && !m.says.calls && !m.says.results
 }
 
-// overlay adds a compaction, with the texts of its rows. Its count leaves out what an earlier one
-// of the chain stands for.
+// overlay adds a compaction, with the texts of its rows. Its count leaves out the messages that
+// an earlier one replaces.
 func (r *reader) overlay(c *summarised) error {
 	made := history.Compaction{Key: r.records[c.summary].key, ThroughKey: r.records[c.through].key}
 	made.Strategy, made.Trigger, made.Status = session.StrategySummarize, session.TriggerImport, session.StatusDone

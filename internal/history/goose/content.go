@@ -24,7 +24,7 @@ const (
 	blockError        = "error"
 )
 
-// partsOf turns blocks into parts, one for each; a result's images and files stand behind it.
+// partsOf decodes blocks, one part for each; the images and files of a result follow it.
 func partsOf(blocks []raw) []session.Part {
 	var parts []session.Part
 	for i, block := range blocks {
@@ -37,7 +37,7 @@ func partsOf(blocks []raw) []session.Part {
 	return parts
 }
 
-// partOf turns one block into a part. What a column does not hold exactly stays in extra.
+// partOf decodes one block. What the columns of a part do not store exactly stays in extra.
 func partOf(block []byte) []session.Part {
 	o, ok := history.Fields(block)
 	if !ok {
@@ -83,7 +83,7 @@ func partOf(block []byte) []session.Part {
 	return []session.Part{part}
 }
 
-// notice returns what a block for people says.
+// notice returns the text of a block for people.
 func notice(o history.Object) string {
 	for _, key := range []string{"msg", "message", "prompt"} {
 		if text := o.String(key); text != "" {
@@ -172,9 +172,9 @@ func response(rest *history.Taker) []session.Part {
 	return append([]session.Part{part}, more...)
 }
 
-// contents returns the text of a result as a model reads it, its images, sounds and files as
-// parts, and how it was divided where it was not one plain text: {bytes, rest} for a text,
-// {part, rest} for a part behind the result, {item} for what is kept as it is.
+// contents returns the text of a result as a model reads it, its images, sounds and files as parts,
+// and its layout unless it is one plain text: {bytes, rest} for a text, {part, rest} for a part
+// after the result, {item} for an element that is kept as it is.
 func contents(items []raw, callID string) (text string, layout []byte, more []session.Part) {
 	var texts []string
 	var list []raw

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jmoiron/sqlx"
-
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -42,7 +40,7 @@ type database struct {
 	starting map[string][]string // sessions by their first message, oldest first
 }
 
-// extent tells how many rows a session has, and the newest one's id.
+// extent is how many rows a session has, and the newest one's id.
 type extent struct {
 	Count  int64 `db:"n"`
 	Newest int64 `db:"newest"`
@@ -76,7 +74,7 @@ func readDatabase(ctx context.Context, found history.Found, cursor *history.Curs
 	return d.in.Finish()
 }
 
-// recognise reads which tables and columns there are: these tell what can be read, not the version.
+// recognise reads which tables and columns there are: columns decide what is read, not the version.
 func (d *database) recognise() error {
 	var err error
 	if d.has, err = d.Schema(d.ctx, tableSessions, tableMessages, tableLedger, tableThreads, tableThreadMessages, tableVersion); err != nil {
@@ -199,8 +197,8 @@ func (d *database) each(table, where string, yield func(columns) error, args ...
 	}
 	defer rows.Close()
 	for rows.Next() {
-		c, err := scanColumns(rows, d.has[table])
-		if err != nil {
+		c := columns{}
+		if err := rows.MapScan(c); err != nil {
 			return err
 		}
 		if err := yield(c); err != nil {
@@ -210,28 +208,12 @@ func (d *database) each(table, where string, yield func(columns) error, args ...
 	return rows.Err()
 }
 
-func scanColumns(rows *sqlx.Rows, names []string) (columns, error) {
-	values := make([]*string, len(names))
-	into := make([]any, len(names))
-	for i := range values {
-		into[i] = &values[i]
-	}
-	if err := rows.Scan(into...); err != nil {
-		return nil, err
-	}
-	c := columns{}
-	for i, name := range names {
-		c[name] = values[i]
-	}
-	return c, nil
-}
-
 // markOf returns what changes with a session: its row, and how many rows belong to it.
 func (d *database) markOf(row columns) string {
 	sum := sha256.New()
 	for _, name := range d.has[tableSessions] {
-		if v := row[name]; v != nil {
-			fmt.Fprintf(sum, "%s=%d:%s;", name, len(*v), *v)
+		if v, ok := row[name].(string); ok {
+			fmt.Fprintf(sum, "%s=%d:%s;", name, len(v), v)
 		}
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:12])

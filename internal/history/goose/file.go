@@ -127,14 +127,12 @@ func aboutFile(o history.Object) about {
 		case "model_config", "recipe", "user_recipe_values":
 			name += "_json"
 		}
-		c[name] = &text
+		c[name] = text
 		order = append(order, name)
 	}
 	nested, _ := history.Fields(o.Get("accumulated_usage"))
 	for _, member := range nested {
-		name := "accumulated_" + strings.Replace(member.Key, "_input_tokens", "_tokens", 1)
-		text := history.Plain(member.Raw)
-		c[name] = &text
+		c["accumulated_"+strings.Replace(member.Key, "_input_tokens", "_tokens", 1)] = history.Plain(member.Raw)
 	}
 	delete(c, "usage")
 	delete(c, "accumulated_usage")

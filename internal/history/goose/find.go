@@ -11,8 +11,8 @@ import (
 
 // Find implements history.Source. It finds sessions.db and the *.jsonl files of a folder, and of
 // its `sessions` and `data/sessions`, never in Goose's folders for settings and logs. A single file
-// may be a database, *.db, a transcript or an export. Find opens no file; a database comes before
-// the files that it may supersede.
+// may be a database, *.db, a transcript or an export. Find opens no file; databases come
+// before the files that they may supersede.
 func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []history.Problem, error) {
 	var databases, files history.Finder
 	err := files.Roots(ctx, roots, s.places, func(root string) { folder(root, &databases, &files) }, func(root string) {

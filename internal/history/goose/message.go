@@ -10,13 +10,17 @@ import (
 
 // decode returns the message of a row.
 func decode(r *record, in *row, how shown) session.Message {
-	m := session.Message{
-		Kind: session.KindMessage, Dialect: "goose", ExternalID: r.key, CreatedAt: r.at, Display: r.user,
-	}
+	m := session.Message{Kind: session.KindMessage}
 	if r.why != "" {
-		verbatim(&m, r, in)
-		return m
+		m = verbatim(r, in)
+	} else {
+		decodeInto(&m, r, in, how)
 	}
+	m.Dialect, m.ExternalID, m.CreatedAt, m.Display = "goose", r.key, r.at, r.user
+	return m
+}
+
+func decodeInto(m *session.Message, r *record, in *row, how shown) {
 	blocks, _ := blocksOf(in)
 	extra := history.Object{field("hash", r.print)}
 	note := func(key, value string) {
@@ -34,13 +38,13 @@ func decode(r *record, in *row, how shown) session.Message {
 		m.Parts = []session.Part{p}
 	} else {
 		m.Parts = partsOf(blocks)
-		if speaks(&m, r, how); !r.says.model { // a notice, a question about a permission
+		if setSpeaker(m, r, how); !r.says.model { // a notice, a question about a permission
 			m.Kind, m.Role = session.KindMarker, ""
 		}
 		m.InContext = r.says.model && (r.agent || how.hidden || how.paired) && !how.between
 	}
 	metadata, isObject := history.ParseObject(in.metadata)
-	told(&m, metadata)
+	setModel(m, metadata)
 	switch {
 	case isObject && len(metadata) > 0:
 		extra = append(extra, history.Field{Key: "metadata", Raw: raw(metadata.JSON())})
@@ -56,11 +60,10 @@ func decode(r *record, in *row, how shown) session.Message {
 		note("bytes", base64.StdEncoding.EncodeToString(in.content))
 	}
 	m.Extra = extra.JSON()
-	return m
 }
 
-// speaks sets who made a message, in which role. A notice in the assistant's role is the program's.
-func speaks(m *session.Message, r *record, how shown) {
+// setSpeaker sets who made a message, in which role. A notice in the assistant's role is the program's.
+func setSpeaker(m *session.Message, r *record, how shown) {
 	switch {
 	case r.role == "assistant":
 		m.Role, m.Origin = session.Assistant, session.Model
@@ -101,8 +104,8 @@ func onlyResults(parts []session.Part) bool {
 	return true
 }
 
-// told sets the model that answered, as Goose names it.
-func told(m *session.Message, metadata history.Object) {
+// setModel sets the model that answered, as Goose names it.
+func setModel(m *session.Message, metadata history.Object) {
 	if m.Role != session.Assistant {
 		return
 	}
@@ -116,16 +119,14 @@ func told(m *session.Message, metadata history.Object) {
 	}
 }
 
-// verbatim keeps a row as text, out of the context and beside the path.
-func verbatim(m *session.Message, r *record, in *row) {
-	m.Kind, m.Origin, m.InContext = session.KindUnknown, session.Program, false
-	m.Parts = []session.Part{{Kind: session.PartData, Text: history.Plain(in.content)}}
-	extra := history.Object{field("hash", r.print), field("note", r.why), field("role", history.Plain([]byte(in.role)))}
+// verbatim returns a row as text, out of the context and beside the path.
+func verbatim(r *record, in *row) session.Message {
+	m := history.Verbatim(in.content, r.why)
+	extra, _ := history.Fields(m.Extra)
+	extra = append(extra, field("hash", r.print), field("role", history.Plain([]byte(in.role))))
 	if len(in.metadata) > 0 {
 		extra = append(extra, field("metadata_text", history.Plain(in.metadata)))
 	}
-	if m.Parts[0].Text != string(in.content) {
-		extra = append(extra, field("bytes", base64.StdEncoding.EncodeToString(in.content)))
-	}
 	m.Extra = extra.JSON()
+	return m
 }

@@ -9,7 +9,7 @@ import (
 	"sessiond/internal/session"
 )
 
-// pair is a call and its result that the model does not see any more: a summary stands for them.
+// pair is a call and its result that the model does not see any more: a summary replaces them.
 type pair struct {
 	request, response int
 	summaries         []int // rows: older versions make one for each call of a message
@@ -67,7 +67,7 @@ func (r *reader) summarisedResult(i int) int {
 	return first
 }
 
-// summarisedCall finds the call of a result, -1 if it stands nowhere near.
+// summarisedCall finds the call of a result, -1 if it is not near.
 func (r *reader) summarisedCall(response int) int {
 	for j := response - 1; j >= max(0, response-mostBetween); j-- {
 		m := &r.records[j]
@@ -87,8 +87,8 @@ func (r *reader) summarisedCall(response int) int {
 func (r *reader) replaced(until int) error {
 	var c history.Compaction
 	n := 0
-	for ; r.told < len(r.pairs) && r.pairs[r.told].response < until && !r.superseded; r.told++ {
-		p := &r.pairs[r.told]
+	for ; r.pairsSeen < len(r.pairs) && r.pairs[r.pairsSeen].response < until && !r.superseded; r.pairsSeen++ {
+		p := &r.pairs[r.pairsSeen]
 		if !slices.ContainsFunc(p.summaries, func(i int) bool { return !r.records[i].known }) {
 			continue
 		}

@@ -21,20 +21,20 @@ type reader struct {
 	load    func(*record) (*row, error)        // reads a row again; nil: all are held
 	ledger  []entry
 
-	records  []record
-	held     int // bytes of rows
-	seed     maphash.Seed
-	created  session.Time
-	existing *session.Session // as it is stored
-	talk     *history.Conversation
-	overlays []summarised
-	markers  map[int]*summarised // the rows of compactions; with what it made, a summary
-	again    map[int]int         // prompts that repeat another one
-	repeated map[int]bool        // prompts that are repeated
-	hidden   int                 // how many records at the beginning compactions hide
-	pairs    []pair              // calls that summaries stand for
-	paired   map[int]int         // their records, and those of the summaries
-	told     int                 // pairs of which an overlay was considered
+	records   []record
+	held      int // bytes of rows
+	seed      maphash.Seed
+	created   session.Time
+	existing  *session.Session // as it is stored
+	talk      *history.Conversation
+	overlays  []summarised
+	markers   map[int]*summarised // the rows of compactions; with what it made, a summary
+	again     map[int]int         // prompts that repeat another one
+	repeated  map[int]bool        // prompts that are repeated
+	hidden    int                 // how many records at the beginning compactions hide
+	pairs     []pair              // calls that summaries replace
+	paired    map[int]int         // their records, and those of the summaries
+	pairsSeen int                 // pairs of which an overlay was considered
 
 	superseded bool // the session came from a database, this is the older file
 	last       int  // index of the newest record on the path, -1: none
@@ -71,9 +71,8 @@ func (r *reader) read() error {
 	return r.calls()
 }
 
-// date sets the time of the records that have none, that of the one before, and to the session, that
-// of its first message. Rows of a database come into Goose's own order: by seconds, then as they
-// were inserted.
+// date sets the times of records that have none, to that of the one before, and of the session, to
+// that of its first message. It sorts rows of a database as Goose does: by seconds, then by id.
 func (r *reader) date() {
 	last := session.Time{}
 	if r.about.created != nil {
@@ -347,7 +346,7 @@ func (r *reader) decoded(i int) (d history.Decoded, err error) {
 	return d, nil
 }
 
-// called names the session in a problem of a database, which holds several.
+// called returns the name of the session for a problem in a database, which holds several.
 func (r *reader) called() string {
 	if r.about.inFile {
 		return ""

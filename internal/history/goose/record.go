@@ -13,7 +13,7 @@ import (
 	"sessiond/internal/session"
 )
 
-// row is one message as a database or file holds it.
+// row is one message as it is in a database or file.
 type row struct {
 	id           int64 // of the row; of a file, its number there
 	line         int   // of a file of lines
@@ -43,12 +43,12 @@ type record struct {
 	user, agent  bool // who sees it
 	used         *used
 	key          string     // its external id
-	copyOf       session.ID // the session that holds the original of a copy
+	copyOf       session.ID // the session that the original of a copy lies in
 	known        bool       // it is stored
 	reply        int        // index of the newest reply up to this record, -1: none
 }
 
-// says tells what kinds of blocks a message has.
+// says is what kinds of blocks a message has.
 type says struct {
 	text, calls, results bool
 	other                bool // anything but text

@@ -135,7 +135,7 @@ func (d *database) threads() error {
 		delete(own, id)
 	}
 	for id := range own {
-		if err := d.thread(aboutThread(columns{"id": &id}), own[id]); err != nil {
+		if err := d.thread(aboutThread(columns{"id": id}), own[id]); err != nil {
 			return err
 		}
 	}

@@ -11,19 +11,18 @@ import (
 
 // used is what a message says of its call.
 type used struct {
-	model                                string
-	input, output, cacheRead, cacheWrite int64
-	cost                                 *int64
-	ms                                   int64
-	compaction                           bool
+	balance
+	model      string
+	ms         int64
+	compaction bool
 }
 
 func usedOf(o history.Object) *used {
-	return &used{
-		model: o.String("model"), input: history.Count(o.Get("inputTokens")), output: history.Count(o.Get("outputTokens")),
+	sums := balance{
+		input: history.Count(o.Get("inputTokens")), output: history.Count(o.Get("outputTokens")),
 		cacheRead: history.Count(o.Get("cacheReadTokens")), cacheWrite: history.Count(o.Get("cacheWriteTokens")), cost: costOf(o.Get("cost")),
-		ms: history.Count(o.Get("elapsedMs")), compaction: string(o.Get("isCompaction")) == "true",
 	}
+	return &used{sums, o.String("model"), history.Count(o.Get("elapsedMs")), string(o.Get("isCompaction")) == "true"}
 }
 
 // costOf parses US dollars; nil where they are unknown.
@@ -34,7 +33,7 @@ func costOf(number []byte) *int64 {
 	return nil
 }
 
-// balance are the sums that Goose keeps of a session.
+// balance are the sums of a session, or the numbers of one call.
 type balance struct {
 	input, output, cacheRead, cacheWrite int64
 	cost                                 *int64
@@ -95,44 +94,35 @@ func (r *reader) calls() error {
 	return r.replies()
 }
 
-// ledgerCalls adds the rows of usage_ledger. Rows that carry forward what was counted as the
-// session's sums before the ledger began come first.
+// ledgerCalls adds the rows of usage_ledger.
 func (r *reader) ledgerCalls() error {
-	add := func(e *entry, call func(at session.Time) (fresh bool, err error)) error {
+	times := map[string]int{} // that an equal row came
+	for i := range r.ledger {
+		e := &r.ledger[i]
 		at := r.created
 		if e.at != nil {
 			at = *e.at
 		}
-		fresh, err := call(at)
+		counted, err := r.isCounted(e)
+		if err != nil {
+			return err
+		}
+		var fresh bool
+		if counted {
+			e.cached = true
+			fresh, err = r.opening(&e.balance, carriedForward, at)
+		} else {
+			fresh, err = r.ledgerCall(e, at, times[e.print])
+			times[e.print]++
+		}
 		if fresh {
 			r.in.Import(1)
 		} else {
 			r.in.Skip(history.SkipKnown, 1)
 		}
-		return err
-	}
-	var rest []*entry
-	for i := range r.ledger {
-		e := &r.ledger[i]
-		counted, err := r.isCounted(e)
 		if err != nil {
 			return err
 		}
-		if !counted {
-			rest = append(rest, e)
-			continue
-		}
-		e.cached = true
-		if err := add(e, func(at session.Time) (bool, error) { return r.opening(&e.balance, carriedForward, at) }); err != nil {
-			return err
-		}
-	}
-	times := map[string]int{} // that an equal row came
-	for _, e := range rest {
-		if err := add(e, func(at session.Time) (bool, error) { return r.ledgerCall(e, at, times[e.print]) }); err != nil {
-			return err
-		}
-		times[e.print]++
 	}
 	return nil
 }
@@ -176,7 +166,7 @@ func (r *reader) ledgerCall(e *entry, at session.Time, occurrence int) (fresh bo
 }
 
 // call returns a call of the sums. inside is false where the cache's share cannot be in the input,
-// which holds it since version 14: then the input is as it stands.
+// which includes it since version 14: then the input stays as it is.
 func (b *balance) call(at session.Time) (c session.Call, inside bool) {
 	c = session.Call{
 		Purpose: session.PurposeChat, InputTokens: b.input, OutputTokens: b.output, CacheReadTokens: b.cacheRead, CacheWriteTokens: b.cacheWrite,
@@ -188,7 +178,7 @@ func (b *balance) call(at session.Time) (c session.Call, inside bool) {
 	return c, inside
 }
 
-// opening adds what the session's sums hold beyond what was counted before.
+// opening adds the part of the session's sums that no call counted before.
 func (r *reader) opening(b *balance, source string, at session.Time) (fresh bool, err error) {
 	c, _ := b.call(at)
 	if had := r.existing; had != nil {
@@ -210,7 +200,7 @@ func (r *reader) opening(b *balance, source string, at session.Time) (fresh bool
 	return r.call(history.Call{Call: c}, b.name())
 }
 
-// replies adds the calls that the messages themselves tell of.
+// replies adds the calls in the metadata of the messages.
 func (r *reader) replies() error {
 	for i := range r.records {
 		m := &r.records[i]
@@ -218,8 +208,7 @@ func (r *reader) replies() error {
 		if u == nil || m.copyOf != "" {
 			continue
 		}
-		sums := balance{input: u.input, output: u.output, cacheRead: u.cacheRead, cacheWrite: u.cacheWrite, cost: u.cost}
-		c, _ := sums.call(m.at)
+		c, _ := u.call(m.at)
 		if c.Model = u.model; u.compaction {
 			c.Purpose = session.PurposeSummary
 		}

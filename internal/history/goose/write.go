@@ -34,11 +34,11 @@ type Written struct {
 // Write writes a session as `goose session export --format json` does: one object with the
 // conversation, which is the path to the head. Goose keeps a system prompt elsewhere, and has no
 // branches. An overlay is what a compaction of Goose's own leaves: hidden messages, a summary and
-// a line that goes on.
+// a line to go on.
 func Write(out io.Writer, s *Session) (Written, error) {
 	w := writer{Session: s, Written: Written{LeftOut: map[string]int{}}, out: bufio.NewWriter(out)}
 	input, output, read, write := s.InputTokens, s.OutputTokens, s.CacheReadTokens, s.CacheWriteTokens
-	all := input + read + write // Goose's input holds what came from the cache
+	all := input + read + write // Goose's input includes the cache's share
 	usage := map[string]any{
 		"input_tokens": all, "output_tokens": output, "total_tokens": all + output, "cache_read_input_tokens": read, "cache_write_input_tokens": write,
 	}
@@ -74,7 +74,7 @@ func (w *writer) next(m *session.Message) error {
 		}
 	}
 	if m.Kind == session.KindCustomMessage && !m.InContext && w.texts[m.Text()] {
-		return nil // it comes behind what it stands for
+		return nil // it follows what it replaces
 	}
 	if hidden {
 		w.last = &session.Message{CreatedAt: m.CreatedAt}
@@ -101,7 +101,7 @@ func (w *writer) entry(raw json.RawMessage) error {
 type writer struct {
 	*Session
 	Written
-	pieces map[string]bool   // messages that a text of the overlay stands for
+	pieces map[string]bool   // messages that a text of the overlay replaces
 	stands map[string]string // the text, by the last of them
 	texts  map[string]bool
 
@@ -110,7 +110,7 @@ type writer struct {
 	last    *session.Message // the time of the newest hidden one, until the summary is written
 }
 
-// replaced notes what texts of the overlay stand for.
+// replaced finds the messages that texts of the overlay replace.
 func (w *writer) replaced() {
 	w.pieces, w.stands, w.texts = map[string]bool{}, map[string]string{}, map[string]bool{}
 	var details session.CompactionDetails
@@ -158,7 +158,7 @@ func sessionType(kind string) string {
 	return "user"
 }
 
-// hidden reports whether the overlay represents a message of the path.
+// hidden reports whether the overlay replaces a message of the path.
 func (w *writer) hidden(m *session.Message) bool {
 	switch {
 	case w.Overlay == nil || w.Overlay.ThroughID == nil:
