@@ -17,6 +17,9 @@ import (
 )
 
 const (
+	// restShare is how many times as long as it took to read a file it is left alone then: each
+	// reading replays it, and a large one that changes all the time must not keep a core busy.
+	restShare = 4
 	// settleTime is how long the follower collects changes before it imports them.
 	settleTime = 300 * time.Millisecond
 	// scanPause is the least time between two scans of a source's folders. A scan takes a
@@ -67,6 +70,7 @@ type followed struct {
 	known    map[string]Found     // by real path
 	changed  map[string]bool      // of known; true: known is as it is now
 	later    map[string]time.Time // of known: when it has been quiet for QuietTime
+	rests    map[string]time.Time // of known: not read again before then
 	awaits   map[string]string    // of known: the source id of its origin, which is not in the store
 	errors   map[string]string    // by path, as reported
 	scan     bool                 // something changed that is not known
@@ -129,7 +133,7 @@ func (f *Follower) begin() {
 	}
 	for _, s := range f.Sources {
 		f.followed = append(f.followed, &followed{
-			Source: s, known: map[string]Found{}, changed: map[string]bool{}, later: map[string]time.Time{}, awaits: map[string]string{}, errors: map[string]string{},
+			Source: s, known: map[string]Found{}, changed: map[string]bool{}, later: map[string]time.Time{}, rests: map[string]time.Time{}, awaits: map[string]string{}, errors: map[string]string{},
 		})
 	}
 }
@@ -234,6 +238,12 @@ func (f *Follower) update(ctx context.Context, s *followed) error {
 // importChanged imports a file that changed, and marks those as changed that wait for a session
 // that came with it.
 func (f *Follower) importChanged(ctx context.Context, s *followed, path string) error {
+	begun := f.Now()
+	if at := s.rests[path]; at.After(begun) {
+		s.later[path] = at
+		delete(s.changed, path)
+		return nil
+	}
 	found := s.known[path]
 	if !s.changed[path] {
 		var err error
@@ -245,6 +255,7 @@ func (f *Follower) importChanged(ctx context.Context, s *followed, path string) 
 			delete(s.known, path)
 			delete(s.changed, path)
 			delete(s.awaits, path)
+			delete(s.rests, path)
 			return nil
 		}
 	}
@@ -267,6 +278,8 @@ func (f *Follower) importChanged(ctx context.Context, s *followed, path string) 
 	}
 	delete(s.changed, path)
 	s.known[path] = found
+	ended := f.Now()
+	s.rests[path] = ended.Add(restShare * ended.Sub(begun))
 	if quiet := found.ModifiedAt.Add(QuietTime); quiet.After(f.Now()) {
 		s.later[path] = quiet.Add(settleTime)
 	}
