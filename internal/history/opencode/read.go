@@ -73,8 +73,7 @@ type reader struct {
 
 	c       *history.Conversation
 	stored  *history.Prints
-	trusted bool // no better store had the session
-	origin  *session.Session
+	trusted bool           // no better store had the session
 	byID    map[string]int // the first record with an id
 	line    int            // records at the beginning up to the head
 	until   int64          // when outputs were last pruned, in milliseconds
