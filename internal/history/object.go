@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -33,13 +34,16 @@ func Fields(raw []byte) (o Object, ok bool) {
 }
 
 func parseObject(raw []byte, options ...jsontext.Options) (o Object, ok bool) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(raw), options...)
+	d := decoders.Get().(*jsontext.Decoder)
+	defer decoders.Put(d)
+	d.Reset(bytes.NewBuffer(raw), options...)
 	if d.PeekKind() != '{' {
 		return nil, false
 	}
 	if _, err := d.ReadToken(); err != nil {
 		return nil, false
 	}
+	o = make(Object, 0, usualFields)
 	for d.PeekKind() != '}' {
 		name, err := d.ReadValue()
 		if err != nil {
@@ -57,8 +61,17 @@ func parseObject(raw []byte, options ...jsontext.Options) (o Object, ok bool) {
 		return nil, false
 	}
 	_, err := d.ReadToken()
+	if len(o) == 0 {
+		o = nil
+	}
 	return o, errors.Is(err, io.EOF)
 }
+
+// decoders are used again: a transcript has millions of objects.
+var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
+
+// usualFields is how many fields most objects of a transcript have at most.
+const usualFields = 8
 
 // Elements returns the values of an array in bytes that are known to be valid JSON.
 func Elements(raw []byte) (elements []json.RawMessage, ok bool) {

@@ -152,6 +152,15 @@ func (r *reading) store(ctx context.Context, b Batch) error {
 	return r.commit(ctx, last)
 }
 
+// limits are the messages and bytes of one transaction. Live appends wait behind it, and a message
+// takes some 60 µs.
+func (r *reading) limits() (messages, bytes int) {
+	if r.Serving {
+		return MaxBatch / 10, MaxBatchBytes / 10
+	}
+	return MaxBatch, MaxBatchBytes
+}
+
 func (r *reading) commit(ctx context.Context, b Batch) error {
 	if b.Cursor != nil {
 		b.Cursor.Counts = r.counts(b)
@@ -165,7 +174,7 @@ func (r *reading) commit(ctx context.Context, b Batch) error {
 	}
 	b.Purged = r.Purged
 	var sum store.ImportResult
-	for _, piece := range b.Split(MaxBatch, MaxBatchBytes) {
+	for _, piece := range b.Split(r.limits()) {
 		if piece.ID == "" {
 			piece.ID = sum.Session.ID
 		}
@@ -185,7 +194,7 @@ func (r *reading) commit(ctx context.Context, b Batch) error {
 // restore commits a piece of a session under its own names.
 func (r *reading) restore(ctx context.Context, b Batch) error {
 	var sum store.ImportResult
-	for _, piece := range b.Restore.Split(MaxBatch, MaxBatchBytes) {
+	for _, piece := range b.Restore.Split(r.limits()) {
 		result, err := r.Store.Restore(ctx, piece)
 		if err == nil {
 			err = r.pause(ctx)
