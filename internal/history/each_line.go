@@ -21,18 +21,13 @@ type FileLine struct {
 }
 
 // Replay reads a found file: read goes through it once, from its beginning, and adds what it finds
-// to the Intake. The size and time of found become those of the file that was opened.
-// Codes: Invalid (it is no file, or empty).
+// to the Intake. Codes: Invalid (it is no file, or empty).
 func Replay(ctx context.Context, source session.Source, found Found, cursor *Cursor, known Known, now func() time.Time, emit func(Batch) error, read func(*Intake) error) ([]Problem, error) {
-	file, info, err := Open(found.Path)
+	file, found, err := OpenFound(found)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	if info.Size() == 0 {
-		return nil, session.Errorf(session.Invalid, "the file is empty")
-	}
-	found.Size, found.ModifiedAt = info.Size(), info.ModTime()
 	in, err := NewIntake(ctx, source, found, file, cursor, known, now(), emit)
 	if err != nil {
 		return nil, err

@@ -29,6 +29,21 @@ func Open(path string) (*os.File, os.FileInfo, error) {
 	return file, info, nil
 }
 
+// OpenFound opens a found file, and returns found with the size and time of the file that was opened.
+// Codes: Invalid (it is no file, or empty).
+func OpenFound(found Found) (*os.File, Found, error) {
+	file, info, err := Open(found.Path)
+	if err != nil {
+		return nil, found, err
+	}
+	if info.Size() == 0 {
+		file.Close()
+		return nil, found, session.Errorf(session.Invalid, "the file is empty")
+	}
+	found.Size, found.ModifiedAt = info.Size(), info.ModTime()
+	return file, found, nil
+}
+
 // ReadFile reads a whole file as Open opens it.
 func ReadFile(path string) ([]byte, error) {
 	file, info, err := Open(path)

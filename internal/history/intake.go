@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"hash"
 	"hash/maphash"
 	"io"
 	"os"
@@ -38,6 +39,8 @@ type Intake struct {
 	settled  int64            // counted, of the earlier reading
 	own      *session.Session // that the earlier reading stored
 	file     io.ReaderAt
+	sum      hash.Hash // of the file's bytes before summed
+	summed   int64
 	records  Records // that no conversation counts
 	all      []*Conversation
 	sessions int
@@ -63,7 +66,8 @@ func NewIntake(ctx context.Context, source session.Source, found Found, file io.
 	if found.ModifiedAt.IsZero() {
 		in.cursor.ModifiedAt = nil
 	}
-	in.earlier = readCursorState(cursor).Parts
+	state := readCursorState(cursor)
+	in.earlier = state.Parts
 	if cursor == nil || file == nil {
 		return in, nil
 	}
@@ -73,7 +77,7 @@ func NewIntake(ctx context.Context, source session.Source, found Found, file io.
 	}
 	in.before = cursor
 	in.cursor.Counts = cursor.Counts
-	in.settled = max(cursor.Offset, readCursorState(cursor).Counted)
+	in.settled = max(cursor.Offset, state.Counted)
 	return in, nil
 }
 
@@ -107,10 +111,14 @@ func (in *Intake) hasPrefix(c *Cursor) (bool, error) {
 	return sum == c.Hash, err
 }
 
+// hash returns the hash of the bytes before end. It reads only those that it has not hashed before.
 func (in *Intake) hash(end int64) (string, error) {
-	sum := sha256.New()
-	_, err := io.Copy(sum, io.NewSectionReader(in.file, 0, end))
-	return hex.EncodeToString(sum.Sum(nil)), err
+	if in.sum == nil || end < in.summed {
+		in.sum, in.summed = sha256.New(), 0
+	}
+	n, err := io.Copy(in.sum, io.NewSectionReader(in.file, in.summed, end-in.summed))
+	in.summed += n
+	return hex.EncodeToString(in.sum.Sum(nil)), err
 }
 
 // Restart forgets the cursor and what was counted: every record is offered again, from the first.
@@ -137,11 +145,15 @@ func (in *Intake) Own() *session.Session {
 // Context ends when the import is to stop.
 func (in *Intake) Context() context.Context { return in.ctx }
 
+// AlwaysQuiet is the clock of readers that need not wait for a file to be quiet: a line that parses is
+// whole, also without its line feed.
+func AlwaysQuiet() time.Time { return time.Time{} }
+
 // Quiet reports whether the thing has not changed for QuietTime. One from the future says that
 // clocks disagree: then waiting would have no end.
 func (in *Intake) Quiet() bool {
 	age := in.Now.Sub(in.Found.ModifiedAt)
-	return age >= QuietTime || age < -time.Minute
+	return in.Now.IsZero() || age >= QuietTime || age < -time.Minute
 }
 
 // At says where the record at hand begins, and where it ends.

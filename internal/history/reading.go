@@ -2,6 +2,7 @@ package history
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -173,36 +174,36 @@ func (r *reading) commit(ctx context.Context, b Batch) error {
 		}
 	}
 	b.Purged = r.Purged
-	var sum store.ImportResult
-	for _, piece := range b.Split(r.limits()) {
-		if piece.ID == "" {
-			piece.ID = sum.Session.ID
-		}
+	id := b.ID
+	return storePieces(ctx, r, b, b.Split(r.limits()), func(ctx context.Context, piece store.ImportBatch) (store.ImportResult, error) {
+		piece.ID = cmp.Or(piece.ID, id)
 		result, err := r.Store.Import(ctx, piece)
-		if err == nil {
-			err = r.pause(ctx)
-		}
-		if err != nil {
-			return r.storeError(err)
-		}
-		addResult(&sum, result)
-	}
-	r.count(b, sum)
-	return nil
+		id = result.Session.ID
+		return result, err
+	})
 }
 
 // restore commits a piece of a session under its own names.
 func (r *reading) restore(ctx context.Context, b Batch) error {
+	return storePieces(ctx, r, b, b.Restore.Split(r.limits()), r.Store.Restore)
+}
+
+// storePieces stores the pieces of a batch, each in a transaction, with a pause behind each.
+func storePieces[P any](ctx context.Context, r *reading, b Batch, pieces []P, put func(context.Context, P) (store.ImportResult, error)) error {
 	var sum store.ImportResult
-	for _, piece := range b.Restore.Split(r.limits()) {
-		result, err := r.Store.Restore(ctx, piece)
+	for _, piece := range pieces {
+		result, err := put(ctx, piece)
 		if err == nil {
 			err = r.pause(ctx)
 		}
 		if err != nil {
 			return r.storeError(err)
 		}
-		addResult(&sum, result)
+		sum.Session, sum.Purged = result.Session, result.Purged
+		sum.Created = sum.Created || result.Created
+		sum.Messages += result.Messages
+		sum.Duplicates += result.Duplicates
+		sum.Calls += result.Calls
 	}
 	r.count(b, sum)
 	return nil
@@ -218,14 +219,6 @@ func (r *reading) pause(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	return ctx.Err()
-}
-
-func addResult(sum *store.ImportResult, result store.ImportResult) {
-	sum.Session, sum.Purged = result.Session, result.Purged
-	sum.Created = sum.Created || result.Created
-	sum.Messages += result.Messages
-	sum.Duplicates += result.Duplicates
-	sum.Calls += result.Calls
 }
 
 // storeError remembers an error that is not the found thing's own: it ends the import.

@@ -18,15 +18,11 @@ import (
 
 // Read implements history.Source.
 func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	file, info, err := history.Open(found.Path)
+	file, found, err := history.OpenFound(found)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	if info.Size() == 0 {
-		return nil, session.Errorf(session.Invalid, "the file is empty")
-	}
-	found.Size, found.ModifiedAt = info.Size(), info.ModTime()
 	head := make([]byte, 1)
 	if _, err := file.ReadAt(head, 0); err != nil {
 		return nil, err

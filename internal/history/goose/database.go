@@ -57,7 +57,7 @@ func readDatabase(ctx context.Context, found history.Found, cursor *history.Curs
 	if err := d.recognise(); err != nil {
 		return nil, err
 	}
-	d.in, err = history.NewIntake(ctx, session.SourceGoose, found, nil, cursor, known, now(), func(b history.Batch) error {
+	d.in, err = history.NewIntake(ctx, session.SourceGoose, found, nil, cursor, known, history.AlwaysQuiet(), func(b history.Batch) error {
 		err := d.Check()
 		if err == nil {
 			err = emit(b)

@@ -9,16 +9,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
-
-// now is a clock by which every file is quiet: these files are not written any more, so that a line
-// that parses is whole, also without its line feed.
-func now() time.Time { return time.Time{} }
 
 // Read implements history.Source.
 func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
@@ -33,7 +28,7 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 		return readDatabase(ctx, found, cursor, known, emit)
 	}
 	found.Size, found.ModifiedAt = info.Size(), info.ModTime()
-	in, err := history.NewIntake(ctx, session.SourceGoose, found, nil, nil, known, now(), emit)
+	in, err := history.NewIntake(ctx, session.SourceGoose, found, nil, nil, known, history.AlwaysQuiet(), emit)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +39,7 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 	case is:
 		return in.Finish()
 	}
-	return history.Replay(ctx, session.SourceGoose, found, cursor, known, now, emit, readLines)
+	return history.Replay(ctx, session.SourceGoose, found, cursor, known, history.AlwaysQuiet, emit, readLines)
 }
 
 // readLines reads a file of before the database: what it says of the session, then a message in

@@ -348,7 +348,7 @@ func (x *databaseReader) session(id string) error {
 
 // run imports one transcript of the database. early counts its records that are no lines.
 func (x *databaseReader) run(t *transcript, about *about, early history.Records, stamp string) error {
-	in, err := history.NewIntake(x.ctx, session.SourceOpenClaw, history.Found{Path: t.path}, nil, nil, x.known, now(), x.emit)
+	in, err := history.NewIntake(x.ctx, session.SourceOpenClaw, history.Found{Path: t.path}, nil, nil, x.known, history.AlwaysQuiet(), x.emit)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func (s *Source) readIndex(ctx context.Context, found history.Found, cursor *his
 		cursor: history.Cursor{Source: session.SourceOpenClaw, Path: found.Path, Size: found.Size, ModifiedAt: &modified},
 	}
 	var err2 error
-	if x.in, err2 = history.NewIntake(ctx, session.SourceOpenClaw, found, nil, nil, known, now(), emit); err2 != nil {
+	if x.in, err2 = history.NewIntake(ctx, session.SourceOpenClaw, found, nil, nil, known, history.AlwaysQuiet(), emit); err2 != nil {
 		return nil, err2
 	}
 	if cursor != nil && cursor.State != nil {

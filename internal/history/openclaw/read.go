@@ -3,15 +3,10 @@ package openclaw
 import (
 	"context"
 	"path/filepath"
-	"time"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
-
-// now is a clock by which every file is quiet: a line that parses is whole, also without its
-// line feed.
-func now() time.Time { return time.Time{} }
 
 // Read implements history.Source.
 func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
@@ -22,16 +17,12 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 	if name.kind == fileIndex {
 		return s.readIndex(ctx, found, cursor, known, emit)
 	}
-	file, info, err := history.Open(found.Path)
+	file, found, err := history.OpenFound(found)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	if info.Size() == 0 {
-		return nil, session.Errorf(session.Invalid, "the file is empty")
-	}
-	found.Size, found.ModifiedAt = info.Size(), info.ModTime()
-	text, size := &transcript{path: found.Path, file: file}, info.Size()
+	text, size := &transcript{path: found.Path, file: file}, found.Size
 	if name.zstd {
 		unpacked, err := unpack(file)
 		if err != nil {
@@ -40,7 +31,7 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 		defer unpacked.Close() //nolint:errcheck // it has no name any more
 		text.file, size = unpacked, unpacked.size
 	}
-	in, err := history.NewIntake(ctx, session.SourceOpenClaw, found, text.file, cursor, known, now(), emit)
+	in, err := history.NewIntake(ctx, session.SourceOpenClaw, found, text.file, cursor, known, history.AlwaysQuiet(), emit)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package pi
 import (
 	"context"
 	"strings"
-	"time"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
@@ -11,8 +10,7 @@ import (
 
 // Read implements history.Source. A line that parses is whole, also without its line feed.
 func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	quiet := func() time.Time { return time.Time{} }
-	return history.Replay(ctx, session.SourcePi, found, cursor, known, quiet, emit, func(in *history.Intake) error {
+	return history.Replay(ctx, session.SourcePi, found, cursor, known, history.AlwaysQuiet, emit, func(in *history.Intake) error {
 		r, err := open(in)
 		if err == nil && r.forgotten {
 			in.Restart()
