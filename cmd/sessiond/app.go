@@ -119,9 +119,9 @@ func (a *app) onStore(do func(ctx context.Context, s *store.Store, args []string
 	}
 }
 
-// onSession runs do on services that may write and the session that the user named.
-func (a *app) onSession(ctx context.Context, name string, do func(*services, session.Session) error) error {
-	return a.with(ctx, wiring{}, func(s *services) error {
+// onSession runs do on services and the session that the user named.
+func (a *app) onSession(ctx context.Context, w wiring, name string, do func(*services, session.Session) error) error {
+	return a.with(ctx, w, func(s *services) error {
 		sess, err := a.resolve(ctx, s.store, name)
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,12 +39,12 @@ func (a *app) appendCommand() *cobra.Command {
 			name := ""
 			if !f.create {
 				if len(args) == 0 {
-					return usageError{fmt.Errorf("name a session, or begin one with --new")}
+					return usagef("name a session, or begin one with --new")
 				}
 				name, args = args[0], args[1:]
 			}
 			if len(args) == 1 || len(args) > 2 {
-				return usageError{fmt.Errorf("a message is a role and a text, e.g. user 'hello'; leave out both to read JSON from standard input")}
+				return usagef("a message is a role and a text, e.g. user 'hello'; leave out both to read JSON from standard input")
 			}
 			return a.append(cmd.Context(), name, args, f)
 		},
@@ -69,7 +70,7 @@ func (a *app) append(ctx context.Context, name string, args []string, f appendFl
 		return err
 	}
 	for _, w := range decoded.Warnings {
-		fmt.Fprintln(a.err, "sessiond: "+printable(w))
+		a.warn("%s", w)
 	}
 	return a.with(ctx, wiring{}, func(s *services) error {
 		in := store.Append{Messages: decoded.Messages}
@@ -122,9 +123,9 @@ func (a *app) keepSearchable(ctx context.Context, s *services) {
 	}
 	said := "stored, but not searchable yet; the daemon or the next append updates the search index"
 	if ctx.Err() == nil { // else the user stopped it
-		said += ": " + printable(err.Error())
+		said += ": " + err.Error()
 	}
-	fmt.Fprintln(a.err, "sessiond:", said)
+	a.warn("%s", said)
 }
 
 // messagesOf returns the messages of a command line as JSON.
@@ -145,7 +146,7 @@ func (a *app) messagesOf(ctx context.Context, args []string) ([]json.RawMessage,
 		return []json.RawMessage{m}, err
 	}
 	if a.inTTY {
-		return nil, usageError{fmt.Errorf("no message: give a role and a text, or JSON on standard input")}
+		return nil, usagef("no message: give a role and a text, or JSON on standard input")
 	}
 	b, err := a.input(ctx)
 	if err != nil {
@@ -171,27 +172,27 @@ func firstFault(s string) int {
 func messagesIn(b []byte) ([]json.RawMessage, error) {
 	b = bytes.TrimSpace(b)
 	if len(b) == 0 {
-		return nil, usageError{fmt.Errorf("standard input is empty: give a role and a text, or JSON")}
+		return nil, usagef("standard input is empty: give a role and a text, or JSON")
 	}
 	var all []json.RawMessage
-	if bytes.HasPrefix(b, []byte("[")) {
-		if err := json.Unmarshal(b, &all); err != nil {
-			return nil, session.Errorf(session.Malformed, "standard input is not JSON: %s", jsonFault(err))
-		}
-		return all, nil
+	object := struct {
+		Messages *[]json.RawMessage `json:"messages"`
+	}{}
+	isArray := b[0] == '['
+	into := any(&object)
+	if isArray {
+		into = &all
 	}
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(b, &object); err != nil {
+	if err := json.Unmarshal(b, into); err != nil {
 		return nil, session.Errorf(session.Malformed, "standard input is not a JSON message, an array of messages or {\"messages\": […]}: %s", jsonFault(err))
 	}
-	inner, ok := object["messages"]
-	if !ok {
-		return []json.RawMessage{b}, nil
+	switch {
+	case isArray:
+		return all, nil
+	case object.Messages != nil:
+		return *object.Messages, nil
 	}
-	if err := json.Unmarshal(inner, &all); err != nil {
-		return nil, session.Errorf(session.Malformed, "messages must be an array: %s", jsonFault(err))
-	}
-	return all, nil
+	return []json.RawMessage{b}, nil
 }
 
 // jsonFault describes an error in JSON, without the names of Go types.
@@ -200,7 +201,7 @@ func jsonFault(err error) string {
 	var syntax *json.SyntaxError
 	switch {
 	case errors.As(err, &kind):
-		return "it is a " + kind.Value
+		return cmp.Or(kind.Field, "it") + " is a " + kind.Value
 	case errors.As(err, &syntax):
 		return fmt.Sprintf("%s (byte %d)", syntax, syntax.Offset)
 	}
@@ -217,7 +218,7 @@ func refFlag(flag, value string, own session.ID) (*session.MessageRef, error) {
 		ref, err = session.ParseRef(string(own) + "." + value)
 	}
 	if err != nil {
-		return nil, usageError{fmt.Errorf("%s %q names no message: write a seq of the session (42) or a message of its tree (20260211_001.42)", flag, value)}
+		return nil, usagef("%s %q names no message: write a seq of the session (42) or a message of its tree (20260211_001.42)", flag, value)
 	}
 	return &ref, nil
 }

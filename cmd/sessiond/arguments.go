@@ -18,14 +18,28 @@ func arguments(least, most int) cobra.PositionalArgs {
 		name, wanted, _ := strings.Cut(cmd.Use, " ")
 		switch {
 		case len(given) < least:
-			return usageError{fmt.Errorf("%s needs %s", name, wanted)}
+			return usagef("%s needs %s", name, wanted)
 		case len(given) > most && most == 0:
-			return usageError{fmt.Errorf("%s takes no arguments, but got %q", name, given[0])}
+			return usagef("%s takes no arguments, but got %q", name, given[0])
 		case len(given) > most:
-			return usageError{fmt.Errorf("%s takes %s; the argument %q is too many", name, wanted, given[most])}
+			return usagef("%s takes %s; the argument %q is too many", name, wanted, given[most])
 		}
 		return nil
 	}
+}
+
+// exclusive returns an error if more than one of the flags is set.
+func exclusive(cmd *cobra.Command, names ...string) error {
+	var set []string
+	for _, name := range names {
+		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() != "false" {
+			set = append(set, "--"+name)
+		}
+	}
+	if len(set) > 1 {
+		return usagef("%s exclude one another", strings.Join(set, " and "))
+	}
+	return nil
 }
 
 // unlimited is the limit of a command that takes any number of arguments.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -33,11 +32,19 @@ func (a *app) compactCommand() *cobra.Command {
 			"configured model; Ctrl-C stops it and changes nothing. --cancel stops a compaction of\n" +
 			"the session that runs in the daemon or in another command.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(); err != nil {
-				return usageError{err}
+			for _, group := range [][]string{
+				{"dry-run", "undo", "redo", "cancel", "model"},
+				{"strategy", "undo", "redo", "cancel"},
+				{"instructions", "undo", "redo", "cancel"},
+				{"keep", "undo", "redo", "cancel"},
+				{"window", "redo", "cancel"},
+			} {
+				if err := exclusive(cmd, group...); err != nil {
+					return err
+				}
 			}
-			return a.with(cmd.Context(), wiring{readOnly: f.dryRun, remote: f.model}, func(s *services) error {
-				return a.compact(cmd.Context(), s, args[0], f)
+			return a.onSession(cmd.Context(), wiring{readOnly: f.dryRun, remote: f.model}, args[0], func(s *services, sess session.Session) error {
+				return a.compact(cmd.Context(), s, sess, f)
 			})
 		},
 	}
@@ -55,34 +62,7 @@ func (a *app) compactCommand() *cobra.Command {
 	return cmd
 }
 
-// check rejects flags that exclude one another.
-func (f *compactFlags) check() error {
-	modes := 0
-	for _, on := range []bool{f.dryRun, f.undo, f.redo, f.cancel} {
-		if on {
-			modes++
-		}
-	}
-	if modes > 1 {
-		return errors.New("--dry-run, --undo, --redo and --cancel exclude one another")
-	}
-	if f.model && modes > 0 {
-		return errors.New("--model excludes --dry-run, --undo, --redo and --cancel")
-	}
-	if planned := f.strategy != "" || f.instructions != "" || f.keep > 0; planned && (f.undo || f.redo || f.cancel) {
-		return errors.New("--strategy, --instructions and --keep exclude --undo, --redo and --cancel")
-	}
-	if f.window > 0 && (f.redo || f.cancel) {
-		return errors.New("--window excludes --redo and --cancel")
-	}
-	return nil
-}
-
-func (a *app) compact(ctx context.Context, s *services, name string, f compactFlags) error {
-	sess, err := a.resolve(ctx, s.store, name)
-	if err != nil {
-		return err
-	}
+func (a *app) compact(ctx context.Context, s *services, sess session.Session, f compactFlags) error {
 	if f.cancel {
 		return a.cancelCompactions(ctx, s, sess)
 	}
@@ -104,7 +84,7 @@ func (a *app) compact(ctx context.Context, s *services, name string, f compactFl
 	}
 	c, preview, err := s.contexts.Compact(ctx, sess.ID, in)
 	if f.model && err != nil && ctx.Err() != nil {
-		fmt.Fprintln(a.err, "sessiond: stopped; nothing changed")
+		a.warn("stopped; nothing changed")
 		return quietError{err}
 	}
 	if err != nil {

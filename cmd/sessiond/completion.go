@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/analytics"
@@ -26,7 +24,7 @@ func (a *app) completionCommand() *cobra.Command {
 			case "fish":
 				return cmd.Root().GenFishCompletion(a.out, true)
 			}
-			return usageError{fmt.Errorf("no completion for %q; supported shells: bash, zsh, fish", args[0])}
+			return usagef("no completion for %q; supported shells: bash, zsh, fish", args[0])
 		},
 	}
 }

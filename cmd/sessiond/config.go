@@ -44,7 +44,7 @@ func (a *app) configCommand() *cobra.Command {
 			}
 			a.printTable([]column{{name: "key"}, {name: "value", least: 20, grow: true}, {name: "from"}}, rows)
 			for _, w := range cfg.Warnings() {
-				fmt.Fprintln(a.err, "sessiond: "+w)
+				a.warn("%s", w)
 			}
 			return nil
 		},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,8 +23,12 @@ func (a *app) contextCommand() *cobra.Command {
 			"messages. --json prints the answer of the HTTP API; its `request` goes unchanged into\n" +
 			"the body for the provider.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), wiring{readOnly: true}, func(s *services) error {
-				return a.context(cmd.Context(), s, args[0], b)
+			return a.onSession(cmd.Context(), wiring{readOnly: true}, args[0], func(s *services, sess session.Session) error {
+				view, err := s.contexts.Assemble(cmd.Context(), sess.ID, b)
+				if err != nil {
+					return err
+				}
+				return a.printContext(view)
 			})
 		},
 	}
@@ -37,25 +40,6 @@ func (a *app) contextCommand() *cobra.Command {
 	numberFlag(fl, &b.MaxOutput, "max-output", "", 1, "reserve this many tokens for the reply")
 	fl.BoolVar(&b.Explain, "explain", false, "explain where each number comes from and how tokens are counted")
 	return cmd
-}
-
-func (a *app) context(ctx context.Context, s *services, name string, b contextmgr.Budget) error {
-	sess, err := a.resolve(ctx, s.store, name)
-	if err != nil {
-		return err
-	}
-	view, err := s.contexts.Assemble(ctx, sess.ID, b)
-	if err != nil {
-		return err
-	}
-	rendered, err := api.Render(view)
-	if err != nil {
-		return err
-	}
-	if a.flags.json {
-		return a.printJSON(rendered)
-	}
-	return a.printContext(view)
 }
 
 // overlayText describes what replaces the hidden messages.
@@ -71,6 +55,13 @@ func overlayText(strategy session.Strategy) string {
 }
 
 func (a *app) printContext(v contextmgr.View) error {
+	rendered, err := api.Render(v)
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		return a.printJSON(rendered)
+	}
 	t := v.Tokens
 	fmt.Fprintf(a.out, "%s of %s tokens (%s), compacts above %s, reserve %s · %s\n",
 		humanize.Comma(t.Total), humanize.Comma(t.Window), t.Method, humanize.Comma(t.Threshold), humanize.Comma(t.Reserve), orDash(v.Model))
@@ -86,7 +77,7 @@ func (a *app) printContext(v contextmgr.View) error {
 		fmt.Fprintf(a.out, "  %-22s %-10s %s\n", set.Name, settingText(set.Value), a.dim(set.Source))
 	}
 	for _, w := range v.Warnings {
-		fmt.Fprintln(a.err, "sessiond: "+printable(w))
+		a.warn("%s", w)
 	}
 	if len(v.Pending) > 0 {
 		fmt.Fprintf(a.out, "no request yet: tool calls without a result: %s\n", printable(strings.Join(v.Pending, ", ")))

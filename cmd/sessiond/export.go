@@ -12,7 +12,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -49,12 +48,12 @@ func (a *app) exportCommand() *cobra.Command {
 			return a.read(cmd.Context(), func(s *store.Store) error { return a.export(cmd.Context(), s, args, f) })
 		},
 	}
-	wordFlag(cmd, &f.format, "format", strings.Join(export.Names(), ", ")+" (default: by the extension of the output, else jsonl)", export.Names()...)
 	fl := cmd.Flags()
+	f.filterFlags(fl)
+	wordFlag(cmd, &f.format, "format", strings.Join(export.Names(), ", ")+" (default: by the extension of the output, else jsonl)", export.Names()...)
 	fl.StringVarP(&f.out, "output", "o", "", "file, or folder for one file per session (default: standard output)")
 	fl.BoolVar(&f.force, "force", false, "overwrite existing files")
 	fl.BoolVar(&f.redacted, "redact", false, "mask what looks like a secret, and count it")
-	f.filterFlags(fl)
 	return cmd
 }
 
@@ -69,67 +68,38 @@ func formatOf(name string) export.Format {
 }
 
 func (a *app) export(ctx context.Context, s *store.Store, names []string, f exportFlags) error {
-	format := export.Format(f.format)
-	ids, err := a.chosen(ctx, s, names, f.lsFlags)
-	if err != nil {
-		return err
-	}
-	e := exporting{app: a, store: s, format: format, force: f.force, leftOut: map[string]int{}}
+	e := exporting{app: a, store: s, format: export.Format(f.format), force: f.force, leftOut: map[string]int{}}
 	if f.redacted {
 		e.mask = &redact.Masker{}
 	}
-	folder := strings.HasSuffix(f.out, "/") || isFolder(a.absolute(f.out)) && f.out != ""
+	if err := e.choose(ctx, names, f.lsFlags); err != nil {
+		return err
+	}
+	toOutput := f.out == "" || f.out == "-"
+	path := a.absolute(f.out)
+	toFolder := strings.HasSuffix(f.out, "/") || isFolder(path)
+	if (toOutput || !toFolder) && len(e.ids) > 1 && !e.format.Many() {
+		return usagef("a file of format %s holds one session, and these are %s: -o DIR/ writes one file per session", e.format, humanize.Comma(int64(len(e.ids))))
+	}
+	ids := e.ids
+	if e.all && e.format.Many() {
+		ids = nil // everything, also the data of no session
+	}
+	var err error
 	switch {
-	case f.out == "" || f.out == "-":
+	case toOutput:
 		err = e.toOutput(ctx, ids)
-	case folder:
-		err = e.toFolder(ctx, a.absolute(f.out), ids)
+	case toFolder:
+		err = e.toFolder(ctx, path)
+	case !isFolder(filepath.Dir(path)):
+		err = session.Errorf(session.NotFound, "the folder of %s does not exist: create it first", path)
 	default:
-		err = e.toFile(ctx, a.absolute(f.out), ids)
+		err = e.toFile(ctx, path, ids)
 	}
 	if err != nil {
 		return err
 	}
-	return e.tell(f.out == "" || f.out == "-")
-}
-
-// chosen returns the sessions to export: the named ones, or those that match the filters. Without
-// either it returns no ids, which means all sessions.
-func (a *app) chosen(ctx context.Context, s *store.Store, names []string, f lsFlags) ([]session.ID, error) {
-	filter, err := a.filter(ctx, s, f)
-	if err != nil {
-		return nil, err
-	}
-	filtered := !reflect.DeepEqual(filter, store.Filter{})
-	switch {
-	case len(names) > 0 && filtered:
-		return nil, usageError{errors.New("SESSION and filters exclude one another: name sessions or filter them")}
-	case len(names) > 0:
-		var ids []session.ID
-		for _, name := range names {
-			id, err := s.Resolve(ctx, name, a.dir)
-			if err != nil {
-				return nil, err
-			}
-			if !slices.Contains(ids, id) {
-				ids = append(ids, id)
-			}
-		}
-		return ids, nil
-	case !filtered:
-		all, err := s.AllKin(ctx)
-		if err != nil || len(all) > 0 {
-			return nil, err
-		}
-		return nil, session.Errorf(session.NotFound, "there is no session to export: `sessiond import` imports the histories of your agents")
-	}
-	found, _, err := readPages(0, store.Page{}, func(page store.Page) ([]session.Session, string, error) {
-		return s.Sessions(ctx, filter, page)
-	})
-	if err == nil && len(found) == 0 {
-		err = session.Errorf(session.NotFound, "nothing was exported: no session matches%s;%s", f.given(), cmp.Or(strings.TrimSuffix(f.hint(), "."), " `sessiond ls` lists the sessions"))
-	}
-	return sessionIDs(found), err
+	return e.report(toOutput)
 }
 
 // exporting is one run of the command.
@@ -139,11 +109,59 @@ type exporting struct {
 	format  export.Format
 	force   bool
 	mask    *redact.Masker
+	ids     []session.ID // to export
+	all     bool         // these are all the sessions
 	files   []string
 	bytes   int64
 	written []session.ID
 	count   int // messages
 	leftOut map[string]int
+}
+
+// choose finds the sessions to export: the named ones, those that match the filters, or all.
+func (e *exporting) choose(ctx context.Context, names []string, f lsFlags) error {
+	given := f.given()
+	switch {
+	case len(names) > 0 && given != "":
+		return usagef("SESSION and filters exclude one another: name sessions or filter them")
+	case len(names) > 0:
+		for _, name := range names {
+			id, err := e.store.Resolve(ctx, name, e.dir)
+			if err != nil {
+				return err
+			}
+			if !slices.Contains(e.ids, id) {
+				e.ids = append(e.ids, id)
+			}
+		}
+		return nil
+	case given == "":
+		all, err := e.store.AllKin(ctx)
+		if err != nil {
+			return err
+		}
+		if len(all) == 0 {
+			return session.Errorf(session.NotFound, "there is no session to export: `sessiond import` imports the histories of your agents")
+		}
+		e.all = true
+		for _, kin := range all {
+			e.ids = append(e.ids, kin.ID)
+		}
+		return nil
+	}
+	filter, err := e.filter(ctx, e.store, f)
+	if err != nil {
+		return err
+	}
+	found, _, err := readPages(0, store.Page{}, func(page store.Page) ([]session.Session, string, error) {
+		return e.store.Sessions(ctx, filter, page)
+	})
+	if err == nil && len(found) == 0 {
+		hint := cmp.Or(strings.TrimSuffix(f.hint(), "."), " `sessiond ls` lists the sessions")
+		err = session.Errorf(session.NotFound, "nothing was exported: no session matches %s;%s", given, hint)
+	}
+	e.ids = sessionIDs(found)
+	return err
 }
 
 func (e *exporting) write(ctx context.Context, out io.Writer, ids []session.ID) error {
@@ -166,69 +184,31 @@ func (e *exporting) write(ctx context.Context, out io.Writer, ids []session.ID) 
 }
 
 func (e *exporting) toOutput(ctx context.Context, ids []session.ID) error {
-	if err := e.oneOnly(ctx, ids); err != nil {
-		return err
-	}
 	if !e.outTTY {
 		return e.write(ctx, e.out, ids)
 	}
-	if e.format == "html" {
-		return usageError{errors.New("HTML is not readable on a terminal: write it to a file with -o FILE.html")}
+	if e.format == export.HTML {
+		return usagef("HTML is not readable on a terminal: write it to a file with -o FILE.html")
 	}
 	out := bufio.NewWriter(&safeWriter{to: e.out})
 	return errors.Join(e.write(ctx, out, ids), out.Flush())
 }
 
-// oneOnly rejects several sessions for a format with one session per file.
-func (e *exporting) oneOnly(ctx context.Context, ids []session.ID) error {
-	n := len(ids)
-	if n == 0 && !e.format.Many() {
-		all, err := e.store.AllKin(ctx)
-		if err != nil {
-			return err
-		}
-		n = len(all)
-	}
-	if n > 1 && !e.format.Many() {
-		return usageError{fmt.Errorf("a file of format %s holds one session, and these are %s: -o DIR/ writes one file per session", e.format, humanize.Comma(int64(n)))}
-	}
-	return nil
-}
-
-func (e *exporting) toFile(ctx context.Context, path string, ids []session.ID) error {
-	if err := e.oneOnly(ctx, ids); err != nil {
-		return err
-	}
-	if _, err := os.Stat(filepath.Dir(path)); err != nil {
-		return session.Errorf(session.NotFound, "the folder of %s does not exist: create it first", path)
-	}
-	return e.file(ctx, path, ids)
-}
-
 // toFolder writes a file per session.
-func (e *exporting) toFolder(ctx context.Context, dir string, ids []session.ID) error {
-	if len(ids) == 0 {
-		all, err := e.store.AllKin(ctx)
-		if err != nil {
-			return err
-		}
-		for _, kin := range all {
-			ids = append(ids, kin.ID)
-		}
-	}
+func (e *exporting) toFolder(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return session.Errorf(session.Invalid, "cannot create the folder %s: %w", dir, err)
 	}
-	for _, id := range ids {
-		if err := e.file(ctx, filepath.Join(dir, string(id)+e.format.Extension()), []session.ID{id}); err != nil {
+	for _, id := range e.ids {
+		if err := e.toFile(ctx, filepath.Join(dir, string(id)+e.format.Extension()), []session.ID{id}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// file writes one file, whole or not at all, for its owner only.
-func (e *exporting) file(ctx context.Context, path string, ids []session.ID) (err error) {
+// toFile writes one file, whole or not at all, for its owner only.
+func (e *exporting) toFile(ctx context.Context, path string, ids []session.ID) error {
 	if _, err := os.Lstat(path); err == nil && !e.force {
 		return session.Errorf(session.Conflict, "%s exists: --force overwrites it", path)
 	}
@@ -239,35 +219,26 @@ func (e *exporting) file(ctx context.Context, path string, ids []session.ID) (er
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
-		}
-	}()
+	defer os.Remove(f.Name()) // unless it was renamed
 	if err := e.write(ctx, f, ids); err != nil {
-		return err
+		return errors.Join(err, f.Close())
 	}
-	if err := f.Sync(); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+	err = errors.Join(f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
+	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	e.files = append(e.files, path)
-	return f.Close()
+	return nil
 }
 
-// tell reports what was written, on standard error if the sessions are on standard output.
-func (e *exporting) tell(inOutput bool) error {
-	to := e.app
-	if inOutput {
-		aside := *e.env
-		aside.out = e.err
-		to = &app{env: &aside, flags: e.flags, cfg: e.cfg}
-	}
-	masked := 0
-	if e.mask != nil {
-		masked = e.mask.Masked
+// report says what was written, on standard error if the sessions are on standard output.
+func (e *exporting) report(toOutput bool) error {
+	out := e.out
+	if toOutput {
+		out = e.err
 	}
 	if e.flags.json {
 		report := map[string]any{
@@ -275,16 +246,16 @@ func (e *exporting) tell(inOutput bool) error {
 			"files": api.ListOf(e.files, "").Data, "left_out": e.leftOut,
 		}
 		if e.mask != nil {
-			report["masked"] = masked
+			report["masked"] = e.mask.Masked
 		}
-		return to.printJSON(report)
+		return writeJSON(out, report)
 	}
 	var words []string
-	if !inOutput {
+	if !toOutput {
 		words = append(words, plural(int64(len(e.written)), "session", "sessions"), plural(int64(e.count), "message", "messages"), humanize.Bytes(uint64(e.bytes)))
 	}
 	if e.mask != nil {
-		words = append(words, plural(int64(masked), "secret masked", "secrets masked"))
+		words = append(words, plural(int64(e.mask.Masked), "secret masked", "secrets masked"))
 	}
 	var leftOut []string
 	for _, what := range slices.Sorted(maps.Keys(e.leftOut)) {
@@ -307,7 +278,7 @@ func (e *exporting) tell(inOutput bool) error {
 	case len(e.files) > 1:
 		where = filepath.Dir(e.files[0])
 	}
-	_, err := fmt.Fprintf(to.out, "%s: %s\n", where, strings.Join(words, ", "))
+	_, err := fmt.Fprintf(out, "%s: %s\n", where, strings.Join(words, ", "))
 	return err
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"sessiond/internal/transcript"
+
 	"github.com/spf13/cobra"
 )
 
@@ -51,17 +53,5 @@ func broken(lines []string, width int) []string {
 	if fits {
 		return lines
 	}
-	var out []string
-	at := ""
-	for _, word := range strings.Fields(strings.Join(lines, " ")) {
-		switch {
-		case at == "":
-			at = word
-		case utf8.RuneCountInString(at)+1+utf8.RuneCountInString(word) <= width:
-			at += " " + word
-		default:
-			out, at = append(out, at), word
-		}
-	}
-	return append(out, at)
+	return transcript.Wrap(strings.Join(lines, " "), width)
 }

@@ -71,7 +71,7 @@ func (a *app) importCommand() *cobra.Command {
 			}
 			at := slices.Index(names, args[0])
 			if at < 0 {
-				return usageError{fmt.Errorf("unknown source %q; known: %s", args[0], strings.Join(names, ", "))}
+				return usagef("unknown source %q; known: %s", args[0], strings.Join(names, ", "))
 			}
 			return a.importPaths(cmd.Context(), a.sources()[at], args[1:], watch)
 		},
@@ -142,7 +142,7 @@ func (a *app) importAll(ctx context.Context, yes, watch bool) error {
 		}
 	case yes:
 	case !asks:
-		return usageError{errors.New("nothing was imported: no terminal to ask on; --yes imports what is new")}
+		return usagef("nothing was imported: no terminal to ask on; --yes imports what is new")
 	default:
 		agreed, err := a.ask(ctx, fmt.Sprintf("\nImport what is new (%s)? [Y/n] ", humanize.Bytes(uint64(size))), true)
 		if err != nil || !agreed {
@@ -210,15 +210,15 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 			return err
 		}
 		if failed != nil {
-			fmt.Fprintln(a.err, "sessiond: the import stopped early; the next import continues from here")
+			a.warn("the import stopped early; the next import continues from here")
 			return failed
 		}
 		if behind != nil {
-			fmt.Fprintln(a.err, "sessiond: everything is imported, but not searchable yet; the daemon or the next import updates the search index")
+			a.warn("everything is imported, but not searchable yet; the daemon or the next import updates the search index")
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			fmt.Fprintln(a.err, "sessiond:", printable(behind.Error()))
+			a.warn("%s", behind)
 		}
 		if watch {
 			return a.watchPasts(ctx, s, pasts)
@@ -240,13 +240,13 @@ func (a *app) printNowhere(h past, done history.Accounting) {
 	name := h.source.Name()
 	switch {
 	case len(h.roots) > 0 && len(places) > 0:
-		fmt.Fprintln(a.err, listed(fmt.Sprintf("sessiond: %s keeps its history in:", name), places, a.columns()))
+		a.warn("%s", a.listed(fmt.Sprintf("%s keeps its history in:", name), places))
 	case len(h.roots) > 0:
 	case len(places) == 0:
 		fmt.Fprintf(a.out, "%s has no usual place. Name the files: `sessiond import %[1]s PATH`.\n", name)
 	default:
 		fmt.Fprintf(a.out, "Found no history of %s in its usual places. `sessiond import %[1]s PATH` reads another place.\n%s\n", name,
-			listed("Searched:", places, a.columns()))
+			a.listed("Searched:", places))
 	}
 }
 

@@ -6,12 +6,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
+	"sessiond/internal/transcript"
 )
 
 // importReport is what `import --json` prints.
@@ -77,7 +77,7 @@ func (a *app) printImport(accounts []history.Accounting, total history.Accountin
 	}
 	a.printTable(columns, rows)
 	if reasons := skipped(total.Records.Skipped); len(reasons) > 0 {
-		fmt.Fprintln(a.out, listed("skipped:", reasons, a.columns()))
+		fmt.Fprintln(a.out, a.listed("skipped:", reasons))
 	}
 }
 
@@ -88,7 +88,7 @@ func (a *app) printProblems(problems []history.Problem) {
 	}
 	for _, p := range problems {
 		if !a.told[p] {
-			fmt.Fprintf(a.err, "sessiond: %s\n", inOneLine(printable(problemLine(p))))
+			a.warn("%s", inOneLine(printable(problemLine(p))))
 		}
 		a.told[p] = true
 	}
@@ -105,37 +105,14 @@ func skipped(counts map[string]int) []string {
 	return names
 }
 
-// listed puts items behind a word, separated by commas, in lines that are no wider than width
-// if that is not 0. A line is broken between items, and within one that is wider than a line.
-func listed(word string, items []string, width int) string {
-	indent := strings.Repeat(" ", min(len(word), max(2, width/8)))
-	var b strings.Builder
-	b.WriteString(word)
-	at := len(word)
-	room := func(n int) bool { return width == 0 || at+1+n <= width }
-	var put func(s string)
-	put = func(s string) {
-		n := utf8.RuneCountInString(s)
-		if !room(n) && at > len(indent) {
-			b.WriteString("\n" + indent)
-			at = len(indent)
-		}
-		if words := strings.Fields(s); !room(n) && len(words) > 1 {
-			for _, w := range words {
-				put(w)
-			}
-			return
-		}
-		b.WriteString(" " + s)
-		at += 1 + n
+// listed puts items behind a word, separated by commas, in lines that fit the terminal.
+func (a *app) listed(word string, items []string) string {
+	const indent = "  "
+	line := word + " " + strings.Join(items, ", ")
+	if a.columns() == 0 {
+		return line
 	}
-	for i, item := range items {
-		if i < len(items)-1 {
-			item += ","
-		}
-		put(item)
-	}
-	return b.String()
+	return strings.Join(transcript.Wrap(line, a.columns()-len(indent)), "\n"+indent)
 }
 
 func problemLine(p history.Problem) string {

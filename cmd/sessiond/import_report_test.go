@@ -7,19 +7,16 @@ import (
 	"sessiond/internal/history"
 )
 
-// A list is broken between its items, so that each line fits, and not at all where nobody reads.
-func TestListedBreaksBetweenItems(t *testing.T) {
-	items := []string{"12 blank line", "3 unfinished last line", "1 a reason that is much wider than the terminal"}
-	for _, c := range []struct {
-		width int
-		want  string
-	}{
-		{0, "skipped: 12 blank line, 3 unfinished last line, 1 a reason that is much wider than the terminal"},
-		{58, "skipped: 12 blank line, 3 unfinished last line,\n        1 a reason that is much wider than the terminal"},
-		{30, "skipped: 12 blank line,\n    3 unfinished last line,\n    1 a reason that is much\n    wider than the terminal"},
+// A list is wrapped to a terminal, and stays one line in a pipe.
+func TestListedFitsTheTerminal(t *testing.T) {
+	items := []string{"12 blank line", "3 unfinished last line"}
+	for width, want := range map[int]string{
+		0:  "skipped: 12 blank line, 3 unfinished last line",
+		30: "skipped: 12 blank line, 3\n  unfinished last line",
 	} {
-		if got := listed("skipped:", items, c.width); got != c.want {
-			t.Errorf("in %d columns:\n%s", c.width, got)
+		a := app{env: &env{outTTY: width > 0, width: width}}
+		if got := a.listed("skipped:", items); got != want {
+			t.Errorf("in %d columns:\n%s", width, got)
 		}
 	}
 }

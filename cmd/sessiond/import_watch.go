@@ -68,10 +68,10 @@ func (a *app) watchPasts(ctx context.Context, s *services, pasts []past) error {
 		}
 		a.printProblems(done.Errors)
 		if _, err := s.index.CatchUp(ctx); err != nil && ctx.Err() == nil {
-			fmt.Fprintln(a.err, "sessiond: the search index is behind:", printable(err.Error()))
+			a.warn("the search index is behind: %s", err)
 		}
 	}
-	f.Failed = func(err error) { fmt.Fprintln(a.err, "sessiond:", printable(err.Error())+"; retrying") }
+	f.Failed = func(err error) { a.warn("%s; retrying", err) }
 	if !a.flags.json {
 		fmt.Fprintln(a.out, "Following new messages. Ctrl-C stops it.")
 	}

@@ -47,7 +47,7 @@ func (a *app) fileLog(ctx context.Context, s *store.Store, args []string, f logF
 	filter.Ops = store.OpsNamed(f.op)
 	for _, arg := range args {
 		if arg == "" {
-			return usageError{fmt.Errorf("a PATH is empty; . means this folder")}
+			return usagef("a PATH is empty; . means this folder")
 		}
 		filter.Paths = append(filter.Paths, a.spellings(arg)...)
 	}

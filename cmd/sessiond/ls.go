@@ -3,10 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"maps"
-	"reflect"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"sessiond/internal/config"
+	"sessiond/internal/history"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/transcript"
@@ -27,6 +27,7 @@ type lsFlags struct {
 	children, forks                                                           string
 	archived, trash                                                           bool
 	metadata                                                                  map[string]string
+	filters                                                                   []*pflag.Flag // those of filterFlags
 }
 
 func (a *app) lsCommand() *cobra.Command {
@@ -48,7 +49,7 @@ func (a *app) lsCommand() *cobra.Command {
 	return cmd
 }
 
-// filterFlags adds the flags that filter sessions.
+// filterFlags adds the flags that filter sessions, before any other flag.
 func (f *lsFlags) filterFlags(fl *pflag.FlagSet) {
 	fl.StringVar(&f.source, "source", "", "only from this program (sessiond, pi, …)")
 	fl.StringVar(&f.model, "model", "", "only with this model")
@@ -63,6 +64,7 @@ func (f *lsFlags) filterFlags(fl *pflag.FlagSet) {
 	fl.StringToStringVar(&f.metadata, "metadata", nil, "only with this metadata, name=value")
 	fl.BoolVar(&f.archived, "archived", false, "list archived sessions instead")
 	fl.BoolVar(&f.trash, "trash", false, "list sessions in the trash instead")
+	fl.VisitAll(func(flag *pflag.Flag) { f.filters = append(f.filters, flag) })
 }
 
 func (a *app) ls(ctx context.Context, s *store.Store, f lsFlags) error {
@@ -72,7 +74,7 @@ func (a *app) ls(ctx context.Context, s *store.Store, f lsFlags) error {
 	}
 	limit, order := a.lengthOfList(f.pageFlags), sortBy(f.sort)
 	if order != nil && f.cursor != "" {
-		return usageError{errors.New("--cursor continues a list by activity and cannot be combined with --sort")}
+		return usagef("--cursor continues a list by activity and cannot be combined with --sort")
 	}
 	length := limit
 	if order != nil { // all are sorted before the list is cut
@@ -96,14 +98,15 @@ func (a *app) ls(ctx context.Context, s *store.Store, f lsFlags) error {
 	if a.flags.json {
 		return a.printJSON(api.ListOf(data, next))
 	}
-	if len(data) == 0 && !reflect.DeepEqual(filter, store.Filter{}) {
-		_, err := fmt.Fprintf(a.out, "No session matches%s.%s\n", f.given(), f.hint())
+	given := f.given()
+	if len(data) == 0 && given != "" {
+		_, err := fmt.Fprintf(a.out, "No session matches %s.%s\n", given, f.hint())
 		return err
 	}
 	if err := a.printSessions(data, next); err != nil {
 		return err
 	}
-	if reflect.DeepEqual(filter, store.Filter{}) && f.cursor == "" {
+	if given == "" && f.cursor == "" {
 		a.tellNewer(ctx, s)
 	}
 	return nil
@@ -152,7 +155,7 @@ func (a *app) filter(ctx context.Context, s *store.Store, f lsFlags) (store.Filt
 			continue
 		}
 		if out.ParentID != "" {
-			return out, usageError{fmt.Errorf("--parent, --children and --forks exclude one another: give one of them")}
+			return out, usagef("--parent, --children and --forks exclude one another")
 		}
 		if out.ParentID, err = s.Resolve(ctx, name, a.dir); err != nil {
 			return out, err
@@ -189,7 +192,7 @@ func (a *app) moment(flag, s string) (*session.Time, error) {
 			return &at, nil
 		}
 	}
-	return nil, usageError{fmt.Errorf("%s %q is not a time: write a day (2026-02-11), a time (2026-02-11T10:00) or an age (30m, 12h, 7d, 2w)", flag, s)}
+	return nil, usagef("%s %q is not a time: write a day (2026-02-11), a time (2026-02-11T10:00) or an age (30m, 12h, 7d, 2w)", flag, s)
 }
 
 // contextColumns is the width of the bar of a context and its percentage.
@@ -244,38 +247,25 @@ func lastElement(path string) string {
 	return path[strings.LastIndexAny(path, `/\`)+1:]
 }
 
-// given writes the filters as the user may have typed them.
+// given writes the filters as the user may have typed them; "" without any.
 func (f *lsFlags) given() string {
 	var words []string
 	if f.query != "" {
 		words = append(words, strconv.Quote(f.query))
 	}
-	for _, flag := range [][2]string{
-		{"source", f.source},
-		{"model", f.model},
-		{"directory", f.directory},
-		{"project", f.project},
-		{"key", f.key},
-		{"parent", f.parent},
-		{"children", f.children},
-		{"forks", f.forks},
-		{"since", f.since},
-		{"until", f.until},
-	} {
-		if flag[1] != "" {
-			words = append(words, "--"+flag[0]+" "+quoted(flag[1]))
+	for _, filter := range f.filters {
+		value := filter.Value.String()
+		switch {
+		case !filter.Changed:
+		case filter.Value.Type() == "bool":
+			words = append(words, "--"+filter.Name)
+		case filter.Value.Type() == "stringToString":
+			words = append(words, "--"+filter.Name+" "+quoted(strings.Trim(value, "[]")))
+		default:
+			words = append(words, "--"+filter.Name+" "+quoted(value))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(f.metadata)) {
-		words = append(words, "--metadata "+quoted(name+"="+f.metadata[name]))
-	}
-	for name, on := range map[string]bool{"archived": f.archived, "trash": f.trash} {
-		if on {
-			words = append(words, "--"+name)
-		}
-	}
-	slices.Sort(words)
-	return " " + printable(strings.Join(words, " "))
+	return printable(strings.Join(words, " "))
 }
 
 // hint names a command that lists the values of a filter that matched nothing.
@@ -289,4 +279,70 @@ func (f *lsFlags) hint() string {
 		return " `sessiond search` searches the messages, too."
 	}
 	return ""
+}
+
+// newerPatience limits how long a list on a terminal scans the folders of other programs.
+const newerPatience = 150 * time.Millisecond
+
+// tellNewer names, below a list, the programs with histories that are not imported and not
+// followed. It says nothing if the scan takes too long.
+func (a *app) tellNewer(ctx context.Context, s *store.Store) {
+	if a.outTTY {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, newerPatience)
+		defer cancel()
+	}
+	var newer []string
+	follows, asked := false, false
+	im := history.Importer{Store: s, Now: a.now}
+	for _, src := range a.sources() {
+		found, _, err := src.Find(ctx, nil)
+		if err != nil || len(found) == 0 {
+			continue
+		}
+		followed, err := s.ImportedPaths(ctx, src.Name())
+		if err != nil {
+			return
+		}
+		if len(followed) > 0 && !asked {
+			follows, asked = a.daemonFollows(ctx), true
+		}
+		n := 0
+		for _, f := range found {
+			if follows && slices.ContainsFunc(followed, func(root string) bool { return history.Within(f.Path, root) }) {
+				continue
+			}
+			if unread, err := im.Unread(ctx, src, f); err != nil {
+				return
+			} else if unread {
+				n++
+			}
+		}
+		if n > 0 {
+			newer = append(newer, fmt.Sprintf("%s (%d)", src.Name(), n))
+		}
+	}
+	if len(newer) > 0 && ctx.Err() == nil {
+		fmt.Fprintln(a.err, a.dim("Not imported yet: "+strings.Join(newer, ", ")+". `sessiond import` imports it; `sessiond serve` follows imported histories."))
+	}
+}
+
+// daemonFollows reports whether a daemon runs that follows imported histories.
+func (a *app) daemonFollows(ctx context.Context) bool {
+	cfg, err := a.load(nil)
+	return err == nil && cfg.Import.Follow && a.daemonServes(ctx, cfg)
+}
+
+// daemonServes reports whether a daemon accepts connections at the configured address.
+func (a *app) daemonServes(ctx context.Context, cfg *config.Config) bool {
+	network, address := "unix", cfg.Socket
+	if cfg.Socket == config.SocketOff || cfg.Socket == "" {
+		network, address = daemonAddress(cfg)
+	}
+	dialer := net.Dialer{Timeout: newerPatience}
+	conn, err := dialer.DialContext(ctx, network, address)
+	if err != nil {
+		return false
+	}
+	return conn.Close() == nil
 }

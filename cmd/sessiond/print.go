@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -16,7 +17,9 @@ import (
 )
 
 // printJSON writes v for programs: indented, without HTML escaping, with a newline.
-func (a *app) printJSON(v any) error {
+func (a *app) printJSON(v any) error { return writeJSON(a.out, v) }
+
+func writeJSON(out io.Writer, v any) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -24,7 +27,7 @@ func (a *app) printJSON(v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	_, err := a.out.Write(escapeC1(b.Bytes()))
+	_, err := out.Write(escapeC1(b.Bytes()))
 	return err
 }
 

@@ -29,13 +29,13 @@ func (a *app) purgeCommand() *cobra.Command {
 			"program's own history is not touched; an import does not restore the session.\n" +
 			"--expired applies the configured retention now.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
+			switch err := exclusive(cmd, "dry-run", "scrub"); {
+			case err != nil:
+				return err
 			case f.expired && len(args) > 0:
-				return usageError{errors.New("--expired selects the sessions itself; leave out SESSION")}
-			case f.dryRun && f.scrub:
-				return usageError{errors.New("--dry-run excludes --scrub")}
+				return usagef("--expired selects the sessions itself; leave out SESSION")
 			case len(args) == 0 && !f.expired && !f.scrub:
-				return usageError{errors.New("purge needs SESSION…, --expired or --scrub")}
+				return usagef("purge needs SESSION…, --expired or --scrub")
 			}
 			return a.with(cmd.Context(), wiring{readOnly: f.dryRun}, func(s *services) error {
 				return a.purge(cmd.Context(), s, args, f)
@@ -125,7 +125,7 @@ func (a *app) sure(ctx context.Context, doomed []session.Session, yes bool) (boo
 	case yes:
 		return true, nil
 	case !a.inTTY || a.flags.json:
-		return false, usageError{errors.New("nothing was purged: no terminal to ask on; --yes purges without asking")}
+		return false, usagef("nothing was purged: no terminal to ask on; --yes purges without asking")
 	}
 	if err := a.listDoomed("will be purged", doomed); err != nil {
 		return false, err

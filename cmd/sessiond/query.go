@@ -96,10 +96,10 @@ func (a *app) query(ctx context.Context, s *store.Store, text string, params map
 		var limits analytics.Limits
 		for name, value := range params {
 			if name != "limit" {
-				return usageError{fmt.Errorf("--%s is a parameter of named queries; write the value into the SQL", name)}
+				return usagef("--%s is a parameter of named queries; write the value into the SQL", name)
 			}
 			if limits.Rows, err = strconv.Atoi(value); err != nil || limits.Rows < 1 {
-				return usageError{fmt.Errorf("--limit %q must be a number above 0", value)}
+				return usagef("--limit %q must be a number above 0", value)
 			}
 		}
 		res, err = reports.SQL(ctx, text, limits)
@@ -160,7 +160,7 @@ func (a *app) printResult(res analytics.Result) {
 	}
 	a.printTable(cols, rows)
 	if res.Truncated {
-		fmt.Fprintln(a.err, "sessiond: there are more rows; --limit shows more")
+		a.warn("there are more rows; --limit shows more")
 	}
 }
 

@@ -25,6 +25,9 @@ const (
 // usageError is an invalid command line; cobra's own errors become one, too.
 type usageError struct{ error }
 
+// usagef returns a usageError.
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
 // quietError ends a command that has already reported its error.
 type quietError struct{ error }
 
@@ -65,7 +68,7 @@ func exitCode(err error) int {
 
 // complain prints an error, and the invalid fields if there are several.
 func (a *app) complain(cmd *cobra.Command, err error) {
-	fmt.Fprintf(a.err, "sessiond: %s\n", printable(err.Error()))
+	a.warn("%s", err)
 	var known *session.Error
 	if errors.As(err, &known) && len(known.Fields) > 1 {
 		for _, f := range known.Fields {
@@ -76,6 +79,11 @@ func (a *app) complain(cmd *cobra.Command, err error) {
 	if errors.As(err, &usage) {
 		fmt.Fprintf(a.err, "See `%s --help`.\n", cmd.CommandPath())
 	}
+}
+
+// warn prints a line for the user on standard error.
+func (a *app) warn(format string, args ...any) {
+	fmt.Fprintln(a.err, "sessiond: "+printable(fmt.Sprintf(format, args...)))
 }
 
 // printable removes control characters from stored or given text.
@@ -96,7 +104,7 @@ func (a *app) root() *cobra.Command {
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError{fmt.Errorf("unknown command %q%s", args[0], meant(cmd, args[0]))}
+				return usagef("unknown command %q%s", args[0], meant(cmd, args[0]))
 			}
 			return nil
 		},
@@ -173,7 +181,7 @@ func helpCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return usageError{fmt.Errorf("unknown command %q", args[0])}
+				return usagef("unknown command %q", args[0])
 			}
 			return about.Help()
 		},

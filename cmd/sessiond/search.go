@@ -117,10 +117,10 @@ func (a *app) printHits(ctx context.Context, s *services, res search.Result) err
 		}
 	}
 	if reason := s.index.Reason(); reason != "" {
-		fmt.Fprintln(a.err, "sessiond: searched without the index: "+printable(reason))
+		a.warn("searched without the index: %s", reason)
 	}
 	if res.Partial {
-		fmt.Fprintln(a.err, "sessiond: not everything was searched: the search index is behind; the daemon or the next append updates it")
+		a.warn("not everything was searched: the search index is behind; the daemon or the next append updates it")
 	}
 	return nil
 }
@@ -129,11 +129,7 @@ func (a *app) printHits(ctx context.Context, s *services, res search.Result) err
 func (a *app) indented(said string) string {
 	const indent = "    "
 	if w := a.columns(); w > 0 {
-		lines := strings.Split(text.WrapSoft(said, max(20, w-len(indent))), "\n")
-		for i := range lines {
-			lines[i] = strings.TrimRight(lines[i], " ") // WrapSoft pads lines
-		}
-		said = strings.Join(lines, "\n"+indent)
+		said = strings.Join(transcript.Wrap(said, max(20, w-len(indent))), "\n"+indent)
 	}
 	return indent + said
 }

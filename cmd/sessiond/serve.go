@@ -30,7 +30,7 @@ func (a *app) serveCommand() *cobra.Command {
 			"every acknowledged write; after it the database file alone is a complete backup.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := config.CheckListen(listen); err != nil {
-				return usageError{fmt.Errorf("--listen %w", err)}
+				return usagef("--listen %w", err)
 			}
 			if socket != "" && socket != config.SocketOff {
 				socket = a.absolute(socket)
@@ -49,7 +49,7 @@ func (a *app) serveCommand() *cobra.Command {
 				return err
 			}
 			if noAuth && !config.Loopback(cfg.Listen) {
-				return usageError{fmt.Errorf("--no-auth is allowed only on loopback, not on %s", cfg.Listen)}
+				return usagef("--no-auth is allowed only on loopback, not on %s", cfg.Listen)
 			}
 			return a.serve(cmd.Context(), cfg, noAuth)
 		},

@@ -127,7 +127,7 @@ func seqRange(s string) (from, to int64, err error) {
 		}
 	}
 	if err != nil || to != 0 && from > to || s == "-" || first == "0" || ranged && last == "0" {
-		return 0, 0, usageError{fmt.Errorf("--seq %q is not a message (7) or a range (7-12, 7-, -12)", s)}
+		return 0, 0, usagef("--seq %q is not a message (7) or a range (7-12, 7-, -12)", s)
 	}
 	return from, to, nil
 }

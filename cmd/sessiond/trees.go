@@ -37,7 +37,7 @@ func (a *app) forkCommand() *cobra.Command {
 }
 
 func (a *app) fork(ctx context.Context, name, at string, in store.Fork) error {
-	return a.onSession(ctx, name, func(s *services, sess session.Session) (err error) {
+	return a.onSession(ctx, wiring{}, name, func(s *services, sess session.Session) (err error) {
 		in.Session = sess.ID
 		if in.At, err = refFlag("--at", at, sess.ID); err != nil {
 			return err
@@ -68,7 +68,7 @@ func (a *app) headCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				if summarize {
-					return usageError{fmt.Errorf("--summarize needs MESSAGE: it summarizes the branch that the head leaves")}
+					return usagef("--summarize needs MESSAGE: it summarizes the branch that the head leaves")
 				}
 				return a.read(cmd.Context(), func(s *store.Store) error { return a.showHead(cmd.Context(), s, args[0]) })
 			}
@@ -100,7 +100,7 @@ func (a *app) printHead(sess session.Session) error {
 }
 
 func (a *app) moveHead(ctx context.Context, name, to string, summarize bool) error {
-	return a.onSession(ctx, name, func(s *services, sess session.Session) (err error) {
+	return a.onSession(ctx, wiring{}, name, func(s *services, sess session.Session) (err error) {
 		in := store.HeadMove{Session: sess.ID}
 		if to != beforeFirst {
 			if in.To, err = refFlag("MESSAGE", to, sess.ID); err != nil {
@@ -132,7 +132,7 @@ func (a *app) labelCommand() *cobra.Command {
 		Example: "  sessiond label @ 12 'before the rewrite'\n  sessiond label @ 12 --remove",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if remove == (len(args) == 3) {
-				return usageError{fmt.Errorf("give either the label's text or --remove")}
+				return usagef("give either the label's text or --remove")
 			}
 			text := ""
 			if !remove {
@@ -149,10 +149,10 @@ func (a *app) labelCommand() *cobra.Command {
 }
 
 func (a *app) label(ctx context.Context, name, message, text string, on bool) error {
-	return a.onSession(ctx, name, func(s *services, sess session.Session) error {
+	return a.onSession(ctx, wiring{}, name, func(s *services, sess session.Session) error {
 		ref, err := refFlag("MESSAGE", message, sess.ID)
 		if err == nil && ref == nil {
-			err = usageError{fmt.Errorf("MESSAGE is empty: name a seq of the session (42) or a message of its tree (20260211_001.42)")}
+			err = usagef("MESSAGE is empty: name a seq of the session (42) or a message of its tree (20260211_001.42)")
 		}
 		if err == nil {
 			_, err = s.store.SetMark(ctx, sess.ID, *ref, store.MarkLabel, text, on)

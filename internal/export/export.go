@@ -112,7 +112,7 @@ func Write(ctx context.Context, out io.Writer, s *store.Store, f Format, ids []s
 }
 
 func writeJSONL(ctx context.Context, out io.Writer, s *store.Store, ids []session.ID, opt *Options) (Report, error) {
-	all, err := ordered(ctx, s, ids)
+	all, err := sessiond.Order(ctx, s, ids)
 	if err != nil {
 		return Report{}, err
 	}
@@ -137,8 +137,4 @@ func writeJSONL(ctx context.Context, out io.Writer, s *store.Store, ids []sessio
 		}
 	}
 	return report, w.Close()
-}
-
-func ordered(ctx context.Context, s *store.Store, ids []session.ID) ([]session.ID, error) {
-	return sessiond.Order(ctx, s, ids)
 }

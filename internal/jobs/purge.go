@@ -9,33 +9,15 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 )
 
-// PurgeStore is the part of the store that a purge uses.
-type PurgeStore interface {
-	BeginPurge(ctx context.Context, in store.PurgeRequest) (p *store.Purge, deleted int64, err error)
-	RememberPurged(ctx context.Context, idem *store.Idempotency, deleted int64) error
-	ResumePurge(ctx context.Context, id session.ID) (*store.Purge, error)
-	Purging(ctx context.Context) ([]session.ID, error)
-	Unscrubbed(ctx context.Context) (*session.Time, error)
-	Scrub(ctx context.Context) error
-	CopiesHolding(ctx context.Context, id session.ID, folders ...string) ([]string, error)
-	File() string
-}
-
-// PurgeIndex is the part of the search index that a purge uses.
-type PurgeIndex interface {
-	CatchUp(ctx context.Context) (int, error)
-	Forget(ctx context.Context, rows []int64) error
-	Scrub(ctx context.Context) error
-}
-
 // Purger deletes sessions from the store and the index, for the daemon and for commands.
 type Purger struct {
-	Store     PurgeStore
-	Index     PurgeIndex
+	Store     *store.Store
+	Index     *search.Index
 	BackupDir string // searched for copies that still contain the text, beside the database's folder; "": none
 	Log       zerolog.Logger
 	Purged    func() // called after a session was hidden, to clear caches of messages; may be nil

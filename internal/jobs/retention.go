@@ -11,17 +11,10 @@ import (
 	"sessiond/internal/store"
 )
 
-// RetentionStore is the part of the store that retention uses.
-type RetentionStore interface {
-	Expired(ctx context.Context, r store.Retention, now time.Time) (toTrash, toPurge []session.Session, err error)
-	SetTrash(ctx context.Context, id session.ID, trashed bool, ifRevision *int64, idem *session.Idempotency) (session.Session, error)
-	RemoveEvents(ctx context.Context, before time.Time) (int64, error)
-}
-
 // Keeper removes sessions and events by age, as configured, and logs each removal.
 type Keeper struct {
 	Rule   store.Retention
-	Store  RetentionStore
+	Store  *store.Store
 	Purger *Purger
 	Log    zerolog.Logger
 	Now    func() time.Time

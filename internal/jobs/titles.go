@@ -11,17 +11,9 @@ import (
 // titleMessages is the number of messages that a title is made of.
 const titleMessages = 6
 
-// TitleStore is the part of the store that titles use.
-type TitleStore interface {
-	Session(ctx context.Context, id session.ID) (session.Session, error)
-	Messages(ctx context.Context, id session.ID, p store.MessagePage) (msgs []session.Message, more bool, err error)
-	AddCall(ctx context.Context, c session.Call) (session.Call, error)
-	SetModelTitle(ctx context.Context, id session.ID, title string) error
-}
-
 // Titles asks a model for titles of sessions whose title is the beginning of their first message.
 type Titles struct {
-	Store TitleStore
+	Store *store.Store
 	Model interface { // its Summary is a title
 		Summarize(ctx context.Context, in session.SummaryRequest) (session.Summary, error)
 	}

@@ -104,7 +104,7 @@ func TestWrapKeepsWordsAndIndentation(t *testing.T) {
 		{"empty lines", "a\n\nb", 10, "a||b"},
 		{"tabs", "\tx\ty", 20, "        x       y"},
 	} {
-		if got := strings.Join(wrap(c.in, c.width), "|"); got != c.want {
+		if got := strings.Join(Wrap(c.in, c.width), "|"); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}

@@ -1,6 +1,11 @@
 package transcript
 
-import "sessiond/internal/session"
+import (
+	"cmp"
+	"time"
+
+	"sessiond/internal/session"
+)
 
 // ItemKind says what an item of a transcript is.
 type ItemKind string
@@ -76,6 +81,37 @@ type ToolUse struct {
 
 // Answered reports whether there is a result.
 func (t *ToolUse) Answered() bool { return t.ResultRef != session.MessageRef{} }
+
+// toolName returns the tool's name in at most width columns.
+func (t *ToolUse) toolName(width int) string { return cmp.Or(OneLine(t.Name, width), "tool") }
+
+// shortArguments returns the call's arguments in at most width columns; a result without its call
+// has none.
+func (t *ToolUse) shortArguments(width int) string {
+	if t.Orphan {
+		return "(its call is not here)"
+	}
+	return ShortArguments(t.Arguments, width)
+}
+
+// unreadable stands for reasoning without a text.
+const unreadable = "(reasoning, not readable)"
+
+// clock formats times, with the day of the first one of each day.
+type clock struct {
+	zone *time.Location
+	day  string
+}
+
+func (c *clock) format(at session.Time) string {
+	t := at.In(c.zone)
+	day := t.Format(time.DateOnly)
+	if day == c.day {
+		return t.Format("15:04")
+	}
+	c.day = day
+	return t.Format("2006-01-02 15:04")
+}
 
 // Attachment is an image, audio or a file.
 type Attachment struct {

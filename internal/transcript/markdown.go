@@ -64,7 +64,7 @@ type Writer interface {
 // message, its text as a quotation, tool calls and reasoning folded. Stored text cannot leave its
 // place: every line is quoted or fenced by more than it holds, and its HTML and images are only text.
 func NewMarkdown(w io.Writer, heading Heading, zone *time.Location) Writer {
-	m := &markdown{out: bufio.NewWriter(w), zone: zone}
+	m := &markdown{out: bufio.NewWriter(w), clock: clock{zone: zone}}
 	heading = heading.lines()
 	m.line("# " + plainMarkdown(heading.Title))
 	m.line("")
@@ -82,9 +82,8 @@ func (m *markdown) Item(item *Item) error {
 func (m *markdown) Close() error { return m.out.Flush() }
 
 type markdown struct {
-	out  *bufio.Writer
-	zone *time.Location
-	day  string
+	out   *bufio.Writer
+	clock clock
 }
 
 // line leaves errors to Flush, which returns the first one.
@@ -124,13 +123,7 @@ func (m *markdown) item(item *Item) {
 func (m *markdown) note(s string) { m.line("*" + plainMarkdown(OneLine(s, headingWidth)) + "*") }
 
 func (m *markdown) message(item *Item) {
-	at := item.At.In(m.zone)
-	clock := at.Format("15:04")
-	if day := at.Format(time.DateOnly); day != m.day {
-		m.day = day
-		clock = day + " " + clock
-	}
-	m.line("### " + plainMarkdown(speaker(item)) + " · #" + strconv.FormatInt(item.Ref.Seq, 10) + " · " + clock)
+	m.line("### " + plainMarkdown(speaker(item)) + " · #" + strconv.FormatInt(item.Ref.Seq, 10) + " · " + m.clock.format(item.At))
 	if item.Hidden {
 		m.line("")
 		m.open("hidden")
@@ -154,7 +147,7 @@ func (m *markdown) block(b *Block) {
 		m.tool(b.Tool)
 	case BlockReasoning:
 		if strings.TrimSpace(b.Text) == "" {
-			m.note("(reasoning, not readable)")
+			m.note(unreadable)
 			return
 		}
 		m.open("thought: " + OneLine(b.Text, 60))
@@ -172,18 +165,7 @@ func (m *markdown) block(b *Block) {
 }
 
 func (m *markdown) tool(use *ToolUse) {
-	name := OneLine(use.Name, 40)
-	if name == "" {
-		name = "tool"
-	}
-	line := name
-	if use.Orphan {
-		line += " (its call is not here)"
-	} else if arguments := ShortArguments(use.Arguments, 80); arguments != "" {
-		line += " " + arguments
-	}
-	line += " " + use.outcome(60)
-	m.open(line)
+	m.open(strings.Join([]string{use.toolName(40), use.shortArguments(80), use.outcome(60)}, " "))
 	if strings.TrimSpace(use.Arguments) != "" {
 		m.fence("json", use.Arguments)
 	}

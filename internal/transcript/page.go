@@ -35,7 +35,7 @@ const (
 // content is only text; images of common formats are embedded.
 func NewHTML(w io.Writer, heading Heading, zone *time.Location) Writer {
 	templates, err := template.New("page").Parse(pageTemplates)
-	p := &page{out: bufio.NewWriter(w), templates: templates, prose: newProse(), zone: zone, left: maxImages, err: err}
+	p := &page{out: bufio.NewWriter(w), templates: templates, prose: newProse(), clock: clock{zone: zone}, left: maxImages, err: err}
 	heading = heading.lines()
 	sum := sha256.Sum256([]byte(pageStyle))
 	p.write("head", map[string]any{
@@ -64,8 +64,7 @@ type page struct {
 	out       *bufio.Writer
 	templates *template.Template
 	prose     goldmark.Markdown
-	zone      *time.Location
-	day       string
+	clock     clock
 	own       session.ID // of the first message: others are named with their session
 	left      int        // bytes of images that there is room for
 	err       error      // the first one
@@ -109,18 +108,12 @@ func (p *page) message(item *Item) {
 	if item.Ref.Session != p.own {
 		anchor = item.Ref.String()
 	}
-	at := item.At.In(p.zone)
-	clock := at.Format("15:04")
-	if day := at.Format(time.DateOnly); day != p.day {
-		p.day = day
-		clock = day + " " + clock
-	}
 	class := string(item.Role)
 	if item.Origin == session.Program || class == "" {
 		class = string(session.System)
 	}
 	p.write("message", map[string]any{
-		"Class": class, "Anchor": anchor, "Seq": item.Ref.Seq, "Who": speaker(item), "Clock": clock, "Stamp": at.Format(time.RFC3339), "Hidden": item.Hidden,
+		"Class": class, "Anchor": anchor, "Seq": item.Ref.Seq, "Who": speaker(item), "Clock": p.clock.format(item.At), "Stamp": item.At.In(p.clock.zone).Format(time.RFC3339), "Hidden": item.Hidden,
 	})
 	for i := range item.Blocks {
 		p.block(item, &item.Blocks[i])
@@ -154,7 +147,7 @@ func (p *page) raw(s string) {
 
 func (p *page) reasoning(s string) template.HTML {
 	if s = visible(s); s == "" {
-		return p.render("note", "(reasoning, not readable)")
+		return p.render("note", unreadable)
 	}
 	return p.render("thought", p.drawn(s))
 }
@@ -210,21 +203,13 @@ func (p *page) drawn(s string) template.HTML {
 }
 
 func (p *page) tool(use *ToolUse) {
-	name := OneLine(use.Name, 60)
-	if name == "" {
-		name = "tool"
-	}
-	short := ShortArguments(use.Arguments, 100)
-	if use.Orphan {
-		short = "(its call is not here)"
-	}
 	arguments := use.Arguments
 	var indented bytes.Buffer
 	if json.Indent(&indented, []byte(arguments), "", "  ") == nil {
 		arguments = indented.String()
 	}
 	p.write("tool", map[string]any{
-		"Name": name, "Short": short, "Outcome": use.outcome(80), "Failed": use.IsError, "Arguments": visible(arguments),
+		"Name": use.toolName(60), "Short": use.shortArguments(100), "Outcome": use.outcome(80), "Failed": use.IsError, "Arguments": visible(arguments),
 	})
 	p.write("result", visible(use.Result))
 	p.raw("</details>\n")

@@ -32,7 +32,7 @@ func NewTerminal(w io.Writer, opt TerminalOptions) Writer {
 	if opt.Zone == nil {
 		opt.Zone = time.Local
 	}
-	return &terminal{TerminalOptions: opt, out: bufio.NewWriter(w), style: style{on: opt.Color}}
+	return &terminal{TerminalOptions: opt, out: bufio.NewWriter(w), style: style{on: opt.Color}, clock: clock{zone: opt.Zone}}
 }
 
 // Item implements Writer.
@@ -48,7 +48,7 @@ type terminal struct {
 	TerminalOptions
 	out   *bufio.Writer
 	style style
-	day   string
+	clock clock
 	begun bool
 }
 
@@ -129,13 +129,7 @@ func (t *terminal) message(item *Item) {
 // heading is the line above a message: the speaker, and on the right its time and number. A new date
 // is shown once.
 func (t *terminal) heading(item *Item) {
-	at := item.At.In(t.Zone)
-	clock := at.Format("15:04")
-	if day := at.Format(time.DateOnly); day != t.day {
-		t.day = day
-		clock = day + " " + clock
-	}
-	right := clock + "  #" + strconv.FormatInt(item.Ref.Seq, 10)
+	right := t.clock.format(item.At) + "  #" + strconv.FormatInt(item.Ref.Seq, 10)
 	who := speaker(item)
 	if item.Hidden {
 		who += " · hidden"
@@ -148,17 +142,10 @@ func (t *terminal) heading(item *Item) {
 
 // text writes a text, indented by two columns. paint colours each line; nil: no colour.
 func (t *terminal) text(s string, paint func(string) string) {
-	s = strings.Trim(Clean(s), "\n")
-	if strings.TrimSpace(s) == "" {
+	if strings.TrimSpace(Clean(s)) == "" {
 		return
 	}
-	var lines []string
-	if t.Raw {
-		lines = strings.Split(s, "\n")
-	} else {
-		lines = wrap(s, min(t.Width, maxWidth)-2)
-	}
-	for _, line := range lines {
+	for _, line := range t.lines(s, 2) {
 		if line == "" {
 			t.line("")
 			continue
@@ -173,7 +160,7 @@ func (t *terminal) text(s string, paint func(string) string) {
 func (t *terminal) reasoning(b *Block) {
 	switch {
 	case strings.TrimSpace(b.Text) == "":
-		t.line("  " + t.style.dim("(reasoning, not readable)"))
+		t.line("  " + t.style.dim(unreadable))
 	case t.Expand || t.Raw:
 		t.text(b.Text, t.style.dim)
 	default:
@@ -190,16 +177,10 @@ func (t *terminal) tool(use *ToolUse) {
 	case !use.Answered():
 		mark = t.style.yellow("◌")
 	}
-	name := OneLine(use.Name, 40)
-	if name == "" {
-		name = "tool"
-	}
+	name := use.toolName(40)
 	width := min(t.Width, maxWidth) - 4
 	outcome := use.outcome(max(10, width/3))
-	arguments := ShortArguments(use.Arguments, max(0, width-Width(name)-Width(outcome)-2))
-	if use.Orphan {
-		arguments = "(its call is not here)"
-	}
+	arguments := use.shortArguments(max(0, width-Width(name)-Width(outcome)-2))
 	line := t.style.bold(name)
 	if arguments != "" {
 		line += " " + arguments
@@ -216,17 +197,18 @@ func (t *terminal) body(name, s string) {
 		return
 	}
 	t.line("    " + t.style.dim(name+":"))
-	for _, line := range t.lines(s) {
+	for _, line := range t.lines(s, 4) {
 		t.line(strings.TrimRight("    "+line, " "))
 	}
 }
 
-func (t *terminal) lines(s string) []string {
+// lines returns a text's lines, which fit behind an indent.
+func (t *terminal) lines(s string, indent int) []string {
 	s = strings.Trim(Clean(s), "\n")
 	if t.Raw {
 		return strings.Split(s, "\n")
 	}
-	return wrap(s, min(t.Width, maxWidth)-4)
+	return Wrap(s, min(t.Width, maxWidth)-indent)
 }
 
 // style colours text, if colours are on.

@@ -309,7 +309,7 @@ func TestCleanKeepsWhatIsText(t *testing.T) {
 func BenchmarkWrapOneLongLine(b *testing.B) {
 	line := strings.Repeat("word ", 200_000)
 	for b.Loop() {
-		wrap(line, 80)
+		Wrap(line, 80)
 	}
 }
 
@@ -323,7 +323,7 @@ func FuzzClean(f *testing.F) {
 			}
 		}
 		for _, width := range []int{1, 9, 40} {
-			for _, line := range wrap(got, width) {
+			for _, line := range Wrap(got, width) {
 				if Width(line) > max(width, 8) {
 					t.Fatalf("%q is wider than %d", line, width)
 				}

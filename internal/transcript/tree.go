@@ -51,7 +51,7 @@ type growing struct {
 func (t *treeDrawing) draw() {
 	var roots []int
 	for i := range t.segments {
-		if p := t.segments[i].Parent; p == nil || !t.segmentEndsAt(*p) {
+		if p := t.segments[i].Parent; p == nil || !t.lasts[*p] {
 			roots = append(roots, i)
 		}
 	}
@@ -82,9 +82,6 @@ func (t *treeDrawing) draw() {
 		}
 	}
 }
-
-// segmentEndsAt reports whether a segment ends with the message.
-func (t *treeDrawing) segmentEndsAt(ref session.MessageRef) bool { return t.lasts[ref] }
 
 // headPathLast moves the segment that leads to the head to the end, where it is drawn straight on.
 func (t *treeDrawing) headPathLast(indexes []int) {

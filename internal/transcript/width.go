@@ -43,9 +43,9 @@ func OneLine(s string, width int) string {
 	return Truncate(strings.Join(strings.Fields(Clean(s)), " "), width)
 }
 
-// wrap breaks the lines of s to width columns, at spaces where there are some, and keeps
+// Wrap breaks the lines of s to width columns, at spaces where there are some, and keeps
 // indentation. Tabs become spaces up to the next multiple of eight.
-func wrap(s string, width int) []string {
+func Wrap(s string, width int) []string {
 	var lines []string
 	for line := range strings.SplitSeq(s, "\n") {
 		lines = append(lines, wrapLine(expandTabs(line), max(width, 8))...)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"math"
@@ -42,10 +43,10 @@ type callBody struct {
 
 // toCall checks a reported call and prices it. Codes: Invalid.
 func (s *Server) toCall(ctx context.Context, id session.ID, b *callBody) (*session.Call, error) {
-	if err := oneOf("purpose", string(b.Purpose), "", "chat", "summary", "title", "branch_summary", "tool", "other"); err != nil {
-		return nil, err
-	}
-	if err := oneOf("status", b.Status, "", session.CallOK, session.CallFailed); err != nil {
+	if err := cmp.Or(
+		oneOf("purpose", string(b.Purpose), "", "chat", "summary", "title", "branch_summary", "tool", "other"),
+		oneOf("status", b.Status, "", session.CallOK, session.CallFailed),
+	); err != nil {
 		return nil, err
 	}
 	call := session.Call{
@@ -71,34 +72,20 @@ func (s *Server) toCall(ctx context.Context, id session.ID, b *callBody) (*sessi
 	if b.CreatedAt != nil {
 		call.CreatedAt = b.CreatedAt.Time
 	}
-	if err := checkNumbers(&call); err != nil {
+	if err := cmp.Or(
+		notNegative("input_tokens", &call.InputTokens),
+		notNegative("cache_read_tokens", &call.CacheReadTokens),
+		notNegative("cache_write_tokens", &call.CacheWriteTokens),
+		notNegative("output_tokens", &call.OutputTokens),
+		notNegative("reasoning_tokens", &call.ReasoningTokens),
+		notNegative("latency_ms", call.LatencyMS),
+	); err != nil {
 		return nil, err
 	}
 	if err := s.linkContext(ctx, id, b.ContextID, &call); err != nil {
 		return nil, err
 	}
 	return &call, s.price(&call, b.CostUSD)
-}
-
-func checkNumbers(c *session.Call) error {
-	for _, n := range []struct {
-		name  string
-		value int64
-	}{
-		{"input_tokens", c.InputTokens},
-		{"cache_read_tokens", c.CacheReadTokens},
-		{"cache_write_tokens", c.CacheWriteTokens},
-		{"output_tokens", c.OutputTokens},
-		{"reasoning_tokens", c.ReasoningTokens},
-	} {
-		if err := notNegative(n.name, n.value); err != nil {
-			return err
-		}
-	}
-	if c.LatencyMS != nil {
-		return notNegative("latency_ms", *c.LatencyMS)
-	}
-	return nil
 }
 
 // linkContext sets the context that the call was made with. Codes: Invalid.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -137,17 +138,13 @@ func (b *compactBody) compaction() (contextmgr.CompactInput, error) {
 		KeepTokens: b.KeepRecentTokens, DryRun: b.DryRun,
 		Budget: contextmgr.Budget{Model: string(b.Model), MaxOutput: b.MaxOutput},
 	}
-	for field, value := range map[string]*int64{"reported_tokens": b.ReportedTokens, "reported_window": b.ReportedWindow, "window": b.Window} {
-		if err := positive(field, value); err != nil {
-			return in, err
-		}
-	}
-	if b.KeepRecentTokens != nil {
-		if err := notNegative("keep_recent_tokens", *b.KeepRecentTokens); err != nil {
-			return in, err
-		}
-	}
-	if err := notNegative("max_output", b.MaxOutput); err != nil {
+	if err := cmp.Or(
+		positive("reported_tokens", b.ReportedTokens),
+		positive("reported_window", b.ReportedWindow),
+		positive("window", b.Window),
+		notNegative("keep_recent_tokens", b.KeepRecentTokens),
+		notNegative("max_output", &b.MaxOutput),
+	); err != nil {
 		return in, err
 	}
 	in.ReportedTokens, in.ReportedWindow, in.Window = orZero(b.ReportedTokens), orZero(b.ReportedWindow), orZero(b.Window)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/url"
@@ -69,22 +70,19 @@ type createSessionInput struct {
 
 func (s *Server) createSession(ctx context.Context, in *createSessionInput) (*sessionOutput, error) {
 	b := &in.value
-	if err := oneOf("kind", b.Kind, "", "chat", "subagent", "cron", "hook", "other"); err != nil {
-		return nil, err
-	}
 	if b.ParentKind == session.ParentFork {
 		return nil, session.Errorf(session.Invalid, "parent_kind can only be child here: POST /v1/sessions/{id}/fork makes a fork").At("parent_kind", "must be child")
 	}
-	if err := oneOf("parent_kind", b.ParentKind, "", session.ParentChild); err != nil {
+	if err := cmp.Or(
+		oneOf("kind", b.Kind, "", "chat", "subagent", "cron", "hook", "other"),
+		oneOf("parent_kind", b.ParentKind, "", session.ParentChild),
+	); err != nil {
 		return nil, err
 	}
 	if b.ParentID == "" && (b.ParentKind != "" || b.Started.given || b.Call != "") {
 		return nil, session.Errorf(session.Invalid, "parent_id is missing: parent_kind, parent_message and parent_call describe that session").At("parent_id", "is missing")
 	}
-	if err := positive("window", b.Window); err != nil {
-		return nil, err
-	}
-	if err := checkSettings(session.JSON(b.Settings)); err != nil {
+	if err := cmp.Or(positive("window", b.Window), checkSettings(session.JSON(b.Settings))); err != nil {
 		return nil, err
 	}
 	key, err := s.canonical(string(b.Key))

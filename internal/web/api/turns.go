@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -137,26 +138,16 @@ func (b *turnBody) turn() (contextmgr.TurnInput, error) {
 		Model: string(b.Model), MaxOutput: b.MaxOutput, Dialect: b.Dialect, System: (*string)(b.System),
 		OverheadTokens: b.OverheadTokens, CloseCalls: b.CloseCalls, Explain: b.Explain,
 	}}
-	if err := checkDialect(b.Dialect); err != nil {
+	if err := cmp.Or(
+		checkDialect(b.Dialect),
+		positive("window", b.Window),
+		notNegative("max_output", &b.MaxOutput),
+		notNegative("overhead_tokens", b.OverheadTokens),
+		oneOf("workspace_access", b.WorkspaceAccess, "", "rw", "ro", "none"),
+	); err != nil {
 		return in, err
 	}
-	if err := positive("window", b.Window); err != nil {
-		return in, err
-	}
-	if b.Window != nil {
-		in.Window = *b.Window
-	}
-	if err := notNegative("max_output", b.MaxOutput); err != nil {
-		return in, err
-	}
-	if b.OverheadTokens != nil {
-		if err := notNegative("overhead_tokens", *b.OverheadTokens); err != nil {
-			return in, err
-		}
-	}
-	if err := oneOf("workspace_access", b.WorkspaceAccess, "", "rw", "ro", "none"); err != nil {
-		return in, err
-	}
+	in.Window = orZero(b.Window)
 	in.Flush = contextmgr.FlushCaller{Workspace: contextmgr.Workspace(b.WorkspaceAccess), Heartbeat: b.Heartbeat, CLIBackend: b.CLIBackend}
 	if b.Initial.given {
 		in.Initial = &b.Initial.parts
