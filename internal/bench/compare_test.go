@@ -132,18 +132,3 @@ func atOnce(k int, op func(i int) error) error {
 	}
 	return nil
 }
-
-func must[T any](value T, err error) func(testing.TB) T {
-	return func(tb testing.TB) T {
-		tb.Helper()
-		check(tb, err)
-		return value
-	}
-}
-
-func check(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/storetest"
 )
 
 // Words that generated histories hold on purpose.
@@ -244,7 +245,7 @@ func (a *author) conversation(n int) func(i int) (session.Message, bool) {
 }
 
 func folderSize(tb testing.TB, dir string) (bytes int64) {
-	check(tb, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	storetest.Check(tb, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".jsonl" {
 			return err
 		}

@@ -48,19 +48,12 @@ func newPlace(t *testing.T) *place {
 			return files
 		},
 	})
-	ok(t, err)
+	storetest.Check(t, err)
 	p.index, err = search.Open(t.Context(), filepath.Join(dir, "search.db"), p.store)
-	ok(t, err)
+	storetest.Check(t, err)
 	t.Cleanup(func() { _ = p.index.Close(); _ = p.store.Close() })
 	p.purger = &Purger{Store: p.store, Index: p.index, BackupDir: filepath.Join(dir, "backups"), Log: zerolog.Nop()}
 	return p
-}
-
-func ok(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func (p *place) append(t *testing.T, id session.ID, parent *session.MessageRef, msgs ...session.Message) store.Appended {
@@ -69,14 +62,14 @@ func (p *place) append(t *testing.T, id session.ID, parent *session.MessageRef, 
 		msgs[i].InContext, msgs[i].Display = true, true
 	}
 	out, err := p.store.Append(t.Context(), store.Append{Session: id, Parent: parent, Messages: msgs})
-	ok(t, err)
+	storetest.Check(t, err)
 	return out
 }
 
 func (p *place) create(t *testing.T, in store.NewSession) session.Session {
 	t.Helper()
 	s, err := p.store.CreateSession(t.Context(), in)
-	ok(t, err)
+	storetest.Check(t, err)
 	return s
 }
 
@@ -85,13 +78,13 @@ func (p *place) holding(t *testing.T, words ...string) []string {
 	t.Helper()
 	var found []string
 	entries, err := os.ReadDir(p.dir)
-	ok(t, err)
+	storetest.Check(t, err)
 	for _, e := range entries {
 		if e.IsDir() {
 			continue
 		}
 		b, err := os.ReadFile(filepath.Join(p.dir, e.Name()))
-		ok(t, err)
+		storetest.Check(t, err)
 		for _, w := range words {
 			if bytes.Contains(b, []byte(w)) {
 				found = append(found, e.Name()+" holds "+w)
@@ -104,7 +97,7 @@ func (p *place) holding(t *testing.T, words ...string) []string {
 func (p *place) healthy(t *testing.T) {
 	t.Helper()
 	checks, err := p.store.Doctor(t.Context(), false)
-	ok(t, err)
+	storetest.Check(t, err)
 	for _, c := range checks {
 		if !c.OK {
 			t.Errorf("doctor, %s: %s", c.Name, c.Detail)
@@ -132,28 +125,28 @@ func (p *place) secret(t *testing.T, r *rand.Rand, word string) session.ID {
 	for range 3 + r.IntN(30) {
 		var parent *session.MessageRef
 		now, err := p.store.Session(ctx, s.ID)
-		ok(t, err)
+		storetest.Check(t, err)
 		if now.LastSeq > 2 && r.IntN(6) == 0 {
 			parent = &session.MessageRef{Session: s.ID, Seq: 1 + r.Int64N(now.LastSeq)}
 		}
 		p.append(t, s.ID, parent, text(session.User), text(session.Assistant))
 	}
 	now, err := p.store.Session(ctx, s.ID)
-	ok(t, err)
+	storetest.Check(t, err)
 	path, err := p.store.Path(ctx, *now.HeadID, 0)
-	ok(t, err)
+	storetest.Check(t, err)
 	_, err = p.store.AddCompaction(ctx, session.Compaction{
 		SessionID: s.ID, Strategy: session.StrategySummarize, Trigger: session.TriggerManual, Status: session.StatusDone,
 		ThroughID: &path[0].RowID, FirstKeptID: &path[1].RowID, Summary: "they spoke of " + word, Details: session.JSONOf(word),
 	})
-	ok(t, err)
+	storetest.Check(t, err)
 	_, err = p.store.SetMark(ctx, s.ID, path[0].ID, store.MarkLabel, word, true)
-	ok(t, err)
+	storetest.Check(t, err)
 	_, err = p.store.SaveContext(ctx, session.Context{SessionID: s.ID, HeadID: now.HeadID}, map[string]string{session.BlockSystem: "you know " + word},
 		[]session.Frozen{{SessionID: s.ID, MessageID: *now.HeadID, Kind: "volatile", Content: session.JSONOf(word)}})
-	ok(t, err)
+	storetest.Check(t, err)
 	_, err = p.store.AddCall(ctx, session.Call{SessionID: s.ID, Purpose: session.PurposeChat, Status: "failed", Error: "bad " + word, InputTokens: 5, Metadata: session.JSONOf(word)})
-	ok(t, err)
+	storetest.Check(t, err)
 	return s.ID
 }
 
@@ -174,13 +167,13 @@ func TestScrubbedPurgeLeavesNoByte(t *testing.T) {
 			gone := p.secret(t, r, word)
 			if r.IntN(2) == 0 { // some in the index and some not yet
 				_, err := p.index.CatchUp(t.Context())
-				ok(t, err)
+				storetest.Check(t, err)
 				p.append(t, gone, nil, session.Message{Role: session.User, Parts: []session.Part{session.TextPart("once more " + word)}})
 			}
 			before, err := p.store.Session(t.Context(), gone)
-			ok(t, err)
+			storetest.Check(t, err)
 			done, err := p.purger.Purge(t.Context(), store.PurgeRequest{Session: gone, Scrub: true})
-			ok(t, err)
+			storetest.Check(t, err)
 			if done.Messages != before.MessageCount || !done.Scrubbed || len(done.Backups) != 0 {
 				t.Errorf("%+v, of %d messages", done, before.MessageCount)
 			}
@@ -231,7 +224,7 @@ func TestPurgeKeepsOnlyThePathOfForks(t *testing.T) {
 		{deeper.ID, []string{"shared alpha", "shared beta", "the fork's gamma", "deeper delta"}, nil, 0},
 	} {
 		done, err := p.purger.Purge(ctx, store.PurgeRequest{Session: step.purge, Scrub: true})
-		ok(t, err)
+		storetest.Check(t, err)
 		if done.Shared != step.shared {
 			t.Errorf("step %d: %d messages stay for forks, want %d", i, done.Shared, step.shared)
 		}
@@ -250,7 +243,7 @@ func TestPurgeKeepsOnlyThePathOfForks(t *testing.T) {
 		}
 		if step.purge != deeper.ID { // what stays is found, in a session that is there
 			r, err := p.index.Search(ctx, search.Query{Text: "alpha"})
-			ok(t, err)
+			storetest.Check(t, err)
 			if want := []session.ID{fork.ID, deeper.ID}[i]; len(r.Hits) != 1 || r.Hits[0].SessionID != want || r.Hits[0].MessageID.Session != origin.ID {
 				t.Errorf("step %d: found %+v, want it in %s", i, r.Hits, want)
 			}
@@ -258,7 +251,7 @@ func TestPurgeKeepsOnlyThePathOfForks(t *testing.T) {
 		p.healthy(t)
 	}
 	var rows int
-	ok(t, p.store.Reader().Get(&rows, `SELECT COUNT(*) FROM sessions WHERE purged_at IS NOT NULL`))
+	storetest.Check(t, p.store.Reader().Get(&rows, `SELECT COUNT(*) FROM sessions WHERE purged_at IS NOT NULL`))
 	if rows != 0 {
 		t.Errorf("%d shells are left of what no fork needs", rows)
 	}
@@ -270,9 +263,9 @@ func TestPurgeKeepsOnlyThePathOfForks(t *testing.T) {
 func pathOf(t *testing.T, p *place, id session.ID) string {
 	t.Helper()
 	s, err := p.store.Session(t.Context(), id)
-	ok(t, err)
+	storetest.Check(t, err)
 	path, err := p.store.Path(t.Context(), *s.HeadID, 0)
-	ok(t, err)
+	storetest.Check(t, err)
 	var lines []string
 	for _, m := range path {
 		lines = append(lines, m.ID.String()+" "+m.Parts[0].Text)
@@ -287,17 +280,17 @@ func TestInterruptedPurgeIsFinished(t *testing.T) {
 			p := newPlace(t)
 			id := p.secret(t, rand.New(rand.NewPCG(3, 3)), "halfwayword")
 			_, err := p.index.CatchUp(t.Context())
-			ok(t, err)
+			storetest.Check(t, err)
 			work, _, err := p.store.BeginPurge(t.Context(), store.PurgeRequest{Session: id})
-			ok(t, err)
+			storetest.Check(t, err)
 			for n := 0; stop != "hidden" && (n == 0 || stop != "half deleted"); n++ {
 				rows, err := work.Doomed(t.Context())
-				ok(t, err)
+				storetest.Check(t, err)
 				if len(rows) == 0 {
 					break
 				}
-				ok(t, p.index.Forget(t.Context(), rows))
-				ok(t, work.Delete(t.Context(), rows))
+				storetest.Check(t, p.index.Forget(t.Context(), rows))
+				storetest.Check(t, work.Delete(t.Context(), rows))
 			}
 			p.healthy(t)
 			if _, err := p.store.Session(t.Context(), id); session.CodeOf(err) != session.NotFound {
@@ -307,7 +300,7 @@ func TestInterruptedPurgeIsFinished(t *testing.T) {
 				t.Errorf("the trash lists it: %v", err)
 			}
 			scrubbed, err := p.purger.Scrub(t.Context())
-			ok(t, err)
+			storetest.Check(t, err)
 			if found := p.holding(t, "halfwayword"); !scrubbed || len(found) > 0 {
 				t.Errorf("scrubbed %t, %q", scrubbed, found)
 			}
@@ -322,13 +315,13 @@ func TestInterruptedPurgeIsFinished(t *testing.T) {
 func TestPurgeNamesBackupsWithItsText(t *testing.T) {
 	p := newPlace(t)
 	id := p.secret(t, rand.New(rand.NewPCG(1, 1)), "backedup")
-	ok(t, os.Mkdir(filepath.Join(p.dir, "backups"), 0o700))
+	storetest.Check(t, os.Mkdir(filepath.Join(p.dir, "backups"), 0o700))
 	kept := filepath.Join(p.dir, "backups", "sessions-20260101T000000Z.db")
 	_, err := p.store.Backup(t.Context(), kept)
-	ok(t, err)
-	ok(t, os.WriteFile(filepath.Join(p.dir, "backups", "notes.txt"), []byte("no database"), 0o600))
+	storetest.Check(t, err)
+	storetest.Check(t, os.WriteFile(filepath.Join(p.dir, "backups", "notes.txt"), []byte("no database"), 0o600))
 	done, err := p.purger.Purge(t.Context(), store.PurgeRequest{Session: id})
-	ok(t, err)
+	storetest.Check(t, err)
 	if len(done.Backups) != 1 || done.Backups[0] != kept {
 		t.Errorf("%q", done.Backups)
 	}
@@ -339,12 +332,12 @@ func TestPurgeKeepsUsageNumbers(t *testing.T) {
 	ids := []session.ID{p.secret(t, rand.New(rand.NewPCG(1, 2)), "numbersword"), p.secret(t, rand.New(rand.NewPCG(1, 3)), "othernumbers")}
 	sums := func() string {
 		var n [4]int64
-		ok(t, p.store.Reader().QueryRowContext(t.Context(), `SELECT SUM(sessions), SUM(messages), SUM(calls), SUM(input_tokens) FROM daily_usage`).Scan(&n[0], &n[1], &n[2], &n[3]))
+		storetest.Check(t, p.store.Reader().QueryRowContext(t.Context(), `SELECT SUM(sessions), SUM(messages), SUM(calls), SUM(input_tokens) FROM daily_usage`).Scan(&n[0], &n[1], &n[2], &n[3]))
 		return fmt.Sprint(n)
 	}
 	before := sums()
 	_, err := p.purger.Purge(t.Context(), store.PurgeRequest{Session: ids[0]})
-	ok(t, err)
+	storetest.Check(t, err)
 	if after := sums(); after != before {
 		t.Errorf("usage was %s and is %s", before, after)
 	}
@@ -365,9 +358,9 @@ func TestPurgedHistoryIsNotImportedAgain(t *testing.T) {
 		}
 	}
 	first, err := p.store.Import(t.Context(), batch(false))
-	ok(t, err)
+	storetest.Check(t, err)
 	_, err = p.purger.Purge(t.Context(), store.PurgeRequest{Session: first.Session.ID})
-	ok(t, err)
+	storetest.Check(t, err)
 	if again, err := p.store.Import(t.Context(), batch(false)); err != nil || !again.Purged || again.Messages != 0 {
 		t.Errorf("%+v %v", again, err)
 	}

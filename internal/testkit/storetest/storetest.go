@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"testing"
 
 	"sessiond/internal/store"
 )
@@ -62,4 +63,21 @@ func forget(path string) (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	_, err = db.ExecContext(context.Background(), `DELETE FROM store`)
 	return err
+}
+
+// Must returns a function that returns value, or ends the test with err.
+func Must[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		Check(t, err)
+		return value
+	}
+}
+
+// Check ends the test with err, if there is one.
+func Check(t failer, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
