@@ -2,12 +2,12 @@ package session
 
 // Link is the link of a session to its parent.
 type Link struct {
-	Session ID          `json:"session_id"`
-	Kind    string      `json:"kind"` // fork or child
-	Parent  ID          `json:"parent_id"`
-	Message *MessageRef `json:"message_id,omitempty"` // of a fork: the last message that it shares; of a child: the one whose call started it
-	Call    string      `json:"call_id,omitempty"`    // of a child: that call
-	Title   string      `json:"title,omitempty"`
+	Session ID          `db:"session_id" json:"session_id"`
+	Kind    string      `db:"parent_kind" json:"kind"` // fork or child
+	Parent  ID          `db:"parent_id" json:"parent_id"`
+	Message *MessageRef `db:"message" json:"message_id,omitempty"` // of a fork: the last message that it shares; of a child: the one whose call started it
+	Call    string      `db:"call_id" json:"call_id,omitempty"`    // of a child: that call
+	Title   string      `db:"title" json:"title,omitempty"`
 }
 
 // Rollup is the sum over a session and its children at any depth. Each session counts only its own

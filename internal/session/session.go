@@ -48,7 +48,7 @@ type Session struct {
 	ParentKind string `db:"parent_kind" json:"parent_kind,omitempty"` // fork or child
 
 	HeadID       *int64      `db:"head_id" json:"-"`
-	Head         *MessageRef `db:"-" json:"head"`
+	Head         *MessageRef `db:"head" json:"head"`
 	LastSeq      int64       `db:"last_seq" json:"last_seq"`
 	CompactionID *int64      `db:"compaction_id" json:"-"` // cache of the effective overlay
 	Epoch        int64       `db:"epoch" json:"epoch"`

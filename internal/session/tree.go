@@ -20,20 +20,20 @@ type Segment struct {
 
 // TreeMessage is the short form of a message.
 type TreeMessage struct {
-	ID        MessageRef `json:"id"`
-	Kind      Kind       `json:"kind"`
-	Role      Role       `json:"role"`
-	Origin    Origin     `json:"origin"`
-	Finish    Finish     `json:"finish,omitempty"`
-	Preview   string     `json:"preview,omitempty"`   // the beginning of its text
-	ToolName  string     `json:"tool_name,omitempty"` // of its first call
-	CreatedAt Time       `json:"created_at"`
+	ID        MessageRef `db:"id" json:"id"`
+	Kind      Kind       `db:"kind" json:"kind"`
+	Role      Role       `db:"role" json:"role"`
+	Origin    Origin     `db:"origin" json:"origin"`
+	Finish    Finish     `db:"finish" json:"finish,omitempty"`
+	Preview   string     `db:"-" json:"preview,omitempty"`           // the beginning of its text
+	ToolName  string     `db:"tool_name" json:"tool_name,omitempty"` // of its first call
+	CreatedAt Time       `db:"created_at" json:"created_at"`
 }
 
 // Label is a person's name for a message.
 type Label struct {
-	Message MessageRef `json:"message_id"`
-	Text    string     `json:"text"`
+	Message MessageRef `db:"message" json:"message_id"`
+	Text    string     `db:"text" json:"text"`
 }
 
 // TreeCut is a compaction that took effect. It represents everything up to Through.

@@ -71,17 +71,16 @@ func checkComplete(b *session.Blob) error {
 // that lacks pieces: doctor reports both, and the rest of the message can be read.
 func readBlob(ctx context.Context, q queryer, sha string) (*session.Blob, error) {
 	var b *session.Blob
-	err := q.each(ctx, func(row scanner) error {
-		var size int64
-		var mediaType string
-		var piece sql.RawBytes
-		if err := row.Scan(&size, &mediaType, &piece); err != nil {
-			return err
-		}
+	type piece struct {
+		Size      int64        `db:"size"`
+		MediaType string       `db:"media_type"`
+		Data      sql.RawBytes `db:"data"`
+	}
+	err := each(ctx, q, func(p *piece) error {
 		if b == nil {
-			b = &session.Blob{SHA256: sha, Size: size, MediaType: mediaType, Data: make([]byte, 0, min(size, MaxTextBytes))}
+			b = &session.Blob{SHA256: sha, Size: p.Size, MediaType: p.MediaType, Data: make([]byte, 0, min(p.Size, MaxTextBytes))}
 		}
-		b.Data = append(b.Data, piece...)
+		b.Data = append(b.Data, p.Data...)
 		return nil
 	}, piecesOfBlob, sha)
 	return b, err

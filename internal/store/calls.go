@@ -33,7 +33,7 @@ func (s *Store) AddCall(ctx context.Context, c session.Call) (session.Call, erro
 		return outcome{Status: 201, SessionID: string(c.SessionID), ObjectID: fmt.Sprintf("call_%d", c.RowID)}, nil
 	})
 	if err == nil && c.RowID == 0 {
-		err = s.get(ctx, &c, callByExternalID, c.Source, c.ExternalID)
+		c, err = get[session.Call](ctx, s, callByExternalID, c.Source, c.ExternalID)
 	}
 	return c, err
 }
@@ -142,7 +142,7 @@ func (s *Store) Calls(ctx context.Context, id session.ID, p Page) (calls []sessi
 		}
 	}
 	limit := p.limit()
-	if err := s.list(ctx, &calls, callsOfSession, id, after, limit+1); err != nil {
+	if calls, err = list[session.Call](ctx, s, callsOfSession, id, after, limit+1); err != nil {
 		return nil, "", fmt.Errorf("calls of %s: %w", id, err)
 	}
 	if len(calls) > limit {
@@ -167,8 +167,8 @@ func (s *Store) LastReport(ctx context.Context, sess session.Session) (*session.
 		}
 		since = c.ActivatedAt.SQL()
 	}
-	var calls []session.Call
-	if err := s.list(ctx, &calls, lastReports, sess.ID, sess.Epoch, since); err != nil {
+	calls, err := list[session.Call](ctx, s, lastReports, sess.ID, sess.Epoch, since)
+	if err != nil {
 		return nil, fmt.Errorf("last report of %s: %w", sess.ID, err)
 	}
 	for i := range calls {
@@ -182,8 +182,7 @@ func (s *Store) LastReport(ctx context.Context, sess session.Session) (*session.
 // Reports gives the newest successful chat calls of a session that were made for a context
 // of ours and reported what went in, newest first.
 func (s *Store) Reports(ctx context.Context, id session.ID, most int) ([]session.Call, error) {
-	var calls []session.Call
-	err := s.list(ctx, &calls, `SELECT `+callColumns+` FROM calls
+	calls, err := list[session.Call](ctx, s, `SELECT `+callColumns+` FROM calls
 		WHERE session_id = ? AND session_id <> '' AND purpose = 'chat' AND status = 'ok'
 		  AND message_id IS NOT NULL AND context_id IS NOT NULL AND input_tokens + cache_read_tokens + cache_write_tokens > 0
 		ORDER BY id DESC LIMIT +?`, id, most)

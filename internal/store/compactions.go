@@ -49,8 +49,7 @@ func (s *Store) Compactions(ctx context.Context, id session.ID) ([]session.Compa
 }
 
 func readCompaction(ctx context.Context, q queryer, rowID int64) (session.Compaction, error) {
-	var c session.Compaction
-	err := q.get(ctx, &c, `SELECT `+compactionColumns+` FROM compactions c WHERE c.id = ?`, rowID)
+	c, err := get[session.Compaction](ctx, q, `SELECT `+compactionColumns+` FROM compactions c WHERE c.id = ?`, rowID)
 	if noRows(err) {
 		return c, session.Errorf(session.NotFound, "there is no compaction %s", session.CompactionName(rowID))
 	}
@@ -230,8 +229,8 @@ func (t *tx) activate(sess session.Session, c *session.Compaction) error {
 	}
 	at := t.now
 	all, err := overlaysOf(t.ctx, t, sess)
-	if len(all) > 0 && !at.After(all[0].activatedAt.Time) {
-		at = session.At(all[0].activatedAt.Add(time.Millisecond))
+	if len(all) > 0 && !at.After(all[0].ActivatedAt.Time) {
+		at = session.At(all[0].ActivatedAt.Add(time.Millisecond))
 	}
 	c.ActivatedAt = &at
 	return err
@@ -369,8 +368,8 @@ func sameID(a, b *int64) bool {
 // FailRunning gives every running record the outcome failed. The daemon calls it at its start:
 // what ran then was cut short. Other processes must not, since they start while it works.
 func (s *Store) FailRunning(ctx context.Context, reason string) (failed []session.Compaction, err error) {
-	var running []int64
-	if err := s.list(ctx, &running, `SELECT id FROM compactions WHERE status = 'running'`); err != nil || len(running) == 0 {
+	running, err := list[int64](ctx, s, `SELECT id FROM compactions WHERE status = 'running'`)
+	if err != nil || len(running) == 0 {
 		return nil, err
 	}
 	for _, id := range running {
@@ -393,8 +392,8 @@ const stagedReach = 10000
 // Staged gives the sessions for which a compaction stands ready, with the time of their last
 // change, the one changed last first. The daemon reads them at its start.
 func (s *Store) Staged(ctx context.Context) ([]session.Resting, error) {
-	var rows []session.Resting
-	if err := s.list(ctx, &rows, stagedSessions, stagedReach); err != nil {
+	rows, err := list[session.Resting](ctx, s, stagedSessions, stagedReach)
+	if err != nil {
 		return nil, fmt.Errorf("sessions with something staged: %w", err)
 	}
 	slices.SortFunc(rows, func(a, b session.Resting) int {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"sessiond/internal/session"
 )
@@ -65,8 +66,7 @@ func (t *tx) insertContext(c *session.Context) (err error) {
 
 // Context reads a record of a context. Codes: NotFound.
 func (s *Store) Context(ctx context.Context, id session.ID, rowID int64) (session.Context, error) {
-	var c session.Context
-	err := s.get(ctx, &c, `SELECT `+contextColumns+` FROM contexts WHERE id = ? AND session_id = ?`, rowID, id)
+	c, err := get[session.Context](ctx, s, `SELECT `+contextColumns+` FROM contexts WHERE id = ? AND session_id = ?`, rowID, id)
 	if noRows(err) {
 		return c, session.Errorf(session.NotFound, "session %s was given no context %s", id, session.ContextName(rowID))
 	}
@@ -86,8 +86,8 @@ func (s *Store) LastContext(ctx context.Context, id session.ID) (*session.Contex
 		if h == "" {
 			continue
 		}
-		var content string
-		if err := s.get(ctx, &content, `SELECT content FROM blocks WHERE hash = ?`, h); err != nil {
+		content, err := get[string](ctx, s, `SELECT content FROM blocks WHERE hash = ?`, h)
+		if err != nil {
 			return nil, nil, fmt.Errorf("the %s block of %s: %w", kind, id, err)
 		}
 		blocks[kind] = content
@@ -100,23 +100,21 @@ func (s *Store) LastContext(ctx context.Context, id session.ID) (*session.Contex
 func (s *Store) Frozen(ctx context.Context, sess session.Session) ([]session.Frozen, error) {
 	var all []session.Frozen
 	err := inherited(ctx, s, sess, func(id session.ID, l link, own bool) error {
+		through := int64(math.MaxInt64)
 		if own {
-			return s.list(ctx, &all, frozenOfSession, id)
+			l.FrozenID = math.MaxInt64
+		} else {
+			through = *l.MessageID
 		}
-		var more []session.Frozen
-		err := s.list(ctx, &more, frozenOfAncestor, id, *l.messageID, l.frozenID)
+		more, err := list[session.Frozen](ctx, s, frozenOfSession, id, through, l.FrozenID)
 		all = append(more, all...)
 		return err
 	})
 	return all, err
 }
 
-const (
-	frozenOfSession = `SELECT id, session_id, message_id, kind, compaction_id, content FROM frozen
-		WHERE session_id = ? ORDER BY message_id, kind`
-	frozenOfAncestor = `SELECT id, session_id, message_id, kind, compaction_id, content FROM frozen
-		WHERE session_id = ? AND message_id <= ? AND id <= ? ORDER BY message_id, kind`
-)
+const frozenOfSession = `SELECT id, session_id, message_id, kind, compaction_id, content FROM frozen
+	WHERE session_id = ? AND message_id <= ? AND id <= ? ORDER BY message_id, kind`
 
 // checkBlocks refuses a context that names a block which is not here: an export could not write it.
 func (r *restorer) checkBlocks(c *session.Context) error {

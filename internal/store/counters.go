@@ -23,11 +23,8 @@ const counterCalls = 20
 // compactions, and of its calls for chat the newest back to one that tells of its prompt.
 func (s *Store) Counters(ctx context.Context, id session.ID) ([]CounterStep, error) {
 	var steps []CounterStep
-	err := s.each(ctx, func(row scanner) error {
-		var c session.Call
-		if err := row.Scan(&c.CreatedAt, &c.Provider, &c.Model, &c.InputTokens, &c.CacheReadTokens, &c.CacheWriteTokens, &c.OutputTokens); err != nil {
-			return err
-		}
+	err := each(ctx, s, func(row *session.Call) error {
+		c := *row
 		steps = append(steps, CounterStep{At: c.CreatedAt, Call: &c})
 		if c.InputTokens+c.CacheReadTokens+c.CacheWriteTokens > 0 {
 			return errEnough
@@ -37,12 +34,10 @@ func (s *Store) Counters(ctx context.Context, id session.ID) ([]CounterStep, err
 	if err != nil {
 		return nil, fmt.Errorf("calls of %s: %w", id, err)
 	}
-	err = s.each(ctx, func(row scanner) error {
-		var c session.Compaction
-		if err := row.Scan(&c.ActivatedAt, &c.TokensAfter); err != nil || c.ActivatedAt == nil {
-			return err
+	err = each(ctx, s, func(row *session.Compaction) error {
+		if c := *row; c.ActivatedAt != nil {
+			steps = append(steps, CounterStep{At: *c.ActivatedAt, Compaction: &c})
 		}
-		steps = append(steps, CounterStep{At: *c.ActivatedAt, Compaction: &c})
 		return nil
 	}, compactionsThatCount, id)
 	if err != nil {

@@ -127,17 +127,13 @@ func (s *Store) Doctor(ctx context.Context, quick bool) ([]Check, error) {
 func (s *Store) checkSchema(ctx context.Context) (Check, error) {
 	const what = "the schema is the one that this sessiond makes"
 	read := func(db *sqlx.DB) (map[string]string, error) {
+		var all []struct{ Name, SQL string }
+		err := db.SelectContext(ctx, &all, `SELECT type || ' ' || name AS name, sql FROM sqlite_schema
+			WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%' AND name <> 'goose_db_version'`)
 		made := map[string]string{}
-		rows, err := db.QueryContext(ctx, `SELECT type || ' ' || name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%' AND name <> 'goose_db_version'`)
-		if err != nil {
-			return nil, err
+		for _, one := range all {
+			made[one.Name] = one.SQL
 		}
-		err = forEach(rows, func(row scanner) error {
-			var name, sql string
-			err := row.Scan(&name, &sql)
-			made[name] = sql
-			return err
-		})
 		return made, err
 	}
 	fresh, err := sqlx.Open("sqlite", ":memory:")

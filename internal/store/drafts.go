@@ -19,8 +19,8 @@ const forgetDrafts = `
 // ForgetDrafts removes the empty drafts that were made before a time, and tells how many.
 func (s *Store) ForgetDrafts(ctx context.Context, before time.Time) (n int64, err error) {
 	err = s.write(ctx, func(t *tx) error {
-		var gone []session.ID
-		if err := t.list(t.ctx, &gone, forgetDrafts, session.At(before)); err != nil {
+		gone, err := list[session.ID](t.ctx, t, forgetDrafts, session.At(before))
+		if err != nil {
 			return fmt.Errorf("forget drafts: %w", err)
 		}
 		n = int64(len(gone))

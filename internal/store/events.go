@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 
+	"github.com/jmoiron/sqlx"
+
 	"sessiond/internal/session"
 )
 
@@ -37,15 +39,14 @@ func (t *tx) event(id session.ID, kind string, seq int64, data session.JSON) err
 // EventsAfter gives events of all sessions, oldest first, whose ids are above after: in the
 // order in which their writes were committed, also those of other processes.
 func (s *Store) EventsAfter(ctx context.Context, after int64, limit int) ([]session.Event, error) {
-	var events []session.Event
-	err := s.list(ctx, &events, `SELECT id, session_id, type, seq, data, created_at FROM events WHERE id > ? ORDER BY id LIMIT +?`, after, limit)
+	events, err := list[session.Event](ctx, s, `SELECT id, session_id, type, seq, data, created_at FROM events WHERE id > ? ORDER BY id LIMIT +?`, after, limit)
 	return events, wrap(err, "events after %d", after)
 }
 
 // EventRange tells where the outbox stands: the epoch of its ids, the last event that was
 // removed for its age (0: none was) and the last that was written.
 func (s *Store) EventRange(ctx context.Context) (epoch string, removed, last int64, err error) {
-	err = s.each(ctx, func(row scanner) error { return row.Scan(&epoch, &removed, &last) },
+	err = s.rows(ctx, func(row *sqlx.Rows) error { return row.Scan(&epoch, &removed, &last) },
 		`SELECT epoch, events_removed_id, COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0) FROM store WHERE id = 1`)
 	return epoch, removed, last, err
 }

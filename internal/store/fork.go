@@ -58,7 +58,7 @@ func (t *tx) fork(in Fork) (session.Session, error) {
 		return session.Session{}, err
 	}
 	made, err := t.createSession(NewSession{
-		Title: forkTitle(parent.Title, in.Title, family.number), Kind: parent.Kind, Settings: parent.Settings, Metadata: parent.Metadata,
+		Title: forkTitle(parent.Title, in.Title, family.Number), Kind: parent.Kind, Settings: parent.Settings, Metadata: parent.Metadata,
 		Directory: parent.Directory, Project: parent.Project, GitBranch: parent.GitBranch,
 		Provider: parent.Provider, Model: parent.Model, Window: parent.Window, ParentID: parent.ID, ParentKind: session.ParentFork,
 	})
@@ -91,23 +91,23 @@ func forkTitle(parent string, wanted *string, number int64) string {
 
 // family gives the family that a fork of parent belongs to, and its number there.
 func (t *tx) family(parent session.Session) (link, error) {
-	l := link{root: parent.ID}
+	l := link{Root: parent.ID}
 	if parent.ParentKind == session.ParentFork {
 		up, err := readLink(t.ctx, t, parent.ID)
 		if err != nil {
 			return l, err
 		}
-		l.root = orElse(up.root, l.root)
+		l.Root = orElse(up.Root, l.Root)
 	}
-	err := t.row(`SELECT COALESCE(MAX(number), 0) + 1 FROM links WHERE root_id = ? AND root_id <> ''`, []any{l.root}, &l.number)
+	err := t.row(`SELECT COALESCE(MAX(number), 0) + 1 FROM links WHERE root_id = ? AND root_id <> ''`, []any{l.Root}, &l.Number)
 	return l, err
 }
 
 // beginFork puts a new session's head on the message that it is forked at and gives it what it
 // inherits. Nothing is counted twice: tokens of the shared path are its owners'.
 func (t *tx) beginFork(made *session.Session, parent session.Session, l link, ref *session.MessageRef, at *int64) error {
-	l.messageID = at
-	if err := t.row(`SELECT (SELECT COALESCE(MAX(id), 0) FROM compactions), (SELECT COALESCE(MAX(id), 0) FROM frozen)`, nil, &l.compactionID, &l.frozenID); err != nil {
+	l.MessageID = at
+	if err := t.row(`SELECT (SELECT COALESCE(MAX(id), 0) FROM compactions), (SELECT COALESCE(MAX(id), 0) FROM frozen)`, nil, &l.CompactionID, &l.FrozenID); err != nil {
 		return fmt.Errorf("what a fork inherits: %w", err)
 	}
 	overlays, err := overlaysOf(t.ctx, t, parent)
@@ -115,7 +115,7 @@ func (t *tx) beginFork(made *session.Session, parent session.Session, l link, re
 		return err
 	}
 	if len(overlays) > 0 {
-		l.activatedAt = overlays[0].activatedAt.SQL()
+		l.ActivatedAt = overlays[0].ActivatedAt.SQL()
 	}
 	if err := t.saveLink(made.ID, l); err != nil || at == nil {
 		return err
@@ -141,30 +141,21 @@ func (t *tx) beginFork(made *session.Session, parent session.Session, l link, re
 
 // copyMarks gives a fork the pins and labels of the path that it shares.
 func (t *tx) copyMarks(from, to session.ID, head int64) error {
-	type mark struct {
-		id  int64
-		ref session.MessageRef
-	}
-	var marks []mark
-	if err := t.each(t.ctx, func(row scanner) error {
-		var m mark
-		err := row.Scan(&m.id, &m.ref.Session, &m.ref.Seq)
-		marks = append(marks, m)
-		return err
-	}, `SELECT k.message_id, m.session_id, m.seq FROM marks k JOIN messages m ON m.id = k.message_id
-		WHERE k.session_id = ? AND k.message_id <= ? GROUP BY k.message_id ORDER BY k.message_id`, from, head); err != nil || len(marks) == 0 {
+	marks, err := list[session.Message](t.ctx, t, `SELECT m.id, m.session_id, m.seq FROM marks k JOIN messages m ON m.id = k.message_id
+		WHERE k.session_id = ? AND k.message_id <= ? GROUP BY k.message_id ORDER BY k.message_id`, from, head)
+	if err != nil || len(marks) == 0 {
 		return err
 	}
-	spans, err := spansDownTo(t.ctx, t, head, marks[0].id)
+	spans, err := spansDownTo(t.ctx, t, head, marks[0].RowID)
 	if err != nil {
 		return err
 	}
 	for _, m := range marks {
-		if !holds(spans, m.ref) {
+		if !holds(spans, session.MessageRef{Session: m.SessionID, Seq: m.Seq}) {
 			continue
 		}
 		if err := t.exec(`INSERT INTO marks (session_id, message_id, kind, text, created_at)
-			SELECT ?, message_id, kind, text, created_at FROM marks WHERE session_id = ? AND message_id = ?`, to, from, m.id); err != nil {
+			SELECT ?, message_id, kind, text, created_at FROM marks WHERE session_id = ? AND message_id = ?`, to, from, m.RowID); err != nil {
 			return fmt.Errorf("inherit marks: %w", err)
 		}
 	}

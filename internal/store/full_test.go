@@ -29,7 +29,7 @@ func TestAnImportThatFindsNoRoomLeavesOthersWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		imports := func(t *tx) error {
-			im := importer{tx: t, batch: &b, res: &ImportResult{}, rows: map[string]spot{}}
+			im := importer{tx: t, batch: &b, res: &ImportResult{}, spots: map[string]spot{}}
 			return im.run()
 		}
 		limit(count(t, s, `PRAGMA page_count`) + 12)

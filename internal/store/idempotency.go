@@ -107,5 +107,6 @@ func (t *tx) replayCall(o *outcome, c *session.Call) error {
 	if err != nil {
 		return err
 	}
-	return t.get(t.ctx, c, `SELECT `+callColumns+` FROM calls WHERE id = ?`, id)
+	*c, err = get[session.Call](t.ctx, t, `SELECT `+callColumns+` FROM calls WHERE id = ?`, id)
+	return err
 }

@@ -195,7 +195,7 @@ func (s *Store) Import(ctx context.Context, b ImportBatch) (ImportResult, error)
 	var res ImportResult
 	err := s.write(ctx, func(t *tx) error {
 		res = ImportResult{}
-		im := importer{tx: t, batch: &b, res: &res, rows: map[string]spot{}}
+		im := importer{tx: t, batch: &b, res: &res, spots: map[string]spot{}}
 		return im.run()
 	})
 	return res, err
@@ -207,7 +207,7 @@ type importer struct {
 	batch  *ImportBatch
 	res    *ImportResult
 	sess   session.Session
-	rows   map[string]spot // by external id, as far as looked up
+	spots  map[string]spot // by external id, as far as looked up
 	moved  bool            // the session's row changed in another way than by messages
 	turned bool            // the context changed elsewhere than at its end
 	keyed  bool            // the session has another key or generation
@@ -365,19 +365,16 @@ func (s *Store) MessageByKey(ctx context.Context, id session.ID, externalID stri
 
 // ExternalIDs yields the external ids of a session's own messages, in no order that matters.
 func (s *Store) ExternalIDs(ctx context.Context, id session.ID, yield func(externalID string)) error {
-	return s.each(ctx, func(row scanner) error {
-		var externalID string
-		err := row.Scan(&externalID)
-		yield(externalID)
-		return err
+	return each(ctx, s, func(externalID *string) error {
+		yield(*externalID)
+		return nil
 	}, `SELECT external_id FROM messages WHERE session_id = ? AND external_id <> ''`, id)
 }
 
 // SessionOfCall gives the session that owns the call that has this external id, "" if there is
 // none.
 func (s *Store) SessionOfCall(ctx context.Context, source session.Source, externalID string) (session.ID, error) {
-	var id session.ID
-	err := s.get(ctx, &id, `SELECT session_id FROM calls WHERE source = ? AND external_id = ? AND external_id <> ''`, source, externalID)
+	id, err := get[session.ID](ctx, s, `SELECT session_id FROM calls WHERE source = ? AND external_id = ? AND external_id <> ''`, source, externalID)
 	if noRows(err) {
 		return "", nil
 	}
@@ -392,15 +389,13 @@ const RootState = `{"root":true}`
 
 // ImportedPaths lists the files of a source that were imported, and the folders in which new ones
 // are, in no order that matters.
-func (s *Store) ImportedPaths(ctx context.Context, source session.Source) (paths []string, err error) {
-	err = s.list(ctx, &paths, `SELECT path FROM imports WHERE source = ? AND state IS NOT ?`, source, RefusedState)
-	return paths, err
+func (s *Store) ImportedPaths(ctx context.Context, source session.Source) ([]string, error) {
+	return list[string](ctx, s, `SELECT path FROM imports WHERE source = ? AND state IS NOT ?`, source, RefusedState)
 }
 
 // SessionBySource reads the session that was imported from a source's session. Codes: NotFound.
 func (s *Store) SessionBySource(ctx context.Context, source session.Source, sourceID string) (session.Session, error) {
-	var id session.ID
-	err := s.get(ctx, &id, `SELECT id FROM sessions WHERE source = ? AND source_id = ? AND source_id <> ''`, source, sourceID)
+	id, err := get[session.ID](ctx, s, `SELECT id FROM sessions WHERE source = ? AND source_id = ? AND source_id <> ''`, source, sourceID)
 	if noRows(err) {
 		return session.Session{}, session.Errorf(session.NotFound, "no session of %s with id %q was imported", source, sourceID)
 	}

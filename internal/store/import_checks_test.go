@@ -48,8 +48,8 @@ func TestImportRejectsWhatTheSchemaRejects(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	var n int
-	if err := s.get(ctx, &n, `SELECT (SELECT COUNT(*) FROM messages) + (SELECT COUNT(*) FROM calls) + (SELECT COUNT(*) FROM parts) + (SELECT COUNT(*) FROM sessions)`); err != nil || n != 0 {
+	n, err := get[int](ctx, s, `SELECT (SELECT COUNT(*) FROM messages) + (SELECT COUNT(*) FROM calls) + (SELECT COUNT(*) FROM parts) + (SELECT COUNT(*) FROM sessions)`)
+	if err != nil || n != 0 {
 		t.Errorf("%d rows were stored, %v", n, err)
 	}
 }

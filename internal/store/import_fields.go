@@ -97,7 +97,7 @@ func (im *importer) setParent(f *ImportFields) error {
 		return err
 	}
 	im.sess.ParentID, im.sess.ParentKind = f.ParentID, f.ParentKind
-	l := link{callID: f.StartedCall}
+	l := link{CallID: f.StartedCall}
 	switch {
 	case f.ParentKind == session.ParentFork:
 		l = importedFork(im.sess.CreatedAt)
@@ -110,7 +110,7 @@ func (im *importer) setParent(f *ImportFields) error {
 		if err != nil {
 			return err
 		}
-		l.messageID = at.id
+		l.MessageID = at.id
 	}
 	return im.saveLink(im.sess.ID, l)
 }

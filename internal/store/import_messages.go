@@ -7,7 +7,7 @@ type spot struct{ id, seq, depth, pathTokens int64 }
 
 // find returns the place of an external id; its id is 0 when it is not in the session.
 func (im *importer) find(key string) (spot, error) {
-	if at, ok := im.rows[key]; ok || key == "" || im.res.Created {
+	if at, ok := im.spots[key]; ok || key == "" || im.res.Created {
 		return at, nil
 	}
 	var at spot
@@ -17,7 +17,7 @@ func (im *importer) find(key string) (spot, error) {
 		return spot{}, err
 	}
 	if at.id != 0 {
-		im.rows[key] = at
+		im.spots[key] = at
 	}
 	return at, nil
 }
@@ -74,7 +74,7 @@ func (im *importer) messages() error {
 		}
 		line = append(line, m)
 		if m.ExternalID != "" {
-			im.rows[m.ExternalID] = spot{id: m.RowID, seq: m.Seq, depth: m.Depth, pathTokens: m.PathTokens}
+			im.spots[m.ExternalID] = spot{id: m.RowID, seq: m.Seq, depth: m.Depth, pathTokens: m.PathTokens}
 		}
 		im.res.Messages++
 	}
@@ -156,17 +156,17 @@ func (im *importer) forkLink() error {
 		return nil
 	}
 	l, err := readLink(im.ctx, im.tx, im.sess.ID)
-	if err != nil || l.messageID != nil {
+	if err != nil || l.MessageID != nil {
 		return err
 	}
 	id, err := im.mustFindIn(in, what, key)
 	if err != nil {
 		return err
 	}
-	if l.compactionID == 0 { // its link is not here yet
+	if l.CompactionID == 0 { // its link is not here yet
 		made := importedFork(im.sess.CreatedAt)
-		l.compactionID, l.activatedAt = made.compactionID, made.activatedAt
+		l.CompactionID, l.ActivatedAt = made.CompactionID, made.ActivatedAt
 	}
-	l.messageID = &id
+	l.MessageID = &id
 	return im.saveLink(im.sess.ID, l)
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"sessiond/internal/session"
@@ -146,14 +147,10 @@ func (o *importedOverlay) outputsOnPath() error {
 	if len(want) == 0 || o.ThroughID == nil {
 		return nil
 	}
-	calls := make([]string, 0, len(want))
-	for call := range want {
-		calls = append(calls, call)
-	}
-	slices.Sort(calls)
+	calls := slices.Sorted(maps.Keys(want))
 	type found struct {
-		row  int64
-		call string
+		Row  int64  `db:"id"`
+		Call string `db:"call_id"`
 	}
 	var all []found
 	spans, err := pathSpans(o.ctx, o.tx, o.ThroughID)
@@ -161,14 +158,12 @@ func (o *importedOverlay) outputsOnPath() error {
 		return err
 	}
 	for _, sp := range spans {
-		if err := o.each(o.ctx, func(row scanner) error {
-			var f found
-			err := row.Scan(&f.row, &f.call)
-			if want[f.call] {
-				delete(want, f.call)
-				all = append(all, f)
+		if err := each(o.ctx, o, func(f *found) error {
+			if want[f.Call] {
+				delete(want, f.Call)
+				all = append(all, *f)
 			}
-			return err
+			return nil
 		}, resultsInSpan, sp.Session, sp.From, sp.To, string(session.JSONOf(calls))); err != nil {
 			return err
 		}
@@ -176,9 +171,9 @@ func (o *importedOverlay) outputsOnPath() error {
 			break
 		}
 	}
-	slices.SortFunc(all, func(a, b found) int { return int(a.row - b.row) })
+	slices.SortFunc(all, func(a, b found) int { return int(a.Row - b.Row) })
 	for _, f := range all {
-		if err := o.outputIn(f.row, f.call); err != nil {
+		if err := o.outputIn(f.Row, f.Call); err != nil {
 			return err
 		}
 	}
@@ -285,16 +280,12 @@ func (o *importedOverlay) rowOf(place ImportPlace) (int64, error) {
 
 // partsOf reads of a message's parts what tells outputs and their sizes.
 func (o *importedOverlay) partsOf(row int64) (session.Message, error) {
-	var m session.Message
-	if err := o.importer.row(`SELECT session_id, seq, role FROM messages WHERE id = ?`, []any{row}, &m.ID.Session, &m.ID.Seq, &m.Role); err != nil {
+	m, err := get[session.Message](o.ctx, o, `SELECT session_id, seq, role FROM messages WHERE id = ?`, row)
+	if err != nil {
 		return m, err
 	}
-	err := o.each(o.ctx, func(row scanner) error {
-		var p session.Part
-		err := row.Scan(&p.Kind, &p.CallID, &p.Tokens)
-		m.Parts = append(m.Parts, p)
-		return err
-	}, outputsOfMessage, row, row)
+	m.ID = session.MessageRef{Session: m.SessionID, Seq: m.Seq}
+	m.Parts, err = list[session.Part](o.ctx, o, outputsOfMessage, row, row)
 	return m, err
 }
 
@@ -311,7 +302,7 @@ func (o *importedOverlay) known() (bool, error) {
 	}
 	all, err := overlaysOf(o.ctx, o.tx, o.sess)
 	return slices.ContainsFunc(all, func(c overlayRow) bool {
-		return c.through != nil && *c.through == *o.ThroughID && c.activatedAt.Equal(o.CreatedAt.Time)
+		return c.ThroughID != nil && *c.ThroughID == *o.ThroughID && c.ActivatedAt.Equal(o.CreatedAt.Time)
 	}), err
 }
 
@@ -327,7 +318,7 @@ func (o *importedOverlay) chain() (worth bool, err error) {
 		return false, err
 	}
 	if before != nil {
-		o.PreviousID = &before.id
+		o.PreviousID = &before.ID
 	}
 	if o.MessageCount == 0 && o.Strategy == session.StrategySummarize {
 		if o.MessageCount, err = o.countRepresented(before); err != nil {
@@ -382,7 +373,7 @@ func (o *importedOverlay) size(before *overlayRow) error {
 	}
 	o.TokensBefore, o.TokensAfter = path, max(0, path+o.SummaryTokens-o.HiddenTokens)
 	if before != nil {
-		o.TokensBefore = max(0, path+before.summary-before.hidden)
+		o.TokensBefore = max(0, path+before.Summary-before.Hidden)
 	}
 	return nil
 }
@@ -391,7 +382,7 @@ func (o *importedOverlay) size(before *overlayRow) error {
 func (o *importedOverlay) buildOn(before *overlayRow) error {
 	o.HiddenTokens, o.FirstKeptID = 0, nil
 	if before != nil {
-		c, err := readCompaction(o.ctx, o.tx, before.id)
+		c, err := readCompaction(o.ctx, o.tx, before.ID)
 		if err != nil {
 			return err
 		}
@@ -413,7 +404,7 @@ func (o *importedOverlay) firstAfter(before *overlayRow) (row int64, err error) 
 		return 0, err
 	}
 	if before != nil {
-		spans = spansAfter(spans, before.throughRef, false)
+		spans = spansAfter(spans, *before.Through, false)
 	}
 	if len(spans) == 0 { // it represents all of the path
 		return *o.ThroughID + 1, nil
@@ -458,13 +449,13 @@ func (o *importedOverlay) countRepresented(before *overlayRow) (n int64, err err
 	from := false                // stood is the oldest that it does not
 	switch {
 	case before == nil:
-	case before.strategy != session.StrategyPrune:
-		if *before.through >= *o.ThroughID {
+	case before.Strategy != session.StrategyPrune:
+		if *before.ThroughID >= *o.ThroughID {
 			return 0, nil
 		}
-		stood = before.throughRef
+		stood = *before.Through
 	default:
-		c, err := readCompaction(o.ctx, o.tx, before.id)
+		c, err := readCompaction(o.ctx, o.tx, before.ID)
 		if err != nil {
 			return 0, err
 		}

@@ -47,28 +47,22 @@ func (s *Store) Keys(ctx context.Context, f KeyFilter, p Page) (data []Key, next
 	if at != "" {
 		add("(s.active_at, s.id) "+cmp+" (?, ?)", at, id)
 	}
-	query := `SELECT COALESCE(k.label, ''), ` + sessionColumns + `
+	query := `SELECT COALESCE(k.label, '') AS label, ` + sessionColumns + `
 		FROM sessions s INDEXED BY sessions_current LEFT JOIN messages h ON h.id = s.head_id LEFT JOIN keys k ON k.key = s.key
 		WHERE ` + strings.Join(where, " AND ") + ` ORDER BY s.active_at ` + dir + `, s.id ` + dir + ` LIMIT +?`
-	if err := s.each(ctx, func(row scanner) error {
-		var k Key
-		err := scanSession(labelled{row, &k.Label}, &k.Session)
-		data = append(data, k)
-		return err
+	type labelled struct {
+		Label string `db:"label"`
+		session.Session
+	}
+	if err := each(ctx, s, func(k *labelled) error {
+		data = append(data, Key{k.Label, k.Session})
+		return nil
 	}, query, append(args, p.limit()+1)...); err != nil {
 		return nil, "", fmt.Errorf("list keys: %w", err)
 	}
 	data, next = endPage(data, p, func(k *Key) *session.Session { return &k.Session })
 	return data, next, nil
 }
-
-// labelled is a row with a label before a session's columns.
-type labelled struct {
-	scanner
-	label *string
-}
-
-func (l labelled) Scan(dest ...any) error { return l.scanner.Scan(append([]any{l.label}, dest...)...) }
 
 // Generations lists the sessions of a key, the newest first, those in the trash left out.
 // next is "" at the end. Codes: NotFound (nothing ever came in at the key), Invalid (cursor).
@@ -91,7 +85,7 @@ func (s *Store) Generations(ctx context.Context, key string, p Page) (label stri
 		return "", nil, "", session.Errorf(session.NotFound, "nothing ever came in at key %q: GET /v1/keys and `sessiond keys` list those that are known", key)
 	}
 	data, next = endPage(data, p, func(s *session.Session) *session.Session { return s })
-	if err := s.get(ctx, &label, `SELECT label FROM keys WHERE key = ?`, key); err != nil && !noRows(err) {
+	if label, err = get[string](ctx, s, `SELECT label FROM keys WHERE key = ?`, key); err != nil && !noRows(err) {
 		return "", nil, "", fmt.Errorf("label of %q: %w", key, err)
 	}
 	return label, data, next, nil
@@ -103,15 +97,15 @@ func (s *Store) SetKeyLabel(ctx context.Context, key, label string) error {
 		return err
 	}
 	return s.write(ctx, func(t *tx) error {
-		var sess session.Session
-		if err := t.each(t.ctx, func(row scanner) error { return scanSession(row, &sess) }, lastGeneration, key); err != nil {
+		sess, err := first[session.Session](t.ctx, t, lastGeneration, key)
+		if err != nil {
 			return err
 		}
-		if sess.ID == "" {
+		if sess == nil {
 			return session.Errorf(session.NotFound, "nothing ever came in at key %q", key)
 		}
 		var other string
-		err := t.row(`SELECT key FROM keys WHERE label = ? AND label <> ''`, []any{label}, &other)
+		err = t.row(`SELECT key FROM keys WHERE label = ? AND label <> ''`, []any{label}, &other)
 		switch {
 		case err == nil && other == key:
 			return nil

@@ -10,19 +10,21 @@ import (
 // link is how a session hangs on its parent: where a fork leaves it and what it inherits, or
 // what started a child. Its zero value is a session that shares nothing.
 type link struct {
-	messageID    *int64
-	callID       string
-	root         session.ID // the session that the family of forks began with
-	number       int64      // of a fork in its family
-	compactionID int64      // the newest record that a fork inherits
-	activatedAt  string     // when the newest overlay that a fork inherits took effect; "": none did
-	frozenID     int64
+	MessageID    *int64     `db:"message_id"`
+	CallID       string     `db:"call_id"`
+	Root         session.ID `db:"root_id"`       // the session that the family of forks began with
+	Number       int64      `db:"number"`        // of a fork in its family
+	CompactionID int64      `db:"compaction_id"` // the newest record that a fork inherits
+	ActivatedAt  string     `db:"activated_at"`  // when the newest overlay that a fork inherits took effect; "": none did
+	FrozenID     int64      `db:"frozen_id"`
 }
 
-func readLink(ctx context.Context, q queryer, id session.ID) (l link, err error) {
-	err = q.each(ctx, func(row scanner) error {
-		return row.Scan(&l.messageID, &l.callID, &l.root, &l.number, &l.compactionID, &l.activatedAt, &l.frozenID)
-	}, linkOfSession, id)
+// readLink returns the zero value for a session without a link.
+func readLink(ctx context.Context, q queryer, id session.ID) (link, error) {
+	l, err := get[link](ctx, q, linkOfSession, id)
+	if noRows(err) {
+		return link{}, nil
+	}
 	return l, wrap(err, "how %s hangs on its parent", id)
 }
 
@@ -34,7 +36,7 @@ func (t *tx) saveLink(id session.ID, l link) error {
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (session_id) DO UPDATE SET message_id = excluded.message_id, call_id = excluded.call_id, root_id = excluded.root_id,
 		number = excluded.number, compaction_id = excluded.compaction_id, activated_at = excluded.activated_at, frozen_id = excluded.frozen_id`,
-		id, l.messageID, l.callID, l.root, l.number, l.compactionID, l.activatedAt, l.frozenID), "link %s to its parent", id)
+		id, l.MessageID, l.CallID, l.Root, l.Number, l.CompactionID, l.ActivatedAt, l.FrozenID), "link %s to its parent", id)
 }
 
 // newLink makes the link of a new session to its parent. Codes: Invalid.
@@ -50,18 +52,18 @@ func (t *tx) newLink(parent session.Session, in NewSession) (link, error) {
 		return importedFork(made), nil
 	}
 	if in.Started == nil {
-		return link{callID: in.StartedCall}, nil
+		return link{CallID: in.StartedCall}, nil
 	}
 	at, err := t.placeOnTree(parent, *in.Started, "parent_message")
-	return link{messageID: at.id, callID: in.StartedCall}, err
+	return link{MessageID: at.id, CallID: in.StartedCall}, err
 }
 
 // importedFork is the link of a fork that another program made: what its ancestors had in
 // force goes by the time at which it was made there; none was at no time.
 func importedFork(made session.Time) link {
-	l := link{compactionID: math.MaxInt64}
+	l := link{CompactionID: math.MaxInt64}
 	if !made.IsZero() {
-		l.activatedAt = made.SQL()
+		l.ActivatedAt = made.SQL()
 	}
 	return l
 }
@@ -75,13 +77,13 @@ func (t *tx) extendSharedPath(sess session.Session, message int64) error {
 	if err != nil {
 		return err
 	}
-	if l.messageID != nil {
-		further, err := onPath(t.ctx, t, message, *l.messageID)
-		if err != nil || !further || message == *l.messageID {
+	if l.MessageID != nil {
+		further, err := onPath(t.ctx, t, message, *l.MessageID)
+		if err != nil || !further || message == *l.MessageID {
 			return err
 		}
 	}
-	l.messageID = &message
+	l.MessageID = &message
 	return t.saveLink(sess.ID, l)
 }
 
@@ -105,15 +107,15 @@ func (t *tx) checkNoCycle(id, parent session.ID) error {
 
 // within tells whether a record of an ancestor is among those that a fork inherits.
 func (l link) within(c *overlayRow) bool {
-	return c.id <= l.compactionID && c.activatedAt != nil && c.activatedAt.SQL() <= l.activatedAt
+	return c.ID <= l.CompactionID && c.ActivatedAt != nil && c.ActivatedAt.SQL() <= l.ActivatedAt
 }
 
 // intersect gives what is inherited through one more fork.
 func (l link) intersect(other link) link {
-	l.compactionID = min(l.compactionID, other.compactionID)
-	l.activatedAt = min(l.activatedAt, other.activatedAt)
-	l.frozenID = min(l.frozenID, other.frozenID)
-	l.messageID = other.messageID
+	l.CompactionID = min(l.CompactionID, other.CompactionID)
+	l.ActivatedAt = min(l.ActivatedAt, other.ActivatedAt)
+	l.FrozenID = min(l.FrozenID, other.FrozenID)
+	l.MessageID = other.MessageID
 	return l
 }
 
@@ -127,10 +129,10 @@ func onTree(ctx context.Context, q queryer, sess session.Session, ref session.Me
 		return false, nil
 	}
 	l, err := readLink(ctx, q, sess.ID)
-	if err != nil || l.messageID == nil {
+	if err != nil || l.MessageID == nil {
 		return false, err
 	}
-	return onPath(ctx, q, *l.messageID, rowID)
+	return onPath(ctx, q, *l.MessageID, rowID)
 }
 
 // SharedPath gives the path that a fork shares, newest first, as runs from a first to a last
@@ -141,11 +143,11 @@ func (s *Store) SharedPath(ctx context.Context, id session.ID) ([][2]session.Mes
 		return nil, err
 	}
 	l, err := readLink(ctx, s, id)
-	if err != nil || l.messageID == nil {
+	if err != nil || l.MessageID == nil {
 		return nil, err
 	}
 	var runs [][2]session.MessageRef
-	err = eachSpan(ctx, s, l.messageID, func(sp Span) error {
+	err = eachSpan(ctx, s, l.MessageID, func(sp Span) error {
 		runs = append(runs, [2]session.MessageRef{{Session: sp.Session, Seq: sp.From}, {Session: sp.Session, Seq: sp.To}})
 		return nil
 	})
@@ -161,9 +163,9 @@ func (s *Store) Link(ctx context.Context, sess session.Session) (*session.Link, 
 	if err != nil {
 		return nil, err
 	}
-	out := session.Link{Session: sess.ID, Kind: sess.ParentKind, Parent: sess.ParentID, Call: l.callID, Title: sess.Title}
-	if l.messageID != nil {
-		ref, err := refOf(ctx, s, *l.messageID)
+	out := session.Link{Session: sess.ID, Kind: sess.ParentKind, Parent: sess.ParentID, Call: l.CallID, Title: sess.Title}
+	if l.MessageID != nil {
+		ref, err := refOf(ctx, s, *l.MessageID)
 		if err != nil {
 			return nil, err
 		}
@@ -175,26 +177,19 @@ func (s *Store) Link(ctx context.Context, sess session.Session) (*session.Link, 
 // Hanging lists the forks and children of a session that are not in the trash, oldest first,
 // at most limit of them.
 func (s *Store) Hanging(ctx context.Context, id session.ID, limit int) ([]session.Link, error) {
-	var all []session.Link
-	err := s.each(ctx, func(row scanner) error {
-		l := session.Link{Parent: id}
-		err := row.Scan(&l.Session, &l.Kind, &l.Title, &l.Call, &l.Message)
-		all = append(all, l)
-		return err
-	}, hangingOn, id, limit)
+	all, err := list[session.Link](ctx, s, hangingOn, id, limit)
 	return all, wrap(err, "forks and children of %s", id)
 }
 
 const hangingOn = `
-	SELECT s.id, s.parent_kind, s.title, COALESCE(l.call_id, ''), m.session_id || '.' || m.seq
+	SELECT s.id AS session_id, s.parent_id, s.parent_kind, s.title, COALESCE(l.call_id, '') AS call_id, m.session_id || '.' || m.seq AS message
 	FROM sessions s LEFT JOIN links l ON l.session_id = s.id LEFT JOIN messages m ON m.id = l.message_id
 	WHERE s.parent_id = ? AND s.parent_id <> '' AND s.deleted_at IS NULL ORDER BY s.rowid LIMIT +?`
 
 // Rollup sums up a session and all that it started, directly or through others: its children,
 // not its forks.
 func (s *Store) Rollup(ctx context.Context, id session.ID) (session.Rollup, error) {
-	var r session.Rollup
-	err := s.get(ctx, &r, sumOfChildren, id)
+	r, err := get[session.Rollup](ctx, s, sumOfChildren, id)
 	return r, wrap(err, "sum up the children of %s", id)
 }
 

@@ -153,18 +153,19 @@ func (f Filter) conditions() (where []string, args []any) {
 // InTrash tells of some sessions which are there, and of those which are in the trash.
 func (s *Store) InTrash(ctx context.Context, ids []session.ID) (map[session.ID]bool, error) {
 	trashed := make(map[session.ID]bool, len(ids))
-	err := s.each(ctx, func(row scanner) error {
-		var id session.ID
-		var in bool
-		err := row.Scan(&id, &in)
-		trashed[id] = in
-		return err
+	type found struct {
+		ID      session.ID `db:"id"`
+		Trashed bool       `db:"trashed"`
+	}
+	err := each(ctx, s, func(f *found) error {
+		trashed[f.ID] = f.Trashed
+		return nil
 	}, sessionsInTrash, string(session.JSONOf(ids)))
 	return trashed, wrap(err, "which sessions are in the trash")
 }
 
 const sessionsInTrash = `
-	SELECT id, deleted_at IS NOT NULL FROM sessions WHERE id IN (SELECT value FROM json_each(?)) AND purged_at IS NULL`
+	SELECT id, deleted_at IS NOT NULL AS trashed FROM sessions WHERE id IN (SELECT value FROM json_each(?)) AND purged_at IS NULL`
 
 // Resolve finds the session that a person means by name: an id, its id in the source
 // program, a unique beginning of either (at least 6 characters), or @ (the newest of this
@@ -173,12 +174,12 @@ func (s *Store) Resolve(ctx context.Context, name, directory string) (session.ID
 	if rest, ok := strings.CutPrefix(name, "@"); ok {
 		return s.resolveNth(ctx, name, rest, directory)
 	}
-	var found []session.ID
-	if err := s.list(ctx, &found, sessionsNamed, name, name); err != nil {
+	found, err := list[session.ID](ctx, s, sessionsNamed, name, name)
+	if err != nil {
 		return "", fmt.Errorf("find session %q: %w", name, err)
 	}
 	if len(found) == 0 && len(name) >= 6 {
-		if err := s.list(ctx, &found, sessionsBeginning, name, name+"\U0010FFFF"); err != nil {
+		if found, err = list[session.ID](ctx, s, sessionsBeginning, name, name+"\U0010FFFF"); err != nil {
 			return "", fmt.Errorf("find session %q: %w", name, err)
 		}
 	}
@@ -211,8 +212,7 @@ func (s *Store) resolveNth(ctx context.Context, name, rest, directory string) (s
 			return "", session.Errorf(session.Invalid, "%q names no session: @ is the newest of this folder, @2 the one before", name)
 		}
 	}
-	var id session.ID
-	err := s.get(ctx, &id, nthOfDirectory, directory, n-1)
+	id, err := get[session.ID](ctx, s, nthOfDirectory, directory, n-1)
 	if noRows(err) {
 		return "", session.Errorf(session.NotFound, "no session %s belongs to %s: `sessiond ls` lists all", name, directory)
 	}

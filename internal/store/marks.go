@@ -15,22 +15,21 @@ const (
 
 // Pins lists the pinned messages of a session, by row, oldest first.
 func (s *Store) Pins(ctx context.Context, id session.ID) ([]int64, error) {
-	var ids []int64
-	err := s.list(ctx, &ids, `SELECT message_id FROM marks WHERE session_id = ? AND kind = 'pin' ORDER BY message_id`, id)
+	ids, err := list[int64](ctx, s, `SELECT message_id FROM marks WHERE session_id = ? AND kind = 'pin' ORDER BY message_id`, id)
 	return ids, err
 }
 
 // Labels gives the labels of a session's messages, by row.
 func (s *Store) Labels(ctx context.Context, id session.ID) (map[int64]string, error) {
-	var rows []struct {
-		MessageID int64  `db:"message_id"`
-		Text      string `db:"text"`
+	type label struct {
+		Message int64  `db:"message_id"`
+		Text    string `db:"text"`
 	}
-	err := s.list(ctx, &rows, `SELECT message_id, text FROM marks WHERE session_id = ? AND kind = 'label'`, id)
-	labels := make(map[int64]string, len(rows))
-	for _, r := range rows {
-		labels[r.MessageID] = r.Text
-	}
+	labels := map[int64]string{}
+	err := each(ctx, s, func(l *label) error {
+		labels[l.Message] = l.Text
+		return nil
+	}, `SELECT message_id, text FROM marks WHERE session_id = ? AND kind = 'label'`, id)
 	return labels, err
 }
 
@@ -98,8 +97,8 @@ func (s *Store) TouchedFiles(ctx context.Context, after, through int64) ([]sessi
 	}
 	var all []session.TouchedFile
 	for _, sp := range spansAfter(spans, from, false) {
-		var files []session.TouchedFile
-		if err := s.list(ctx, &files, touchedInSpan, sp.Session, sp.From, sp.To); err != nil {
+		files, err := list[session.TouchedFile](ctx, s, touchedInSpan, sp.Session, sp.From, sp.To)
+		if err != nil {
 			return nil, fmt.Errorf("touched files: %w", err)
 		}
 		all = append(files, all...)

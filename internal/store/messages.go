@@ -17,20 +17,10 @@ const messageColumns = `m.id, m.session_id, m.seq, m.parent_id, m.jump, m.depth,
 const partColumns = `p.id, p.kind, p.text, p.tool_name, p.call_id, p.call_part_id, p.arguments,
 	p.is_error, p.duration_ms, p.blob, p.tokens, p.extra`
 
-// Hot paths scan by hand: reflection per row would cost as much as SQLite does.
-func scanMessage(row scanner, m *session.Message) (jump bool, err error) {
-	err = row.Scan(&m.RowID, &m.SessionID, &m.Seq, &m.ParentID, &jump, &m.Depth, &m.Kind, &m.Role, &m.Origin, &m.Finish, &m.Author,
-		&m.Tokens, &m.PathTokens, &m.InContext, &m.Display, &m.Provider, &m.Model, &m.Dialect, &m.ExternalID, &m.Day,
-		&m.CreatedAt, &m.Metadata, &m.Extra)
-	m.ID = session.MessageRef{Session: m.SessionID, Seq: m.Seq}
-	return jump, err
-}
-
-func scanPart(row scanner, p *session.Part) error {
-	err := row.Scan(&p.RowID, &p.Kind, &p.Text, &p.ToolName, &p.CallID, &p.CallPartID, &p.Arguments,
-		&p.IsError, &p.DurationMS, &p.BlobSHA, &p.Tokens, &p.Extra)
-	p.MessageID, p.Idx = p.RowID>>10, p.RowID&(session.MaxParts-1)
-	return err
+// messageRow is a row of messages. A jump does not follow the message before it in its session.
+type messageRow struct {
+	session.Message
+	Jump bool `db:"jump"`
 }
 
 // readRange reads a session's messages of seqs from … to, in order, with their parts.
@@ -41,7 +31,7 @@ func readRange(ctx context.Context, q queryer, id session.ID, from, to int64) ([
 // readRangeDownTo is readRange without the messages whose row is below lowest. The index of
 // seqs tells those.
 func readRangeDownTo(ctx context.Context, q queryer, id session.ID, from, to, lowest int64) ([]session.Message, error) {
-	msgs, err := collectMessages(ctx, q, messagesOfRange, id, from, to, lowest)
+	msgs, err := collectMessages(ctx, q, to-from+1, messagesOfRange, id, from, to, lowest)
 	if err != nil || len(msgs) == 0 {
 		return msgs, err
 	}
@@ -55,24 +45,19 @@ const (
 		WHERE m.session_id = ? AND m.seq BETWEEN ? AND ? ORDER BY m.seq, p.id`
 )
 
-// collectMessages reads rows and names each message's parent. A message that is no jump
-// follows the one before it in its session.
-func collectMessages(ctx context.Context, q queryer, query string, args ...any) ([]session.Message, error) {
-	var msgs []session.Message
+// collectMessages reads at most so many rows and names each message's parent. A message that is
+// no jump follows the one before it in its session.
+func collectMessages(ctx context.Context, q queryer, most int64, query string, args ...any) ([]session.Message, error) {
+	msgs := make([]session.Message, 0, max(0, most))
 	var jumps []int
-	err := q.each(ctx, func(row scanner) error {
-		var m session.Message
-		jump, err := scanMessage(row, &m)
-		switch {
-		case err != nil:
-			return err
-		case m.ParentID == nil:
-		case jump:
+	err := each(ctx, q, func(m *messageRow) error {
+		m.ID = session.MessageRef{Session: m.SessionID, Seq: m.Seq}
+		if m.ParentID != nil && m.Jump {
 			jumps = append(jumps, len(msgs))
-		default:
+		} else if m.ParentID != nil {
 			m.Parent = &session.MessageRef{Session: m.SessionID, Seq: m.Seq - 1}
 		}
-		msgs = append(msgs, m)
+		msgs = append(msgs, m.Message)
 		return nil
 	}, query, args...)
 	if err != nil {
@@ -104,18 +89,15 @@ func collectParts(ctx context.Context, q queryer, msgs []session.Message, query 
 // collectPartRows is collectParts without the blobs.
 func collectPartRows(ctx context.Context, q queryer, msgs []session.Message, query string, args ...any) error {
 	i := 0
-	return q.each(ctx, func(row scanner) error {
-		var p session.Part
-		if err := scanPart(row, &p); err != nil {
-			return err
-		}
+	return each(ctx, q, func(p *session.Part) error {
+		p.MessageID, p.Idx = p.RowID>>10, p.RowID&(session.MaxParts-1)
 		for i < len(msgs) && msgs[i].RowID != p.MessageID {
 			i++
 		}
 		if i == len(msgs) { // of a message that was appended between the two statements
 			return errEnough
 		}
-		msgs[i].Parts = append(msgs[i].Parts, p)
+		msgs[i].Parts = append(msgs[i].Parts, *p)
 		return nil
 	}, query, args...)
 }
@@ -138,13 +120,13 @@ func (s *Store) EachInRange(ctx context.Context, id session.ID, from, to int64, 
 
 // eachInRange is EachInRange without blobs. It counts the messages.
 func (s *Store) eachInRange(ctx context.Context, id session.ID, from, to int64, yield func(*session.Message) error) (n int64, err error) {
-	var before, after int64
-	if err := s.get(ctx, &before, messagesInRange, id, from, to); err != nil {
+	before, err := get[int64](ctx, s, messagesInRange, id, from, to)
+	if err != nil {
 		return 0, fmt.Errorf("messages of %s: %w", id, err)
 	}
 	for at := from; at <= to; at += batchRows {
 		upto := min(to, at+batchRows-1)
-		msgs, err := collectMessages(ctx, s, messagesOfRange, id, at, upto, 0)
+		msgs, err := collectMessages(ctx, s, upto-at+1, messagesOfRange, id, at, upto, 0)
 		if err == nil {
 			err = collectPartRows(ctx, s, msgs, partsOfRange, id, at, upto)
 		}
@@ -158,7 +140,7 @@ func (s *Store) eachInRange(ctx context.Context, id session.ID, from, to int64, 
 			n++
 		}
 	}
-	err = s.get(ctx, &after, messagesInRange, id, from, to)
+	after, err := get[int64](ctx, s, messagesInRange, id, from, to)
 	if err == nil && (n != before || after != before) { // one may have lost its parts before they were read
 		err = purgedMeanwhile(id)
 	}
@@ -182,15 +164,14 @@ func (s *Store) CheckNotPurged(ctx context.Context, id session.ID) error {
 
 // refOf names a message outside the database.
 func refOf(ctx context.Context, q queryer, id int64) (session.MessageRef, error) {
-	var ref session.MessageRef
-	err := q.each(ctx, func(row scanner) error { return row.Scan(&ref.Session, &ref.Seq) }, nameOfMessage, id)
-	if err == nil && ref.Seq == 0 {
+	ref, err := get[session.MessageRef](ctx, q, nameOfMessage, id)
+	if noRows(err) {
 		err = missingRow(id)
 	}
 	return ref, err
 }
 
-const nameOfMessage = `SELECT session_id, seq FROM messages WHERE id = ?`
+const nameOfMessage = `SELECT session_id || '.' || seq FROM messages WHERE id = ?`
 
 func missingRow(id int64) error {
 	return session.Errorf(session.NotFound, "a message that should be there is gone (row %d): run `sessiond doctor`", id)
@@ -267,7 +248,7 @@ func (s *Store) MessageByID(ctx context.Context, id int64) (session.Message, err
 // gone are left out.
 func (s *Store) MessagesByID(ctx context.Context, ids []int64) ([]session.Message, error) {
 	list := string(session.JSONOf(ids))
-	msgs, err := collectMessages(ctx, s, messagesByID, list)
+	msgs, err := collectMessages(ctx, s, int64(len(ids)), messagesByID, list)
 	if err != nil || len(msgs) == 0 {
 		return msgs, err
 	}
@@ -303,7 +284,7 @@ const pageBytes = 4 << 20
 // On the path of a fork After and Before count this session's own seqs; the part that it
 // shares with its parent comes before seq 1.
 func (s *Store) Messages(ctx context.Context, id session.ID, p MessagePage) (msgs []session.Message, more bool, err error) {
-	sess, err := s.Session(ctx, id)
+	sess, err := sessionBy(ctx, s, headOfSession, id)
 	if err != nil {
 		return nil, false, err
 	}
@@ -323,7 +304,7 @@ func (s *Store) Messages(ctx context.Context, id session.ID, p MessagePage) (msg
 			} else {
 				from = hi + 1
 			}
-			got, err := collectMessages(ctx, s, messagesOfRange, sp.Session, lo, hi, 0)
+			got, err := collectMessages(ctx, s, hi-lo+1, messagesOfRange, sp.Session, lo, hi, 0)
 			if err == nil {
 				err = collectPartRows(ctx, s, got, partsOfRange, sp.Session, lo, hi)
 			}
@@ -433,7 +414,7 @@ func (w *window) checkBounds() error {
 // row mark, for whoever keeps something derived from them: fewer when they have large blobs, none
 // only when there are none. Of a blob it returns the first 8 MiB.
 func (s *Store) MessagesAfter(ctx context.Context, mark int64, limit int) ([]session.Message, error) {
-	msgs, err := collectMessages(ctx, s, messagesAfter, mark, limit)
+	msgs, err := collectMessages(ctx, s, int64(limit), messagesAfter, mark, limit)
 	if err != nil || len(msgs) == 0 {
 		return msgs, err
 	}
@@ -469,7 +450,6 @@ const (
 
 // LastMessageID gives the row of the newest message, 0 when there is none.
 func (s *Store) LastMessageID(ctx context.Context) (int64, error) {
-	var id int64
-	err := s.get(ctx, &id, `SELECT COALESCE(MAX(id), 0) FROM messages`)
+	id, err := get[int64](ctx, s, `SELECT COALESCE(MAX(id), 0) FROM messages`)
 	return id, err
 }

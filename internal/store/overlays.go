@@ -10,13 +10,14 @@ import (
 
 // overlayRow is of a record what tells whether it is in force.
 type overlayRow struct {
-	id, hidden, summary int64
-	strategy            session.Strategy
-	status              session.Status
-	through             *int64
-	throughRef          session.MessageRef
-	record              string // a message that must be on the path, too; "": none
-	activatedAt         *session.Time
+	ID          int64               `db:"id"`
+	Strategy    session.Strategy    `db:"strategy"`
+	ActivatedAt *session.Time       `db:"activated_at"`
+	Hidden      int64               `db:"hidden_tokens"`
+	Summary     int64               `db:"summary_tokens"`
+	ThroughID   *int64              `db:"through_id"`
+	Through     *session.MessageRef `db:"through"`
+	Record      string              `db:"record"` // a message that must be on the path, too; "": none
 }
 
 // inherited calls visit with each session whose records count for sess: itself, then those
@@ -31,7 +32,7 @@ func inherited(ctx context.Context, q queryer, sess session.Session, visit func(
 			return nil
 		}
 		next, err := readLink(ctx, q, sess.ID)
-		if err != nil || next.messageID == nil { // it shares nothing
+		if err != nil || next.MessageID == nil { // it shares nothing
 			return err
 		}
 		if own {
@@ -54,13 +55,13 @@ func inherited(ctx context.Context, q queryer, sess session.Session, visit func(
 func lineage(ctx context.Context, q queryer, sess session.Session) ([]session.Compaction, error) {
 	var all []session.Compaction
 	err := inherited(ctx, q, sess, func(id session.ID, l link, own bool) error {
-		var records []session.Compaction
-		if err := q.list(ctx, &records, `SELECT `+compactionColumns+` FROM compactions c WHERE c.session_id = ? ORDER BY c.id`, id); err != nil {
+		records, err := list[session.Compaction](ctx, q, `SELECT `+compactionColumns+` FROM compactions c WHERE c.session_id = ? ORDER BY c.id`, id)
+		if err != nil {
 			return fmt.Errorf("compactions of %s: %w", id, err)
 		}
 		for i := range records {
 			c := &records[i]
-			if !own && !l.within(&overlayRow{id: c.RowID, activatedAt: c.ActivatedAt}) {
+			if !own && !l.within(&overlayRow{ID: c.RowID, ActivatedAt: c.ActivatedAt}) {
 				continue
 			}
 			if err := nameCompaction(ctx, q, c); err != nil {
@@ -87,13 +88,14 @@ func lineage(ctx context.Context, q queryer, sess session.Session) ([]session.Co
 }
 
 func undosOf(ctx context.Context, q queryer, id session.ID) (map[int64]session.Time, error) {
+	type undo struct {
+		Compaction int64        `db:"compaction_id"`
+		At         session.Time `db:"at"`
+	}
 	undone := map[int64]session.Time{}
-	err := q.each(ctx, func(row scanner) error {
-		var c int64
-		var at session.Time
-		err := row.Scan(&c, &at)
-		undone[c] = at
-		return err
+	err := each(ctx, q, func(u *undo) error {
+		undone[u.Compaction] = u.At
+		return nil
 	}, `SELECT compaction_id, at FROM compaction_undos WHERE session_id = ?`, id)
 	return undone, wrap(err, "undos of %s", id)
 }
@@ -103,30 +105,28 @@ func undosOf(ctx context.Context, q queryer, id session.ID) (map[int64]session.T
 func overlaysOf(ctx context.Context, q queryer, sess session.Session) ([]overlayRow, error) {
 	var all []overlayRow
 	err := inherited(ctx, q, sess, func(id session.ID, l link, own bool) error {
-		return q.each(ctx, func(row scanner) error {
-			var o overlayRow
-			err := row.Scan(&o.id, &o.strategy, &o.status, &o.activatedAt, &o.hidden, &o.summary, &o.through, &o.throughRef.Session, &o.throughRef.Seq, &o.record)
-			if err == nil && (own || l.within(&o)) {
-				all = append(all, o)
+		return each(ctx, q, func(o *overlayRow) error {
+			if own || l.within(o) {
+				all = append(all, *o)
 			}
-			return err
+			return nil
 		}, overlaysOfSession, id)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("overlays of %s: %w", sess.ID, err)
 	}
 	slices.SortStableFunc(all, func(a, b overlayRow) int {
-		if a.activatedAt.Equal(b.activatedAt.Time) {
-			return int(b.id - a.id)
+		if a.ActivatedAt.Equal(b.ActivatedAt.Time) {
+			return int(b.ID - a.ID)
 		}
-		return b.activatedAt.Compare(a.activatedAt.Time)
+		return b.ActivatedAt.Compare(a.ActivatedAt.Time)
 	})
 	return all, nil
 }
 
 const overlaysOfSession = `
-	SELECT c.id, c.strategy, c.status, c.activated_at, c.hidden_tokens, c.summary_tokens, c.through_id, COALESCE(m.session_id, ''), COALESCE(m.seq, 0),
-	       COALESCE(c.details ->> '$.record', '')
+	SELECT c.id, c.strategy, c.activated_at, c.hidden_tokens, c.summary_tokens, c.through_id, m.session_id || '.' || m.seq AS through,
+	       COALESCE(c.details ->> '$.record', '') AS record
 	FROM compactions c LEFT JOIN messages m ON m.id = c.through_id
 	WHERE c.session_id = ? AND c.status = 'done' AND c.activated_at IS NOT NULL ORDER BY c.id`
 
@@ -145,8 +145,8 @@ func (t *tx) updateOverlay(sess *session.Session) error {
 	if err != nil || o == nil {
 		return err
 	}
-	sess.CompactionID = &o.id
-	sess.ContextTokens += o.summary - o.hidden
+	sess.CompactionID = &o.ID
+	sess.ContextTokens += o.Summary - o.Hidden
 	return nil
 }
 
@@ -162,19 +162,19 @@ func (t *tx) overlayInForce(sess session.Session, head int64, until *session.Tim
 		return nil, err
 	}
 	all = slices.DeleteFunc(all, func(o overlayRow) bool {
-		_, gone := undone[o.id]
-		return gone || o.through == nil || *o.through > head || until != nil && o.activatedAt.After(until.Time)
+		_, gone := undone[o.ID]
+		return gone || o.Through == nil || *o.ThroughID > head || until != nil && o.ActivatedAt.After(until.Time)
 	})
 	if len(all) == 0 {
 		return nil, nil
 	}
-	oldest := slices.MinFunc(all, func(a, b overlayRow) int { return int(*a.through - *b.through) })
-	spans, err := spansDownTo(t.ctx, t, head, *oldest.through)
+	oldest := slices.MinFunc(all, func(a, b overlayRow) int { return int(*a.ThroughID - *b.ThroughID) })
+	spans, err := spansDownTo(t.ctx, t, head, *oldest.ThroughID)
 	if err != nil {
 		return nil, err
 	}
 	for i := range all {
-		if holds(spans, all[i].throughRef) && all[i].recordIsOnPath(spans) {
+		if holds(spans, *all[i].Through) && all[i].recordIsOnPath(spans) {
 			return &all[i], nil
 		}
 	}
@@ -187,6 +187,6 @@ func holds(spans []Span, ref session.MessageRef) bool {
 
 // recordIsOnPath tells whether a path holds the record that the overlay came with, if there is one.
 func (o *overlayRow) recordIsOnPath(spans []Span) bool {
-	ref, err := session.ParseRef(o.record)
-	return o.record == "" || err == nil && holds(spans, ref)
+	ref, err := session.ParseRef(o.Record)
+	return o.Record == "" || err == nil && holds(spans, ref)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/jmoiron/sqlx"
+
 	"sessiond/internal/session"
 )
 
@@ -39,7 +41,7 @@ func eachSpan(ctx context.Context, q queryer, head *int64, yield func(Span) erro
 		return nil
 	}
 	none := true
-	err := q.each(ctx, func(row scanner) error {
+	err := q.rows(ctx, func(row *sqlx.Rows) error {
 		none = false
 		var sp Span
 		if err := row.Scan(&sp.Session, &sp.From, &sp.To, &sp.first); err != nil {
@@ -102,7 +104,7 @@ func (s *Store) Root(ctx context.Context, head int64) (first, last session.Messa
 // spanStart finds where the run of messages that ends at ref begins, and the parent before it.
 func spanStart(ctx context.Context, q queryer, ref session.MessageRef) (from int64, parent *int64, err error) {
 	from = 1
-	err = q.each(ctx, func(row scanner) error { return row.Scan(&from, &parent) }, startOfSpan, ref.Session, ref.Seq)
+	err = q.rows(ctx, func(row *sqlx.Rows) error { return row.Scan(&from, &parent) }, startOfSpan, ref.Session, ref.Seq)
 	return from, parent, err
 }
 

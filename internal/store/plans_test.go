@@ -2,11 +2,14 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jmoiron/sqlx"
 
 	"sessiond/internal/session"
 )
@@ -231,25 +234,28 @@ func TestStatementsOfRequestsUseIndexes(t *testing.T) {
 				break
 			}
 		}
-		rows, err := db.Query("EXPLAIN QUERY PLAN "+q, args...)
-		if err != nil {
-			t.Errorf("%s: %v", q, err)
-			continue
-		}
-		if err := forEach(rows, func(row scanner) error {
-			var id, parent, unused int
-			var detail string
-			if err := row.Scan(&id, &parent, &unused, &detail); err != nil {
-				return err
-			}
+		for _, detail := range planOf(t, db, q, args) {
 			if (strings.HasPrefix(detail, "SCAN") || strings.Contains(detail, "TEMP B-TREE")) && !fineToScan(q, detail) {
 				t.Errorf("%s\nin: %s", detail, q)
 			}
-			return nil
-		}); err != nil {
-			t.Error(err)
 		}
 	}
+}
+
+// planOf returns the steps of a statement's query plan.
+func planOf(t *testing.T, db *sql.DB, query string, args []any) (steps []string) {
+	t.Helper()
+	var plan []struct {
+		ID, Parent, NotUsed int
+		Detail              string
+	}
+	if err := sqlx.NewDb(db, "sqlite").Select(&plan, "EXPLAIN QUERY PLAN "+query, args...); err != nil {
+		t.Errorf("%s: %v", query, err)
+	}
+	for _, step := range plan {
+		steps = append(steps, step.Detail)
+	}
+	return steps
 }
 
 // fineToScan names the scans that are meant: constant rows, recursive results, an index read
@@ -285,17 +291,10 @@ func fineToScan(query, detail string) bool {
 func TestTheScansThatAStartMakesUseIndexes(t *testing.T) {
 	s := openTest(t)
 	for q, args := range map[string][]any{forgetKeys: {"", ""}, forgetDrafts: {""}} {
-		rows := must(raw(t, s).Query("EXPLAIN QUERY PLAN "+q, args...))(t)
-		if err := forEach(rows, func(row scanner) error {
-			var id, parent, unused int
-			var detail string
-			err := row.Scan(&id, &parent, &unused, &detail)
+		for _, detail := range planOf(t, raw(t, s), q, args) {
 			if strings.HasPrefix(detail, "SCAN") && !fineToScan(q, detail) {
 				t.Errorf("%s\nin: %s", detail, q)
 			}
-			return err
-		}); err != nil {
-			t.Fatal(err)
 		}
 	}
 }

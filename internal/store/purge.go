@@ -81,15 +81,15 @@ func (s *Store) RememberPurged(ctx context.Context, idem *Idempotency, deleted i
 
 // Purging lists the sessions whose deletion was begun and not finished.
 func (s *Store) Purging(ctx context.Context) ([]session.ID, error) {
-	var ids []session.ID
-	err := s.list(ctx, &ids, `SELECT session_id FROM purging ORDER BY session_id`)
+	ids, err := list[session.ID](ctx, s, `SELECT session_id FROM purging ORDER BY session_id`)
 	return ids, err
 }
 
 // ResumePurge goes on with a deletion that was begun.
 func (s *Store) ResumePurge(ctx context.Context, id session.ID) (*Purge, error) {
 	p := &Purge{ID: id, store: s, size: purgeStep}
-	err := s.get(ctx, &p.turn, `SELECT started_at FROM purging WHERE session_id = ?`, id)
+	var err error
+	p.turn, err = get[string](ctx, s, `SELECT started_at FROM purging WHERE session_id = ?`, id)
 	if noRows(err) { // another process ended it
 		return p, nil
 	}
@@ -102,7 +102,7 @@ func (s *Store) ResumePurge(ctx context.Context, id session.ID) (*Purge, error) 
 	if p.keep, err = p.shared(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.get(ctx, &p.next, `SELECT last_seq FROM sessions WHERE id = ?`, id); err != nil && !noRows(err) {
+	if p.next, err = get[int64](ctx, s, `SELECT last_seq FROM sessions WHERE id = ?`, id); err != nil && !noRows(err) {
 		return nil, fmt.Errorf("purge %s: %w", id, err)
 	}
 	err = p.dropOverlays(ctx)
@@ -183,20 +183,18 @@ func (p *Purge) dropOverlays(ctx context.Context) error {
 		if err := p.trimLinks(t); err != nil {
 			return err
 		}
-		var own []struct {
-			ID      int64      `db:"id"`
-			Done    bool       `db:"done"`
-			Through *int64     `db:"seq"`
-			Owner   session.ID `db:"owner"`
+		type overlay struct {
+			ID      int64               `db:"id"`
+			Done    bool                `db:"done"`
+			Through *session.MessageRef `db:"through"`
 		}
-		if err := t.list(t.ctx, &own, `SELECT c.id, c.status = 'done' AS done, m.seq, COALESCE(m.session_id, '') AS owner
-			FROM compactions c LEFT JOIN messages m ON m.id = c.through_id WHERE c.session_id = ? ORDER BY c.id`, p.ID); err != nil {
+		own, err := list[overlay](t.ctx, t, `SELECT c.id, c.status = 'done' AS done, m.session_id || '.' || m.seq AS through
+			FROM compactions c LEFT JOIN messages m ON m.id = c.through_id WHERE c.session_id = ? ORDER BY c.id`, p.ID)
+		if err != nil {
 			return err
 		}
-		kept := 0
 		for _, c := range own {
-			if c.Done && c.Through != nil && p.inheritsOverlay(session.MessageRef{Session: c.Owner, Seq: *c.Through}) {
-				kept++
+			if c.Done && c.Through != nil && p.inheritsOverlay(*c.Through) {
 				continue
 			}
 			if err := t.execEach([]string{
@@ -218,14 +216,10 @@ func (p *Purge) Doomed(ctx context.Context) ([]int64, error) {
 	var rows []int64
 	for len(rows) < p.size && p.next > 0 {
 		read := 0
-		err := p.store.each(ctx, func(row scanner) error {
-			var id, seq int64
-			if err := row.Scan(&id, &seq); err != nil {
-				return err
-			}
-			read, p.next = read+1, seq-1
-			if !p.keep.holds(seq) {
-				rows = append(rows, id)
+		err := each(ctx, p.store, func(m *session.Message) error {
+			read, p.next = read+1, m.Seq-1
+			if !p.keep.holds(m.Seq) {
+				rows = append(rows, m.RowID)
 			}
 			return nil
 		}, `SELECT id, seq FROM messages WHERE session_id = ? AND seq <= ? ORDER BY seq DESC LIMIT +?`, p.ID, p.next, p.size-len(rows))
@@ -273,8 +267,8 @@ func (t *tx) deleteMessage(id session.ID, row int64) error {
 	if err != nil {
 		return err
 	}
-	var blobs []string
-	if err := t.list(t.ctx, &blobs, `SELECT blob FROM parts WHERE id BETWEEN ?1 << 10 AND (?1 << 10 | 1023) AND blob IS NOT NULL`, row); err != nil {
+	blobs, err := list[string](t.ctx, t, `SELECT blob FROM parts WHERE id BETWEEN ?1 << 10 AND (?1 << 10 | 1023) AND blob IS NOT NULL`, row)
+	if err != nil {
 		return err
 	}
 	if err := t.execEach([]string{

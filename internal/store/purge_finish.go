@@ -56,18 +56,15 @@ func (p *Purge) unlinkCalls(ctx context.Context) error {
 // forgetContexts deletes the records of contexts, and the caller's blocks that no other session
 // was given. The readers find these; the transaction only looks at the contexts that came since.
 func (p *Purge) forgetContexts(ctx context.Context) error {
-	var newest int64
-	var own []string
-	err := p.store.get(ctx, &newest, `SELECT COALESCE(MAX(id), 0) FROM contexts`)
-	if err == nil {
-		err = p.store.list(ctx, &own, ownBlocks, p.ID)
-	}
-	if err == nil {
-		err = p.store.write(ctx, func(t *tx) error {
-			return t.exec(deleteBlocks, string(session.JSONOf(own)), newest)
-		})
-	}
+	newest, err := get[int64](ctx, p.store, `SELECT COALESCE(MAX(id), 0) FROM contexts`)
 	if err != nil {
+		return err
+	}
+	own, err := list[string](ctx, p.store, ownBlocks, p.ID)
+	if err != nil {
+		return err
+	}
+	if err := p.store.write(ctx, func(t *tx) error { return t.exec(deleteBlocks, string(session.JSONOf(own)), newest) }); err != nil {
 		return err
 	}
 	return p.until(ctx, `DELETE FROM contexts WHERE id IN (SELECT id FROM contexts WHERE session_id = ? LIMIT +?)`, p.ID, finishStep)
@@ -87,14 +84,18 @@ const (
 )
 
 func (p *Purge) forgetEvents(ctx context.Context) error {
-	var first, last int64
-	if err := p.store.each(ctx, func(row scanner) error { return row.Scan(&first, &last) },
-		`SELECT COALESCE((SELECT id FROM events ORDER BY id LIMIT 1), 1), COALESCE((SELECT id FROM events ORDER BY id DESC LIMIT 1), 0)`); err != nil {
+	type span struct {
+		First int64 `db:"first"`
+		Last  int64 `db:"last"`
+	}
+	all, err := get[span](ctx, p.store, `SELECT COALESCE((SELECT id FROM events ORDER BY id LIMIT 1), 1) AS first,
+		COALESCE((SELECT id FROM events ORDER BY id DESC LIMIT 1), 0) AS last`)
+	if err != nil {
 		return err
 	}
-	for ; first <= last; first += eventStep {
+	for at := all.First; at <= all.Last; at += eventStep {
 		if err := p.store.write(ctx, func(t *tx) error {
-			return t.exec(`DELETE FROM events WHERE id >= ? AND id < ? AND session_id = ? AND type <> ?`, first, first+eventStep, p.ID, EventSessionPurged)
+			return t.exec(`DELETE FROM events WHERE id >= ? AND id < ? AND session_id = ? AND type <> ?`, at, at+eventStep, p.ID, EventSessionPurged)
 		}); err != nil {
 			return err
 		}

@@ -37,8 +37,7 @@ const withHeirs = `
 		FROM heir h JOIN sessions s ON s.parent_id = h.id AND s.parent_id <> '' AND s.parent_kind = 'fork' LEFT JOIN links l ON l.session_id = s.id)`
 
 func readHeirs(ctx context.Context, q queryer, id session.ID) ([]heir, error) {
-	var heirs []heir
-	err := q.list(ctx, &heirs, heirsOf, id, math.MaxInt64)
+	heirs, err := list[heir](ctx, q, heirsOf, id, math.MaxInt64)
 	return heirs, wrap(err, "forks of %s", id)
 }
 
@@ -79,18 +78,18 @@ func (p *Purge) inheritsOverlay(ref session.MessageRef) bool {
 // unfrozen gives the rows of what was frozen into the session's contexts and that no fork
 // inherits: it was made after the fork, or with a message that the fork does not share.
 func (p *Purge) unfrozen(ctx context.Context) ([]int64, error) {
+	type frozen struct {
+		ID      int64               `db:"id"`
+		Message *session.MessageRef `db:"message"`
+	}
 	var doomed []int64
-	err := p.store.each(ctx, func(row scanner) error {
-		var id int64
-		var ref session.MessageRef
-		if err := row.Scan(&id, &ref.Session, &ref.Seq); err != nil {
-			return err
-		}
-		if !slices.ContainsFunc(p.forks, func(h heir) bool { return h.Lives && id <= h.FrozenID && h.shares(ref) }) {
-			doomed = append(doomed, id)
+	err := each(ctx, p.store, func(f *frozen) error {
+		inherits := func(h heir) bool { return f.Message != nil && h.Lives && f.ID <= h.FrozenID && h.shares(*f.Message) }
+		if !slices.ContainsFunc(p.forks, inherits) {
+			doomed = append(doomed, f.ID)
 		}
 		return nil
-	}, `SELECT f.id, COALESCE(m.session_id, ''), COALESCE(m.seq, 0) FROM frozen f LEFT JOIN messages m ON m.id = f.message_id WHERE f.session_id = ?`, p.ID)
+	}, `SELECT f.id, m.session_id || '.' || m.seq AS message FROM frozen f LEFT JOIN messages m ON m.id = f.message_id WHERE f.session_id = ?`, p.ID)
 	return doomed, err
 }
 
@@ -106,14 +105,14 @@ func (p *Purge) trimLinks(t *tx) error {
 		if err != nil {
 			return err
 		}
-		if l.messageID == nil {
+		if l.MessageID == nil {
 			continue
 		}
-		to, err := p.lastKept(t, *l.messageID)
+		to, err := p.lastKept(t, *l.MessageID)
 		if err != nil {
 			return fmt.Errorf("what the purged fork %s shared: %w", id, err)
 		}
-		if to != nil && *to == *l.messageID {
+		if to != nil && *to == *l.MessageID {
 			continue
 		}
 		if err := t.exec(`UPDATE links SET message_id = ? WHERE session_id = ?`, to, id); err != nil {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/jmoiron/sqlx"
+
 	"sessiond/internal/session"
 )
 
@@ -13,7 +15,7 @@ import (
 // overlays or marks lies on.
 func (p *Purge) shared(ctx context.Context) (coverage, error) {
 	var runs []Span
-	err := p.store.each(ctx, func(row scanner) error {
+	err := p.store.rows(ctx, func(row *sqlx.Rows) error {
 		var sp Span
 		err := row.Scan(&sp.From, &sp.To)
 		runs = append(runs, sp)

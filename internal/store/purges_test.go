@@ -147,12 +147,12 @@ func (c *clearing) checkPurged() {
 		}
 		slices.Sort(want)
 		want = slices.Compact(want)
-		c.must(c.s.list(ctx, &got, `SELECT id FROM messages WHERE session_id = ? ORDER BY id`, id))
+		c.must(listInto(ctx, c.s, &got, `SELECT id FROM messages WHERE session_id = ? ORDER BY id`, id))
 		if !slices.Equal(got, want) {
 			c.t.Fatalf("of %s %v are left, and %v are shared", id, got, want)
 		}
-		var left bool
-		c.must(c.s.get(ctx, &left, `SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?)`, id))
+		left, err := get[bool](ctx, c.s, `SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?)`, id)
+		c.must(err)
 		forks, err := forksOf(ctx, c.s, id)
 		c.must(err)
 		living := slices.ContainsFunc(forks, func(fork session.ID) bool {
@@ -170,7 +170,7 @@ func (c *clearing) checkPurged() {
 	}
 	for _, id := range c.purged {
 		var left []string
-		c.must(c.s.list(ctx, &left, `SELECT content FROM frozen WHERE session_id = ?`, id))
+		c.must(listInto(ctx, c.s, &left, `SELECT content FROM frozen WHERE session_id = ?`, id))
 		for _, content := range left {
 			if !inherited[content] {
 				c.t.Fatalf("%s of %s is left for nobody", content, id)
@@ -297,12 +297,7 @@ func TestAKeyGoesWithItsLastSession(t *testing.T) {
 	if err := s.SetKeyLabel(t.Context(), key, "somebody"); err != nil {
 		t.Fatal(err)
 	}
-	left := func() (n int) {
-		if err := s.get(t.Context(), &n, `SELECT COUNT(*) FROM keys`); err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
+	left := func() int { return must(get[int](t.Context(), s, `SELECT COUNT(*) FROM keys`))(t) }
 	purge(t, s, last.ID)
 	if left() != 1 {
 		t.Error("the label went with one of two generations")
@@ -360,8 +355,8 @@ func TestAForgottenDraftLeavesNothing(t *testing.T) {
 		t.Fatal(n, "drafts")
 	}
 	healthy(t, s)
-	var contexts int
-	if err := s.get(t.Context(), &contexts, `SELECT COUNT(*) FROM contexts`); err != nil || contexts != 0 {
+	contexts, err := get[int](t.Context(), s, `SELECT COUNT(*) FROM contexts`)
+	if err != nil || contexts != 0 {
 		t.Error(contexts, "contexts", err)
 	}
 }
@@ -417,8 +412,8 @@ func TestAnImportKeepsNothingOfWhatIsPurged(t *testing.T) {
 	if again := must(s.Import(t.Context(), batch))(t); !again.Purged {
 		t.Errorf("%+v", again)
 	}
-	var state string
-	if err := s.get(t.Context(), &state, `SELECT COALESCE(state, '') FROM imports`); err != nil || state != "" {
+	state, err := get[string](t.Context(), s, `SELECT COALESCE(state, '') FROM imports`)
+	if err != nil || state != "" {
 		t.Errorf("the cursor remembers %s %v", state, err)
 	}
 	healthy(t, s)

@@ -261,7 +261,7 @@ func (r *restorer) open() error {
 		r.now.mode = restoreVerify
 	default: // a compaction that is not done, and a context that was handed out, do not count as a change
 		r.now.mode, r.now.changed = restoreForward, here.Revision < in.Revision
-		if err := r.list(r.ctx, &r.now.contexts, `SELECT id FROM contexts WHERE session_id = ? ORDER BY id`, want); err != nil {
+		if r.now.contexts, err = list[int64](r.ctx, r, `SELECT id FROM contexts WHERE session_id = ? ORDER BY id`, want); err != nil {
 			return err
 		}
 		return r.row(`SELECT COUNT(*) FROM calls WHERE session_id = ? AND session_id <> ''`, []any{want}, &r.now.known)
@@ -417,7 +417,7 @@ func (r *restorer) compare(batch []RestoreMessage) error {
 		return nil
 	}
 	from, to := batch[0].ID.Seq, batch[len(batch)-1].ID.Seq
-	here, err := collectMessages(r.ctx, r.tx, messagesOfRange, r.now.id, from, to, 0)
+	here, err := collectMessages(r.ctx, r.tx, int64(len(batch)), messagesOfRange, r.now.id, from, to, 0)
 	if err == nil && len(here) > 0 {
 		err = collectPartRows(r.ctx, r.tx, here, partsOfRange, r.now.id, from, to)
 	}
@@ -777,8 +777,8 @@ func (r *restorer) link() error {
 		}
 		return r.saveLink(r.now.id, link{}) // it shares nothing
 	}
-	l := link{callID: in.Call, root: r.hereID(in.Root), number: in.Number}
-	l.messageID = r.messageRow("the link", in.Message)
+	l := link{CallID: in.Call, Root: r.hereID(in.Root), Number: in.Number}
+	l.MessageID = r.messageRow("the link", in.Message)
 	if session.CodeOf(r.unknown) == session.Invalid && r.batch.Session.ParentKind == session.ParentChild {
 		r.unknown = nil // a sub-agent came in without the session that started it
 	}
@@ -786,17 +786,17 @@ func (r *restorer) link() error {
 		return r.unknown
 	}
 	if in.ActivatedAt != nil {
-		l.activatedAt = in.ActivatedAt.SQL()
+		l.ActivatedAt = in.ActivatedAt.SQL()
 	}
 	parent := r.batch.Session.ParentID
 	var err error
-	if l.compactionID, err = r.nthOf("compactions", r.hereID(parent), in.Compactions); err != nil {
+	if l.CompactionID, err = r.nthOf("compactions", r.hereID(parent), in.Compactions); err != nil {
 		return err
 	}
 	if row := r.batch.Into.compactions[CompactionRef{parent, in.Compactions}]; row > 0 { // of the file
-		l.compactionID = row
+		l.CompactionID = row
 	}
-	if l.frozenID, err = r.nthOf("frozen", r.hereID(parent), in.Frozen); err != nil {
+	if l.FrozenID, err = r.nthOf("frozen", r.hereID(parent), in.Frozen); err != nil {
 		return err
 	}
 	return r.saveLink(r.now.id, l)

@@ -1,9 +1,8 @@
 package store
 
 import (
-	"database/sql"
-	"errors"
 	"math"
+	"slices"
 	"strings"
 
 	"sessiond/internal/session"
@@ -37,13 +36,13 @@ func (t *tx) answersClosed(sess session.Session, msgs []session.Message) (bool, 
 func (t *tx) closedCall(sess session.Session, message int64) (closed bool, err error) {
 	err = inherited(t.ctx, t, sess, func(id session.ID, l link, own bool) error {
 		if own {
-			l.frozenID = math.MaxInt64
+			l.FrozenID = math.MaxInt64
 		}
 		if closed {
 			return nil
 		}
 		return t.row(`SELECT EXISTS (SELECT 1 FROM frozen WHERE session_id = ? AND message_id = ? AND kind = 'closed_call' AND id <= ?)`,
-			[]any{id, message, l.frozenID}, &closed)
+			[]any{id, message, l.FrozenID}, &closed)
 	})
 	return closed, err
 }
@@ -141,14 +140,11 @@ func (t *tx) callOnPath(from *session.MessageRef, key wantedCall, answered map[i
 			return nil, false, err
 		}
 		for _, sp := range spans {
-			if err := t.each(t.ctx, func(row scanner) error {
-				var id int64
-				err := row.Scan(&id)
-				found = append(found, id)
-				return err
-			}, query, sp.Session, sp.From, sp.To, value); err != nil {
+			here, err := list[int64](t.ctx, t, query, sp.Session, sp.From, sp.To, value)
+			if err != nil {
 				return nil, false, err
 			}
+			found = append(found, here...)
 		}
 		if len(found) == 0 {
 			continue
@@ -180,18 +176,11 @@ func (t *tx) firstUnanswered(key wantedCall, calls []int64, spans []Span, answer
 		if len(calls) == 1 && key.isExact() {
 			return &calls[i], true, nil
 		}
-		open = true
-		if err := t.each(t.ctx, func(row scanner) error {
-			var ref session.MessageRef
-			err := row.Scan(&ref.Session, &ref.Seq)
-			if holds(spans, ref) {
-				open = false
-			}
-			return err
-		}, resultsOfCall, id); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		results, err := list[session.MessageRef](t.ctx, t, resultsOfCall, id)
+		if err != nil {
 			return nil, false, err
 		}
-		if open {
+		if open = !slices.ContainsFunc(results, func(ref session.MessageRef) bool { return holds(spans, ref) }); open {
 			return &calls[i], true, nil
 		}
 	}
@@ -199,4 +188,4 @@ func (t *tx) firstUnanswered(key wantedCall, calls []int64, spans []Span, answer
 }
 
 const resultsOfCall = `
-	SELECT m.session_id, m.seq FROM parts r JOIN messages m ON m.id = r.message_id WHERE r.call_part_id = ?`
+	SELECT m.session_id || '.' || m.seq FROM parts r JOIN messages m ON m.id = r.message_id WHERE r.call_part_id = ?`

@@ -96,13 +96,12 @@ func (t *tx) route(in Route) (Routed, error) {
 
 // current gives the open generation of a key, nil for none, and the number of its last one.
 func (t *tx) current(key string) (open *Generation, last int64, err error) {
-	var g Generation
-	err = t.each(t.ctx, func(row scanner) error { return scanSession(row, &g.Session) }, lastGeneration, key)
+	newest, err := first[session.Session](t.ctx, t, lastGeneration, key)
+	if err != nil || newest == nil {
+		return nil, 0, wrap(err, "generations of the key")
+	}
+	g := Generation{Session: *newest}
 	switch {
-	case err != nil:
-		return nil, 0, fmt.Errorf("generations of the key: %w", err)
-	case g.ID == "":
-		return nil, 0, nil
 	case g.EndedAt != nil:
 		return nil, g.Generation, nil
 	case g.DeletedAt != nil: // nobody goes on in the trash

@@ -1,10 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
 	"slices"
+
+	"github.com/jmoiron/sqlx"
 
 	"sessiond/internal/session"
 )
@@ -83,8 +86,8 @@ const copyPage = 200
 // eachPage reads rows up to a row id in pages, so that no statement is open while they are worked on.
 func eachPage[T any](ctx context.Context, s *Store, query string, id session.ID, upto int64, yield func(*T) (rowID int64, err error)) error {
 	for after := int64(0); after < upto; {
-		var page []T
-		if err := s.list(ctx, &page, query, id, after, upto, copyPage); err != nil {
+		page, err := list[T](ctx, s, query, id, after, upto, copyPage)
+		if err != nil {
 			return fmt.Errorf("rows of %s: %w", id, err)
 		}
 		for i := range page {
@@ -120,39 +123,32 @@ func (s *Store) readAtOnce(ctx context.Context, id session.ID) (*atOnce, error) 
 		return nil, err
 	}
 	defer tx.Rollback() //nolint:errcheck // it only read
-	q := &readTx{tx}
+	q := statements{stmt: func(ctx context.Context, query string) (*sqlx.Stmt, func(), error) {
+		st, err := tx.PreparexContext(ctx, query)
+		return st, func() { st.Close() }, err //nolint:errcheck // a reading statement
+	}}
 	v := &atOnce{}
 	row := &v.session
 	if row.Session, err = readAncestor(ctx, q, id); err != nil {
 		return nil, err
 	}
 	row.Type, row.TurnOrigin = LineSession, row.Session.TurnOrigin
-	var links []SavedLink
-	for _, read := range []struct {
-		to    any
-		query string
-	}{
-		{&v.compactions, savedCompactions},
-		{&v.undos, savedUndos},
-		{&v.frozen, savedFrozen},
-		{&v.marks, savedMarks},
-		{&v.states, savedStates},
-		{&v.flushes, savedFlushes},
-		{&links, savedLinks},
-	} {
-		if err := q.list(ctx, read.to, read.query, id); err != nil {
-			return nil, err
-		}
-	}
-	if len(links) > 0 {
-		row.Link = &links[0]
+	row.Link, err = first[SavedLink](ctx, q, savedLinks, id)
+	if err = cmp.Or(err,
+		listInto(ctx, q, &v.compactions, savedCompactions, id),
+		listInto(ctx, q, &v.undos, savedUndos, id),
+		listInto(ctx, q, &v.frozen, savedFrozen, id),
+		listInto(ctx, q, &v.marks, savedMarks, id),
+		listInto(ctx, q, &v.states, savedStates, id),
+		listInto(ctx, q, &v.flushes, savedFlushes, id)); err != nil {
+		return nil, err
 	}
 	row.Lines = map[string]int64{
 		"messages": row.Session.MessageCount, "compactions": int64(len(v.compactions)), "undos": int64(len(v.undos)), "frozen": int64(len(v.frozen)),
 		"marks": int64(len(v.marks)), "states": int64(len(v.states)), "flushes": int64(len(v.flushes)),
 	}
 	var contexts, calls int64
-	err = q.each(ctx, func(r scanner) error {
+	err = q.rows(ctx, func(r *sqlx.Rows) error {
 		return r.Scan(&row.PurgedAt, &contexts, &v.lastContext, &calls, &v.lastCall)
 	}, `SELECT purged_at,
 		(SELECT COUNT(*) FROM contexts WHERE session_id = s.id), (SELECT COALESCE(MAX(id), 0) FROM contexts WHERE session_id = s.id),
@@ -181,11 +177,11 @@ var (
 	savedStates  = `SELECT 'state' AS type, name, revision, value, updated_at, deleted_at FROM states WHERE session_id = ? ORDER BY name`
 	savedFlushes = `SELECT 'flush' AS type, ` + compactionName("f.compaction_id") + ` AS compaction, f.at, f.outcome
 		FROM flushes f LEFT JOIN compactions c ON c.id = f.compaction_id WHERE f.session_id = ? ORDER BY c.session_id, c.id`
-	savedLinks = `SELECT ` + messageName("l.message_id") + ` AS message, l.call_id, l.root_id, l.number, NULLIF(l.activated_at, '') AS activated_at,
+	savedLinks = `SELECT ` + messageName("l.message_id") + ` AS message, l.call_id, l.root_id, l.Number, NULLIF(l.activated_at, '') AS activated_at,
 		CASE l.compaction_id WHEN 9223372036854775807 THEN -1 ELSE (SELECT COUNT(*) FROM compactions WHERE session_id = s.parent_id AND id <= l.compaction_id) END AS compactions,
 		CASE l.frozen_id WHEN 9223372036854775807 THEN -1 ELSE (SELECT COUNT(*) FROM frozen WHERE session_id = s.parent_id AND id <= l.frozen_id) END AS frozen
 		FROM links l JOIN sessions s ON s.id = l.session_id WHERE l.session_id = ?
-		AND (l.message_id IS NOT NULL OR l.call_id <> '' OR l.root_id <> '' OR l.number <> 0 OR l.compaction_id <> 0 OR l.activated_at <> '' OR l.frozen_id <> 0)`
+		AND (l.message_id IS NOT NULL OR l.call_id <> '' OR l.root_id <> '' OR l.Number <> 0 OR l.compaction_id <> 0 OR l.activated_at <> '' OR l.frozen_id <> 0)`
 )
 
 func messageName(row string) string {
@@ -214,8 +210,7 @@ func (s *Store) savedMessage(ctx context.Context, m *session.Message) (*SavedMes
 
 // Block reads a block. Codes: NotFound.
 func (s *Store) Block(ctx context.Context, hash string) (Block, error) {
-	b := Block{Type: LineBlock}
-	err := s.get(ctx, &b, `SELECT hash, kind, content, created_at FROM blocks WHERE hash = ?`, hash)
+	b, err := get[Block](ctx, s, `SELECT 'block' AS type, hash, kind, content, created_at FROM blocks WHERE hash = ?`, hash)
 	if noRows(err) {
 		err = session.Errorf(session.NotFound, "there is no block %s", hash)
 	}
@@ -243,29 +238,4 @@ func (s *Store) Shells(ctx context.Context) ([]Kin, error) {
 	var all []Kin
 	err := s.reports.SelectContext(ctx, &all, `SELECT id, parent_id, parent_kind, created_at FROM sessions WHERE purged_at IS NOT NULL`)
 	return all, err
-}
-
-// readTx is a reading transaction as reading helpers take it.
-type readTx struct {
-	tx interface {
-		GetContext(ctx context.Context, dest any, query string, args ...any) error
-		SelectContext(ctx context.Context, dest any, query string, args ...any) error
-		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	}
-}
-
-func (r *readTx) get(ctx context.Context, dest any, query string, args ...any) error {
-	return r.tx.GetContext(ctx, dest, query, args...)
-}
-
-func (r *readTx) list(ctx context.Context, dest any, query string, args ...any) error {
-	return r.tx.SelectContext(ctx, dest, query, args...)
-}
-
-func (r *readTx) each(ctx context.Context, row func(scanner) error, query string, args ...any) error {
-	rows, err := r.tx.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	return forEach(rows, row)
 }

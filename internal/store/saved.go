@@ -151,7 +151,7 @@ type SavedFrozen struct {
 // Block is what a caller gave beside the messages. In a file it stands before the first context
 // of its session that is made of it.
 type Block struct {
-	Type      string       `db:"-" json:"type"`
+	Type      string       `db:"type" json:"type"`
 	Hash      string       `db:"hash" json:"hash"`
 	Kind      string       `db:"kind" json:"kind"`
 	Content   string       `db:"content" json:"content"`

@@ -19,8 +19,7 @@ const scrubPatience = 20 * time.Second
 // Unscrubbed tells since when the file may hold bytes of purged sessions outside of its tables;
 // nil: it does not.
 func (s *Store) Unscrubbed(ctx context.Context) (*session.Time, error) {
-	var at *session.Time
-	err := s.get(ctx, &at, `SELECT unscrubbed_at FROM store WHERE id = 1`)
+	at, err := get[*session.Time](ctx, s, `SELECT unscrubbed_at FROM store WHERE id = 1`)
 	return at, err
 }
 

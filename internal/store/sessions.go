@@ -159,7 +159,7 @@ const sessionColumns = `s.id, s.day, s.title, s.title_source, s.kind, s.draft, s
 	s.compaction_count, s.input_tokens, s.output_tokens, s.cache_read_tokens, s.cache_write_tokens, s.cost_nanousd,
 	s.cost_usd, s.unpriced_calls, s.turn_origin, s.created_at, s.updated_at, s.active_at, s.inbound_at, s.archived_at,
 	s.deleted_at, s.ended_at, s.end_reason, s.metadata,
-	h.session_id || '.' || h.seq`
+	h.session_id || '.' || h.seq AS head`
 
 // A session is read with the name of its head.
 const fromSessions = ` FROM sessions s LEFT JOIN messages h ON h.id = s.head_id `
@@ -167,17 +167,9 @@ const fromSessions = ` FROM sessions s LEFT JOIN messages h ON h.id = s.head_id 
 const (
 	sessionByID = anySession + ` AND s.purged_at IS NULL`
 	anySession  = `SELECT ` + sessionColumns + fromSessions + `WHERE s.id = ?`
+	// What a page of messages needs of a session: SQLite and the driver work for each column.
+	headOfSession = `SELECT s.id, s.head_id, s.last_seq, h.session_id || '.' || h.seq AS head` + fromSessions + `WHERE s.id = ? AND s.purged_at IS NULL`
 )
-
-func scanSession(row scanner, s *session.Session) error {
-	return row.Scan(&s.ID, &s.Day, &s.Title, &s.TitleSource, &s.Kind, &s.Draft, &s.Settings, &s.Key, &s.Generation, &s.Source,
-		&s.SourceID, &s.Directory, &s.Project, &s.GitBranch, &s.Provider, &s.Model, &s.Window, &s.ParentID, &s.ParentKind,
-		&s.HeadID, &s.LastSeq, &s.CompactionID, &s.Epoch, &s.Revision, &s.MessageCount, &s.TotalTokens, &s.ContextTokens,
-		&s.CompactionCount, &s.InputTokens, &s.OutputTokens, &s.CacheReadTokens, &s.CacheWriteTokens, &s.CostNanoUSD,
-		&s.CostUSD, &s.UnpricedCalls, &s.TurnOrigin, &s.CreatedAt, &s.UpdatedAt, &s.ActiveAt, &s.InboundAt, &s.ArchivedAt,
-		&s.DeletedAt, &s.EndedAt, &s.EndReason, &s.Metadata,
-		&s.Head)
-}
 
 // Session reads one session. Codes: NotFound.
 func (s *Store) Session(ctx context.Context, id session.ID) (session.Session, error) {
@@ -194,13 +186,12 @@ func readAncestor(ctx context.Context, q queryer, id session.ID) (session.Sessio
 }
 
 func sessionBy(ctx context.Context, q queryer, query string, id session.ID) (session.Session, error) {
-	var sess session.Session
-	err := q.each(ctx, func(row scanner) error { return scanSession(row, &sess) }, query, id)
+	sess, err := get[session.Session](ctx, q, query, id)
 	switch {
+	case noRows(err):
+		return sess, session.Errorf(session.NotFound, "there is no session %s", id)
 	case err != nil:
 		return sess, fmt.Errorf("session %s: %w", id, err)
-	case sess.ID == "":
-		return sess, session.Errorf(session.NotFound, "there is no session %s", id)
 	case sess.HeadID != nil && sess.Head == nil:
 		return sess, missingRow(*sess.HeadID)
 	}
@@ -208,12 +199,11 @@ func sessionBy(ctx context.Context, q queryer, query string, id session.ID) (ses
 }
 
 // readSessions reads the sessions that a query of sessionColumns lists.
-func readSessions(ctx context.Context, q queryer, query string, args ...any) (all []session.Session, err error) {
-	all = []session.Session{}
-	err = q.each(ctx, func(row scanner) error {
-		all = append(all, session.Session{})
-		return scanSession(row, &all[len(all)-1])
-	}, query, args...)
+func readSessions(ctx context.Context, q queryer, query string, args ...any) ([]session.Session, error) {
+	all, err := list[session.Session](ctx, q, query, args...)
+	if all == nil {
+		all = []session.Session{} // an empty list in JSON, not null
+	}
 	return all, err
 }
 

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -65,19 +66,13 @@ const storeDataPage = 1000
 // EachStoreData yields the store's own data in pieces, each label of a key in one of its own.
 func (s *Store) EachStoreData(ctx context.Context, yield func(*StoreData) error) error {
 	var all StoreData
-	for _, read := range []struct {
-		to    any
-		query string
-	}{
-		{&all.PurgedSources, `SELECT source, id_hash, purged_at FROM purged_sources ORDER BY source, id_hash`},
-		{&all.PurgedDays, `SELECT day, source, sessions, messages, prompts FROM purged_days ORDER BY day, source`},
-		{&all.SessionDays, countersBeyondIDs},
-		{&all.Calibrations, `SELECT model, scale, weight, updated_at FROM calibrations ORDER BY model`},
-		{&all.Keys, `SELECT key, label, updated_at FROM keys ORDER BY key`},
-	} {
-		if err := s.list(ctx, read.to, read.query); err != nil {
-			return fmt.Errorf("the store's own data: %w", err)
-		}
+	if err := cmp.Or(
+		listInto(ctx, s, &all.PurgedSources, `SELECT source, id_hash, purged_at FROM purged_sources ORDER BY source, id_hash`),
+		listInto(ctx, s, &all.PurgedDays, `SELECT day, source, sessions, messages, prompts FROM purged_days ORDER BY day, source`),
+		listInto(ctx, s, &all.SessionDays, countersBeyondIDs),
+		listInto(ctx, s, &all.Calibrations, `SELECT model, scale, weight, updated_at FROM calibrations ORDER BY model`),
+		listInto(ctx, s, &all.Keys, `SELECT key, label, updated_at FROM keys ORDER BY key`)); err != nil {
+		return fmt.Errorf("the store's own data: %w", err)
 	}
 	for page := range slices.Chunk(all.PurgedSources, storeDataPage) {
 		if err := yield(&StoreData{Type: LineStore, PurgedSources: page}); err != nil {
@@ -96,7 +91,8 @@ func (s *Store) EachStoreData(ctx context.Context, yield func(*StoreData) error)
 	}
 	for after := int64(0); ; {
 		line := StoreData{Type: LineStore}
-		if err := s.list(ctx, &line.Calls, callsWithoutSession, after, storeDataPage); err != nil {
+		var err error
+		if line.Calls, err = list[SavedCall](ctx, s, callsWithoutSession, after, storeDataPage); err != nil {
 			return fmt.Errorf("calls without a session: %w", err)
 		}
 		if len(line.Calls) == 0 {
@@ -173,11 +169,9 @@ func (r *storeRestorer) purgedSources(d *StoreData) error {
 		return nil
 	}
 	here := map[string]bool{}
-	if err := r.each(r.ctx, func(row scanner) error {
-		var source, id string
-		err := row.Scan(&source, &id)
-		here[source+" "+hash([]byte(id))] = true
-		return err
+	if err := each(r.ctx, r, func(s *session.Session) error {
+		here[string(s.Source)+" "+hash([]byte(s.SourceID))] = true
+		return nil
 	}, `SELECT source, source_id FROM sessions WHERE source_id <> ''`); err != nil {
 		return err
 	}
@@ -196,8 +190,7 @@ func (r *storeRestorer) purgedSources(d *StoreData) error {
 // file's where those are larger: which sessions they stand for is not known any more.
 func (r *storeRestorer) purgedDays(d *StoreData) error {
 	for _, p := range d.PurgedDays {
-		var here PurgedDay
-		err := r.get(r.ctx, &here, `SELECT day, source, sessions, messages, prompts FROM purged_days WHERE day = ? AND source = ?`, p.Day, p.Source)
+		here, err := get[PurgedDay](r.ctx, r, `SELECT day, source, sessions, messages, prompts FROM purged_days WHERE day = ? AND source = ?`, p.Day, p.Source)
 		if err != nil && !noRows(err) {
 			return err
 		}

@@ -112,11 +112,11 @@ func (s *Store) touches(ctx context.Context, f FileFilter) (map[session.ID]*File
 	for _, path := range f.Paths {
 		path = filepath.Clean(path)
 		folder := strings.TrimSuffix(path, "/")
-		var rows, below []touchRow
-		err := s.list(ctx, &rows, touchesOfFile, path)
-		if err == nil {
-			err = s.list(ctx, &below, touchesBelow, folder+"/", folder+"0")
+		rows, err := list[touchRow](ctx, s, touchesOfFile, path)
+		if err != nil {
+			return nil, err
 		}
+		below, err := list[touchRow](ctx, s, touchesBelow, folder+"/", folder+"0")
 		if err != nil {
 			return nil, err
 		}
@@ -163,12 +163,9 @@ func (s *Store) placeTouches(ctx context.Context, found map[session.ID]*FileSess
 		rows = append(rows, one.first.Message, one.last.Message)
 	}
 	places := make(map[int64]FileTouch, len(rows))
-	err := s.each(ctx, func(row scanner) error {
-		var id int64
-		var t FileTouch
-		err := row.Scan(&id, &t.Message.Session, &t.Message.Seq, &t.At)
-		places[id] = t
-		return err
+	err := each(ctx, s, func(m *session.Message) error {
+		places[m.RowID] = FileTouch{Message: session.MessageRef{Session: m.SessionID, Seq: m.Seq}, At: m.CreatedAt}
+		return nil
 	}, placesOfRows, string(session.JSONOf(rows)))
 	place := func(t touchRow) FileTouch {
 		at := places[t.Message]

@@ -130,10 +130,10 @@ func (g *treeBuilder) shared(ctx context.Context, q queryer) ([]treeRun, error) 
 		return nil, nil
 	}
 	l, err := readLink(ctx, q, g.sess.ID)
-	if err != nil || l.messageID == nil {
+	if err != nil || l.MessageID == nil {
 		return nil, err
 	}
-	spans, err := pathSpans(ctx, q, l.messageID)
+	spans, err := pathSpans(ctx, q, l.MessageID)
 	if err != nil {
 		return nil, err
 	}
@@ -159,17 +159,16 @@ func (g *treeBuilder) own(ctx context.Context, q queryer) ([]treeRun, error) {
 		}
 		lines = append(lines, treeRun{Span: Span{Session: g.sess.ID, From: seq, To: g.sess.LastSeq}, parent: parent})
 	}
-	err := q.each(ctx, func(row scanner) error {
-		var seq int64
-		var parent *session.MessageRef
-		if err := row.Scan(&seq, &parent); err != nil {
-			return err
-		}
-		if seq > 1 && len(lines) == 0 {
+	type jump struct {
+		Seq    int64               `db:"seq"`
+		Parent *session.MessageRef `db:"parent"`
+	}
+	err := each(ctx, q, func(j *jump) error {
+		if j.Seq > 1 && len(lines) == 0 {
 			begin(1, nil)
 		}
-		if seq <= g.sess.LastSeq { // what came between two statements is not shown yet
-			begin(seq, parent)
+		if j.Seq <= g.sess.LastSeq { // what came between two statements is not shown yet
+			begin(j.Seq, j.Parent)
 		}
 		return nil
 	}, jumpsOfSession, g.sess.ID)
@@ -180,7 +179,7 @@ func (g *treeBuilder) own(ctx context.Context, q queryer) ([]treeRun, error) {
 }
 
 const jumpsOfSession = `
-	SELECT m.seq, p.session_id || '.' || p.seq FROM messages m LEFT JOIN messages p ON p.id = m.parent_id
+	SELECT m.seq, p.session_id || '.' || p.seq AS parent FROM messages m LEFT JOIN messages p ON p.id = m.parent_id
 	WHERE m.session_id = ? AND m.jump = 1 ORDER BY m.seq`
 
 // cut parts a line after those of its messages that are among cuts, which are in order.
@@ -237,7 +236,7 @@ func (g *treeBuilder) segments(ctx context.Context, s *Store, runs []treeRun) ([
 				return nil, err
 			}
 		}
-		seg.First, seg.Last, seg.Tokens = first.TreeMessage, last.TreeMessage, last.pathTokens-first.before
+		seg.First, seg.Last, seg.Tokens = first.TreeMessage, last.TreeMessage, last.PathTokens-first.Before
 		out[i] = seg
 	}
 	return out, g.addDetails(ctx, s, runs, out)
@@ -246,43 +245,36 @@ func (g *treeBuilder) segments(ctx context.Context, s *Store, runs []treeRun) ([
 // treeRow is a message as a tree shows it.
 type treeRow struct {
 	session.TreeMessage
-	pathTokens, before int64 // up to it, and up to the one before
+	PathTokens int64   `db:"path_tokens"` // up to it
+	Before     int64   `db:"before"`      // up to the one before
+	Text       *string `db:"text"`        // the beginning
 }
 
 // previewRunes is how much of a text is given; a few times as many bytes are read for it.
 const previewRunes = 160
 
 func readTreeMessage(ctx context.Context, q queryer, ref session.MessageRef) (treeRow, error) {
-	r := treeRow{TreeMessage: session.TreeMessage{ID: ref}}
-	found := false
-	err := q.each(ctx, func(row scanner) error {
-		found = true
-		var text, tool *string
-		err := row.Scan(&r.Kind, &r.Role, &r.Origin, &r.Finish, &r.CreatedAt, &r.pathTokens, &r.before, &text, &tool)
-		if text != nil && r.Kind == session.KindBranchSummary {
-			*text = session.UnframeBranch(*text)
-		}
-		if text != nil {
-			r.Preview = preview(*text)
-		}
-		if tool != nil {
-			r.ToolName = *tool
-		}
-		return err
-	}, treeMessage, ref.Session, ref.Seq)
-	if err == nil && !found {
+	r, err := get[treeRow](ctx, q, treeMessage, ref.Session, ref.Seq)
+	switch {
+	case noRows(err):
 		err = session.Errorf(session.NotFound, "there is no message %s", ref)
+	case r.Text != nil && r.Kind == session.KindBranchSummary:
+		r.Preview = preview(session.UnframeBranch(*r.Text))
+	case r.Text != nil:
+		r.Preview = preview(*r.Text)
 	}
 	return r, err
 }
 
 const treeMessage = `
-	SELECT m.kind, m.role, m.origin, m.finish, m.created_at, m.path_tokens, m.path_tokens - m.tokens * m.in_context,
+	SELECT m.session_id || '.' || m.seq AS id, m.kind, m.role, m.origin, m.finish, m.created_at, m.path_tokens,
+	       m.path_tokens - m.tokens * m.in_context AS before,
 	       (SELECT CASE WHEN p.blob IS NULL THEN substr(p.text, 1, 600)
 	                    ELSE (SELECT CAST(substr(b.data, 1, 600) AS TEXT) FROM blobs b WHERE b.sha256 = p.blob) END
 	        FROM parts p WHERE p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023 AND p.kind IN ('text', 'refusal', 'tool_result')
-	        ORDER BY p.id LIMIT 1),
-	       (SELECT p.tool_name FROM parts p WHERE p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023 AND p.kind = 'tool_call' ORDER BY p.id LIMIT 1)
+	        ORDER BY p.id LIMIT 1) AS text,
+	       COALESCE((SELECT p.tool_name FROM parts p WHERE p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023 AND p.kind = 'tool_call'
+	        ORDER BY p.id LIMIT 1), '') AS tool_name
 	FROM messages m WHERE m.session_id = ? AND m.seq = ?`
 
 // preview gives the beginning of a text as one line.
@@ -299,13 +291,9 @@ func (g *treeBuilder) addDetails(ctx context.Context, s *Store, runs []treeRun, 
 	find := func(ref session.MessageRef) int {
 		return slices.IndexFunc(runs, func(r treeRun) bool { return r.holds(ref) })
 	}
-	if err := s.each(ctx, func(row scanner) error {
-		var l session.Label
-		if err := row.Scan(&l.Message, &l.Text); err != nil {
-			return err
-		}
+	if err := each(ctx, s, func(l *session.Label) error {
 		if i := find(l.Message); i >= 0 {
-			out[i].Labels = append(out[i].Labels, l)
+			out[i].Labels = append(out[i].Labels, *l)
 		}
 		return nil
 	}, labelsOfTree, g.sess.ID); err != nil {
@@ -320,10 +308,13 @@ func (g *treeBuilder) addDetails(ctx context.Context, s *Store, runs []treeRun, 
 		return err
 	}
 	for _, o := range slices.Backward(overlays) {
-		if i := find(o.throughRef); o.through != nil && i >= 0 {
-			_, gone := undone[o.id]
+		if o.Through == nil {
+			continue
+		}
+		if i := find(*o.Through); i >= 0 {
+			_, gone := undone[o.ID]
 			out[i].Overlays = append(out[i].Overlays, session.TreeCut{
-				ID: session.CompactionName(o.id), Strategy: o.strategy, Through: o.throughRef, Undone: gone, InForce: sameID(g.sess.CompactionID, &o.id),
+				ID: session.CompactionName(o.ID), Strategy: o.Strategy, Through: *o.Through, Undone: gone, InForce: sameID(g.sess.CompactionID, &o.ID),
 			})
 		}
 	}
@@ -340,5 +331,5 @@ func (g *treeBuilder) addDetails(ctx context.Context, s *Store, runs []treeRun, 
 }
 
 const labelsOfTree = `
-	SELECT m.session_id || '.' || m.seq, k.text FROM marks k JOIN messages m ON m.id = k.message_id
+	SELECT m.session_id || '.' || m.seq AS message, k.text FROM marks k JOIN messages m ON m.id = k.message_id
 	WHERE k.session_id = ? AND k.kind = 'label' ORDER BY k.message_id`
