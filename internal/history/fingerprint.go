@@ -16,11 +16,18 @@ import (
 // members of the outermost object that drop names are left out.
 func Fingerprint(o Object, drop ...string) string {
 	o = o.Without(drop...)
-	var p print
+	d := decoders.Get().(*jsontext.Decoder)
+	defer decoders.Put(d)
+	size := 0
+	for _, f := range o {
+		size += len(f.Raw) + 2*len(f.Key) + 16
+	}
+	p := print{out: make([]byte, 0, size)}
 	p.members(func(yield func(key string, value func())) {
 		for _, f := range o {
 			yield(f.Key, func() {
-				p.value(jsontext.NewDecoder(bytes.NewBuffer(f.Raw), lenient, jsontext.AllowDuplicateNames(true)), 1)
+				d.Reset(bytes.NewBuffer(f.Raw), lenient, jsontext.AllowDuplicateNames(true))
+				p.value(d, 1)
 			})
 		}
 	})

@@ -81,11 +81,10 @@ type Block struct {
 
 // ParseTalk reads a line as ParseLine does.
 func ParseTalk(line []byte) (t Talk, exact, ok bool) {
-	o, exact, ok := ParseLine(line)
+	t.Object, t.Message, exact, ok = ParseEnvelope(line, "message")
 	if !ok {
 		return Talk{}, exact, false
 	}
-	t = TalkOf(o)
 	content := t.Message.Get("content")
 	if len(content) == 0 || content[0] != '[' {
 		return t, exact, true
@@ -99,10 +98,4 @@ func ParseTalk(line []byte) (t Talk, exact, ok bool) {
 		t.Blocks = append(t.Blocks, Block{Object: block, Raw: e})
 	}
 	return t, exact, true
-}
-
-// TalkOf is the Talk of an object that was taken apart before; what is in its message was not.
-func TalkOf(o Object) Talk {
-	message, _ := Fields(o.Get("message"))
-	return Talk{Object: o, Message: message}
 }

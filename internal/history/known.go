@@ -41,12 +41,14 @@ func (k known) Cursor(ctx context.Context, source session.Source, path string) (
 	return cursorOf(c), err
 }
 
+// Message looks a record up without the context's end: the driver starts a goroutine for each query
+// that can be interrupted, and a reader asks this for each record of a fork.
 func (k known) Message(ctx context.Context, id session.ID, key string) (*session.MessageRef, error) {
-	return k.store.MessageByKey(ctx, id, key)
+	return k.store.MessageByKey(context.WithoutCancel(ctx), id, key)
 }
 
 func (k known) CallOwner(ctx context.Context, source session.Source, key string) (session.ID, error) {
-	return k.store.SessionOfCall(ctx, source, key)
+	return k.store.SessionOfCall(context.WithoutCancel(ctx), source, key)
 }
 
 func (k known) Entries(ctx context.Context, id session.ID, yield func(*session.Message) bool) error {

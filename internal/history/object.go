@@ -25,46 +25,69 @@ type Field struct {
 
 // ParseObject reads one JSON object, in UTF-8, that fills raw but for white space. ok is
 // false for anything else, also for one with a name that occurs twice.
-func ParseObject(raw []byte) (o Object, ok bool) { return parseObject(raw, lenient) }
+func ParseObject(raw []byte) (o Object, ok bool) {
+	o, _, ok = parseObject(raw, "", lenient)
+	return o, ok
+}
 
 // Fields is ParseObject for bytes that are known to be valid JSON, as all values in an
 // Object are.
 func Fields(raw []byte) (o Object, ok bool) {
-	return parseObject(raw, lenient, jsontext.AllowDuplicateNames(true))
+	o, _, ok = parseObject(raw, "", lenient, jsontext.AllowDuplicateNames(true))
+	return o, ok
 }
 
-func parseObject(raw []byte, options ...jsontext.Options) (o Object, ok bool) {
+// parseObject parses an object and, in the same pass, the object under the name inside.
+func parseObject(raw []byte, inside string, options ...jsontext.Options) (o, inner Object, ok bool) {
 	d := decoders.Get().(*jsontext.Decoder)
 	defer decoders.Put(d)
 	d.Reset(bytes.NewBuffer(raw), options...)
 	if d.PeekKind() != '{' {
-		return nil, false
+		return nil, nil, false
 	}
+	if o, inner, ok = readMembers(d, raw, inside); !ok {
+		return nil, nil, false
+	}
+	_, err := d.ReadToken()
+	return o, inner, errors.Is(err, io.EOF)
+}
+
+// readMembers parses the object of raw that the decoder is at.
+func readMembers(d *jsontext.Decoder, raw []byte, inside string) (o, inner Object, ok bool) {
 	if _, err := d.ReadToken(); err != nil {
-		return nil, false
+		return nil, nil, false
 	}
 	o = make(Object, 0, usualFields)
 	for d.PeekKind() != '}' {
 		name, err := d.ReadValue()
 		if err != nil {
-			return nil, false
+			return nil, nil, false
 		}
 		key, _ := Text(name)
+		if inside != "" && key == inside && d.PeekKind() == '{' {
+			from := int(d.InputOffset())
+			from += bytes.IndexByte(raw[from:], '{')
+			if inner, _, ok = readMembers(d, raw, ""); !ok {
+				return nil, nil, false
+			}
+			end := int(d.InputOffset())
+			o = append(o, Field{Key: key, Raw: json.RawMessage(raw[from:end:end])})
+			continue
+		}
 		value, err := d.ReadValue()
 		if err != nil {
-			return nil, false
+			return nil, nil, false
 		}
 		end := int(d.InputOffset())
 		o = append(o, Field{Key: key, Raw: json.RawMessage(raw[end-len(value) : end : end])})
 	}
 	if _, err := d.ReadToken(); err != nil {
-		return nil, false
+		return nil, nil, false
 	}
-	_, err := d.ReadToken()
 	if len(o) == 0 {
 		o = nil
 	}
-	return o, errors.Is(err, io.EOF)
+	return o, inner, true
 }
 
 // decoders are used again: a transcript has millions of objects.
