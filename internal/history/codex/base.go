@@ -135,11 +135,10 @@ func (r *reader) walk(from string, base history.Object, seen map[string]bool) (*
 		if err != nil {
 			return nil, err
 		}
-		o, _, ok := history.ParseLine(line)
+		rec, ok := parseRecord(line)
 		if !ok {
 			continue
 		}
-		rec := recordOf(o, line)
 		if first && rec.kind == typeMeta {
 			first = false
 			if s.Chain, err = r.baseChain(path, rec.payload, s, seen); err != nil || s.Chain == "" {

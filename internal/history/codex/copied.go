@@ -43,7 +43,7 @@ func (r *reader) copied(rec *record) (done bool, err error) {
 			return done, err
 		}
 	case rec.kind == typeContext:
-		r.state.Context = contextPrint(rec)
+		r.state.Context = contextOf(rec)
 		r.state.Model, r.state.Effort = plainText(rec.payload.String("model")), plainText(rec.payload.String("effort"))
 	case rec.kind == typeEvent && (rec.sub == "task_started" || rec.sub == "turn_started") && younger(rec.payload.String("turn_id"), r.id):
 		r.ownBegins(false)
@@ -128,6 +128,7 @@ func (r *reader) original(key string) (session.ID, error) {
 	return "", nil
 }
 
-func contextPrint(rec *record) string {
-	return history.Fingerprint(rec.payload, "turn_id", "root_turn_id", "current_date")
+// contextOf returns what a turn context says beside its turn: equal texts are equal settings.
+func contextOf(rec *record) string {
+	return string(rec.payload.Without("turn_id", "root_turn_id", "current_date").JSON())
 }

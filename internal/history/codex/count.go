@@ -16,7 +16,7 @@ func plural(n int, what string) string {
 
 // usageRecord counts what a response cost, by its id.
 func (r *reader) usageRecord(rec *record) error {
-	used, ok := tokensOf(rec.payload.Get("usage"))
+	used, ok := parseTokens(rec.payload.Get("usage"))
 	thread := rec.payload.String("thread_id")
 	switch {
 	case !ok:

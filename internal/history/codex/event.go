@@ -130,9 +130,9 @@ func (r *reader) fromItem(rec *record, kind string, item history.Object) error {
 
 // turnContext notes the model and its settings, where they changed.
 func (r *reader) turnContext(rec *record) error {
-	print := contextPrint(rec)
-	same := print == r.state.Context
-	r.state.Context = print
+	settings := contextOf(rec)
+	same := settings == r.state.Context
+	r.state.Context = settings
 	if same {
 		r.skip(skipContext)
 		return nil

@@ -14,20 +14,12 @@ import (
 
 // line turns one line into what it becomes.
 func (r *reader) line(l history.FileLine) error {
-	o, exact, ok := history.ParseLine(l.Bytes)
+	rec, ok := parseRecord(l.Bytes)
 	switch {
 	case !ok:
 		return r.verbatim(l, "not a JSON object")
 	case history.DeeperThan(l.Bytes, history.MaxDepth):
 		return r.verbatim(l, "nested too deep")
-	}
-	raw := l.Bytes
-	if !exact {
-		raw = []byte(o.JSON())
-	}
-	rec := recordOf(o, raw)
-	if !exact {
-		rec.bytes = l.Bytes
 	}
 	rec.offset, rec.number = l.At, int32(l.Number)
 	if rec.timed {

@@ -23,17 +23,25 @@ type record struct {
 	ordered bool // there is an ordinal
 }
 
-// recordOf tells what a line is, by its shape alone: files are continued by newer versions.
-func recordOf(o history.Object, raw []byte) record {
-	r := record{line: o, kind: o.String("type"), ordinal: -1}
+// parseRecord parses a line. Its shape alone tells what it is: newer versions continue files of
+// older ones. ok is false for a line that is no JSON object.
+func parseRecord(line []byte) (r record, ok bool) {
+	o, inner, exact, ok := history.ParseEnvelope(line, "payload")
+	if !ok {
+		return record{}, false
+	}
+	r = record{line: o, kind: o.String("type"), ordinal: -1}
+	raw := line
+	if !exact {
+		r.bytes, raw = line, []byte(o.JSON())
+	}
 	r.at, r.timed = history.ParseTime(o.String("timestamp"))
 	if n, ok := number(o.Get("ordinal")); ok && n >= 0 && n < 1<<53 {
 		r.ordinal, r.ordered = int64(n), true
 	}
 	payload := o.Get("payload")
-	inner, enveloped := history.Fields(payload)
 	switch {
-	case r.kind != "" && enveloped:
+	case r.kind != "" && len(payload) > 0 && payload[0] == '{':
 		r.payload, r.raw = inner, payload
 	case o.String("record_type") == typeFiller:
 		r.kind = typeFiller
@@ -43,7 +51,7 @@ func recordOf(o history.Object, raw []byte) record {
 		r.kind, r.payload, r.raw = typeItem, o, raw
 	}
 	r.sub = r.payload.String("type")
-	return r
+	return r, true
 }
 
 // isItem reports whether a line without an envelope is an item of the first era.

@@ -19,7 +19,7 @@ type state struct {
 	Provider string
 	Model    string
 	Effort   string
-	Context  string           // fingerprint of the last turn context
+	Context  string           // the last turn context, as contextOf gives it
 	Summary  string           // digest of the last compaction's text
 	Calls    map[string]int64 // when open calls were made, Unix milliseconds
 	LastAt   session.Time

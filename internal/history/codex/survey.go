@@ -96,8 +96,7 @@ func (s *surveyor) begin(in *history.Intake) error {
 		if len(strings.TrimSpace(string(line[:min(len(line), 4096)]))) == 0 && len(line) < 4096 {
 			continue
 		}
-		o, _, ok := history.ParseLine(line)
-		r := recordOf(o, line)
+		r, ok := parseRecord(line)
 		switch {
 		case !ok && first:
 			return session.Errorf(session.Invalid, "no rollout: its first line is no JSON object")
@@ -126,13 +125,12 @@ func (s *surveyor) here(at int64) mark { return mark{at, s.line} }
 
 // take looks at one line, whose number is s.line + 1.
 func (s *surveyor) take(line []byte, at int64) {
-	o, _, ok := history.ParseLine(line)
+	r, ok := parseRecord(line)
 	if !ok {
 		return
 	}
-	r := recordOf(o, line)
 	r.offset, r.number = at, s.line+1
-	if o.Get("payload") != nil {
+	if r.line.Get("payload") != nil {
 		s.bare = false
 	}
 	s.boundary(&r)

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/go-json-experiment/json"
+
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -12,22 +14,21 @@ import (
 // tokens is a usage object as Codex writes it: the input with what was cached, the output with
 // the reasoning.
 type tokens struct {
-	Input     int64
-	Cached    int64
-	Written   int64
-	Output    int64
-	Reasoning int64
-	Total     int64
+	Input     int64 `json:"input_tokens"`
+	Cached    int64 `json:"cached_input_tokens"`
+	Written   int64 `json:"cache_write_input_tokens"`
+	Output    int64 `json:"output_tokens"`
+	Reasoning int64 `json:"reasoning_output_tokens"`
+	Total     int64 `json:"total_tokens"`
 }
 
-func tokensOf(raw []byte) (tokens, bool) {
-	o, ok := history.Fields(raw)
-	if !ok {
+// parseTokens parses a usage object; ok is false for anything else. A negative number counts as 0.
+func parseTokens(raw []byte) (t tokens, ok bool) {
+	if len(raw) == 0 || raw[0] != '{' || json.Unmarshal(raw, &t) != nil {
 		return tokens{}, false
 	}
-	t := tokens{
-		Input: count(o, "input_tokens"), Cached: count(o, "cached_input_tokens"), Written: count(o, "cache_write_input_tokens"),
-		Output: count(o, "output_tokens"), Reasoning: count(o, "reasoning_output_tokens"), Total: count(o, "total_tokens"),
+	for _, n := range []*int64{&t.Input, &t.Cached, &t.Written, &t.Output, &t.Reasoning, &t.Total} {
+		*n = max(*n, 0)
 	}
 	if t.Total == 0 {
 		t.Total = t.Input + t.Output
@@ -62,8 +63,8 @@ func (t tokens) String() string {
 // row before, whatever it says of the last response; one that does not grow by that response
 // began anew.
 func (s *state) counted(info history.Object) (used tokens, reset, ok bool) {
-	total, is := tokensOf(info.Get("total_token_usage"))
-	last, said := tokensOf(info.Get("last_token_usage"))
+	total, is := parseTokens(info.Get("total_token_usage"))
+	last, said := parseTokens(info.Get("last_token_usage"))
 	switch {
 	case !is && !said:
 		return used, false, false
