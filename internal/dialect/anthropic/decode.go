@@ -120,21 +120,13 @@ func (g group) isResult() bool { return g[0].Kind == session.PartToolResult }
 
 // content decodes the content of an entry, block by block.
 func (d *decoder) content(path string, raw jsontext.Value, m *wire.Message) ([]group, error) {
-	switch wire.KindOf(raw) {
-	case 'n':
-		m.X.Shape = wire.NullOrAbsent(raw)
-		return nil, nil
-	case '"':
-		text, err := d.StringOf(path, "content", raw)
-		if err == nil && text == "" {
-			m.X.Shape = wire.ShapeEmpty
-			return nil, nil
-		}
+	shape, text, err := d.Content(path, "content", raw)
+	switch m.X.Shape = shape; {
+	case shape == wire.ShapeString:
+		m.X.Shape = ""
 		return []group{{{Part: session.TextPart(text)}}}, err
-	case '[':
-		m.X.Shape = wire.ShapeArray
-	default:
-		return nil, wire.Errorf(session.Invalid, wire.Join(path, "content"), "must be a string or an array, not %s", wire.Describe(raw))
+	case err != nil || shape != wire.ShapeArray:
+		return nil, err
 	}
 	blocks, err := open(wire.Join(path, "content"), raw)
 	if err != nil {
@@ -164,22 +156,16 @@ type block struct {
 
 // open reads the types of an array of blocks.
 func open(path string, raw jsontext.Value) ([]block, error) {
-	elements, err := wire.Elements(path, raw)
-	if err != nil {
-		return nil, err
-	}
-	blocks := make([]block, len(elements))
-	for i, e := range elements {
-		b := &blocks[i]
-		b.path, b.raw = wire.Index(path, i), e
-		if b.Object, err = wire.ParseObject(b.path, e); err != nil {
-			return nil, err
+	return wire.Each(path, raw, func(path string, raw jsontext.Value) (b block, err error) {
+		b.path, b.raw = path, raw
+		if b.Object, err = wire.ParseObject(path, raw); err != nil {
+			return b, err
 		}
 		if b.kind, _ = wire.Text(b.Get("type")); b.kind == "" {
-			return nil, wire.Errorf(session.Invalid, wire.Join(b.path, "type"), "must say what the block is, not be %s", wire.Describe(b.Get("type")))
+			err = wire.Errorf(session.Invalid, wire.Join(path, "type"), "must say what the block is, not be %s", wire.Describe(b.Get("type")))
 		}
-	}
-	return blocks, nil
+		return b, err
+	})
 }
 
 // value returns a field.
@@ -341,16 +327,15 @@ func (d *decoder) result(b *block) (group, error) {
 	default:
 		return nil, wire.Errorf(session.Invalid, wire.Join(b.path, "is_error"), "must be true or false, not %s", wire.Describe(b.Get("is_error")))
 	}
+	content := b.value("content")
+	if p.X.Shape, p.Text, err = d.Content(b.path, "content", content); err != nil {
+		return nil, err
+	}
 	g := group{p}
-	switch content := b.value("content"); wire.KindOf(content) {
-	case 'n':
-		g[0].X.Shape = wire.NullOrAbsent(content)
-	case '"':
-		if g[0].Text, err = d.text(b, "content"); err != nil {
-			return nil, err
-		}
-	case '[':
-		p.X.Shape = wire.ShapeArray
+	switch p.X.Shape {
+	case wire.ShapeString, wire.ShapeEmpty:
+		g[0].X.Shape = ""
+	case wire.ShapeArray:
 		blocks, err := open(wire.Join(b.path, "content"), content)
 		if err != nil {
 			return nil, err
@@ -364,8 +349,6 @@ func (d *decoder) result(b *block) (group, error) {
 		text := slices.IndexFunc(blocks, func(b block) bool { return b.kind == typeText })
 		g = wire.ResultFirst(p, elements, text, true)
 		g[0].X.Text, g[0].X.Rest, g[0].X.Raw = g[0].X.Rest, wire.Object{}, nil
-	default:
-		return nil, wire.Errorf(session.Invalid, wire.Join(b.path, "content"), "must be a string or an array, not %s", wire.Describe(content))
 	}
 	encoded, err := encodeResult(g)
 	if err != nil {

@@ -1,10 +1,10 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"slices"
-	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -26,25 +26,17 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 			continue
 		}
 		out = append(out, s.taken()...)
-		m, err := wire.Open(&msgs[i])
+		group, err := wire.OpenEntry(msgs[i:])
 		if err != nil {
 			return nil, err
 		}
+		m := &group[0]
 		var user *wire.Message
-		if m.X.Wire != nil && i+1 < len(msgs) && msgs[i+1].Dialect == Name && msgs[i+1].Role == session.User {
-			next, err := wire.Open(&msgs[i+1])
-			if err != nil {
-				return nil, err
-			}
-			if m.X.Wire.Is(next.X.Wire) {
-				user = &next
-				i++
-			}
+		if len(group) > 1 {
+			user = &group[1]
+			i++
 		}
-		if m.X.Wire != nil && user == nil {
-			m.X.Raw = nil // it holds both halves
-		}
-		o, err := encode(&m, user)
+		o, err := encode(m, user)
 		if err != nil {
 			return nil, err
 		}
@@ -57,8 +49,7 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 // encode encodes the columns and the parts of an entry, without its remainder. user is its other
 // half, or nil.
 func encode(m, user *wire.Message) (wire.Object, error) {
-	var o wire.Object
-	o.SetText("role", string(m.Role))
+	o := wire.Fields("role", string(m.Role))
 	if m.Role == session.Tool {
 		o.SetText("role", roleUser)
 	}
@@ -72,42 +63,18 @@ func encode(m, user *wire.Message) (wire.Object, error) {
 		if err != nil {
 			return o, err
 		}
-		blocks = weave(blocks, others, m.X.Wire.At)
+		blocks = m.X.Wire.Weave(blocks, others)
 	}
-	switch m.X.Shape {
-	case wire.ShapeAbsent:
-	case wire.ShapeNull:
-		o.Set("content", jsontext.Value("null"))
-	case wire.ShapeEmpty:
-		o.SetText("content", "")
-	case wire.ShapeArray:
-		o.Set("content", wire.Array(blocks))
-	default:
-		i := slices.IndexFunc(m.Parts, func(p wire.Part) bool { return p.Kind == session.PartText })
-		if i >= 0 {
-			o.SetText("content", m.Parts[i].Content())
-		}
+	text := ""
+	if i := slices.IndexFunc(m.Parts, func(p wire.Part) bool { return p.Kind == session.PartText }); i >= 0 {
+		text = m.Parts[i].Content()
 	}
-	o.SetValue("id", m.X.ID)
-	o.SetValue("stop_reason", m.X.StopReason)
-	o.SetValue("usage", m.X.Usage)
+	o.SetContent("content", m.X.Shape, blocks, text)
+	o.Add("id", m.X.ID, "stop_reason", m.X.StopReason, "usage", m.X.Usage)
 	for _, f := range fields.Members() {
 		o.Set(f.Key, f.Value)
 	}
 	return o, nil
-}
-
-// weave puts results back to their places among the other blocks of an entry.
-func weave(results, others []jsontext.Value, at []int) []jsontext.Value {
-	out := others
-	for i, r := range results {
-		place := len(out)
-		if i < len(at) {
-			place = min(at[i], len(out))
-		}
-		out = slices.Insert(out, place, r)
-	}
-	return out
 }
 
 // encodeParts returns the blocks of a message; parts that were fields of it go into fields.
@@ -155,78 +122,63 @@ func groupEnd(parts []wire.Part, at int) int {
 
 func encodeBlock(p *wire.Part) (o wire.Object) {
 	x := &p.X
-	set := func(usual string) {
-		if x.Type != "" {
-			usual = x.Type
-		}
-		o.SetText("type", usual)
-	}
+	usual := x.Type == ""
+	of := func(kind string) { o.SetText("type", cmp.Or(x.Type, kind)) }
 	switch p.Kind {
 	case session.PartText:
-		if set(typeText); x.Type == "" {
+		if of(typeText); usual {
 			o.SetText("text", p.Content())
 		}
 	case session.PartImage:
-		set(typeImage)
-		encodeSource(&o, p)
+		of(typeImage)
+		o.Add("source", encodeSource(p), "title", wire.Maybe(x.Name))
 	case session.PartFile:
-		if set(typeDocument); x.Type == "" {
-			encodeSource(&o, p)
+		if of(typeDocument); usual {
+			o.Add("source", encodeSource(p), "title", wire.Maybe(x.Name))
 		} else {
-			o.SetTexts("file_id", x.FileID)
+			o.Add("file_id", wire.Maybe(x.FileID))
 		}
 	case session.PartReasoning:
-		if set(typeThinking); x.Type == "" {
+		if of(typeThinking); usual {
 			o.SetText("thinking", p.Content())
 		}
-		o.SetValue("signature", x.Signature)
-		o.SetValue("data", x.Data)
+		o.Add("signature", x.Signature, "data", x.Data)
 	case session.PartToolCall:
-		set(typeToolUse)
-		o.SetText("id", p.CallID)
-		o.SetText("name", p.ToolName)
+		of(typeToolUse)
+		o.Add("id", p.CallID, "name", p.ToolName)
 		if x.Shape == shapeText {
 			o.SetText("input", p.Arguments)
 		} else {
-			o.SetValue("input", []byte(p.Arguments))
+			o.Add("input", jsontext.Value(p.Arguments))
 		}
 	case session.PartToolResult: // of a tool that the provider ran
-		set(typeToolResult)
+		of(typeToolResult)
 		o.SetText("tool_use_id", p.CallID)
 	}
 	return o
 }
 
-func encodeSource(o *wire.Object, p *wire.Part) {
-	var source wire.Object
+// encodeSource returns the source of an image or a document, nil where no column says it.
+func encodeSource(p *wire.Part) jsontext.Value {
 	switch x := &p.X; {
 	case p.Blob != nil && x.Shape == shapeText:
-		source.SetTexts("type", sourceText, "media_type", x.MediaType, "data", string(p.Blob.Data))
+		return wire.Encode("type", sourceText, "media_type", wire.Maybe(x.MediaType), "data", wire.Maybe(p.Blob.Data))
 	case p.Blob != nil:
-		source.SetTexts("type", sourceBase64, "media_type", x.MediaType, "data", base64.StdEncoding.EncodeToString(p.Blob.Data))
+		return wire.Encode("type", sourceBase64, "media_type", wire.Maybe(x.MediaType), "data", base64.StdEncoding.EncodeToString(p.Blob.Data))
 	case x.URL != "":
-		source.SetTexts("type", sourceURL, "url", x.URL)
+		return wire.Encode("type", sourceURL, "url", x.URL)
 	case x.FileID != "":
-		source.SetTexts("type", sourceFile, "file_id", x.FileID)
+		return wire.Encode("type", sourceFile, "file_id", x.FileID)
 	}
-	if source.Len() > 0 {
-		o.Set("source", source.JSON())
-	}
-	o.SetTexts("title", p.X.Name)
+	return nil
 }
 
 // encodeResult returns a tool_result: parts are the result and the ones that belong to it.
 func encodeResult(parts []wire.Part) (wire.Object, error) {
 	p := &parts[0]
-	var o wire.Object
-	o.SetText("type", typeToolResult)
-	o.SetText("tool_use_id", p.CallID)
-	switch p.X.Shape {
-	case wire.ShapeAbsent:
-	case wire.ShapeNull:
-		o.Set("content", jsontext.Value("null"))
-	case wire.ShapeArray:
-		var content []jsontext.Value
+	o := wire.Fields("type", typeToolResult, "tool_use_id", p.CallID)
+	var content []jsontext.Value
+	if p.X.Shape == wire.ShapeArray {
 		for i := 1; i < len(parts); i++ {
 			raw, err := parts[i].JSON(encodeBlock(&parts[i]))
 			if err != nil {
@@ -235,18 +187,12 @@ func encodeResult(parts []wire.Part) (wire.Object, error) {
 			content = append(content, raw)
 		}
 		if at := wire.TextPlace(p); at >= 0 && at <= len(content) {
-			var text wire.Object
-			text.SetText("type", typeText)
-			text.SetText("text", p.Content())
+			text := wire.Fields("type", typeText, "text", p.Content())
 			text.Merge(&p.X.Text)
 			content = slices.Insert(content, at, text.Value())
 		}
-		o.Set("content", wire.Array(content))
-	default:
-		o.SetText("content", p.Content())
 	}
-	if p.IsError != nil {
-		o.Set("is_error", strconv.AppendBool(nil, *p.IsError))
-	}
+	o.SetContent("content", p.X.Shape, content, p.Content())
+	o.Add("is_error", p.IsError)
 	return o, nil
 }

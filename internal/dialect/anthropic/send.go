@@ -1,10 +1,14 @@
 package anthropic
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -30,15 +34,12 @@ func Send(in wire.Request) (wire.Sent, error) {
 	}
 	s.finish()
 	marked := s.mark(in.Borders)
-	var request wire.Object
+	var system any = wire.Maybe(strings.Join(s.system, "\n\n"))
 	if text := strings.Join(s.system, "\n\n"); marked && strings.TrimSpace(text) != "" {
-		b := textBlock(text)
-		request.Set("system", wire.Array([]jsontext.Value{withMark(b.raw)}))
-	} else {
-		request.SetTexts("system", text)
+		system = []jsontext.Value{withMark(textBlock(text).raw)}
 	}
-	request.Set("messages", wire.Array(s.written()))
-	return wire.Sent{Request: session.JSON(request.JSON()), Losses: s.Losses(), ThinkingOff: s.thinkingOff()}, nil
+	request := wire.Encode("system", system, "messages", s.written())
+	return wire.Sent{Request: session.JSON(request), Losses: s.Losses(), ThinkingOff: s.thinkingOff()}, nil
 }
 
 // Roles of the wire.
@@ -68,6 +69,15 @@ type sent struct {
 
 func (b *sent) thinks() bool { return b.kind == typeThinking || b.kind == typeRedacted }
 
+// blockOf makes a block of a type and fields.
+func blockOf(kind string, fields ...any) sent {
+	return sent{kind: kind, raw: wire.Encode(append([]any{"type", kind}, fields...)...)}
+}
+
+func textBlock(text string) sent {
+	return sent{kind: typeText, text: text, raw: wire.Encode("type", typeText, "text", text)}
+}
+
 // entry is an entry of messages.
 type entry struct {
 	role    string
@@ -75,36 +85,18 @@ type entry struct {
 	foreign bool // a call in it was not made by the maker of the model, or lost its reasoning
 }
 
-func (e *entry) json() json.RawMessage {
-	raw := make([]jsontext.Value, len(e.blocks))
-	for i := range e.blocks {
-		raw[i] = e.blocks[i].raw
-	}
-	var o wire.Object
-	o.SetText("role", e.role)
-	o.Set("content", wire.Array(raw))
-	return o.JSON()
-}
-
 // sender writes messages one after the other.
 type sender struct {
-	wire.Lossy
+	wire.Sender
 	model   string
 	export  bool // for an export: nothing is left out because its other half is not there
 	system  []string
 	entries []entry
-	open    []openCall // calls of the last reply that wait for their results
 	ids     *callid.Names
-	calls   int  // seen so far, to name those that came without an id
 	server  bool // some tool of the provider's own was used
-
-	m     *wire.Message // that is being written
-	at    int           // its place in the context
-	maker bool          // it is of this form, and from the maker of the model that it is sent to
+	at      int  // the place of the message in the context
+	maker   bool // it is of this form, and from the maker of the model that it is sent to
 }
-
-// openCall remembers the message that an open call stands in.
-type openCall = wire.OpenCall[*session.Message]
 
 func newSender(model string, export bool) *sender {
 	return &sender{model: model, export: export, ids: callid.New(callid.FixInvalid)}
@@ -113,58 +105,52 @@ func newSender(model string, export bool) *sender {
 // written returns the entries.
 func (s *sender) written() []json.RawMessage {
 	out := make([]json.RawMessage, len(s.entries))
-	for i := range s.entries {
-		out[i] = s.entries[i].json()
+	for i, e := range s.entries {
+		out[i] = json.RawMessage(wire.Encode("role", e.role, "content", rawOf(e.blocks)))
 	}
 	return out
+}
+
+func rawOf(blocks []sent) []jsontext.Value {
+	raw := make([]jsontext.Value, len(blocks))
+	for i := range blocks {
+		raw[i] = blocks[i].raw
+	}
+	return raw
 }
 
 // taken returns what was written since the last time, as entries of an export.
 func (s *sender) taken() []json.RawMessage {
 	var out []json.RawMessage
 	for _, text := range s.system {
-		var o wire.Object
-		o.SetText("role", "system")
-		o.SetText("content", text)
-		out = append(out, o.JSON())
+		out = append(out, json.RawMessage(wire.Encode("role", "system", "content", text)))
 	}
 	out = append(out, s.written()...)
-	s.system, s.entries, s.open = nil, nil, nil
+	s.system, s.entries, s.Open = nil, nil, nil
 	return out
 }
 
-func (s *sender) lose(what string)      { s.Lose(&s.m.Message, what) }
-func (s *sender) losePart(p *wire.Part) { s.LosePart(&s.m.Message, &p.Part) }
+func (s *sender) own() bool { return s.M.Dialect == Name }
 
 // loseRest names the unknown fields of a block.
 func (s *sender) loseRest(kind string, p *wire.Part, known ...string) {
-	for _, f := range p.X.Rest.Members() {
-		if f.Key != "cache_control" && !wire.IsNull(f.Value) && !slices.Contains(known, f.Key) {
-			s.lose("field " + wire.Clip(f.Key) + " of a " + kind)
-		}
-	}
+	s.LoseFields(&p.X.Rest, kind, known...)
 }
 
 func (s *sender) message(of *session.Message) error {
-	m, err := wire.OpenFor(Name, of)
-	if err != nil {
+	if err := s.Load(Name, of); err != nil {
 		return err
 	}
-	s.m, s.maker = &m, of.Dialect == Name && madeBy(of, s.model)
-	for _, f := range m.X.Rest.Members() {
-		known := []string{"role", "content", "type", "model", "stop_sequence", "stop_details", "container", "context_management", "diagnostics", "input_transformations"}
-		if !wire.IsNull(f.Value) && !slices.Contains(known, f.Key) {
-			s.lose("field " + wire.Clip(f.Key))
-		}
-	}
-	if m.Author != "" {
-		s.lose("the author's name")
-	}
-	if !wire.IsTalk(of) {
-		s.lose("a " + string(m.Kind) + " is no message")
+	role := s.Role()
+	if role == "" {
 		return nil
 	}
-	switch wire.RoleOf(of) {
+	s.maker = s.own() && madeBy(of, s.model)
+	s.LoseFields(&s.M.X.Rest, "", "role", "content", "type", "model", "stop_sequence", "stop_details", "container", "context_management", "diagnostics", "input_transformations")
+	if of.Author != "" {
+		s.Lose("the author's name")
+	}
+	switch role {
 	case session.System:
 		s.instructions()
 	case session.User:
@@ -172,11 +158,9 @@ func (s *sender) message(of *session.Message) error {
 	case session.Assistant:
 		s.assistant()
 	case session.Tool:
-		for parts := range wire.Groups(m.Parts) {
+		for parts := range s.Results() {
 			s.result(parts)
 		}
-	default:
-		s.lose("a message without a role")
 	}
 	return nil
 }
@@ -202,7 +186,7 @@ func madeBy(m *session.Message, model string) bool {
 
 // put writes a block into the open entry of that role, or begins the next one.
 func (s *sender) put(role string, b sent) {
-	b.from, b.at = &s.m.Message, s.at
+	b.from, b.at = s.From, s.at
 	s.server = s.server || b.caller != "" || isServerCall(b.kind) || isServerResult(b.kind)
 	last := len(s.entries) - 1
 	if last < 0 || s.entries[last].role != role {
@@ -231,32 +215,15 @@ func (s *sender) putText(role, text string) bool {
 	return true
 }
 
-func textBlock(text string) sent {
-	var o wire.Object
-	o.SetText("type", typeText)
-	o.SetText("text", text)
-	return sent{kind: typeText, text: text, raw: o.Value()}
-}
-
 // instructions writes a system message.
 func (s *sender) instructions() {
-	var texts []string
-	for i := range s.m.Parts {
-		p := &s.m.Parts[i]
-		switch text := p.Content(); {
-		case p.Kind != session.PartText && p.Kind != session.PartRefusal:
-			s.losePart(p)
-		case text != "":
-			texts = append(texts, text)
-		}
-	}
-	text := strings.Join(texts, "\n\n")
+	text := strings.Join(s.Texts(), "\n\n")
 	switch {
 	case strings.TrimSpace(text) == "":
 	case len(s.entries) == 0:
 		s.system = append(s.system, text)
 	default:
-		s.lose("a system message in the middle is sent in the user's role")
+		s.Lose("a system message in the middle is sent in the user's role")
 		s.putText(roleUser, "<system>\n"+text+"\n</system>")
 	}
 }
@@ -265,8 +232,8 @@ func (s *sender) instructions() {
 // their turn.
 func (s *sender) user() {
 	said := false
-	for i := range s.m.Parts {
-		p := &s.m.Parts[i]
+	for i := range s.M.Parts {
+		p := &s.M.Parts[i]
 		switch p.Kind {
 		case session.PartRefusal:
 			said = s.putText(roleUser, p.Content()) || said
@@ -276,7 +243,7 @@ func (s *sender) user() {
 				said = true
 			}
 		default:
-			s.losePart(p)
+			s.LosePart(p)
 		}
 	}
 	if last := len(s.entries) - 1; !said && (last < 0 || s.entries[last].role != roleUser) {
@@ -289,7 +256,7 @@ func (s *sender) user() {
 // the reply, becomes a call and a result like any other, in front of those.
 func (s *sender) assistant() {
 	var waiting []*wire.Part
-	parts := s.m.Parts
+	parts := s.M.Parts
 	for i := 0; i < len(parts); i++ {
 		p := &parts[i]
 		switch {
@@ -310,7 +277,7 @@ func (s *sender) assistant() {
 			s.serverResult(p)
 		case p.Kind == session.PartToolResult:
 			if !slices.ContainsFunc(parts, func(c wire.Part) bool { return c.Kind == session.PartToolCall && c.CallID == p.CallID }) {
-				s.losePart(p)
+				s.LosePart(p)
 			}
 			i = groupEnd(parts, i) - 1
 		default:
@@ -333,7 +300,7 @@ func (s *sender) reply(p *wire.Part) {
 		s.putText(roleAssistant, p.Content())
 	case session.PartAudio:
 		if !s.putText(roleAssistant, p.Content()) { // what was said stands in for how
-			s.losePart(p)
+			s.LosePart(p)
 		}
 	case session.PartReasoning:
 		s.reasoning(p)
@@ -346,9 +313,9 @@ func (s *sender) reply(p *wire.Part) {
 				return
 			}
 		}
-		s.losePart(p)
+		s.LosePart(p)
 	default:
-		s.losePart(p)
+		s.LosePart(p)
 	}
 }
 
@@ -361,7 +328,7 @@ func (s *sender) reasoning(p *wire.Part) {
 		kind = typeThinking
 	case s.maker:
 		kind = p.X.Type
-	case s.m.Dialect != Name && s.m.Provider == Name && madeBy(&s.m.Message, s.model):
+	case !s.own() && s.M.Provider == Name && madeBy(&s.M.Message, s.model):
 		if o, err := wire.ParseObject("extra", p.Extra); err == nil {
 			kind, signature = typeThinking, o.Get("thinkingSignature")
 			if string(o.Get("redacted")) == "true" {
@@ -369,18 +336,13 @@ func (s *sender) reasoning(p *wire.Part) {
 			}
 		}
 	}
-	var o wire.Object
-	o.SetText("type", kind)
 	if text, _ := wire.Text(signature); kind == typeThinking && text != "" && !p.X.Rest.Has("thinking") {
-		o.SetText("thinking", p.Content())
-		o.Set("signature", signature)
+		s.put(roleAssistant, blockOf(kind, "thinking", p.Content(), "signature", signature))
 	} else if text, _ := wire.Text(data); kind == typeRedacted && text != "" {
-		o.Set("data", data)
+		s.put(roleAssistant, blockOf(kind, "data", data))
 	} else {
-		s.losePart(p)
-		return
+		s.LosePart(p)
 	}
-	s.put(roleAssistant, sent{kind: kind, raw: o.Value()})
 }
 
 // call writes a call that waits for its result. Its id is one of its own, since the API rejects
@@ -390,91 +352,53 @@ func (s *sender) call(p *wire.Part) {
 	if !callid.Valid(name) || len(name) > 2*maxName {
 		name = callid.LegalName(name, maxName)
 	}
-	s.LoseName(&s.m.Message, "tool's name", p.ToolName, name)
-	input, ok := inputOf(p.Arguments)
+	s.LoseName("tool's name", p.ToolName, name)
+	input, ok := wire.ArgumentsObject(p.Arguments, "input")
 	if !ok {
-		s.lose("arguments of " + strconv.Quote(wire.Clip(p.ToolName)) + " are no JSON object, sent inside one")
+		s.Lose("arguments of " + strconv.Quote(wire.Clip(p.ToolName)) + " are no JSON object, sent inside one")
 	}
-	s.calls++
-	id := p.CallID
-	if id == "" {
-		id = "toolu_made_" + strconv.Itoa(s.calls)
-	}
-	b := sent{kind: typeToolUse, id: s.ids.Call(id)}
-	var o wire.Object
-	o.SetText("type", typeToolUse)
-	o.SetText("id", b.id)
-	o.SetText("name", name)
-	o.Set("input", input)
+	id := s.ids.Call(s.CountCall(p, "toolu_made_"))
+	var by caller
 	if s.maker {
 		s.loseRest(typeToolUse, p, "input", "caller", "id", "name")
-		b.caller = setCaller(&o, &p.X.Rest)
+		by = callerOf(&p.X.Rest)
 	}
-	b.raw = o.Value()
+	b := blockOf(typeToolUse, "id", id, "name", name, "input", input, "caller", by.raw)
+	b.id, b.caller = id, by.id
 	s.put(roleAssistant, b)
 	if !s.maker {
 		s.entries[len(s.entries)-1].foreign = true
 	}
-	s.open = append(s.open, openCall{ID: p.CallID, Name: p.ToolName, Sent: b.id, More: &s.m.Message})
-}
-
-// inputOf returns arguments as the object that the API wants: as they came, if they are one.
-// Others stand in an object, which is not ok; none is the empty object.
-func inputOf(arguments string) (raw jsontext.Value, ok bool) {
-	text := strings.TrimSpace(arguments)
-	if text == "" || text == "null" {
-		return jsontext.Value("{}"), true
-	}
-	if wire.IsObject(text) {
-		return wire.Clean([]byte(text)), true
-	}
-	var o wire.Object
-	o.SetText("input", arguments)
-	return o.Value(), false
+	s.Open = append(s.Open, wire.OpenCall{ID: p.CallID, Name: p.ToolName, SentID: id, From: s.From})
 }
 
 // result writes a result with the parts that belong to it.
 func (s *sender) result(parts []wire.Part) {
 	p := &parts[0]
-	if p.Kind != session.PartToolResult {
-		for i := range parts {
-			s.losePart(&parts[i])
-		}
-		return
-	}
 	id := s.ids.Result(p.CallID)
-	if call, ok := wire.CloseCall(&s.open, &p.Part); ok {
-		id = call.Sent
+	if call, ok := s.CloseCall(p); ok {
+		id = call.SentID
 	} else if !s.export || id == "" {
-		s.lose("a result of " + strconv.Quote(wire.Clip(p.CallID)) + " answers no call of the reply before it")
+		s.Lose("a result of " + strconv.Quote(wire.Clip(p.CallID)) + " answers no call of the reply before it")
 		return
 	}
-	if s.m.Dialect == Name {
+	if s.own() {
 		s.loseRest(typeToolResult, p, "content", "is_error", "tool_use_id")
 	}
 	content := s.resultContent(parts)
-	failed := p.IsError != nil && *p.IsError
-	if len(content) == 0 && failed { // which the API wants to be told about
+	if failed := p.IsError != nil && *p.IsError; len(content) == 0 && failed { // which the API wants to be told about
 		content = append(content, textBlock(noContent))
 	}
-	var o wire.Object
-	o.SetText("type", typeToolResult)
-	o.SetText("tool_use_id", id)
+	var sentContent any = wire.Maybe("")
 	switch {
-	case len(content) == 0:
 	case len(content) == 1 && content[0].kind == typeText:
-		o.SetText("content", content[0].text)
-	default:
-		blocks := make([]jsontext.Value, len(content))
-		for i := range content {
-			blocks[i] = content[i].raw
-		}
-		o.Set("content", wire.Array(blocks))
+		sentContent = content[0].text
+	case len(content) > 0:
+		sentContent = rawOf(content)
 	}
-	if p.IsError != nil {
-		o.Set("is_error", strconv.AppendBool(nil, failed))
-	}
-	s.put(roleUser, sent{kind: typeToolResult, id: id, raw: o.Value()})
+	b := blockOf(typeToolResult, "tool_use_id", id, "content", sentContent, "is_error", p.IsError)
+	b.id = id
+	s.put(roleUser, b)
 }
 
 // resultContent returns the blocks of a result: its text in its place among the parts that
@@ -501,17 +425,572 @@ func (s *sender) resultContent(parts []wire.Part) []sent {
 // close takes calls back that never got a result, for which the API would reject all.
 func (s *sender) close() {
 	if s.export {
-		s.open = nil
+		s.Open = nil
 	}
-	for _, c := range s.open {
+	for _, c := range s.Open {
 		for i := range slices.Backward(s.entries) {
 			e := &s.entries[i]
-			if at := slices.IndexFunc(e.blocks, func(b sent) bool { return b.kind == typeToolUse && b.id == c.Sent }); at >= 0 {
+			if at := slices.IndexFunc(e.blocks, func(b sent) bool { return b.kind == typeToolUse && b.id == c.SentID }); at >= 0 {
 				e.blocks = slices.Delete(e.blocks, at, at+1)
 				break
 			}
 		}
-		s.Lose(c.More, "call "+strconv.Quote(wire.Clip(c.ID))+" has no result behind it")
+		s.LoseOf(c.From, "call "+strconv.Quote(wire.Clip(c.ID))+" has no result behind it")
 	}
-	s.open = nil
+	s.Open = nil
+}
+
+// content returns a text, an image or a document as a block. Its raw is nil, with a loss, for
+// what the API does not take, and without one for a text of nothing.
+func (s *sender) content(p *wire.Part) sent {
+	own := s.own()
+	switch p.Kind {
+	case session.PartText, session.PartRefusal:
+		if own && p.X.Type == typeSearchResult {
+			return s.searchResult(p)
+		}
+		return s.textOf(p)
+	case session.PartImage:
+		return s.media(p, typeImage, imageSource(own, p))
+	case session.PartFile:
+		if p.X.Type == typeContainerUpload && p.X.FileID != "" && s.maker {
+			s.loseRest(p.X.Type, p, "file_id")
+			return blockOf(p.X.Type, "file_id", p.X.FileID)
+		}
+		return s.media(p, typeDocument, documentSource(own, p))
+	case session.PartAudio:
+		if text := p.Content(); strings.TrimSpace(text) != "" {
+			return textBlock(text) // what was said stands in for how
+		}
+	case session.PartData: // the name of a tool that a result points to
+		if raw, err := p.JSON(wire.Object{}); err == nil && s.maker && p.X.Type == typeToolReference {
+			o, err := wire.ParseObject("", raw)
+			if name := o.Text("tool_name"); err == nil && callid.Valid(name) {
+				return blockOf(typeToolReference, "tool_name", name)
+			}
+		}
+	}
+	s.LosePart(p)
+	return sent{}
+}
+
+// textOf returns a text with its citations.
+func (s *sender) textOf(p *wire.Part) sent {
+	text := p.Content()
+	if strings.TrimSpace(text) == "" {
+		return sent{}
+	}
+	b := textBlock(text)
+	if !s.own() || p.X.Type != "" {
+		return b
+	}
+	s.loseRest(typeText, p, "text", "citations")
+	if cited := s.citations(p.X.Rest.Get("citations")); len(cited) > 0 {
+		b.raw = wire.Encode("type", typeText, "text", text, "citations", cited)
+	}
+	return b
+}
+
+// citations returns the citations of a text with the fields that a request may have. A reply's
+// have more.
+func (s *sender) citations(raw []byte) []jsontext.Value {
+	list, err := wire.ParseArray("", raw)
+	if err != nil {
+		return nil // null
+	}
+	var out []jsontext.Value
+	for _, r := range list {
+		c, err := wire.ParseObject("", r)
+		kind, _ := wire.Text(c.Get("type"))
+		fields := citationFields(kind)
+		if err != nil || fields == nil || !s.maker || slices.ContainsFunc(fields, func(f string) bool { return !c.Has(f) }) {
+			s.Lose("a citation " + wire.Clip(kind))
+			continue
+		}
+		o := wire.Fields("type", kind)
+		for _, f := range fields {
+			o.Set(f, wire.Clean(c.Get(f)))
+		}
+		out = append(out, o.Value())
+	}
+	return out
+}
+
+// citationFields lists the fields of a kind of citation, as the API takes them in a request.
+func citationFields(kind string) []string {
+	switch kind {
+	case "char_location":
+		return []string{"cited_text", "document_index", "document_title", "start_char_index", "end_char_index"}
+	case "page_location":
+		return []string{"cited_text", "document_index", "document_title", "start_page_number", "end_page_number"}
+	case "content_block_location":
+		return []string{"cited_text", "document_index", "document_title", "start_block_index", "end_block_index"}
+	case "web_search_result_location":
+		return []string{"cited_text", "encrypted_index", "title", "url"}
+	case "search_result_location":
+		return []string{"cited_text", "search_result_index", "source", "title", "start_block_index", "end_block_index"}
+	}
+	return nil
+}
+
+// searchResult returns a search result as it came; as plain text, where its text was changed on
+// the way here.
+func (s *sender) searchResult(p *wire.Part) sent {
+	rest := &p.X.Rest
+	s.loseRest(p.X.Type, p, "source", "title", "content", "citations")
+	blocks := texts(rest.Get("content"))
+	source, title := rest.Text("source"), rest.Text("title")
+	if readable(rest) != p.Content() || len(blocks) == 0 || source == "" || title == "" {
+		return s.textOf(p)
+	}
+	return blockOf(p.X.Type, "source", source, "title", title, "content", blocks, "citations", citationsOf(rest))
+}
+
+// texts returns the text blocks of a content, with nothing but their text.
+func texts(raw []byte) []jsontext.Value {
+	list, err := wire.ParseArray("", raw)
+	if err != nil {
+		return nil
+	}
+	var out []jsontext.Value
+	for _, r := range list {
+		b, err := wire.ParseObject("", r)
+		if text, _ := wire.Text(b.Get("text")); err == nil && strings.TrimSpace(text) != "" {
+			out = append(out, textBlock(text).raw)
+		}
+	}
+	return out
+}
+
+// citationsOf returns whether what is cited is to be marked, {"enabled": true}; nil where nothing
+// says so.
+func citationsOf(fields *wire.Object) jsontext.Value {
+	config, err := wire.ParseObject("", fields.Get("citations"))
+	if err != nil {
+		return nil
+	}
+	if enabled := config.Get("enabled"); wire.KindOf(enabled) == 't' || wire.KindOf(enabled) == 'f' {
+		return wire.Encode("enabled", enabled)
+	}
+	return nil
+}
+
+// media returns an image or a document of a source, which is nil where the API takes none.
+func (s *sender) media(p *wire.Part, kind string, source jsontext.Value) sent {
+	if source == nil {
+		s.LoseMedium(p)
+		return sent{}
+	}
+	s.loseRest(kind, p, "source", "title", "context", "citations")
+	if kind != typeDocument {
+		return blockOf(kind, "source", source)
+	}
+	rest := &p.X.Rest
+	return blockOf(kind, "source", source, "title", wire.Maybe(p.X.Name), "context", wire.Maybe(rest.Text("context")), "citations", citationsOf(rest))
+}
+
+// imageSource returns the source of an image. Types by Anthropic's guide to vision; the bytes
+// tell their type more surely than what stood beside them, which the API rejects where it is
+// wrong.
+func imageSource(own bool, p *wire.Part) jsontext.Value {
+	if p.Blob == nil {
+		return elsewhere(own, &p.X.Media)
+	}
+	mediaType := sniff(p.Blob.Data)
+	if mediaType == "" {
+		mediaType = strings.ToLower(p.X.MediaType)
+	}
+	if mediaType == "image/jpg" {
+		mediaType = "image/jpeg"
+	}
+	if !wire.IsImage(mediaType) {
+		return nil
+	}
+	return bytesSource(mediaType, p.Blob.Data)
+}
+
+// sniff tells the type of an image by its first bytes, "" if they are those of none that the
+// API takes.
+func sniff(data []byte) string {
+	switch {
+	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
+		return "image/png"
+	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
+		return "image/jpeg"
+	case bytes.HasPrefix(data, []byte("GIF8")):
+		return "image/gif"
+	case bytes.HasPrefix(data, []byte("RIFF")) && len(data) >= 12 && string(data[8:12]) == "WEBP":
+		return "image/webp"
+	}
+	return ""
+}
+
+// documentSource returns the source of a document: a PDF, or text of any kind.
+func documentSource(own bool, p *wire.Part) jsontext.Value {
+	mediaType := strings.ToLower(p.X.MediaType)
+	if p.Blob != nil {
+		switch {
+		case mediaType == "application/pdf":
+			return bytesSource(mediaType, p.Blob.Data)
+		case isText(mediaType) && utf8.Valid(p.Blob.Data) && len(bytes.TrimSpace(p.Blob.Data)) > 0:
+			return wire.Encode("type", sourceText, "media_type", "text/plain", "data", string(p.Blob.Data))
+		}
+		return nil
+	}
+	if source, err := wire.ParseObject("", p.X.Rest.Get("source")); err == nil && source.Text("type") == sourceContent {
+		blocks := texts(source.Get("content"))
+		if text, _ := wire.Text(source.Get("content")); strings.TrimSpace(text) != "" {
+			blocks = []jsontext.Value{textBlock(text).raw}
+		}
+		if len(blocks) == 0 {
+			return nil
+		}
+		return wire.Encode("type", sourceContent, "content", blocks)
+	}
+	if !own && !strings.HasSuffix(strings.ToLower(p.X.URL), ".pdf") && mediaType != "application/pdf" {
+		return nil
+	}
+	return elsewhere(own, &p.X.Media)
+}
+
+// isText reports whether bytes of a type can be read as text.
+func isText(mediaType string) bool {
+	mediaType, _, _ = strings.Cut(mediaType, ";")
+	return strings.HasPrefix(mediaType, "text/") || strings.HasSuffix(mediaType, "json") || strings.HasSuffix(mediaType, "xml") || strings.HasSuffix(mediaType, "yaml")
+}
+
+// elsewhere returns the source of what the provider finds by itself. An id of another
+// provider's store names nothing here.
+func elsewhere(own bool, media *wire.Media) jsontext.Value {
+	switch {
+	case strings.HasPrefix(media.URL, "https://"):
+		return wire.Encode("type", sourceURL, "url", media.URL)
+	case own && media.FileID != "":
+		return wire.Encode("type", sourceFile, "file_id", media.FileID)
+	}
+	return nil
+}
+
+func bytesSource(mediaType string, data []byte) jsontext.Value {
+	return wire.Encode("type", sourceBase64, "media_type", mediaType, "data", base64.StdEncoding.EncodeToString(data))
+}
+
+// serverCall writes a call of a tool that the provider runs, if its id is one of the
+// provider's.
+func (s *sender) serverCall(kind, id, name, input string, fields *wire.Object) {
+	server, _ := wire.Text(fields.Get("server_name"))
+	rest, own := strings.CutPrefix(id, "srvtoolu_")
+	known := kind == typeServerToolUse && own && rest != "" && !strings.Contains(rest, "-") || kind == typeMCPToolUse && server != ""
+	if !known || !callid.Valid(id) || name == "" || s.ids.Taken(id) {
+		s.Lose("a call of the provider's own tool, " + wire.Clip(kind) + " " + strconv.Quote(wire.Clip(id)))
+		return
+	}
+	s.ids.Own(id)
+	var by caller
+	if kind == typeServerToolUse {
+		by, server = callerOf(fields), ""
+	}
+	object, _ := wire.ArgumentsObject(input, "input")
+	b := blockOf(kind, "id", id, "name", name, "input", object, "server_name", wire.Maybe(server), "caller", by.raw)
+	b.id, b.caller = id, by.id
+	s.put(roleAssistant, b)
+}
+
+// serverResult writes the result of a tool that the provider ran, its content as it came.
+func (s *sender) serverResult(p *wire.Part) {
+	kind, rest := p.X.Type, &p.X.Rest
+	content := serverContent(kind, rest.Get("content"))
+	if content == nil {
+		s.Lose("a result of the provider's own tool, " + wire.Clip(kind))
+		return
+	}
+	s.loseRest(kind, p, "content", "caller", "is_error")
+	var by caller
+	var failed jsontext.Value
+	switch kind {
+	case typeMCPToolResult:
+		if raw := rest.Get("is_error"); wire.KindOf(raw) == 't' || wire.KindOf(raw) == 'f' {
+			failed = raw
+		}
+	case typeWebSearchResult, typeWebFetchResult:
+		by = callerOf(rest)
+	}
+	b := blockOf(kind, "tool_use_id", p.CallID, "content", content, "is_error", failed, "caller", by.raw)
+	b.id, b.caller = p.CallID, by.id
+	s.put(roleAssistant, b)
+}
+
+// caller is a program of the model's that called a tool. That the model itself called is the
+// default.
+type caller struct {
+	id  string // of the call that runs the program
+	raw jsontext.Value
+}
+
+// callerOf returns the program that called a tool, if it was one.
+func callerOf(fields *wire.Object) caller {
+	raw := fields.Get("caller")
+	o, err := wire.ParseObject("", raw)
+	id, _ := wire.Text(o.Get("tool_id"))
+	kind, _ := wire.Text(o.Get("type"))
+	if err != nil || id == "" || o.Len() != 2 || !strings.HasPrefix(kind, "code_execution_") {
+		return caller{}
+	}
+	return caller{id, wire.Clean(raw)}
+}
+
+// serverContent returns the content of a result of the provider's own tool as the API takes it
+// back: hits of a search, an object of the tool's types, text of an MCP server. It is nil for
+// any other.
+func serverContent(kind string, raw []byte) jsontext.Value {
+	o, err := wire.ParseObject("", raw)
+	if err == nil {
+		of, _ := wire.Text(o.Get("type"))
+		if slices.Contains(serverContentTypes(kind), of) {
+			return wire.Clean(raw)
+		}
+		return nil
+	}
+	switch {
+	case kind == typeMCPToolResult && wire.KindOf(raw) == '"':
+		return wire.Clean(raw)
+	case kind == typeMCPToolResult && wire.KindOf(raw) == '[':
+		return wire.Array(texts(raw))
+	case kind == typeWebSearchResult && wire.KindOf(raw) == '[':
+		return hits(raw)
+	}
+	return nil
+}
+
+// serverContentTypes lists the types that the content of a result may have.
+func serverContentTypes(kind string) []string {
+	switch kind {
+	case typeWebSearchResult:
+		return []string{"web_search_tool_result_error"}
+	case typeWebFetchResult:
+		return []string{"web_fetch_result", "web_fetch_tool_result_error"}
+	case "code_execution_tool_result":
+		return []string{"code_execution_result", "encrypted_code_execution_result", "code_execution_tool_result_error"}
+	case "bash_code_execution_tool_result":
+		return []string{"bash_code_execution_result", "bash_code_execution_tool_result_error"}
+	case "text_editor_code_execution_tool_result":
+		return []string{"text_editor_code_execution_view_result", "text_editor_code_execution_create_result", "text_editor_code_execution_str_replace_result", "text_editor_code_execution_tool_result_error"}
+	case "tool_search_tool_result":
+		return []string{"tool_search_tool_search_result", "tool_search_tool_result_error"}
+	case "advisor_tool_result":
+		return []string{"advisor_result", "advisor_redacted_result", "advisor_tool_result_error"}
+	}
+	return nil
+}
+
+// hits returns what a web search found, with the fields that a request may have; nil if one of
+// them is none.
+func hits(raw []byte) jsontext.Value {
+	list, err := wire.ParseArray("", raw)
+	if err != nil {
+		return nil
+	}
+	out := make([]jsontext.Value, 0, len(list))
+	for _, r := range list {
+		hit, err := wire.ParseObject("", r)
+		kind, _ := wire.Text(hit.Get("type"))
+		if err != nil || kind != "web_search_result" {
+			return nil
+		}
+		o := wire.Fields("type", kind)
+		for _, f := range []string{"url", "title", "encrypted_content"} {
+			text, _ := wire.Text(hit.Get(f))
+			if wire.KindOf(hit.Get(f)) != '"' || text == "" && f != "title" {
+				return nil
+			}
+			o.Set(f, wire.Clean(hit.Get(f)))
+		}
+		if age := hit.Get("page_age"); wire.KindOf(age) == '"' {
+			o.Set("page_age", wire.Clean(age))
+		}
+		out = append(out, o.Value())
+	}
+	return wire.Array(out)
+}
+
+// finish brings the entries into the order that the API demands: what has lost its other half
+// goes, thinking stands where the model put it, the first entry is a user's.
+func (s *sender) finish() {
+	s.close()
+	s.pairServerTools()
+	for i := range s.entries {
+		if s.entries[i].role == roleAssistant {
+			s.placeThinking(&s.entries[i])
+		}
+	}
+	s.join()
+	if len(s.entries) == 0 || s.entries[0].role != roleUser {
+		s.entries = slices.Insert(s.entries, 0, entry{role: roleUser, blocks: []sent{textBlock(noContent)}})
+	}
+	s.trimEnd()
+}
+
+// pairServerTools leaves out calls of the provider's own tools without their results, and the
+// reverse. A call may wait at the very end, where the provider paused, or while a program that
+// it runs waits for a call of its own.
+func (s *sender) pairServerTools() {
+	if !s.server {
+		return
+	}
+	state := map[string]serverCall{}
+	last := len(s.entries) - 1
+	for i := range s.entries {
+		for at := range s.entries[i].blocks {
+			b := &s.entries[i].blocks[at]
+			switch {
+			case isServerCall(b.kind):
+				state[b.id] = serverCall{seen: i, waits: i == last}
+			case isServerResult(b.kind):
+				if c, called := state[b.id]; called && c.result == nil && i-c.seen <= c.reach {
+					state[b.id] = serverCall{result: b}
+				}
+			}
+			if c, called := state[b.caller]; called && c.result == nil && i-c.seen <= c.reach {
+				const next = 2 // the next reply is two entries on
+				state[b.caller] = serverCall{seen: i, reach: next, waits: c.waits || i >= last-1}
+			}
+		}
+	}
+	for i := range s.entries {
+		e := &s.entries[i]
+		if e.role == roleAssistant {
+			s.keepPaired(e, state)
+		}
+	}
+}
+
+// serverCall is what became of a call of the provider's own tool.
+type serverCall struct {
+	result *sent // the first, if there is any
+	waits  bool  // there need be none yet
+	seen   int   // the entry of the call, or of the last call that its program made
+	reach  int   // how many entries on its result may stand
+}
+
+func (s *sender) keepPaired(e *entry, state map[string]serverCall) {
+	kept := make([]sent, 0, len(e.blocks))
+	for at := range e.blocks {
+		b := &e.blocks[at]
+		c, called := state[b.id]
+		switch {
+		case isServerCall(b.kind) && c.result == nil && !c.waits:
+			s.LoseOf(b.from, "call "+strconv.Quote(wire.Clip(b.id))+" of the provider's own tool has no result")
+			continue
+		case isServerResult(b.kind) && (!called || c.result != b):
+			s.LoseOf(b.from, "a result of the provider's own tool for "+strconv.Quote(wire.Clip(b.id))+" answers no call")
+			continue
+		}
+		if c, called := state[b.caller]; b.caller != "" && (!called || c.result == nil && !c.waits) {
+			if o, err := wire.ParseObject("", b.raw); err == nil {
+				o.Drop("caller")
+				b.raw = o.Value()
+			}
+			s.LoseOf(b.from, "the caller of "+strconv.Quote(wire.Clip(b.id)))
+		}
+		kept = append(kept, *b)
+	}
+	e.blocks = kept
+}
+
+// placeThinking puts thinking that a later reply began with in front of its entry, where calls
+// demand it, and leaves thinking out that nothing follows, which the API rejects.
+func (s *sender) placeThinking(e *entry) {
+	for n := len(e.blocks); n > 0 && e.blocks[n-1].thinks(); n-- {
+		s.LoseOf(e.blocks[n-1].from, "reasoning at the end of a reply")
+		e.blocks = e.blocks[:n-1]
+	}
+	from := slices.IndexFunc(e.blocks, func(b sent) bool { return b.thinks() })
+	if from <= 0 || e.blocks[from].from == e.blocks[0].from || !slices.ContainsFunc(e.blocks, func(b sent) bool { return b.kind == typeToolUse }) {
+		return
+	}
+	to := from
+	for to < len(e.blocks) && e.blocks[to].thinks() {
+		to++
+	}
+	thinking := slices.Clone(e.blocks[from:to])
+	e.blocks = slices.Insert(slices.Delete(e.blocks, from, to), 0, thinking...)
+}
+
+// join drops entries that became empty and makes neighbours of one role one.
+func (s *sender) join() {
+	joined := s.entries[:0]
+	for _, e := range s.entries {
+		if len(e.blocks) == 0 {
+			continue
+		}
+		if last := len(joined) - 1; last >= 0 && joined[last].role == e.role {
+			joined[last].blocks = append(joined[last].blocks, e.blocks...)
+			joined[last].foreign = joined[last].foreign || e.foreign
+			continue
+		}
+		joined = append(joined, e)
+	}
+	s.entries = joined
+}
+
+// trimEnd takes spaces from the end of a reply that the model is to continue.
+func (s *sender) trimEnd() {
+	e := &s.entries[len(s.entries)-1]
+	b := &e.blocks[len(e.blocks)-1]
+	if e.role != roleAssistant || b.kind != typeText {
+		return
+	}
+	if text := strings.TrimRightFunc(b.text, unicode.IsSpace); text != b.text {
+		if o, err := wire.ParseObject("", b.raw); err == nil {
+			o.SetText("text", text)
+			b.text, b.raw = text, o.Value()
+		}
+	}
+}
+
+// thinkingOff reports whether the request must not ask for thinking: the API rejects to go on
+// thinking in a loop of tools that began without it.
+func (s *sender) thinkingOff() bool {
+	last := len(s.entries) - 1
+	if last < 1 || s.entries[last].role != roleUser || s.entries[last].blocks[0].kind != typeToolResult {
+		return false
+	}
+	e := &s.entries[last-1]
+	return e.foreign && !e.blocks[0].thinks()
+}
+
+// mark writes the cache marks and tells whether the system text gets one. A border's mark goes
+// on the last block that its message, or one before it, became; thinking takes none.
+func (s *sender) mark(borders []int) (system bool) {
+	for _, border := range borders {
+		if border < 0 {
+			system = true
+		} else if b := s.lastBlock(border); b != nil {
+			b.raw, b.marked = withMark(b.raw), true
+		}
+	}
+	return system
+}
+
+// withMark adds a cache mark as the last field of a block: the provider's cache is to keep what
+// it has read up to there. Source: Anthropic's guide to prompt caching.
+func withMark(block jsontext.Value) jsontext.Value {
+	return slices.Concat(block[:len(block)-1], []byte(`,"cache_control":{"type":"ephemeral"}}`))
+}
+
+// lastBlock returns the block that a border's mark goes on, nil where that has one already.
+func (s *sender) lastBlock(border int) *sent {
+	for i := len(s.entries) - 1; i >= 0; i-- {
+		e := &s.entries[i]
+		for k := len(e.blocks) - 1; k >= 0; k-- {
+			switch b := &e.blocks[k]; {
+			case b.at > border || b.thinks():
+			case b.marked:
+				return nil
+			default:
+				return b
+			}
+		}
+	}
+	return nil
 }

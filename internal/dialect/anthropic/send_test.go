@@ -94,7 +94,7 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 			want: `[{"role":"user","content":[{"type":"text","text":"see"}]}]`,
 			losses: []string{
 				"20260211_001.1: field novel of a text", "20260211_001.1: unknown part type video", "20260211_001.1: image image/png: its bytes or its type are not what the API takes",
-				"20260211_001.1: image image/svg+xml: its bytes or its type are not what the API takes", "20260211_001.1: image : its bytes or its type are not what the API takes", "20260211_001.2: unknown part type compaction",
+				"20260211_001.1: image image/svg+xml: its bytes or its type are not what the API takes", "20260211_001.1: image: its bytes or its type are not what the API takes", "20260211_001.2: unknown part type compaction",
 			},
 		},
 		{

@@ -31,7 +31,7 @@ func Decode(raw []json.RawMessage) (wire.Decoded, error) {
 type decoder struct {
 	wire.Reader
 	entry int // which one is read
-	open  []wire.OpenCall[struct{}]
+	open  []wire.OpenCall
 	made  map[string]int // ids made since the last reply, by name
 }
 
@@ -292,7 +292,7 @@ func (d *decoder) parts(a *around, m *wire.Message) ([]placed, error) {
 		if !wire.IsNull(a.content.Get("content")) { // another provider's, whose words would be lost
 			return nil, wire.Errorf(session.Invalid, wire.Join(a.path, "content"), "stands where parts should: a content is {role, parts}")
 		}
-		m.X.Shape = wire.NullOrAbsent(list)
+		m.X.Shape, _, _ = d.Content(a.path, "parts", list)
 		return nil, nil
 	}
 	elements, err := wire.Elements(path, list)
@@ -552,7 +552,7 @@ func (r *partReader) call(p *wire.Part) error {
 	if p.CallID == "" {
 		p.CallID, p.X.Made = r.makeID(p.ToolName), true
 	}
-	r.open = append(r.open, wire.OpenCall[struct{}]{ID: p.CallID, Name: p.ToolName})
+	r.open = append(r.open, wire.OpenCall{ID: p.CallID, Name: p.ToolName})
 	return r.arguments(&o, path, p)
 }
 
@@ -607,13 +607,13 @@ func (r *partReader) response(p *wire.Part) (nested []wire.Part, err error) {
 	}
 	if p.CallID == "" { // it answers the first open call of its name, perhaps one of an earlier append
 		p.X.Made = true
-		if c, ok := r.closeCall(func(c wire.OpenCall[struct{}]) bool { return c.Name == p.ToolName }); ok {
+		if c, ok := r.closeCall(func(c wire.OpenCall) bool { return c.Name == p.ToolName }); ok {
 			p.CallID = c.ID
 		} else {
 			p.CallID = r.makeID(p.ToolName)
 		}
 	} else {
-		r.closeCall(func(c wire.OpenCall[struct{}]) bool { return c.ID == p.CallID })
+		r.closeCall(func(c wire.OpenCall) bool { return c.ID == p.CallID })
 	}
 	if err := r.output(&o, path, p); err != nil {
 		return nil, err
@@ -624,7 +624,7 @@ func (r *partReader) response(p *wire.Part) (nested []wire.Part, err error) {
 	return nested, err
 }
 
-func (d *decoder) closeCall(is func(wire.OpenCall[struct{}]) bool) (c wire.OpenCall[struct{}], ok bool) {
+func (d *decoder) closeCall(is func(wire.OpenCall) bool) (c wire.OpenCall, ok bool) {
 	i := slices.IndexFunc(d.open, is)
 	if i < 0 {
 		return c, false

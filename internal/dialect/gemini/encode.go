@@ -1,9 +1,9 @@
 package gemini
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -30,24 +30,11 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 			out = append(out, contents...)
 			continue
 		}
-		m, err := wire.Open(&msgs[i])
+		group, err := wire.OpenEntry(msgs[i:])
 		if err != nil {
 			return nil, err
 		}
-		group := []wire.Message{m}
-		if i+1 < len(msgs) && msgs[i+1].Dialect == Name && m.Role == session.Tool && msgs[i+1].Role == session.User {
-			other, err := wire.Open(&msgs[i+1])
-			if err != nil {
-				return nil, err
-			}
-			if m.X.Wire.Is(other.X.Wire) {
-				group = append(group, other)
-				i++
-			}
-		}
-		if m.X.Wire != nil && len(group) == 1 {
-			group[0].X.Raw = nil // it holds both messages
-		}
+		i += len(group) - 1
 		raw, err := export(group)
 		if err != nil {
 			return nil, err
@@ -122,22 +109,13 @@ func encodeContent(group []wire.Message) (o wire.Object, err error) {
 		if err != nil {
 			return o, err
 		}
-		for i, p := range parts { // back to their places among the others
-			at := len(others)
-			if i < len(m.X.Wire.At) {
-				at = min(at, m.X.Wire.At[i])
-			}
-			others = slices.Insert(others, at, p)
-		}
-		parts = others
+		parts = m.X.Wire.Weave(parts, others)
 	}
-	switch m.X.Shape {
-	case wire.ShapeAbsent:
-	case wire.ShapeNull:
-		o.Set("parts", jsontext.Value("null"))
-	default:
-		o.Set("parts", wire.Array(parts))
+	shape := m.X.Shape
+	if shape == "" {
+		shape = wire.ShapeArray
 	}
+	o.SetContent("parts", shape, parts, "")
 	return o, nil
 }
 
@@ -188,8 +166,7 @@ func encodePart(p *wire.Part, nested []wire.Part) (o wire.Object, err error) {
 			inner, err = encodeInline(p)
 		case p.Kind == session.PartToolCall:
 			field = fieldCall
-			inner.SetText("name", p.ToolName)
-			setArguments(&inner, p)
+			inner = wire.Fields("name", p.ToolName, "args", argumentsOf(p))
 		default:
 			field = fieldResponse
 			inner, err = encodeResponse(p, nested)
@@ -198,13 +175,10 @@ func encodePart(p *wire.Part, nested []wire.Part) (o wire.Object, err error) {
 			inner.SetText("id", p.CallID)
 		}
 	}
-	if x.Field != "" {
-		field = x.Field
-	}
-	if field != "" {
+	if field = cmp.Or(x.Field, field); field != "" {
 		o.Set(field, inner.JSON())
 	}
-	o.SetValue(fieldSignature, x.ThoughtSignature)
+	o.Add(fieldSignature, x.ThoughtSignature)
 	return o, err
 }
 
@@ -216,13 +190,14 @@ func spelled(x *wire.Extra, field string) string {
 	return field
 }
 
-func encodeMedium(p *wire.Part) (o wire.Object) {
+func encodeMedium(p *wire.Part) wire.Object {
 	x := &p.X
-	o.SetTexts(spelled(x, "mimeType"), x.MediaType, spelled(x, "fileUri"), x.URL+x.FileID, spelled(x, "displayName"), x.Name)
+	var data wire.Maybe
 	if p.Blob != nil {
-		o.SetText("data", encode64(p.Blob.Data, x.Encoding))
+		data = wire.Maybe(encode64(p.Blob.Data, x.Encoding))
 	}
-	return o
+	return wire.Fields(spelled(x, "mimeType"), wire.Maybe(x.MediaType), spelled(x, "fileUri"), wire.Maybe(x.URL+x.FileID),
+		spelled(x, "displayName"), wire.Maybe(x.Name), "data", data)
 }
 
 func encode64(data []byte, encoding string) string {
@@ -232,25 +207,24 @@ func encode64(data []byte, encoding string) string {
 	return base64.StdEncoding.EncodeToString(data)
 }
 
-func setArguments(o *wire.Object, p *wire.Part) {
+// argumentsOf returns a call's arguments as the wire had them: an object, or a string.
+func argumentsOf(p *wire.Part) any {
 	if p.X.Shape == wire.ShapeString {
-		o.SetTexts("args", p.Arguments)
-	} else {
-		o.SetValue("args", []byte(p.Arguments))
+		return wire.Maybe(p.Arguments)
 	}
+	return jsontext.Value(p.Arguments)
 }
 
 func encodeResponse(p *wire.Part, nested []wire.Part) (o wire.Object, err error) {
 	o.SetText("name", p.ToolName)
 	switch text := p.Content(); {
 	case p.X.Key != "":
-		var inner wire.Object
-		inner.SetText(p.X.Key, text)
+		inner := wire.Fields(p.X.Key, text)
 		o.Set("response", inner.JSON())
 	case p.X.Shape == wire.ShapeString:
-		o.SetTexts("response", text)
+		o.Add("response", wire.Maybe(text))
 	default:
-		o.SetValue("response", []byte(text))
+		o.Add("response", jsontext.Value(text))
 	}
 	if len(nested) == 0 {
 		return o, nil
@@ -275,13 +249,11 @@ func encodeInline(p *wire.Part) (o wire.Object, err error) {
 	case fieldCode:
 		o, err = wire.ParseObject("arguments", []byte(p.Arguments))
 	case fieldToolCall:
-		o.SetTexts(spelled(&p.X, "toolType"), p.ToolName)
-		setArguments(&o, p)
+		o = wire.Fields(spelled(&p.X, "toolType"), wire.Maybe(p.ToolName), "args", argumentsOf(p))
 	case fieldCodeResult:
-		o.SetTexts("output", p.Content())
+		o = wire.Fields("output", wire.Maybe(p.Content()))
 	case fieldToolResponse:
-		o.SetTexts(spelled(&p.X, "toolType"), p.ToolName)
-		o.SetValue("response", []byte(p.Content()))
+		o = wire.Fields(spelled(&p.X, "toolType"), wire.Maybe(p.ToolName), "response", jsontext.Value(p.Content()))
 	}
 	return o, err
 }

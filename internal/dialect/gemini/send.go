@@ -34,11 +34,10 @@ func Send(in wire.Request) (wire.Sent, error) {
 	for i := range in.Messages {
 		m := &in.Messages[i]
 		if m.Role == session.System && wire.IsTalk(m) && !started {
-			open, err := wire.OpenFor(Name, m)
-			if err != nil {
+			if err := s.Load(Name, m); err != nil {
 				return wire.Sent{}, err
 			}
-			instruction = append(instruction, s.texts(&open)...)
+			instruction = append(instruction, s.texts()...)
 			continue
 		}
 		started = started || wire.IsTalk(m)
@@ -50,13 +49,12 @@ func Send(in wire.Request) (wire.Sent, error) {
 	if len(s.out) == 0 && len(in.Messages) > 0 {
 		s.begin()
 	}
-	var request, system wire.Object
+	var system jsontext.Value
 	if len(instruction) > 0 {
-		system.Set("parts", wire.Array(instruction))
-		request.Set("systemInstruction", system.JSON())
+		system = wire.Encode("parts", instruction)
 	}
-	request.Set("contents", wire.Array(s.contents()))
-	return wire.Sent{Request: session.JSON(request.JSON()), Losses: s.Losses()}, nil
+	request := wire.Encode("systemInstruction", system, "contents", s.contents())
+	return wire.Sent{Request: session.JSON(request), Losses: s.Losses()}, nil
 }
 
 // exportOthers returns messages of other forms as contents, with nothing in them that nobody said.
@@ -81,27 +79,15 @@ type turn struct {
 // sender writes contents one after the other. It remembers what one message leaves to a later
 // one: calls that wait for their responses, and media that may follow only after the last one.
 type sender struct {
-	wire.Lossy
+	wire.Sender
 	generation int  // of the model; 0: not known
 	export     bool // to be kept, not sent
 
 	out     []turn
 	ids     *callid.Names
-	open    []sentCall
-	calls   int              // seen so far
 	results []sentResult     // responses to the calls of the last reply
 	media   []jsontext.Value // what they hold and a response cannot
 	skipped bool             // a loss says that calls are sent without a signature
-}
-
-// sentCall is a call of the last reply and the name that it is sent with.
-type sentCall = wire.OpenCall[callPlace]
-
-// callPlace is what the response to a call needs: the id that the wire has, "" for none, and the
-// place among all calls.
-type callPlace struct {
-	id string
-	at int
 }
 
 // sentResult is a response, with the place of its call.
@@ -110,14 +96,13 @@ type sentResult struct {
 	raw jsontext.Value
 }
 
+func (s *sender) own() bool { return s.M.Dialect == Name }
+
 // contents returns the contents, one by one.
 func (s *sender) contents() []json.RawMessage {
 	out := make([]json.RawMessage, len(s.out))
 	for i, t := range s.out {
-		var o wire.Object
-		o.SetText("role", t.role)
-		o.Set("parts", wire.Array(t.parts))
-		out[i] = o.JSON()
+		out[i] = json.RawMessage(wire.Encode("role", t.role, "parts", t.parts))
 	}
 	return out
 }
@@ -148,70 +133,63 @@ func (s *sender) flush() {
 }
 
 func (s *sender) message(of *session.Message) error {
-	if !wire.IsTalk(of) {
-		s.Lose(of, "a "+string(of.Kind)+" is no message")
-		return nil
-	}
-	m, err := wire.OpenFor(Name, of)
-	if err != nil {
+	if err := s.Load(Name, of); err != nil {
 		return err
 	}
-	s.LoseFields(of, &m.X.Rest, "", "role")
+	m := &s.M
+	role := s.Role()
+	if role == "" {
+		return nil
+	}
+	s.LoseFields(&m.X.Rest, "", "role")
 	if m.Role != session.Tool {
 		s.flush()
 	}
 	if m.Author != "" {
-		s.Lose(of, "the author's name "+strconv.Quote(wire.Clip(m.Author)))
+		s.Lose("the author's name " + strconv.Quote(wire.Clip(m.Author)))
 	}
-	switch wire.RoleOf(of) {
+	switch role {
 	case session.System:
-		texts := s.texts(&m)
+		texts := s.texts()
 		switch {
 		case len(texts) == 0:
 		case s.export:
 			s.put(roleSystem, texts)
 		default:
-			s.Lose(of, "system text in the middle of the conversation is sent in the user's role")
+			s.Lose("system text in the middle of the conversation is sent in the user's role")
 			s.put(roleUser, texts)
 		}
 	case session.User:
-		s.user(&m)
+		s.user()
 	case session.Assistant:
-		return s.model(&m)
+		return s.model()
 	case session.Tool:
-		for parts := range wire.Groups(m.Parts) {
-			s.result(&m, parts)
+		for parts := range s.Results() {
+			s.result(parts)
 		}
-	default:
-		s.Lose(of, "a message without a role")
 	}
 	return nil
 }
 
-// texts returns the text parts of a message in which nothing else is allowed.
-func (s *sender) texts(m *wire.Message) []jsontext.Value {
+// texts writes the texts of a message in which nothing else is allowed.
+func (s *sender) texts() []jsontext.Value {
 	var parts []jsontext.Value
-	for i := range m.Parts {
-		p := &m.Parts[i]
-		if p.Kind != session.PartText && p.Kind != session.PartRefusal {
-			s.losePart(m, p)
-			continue
-		}
-		parts = appendText(parts, p.Content())
+	for _, text := range s.Texts() {
+		parts = appendText(parts, text)
 	}
 	return parts
 }
 
-func (s *sender) user(m *wire.Message) {
+func (s *sender) user() {
 	var parts []jsontext.Value
-	for i := range m.Parts {
-		p := &m.Parts[i]
+	for i := range s.M.Parts {
+		p := &s.M.Parts[i]
 		switch p.Kind {
 		case session.PartText, session.PartRefusal:
 			parts = appendText(parts, p.Content())
-			s.loseBeside(m, p)
+			s.loseBeside(p)
 		default:
-			if raw := s.medium(m, p); raw != nil {
+			if raw := s.medium(p); raw != nil {
 				parts = append(parts, raw)
 			}
 		}
@@ -220,7 +198,7 @@ func (s *sender) user(m *wire.Message) {
 		s.put(roleUser, parts)
 		return
 	}
-	s.Lose(&m.Message, "nothing is left of it that could be sent")
+	s.Lose("nothing is left of it that could be sent")
 	if len(s.out) == 0 && !s.export {
 		s.begin() // what follows must not take its place at the beginning
 	}
@@ -228,34 +206,29 @@ func (s *sender) user(m *wire.Message) {
 
 // loseBeside names the fields beside the one that says what a part is, but for those that are
 // sent.
-func (s *sender) loseBeside(m *wire.Message, p *wire.Part, sent ...string) {
+func (s *sender) loseBeside(p *wire.Part, sent ...string) {
 	if !wire.IsNull(p.X.ThoughtSignature) && !slices.Contains(sent, fieldSignature) {
-		s.Lose(&m.Message, "field "+fieldSignature)
+		s.Lose("field " + fieldSignature)
 	}
 	for _, f := range p.X.Rest.Members() {
 		known := kindField(f.Key) != "" || f.Key == fieldThought && wire.KindOf(f.Value) != 't' || f.Key == "cache_control"
-		if !wire.IsNull(f.Value) && !known && !slices.ContainsFunc(sent, func(name string) bool { return f.Key == name || f.Key == snake(name) }) {
-			s.Lose(&m.Message, "field "+wire.Clip(f.Key))
+		if !wire.IsNull(f.Value) && !known && !isOneOf(sent, f.Key) {
+			s.Lose("field " + wire.Clip(f.Key))
 		}
 	}
+}
+
+// isOneOf reports whether a name, in either spelling, is among fields.
+func isOneOf(fields []string, name string) bool {
+	return slices.ContainsFunc(fields, func(f string) bool { return name == f || name == snake(f) })
 }
 
 // loseInner names the fields of the object that says what a part is.
-func (s *sender) loseInner(m *wire.Message, p *wire.Part, sent ...string) {
+func (s *sender) loseInner(p *wire.Part, sent ...string) {
 	for _, f := range p.X.Rest.Members() {
 		if inner, err := wire.ParseObject("", f.Value); err == nil && kindField(f.Key) != "" {
-			for _, f := range inner.Members() {
-				if !wire.IsNull(f.Value) && !slices.Contains(sent, f.Key) {
-					s.Lose(&m.Message, "field "+wire.Clip(f.Key))
-				}
-			}
+			s.LoseFields(&inner, "", sent...)
 		}
-	}
-}
-
-func (s *sender) losePart(m *wire.Message, p *wire.Part) {
-	if p.X.Of == "" || p.X.Of == ofContent { // what stands around a reply is no part of it
-		s.LosePart(&m.Message, &p.Part)
 	}
 }
 
@@ -264,8 +237,8 @@ func appendText(parts []jsontext.Value, text string) []jsontext.Value {
 }
 
 // model writes a reply behind the one before it, or as a content of its own.
-func (s *sender) model(m *wire.Message) error {
-	s.open = nil
+func (s *sender) model() error {
+	s.Open = nil
 	t := turn{role: roleModel}
 	merged := len(s.out) > 0 && s.out[len(s.out)-1].role == roleModel
 	if merged {
@@ -273,15 +246,15 @@ func (s *sender) model(m *wire.Message) error {
 	}
 	before := len(t.parts)
 	spoken := ""
-	for i := range m.Parts {
-		p := &m.Parts[i]
-		if p.Kind == session.PartAudio && m.Dialect != Name {
+	for i := range s.M.Parts {
+		p := &s.M.Parts[i]
+		if p.Kind == session.PartAudio && !s.own() {
 			if spoken += p.Content(); p.Content() == "" {
-				s.losePart(m, p)
+				s.LosePart(p)
 			}
 			continue
 		}
-		raw, err := s.modelPart(m, p, &t)
+		raw, err := s.modelPart(p, &t)
 		if err != nil {
 			return err
 		}
@@ -294,44 +267,42 @@ func (s *sender) model(m *wire.Message) error {
 	}
 	switch {
 	case len(t.parts) == before:
-		s.Lose(&m.Message, "nothing is left of it that could be sent")
+		s.Lose("nothing is left of it that could be sent")
 		return nil
 	case merged:
 		s.out[len(s.out)-1] = t
 		return nil
 	case len(s.out) == 0 && !s.export:
 		s.begin()
-		s.Lose(&m.Message, "a reply comes first, so a short text in the user's role was put before it")
+		s.Lose("a reply comes first, so a short text in the user's role was put before it")
 	}
 	s.out = append(s.out, t)
 	return nil
 }
 
 // modelPart writes one part of a reply; nil if it is left out.
-func (s *sender) modelPart(m *wire.Message, p *wire.Part, t *turn) (jsontext.Value, error) {
-	own := m.Dialect == Name
+func (s *sender) modelPart(p *wire.Part, t *turn) (jsontext.Value, error) {
 	switch {
-	case p.Kind == session.PartText, p.Kind == session.PartRefusal, p.Kind == session.PartReasoning && own:
-		s.loseBeside(m, p, fieldSignature)
-		signature := s.signature(m, p)
+	case p.Kind == session.PartText, p.Kind == session.PartRefusal, p.Kind == session.PartReasoning && s.own():
+		s.loseBeside(p, fieldSignature)
+		signature := s.signature(p)
 		if p.Content() == "" && signature == nil {
 			return nil, nil
 		}
-		var o wire.Object
-		o.SetText(fieldText, p.Content())
+		var thought jsontext.Value
 		if p.Kind == session.PartReasoning {
-			o.Set(fieldThought, jsontext.Value("true"))
+			thought = jsontext.Value("true")
 		}
-		o.SetValue(fieldSignature, signature)
-		return o.Value(), nil
-	case isInline(m, p):
-		return s.inline(m, p)
+		return wire.Encode(fieldText, p.Content(), fieldThought, thought, fieldSignature, signature), nil
+	case isInline(&s.M, p):
+		return s.inline(p)
 	case p.Kind == session.PartToolCall:
-		return s.call(m, p, t), nil
-	case own && (p.Kind == session.PartImage || p.Kind == session.PartAudio || p.Kind == session.PartFile):
-		return s.medium(m, p), nil
+		return s.call(p, t), nil
+	case s.own() && (p.Kind == session.PartImage || p.Kind == session.PartAudio || p.Kind == session.PartFile):
+		return s.medium(p), nil
+	case p.X.Of == "" || p.X.Of == ofContent: // a field around a reply is no part of it
+		s.LosePart(p)
 	}
-	s.losePart(m, p)
 	return nil, nil
 }
 
@@ -349,23 +320,20 @@ func isInline(m *wire.Message, p *wire.Part) bool {
 }
 
 // inline writes what the provider ran, which no other provider's form can say.
-func (s *sender) inline(m *wire.Message, p *wire.Part) (jsontext.Value, error) {
-	if m.Dialect != Name || !isAccepted(m, p.CallID) {
+func (s *sender) inline(p *wire.Part) (jsontext.Value, error) {
+	if !s.own() || !isAccepted(&s.M, p.CallID) {
 		if p.Kind == session.PartToolCall {
-			s.Lose(&m.Message, "the call of "+wire.Clip(p.ToolName)+" that a provider ran, with its result: not in the form that the API takes")
+			s.Lose("the call of " + wire.Clip(p.ToolName) + " that a provider ran, with its result: not in the form that the API takes")
 		}
 		return nil, nil
 	}
 	inner, err := innerOf(p)
 	if err != nil {
-		return nil, session.Errorf(session.Internal, "message %s: %w", m.ID, err)
+		return nil, session.Errorf(session.Internal, "message %s: %w", s.From.ID, err)
 	}
-	known := keepOnly(inner, inlineFields(p.X.Type), func(field string) { s.Lose(&m.Message, "field "+field) })
-	var o wire.Object
-	o.Set(p.X.Type, known.JSON())
-	s.loseBeside(m, p, fieldSignature)
-	o.SetValue(fieldSignature, s.signature(m, p))
-	return o.Value(), nil
+	known := s.keepOnly(inner, "", inlineFields(p.X.Type))
+	s.loseBeside(p, fieldSignature)
+	return wire.Encode(p.X.Type, known, fieldSignature, s.signature(p)), nil
 }
 
 // innerOf returns all that the wire said in the object of a call that the provider ran, or of
@@ -380,8 +348,9 @@ func innerOf(p *wire.Part) (wire.Object, error) {
 	return wire.ParseObject(name, o.Get(name))
 }
 
-// keepOnly returns the fields of those names, in our spelling; lost is told of the others.
-func keepOnly(o wire.Object, fields []string, lost func(field string)) wire.Object {
+// keepOnly returns the fields of those names, in our spelling, and names the others as lost. path
+// is where they stand.
+func (s *sender) keepOnly(o wire.Object, path string, fields []string) jsontext.Value {
 	var known wire.Object
 	for _, name := range fields {
 		if v := lookup(&o, name); !wire.IsNull(v) {
@@ -389,11 +358,11 @@ func keepOnly(o wire.Object, fields []string, lost func(field string)) wire.Obje
 		}
 	}
 	for _, f := range o.Members() {
-		if !wire.IsNull(f.Value) && !slices.ContainsFunc(fields, func(name string) bool { return f.Key == name || f.Key == snake(name) }) {
-			lost(wire.Clip(f.Key))
+		if !wire.IsNull(f.Value) && !isOneOf(fields, f.Key) {
+			s.Lose("field " + path + wire.Clip(f.Key))
 		}
 	}
-	return known
+	return known.Value()
 }
 
 // isAccepted reports whether a call that the provider ran, and its result, hold what the API
@@ -450,62 +419,46 @@ func inlineFields(field string) []string {
 }
 
 // call writes one call and opens it.
-func (s *sender) call(m *wire.Message, p *wire.Part, t *turn) jsontext.Value {
-	s.calls++
-	c := sentCall{ID: p.CallID, Name: p.ToolName, Sent: legalName(p.ToolName), More: callPlace{s.idOf(m, p, s.ids.Call), s.calls}}
-	s.LoseName(&m.Message, "tool's name", p.ToolName, c.Sent)
-	s.open = append(s.open, c)
-	s.loseInner(m, p, "name", "id", "args")
-	s.loseBeside(m, p, fieldSignature)
-	var inner, o wire.Object
-	inner.SetTexts("id", c.More.id)
-	inner.SetText("name", c.Sent)
-	inner.Set("args", s.arguments(m, p))
-	o.Set(fieldCall, inner.JSON())
-	signature := s.signature(m, p)
+func (s *sender) call(p *wire.Part, t *turn) jsontext.Value {
+	s.CountCall(p, "")
+	c := wire.OpenCall{ID: p.CallID, Name: p.ToolName, SentID: s.idOf(p, s.ids.Call), At: s.Calls()}
+	c.SentName = s.LoseName("tool's name", p.ToolName, legalName(p.ToolName))
+	s.Open = append(s.Open, c)
+	s.loseInner(p, "name", "id", "args")
+	s.loseBeside(p, fieldSignature)
+	arguments, ok := wire.ArgumentsObject(p.Arguments, "arguments")
+	if !ok {
+		s.Lose("the arguments of a call of " + wire.Clip(p.ToolName) + " are no object: sent as a text within one")
+	}
+	signature := s.signature(p)
 	if signature == nil && !t.called && s.generation >= wire.Signed {
 		signature = wire.Quote(wire.NoSignature)
 		if !s.skipped {
-			s.Lose(&m.Message, "calls without a thought signature are sent with the one that skips its check")
+			s.Lose("calls without a thought signature are sent with the one that skips its check")
 		}
 		s.skipped = true
 	}
 	t.called = true
-	o.SetValue(fieldSignature, signature)
-	return o.Value()
+	return wire.Encode(fieldCall, wire.Encode("id", wire.Maybe(c.SentID), "name", c.SentName, "args", arguments), fieldSignature, signature)
 }
 
 // idOf returns the id that a call or a response is sent with, "" for one that was made here.
-func (s *sender) idOf(m *wire.Message, p *wire.Part, foreign func(string) string) string {
+func (s *sender) idOf(p *wire.Part, foreign func(string) string) string {
 	switch {
 	case p.X.Made:
 		return ""
-	case m.Dialect == Name:
+	case s.own():
 		return s.ids.Own(p.CallID)
 	}
 	return foreign(p.CallID)
 }
 
-// arguments returns a call's arguments as an object, which the API wants.
-func (s *sender) arguments(m *wire.Message, p *wire.Part) jsontext.Value {
-	switch {
-	case strings.TrimSpace(p.Arguments) == "":
-		return jsontext.Value("{}")
-	case wire.IsObject(p.Arguments):
-		return wire.Clean([]byte(p.Arguments))
-	}
-	s.Lose(&m.Message, "the arguments of a call of "+wire.Clip(p.ToolName)+" are no object: sent as a text within one")
-	var o wire.Object
-	o.SetText("arguments", p.Arguments)
-	return o.Value()
-}
-
 // signature returns the thought signature of a part, nil if there is none. Such a signature also
 // stands in calls that came by way of OpenAI's form, or of programs that keep it. One that is no
 // base64 is none.
-func (s *sender) signature(m *wire.Message, p *wire.Part) jsontext.Value {
+func (s *sender) signature(p *wire.Part) jsontext.Value {
 	var raw jsontext.Value
-	if m.Dialect == Name {
+	if s.own() {
 		if raw = p.X.ThoughtSignature; wire.IsNull(raw) {
 			raw = lookup(&p.X.Rest, fieldSignature)
 		}
@@ -517,7 +470,7 @@ func (s *sender) signature(m *wire.Message, p *wire.Part) jsontext.Value {
 	}
 	text, exact := wire.Text(raw)
 	if !exact || !wire.IsSignature(text) {
-		s.Lose(&m.Message, "a thought signature that is no base64")
+		s.Lose("a thought signature that is no base64")
 		return nil
 	}
 	return raw
@@ -525,15 +478,9 @@ func (s *sender) signature(m *wire.Message, p *wire.Part) jsontext.Value {
 
 // result writes a response with what belongs to it: further text within it, media within it or
 // behind all responses.
-func (s *sender) result(m *wire.Message, parts []wire.Part) {
+func (s *sender) result(parts []wire.Part) {
 	p := &parts[0]
-	if p.Kind != session.PartToolResult {
-		for i := range parts {
-			s.losePart(m, &parts[i])
-		}
-		return
-	}
-	c := s.answered(m, p)
+	c := s.answered(p)
 	var more []string
 	var within, behind []jsontext.Value
 	for i := 1; i < len(parts); i++ {
@@ -544,55 +491,45 @@ func (s *sender) result(m *wire.Message, parts []wire.Part) {
 				more = append(more, text)
 			}
 		case s.holds(q):
-			within = append(within, s.within(m, q))
+			within = append(within, s.within(q))
 		default:
-			if raw := s.medium(m, q); raw != nil {
+			if raw := s.medium(q); raw != nil {
 				behind = append(behind, raw)
 			}
 		}
 	}
 	if len(behind) > 0 {
-		s.media = append(appendText(s.media, "Attached to the result of "+c.Sent+":"), behind...)
+		s.media = append(appendText(s.media, "Attached to the result of "+c.SentName+":"), behind...)
 	}
-	var inner, o wire.Object
-	inner.SetTexts("id", c.More.id)
-	inner.SetText("name", c.Sent)
-	inner.Set("response", responseOf(m, p, more))
-	if len(within) > 0 {
-		inner.Set("parts", wire.Array(within))
-	}
-	s.loseInner(m, p, "id", "name", "response", "parts")
-	s.loseBeside(m, p)
-	o.Set(fieldResponse, inner.JSON())
-	s.results = append(s.results, sentResult{c.More.at, o.Value()})
+	s.loseInner(p, "id", "name", "response", "parts")
+	s.loseBeside(p)
+	response := wire.Encode("id", wire.Maybe(c.SentID), "name", c.SentName, "response", s.response(p, more), "parts", within)
+	s.results = append(s.results, sentResult{c.At, wire.Encode(fieldResponse, response)})
 }
 
 // answered returns the call that a result answers, as it was sent: by id, else by name, else the
 // first open one. A result without a call keeps its own.
-func (s *sender) answered(m *wire.Message, p *wire.Part) sentCall {
-	of := p.Part
-	if p.X.Made && !slices.ContainsFunc(s.open, func(c sentCall) bool { return c.ID == p.CallID }) {
+func (s *sender) answered(p *wire.Part) wire.OpenCall {
+	of := wire.Part{Part: session.Part{CallID: p.CallID, ToolName: p.ToolName}}
+	if p.X.Made && !slices.ContainsFunc(s.Open, func(c wire.OpenCall) bool { return c.ID == p.CallID }) {
 		of.CallID = ""
 	}
-	if c, ok := wire.CloseCall(&s.open, &of); ok {
+	if c, ok := s.CloseCall(&of); ok {
 		return c
 	}
-	return sentCall{Sent: legalName(p.ToolName), More: callPlace{s.idOf(m, p, s.ids.Result), math.MaxInt}}
+	return wire.OpenCall{SentName: legalName(p.ToolName), SentID: s.idOf(p, s.ids.Result), At: math.MaxInt}
 }
 
-// responseOf returns what a function gave, as an object: that of the wire, or {"output": text}, as
+// response returns what a function gave, as an object: that of the wire, or {"output": text}, as
 // the API documents it, {"error": text} for a failure.
-func responseOf(m *wire.Message, p *wire.Part, more []string) jsontext.Value {
+func (s *sender) response(p *wire.Part, more []string) jsontext.Value {
 	text := p.Content()
-	if m.Dialect == Name && p.X.Key == "" && p.X.Shape == "" && len(more) == 0 && wire.IsObject(text) {
+	if s.own() && p.X.Key == "" && p.X.Shape == "" && len(more) == 0 && wire.IsObject(text) {
 		return wire.Clean([]byte(text))
 	}
-	key := p.X.Key
-	if key == "" {
-		key = "output"
-		if p.IsError != nil && *p.IsError {
-			key = "error"
-		}
+	key := cmp.Or(p.X.Key, "output")
+	if p.X.Key == "" && p.IsError != nil && *p.IsError {
+		key = "error"
 	}
 	if len(more) > 0 {
 		if text != "" {
@@ -600,8 +537,7 @@ func responseOf(m *wire.Message, p *wire.Part, more []string) jsontext.Value {
 		}
 		text = strings.Join(more, "\n")
 	}
-	var o wire.Object
-	o.SetText(key, text)
+	o := wire.Fields(key, text)
 	return o.Value()
 }
 
@@ -615,69 +551,62 @@ func (s *sender) holds(p *wire.Part) bool {
 }
 
 // within writes a medium for the parts of a response.
-func (s *sender) within(m *wire.Message, p *wire.Part) jsontext.Value {
-	s.loseBeside(m, p)
-	var inner, o wire.Object
-	inner.SetTexts("mimeType", p.X.MediaType, "data", encode64(p.Blob.Data, ""))
-	if m.Dialect == Name { // a response may refer to it by this name
-		inner.SetTexts("displayName", p.X.Name)
+func (s *sender) within(p *wire.Part) jsontext.Value {
+	s.loseBeside(p)
+	var name wire.Maybe
+	if s.own() { // a response may refer to it by this name
+		name = wire.Maybe(p.X.Name)
 	}
-	o.Set(fieldInline, inner.JSON())
-	return o.Value()
+	return wire.Encode(fieldInline, wire.Encode("mimeType", p.X.MediaType, "data", encode64(p.Blob.Data, ""), "displayName", name))
 }
 
 // medium writes an image, a sound or a file. It returns nil, with a loss, for what the API does
 // not take.
-func (s *sender) medium(m *wire.Message, p *wire.Part) jsontext.Value {
+func (s *sender) medium(p *wire.Part) jsontext.Value {
 	if p.Kind != session.PartImage && p.Kind != session.PartAudio && p.Kind != session.PartFile {
-		s.losePart(m, p)
+		if p.X.Of == "" || p.X.Of == ofContent { // a field around a reply is no part of it
+			s.LosePart(p)
+		}
 		return nil
 	}
-	var inner, o wire.Object
-	field := fieldInline
 	uri := p.X.URL
-	if m.Dialect == Name && uri == "" {
+	if s.own() && uri == "" {
 		uri = p.X.FileID // an id of another provider's store names nothing here
 	}
-	mediaType := p.X.MediaType
-	switch {
-	case p.Blob != nil && takes(mediaType):
-		inner.SetTexts("mimeType", mediaType, "data", encode64(p.Blob.Data, ""))
-	case p.Blob == nil && (wire.IsWeb(uri) || strings.HasPrefix(uri, "gs://")):
-		if mediaType == "" {
-			mediaType = typeOfName(uri, p.Kind)
-		}
-		if takes(mediaType) {
-			field = fieldFile
-			inner.SetTexts("mimeType", mediaType, "fileUri", uri)
-		}
+	reachable := wire.IsWeb(uri) || strings.HasPrefix(uri, "gs://")
+	if p.Blob == nil && p.X.MediaType == "" && reachable {
+		p.X.MediaType = typeOfName(uri, p.Kind)
 	}
-	if inner.Len() == 0 {
-		s.Lose(&m.Message, string(p.Kind)+" "+mediaType+": its bytes or its type are not what the API takes")
+	var o wire.Object
+	switch mediaType := p.X.MediaType; {
+	case takes(mediaType) && p.Blob != nil:
+		o = wire.Fields(fieldInline, wire.Encode("mimeType", mediaType, "data", encode64(p.Blob.Data, "")))
+	case takes(mediaType) && reachable:
+		o = wire.Fields(fieldFile, wire.Encode("mimeType", mediaType, "fileUri", uri))
+	default:
+		s.LoseMedium(p)
 		return nil
 	}
-	o.Set(field, inner.JSON())
-	s.loseBeside(m, p, fieldThought, fieldSignature, fieldVideoMetadata, fieldMediaResolution)
-	if m.Dialect == Name {
-		s.beside(m, p, &o)
+	s.loseBeside(p, fieldThought, fieldSignature, fieldVideoMetadata, fieldMediaResolution)
+	if s.own() {
+		s.beside(p, &o)
 	}
 	return o.Value()
 }
 
 // beside writes the fields beside a medium that the API takes.
-func (s *sender) beside(m *wire.Message, p *wire.Part, o *wire.Object) {
+func (s *sender) beside(p *wire.Part, o *wire.Object) {
 	rest := &p.X.Rest
-	if m.Role == session.Assistant {
+	if s.M.Role == session.Assistant {
 		if wire.KindOf(rest.Get(fieldThought)) == 't' {
 			o.Set(fieldThought, jsontext.Value("true"))
 		}
-		o.SetValue(fieldSignature, s.signature(m, p))
+		o.Add(fieldSignature, s.signature(p))
 	}
 	for _, known := range [...][]string{{fieldVideoMetadata, "startOffset", "endOffset", "fps"}, {fieldMediaResolution, "level", "numTokens"}} {
 		name := known[0]
 		if inner, err := wire.ParseObject(name, lookup(rest, name)); err == nil {
-			inner = keepOnly(inner, known[1:], func(field string) { s.Lose(&m.Message, "field "+name+"."+field) })
-			o.Set(name, inner.JSON())
+			o.Set(name, s.keepOnly(inner, name+".", known[1:]))
 		}
 	}
 }

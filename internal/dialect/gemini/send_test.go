@@ -74,7 +74,7 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 			want: `{"contents":[{"role":"user","parts":[{"text":"see"}]}]}`,
 			losses: []string{
 				"20260211_001.1: field cachePoint", "20260211_001.1: image image/gif: its bytes or its type are not what the API takes",
-				"20260211_001.1: image image/png: its bytes or its type are not what the API takes", "20260211_001.1: file : its bytes or its type are not what the API takes", "20260211_001.1: file Audio/ : its bytes or its type are not what the API takes",
+				"20260211_001.1: image image/png: its bytes or its type are not what the API takes", "20260211_001.1: file: its bytes or its type are not what the API takes", "20260211_001.1: file Audio/: its bytes or its type are not what the API takes",
 				"20260211_001.1: unknown part type hologram",
 			},
 		},
@@ -188,7 +188,7 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 		},
 		{
 			name: "pictures by address", in: wire.Request{Messages: []session.Message{message(session.User, session.Part{Kind: session.PartImage, Extra: session.JSON(`{"url":"https://x/a.webp?b"}`)}, session.Part{Kind: session.PartFile, Extra: session.JSON(`{"file_id":"file-1"}`)})}},
-			want: `{"contents":[{"role":"user","parts":[{"fileData":{"mimeType":"image/webp","fileUri":"https://x/a.webp?b"}}]}]}`, losses: []string{"20260211_001.1: file : its bytes or its type are not what the API takes"},
+			want: `{"contents":[{"role":"user","parts":[{"fileData":{"mimeType":"image/webp","fileUri":"https://x/a.webp?b"}}]}]}`, losses: []string{"20260211_001.1: file: its bytes or its type are not what the API takes"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

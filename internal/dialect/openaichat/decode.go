@@ -171,18 +171,11 @@ func (d *decoder) reply(path string, in *message, m *wire.Message) error {
 		}
 	}
 	if !wire.IsNull(in.ToolCalls) {
-		at := wire.Join(path, fieldToolCalls)
-		calls, err := wire.Elements(at, in.ToolCalls)
+		calls, err := wire.Each(wire.Join(path, fieldToolCalls), in.ToolCalls, d.call)
 		if err != nil {
 			return err
 		}
-		for i, raw := range calls {
-			p, err := d.call(wire.Index(at, i), raw)
-			if err != nil {
-				return err
-			}
-			m.Parts = append(m.Parts, p)
-		}
+		m.Parts = append(m.Parts, calls...)
 	}
 	if wire.IsNull(in.FunctionCall) {
 		return nil
@@ -199,37 +192,17 @@ func (d *decoder) reply(path string, in *message, m *wire.Message) error {
 
 // content decodes the content of any message.
 func (d *decoder) content(path string, raw jsontext.Value, m *wire.Message) error {
-	switch wire.KindOf(raw) {
-	case 'n':
-		m.X.Shape = wire.NullOrAbsent(raw)
-	case '"':
-		text, err := d.StringOf(path, "content", raw)
-		if err != nil {
-			return err
-		}
-		if text == "" {
-			m.X.Shape = wire.ShapeEmpty
-		} else {
-			m.Parts = append(m.Parts, wire.Part{Part: session.TextPart(text)})
-		}
-	case '[':
-		m.X.Shape = wire.ShapeArray
-		at := wire.Join(path, "content")
-		elements, err := wire.Elements(at, raw)
-		if err != nil {
-			return err
-		}
-		for i, e := range elements {
-			p, err := d.element(wire.Index(at, i), e)
-			if err != nil {
-				return err
-			}
-			m.Parts = append(m.Parts, p)
-		}
-	default:
-		return wire.Errorf(session.Invalid, wire.Join(path, "content"), "must be a string, an array or null, not %s", wire.Describe(raw))
+	shape, text, err := d.Content(path, "content", raw)
+	switch m.X.Shape = shape; shape {
+	case wire.ShapeString:
+		m.X.Shape = ""
+		m.Parts = append(m.Parts, wire.Part{Part: session.TextPart(text)})
+	case wire.ShapeArray:
+		var elements []wire.Part
+		elements, err = wire.Each(wire.Join(path, "content"), raw, d.element)
+		m.Parts = append(m.Parts, elements...)
 	}
-	return nil
+	return err
 }
 
 // result decodes a tool's message: its first text is the result's, the other elements follow

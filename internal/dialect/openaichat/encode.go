@@ -1,6 +1,7 @@
 package openaichat
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -13,14 +14,12 @@ import (
 // Export returns messages in this form: one that was decoded by it as the same JSON value, any
 // other as Send says it, which may be several messages for one or none. Codes: Internal.
 func Export(msgs []session.Message) ([]json.RawMessage, error) {
-	out := make([]json.RawMessage, 0, len(msgs))
-	s := sender{}
+	var s sender
 	for i := range msgs {
 		if msgs[i].Dialect != Name {
 			if err := s.message(&msgs[i]); err != nil {
 				return nil, err
 			}
-			out = append(out, s.taken()...)
 			continue
 		}
 		m, err := wire.Open(&msgs[i])
@@ -36,18 +35,16 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 			m.X.Choice.Set("message", o.JSON())
 			o = *m.X.Choice
 		}
-		out = append(append(out, s.flush()...), o.JSON())
+		s.flush()
+		s.out = append(s.out, o.JSON())
 	}
-	return append(out, s.flush()...), nil
+	s.flush()
+	return s.out, nil
 }
 
 // encode encodes the columns and the parts of a message, without its remainder.
 func encode(m *wire.Message) (wire.Object, error) {
-	var o wire.Object
-	o.SetText("role", string(m.Role))
-	if m.X.Role != "" {
-		o.SetText("role", m.X.Role)
-	}
+	o := wire.Fields("role", cmp.Or(m.X.Role, string(m.Role)))
 	var fields wire.Object // that are parts of their own
 	var content, calls []jsontext.Value
 	var result jsontext.Value
@@ -71,26 +68,15 @@ func encode(m *wire.Message) (wire.Object, error) {
 	if at >= 0 && at <= len(content) {
 		content = slices.Insert(content, at, result)
 	}
-	switch m.X.Shape {
-	case wire.ShapeAbsent:
-	case wire.ShapeNull:
-		o.Set("content", jsontext.Value("null"))
-	case wire.ShapeEmpty:
-		o.SetText("content", "")
-	case wire.ShapeArray:
-		o.Set("content", wire.Array(content))
-	default:
-		isText := func(p wire.Part) bool { return p.Kind == session.PartText || p.Kind == session.PartToolResult }
-		if i := slices.IndexFunc(m.Parts, isText); i >= 0 {
-			o.SetText("content", m.Parts[i].Content())
-		}
+	text := ""
+	isText := func(p wire.Part) bool { return p.Kind == session.PartText || p.Kind == session.PartToolResult }
+	if i := slices.IndexFunc(m.Parts, isText); i >= 0 {
+		text = m.Parts[i].Content()
 	}
-	o.SetTexts("name", m.Author)
+	o.SetContent("content", m.X.Shape, content, text)
+	o.Add("name", wire.Maybe(m.Author), fieldToolCalls, calls)
 	if m.Role == session.Tool && m.X.Role != roleFunction && len(m.Parts) > 0 {
 		o.SetText("tool_call_id", m.Parts[0].CallID)
-	}
-	if len(calls) > 0 {
-		o.Set(fieldToolCalls, wire.Array(calls))
 	}
 	for _, f := range fields.Members() {
 		o.Set(f.Key, f.Value)
@@ -115,52 +101,39 @@ func encodePart(p *wire.Part) (jsontext.Value, error) {
 }
 
 func encodeElement(p *wire.Part) wire.Object {
-	var o, inner wire.Object
 	x := &p.X
+	of := func(kind string, fields ...any) wire.Object {
+		return wire.Fields("type", kind, kind, wire.Encode(fields...))
+	}
 	switch p.Kind {
 	case session.PartRefusal:
-		o.SetText("type", typeRefusal)
-		o.SetText(typeRefusal, p.Content())
+		return wire.Fields("type", typeRefusal, typeRefusal, p.Content())
 	case session.PartImage:
-		o.SetText("type", typeImage)
-		inner.SetTexts("url", wire.DataURLOf(p)+x.URL, "detail", x.Detail)
-		o.Set(typeImage, inner.JSON())
+		return of(typeImage, "url", wire.Maybe(wire.DataURLOf(p)+x.URL), "detail", wire.Maybe(x.Detail))
 	case session.PartAudio:
-		o.SetText("type", typeAudio)
-		inner.SetTexts("data", wire.DataURLOf(p))
-		o.Set(typeAudio, inner.JSON())
+		return of(typeAudio, "data", wire.Maybe(wire.DataURLOf(p)))
 	case session.PartFile:
-		o.SetText("type", typeFile)
-		inner.SetTexts("file_data", wire.DataURLOf(p), "filename", x.Name, "file_id", x.FileID)
-		o.Set(typeFile, inner.JSON())
-	default:
-		o.SetText("type", typeText)
-		o.SetText(typeText, p.Content())
+		return of(typeFile, "file_data", wire.Maybe(wire.DataURLOf(p)), "filename", wire.Maybe(x.Name), "file_id", wire.Maybe(x.FileID))
 	}
-	return o
+	return wire.Fields("type", typeText, typeText, p.Content())
 }
 
-func encodeAudio(p *wire.Part) (o wire.Object) {
-	o.SetTexts("transcript", p.Content(), "data", wire.DataURLOf(p))
-	return o
+func encodeAudio(p *wire.Part) wire.Object {
+	return wire.Fields("transcript", wire.Maybe(p.Content()), "data", wire.Maybe(wire.DataURLOf(p)))
 }
 
-func encodeCall(p *wire.Part) (o wire.Object) {
+func encodeCall(p *wire.Part) wire.Object {
 	kind, arguments := typeFunction, "arguments"
 	if p.X.Type == typeCustom {
 		kind, arguments = typeCustom, "input"
 	}
-	o.SetText("id", p.CallID)
-	if p.X.Shape != wire.ShapeAbsent {
-		o.SetText("type", kind)
+	o := wire.Fields("id", p.CallID, "type", kind, kind, encodeFunction(p, arguments).Value())
+	if p.X.Shape == wire.ShapeAbsent {
+		o.Drop("type")
 	}
-	inner := encodeFunction(p, arguments)
-	o.Set(kind, inner.JSON())
 	return o
 }
 
-func encodeFunction(p *wire.Part, arguments string) (o wire.Object) {
-	o.SetText("name", p.ToolName)
-	o.SetTexts(arguments, p.Arguments)
-	return o
+func encodeFunction(p *wire.Part, arguments string) wire.Object {
+	return wire.Fields("name", p.ToolName, arguments, wire.Maybe(p.Arguments))
 }

@@ -70,7 +70,7 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 			name: "what the API does not take", in: `[{"role":"user","content":[{"type":"text","text":"see"},{"type":"video_url","v":1},{"type":"image_url","image_url":{"url":"data:image/png;base64,@@"}},{"type":"image_url","image_url":{"url":"data:image/svg+xml;base64,QUJD"}},{"type":"input_audio","input_audio":{"data":"QUJD","format":"ogg"}}]}]`,
 			want: `[{"role":"user","content":"see"}]`,
 			losses: []string{
-				"20260211_001.1: unknown part type video_url", "20260211_001.1: image : its bytes or its type are not what the API takes",
+				"20260211_001.1: unknown part type video_url", "20260211_001.1: image: its bytes or its type are not what the API takes",
 				"20260211_001.1: image image/svg+xml: its bytes or its type are not what the API takes", "20260211_001.1: audio audio/ogg: its bytes or its type are not what the API takes",
 			},
 		},

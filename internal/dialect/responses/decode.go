@@ -274,26 +274,13 @@ func (d *decoder) message(it *item) error {
 // content decodes a message's content. Where it holds nothing an empty text stands for it, so
 // that the item has a part.
 func (d *decoder) content(it *item, texts string) ([]wire.Part, error) {
-	one := wire.Part{Part: session.TextPart("")}
-	var err error
-	switch content := it.value("content"); wire.KindOf(content) {
-	case 'n':
-		one.X.Shape = wire.NullOrAbsent(content)
-	case '"':
-		one.X.Shape = wire.ShapeString
-		if one.Text, err = d.text(it, "content"); one.Text == "" {
-			one.X.Shape = wire.ShapeEmpty
-		}
-	case '[':
-		parts, err := d.elements(it, "content", texts)
-		if err != nil || len(parts) > 0 {
+	shape, text, err := d.Content(it.path, "content", it.value("content"))
+	if err == nil && shape == wire.ShapeArray {
+		if parts, err := d.elements(it, "content", texts); err != nil || len(parts) > 0 {
 			return parts, err
 		}
-		one.X.Shape = wire.ShapeArray
-	default:
-		err = wire.Errorf(session.Invalid, wire.Join(it.path, "content"), "must be a string, an array or null, not %s", wire.Describe(content))
 	}
-	return []wire.Part{one}, err
+	return []wire.Part{{Part: session.TextPart(text), X: wire.Extra{Shape: shape}}}, err
 }
 
 // reasoning decodes {summary: […], content: […], encrypted_content}. Each text is one part.
@@ -323,18 +310,9 @@ func (d *decoder) reasoning(it *item) error {
 
 // elements decodes the elements of a list. texts is the type that a text has in it.
 func (d *decoder) elements(it *item, field, texts string) ([]wire.Part, error) {
-	path := wire.Join(it.path, field)
-	all, err := wire.Elements(path, it.value(field))
-	if err != nil {
-		return nil, err
-	}
-	parts := make([]wire.Part, len(all))
-	for i, e := range all {
-		if parts[i], err = d.element(wire.Index(path, i), e, texts); err != nil {
-			return nil, err
-		}
-	}
-	return parts, nil
+	return wire.Each(wire.Join(it.path, field), it.value(field), func(path string, raw jsontext.Value) (wire.Part, error) {
+		return d.element(path, raw, texts)
+	})
 }
 
 // element decodes one element of a content, an output or a summary. A type that is not known is
@@ -530,21 +508,24 @@ func (d *decoder) shellOf(o *wire.Object) string {
 
 // result decodes an output that is a string or an array of elements.
 func (d *decoder) result(it *item, p wire.Part) ([]wire.Part, error) {
-	var err error
-	switch output := it.value("output"); wire.KindOf(output) {
-	case 'n':
-		p.X.Shape = wire.NullOrAbsent(output)
-	case '"':
-		p.X.Shape = wire.ShapeString
-		p.Text, err = d.text(it, "output")
-	case '[':
-		all, err := d.elements(it, "output", typeInputText)
-		if err != nil || len(all) > 0 {
-			return wire.ResultFirst(p, all, wire.FirstText(all), true), err
-		}
-		p.X.Shape = wire.ShapeArray
-	default: // older programs wrote objects; it stays in the item
+	output := it.value("output")
+	if kind := wire.KindOf(output); kind != 'n' && kind != '"' && kind != '[' { // older programs wrote objects; it stays in the item
 		p.Text, p.X.Shape = string(output), wire.ShapeAbsent
+		return []wire.Part{p}, nil
+	}
+	var err error
+	switch p.X.Shape, p.Text, err = d.Content(it.path, "output", output); p.X.Shape {
+	case wire.ShapeEmpty:
+		p.X.Shape = wire.ShapeString
+		return []wire.Part{p}, err
+	case wire.ShapeArray:
+	default:
+		return []wire.Part{p}, err
+	}
+	elements, err := d.elements(it, "output", typeInputText)
+	if err == nil && len(elements) > 0 {
+		p.X.Shape = ""
+		return wire.ResultFirst(p, elements, wire.FirstText(elements), true), nil
 	}
 	return []wire.Part{p}, err
 }

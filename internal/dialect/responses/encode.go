@@ -206,19 +206,11 @@ func (u *unit) message(o *wire.Object, role session.Role) error {
 		o.SetText("type", itemMessage) // parts that something put before the first item
 	}
 	o.SetText("role", string(role))
-	switch u.parts[0].X.Shape {
-	case wire.ShapeAbsent:
-	case wire.ShapeNull:
-		o.Set("content", jsontext.Value("null"))
-	case wire.ShapeEmpty:
-		o.SetText("content", "")
-	case wire.ShapeArray:
-		o.Set("content", jsontext.Value("[]"))
-	case wire.ShapeString:
-		o.SetText("content", u.parts[0].Content())
-	default:
+	first := u.parts[0]
+	if first.X.Shape == "" {
 		return u.list(o, "content", textType(role), "")
 	}
+	o.SetContent("content", first.X.Shape, nil, first.Content())
 	return nil
 }
 
@@ -246,15 +238,15 @@ func (u *unit) call(o *wire.Object, spec callSpec) {
 		switch {
 		case p.Kind == session.PartToolCall:
 			if !spec.hosted {
-				o.SetTexts("call_id", p.CallID)
+				o.Add("call_id", wire.Maybe(p.CallID))
 			}
 			if spec.tool == "" {
 				o.SetText("name", p.ToolName)
 			}
 			if spec.text {
-				o.SetTexts(spec.arguments, p.Arguments)
+				o.Add(spec.arguments, wire.Maybe(p.Arguments))
 			} else {
-				o.SetValue(spec.arguments, []byte(p.Arguments))
+				o.Add(spec.arguments, jsontext.Value(p.Arguments))
 			}
 		case p.Kind == session.PartToolResult && p.X.Field != "":
 			o.SetText(p.X.Field, p.Content())
@@ -267,15 +259,9 @@ func (u *unit) call(o *wire.Object, spec callSpec) {
 func (u *unit) output(o *wire.Object) error {
 	result := u.parts[0]
 	if u.kind != itemLocalShellOutput { // that keeps its ids in the item
-		o.SetTexts("call_id", result.CallID)
+		o.Add("call_id", wire.Maybe(result.CallID))
 	}
 	switch result.X.Shape {
-	case wire.ShapeNull:
-		o.Set("output", jsontext.Value("null"))
-	case wire.ShapeArray:
-		o.Set("output", jsontext.Value("[]"))
-	case wire.ShapeString:
-		o.SetText("output", result.Content())
 	case wire.ShapeAbsent:
 		for _, p := range u.parts {
 			if p.X.Of == "output" { // a screenshot
@@ -286,28 +272,24 @@ func (u *unit) output(o *wire.Object) error {
 				o.Set("output", raw)
 			}
 		}
+		return nil
+	case "":
 	default:
-		at := wire.TextPlace(result)
-		var elements []jsontext.Value
-		for i, p := range u.parts {
-			if i == 0 || isLarge(p) {
-				continue
-			}
-			raw, err := p.JSON(encodeElement(p, typeInputText))
-			if err != nil {
-				return err
-			}
-			elements = append(elements, raw)
-		}
-		if at >= 0 && at <= len(elements) {
-			raw, err := result.JSON(encodeElement(result, typeInputText))
-			if err != nil {
-				return err
-			}
-			elements = slices.Insert(elements, at, raw)
-		}
-		o.Set("output", wire.Array(elements))
+		o.SetContent("output", result.X.Shape, nil, result.Content())
+		return nil
 	}
+	elements := slices.DeleteFunc(slices.Clone(u.parts[1:]), isLarge)
+	if at := wire.TextPlace(result); at >= 0 && at <= len(elements) {
+		elements = slices.Insert(elements, at, result)
+	}
+	list := make([]jsontext.Value, len(elements))
+	for i, p := range elements {
+		var err error
+		if list[i], err = p.JSON(encodeElement(p, typeInputText)); err != nil {
+			return err
+		}
+	}
+	o.Set("output", wire.Array(list))
 	return nil
 }
 
@@ -316,24 +298,20 @@ func encodeElement(p *wire.Part, texts string) (o wire.Object) {
 	x := &p.X
 	switch p.Kind {
 	case session.PartRefusal:
-		o.SetText("type", typeRefusal)
-		o.SetText("refusal", p.Content())
+		o.Add("type", typeRefusal, "refusal", p.Content())
 	case session.PartImage:
-		o.SetTexts("type", typeImage, "image_url", wire.DataURLOf(p)+x.URL, "file_id", x.FileID, "detail", x.Detail)
+		o.Add("type", typeImage, "image_url", wire.Maybe(wire.DataURLOf(p)+x.URL), "file_id", wire.Maybe(x.FileID), "detail", wire.Maybe(x.Detail))
 	case session.PartFile:
-		o.SetTexts("type", typeFile, "file_data", wire.DataURLOf(p), "file_url", x.URL, "file_id", x.FileID, "filename", x.Name)
+		o.Add("type", typeFile, "file_data", wire.Maybe(wire.DataURLOf(p)), "file_url", wire.Maybe(x.URL), "file_id", wire.Maybe(x.FileID), "filename", wire.Maybe(x.Name))
 	case session.PartAudio:
-		o.SetText("type", typeAudio)
+		o.Add("type", typeAudio)
 		if x.Field != "" {
-			o.SetTexts(x.Field, wire.DataURLOf(p)+x.URL)
+			o.Add(x.Field, wire.Maybe(wire.DataURLOf(p)+x.URL))
 		} else if p.Blob != nil {
-			var inner wire.Object
-			inner.SetText("data", wire.DataURLOf(p))
-			o.Set(typeAudio, inner.JSON())
+			o.Add(typeAudio, wire.Encode("data", wire.DataURLOf(p)))
 		}
 	default:
-		o.SetText("type", texts)
-		o.SetText("text", p.Content())
+		o.Add("type", texts, "text", p.Content())
 	}
 	return o
 }

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -38,29 +39,22 @@ func Send(in wire.Request) (wire.Sent, error) {
 		}
 	}
 	s.dangling()
-	var request wire.Object
-	request.SetTexts("instructions", in.System)
-	request.Set("input", wire.Array(s.taken()))
-	return wire.Sent{Request: session.JSON(request.JSON()), Losses: s.Losses()}, nil
+	request := wire.Encode("instructions", wire.Maybe(in.System), "input", append([]json.RawMessage{}, s.taken()...))
+	return wire.Sent{Request: session.JSON(request), Losses: s.Losses()}, nil
 }
 
 // sender writes items one after the other. It remembers what one message leaves to a later
 // one: calls that wait for their results, reasoning that waits for what it led to.
 type sender struct {
-	wire.Lossy
+	wire.Sender
 	model     string
 	out       []json.RawMessage
-	open      []openCall
 	used      map[string]bool // ids of calls as they are sent
 	again     map[string]int  // how often an id came again
-	calls     int             // seen so far, to name those that came without an id
 	reasoning []waiting
 	answered  map[string]bool // ids of requests for an approval that is given or refused later
 	requested map[string]bool // those that were written
 }
-
-// openCall is a call that has no result yet, and the type of its item.
-type openCall = wire.OpenCall[string]
 
 // waiting is an item of reasoning, and the message that it is of.
 type waiting struct {
@@ -74,7 +68,7 @@ func newSender(model string) *sender {
 
 // approvals notes which requests of MCP servers get an answer.
 func (s *sender) approvals(of *session.Message) error {
-	if of.Dialect != Name || of.Role != session.User {
+	if of.Dialect != Name || of.Role != session.User || !slices.ContainsFunc(of.Parts, func(p session.Part) bool { return p.Kind == session.PartData }) {
 		return nil
 	}
 	m, err := wire.Open(of)
@@ -97,8 +91,13 @@ func (s *sender) taken() []json.RawMessage {
 	return out
 }
 
-// write writes an item that the model made, behind the reasoning that led to it.
-func (s *sender) write(o *wire.Object) {
+// write writes an item.
+func (s *sender) write(fields ...any) {
+	s.out = append(s.out, json.RawMessage(wire.Encode(fields...)))
+}
+
+// writeMade writes an item that the model made, behind the reasoning that led to it.
+func (s *sender) writeMade(o *wire.Object) {
 	for _, r := range s.reasoning {
 		s.out = append(s.out, r.item)
 	}
@@ -109,93 +108,87 @@ func (s *sender) write(o *wire.Object) {
 // dangling leaves out reasoning that led to nothing which is sent.
 func (s *sender) dangling() {
 	for _, r := range s.reasoning {
-		s.Lose(r.of, "reasoning without what it led to")
+		s.LoseOf(r.of, "reasoning without what it led to")
 	}
 	s.reasoning = nil
 }
 
 func (s *sender) message(of *session.Message) error {
-	m, err := wire.OpenFor(Name, of)
-	if err != nil {
+	if err := s.Load(Name, of); err != nil {
 		return err
 	}
-	role := wire.RoleOf(of)
-	if role == session.Assistant && m.Kind == session.KindMessage {
-		for _, u := range unitsOf(&m) {
-			s.unit(&m, &u)
+	m := &s.M
+	if m.Kind == session.KindUnknown && m.Dialect == Name && len(m.Parts) > 0 {
+		s.dangling()
+		if kind := m.Parts[0].X.Type; kind == itemReference {
+			s.Lose("an item_reference to what only the provider stores")
+		} else {
+			s.Lose("unknown item type " + wire.Clip(kind))
+		}
+		return nil
+	}
+	role := s.Role()
+	if role == session.Assistant {
+		for _, u := range unitsOf(m) {
+			s.unit(&u)
 		}
 		return nil
 	}
 	s.dangling()
-	switch {
-	case m.Kind == session.KindUnknown && m.Dialect == Name && len(m.Parts) > 0:
-		if kind := m.Parts[0].X.Type; kind == itemReference {
-			s.Lose(of, "an item_reference to what only the provider stores")
-		} else {
-			s.Lose(of, "unknown item type "+wire.Clip(kind))
+	switch role {
+	case session.System, session.User:
+		s.user(string(role))
+	case session.Tool:
+		for parts := range s.Results() {
+			s.result(parts)
 		}
-	case !wire.IsTalk(of):
-		s.Lose(of, "a "+string(m.Kind)+" is no message")
-	case role == session.System, role == session.User:
-		s.user(&m, string(role))
-	case role == session.Tool:
-		for parts := range wire.Groups(m.Parts) {
-			s.result(&m, parts)
-		}
-	default:
-		s.Lose(of, "a message without a role")
 	}
 	return nil
 }
 
 // user writes a message of the user's or the system's role.
-func (s *sender) user(m *wire.Message, role string) {
+func (s *sender) user(role string) {
 	var elements []jsontext.Value
 	approvals := 0
-	for i := range m.Parts {
-		p := &m.Parts[i]
+	for i := range s.M.Parts {
+		p := &s.M.Parts[i]
 		if p.X.Item != nil {
 			if p.X.Item.Text("role") == roleDeveloper {
 				role = roleDeveloper
 			}
-			s.loseItem(m, p.X.Item, "role", "content", "name", "approval_request_id", "approve", "reason")
+			s.loseItem(p.X.Item, "role", "content", "name", "approval_request_id", "approve", "reason")
 		}
-		s.loseElement(m, p)
+		s.loseElement(p)
 		switch {
 		case p.Kind == session.PartText || p.Kind == session.PartRefusal:
 			elements = appendText(elements, p.Content())
 		case p.X.Type == itemMCPResponse && p.X.Item != nil:
 			approvals++
-			s.approval(m, p.X.Item)
+			s.approval(p.X.Item)
 		case role != "user":
-			s.LosePart(&m.Message, &p.Part)
+			s.LosePart(p)
 		default:
-			if e := s.medium(m, p); e != nil {
+			if e := s.medium(p); e != nil {
 				elements = append(elements, e)
 			}
 		}
 	}
-	if len(elements) == 0 && (role != "user" || approvals > 0) {
-		return
+	if len(elements) > 0 || role == "user" && approvals == 0 {
+		s.write("type", itemMessage, "role", role, "content", wire.ContentOf(elements, textPrefix))
 	}
-	var o wire.Object
-	o.SetText("type", itemMessage)
-	o.SetText("role", role)
-	o.Set("content", wire.ContentOf(elements, textPrefix))
-	s.out = append(s.out, o.JSON())
 }
 
 // loseItem names the fields of an item that are not sent, but for those that a request never
 // has: the provider's or a program's own bookkeeping.
-func (s *sender) loseItem(m *wire.Message, o *wire.Object, sent ...string) {
+func (s *sender) loseItem(o *wire.Object, sent ...string) {
 	if o != nil {
-		s.LoseFields(&m.Message, o, "", append(sent, "type", "id", "status", "call_id", "object", "internal_chat_message_metadata_passthrough", "metadata", "created_by")...)
+		s.LoseFields(o, "", append(sent, "type", "id", "status", "call_id", "object", "internal_chat_message_metadata_passthrough", "metadata", "created_by")...)
 	}
 }
 
 // loseElement names the fields of an element that are not sent: citations, above all.
-func (s *sender) loseElement(m *wire.Message, p *wire.Part) {
-	s.LoseFields(&m.Message, &p.X.Rest, "", "type", "text", "refusal", "image_url", "file_id", "file_url", "file_data", "filename", "detail", typeAudio, "audio_url", "logprobs")
+func (s *sender) loseElement(p *wire.Part) {
+	s.LoseFields(&p.X.Rest, "", "type", "text", "refusal", "image_url", "file_id", "file_url", "file_data", "filename", "detail", typeAudio, "audio_url", "logprobs")
 }
 
 const textPrefix = `{"type":"input_text","text":`
@@ -207,80 +200,62 @@ func appendText(elements []jsontext.Value, text string) []jsontext.Value {
 // medium writes an image or a file as an element of a content or an output. It returns nil, with
 // a loss, for what the API does not take. Of a sound, which it does not take, the words stand in.
 // Types as in OpenAI's guide to vision.
-func (s *sender) medium(m *wire.Message, p *wire.Part) jsontext.Value {
-	var o wire.Object
+func (s *sender) medium(p *wire.Part) jsontext.Value {
 	x := &p.X
-	uploaded := x.FileID != "" && (m.Dialect == Name || m.Dialect == "openai.chat") // an id of another store names nothing there
+	uploaded := x.FileID != "" && (s.M.Dialect == Name || s.M.Dialect == "openai.chat") // an id of another store names nothing there
 	switch p.Kind {
 	case session.PartImage:
-		o.SetText("type", typeImage)
-		if !slices.Contains([]string{"low", "high", "original"}, x.Detail) {
-			x.Detail = "auto"
+		detail := x.Detail
+		if !slices.Contains([]string{"low", "high", "original"}, detail) {
+			detail = "auto"
 		}
-		o.SetText("detail", x.Detail)
 		switch {
 		case p.Blob != nil && wire.IsImage(x.MediaType):
-			o.SetText("image_url", wire.BlobURL(p))
-			return o.Value()
+			return wire.Encode("type", typeImage, "detail", detail, "image_url", wire.BlobURL(p))
 		case p.Blob != nil:
 		case wire.IsWeb(x.URL):
-			o.SetText("image_url", x.URL)
-			return o.Value()
+			return wire.Encode("type", typeImage, "detail", detail, "image_url", x.URL)
 		case uploaded:
-			o.SetText("file_id", x.FileID)
-			return o.Value()
+			return wire.Encode("type", typeImage, "detail", detail, "file_id", x.FileID)
 		}
 	case session.PartFile:
-		o.SetText("type", typeFile)
 		switch {
 		case p.Blob != nil && strings.Contains(x.MediaType, "/"):
-			if x.Name == "" {
-				x.Name = "file"
-			}
-			o.SetTexts("filename", x.Name, "file_data", wire.BlobURL(p))
-			return o.Value()
+			return wire.Encode("type", typeFile, "filename", cmp.Or(x.Name, "file"), "file_data", wire.BlobURL(p))
 		case wire.IsWeb(x.URL):
-			o.SetText("file_url", x.URL)
-			return o.Value()
+			return wire.Encode("type", typeFile, "file_url", x.URL)
 		case uploaded:
-			o.SetText("file_id", x.FileID)
-			return o.Value()
+			return wire.Encode("type", typeFile, "file_id", x.FileID)
 		}
-	default:
-		if elements := appendText(nil, p.Content()); p.Kind == session.PartAudio && elements != nil {
+	case session.PartAudio:
+		if elements := appendText(nil, p.Content()); elements != nil {
 			return elements[0]
 		}
-		if p.Kind != session.PartAudio {
-			s.LosePart(&m.Message, &p.Part)
-			return nil
-		}
+	default:
+		s.LosePart(p)
+		return nil
 	}
-	s.Lose(&m.Message, strings.TrimSuffix(string(p.Kind)+" "+x.MediaType, " ")+": its bytes or its type are not what the API takes")
+	s.LoseMedium(p)
 	return nil
 }
 
 // name returns a tool's name as the API takes it.
-func (s *sender) name(m *wire.Message, name string) string {
-	legal := callid.LegalName(name, maxName)
-	s.LoseName(&m.Message, "tool's name", name, legal)
-	return legal
+func (s *sender) name(name string) string {
+	return s.LoseName("tool's name", name, callid.LegalName(name, maxName))
 }
 
-// callID returns the id that a call is sent with: its own, if that is short enough and no call
-// before had it. It depends on nothing but the calls so far, so that a context that grows keeps
-// its beginning.
-func (s *sender) callID(id string) string {
-	s.calls++
-	if id == "" {
-		id = "call_made_" + strconv.Itoa(s.calls)
-	}
-	short := shortID(id)
+// opened returns the id that a call is sent with, and notes that it waits for its result. The id
+// is its own, if that is short enough and no call before had it. It depends on nothing but the
+// calls so far, so that a context that grows keeps its beginning.
+func (s *sender) opened(p *wire.Part, kind string) string {
+	short := shortID(s.CountCall(p, "call_made_"))
 	sent := short
 	for s.used[sent] {
 		s.again[short]++
 		sent = clipped(short + "_" + strconv.Itoa(s.again[short]+1))
 	}
 	s.used[sent] = true
+	s.Open = append(s.Open, wire.OpenCall{ID: p.CallID, Name: p.ToolName, SentID: sent, Kind: kind})
 	return sent
 }
 
@@ -299,95 +274,81 @@ func clipped(id string) string {
 }
 
 // unit writes an item of a reply.
-func (s *sender) unit(m *wire.Message, u *unit) {
+func (s *sender) unit(u *unit) {
 	p := u.parts[0]
 	switch {
 	case p.Kind == session.PartToolCall:
-		s.call(m, u)
+		s.call(u)
 	case p.Kind == session.PartReasoning || u.kind == itemReasoning:
-		s.thought(m, u)
+		s.thought(u)
 	case u.item != nil && p.X.Type != "" && u.kind != itemMessage:
-		s.special(m, u)
+		s.special(u)
 	case says(p) || u.kind == itemMessage:
-		s.reply(m, u)
+		s.reply(u)
 	default:
-		s.LosePart(&m.Message, &p.Part)
+		s.LosePart(p)
 	}
 }
 
 // reply writes what the model said.
-func (s *sender) reply(m *wire.Message, u *unit) {
+func (s *sender) reply(u *unit) {
+	const textPrefix = `{"type":"output_text","text":`
 	var elements []jsontext.Value
-	said := ""
 	for _, p := range u.parts {
-		if s.loseElement(m, p); p.Content() == "" && says(p) {
-			continue
-		}
+		s.loseElement(p)
 		switch p.Kind {
 		case session.PartText, session.PartAudio:
-			said = p.Content()
-			elements = wire.AppendTextElement(elements, `{"type":"output_text","text":`, said)
+			elements = wire.AppendTextElement(elements, textPrefix, p.Content())
 		case session.PartRefusal:
 			elements = wire.AppendTextElement(elements, `{"type":"refusal","refusal":`, p.Content())
 		default:
-			s.LosePart(&m.Message, &p.Part)
+			s.LosePart(p)
 		}
 	}
-	s.loseItem(m, u.item, "role", "content", "phase")
+	s.loseItem(u.item, "role", "content", "phase")
 	if len(elements) == 0 {
 		return
 	}
-	var o wire.Object
-	o.SetText("type", itemMessage)
-	o.SetText("role", "assistant")
-	if len(elements) == 1 && said != "" {
-		o.SetText("content", said)
-	} else {
-		o.Set("content", wire.Array(elements))
+	phase := wire.Maybe(u.text("phase"))
+	if phase != "commentary" && phase != "final_answer" {
+		phase = ""
 	}
-	if phase := u.text("phase"); phase == "commentary" || phase == "final_answer" {
-		o.SetText("phase", phase)
-	}
-	s.write(&o)
+	o := wire.Fields("type", itemMessage, "role", "assistant", "content", wire.ContentOf(elements, textPrefix), "phase", phase)
+	s.writeMade(&o)
 }
 
 // thought keeps reasoning until what it led to is written. Only its maker can read what it
 // encrypted, and without that it is nothing to a provider that stored nothing.
-func (s *sender) thought(m *wire.Message, u *unit) {
+func (s *sender) thought(u *unit) {
 	if u.item == nil {
-		s.signed(m, u.parts[0])
+		s.signed(u.parts[0])
 		return
 	}
+	m := &s.M
 	encrypted := u.field("encrypted_content")
 	if wire.KindOf(encrypted) != '"' || string(encrypted) == `""` {
-		s.Lose(&m.Message, "reasoning without its encrypted content")
+		s.Lose("reasoning without its encrypted content")
 		return
 	}
 	// A provider that only speaks this form encrypts for itself.
 	known := m.Provider != "" && (m.Model != s.model || s.model == "")
 	if known && !strings.HasPrefix(m.Provider, "openai") && !strings.HasPrefix(m.Provider, "azure") {
-		s.Lose(&m.Message, "reasoning that "+m.Provider+" encrypted")
+		s.Lose("reasoning that " + m.Provider + " encrypted")
 		return
 	}
 	var summary []jsontext.Value
 	for _, p := range u.parts {
 		if p.X.Of == "summary" && p.Kind == session.PartReasoning {
-			summary = append(summary, summaryOf(p.Content()))
+			summary = append(summary, wire.Encode("type", typeSummary, "text", p.Content()))
 		}
 	}
-	s.wait(m, summary, encrypted)
-}
-
-func summaryOf(text string) jsontext.Value {
-	var o wire.Object
-	o.SetText("type", typeSummary)
-	o.SetText("text", text)
-	return o.Value()
+	s.wait(summary, encrypted)
 }
 
 // signed keeps reasoning that came in another form, if that form kept the whole item as its
 // signature, as pi does for the model that is asked now. Any other reasoning is left out.
-func (s *sender) signed(m *wire.Message, p *wire.Part) {
+func (s *sender) signed(p *wire.Part) {
+	m := &s.M
 	var x struct{ ThinkingSignature string }
 	if len(p.Extra) > 0 && m.Model == s.model && m.Model != "" && m.Dialect == "pi" && json.Unmarshal(p.Extra, &x) == nil {
 		var item struct {
@@ -398,29 +359,25 @@ func (s *sender) signed(m *wire.Message, p *wire.Part) {
 		if json.Unmarshal([]byte(x.ThinkingSignature), &item) == nil && item.Type == itemReasoning && item.Encrypted != "" {
 			var summary []jsontext.Value
 			for _, e := range item.Summary {
-				summary = append(summary, summaryOf(e.Text))
+				summary = append(summary, wire.Encode("type", typeSummary, "text", e.Text))
 			}
-			s.wait(m, summary, wire.Quote(item.Encrypted))
+			s.wait(summary, wire.Quote(item.Encrypted))
 			return
 		}
 	}
 	if p.Content() != "" || len(p.Extra) > 0 {
-		s.Lose(&m.Message, "reasoning")
+		s.Lose("reasoning")
 	}
 }
 
 // wait keeps an item of reasoning until what it led to is written.
-func (s *sender) wait(m *wire.Message, summary []jsontext.Value, encrypted []byte) {
-	var o wire.Object
-	o.SetText("type", itemReasoning)
-	o.Set("summary", wire.Array(summary))
-	o.Set("encrypted_content", encrypted)
-	s.reasoning = append(s.reasoning, waiting{item: o.JSON(), of: &m.Message})
+func (s *sender) wait(summary []jsontext.Value, encrypted jsontext.Value) {
+	item := wire.Encode("type", itemReasoning, "summary", wire.Array(summary), "encrypted_content", encrypted)
+	s.reasoning = append(s.reasoning, waiting{item: json.RawMessage(item), of: s.From})
 }
 
 // special writes items that are no talk and no call.
-func (s *sender) special(m *wire.Message, u *unit) {
-	var o wire.Object
+func (s *sender) special(u *unit) {
 	var fields []string
 	switch u.kind {
 	case itemCompaction:
@@ -430,20 +387,20 @@ func (s *sender) special(m *wire.Message, u *unit) {
 	case itemMCPRequest:
 		id, _ := wire.Text(u.item.Get("id"))
 		if !s.answered[id] || s.requested[id] {
-			s.Lose(&m.Message, "a request for an approval that has no answer")
+			s.Lose("a request for an approval that has no answer")
 			return
 		}
 		s.requested[id] = true
 		fields = []string{"id", "server_label", "name", "arguments"}
 	default:
-		s.Lose(&m.Message, "unknown item type "+wire.Clip(u.kind))
+		s.Lose("unknown item type " + wire.Clip(u.kind))
 		return
 	}
-	o.SetText("type", u.kind)
+	o := wire.Fields("type", u.kind)
 	for _, f := range fields {
 		raw := u.field(f)
 		if kind := wire.KindOf(raw); kind != '"' && f != "tools" || f == "tools" && kind != '[' {
-			s.Lose(&m.Message, u.kind+" without "+f)
+			s.Lose(u.kind + " without " + f)
 			return
 		}
 		o.Set(f, raw)
@@ -451,7 +408,7 @@ func (s *sender) special(m *wire.Message, u *unit) {
 	if e := u.item.Get("error"); u.kind == itemMCPTools && wire.KindOf(e) == '"' {
 		o.Set("error", e)
 	}
-	s.write(&o)
+	s.writeMade(&o)
 }
 
 // text returns a field of the unit's item that is a string.
@@ -463,7 +420,7 @@ func (u *unit) text(field string) string {
 }
 
 // field returns a field of the unit's item, also where it is a part of its own; nil for none.
-func (u *unit) field(name string) []byte {
+func (u *unit) field(name string) jsontext.Value {
 	if u.item == nil {
 		return nil
 	}
@@ -480,28 +437,24 @@ func (u *unit) field(name string) []byte {
 }
 
 // approval writes a person's answer to the request of an MCP server.
-func (s *sender) approval(m *wire.Message, item *wire.Object) {
-	var o wire.Object
-	o.SetText("type", itemMCPResponse)
+func (s *sender) approval(item *wire.Object) {
 	id, _ := wire.Text(item.Get("approval_request_id"))
-	approve := item.Get("approve")
+	approve, reason := item.Get("approve"), item.Get("reason")
 	if !s.requested[id] || wire.KindOf(approve) != 't' && wire.KindOf(approve) != 'f' {
-		s.Lose(&m.Message, "an approval of a request that is not here")
+		s.Lose("an approval of a request that is not here")
 		return
 	}
-	o.SetText("approval_request_id", id)
-	o.Set("approve", approve)
-	if reason := item.Get("reason"); wire.KindOf(reason) == '"' {
-		o.Set("reason", reason)
+	if wire.KindOf(reason) != '"' {
+		reason = nil
 	}
-	s.out = append(s.out, o.JSON())
+	s.write("type", itemMCPResponse, "approval_request_id", id, "approve", approve, "reason", reason)
 }
 
 // call writes a call. One that the provider ran has its result with it.
-func (s *sender) call(m *wire.Message, u *unit) {
+func (s *sender) call(u *unit) {
 	p := u.parts[0]
 	if slices.ContainsFunc(u.parts, func(q *wire.Part) bool { return q.Kind == session.PartToolResult }) {
-		s.ran(m, u)
+		s.ran(u)
 		return
 	}
 	var o wire.Object
@@ -510,61 +463,48 @@ func (s *sender) call(m *wire.Message, u *unit) {
 		u.kind == itemApplyPatchCall && isObject(p.Arguments, "type", "path"),
 		u.kind == itemLocalShellCall && isObject(p.Arguments, "type", "command"),
 		u.kind == itemToolSearchCall && isObject(p.Arguments):
-		s.builtIn(u, &o)
-	case p.X.Type == typeCustom || m.Dialect != Name && isCustom(&p.Part):
-		o.SetText("type", itemCustomCall)
-		o.SetText("call_id", s.opened(p, itemCustomCall))
-		o.SetText("name", s.name(m, p.ToolName))
-		o.SetText("input", p.Arguments)
+		o = s.builtIn(u)
+	case p.X.Type == typeCustom || s.M.Dialect != Name && isCustom(&p.Part):
+		o = wire.Fields("type", itemCustomCall, "call_id", s.opened(p, itemCustomCall), "name", s.name(p.ToolName), "input", p.Arguments)
 	default:
 		if u.kind != "" && u.kind != itemFunctionCall {
-			s.Lose(&m.Message, u.kind+" is sent as a function's call")
+			s.Lose(u.kind + " is sent as a function's call")
 		}
-		s.function(m, p, p.Arguments, &o)
+		o = s.function(p, p.Arguments)
 		if u.item != nil && wire.KindOf(u.item.Get("namespace")) == '"' {
 			o.Set("namespace", u.item.Get("namespace"))
 		}
 	}
-	s.loseItem(m, u.item, "name", "namespace", "action", "operation", "arguments", "input", "execution", "environment", "pending_safety_checks")
-	s.write(&o)
+	s.loseItem(u.item, "name", "namespace", "action", "operation", "arguments", "input", "execution", "environment", "pending_safety_checks")
+	s.writeMade(&o)
 }
 
-// function writes the call of a function and opens it.
-func (s *sender) function(m *wire.Message, p *wire.Part, arguments string, o *wire.Object) {
-	o.SetText("type", itemFunctionCall)
-	o.SetText("call_id", s.opened(p, itemFunctionCall))
-	o.SetText("name", s.name(m, p.ToolName))
-	o.SetText("arguments", arguments)
+// function returns the call of a function and opens it.
+func (s *sender) function(p *wire.Part, arguments string) wire.Object {
+	return wire.Fields("type", itemFunctionCall, "call_id", s.opened(p, itemFunctionCall), "name", s.name(p.ToolName), "arguments", arguments)
 }
 
-// opened returns the id that a call is sent with, and notes that it waits for its result.
-func (s *sender) opened(p *wire.Part, kind string) string {
-	sent := s.callID(p.CallID)
-	s.open = append(s.open, openCall{ID: p.CallID, Name: p.ToolName, Sent: sent, More: kind})
-	return sent
-}
-
-// builtIn writes the call of a tool that the API knows and the caller runs.
-func (s *sender) builtIn(u *unit, o *wire.Object) {
+// builtIn returns the call of a tool that the API knows and the caller runs.
+func (s *sender) builtIn(u *unit) wire.Object {
 	p := u.parts[0]
 	spec, _ := specOf(u.kind)
-	o.SetText("type", u.kind)
-	o.SetText("call_id", s.opened(p, u.kind))
-	o.Set(spec.arguments, []byte(p.Arguments))
-	o.SetText("status", "completed")
-	if status := u.text("status"); status == "incomplete" || status == "in_progress" && u.kind != itemApplyPatchCall {
-		o.SetText("status", status)
+	status := u.text("status")
+	if status != "incomplete" && (status != "in_progress" || u.kind == itemApplyPatchCall) {
+		status = "completed"
 	}
+	o := wire.Fields("type", u.kind, "call_id", s.opened(p, u.kind), spec.arguments, jsontext.Value(p.Arguments), "status", status)
 	if u.kind == itemToolSearchCall {
-		u.setExecution(o)
+		o.Add("execution", u.execution())
 	}
+	return o
 }
 
-// setExecution copies who runs a search for tools.
-func (u *unit) setExecution(o *wire.Object) {
+// execution returns who runs a search for tools.
+func (u *unit) execution() wire.Maybe {
 	if execution := u.text("execution"); execution == "server" || execution == "client" {
-		o.SetText("execution", execution)
+		return wire.Maybe(execution)
 	}
+	return ""
 }
 
 // isCustom reports whether another form marked a call as one of a custom tool.
@@ -583,42 +523,37 @@ func isObject(text string, fields ...string) bool {
 
 // ran writes a call that the provider ran, with its result: in its own form where the API takes
 // that without an id of its storage, else as a function's call and output.
-func (s *sender) ran(m *wire.Message, u *unit) {
-	var o wire.Object
-	if u.kind == itemWebSearchCall && s.webSearch(m, u, &o) || u.kind == itemMCPCall && s.mcpCall(u, &o) {
-		s.write(&o)
+func (s *sender) ran(u *unit) {
+	var own wire.Object
+	if u.kind == itemWebSearchCall && s.webSearch(u, &own) || u.kind == itemMCPCall && s.mcpCall(u, &own) {
+		s.writeMade(&own)
 		return
 	}
 	call := u.parts[0]
-	elements := s.elements(m, u.parts[1:])
-	what := call.ToolName
-	if u.kind != "" {
-		what = u.kind
-	}
+	elements := s.elements(u.parts[1:])
+	what := cmp.Or(u.kind, call.ToolName)
 	if len(elements) == 0 {
-		s.Lose(&m.Message, wire.Clip(what)+", which the provider ran: it says nothing that can be sent")
+		s.Lose(wire.Clip(what) + ", which the provider ran: it says nothing that can be sent")
 		return
 	}
-	s.Lose(&m.Message, wire.Clip(what)+", which the provider ran, is sent as a function's call and output")
+	s.Lose(wire.Clip(what) + ", which the provider ran, is sent as a function's call and output")
 	arguments := call.Arguments
 	if spec, _ := specOf(u.kind); u.kind != "" && u.kind != itemMCPCall && arguments != "" {
-		var wrapped wire.Object
 		if spec.text {
-			wrapped.SetText(spec.arguments, arguments)
+			arguments = string(wire.Encode(spec.arguments, arguments))
 		} else {
-			wrapped.Set(spec.arguments, []byte(arguments))
+			arguments = string(wire.Encode(spec.arguments, jsontext.Value(arguments)))
 		}
-		arguments = string(wrapped.JSON())
 	}
-	s.function(m, call, arguments, &o)
-	s.write(&o)
-	open := s.open[len(s.open)-1]
-	s.open = s.open[:len(s.open)-1]
-	s.functionOutput(itemFunctionOutput, open.Sent, elements)
+	o := s.function(call, arguments)
+	s.writeMade(&o)
+	open := s.Open[len(s.Open)-1]
+	s.Open = s.Open[:len(s.Open)-1]
+	s.write("type", itemFunctionOutput, "call_id", open.SentID, "output", wire.ContentOf(elements, textPrefix))
 }
 
 // webSearch writes a search without its id, as Codex does.
-func (s *sender) webSearch(m *wire.Message, u *unit, o *wire.Object) bool {
+func (s *sender) webSearch(u *unit, o *wire.Object) bool {
 	action, err := wire.ParseObject("action", []byte(u.parts[0].Arguments))
 	if err != nil || !slices.Contains([]string{"search", "open_page", "find_in_page"}, action.Text("type")) {
 		return false
@@ -631,15 +566,14 @@ func (s *sender) webSearch(m *wire.Message, u *unit, o *wire.Object) bool {
 				sent.Set(f.Key, f.Value)
 			}
 		default:
-			s.Lose(&m.Message, "field action."+wire.Clip(f.Key))
+			s.Lose("field action." + wire.Clip(f.Key))
 		}
 	}
-	o.SetText("type", itemWebSearchCall)
-	o.SetText("status", "completed")
-	if status := u.text("status"); status == "failed" {
-		o.SetText("status", status)
+	status := "completed"
+	if u.text("status") == "failed" {
+		status = "failed"
 	}
-	o.Set("action", sent.JSON())
+	o.Add("type", itemWebSearchCall, "status", status, "action", sent.JSON())
 	return true
 }
 
@@ -650,11 +584,7 @@ func (s *sender) mcpCall(u *unit, o *wire.Object) bool {
 	if wire.KindOf(id) != '"' || wire.KindOf(label) != '"' || string(id) == `""` {
 		return false
 	}
-	o.SetText("type", itemMCPCall)
-	o.Set("id", id)
-	o.Set("server_label", label)
-	o.SetText("name", call.ToolName)
-	o.SetText("arguments", call.Arguments)
+	o.Add("type", itemMCPCall, "id", id, "server_label", label, "name", call.ToolName, "arguments", call.Arguments)
 	if result.X.Field == "output" {
 		o.SetText("output", result.Content())
 	}
@@ -669,58 +599,49 @@ func (s *sender) mcpCall(u *unit, o *wire.Object) bool {
 
 // result writes an output, with the parts that belong to it, in the form that its call was
 // written in.
-func (s *sender) result(m *wire.Message, parts []wire.Part) {
+func (s *sender) result(parts []wire.Part) {
 	u := unit{item: parts[0].X.Item}
 	for i := range parts {
 		u.parts = append(u.parts, &parts[i])
-		if parts[0].Kind != session.PartToolResult {
-			s.LosePart(&m.Message, &parts[i].Part)
-		}
 	}
 	p := u.parts[0]
-	if p.Kind != session.PartToolResult {
-		return
-	}
-	call := s.close(&p.Part)
-	s.loseItem(m, u.item, "output", "name", "tools", "execution", "max_output_length", "acknowledged_safety_checks", "success")
-	var o wire.Object
-	switch call.More {
+	call := s.answer(p)
+	s.loseItem(u.item, "output", "name", "tools", "execution", "max_output_length", "acknowledged_safety_checks", "success")
+	switch call.Kind {
 	case itemShellCall:
-		s.shellOutput(&u, call.Sent, &o)
+		s.shellOutput(&u, call.SentID)
 	case itemApplyPatchCall:
 		status := "completed"
 		if p.IsError != nil && *p.IsError {
 			status = "failed"
 		}
-		o.SetTexts("type", itemApplyPatchOutput, "call_id", call.Sent, "status", status, "output", p.Content())
+		s.write("type", itemApplyPatchOutput, "call_id", call.SentID, "status", status, "output", wire.Maybe(p.Content()))
 	case itemToolSearchCall:
-		o.SetTexts("type", itemToolSearchOutput, "call_id", call.Sent, "status", "completed")
-		o.Set("tools", jsontext.Value("[]"))
-		if tools := u.field("tools"); wire.KindOf(tools) == '[' {
-			o.Set("tools", tools)
+		tools := u.field("tools")
+		if wire.KindOf(tools) != '[' {
+			tools = jsontext.Value("[]")
 		}
-		u.setExecution(&o)
-	case itemCustomCall:
-		s.functionOutput(itemCustomOutput, call.Sent, s.elements(m, u.parts))
-		return
-	default: // a local shell's too, as Codex sends it
-		s.functionOutput(itemFunctionOutput, call.Sent, s.elements(m, u.parts))
-		return
+		s.write("type", itemToolSearchOutput, "call_id", call.SentID, "status", "completed", "tools", tools, "execution", u.execution())
+	default: // a local shell's is a function's too, as Codex sends it
+		kind := itemFunctionOutput
+		if call.Kind == itemCustomCall {
+			kind = itemCustomOutput
+		}
+		s.write("type", kind, "call_id", call.SentID, "output", wire.ContentOf(s.elements(u.parts), textPrefix))
 	}
-	s.out = append(s.out, o.JSON())
 }
 
 // elements writes parts as the elements of an output.
-func (s *sender) elements(m *wire.Message, parts []*wire.Part) []jsontext.Value {
+func (s *sender) elements(parts []*wire.Part) []jsontext.Value {
 	var elements []jsontext.Value
 	for _, p := range parts {
-		s.loseElement(m, p)
+		s.loseElement(p)
 		switch {
 		case p.Kind == session.PartToolResult || p.Kind == session.PartText || p.Kind == session.PartRefusal:
 			elements = appendText(elements, p.Content())
 		case p.Kind == session.PartData && p.X.Field != "": // a field of the item that is too large to stand in it
 		default:
-			if e := s.medium(m, p); e != nil {
+			if e := s.medium(p); e != nil {
 				elements = append(elements, e)
 			}
 		}
@@ -728,37 +649,23 @@ func (s *sender) elements(m *wire.Message, parts []*wire.Part) []jsontext.Value 
 	return elements
 }
 
-func (s *sender) functionOutput(kind, id string, elements []jsontext.Value) {
-	var o wire.Object
-	o.SetText("type", kind)
-	o.SetText("call_id", id)
-	o.Set("output", wire.ContentOf(elements, textPrefix))
-	s.out = append(s.out, o.JSON())
-}
-
 // shellOutput writes what a shell gave: as it came, unless a context shortened it.
-func (s *sender) shellOutput(u *unit, id string, o *wire.Object) {
-	o.SetText("type", itemShellOutput)
-	o.SetText("call_id", id)
+func (s *sender) shellOutput(u *unit, id string) {
 	text := u.parts[0].Content()
 	if raw := u.field("output"); isShellOutput(raw) && shellText(raw) == text {
-		o.Set("output", raw)
-		if most := u.item.Get("max_output_length"); wire.KindOf(most) == 0 {
-			o.Set("max_output_length", most)
+		most := u.item.Get("max_output_length")
+		if wire.KindOf(most) != 0 {
+			most = nil
 		}
+		s.write("type", itemShellOutput, "call_id", id, "output", raw, "max_output_length", most)
 		return
 	}
-	var one, outcome wire.Object
-	one.SetText("stdout", text)
-	one.SetText("stderr", "")
-	outcome.SetText("type", "exit")
-	code := "0"
+	code := jsontext.Value("0")
 	if failed := u.parts[0].IsError; failed != nil && *failed {
-		code = "1"
+		code = jsontext.Value("1")
 	}
-	outcome.Set("exit_code", []byte(code))
-	one.Set("outcome", outcome.JSON())
-	o.Set("output", wire.Array([]json.RawMessage{one.JSON()}))
+	one := wire.Encode("stdout", text, "stderr", "", "outcome", wire.Encode("type", "exit", "exit_code", code))
+	s.write("type", itemShellOutput, "call_id", id, "output", []jsontext.Value{one})
 }
 
 // isShellOutput reports whether each command has a stdout, a stderr and an outcome, and nothing else.
@@ -770,22 +677,22 @@ func isShellOutput(raw []byte) bool {
 	})
 }
 
-// close returns the call that a result answers: the newest open one of its id. One that came
+// answer returns the call that a result answers: the newest open one of its id. One that came
 // without an id answers the first open call of its name that has none either, else the first open one.
-func (s *sender) close(p *session.Part) openCall {
+func (s *sender) answer(p *wire.Part) wire.OpenCall {
 	at := -1
-	for i, c := range s.open {
+	for i, c := range s.Open {
 		if c.ID == p.CallID && (p.CallID != "" || at < 0 && c.Name == p.ToolName) {
 			at = i
 		}
 	}
-	if p.CallID == "" && at < 0 && len(s.open) > 0 {
+	if p.CallID == "" && at < 0 && len(s.Open) > 0 {
 		at = 0
 	}
 	if at < 0 {
-		return openCall{ID: p.CallID, Sent: shortID(p.CallID), More: itemFunctionCall}
+		return wire.OpenCall{ID: p.CallID, SentID: shortID(p.CallID), Kind: itemFunctionCall}
 	}
-	call := s.open[at]
-	s.open = slices.Delete(s.open, at, at+1)
+	call := s.Open[at]
+	s.Open = slices.Delete(s.Open, at, at+1)
 	return call
 }

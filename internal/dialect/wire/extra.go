@@ -56,6 +56,18 @@ type Entry struct {
 	At    []int          `json:"at,omitempty"`
 }
 
+// Weave puts the results of an entry back to their places among its other blocks.
+func (e *Entry) Weave(results, others []jsontext.Value) []jsontext.Value {
+	for i, r := range results {
+		place := len(others)
+		if i < len(e.At) {
+			place = min(e.At[i], place)
+		}
+		others = slices.Insert(others, place, r)
+	}
+	return others
+}
+
 // Is reports whether two messages are of one entry.
 func (e *Entry) Is(other *Entry) bool {
 	return e != nil && other != nil && bytes.Equal(e.Entry, other.Entry)
@@ -109,21 +121,54 @@ func NewMessage(dialect string, role session.Role, origin session.Origin) Messag
 
 // Open reads the extras of a message. Codes: Internal.
 func Open(m *session.Message) (Message, error) {
-	out := Message{Message: *m, Parts: make([]Part, len(m.Parts))}
-	if err := ReadExtra(m.Extra, &out.X); err != nil {
-		return out, session.Errorf(session.Internal, "message %s: %w", m.ID, err)
+	var out Message
+	err := out.open(m, true)
+	return out, err
+}
+
+// OpenEntry opens the first message and, where it is half of an entry of the wire, the second,
+// which holds the other half. Codes: Internal.
+func OpenEntry(msgs []session.Message) ([]Message, error) {
+	m, err := Open(&msgs[0])
+	if err != nil || m.X.Wire == nil {
+		return []Message{m}, err
 	}
-	for i := range m.Parts {
-		p := &out.Parts[i]
-		p.Part = m.Parts[i]
+	if len(msgs) > 1 && msgs[1].Dialect == m.Dialect && msgs[1].Role == session.User {
+		other, err := Open(&msgs[1])
+		if err != nil {
+			return nil, err
+		}
+		if m.X.Wire.Is(other.X.Wire) {
+			return []Message{m, other}, nil
+		}
+	}
+	m.X.Raw = nil // it holds both halves
+	return []Message{m}, nil
+}
+
+// open makes m a message and reads its extras if they are of a dialect. It reuses m.Parts.
+func (m *Message) open(of *session.Message, extras bool) error {
+	clear(m.Parts)
+	*m = Message{Message: *of, Parts: slices.Grow(m.Parts[:0], len(of.Parts))[:len(of.Parts)]}
+	if extras {
+		if err := ReadExtra(of.Extra, &m.X); err != nil {
+			return session.Errorf(session.Internal, "message %s: %w", of.ID, err)
+		}
+	}
+	for i := range of.Parts {
+		p := &m.Parts[i]
+		p.Part = of.Parts[i]
 		if err := Loaded(&p.Part); err != nil {
-			return out, err
+			return err
+		}
+		if !extras {
+			continue
 		}
 		if err := ReadExtra(p.Extra, &p.X); err != nil {
-			return out, session.Errorf(session.Internal, "part %d of message %s: %w", p.Idx, m.ID, err)
+			return session.Errorf(session.Internal, "part %d of message %s: %w", p.Idx, of.ID, err)
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // Close writes the extras, but for those that a form wrote itself.

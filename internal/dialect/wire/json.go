@@ -206,6 +206,22 @@ func (e *elements) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
+// Each decodes the elements of an array, no more than a message holds parts. Codes: Malformed,
+// Invalid, TooLarge, and those of decode.
+func Each[T any](path string, raw jsontext.Value, decode func(path string, raw jsontext.Value) (T, error)) ([]T, error) {
+	elements, err := Elements(path, raw)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]T, len(elements))
+	for i, e := range elements {
+		if out[i], err = decode(Index(path, i), e); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
 // Elements is ParseArray for no more elements than a message holds parts. Codes: Malformed,
 // Invalid, TooLarge.
 func Elements(path string, raw jsontext.Value) ([]jsontext.Value, error) {
@@ -310,15 +326,18 @@ func AppendText(b []byte, s string) []byte {
 }
 
 // Quote writes a string as JSON.
-func Quote(s string) jsontext.Value { return AppendText(make([]byte, 0, len(s)+len(s)/8+len(`""`)), s) }
+func Quote(s string) jsontext.Value { return AppendText(make([]byte, 0, sizeOfText(s)), s) }
+
+// sizeOfText estimates the length of a string as JSON: code has many escapes.
+func sizeOfText(s string) int { return len(s) + len(s)/4 + len(`""`) }
 
 // Array writes an array.
 func Array[T ~[]byte](elements []T) jsontext.Value {
-	size := len(`[]`)
-	for _, e := range elements {
-		size += len(e) + len(`,`)
-	}
-	b := append(make([]byte, 0, size), '[')
+	return appendArray(make([]byte, 0, sizeOfArray(elements)), elements)
+}
+
+func appendArray[T ~[]byte](b []byte, elements []T) []byte {
+	b = append(b, '[')
 	for i, e := range elements {
 		if i > 0 {
 			b = append(b, ',')
@@ -326,6 +345,14 @@ func Array[T ~[]byte](elements []T) jsontext.Value {
 		b = append(b, e...)
 	}
 	return append(b, ']')
+}
+
+func sizeOfArray[T ~[]byte](elements []T) int {
+	size := len(`[]`)
+	for _, e := range elements {
+		size += len(e) + len(`,`)
+	}
+	return size
 }
 
 // Clean writes halves of surrogate pairs as U+FFFD: providers take a request that holds one for

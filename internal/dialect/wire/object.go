@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -119,19 +120,113 @@ func (o *Object) Set(key string, value []byte) {
 // SetText sets a field to a string.
 func (o *Object) SetText(key, text string) { o.Set(key, Quote(text)) }
 
-// SetTexts sets fields to strings, but not to empty ones: key, text, key, text …
-func (o *Object) SetTexts(pairs ...string) {
+// Add sets fields: name, value, name, value … A string becomes a JSON string, raw JSON stays as it
+// is, a list becomes an array. A value that is nil or an empty Maybe is left out.
+func (o *Object) Add(pairs ...any) {
 	for i := 0; i < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			o.SetText(pairs[i], pairs[i+1])
+		raw, isRaw := pairs[i+1].(jsontext.Value)
+		if !isRaw {
+			raw = appendValue(make([]byte, 0, sizeOf(pairs[i+1])), pairs[i+1])
+		}
+		if len(raw) > 0 {
+			o.Set(pairs[i].(string), raw)
 		}
 	}
 }
 
-// SetValue sets a field unless there is no value.
-func (o *Object) SetValue(key string, value []byte) {
-	if len(value) > 0 {
-		o.Set(key, value)
+// Fields makes an object of the fields that Add takes.
+func Fields(pairs ...any) Object {
+	o := Object{members: make([]Member, 0, len(pairs)/2)}
+	o.Add(pairs...)
+	return o
+}
+
+// Maybe is a string that is left out if it is empty.
+type Maybe string
+
+// Encode writes an object of the fields that Add takes. It writes names as they are: they need no
+// escapes.
+func Encode(pairs ...any) jsontext.Value {
+	size := len(`{}`)
+	for i := 0; i < len(pairs); i += 2 {
+		size += len(pairs[i].(string)) + len(`"":,`) + sizeOf(pairs[i+1])
+	}
+	b := append(make([]byte, 0, size), '{')
+	for i := 0; i < len(pairs); i += 2 {
+		before := len(b)
+		if before > len(`{`) {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, '"'), pairs[i].(string)...), '"', ':')
+		value := len(b)
+		if b = appendValue(b, pairs[i+1]); len(b) == value {
+			b = b[:before]
+		}
+	}
+	return append(b, '}')
+}
+
+func appendValue(b []byte, value any) []byte {
+	switch v := value.(type) {
+	case string:
+		return AppendText(b, v)
+	case Maybe:
+		if v != "" {
+			return AppendText(b, string(v))
+		}
+	case jsontext.Value:
+		return append(b, v...)
+	case json.RawMessage:
+		return append(b, v...)
+	case []jsontext.Value:
+		if v != nil {
+			return appendArray(b, v)
+		}
+	case []json.RawMessage:
+		if v != nil {
+			return appendArray(b, v)
+		}
+	case *bool:
+		if v != nil {
+			return strconv.AppendBool(b, *v)
+		}
+	default:
+		panic("wire: a field is of a type that Encode does not write")
+	}
+	return b
+}
+
+// sizeOf returns about how long a value is as JSON.
+func sizeOf(value any) int {
+	switch v := value.(type) {
+	case string:
+		return sizeOfText(v)
+	case Maybe:
+		return sizeOfText(string(v))
+	case jsontext.Value:
+		return len(v)
+	case json.RawMessage:
+		return len(v)
+	case []jsontext.Value:
+		return sizeOfArray(v)
+	case []json.RawMessage:
+		return sizeOfArray(v)
+	}
+	return len("false")
+}
+
+// SetContent sets a content of a shape: elements are those of an array, text that of a string.
+func (o *Object) SetContent(field, shape string, elements []jsontext.Value, text string) {
+	switch shape {
+	case ShapeAbsent:
+	case ShapeNull:
+		o.Set(field, jsontext.Value("null"))
+	case ShapeEmpty:
+		o.SetText(field, "")
+	case ShapeArray:
+		o.Set(field, Array(elements))
+	default:
+		o.SetText(field, text)
 	}
 }
 
@@ -142,7 +237,7 @@ func (o *Object) Members() []Member { return o.members }
 func (o *Object) Len() int { return len(o.members) }
 
 // Value is JSON as a value of the JSON library.
-func (o *Object) Value() jsontext.Value { return jsontext.Value(o.JSON()) }
+func (o Object) Value() jsontext.Value { return jsontext.Value(o.JSON()) }
 
 // JSON writes the object.
 func (o *Object) JSON() json.RawMessage {

@@ -84,12 +84,23 @@ const (
 	ShapeString = "string"
 )
 
-// NullOrAbsent is the shape of a value that is one of the two.
-func NullOrAbsent(raw jsontext.Value) string {
-	if raw == nil {
-		return ShapeAbsent
+// Content returns the shape of a content, and the text of one that is a string. Codes: Invalid.
+func (r *Reader) Content(path, field string, raw jsontext.Value) (shape, text string, err error) {
+	switch KindOf(raw) {
+	case 'n':
+		if raw == nil {
+			return ShapeAbsent, "", nil
+		}
+		return ShapeNull, "", nil
+	case '"':
+		if text, err = r.StringOf(path, field, raw); text == "" {
+			return ShapeEmpty, "", err
+		}
+		return ShapeString, text, err
+	case '[':
+		return ShapeArray, "", nil
 	}
-	return ShapeNull
+	return "", "", Errorf(session.Invalid, Join(path, field), "must be a string, an array or null, not %s", Describe(raw))
 }
 
 // ResultFirst puts a tool's result before the elements that it came in: the one at at, a text,

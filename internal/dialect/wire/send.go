@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"iter"
 	"slices"
 	"strconv"
@@ -15,49 +14,88 @@ import (
 	"sessiond/internal/session"
 )
 
-// OpenFor reads a message that a dialect sends: the extras of one of its own, of any other
-// only the media. Codes: Internal.
-func OpenFor(dialect string, m *session.Message) (Message, error) {
-	var out Message
-	var err error
-	if m.Dialect == dialect {
-		out, err = Open(m)
-	} else {
-		out = Message{Message: *m, Parts: make([]Part, len(m.Parts))}
-		for i := range m.Parts {
-			out.Parts[i].Part = m.Parts[i]
-			err = errors.Join(err, Loaded(&m.Parts[i]))
-		}
+// Sender is what the senders of all forms share: the message that is sent, the calls that have no
+// result yet, and the losses.
+type Sender struct {
+	M      Message          // the message that is sent, its extras open; the next Load reuses it
+	From   *session.Message // the same message in the context
+	Open   []OpenCall
+	calls  int // that were sent, to name those that came without an id
+	losses []string
+}
+
+// OpenCall is a call that has no result yet.
+type OpenCall struct {
+	ID, Name string           // as they came
+	SentID   string           // "": the call is sent without an id
+	SentName string           // of a form whose results name their tool
+	Kind     string           // the type of its item, of Responses
+	At       int              // its place among all calls, of Gemini
+	From     *session.Message // the reply that it stands in
+}
+
+// Load opens the next message: the extras of one of the dialect's own, of any other only the
+// media. Codes: Internal.
+func (s *Sender) Load(dialect string, of *session.Message) error {
+	s.From = of
+	own := of.Dialect == dialect
+	if err := s.M.open(of, own); err != nil {
+		return err
 	}
-	for i := range out.Parts {
-		if p := &out.Parts[i]; p.Kind.HasBytes() {
+	for i := range s.M.Parts {
+		if p := &s.M.Parts[i]; p.Kind.HasBytes() {
 			p.X.Media = MediaOf(&p.Part)
 		}
 	}
-	return out, err
+	return nil
 }
 
-// Lossy gathers what a sender leaves out or changes; senders embed it.
-type Lossy struct{ losses []string }
+// Role is the role that the message is sent in: what a program put into the conversation is said
+// in the user's. It is "", with a loss, for a message that is not sent.
+func (s *Sender) Role() session.Role {
+	switch {
+	case !IsTalk(s.From):
+		s.Lose("a " + string(s.From.Kind) + " is no message")
+		return ""
+	case slices.Contains([]session.Kind{session.KindBash, session.KindCustomMessage, session.KindBranchSummary}, s.From.Kind):
+		return session.User
+	case !slices.Contains([]session.Role{session.System, session.User, session.Assistant, session.Tool}, s.From.Role):
+		s.Lose("a message without a role")
+		return ""
+	}
+	return s.From.Role
+}
 
-// Lose notes a loss of a message.
-func (l *Lossy) Lose(m *session.Message, what string) {
+// IsTalk reports whether a message is of a kind that is sent.
+func IsTalk(m *session.Message) bool {
+	switch m.Kind {
+	case session.KindCustom, session.KindMarker, session.KindUnknown:
+		return false
+	}
+	return true
+}
+
+// Lose notes a loss of the message.
+func (s *Sender) Lose(what string) { s.LoseOf(s.From, what) }
+
+// LoseOf notes a loss of another message.
+func (s *Sender) LoseOf(m *session.Message, what string) {
 	if ref := m.ID.String(); ref != "" {
 		what = ref + ": " + what
 	}
-	l.losses = append(l.losses, what)
+	s.losses = append(s.losses, what)
 }
 
-// Losses returns what was lost since it was asked last.
-func (l *Lossy) Losses() []string {
-	losses := l.losses
-	l.losses = nil
+// Losses returns the losses since the last call.
+func (s *Sender) Losses() []string {
+	losses := s.losses
+	s.losses = nil
 	return losses
 }
 
 // LosePart notes that a part is left out.
-func (l *Lossy) LosePart(m *session.Message, p *session.Part) {
-	what := string(p.Kind) + " in a message of role " + string(m.Role)
+func (s *Sender) LosePart(p *Part) {
+	what := string(p.Kind) + " in a message of role " + string(s.M.Role)
 	switch p.Kind {
 	case session.PartReasoning:
 		what = "reasoning"
@@ -73,63 +111,74 @@ func (l *Lossy) LosePart(m *session.Message, p *session.Part) {
 			what = "field " + Clip(x.Field)
 		}
 	}
-	l.Lose(m, what)
+	s.Lose(what)
 }
 
-// LoseFields notes the fields that are not sent, but for those that say nothing and those known
-// by name. of says what they are of: " of a text".
-func (l *Lossy) LoseFields(m *session.Message, o *Object, of string, known ...string) {
+// LoseMedium notes that an image, a sound or a file is left out.
+func (s *Sender) LoseMedium(p *Part) {
+	s.Lose(strings.TrimSuffix(string(p.Kind)+" "+p.X.MediaType, " ") + ": its bytes or its type are not what the API takes")
+}
+
+// LoseFields notes the fields that are not sent, but for empty ones and those known by name. kind
+// is the type of the block that they stand in, if any.
+func (s *Sender) LoseFields(o *Object, kind string, known ...string) {
 	for _, f := range o.Members() {
-		if !IsNull(f.Value) && string(f.Value) != "[]" && f.Key != cacheMark && !slices.Contains(known, f.Key) {
-			l.Lose(m, "field "+Clip(f.Key)+of)
+		if IsNull(f.Value) || string(f.Value) == "[]" || f.Key == cacheMark || slices.Contains(known, f.Key) {
+			continue
 		}
+		what := "field " + Clip(f.Key)
+		if kind != "" {
+			what += " of a " + kind
+		}
+		s.Lose(what)
 	}
 }
 
 // cacheMark tells a provider's cache where to keep what it has read: whoever sends places new ones.
 const cacheMark = "cache_control"
 
-// LoseName notes that a name is sent as another.
-func (l *Lossy) LoseName(m *session.Message, of, name, sent string) {
+// LoseName notes that a name is sent as another, which it returns.
+func (s *Sender) LoseName(of, name, sent string) string {
 	if name != sent {
-		l.Lose(m, "the "+of+" "+strconv.Quote(Clip(name))+" is sent as "+strconv.Quote(sent))
+		s.Lose("the " + of + " " + strconv.Quote(Clip(name)) + " is sent as " + strconv.Quote(sent))
 	}
+	return sent
 }
 
-// IsTalk reports whether a message is of a kind that is sent.
-func IsTalk(m *session.Message) bool {
-	switch m.Kind {
-	case session.KindCustom, session.KindMarker, session.KindUnknown:
-		return false
-	}
-	return true
-}
-
-// RoleOf is the role that a message is sent in: what a program put into the conversation is
-// said in the user's.
-func RoleOf(m *session.Message) session.Role {
-	switch m.Kind {
-	case session.KindBash, session.KindCustomMessage, session.KindBranchSummary:
-		return session.User
-	}
-	return m.Role
-}
-
-// Groups yields the results of a tool's message, each with the parts that belong to it. Parts
-// before the first result are a group of their own.
-func Groups(parts []Part) iter.Seq[[]Part] {
+// Results yields the results of a tool's message, each with the parts that belong to it. Parts
+// before the first result are lost.
+func (s *Sender) Results() iter.Seq[[]Part] {
 	return func(yield func([]Part) bool) {
+		parts := s.M.Parts
 		for at := 0; at < len(parts); {
 			next := at + 1
 			for next < len(parts) && parts[next].Kind != session.PartToolResult {
 				next++
 			}
-			if !yield(parts[at:next]) {
+			if parts[at].Kind != session.PartToolResult {
+				for i := range parts[at:next] {
+					s.LosePart(&parts[at+i])
+				}
+			} else if !yield(parts[at:next]) {
 				return
 			}
 			at = next
 		}
 	}
+}
+
+// Texts returns the texts of a message in which nothing else is allowed.
+func (s *Sender) Texts() []string {
+	var texts []string
+	for i := range s.M.Parts {
+		p := &s.M.Parts[i]
+		if p.Kind != session.PartText && p.Kind != session.PartRefusal {
+			s.LosePart(p)
+		} else if text := p.Content(); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return texts
 }
 
 // AnsweredInside reports whether the reply itself holds the result of a call: then the provider
@@ -138,29 +187,51 @@ func AnsweredInside(m *Message, callID string) bool {
 	return slices.ContainsFunc(m.Parts, func(p Part) bool { return p.Kind == session.PartToolResult && p.CallID == callID })
 }
 
-// OpenCall is a call of the last reply that has no result yet: its id and name as they came, the
-// id that it is sent with, and whatever else the sender remembers of it.
-type OpenCall[T any] struct {
-	ID, Name, Sent string
-	More           T
+// CountCall counts a call and returns its id, one that begins with made if it came without.
+func (s *Sender) CountCall(p *Part, made string) string {
+	s.calls++
+	if p.CallID == "" {
+		return made + strconv.Itoa(s.calls)
+	}
+	return p.CallID
 }
+
+// Calls is the number of calls so far.
+func (s *Sender) Calls() int { return s.calls }
 
 // CloseCall removes the call that a result answers: the first of its id; for a result without
 // an id the first of its name, else the first.
-func CloseCall[T any](open *[]OpenCall[T], p *session.Part) (call OpenCall[T], ok bool) {
-	at := slices.IndexFunc(*open, func(c OpenCall[T]) bool { return c.ID == p.CallID })
-	if p.CallID == "" {
-		at = slices.IndexFunc(*open, func(c OpenCall[T]) bool { return c.Name == p.ToolName })
-		if at < 0 && len(*open) > 0 {
+func (s *Sender) CloseCall(p *Part) (call OpenCall, ok bool) {
+	return s.closeCall(p.CallID, p.ToolName)
+}
+
+func (s *Sender) closeCall(id, name string) (call OpenCall, ok bool) {
+	at := slices.IndexFunc(s.Open, func(c OpenCall) bool { return c.ID == id })
+	if id == "" {
+		at = slices.IndexFunc(s.Open, func(c OpenCall) bool { return c.Name == name })
+		if at < 0 && len(s.Open) > 0 {
 			at = 0
 		}
 	}
 	if at < 0 {
 		return call, false
 	}
-	call = (*open)[at]
-	*open = slices.Delete(*open, at, at+1)
+	call = s.Open[at]
+	s.Open = slices.Delete(s.Open, at, at+1)
 	return call, true
+}
+
+// ArgumentsObject returns arguments as an object: as they came if they are one, {} if there are
+// none. Any other value becomes the field of an object, which is not ok.
+func ArgumentsObject(arguments, field string) (raw jsontext.Value, ok bool) {
+	text := strings.TrimSpace(arguments)
+	switch {
+	case text == "" || text == "null":
+		return jsontext.Value("{}"), true
+	case IsObject(text):
+		return Clean([]byte(text)), true
+	}
+	return Encode(field, arguments), false
 }
 
 // AppendTextElement writes an element of one text behind its beginning: {"type":"text","text":
@@ -168,7 +239,7 @@ func AppendTextElement(elements []jsontext.Value, prefix, text string) []jsontex
 	if text == "" {
 		return elements
 	}
-	b := make([]byte, 0, len(prefix)+len(text)+len(text)/8+len(`""}`))
+	b := make([]byte, 0, len(prefix)+sizeOfText(text)+len(`}`))
 	return append(elements, append(AppendText(append(b, prefix...), text), '}'))
 }
 
