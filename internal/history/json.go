@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/session"
@@ -13,6 +14,9 @@ import (
 
 // lenient reads a value that is known to be JSON: text that is no UTF-8 was replaced, or is kept beside.
 var lenient = jsontext.AllowInvalidUTF8(true)
+
+// Unmarshal decodes one JSON value strictly, but for text that is no UTF-8: it is replaced.
+func Unmarshal(raw []byte, v any) error { return jsonv2.Unmarshal(raw, v, lenient) }
 
 // Valid reports whether raw is one JSON value: no name occurs twice in an object, and it is nested
 // no deeper than 10,000 levels.

@@ -1,10 +1,9 @@
 package geminicli
 
 import (
-	"encoding/base64"
+	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/history"
@@ -13,25 +12,22 @@ import (
 
 // part is one piece of a content. Source: @google/genai, Part.
 type part struct {
-	Text    *string `json:"text,omitempty"`
-	Thought bool    `json:"thought,omitempty"`
+	Text    *string `json:"text"`
+	Thought bool    `json:"thought"`
 	Call    *struct {
 		ID   string         `json:"id"`
 		Name string         `json:"name"`
 		Args jsontext.Value `json:"args"`
-		Rest jsontext.Value `json:",embed"`
-	} `json:"functionCall,omitempty"`
+	} `json:"functionCall"`
 	Response *struct {
 		ID       string         `json:"id"`
 		Name     string         `json:"name"`
 		Response jsontext.Value `json:"response"`
-		Rest     jsontext.Value `json:",embed"`
-	} `json:"functionResponse,omitempty"`
+	} `json:"functionResponse"`
 	Inline *struct {
-		MimeType string         `json:"mimeType"`
-		Data     string         `json:"data"`
-		Rest     jsontext.Value `json:",embed"`
-	} `json:"inlineData,omitempty"`
+		MimeType string `json:"mimeType"`
+		Data     []byte `json:"data"`
+	} `json:"inlineData"`
 	Rest jsontext.Value `json:",embed"`
 	raw  jsontext.Value
 }
@@ -46,36 +42,23 @@ type call struct {
 	Rest   jsontext.Value `json:",embed"`
 }
 
-func (c *call) ended() bool {
+func (c call) ended() bool {
 	return c.Status == "success" || c.Status == "error" || c.Status == "cancelled"
-}
-
-func callsOf(m *message) []call {
-	var calls []call
-	if json.Unmarshal(m.ToolCalls, &calls, jsontext.AllowInvalidUTF8(true)) != nil {
-		return nil
-	}
-	return calls
 }
 
 // partsOf reads a content: a text or a list of parts. A part of an unknown form has raw alone.
 func partsOf(content jsontext.Value) []part {
-	if text, ok := history.Text(content); ok || strings.HasPrefix(string(content), `"`) {
-		if text == "" {
-			return nil
-		}
-		return []part{{Text: &text}}
-	}
-	values, _ := history.Elements(content)
-	if values == nil && len(content) > 0 && content[0] == '{' {
+	values, isList := history.Elements(content)
+	if !isList && !isEmpty(content) {
 		values = append(values, []byte(content))
 	}
 	var parts []part
 	for _, v := range values {
 		var p part
-		if text, ok := history.Text(v); ok {
+		if v[0] == '"' {
+			text, _ := history.Text(v)
 			p.Text = &text
-		} else if json.Unmarshal(v, &p, jsontext.AllowInvalidUTF8(true)) != nil {
+		} else if history.Unmarshal(v, &p) != nil {
 			p = part{}
 		}
 		p.raw = jsontext.Value(v)
@@ -125,14 +108,7 @@ func (e *entry) tail() string {
 	return e.key()
 }
 
-func (e *entry) hasResults() bool {
-	for i := range e.calls {
-		if e.calls[i].ended() {
-			return true
-		}
-	}
-	return false
-}
+func (e *entry) hasResults() bool { return slices.ContainsFunc(e.calls, call.ended) }
 
 // decode makes the messages of an entry: itself, and the results of its calls.
 func (e *entry) decode() (history.Decoded, error) {
@@ -144,10 +120,8 @@ func (e *entry) decode() (history.Decoded, error) {
 	m := session.Message{
 		Kind: session.KindMessage, InContext: true, Display: true, CreatedAt: e.at, Dialect: string(session.SourceGeminiCLI),
 	}
-	if rest := object(e.Rest); len(rest) > 0 {
-		m.Extra = history.Object{{Key: "line", Raw: []byte(rest.JSON())}}.JSON()
-	}
-	d := history.Decoded{}
+	m.Extra = keepRest("line", e.Rest)
+	var d history.Decoded
 	switch e.Type {
 	case "user":
 		m.Role, m.Origin = session.User, session.Person
@@ -162,7 +136,7 @@ func (e *entry) decode() (history.Decoded, error) {
 		for i := range e.calls {
 			c := &e.calls[i]
 			m.Parts = append(m.Parts, session.Part{
-				Kind: session.PartToolCall, CallID: history.PlainText(c.ID), ToolName: history.PlainText(c.Name), Arguments: string(c.Args), Extra: restOf(c.Rest),
+				Kind: session.PartToolCall, CallID: history.PlainText(c.ID), ToolName: history.PlainText(c.Name), Arguments: string(c.Args), Extra: keepRest("rest", c.Rest),
 			})
 		}
 		if m.Finish = session.FinishStop; len(m.Calls()) > 0 {
@@ -224,7 +198,7 @@ func (e *entry) results() session.Message {
 
 // responseText returns the text of an answer: its output or error, or all of it as JSON.
 func responseText(response jsontext.Value) string {
-	o := object(response)
+	o, _ := history.Fields(response)
 	for _, key := range []string{"output", "error"} {
 		if text, ok := history.Text(o.Get(key)); ok && len(o) == 1 {
 			return text
@@ -244,19 +218,19 @@ func decodeParts(content jsontext.Value) (parts []session.Part) {
 func decodePart(p part) session.Part {
 	switch {
 	case p.Text != nil && p.Thought:
-		return session.Part{Kind: session.PartReasoning, Text: history.PlainText(*p.Text), Extra: restOf(p.Rest)}
+		return session.Part{Kind: session.PartReasoning, Text: history.PlainText(*p.Text), Extra: keepRest("rest", p.Rest)}
 	case p.Text != nil:
-		return session.Part{Kind: session.PartText, Text: history.PlainText(*p.Text), Extra: restOf(p.Rest)}
+		return session.Part{Kind: session.PartText, Text: history.PlainText(*p.Text), Extra: keepRest("rest", p.Rest)}
 	case p.Call != nil:
 		return session.Part{
-			Kind: session.PartToolCall, CallID: history.PlainText(p.Call.ID), ToolName: history.PlainText(p.Call.Name), Arguments: string(p.Call.Args), Extra: restOf(p.Rest),
+			Kind: session.PartToolCall, CallID: history.PlainText(p.Call.ID), ToolName: history.PlainText(p.Call.Name), Arguments: string(p.Call.Args), Extra: keepRest("rest", p.Rest),
 		}
 	case p.Response != nil:
 		return session.Part{
-			Kind: session.PartToolResult, CallID: history.PlainText(p.Response.ID), ToolName: history.PlainText(p.Response.Name), Text: responseText(p.Response.Response), Extra: restOf(p.Rest),
+			Kind: session.PartToolResult, CallID: history.PlainText(p.Response.ID), ToolName: history.PlainText(p.Response.Name), Text: responseText(p.Response.Response), Extra: keepRest("rest", p.Rest),
 		}
 	case p.Inline != nil:
-		if data, err := base64.StdEncoding.DecodeString(p.Inline.Data); err == nil && len(data) > 0 {
+		if data := p.Inline.Data; len(data) > 0 {
 			kind := session.PartFile
 			switch media, _, _ := strings.Cut(p.Inline.MimeType, "/"); media {
 			case "image":
@@ -264,7 +238,7 @@ func decodePart(p part) session.Part {
 			case "audio":
 				kind = session.PartAudio
 			}
-			return session.Part{Kind: kind, Blob: &session.Blob{MediaType: history.PlainText(p.Inline.MimeType), Data: data, Size: int64(len(data))}, Extra: restOf(p.Rest)}
+			return session.Part{Kind: kind, Blob: &session.Blob{MediaType: history.PlainText(p.Inline.MimeType), Data: data, Size: int64(len(data))}, Extra: keepRest("rest", p.Rest)}
 		}
 	}
 	return history.RawPart("part", p.raw)
@@ -276,7 +250,7 @@ func thoughtsOf(raw jsontext.Value) (parts []session.Part) {
 		Subject     string `json:"subject"`
 		Description string `json:"description"`
 	}
-	if json.Unmarshal(raw, &thoughts, jsontext.AllowInvalidUTF8(true)) != nil {
+	if history.Unmarshal(raw, &thoughts) != nil {
 		return nil
 	}
 	for _, t := range thoughts {
@@ -287,33 +261,25 @@ func thoughtsOf(raw jsontext.Value) (parts []session.Part) {
 }
 
 // usage makes the ledger's row of a reply; ok is false where nothing was counted. Gemini's input
-// includes what came from the cache, its output excludes the thoughts; the prompts of its own
-// tools are counted apart.
+// includes cached tokens, its output excludes the thoughts; the prompts of its own tools are
+// counted apart.
 func (e *entry) usage(directory string) (c history.Call, ok bool) {
-	o := object(e.Tokens)
-	count := func(key string) int64 { return history.Count(o.Get(key)) }
-	if e.Type != "gemini" || count("input")+count("output")+count("cached")+count("thoughts")+count("tool") == 0 {
-		return c, false
-	}
+	tokens, _ := history.Fields(e.Tokens)
+	count := func(key string) int64 { return history.Count(tokens.Get(key)) }
+	input, output, cached, thoughts, tool := count("input"), count("output"), count("cached"), count("thoughts"), count("tool")
 	c.Call = session.Call{
 		Purpose: session.PurposeChat, Status: session.CallOK, Source: session.SourceGeminiCLI, ExternalID: "gemini-cli:" + history.PlainText(e.ID),
 		Provider: "google", Model: history.PlainText(e.Model), Directory: directory, CreatedAt: e.at,
-		InputTokens: max(0, count("input")-count("cached")) + count("tool"), CacheReadTokens: count("cached"),
-		OutputTokens: count("output") + count("thoughts"), ReasoningTokens: count("thoughts"),
+		InputTokens: max(0, input-cached) + tool, CacheReadTokens: cached, OutputTokens: output + thoughts, ReasoningTokens: thoughts,
 	}
 	c.MessageKey = e.key()
-	return c, true
+	return c, e.Type == "gemini" && input+output+cached+thoughts+tool > 0
 }
 
-func object(raw jsontext.Value) history.Object {
-	o, _ := history.Fields(raw)
-	return o
-}
-
-// restOf keeps the fields of a piece that no column holds.
-func restOf(rest jsontext.Value) session.JSON {
-	if o := object(rest); len(o) > 0 {
-		return history.Object{{Key: "rest", Raw: []byte(o.JSON())}}.JSON()
+// keepRest keeps under a name the fields that no column holds.
+func keepRest(name string, rest jsontext.Value) session.JSON {
+	if isEmpty(rest) {
+		return nil
 	}
-	return nil
+	return history.Object{{Key: name, Raw: []byte(rest)}}.JSON()
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/history"
@@ -33,14 +32,24 @@ type message struct {
 	Rest      jsontext.Value `json:",embed"` // the other fields, as displayContent
 }
 
-// line is any line of a file of generation 2, told by which fields it has.
+// line is a line of a file of generation 2: a message, or what the other fields say.
 type line struct {
-	Rewind   *string        `json:"$rewindTo"`
-	Set      jsontext.Value `json:"$set"`
-	ID       *string        `json:"id"`
-	Session  string         `json:"sessionId"`
-	Messages jsontext.Value `json:"messages"`
-	Rest     jsontext.Value `json:",embed"`
+	message
+	Rewind *string `json:"$rewindTo"`
+	Set    *struct {
+		Summary  string           `json:"summary"`
+		Messages []jsontext.Value `json:"messages"`
+	} `json:"$set"`
+	Session string `json:"sessionId"` // of a header
+
+	at     history.FileLine
+	broken bool // it is no JSON, or of another form
+}
+
+// document is a file of generation 1.
+type document struct {
+	header
+	Messages []jsontext.Value `json:"messages"`
 }
 
 // entry is a message, in its newest state, and where it stands.
@@ -108,10 +117,17 @@ func (f *folded) add(e *entry) {
 }
 
 func (f *folded) learnCalls(e *entry) {
-	e.calls = callsOf(&e.message)
+	if e.calls = nil; history.Unmarshal(e.ToolCalls, &e.calls) != nil {
+		e.calls = nil
+	}
 	for _, c := range e.calls {
 		f.byCall[c.ID] = e
 	}
+}
+
+// keep adds what is no message, as it stands.
+func (f *folded) keep(raw []byte, why string, at place) {
+	f.add(&entry{raw: raw, why: why, lines: []place{at}})
 }
 
 // message takes a message of a line. carrier says that it only repeats results of calls.
@@ -151,7 +167,7 @@ func (e *entry) update(m *message) {
 
 func isEmpty(v jsontext.Value) bool {
 	switch string(v) {
-	case "", "null", "[]", `""`:
+	case "", "null", "[]", "{}", `""`:
 		return true
 	}
 	return false
@@ -183,28 +199,18 @@ func (f *folded) carries(m *message) bool {
 
 // rewind takes a message and all behind it out of the conversation; one that is not known: all.
 func (f *folded) rewind(id string) {
-	for i, e := range f.list {
-		if e.ID == id {
-			f.list = f.list[:i]
-			return
-		}
-	}
-	f.list = nil
+	f.list = f.list[:max(0, slices.IndexFunc(f.list, func(e *entry) bool { return e.ID == id }))]
 }
 
 // replace puts a list in the place of the conversation. Messages that are in it again, under
 // their ids or under new ones, stay what they are.
-func (f *folded) replace(raw jsontext.Value, at place) {
-	var values []jsontext.Value
-	if json.Unmarshal(raw, &values, jsontext.AllowInvalidUTF8(true)) != nil {
-		return
-	}
+func (f *folded) replace(values []jsontext.Value, at place) {
 	before, used := f.list, map[*entry]bool{}
 	var fresh []*entry
 	f.list = nil
 	for _, v := range values {
 		var m message
-		if json.Unmarshal(v, &m, jsontext.AllowInvalidUTF8(true)) != nil || f.carries(&m) {
+		if history.Unmarshal(v, &m) != nil || f.carries(&m) {
 			continue
 		}
 		e := f.byKey[m.name()]
@@ -253,44 +259,27 @@ func (f *folded) compact(before []*entry, kept map[*entry]bool, fresh []*entry) 
 			c.through = e
 		}
 	}
-	for _, e := range fresh {
-		if e.Type == "user" && !isContext(&e.message) {
-			c.summary = e
-			break
-		}
+	if i := slices.IndexFunc(fresh, func(e *entry) bool { return e.Type == "user" && !isContext(&e.message) }); i >= 0 {
+		c.summary = fresh[i]
 	}
 	if c.through == nil || c.summary == nil {
 		return
 	}
 	f.compactions = append(f.compactions, c)
 	// The summary and its answer are the overlay, not messages: what follows hangs on what stayed.
-	aside := map[*entry]bool{}
 	for _, e := range fresh {
-		aside[e] = true
+		e.aside = true
 	}
+	f.all = slices.DeleteFunc(f.all, func(e *entry) bool { return e.aside })
 	f.list = nil
 	for _, e := range f.all {
-		if kept[e] && !aside[e] {
+		if kept[e] {
 			f.list = append(f.list, e)
 		}
 	}
 	if c.kept == nil {
 		f.list = append(f.list, c.through)
 	}
-	f.all = without(f.all, aside)
-	for e := range aside {
-		e.aside = true
-	}
-}
-
-func without(list []*entry, aside map[*entry]bool) []*entry {
-	var rest []*entry
-	for _, e := range list {
-		if !aside[e] {
-			rest = append(rest, e)
-		}
-	}
-	return rest
 }
 
 // isContext reports whether a message is the one with which Gemini CLI begins a session.

@@ -155,6 +155,13 @@ func TestPromptsCountWhereNoSessionIsLeft(t *testing.T) {
 	if done.Records.Imported != 1 || done.Records.Skipped["prompt of a session that has a file"] != 2 || done.Sessions.New != 1 || len(done.Errors) > 0 {
 		t.Errorf("%+v", done)
 	}
+	grown := strings.TrimSuffix(strings.TrimSpace(log), "]") + `,{"sessionId":"` + h.Sessions()[0].SourceID + `","messageId":9,"type":"user","message":"and this","timestamp":"2027-01-01T00:00:00.000Z"}]`
+	if err := os.WriteFile(filepath.Join(folder, "logs.json"), []byte(grown), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if done = h.Import(filepath.Join(folder, "logs.json")); done.Records.Imported != 1 || done.Sessions.Updated != 1 {
+		t.Errorf("grown: %+v", done)
+	}
 }
 
 // sourceID finds the session whose id begins so.

@@ -1,15 +1,12 @@
 package geminicli
 
 import (
+	"bytes"
 	"context"
-	"errors"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/history"
@@ -18,171 +15,87 @@ import (
 
 // Read implements history.Source.
 func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	file, found, err := history.OpenFound(found)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	head := make([]byte, 1)
-	if _, err := file.ReadAt(head, 0); err != nil {
-		return nil, err
-	}
-	first, _, _, err := history.NewLines(file, 0, found.Size).Next()
-	if err != nil {
-		return nil, err
-	}
-	o, _, whole := history.ParseLine(first)
-	lines := whole && o.String("sessionId") != "" && o.Get("messages") == nil
-	var at io.ReaderAt
-	if lines {
-		at = file
-	}
-	in, err := history.NewIntake(ctx, session.SourceGeminiCLI, found, at, cursor, known, s.now(), emit)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case head[0] == '[':
-		err = readLog(in)
-	case lines:
-		err = readLines(in, file)
-	default:
-		err = readDocument(in)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return in.Finish()
-}
-
-// readLines reads a file of generation 2. The last reply waits while it may get its calls.
-func readLines(in *history.Intake, file *os.File) error {
-	limit, waiting, err := lastReply(in, file)
-	if err != nil {
-		return err
-	}
-	var f *folded
-	lines := history.NewLines(file, 0, limit)
-	for number := 1; ; number++ {
-		text, at, ended, err := lines.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	return history.Replay(ctx, session.SourceGeminiCLI, found, cursor, known, s.now, emit, func(in *history.Intake) error {
+		first, _, _, err := in.Lines().Next()
 		if err != nil {
 			return err
 		}
-		in.At(at, lines.Offset())
-		var l line
-		switch broken := json.Unmarshal(history.Unmarked(text), &l, jsontext.AllowInvalidUTF8(true)); {
-		case lines.TooLarge():
-			in.Skip(history.SkipTooLarge, 1)
-			in.Problem(number, "the line is over 64 MiB; left out")
-		case strings.TrimSpace(string(text)) == "":
-			in.Skip(history.SkipBlank, 1)
-		case broken != nil && !ended:
-			in.Wait(at, 1)
-		case broken != nil && f == nil:
-			return session.Errorf(session.Invalid, "no session of Gemini CLI: its first line is no header")
-		case broken != nil:
-			f.add(&entry{raw: []byte(string(text)), why: "not a JSON object, or a name occurs twice", lines: []place{{at, number}}})
-		case f == nil:
-			var h header
-			if json.Unmarshal(history.Unmarked(text), &h, jsontext.AllowInvalidUTF8(true)) != nil {
-				return session.Errorf(session.Invalid, "no session of Gemini CLI: its first line is no header")
+		var d document
+		switch first = history.Unmarked(first); {
+		case bytes.HasPrefix(first, []byte("[")):
+			return readLog(in)
+		case history.Unmarshal(first, &d) == nil && d.SessionID != "" && d.Messages == nil:
+			return readLines(in, d.header)
+		}
+		return readDocument(in)
+	})
+}
+
+// readLines reads a file of generation 2. The last message and what follows it wait while it is a
+// reply that may get its calls.
+func readLines(in *history.Intake, h header) error {
+	var lines []line
+	last := "" // the id of the last message, if it is a reply
+	err := in.EachLine(func(l history.FileLine) error {
+		read := line{at: l}
+		if read.broken = history.Unmarshal(history.Unmarked(l.Bytes), &read) != nil; !read.broken && read.ID != "" {
+			if last = ""; read.Type == "gemini" {
+				last = read.ID
 			}
-			f = newFolded(h)
-			in.Import(1)
-		default:
-			f.line(in, &l, []byte(string(text)), place{at, number})
 		}
-		if err := in.Context().Err(); err != nil {
-			return err
-		}
+		lines = append(lines, read)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	if waiting > 0 {
-		in.Wait(limit, waiting)
+	ready := len(lines)
+	if last != "" && !in.Quiet() {
+		ready = slices.IndexFunc(lines, func(l line) bool { return !l.broken && l.ID == last && l.Type == "gemini" })
+	}
+	f := newFolded(h)
+	for i := range lines[:ready] {
+		in.At(lines[i].at.At, lines[i].at.End)
+		f.line(in, &lines[i])
+	}
+	if ready < len(lines) {
+		in.Wait(lines[ready].at.At, len(lines)-ready)
 	}
 	return f.emit(in)
 }
 
-// line folds one line in. Its forms are told in the order in which Gemini CLI tells them.
-func (f *folded) line(in *history.Intake, l *line, text []byte, at place) {
+// line folds one line in.
+func (f *folded) line(in *history.Intake, l *line) {
+	at := place{l.at.At, l.at.Number}
 	switch {
+	case l.broken:
+		f.keep(l.at.Bytes, "not a JSON line of Gemini CLI, or a name occurs twice", at)
 	case l.Rewind != nil:
 		f.rewind(*l.Rewind)
 		in.Import(1)
-	case l.ID != nil:
-		var m message
-		if err := json.Unmarshal(text, &m, jsontext.AllowInvalidUTF8(true)); err != nil || m.Type == "" {
-			f.add(&entry{raw: text, why: "not a message of Gemini CLI", lines: []place{at}})
-		} else if f.message(m, at) {
+	case l.ID != "" && l.Type != "":
+		if f.message(l.message, at) {
 			in.Skip(skipCarrier, 1)
 		}
 	case l.Set != nil:
-		set := object(l.Set)
-		if summary, ok := history.Text(set.Get("summary")); ok {
-			f.Summary = summary
+		if l.Set.Summary != "" {
+			f.Summary = l.Set.Summary
 		}
-		if messages := set.Get("messages"); messages != nil {
-			f.replace(jsontext.Value(messages), at)
-			in.Import(1)
-		} else if set.Get("summary") != nil {
-			in.Import(1)
-		} else {
+		if l.Set.Messages != nil {
+			f.replace(l.Set.Messages, at)
+		}
+		if l.Set.Messages == nil && l.Set.Summary == "" {
 			in.Skip(skipSettings, 1)
+		} else {
+			in.Import(1)
 		}
+	case l.Session != "" && at.number == 1:
+		in.Import(1)
 	case l.Session != "":
 		in.Skip(skipHeader, 1)
 	default:
-		f.add(&entry{raw: text, why: "not a line of Gemini CLI", lines: []place{at}})
+		f.keep(l.at.Bytes, "not a line of Gemini CLI", at)
 	}
-}
-
-// lastReply finds where a file ends for now: before the first line of the last message, if that
-// is a reply that may get more. waiting counts the lines behind.
-func lastReply(in *history.Intake, file *os.File) (limit int64, waiting int, err error) {
-	limit = in.Found.Size
-	if in.Quiet() {
-		return limit, 0, nil
-	}
-	first, last := map[string]int64{}, ""
-	after := map[string]int{}
-	n := 0
-	lines := history.NewLines(file, 0, limit)
-	for {
-		text, at, ended, err := lines.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return 0, 0, err
-		}
-		n++
-		var m struct {
-			ID   string `json:"id"`
-			Type string `json:"type"`
-		}
-		if !ended || json.Unmarshal(text, &m, jsontext.AllowInvalidUTF8(true)) != nil || m.ID == "" {
-			continue
-		}
-		last = ""
-		if m.Type != "gemini" {
-			continue
-		}
-		if last = m.ID; after[last] == 0 {
-			first[last], after[last] = at, n
-		}
-	}
-	if last == "" {
-		return limit, 0, nil
-	}
-	return first[last], n - after[last] + 1, nil
-}
-
-// document is a file of generation 1.
-type document struct {
-	header
-	Messages []jsontext.Value `json:"messages"`
 }
 
 // readDocument reads a file of generation 1. It is rewritten as a whole, so it may be read cut.
@@ -190,27 +103,25 @@ func readDocument(in *history.Intake) error {
 	if in.Found.Size > history.MaxLine {
 		return session.Errorf(session.TooLarge, "the file is over 64 MiB")
 	}
-	text, err := history.ReadFile(in.Found.Path)
+	text, err := in.Bytes(0, in.Found.Size)
 	if err != nil {
 		return err
 	}
 	var d document
-	if err := json.Unmarshal(history.Unmarked(text), &d, jsontext.AllowInvalidUTF8(true)); err != nil || d.SessionID == "" || d.Messages == nil {
+	if err := history.Unmarshal(history.Unmarked(text), &d); err != nil || d.SessionID == "" || d.Messages == nil {
 		return session.Errorf(session.Invalid, "no session of Gemini CLI: neither an object with a sessionId and messages, nor lines that begin with a header")
 	}
 	f := newFolded(d.header)
 	in.Import(1)
 	for i, raw := range d.Messages {
 		var m message
-		if json.Unmarshal(raw, &m, jsontext.AllowInvalidUTF8(true)) != nil {
-			f.add(&entry{raw: []byte(raw), why: "not a message of Gemini CLI", lines: []place{{0, i + 1}}})
-			continue
-		}
-		if i == len(d.Messages)-1 && m.Type == "gemini" && !in.Quiet() {
+		at := place{0, i + 1}
+		switch {
+		case history.Unmarshal(raw, &m) != nil:
+			f.keep(raw, "not a message of Gemini CLI", at)
+		case i == len(d.Messages)-1 && m.Type == "gemini" && !in.Quiet():
 			in.Wait(0, 1)
-			break
-		}
-		if f.message(m, place{0, i + 1}) {
+		case f.message(m, at):
 			in.Skip(skipCarrier, 1)
 		}
 	}
@@ -219,23 +130,23 @@ func readDocument(in *history.Intake) error {
 
 // emit adds the folded session to the store.
 func (f *folded) emit(in *history.Intake) error {
-	if f == nil {
-		return session.Errorf(session.Invalid, "no session of Gemini CLI: it holds no header")
-	}
-	id := history.PlainText(f.SessionID)
 	directory := directoryOf(in.Found.Path, f.ProjectHash)
 	created, ok := history.ParseTime(f.StartTime)
 	if !ok {
 		created = session.At(in.Found.ModifiedAt)
 	}
+	about := map[string]string{"project_hash": f.ProjectHash}
 	new := history.NewSession{
-		Source: session.SourceGeminiCLI, SourceID: id, Directory: directory, CreatedAt: &created, Provider: "google", Model: f.model(),
-		Metadata: session.JSONOf(map[string]any{"gemini-cli": map[string]string{"project_hash": f.ProjectHash}}),
+		Source: session.SourceGeminiCLI, SourceID: history.PlainText(f.SessionID), Directory: directory, CreatedAt: &created, Provider: "google", Model: f.model(),
 	}
 	new.Title, new.TitleSource = f.title()
-	if f.Kind == "subagent" {
+	switch f.Kind {
+	case "subagent":
 		new.Kind = "subagent"
+	case kindLog:
+		about["kind"] = kindLog
 	}
+	new.Metadata = session.JSONOf(map[string]any{"gemini-cli": about})
 	c, err := in.Conversation(new)
 	if err != nil {
 		return err
@@ -264,14 +175,12 @@ func (f *folded) emit(in *history.Intake) error {
 
 func (f *folded) addEntry(in *history.Intake, c *history.Conversation, e *entry, directory string) error {
 	added := history.Entry{Key: e.key(), Parent: e.parent.tail(), At: e.list.offset, Line: e.list.number, NoRecords: len(e.lines) == 0, Decode: e.decode}
-	settled := len(e.lines) > 0
 	for _, l := range e.lines {
 		if added.At, added.Line = l.offset, l.number; !in.Old(l.offset) {
 			added.Records++
-			settled = false
 		}
 	}
-	if err := c.Add(added); err != nil || settled {
+	if err := c.Add(added); err != nil || !added.NoRecords && added.Records == 0 {
 		return err
 	}
 	if call, ok := e.usage(directory); ok {
@@ -291,7 +200,7 @@ func (o *compaction) overlay() history.Compaction {
 	return c
 }
 
-// link ties a sub-agent to the session that started it, when that is here.
+// link links a sub-agent to the session that started it, once that is here.
 func (f *folded) link(in *history.Intake, c *history.Conversation) error {
 	id := parentOf(in.Found.Path)
 	if id == "" || id == f.SessionID {
@@ -305,28 +214,32 @@ func (f *folded) link(in *history.Intake, c *history.Conversation) error {
 		in.Await(id)
 		return nil
 	}
-	if circle, err := history.ComesFrom(in.Context(), in.Known, parent, c.Here); circle || err != nil {
+	linked, err := c.LinkTo(parent, session.ParentChild, nil)
+	if err != nil || !linked {
 		return err
 	}
-	c.New.ParentID, c.New.ParentKind = parent.ID, session.ParentChild
 	err = in.Known.Entries(in.Context(), parent.ID, func(m *session.Message) bool {
 		for _, p := range m.Calls() {
-			rest, _ := history.Fields(object(jsontext.Value(p.Extra)).Get("rest"))
-			if rest.String("agentId") == f.SessionID {
+			var extra struct {
+				Rest struct {
+					Agent string `json:"agentId"`
+				} `json:"rest"`
+			}
+			if history.Unmarshal(p.Extra, &extra) == nil && extra.Rest.Agent == f.SessionID {
 				c.New.Started, c.New.StartedCall = &m.ID, p.CallID
 				return false
 			}
 		}
 		return true
 	})
-	if c.Here != nil && c.Here.ParentID == "" {
-		c.Fields = &history.Changes{ParentID: parent.ID, ParentKind: session.ParentChild, Started: c.New.Started, StartedCall: c.New.StartedCall}
+	if c.Fields != nil {
+		c.Fields.Started, c.Fields.StartedCall = c.New.Started, c.New.StartedCall
 	}
 	return err
 }
 
-// title is the summary that Gemini CLI wrote, which of a sub-agent is its result; else what was
-// said first.
+// title is the summary that Gemini CLI wrote, which of a sub-agent is its result; else the first
+// prompt.
 func (f *folded) title() (title, source string) {
 	if title := history.FirstLine(history.PlainText(f.Summary)); title != "" && f.Kind != "subagent" {
 		return title, "source"
@@ -343,20 +256,23 @@ func (f *folded) title() (title, source string) {
 
 // model is that of the newest reply.
 func (f *folded) model() string {
-	for i := len(f.list) - 1; i >= 0; i-- {
-		if f.list[i].Model != "" {
-			return history.PlainText(f.list[i].Model)
+	for _, e := range slices.Backward(f.list) {
+		if e.Model != "" {
+			return history.PlainText(e.Model)
 		}
 	}
 	return ""
 }
+
+// kindLog is the kind of a session of which only the log of prompts is left.
+const kindLog = "log"
 
 // readLog reads the log of prompts: it counts for sessions of which no file is left.
 func readLog(in *history.Intake) error {
 	if filepath.Base(in.Found.Path) != logName {
 		return session.Errorf(session.Invalid, "no session of Gemini CLI: an array, which only %s is", logName)
 	}
-	text, err := history.ReadFile(in.Found.Path)
+	text, err := in.Bytes(0, in.Found.Size)
 	if err != nil {
 		return err
 	}
@@ -367,26 +283,24 @@ func readLog(in *history.Intake) error {
 		Timestamp string         `json:"timestamp"`
 		Type      string         `json:"type"`
 	}
-	if err := json.Unmarshal(history.Unmarked(text), &prompts, jsontext.AllowInvalidUTF8(true)); err != nil {
+	if err := history.Unmarshal(history.Unmarked(text), &prompts); err != nil {
 		return session.Errorf(session.Invalid, "no log of prompts: %v", err)
 	}
-	sessions, order := map[string]*folded{}, []string{}
+	sessions, order := map[string]*folded{}, []*folded{}
 	for i, p := range prompts {
 		f := sessions[p.Session]
 		if f == nil {
-			f = newFolded(header{SessionID: p.Session, StartTime: p.Timestamp})
-			sessions[p.Session] = f
-			order = append(order, p.Session)
+			f = newFolded(header{SessionID: p.Session, StartTime: p.Timestamp, Kind: kindLog})
+			sessions[p.Session], order = f, append(order, f)
 		}
 		f.message(message{ID: "log-" + string(p.ID), Timestamp: p.Timestamp, Type: p.Type, Content: p.Message}, place{0, i + 1})
 	}
-	for _, id := range order {
-		f := sessions[id]
-		here, err := in.Session(id)
+	for _, f := range order {
+		here, err := in.Session(f.SessionID)
 		if err != nil {
 			return err
 		}
-		if hasFile(in.Found.Path, id) || here != nil && !strings.Contains(string(here.Metadata), `"log"`) {
+		if hasFile(in.Found.Path, f.SessionID) || here != nil && !isOfLog(here) {
 			in.Skip(skipPrompt, len(f.all))
 			continue
 		}
@@ -395,6 +309,16 @@ func readLog(in *history.Intake) error {
 		}
 	}
 	return nil
+}
+
+// isOfLog reports whether a stored session came from the log of prompts.
+func isOfLog(s *session.Session) bool {
+	var metadata struct {
+		About struct {
+			Kind string `json:"kind"`
+		} `json:"gemini-cli"`
+	}
+	return history.Unmarshal(s.Metadata, &metadata) == nil && metadata.About.Kind == kindLog
 }
 
 // hasFile reports whether a session has a file beside the log. Several may have the name that is
@@ -409,6 +333,6 @@ func hasFile(log, id string) bool {
 		defer file.Close()
 		head := make([]byte, 4096)
 		n, _ := file.Read(head)
-		return strings.Contains(string(head[:n]), `"`+id+`"`)
+		return bytes.Contains(head[:n], []byte(`"`+id+`"`))
 	})
 }
