@@ -23,6 +23,11 @@ type Field struct {
 	Raw json.RawMessage
 }
 
+// Member returns the field of a name with a value as JSON.
+func Member(key string, value any) Field {
+	return Field{Key: key, Raw: json.RawMessage(session.JSONOf(value))}
+}
+
 // ParseObject reads one JSON object, in UTF-8, that fills raw but for white space. ok is
 // false for anything else, also for one with a name that occurs twice.
 func ParseObject(raw []byte) (o Object, ok bool) {
@@ -184,6 +189,14 @@ func (o Object) JSON() session.JSON {
 		b = append(append(b, ':'), o[i].Raw...)
 	}
 	return append(b, '}')
+}
+
+// Whole is JSON, and {} for an empty object.
+func (o Object) Whole() json.RawMessage {
+	if len(o) == 0 {
+		return json.RawMessage("{}")
+	}
+	return json.RawMessage(o.JSON())
 }
 
 // JSONAs returns what JSON writes: raw, of which the object was read, where that is spelled so.

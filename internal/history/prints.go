@@ -87,27 +87,86 @@ func (p *Prints) Has(print string) bool { return len(p.byPrint[print]) > 0 }
 // Take keeps Prints.Take from returning the record.
 func (e *Printed) Take() { e.taken = true }
 
-// FindOrigin returns the session that another one is a copy of: of the candidates, each with those
-// that it was forked from, the first that shares the most records, LeastShared at least. take takes
-// the record that the i-th record of the copy is a copy of from prints; nil ends the search.
-// origin is the session that holds the last of the copied records; nil: there is none.
-func FindOrigin(ctx context.Context, known Known, candidates []*session.Session, record func(key string) string, take func(prints *Prints, i int) *Printed) (origin *session.Session, copied []*Printed, err error) {
-	for _, candidate := range candidates {
+// FindOrigin finds the session that a conversation is a copy of, as far as it goes, for programs
+// that keep no link: of the candidates, each with those that it was forked from, the first that
+// shares the most records, LeastShared at least. A conversation that is stored has the origin that
+// it has. take takes the record that the i-th record of the copy is a copy of from prints; nil ends
+// the search. copied are the records that the two share, nil if there is no origin.
+func (c *Conversation) FindOrigin(candidates func() ([]*session.Session, error), record func(key string) string, take func(prints *Prints, i int) *Printed) (copied []*Printed, err error) {
+	if c.Here != nil {
+		candidates = c.storedOrigin
+	}
+	all, err := candidates()
+	if err != nil {
+		return nil, err
+	}
+	var origin *session.Session
+	for _, candidate := range all {
 		prints := NewPrints(record)
 		line := map[session.ID]*session.Session{}
-		if err := Line(ctx, known, candidate, func(s *session.Session) error {
+		if err := Line(c.in.ctx, c.in.Known, candidate, func(s *session.Session) error {
 			line[s.ID] = s
-			return prints.Load(ctx, known, s)
+			return prints.Load(c.in.ctx, c.in.Known, s)
 		}); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		var shared []*Printed
 		for e := take(prints, 0); e != nil; e = take(prints, len(shared)) {
 			shared = append(shared, e)
 		}
 		if n := len(shared); n >= LeastShared && n > len(copied) {
-			origin, copied = line[shared[n-1].Session], shared
+			origin, copied = line[shared[n-1].Session], shared // that holds the last of them
 		}
 	}
-	return origin, copied, nil
+	if origin == nil {
+		return nil, nil
+	}
+	c.CopyReason = "copy of " + origin.SourceID
+	if err := c.ForkedFrom(origin); err != nil {
+		return nil, err
+	}
+	_, err = c.LinkTo(origin, session.ParentFork, nil)
+	return copied, err
+}
+
+// storedOrigin returns the session that this one was forked from when it was stored.
+func (c *Conversation) storedOrigin() ([]*session.Session, error) {
+	if c.Here.ParentKind != session.ParentFork {
+		return nil, nil
+	}
+	return present(c.in.Known.SessionByID(c.in.ctx, c.Here.ParentID))
+}
+
+// present returns a session as a list, an empty one for none.
+func present(s *session.Session, err error) ([]*session.Session, error) {
+	if s == nil {
+		return nil, err
+	}
+	return []*session.Session{s}, err
+}
+
+// maxOrigins bounds how many sessions with one beginning are compared.
+const maxOrigins = 16
+
+// Origins returns the first of the sessions with these ids that are here, as candidates of FindOrigin.
+func (in *Intake) Origins(ids []string) (found []*session.Session, err error) {
+	for _, id := range ids[:min(len(ids), maxOrigins)] {
+		origin, err := present(in.Session(id))
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, origin...)
+	}
+	return found, nil
+}
+
+// Notes returns what the metadata of a stored session say under the name of its program; nil: it
+// is not stored.
+func Notes(s *session.Session, program string) Object {
+	if s == nil {
+		return nil
+	}
+	o, _ := ParseObject(s.Metadata)
+	notes, _ := Fields(o.Get(program))
+	return notes
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 	"modernc.org/sqlite"
@@ -96,6 +98,29 @@ func openSnapshot(ctx context.Context, path string) (*SQLite, error) {
 	return s, nil
 }
 
+// ReadSQLite reads another program's database in one snapshot: read adds what it finds to the
+// Intake. Nothing more is stored once the owner changes the database meanwhile. Codes: OpenSQLite's.
+func ReadSQLite(ctx context.Context, source session.Source, found Found, cursor *Cursor, known Known, now func() time.Time, emit func(Batch) error, read func(*Intake, *SQLite) error) ([]Problem, error) {
+	db, err := OpenSQLite(ctx, found.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close() //nolint:errcheck // nothing was written
+	in, err := NewIntake(ctx, source, found, nil, cursor, known, now(), func(b Batch) error {
+		if err := db.Check(); err != nil {
+			return err
+		}
+		return emit(b)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := read(in, db); err != nil {
+		return in.problems, err
+	}
+	return in.Finish()
+}
+
 // begin opens file and takes the snapshot. On an error everything but a copy is closed.
 func (s *SQLite) begin(ctx context.Context, file string, query url.Values) error {
 	query["_pragma"] = []string{"query_only(1)", "busy_timeout(" + strconv.Itoa(patienceMS) + ")", "temp_store(memory)"}
@@ -166,14 +191,20 @@ func (s *SQLite) Columns(ctx context.Context, table string) (names []string, err
 	return names, err
 }
 
-// Schema returns all tables by name, those that are wanted with their columns: the rest may hold
-// what is not to be looked at.
-func (s *SQLite) Schema(ctx context.Context, wanted ...string) (map[string][]string, error) {
+// Schema is the tables of a database by name, those that are read with their columns.
+type Schema map[string][]string
+
+// Has reports whether a table has a column.
+func (s Schema) Has(table, column string) bool { return slices.Contains(s[table], column) }
+
+// Schema returns all tables, those that are wanted with their columns: the rest may hold what is
+// not to be looked at.
+func (s *SQLite) Schema(ctx context.Context, wanted ...string) (Schema, error) {
 	tables, err := s.Tables(ctx)
 	if err != nil {
 		return nil, err
 	}
-	schema := make(map[string][]string, len(tables))
+	schema := make(Schema, len(tables))
 	for _, table := range tables {
 		schema[table] = nil
 		if !slices.Contains(wanted, table) {
@@ -184,6 +215,81 @@ func (s *SQLite) Schema(ctx context.Context, wanted ...string) (map[string][]str
 		}
 	}
 	return schema, nil
+}
+
+// Each visits the rows of a query.
+func (s *SQLite) Each(ctx context.Context, visit func(*sqlx.Rows) error, query string, args ...any) error {
+	rows, err := s.QueryxContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := visit(rows); err != nil {
+			return err
+		}
+	}
+	return errors.Join(rows.Err(), ctx.Err())
+}
+
+// Column is a column of a row that is not NULL, as text.
+type Column struct{ Name, Text string }
+
+// Row is a row of any table, in the order of its columns.
+type Row []Column
+
+// Get returns the text of a column, "" for NULL and for one that is not there.
+func (r Row) Get(name string) string {
+	for _, c := range r {
+		if c.Name == name {
+			return c.Text
+		}
+	}
+	return ""
+}
+
+// EachRow visits the rows of a table of small rows, with the columns that are named. The clauses
+// follow the table's name.
+func (s *SQLite) EachRow(ctx context.Context, table string, columns []string, clauses string, visit func(Row) error, args ...any) error {
+	selected := make([]string, len(columns))
+	for i, name := range columns {
+		selected[i] = `CAST("` + strings.ReplaceAll(name, `"`, `""`) + `" AS TEXT)`
+	}
+	return s.Each(ctx, func(rows *sqlx.Rows) error {
+		values, err := rows.SliceScan()
+		if err != nil {
+			return err
+		}
+		var row Row
+		for i, value := range values {
+			if text, ok := value.(string); ok {
+				row = append(row, Column{columns[i], PlainText(text)})
+			}
+		}
+		return visit(row)
+	}, `SELECT `+strings.Join(selected, ", ")+` FROM `+table+` `+clauses, args...)
+}
+
+// Extent says how many rows of a table belong to a session, and what changes with them.
+type Extent struct {
+	Count  int64 `db:"n"`
+	Newest int64 `db:"newest"`
+	First  int64 `db:"first"`
+}
+
+// Extents returns the extent of each session in a table: newest is of its rows, first, too.
+func (s *SQLite) Extents(ctx context.Context, table, newest, first string) (map[string]Extent, error) {
+	var list []struct {
+		Session string `db:"session_id"`
+		Extent
+	}
+	err := s.SelectContext(ctx, &list, `SELECT CAST(session_id AS TEXT) AS session_id, COUNT(*) AS n, `+newest+` AS newest, `+first+` AS first
+		FROM `+table+` WHERE session_id IS NOT NULL GROUP BY session_id`)
+	all := make(map[string]Extent, len(list))
+	for _, e := range list {
+		all[e.Session] = e.Extent
+	}
+	return all, err
 }
 
 // Tables returns the names of all tables.

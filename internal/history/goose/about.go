@@ -1,6 +1,7 @@
 package goose
 
 import (
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -24,21 +25,10 @@ type about struct {
 	archived  *session.Time
 	parent    string // Goose's id of the session that started it
 	notes     history.Object
-	balance   balance // sums over the session
-	inFile    bool    // it is read from a file, not from a database
-	records   int     // of the source: the session's own row, or a file's first line
+	balance   usage // sums over the session
+	inFile    bool  // it is read from a file, not from a database
+	records   int   // of the source: the session's own row, or a file's first line
 }
-
-// columns are the columns of a row: strings, or nil for NULL.
-type columns map[string]any
-
-// text returns a column's text, "" for NULL and a missing column.
-func (c columns) text(name string) string {
-	text, _ := c[name].(string)
-	return history.PlainText(text)
-}
-
-func (c columns) number(name string) []byte { return []byte(c.text(name)) }
 
 // columnUse returns what becomes of a column of sessions, "" for one that version 17 does not know.
 func columnUse(column string) string {
@@ -59,42 +49,35 @@ func columnUse(column string) string {
 	return ""
 }
 
-// aboutRow parses a sessions row. order lists the columns in the order of the notes.
-func aboutRow(c columns, order []string) about {
+// aboutRow parses a sessions row.
+func aboutRow(r history.Row) about {
 	a := about{
-		id: c.text("id"), title: c.text("name"), directory: c.text("working_dir"), provider: c.text("provider_name"),
-		created: timeText(c.text("created_at")), archived: timeText(c.text("archived_at")), parent: c.text("parent_session_id"), records: 1,
+		id: r.Get("id"), title: cmp.Or(r.Get("name"), r.Get("description")), directory: r.Get("working_dir"), provider: r.Get("provider_name"),
+		created: timeText(r.Get("created_at")), archived: timeText(r.Get("archived_at")), parent: r.Get("parent_session_id"), records: 1,
 	}
-	if a.title == "" {
-		a.title = c.text("description")
-	}
-	a.typed(c.text("session_type"))
-	config, _ := history.ParseObject(c.number("model_config_json"))
+	a.typed(r.Get("session_type"))
+	config, _ := history.ParseObject([]byte(r.Get("model_config_json")))
 	a.model = config.String("model_name")
-	a.balance = balanceOf(func(name string) []byte { return c.number("accumulated_" + name) })
+	a.balance = usageOf(func(name string) []byte { return []byte(r.Get("accumulated_" + name)) })
 	var unknown history.Object
-	for _, name := range order {
-		value := c.text(name)
-		if value == "" {
-			continue
-		}
-		switch columnUse(name) {
-		case "note":
+	for _, c := range r {
+		name, value := c.Name, c.Text
+		switch use := columnUse(name); {
+		case value == "":
+		case use == "note":
 			a.note(name, value)
-		case "json":
+		case use == "json":
 			a.noteJSON(name, value)
-		case "kept out":
+		case use == "kept out":
 			a.note(strings.TrimSuffix(name, "_json"), "not imported: it may hold secrets")
-		case "":
-			text := cut(value)
-			if secretName.MatchString(name) {
-				text = "[masked]"
-			}
-			unknown = append(unknown, field(name, text))
+		case use == "" && secretName.MatchString(name):
+			unknown = append(unknown, history.Member(name, "[masked]"))
+		case use == "":
+			unknown = append(unknown, history.Member(name, cut(value)))
 		}
 	}
 	if len(unknown) > 0 {
-		a.notes = append(a.notes, history.Field{Key: "unknown_columns", Raw: raw(unknown.JSON())})
+		a.notes = append(a.notes, history.Field{Key: "unknown_columns", Raw: unknown.Whole()})
 	}
 	return a
 }
@@ -122,11 +105,11 @@ func (a *about) typed(kind string) {
 }
 
 func (a *about) note(name, value string) {
-	text := session.JSONOf(cut(value))
+	field := history.Member(name, cut(value))
 	if _, ok := history.Number([]byte(value)); ok && json.Valid([]byte(value)) {
-		text = session.JSON(value)
+		field.Raw = raw(value)
 	}
-	a.notes = append(a.notes, history.Field{Key: name, Raw: raw(text)})
+	a.notes = append(a.notes, field)
 }
 
 // noteJSON notes a JSON value, its secrets masked.
@@ -165,7 +148,7 @@ func mask(value []byte) raw {
 			}
 			masked = append(masked, f)
 		}
-		return objectJSON(masked)
+		return masked.Whole()
 	}
 	if elements, ok := history.Elements(value); ok {
 		for i := range elements {
@@ -184,9 +167,9 @@ func maskAll(value []byte) raw {
 	if o, ok := history.Fields(value); ok {
 		masked := make(history.Object, 0, len(o))
 		for _, f := range o {
-			masked = append(masked, history.Field{Key: f.Key, Raw: raw(`"[masked]"`)})
+			masked = append(masked, history.Member(f.Key, "[masked]"))
 		}
-		return objectJSON(masked)
+		return masked.Whole()
 	}
 	return raw(`"[masked]"`)
 }

@@ -47,6 +47,42 @@ func compactions(records []record) []summarised {
 	return found
 }
 
+// arrange finds the records that belong to a compaction, are hidden by one, or repeat a prompt.
+func (r *reader) arrange() {
+	wanted := map[uint64]int{} // texts of prompts that are repeated: index of the newest, -1: none yet
+	kept := map[int]bool{}
+	hidden := -1 // the newest summary's index
+	r.overlays = compactions(r.records)
+	for k := range r.overlays {
+		c := &r.overlays[k]
+		if k > 0 {
+			c.previous = r.overlays[k-1].through + 1
+		}
+		r.records[c.summary].marker, r.records[c.summary].made = true, c
+		if c.proceed >= 0 {
+			r.records[c.proceed].marker = true
+		}
+		if c.kept >= 0 {
+			kept[c.kept] = true
+			wanted[r.records[c.kept].text] = -1
+		}
+		hidden = c.summary
+	}
+	for i := range r.records {
+		m := &r.records[i]
+		m.hidden = i < hidden
+		last, is := wanted[m.text]
+		if !is || m.text == 0 || m.role != "user" || m.marker {
+			continue
+		}
+		if last >= 0 && kept[i] { // a compaction says the last prompt again
+			m.again, r.records[last].repeated = r.records[last].key, true
+		}
+		wanted[m.text] = i
+	}
+	r.pairings(hidden)
+}
+
 // after returns the index of the next record on the path, -1 if there is none.
 func after(records []record, i int) int {
 	for i++; i < len(records); i++ {
@@ -87,7 +123,7 @@ func (r *reader) overlay(c *summarised) error {
 		}
 	}
 	made.Details = session.JSONOf(details)
-	near := slices.IndexFunc(r.ledger, func(e entry) bool { return e.compaction && e.at != nil && isNear(*e.at, made.CreatedAt) })
+	near := slices.IndexFunc(r.ledger, func(u usage) bool { return u.compaction && isNear(u.at, made.CreatedAt) })
 	if near >= 0 {
 		made.Model, made.Provider, made.TokensBefore = r.ledger[near].model, r.about.provider, r.ledger[near].input
 	}

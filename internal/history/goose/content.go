@@ -234,14 +234,7 @@ func attachment(rest *history.Taker) (session.Part, bool) {
 	}
 	part := session.Part{Kind: kind, Blob: &session.Blob{MediaType: from.Text("mimeType"), Data: data, Size: int64(len(data))}}
 	if kind == session.PartFile {
-		rest.Object = rest.With("resource", objectJSON(from.Object))
+		rest.Object = rest.With("resource", from.Whole())
 	}
 	return part, true
-}
-
-func objectJSON(o history.Object) []byte {
-	if len(o) == 0 {
-		return []byte("{}")
-	}
-	return o.JSON()
 }

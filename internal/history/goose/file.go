@@ -25,7 +25,7 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 	head := make([]byte, len("SQLite format 3"))
 	n, _ := file.ReadAt(head, 0) // what cannot be read is reported below
 	if isDatabase(found.Path) || string(head[:n]) == "SQLite format 3" {
-		return readDatabase(ctx, found, cursor, known, emit)
+		return history.ReadSQLite(ctx, session.SourceGoose, found, cursor, known, now, emit, readDatabase)
 	}
 	found.Size, found.ModifiedAt = info.Size(), info.ModTime()
 	in, err := history.NewIntake(ctx, session.SourceGoose, found, nil, nil, known, history.AlwaysQuiet(), emit)
@@ -61,7 +61,7 @@ func readLines(in *history.Intake) error {
 			}
 		}
 		m := rowOf(l.Bytes)
-		m.id, m.line, m.offset, m.size = int64(l.Number), l.Number, l.At, int64(len(l.Bytes))
+		m.ID, m.line, m.offset, m.size = int64(l.Number), l.Number, l.At, int64(len(l.Bytes))
 		r.add(m)
 		return nil
 	})
@@ -102,36 +102,33 @@ func begin(in *history.Intake, line []byte) (a about, isHeader bool, err error) 
 
 // aboutFile parses the session's columns in an object.
 func aboutFile(o history.Object) about {
-	c, order := columns{}, []string{}
-	for _, member := range o {
-		var text string
-		switch value := string(member.Raw); {
-		case member.Key == keyConversation || value == "null" || member.Key == "message_count":
+	var row history.Row
+	for _, member := range o.Without(keyConversation, "message_count", "usage", "accumulated_usage") {
+		name, text := member.Key, history.Plain(member.Raw)
+		switch text {
+		case "null":
 			continue
-		case value[0] == '"':
-			text, _ = history.Text(member.Raw)
-		case value == "true":
+		case "true":
 			text = "1"
-		case value == "false":
+		case "false":
 			text = "0"
-		default:
-			text = value
 		}
-		name := member.Key
+		if member.Raw[0] == '"' {
+			text, _ = history.Text(member.Raw)
+		}
 		switch name { // as the newest exports nest them
 		case "model_config", "recipe", "user_recipe_values":
 			name += "_json"
 		}
-		c[name] = text
-		order = append(order, name)
+		row = append(row, history.Column{Name: name, Text: text})
 	}
-	nested, _ := history.Fields(o.Get("accumulated_usage"))
-	for _, member := range nested {
-		c["accumulated_"+strings.Replace(member.Key, "_input_tokens", "_tokens", 1)] = history.Plain(member.Raw)
+	a := aboutRow(row)
+	if nested, _ := history.Fields(o.Get("accumulated_usage")); len(nested) > 0 {
+		a.balance = usageOf(func(name string) []byte {
+			inNewest := strings.Replace(name, "_tokens", "_input_tokens", 1) // of the cache
+			return []byte(cmp.Or(string(nested.Get(name)), string(nested.Get(inNewest)), row.Get("accumulated_"+name)))
+		})
 	}
-	delete(c, "usage")
-	delete(c, "accumulated_usage")
-	a := aboutRow(c, order)
 	a.inFile = true
 	a.note("in_file", "true")
 	return a
@@ -203,7 +200,7 @@ func (r *reader) addElement(d *history.Document, file *os.File) error {
 		return err
 	}
 	m := rowOf(value)
-	m.id, m.offset, m.size = n, at.At, at.Size
+	m.ID, m.offset, m.size = n, at.At, at.Size
 	r.add(m)
 	return r.in.Context().Err()
 }
@@ -213,13 +210,13 @@ func rowOf(line []byte) *row {
 	o, _, ok := history.ParseLine(line)
 	switch {
 	case !ok:
-		return &row{content: line, broken: "not a JSON object"}
+		return &row{Content: line, broken: "not a JSON object"}
 	case o.Get("role") == nil || o.Get("content") == nil:
-		return &row{content: line, broken: "no message: it has no role, or no content"}
+		return &row{Content: line, broken: "no message: it has no role, or no content"}
 	case history.DeeperThan(line, history.MaxDepth):
-		return &row{content: line, broken: "nested too deep"}
+		return &row{Content: line, broken: "nested too deep"}
 	}
-	return &row{messageID: o.String("id"), role: o.String("role"), created: createdOf(o.Get("created")), content: o.Get("content"), metadata: o.Get("metadata")}
+	return &row{MessageID: o.String("id"), Role: o.String("role"), Created: createdOf(o.Get("created")), Content: o.Get("content"), Metadata: o.Get("metadata")}
 }
 
 // createdOf parses a time that may be spelled out.

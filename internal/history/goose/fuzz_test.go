@@ -26,7 +26,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add("assistant", seed, ``, "1773478800250")
 	}
 	f.Fuzz(func(t *testing.T, role, content, metadata, created string) {
-		in := &row{id: 1, role: role, content: []byte(content), metadata: []byte(metadata), created: []byte(created)}
+		in := &row{ID: 1, Role: role, Content: []byte(content), Metadata: []byte(metadata), Created: []byte(created)}
 		read := &reader{seed: maphash.MakeSeed()}
 		read.add(in)
 		read.add(in)
@@ -37,8 +37,9 @@ func FuzzDecode(f *testing.F) {
 		if r.print != again.print || r.key == again.key {
 			t.Errorf("the same row has two prints, or one name: %+v %+v", r, again)
 		}
-		for _, how := range []shown{{author: session.Person}, {marker: true}, {hidden: true, between: true}} {
-			m := decode(&r, in, how)
+		for _, how := range []shown{{}, {marker: true}, {hidden: true, between: true}} {
+			r.shown = how
+			m := decode(&r, in, session.Person)
 			if len(m.Parts) > session.MaxParts || !json.Valid(m.Extra) || m.ExternalID == "" {
 				t.Errorf("%+v", m)
 			}
@@ -58,7 +59,7 @@ func FuzzFileLine(f *testing.F) {
 	f.Add(`{"working_dir":"/home/ana/parser","description":"Lexer bug","accumulated_usage":{"input_tokens":1},"model_config":{"model_name":"m"}}`)
 	f.Fuzz(func(t *testing.T, line string) {
 		in := rowOf([]byte(line))
-		if in.broken == "" && (in.role == "" && in.content == nil) {
+		if in.broken == "" && (in.Role == "" && in.Content == nil) {
 			t.Error("nothing was read, and nobody says so")
 		}
 		if o, _, ok := history.ParseLine([]byte(line)); ok {

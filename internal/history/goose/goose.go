@@ -52,9 +52,8 @@ func (s *Source) Name() session.Source { return session.SourceGoose }
 // Places implements history.Source.
 func (s *Source) Places() []string { return s.places }
 
-// Reasons to skip that only Goose's histories have. A copy names the session it is of.
+// Reasons to skip that only Goose's histories have.
 const (
-	skipCopy        = "copy of "
 	skipSuperseded  = "superseded by database"
 	skipInterface   = "interface copy"
 	skipBookkeeping = "bookkeeping"

@@ -1,6 +1,7 @@
 package goose
 
 import (
+	"cmp"
 	"encoding/base64"
 	"unicode/utf8"
 
@@ -9,26 +10,23 @@ import (
 )
 
 // decode returns the message of a row.
-func decode(r *record, in *row, how shown) session.Message {
+// author wrote the prompts.
+func decode(r *record, in *row, author session.Origin) session.Message {
 	m := session.Message{Kind: session.KindMessage}
 	if r.why != "" {
 		m = verbatim(r, in)
 	} else {
-		decodeInto(&m, r, in, how)
+		decodeInto(&m, r, in, author)
 	}
 	m.Dialect, m.ExternalID, m.CreatedAt, m.Display = "goose", r.key, r.at, r.user
 	return m
 }
 
-func decodeInto(m *session.Message, r *record, in *row, how shown) {
+func decodeInto(m *session.Message, r *record, in *row, author session.Origin) {
 	blocks, _ := blocksOf(in)
-	extra := history.Object{field("hash", r.print)}
-	note := func(key, value string) {
-		if value != "" {
-			extra = append(extra, field(key, value))
-		}
-	}
-	if how.marker {
+	extra := history.Object{history.Member("hash", r.print)}
+	note := func(key, value string) { extra = append(extra, history.Member(key, value)) }
+	if r.marker {
 		m.Kind, m.Origin = session.KindMarker, session.Program
 		p := history.RawPart("blocks", history.Array(blocks))
 		p.Text = "Goose's summary, as above"
@@ -38,32 +36,36 @@ func decodeInto(m *session.Message, r *record, in *row, how shown) {
 		m.Parts = []session.Part{p}
 	} else {
 		m.Parts = partsOf(blocks)
-		if setSpeaker(m, r, how); !r.says.model { // a notice, a question about a permission
+		if setSpeaker(m, r, author); !r.says.model { // a notice, a question about a permission
 			m.Kind, m.Role = session.KindMarker, ""
 		}
-		m.InContext = r.says.model && (r.agent || how.hidden || how.paired) && !how.between
+		m.InContext = r.says.model && (r.agent || r.hidden || r.paired != nil) && !r.between
 	}
-	metadata, isObject := history.ParseObject(in.metadata)
+	metadata, isObject := history.ParseObject(in.Metadata)
 	setModel(m, metadata)
 	switch {
 	case isObject && len(metadata) > 0:
 		extra = append(extra, history.Field{Key: "metadata", Raw: raw(metadata.JSON())})
-	case !isObject && len(in.metadata) > 0:
-		note("metadata_text", history.Plain(in.metadata))
+	case !isObject && len(in.Metadata) > 0:
+		note("metadata_text", history.Plain(in.Metadata))
 	}
-	note("repeats", how.again)
-	note("note", how.note)
+	if r.again != "" {
+		note("repeats", r.again)
+	}
+	if r.between {
+		note("note", "stands for calls that the model does not see any more")
+	}
 	if r.derived {
 		note("time", "derived")
 	}
-	if !utf8.Valid(in.content) {
-		note("bytes", base64.StdEncoding.EncodeToString(in.content))
+	if !utf8.Valid(in.Content) {
+		note("bytes", base64.StdEncoding.EncodeToString(in.Content))
 	}
 	m.Extra = extra.JSON()
 }
 
 // setSpeaker sets who made a message, in which role. A notice in the assistant's role is the program's.
-func setSpeaker(m *session.Message, r *record, how shown) {
+func setSpeaker(m *session.Message, r *record, author session.Origin) {
 	switch {
 	case r.role == "assistant":
 		m.Role, m.Origin = session.Assistant, session.Model
@@ -76,11 +78,11 @@ func setSpeaker(m *session.Message, r *record, how shown) {
 	case r.says.results && !r.says.text && !r.says.calls && onlyResults(m.Parts):
 		m.Role, m.Origin = session.Tool, session.ByTool
 	default:
-		m.Role, m.Origin = session.User, how.author
+		m.Role, m.Origin = session.User, author
 		if !r.user {
 			m.Origin = session.Program
 		}
-		if how.between || !r.user && r.agent {
+		if r.between || !r.user && r.agent {
 			m.Kind = session.KindCustomMessage
 		}
 	}
@@ -110,10 +112,7 @@ func setModel(m *session.Message, metadata history.Object) {
 		return
 	}
 	inference, _ := history.Fields(metadata.Get("inference"))
-	m.Provider = inference.String("provider")
-	if m.Model = inference.String("resolvedModel"); m.Model == "" {
-		m.Model = inference.String("requestedModel")
-	}
+	m.Provider, m.Model = inference.String("provider"), cmp.Or(inference.String("resolvedModel"), inference.String("requestedModel"))
 	if string(metadata.Get("outputTokenLimitReached")) == "true" {
 		m.Finish = session.FinishLength
 	}
@@ -121,11 +120,11 @@ func setModel(m *session.Message, metadata history.Object) {
 
 // verbatim returns a row as text, out of the context and beside the path.
 func verbatim(r *record, in *row) session.Message {
-	m := history.Verbatim(in.content, r.why)
+	m := history.Verbatim(in.Content, r.why)
 	extra, _ := history.Fields(m.Extra)
-	extra = append(extra, field("hash", r.print), field("role", history.Plain([]byte(in.role))))
-	if len(in.metadata) > 0 {
-		extra = append(extra, field("metadata_text", history.Plain(in.metadata)))
+	extra = append(extra, history.Member("hash", r.print), history.Member("role", history.PlainText(in.Role)))
+	if len(in.Metadata) > 0 {
+		extra = append(extra, history.Member("metadata_text", history.Plain(in.Metadata)))
 	}
 	m.Extra = extra.JSON()
 	return m

@@ -21,28 +21,28 @@ const mostBetween = 64
 // pairings finds the summaries of calls with their results: rows for the model only, in the
 // second of the result, since Goose gives them its time. Rule: Goose, context_mgmt,
 // maybe_summarize_tool_pairs.
-func (r *reader) pairings() {
-	r.pairs, r.paired = nil, map[int]int{}
+func (r *reader) pairings(hidden int) {
 	for i := range r.records {
 		m := &r.records[i]
-		if _, marker := r.markers[i]; marker || m.why != "" || !m.isSummary() || m.agent != (i > r.hidden) || r.repeated[i] {
+		if m.marker || m.why != "" || !m.isSummary() || m.agent != (i > hidden) || m.repeated {
 			continue
 		}
 		response := r.summarisedResult(i)
 		if response < 0 {
 			continue
 		}
-		if k, ok := r.paired[response]; ok {
-			r.pairs[k].summaries = append(r.pairs[k].summaries, i)
-			r.paired[i] = k
-			continue
+		p := r.records[response].paired
+		if p == nil {
+			request := r.summarisedCall(response)
+			if request < 0 {
+				continue
+			}
+			p = &pair{request: request, response: response}
+			r.records[request].paired, r.records[response].paired = p, p
+			r.pairs = append(r.pairs, p)
 		}
-		request := r.summarisedCall(response)
-		if request < 0 {
-			continue
-		}
-		r.paired[request], r.paired[response], r.paired[i] = len(r.pairs), len(r.pairs), len(r.pairs)
-		r.pairs = append(r.pairs, pair{request, response, []int{i}})
+		p.summaries = append(p.summaries, i)
+		m.paired, m.between = p, true
 	}
 }
 
@@ -55,7 +55,7 @@ func (r *reader) summarisedResult(i int) int {
 		if m.why != "" || m.agent || m.role != "user" || !m.says.results {
 			continue
 		}
-		if _, ok := r.paired[j]; !ok {
+		if m.paired == nil {
 			first = j
 		} else if taken < 0 {
 			taken = j
@@ -71,7 +71,7 @@ func (r *reader) summarisedResult(i int) int {
 func (r *reader) summarisedCall(response int) int {
 	for j := response - 1; j >= max(0, response-mostBetween); j-- {
 		m := &r.records[j]
-		if _, ok := r.paired[j]; ok || m.why != "" || !m.says.calls {
+		if m.paired != nil || m.why != "" || !m.says.calls {
 			continue
 		}
 		if m.agent {
@@ -87,9 +87,9 @@ func (r *reader) summarisedCall(response int) int {
 func (r *reader) replaced(until int) error {
 	var c history.Compaction
 	n := 0
-	for ; r.pairsSeen < len(r.pairs) && r.pairs[r.pairsSeen].response < until && !r.superseded; r.pairsSeen++ {
-		p := &r.pairs[r.pairsSeen]
-		if !slices.ContainsFunc(p.summaries, func(i int) bool { return !r.records[i].known }) {
+	for len(r.pairs) > 0 && r.pairs[0].response < until && !r.superseded {
+		p := r.pairs[0]
+		if r.pairs = r.pairs[1:]; !slices.ContainsFunc(p.summaries, func(i int) bool { return !r.records[i].known }) {
 			continue
 		}
 		var texts []string

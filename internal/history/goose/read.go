@@ -19,22 +19,15 @@ type reader struct {
 	about   about
 	origins func() ([]*session.Session, error) // sessions that it may be a copy of; nil: none
 	load    func(*record) (*row, error)        // reads a row again; nil: all are held
-	ledger  []entry
+	ledger  []usage
 
-	records   []record
-	held      int // bytes of rows
-	seed      maphash.Seed
-	created   session.Time
-	existing  *session.Session // as it is stored
-	talk      *history.Conversation
-	overlays  []summarised
-	markers   map[int]*summarised // the rows of compactions; with what it made, a summary
-	again     map[int]int         // prompts that repeat another one
-	repeated  map[int]bool        // prompts that are repeated
-	hidden    int                 // how many records at the beginning compactions hide
-	pairs     []pair              // calls that summaries replace
-	paired    map[int]int         // their records, and those of the summaries
-	pairsSeen int                 // pairs of which an overlay was considered
+	records  []record
+	held     int // bytes of rows
+	seed     maphash.Seed
+	created  session.Time
+	talk     *history.Conversation
+	overlays []summarised
+	pairs    []*pair // calls that summaries replace, of which no overlay was considered
 
 	superseded bool // the session came from a database, this is the older file
 	last       int  // index of the newest record on the path, -1: none
@@ -57,7 +50,6 @@ func (r *reader) read() error {
 	if err := r.match(); err != nil {
 		return err
 	}
-	r.overlays = compactions(r.records)
 	r.arrange()
 	if err := r.describe(); err != nil {
 		return err
@@ -116,24 +108,13 @@ func (r *reader) identify() (sourceID string, err error) {
 		if err != nil || found == nil {
 			return sourceID, err
 		}
-		before := timeText(notesOf(found).String("created_at"))
+		before := timeText(history.Notes(found, "goose").String("created_at"))
 		if before == nil || r.about.created == nil || before.Unix() == r.about.created.Unix() {
-			r.existing = found
 			return sourceID, nil
 		}
 		sourceID = r.about.id + "@" + r.about.created.UTC().Format("20060102T150405Z")
 	}
 	return sourceID, nil
-}
-
-// notesOf returns what was noted of a session when it was imported.
-func notesOf(s *session.Session) history.Object {
-	if s == nil {
-		return nil
-	}
-	o, _ := history.ParseObject(s.Metadata)
-	notes, _ := history.Fields(o.Get("goose"))
-	return notes
 }
 
 // match names the records and finds those that are stored.
@@ -143,8 +124,8 @@ func notesOf(s *session.Session) history.Object {
 // print. The same id with another print is another version of the message: both are history.
 func (r *reader) match() error {
 	own := history.NewPrints(nil)
-	if r.existing != nil {
-		if err := own.Load(r.in.Context(), r.in.Known, r.existing); err != nil {
+	if r.talk.Here != nil {
+		if err := own.Load(r.in.Context(), r.in.Known, r.talk.Here); err != nil {
 			return err
 		}
 	}
@@ -189,11 +170,10 @@ func (r *reader) identifyRecord(m *record, own *history.Prints, name string, occ
 
 // fork finds the session that this one is a copy of, as far as it goes: Goose keeps no link.
 func (r *reader) fork(own *history.Prints) error {
-	candidates, err := r.candidates()
-	if err != nil {
-		return err
+	if r.origins == nil || r.about.parent != "" || len(r.records) < history.LeastShared {
+		return nil
 	}
-	origin, copied, err := history.FindOrigin(r.in.Context(), r.in.Known, candidates, nil, func(prints *history.Prints, i int) *history.Printed {
+	copied, err := r.talk.FindOrigin(r.origins, nil, func(prints *history.Prints, i int) *history.Printed {
 		if i == len(r.records) {
 			return nil
 		}
@@ -202,9 +182,6 @@ func (r *reader) fork(own *history.Prints) error {
 			return m.messageID == "" || strings.HasPrefix(key, m.messageID+"#") || strings.HasPrefix(key, "msg_") || strings.HasPrefix(key, "h:")
 		})
 	})
-	if err != nil || origin == nil {
-		return err
-	}
 	for i, of := range copied {
 		m := &r.records[i]
 		if own.Has(m.print) { // it was said here before it was copied there
@@ -212,28 +189,7 @@ func (r *reader) fork(own *history.Prints) error {
 		}
 		m.key, m.copyOf, m.known = of.Key, of.Session, true
 	}
-	r.talk.CopyReason = skipCopy + origin.SourceID
-	if err := r.talk.ForkedFrom(origin); err != nil {
-		return err
-	}
-	_, err = r.talk.LinkTo(origin, session.ParentFork, nil)
 	return err
-}
-
-func (r *reader) candidates() ([]*session.Session, error) {
-	switch {
-	case r.existing != nil && r.existing.ParentKind != session.ParentFork, r.about.parent != "", len(r.records) < history.LeastShared:
-		return nil, nil
-	case r.existing != nil:
-		origin, err := r.in.Known.SessionByID(r.in.Context(), r.existing.ParentID)
-		if err != nil || origin == nil {
-			return nil, err
-		}
-		return []*session.Session{origin}, nil
-	case r.origins != nil:
-		return r.origins()
-	}
-	return nil, nil
 }
 
 // describe says what the session is.
@@ -242,9 +198,9 @@ func (r *reader) describe() error {
 	notes := a.notes
 	switch {
 	case len(r.ledger) > 0:
-		notes = append(notes, field("usage", "ledger"))
+		notes = append(notes, history.Member("usage", "ledger"))
 	case !a.balance.isEmpty():
-		notes = append(notes, field("usage", "accumulated"))
+		notes = append(notes, history.Member("usage", "accumulated"))
 	}
 	if why := r.difference(); why != "" {
 		r.in.Problem(0, why)
@@ -252,14 +208,14 @@ func (r *reader) describe() error {
 	c := r.talk
 	c.New.Directory, c.New.CreatedAt, c.New.Kind = a.directory, &r.created, a.kind
 	c.New.Title, c.New.Provider, c.New.Model = a.title, a.provider, a.model
-	c.New.Metadata = history.Object{{Key: "goose", Raw: objectJSON(notes)}}.JSON()
+	c.New.Metadata = history.Object{{Key: "goose", Raw: notes.Whole()}}.JSON()
 	if a.title != "" {
 		c.New.TitleSource = "source"
 	}
 	switch {
-	case r.existing == nil:
+	case r.talk.Here == nil:
 		r.in.Import(a.records)
-	case a.inFile && notesOf(r.existing).Get("in_file") == nil: // the database says it better
+	case a.inFile && history.Notes(c.Here, "goose").Get("in_file") == nil: // the database says it better
 		r.superseded, c.KnownReason = true, skipSuperseded
 		r.in.Skip(skipSuperseded, a.records)
 		return nil
@@ -267,7 +223,7 @@ func (r *reader) describe() error {
 		r.in.Skip(history.SkipKnown, a.records)
 	}
 	c.Title = a.title
-	c.Fields = &history.Changes{Provider: a.provider, Model: a.model, Metadata: objectJSON(notes), ArchivedAt: a.archived}
+	c.Fields = &history.Changes{Provider: a.provider, Model: a.model, Metadata: session.JSON(notes.Whole()), ArchivedAt: a.archived}
 	return r.startedBy()
 }
 
@@ -285,7 +241,7 @@ func (r *reader) startedBy() error {
 	if _, err := r.talk.LinkTo(parent, session.ParentChild, nil); err != nil {
 		return err
 	}
-	if key := a.delegatedBy(); r.existing == nil && key != "" {
+	if key := a.delegatedBy(); r.talk.Here == nil && key != "" {
 		r.talk.New.Started, err = r.in.Known.Message(r.in.Context(), parent.ID, key)
 	}
 	return err
@@ -293,7 +249,7 @@ func (r *reader) startedBy() error {
 
 // messages adds the records, each after the one before it.
 func (r *reader) messages() error {
-	reply, fresh := -1, r.existing == nil
+	reply, fresh := -1, r.talk.Here == nil
 	for i := range r.records {
 		m := &r.records[i]
 		if err := r.talk.Add(history.Entry{
@@ -303,11 +259,11 @@ func (r *reader) messages() error {
 			return err
 		}
 		fresh = fresh || !m.known
-		if c := r.markers[i]; c != nil && !m.known {
+		if m.made != nil && !m.known {
 			if err := r.replaced(i); err != nil { // it was made of what was left
 				return err
 			}
-			if err := r.overlay(c); err != nil {
+			if err := r.overlay(m.made); err != nil {
 				return err
 			}
 		}
@@ -339,7 +295,7 @@ func (r *reader) decoded(i int) (d history.Decoded, err error) {
 	if err != nil {
 		return d, fmt.Errorf("read message %s again: %w", m.key, err)
 	}
-	d.Messages = []history.Message{{Message: decode(m, in, r.shown(i))}}
+	d.Messages = []history.Message{{Message: decode(m, in, r.about.author)}}
 	if d.Raw = m.why != ""; d.Raw {
 		d.Problem = fmt.Sprintf("%smessage %s: %s; kept raw", r.called(), m.key, m.why)
 	}

@@ -15,14 +15,16 @@ import (
 
 // row is one message as it is in a database or file.
 type row struct {
-	id           int64 // of the row; of a file, its number there
-	line         int   // of a file of lines
-	offset, size int64 // in a file
-	messageID    string
-	role         string
-	created      []byte // a number: seconds, or milliseconds
-	content      []byte
-	metadata     []byte
+	ID        int64  // of the row; of a file, its number there
+	MessageID string `db:"message_id"`
+	Role      string
+	Created   []byte // a number: seconds, or milliseconds
+	Content   []byte
+	Metadata  []byte
+	Large     bool // over 64 MiB: the content is missing
+
+	line         int    // of a file of lines
+	offset, size int64  // in a file
 	broken       string // why it is no message; content is all of it
 }
 
@@ -41,11 +43,23 @@ type record struct {
 	why          string // it is kept raw, beside the path
 	says         says
 	user, agent  bool // who sees it
-	used         *used
+	used         *usage
 	key          string     // its external id
 	copyOf       session.ID // the session that the original of a copy lies in
 	known        bool       // it is stored
 	reply        int        // index of the newest reply up to this record, -1: none
+	shown
+}
+
+// shown is what the rest of the conversation makes of a record.
+type shown struct {
+	marker   bool        // a compaction's own row: its text is in the overlay
+	made     *summarised // and what it made, a summary
+	hidden   bool        // a compaction hides it
+	again    string      // the key of the prompt that it repeats
+	repeated bool        // another one repeats it
+	paired   *pair       // it is a call or a result that a summary replaces, or that summary
+	between  bool        // it is the summary: its text is in an overlay
 }
 
 // says is what kinds of blocks a message has.
@@ -60,23 +74,23 @@ const maxHeld = 16 << 20
 
 // add remembers a row.
 func (r *reader) add(in *row) {
-	m := record{id: in.id, line: in.line, offset: in.offset, size: in.size, messageID: in.messageID, reply: -1}
-	if in.role == "user" || in.role == "assistant" {
-		m.role = in.role
+	m := record{id: in.ID, line: in.line, offset: in.offset, size: in.size, messageID: history.PlainText(in.MessageID), reply: -1}
+	if in.Role == "user" || in.Role == "assistant" {
+		m.role = in.Role
 	}
-	m.at, _ = timeOf(in.created)
-	m.user, m.agent, m.used = metadataOf(in.metadata)
+	m.at, _ = timeOf(in.Created)
+	m.user, m.agent, m.used = metadataOf(in.Metadata)
 	blocks, why := blocksOf(in)
 	if why == "" && m.role == "" {
-		why = "a message of role " + history.Plain([]byte(in.role))
+		why = "a message of role " + history.PlainText(in.Role)
 	}
 	if m.why = why; why != "" {
-		m.print = history.Fingerprint(history.Object{field("role", in.role), field("raw", history.Plain(in.content))})
+		m.print = history.Fingerprint(history.Object{history.Member("role", in.Role), history.Member("raw", history.Plain(in.Content))})
 	} else {
-		m.print = history.Fingerprint(history.Object{field("role", in.role), {Key: "at", Raw: secondsOf(in.created)}, {Key: "content", Raw: history.Array(withoutPatches(blocks))}})
+		m.print = history.Fingerprint(history.Object{history.Member("role", in.Role), {Key: "at", Raw: secondsOf(in.Created)}, {Key: "content", Raw: history.Array(withoutPatches(blocks))}})
 		m.says, m.text = r.sayings(blocks)
 	}
-	if r.held += len(in.content) + len(in.metadata); r.held <= maxHeld || r.load == nil {
+	if r.held += len(in.Content) + len(in.Metadata); r.held <= maxHeld || r.load == nil {
 		m.row = in
 	}
 	r.records = append(r.records, m)
@@ -124,7 +138,7 @@ func blocksOf(in *row) (blocks []raw, why string) {
 	if in.broken != "" {
 		return nil, in.broken
 	}
-	content := in.content
+	content := in.Content
 	if !utf8.Valid(content) {
 		content = bytes.ToValidUTF8(content, []byte(string(utf8.RuneError)))
 	}
@@ -157,7 +171,7 @@ func withoutPatches(blocks []raw) []raw {
 }
 
 // metadataOf parses who sees a message, both if it does not say, and what its call used.
-func metadataOf(metadata []byte) (user, agent bool, u *used) {
+func metadataOf(metadata []byte) (user, agent bool, u *usage) {
 	o, ok := history.ParseObject(metadata)
 	if !ok {
 		return true, true, nil
@@ -166,7 +180,7 @@ func metadataOf(metadata []byte) (user, agent bool, u *used) {
 		user, agent = true, true
 	}
 	if usage, _ := history.Fields(o.Get("usage")); len(usage) > 0 {
-		u = usedOf(usage)
+		u = usageOfMessage(usage)
 	}
 	return user, agent, u
 }

@@ -1,10 +1,10 @@
 package goose
 
 import (
-	"cmp"
-	"database/sql"
 	"fmt"
 	"strconv"
+
+	"github.com/jmoiron/sqlx"
 
 	"sessiond/internal/history"
 )
@@ -20,7 +20,7 @@ const (
 // a content that is too large.
 func (d *database) statement(table, where string) string {
 	column := func(name string) string {
-		if !d.hasColumn(table, name) {
+		if !d.has.Has(table, name) {
 			return `NULL`
 		}
 		return `CAST(m.` + name + ` AS TEXT)`
@@ -31,62 +31,47 @@ func (d *database) statement(table, where string) string {
 		large = size + ` > ` + strconv.Itoa(history.MaxLine)
 		content = `CASE WHEN ` + large + ` THEN NULL ELSE ` + content + ` END`
 	}
-	return `SELECT m.id, ` + column("message_id") + `, ` + column("role") + `, ` + column("created_timestamp") + `, ` + content + `, COALESCE(` + large + `, FALSE), ` +
-		column("metadata_json") + ` FROM ` + table + ` m WHERE ` + where + ` ORDER BY m.id`
+	return `SELECT m.id, COALESCE(` + column("message_id") + `, '') AS message_id, COALESCE(` + column("role") + `, '') AS role, ` + column("created_timestamp") + ` AS created, ` + content + ` AS content,
+		COALESCE(` + large + `, FALSE) AS large, ` + column("metadata_json") + ` AS metadata FROM ` + table + ` m WHERE ` + where + ` ORDER BY m.id`
 }
 
 // messages adds the rows of a conversation to its reader.
 func (d *database) messages(r *reader, table, where, of string) error {
 	again := d.statement(table, ofID)
 	r.load = func(m *record) (*row, error) {
-		in, _, err := scanRow(d.QueryRowContext(d.ctx, again, m.id))
-		return in, err
+		in := &row{}
+		return in, d.GetContext(d.ctx, in, again, m.id)
 	}
-	rows, err := d.QueryContext(d.ctx, d.statement(table, where), of)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		in, large, err := scanRow(rows)
-		if err != nil {
+	return d.Each(d.ctx, func(rows *sqlx.Rows) error {
+		in := &row{}
+		if err := rows.StructScan(in); err != nil {
 			return err
 		}
-		if large {
+		if in.Large {
 			r.in.Skip(history.SkipTooLarge, 1)
-			r.in.Problem(0, fmt.Sprintf("%smessage %s, row %d, is over %d MiB; left out", r.called(), in.messageID, in.id, history.MaxLine>>20))
-			continue
+			r.in.Problem(0, fmt.Sprintf("%smessage %s, row %d, is over %d MiB; left out", r.called(), history.PlainText(in.MessageID), in.ID, history.MaxLine>>20))
+			return nil
 		}
 		r.add(in)
-	}
-	return cmp.Or(rows.Err(), d.ctx.Err())
-}
-
-func scanRow(rows interface{ Scan(...any) error }) (in *row, large bool, err error) {
-	in = &row{}
-	var messageID, role sql.NullString
-	err = rows.Scan(&in.id, &messageID, &role, &in.created, &in.content, &large, &in.metadata)
-	in.messageID, in.role = history.Plain([]byte(messageID.String)), role.String
-	return in, large, err
+		return nil
+	}, d.statement(table, where), of)
 }
 
 // usage adds the rows of usage_ledger to a session's reader. Those of a session of which nothing
 // else is left are kept raw.
 func (d *database) usage(r *reader) error {
 	lost := r.about.records == 0 && d.rows[r.about.id].Count == 0
-	return d.each(tableLedger, `WHERE session_id = ? ORDER BY id`, func(c columns) error {
+	return d.EachRow(d.ctx, tableLedger, d.has[tableLedger], `WHERE session_id = ? ORDER BY id`, func(columns history.Row) error {
 		if !lost {
-			r.ledger = append(r.ledger, entryOf(c))
-			return d.ctx.Err()
+			r.ledger = append(r.ledger, usageOfRow(columns))
+			return nil
 		}
 		var o history.Object
-		for _, name := range d.has[tableLedger] {
-			if c[name] != nil {
-				o = append(o, field(name, c.text(name)))
-			}
+		for _, c := range columns {
+			o = append(o, history.Member(c.Name, c.Text))
 		}
-		r.add(&row{id: int64(len(r.records)), created: c.number("created_timestamp"), content: objectJSON(o), broken: "usage of a session that is gone"})
-		return d.ctx.Err()
+		r.add(&row{ID: int64(len(r.records)), Created: []byte(columns.Get("created_timestamp")), Content: o.Whole(), broken: "usage of a session that is gone"})
+		return nil
 	}, r.about.id)
 }
 
@@ -96,35 +81,35 @@ const threadPrefix = "thread/"
 // threads reads what the interface kept of conversations. It is a copy, unless the session's
 // own messages are gone.
 func (d *database) threads() error {
-	if !d.hasColumn(tableThreadMessages, "thread_id") || !d.hasColumn(tableThreadMessages, "id") {
+	if !d.has.Has(tableThreadMessages, "thread_id") || !d.has.Has(tableThreadMessages, "id") {
 		return nil
 	}
 	var counts []struct {
 		Thread  *string `db:"thread_id"`
 		Session *string `db:"session_id"`
-		extent
+		history.Extent
 	}
 	if err := d.SelectContext(d.ctx, &counts, `SELECT CAST(thread_id AS TEXT) AS thread_id, CAST(session_id AS TEXT) AS session_id,
-		COUNT(*) AS n, MAX(id) AS newest FROM thread_messages GROUP BY thread_id, session_id`); err != nil {
+		COUNT(*) AS n, MAX(id) AS newest, 0 AS first FROM thread_messages GROUP BY thread_id, session_id`); err != nil {
 		return err
 	}
-	own := map[string]extent{}
+	own := map[string]history.Extent{}
 	for _, c := range counts {
 		if c.Thread == nil || c.Session != nil && d.rows[*c.Session].Count > 0 {
 			d.in.Skip(skipInterface, int(c.Count))
 			continue
 		}
 		sum := own[*c.Thread]
-		own[*c.Thread] = extent{sum.Count + c.Count, max(sum.Newest, c.Newest)}
+		own[*c.Thread] = history.Extent{Count: sum.Count + c.Count, Newest: max(sum.Newest, c.Newest)}
 	}
-	var list []columns
-	if d.hasColumn(tableThreads, "id") {
-		if err := d.each(tableThreads, `ORDER BY created_at`, func(c columns) error { list = append(list, c); return nil }); err != nil {
+	var list []history.Row
+	if d.has.Has(tableThreads, "id") {
+		if err := d.EachRow(d.ctx, tableThreads, d.has[tableThreads], `ORDER BY created_at`, func(r history.Row) error { list = append(list, r); return nil }); err != nil {
 			return err
 		}
 	}
 	for _, c := range list {
-		id := c.text("id")
+		id := c.Get("id")
 		if _, ok := own[id]; !ok {
 			d.in.Skip(skipInterface, 1)
 			continue
@@ -135,32 +120,32 @@ func (d *database) threads() error {
 		delete(own, id)
 	}
 	for id := range own {
-		if err := d.thread(aboutThread(columns{"id": id}), own[id]); err != nil {
+		if err := d.thread(aboutThread(history.Row{{Name: "id", Text: id}}), own[id]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func aboutThread(c columns) about {
+func aboutThread(c history.Row) about {
 	a := about{
-		id: threadPrefix + c.text("id"), title: c.text("name"), directory: c.text("working_dir"),
-		created: timeText(c.text("created_at")), archived: timeText(c.text("archived_at")), records: 1,
+		id: threadPrefix + c.Get("id"), title: c.Get("name"), directory: c.Get("working_dir"),
+		created: timeText(c.Get("created_at")), archived: timeText(c.Get("archived_at")), records: 1,
 	}
 	if len(c) == 1 {
 		a.records = 0 // its row is gone
 	}
 	a.typed("")
-	a.note("thread", c.text("id"))
-	if at := c.text("created_at"); at != "" {
+	a.note("thread", c.Get("id"))
+	if at := c.Get("created_at"); at != "" {
 		a.note("created_at", at)
 	}
-	metadata, _ := history.ParseObject(c.number("metadata_json"))
+	metadata, _ := history.ParseObject([]byte(c.Get("metadata_json")))
 	a.provider, a.model = metadata.String("provider_id"), metadata.String("model_name")
 	return a
 }
 
-func (d *database) thread(a about, rows extent) error {
+func (d *database) thread(a about, rows history.Extent) error {
 	d.rows[a.id] = rows
 	return d.session(a, a.title)
 }

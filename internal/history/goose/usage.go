@@ -9,76 +9,66 @@ import (
 	"sessiond/internal/session"
 )
 
-// used is what a message says of its call.
-type used struct {
-	balance
-	model      string
-	ms         int64
-	compaction bool
-}
-
-func usedOf(o history.Object) *used {
-	sums := balance{
-		input: history.Count(o.Get("inputTokens")), output: history.Count(o.Get("outputTokens")),
-		cacheRead: history.Count(o.Get("cacheReadTokens")), cacheWrite: history.Count(o.Get("cacheWriteTokens")), cost: costOf(o.Get("cost")),
-	}
-	return &used{sums, o.String("model"), history.Count(o.Get("elapsedMs")), string(o.Get("isCompaction")) == "true"}
-}
-
-// costOf parses US dollars; nil where they are unknown.
-func costOf(number []byte) *int64 {
-	if nano, ok := history.NanoUSD(number); ok {
-		return &nano
-	}
-	return nil
-}
-
-// balance are the sums of a session, or the numbers of one call.
-type balance struct {
+// usage are the numbers of one call, of a row of usage_ledger, or the sums of a session.
+type usage struct {
 	input, output, cacheRead, cacheWrite int64
-	cost                                 *int64
-	cached                               bool // the cache's share is known, and inside input
+
+	cost       *int64 // nil: unknown
+	cached     bool   // the cache's share is known, and inside input
+	model      string
+	ms         int64 // that the call took
+	compaction bool
+
+	at                session.Time // of a row; zero: unknown
+	costSource, print string
 }
 
-func balanceOf(column func(name string) []byte) balance {
-	b := balance{
+// usageOf parses numbers by the names that columns have.
+func usageOf(column func(name string) []byte) usage {
+	u := usage{
 		input: history.Count(column("input_tokens")), output: history.Count(column("output_tokens")),
 		cacheRead: history.Count(column("cache_read_tokens")), cacheWrite: history.Count(column("cache_write_tokens")),
-		cached: len(column("cache_read_tokens"))+len(column("cache_write_tokens")) > 0, cost: costOf(column("cost")),
+		cached: len(column("cache_read_tokens"))+len(column("cache_write_tokens")) > 0,
 	}
-	if b.input+b.output == 0 {
-		b.input = history.Count(column("total_tokens"))
+	if cost, ok := history.NanoUSD(column("cost")); ok {
+		u.cost = &cost
 	}
-	return b
+	if u.input+u.output == 0 {
+		u.input = history.Count(column("total_tokens"))
+	}
+	return u
+}
+
+// namesInMessages are the names that columns have in the usage of a message.
+var namesInMessages = map[string]string{
+	"input_tokens": "inputTokens", "output_tokens": "outputTokens", "cache_read_tokens": "cacheReadTokens", "cache_write_tokens": "cacheWriteTokens", "cost": "cost",
+}
+
+// usageOfMessage parses what a message says of its call.
+func usageOfMessage(o history.Object) *usage {
+	u := usageOf(func(name string) []byte { return o.Get(namesInMessages[name]) })
+	u.model, u.ms, u.compaction = o.String("model"), history.Count(o.Get("elapsedMs")), string(o.Get("isCompaction")) == "true"
+	return &u
 }
 
 // isEmpty reports whether Goose kept no sums.
-func (b *balance) isEmpty() bool { return b.input+b.output == 0 && b.cost == nil }
+func (u *usage) isEmpty() bool { return u.input+u.output == 0 && u.cost == nil }
 
 const carriedForward = "carried_forward"
 
-// entry is one row of usage_ledger.
-type entry struct {
-	balance
-	at                *session.Time
-	model, costSource string
-	compaction        bool
-	print             string
-}
-
-func entryOf(c columns) entry {
-	e := entry{balance: balanceOf(c.number), model: c.text("model"), costSource: c.text("cost_source"), compaction: c.text("is_compaction") == "1"}
-	if at, ok := timeOf(c.number("created_timestamp")); ok {
-		e.at = &at
-	}
+// usageOfRow parses a row of usage_ledger.
+func usageOfRow(r history.Row) usage {
+	u := usageOf(func(name string) []byte { return []byte(r.Get(name)) })
+	u.model, u.costSource, u.compaction = r.Get("model"), r.Get("cost_source"), r.Get("is_compaction") == "1"
+	u.at, _ = timeOf([]byte(r.Get("created_timestamp")))
 	var o history.Object
-	for name, value := range c {
-		if name != "id" && name != "session_id" && value != nil {
-			o = append(o, field(name, c.text(name)))
+	for _, c := range r {
+		if c.Name != "id" && c.Name != "session_id" {
+			o = append(o, history.Member(c.Name, c.Text))
 		}
 	}
-	e.print = history.Fingerprint(o)
-	return e
+	u.print = history.Fingerprint(o)
+	return u
 }
 
 // calls adds the session's usage. One of its sources counts: the rows of usage_ledger, else the
@@ -100,8 +90,8 @@ func (r *reader) ledgerCalls() error {
 	for i := range r.ledger {
 		e := &r.ledger[i]
 		at := r.created
-		if e.at != nil {
-			at = *e.at
+		if !e.at.IsZero() {
+			at = e.at
 		}
 		counted, err := r.isCounted(e)
 		if err != nil {
@@ -110,7 +100,7 @@ func (r *reader) ledgerCalls() error {
 		var fresh bool
 		if counted {
 			e.cached = true
-			fresh, err = r.opening(&e.balance, carriedForward, at)
+			fresh, err = r.opening(e, carriedForward, at)
 		} else {
 			fresh, err = r.ledgerCall(e, at, times[e.print])
 			times[e.print]++
@@ -129,31 +119,31 @@ func (r *reader) ledgerCalls() error {
 
 // isCounted reports whether a row carries forward what an earlier import counted as the session's
 // sums.
-func (r *reader) isCounted(e *entry) (bool, error) {
-	if e.costSource != carriedForward || r.existing == nil {
+func (r *reader) isCounted(e *usage) (bool, error) {
+	if e.costSource != carriedForward || r.talk.Here == nil {
 		return false, nil
 	}
-	if notesOf(r.existing).String("usage") == "accumulated" {
+	if history.Notes(r.talk.Here, "goose").String("usage") == "accumulated" {
 		return true, nil
 	}
 	return r.hasCall(e.name())
 }
 
 // name is that of a call of the sums.
-func (b *balance) name() string {
-	return fmt.Sprintf("balance:%d:%d:%d:%d", b.input, b.output, b.cacheRead, b.cacheWrite)
+func (u *usage) name() string {
+	return fmt.Sprintf("balance:%d:%d:%d:%d", u.input, u.output, u.cacheRead, u.cacheWrite)
 }
 
 // ledgerCall adds the call of a row. occurrence is how often an equal row came before.
-func (r *reader) ledgerCall(e *entry, at session.Time, occurrence int) (fresh bool, err error) {
+func (r *reader) ledgerCall(e *usage, at session.Time, occurrence int) (fresh bool, err error) {
 	var notes history.Object
 	if e.costSource != "" {
-		notes = append(notes, field("cost_source", e.costSource))
+		notes = append(notes, history.Member("cost_source", e.costSource))
 	}
 	c := history.Call{}
 	var inside bool
 	if c.Call, inside = e.call(at); !inside {
-		notes = append(notes, field("cache_exceeds_input", true))
+		notes = append(notes, history.Member("cache_exceeds_input", true))
 	}
 	if c.Model = e.model; e.compaction {
 		c.Purpose = session.PurposeSummary
@@ -167,21 +157,21 @@ func (r *reader) ledgerCall(e *entry, at session.Time, occurrence int) (fresh bo
 
 // call returns a call of the sums. inside is false where the cache's share cannot be in the input,
 // which includes it since version 14: then the input stays as it is.
-func (b *balance) call(at session.Time) (c session.Call, inside bool) {
+func (u *usage) call(at session.Time) (c session.Call, inside bool) {
 	c = session.Call{
-		Purpose: session.PurposeChat, InputTokens: b.input, OutputTokens: b.output, CacheReadTokens: b.cacheRead, CacheWriteTokens: b.cacheWrite,
-		CostNanoUSD: b.cost, CreatedAt: at,
+		Purpose: session.PurposeChat, InputTokens: u.input, OutputTokens: u.output, CacheReadTokens: u.cacheRead, CacheWriteTokens: u.cacheWrite,
+		CostNanoUSD: u.cost, CreatedAt: at,
 	}
-	if inside = b.cacheRead+b.cacheWrite <= b.input; inside {
-		c.InputTokens -= b.cacheRead + b.cacheWrite
+	if inside = u.cacheRead+u.cacheWrite <= u.input; inside {
+		c.InputTokens -= u.cacheRead + u.cacheWrite
 	}
 	return c, inside
 }
 
 // opening adds the part of the session's sums that no call counted before.
-func (r *reader) opening(b *balance, source string, at session.Time) (fresh bool, err error) {
-	c, _ := b.call(at)
-	if had := r.existing; had != nil {
+func (r *reader) opening(u *usage, source string, at session.Time) (fresh bool, err error) {
+	c, _ := u.call(at)
+	if had := r.talk.Here; had != nil {
 		c.InputTokens, c.OutputTokens = max(0, c.InputTokens-had.InputTokens), max(0, c.OutputTokens-had.OutputTokens)
 		c.CacheReadTokens, c.CacheWriteTokens = max(0, c.CacheReadTokens-had.CacheReadTokens), max(0, c.CacheWriteTokens-had.CacheWriteTokens)
 		if c.CostNanoUSD != nil && had.CostNanoUSD != nil {
@@ -192,12 +182,12 @@ func (r *reader) opening(b *balance, source string, at session.Time) (fresh bool
 	if c.ContextTokens() == 0 && (c.CostNanoUSD == nil || *c.CostNanoUSD == 0) {
 		return false, nil
 	}
-	notes := history.Object{field("cost_source", source)}
-	if !b.cached {
-		notes = append(notes, field("cache_unknown", true))
+	notes := history.Object{history.Member("cost_source", source)}
+	if !u.cached {
+		notes = append(notes, history.Member("cache_unknown", true))
 	}
 	c.Metadata = notes.JSON()
-	return r.call(history.Call{Call: c}, b.name())
+	return r.call(history.Call{Call: c}, u.name())
 }
 
 // replies adds the calls in the metadata of the messages.
@@ -242,7 +232,7 @@ func (r *reader) callID(name string) string { return "goose:" + r.talk.New.Sourc
 
 // hasCall reports whether a call was counted by an earlier import.
 func (r *reader) hasCall(name string) (bool, error) {
-	if r.existing == nil {
+	if r.talk.Here == nil {
 		return false, nil
 	}
 	owner, err := r.in.Known.CallOwner(r.in.Context(), session.SourceGoose, r.callID(name))
@@ -254,7 +244,7 @@ const maxNear = 1 << 10
 
 // replyOf finds the reply that a ledger row is of: the one with the same numbers, else the
 // newest one up to its second; "" if there is none in the session itself.
-func (r *reader) replyOf(e *entry, at session.Time) string {
+func (r *reader) replyOf(e *usage, at session.Time) string {
 	upTo := func(second int64) int { // records are in the order of seconds
 		return sort.Search(len(r.records), func(i int) bool { return r.records[i].at.Unix() > second })
 	}

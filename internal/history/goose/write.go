@@ -44,10 +44,10 @@ func Write(out io.Writer, s *Session) (Written, error) {
 	}
 	w.replaced()
 	o := history.Object{
-		field("id", w.id()), field("name", s.Title), field("user_set_name", s.TitleSource == "given"), field("session_type", sessionType(s.Kind)),
-		field("working_dir", s.Directory), field("created_at", s.CreatedAt.UTC().Format(time.RFC3339)), field("updated_at", s.UpdatedAt.UTC().Format(time.RFC3339)),
-		field("extension_data", map[string]any{}), field("usage", usage), field("accumulated_usage", usage), field("accumulated_cost", s.CostUSD),
-		field("provider_name", optionalText(s.Provider)), field("model_config", map[string]any{"model_name": s.Model}),
+		history.Member("id", w.id()), history.Member("name", s.Title), history.Member("user_set_name", s.TitleSource == "given"), history.Member("session_type", sessionType(s.Kind)),
+		history.Member("working_dir", s.Directory), history.Member("created_at", s.CreatedAt.UTC().Format(time.RFC3339)), history.Member("updated_at", s.UpdatedAt.UTC().Format(time.RFC3339)),
+		history.Member("extension_data", map[string]any{}), history.Member("usage", usage), history.Member("accumulated_usage", usage), history.Member("accumulated_cost", s.CostUSD),
+		history.Member("provider_name", optionalText(s.Provider)), history.Member("model_config", map[string]any{"model_name": s.Model}),
 	}
 	if s.Model == "" {
 		o = o.Without("model_config")
@@ -130,10 +130,6 @@ func (w *writer) replaced() {
 	}
 }
 
-func field(key string, v any) history.Field {
-	return history.Field{Key: key, Raw: json.RawMessage(session.JSONOf(v))}
-}
-
 func optionalText(s string) *string {
 	if s == "" {
 		return nil
@@ -184,9 +180,9 @@ func (w *writer) message(m *session.Message, hidden bool) json.RawMessage {
 	case session.Assistant:
 		role = "assistant"
 	}
-	metadata := history.Object{field("userVisible", m.Display), field("agentVisible", m.InContext && !hidden)}
+	metadata := history.Object{history.Member("userVisible", m.Display), history.Member("agentVisible", m.InContext && !hidden)}
 	if role == "assistant" && m.Model != "" {
-		metadata = append(metadata, field("inference", map[string]string{"provider": m.Provider, "requestedModel": m.Model}))
+		metadata = append(metadata, history.Member("inference", map[string]string{"provider": m.Provider, "requestedModel": m.Model}))
 	}
 	id, _, _ := strings.Cut(m.ExternalID, "#")
 	if m.Dialect != string(session.SourceGoose) || id == "" {
@@ -194,7 +190,7 @@ func (w *writer) message(m *session.Message, hidden bool) json.RawMessage {
 	}
 	w.Written.Messages++
 	return json.RawMessage(history.Object{
-		field("id", id), field("role", role), field("created", m.CreatedAt.Unix()), field("content", w.blocks(m)), field("metadata", json.RawMessage(metadata.JSON())),
+		history.Member("id", id), history.Member("role", role), history.Member("created", m.CreatedAt.Unix()), history.Member("content", w.blocks(m)), history.Member("metadata", json.RawMessage(metadata.JSON())),
 	}.JSON())
 }
 
@@ -214,9 +210,9 @@ func (w *writer) summary() error {
 // forModel writes a text of the overlay that only the model sees, at the time of a message.
 func (w *writer) forModel(at *session.Message, n int64, role, text string) json.RawMessage {
 	return json.RawMessage(history.Object{
-		field("id", "msg_"+string(w.Overlay.SessionID)+"_"+session.CompactionName(w.Overlay.RowID)+"_"+role+strconv.FormatInt(n, 10)), field("role", role), field("created", at.CreatedAt.Unix()),
-		field("content", []map[string]string{{"type": "text", "text": text}}),
-		field("metadata", map[string]bool{"userVisible": false, "agentVisible": true}),
+		history.Member("id", "msg_"+string(w.Overlay.SessionID)+"_"+session.CompactionName(w.Overlay.RowID)+"_"+role+strconv.FormatInt(n, 10)), history.Member("role", role), history.Member("created", at.CreatedAt.Unix()),
+		history.Member("content", []map[string]string{{"type": "text", "text": text}}),
+		history.Member("metadata", map[string]bool{"userVisible": false, "agentVisible": true}),
 	}.JSON())
 }
 
@@ -229,26 +225,26 @@ func (w *writer) blocks(m *session.Message) []json.RawMessage {
 		extra, _ := history.ParseObject(p.Extra)
 		switch {
 		case p.Kind == session.PartText, p.Kind == session.PartRefusal:
-			add(field("type", "text"), field("text", p.Content()))
+			add(history.Member("type", "text"), history.Member("text", p.Content()))
 		case p.Kind == session.PartReasoning && p.Content() == "":
 			w.LeftOut["thoughts that cannot be read"]++
 		case p.Kind == session.PartReasoning:
-			add(field("type", "thinking"), field("thinking", p.Content()), field("signature", extra.String("signature")))
+			add(history.Member("type", "thinking"), history.Member("thinking", p.Content()), history.Member("signature", extra.String("signature")))
 		case p.Kind == session.PartToolCall && reply:
-			add(field("type", "toolRequest"), field("id", p.CallID), field("toolCall", toolCall(p)))
+			add(history.Member("type", "toolRequest"), history.Member("id", p.CallID), history.Member("toolCall", toolCall(p)))
 		case p.Kind == session.PartToolResult && !reply:
 			content := []json.RawMessage{textBlock(p.Content())}
 			for i+1 < len(m.Parts) && m.Parts[i+1].Kind == session.PartImage && m.Role == session.Tool && m.Parts[i+1].Blob != nil {
 				i++
 				content = append(content, imageBlock(&m.Parts[i]))
 			}
-			add(field("type", "toolResponse"), field("id", p.CallID), field("toolResult", map[string]any{
-				"status": "success", "value": json.RawMessage(history.Object{field("content", content), field("isError", p.IsError != nil && *p.IsError)}.JSON()),
+			add(history.Member("type", "toolResponse"), history.Member("id", p.CallID), history.Member("toolResult", map[string]any{
+				"status": "success", "value": json.RawMessage(history.Object{history.Member("content", content), history.Member("isError", p.IsError != nil && *p.IsError)}.JSON()),
 			}))
 		case p.Kind == session.PartImage && p.Blob != nil:
 			blocks = append(blocks, imageBlock(p))
 		case p.Kind == session.PartFile && p.Blob != nil:
-			add(field("type", "document"), field("data", base64.StdEncoding.EncodeToString(p.Blob.Data)), field("mimeType", p.Blob.MediaType))
+			add(history.Member("type", "document"), history.Member("data", base64.StdEncoding.EncodeToString(p.Blob.Data)), history.Member("mimeType", p.Blob.MediaType))
 		case p.Kind == session.PartData && m.Dialect == string(session.SourceGoose) && extra.Get("block") != nil:
 			blocks = append(blocks, extra.Get("block"))
 		default:
@@ -264,17 +260,17 @@ func toolCall(p *session.Part) map[string]any {
 		return map[string]any{"status": "error", "error": cmp.Or(p.Content(), "the call names no tool")}
 	}
 	return map[string]any{
-		"status": "success", "value": json.RawMessage(history.Object{field("name", p.ToolName), field("arguments", argumentsOf(p))}.JSON()),
+		"status": "success", "value": json.RawMessage(history.Object{history.Member("name", p.ToolName), history.Member("arguments", argumentsOf(p))}.JSON()),
 	}
 }
 
 func textBlock(text string) json.RawMessage {
-	return json.RawMessage(history.Object{field("type", "text"), field("text", text)}.JSON())
+	return json.RawMessage(history.Object{history.Member("type", "text"), history.Member("text", text)}.JSON())
 }
 
 func imageBlock(p *session.Part) json.RawMessage {
 	return json.RawMessage(history.Object{
-		field("type", "image"), field("data", base64.StdEncoding.EncodeToString(p.Blob.Data)), field("mimeType", p.Blob.MediaType),
+		history.Member("type", "image"), history.Member("data", base64.StdEncoding.EncodeToString(p.Blob.Data)), history.Member("mimeType", p.Blob.MediaType),
 	}.JSON())
 }
 

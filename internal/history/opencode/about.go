@@ -29,7 +29,8 @@ type about struct {
 	records   int // of the source: the session's own
 	todos     int // of the source: its list of things to do, which the notes hold
 	store     store
-	redacted  bool
+	row       history.Object // of a database, in the form of a file
+	older     bool           // there is another row, of version 1
 }
 
 // noted are the names of a session's notes: of fields of files, then of columns only.
@@ -69,14 +70,13 @@ func aboutObject(o history.Object) about {
 	}
 	revert, _ := history.Fields(o.Get("revert"))
 	a.revert = revert.String("messageID")
-	a.redacted = strings.HasPrefix(a.title, "[redacted:")
 	return a
 }
 
 // aboutRow reads a session's row, in the form of a file. Columns that are not known are noted.
 func aboutRow(row history.Object) about {
 	a := aboutObject(row)
-	a.store = inDatabase
+	a.store, a.row = inDatabase, row
 	var unknown history.Object
 	known := append(strings.Fields("id title directory time model projectID parentID workspaceID resume_attempts idle_outcome"), noted...)
 	for _, f := range row.Without(known...) {
@@ -86,6 +86,13 @@ func aboutRow(row history.Object) about {
 		unknown = append(unknown, f)
 	}
 	a.note("unknown_columns", unknown.JSON())
+	return a
+}
+
+// recovered is a session of which only messages are left.
+func recovered(id string, in store, why string) about {
+	a := about{id: id, title: "recovered", store: in}
+	a.note("recovered", session.JSONOf(why))
 	return a
 }
 
@@ -118,14 +125,7 @@ func (a *about) note(name string, value []byte) {
 		value = session.JSONOf("left out: " + strconv.Itoa(len(value)) + " bytes")
 	}
 	if o, ok := history.Fields(value); ok && name == "revert" {
-		value = objectJSON(o.Without("diff", "files"))
+		value = o.Without("diff", "files").Whole()
 	}
 	a.notes = append(a.notes, history.Field{Key: name, Raw: raw(value)})
-}
-
-// notesOf returns what was noted of a session when it was imported.
-func notesOf(s *session.Session) history.Object {
-	o, _ := history.ParseObject(s.Metadata)
-	notes, _ := history.Fields(o.Get("opencode"))
-	return notes
 }

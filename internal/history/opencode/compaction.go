@@ -38,7 +38,7 @@ func (r *reader) summarise(i int) error {
 	if err != nil {
 		return err
 	}
-	o, _ := parse(in.data)
+	o := in.data
 	c := history.Compaction{Key: m.key, ThroughKey: r.records[through].last}
 	c.Strategy, c.Trigger, c.Status = session.StrategySummarize, session.TriggerImport, session.StatusDone
 	c.CreatedAt, c.MessageCount = m.at, int64(through+1)
@@ -110,8 +110,8 @@ func (r *reader) prune(until int64) error {
 
 // pruneTogether adds the overlay of the outputs of some records that were marked in a period.
 func (r *reader) pruneTogether(of map[*record]bool, from, until int64) error {
-	at, ok := history.UnixMilli(strconv.AppendInt(nil, until, 10))
-	if !ok {
+	at := millis(until)
+	if at.IsZero() {
 		return nil
 	}
 	var c history.Compaction

@@ -22,15 +22,15 @@ type segment struct {
 func segments(parts []part, role string) []segment {
 	all := []segment{{}}
 	for i := range parts {
-		o, why := parse(parts[i].data)
-		if why != "" {
-			p := session.Part{Kind: session.PartData, Text: history.Plain(parts[i].data)}
+		o := parts[i].Object
+		if why := parts[i].why; why != "" {
+			p := session.Part{Kind: session.PartData, Text: parts[i].plain()}
 			p.Extra = session.JSONOf(map[string]string{"id": clean(parts[i].id), "note": why})
 			all[len(all)-1].says = append(all[len(all)-1].says, p)
 			continue
 		}
 		if o.Get("id") == nil && parts[i].id != "" {
-			o = append(history.Object{{Key: "id", Raw: raw(session.JSONOf(clean(parts[i].id)))}}, o...)
+			o = append(history.Object{history.Member("id", clean(parts[i].id))}, o...)
 		}
 		o = o.Without("sessionID", "messageID")
 		s := &all[len(all)-1]
@@ -193,8 +193,7 @@ func attachments(state *history.Taker) []session.Part {
 // textOf returns the texts of parts, one under the other.
 func textOf(parts []part) string {
 	var texts []string
-	for i := range parts {
-		o, _ := parse(parts[i].data)
+	for _, o := range parts {
 		if text := o.String("text"); o.String("type") == "text" && text != "" {
 			texts = append(texts, text)
 		}
@@ -223,7 +222,7 @@ func withoutHeaders(failure []byte) []byte {
 	if len(kept) > 0 {
 		data = data.With("responseHeaders", kept.JSON())
 	}
-	return o.With("data", objectJSON(data)).JSON()
+	return o.With("data", data.Whole()).JSON()
 }
 
 // errorText returns in a line why a reply failed.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/jmoiron/sqlx"
@@ -33,28 +32,24 @@ const (
 type database struct {
 	*history.SQLite
 	in       *history.Intake
-	has      map[string][]string          // columns by table
-	extents  map[string]map[string]extent // by table, by session
-	starting map[int64][]string           // sessions that were passed, by the time of their first message
-	parts    *sqlx.Stmt                   // nil: no such table
+	has      history.Schema
+	extents  map[string]map[string]history.Extent // by table, by session
+	starting map[int64][]string                   // sessions that were passed, by the time of their first message
+	parts    *sqlx.Stmt                           // nil: no such table
 }
 
-// extent tells how many rows a session has, and when the newest was changed.
-type extent struct {
-	Count  int64 `db:"n"`
-	Newest int64 `db:"newest"`
-	First  int64 `db:"first"`
-}
+// perSession are the tables whose rows belong to a session.
+var perSession = []string{tableMessage, tablePart, tableTodo, tableMessageV2}
 
 func readDatabase(in *history.Intake, opened *history.SQLite) (err error) {
-	d := &database{SQLite: opened, in: in, extents: map[string]map[string]extent{}, starting: map[int64][]string{}}
+	d := &database{SQLite: opened, in: in, extents: map[string]map[string]history.Extent{}, starting: map[int64][]string{}}
 	ctx := in.Context()
-	if d.has, err = d.Schema(ctx, tableSession, tableMessage, tablePart, tableSessionV2, tableMessageV2, tableTodo, tableProject); err != nil {
+	if d.has, err = d.Schema(ctx, append(perSession, tableSession, tableSessionV2, tableProject)...); err != nil {
 		return err
 	}
-	sessions := slices.Contains(d.has[tableSession], "project_id") || slices.Contains(d.has[tableSessionV2], "project_id")
-	hasParts := slices.Contains(d.has[tablePart], "message_id")
-	if !sessions || !(hasParts && slices.Contains(d.has[tableMessage], "data")) && !slices.Contains(d.has[tableMessageV2], "data") {
+	sessions := d.has.Has(tableSession, "project_id") || d.has.Has(tableSessionV2, "project_id")
+	hasParts := d.has.Has(tablePart, "message_id")
+	if !sessions || !(hasParts && d.has.Has(tableMessage, "data")) && !d.has.Has(tableMessageV2, "data") {
 		return session.Errorf(session.Invalid, "no opencode database: it has no tables of sessions, messages and parts as opencode makes them")
 	}
 	if hasParts {
@@ -62,6 +57,15 @@ func readDatabase(in *history.Intake, opened *history.SQLite) (err error) {
 			return err
 		}
 		defer d.parts.Close()
+	}
+	for _, table := range perSession {
+		if !d.has.Has(table, "session_id") {
+			continue
+		}
+		const newest, first = `COALESCE(MAX(CAST(time_updated AS INTEGER)), 0)`, `COALESCE(MIN(CAST(time_created AS INTEGER)), 0)`
+		if d.extents[table], err = d.Extents(ctx, table, newest, first); err != nil {
+			return err
+		}
 	}
 	if err := d.sessions(); err != nil {
 		return err
@@ -76,7 +80,7 @@ var credentials = regexp.MustCompile(`(?i)auth|token|secret|credential|account|s
 func (d *database) countOthers() error {
 	for table := range d.has {
 		switch {
-		case slices.Contains([]string{tableSession, tableMessage, tablePart, tableSessionV2, tableMessageV2, tableTodo}, table), strings.HasPrefix(table, "sqlite_"):
+		case slices.Contains(perSession, table), table == tableSession, table == tableSessionV2, strings.HasPrefix(table, "sqlite_"):
 		case table == tableEvent:
 			var n int
 			if err := d.GetContext(d.in.Context(), &n, `SELECT COUNT(*) FROM event`); err != nil {
@@ -94,12 +98,7 @@ func (d *database) countOthers() error {
 
 // sessions reads the sessions, oldest first, then messages whose session is gone.
 func (d *database) sessions() error {
-	for _, table := range []string{tableMessage, tablePart, tableTodo, tableMessageV2} {
-		if err := d.countRows(table); err != nil {
-			return err
-		}
-	}
-	rows, older, err := d.list()
+	all, err := d.list()
 	if err != nil {
 		return err
 	}
@@ -108,10 +107,9 @@ func (d *database) sessions() error {
 		return err
 	}
 	listed := map[string]bool{}
-	for _, row := range rows {
-		a := aboutRow(row)
+	for _, a := range all {
 		a.worktree, listed[a.id] = worktrees[a.project], true
-		if err := d.session(a, row, older[a.id]); err != nil {
+		if err := d.session(a); err != nil {
 			return err
 		}
 	}
@@ -120,10 +118,8 @@ func (d *database) sessions() error {
 			if listed[id] {
 				continue
 			}
-			a := about{id: id, title: "recovered", store: inDatabase}
-			a.note("recovered", raw(`"its row is gone"`))
 			listed[id] = true
-			if err := d.session(a, nil, false); err != nil {
+			if err := d.session(recovered(id, inDatabase, "its row is gone")); err != nil {
 				return err
 			}
 		}
@@ -134,7 +130,7 @@ func (d *database) sessions() error {
 // worktrees returns the folders of the projects; that of no project is the root.
 func (d *database) worktrees() (map[string]string, error) {
 	folders := map[string]string{}
-	if !slices.Contains(d.has[tableProject], "worktree") {
+	if !d.has.Has(tableProject, "worktree") {
 		return folders, nil
 	}
 	var list []struct {
@@ -150,114 +146,71 @@ func (d *database) worktrees() (map[string]string, error) {
 	return folders, err
 }
 
-// countRows counts the rows of each session.
-func (d *database) countRows(table string) error {
-	all := map[string]extent{}
-	d.extents[table] = all
-	if !slices.Contains(d.has[table], "session_id") {
-		return nil
-	}
-	var list []struct {
-		Session *string `db:"session_id"`
-		extent
-	}
-	err := d.SelectContext(d.in.Context(), &list, `SELECT session_id, COUNT(*) AS n, COALESCE(MAX(CAST(time_updated AS INTEGER)), 0) AS newest,
-		COALESCE(MIN(CAST(time_created AS INTEGER)), 0) AS first FROM `+table+` GROUP BY session_id`)
-	for _, e := range list {
-		if e.Session != nil {
-			all[*e.Session] = e.extent
-		}
-	}
-	return err
-}
-
-// list reads the sessions of both versions, oldest first, in the form of files. Of a session in
-// both, version 2's row counts, which may have no title; older has the ids of such.
-func (d *database) list() (all []history.Object, older map[string]bool, err error) {
-	if all, err = d.sessionRows(tableSession); err != nil {
-		return nil, nil, err
-	}
+// list reads the sessions of both versions, oldest first. Of a session in both, version 2's row
+// counts, which may have no title.
+func (d *database) list() (all []about, err error) {
 	places := map[string]int{}
-	for i, row := range all {
-		places[row.String("id")] = i
-	}
-	second, err := d.sessionRows(tableSessionV2)
-	older = map[string]bool{}
-	for _, row := range second {
-		id := row.String("id")
-		i, twice := places[id]
-		if !twice {
-			all = append(all, row)
+	for _, table := range []string{tableSession, tableSessionV2} {
+		columns := slices.DeleteFunc(slices.Clone(d.has[table]), func(name string) bool { return name == "summary_diffs" })
+		if len(columns) == 0 {
 			continue
 		}
-		if title := all[i].Get("title"); row.String("title") == "" && title != nil {
-			row = row.With("title", title)
+		err := d.EachRow(d.in.Context(), table, columns, "", func(r history.Row) error {
+			a := aboutRow(objectOf(r))
+			i, twice := places[a.id]
+			if !twice {
+				places[a.id], all = len(all), append(all, a)
+				return nil
+			}
+			a.older, a.title = true, cmp.Or(a.title, all[i].title)
+			all[i] = a
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
-		all[i], older[id] = row, true
 	}
-	created := func(row history.Object) int64 {
-		times, _ := history.Fields(row.Get("time"))
-		return history.Count(times.Get("created"))
-	}
-	slices.SortStableFunc(all, func(a, b history.Object) int {
-		return cmp.Or(cmp.Compare(created(a), created(b)), strings.Compare(a.String("id"), b.String("id")))
+	slices.SortStableFunc(all, func(a, b about) int {
+		return cmp.Or(a.created.Compare(b.created.Time), strings.Compare(a.id, b.id))
 	})
-	return all, older, err
+	return all, nil
 }
 
 // valued are columns that hold JSON or numbers.
 var valued = regexp.MustCompile(`^(revert|permission|metadata|model|cost|summary_.*|tokens_.*)$`)
 
-// sessionRows reads a table of sessions, all columns but the diffs; no rows if there is no such table.
-func (d *database) sessionRows(table string) (all []history.Object, err error) {
-	names := slices.DeleteFunc(slices.Clone(d.has[table]), func(name string) bool { return name == "summary_diffs" })
-	if len(names) == 0 {
-		return nil, nil
-	}
-	selected := make([]string, len(names))
-	for i, name := range names {
-		selected[i] = `CAST("` + strings.ReplaceAll(name, `"`, `""`) + `" AS TEXT)`
-	}
-	err = d.each(func(rows *sqlx.Rows) error {
-		values, err := rows.SliceScan()
-		var row, times history.Object
-		for i, value := range values {
-			text, _ := value.(string)
-			if text == "" {
-				continue // NULL, mostly
-			}
-			encoded := raw(session.JSONOf(clean(text)))
-			if name, ok := strings.CutPrefix(names[i], "time_"); ok {
-				times = append(times, history.Field{Key: name, Raw: encoded})
-				continue
-			}
-			if valued.MatchString(names[i]) && history.Valid([]byte(text)) {
-				if encoded = raw(text); text == "0" || text == "0.0" {
-					continue
-				}
-			}
-			row = append(row, history.Field{Key: cmp.Or(fieldNames[names[i]], names[i]), Raw: encoded})
+// objectOf brings a session's row into the form of a file.
+func objectOf(r history.Row) history.Object {
+	var o, times history.Object
+	for _, c := range r {
+		name, isTime := strings.CutPrefix(c.Name, "time_")
+		isValue := valued.MatchString(c.Name) && history.Valid([]byte(c.Text))
+		switch {
+		case c.Text == "", isValue && (c.Text == "0" || c.Text == "0.0"):
+		case isTime:
+			times = append(times, history.Member(name, c.Text))
+		case isValue:
+			o = append(o, history.Field{Key: cmp.Or(fieldNames[c.Name], c.Name), Raw: raw(c.Text)})
+		default:
+			o = append(o, history.Member(cmp.Or(fieldNames[c.Name], c.Name), c.Text))
 		}
-		all = append(all, row.With("time", objectJSON(times)))
-		return err
-	}, `SELECT `+strings.Join(selected, ", ")+` FROM `+table)
-	return all, err
+	}
+	return o.With("time", times.Whole())
 }
 
 // markOf returns a mark that changes with a session: with its row, its messages and its parts.
-func (d *database) markOf(id string, row history.Object) string {
+func (d *database) markOf(a *about) string {
 	sum := sha256.New()
-	sum.Write(row.JSON())
-	fmt.Fprint(sum, reads)
-	for _, table := range []string{tableMessage, tablePart, tableTodo, tableMessageV2} {
-		fmt.Fprint(sum, d.extents[table][id])
+	fmt.Fprint(sum, reads, string(a.row.JSON()), a.title)
+	for _, table := range perSession {
+		fmt.Fprint(sum, d.extents[table][a.id])
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:12])
 }
 
 // session reads one session if it changed. One that is damaged is a problem, and the next one is
-// read. older: version 2's row replaces another one.
-func (d *database) session(a about, row history.Object, older bool) error {
+// read.
+func (d *database) session(a about) error {
 	first := d.extents[tableMessage][a.id].First
 	if second := d.extents[tableMessageV2][a.id].First; first == 0 || second > 0 && second < first {
 		first = second
@@ -266,16 +219,16 @@ func (d *database) session(a about, row history.Object, older bool) error {
 	if first > 0 {
 		d.starting[first] = append(alike, a.id)
 	}
-	part, err := d.in.Part(a.id, d.markOf(a.id, row))
+	part, err := d.in.Part(a.id, d.markOf(&a))
 	if err != nil || part == nil {
 		return err
 	}
 	for _, table := range []string{tableMessage, tablePart, tableMessageV2} {
-		if at, ok := history.UnixMilli(strconv.AppendInt(nil, d.extents[table][a.id].Newest, 10)); ok && at.After(a.updated.Time) && !at.After(d.in.Now) {
+		if at := millis(d.extents[table][a.id].Newest); at.After(a.updated.Time) && !at.After(d.in.Now) {
 			a.updated = at
 		}
 	}
-	if older {
+	if a.older {
 		part.Skip(skipOlder, 1)
 	}
 	r := &reader{in: part, about: a, older: func(int64) []string { return alike }}
@@ -328,13 +281,40 @@ const (
 		AND NOT EXISTS (SELECT 1 FROM message m WHERE m.id = p.message_id AND m.session_id = ?1)`
 )
 
+// row is a row of message, or of session_message.
+type row struct {
+	Row     int64  `db:"rowid"`
+	ID      string `db:"id"`
+	Type    string `db:"type"` // of version 2
+	Created int64  `db:"created"`
+	Data    []byte `db:"data"`
+}
+
+// start begins the message of a row.
+func (r *row) start() *message {
+	return &message{id: r.ID, created: r.Created, data: parse(r.Data), records: 1, large: r.Data == nil}
+}
+
 // messages reads the messages of both versions.
 func (d *database) messages(r *reader) error {
 	id := r.about.id
 	if d.extents[tableMessage][id].Count > 0 {
-		err := d.each(func(rows *sqlx.Rows) error {
-			in, err := d.message(rows)
-			if err == nil {
+		err := d.Each(d.in.Context(), func(rows *sqlx.Rows) error {
+			var of row
+			err := rows.StructScan(&of)
+			if err != nil {
+				return err
+			}
+			in := of.start()
+			in.load = func() (*message, error) {
+				var again row
+				if err := d.GetContext(d.in.Context(), &again, messageAt, of.Row, history.MaxLine); err != nil {
+					return nil, err
+				}
+				m := again.start()
+				return m, d.readParts(m)
+			}
+			if err = d.readParts(in); err == nil {
 				r.add(in)
 			}
 			return err
@@ -350,7 +330,7 @@ func (d *database) messages(r *reader) error {
 			return err
 		}
 		for _, id := range lost {
-			in := &message{id: id, data: []byte("{}"), broken: "its message is gone"}
+			in := &message{id: id, data: body{why: "its message is gone"}}
 			if err := d.readParts(in); err != nil {
 				return err
 			}
@@ -361,39 +341,6 @@ func (d *database) messages(r *reader) error {
 		return d.addVersion2(r)
 	}
 	return nil
-}
-
-// each visits the rows of a statement.
-func (d *database) each(visit func(*sqlx.Rows) error, statement string, args ...any) error {
-	rows, err := d.QueryxContext(d.in.Context(), statement, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := visit(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
-
-// message reads a row of messageColumns and its parts.
-func (d *database) message(rows *sqlx.Rows) (*message, error) {
-	in := &message{records: 1}
-	var row int64
-	if err := rows.Scan(&row, &in.id, &in.created, &in.data); err != nil {
-		return nil, err
-	}
-	in.large = in.data == nil
-	in.load = func() (again *message, err error) {
-		err = d.each(func(rows *sqlx.Rows) error {
-			again, err = d.message(rows)
-			return err
-		}, messageAt, row, history.MaxLine)
-		return again, err
-	}
-	return in, d.readParts(in)
 }
 
 // readParts reads the parts of a message.
@@ -407,12 +354,13 @@ func (d *database) readParts(in *message) error {
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var p part
-		if err := rows.Scan(&p.id, &p.data); err != nil {
+		var id string
+		var data []byte
+		if err := rows.Scan(&id, &data); err != nil {
 			return err
 		}
-		in.large = in.large || p.data == nil
-		in.parts = append(in.parts, p)
+		in.large = in.large || data == nil
+		in.parts = append(in.parts, part{id, parse(data)})
 		in.records++
 	}
 	inOrder(in.parts)

@@ -58,11 +58,11 @@ func (e *export) scan() error {
 			if err != nil {
 				return err
 			}
-			o, _, err := e.parse(at)
-			if err != nil || o == nil {
+			info, err := e.parse(at)
+			if err != nil || info.why != "" {
 				return errors.Join(err, errors.New("its info is no object"))
 			}
-			a := aboutObject(o)
+			a := aboutObject(info.Object)
 			e.about = &a
 		case key == "messages":
 			if kind, err := in.Enter(); err != nil || kind != '[' {
@@ -84,7 +84,7 @@ func (e *export) entry(in *history.Document) error {
 	if err != nil {
 		return err
 	}
-	o, _, err := e.parse(at)
+	o, err := e.parse(at)
 	data, _ := history.Fields(o.Get("data"))
 	switch o.String("type") {
 	case "session":
@@ -99,29 +99,21 @@ func (e *export) entry(in *history.Document) error {
 	return err
 }
 
-// parse parses a value of the file. o is nil if it is no object.
-func (e *export) parse(at history.Span) (o history.Object, value []byte, err error) {
-	value, err = history.ReadSpan(e.file, at.At, at.Size)
-	if err == nil {
-		o, _ = parse(value)
-	}
-	return o, value, err
+// parse parses a value of the file.
+func (e *export) parse(at history.Span) (body, error) {
+	value, err := history.ReadSpan(e.file, at.At, at.Size)
+	return parse(value), err
 }
 
 // message reads one message of the file.
 func (e *export) message(at history.Span) (*message, error) {
-	in := &message{records: 1}
-	o, value, err := e.parse(at)
-	if err != nil {
-		return nil, err
-	}
-	if o == nil {
-		in.data = value
-		_, in.broken = parse(value)
-		return in, nil
+	o, err := e.parse(at)
+	in := &message{records: 1, data: o}
+	if err != nil || o.why != "" {
+		return in, err
 	}
 	if info, ok := history.Fields(o.Get("info")); ok {
-		in.id, in.data = info.String("id"), info.JSON()
+		in.id, in.data = info.String("id"), body{Object: info}
 		list, _ := history.Elements(o.Get("parts"))
 		for _, element := range list {
 			in.addPart(element)
@@ -130,12 +122,12 @@ func (e *export) message(at history.Span) (*message, error) {
 	}
 	data, ok := history.Fields(o.Get("data"))
 	if !ok || o.String("type") != "message" {
-		in.data, in.broken = value, "it is no message"
+		in.data.why = "it is no message"
 		return in, nil
 	}
-	in.id, in.data = data.String("id"), objectJSON(data)
+	in.id, in.data = data.String("id"), body{Object: data}
 	for _, at := range e.parts[in.id] {
-		entry, _, err := e.parse(at)
+		entry, err := e.parse(at)
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +137,7 @@ func (e *export) message(at history.Span) (*message, error) {
 }
 
 func (m *message) addPart(element []byte) {
-	o, _ := history.Fields(element)
-	m.parts = append(m.parts, part{o.String("id"), element})
+	p := parse(element)
+	m.parts = append(m.parts, part{p.String("id"), p})
 	m.records++
 }

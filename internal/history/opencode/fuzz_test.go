@@ -26,19 +26,19 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add(`{"role":"assistant","error":{"name":"APIError","data":{"message":"x","responseHeaders":{"set-cookie":"y","x-request-id":"z"}}}}`, ``, `{"text":"x"}`)
 	f.Fuzz(func(t *testing.T, data, first, second string) {
-		in := &message{id: "msg_1", data: []byte(data), parts: []part{{"prt_1", []byte(first)}, {"prt_2", []byte(second)}, {"prt_3", []byte(first)}}, records: 4}
+		in := &message{id: "msg_1", data: parse([]byte(data)), parts: []part{{"prt_1", parse([]byte(first))}, {"prt_2", parse([]byte(second))}, {"prt_3", parse([]byte(first))}}, records: 4}
 		check(t, in)
 		if o, ok := history.ParseObject([]byte(data)); ok {
 			if o.Get("parts") != nil {
-				body, parts := inline("msg_1", o)
-				check(t, &message{id: "msg_1", data: body, parts: parts, records: 1})
+				inner, parts := inline("msg_1", o)
+				check(t, &message{id: "msg_1", data: inner, parts: parts, records: 1})
 			}
 			if a := aboutObject(o); len(a.notes) > 0 && !json.Valid(a.notes.JSON()) {
 				t.Errorf("%s", a.notes.JSON())
 			}
 		}
 		for _, kind := range []string{"user", "assistant", "compaction", "shell", "skill", "model-switched", "other"} {
-			row := rowV2{ID: "e", Type: kind, Data: []byte(data)}
+			row := row{ID: "e", Type: kind, Data: []byte(data)}
 			check(t, row.message())
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
@@ -18,7 +19,7 @@ func decode(r *record, in *message, author session.Origin) (d history.Decoded) {
 	if r.why != "" {
 		return history.Decoded{Messages: []history.Message{verbatim(r, in)}}
 	}
-	o, _ := parse(in.data)
+	o := in.data.Object
 	pieces := segments(in.parts, r.role)
 	for i := range pieces {
 		s := &pieces[i]
@@ -106,8 +107,7 @@ func prompt(m *session.Message, r *record, o history.Object, parts []part, autho
 		return
 	}
 	written, texts := 0, 0
-	for i := range parts {
-		p, _ := parse(parts[i].data)
+	for _, p := range parts {
 		if p.String("type") != "text" {
 			continue
 		}
@@ -133,7 +133,8 @@ func prompt(m *session.Message, r *record, o history.Object, parts []part, autho
 func extraOf(r *record, rest history.Object, aside []json.RawMessage) session.JSON {
 	var extra history.Object
 	if r != nil {
-		extra = append(extra, history.Field{Key: "hash", Raw: raw(session.JSONOf(r.hash))})
+		extra = append(extra, history.Member("hash", r.hash))
+		rest = slices.Clone(rest)
 		for i := range rest {
 			switch rest[i].Key {
 			case "error":
@@ -143,7 +144,7 @@ func extraOf(r *record, rest history.Object, aside []json.RawMessage) session.JS
 			}
 		}
 		if r.open {
-			extra = append(extra, history.Field{Key: "note", Raw: raw(`"it was never finished"`)})
+			extra = append(extra, history.Member("note", "it was never finished"))
 		}
 	}
 	if len(rest) > 0 {
@@ -168,7 +169,7 @@ func withoutDiffs(summary []byte) []byte {
 	}
 	for i, diff := range diffs {
 		if fields, ok := history.Fields(diff); ok {
-			diffs[i] = objectJSON(fields.Without("before", "after", "patch"))
+			diffs[i] = fields.Without("before", "after", "patch").Whole()
 		}
 	}
 	return o.With("diffs", history.Array(diffs)).JSON()
@@ -195,9 +196,9 @@ func endOf(s *segment, at session.Time) session.Time {
 
 // verbatim keeps a message as text, out of the context and beside the path.
 func verbatim(r *record, in *message) history.Message {
-	text := history.Plain(in.data)
+	text := in.data.plain()
 	for i := range in.parts {
-		text += "\n" + history.Plain(in.parts[i].data)
+		text += "\n" + in.parts[i].plain()
 	}
 	m := history.Verbatim([]byte(text), r.why)
 	m.Dialect, m.ExternalID, m.CreatedAt = "opencode", r.key, r.at
@@ -240,12 +241,11 @@ func callOf(r *record, o history.Object, parts []part) *history.Call {
 	t, note := tokensOf(o), ""
 	var steps tokens
 	n := 0
-	for i := range parts {
-		step, _ := parse(parts[i].data)
+	for _, step := range parts {
 		if step.String("type") != "step-finish" {
 			continue
 		}
-		s := tokensOf(step)
+		s := tokensOf(step.Object)
 		n++
 		steps.input, steps.output, steps.reasoning = steps.input+s.input, steps.output+s.output, steps.reasoning+s.reasoning
 		steps.cacheRead, steps.cacheWrite = steps.cacheRead+s.cacheRead, steps.cacheWrite+s.cacheWrite
@@ -288,9 +288,8 @@ func callOf(r *record, o history.Object, parts []part) *history.Call {
 	}
 	// A fork's copy says the same, whatever its ids.
 	c.ExternalID = "opencode:" + history.Fingerprint(history.Object{
-		{Key: "at", Raw: raw(session.JSONOf(r.at.UnixMilli()))},
-		{Key: "model", Raw: raw(session.JSONOf(c.Provider + "/" + c.Model))},
-		{Key: "tokens", Raw: raw(session.JSONOf([]int64{t.input, t.output, t.cacheRead, t.cacheWrite}))},
+		history.Member("at", r.at.UnixMilli()), history.Member("model", c.Provider+"/"+c.Model),
+		history.Member("tokens", []int64{t.input, t.output, t.cacheRead, t.cacheWrite}),
 	})
 	return &history.Call{Call: c, MessageKey: r.key}
 }

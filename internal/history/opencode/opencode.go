@@ -54,9 +54,8 @@ func (s *Source) Name() session.Source { return session.SourceOpencode }
 // Places implements history.Source.
 func (s *Source) Places() []string { return s.places }
 
-// Reasons to skip that only opencode's histories have. A copy names the session it is of.
+// Reasons to skip that only opencode's histories have.
 const (
-	skipCopy        = "copy of "
 	skipNewer       = "in a newer store already"
 	skipEvent       = "event log"
 	skipTwin        = "same in both versions of opencode"

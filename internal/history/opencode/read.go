@@ -6,10 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"slices"
+	"strings"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
@@ -17,41 +16,19 @@ import (
 
 // Read implements history.Source.
 func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	info, err := os.Stat(found.Path)
-	if err != nil {
-		return nil, err
-	}
 	read := readTree
-	if !info.IsDir() {
-		file, _, err := history.Open(found.Path)
+	if !history.IsFolder(found.Path) {
+		file, info, err := history.Open(found.Path)
 		if err != nil {
 			return nil, err
 		}
 		defer file.Close()
 		head := make([]byte, 512)
-		n, err := io.ReadFull(file, head)
-		switch head = bytes.TrimSpace(history.Unmarked(head[:n])); {
-		case n == 0 && errors.Is(err, io.EOF):
-			return nil, session.Errorf(session.Invalid, "the file is empty")
-		case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
-			return nil, err
-		case len(head) > 0 && (head[0] == '{' || head[0] == '['):
-			read = func(in *history.Intake) error { return readExport(in, file, info.Size()) }
-		default:
-			opened, err := history.OpenSQLite(ctx, found.Path)
-			if err != nil {
-				return nil, err
-			}
-			defer opened.Close() //nolint:errcheck // nothing was written
-			store := emit
-			emit = func(b history.Batch) error {
-				if err := opened.Check(); err != nil {
-					return err
-				}
-				return store(b)
-			}
-			read = func(in *history.Intake) error { return readDatabase(in, opened) }
+		n, _ := file.ReadAt(head, 0) // what cannot be read is reported below
+		if head = bytes.TrimSpace(history.Unmarked(head[:n])); len(head) == 0 || head[0] != '{' && head[0] != '[' {
+			return history.ReadSQLite(ctx, session.SourceOpencode, found, cursor, known, s.now, emit, readDatabase)
 		}
+		read = func(in *history.Intake) error { return readExport(in, file, info.Size()) }
 	}
 	in, err := history.NewIntake(ctx, session.SourceOpencode, found, nil, cursor, known, s.now(), emit)
 	if err != nil {
@@ -130,14 +107,14 @@ func (r *reader) holdBack() {
 // open begins the session, with its origin or parent.
 func (r *reader) open() error {
 	a := &r.about
-	notes := append(a.notes, history.Field{Key: "store", Raw: raw(session.JSONOf(a.store.String()))})
-	if a.redacted {
-		notes = append(notes, history.Field{Key: "redacted", Raw: raw("true")})
+	notes := append(a.notes, history.Member("store", a.store.String()))
+	if strings.HasPrefix(a.title, "[redacted:") {
+		notes = append(notes, history.Member("redacted", true))
 	}
 	new := history.NewSession{
 		Source: session.SourceOpencode, SourceID: a.id, Directory: clean(a.directory), CreatedAt: &a.created, Kind: "chat",
 		Title: a.named(), Project: a.worktree, Provider: a.provider, Model: a.model,
-		Metadata: history.Object{{Key: "opencode", Raw: objectJSON(notes)}}.JSON(),
+		Metadata: history.Object{{Key: "opencode", Raw: notes.Whole()}}.JSON(),
 	}
 	if new.Title != "" {
 		new.TitleSource = "source"
@@ -153,7 +130,7 @@ func (r *reader) open() error {
 	if here := r.c.Here; here == nil {
 		r.in.Import(a.records + a.todos)
 	} else {
-		if r.trusted = a.store >= storeOf(notesOf(here).String("store")); !r.trusted {
+		if r.trusted = a.store >= storeOf(history.Notes(here, "opencode").String("store")); !r.trusted {
 			r.c.KnownReason = skipNewer
 		}
 		r.in.Skip(r.c.KnownReason, a.records+a.todos)
@@ -163,7 +140,7 @@ func (r *reader) open() error {
 	}
 	if r.trusted {
 		r.c.Title = new.Title
-		r.c.Fields = &history.Changes{Provider: a.provider, Model: a.model, Metadata: objectJSON(notes), ArchivedAt: a.archived}
+		r.c.Fields = &history.Changes{Provider: a.provider, Model: a.model, Metadata: session.JSON(notes.Whole()), ArchivedAt: a.archived}
 	}
 	if a.parent != "" {
 		return r.linkToParent()
@@ -199,40 +176,17 @@ func (r *reader) linkToParent() error {
 // findOrigin finds the session that this one is a copy of, as far as it goes. Before version 2
 // opencode keeps no link.
 func (r *reader) findOrigin() error {
-	here := r.c.Here
-	var candidates []*session.Session
-	var err error
-	switch {
-	case here == nil:
-		candidates, err = r.candidates()
-	case here.ParentKind == session.ParentFork:
-		var origin *session.Session
-		if origin, err = r.in.Known.SessionByID(r.in.Context(), here.ParentID); origin != nil {
-			candidates = append(candidates, origin)
-		}
-	}
-	if err != nil || len(candidates) == 0 {
-		return err
-	}
-	origin, copied, err := history.FindOrigin(r.in.Context(), r.in.Known, candidates, recordKey, func(prints *history.Prints, i int) *history.Printed {
+	copied, err := r.c.FindOrigin(r.candidates, recordKey, func(prints *history.Prints, i int) *history.Printed {
 		if i == len(r.records) || r.records[i].open {
 			return nil
 		}
 		return prints.Take(r.records[i].hash, nil)
 	})
-	if err != nil || origin == nil {
-		return err
-	}
 	for i, of := range copied {
 		r.records[i].copyOf = of
 	}
-	r.c.CopyReason = skipCopy + origin.SourceID
-	r.c.New.ParentID, r.c.New.ParentKind = origin.ID, session.ParentFork
-	return r.c.ForkedFrom(origin)
+	return err
 }
-
-// maxOrigins bounds how many sessions with one beginning are compared.
-const maxOrigins = 16
 
 // candidates returns the sessions that this one may be a copy of: the one that version 2 names;
 // else those that begin at the same moment, and the one that has its calls.
@@ -247,15 +201,8 @@ func (r *reader) candidates() (found []*session.Session, err error) {
 		}
 	}
 	if r.older != nil {
-		ids := r.older(r.firstAt())
-		for _, id := range ids[:min(len(ids), maxOrigins)] {
-			origin, err := r.in.Session(id)
-			if err != nil {
-				return nil, err
-			}
-			if origin != nil {
-				found = append(found, origin)
-			}
+		if found, err = r.in.Origins(r.older(r.firstAt())); err != nil {
+			return nil, err
 		}
 	}
 	call, err := r.firstCall()
@@ -283,8 +230,7 @@ func (r *reader) firstCall() (*history.Call, error) {
 		if err != nil {
 			return nil, err
 		}
-		o, _ := parse(in.data)
-		if call := callOf(m, o, in.parts); call != nil {
+		if call := callOf(m, in.data.Object, in.parts); call != nil {
 			return call, nil
 		}
 	}
@@ -463,7 +409,7 @@ func (r *reader) addLost(m *record, stored map[string]map[string]bool) (n int, e
 	var text []byte
 	for _, p := range in.parts {
 		if p.id != "" && !stored[m.key][p.id] {
-			text = append(append(text, p.data...), '\n')
+			text = append(append(text, p.json()...), '\n')
 			n++
 		}
 	}

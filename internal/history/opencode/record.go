@@ -18,25 +18,63 @@ type raw = json.RawMessage
 type message struct {
 	id      string
 	created int64 // milliseconds; 0: as data says
-	data    []byte
+	data    body
 	parts   []part
-	records int    // of the source, itself included
-	broken  string // why data is no message; then data is kept as it is
-	open    bool   // it is still being written, besides what data says
-	large   bool   // over 64 MiB: data and parts are missing
+	records int  // of the source, itself included
+	open    bool // it is still being written, besides what data says
+	large   bool // over 64 MiB: data and parts are missing
 
 	load func() (*message, error) // reads it again
 }
 
 type part struct {
-	id   string
-	data []byte
+	id string
+	body
+}
+
+// body is the JSON object of a message or part.
+type body struct {
+	history.Object
+	text []byte // as it was read; nil: the object was made here
+	why  string // not "": it is kept as text, and why
+}
+
+// parse parses one JSON object that is not nested too deep.
+func parse(text []byte) body {
+	o, _, ok := history.ParseLine(text)
+	switch {
+	case !ok:
+		return body{text: text, why: "it is no JSON object"}
+	case history.DeeperThan(text, history.MaxDepth):
+		return body{text: text, why: "it is nested too deep"}
+	}
+	return body{Object: o, text: text}
+}
+
+func (b *body) json() []byte {
+	if b.text != nil {
+		return b.text
+	}
+	return b.Whole()
+}
+
+// plain returns the JSON as text that the database can hold.
+func (b *body) plain() string { return history.Plain(b.json()) }
+
+func (b *body) size() int {
+	n := len(b.text)
+	if b.text == nil {
+		for i := range b.Object {
+			n += len(b.Object[i].Raw)
+		}
+	}
+	return n
 }
 
 func (m *message) size() int {
-	n := len(m.data)
+	n := m.data.size()
 	for i := range m.parts {
-		n += len(m.parts[i].data)
+		n += m.parts[i].size()
 	}
 	return n
 }
@@ -44,7 +82,7 @@ func (m *message) size() int {
 // limit drops the content of a message over 64 MiB.
 func (m *message) limit() {
 	if m.large = m.large || m.size() > history.MaxLine; m.large {
-		m.data, m.parts = nil, nil
+		m.data, m.parts = body{text: []byte{}, why: "it is too large"}, nil
 	}
 }
 
@@ -79,29 +117,14 @@ type record struct {
 	before int              // index of the record that it follows; -1: none
 }
 
-// parse parses one JSON object that is not nested too deep.
-func parse(data []byte) (o history.Object, why string) {
-	o, _, ok := history.ParseLine(data)
-	switch {
-	case !ok:
-		return nil, "it is no JSON object"
-	case history.DeeperThan(data, history.MaxDepth):
-		return nil, "it is nested too deep"
-	}
-	return o, ""
-}
-
 // recordOf returns the record of a message.
 func recordOf(in *message) *record {
-	r := &record{id: in.id, records: in.records, why: in.broken, large: in.large, body: in, load: in.load}
-	o, why := parse(in.data)
-	if r.why == "" {
-		r.why = why
-	}
+	o := in.data.Object
+	r := &record{id: in.id, records: in.records, why: in.data.why, large: in.large, body: in, load: in.load}
 	times, _ := history.Fields(o.Get("time"))
 	r.at, _ = history.UnixMilli(times.Get("created"))
-	if r.at.IsZero() && in.created > 0 {
-		r.at, _ = history.UnixMilli(strconv.AppendInt(nil, in.created, 10))
+	if r.at.IsZero() {
+		r.at = millis(in.created)
 	}
 	r.role = o.String("role")
 	switch r.role {
@@ -117,7 +140,7 @@ func recordOf(in *message) *record {
 	r.open = in.open || r.role == "assistant" && times.Get("completed") == nil && !r.failed
 	says := []json.RawMessage{raw(session.JSONOf(r.at.UnixMilli())), raw(session.JSONOf(r.role))}
 	if r.why != "" {
-		says = append(says, raw(session.JSONOf(history.Plain(in.data))))
+		says = append(says, raw(session.JSONOf(in.data.plain())))
 	}
 	for i := range in.parts {
 		if text := r.readPart(&in.parts[i]); text != nil {
@@ -128,14 +151,20 @@ func recordOf(in *message) *record {
 	return r
 }
 
+// millis returns the time of a number of milliseconds; none for what is not one.
+func millis(n int64) session.Time {
+	at, _ := history.UnixMilli(strconv.AppendInt(nil, n, 10))
+	return at
+}
+
 func isSet(value []byte) bool { return value != nil && string(value) != "null" }
 
 // readPart notes what a part is and returns what it says, the same in all generations: they differ
 // in what is known beside it. nil: it says nothing.
 func (r *record) readPart(p *part) raw {
-	o, why := parse(p.data)
-	if why != "" {
-		return raw(session.JSONOf(history.Plain(p.data)))
+	o := p.Object
+	if p.why != "" {
+		return raw(session.JSONOf(p.plain()))
 	}
 	switch o.String("type") {
 	case "compaction":
@@ -204,13 +233,6 @@ func (r *record) sortTime() int64 {
 		return r.order
 	}
 	return r.at.UnixMilli()
-}
-
-func objectJSON(o history.Object) []byte {
-	if len(o) == 0 {
-		return []byte("{}")
-	}
-	return o.JSON()
 }
 
 // compareIDs compares two ids by the time in them. Its 48 bits wrap every 795 days: of two

@@ -78,9 +78,7 @@ func (t *tree) sessions() (all []about, err error) {
 	folders, _ := os.ReadDir(filepath.Join(t.path, "message")) // one that cannot be read has none
 	for _, folder := range folders {
 		if folder.IsDir() && !there[folder.Name()] {
-			a := about{id: folder.Name(), title: "recovered", store: t.store}
-			a.note("recovered", raw(`"its file is gone"`))
-			all = append(all, a)
+			all = append(all, recovered(folder.Name(), t.store, "its file is gone"))
 		}
 	}
 	slices.SortStableFunc(all, func(a, b about) int { return a.created.Compare(b.created.Time) })
@@ -94,7 +92,7 @@ func (t *tree) worktree(project string) string {
 		return folder
 	}
 	if text, err := history.ReadFile(filepath.Join(t.path, "project", project+".json")); err == nil {
-		o, _ := parse(text)
+		o := parse(text)
 		if folder = clean(o.String("worktree")); folder == "/" {
 			folder = ""
 		}
@@ -107,11 +105,11 @@ func (t *tree) worktree(project string) string {
 func (t *tree) object(in *history.Intake, file string) (history.Object, bool) {
 	text, err := history.ReadFile(file)
 	if err == nil {
-		o, why := parse(text)
-		if why == "" {
-			return o, true
+		o := parse(text)
+		if o.why == "" {
+			return o.Object, true
 		}
-		err = errors.New(why)
+		err = errors.New(o.why)
 		if len(text) == 0 {
 			err = errors.New("the file is empty")
 		}
@@ -231,7 +229,7 @@ func (t *tree) message(in *history.Intake, of, file string) (*message, bool) {
 		m.data, m.parts = inline(m.id, o)
 		return m, true
 	}
-	m.data = o.JSON()
+	m.data.Object = o
 	folder := filepath.Join(t.path, "part", m.id)
 	if t.store == inOldTree {
 		folder = filepath.Join(t.path, "part", of, m.id)
@@ -239,7 +237,7 @@ func (t *tree) message(in *history.Intake, of, file string) (*message, bool) {
 	for _, file := range jsonFiles(folder) {
 		m.records++
 		if p, ok := t.object(in, file); ok {
-			m.parts = append(m.parts, part{strings.TrimSuffix(filepath.Base(file), ".json"), p.JSON()})
+			m.parts = append(m.parts, part{strings.TrimSuffix(filepath.Base(file), ".json"), body{Object: p}})
 		}
 	}
 	inOrder(m.parts)
@@ -248,7 +246,7 @@ func (t *tree) message(in *history.Intake, of, file string) (*message, bool) {
 
 // inline brings a message of generation 0 into the later form: its parts stand in it, and in
 // the oldest ones what was known of the reply stands in metadata.
-func inline(id string, o history.Object) ([]byte, []part) {
+func inline(id string, o history.Object) (body, []part) {
 	list, _ := history.Elements(o.Get("parts"))
 	metadata, older := history.Fields(o.Get("metadata"))
 	data := o.Without("parts", "metadata")
@@ -260,34 +258,28 @@ func inline(id string, o history.Object) ([]byte, []part) {
 	}
 	var parts []part
 	for i, element := range list {
-		p := part{id: id + ":" + strconv.Itoa(i), data: element}
-		fields, ok := history.Fields(element)
-		if ok && fields.Get("id") != nil {
-			p.id = fields.String("id")
+		p := part{id + ":" + strconv.Itoa(i), parse(element)}
+		if p.Get("id") != nil {
+			p.id = p.String("id")
 		}
-		if ok && older {
-			p.data = older0(fields, tools)
+		if older && p.why == "" {
+			p.body = body{Object: older0(p.Object, tools)}
 		}
 		parts = append(parts, p)
 	}
-	return data.JSON(), parts
+	return body{Object: data}, parts
 }
 
 // older0 brings a part of the oldest form into the later one.
-func older0(o, tools history.Object) []byte {
-	switch o.String("type") {
-	case "tool-invocation":
-	case "file":
-		if o.Get("mime") == nil && o.Get("mediaType") != nil {
-			o = o.With("mime", o.Get("mediaType")).Without("mediaType")
-		}
-		return objectJSON(o)
-	default:
-		return objectJSON(o)
+func older0(o, tools history.Object) history.Object {
+	if o.String("type") == "file" {
+		return renamed(o, "mediaType", "mime")
+	}
+	if o.String("type") != "tool-invocation" {
+		return o
 	}
 	call, _ := history.Fields(o.Get("toolInvocation"))
 	about, _ := history.Fields(tools.Get(call.String("toolCallId")))
-	state := history.Object{}
 	status := "pending"
 	switch call.String("state") {
 	case "call":
@@ -298,7 +290,7 @@ func older0(o, tools history.Object) []byte {
 			status = "error"
 		}
 	}
-	state = append(state, history.Field{Key: "status", Raw: raw(session.JSONOf(status))})
+	state := history.Object{history.Member("status", status)}
 	if args := call.Get("args"); args != nil {
 		state = append(state, history.Field{Key: "input", Raw: args})
 	}
@@ -311,9 +303,9 @@ func older0(o, tools history.Object) []byte {
 	}
 	state = append(state, about.Without("error")...)
 	return history.Object{
-		{Key: "type", Raw: raw(`"tool"`)},
+		history.Member("type", "tool"),
 		{Key: "callID", Raw: orNull(call.Get("toolCallId"))},
 		{Key: "tool", Raw: orNull(call.Get("toolName"))},
-		{Key: "state", Raw: raw(state.JSON())},
-	}.JSON()
+		{Key: "state", Raw: state.Whole()},
+	}
 }

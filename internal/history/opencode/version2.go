@@ -19,15 +19,6 @@ const (
 	byRowV2  = columnsV2 + `WHERE rowid = ?1`
 )
 
-// rowV2 is a row of session_message.
-type rowV2 struct {
-	Row     int64  `db:"rowid"`
-	ID      string `db:"id"`
-	Type    string `db:"type"`
-	Created int64  `db:"created"`
-	Data    []byte `db:"data"`
-}
-
 // addVersion2 adds the rows of session_message, which opencode 2 writes. The conversation may have
 // begun in the older tables, whose messages were added before: it is the union of both by id. Of a
 // message in both, the older rows count while they say the same, for their times are the true ones:
@@ -38,27 +29,26 @@ func (d *database) addVersion2(r *reader) error {
 		old[m.id] = m
 	}
 	query := byTimeV2
-	if slices.Contains(d.has[tableMessageV2], "seq") {
+	if d.has.Has(tableMessageV2, "seq") {
 		query = bySeqV2
 	}
 	seq, order := 0, int64(0)
 	replaced := map[*record]bool{}
-	err := d.each(func(rows *sqlx.Rows) error {
-		var row rowV2
-		if err := rows.StructScan(&row); err != nil {
+	err := d.Each(d.in.Context(), func(rows *sqlx.Rows) error {
+		var of row
+		if err := rows.StructScan(&of); err != nil {
 			return err
 		}
 		seq++
-		if row.Type == "idle" { // the end of a turn
+		if of.Type == "idle" { // the end of a turn
 			r.in.Skip(skipBookkeeping, 1)
 			return nil
 		}
-		in := row.message()
-		at := row.Row
+		in := of.message()
 		in.load = func() (*message, error) {
-			var row rowV2
-			err := d.GetContext(d.in.Context(), &row, byRowV2, at, history.MaxLine)
-			return row.message(), err
+			var again row
+			err := d.GetContext(d.in.Context(), &again, byRowV2, of.Row, history.MaxLine)
+			return again.message(), err
 		}
 		m := r.add(in)
 		order = max(order, m.at.UnixMilli())
@@ -81,18 +71,17 @@ func (d *database) addVersion2(r *reader) error {
 
 // message translates a row into the form of the older tables. The type stays in data.
 // Source: anomalyco/opencode, packages/core/src/session/message.ts.
-func (row *rowV2) message() *message {
-	m := &message{id: row.ID, created: row.Created, data: row.Data, records: 1, large: row.Data == nil}
-	o, why := parse(row.Data)
-	if why != "" {
-		m.broken = why
+func (row *row) message() *message {
+	m := row.start()
+	if m.data.why != "" {
 		return m
 	}
+	o := m.data.Object
 	times, _ := history.Fields(o.Get("time"))
 	if times.Get("created") == nil {
 		times = times.With("created", strconv.AppendInt(nil, m.created, 10))
 	}
-	data := history.Object{{Key: "time", Raw: raw(times.JSON())}, {Key: "type", Raw: raw(session.JSONOf(row.Type))}}
+	data := history.Object{{Key: "time", Raw: times.Whole()}, history.Member("type", row.Type)}
 	role := "user"
 	switch row.Type {
 	case "user":
@@ -118,7 +107,7 @@ func (row *rowV2) message() *message {
 	case "agent-switched", "model-switched", "location-switched":
 		role = "marker"
 		data = append(data, o.Without("time", "type")...)
-		m.add("text", history.Object{{Key: "text", Raw: raw(session.JSONOf(switchText(o)))}})
+		m.add("text", history.Object{history.Member("text", switchText(o))})
 	case "assistant":
 		role = "assistant"
 		data = append(data, withModel(o.Without("time", "type", "content"))...)
@@ -129,21 +118,20 @@ func (row *rowV2) message() *message {
 	case "compaction": // the request and its summary in one
 		role = "assistant"
 		data = append(data, withModel(o.Without("time", "type", "summary"))...)
-		data = append(data, history.Field{Key: "summary", Raw: raw("true")})
+		data = append(data, history.Member("summary", true))
 		switch o.String("status") {
 		case "", "completed":
-			data = append(data, history.Field{Key: "finish", Raw: raw(`"stop"`)})
+			data = append(data, history.Member("finish", "stop"))
 			data = data.With("time", times.With("completed", times.Get("created")).JSON())
 		case "failed":
 			data = data.With("error", orNull(o.Get("error")))
 		}
 		m.add("text", history.Object{{Key: "text", Raw: orNull(o.Get("summary"))}})
 	default:
-		m.broken = "a message of type " + strconv.Quote(row.Type)
+		m.data.why = "a message of type " + strconv.Quote(row.Type)
 		return m
 	}
-	data = append(data, history.Field{Key: "role", Raw: raw(session.JSONOf(role))})
-	m.data = data.JSON()
+	m.data = body{Object: append(data, history.Member("role", role))}
 	return m
 }
 
@@ -199,19 +187,19 @@ func orNull(value []byte) raw {
 
 func (m *message) add(kind string, o history.Object) {
 	id := m.id + ":" + strconv.Itoa(len(m.parts))
-	o = append(history.Object{{Key: "type", Raw: raw(session.JSONOf(kind))}}, o.Without("type")...)
-	m.parts = append(m.parts, part{id, o.JSON()})
+	o = append(history.Object{history.Member("type", kind)}, o.Without("type")...)
+	m.parts = append(m.parts, part{id, body{Object: o}})
 }
 
 // content adds a piece of a reply as a part.
 func (m *message) content(element raw) {
 	o, ok := history.Fields(element)
-	if !ok {
-		m.parts = append(m.parts, part{m.id + ":" + strconv.Itoa(len(m.parts)), element})
+	switch kind := o.String("type"); {
+	case !ok:
+		m.parts = append(m.parts, part{m.id + ":" + strconv.Itoa(len(m.parts)), parse(element)})
 		return
-	}
-	if o.String("type") != "tool" {
-		m.add(o.String("type"), o)
+	case kind != "tool":
+		m.add(kind, o)
 		return
 	}
 	state, _ := history.Fields(o.Get("state"))
@@ -237,7 +225,7 @@ func (m *message) content(element raw) {
 	}
 	rest := o.Without("type", "id", "name", "state", "time")
 	m.add("tool", append(history.Object{
-		{Key: "callID", Raw: orNull(o.Get("id"))}, {Key: "tool", Raw: orNull(o.Get("name"))}, {Key: "state", Raw: objectJSON(state)},
+		{Key: "callID", Raw: orNull(o.Get("id"))}, {Key: "tool", Raw: orNull(o.Get("name"))}, {Key: "state", Raw: state.Whole()},
 	}, rest...))
 }
 
