@@ -33,6 +33,9 @@ func NewDocument(file io.ReaderAt, size int64) *Document {
 	return d
 }
 
+// Document reads the found file as one JSON value.
+func (in *Intake) Document() *Document { return NewDocument(in.file, in.Found.Size) }
+
 // Enter goes into the object or array that comes next and tells which by its first byte. Members
 // gives its members then, and leaves it behind the last one.
 func (d *Document) Enter() (kind byte, err error) {

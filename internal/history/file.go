@@ -2,6 +2,7 @@ package history
 
 import (
 	"bytes"
+	"io"
 	"os"
 
 	"sessiond/internal/session"
@@ -42,6 +43,18 @@ func OpenFound(found Found) (*os.File, Found, error) {
 	}
 	found.Size, found.ModifiedAt = info.Size(), info.ModTime()
 	return file, found, nil
+}
+
+// Head returns the first bytes of a file, fewer where it has not so many or they cannot be read.
+func Head(path string, size int) ([]byte, error) {
+	file, _, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	head := make([]byte, size)
+	n, _ := io.ReadFull(file, head)
+	return head[:n], nil
 }
 
 // ReadFile reads a whole file as Open opens it.

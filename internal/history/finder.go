@@ -110,6 +110,32 @@ func (f *Finder) File(path string) {
 	}
 }
 
+// Tree takes a folder as one found thing. Its size and time are those of what matches the patterns
+// in it.
+func (f *Finder) Tree(path string, patterns ...string) {
+	real, err := realPath(path)
+	if err != nil {
+		f.Problem(path, err)
+		return
+	}
+	if !f.once(real) {
+		return
+	}
+	found := Found{Path: real}
+	for _, pattern := range patterns {
+		matches, _ := filepath.Glob(filepath.Join(real, pattern)) // the pattern is good
+		for _, match := range matches {
+			if info := stat(match); info != nil {
+				found.Size += info.Size()
+				if info.ModTime().After(found.ModifiedAt) {
+					found.ModifiedAt = info.ModTime()
+				}
+			}
+		}
+	}
+	f.Found = append(f.Found, found)
+}
+
 // Database takes one SQLite database with its log.
 func (f *Finder) Database(path string) {
 	found, err := StatSQLite(path)

@@ -326,13 +326,7 @@ func isOfLog(s *session.Session) bool {
 func hasFile(log, id string) bool {
 	found, _ := filepath.Glob(filepath.Join(filepath.Dir(log), "chats", "session-*-"+id[:min(8, len(id))]+".json*")) // the pattern is a good one
 	return slices.ContainsFunc(found, func(path string) bool {
-		file, _, err := history.Open(path)
-		if err != nil {
-			return false
-		}
-		defer file.Close()
-		head := make([]byte, 4096)
-		n, _ := file.Read(head)
-		return bytes.Contains(head[:n], []byte(`"`+id+`"`))
+		head, _ := history.Head(path, 4096)
+		return bytes.Contains(head, []byte(`"`+id+`"`))
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,29 +16,20 @@ import (
 
 // Read implements history.Source.
 func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	file, info, err := history.Open(found.Path)
+	head, err := history.Head(found.Path, len("SQLite format 3"))
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	head := make([]byte, len("SQLite format 3"))
-	n, _ := file.ReadAt(head, 0) // what cannot be read is reported below
-	if isDatabase(found.Path) || string(head[:n]) == "SQLite format 3" {
-		return history.ReadSQLite(ctx, session.SourceGoose, found, cursor, known, now, emit, readDatabase)
+	if isDatabase(found.Path) || string(head) == "SQLite format 3" {
+		return history.ReadSQLite(ctx, session.SourceGoose, found, cursor, known, history.AlwaysQuiet, emit, readDatabase)
 	}
-	found.Size, found.ModifiedAt = info.Size(), info.ModTime()
-	in, err := history.NewIntake(ctx, session.SourceGoose, found, nil, nil, known, history.AlwaysQuiet(), emit)
-	if err != nil {
-		return nil, err
-	}
-	is, err := readExport(in, file)
-	switch {
-	case err != nil:
-		return nil, err
-	case is:
-		return in.Finish()
-	}
-	return history.Replay(ctx, session.SourceGoose, found, cursor, known, history.AlwaysQuiet, emit, readLines)
+	return history.Replay(ctx, session.SourceGoose, found, cursor, known, history.AlwaysQuiet, emit, func(in *history.Intake) error {
+		is, err := readExport(in)
+		if is || err != nil {
+			return err
+		}
+		return readLines(in)
+	})
 }
 
 // readLines reads a file of before the database: what it says of the session, then a message in
@@ -139,14 +129,14 @@ const keyConversation = "conversation"
 // readExport reads an exported session: one object, its messages in a list. Where its JSON is
 // broken the messages before that are read. is is false for a file of lines, which begins with a
 // short object.
-func readExport(in *history.Intake, file *os.File) (is bool, err error) {
-	d := history.NewDocument(file, in.Found.Size)
+func readExport(in *history.Intake) (is bool, err error) {
+	d := in.Document()
 	if kind, err := d.Enter(); err != nil || kind != '{' {
 		return false, nil
 	}
 	r := newReader(in, about{})
 	r.load = func(m *record) (*row, error) {
-		value, err := history.ReadSpan(file, m.offset, m.size)
+		value, err := in.Bytes(m.offset, m.size)
 		return rowOf(value), err
 	}
 	var o history.Object
@@ -156,7 +146,7 @@ func readExport(in *history.Intake, file *os.File) (is bool, err error) {
 			if err != nil {
 				return err
 			}
-			value, err := history.ReadSpan(file, at.At, at.Size)
+			value, err := in.Bytes(at.At, at.Size)
 			o = append(o, history.Field{Key: key, Raw: bytes.ToValidUTF8(value, []byte(string(utf8.RuneError)))})
 			return err
 		}
@@ -164,7 +154,7 @@ func readExport(in *history.Intake, file *os.File) (is bool, err error) {
 			return cmp.Or(err, error(session.Errorf(session.Invalid, "its conversation is no list")))
 		}
 		is = true
-		return d.Members(func(string) error { return r.addElement(d, file) })
+		return d.Members(func(string) error { return r.addElement(d) })
 	})
 	switch {
 	case broken != nil && session.CodeOf(broken) != session.Invalid:
@@ -184,7 +174,7 @@ func readExport(in *history.Intake, file *os.File) (is bool, err error) {
 }
 
 // addElement remembers the next message of an export.
-func (r *reader) addElement(d *history.Document, file *os.File) error {
+func (r *reader) addElement(d *history.Document) error {
 	at, err := d.Value()
 	if err != nil {
 		return err
@@ -195,7 +185,7 @@ func (r *reader) addElement(d *history.Document, file *os.File) error {
 		r.in.Problem(0, fmt.Sprintf("the message after %d others is over %d MiB; left out", n-1, history.MaxLine>>20))
 		return nil
 	}
-	value, err := history.ReadSpan(file, at.At, at.Size)
+	value, err := r.in.Bytes(at.At, at.Size)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package opencode
 
 import (
 	"errors"
-	"io"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
@@ -11,15 +10,14 @@ import (
 // export is a conversation in one file: {info, messages: [{info, parts}]}, or the flat list of a
 // share, [{type, data}].
 type export struct {
-	file     io.ReaderAt
-	size     int64
+	in       *history.Intake
 	about    *about
 	messages []history.Span
 	parts    map[string][]history.Span // of a share: by the ids of their messages
 }
 
-func readExport(in *history.Intake, file io.ReaderAt, size int64) error {
-	e := &export{file: file, size: size, parts: map[string][]history.Span{}}
+func readExport(in *history.Intake) error {
+	e := &export{in: in, parts: map[string][]history.Span{}}
 	err := e.scan()
 	switch {
 	case err != nil && e.about == nil:
@@ -44,7 +42,7 @@ func readExport(in *history.Intake, file io.ReaderAt, size int64) error {
 
 // scan finds the session and where its messages are.
 func (e *export) scan() error {
-	in := history.NewDocument(e.file, e.size)
+	in := e.in.Document()
 	kind, err := in.Enter()
 	if err != nil {
 		return err
@@ -101,7 +99,7 @@ func (e *export) entry(in *history.Document) error {
 
 // parse parses a value of the file.
 func (e *export) parse(at history.Span) (body, error) {
-	value, err := history.ReadSpan(e.file, at.At, at.Size)
+	value, err := e.in.Bytes(at.At, at.Size)
 	return parse(value), err
 }
 

@@ -1,9 +1,9 @@
 package opencode
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,32 +18,49 @@ import (
 // it is. auth.json and mcp-auth.json are never opened. What is trusted most comes first.
 func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []history.Problem, error) {
 	f := finder{usual: len(roots) == 0}
-	err := f.exports.Roots(ctx, roots, s.places, func(root string) { f.folder(root, maxDepthOfFolders) }, func(root string) {
+	err := f.Roots(ctx, roots, s.places, func(root string) { f.folder(root, maxDepthOfFolders) }, func(root string) {
 		switch {
 		case filepath.Ext(root) == ".json" && !isExport(filepath.Base(root)):
-			f.exports.Problem(root, errors.New("it holds credentials and is not opened"))
+			f.Problem(root, errors.New("it holds credentials and is not opened"))
 		case filepath.Ext(root) == ".json":
-			f.exports.File(root)
+			f.File(root)
 		default:
-			f.databases.Database(root)
+			f.Database(root)
 		}
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	// Ids of sessions count down: the oldest comes first.
-	slices.SortStableFunc(f.exports.Found, func(a, b history.Found) int { return strings.Compare(filepath.Base(b.Path), filepath.Base(a.Path)) })
-	all := slices.Concat(f.databases.Found, f.trees, f.old, f.exports.Found)
-	return all, slices.Concat(f.databases.Problems, f.exports.Problems), nil
+	slices.SortStableFunc(f.Found, func(a, b history.Found) int {
+		if by := cmp.Compare(rank(a.Path), rank(b.Path)); by != 0 || rank(a.Path) != rankOfExports {
+			return by
+		}
+		return strings.Compare(filepath.Base(b.Path), filepath.Base(a.Path)) // ids of sessions count down
+	})
+	return f.Found, f.Problems, nil
+}
+
+const rankOfExports = 3
+
+// rank orders what was found: databases, trees of files, those of the oldest generation, exports.
+func rank(path string) int {
+	switch {
+	case filepath.Ext(path) == ".json":
+		return rankOfExports
+	case !history.IsFolder(path):
+		return 0
+	case isTree(path):
+		return 1
+	}
+	return 2
 }
 
 // maxDepthOfFolders ends a search that began at the wrong place.
 const maxDepthOfFolders = 3
 
 type finder struct {
-	databases, exports history.Finder
-	trees, old         []history.Found
-	usual              bool
+	history.Finder
+	usual bool // the roots are opencode's own places
 }
 
 func (f *finder) folder(path string, depth int) {
@@ -53,7 +70,7 @@ func (f *finder) folder(path string, depth int) {
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		f.exports.Problem(path, err)
+		f.Problem(path, err)
 		return
 	}
 	isData := f.usual
@@ -62,7 +79,7 @@ func (f *finder) folder(path string, depth int) {
 		name, child := entry.Name(), filepath.Join(path, entry.Name())
 		switch {
 		case strings.HasPrefix(name, "opencode") && strings.HasSuffix(name, ".db"):
-			f.databases.Database(child)
+			f.Database(child)
 			isData = true
 		case name == "storage" && isTree(child):
 			f.tree(child)
@@ -76,7 +93,7 @@ func (f *finder) folder(path string, depth int) {
 	if isData {
 		return
 	}
-	f.exports.Folder(path, 1, isExport)
+	f.Folder(path, 1, isExport)
 	if depth > 1 {
 		for _, child := range below {
 			f.folder(child, depth-1)
@@ -113,38 +130,8 @@ func isOldTree(path string) bool {
 	return history.IsFolder(filepath.Join(path, "info")) && history.IsFolder(filepath.Join(path, "message"))
 }
 
-// tree takes a tree of files as one found thing. Its size and time are those of the sessions'
-// files and of the folders of their messages, which change with every message.
+// tree takes a tree of files as one found thing: the sessions' files, and the folders of their
+// messages, which change with every message.
 func (f *finder) tree(path string) {
-	real, err := filepath.EvalSymlinks(path)
-	if err == nil {
-		real, err = filepath.Abs(real)
-	}
-	if err != nil {
-		f.exports.Problem(path, err)
-		return
-	}
-	found := history.Found{Path: real}
-	if slices.ContainsFunc(slices.Concat(f.trees, f.old), func(other history.Found) bool { return other.Path == real }) {
-		return
-	}
-	add := func(info fs.FileInfo) {
-		found.Size += info.Size()
-		if info.ModTime().After(found.ModifiedAt) {
-			found.ModifiedAt = info.ModTime()
-		}
-	}
-	for _, pattern := range []string{filepath.Join("session", "*", "*.json"), filepath.Join("info", "*.json"), filepath.Join("message", "*")} {
-		matches, _ := filepath.Glob(filepath.Join(real, pattern)) // the pattern is good
-		for _, match := range matches {
-			if info, err := os.Stat(match); err == nil {
-				add(info)
-			}
-		}
-	}
-	if isTree(real) {
-		f.trees = append(f.trees, found)
-	} else {
-		f.old = append(f.old, found)
-	}
+	f.Tree(path, filepath.Join("session", "*", "*.json"), filepath.Join("info", "*.json"), filepath.Join("message", "*"))
 }

@@ -16,28 +16,24 @@ import (
 
 // Read implements history.Source.
 func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	read := readTree
-	if !history.IsFolder(found.Path) {
-		file, info, err := history.Open(found.Path)
+	if history.IsFolder(found.Path) {
+		in, err := history.NewIntake(ctx, session.SourceOpencode, found, nil, cursor, known, s.now(), emit)
+		if err == nil {
+			err = readTree(in)
+		}
 		if err != nil {
 			return nil, err
 		}
-		defer file.Close()
-		head := make([]byte, 512)
-		n, _ := file.ReadAt(head, 0) // what cannot be read is reported below
-		if head = bytes.TrimSpace(history.Unmarked(head[:n])); len(head) == 0 || head[0] != '{' && head[0] != '[' {
-			return history.ReadSQLite(ctx, session.SourceOpencode, found, cursor, known, s.now, emit, readDatabase)
-		}
-		read = func(in *history.Intake) error { return readExport(in, file, info.Size()) }
+		return in.Finish()
 	}
-	in, err := history.NewIntake(ctx, session.SourceOpencode, found, nil, cursor, known, s.now(), emit)
+	head, err := history.Head(found.Path, 512)
 	if err != nil {
 		return nil, err
 	}
-	if err := read(in); err != nil {
-		return in.Problems(), err
+	if head = bytes.TrimSpace(history.Unmarked(head)); len(head) > 0 && (head[0] == '{' || head[0] == '[') {
+		return history.Replay(ctx, session.SourceOpencode, found, cursor, known, s.now, emit, readExport)
 	}
-	return in.Finish()
+	return history.ReadSQLite(ctx, session.SourceOpencode, found, cursor, known, s.now, emit, readDatabase)
 }
 
 // reader imports one session.
