@@ -137,6 +137,12 @@ func (o Object) String(key string) string {
 	return s
 }
 
+// Inner returns the object under a name, nil if there is none.
+func (o Object) Inner(key string) Object {
+	inner, _ := Fields(o.Get(key))
+	return inner
+}
+
 // Without returns the fields whose names are not among keys.
 func (o Object) Without(keys ...string) Object {
 	if !o.hasOneOf(keys) {
