@@ -1,11 +1,14 @@
 // Package codex reads the rollouts of the Codex CLI, its IDE extension and its app: bare items,
 // envelopes, and paginated histories; plain or compressed, live or archived.
 //
+// Codex writes most of a conversation twice: as items (response_item), which the model sees, and as
+// events (event_msg) for its display. The items count. An event that repeats one is skipped, but it
+// tells which items in the user's role a person wrote; token counts, roll-backs, aborts and names are
+// events only. In a file without items the events are the conversation.
+//
 // A file is read twice. The survey finds what a line by itself does not say: which of the
-// user's messages a person wrote, where what a fork copied ends, and which records at the end
-// belong to a reply that is still being written. The second pass turns records into messages,
-// from where the last reading ended, since what it needs to know of the records before is in
-// the cursor.
+// user's messages a person wrote, where the copies of a fork end, and which records at the end
+// belong to a reply that is still being written. The second pass turns records into messages.
 //
 // A record of the conversation is known by a hash of what it says and of all that was said
 // before it. So a record has the same key wherever a rollout is moved, compressed or copied
@@ -14,9 +17,16 @@
 package codex
 
 import (
+	"context"
+	"io"
+	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
+
+	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
@@ -46,6 +56,84 @@ func New(env func(string) string, now func() time.Time) *Source {
 
 // Name implements history.Source.
 func (s *Source) Name() session.Source { return session.SourceCodex }
+
+// Read implements history.Source.
+func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
+	if generation(found.Path) > 0 {
+		return s.mirror(ctx, found, known, emit)
+	}
+	file, err := open(found.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if file.size == 0 {
+		return nil, session.Errorf(session.Invalid, "the file is empty")
+	}
+	found.Size, found.ModifiedAt = file.stored, file.modified
+	in, err := history.NewIntake(ctx, session.SourceCodex, found, file, cursor, known, s.now(), emit)
+	if err != nil {
+		return nil, err
+	}
+	in.Unpacked(file.size)
+	switch filepath.Base(found.Path) {
+	case indexName:
+		err = readNames(in)
+	case promptsName:
+		err = readPrompts(in)
+	default:
+		err = readRollout(in)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return in.Finish()
+}
+
+// rollout is a file that can be read at any place.
+type rollout struct {
+	*os.File
+	size     int64 // of what it says, in bytes
+	stored   int64 // of the file itself
+	modified time.Time
+}
+
+// maxExpanded is the size above which a compressed rollout is not believed.
+const maxExpanded = 64 << 30
+
+// open opens a rollout. A compressed one is unpacked into a file that has no name, so that
+// memory does not grow with it.
+func open(path string) (*rollout, error) {
+	file, info, err := history.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	r := &rollout{File: file, size: info.Size(), stored: info.Size(), modified: info.ModTime()}
+	if !strings.HasSuffix(path, ".zst") || r.size == 0 {
+		return r, nil
+	}
+	defer file.Close()
+	r.File, r.size, err = expand(file)
+	return r, err
+}
+
+func expand(from io.Reader) (*os.File, int64, error) {
+	unpack, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
+	if err != nil {
+		return nil, 0, err
+	}
+	defer unpack.Close()
+	file, err := history.TempFile()
+	if err != nil {
+		return nil, 0, err
+	}
+	size, err := io.Copy(file, io.LimitReader(unpack, maxExpanded))
+	if err != nil {
+		file.Close()
+		return nil, 0, err
+	}
+	return file, size, nil
+}
 
 // Reasons to skip that only rollouts have.
 const (

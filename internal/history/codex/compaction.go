@@ -53,7 +53,7 @@ func (r *reader) compacted(rec *record) error {
 	key := r.state.advance(rec)
 	c.Key, c.ThroughKey = key, key
 	return r.put(key, rec, 1, func() history.Decoded {
-		if isList(list) {
+		if len(list) > 0 && list[0] == '[' {
 			c.Replacement = replacement(list, text)
 		} else {
 			c.Replacement = kept.replacement()
@@ -62,14 +62,16 @@ func (r *reader) compacted(rec *record) error {
 		line := rec.line.Without("timestamp")
 		if len(rec.raw) > session.BlobThreshold {
 			line = line.Without("payload")
-			m.Parts = append(m.Parts, session.Part{Kind: session.PartData, Blob: &session.Blob{MediaType: "application/json", Data: rec.raw}})
+			m.Parts = append(m.Parts, payloadBlob(rec))
 		}
-		m.Extra = history.Object{{Key: "line", Raw: []byte(objectJSON(line))}}.JSON()
-		return history.Decoded{Messages: []history.Message{{Message: m}}, Compactions: []history.Compaction{c}}
+		m.Extra = keepLine(line)
+		d := only(m)
+		d.Compactions = []history.Compaction{c}
+		return d
 	})
 }
 
-// part is a message of a replacement, in the words of the kernel.
+// item is a message of a replacement, in the words of the kernel.
 type item struct {
 	Kind    session.Kind   `json:"kind"`
 	Role    session.Role   `json:"role"`

@@ -1,13 +1,16 @@
 package codex
 
 import (
+	"cmp"
+	"strconv"
 	"strings"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
-// event takes a record that is for display or accounting.
+// event decodes an event: those of accounting and of changes to the conversation; an event that repeats
+// an item is skipped.
 func (r *reader) event(rec *record) error {
 	switch rec.sub {
 	case "user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content":
@@ -16,18 +19,18 @@ func (r *reader) event(rec *record) error {
 		r.skip(skipTurn)
 	case "task_complete", "turn_complete":
 		if failure := rec.payload.Get("error"); len(failure) > 0 && string(failure) != "null" {
-			return r.aside(rec, session.KindMarker, "the turn failed: "+describe(failure))
+			return r.aside(rec, session.KindMarker, "the turn failed: "+describeFailure(failure))
 		}
 		r.skip(skipTurn)
 	case "turn_aborted":
 		return r.aside(rec, session.KindMarker, "turn aborted: "+plainText(rec.payload.String("reason")))
 	case "token_count":
-		r.tokenCount(rec)
+		return r.tokenCount(rec)
 	case "thread_rolled_back":
 		return r.rolledBack(rec)
 	case "thread_settings_applied":
-		settings, _ := history.Fields(rec.payload.Get("thread_settings"))
-		return r.settings(rec, settings.String("model"), settings.String("model_provider_id"), settings.String("reasoning_effort"))
+		settings := rec.payload.Inner("thread_settings")
+		return r.settings(rec, settings.String("model"), settings.String("model_provider_id"))
 	case "thread_name_updated":
 		return r.aside(rec, session.KindMarker, "named: "+plainText(rec.payload.String("thread_name")))
 	case "context_compacted":
@@ -39,7 +42,7 @@ func (r *reader) event(rec *record) error {
 	case "error":
 		return r.aside(rec, session.KindMarker, "error: "+plainText(rec.payload.String("message")))
 	case "entered_review_mode", "exited_review_mode":
-		review, _ := history.Fields(rec.payload.Get("review_output"))
+		review := rec.payload.Inner("review_output")
 		return r.aside(rec, session.KindMarker, strings.TrimSpace(strings.ReplaceAll(rec.sub, "_", " ")+"\n"+plainText(review.String("overall_explanation"))))
 	case "item_completed":
 		return r.completed(rec)
@@ -55,7 +58,8 @@ func (r *reader) event(rec *record) error {
 	return nil
 }
 
-func describe(raw []byte) string {
+// describeFailure returns what the error of a turn says.
+func describeFailure(raw []byte) string {
 	if text, _ := history.Text(raw); text != "" {
 		return text
 	}
@@ -90,8 +94,8 @@ func (r *reader) echo(rec *record) error {
 		}
 		m.Parts = []session.Part{part}
 		m.Metadata = session.JSON(`{"from":"events"}`)
-		m.Extra = history.Object{{Key: "line", Raw: []byte(rec.line.Without("timestamp").JSON())}}.JSON()
-		return history.Decoded{Messages: []history.Message{{Message: m}}}
+		m.Extra = keepLine(rec.line.Without("timestamp"))
+		return only(m)
 	})
 	if rec.sub != "user_message" {
 		r.spoken = key
@@ -101,7 +105,7 @@ func (r *reader) echo(rec *record) error {
 
 // completed skips what repeats an item and keeps the richer account of a tool's work.
 func (r *reader) completed(rec *record) error {
-	item, _ := history.Fields(rec.payload.Get("item"))
+	item := rec.payload.Inner("item")
 	switch kind := item.String("type"); kind {
 	case "UserMessage", "AgentMessage", "Reasoning":
 		if !r.items {
@@ -137,15 +141,12 @@ func (r *reader) turnContext(rec *record) error {
 		r.skip(skipContext)
 		return nil
 	}
-	return r.settings(rec, rec.payload.String("model"), "", rec.payload.String("effort"))
+	return r.settings(rec, rec.payload.String("model"), "")
 }
 
-func (r *reader) settings(rec *record, model, provider, effort string) error {
-	for _, f := range []struct{ to, from *string }{{&r.state.Model, &model}, {&r.state.Provider, &provider}, {&r.state.Effort, &effort}} {
-		if *f.from != "" {
-			*f.to = plainText(*f.from)
-		}
-	}
+func (r *reader) settings(rec *record, model, provider string) error {
+	r.state.Model = cmp.Or(plainText(model), r.state.Model)
+	r.state.Provider = cmp.Or(plainText(provider), r.state.Provider)
 	return r.beside(rec, func() session.Message {
 		m := besideMessage(rec, session.KindMarker, "")
 		m.Provider, m.Model = r.state.Provider, r.state.Model
@@ -161,7 +162,9 @@ func (r *reader) aside(rec *record, kind session.Kind, words string) error {
 
 func (r *reader) beside(rec *record, decode func() session.Message, raw bool) error {
 	return r.put(r.state.beside(history.Fingerprint(rec.line, "timestamp", "ordinal")), rec, 1, func() history.Decoded {
-		return history.Decoded{Messages: []history.Message{{Message: decode()}}, Raw: raw}
+		d := only(decode())
+		d.Raw = raw
+		return d
 	})
 }
 
@@ -173,10 +176,37 @@ func besideMessage(rec *record, kind session.Kind, words string) session.Message
 		m.Parts = []session.Part{session.TextPart(words)}
 	case len(rec.raw) > session.BlobThreshold:
 		line = line.Without("payload")
-		m.Parts = []session.Part{{Kind: session.PartData, Blob: &session.Blob{MediaType: "application/json", Data: rec.raw}}}
+		m.Parts = []session.Part{payloadBlob(rec)}
 	}
-	m.Extra = history.Object{{Key: "line", Raw: []byte(objectJSON(line))}}.JSON()
+	m.Extra = keepLine(line)
 	return m
+}
+
+// only is an entry of one message.
+func only(m session.Message) history.Decoded {
+	return history.Decoded{Messages: []history.Message{{Message: m}}}
+}
+
+// keepLine keeps a record, or what is left of it, beside its message.
+func keepLine(line history.Object) session.JSON {
+	return history.Object{{Key: "line", Raw: []byte(objectJSON(line))}}.JSON()
+}
+
+// payloadBlob holds the payload of a record that is too large for extra.
+func payloadBlob(rec *record) session.Part {
+	return session.Part{Kind: session.PartData, Blob: &session.Blob{MediaType: "application/json", Data: rec.raw}}
+}
+
+// contextOf returns what a turn context says beside its turn: equal texts are equal settings.
+func contextOf(rec *record) string {
+	return string(rec.payload.Without("turn_id", "root_turn_id", "current_date").JSON())
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
 }
 
 // verbatim keeps a line that is no record. Nothing hangs on it.
@@ -187,9 +217,11 @@ func (r *reader) verbatim(l history.FileLine, why string) error {
 	rec := &record{at: r.state.LastAt, offset: l.At, number: int32(l.Number)}
 	tip := r.state.Tip
 	err := r.put(r.state.beside(string(l.Bytes)), rec, 1, func() history.Decoded {
-		return history.Decoded{Messages: []history.Message{{Message: history.Verbatim(l.Bytes, why)}}, Raw: true, Problem: why + "; kept raw"}
+		d := only(history.Verbatim(l.Bytes, why))
+		d.Raw, d.Problem = true, why+"; kept raw"
+		return d
 	})
-	if tip.Key != "" {
+	if tip != "" {
 		r.state.Tip = tip
 	}
 	return err
@@ -200,12 +232,7 @@ func (r *reader) rolledBack(rec *record) error {
 	turns, _ := number(rec.payload.Get("num_turns"))
 	r.state.rollBack(int(min(max(turns, 0), maxTurns+1)))
 	return r.put(r.state.advance(rec), rec, 1, func() history.Decoded {
-		m := session.Message{
-			Kind: session.KindMarker, Origin: session.Program, Display: true,
-			Parts: []session.Part{session.TextPart("rolled back " + plural(int(min(max(turns, 0), 1e6)), "turn"))},
-			Extra: history.Object{{Key: "line", Raw: []byte(objectJSON(rec.line.Without("timestamp")))}}.JSON(),
-		}
-		return history.Decoded{Messages: []history.Message{{Message: m}}}
+		return only(besideMessage(rec, session.KindMarker, "rolled back "+plural(int(min(max(turns, 0), 1e6)), "turn")))
 	})
 }
 
@@ -216,9 +243,9 @@ func (r *reader) betweenAgents(rec *record) error {
 		m := session.Message{
 			Kind: session.KindMessage, Role: session.User, Origin: session.Program, InContext: true, Display: true,
 			Author: plainText(rec.payload.String("author")), Parts: []session.Part{session.TextPart(plainText(rec.payload.String("content")))},
-			Extra: history.Object{{Key: "line", Raw: []byte(objectJSON(rec.line.Without("timestamp")))}}.JSON(),
+			Extra: keepLine(rec.line.Without("timestamp")),
 		}
 		m.InContext = m.Parts[0].Text != ""
-		return history.Decoded{Messages: []history.Message{{Message: m}}}
+		return only(m)
 	})
 }

@@ -143,6 +143,68 @@ func (s *Source) CountSessions(_ context.Context, found history.Found) (int, err
 	return 1, nil
 }
 
+// rolloutID is the last UUID in a rollout's file name.
+func rolloutID(path string) string {
+	name := stem(path)
+	if len(name) < uuidLength {
+		return ""
+	}
+	return name[len(name)-uuidLength:]
+}
+
+const uuidLength = 36
+
+func stem(path string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".zst"), plainEnding)
+}
+
+// sibling finds the file of a rollout: in the same folder, else anywhere in the same home.
+func sibling(path, id string) string {
+	if id == "" || strings.ContainsAny(id, `/\*?[`) {
+		return ""
+	}
+	folders := []string{filepath.Dir(path)}
+	if dir := home(path); dir != "" {
+		folders = append(folders, filepath.Join(dir, archive), filepath.Join(dir, "sessions", "*", "*", "*"))
+	}
+	for _, dir := range folders {
+		for _, ending := range []string{plainEnding, compressedEnding} {
+			found, err := filepath.Glob(filepath.Join(dir, "*"+id+ending))
+			if err != nil {
+				continue
+			}
+			for _, file := range found {
+				if rolloutID(file) == id && file != path {
+					return file
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// threadOf returns the thread of another rollout, by its file's name. Without the file it is taken
+// for the first rollout of its thread, whose ids are equal.
+func threadOf(path, rollout string) string {
+	before, _, ok := strings.Cut(stem(sibling(path, rollout)), "_")
+	if !ok || len(before) < uuidLength {
+		return rollout
+	}
+	return before[len(before)-uuidLength:]
+}
+
+// home is the Codex home that a rollout lies in, "" if it lies elsewhere.
+func home(path string) string {
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		if name := filepath.Base(dir); name == "sessions" || name == archive {
+			return filepath.Dir(dir)
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
+}
+
 // created returns what orders a rollout's name by time: rollout-2026-01-02T03-04-05-…
 func created(name string) string {
 	if at := strings.Index(name, "rollout-"); at >= 0 {

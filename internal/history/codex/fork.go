@@ -1,6 +1,10 @@
 package codex
 
 import (
+	"cmp"
+	"errors"
+	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -31,12 +35,11 @@ func (s *surveyor) boundary(r *record) {
 		}
 		return
 	case r.kind == typeMeta:
-		s.others = r.payload.String("id") != s.id
-		s.foreign = s.foreign || s.others
+		s.foreign = s.foreign || r.payload.String("id") != s.id
 	case s.header.String("forked_from_id") == "" && !s.foreign:
 		return
-	case r.kind == typeEvent && (r.sub == "task_started" || r.sub == "turn_started") && younger(r.payload.String("turn_id"), s.id),
-		s.foreign && (r.kind == typeAgentMeta || r.kind == typeEvent && r.sub == "thread_settings_applied"),
+	case r.isTurnStart() && younger(r.payload.String("turn_id"), s.id),
+		s.foreign && (r.kind == typeAgentMeta || r.isEvent("thread_settings_applied")),
 		s.pause(r):
 		s.begins(r)
 	}
@@ -75,9 +78,8 @@ func younger(turn, thread string) bool {
 
 // isAgent reports whether a thread is a sub-agent's or otherwise no conversation of a person.
 func isAgent(header history.Object) bool {
-	if _, is := history.Fields(header.Get("source")); is {
-		o, _ := history.Fields(header.Get("source"))
-		return o.Get("custom") == nil
+	if source, is := history.Fields(header.Get("source")); is {
+		return source.Get("custom") == nil
 	}
 	switch header.String("thread_source") {
 	case "subagent", "guardian_review", "memory_consolidation":
@@ -86,21 +88,15 @@ func isAgent(header history.Object) bool {
 	return header.String("parent_thread_id") != ""
 }
 
-// spawner returns the thread that started a sub-agent.
-func spawner(header history.Object) string {
-	if id := header.String("parent_thread_id"); id != "" {
-		return id
-	}
-	source, _ := history.Fields(header.Get("source"))
-	agent, _ := history.Fields(source.Get("subagent"))
-	spawn, _ := history.Fields(agent.Get("thread_spawn"))
-	return spawn.String("parent_thread_id")
+// spawn returns what the header of a sub-agent says of its start.
+func spawn(header history.Object) history.Object {
+	return header.Inner("source").Inner("subagent").Inner("thread_spawn")
 }
 
 // lineage is where a thread comes from.
 type lineage struct {
-	root     string             // the oldest thread known of: the keys of all its forks begin with it
-	sessions []*session.Session // those it was forked off that are here, the nearest first
+	root     string             // the oldest known thread: the keys of all its forks begin with it
+	sessions []*session.Session // stored ones that it was forked off, the nearest first
 	parent   *session.Session   // the nearest of them, or who started it
 	kind     string             // fork or child
 }
@@ -110,44 +106,32 @@ func (r *reader) origins() (lineage, error) {
 	l := lineage{root: r.id}
 	next := r.header.String("forked_from_id")
 	if base, ok := history.Fields(r.header.Get("history_base")); ok && next == "" {
-		if id := r.threadOf(base.String("thread_id")); id != r.id {
-			next = id
-		}
+		next = threadOf(r.path, base.String("thread_id"))
 	}
 	agent := isAgent(r.header)
 	seen := map[string]bool{r.id: true}
 	for next != "" && !seen[next] && len(seen) < history.MaxForks && !agent {
-		at := next
-		seen[at] = true
-		l.root = at
-		found, err := r.in.Session(at)
+		l.root, seen[next] = next, true
+		found, err := r.in.Session(next)
 		if err != nil {
 			return l, err
 		}
 		if found == nil {
 			if len(l.sessions) == 0 {
-				r.in.Await(at)
+				r.in.Await(next)
 			}
 			break
 		}
 		l.sessions = append(l.sessions, found)
-		metadata, _ := history.ParseObject(found.Metadata)
-		header, _ := history.Fields(metadata.Get("codex"))
-		next = header.String("forked_from_id")
-		if next == "" {
-			break
-		}
+		next = headerOf(found).String("forked_from_id")
 	}
 	if len(l.sessions) > 0 {
 		l.parent, l.kind = l.sessions[0], session.ParentFork
 		return l, nil
 	}
-	starter := spawner(r.header)
-	if starter == "" && agent {
-		starter = r.header.String("forked_from_id")
-	}
-	if starter == "" && agent && r.header.String("session_id") != r.id {
-		starter = r.header.String("session_id")
+	starter := cmp.Or(r.header.String("parent_thread_id"), spawn(r.header).String("parent_thread_id"))
+	if agent {
+		starter = cmp.Or(starter, r.header.String("forked_from_id"), r.header.String("session_id"))
 	}
 	if starter == "" || starter == r.id {
 		return l, nil
@@ -159,4 +143,158 @@ func (r *reader) origins() (lineage, error) {
 		r.in.Await(starter)
 	}
 	return l, err
+}
+
+// headerOf returns the header of the rollout that a session was imported from.
+func headerOf(s *session.Session) history.Object {
+	metadata, _ := history.ParseObject(s.Metadata)
+	return metadata.Inner("codex")
+}
+
+// isEarly reports whether a record lies before the first that is surely the fork's own.
+func (r *reader) isEarly(rec *record) bool { return r.own >= 0 && rec.offset < r.own }
+
+// copied skips a record of a fork that repeats one of its origin's and has no key of its own. Those of
+// the conversation are known by their keys (checkCopy), calls by theirs (checkCopiedCall).
+func (r *reader) copied(rec *record) bool {
+	r.inherits = r.forked && !r.state.Copying && rec.kind != typeMeta && r.from.kind == session.ParentChild && r.isEarly(rec)
+	counts := !r.novel() && (rec.kind == typeUsage || rec.isEvent("token_count"))
+	switch {
+	case !r.state.Copying, rec.kind == typeMeta, rec.speaks(), counts:
+		return false
+	case rec.isTurnStart() && younger(rec.payload.String("turn_id"), r.id):
+		r.state.Copying = false
+		return false
+	case rec.kind == typeContext:
+		r.state.Context = contextOf(rec)
+		r.state.Model = plainText(rec.payload.String("model"))
+	}
+	r.skip(skipInherited)
+	return true
+}
+
+// checkCopy ends the copies with a record of the conversation that the origin does not have. An early
+// one is a copy whose original is not here.
+func (r *reader) checkCopy(key string, rec *record) error {
+	for _, s := range r.from.sessions {
+		if at, err := r.in.Known.Message(r.in.Context(), s.ID, key); at != nil || err != nil {
+			return err
+		}
+	}
+	r.inherits = r.isEarly(rec)
+	r.state.Copying = r.inherits
+	return nil
+}
+
+// checkCopiedCall ends the copies with a call that was not counted for the origin. An early one is of
+// an origin that is not here: it only says where the fork's own usage begins.
+func (r *reader) checkCopiedCall(key string, rec *record) error {
+	owner, err := r.in.Known.CallOwner(r.in.Context(), session.SourceCodex, "codex:"+key)
+	// A copy of this file may have been here before: then the call is the fork's own.
+	isOrigins := owner != "" && (r.talk.Here == nil || owner != r.talk.Here.ID)
+	r.state.Copying = isOrigins || r.isEarly(rec)
+	return err
+}
+
+// findBase follows history_base: the records before this file's stand in another one. Their keys lead
+// to the stored ones.
+func (r *reader) findBase() error {
+	base, ok := history.Fields(r.header.Get("history_base"))
+	if !ok {
+		return nil
+	}
+	before, err := walk(r.path, base, map[string]bool{r.path: true})
+	if err != nil {
+		return err
+	}
+	if before == nil {
+		r.in.Problem(1, "its history_base names a rollout that is not here; only its own part is imported")
+		r.state.Chain += "/" + rolloutID(r.path)
+		return nil
+	}
+	r.state.Chain, r.state.Total, r.state.Usage, r.state.Model = before.Chain, before.Total, before.Usage, before.Model
+	_, found, err := r.talk.Find(before.Tip)
+	if err != nil {
+		return err
+	}
+	if !found {
+		r.in.Problem(1, "the records of its history_base are not here; only its own part is imported")
+		return nil
+	}
+	r.state.Tip, r.state.Base = before.Tip, &before.Tip
+	return nil
+}
+
+// walk replays the part of a rollout that another one begins with, and returns the state behind it;
+// nil where a file is missing or the files name one another in a circle.
+func walk(from string, base history.Object, seen map[string]bool) (*state, error) {
+	path := sibling(from, base.String("thread_id"))
+	if path == "" || seen[path] || len(seen) > history.MaxForks {
+		return nil, nil
+	}
+	seen[path] = true
+	file, err := open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	end := file.size
+	if n, ok := number(base.Get("end_byte_offset")); ok && n >= 0 && n < float64(end) {
+		end = int64(n)
+	}
+	last, bounded := number(base.Get("end_ordinal_exclusive"))
+	var s *state
+	lines := history.NewLines(file, 0, end)
+	for {
+		line, _, ended, err := lines.Next()
+		if errors.Is(err, io.EOF) || err == nil && !ended {
+			return s, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		rec, ok := parseRecord(line)
+		if !ok {
+			continue
+		}
+		if s == nil && rec.kind == typeMeta {
+			if s, err = stateBefore(path, rec.payload, seen); s == nil {
+				return nil, err
+			}
+		}
+		if bounded && rec.ordered && float64(rec.ordinal) >= last {
+			return s, nil
+		}
+		if s != nil {
+			s.pass(&rec)
+		}
+	}
+}
+
+// stateBefore returns the state that a rollout begins with.
+func stateBefore(path string, header history.Object, seen map[string]bool) (*state, error) {
+	if base, ok := history.Fields(header.Get("history_base")); ok {
+		return walk(path, base, seen)
+	}
+	id := header.String("id")
+	return &state{Chain: "codex:" + id, Usage: id}, nil
+}
+
+// pass moves over a record without decoding it.
+func (s *state) pass(r *record) {
+	switch {
+	case r.speaks():
+		s.Tip = s.advance(r)
+	case r.isEvent("token_count"):
+		if info := parseTokenInfo(r.payload.Get("info")); info != nil {
+			if used, _, ok := s.counted(info); ok {
+				s.usageKey(used)
+			}
+		}
+	case r.kind == typeContext:
+		s.Model = plainText(r.payload.String("model"))
+	}
 }

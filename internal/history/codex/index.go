@@ -18,7 +18,7 @@ func (r *reader) indexed() string {
 	if err != nil {
 		return ""
 	}
-	defer file.close()
+	defer file.Close()
 	lines, title := history.NewLines(file, 0, file.size), ""
 	for {
 		line, _, _, err := lines.Next()

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -11,100 +13,6 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
-
-// line turns one line into what it becomes.
-func (r *reader) line(l history.FileLine) error {
-	rec, ok := parseRecord(l.Bytes)
-	switch {
-	case !ok:
-		return r.verbatim(l, "not a JSON object")
-	case history.DeeperThan(l.Bytes, history.MaxDepth):
-		return r.verbatim(l, "nested too deep")
-	}
-	rec.offset, rec.number = l.At, int32(l.Number)
-	if rec.timed {
-		r.state.LastAt = rec.at
-	} else {
-		rec.at = r.state.LastAt
-	}
-	return r.record(&rec)
-}
-
-// skip counts a record that leaves no trace.
-func (r *reader) skip(reason string) { r.in.Skip(reason, 1) }
-
-// record dispatches by the kind of record.
-func (r *reader) record(rec *record) error {
-	if !rec.isReply() && !rec.isEcho() && !r.novel() {
-		if err := r.closeReply(finishOf(rec)); err != nil {
-			return err
-		}
-	}
-	if done, err := r.copied(rec); done || err != nil {
-		return err
-	}
-	if r.novel() && rec.kind != typeMeta {
-		return r.aside(rec, session.KindUnknown, "")
-	}
-	switch rec.kind {
-	case typeMeta:
-		r.meta(rec)
-	case typeFiller:
-		r.skip(skipFiller)
-	case typeItem:
-		return r.item(rec)
-	case typeEvent:
-		return r.event(rec)
-	case typeContext:
-		return r.turnContext(rec)
-	case typeCompacted:
-		return r.compacted(rec)
-	case typeUsage:
-		return r.usageRecord(rec)
-	case typeAgents:
-		return r.betweenAgents(rec)
-	case typeWorld:
-		world, _ := history.Fields(rec.payload.Get("state"))
-		if model := plainText(world.String("model")); model != "" {
-			r.state.Model = model
-		}
-		return r.aside(rec, session.KindCustom, "")
-	case typeAgentMeta, "retained_context", "security_risk_score", "realtime_item", "rollout_reference":
-		return r.aside(rec, session.KindCustom, "")
-	default:
-		return r.aside(rec, session.KindUnknown, "")
-	}
-	return nil
-}
-
-// novel reports whether the file is of a mode that nobody here knows: then nothing is guessed,
-// and all records are kept as they are.
-func (r *reader) novel() bool {
-	return r.history != "" && r.history != "legacy" && r.history != paginated
-}
-
-// finishOf tells how a reply ended that this record comes after.
-func finishOf(rec *record) session.Finish {
-	if rec.kind == typeEvent && rec.sub == "turn_aborted" {
-		return session.FinishAborted
-	}
-	return ""
-}
-
-// meta counts a header. The first of the file is the session itself.
-func (r *reader) meta(rec *record) {
-	switch {
-	case rec.payload.String("id") != r.id:
-		r.skip(skipOrigin)
-	case r.headed:
-		r.skip(skipHeader)
-	case r.talk.Here != nil:
-		r.skip(history.SkipKnown)
-	default:
-		r.in.Import(1)
-	}
-	r.headed = true
-}
 
 // reply gathers the items of one reply.
 type reply struct {
@@ -180,9 +88,6 @@ func (r *reader) closeReply(finish session.Finish) error {
 	}
 	open := r.reply
 	r.reply = reply{}
-	if done, err := r.copiedReply(&open); done || err != nil {
-		return err
-	}
 	last := len(open.items) - 1
 	records := 0 // without those that an earlier reading stored, which ended within the reply
 	for _, rec := range open.items {
@@ -191,7 +96,9 @@ func (r *reader) closeReply(finish session.Finish) error {
 		}
 	}
 	err := r.put(open.keys[last], open.items[last], records, func() history.Decoded { return r.say(&open, finish) })
-	r.spoken = open.keys[last]
+	if !r.state.Copying || r.inherits {
+		r.spoken = open.keys[last]
+	}
 	for _, rec := range open.items {
 		r.state.opened(rec.payload.String("call_id"), rec.at)
 	}
@@ -252,11 +159,10 @@ func (r *reader) finished(msgs []session.Message, finish session.Finish) {
 // undecoded keeps an item that the dialect cannot hold, on its place in the conversation.
 func (r *reader) undecoded(rec *record) history.Decoded {
 	m := session.Message{Kind: session.KindUnknown, Origin: session.Program, Display: true, CreatedAt: rec.at}
-	m.Extra = history.Object{{Key: "line", Raw: []byte(rec.line.JSON())}}.JSON()
-	return history.Decoded{
-		Messages: []history.Message{{Message: m}}, Raw: true,
-		Problem: "an item of the type " + strconv.Quote(plainText(rec.sub)) + " that is not as it should be; kept raw",
-	}
+	m.Extra = keepLine(rec.line)
+	d := only(m)
+	d.Raw, d.Problem = true, "an item of the type "+strconv.Quote(plainText(rec.sub))+" that is not as it should be; kept raw"
+	return d
 }
 
 // together makes the messages that records became into one entry. The last one has the key of
@@ -303,36 +209,6 @@ func envelopes(items []*record) []byte {
 	return append(list, ']')
 }
 
-// put adds what some records become at the tip.
-func (r *reader) put(key string, rec *record, records int, decode func() history.Decoded) error {
-	err := r.talk.Add(history.Entry{
-		Key: key, Parent: r.state.Tip.Key, At: rec.offset, Line: int(rec.number), Records: records, Own: true,
-		Decode: func() (history.Decoded, error) {
-			d := decode()
-			for i := range d.Messages {
-				m := &d.Messages[i]
-				if m.Dialect == "" {
-					m.Dialect = "codex"
-				}
-				if m.CreatedAt.IsZero() {
-					m.CreatedAt = rec.at
-				}
-				if !r.inherits {
-					continue
-				}
-				m.Metadata = session.JSON(`{"inherited":true}`)
-				if m.Origin == session.Person {
-					m.Origin = session.Program
-				}
-				m.Display = false
-			}
-			return d, nil
-		},
-	})
-	r.state.Tip = place{Key: key}
-	return err
-}
-
 // speaker says who made a message in the user's role.
 type speaker struct {
 	kind   session.Kind // "": as it is
@@ -351,7 +227,7 @@ func (s speaker) name(m *session.Message) {
 }
 
 // user tells who made a message in the user's role.
-func (r *reader) user(rec *record, before place) speaker {
+func (r *reader) user(rec *record, before string) speaker {
 	said := texts(rec.payload.Get("content"))
 	kind := wrapperOf(said)
 	witnessed := r.person[rec.number]
@@ -391,3 +267,69 @@ func agentMessage(rec *record) session.Message {
 	m.Parts[0].Extra = history.Object{{Key: "item", Raw: rec.raw}}.JSON()
 	return m
 }
+
+// result adds to a tool's output what it says of its run: whether it failed and how long it
+// took; else the time since the call was written is taken for that.
+func result(rec *record, m *session.Message, began map[string]int64) {
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if p.Kind != session.PartToolResult {
+			continue
+		}
+		code, known, seconds := runOf(p.Content())
+		if known && p.IsError == nil {
+			failed := code != 0
+			p.IsError = &failed
+		}
+		at, open := began[p.CallID]
+		switch {
+		case seconds >= 0:
+			ms := int64(math.Round(seconds * 1000))
+			p.DurationMS = &ms
+		case open && rec.timed:
+			if ms := rec.at.UnixMilli() - at; ms >= 0 {
+				p.DurationMS = &ms
+			}
+		}
+	}
+}
+
+// headOf is how far into an output its run is looked for.
+const headOf = 400
+
+// runOf reads what Codex writes of a command's run: older versions {"output", "metadata":
+// {"exit_code", "duration_seconds"}}, newer ones lines before the output. seconds is -1 where
+// it is not said.
+func runOf(output string) (code int64, known bool, seconds float64) {
+	if o, ok := history.ParseObject([]byte(output)); ok {
+		metadata, is := history.Fields(o.Get("metadata"))
+		if !is {
+			return 0, false, -1
+		}
+		exit, said := number(metadata.Get("exit_code"))
+		took, timed := number(metadata.Get("duration_seconds"))
+		if !timed || took < 0 || took > maxSeconds {
+			took = -1
+		}
+		return int64(exit), said, took
+	}
+	head := output[:min(len(output), headOf)]
+	seconds = -1
+	if found := wallTimeLine.FindStringSubmatch(head); found != nil {
+		if n, err := strconv.ParseFloat(found[1], 64); err == nil && n <= maxSeconds {
+			seconds = n
+		}
+	}
+	if found := exitCodeLine.FindStringSubmatch(head); found != nil {
+		n, err := strconv.ParseInt(found[1], 10, 32)
+		return n, err == nil, seconds
+	}
+	return 0, false, seconds
+}
+
+const maxSeconds = 1e7
+
+var (
+	wallTimeLine = regexp.MustCompile(`(?m)^Wall time: ([0-9]+(?:\.[0-9]+)?) seconds`)
+	exitCodeLine = regexp.MustCompile(`(?m)^(?:Process exited with code|Exit code:) (-?[0-9]+)`)
+)

@@ -77,46 +77,41 @@ type edge struct {
 	Child  string `db:"child"`
 }
 
-// mirror reads the whole mirror: what it holds of a thread is a line, and any may have changed.
+// mirror reads the whole mirror: it holds a thread in one row, and any may have changed.
 func (s *Source) mirror(ctx context.Context, found history.Found, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	m := mirrored{ctx: ctx, path: found.Path, known: known, emit: emit}
+	in, err := history.NewIntake(ctx, session.SourceCodex, found, nil, nil, known, s.now(), emit)
+	if err != nil {
+		return nil, err
+	}
+	m := mirrored{in}
 	threads, edges, err := m.rows()
 	if err != nil {
 		return nil, history.SQLiteError(err)
 	}
 	for i := range threads {
 		if err := m.thread(&threads[i]); err != nil {
-			return m.problems, err
+			return in.Problems(), err
 		}
 	}
 	for _, e := range edges {
 		if err := m.edge(e); err != nil {
-			return m.problems, err
+			return in.Problems(), err
 		}
 	}
-	modified := session.At(found.ModifiedAt)
-	last := history.Batch{Records: m.records}
-	last.Cursor = &history.Cursor{Source: session.SourceCodex, Path: found.Path, Size: found.Size, ModifiedAt: &modified}
-	return m.problems, emit(last)
+	return in.Finish()
 }
 
-type mirrored struct {
-	ctx      context.Context
-	path     string
-	known    history.Known
-	emit     func(history.Batch) error
-	records  history.Records
-	problems []history.Problem
-}
+type mirrored struct{ *history.Intake }
 
 // rows reads both tables in one snapshot, which ends with it: what is done with them takes time.
 func (m *mirrored) rows() (threads []thread, edges []edge, err error) {
-	db, err := history.OpenSQLite(m.ctx, m.path)
+	ctx := m.Context()
+	db, err := history.OpenSQLite(ctx, m.Found.Path)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	schema, err := db.Schema(m.ctx, tableThreads, tableEdges)
+	schema, err := db.Schema(ctx, tableThreads, tableEdges)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -124,11 +119,11 @@ func (m *mirrored) rows() (threads []thread, edges []edge, err error) {
 	if !slices.Contains(columns, "id") {
 		return nil, nil, session.Errorf(session.Invalid, "no state of Codex that this version knows: it has no table %s with ids", tableThreads)
 	}
-	if err := db.SelectContext(m.ctx, &threads, threadsQuery(columns)); err != nil {
+	if err := db.SelectContext(ctx, &threads, threadsQuery(columns)); err != nil {
 		return nil, nil, fmt.Errorf("read %s: %w", tableThreads, err)
 	}
 	if columns := schema[tableEdges]; slices.Contains(columns, "parent_thread_id") && slices.Contains(columns, "child_thread_id") {
-		err := db.SelectContext(m.ctx, &edges, `SELECT COALESCE(CAST(parent_thread_id AS TEXT), '') AS parent, COALESCE(CAST(child_thread_id AS TEXT), '') AS child
+		err := db.SelectContext(ctx, &edges, `SELECT COALESCE(CAST(parent_thread_id AS TEXT), '') AS parent, COALESCE(CAST(child_thread_id AS TEXT), '') AS child
 			FROM thread_spawn_edges ORDER BY 2, 1`)
 		if err != nil {
 			return nil, nil, fmt.Errorf("read %s: %w", tableEdges, err)
@@ -167,24 +162,17 @@ func threadsQuery(columns []string) string {
 	return query + ` FROM threads ORDER BY 1`
 }
 
-func (m *mirrored) session(id string) (*session.Session, error) {
-	if id == "" {
-		return nil, m.ctx.Err()
-	}
-	return m.known.Session(m.ctx, session.SourceCodex, id)
-}
-
 // maxUnix is the end of the year 9999 in seconds.
 const maxUnix = 253402300799
 
 // thread tells a session that is here what it does not know yet.
 func (m *mirrored) thread(t *thread) error {
-	existing, err := m.session(t.ID)
+	existing, err := m.Session(t.ID)
 	if err != nil {
 		return err
 	}
 	if existing == nil {
-		m.records.Skip(skipThread, 1)
+		m.Skip(skipThread, 1)
 		return nil
 	}
 	b := history.Batch{Aside: true}
@@ -218,19 +206,18 @@ func (m *mirrored) thread(t *thread) error {
 		b.Fields.Metadata, changes = about, true
 	}
 	if !changes {
-		m.records.Skip(history.SkipKnown, 1)
+		m.Skip(history.SkipKnown, 1)
 		return nil
 	}
 	b.Records.Import(1)
-	return m.emit(b)
+	return m.Emit(b)
 }
 
 // about adds to what the rollout's header says of the thread; nil if there is nothing to add.
 // The header is the truth where it says something.
 func (t *thread) about(existing *session.Session) session.JSON {
-	metadata, _ := history.ParseObject(existing.Metadata)
-	header, _ := history.Fields(metadata.Get("codex"))
-	git, _ := history.Fields(header.Get("git"))
+	header := headerOf(existing)
+	git := header.Inner("git")
 	before := header.Get("state")
 	state, _ := history.Fields(before)
 	state = slices.Clone(state)
@@ -253,36 +240,30 @@ func (t *thread) about(existing *session.Session) session.JSON {
 
 // edge links a thread to the one that started it, where its rollout did not say.
 func (m *mirrored) edge(e edge) error {
-	child, err := m.session(e.Child)
+	child, err := m.Session(e.Child)
 	if err != nil {
 		return err
 	}
-	parent, err := m.session(e.Parent)
+	parent, err := m.Session(e.Parent)
 	switch {
 	case err != nil:
 		return err
 	case child == nil || parent == nil:
-		m.records.Skip(skipEdge, 1)
+		m.Skip(skipEdge, 1)
 		return nil
 	case child.ParentID != "":
-		m.records.Skip(history.SkipKnown, 1)
+		m.Skip(history.SkipKnown, 1)
 		return nil
 	}
-	if circle, err := history.ComesFrom(m.ctx, m.known, parent, child); err != nil {
+	if circle, err := history.ComesFrom(m.Context(), m.Known, parent, child); err != nil {
 		return err
 	} else if circle {
-		m.records.Skip(skipCircle, 1)
-		m.problem("thread " + strconv.Quote(e.Child) + " would be among those that it comes from; the link is left out")
+		m.Skip(skipCircle, 1)
+		m.Problem(0, "thread "+strconv.Quote(e.Child)+" would be among those that it comes from; the link is left out")
 		return nil
 	}
 	b := history.Batch{Aside: true}
 	b.ID, b.Fields = child.ID, &history.Changes{ParentID: parent.ID, ParentKind: session.ParentChild}
 	b.Records.Import(1)
-	return m.emit(b)
-}
-
-func (m *mirrored) problem(why string) {
-	if len(m.problems) < history.MaxProblems {
-		m.problems = append(m.problems, history.Problem{Path: m.path, Error: why})
-	}
+	return m.Emit(b)
 }

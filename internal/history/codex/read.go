@@ -1,47 +1,12 @@
 package codex
 
 import (
-	"context"
-	"path/filepath"
-	"strings"
+	"cmp"
 
 	"sessiond/internal/dialect/responses"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
-
-// Read implements history.Source.
-func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	if generation(found.Path) > 0 {
-		return s.mirror(ctx, found, known, emit)
-	}
-	file, err := open(found.Path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.close()
-	if file.size == 0 {
-		return nil, session.Errorf(session.Invalid, "the file is empty")
-	}
-	found.Size, found.ModifiedAt = file.stored, file.modified
-	in, err := history.NewIntake(ctx, session.SourceCodex, found, file, cursor, known, s.now(), emit)
-	if err != nil {
-		return nil, err
-	}
-	in.Unpacked(file.size)
-	switch filepath.Base(found.Path) {
-	case indexName:
-		err = readNames(in)
-	case promptsName:
-		err = readPrompts(in)
-	default:
-		err = readRollout(in)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return in.Finish()
-}
 
 // reader adds the records of one rollout.
 type reader struct {
@@ -94,47 +59,134 @@ func readRollout(in *history.Intake) error {
 	return nil
 }
 
-// start finds where the thread comes from, and says what its session is.
-func (r *reader) start() (err error) {
-	if r.from, err = r.origins(); err != nil {
-		return err
+// line turns one line into what it becomes.
+func (r *reader) line(l history.FileLine) error {
+	rec, ok := parseRecord(l.Bytes)
+	switch {
+	case !ok:
+		return r.verbatim(l, "not a JSON object")
+	case history.DeeperThan(l.Bytes, history.MaxDepth):
+		return r.verbatim(l, "nested too deep")
 	}
-	r.agent = isAgent(r.header)
-	r.forked = r.header.String("forked_from_id") != "" || r.foreign || r.header.Get("subagent_history_start_ordinal") != nil
-	r.state = state{
-		Chain: "codex:" + r.from.root, Provider: plainText(r.header.String("model_provider")), LastAt: r.created(),
-		Usage: r.from.root, Copying: r.forked && r.from.kind != session.ParentChild,
+	rec.offset, rec.number = l.At, int32(l.Number)
+	if rec.timed {
+		r.state.LastAt = rec.at
+	} else {
+		rec.at = r.state.LastAt
 	}
-	r.describe()
-	if r.from.parent != nil {
-		if _, err := r.talk.LinkTo(r.from.parent, r.from.kind, nil); err != nil {
+	return r.record(&rec)
+}
+
+// skip counts a record that leaves no trace.
+func (r *reader) skip(reason string) {
+	if r.state.Copying {
+		reason = skipInherited
+	}
+	r.in.Skip(reason, 1)
+}
+
+// record dispatches by the kind of record.
+func (r *reader) record(rec *record) error {
+	if !rec.isReply() && !rec.isEcho() && !r.novel() {
+		if err := r.closeReply(finishOf(rec)); err != nil {
 			return err
 		}
 	}
-	if err := r.talk.ForkedFrom(r.from.sessions...); err != nil {
-		return err
+	if r.copied(rec) {
+		return nil
 	}
-	return r.findBase()
+	if r.novel() && rec.kind != typeMeta {
+		return r.aside(rec, session.KindUnknown, "")
+	}
+	switch rec.kind {
+	case typeMeta:
+		r.meta(rec)
+	case typeFiller:
+		r.skip(skipFiller)
+	case typeItem:
+		return r.item(rec)
+	case typeEvent:
+		return r.event(rec)
+	case typeContext:
+		return r.turnContext(rec)
+	case typeCompacted:
+		return r.compacted(rec)
+	case typeUsage:
+		return r.usageRecord(rec)
+	case typeAgents:
+		return r.betweenAgents(rec)
+	case typeWorld:
+		model := rec.payload.Inner("state").String("model")
+		r.state.Model = cmp.Or(plainText(model), r.state.Model)
+		return r.aside(rec, session.KindCustom, "")
+	case typeAgentMeta, "retained_context", "security_risk_score", "realtime_item", "rollout_reference":
+		return r.aside(rec, session.KindCustom, "")
+	default:
+		return r.aside(rec, session.KindUnknown, "")
+	}
+	return nil
 }
 
-// finish says what the session is now.
-func (r *reader) finish() {
-	r.talk.Head = r.state.Tip.Key
-	title, here := r.name, r.talk.Here
-	if title == "" && !r.in.Continues() {
-		title = r.title()
+// novel reports whether the file is of a mode that nobody here knows: then nothing is guessed,
+// and all records are kept as they are.
+func (r *reader) novel() bool {
+	return r.history != "" && r.history != "legacy" && r.history != paginated
+}
+
+// finishOf tells how a reply ended that this record comes after.
+func finishOf(rec *record) session.Finish {
+	if rec.kind == typeEvent && rec.sub == "turn_aborted" {
+		return session.FinishAborted
 	}
-	if title == "" && here != nil && here.Title == "" {
-		title = r.firstTitle()
+	return ""
+}
+
+// meta counts a header. The first of the file is the session itself.
+func (r *reader) meta(rec *record) {
+	switch {
+	case rec.payload.String("id") != r.id:
+		r.in.Skip(skipOrigin, 1)
+	case r.headed:
+		r.in.Skip(skipHeader, 1)
+	case r.talk.Here != nil:
+		r.in.Skip(history.SkipKnown, 1)
+	default:
+		r.in.Import(1)
 	}
-	r.talk.Title = title
-	if r.talk.Fields == nil {
-		r.talk.Fields = &history.Changes{}
+	r.headed = true
+}
+
+// put adds what some records become at the tip. It skips those that the origin has.
+func (r *reader) put(key string, rec *record, records int, decode func() history.Decoded) error {
+	if r.state.Copying && rec.speaks() {
+		if err := r.checkCopy(key, rec); err != nil {
+			return err
+		}
 	}
-	f := r.talk.Fields
-	f.Provider, f.Model = r.state.Provider, r.state.Model
-	if strings.Contains(filepath.ToSlash(r.path), "/"+archive+"/") {
-		at := session.At(r.in.Found.ModifiedAt)
-		f.ArchivedAt = &at
-	}
+	err := r.talk.Add(history.Entry{
+		Key: key, Parent: r.state.Tip, At: rec.offset, Line: int(rec.number), Records: records, Own: !r.state.Copying,
+		Decode: func() (history.Decoded, error) {
+			d := decode()
+			for i := range d.Messages {
+				m := &d.Messages[i]
+				if m.Dialect == "" {
+					m.Dialect = "codex"
+				}
+				if m.CreatedAt.IsZero() {
+					m.CreatedAt = rec.at
+				}
+				if !r.inherits {
+					continue
+				}
+				m.Metadata = session.JSON(`{"inherited":true}`)
+				if m.Origin == session.Person {
+					m.Origin = session.Program
+				}
+				m.Display = false
+			}
+			return d, nil
+		},
+	})
+	r.state.Tip = key
+	return err
 }

@@ -1,18 +1,63 @@
 package codex
 
 import (
+	"cmp"
 	"path/filepath"
+	"strings"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
+// start finds where the thread comes from, and says what its session is.
+func (r *reader) start() (err error) {
+	if r.from, err = r.origins(); err != nil {
+		return err
+	}
+	r.agent = isAgent(r.header)
+	r.forked = r.header.String("forked_from_id") != "" || r.foreign || r.header.Get("subagent_history_start_ordinal") != nil
+	r.state = state{
+		Chain: "codex:" + r.from.root, Provider: plainText(r.header.String("model_provider")), LastAt: r.created(),
+		Usage: r.from.root, Copying: r.forked && r.from.kind != session.ParentChild,
+	}
+	r.describe()
+	if r.from.parent != nil {
+		if _, err := r.talk.LinkTo(r.from.parent, r.from.kind, nil); err != nil {
+			return err
+		}
+	}
+	if err := r.talk.ForkedFrom(r.from.sessions...); err != nil {
+		return err
+	}
+	return r.findBase()
+}
+
+// finish says what the session is now.
+func (r *reader) finish() {
+	r.talk.Head = r.state.Tip
+	title, here := r.name, r.talk.Here
+	if title == "" && !r.in.Continues() {
+		title = r.title()
+	}
+	if title == "" && here != nil && here.Title == "" {
+		title = r.firstTitle()
+	}
+	r.talk.Title = title
+	if r.talk.Fields == nil {
+		r.talk.Fields = &history.Changes{}
+	}
+	f := r.talk.Fields
+	f.Provider, f.Model = r.state.Provider, r.state.Model
+	if strings.Contains(filepath.ToSlash(r.path), "/"+archive+"/") {
+		at := session.At(r.in.Found.ModifiedAt)
+		f.ArchivedAt = &at
+	}
+}
+
 // created is the time of the thread: of its header, else of the file.
 func (r *reader) created() session.Time {
-	for _, text := range []string{r.header.String("timestamp")} {
-		if at, ok := history.ParseTime(text); ok {
-			return at
-		}
+	if at, ok := history.ParseTime(r.header.String("timestamp")); ok {
+		return at
 	}
 	if !r.stamp.IsZero() {
 		return r.stamp
@@ -26,17 +71,14 @@ func (r *reader) describe() {
 	if r.from.kind == session.ParentFork && !r.stamp.IsZero() && created.Before(r.stamp.Time) {
 		created = r.stamp // a header that repeats the origin's time
 	}
-	git, _ := history.Fields(r.header.Get("git"))
 	s := &r.talk.New
-	s.CreatedAt, s.Window = &created, r.window()
-	s.Directory, s.GitBranch = plainText(r.header.String("cwd")), plainText(git.String("branch"))
+	s.CreatedAt = &created
+	if r.limits > 0 {
+		s.Window = &r.limits
+	}
+	s.Directory = cmp.Or(plainText(r.header.String("cwd")), r.cwd)
+	s.GitBranch = plainText(cmp.Or(r.header.Inner("git").String("branch"), r.header.String("branch")))
 	s.Provider = plainText(r.header.String("model_provider"))
-	if s.Directory == "" {
-		s.Directory = r.cwd
-	}
-	if s.GitBranch == "" {
-		s.GitBranch = plainText(r.header.String("branch"))
-	}
 	if s.Title, s.TitleSource = r.title(), "source"; s.Title == "" {
 		s.Title, s.TitleSource = r.firstTitle(), "first_message"
 	}
@@ -50,15 +92,6 @@ func (r *reader) describe() {
 	if history.Depth([]byte(about.JSON())) <= history.MaxDepth {
 		s.Metadata = history.Object{{Key: "codex", Raw: []byte(objectJSON(about))}}.JSON()
 	}
-}
-
-// window is the model's limit as the thread's first turn says it.
-func (r *reader) window() *int64 {
-	if r.limits <= 0 {
-		return nil
-	}
-	n := r.limits
-	return &n
 }
 
 func objectJSON(o history.Object) session.JSON {
@@ -82,35 +115,18 @@ func (r *reader) firstTitle() string {
 	if title == "" && !r.witnesses && (r.in.Quiet() || r.waiting == 0) {
 		title = r.typed
 	}
-	if r.agent {
-		source, _ := history.Fields(r.header.Get("source"))
-		agent, _ := history.Fields(source.Get("subagent"))
-		spawn, _ := history.Fields(agent.Get("thread_spawn"))
-		name, _ := history.Text(source.Get("subagent"))
-		for _, said := range []string{
-			spawn.String("agent_role"), spawn.String("agent_nickname"), r.header.String("agent_role"), r.header.String("agent_nickname"),
-		} {
-			if said != "" {
-				name = said
-			}
-		}
-		if name = plainText(name); name != "" && title != "" {
-			return history.FirstLine(name + ": " + title)
-		} else if name != "" {
-			return history.FirstLine(name)
-		}
+	if !r.agent {
+		return title
 	}
-	return title
-}
-
-// home is the Codex home that the rollout lies in, "" if it lies elsewhere.
-func home(path string) string {
-	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
-		if name := filepath.Base(dir); name == "sessions" || name == archive {
-			return filepath.Dir(dir)
-		}
-		if dir == filepath.Dir(dir) {
-			return ""
-		}
+	agent, start := r.header.Inner("source").String("subagent"), spawn(r.header)
+	name := plainText(cmp.Or(
+		r.header.String("agent_nickname"), r.header.String("agent_role"), start.String("agent_nickname"), start.String("agent_role"), agent,
+	))
+	switch {
+	case name == "":
+		return title
+	case title == "":
+		return history.FirstLine(name)
 	}
+	return history.FirstLine(name + ": " + title)
 }

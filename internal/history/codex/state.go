@@ -10,15 +10,14 @@ import (
 
 // state is what a record must know of those before it.
 type state struct {
-	Chain string  // the key of the last record of the conversation
-	Side  int     // records beside the conversation since
-	Tip   place   // what the next message follows
-	Base  *place  // what the first turn followed
-	Turns []place // what each turn of this branch followed
+	Chain string   // the key of the last record of the conversation
+	Side  int      // records beside the conversation since
+	Tip   string   // the key of the message that the next one follows
+	Base  *string  // what the first turn followed
+	Turns []string // what each turn of this branch followed
 
 	Provider string
 	Model    string
-	Effort   string
 	Context  string           // the last turn context, as contextOf gives it
 	Summary  string           // digest of the last compaction's text
 	Calls    map[string]int64 // when open calls were made, Unix milliseconds
@@ -29,11 +28,7 @@ type state struct {
 	Recorded bool   // usage records say what calls cost, counts only repeat it
 
 	Copying bool // the records are still copies of those of the origin
-	Matched int  // copies that were found in the origin
 }
-
-// place is a message by its external id.
-type place struct{ Key string }
 
 // after returns the key of a record that comes after the one with the key chain.
 func after(chain, says string) string {
@@ -71,7 +66,7 @@ func (s *state) rollBack(n int) {
 // maxTurns bounds how far a roll-back can reach.
 const maxTurns = 2000
 
-func (s *state) beginTurn(before place) {
+func (s *state) beginTurn(before string) {
 	if s.Base == nil {
 		s.Base = &before
 	}

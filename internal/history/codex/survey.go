@@ -2,8 +2,6 @@ package codex
 
 import (
 	"crypto/sha256"
-	"errors"
-	"io"
 	"strings"
 
 	"sessiond/internal/history"
@@ -20,7 +18,6 @@ type survey struct {
 	person    map[int32]bool // lines of items that an event says a person wrote
 	witnesses bool           // there are such events
 	items     bool           // there are messages among the items: events only repeat them
-	plain     bool           // it holds a compaction that does not say what it keeps
 	own       int64          // offset of the first record that is no copy in a fork; -1: not known
 	foreign   bool           // it holds headers of other threads
 	firstUser string         // what a person said first, by an event
@@ -38,15 +35,15 @@ const recent = 12
 
 type surveyor struct {
 	*survey
-	line   int32
-	end    int64   // of the last line
-	users  []typed // items in the user's role that no event has claimed, newest last
-	reply  mark    // where the reply that is not finished begins; offset -1: there is none
-	user   mark    // the newest user's item, while it may be claimed
-	early  mark    // the first user's item, while no event claimed one
-	bare   bool    // no envelopes: nothing claims items
-	others bool    // the newest header was another thread's
-	gap    gap
+	line  int32
+	end   int64   // of the last line
+	users []typed // items in the user's role that no event has claimed, newest last
+	reply mark    // where the reply that is not finished begins; offset -1: there is none
+	user  mark    // the newest user's item, while it may be claimed
+	early mark    // the first user's item, while no event claimed one
+	begun bool    // a line was read
+	bare  bool    // no envelopes: nothing claims items
+	gap   gap
 }
 
 // mark is a line of the file.
@@ -68,52 +65,48 @@ func look(in *history.Intake) (*survey, error) {
 		survey: &survey{person: map[int32]bool{}, own: -1},
 		reply:  mark{offset: -1}, user: mark{offset: -1}, early: mark{offset: -1}, bare: true,
 	}
-	if err := s.begin(in); err != nil {
-		return nil, err
-	}
 	err := in.Survey(func(l history.FileLine) error {
 		s.line, s.end = int32(l.Number-1), l.End
-		s.take(l.Bytes, l.At)
+		rec, ok := parseRecord(l.Bytes)
+		if s.id == "" {
+			if err := s.readHeader(&rec, ok, l.At); err != nil {
+				return err
+			}
+		}
+		if ok {
+			rec.offset, rec.number = l.At, int32(l.Number)
+			s.note(&rec)
+		}
 		return nil
 	})
+	if err == nil && s.id == "" {
+		err = session.Errorf(session.Invalid, "no rollout: it holds no header")
+	}
 	s.line++
 	s.settle(in.Quiet())
 	return s.survey, err
 }
 
-// begin finds the header: the first line that is not blank, or after fillers and other records
-// of the first era. Codes: Invalid.
-func (s *surveyor) begin(in *history.Intake) error {
-	lines := in.Lines()
-	for first := true; ; {
-		line, at, _, err := lines.Next()
-		if errors.Is(err, io.EOF) {
-			return session.Errorf(session.Invalid, "no rollout: it holds no header")
-		}
-		if err != nil {
-			return err
-		}
-		if len(strings.TrimSpace(string(line[:min(len(line), 4096)]))) == 0 && len(line) < 4096 {
-			continue
-		}
-		r, ok := parseRecord(line)
-		switch {
-		case !ok && first:
-			return session.Errorf(session.Invalid, "no rollout: its first line is no JSON object")
-		case first && !r.isRollout() && strings.HasPrefix(r.kind, "thread."):
-			return session.Errorf(session.Invalid, "no rollout, but what `codex exec --json` prints: import the rollout of that run")
-		case first && !r.isRollout():
-			return session.Errorf(session.Invalid, "no rollout: its first line is no header")
-		case r.kind == typeMeta && r.payload.String("id") != "":
-			s.header, _ = history.ParseObject([]byte(r.payload.JSON()))
-			s.id, s.history = plainText(r.payload.String("id")), r.payload.String("history_mode")
-			s.stamp = r.at
-			return nil
-		case at > headerScan:
-			return session.Errorf(session.Invalid, "no rollout: its first MiB holds no header")
-		}
-		first = false
+// readHeader reads the header: the first record, or behind fillers and other records of the first
+// era. Codes: Invalid.
+func (s *surveyor) readHeader(r *record, ok bool, at int64) error {
+	first := !s.begun
+	s.begun = true
+	switch {
+	case !ok && first:
+		return session.Errorf(session.Invalid, "no rollout: its first line is no JSON object")
+	case first && !r.isRollout() && strings.HasPrefix(r.kind, "thread."):
+		return session.Errorf(session.Invalid, "no rollout, but what `codex exec --json` prints: import the rollout of that run")
+	case first && !r.isRollout():
+		return session.Errorf(session.Invalid, "no rollout: its first line is no header")
+	case r.kind == typeMeta && r.payload.String("id") != "":
+		s.header, _ = history.ParseObject([]byte(r.payload.JSON())) // a copy: the line's bytes are used again
+		s.id, s.history = plainText(r.payload.String("id")), r.payload.String("history_mode")
+		s.stamp = r.at
+	case at > headerScan:
+		return session.Errorf(session.Invalid, "no rollout: its first MiB holds no header")
 	}
+	return nil
 }
 
 // headerScan is how far the header is looked for.
@@ -123,22 +116,17 @@ func plainText(s string) string { return history.Plain([]byte(s)) }
 
 func (s *surveyor) here(at int64) mark { return mark{at, s.line} }
 
-// take looks at one line, whose number is s.line + 1.
-func (s *surveyor) take(line []byte, at int64) {
-	r, ok := parseRecord(line)
-	if !ok {
-		return
-	}
-	r.offset, r.number = at, s.line+1
+// note notes what a record tells.
+func (s *surveyor) note(r *record) {
 	if r.line.Get("payload") != nil {
 		s.bare = false
 	}
-	s.boundary(&r)
+	s.boundary(r)
 	switch {
 	case r.isReply():
 		s.items = s.items || r.sub == "message"
 		if s.reply.offset < 0 {
-			s.reply = s.here(at)
+			s.reply = s.here(r.offset)
 		}
 		return
 	case r.isEcho() && r.sub != "item_completed":
@@ -147,15 +135,13 @@ func (s *surveyor) take(line []byte, at int64) {
 		s.items = true
 		text := joined(r.payload.Get("content"))
 		s.users = append(s.users, typed{r.number, digestOf(text), titleOf(text)})
-		s.user = s.here(at)
+		s.user = s.here(r.offset)
 		if s.early.offset < 0 && !s.witnesses {
 			s.early = s.user
 		}
 		s.told(text)
 	case r.kind == typeEvent:
-		s.event(&r)
-	case r.kind == typeCompacted:
-		s.plain = s.plain || !isList(r.payload.Get("replacement_history"))
+		s.event(r)
 	}
 	if r.kind == typeItem && r.sub == "message" {
 		s.items = true
@@ -167,8 +153,6 @@ func (s *surveyor) take(line []byte, at int64) {
 		s.user.offset = -1
 	}
 }
-
-func isList(raw []byte) bool { return len(raw) > 0 && raw[0] == '[' }
 
 // told finds the folder in what the model of the first era was told, and the first text that
 // looks like a person's, for a title where no event names one.
@@ -193,13 +177,13 @@ func cutBetween(text, open, end string) (string, bool) {
 func (s *surveyor) event(r *record) {
 	switch r.sub {
 	case "task_started", "turn_started":
-		if n := count(r.payload, "model_context_window"); s.limits == 0 {
-			s.limits = n
+		if s.limits == 0 {
+			s.limits = history.Count(r.payload.Get("model_context_window"))
 		}
 	case "user_message":
 		s.claim(r.payload.String("message"), r.number)
 	case "item_completed":
-		item, _ := history.Fields(r.payload.Get("item"))
+		item := r.payload.Inner("item")
 		if item.String("type") == "UserMessage" {
 			s.claim(joined(item.Get("content")), r.number)
 		}

@@ -22,18 +22,14 @@ type tokens struct {
 	Total     int64 `json:"total_tokens"`
 }
 
-// parseTokens parses a usage object; ok is false for anything else. A negative number counts as 0.
-func parseTokens(raw []byte) (t tokens, ok bool) {
-	if len(raw) == 0 || raw[0] != '{' || json.Unmarshal(raw, &t) != nil {
-		return tokens{}, false
-	}
+// normalize counts a negative number as 0, and computes a total that is missing.
+func (t *tokens) normalize() {
 	for _, n := range []*int64{&t.Input, &t.Cached, &t.Written, &t.Output, &t.Reasoning, &t.Total} {
 		*n = max(*n, 0)
 	}
 	if t.Total == 0 {
 		t.Total = t.Input + t.Output
 	}
-	return t, true
 }
 
 func (t tokens) minus(u tokens) tokens {
@@ -59,38 +55,116 @@ func (t tokens) String() string {
 	return fmt.Sprint(t.Input, t.Cached, t.Written, t.Output, t.Reasoning, t.Total)
 }
 
-// counted tells what a count of tokens adds. A cumulative total that did not change repeats the
-// row before, whatever it says of the last response; one that does not grow by that response
-// began anew.
-func (s *state) counted(info history.Object) (used tokens, reset, ok bool) {
-	total, is := parseTokens(info.Get("total_token_usage"))
-	last, said := parseTokens(info.Get("last_token_usage"))
-	switch {
-	case !is && !said:
-		return used, false, false
-	case !is:
-		return last, false, last != tokens{}
-	case total == s.Total:
-		return used, false, false
-	}
-	grown := total.minus(s.Total)
-	s.Total = total
-	switch {
-	case !said:
-		return grown, false, !grown.negative()
-	case grown.negative() || grown.Total != last.Total:
-		return last, true, last.Input+last.Output > 0
-	}
-	return last, false, true
+// tokenInfo is what an event token_count says: the usage of the thread, and of its last response.
+type tokenInfo struct {
+	Total *tokens `json:"total_token_usage"`
+	Last  *tokens `json:"last_token_usage"`
 }
 
-// count reads a number of tokens; what is none, or negative, is 0.
-func count(o history.Object, key string) int64 {
-	n, ok := number(o.Get(key))
-	if !ok || n < 0 || n > 1e15 {
-		return 0
+// parseTokenInfo returns nil for anything else.
+func parseTokenInfo(raw []byte) *tokenInfo {
+	var info *tokenInfo
+	if len(raw) == 0 || json.Unmarshal(raw, &info) != nil || info == nil {
+		return nil
 	}
-	return int64(n)
+	for _, t := range []*tokens{info.Total, info.Last} {
+		if t != nil {
+			t.normalize()
+		}
+	}
+	return info
+}
+
+// counted returns what an event token_count adds. A cumulative total that did not change repeats the
+// event before, whatever it says of the last response; one that does not grow by that response
+// began anew.
+func (s *state) counted(info *tokenInfo) (used tokens, reset, ok bool) {
+	switch {
+	case info.Total == nil && info.Last == nil:
+		return used, false, false
+	case info.Total == nil:
+		return *info.Last, false, *info.Last != tokens{}
+	case *info.Total == s.Total:
+		return used, false, false
+	}
+	grown := info.Total.minus(s.Total)
+	s.Total = *info.Total
+	switch {
+	case info.Last == nil:
+		return grown, false, !grown.negative()
+	case grown.negative() || grown.Total != info.Last.Total:
+		return *info.Last, true, info.Last.Input+info.Last.Output > 0
+	}
+	return *info.Last, false, true
+}
+
+// usageKey moves on to the key of a call that only an event counts.
+func (s *state) usageKey(used tokens) string {
+	s.Usage = after(s.Usage, s.Total.String()+" "+used.String())
+	return s.Usage
+}
+
+// usageRecord counts a response by its id.
+func (r *reader) usageRecord(rec *record) error {
+	var used *tokens
+	if json.Unmarshal(rec.payload.Get("usage"), &used) != nil || used == nil {
+		return r.aside(rec, session.KindUnknown, "")
+	}
+	if thread := rec.payload.String("thread_id"); thread != "" && thread != r.id {
+		r.skip(skipInherited)
+		return nil
+	}
+	used.normalize()
+	key := rec.payload.String("response_id")
+	if key == "" {
+		key = after(r.state.Usage, used.String())
+		r.state.Usage = key
+	}
+	charged, err := r.charge(rec, *used, plainText(key), nil)
+	r.state.Recorded = r.state.Recorded || charged
+	return err
+}
+
+// tokenCount counts what the cumulative usage grew by.
+func (r *reader) tokenCount(rec *record) error {
+	info := parseTokenInfo(rec.payload.Get("info"))
+	if info == nil {
+		r.skip(skipNoTokens)
+		return nil
+	}
+	used, reset, ok := r.state.counted(info)
+	if !ok || r.state.Recorded {
+		r.skip(skipTokens)
+		return nil
+	}
+	var note session.JSON
+	if reset {
+		note = session.JSON(`{"counter":"reset"}`)
+	}
+	_, err := r.charge(rec, used, r.state.usageKey(used), note)
+	return err
+}
+
+// charge adds a call to the ledger, unless the record is a copy: the origin has the call. charged
+// reports whether the call is the thread's own.
+func (r *reader) charge(rec *record, used tokens, key string, note session.JSON) (charged bool, err error) {
+	if r.state.Copying {
+		if err := r.checkCopiedCall(key, rec); err != nil {
+			return false, err
+		}
+	}
+	if r.state.Copying || r.inherits {
+		r.skip(skipInherited)
+		return false, nil
+	}
+	if r.in.Old(rec.offset) {
+		return true, nil
+	}
+	call := history.Call{Call: used.call(), MessageKey: r.spoken, Records: 1}
+	call.Source, call.ExternalID, call.Directory = session.SourceCodex, "codex:"+key, r.talk.New.Directory
+	call.Provider, call.Model, call.CreatedAt, call.Metadata = r.state.Provider, r.state.Model, rec.at, note
+	r.in.Import(1)
+	return true, r.talk.Call(call)
 }
 
 func number(raw []byte) (float64, bool) {
