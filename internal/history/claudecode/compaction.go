@@ -16,13 +16,11 @@ type cut struct {
 
 // newCut reads the row that begins a compaction. Its overlay is made when the summary comes.
 func newCut(w *row) *cut {
-	meta, _ := history.Fields(w.Get("compactMetadata"))
-	segment, _ := history.Fields(meta.Get("preservedSegment"))
-	c := &cut{at: w.at, head: plain(segment.String("headUuid")), pre: tokens(meta, "preTokens"), post: tokens(meta, "postTokens"), took: tokens(meta, "durationMs")}
-	messages, _ := history.Fields(meta.Get("preservedMessages"))
-	if stayed, _ := history.Elements(messages.Get("uuids")); c.head == "" && len(stayed) > 0 {
-		text, _ := history.Text(stayed[0])
-		c.head = plain(text)
+	meta := w.Inner("compactMetadata")
+	c := &cut{at: w.at, pre: tokens(meta, "preTokens"), post: tokens(meta, "postTokens"), took: tokens(meta, "durationMs")}
+	c.head = plain(meta.Inner("preservedSegment").String("headUuid"))
+	if stayed := uuids(meta.Inner("preservedMessages").Get("uuids")); c.head == "" && len(stayed) > 0 {
+		c.head = stayed[0]
 	}
 	return c
 }
@@ -65,7 +63,7 @@ func overlay(w *row, strategy session.Strategy) history.Compaction {
 // cleared makes an overlay of a microcompaction: results of tools, and attachments, that the
 // model no longer sees. What the row says of the size counts. nil: it names nothing.
 func (st *stream) cleared(w *row) *history.Compaction {
-	meta, _ := history.Fields(w.Get("microcompactMetadata"))
+	meta := w.Inner("microcompactMetadata")
 	calls, _ := history.Elements(meta.Get("compactedToolIds"))
 	c := overlay(w, session.StrategyPrune)
 	for _, call := range calls {

@@ -221,9 +221,10 @@ func whole(rows []*row) []byte {
 	}
 	var blocks []json.RawMessage
 	for _, w := range rows {
-		elements, ok := history.Elements(w.content)
-		if !ok && len(w.content) > 0 && w.content[0] == '"' {
-			text := history.Object{{Key: "type", Raw: []byte(`"text"`)}, {Key: "text", Raw: w.content}}
+		content := w.message.Get("content")
+		elements, ok := history.Elements(content)
+		if !ok && len(content) > 0 && content[0] == '"' {
+			text := history.Object{{Key: "type", Raw: []byte(`"text"`)}, {Key: "text", Raw: content}}
 			elements = []json.RawMessage{json.RawMessage(text.JSON())}
 		}
 		blocks = append(blocks, elements...)
@@ -299,7 +300,7 @@ func (r *reader) user(st *stream, w *row, at place) error {
 // timeResults adds to results of tools how long they took: what the program says, else the time
 // since the call was written.
 func (w *row) timeResults(m *session.Message, took map[string]int64) {
-	display, _ := history.Fields(w.Get("toolUseResult"))
+	display := w.Inner("toolUseResult")
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		if p.Kind != session.PartToolResult {
@@ -333,8 +334,7 @@ func (r *reader) system(st *stream, w *row, at place) error {
 			text = command
 		}
 	case "api_error":
-		failure, _ := history.Fields(w.Get("error"))
-		text = strings.TrimSpace("API error " + plain(failure.String("message")))
+		text = strings.TrimSpace("API error " + plain(w.Inner("error").String("message")))
 	case "microcompact_boundary":
 		text, d.overlay = orSubtype, st.cleared(w)
 	case "model_refusal_fallback", "api_refusal":
@@ -352,13 +352,11 @@ func (r *reader) system(st *stream, w *row, at place) error {
 
 // attachment decodes text that the program put into the context, or a record of its own.
 func (r *reader) attachment(st *stream, w *row, at place) error {
-	a, _ := history.Fields(w.Get("attachment"))
+	a := w.Inner("attachment")
 	m := aside(session.KindCustom, "")
 	switch a.String("type") {
 	case "queued_command":
-		text, origin := plain(promptOf(a)), session.Program
-		from, _ := history.Fields(a.Get("origin"))
-		by := from.String("kind")
+		text, origin, by := plain(promptOf(a)), session.Program, a.Inner("origin").String("kind")
 		if r.isTrunk(st) && speakerOf(text) == saysPerson && (by == "" || by == "human") && a.String("commandMode") != "task-notification" {
 			origin = session.Person
 		}
@@ -378,44 +376,25 @@ func (r *reader) attachment(st *stream, w *row, at place) error {
 }
 
 // promptOf returns what a person typed while a turn ran.
-func promptOf(a history.Object) string {
-	if text, _ := history.Text(a.Get("prompt")); text != "" {
-		return text
-	}
+func promptOf(a history.Object) string { return textOf(a.Get("prompt")) }
+
+// textOf returns the text of a content: a string, or a list of texts and blocks.
+func textOf(content []byte) string {
 	var w row
-	w.readContent(a.Get("prompt"))
+	w.parseBlocks(content)
 	return w.text
 }
 
 // readable returns the text that an attachment brings, "" where it has none of its own.
 func readable(a history.Object) string {
-	for _, key := range []string{"content", "text", "snippet", "message", "reminder"} {
+	for _, key := range []string{"content", "text", "snippet", "message", "reminder", "file"} {
 		raw := a.Get(key)
-		if text, _ := history.Text(raw); strings.TrimSpace(text) != "" {
-			return text
-		}
+		text := textOf(raw)
 		if inner, ok := history.Fields(raw); ok {
-			if text := readable(inner); text != "" {
-				return text
-			}
-			if file, ok := history.Fields(inner.Get("file")); ok {
-				if text := readable(file); text != "" {
-					return text
-				}
-			}
+			text = readable(inner)
 		}
-		if elements, ok := history.Elements(raw); ok {
-			var texts []string
-			for _, e := range elements {
-				if text, _ := history.Text(e); text != "" {
-					texts = append(texts, text)
-				} else if o, ok := history.Fields(e); ok && o.String("type") == "text" {
-					texts = append(texts, o.String("text"))
-				}
-			}
-			if len(texts) > 0 {
-				return plain(strings.Join(texts, "\n"))
-			}
+		if strings.TrimSpace(text) != "" {
+			return plain(text)
 		}
 	}
 	return ""

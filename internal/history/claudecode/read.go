@@ -148,8 +148,7 @@ func (r *reader) row(w *row) error {
 
 // mayInterrupt reports whether a row may stand between the rows of one reply.
 func (w *row) mayInterrupt() bool {
-	data, _ := history.Fields(w.Get("data"))
-	return w.uuid == "" && isState(w.kind) || w.kind == typeProgress && data.String("type") == "hook_progress"
+	return w.uuid == "" && isState(w.kind) || w.kind == typeProgress && w.Inner("data").String("type") == "hook_progress"
 }
 
 // flush closes the reply of the file's own conversation and handles the rows that waited for it.
@@ -186,6 +185,7 @@ func (r *reader) streamOf(w *row) (*stream, error) {
 func (r *reader) handle(st *stream, w *row) error {
 	r.here = w.offset
 	r.in.At(w.offset, w.end)
+	w.parseContent()
 	switch {
 	case !w.linked():
 		return r.state(st, w)

@@ -17,10 +17,9 @@ type row struct {
 	side    bool // of a sub-agent
 	at      session.Time
 	timed   bool
-	message history.Object // of user and assistant
-	content []byte
-	blocks  []history.Object // of content
-	text    string           // of content
+	message history.Object   // of user and assistant
+	blocks  []history.Object // of the message's content, once it is parsed
+	text    string           // of the same
 
 	number      int // of its line
 	offset, end int64
@@ -30,11 +29,11 @@ type row struct {
 
 // parseRow reads a line. ok is false for one that is no JSON object.
 func parseRow(l history.FileLine) (w *row, ok bool) {
-	o, exact, ok := history.ParseLine(l.Bytes)
+	o, message, exact, ok := history.ParseEnvelope(l.Bytes, "message")
 	if !ok {
 		return nil, false
 	}
-	w = rowOf(o)
+	w = rowOf(o, message)
 	w.number, w.offset, w.end, w.size = l.Number, l.At, l.End, len(l.Bytes)
 	if !exact {
 		w.bytes = l.Bytes
@@ -42,13 +41,12 @@ func parseRow(l history.FileLine) (w *row, ok bool) {
 	return w, true
 }
 
-func rowOf(o history.Object) *row {
+func rowOf(o, message history.Object) *row {
 	w := &row{Object: o, kind: o.String("type"), uuid: plain(o.String("uuid")), parent: plain(o.String("parentUuid"))}
 	w.at, w.timed = history.ParseTime(o.String("timestamp"))
 	w.side = w.flag("isSidechain")
 	if w.kind == typeUser || w.kind == typeAssistant {
-		w.message, _ = history.Fields(o.Get("message"))
-		w.readContent(w.message.Get("content"))
+		w.message = message
 	}
 	return w
 }
@@ -59,7 +57,7 @@ func (w *row) ofAgent() (agent string, said *row, ok bool) {
 	if w.kind != typeProgress {
 		return "", nil, false
 	}
-	data, _ := history.Fields(w.Get("data"))
+	data := w.Inner("data")
 	if data.String("type") != "agent_progress" {
 		return "", nil, false
 	}
@@ -67,7 +65,7 @@ func (w *row) ofAgent() (agent string, said *row, ok bool) {
 	if agent = plain(data.String("agentId")); !is || agent == "" || inner.String("uuid") == "" {
 		return "", nil, false
 	}
-	said = rowOf(inner)
+	said = rowOf(inner, inner.Inner("message"))
 	said.number, said.offset, said.end, said.size = w.number, w.offset, w.end, w.size
 	if !said.timed {
 		said.at = w.at
@@ -107,9 +105,10 @@ func (w *row) made() bool {
 	return w.message.String("model") == "<synthetic>" || w.flag("isApiErrorMessage")
 }
 
-// readContent reads what somebody says.
-func (w *row) readContent(content []byte) {
-	w.content = content
+// parseContent parses what somebody says.
+func (w *row) parseContent() { w.parseBlocks(w.message.Get("content")) }
+
+func (w *row) parseBlocks(content []byte) {
 	var texts []string
 	elements, _ := history.Elements(content)
 	for _, e := range elements {
@@ -117,6 +116,8 @@ func (w *row) readContent(content []byte) {
 		w.blocks = append(w.blocks, o)
 		if o.String("type") == "text" {
 			texts = append(texts, o.String("text"))
+		} else if text, _ := history.Text(e); text != "" {
+			texts = append(texts, text)
 		}
 	}
 	if w.text, _ = history.Text(content); w.text == "" {
@@ -161,8 +162,7 @@ func (w *row) speaker() string {
 	case w.flag("isCompactSummary"):
 		return saysSummary
 	}
-	origin, _ := history.Fields(w.Get("origin"))
-	if kind := origin.String("kind"); w.flag("isMeta") || kind != "" && kind != "human" {
+	if kind := w.Inner("origin").String("kind"); w.flag("isMeta") || kind != "" && kind != "human" {
 		return saysProgram
 	}
 	return speakerOf(w.text)

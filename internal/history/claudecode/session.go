@@ -230,8 +230,7 @@ func (r *reader) nameInOrigin(st *stream, w *row) (string, error) {
 	if !r.forked || st != r.main {
 		return w.uuid, nil
 	}
-	from, _ := history.Fields(w.Get("forkedFrom"))
-	name := plain(from.String("messageUuid"))
+	name := plain(w.Inner("forkedFrom").String("messageUuid"))
 	at, _, err := st.Find(name)
 	if at.Session != "" {
 		return name, err

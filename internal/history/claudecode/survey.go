@@ -102,6 +102,7 @@ func (s *survey) note(w *row) {
 			s.charge(said)
 		}
 	case typeUser:
+		w.parseContent()
 		text := w.text
 		if text == "" {
 			return
@@ -115,7 +116,7 @@ func (s *survey) note(w *row) {
 			s.command = commandOf(text)
 		}
 	case typeAttachment:
-		a, _ := history.Fields(w.Get("attachment"))
+		a := w.Inner("attachment")
 		if a.String("type") == "queued_command" {
 			s.said[s.digest(promptOf(a))] = true
 		}

@@ -30,8 +30,8 @@ func (b *bill) add(w *row) {
 		return
 	}
 	b.told = true
-	created, _ := history.Fields(usage.Get("cache_creation"))
-	details, _ := history.Fields(usage.Get("output_tokens_details"))
+	created := usage.Inner("cache_creation")
+	details := usage.Inner("output_tokens_details")
 	written := max(tokens(usage, "cache_creation_input_tokens"), tokens(created, "ephemeral_5m_input_tokens")+tokens(created, "ephemeral_1h_input_tokens"))
 	b.input = max(b.input, tokens(usage, "input_tokens"))
 	b.written = max(b.written, written)
