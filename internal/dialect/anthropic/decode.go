@@ -1,3 +1,10 @@
+// Package anthropic is the wire form of Anthropic's Messages API.
+//
+// An entry of `messages` is one session.Message and each of its blocks one part, in order;
+// only an entry that mixes results with other blocks is two, a tool's and a user's, that
+// share extra.wire.entry. A result's own content stands behind it, under its call id: the
+// first text is the result's. The fields that no column holds are in extra.rest, and win over the
+// columns on export.
 package anthropic
 
 import (
@@ -13,18 +20,63 @@ import (
 	"sessiond/internal/session"
 )
 
+// Name is the dialect's name.
+const Name = "anthropic"
+
+// Form is the dialect.
+func Form() wire.Form {
+	return wire.Form{Name: Name, Decode: Decode, Export: Export, Send: Send}
+}
+
+// shapeText is the shape of a call's input that is a string, and of a document's source that is
+// plain text.
+const shapeText = "text"
+
+// Types of a source.
+const (
+	sourceBase64  = "base64"
+	sourceText    = "text"
+	sourceContent = "content"
+	sourceURL     = "url"
+	sourceFile    = "file"
+)
+
+// Types of blocks. The tools that the provider runs itself have types of their own, which
+// end alike: see isServerCall and isServerResult.
+const (
+	typeText            = "text"
+	typeImage           = "image"
+	typeDocument        = "document"
+	typeSearchResult    = "search_result"
+	typeContainerUpload = "container_upload"
+	typeThinking        = "thinking"
+	typeRedacted        = "redacted_thinking"
+	typeToolUse         = "tool_use"
+	typeToolResult      = "tool_result"
+	typeToolReference   = "tool_reference"
+	typeServerToolUse   = "server_tool_use"
+	typeMCPToolUse      = "mcp_tool_use"
+	typeMCPToolResult   = "mcp_tool_result"
+	typeWebSearchResult = "web_search_tool_result"
+	typeWebFetchResult  = "web_fetch_tool_result"
+)
+
+// isServerCall reports whether a block calls a tool that the provider runs.
+func isServerCall(kind string) bool {
+	return kind != typeToolUse && strings.HasSuffix(kind, "_tool_use")
+}
+
+// isServerResult reports whether a block is the result of a tool that the provider ran.
+func isServerResult(kind string) bool {
+	return kind != typeToolResult && strings.HasSuffix(kind, "_tool_result")
+}
+
 // Decode reads entries of a request's messages, or whole replies {id, type: "message", role,
 // model, content, stop_reason, usage}. Codes: Malformed, Invalid, TooLarge.
 func Decode(raw []json.RawMessage) (wire.Decoded, error) {
 	var d decoder
 	return d.Read(raw, d.entry)
 }
-
-// Decoder is Decode for importers that read many entries.
-type Decoder struct{}
-
-// Decode is the function Decode.
-func (Decoder) Decode(raw []json.RawMessage) (wire.Decoded, error) { return Decode(raw) }
 
 type decoder struct{ wire.Reader }
 
@@ -168,12 +220,9 @@ func open(path string, raw jsontext.Value) ([]block, error) {
 	})
 }
 
-// value returns a field.
-func (b *block) value(field string) jsontext.Value { return b.Get(field) }
-
 // text reads a field that must be a string.
 func (d *decoder) text(b *block, field string) (string, error) {
-	return d.StringOf(b.path, field, b.value(field))
+	return d.StringOf(b.path, field, b.Get(field))
 }
 
 // spoken decodes a block that is no result.
@@ -221,10 +270,10 @@ func (d *decoder) block(b *block, role session.Role) (p wire.Part, err error) {
 		p.Kind, p.X.Type = session.PartFile, b.kind
 		p.X.FileID = b.Text("file_id")
 	case b.kind == typeThinking && reply:
-		p.Kind, p.X.Signature = session.PartReasoning, b.value("signature")
+		p.Kind, p.X.Signature = session.PartReasoning, b.Get("signature")
 		p.Text, err = d.text(b, "thinking")
 	case b.kind == typeRedacted && reply:
-		p.Kind, p.X.Type, p.X.Data = session.PartReasoning, b.kind, b.value("data")
+		p.Kind, p.X.Type, p.X.Data = session.PartReasoning, b.kind, b.Get("data")
 	case b.kind == typeToolUse && reply, isServerCall(b.kind) && reply:
 		err = d.call(b, &p)
 	case isServerResult(b.kind) && reply:
@@ -281,7 +330,7 @@ func (d *decoder) call(b *block, p *wire.Part) (err error) {
 	if p.ToolName, err = d.text(b, "name"); err != nil {
 		return err
 	}
-	switch input := b.value("input"); wire.KindOf(input) {
+	switch input := b.Get("input"); wire.KindOf(input) {
 	case 'n':
 	case '"': // of a stream that was not put together
 		p.X.Shape = shapeText
@@ -327,7 +376,7 @@ func (d *decoder) result(b *block) (group, error) {
 	default:
 		return nil, wire.Errorf(session.Invalid, wire.Join(b.path, "is_error"), "must be true or false, not %s", wire.Describe(b.Get("is_error")))
 	}
-	content := b.value("content")
+	content := b.Get("content")
 	if p.X.Shape, p.Text, err = d.Content(b.path, "content", content); err != nil {
 		return nil, err
 	}

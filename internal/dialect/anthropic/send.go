@@ -518,19 +518,13 @@ func (s *sender) citations(raw []byte) []jsontext.Value {
 
 // citationFields lists the fields of a kind of citation, as the API takes them in a request.
 func citationFields(kind string) []string {
-	switch kind {
-	case "char_location":
-		return []string{"cited_text", "document_index", "document_title", "start_char_index", "end_char_index"}
-	case "page_location":
-		return []string{"cited_text", "document_index", "document_title", "start_page_number", "end_page_number"}
-	case "content_block_location":
-		return []string{"cited_text", "document_index", "document_title", "start_block_index", "end_block_index"}
-	case "web_search_result_location":
-		return []string{"cited_text", "encrypted_index", "title", "url"}
-	case "search_result_location":
-		return []string{"cited_text", "search_result_index", "source", "title", "start_block_index", "end_block_index"}
-	}
-	return nil
+	return map[string][]string{
+		"char_location":              {"cited_text", "document_index", "document_title", "start_char_index", "end_char_index"},
+		"page_location":              {"cited_text", "document_index", "document_title", "start_page_number", "end_page_number"},
+		"content_block_location":     {"cited_text", "document_index", "document_title", "start_block_index", "end_block_index"},
+		"web_search_result_location": {"cited_text", "encrypted_index", "title", "url"},
+		"search_result_location":     {"cited_text", "search_result_index", "source", "title", "start_block_index", "end_block_index"},
+	}[kind]
 }
 
 // searchResult returns a search result as it came; as plain text, where its text was changed on
@@ -764,23 +758,15 @@ func serverContent(kind string, raw []byte) jsontext.Value {
 
 // serverContentTypes lists the types that the content of a result may have.
 func serverContentTypes(kind string) []string {
-	switch kind {
-	case typeWebSearchResult:
-		return []string{"web_search_tool_result_error"}
-	case typeWebFetchResult:
-		return []string{"web_fetch_result", "web_fetch_tool_result_error"}
-	case "code_execution_tool_result":
-		return []string{"code_execution_result", "encrypted_code_execution_result", "code_execution_tool_result_error"}
-	case "bash_code_execution_tool_result":
-		return []string{"bash_code_execution_result", "bash_code_execution_tool_result_error"}
-	case "text_editor_code_execution_tool_result":
-		return []string{"text_editor_code_execution_view_result", "text_editor_code_execution_create_result", "text_editor_code_execution_str_replace_result", "text_editor_code_execution_tool_result_error"}
-	case "tool_search_tool_result":
-		return []string{"tool_search_tool_search_result", "tool_search_tool_result_error"}
-	case "advisor_tool_result":
-		return []string{"advisor_result", "advisor_redacted_result", "advisor_tool_result_error"}
-	}
-	return nil
+	return map[string][]string{
+		typeWebSearchResult:                      {"web_search_tool_result_error"},
+		typeWebFetchResult:                       {"web_fetch_result", "web_fetch_tool_result_error"},
+		"code_execution_tool_result":             {"code_execution_result", "encrypted_code_execution_result", "code_execution_tool_result_error"},
+		"bash_code_execution_tool_result":        {"bash_code_execution_result", "bash_code_execution_tool_result_error"},
+		"text_editor_code_execution_tool_result": {"text_editor_code_execution_view_result", "text_editor_code_execution_create_result", "text_editor_code_execution_str_replace_result", "text_editor_code_execution_tool_result_error"},
+		"tool_search_tool_result":                {"tool_search_tool_search_result", "tool_search_tool_result_error"},
+		"advisor_tool_result":                    {"advisor_result", "advisor_redacted_result", "advisor_tool_result_error"},
+	}[kind]
 }
 
 // hits returns what a web search found, with the fields that a request may have; nil if one of

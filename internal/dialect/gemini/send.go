@@ -632,27 +632,12 @@ func takes(mediaType string) bool {
 // typeOfName guesses what an address leads to, since the API asks for it.
 func typeOfName(uri string, kind session.PartKind) string {
 	name, _, _ := strings.Cut(uri, "?")
-	switch strings.ToLower(path.Ext(name)) {
-	case ".png":
-		return "image/png"
-	case ".jpg", ".jpeg":
-		return "image/jpeg"
-	case ".webp":
-		return "image/webp"
-	case ".gif":
-		return "image/gif"
-	case ".svg":
-		return "image/svg+xml"
-	case ".pdf":
-		return "application/pdf"
-	case ".mp3":
-		return "audio/mp3"
-	case ".wav":
-		return "audio/wav"
-	case ".mp4":
-		return "video/mp4"
-	case ".txt":
-		return "text/plain"
+	types := map[string]string{
+		".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp", ".gif": "image/gif", ".svg": "image/svg+xml",
+		".pdf": "application/pdf", ".mp3": "audio/mp3", ".wav": "audio/wav", ".mp4": "video/mp4", ".txt": "text/plain",
+	}
+	if mediaType := types[strings.ToLower(path.Ext(name))]; mediaType != "" {
+		return mediaType
 	}
 	switch {
 	case kind == session.PartImage:

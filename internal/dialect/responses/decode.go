@@ -1,3 +1,15 @@
+// Package responses is the wire form of OpenAI's Responses API: a list of items.
+//
+// Consecutive items that the model made are one assistant message, consecutive outputs of
+// tools one tool message, any other item is one message. An item's own fields stand in the
+// extra.item of its first part, so a part with an item begins one; its elements are the parts
+// that follow. The fields that no column holds are there, and win over the columns on export.
+//
+// A tool that the provider runs (a search, an interpreter) is a call and its result in the
+// assistant's message: nobody answers it.
+//
+// A whole response object {object:"response", output:[…]} is taken too: what stands around
+// its output is in the message's extra.response.
 package responses
 
 import (
@@ -14,6 +26,133 @@ import (
 	"sessiond/internal/session"
 )
 
+// Name is the dialect's name.
+const Name = "openai.responses"
+
+// Form is the dialect.
+func Form() wire.Form {
+	return wire.Form{Name: Name, Decode: Decode, Export: Export, Send: Send}
+}
+
+// Types of items.
+const (
+	itemMessage         = "message"
+	itemReasoning       = "reasoning"
+	itemCompaction      = "compaction"
+	itemReference       = "item_reference"
+	itemFunctionCall    = "function_call"
+	itemCustomCall      = "custom_tool_call"
+	itemComputerCall    = "computer_call"
+	itemLocalShellCall  = "local_shell_call"
+	itemShellCall       = "shell_call"
+	itemApplyPatchCall  = "apply_patch_call"
+	itemToolSearchCall  = "tool_search_call"
+	itemWebSearchCall   = "web_search_call"
+	itemFileSearchCall  = "file_search_call"
+	itemInterpreterCall = "code_interpreter_call"
+	itemImageCall       = "image_generation_call"
+	itemMCPCall         = "mcp_call"
+	itemMCPTools        = "mcp_list_tools"
+	itemMCPRequest      = "mcp_approval_request"
+	itemMCPResponse     = "mcp_approval_response"
+
+	itemFunctionOutput   = "function_call_output"
+	itemCustomOutput     = "custom_tool_call_output"
+	itemComputerOutput   = "computer_call_output"
+	itemLocalShellOutput = "local_shell_call_output"
+	itemShellOutput      = "shell_call_output"
+	itemApplyPatchOutput = "apply_patch_call_output"
+	itemToolSearchOutput = "tool_search_output"
+)
+
+// Types of the elements of a content.
+const (
+	typeInputText  = "input_text"
+	typeOutputText = "output_text"
+	typeText       = "text"
+	typeRefusal    = "refusal"
+	typeImage      = "input_image"
+	typeScreenshot = "computer_screenshot"
+	typeFile       = "input_file"
+	typeAudio      = "input_audio"
+	typeSummary    = "summary_text"
+	typeReasoning  = "reasoning_text"
+)
+
+// roleDeveloper is the role of the wire that shares session.System with another.
+const roleDeveloper = "developer"
+
+// textType is the type that a text has in a message of a role.
+func textType(role session.Role) string {
+	if role == session.Assistant {
+		return typeOutputText
+	}
+	return typeInputText
+}
+
+// typeCustom marks a call of a custom tool, in the word that openai.chat has for it too.
+const typeCustom = "custom"
+
+// callSpec says where an item of a call holds what the columns hold.
+type callSpec struct {
+	tool      string // the tool's name; "" = the item's name says it
+	arguments string // the field of the arguments
+	text      bool   // the arguments are a string, and not any JSON value
+	needsID   bool   // call_id must be there
+	hosted    bool   // the provider runs it: id names it, and its result stands in it
+}
+
+// specOf returns the callSpec of a type of items.
+func specOf(kind string) (callSpec, bool) {
+	switch kind {
+	case itemFunctionCall:
+		return callSpec{arguments: "arguments", text: true, needsID: true}, true
+	case itemCustomCall:
+		return callSpec{arguments: "input", text: true, needsID: true}, true
+	case itemComputerCall:
+		return callSpec{tool: "computer", arguments: "action", needsID: true}, true
+	case itemLocalShellCall:
+		return callSpec{tool: "local_shell", arguments: "action"}, true
+	case itemShellCall:
+		return callSpec{tool: "shell", arguments: "action", needsID: true}, true
+	case itemApplyPatchCall:
+		return callSpec{tool: "apply_patch", arguments: "operation", needsID: true}, true
+	case itemToolSearchCall:
+		return callSpec{tool: "tool_search", arguments: "arguments"}, true
+	case itemWebSearchCall:
+		return callSpec{tool: "web_search", arguments: "action", hosted: true}, true
+	case itemFileSearchCall:
+		return callSpec{tool: "file_search", arguments: "queries", hosted: true}, true
+	case itemInterpreterCall:
+		return callSpec{tool: "code_interpreter", arguments: "code", text: true, hosted: true}, true
+	case itemImageCall:
+		return callSpec{tool: "image_generation", arguments: "revised_prompt", text: true, hosted: true}, true
+	case itemMCPCall:
+		return callSpec{arguments: "arguments", text: true, hosted: true}, true
+	}
+	return callSpec{}, false
+}
+
+// outputTool returns the tool whose output an item is; known is false for an item that is none.
+// The output of a function does not say whose it is.
+func outputTool(kind string) (tool string, known bool) {
+	switch kind {
+	case itemFunctionOutput, itemCustomOutput:
+		return "", true
+	case itemComputerOutput:
+		return "computer", true
+	case itemLocalShellOutput:
+		return "local_shell", true
+	case itemShellOutput:
+		return "shell", true
+	case itemApplyPatchOutput:
+		return "apply_patch", true
+	case itemToolSearchOutput:
+		return "tool_search", true
+	}
+	return "", false
+}
+
 // Decode reads items of a request or a reply, or whole response objects. Codes: Malformed,
 // Invalid, TooLarge.
 func Decode(raw []json.RawMessage) (wire.Decoded, error) {
@@ -29,12 +168,6 @@ func Decode(raw []json.RawMessage) (wire.Decoded, error) {
 	})
 }
 
-// Decoder is Decode for importers that read many items.
-type Decoder struct{}
-
-// Decode is the function Decode.
-func (Decoder) Decode(raw []json.RawMessage) (wire.Decoded, error) { return Decode(raw) }
-
 type decoder struct {
 	wire.Reader
 	open   bool              // the last message may still take parts
@@ -48,11 +181,9 @@ type item struct {
 	path string
 }
 
-func (it *item) value(field string) jsontext.Value { return it.Get(field) }
-
 // text reads a field that must be a string.
 func (d *decoder) text(it *item, field string) (string, error) {
-	return d.StringOf(it.path, field, it.value(field))
+	return d.StringOf(it.path, field, it.Get(field))
 }
 
 // response decodes {output: […]} and keeps the fields around it.
@@ -86,10 +217,8 @@ func (d *decoder) response(path string, o *wire.Object) error {
 			of[i].Model = model
 		}
 	}
-	large, err := o.TakeLarge(path)
-	for _, f := range large {
-		of[0].Parts = append(of[0].Parts, wire.Data(jsontext.Value(f.Value), wire.Extra{Field: f.Key, Of: "response"}))
-	}
+	large, err := o.TakeLarge(path, "response")
+	of[0].Parts = append(of[0].Parts, large...)
 	of[0].X.Response = o
 	if err == nil {
 		err = wire.Holds(path, len(of[0].Parts))
@@ -207,13 +336,11 @@ func (d *decoder) add(m wire.Message, it *item, parts ...wire.Part) error {
 	if !ok {
 		rest = it.Object
 	}
-	large, err := rest.TakeLarge(it.path)
+	large, err := rest.TakeLarge(it.path, "")
 	if err != nil {
 		return err
 	}
-	for _, f := range large {
-		parts = append(parts, wire.Data(jsontext.Value(f.Value), wire.Extra{Field: f.Key}))
-	}
+	parts = append(parts, large...)
 	if err := wire.Holds(it.path, len(parts)); err != nil {
 		return err
 	}
@@ -274,7 +401,7 @@ func (d *decoder) message(it *item) error {
 // content decodes a message's content. Where it holds nothing an empty text stands for it, so
 // that the item has a part.
 func (d *decoder) content(it *item, texts string) ([]wire.Part, error) {
-	shape, text, err := d.Content(it.path, "content", it.value("content"))
+	shape, text, err := d.Content(it.path, "content", it.Get("content"))
 	if err == nil && shape == wire.ShapeArray {
 		if parts, err := d.elements(it, "content", texts); err != nil || len(parts) > 0 {
 			return parts, err
@@ -310,7 +437,7 @@ func (d *decoder) reasoning(it *item) error {
 
 // elements decodes the elements of a list. texts is the type that a text has in it.
 func (d *decoder) elements(it *item, field, texts string) ([]wire.Part, error) {
-	return wire.Each(wire.Join(it.path, field), it.value(field), func(path string, raw jsontext.Value) (wire.Part, error) {
+	return wire.Each(wire.Join(it.path, field), it.Get(field), func(path string, raw jsontext.Value) (wire.Part, error) {
 		return d.element(path, raw, texts)
 	})
 }
@@ -439,7 +566,7 @@ func (d *decoder) nameAndArguments(it *item, spec callSpec, p *wire.Part) (err e
 			return err
 		}
 	}
-	raw := it.value(spec.arguments)
+	raw := it.Get(spec.arguments)
 	switch kind := wire.KindOf(raw); {
 	case kind == 'n':
 	case !spec.text, kind == '{', kind == '[': // some servers give the object itself
@@ -477,7 +604,7 @@ func (d *decoder) output(it *item, kind string) error {
 	case itemComputerOutput:
 		parts, err = d.screenshot(it, p)
 	case itemShellOutput:
-		parts[0].Text, parts[0].X.Shape = shellText(it.value("output")), wire.ShapeAbsent // it stays in the item
+		parts[0].Text, parts[0].X.Shape = shellText(it.Get("output")), wire.ShapeAbsent // it stays in the item
 	case itemToolSearchOutput:
 		parts[0].X.Shape = wire.ShapeAbsent
 	default:
@@ -508,7 +635,7 @@ func (d *decoder) shellOf(o *wire.Object) string {
 
 // result decodes an output that is a string or an array of elements.
 func (d *decoder) result(it *item, p wire.Part) ([]wire.Part, error) {
-	output := it.value("output")
+	output := it.Get("output")
 	if kind := wire.KindOf(output); kind != 'n' && kind != '"' && kind != '[' { // older programs wrote objects; it stays in the item
 		p.Text, p.X.Shape = string(output), wire.ShapeAbsent
 		return []wire.Part{p}, nil
@@ -532,7 +659,7 @@ func (d *decoder) result(it *item, p wire.Part) ([]wire.Part, error) {
 
 // screenshot decodes an output that is one image.
 func (d *decoder) screenshot(it *item, p wire.Part) ([]wire.Part, error) {
-	output := it.value("output")
+	output := it.Get("output")
 	if p.X.Shape = wire.ShapeAbsent; wire.KindOf(output) != '{' {
 		return []wire.Part{p}, nil // it stays as it is
 	}
@@ -642,4 +769,29 @@ func listText(list []byte, field string) string {
 		}
 	}
 	return strings.Join(texts, "\n")
+}
+
+// IsResponse tells a response object from an item: it says so, or has an output and neither
+// type nor role.
+func IsResponse(o *wire.Object) bool {
+	if wire.KindOf(o.Get("output")) != '[' || o.Has("role") {
+		return false
+	}
+	object, _ := wire.Text(o.Get("object"))
+	return object == "response" || !o.Has("type") && !o.Has("call_id")
+}
+
+// IsItem reports whether an entry is an item of this form by what it says itself. The content of
+// a message may tell where this does not: {role, content} alone is of any form, and a typed
+// reply with a list may be Anthropic's.
+func IsItem(o *wire.Object) bool {
+	kind, _ := wire.Text(o.Get("type"))
+	switch kind {
+	case itemReasoning, itemReference, itemCompaction, itemMCPTools, itemMCPRequest, itemMCPResponse:
+		return true
+	case itemMessage:
+		role, _ := wire.Text(o.Get("role"))
+		return role != "assistant" || wire.KindOf(o.Get("content")) == '"' || o.Has("status") || o.Has("phase")
+	}
+	return strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "_output")
 }

@@ -207,12 +207,12 @@ func (p *Part) Keep(path string, raw jsontext.Value, original *Object, encoded O
 		p.X.Rest = rest
 		return rest.Fits(path)
 	}
-	p.X.Raw = withMarks(raw, p)
+	p.X.Raw = withMarks(raw, []Part{*p})
 	return original.Fits(path)
 }
 
 // withMarks puts marks for the bytes of parts into their JSON, and withBytes the bytes again.
-func withMarks(raw []byte, parts ...*Part) jsontext.Value {
+func withMarks(raw []byte, parts []Part) jsontext.Value {
 	for _, p := range parts {
 		if p.Blob != nil {
 			raw = bytes.ReplaceAll(raw, base64Of(p.Blob), mark(p.Blob))
@@ -221,7 +221,7 @@ func withMarks(raw []byte, parts ...*Part) jsontext.Value {
 	return raw
 }
 
-func withBytes(raw []byte, parts ...*Part) jsontext.Value {
+func withBytes(raw []byte, parts []Part) jsontext.Value {
 	for _, p := range parts {
 		if p.Blob != nil {
 			raw = bytes.ReplaceAll(raw, mark(p.Blob), base64Of(p.Blob))
@@ -240,7 +240,7 @@ func (p *Part) JSON(encoded Object) (jsontext.Value, error) {
 	case p.Kind == session.PartData && p.Blob != nil:
 		return p.Blob.Data, nil
 	case len(p.X.Raw) > 0:
-		return withBytes(p.X.Raw, p), nil
+		return withBytes(p.X.Raw, []Part{*p}), nil
 	case p.Kind == session.PartData:
 		return nil, session.Errorf(session.Internal, "part %d of message %d of kind %s holds nothing to export", p.Idx, p.MessageID, p.Kind)
 	}
@@ -256,33 +256,18 @@ func (m *Message) Keep(path string, original, encoded Object) ([]Part, error) {
 		if err := original.Fits(path); err != nil {
 			return nil, err
 		}
-		m.X.Raw = withMarks(original.JSON(), m.parts()...)
+		m.X.Raw = withMarks(original.JSON(), m.Parts)
 		return nil, nil
 	}
-	large, err := rest.TakeLarge(path)
-	if err != nil {
-		return nil, err
-	}
-	parts := make([]Part, len(large))
-	for i, f := range large {
-		parts[i] = Data(jsontext.Value(f.Value), Extra{Field: f.Key})
-	}
+	large, err := rest.TakeLarge(path, "")
 	m.X.Rest = rest
-	return parts, nil
-}
-
-func (m *Message) parts() []*Part {
-	parts := make([]*Part, len(m.Parts))
-	for i := range m.Parts {
-		parts[i] = &m.Parts[i]
-	}
-	return parts
+	return large, err
 }
 
 // JSON completes the encoding of the message with its remainder.
 func (m *Message) JSON(encoded Object) Object {
 	if len(m.X.Raw) > 0 {
-		if o, err := ParseObject("", withBytes(m.X.Raw, m.parts()...)); err == nil {
+		if o, err := ParseObject("", withBytes(m.X.Raw, m.Parts)); err == nil {
 			return o
 		}
 	}

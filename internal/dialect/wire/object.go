@@ -15,7 +15,7 @@ import (
 // Member is one field of an object. Key is its name as text.
 type Member struct {
 	Key   string
-	Value json.RawMessage
+	Value jsontext.Value
 	name  []byte // as it is written, of a name that is no Unicode text
 }
 
@@ -90,7 +90,7 @@ func (o *Object) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 // Get returns a field's value, nil if there is none.
 func (o *Object) Get(key string) jsontext.Value {
 	if i := o.index(key); i >= 0 {
-		return jsontext.Value(o.members[i].Value)
+		return o.members[i].Value
 	}
 	return nil
 }
@@ -284,7 +284,7 @@ func Rest(original, encoded *Object) (rest Object, ok bool) {
 				return rest, false
 			}
 			if missing.Len() > 0 {
-				rest.Set(m.Key, missing.JSON())
+				rest.Set(m.Key, missing.Value())
 			}
 		case i < 0 || !Equal(m.Value, encoded.members[i].Value):
 			rest.Set(m.Key, m.Value)
@@ -336,23 +336,26 @@ func (o *Object) Fits(path string) error {
 	return nil
 }
 
-// TakeLarge removes the fields that an extra should not hold, being deep or large: each becomes
-// a part that keeps it. One whose name a part cannot keep is rejected. Codes: TooLarge.
-func (o *Object) TakeLarge(path string) ([]Member, error) {
-	var large []Member
+// TakeLarge removes the fields that an extra should not hold, being deep or large, and returns each
+// as a part that keeps it; of names the object that they stood in. One whose name a part cannot
+// keep is rejected. Codes: TooLarge.
+func (o *Object) TakeLarge(path, of string) ([]Part, error) {
+	var parts []Part
+	var fits []Member
 	for _, m := range o.members {
-		if !IsLarge(m.Value) {
-			continue
-		}
-		if m.Odd() || m.Key == "" || strings.ContainsRune(m.Key, 0) {
+		switch {
+		case !IsLarge(m.Value):
+			fits = append(fits, m)
+		case m.Odd() || m.Key == "" || strings.ContainsRune(m.Key, 0):
 			return nil, Errorf(session.TooLarge, Join(path, m.Key), "is over %d bytes or %d levels under a name that is empty or no Unicode text", session.BlobThreshold, MaxExtraDepth)
+		default:
+			parts = append(parts, Data(m.Value, Extra{Field: m.Key, Of: of}))
 		}
-		large = append(large, m)
 	}
-	for _, m := range large {
-		o.Drop(m.Key)
+	if parts != nil {
+		o.members = fits
 	}
-	return large, nil
+	return parts, nil
 }
 
 // MarshalJSONTo implements json.MarshalerTo.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"sessiond/internal/dialect/anthropic"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -154,7 +155,7 @@ func (r *reader) said(message []byte) ([]session.Message, bool) {
 	if len(message) == 0 {
 		return nil, false
 	}
-	out, err := r.decoder.Decode([]json.RawMessage{message})
+	out, err := anthropic.Decode([]json.RawMessage{message})
 	return out.Messages, err == nil && len(out.Messages) > 0
 }
 

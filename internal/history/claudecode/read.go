@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"sessiond/internal/dialect/anthropic"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -13,11 +12,10 @@ import (
 // reader replays one transcript.
 type reader struct {
 	*survey
-	in      *history.Intake
-	decoder anthropic.Decoder
-	agent   string // the sub-agent whose file this is
-	trunk   string // the session of the program
-	forked  bool   // the file repeats rows of other sessions
+	in     *history.Intake
+	agent  string // the sub-agent whose file this is
+	trunk  string // the session of the program
+	forked bool   // the file repeats rows of other sessions
 
 	main    *stream
 	streams map[string]*stream // of sub-agents in this file

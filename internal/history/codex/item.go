@@ -77,7 +77,7 @@ func (r *reader) decode(items ...*record) ([]session.Message, bool) {
 	for i, rec := range items {
 		raw[i] = rec.raw
 	}
-	decoded, err := r.decoder.Decode(raw)
+	decoded, err := responses.Decode(raw)
 	return decoded.Messages, err == nil && len(decoded.Messages) > 0
 }
 

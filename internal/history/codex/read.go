@@ -3,7 +3,6 @@ package codex
 import (
 	"cmp"
 
-	"sessiond/internal/dialect/responses"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
@@ -23,7 +22,6 @@ type reader struct {
 	spoken   string // the key of the newest reply, which a usage after it is of
 	headed   bool   // the header was counted
 	inherits bool   // the record is a copy whose original is not here
-	decoder  responses.Decoder
 	kept     window // the person's texts, for compactions that do not say what they keep
 }
 
