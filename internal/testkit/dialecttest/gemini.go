@@ -32,20 +32,17 @@ func validateGemini(raw []byte, signed bool) error {
 			return fmt.Errorf("systemInstruction: %w", err)
 		}
 	}
-	contents, err := array(request["contents"])
-	if err != nil {
-		return fmt.Errorf("contents: %w", err)
-	}
 	var before geminiTurn
-	for i, raw := range contents {
+	err = each("contents", request["contents"], func(_ string, raw []byte) error {
 		turn, err := geminiContent(raw, signed)
 		if err == nil {
 			err = before.then(turn)
 		}
-		if err != nil {
-			return fmt.Errorf("contents[%d]: %w", i, err)
-		}
 		before = turn
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	if len(before.calls) > 0 {
 		return fmt.Errorf("contents: calls %v have no response", before.calls)
@@ -58,20 +55,16 @@ func geminiSystem(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	parts, err := array(o["parts"])
-	if err != nil {
-		return fmt.Errorf("parts: %w", err)
-	}
-	for i, raw := range parts {
+	return each("parts", o["parts"], func(_ string, raw []byte) error {
 		p, err := object(raw, "text")
 		if err != nil {
-			return fmt.Errorf("parts[%d]: %w", i, err)
+			return err
 		}
 		if text, err := geminiText(p["text"]); err != nil || text == "" {
-			return fmt.Errorf("parts[%d]: text %s", i, p["text"])
+			return fmt.Errorf("text %s", p["text"])
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // geminiTurn is what the next content has to do with.
@@ -114,24 +107,20 @@ func geminiContent(raw []byte, signed bool) (geminiTurn, error) {
 	if t.role, err = geminiText(o["role"]); err != nil || t.role != "user" && t.role != "model" {
 		return t, fmt.Errorf("role %s", o["role"])
 	}
-	parts, err := array(o["parts"])
-	if err != nil {
-		return t, fmt.Errorf("parts: %w", err)
-	}
-	for i, raw := range parts {
+	parts := 0
+	err = each("parts", o["parts"], func(_ string, raw []byte) error {
+		parts++
 		first := len(t.calls) == 0
 		hasSignature, err := t.part(raw)
 		if err == nil && signed && first && len(t.calls) == 1 && !hasSignature {
 			err = errors.New("the first call of a reply has no thoughtSignature")
 		}
-		if err != nil {
-			return t, fmt.Errorf("parts[%d]: %w", i, err)
-		}
+		return err
+	})
+	if err == nil && len(t.responses) > 0 && len(t.responses) != parts {
+		err = errors.New("responses stand beside other parts")
 	}
-	if len(t.responses) > 0 && len(t.responses) != len(parts) {
-		return t, errors.New("responses stand beside other parts")
-	}
-	return t, nil
+	return t, err
 }
 
 // part checks one part: one field says what it is, and only those that belong to it stand
@@ -254,27 +243,23 @@ func geminiStruct(raw []byte) error {
 }
 
 func geminiNested(raw []byte) error {
-	parts, err := array(raw)
-	if err != nil {
-		return fmt.Errorf("parts: %w", err)
-	}
-	for i, raw := range parts {
+	return each("parts", raw, func(_ string, raw []byte) error {
 		p, err := object(raw, "inlineData")
 		if err != nil {
-			return fmt.Errorf("parts[%d]: %w", i, err)
+			return err
 		}
 		o, err := strs(p["inlineData"], "mimeType", "data", "displayName")
 		if err != nil {
-			return fmt.Errorf("parts[%d].inlineData: %w", i, err)
+			return fmt.Errorf("inlineData: %w", err)
 		}
 		if !slices.Contains([]string{"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"}, o["mimeType"]) {
-			return fmt.Errorf("parts[%d].inlineData: mimeType %q", i, o["mimeType"])
+			return fmt.Errorf("inlineData: mimeType %q", o["mimeType"])
 		}
 		if _, err := base64.StdEncoding.DecodeString(o["data"]); err != nil || o["data"] == "" {
-			return fmt.Errorf("parts[%d].inlineData: data is no base64: %w", i, err)
+			return fmt.Errorf("inlineData: data is no base64: %w", err)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func geminiMedium(field string, raw []byte) error {
@@ -328,4 +313,60 @@ func geminiText(raw []byte) (string, error) {
 		return "", fmt.Errorf("must be a string: %.60s", raw)
 	}
 	return s, json.Unmarshal(raw, &s)
+}
+
+// ValidateGeminiChat tells what Google's API in OpenAI's form would refuse: what OpenAI's would,
+// but that calls may hold extra_content.google.thought_signature. With signed the first call of
+// each reply must, as Gemini 3 asks.
+func ValidateGeminiChat(raw []byte, signed bool) error {
+	var request struct {
+		Messages []map[string]json.RawMessage `json:"messages"`
+	}
+	if err := json.Unmarshal(raw, &request); err != nil {
+		return err
+	}
+	for i, m := range request.Messages {
+		if m["tool_calls"] == nil {
+			continue
+		}
+		var calls []map[string]json.RawMessage
+		if err := json.Unmarshal(m["tool_calls"], &calls); err != nil {
+			return fmt.Errorf("messages[%d].tool_calls: %w", i, err)
+		}
+		for j, call := range calls {
+			has, err := geminiExtra(call["extra_content"])
+			if err == nil && signed && j == 0 && !has {
+				err = errors.New("the first call of a reply has no thought_signature")
+			}
+			if err != nil {
+				return fmt.Errorf("messages[%d].tool_calls[%d]: %w", i, j, err)
+			}
+			delete(call, "extra_content")
+		}
+		m["tool_calls"], _ = json.Marshal(calls)
+	}
+	plain, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	return ValidateOpenAIChat(plain)
+}
+
+// geminiExtra reads {google: {thought_signature}}, which need not be there.
+func geminiExtra(raw []byte) (has bool, err error) {
+	if raw == nil {
+		return false, nil
+	}
+	extra, err := object(raw, "google")
+	if err != nil {
+		return false, fmt.Errorf("extra_content: %w", err)
+	}
+	google, err := object(extra["google"], "thought_signature")
+	if err != nil {
+		return false, fmt.Errorf("extra_content.google: %w", err)
+	}
+	if err := geminiBytes(google["thought_signature"]); err != nil {
+		return false, fmt.Errorf("extra_content.google.thought_signature: %w", err)
+	}
+	return true, nil
 }

@@ -19,23 +19,21 @@ func ValidateOpenAIChat(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	messages, err := array(request["messages"])
-	if err != nil {
-		return fmt.Errorf("messages: %w", err)
-	}
 	var open []string // calls that wait for their results
-	for i, m := range messages {
-		at := fmt.Sprintf("messages[%d]", i)
+	err = each("messages", request["messages"], func(_ string, m []byte) error {
 		var head struct{ Role string }
 		if err := json.Unmarshal(m, &head); err != nil {
-			return fmt.Errorf("%s: %w", at, err)
+			return err
 		}
 		if head.Role != "tool" && len(open) > 0 {
-			return fmt.Errorf("%s: calls %q have no result directly behind them", at, open)
+			return fmt.Errorf("calls %q have no result directly behind them", open)
 		}
-		if open, err = chatMessage(head.Role, m, open); err != nil {
-			return fmt.Errorf("%s: %w", at, err)
-		}
+		var err error
+		open, err = chatMessage(head.Role, m, open)
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	if len(open) > 0 {
 		return fmt.Errorf("messages: calls %q have no result", open)
@@ -104,49 +102,41 @@ func chatAssistant(raw []byte) ([]string, error) {
 	if err := content(c, "text", "refusal"); err != nil {
 		return nil, err
 	}
-	if parts, err := array(c); err == nil && len(parts) > 1 && strings.Contains(string(c), `"type":"refusal"`) {
-		for _, p := range parts {
-			if kind(p) == "refusal" {
-				return nil, errors.New("content: a refusal stands alone")
-			}
-		}
+	if parts, err := array(c); err == nil && len(parts) > 1 && slices.ContainsFunc(parts, func(p json.RawMessage) bool { return kind(p) == "refusal" }) {
+		return nil, errors.New("content: a refusal stands alone")
 	}
 	return calls, nil
 }
 
 func toolCalls(raw []byte) ([]string, error) {
-	calls, err := array(raw)
-	if err != nil {
-		return nil, err
-	}
 	var ids []string
-	for i, c := range calls {
-		k := kind(c)
+	err := each("", raw, func(k string, c []byte) error {
 		body, text := map[string]string{"function": "arguments", "custom": "input"}[k], ""
 		if body == "" {
-			return nil, fmt.Errorf("[%d]: type %q", i, k)
+			return errors.New("the type is not known")
 		}
 		call, err := object(c, "id", "type", k)
 		if err != nil {
-			return nil, fmt.Errorf("[%d]: %w", i, err)
+			return err
 		}
 		var id, name string
 		if err := json.Unmarshal(call["id"], &id); err != nil || id == "" || len(id) > 40 || slices.Contains(ids, id) {
-			return nil, fmt.Errorf("[%d]: id %s must be a string of 1 to 40 that no other call has", i, call["id"])
+			return fmt.Errorf("id %s must be a string of 1 to 40 that no other call has", call["id"])
 		}
 		f, err := object(call[k], "name", body)
 		if err != nil {
-			return nil, fmt.Errorf("[%d].%s: %w", i, k, err)
+			return fmt.Errorf("%s: %w", k, err)
 		}
 		if err := json.Unmarshal(f["name"], &name); err != nil || !toolName(name) {
-			return nil, fmt.Errorf("[%d].%s.name: %s", i, k, f["name"])
+			return fmt.Errorf("%s.name: %s", k, f["name"])
 		}
 		if err := json.Unmarshal(f[body], &text); err != nil || f[body][0] != '"' {
-			return nil, fmt.Errorf("[%d].%s.%s must be a string: %s", i, k, body, f[body])
+			return fmt.Errorf("%s.%s must be a string: %s", k, body, f[body])
 		}
 		ids = append(ids, id)
-	}
-	return ids, nil
+		return nil
+	})
+	return ids, err
 }
 
 // content checks a string, or a non-empty array of elements of the given types.
@@ -157,24 +147,16 @@ func content(raw []byte, types ...string) error {
 	if raw[0] == '"' {
 		return nil
 	}
-	elements, err := array(raw)
-	if err != nil {
-		return fmt.Errorf("content: %w", err)
-	}
-	for i, e := range elements {
-		k := kind(e)
+	return each("content", raw, func(k string, e []byte) error {
 		if !slices.Contains(types, k) {
-			return fmt.Errorf("content[%d]: type %q is not among %q", i, k, types)
+			return fmt.Errorf("the type is not among %q", types)
 		}
 		o, err := object(e, "type", k)
-		if err == nil {
-			err = element(k, o[k])
-		}
 		if err != nil {
-			return fmt.Errorf("content[%d]: %w", i, err)
+			return err
 		}
-	}
-	return nil
+		return element(k, o[k])
+	})
 }
 
 func element(k string, raw []byte) error {
@@ -299,4 +281,18 @@ func array(raw []byte) ([]json.RawMessage, error) {
 		return nil, errors.New("must be a non-empty array")
 	}
 	return a, nil
+}
+
+// each checks the elements of an array, which must not be empty, and says which one is wrong.
+func each(field string, raw []byte, check func(k string, e []byte) error) error {
+	elements, err := array(raw)
+	if err != nil {
+		return fmt.Errorf("%s: %w", field, err)
+	}
+	for i, e := range elements {
+		if err := check(kind(e), e); err != nil {
+			return fmt.Errorf("%s[%d] (%s): %w", field, i, kind(e), err)
+		}
+	}
+	return nil
 }

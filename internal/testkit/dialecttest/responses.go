@@ -23,15 +23,9 @@ func ValidateResponses(raw []byte) error {
 	if i, given := request["instructions"]; given && (i[0] != '"' || string(i) == `""`) {
 		return fmt.Errorf("instructions must be a string with something in it: %.60s", i)
 	}
-	items, err := array(request["input"])
-	if err != nil {
-		return fmt.Errorf("input: %w", err)
-	}
 	v := responsesInput{calls: map[string]string{}, open: map[string]bool{}, requests: map[string]bool{}}
-	for i, item := range items {
-		if err := v.item(item); err != nil {
-			return fmt.Errorf("input[%d]: %w", i, err)
-		}
+	if err := each("input", request["input"], v.item); err != nil {
+		return err
 	}
 	for id := range v.open {
 		return fmt.Errorf("input: no output for call %q", id)
@@ -75,8 +69,7 @@ func itemFields() map[string][2][]string {
 	}
 }
 
-func (v *responsesInput) item(raw []byte) error {
-	k := kind(raw)
+func (v *responsesInput) item(k string, raw []byte) error {
 	if k == "" {
 		k = "message"
 	}
@@ -109,7 +102,7 @@ func (v *responsesInput) body(k string, item map[string]json.RawMessage) error {
 	case "message":
 		return responsesMessage(item)
 	case "reasoning":
-		return errors.Join(filled(item, "encrypted_content"), each(item["summary"], "summary_text", "text"))
+		return errors.Join(filled(item, "encrypted_content"), summaries(item["summary"]))
 	case "compaction":
 		return filled(item, "encrypted_content")
 	case "web_search_call":
@@ -133,19 +126,18 @@ func filled(item map[string]json.RawMessage, fields ...string) error {
 	return nil
 }
 
-// each checks an array, empty or not, of {type, field: "text"}.
-func each(raw []byte, want, field string) error {
-	var elements []json.RawMessage
-	if err := json.Unmarshal(raw, &elements); err != nil || elements == nil {
-		return fmt.Errorf("must be an array of %s: %.60s", want, raw)
+// summaries checks an array, empty or not, of {type: summary_text, text}.
+func summaries(raw []byte) error {
+	if string(raw) == "[]" {
+		return nil
 	}
-	for i, e := range elements {
-		o, err := strs(e, "type", field)
-		if _, given := o[field]; err != nil || o["type"] != want || !given {
-			return fmt.Errorf("[%d] must be {type: %s, %s}: %.60s (%w)", i, want, field, e, err)
+	return each("summary", raw, func(k string, e []byte) error {
+		o, err := strs(e, "type", "text")
+		if _, given := o["text"]; err != nil || k != "summary_text" || !given {
+			return fmt.Errorf("must be {type: summary_text, text}: %.60s (%w)", e, err)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func responsesMessage(item map[string]json.RawMessage) error {
@@ -174,20 +166,12 @@ func responsesContent(raw []byte, types ...string) error {
 	if raw[0] == '"' {
 		return nil
 	}
-	elements, err := array(raw)
-	if err != nil {
-		return err
-	}
-	for i, e := range elements {
-		k := kind(e)
+	return each("content", raw, func(k string, e []byte) error {
 		if !slices.Contains(types, k) {
-			return fmt.Errorf("[%d]: type %q is not among %q", i, k, types)
+			return fmt.Errorf("the type is not among %q", types)
 		}
-		if err := responsesElement(k, e); err != nil {
-			return fmt.Errorf("[%d]: %w", i, err)
-		}
-	}
-	return nil
+		return responsesElement(k, e)
+	})
 }
 
 func responsesElement(k string, raw []byte) error {
@@ -310,16 +294,12 @@ func (v *responsesInput) output(k string, item map[string]json.RawMessage) error
 		}
 		return status(item, "in_progress", "completed", "incomplete")
 	}
-	commands, err := array(item["output"])
-	if err != nil {
-		return err
-	}
-	for i, c := range commands {
+	return each("output", item["output"], func(_ string, c []byte) error {
 		if o, err := object(c, "stdout", "stderr", "outcome"); err != nil || len(o) != 3 || o["outcome"][0] != '{' {
-			return fmt.Errorf("output[%d] must have stdout, stderr and outcome: %.60s (%w)", i, c, err)
+			return fmt.Errorf("must have stdout, stderr and outcome: %.60s (%w)", c, err)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (v *responsesInput) mcp(k string, item map[string]json.RawMessage) error {

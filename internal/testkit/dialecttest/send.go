@@ -1,7 +1,11 @@
 package dialecttest
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -65,4 +69,72 @@ func StaysAPrefix(t *testing.T, form wire.Form, conversation func(*rapid.T) []se
 			}
 		}
 	})
+}
+
+// Forms are the dialects that a provider accepts.
+func Forms() []string { return []string{"openai.chat", "openai.responses", "anthropic", "gemini"} }
+
+// Validate tells what the provider of a dialect would refuse in a request.
+func Validate(form string, request []byte) error {
+	switch form {
+	case "openai.chat":
+		return ValidateOpenAIChat(request)
+	case "openai.responses":
+		return ValidateResponses(request)
+	case "anthropic":
+		return ValidateAnthropic(request)
+	case "gemini":
+		return ValidateGemini(request)
+	}
+	return fmt.Errorf("no provider takes the dialect %q", form)
+}
+
+// ValidateFor is Validate for a model, where the provider asks more of some.
+func ValidateFor(form, model string, request []byte) error {
+	signed := slices.Contains([]string{"models/gemini-3-pro-preview", "gemini-flash-latest"}, model)
+	switch {
+	case form == "gemini" && signed:
+		return ValidateGemini3(request)
+	case form == "openai.chat" && strings.Contains(model, "gemini-"):
+		return ValidateGeminiChat(request, signed)
+	}
+	return Validate(form, request)
+}
+
+// Entries returns the entries of the conversation in a request, without the system text beside it.
+func Entries(t failer, form string, request []byte) []json.RawMessage {
+	t.Helper()
+	field := map[string]string{"openai.chat": "messages", "openai.responses": "input", "anthropic": "messages", "gemini": "contents"}[form]
+	var body map[string]json.RawMessage
+	if err := json.Unmarshal(request, &body); err != nil {
+		t.Fatal(err)
+	}
+	var entries []json.RawMessage
+	if err := json.Unmarshal(body[field], &entries); err != nil {
+		t.Fatalf("%s of %.200s: %v", field, request, err)
+	}
+	return entries
+}
+
+// Flat returns a request as the blocks of its conversation, each with its role and without cache
+// marks: what a provider's cache compares.
+func Flat(t failer, form string, request []byte) []string {
+	t.Helper()
+	var flat []string
+	for _, raw := range Entries(t, form, request) {
+		raw = bytes.ReplaceAll(raw, []byte(`,"cache_control":{"type":"ephemeral"}`), nil)
+		var entry struct {
+			Role           string
+			Content, Parts []json.RawMessage
+		}
+		joins := form == "anthropic" || form == "gemini" // neighbours of one role: an entry may grow
+		if !joins || json.Unmarshal(raw, &entry) != nil || len(entry.Content)+len(entry.Parts) == 0 {
+			flat = append(flat, string(raw))
+			continue
+		}
+		for _, block := range append(entry.Content, entry.Parts...) {
+			flat = append(flat, entry.Role+" "+string(block))
+		}
+	}
+	return flat
 }
