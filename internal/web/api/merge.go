@@ -44,7 +44,7 @@ func checkObject(raw json.RawMessage) error {
 			return refuse("has a field name that is not valid text")
 		}
 		if wire.KindOf(m.Value) == '{' {
-			if err := checkObject(m.Value); err != nil {
+			if err := checkObject(json.RawMessage(m.Value)); err != nil {
 				return err
 			}
 		}
