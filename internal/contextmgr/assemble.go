@@ -95,7 +95,7 @@ type frozenCalls struct {
 // person's words in Codex's order.
 func Assemble(in Material) Draft {
 	closed, texts := groupFrozen(in.Frozen)
-	msgs := inContext(in.Messages)
+	msgs := in.Messages
 	if copies := replaced(in.Overlay); len(copies) > 0 {
 		msgs = append(copies, msgs...)
 	}
@@ -104,7 +104,7 @@ func Assemble(in Material) Draft {
 	for copies < len(out.Items) && out.Items[copies].Message.RowID == 0 {
 		copies++
 	}
-	out.Items = slices.Concat(in.front(in.labelCopies(out.Items[:copies])), out.Items[copies:])
+	out.Items = slices.Replace(out.Items, 0, copies, in.front(in.labelCopies(out.Items[:copies]))...)
 	out.applyPolicy(in.Policy, in.Dialect)
 	out.Weights = make([]int64, 0, len(out.Items))
 	if in.System != "" {
@@ -146,24 +146,6 @@ func Assemble(in Material) Draft {
 		out.Losses = append(out.Losses, fmt.Sprintf("%d parts exceed the limit of one part: only their head and tail are sent", out.Trimmed))
 	}
 	return out
-}
-
-// inContext returns the messages that are in the context.
-func inContext(msgs []session.Message) []session.Message {
-	first := 0 // that is not
-	for first < len(msgs) && msgs[first].InContext {
-		first++
-	}
-	if first == len(msgs) {
-		return msgs
-	}
-	kept := slices.Clone(msgs[:first])
-	for i := range msgs[first:] {
-		if m := &msgs[first+i]; m.InContext {
-			kept = append(kept, *m)
-		}
-	}
-	return kept
 }
 
 // labelCopies sets the kinds of the overlay's copies. It drops copies of pinned messages.

@@ -72,23 +72,6 @@ func TestCachedPathEqualsStoredPath(t *testing.T) {
 	check("forgotten")
 }
 
-// forgetful is a digest that caches messages, too.
-type forgetful struct {
-	heads
-	times *int
-}
-
-func (f forgetful) Forget() { *f.times++ }
-
-// The digest's cache is cleared with the manager's: its messages may have been purged.
-func TestForgetReachesTheDigest(t *testing.T) {
-	times := 0
-	r := newRig(t, 10000, func(c *Config) { c.Digest = forgetful{heads{digestProvider}, &times} })
-	if r.mgr.Forget(); times != 1 {
-		t.Errorf("the digest was told %d times", times)
-	}
-}
-
 func TestCacheStaysWithinItsSize(t *testing.T) {
 	c := newCache[string, int](10)
 	c.put("too large", 1, 11)

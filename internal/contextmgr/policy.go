@@ -147,18 +147,31 @@ func maySign(p *session.Part) bool { return strings.Contains(string(p.Extra), "i
 
 // dropSignatures drops the signatures that a rule rejects and returns how many.
 func (item *Item) dropSignatures(rule Signatures) int {
+	if rule == KeepSignatures || rule == "" {
+		return 0
+	}
 	n := 0
 	for i := range item.Message.Parts {
-		if p := &item.Message.Parts[i]; rule != KeepSignatures && rule != "" && maySign(p) {
-			if extra, dropped := withoutSignatures(p.Extra, rule); dropped > 0 {
-				item.copyParts()
-				item.Message.Parts[i].Extra = extra
-				n += dropped
-			}
+		old := item.Message.Parts[i].Extra
+		mentions := func(field string) bool { return strings.Contains(string(old), field) }
+		if !mentions(thoughtField) && !mentions(thoughtField2) && !mentions(textField) {
+			continue
+		}
+		if extra, dropped := withoutSignatures(old, rule); dropped > 0 {
+			item.copyParts()
+			item.Message.Parts[i].Extra = extra
+			n += dropped
 		}
 	}
 	return n
 }
+
+// Fields with a signature that a rule may reject.
+const (
+	thoughtField  = "thoughtSignature"
+	thoughtField2 = "thought_signature"
+	textField     = "textSignature"
+)
 
 // withoutSignatures drops the rejected signatures from extra fields. Dialects keep them at the top
 // or under fields; pi and Google's form of OpenAI use names of their own.
@@ -170,7 +183,7 @@ func withoutSignatures(extra session.JSON, rule Signatures) (session.JSON, int) 
 	n := 0
 	for name, value := range fields {
 		switch name {
-		case "thoughtSignature", "thought_signature", "textSignature":
+		case thoughtField, thoughtField2, textField:
 			var text string
 			if json.Unmarshal(value, &text) != nil || !rule.accepts(text) {
 				delete(fields, name)

@@ -41,6 +41,10 @@ func (s *snapshot) warn(format string, args ...any) {
 
 // read reads everything that a context of the session is made of. Codes: NotFound, Invalid.
 func (m *Manager) read(ctx context.Context, id session.ID, b Budget) (*snapshot, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ctx = context.WithoutCancel(ctx) // the driver starts goroutines for each query that can be cancelled
 	sess, err := m.store.Session(ctx, id)
 	if err != nil {
 		return nil, err

@@ -132,6 +132,7 @@ func Query(newest []string) (text string, terms []string) {
 // three letters unless it has a digit; runs of CJK as bigrams.
 func Terms(text string) []string {
 	var terms []string
+	stop := setOf(stopWords())
 	add := func(t string) {
 		if len(terms) < maxTerms && !slices.Contains(terms, t) {
 			terms = append(terms, t)
@@ -146,7 +147,7 @@ func Terms(text string) []string {
 		var plain strings.Builder
 		var cjk []rune
 		flush := func() {
-			if w := strings.ToLower(plain.String()); w != "" && isTelling(w) {
+			if w := strings.ToLower(plain.String()); w != "" && isTelling(w) && !stop[w] {
 				add(w)
 			}
 			plain.Reset()
@@ -174,11 +175,12 @@ func isCJK(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }
 
+// isTelling reports whether a word has a digit or at least three letters.
 func isTelling(word string) bool {
 	if strings.ContainsFunc(word, unicode.IsDigit) {
 		return true
 	}
-	return utf8.RuneCountInString(word) > 2 && !slices.Contains(stopWords(), word)
+	return utf8.RuneCountInString(word) > 2
 }
 
 // stopWords returns words that are in every message of a language. Search ranks by rarity as well;

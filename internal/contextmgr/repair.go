@@ -55,15 +55,17 @@ type resultAt struct {
 // results follow their calls, in the same order; a call without a result gets an error; results
 // without a call are left out; failed and aborted replies keep their text and lose their calls.
 // closed are calls that an earlier context closed, by the message that calls. Calls of the last
-// reply are pending, unless they were closed before or closeCalls is set. Cases: conformance,
-// sessiond.repair.
+// reply are pending, unless they were closed before or closeCalls is set. Messages that are not in
+// the context are skipped. Cases: conformance, sessiond.repair.
 func Repair(msgs []session.Message, closed map[int64][]string, closeCalls bool) Repaired {
-	out := Repaired{Items: make([]Item, 0, len(msgs)), ClosedIn: map[int64][]string{}}
+	const atTheFront = 8 // items that Assemble inserts there
+	out := Repaired{Items: make([]Item, 0, len(msgs)+atTheFront), ClosedIn: map[int64][]string{}}
 	calls, orphans := matchResults(msgs)
 	last := lastReply(msgs)
 	for i := range msgs {
 		m := &msgs[i]
 		switch {
+		case !m.InContext:
 		case m.Role == session.Tool:
 			out.noteOrphans(m, orphans[i])
 		case m.Role == session.Assistant && m.Finish.Failed():
@@ -94,6 +96,9 @@ func matchResults(msgs []session.Message) (calls map[int][]*callAt, orphans map[
 	var open []*callAt
 	for i := range msgs {
 		m := &msgs[i]
+		if !m.InContext {
+			continue
+		}
 		if m.Role == session.Assistant {
 			for j := range m.Parts {
 				if p := &m.Parts[j]; p.Kind == session.PartToolCall {
@@ -176,7 +181,7 @@ func resultsOf(m *session.Message, i int) []resultAt {
 func lastReply(msgs []session.Message) int {
 	for i := range slices.Backward(msgs) {
 		switch {
-		case msgs[i].Role == session.Tool:
+		case !msgs[i].InContext, msgs[i].Role == session.Tool:
 		case msgs[i].Role == session.Assistant && !msgs[i].Finish.Failed():
 			return i
 		default:
@@ -263,7 +268,12 @@ func (out *Repaired) addResults(msgs []session.Message, i int, calls []*callAt, 
 
 // hasNonResult reports whether anything but results is among the messages.
 func hasNonResult(msgs []session.Message) bool {
-	return slices.ContainsFunc(msgs, func(m session.Message) bool { return m.Role != session.Tool })
+	for i := range msgs {
+		if msgs[i].InContext && msgs[i].Role != session.Tool {
+			return true
+		}
+	}
+	return false
 }
 
 // resultItem returns a tool message with only a run of its results.

@@ -85,7 +85,7 @@ func TestRepair(t *testing.T) {
 		},
 		{
 			name: "not one of another tool, nor by an id that the wire said",
-			msgs: numbered(with(session.Message{Kind: session.KindMessage, Role: session.Assistant}, session.Part{Kind: session.PartToolCall, CallID: "a", ToolName: "grep"}), answering("made_bash_1", "1"), answering("x", "2")), losses: 2, pending: []string{"a"},
+			msgs: numbered(with(session.Message{Kind: session.KindMessage, Role: session.Assistant, InContext: true}, session.Part{Kind: session.PartToolCall, CallID: "a", ToolName: "grep"}), answering("made_bash_1", "1"), answering("x", "2")), losses: 2, pending: []string{"a"},
 			want: []string{"[assistant] tool_call(a)"},
 		},
 		{
@@ -120,7 +120,7 @@ func TestRepair(t *testing.T) {
 		},
 		{
 			name: "empty messages are left out",
-			msgs: numbered(text(session.User, "u"), session.Message{Kind: session.KindMessage, Role: session.Assistant}), losses: 1,
+			msgs: numbered(text(session.User, "u"), session.Message{Kind: session.KindMessage, Role: session.Assistant, InContext: true}), losses: 1,
 			want: []string{"[user] text(u)"},
 		},
 	} {

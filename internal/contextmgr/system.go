@@ -33,7 +33,24 @@ func (m *Manager) readLeadingSystem(ctx context.Context, s *snapshot) ([]session
 	if s.sess.HeadID == nil || s.Overlay == nil && !s.truncated {
 		return nil, nil
 	}
-	first, last, err := m.store.Root(ctx, *s.sess.HeadID)
+	last := *s.sess.HeadID
+	if len(s.Messages) > 0 {
+		last = *s.Messages[0].ParentID
+	}
+	if leading, ok := m.leading.get(last); ok {
+		return leading, nil
+	}
+	leading, err := m.readRoot(ctx, last)
+	if err != nil {
+		return nil, err
+	}
+	m.leading.put(last, leading, pathBytes(leading)+messageBytes)
+	return leading, nil
+}
+
+// readRoot returns the system messages that the path to a row begins with.
+func (m *Manager) readRoot(ctx context.Context, rowID int64) (leading []session.Message, err error) {
+	first, last, err := m.store.Root(ctx, rowID)
 	if err != nil {
 		return nil, err
 	}

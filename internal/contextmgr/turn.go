@@ -107,6 +107,7 @@ func (t *turn) run(ctx context.Context, flush *FlushCaller) error {
 
 // assemble builds the context and counts it.
 func (t *turn) assemble(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx) // as in read
 	last, err := t.m.lastReport(ctx, t.s)
 	if err != nil {
 		return err
