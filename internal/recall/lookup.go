@@ -29,6 +29,8 @@ type Lookup struct {
 // reading; timedOut reports that it left out hits while only few were read.
 func (l Lookup) Recall(ctx context.Context, q contextmgr.RecallQuery) (hits []contextmgr.Hit, timedOut bool, err error) {
 	deadline := time.Now().Add(q.Budget)
+	cancellable := ctx
+	ctx = context.WithoutCancel(ctx) // the driver starts goroutines for each query that can be cancelled
 	path, err := l.Store.Spans(ctx, q.Head)
 	if err != nil {
 		return nil, false, err
@@ -43,7 +45,7 @@ func (l Lookup) Recall(ctx context.Context, q contextmgr.RecallQuery) (hits []co
 		request.Within = toSearchSpans(path)
 		request.Allowed = func(row int64) bool { return row < q.Before || slices.Contains(q.Pruned, row) }
 	}
-	found, err := l.Index.Recall(ctx, request)
+	found, err := l.Index.Recall(cancellable, request)
 	if err != nil {
 		return nil, false, err
 	}

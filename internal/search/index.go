@@ -150,6 +150,7 @@ func (ix *Index) beginRead(ctx context.Context) (places []queryer, mark int64, e
 	if ix.reader == nil {
 		return nil, 0, func() {}, nil
 	}
+	ctx = context.WithoutCancel(ctx) // the driver starts goroutines for each query that can be cancelled
 	tx, err := ix.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return nil, 0, nil, err
@@ -163,6 +164,7 @@ func (ix *Index) beginRead(ctx context.Context) (places []queryer, mark int64, e
 type queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }
 
 func readMark(ctx context.Context, db queryer) (int64, error) {

@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"fmt"
 	"math"
 	"slices"
@@ -204,19 +205,26 @@ func rareTogether(postings []posting, total int64) map[docAt]bool {
 // recallTermsOf returns the different words of a text, first the longest, which are rarely common, and
 // names and numbers.
 func recallTermsOf(text string) []term {
+	type weighted struct {
+		word, lower string
+		weight      float64
+	}
 	seen := map[string]bool{}
-	var terms []term
-	for _, word := range strings.Fields(normalize(text, false).text) {
-		lower := strings.ToLower(word)
-		if seen[lower] || utf8.RuneCountInString(word) < 2 {
+	var words []weighted
+	for word := range strings.FieldsSeq(normalize(text, false).text) {
+		lower, length := strings.ToLower(word), utf8.RuneCountInString(word)
+		if seen[lower] || length < 2 {
 			continue
 		}
 		seen[lower] = true
-		terms = append(terms, term{text: word, raw: word, stem: stem(lower)})
+		words = append(words, weighted{word, lower, term{text: word}.weight() * float64(length)})
 	}
-	length := func(t term) float64 { return t.weight() * float64(utf8.RuneCountInString(t.text)) }
-	slices.SortStableFunc(terms, func(a, b term) int { return cmp.Compare(length(b), length(a)) })
-	return terms[:min(len(terms), recallTerms)]
+	slices.SortStableFunc(words, func(a, b weighted) int { return cmp.Compare(b.weight, a.weight) })
+	var terms []term
+	for _, w := range words[:min(len(words), recallTerms)] {
+		terms = append(terms, term{text: w.word, raw: w.word, stem: stem(w.lower)})
+	}
+	return terms
 }
 
 // weight returns nameWeight for names and numbers, which have a digit or a capital inside; else 1.
@@ -240,11 +248,19 @@ func (r *recall) lookUp(ctx, timed context.Context, places []queryer, terms []te
 		}
 	}
 	within := " AND (" + strings.Join(tags, " OR ") + ")"
+	searches := make([]*sql.Stmt, len(places))
+	for i, place := range places {
+		var err error
+		if searches[i], err = place.PrepareContext(ctx, newestDocs); err != nil {
+			return nil, err
+		}
+		defer func() { _ = searches[i].Close() }()
+	}
 	var postings []posting
 	for _, t := range terms {
 		p := posting{docs: make([][]int64, len(places)), weight: t.weight()}
 		for i, place := range places {
-			docs, count, err := readPosting(timed, place, t.match()+within)
+			docs, count, err := readPosting(timed, place, searches[i], t.match()+within)
 			if err != nil && !r.outOfTime(ctx, timed, err) {
 				return nil, err
 			}
@@ -263,22 +279,22 @@ const newestDocs = `SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid D
 
 // readPosting reads the docids of a term; only the newest few if these show that there are far too
 // many.
-func readPosting(ctx context.Context, place queryer, expression string) (docs []int64, count int64, err error) {
-	if docs, err = readDocIDs(ctx, place, expression, sampled); err != nil || len(docs) < sampled {
+func readPosting(ctx context.Context, place queryer, search *sql.Stmt, expression string) (docs []int64, count int64, err error) {
+	if docs, err = readDocIDs(ctx, search, expression, sampled); err != nil || len(docs) < sampled {
 		return docs, int64(len(docs)), err
 	}
 	if count, err = estimate(ctx, place, docs); err != nil || count > 2*commonWord {
 		return docs, count, err
 	}
-	if docs, err = readDocIDs(ctx, place, expression, commonWord+1); err != nil || len(docs) <= commonWord {
+	if docs, err = readDocIDs(ctx, search, expression, commonWord+1); err != nil || len(docs) <= commonWord {
 		return docs, int64(len(docs)), err
 	}
 	count, err = estimate(ctx, place, docs)
 	return docs, max(count, commonWord+1), err
 }
 
-func readDocIDs(ctx context.Context, place queryer, expression string, limit int) ([]int64, error) {
-	rows, err := place.QueryContext(ctx, newestDocs, expression, limit)
+func readDocIDs(ctx context.Context, search *sql.Stmt, expression string, limit int) ([]int64, error) {
+	rows, err := search.QueryContext(ctx, expression, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -352,6 +368,7 @@ func (r *recall) rank(ctx context.Context, places []queryer, postings []posting,
 
 // best reads the best candidates until enough of them are within the spans, and returns the hits.
 func (r *recall) best(ctx context.Context, places []queryer, candidates []candidate) ([]RecallHit, error) {
+	ctx = context.WithoutCancel(ctx) // as in beginRead
 	enough := 6 * r.limit // more than the limit, because their order still changes
 	var docs []doc
 	for n, chunk := range slices.Collect(slices.Chunk(candidates, enough)) {

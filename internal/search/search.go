@@ -314,6 +314,7 @@ func (q *Query) docRange() (from, to int64) {
 // addAll adds the hits of rows, in their order, except repeated ones and those of sessions in the
 // trash. It reads all of them from the store at once.
 func (r *run) addAll(ctx context.Context, docs []doc) error {
+	ctx = context.WithoutCancel(ctx) // as in beginRead
 	var fresh []doc
 	var rows []int64
 	var unknown []session.ID

@@ -23,11 +23,7 @@ func snippet(text string, terms []term) (string, [][2]int) {
 	if len(text) > snippetReach {
 		text = strings.ToValidUTF8(text[:snippetReach], "")
 	}
-	shown := oneLine(text)
-	folded := make([]rune, len(shown))
-	for i, r := range shown {
-		folded[i] = fold(r)
-	}
+	shown, folded := oneLine(text)
 	matches := findTerms(folded, terms)
 	from := bestWindow(matches)
 	to := min(len(shown), from+snippetWidth)
@@ -62,25 +58,21 @@ func snippet(text string, terms []term) (string, [][2]int) {
 }
 
 // oneLine returns the characters of text with each run of white space and control characters as one
-// space.
-func oneLine(text string) []rune {
-	out := make([]rune, 0, len(text))
+// space, as they are shown and folded.
+func oneLine(text string) (shown, folded []rune) {
+	shown, folded = make([]rune, 0, len(text)), make([]rune, 0, len(text))
 	space := true
-	for _, r := range text {
+	for _, r := range strings.TrimRightFunc(text, isBlank) {
 		if isBlank(r) {
-			if !space {
-				out = append(out, ' ')
+			if space {
+				continue
 			}
-			space = true
-			continue
+			r = ' '
 		}
-		out = append(out, r)
-		space = false
+		space = r == ' '
+		shown, folded = append(shown, r), append(folded, fold(r))
 	}
-	if len(out) > 0 && out[len(out)-1] == ' ' {
-		out = out[:len(out)-1]
-	}
-	return out
+	return shown, folded
 }
 
 // isBlank reports white space and invisible characters, except the joiner of emoji.

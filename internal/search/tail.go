@@ -26,7 +26,9 @@ func (t *tail) pending(mark int64) int { return t.n + int(t.base-mark) }
 // extend adds the store's messages beyond mark to the tail, in steps: a failed step keeps the earlier
 // ones. Of more than limit messages it reads the newest. The caller holds mu.
 func (t *tail) extend(ctx context.Context, src Source, mark int64, limit, step int64) error {
-	last, err := src.LastMessageID(ctx)
+	// Writes are not cancelled: that would close the connection, and with it the tail.
+	whole := context.WithoutCancel(ctx)
+	last, err := src.LastMessageID(whole)
 	if err != nil {
 		return err
 	}
@@ -34,13 +36,11 @@ func (t *tail) extend(ctx context.Context, src Source, mark int64, limit, step i
 	// The window need not move at every search while the index falls further behind.
 	usable := t.base == start || start > mark && mark <= t.base && t.base <= start && last-t.base <= 2*limit
 	if !usable || last < t.upto {
-		if err := t.reset(context.WithoutCancel(ctx)); err != nil {
+		if err := t.reset(whole); err != nil {
 			return err
 		}
 		t.base, t.upto = start, start
 	}
-	// Writes are not cancelled: that would close the connection, and with it the tail.
-	whole := context.WithoutCancel(ctx)
 	for t.upto < last {
 		if err := ctx.Err(); err != nil {
 			return err
