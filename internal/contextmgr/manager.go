@@ -101,8 +101,8 @@ type Manager struct {
 	weights  *cache[weightKey, int64]
 	paths    *cache[session.ID, []session.Message]
 	leading  *cache[int64, []session.Message] // system messages at the root, by the row of the last hidden message
-	images   *cache[string, *session.Blob] // by the original's hash; nil: it cannot be shrunk
-	shrinks  sync.Mutex                    // one image at a time: each takes much memory
+	images   *cache[string, *session.Blob]    // by the original's hash; nil: it cannot be shrunk
+	shrinks  sync.Mutex                       // one image at a time: each takes much memory
 }
 
 // Bounds of the manager's caches.

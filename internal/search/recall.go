@@ -369,7 +369,7 @@ func (r *recall) rank(ctx context.Context, places []queryer, postings []posting,
 // best reads the best candidates until enough of them are within the spans, and returns the hits.
 func (r *recall) best(ctx context.Context, places []queryer, candidates []candidate) ([]RecallHit, error) {
 	ctx = context.WithoutCancel(ctx) // as in beginRead
-	enough := 6 * r.limit // more than the limit, because their order still changes
+	enough := 6 * r.limit            // more than the limit, because their order still changes
 	var docs []doc
 	for n, chunk := range slices.Collect(slices.Chunk(candidates, enough)) {
 		if len(docs) >= enough || n > 0 && !time.Now().Before(r.until) {
