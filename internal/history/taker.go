@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"sessiond/internal/session"
@@ -51,6 +52,17 @@ func DecodeBase64(encoded []byte) (data []byte, ok bool) {
 	data = make([]byte, base64.StdEncoding.DecodedLen(len(encoded)))
 	n, err := base64.StdEncoding.Strict().Decode(data, encoded)
 	return data[:n], err == nil && n > 0 && base64.StdEncoding.EncodedLen(n) == len(encoded)
+}
+
+// MediaKind returns the kind of part that a media type makes.
+func MediaKind(mime string) session.PartKind {
+	switch media, _, _ := strings.Cut(mime, "/"); media {
+	case "image":
+		return session.PartImage
+	case "audio":
+		return session.PartAudio
+	}
+	return session.PartFile
 }
 
 // RawPart holds a value that no other kind of part can, under a name.

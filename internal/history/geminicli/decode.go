@@ -81,7 +81,7 @@ func textOf(m *message) string {
 // key names an entry. A reply that got calls after it was imported is another version of it.
 func (e *entry) key() string {
 	if e.raw != nil {
-		return "line:" + history.Fingerprint(history.Object{{Key: "line", Raw: []byte(session.JSONOf(string(e.raw)))}})
+		return "line:" + history.Fingerprint(history.Object{history.Member("line", string(e.raw))})
 	}
 	key := e.name()
 	if len(e.calls) > 0 {
@@ -89,7 +89,7 @@ func (e *entry) key() string {
 		for _, c := range e.calls {
 			ids = append(ids, c.ID+"="+c.Status)
 		}
-		key += "+" + history.Fingerprint(history.Object{{Key: "calls", Raw: []byte(session.JSONOf(ids))}})[:12]
+		key += "+" + history.Fingerprint(history.Object{history.Member("calls", ids)})[:12]
 	}
 	return key
 }
@@ -133,11 +133,8 @@ func (e *entry) decode() (history.Decoded, error) {
 		m.Role, m.Origin = session.Assistant, session.Model
 		m.Provider, m.Model = "google", history.PlainText(e.Model)
 		m.Parts = append(thoughtsOf(e.Thoughts), decodeParts(e.Content)...)
-		for i := range e.calls {
-			c := &e.calls[i]
-			m.Parts = append(m.Parts, session.Part{
-				Kind: session.PartToolCall, CallID: history.PlainText(c.ID), ToolName: history.PlainText(c.Name), Arguments: string(c.Args), Extra: keepRest("rest", c.Rest),
-			})
+		for _, c := range e.calls {
+			m.Parts = append(m.Parts, session.Part{Kind: session.PartToolCall, CallID: c.ID, ToolName: c.Name, Arguments: string(c.Args), Extra: keepRest("rest", c.Rest)})
 		}
 		if m.Finish = session.FinishStop; len(m.Calls()) > 0 {
 			m.Finish = session.FinishToolCalls
@@ -157,43 +154,44 @@ func (e *entry) decode() (history.Decoded, error) {
 	}
 	d.Messages = []history.Message{{Message: m}}
 	if e.hasResults() {
-		d.Messages = append(d.Messages, history.Message{Message: e.results()})
+		d.Messages = append(d.Messages, history.Message{Message: session.Message{
+			Kind: session.KindMessage, Role: session.Tool, Origin: session.ByTool, InContext: true, Display: true,
+			CreatedAt: e.at, Dialect: m.Dialect, ExternalID: e.resultsKey(), Parts: results(e.calls),
+		}})
+	}
+	for i := range d.Messages {
+		for j := range d.Messages[i].Parts {
+			p := &d.Messages[i].Parts[j]
+			p.Text, p.CallID, p.ToolName = history.PlainText(p.Text), history.PlainText(p.CallID), history.PlainText(p.ToolName)
+		}
 	}
 	return d, nil
 }
 
-// results makes the message of what the calls of a reply answered.
-func (e *entry) results() session.Message {
-	m := session.Message{
-		Kind: session.KindMessage, Role: session.Tool, Origin: session.ByTool, InContext: true, Display: true,
-		CreatedAt: e.at, Dialect: string(session.SourceGeminiCLI), ExternalID: e.resultsKey(),
-	}
-	for i := range e.calls {
-		c := &e.calls[i]
+// results makes the parts of what the calls of a reply answered, files beside the texts.
+func results(calls []call) (parts []session.Part) {
+	for _, c := range calls {
 		if !c.ended() {
 			continue
 		}
 		failed := c.Status != "success"
-		answer := session.Part{Kind: session.PartToolResult, CallID: history.PlainText(c.ID), ToolName: history.PlainText(c.Name), IsError: &failed}
-		answer.Extra = session.JSONOf(map[string]string{"status": c.Status})
+		answer := session.Part{Kind: session.PartToolResult, CallID: c.ID, ToolName: c.Name, IsError: &failed, Extra: session.JSONOf(map[string]string{"status": c.Status})}
 		var beside []session.Part
 		var texts []string
 		for _, p := range partsOf(c.Result) {
 			switch {
 			case p.Response == nil:
-				beside = append(beside, decodePart(p))
+				file := decodePart(p)
+				file.CallID = c.ID
+				beside = append(beside, file)
 			case p.Response.ID == c.ID || p.Response.ID == "":
 				texts = append(texts, responseText(p.Response.Response))
 			}
 		}
 		answer.Text = strings.Join(texts, "\n")
-		m.Parts = append(m.Parts, answer)
-		for _, p := range beside {
-			p.CallID = answer.CallID
-			m.Parts = append(m.Parts, p)
-		}
+		parts = append(append(parts, answer), beside...)
 	}
-	return m
+	return parts
 }
 
 // responseText returns the text of an answer: its output or error, or all of it as JSON.
@@ -216,32 +214,24 @@ func decodeParts(content jsontext.Value) (parts []session.Part) {
 
 // decodePart turns one piece of a content into a part.
 func decodePart(p part) session.Part {
+	made := session.Part{Extra: keepRest("rest", p.Rest)}
 	switch {
-	case p.Text != nil && p.Thought:
-		return session.Part{Kind: session.PartReasoning, Text: history.PlainText(*p.Text), Extra: keepRest("rest", p.Rest)}
 	case p.Text != nil:
-		return session.Part{Kind: session.PartText, Text: history.PlainText(*p.Text), Extra: keepRest("rest", p.Rest)}
+		made.Kind, made.Text = session.PartText, *p.Text
+		if p.Thought {
+			made.Kind = session.PartReasoning
+		}
 	case p.Call != nil:
-		return session.Part{
-			Kind: session.PartToolCall, CallID: history.PlainText(p.Call.ID), ToolName: history.PlainText(p.Call.Name), Arguments: string(p.Call.Args), Extra: keepRest("rest", p.Rest),
-		}
+		made.Kind, made.CallID, made.ToolName, made.Arguments = session.PartToolCall, p.Call.ID, p.Call.Name, string(p.Call.Args)
 	case p.Response != nil:
-		return session.Part{
-			Kind: session.PartToolResult, CallID: history.PlainText(p.Response.ID), ToolName: history.PlainText(p.Response.Name), Text: responseText(p.Response.Response), Extra: keepRest("rest", p.Rest),
-		}
-	case p.Inline != nil:
-		if data := p.Inline.Data; len(data) > 0 {
-			kind := session.PartFile
-			switch media, _, _ := strings.Cut(p.Inline.MimeType, "/"); media {
-			case "image":
-				kind = session.PartImage
-			case "audio":
-				kind = session.PartAudio
-			}
-			return session.Part{Kind: kind, Blob: &session.Blob{MediaType: history.PlainText(p.Inline.MimeType), Data: data, Size: int64(len(data))}, Extra: keepRest("rest", p.Rest)}
-		}
+		made.Kind, made.CallID, made.ToolName, made.Text = session.PartToolResult, p.Response.ID, p.Response.Name, responseText(p.Response.Response)
+	case p.Inline != nil && len(p.Inline.Data) > 0:
+		made.Kind = history.MediaKind(p.Inline.MimeType)
+		made.Blob = &session.Blob{MediaType: history.PlainText(p.Inline.MimeType), Data: p.Inline.Data, Size: int64(len(p.Inline.Data))}
+	default:
+		return history.RawPart("part", p.raw)
 	}
-	return history.RawPart("part", p.raw)
+	return made
 }
 
 // thoughtsOf reads the summaries of what the model thought.
@@ -254,8 +244,7 @@ func thoughtsOf(raw jsontext.Value) (parts []session.Part) {
 		return nil
 	}
 	for _, t := range thoughts {
-		text := strings.TrimSpace(history.PlainText(t.Subject) + "\n" + history.PlainText(t.Description))
-		parts = append(parts, session.Part{Kind: session.PartReasoning, Text: text})
+		parts = append(parts, session.Part{Kind: session.PartReasoning, Text: strings.TrimSpace(t.Subject + "\n" + t.Description)})
 	}
 	return parts
 }

@@ -123,9 +123,9 @@ func (r *reader) overlay(c *summarised) error {
 		}
 	}
 	made.Details = session.JSONOf(details)
-	near := slices.IndexFunc(r.ledger, func(u usage) bool { return u.compaction && isNear(u.at, made.CreatedAt) })
+	near := slices.IndexFunc(r.ledger, func(u usage) bool { return u.Purpose == session.PurposeSummary && isNear(u.CreatedAt, made.CreatedAt) })
 	if near >= 0 {
-		made.Model, made.Provider, made.TokensBefore = r.ledger[near].model, r.about.provider, r.ledger[near].input
+		made.Model, made.Provider, made.TokensBefore = r.ledger[near].Model, r.about.provider, r.ledger[near].InputTokens
 	}
 	return r.talk.Compact(made)
 }

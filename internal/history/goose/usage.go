@@ -9,32 +9,25 @@ import (
 	"sessiond/internal/session"
 )
 
-// usage are the numbers of one call, of a row of usage_ledger, or the sums of a session.
+// usage is one call, a row of usage_ledger, or the sums of a session. Its input includes the cache's
+// share, as Goose counts.
 type usage struct {
-	input, output, cacheRead, cacheWrite int64
-
-	cost       *int64 // nil: unknown
-	cached     bool   // the cache's share is known, and inside input
-	model      string
-	ms         int64 // that the call took
-	compaction bool
-
-	at                session.Time // of a row; zero: unknown
-	costSource, print string
+	session.Call
+	cached            bool   // the cache's share is known
+	costSource, print string // of a row
 }
 
 // usageOf parses numbers by the names that columns have.
 func usageOf(column func(name string) []byte) usage {
-	u := usage{
-		input: history.Count(column("input_tokens")), output: history.Count(column("output_tokens")),
-		cacheRead: history.Count(column("cache_read_tokens")), cacheWrite: history.Count(column("cache_write_tokens")),
-		cached: len(column("cache_read_tokens"))+len(column("cache_write_tokens")) > 0,
-	}
+	count := func(name string) int64 { return history.Count(column(name)) }
+	u := usage{cached: len(column("cache_read_tokens"))+len(column("cache_write_tokens")) > 0}
+	u.Purpose, u.InputTokens, u.OutputTokens = session.PurposeChat, count("input_tokens"), count("output_tokens")
+	u.CacheReadTokens, u.CacheWriteTokens = count("cache_read_tokens"), count("cache_write_tokens")
 	if cost, ok := history.NanoUSD(column("cost")); ok {
-		u.cost = &cost
+		u.CostNanoUSD = &cost
 	}
-	if u.input+u.output == 0 {
-		u.input = history.Count(column("total_tokens"))
+	if u.InputTokens+u.OutputTokens == 0 {
+		u.InputTokens = count("total_tokens")
 	}
 	return u
 }
@@ -47,20 +40,24 @@ var namesInMessages = map[string]string{
 // usageOfMessage parses what a message says of its call.
 func usageOfMessage(o history.Object) *usage {
 	u := usageOf(func(name string) []byte { return o.Get(namesInMessages[name]) })
-	u.model, u.ms, u.compaction = o.String("model"), history.Count(o.Get("elapsedMs")), string(o.Get("isCompaction")) == "true"
+	u.Model = o.String("model")
+	if ms := history.Count(o.Get("elapsedMs")); ms > 0 {
+		u.LatencyMS = &ms
+	}
+	if string(o.Get("isCompaction")) == "true" {
+		u.Purpose = session.PurposeSummary
+	}
 	return &u
 }
-
-// isEmpty reports whether Goose kept no sums.
-func (u *usage) isEmpty() bool { return u.input+u.output == 0 && u.cost == nil }
-
-const carriedForward = "carried_forward"
 
 // usageOfRow parses a row of usage_ledger.
 func usageOfRow(r history.Row) usage {
 	u := usageOf(func(name string) []byte { return []byte(r.Get(name)) })
-	u.model, u.costSource, u.compaction = r.Get("model"), r.Get("cost_source"), r.Get("is_compaction") == "1"
-	u.at, _ = timeOf([]byte(r.Get("created_timestamp")))
+	u.Model, u.costSource = r.Get("model"), r.Get("cost_source")
+	if r.Get("is_compaction") == "1" {
+		u.Purpose = session.PurposeSummary
+	}
+	u.CreatedAt, _ = timeOf([]byte(r.Get("created_timestamp")))
 	var o history.Object
 	for _, c := range r {
 		if c.Name != "id" && c.Name != "session_id" {
@@ -70,6 +67,11 @@ func usageOfRow(r history.Row) usage {
 	u.print = history.Fingerprint(o)
 	return u
 }
+
+// isEmpty reports whether Goose kept no sums.
+func (u *usage) isEmpty() bool { return u.InputTokens+u.OutputTokens == 0 && u.CostNanoUSD == nil }
+
+const carriedForward = "carried_forward"
 
 // calls adds the session's usage. One of its sources counts: the rows of usage_ledger, else the
 // session's sums, else what the messages say.
@@ -90,8 +92,8 @@ func (r *reader) ledgerCalls() error {
 	for i := range r.ledger {
 		e := &r.ledger[i]
 		at := r.created
-		if !e.at.IsZero() {
-			at = e.at
+		if !e.CreatedAt.IsZero() {
+			at = e.CreatedAt
 		}
 		counted, err := r.isCounted(e)
 		if err != nil {
@@ -131,7 +133,7 @@ func (r *reader) isCounted(e *usage) (bool, error) {
 
 // name is that of a call of the sums.
 func (u *usage) name() string {
-	return fmt.Sprintf("balance:%d:%d:%d:%d", u.input, u.output, u.cacheRead, u.cacheWrite)
+	return fmt.Sprintf("balance:%d:%d:%d:%d", u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens)
 }
 
 // ledgerCall adds the call of a row. occurrence is how often an equal row came before.
@@ -140,30 +142,25 @@ func (r *reader) ledgerCall(e *usage, at session.Time, occurrence int) (fresh bo
 	if e.costSource != "" {
 		notes = append(notes, history.Member("cost_source", e.costSource))
 	}
-	c := history.Call{}
-	var inside bool
-	if c.Call, inside = e.call(at); !inside {
+	call, inside := e.call(at)
+	if !inside {
 		notes = append(notes, history.Member("cache_exceeds_input", true))
 	}
-	if c.Model = e.model; e.compaction {
-		c.Purpose = session.PurposeSummary
-	}
-	c.Metadata = notes.JSON()
+	call.Metadata = notes.JSON()
+	c := history.Call{Call: call}
 	if e.costSource != carriedForward {
 		c.MessageKey = r.replyOf(e, at)
 	}
 	return r.call(c, fmt.Sprintf("%s#%d", e.print, occurrence))
 }
 
-// call returns a call of the sums. inside is false where the cache's share cannot be in the input,
-// which includes it since version 14: then the input stays as it is.
+// call returns the call, its input without the cache's share. inside is false where that cannot be
+// in the input, which includes it since version 14: then the input stays as it is.
 func (u *usage) call(at session.Time) (c session.Call, inside bool) {
-	c = session.Call{
-		Purpose: session.PurposeChat, InputTokens: u.input, OutputTokens: u.output, CacheReadTokens: u.cacheRead, CacheWriteTokens: u.cacheWrite,
-		CostNanoUSD: u.cost, CreatedAt: at,
-	}
-	if inside = u.cacheRead+u.cacheWrite <= u.input; inside {
-		c.InputTokens -= u.cacheRead + u.cacheWrite
+	c = u.Call
+	c.CreatedAt = at
+	if inside = c.CacheReadTokens+c.CacheWriteTokens <= c.InputTokens; inside {
+		c.InputTokens -= c.CacheReadTokens + c.CacheWriteTokens
 	}
 	return c, inside
 }
@@ -171,6 +168,7 @@ func (u *usage) call(at session.Time) (c session.Call, inside bool) {
 // opening adds the part of the session's sums that no call counted before.
 func (r *reader) opening(u *usage, source string, at session.Time) (fresh bool, err error) {
 	c, _ := u.call(at)
+	c.Purpose, c.Model = session.PurposeChat, ""
 	if had := r.talk.Here; had != nil {
 		c.InputTokens, c.OutputTokens = max(0, c.InputTokens-had.InputTokens), max(0, c.OutputTokens-had.OutputTokens)
 		c.CacheReadTokens, c.CacheWriteTokens = max(0, c.CacheReadTokens-had.CacheReadTokens), max(0, c.CacheWriteTokens-had.CacheWriteTokens)
@@ -199,12 +197,6 @@ func (r *reader) replies() error {
 			continue
 		}
 		c, _ := u.call(m.at)
-		if c.Model = u.model; u.compaction {
-			c.Purpose = session.PurposeSummary
-		}
-		if u.ms > 0 {
-			c.LatencyMS = &u.ms
-		}
 		if _, err := r.call(history.Call{Call: c, MessageKey: m.key}, "m:"+m.key); err != nil {
 			return err
 		}
@@ -252,7 +244,7 @@ func (r *reader) replyOf(e *usage, at session.Time) string {
 	from := upTo(second - 61)
 	for i := from; i < min(from+maxNear, len(r.records)) && r.records[i].at.Unix() <= second+60; i++ {
 		m := &r.records[i]
-		if m.reply == i && m.used != nil && m.used.input == e.input && m.used.output == e.output && m.used.cacheRead == e.cacheRead {
+		if m.reply == i && m.used != nil && m.used.InputTokens == e.InputTokens && m.used.OutputTokens == e.OutputTokens && m.used.CacheReadTokens == e.CacheReadTokens {
 			return m.key
 		}
 	}
@@ -260,7 +252,7 @@ func (r *reader) replyOf(e *usage, at session.Time) string {
 	if i := upTo(second); i > 0 {
 		newest = r.records[i-1].reply
 	}
-	if e.compaction {
+	if e.Purpose == session.PurposeSummary {
 		near := slices.IndexFunc(r.overlays, func(c summarised) bool {
 			m := &r.records[c.summary]
 			return isNear(m.at, at) && m.copyOf == ""
@@ -283,11 +275,11 @@ func (r *reader) difference() string {
 	}
 	var input, output int64
 	for i := range r.ledger {
-		input, output = input+r.ledger[i].input, output+r.ledger[i].output
+		input, output = input+r.ledger[i].InputTokens, output+r.ledger[i].OutputTokens
 	}
-	if input == b.input && output == b.output {
+	if input == b.InputTokens && output == b.OutputTokens {
 		return ""
 	}
 	return fmt.Sprintf("session %s: its ledger sums up to %d tokens in and %d out, Goose's own totals say %d and %d; the ledger counts",
-		r.about.id, input, output, b.input, b.output)
+		r.about.id, input, output, b.InputTokens, b.OutputTokens)
 }

@@ -189,9 +189,9 @@ func (w *writer) message(m *session.Message, hidden bool) json.RawMessage {
 		id = "msg_" + string(m.SessionID) + "_" + strconv.FormatInt(m.Seq, 10)
 	}
 	w.Written.Messages++
-	return json.RawMessage(history.Object{
-		history.Member("id", id), history.Member("role", role), history.Member("created", m.CreatedAt.Unix()), history.Member("content", w.blocks(m)), history.Member("metadata", json.RawMessage(metadata.JSON())),
-	}.JSON())
+	return history.Object{
+		history.Member("id", id), history.Member("role", role), history.Member("created", m.CreatedAt.Unix()), history.Member("content", w.blocks(m)), history.Member("metadata", metadata.Whole()),
+	}.Whole()
 }
 
 // summary writes what stands for the hidden messages, behind them. It has the time of the last
@@ -209,16 +209,16 @@ func (w *writer) summary() error {
 
 // forModel writes a text of the overlay that only the model sees, at the time of a message.
 func (w *writer) forModel(at *session.Message, n int64, role, text string) json.RawMessage {
-	return json.RawMessage(history.Object{
+	return history.Object{
 		history.Member("id", "msg_"+string(w.Overlay.SessionID)+"_"+session.CompactionName(w.Overlay.RowID)+"_"+role+strconv.FormatInt(n, 10)), history.Member("role", role), history.Member("created", at.CreatedAt.Unix()),
 		history.Member("content", []map[string]string{{"type": "text", "text": text}}),
 		history.Member("metadata", map[string]bool{"userVisible": false, "agentVisible": true}),
-	}.JSON())
+	}.Whole()
 }
 
 func (w *writer) blocks(m *session.Message) []json.RawMessage {
 	blocks := []json.RawMessage{}
-	add := func(fields ...history.Field) { blocks = append(blocks, json.RawMessage(history.Object(fields).JSON())) }
+	add := func(fields ...history.Field) { blocks = append(blocks, history.Object(fields).Whole()) }
 	reply := m.Role == session.Assistant
 	for i := 0; i < len(m.Parts); i++ {
 		p := &m.Parts[i]
@@ -239,7 +239,7 @@ func (w *writer) blocks(m *session.Message) []json.RawMessage {
 				content = append(content, imageBlock(&m.Parts[i]))
 			}
 			add(history.Member("type", "toolResponse"), history.Member("id", p.CallID), history.Member("toolResult", map[string]any{
-				"status": "success", "value": json.RawMessage(history.Object{history.Member("content", content), history.Member("isError", p.IsError != nil && *p.IsError)}.JSON()),
+				"status": "success", "value": history.Object{history.Member("content", content), history.Member("isError", p.IsError != nil && *p.IsError)}.Whole(),
 			}))
 		case p.Kind == session.PartImage && p.Blob != nil:
 			blocks = append(blocks, imageBlock(p))
@@ -260,18 +260,18 @@ func toolCall(p *session.Part) map[string]any {
 		return map[string]any{"status": "error", "error": cmp.Or(p.Content(), "the call names no tool")}
 	}
 	return map[string]any{
-		"status": "success", "value": json.RawMessage(history.Object{history.Member("name", p.ToolName), history.Member("arguments", argumentsOf(p))}.JSON()),
+		"status": "success", "value": history.Object{history.Member("name", p.ToolName), history.Member("arguments", argumentsOf(p))}.Whole(),
 	}
 }
 
 func textBlock(text string) json.RawMessage {
-	return json.RawMessage(history.Object{history.Member("type", "text"), history.Member("text", text)}.JSON())
+	return history.Object{history.Member("type", "text"), history.Member("text", text)}.Whole()
 }
 
 func imageBlock(p *session.Part) json.RawMessage {
-	return json.RawMessage(history.Object{
+	return history.Object{
 		history.Member("type", "image"), history.Member("data", base64.StdEncoding.EncodeToString(p.Blob.Data)), history.Member("mimeType", p.Blob.MediaType),
-	}.JSON())
+	}.Whole()
 }
 
 // argumentsOf returns a call's arguments as an object.

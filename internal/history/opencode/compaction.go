@@ -1,7 +1,6 @@
 package opencode
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -80,36 +79,30 @@ func (r *reader) prune(until int64) error {
 	if !r.trusted {
 		return nil // the newer store knows it
 	}
-	type marked struct {
-		at     int64
-		record *record
-	}
-	var marks []marked
+	var marks []int64
 	for _, m := range r.records[:r.line] {
 		for _, p := range m.pruned {
 			if r.until < p.at && p.at <= until {
-				marks = append(marks, marked{p.at, m})
+				marks = append(marks, p.at)
 			}
 		}
 	}
-	slices.SortStableFunc(marks, func(a, b marked) int { return cmp.Compare(a.at, b.at) })
+	slices.Sort(marks)
 	for len(marks) > 0 {
 		n := 1
-		of := map[*record]bool{marks[0].record: true}
-		for n < len(marks) && marks[n].at-marks[n-1].at <= onePruning {
-			of[marks[n].record] = true
+		for n < len(marks) && marks[n]-marks[n-1] <= onePruning {
 			n++
 		}
-		if err := r.pruneTogether(of, marks[0].at, marks[n-1].at); err != nil {
+		if err := r.pruneTogether(marks[0], marks[n-1]); err != nil {
 			return err
 		}
-		r.until, marks = marks[n-1].at, marks[n:]
+		r.until, marks = marks[n-1], marks[n:]
 	}
 	return nil
 }
 
-// pruneTogether adds the overlay of the outputs of some records that were marked in a period.
-func (r *reader) pruneTogether(of map[*record]bool, from, until int64) error {
+// pruneTogether adds the overlay of the outputs that were marked in a period.
+func (r *reader) pruneTogether(from, until int64) error {
 	at := millis(until)
 	if at.IsZero() {
 		return nil
@@ -117,9 +110,6 @@ func (r *reader) pruneTogether(of map[*record]bool, from, until int64) error {
 	var c history.Compaction
 	c.Strategy, c.Trigger, c.Status, c.CreatedAt = session.StrategyPrune, session.TriggerImport, session.StatusDone, at
 	for _, m := range r.records[:r.line] {
-		if !of[m] {
-			continue
-		}
 		outputs, err := m.outputs(from, until)
 		if err != nil {
 			return err

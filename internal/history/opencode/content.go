@@ -92,13 +92,7 @@ func filePart(rest *history.Taker) session.Part {
 		}
 		return session.Part{Kind: session.PartData, Text: clean(name)}
 	}
-	p := session.Part{Kind: session.PartFile, Blob: &session.Blob{MediaType: clean(mime), Data: data, Size: int64(len(data))}}
-	switch {
-	case strings.HasPrefix(mime, "image/"):
-		p.Kind = session.PartImage
-	case strings.HasPrefix(mime, "audio/"):
-		p.Kind = session.PartAudio
-	}
+	p := session.Part{Kind: history.MediaKind(mime), Blob: &session.Blob{MediaType: clean(mime), Data: data, Size: int64(len(data))}}
 	rest.Take("url")
 	rest.Take("type")
 	return p

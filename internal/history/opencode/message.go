@@ -207,68 +207,52 @@ func verbatim(r *record, in *message) history.Message {
 	return history.Message{Message: m}
 }
 
-// tokens are the figures of one call, or of one step.
-type tokens struct {
-	input, output, reasoning, cacheRead, cacheWrite int64
-	cost                                            *int64
-}
-
-// tokensOf reads usage. Until 1.3 opencode's output held the reasoning, later it does not:
-// the total tells. Rows of version 2, which have a type, have no total.
-func tokensOf(o history.Object) tokens {
+// usageOf reads what a reply used, or one step of it. Until 1.3 opencode's output held the
+// reasoning, later it does not: the total tells. Rows of version 2, which have a type, have no total.
+func usageOf(o history.Object) session.Call {
 	u, _ := history.Fields(o.Get("tokens"))
 	cache, _ := history.Fields(u.Get("cache"))
-	t := tokens{
-		input: history.Count(u.Get("input")), output: history.Count(u.Get("output")), reasoning: history.Count(u.Get("reasoning")),
-		cacheRead: history.Count(cache.Get("read")), cacheWrite: history.Count(cache.Get("write")),
+	c := session.Call{
+		InputTokens: history.Count(u.Get("input")), OutputTokens: history.Count(u.Get("output")), ReasoningTokens: history.Count(u.Get("reasoning")),
+		CacheReadTokens: history.Count(cache.Get("read")), CacheWriteTokens: history.Count(cache.Get("write")),
 	}
-	total, withReasoning := history.Count(u.Get("total")), t.sum()+t.reasoning
-	version2 := o.String("type") == "assistant" || o.String("type") == "compaction"
-	if version2 || total > 0 && total == withReasoning {
-		t.output += t.reasoning
+	total, version2 := history.Count(u.Get("total")), o.String("type") == "assistant" || o.String("type") == "compaction"
+	if version2 || total > 0 && total == c.ContextTokens()+c.ReasoningTokens {
+		c.OutputTokens += c.ReasoningTokens
 	}
 	if cost, ok := history.NanoUSD(o.Get("cost")); ok {
-		t.cost = &cost
+		c.CostNanoUSD = &cost
 	}
-	return t
+	return c
 }
 
-func (t *tokens) sum() int64 { return t.input + t.output + t.cacheRead + t.cacheWrite }
-
-// callOf returns the model call of a reply, nil if it used nothing. A message of several steps may tell only the last one's usage: then
-// its steps say more.
+// callOf returns the model call of a reply, nil if it used nothing. A message of several steps may
+// tell only the last one's usage: then its steps say more.
 func callOf(r *record, o history.Object, parts []part) *history.Call {
-	t, note := tokensOf(o), ""
-	var steps tokens
-	n := 0
+	c, steps, n := usageOf(o), session.Call{}, 0
 	for _, step := range parts {
 		if step.String("type") != "step-finish" {
 			continue
 		}
-		s := tokensOf(step.Object)
+		s := usageOf(step.Object)
 		n++
-		steps.input, steps.output, steps.reasoning = steps.input+s.input, steps.output+s.output, steps.reasoning+s.reasoning
-		steps.cacheRead, steps.cacheWrite = steps.cacheRead+s.cacheRead, steps.cacheWrite+s.cacheWrite
-		if s.cost != nil {
-			cost := *s.cost
-			if steps.cost != nil {
-				cost += *steps.cost
-			}
-			steps.cost = &cost
+		steps.InputTokens, steps.OutputTokens, steps.ReasoningTokens = steps.InputTokens+s.InputTokens, steps.OutputTokens+s.OutputTokens, steps.ReasoningTokens+s.ReasoningTokens
+		steps.CacheReadTokens, steps.CacheWriteTokens = steps.CacheReadTokens+s.CacheReadTokens, steps.CacheWriteTokens+s.CacheWriteTokens
+		if s.CostNanoUSD != nil && steps.CostNanoUSD != nil {
+			*s.CostNanoUSD += *steps.CostNanoUSD
 		}
+		steps.CostNanoUSD = cmp.Or(s.CostNanoUSD, steps.CostNanoUSD)
 	}
-	if n > 1 && steps.sum() > t.sum() {
-		t, note = steps, fmt.Sprintf("the sum of its %d steps", n)
+	if n > 1 && steps.ContextTokens() > c.ContextTokens() {
+		c = steps
+		c.Metadata = session.JSONOf(map[string]string{"note": fmt.Sprintf("the sum of its %d steps", n)})
 	}
-	if t.sum() == 0 && (t.cost == nil || *t.cost == 0) {
+	if c.ContextTokens() == 0 && (c.CostNanoUSD == nil || *c.CostNanoUSD == 0) {
 		return nil
 	}
-	c := session.Call{
-		Purpose: session.PurposeChat, Status: session.CallOK, Provider: clean(o.String("providerID")), Model: clean(o.String("modelID")),
-		Source: session.SourceOpencode, InputTokens: t.input, OutputTokens: t.output, ReasoningTokens: t.reasoning,
-		CacheReadTokens: t.cacheRead, CacheWriteTokens: t.cacheWrite, CostNanoUSD: t.cost, CreatedAt: r.at,
-	}
-	if t.cost != nil {
+	c.Purpose, c.Status, c.Source, c.CreatedAt = session.PurposeChat, session.CallOK, session.SourceOpencode, r.at
+	c.Provider, c.Model = clean(o.String("providerID")), clean(o.String("modelID"))
+	if c.CostNanoUSD != nil {
 		c.PriceSource = "reported"
 	}
 	if r.summary {
@@ -276,9 +260,6 @@ func callOf(r *record, o history.Object, parts []part) *history.Call {
 	}
 	if r.failed {
 		c.Status, c.Error = session.CallFailed, errorText(o.Get("error"))
-	}
-	if note != "" {
-		c.Metadata = session.JSONOf(map[string]string{"note": note})
 	}
 	times, _ := history.Fields(o.Get("time"))
 	if end, ok := history.UnixMilli(times.Get("completed")); ok {
@@ -289,7 +270,7 @@ func callOf(r *record, o history.Object, parts []part) *history.Call {
 	// A fork's copy says the same, whatever its ids.
 	c.ExternalID = "opencode:" + history.Fingerprint(history.Object{
 		history.Member("at", r.at.UnixMilli()), history.Member("model", c.Provider+"/"+c.Model),
-		history.Member("tokens", []int64{t.input, t.output, t.cacheRead, t.cacheWrite}),
+		history.Member("tokens", []int64{c.InputTokens, c.OutputTokens, c.CacheReadTokens, c.CacheWriteTokens}),
 	})
 	return &history.Call{Call: c, MessageKey: r.key}
 }

@@ -276,7 +276,7 @@ func (r *reader) close() error {
 	return r.flush(true)
 }
 
-// flush returns the batch away. A session that the store refuses does not stop the others.
+// flush gives the batch away. A session that the store refuses does not stop the others.
 func (r *reader) flush(end bool) error {
 	b := r.batch
 	if b.End = end; end {
@@ -289,33 +289,40 @@ func (r *reader) flush(end bool) error {
 	}
 	out := history.Batch{Records: r.records, Restore: &b, Aside: b.Session.PurgedAt != nil} // a shell is no session
 	out.Records.Import(b.Records)
-	err := r.emit(out)
+	refusal, err := r.give(out)
+	if refusal != nil {
+		r.refused(refusal, b.Records)
+	}
+	return err
+}
+
+// give emits a batch. refusal is why the store refuses it; the rest of the file goes on.
+func (r *reader) give(out history.Batch) (refusal, err error) {
+	err = r.emit(out)
 	switch session.CodeOf(err) {
 	case "":
 		r.records = history.Records{}
+		return nil, nil
 	case session.Conflict, session.Invalid, session.TooLarge:
-		r.refused(err, b.Records)
-	default:
-		return err
+		if known, ok := errors.AsType[*session.Error](err); ok {
+			err = known
+		}
+		return err, nil
 	}
-	return nil
+	return nil, err
 }
 
-// refused returns the present session up, for what the store says of it.
-func (r *reader) refused(err error, records int) {
+// refused gives the present session up, for what the store says of it.
+func (r *reader) refused(refusal error, records int) {
 	r.failed[r.number], r.absent[r.session.ID] = true, true
-	if session.CodeOf(err) == session.Conflict {
+	if session.CodeOf(refusal) == session.Conflict {
 		r.foreign[r.number] = true
 	}
 	r.skipped(records)
-	var known *session.Error
-	if errors.As(err, &known) {
-		err = known
-	}
-	r.report(r.line, "%s", err)
+	r.report(r.line, "%s", refusal)
 }
 
-// storeData returns a piece of the store's own data away.
+// storeData gives a piece of the store's own data away.
 func (r *reader) storeData(raw []byte) error {
 	r.session = store.SavedSession{}
 	if r.only != nil {
@@ -334,19 +341,10 @@ func (r *reader) storeData(raw []byte) error {
 	}
 	out := history.Batch{Records: r.records, Restore: &store.RestoreBatch{Into: r.into, Store: &l, Records: 1}, Aside: true}
 	out.Records.Import(1)
-	err := r.emit(out)
-	switch session.CodeOf(err) {
-	case "":
-		r.records = history.Records{}
-		return nil
-	case session.Conflict, session.Invalid, session.TooLarge:
+	refusal, err := r.give(out)
+	if refusal != nil {
 		r.records.Skip(skipStore, 1)
-		var known *session.Error
-		if errors.As(err, &known) {
-			err = known
-		}
-		r.report(r.line, "%s", err)
-		return nil
+		r.report(r.line, "%s", refusal)
 	}
 	return err
 }
