@@ -16,6 +16,7 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit/storetest"
 )
 
 // PiecesGiveTheWhole claims that a file that is read while it grows, cut anywhere, gives what it
@@ -31,9 +32,7 @@ func PiecesGiveTheWhole(t *testing.T, file string, growing, quiet history.Source
 	const cuts = 7
 	for i := range cuts {
 		end := len(text) * (i + 1) / cuts
-		if err := os.WriteFile(path, []byte(text[:end]), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Check(t, os.WriteFile(path, []byte(text[:end]), 0o600))
 		if i == cuts-1 {
 			pieces.Source = quiet
 		}
@@ -70,9 +69,7 @@ func MarkedFile(t *testing.T, source history.Source, name string, lines ...strin
 	all := plain.Import(path).Records
 	begun := strings.Join(lines[:len(lines)-1], "\n") + "\n"
 	path = filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte("\ufeff"+begun), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Check(t, os.WriteFile(path, []byte("\ufeff"+begun), 0o600))
 	sum := marked.Import(path).Records
 	rows := marked.Rows()
 	if done := marked.Import(path); done.Sessions != (history.Sessions{Unchanged: 1}) || marked.Rows() != rows {
@@ -173,9 +170,7 @@ func FuzzFile(f *testing.F, name string, sources ...history.Source) {
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Check(t, os.WriteFile(path, data, 0o600))
 		for _, source := range sources {
 			check := NewChecker(t)
 			_, err := source.Read(t.Context(), history.Found{Path: path}, nil, Nobody{}, check.Batch)
@@ -202,9 +197,7 @@ func DatabaseIsLeftAlone(t *testing.T, made func(t *testing.T) (*House, string),
 			if test.live {
 				want = "one two"
 				owner, err := sql.Open("sqlite", db)
-				if err != nil {
-					t.Fatal(err)
-				}
+				storetest.Check(t, err)
 				defer owner.Close()
 				owner.SetMaxOpenConns(1)
 				for _, statement := range []string{`PRAGMA journal_mode = WAL`, second, `BEGIN IMMEDIATE`, third} {
@@ -214,9 +207,7 @@ func DatabaseIsLeftAlone(t *testing.T, made func(t *testing.T) (*House, string),
 				}
 			}
 			folder := filepath.Dir(db)
-			if err := os.Chmod(folder, test.mode); err != nil {
-				t.Fatal(err)
-			}
+			storetest.Check(t, os.Chmod(folder, test.mode))
 			defer os.Chmod(folder, 0o700) //nolint:errcheck // for the clean-up
 			before := Listing(t, folder)
 			done := h.Import(db)
@@ -234,14 +225,68 @@ func DatabaseIsLeftAlone(t *testing.T, made func(t *testing.T) (*House, string),
 func BenchmarkRead(b *testing.B, source history.Source, path string) {
 	b.Helper()
 	info, err := os.Stat(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	storetest.Check(b, err)
 	b.SetBytes(info.Size())
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := source.Read(b.Context(), history.Found{Path: path}, nil, Nobody{}, func(history.Batch) error { return nil }); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// shortens cuts a file off, once, when the first of what it says was given away, and writes it
+// whole again before it is read for the second time: as a program does that writes its file anew.
+type shortens struct {
+	history.Source
+	path  string
+	whole []byte
+	size  int64
+	cut   bool
+}
+
+func (s *shortens) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
+	if s.cut {
+		if err := os.WriteFile(s.path, s.whole, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	return s.Source.Read(ctx, found, cursor, known, func(b history.Batch) error {
+		if !s.cut && len(b.Messages) > 0 {
+			s.cut = true
+			if err := os.Truncate(s.path, s.size); err != nil {
+				return err
+			}
+		}
+		return emit(b)
+	})
+}
+
+// ShorterMeanwhile claims that of a file that is cut off in the middle while it is read, and
+// written whole again then, everything comes in, and nothing that never stood there. line writes
+// the i-th line of the file.
+func ShorterMeanwhile(t *testing.T, source history.Source, name, header string, line func(i int) string) {
+	t.Helper()
+	var lines []string
+	if header != "" {
+		lines = append(lines, header)
+	}
+	for i := range 2*history.MaxBatch + 10 {
+		lines = append(lines, line(i))
+	}
+	calm := New(t, source)
+	calm.Import(calm.Write(name, lines...))
+
+	h := New(t, source)
+	path := h.Write(name, lines...)
+	whole := []byte(Read(t, path))
+	h.Source = &shortens{Source: source, path: path, whole: whole, size: int64(len(whole)) * 4 / 5}
+	if done := h.Import(path); done.Records.Raw > 0 {
+		t.Errorf("%d records that are not understood: %v", done.Records.Raw, done.Errors)
+	}
+	storetest.Check(t, os.WriteFile(path, whole, 0o600))
+	h.Import(filepath.Dir(path))
+	if diff := cmp.Diff(calm.Told(), h.Told()); diff != "" {
+		t.Errorf("-calm +cut\n%.1500s", diff)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/summarize"
 	"sessiond/internal/testkit/dialecttest"
+	"sessiond/internal/testkit/storetest"
 	"sessiond/internal/tokens"
 )
 
@@ -28,9 +29,7 @@ func (h *House) Given(id session.ID) []string {
 		Counter: func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
 	})
 	view, err := manager.Assemble(h.Context(), id, contextmgr.Budget{Window: 50_000_000, CloseCalls: true})
-	if err != nil {
-		h.Fatal(err)
-	}
+	storetest.Check(h, err)
 	var lines []string
 	for i := range view.Messages {
 		m := &view.Messages[i]
@@ -74,21 +73,15 @@ func (h *House) ContextsAreAccepted(atLeast int) {
 	checked := 0
 	for _, s := range h.Sessions() {
 		effective, err := h.Store.Effective(h.Context(), s)
-		if err != nil {
-			h.Fatal(err)
-		}
+		storetest.Check(h, err)
 		var leaves []int64
-		if err := h.Store.Reader().Select(&leaves, `SELECT id FROM messages m WHERE session_id = ? AND NOT EXISTS (SELECT 1 FROM messages c WHERE c.parent_id = m.id)`, s.ID); err != nil {
-			h.Fatal(err)
-		}
+		storetest.Check(h, h.Store.Reader().Select(&leaves, `SELECT id FROM messages m WHERE session_id = ? AND NOT EXISTS (SELECT 1 FROM messages c WHERE c.parent_id = m.id)`, s.ID))
 		if s.HeadID != nil {
 			leaves = append(leaves, *s.HeadID)
 		}
 		for _, leaf := range leaves {
 			path, err := h.Store.Path(h.Context(), leaf, 0)
-			if err != nil {
-				h.Fatal(err)
-			}
+			storetest.Check(h, err)
 			if h.accepted(s, effective, path) {
 				checked++
 			}

@@ -10,6 +10,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/storetest"
 )
 
 // Load makes a database of SQL at path, instead of the one that may be there.
@@ -31,18 +32,14 @@ func (h *House) Change(path string, scripts ...string) {
 func change(t testing.TB, path string, scripts []string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Check(t, err)
 	db.SetMaxOpenConns(1)
 	for _, script := range scripts {
 		if _, err := db.ExecContext(t.Context(), script); err != nil {
 			t.Fatalf("%.200s: %v", script, err)
 		}
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Check(t, db.Close())
 }
 
 // Reading returns a database of SQL, open as an importer reads it, and its path.
@@ -51,9 +48,7 @@ func Reading(t testing.TB, scripts ...string) (*history.SQLite, string) {
 	path := filepath.Join(t.TempDir(), "history.db")
 	change(t, path, scripts)
 	db, err := history.OpenSQLite(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Check(t, err)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)
@@ -69,9 +64,7 @@ func Plan(t testing.TB, db *history.SQLite, statement string, args ...any) []str
 		ID, Parent, Notused int
 		Detail              string
 	}
-	if err := db.SelectContext(t.Context(), &plan, `EXPLAIN QUERY PLAN `+statement, args...); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Check(t, db.SelectContext(t.Context(), &plan, `EXPLAIN QUERY PLAN `+statement, args...))
 	steps := make([]string, len(plan))
 	for i := range plan {
 		steps[i] = plan[i].Detail
@@ -83,15 +76,11 @@ func Plan(t testing.TB, db *history.SQLite, statement string, args ...any) []str
 func Listing(t testing.TB, folder string) string {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Check(t, err)
 	var b strings.Builder
 	for _, entry := range entries {
 		info, err := entry.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Check(t, err)
 		fmt.Fprintf(&b, "%s %d %v %v %d;", entry.Name(), info.Size(), info.ModTime(), info.Mode(), len(Read(t, filepath.Join(folder, entry.Name()))))
 	}
 	return b.String()

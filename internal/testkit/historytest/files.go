@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sessiond/internal/testkit/samples"
+	"sessiond/internal/testkit/storetest"
 )
 
 // Sample returns the path of the one file or folder of the samples that matches parts, below the
@@ -23,9 +24,7 @@ func Sample(t testing.TB, program string, parts ...string) string {
 func Read(t testing.TB, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Check(t, err)
 	return string(text)
 }
 
@@ -40,31 +39,23 @@ func (h *House) Write(name string, lines ...string) string {
 // Rewrite makes a file of lines, instead of the one that may be there.
 func (h *House) Rewrite(path string, lines ...string) {
 	h.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		h.Fatal(err)
-	}
+	storetest.Check(h, os.MkdirAll(filepath.Dir(path), 0o700))
 	var text []byte
 	for _, line := range lines {
 		text = append(append(text, line...), '\n')
 	}
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		h.Fatal(err)
-	}
+	storetest.Check(h, os.WriteFile(path, text, 0o600))
 }
 
 // Append writes text at the end of a file.
 func (h *House) Append(path, text string) {
 	h.Helper()
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		h.Fatal(err)
-	}
+	storetest.Check(h, err)
 	if _, err := file.WriteString(text); err != nil {
 		h.Fatal(err)
 	}
-	if err := file.Close(); err != nil {
-		h.Fatal(err)
-	}
+	storetest.Check(h, file.Close())
 }
 
 // Copy writes a file's copy into a folder of its own and gives its path.

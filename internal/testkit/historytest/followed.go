@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/storetest"
 )
 
 // Followed claims that a store which followed some histories while they changed says of them what
@@ -109,9 +110,7 @@ func parentOf(h *House, s session.Session) string {
 
 func sourceOf(h *House, id session.ID) string {
 	s, err := h.Store.Session(h.Context(), id)
-	if err != nil {
-		h.Fatal(err)
-	}
+	storetest.Check(h, err)
 	return s.SourceID
 }
 
@@ -167,9 +166,7 @@ func trailsOf(h *House, s session.Session) map[string]string {
 		if m.ParentID != nil {
 			if trail[*m.ParentID] == "" { // it lies in another session
 				path, err := h.Store.Path(h.Context(), *m.ParentID, 0)
-				if err != nil {
-					h.Fatal(err)
-				}
+				storetest.Check(h, err)
 				at := ""
 				for i, said := range says(path) {
 					at = root(at, said)
@@ -196,8 +193,6 @@ func callsOf(h *House, s session.Session, ledger bool) []string {
 		}
 		query, args = query+` WHERE message_id IN (SELECT value FROM json_each(?))`, []any{string(session.JSONOf(ids))}
 	}
-	if err := h.Store.Reader().Select(&all, query+` ORDER BY 1`, args...); err != nil {
-		h.Fatal(err)
-	}
+	storetest.Check(h, h.Store.Reader().Select(&all, query+` ORDER BY 1`, args...))
 	return all
 }

@@ -34,9 +34,7 @@ func New(t *testing.T, source history.Source) *House {
 			}
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Check(t, err)
 	t.Cleanup(func() {
 		if err := opened.Close(); err != nil {
 			t.Error(err)
@@ -55,9 +53,7 @@ func NoEnv(string) string { return "" }
 func (h *House) Import(paths ...string) history.Accounting {
 	h.Helper()
 	done, err := h.Importer.Run(h.Context(), h.Source, paths)
-	if err != nil {
-		h.Fatal(err)
-	}
+	storetest.Check(h, err)
 	if !done.Records.Balanced() {
 		h.Errorf("the records do not add up: %+v", done.Records)
 	}
@@ -82,9 +78,7 @@ func (h *House) Examine() {
 func (h *House) Session(sourceID string) session.Session {
 	h.Helper()
 	found, err := h.Store.SessionBySource(h.Context(), h.Source.Name(), sourceID)
-	if err != nil {
-		h.Fatal(err)
-	}
+	storetest.Check(h, err)
 	return found
 }
 
@@ -92,15 +86,11 @@ func (h *House) Session(sourceID string) session.Session {
 func (h *House) Sessions() []session.Session {
 	h.Helper()
 	var ids []session.ID
-	if err := h.Store.Reader().Select(&ids, `SELECT id FROM sessions ORDER BY id`); err != nil {
-		h.Fatal(err)
-	}
+	storetest.Check(h, h.Store.Reader().Select(&ids, `SELECT id FROM sessions ORDER BY id`))
 	var all []session.Session
 	for _, id := range ids {
 		s, err := h.Store.Session(h.Context(), id)
-		if err != nil {
-			h.Fatal(err)
-		}
+		storetest.Check(h, err)
 		all = append(all, s)
 	}
 	return all
@@ -113,9 +103,7 @@ func (h *House) Entries(id session.ID) []session.Message {
 	page := store.MessagePage{Limit: 1000, All: true}
 	for {
 		got, more, err := h.Store.Messages(h.Context(), id, page)
-		if err != nil {
-			h.Fatal(err)
-		}
+		storetest.Check(h, err)
 		all = append(all, got...)
 		if !more {
 			return all
@@ -130,9 +118,7 @@ func (h *House) Calls(id session.ID) []session.Call {
 	var all []session.Call
 	for page := (store.Page{Limit: 500}); ; {
 		got, next, err := h.Store.Calls(h.Context(), id, page)
-		if err != nil {
-			h.Fatal(err)
-		}
+		storetest.Check(h, err)
 		if all = append(all, got...); next == "" {
 			return all
 		}
@@ -147,9 +133,7 @@ func (h *House) Path(s session.Session) []session.Message {
 		return nil
 	}
 	path, err := h.Store.Path(h.Context(), *s.HeadID, 0)
-	if err != nil {
-		h.Fatal(err)
-	}
+	storetest.Check(h, err)
 	return path
 }
 
@@ -168,9 +152,7 @@ func (h *House) Keys(s session.Session) []string {
 func (h *House) Seen(s session.Session) (effective *session.Compaction, rest []session.Message) {
 	h.Helper()
 	effective, err := h.Store.Effective(h.Context(), s)
-	if err != nil {
-		h.Fatal(err)
-	}
+	storetest.Check(h, err)
 	for _, m := range h.Path(s) {
 		if !hides(effective, &m) && m.InContext && !m.Finish.Failed() {
 			rest = append(rest, m)
@@ -237,22 +219,16 @@ func (h *House) Told() map[string]string {
 		UNION ALL
 		SELECT 'session ' || source_id, title || ' ' || parent_kind || ' ' || message_count || ' ' || context_tokens || ' ' || git_branch || ' ' ||
 		       COALESCE((SELECT external_id FROM messages WHERE id = head_id), '') || ' ' || (SELECT COUNT(*) FROM messages WHERE session_id = sessions.id) FROM sessions`)
-	if err != nil {
-		h.Fatal(err)
-	}
+	storetest.Check(h, err)
 	defer rows.Close()
 	for rows.Next() {
 		var name, said string
-		if err := rows.Scan(&name, &said); err != nil {
-			h.Fatal(err)
-		}
+		storetest.Check(h, rows.Scan(&name, &said))
 		if _, twice := all[name]; twice {
 			h.Errorf("%s stands twice", name)
 		}
 		all[name] = said
 	}
-	if err := rows.Err(); err != nil {
-		h.Fatal(err)
-	}
+	storetest.Check(h, rows.Err())
 	return all
 }

@@ -1,0 +1,403 @@
+package historytest
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// object is a JSON object of another program.
+type object map[string]jsontext.Value
+
+// need checks fields, each given as "name type". The types are those of JSON; a name is a text that
+// is not empty, and data is base64.
+func (o object) need(fields ...string) error {
+	for _, field := range fields {
+		name, want, _ := strings.Cut(field, " ")
+		value, ok := o[name], false
+		switch kind := value.Kind(); want {
+		case "text":
+			ok = kind == '"'
+		case "name":
+			ok = kind == '"' && o.text(name) != ""
+		case "data":
+			_, err := base64.StdEncoding.DecodeString(o.text(name))
+			ok = kind == '"' && err == nil
+		case "number":
+			ok = kind == '0'
+		case "flag":
+			ok = kind == 't' || kind == 'f'
+		case "list":
+			ok = kind == '['
+		case "object":
+			ok = kind == '{'
+		default:
+			panic(field)
+		}
+		if !ok {
+			return fmt.Errorf("%s is no %s: %.80s", name, want, value)
+		}
+	}
+	return nil
+}
+
+// text returns a field's text; "" if it is none.
+func (o object) text(name string) (s string) {
+	_ = json.Unmarshal(o[name], &s) // need checks it
+	return s
+}
+
+// inner returns a field that is an object; nil if it is none.
+func (o object) inner(name string) (in object) {
+	_ = json.Unmarshal(o[name], &in)
+	return in
+}
+
+// list returns a field that is a list of objects.
+func (o object) list(name string) (list []object, err error) {
+	if err := json.Unmarshal(o[name], &list); err != nil || list == nil {
+		return nil, fmt.Errorf("%s is no list of objects: %.80s", name, o[name])
+	}
+	return list, nil
+}
+
+// PiCounts counts the entries of a file of pi.
+type PiCounts struct {
+	Entries, Messages, Users, Replies, Results, Calls, Roots int
+	OnLeaf                                                   int // entries on the path of the leaf
+	Unknown                                                  int // entries of undocumented types
+}
+
+var (
+	piSessionID = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+	piEntryID   = regexp.MustCompile(`^([0-9a-f]{8}|[0-9a-f-]{36})$`)
+)
+
+// piEntries are the fields that an entry of each type must have.
+var piEntries = map[string][]string{
+	"message": {"message object"}, "model_change": {"provider text", "modelId text"}, "thinking_level_change": {"thinkingLevel text"},
+	"compaction": {"summary text", "tokensBefore number"}, "branch_summary": {"fromId text", "summary text"},
+	"custom": {"customType text"}, "custom_message": {"customType text", "display flag"}, "label": {"targetId text"},
+	"context_edit": {"targetId text"}, "usage": {"kind text", "provider text", "model text", "usage object"},
+	"session_info": nil, "active_tools_change": nil, "leaf": nil,
+}
+
+// piRoles are the fields of a message of each role, and the blocks of its content.
+var piRoles = map[string]struct{ fields, blocks []string }{
+	"user":              {nil, []string{"", "text", "image"}}, // "": or a text
+	"assistant":         {[]string{"api name", "provider name", "model name", "stopReason text", "usage object"}, []string{"text", "thinking", "toolCall"}},
+	"toolResult":        {[]string{"toolCallId text", "toolName name", "isError flag"}, []string{"text", "image"}},
+	"system":            {nil, []string{"", "text"}},
+	"custom":            {nil, []string{"", "text", "image"}},
+	"bashExecution":     {[]string{"command text", "output text"}, nil},
+	"branchSummary":     {},
+	"compactionSummary": {},
+}
+
+// piBlocks are the fields of a block of each type.
+var piBlocks = map[string][]string{
+	"text": {"text text"}, "thinking": {"thinking text"}, "toolCall": {"id text", "name text", "arguments object"},
+	"image": {"data data", "mimeType text"},
+}
+
+// CheckPi reads a session file of pi's version 3 as strictly as its documents allow: the header, the
+// fields of every type of entry, a tree with parents before their children, and results only for calls.
+func CheckPi(file []byte) (PiCounts, error) {
+	c := piCheck{parents: map[string]string{}, calls: map[string]bool{}}
+	body, ended := bytes.CutSuffix(file, []byte("\n"))
+	if !ended {
+		return c.PiCounts, fmt.Errorf("the last line has no end")
+	}
+	for i, raw := range bytes.Split(body, []byte("\n")) {
+		if err := c.line(i, raw); err != nil {
+			return c.PiCounts, fmt.Errorf("line %d: %w", i+1, err)
+		}
+	}
+	for at := c.last; at != ""; at = c.parents[at] {
+		c.OnLeaf++
+	}
+	return c.PiCounts, nil
+}
+
+type piCheck struct {
+	PiCounts
+	parents map[string]string // of the entries so far
+	calls   map[string]bool
+	last    string
+}
+
+func (c *piCheck) line(i int, raw []byte) error {
+	var l object
+	if err := json.Unmarshal(raw, &l); err != nil {
+		return err
+	}
+	if _, err := time.Parse("2006-01-02T15:04:05.000Z", l.text("timestamp")); err != nil {
+		return fmt.Errorf("timestamp %s", l["timestamp"])
+	}
+	id := l.text("id")
+	if i == 0 {
+		if l.text("type") != "session" || string(l["version"]) != "3" || !piSessionID.MatchString(id) || l["cwd"].Kind() != '"' {
+			return fmt.Errorf("this is no header of version 3: %s", raw)
+		}
+		return nil
+	}
+	parent := l.text("parentId")
+	_, again := c.parents[id]
+	_, known := c.parents[parent]
+	switch root := string(l["parentId"]) == "null"; {
+	case !piEntryID.MatchString(id) || again:
+		return fmt.Errorf("id %q is invalid or known", id)
+	case root:
+		c.Roots++
+	case !known:
+		return fmt.Errorf("parent %s does not come before it", l["parentId"])
+	}
+	c.parents[id], c.last = parent, id
+	c.Entries++
+	return c.entry(l)
+}
+
+func (c *piCheck) entry(l object) error {
+	kind := l.text("type")
+	fields, known := piEntries[kind]
+	if !known {
+		c.Unknown++
+	}
+	if err := l.need(fields...); err != nil {
+		return err
+	}
+	switch kind {
+	case "message":
+		c.Messages++
+		return c.message(l.inner("message"))
+	case "compaction":
+		if l["retainedTail"] == nil {
+			return l.need("firstKeptEntryId text") // pi keeps nothing if it cannot find this entry
+		}
+	case "custom_message":
+		return c.content(l, "", "text", "image")
+	case "label", "context_edit":
+		if _, ok := c.parents[l.text("targetId")]; !ok {
+			return fmt.Errorf("targetId %s does not come before it", l["targetId"])
+		}
+	case "usage":
+		return checkPiUsage(l.inner("usage"))
+	}
+	return nil
+}
+
+func (c *piCheck) message(m object) error {
+	role := m.text("role")
+	wanted, known := piRoles[role]
+	if !known {
+		return fmt.Errorf("role %s", m["role"])
+	}
+	if err := m.need(wanted.fields...); err != nil {
+		return err
+	}
+	var at int64
+	if err := json.Unmarshal(m["timestamp"], &at); role != "system" && (err != nil || at <= 0) {
+		return fmt.Errorf("timestamp %s is no time in milliseconds", m["timestamp"])
+	}
+	switch role {
+	case "user":
+		c.Users++
+	case "assistant":
+		c.Replies++
+		if !slices.Contains([]string{"stop", "length", "toolUse", "error", "aborted", "deferred"}, m.text("stopReason")) {
+			return fmt.Errorf("stopReason %s", m["stopReason"])
+		}
+		if err := checkPiUsage(m.inner("usage")); err != nil {
+			return err
+		}
+	case "toolResult":
+		c.Results++
+		if !c.calls[m.text("toolCallId")] {
+			return fmt.Errorf("it answers the unknown call %s", m["toolCallId"])
+		}
+	}
+	if wanted.blocks == nil {
+		return nil
+	}
+	return c.content(m, wanted.blocks...)
+}
+
+// content checks the content of a message, and counts its calls. The type "" allows a text.
+func (c *piCheck) content(m object, types ...string) error {
+	if m["content"].Kind() == '"' && slices.Contains(types, "") {
+		return nil
+	}
+	blocks, err := m.list("content")
+	if err != nil {
+		return err
+	}
+	for i, b := range blocks {
+		kind := b.text("type")
+		if kind == "" || !slices.Contains(types, kind) {
+			return fmt.Errorf("block %d is %s; it can be one of %q", i, b["type"], types)
+		}
+		if err := b.need(piBlocks[kind]...); err != nil {
+			return fmt.Errorf("block %d (%s): %w", i, kind, err)
+		}
+		if kind == "toolCall" {
+			c.calls[b.text("id")] = true
+			c.Calls++
+		}
+	}
+	return nil
+}
+
+func checkPiUsage(u object) error {
+	if err := u.need("input number", "output number", "cacheRead number", "cacheWrite number", "cost object"); err != nil {
+		return err
+	}
+	return u.inner("cost").need("total number")
+}
+
+// GooseCounts counts the messages of an exported session of Goose.
+type GooseCounts struct {
+	Messages, Users, Replies, Requests, Responses int
+	Hidden                                        int // messages that the agent does not see
+	Summaries                                     int // pairs of a summary and the message that continues after it
+	Unknown                                       int // blocks of undocumented types
+}
+
+// gooseBlocks are the fields of a block of each type.
+var gooseBlocks = map[string][]string{
+	"text": {"text text"}, "image": {"data data", "mimeType text"}, "document": {"data data", "mimeType text"},
+	"thinking": {"thinking text", "signature text"}, "toolRequest": {"id text", "toolCall object"},
+	"toolResponse": {"id text", "toolResult object"}, "toolConfirmationRequest": nil, "actionRequired": nil,
+	"frontendToolRequest": nil, "redactedThinking": nil, "systemNotification": nil, "error": nil, "reasoning": nil,
+	"conversationCompacted": nil, "contextLengthExceeded": nil, "summarizationRequested": nil,
+}
+
+// CheckGoose reads the output of `goose session export --format json`: the session's fields, the fields
+// of each block, responses only for requests, and compactions as Goose stores them: the agent sees no
+// message before a summary.
+func CheckGoose(file []byte) (GooseCounts, error) {
+	var c GooseCounts
+	var o object
+	if err := json.Unmarshal(file, &o); err != nil {
+		return c, err
+	}
+	if err := o.need("id text", "name text", "working_dir text", "session_type text", "created_at text", "updated_at text", "accumulated_usage object"); err != nil {
+		return c, err
+	}
+	for _, key := range []string{"created_at", "updated_at"} {
+		if _, err := time.Parse(time.RFC3339, o.text(key)); err != nil {
+			return c, fmt.Errorf("%s: %w", key, err)
+		}
+	}
+	if !slices.Contains([]string{"user", "scheduled", "sub_agent", "hidden", "terminal", "gateway", "acp"}, o.text("session_type")) {
+		return c, fmt.Errorf("session_type %s", o["session_type"])
+	}
+	var u struct {
+		Input  *int64 `json:"input_tokens"`
+		Output *int64 `json:"output_tokens"`
+		Total  *int64 `json:"total_tokens"`
+		Read   *int64 `json:"cache_read_input_tokens"`
+		Write  *int64 `json:"cache_write_input_tokens"`
+	}
+	if err := json.Unmarshal(o["accumulated_usage"], &u); err != nil || u.Input == nil || u.Output == nil || u.Total == nil || u.Read == nil || u.Write == nil ||
+		*u.Read+*u.Write > *u.Input || *u.Input+*u.Output != *u.Total {
+		return c, fmt.Errorf("accumulated_usage does not add up: %s", o["accumulated_usage"])
+	}
+	conversation, err := o.list("conversation")
+	if err != nil {
+		return c, err
+	}
+	open := map[string]bool{}
+	seen := false                       // by the agent, so far
+	shown := func(m object) [2]string { // to the user, and to the agent
+		metadata := m.inner("metadata")
+		return [2]string{string(metadata["userVisible"]), string(metadata["agentVisible"])}
+	}
+	for i, m := range conversation {
+		if err := c.message(m, open); err != nil {
+			return c, fmt.Errorf("conversation[%d]: %w", i, err)
+		}
+		if i+1 < len(conversation) && !seen && m.text("role") == "user" && shown(m) == [2]string{"false", "true"} &&
+			conversation[i+1].text("role") == "assistant" && shown(conversation[i+1])[0] == "false" {
+			c.Summaries++
+		}
+		if shown(m)[1] == "true" {
+			seen = true
+		} else {
+			c.Hidden++
+		}
+	}
+	return c, nil
+}
+
+func (c *GooseCounts) message(m object, open map[string]bool) error {
+	c.Messages++
+	if err := m.need("id name", "created number", "content list", "metadata object"); err != nil {
+		return err
+	}
+	if err := m.inner("metadata").need("userVisible flag", "agentVisible flag"); err != nil {
+		return err
+	}
+	var created int64
+	if err := json.Unmarshal(m["created"], &created); err != nil || created <= 0 || created > 10_000_000_000 {
+		return fmt.Errorf("created %s is no time in seconds", m["created"])
+	}
+	switch m.text("role") {
+	case "user":
+		c.Users++
+	case "assistant":
+		c.Replies++
+	default:
+		return fmt.Errorf("role %s", m["role"])
+	}
+	blocks, err := m.list("content")
+	if err != nil {
+		return err
+	}
+	for i, b := range blocks {
+		if err := c.block(m.text("role"), b, open); err != nil {
+			return fmt.Errorf("content[%d] (%s): %w", i, b["type"], err)
+		}
+	}
+	return nil
+}
+
+func (c *GooseCounts) block(role string, b object, open map[string]bool) error {
+	kind := b.text("type")
+	if err := b.need("type text"); err != nil {
+		return err
+	}
+	fields, known := gooseBlocks[kind]
+	if !known {
+		c.Unknown++
+	}
+	if err := b.need(fields...); err != nil {
+		return err
+	}
+	switch kind {
+	case "toolRequest":
+		call := b.inner("toolCall")
+		failed := call.text("status") == "error" && call.text("error") != ""
+		if role != "assistant" || !failed && (call.text("status") != "success" || call.inner("value").need("name name", "arguments object") != nil) {
+			return fmt.Errorf("toolCall of %s: %s", role, b["toolCall"])
+		}
+		open[b.text("id")] = true
+		c.Requests++
+	case "toolResponse":
+		result := b.inner("toolResult")
+		if role != "user" || result.text("status") != "success" || result.inner("value").need("content list", "isError flag") != nil {
+			return fmt.Errorf("toolResult of %s: %.200s", role, b["toolResult"])
+		}
+		if !open[b.text("id")] {
+			return fmt.Errorf("it answers the unknown request %s", b["id"])
+		}
+		c.Responses++
+	}
+	return nil
+}
