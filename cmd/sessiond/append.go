@@ -28,9 +28,9 @@ func (a *app) appendCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "append SESSION [ROLE TEXT]",
 		Short: "Append a message, or messages as JSON from standard input",
-		Long: "Appends the message ROLE TEXT to a session (TEXT - reads the text from standard input).\n" +
-			"Without them it reads JSON from standard input: a message, an array of messages, or\n" +
-			"{\"messages\": […]}. --new begins a new session.",
+		Long: "Appends a message to a session. ROLE is user, assistant, system or tool; a TEXT of - is read\n" +
+			"from standard input. Without ROLE and TEXT it reads JSON from standard input: a message, an\n" +
+			"array of messages, or {\"messages\": […]}. --new begins a new session.",
 		Example: "  sessiond append --new --title 'A plan' user 'Where do we begin?'\n" +
 			"  sessiond append @ assistant 'At the beginning.'\n" +
 			"  sessiond append 20260211_001 --dialect openai.chat < messages.json",
@@ -51,12 +51,12 @@ func (a *app) appendCommand() *cobra.Command {
 	}
 	fl := cmd.Flags()
 	fl.BoolVar(&f.create, "new", false, "begin a new session")
-	fl.StringVar(&f.title, "title", "", "with --new: its title")
-	fl.StringVar(&f.model, "model", "", "with --new: its model")
-	fl.StringVar(&f.key, "key", "", "with --new: its routing key")
+	fl.StringVar(&f.title, "title", "", "`TITLE` of a new session")
+	fl.StringVar(&f.model, "model", "", "`MODEL` of a new session")
+	fl.StringVar(&f.key, "key", "", "routing `KEY` of a new session")
 	wordFlag(cmd, &f.dialect, "dialect", "form of the JSON: "+strings.Join(dialect.Names(), ", ")+" (default: detected)", dialect.Names()...)
-	fl.StringVar(&f.parent, "parent", "", "append after this message (SEQ or SESSION.SEQ) and move the head there")
-	fl.StringVar(&f.expectHead, "expect-head", "", "fail unless this is the head (SEQ, SESSION.SEQ, or null for an empty session)")
+	fl.StringVar(&f.parent, "parent", "", "append after this `MESSAGE` (SEQ or SESSION.SEQ) and move the head there")
+	fl.StringVar(&f.expectHead, "expect-head", "", "fail unless this `MESSAGE` is the head (SEQ, SESSION.SEQ, or null for an empty session)")
 	return cmd
 }
 

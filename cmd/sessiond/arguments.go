@@ -52,7 +52,7 @@ type word struct {
 }
 
 func (w word) String() string { return *w.to }
-func (w word) Type() string   { return "word" }
+func (w word) Type() string   { return "WORD" }
 
 func (w word) Set(s string) error {
 	if !slices.Contains(w.of, s) {
@@ -75,7 +75,7 @@ type number struct {
 }
 
 func (n number) String() string { return fmt.Sprint(*n.to) }
-func (n number) Type() string   { return "number" }
+func (n number) Type() string   { return "N" }
 
 func (n number) Set(s string) error {
 	v, err := strconv.ParseInt(s, 10, 64)
@@ -100,8 +100,8 @@ type pageFlags struct {
 
 // add adds the flags to a command. initially describes the limit without --limit.
 func (f *pageFlags) add(fl *pflag.FlagSet, initially string) {
-	numberFlag(fl, &f.limit, "limit", "n", 1, "maximum number ("+initially+")")
-	fl.StringVar(&f.cursor, "cursor", "", "next_cursor of the previous list")
+	numberFlag(fl, &f.limit, "limit", "n", 1, "list at most `N` ("+initially+")")
+	fl.StringVar(&f.cursor, "cursor", "", "continue at this `CURSOR`, the next_cursor of the previous list")
 }
 
 // terminalLimit is the length of a list on a terminal without --limit.

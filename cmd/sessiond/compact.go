@@ -26,11 +26,12 @@ func (a *app) compactCommand() *cobra.Command {
 	var f compactFlags
 	cmd := &cobra.Command{
 		Use: "compact SESSION", Short: "Replace old messages in the context by a summary; undo, redo", Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
-		Long: "Compacts a session's context now. Messages never change: --undo restores the context,\n" +
-			"--redo applies the compaction again.\n" +
-			"--dry-run shows what would be hidden and kept. --model waits for a summary by the\n" +
-			"configured model; Ctrl-C stops it and changes nothing. --cancel stops a compaction of\n" +
-			"the session that runs in the daemon or in another command.",
+		Long: "Compacts a session's context now: a summary replaces old messages. The messages stay stored\n" +
+			"and unchanged: --undo restores the context, --redo applies the compaction again.\n" +
+			"--dry-run shows which messages would be hidden and kept.\n" +
+			"--model waits for a summary by the configured model; Ctrl-C stops it and changes nothing.\n" +
+			"--cancel stops a compaction that runs in the daemon or in another command.",
+		Example: "  sessiond compact @ --dry-run\n  sessiond compact @ --keep 20000\n  sessiond compact @ --undo",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, group := range [][]string{
 				{"dry-run", "undo", "redo", "cancel", "model"},
@@ -56,9 +57,9 @@ func (a *app) compactCommand() *cobra.Command {
 	fl.BoolVar(&f.cancel, "cancel", false, "stop a running compaction")
 	wordFlag(cmd, &f.strategy, "strategy", "summarize (default), prune, truncate, clear",
 		string(session.StrategySummarize), string(session.StrategyPrune), string(session.StrategyTruncate), string(session.StrategyClear))
-	fl.StringVar(&f.instructions, "instructions", "", "what the summary must mention")
-	numberFlag(fl, &f.keep, "keep", "", 1, "minimum of tokens to keep verbatim")
-	numberFlag(fl, &f.window, "window", "", 1, "plan for a window of this many tokens; with --undo: the context must fit it")
+	fl.StringVar(&f.instructions, "instructions", "", "`TEXT` for the summarizer: what the summary must mention")
+	numberFlag(fl, &f.keep, "keep", "", 1, "keep at least `N` tokens verbatim")
+	numberFlag(fl, &f.window, "window", "", 1, "plan for a window of `N` tokens; with --undo: the context must fit it")
 	return cmd
 }
 

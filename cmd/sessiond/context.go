@@ -19,9 +19,9 @@ func (a *app) contextCommand() *cobra.Command {
 	var b contextmgr.Budget
 	cmd := &cobra.Command{
 		Use: "context SESSION", Short: "Show the context that the model would get now (changes nothing)", Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
-		Long: "Prints the context at the session's head: system text, summary of hidden messages, kept\n" +
-			"messages. --json prints the answer of the HTTP API; its `request` goes unchanged into\n" +
-			"the body for the provider.",
+		Long: "Prints the context at the session's head: system text, summary of the hidden messages, and\n" +
+			"the kept messages. --json prints the answer of GET /v1/sessions/{id}/context; copy its\n" +
+			"`request` into the body for the provider.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.onSession(cmd.Context(), wiring{readOnly: true}, args[0], func(s *services, sess session.Session) error {
 				view, err := s.contexts.Assemble(cmd.Context(), sess.ID, b)
@@ -34,10 +34,10 @@ func (a *app) contextCommand() *cobra.Command {
 	}
 	wires := slices.DeleteFunc(dialect.Names(), func(name string) bool { return !dialect.Sendable(name) })
 	fl := cmd.Flags()
-	fl.StringVar(&b.Model, "model", "", "use this model instead of the session's")
+	fl.StringVar(&b.Model, "model", "", "use this `MODEL` instead of the session's")
 	wordFlag(cmd, &b.Dialect, "dialect", "encode for this API: "+strings.Join(wires, ", "), wires...)
-	numberFlag(fl, &b.Window, "window", "", 1, "use a window of this many tokens")
-	numberFlag(fl, &b.MaxOutput, "max-output", "", 1, "reserve this many tokens for the reply")
+	numberFlag(fl, &b.Window, "window", "", 1, "use a window of `N` tokens")
+	numberFlag(fl, &b.MaxOutput, "max-output", "", 1, "reserve `N` tokens for the reply")
 	fl.BoolVar(&b.Explain, "explain", false, "explain where each number comes from and how tokens are counted")
 	return cmd
 }
@@ -63,12 +63,12 @@ func (a *app) printContext(v contextmgr.View) error {
 		return a.printJSON(rendered)
 	}
 	t := v.Tokens
-	fmt.Fprintf(a.out, "%s of %s tokens (%s), compacts above %s, reserve %s · %s\n",
-		humanize.Comma(t.Total), humanize.Comma(t.Window), t.Method, humanize.Comma(t.Threshold), humanize.Comma(t.Reserve), orDash(v.Model))
+	fmt.Fprintln(a.out, a.fit(fmt.Sprintf("%s of %s tokens (%s), compacts above %s, reserve %s · %s",
+		humanize.Comma(t.Total), humanize.Comma(t.Window), t.Method, humanize.Comma(t.Threshold), humanize.Comma(t.Reserve), printable(orDash(v.Model))), ""))
 	switch c := v.Compaction; {
 	case c == nil:
 	case c.ID == "":
-		fmt.Fprintln(a.out, "with a temporary digest of the hidden messages: the next turn, or `sessiond compact`, stores one")
+		fmt.Fprintln(a.out, a.fit("with a temporary digest of the hidden messages: the next turn, or `sessiond compact`, stores one", ""))
 	default:
 		fmt.Fprintf(a.out, "%s: %s, %s\n", overlayText(c.Strategy), c.ID, c.Status)
 	}

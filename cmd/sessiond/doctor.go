@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +23,7 @@ func (a *app) doctorCommand() *cobra.Command {
 			return a.printChecks(checks)
 		}),
 	}
-	cmd.Flags().BoolVar(&quick, "quick", false, "skip the check of every page of the file")
+	cmd.Flags().BoolVar(&quick, "quick", false, "skip the check of each page of the file")
 	return cmd
 }
 
@@ -44,9 +45,10 @@ func (a *app) printChecks(checks []store.Check) error {
 			if !c.OK {
 				mark = "BAD "
 			}
-			fmt.Fprintf(a.out, "%s %-16s %s\n", mark, c.Name, printable(c.Detail))
+			indent := strings.Repeat(" ", 22)
+			fmt.Fprintln(a.out, a.fit(fmt.Sprintf("%s %-16s %s", mark, c.Name, printable(c.Detail)), indent))
 			if c.Advice != "" && !c.OK {
-				fmt.Fprintf(a.out, "     %-16s %s\n", "", c.Advice)
+				fmt.Fprintln(a.out, indent+a.fit(c.Advice, indent))
 			}
 		}
 	}

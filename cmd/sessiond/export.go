@@ -51,9 +51,9 @@ func (a *app) exportCommand() *cobra.Command {
 	fl := cmd.Flags()
 	f.filterFlags(fl)
 	wordFlag(cmd, &f.format, "format", strings.Join(export.Names(), ", ")+" (default: by the extension of the output, else jsonl)", export.Names()...)
-	fl.StringVarP(&f.out, "output", "o", "", "file, or folder for one file per session (default: standard output)")
+	fl.StringVarP(&f.out, "output", "o", "", "`FILE`, or FOLDER/ for one file per session (default: standard output)")
 	fl.BoolVar(&f.force, "force", false, "overwrite existing files")
-	fl.BoolVar(&f.redacted, "redact", false, "mask what looks like a secret, and count it")
+	fl.BoolVar(&f.redacted, "redact", false, "mask secrets (keys, tokens, passwords) and count them")
 	return cmd
 }
 

@@ -52,10 +52,9 @@ func (a *app) importCommand() *cobra.Command {
 		Long: "Imports the histories of SOURCE from PATH, or from the program's usual places.\n" +
 			"Sources: " + strings.Join(names, ", ") + ".\n" +
 			"Without SOURCE it searches this host for all known histories, lists them, and asks.\n" +
-			"A second import reads only what is new.\n" +
-			"Sources are never modified. Histories contain whatever an agent printed, secrets\n" +
-			"included; they stay on this host. Unreadable records are reported and skipped; the\n" +
-			"import fails if nothing is readable.",
+			"A later import reads only new records. Histories are never modified.\n" +
+			"Imported messages may contain secrets that an agent printed; they stay on this host.\n" +
+			"The import reports unreadable records and skips them. It fails if nothing is readable.",
 		Example: "  sessiond import\n  sessiond import pi\n  sessiond import pi ~/old-laptop/sessions",
 		Args:    arguments(0, unlimited),
 		ValidArgsFunction: func(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -76,10 +75,10 @@ func (a *app) importCommand() *cobra.Command {
 			return a.importPaths(cmd.Context(), a.sources()[at], args[1:], watch)
 		},
 	}
-	cmd.Flags().BoolVar(&a.asCopy, "as-copy", false, "for sessiond exports: import a session that differs from the stored one under a new id")
-	cmd.Flags().BoolVar(&a.purgedToo, "purged", false, "read everything again, and restore purged sessions")
+	cmd.Flags().BoolVar(&a.asCopy, "as-copy", false, "with SOURCE sessiond: import a session that differs from the stored one under a new id")
+	cmd.Flags().BoolVar(&a.purgedToo, "purged", false, "read all records again, and restore purged sessions")
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "keep importing new messages until Ctrl-C (the daemon does this by itself)")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "without SOURCE: import everything found, do not ask")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "without SOURCE: import all histories found, do not ask")
 	return cmd
 }
 
@@ -240,13 +239,13 @@ func (a *app) printNowhere(h past, done history.Accounting) {
 	name := h.source.Name()
 	switch {
 	case len(h.roots) > 0 && len(places) > 0:
-		a.warn("%s", a.listed(fmt.Sprintf("%s keeps its history in:", name), places))
+		a.warn("%s keeps its history in: %s", name, strings.Join(places, ", "))
 	case len(h.roots) > 0:
 	case len(places) == 0:
 		fmt.Fprintf(a.out, "%s has no usual place. Name the files: `sessiond import %[1]s PATH`.\n", name)
 	default:
 		fmt.Fprintf(a.out, "Found no history of %s in its usual places. `sessiond import %[1]s PATH` reads another place.\n%s\n", name,
-			a.listed("Searched:", places))
+			a.fit("Searched: "+strings.Join(places, ", "), "  "))
 	}
 }
 

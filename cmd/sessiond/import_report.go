@@ -11,7 +11,6 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
-	"sessiond/internal/transcript"
 )
 
 // importReport is what `import --json` prints.
@@ -77,7 +76,7 @@ func (a *app) printImport(accounts []history.Accounting, total history.Accountin
 	}
 	a.printTable(columns, rows)
 	if reasons := skipped(total.Records.Skipped); len(reasons) > 0 {
-		fmt.Fprintln(a.out, a.listed("skipped:", reasons))
+		fmt.Fprintln(a.out, a.fit("skipped: "+strings.Join(reasons, ", "), "  "))
 	}
 }
 
@@ -103,16 +102,6 @@ func skipped(counts map[string]int) []string {
 		names[i] = humanize.Comma(int64(counts[reason])) + " " + reason
 	}
 	return names
-}
-
-// listed puts items behind a word, separated by commas, in lines that fit the terminal.
-func (a *app) listed(word string, items []string) string {
-	const indent = "  "
-	line := word + " " + strings.Join(items, ", ")
-	if a.columns() == 0 {
-		return line
-	}
-	return strings.Join(transcript.Wrap(line, a.columns()-len(indent)), "\n"+indent)
 }
 
 func problemLine(p history.Problem) string {

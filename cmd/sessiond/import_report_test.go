@@ -7,15 +7,14 @@ import (
 	"sessiond/internal/history"
 )
 
-// A list is wrapped to a terminal, and stays one line in a pipe.
-func TestListedFitsTheTerminal(t *testing.T) {
-	items := []string{"12 blank line", "3 unfinished last line"}
+// A line is wrapped to a terminal, and stays one line in a pipe.
+func TestLinesFitTheTerminal(t *testing.T) {
 	for width, want := range map[int]string{
 		0:  "skipped: 12 blank line, 3 unfinished last line",
 		30: "skipped: 12 blank line, 3\n  unfinished last line",
 	} {
 		a := app{env: &env{outTTY: width > 0, width: width}}
-		if got := a.listed("skipped:", items); got != want {
+		if got := a.fit("skipped: 12 blank line, 3 unfinished last line", "  "); got != want {
 			t.Errorf("in %d columns:\n%s", width, got)
 		}
 	}

@@ -24,9 +24,9 @@ func (a *app) keysCommand() *cobra.Command {
 	var f keysFlags
 	cmd := &cobra.Command{
 		Use: "keys [KEY]", Short: "List routing keys, or the sessions of one", Args: arguments(0, 1),
-		Long: "A routing key names a conversation of an agent (agent:main:telegram:group:-100123). A reset, a\n" +
-			"daily boundary or an idle time ends its session; the next message begins a new session with the\n" +
-			"same key, its next generation. `ls --key` and `search --key` find all generations.",
+		Long: "A routing key names a conversation of an agent (agent:main:telegram:group:-100123). A reset,\n" +
+			"a daily boundary or an idle time ends its session. The next message begins a new session\n" +
+			"with the same key: the next generation. `ls --key` and `search --key` find all generations.",
 		Example: "  sessiond keys\n  sessiond keys main\n  sessiond search --key agent:main:main 'the plan'",
 		RunE: a.onStore(func(ctx context.Context, s *store.Store, args []string) error {
 			if len(args) == 1 {
@@ -36,8 +36,8 @@ func (a *app) keysCommand() *cobra.Command {
 		}),
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.query, "find", "", "only keys with this text in the key, a name or the title")
-	fl.StringVar(&f.active, "active", "", "only keys active in the last 30m, 12h, 7d")
+	fl.StringVar(&f.query, "find", "", "only keys with this `TEXT` in the key, a name or the title")
+	fl.StringVar(&f.active, "active", "", "only keys active in this last `TIME`: 30m, 12h, 7d")
 	fl.BoolVar(&f.all, "all", false, "include the keys global and unknown")
 	f.pageFlags.add(fl, "default 50")
 	return cmd
@@ -84,7 +84,7 @@ func (a *app) keys(ctx context.Context, s *store.Store, f keysFlags) error {
 		return a.printJSON(api.ListOf(rows, next))
 	}
 	if len(rows) == 0 {
-		_, err := fmt.Fprintln(a.out, "No routing keys yet. An agent creates one with POST /v1/route, or with a key in POST /v1/sessions.")
+		_, err := fmt.Fprintln(a.out, a.fit("No routing keys yet. An agent creates one with POST /v1/route, or with a key in POST /v1/sessions.", ""))
 		return err
 	}
 	table := make([][]string, len(rows))

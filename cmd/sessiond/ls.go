@@ -34,6 +34,9 @@ func (a *app) lsCommand() *cobra.Command {
 	var f lsFlags
 	cmd := &cobra.Command{
 		Use: "ls [TEXT]", Short: "List sessions, newest active first", Args: arguments(0, 1), Aliases: []string{"list"},
+		Long: "Lists sessions, newest active first. TEXT matches a part of the title, the id, or the id in\n" +
+			"the source program.",
+		Example: "  sessiond ls --since 7d\n  sessiond ls --project ~/src/demo --sort cost\n  sessiond ls parser --source pi",
 		RunE: a.onStore(func(ctx context.Context, s *store.Store, args []string) error {
 			if len(args) == 1 {
 				f.query = args[0]
@@ -43,25 +46,26 @@ func (a *app) lsCommand() *cobra.Command {
 	}
 	fl := cmd.Flags()
 	f.filterFlags(fl)
-	fl.BoolVar(&f.oldest, "oldest", false, "reverse the order: oldest first")
-	wordFlag(cmd, &f.sort, "sort", "sort by active, created, title, messages, tokens or cost; largest or newest first", sortWords()...)
+	fl.BoolVar(&f.oldest, "oldest", false, "reverse the order: oldest or smallest first")
+	wordFlag(cmd, &f.sort, "sort", "sort by "+strings.Join(sortWords(), ", ")+"; newest or largest first", sortWords()...)
 	f.pageFlags.add(fl, "default: 30 on a terminal, else all")
 	return cmd
 }
 
 // filterFlags adds the flags that filter sessions, before any other flag.
 func (f *lsFlags) filterFlags(fl *pflag.FlagSet) {
-	fl.StringVar(&f.source, "source", "", "only from this program (sessiond, pi, …)")
-	fl.StringVar(&f.model, "model", "", "only with this model")
-	fl.StringVar(&f.directory, "directory", "", "only in this folder")
-	fl.StringVar(&f.project, "project", "", "only in this project")
-	fl.StringVar(&f.key, "key", "", "only with this routing key")
-	fl.StringVar(&f.parent, "parent", "", "only forks and children of this session")
-	fl.StringVar(&f.children, "children", "", "only sessions that this session started (sub-agents)")
-	fl.StringVar(&f.forks, "forks", "", "only forks of this session")
-	fl.StringVar(&f.since, "since", "", "active since: 2026-02-11, 2026-02-11T10:00, 7d, 12h")
-	fl.StringVar(&f.until, "until", "", "active before")
-	fl.StringToStringVar(&f.metadata, "metadata", nil, "only with this metadata, name=value")
+	fl.StringVar(&f.source, "source", "", "only from this `PROGRAM` (sessiond, pi, …)")
+	fl.StringVar(&f.model, "model", "", "only with this `MODEL`")
+	fl.StringVar(&f.directory, "directory", "", "only in this `FOLDER`")
+	fl.StringVar(&f.project, "project", "", "only in this project `FOLDER`")
+	fl.StringVar(&f.key, "key", "", "only with this routing `KEY`")
+	fl.StringVar(&f.parent, "parent", "", "only forks and children of this `SESSION`")
+	fl.StringVar(&f.children, "children", "", "only sub-agents that this `SESSION` started")
+	fl.StringVar(&f.forks, "forks", "", "only forks of this `SESSION`")
+	fl.StringVar(&f.since, "since", "", "only active since this `TIME`: 2026-02-11, 2026-02-11T10:00, 7d, 12h")
+	fl.StringVar(&f.until, "until", "", "only active before this `TIME`")
+	fl.StringToStringVar(&f.metadata, "metadata", nil, "only with this metadata: `NAME=VALUE`")
+	fl.Lookup("metadata").DefValue = "" // help would print []
 	fl.BoolVar(&f.archived, "archived", false, "list archived sessions instead")
 	fl.BoolVar(&f.trash, "trash", false, "list sessions in the trash instead")
 	fl.VisitAll(func(flag *pflag.Flag) { f.filters = append(f.filters, flag) })
@@ -100,7 +104,7 @@ func (a *app) ls(ctx context.Context, s *store.Store, f lsFlags) error {
 	}
 	given := f.given()
 	if len(data) == 0 && given != "" {
-		_, err := fmt.Fprintf(a.out, "No session matches %s.%s\n", given, f.hint())
+		_, err := fmt.Fprintln(a.out, a.fit("No session matches "+given+"."+f.hint(), ""))
 		return err
 	}
 	if err := a.printSessions(data, next); err != nil {
@@ -200,7 +204,7 @@ const contextColumns = 13
 
 func (a *app) printSessions(data []session.Session, next string) error {
 	if len(data) == 0 {
-		_, err := fmt.Fprintln(a.out, "No sessions yet. `sessiond import` imports the histories of your agents; `sessiond append --new user 'hello'` begins a session.")
+		_, err := fmt.Fprintln(a.out, a.fit("No sessions yet. `sessiond import` imports the histories of your agents; `sessiond append --new user 'hello'` begins a session.", ""))
 		return err
 	}
 	catalogue, err := a.catalogue()
@@ -323,7 +327,8 @@ func (a *app) tellNewer(ctx context.Context, s *store.Store) {
 		}
 	}
 	if len(newer) > 0 && ctx.Err() == nil {
-		fmt.Fprintln(a.err, a.dim("Not imported yet: "+strings.Join(newer, ", ")+". `sessiond import` imports it; `sessiond serve` follows imported histories."))
+		line := "Not imported yet: " + strings.Join(newer, ", ") + ". `sessiond import` imports them; `sessiond serve` follows imported histories."
+		fmt.Fprintln(a.err, a.dim(a.fit(line, "")))
 	}
 }
 

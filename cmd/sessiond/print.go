@@ -65,6 +65,15 @@ func (a *app) columns() int {
 	return 0
 }
 
+// fit wraps a line to the terminal, between words. The lines after the first are indented.
+func (a *app) fit(line, indent string) string {
+	width := a.columns()
+	if width == 0 {
+		return line
+	}
+	return strings.Join(transcript.Wrap(line, width-len(indent)), "\n"+indent)
+}
+
 // column is one column of a table on the terminal.
 type column struct {
 	name  string
@@ -90,22 +99,19 @@ func (a *app) printTable(cols []column, rows [][]string) {
 			widths[i] = max(widths[i], text.StringWidthWithoutEscSequences(r[i]))
 		}
 	}
-	shown := fit(cols, widths, a.columns())
+	shown := fitColumns(cols, widths, a.columns())
 	w := table.NewWriter()
 	w.SetOutputMirror(a.out)
 	style := table.StyleLight
 	style.Options = table.OptionsNoBordersAndSeparators
 	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
 	style.Format.Header = text.FormatDefault
-	if a.color() {
-		style.Color.Header = text.Colors{text.Faint}
-	}
 	w.SetStyle(style)
 	w.SuppressTrailingSpaces()
 	header := table.Row{}
 	var configs []table.ColumnConfig
 	for n, i := range shown {
-		header = append(header, text.Snip(cols[i].name, widths[i], "…"))
+		header = append(header, a.dim(text.Snip(cols[i].name, widths[i], "…")))
 		cfg := table.ColumnConfig{Number: n + 1}
 		if cols[i].right {
 			cfg.Align, cfg.AlignHeader = text.AlignRight, text.AlignRight
@@ -124,9 +130,9 @@ func (a *app) printTable(cols []column, rows [][]string) {
 	w.Render()
 }
 
-// fit chooses the columns to show and narrows the growing ones in widths. If narrowing is not
+// fitColumns chooses the columns to show and narrows the growing ones in widths. If narrowing is not
 // enough it drops a column and widens the others again.
-func fit(cols []column, widths []int, most int) []int {
+func fitColumns(cols []column, widths []int, most int) []int {
 	shown := make([]int, len(cols))
 	for i := range cols {
 		shown[i] = i

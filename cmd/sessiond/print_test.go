@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestFit(t *testing.T) {
+func TestFitColumns(t *testing.T) {
 	cols := []column{
 		{name: "id"}, {name: "title", least: 10, grow: true}, {name: "note", least: 5, grow: true, keep: 2}, {name: "cost", keep: 1},
 	}
@@ -25,7 +25,7 @@ func TestFit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			widths := []int{8, 60, 40, 6}
-			shown := fit(cols, widths, c.most)
+			shown := fitColumns(cols, widths, c.most)
 			if !slices.Equal(shown, c.shown) {
 				t.Fatalf("shows %v, want %v", shown, c.shown)
 			}

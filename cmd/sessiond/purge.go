@@ -23,11 +23,12 @@ func (a *app) purgeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "purge [SESSION…]", Short: "Delete sessions for good", Args: arguments(0, unlimited), ValidArgsFunction: a.completeSession,
 		Long: "Deletes sessions with everything made from them: texts, attached files, summaries,\n" +
-			"recalls, titles, the search index. Usage numbers stay. Forks keep their whole path.\n" +
-			"Fragments may stay in the database files until --scrub rewrites them (without SESSION:\n" +
-			"after earlier purges). Backups that still contain a purged session are listed. The\n" +
-			"program's own history is not touched; an import does not restore the session.\n" +
+			"recalls, titles, entries of the search index. Usage numbers stay. Forks keep their path.\n" +
+			"Fragments may stay in the database files until --scrub rewrites them; without SESSION it\n" +
+			"does so after earlier purges. The command lists backups that still contain the session.\n" +
+			"The source program keeps its history, and an import does not restore the session.\n" +
 			"--expired applies the configured retention now.",
+		Example: "  sessiond purge 20260211_001 --dry-run\n  sessiond purge 20260211_001 --scrub\n  sessiond purge --expired",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch err := exclusive(cmd, "dry-run", "scrub"); {
 			case err != nil:
@@ -43,9 +44,9 @@ func (a *app) purgeCommand() *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.BoolVar(&f.scrub, "scrub", false, "rewrite the database files so that no byte is left (takes as long as copying them)")
+	fl.BoolVar(&f.scrub, "scrub", false, "rewrite the database files so that no byte is left (takes as long as a copy)")
 	fl.BoolVar(&f.expired, "expired", false, "apply the configured retention")
-	fl.BoolVar(&f.dryRun, "dry-run", false, "list what would be deleted, change nothing")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "list the sessions to delete, change nothing")
 	fl.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
 	return cmd
 }

@@ -21,7 +21,7 @@ func (a *app) queryCommand() *cobra.Command {
 		Use:   "query [NAME | SQL]",
 		Short: "Run a named query, or your own SELECT",
 		Long: "Lists the named queries. With NAME it runs one; with SQL it runs a read-only statement\n" +
-			"with limits on rows and time.",
+			"with limits on rows and time. Most flags are parameters of named queries.",
 		Example: "  sessiond query\n  sessiond query cost-by-project --since 2026-02-01\n" +
 			"  sessiond query 'SELECT source, COUNT(*) FROM sessions GROUP BY source'",
 		Args: arguments(0, 1), ValidArgsFunction: completeQuery,
@@ -52,22 +52,24 @@ func addParams(flags *pflag.FlagSet) {
 	if err != nil {
 		return // running a query reports the error
 	}
-	users := map[string][]string{}
+	users, meanings := map[string][]string{}, map[string]string{}
 	for _, q := range all {
 		for _, p := range q.Params {
 			users[p.Name] = append(users[p.Name], q.Name)
+			meanings[p.Name], _, _ = strings.Cut(p.Description, " (default")
 		}
 	}
 	for name, queries := range users {
-		usage := "for " + strings.Join(queries, ", ")
+		which := strings.Join(queries, ", ")
 		if len(queries) > 3 {
-			usage = fmt.Sprintf("for %s and %d more", strings.Join(queries[:2], ", "), len(queries)-2)
+			which = fmt.Sprintf("%s and %d more", strings.Join(queries[:2], ", "), len(queries)-2)
 		}
+		usage := fmt.Sprintf("%s (of %s)", meanings[name], which)
+		short := ""
 		if name == "limit" {
-			flags.StringP(name, "n", "", "rows at most")
-		} else {
-			flags.String(name, "", usage)
+			short, usage = "n", "print at most `N` rows"
 		}
+		flags.StringP(name, short, "", usage)
 		flags.Lookup(name).Annotations = map[string][]string{isParam: {}}
 	}
 }

@@ -83,7 +83,11 @@ func (a *app) complain(cmd *cobra.Command, err error) {
 
 // warn prints a line for the user on standard error.
 func (a *app) warn(format string, args ...any) {
-	fmt.Fprintln(a.err, "sessiond: "+printable(fmt.Sprintf(format, args...)))
+	line := "sessiond: " + printable(fmt.Sprintf(format, args...))
+	if a.errTTY {
+		line = a.fit(line, "  ")
+	}
+	fmt.Fprintln(a.err, line)
 }
 
 // printable removes control characters from stored or given text.
@@ -99,7 +103,9 @@ func (a *app) root() *cobra.Command {
 		Use:   "sessiond",
 		Short: "Keeps the conversations of every AI agent on this host",
 		Long: "sessiond keeps every conversation of your agents in one SQLite file, searches them,\n" +
-			"and builds contexts that fit the window of each model.",
+			"and builds contexts that fit the window of each model.\n\n" +
+			"SESSION is an id (20260211_001), the id in the source program, the first 6 or more\n" +
+			"characters of one, or @ for the newest session of the current folder (@2: the one before).",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -111,13 +117,14 @@ func (a *app) root() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.overview(cmd.Context()) },
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
+	root.SuggestionsMinimumDistance = 2
 	root.SetHelpCommand(helpCommand())
 	v := buildVersion()
 	root.Version = v.Version
 	root.SetVersionTemplate(v.line())
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.flags.db, "db", "", "database file (default: sessions.db in the data folder)")
-	flags.StringVar(&a.flags.config, "config", "", "configuration file")
+	flags.StringVar(&a.flags.db, "db", "", "database `FILE` (default: sessions.db in the data folder)")
+	flags.StringVar(&a.flags.config, "config", "", "configuration `FILE` (default: sessiond/config.yaml in the configuration folder)")
 	flags.BoolVar(&a.flags.json, "json", false, "print JSON for programs")
 	flags.BoolVar(&a.flags.noColor, "no-color", false, "no colours (NO_COLOR does the same)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })

@@ -22,8 +22,9 @@ func (a *app) searchCommand() *cobra.Command {
 	var f searchFlags
 	cmd := &cobra.Command{
 		Use: "search TEXT", Short: "Search the messages of all sessions", Args: arguments(1, unlimited),
-		Long: "Searches the messages of every program. Of a text over 8 MiB it searches the first 8 MiB;\n" +
-			"`show` prints all of it.",
+		Long: "Searches the messages of every program. A hit contains all words of TEXT. \"…\" finds exact\n" +
+			"words, word* finds words with this beginning, -word excludes a word. Of a text over\n" +
+			"8 MiB only the first 8 MiB are searched.",
 		Example: "  sessiond search migration plan\n  sessiond search '\"exact words\" -draft' --since 30d --newest",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.with(cmd.Context(), wiring{readOnly: true}, func(s *services) error {
@@ -32,14 +33,14 @@ func (a *app) searchCommand() *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.session, "session", "", "only in this session")
-	fl.StringVar(&f.key, "key", "", "only in sessions with this routing key")
-	fl.StringVar(&f.source, "source", "", "only from this program (sessiond, pi, …)")
-	fl.StringVar(&f.project, "project", "", "only in this project")
+	fl.StringVar(&f.session, "session", "", "only in this `SESSION`")
+	fl.StringVar(&f.key, "key", "", "only in sessions with this routing `KEY`")
+	fl.StringVar(&f.source, "source", "", "only from this `PROGRAM` (sessiond, pi, …)")
+	fl.StringVar(&f.project, "project", "", "only in this project `FOLDER`")
 	wordFlag(cmd, &f.role, "role", "only this role: user, assistant, tool, system",
 		string(session.User), string(session.Assistant), string(session.Tool), string(session.System))
-	fl.StringVar(&f.since, "since", "", "since: 2026-02-11, 7d, 12h")
-	fl.StringVar(&f.until, "until", "", "before this time")
+	fl.StringVar(&f.since, "since", "", "only since this `TIME`: 2026-02-11, 7d, 12h")
+	fl.StringVar(&f.until, "until", "", "only before this `TIME`")
 	wordFlag(cmd, &f.order, "order", "rank (default) or newest", string(search.OrderRank), string(search.OrderNewest))
 	numberFlag(fl, &f.limit, "limit", "n", 1, "maximum number of hits (default 20)")
 	numberFlag(fl, &f.expand, "expand", "", 0, "show this many messages before and after each hit")
@@ -128,10 +129,7 @@ func (a *app) printHits(ctx context.Context, s *services, res search.Result) err
 // indented indents text and wraps it to the terminal.
 func (a *app) indented(said string) string {
 	const indent = "    "
-	if w := a.columns(); w > 0 {
-		said = strings.Join(transcript.Wrap(said, max(20, w-len(indent))), "\n"+indent)
-	}
-	return indent + said
+	return indent + a.fit(said, indent)
 }
 
 func (a *app) printNeighbour(m *session.Message) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -26,8 +27,9 @@ func (a *app) serveCommand() *cobra.Command {
 	var noAuth bool
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run the daemon",
-		Long: "Serves the HTTP API on loopback and on a Unix socket until Ctrl-C or SIGTERM. A stop keeps\n" +
-			"every acknowledged write; after it the database file alone is a complete backup.",
+		Long: "Serves the HTTP API on loopback and on a Unix socket until Ctrl-C or SIGTERM. It also keeps\n" +
+			"imported histories and the search index up to date. Every acknowledged write survives a stop;\n" +
+			"after it the database file alone is a complete backup.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := config.CheckListen(listen); err != nil {
 				return usagef("--listen %w", err)
@@ -55,10 +57,10 @@ func (a *app) serveCommand() *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&listen, "listen", "", "TCP address (default 127.0.0.1:7433; '' disables TCP)")
-	fl.StringVar(&socket, "socket", "", "path of the Unix socket ('off' disables it)")
-	wordFlag(cmd, &preset, "preset", "compaction preset: balanced, conservative, aggressive, …", contextmgr.PresetNames()...)
-	fl.BoolVar(&noAuth, "no-auth", false, "require no token on TCP; only on loopback")
+	fl.StringVar(&listen, "listen", "", "TCP `ADDRESS` (default 127.0.0.1:7433; '' disables TCP)")
+	fl.StringVar(&socket, "socket", "", "`PATH` of the Unix socket ('off' disables it)")
+	wordFlag(cmd, &preset, "preset", "compaction preset: "+strings.Join(contextmgr.PresetNames(), ", "), contextmgr.PresetNames()...)
+	fl.BoolVar(&noAuth, "no-auth", false, "require no token on TCP; allowed only on loopback")
 	return cmd
 }
 

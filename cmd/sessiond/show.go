@@ -38,9 +38,9 @@ func (a *app) showCommand() *cobra.Command {
 		RunE:    a.onStore(func(ctx context.Context, s *store.Store, args []string) error { return a.show(ctx, s, args[0], f) }),
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.seq, "seq", "", "only these messages: 7, 7-12, 7-, -12")
-	numberFlag(fl, &f.last, "last", "n", 1, "only the last messages, this many")
-	fl.BoolVar(&f.all, "all", false, "every message of the session, also of abandoned branches")
+	fl.StringVar(&f.seq, "seq", "", "only these messages: `SEQS` like 7, 7-12, 7-, -12")
+	numberFlag(fl, &f.last, "last", "n", 1, "only the last `N` messages")
+	fl.BoolVar(&f.all, "all", false, "all messages of the session, also on abandoned branches")
 	fl.BoolVar(&f.tree, "tree", false, "draw the tree of branches instead")
 	fl.BoolVar(&f.raw, "raw", false, "full texts and results, without line wrapping")
 	fl.BoolVarP(&f.expand, "expand", "x", false, "show reasoning, arguments, results and summaries")
@@ -247,7 +247,7 @@ func (a *app) showHeading(w io.Writer, sess session.Session, extent string, more
 	facts = append(facts, extent, "context "+aboutTokens(sess.ContextTokens))
 	facts = append(facts, more...)
 	const long = 400 // columns
-	fmt.Fprintf(w, "%s\n%s\n\n", transcript.OneLine(orDash(sess.Title), long), a.dim(strings.ReplaceAll(printable(strings.Join(facts, " · ")), "\n", " ")))
+	fmt.Fprintf(w, "%s\n%s\n\n", transcript.OneLine(orDash(sess.Title), long), a.dim(a.fit(strings.ReplaceAll(printable(strings.Join(facts, " · ")), "\n", " "), "")))
 }
 
 // page prints through the user's pager on a terminal, else directly.

@@ -17,13 +17,15 @@ func (a *app) statsCommand() *cobra.Command {
 	var f lsFlags
 	cmd := &cobra.Command{
 		Use: "stats", Short: "Show totals of sessions, tokens, cost and savings by compaction",
+		Long: "Shows totals of sessions, tokens, cost and savings by compaction: over all, by model, by\n" +
+			"program, and for the last 14 days with activity. A cost with + lacks the calls of unknown price.",
 		RunE: a.onStore(func(ctx context.Context, s *store.Store, _ []string) error { return a.stats(ctx, s, f) }),
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.source, "source", "", "only this program (pi, codex, …)")
-	fl.StringVar(&f.project, "project", "", "only this project")
-	fl.StringVar(&f.since, "since", "", "from this day: 2026-02-11, 7d")
-	fl.StringVar(&f.until, "until", "", "before this day")
+	fl.StringVar(&f.source, "source", "", "only this `PROGRAM` (pi, codex, …)")
+	fl.StringVar(&f.project, "project", "", "only this project `FOLDER`")
+	fl.StringVar(&f.since, "since", "", "only since this `DAY`: 2026-02-11, 7d")
+	fl.StringVar(&f.until, "until", "", "only before this `DAY`")
 	return cmd
 }
 

@@ -18,8 +18,8 @@ func (a *app) forkCommand() *cobra.Command {
 	var states []string
 	cmd := &cobra.Command{
 		Use: "fork SESSION", Short: "Fork a session at one of its messages", Args: arguments(1, 1), ValidArgsFunction: a.completeSession,
-		Long: "Makes a new session that shares the conversation of SESSION up to its head, or up to the\n" +
-			"message of --at. Nothing is copied, and SESSION does not change. Prints the new id.",
+		Long: "Begins a new session that shares the conversation of SESSION up to its head, or up to the\n" +
+			"message of --at. No message is copied, and SESSION does not change. Prints the new id.",
 		Example: "  sessiond fork @\n  sessiond fork 20260211_001 --at 12 --title 'The other way'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := store.Fork{States: states}
@@ -30,9 +30,9 @@ func (a *app) forkCommand() *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&at, "at", "", "the last shared message: SEQ, or SESSION.SEQ of its tree (default: the head)")
-	fl.StringVar(&title, "title", "", "title (default: the session's, with the fork's number)")
-	fl.StringSliceVar(&states, "state", nil, "copy this JSON document (todos, …); repeatable")
+	fl.StringVar(&at, "at", "", "the last shared `MESSAGE`: SEQ, or SESSION.SEQ of its tree (default: the head)")
+	fl.StringVar(&title, "title", "", "`TITLE` (default: the session's title with the fork's number)")
+	fl.StringSliceVar(&states, "state", nil, "copy the JSON document of this `NAME` (todos, …); repeatable")
 	return cmd
 }
 
@@ -129,6 +129,8 @@ func (a *app) labelCommand() *cobra.Command {
 	var remove bool
 	cmd := &cobra.Command{
 		Use: "label SESSION MESSAGE [TEXT]", Short: "Label a message, or remove its label", Args: arguments(2, 3), ValidArgsFunction: a.completeSession,
+		Long: "Labels MESSAGE (a seq, or SESSION.SEQ) with TEXT of 1 to 64 characters. `show --tree` and\n" +
+			"named queries show labels.",
 		Example: "  sessiond label @ 12 'before the rewrite'\n  sessiond label @ 12 --remove",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if remove == (len(args) == 3) {
