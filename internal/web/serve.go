@@ -1,4 +1,4 @@
-// Package web is the HTTP edge: it listens, guards and stops. The routes are in web/api.
+// Package web serves HTTP on TCP and on a Unix socket until it is stopped. The routes are in web/api.
 package web
 
 import (
@@ -27,14 +27,14 @@ type Listen struct {
 	Handler http.Handler
 	Guard   *guard.Guard // stands before Handler on TCP
 	Log     zerolog.Logger
-	Grace   time.Duration // for requests under way when the stop comes; 0: 10 s
+	Grace   time.Duration // for running requests at a stop; 0: 10 s
 
-	// Ready is called once when every listener accepts; address is "" without TCP, else with
-	// the real port. nil: nobody wants to know.
+	// Ready is called once when every listener accepts connections; address has the real port, and
+	// is "" without TCP. May be nil.
 	Ready func(address, socket string)
 }
 
-// Limits of a connection. A body's own time is up to its route, within readTimeout.
+// Limits of a connection. A route may limit the time of a body further.
 const (
 	headerTimeout = 10 * time.Second
 	readTimeout   = 2 * time.Minute
@@ -44,10 +44,9 @@ const (
 	defaultGrace  = 10 * time.Second
 )
 
-// Serve answers requests until ctx ends, then takes no new ones and waits for those under
-// way, at most Grace. What a request was told is stored stays stored; the caller closes the
-// store afterwards. Codes: Invalid when nothing is to be listened on, Conflict when another
-// process listens there already.
+// Serve answers requests until ctx ends. Then it accepts no new ones and waits for running ones, at
+// most Grace. The caller closes the store afterwards. Codes: Invalid (no listener is configured),
+// Conflict (another process listens there).
 func Serve(ctx context.Context, in Listen) error {
 	if in.Address == "" && in.Socket == "" {
 		return session.Errorf(session.Invalid, "no listener is configured: set `listen` to an address, or `socket` to a path")
@@ -55,7 +54,7 @@ func Serve(ctx context.Context, in Listen) error {
 	if in.Grace == 0 {
 		in.Grace = defaultGrace
 	}
-	// Requests outlive ctx: it says when to stop, not to drop what is under way.
+	// Requests outlive ctx: its end stops the listeners, not the running requests.
 	work, drop := context.WithCancel(context.WithoutCancel(ctx))
 	defer drop()
 
@@ -112,7 +111,7 @@ func wait(ctx context.Context, grace time.Duration, servers []*http.Server, fail
 	defer cancel()
 	for _, s := range servers {
 		if err := s.Shutdown(limit); err != nil {
-			drop() // cancels what is still under way; a transaction that began still ends
+			drop() // cancels the running requests; a transaction that began still ends
 			result = errors.Join(result, fmt.Errorf("requests still running %s after the stop were cut off", grace), s.Close())
 		}
 	}
@@ -157,9 +156,9 @@ func listenTCP(ctx context.Context, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// listenSocket puts a socket at path that only its owner can open. It is bound inside a
-// private folder and moved to its place, so that at no time others could connect; a socket
-// that a dead daemon left is replaced.
+// listenSocket creates a socket at path that only its owner can open. It binds the socket inside a
+// private folder and renames it, so that others can connect at no time. It replaces the socket of
+// a dead daemon.
 func listenSocket(ctx context.Context, path string) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("create the folder of the socket: %w", err)
@@ -170,7 +169,7 @@ func listenSocket(ctx context.Context, path string) (net.Listener, error) {
 	}
 	if err == nil {
 		if conn, err := net.DialTimeout("unix", path, time.Second); err == nil {
-			_ = conn.Close() // only its answer mattered
+			_ = conn.Close() // the connection itself is the answer
 			return nil, session.Errorf(session.Conflict,
 				"another sessiond listens on %s: stop it, or choose another path with --socket, or --socket off", path)
 		}
@@ -189,7 +188,7 @@ func listenSocket(ctx context.Context, path string) (net.Listener, error) {
 		u.SetUnlinkOnClose(false) // it is not at that path any more
 	}
 	if err := errors.Join(os.Chmod(temp, 0o600), os.Rename(temp, path)); err != nil {
-		_ = l.Close() // the first error is the one to tell
+		_ = l.Close() // the first error is reported
 		return nil, fmt.Errorf("create the socket: %w", err)
 	}
 	return l, nil

@@ -16,13 +16,13 @@ import (
 	"sessiond/internal/session"
 )
 
-// maxDepth bounds how many arrays and objects stand in one another in a body. It is what
-// SQLite's JSON functions read, so whatever is stored as JSON stays readable there.
+// maxDepth limits the nesting of arrays and objects in a body. SQLite's JSON functions have the same
+// limit, so they can read all stored JSON.
 const maxDepth = 1000
 
-// body is the JSON body of a request, to be embedded into its input. It is kept as it came,
-// because an Idempotency-Key compares bytes, and it is read here and not by the framework,
-// because that would parse it three times and echo what it dislikes.
+// body is the JSON body of a request, embedded in its input. It keeps the raw bytes, because an
+// Idempotency-Key compares them. It is decoded here and not by the framework, which would parse it
+// three times and echo invalid values.
 type body[T any] struct {
 	RawBody []byte `contentType:"application/json"`
 
@@ -32,7 +32,7 @@ type body[T any] struct {
 // read parses the body into value. Codes: Malformed, Invalid.
 func (b *body[T]) read() error { return decodeBody(b.RawBody, &b.value) }
 
-// raw is the body as it came.
+// raw returns the body's bytes.
 func (b *body[T]) raw() []byte { return b.RawBody }
 
 // schema describes the body for OpenAPI.
@@ -48,8 +48,8 @@ type withBody interface {
 	schema(huma.Registry) *huma.Schema
 }
 
-// decodeBody reads one JSON object into a struct. Unknown fields are refused: a misspelled
-// expect_head that is ignored would be worse than an error. An empty body is an empty object.
+// decodeBody decodes one JSON object into a struct. It rejects unknown fields, because ignoring a
+// misspelled expect_head would be worse. An empty body is an empty object.
 // Codes: Malformed, Invalid.
 func decodeBody(raw []byte, into any) error {
 	if len(bytes.TrimSpace(raw)) == 0 {

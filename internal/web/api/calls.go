@@ -15,12 +15,12 @@ import (
 type Catalogue interface {
 	// Price sets the call's cost by the price in force when it was made, if the price is known.
 	Price(call *session.Call)
-	// Model returns what is known of a model; false: nothing, and the info is a default.
+	// Model returns the info of a model, and false with a default if the model is unknown.
 	Model(id string) (session.ModelInfo, bool)
 }
 
-// callBody is a model call as a caller reports it: tokens by kind, or the provider's own
-// usage object, which is converted by that provider's rules.
+// callBody is a model call that a caller reports: tokens by kind, or the provider's own usage object,
+// which is converted by that provider's rules.
 type callBody struct {
 	Provider         name            `json:"provider,omitempty"`
 	Model            name            `json:"model,omitempty"`
@@ -108,7 +108,7 @@ func (s *Server) linkContext(ctx context.Context, id session.ID, given string, c
 	return err
 }
 
-// maxCost is in dollars; more than this is a mistake of units.
+// maxCost is the maximum in dollars; a larger number has the wrong unit.
 const maxCost = 1e6
 
 func (s *Server) price(call *session.Call, reported *float64) error {

@@ -14,13 +14,13 @@ import (
 
 type compactBody struct {
 	Strategy         session.Strategy `json:"strategy,omitempty" enum:"summarize,truncate,clear" doc:"Default: by the settings"`
-	Trigger          session.Trigger  `json:"trigger,omitempty" enum:"manual,overflow" doc:"overflow: the provider refused the context as too large"`
-	ContextID        string           `json:"context_id,omitempty" doc:"Of an overflow: the context that was refused"`
-	ReportedTokens   *int64           `json:"reported_tokens,omitempty" doc:"Of an overflow: what the provider counted"`
+	Trigger          session.Trigger  `json:"trigger,omitempty" enum:"manual,overflow" doc:"overflow: the provider rejected the context as too large"`
+	ContextID        string           `json:"context_id,omitempty" doc:"Of an overflow: the rejected context"`
+	ReportedTokens   *int64           `json:"reported_tokens,omitempty" doc:"Of an overflow: the provider's count"`
 	ReportedWindow   *int64           `json:"reported_window,omitempty" doc:"Of an overflow: the model's true window"`
-	Instructions     text             `json:"instructions,omitempty" doc:"What the summary must keep"`
+	Instructions     text             `json:"instructions,omitempty" doc:"What the summary must mention"`
 	Summary          text             `json:"summary,omitempty" doc:"A summary that the caller made"`
-	KeepRecentTokens *int64           `json:"keep_recent_tokens,omitempty" doc:"Tokens to keep verbatim at least"`
+	KeepRecentTokens *int64           `json:"keep_recent_tokens,omitempty" doc:"Minimum of tokens to keep verbatim"`
 	DryRun           bool             `json:"dry_run,omitempty" doc:"Answer with the plan and write nothing"`
 	Model            name             `json:"model,omitempty"`
 	Window           *int64           `json:"window,omitempty"`
@@ -28,8 +28,7 @@ type compactBody struct {
 	Settings         object           `json:"settings,omitempty" doc:"Settings of the context manager for this compaction"`
 }
 
-// compactedView is a compaction with the plan that it was made by. Of a dry run the record
-// has no id and no status.
+// compactedView is a compaction with its plan. The record of a dry run has no id and no status.
 type compactedView struct {
 	session.Compaction
 	DryRun bool               `json:"dry_run,omitempty"`
@@ -83,7 +82,7 @@ func (s *Server) compact(ctx context.Context, in *compactInput) (*compactOutput,
 	return out, nil
 }
 
-// replayedCompaction answers a repeated request with what the first one made, or is making.
+// replayedCompaction answers a repeated request with the record of the first one.
 func replayedCompaction(list string, c *session.Compaction) *compactOutput {
 	if c == nil {
 		return nil
@@ -101,8 +100,8 @@ func replayedCompaction(list string, c *session.Compaction) *compactOutput {
 	return out
 }
 
-// compactLater answers with the record and the plan, and compacts after the answer, where there
-// is time to ask the configured model.
+// compactLater answers with the record and the plan, and compacts after the answer, with the configured
+// model.
 func (s *Server) compactLater(ctx context.Context, id session.ID, wanted contextmgr.CompactInput, list string) (*compactOutput, error) {
 	idem := wanted.Idem // stored once the work is accepted: the caller retries a rejected request
 	wanted.Model, wanted.Idem = true, nil
@@ -131,7 +130,7 @@ func (s *Server) compactLater(ctx context.Context, id session.ID, wanted context
 	}, nil
 }
 
-// compaction makes the manager's input. Codes: Invalid.
+// compaction builds the manager's input. Codes: Invalid.
 func (b *compactBody) compaction() (contextmgr.CompactInput, error) {
 	in := contextmgr.CompactInput{
 		Strategy: b.Strategy, Trigger: b.Trigger, Instructions: string(b.Instructions), Summary: string(b.Summary),

@@ -27,19 +27,19 @@ type Contexts interface {
 	CheckPin(ctx context.Context, id session.ID, ref session.MessageRef) error
 }
 
-// ContextView is a context as it is handed out. Request goes into the provider's body as it
-// is; it is null while calls are pending.
+// ContextView is a context in a dialect. The caller copies Request into the provider's body; it is
+// null while calls are pending.
 type ContextView struct {
 	contextmgr.View
 	Dialect string       `json:"dialect"`
 	Request session.JSON `json:"request"`
 
-	// ThinkingLevel is off where the provider would refuse to think in this request, whatever the
-	// caller asks otherwise; else it is the caller's to choose, and left out.
+	// ThinkingLevel is off if the provider would reject thinking in this request; else it is omitted
+	// and the caller chooses.
 	ThinkingLevel string `json:"thinking_level,omitempty" enum:"off"`
 }
 
-// Render puts a context into its dialect. Codes: Invalid.
+// Render encodes a context in its dialect. Codes: Invalid.
 func Render(v contextmgr.View) (*ContextView, error) {
 	out := &ContextView{View: v, Dialect: v.Dialect}
 	if out.Dialect == "" {

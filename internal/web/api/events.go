@@ -66,7 +66,7 @@ type listener struct {
 	live   bool  // it has been up to date
 }
 
-// gap says that events are missing, and where the stream continues.
+// gap reports missing events and the place where the stream continues.
 type gap struct {
 	Requested string `json:"requested"`
 	Resume    string `json:"resume"`

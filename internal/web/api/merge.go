@@ -52,8 +52,8 @@ func checkObject(raw json.RawMessage) error {
 	return nil
 }
 
-// merge applies a JSON merge patch (RFC 7396) to an object. Both are checked JSON; values
-// that the patch does not touch stay as they were, byte for byte.
+// merge applies a JSON merge patch (RFC 7396) to an object. Both are checked JSON. Values outside the
+// patch keep their bytes.
 func merge(target, patch session.JSON) session.JSON {
 	if wire.KindOf(json.RawMessage(patch)) != '{' {
 		return patch

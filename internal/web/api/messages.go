@@ -35,7 +35,7 @@ type appendedView struct {
 	Warnings      []string            `json:"warnings,omitempty" doc:"What was changed on storing, and why"`
 }
 
-// storedView names a message that was stored, without repeating what it says.
+// storedView is a stored message without its content.
 type storedView struct {
 	ID         session.MessageRef  `json:"id"`
 	Seq        int64               `json:"seq"`
@@ -157,7 +157,7 @@ func (s *Server) withHead(ctx context.Context, id session.ID, err error, expecte
 	return p
 }
 
-// messageView is a message as it is read: what is stored, and its text in one piece.
+// messageView is a stored message with its text in one piece.
 type messageView struct {
 	session.Message
 	Content string `json:"content" doc:"Its text"`

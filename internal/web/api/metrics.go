@@ -32,7 +32,7 @@ func newMetrics(ledger *store.Store, feed *Feed) *metrics {
 		}, []string{"route"}),
 	}
 	listeners := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "sessiond_event_listeners", Help: "Streams of events that are open.",
+		Name: "sessiond_event_listeners", Help: "Open event streams.",
 	}, func() float64 { return float64(feed.count()) })
 	m.registry.MustRegister(m.requests, m.seconds, listeners, newStored(ledger), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -49,7 +49,7 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// stored reads counts from the database when they are asked for.
+// stored reads counts from the database at each scrape.
 type stored struct {
 	ledger                                 *store.Store
 	compactions, saved, spent, calls, cost *prometheus.Desc
@@ -59,9 +59,9 @@ func newStored(ledger *store.Store) *stored {
 	byOutcome, byPurpose := []string{"status", "strategy", "trigger"}, []string{"purpose", "status"}
 	return &stored{
 		ledger:      ledger,
-		compactions: prometheus.NewDesc("sessiond_compactions_total", "Compactions by what became of them.", byOutcome, nil),
-		saved:       prometheus.NewDesc("sessiond_compaction_saved_tokens_total", "Tokens that compactions took out of contexts.", byOutcome, nil),
-		spent:       prometheus.NewDesc("sessiond_compaction_seconds_total", "Time that was spent on making compactions.", byOutcome, nil),
+		compactions: prometheus.NewDesc("sessiond_compactions_total", "Compactions by outcome.", byOutcome, nil),
+		saved:       prometheus.NewDesc("sessiond_compaction_saved_tokens_total", "Tokens that compactions removed from contexts.", byOutcome, nil),
+		spent:       prometheus.NewDesc("sessiond_compaction_seconds_total", "Time spent on compactions.", byOutcome, nil),
 		calls:       prometheus.NewDesc("sessiond_model_calls_total", "Calls in the ledger by purpose.", byPurpose, nil),
 		cost:        prometheus.NewDesc("sessiond_model_cost_usd_total", "Cost of the calls in the ledger whose price is known.", byPurpose, nil),
 	}

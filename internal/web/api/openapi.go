@@ -13,8 +13,7 @@ import (
 	"sessiond/internal/contextmgr"
 )
 
-// schemaName names a type in OpenAPI by its Go name, without a word that only tells
-// directions of the code apart.
+// schemaName returns a type's name in OpenAPI: its Go name without View, and with Request for Body.
 func schemaName(t reflect.Type, hint string) string {
 	switch t { // two nouns of one name
 	case reflect.TypeFor[analytics.Tokens]():
@@ -65,8 +64,7 @@ func document(api huma.API) []byte {
 	return []byte(b.String())
 }
 
-// correct takes "or null" off every array: the framework adds it, and we neither want nor
-// give one.
+// correct removes "or null" from every array: the framework adds it, but no answer has a null array.
 func correct(v any) {
 	switch x := v.(type) {
 	case map[string]any:

@@ -15,7 +15,7 @@ import (
 	"sessiond/internal/web/problem"
 )
 
-// request is what is known of a request beside its input.
+// request is the data of a request beside its input.
 type request struct {
 	id    string // for the log and for problems
 	route string // method and path, as an Idempotency-Key is bound to them
@@ -24,7 +24,7 @@ type request struct {
 
 type requestKey struct{}
 
-// requestOf gives the request of a handler's context.
+// requestOf returns the request of a handler's context.
 func requestOf(ctx context.Context) *request {
 	if r, ok := ctx.Value(requestKey{}).(*request); ok {
 		return r
@@ -32,7 +32,7 @@ func requestOf(ctx context.Context) *request {
 	return &request{}
 }
 
-// bodyError tells whether the body broke off. Codes: Malformed.
+// bodyError returns an error if the connection broke within the body. Codes: Malformed.
 func (r *request) bodyError() error {
 	if r.body == nil || r.body.failed == nil {
 		return nil
@@ -40,8 +40,8 @@ func (r *request) bodyError() error {
 	return session.Errorf(session.Malformed, "the body is incomplete: the connection broke")
 }
 
-// brokenBody remembers that a body could not be read and shows its end instead, since the
-// framework would call it an internal error. A time-out it does know.
+// brokenBody records a read error and reports the end of the body instead, because the framework
+// treats read errors as internal. It passes timeouts on, which the framework knows.
 type brokenBody struct {
 	io.ReadCloser
 	failed error
@@ -57,7 +57,7 @@ func (b *brokenBody) Read(p []byte) (int, error) {
 	return n, io.EOF
 }
 
-// answer watches what is written, for the log, the metrics and a panic's handler.
+// answer records the status, for the log, the metrics and the panic handler.
 type answer struct {
 	http.ResponseWriter
 	status int

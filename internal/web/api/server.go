@@ -43,11 +43,11 @@ type Deps struct {
 	Log       zerolog.Logger
 	Version   Version
 
-	// Changed is called after messages were appended to a session: the search index and the
-	// staging of summaries follow in the background. It must not block. nil: nothing follows.
+	// Changed is called after an append to a session: it updates the search index and stages summaries
+	// in the background. It must not block. May be nil.
 	Changed func(session.ID)
-	// Reported is called after a call was appended that names its context: its numbers calibrate
-	// the token counts. It must not block. nil: nothing learns.
+	// Reported is called after the append of a call with its context: the call calibrates the token
+	// counts. It must not block. May be nil.
 	Reported func(session.ID)
 	// Answered is called after an early reply in a session whose title is only the beginning of
 	// its first message: a model can write a better one. It must not block. nil: the title stays.
@@ -58,7 +58,7 @@ type Deps struct {
 	// BackupDir is the folder of backups for requests that name no file.
 	BackupDir string
 	Now       func() time.Time // nil: time.Now
-	// Stopping is closed when the daemon begins to stop: streams end then. nil: never.
+	// Stopping is closed when the daemon begins to stop; it ends streams. nil: never.
 	Stopping <-chan struct{}
 }
 
@@ -99,7 +99,7 @@ func New(deps Deps) http.Handler {
 	return s.around(mux)
 }
 
-// Open reports whether a request needs no token: its answer holds nothing of what is stored.
+// Open reports whether a request needs no token: its answer contains no stored data.
 func Open(r *http.Request) bool {
 	switch r.URL.Path {
 	case "/healthz", "/readyz", "/version", "/openapi.json":
@@ -120,7 +120,7 @@ func (s *Server) config() huma.Config {
 			Info: &huma.Info{
 				Title:       "sessiond",
 				Version:     "1",
-				Description: "The session store of the AI agents on a host: it keeps whole conversations and builds contexts that fit the model.",
+				Description: "The session store of the AI agents on a host: it stores whole conversations and builds contexts that fit the model.",
 			},
 			Components: &huma.Components{
 				Schemas:         registry,

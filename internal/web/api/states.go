@@ -118,8 +118,8 @@ func (s *Server) patchState(ctx context.Context, in *writeStateInput) (*stateOut
 	return s.changeState(ctx, in, func(was session.JSON) (session.JSON, error) { return merge(was, patch), nil })
 }
 
-// addToState appends an element to a document that is an array. The store runs the change in
-// its transaction, so that two requests at once both append.
+// addToState appends an element to an array. The store runs the change in its transaction, so that
+// concurrent requests all append.
 func (s *Server) addToState(ctx context.Context, in *writeStateInput) (*stateOutput, error) {
 	return s.changeState(ctx, in, func(was session.JSON) (session.JSON, error) { return withElement(in.Name, was, in.document()) })
 }

@@ -1,6 +1,5 @@
-// Package guard protects the API. On TCP a request must come by a name of this host,
-// from no foreign web page, and with the bearer token; on the Unix socket the file's
-// permissions have decided already.
+// Package guard protects the API. A request on TCP needs a Host of this daemon, no foreign Origin, and
+// the bearer token. The Unix socket is protected by its file permissions.
 package guard
 
 import (
@@ -17,9 +16,9 @@ import (
 	"sessiond/internal/web/problem"
 )
 
-// Guard decides who may pass. It is safe for concurrent use.
+// Guard accepts or rejects requests. It is safe for concurrent use.
 type Guard struct {
-	token  [sha256.Size]byte // of the token, so that a comparison tells nothing about its length
+	token  [sha256.Size]byte // hash of the token, so that a comparison reveals nothing about its length
 	noAuth bool
 	hosts  []string
 	open   func(*http.Request) bool
@@ -28,12 +27,12 @@ type Guard struct {
 // Options of a Guard.
 type Options struct {
 	Token  string                   // of the owner
-	NoAuth bool                     // nobody needs a token; for loopback only, which the caller makes sure of
-	Hosts  []string                 // names, beside localhost and addresses, under which this host is called
+	NoAuth bool                     // no request needs a token; the caller allows it only on loopback
+	Hosts  []string                 // names of this host beside localhost and addresses
 	Open   func(*http.Request) bool // requests that need no token; nil: none
 }
 
-// New makes a Guard. Without a token and without NoAuth nobody passes on TCP.
+// New returns a Guard. Without a token and without NoAuth it rejects every request on TCP.
 func New(opt Options) *Guard {
 	g := &Guard{noAuth: opt.NoAuth, open: opt.Open}
 	if opt.Token != "" {
@@ -45,7 +44,7 @@ func New(opt Options) *Guard {
 	return g
 }
 
-// TCP passes requests that are allowed on to next.
+// TCP returns a handler that passes accepted requests to next.
 func (g *Guard) TCP(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := g.check(r); err != nil {
@@ -86,8 +85,8 @@ func (g *Guard) check(r *http.Request) error {
 	return nil
 }
 
-// ours reports whether a host name belongs to this daemon. Every address is: a page cannot
-// make a browser send an address as Host that is not the one it connects to.
+// ours reports whether a host name belongs to this daemon. Every address does: a browser sends as Host
+// only the address that it connects to.
 func (g *Guard) ours(host string) bool {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true
@@ -98,8 +97,8 @@ func (g *Guard) ours(host string) bool {
 	return slices.Contains(g.hosts, host)
 }
 
-// ownOrigin is stricter than ours: a page on another address is another site, so only
-// loopback and the configured names count.
+// ownOrigin is stricter than ours: a page on another address is another site, so it accepts only
+// loopback and the configured names.
 func (g *Guard) ownOrigin(origin string) bool {
 	u, err := url.Parse(origin)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") {
@@ -112,7 +111,7 @@ func (g *Guard) ownOrigin(origin string) bool {
 	return host != "" && g.ours(host)
 }
 
-// hostname cuts the port and the brackets off a Host.
+// hostname returns a Host without port and brackets.
 func hostname(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

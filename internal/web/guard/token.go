@@ -16,12 +16,12 @@ import (
 // tokenBytes is the length of a token before encoding: 256 bits.
 const tokenBytes = 32
 
-// minToken is the shortest token that a person may put into the file, in characters.
+// minToken is the minimum length of a token in the file, in characters.
 const minToken = 16
 
-// EnsureToken reads the token of a file, and makes the file first where there is none:
-// 0600, in a folder that is made 0700 if it is missing. Two processes that start at once
-// get the same token. Codes: Invalid for a file that others can read or that holds none.
+// EnsureToken reads the token of a file. If the file is missing, it creates it with mode 0600, in a
+// folder of mode 0700. Two concurrent processes get the same token. Codes: Invalid (others can read
+// the file, or it has no token).
 func EnsureToken(path string) (token string, made bool, err error) {
 	token, err = ReadToken(path)
 	if err == nil || session.CodeOf(err) != session.NotFound {
@@ -42,7 +42,7 @@ func EnsureToken(path string) (token string, made bool, err error) {
 	return token, made, err
 }
 
-// place writes a file whole or not at all, and leaves one that is there already alone.
+// place writes a file whole or not at all. It does not replace an existing file.
 func place(path, token string) (bool, error) {
 	temp, err := os.CreateTemp(filepath.Dir(path), ".token-*") // 0600
 	if err != nil {
@@ -64,8 +64,8 @@ func place(path, token string) (bool, error) {
 	return true, nil
 }
 
-// ReadToken reads the token of a file. Codes: NotFound where there is no file, Invalid for
-// one that others can read, or that holds no token.
+// ReadToken reads the token of a file. Codes: NotFound (no file), Invalid (others can read the file, or
+// it has no token).
 func ReadToken(path string) (string, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -87,7 +87,7 @@ func ReadToken(path string) (string, error) {
 	token := strings.TrimSpace(string(buf[:n]))
 	if err != nil && n == 0 || len(token) < minToken || strings.ContainsAny(token, " \t\r\n") {
 		return "", session.Errorf(session.Invalid,
-			"%s holds no token (one line of at least %d characters): remove the file, and `sessiond serve` creates a new one", path, minToken)
+			"%s has no token (one line of at least %d characters): remove the file, and `sessiond serve` creates a new one", path, minToken)
 	}
 	return token, nil
 }

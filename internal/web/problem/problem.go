@@ -1,5 +1,5 @@
-// Package problem turns errors into RFC 9457 problem documents. It holds the one table from
-// codes to HTTP statuses, and it is where the text of an internal error stops.
+// Package problem converts errors to RFC 9457 problem documents. It maps codes to HTTP statuses, and
+// hides the text of internal errors.
 package problem
 
 import (
@@ -14,13 +14,13 @@ import (
 // MediaType is the content type of a Problem.
 const MediaType = "application/problem+json"
 
-// StatusClientClosed is answered, to nobody, when the client went away.
+// StatusClientClosed is the logged status of a request whose client disconnected.
 const StatusClientClosed = 499
 
-// retryAfter is how long a caller should wait after Busy, in seconds.
+// retryAfter is the Retry-After of Busy, in seconds.
 const retryAfter = 1
 
-// Problem is the body of every answer that is no success.
+// Problem is the body of every error answer.
 type Problem struct {
 	Type      string               `json:"type" doc:"urn:sessiond:problem: and the code"`
 	Title     string               `json:"title"`
@@ -70,14 +70,14 @@ func describe(code session.Code) (status int, title string) {
 	}
 }
 
-// New makes a problem of a code and a sentence.
+// New returns a problem with a code and a detail.
 func New(code session.Code, detail string) *Problem {
 	status, title := describe(code)
 	return &Problem{Type: "urn:sessiond:problem:" + string(code), Title: title, Status: status, Detail: detail, Code: code}
 }
 
-// Of makes a problem of an error. Only the text of a session.Error reaches the caller, and
-// not that of an internal one: Internal is true then and the error is for the log.
+// Of converts an error to a problem. It keeps only the text of a session.Error that is not internal.
+// If internal is true, the caller logs the error.
 func Of(err error) (p *Problem, internal bool) {
 	var already *Problem
 	if errors.As(err, &already) {
