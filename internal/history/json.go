@@ -2,14 +2,11 @@ package history
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 	"unicode/utf8"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-
-	"sessiond/internal/session"
 )
 
 // lenient reads a value that is known to be JSON: text that is no UTF-8 was replaced, or is kept beside.
@@ -67,39 +64,4 @@ func Depth(raw []byte) int {
 		}
 		deepest = max(deepest, d.StackDepth())
 	}
-}
-
-// Talk is a line of a transcript in which somebody may speak, {"message": {"content": [{…},
-// …], …}, …}, taken apart down to the blocks.
-type Talk struct {
-	Object          // the line
-	Message Object  // nil where there is none
-	Blocks  []Block // of its content, if that is a list of no more than a message can have; else nil
-}
-
-// Block is an element of a content.
-type Block struct {
-	Object // nil for one that is no object, or empty
-	Raw    json.RawMessage
-}
-
-// ParseTalk reads a line as ParseLine does.
-func ParseTalk(line []byte) (t Talk, exact, ok bool) {
-	t.Object, t.Message, exact, ok = ParseEnvelope(line, "message")
-	if !ok {
-		return Talk{}, exact, false
-	}
-	content := t.Message.Get("content")
-	if len(content) == 0 || content[0] != '[' {
-		return t, exact, true
-	}
-	elements, _ := Elements(content)
-	if len(elements) > session.MaxParts {
-		return t, exact, true
-	}
-	for _, e := range elements {
-		block, _ := Fields(e)
-		t.Blocks = append(t.Blocks, Block{Object: block, Raw: e})
-	}
-	return t, exact, true
 }

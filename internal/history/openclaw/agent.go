@@ -236,7 +236,7 @@ func (a *agent) settle() {
 	for _, in := range a.indexed {
 		report, _ := history.Fields(in.entry.Get("systemPromptReport"))
 		file := parseName(baseName(in.entry.String("sessionFile")))
-		for _, sid := range append(texts(in.entry.Get("usageFamilySessionIds")), sidOf(file.id, file.topic), report.String("sessionId")) {
+		for _, sid := range append(pi.Texts(in.entry.Get("usageFamilySessionIds")), sidOf(file.id, file.topic), report.String("sessionId")) {
 			if s := a.sessions[sid]; s != nil && s.key == "" {
 				s.key = in.key
 			}
@@ -332,16 +332,4 @@ func firstObject(path string) history.Object {
 	}
 	o, _ := pi.Parse(slices.Clone(line))
 	return o
-}
-
-// texts returns the strings of an array.
-func texts(raw []byte) []string {
-	var all []string
-	elements, _ := history.Elements(raw)
-	for _, e := range elements {
-		if text, _ := history.Text(e); text != "" {
-			all = append(all, text)
-		}
-	}
-	return all
 }

@@ -12,86 +12,95 @@ import (
 	"sessiond/internal/session"
 )
 
-// entry is what one line becomes.
-type entry struct {
-	message session.Message
-	calls   []history.Call
-}
-
 // decode reads an entry again and turns it into a message.
 func (r *reader) decode(i int32) (history.Decoded, error) {
-	n := &r.nodes[i]
-	line, err := r.raw(i)
+	n := &r.Nodes[i]
+	raw, err := r.Raw(i)
 	if err != nil {
 		return history.Decoded{}, err
 	}
 	before := r.last
-	if n.made > 0 {
-		before = session.At(time.UnixMilli(n.made))
+	if n.Made > 0 {
+		before = session.At(time.UnixMilli(n.Made))
 	}
-	l, why := pi.ParseLine(line, before)
+	l, why := pi.ParseLine(raw, 3, before)
 	if why != "" {
-		m := pi.Verbatim(line, why, before)
-		m.Dialect = "pi"
-		return history.Decoded{Messages: []history.Message{{Message: m}}, Raw: true, Problem: why + "; kept raw"}, nil
+		return pi.Verbatim(raw, why, before), nil
 	}
-	made := history.Decoded{Raw: l.Raw || n.kind == entryUnknown || n.kind == entryLeaf}
-	e := entry{calls: l.Calls}
 	m := &l.Message
-	if at, ok := timeOf(l.Fields, n.made); ok {
+	if at, ok := timeOf(l.Fields, n.Made); ok {
 		m.CreatedAt = at
 	}
 	r.last = m.CreatedAt
+	var made history.Decoded
+	note := ""
 	var overlay *history.Compaction
-	remark := ""
-	switch n.kind {
-	case entryReset:
-		m.Kind = session.KindMarker
-		made.Raw = false
-		overlay = r.resetOf(i, l.Fields, m.CreatedAt)
-	case entryCompaction:
-		overlay = r.compaction(i, l.Fields, m.CreatedAt)
-	case entryLeaf, entryUnknown:
-		m.Kind, m.InContext = session.KindUnknown, false
+	switch n.Kind {
+	case pi.Reset:
+		m.Kind, l.Raw = session.KindMarker, false
+		overlay = r.resetOf(i, l)
+	case pi.Compaction:
+		overlay = r.compaction(i, l)
+	case pi.Leaf, pi.Unknown:
+		m.Kind, m.InContext, l.Raw = session.KindUnknown, false, true
 	}
 	switch {
 	case overlay != nil:
 		made.Compactions = []history.Compaction{*overlay}
-	case n.kind.boundary():
-		remark = "nothing stands before what it keeps"
-	}
-	switch {
+	case n.Kind.Boundary():
+		note = "nothing stands before what it keeps"
 	case l.Type == lineLabel:
 		if mark := r.label(i, l.Fields); mark != nil {
 			made.Marks = []history.Mark{*mark}
 		} else {
-			m.Kind, made.Raw, remark = session.KindUnknown, true, "labels an entry that is not in the transcript before it"
+			m.Kind, l.Raw, note = session.KindUnknown, true, "labels an entry that is not in the transcript before it"
 		}
 	case l.Type == lineMessage:
-		r.converse(l, &e)
+		converse(l)
 	}
-	if n.stale {
-		remark = "its parent is not in the transcript before it"
+	if n.Stale {
+		note = "its parent is not in the transcript before it"
 	}
 	hash := ""
-	if n.id == "" && r.version == 1 {
+	if n.ID == "" && r.Version == 1 {
 		hash = l.Fingerprint()
 	}
-	if n.id != "" && n.key == n.id {
-		l.Rest = l.Rest.Without("id")
-	}
-	if written := l.Fields.Get("parentId"); written != nil {
-		link := l.Fields.String("parentId")
-		if r.keyOf(n.parent) == link && (link != "" || string(written) == "null") {
-			l.Rest = l.Rest.Without("parentId")
-		}
-	}
-	m.Extra = l.Extra(remark, hash)
-	m.Dialect, m.ExternalID = "pi", n.key
-	e.message = *m
-	r.bill(&e, l)
-	made.Messages, made.Calls = []history.Message{{Message: e.message}}, e.calls
+	r.OmitPlace(i, l)
+	m.Extra = l.Extra(note, hash)
+	r.bill(l, n.Key)
+	made.Messages, made.Calls, made.Raw = []history.Message{{Message: *m}}, l.Calls, l.Raw
 	return made, nil
+}
+
+// compaction turns the record into an overlay. OpenClaw gives a model the summary, then the
+// path from the first kept entry on. When that entry is not on the record's path nothing before the
+// record is kept; and when nothing stands before the record, which is so where a transcript was cut,
+// the record itself is all that it hides.
+func (r *reader) compaction(i int32, l *pi.Line) *history.Compaction {
+	o := l.Fields
+	c := r.Overlay(i, r.FirstKept(i, o), l.Message.CreatedAt)
+	if c == nil {
+		return nil
+	}
+	c.Strategy = session.StrategySummarize
+	c.Summary = o.String("summary")
+	c.TokensBefore = history.Count(o.Get("tokensBefore"))
+	c.Details = pi.Details(o)
+	return c
+}
+
+// resetOf turns the record into an overlay without a summary: the conversation began anew, with
+// what the record says was kept.
+func (r *reader) resetOf(i int32, l *pi.Line) *history.Compaction {
+	c := r.Overlay(i, r.FirstKept(i, l.Fields), l.Message.CreatedAt)
+	if c == nil {
+		return nil
+	}
+	c.Strategy = session.StrategyClear
+	if reason := l.Fields.String("reason"); reason != "" {
+		c.Reason = "reset: " + reason
+	}
+	return c
 }
 
 // timeOf returns a line's time: its own, else its message's, else the database's, in
@@ -109,16 +118,16 @@ func timeOf(o history.Object, made int64) (session.Time, bool) {
 
 // label marks the entry that a line names, if that comes before it.
 func (r *reader) label(i int32, o history.Object) *history.Mark {
-	target := r.lookup(o.String("targetId"), i)
+	target := r.FindBefore(o.String("targetId"), i)
 	if target < 0 {
 		return nil
 	}
 	text, _ := history.Text(o.Get("label"))
-	return &history.Mark{MessageKey: r.keyOf(target), Kind: "label", Text: text}
+	return &history.Mark{MessageKey: r.KeyOf(target), Kind: "label", Text: text}
 }
 
 // converse adds to a message what OpenClaw's differ in from pi's.
-func (r *reader) converse(l *pi.Line, e *entry) {
+func converse(l *pi.Line) {
 	m := &l.Message
 	message, _ := history.Fields(l.Fields.Get("message"))
 	if string(message.Get("excludeFromContext")) == "true" {
@@ -135,14 +144,14 @@ func (r *reader) converse(l *pi.Line, e *entry) {
 			m.Display = false
 		}
 		if unwritten(l.Fields, message) {
-			e.calls = nil
+			l.Calls = nil
 			disown(l, message)
 		}
 	case session.Tool:
 		details, _ := history.Fields(message.Get("details"))
-		if took, ok := whole(details.Get("durationMs")); ok && took >= 0 {
+		if took, ok := pi.Whole(details.Get("durationMs")); ok && took >= 0 {
 			m.Parts[0].DurationMS = &took
-		} else if took, ok := whole(details.Get("tookMs")); ok && took >= 0 {
+		} else if took, ok := pi.Whole(details.Get("tookMs")); ok && took >= 0 {
 			m.Parts[0].DurationMS = &took
 		}
 	}
@@ -226,21 +235,21 @@ func disown(l *pi.Line, message history.Object) {
 			rest = rest.With(field, raw)
 		}
 	}
-	l.Rest = l.Rest.With("message", []byte(rest.JSON()))
+	l.Rest.Object = l.Rest.With("message", []byte(rest.JSON()))
 }
 
 // bill settles the calls of an entry: each counts once over all transcripts of the agent, by
 // the id that the provider gave it, else by what the line says.
-func (r *reader) bill(e *entry, l *pi.Line) {
+func (r *reader) bill(l *pi.Line, key string) {
 	message, _ := history.Fields(l.Fields.Get("message"))
 	id := "openclaw:" + r.agent.id + ":"
 	if response := message.String("responseId"); response != "" {
 		id += message.String("provider") + ":" + response
-	} else if len(e.calls) > 0 {
+	} else if len(l.Calls) > 0 {
 		id += l.Fingerprint()
 	}
-	kept := e.calls[:0]
-	for _, c := range e.calls {
+	kept := l.Calls[:0]
+	for _, c := range l.Calls {
 		if c.InputTokens == 0 && c.OutputTokens == 0 && c.CacheReadTokens == 0 && c.CacheWriteTokens == 0 {
 			continue
 		}
@@ -248,15 +257,15 @@ func (r *reader) bill(e *entry, l *pi.Line) {
 			c.CostNanoUSD, c.PriceSource = nil, "" // nobody knew the price
 		}
 		usage, _ := history.Fields(message.Get("usage"))
-		total, told := whole(usage.Get("totalTokens"))
-		input, _ := whole(usage.Get("input"))
+		total, told := pi.Whole(usage.Get("totalTokens"))
+		input, _ := pi.Whole(usage.Get("input"))
 		if told && c.CacheReadTokens > 0 && c.InputTokens == input && total == c.InputTokens+c.OutputTokens {
 			c.InputTokens = max(0, c.InputTokens-c.CacheReadTokens)
 			c.Metadata = session.JSONOf(map[string]bool{"input_held_cache": true})
 		}
-		c.ExternalID, c.MessageKey = id, e.message.ExternalID
-		c.Source, c.Directory, c.CreatedAt = session.SourceOpenClaw, r.session.Directory, e.message.CreatedAt
+		c.ExternalID, c.MessageKey = id, key
+		c.Source, c.Directory, c.CreatedAt = session.SourceOpenClaw, r.session.Directory, l.Message.CreatedAt
 		kept = append(kept, c)
 	}
-	e.calls = kept
+	l.Calls = kept
 }

@@ -16,7 +16,7 @@ import (
 // key returns the session's key: the index's, else that of the job that its first text names.
 func (r *reader) key() string {
 	if r.about.key == "" {
-		if job := cronPrompt.FindStringSubmatch(r.firstUser); job != nil {
+		if job := cronPrompt.FindStringSubmatch(r.FirstUser); job != nil {
 			return canonicalKey("cron:"+job[1], r.agent.id, "")
 		}
 	}
@@ -38,7 +38,7 @@ func (r *reader) describe() error {
 	}
 	s := history.NewSession{
 		Source: session.SourceOpenClaw, SourceID: r.agent.id + "/" + r.sid, Kind: kind, Key: key,
-		Directory: r.header.String("cwd"), CreatedAt: &created, Metadata: named(r.metadata()),
+		Directory: r.Header.String("cwd"), CreatedAt: &created, Metadata: named(r.metadata()),
 	}
 	if key != "" {
 		s.Generation = max(r.about.generation, 1)
@@ -47,7 +47,7 @@ func (r *reader) describe() error {
 	if s.Provider, s.Model, err = r.model(); err != nil {
 		return err
 	}
-	if window, ok := whole(r.about.entry.Get("contextTokens")); ok && window > 0 {
+	if window, ok := pi.Whole(r.about.entry.Get("contextTokens")); ok && window > 0 {
 		s.Window = &window
 	}
 	if r.existing == nil {
@@ -62,10 +62,10 @@ func (r *reader) describe() error {
 // titled returns the session's name: what it was called in the conversation, else what the
 // index calls it, else its first words, without what the gateway puts in front of them.
 func (r *reader) titled() (title, from string) {
-	if title := cmp.Or(r.title, r.about.name()); title != "" {
+	if title := cmp.Or(r.Title, r.about.name()); title != "" {
 		return title, "source"
 	}
-	if title := pi.FirstLine([]session.Part{session.TextPart(bare(r.firstUser))}); title != "" {
+	if title := history.FirstLine(bare(r.FirstUser)); title != "" {
 		return title, "first_message"
 	}
 	return "", ""
@@ -102,58 +102,41 @@ func bare(text string) string {
 // created returns the earlier of the header's time and that of the first entry: its day is that
 // of the session.
 func (r *reader) created() (session.Time, error) {
-	created, ok := pi.Time(r.header.Get("timestamp"))
+	created, ok := pi.Time(r.Header.Get("timestamp"))
 	if !ok {
 		created = r.about.begun
 	}
-	for i := range r.next() {
-		n := &r.nodes[i]
-		if n.kind == entryBroken {
+	for i := range r.Len() {
+		n := &r.Nodes[i]
+		if n.Kind == pi.Broken {
 			continue
 		}
-		o, err := r.reread(i)
+		o, err := r.Reread(i)
 		if err != nil {
 			return created, err
 		}
-		if first, ok := timeOf(o, n.made); ok && (created.IsZero() || first.Before(created.Time)) {
+		if first, ok := timeOf(o, n.Made); ok && (created.IsZero() || first.Before(created.Time)) {
 			created = first
 		}
 		break
 	}
-	if created.IsZero() && r.in != nil && !r.in.Found.ModifiedAt.IsZero() {
-		created = session.At(r.in.Found.ModifiedAt)
+	if created.IsZero() && r.In != nil && !r.In.Found.ModifiedAt.IsZero() {
+		created = session.At(r.In.Found.ModifiedAt)
 	}
 	r.last = created
 	return created, nil
 }
 
-// modelSearch is how far back from the leaf the model is looked for.
-const modelSearch = 1000
-
 // model returns the newest model on the path of the leaf, else the index's, else the header's.
 func (r *reader) model() (provider, model string, err error) {
-	at := r.leaf
-	for range modelSearch {
-		if at < 0 {
-			break
-		}
-		o, err := r.reread(at)
-		if err != nil {
-			return "", "", err
-		}
-		message, _ := history.Fields(o.Get("message"))
-		switch {
-		case o.String("type") == lineModel:
-			return o.String("provider"), o.String("modelId"), nil
-		case message.String("role") == "assistant" && message.String("model") != "" && !unwritten(o, message):
-			return message.String("provider"), message.String("model"), nil
-		}
-		at = r.nodes[at].parent
+	provider, model, err = r.Model(r.leaf, func(line, message history.Object) bool { return !unwritten(line, message) })
+	if err != nil || model != "" {
+		return provider, model, err
 	}
 	if model := cmp.Or(r.about.entry.String("model"), r.about.window.String("model")); model != "" {
 		return cmp.Or(r.about.entry.String("modelProvider"), r.about.window.String("model_provider")), model, nil
 	}
-	return r.header.String("provider"), r.header.String("modelId"), nil
+	return r.Header.String("provider"), r.Header.String("modelId"), nil
 }
 
 // fields are what may have changed since the session was imported first.
@@ -179,13 +162,13 @@ func named(facts session.JSON) session.JSON {
 // metadata is what is kept of the session that no column holds.
 func (r *reader) metadata() session.JSON {
 	o := history.Object{{Key: "agent", Raw: []byte(session.JSONOf(r.agent.id))}}
-	if rest := r.header.Without("type", "id", "cwd"); len(rest) > 0 {
+	if rest := r.Header.Without("type", "id", "cwd"); len(rest) > 0 {
 		o = append(o, history.Field{Key: "header", Raw: []byte(rest.JSON())})
 	}
 	if r.name.topic != "" {
 		o = append(o, history.Field{Key: "topic", Raw: []byte(session.JSONOf(r.name.topic))})
 	}
-	if r.text.rows == nil && r.name.id != r.header.String("id") && r.name.id != "" {
+	if r.text.rows == nil && r.name.id != r.Header.String("id") && r.name.id != "" {
 		o = append(o, history.Field{Key: "file", Raw: []byte(session.JSONOf(filepath.Base(r.text.path)))})
 	}
 	return compact(append(o, r.agent.facts(r.about)...).JSON())
@@ -240,10 +223,10 @@ func public(entry history.Object) history.Object {
 // parent finds the session that this one was forked from, or that started it: "" when there
 // is none, or it was not imported.
 func (r *reader) parent() (session.ID, string, error) {
-	for _, link := range r.agent.parents(r.about, r.header) {
+	for _, link := range r.agent.parents(r.about, r.Header) {
 		owner := r.agent
 		if link.agent != "" && link.agent != r.agent.id && r.agent.state != "" {
-			owner = r.source.agentAt(r.in.Context(), r.agent.state, link.agent, "", nil)
+			owner = r.source.agentAt(r.In.Context(), r.agent.state, link.agent, "", nil)
 		}
 		sid := link.sid
 		if sid == "" {
@@ -254,7 +237,7 @@ func (r *reader) parent() (session.ID, string, error) {
 		if sid == "" || sid == r.sid && owner.id == r.agent.id {
 			continue
 		}
-		found, err := r.in.Session(owner.id + "/" + sid)
+		found, err := r.In.Session(owner.id + "/" + sid)
 		if err != nil {
 			return "", "", err
 		}

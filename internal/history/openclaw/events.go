@@ -180,11 +180,11 @@ func coldEvents(text *spool, yield func(seq, made int64, raw []byte) error, earl
 		o, ok := pi.Parse(line)
 		kind := o.String("kind")
 		event, is := history.Fields(o.Get("row"))
-		seq, numbered := whole(event.Get("seq"))
+		seq, numbered := pi.Whole(event.Get("seq"))
 		switch {
 		case ok && kind == "event" && is && numbered:
 			raw, _ := history.Text(event.Get("event_json"))
-			made, _ := whole(event.Get("created_at"))
+			made, _ := pi.Whole(event.Get("created_at"))
 			n++
 			if err := yield(seq, made, []byte(raw)); err != nil {
 				return n, err

@@ -38,7 +38,6 @@ func (s *Source) Name() session.Source { return session.SourceOpenClaw }
 // Reasons to skip that only OpenClaw's files have.
 const (
 	skipBackup      = "backup of known entry"
-	skipCopy        = "copied from the session it was forked from"
 	skipOlder       = "older copy of the session"
 	skipDeleted     = "deleted by the user"
 	skipBookkeeping = "bookkeeping"

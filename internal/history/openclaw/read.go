@@ -58,7 +58,6 @@ type reader struct {
 	existing *session.Session
 	session  history.NewSession
 	last     session.Time
-	older    bool // everything in the file is here under newer names
 }
 
 // read surveys the transcript and adds its entries.
@@ -78,7 +77,7 @@ func (r *reader) read(in *history.Intake) (err error) {
 	r.source.mu.Unlock()
 	if r.name.kind == fileDeleted && !asked && kindOf(r.key()) != "cron" {
 		header := 0
-		if r.header != nil && !in.Continues() {
+		if r.Header != nil && !in.Continues() {
 			header = 1
 		}
 		in.SkipAll(skipDeleted, r.fresh()+header)
@@ -90,7 +89,7 @@ func (r *reader) read(in *history.Intake) (err error) {
 // identify finds out which session the transcript is of. A copy is of the one that its name
 // says: its header may have an id of its own.
 func (r *reader) identify() error {
-	id := r.header.String("id")
+	id := r.Header.String("id")
 	if id == "" || r.backup && r.name.id != "" {
 		id = r.name.id
 	}
@@ -104,7 +103,7 @@ func (r *reader) identify() error {
 		r.backup = true
 	}
 	var err error
-	r.existing, err = r.in.Session(r.agent.id + "/" + r.sid)
+	r.existing, err = r.In.Session(r.agent.id + "/" + r.sid)
 	return err
 }
 
@@ -116,30 +115,35 @@ func (r *reader) run() error {
 		return err
 	}
 	var err error
-	if r.talk, err = r.in.Conversation(r.session); err != nil {
+	if r.talk, err = r.In.Conversation(r.session); err != nil {
 		return err
 	}
-	r.talk.CopyReason = skipCopy
 	if r.backup {
 		r.talk.KnownReason = skipBackup
 	}
-	if r.header != nil {
+	if r.Header != nil {
 		r.countHeader()
 	}
-	if err := r.recognise(); err != nil {
-		return err
-	}
-	if r.older {
-		r.in.SkipAt(-1, skipOlder, r.fresh())
-		return nil
+	if r.existing != nil {
+		older, err := r.IsOlder(r.talk)
+		if err != nil {
+			return err
+		}
+		if older {
+			r.In.SkipAt(-1, skipOlder, r.fresh())
+			return nil
+		}
+		if err := r.Adopt(r.existing.ID); err != nil {
+			return err
+		}
 	}
 	if err := r.fork(); err != nil {
 		return err
 	}
-	for i := range r.next() {
-		n := &r.nodes[i]
+	for i := range r.Len() {
+		n := &r.Nodes[i]
 		err := r.talk.Add(history.Entry{
-			Key: n.key, Parent: r.keyOf(n.parent), At: n.offset, Line: n.line, Same: true,
+			Key: n.Key, Parent: r.KeyOf(n.Parent), At: n.Offset, Line: n.Line, Same: true,
 			Decode: func() (history.Decoded, error) { return r.decode(i) },
 		})
 		if err != nil {
@@ -152,11 +156,11 @@ func (r *reader) run() error {
 // countHeader counts the header's line.
 func (r *reader) countHeader() {
 	switch {
-	case r.in.Continues():
+	case r.In.Continues():
 	case r.existing == nil:
-		r.in.Import(1)
+		r.In.Import(1)
 	default:
-		r.in.Skip(r.talk.KnownReason, 1)
+		r.In.Skip(r.talk.KnownReason, 1)
 	}
 }
 
@@ -169,7 +173,7 @@ func (r *reader) fork() error {
 	if origin == "" || kind != session.ParentFork {
 		return nil
 	}
-	found, err := r.in.Known.SessionByID(r.in.Context(), origin)
+	found, err := r.In.Known.SessionByID(r.In.Context(), origin)
 	if err != nil || found == nil {
 		return err
 	}
@@ -181,10 +185,26 @@ func (r *reader) finish() error {
 	if r.backup {
 		return r.keepHead()
 	}
-	r.talk.Head = r.keyOf(r.leaf)
-	if r.session.Title != "" && (r.existing == nil || r.session.TitleSource == "source" || r.named) {
+	r.talk.Head = r.KeyOf(r.leaf)
+	if r.session.Title != "" && (r.existing == nil || r.session.TitleSource == "source" || r.Named) {
 		r.talk.Title = r.session.Title
 	}
 	r.talk.Fields = r.fields()
 	return nil
+}
+
+// keepHead leaves the head of the session where it is, which a copy must not move.
+func (r *reader) keepHead() error {
+	here := r.talk.Here
+	if here == nil || here.Head == nil {
+		return nil
+	}
+	head, err := r.In.Known.Load(r.In.Context(), *here.Head)
+	if session.CodeOf(err) == session.NotFound {
+		return nil
+	}
+	if err == nil {
+		r.talk.Head = head.ExternalID
+	}
+	return err
 }

@@ -27,7 +27,8 @@ func (w *writer) again(m *session.Message) bool {
 	at := rest.Get("timestamp")
 	rest = rest.Without("type", "id", "parentId", "timestamp")
 	if kind != "" && at != nil && at[0] == '"' {
-		if _, ok := parseTime(history.Object{{Key: "t", Raw: at}}.String("t")); !ok {
+		text, _ := history.Text(at)
+		if _, ok := history.ParseTime(text); !ok {
 			at = nil
 		}
 	}
@@ -42,18 +43,18 @@ func (w *writer) again(m *session.Message) bool {
 		}
 		rest = rest.With("message", objectJSON(w.messageAgain(w.renaming(inner), m, shape)))
 	case lineLabel, lineContextEdit:
-		if !w.written.has(rest.String("targetId")) { // pi takes it for a file's that is damaged
+		if !w.written[rest.String("targetId")] { // pi takes it for a file's that is damaged
 			w.leftOut["labels and edits of entries that are not in the file"]++
 			kind, rest = lineCustom, history.Object{field("customType", "sessiond."+kind), field("data", rawJSON(rest.JSON()))}
 		}
 	case lineCustomMessage:
-		rest = withContent(withFlag(rest, "display", m.Display), m.Parts, shape)
+		rest = withContent(withField(rest, "display", m.Display), m.Parts, shape)
 	case lineBranchSummary:
 		rest = withText(rest, "summary", m.Text())
 	case lineCompaction:
 		rest = w.compactionAgain(rest, m)
 	}
-	w.entry(w.ids.of(m.RowID), m, w.parentOf(m), kind, rest...)
+	w.entry(w.ids[m.RowID], m, w.parentOf(m), kind, rest...)
 	return true
 }
 
@@ -66,7 +67,7 @@ func (w *writer) compactionAgain(rest history.Object, m *session.Message) histor
 	kept := ""
 	for i := range w.Compactions {
 		if c := &w.Compactions[i]; c.FirstKeptID != nil && c.CreatedAt.Equal(m.CreatedAt.Time) {
-			kept = w.ids.of(*c.FirstKeptID)
+			kept = w.ids[*c.FirstKeptID]
 		}
 	}
 	if kept == "" {
@@ -75,19 +76,20 @@ func (w *writer) compactionAgain(rest history.Object, m *session.Message) histor
 	return append(rest, field("firstKeptEntryId", kept))
 }
 
-// withText puts a text back that a column held.
-func withText(o history.Object, key, text string) history.Object {
-	if o.Get(key) != nil || text == "" {
-		return o
-	}
-	return append(o, field(key, text))
-}
-
-func withFlag(o history.Object, key string, value bool) history.Object {
+// withField puts a field in unless it is there: then that one says it exactly.
+func withField(o history.Object, key string, value any) history.Object {
 	if o.Get(key) != nil {
 		return o
 	}
 	return append(o, field(key, value))
+}
+
+// withText puts a text back that a column held.
+func withText(o history.Object, key, text string) history.Object {
+	if text == "" {
+		return o
+	}
+	return withField(o, key, text)
 }
 
 // messageAgain puts the fields of a message back that columns and parts held.
@@ -107,15 +109,12 @@ func (w *writer) messageAgain(o history.Object, m *session.Message, shape string
 			}
 			o = withText(o, "output", output)
 		}
-		if o.Get("output") == nil {
-			o = append(o, field("output", ""))
-		}
-		return o
+		return withField(o, "output", "")
 	case m.Kind == session.KindCustomMessage:
 		if role == "hookMessage" {
 			o = o.With("role", session.JSONOf("custom"))
 		}
-		return withContent(withFlag(o, "display", m.Display), m.Parts, shape)
+		return withContent(withField(o, "display", m.Display), m.Parts, shape)
 	case m.Kind == session.KindBranchSummary:
 		return withText(o, "summary", m.Text())
 	case m.Role == session.System:
@@ -125,24 +124,11 @@ func (w *writer) messageAgain(o history.Object, m *session.Message, shape string
 	case m.Role == session.Assistant:
 		o = withText(withText(o, "role", "assistant"), "provider", m.Provider)
 		o = withContent(withText(o, "model", m.Model), m.Parts, shape)
-		if o.Get("stopReason") == nil {
-			o = append(o, field("stopReason", stopWord(m.Finish)))
-		}
-		return o
+		return withField(o, "stopReason", stopReason(m))
 	case m.Role == session.Tool:
 		return w.resultAgain(o, m, shape)
 	}
 	return o
-}
-
-// stopWord is the reverse of finishOf.
-func stopWord(f session.Finish) string {
-	for _, word := range []string{"stop", "length", "toolUse", "error", "aborted", "deferred"} {
-		if finishOf(word) == f {
-			return word
-		}
-	}
-	return "stop"
 }
 
 func systemAgain(o history.Object, m *session.Message, shape string) history.Object {
@@ -156,8 +142,8 @@ func systemAgain(o history.Object, m *session.Message, shape string) history.Obj
 		}
 		content = append(content, m.Parts[i])
 	}
-	if sections != nil && o.Get("sections") == nil {
-		o = append(o, field("sections", rawJSON(sections.JSON())))
+	if sections != nil {
+		o = withField(o, "sections", rawJSON(sections.JSON()))
 	}
 	return withContent(o, content, shape)
 }
@@ -171,7 +157,7 @@ func (w *writer) resultAgain(o history.Object, m *session.Message, shape string)
 	answer := &m.Parts[0]
 	o = withText(withText(o, "toolCallId", answer.CallID), "toolName", answer.ToolName)
 	if answer.IsError != nil {
-		o = withFlag(o, "isError", *answer.IsError)
+		o = withField(o, "isError", *answer.IsError)
 	}
 	if o.Get("content") != nil {
 		return o
@@ -185,7 +171,7 @@ func (w *writer) resultAgain(o history.Object, m *session.Message, shape string)
 		}
 	}
 	var parts []session.Part
-	if text != "" || shape == "" && len(m.Parts) == 1 && text != "" {
+	if text != "" {
 		parts = append(parts, session.TextPart(text))
 	}
 	return withContent(o, append(parts, m.Parts[1:]...), shape)
@@ -193,7 +179,7 @@ func (w *writer) resultAgain(o history.Object, m *session.Message, shape string)
 
 // divide cuts the text of an answer into its blocks. It is false where they are not those of
 // the text any more.
-func (w *writer) divide(text string, layout []json.RawMessage, all []session.Part) (parts []session.Part, ok bool) {
+func (w *writer) divide(text string, layout []rawJSON, all []session.Part) (parts []session.Part, ok bool) {
 	at, size := 0, len(text)
 	if w.Masked && size != 0 {
 		return nil, false
@@ -241,18 +227,13 @@ func withContent(o history.Object, parts []session.Part, shape string) history.O
 		}
 		return append(o, field("content", parts[0].Content()))
 	}
-	list := []byte{'['}
+	var list []rawJSON
 	for i := range parts {
-		raw := blockOf(&parts[i])
-		if raw == nil {
-			continue
+		if raw := blockOf(&parts[i]); raw != nil {
+			list = append(list, raw)
 		}
-		if len(list) > 1 {
-			list = append(list, ',')
-		}
-		list = append(list, raw...)
 	}
-	return append(o, field("content", rawJSON(append(list, ']'))))
+	return append(o, field("content", rawJSON(history.Array(list))))
 }
 
 // blockOf is the reverse of partOf; several blocks come with commas between them.
@@ -261,20 +242,20 @@ func blockOf(p *session.Part) []byte {
 	var o history.Object
 	switch p.Kind {
 	case session.PartText:
-		o = withDefault(rest, "text", p.Content())
-		o = append(history.Object{field("type", "text")}, o...)
+		o = append(history.Object{field("type", "text")}, withField(rest, "text", p.Content())...)
 	case session.PartReasoning:
-		o = append(history.Object{field("type", "thinking")}, withDefault(rest, "thinking", p.Content())...)
+		o = append(history.Object{field("type", "thinking")}, withField(rest, "thinking", p.Content())...)
 	case session.PartToolCall:
-		o = append(history.Object{field("type", "toolCall")}, withDefault(withDefault(rest, "id", p.CallID), "name", p.ToolName)...)
-		if o.Get("arguments") == nil && p.Arguments != "" {
-			o = append(o, field("arguments", rawJSON(p.Arguments)))
+		o = append(history.Object{field("type", "toolCall")}, withField(withField(rest, "id", p.CallID), "name", p.ToolName)...)
+		if p.Arguments != "" {
+			o = withField(o, "arguments", rawJSON(p.Arguments))
 		}
 	case session.PartImage:
 		if p.Blob == nil {
 			return nil
 		}
-		o = append(history.Object{field("type", "image"), field("data", base64.StdEncoding.EncodeToString(p.Blob.Data))}, withDefault(rest, "mimeType", p.Blob.MediaType)...)
+		o = history.Object{field("type", "image"), field("data", base64.StdEncoding.EncodeToString(p.Blob.Data))}
+		o = append(o, withField(rest, "mimeType", p.Blob.MediaType)...)
 	default:
 		if raw := rest.Get("block"); raw != nil {
 			return raw
@@ -285,12 +266,4 @@ func blockOf(p *session.Part) []byte {
 		return nil
 	}
 	return o.JSON()
-}
-
-// withDefault puts a text in unless the field is there: then that one says it exactly.
-func withDefault(o history.Object, key, text string) history.Object {
-	if o.Get(key) != nil {
-		return o
-	}
-	return append(o, field(key, text))
 }

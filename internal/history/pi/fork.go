@@ -34,12 +34,12 @@ func (r *reader) link() error {
 // then by the id in its file name. It is nil when that one was not imported.
 func (r *reader) origin() (*session.Session, error) {
 	if r.talk.Here != nil && r.talk.Here.ParentID != "" {
-		return r.in.Known.SessionByID(r.in.Context(), r.talk.Here.ParentID)
+		return r.In.Known.SessionByID(r.In.Context(), r.talk.Here.ParentID)
 	}
-	own := r.header.String("id")
+	own := r.Header.String("id")
 	awaits := ""
-	if id := r.header.String("parentSessionId"); id != "" && id != own { // version 4
-		found, err := r.in.Session(id)
+	if id := r.Header.String("parentSessionId"); id != "" && id != own { // version 4
+		found, err := r.In.Session(id)
 		if err != nil || found != nil {
 			return found, err
 		}
@@ -48,27 +48,27 @@ func (r *reader) origin() (*session.Session, error) {
 	path := ""
 	for _, key := range []string{"parentSession", "branchedFrom", "legacyParentSessionPath"} {
 		if path == "" {
-			path = r.header.String(key)
+			path = r.Header.String(key)
 		}
 	}
 	if real, err := filepath.EvalSymlinks(path); err == nil && path != "" {
-		cursor, err := r.in.Known.Cursor(r.in.Context(), session.SourcePi, real)
+		cursor, err := r.In.Known.Cursor(r.In.Context(), session.SourcePi, real)
 		if err != nil {
 			return nil, err
 		}
 		if cursor != nil && cursor.SessionID != "" {
-			return r.in.Known.SessionByID(r.in.Context(), cursor.SessionID)
+			return r.In.Known.SessionByID(r.In.Context(), cursor.SessionID)
 		}
 	}
 	name := path[strings.LastIndexAny(path, `/\`)+1:]
 	if _, id, ok := strings.Cut(strings.TrimSuffix(name, ".jsonl"), "_"); ok && id != own {
-		found, err := r.in.Session(id)
+		found, err := r.In.Session(id)
 		if err != nil || found != nil {
 			return found, err
 		}
 		awaits = id
 	}
-	r.in.Await(awaits)
+	r.In.Await(awaits)
 	return nil, nil
 }
 
@@ -98,7 +98,7 @@ func (r *reader) copy(i int32, of history.Place, d *history.Decoded) error {
 		switch {
 		case err != nil:
 			return err
-		case !r.nodes[i].onPath:
+		case !r.Nodes[i].onPath:
 			r.copies.aside = append(r.copies.aside, c)
 		case left:
 			if err := r.talk.Compact(c); err != nil {
@@ -130,15 +130,15 @@ func (r *reader) shareAside() error {
 
 // left reports whether the session of a message went on elsewhere: its head does not follow it.
 func (r *reader) left(of history.Place) (bool, error) {
-	ctx := r.in.Context()
-	ref, err := r.in.Known.Message(ctx, of.Session, of.Key)
+	ctx := r.In.Context()
+	ref, err := r.In.Known.Message(ctx, of.Session, of.Key)
 	if err != nil || ref == nil {
 		return false, err
 	}
 	onPath, ok := r.copies.heads[of.Session]
 	if !ok {
 		parents := map[int64]int64{}
-		err := r.in.Known.Entries(ctx, of.Session, func(m *session.Message) bool {
+		err := r.In.Known.Entries(ctx, of.Session, func(m *session.Message) bool {
 			if m.Parent != nil && m.Parent.Session == of.Session {
 				parents[m.Seq] = m.Parent.Seq
 			}
@@ -148,7 +148,7 @@ func (r *reader) left(of history.Place) (bool, error) {
 			return false, err
 		}
 		onPath = map[int64]bool{}
-		s, err := r.in.Known.SessionByID(ctx, of.Session)
+		s, err := r.In.Known.SessionByID(ctx, of.Session)
 		if err != nil {
 			return false, err
 		}

@@ -1,97 +1,205 @@
 package pi
 
 import (
+	"encoding/base64"
+	"strconv"
+
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
-// Line is what one line of a transcript of versions 1 to 3 says wherever it stands. OpenClaw
-// writes pi's lines, but hangs them together by rules of its own: where an entry stands, what
-// a compaction hides and what a label marks is the caller's to say.
+// Line is what one line of a transcript says wherever it stands: where an entry stands, what a
+// compaction hides and what a label marks is the reader's to decide.
 type Line struct {
-	Type    string          // message, compaction, …
+	Type    string          // message, compaction, …; of version 4 in the words of version 3
 	Fields  history.Object  // the line
 	Message session.Message // without a parent and an external id
-	Rest    history.Object  // the fields of the line that Message does not hold
+	Rest    history.Taker   // the fields of the line that Message does not hold
 	Calls   []history.Call  // without external ids
 	Raw     bool            // its type or role is not known: kept as it is
 
-	said   history.Object // its message
-	remark note
+	shape string       // of the content
+	edit  session.JSON // what the line changes in contexts after it
+	bytes []byte       // the line, where it is no UTF-8
 }
 
-// ParseLine reads a line that is one JSON object, nested no deeper than can be taken apart.
-// before is the time of the line before, for one that has none. why says what is wrong with
-// the line, "" if nothing is; then Verbatim keeps it.
-func ParseLine(raw []byte, before session.Time) (l *Line, why string) {
-	t, exact, ok := history.ParseTalk(raw)
-	if !ok {
+// ParseLine decodes a line that is one JSON object, nested no deeper than history.MaxDepth. before is
+// the time of the line before, for one that has none. why says what is wrong with the line, "" if
+// nothing is; then Verbatim keeps it.
+func ParseLine(raw []byte, version int, before session.Time) (l *Line, why string) {
+	o, exact, ok := history.ParseLine(raw)
+	switch {
+	case !ok:
 		return nil, "not a JSON object"
-	}
-	if history.DeeperThan(raw, maxDepth) {
+	case history.DeeperThan(raw, history.MaxDepth):
 		return nil, "nested too deep"
 	}
-	d := decoder{survey: &survey{version: 3}, last: before}
-	o := t.Object
-	rest := take(o)
-	rest.message, rest.blocks = t.Message, t.Blocks
-	e := entry{}
-	m := &e.message.Message
-	*m = session.Message{Kind: session.KindMarker, Origin: session.Program, Display: true, CreatedAt: d.time(&rest)}
-	l = &Line{Type: o.String("type"), Fields: o, said: t.Message}
-	switch l.Type {
-	case lineCompaction: // its usage alone; what it hides depends on its place
-		e.bill(rest.Get("usage"), session.PurposeSummary, "", "")
-	case lineLabel:
-	default:
-		d.content(-1, &rest, &e, &l.remark)
+	l = &Line{Type: typeOf(o, version), Fields: o, Rest: history.Taker{Object: o}}
+	l.Message = session.Message{Kind: session.KindMarker, Origin: session.Program, Display: true, Dialect: "pi", CreatedAt: before}
+	if at, ok := l.time(version); ok {
+		l.Message.CreatedAt = at
 	}
 	if !exact {
-		l.remark.bytes = raw
+		l.bytes = raw
 	}
-	l.Message, l.Rest, l.Calls, l.Raw = *m, rest.Object, e.calls, e.raw
+	l.content()
 	return l, ""
 }
 
+// Verbatim keeps a line that cannot be decoded as text, out of the context.
+func Verbatim(raw []byte, why string, at session.Time) history.Decoded {
+	m := history.Verbatim(raw, why)
+	m.Dialect, m.CreatedAt = "pi", at
+	return history.Decoded{Messages: []history.Message{{Message: m}}, Raw: true, Problem: why + "; kept raw"}
+}
+
+// typeOf returns the type of a line in the words of version 3.
+func typeOf(o history.Object, version int) string {
+	if version < 4 {
+		return o.String("type")
+	}
+	switch o.String("kind") {
+	case "entry":
+		return o.String("type")
+	case "fact":
+		switch o.String("fact") {
+		case "name":
+			return lineInfo
+		case "label":
+			return lineLabel
+		}
+	case "lane":
+		return lineLane
+	case "record":
+		return lineRecord
+	}
+	return "unknown" // no kind of any version
+}
+
+// time takes the line's time, else returns the message's.
+func (l *Line) time(version int) (at session.Time, ok bool) {
+	raw := l.Rest.Get("timestamp")
+	if version == 4 {
+		if at, ok = history.UnixMilli(raw); ok && string(raw) == strconv.FormatInt(at.UnixMilli(), 10) {
+			l.Rest.Take("timestamp")
+		}
+		return at, ok
+	}
+	text, _ := history.Text(raw)
+	if at, ok = history.ParseTime(text); !ok {
+		message, _ := history.Fields(l.Fields.Get("message"))
+		return history.UnixMilli(message.Get("timestamp"))
+	}
+	if len(text) == 24 && text[19] == '.' && text[23] == 'Z' { // spelled as pi does: 2006-01-02T15:04:05.000Z
+		l.Rest.Take("timestamp")
+	}
+	return at, true
+}
+
+// content decodes the line by its type.
+func (l *Line) content() {
+	m := &l.Message
+	switch l.Type {
+	case lineMessage:
+		l.talk()
+	case lineCustomMessage:
+		m.Kind, m.Role, m.InContext = session.KindCustomMessage, session.User, true
+		m.Display = takeFlag(&l.Rest, "display", true)
+		m.Parts, l.shape = contentOf(l.Rest.Take("content"))
+	case lineBranchSummary:
+		m.Kind, m.Role = session.KindBranchSummary, session.User
+		l.summary(&l.Rest)
+		l.bill(l.Rest.Get("usage"), session.PurposeBranchSummary, "", "")
+	case lineCompaction:
+		l.bill(l.Rest.Get("usage"), session.PurposeSummary, "", "")
+	case lineUsage:
+		l.bill(l.Rest.Get("usage"), session.PurposeOther, l.Rest.String("provider"), l.Rest.String("model"))
+	case lineModel:
+		m.Provider, m.Model = l.Rest.String("provider"), l.Rest.String("modelId")
+	case lineCustom:
+		m.Kind = session.KindCustom
+	case lineLabel, lineContextEdit, lineThinking, lineInfo, lineActiveTools, lineLeaf, lineLane:
+	default:
+		m.Kind, l.Raw = session.KindUnknown, true
+	}
+}
+
 // Extra writes {"line": Rest, …} with a note on what became of the line, and its hash.
-func (l *Line) Extra(text, hash string) session.JSON {
-	l.remark.text, l.remark.hash = text, hash
-	return extraOf(l.Rest, l.remark)
+func (l *Line) Extra(note, hash string) session.JSON {
+	var extra history.Object
+	if len(l.Rest.Object) > 0 {
+		extra = append(extra, field("line", rawJSON(l.Rest.JSON())))
+	}
+	add := func(key, value string) {
+		if value != "" {
+			extra = append(extra, field(key, value))
+		}
+	}
+	add("shape", l.shape)
+	add("note", note)
+	add("hash", hash)
+	if l.edit != nil {
+		extra = append(extra, field("context_edit", rawJSON(l.edit)))
+	}
+	add("bytes", base64.StdEncoding.EncodeToString(l.bytes))
+	return extra.JSON()
 }
 
-// Verbatim keeps a line that cannot be taken apart as text, out of the context.
-func Verbatim(raw []byte, why string, at session.Time) session.Message {
-	d := decoder{survey: &survey{}, last: at}
-	return d.verbatim(-1, raw, why).message.Message
-}
-
-// Fingerprint tells what a line says, whatever id and parent it has and whichever of the
-// versions 1 to 3 wrote it.
-func Fingerprint(line history.Object) string { return fingerprint(line, 3) }
-
-// Fingerprint is that of the line.
+// Fingerprint tells what the line says, whatever id and parent it has and whichever of the versions
+// 1 to 3 wrote it.
 func (l *Line) Fingerprint() string { return fingerprint(l.Fields, 3) }
 
-// FirstLine returns the beginning of the first text that is not blank, to stand for a title.
-func FirstLine(parts []session.Part) string { return firstLine(parts) }
-
-// Content turns a message's content, a text or a list of blocks, into parts.
-func Content(raw []byte) []session.Part {
-	parts, _ := contentOf(raw)
-	return parts
+// fingerprint tells what an entry says, whatever id it has and whichever version wrote it.
+// Copies of an entry in other files have the same, so that its usage counts once.
+func fingerprint(o history.Object, version int) string {
+	message, _ := history.Fields(o.Get("message"))
+	if message.String("role") == "hookMessage" {
+		o = o.With("message", message.With("role", []byte(`"custom"`)).JSON())
+	}
+	if version == 4 { // a copy has other numbers and no lane
+		o = o.Without("seq", "lane")
+	}
+	return history.Fingerprint(o, "id", "parentId", "firstKeptEntryId", "firstKeptEntryIndex")
 }
-
-// Details reads which files a compaction says were read and modified; nil when it does not.
-func Details(raw []byte) session.JSON { return detailsOf(raw, nil) }
 
 // Time reads a line's ISO time, or a number of milliseconds since 1970.
 func Time(raw []byte) (session.Time, bool) {
 	text, _ := history.Text(raw)
-	if at, ok := parseTime(text); ok {
+	if at, ok := history.ParseTime(text); ok {
 		return at, true
 	}
-	return unixMilli(raw)
+	return history.UnixMilli(raw)
 }
 
 // Parse reads a line that is one JSON object. Bytes that are no UTF-8 are replaced.
-func Parse(raw []byte) (history.Object, bool) { return parse(raw) }
+func Parse(raw []byte) (o history.Object, ok bool) {
+	o, _, ok = history.ParseLine(raw)
+	return o, ok
+}
+
+// Whole reads a whole number.
+func Whole(raw []byte) (int64, bool) {
+	n, ok := history.Number(raw)
+	return int64(n), ok && n >= -1e15 && n <= 1e15
+}
+
+// Texts returns the strings of an array that are not empty.
+func Texts(raw []byte) []string {
+	texts := []string{}
+	elements, _ := history.Elements(raw)
+	for _, element := range elements {
+		if text, _ := history.Text(element); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// takeFlag takes a field that is a boolean; or is its value when it is absent or none.
+func takeFlag(t *history.Taker, key string, or bool) bool {
+	switch string(t.Get(key)) {
+	case "true", "false":
+		return string(t.Take(key)) == "true"
+	}
+	return or
+}

@@ -24,7 +24,7 @@ func TestPiLineOutsideOfAFile(t *testing.T) {
 		{"unknown type", `{"type":"later","id":"4","x":[1]}`, "unknown", "", `"x":[1]`, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			l, why := pi.ParseLine([]byte(test.line), before)
+			l, why := pi.ParseLine([]byte(test.line), 3, before)
 			if why != "" || string(l.Message.Kind) != test.kind || string(l.Message.Role) != test.role || len(l.Calls) != test.calls {
 				t.Fatalf("%q %+v", why, l)
 			}
@@ -38,10 +38,10 @@ func TestPiLineOutsideOfAFile(t *testing.T) {
 		})
 	}
 	for _, broken := range []string{"", "[]", "{", `{"a":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + "}"} {
-		if _, why := pi.ParseLine([]byte(broken), before); why == "" {
+		if _, why := pi.ParseLine([]byte(broken), 3, before); why == "" {
 			t.Errorf("%.20q was read", broken)
 		}
-		if m := pi.Verbatim([]byte(broken), "broken", before); m.Kind != session.KindUnknown || m.InContext || m.Parts[0].Text != broken {
+		if m := pi.Verbatim([]byte(broken), "broken", before).Messages[0]; m.Kind != session.KindUnknown || m.InContext || m.Parts[0].Text != broken {
 			t.Errorf("%+v", m)
 		}
 	}

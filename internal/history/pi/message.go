@@ -13,49 +13,45 @@ import (
 type rawJSON = json.RawMessage
 
 // talk decodes a line that holds a message, by the message's role.
-func (d *decoder) talk(rest *taker, e *entry, remark *note) {
-	inner, ok := rest.message, rest.message != nil
+func (l *Line) talk() {
+	m := &l.Message
+	inner, ok := history.Fields(l.Rest.Get("message"))
 	if !ok {
-		inner, ok = history.Fields(rest.Get("message"))
-	}
-	if !ok {
-		e.message.Kind, e.raw = session.KindUnknown, true
+		m.Kind, l.Raw = session.KindUnknown, true
 		return
 	}
-	message := take(inner)
-	message.blocks = rest.blocks
-	m := &e.message.Message
+	message := history.Taker{Object: inner}
 	m.Kind, m.InContext = session.KindMessage, true
 	switch role := message.String("role"); role {
 	case "user":
 		m.Role, m.Origin = session.User, session.Person
-		m.Parts, remark.shape = message.content()
-		message.take("role")
+		m.Parts, l.shape = contentOf(message.Take("content"))
+		message.Take("role")
 	case "assistant":
-		reply(&message, e, remark)
+		l.reply(&message)
 	case "toolResult":
-		result(&message, e, remark)
+		l.result(&message)
 	case "system":
 		m.Role = session.System
-		prompt(&message, m, remark)
+		l.prompt(&message)
 	case "bashExecution":
 		m.Kind, m.Role, m.Origin = session.KindBash, session.User, session.Person
-		m.InContext = !message.flag("excludeFromContext", false)
+		m.InContext = !takeFlag(&message, "excludeFromContext", false)
 		if !m.InContext {
 			message.Object = append(message.Object, history.Field{Key: "excludeFromContext", Raw: rawJSON("true")})
 		}
 		shell(&message, m)
 	case "custom", "hookMessage":
 		m.Kind, m.Role = session.KindCustomMessage, session.User
-		m.Display = message.flag("display", true)
-		m.Parts, remark.shape = message.content()
+		m.Display = takeFlag(&message, "display", true)
+		m.Parts, l.shape = contentOf(message.Take("content"))
 	case "branchSummary", "compactionSummary":
 		m.Kind, m.Role = session.KindBranchSummary, session.User
-		d.summary(&message, m)
+		l.summary(&message)
 	default:
-		m.Kind, m.InContext, e.raw = session.KindUnknown, false, true
+		m.Kind, m.InContext, l.Raw = session.KindUnknown, false, true
 	}
-	rest.Object = rest.With("message", objectJSON(message.Object))
+	l.Rest.Object = l.Rest.With("message", objectJSON(message.Object))
 }
 
 func objectJSON(o history.Object) []byte {
@@ -65,7 +61,7 @@ func objectJSON(o history.Object) []byte {
 	return o.JSON()
 }
 
-// finishes are pi's stop reasons that a finish says exactly.
+// finishOf returns the finish that a stop reason of pi says exactly, "" for none.
 func finishOf(stopReason string) session.Finish {
 	switch stopReason {
 	case "stop":
@@ -85,22 +81,22 @@ func finishOf(stopReason string) session.Finish {
 }
 
 // reply decodes a model's message and its usage.
-func reply(message *taker, e *entry, remark *note) {
-	m := &e.message.Message
+func (l *Line) reply(message *history.Taker) {
+	m := &l.Message
 	m.Role, m.Origin = session.Assistant, session.Model
-	m.Parts, remark.shape = message.content()
-	m.Provider = message.text("provider")
+	m.Parts, l.shape = contentOf(message.Take("content"))
+	m.Provider = message.Text("provider")
 	if m.Model = message.String("responseModel"); m.Model == "" {
-		m.Model = message.text("model")
+		m.Model = message.Text("model")
 	}
 	if m.Finish = finishOf(message.String("stopReason")); m.Finish != "" {
-		message.take("stopReason")
+		message.Take("stopReason")
 	}
-	message.take("role")
-	if !e.bill(message.Get("usage"), session.PurposeChat, m.Provider, m.Model) {
+	message.Take("role")
+	if !l.bill(message.Get("usage"), session.PurposeChat, m.Provider, m.Model) {
 		return
 	}
-	call := &e.calls[0]
+	call := &l.Calls[0]
 	if m.Finish.Failed() {
 		call.Status, call.Error = session.CallFailed, message.String("errorMessage")
 		if call.Error == "" {
@@ -108,7 +104,7 @@ func reply(message *taker, e *entry, remark *note) {
 		}
 	}
 	// A reply's own time is that of the request.
-	if begun, ok := unixMilli(message.Get("timestamp")); ok {
+	if begun, ok := history.UnixMilli(message.Get("timestamp")); ok {
 		took := m.CreatedAt.Sub(begun.Time)
 		if ms := took.Milliseconds(); took >= 0 && took < time.Hour {
 			call.LatencyMS = &ms
@@ -117,34 +113,34 @@ func reply(message *taker, e *entry, remark *note) {
 }
 
 // bill adds a call if there is a usage to count.
-func (e *entry) bill(usage []byte, purpose session.Purpose, provider, model string) bool {
+func (l *Line) bill(usage []byte, purpose session.Purpose, provider, model string) bool {
 	call, ok := usageOf(usage, provider)
 	if !ok {
 		return false
 	}
 	call.Purpose, call.Provider, call.Model = purpose, provider, model
-	e.calls = append(e.calls, history.Call{Call: call})
+	l.Calls = append(l.Calls, history.Call{Call: call})
 	return true
 }
 
 // result decodes the answer to a call: one tool_result part with the text, and a part for
 // each image. blocks tells how the text was divided, where it was not one plain block.
-func result(message *taker, e *entry, remark *note) {
-	m := &e.message.Message
+func (l *Line) result(message *history.Taker) {
+	m := &l.Message
 	m.Role, m.Origin = session.Tool, session.ByTool
-	answer := session.Part{Kind: session.PartToolResult, CallID: message.text("toolCallId"), ToolName: message.text("toolName")}
+	answer := session.Part{Kind: session.PartToolResult, CallID: message.Text("toolCallId"), ToolName: message.Text("toolName")}
 	if is := string(message.Get("isError")); is == "true" || is == "false" {
-		failed := message.flag("isError", false)
+		failed := takeFlag(message, "isError", false)
 		answer.IsError = &failed
 	}
-	blocks, shape := message.content()
-	remark.shape = shape
+	blocks, shape := contentOf(message.Take("content"))
+	l.shape = shape
 	m.Parts = []session.Part{answer}
 	var texts []string
-	var layout []history.Object
+	var layout []json.RawMessage
 	for _, block := range blocks {
 		if block.Kind != session.PartText {
-			layout = append(layout, history.Object{{Key: "part", Raw: rawJSON(fmt.Sprint(len(m.Parts)))}})
+			layout = append(layout, rawJSON(history.Object{field("part", len(m.Parts))}.JSON()))
 			if block.Kind == session.PartImage {
 				block.CallID = answer.CallID
 			}
@@ -152,34 +148,25 @@ func result(message *taker, e *entry, remark *note) {
 			continue
 		}
 		texts = append(texts, block.Text)
-		part := history.Object{{Key: "bytes", Raw: rawJSON(fmt.Sprint(len(block.Text)))}}
+		part := history.Object{field("bytes", len(block.Text))}
 		if block.Extra != nil {
-			part = append(part, history.Field{Key: "rest", Raw: rawJSON(block.Extra)})
+			part = append(part, field("rest", rawJSON(block.Extra)))
 		}
-		layout = append(layout, part)
+		layout = append(layout, rawJSON(part.JSON()))
 	}
 	m.Parts[0].Text = strings.Join(texts, "\n")
-	if plain := len(blocks) == 1 && len(layout[0]) == 1 && m.Parts[0].Text != ""; !plain && len(layout) > 0 {
-		m.Parts[0].Extra = layoutJSON(layout)
+	plain := len(blocks) == 1 && len(texts) == 1 && texts[0] != "" && blocks[0].Extra == nil
+	if len(layout) > 0 && !plain {
+		m.Parts[0].Extra = history.Object{field("blocks", rawJSON(history.Array(layout)))}.JSON()
 	}
-	message.take("role")
-	e.bill(message.Get("usage"), session.PurposeTool, "", "")
-}
-
-func layoutJSON(layout []history.Object) session.JSON {
-	list := []byte{'['}
-	for i, o := range layout {
-		if i > 0 {
-			list = append(list, ',')
-		}
-		list = append(list, o.JSON()...)
-	}
-	return history.Object{{Key: "blocks", Raw: append(list, ']')}}.JSON()
+	message.Take("role")
+	l.bill(message.Get("usage"), session.PurposeTool, "", "")
 }
 
 // prompt decodes the state of the system prompt: its content, then its sections by name.
-func prompt(message *taker, m *session.Message, remark *note) {
-	m.Parts, remark.shape = message.content()
+func (l *Line) prompt(message *history.Taker) {
+	m := &l.Message
+	m.Parts, l.shape = contentOf(message.Take("content"))
 	sections, ok := history.Fields(message.Get("sections"))
 	if !ok || len(sections)+len(m.Parts) > session.MaxParts {
 		return
@@ -193,25 +180,20 @@ func prompt(message *taker, m *session.Message, remark *note) {
 		part.Extra = session.JSONOf(map[string]string{"section": section.Key})
 		m.Parts = append(m.Parts, part)
 	}
-	message.take("sections")
+	message.Take("sections")
 }
 
 // summary takes a summary as the text of a message; an empty one does not enter the context.
-func (d *decoder) summary(from *taker, m *session.Message) {
-	raw := from.Get("summary")
-	text := from.text("summary")
-	if m.InContext = text != ""; !m.InContext {
-		if raw != nil {
-			from.Object = from.With("summary", raw)
-		}
-		return
+func (l *Line) summary(from *history.Taker) {
+	text := from.Text("summary")
+	if l.Message.InContext = text != ""; text != "" {
+		l.Message.Parts = []session.Part{session.TextPart(text)}
 	}
-	m.Parts = []session.Part{session.TextPart(text)}
 }
 
 // shell writes a command that the person ran as pi gives it to the model. Where the output
 // stands in the text is kept, in bytes, so that it need not be stored twice.
-func shell(message *taker, m *session.Message) {
+func shell(message *history.Taker, m *session.Message) {
 	output, exact := history.Text(message.Get("output"))
 	var b strings.Builder
 	fmt.Fprintf(&b, "Ran `%s`\n", message.String("command"))
@@ -222,11 +204,11 @@ func shell(message *taker, m *session.Message) {
 		b.WriteString("```\n")
 		if exact {
 			extra = session.JSONOf(map[string][2]int{"output": {b.Len(), b.Len() + len(output)}})
-			message.take("output")
+			message.Take("output")
 		}
 		b.WriteString(output + "\n```")
 	}
-	code, failed := number(message.Get("exitCode"))
+	code, failed := history.Number(message.Get("exitCode"))
 	switch {
 	case string(message.Get("cancelled")) == "true":
 		b.WriteString("\n\n(command cancelled)")

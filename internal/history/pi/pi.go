@@ -34,7 +34,6 @@ func (s *Source) Name() session.Source { return session.SourcePi }
 const (
 	skipHeader = "repeated header"
 	skipOlder  = "older copy of the session"
-	skipCopy   = "copied from the session it was forked from"
 )
 
 // The kinds of lines.

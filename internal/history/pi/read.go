@@ -2,7 +2,6 @@ package pi
 
 import (
 	"context"
-	"strings"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
@@ -27,10 +26,11 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 type reader struct {
 	*survey
 	talk      *history.Conversation
-	decoder   decoder
-	forked    bool // it begins with copies of its origin's entries
-	forgotten bool // what an earlier reading found to be shared is not here any more
-	older     bool // everything in the file is here under newer names
+	last      session.Time   // of the entry before, for lines without a time
+	marks     []history.Mark // labels, also of entries that come after them
+	forked    bool           // it begins with copies of its origin's entries
+	forgotten bool           // what an earlier reading found to be shared is not here any more
+	older     bool           // everything in the file is here under newer names
 	copies    copied
 }
 
@@ -41,8 +41,9 @@ func open(in *history.Intake) (*reader, error) {
 		return nil, err
 	}
 	r := &reader{survey: s}
-	id := s.header.String("id")
-	r.talk, err = in.Conversation(history.NewSession{Source: session.SourcePi, SourceID: id, Directory: s.header.String("cwd")})
+	r.talk, err = in.Conversation(history.NewSession{
+		Source: session.SourcePi, SourceID: s.Header.String("id"), Directory: s.Header.String("cwd"),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -52,41 +53,37 @@ func open(in *history.Intake) (*reader, error) {
 	if err := r.describe(); err != nil {
 		return nil, err
 	}
-	r.decoder = decoder{survey: s, directory: r.talk.New.Directory, last: *r.talk.New.CreatedAt}
 	return r, r.checkOld()
 }
 
 // recognise names the entries as they are stored, here or in an origin.
 func (r *reader) recognise() error {
-	if err := r.link(); err != nil {
+	if err := r.link(); err != nil || r.Version == 4 {
 		return err
 	}
-	here := r.talk.Here
-	if r.version < 4 && r.forked {
-		if err := r.talk.EachOrigin(func(s *session.Session) error { return r.adopt(s.ID) }); err != nil {
+	if r.forked {
+		if err := r.talk.EachOrigin(func(s *session.Session) error { return r.Adopt(s.ID) }); err != nil {
 			return err
 		}
 	}
-	if here == nil || r.version == 4 {
+	here := r.talk.Here
+	if here == nil {
 		return nil
 	}
-	if r.version == 1 && here.LastSeq > 0 && !r.forked {
-		has, err := r.talk.Has(v1Key(0))
-		if err != nil {
+	if !r.forked {
+		var err error
+		if r.older, err = r.IsOlder(r.talk); err != nil || r.older {
 			return err
 		}
-		if r.older = !has && r.places > 0; r.older {
-			return nil
-		}
 	}
-	return r.adopt(here.ID)
+	return r.Adopt(here.ID)
 }
 
 // checkOld reports whether what earlier readings stored of the file is still there.
 func (r *reader) checkOld() error {
-	for i := r.next() - 1; i >= 0; i-- {
-		if n := &r.nodes[i]; n.old {
-			_, ok, err := r.talk.Find(n.key)
+	for i := r.Len() - 1; i >= 0; i-- {
+		if n := &r.Nodes[i]; n.Old {
+			_, ok, err := r.talk.Find(n.Key)
 			r.forgotten = !ok
 			return err
 		}
@@ -96,20 +93,19 @@ func (r *reader) checkOld() error {
 
 func (r *reader) run() error {
 	if r.older {
-		r.in.Skip(skipOlder, len(r.nodes))
+		r.In.Skip(skipOlder, len(r.Nodes))
 		return nil
 	}
-	own := r.in.Continues() && r.talk.Here != nil && r.talk.Here.LastSeq > 0 // a fork goes on by itself
-	var failed error
+	own := r.In.Continues() && r.talk.Here != nil && r.talk.Here.LastSeq > 0 // a fork goes on by itself
 	for i := range r.order {
-		if failed = r.add(i, own); failed != nil {
-			return failed
+		if err := r.add(i, own); err != nil {
+			return err
 		}
 	}
 	if err := r.shareAside(); err != nil {
 		return err
 	}
-	for _, m := range r.decoder.marks {
+	for _, m := range r.marks {
 		if err := r.talk.Mark(m); err != nil {
 			return err
 		}
@@ -119,17 +115,11 @@ func (r *reader) run() error {
 }
 
 func (r *reader) add(i int32, own bool) error {
-	n := &r.nodes[i]
+	n := &r.Nodes[i]
 	var failed error
 	err := r.talk.Add(history.Entry{
-		Key: n.key, Parent: r.keyOf(n.parent), At: n.offset, Line: n.line, Own: own, Same: true,
-		Decode: func() (history.Decoded, error) {
-			line, err := r.raw(i)
-			if err != nil {
-				return history.Decoded{}, err
-			}
-			return r.decoder.decode(i, line), nil
-		},
+		Key: n.Key, Parent: r.KeyOf(n.Parent), At: n.Offset, Line: n.Line, Own: own, Same: true,
+		Decode: func() (history.Decoded, error) { return r.decode(i) },
 		Copied: func(of history.Place, d *history.Decoded) { failed = r.copy(i, of, d) },
 	})
 	if err == nil {
@@ -138,18 +128,104 @@ func (r *reader) add(i int32, own bool) error {
 	return err
 }
 
-// finish says what the session is now: its head, its title and what came to be known.
+// decode reads an entry again and turns it into a message.
+func (r *reader) decode(i int32) (history.Decoded, error) {
+	n := &r.Nodes[i]
+	raw, err := r.Raw(i)
+	if err != nil {
+		return history.Decoded{}, err
+	}
+	l, why := ParseLine(raw, r.Version, r.last)
+	if why != "" {
+		return Verbatim(raw, why, r.last), nil
+	}
+	r.last = l.Message.CreatedAt
+	r.OmitPlace(i, l)
+	made, note := history.Decoded{Raw: l.Raw}, n.cut
+	if n.cut == cutCycle {
+		made.Problem = cutCycle + ": the cycle is cut here"
+	}
+	switch l.Type {
+	case lineCompaction:
+		if c := r.compaction(i, l); c != nil {
+			made.Compactions = []history.Compaction{*c}
+		} else {
+			note = "nothing stands before what it keeps"
+		}
+	case lineLabel:
+		target, ok := r.Find(l.Fields.String("targetId"))
+		if !ok {
+			note = "labels an entry that is not in the file"
+			break
+		}
+		text, _ := history.Text(l.Fields.Get("label"))
+		r.marks = append(r.marks, history.Mark{MessageKey: r.KeyOf(target), Kind: "label", Text: text})
+	case lineContextEdit:
+		if target, ok := r.Find(l.Fields.String("targetId")); ok && target < i {
+			l.editOf(r.KeyOf(target))
+		} else {
+			note = "edits an entry that is not in the file before it"
+		}
+	case lineRecord:
+		r.recorded(l)
+	}
+	hash, says := "", ""
+	if r.Version == 1 || len(l.Calls) > 0 {
+		says = fingerprint(l.Fields, r.Version)
+	}
+	if r.Version == 1 {
+		hash = says
+	}
+	for k := range l.Calls {
+		c := &l.Calls[k]
+		c.ExternalID, c.MessageKey = "pi:"+says, n.Key
+		c.Source, c.Directory, c.CreatedAt = session.SourcePi, r.talk.New.Directory, l.Message.CreatedAt
+	}
+	l.Message.Extra = l.Extra(note, hash)
+	made.Messages, made.Calls = []history.Message{{Message: l.Message}}, l.Calls
+	return made, nil
+}
+
+// recorded adds the usage of a record of version 4, unless the entry that it was for has it itself.
+func (r *reader) recorded(l *Line) {
+	if l.Fields.String("type") != lineUsage {
+		return
+	}
+	cause := l.Fields.String("cause")
+	purpose := session.PurposeOther
+	switch cause {
+	case "tool":
+		purpose = session.PurposeTool
+	case "hook", "adjustment":
+	default:
+		id := l.Fields.String("entryId")
+		if _, has := r.Find(id); has || id == "" {
+			return
+		}
+		switch cause {
+		case "assistant", "deferred_fetch":
+			purpose = session.PurposeChat
+		case "compaction":
+			purpose = session.PurposeSummary
+		case "branch_summary":
+			purpose = session.PurposeBranchSummary
+		}
+	}
+	l.bill(l.Fields.Get("usage"), purpose, "", "")
+}
+
+// finish sets what the session is now: its head, its title and what came to be known.
 func (r *reader) finish() {
 	fresh := r.talk.Fresh() > 0
 	// A copy of a fork that has nothing of its own says nothing of where the fork is now.
-	if !fresh && r.talk.Here != nil && !r.in.Continues() {
+	if !fresh && r.talk.Here != nil && !r.In.Continues() {
 		return
 	}
-	r.talk.Head = r.keyOf(r.leaf())
-	if r.named || !r.in.Continues() {
-		if r.title != "" {
-			r.talk.Title = r.title
-		} else if r.named && r.talk.Here != nil {
+	r.talk.Head = r.KeyOf(r.leaf())
+	if r.Named || !r.In.Continues() {
+		if r.Title != "" {
+			r.talk.Title = r.Title
+		} else if r.Named && r.talk.Here != nil {
 			r.talk.Title = r.talk.New.Title
 		}
 	}
@@ -161,96 +237,54 @@ func (r *reader) finish() {
 	}
 }
 
-// describe says what the session is: from the header, the entries and the store.
+// describe sets what the session is: from the header and the entries.
 func (r *reader) describe() error {
 	created, err := r.firstTime()
 	if err != nil {
 		return err
 	}
+	r.last = created
 	s := &r.talk.New
-	s.CreatedAt, s.Title, s.TitleSource = &created, r.title, "source"
-	s.Metadata = history.Object{{Key: "pi", Raw: objectJSON(r.header.Without("type", "id", "cwd"))}}.JSON()
-	if s.Title == "" {
-		s.Title, s.TitleSource = r.firstUser, "first_message"
+	s.CreatedAt = &created
+	s.Metadata = history.Object{{Key: "pi", Raw: objectJSON(r.Header.Without("type", "id", "cwd"))}}.JSON()
+	if s.Title = r.Title; s.Title != "" {
+		s.TitleSource = "source"
+	} else if s.Title = history.FirstLine(r.FirstUser); s.Title != "" {
+		s.TitleSource = "first_message"
 	}
-	if s.Title == "" {
-		s.TitleSource = ""
+	if s.Provider, s.Model, err = r.Model(r.leaf(), nil); s.Model == "" {
+		s.Provider, s.Model = r.Header.String("provider"), r.Header.String("modelId")
 	}
-	s.Provider, s.Model, err = r.model()
 	return err
-}
-
-// titleRunes is how much of a first message stands for a title.
-const titleRunes = 80
-
-// firstLine returns the beginning of the first text that is not blank.
-func firstLine(parts []session.Part) string {
-	for i := range parts {
-		text := strings.TrimSpace(parts[i].Text)
-		if parts[i].Kind != session.PartText || text == "" {
-			continue
-		}
-		line, _, _ := strings.Cut(text[:min(len(text), 8*titleRunes)], "\n")
-		runes := []rune(strings.TrimSpace(strings.ToValidUTF8(line, "")))
-		if len(runes) > titleRunes {
-			return string(runes[:titleRunes-1]) + "…"
-		}
-		return string(runes)
-	}
-	return ""
 }
 
 // firstTime returns the time of the first entry: its day is that of the session.
 func (r *reader) firstTime() (session.Time, error) {
 	created, ok := r.made()
 	if !ok {
-		created = session.At(r.in.Found.ModifiedAt)
+		created = session.At(r.In.Found.ModifiedAt)
 	}
-	for i := range r.next() {
-		if r.nodes[i].kind.aside() {
+	for i := range r.Len() {
+		if r.Nodes[i].Kind.aside() {
 			continue
 		}
-		o, err := r.reread(i)
+		o, err := r.Reread(i)
 		if err != nil {
 			return created, err
 		}
-		d := decoder{survey: r.survey, last: created}
-		fields := take(o)
-		return d.time(&fields), nil
+		l := Line{Fields: o, Rest: history.Taker{Object: o}}
+		if first, ok := l.time(r.Version); ok {
+			created = first
+		}
+		break
 	}
 	return created, nil
 }
 
 // made returns the time of the header, in which a fork was made.
 func (r *reader) made() (session.Time, bool) {
-	if at, ok := parseTime(r.header.String("timestamp")); ok {
+	if at, ok := history.ParseTime(r.Header.String("timestamp")); ok {
 		return at, true
 	}
-	return unixMilli(r.header.Get("createdAt"))
-}
-
-// modelSearch is how far back from the leaf the model is looked for.
-const modelSearch = 1000
-
-// model returns the newest model on the path of the leaf, else the header's.
-func (r *reader) model() (provider, model string, err error) {
-	at := r.leaf()
-	for range modelSearch {
-		if at < 0 {
-			break
-		}
-		o, err := r.reread(at)
-		if err != nil {
-			return "", "", err
-		}
-		message, _ := history.Fields(o.Get("message"))
-		switch {
-		case o.String("type") == lineModel:
-			return o.String("provider"), o.String("modelId"), nil
-		case message.String("role") == "assistant" && message.String("model") != "":
-			return message.String("provider"), message.String("model"), nil
-		}
-		at = r.nodes[at].parent
-	}
-	return r.header.String("provider"), r.header.String("modelId"), nil
+	return history.UnixMilli(r.Header.Get("createdAt"))
 }

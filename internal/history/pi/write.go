@@ -2,8 +2,12 @@ package pi
 
 import (
 	"bufio"
+	"cmp"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
 
@@ -29,8 +33,8 @@ type Session struct {
 // elsewhere gets the fields that pi asks for. leftOut counts what pi has no place for.
 func Write(out io.Writer, s *Session) (leftOut map[string]int, err error) {
 	w := writer{
-		Session: s, out: bufio.NewWriter(out), renamed: map[string]string{}, names: map[string]string{}, leftOut: map[string]int{},
-		places: make([]place, len(s.Compactions)),
+		Session: s, out: bufio.NewWriter(out), taken: map[string]bool{}, ids: map[int64]string{}, renamed: map[string]string{},
+		written: map[string]bool{}, names: map[string]string{}, leftOut: map[string]int{}, places: make([]place, len(s.Compactions)),
 	}
 	if err := w.identify(); err != nil {
 		return nil, err
@@ -53,10 +57,10 @@ func Write(out io.Writer, s *Session) (leftOut map[string]int, err error) {
 type writer struct {
 	*Session
 	out     *bufio.Writer
-	taken   ids
-	ids     idsOf             // of the last line of each message
+	taken   map[string]bool   // ids
+	ids     map[int64]string  // of the last line of each message, by its row
 	renamed map[string]string // ids that do not stay, and what stands for them
-	written ids               // of lines
+	written map[string]bool   // ids of lines
 	names   map[string]string // of tools, by the ids of calls
 	places  []place           // of the compactions
 	made    int
@@ -92,11 +96,8 @@ func (w *writer) notePlaces(m *session.Message) {
 }
 
 func (w *writer) line(o history.Object) {
-	if w.err != nil {
-		return
-	}
-	if _, w.err = w.out.Write(o.JSON()); w.err == nil {
-		w.err = w.out.WriteByte('\n')
+	if w.err == nil {
+		_, w.err = w.out.Write(append(o.JSON(), '\n'))
 	}
 }
 
@@ -118,32 +119,31 @@ func (w *writer) header() {
 	w.line(o)
 }
 
-// entry writes one line with what every line has. id "" makes one.
-func (w *writer) entry(id string, m *session.Message, parent *string, kind string, rest ...history.Field) {
+// entry writes one line with what every line has. An empty id makes one; an empty parent is none.
+func (w *writer) entry(id string, m *session.Message, parent, kind string, rest ...history.Field) {
 	if id == "" {
 		id = w.newID()
 	}
 	o := history.Object{field("type", kind), field("id", id), field("parentId", parent), field("timestamp", m.CreatedAt.UTC().Format(isoTime))}
+	if parent == "" {
+		o[2].Raw = rawJSON("null")
+	}
 	w.line(append(o, rest...))
 	w.last = id
-	w.written.add(id)
+	w.written[id] = true
 	if m.RowID != 0 {
-		w.ids.set(m.RowID, id)
+		w.ids[m.RowID] = id
 		if w.OnPath(m.ID) {
 			w.head = id
 		}
 	}
 }
 
-func (w *writer) parentOf(m *session.Message) *string {
+func (w *writer) parentOf(m *session.Message) string {
 	if m.ParentID == nil {
-		return nil
+		return ""
 	}
-	id := w.ids.of(*m.ParentID)
-	if id == "" {
-		return nil
-	}
-	return &id
+	return w.ids[*m.ParentID]
 }
 
 // mostNames is how many calls are remembered.
@@ -159,7 +159,7 @@ func (w *writer) message(m *session.Message) {
 	if m.Dialect == string(session.SourcePi) && w.again(m) {
 		return
 	}
-	id, parent := w.ids.of(m.RowID), w.parentOf(m)
+	id, parent := w.ids[m.RowID], w.parentOf(m)
 	one := func(kind string, rest ...history.Field) { w.entry(id, m, parent, kind, rest...) }
 	switch m.Kind {
 	case session.KindMessage:
@@ -167,14 +167,10 @@ func (w *writer) message(m *session.Message) {
 	case session.KindBash, session.KindCustomMessage:
 		one(lineCustomMessage, field("customType", "sessiond."+string(m.Kind)), field("content", w.blocks(m.Parts, false)), field("display", m.Display))
 	case session.KindBranchSummary:
-		from := "root"
-		if parent != nil {
-			from = *parent
-		}
-		one(lineBranchSummary, field("fromId", from), field("summary", m.Text()))
+		one(lineBranchSummary, field("fromId", cmp.Or(parent, "root")), field("summary", m.Text()))
 	case session.KindMarker:
 		if m.Model != "" {
-			one(lineModel, field("provider", orUnknown(m.Provider)), field("modelId", m.Model))
+			one(lineModel, field("provider", cmp.Or(m.Provider, unknown)), field("modelId", m.Model))
 			return
 		}
 		fallthrough
@@ -187,15 +183,11 @@ func (w *writer) message(m *session.Message) {
 	}
 }
 
-func orUnknown(s string) string {
-	if s == "" {
-		return "unknown"
-	}
-	return s
-}
+// unknown stands for a name that pi asks for and nothing tells.
+const unknown = "unknown"
 
 // talk writes a turn of another program as pi would have written it.
-func (w *writer) talk(m *session.Message, id string, parent *string) {
+func (w *writer) talk(m *session.Message, id, parent string) {
 	at := field("timestamp", m.CreatedAt.UnixMilli())
 	one := func(o history.Object) {
 		w.entry(id, m, parent, lineMessage, field("message", rawJSON(append(o, at).JSON())))
@@ -205,18 +197,14 @@ func (w *writer) talk(m *session.Message, id string, parent *string) {
 		one(history.Object{field("role", "system"), field("content", m.Text())})
 	case session.Assistant:
 		one(history.Object{
-			field("role", "assistant"), field("content", w.blocks(m.Parts, true)), field("api", apiOf(m)), field("provider", orUnknown(m.Provider)),
-			field("model", orUnknown(m.Model)), field("usage", w.usage(m)), field("stopReason", stopReason(m)),
+			field("role", "assistant"), field("content", w.blocks(m.Parts, true)), field("api", apiOf(m)), field("provider", cmp.Or(m.Provider, unknown)),
+			field("model", cmp.Or(m.Model, unknown)), field("usage", w.usage(m)), field("stopReason", stopReason(m)),
 		})
-		if results := m.Results(); len(results) > 0 { // of tools that the provider ran
-			w.results(m, "", w.ids.of(m.RowID))
+		if len(m.Results()) > 0 { // of tools that the provider ran
+			w.results(m, "", w.ids[m.RowID])
 		}
 	case session.Tool:
-		before := ""
-		if parent != nil {
-			before = *parent
-		}
-		w.results(m, id, before)
+		w.results(m, id, parent)
 	default:
 		one(history.Object{field("role", "user"), field("content", w.blocks(m.Parts, false))})
 	}
@@ -235,45 +223,27 @@ func (w *writer) results(m *session.Message, id, parent string) {
 			end++
 		}
 		content := append([]session.Part{session.TextPart(p.Content())}, m.Parts[i+1:end]...)
-		name := p.ToolName
-		if name == "" {
-			name = orUnknown(w.names[p.CallID])
-		}
-		at := &parent
-		if parent == "" {
-			at = nil
-		}
-		w.entry(id, m, at, lineMessage, field("message", rawJSON(history.Object{
+		name := cmp.Or(p.ToolName, w.names[p.CallID], unknown)
+		w.entry(id, m, parent, lineMessage, field("message", rawJSON(history.Object{
 			field("role", "toolResult"), field("toolCallId", p.CallID), field("toolName", name), field("content", w.blocks(content, false)),
 			field("isError", p.IsError != nil && *p.IsError), field("timestamp", m.CreatedAt.UnixMilli()),
 		}.JSON())))
 		id, parent, wrote = "", w.last, true
 	}
 	if !wrote && m.Role == session.Tool {
-		at := &parent
-		if parent == "" {
-			at = nil
-		}
-		w.entry(id, m, at, lineCustomMessage, field("customType", "sessiond.tool"), field("content", w.blocks(m.Parts, false)), field("display", m.Display))
+		w.entry(id, m, parent, lineCustomMessage, field("customType", "sessiond.tool"), field("content", w.blocks(m.Parts, false)), field("display", m.Display))
 	}
 }
 
 // blocks writes parts as pi's blocks. A reply's are text, thinking and calls; other messages
 // hold text and images.
 func (w *writer) blocks(parts []session.Part, reply bool) rawJSON {
-	list := []byte{'['}
-	add := func(fields ...history.Field) {
-		if len(list) > 1 {
-			list = append(list, ',')
-		}
-		list = append(list, history.Object(fields).JSON()...)
-	}
+	var list []rawJSON
+	add := func(fields ...history.Field) { list = append(list, rawJSON(history.Object(fields).JSON())) }
 	for i := range parts {
 		p := &parts[i]
 		switch {
-		case p.Kind == session.PartText || p.Kind == session.PartRefusal:
-			add(field("type", "text"), field("text", p.Content()))
-		case p.Kind == session.PartToolResult && !reply:
+		case p.Kind == session.PartText, p.Kind == session.PartRefusal, p.Kind == session.PartToolResult && !reply:
 			add(field("type", "text"), field("text", p.Content()))
 		case p.Kind == session.PartToolResult: // a line of its own
 		case p.Kind == session.PartReasoning && reply:
@@ -286,7 +256,7 @@ func (w *writer) blocks(parts []session.Part, reply bool) rawJSON {
 			w.leftOut["parts of kind "+string(p.Kind)]++
 		}
 	}
-	return append(list, ']')
+	return history.Array(list)
 }
 
 // argumentsOf returns a call's arguments as the object that pi keeps them as.
@@ -312,18 +282,12 @@ func apiOf(m *session.Message) string {
 	return "openai-completions"
 }
 
+// stopReason is the reverse of finishOf. "deferred" asks pi to fetch a reply, which only its own are.
 func stopReason(m *session.Message) string {
-	switch m.Finish {
-	case session.FinishLength:
-		return "length"
-	case session.FinishError:
-		return "error"
-	case session.FinishAborted:
-		return "aborted"
-	case session.FinishToolCalls:
-		return "toolUse"
-	case session.FinishStop:
-		return "stop"
+	for _, word := range []string{"stop", "length", "toolUse", "error", "aborted", "deferred"} {
+		if finishOf(word) == m.Finish && (word != "deferred" || m.Dialect == string(session.SourcePi)) {
+			return word
+		}
 	}
 	if len(m.Calls()) > 0 {
 		return "toolUse"
@@ -341,11 +305,10 @@ func (w *writer) usage(m *session.Message) rawJSON {
 	if c.CostNanoUSD != nil {
 		cost = float64(*c.CostNanoUSD) / 1e9
 	}
-	none := field("input", 0)
 	return rawJSON(history.Object{
 		field("input", c.InputTokens), field("output", c.OutputTokens), field("cacheRead", c.CacheReadTokens), field("cacheWrite", c.CacheWriteTokens),
 		field("reasoning", c.ReasoningTokens), field("totalTokens", c.ContextTokens()),
-		field("cost", rawJSON(history.Object{none, field("output", 0), field("cacheRead", 0), field("cacheWrite", 0), field("total", cost)}.JSON())),
+		field("cost", rawJSON(history.Object{field("input", 0), field("output", 0), field("cacheRead", 0), field("cacheWrite", 0), field("total", cost)}.JSON())),
 	}.JSON())
 }
 
@@ -363,36 +326,24 @@ func (w *writer) overlays(m *session.Message) {
 			continue
 		}
 		id := w.newID()
-		kept := w.ids.of(w.places[i].kept)
+		kept := w.ids[w.places[i].kept]
 		if kept == "" || m.RowID == *c.ThroughID {
 			kept = id
 		}
-		parent := w.ids.of(m.RowID)
-		details := session.CompactionDetails{ReadFiles: []string{}, ModifiedFiles: []string{}}
-		if c.Details != nil {
-			_ = json.Unmarshal(c.Details, &details) // without, nothing is known of files
-		}
-		w.entry(id, &session.Message{RowID: m.RowID, ID: m.ID, CreatedAt: *c.ActivatedAt}, &parent, lineCompaction,
+		var details session.CompactionDetails
+		_ = json.Unmarshal(c.Details, &details) // without, nothing is known of files
+		w.entry(id, &session.Message{RowID: m.RowID, ID: m.ID, CreatedAt: *c.ActivatedAt}, w.ids[m.RowID], lineCompaction,
 			field("summary", c.Summary), field("firstKeptEntryId", kept), field("tokensBefore", c.TokensBefore),
-			field("details", map[string]any{"readFiles": orEmpty(details.ReadFiles), "modifiedFiles": orEmpty(details.ModifiedFiles)}))
+			field("details", map[string]any{"readFiles": append([]string{}, details.ReadFiles...), "modifiedFiles": append([]string{}, details.ModifiedFiles...)}))
 	}
-}
-
-func orEmpty(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
 }
 
 // idOf returns the id of a message's first line, which is fixed with it if it has not come yet.
 func (w *writer) idOf(m *session.Message) string {
-	id := w.ids.of(m.RowID)
-	if id == "" {
-		id = w.newID()
-		w.ids.set(m.RowID, id)
+	if w.ids[m.RowID] == "" {
+		w.ids[m.RowID] = w.newID()
 	}
-	return id
+	return w.ids[m.RowID]
 }
 
 // leaf ends the file with a line on the path to the head: the last line is the leaf. The title
@@ -404,8 +355,88 @@ func (w *writer) leaf() {
 	end := &session.Message{CreatedAt: w.UpdatedAt}
 	switch {
 	case w.Source != session.SourcePi && w.Title != "":
-		w.entry("", end, &w.head, lineInfo, field("name", w.Title))
+		w.entry("", end, w.head, lineInfo, field("name", w.Title))
 	case w.last != w.head:
-		w.entry("", end, &w.head, lineCustom, field("customType", "sessiond.head"))
+		w.entry("", end, w.head, lineCustom, field("customType", "sessiond.head"))
 	}
+}
+
+// identify sets the ids of the messages that were pi's entries: those that pi could have made
+// stay, the others are made of them, so that a session and its forks name an entry alike.
+func (w *writer) identify() error {
+	type other struct {
+		row int64
+		id  string
+	}
+	var others []other
+	err := w.Each(true, func(m *session.Message) error {
+		w.notePlaces(m)
+		switch {
+		case m.Dialect != string(session.SourcePi) || !isEntryID(m.ExternalID) || w.taken[m.ExternalID]:
+		case isPlainID(m.ExternalID):
+			w.ids[m.RowID] = m.ExternalID
+			w.taken[m.ExternalID] = true
+		default:
+			others = append(others, other{m.RowID, m.ExternalID})
+		}
+		return nil
+	})
+	for _, o := range others {
+		if w.renamed[o.id] != "" {
+			continue
+		}
+		sum := sha256.Sum256([]byte(o.id))
+		id := hex.EncodeToString(sum[:4])
+		if w.taken[id] {
+			id = w.newID()
+		}
+		w.ids[o.row] = id
+		w.renamed[o.id] = id
+		w.taken[id] = true
+	}
+	return err
+}
+
+// isEntryID reports whether an external id is an entry's own, and not one that the reader made.
+func isEntryID(id string) bool { return id != "" && !strings.ContainsAny(id, ":#") }
+
+// isPlainID reports whether an id is one that pi makes: eight hexadecimal digits, or a UUID.
+func isPlainID(id string) bool {
+	if len(id) != 8 && len(id) != 36 {
+		return false
+	}
+	for i := range len(id) {
+		switch c := id[i]; {
+		case len(id) == 36 && (i == 8 || i == 13 || i == 18 || i == 23):
+			if c != '-' {
+				return false
+			}
+		case (c < '0' || c > '9') && (c < 'a' || c > 'f'):
+			return false
+		}
+	}
+	return true
+}
+
+func (w *writer) newID() string {
+	for {
+		w.made++
+		if id := fmt.Sprintf("%08x", w.made); !w.taken[id] {
+			w.taken[id] = true
+			return id
+		}
+	}
+}
+
+// renaming returns the fields of a line with the entries that they name under their new ids.
+func (w *writer) renaming(o history.Object) history.Object {
+	if len(w.renamed) == 0 {
+		return o
+	}
+	for _, key := range []string{"targetId", "fromId", "firstKeptEntryId"} {
+		if id, ok := w.renamed[o.String(key)]; ok {
+			o = o.With(key, session.JSONOf(id))
+		}
+	}
+	return o
 }
