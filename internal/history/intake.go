@@ -273,10 +273,8 @@ func (in *Intake) Session(sourceID string) (*session.Session, error) {
 // Finish stores what is left. The conversation that was begun first is the thing's own: the
 // cursor goes with it, behind those that it started.
 func (in *Intake) Finish() ([]Problem, error) {
-	if err := in.finish(); err != nil {
-		return in.problems, err
-	}
-	return in.problems, nil
+	err := in.finish()
+	return in.problems, err
 }
 
 func (in *Intake) finish() error {
@@ -296,9 +294,7 @@ func (in *Intake) finish() error {
 		in.cursor.State = session.JSONOf(state)
 	}
 	if len(in.all) == 0 {
-		last := Batch{Records: in.records, Sessions: in.sessions}
-		last.Cursor = &in.cursor
-		return in.emit(last)
+		return in.emitCursor()
 	}
 	own := in.all[0]
 	for _, c := range in.all[1:] {
@@ -328,6 +324,11 @@ func (in *Intake) finishSilent(c *Conversation) error {
 		in.records.Skip(reason, n)
 	}
 	in.cursor.Offset, in.cursor.Hash, in.cursor.State = 0, "", nil
+	return in.emitCursor()
+}
+
+// emitCursor stores the cursor alone, for a thing of which no session is stored now.
+func (in *Intake) emitCursor() error {
 	last := Batch{Records: in.records, Sessions: in.sessions}
 	last.Cursor = &in.cursor
 	return in.emit(last)

@@ -12,8 +12,8 @@ import (
 	"sessiond/internal/session"
 )
 
-// Taker gives up the fields of an object that columns hold; the rest stays for extra. The
-// object that it was made of stays whole.
+// Taker removes the fields of an object that columns hold; the rest stays for extra. It does not
+// change the object that it was made of.
 type Taker struct{ Object }
 
 // Take takes a field whatever it is, nil if there is none.
@@ -91,7 +91,7 @@ func Number(raw []byte) (n float64, ok bool) {
 	return n, err == nil && !math.IsNaN(n) && !math.IsInf(n, 0)
 }
 
-// Count reads a number of tokens; what is none, or negative, is 0.
+// Count returns a number of tokens, 0 for anything else.
 func Count(raw []byte) int64 {
 	n, ok := Number(raw)
 	if !ok || n < 0 || n > 1e15 {

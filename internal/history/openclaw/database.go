@@ -251,7 +251,7 @@ func (x *databaseReader) finish() error {
 	modified := session.At(x.found.ModifiedAt)
 	return x.emit(history.Batch{
 		ImportBatch: store.ImportBatch{Cursor: &history.Cursor{
-			Source: session.SourceOpenClaw, Path: x.found.Path, Size: x.found.Size, ModifiedAt: &modified, Counts: session.JSON(`{}`),
+			Source: session.SourceOpenClaw, Path: x.found.Path, Size: x.found.Size, ModifiedAt: &modified,
 		}},
 		Records: x.records, Sessions: x.sessions,
 	})

@@ -129,7 +129,7 @@ func (r *reader) label(i int32, o history.Object) *history.Mark {
 // converse adds to a message what OpenClaw's differ in from pi's.
 func converse(l *pi.Line) {
 	m := &l.Message
-	message, _ := history.Fields(l.Fields.Get("message"))
+	message := l.Inner
 	if string(message.Get("excludeFromContext")) == "true" {
 		m.InContext = false
 	}
@@ -241,7 +241,7 @@ func disown(l *pi.Line, message history.Object) {
 // bill settles the calls of an entry: each counts once over all transcripts of the agent, by
 // the id that the provider gave it, else by what the line says.
 func (r *reader) bill(l *pi.Line, key string) {
-	message, _ := history.Fields(l.Fields.Get("message"))
+	message := l.Inner
 	id := "openclaw:" + r.agent.id + ":"
 	if response := message.String("responseId"); response != "" {
 		id += message.String("provider") + ":" + response

@@ -22,39 +22,35 @@ func (s *Source) readIndex(ctx context.Context, found history.Found, cursor *his
 	}
 	a := s.agentFor(ctx, found.Path, nil)
 	modified := session.At(found.ModifiedAt)
-	x := indexReader{
-		ctx: ctx, source: s, agent: a, known: known, emit: emit, said: map[string]string{},
-		cursor: history.Cursor{Source: session.SourceOpenClaw, Path: found.Path, Size: found.Size, ModifiedAt: &modified},
+	in, err := history.NewIntake(ctx, session.SourceOpenClaw, found, nil, nil, known, history.AlwaysQuiet(), emit)
+	if err != nil {
+		return nil, err
 	}
-	var err2 error
-	if x.in, err2 = history.NewIntake(ctx, session.SourceOpenClaw, found, nil, nil, known, history.AlwaysQuiet(), emit); err2 != nil {
-		return nil, err2
+	x := indexReader{
+		in: in, source: s, agent: a, said: map[string]string{},
+		cursor: history.Cursor{Source: session.SourceOpenClaw, Path: found.Path, Size: found.Size, ModifiedAt: &modified},
 	}
 	if cursor != nil && cursor.State != nil {
 		_ = json.Unmarshal(cursor.State, &x.before) // a damaged state: everything is looked at again
 	}
 	for _, f := range o {
 		if err := x.entry(f.Key, f.Raw); err != nil {
-			return x.problems, err
+			return nil, err
 		}
 	}
 	x.beside(filepath.Dir(found.Path))
 	x.cursor.State = session.JSONOf(x.said)
-	return append(x.problems, a.problems...), emit(history.Batch{ImportBatch: store.ImportBatch{Cursor: &x.cursor}, Records: x.records})
+	return a.problems, emit(history.Batch{ImportBatch: store.ImportBatch{Cursor: &x.cursor}, Records: x.records})
 }
 
 type indexReader struct {
-	in       *history.Intake
-	ctx      context.Context
-	source   *Source
-	agent    *agent
-	known    history.Known
-	emit     func(history.Batch) error
-	cursor   history.Cursor
-	before   map[string]string // what entries said when they were read last, by key
-	said     map[string]string
-	records  history.Records // of what made no batch
-	problems []history.Problem
+	in      *history.Intake
+	source  *Source
+	agent   *agent
+	cursor  history.Cursor
+	before  map[string]string // what entries said when they were read last, by key
+	said    map[string]string
+	records history.Records // of what made no batch
 }
 
 // entry takes one key's entry.
@@ -85,7 +81,7 @@ func (x *indexReader) entry(written string, raw []byte) error {
 		about.begun = at
 	}
 	var err error
-	if r.existing, err = x.known.Session(x.ctx, session.SourceOpenClaw, x.agent.id+"/"+about.sid); err != nil {
+	if r.existing, err = x.in.Session(x.agent.id + "/" + about.sid); err != nil {
 		return err
 	}
 	if err := r.describe(); err != nil {
@@ -105,7 +101,7 @@ func (x *indexReader) entry(written string, raw []byte) error {
 			b.Title = &r.session.Title
 		}
 	}
-	return x.emit(b)
+	return x.in.Emit(b)
 }
 
 // close tells the generation before a key's present one that it has ended, and one that the
@@ -115,7 +111,7 @@ func (x *indexReader) close(key string, now *about) error {
 		if s.generation != now.generation-1 || s.ended.IsZero() {
 			continue
 		}
-		here, err := x.known.Session(x.ctx, session.SourceOpenClaw, x.agent.id+"/"+s.sid)
+		here, err := x.in.Session(x.agent.id + "/" + s.sid)
 		if err != nil || here == nil || here.EndedAt != nil && !here.EndedAt.Equal(here.ActiveAt.Time) {
 			return err
 		}
@@ -125,7 +121,7 @@ func (x *indexReader) close(key string, now *about) error {
 		b := history.Batch{}
 		b.ID, b.Session.Source = here.ID, session.SourceOpenClaw
 		b.Fields = &history.Changes{Key: key, Generation: s.generation, EndedAt: &s.ended, EndReason: s.reason}
-		return x.emit(b)
+		return x.in.Emit(b)
 	}
 	return nil
 }

@@ -134,7 +134,8 @@ func replacement(summary string, tail []byte) session.JSON {
 	}}
 	messages, _ := history.Elements(tail)
 	for _, raw := range messages {
-		l := Line{Rest: history.Taker{Object: history.Object{{Key: "message", Raw: raw}}}}
+		inner, _ := history.Fields(raw)
+		l := Line{Inner: inner, Rest: history.Taker{Object: history.Object{{Key: "message", Raw: raw}}}}
 		l.talk()
 		if m := &l.Message; !l.Raw && m.InContext {
 			items = append(items, item{m.Kind, m.Role, m.Origin, m.Finish, m.Provider, m.Model, m.Parts})

@@ -1,6 +1,7 @@
 package pi
 
 import (
+	"cmp"
 	"path/filepath"
 	"strings"
 
@@ -45,12 +46,7 @@ func (r *reader) origin() (*session.Session, error) {
 		}
 		awaits = id
 	}
-	path := ""
-	for _, key := range []string{"parentSession", "branchedFrom", "legacyParentSessionPath"} {
-		if path == "" {
-			path = r.Header.String(key)
-		}
-	}
+	path := cmp.Or(r.Header.String("parentSession"), r.Header.String("branchedFrom"), r.Header.String("legacyParentSessionPath"))
 	if real, err := filepath.EvalSymlinks(path); err == nil && path != "" {
 		cursor, err := r.In.Known.Cursor(r.In.Context(), session.SourcePi, real)
 		if err != nil {
@@ -156,9 +152,6 @@ func (r *reader) left(of history.Place) (bool, error) {
 			for at := s.Head.Seq; at > 0 && !onPath[at]; at = parents[at] {
 				onPath[at] = true
 			}
-		}
-		if r.copies.heads == nil {
-			r.copies.heads = map[session.ID]map[int64]bool{}
 		}
 		r.copies.heads[of.Session] = onPath
 	}

@@ -1,6 +1,7 @@
 package pi
 
 import (
+	"bytes"
 	"encoding/base64"
 	"strconv"
 
@@ -13,6 +14,7 @@ import (
 type Line struct {
 	Type    string          // message, compaction, …; of version 4 in the words of version 3
 	Fields  history.Object  // the line
+	Inner   history.Object  // its message, nil where there is none
 	Message session.Message // without a parent and an external id
 	Rest    history.Taker   // the fields of the line that Message does not hold
 	Calls   []history.Call  // without external ids
@@ -27,14 +29,14 @@ type Line struct {
 // the time of the line before, for one that has none. why says what is wrong with the line, "" if
 // nothing is; then Verbatim keeps it.
 func ParseLine(raw []byte, version int, before session.Time) (l *Line, why string) {
-	o, exact, ok := history.ParseLine(raw)
+	o, inner, exact, ok := history.ParseEnvelope(raw, "message")
 	switch {
 	case !ok:
 		return nil, "not a JSON object"
 	case history.DeeperThan(raw, history.MaxDepth):
 		return nil, "nested too deep"
 	}
-	l = &Line{Type: typeOf(o, version), Fields: o, Rest: history.Taker{Object: o}}
+	l = &Line{Type: typeOf(o, version), Fields: o, Inner: inner, Rest: history.Taker{Object: o}}
 	l.Message = session.Message{Kind: session.KindMarker, Origin: session.Program, Display: true, Dialect: "pi", CreatedAt: before}
 	if at, ok := l.time(version); ok {
 		l.Message.CreatedAt = at
@@ -87,8 +89,7 @@ func (l *Line) time(version int) (at session.Time, ok bool) {
 	}
 	text, _ := history.Text(raw)
 	if at, ok = history.ParseTime(text); !ok {
-		message, _ := history.Fields(l.Fields.Get("message"))
-		return history.UnixMilli(message.Get("timestamp"))
+		return history.UnixMilli(l.Inner.Get("timestamp"))
 	}
 	if len(text) == 24 && text[19] == '.' && text[23] == 'Z' { // spelled as pi does: 2006-01-02T15:04:05.000Z
 		l.Rest.Take("timestamp")
@@ -152,9 +153,11 @@ func (l *Line) Fingerprint() string { return fingerprint(l.Fields, 3) }
 // fingerprint tells what an entry says, whatever id it has and whichever version wrote it.
 // Copies of an entry in other files have the same, so that its usage counts once.
 func fingerprint(o history.Object, version int) string {
-	message, _ := history.Fields(o.Get("message"))
-	if message.String("role") == "hookMessage" {
-		o = o.With("message", message.With("role", []byte(`"custom"`)).JSON())
+	if bytes.Contains(o.Get("message"), []byte("hookMessage")) {
+		message, _ := history.Fields(o.Get("message"))
+		if message.String("role") == "hookMessage" {
+			o = o.With("message", message.With("role", []byte(`"custom"`)).JSON())
+		}
 	}
 	if version == 4 { // a copy has other numbers and no lane
 		o = o.Without("seq", "lane")

@@ -15,12 +15,11 @@ type rawJSON = json.RawMessage
 // talk decodes a line that holds a message, by the message's role.
 func (l *Line) talk() {
 	m := &l.Message
-	inner, ok := history.Fields(l.Rest.Get("message"))
-	if !ok {
+	if l.Inner == nil {
 		m.Kind, l.Raw = session.KindUnknown, true
 		return
 	}
-	message := history.Taker{Object: inner}
+	message := history.Taker{Object: l.Inner}
 	m.Kind, m.InContext = session.KindMessage, true
 	switch role := message.String("role"); role {
 	case "user":

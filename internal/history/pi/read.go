@@ -40,7 +40,7 @@ func open(in *history.Intake) (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{survey: s}
+	r := &reader{survey: s, copies: copied{heads: map[session.ID]map[int64]bool{}}}
 	r.talk, err = in.Conversation(history.NewSession{
 		Source: session.SourcePi, SourceID: s.Header.String("id"), Directory: s.Header.String("cwd"),
 	})
@@ -272,7 +272,8 @@ func (r *reader) firstTime() (session.Time, error) {
 		if err != nil {
 			return created, err
 		}
-		l := Line{Fields: o, Rest: history.Taker{Object: o}}
+		message, _ := history.Fields(o.Get("message"))
+		l := Line{Inner: message, Rest: history.Taker{Object: o}}
 		if first, ok := l.time(r.Version); ok {
 			created = first
 		}
