@@ -355,25 +355,9 @@ func overlayName(rowID int64) string {
 	return session.CompactionName(rowID)
 }
 
-// escapeTags keeps quoted text from closing its block or opening another, however the tag is
-// written.
+// escapeTags escapes the tags of the blocks that a context quotes text in.
 func escapeTags(s string) string {
-	var b strings.Builder
-	done := 0
-	for i := range len(s) {
-		if s[i] != '<' {
-			continue
-		}
-		rest := strings.TrimLeft(s[i+1:min(len(s), i+60)], " \t\r\n/")
-		for _, tag := range [...]string{"conversation_summary", "pinned_message", "recalled_messages", "branch_summary"} {
-			if len(rest) >= len(tag) && strings.EqualFold(rest[:len(tag)], tag) {
-				b.WriteString(s[done:i] + "&lt;")
-				done = i + 1
-				break
-			}
-		}
-	}
-	return b.String() + s[done:]
+	return session.EscapeTags(s, "conversation_summary", "pinned_message", "recalled_messages", "branch_summary")
 }
 
 // groupFrozen groups frozen rows by message, closed calls apart from texts. Volatile text stands

@@ -113,7 +113,7 @@ func TestCancelStopsTheModelAndChangesNothing(t *testing.T) {
 		t.Errorf("%s: %s", c.Status, c.Reason)
 	}
 	if wire(r.read(Budget{})) != before {
-		t.Error("what was cancelled changed the context")
+		t.Error("a cancelled compaction changed the context")
 	}
 	_, err := r.mgr.Cancel(r.ctx, r.id, b.Record.RowID)
 	wantCode(t, err, session.Conflict, "only a running one")

@@ -22,8 +22,8 @@ type branchDetails struct {
 
 // SummarizeBranch adds a summary of an abandoned branch after the session's head moved: of the
 // messages between from, the head before, and the last one that it shares with to (nil: before the
-// first message). The configured model writes it, or the digest if the model fails; nobody waits
-// for it. The summary becomes the head if nothing followed to, else it stands beside the path:
+// first message). The configured model writes it, or the digest if the model fails, in the
+// background. The summary becomes the head if nothing followed to, else it stands beside the path:
 // attached tells which. The message is nil if there is nothing to summarise. Codes: NotFound.
 func (m *Manager) SummarizeBranch(ctx context.Context, id session.ID, from session.MessageRef, to *session.MessageRef) (made *session.Message, attached bool, err error) {
 	sess, err := m.store.Session(ctx, id)

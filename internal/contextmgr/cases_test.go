@@ -48,7 +48,7 @@ func skippedCases() map[string]string {
 		ownCount      = "no preset counts so: sessiond's own counter is nearer to every tokenizer than characters by four"
 		noLimit       = "no setting of sessiond's is a limit in tokens: fraction and reserve are"
 		smallPi       = "sessiond caps a reserve that a small window has no room for"
-		failedSummary = "a summary that failed answers nobody: its message stays in the log, out of the context"
+		failedSummary = "a failed summary is not used: its message stays in the log, out of the context"
 		otherTools    = "the tools of six programs count, under the names that each of them gives"
 	)
 	return map[string]string{

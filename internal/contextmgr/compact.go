@@ -215,7 +215,7 @@ func (b *Begun) Finish(ctx context.Context) (session.Compaction, error) {
 	return c, err
 }
 
-// GiveUp ends what Begin left running and nobody finishes.
+// GiveUp fails the running record of Begin if Finish will not be called.
 func (b *Begun) GiveUp(ctx context.Context, reason string) error {
 	if b.run == nil || !b.leads {
 		return nil

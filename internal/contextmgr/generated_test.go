@@ -98,7 +98,7 @@ func (k *talker) reply() {
 	k.say(m)
 }
 
-// result answers a pending call, sometimes twice, or a call that nobody made.
+// result answers a pending call, sometimes twice, or a call that was never made.
 func (k *talker) result() {
 	id := "nobody"
 	if len(k.open) > 0 {

@@ -234,7 +234,7 @@ func (c *hygieneCase) transform(t *testing.T) {
 		t.Errorf("want -, got +\n%s", diff)
 	}
 	if want.StoredUnchanged && !bytes.Equal(before, session.JSONOf(stored)) {
-		t.Error("what is stored was changed")
+		t.Error("the stored message was changed")
 	}
 }
 

@@ -59,7 +59,7 @@ func TestRepeatedLineIsQuotedOnce(t *testing.T) {
 		t.Errorf("it is quoted %d times", n)
 	}
 	if !strings.Contains(got.Text, "feed --zebra 12") {
-		t.Errorf("what a tool was called with is not quoted:\n%s", got.Text)
+		t.Errorf("the arguments of a call are not quoted:\n%s", got.Text)
 	}
 }
 

@@ -199,23 +199,23 @@ func (d *desk) check(at string, v contextmgr.View, w want) {
 	}
 	d.accepted(at, v)
 	v.Dialect = dialect.OpenAIChat // whose words are counted
-	d.hold(at, d.real(d.request(v)), v.Tokens, w.made)
+	d.checkCount(at, d.real(d.request(v)), v.Tokens, w.made)
 	if len(v.Messages) > 0 && v.Messages[0].Role == session.Tool {
 		d.Fatalf("%s: it starts with a result", at)
 	}
-	d.holds(at, "the system text", v.System, w.system)
+	d.checkContains(at, "the system text", v.System, w.system)
 	var said strings.Builder
 	for i := range v.Messages {
 		said.WriteString(v.Messages[i].Text())
 		said.WriteByte('\n')
 	}
-	d.holds(at, "the person's last message", said.String(), w.person)
+	d.checkContains(at, "the person's last message", said.String(), w.person)
 }
 
-// hold compares a real tokenizer's count with the stated one. It never exceeds the window. For
+// checkCount compares a real tokenizer's count with the stated one. It never exceeds the window. For
 // natural text it is within the stated error, two standard errors, in nearly all contexts, and
 // within twice that error in every context.
-func (d *desk) hold(at string, real int64, stated contextmgr.Tokens, made bool) {
+func (d *desk) checkCount(at string, real int64, stated contextmgr.Tokens, made bool) {
 	d.Helper()
 	if made { // one piece, repeated thousands of times: the counter's error does not cover that
 		return
@@ -232,8 +232,8 @@ func (d *desk) hold(at string, real int64, stated contextmgr.Tokens, made bool) 
 	}
 }
 
-// holds reports whether a text is there, at least its beginning: a large part may be cut.
-func (d *desk) holds(at, what, where, text string) {
+// checkContains checks that a text is there, at least its beginning: a large part may be cut.
+func (d *desk) checkContains(at, what, where, text string) {
 	d.Helper()
 	if begin := string([]rune(text)[:min(60, len([]rune(text)))]); !strings.Contains(where, begin) {
 		d.Fatalf("%s: %s is missing: %q", at, what, begin)

@@ -111,7 +111,7 @@ func (l *life) cleared() bool {
 
 func (l *life) compactRandom() {
 	keep := rapid.Int64Range(0, 3000).Draw(l.t, "keep")
-	before, log := l.look(), l.log()
+	before, log := l.readContext(), l.log()
 	in := CompactInput{
 		KeepTokens: &keep,
 		Strategy:   rapid.SampledFrom([]session.Strategy{session.StrategySummarize, session.StrategySummarize, session.StrategyTruncate, session.StrategyClear}).Draw(l.t, "strategy"),
@@ -121,12 +121,12 @@ func (l *life) compactRandom() {
 		l.t.Fatal("a compaction changed messages")
 	}
 	if c.Status == session.StatusSkipped {
-		if l.look() != before {
+		if l.readContext() != before {
 			l.t.Fatalf("a skipped compaction changed the context: %s", p.NoGain)
 		}
 		return
 	}
-	after := l.look()
+	after := l.readContext()
 	if again, _ := l.compact(in); again.Status != session.StatusSkipped {
 		l.t.Fatalf("compacting the same path twice did something: %+v", again)
 	}
@@ -137,21 +137,21 @@ func (l *life) compactRandom() {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	if undone := l.look(); undone != before && !strings.Contains(before, StatusEphemeral) && !strings.Contains(undone, StatusEphemeral) {
+	if undone := l.readContext(); undone != before && !strings.Contains(before, StatusEphemeral) && !strings.Contains(undone, StatusEphemeral) {
 		l.t.Fatalf("after undo the context is another:\n%.2000s\nwant\n%.2000s", undone, before)
 	}
 	if rapid.Bool().Draw(l.t, "redo") {
 		if _, err := l.mgr.Redo(l.ctx, l.id, c.RowID); err != nil {
 			l.t.Fatal(err)
 		}
-		if l.look() != after {
+		if l.readContext() != after {
 			l.t.Fatal("after redo the context is another")
 		}
 	}
 }
 
-// look reads the context with its overlay's name; reading writes nothing.
-func (l *life) look() string {
+// readContext reads the context with its overlay's name; reading writes nothing.
+func (l *life) readContext() string {
 	before := l.session()
 	v, err := l.mgr.Assemble(l.ctx, l.id, Budget{CloseCalls: true})
 	if err != nil {
@@ -213,7 +213,7 @@ func (l *life) goBack() {
 // fork continues in a fork. At the head its context equals the original's.
 func (l *life) fork() {
 	in := store.Fork{Session: l.id}
-	before := l.look()
+	before := l.readContext()
 	if rapid.Bool().Draw(l.t, "elsewhere") {
 		at := l.somewhere()
 		in.At = &at
@@ -228,7 +228,7 @@ func (l *life) fork() {
 		return
 	}
 	ownOverlay := strings.HasPrefix(before, StatusEphemeral) || strings.HasPrefix(before, string(session.StatusStaged)) // a fork inherits neither
-	if after := l.look(); after != before && !ownOverlay {
+	if after := l.readContext(); after != before && !ownOverlay {
 		l.t.Fatalf("the context of a fork of %s is another:\n%.3000s\nwant\n%.3000s", origin, after, before)
 	}
 }

@@ -192,7 +192,7 @@ func TestOldOutputIsPrunedBeforeASummary(t *testing.T) {
 	}
 	sources, err := r.mgr.Sources(r.ctx, r.id, all[0].RowID)
 	if err != nil || len(sources) == 0 || sources[0].ID.Seq != 3 || sources[0].Role != session.Tool {
-		t.Errorf("what it hides: %+v, %v", sources, err)
+		t.Errorf("hidden messages: %+v, %v", sources, err)
 	}
 	undone := r.read(Budget{Settings: pruning(), Window: 40_000})
 	if strings.Contains(wire(undone), "file0 says") {
@@ -202,7 +202,7 @@ func TestOldOutputIsPrunedBeforeASummary(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := wire(r.read(Budget{Settings: pruning(), Window: 40_000})); !strings.HasPrefix(got, before) {
-		t.Error("undone, the context is not what it was")
+		t.Error("after undo the context differs from the one before")
 	}
 	if _, err := r.mgr.Redo(r.ctx, r.id, all[0].RowID); err != nil {
 		t.Fatal(err)
@@ -228,7 +228,7 @@ func TestPrunedOutputStaysPrunedUnderTheNextSummary(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(details.Pruned) == 0 {
-		t.Fatal("nothing of what is kept is said to be pruned")
+		t.Fatal("no kept message has a pruned output")
 	}
 	v := wire(r.read(Budget{Settings: pruning()}))
 	if n := strings.Count(v, "hidden to make room"); n != len(details.Pruned) {

@@ -81,7 +81,7 @@ func TestPriceDroppedByTwoSummariesIsRecalled(t *testing.T) {
 	r.append(text(session.Assistant, "$129"))
 	next := r.turn(TurnInput{})
 	if !strings.HasPrefix(wire(next), wire(v)) || len(*asked) != n {
-		t.Error("what was recalled did not stay as it was sent")
+		t.Error("the recalled text changed after it was sent")
 	}
 }
 
@@ -116,7 +116,7 @@ func TestRecallFollowsItsOverlayThroughUndoAndRedo(t *testing.T) {
 		t.Fatal(err)
 	}
 	if wire(r.read(Budget{})) != wire(with) {
-		t.Error("after redo the recall is not what it was")
+		t.Error("after redo the recalled text differs")
 	}
 }
 

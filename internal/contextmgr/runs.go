@@ -50,21 +50,21 @@ func (rs *runs) join(id session.ID, in CompactInput) (r *run, leads bool) {
 			return r, false
 		}
 	}
-	return rs.add(id, request), true
+	return rs.newRun(id, request), true
 }
 
-// add adds a run. The mutex must be held.
-func (rs *runs) add(id session.ID, request string) *run {
+// newRun adds a run. The mutex must be held.
+func (rs *runs) newRun(id session.ID, request string) *run {
 	r := &run{session: id, request: request, begun: make(chan struct{}), done: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	rs.all[r] = true
 	return r
 }
 
-// addStaged adds a run that nobody joins.
+// addStaged adds a run of a staged summary, which other callers cannot join.
 func (rs *runs) addStaged(c session.Compaction) *run {
 	rs.mu.Lock()
-	r := rs.add(c.SessionID, "")
+	r := rs.newRun(c.SessionID, "")
 	rs.mu.Unlock()
 	rs.begin(r, c, Preview{})
 	return r

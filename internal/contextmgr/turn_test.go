@@ -26,7 +26,7 @@ func TestTurnSendsEverythingThatFits(t *testing.T) {
 	}
 	again := r.read(Budget{})
 	if wire(again) != wire(v) || again.Dialect != "openai.chat" || again.ID != "" {
-		t.Errorf("reading gives another context than the turn:\n%s", wire(again))
+		t.Errorf("the context that is read differs from the turn's:\n%s", wire(again))
 	}
 	replaced := "Another."
 	if v = r.turn(TurnInput{Budget: Budget{System: &replaced}}); v.System != "Stored system.\n\nAnother." || v.Prefix.BrokenBy != "system" {
@@ -84,7 +84,7 @@ func TestReadingWritesNothing(t *testing.T) {
 		t.Errorf("compaction: %+v", v.Compaction)
 	}
 	if wire(v) != wire(r.read(Budget{})) {
-		t.Error("reading twice gives two contexts")
+		t.Error("two reads return different contexts")
 	}
 	if after := r.session(); after.Revision != before.Revision || len(r.compactions()) != 0 {
 		t.Errorf("reading wrote: %d compactions, revision %d → %d", len(r.compactions()), before.Revision, after.Revision)
@@ -93,7 +93,7 @@ func TestReadingWritesNothing(t *testing.T) {
 		t.Errorf("reading recorded a context: %v %v", last, err)
 	}
 	if committed := r.turn(TurnInput{}); strings.ReplaceAll(wire(committed), "cmp_1", "ephemeral") != wire(v) {
-		t.Error("the turn gives another context than reading foretold")
+		t.Error("the turn's context differs from the one that was read before")
 	}
 }
 
@@ -282,7 +282,7 @@ func TestPersonsMessageStaysWhenProgramsSpoke(t *testing.T) {
 	r.compact(CompactInput{KeepTokens: new(int64)})
 	v := r.turn(TurnInput{})
 	if strings.Contains(wire(v), "[user] text(Watch the build") {
-		t.Error("what the person said before is shown as if it were the last")
+		t.Error("an earlier message of the person is shown as the last one")
 	}
 }
 

@@ -35,7 +35,7 @@ func TestMaskingJSONKeepsItsStructure(t *testing.T) {
 		})
 	}
 	if got := (*redact.Masker)(nil).Text("AKIAIOSFODNN7EXAMPLE"); got != "AKIAIOSFODNN7EXAMPLE" {
-		t.Error("nobody masks, and it was masked")
+		t.Error("a nil Masker masked it")
 	}
 }
 

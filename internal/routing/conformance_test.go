@@ -380,7 +380,7 @@ func TestEveryCaseRunsOrHasAReason(t *testing.T) {
 		case leftOut()[c.Area] != "":
 			left++
 		default:
-			t.Errorf("%s: nobody runs area %s", c.ID, c.Area)
+			t.Errorf("%s: no test runs area %s", c.ID, c.Area)
 		}
 	}
 	if run != 208 || left != 12 || len(ids) != 220 {

@@ -117,7 +117,7 @@ func (f *fakeStore) InTrash(_ context.Context, ids []session.ID) (map[session.ID
 }
 
 func (f *fakeStore) Heir(_ context.Context, ref session.MessageRef) (session.Session, error) {
-	return session.Session{}, session.Errorf(session.NotFound, "nobody shares %s", ref)
+	return session.Session{}, session.Errorf(session.NotFound, "no fork shares %s", ref)
 }
 
 func (f *fakeStore) Session(_ context.Context, id session.ID) (session.Session, error) {

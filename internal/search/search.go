@@ -248,7 +248,7 @@ func (r *run) collect(ctx context.Context, expression string) error {
 		})
 		for len(docs) > 0 && len(r.hits) < r.query.Limit {
 			n := min(len(docs), r.query.Limit-len(r.hits))
-			if err := r.addAll(ctx, docs[:n]); err != nil {
+			if err := r.addHits(ctx, docs[:n]); err != nil {
 				return err
 			}
 			docs = docs[n:]
@@ -311,9 +311,9 @@ func (q *Query) docRange() (from, to int64) {
 	return from, to
 }
 
-// addAll adds the hits of rows, in their order, except repeated ones and those of sessions in the
+// addHits adds the hits of rows, in their order, except repeated ones and those of sessions in the
 // trash. It reads all of them from the store at once.
-func (r *run) addAll(ctx context.Context, docs []doc) error {
+func (r *run) addHits(ctx context.Context, docs []doc) error {
 	ctx = context.WithoutCancel(ctx) // as in beginRead
 	var fresh []doc
 	var rows []int64
@@ -344,15 +344,15 @@ func (r *run) addAll(ctx context.Context, docs []doc) error {
 		if !there || found[i].ID != d.ref() {
 			continue // deleted since it was indexed
 		}
-		if err := r.add(ctx, d, &found[i]); err != nil {
+		if err := r.addHit(ctx, d, &found[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// add adds the hit of a row and its message, unless no session shows it.
-func (r *run) add(ctx context.Context, d doc, m *session.Message) error {
+// addHit adds the hit of a row and its message, unless no session shows it.
+func (r *run) addHit(ctx context.Context, d doc, m *session.Message) error {
 	shownBy, err := r.shownBy(ctx, d)
 	if err != nil || shownBy == "" {
 		return err

@@ -84,15 +84,15 @@ func (n *normalizer) step(s string) int {
 	n.endPairs(false)
 	if strings.ContainsRune("$€£¥", r) {
 		if d := leadingDigits(s[size:]); d > 0 {
-			n.put(s[:size+d])
-			n.put(s[size : size+d])
+			n.writeToken(s[:size+d])
+			n.writeToken(s[size : size+d])
 			return size + d
 		}
 	}
 	return size
 }
 
-func (n *normalizer) put(token string) {
+func (n *normalizer) writeToken(token string) {
 	if n.out.Len() > 0 {
 		n.out.WriteByte(' ')
 	}
@@ -109,7 +109,7 @@ func (n *normalizer) endWord() {
 	if len(w) > maxWord {
 		w = strings.ToValidUTF8(w[:keptWord], "")
 	}
-	n.put(w)
+	n.writeToken(w)
 	if len(w) <= longestStemmed {
 		lower := strings.ToLower(w)
 		if cut := stem(lower); cut != lower {
@@ -127,9 +127,9 @@ func (n *normalizer) endPairs(phraseEnd bool) {
 	for i := range n.pairs {
 		switch {
 		case i+1 < len(n.pairs):
-			n.put(string(n.pairs[i : i+2]))
+			n.writeToken(string(n.pairs[i : i+2]))
 		case !phraseEnd || len(n.pairs) == 1:
-			n.put(string(n.pairs[i]))
+			n.writeToken(string(n.pairs[i]))
 		}
 	}
 	n.pairs = n.pairs[:0]

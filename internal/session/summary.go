@@ -41,6 +41,27 @@ type BranchSummary struct {
 	Calls   []Call // of the model, also failed ones
 }
 
+// EscapeTags writes the "<" of the named tags in quoted text as "&lt;", however a tag is written, so
+// that the text cannot close its block or open another. Other markup stays.
+func EscapeTags(text string, tags ...string) string {
+	var b strings.Builder
+	done := 0
+	for i := range len(text) {
+		if text[i] != '<' {
+			continue
+		}
+		rest := strings.TrimLeft(text[i+1:min(len(text), i+60)], " \t\r\n/")
+		for _, tag := range tags {
+			if len(rest) >= len(tag) && strings.EqualFold(rest[:len(tag)], tag) {
+				b.WriteString(text[done:i] + "&lt;")
+				done = i + 1
+				break
+			}
+		}
+	}
+	return b.String() + text[done:]
+}
+
 const (
 	branchOpen  = "<branch_summary>\nAnother branch of this conversation was left, and it goes on from here. What happened on that branch:\n\n"
 	branchClose = "\n</branch_summary>"

@@ -10,7 +10,7 @@ import (
 	"sessiond/internal/summarize"
 )
 
-// scripted fails as it is told and counts how often it is asked.
+// scripted returns the given errors and counts the requests.
 type scripted struct {
 	asked int
 	err   error
@@ -45,7 +45,7 @@ func TestBreakerRetriesAfterCoolDown(t *testing.T) {
 		{"first failure", 0, false, summarize.FailServer, 1},
 		{"second", 0, false, summarize.FailServer, 2},
 		{"third opens it", 0, false, summarize.FailServer, 3},
-		{"now nobody is asked", 0, false, summarize.FailOpen, 3},
+		{"an open breaker asks no model", 0, false, summarize.FailOpen, 3},
 		{"nor shortly before the end", 59 * time.Second, false, summarize.FailOpen, 3},
 		{"one may try, and fails", time.Second, false, summarize.FailServer, 4},
 		{"so it is open again", 30 * time.Second, true, summarize.FailOpen, 4},

@@ -42,7 +42,7 @@ func (c *composer) compose(old *outline) *outline {
 		c.fill(s, fresh[s], limit)
 	}
 	if c.out.empty() && len(c.span.msgs) > 0 {
-		c.put(critical, fmt.Sprintf("%d messages without text.", len(c.span.msgs)), 0)
+		c.addLine(critical, fmt.Sprintf("%d messages without text.", len(c.span.msgs)), 0)
 	}
 	for s := range c.out.lines {
 		slices.SortStableFunc(c.out.lines[s], func(a, b line) int { return cmp.Compare(a.order, b.order) })
@@ -116,7 +116,7 @@ func (c *composer) fill(s section, candidates []int, limit int64) {
 		if c.has[text] || c.has[sen.text] || c.alike[sen.shape] >= maxAlike(sen.by) {
 			continue
 		}
-		if n := c.put(s, text, limit); n > 0 {
+		if n := c.addLine(s, text, limit); n > 0 {
 			limit -= n
 			c.has[sen.text] = true
 			c.alike[sen.shape]++
@@ -137,8 +137,8 @@ func maxAlike(by speaker) int {
 	return 3
 }
 
-// put adds a line if it fits the limit (0: none) and returns its tokens; 0 if it does not fit.
-func (c *composer) put(s section, text string, limit int64) int64 {
+// addLine adds a line if it fits the limit (0: none) and returns its tokens; 0 if it does not fit.
+func (c *composer) addLine(s section, text string, limit int64) int64 {
 	n := c.count("- " + text + "\n")
 	if len(c.out.lines[s]) == 0 {
 		n += c.count(s.heading() + "\n\n")

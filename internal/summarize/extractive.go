@@ -63,7 +63,7 @@ func (e *Extractive) digest(sp *span, req *session.SummaryRequest, old outline, 
 	c := composer{span: sp, count: e.count, budget: limit - indexBudget}
 	o := c.compose(&old)
 	for _, l := range c.dropped { // their facts may still enter the index
-		sp.add(0, passage{text: l.text, by: byProgram})
+		sp.addPassage(0, passage{text: l.text, by: byProgram})
 	}
 	written := o.render()
 	room := min(indexBudget, limit-e.count(written)-e.count("\n"+indexHeading+"\n- "))

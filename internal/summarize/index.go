@@ -6,21 +6,14 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"sessiond/internal/session"
 )
 
 // indexShare is the index's share of a summary's budget.
 const indexShare = 0.22
 
-// Index returns the facts of the messages that the summary lacks: amounts, versions, URLs,
-// identifiers, names, numbers and paths, literally, the best first. A number comes with its label.
-// budget is in tokens as count counts them. Secrets are masked.
-func Index(msgs []session.Message, summary string, budget int64, count func(string) int64) []string {
-	return scan(msgs).index(nil, summary, nil, budget, count)
-}
-
-// index is Index over a span. Entries of an earlier index that the summary lacks get at most half
+// index returns the facts of the span that the summary lacks: amounts, versions, URLs, identifiers,
+// names, numbers and paths, literally, the best first. A number comes with its label. budget is in
+// tokens as count counts them. Entries of an earlier index that the summary lacks get at most half
 // of the budget, and what new ones leave. New entries come first.
 func (sp *span) index(previous []string, summary string, files []string, budget int64, count func(string) int64) []string {
 	var entries []string

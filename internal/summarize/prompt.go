@@ -94,32 +94,10 @@ const (
 	tagWishes       = "wishes"
 )
 
-// writeBlock writes text between tags. It masks secrets, and escapes tags in the text so that the
-// text cannot close the block or open another.
+// writeBlock writes text between tags. It masks secrets and escapes the prompt's own tags.
 func writeBlock(b *strings.Builder, tag, text string) {
 	text, _ = redact.Mask(text)
-	fmt.Fprintf(b, "<%s>\n%s\n</%s>\n\n", tag, escapeTags(strings.TrimSpace(text)), tag)
-}
-
-// escapeTags writes the "<" of the prompt's own tags as "&lt;". Other markup stays: it may be a topic
-// of the conversation.
-func escapeTags(s string) string {
-	var b strings.Builder
-	done := 0
-	for i := range len(s) {
-		if s[i] != '<' {
-			continue
-		}
-		rest := strings.TrimLeft(s[i+1:min(len(s), i+40)], " \t\r\n/")
-		for _, tag := range [...]string{tagConversation, tagSummary, tagMinutes, tagWishes} {
-			if len(rest) >= len(tag) && strings.EqualFold(rest[:len(tag)], tag) {
-				b.WriteString(s[done:i] + "&lt;")
-				done = i + 1
-				break
-			}
-		}
-	}
-	return b.String() + s[done:]
+	fmt.Fprintf(b, "<%s>\n%s\n</%s>\n\n", tag, session.EscapeTags(strings.TrimSpace(text), tagConversation, tagSummary, tagMinutes, tagWishes), tag)
 }
 
 // serialise writes messages as labelled paragraphs: [12 person] text. It leaves out reasoning, and

@@ -104,11 +104,11 @@ func scan(msgs []session.Message) *span {
 		for k := range m.Parts {
 			switch p := &m.Parts[k]; p.Kind {
 			case session.PartText, session.PartRefusal:
-				sp.add(i, passage{text: p.Content(), by: speakerOf(m)})
+				sp.addPassage(i, passage{text: p.Content(), by: speakerOf(m)})
 			case session.PartToolResult:
-				sp.add(i, passage{text: p.Content(), by: byTool, failed: p.IsError != nil && *p.IsError})
+				sp.addPassage(i, passage{text: p.Content(), by: byTool, failed: p.IsError != nil && *p.IsError})
 			case session.PartToolCall:
-				sp.add(i, passage{text: p.Arguments, by: byTool})
+				sp.addPassage(i, passage{text: p.Arguments, by: byTool})
 			}
 		}
 	}
@@ -127,8 +127,8 @@ func isConversation(m *session.Message) bool {
 // counter returns the index of a term's counter.
 func (sp *span) counter(term uint32) uint32 { return term & uint32(len(sp.count)-1) }
 
-// add adds the sentences and facts of a passage of message msg. It masks secrets first.
-func (sp *span) add(msg int, at passage) {
+// addPassage adds the sentences and facts of a passage of message msg. It masks secrets first.
+func (sp *span) addPassage(msg int, at passage) {
 	text, _ := redact.Mask(at.text)
 	rd := reader{span: sp}
 	first, pasted := len(sp.sentences), false

@@ -16,7 +16,7 @@ func (c *collector) addPatch(text, directory string) {
 	}
 	updated := "" // the file of the last *** Update File; a *** Move to may still follow
 	addUpdated := func(op session.FileOp) {
-		c.add(updated, directory, op)
+		c.addFile(updated, directory, op)
 		updated = ""
 	}
 	for line := range strings.Lines(text) {
@@ -31,17 +31,17 @@ func (c *collector) addPatch(text, directory string) {
 		switch verb {
 		case "*** Add File":
 			addUpdated(session.OpEdit)
-			c.add(name, directory, session.OpWrite)
+			c.addFile(name, directory, session.OpWrite)
 		case "*** Delete File":
 			addUpdated(session.OpEdit)
-			c.add(name, directory, session.OpDelete)
+			c.addFile(name, directory, session.OpDelete)
 		case "*** Update File":
 			addUpdated(session.OpEdit)
 			updated = name
 		case "*** Move to":
 			if updated != "" {
 				addUpdated(session.OpDelete)
-				c.add(name, directory, session.OpWrite)
+				c.addFile(name, directory, session.OpWrite)
 			}
 		}
 	}

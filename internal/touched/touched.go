@@ -85,15 +85,15 @@ func (c *collector) addCall(tool, text, directory string) {
 	}
 	switch tool {
 	case "read", "read_file", "view", "view_image", "notebookread":
-		c.add(args.file(), directory, session.OpRead)
+		c.addFile(args.file(), directory, session.OpRead)
 	case "write", "write_file", "create_file":
-		c.add(args.file(), directory, session.OpWrite)
+		c.addFile(args.file(), directory, session.OpWrite)
 	case "edit", "multiedit", "edit_file", "notebookedit", "str_replace":
-		c.add(args.file(), directory, session.OpEdit)
+		c.addFile(args.file(), directory, session.OpEdit)
 	case "delete_file":
-		c.add(args.file(), directory, session.OpDelete)
+		c.addFile(args.file(), directory, session.OpDelete)
 	case "text_editor", "str_replace_editor", "str_replace_based_edit_tool":
-		c.add(args.file(), directory, editorOp(args.Command))
+		c.addFile(args.file(), directory, editorOp(args.Command))
 	case "apply_patch", "patch":
 		for _, patch := range []string{args.Input, args.PatchText, args.Patch} {
 			c.addPatch(patch, directory)
@@ -130,8 +130,8 @@ func editorOp(command jsontext.Value) session.FileOp {
 	return ""
 }
 
-// add adds a file if its name can be a path.
-func (c *collector) add(name, directory string, op session.FileOp) {
+// addFile adds a file if its name can be a path.
+func (c *collector) addFile(name, directory string, op session.FileOp) {
 	if op == "" || !isPath(name) || len(c.files) >= maxFiles {
 		return
 	}
@@ -146,7 +146,7 @@ func (c *collector) add(name, directory string, op session.FileOp) {
 
 func (c *collector) addAll(names []string, directory string, op session.FileOp) {
 	for _, name := range names {
-		c.add(name, directory, op)
+		c.addFile(name, directory, op)
 	}
 }
 

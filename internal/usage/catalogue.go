@@ -92,14 +92,14 @@ func (c *Catalogue) merge(text []byte, origin string) error {
 		return session.Errorf(session.Malformed, "the model catalogue (%s) does not have the form {\"models\":[…]}: %w", origin, err)
 	}
 	for i := range f.Models {
-		if err := c.add(&f.Models[i], origin); err != nil {
+		if err := c.addEntry(&f.Models[i], origin); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *Catalogue) add(e *entry, origin string) error {
+func (c *Catalogue) addEntry(e *entry, origin string) error {
 	if e.ID == "" {
 		return session.Errorf(session.Invalid, "a model in the catalogue (%s) has no id", origin)
 	}

@@ -114,7 +114,7 @@ func TestPriceOfTheDay(t *testing.T) {
 		{"on the day that it fell", "o3", "2025-06-10", 1000*2000 + 10_000*500 + 100*2000 + 10*8000},
 		{"no discount for cache where none is stated", "gpt-5-pro", "2026-01-02", 11_100*15_000 + 10*120_000},
 		{"a day before the model was there", "o3", "2024-01-01", -1},
-		{"a model that nobody knows", "own-model", "2026-01-02", -1},
+		{"an unknown model", "own-model", "2026-01-02", -1},
 		{"a free offer of a known model", "deepseek/deepseek-chat:free", "2026-01-02", -1},
 		{"a revision is no offer", "us.anthropic.claude-opus-4-5-20251101-v1:0", "2026-01-02", 1000*5000 + 10_000*500 + 100*6250 + 10*25_000},
 	} {
