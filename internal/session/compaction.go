@@ -59,9 +59,9 @@ type Compaction struct {
 	Reason     string   `db:"reason" json:"reason,omitempty"` // why it was skipped or failed
 
 	ThroughID   *int64      `db:"through_id" json:"-"` // the last represented message
-	Through     *MessageRef `db:"-" json:"through,omitempty"`
+	Through     *MessageRef `db:"through" json:"through,omitempty"`
 	FirstKeptID *int64      `db:"first_kept_id" json:"-"` // nil: no message before the record was kept
-	FirstKept   *MessageRef `db:"-" json:"first_kept,omitempty"`
+	FirstKept   *MessageRef `db:"first_kept" json:"first_kept,omitempty"`
 
 	HiddenTokens  int64  `db:"hidden_tokens" json:"hidden_tokens"` // path_tokens of the last represented message
 	SummaryTokens int64  `db:"summary_tokens" json:"summary_tokens"`

@@ -46,27 +46,17 @@ func (s *Store) Append(ctx context.Context, in Append) (Appended, error) {
 			return Appended{}, fmt.Errorf("messages[%d]: %w", i, err)
 		}
 	}
-	var out Appended
-	err := s.writeOnce(ctx, in.Idem, func(t *tx, o *outcome) (err error) {
-		out, err = t.replayAppend(in.Session, o)
-		return err
-	}, func(t *tx) (o outcome, err error) {
-		if out, err = t.append(in, msgs); err != nil {
-			return o, err
-		}
-		o = outcome{
+	return writeOnce(ctx, s, in.Idem, (*tx).replayAppend, func(t *tx) (Appended, outcome, error) {
+		out, err := t.append(in, msgs)
+		o := outcome{
 			Status: 201, SessionID: string(in.Session), N: int64(len(msgs)), Revision: out.Revision,
 			HeadID: out.Session.HeadID, CompactionID: out.Session.CompactionID, ContextTokens: out.ContextTokens,
 		}
-		if len(msgs) > 0 {
+		if len(out.Messages) > 0 {
 			o.MessageID = &out.Messages[0].RowID
 		}
-		return o, nil
+		return out, o, err
 	})
-	if err != nil {
-		return Appended{}, err
-	}
-	return out, nil
 }
 
 // place is where on the tree the next message goes.
@@ -302,7 +292,8 @@ const insertMessage = `
 	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // replayAppend builds the answer of an earlier append again, from what it stored.
-func (t *tx) replayAppend(id session.ID, o *outcome) (Appended, error) {
+func (t *tx) replayAppend(o *outcome) (Appended, error) {
+	id := session.ID(o.SessionID)
 	sess, err := readSession(t.ctx, t, id)
 	if err != nil {
 		return Appended{}, err

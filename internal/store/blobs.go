@@ -32,8 +32,7 @@ func (t *tx) insertBlob(b *session.Blob) error {
 	if b == nil {
 		return nil
 	}
-	var known int
-	if err := t.row(`SELECT 1 FROM blobs WHERE sha256 = ?`, []any{b.SHA256}, &known); !noRows(err) {
+	if known, err := t.exists(`SELECT 1 FROM blobs WHERE sha256 = ?`, b.SHA256); err != nil || known {
 		return err
 	}
 	end := pieceEnd(b.Data)

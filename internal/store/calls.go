@@ -26,11 +26,11 @@ const (
 // external id are known already is counted no second time, and given back as it was.
 func (s *Store) AddCall(ctx context.Context, c session.Call) (session.Call, error) {
 	c.RowID, c.Day = 0, ""
-	err := s.writeOnce(ctx, c.Idem, func(t *tx, o *outcome) error { return t.replayCall(o, &c) }, func(t *tx) (o outcome, err error) {
+	c, err := writeOnce(ctx, s, c.Idem, (*tx).replayCall, func(t *tx) (session.Call, outcome, error) {
 		if err := t.recordCall(&c); err != nil || c.RowID == 0 {
-			return o, err
+			return c, outcome{}, err
 		}
-		return outcome{Status: 201, SessionID: string(c.SessionID), ObjectID: fmt.Sprintf("call_%d", c.RowID)}, nil
+		return c, outcome{Status: 201, SessionID: string(c.SessionID), ObjectID: fmt.Sprintf("call_%d", c.RowID)}, nil
 	})
 	if err == nil && c.RowID == 0 {
 		c, err = get[session.Call](ctx, s, callByExternalID, c.Source, c.ExternalID)

@@ -11,7 +11,8 @@ import (
 	"sessiond/internal/session"
 )
 
-const compactionColumns = `c.id, c.session_id, c.previous_id, c.strategy, c.trigger, c.status, c.reason, c.through_id, c.first_kept_id,
+var compactionColumns = messageName("c.through_id") + ` AS through, ` + messageName("c.first_kept_id") + ` AS first_kept,
+	c.id, c.session_id, c.previous_id, c.strategy, c.trigger, c.status, c.reason, c.through_id, c.first_kept_id,
 	c.hidden_tokens, c.summary_tokens, c.span_summary, c.summary, c.prefix_summary, c.replacement, c.details, c.tokens_before,
 	c.tokens_after, c.message_count, c.provider, c.model, c.duration_ms, c.created_at, c.activated_at`
 
@@ -56,27 +57,20 @@ func readCompaction(ctx context.Context, q queryer, rowID int64) (session.Compac
 	if err != nil {
 		return c, fmt.Errorf("compaction %s: %w", session.CompactionName(rowID), err)
 	}
-	return c, nameCompaction(ctx, q, &c)
+	return c, nameCompaction(&c)
 }
 
-// nameCompaction fills what the record is called outside the database.
-func nameCompaction(ctx context.Context, q queryer, c *session.Compaction) error {
+// nameCompaction fills what the record is called outside the database, after it was read.
+func nameCompaction(c *session.Compaction) error {
 	c.ID = session.CompactionName(c.RowID)
 	if c.PreviousID != nil {
 		c.Previous = session.CompactionName(*c.PreviousID)
 	}
-	for _, name := range []struct {
-		id *int64
-		to **session.MessageRef
-	}{{c.ThroughID, &c.Through}, {c.FirstKeptID, &c.FirstKept}} {
-		if name.id == nil {
-			continue
-		}
-		ref, err := refOf(ctx, q, *name.id)
-		if err != nil {
-			return err
-		}
-		*name.to = &ref
+	switch {
+	case c.ThroughID != nil && c.Through == nil:
+		return missingRow(*c.ThroughID)
+	case c.FirstKeptID != nil && c.FirstKept == nil:
+		return missingRow(*c.FirstKeptID)
 	}
 	return nil
 }
@@ -85,11 +79,10 @@ func nameCompaction(ctx context.Context, q queryer, c *session.Compaction) error
 // Codes: NotFound, Conflict (previous_id is no longer the effective overlay, or the last
 // represented message no longer on the path).
 func (s *Store) AddCompaction(ctx context.Context, c session.Compaction) (session.Compaction, error) {
-	err := s.writeOnce(ctx, c.Idem, func(t *tx, o *outcome) error { return t.replayCompaction(o, &c) }, func(t *tx) (outcome, error) {
+	return writeOnce(ctx, s, c.Idem, (*tx).replayCompaction, func(t *tx) (session.Compaction, outcome, error) {
 		err := t.addCompaction(&c)
-		return outcome{Status: 201, SessionID: string(c.SessionID), ObjectID: c.ID}, err
+		return c, outcome{Status: 201, SessionID: string(c.SessionID), ObjectID: c.ID}, err
 	})
-	return c, err
 }
 
 func (t *tx) addCompaction(c *session.Compaction) error {
@@ -126,7 +119,8 @@ func (t *tx) insertCompaction(c *session.Compaction) error {
 		c.MessageCount, c.Provider, c.Model, c.DurationMS, c.CreatedAt, c.ActivatedAt); err != nil {
 		return fmt.Errorf("insert compaction: %w", err)
 	}
-	return nameCompaction(t.ctx, t, c)
+	*c, err = readCompaction(t.ctx, t, c.RowID)
+	return err
 }
 
 // FinishCompaction gives a running or staged record its outcome: staged, done, failed or
@@ -178,36 +172,36 @@ func (t *tx) updateCompaction(c *session.Compaction) error {
 // AnswerCompaction remembers a record as the answer of a request that asked for what another
 // was already making. Codes: Invalid (the key was used with another body).
 func (s *Store) AnswerCompaction(ctx context.Context, i *Idempotency, c session.Compaction) error {
-	return s.writeOnce(ctx, i, func(*tx, *outcome) error { return nil }, func(*tx) (outcome, error) {
-		return outcome{Status: 201, SessionID: string(c.SessionID), ObjectID: session.CompactionName(c.RowID)}, nil
+	_, err := writeOnce(ctx, s, i, (*tx).replayCompaction, func(*tx) (session.Compaction, outcome, error) {
+		return c, outcome{Status: 201, SessionID: string(c.SessionID), ObjectID: session.CompactionName(c.RowID)}, nil
 	})
+	return err
 }
 
 // Activate makes a staged overlay effective, in a new epoch. Codes: NotFound, Conflict (it is
 // not staged, another overlay became effective meanwhile, or the path no longer holds it).
 func (s *Store) Activate(ctx context.Context, id session.ID, rowID int64) (session.Compaction, error) {
-	var c session.Compaction
-	err := s.write(ctx, func(t *tx) error {
+	return write(ctx, s, func(t *tx) (session.Compaction, error) {
 		sess, err := readSession(t.ctx, t, id)
 		if err != nil {
-			return err
+			return session.Compaction{}, err
 		}
-		if c, err = readCompaction(t.ctx, t, rowID); err != nil {
-			return err
+		c, err := readCompaction(t.ctx, t, rowID)
+		if err != nil {
+			return c, err
 		}
 		if c.SessionID != id || c.Status != session.StatusStaged {
-			return session.Errorf(session.Conflict, "compaction %s is not staged for session %s", c.ID, id)
+			return c, session.Errorf(session.Conflict, "compaction %s is not staged for session %s", c.ID, id)
 		}
 		if err := t.activate(sess, &c); err != nil {
-			return err
+			return c, err
 		}
 		c.Status = session.StatusDone
 		if err := t.exec(`UPDATE compactions SET status = 'done', activated_at = ? WHERE id = ?`, c.ActivatedAt, rowID); err != nil {
-			return err
+			return c, err
 		}
-		return t.announceCompaction(&sess, c)
+		return c, t.announceCompaction(&sess, c)
 	})
-	return c, err
 }
 
 // activate checks an overlay and sets when it takes effect: now, but after every earlier one, for
@@ -246,27 +240,20 @@ func (t *tx) announceCompaction(sess *session.Session, c session.Compaction) err
 	if !ok { // running: nothing to tell yet
 		return nil
 	}
-	var cost *int64 // of the calls that were made for it so far; nil: none, or of no known price
-	if err := t.row(`SELECT SUM(cost_nanousd) FROM calls WHERE compaction_id = ?`, []any{c.RowID}, &cost); err != nil {
+	// Of the calls that were made for it so far; nil: none, or of no known price.
+	cost, err := get[*float64](t.ctx, t, `SELECT SUM(cost_nanousd) / 1e9 FROM calls WHERE compaction_id = ?`, c.RowID)
+	if err != nil {
 		return err
 	}
 	data := session.JSONOf(map[string]any{
 		"compaction": c.ID, "strategy": c.Strategy, "trigger": c.Trigger, "reason": c.Reason,
 		"tokens_before": c.TokensBefore, "tokens_after": c.TokensAfter, "duration_ms": c.DurationMS,
-		"provider": c.Provider, "model": c.Model, "cost_usd": dollars(cost),
+		"provider": c.Provider, "model": c.Model, "cost_usd": cost,
 	})
 	if err := t.event(sess.ID, kind, 0, data); err != nil || c.Status != session.StatusDone {
 		return err
 	}
 	return t.newEpoch(sess, 1)
-}
-
-func dollars(nano *int64) *float64 {
-	if nano == nil {
-		return nil
-	}
-	usd := float64(*nano) / 1e9
-	return &usd
 }
 
 // newEpoch settles the overlay after a change of the chain and writes the session.
@@ -308,10 +295,11 @@ func (s *Store) UndoCompaction(ctx context.Context, id session.ID, rowID int64) 
 func (s *Store) RedoCompaction(ctx context.Context, id session.ID, rowID int64) (session.Session, error) {
 	return s.shiftOverlay(ctx, id, rowID, func(t *tx, sess *session.Session, c session.Compaction) error {
 		if c.PreviousID != nil {
-			var undone int
-			if err := t.row(`SELECT 1 FROM compaction_undos WHERE session_id = ? AND compaction_id = ?`, []any{id, *c.PreviousID}, &undone); err == nil {
-				return session.Errorf(session.Conflict, "redo %s first: %s was built on it", c.Previous, c.ID)
-			} else if !noRows(err) {
+			undone, err := t.exists(`SELECT 1 FROM compaction_undos WHERE session_id = ? AND compaction_id = ?`, id, *c.PreviousID)
+			if err == nil && undone {
+				err = session.Errorf(session.Conflict, "redo %s first: %s was built on it", c.Previous, c.ID)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -342,23 +330,22 @@ func ownCount(sess *session.Session, c session.Compaction) int64 {
 }
 
 func (s *Store) shiftOverlay(ctx context.Context, id session.ID, rowID int64, shift func(*tx, *session.Session, session.Compaction) error) (session.Session, error) {
-	var sess session.Session
-	err := s.write(ctx, func(t *tx) error {
-		var err error
-		if sess, err = readSession(t.ctx, t, id); err != nil {
-			return err
+	return write(ctx, s, func(t *tx) (session.Session, error) {
+		sess, err := readSession(t.ctx, t, id)
+		if err != nil {
+			return sess, err
 		}
 		all, err := lineage(t.ctx, t, sess)
 		if err != nil {
-			return err
+			return sess, err
 		}
 		at := slices.IndexFunc(all, func(c session.Compaction) bool { return c.RowID == rowID })
 		if at < 0 || all[at].Status != session.StatusDone {
-			return session.Errorf(session.NotFound, "session %s has no finished compaction %s", id, session.CompactionName(rowID))
+			return sess, session.Errorf(session.NotFound, "session %s has no finished compaction %s", id, session.CompactionName(rowID))
 		}
-		return shift(t, &sess, all[at])
+		err = shift(t, &sess, all[at])
+		return sess, err
 	})
-	return sess, err
 }
 
 func sameID(a, b *int64) bool {

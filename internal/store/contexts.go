@@ -122,11 +122,9 @@ func (r *restorer) checkBlocks(c *session.Context) error {
 		if hash == "" {
 			continue
 		}
-		var is bool
-		if err := r.row(`SELECT EXISTS (SELECT 1 FROM blocks WHERE hash = ?)`, []any{hash}, &is); err != nil {
+		if kept, err := r.exists(`SELECT 1 FROM blocks WHERE hash = ?`, hash); err != nil {
 			return err
-		}
-		if !is {
+		} else if !kept {
 			return session.Errorf(session.Invalid, "a context of session %s is made of the block %s, which is not in the file before it", r.batch.Session.ID, hash)
 		}
 	}

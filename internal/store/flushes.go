@@ -7,15 +7,13 @@ import (
 	"sessiond/internal/session"
 )
 
-const flushColumns = `session_id, compaction_id, at, outcome`
-
 // Flush reads the memory flush of a session's overlay generation; nil when none was asked for.
 func (s *Store) Flush(ctx context.Context, id session.ID, generation int64) (*session.Flush, error) {
 	return readFlush(ctx, s, id, generation)
 }
 
 func readFlush(ctx context.Context, q queryer, id session.ID, generation int64) (*session.Flush, error) {
-	f, err := first[session.Flush](ctx, q, `SELECT `+flushColumns+` FROM flushes WHERE session_id = ? AND compaction_id = ?`, id, generation)
+	f, err := first[session.Flush](ctx, q, `SELECT session_id, compaction_id, at, outcome FROM flushes WHERE session_id = ? AND compaction_id = ?`, id, generation)
 	if err != nil {
 		return nil, fmt.Errorf("flush of %s: %w", id, err)
 	}
@@ -56,27 +54,25 @@ func generationName(generation int64) string {
 // may have come while the agent wrote. A failed one is asked for again.
 // Codes: NotFound (the session), Invalid (no such generation).
 func (s *Store) RecordFlush(ctx context.Context, id session.ID, generation *int64, outcome string) (session.Flush, error) {
-	var f session.Flush
-	err := s.write(ctx, func(t *tx) error {
+	return write(ctx, s, func(t *tx) (f session.Flush, err error) {
 		sess, err := readSession(t.ctx, t, id)
 		if err != nil {
-			return err
+			return f, err
 		}
 		of, err := t.flushGeneration(sess, generation)
 		if err != nil {
-			return err
+			return f, err
 		}
 		if err := t.exec(`INSERT INTO flushes (session_id, compaction_id, at, outcome) VALUES (?, ?, ?, ?)
 			ON CONFLICT (session_id, compaction_id) DO UPDATE SET at = excluded.at, outcome = excluded.outcome WHERE outcome <> 'ok'`, id, of, t.now, outcome); err != nil {
-			return fmt.Errorf("record the flush: %w", err)
+			return f, fmt.Errorf("record the flush: %w", err)
 		}
 		now, err := readFlush(t.ctx, t, id, of)
 		if err == nil && now != nil {
 			f = *now
 		}
-		return err
+		return f, err
 	})
-	return f, err
 }
 
 func (t *tx) flushGeneration(sess session.Session, given *int64) (int64, error) {
@@ -90,8 +86,7 @@ func (t *tx) flushGeneration(sess session.Session, given *int64) (int64, error) 
 		}
 		return *given, nil
 	}
-	var asked int64
-	err := t.row(`SELECT compaction_id FROM flushes WHERE session_id = ? AND outcome = 'asked' ORDER BY compaction_id DESC LIMIT 1`, []any{sess.ID}, &asked)
+	asked, err := get[int64](t.ctx, t, `SELECT compaction_id FROM flushes WHERE session_id = ? AND outcome = 'asked' ORDER BY compaction_id DESC LIMIT 1`, sess.ID)
 	switch {
 	case err == nil:
 		return asked, nil

@@ -29,12 +29,10 @@ func (s *Store) Fork(ctx context.Context, in Fork) (session.Session, error) {
 			return session.Session{}, err
 		}
 	}
-	var made session.Session
-	err := s.writeOnce(ctx, in.Idem, replaySession(&made), func(t *tx) (_ outcome, err error) {
-		made, err = t.fork(in)
-		return outcome{SessionID: string(made.ID), Revision: made.Revision, Status: 201}, err
+	return writeOnce(ctx, s, in.Idem, (*tx).replaySession, func(t *tx) (session.Session, outcome, error) {
+		made, err := t.fork(in)
+		return made, outcome{SessionID: string(made.ID), Revision: made.Revision, Status: 201}, err
 	})
-	return made, err
 }
 
 func (t *tx) fork(in Fork) (session.Session, error) {
@@ -171,9 +169,8 @@ func (t *tx) turnOrigin(ref session.MessageRef) (session.Origin, error) {
 	if err != nil {
 		return "", err
 	}
-	var origin session.Origin
-	err = t.row(`SELECT origin FROM messages WHERE session_id = ? AND seq BETWEEN ? AND ? AND role = 'user' AND kind <> 'branch_summary'
-		ORDER BY seq DESC LIMIT 1`, []any{ref.Session, max(from, ref.Seq-turnLook), ref.Seq}, &origin)
+	origin, err := get[session.Origin](t.ctx, t, `SELECT origin FROM messages WHERE session_id = ? AND seq BETWEEN ? AND ?
+		AND role = 'user' AND kind <> 'branch_summary' ORDER BY seq DESC LIMIT 1`, ref.Session, max(from, ref.Seq-turnLook), ref.Seq)
 	if noRows(err) {
 		return "", nil
 	}

@@ -27,12 +27,13 @@ type HeadMoved struct {
 // overlay that is in force there. Nothing is deleted: what was left stays a branch. Codes:
 // NotFound, Invalid (not on the tree), PreconditionFailed, Conflict (in the trash).
 func (s *Store) MoveHead(ctx context.Context, in HeadMove) (HeadMoved, error) {
-	var out HeadMoved
-	err := s.writeOnce(ctx, in.Idem, replaySession(&out.Session), func(t *tx) (_ outcome, err error) {
-		out, err = t.moveHeadTo(in)
-		return outcome{SessionID: string(in.Session), Revision: out.Session.Revision, HeadID: out.Session.HeadID, Status: 200}, err
+	return writeOnce(ctx, s, in.Idem, func(t *tx, o *outcome) (HeadMoved, error) {
+		sess, err := t.replaySession(o)
+		return HeadMoved{Session: sess}, err
+	}, func(t *tx) (HeadMoved, outcome, error) {
+		out, err := t.moveHeadTo(in)
+		return out, outcome{SessionID: string(in.Session), Revision: out.Session.Revision, HeadID: out.Session.HeadID, Status: 200}, err
 	})
-	return out, err
 }
 
 func (t *tx) moveHeadTo(in HeadMove) (HeadMoved, error) {

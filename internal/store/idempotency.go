@@ -26,23 +26,24 @@ type outcome struct {
 	ContextTokens int64  `db:"context_tokens"`
 }
 
-// writeOnce runs do in the writer's next transaction and keeps its outcome under the key. A repeated
-// request runs replay with that outcome instead. A request without a key is never a repeated one,
-// and an outcome without a status is not kept. Codes: Invalid (the key was used with another body).
-func (s *Store) writeOnce(ctx context.Context, key *Idempotency, replay func(*tx, *outcome) error, do func(*tx) (outcome, error)) error {
-	return s.write(ctx, func(t *tx) error {
+// writeOnce is write for a request that may be sent again: it keeps the outcome of do under the key,
+// and runs replay with it instead when the request is repeated. A request without a key is never a
+// repeated one, and an outcome without a status is not kept. Codes: Invalid (the key was used with
+// another body).
+func writeOnce[T any](ctx context.Context, s *Store, key *Idempotency, replay func(*tx, *outcome) (T, error), do func(*tx) (T, outcome, error)) (T, error) {
+	return write(ctx, s, func(t *tx) (T, error) {
 		earlier, err := t.findOutcome(key)
 		if err != nil {
-			return err
+			return *new(T), err
 		}
 		if earlier != nil {
 			return replay(t, earlier)
 		}
-		o, err := do(t)
+		out, o, err := do(t)
 		if err != nil || key == nil || o.Status == 0 {
-			return err
+			return out, err
 		}
-		return t.keepOutcome(key, o)
+		return out, t.keepOutcome(key, o)
 	})
 }
 
@@ -81,32 +82,33 @@ func hash(b []byte) string {
 // ReplayedCompaction returns the record that an earlier request with this key made, nil for a
 // first one. Codes: Invalid when the body was another.
 func (s *Store) ReplayedCompaction(ctx context.Context, i *Idempotency) (*session.Compaction, error) {
-	var c *session.Compaction
-	err := s.write(ctx, func(t *tx) error {
+	return write(ctx, s, func(t *tx) (*session.Compaction, error) {
 		earlier, err := t.findOutcome(i)
 		if err != nil || earlier == nil {
-			return err
+			return nil, err
 		}
-		c = &session.Compaction{}
-		return t.replayCompaction(earlier, c)
+		c, err := t.replayCompaction(earlier)
+		return &c, err
 	})
-	return c, err
 }
 
-func (t *tx) replayCompaction(o *outcome, c *session.Compaction) error {
+func (t *tx) replayCompaction(o *outcome) (session.Compaction, error) {
 	id, err := session.ParseName("cmp", o.ObjectID)
 	if err != nil {
-		return err
+		return session.Compaction{}, err
 	}
-	*c, err = readCompaction(t.ctx, t, id)
-	return err
+	return readCompaction(t.ctx, t, id)
 }
 
-func (t *tx) replayCall(o *outcome, c *session.Call) error {
+func (t *tx) replayCall(o *outcome) (session.Call, error) {
 	id, err := session.ParseName("call", o.ObjectID)
 	if err != nil {
-		return err
+		return session.Call{}, err
 	}
-	*c, err = get[session.Call](t.ctx, t, `SELECT `+callColumns+` FROM calls WHERE id = ?`, id)
-	return err
+	return get[session.Call](t.ctx, t, `SELECT `+callColumns+` FROM calls WHERE id = ?`, id)
+}
+
+// replaySession reads the session that an earlier request made or changed, as it is now.
+func (t *tx) replaySession(o *outcome) (session.Session, error) {
+	return readSession(t.ctx, t, session.ID(o.SessionID))
 }

@@ -192,13 +192,12 @@ func (s *Store) Import(ctx context.Context, b ImportBatch) (ImportResult, error)
 	if b.Session.Project == "" && b.ID == "" {
 		b.Session.Project = projectOf(b.Session.Directory)
 	}
-	var res ImportResult
-	err := s.write(ctx, func(t *tx) error {
-		res = ImportResult{}
+	return write(ctx, s, func(t *tx) (ImportResult, error) {
+		var res ImportResult
 		im := importer{tx: t, batch: &b, res: &res, spots: map[string]spot{}}
-		return im.run()
+		err := im.run()
+		return res, err
 	})
-	return res, err
 }
 
 // importer carries one batch through its transaction.
@@ -258,14 +257,12 @@ func (im *importer) run() error {
 
 func (im *importer) openSession() error {
 	id := im.batch.ID
-	if id == "" && im.batch.Session.SourceID != "" {
-		err := im.row(`SELECT id FROM sessions WHERE source = ? AND source_id = ? AND source_id <> ''`,
-			[]any{im.batch.Session.Source, im.batch.Session.SourceID}, &id)
-		if err != nil && !noRows(err) {
+	var err error
+	if id == "" {
+		if id, err = sessionOfSource(im.ctx, im, im.batch.Session.Source, im.batch.Session.SourceID); err != nil {
 			return err
 		}
 	}
-	var err error
 	if id == "" {
 		if im.res.Purged, err = im.wasPurged(); err != nil || im.res.Purged {
 			return err
@@ -300,10 +297,9 @@ func (im *importer) wasPurged() (purged bool, err error) {
 	return false, err
 }
 
-func (im *importer) purgedHere() (purged bool, err error) {
+func (im *importer) purgedHere() (bool, error) {
 	in := &im.batch.Session
-	err = im.row(`SELECT EXISTS (SELECT 1 FROM purged_sources WHERE source = ? AND id_hash = ?)`, []any{in.Source, hash([]byte(in.SourceID))}, &purged)
-	return purged, err
+	return im.exists(`SELECT 1 FROM purged_sources WHERE source = ? AND id_hash = ?`, in.Source, hash([]byte(in.SourceID)))
 }
 
 func (im *importer) moveHead() error {
@@ -395,12 +391,21 @@ func (s *Store) ImportedPaths(ctx context.Context, source session.Source) ([]str
 
 // SessionBySource reads the session that was imported from a source's session. Codes: NotFound.
 func (s *Store) SessionBySource(ctx context.Context, source session.Source, sourceID string) (session.Session, error) {
-	id, err := get[session.ID](ctx, s, `SELECT id FROM sessions WHERE source = ? AND source_id = ? AND source_id <> ''`, source, sourceID)
-	if noRows(err) {
-		return session.Session{}, session.Errorf(session.NotFound, "no session of %s with id %q was imported", source, sourceID)
+	id, err := sessionOfSource(ctx, s, source, sourceID)
+	if err == nil && id == "" {
+		err = session.Errorf(session.NotFound, "no session of %s with id %q was imported", source, sourceID)
 	}
 	if err != nil {
 		return session.Session{}, err
 	}
 	return s.Session(ctx, id)
+}
+
+// sessionOfSource finds the session that was imported from a source's session, "" if none was.
+func sessionOfSource(ctx context.Context, q queryer, source session.Source, sourceID string) (session.ID, error) {
+	id, err := get[session.ID](ctx, q, `SELECT id FROM sessions WHERE source = ? AND source_id = ? AND source_id <> ''`, source, sourceID)
+	if noRows(err) {
+		return "", nil
+	}
+	return id, err
 }

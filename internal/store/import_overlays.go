@@ -294,9 +294,8 @@ const outputsOfMessage = `
 
 // known tells whether the overlay is here: the session's own, or one that it inherits.
 func (o *importedOverlay) known() (bool, error) {
-	var here bool
-	err := o.importer.row(`SELECT EXISTS (SELECT 1 FROM compactions WHERE session_id = ? AND through_id = ? AND created_at = ? AND (status = 'done' OR ? <> 'done'))`,
-		[]any{o.SessionID, *o.ThroughID, o.CreatedAt, o.Status}, &here)
+	here, err := o.exists(`SELECT 1 FROM compactions WHERE session_id = ? AND through_id = ? AND created_at = ? AND (status = 'done' OR ? <> 'done')`,
+		o.SessionID, *o.ThroughID, o.CreatedAt, o.Status)
 	if err != nil || here || o.Status != session.StatusDone {
 		return here, err
 	}
@@ -367,8 +366,8 @@ func (o *importedOverlay) size(before *overlayRow) error {
 	if err != nil || at == 0 || o.TokensBefore != 0 || o.TokensAfter != 0 {
 		return err
 	}
-	var path int64
-	if err := o.importer.row(`SELECT path_tokens FROM messages WHERE id = ?`, []any{at}, &path); err != nil {
+	path, err := get[int64](o.ctx, o, `SELECT path_tokens FROM messages WHERE id = ?`, at)
+	if err != nil {
 		return err
 	}
 	o.TokensBefore, o.TokensAfter = path, max(0, path+o.SummaryTokens-o.HiddenTokens)
@@ -410,8 +409,7 @@ func (o *importedOverlay) firstAfter(before *overlayRow) (row int64, err error) 
 		return *o.ThroughID + 1, nil
 	}
 	first := spans[len(spans)-1]
-	err = o.importer.row(`SELECT id FROM messages WHERE session_id = ? AND seq = ?`, []any{first.Session, first.From}, &row)
-	return row, err
+	return get[int64](o.ctx, o, `SELECT id FROM messages WHERE session_id = ? AND seq = ?`, first.Session, first.From)
 }
 
 // hide adds to the details what is hidden of the messages that are kept, and gives how much
@@ -468,8 +466,8 @@ func (o *importedOverlay) countRepresented(before *overlayRow) (n int64, err err
 		return 0, err
 	}
 	for _, sp := range spansAfter(spans, stood, from) {
-		var here int64
-		if err := o.importer.row(countInSpan, []any{sp.Session, sp.From, sp.To}, &here); err != nil {
+		here, err := get[int64](o.ctx, o, countInSpan, sp.Session, sp.From, sp.To)
+		if err != nil {
 			return 0, err
 		}
 		n += here

@@ -104,8 +104,7 @@ func (s *Store) SetKeyLabel(ctx context.Context, key, label string) error {
 		if sess == nil {
 			return session.Errorf(session.NotFound, "nothing ever came in at key %q", key)
 		}
-		var other string
-		err = t.row(`SELECT key FROM keys WHERE label = ? AND label <> ''`, []any{label}, &other)
+		other, err := get[string](t.ctx, t, `SELECT key FROM keys WHERE label = ? AND label <> ''`, label)
 		switch {
 		case err == nil && other == key:
 			return nil

@@ -37,39 +37,40 @@ func (s *Store) Labels(ctx context.Context, id session.ID) (map[int64]string, er
 // overlay hides begins a new epoch, since it comes back into the context.
 // Codes: NotFound.
 func (s *Store) SetMark(ctx context.Context, id session.ID, ref session.MessageRef, kind, text string, on bool) (session.Session, error) {
-	var sess session.Session
-	err := s.write(ctx, func(t *tx) error {
-		var err error
-		if sess, err = readSession(t.ctx, t, id); err != nil {
-			return err
+	return write(ctx, s, func(t *tx) (session.Session, error) {
+		sess, err := readSession(t.ctx, t, id)
+		if err != nil {
+			return sess, err
 		}
 		at, err := t.placeAfter(ref)
 		if err != nil {
-			return err
+			return sess, err
 		}
-		if on, err := onTree(t.ctx, t, sess, ref, *at.id); err != nil || !on {
-			if err == nil {
-				err = offTree(id, ref)
-			}
-			return err
+		if err := checkOnTree(t.ctx, t, sess, ref, *at.id); err != nil {
+			return sess, err
 		}
 		if err := t.setMark(id, *at.id, kind, text, on); err != nil {
-			return err
+			return sess, err
 		}
 		if err := t.event(id, EventSessionChanged, 0, nil); err != nil {
-			return err
+			return sess, err
 		}
 		if kind == MarkPin && sess.CompactionID != nil {
-			return t.newEpoch(&sess, 0)
+			err = t.newEpoch(&sess, 0)
+			return sess, err
 		}
 		sess.Revision, sess.UpdatedAt = sess.Revision+1, t.now
-		return t.exec(`UPDATE sessions SET revision = ?, updated_at = ? WHERE id = ?`, sess.Revision, sess.UpdatedAt, id)
+		return sess, t.exec(`UPDATE sessions SET revision = ?, updated_at = ? WHERE id = ?`, sess.Revision, sess.UpdatedAt, id)
 	})
-	return sess, err
 }
 
-func offTree(id session.ID, ref session.MessageRef) error {
-	return session.Errorf(session.NotFound, "message %s is not on the tree of session %s", ref, id)
+// checkOnTree refuses a message that is not on a session's tree. Codes: NotFound.
+func checkOnTree(ctx context.Context, q queryer, sess session.Session, ref session.MessageRef, rowID int64) error {
+	on, err := onTree(ctx, q, sess, ref, rowID)
+	if err == nil && !on {
+		err = session.Errorf(session.NotFound, "message %s is not on the tree of session %s", ref, sess.ID)
+	}
+	return err
 }
 
 func (t *tx) setMark(id session.ID, messageID int64, kind, text string, on bool) error {

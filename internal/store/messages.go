@@ -193,13 +193,7 @@ func (s *Store) TreeMessage(ctx context.Context, id session.ID, ref session.Mess
 	if err != nil {
 		return m, err
 	}
-	if on, err := onTree(ctx, s, sess, ref, m.RowID); err != nil || !on {
-		if err == nil {
-			err = offTree(id, ref)
-		}
-		return session.Message{}, err
-	}
-	return m, nil
+	return m, checkOnTree(ctx, s, sess, ref, m.RowID)
 }
 
 // MessagesAround reads a message with up to n before it and n after it that stand in a line

@@ -64,7 +64,7 @@ func lineage(ctx context.Context, q queryer, sess session.Session) ([]session.Co
 			if !own && !l.within(&overlayRow{ID: c.RowID, ActivatedAt: c.ActivatedAt}) {
 				continue
 			}
-			if err := nameCompaction(ctx, q, c); err != nil {
+			if err := nameCompaction(c); err != nil {
 				return err
 			}
 			all = append(all, *c)

@@ -157,8 +157,8 @@ func (t *tx) renameForks(sess session.Session) error {
 		return err
 	}
 	for _, id := range forks {
-		var title string
-		if err := t.row(`SELECT title FROM sessions WHERE id = ?`, []any{id}, &title); err != nil {
+		title, err := get[string](t.ctx, t, `SELECT title FROM sessions WHERE id = ?`, id)
+		if err != nil {
 			return fmt.Errorf("title of fork %s: %w", id, err)
 		}
 		rest, same := strings.CutPrefix(title, sess.Title)
@@ -251,9 +251,8 @@ func (p *Purge) Delete(ctx context.Context, rows []int64) error {
 }
 
 // purgeRuns tells whether the purge of a session goes on: another process may have ended it.
-func (t *tx) purgeRuns(id session.ID) (runs bool, err error) {
-	err = t.row(`SELECT EXISTS (SELECT 1 FROM purging WHERE session_id = ?)`, []any{id}, &runs)
-	return runs, err
+func (t *tx) purgeRuns(id session.ID) (bool, error) {
+	return t.exists(`SELECT 1 FROM purging WHERE session_id = ?`, id)
 }
 
 func (t *tx) deleteMessage(id session.ID, row int64) error {
@@ -300,8 +299,7 @@ func (t *tx) countPurged(day, source string, sessions, messages int, prompt bool
 
 // checkExists refuses what would be written beside a session that was purged meanwhile.
 func (t *tx) checkExists(id session.ID) error {
-	var lives bool
-	if err := t.row(`SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ? AND purged_at IS NULL)`, []any{id}, &lives); err != nil || lives {
+	if lives, err := t.exists(`SELECT 1 FROM sessions WHERE id = ? AND purged_at IS NULL`, id); err != nil || lives {
 		return err
 	}
 	return session.Errorf(session.NotFound, "there is no session %s", id)

@@ -138,7 +138,5 @@ func (p *Purge) lastKept(t *tx, at int64) (*int64, error) {
 	if err != nil || last.Seq == 0 {
 		return nil, err
 	}
-	var row int64
-	err = t.row(`SELECT id FROM messages WHERE session_id = ? AND seq = ?`, []any{last.Session, last.Seq}, &row)
-	return &row, err
+	return first[int64](t.ctx, t, `SELECT id FROM messages WHERE session_id = ? AND seq = ?`, last.Session, last.Seq)
 }

@@ -233,12 +233,14 @@ func (r *restorer) open() error {
 	want, source, sourceID := in.ID, in.Source, in.SourceID
 	if r.batch.Into.Copy {
 		sourceID = string(in.ID)
-		err := r.row(`SELECT id FROM sessions WHERE source = ? AND source_id = ? AND source_id <> ''`, []any{source, sourceID}, &want)
-		if noRows(err) {
-			return r.create("", sourceID)
-		} else if err != nil {
+		copied, err := sessionOfSource(r.ctx, r, source, sourceID)
+		if err != nil {
 			return err
 		}
+		if copied == "" {
+			return r.create("", sourceID)
+		}
+		want = copied
 	}
 	here, err := readAncestor(r.ctx, r.tx, want)
 	if session.CodeOf(err) == session.NotFound {
@@ -264,7 +266,8 @@ func (r *restorer) open() error {
 		if r.now.contexts, err = list[int64](r.ctx, r, `SELECT id FROM contexts WHERE session_id = ? ORDER BY id`, want); err != nil {
 			return err
 		}
-		return r.row(`SELECT COUNT(*) FROM calls WHERE session_id = ? AND session_id <> ''`, []any{want}, &r.now.known)
+		r.now.known, err = get[int64](r.ctx, r, `SELECT COUNT(*) FROM calls WHERE session_id = ? AND session_id <> ''`, want)
+		return err
 	}
 	return nil
 }
@@ -278,14 +281,12 @@ func (r *restorer) isShell() bool { return r.batch.Session.PurgedAt != nil }
 // past the id, so that it is never given again.
 func (r *restorer) create(want session.ID, sourceID string) error {
 	in := &r.batch.Session.Session
-	if sourceID != "" {
-		var other session.ID
-		err := r.row(`SELECT id FROM sessions WHERE source = ? AND source_id = ? AND source_id <> ''`, []any{in.Source, sourceID}, &other)
-		if err == nil {
-			return session.Errorf(session.Conflict, "session %s is here already, as %s, under its id of %s, %q; --as-copy brings it in once more", in.ID, other, in.Source, sourceID)
-		} else if !noRows(err) {
-			return err
-		}
+	other, err := sessionOfSource(r.ctx, r, in.Source, sourceID)
+	if err == nil && other != "" {
+		err = session.Errorf(session.Conflict, "session %s is here already, as %s, under its id of %s, %q; --as-copy brings it in once more", in.ID, other, in.Source, sourceID)
+	}
+	if err != nil {
+		return err
 	}
 	if err := r.exec(`DELETE FROM purged_sources WHERE source = ? AND id_hash = ?`, in.Source, hash([]byte(sourceID))); err != nil {
 		return fmt.Errorf("bring a purged session back: %w", err)
@@ -294,15 +295,13 @@ func (r *restorer) create(want session.ID, sourceID string) error {
 		return session.Errorf(session.Invalid, "session %s has no day", in.ID)
 	}
 	if want == "" {
-		var n int64
-		if err := r.row(nextOfDay, []any{in.Day}, &n); err != nil {
-			return fmt.Errorf("count the day's sessions: %w", err)
+		if want, err = r.newID(in.Day); err != nil {
+			return err
 		}
-		want = session.NewID(in.Day, n)
 	} else if err := r.passID(want); err != nil {
 		return err
 	}
-	err := r.exec(`INSERT INTO sessions (id, day, draft, source, source_id, directory, revision, created_at, updated_at, active_at, purged_at)
+	err = r.exec(`INSERT INTO sessions (id, day, draft, source, source_id, directory, revision, created_at, updated_at, active_at, purged_at)
 		VALUES (?, ?, 1, ?, ?, ?, 0, ?, ?, ?, ?)`,
 		want, in.Day, orElse(in.Source, session.SourceSessiond), sourceID, in.Directory, in.CreatedAt, r.tx.now, in.CreatedAt, r.batch.Session.PurgedAt)
 	if err != nil {
@@ -370,8 +369,7 @@ func (r *restorer) compactionRow(ref CompactionRef) *int64 {
 			return &row
 		}
 	}
-	var row int64
-	err := r.row(nthCompaction, []any{r.hereID(ref.Session), max(0, ref.N-1)}, &row)
+	row, err := get[int64](r.ctx, r, nthCompaction, r.hereID(ref.Session), max(0, ref.N-1))
 	if noRows(err) {
 		err = session.Errorf(session.Invalid, "session %s names compaction %d of %s, which is neither in the file before it nor here", r.batch.Session.ID, ref.N, ref.Session)
 	}
@@ -506,14 +504,13 @@ func (r *restorer) message(in *RestoreMessage) error {
 
 // compaction inserts one that is not here; one is known again by its time of creation.
 func (r *restorer) compaction(in *SavedCompaction) error {
-	var known int64
-	err := r.row(`SELECT id FROM compactions WHERE session_id = ? AND created_at = ? ORDER BY id LIMIT 1`, []any{r.now.id, in.CreatedAt}, &known)
-	if err == nil && r.now.mode != restoreNew && !r.taken(known) {
-		r.newCompactions[in.ID] = known
-		return r.outcome(known, in)
-	}
-	if err != nil && !noRows(err) {
+	known, err := first[int64](r.ctx, r, `SELECT id FROM compactions WHERE session_id = ? AND created_at = ? ORDER BY id LIMIT 1`, r.now.id, in.CreatedAt)
+	if err != nil {
 		return err
+	}
+	if known != nil && r.now.mode != restoreNew && !r.taken(*known) {
+		r.newCompactions[in.ID] = *known
+		return r.outcome(*known, in)
 	}
 	if r.now.mode == restoreVerify {
 		return nil
@@ -804,13 +801,12 @@ func (r *restorer) link() error {
 
 // nthOf returns the last row that a fork inherits of its parent's first n: for 0 one before the first,
 // the newest of all where the parent has fewer, and the highest number for -1.
-func (r *restorer) nthOf(table string, parent session.ID, n int64) (row int64, err error) {
+func (r *restorer) nthOf(table string, parent session.ID, n int64) (int64, error) {
 	if n < 0 {
 		return math.MaxInt64, nil
 	}
-	err = r.row(`SELECT COALESCE((SELECT id FROM `+table+` WHERE session_id = ?1 ORDER BY id LIMIT 1 OFFSET MAX(?2 - 1, 0)) - (?2 = 0),
-		(SELECT COALESCE(MAX(id), 0) FROM `+table+`))`, []any{parent, n}, &row)
-	return row, err
+	return get[int64](r.ctx, r, `SELECT COALESCE((SELECT id FROM `+table+` WHERE session_id = ?1 ORDER BY id LIMIT 1 OFFSET MAX(?2 - 1, 0)) - (?2 = 0),
+		(SELECT COALESCE(MAX(id), 0) FROM `+table+`))`, parent, n)
 }
 
 // saveCounts updates the counters after a piece; finish writes the other fields with the last one.

@@ -41,8 +41,8 @@ func (t *tx) closedCall(sess session.Session, message int64) (closed bool, err e
 		if closed {
 			return nil
 		}
-		return t.row(`SELECT EXISTS (SELECT 1 FROM frozen WHERE session_id = ? AND message_id = ? AND kind = 'closed_call' AND id <= ?)`,
-			[]any{id, message, l.FrozenID}, &closed)
+		closed, err = t.exists(`SELECT 1 FROM frozen WHERE session_id = ? AND message_id = ? AND kind = 'closed_call' AND id <= ?`, id, message, l.FrozenID)
+		return err
 	})
 	return closed, err
 }

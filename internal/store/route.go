@@ -48,19 +48,14 @@ func (s *Store) Route(ctx context.Context, in Route) (Routed, error) {
 	if err := checkStorable([]field{{"key", in.Key}}); err != nil {
 		return Routed{}, err
 	}
-	var out Routed
-	err := s.writeOnce(ctx, in.Idem, func(t *tx, o *outcome) (err error) {
-		out, err = t.replayRoute(o)
-		return err
-	}, func(t *tx) (o outcome, err error) {
-		out, err = t.route(in)
-		o = outcome{Status: 200, SessionID: string(out.Session.ID), Revision: out.Session.Revision, ObjectID: string(out.Previous)}
+	return writeOnce(ctx, s, in.Idem, (*tx).replayRoute, func(t *tx) (Routed, outcome, error) {
+		out, err := t.route(in)
+		o := outcome{Status: 200, SessionID: string(out.Session.ID), Revision: out.Session.Revision, ObjectID: string(out.Previous)}
 		if out.Created {
 			o.Status = 201
 		}
-		return o, err
+		return out, o, err
 	})
-	return out, err
 }
 
 func (t *tx) route(in Route) (Routed, error) {

@@ -161,7 +161,7 @@ func (s *Store) readAtOnce(ctx context.Context, id session.ID) (*atOnce, error) 
 // The queries name messages and compactions as MessageRef and CompactionRef write themselves.
 var (
 	savedCompactions = `SELECT 'compaction' AS type, ` + compactionName("c.id") + ` AS name, ` + compactionName("c.previous_id") + ` AS previous,
-		` + messageName("c.through_id") + ` AS through, ` + messageName("c.first_kept_id") + ` AS first_kept, ` + compactionColumns + `
+		` + compactionColumns + `
 		FROM compactions c WHERE c.session_id = ? ORDER BY c.id`
 	savedUndos = `SELECT 'undo' AS type, ` + compactionName("c.id") + ` AS compaction, u.at
 		FROM compaction_undos u JOIN compactions c ON c.id = u.compaction_id WHERE u.session_id = ? ORDER BY c.session_id, c.id`

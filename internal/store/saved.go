@@ -128,9 +128,7 @@ type SavedCompaction struct {
 	ID       CompactionRef `db:"name" json:"id"`
 	Previous CompactionRef `db:"previous" json:"previous,omitzero"`
 	session.Compaction
-	Through   *session.MessageRef `db:"through" json:"through,omitempty"`
-	FirstKept *session.MessageRef `db:"first_kept" json:"first_kept,omitempty"`
-	SessionID hidden              `json:"session_id,omitempty"`
+	SessionID hidden `json:"session_id,omitempty"`
 }
 
 // SavedUndo says that a compaction, the session's own or an inherited one, is undone in it.

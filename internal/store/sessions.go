@@ -57,35 +57,26 @@ func (s *Store) CreateSession(ctx context.Context, in NewSession) (session.Sessi
 	if in.Project == "" {
 		in.Project = projectOf(in.Directory)
 	}
-	var made session.Session
-	err := s.writeOnce(ctx, in.Idem, replaySession(&made), func(t *tx) (o outcome, err error) {
-		if made, err = t.createSession(in); err != nil {
-			return o, err
+	return writeOnce(ctx, s, in.Idem, (*tx).replaySession, func(t *tx) (session.Session, outcome, error) {
+		made, err := t.createSession(in)
+		if err == nil && made.ParentKind == session.ParentFork {
+			err = t.forkFromHead(&made)
 		}
-		if made.ParentKind == session.ParentFork {
-			parent, err := readSession(t.ctx, t, made.ParentID)
-			if err != nil {
-				return o, err
-			}
-			family, err := t.family(parent)
-			if err != nil {
-				return o, err
-			}
-			if err := t.beginFork(&made, parent, family, parent.Head, parent.HeadID); err != nil {
-				return o, err
-			}
-		}
-		return outcome{SessionID: string(made.ID), Revision: made.Revision, Status: 201}, nil
+		return made, outcome{SessionID: string(made.ID), Revision: made.Revision, Status: 201}, err
 	})
-	return made, err
 }
 
-// replaySession reads the session that an earlier request made or changed, as it is now.
-func replaySession(sess *session.Session) func(*tx, *outcome) error {
-	return func(t *tx, o *outcome) (err error) {
-		*sess, err = readSession(t.ctx, t, session.ID(o.SessionID))
+// forkFromHead makes a new session the fork of its parent at the parent's head.
+func (t *tx) forkFromHead(made *session.Session) error {
+	parent, err := readSession(t.ctx, t, made.ParentID)
+	if err != nil {
 		return err
 	}
+	family, err := t.family(parent)
+	if err != nil {
+		return err
+	}
+	return t.beginFork(made, parent, family, parent.Head, parent.HeadID)
 }
 
 func (t *tx) createSession(in NewSession) (session.Session, error) {
@@ -112,9 +103,9 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 		at = *in.CreatedAt
 	}
 	day := at.Day(t.opt.Zone)
-	var n int64
-	if err := t.row(nextOfDay, []any{day}, &n); err != nil {
-		return session.Session{}, fmt.Errorf("count the day's sessions: %w", err)
+	id, err := t.newID(day)
+	if err != nil {
+		return session.Session{}, err
 	}
 	if in.Metadata == nil {
 		in.Metadata = session.JSON(`{}`)
@@ -122,8 +113,8 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 	if in.Title != "" && in.TitleSource == "" {
 		in.TitleSource = "given"
 	}
-	id, source := session.NewID(day, n), orElse(in.Source, session.SourceSessiond)
-	err := t.exec(`INSERT INTO sessions (id, day, title, title_source, kind, draft, settings, key, generation,
+	source := orElse(in.Source, session.SourceSessiond)
+	err = t.exec(`INSERT INTO sessions (id, day, title, title_source, kind, draft, settings, key, generation,
 		source, source_id, directory, project, git_branch, provider, model, window, parent_id, parent_kind,
 		created_at, updated_at, active_at, metadata)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -150,8 +141,12 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 	return readSession(t.ctx, t, id)
 }
 
-const nextOfDay = `INSERT INTO session_days (day, last) VALUES (?, 1)
-	ON CONFLICT (day) DO UPDATE SET last = last + 1 RETURNING last`
+// newID returns the next id of a day.
+func (t *tx) newID(day string) (session.ID, error) {
+	n, err := get[int64](t.ctx, t, `INSERT INTO session_days (day, last) VALUES (?, 1)
+		ON CONFLICT (day) DO UPDATE SET last = last + 1 RETURNING last`, day)
+	return session.NewID(day, n), wrap(err, "count the day's sessions")
+}
 
 const sessionColumns = `s.id, s.day, s.title, s.title_source, s.kind, s.draft, s.settings, s.key, s.generation, s.source, s.source_id,
 	s.directory, s.project, s.git_branch, s.provider, s.model, s.window, s.parent_id, s.parent_kind, s.head_id,
@@ -233,8 +228,7 @@ func (s *Store) PatchSession(ctx context.Context, id session.ID, p SessionPatch)
 			return session.Session{}, err
 		}
 	}
-	var sess session.Session
-	err := s.changeSession(ctx, id, p.IfRevision, p.Idem, &sess, func(t *tx) error {
+	return s.changeSession(ctx, id, p.IfRevision, p.Idem, func(t *tx, sess session.Session) error {
 		if p.Title != nil {
 			sess.Title, sess.TitleSource = *p.Title, "given"
 			if *p.Title == "" {
@@ -263,37 +257,34 @@ func (s *Store) PatchSession(ctx context.Context, id session.ID, p SessionPatch)
 			model = ?, window = ?, archived_at = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
 			sess.Title, sess.TitleSource, sess.Metadata, sess.Settings, sess.Provider, sess.Model, sess.Window, sess.ArchivedAt, t.now, id)
 	})
-	return sess, err
 }
 
 // SetTrash puts a session into the trash, or takes it out. Codes: NotFound, PreconditionFailed.
 func (s *Store) SetTrash(ctx context.Context, id session.ID, trashed bool, ifRevision *int64, idem *Idempotency) (session.Session, error) {
-	var sess session.Session
-	err := s.changeSession(ctx, id, ifRevision, idem, &sess, func(t *tx) error {
+	return s.changeSession(ctx, id, ifRevision, idem, func(t *tx, sess session.Session) error {
 		return t.exec(`UPDATE sessions SET deleted_at = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
 			switchTime(sess.DeletedAt, trashed, t.now), t.now, id)
 	})
-	return sess, err
 }
 
 // changeSession runs change on a session that is still at the wanted revision, tells it in
-// an event, and reads the session anew into sess.
-func (s *Store) changeSession(ctx context.Context, id session.ID, ifRevision *int64, idem *Idempotency, sess *session.Session, change func(*tx) error) error {
-	return s.writeOnce(ctx, idem, replaySession(sess), func(t *tx) (o outcome, err error) {
-		if *sess, err = readSession(t.ctx, t, id); err != nil {
-			return o, err
+// an event, and reads the session anew.
+func (s *Store) changeSession(ctx context.Context, id session.ID, ifRevision *int64, idem *Idempotency, change func(*tx, session.Session) error) (session.Session, error) {
+	return writeOnce(ctx, s, idem, (*tx).replaySession, func(t *tx) (sess session.Session, o outcome, err error) {
+		if sess, err = readSession(t.ctx, t, id); err != nil {
+			return sess, o, err
 		}
 		if ifRevision != nil && *ifRevision != sess.Revision {
-			return o, staleRevision(*sess, *ifRevision)
+			return sess, o, staleRevision(sess, *ifRevision)
 		}
-		if err := change(t); err != nil {
-			return o, err
+		if err := change(t, sess); err != nil {
+			return sess, o, err
 		}
 		if err := t.event(id, EventSessionChanged, 0, nil); err != nil {
-			return o, err
+			return sess, o, err
 		}
-		*sess, err = readSession(t.ctx, t, id)
-		return outcome{SessionID: string(id), Revision: sess.Revision, Status: 200}, err
+		sess, err = readSession(t.ctx, t, id)
+		return sess, outcome{SessionID: string(id), Revision: sess.Revision, Status: 200}, err
 	})
 }
 

@@ -78,28 +78,25 @@ func readState(ctx context.Context, q queryer, id session.ID, name string) (st s
 // Codes: NotFound (the session; the document where Change says so), PreconditionFailed,
 // Invalid, TooLarge, Conflict (in the trash).
 func (s *Store) ChangeState(ctx context.Context, in StateChange) (session.State, error) {
-	var st session.State
 	if err := CheckStateName(in.Name); err != nil {
-		return st, err
+		return session.State{}, err
 	}
-	err := s.writeOnce(ctx, in.Idem, func(t *tx, _ *outcome) (err error) {
-		st, err = readState(t.ctx, t, in.Session, in.Name)
-		return err
-	}, func(t *tx) (o outcome, err error) {
+	return writeOnce(ctx, s, in.Idem, func(t *tx, _ *outcome) (session.State, error) {
+		return readState(t.ctx, t, in.Session, in.Name)
+	}, func(t *tx) (st session.State, o outcome, err error) {
 		sess, err := readSession(t.ctx, t, in.Session)
 		if err != nil {
-			return o, err
+			return st, o, err
 		}
 		if sess.DeletedAt != nil {
-			return o, inTrash(sess.ID)
+			return st, o, inTrash(sess.ID)
 		}
 		if st, err = readState(t.ctx, t, in.Session, in.Name); err != nil {
-			return o, err
+			return st, o, err
 		}
 		err = t.changeState(in, &st)
-		return outcome{SessionID: string(in.Session), ObjectID: in.Name, Revision: st.Revision, Status: 200}, err
+		return st, outcome{SessionID: string(in.Session), ObjectID: in.Name, Revision: st.Revision, Status: 200}, err
 	})
-	return st, err
 }
 
 func (t *tx) changeState(in StateChange, st *session.State) error {
@@ -156,8 +153,8 @@ func (t *tx) checkState(in StateChange, first bool, value session.JSON) error {
 	if err := checkStorable([]field{{"value", string(value)}}); err != nil || !first {
 		return err
 	}
-	var n int
-	if err := t.row(`SELECT COUNT(*) FROM states WHERE session_id = ?`, []any{in.Session}, &n); err != nil {
+	n, err := get[int](t.ctx, t, `SELECT COUNT(*) FROM states WHERE session_id = ?`, in.Session)
+	if err != nil {
 		return err
 	}
 	if n >= MaxStates {

@@ -66,6 +66,15 @@ func (s *Store) write(ctx context.Context, fn func(*tx) error) error {
 	return s.writer.do(ctx, fn)
 }
 
+// write is Store.write for a closure with a result.
+func write[T any](ctx context.Context, s *Store, fn func(*tx) (T, error)) (out T, err error) {
+	err = s.write(ctx, func(t *tx) (err error) {
+		out, err = fn(t)
+		return err
+	})
+	return out, err
+}
+
 func (s *Store) readOnly() error {
 	return session.Errorf(session.Forbidden, "%s was opened read-only", s.path)
 }

@@ -236,12 +236,11 @@ func (r *storeRestorer) calibrations(d *StoreData) error {
 // keys stores labels of keys that have a session here.
 func (r *storeRestorer) keys(d *StoreData) error {
 	for _, k := range d.Keys {
-		var other string
-		err := r.row(`SELECT key FROM keys WHERE label = ? AND label <> '' AND key <> ?`, []any{k.Label, k.Key}, &other)
-		if err == nil {
-			return session.Errorf(session.Conflict, "the label %q of key %s is not imported: key %s has it here", k.Label, k.Key, other)
+		other, err := first[string](r.ctx, r, `SELECT key FROM keys WHERE label = ? AND label <> '' AND key <> ?`, k.Label, k.Key)
+		if err == nil && other != nil {
+			err = session.Errorf(session.Conflict, "the label %q of key %s is not imported: key %s has it here", k.Label, k.Key, *other)
 		}
-		if !noRows(err) {
+		if err != nil {
 			return err
 		}
 		if err := r.put(`INSERT INTO keys (key, label, updated_at) SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM sessions WHERE key = ?1 AND key <> '')
@@ -269,8 +268,8 @@ func (r *storeRestorer) callsOfNobody(d *StoreData) error {
 			}
 			same := fmt.Sprintf("%q", says)
 			r.calls[same]++
-			var here int
-			if err := r.row(equalCalls, says, &here); err != nil {
+			here, err := get[int](r.ctx, r, equalCalls, says...)
+			if err != nil {
 				return err
 			}
 			if here >= r.before[same]+r.calls[same] {

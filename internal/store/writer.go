@@ -384,6 +384,12 @@ func (t *tx) result(query string, args ...any) (sql.Result, error) {
 	return st.ExecContext(t.ctx, args...)
 }
 
+// exists tells whether a query has a row.
+func (t *tx) exists(query string, args ...any) (bool, error) {
+	found, err := first[int64](t.ctx, t, query, args...)
+	return found != nil, err
+}
+
 // row reads one row of plain columns; sql.ErrNoRows when there is none.
 func (t *tx) row(query string, args []any, dest ...any) error {
 	st, err := t.w.stmt(t.ctx, query)
