@@ -1,9 +1,6 @@
 package history
 
-import (
-	"sessiond/internal/session"
-	"sessiond/internal/store"
-)
+import "sessiond/internal/store"
 
 // The pieces of a batch are the store's own.
 type (
@@ -36,16 +33,4 @@ type Batch struct {
 }
 
 // Size estimates the bytes that a batch holds, from its texts and bytes.
-func Size(m *Message) int { return sizeOf(&m.Message) }
-
-func sizeOf(m *session.Message) int {
-	n := len(m.Extra)
-	for i := range m.Parts {
-		p := &m.Parts[i]
-		n += len(p.Text) + len(p.Arguments) + len(p.Extra)
-		if p.Blob != nil {
-			n += len(p.Blob.Data)
-		}
-	}
-	return n
-}
+func Size(m *Message) int { return store.SizeOf(&m.Message) }

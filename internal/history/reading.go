@@ -274,11 +274,11 @@ func (b *Batch) estimateBytes() int64 {
 	const names = 300 // that programs write around a message
 	sum := 0
 	for i := range b.Messages {
-		sum += sizeOf(&b.Messages[i].Message) + names
+		sum += store.SizeOf(&b.Messages[i].Message) + names
 	}
 	if b.Restore != nil {
 		for i := range b.Restore.Messages {
-			sum += sizeOf(&b.Restore.Messages[i].Message) + names
+			sum += store.SizeOf(&b.Restore.Messages[i].Message) + names
 		}
 	}
 	return int64(sum)

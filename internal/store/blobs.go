@@ -103,6 +103,15 @@ func readBlobs(ctx context.Context, q queryer, m *session.Message) error {
 	return nil
 }
 
+func readAllBlobs(ctx context.Context, q queryer, msgs []session.Message) error {
+	for i := range msgs {
+		if err := readBlobs(ctx, q, &msgs[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // readCompleteBlobs is readBlobs for an export. Codes: Internal (a blob lacks bytes).
 func readCompleteBlobs(ctx context.Context, q queryer, m *session.Message) error {
 	err := readBlobs(ctx, q, m)
@@ -114,8 +123,8 @@ func readCompleteBlobs(ctx context.Context, q queryer, m *session.Message) error
 	return err
 }
 
-// sizeOf is about how many bytes a message takes in memory and in the database.
-func sizeOf(m *session.Message) int {
+// SizeOf is about how many bytes a message takes in memory and in the database.
+func SizeOf(m *session.Message) int {
 	size := len(m.Extra)
 	for i := range m.Parts {
 		p := &m.Parts[i]

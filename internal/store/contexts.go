@@ -115,18 +115,3 @@ func (s *Store) Frozen(ctx context.Context, sess session.Session) ([]session.Fro
 
 const frozenOfSession = `SELECT id, session_id, message_id, kind, compaction_id, content FROM frozen
 	WHERE session_id = ? AND message_id <= ? AND id <= ? ORDER BY message_id, kind`
-
-// checkBlocks refuses a context that names a block which is not here: an export could not write it.
-func (r *restorer) checkBlocks(c *session.Context) error {
-	for _, hash := range []string{c.SystemHash, c.InitialHash, c.ToolsHash} {
-		if hash == "" {
-			continue
-		}
-		if kept, err := r.exists(`SELECT 1 FROM blocks WHERE hash = ?`, hash); err != nil {
-			return err
-		} else if !kept {
-			return session.Errorf(session.Invalid, "a context of session %s is made of the block %s, which is not in the file before it", r.batch.Session.ID, hash)
-		}
-	}
-	return nil
-}

@@ -154,32 +154,40 @@ func (s *Store) prepareImport(b *ImportBatch) error {
 // Split divides a batch into some of at most so many messages and about so many bytes, which
 // can be stored one after the other. All but the messages and their calls comes with the last.
 func (b *ImportBatch) Split(messages, bytes int) []ImportBatch {
-	var pieces []ImportBatch
+	runs := splitMessages(b.Messages, messages, bytes, func(m *ImportMessage) int { return SizeOf(&m.Message) })
+	pieces, last := make([]ImportBatch, len(runs)), len(runs)-1
 	piece := map[string]int{} // of a message
-	begin, size := 0, 0
-	for i := range b.Messages {
-		m := &b.Messages[i]
-		if n := i - begin; n == messages || n > 0 && size > bytes {
-			pieces = append(pieces, ImportBatch{ID: b.ID, Session: b.Session, Messages: b.Messages[begin:i:i]})
-			begin, size = i, 0
+	for i, run := range runs {
+		pieces[i] = ImportBatch{ID: b.ID, Session: b.Session}
+		if i == last {
+			pieces[i] = *b
 		}
-		piece[m.ExternalID] = len(pieces)
-		size += sizeOf(&m.Message)
+		pieces[i].Messages, pieces[i].Calls = run, nil
+		for j := range run {
+			piece[run[j].ExternalID] = i
+		}
 	}
-	last := *b
-	if len(pieces) == 0 {
-		return []ImportBatch{last}
-	}
-	last.Messages, last.Calls = b.Messages[begin:], nil
-	pieces = append(pieces, last)
 	for _, c := range b.Calls {
 		at, ok := piece[c.MessageKey]
 		if !ok {
-			at = len(pieces) - 1
+			at = last
 		}
 		pieces[at].Calls = append(pieces[at].Calls, c)
 	}
 	return pieces
+}
+
+// splitMessages cuts messages into runs of at most so many and about so many bytes, at least one run.
+func splitMessages[T any](all []T, most, bytes int, sizeOf func(*T) int) (runs [][]T) {
+	begin, size := 0, 0
+	for i := range all {
+		if n := i - begin; n == most || n > 0 && size > bytes {
+			runs = append(runs, all[begin:i:i])
+			begin, size = i, 0
+		}
+		size += sizeOf(&all[i])
+	}
+	return append(runs, all[begin:])
 }
 
 // Import stores a batch. What is known already (messages by external id, calls by theirs,

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"sessiond/internal/session"
 )
@@ -24,32 +23,25 @@ type KeyFilter struct {
 // Keys lists the keys that have a current generation, newest active first. next is "" at the
 // end. Codes: Invalid (cursor).
 func (s *Store) Keys(ctx context.Context, f KeyFilter, p Page) (data []Key, next string, err error) {
-	where := []string{"s.key <> ''", "s.generation > 0", "s.ended_at IS NULL", "s.deleted_at IS NULL", "s.draft = 0"}
-	var args []any
-	add := func(cond string, arg ...any) { where, args = append(where, cond), append(args, arg...) }
+	c := conditions{where: []string{"s.key <> ''", "s.generation > 0", "s.ended_at IS NULL", "s.deleted_at IS NULL", "s.draft = 0"}}
 	if !f.All {
-		add("s.key NOT IN ('global', 'unknown')")
+		c.add("s.key NOT IN ('global', 'unknown')")
 	}
 	if f.Since != nil {
-		add("s.active_at >= ?", *f.Since)
+		c.add("s.active_at >= ?", *f.Since)
 	}
 	if f.Query != "" {
 		like := "%" + escapeLike(f.Query) + "%"
-		add(`(s.key LIKE ? ESCAPE '\' OR k.label LIKE ? ESCAPE '\' OR s.title LIKE ? ESCAPE '\' OR s.id LIKE ? ESCAPE '\'
+		c.add(`(s.key LIKE ? ESCAPE '\' OR k.label LIKE ? ESCAPE '\' OR s.title LIKE ? ESCAPE '\' OR s.id LIKE ? ESCAPE '\'
 			OR json_extract(s.metadata, '$.displayName') LIKE ? ESCAPE '\' OR json_extract(s.metadata, '$.subject') LIKE ? ESCAPE '\'
 			OR json_extract(s.metadata, '$.label') LIKE ? ESCAPE '\')`, like, like, like, like, like, like, like)
 	}
-	cmp, dir := p.order()
-	at, id, err := p.after()
+	clauses, args, err := c.page(p)
 	if err != nil {
 		return nil, "", err
 	}
-	if at != "" {
-		add("(s.active_at, s.id) "+cmp+" (?, ?)", at, id)
-	}
 	query := `SELECT COALESCE(k.label, '') AS label, ` + sessionColumns + `
-		FROM sessions s INDEXED BY sessions_current LEFT JOIN messages h ON h.id = s.head_id LEFT JOIN keys k ON k.key = s.key
-		WHERE ` + strings.Join(where, " AND ") + ` ORDER BY s.active_at ` + dir + `, s.id ` + dir + ` LIMIT +?`
+		FROM sessions s INDEXED BY sessions_current LEFT JOIN messages h ON h.id = s.head_id LEFT JOIN keys k ON k.key = s.key ` + clauses
 	type labelled struct {
 		Label string `db:"label"`
 		session.Session
@@ -57,7 +49,7 @@ func (s *Store) Keys(ctx context.Context, f KeyFilter, p Page) (data []Key, next
 	if err := each(ctx, s, func(k *labelled) error {
 		data = append(data, Key{k.Label, k.Session})
 		return nil
-	}, query, append(args, p.limit()+1)...); err != nil {
+	}, query, args...); err != nil {
 		return nil, "", fmt.Errorf("list keys: %w", err)
 	}
 	data, next = endPage(data, p, func(k *Key) *session.Session { return &k.Session })

@@ -94,23 +94,34 @@ func (s *Store) Sessions(ctx context.Context, f Filter, p Page) (data []session.
 }
 
 func listQuery(f Filter, p Page) (query string, args []any, err error) {
-	where, args := f.conditions()
-	cmp, dir := p.order()
-	at, id, err := p.after()
-	if err != nil {
-		return "", nil, err
-	}
-	if at != "" {
-		where, args = append(where, "(s.active_at, s.id) "+cmp+" (?, ?)"), append(args, at, id)
-	}
-	query = `SELECT ` + sessionColumns + fromSessions + `WHERE ` + strings.Join(where, " AND ") +
-		` ORDER BY s.active_at ` + dir + `, s.id ` + dir + ` LIMIT +?`
-	return query, append(args, p.limit()+1), nil
+	clauses, args, err := f.conditions().page(p)
+	return `SELECT ` + sessionColumns + fromSessions + clauses, args, err
 }
 
-func (f Filter) conditions() (where []string, args []any) {
-	where = []string{"s.draft = 0 AND s.purged_at IS NULL"}
-	add := func(cond string, arg ...any) { where, args = append(where, cond), append(args, arg...) }
+// conditions say which sessions are listed.
+type conditions struct {
+	where []string
+	args  []any
+}
+
+func (c *conditions) add(cond string, args ...any) {
+	c.where, c.args = append(c.where, cond), append(c.args, args...)
+}
+
+// page returns the clauses that end the statement of a list: its conditions, those of the page, and
+// the order by when sessions were active. One more is read than the page has. Codes: Invalid (cursor).
+func (c conditions) page(p Page) (clauses string, args []any, err error) {
+	cmp, dir := p.order()
+	at, id, err := p.after()
+	if at != "" {
+		c.add("(s.active_at, s.id) "+cmp+" (?, ?)", at, id)
+	}
+	return `WHERE ` + strings.Join(c.where, " AND ") + ` ORDER BY s.active_at ` + dir + `, s.id ` + dir + ` LIMIT +?`, append(c.args, p.limit()+1), err
+}
+
+func (f Filter) conditions() (c conditions) {
+	add := c.add
+	add("s.draft = 0 AND s.purged_at IS NULL")
 	if f.Trash {
 		add("s.deleted_at IS NOT NULL")
 	} else {
@@ -147,7 +158,7 @@ func (f Filter) conditions() (where []string, args []any) {
 	for path, value := range f.Metadata {
 		add("CAST(json_extract(s.metadata, ?) AS TEXT) = ?", `$."`+strings.ReplaceAll(path, `"`, ``)+`"`, value)
 	}
-	return where, args
+	return c
 }
 
 // InTrash tells of some sessions which are there, and of those which are in the trash.

@@ -23,7 +23,24 @@ type messageRow struct {
 	Jump bool `db:"jump"`
 }
 
-// readRange reads a session's messages of seqs from … to, in order, with their parts.
+// selection is a pair of statements with the same arguments: messages, and their parts in the same order.
+type selection struct{ messages, parts string }
+
+func selectMessages(where, order string) selection {
+	where += ` ORDER BY m.` + order
+	return selection{
+		messages: `SELECT ` + messageColumns + ` FROM messages m WHERE ` + where,
+		parts: `SELECT ` + partColumns + ` FROM messages m
+			JOIN parts p ON p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023 WHERE ` + where + `, p.id`,
+	}
+}
+
+var (
+	messagesOfRange = selectMessages(`m.session_id = ? AND m.seq BETWEEN ? AND ? AND m.id >= ?`, `seq`)
+	messagesByID    = selectMessages(`m.id IN (SELECT value FROM json_each(?))`, `id`)
+)
+
+// readRange reads a session's messages of seqs from … to, in order, with their parts and blobs.
 func readRange(ctx context.Context, q queryer, id session.ID, from, to int64) ([]session.Message, error) {
 	return readRangeDownTo(ctx, q, id, from, to, 0)
 }
@@ -31,19 +48,26 @@ func readRange(ctx context.Context, q queryer, id session.ID, from, to int64) ([
 // readRangeDownTo is readRange without the messages whose row is below lowest. The index of
 // seqs tells those.
 func readRangeDownTo(ctx context.Context, q queryer, id session.ID, from, to, lowest int64) ([]session.Message, error) {
-	msgs, err := collectMessages(ctx, q, to-from+1, messagesOfRange, id, from, to, lowest)
+	msgs, err := readSelection(ctx, q, to-from+1, messagesOfRange, id, from, to, lowest)
+	if err != nil {
+		return nil, err
+	}
+	return msgs, readAllBlobs(ctx, q, msgs)
+}
+
+// readRangeRows is readRange without blobs.
+func readRangeRows(ctx context.Context, q queryer, id session.ID, from, to int64) ([]session.Message, error) {
+	return readSelection(ctx, q, to-from+1, messagesOfRange, id, from, to, 0)
+}
+
+// readSelection reads at most so many messages with their parts, without blobs.
+func readSelection(ctx context.Context, q queryer, most int64, of selection, args ...any) ([]session.Message, error) {
+	msgs, err := collectMessages(ctx, q, most, of.messages, args...)
 	if err != nil || len(msgs) == 0 {
 		return msgs, err
 	}
-	return msgs, collectParts(ctx, q, msgs, partsOfRange, id, msgs[0].Seq, to)
+	return msgs, collectParts(ctx, q, msgs, of.parts, args...)
 }
-
-const (
-	messagesOfRange = `SELECT ` + messageColumns + ` FROM messages m WHERE m.session_id = ? AND m.seq BETWEEN ? AND ? AND m.id >= ? ORDER BY m.seq`
-	partsOfRange    = `SELECT ` + partColumns + ` FROM messages m
-		JOIN parts p ON p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023
-		WHERE m.session_id = ? AND m.seq BETWEEN ? AND ? ORDER BY m.seq, p.id`
-)
 
 // collectMessages reads at most so many rows and names each message's parent. A message that is
 // no jump follows the one before it in its session.
@@ -73,21 +97,8 @@ func collectMessages(ctx context.Context, q queryer, most int64, query string, a
 	return msgs, nil
 }
 
-// collectParts adds parts with their blobs to their messages. The rows come in the messages' order.
+// collectParts adds parts to their messages. The rows come in the messages' order.
 func collectParts(ctx context.Context, q queryer, msgs []session.Message, query string, args ...any) error {
-	if err := collectPartRows(ctx, q, msgs, query, args...); err != nil {
-		return err
-	}
-	for i := range msgs {
-		if err := readBlobs(ctx, q, &msgs[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// collectPartRows is collectParts without the blobs.
-func collectPartRows(ctx context.Context, q queryer, msgs []session.Message, query string, args ...any) error {
 	i := 0
 	return each(ctx, q, func(p *session.Part) error {
 		p.MessageID, p.Idx = p.RowID>>10, p.RowID&(session.MaxParts-1)
@@ -126,10 +137,7 @@ func (s *Store) eachInRange(ctx context.Context, id session.ID, from, to int64, 
 	}
 	for at := from; at <= to; at += batchRows {
 		upto := min(to, at+batchRows-1)
-		msgs, err := collectMessages(ctx, s, upto-at+1, messagesOfRange, id, at, upto, 0)
-		if err == nil {
-			err = collectPartRows(ctx, s, msgs, partsOfRange, id, at, upto)
-		}
+		msgs, err := readRangeRows(ctx, s, id, at, upto)
 		if err != nil {
 			return n, fmt.Errorf("messages of %s: %w", id, err)
 		}
@@ -241,20 +249,12 @@ func (s *Store) MessageByID(ctx context.Context, id int64) (session.Message, err
 // MessagesByID reads messages by their rows, at once and in the order of rows. Those that are
 // gone are left out.
 func (s *Store) MessagesByID(ctx context.Context, ids []int64) ([]session.Message, error) {
-	list := string(session.JSONOf(ids))
-	msgs, err := collectMessages(ctx, s, int64(len(ids)), messagesByID, list)
-	if err != nil || len(msgs) == 0 {
-		return msgs, err
+	msgs, err := readSelection(ctx, s, int64(len(ids)), messagesByID, string(session.JSONOf(ids)))
+	if err != nil {
+		return nil, err
 	}
-	return msgs, collectParts(ctx, s, msgs, partsByID, list)
+	return msgs, readAllBlobs(ctx, s, msgs)
 }
-
-const (
-	messagesByID = `SELECT ` + messageColumns + ` FROM messages m WHERE m.id IN (SELECT value FROM json_each(?)) ORDER BY m.id`
-	partsByID    = `SELECT ` + partColumns + ` FROM messages m
-		JOIN parts p ON p.id BETWEEN m.id << 10 AND (m.id << 10) + 1023
-		WHERE m.id IN (SELECT value FROM json_each(?)) ORDER BY m.id, p.id`
-)
 
 // MessagePage says which messages of a session are read.
 type MessagePage struct {
@@ -298,10 +298,7 @@ func (s *Store) Messages(ctx context.Context, id session.ID, p MessagePage) (msg
 			} else {
 				from = hi + 1
 			}
-			got, err := collectMessages(ctx, s, hi-lo+1, messagesOfRange, sp.Session, lo, hi, 0)
-			if err == nil {
-				err = collectPartRows(ctx, s, got, partsOfRange, sp.Session, lo, hi)
-			}
+			got, err := readRangeRows(ctx, s, sp.Session, lo, hi)
 			if err != nil {
 				return nil, false, fmt.Errorf("messages of %s: %w", id, err)
 			}
@@ -315,7 +312,7 @@ func (s *Store) Messages(ctx context.Context, id session.ID, p MessagePage) (msg
 				if err := readBlobs(ctx, s, &got[i]); err != nil {
 					return nil, false, fmt.Errorf("messages of %s: %w", id, err)
 				}
-				if size += sizeOf(&got[i]); size > pageBytes && len(msgs) > 0 {
+				if size += SizeOf(&got[i]); size > pageBytes && len(msgs) > 0 {
 					return msgs, true, nil
 				}
 				msgs = append(msgs, got[i])
@@ -412,7 +409,7 @@ func (s *Store) MessagesAfter(ctx context.Context, mark int64, limit int) ([]ses
 	if err != nil || len(msgs) == 0 {
 		return msgs, err
 	}
-	if err := collectPartRows(ctx, s, msgs, partsBetween, msgs[0].RowID, msgs[len(msgs)-1].RowID); err != nil {
+	if err := collectParts(ctx, s, msgs, partsBetween, msgs[0].RowID, msgs[len(msgs)-1].RowID); err != nil {
 		return nil, err
 	}
 	size := 0

@@ -36,21 +36,15 @@ type RestoreBatch struct {
 // Split divides a batch's messages over transactions of at most so many messages and about so
 // many bytes; all else goes with the last one.
 func (b *RestoreBatch) Split(messages, bytes int) []RestoreBatch {
-	var pieces []RestoreBatch
-	rest := *b
-	for {
-		n, size := 0, 0
-		for n < len(rest.Messages) && n < messages && (n == 0 || size < bytes) {
-			size += sizeOf(&rest.Messages[n].Message)
-			n++
-		}
-		if n == len(rest.Messages) {
-			return append(pieces, rest)
-		}
-		records := min(n, rest.Records)
-		pieces = append(pieces, RestoreBatch{Into: b.Into, Session: b.Session, Begin: rest.Begin, Records: records, Messages: rest.Messages[:n]})
-		rest.Begin, rest.Records, rest.Messages = false, rest.Records-records, rest.Messages[n:]
+	runs := splitMessages(b.Messages, messages, bytes, func(m *RestoreMessage) int { return SizeOf(&m.Message) })
+	pieces, rest := make([]RestoreBatch, len(runs)), *b
+	for i, run := range runs[:len(runs)-1] {
+		pieces[i] = RestoreBatch{Into: b.Into, Session: b.Session, Begin: rest.Begin, Records: min(len(run), rest.Records), Messages: run}
+		rest.Begin, rest.Records = false, rest.Records-pieces[i].Records
 	}
+	rest.Messages = runs[len(runs)-1]
+	pieces[len(runs)-1] = rest
+	return pieces
 }
 
 // RestoreMessage is a message with the calls that its results answer.
@@ -179,7 +173,11 @@ func (r *restorer) run() error {
 		return err
 	}
 	for _, row := range r.batch.Rows {
-		if err := r.restoreRow(row); err != nil {
+		_, isCompaction := row.(*SavedCompaction)
+		if IsSet(row) || r.now.mode == restoreVerify && !isCompaction {
+			continue
+		}
+		if err := row.(restorable).restore(r); err != nil {
 			return err
 		}
 	}
@@ -202,30 +200,9 @@ func (r *restorer) run() error {
 	return err
 }
 
-// restoreRow restores a compaction, a frozen text, a block, a context or a call. Sets apply at the end.
-func (r *restorer) restoreRow(row any) error {
-	c, isCompaction := row.(*SavedCompaction)
-	switch {
-	case isCompaction:
-		return r.compaction(c)
-	case r.now.mode == restoreVerify:
-		return nil
-	}
-	switch row := row.(type) {
-	case *SavedFrozen:
-		return r.frozen(row)
-	case *Block:
-		if row.Hash != hash([]byte(row.Content)) {
-			return session.Errorf(session.Invalid, "the block %s of session %s is not what its hash says", row.Hash, r.batch.Session.ID)
-		}
-		return r.keepBlock(*row)
-	case *SavedContext:
-		return r.context(row)
-	case *SavedCall:
-		return r.call(row)
-	}
-	return nil
-}
+// restorable is a row of a file: a compaction, a frozen text, a block, a context, a call, or one of a
+// set, which applies at the end.
+type restorable interface{ restore(r *restorer) error }
 
 // open finds the session, or creates it: as a draft of revision 0, which is not listed, until it is whole.
 func (r *restorer) open() error {
@@ -415,10 +392,7 @@ func (r *restorer) compare(batch []RestoreMessage) error {
 		return nil
 	}
 	from, to := batch[0].ID.Seq, batch[len(batch)-1].ID.Seq
-	here, err := collectMessages(r.ctx, r.tx, int64(len(batch)), messagesOfRange, r.now.id, from, to, 0)
-	if err == nil && len(here) > 0 {
-		err = collectPartRows(r.ctx, r.tx, here, partsOfRange, r.now.id, from, to)
-	}
+	here, err := readRangeRows(r.ctx, r, r.now.id, from, to)
 	if err != nil {
 		return err
 	}
@@ -502,8 +476,8 @@ func (r *restorer) message(in *RestoreMessage) error {
 	return nil
 }
 
-// compaction inserts one that is not here; one is known again by its time of creation.
-func (r *restorer) compaction(in *SavedCompaction) error {
+// restore inserts a compaction that is not here; one is known again by its time of creation.
+func (in *SavedCompaction) restore(r *restorer) error {
 	known, err := first[int64](r.ctx, r, `SELECT id FROM compactions WHERE session_id = ? AND created_at = ? ORDER BY id LIMIT 1`, r.now.id, in.CreatedAt)
 	if err != nil {
 		return err
@@ -591,7 +565,7 @@ func (r *restorer) hereName(name string) string {
 	return message
 }
 
-func (r *restorer) frozen(in *SavedFrozen) error {
+func (in *SavedFrozen) restore(r *restorer) error {
 	f := in.Frozen
 	message := r.messageRow("what was frozen", &in.Message)
 	f.SessionID, f.CompactionID = r.now.id, r.compactionRow(in.Compaction)
@@ -602,8 +576,31 @@ func (r *restorer) frozen(in *SavedFrozen) error {
 	return r.freeze(f)
 }
 
-// context inserts a context beyond the ones that are here.
-func (r *restorer) context(in *SavedContext) error {
+// restore keeps a block, which must be what its hash says.
+func (b *Block) restore(r *restorer) error {
+	if b.Hash != hash([]byte(b.Content)) {
+		return session.Errorf(session.Invalid, "the block %s of session %s is not what its hash says", b.Hash, r.batch.Session.ID)
+	}
+	return r.keepBlock(*b)
+}
+
+// checkBlocks refuses a context that names a block which is not here: an export could not write it.
+func (r *restorer) checkBlocks(c *session.Context) error {
+	for _, hash := range []string{c.SystemHash, c.InitialHash, c.ToolsHash} {
+		if hash == "" {
+			continue
+		}
+		if kept, err := r.exists(`SELECT 1 FROM blocks WHERE hash = ?`, hash); err != nil {
+			return err
+		} else if !kept {
+			return session.Errorf(session.Invalid, "a context of session %s is made of the block %s, which is not in the file before it", r.batch.Session.ID, hash)
+		}
+	}
+	return nil
+}
+
+// restore inserts a context beyond the ones that are here.
+func (in *SavedContext) restore(r *restorer) error {
 	if r.now.seen++; r.now.seen <= int64(len(r.now.contexts)) {
 		return nil
 	}
@@ -622,9 +619,9 @@ func (r *restorer) context(in *SavedContext) error {
 	return nil
 }
 
-// call counts a call beyond the ones that are here. One that is known by its source's id is
+// restore counts a call beyond the ones that are here. One that is known by its source's id is
 // counted nowhere again.
-func (r *restorer) call(in *SavedCall) error {
+func (in *SavedCall) restore(r *restorer) error {
 	if r.now.calls++; r.now.calls <= r.now.known {
 		return nil
 	}
@@ -733,35 +730,42 @@ func (r *restorer) sets() error {
 		}
 	}
 	for _, row := range r.batch.Rows {
-		if err := r.set(row); err != nil {
+		if !IsSet(row) {
+			continue
+		}
+		if err := row.(restorable).restore(r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *restorer) set(row any) error {
-	query, args := "", []any{r.now.id}
-	switch row := row.(type) {
-	case *SavedUndo:
-		query = `INSERT INTO compaction_undos (session_id, compaction_id, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`
-		args = append(args, r.compactionRow(row.Compaction), row.At)
-	case *SavedMark:
-		query = `INSERT INTO marks (session_id, message_id, kind, text, created_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
-		args = append(args, r.messageRow("a mark", &row.Message), row.Kind, row.Text, row.At)
-	case *SavedState:
-		query = `INSERT INTO states (session_id, name, revision, value, updated_at, deleted_at) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
-		args = append(args, row.Name, row.Revision, row.Value, row.UpdatedAt, row.DeletedAt)
-	case *SavedFlush:
-		query = `INSERT INTO flushes (session_id, compaction_id, at, outcome) VALUES (?, COALESCE(?, 0), ?, ?) ON CONFLICT DO NOTHING`
-		args = append(args, r.compactionRow(row.Compaction), row.At, row.Outcome)
-	default:
-		return nil
-	}
+func (in *SavedUndo) restore(r *restorer) error {
+	return r.set(`INSERT INTO compaction_undos (session_id, compaction_id, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`,
+		r.compactionRow(in.Compaction), in.At)
+}
+
+func (in *SavedMark) restore(r *restorer) error {
+	return r.set(`INSERT INTO marks (session_id, message_id, kind, text, created_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		r.messageRow("a mark", &in.Message), in.Kind, in.Text, in.At)
+}
+
+func (in *SavedState) restore(r *restorer) error {
+	return r.set(`INSERT INTO states (session_id, name, revision, value, updated_at, deleted_at) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		in.Name, in.Revision, in.Value, in.UpdatedAt, in.DeletedAt)
+}
+
+func (in *SavedFlush) restore(r *restorer) error {
+	return r.set(`INSERT INTO flushes (session_id, compaction_id, at, outcome) VALUES (?, COALESCE(?, 0), ?, ?) ON CONFLICT DO NOTHING`,
+		r.compactionRow(in.Compaction), in.At, in.Outcome)
+}
+
+// set inserts a row of a set; the first argument of the statement is the session.
+func (r *restorer) set(query string, args ...any) error {
 	if r.unknown != nil {
 		return r.unknown
 	}
-	return r.exec(query, args...)
+	return r.exec(query, append([]any{r.now.id}, args...)...)
 }
 
 // link stores how the session hangs on its parent. What a fork inherits ends with a row of its
