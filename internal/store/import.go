@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	"sessiond/internal/session"
 )
@@ -416,4 +417,282 @@ func sessionOfSource(ctx context.Context, q queryer, source session.Source, sour
 		return "", nil
 	}
 	return id, err
+}
+
+// spot is a stored message of the batch's session, as far as its children need it.
+type spot struct{ id, seq, depth, pathTokens int64 }
+
+// find returns the place of an external id; its id is 0 when it is not in the session.
+func (im *importer) find(key string) (spot, error) {
+	if at, ok := im.spots[key]; ok || key == "" || im.res.Created {
+		return at, nil
+	}
+	var at spot
+	err := im.row(`SELECT id, seq, depth, path_tokens FROM messages WHERE session_id = ? AND external_id = ? AND external_id <> ''`,
+		[]any{string(im.sess.ID), key}, &at.id, &at.seq, &at.depth, &at.pathTokens)
+	if err != nil && !noRows(err) {
+		return spot{}, err
+	}
+	if at.id != 0 {
+		im.spots[key] = at
+	}
+	return at, nil
+}
+
+func (im *importer) mustFind(what, key string) (int64, error) {
+	at, err := im.find(key)
+	if err == nil && at.id == 0 {
+		err = session.Errorf(session.Invalid, "%s names message %q, which is not in session %s", what, key, im.sess.ID)
+	}
+	return at.id, err
+}
+
+// mustFindIn is mustFind in another session; "" is the batch's own.
+func (im *importer) mustFindIn(in session.ID, what, key string) (id int64, err error) {
+	if in == "" || in == im.sess.ID {
+		return im.mustFind(what, key)
+	}
+	var doomed bool
+	err = im.row(`SELECT id, EXISTS (SELECT 1 FROM purging WHERE session_id = m.session_id) FROM messages m
+		WHERE session_id = ? AND external_id = ? AND external_id <> ''`, []any{in, key}, &id, &doomed)
+	if doomed {
+		return 0, session.Errorf(session.Conflict, "%s names message %q of session %s, which is being purged: import again when it is gone", what, key, in)
+	}
+	if noRows(err) {
+		err = session.Errorf(session.Invalid, "%s names message %q, which is not in session %s", what, key, in)
+	}
+	return id, err
+}
+
+// messages stores the messages that are not in the database.
+func (im *importer) messages() error {
+	var line []*session.Message // each follows the one before it
+	for i := range im.batch.Messages {
+		given := &im.batch.Messages[i]
+		m := &given.Message
+		if known, err := im.find(m.ExternalID); err != nil {
+			return err
+		} else if known.id != 0 {
+			im.res.Duplicates += max(given.Records, 1)
+			continue
+		}
+		at, err := im.placeOf(given)
+		if err != nil {
+			return err
+		}
+		if !sameID(at.id, im.sess.HeadID) {
+			im.turned = true
+		}
+		if n := len(line); n > 0 && !sameID(at.id, &line[n-1].RowID) {
+			line = line[:0]
+		}
+		if err := im.insertMessage(&im.sess, at, m, line); err != nil {
+			return err
+		}
+		line = append(line, m)
+		if m.ExternalID != "" {
+			im.spots[m.ExternalID] = spot{id: m.RowID, seq: m.Seq, depth: m.Depth, pathTokens: m.PathTokens}
+		}
+		im.res.Messages++
+	}
+	return nil
+}
+
+// placeOf finds the place after a message's parent.
+func (im *importer) placeOf(m *ImportMessage) (place, error) {
+	if m.ParentKey == "" {
+		return place{}, nil
+	}
+	if m.ParentSession == "" || m.ParentSession == im.sess.ID {
+		at, err := im.find(m.ParentKey)
+		if err != nil || at.id != 0 {
+			return place{id: &at.id, session: im.sess.ID, seq: at.seq, depth: at.depth + 1, pathTokens: at.pathTokens}, err
+		}
+	}
+	parent, err := im.mustFindIn(m.ParentSession, "the parent of "+m.ExternalID, m.ParentKey)
+	if err != nil {
+		return place{}, err
+	}
+	ref, err := refOf(im.ctx, im.tx, parent)
+	if err != nil {
+		return place{}, err
+	}
+	if err := im.extendSharedPath(im.sess, parent); err != nil {
+		return place{}, err
+	}
+	return im.placeAfter(ref)
+}
+
+// calls counts the batch's model calls, each once wherever it was seen before.
+func (im *importer) calls() error {
+	var sum usageDelta
+	for i := range im.batch.Calls {
+		given := &im.batch.Calls[i]
+		c := &given.Call
+		c.SessionID = im.sess.ID
+		if given.MessageKey != "" {
+			id, err := im.mustFind("a call", given.MessageKey)
+			if err != nil {
+				return err
+			}
+			c.MessageID = &id
+		}
+		if err := im.insertCall(c, &im.sess); err != nil {
+			return err
+		}
+		if c.RowID == 0 {
+			im.res.Duplicates += given.Records
+			continue
+		}
+		sum.addCall(c)
+		im.res.Calls++
+	}
+	if im.res.Calls == 0 {
+		return nil
+	}
+	return im.countCalls(&im.sess, &sum)
+}
+
+// forkLink notes where an imported fork left its origin: at the parent of its first own
+// message, or at its head while it has none. It inherits what was in force when it was made.
+func (im *importer) forkLink() error {
+	if im.sess.ParentKind != session.ParentFork {
+		return nil
+	}
+	what, key, in := "the head", "", im.batch.HeadSession
+	if im.batch.Head != nil {
+		key = *im.batch.Head
+	}
+	for i := range im.batch.Messages {
+		if m := &im.batch.Messages[i]; m.ParentSession != "" && m.ParentSession != im.sess.ID {
+			what, key, in = "the parent of "+m.ExternalID, m.ParentKey, m.ParentSession
+			break
+		}
+	}
+	if key == "" || in == "" || in == im.sess.ID {
+		return nil
+	}
+	l, err := readLink(im.ctx, im.tx, im.sess.ID)
+	if err != nil || l.MessageID != nil {
+		return err
+	}
+	id, err := im.mustFindIn(in, what, key)
+	if err != nil {
+		return err
+	}
+	if l.CompactionID == 0 { // its link is not here yet
+		made := importedFork(im.sess.CreatedAt)
+		l.CompactionID, l.ActivatedAt = made.CompactionID, made.ActivatedAt
+	}
+	l.MessageID = &id
+	return im.saveLink(im.sess.ID, l)
+}
+
+// title takes the source's name, unless a person gave the session another one here.
+func (im *importer) title() error {
+	if im.batch.Title == nil || im.sess.TitleSource == "given" || im.sess.Title == *im.batch.Title {
+		return nil
+	}
+	im.sess.Title, im.sess.TitleSource, im.moved = *im.batch.Title, "source", true
+	return nil
+}
+
+// fields updates what the source says of the session now, where it says something else.
+func (im *importer) fields() error {
+	f, s, was := im.batch.Fields, &im.sess, im.sess
+	if f == nil {
+		return nil
+	}
+	s.Model, s.Provider = orElse(f.Model, s.Model), orElse(f.Provider, s.Provider)
+	if s.Directory == "" && f.Directory != "" {
+		s.Directory, s.Project = f.Directory, projectOf(f.Directory)
+	}
+	s.GitBranch = orElse(s.GitBranch, f.GitBranch)
+	if s.ArchivedAt == nil {
+		s.ArchivedAt = f.ArchivedAt
+	}
+	if f.Key != "" {
+		s.Key, s.Generation = f.Key, f.Generation
+	}
+	if f.ParentID != "" && (s.ParentID == "" || s.ParentID == f.Instead) {
+		if err := im.setParent(f); err != nil {
+			return err
+		}
+	}
+	if f.EndedAt != nil && (s.EndedAt == nil || !s.EndedAt.Equal(f.EndedAt.Time) || s.EndReason != f.EndReason) {
+		s.EndedAt, s.EndReason = f.EndedAt, f.EndReason
+	}
+	if f.Metadata != nil {
+		if err := im.row(`SELECT json_set(?, ?, json(?))`, []any{s.Metadata, `$."` + string(s.Source) + `"`, f.Metadata}, &s.Metadata); err != nil {
+			return err
+		}
+	}
+	if reflect.DeepEqual(*s, was) {
+		return nil
+	}
+	im.moved, im.keyed = true, s.Key != was.Key || s.Generation != was.Generation
+	return im.exec(`UPDATE sessions SET directory = ?, project = ?, git_branch = ?, archived_at = ?, key = ?, generation = ?,
+		parent_id = ?, parent_kind = ?, ended_at = ?, end_reason = ?, metadata = ? WHERE id = ?`,
+		s.Directory, s.Project, s.GitBranch, s.ArchivedAt, s.Key, s.Generation,
+		s.ParentID, s.ParentKind, s.EndedAt, s.EndReason, s.Metadata, s.ID)
+}
+
+// keepOneGenerationOpen sees to it that a key has one open generation after a session came in under it. Of
+// one program's the later one goes on, as the program numbers them. A conversation that was
+// begun here, or by another program, goes on as before: what comes in beside it has ended.
+func (im *importer) keepOneGenerationOpen() error {
+	s := &im.sess
+	if !im.keyed && !im.res.Created || s.Key == "" || s.EndedAt != nil || s.DeletedAt != nil {
+		return nil
+	}
+	open, err := im.openGenerations(s.Key, s.ID)
+	if err != nil {
+		return err
+	}
+	for i := range open {
+		other := &open[i]
+		if other.Source == s.Source && other.Generation < s.Generation {
+			if err := im.endGeneration(other.ID, endedByProgram, other.ActiveAt); err != nil {
+				return err
+			}
+			continue
+		}
+		if s.EndedAt == nil {
+			at := s.ActiveAt
+			s.EndedAt, s.EndReason, im.moved = &at, endedByProgram, true
+			if err := im.endGeneration(s.ID, endedByProgram, at); err != nil {
+				return err
+			}
+		}
+		if other.Source != s.Source {
+			if err := im.renumberGeneration(other, s.Generation); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// setParent links a session that was here before its parent.
+func (im *importer) setParent(f *ImportFields) error {
+	if err := im.checkNoCycle(im.sess.ID, f.ParentID); err != nil {
+		return err
+	}
+	im.sess.ParentID, im.sess.ParentKind = f.ParentID, f.ParentKind
+	l := link{CallID: f.StartedCall}
+	switch {
+	case f.ParentKind == session.ParentFork:
+		l = importedFork(im.sess.CreatedAt)
+	case f.Started != nil:
+		parent, err := readSession(im.ctx, im.tx, f.ParentID)
+		if err != nil {
+			return err
+		}
+		at, err := im.placeOnTree(parent, *f.Started, "parent_message")
+		if err != nil {
+			return err
+		}
+		l.MessageID = at.id
+	}
+	return im.saveLink(im.sess.ID, l)
 }
