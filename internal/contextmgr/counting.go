@@ -254,5 +254,5 @@ func (s *snapshot) knownOverhead() int64 {
 
 // inputTokens returns the whole input of a call.
 func inputTokens(c *session.Call) int64 {
-	return c.InputTokens + c.CacheReadTokens + c.CacheWriteTokens
+	return c.PromptTokens()
 }

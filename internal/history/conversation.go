@@ -331,8 +331,8 @@ func (c *Conversation) add(e *Entry, d *Decoded, records int) error {
 	return nil
 }
 
-// Call counts a model call. One that was counted before, wherever, is left as it is; one of a
-// message that an origin has is the origin's.
+// Call counts a model call. The store counts one that it knows no second time, but raises it to what
+// is reported now; one of a message that an origin has is the origin's.
 func (c *Conversation) Call(call Call) error {
 	at, ok, err := c.Find(call.MessageKey)
 	if err != nil || at.Session != "" {
@@ -340,12 +340,6 @@ func (c *Conversation) Call(call Call) error {
 	}
 	if !ok {
 		call.MessageKey = ""
-	}
-	if c.in.before != nil {
-		owner, err := c.in.Known.CallOwner(c.in.ctx, c.in.source, call.ExternalID)
-		if err != nil || owner != "" {
-			return err
-		}
 	}
 	c.batch.Calls = append(c.batch.Calls, call)
 	return nil

@@ -40,7 +40,8 @@ type Call struct {
 	InputTokens      int64    `db:"input_tokens" json:"input_tokens"` // excluding cache
 	CacheReadTokens  int64    `db:"cache_read_tokens" json:"cache_read_tokens"`
 	CacheWriteTokens int64    `db:"cache_write_tokens" json:"cache_write_tokens"`
-	OutputTokens     int64    `db:"output_tokens" json:"output_tokens"` // including reasoning
+	CacheWrite1h     int64    `db:"cache_write_1h_tokens" json:"cache_write_1h_tokens,omitempty"` // of CacheWriteTokens: kept for an hour
+	OutputTokens     int64    `db:"output_tokens" json:"output_tokens"`                           // including reasoning
 	ReasoningTokens  int64    `db:"reasoning_tokens" json:"reasoning_tokens"`
 	CostNanoUSD      *int64   `db:"cost_nanousd" json:"-"` // nil: unknown, which is not free
 	CostUSD          *float64 `db:"cost_usd" json:"cost_usd"`
@@ -52,8 +53,11 @@ type Call struct {
 	Idem *Idempotency `db:"-" json:"-"` // of the request; nil: none
 }
 
+// PromptTokens returns the size of the prompt by the provider's count.
+func (c *Call) PromptTokens() int64 { return c.InputTokens + c.CacheReadTokens + c.CacheWriteTokens }
+
 // ContextTokens returns the size of the context after the call by the provider's count: its input and
 // the reply.
 func (c *Call) ContextTokens() int64 {
-	return c.InputTokens + c.CacheReadTokens + c.CacheWriteTokens + c.OutputTokens
+	return c.PromptTokens() + c.OutputTokens
 }

@@ -11,13 +11,16 @@ type ModelInfo struct {
 	Origin     string   `db:"origin" json:"origin"`
 }
 
-// Price is a model's price from a day on, in nano-dollars per token.
+// Price is a model's price from a day on, in nano-dollars per token. Above 0 is the price of a whole
+// request whose prompt has more than so many tokens.
 type Price struct {
-	Model      string `db:"model" json:"model"`
-	ValidFrom  string `db:"valid_from" json:"valid_from"` // YYYY-MM-DD
-	Input      int64  `db:"input_nanousd" json:"input_nanousd"`
-	CacheRead  int64  `db:"cache_read_nanousd" json:"cache_read_nanousd"`
-	CacheWrite int64  `db:"cache_write_nanousd" json:"cache_write_nanousd"`
-	Output     int64  `db:"output_nanousd" json:"output_nanousd"`
-	Origin     string `db:"origin" json:"origin"`
+	Model        string `db:"model" json:"model"`
+	ValidFrom    string `db:"valid_from" json:"valid_from"` // YYYY-MM-DD
+	Above        int64  `db:"above_tokens" json:"above_tokens,omitempty"`
+	Input        int64  `db:"input_nanousd" json:"input_nanousd"`
+	CacheRead    int64  `db:"cache_read_nanousd" json:"cache_read_nanousd"`
+	CacheWrite   int64  `db:"cache_write_nanousd" json:"cache_write_nanousd"` // lasts five minutes
+	CacheWrite1h int64  `db:"cache_write_1h_nanousd" json:"cache_write_1h_nanousd"`
+	Output       int64  `db:"output_nanousd" json:"output_nanousd"`
+	Origin       string `db:"origin" json:"origin"`
 }

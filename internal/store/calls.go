@@ -8,7 +8,7 @@ import (
 )
 
 const callColumns = `id, session_id, message_id, compaction_id, context_id, purpose, status, error, provider, model, source,
-	external_id, directory, day, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens,
+	external_id, directory, day, input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens,
 	cost_nanousd, cost_usd, price_source, latency_ms, created_at, metadata`
 
 const (
@@ -22,8 +22,8 @@ const (
 		ORDER BY id DESC`
 )
 
-// AddCall records a model call. Codes: NotFound (its session). A call whose source and
-// external id are known already is counted no second time, and given back as it was.
+// AddCall records a model call. Codes: NotFound (its session). A call whose source and external id are
+// known is not counted again; its tokens and cost rise to the greater of both reports.
 func (s *Store) AddCall(ctx context.Context, c session.Call) (session.Call, error) {
 	c.RowID, c.Day = 0, ""
 	c, err := writeOnce(ctx, s, c.Idem, (*tx).replayCall, func(t *tx) (session.Call, outcome, error) {
@@ -80,13 +80,15 @@ func (t *tx) insertCall(c *session.Call, sess *session.Session) error {
 	res, err := t.result(insertCall,
 		string(c.SessionID), optional(c.MessageID), optional(c.CompactionID), optional(c.ContextID), string(c.Purpose), c.Status, c.Error,
 		c.Provider, c.Model, string(c.Source), c.ExternalID, c.Directory, c.Day,
-		c.InputTokens, c.CacheReadTokens, c.CacheWriteTokens, c.OutputTokens, c.ReasoningTokens,
+		c.InputTokens, c.CacheReadTokens, c.CacheWriteTokens, c.CacheWrite1h, c.OutputTokens, c.ReasoningTokens,
 		optional(c.CostNanoUSD), c.PriceSource, optional(c.LatencyMS), c.CreatedAt.SQL(), optionalJSON(c.Metadata))
 	if err != nil {
 		return fmt.Errorf("insert call: %w", err)
 	}
-	if n, err := res.RowsAffected(); err != nil || n == 0 {
+	if n, err := res.RowsAffected(); err != nil {
 		return err
+	} else if n == 0 {
+		return t.raiseCall(c, sess)
 	}
 	if c.RowID, err = res.LastInsertId(); err != nil {
 		return err
@@ -101,10 +103,56 @@ func (t *tx) insertCall(c *session.Call, sess *session.Session) error {
 
 const insertCall = `
 	INSERT INTO calls (session_id, message_id, compaction_id, context_id, purpose, status, error, provider, model,
-		source, external_id, directory, day, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens,
-		cost_nanousd, price_source, latency_ms, created_at, metadata)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		source, external_id, directory, day, input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens,
+		reasoning_tokens, cost_nanousd, price_source, latency_ms, created_at, metadata)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 	ON CONFLICT (source, external_id) WHERE external_id <> '' DO NOTHING`
+
+// raiseCall raises a known call to what a later report says: of each number the greater one. A reply
+// that was read while it was written, or first seen in a fork, reports more later.
+func (t *tx) raiseCall(c *session.Call, sess *session.Session) error {
+	var known session.Call
+	if err := t.get(t.ctx, &known, callByExternalID, c.Source, c.ExternalID); err != nil {
+		return wrap(err, "read known call")
+	}
+	now := known
+	for _, n := range []struct {
+		known *int64
+		said  int64
+	}{
+		{&now.InputTokens, c.InputTokens},
+		{&now.CacheReadTokens, c.CacheReadTokens},
+		{&now.CacheWriteTokens, c.CacheWriteTokens},
+		{&now.CacheWrite1h, c.CacheWrite1h},
+		{&now.OutputTokens, c.OutputTokens},
+		{&now.ReasoningTokens, c.ReasoningTokens},
+	} {
+		*n.known = max(*n.known, n.said)
+	}
+	if c.CostNanoUSD != nil && (known.CostNanoUSD == nil || *known.CostNanoUSD < *c.CostNanoUSD) {
+		now.CostNanoUSD, now.PriceSource = c.CostNanoUSD, c.PriceSource
+	}
+	var more usageDelta
+	more.addCall(&now)
+	more.removeCall(&known)
+	if more == (usageDelta{}) && now.ReasoningTokens == known.ReasoningTokens && now.CacheWrite1h == known.CacheWrite1h {
+		return nil
+	}
+	if err := t.exec(`UPDATE calls SET input_tokens = ?, cache_read_tokens = ?, cache_write_tokens = ?, cache_write_1h_tokens = ?,
+		output_tokens = ?, reasoning_tokens = ?, cost_nanousd = ?, price_source = ? WHERE id = ?`,
+		now.InputTokens, now.CacheReadTokens, now.CacheWriteTokens, now.CacheWrite1h,
+		now.OutputTokens, now.ReasoningTokens, optional(now.CostNanoUSD), now.PriceSource, known.RowID); err != nil {
+		return fmt.Errorf("raise call: %w", err)
+	}
+	t.usage.at(known.Day, known.Source, known.Model).add(&more)
+	switch {
+	case known.SessionID == "":
+		return nil
+	case sess == nil || sess.ID != known.SessionID:
+		sess = &session.Session{ID: known.SessionID}
+	}
+	return t.countCalls(sess, &more)
+}
 
 // countCalls adds the sum of calls to their session, in memory and in its row.
 func (t *tx) countCalls(sess *session.Session, sum *usageDelta) error {
@@ -115,7 +163,7 @@ func (t *tx) countCalls(sess *session.Session, sum *usageDelta) error {
 	sess.UnpricedCalls += sum.unpriced
 	// The sum of a known and an unknown cost is the known one, and of unknown ones unknown.
 	var cost *int64
-	if sum.calls > sum.unpriced {
+	if sum.calls > sum.unpriced || sum.costNanoUSD != 0 {
 		cost = &sum.costNanoUSD
 		all := *cost
 		if sess.CostNanoUSD != nil {

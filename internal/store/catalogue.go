@@ -22,13 +22,15 @@ func (s *Store) SetCatalogue(ctx context.Context, models []session.ModelInfo, pr
 			}
 		}
 		for _, p := range prices {
-			if err := t.exec(`INSERT INTO prices (model, valid_from, input_nanousd, cache_read_nanousd, cache_write_nanousd, output_nanousd, origin)
-				VALUES (?, ?, ?, ?, ?, ?, ?)
-				ON CONFLICT (model, valid_from) DO UPDATE SET input_nanousd = excluded.input_nanousd, cache_read_nanousd = excluded.cache_read_nanousd,
-				cache_write_nanousd = excluded.cache_write_nanousd, output_nanousd = excluded.output_nanousd, origin = excluded.origin
-				WHERE (input_nanousd, cache_read_nanousd, cache_write_nanousd, output_nanousd, origin)
-				   <> (excluded.input_nanousd, excluded.cache_read_nanousd, excluded.cache_write_nanousd, excluded.output_nanousd, excluded.origin)`,
-				p.Model, p.ValidFrom, p.Input, p.CacheRead, p.CacheWrite, p.Output, p.Origin); err != nil {
+			if err := t.exec(`INSERT INTO prices (model, valid_from, above_tokens, input_nanousd, cache_read_nanousd, cache_write_nanousd,
+				cache_write_1h_nanousd, output_nanousd, origin) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+				ON CONFLICT (model, valid_from, above_tokens) DO UPDATE SET input_nanousd = excluded.input_nanousd,
+				cache_read_nanousd = excluded.cache_read_nanousd, cache_write_nanousd = excluded.cache_write_nanousd,
+				cache_write_1h_nanousd = excluded.cache_write_1h_nanousd, output_nanousd = excluded.output_nanousd, origin = excluded.origin
+				WHERE (input_nanousd, cache_read_nanousd, cache_write_nanousd, cache_write_1h_nanousd, output_nanousd, origin)
+				   <> (excluded.input_nanousd, excluded.cache_read_nanousd, excluded.cache_write_nanousd, excluded.cache_write_1h_nanousd,
+				       excluded.output_nanousd, excluded.origin)`,
+				p.Model, p.ValidFrom, p.Above, p.Input, p.CacheRead, p.CacheWrite, p.CacheWrite1h, p.Output, p.Origin); err != nil {
 				return fmt.Errorf("price of %s: %w", p.Model, err)
 			}
 		}

@@ -33,30 +33,36 @@ func (r rollup) at(day string, source session.Source, model string) *usageDelta 
 
 func (r rollup) add(other rollup) {
 	for k, d := range other {
-		sum := r.at(k.day, k.source, k.model)
-		sum.sessions += d.sessions
-		sum.messages += d.messages
-		sum.prompts += d.prompts
-		sum.calls += d.calls
-		sum.input += d.input
-		sum.cacheRead += d.cacheRead
-		sum.cacheWrite += d.cacheWrite
-		sum.output += d.output
-		sum.costNanoUSD += d.costNanoUSD
-		sum.unpriced += d.unpriced
+		r.at(k.day, k.source, k.model).add(d)
 	}
 }
 
-func (d *usageDelta) addCall(c *session.Call) {
-	d.calls++
-	d.input += c.InputTokens
-	d.cacheRead += c.CacheReadTokens
-	d.cacheWrite += c.CacheWriteTokens
-	d.output += c.OutputTokens
+func (d *usageDelta) add(other *usageDelta) {
+	d.sessions += other.sessions
+	d.messages += other.messages
+	d.prompts += other.prompts
+	d.calls += other.calls
+	d.input += other.input
+	d.cacheRead += other.cacheRead
+	d.cacheWrite += other.cacheWrite
+	d.output += other.output
+	d.costNanoUSD += other.costNanoUSD
+	d.unpriced += other.unpriced
+}
+
+func (d *usageDelta) addCall(c *session.Call)    { d.countCall(c, 1) }
+func (d *usageDelta) removeCall(c *session.Call) { d.countCall(c, -1) }
+
+func (d *usageDelta) countCall(c *session.Call, sign int64) {
+	d.calls += sign
+	d.input += sign * c.InputTokens
+	d.cacheRead += sign * c.CacheReadTokens
+	d.cacheWrite += sign * c.CacheWriteTokens
+	d.output += sign * c.OutputTokens
 	if c.CostNanoUSD == nil {
-		d.unpriced++
+		d.unpriced += sign
 	} else {
-		d.costNanoUSD += *c.CostNanoUSD
+		d.costNanoUSD += sign * *c.CostNanoUSD
 	}
 }
 

@@ -264,7 +264,7 @@ func (r *storeRestorer) callsOfNobody(d *StoreData) error {
 			}
 			says := []any{
 				c.Day, c.CreatedAt.SQL(), c.Source, c.Provider, c.Model, c.Purpose, c.Status, c.Error, c.Directory,
-				c.InputTokens, c.CacheReadTokens, c.CacheWriteTokens, c.OutputTokens, c.ReasoningTokens, cost,
+				c.InputTokens, c.CacheReadTokens, c.CacheWriteTokens, c.CacheWrite1h, c.OutputTokens, c.ReasoningTokens, cost,
 			}
 			same := fmt.Sprintf("%q", says)
 			r.calls[same]++
@@ -289,7 +289,7 @@ func (r *storeRestorer) callsOfNobody(d *StoreData) error {
 
 const equalCalls = `SELECT COUNT(*) FROM calls WHERE session_id = '' AND external_id = '' AND day = ? AND created_at = ? AND source = ?
 	AND provider = ? AND model = ? AND purpose = ? AND status = ? AND error = ? AND directory = ? AND input_tokens = ? AND cache_read_tokens = ?
-	AND cache_write_tokens = ? AND output_tokens = ? AND reasoning_tokens = ? AND COALESCE(cost_nanousd, -1) = ?`
+	AND cache_write_tokens = ? AND cache_write_1h_tokens = ? AND output_tokens = ? AND reasoning_tokens = ? AND COALESCE(cost_nanousd, -1) = ?`
 
 // check refuses what cannot be stored.
 func (d *StoreData) check() error {

@@ -21,7 +21,7 @@ func TestACallIsCountedOnceWhereverItIsSeen(t *testing.T) {
 	call := session.Call{SessionID: a.ID, ExternalID: "resp_1", Model: "m", InputTokens: 10, OutputTokens: 5, CostNanoUSD: priced(7)}
 	first := must(s.AddCall(ctx, call))(t)
 	before := must(s.Session(ctx, a.ID))(t)
-	call.SessionID, call.InputTokens, call.Source = b.ID, 99, session.SourceSessiond
+	call.SessionID, call.InputTokens, call.OutputTokens, call.Source = b.ID, 9, 0, session.SourceSessiond
 	again := must(s.AddCall(ctx, call))(t)
 	if diff := cmp.Diff(first, again); diff != "" {
 		t.Errorf("not given back as it was:\n%s", diff)
@@ -39,6 +39,34 @@ func TestACallIsCountedOnceWhereverItIsSeen(t *testing.T) {
 	wants(t, err, session.NotFound, "")
 	must(s.AddCall(ctx, session.Call{Purpose: session.PurposeTitle}))(t) // of no session
 	mustBeHealthy(t, s)
+}
+
+func TestKnownCallRisesToTheGreaterReport(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	owner, fork := mustCreate(t, s, NewSession{}), mustCreate(t, s, NewSession{})
+	first := session.Call{SessionID: owner.ID, ExternalID: "msg_1", Model: "m", InputTokens: 10, CacheWriteTokens: 50, OutputTokens: 1}
+	must(s.AddCall(ctx, first))(t)
+	later := first
+	later.SessionID, later.InputTokens, later.CacheWrite1h, later.OutputTokens, later.CostNanoUSD = fork.ID, 3, 40, 412, priced(9)
+	must(s.AddCall(ctx, later))(t)
+	must(s.AddCall(ctx, first))(t) // what is smaller lowers nothing
+
+	calls, _, err := s.Calls(ctx, owner.ID, Page{})
+	if err != nil || len(calls) != 1 {
+		t.Fatalf("%+v %v", calls, err)
+	}
+	got := calls[0]
+	if got.InputTokens != 10 || got.CacheWriteTokens != 50 || got.CacheWrite1h != 40 || got.OutputTokens != 412 || *got.CostNanoUSD != 9 {
+		t.Errorf("%+v", got)
+	}
+	if sess := must(s.Session(ctx, owner.ID))(t); sess.OutputTokens != 412 || sess.UnpricedCalls != 0 || *sess.CostNanoUSD != 9 {
+		t.Errorf("the session counts %d tokens, %d unpriced", sess.OutputTokens, sess.UnpricedCalls)
+	}
+	if sess := must(s.Session(ctx, fork.ID))(t); sess.OutputTokens != 0 {
+		t.Errorf("the fork counts %d tokens of its origin's call", sess.OutputTokens)
+	}
+	mustBeHealthy(t, s) // compares the roll-up with the ledger
 }
 
 func TestAnUnknownCostIsNotFree(t *testing.T) {

@@ -34,7 +34,7 @@ const (
 // Catalogue is read-only once loaded and safe for concurrent use.
 type Catalogue struct {
 	models map[string]session.ModelInfo // by id
-	prices map[string][]session.Price   // by id, oldest first
+	prices map[string][]session.Price   // by id, oldest first, those of a day by length of prompt
 	names  map[string]string            // normalized name of an id or an alias → id
 }
 
@@ -56,13 +56,28 @@ type entry struct {
 	Prices     []price  `json:"prices"`
 }
 
-// price is US dollars per million tokens from a day on. A missing cache price equals that of input.
+// price is US dollars per million tokens from a day on.
 type price struct {
-	ValidFrom  string   `json:"valid_from"`
-	Input      *float64 `json:"input"`
-	CacheRead  *float64 `json:"cache_read"`
-	CacheWrite *float64 `json:"cache_write"`
-	Output     *float64 `json:"output"`
+	ValidFrom string `json:"valid_from"`
+	rates
+	Tiers []tier `json:"tiers"`
+}
+
+// tier is the price of a whole request whose prompt, with what is read from and written to the cache,
+// has more than Above tokens.
+type tier struct {
+	Above int64 `json:"above"`
+	rates
+}
+
+// rates are US dollars per million tokens. A missing cache price equals that of input, and a missing
+// one of an hour that of five minutes.
+type rates struct {
+	Input        *float64 `json:"input"`
+	CacheRead    *float64 `json:"cache_read"`
+	CacheWrite   *float64 `json:"cache_write"`
+	CacheWrite1h *float64 `json:"cache_write_1h"`
+	Output       *float64 `json:"output"`
 }
 
 // Load reads the embedded catalogue and merges overrides, a JSON text of the same form,
@@ -121,13 +136,19 @@ func (c *Catalogue) addEntry(e *entry, origin string) error {
 		c.names[normalizeName(name)] = e.ID
 	}
 	for i := range e.Prices {
-		row, err := e.Prices[i].parse(e.ID, origin)
+		rows, err := e.Prices[i].parse(e.ID, origin)
 		if err != nil {
 			return err
 		}
-		c.addPrice(row)
+		known := slices.DeleteFunc(c.prices[e.ID], func(p session.Price) bool { return p.ValidFrom == rows[0].ValidFrom })
+		c.prices[e.ID] = slices.SortedFunc(slices.Values(append(known, rows...)), comparePrices)
 	}
 	return nil
+}
+
+// comparePrices orders a model's prices by day, and those of a day by the length of the prompt.
+func comparePrices(a, b session.Price) int {
+	return cmp.Or(strings.Compare(a.ValidFrom, b.ValidFrom), cmp.Compare(a.Above, b.Above))
 }
 
 // unknownModel returns the assumptions about a model that the catalogue does not know.
@@ -138,45 +159,49 @@ func unknownModel(id string) session.ModelInfo {
 	}
 }
 
-func (c *Catalogue) addPrice(row session.Price) {
-	rows := c.prices[row.Model]
-	at, same := slices.BinarySearchFunc(rows, row.ValidFrom, func(p session.Price, day string) int {
-		return strings.Compare(p.ValidFrom, day)
-	})
-	if same {
-		rows[at] = row
-	} else {
-		rows = slices.Insert(rows, at, row)
+// parse checks a price and converts it to rows in nano-dollars per token, the one for any length of
+// prompt first. Codes: Invalid.
+func (p *price) parse(model, origin string) ([]session.Price, error) {
+	if _, err := time.Parse(time.DateOnly, p.ValidFrom); err != nil {
+		return nil, session.Errorf(session.Invalid, "model %s: valid_from %q is not a day like 2026-02-11", model, p.ValidFrom)
 	}
-	c.prices[row.Model] = rows
+	rows := make([]session.Price, 0, 1+len(p.Tiers))
+	for _, t := range append([]tier{{rates: p.rates}}, p.Tiers...) {
+		if len(rows) > 0 && t.Above <= rows[len(rows)-1].Above {
+			return nil, session.Errorf(session.Invalid, "model %s, price of %s: tiers need an \"above\" greater than 0, in ascending order", model, p.ValidFrom)
+		}
+		row := session.Price{Model: model, ValidFrom: p.ValidFrom, Above: t.Above, Origin: origin}
+		if err := t.convert(&row); err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
 }
 
-// parse checks a price and converts it to nano-dollars per token. Codes: Invalid.
-func (p *price) parse(model, origin string) (session.Price, error) {
-	if _, err := time.Parse(time.DateOnly, p.ValidFrom); err != nil {
-		return session.Price{}, session.Errorf(session.Invalid, "model %s: valid_from %q is not a day like 2026-02-11", model, p.ValidFrom)
+// convert sets a row's prices. Codes: Invalid.
+func (r *rates) convert(row *session.Price) error {
+	if r.Input == nil || r.Output == nil {
+		return session.Errorf(session.Invalid, "model %s, price of %s: input and output are required", row.Model, row.ValidFrom)
 	}
-	if p.Input == nil || p.Output == nil {
-		return session.Price{}, session.Errorf(session.Invalid, "model %s, price of %s: input and output are required", model, p.ValidFrom)
-	}
-	row := session.Price{Model: model, ValidFrom: p.ValidFrom, Origin: origin}
 	for _, field := range []struct {
 		to   *int64
 		from *float64
 	}{
-		{&row.Input, p.Input},
-		{&row.CacheRead, cmp.Or(p.CacheRead, p.Input)},
-		{&row.CacheWrite, cmp.Or(p.CacheWrite, p.Input)},
-		{&row.Output, p.Output},
+		{&row.Input, r.Input},
+		{&row.CacheRead, cmp.Or(r.CacheRead, r.Input)},
+		{&row.CacheWrite, cmp.Or(r.CacheWrite, r.Input)},
+		{&row.CacheWrite1h, cmp.Or(r.CacheWrite1h, r.CacheWrite, r.Input)},
+		{&row.Output, r.Output},
 	} {
 		nano := *field.from * 1000
 		*field.to = int64(math.Round(nano))
 		if nano < 0 || nano > 1e9 || math.Abs(nano-math.Round(nano)) > 1e-6 {
-			return session.Price{}, session.Errorf(session.Invalid,
-				"model %s, price of %s: %v dollars per million tokens; use 0 or more, with at most three decimals", model, p.ValidFrom, *field.from)
+			return session.Errorf(session.Invalid,
+				"model %s, price of %s: %v dollars per million tokens; use 0 or more, with at most three decimals", row.Model, row.ValidFrom, *field.from)
 		}
 	}
-	return row, nil
+	return nil
 }
 
 // Model returns the facts about a model under any of its names (see normalizeName). For an unknown
@@ -191,8 +216,8 @@ func (c *Catalogue) Model(id string) (info session.ModelInfo, known bool) {
 	return info, true
 }
 
-// Price sets the cost of a call by the price of its day (UTC), unless the provider reported
-// one. The cost stays nil when no price is known.
+// Price sets the cost of a call by the price of its day (UTC) and the length of its prompt, unless the
+// provider reported one. The cost stays nil when no price is known.
 func (c *Catalogue) Price(call *session.Call) {
 	if call.CostNanoUSD != nil {
 		call.PriceSource = cmp.Or(call.PriceSource, Reported)
@@ -202,15 +227,29 @@ func (c *Catalogue) Price(call *session.Call) {
 	if !ok || isVariant(call.Model) {
 		return
 	}
-	day := call.CreatedAt.Day(time.UTC)
-	for _, row := range slices.Backward(c.prices[id]) {
-		if row.ValidFrom <= day {
-			cost := call.InputTokens*row.Input + call.CacheReadTokens*row.CacheRead +
-				call.CacheWriteTokens*row.CacheWrite + call.OutputTokens*row.Output
-			call.CostNanoUSD, call.PriceSource = &cost, row.Origin
-			return
+	row := priceAt(c.prices[id], call.CreatedAt.Day(time.UTC), call.PromptTokens())
+	if row == nil {
+		return
+	}
+	hour := min(call.CacheWrite1h, call.CacheWriteTokens)
+	cost := call.InputTokens*row.Input + call.CacheReadTokens*row.CacheRead +
+		(call.CacheWriteTokens-hour)*row.CacheWrite + hour*row.CacheWrite1h + call.OutputTokens*row.Output
+	call.CostNanoUSD, call.PriceSource = &cost, row.Origin
+}
+
+// priceAt returns the price of a day and a length of prompt, nil if there is none yet.
+func priceAt(rows []session.Price, day string, prompt int64) *session.Price {
+	var since string // the newest price's first day
+	for i := range slices.Backward(rows) {
+		row := &rows[i]
+		if row.ValidFrom > day || since > row.ValidFrom {
+			continue
+		}
+		if since = row.ValidFrom; row.Above == 0 || prompt > row.Above {
+			return row
 		}
 	}
+	return nil
 }
 
 // Models returns all models, ordered by id.
@@ -231,7 +270,7 @@ func (c *Catalogue) Prices() []session.Price {
 		prices = append(prices, rows...)
 	}
 	slices.SortFunc(prices, func(a, b session.Price) int {
-		return strings.Compare(a.Model+" "+a.ValidFrom, b.Model+" "+b.ValidFrom)
+		return cmp.Or(strings.Compare(a.Model, b.Model), comparePrices(a, b))
 	})
 	return prices
 }

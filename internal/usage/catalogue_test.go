@@ -131,6 +131,32 @@ func TestPriceOfTheDay(t *testing.T) {
 	}
 }
 
+func TestPriceOfLongPromptsAndCacheWritesOfAnHour(t *testing.T) {
+	c := load(t, "")
+	for _, row := range []struct {
+		name, model, day                       string
+		input, read, write, hour, output, want int64
+	}{
+		{"a write of an hour costs twice the input", "claude-sonnet-4-5", "2026-01-02", 0, 0, 100, 60, 0, 40*3750 + 60*6000},
+		{"more hours than writes", "claude-sonnet-4-5", "2026-01-02", 0, 0, 10, 60, 0, 10 * 6000},
+		{"at the limit", "claude-sonnet-4-5", "2026-01-02", 100_000, 100_000, 0, 0, 10, 100_000*3000 + 100_000*300 + 10*15_000},
+		{"the whole request above it", "claude-sonnet-4-5", "2026-01-02", 100_000, 99_001, 1000, 1000, 10, 100_000*6000 + 99_001*600 + 1000*12_000 + 10*22_500},
+		{"while long prompts cost more", "claude-opus-4-6", "2026-03-12", 200_001, 0, 0, 0, 0, 200_001 * 10_000},
+		{"since they do not", "claude-opus-4-6", "2026-03-13", 200_001, 0, 0, 0, 0, 200_001 * 5000},
+		{"another limit", "gpt-5.4", "2026-05-01", 272_001, 0, 0, 0, 10, 272_001*5000 + 10*22_500},
+		{"no tier", "claude-opus-4-7", "2026-10-01", 900_000, 0, 0, 0, 0, 900_000 * 5000},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			call := call(row.model, row.day)
+			call.InputTokens, call.CacheReadTokens, call.OutputTokens = row.input, row.read, row.output
+			call.CacheWriteTokens, call.CacheWrite1h = row.write, row.hour
+			if c.Price(call); call.CostNanoUSD == nil || *call.CostNanoUSD != row.want {
+				t.Errorf("got %v, want %d", call.CostNanoUSD, row.want)
+			}
+		})
+	}
+}
+
 func TestPriceKeepsReportedCost(t *testing.T) {
 	c := load(t, "")
 	call, cost := call("o3", "2026-01-02"), int64(0)
@@ -179,6 +205,7 @@ func TestLoadRejectsInvalidCatalogue(t *testing.T) {
 		{"no day", `{"models":[{"id":"a","prices":[{"valid_from":"soon","input":1,"output":1}]}]}`, session.Invalid},
 		{"no output price", `{"models":[{"id":"a","prices":[{"valid_from":"2026-01-01","input":1}]}]}`, session.Invalid},
 		{"less than a nano-dollar", `{"models":[{"id":"a","prices":[{"valid_from":"2026-01-01","input":0.00015,"output":1}]}]}`, session.Invalid},
+		{"a tier without a limit", `{"models":[{"id":"a","prices":[{"valid_from":"2026-01-01","input":1,"output":1,"tiers":[{"input":2,"output":2}]}]}]}`, session.Invalid},
 		{"a negative price", `{"models":[{"id":"a","prices":[{"valid_from":"2026-01-01","input":-1,"output":1}]}]}`, session.Invalid},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -5,8 +5,16 @@
 // form. Prices there are US dollars per million tokens; in Go and SQL they are whole
 // nano-dollars per token, so $1 per million is 1000. The figures were taken from the
 // models.dev catalogue, from pi's generated model list and from providers' own pages. They
-// are list prices of the model's maker for ordinary requests: dearer tiers above a length
-// of context, batch and priority rates, rates by time of day and the double rate of
-// hour-long cache writes are not modelled. valid_from is the day of a change or of the
+// are list prices of the model's maker for ordinary requests: batch, fast and priority rates
+// and rates by time of day are not modelled. valid_from is the day of a change or of the
 // model's release; where that was not found, a day before it.
+//
+// Two rules of the makers are:
+//   - Anthropic charges 1.25 times the input price for a cache write that lasts five minutes
+//     and twice the input price for one of an hour.
+//   - A tier applies to the whole request, its output too, once the prompt is longer than the
+//     tier's limit; the prompt includes what is read from and written to the cache. So do
+//     Anthropic (200,000 tokens: Sonnet 4 and 4.5; Opus and Sonnet 4.6 until 2026-03-12),
+//     Google (200,000: the Pro models), OpenAI (272,000: GPT-5.4 and later) and xAI (128,000
+//     or 200,000). Source: the makers' pricing pages.
 package usage

@@ -20,7 +20,7 @@ import (
 //   - OpenAI responses: input_tokens includes cached_tokens, output_tokens reasoning_tokens;
 //     Codex writes the same as cached_input_tokens and reasoning_output_tokens
 //   - Anthropic: input_tokens excludes cache_read_input_tokens and
-//     cache_creation_input_tokens
+//     cache_creation_input_tokens; cache_creation splits the latter by how long it lasts
 //   - Gemini: promptTokenCount includes cachedContentTokenCount, candidatesTokenCount
 //     excludes thoughtsTokenCount, toolUsePromptTokenCount is input on top
 //
@@ -105,11 +105,9 @@ func anthropic(r *reader, call *session.Call) {
 	call.InputTokens = r.number("input_tokens")
 	call.CacheReadTokens = r.number("cache_read_input_tokens")
 	call.OutputTokens = r.number("output_tokens")
-	call.CacheWriteTokens = r.number("cache_creation_input_tokens")
-	if call.CacheWriteTokens == 0 {
-		by := r.object("cache_creation")
-		call.CacheWriteTokens = by.number("ephemeral_5m_input_tokens") + by.number("ephemeral_1h_input_tokens")
-	}
+	by := r.object("cache_creation")
+	call.CacheWrite1h = by.number("ephemeral_1h_input_tokens")
+	call.CacheWriteTokens = max(r.number("cache_creation_input_tokens"), by.number("ephemeral_5m_input_tokens")+call.CacheWrite1h)
 }
 
 func gemini(r *reader, call *session.Call) {

@@ -65,7 +65,7 @@ func TestFromProviderParsesEachForm(t *testing.T) {
 		},
 		{
 			"Anthropic's cache writes by lifetime only", "anthropic", `{"input_tokens":5,"output_tokens":7,"cache_creation":{"ephemeral_5m_input_tokens":10,"ephemeral_1h_input_tokens":20}}`,
-			session.Call{InputTokens: 5, CacheWriteTokens: 30, OutputTokens: 7},
+			session.Call{InputTokens: 5, CacheWriteTokens: 30, CacheWrite1h: 20, OutputTokens: 7},
 		},
 		{
 			"Gemini, with thoughts, cache and tools", "google",

@@ -16,7 +16,7 @@ type bill struct {
 	cost           *float64
 	told           bool // a row has usage
 
-	input, written, read, output, thought int64
+	input, written, writtenHour, read, output, thought int64
 }
 
 // add reads the usage of a row.
@@ -32,9 +32,10 @@ func (b *bill) add(w *row) {
 	b.told = true
 	created := usage.Inner("cache_creation")
 	details := usage.Inner("output_tokens_details")
-	written := max(tokens(usage, "cache_creation_input_tokens"), tokens(created, "ephemeral_5m_input_tokens")+tokens(created, "ephemeral_1h_input_tokens"))
+	hour := tokens(created, "ephemeral_1h_input_tokens")
+	written := max(tokens(usage, "cache_creation_input_tokens"), tokens(created, "ephemeral_5m_input_tokens")+hour)
 	b.input = max(b.input, tokens(usage, "input_tokens"))
-	b.written = max(b.written, written)
+	b.written, b.writtenHour = max(b.written, written), max(b.writtenHour, hour)
 	b.read = max(b.read, tokens(usage, "cache_read_input_tokens"))
 	b.output = max(b.output, tokens(usage, "output_tokens"))
 	b.thought = max(b.thought, tokens(details, "thinking_tokens"))
@@ -55,7 +56,7 @@ func (b *bill) call(of *openCall) history.Call {
 	c := history.Call{MessageKey: of.key, Call: session.Call{
 		Purpose: session.PurposeChat, Status: session.CallOK, Provider: "anthropic", Model: b.model,
 		Source: session.SourceClaudeCode, ExternalID: "claude-code:" + of.id, Directory: of.dir, CreatedAt: of.at,
-		InputTokens: b.input, CacheWriteTokens: b.written, CacheReadTokens: b.read, OutputTokens: b.output,
+		InputTokens: b.input, CacheWriteTokens: b.written, CacheWrite1h: b.writtenHour, CacheReadTokens: b.read, OutputTokens: b.output,
 		ReasoningTokens: min(b.thought, b.output),
 	}}
 	if b.cost != nil && *b.cost >= 0 && *b.cost < 1e9 {

@@ -31,6 +31,7 @@ type callBody struct {
 	InputTokens      int64           `json:"input_tokens,omitempty" doc:"Without cached tokens"`
 	CacheReadTokens  int64           `json:"cache_read_tokens,omitempty"`
 	CacheWriteTokens int64           `json:"cache_write_tokens,omitempty"`
+	CacheWrite1h     int64           `json:"cache_write_1h_tokens,omitempty" doc:"Of cache_write_tokens: kept in the cache for an hour"`
 	OutputTokens     int64           `json:"output_tokens,omitempty" doc:"Including reasoning"`
 	ReasoningTokens  int64           `json:"reasoning_tokens,omitempty"`
 	LatencyMS        *int64          `json:"latency_ms,omitempty"`
@@ -50,11 +51,11 @@ func (s *Server) toCall(ctx context.Context, id session.ID, b *callBody) (*sessi
 		return nil, err
 	}
 	call := session.Call{
-		InputTokens: b.InputTokens, CacheReadTokens: b.CacheReadTokens, CacheWriteTokens: b.CacheWriteTokens,
+		InputTokens: b.InputTokens, CacheReadTokens: b.CacheReadTokens, CacheWriteTokens: b.CacheWriteTokens, CacheWrite1h: b.CacheWrite1h,
 		OutputTokens: b.OutputTokens, ReasoningTokens: b.ReasoningTokens,
 	}
 	if len(b.Usage) > 0 && string(b.Usage) != "null" {
-		if b.InputTokens+b.CacheReadTokens+b.CacheWriteTokens+b.OutputTokens+b.ReasoningTokens != 0 {
+		if b.InputTokens+b.CacheReadTokens+b.CacheWriteTokens+b.CacheWrite1h+b.OutputTokens+b.ReasoningTokens != 0 {
 			return nil, session.Errorf(session.Invalid, "usage and numbers of tokens exclude each other: send one of the two").At("usage", "excludes numbers of tokens")
 		}
 		var err error
@@ -76,6 +77,7 @@ func (s *Server) toCall(ctx context.Context, id session.ID, b *callBody) (*sessi
 		notNegative("input_tokens", &call.InputTokens),
 		notNegative("cache_read_tokens", &call.CacheReadTokens),
 		notNegative("cache_write_tokens", &call.CacheWriteTokens),
+		notNegative("cache_write_1h_tokens", &call.CacheWrite1h),
 		notNegative("output_tokens", &call.OutputTokens),
 		notNegative("reasoning_tokens", &call.ReasoningTokens),
 		notNegative("latency_ms", call.LatencyMS),
