@@ -111,9 +111,9 @@ const insertCall = `
 // raiseCall raises a known call to what a later report says: of each number the greater one. A reply
 // that was read while it was written, or first seen in a fork, reports more later.
 func (t *tx) raiseCall(c *session.Call, sess *session.Session) error {
-	var known session.Call
-	if err := t.get(t.ctx, &known, callByExternalID, c.Source, c.ExternalID); err != nil {
-		return wrap(err, "read known call")
+	known, err := get[session.Call](t.ctx, t, callByExternalID, c.Source, c.ExternalID)
+	if err != nil {
+		return fmt.Errorf("read known call: %w", err)
 	}
 	now := known
 	for _, n := range []struct {
