@@ -103,7 +103,9 @@ const usualFields = 8
 
 // Elements returns the values of an array in bytes that are known to be valid JSON.
 func Elements(raw []byte) (elements []json.RawMessage, ok bool) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(raw), lenient, jsontext.AllowDuplicateNames(true))
+	d := decoders.Get().(*jsontext.Decoder)
+	defer decoders.Put(d)
+	d.Reset(bytes.NewBuffer(raw), lenient, jsontext.AllowDuplicateNames(true))
 	if d.PeekKind() != '[' {
 		return nil, false
 	}
