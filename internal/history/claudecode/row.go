@@ -1,7 +1,6 @@
 package claudecode
 
 import (
-	"encoding/json"
 	"strings"
 
 	"sessiond/internal/history"
@@ -70,11 +69,9 @@ func (w *row) ofAgent() (agent string, said *row, ok bool) {
 	if !said.timed {
 		said.at = w.at
 	}
-	said.Object = inner.With("from", []byte(`"progress"`)).With("version", rawOf(w.String("version")))
+	said.Object = inner.With("from", []byte(`"progress"`)).With("version", []byte(session.JSONOf(w.String("version"))))
 	return agent, said, true
 }
-
-func rawOf(v any) json.RawMessage { return json.RawMessage(session.JSONOf(v)) }
 
 func plain(s string) string { return history.PlainText(s) }
 

@@ -169,10 +169,7 @@ func sibling(path, id string) string {
 	}
 	for _, dir := range folders {
 		for _, ending := range []string{plainEnding, compressedEnding} {
-			found, err := filepath.Glob(filepath.Join(dir, "*"+id+ending))
-			if err != nil {
-				continue
-			}
+			found, _ := filepath.Glob(filepath.Join(dir, "*"+id+ending)) // a folder whose name is no valid pattern has none
 			for _, file := range found {
 				if rolloutID(file) == id && file != path {
 					return file

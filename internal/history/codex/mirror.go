@@ -33,19 +33,13 @@ func generation(path string) int {
 	if name == nil {
 		return 0
 	}
-	n, err := strconv.Atoi(name[1])
-	if err != nil {
-		return 0
-	}
+	n, _ := strconv.Atoi(name[1]) // it is all digits
 	return n
 }
 
 // mirrorIn names the newest mirror of a folder, "" if there is none.
 func mirrorIn(folder string) string {
-	found, err := filepath.Glob(filepath.Join(folder, "state_*.sqlite"))
-	if err != nil {
-		return ""
-	}
+	found, _ := filepath.Glob(filepath.Join(folder, "state_*.sqlite")) // a folder whose name is no valid pattern has none
 	newest := ""
 	for _, path := range found {
 		if generation(path) > generation(newest) {
