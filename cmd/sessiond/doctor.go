@@ -46,7 +46,7 @@ func (a *app) printChecks(checks []store.Check) error {
 				mark = "BAD "
 			}
 			indent := strings.Repeat(" ", 22)
-			fmt.Fprintln(a.out, a.fit(fmt.Sprintf("%s %-16s %s", mark, c.Name, printable(c.Detail)), indent))
+			fmt.Fprintf(a.out, "%s %-16s %s\n", mark, c.Name, a.fit(printable(c.Detail), indent))
 			if c.Advice != "" && !c.OK {
 				fmt.Fprintln(a.out, indent+a.fit(c.Advice, indent))
 			}

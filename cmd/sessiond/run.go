@@ -81,13 +81,9 @@ func (a *app) complain(cmd *cobra.Command, err error) {
 	}
 }
 
-// warn prints a line for the user on standard error.
+// warn prints a line on standard error. It does not wrap it: users copy paths and commands from it.
 func (a *app) warn(format string, args ...any) {
-	line := "sessiond: " + printable(fmt.Sprintf(format, args...))
-	if a.errTTY {
-		line = a.fit(line, "  ")
-	}
-	fmt.Fprintln(a.err, line)
+	fmt.Fprintln(a.err, "sessiond: "+printable(fmt.Sprintf(format, args...)))
 }
 
 // printable removes control characters from stored or given text.
