@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // heldModel is a summary server of OpenAI's kind that holds its answers until it is let go.
@@ -71,9 +72,7 @@ func (d *daemon) gardener() *gardener {
 	var made struct {
 		ID session.ID `json:"id"`
 	}
-	if _, err := d.do("POST", "/v1/sessions", map[string]any{"model": "gpt-4o", "window": 8000, "title": "garden"}, &made); err != nil {
-		d.t.Fatal(err)
-	}
+	testkit.Must(d.do("POST", "/v1/sessions", map[string]any{"model": "gpt-4o", "window": 8000, "title": "garden"}, &made))(d.t)
 	return &gardener{daemon: d, path: "/v1/sessions/" + string(made.ID)}
 }
 
@@ -86,9 +85,7 @@ func (g *gardener) step() turn {
 		map[string]any{"role": "assistant", "content": strings.Repeat(fmt.Sprintf("For step %d take lettuce and leave %d centimetres between the rows. ", g.n, 20+g.n%9), 6)},
 		map[string]any{"role": "user", "content": fmt.Sprintf("Step %d: which plants go into bed %d?", g.n, g.n%7)},
 	}}
-	if _, err := g.do("POST", g.path+"/turns", body, &out); err != nil {
-		g.t.Fatal(err)
-	}
+	testkit.Must(g.do("POST", g.path+"/turns", body, &out))(g.t)
 	if out.Context == nil {
 		g.t.Fatalf("no context: %s", out.Problem)
 	}
@@ -100,9 +97,7 @@ func (g *gardener) records() []session.Compaction {
 	var list struct {
 		Data []session.Compaction `json:"data"`
 	}
-	if _, err := g.do("GET", g.path+"/compactions?limit=200", nil, &list); err != nil {
-		g.t.Fatal(err)
-	}
+	testkit.Must(g.do("GET", g.path+"/compactions?limit=200", nil, &list))(g.t)
 	return list.Data
 }
 
@@ -149,9 +144,7 @@ func TestAKilledCompactionIsNeitherLostNorDoubled(t *testing.T) {
 		g.step()
 	}
 	<-m.asked
-	if err := g.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, g.cmd.Process.Kill())
 	_ = g.cmd.Wait()
 	<-m.gone
 
@@ -236,13 +229,9 @@ func TestCtrlCGivesUpACompaction(t *testing.T) {
 	cmd := d.command("compact", id, "--model", "--keep", "100", "--window", "3000")
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, cmd.Start())
 	<-m.asked
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, cmd.Process.Signal(os.Interrupt))
 	if err := cmd.Wait(); err == nil || !strings.Contains(said.String(), "stopped; nothing changed") {
 		t.Errorf("%v, it said %q", err, said.String())
 	}

@@ -18,6 +18,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 )
 
 // daemon is a real `sessiond serve` in a process of its own.
@@ -40,10 +41,7 @@ func startDaemon(t *testing.T, dir string) *daemon {
 func startDaemonOn(t *testing.T, dir, listen string) *daemon {
 	t.Helper()
 	// A Unix socket's path must be short, which a test's folder is not.
-	short, err := os.MkdirTemp("", "sessiond")
-	if err != nil {
-		t.Fatal(err)
-	}
+	short := testkit.Must(os.MkdirTemp("", "sessiond"))(t)
 	t.Cleanup(func() { os.RemoveAll(short) })
 	socket := filepath.Join(short, "s")
 	d := &daemon{t: t, dir: dir, stderr: &bytes.Buffer{}}
@@ -51,13 +49,8 @@ func startDaemonOn(t *testing.T, dir, listen string) *daemon {
 	d.cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_RUNTIME_DIR=", "HOME="+dir,
 		"SESSIOND_COMPACTION_RECALL_MS=60000") // no clock decides what is recalled in a test
 	d.cmd.Stderr = d.stderr
-	out, err := d.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := testkit.Must(d.cmd.StdoutPipe())(t)
+	testkit.Check(t, d.cmd.Start())
 	ready := false
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if name, value, _ := strings.Cut(strings.TrimSpace(lines.Text()), " "); name == "http" {
@@ -131,9 +124,7 @@ func (d *daemon) newSession() session.ID {
 	var made struct {
 		ID session.ID `json:"id"`
 	}
-	if _, err := d.do("POST", "/v1/sessions", map[string]any{}, &made); err != nil {
-		d.t.Fatal(err)
-	}
+	testkit.Must(d.do("POST", "/v1/sessions", map[string]any{}, &made))(d.t)
 	return made.ID
 }
 
@@ -194,29 +185,19 @@ func TestKillLosesNothingAcknowledged(t *testing.T) {
 			})
 		}
 		<-enough
-		if err := d.cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, d.cmd.Process.Kill())
 		wg.Wait()
 		_ = d.cmd.Wait()
 		next := startDaemon(t, dir)
 		for _, again := range retry {
-			if err := again(next); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, again(next))
 		}
 		next.stop()
 	}
-	s, err := store.Open(t.Context(), filepath.Join(dir, "sessiond", "sessions.db"), store.Options{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(store.Open(t.Context(), filepath.Join(dir, "sessiond", "sessions.db"), store.Options{ReadOnly: true}))(t)
 	defer s.Close()
 	for id, want := range acknowledged {
-		msgs, err := readSpans(t.Context(), s, []store.Span{{Session: id, From: 1, To: int64(len(want)) + 64}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		msgs := testkit.Must(readSpans(t.Context(), s, []store.Span{{Session: id, From: 1, To: int64(len(want)) + 64}}))(t)
 		if len(msgs) != len(want) {
 			t.Errorf("session %s has %d messages, %d were acknowledged", id, len(msgs), len(want))
 		}
@@ -226,10 +207,7 @@ func TestKillLosesNothingAcknowledged(t *testing.T) {
 			}
 		}
 	}
-	checks, err := s.Doctor(t.Context(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checks := testkit.Must(s.Doctor(t.Context(), false))(t)
 	for _, c := range checks {
 		if !c.OK {
 			t.Errorf("doctor: %s: %s", c.Name, c.Detail)
@@ -240,9 +218,7 @@ func TestKillLosesNothingAcknowledged(t *testing.T) {
 // stop ends the daemon as an operator does, and checks that it ended well.
 func (d *daemon) stop() {
 	d.t.Helper()
-	if err := d.cmd.Process.Signal(os.Interrupt); err != nil {
-		d.t.Fatal(err)
-	}
+	testkit.Check(d.t, d.cmd.Process.Signal(os.Interrupt))
 	if err := d.cmd.Wait(); err != nil {
 		d.t.Fatalf("the daemon ended with %v: %s", err, d.stderr)
 	}
@@ -252,27 +228,17 @@ func (d *daemon) stop() {
 func TestStopLeavesOneFile(t *testing.T) {
 	d := startDaemon(t, t.TempDir())
 	id := d.newSession()
-	if _, err := d.do("POST", "/v1/sessions/"+string(id)+"/messages", map[string]any{"messages": []any{map[string]string{"role": "user", "content": "hello"}}}, nil); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(d.do("POST", "/v1/sessions/"+string(id)+"/messages", map[string]any{"messages": []any{map[string]string{"role": "user", "content": "hello"}}}, nil))(t)
 	d.stop()
 	for _, rest := range []string{"-wal", "-shm", "-journal"} {
 		if _, err := os.Stat(d.db() + rest); err == nil {
 			t.Errorf("%s is left behind", rest)
 		}
 	}
-	b, err := os.ReadFile(d.db())
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testkit.Must(os.ReadFile(d.db()))(t)
 	copied := filepath.Join(t.TempDir(), "copy.db")
-	if err := os.WriteFile(copied, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s, err := store.Open(t.Context(), copied, store.Options{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(copied, b, 0o600))
+	s := testkit.Must(store.Open(t.Context(), copied, store.Options{ReadOnly: true}))(t)
 	defer s.Close()
 	if sess, err := s.Session(t.Context(), id); err != nil || sess.MessageCount != 1 {
 		t.Fatalf("the copy has %+v, %v", sess, err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // follower reads a daemon's events and remembers where it stands.
@@ -21,10 +22,7 @@ type follower struct {
 // follow reads events until stop says so, or the daemon is gone.
 func (f *follower) follow(t *testing.T, d *daemon, stop func() bool) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://sessiond/v1/events?after=0", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := testkit.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://sessiond/v1/events?after=0", nil))(t)
 	if f.id != "" {
 		req.Header.Set("Last-Event-ID", f.id)
 	}
@@ -70,9 +68,7 @@ func TestAListenerMissesNothingOverAKill(t *testing.T) {
 		return err
 	}
 	for range 20 {
-		if err := says(d); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, says(d))
 	}
 	gone := make(chan struct{})
 	go func() {
@@ -80,13 +76,9 @@ func TestAListenerMissesNothingOverAKill(t *testing.T) {
 		f.follow(t, d, func() bool { return false })
 	}()
 	for range 30 {
-		if err := says(d); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, says(d))
 	}
-	if err := d.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, d.cmd.Process.Kill())
 	_ = d.cmd.Wait()
 	<-gone
 	other := exec.Command("sessiond", "append", string(id), "user", "by another process")
@@ -95,9 +87,7 @@ func TestAListenerMissesNothingOverAKill(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	d = startDaemon(t, dir)
-	if err := says(d); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, says(d))
 	f.follow(t, d, func() bool { return len(f.seqs) > 0 && f.seqs[len(f.seqs)-1] == 52 })
 	for i, seq := range f.seqs {
 		if seq != int64(i+1) {
@@ -116,9 +106,7 @@ func TestAKilledPurgeIsFinishedByTheNextDaemon(t *testing.T) {
 		batch[i] = map[string]string{"role": "user", "content": strings.Repeat("the wombatword stays secret ", 40)}
 	}
 	for range 10 {
-		if _, err := d.do("POST", "/v1/sessions/"+string(id)+"/messages", map[string]any{"messages": batch}, nil); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(d.do("POST", "/v1/sessions/"+string(id)+"/messages", map[string]any{"messages": batch}, nil))(t)
 	}
 	done := make(chan struct{})
 	go func() {
@@ -134,9 +122,7 @@ func TestAKilledPurgeIsFinishedByTheNextDaemon(t *testing.T) {
 		code, _ := d.do("GET", "/v1/sessions/"+string(id), nil, nil)
 		hidden = code == http.StatusNotFound
 	}
-	if err := d.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, d.cmd.Process.Kill())
 	_ = d.cmd.Wait()
 	<-done
 	d = startDaemon(t, dir)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"sessiond/internal/testkit"
 )
 
 // Every help page fits a terminal: prose and flags are broken between words. Examples are to be
@@ -15,9 +17,7 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 		for _, cmd := range append(whole.Commands(), whole) {
 			var page bytes.Buffer
 			cmd.SetOut(&page)
-			if err := cmd.Help(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, cmd.Help())
 			said, _, _ := strings.Cut(page.String(), "Global Flags:")
 			for line := range strings.Lines(said) {
 				line = strings.TrimRight(line, "\n")

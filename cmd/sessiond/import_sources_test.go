@@ -19,6 +19,7 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/samples"
 	"sessiond/internal/testkit/storetest"
 	"sessiond/internal/tokens"
@@ -50,25 +51,17 @@ func TestEverySourceIsAccountedFor(t *testing.T) {
 			}
 			root := copyTree(t, from)
 			roots, err := filepath.Glob(filepath.Join(root, "*")) // samples of several hosts
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, err)
 			roots = slices.DeleteFunc(roots, func(path string) bool { return !history.IsFolder(path) })
 			roots = append(roots, root)
 			readOnly(t, root)
 			before := tree(t, root)
-			s, err := store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")), store.Options{
+			s := testkit.Must(store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")), store.Options{
 				Measure: tokens.Reference().Measure, Touched: touched.Files, Zone: time.UTC,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			defer s.Close()
 			im := history.Importer{Store: s}
-			first, err := im.Run(t.Context(), src, roots)
-			if err != nil {
-				t.Fatal(err)
-			}
+			first := testkit.Must(im.Run(t.Context(), src, roots))(t)
 			if r := first.Records; !r.Balanced() || r.Imported == 0 {
 				t.Errorf("%d = %d + %d + %v + %d waiting", r.Read, r.Imported, r.Raw, r.Skipped, r.Waiting)
 			}
@@ -77,10 +70,7 @@ func TestEverySourceIsAccountedFor(t *testing.T) {
 				t.Errorf("%d sessions are here after the first import, which counts %+v", here, first.Sessions)
 			}
 			rows := fingerprint(t, s)
-			second, err := im.Run(t.Context(), src, roots)
-			if err != nil {
-				t.Fatal(err)
-			}
+			second := testkit.Must(im.Run(t.Context(), src, roots))(t)
 			if r := second.Records; !r.Balanced() || r.Imported+r.Raw > 0 || second.Sessions.New+second.Sessions.Updated > 0 {
 				t.Errorf("the second time: %d = %d + %d + %v + %d waiting, %+v", r.Read, r.Imported, r.Raw, r.Skipped, r.Waiting, second.Sessions)
 			}
@@ -90,10 +80,7 @@ func TestEverySourceIsAccountedFor(t *testing.T) {
 			if diff := cmp.Diff(before, tree(t, root)); diff != "" {
 				t.Errorf("the source was changed: %s", diff)
 			}
-			checks, err := s.Doctor(t.Context(), false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			checks := testkit.Must(s.Doctor(t.Context(), false))(t)
 			for _, c := range checks {
 				if !c.OK {
 					t.Errorf("doctor, %s: %s", c.Name, c.Detail)
@@ -118,9 +105,7 @@ func readOnly(t *testing.T, root string) {
 			return os.Chmod(path, file)
 		})
 	}
-	if err := chmod(0o500, 0o400); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, chmod(0o500, 0o400))
 	t.Cleanup(func() {
 		if err := chmod(0o700, 0o600); err != nil {
 			t.Error(err)
@@ -132,7 +117,7 @@ func readOnly(t *testing.T, root string) {
 func copyTree(t *testing.T, from string) string {
 	t.Helper()
 	to := t.TempDir()
-	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+	testkit.Check(t, filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -159,10 +144,7 @@ func copyTree(t *testing.T, from string) string {
 			return err
 		}
 		return os.Chtimes(target, info.ModTime(), info.ModTime())
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return to
 }
 
@@ -185,7 +167,7 @@ func build(path, script string) error {
 func tree(t *testing.T, root string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	testkit.Check(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -204,10 +186,7 @@ func tree(t *testing.T, root string) map[string]string {
 		}
 		files[path] = fmt.Sprintf("%s %x", info.ModTime(), sum.Sum(nil))
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return files
 }
 
@@ -215,9 +194,7 @@ func tree(t *testing.T, root string) map[string]string {
 func fingerprint(t *testing.T, s *store.Store) map[string]int64 {
 	t.Helper()
 	var tables []string
-	if err := s.Reader().Select(&tables, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, s.Reader().Select(&tables, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`))
 	counts := map[string]int64{}
 	for _, q := range slices.Concat(tables, []string{"sessions/revision", "events/id"}) {
 		table, column, _ := strings.Cut(q, "/")
@@ -226,9 +203,7 @@ func fingerprint(t *testing.T, s *store.Store) map[string]int64 {
 			query = `SELECT COALESCE(SUM(` + column + `), 0) FROM ` + table
 		}
 		var n int64
-		if err := s.Reader().Get(&n, query); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, s.Reader().Get(&n, query))
 		counts[q] = n
 	}
 	return counts

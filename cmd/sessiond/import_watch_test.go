@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sessiond/internal/testkit"
 )
 
 // piHome is a home folder with one session of pi in it.
@@ -14,13 +16,9 @@ func piHome(t *testing.T) (home, transcript string) {
 	t.Helper()
 	home = t.TempDir()
 	transcript = filepath.Join(home, ".pi", "agent", "sessions", "--demo--", "2026-02-03T09-00-00-000Z_one.jsonl")
-	if err := os.MkdirAll(filepath.Dir(transcript), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.MkdirAll(filepath.Dir(transcript), 0o700))
 	header := `{"type":"session","version":3,"id":"one-and-only","timestamp":"2026-02-03T09:00:00.000Z","cwd":"/home/dev"}` + "\n"
-	if err := os.WriteFile(transcript, []byte(header+piSays("a", "null", "What is in a.txt?")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(transcript, []byte(header+piSays("a", "null", "What is in a.txt?")), 0o600))
 	return home, transcript
 }
 
@@ -30,14 +28,9 @@ func piSays(id, parent, text string) string {
 
 func appendTo(t *testing.T, path, text string) {
 	t.Helper()
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0))(t)
 	defer f.Close()
-	if _, err := f.WriteString(text); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(f.WriteString(text))(t)
 }
 
 // talker is a running command, and what it says line by line.
@@ -46,13 +39,8 @@ func talker(t *testing.T, home string, args ...string) (*exec.Cmd, *bufio.Scanne
 	cmd := exec.Command("sessiond", args...)
 	cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_RUNTIME_DIR=", "HOME="+home, "PI_CODING_AGENT_DIR=")
 	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := testkit.Must(cmd.StdoutPipe())(t)
+	testkit.Check(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // gone already in most tests
 		_ = cmd.Wait()
@@ -79,9 +67,7 @@ func TestImportWatchGoesOnUntilItIsStopped(t *testing.T) {
 	until(t, lines, "Following")
 	appendTo(t, transcript, piSays("b", `"a"`, "And in b.txt?"))
 	until(t, lines, "pi: 1 record of 1 session")
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, cmd.Process.Signal(os.Interrupt))
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("it ended with %v", err)
 	}
@@ -94,9 +80,7 @@ func TestDaemonFollowsWhatWasImported(t *testing.T) {
 	home, transcript := piHome(t)
 	first, lines := talker(t, home, "import", "pi")
 	until(t, lines, "pi")
-	if err := first.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, first.Wait())
 	startDaemon(t, home)
 	_, seen := talker(t, home, "show", "one-and-only", "-f")
 	until(t, seen, "a.txt")

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/effort"
 )
 
@@ -34,14 +35,9 @@ func TestImportStaysSmall(t *testing.T) {
 
 func peakOfImport(t *testing.T, dir string, messages int) (peak int64) {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.MkdirAll(dir, 0o700))
 	from := filepath.Join(dir, "2026-02-03T09-00-00-000Z_one.jsonl")
-	f, err := os.Create(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(os.Create(from))(t)
 	out := bufio.NewWriter(f)
 	fmt.Fprintln(out, `{"type":"session","version":3,"id":"one","timestamp":"2026-02-03T09:00:00.000Z","cwd":"/w"}`)
 	for i := range messages {
@@ -55,21 +51,14 @@ func peakOfImport(t *testing.T, dir string, messages int) (peak int64) {
 		}
 		fmt.Fprintf(out, `{"type":"message","id":"%08x","parentId":%s,"timestamp":"2026-02-03T09:00:01.000Z","message":{"role":"user","content":%q}}`+"\n", i, parent, text.String())
 	}
-	if err := errors.Join(out.Flush(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, errors.Join(out.Flush(), f.Close()))
+	self := testkit.Must(os.Executable())(t)
 	var said bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), self)
 	cmd.Args = []string{"sessiond", "import", "pi", from, "--db", filepath.Join(dir, "sessions.db")}
 	cmd.Env = []string{"HOME=" + dir}
 	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	tick := time.NewTicker(2 * time.Millisecond)

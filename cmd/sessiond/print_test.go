@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sessiond/internal/testkit"
 )
 
 func TestFitColumns(t *testing.T) {
@@ -54,9 +56,7 @@ func TestNothingStoredActsOnATerminal(t *testing.T) {
 		}
 		var out strings.Builder
 		a := app{env: &env{out: &out}}
-		if err := a.printJSON(map[string]string{"text": text}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, a.printJSON(map[string]string{"text": text}))
 		if strings.ContainsFunc(out.String(), func(r rune) bool { return r < ' ' && r != '\n' || isC1(r) }) {
 			t.Errorf("%s in JSON: %q", name, out.String())
 		}
@@ -72,10 +72,7 @@ func TestJSONForATerminalIsSafeInAnyPieces(t *testing.T) {
 		var out bytes.Buffer
 		w := safeWriter{to: &out}
 		for rest := []byte(said); len(rest) > 0; {
-			n, err := w.Write(rest[:min(size, len(rest))])
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := testkit.Must(w.Write(rest[:min(size, len(rest))]))(t)
 			rest = rest[n:]
 		}
 		if out.String() != want {

@@ -7,15 +7,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"sessiond/internal/testkit"
 )
 
 // TestReadme runs what the README tells people to copy and paste, in a home of its own. The
 // first block starts the daemon and the tests themselves; the import needs a history.
 func TestReadme(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(os.ReadFile(filepath.Join("..", "..", "README.md")))(t)
 	blocks := regexp.MustCompile("(?s)\n```sh\n(.*?)```\n").FindAllStringSubmatch(string(text), -1)
 	var commands, http, analyst string
 	for _, b := range blocks {
@@ -40,10 +39,7 @@ func TestReadme(t *testing.T) {
 	data := filepath.Join(home, ".local", "share")
 	d := startDaemonOn(t, data, "127.0.0.1:0")
 	http = strings.Replace(http, "http://127.0.0.1:7433", d.url, 1)
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := testkit.Must(filepath.Abs(filepath.Join("..", "..")))(t)
 	analyst = strings.ReplaceAll(analyst, "queries/", root+"/queries/")
 	for _, step := range []struct{ block, want string }{
 		{commands, "At the beginning: we read the old plan."},

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 	"sessiond/internal/testkit/samples"
 )
@@ -52,9 +53,7 @@ func (h home) context(id session.ID, window int64) answer {
 	h.t.Helper()
 	var a answer
 	out := h.run("context", string(id), "--window", strconv.FormatInt(window, 10), "--dialect", "openai.chat", "--json")
-	if err := json.Unmarshal(out, &a); err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.Check(h.t, json.Unmarshal(out, &a))
 	return a
 }
 
@@ -62,9 +61,7 @@ func (h home) context(id session.ID, window int64) answer {
 func (h home) messages(id session.ID) json.RawMessage {
 	h.t.Helper()
 	var shown struct{ Messages json.RawMessage }
-	if err := json.Unmarshal(h.run("show", string(id), "--json"), &shown); err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.Check(h.t, json.Unmarshal(h.run("show", string(id), "--json"), &shown))
 	return shown.Messages
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 )
 
@@ -41,22 +42,16 @@ func TestCompanyBThroughTurns(t *testing.T) {
 	var made struct {
 		ID session.ID `json:"id"`
 	}
-	if _, err := d.do("POST", "/v1/sessions", map[string]any{"title": "Market", "model": "gpt-4o", "window": 8000}, &made); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(d.do("POST", "/v1/sessions", map[string]any{"title": "Market", "model": "gpt-4o", "window": 8000}, &made))(t)
 	path := "/v1/sessions/" + string(made.ID)
 	say := func(messages ...map[string]any) turn {
 		t.Helper()
 		var out turn
-		if _, err := d.do("POST", path+"/turns", map[string]any{"messages": messages, "dialect": "openai.chat", "system": "You watch the market."}, &out); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(d.do("POST", path+"/turns", map[string]any{"messages": messages, "dialect": "openai.chat", "system": "You watch the market."}, &out))(t)
 		if out.Context == nil {
 			t.Fatalf("no context: %s", out.Problem)
 		}
-		if err := dialecttest.ValidateOpenAIChat(out.Context.Request); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, dialecttest.ValidateOpenAIChat(out.Context.Request))
 		if tokens := out.Context.Tokens; tokens.Total > tokens.Window-tokens.Reserve {
 			t.Fatalf("a context of %d tokens, %d of %d are reserved", tokens.Total, tokens.Reserve, tokens.Window)
 		}
@@ -64,9 +59,7 @@ func TestCompanyBThroughTurns(t *testing.T) {
 	}
 	answer := func(message map[string]any) {
 		t.Helper()
-		if _, err := d.do("POST", path+"/messages", map[string]any{"messages": []any{message}, "dialect": "openai.chat"}, nil); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(d.do("POST", path+"/messages", map[string]any{"messages": []any{message}, "dialect": "openai.chat"}, nil))(t)
 	}
 
 	say(map[string]any{"role": "user", "content": "Compare the prices of our three competitors."})

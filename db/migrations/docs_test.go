@@ -13,6 +13,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"sessiond/db/migrations"
+	"sessiond/internal/testkit"
 )
 
 // described is what a text or a database says of the schema: types by table and column, and
@@ -82,47 +83,29 @@ func TestUnknownTextIsEmpty(t *testing.T) {
 
 func readDatabase(t *testing.T) described {
 	t.Helper()
-	db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "sessions.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(sql.Open("sqlite", filepath.Join(t.TempDir(), "sessions.db")))(t)
 	t.Cleanup(func() { db.Close() })
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, migrations.FS)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := provider.Up(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	rows, err := db.QueryContext(t.Context(), `
+	provider := testkit.Must(goose.NewProvider(goose.DialectSQLite3, db, migrations.FS))(t)
+	testkit.Must(provider.Up(t.Context()))(t)
+	rows := testkit.Must(db.QueryContext(t.Context(), `
 		SELECT s.name, c.name, c.type || CASE WHEN s.type = 'table' AND NOT c."notnull" AND NOT c.pk THEN ' or NULL' ELSE '' END
 		FROM sqlite_schema s, pragma_table_xinfo(s.name) c
 		WHERE s.type IN ('table', 'view') AND s.name NOT LIKE 'sqlite\_%' ESCAPE '\' AND s.name <> 'goose_db_version'
-		ORDER BY s.name, c.cid`)
-	if err != nil {
-		t.Fatal(err)
-	}
+		ORDER BY s.name, c.cid`))(t)
 	defer rows.Close()
 	var d described
 	for rows.Next() {
 		var table, column, kind string
-		if err := rows.Scan(&table, &column, &kind); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, rows.Scan(&table, &column, &kind))
 		d.add(table, column, kind)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, rows.Err())
 	return d
 }
 
 func readDocs(t *testing.T) described {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/schema.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(os.ReadFile("../../docs/schema.md"))(t)
 	heading := regexp.MustCompile(`^### ([a-z_]+)$`)
 	line := regexp.MustCompile(`^\| ([a-z0-9_]+) \| ([^|]*) \| ([^|]+) \|$`)
 	var d described

@@ -14,6 +14,7 @@ import (
 
 	"sessiond/db/migrations"
 	"sessiond/internal/analytics"
+	"sessiond/internal/testkit"
 )
 
 // database makes a file by the migrations, puts the SQL of a file in it and gives its path.
@@ -21,33 +22,18 @@ func database(t testing.TB, fixture string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sessions.db")
 	db := open(t, path, "rwc")
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, migrations.FS)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := provider.Up(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(fixture)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.ExecContext(t.Context(), string(text)); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	provider := testkit.Must(goose.NewProvider(goose.DialectSQLite3, db, migrations.FS))(t)
+	testkit.Must(provider.Up(t.Context()))(t)
+	text := testkit.Must(os.ReadFile(fixture))(t)
+	testkit.Must(db.ExecContext(t.Context(), string(text)))(t)
+	testkit.Check(t, db.Close())
 	return path
 }
 
 func open(t testing.TB, path, mode string) *sql.DB {
 	t.Helper()
 	source := url.URL{Scheme: "file", Path: path, RawQuery: "mode=" + mode}
-	db, err := sql.Open("sqlite", source.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(sql.Open("sqlite", source.String()))(t)
 	t.Cleanup(func() { db.Close() })
 	return db
 }

@@ -15,6 +15,7 @@ import (
 
 	"sessiond/internal/analytics"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // Parameters without which a query finds nothing in the fixture, since its default is today.
@@ -32,10 +33,7 @@ func TestEveryQueryFindsSomething(t *testing.T) {
 	r := reports(t)
 	for _, q := range all(t) {
 		t.Run(q.Name, func(t *testing.T) {
-			res, err := r.Run(t.Context(), q.Name, fixtureParams(q.Name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := testkit.Must(r.Run(t.Context(), q.Name, fixtureParams(q.Name)))(t)
 			if len(res.Rows) == 0 {
 				t.Error("no rows: the fixture holds nothing for it, or the query is wrong")
 			}
@@ -64,14 +62,8 @@ func TestSQLite3AnswersTheSame(t *testing.T) {
 			if err != nil || stderr.Len() > 0 {
 				t.Fatalf("sqlite3: %v: %s", err, stderr.String())
 			}
-			want, err := csv.NewReader(bytes.NewReader(out)).ReadAll()
-			if err != nil {
-				t.Fatal(err)
-			}
-			res, err := r.Run(t.Context(), q.Name, fixtureParams(q.Name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := testkit.Must(csv.NewReader(bytes.NewReader(out)).ReadAll())(t)
+			res := testkit.Must(r.Run(t.Context(), q.Name, fixtureParams(q.Name)))(t)
 			if diff := cmp.Diff(want, table(res)); diff != "" {
 				t.Errorf("sqlite3 (-) and the driver (+) differ:\n%s", diff)
 			}
@@ -191,10 +183,7 @@ func TestParametersFilter(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt.query, tt.params), func(t *testing.T) {
-			res, err := r.Run(t.Context(), tt.query, tt.params)
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := testkit.Must(r.Run(t.Context(), tt.query, tt.params))(t)
 			if diff := cmp.Diff(tt.want, column(t, res, tt.column)); diff != "" {
 				t.Error(diff)
 			}
@@ -234,11 +223,7 @@ func TestInvalidNamesAndValues(t *testing.T) {
 
 func all(t *testing.T) []analytics.Query {
 	t.Helper()
-	found, err := analytics.Queries()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
+	return testkit.Must(analytics.Queries())(t)
 }
 
 func column(t *testing.T, res analytics.Result, name string) []any {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sessiond/internal/analytics"
+	"sessiond/internal/testkit"
 )
 
 // The fifteen questions that the schema was made for, with the answers that the fixture holds.
@@ -58,10 +59,7 @@ func TestFifteenQuestions(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.query, func(t *testing.T) {
-			res, err := r.Run(t.Context(), tt.query, fixtureParams(tt.query))
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := testkit.Must(r.Run(t.Context(), tt.query, fixtureParams(tt.query)))(t)
 			if diff := cmp.Diff(tt.want, res.Rows); diff != "" {
 				t.Errorf("%v\n%s", res.Columns, diff)
 			}
@@ -138,10 +136,7 @@ func TestClassicShape(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			res, err := r.SQL(t.Context(), tt.sql, analytics.Limits{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := testkit.Must(r.SQL(t.Context(), tt.sql, analytics.Limits{}))(t)
 			if diff := cmp.Diff(tt.want, res.Rows); diff != "" {
 				t.Error(diff)
 			}
@@ -154,10 +149,7 @@ func TestQueryPlans(t *testing.T) {
 	r := reports(t)
 	for _, q := range all(t) {
 		t.Run(q.Name, func(t *testing.T) {
-			res, err := r.SQL(t.Context(), "EXPLAIN QUERY PLAN "+q.SQL, analytics.Limits{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := testkit.Must(r.SQL(t.Context(), "EXPLAIN QUERY PLAN "+q.SQL, analytics.Limits{}))(t)
 			if len(res.Rows) == 0 {
 				t.Fatal("no plan")
 			}
@@ -201,9 +193,5 @@ func plan(res analytics.Result) string {
 
 func run(t *testing.T, r *analytics.Reports, name string, params map[string]string) analytics.Result {
 	t.Helper()
-	res, err := r.Run(t.Context(), name, params)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res
+	return testkit.Must(r.Run(t.Context(), name, params))(t)
 }

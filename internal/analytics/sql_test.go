@@ -16,6 +16,7 @@ import (
 
 	"sessiond/internal/analytics"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 func TestSQLReads(t *testing.T) {
@@ -52,9 +53,7 @@ func TestSQLReads(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, err)
 			if diff := cmp.Diff(analytics.Result{Columns: tt.columns, Rows: tt.rows}, res); diff != "" {
 				t.Error(diff)
 			}
@@ -117,9 +116,7 @@ func TestConnectionsAreReadOnly(t *testing.T) {
 	path := database(t, "testdata/fixture.sql")
 	db := open(t, path, "rw")
 	db.SetMaxOpenConns(1)
-	if _, err := analytics.New(db, nil).SQL(t.Context(), "SELECT 1", analytics.Limits{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(analytics.New(db, nil).SQL(t.Context(), "SELECT 1", analytics.Limits{}))(t)
 	_, err := db.ExecContext(t.Context(), "DELETE FROM events")
 	if err == nil {
 		t.Error("a connection that ran a query can write")
@@ -163,16 +160,11 @@ const endless = `SELECT 0 UNION ALL SELECT COUNT(*) FROM (WITH RECURSIVE n(i) AS
 
 func TestTimeIsLimited(t *testing.T) {
 	source := url.URL{Scheme: "file", Path: database(t, "testdata/fixture.sql"), RawQuery: "mode=ro"}
-	db, err := sql.Open("sqlite", source.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(sql.Open("sqlite", source.String()))(t)
 	defer db.Close()
 	db.SetMaxOpenConns(1) // a connection that is not given back is missed by the next query
 	r := analytics.New(db, nil)
-	if _, err := r.SQL(t.Context(), "SELECT 1", analytics.Limits{Time: time.Minute}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(r.SQL(t.Context(), "SELECT 1", analytics.Limits{Time: time.Minute}))(t)
 	for range 2 {
 		_, err := r.SQL(t.Context(), endless, analytics.Limits{Time: 250 * time.Millisecond})
 		if session.CodeOf(err) != session.Invalid || !strings.Contains(fmt.Sprint(err), "stopped after 250ms") {

@@ -11,6 +11,7 @@ import (
 
 	"sessiond/internal/analytics"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 func TestStats(t *testing.T) {
@@ -32,10 +33,7 @@ func TestStats(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s, err := r.Stats(t.Context(), tt.filter)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := testkit.Must(r.Stats(t.Context(), tt.filter))(t)
 			got := fmt.Sprintf("%d %d %d %d | %d %d %d %d | %v %d | %d %d %v", s.Sessions, s.Messages, s.Prompts, s.Calls,
 				s.Tokens.Input, s.Tokens.CacheRead, s.Tokens.CacheWrite, s.Tokens.Output,
 				*s.CostUSD, s.UnpricedCalls, s.Compactions.Count, s.Compactions.TokensSaved, *s.Compactions.CostUSD)
@@ -47,10 +45,7 @@ func TestStats(t *testing.T) {
 }
 
 func TestStatsByDayModelAndSource(t *testing.T) {
-	s, err := reports(t).Stats(t.Context(), analytics.Filter{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(reports(t).Stats(t.Context(), analytics.Filter{}))(t)
 	var got []string
 	for _, b := range append(append(s.ByDay, s.ByModel...), s.BySource...) {
 		usd := "unknown"
@@ -79,32 +74,18 @@ func TestStatsByDayModelAndSource(t *testing.T) {
 func TestStatsOfTheOnlyProjectEqualAll(t *testing.T) {
 	path := database(t, "testdata/fixture.sql")
 	db := open(t, path, "rw")
-	if _, err := db.ExecContext(t.Context(), `UPDATE sessions SET project = '/all'`); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(db.ExecContext(t.Context(), `UPDATE sessions SET project = '/all'`))(t)
 	r := analytics.New(open(t, path, "ro"), time.UTC)
-	all, err := r.Stats(t.Context(), analytics.Filter{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	project, err := r.Stats(t.Context(), analytics.Filter{Project: "/all"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := testkit.Must(r.Stats(t.Context(), analytics.Filter{}))(t)
+	project := testkit.Must(r.Stats(t.Context(), analytics.Filter{Project: "/all"}))(t)
 	if diff := cmp.Diff(all, project); diff != "" {
 		t.Errorf("roll-up (-) and recount (+) differ:\n%s", diff)
 	}
 }
 
 func TestStatsAsJSON(t *testing.T) {
-	s, err := reports(t).Stats(t.Context(), analytics.Filter{Since: "2026-02-11", Source: session.SourceClaudeCode})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(reports(t).Stats(t.Context(), analytics.Filter{Since: "2026-02-11", Source: session.SourceClaudeCode}))(t)
+	got := testkit.Must(json.Marshal(s))(t)
 	want := `{"sessions":1,"messages":1,"prompts":1,"calls":0,"tokens":{"input":0,"cache_read":0,"cache_write":0,"output":0},` +
 		`"cost_usd":0,"unpriced_calls":0,"compactions":{"count":0,"tokens_saved":0,"cost_usd":0},` +
 		`"by_day":[{"day":"2026-02-11","sessions":1,"messages":1,"prompts":1,"calls":0,"tokens":{"input":0,"cache_read":0,"cache_write":0,"output":0},"cost_usd":0,"unpriced_calls":0}],` +

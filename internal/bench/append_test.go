@@ -8,7 +8,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
-	"sessiond/internal/testkit/storetest"
+	"sessiond/internal/testkit"
 	"sessiond/internal/tokens"
 	"sessiond/internal/touched"
 )
@@ -24,11 +24,11 @@ func options() store.Options {
 // of the session straight on the driver.
 func BenchmarkAppend(b *testing.B) {
 	ctx := b.Context()
-	s := storetest.Must(store.Open(ctx, filepath.Join(b.TempDir(), "sessions.db"), options()))(b)
-	b.Cleanup(func() { storetest.Check(b, s.Close()) })
+	s := testkit.Must(store.Open(ctx, filepath.Join(b.TempDir(), "sessions.db"), options()))(b)
+	b.Cleanup(func() { testkit.Check(b, s.Close()) })
 	ids := make([]session.ID, writers)
 	for i := range ids {
-		ids[i] = storetest.Must(s.CreateSession(ctx, store.NewSession{Title: "A title"}))(b).ID
+		ids[i] = testkit.Must(s.CreateSession(ctx, store.NewSession{Title: "A title"}))(b).ID
 	}
 	write := newAuthor(3)
 	text := write.sentence(60)

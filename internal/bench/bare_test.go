@@ -12,7 +12,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
-	"sessiond/internal/testkit/storetest"
+	"sessiond/internal/testkit"
 )
 
 // Settings of the store's connections, which a baseline must have too.
@@ -33,10 +33,10 @@ type bare struct {
 func openBare(tb testing.TB, path string, pragmas []string) *bare {
 	tb.Helper()
 	dsn := url.URL{Scheme: "file", Path: path, RawQuery: url.Values{"_pragma": append([]string{"busy_timeout(250)"}, pragmas...)}.Encode()}
-	db := storetest.Must(sql.Open("sqlite", dsn.String()))(tb)
+	db := testkit.Must(sql.Open("sqlite", dsn.String()))(tb)
 	db.SetMaxOpenConns(1)
 	f := &bare{db, map[string]*sql.Stmt{}}
-	tb.Cleanup(func() { storetest.Check(tb, db.Close()) })
+	tb.Cleanup(func() { testkit.Check(tb, db.Close()) })
 	return f
 }
 
@@ -116,9 +116,9 @@ type floor struct {
 func openFloor(tb testing.TB, text string) *floor {
 	tb.Helper()
 	f := &floor{path: filepath.Join(tb.TempDir(), "sessions.db"), text: text}
-	s := storetest.Must(store.Open(tb.Context(), f.path, options()))(tb)
-	f.session = storetest.Must(s.CreateSession(tb.Context(), store.NewSession{Title: "A title"}))(tb).ID
-	storetest.Check(tb, s.Close())
+	s := testkit.Must(store.Open(tb.Context(), f.path, options()))(tb)
+	f.session = testkit.Must(s.CreateSession(tb.Context(), store.NewSession{Title: "A title"}))(tb).ID
+	testkit.Check(tb, s.Close())
 	f.bare = openBare(tb, f.path, append([]string{"journal_mode(wal)"}, writerPragmas()...))
 	return f
 }

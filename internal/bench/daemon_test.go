@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"sessiond/internal/testkit/storetest"
+	"sessiond/internal/testkit"
 )
 
 // binary returns the binary to measure, built as releases are if no flag names one.
@@ -62,17 +62,17 @@ func serve(tb testing.TB, program, db string) *daemon {
 	cmd := command(program, db, "serve", "--listen", "", "--socket", d.socket)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
-	storetest.Check(tb, cmd.Start())
+	testkit.Check(tb, cmd.Start())
 	d.pid = cmd.Process.Pid
 	tb.Cleanup(func() {
-		storetest.Check(tb, cmd.Process.Signal(syscall.SIGTERM))
+		testkit.Check(tb, cmd.Process.Signal(syscall.SIGTERM))
 		if err := cmd.Wait(); err != nil {
 			tb.Errorf("the daemon ended: %v: %s", err, &said)
 		}
 	})
 	for range 1000 {
 		if conn, err := net.Dial("unix", d.socket); err == nil {
-			storetest.Check(tb, conn.Close())
+			testkit.Check(tb, conn.Close())
 			return d
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -102,7 +102,7 @@ type client struct {
 
 func (d *daemon) dial(tb testing.TB) *client {
 	tb.Helper()
-	conn := storetest.Must(net.Dial("unix", d.socket))(tb)
+	conn := testkit.Must(net.Dial("unix", d.socket))(tb)
 	tb.Cleanup(func() { conn.Close() })
 	return &client{conn, bufio.NewReaderSize(conn, 64<<10)}
 }
@@ -110,7 +110,7 @@ func (d *daemon) dial(tb testing.TB) *client {
 // request encodes a whole request.
 func request(tb testing.TB, method, path string, body any) []byte {
 	tb.Helper()
-	raw := storetest.Must(json.Marshal(body))(tb)
+	raw := testkit.Must(json.Marshal(body))(tb)
 	return fmt.Appendf(nil, "%s %s HTTP/1.1\r\nHost: sessiond\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", method, path, len(raw), raw)
 }
 
@@ -144,7 +144,7 @@ func (c *client) sends(req []byte) func() error {
 func (c *client) newSession(tb testing.TB, text string) []byte {
 	tb.Helper()
 	var created struct{ ID string }
-	answer := storetest.Must(c.send(request(tb, "POST", "/v1/sessions", object{"title": "A title", "model": "gpt-4o"})))(tb)
-	storetest.Check(tb, json.Unmarshal(answer, &created))
+	answer := testkit.Must(c.send(request(tb, "POST", "/v1/sessions", object{"title": "A title", "model": "gpt-4o"})))(tb)
+	testkit.Check(tb, json.Unmarshal(answer, &created))
 	return request(tb, "POST", "/v1/sessions/"+created.ID+"/messages", object{"messages": []any{object{"role": "user", "content": text}}})
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"sessiond/internal/session"
-	"sessiond/internal/testkit/storetest"
+	"sessiond/internal/testkit"
 )
 
 // Words that generated histories hold on purpose.
@@ -245,7 +245,7 @@ func (a *author) conversation(n int) func(i int) (session.Message, bool) {
 }
 
 func folderSize(tb testing.TB, dir string) (bytes int64) {
-	storetest.Check(tb, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	testkit.Check(tb, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".jsonl" {
 			return err
 		}

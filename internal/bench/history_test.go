@@ -12,7 +12,7 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/summarize"
-	"sessiond/internal/testkit/storetest"
+	"sessiond/internal/testkit"
 	"sessiond/internal/tokens"
 	"sessiond/internal/usage"
 )
@@ -38,13 +38,13 @@ func openHistory(tb testing.TB, size int) *history {
 	tb.Helper()
 	ctx := tb.Context()
 	h := &history{path: filepath.Join(tb.TempDir(), "sessions.db")}
-	h.store = storetest.Must(store.Open(ctx, h.path, options()))(tb)
-	tb.Cleanup(func() { storetest.Check(tb, h.store.Close()) })
+	h.store = testkit.Must(store.Open(ctx, h.path, options()))(tb)
+	tb.Cleanup(func() { testkit.Check(tb, h.store.Close()) })
 	fillHistory(tb, h, size)
-	h.index = storetest.Must(search.Open(ctx, filepath.Join(filepath.Dir(h.path), "search.db"), h.store))(tb)
-	tb.Cleanup(func() { storetest.Check(tb, h.index.Close()) })
-	storetest.Must(h.index.CatchUp(ctx))(tb)
-	h.long, h.wide = storetest.Must(h.store.Session(ctx, h.long.ID))(tb), storetest.Must(h.store.Session(ctx, h.wide.ID))(tb)
+	h.index = testkit.Must(search.Open(ctx, filepath.Join(filepath.Dir(h.path), "search.db"), h.store))(tb)
+	tb.Cleanup(func() { testkit.Check(tb, h.index.Close()) })
+	testkit.Must(h.index.CatchUp(ctx))(tb)
+	h.long, h.wide = testkit.Must(h.store.Session(ctx, h.long.ID))(tb), testkit.Must(h.store.Session(ctx, h.wide.ID))(tb)
 	return h
 }
 
@@ -55,14 +55,14 @@ func fillHistory(tb testing.TB, h *history, size int) {
 	at, every := time.Date(2024, 1, 1, 8, 0, 0, 0, time.UTC), 2*365*24*time.Hour/time.Duration(size)
 	open := func() session.Session {
 		created := session.At(at)
-		return storetest.Must(h.store.CreateSession(ctx, store.NewSession{Model: "gpt-4o", Provider: "openai", Directory: "/home/me/project", CreatedAt: &created}))(tb)
+		return testkit.Must(h.store.CreateSession(ctx, store.NewSession{Model: "gpt-4o", Provider: "openai", Directory: "/home/me/project", CreatedAt: &created}))(tb)
 	}
 	add := func(id session.ID, msgs []session.Message) {
 		for i := range msgs {
 			at = at.Add(every)
 			msgs[i].CreatedAt = session.At(at)
 		}
-		storetest.Must(h.store.Append(ctx, store.Append{Session: id, Messages: msgs}))(tb)
+		testkit.Must(h.store.Append(ctx, store.Append{Session: id, Messages: msgs}))(tb)
 	}
 	h.long, h.wide = open(), open()
 	unit := min(size, 4000)
@@ -90,9 +90,9 @@ func fillHistory(tb testing.TB, h *history, size int) {
 func compact(tb testing.TB, s *store.Store, id session.ID, kept int64, summary string) {
 	tb.Helper()
 	ctx := tb.Context()
-	sess := storetest.Must(s.Session(ctx, id))(tb)
-	first := storetest.Must(s.Message(ctx, session.MessageRef{Session: id, Seq: sess.LastSeq - kept + 1}))(tb)
-	storetest.Must(s.AddCompaction(ctx, session.Compaction{
+	sess := testkit.Must(s.Session(ctx, id))(tb)
+	first := testkit.Must(s.Message(ctx, session.MessageRef{Session: id, Seq: sess.LastSeq - kept + 1}))(tb)
+	testkit.Must(s.AddCompaction(ctx, session.Compaction{
 		SessionID: id, Strategy: session.StrategySummarize, Trigger: session.TriggerThreshold, Status: session.StatusDone,
 		ThroughID: first.ParentID, FirstKeptID: &first.RowID, HiddenTokens: first.PathTokens - first.Tokens,
 		Summary: summary, SummaryTokens: 2500, TokensBefore: first.PathTokens, TokensAfter: sess.ContextTokens - first.PathTokens + 2500,
@@ -102,7 +102,7 @@ func compact(tb testing.TB, s *store.Store, id session.ID, kept int64, summary s
 // contexts returns a manager as the daemon has it.
 func (h *history) contexts(tb testing.TB) *contextmgr.Manager {
 	tb.Helper()
-	catalogue := storetest.Must(usage.Load(nil))(tb)
+	catalogue := testkit.Must(usage.Load(nil))(tb)
 	reference := tokens.Reference()
 	return contextmgr.New(h.store, contextmgr.Config{
 		Digest: summarize.NewExtractive(reference.Text), Models: catalogue.Model,
@@ -114,12 +114,12 @@ func (h *history) contexts(tb testing.TB) *contextmgr.Manager {
 // The benchmarks rest on a history that is whole and whose rare word is where they expect it.
 func TestHistory(t *testing.T) {
 	h := openHistory(t, 1000)
-	for _, c := range storetest.Must(h.store.Doctor(t.Context(), false))(t) {
+	for _, c := range testkit.Must(h.store.Doctor(t.Context(), false))(t) {
 		if !c.OK {
 			t.Errorf("doctor: %+v", c)
 		}
 	}
-	r := storetest.Must(h.index.Search(t.Context(), search.Query{Text: rareWord, Limit: 100}))(t)
+	r := testkit.Must(h.index.Search(t.Context(), search.Query{Text: rareWord, Limit: 100}))(t)
 	if len(r.Hits) < 20 || len(r.Hits) > 25 || r.Pending > 0 {
 		t.Errorf("%d hits for the rare word, %d messages not indexed", len(r.Hits), r.Pending)
 	}

@@ -14,6 +14,7 @@ import (
 	"sessiond/internal/history/codex"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/samples"
 	"sessiond/internal/testkit/storetest"
 )
@@ -27,7 +28,7 @@ func sources() map[string]past.Source {
 // rows that this made by INSERT … SELECT into another empty database.
 func BenchmarkImport(b *testing.B) {
 	generated := b.TempDir()
-	storetest.Check(b, piProgram().writeTranscripts(generated, sized(100), newAuthor(4).conversation(1000)))
+	testkit.Check(b, piProgram().writeTranscripts(generated, sized(100), newAuthor(4).conversation(1000)))
 	b.Run("generated, pi", func(b *testing.B) { benchmarkImport(b, sources()["pi"], generated) })
 	for name, source := range sources() {
 		b.Run("real, "+name, func(b *testing.B) {
@@ -40,15 +41,15 @@ func BenchmarkImport(b *testing.B) {
 	}
 	b.Run("again, nothing new", func(b *testing.B) {
 		dir := b.TempDir()
-		storetest.Check(b, piProgram().writeTranscripts(dir, sized(10_000), newAuthor(4).conversation(2)))
-		s := storetest.Must(store.Open(b.Context(), storetest.New(b, filepath.Join(b.TempDir(), "sessions.db")), options()))(b)
+		testkit.Check(b, piProgram().writeTranscripts(dir, sized(10_000), newAuthor(4).conversation(2)))
+		s := testkit.Must(store.Open(b.Context(), storetest.New(b, filepath.Join(b.TempDir(), "sessions.db")), options()))(b)
 		defer s.Close()
 		im := past.Importer{Store: s}
 		again := func() error {
 			_, err := im.Run(b.Context(), sources()["pi"], []string{dir})
 			return err
 		}
-		storetest.Check(b, again())
+		testkit.Check(b, again())
 		compare(b, 1, &side{op: again}, &side{name: "stat", op: func() error { folderSize(b, dir); return nil }})
 	})
 }
@@ -106,7 +107,7 @@ func copySamples(tb testing.TB, from, to string, n int) {
 	tb.Helper()
 	ids := regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-`)
 	renamed := func(id []byte) []byte { return append(fmt.Appendf(nil, "%02x", n), id[2:]...) }
-	storetest.Check(tb, filepath.WalkDir(from, func(path string, d os.DirEntry, err error) error {
+	testkit.Check(tb, filepath.WalkDir(from, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".jsonl" {
 			return err
 		}
@@ -136,7 +137,7 @@ func BenchmarkBesideImport(b *testing.B) {
 		for !done() {
 			<-tick.C
 			start := time.Now()
-			storetest.Must(c.send(post))(b)
+			testkit.Must(c.send(post))(b)
 			*times = append(*times, time.Since(start))
 		}
 	}
@@ -145,7 +146,7 @@ func BenchmarkBesideImport(b *testing.B) {
 		dir := b.TempDir()
 		p := piProgram()
 		for n := range sized(100) {
-			storetest.Check(b, p.writeTranscript(dir, len(beside)<<8+n, newAuthor(4).conversation(1000)))
+			testkit.Check(b, p.writeTranscript(dir, len(beside)<<8+n, newAuthor(4).conversation(1000)))
 		}
 		until := time.Now().Add(time.Second)
 		paced(&alone, func() bool { return time.Now().After(until) })
@@ -156,7 +157,7 @@ func BenchmarkBesideImport(b *testing.B) {
 		paced(&beside, func() bool {
 			select {
 			case err := <-ended:
-				storetest.Check(b, err)
+				testkit.Check(b, err)
 				return true
 			default:
 				return false

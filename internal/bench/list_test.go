@@ -9,7 +9,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
-	"sessiond/internal/testkit/storetest"
+	"sessiond/internal/testkit"
 )
 
 const listed = 50
@@ -19,10 +19,10 @@ const listed = 50
 func BenchmarkList(b *testing.B) {
 	ctx, n := b.Context(), sized(100_000)
 	path := filepath.Join(b.TempDir(), "sessions.db")
-	s := storetest.Must(store.Open(ctx, path, options()))(b)
-	b.Cleanup(func() { storetest.Check(b, s.Close()) })
+	s := testkit.Must(store.Open(ctx, path, options()))(b)
+	b.Cleanup(func() { testkit.Check(b, s.Close()) })
 	begin := time.Date(2024, 1, 1, 8, 0, 0, 0, time.UTC)
-	storetest.Check(b, atOnce(128, func(w int) error { // many share a commit
+	testkit.Check(b, atOnce(128, func(w int) error { // many share a commit
 		write := newAuthor(uint64(w))
 		for i := w; i < n; i += 128 {
 			at := session.At(begin.Add(time.Duration(i) * 10 * time.Minute))

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"sessiond/internal/session"
-	"sessiond/internal/testkit/storetest"
+	"sessiond/internal/testkit"
 )
 
 // BenchmarkMemory reports the peak of resident memory of commands that import a session, and export
@@ -40,12 +40,12 @@ func BenchmarkMemory(b *testing.B) {
 		for _, s := range sessions {
 			dir := b.TempDir()
 			write := newAuthor(5)
-			storetest.Check(b, p.writeTranscript(dir, 0, func(i int) (session.Message, bool) { return s.next(write, i) }))
+			testkit.Check(b, p.writeTranscript(dir, 0, func(i int) (session.Message, bool) { return s.next(write, i) }))
 			db := filepath.Join(b.TempDir(), "sessions.db")
 			b.Run("import "+p.source+", "+s.name, func(b *testing.B) {
 				for b.Loop() {
-					storetest.Check(b, os.RemoveAll(filepath.Dir(db)))
-					storetest.Check(b, os.Mkdir(filepath.Dir(db), 0o700))
+					testkit.Check(b, os.RemoveAll(filepath.Dir(db)))
+					testkit.Check(b, os.Mkdir(filepath.Dir(db), 0o700))
 					reportPeak(b, folderSize(b, dir), command(sessiond, db, "import", p.source, dir))
 				}
 			})
@@ -59,7 +59,7 @@ func BenchmarkMemory(b *testing.B) {
 					}
 				})
 			}
-			storetest.Check(b, os.RemoveAll(dir))
+			testkit.Check(b, os.RemoveAll(dir))
 		}
 	}
 }
@@ -68,8 +68,8 @@ func BenchmarkMemory(b *testing.B) {
 func theSession(tb testing.TB, sessiond, db string) string {
 	tb.Helper()
 	var list struct{ Data []struct{ ID string } }
-	out := storetest.Must(command(sessiond, db, "ls", "--json").Output())(tb)
-	storetest.Check(tb, json.Unmarshal(out, &list))
+	out := testkit.Must(command(sessiond, db, "ls", "--json").Output())(tb)
+	testkit.Check(tb, json.Unmarshal(out, &list))
 	if len(list.Data) != 1 {
 		tb.Fatalf("%d sessions: %s", len(list.Data), out)
 	}
@@ -82,7 +82,7 @@ func reportPeak(b *testing.B, size int64, cmd *exec.Cmd) {
 	b.Helper()
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
-	storetest.Check(b, cmd.Start())
+	testkit.Check(b, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	tick := time.NewTicker(2 * time.Millisecond)

@@ -11,6 +11,7 @@ import (
 
 	"sessiond/internal/config"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // input returns an Input whose folders are the test's own, with a file if text is not "".
@@ -20,23 +21,15 @@ func input(t *testing.T, text string) config.Input {
 	in := config.Input{Dirs: config.Dirs{Config: filepath.Join(root, "config"), Data: filepath.Join(root, "data"), Runtime: filepath.Join(root, "run")}}
 	if text != "" {
 		folder := filepath.Join(in.Dirs.Config, "sessiond")
-		if err := os.MkdirAll(folder, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, "config.yaml"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.MkdirAll(folder, 0o700))
+		testkit.Check(t, os.WriteFile(filepath.Join(folder, "config.yaml"), []byte(text), 0o600))
 	}
 	return in
 }
 
 func load(t *testing.T, in config.Input) *config.Config {
 	t.Helper()
-	c, err := config.Load(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return testkit.Must(config.Load(in))(t)
 }
 
 func origin(t *testing.T, c *config.Config, key string) string {
@@ -80,9 +73,7 @@ func TestDefaultsNeedNoFile(t *testing.T) {
 
 func TestSocketIsInTheRuntimeFolder(t *testing.T) {
 	in := input(t, "")
-	if err := os.MkdirAll(in.Dirs.Runtime, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.MkdirAll(in.Dirs.Runtime, 0o700))
 	if c := load(t, in); c.Socket != filepath.Join(in.Dirs.Runtime, "sessiond.sock") {
 		t.Errorf("Socket = %q", c.Socket)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 )
 
 // held is a rig whose model answers only when released.
@@ -37,19 +38,13 @@ func finish(ctx context.Context, b *Begun) chan answered {
 
 func (r *rig) begin(in CompactInput) *Begun {
 	r.t.Helper()
-	b, err := r.mgr.Begin(r.ctx, r.id, in)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return b
+	return testkit.Must(r.mgr.Begin(r.ctx, r.id, in))(r.t)
 }
 
 func (r *rig) calls() []session.Call {
 	r.t.Helper()
 	calls, _, err := r.store.Calls(r.ctx, r.id, store.Page{Limit: 10})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	testkit.Check(r.t, err)
 	return calls
 }
 
@@ -104,9 +99,7 @@ func TestCancelStopsTheModelAndChangesNothing(t *testing.T) {
 	b := r.begin(CompactInput{Model: true})
 	done := finish(r.ctx, b)
 	<-h.asked
-	if _, err := r.mgr.Cancel(r.ctx, r.id, b.Record.RowID); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(r.mgr.Cancel(r.ctx, r.id, b.Record.RowID))(t)
 	got := <-done // the model has not answered yet
 	wantCode(t, got.err, session.Conflict, "was cancelled")
 	if c := r.compactions()[0]; c.Status != session.StatusFailed || c.Reason != session.ReasonCancelled {
@@ -131,12 +124,8 @@ func TestCancelInAnotherProcessStopsTheModel(t *testing.T) {
 		t.Fatalf("dropped unasked: %v", err)
 	}
 	other := New(r.store, r.mgr.cfg)
-	if _, err := other.Cancel(r.ctx, r.id, b.Record.RowID); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.mgr.DropCancelled(r.ctx); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(other.Cancel(r.ctx, r.id, b.Record.RowID))(t)
+	testkit.Check(t, r.mgr.DropCancelled(r.ctx))
 	wantCode(t, (<-done).err, session.Conflict, "was cancelled")
 }
 
@@ -148,9 +137,7 @@ func TestCancelledStagedSummaryIsNotRetriedAtOnce(t *testing.T) {
 	staged := make(chan error, 1)
 	go func() { staged <- r.mgr.Stage(r.ctx, r.id) }()
 	<-h.asked
-	if _, err := r.mgr.Cancel(r.ctx, r.id, r.compactions()[1].RowID); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(r.mgr.Cancel(r.ctx, r.id, r.compactions()[1].RowID))(t)
 	if err := <-staged; err != nil {
 		t.Errorf("staging: %v", err)
 	}
@@ -246,9 +233,7 @@ func TestRunningSummarySurvivesADaemonStart(t *testing.T) {
 	r, h := held(t)
 	done := finish(r.ctx, r.begin(CompactInput{Model: true}))
 	<-h.asked
-	if _, err := r.store.FailRunning(r.ctx, session.ReasonBrokenOff); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(r.store.FailRunning(r.ctx, session.ReasonBrokenOff))(t)
 	h.free <- modelSays
 	if got := <-done; got.err != nil || got.c.Status != session.StatusDone || got.c.ID != "cmp_2" {
 		t.Errorf("%+v", got)

@@ -8,6 +8,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 )
 
 // consulted is a model that records its requests and answers or fails.
@@ -44,10 +45,7 @@ func left(t *testing.T, remote *consulted) (r *rig, from, to session.MessageRef)
 	r.append(text(session.User, "question"), text(session.Assistant, "answer"),
 		text(session.User, "try this"), calling("c1"), answering("c1", "the result is 42"))
 	to = session.MessageRef{Session: r.id, Seq: 2}
-	done, err := r.store.MoveHead(r.ctx, store.HeadMove{Session: r.id, To: &to})
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := testkit.Must(r.store.MoveHead(r.ctx, store.HeadMove{Session: r.id, To: &to}))(t)
 	return r, *done.From, to
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -12,10 +13,7 @@ import (
 // fromStore returns the context as a manager with an empty cache assembles it.
 func (r *rig) fromStore() string {
 	r.t.Helper()
-	v, err := New(r.store, r.mgr.cfg).Assemble(r.ctx, r.id, Budget{})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	v := testkit.Must(New(r.store, r.mgr.cfg).Assemble(r.ctx, r.id, Budget{}))(r.t)
 	return wire(v)
 }
 
@@ -32,12 +30,10 @@ func TestCachedPathEqualsStoredPath(t *testing.T) {
 			return
 		}
 		var stored []session.Message
-		if err := r.store.Walk(r.ctx, known[len(known)-1].RowID, func(m session.Message) bool {
+		testkit.Check(t, r.store.Walk(r.ctx, known[len(known)-1].RowID, func(m session.Message) bool {
 			stored = append([]session.Message{m}, stored...)
 			return m.RowID != known[0].RowID
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		if diff := cmp.Diff(stored, known); diff != "" {
 			t.Errorf("%s: the cached path differs from the stored one: %s", step, diff)
 		}
@@ -45,9 +41,7 @@ func TestCachedPathEqualsStoredPath(t *testing.T) {
 	at := func(seq int64) *session.MessageRef { return &session.MessageRef{Session: r.id, Seq: seq} }
 	say := func(parent *session.MessageRef, msgs ...session.Message) {
 		t.Helper()
-		if _, err := r.store.Append(r.ctx, store.Append{Session: r.id, Parent: parent, Messages: msgs}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(r.store.Append(r.ctx, store.Append{Session: r.id, Parent: parent, Messages: msgs}))(t)
 	}
 	r.talk(3, 20)
 	check("a beginning")
@@ -57,9 +51,7 @@ func TestCachedPathEqualsStoredPath(t *testing.T) {
 	check("a branch, with an output that is cut")
 	say(at(10), text(session.User, "back on the first one"))
 	check("back")
-	if _, err := r.store.MoveHead(r.ctx, store.HeadMove{Session: r.id, To: at(2)}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(r.store.MoveHead(r.ctx, store.HeadMove{Session: r.id, To: at(2)}))(t)
 	check("the head went back")
 	r.talk(60, 150)
 	check("a compaction on the spot")

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sessiond/internal/testkit"
 )
 
 // ranAt names the test that runs the cases of an algorithm, one subtest each.
@@ -109,10 +111,7 @@ func runCases(t *testing.T, algorithm string, run func(t *testing.T, c confCase)
 
 // Every case is run by a test or skipped with a reason; cases of the core are never skipped.
 func TestEveryCompactionCaseRunsOrHasAReason(t *testing.T) {
-	raw, err := os.ReadFile("testdata/compaction.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile("testdata/compaction.json"))(t)
 	var all []confCase
 	if err := json.Unmarshal(raw, &all); err != nil || len(all) != 214 {
 		t.Fatalf("%d cases: %v", len(all), err)

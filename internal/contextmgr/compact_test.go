@@ -9,6 +9,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 )
 
 func TestUndoAndRedoRestoreTheSameBytes(t *testing.T) {
@@ -23,15 +24,11 @@ func TestUndoAndRedoRestoreTheSameBytes(t *testing.T) {
 	if compacted == before {
 		t.Fatal("the compaction changed nothing")
 	}
-	if _, err := r.mgr.Undo(r.ctx, r.id, c.RowID, 0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(r.mgr.Undo(r.ctx, r.id, c.RowID, 0))(t)
 	if got := wire(r.read(Budget{})); got != before {
 		t.Errorf("after undo the context is another:\n%.500s\nwant\n%.500s", got, before)
 	}
-	if _, err := r.mgr.Redo(r.ctx, r.id, c.RowID); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(r.mgr.Redo(r.ctx, r.id, c.RowID))(t)
 	if got := wire(r.read(Budget{})); got != compacted {
 		t.Error("after redo the context is another")
 	}
@@ -68,9 +65,7 @@ func TestUndoHoldsUntilThePathGrows(t *testing.T) {
 	if v.Compaction == nil {
 		t.Fatalf("%d tokens were not compacted", v.Tokens.Total)
 	}
-	if _, err := r.mgr.Undo(r.ctx, r.id, r.compactions()[0].RowID, 0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(r.mgr.Undo(r.ctx, r.id, r.compactions()[0].RowID, 0))(t)
 	r.talk(1, 20)
 	if v = r.turn(TurnInput{}); v.Compaction != nil {
 		t.Error("what was undone was compacted again at once")
@@ -137,14 +132,8 @@ func TestSourcesAreTheNewlyHiddenMessages(t *testing.T) {
 	first, p1 := r.compact(CompactInput{})
 	r.talk(30, 150)
 	second, p2 := r.compact(CompactInput{})
-	a, err := r.mgr.Sources(r.ctx, r.id, first.RowID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := r.mgr.Sources(r.ctx, r.id, second.RowID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := testkit.Must(r.mgr.Sources(r.ctx, r.id, first.RowID))(t)
+	b := testkit.Must(r.mgr.Sources(r.ctx, r.id, second.RowID))(t)
 	if len(a) != p1.Hidden || len(b) != p2.Hidden || a[0].Seq != 1 || b[0].Seq != a[len(a)-1].Seq+1 || b[len(b)-1].ID != *second.Through {
 		t.Errorf("sources: %d of %d, %d of %d", len(a), p1.Hidden, len(b), p2.Hidden)
 	}
@@ -196,11 +185,9 @@ func TestOverflowKeepsHalfAsMuchEachTimeThenFails(t *testing.T) {
 	}
 	// a good call ends the row
 	r.append(text(session.User, "short"))
-	if _, err := r.store.Append(r.ctx, store.Append{Session: r.id, Messages: []session.Message{text(session.Assistant, "ok")}, Call: &session.Call{
+	testkit.Must(r.store.Append(r.ctx, store.Append{Session: r.id, Messages: []session.Message{text(session.Assistant, "ok")}, Call: &session.Call{
 		Purpose: session.PurposeChat, Status: session.CallOK, Model: "m", InputTokens: 900, OutputTokens: 5, CreatedAt: session.At(r.clock.Now()),
-	}}); err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	r.talk(20, 150)
 	if c, _ := r.compact(CompactInput{Trigger: session.TriggerOverflow}); c.Status != session.StatusDone {
 		t.Errorf("after a good call: %s %s", c.Status, c.Reason)
@@ -296,9 +283,7 @@ func staged(t *testing.T) *rig {
 	if v := r.turn(TurnInput{}); v.Compaction != nil {
 		t.Fatal("the session is above its threshold already")
 	}
-	if err := r.mgr.Stage(r.ctx, r.id); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, r.mgr.Stage(r.ctx, r.id))
 	if all := r.compactions(); len(all) != 2 || all[0].Status != session.StatusStaged || all[1].Status != session.StatusStaged {
 		t.Fatalf("staged: %+v", all)
 	}
@@ -326,13 +311,8 @@ func TestStagedModelSummaryIsActivatedAboveTheThreshold(t *testing.T) {
 
 func TestStagedOverlayOfAnotherBranchIsNotActivated(t *testing.T) {
 	r := staged(t)
-	first, err := r.store.Message(r.ctx, session.MessageRef{Session: r.id, Seq: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.store.Append(r.ctx, store.Append{Session: r.id, Parent: &first.ID, Messages: []session.Message{text(session.User, "OTHER")}}); err != nil {
-		t.Fatal(err)
-	}
+	first := testkit.Must(r.store.Message(r.ctx, session.MessageRef{Session: r.id, Seq: 2}))(t)
+	testkit.Must(r.store.Append(r.ctx, store.Append{Session: r.id, Parent: &first.ID, Messages: []session.Message{text(session.User, "OTHER")}}))(t)
 	r.talk(30, 150)
 	v := r.turn(TurnInput{})
 	if v.Compaction == nil || v.Compaction.ID != "cmp_3" {
@@ -377,11 +357,9 @@ func TestIdleSessionActivatesTheStagedOverlay(t *testing.T) {
 func TestIdleSessionBelowTheSoftThresholdIsUnchanged(t *testing.T) {
 	r := newRig(t, 20000)
 	m := r.append(text(session.User, "a"), text(session.User, "b"))
-	if _, err := r.store.AddCompaction(r.ctx, session.Compaction{
+	testkit.Must(r.store.AddCompaction(r.ctx, session.Compaction{
 		SessionID: r.id, Strategy: session.StrategySummarize, Trigger: session.TriggerThreshold, Status: session.StatusStaged, ThroughID: &m[0].RowID, FirstKeptID: &m[1].RowID, Summary: "S",
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	r.clock.advance(time.Hour)
 	if done, _, err := r.mgr.ActivateIdle(r.ctx, r.id); err != nil || done {
 		t.Errorf("activated: %v %v", done, err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/samples"
 
 	"github.com/google/go-cmp/cmp"
@@ -56,14 +57,9 @@ type confEntry struct {
 
 func conformance(t *testing.T, algorithm string) []confCase {
 	t.Helper()
-	raw, err := os.ReadFile("testdata/compaction.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile("testdata/compaction.json"))(t)
 	var all, found []confCase
-	if err := json.Unmarshal(raw, &all); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal(raw, &all))
 	for _, c := range all {
 		if c.Algorithm == algorithm {
 			found = append(found, c)
@@ -78,21 +74,13 @@ func conformance(t *testing.T, algorithm string) []confCase {
 func into[T any](t *testing.T, raw json.RawMessage) T {
 	t.Helper()
 	var v T
-	if err := json.Unmarshal(raw, &v); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal(raw, &v))
 	return v
 }
 
 func TestConformanceCasesAreUnchanged(t *testing.T) {
-	want, err := os.ReadFile(filepath.Join(samples.Conformance(t), "compaction.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile("testdata/compaction.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testkit.Must(os.ReadFile(filepath.Join(samples.Conformance(t), "compaction.json")))(t)
+	got := testkit.Must(os.ReadFile("testdata/compaction.json"))(t)
 	if !bytes.Equal(got, want) {
 		t.Error("testdata/compaction.json is not the original")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"sessiond/internal/routing"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // flushCase is a case of the areas flush and compaction; internal/routing counts all cases.
@@ -21,14 +22,9 @@ type flushCase struct {
 
 func flushCases(t *testing.T, area string) []flushCase {
 	t.Helper()
-	raw, err := os.ReadFile("../routing/testdata/sessions.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile("../routing/testdata/sessions.json"))(t)
 	var all, found []flushCase
-	if err := json.Unmarshal(raw, &all); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal(raw, &all))
 	for _, c := range all {
 		if c.Area == area {
 			found = append(found, c)
@@ -70,11 +66,7 @@ type flushGiven struct {
 func moltbotNumbers(t *testing.T, reserve, floor, window int64) Numbers {
 	t.Helper()
 	name := presetMoltbot
-	n, err := Resolve([]Layer{{"file", Settings{Preset: &name, ReserveTokens: &reserve, ReserveFloor: &floor}}}, window, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return testkit.Must(Resolve([]Layer{{"file", Settings{Preset: &name, ReserveTokens: &reserve, ReserveFloor: &floor}}}, window, 0))(t)
 }
 
 func TestFlushConformance(t *testing.T) {
@@ -145,9 +137,7 @@ func recordFlush(t *testing.T, entry flushEntry, c flushCase) {
 	}
 	record := func(generation *int64, outcome string) {
 		t.Helper()
-		if _, err := r.store.RecordFlush(r.ctx, r.id, generation, outcome); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(r.store.RecordFlush(r.ctx, r.id, generation, outcome))(t)
 	}
 	for range entry.CompactionCount {
 		compact()
@@ -155,24 +145,16 @@ func recordFlush(t *testing.T, entry flushEntry, c flushCase) {
 			record(nil, session.FlushOK)
 		}
 	}
-	if err := r.store.AskFlush(r.ctx, r.id, overlays[len(overlays)-1]); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, r.store.AskFlush(r.ctx, r.id, overlays[len(overlays)-1]))
 	if w.During {
 		compact()
 	}
 	record(nil, w.Outcome)
 
-	sess, err := r.store.Session(r.ctx, r.id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sess := testkit.Must(r.store.Session(r.ctx, r.id))(t)
 	marker := int64(0)
 	for i, id := range overlays {
-		f, err := r.store.Flush(r.ctx, r.id, id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := testkit.Must(r.store.Flush(r.ctx, r.id, id))(t)
 		if f != nil && f.Outcome == session.FlushOK {
 			marker = int64(i + 1)
 		}
@@ -234,11 +216,7 @@ func flushRig(t *testing.T) *rig {
 
 func (r *rig) acknowledge(generation *int64, outcome string) session.Flush {
 	r.t.Helper()
-	f, err := r.store.RecordFlush(r.ctx, r.id, generation, outcome)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return f
+	return testkit.Must(r.store.RecordFlush(r.ctx, r.id, generation, outcome))(r.t)
 }
 
 func TestFlushIsAskedForOncePerOverlay(t *testing.T) {
@@ -314,9 +292,7 @@ func TestIdleActivationWaitsForTheFlush(t *testing.T) {
 			r := flushRig(t)
 			r.talk(21, 150)
 			r.turn(TurnInput{})
-			if err := r.mgr.Stage(r.ctx, r.id); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, r.mgr.Stage(r.ctx, r.id))
 			r.clock.advance(6 * time.Minute)
 			for range 2 {
 				if done, waits, err := r.mgr.ActivateIdle(r.ctx, r.id); err != nil || done || !waits {

@@ -7,6 +7,7 @@ import (
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/samples"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,10 +39,7 @@ func TestContextsAtHeadsMatchTheirPrograms(t *testing.T) {
 				d.importPi(sample(t, c.before))
 			}
 			sess := d.importPi(sample(t, c.pattern))
-			v, err := d.mgr.Assemble(t.Context(), sess.ID, contextmgr.Budget{Window: 1000000, CloseCalls: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := testkit.Must(d.mgr.Assemble(t.Context(), sess.ID, contextmgr.Budget{Window: 1000000, CloseCalls: true}))(t)
 			got := []string{}
 			for _, p := range v.Provenance {
 				switch {
@@ -87,18 +85,12 @@ func TestContextAtAnotherLeafMatchesItsProgram(t *testing.T) {
 	var found [][]string
 	for _, path := range d.branches(sess) {
 		head := path[len(path)-1].RowID
-		on, err := d.store.OnPath(t.Context(), head, *all[0].ThroughID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		on := testkit.Must(d.store.OnPath(t.Context(), head, *all[0].ThroughID))(t)
 		at := &contextmgr.Position{HeadID: &head}
 		if on && all[0].Status == session.StatusDone {
 			at.CompactionID = &all[0].RowID
 		}
-		v, err := d.mgr.Assemble(t.Context(), sess.ID, contextmgr.Budget{Window: 1000000, CloseCalls: true, At: at})
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := testkit.Must(d.mgr.Assemble(t.Context(), sess.ID, contextmgr.Budget{Window: 1000000, CloseCalls: true, At: at}))(t)
 		roles := []string{}
 		if v.System != "" {
 			roles = append(roles, "system")

@@ -13,6 +13,7 @@ import (
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 	"sessiond/internal/testkit/samples"
 
@@ -90,27 +91,18 @@ func (c *hygieneCase) assemble(msgs ...session.Message) contextmgr.Draft {
 // sent encodes a context for the provider and decodes it again.
 func (c *hygieneCase) sent(t *testing.T, d contextmgr.Draft) []session.Message {
 	t.Helper()
-	sent, err := dialect.Send(c.form(), dialect.Request{Messages: d.Messages(), Model: c.Given.Model})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sent := testkit.Must(dialect.Send(c.form(), dialect.Request{Messages: d.Messages(), Model: c.Given.Model}))(t)
 	if err := dialecttest.Validate(c.form(), sent.Request); err != nil {
 		t.Fatalf("%v\n%s", err, sent.Request)
 	}
-	decoded, err := dialect.Decode(c.form(), dialecttest.Entries(t, c.form(), sent.Request))
-	if err != nil {
-		t.Fatal(err)
-	}
+	decoded := testkit.Must(dialect.Decode(c.form(), dialecttest.Entries(t, c.form(), sent.Request)))(t)
 	return decoded.Messages
 }
 
 // entries counts a request's entries of the user's role, and the others.
 func (c *hygieneCase) entries(t *testing.T, d contextmgr.Draft) (users, replies int) {
 	t.Helper()
-	sent, err := dialect.Send(c.form(), dialect.Request{Messages: d.Messages(), Model: c.Given.Model})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sent := testkit.Must(dialect.Send(c.form(), dialect.Request{Messages: d.Messages(), Model: c.Given.Model}))(t)
 	for _, e := range dialecttest.Entries(t, c.form(), sent.Request) {
 		if bytes.Contains(e, []byte(`"role":"user"`)) {
 			users++
@@ -151,14 +143,9 @@ func TestHygieneConformance(t *testing.T) {
 
 func hygieneCases(t *testing.T) []hygieneCase {
 	t.Helper()
-	raw, err := os.ReadFile("testdata/hygiene.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile("testdata/hygiene.json"))(t)
 	var all []hygieneCase
-	if err := json.Unmarshal(raw, &all); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal(raw, &all))
 	if len(all) != 18 {
 		t.Fatalf("%d cases", len(all))
 	}
@@ -169,13 +156,9 @@ func hygieneCases(t *testing.T) []hygieneCase {
 func (c *hygieneCase) policy(t *testing.T) {
 	t.Helper()
 	var want map[string]any
-	if err := json.Unmarshal(c.Expect, &want); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal(c.Expect, &want))
 	got := map[string]any{}
-	if err := json.Unmarshal(session.JSONOf(contextmgr.PolicyOf(c.Given.Provider, c.form(), c.Given.Model)), &got); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal(session.JSONOf(contextmgr.PolicyOf(c.Given.Provider, c.form(), c.Given.Model)), &got))
 	user, reply := func(s string) session.Message { return of(session.User, session.TextPart(s)) }, func(s string) session.Message { return of(session.Assistant, session.TextPart(s)) }
 	call := of(session.Assistant, session.Part{Kind: session.PartToolCall, CallID: "abcdefghi", ToolName: "f", Arguments: "{}"})
 	orphan := of(session.Tool, session.Part{Kind: session.PartToolResult, CallID: "nobodys00", ToolName: "f"})
@@ -213,9 +196,7 @@ func (c *hygieneCase) transform(t *testing.T) {
 		Messages        []said
 		StoredUnchanged bool `json:"stored_unchanged"`
 	}
-	if err := json.Unmarshal(c.Expect, &want); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal(c.Expect, &want))
 	var stored []session.Message
 	for _, s := range c.When.Messages {
 		stored = append(stored, s.message())
@@ -290,9 +271,7 @@ func saidBy(m *session.Message) []said {
 func (c *hygieneCase) signatures(t *testing.T) {
 	t.Helper()
 	var want struct{ Kept []string }
-	if err := json.Unmarshal(c.Expect, &want); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal(c.Expect, &want))
 	for _, name := range []string{"thoughtSignature", "thought_signature"} {
 		var kept []string
 		for _, v := range c.When.Values {
@@ -300,9 +279,7 @@ func (c *hygieneCase) signatures(t *testing.T) {
 			draft := c.assemble(of(session.User, session.TextPart("a")), of(session.Assistant, session.Part{Kind: session.PartReasoning, Text: "hm", Extra: extra}))
 			part := draft.Messages()[1].Parts[0]
 			var left map[string]any
-			if err := json.Unmarshal(part.Extra, &left); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, json.Unmarshal(part.Extra, &left))
 			if left["more"] == nil || part.Text != "hm" {
 				t.Errorf("more than the signature went: %s", part.Extra)
 			}
@@ -320,9 +297,7 @@ func (c *hygieneCase) signatures(t *testing.T) {
 func (c *hygieneCase) reasoning(t *testing.T) {
 	t.Helper()
 	var want struct{ Kept []int }
-	if err := json.Unmarshal(c.Expect, &want); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal(c.Expect, &want))
 	items := []json.RawMessage{[]byte(`{"type":"message","role":"user","content":"a"}`)}
 	for i, b := range c.When.Blocks {
 		if b.Type == "thinking" {
@@ -331,18 +306,12 @@ func (c *hygieneCase) reasoning(t *testing.T) {
 			items = append(items, fmt.Appendf(nil, `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"block%d","annotations":[]}]}`, i))
 		}
 	}
-	decoded, err := dialect.Decode(c.form(), items)
-	if err != nil {
-		t.Fatal(err)
-	}
+	decoded := testkit.Must(dialect.Decode(c.form(), items))(t)
 	for i := range decoded.Messages {
 		decoded.Messages[i].Model, decoded.Messages[i].Provider = c.Given.PreviousModel, c.Given.Provider
 	}
 	draft := c.assemble(decoded.Messages...)
-	sent, err := dialect.Send(c.form(), dialect.Request{Messages: draft.Messages(), Model: c.Given.Model})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sent := testkit.Must(dialect.Send(c.form(), dialect.Request{Messages: draft.Messages(), Model: c.Given.Model}))(t)
 	var kept []int
 	for i := range c.When.Blocks {
 		if bytes.Contains(sent.Request, fmt.Appendf(nil, "block%d", i)) {
@@ -357,9 +326,7 @@ func (c *hygieneCase) reasoning(t *testing.T) {
 func (c *hygieneCase) images(t *testing.T) {
 	t.Helper()
 	var want struct{ Actions []contextmgr.ImageAction }
-	if err := json.Unmarshal(c.Expect, &want); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal(c.Expect, &want))
 	var got []contextmgr.ImageAction
 	for _, i := range c.When.Images {
 		got = append(got, contextmgr.ImageInfo{Width: i.Width, Height: i.Height, Bytes: i.Bytes, Readable: i.Readable}.Action())
@@ -370,25 +337,16 @@ func (c *hygieneCase) images(t *testing.T) {
 }
 
 func TestHygieneCasesAreUnchanged(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join(samples.Conformance(t), "sessions.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile(filepath.Join(samples.Conformance(t), "sessions.json")))(t)
 	var all, want, got []map[string]any
-	if err := json.Unmarshal(raw, &all); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal(raw, &all))
 	for _, c := range all {
 		if c["area"] == "hygiene" {
 			want = append(want, c)
 		}
 	}
-	if raw, err = os.ReadFile("testdata/hygiene.json"); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(raw, &got); err != nil {
-		t.Fatal(err)
-	}
+	raw = testkit.Must(os.ReadFile("testdata/hygiene.json"))(t)
+	testkit.Check(t, json.Unmarshal(raw, &got))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("testdata/hygiene.json is not the original: want -, got +\n%s", diff)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/effort"
 )
 
@@ -30,9 +31,7 @@ func TestImagesOverTheLimitsAreSentSmaller(t *testing.T) {
 		jpeg.Encode(&jpg, image.NewGray(image.Rect(0, 0, 10, 2001)), nil),
 		gif.Encode(&gifs, image.NewPaletted(image.Rect(0, 0, 2400, 3), color.Palette{color.White, color.Black}), nil),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 	}
 	webp := func(w, h int) []byte {
 		return append([]byte("RIFF____WEBPVP8X____\x00\x00\x00\x00"), byte(w-1), byte((w-1)>>8), 0, byte(h-1), byte((h-1)>>8), 0, 0, 0)
@@ -65,10 +64,7 @@ func TestImagesOverTheLimitsAreSentSmaller(t *testing.T) {
 			})
 			var before []byte
 			for range 2 {
-				v, err := d.mgr.Assemble(t.Context(), id, contextmgr.Budget{Window: 100000})
-				if err != nil {
-					t.Fatal(err)
-				}
+				v := testkit.Must(d.mgr.Assemble(t.Context(), id, contextmgr.Budget{Window: 100000}))(t)
 				p := v.Messages[len(v.Messages)-1].Parts[0]
 				if tt.width == 0 {
 					if p.Kind != session.PartText || !strings.HasPrefix(p.Text, "[image left out: ") {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf16"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/words"
 
 	"github.com/google/go-cmp/cmp"
@@ -202,13 +203,8 @@ func TestPresetCodexPutsInitialBlocksBeforeTheLastWordsInMidTurn(t *testing.T) {
 	}
 
 	// A pin replaces the copy.
-	first, err := r.store.Message(r.ctx, session.MessageRef{Session: r.id, Seq: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.store.SetMark(r.ctx, r.id, first.ID, "pin", "", true); err != nil {
-		t.Fatal(err)
-	}
+	first := testkit.Must(r.store.Message(r.ctx, session.MessageRef{Session: r.id, Seq: 1}))(t)
+	testkit.Must(r.store.SetMark(r.ctx, r.id, first.ID, "pin", "", true))(t)
 	if w := r.turn(TurnInput{Budget: b}); strings.Count(wire(w), "text(an earlier wish") != 1 || kinds(w)[0] != ItemPinned {
 		t.Errorf("%v:\n%s", kinds(w), wire(w))
 	}

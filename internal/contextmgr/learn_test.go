@@ -7,19 +7,15 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 )
 
 // reported appends a reply with a report for the last turn's context.
 func (r *rig) reported(v View, input int64) {
 	r.t.Helper()
-	id, err := session.ParseName("ctx", v.ID)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	id := testkit.Must(session.ParseName("ctx", v.ID))(r.t)
 	call := session.Call{Provider: "p", Model: "m", InputTokens: input, OutputTokens: 500, ReasoningTokens: 480, ContextID: &id}
-	if _, err := r.store.Append(r.ctx, store.Append{Session: r.id, Messages: []session.Message{text(session.Assistant, filler(40))}, Call: &call}); err != nil {
-		r.t.Fatal(err)
-	}
+	testkit.Must(r.store.Append(r.ctx, store.Append{Session: r.id, Messages: []session.Message{text(session.Assistant, filler(40))}, Call: &call}))(r.t)
 }
 
 func TestLearnComparesReportsWithTheCount(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 func TestDefaultNumbers(t *testing.T) {
@@ -20,10 +21,7 @@ func TestDefaultNumbers(t *testing.T) {
 		{"a long reply", 200000, 64000, 136000, 64000, 20000, 2000, 50000, 1000},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			n, err := Resolve(nil, c.window, c.maxOutput)
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := testkit.Must(Resolve(nil, c.window, c.maxOutput))(t)
 			got := []int64{n.Threshold, n.Reserve, n.KeepTokens, n.SummaryMax, n.PartMax, n.RecallMax}
 			want := []int64{c.threshold, c.reserve, c.keep, c.summary, c.part, c.re}
 			for i := range got {
@@ -49,10 +47,7 @@ func TestPresetsUseTheirProgramsNumbers(t *testing.T) {
 		"codex":        {179999, 20000, 0},
 		"moltbot":      {180000, 20000, 0},
 	} {
-		n, err := Resolve([]Layer{{"file", Settings{Preset: &name}}}, 200000, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := testkit.Must(Resolve([]Layer{{"file", Settings{Preset: &name}}}, 200000, 0))(t)
 		if n.Threshold != want[0] || n.KeepTokens != want[1] || n.KeepMessages != want[2] || n.Preset != name {
 			t.Errorf("%s: %d %d %d, want %v", name, n.Threshold, n.KeepTokens, n.KeepMessages, want)
 		}
@@ -69,10 +64,7 @@ func TestPresetsUseTheirProgramsNumbers(t *testing.T) {
 func TestNearestSettingWinsAndNamesItsSource(t *testing.T) {
 	request, own, file := Settings{Fraction: ptr(0.5)}, Settings{Fraction: ptr(0.6), KeepRecentMessages: ptr[int64](7), Preset: ptr("pi")},
 		Settings{Fraction: ptr(0.7), KeepRecentMessages: ptr[int64](8), PruneMinimum: ptr[int64](9), Preset: ptr("aggressive")}
-	n, err := Resolve([]Layer{{"request", request}, {"session", own}, {"file", file}}, 200000, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := testkit.Must(Resolve([]Layer{{"request", request}, {"session", own}, {"file", file}}, 200000, 0))(t)
 	want := map[string]string{
 		"fraction": "request", "keep_recent_messages": "session", "prune_minimum": "file", "keep_recent_tokens": "preset pi", "recall_tokens": "default",
 	}
@@ -120,9 +112,7 @@ func TestSettingsOutOfRangeAreRejected(t *testing.T) {
 
 func TestDecide(t *testing.T) {
 	n, err := Resolve(nil, 200000, 0) // threshold 160000, limit 180000, soft 144000
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	off, ask := n, n
 	off.Off, off.Threshold = true, n.Limit
 	ask.Strategy = StrategyAsk

@@ -19,6 +19,7 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/summarize"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 	"sessiond/internal/testkit/effort"
 	"sessiond/internal/testkit/samples"
@@ -47,17 +48,11 @@ var realTokenizer = sync.OnceValues(func() (tokenizer.Codec, error) { return tok
 func newDesk(t testing.TB, change ...func(*contextmgr.Config)) *desk {
 	t.Helper()
 	reference := tokens.Reference()
-	st, err := store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")), store.Options{
+	st := testkit.Must(store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")), store.Options{
 		Zone: time.UTC, Log: zerolog.Nop(), Measure: reference.Measure,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	t.Cleanup(func() { _ = st.Close() })
-	codec, err := realTokenizer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	codec := testkit.Must(realTokenizer())(t)
 	cfg := contextmgr.Config{
 		Digest: summarize.NewExtractive(reference.Text),
 		Models: func(id string) (session.ModelInfo, bool) {
@@ -78,16 +73,10 @@ func (d *desk) importPi(path string) session.Session {
 	d.Helper()
 	before := d.sessions()
 	im := history.Importer{Store: d.store}
-	if _, err := im.Run(d.Context(), pi.New(func(string) string { return "" }), []string{path}); err != nil {
-		d.Fatal(err)
-	}
+	testkit.Must(im.Run(d.Context(), pi.New(func(string) string { return "" }), []string{path}))(d)
 	for _, s := range d.sessions() {
 		if !slices.ContainsFunc(before, func(b session.Session) bool { return b.ID == s.ID }) {
-			full, err := d.store.Session(d.Context(), s.ID)
-			if err != nil {
-				d.Fatal(err)
-			}
-			return full
+			return testkit.Must(d.store.Session(d.Context(), s.ID))(d)
 		}
 	}
 	d.Fatalf("nothing was imported from %s", path)
@@ -97,9 +86,7 @@ func (d *desk) importPi(path string) session.Session {
 func (d *desk) sessions() []session.Session {
 	d.Helper()
 	all, _, err := d.store.Sessions(d.Context(), store.Filter{}, store.Page{Limit: 500})
-	if err != nil {
-		d.Fatal(err)
-	}
+	testkit.Check(d, err)
 	return all
 }
 
@@ -107,9 +94,7 @@ func (d *desk) sessions() []session.Session {
 func (d *desk) branches(s session.Session) [][]session.Message {
 	d.Helper()
 	all, _, err := d.store.Messages(d.Context(), s.ID, store.MessagePage{Limit: 2000, All: true})
-	if err != nil {
-		d.Fatal(err)
-	}
+	testkit.Check(d, err)
 	parents := map[int64]bool{}
 	for i := range all {
 		if all[i].ParentID != nil {
@@ -119,10 +104,7 @@ func (d *desk) branches(s session.Session) [][]session.Message {
 	var paths [][]session.Message
 	for i := range all {
 		if !parents[all[i].RowID] {
-			path, err := d.store.Path(d.Context(), all[i].RowID, 0)
-			if err != nil {
-				d.Fatal(err)
-			}
+			path := testkit.Must(d.store.Path(d.Context(), all[i].RowID, 0))(d)
 			paths = append(paths, path)
 		}
 	}
@@ -132,10 +114,7 @@ func (d *desk) branches(s session.Session) [][]session.Message {
 // begin creates an empty session.
 func (d *desk) begin() session.ID {
 	d.Helper()
-	s, err := d.store.CreateSession(d.Context(), store.NewSession{Model: "m"})
-	if err != nil {
-		d.Fatal(err)
-	}
+	s := testkit.Must(d.store.CreateSession(d.Context(), store.NewSession{Model: "m"}))(d)
 	return s.ID
 }
 
@@ -155,10 +134,7 @@ func (d *desk) follow(id session.ID, msgs ...session.Message) []session.Message 
 			}
 		}
 	}
-	done, err := d.store.Append(d.Context(), store.Append{Session: id, Messages: msgs})
-	if err != nil {
-		d.Fatal(err)
-	}
+	done := testkit.Must(d.store.Append(d.Context(), store.Append{Session: id, Messages: msgs}))(d)
 	return done.Messages
 }
 
@@ -252,9 +228,7 @@ func (d *desk) real(request session.JSON) int64 {
 			} `json:"tool_calls"`
 		} `json:"messages"`
 	}
-	if err := json.Unmarshal(request, &body); err != nil {
-		d.Fatal(err)
-	}
+	testkit.Check(d, json.Unmarshal(request, &body))
 	var sum int64
 	for _, m := range body.Messages {
 		sum += 3
@@ -276,10 +250,7 @@ func (d *desk) real(request session.JSON) int64 {
 func (d *desk) count(text string) int64 {
 	n, known := d.known[text]
 	if !known {
-		c, err := d.codec.Count(text)
-		if err != nil {
-			d.Fatal(err)
-		}
+		c := testkit.Must(d.codec.Count(text))(d)
 		n = int64(c)
 		d.known[text] = n
 	}
@@ -320,10 +291,7 @@ func TestContextsAtPrefixesOfRealHistories(t *testing.T) {
 	root := filepath.Join(samples.Dir(t), "pi")
 	var paths []string
 	for _, pattern := range []string{"*.jsonl", "v3/*/*.jsonl", "v3-harness/*.jsonl", "v4-harness/*.jsonl", "made/*.jsonl"} {
-		found, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := testkit.Must(filepath.Glob(filepath.Join(root, pattern)))(t)
 		paths = append(paths, found...)
 	}
 	if len(paths) < 9 {
@@ -352,10 +320,7 @@ func TestContextsAtPrefixesOfRealHistories(t *testing.T) {
 // cover the same code.
 func notRaced(t *testing.T, path string) {
 	t.Helper()
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := testkit.Must(os.Stat(path))(t)
 	if testing.Short() && info.Size() > 100<<10 {
 		t.Skipf("%d bytes of history are too many for the race detector", info.Size())
 	}
@@ -483,10 +448,7 @@ func (d *desk) request(v contextmgr.View) session.JSON {
 	if v.Dialect == "" {
 		v.Dialect = dialect.OpenAIChat
 	}
-	sent, err := dialect.Send(v.Dialect, dialect.Request{System: v.System, Messages: v.Messages, Model: v.Model, Borders: v.Borders})
-	if err != nil {
-		d.Fatal(err)
-	}
+	sent := testkit.Must(dialect.Send(v.Dialect, dialect.Request{System: v.System, Messages: v.Messages, Model: v.Model, Borders: v.Borders}))(d)
 	return sent.Request
 }
 

@@ -19,6 +19,7 @@ import (
 	"sessiond/internal/history/opencode"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/samples"
 
 	"github.com/google/go-cmp/cmp"
@@ -59,23 +60,16 @@ type programCase struct {
 
 func casesOf(t *testing.T, algorithm string) []programCase {
 	t.Helper()
-	raw, err := os.ReadFile("testdata/compaction.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile("testdata/compaction.json"))(t)
 	var all []json.RawMessage
-	if err := json.Unmarshal(raw, &all); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal(raw, &all))
 	var found []programCase
 	for _, one := range all {
 		if !bytes.Contains(one, []byte(`"algorithm": "`+algorithm+`"`)) && !bytes.Contains(one, []byte(`"algorithm":"`+algorithm+`"`)) {
 			continue
 		}
 		var c programCase
-		if err := json.Unmarshal(one, &c); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, json.Unmarshal(one, &c))
 		found = append(found, c)
 	}
 	if len(found) == 0 {
@@ -112,10 +106,7 @@ func piFile(t *testing.T, c programCase) string {
 	t.Helper()
 	var out bytes.Buffer
 	line := func(v any) {
-		raw, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testkit.Must(json.Marshal(v))(t)
 		out.Write(append(raw, '\n'))
 	}
 	at := func(i int) string {
@@ -170,9 +161,7 @@ func piFile(t *testing.T, c programCase) string {
 		line(l)
 	}
 	path := filepath.Join(t.TempDir(), "2026-02-03T09-00-00-000Z_0c0c0c0c-"+c.ID+".jsonl")
-	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(path, out.Bytes(), 0o600))
 	return path
 }
 
@@ -186,16 +175,11 @@ func TestBuildContextConformance(t *testing.T) {
 			budget := contextmgr.Budget{Window: 100000, CloseCalls: true}
 			if c.Given.Leaf != "" { // before the record, when no overlay was in force
 				all, _, err := d.store.Messages(t.Context(), sess.ID, store.MessagePage{Limit: 100, All: true})
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, err)
 				i := slices.IndexFunc(all, func(m session.Message) bool { return m.ExternalID == c.Given.Leaf })
 				budget.At = &contextmgr.Position{HeadID: &all[i].RowID}
 			}
-			v, err := d.mgr.Assemble(t.Context(), sess.ID, budget)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := testkit.Must(d.mgr.Assemble(t.Context(), sess.ID, budget))(t)
 			ids, roles := seen(v)
 			if v.System == "the prompt of then" { // the compaction's copy
 				i := slices.IndexFunc(c.Given.Entries, func(e map[string]any) bool { return e["system_message"] == true })
@@ -239,17 +223,12 @@ func opencodeFile(t *testing.T, c programCase) string {
 		}
 		messages = append(messages, map[string]any{"info": info, "parts": parts})
 	}
-	raw, err := json.Marshal(map[string]any{
+	raw := testkit.Must(json.Marshal(map[string]any{
 		"info":     map[string]any{"id": id, "version": "1.18.33", "title": "x", "directory": "/home/dev/demo", "time": map[string]any{"created": 1795245518000, "updated": 1795245592783}},
 		"messages": messages,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	path := filepath.Join(t.TempDir(), "export.json")
-	if err := os.WriteFile(path, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(path, raw, 0o600))
 	return path
 }
 
@@ -277,13 +256,8 @@ func TestFilterCompactedConformance(t *testing.T) {
 			d := newDesk(t)
 			im := history.Importer{Store: d.store}
 			later := func() time.Time { return time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC) }
-			if _, err := im.Run(t.Context(), opencode.New(func(string) string { return "" }, later), []string{path}); err != nil {
-				t.Fatal(err)
-			}
-			v, err := d.mgr.Assemble(t.Context(), d.sessions()[0].ID, contextmgr.Budget{Window: 1000000, CloseCalls: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(im.Run(t.Context(), opencode.New(func(string) string { return "" }, later), []string{path}))(t)
+			v := testkit.Must(d.mgr.Assemble(t.Context(), d.sessions()[0].ID, contextmgr.Budget{Window: 1000000, CloseCalls: true}))(t)
 			ids, _ := seen(v)
 			got := []string{}
 			for _, id := range ids {
@@ -315,9 +289,7 @@ func piTokens(t *testing.T, line []byte) int64 {
 			Command, Output string
 		}
 	}
-	if err := json.Unmarshal(line, &l); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal(line, &l))
 	size := func(s string) int64 { return int64(len(utf16.Encode([]rune(s)))) }
 	chars := size(l.Message.Command) + size(l.Message.Output)
 	var text string
@@ -326,9 +298,7 @@ func piTokens(t *testing.T, line []byte) int64 {
 		Arguments                  json.RawMessage
 	}
 	if json.Unmarshal(l.Message.Content, &text) != nil && len(l.Message.Content) > 0 {
-		if err := json.Unmarshal(l.Message.Content, &blocks); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, json.Unmarshal(l.Message.Content, &blocks))
 	}
 	chars += size(text)
 	for _, b := range blocks {
@@ -338,9 +308,7 @@ func piTokens(t *testing.T, line []byte) int64 {
 		}
 		if len(b.Arguments) > 0 {
 			var compact bytes.Buffer
-			if err := json.Compact(&compact, b.Arguments); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, json.Compact(&compact, b.Arguments))
 			chars += size(compact.String())
 		}
 	}
@@ -357,28 +325,19 @@ func TestRealPrepareConformance(t *testing.T) {
 		t.Run(c.ID, func(t *testing.T) {
 			file := filepath.Join(samples.Dir(t), strings.TrimPrefix(c.Given.File, "samples/"))
 			notRaced(t, file)
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := testkit.Must(os.ReadFile(file))(t)
 			if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != c.Given.SHA256 {
 				t.Skip("the file is another one")
 			}
 			d := newDesk(t)
 			sess := d.importPi(file)
-			path, err := d.store.Path(t.Context(), *sess.HeadID, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			path := testkit.Must(d.store.Path(t.Context(), *sess.HeadID, 0))(t)
 			lines := bytes.Split(bytes.TrimSpace(data), []byte("\n"))[1:]
 			if len(path) != len(lines) || len(path) != c.Expect.Entries {
 				t.Fatalf("%d messages of %d lines, want %d", len(path), len(lines), c.Expect.Entries)
 			}
 			start := 0
-			effective, err := d.store.Effective(t.Context(), sess)
-			if err != nil {
-				t.Fatal(err)
-			}
+			effective := testkit.Must(d.store.Effective(t.Context(), sess))(t)
 			if (effective != nil) != (c.Expect.Previous == true) {
 				t.Fatalf("overlay %+v", effective)
 			}

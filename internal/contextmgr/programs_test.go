@@ -11,16 +11,14 @@ import (
 
 	"sessiond/internal/dialect"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/samples"
 )
 
 // recorded reads the lines of a program's history that a provider's form accepts.
 func recorded(t *testing.T, path, form string, pick func(line []byte) json.RawMessage) []session.Message {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testkit.Must(os.ReadFile(path))(t)
 	var raw []json.RawMessage
 	for line := range bytes.Lines(data) {
 		if r := pick(line); r != nil {

@@ -8,6 +8,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 
 	"pgregory.net/rapid"
 )
@@ -90,22 +91,17 @@ func (l *life) lastPerson() string {
 	if sess.HeadID == nil || l.cleared() {
 		return ""
 	}
-	if err := l.store.Walk(l.ctx, *sess.HeadID, func(m session.Message) bool {
+	testkit.Check(l.t, l.store.Walk(l.ctx, *sess.HeadID, func(m session.Message) bool {
 		if m.Origin == session.Person && m.Role == session.User {
 			found, _, _ = strings.Cut(m.Text(), " ")
 		}
 		return found == ""
-	}); err != nil {
-		l.t.Fatal(err)
-	}
+	}))
 	return found
 }
 
 func (l *life) cleared() bool {
-	c, err := l.store.Effective(l.ctx, l.session())
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	c := testkit.Must(l.store.Effective(l.ctx, l.session()))(l.t)
 	return c != nil && c.Strategy == session.StrategyClear
 }
 
@@ -134,16 +130,12 @@ func (l *life) compactRandom() {
 	if session.CodeOf(err) == session.DoesNotFit {
 		return
 	}
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.Check(l.t, err)
 	if undone := l.readContext(); undone != before && !strings.Contains(before, StatusEphemeral) && !strings.Contains(undone, StatusEphemeral) {
 		l.t.Fatalf("after undo the context is another:\n%.2000s\nwant\n%.2000s", undone, before)
 	}
 	if rapid.Bool().Draw(l.t, "redo") {
-		if _, err := l.mgr.Redo(l.ctx, l.id, c.RowID); err != nil {
-			l.t.Fatal(err)
-		}
+		testkit.Must(l.mgr.Redo(l.ctx, l.id, c.RowID))(l.t)
 		if l.readContext() != after {
 			l.t.Fatal("after redo the context is another")
 		}
@@ -153,10 +145,7 @@ func (l *life) compactRandom() {
 // readContext reads the context with its overlay's name; reading writes nothing.
 func (l *life) readContext() string {
 	before := l.session()
-	v, err := l.mgr.Assemble(l.ctx, l.id, Budget{CloseCalls: true})
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	v := testkit.Must(l.mgr.Assemble(l.ctx, l.id, Budget{CloseCalls: true}))(l.t)
 	l.sound(v)
 	if after := l.session(); after.Revision != before.Revision || after.Epoch != before.Epoch {
 		l.t.Fatal("reading wrote")
@@ -169,10 +158,7 @@ func (l *life) readContext() string {
 }
 
 func (l *life) log() string {
-	msgs, err := l.store.Path(l.ctx, *l.session().HeadID, 0)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	msgs := testkit.Must(l.store.Path(l.ctx, *l.session().HeadID, 0))(l.t)
 	var b strings.Builder
 	for i := range msgs {
 		fmt.Fprintf(&b, "%s %s\n", msgs[i].ID, flat(&msgs[i]))
@@ -182,10 +168,7 @@ func (l *life) log() string {
 
 // somewhere returns a message of the session's tree, its own or a shared one.
 func (l *life) somewhere() session.MessageRef {
-	tree, err := l.store.Tree(l.ctx, l.id, store.TreePage{})
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	tree := testkit.Must(l.store.Tree(l.ctx, l.id, store.TreePage{}))(l.t)
 	s := rapid.SampledFrom(tree.Segments).Draw(l.t, "segment")
 	return session.MessageRef{Session: s.First.ID.Session, Seq: rapid.Int64Range(s.First.ID.Seq, s.Last.ID.Seq).Draw(l.t, "seq")}
 }
@@ -193,18 +176,13 @@ func (l *life) somewhere() session.MessageRef {
 // goBack moves the head, and may summarise the abandoned branch.
 func (l *life) goBack() {
 	to := l.somewhere()
-	done, err := l.store.MoveHead(l.ctx, store.HeadMove{Session: l.id, To: &to})
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	done := testkit.Must(l.store.MoveHead(l.ctx, store.HeadMove{Session: l.id, To: &to}))(l.t)
 	l.calls = nil
 	if !done.Moved || rapid.Bool().Draw(l.t, "silently") {
 		return
 	}
 	m, attached, err := l.mgr.SummarizeBranch(l.ctx, l.id, *done.From, &to)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.Check(l.t, err)
 	if m != nil && (!attached || *l.session().Head != m.ID || *m.Parent != to) {
 		l.t.Fatalf("the summary %s of the branch to %s is not attached at %s", m.ID, done.From, to)
 	}
@@ -218,10 +196,7 @@ func (l *life) fork() {
 		at := l.somewhere()
 		in.At = &at
 	}
-	made, err := l.store.Fork(l.ctx, in)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	made := testkit.Must(l.store.Fork(l.ctx, in))(l.t)
 	origin := l.id
 	l.id, l.calls, l.epoch, l.sent = made.ID, nil, -1, nil
 	if in.At != nil {
@@ -236,9 +211,7 @@ func (l *life) fork() {
 // branch appends after a random message, which moves the head there.
 func (l *life) branch() {
 	ref := l.somewhere()
-	if _, err := l.store.Append(l.ctx, store.Append{Session: l.id, Parent: &ref, Messages: []session.Message{text(session.User, fmt.Sprintf("P%d branch", l.ids))}}); err != nil {
-		l.t.Fatal(err)
-	}
+	testkit.Must(l.store.Append(l.ctx, store.Append{Session: l.id, Parent: &ref, Messages: []session.Message{text(session.User, fmt.Sprintf("P%d branch", l.ids))}}))(l.t)
 	l.ids++
 	l.calls = nil
 }
@@ -268,9 +241,7 @@ func randomHistories(t *testing.T, r *rig) {
 			l.person, l.person, l.reply, l.reply, l.reply, l.result, l.result, l.result,
 			l.next, l.next, l.next, l.compactRandom, l.branch, l.goBack, l.fork,
 			func() {
-				if err := l.mgr.Stage(l.ctx, l.id); err != nil {
-					rt.Fatal(err)
-				}
+				testkit.Check(rt, l.mgr.Stage(l.ctx, l.id))
 			},
 		}
 		for range rapid.IntRange(5, 25).Draw(rt, "steps") {

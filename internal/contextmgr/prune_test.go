@@ -12,6 +12,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/samples"
 )
 
@@ -19,10 +20,7 @@ func TestPruneConformance(t *testing.T) {
 	for _, c := range conformance(t, "opencode.prune") {
 		t.Run(c.ID, func(t *testing.T) {
 			settings := into[struct{ Prune bool }](t, c.Given.Settings)
-			numbers, err := Resolve([]Layer{{"session", Settings{Preset: ptr("opencode")}}}, 200_000, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			numbers := testkit.Must(Resolve([]Layer{{"session", Settings{Preset: ptr("opencode")}}}, 200_000, 0))(t)
 			rule := numbers.pruneRule()
 			if settings.Prune {
 				rule.Minimum = 20_000
@@ -87,10 +85,7 @@ func opencodeEntries(t *testing.T, c confCase) []Entry {
 // opencodeExport reads a real export up to the case's message, without its marks.
 func opencodeExport(t *testing.T, c confCase) []Entry {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(samples.Dir(t), strings.TrimPrefix(c.Given.File, "samples/")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile(filepath.Join(samples.Dir(t), strings.TrimPrefix(c.Given.File, "samples/"))))(t)
 	export := into[struct {
 		Messages []struct {
 			Info struct {
@@ -198,15 +193,11 @@ func TestOldOutputIsPrunedBeforeASummary(t *testing.T) {
 	if strings.Contains(wire(undone), "file0 says") {
 		t.Error("a larger window alone brought an output back")
 	}
-	if _, err := r.mgr.Undo(r.ctx, r.id, all[0].RowID, 40_000); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(r.mgr.Undo(r.ctx, r.id, all[0].RowID, 40_000))(t)
 	if got := wire(r.read(Budget{Settings: pruning(), Window: 40_000})); !strings.HasPrefix(got, before) {
 		t.Error("after undo the context differs from the one before")
 	}
-	if _, err := r.mgr.Redo(r.ctx, r.id, all[0].RowID); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(r.mgr.Redo(r.ctx, r.id, all[0].RowID))(t)
 	if got := wire(r.read(Budget{Settings: pruning(), Window: 40_000})); strings.Contains(got, "file0 says") || !strings.Contains(got, "hidden to make room") {
 		t.Error("redone, the output is back")
 	}
@@ -224,9 +215,7 @@ func TestPrunedOutputStaysPrunedUnderTheNextSummary(t *testing.T) {
 		t.Fatalf("%s %s", c.Status, c.Reason)
 	}
 	var details session.CompactionDetails
-	if err := json.Unmarshal(c.Details, &details); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal(c.Details, &details))
 	if len(details.Pruned) == 0 {
 		t.Fatal("no kept message has a pruned output")
 	}
@@ -234,10 +223,7 @@ func TestPrunedOutputStaysPrunedUnderTheNextSummary(t *testing.T) {
 	if n := strings.Count(v, "hidden to make room"); n != len(details.Pruned) {
 		t.Errorf("%d lines stand for %d pruned outputs", n, len(details.Pruned))
 	}
-	checks, err := r.store.Doctor(r.ctx, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checks := testkit.Must(r.store.Doctor(r.ctx, true))(t)
 	for _, check := range checks {
 		if !check.OK {
 			t.Errorf("doctor, %s: %s", check.Name, check.Detail)
@@ -271,12 +257,8 @@ func TestPruningIsStagedWithoutAModel(t *testing.T) {
 		r.work(fmt.Sprint("file", i), 900)
 	}
 	settings := session.JSONOf(pruning())
-	if _, err := r.store.PatchSession(r.ctx, r.id, store.SessionPatch{Settings: &settings}); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.mgr.Stage(r.ctx, r.id); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(r.store.PatchSession(r.ctx, r.id, store.SessionPatch{Settings: &settings}))(t)
+	testkit.Check(t, r.mgr.Stage(r.ctx, r.id))
 	all := r.compactions()
 	if len(all) != 1 || all[0].Strategy != session.StrategyPrune || all[0].Status != session.StatusStaged {
 		t.Fatalf("%+v", all)

@@ -10,6 +10,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/storetest"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,16 +20,10 @@ func (r *rig) report(v View, reply string, input, output int64) session.Message 
 	r.t.Helper()
 	call := &session.Call{Purpose: session.PurposeChat, Status: session.CallOK, Model: "m", InputTokens: input, OutputTokens: output, CreatedAt: session.At(r.clock.Now())}
 	if v.ID != "" {
-		n, err := session.ParseName("ctx", v.ID)
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		n := testkit.Must(session.ParseName("ctx", v.ID))(r.t)
 		call.ContextID = &n
 	}
-	out, err := r.store.Append(r.ctx, store.Append{Session: r.id, Messages: []session.Message{text(session.Assistant, reply)}, Call: call})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	out := testkit.Must(r.store.Append(r.ctx, store.Append{Session: r.id, Messages: []session.Message{text(session.Assistant, reply)}, Call: call}))(r.t)
 	return out.Messages[0]
 }
 
@@ -291,9 +286,7 @@ func TestFilesAccumulateOverCompactions(t *testing.T) {
 	st, err := store.Open(t.Context(), storetest.New(t, t.TempDir()+"/s.db"), store.Options{Measure: runes{}.Measure, Now: r.clock.Now, Touched: func(m *session.Message, d string) []session.TouchedFile {
 		return touching(op)(m, d)
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	t.Cleanup(func() { _ = st.Close() })
 	r.store, r.mgr = st, New(st, r.mgr.cfg)
 	r.fresh()
@@ -350,9 +343,7 @@ func TestReportFromBeforeAnUndoDoesNotAnchor(t *testing.T) {
 	if v := r.read(Budget{}); v.Tokens.Method != MethodAnchor {
 		t.Fatalf("before the undo: %+v", v.Tokens)
 	}
-	if _, err := r.mgr.Undo(r.ctx, r.id, c.RowID, 0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(r.mgr.Undo(r.ctx, r.id, c.RowID, 0))(t)
 	if v := r.read(Budget{}); v.Tokens.Total < whole {
 		t.Errorf("%+v, and the path has %d tokens", v.Tokens, whole)
 	}
@@ -363,11 +354,9 @@ func TestReportOfAFailedReplyDoesNotAnchor(t *testing.T) {
 	r.talk(10, 150)
 	failed := text(session.Assistant, "half a")
 	failed.Finish = session.FinishAborted
-	if _, err := r.store.Append(r.ctx, store.Append{Session: r.id, Messages: []session.Message{failed}, Call: &session.Call{
+	testkit.Must(r.store.Append(r.ctx, store.Append{Session: r.id, Messages: []session.Message{failed}, Call: &session.Call{
 		Purpose: session.PurposeChat, Status: session.CallOK, Model: "m", InputTokens: 40, OutputTokens: 5, CreatedAt: session.At(r.clock.Now()),
-	}}); err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	if v := r.read(Budget{}); v.Tokens.Method != MethodEstimate {
 		t.Errorf("tokens %+v", v.Tokens)
 	}

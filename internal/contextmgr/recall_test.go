@@ -11,6 +11,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -108,13 +109,9 @@ func TestRecallFollowsItsOverlayThroughUndoAndRedo(t *testing.T) {
 	r.append(text(session.User, "What does the zebra cost in crowns?"))
 	with := r.turn(TurnInput{})
 	wantHas(t, with, "recalled_messages", "4711")
-	if _, err := r.mgr.Undo(r.ctx, r.id, c.RowID, 0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(r.mgr.Undo(r.ctx, r.id, c.RowID, 0))(t)
 	wantLacks(t, r.read(Budget{}), "recalled_messages")
-	if _, err := r.mgr.Redo(r.ctx, r.id, c.RowID); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(r.mgr.Redo(r.ctx, r.id, c.RowID))(t)
 	if wire(r.read(Budget{})) != wire(with) {
 		t.Error("after redo the recalled text differs")
 	}

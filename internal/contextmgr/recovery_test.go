@@ -11,6 +11,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 )
 
 // broken is a summarizer that fails and returns the call that it paid for.
@@ -81,10 +82,7 @@ func TestTurnThatLosesARaceUsesTheWinnersOverlay(t *testing.T) {
 	r := newRig(t, 10000)
 	r.talk(30, 150)
 	s := &raced{Store: r.store}
-	v, err := New(s, r.mgr.cfg).Turn(r.ctx, r.id, TurnInput{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := testkit.Must(New(s, r.mgr.cfg).Turn(r.ctx, r.id, TurnInput{}))(t)
 	if v.Compaction == nil || v.Compaction.ID != "cmp_1" || len(r.compactions()) != 1 || s.lost != 1 {
 		t.Errorf("compaction %+v of %d, %d tries", v.Compaction, len(r.compactions()), s.lost)
 	}
@@ -93,13 +91,10 @@ func TestTurnThatLosesARaceUsesTheWinnersOverlay(t *testing.T) {
 // imported adds an overlay as an importer does.
 func (r *rig) imported(through, firstKept *int64, summary string) session.Compaction {
 	r.t.Helper()
-	c, err := r.store.AddCompaction(r.ctx, session.Compaction{
+	c := testkit.Must(r.store.AddCompaction(r.ctx, session.Compaction{
 		SessionID: r.id, Strategy: session.StrategySummarize, Trigger: session.TriggerImport, Status: session.StatusDone,
 		ThroughID: through, FirstKeptID: firstKept, Summary: summary,
-	})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	}))(r.t)
 	return c
 }
 
@@ -132,9 +127,7 @@ func TestImportedOverlays(t *testing.T) {
 	})
 	t.Run("keeps a message that is not on the path", func(t *testing.T) {
 		r, m := setup(t)
-		if _, err := r.store.Append(r.ctx, store.Append{Session: r.id, Parent: &m[1].ID, Messages: []session.Message{text(session.User, "u4")}}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(r.store.Append(r.ctx, store.Append{Session: r.id, Parent: &m[1].ID, Messages: []session.Message{text(session.User, "u4")}}))(t)
 		r.imported(&m[1].RowID, &m[2].RowID, "SUMMARY") // m[2] is on the abandoned branch
 		v := r.read(Budget{})
 		wantHas(t, v, "SUMMARY", "u1", "u4") // the person's last message before the branch stays
@@ -211,9 +204,7 @@ func TestPinThatIsTooLargeIsRejected(t *testing.T) {
 			t.Errorf("pin %d: %v", i, err)
 		}
 	}
-	if _, err := r.store.SetMark(r.ctx, r.id, m[0].ID, "pin", "", true); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(r.store.SetMark(r.ctx, r.id, m[0].ID, "pin", "", true))(t)
 	wantCode(t, r.mgr.CheckPin(r.ctx, r.id, m[1].ID), session.DoesNotFit, m[1].ID.String())
 }
 
@@ -221,9 +212,7 @@ func TestOvertakenStagedOverlayIsRetired(t *testing.T) {
 	r := staged(t)
 	r.compact(CompactInput{})
 	r.talk(20, 150)
-	if err := r.mgr.Stage(r.ctx, r.id); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, r.mgr.Stage(r.ctx, r.id))
 	for _, c := range r.compactions()[:2] {
 		if c.Status != session.StatusSkipped || c.Reason == "" {
 			t.Errorf("%s is %s", c.ID, c.Status)
@@ -237,16 +226,11 @@ func BenchmarkAssemble(b *testing.B) {
 			r := newRig(b, 1000000)
 			r.talk(length/2, 20)
 			if length > 200 {
-				kept, err := r.store.Message(r.ctx, session.MessageRef{Session: r.id, Seq: int64(length - 199)})
-				if err != nil {
-					b.Fatal(err)
-				}
+				kept := testkit.Must(r.store.Message(r.ctx, session.MessageRef{Session: r.id, Seq: int64(length - 199)}))(b)
 				r.imported(kept.ParentID, &kept.RowID, "SUMMARY")
 			}
 			for b.Loop() {
-				if _, err := r.mgr.Assemble(r.ctx, r.id, Budget{}); err != nil {
-					b.Fatal(err)
-				}
+				testkit.Must(r.mgr.Assemble(r.ctx, r.id, Budget{}))(b)
 			}
 		})
 	}
@@ -261,9 +245,7 @@ func TestImportedCopiesFollowTheSummary(t *testing.T) {
 			{"kind":"message","role":"user","origin":"person","parts":[{"kind":"text","text":"copied question"}]},
 			{"kind":"message","role":"assistant","origin":"model","finish":"tool_calls","parts":[{"kind":"tool_call","call_id":"k","tool_name":"bash","arguments":"{}"}]}]`),
 	}
-	if _, err := r.store.AddCompaction(r.ctx, c); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(r.store.AddCompaction(r.ctx, c))(t)
 	r.append(answering("k", "its result"), text(session.User, "u3"))
 	v := r.turn(TurnInput{})
 	wantHas(t, v, "SUMMARY", "[user] text(copied question)\n[assistant] tool_call(k{})\n[tool] tool_result(kits result)\n[user] text(u3)")
@@ -284,9 +266,7 @@ func TestUnknownModelIsSentEverything(t *testing.T) {
 		}
 	})
 	var dot bytes.Buffer
-	if err := png.Encode(&dot, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, png.Encode(&dot, image.NewGray(image.Rect(0, 0, 1, 1))))
 	m := text(session.User, "look")
 	m.Parts = append(m.Parts, session.Part{Kind: session.PartImage, Blob: &session.Blob{MediaType: "image/png", Data: dot.Bytes()}})
 	r.append(m)

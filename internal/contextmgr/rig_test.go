@@ -12,6 +12,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/storetest"
 
 	"github.com/rs/zerolog"
@@ -80,12 +81,9 @@ type rig struct {
 func newRig(t testing.TB, window int64, change ...func(*Config)) *rig {
 	t.Helper()
 	c := &clock{now: time.Date(2026, 2, 11, 10, 0, 0, 0, time.UTC)}
-	st, err := store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")), store.Options{
+	st := testkit.Must(store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")), store.Options{
 		Now: c.Now, Zone: time.UTC, Log: zerolog.Nop(), Measure: runes{}.Measure,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	t.Cleanup(func() { _ = st.Close() })
 	cfg := Config{
 		Digest: heads{"extractive"},
@@ -107,10 +105,7 @@ func newRig(t testing.TB, window int64, change ...func(*Config)) *rig {
 // fresh creates another session.
 func (r *rig) fresh() {
 	r.t.Helper()
-	sess, err := r.store.CreateSession(r.ctx, store.NewSession{Model: "m"})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	sess := testkit.Must(r.store.CreateSession(r.ctx, store.NewSession{Model: "m"}))(r.t)
 	r.id = sess.ID
 }
 
@@ -143,10 +138,7 @@ func answering(id, s string) session.Message {
 // append stores messages and returns them as stored.
 func (r *rig) append(msgs ...session.Message) []session.Message {
 	r.t.Helper()
-	out, err := r.store.Append(r.ctx, store.Append{Session: r.id, Messages: msgs})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	out := testkit.Must(r.store.Append(r.ctx, store.Append{Session: r.id, Messages: msgs}))(r.t)
 	return out.Messages
 }
 
@@ -187,20 +179,12 @@ func (r *rig) read(b Budget) View {
 
 func (r *rig) session() session.Session {
 	r.t.Helper()
-	sess, err := r.store.Session(r.ctx, r.id)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return sess
+	return testkit.Must(r.store.Session(r.ctx, r.id))(r.t)
 }
 
 func (r *rig) compactions() []session.Compaction {
 	r.t.Helper()
-	all, err := r.store.Compactions(r.ctx, r.id)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return all
+	return testkit.Must(r.store.Compactions(r.ctx, r.id))(r.t)
 }
 
 func (r *rig) compact(in CompactInput) (session.Compaction, Preview) {

@@ -18,6 +18,7 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/summarize"
+	"sessiond/internal/testkit"
 	"sessiond/internal/tokens"
 )
 
@@ -71,13 +72,10 @@ func withModel(t *testing.T, url string) (d *desk, soft chan session.ID) {
 	t.Helper()
 	soft = make(chan session.ID, 1)
 	count := tokens.Reference().Text
-	remote, err := summarize.New(summarize.Config{Provider: "openai", Model: "small", BaseURL: url}, summarize.Deps{
+	remote := testkit.Must(summarize.New(summarize.Config{Provider: "openai", Model: "small", BaseURL: url}, summarize.Deps{
 		Count: count, Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 		Getenv: func(name string) string { return map[string]string{"OPENAI_API_KEY": ownKey}[name] },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	t.Cleanup(func() { _ = remote.(io.Closer).Close() })
 	return newDesk(t, func(c *contextmgr.Config) {
 		c.Remote = remote
@@ -138,10 +136,7 @@ func TestConversationGrowsWhateverTheModelDoes(t *testing.T) {
 			}
 			for n := range turns {
 				log = append(log, d.follow(id, grow(n)...)...)
-				v, err := d.mgr.Turn(t.Context(), id, contextmgr.TurnInput{Budget: contextmgr.Budget{Window: 8000}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				v := testkit.Must(d.mgr.Turn(t.Context(), id, contextmgr.TurnInput{Budget: contextmgr.Budget{Window: 8000}}))(t)
 				w := wanted(log)
 				w.made = true
 				d.check(fmt.Sprintf("turn %d", n), v, w)
@@ -163,10 +158,7 @@ func TestConversationGrowsWhateverTheModelDoes(t *testing.T) {
 // took checks whether overlays took effect, and whose.
 func (d *desk) took(id session.ID, by string) {
 	d.Helper()
-	all, err := d.store.Compactions(d.Context(), id)
-	if err != nil {
-		d.Fatal(err)
-	}
+	all := testkit.Must(d.store.Compactions(d.Context(), id))(d)
 	done := 0
 	for i := range all {
 		switch c := &all[i]; c.Status {
@@ -198,9 +190,7 @@ func (d *desk) kept(server *summaryServer, id session.ID) {
 		}
 	}
 	calls, _, err := d.store.Calls(d.Context(), id, store.Page{Limit: 500})
-	if err != nil {
-		d.Fatal(err)
-	}
+	testkit.Check(d, err)
 	if len(calls) != len(server.asked()) {
 		d.Errorf("%d calls in the ledger for %d requests", len(calls), len(server.asked()))
 	}
@@ -209,10 +199,7 @@ func (d *desk) kept(server *summaryServer, id session.ID) {
 		d.Fatalf("no database: %v", err)
 	}
 	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			d.Fatal(err)
-		}
+		raw := testkit.Must(os.ReadFile(file))(d)
 		if bytes.Contains(raw, []byte(ownKey)) {
 			d.Errorf("%s holds the key", filepath.Base(file))
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/touched"
 
 	"github.com/google/go-cmp/cmp"
@@ -44,9 +45,7 @@ func TestFileOperationsConformance(t *testing.T) {
 					Extension      bool `json:"from_extension"`
 				}
 			}
-			if err := json.Unmarshal(c.given(t), &before); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, json.Unmarshal(c.given(t), &before))
 			if before.Previous.Extension { // importers read no lists from an extension's record
 				before.Previous.Read, before.Previous.Modified = nil, nil
 			}
@@ -70,10 +69,7 @@ func TestFileOperationsConformance(t *testing.T) {
 // given returns a case's whole input.
 func (c *confCase) given(t *testing.T) json.RawMessage {
 	t.Helper()
-	raw, err := os.ReadFile("testdata/compaction.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile("testdata/compaction.json"))(t)
 	for _, one := range into[[]struct {
 		ID    string
 		Given json.RawMessage

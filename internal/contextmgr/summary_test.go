@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // scribe is a summarizer that numbers its summaries and records its requests.
@@ -244,10 +245,7 @@ func TestSplitTurnHasItsOwnSummary(t *testing.T) {
 
 func (r *rig) numbers() Numbers {
 	r.t.Helper()
-	read, err := r.mgr.read(r.ctx, r.id, Budget{})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	read := testkit.Must(r.mgr.read(r.ctx, r.id, Budget{}))(r.t)
 	return read.numbers
 }
 

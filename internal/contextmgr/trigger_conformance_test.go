@@ -6,16 +6,13 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 )
 
 // numbersOf resolves a preset with a case's settings.
 func numbersOf(t *testing.T, preset string, own Settings, window, maxOutput int64) Numbers {
 	t.Helper()
-	n, err := Resolve([]Layer{{"request", own}, {"session", Settings{Preset: &preset}}}, window, maxOutput)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return testkit.Must(Resolve([]Layer{{"request", own}, {"session", Settings{Preset: &preset}}}, window, maxOutput))(t)
 }
 
 // fires reports whether a context of exactly this many tokens is compacted.
@@ -133,16 +130,11 @@ func TestAfterTurnConformance(t *testing.T) {
 			r.clock.advance(60e9)
 			if e.Kind == "compaction" {
 				kept := stored[e.FirstKept]
-				through, err := r.store.MessageByID(r.ctx, *kept.ParentID)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err := r.store.AddCompaction(r.ctx, session.Compaction{
+				through := testkit.Must(r.store.MessageByID(r.ctx, *kept.ParentID))(t)
+				testkit.Must(r.store.AddCompaction(r.ctx, session.Compaction{
 					SessionID: r.id, Strategy: session.StrategySummarize, Trigger: session.TriggerManual, Status: session.StatusDone, Summary: "S",
 					ThroughID: &through.RowID, FirstKeptID: &kept.RowID, HiddenTokens: through.PathTokens, SummaryTokens: 1,
-				}); err != nil {
-					t.Fatal(err)
-				}
+				}))(t)
 				continue
 			}
 			m := text(session.Role(e.Role), filler(int(max(0, e.Tokens-4))))
@@ -156,10 +148,7 @@ func TestAfterTurnConformance(t *testing.T) {
 					add.Call.Status = session.CallFailed
 				}
 			}
-			out, err := r.store.Append(r.ctx, add)
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := testkit.Must(r.store.Append(r.ctx, add))(t)
 			stored[e.ID] = out.Messages[0]
 		}
 		want := into[struct {
@@ -167,9 +156,7 @@ func TestAfterTurnConformance(t *testing.T) {
 			Tokens  int64 `json:"context_tokens"`
 		}](t, c.Expect)
 		v, err := r.mgr.Assemble(r.ctx, r.id, Budget{Window: 2 * in.Window}) // only the size: nothing is compacted
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 		n := numbersOf(t, presetPi, Settings{ReserveTokens: &in.Reserve}, in.Window, 0)
 		if fires(n, v.Tokens.Total) != want.Compact || want.Tokens > 0 && (v.Tokens.Total < want.Tokens || v.Tokens.Total > want.Tokens+8) {
 			t.Errorf("%+v, threshold %d; want %+v", v.Tokens, n.Threshold, want)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 func TestTurnSendsEverythingThatFits(t *testing.T) {
@@ -237,9 +238,7 @@ func TestPinnedMessagesAreShownAgain(t *testing.T) {
 	pinned := r.append(text(session.User, "My name is Ada."), text(session.Assistant, "PINNED ANSWER"))
 	r.talk(30, 150)
 	for _, m := range pinned {
-		if _, err := r.store.SetMark(r.ctx, r.id, m.ID, "pin", "", true); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(r.store.SetMark(r.ctx, r.id, m.ID, "pin", "", true))(t)
 	}
 	v := r.turn(TurnInput{})
 	if flat(&v.Messages[0]) != "[user] text(My name is Ada.)" || !strings.Contains(flat(&v.Messages[1]), `<pinned_message role="assistant">`) {

@@ -9,6 +9,7 @@ import (
 
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 )
 
@@ -133,10 +134,7 @@ func TestASummaryGivesNoOrders(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, form := range dialecttest.Forms() {
-		v, err := d.mgr.Assemble(t.Context(), id, contextmgr.Budget{Dialect: form})
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := testkit.Must(d.mgr.Assemble(t.Context(), id, contextmgr.Budget{Dialect: form}))(t)
 		d.check(form, v, want{})
 		all := d.text(v)
 		if v.System != "" || strings.Count(all, "</conversation_summary>") != 1 || strings.Contains(all, "<pinned_message") || v.Messages[0].Role != session.User {

@@ -11,6 +11,7 @@ import (
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 )
 
@@ -46,10 +47,7 @@ func TestAConversationCrossesToAnthropicAndBack(t *testing.T) {
 func there(t *testing.T, from, to, in string) dialect.Decoded {
 	t.Helper()
 	first := decoded(t, from, in)
-	exported, err := dialect.Export(to, dialecttest.Stored(t, first.Messages))
-	if err != nil {
-		t.Fatal(err)
-	}
+	exported := testkit.Must(dialect.Export(to, dialecttest.Stored(t, first.Messages)))(t)
 	second, err := dialect.Decode(to, exported)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, dialecttest.Array(exported))
@@ -59,19 +57,12 @@ func there(t *testing.T, from, to, in string) dialect.Decoded {
 
 func decoded(t *testing.T, form, in string) dialect.Decoded {
 	t.Helper()
-	d, err := dialect.Decode(form, list(t, in))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return testkit.Must(dialect.Decode(form, list(t, in)))(t)
 }
 
 func sendChat(t *testing.T, d dialect.Decoded) []byte {
 	t.Helper()
-	sent, err := dialect.Send(dialect.OpenAIChat, dialect.Request{Messages: dialecttest.Stored(t, d.Messages)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sent := testkit.Must(dialect.Send(dialect.OpenAIChat, dialect.Request{Messages: dialecttest.Stored(t, d.Messages)}))(t)
 	if err := dialecttest.ValidateOpenAIChat(sent.Request); err != nil {
 		t.Errorf("%v\n%s", err, sent.Request)
 	}
@@ -112,10 +103,7 @@ func TestAnyTurnsCrossFromAnthropic(t *testing.T) {
 		if got := sendChat(t, d); !dialecttest.EqualJSON(want, got) {
 			r.Fatalf("got  %s\nwant %s", got, want)
 		}
-		sent, err := dialect.Send(dialect.Anthropic, dialect.Request{Messages: d.Messages})
-		if err != nil {
-			r.Fatal(err)
-		}
+		sent := testkit.Must(dialect.Send(dialect.Anthropic, dialect.Request{Messages: d.Messages}))(r)
 		if err := dialecttest.ValidateAnthropic(sent.Request); err != nil {
 			r.Fatalf("%v\n%s", err, sent.Request)
 		}
@@ -161,10 +149,7 @@ func prefixesToAnthropic(t *testing.T, msgs []session.Message) {
 		for _, item := range contextmgr.Repair(msgs[:n], nil, true).Items {
 			in.Messages = append(in.Messages, item.Message)
 		}
-		sent, err := dialect.Send(dialect.Anthropic, in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sent := testkit.Must(dialect.Send(dialect.Anthropic, in))(t)
 		if err := dialecttest.ValidateAnthropic(sent.Request); err != nil {
 			t.Fatalf("of the first %d messages: %v\n%.3000s", n, err, sent.Request)
 		}

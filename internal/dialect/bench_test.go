@@ -7,6 +7,7 @@ import (
 
 	"sessiond/internal/dialect"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 )
 
@@ -31,14 +32,8 @@ func conversation() []session.Message {
 
 func BenchmarkForms(b *testing.B) {
 	for _, form := range dialecttest.Forms() {
-		wire, err := dialect.Export(form, conversation())
-		if err != nil {
-			b.Fatal(err)
-		}
-		decoded, err := dialect.Decode(form, wire)
-		if err != nil {
-			b.Fatal(err)
-		}
+		wire := testkit.Must(dialect.Export(form, conversation()))(b)
+		decoded := testkit.Must(dialect.Decode(form, wire))(b)
 		in := dialect.Request{System: "Be short.", Messages: dialecttest.Stored(b, decoded.Messages), Borders: []int{-1, len(decoded.Messages) - 1}}
 		for _, step := range []struct {
 			name string
@@ -51,9 +46,7 @@ func BenchmarkForms(b *testing.B) {
 			b.Run(form+"/"+step.name, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if err := step.run(); err != nil {
-						b.Fatal(err)
-					}
+					testkit.Check(b, step.run())
 				}
 			})
 		}

@@ -7,15 +7,14 @@ import (
 
 	"sessiond/internal/dialect"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 )
 
 func list(t *testing.T, messages string) []json.RawMessage {
 	t.Helper()
 	var raw []json.RawMessage
-	if err := json.Unmarshal([]byte(messages), &raw); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal([]byte(messages), &raw))
 	return raw
 }
 
@@ -116,29 +115,14 @@ func TestAnUnknownDialectIsToldWhichAreKnown(t *testing.T) {
 func TestAMessageCrossesForms(t *testing.T) {
 	in := `[{"role":"user","content":"see"},{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},
 		{"role":"tool","tool_call_id":"a","content":[{"type":"text","text":"7"},{"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD"}}]}]`
-	chat, err := dialect.Decode("", list(t, in))
-	if err != nil {
-		t.Fatal(err)
-	}
+	chat := testkit.Must(dialect.Decode("", list(t, in)))(t)
 	for i := range chat.Messages {
 		chat.Messages[i].ID = session.MessageRef{Session: "20260211_001", Seq: int64(i + 1)}
 	}
-	native, err := dialect.Export(dialect.Native, dialecttest.Stored(t, chat.Messages))
-	if err != nil {
-		t.Fatal(err)
-	}
-	back, err := dialect.Decode("", native)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sent, err := dialect.Send(dialect.OpenAIChat, dialect.Request{Messages: back.Messages})
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, err := dialect.Send(dialect.OpenAIChat, dialect.Request{Messages: chat.Messages})
-	if err != nil {
-		t.Fatal(err)
-	}
+	native := testkit.Must(dialect.Export(dialect.Native, dialecttest.Stored(t, chat.Messages)))(t)
+	back := testkit.Must(dialect.Decode("", native))(t)
+	sent := testkit.Must(dialect.Send(dialect.OpenAIChat, dialect.Request{Messages: back.Messages}))(t)
+	first := testkit.Must(dialect.Send(dialect.OpenAIChat, dialect.Request{Messages: chat.Messages}))(t)
 	if !dialecttest.EqualJSON(sent.Request, first.Request) {
 		t.Errorf("by way of native\n%s\ndirectly\n%s", sent.Request, first.Request)
 	}

@@ -11,6 +11,7 @@ import (
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 	"sessiond/internal/testkit/samples"
 )
@@ -24,10 +25,7 @@ func histories(t *testing.T, program string, pick func(line []byte) json.RawMess
 	}
 	found := map[string][]json.RawMessage{}
 	for _, f := range files {
-		data, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := testkit.Must(os.ReadFile(f))(t)
 		for line := range bytes.Lines(data) {
 			if raw := pick(line); raw != nil {
 				found[filepath.Base(f)] = append(found[filepath.Base(f)], raw)
@@ -92,10 +90,7 @@ func everyPrefix(t *testing.T, msgs []session.Message) {
 		if len(context) == 0 {
 			continue
 		}
-		sent, err := dialect.Send(dialect.Gemini, dialect.Request{System: "Be short.", Messages: context, Model: "gemini-3-pro-preview"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		sent := testkit.Must(dialect.Send(dialect.Gemini, dialect.Request{System: "Be short.", Messages: context, Model: "gemini-3-pro-preview"}))(t)
 		if err := dialecttest.ValidateGemini3(sent.Request); err != nil {
 			t.Fatalf("of the first %d messages: %v\n%.3000s", n, err, sent.Request)
 		}
@@ -108,22 +103,10 @@ func TestAConversationGoesToGeminiAndBack(t *testing.T) {
 		{"role":"assistant","content":"Looking.","tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{\"a\": 1.0}"}},{"id":"call_2","type":"function","function":{"name":"f","arguments":"{}"}}]},
 		{"role":"tool","tool_call_id":"call_2","content":"two"},{"role":"tool","tool_call_id":"call_1","content":"one"},
 		{"role":"assistant","content":"Done."},{"role":"user","content":[{"type":"text","text":"and this?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD"}}]}]`
-	first, err := dialect.Decode(dialect.OpenAIChat, list(t, chat))
-	if err != nil {
-		t.Fatal(err)
-	}
-	there, err := dialect.Export(dialect.Gemini, first.Messages)
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := dialect.Decode("", there)
-	if err != nil {
-		t.Fatal(err)
-	}
-	back, err := dialect.Send(dialect.OpenAIChat, dialect.Request{Messages: second.Messages})
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := testkit.Must(dialect.Decode(dialect.OpenAIChat, list(t, chat)))(t)
+	there := testkit.Must(dialect.Export(dialect.Gemini, first.Messages))(t)
+	second := testkit.Must(dialect.Decode("", there))(t)
+	back := testkit.Must(dialect.Send(dialect.OpenAIChat, dialect.Request{Messages: second.Messages}))(t)
 	// The ids are as Gemini takes them, the results in the order of the calls.
 	one, two := `{"role":"tool","tool_call_id":"call_1","content":"one"}`, `{"role":"tool","tool_call_id":"call_2","content":"two"}`
 	want := strings.Replace(`{"messages":`+chat+`}`, two+","+one, one+","+two, 1)
@@ -146,10 +129,7 @@ func TestResponsesWithoutIDsFindTheirCallsAppendedBefore(t *testing.T) {
 		`[{"role":"model","parts":[{"functionCall":{"name":"f","args":{"n":3}}}]}]`,
 		`[{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"3"}}}]}]`,
 	} {
-		decoded, err := dialect.Decode("", list(t, appended))
-		if err != nil {
-			t.Fatal(err)
-		}
+		decoded := testkit.Must(dialect.Decode("", list(t, appended)))(t)
 		msgs = append(msgs, decoded.Messages...)
 	}
 	repaired := contextmgr.Repair(numbered(msgs), nil, false)
@@ -157,10 +137,7 @@ func TestResponsesWithoutIDsFindTheirCallsAppendedBefore(t *testing.T) {
 		t.Fatalf("repair found something to do: %+v", repaired)
 	}
 	for _, form := range []string{dialect.Gemini, dialect.OpenAIChat} {
-		sent, err := dialect.Send(form, dialect.Request{Messages: msgs})
-		if err != nil {
-			t.Fatal(err)
-		}
+		sent := testkit.Must(dialect.Send(form, dialect.Request{Messages: msgs}))(t)
 		validate := map[string]func([]byte) error{dialect.Gemini: dialecttest.ValidateGemini, dialect.OpenAIChat: dialecttest.ValidateOpenAIChat}[form]
 		if err := validate(sent.Request); err != nil {
 			t.Errorf("%s: %v\n%s", form, err, sent.Request)
@@ -177,9 +154,7 @@ func TestWhatGeminiGaveIsSentElsewhere(t *testing.T) {
 		{"role":"model","parts":[{"functionCall":{"name":"mcp.files:read","args":{"p":"b"}}},{"functionCall":{"name":"mcp.files:read","args":{"p":"c"}}}]},
 		{"role":"user","parts":[{"functionResponse":{"name":"mcp.files:read","response":{"error":"no"}}},{"functionResponse":{"name":"mcp.files:read","response":{"a":[1.0]}}}]},
 		{"role":"model","parts":[{"toolCall":{"id":"q","toolType":"GOOGLE_SEARCH_WEB","args":{}}},{"toolResponse":{"id":"q","toolType":"GOOGLE_SEARCH_WEB","response":{}}},{"text":"Done."},{"inlineData":{"mimeType":"image/png","data":"QUJD"}}]}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	var context []session.Message
 	for _, item := range contextmgr.Repair(numbered(dialecttest.Stored(t, decoded.Messages)), nil, false).Items {
 		context = append(context, item.Message)
@@ -223,10 +198,7 @@ func TestResponsesWithoutIDsInLaterAppends(t *testing.T) {
 		context = append(context, item.Message)
 	}
 	for _, form := range dialecttest.Forms() {
-		sent, err := dialect.Send(form, dialect.Request{Messages: context})
-		if err != nil {
-			t.Fatal(err)
-		}
+		sent := testkit.Must(dialect.Send(form, dialect.Request{Messages: context}))(t)
 		if err := dialecttest.Validate(form, sent.Request); err != nil {
 			t.Errorf("%s: %v\n%s", form, err, sent.Request)
 		}

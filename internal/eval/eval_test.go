@@ -20,7 +20,7 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/summarize"
-	"sessiond/internal/testkit/storetest"
+	"sessiond/internal/testkit"
 	"sessiond/internal/tokens"
 	"sessiond/internal/touched"
 )
@@ -79,9 +79,9 @@ type rig struct {
 
 func openRig(t *testing.T) *rig {
 	dir, reference := t.TempDir(), tokens.Reference()
-	s := storetest.Must(store.Open(t.Context(), filepath.Join(dir, "sessions.db"), store.Options{Measure: reference.Measure, Touched: touched.Files}))(t)
+	s := testkit.Must(store.Open(t.Context(), filepath.Join(dir, "sessions.db"), store.Options{Measure: reference.Measure, Touched: touched.Files}))(t)
 	t.Cleanup(func() { _ = s.Close() })
-	index := storetest.Must(search.Open(t.Context(), filepath.Join(dir, "search.db"), s))(t)
+	index := testkit.Must(search.Open(t.Context(), filepath.Join(dir, "search.db"), s))(t)
 	t.Cleanup(func() { _ = index.Close() })
 	return &rig{s, index, contextmgr.New(s, contextmgr.Config{
 		Digest:    summarize.NewExtractive(reference.Text),
@@ -96,7 +96,7 @@ func openRig(t *testing.T) *rig {
 // second and the last compaction for what was said until then.
 func (r *rig) measure(t *testing.T, talk talk) tally {
 	ctx, out := t.Context(), tally{}
-	id := storetest.Must(r.store.CreateSession(ctx, store.NewSession{Model: "m", Directory: talk.directory}))(t).ID
+	id := testkit.Must(r.store.CreateSession(ctx, store.NewSession{Model: "m", Directory: talk.directory}))(t).ID
 	fifth := len(talk.messages) / compactions
 	facts := talk.labelled
 	if facts == nil {
@@ -107,14 +107,14 @@ func (r *rig) measure(t *testing.T, talk talk) tally {
 	told := 0
 	for n := 1; n <= compactions; n++ {
 		upto := len(talk.messages) * n / compactions
-		head = storetest.Must(r.store.Append(ctx, store.Append{Session: id, Messages: talk.messages[told:upto], Parent: head}))(t).Head
+		head = testkit.Must(r.store.Append(ctx, store.Append{Session: id, Messages: talk.messages[told:upto], Parent: head}))(t).Head
 		told = upto
 		_, _, err := r.contexts.Compact(ctx, id, contextmgr.CompactInput{
 			KeepTokens: &keep, Strategy: session.StrategySummarize,
 			Budget: contextmgr.Budget{CloseCalls: true, Settings: contextmgr.Settings{KeepRecentMessages: &none}},
 		})
-		storetest.Check(t, err)
-		storetest.Must(r.index.CatchUp(ctx))(t)
+		testkit.Check(t, err)
+		testkit.Must(r.index.CatchUp(ctx))(t)
 		if n > 2 && n < compactions {
 			continue
 		}
@@ -140,9 +140,9 @@ func (r *rig) measure(t *testing.T, talk talk) tally {
 // minute, so that the figures do not depend on the machine.
 func (r *rig) ask(t *testing.T, id session.ID, head *session.MessageRef, f *fact, question string) (got found) {
 	asked := newMessage(session.User, session.Person, session.TextPart(strings.TrimRight(question, "?？")+"?"))
-	storetest.Must(r.store.Append(t.Context(), store.Append{Session: id, Parent: head, Messages: []session.Message{asked}}))(t)
+	testkit.Must(r.store.Append(t.Context(), store.Append{Session: id, Parent: head, Messages: []session.Message{asked}}))(t)
 	minute := time.Minute.Milliseconds()
-	v := storetest.Must(r.contexts.Assemble(t.Context(), id, contextmgr.Budget{CloseCalls: true, Settings: contextmgr.Settings{RecallMS: &minute}}))(t)
+	v := testkit.Must(r.contexts.Assemble(t.Context(), id, contextmgr.Budget{CloseCalls: true, Settings: contextmgr.Settings{RecallMS: &minute}}))(t)
 	summary := slices.IndexFunc(v.Provenance, func(p contextmgr.Provenance) bool { return p.Kind == contextmgr.ItemSummary })
 	if summary >= 0 {
 		summary = v.Provenance[summary].Message

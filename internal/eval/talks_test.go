@@ -17,7 +17,7 @@ import (
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
-	"sessiond/internal/testkit/storetest"
+	"sessiond/internal/testkit"
 )
 
 // talk is a conversation to compact.
@@ -41,17 +41,17 @@ func (r *rig) importTalks(t *testing.T, folder string) (talks []talk) {
 		root := filepath.Join(folder, name)
 		if _, err := os.Stat(root); err == nil {
 			importer := history.Importer{Store: r.store}
-			storetest.Must(importer.Run(t.Context(), source, []string{root}))(t)
+			testkit.Must(importer.Run(t.Context(), source, []string{root}))(t)
 		}
 	}
 	all, _, err := r.store.Sessions(t.Context(), store.Filter{}, store.Page{Limit: 1000})
-	storetest.Check(t, err)
+	testkit.Check(t, err)
 	for _, s := range all {
 		if s.HeadID == nil {
 			continue
 		}
 		talk := talk{name: string(s.Source) + " " + s.Title, directory: s.Directory}
-		for _, m := range storetest.Must(r.store.Path(t.Context(), *s.HeadID, 0))(t) {
+		for _, m := range testkit.Must(r.store.Path(t.Context(), *s.HeadID, 0))(t) {
 			if m.Kind != session.KindMessage || !m.InContext || m.Role == session.System {
 				continue
 			}
@@ -85,9 +85,9 @@ func newMessage(role session.Role, origin session.Origin, parts ...session.Part)
 //	= N                                           N turns of small talk; the rest of them comes at the end
 //	-- COMMENT
 func writtenTalks(t *testing.T) (talks []talk) {
-	for _, path := range storetest.Must(filepath.Glob("talks/*.txt"))(t) {
+	for _, path := range testkit.Must(filepath.Glob("talks/*.txt"))(t) {
 		talk, small := talk{name: filepath.Base(path)}, smallTalk{}
-		for line := range strings.Lines(string(storetest.Must(os.ReadFile(path))(t))) {
+		for line := range strings.Lines(string(testkit.Must(os.ReadFile(path))(t))) {
 			who, said, _ := strings.Cut(strings.TrimSpace(line), " ")
 			switch who {
 			case "", "--":
@@ -99,7 +99,7 @@ func writtenTalks(t *testing.T) (talks []talk) {
 			case "~":
 				small.templates = append(small.templates, said)
 			case "=":
-				talk.messages = append(talk.messages, small.next(storetest.Must(strconv.Atoi(said))(t))...)
+				talk.messages = append(talk.messages, small.next(testkit.Must(strconv.Atoi(said))(t))...)
 			default:
 				t.Fatalf("%s: %q", path, line)
 			}

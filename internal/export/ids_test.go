@@ -11,6 +11,7 @@ import (
 	"sessiond/internal/export"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
 )
 
@@ -35,9 +36,7 @@ func TestOddIDsOfPiAreRenamedWhereverTheyAreNamed(t *testing.T) {
 	read := func(s *store.Store, name, text string) session.Session {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(path, []byte(text), 0o600))
 		importPi(t, s, path)
 		return sessions(t, s)[0]
 	}
@@ -72,14 +71,8 @@ func TestOddIDsOfPiAreRenamedWhereverTheyAreNamed(t *testing.T) {
 func told(t *testing.T, s *store.Store, sess session.Session) []string {
 	t.Helper()
 	ctx := context.Background()
-	labels, err := s.Labels(ctx, sess.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	effective, err := s.Effective(ctx, sess)
-	if err != nil {
-		t.Fatal(err)
-	}
+	labels := testkit.Must(s.Labels(ctx, sess.ID))(t)
+	effective := testkit.Must(s.Effective(ctx, sess))(t)
 	if effective == nil || effective.ThroughID == nil {
 		t.Fatalf("no overlay: %+v", effective)
 	}

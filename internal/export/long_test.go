@@ -11,6 +11,7 @@ import (
 	"sessiond/internal/redact"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
 	"sessiond/internal/transcript"
 )
@@ -26,11 +27,8 @@ func longTalk(t *testing.T, s *store.Store) (id session.ID, said, result string)
 	lines := strings.Repeat(hostileUnit, 3*border/len(hostileUnit))
 	said = strings.Repeat("x\n", (border-len(secret)/2)/2) + secret + lines
 	result = strings.Repeat("<i>`````` no line end in this one \x1b[3", 2*border/36)
-	made, err := s.CreateSession(t.Context(), store.NewSession{Title: "long"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Append(t.Context(), store.Append{Session: made.ID, Messages: []session.Message{
+	made := testkit.Must(s.CreateSession(t.Context(), store.NewSession{Title: "long"}))(t)
+	testkit.Must(s.Append(t.Context(), store.Append{Session: made.ID, Messages: []session.Message{
 		{Role: session.User, Display: true, InContext: true, Parts: []session.Part{session.TextPart(said)}},
 		{Role: session.Assistant, Display: true, InContext: true, Parts: []session.Part{
 			{Kind: session.PartReasoning, Text: said},
@@ -39,9 +37,7 @@ func longTalk(t *testing.T, s *store.Store) (id session.ID, said, result string)
 		}},
 		{Role: session.Tool, Display: true, InContext: true, Parts: []session.Part{{Kind: session.PartToolResult, CallID: "c1", Text: result}}},
 		{Role: session.Assistant, Display: true, InContext: true, Parts: []session.Part{session.TextPart(said)}},
-	}}); err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	return made.ID, said, result
 }
 
@@ -67,9 +63,7 @@ func TestLongTextsAreExportedWhole(t *testing.T) {
 				opt.Mask = &redact.Masker{}
 			}
 			var out bytes.Buffer
-			if _, err := export.Write(t.Context(), &out, s, format, []session.ID{id}, opt); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(export.Write(t.Context(), &out, s, format, []session.ID{id}, opt))(t)
 			for i, want := range holds {
 				if !bytes.Contains(out.Bytes(), []byte(want)) {
 					t.Errorf("%s, masked %v: text %d is not there as it should be", format, masked, i)

@@ -9,6 +9,7 @@ import (
 	"sessiond/internal/export"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 )
 
@@ -18,10 +19,7 @@ func TestCallsAreAnsweredHoweverFarTheirResultsAre(t *testing.T) {
 	s := open(t)
 	for seed := range uint64(3) {
 		r := rand.New(rand.NewPCG(seed, 7))
-		made, err := s.CreateSession(t.Context(), store.NewSession{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		made := testkit.Must(s.CreateSession(t.Context(), store.NewSession{}))(t)
 		id := func() string { return fmt.Sprint("c", r.IntN(12)) } // the same ones come again
 		msgs := []session.Message{{Role: session.User, Parts: []session.Part{session.TextPart("go")}}}
 		for len(msgs) < 900 {
@@ -48,13 +46,9 @@ func TestCallsAreAnsweredHoweverFarTheirResultsAre(t *testing.T) {
 		for i := range msgs {
 			msgs[i].InContext, msgs[i].Display = true, true
 		}
-		if _, err := s.Append(t.Context(), store.Append{Session: made.ID, Messages: msgs}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(s.Append(t.Context(), store.Append{Session: made.ID, Messages: msgs}))(t)
 		var out bytes.Buffer
-		if _, err := export.Write(t.Context(), &out, s, export.OpenAI, []session.ID{made.ID}, export.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(export.Write(t.Context(), &out, s, export.OpenAI, []session.ID{made.ID}, export.Options{}))(t)
 		if err := dialecttest.ValidateOpenAIChat(out.Bytes()); err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}

@@ -19,6 +19,7 @@ import (
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 	"sessiond/internal/testkit/historytest"
 	"sessiond/internal/testkit/samples"
@@ -29,9 +30,7 @@ import (
 func open(t *testing.T) *store.Store {
 	t.Helper()
 	s, err := store.Open(context.Background(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")), store.Options{Zone: time.UTC, Measure: tokens.Reference().Measure})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -39,17 +38,13 @@ func open(t *testing.T) *store.Store {
 func importPi(t *testing.T, s *store.Store, root string) {
 	t.Helper()
 	im := history.Importer{Store: s}
-	if _, err := im.Run(context.Background(), pi.New(os.Getenv), []string{root}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(im.Run(context.Background(), pi.New(os.Getenv), []string{root}))(t)
 }
 
 func sessions(t *testing.T, s *store.Store) []session.Session {
 	t.Helper()
 	all, _, err := s.Sessions(context.Background(), store.Filter{}, store.Page{Limit: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	return all
 }
 
@@ -89,11 +84,7 @@ func pathOf(t *testing.T, s *store.Store, sess session.Session) []session.Messag
 	if sess.HeadID == nil {
 		return nil
 	}
-	msgs, err := s.Path(context.Background(), *sess.HeadID, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return msgs
+	return testkit.Must(s.Path(context.Background(), *sess.HeadID, 0))(t)
 }
 
 // Every session of pi's that was imported is written as pi writes it, and comes back the same.
@@ -116,9 +107,7 @@ func TestPiSessionsAreWrittenAsTheyWereRead(t *testing.T) {
 				t.Errorf("the leaf's path has %d entries, the head's %d messages", counts.OnLeaf, len(path))
 			}
 			name := filepath.Join(t.TempDir(), "again.jsonl")
-			if err := os.WriteFile(name, file, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, os.WriteFile(name, file, 0o600))
 			other := open(t)
 			importPi(t, other, name)
 			back := sessions(t, other)
@@ -145,10 +134,7 @@ func TestPiSessionsAreWrittenAsTheyWereRead(t *testing.T) {
 func native(t *testing.T, s *store.Store) session.Session {
 	t.Helper()
 	ctx := context.Background()
-	sess, err := s.CreateSession(ctx, store.NewSession{Title: "A plan", Directory: "/home/dev/x"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sess := testkit.Must(s.CreateSession(ctx, store.NewSession{Title: "A plan", Directory: "/home/dev/x"}))(t)
 	var raw []json.RawMessage
 	for _, m := range []string{
 		`{"role":"system","content":"You help."}`,
@@ -162,25 +148,14 @@ func native(t *testing.T, s *store.Store) session.Session {
 	} {
 		raw = append(raw, json.RawMessage(m))
 	}
-	d, err := dialect.Decode(dialect.OpenAIChat, raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := s.Append(ctx, store.Append{Session: sess.ID, Messages: d.Messages})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := testkit.Must(dialect.Decode(dialect.OpenAIChat, raw))(t)
+	out := testkit.Must(s.Append(ctx, store.Append{Session: sess.ID, Messages: d.Messages}))(t)
 	through := out.Messages[4]
-	if _, err := s.AddCompaction(ctx, session.Compaction{
+	testkit.Must(s.AddCompaction(ctx, session.Compaction{
 		SessionID: sess.ID, Strategy: session.StrategySummarize, Trigger: session.TriggerManual, Status: session.StatusDone, ThroughID: &through.RowID,
 		HiddenTokens: through.PathTokens, SummaryTokens: 3, Summary: "They looked.", TokensBefore: 100, TokensAfter: 50,
-	}); err != nil {
-		t.Fatal(err)
-	}
-	sess, err = s.Session(ctx, sess.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
+	sess = testkit.Must(s.Session(ctx, sess.ID))(t)
 	return sess
 }
 
@@ -197,9 +172,7 @@ func TestASessionOfOurOwnIsAFileOfPi(t *testing.T) {
 		t.Errorf("it holds %+v, want %+v\n%s", counts, want, file)
 	}
 	name := filepath.Join(t.TempDir(), "ours.jsonl")
-	if err := os.WriteFile(name, file, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(name, file, 0o600))
 	other := open(t)
 	importPi(t, other, name)
 	back := sessions(t, other)[0]
@@ -252,9 +225,7 @@ func TestSessionsAreFilesOfGoose(t *testing.T) {
 	}
 	theirs := open(t)
 	im := history.Importer{Store: theirs}
-	if _, err := im.Run(context.Background(), goose.New(os.Getenv), []string{filepath.Join(samples.Dir(t), "goose")}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(im.Run(context.Background(), goose.New(os.Getenv), []string{filepath.Join(samples.Dir(t), "goose")}))(t)
 	for _, sess := range sessions(t, theirs) {
 		file, _ := write(t, theirs, export.Goose, sess.ID)
 		if counts, err := historytest.CheckGoose(file); err != nil {
@@ -263,9 +234,7 @@ func TestSessionsAreFilesOfGoose(t *testing.T) {
 	}
 	file, _ := write(t, s, export.Goose, ours.ID)
 	name := filepath.Join(t.TempDir(), "ours.json")
-	if err := os.WriteFile(name, file, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(name, file, 0o600))
 	other := open(t)
 	im = history.Importer{Store: other}
 	if done, err := im.Run(context.Background(), goose.New(os.Getenv), []string{name}); err != nil || len(done.Errors) > 0 {
@@ -312,17 +281,13 @@ func TestOpenAIMessagesAreTaken(t *testing.T) {
 func TestACallThatFailedToParseIsOneForGooseToo(t *testing.T) {
 	const call = `{"type":"toolRequest","id":"c1","toolCall":{"error":"arguments are not valid JSON","status":"error"}}`
 	path := filepath.Join(t.TempDir(), "20250925_143012.jsonl")
-	if err := os.WriteFile(path, []byte(`{"working_dir":"/x","description":"d","schedule_id":null,"message_count":2}
+	testkit.Check(t, os.WriteFile(path, []byte(`{"working_dir":"/x","description":"d","schedule_id":null,"message_count":2}
 {"role":"user","created":1758810612,"content":[{"type":"text","text":"go"}]}
 {"role":"assistant","created":1758810613,"content":[`+call+`]}
-`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+`), 0o600))
 	s := open(t)
 	im := history.Importer{Store: s}
-	if _, err := im.Run(context.Background(), goose.New(os.Getenv), []string{path}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(im.Run(context.Background(), goose.New(os.Getenv), []string{path}))(t)
 	file, _ := write(t, s, export.Goose, sessions(t, s)[0].ID)
 	if counts, err := historytest.CheckGoose(file); err != nil || counts.Requests != 1 || !strings.Contains(string(file), call) {
 		t.Errorf("%+v, %v: %s", counts, err, file)

@@ -8,6 +8,7 @@ import (
 	"sessiond/internal/export"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 )
 
 // purging purges a session when it is written to for the first time.
@@ -23,17 +24,13 @@ func (p *purging) Write(b []byte) (int, error) {
 		return len(b), nil
 	}
 	going, _, err := p.s.BeginPurge(p.t.Context(), store.PurgeRequest{Session: p.id})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.Check(p.t, err)
 	for {
 		rows, err := going.Doomed(p.t.Context())
 		if err == nil && len(rows) > 0 {
 			err = going.Delete(p.t.Context(), rows)
 		}
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		testkit.Check(p.t, err)
 		if len(rows) == 0 {
 			return len(b), nil
 		}
@@ -45,17 +42,12 @@ func TestAPurgeEndsAnExport(t *testing.T) {
 	for _, format := range export.Names() {
 		t.Run(format, func(t *testing.T) {
 			s := open(t)
-			made, err := s.CreateSession(t.Context(), store.NewSession{Title: "gone soon"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			made := testkit.Must(s.CreateSession(t.Context(), store.NewSession{Title: "gone soon"}))(t)
 			var msgs []session.Message
 			for range 1000 {
 				msgs = append(msgs, session.Message{Role: session.User, Display: true, InContext: true, Parts: []session.Part{session.TextPart(strings.Repeat("word ", 200))}})
 			}
-			if _, err := s.Append(t.Context(), store.Append{Session: made.ID, Messages: msgs}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(s.Append(t.Context(), store.Append{Session: made.ID, Messages: msgs}))(t)
 			if report, err := export.Write(t.Context(), io.Discard, s, export.Format(format), []session.ID{made.ID}, export.Options{}); err != nil || report.Messages != len(msgs) {
 				t.Fatalf("before, %d messages, %v", report.Messages, err)
 			}

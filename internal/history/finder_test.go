@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sessiond/internal/testkit"
 )
 
 func TestFinderFollowsLinksOnce(t *testing.T) {
@@ -14,19 +16,13 @@ func TestFinderFollowsLinksOnce(t *testing.T) {
 		filepath.Join(dir, "a", "1.jsonl"): "x", filepath.Join(dir, "a", "deep", "2.jsonl"): "xx", filepath.Join(dir, "a", "notes.txt"): "",
 		filepath.Join(elsewhere, "3.jsonl"): "xxx",
 	} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		testkit.Check(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	for link, to := range map[string]string{
 		"loop": ".", "a/up": "..", "again": "a", "same.jsonl": "a/1.jsonl", "other": elsewhere, "gone.jsonl": "nowhere", "itself.jsonl": "itself.jsonl",
 	} {
-		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.Symlink(to, filepath.Join(dir, link)))
 	}
 	var f Finder
 	f.Folder(dir, 8, func(name string) bool { return strings.HasSuffix(name, ".jsonl") })
@@ -57,13 +53,9 @@ func TestFinderFollowsLinksOnce(t *testing.T) {
 func TestFinderTellsWhatCannotBeRead(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(file, nil, 0o600))
 	closed := filepath.Join(dir, "closed")
-	if err := os.Mkdir(closed, 0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.Mkdir(closed, 0))
 	var f Finder
 	f.Folder(file, 8, func(string) bool { return true })
 	f.Folder(filepath.Join(dir, "nothing"), 8, func(string) bool { return true })

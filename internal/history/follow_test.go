@@ -16,6 +16,7 @@ import (
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/storetest"
 )
 
@@ -36,10 +37,7 @@ type home struct {
 
 func newHome(t *testing.T) *home {
 	t.Helper()
-	s, err := store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")), store.Options{}))(t)
 	t.Cleanup(func() { s.Close() })
 	h := &home{
 		T: t, store: s, dir: filepath.Join(t.TempDir(), "sessions"), now: time.Now(),
@@ -70,9 +68,7 @@ func newHome(t *testing.T) *home {
 // imported does what a person does once: only then pi is followed.
 func (h *home) imported() *home {
 	h.Helper()
-	if _, err := h.f.Importer.Run(h.Context(), h.f.Sources[0], nil); err != nil {
-		h.Fatal(err)
-	}
+	testkit.Must(h.f.Importer.Run(h.Context(), h.f.Sources[0], nil))(h)
 	return h
 }
 
@@ -118,14 +114,9 @@ func (h *home) passes(d time.Duration) {
 
 func (h *home) messages(id string) string {
 	h.Helper()
-	sess, err := h.store.SessionBySource(h.Context(), session.SourcePi, id)
-	if err != nil {
-		h.Fatal(err)
-	}
+	sess := testkit.Must(h.store.SessionBySource(h.Context(), session.SourcePi, id))(h)
 	msgs, _, err := h.store.Messages(h.Context(), sess.ID, store.MessagePage{})
-	if err != nil {
-		h.Fatal(err)
-	}
+	testkit.Check(h, err)
 	var texts []string
 	for i := range msgs {
 		texts = append(texts, msgs[i].Text())
@@ -147,24 +138,15 @@ func said(id, parent, text string) string {
 func (h *home) write(name string, texts ...string) {
 	h.Helper()
 	path := filepath.Join(h.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		h.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(strings.Join(texts, "")), 0o600); err != nil {
-		h.Fatal(err)
-	}
+	testkit.Check(h, os.MkdirAll(filepath.Dir(path), 0o700))
+	testkit.Check(h, os.WriteFile(path, []byte(strings.Join(texts, "")), 0o600))
 }
 
 func (h *home) append(name, text string) {
 	h.Helper()
-	f, err := os.OpenFile(filepath.Join(h.dir, name), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		h.Fatal(err)
-	}
+	f := testkit.Must(os.OpenFile(filepath.Join(h.dir, name), os.O_APPEND|os.O_WRONLY, 0))(h)
 	defer f.Close()
-	if _, err := f.WriteString(text); err != nil {
-		h.Fatal(err)
-	}
+	testkit.Must(f.WriteString(text))(h)
 }
 
 const first = "--home-dev--/2026-02-03T09-00-00-000Z_one.jsonl"
@@ -224,21 +206,15 @@ func TestFollowerSurvivesDeletionTruncationAndReplacement(t *testing.T) {
 	h.write(first, header("one"), said("a", "", "hello"), said("b", "a", "again"))
 	h.imported().run()
 	path := filepath.Join(h.dir, first)
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.Remove(path))
 	h.write(first, header("one"), said("a", "", "hello"), said("c", "a", "after")) // truncated, then rewritten
 	h.waits(1)
 	if got := h.messages("one"); got != "hello after" {
 		t.Errorf("the path is %q: a rewritten file is a branch of the same session", got)
 	}
 	moved := path + ".new"
-	if err := os.WriteFile(moved, []byte(header("one")+said("a", "", "hello")+said("c", "a", "after")+said("d", "c", "rename")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(moved, path); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(moved, []byte(header("one")+said("a", "", "hello")+said("c", "a", "after")+said("d", "c", "rename")), 0o600))
+	testkit.Check(t, os.Rename(moved, path))
 	h.waits(1)
 	if err := os.RemoveAll(filepath.Dir(path)); err != nil { // the whole folder, made again
 		t.Fatal(err)
@@ -392,9 +368,7 @@ func TestFollowerFollowsOnlyWhatWasNamed(t *testing.T) {
 				for _, root := range test.roots {
 					roots = append(roots, filepath.Join(h.dir, root))
 				}
-				if _, err := h.f.Importer.Run(t.Context(), h.f.Sources[0], roots); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(h.f.Importer.Run(t.Context(), h.f.Sources[0], roots))(t)
 				h.write(second, header("two"), said("a", "", "hello"))
 				h.run()
 				h.write(third, header("three"), said("a", "", "hello"))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sessiond/internal/history"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/effort"
 	"sessiond/internal/testkit/historytest"
 )
@@ -342,9 +343,7 @@ func (w *writing) write(f *file) {
 		text.WriteString(l.text + "\n")
 	}
 	text.WriteString(f.half)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(f.path), 0o700), os.WriteFile(f.path, []byte(text.String()), 0o600), os.Chtimes(f.path, w.now, w.now)); err != nil {
-		w.Fatal(err)
-	}
+	testkit.Check(w, errors.Join(os.MkdirAll(filepath.Dir(f.path), 0o700), os.WriteFile(f.path, []byte(text.String()), 0o600), os.Chtimes(f.path, w.now, w.now)))
 }
 
 func (w *writing) remove(f *file) {
@@ -353,9 +352,7 @@ func (w *writing) remove(f *file) {
 		w.load()
 		return
 	}
-	if err := os.Remove(f.path); err != nil {
-		w.Fatal(err)
-	}
+	testkit.Check(w, os.Remove(f.path))
 }
 
 func (f *file) add(id, format string, args ...any) {

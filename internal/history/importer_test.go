@@ -14,6 +14,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 )
 
 // fakeStore knows messages by their external ids and keeps cursors.
@@ -150,10 +151,7 @@ func TestImporterAddsUp(t *testing.T) {
 	st := newFakeStore()
 	im := Importer{Store: st}
 	source := fakeSource{found: []Found{{Path: "/a", Size: 1, ModifiedAt: noon}, {Path: "/b", Size: 1, ModifiedAt: noon}}, torn: 1}
-	done, err := im.Run(t.Context(), source, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := testkit.Must(im.Run(t.Context(), source, nil))(t)
 	want := `{"source":"fake","sessions":{"new":1,"updated":0,"unchanged":0},"records":{"read":10,"imported":4,"raw":0,"skipped":{"already imported":4},"waiting":2},"errors":[{"path":"/closed","error":"permission denied"}]}`
 	if got := string(session.JSONOf(done)); got != want || !done.Records.Balanced() {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -182,9 +180,7 @@ func TestProgressMovesWithinAFile(t *testing.T) {
 	}}
 	source := fakeSource{found: []Found{{Path: "/one", Size: 2000, ModifiedAt: noon}}}
 	for range 2 { // the second finds it unchanged
-		if _, err := im.Run(t.Context(), source, nil); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(im.Run(t.Context(), source, nil))(t)
 	}
 	if want := []int64{600, 600, 800, 2000}; !slices.Equal(told, want) {
 		t.Errorf("%v, want %v", told, want)
@@ -267,9 +263,7 @@ func TestImporterPausesAfterEachCommitWhileADaemonServes(t *testing.T) {
 				return errors.Join(emit(batchOf("one", 0, MaxBatch+1)), emit(batchOf("one", MaxBatch+1, 1)))
 			}}
 			begun := time.Now()
-			if _, err := (&Importer{Store: newFakeStore(), Serving: serving}).Run(t.Context(), source, nil); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must((&Importer{Store: newFakeStore(), Serving: serving}).Run(t.Context(), source, nil))(t)
 			if took := time.Since(begun); took != want {
 				t.Errorf("serving %v: twelve commits, or three, pause for %v, not %v", serving, took, want)
 			}

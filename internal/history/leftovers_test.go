@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"sessiond/internal/testkit"
 )
 
 // TestMain lets the test binary be a process that holds a private copy until it is killed.
@@ -30,30 +32,18 @@ func TestLeftoversOfTheDeadAreRemoved(t *testing.T) {
 	t.Setenv("TMPDIR", temp)
 	dead := exec.Command(os.Args[0], "-test.run=^$")
 	dead.Env = append(os.Environ(), "SESSIOND_TEST_HOLDS_A_COPY=1")
-	out, err := dead.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := dead.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	if err := dead.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := testkit.Must(dead.StdoutPipe())(t)
+	testkit.Must(dead.StdinPipe())(t)
+	testkit.Check(t, dead.Start())
 	lines := bufio.NewScanner(out)
 	lines.Scan()
 	theirs := lines.Text()
 	if err := os.WriteFile(filepath.Join(theirs, "copy.db"), []byte("secret"), 0o600); err != nil {
 		t.Error(err)
 	}
-	mine, err := newPrivate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	mine := testkit.Must(newPrivate())(t)
 	other := filepath.Join(temp, tempNames+"file")
-	if err := os.WriteFile(other, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(other, nil, 0o600))
 	there := func(paths ...string) {
 		t.Helper()
 		for _, path := range []string{theirs, mine.dir, other} {
@@ -69,9 +59,7 @@ func TestLeftoversOfTheDeadAreRemoved(t *testing.T) {
 	}
 	RemoveLeftovers()
 	there(theirs, mine.dir, other)
-	if err := dead.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, dead.Process.Kill())
 	_ = dead.Wait() // it was killed
 	RemoveLeftovers()
 	there(mine.dir, other)

@@ -9,6 +9,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 )
 
 // listing is a fakeSource that holds the same sessions in several found things.
@@ -36,11 +37,7 @@ func TestPlanRemembersRefusals(t *testing.T) {
 			f := Found{Path: "/a", Size: 7, ModifiedAt: noon}
 			source := fakeSource{found: []Found{f}, fail: test.err}
 			plan := func(f Found) Plan {
-				p, err := im.Plan(t.Context(), source, []Found{f})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return p
+				return testkit.Must(im.Plan(t.Context(), source, []Found{f}))(t)
 			}
 			if got := plan(f); got != (Plan{Sessions: 1, New: 1, NewBytes: 7}) {
 				t.Errorf("before: %+v", got)
@@ -59,9 +56,7 @@ func TestPlanRemembersRefusals(t *testing.T) {
 				t.Errorf("when it changed: %+v", got)
 			}
 			source.fail = nil // a sessiond that knows more
-			if _, err := im.Run(t.Context(), source, nil); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(im.Run(t.Context(), source, nil))(t)
 			if got := plan(f); got != (Plan{Sessions: 1}) {
 				t.Errorf("when it could be read: %+v", got)
 			}

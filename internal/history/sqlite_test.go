@@ -12,15 +12,13 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // owner is the program whose database is read: it keeps it open, as a running agent does.
 func owner(t *testing.T, path string, statements ...string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(wal)&_pragma=wal_autocheckpoint(0)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(wal)&_pragma=wal_autocheckpoint(0)"))(t)
 	db.SetMaxOpenConns(1)
 	t.Cleanup(func() { db.Close() })
 	tell(t, db, `CREATE TABLE messages (id INTEGER PRIMARY KEY, text TEXT, at TIMESTAMP)`)
@@ -42,15 +40,9 @@ func tell(t *testing.T, db *sql.DB, statements ...string) {
 func folder(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := testkit.Must(os.ReadDir(dir))(t)
 	for _, e := range entries {
-		raw, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testkit.Must(os.ReadFile(filepath.Join(dir, e.Name())))(t)
 		if strings.HasSuffix(e.Name(), "-shm") {
 			raw = nil
 		}
@@ -75,13 +67,8 @@ func unchangedFolder(t *testing.T, dir string, before map[string][]byte) {
 // seen opens a database and counts its messages.
 func seen(t *testing.T, path string) (n int, s *SQLite) {
 	t.Helper()
-	s, err := OpenSQLite(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.GetContext(t.Context(), &n, `SELECT COUNT(*) FROM messages`); err != nil {
-		t.Fatal(err)
-	}
+	s = testkit.Must(OpenSQLite(t.Context(), path))(t)
+	testkit.Check(t, s.GetContext(t.Context(), &n, `SELECT COUNT(*) FROM messages`))
 	return n, s
 }
 
@@ -111,9 +98,7 @@ func TestSQLiteIsReadBesideItsOwner(t *testing.T) {
 			if test.crash {
 				lost := t.TempDir()
 				for _, suffix := range []string{"", "-wal"} {
-					if err := copyFile(filepath.Join(lost, "their.db"+suffix), path+suffix); err != nil {
-						t.Fatal(err)
-					}
+					testkit.Check(t, copyFile(filepath.Join(lost, "their.db"+suffix), path+suffix))
 				}
 				dir, path = lost, filepath.Join(lost, "their.db")
 			}
@@ -151,21 +136,14 @@ func TestSQLiteQueriesMayBeNested(t *testing.T) {
 	owner(t, path, `INSERT INTO messages (text) VALUES ('a'), ('b')`)
 	_, s := seen(t, path)
 	defer s.Close()
-	rows, err := s.QueryContext(t.Context(), `SELECT id FROM messages`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := testkit.Must(s.QueryContext(t.Context(), `SELECT id FROM messages`))(t)
 	defer rows.Close()
 	var texts []string
 	for rows.Next() {
 		var id int
 		var text string
-		if err := rows.Scan(&id); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.GetContext(t.Context(), &text, `SELECT text FROM messages WHERE id = ?`, id); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, rows.Scan(&id))
+		testkit.Check(t, s.GetContext(t.Context(), &text, `SELECT text FROM messages WHERE id = ?`, id))
 		texts = append(texts, text)
 	}
 	columns, err := s.Columns(t.Context(), "messages")
@@ -187,10 +165,7 @@ func TestSQLiteTellsThatItChangedMeanwhile(t *testing.T) {
 	owner(t, path, `INSERT INTO messages (text) VALUES ('a')`).Close()
 	_, s := seen(t, path)
 	defer s.Close()
-	again, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := testkit.Must(sql.Open("sqlite", path))(t)
 	tell(t, again, `INSERT INTO messages (text) VALUES ('b')`, `PRAGMA wal_checkpoint(TRUNCATE)`)
 	again.Close()
 	if err := s.Check(); session.CodeOf(err) != session.Busy {
@@ -203,17 +178,12 @@ func TestSQLiteThatCannotBeReadSaysWhy(t *testing.T) {
 	write := func(name string, raw []byte) string {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(path, raw, 0o600))
 		return path
 	}
 	good := filepath.Join(dir, "good.db")
 	owner(t, good, `INSERT INTO messages (text) VALUES (zeroblob(100000))`).Close()
-	raw, err := os.ReadFile(good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile(good))(t)
 	newer := bytes.Clone(raw)
 	newer[18], newer[19] = 9, 9 // the file format's version
 	write("hot.db", raw)
@@ -245,10 +215,7 @@ func TestSQLiteIsFoundWithItsLog(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "their.db")
 	db := owner(t, path)
-	first, err := StatSQLite(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := testkit.Must(StatSQLite(path))(t)
 	tell(t, db, `INSERT INTO messages (text) VALUES (zeroblob(100000))`)
 	second, err := StatSQLite(path)
 	if err != nil || second.Size <= first.Size || second.Path != first.Path || second.ModifiedAt.Before(first.ModifiedAt) {

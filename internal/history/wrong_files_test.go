@@ -18,6 +18,7 @@ import (
 	own "sessiond/internal/history/sessiond"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
 	"sessiond/internal/testkit/storetest"
 )
@@ -302,10 +303,7 @@ func ofGeminiCLI() program {
 func ofSessiond(t *testing.T) program {
 	t.Helper()
 	export := func(texts ...string) string {
-		s, err := store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "there.db")), store.Options{Zone: time.UTC})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := testkit.Must(store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "there.db")), store.Options{Zone: time.UTC}))(t)
 		defer s.Close()
 		for _, text := range texts {
 			made, err := s.CreateSession(t.Context(), store.NewSession{Title: "t"})
@@ -315,24 +313,15 @@ func ofSessiond(t *testing.T) program {
 					{Role: session.User, InContext: true, Display: true, Parts: []session.Part{session.TextPart("more")}},
 				}})
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, err)
 		}
 		var out bytes.Buffer
-		ids, err := own.Order(t.Context(), s, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ids := testkit.Must(own.Order(t.Context(), s, nil))(t)
 		w := own.NewWriter(&out, s, nil)
 		for _, id := range ids {
-			if err := w.Session(t.Context(), id); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, w.Session(t.Context(), id))
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, w.Close())
 		return out.String()
 	}
 	// The good file's session has another name, so that both can be here.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sessiond/internal/history"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/effort"
 	"sessiond/internal/testkit/historytest"
 )
@@ -106,9 +107,7 @@ func (p *program) try(t *testing.T, w wrong) {
 func put(h *historytest.House, w wrong) string {
 	h.Helper()
 	path := filepath.Join(h.TempDir(), w.file)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		h.Fatal(err)
-	}
+	testkit.Check(h, os.MkdirAll(filepath.Dir(path), 0o700))
 	text := strings.NewReplacer(wide, strings.Repeat("wide ", 10<<20), huge, strings.Repeat("huge ", 13<<20)).Replace(w.text)
 	if strings.Contains(text, "CREATE TABLE") {
 		h.Load(path, text)
@@ -120,9 +119,7 @@ func put(h *historytest.House, w wrong) string {
 	if w.cut > 0 {
 		text = text[:w.cut]
 	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		h.Fatal(err)
-	}
+	testkit.Check(h, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -143,15 +140,10 @@ func goodIsThere(h *historytest.House) bool {
 // lock opens a database as its program does in the middle of a write.
 func lock(t *testing.T, path string) (unlock func()) {
 	t.Helper()
-	owner, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	owner := testkit.Must(sql.Open("sqlite", path))(t)
 	owner.SetMaxOpenConns(1)
 	for _, statement := range []string{`PRAGMA cache_spill = 1`, `BEGIN EXCLUSIVE`, `CREATE TABLE half_done (x)`} {
-		if _, err := owner.ExecContext(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(owner.ExecContext(t.Context(), statement))(t)
 	}
 	return func() {
 		if _, err := owner.ExecContext(t.Context(), `ROLLBACK`); err != nil {
@@ -175,13 +167,9 @@ func TestFoldersOfEveryProgram(t *testing.T) {
 			link := filepath.Join(t.TempDir(), filepath.Base(good))
 			gone, closed := filepath.Join(t.TempDir(), "gone"), filepath.Join(t.TempDir(), "closed")
 			for to, from := range map[string]string{link: good, filepath.Join(dir, "again"): dir, filepath.Join(dir, "dangling"): gone} {
-				if err := os.Symlink(from, to); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, os.Symlink(from, to))
 			}
-			if err := os.Mkdir(closed, 0); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, os.Mkdir(closed, 0))
 			done := h.Import(dir, good, link, gone, closed)
 			told := map[string]bool{}
 			for _, e := range done.Errors {
@@ -219,9 +207,7 @@ func TestPipesOfEveryProgram(t *testing.T) {
 				if i%2 == 1 {
 					makes = func(path string, mode uint32) error { return os.Mkdir(path, os.FileMode(mode)) }
 				}
-				if err := makes(path, 0o700); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, makes(path, 0o700))
 			}
 			if done := h.Import(dir, good); !goodIsThere(h) {
 				t.Errorf("the rest did not go on: %+v", done)

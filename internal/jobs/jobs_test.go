@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // fake counts what the jobs do with the store, the index and the contexts.
@@ -379,19 +380,14 @@ func TestStopCancelsAHangingModel(t *testing.T) {
 func TestBackupsRemoveOldOnes(t *testing.T) {
 	dir := t.TempDir()
 	for _, kept := range []string{"mine.db", "sessions-yesterday.db"} {
-		if err := os.WriteFile(filepath.Join(dir, kept), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(filepath.Join(dir, kept), nil, 0o600))
 	}
 	f := &fake{}
 	inBubble(t, f, Backups{Every: time.Hour, Keep: 2, Dir: dir}, func(*Runner) {
 		time.Sleep(4*time.Hour + time.Minute)
 		synctest.Wait()
 	})
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := testkit.Must(os.ReadDir(dir))(t)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())

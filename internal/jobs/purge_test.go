@@ -15,6 +15,7 @@ import (
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/storetest"
 )
 
@@ -30,8 +31,7 @@ func newPlace(t *testing.T) *place {
 	t.Helper()
 	dir := t.TempDir()
 	p := &place{dir: dir}
-	var err error
-	p.store, err = store.Open(t.Context(), storetest.New(t, filepath.Join(dir, "sessions.db")), store.Options{
+	p.store = testkit.Must(store.Open(t.Context(), storetest.New(t, filepath.Join(dir, "sessions.db")), store.Options{
 		Measure: func(m *session.Message) {
 			for i := range m.Parts {
 				m.Parts[i].Tokens = int64(len(m.Parts[i].Text)/4 + 1)
@@ -47,10 +47,8 @@ func newPlace(t *testing.T) *place {
 			}
 			return files
 		},
-	})
-	storetest.Check(t, err)
-	p.index, err = search.Open(t.Context(), filepath.Join(dir, "search.db"), p.store)
-	storetest.Check(t, err)
+	}))(t)
+	p.index = testkit.Must(search.Open(t.Context(), filepath.Join(dir, "search.db"), p.store))(t)
 	t.Cleanup(func() { _ = p.index.Close(); _ = p.store.Close() })
 	p.purger = &Purger{Store: p.store, Index: p.index, BackupDir: filepath.Join(dir, "backups"), Log: zerolog.Nop()}
 	return p
@@ -61,30 +59,24 @@ func (p *place) append(t *testing.T, id session.ID, parent *session.MessageRef, 
 	for i := range msgs {
 		msgs[i].InContext, msgs[i].Display = true, true
 	}
-	out, err := p.store.Append(t.Context(), store.Append{Session: id, Parent: parent, Messages: msgs})
-	storetest.Check(t, err)
-	return out
+	return testkit.Must(p.store.Append(t.Context(), store.Append{Session: id, Parent: parent, Messages: msgs}))(t)
 }
 
 func (p *place) create(t *testing.T, in store.NewSession) session.Session {
 	t.Helper()
-	s, err := p.store.CreateSession(t.Context(), in)
-	storetest.Check(t, err)
-	return s
+	return testkit.Must(p.store.CreateSession(t.Context(), in))(t)
 }
 
 // holding names the files that hold any of the words.
 func (p *place) holding(t *testing.T, words ...string) []string {
 	t.Helper()
 	var found []string
-	entries, err := os.ReadDir(p.dir)
-	storetest.Check(t, err)
+	entries := testkit.Must(os.ReadDir(p.dir))(t)
 	for _, e := range entries {
 		if e.IsDir() {
 			continue
 		}
-		b, err := os.ReadFile(filepath.Join(p.dir, e.Name()))
-		storetest.Check(t, err)
+		b := testkit.Must(os.ReadFile(filepath.Join(p.dir, e.Name())))(t)
 		for _, w := range words {
 			if bytes.Contains(b, []byte(w)) {
 				found = append(found, e.Name()+" holds "+w)
@@ -96,8 +88,7 @@ func (p *place) holding(t *testing.T, words ...string) []string {
 
 func (p *place) healthy(t *testing.T) {
 	t.Helper()
-	checks, err := p.store.Doctor(t.Context(), false)
-	storetest.Check(t, err)
+	checks := testkit.Must(p.store.Doctor(t.Context(), false))(t)
 	for _, c := range checks {
 		if !c.OK {
 			t.Errorf("doctor, %s: %s", c.Name, c.Detail)
@@ -124,29 +115,27 @@ func (p *place) secret(t *testing.T, r *rand.Rand, word string) session.ID {
 	}
 	for range 3 + r.IntN(30) {
 		var parent *session.MessageRef
-		now, err := p.store.Session(ctx, s.ID)
-		storetest.Check(t, err)
+		now := testkit.Must(p.store.Session(ctx, s.ID))(t)
 		if now.LastSeq > 2 && r.IntN(6) == 0 {
 			parent = &session.MessageRef{Session: s.ID, Seq: 1 + r.Int64N(now.LastSeq)}
 		}
 		p.append(t, s.ID, parent, text(session.User), text(session.Assistant))
 	}
-	now, err := p.store.Session(ctx, s.ID)
-	storetest.Check(t, err)
+	now := testkit.Must(p.store.Session(ctx, s.ID))(t)
 	path, err := p.store.Path(ctx, *now.HeadID, 0)
-	storetest.Check(t, err)
+	testkit.Check(t, err)
 	_, err = p.store.AddCompaction(ctx, session.Compaction{
 		SessionID: s.ID, Strategy: session.StrategySummarize, Trigger: session.TriggerManual, Status: session.StatusDone,
 		ThroughID: &path[0].RowID, FirstKeptID: &path[1].RowID, Summary: "they spoke of " + word, Details: session.JSONOf(word),
 	})
-	storetest.Check(t, err)
+	testkit.Check(t, err)
 	_, err = p.store.SetMark(ctx, s.ID, path[0].ID, store.MarkLabel, word, true)
-	storetest.Check(t, err)
+	testkit.Check(t, err)
 	_, err = p.store.SaveContext(ctx, session.Context{SessionID: s.ID, HeadID: now.HeadID}, map[string]string{session.BlockSystem: "you know " + word},
 		[]session.Frozen{{SessionID: s.ID, MessageID: *now.HeadID, Kind: "volatile", Content: session.JSONOf(word)}})
-	storetest.Check(t, err)
+	testkit.Check(t, err)
 	_, err = p.store.AddCall(ctx, session.Call{SessionID: s.ID, Purpose: session.PurposeChat, Status: "failed", Error: "bad " + word, InputTokens: 5, Metadata: session.JSONOf(word)})
-	storetest.Check(t, err)
+	testkit.Check(t, err)
 	return s.ID
 }
 
@@ -166,14 +155,11 @@ func TestScrubbedPurgeLeavesNoByte(t *testing.T) {
 			}
 			gone := p.secret(t, r, word)
 			if r.IntN(2) == 0 { // some in the index and some not yet
-				_, err := p.index.CatchUp(t.Context())
-				storetest.Check(t, err)
+				testkit.Must(p.index.CatchUp(t.Context()))(t)
 				p.append(t, gone, nil, session.Message{Role: session.User, Parts: []session.Part{session.TextPart("once more " + word)}})
 			}
-			before, err := p.store.Session(t.Context(), gone)
-			storetest.Check(t, err)
-			done, err := p.purger.Purge(t.Context(), store.PurgeRequest{Session: gone, Scrub: true})
-			storetest.Check(t, err)
+			before := testkit.Must(p.store.Session(t.Context(), gone))(t)
+			done := testkit.Must(p.purger.Purge(t.Context(), store.PurgeRequest{Session: gone, Scrub: true}))(t)
 			if done.Messages != before.MessageCount || !done.Scrubbed || len(done.Backups) != 0 {
 				t.Errorf("%+v, of %d messages", done, before.MessageCount)
 			}
@@ -223,8 +209,7 @@ func TestPurgeKeepsOnlyThePathOfForks(t *testing.T) {
 		{fork.ID, nil, []string{"shared alpha", "shared beta", "the fork's gamma"}, 1},
 		{deeper.ID, []string{"shared alpha", "shared beta", "the fork's gamma", "deeper delta"}, nil, 0},
 	} {
-		done, err := p.purger.Purge(ctx, store.PurgeRequest{Session: step.purge, Scrub: true})
-		storetest.Check(t, err)
+		done := testkit.Must(p.purger.Purge(ctx, store.PurgeRequest{Session: step.purge, Scrub: true}))(t)
 		if done.Shared != step.shared {
 			t.Errorf("step %d: %d messages stay for forks, want %d", i, done.Shared, step.shared)
 		}
@@ -242,8 +227,7 @@ func TestPurgeKeepsOnlyThePathOfForks(t *testing.T) {
 			}
 		}
 		if step.purge != deeper.ID { // what stays is found, in a session that is there
-			r, err := p.index.Search(ctx, search.Query{Text: "alpha"})
-			storetest.Check(t, err)
+			r := testkit.Must(p.index.Search(ctx, search.Query{Text: "alpha"}))(t)
 			if want := []session.ID{fork.ID, deeper.ID}[i]; len(r.Hits) != 1 || r.Hits[0].SessionID != want || r.Hits[0].MessageID.Session != origin.ID {
 				t.Errorf("step %d: found %+v, want it in %s", i, r.Hits, want)
 			}
@@ -251,7 +235,7 @@ func TestPurgeKeepsOnlyThePathOfForks(t *testing.T) {
 		p.healthy(t)
 	}
 	var rows int
-	storetest.Check(t, p.store.Reader().Get(&rows, `SELECT COUNT(*) FROM sessions WHERE purged_at IS NOT NULL`))
+	testkit.Check(t, p.store.Reader().Get(&rows, `SELECT COUNT(*) FROM sessions WHERE purged_at IS NOT NULL`))
 	if rows != 0 {
 		t.Errorf("%d shells are left of what no fork needs", rows)
 	}
@@ -262,10 +246,8 @@ func TestPurgeKeepsOnlyThePathOfForks(t *testing.T) {
 
 func pathOf(t *testing.T, p *place, id session.ID) string {
 	t.Helper()
-	s, err := p.store.Session(t.Context(), id)
-	storetest.Check(t, err)
-	path, err := p.store.Path(t.Context(), *s.HeadID, 0)
-	storetest.Check(t, err)
+	s := testkit.Must(p.store.Session(t.Context(), id))(t)
+	path := testkit.Must(p.store.Path(t.Context(), *s.HeadID, 0))(t)
 	var lines []string
 	for _, m := range path {
 		lines = append(lines, m.ID.String()+" "+m.Parts[0].Text)
@@ -279,18 +261,16 @@ func TestInterruptedPurgeIsFinished(t *testing.T) {
 		t.Run(stop, func(t *testing.T) {
 			p := newPlace(t)
 			id := p.secret(t, rand.New(rand.NewPCG(3, 3)), "halfwayword")
-			_, err := p.index.CatchUp(t.Context())
-			storetest.Check(t, err)
+			testkit.Must(p.index.CatchUp(t.Context()))(t)
 			work, _, err := p.store.BeginPurge(t.Context(), store.PurgeRequest{Session: id})
-			storetest.Check(t, err)
+			testkit.Check(t, err)
 			for n := 0; stop != "hidden" && (n == 0 || stop != "half deleted"); n++ {
-				rows, err := work.Doomed(t.Context())
-				storetest.Check(t, err)
+				rows := testkit.Must(work.Doomed(t.Context()))(t)
 				if len(rows) == 0 {
 					break
 				}
-				storetest.Check(t, p.index.Forget(t.Context(), rows))
-				storetest.Check(t, work.Delete(t.Context(), rows))
+				testkit.Check(t, p.index.Forget(t.Context(), rows))
+				testkit.Check(t, work.Delete(t.Context(), rows))
 			}
 			p.healthy(t)
 			if _, err := p.store.Session(t.Context(), id); session.CodeOf(err) != session.NotFound {
@@ -299,8 +279,7 @@ func TestInterruptedPurgeIsFinished(t *testing.T) {
 			if list, _, err := p.store.Sessions(t.Context(), store.Filter{Trash: true}, store.Page{}); err != nil || len(list) != 0 {
 				t.Errorf("the trash lists it: %v", err)
 			}
-			scrubbed, err := p.purger.Scrub(t.Context())
-			storetest.Check(t, err)
+			scrubbed := testkit.Must(p.purger.Scrub(t.Context()))(t)
 			if found := p.holding(t, "halfwayword"); !scrubbed || len(found) > 0 {
 				t.Errorf("scrubbed %t, %q", scrubbed, found)
 			}
@@ -315,13 +294,11 @@ func TestInterruptedPurgeIsFinished(t *testing.T) {
 func TestPurgeNamesBackupsWithItsText(t *testing.T) {
 	p := newPlace(t)
 	id := p.secret(t, rand.New(rand.NewPCG(1, 1)), "backedup")
-	storetest.Check(t, os.Mkdir(filepath.Join(p.dir, "backups"), 0o700))
+	testkit.Check(t, os.Mkdir(filepath.Join(p.dir, "backups"), 0o700))
 	kept := filepath.Join(p.dir, "backups", "sessions-20260101T000000Z.db")
-	_, err := p.store.Backup(t.Context(), kept)
-	storetest.Check(t, err)
-	storetest.Check(t, os.WriteFile(filepath.Join(p.dir, "backups", "notes.txt"), []byte("no database"), 0o600))
-	done, err := p.purger.Purge(t.Context(), store.PurgeRequest{Session: id})
-	storetest.Check(t, err)
+	testkit.Must(p.store.Backup(t.Context(), kept))(t)
+	testkit.Check(t, os.WriteFile(filepath.Join(p.dir, "backups", "notes.txt"), []byte("no database"), 0o600))
+	done := testkit.Must(p.purger.Purge(t.Context(), store.PurgeRequest{Session: id}))(t)
 	if len(done.Backups) != 1 || done.Backups[0] != kept {
 		t.Errorf("%q", done.Backups)
 	}
@@ -332,12 +309,11 @@ func TestPurgeKeepsUsageNumbers(t *testing.T) {
 	ids := []session.ID{p.secret(t, rand.New(rand.NewPCG(1, 2)), "numbersword"), p.secret(t, rand.New(rand.NewPCG(1, 3)), "othernumbers")}
 	sums := func() string {
 		var n [4]int64
-		storetest.Check(t, p.store.Reader().QueryRowContext(t.Context(), `SELECT SUM(sessions), SUM(messages), SUM(calls), SUM(input_tokens) FROM daily_usage`).Scan(&n[0], &n[1], &n[2], &n[3]))
+		testkit.Check(t, p.store.Reader().QueryRowContext(t.Context(), `SELECT SUM(sessions), SUM(messages), SUM(calls), SUM(input_tokens) FROM daily_usage`).Scan(&n[0], &n[1], &n[2], &n[3]))
 		return fmt.Sprint(n)
 	}
 	before := sums()
-	_, err := p.purger.Purge(t.Context(), store.PurgeRequest{Session: ids[0]})
-	storetest.Check(t, err)
+	testkit.Must(p.purger.Purge(t.Context(), store.PurgeRequest{Session: ids[0]}))(t)
 	if after := sums(); after != before {
 		t.Errorf("usage was %s and is %s", before, after)
 	}
@@ -357,10 +333,8 @@ func TestPurgedHistoryIsNotImportedAgain(t *testing.T) {
 			Cursor: &store.ImportCursor{Source: session.SourcePi, Path: "/f.jsonl", Size: 9},
 		}
 	}
-	first, err := p.store.Import(t.Context(), batch(false))
-	storetest.Check(t, err)
-	_, err = p.purger.Purge(t.Context(), store.PurgeRequest{Session: first.Session.ID})
-	storetest.Check(t, err)
+	first := testkit.Must(p.store.Import(t.Context(), batch(false)))(t)
+	testkit.Must(p.purger.Purge(t.Context(), store.PurgeRequest{Session: first.Session.ID}))(t)
 	if again, err := p.store.Import(t.Context(), batch(false)); err != nil || !again.Purged || again.Messages != 0 {
 		t.Errorf("%+v %v", again, err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/storetest"
 )
 
@@ -37,26 +38,18 @@ func (n *namer) Summarize(_ context.Context, in session.SummaryRequest) (session
 
 func spoken(t *testing.T) (*store.Store, session.ID) {
 	t.Helper()
-	s, err := store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")), store.Options{Log: zerolog.Nop()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")), store.Options{Log: zerolog.Nop()}))(t)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	sess, err := s.CreateSession(t.Context(), store.NewSession{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sess := testkit.Must(s.CreateSession(t.Context(), store.NewSession{}))(t)
 	for _, m := range []session.Message{
 		{Role: session.User, Origin: session.Person, Parts: []session.Part{session.TextPart("What does CompanyB ask for?")}},
 		{Role: session.Assistant, Origin: session.Model, Parts: []session.Part{session.TextPart("$129")}},
 	} {
-		if _, err := s.Append(t.Context(), store.Append{Session: sess.ID, Messages: []session.Message{m}}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(s.Append(t.Context(), store.Append{Session: sess.ID, Messages: []session.Message{m}}))(t)
 	}
 	return s, sess.ID
 }
@@ -76,9 +69,7 @@ func TestModelTitleReplacesOnlyTheFirstMessage(t *testing.T) {
 			s, id := spoken(t)
 			rename := func() {
 				title := "mine"
-				if _, err := s.PatchSession(t.Context(), id, store.SessionPatch{Title: &title}); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(s.PatchSession(t.Context(), id, store.SessionPatch{Title: &title}))(t)
 			}
 			if c.before {
 				rename()
@@ -123,17 +114,9 @@ func TestEmptyDraftsAreRemovedHourly(t *testing.T) {
 
 func TestOnlyEmptyDraftsAreRemoved(t *testing.T) {
 	s, _ := spoken(t)
-	empty, err := s.CreateSession(t.Context(), store.NewSession{Draft: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	used, err := s.CreateSession(t.Context(), store.NewSession{Draft: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Append(t.Context(), store.Append{Session: used.ID, Messages: []session.Message{{Role: session.User, Parts: []session.Part{session.TextPart("hi")}}}}); err != nil {
-		t.Fatal(err)
-	}
+	empty := testkit.Must(s.CreateSession(t.Context(), store.NewSession{Draft: true}))(t)
+	used := testkit.Must(s.CreateSession(t.Context(), store.NewSession{Draft: true}))(t)
+	testkit.Must(s.Append(t.Context(), store.Append{Session: used.ID, Messages: []session.Message{{Role: session.User, Parts: []session.Part{session.TextPart("hi")}}}}))(t)
 	if n, err := s.ForgetDrafts(t.Context(), time.Now().Add(-time.Hour)); n != 0 || err != nil {
 		t.Errorf("%d fresh drafts vanished, %v", n, err)
 	}

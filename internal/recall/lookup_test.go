@@ -11,6 +11,7 @@ import (
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/storetest"
 )
 
@@ -19,14 +20,12 @@ import (
 func told(t *testing.T) (Lookup, []session.Message) {
 	ctx := t.Context()
 	dir := t.TempDir()
-	st, err := store.Open(ctx, storetest.New(t, filepath.Join(dir, "sessions.db")), store.Options{Zone: time.UTC})
-	check(t, err)
-	t.Cleanup(func() { check(t, st.Close()) })
-	ix, err := search.Open(ctx, filepath.Join(dir, "search.db"), st)
-	check(t, err)
-	t.Cleanup(func() { check(t, ix.Close()) })
+	st := testkit.Must(store.Open(ctx, storetest.New(t, filepath.Join(dir, "sessions.db")), store.Options{Zone: time.UTC}))(t)
+	t.Cleanup(func() { testkit.Check(t, st.Close()) })
+	ix := testkit.Must(search.Open(ctx, filepath.Join(dir, "search.db"), st))(t)
+	t.Cleanup(func() { testkit.Check(t, ix.Close()) })
 	s, err := st.CreateSession(ctx, store.NewSession{Directory: dir})
-	check(t, err)
+	testkit.Check(t, err)
 	say := func(role session.Role, text string) session.Message {
 		return session.Message{Kind: session.KindMessage, Role: role, InContext: true, Parts: []session.Part{session.TextPart(text)}}
 	}
@@ -38,27 +37,16 @@ func told(t *testing.T) (Lookup, []session.Message) {
 	_, err = st.Append(ctx, store.Append{Session: s.ID, Messages: []session.Message{
 		say(session.User, "Hello."), say(session.Assistant, "Hello."), say(session.User, "Look at the list."), call, result, say(session.Assistant, "Done."),
 	}})
-	check(t, err)
+	testkit.Check(t, err)
 	_, err = st.Append(ctx, store.Append{Session: s.ID, Parent: &session.MessageRef{Session: s.ID, Seq: 2}, Messages: []session.Message{say(session.User, "The zebra costs no crowns here.")}})
-	check(t, err)
-	_, err = st.Append(ctx, store.Append{Session: s.ID, Parent: &session.MessageRef{Session: s.ID, Seq: 6}, Messages: []session.Message{
+	testkit.Check(t, err)
+	testkit.Must(st.Append(ctx, store.Append{Session: s.ID, Parent: &session.MessageRef{Session: s.ID, Seq: 6}, Messages: []session.Message{
 		say(session.User, "Thanks."), say(session.Assistant, "Anything else?"), say(session.User, "What does the zebra cost in crowns?"),
-	}})
-	check(t, err)
-	_, err = ix.CatchUp(ctx)
-	check(t, err)
-	now, err := st.Session(ctx, s.ID)
-	check(t, err)
-	path, err := st.Path(ctx, *now.HeadID, 0)
-	check(t, err)
+	}}))(t)
+	testkit.Must(ix.CatchUp(ctx))(t)
+	now := testkit.Must(st.Session(ctx, s.ID))(t)
+	path := testkit.Must(st.Path(ctx, *now.HeadID, 0))(t)
 	return Lookup{Index: ix, Store: st}, path
-}
-
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // ask asks for the price while the path is kept from an index on and some messages are pruned.
@@ -68,7 +56,7 @@ func ask(t *testing.T, l Lookup, path []session.Message, kept int, pruned ...int
 		Head: path[len(path)-1].RowID, Before: path[kept].RowID, Pruned: pruned,
 		Text: path[len(path)-1].Text(), Limit: 8, Budget: time.Minute,
 	})
-	check(t, err)
+	testkit.Check(t, err)
 	if timedOut {
 		t.Fatal("a minute was not enough")
 	}

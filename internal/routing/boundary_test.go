@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"sessiond/internal/routing"
+	"sessiond/internal/testkit"
 )
 
 // slowBoundary walks the zone's clock until it reads an hour of a date, or later.
@@ -26,10 +27,7 @@ func TestBoundariesMatchTheZonesClock(t *testing.T) {
 		"America/Sao_Paulo", "Asia/Beirut", "Africa/Cairo", "America/Havana", "Pacific/Chatham", "Asia/Tehran", "Africa/Casablanca",
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		zone, err := routing.LoadZone(names.Draw(t, "zone"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		zone := testkit.Must(routing.LoadZone(names.Draw(t, "zone")))(t)
 		hour := rapid.IntRange(0, 23).Draw(t, "hour")
 		d := time.Date(2008, 1, 1+rapid.IntRange(0, 8000).Draw(t, "day"), 0, 0, 0, 0, time.UTC)
 		want := slowBoundary(d.Year(), d.Month(), d.Day(), hour, zone)

@@ -13,6 +13,7 @@ import (
 
 	"sessiond/internal/routing"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/samples"
 )
 
@@ -24,14 +25,9 @@ type confCase struct {
 
 func allCases(t *testing.T) []confCase {
 	t.Helper()
-	raw, err := os.ReadFile("testdata/sessions.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile("testdata/sessions.json"))(t)
 	var all []confCase
-	if err := json.Unmarshal(raw, &all); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal(raw, &all))
 	return all
 }
 
@@ -65,14 +61,9 @@ func into[T any](t *testing.T, raw json.RawMessage) T {
 // expect compares what was got with the members that the case names.
 func expect(t *testing.T, got map[string]any, want json.RawMessage) {
 	t.Helper()
-	raw, err := json.Marshal(got)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(json.Marshal(got))(t)
 	var a, b map[string]any
-	if err := errors.Join(json.Unmarshal(raw, &a), json.Unmarshal(want, &b)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, errors.Join(json.Unmarshal(raw, &a), json.Unmarshal(want, &b)))
 	for name := range a {
 		if _, asked := b[name]; !asked && a["error"] == nil {
 			delete(a, name)
@@ -267,10 +258,7 @@ func TestFreshnessConformance(t *testing.T) {
 			LastInboundAt  *time.Time `json:"last_inbound_at"`
 		}](t, c.Given)
 		w := into[struct{ Now time.Time }](t, c.When)
-		zone, err := routing.LoadZone(g.Zone)
-		if err != nil {
-			t.Fatal(err)
-		}
+		zone := testkit.Must(routing.LoadZone(g.Zone))(t)
 		inbound := g.LastActivityAt
 		if g.LastInboundAt != nil {
 			inbound = *g.LastInboundAt
@@ -387,10 +375,7 @@ func TestEveryCaseRunsOrHasAReason(t *testing.T) {
 		t.Errorf("%d cases run, %d are left out, %d ids", run, left, len(ids))
 	}
 	for area, file := range areas() {
-		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		source := testkit.Must(os.ReadFile(file))(t)
 		if !bytes.Contains(source, []byte(`"`+area+`"`)) || !bytes.Contains(source, []byte("Conformance(t *testing.T)")) {
 			t.Errorf("%s runs no cases of area %s", file, area)
 		}
@@ -398,14 +383,8 @@ func TestEveryCaseRunsOrHasAReason(t *testing.T) {
 }
 
 func TestCasesEqualTheOriginals(t *testing.T) {
-	original, err := os.ReadFile(filepath.Join(samples.Conformance(t), "sessions.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := os.ReadFile("testdata/sessions.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	original := testkit.Must(os.ReadFile(filepath.Join(samples.Conformance(t), "sessions.json")))(t)
+	own := testkit.Must(os.ReadFile("testdata/sessions.json"))(t)
 	if !bytes.Equal(original, own) {
 		t.Error("testdata/sessions.json is not the original")
 	}

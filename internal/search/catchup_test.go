@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 func fill(store *fakeStore, n int) {
@@ -79,9 +80,7 @@ func TestManyMessagesOfOneMillisecond(t *testing.T) {
 			t.Errorf("n%d: %v", n, names(r))
 		}
 	}
-	if err := ix.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, ix.Close())
 	again := openAt(t, ix.path, store)
 	if mark, _ := again.Mark(t.Context()); mark != 4200 {
 		t.Errorf("the same store does not fit any more: mark %d", mark)
@@ -95,44 +94,42 @@ func TestUnusableFilesAreReplaced(t *testing.T) {
 		name  string
 		spoil func(t *testing.T, path string)
 	}{
-		{"missing", func(t *testing.T, path string) { must(t, os.Remove(path)) }},
-		{"no database", func(t *testing.T, path string) { must(t, os.WriteFile(path, []byte("this is text"), 0o600)) }},
-		{"cut", func(t *testing.T, path string) { must(t, os.Truncate(path, 5000)) }},
+		{"missing", func(t *testing.T, path string) { testkit.Check(t, os.Remove(path)) }},
+		{"no database", func(t *testing.T, path string) { testkit.Check(t, os.WriteFile(path, []byte("this is text"), 0o600)) }},
+		{"cut", func(t *testing.T, path string) { testkit.Check(t, os.Truncate(path, 5000)) }},
 		{"pages overwritten", func(t *testing.T, path string) {
 			f, err := os.OpenFile(path, os.O_RDWR, 0)
-			must(t, err)
+			testkit.Check(t, err)
 			_, err = f.WriteAt(make([]byte, 8000), 100)
-			must(t, errors.Join(err, f.Close()))
+			testkit.Check(t, errors.Join(err, f.Close()))
 		}},
 		{"a newer version", func(t *testing.T, path string) {
 			db, err := sql.Open("sqlite", path)
-			must(t, err)
+			testkit.Check(t, err)
 			_, err = db.Exec(`PRAGMA user_version = 99`)
-			must(t, errors.Join(err, db.Close()))
+			testkit.Check(t, errors.Join(err, db.Close()))
 		}},
 		{"another database", func(t *testing.T, path string) {
-			must(t, os.Remove(path))
+			testkit.Check(t, os.Remove(path))
 			db, err := sql.Open("sqlite", path)
-			must(t, err)
+			testkit.Check(t, err)
 			_, err = db.Exec(`CREATE TABLE words (a)`)
-			must(t, errors.Join(err, db.Close()))
+			testkit.Check(t, errors.Join(err, db.Close()))
 		}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "search.db")
-			ix, err := Open(t.Context(), path, store)
-			must(t, err)
+			ix := testkit.Must(Open(t.Context(), path, store))(t)
 			catchUp(t, ix)
-			must(t, ix.Close())
+			testkit.Check(t, ix.Close())
 			c.spoil(t, path)
 
-			readOnly, err := OpenReadOnly(t.Context(), path, store)
-			must(t, err)
+			readOnly := testkit.Must(OpenReadOnly(t.Context(), path, store))(t)
 			if r := search(t, readOnly, Query{Text: "number7"}); len(r.Hits) != 1 || r.Pending != 20 || readOnly.Reason() == "" {
 				t.Errorf("read-only: %d hits, %d pending, reason %q; want all 20 scanned", len(r.Hits), r.Pending, readOnly.Reason())
 			}
-			must(t, readOnly.Close())
+			testkit.Check(t, readOnly.Close())
 
 			ix = openAt(t, path, store)
 			if n := catchUp(t, ix); n != 20 {
@@ -153,9 +150,7 @@ func TestDamagedOpenIndexIsRebuilt(t *testing.T) {
 	fill(store, 50)
 	ix := openIndex(t, store)
 	catchUp(t, ix)
-	if _, err := ix.writer.Exec(`UPDATE words_data SET block = x'00' WHERE id > 1`); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(ix.writer.Exec(`UPDATE words_data SET block = x'00' WHERE id > 1`))(t)
 	fill(store, 50)
 	catchUp(t, ix)
 	if r := search(t, ix, Query{Text: "number7", Order: OrderNewest}); len(r.Hits) != 2 {
@@ -167,27 +162,23 @@ func TestPowerLossRebuildsTheIndex(t *testing.T) {
 	store := newFakeStore()
 	fill(store, 20)
 	path := filepath.Join(t.TempDir(), "search.db")
-	ix, err := Open(t.Context(), path, store)
-	must(t, err)
+	ix := testkit.Must(Open(t.Context(), path, store))(t)
 	catchUp(t, ix)
-	must(t, ix.Close())
+	testkit.Check(t, ix.Close())
 
-	ix, err = Open(t.Context(), path, store)
-	must(t, err)
+	ix = testkit.Must(Open(t.Context(), path, store))(t)
 	if n := catchUp(t, ix); n != 0 {
 		t.Errorf("after a clean stop %d messages were indexed again", n)
 	}
-	_, err = ix.writer.Exec(`UPDATE state SET boot = 'another run'`)
-	must(t, err)
-	must(t, errors.Join(ix.reader.Close(), ix.writer.Close())) // dies without sealing
+	testkit.Must(ix.writer.Exec(`UPDATE state SET boot = 'another run'`))(t)
+	testkit.Check(t, errors.Join(ix.reader.Close(), ix.writer.Close())) // dies without sealing
 	ix.reader, ix.writer = nil, nil
 
-	readOnly, err := OpenReadOnly(t.Context(), path, store)
-	must(t, err)
+	readOnly := testkit.Must(OpenReadOnly(t.Context(), path, store))(t)
 	if readOnly.Reason() == "" {
 		t.Error("a torn index is read")
 	}
-	must(t, readOnly.Close())
+	testkit.Check(t, readOnly.Close())
 	if n := catchUp(t, openAt(t, path, store)); n != 20 {
 		t.Errorf("%d messages were indexed anew, want all 20", n)
 	}
@@ -198,11 +189,9 @@ func TestSearchSurvivesDamagedIndex(t *testing.T) {
 	fill(store, 50)
 	ix := openIndex(t, store)
 	catchUp(t, ix)
-	readOnly, err := OpenReadOnly(t.Context(), ix.path, store)
-	must(t, err)
-	defer func() { must(t, readOnly.Close()) }()
-	_, err = ix.writer.Exec(`UPDATE words_data SET block = x'00' WHERE id > 10`)
-	must(t, err)
+	readOnly := testkit.Must(OpenReadOnly(t.Context(), ix.path, store))(t)
+	defer func() { testkit.Check(t, readOnly.Close()) }()
+	testkit.Must(ix.writer.Exec(`UPDATE words_data SET block = x'00' WHERE id > 10`))(t)
 	for name, damaged := range map[string]*Index{"read-only": readOnly, "writable": ix} {
 		if r := search(t, damaged, Query{Text: "number7"}); len(r.Hits) != 1 || r.Pending != 50 {
 			t.Errorf("%s: %d hits, %d pending; want the store scanned", name, len(r.Hits), r.Pending)
@@ -238,10 +227,9 @@ func TestIndexOfAnotherStoreIsEmptied(t *testing.T) {
 	store := newFakeStore()
 	fill(store, 20)
 	path := filepath.Join(t.TempDir(), "search.db")
-	ix, err := Open(t.Context(), path, store)
-	must(t, err)
+	ix := testkit.Must(Open(t.Context(), path, store))(t)
 	catchUp(t, ix)
-	must(t, ix.Close())
+	testkit.Check(t, ix.Close())
 
 	restored := newFakeStore() // from a backup of ten messages ago, then used
 	fill(restored, 10)
@@ -249,12 +237,11 @@ func TestIndexOfAnotherStoreIsEmptied(t *testing.T) {
 		restored.addParts(first, session.User, began.Add(time.Hour), session.TextPart("after the restore"))
 	}
 	for name, other := range map[string]*fakeStore{"older": {messages: store.messages[:10], sessions: store.sessions}, "older and used": restored} {
-		readOnly, err := OpenReadOnly(t.Context(), path, other)
-		must(t, err)
+		readOnly := testkit.Must(OpenReadOnly(t.Context(), path, other))(t)
 		if r := search(t, readOnly, Query{Text: "number15"}); len(r.Hits) != 0 || readOnly.Reason() == "" {
 			t.Errorf("%s: found %v, reason %q", name, names(r), readOnly.Reason())
 		}
-		must(t, readOnly.Close())
+		testkit.Check(t, readOnly.Close())
 	}
 	ix = openAt(t, path, restored)
 	if n := catchUp(t, ix); n != 25 {
@@ -271,14 +258,14 @@ func TestForgottenMessagesAreNotFound(t *testing.T) {
 	store.add(first, session.User, "the secret running codes 密码")
 	ix := openIndex(t, store)
 	catchUp(t, ix)
-	must(t, ix.Forget(t.Context(), []int64{30, 31}))
+	testkit.Check(t, ix.Forget(t.Context(), []int64{30, 31}))
 	for _, query := range []string{"secret", "run", "密码", "number30", "session:20260211_001 codes"} {
 		if r := search(t, ix, Query{Text: query}); len(r.Hits) != 0 {
 			t.Errorf("%s is still found: %v", query, names(r))
 		}
 	}
 	var terms int
-	must(t, ix.writer.QueryRow(`SELECT COUNT(*) FROM words WHERE words MATCH '"secret" OR "codes"'`).Scan(&terms))
+	testkit.Check(t, ix.writer.QueryRow(`SELECT COUNT(*) FROM words WHERE words MATCH '"secret" OR "codes"'`).Scan(&terms))
 	if terms != 0 {
 		t.Errorf("the index still holds %d rows of it", terms)
 	}
@@ -295,18 +282,15 @@ func TestClosedIndexIsOneFile(t *testing.T) {
 	fill(store, 10)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "search.db")
-	ix, err := Open(t.Context(), path, store)
-	must(t, err)
+	ix := testkit.Must(Open(t.Context(), path, store))(t)
 	catchUp(t, ix)
-	must(t, ix.Close())
-	readOnly, err := OpenReadOnly(t.Context(), path, store)
-	must(t, err)
+	testkit.Check(t, ix.Close())
+	readOnly := testkit.Must(OpenReadOnly(t.Context(), path, store))(t)
 	if r := search(t, readOnly, Query{Text: "number7"}); len(r.Hits) != 1 || readOnly.Reason() != "" {
 		t.Errorf("%d hits, reason %q", len(r.Hits), readOnly.Reason())
 	}
-	must(t, readOnly.Close())
-	files, err := filepath.Glob(path + "-*")
-	must(t, err)
+	testkit.Check(t, readOnly.Close())
+	files := testkit.Must(filepath.Glob(path + "-*"))(t)
 	if len(files) > 0 {
 		t.Errorf("left beside it: %v", files)
 	}
@@ -317,9 +301,8 @@ func TestReadOnlyOpensIndexInUse(t *testing.T) {
 	fill(store, 10)
 	ix := openIndex(t, store)
 	catchUp(t, ix)
-	readOnly, err := OpenReadOnly(t.Context(), ix.path, store)
-	must(t, err)
-	defer func() { must(t, readOnly.Close()) }()
+	readOnly := testkit.Must(OpenReadOnly(t.Context(), ix.path, store))(t)
+	defer func() { testkit.Check(t, readOnly.Close()) }()
 	fill(store, 1)
 	if r := search(t, readOnly, Query{Text: "many", Limit: 100}); len(r.Hits) != 11 || r.Pending != 1 || readOnly.Reason() != "" {
 		t.Errorf("%d hits, %d pending, %q", len(r.Hits), r.Pending, readOnly.Reason())
@@ -350,11 +333,4 @@ func TestSearchDuringCatchUpFindsEachMessageOnce(t *testing.T) {
 		}
 	}
 	wg.Wait()
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

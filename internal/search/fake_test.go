@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // fakeStore is a Source in memory. Its row ids are 1, 2, 3 …
@@ -137,10 +138,7 @@ func openIndex(t testing.TB, src Source) *Index {
 
 func openAt(t testing.TB, path string, src Source) *Index {
 	t.Helper()
-	ix, err := Open(t.Context(), path, src)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ix := testkit.Must(Open(t.Context(), path, src))(t)
 	t.Cleanup(func() {
 		if err := ix.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -151,20 +149,12 @@ func openAt(t testing.TB, path string, src Source) *Index {
 
 func catchUp(t testing.TB, ix *Index) int {
 	t.Helper()
-	n, err := ix.CatchUp(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return testkit.Must(ix.CatchUp(t.Context()))(t)
 }
 
 func search(t testing.TB, ix *Index, q Query) Result {
 	t.Helper()
-	r, err := ix.Search(t.Context(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return testkit.Must(ix.Search(t.Context(), q))(t)
 }
 
 // seqs returns the hits as session.seq without the day: 1.2 is 20260211_001.2.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // Not a whole word and no end of one is left: FTS5 stores words without the beginning that
@@ -28,14 +29,12 @@ func TestScrubbedIndexContainsNoPartOfAForgottenWord(t *testing.T) {
 			}
 		}
 		path := filepath.Join(t.TempDir(), "search.db")
-		ix, err := Open(t.Context(), path, store)
-		must(t, err)
+		ix := testkit.Must(Open(t.Context(), path, store))(t)
 		catchUp(t, ix)
-		must(t, ix.Forget(t.Context(), rows))
-		must(t, ix.Scrub(t.Context()))
+		testkit.Check(t, ix.Forget(t.Context(), rows))
+		testkit.Check(t, ix.Scrub(t.Context()))
 		for _, suffix := range []string{"", "-wal"} {
-			b, err := os.ReadFile(path + suffix)
-			must(t, err)
+			b := testkit.Must(os.ReadFile(path + suffix))(t)
 			for _, end := range []string{"xqkv", fmt.Sprintf("%djwz", run), "jwz", "zebra", "geheimnis", "heimnis"} {
 				if bytes.Contains(b, []byte(end)) {
 					t.Fatalf("run %d: search.db%s still holds %q", run, suffix, end)
@@ -45,6 +44,6 @@ func TestScrubbedIndexContainsNoPartOfAForgottenWord(t *testing.T) {
 		if r := search(t, ix, Query{Text: "ordinary*"}); len(r.Hits) == 0 {
 			t.Error("the rest is gone, too")
 		}
-		must(t, ix.Close())
+		testkit.Check(t, ix.Close())
 	}
 }

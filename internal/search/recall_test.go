@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // conversation is the one of the promise: prices come from a tool early on, two hundred
@@ -35,8 +36,7 @@ func TestRecallFindsDetailMissingFromSummary(t *testing.T) {
 			if state == "indexed" {
 				catchUp(t, ix)
 			}
-			r, err := ix.Recall(t.Context(), RecallQuery{Text: "What was CompanyB's price again?", Within: hidden, Time: time.Minute})
-			must(t, err)
+			r := testkit.Must(ix.Recall(t.Context(), RecallQuery{Text: "What was CompanyB's price again?", Within: hidden, Time: time.Minute}))(t)
 			if !r.Complete || len(r.Hits) == 0 {
 				t.Fatalf("recalled %+v", r)
 			}
@@ -64,7 +64,7 @@ func TestRecallStaysWithinTheSpans(t *testing.T) {
 		Within:  []Span{{first, 2, 4}, {second, 5, 12}},
 		Allowed: func(row int64) bool { return row != store.messages[4].RowID }, // first.3
 	})
-	must(t, err)
+	testkit.Check(t, err)
 	got := []string{}
 	for _, h := range r.Hits {
 		got = append(got, h.Ref.String())
@@ -81,8 +81,7 @@ func TestRecallWithoutRareWordsFindsNothing(t *testing.T) {
 		"common words": "what was said about the plan", "no text": "", "unknown words": "blue elephants dance",
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := ix.Recall(t.Context(), RecallQuery{Text: text, Within: []Span{{first, 1, 200}}, Time: time.Minute})
-			must(t, err)
+			r := testkit.Must(ix.Recall(t.Context(), RecallQuery{Text: text, Within: []Span{{first, 1, 200}}, Time: time.Minute}))(t)
 			if len(r.Hits) > 0 {
 				t.Errorf("recalled %+v", r.Hits)
 			}
@@ -104,8 +103,7 @@ func TestRepeatedRecallsReadTheWholeTail(t *testing.T) {
 	ix := openIndex(t, store)
 	query := RecallQuery{Text: "prices of CompanyB", Within: []Span{{first, 1, 200}}, Time: 20 * time.Millisecond}
 	for range 1000 {
-		r, err := ix.Recall(t.Context(), query)
-		must(t, err)
+		r := testkit.Must(ix.Recall(t.Context(), query))(t)
 		if r.Complete && len(r.Hits) > 0 {
 			return
 		}
@@ -191,8 +189,7 @@ func TestCommonWordsMayBeRareTogether(t *testing.T) {
 	ix := openIndex(t, store)
 	catchUp(t, ix)
 	ask := func(text string) []RecallHit {
-		r, err := ix.Recall(t.Context(), RecallQuery{Text: text, Within: []Span{{first, 1, 121}}, Time: time.Minute})
-		must(t, err)
+		r := testkit.Must(ix.Recall(t.Context(), RecallQuery{Text: text, Within: []Span{{first, 1, 121}}, Time: time.Minute}))(t)
 		return r.Hits
 	}
 	if hits := ask("import user message"); len(hits) != 1 || hits[0].Ref.Seq != 121 {

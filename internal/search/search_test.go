@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // texts are found, and not found, by the queries of TestQueriesFindWordsAsWritten. The
@@ -268,10 +269,7 @@ func TestResultJSON(t *testing.T) {
 	store.add(first, session.User, "hello")
 	r := search(t, openIndex(t, store), Query{Text: "hello"})
 	r.Hits[0].Score = 1
-	got, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(json.Marshal(r))(t)
 	const want = `{"hits":[{"session_id":"20260211_001","message_id":"20260211_001.1","seq":1,"role":"user",` +
 		`"snippet":"hello","score":1,"created_at":"2026-02-11T10:00:00.000Z"}],"pending":1}`
 	if string(got) != want {
@@ -325,18 +323,17 @@ func TestHotStatementsNeitherScanNorSort(t *testing.T) {
 		"free docid":   {`SELECT MAX(docid) FROM docs WHERE docid BETWEEN ? AND ?`, []any{1, 2}},
 		"remove":       {`DELETE FROM docs WHERE message_id = ? RETURNING docid`, []any{1}},
 	} {
-		rows, err := ix.writer.Query(`EXPLAIN QUERY PLAN `+c.statement, c.args...)
-		must(t, err)
+		rows := testkit.Must(ix.writer.Query(`EXPLAIN QUERY PLAN `+c.statement, c.args...))(t)
 		for rows.Next() {
 			var id, parent, unused int
 			var detail string
-			must(t, rows.Scan(&id, &parent, &unused, &detail))
+			testkit.Check(t, rows.Scan(&id, &parent, &unused, &detail))
 			scans := strings.HasPrefix(detail, "SCAN") && !strings.Contains(detail, "VIRTUAL TABLE INDEX") && detail != "SCAN w"
 			if scans || strings.Contains(detail, "TEMP B-TREE") {
 				t.Errorf("%s: %s", name, detail)
 			}
 		}
-		must(t, rows.Err())
+		testkit.Check(t, rows.Err())
 	}
 }
 
@@ -354,10 +351,7 @@ func TestForkSearchIncludesItsSharedPath(t *testing.T) {
 	found := func(q Query) string {
 		t.Helper()
 		q.Order = OrderNewest
-		result, err := ix.Search(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		result := testkit.Must(ix.Search(t.Context(), q))(t)
 		var ids []string
 		for _, h := range result.Hits {
 			ids = append(ids, h.MessageID.String())

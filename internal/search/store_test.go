@@ -9,6 +9,7 @@ import (
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/storetest"
 )
 
@@ -18,25 +19,20 @@ var _ search.Source = (*store.Store)(nil)
 func TestSearchOverRealStore(t *testing.T) {
 	ctx := t.Context()
 	dir := t.TempDir()
-	st, err := store.Open(ctx, storetest.New(t, filepath.Join(dir, "sessions.db")), store.Options{Zone: time.UTC})
-	check(t, err)
-	defer func() { check(t, st.Close()) }()
-	made, err := st.CreateSession(ctx, store.NewSession{Key: "agent:main:main", Directory: dir})
-	check(t, err)
-	_, err = st.Append(ctx, store.Append{Session: made.ID, Messages: []session.Message{
+	st := testkit.Must(store.Open(ctx, storetest.New(t, filepath.Join(dir, "sessions.db")), store.Options{Zone: time.UTC}))(t)
+	defer func() { testkit.Check(t, st.Close()) }()
+	made := testkit.Must(st.CreateSession(ctx, store.NewSession{Key: "agent:main:main", Directory: dir}))(t)
+	testkit.Must(st.Append(ctx, store.Append{Session: made.ID, Messages: []session.Message{
 		{Role: session.User, Parts: []session.Part{session.TextPart("What do the companies ask for?")}},
 		{Role: session.Assistant, Parts: []session.Part{{Kind: session.PartToolCall, CallID: "c1", ToolName: "read", Arguments: `{"path":"internal/prices.go"}`}}},
 		{Role: session.Tool, Parts: []session.Part{{Kind: session.PartToolResult, CallID: "c1", Text: "CompanyB: $129 " + strings.Repeat("filler ", 20_000) + "needle"}}},
-	}})
-	check(t, err)
+	}}))(t)
 
-	ix, err := search.Open(ctx, filepath.Join(dir, "search.db"), st)
-	check(t, err)
-	defer func() { check(t, ix.Close()) }()
+	ix := testkit.Must(search.Open(ctx, filepath.Join(dir, "search.db"), st))(t)
+	defer func() { testkit.Check(t, ix.Close()) }()
 	for _, state := range []string{"tail", "index"} {
 		for query, seq := range map[string]int64{"company": 1, "internal/prices.go": 2, "$129": 3, "needle": 3, "CompanyB key:agent:main:main": 3} {
-			r, err := ix.Search(ctx, search.Query{Text: query, Expand: 1, Order: search.OrderNewest})
-			check(t, err)
+			r := testkit.Must(ix.Search(ctx, search.Query{Text: query, Expand: 1, Order: search.OrderNewest}))(t)
 			if len(r.Hits) != 1 || r.Hits[0].Seq != seq || r.Hits[0].MessageID != (session.MessageRef{Session: made.ID, Seq: seq}) {
 				t.Fatalf("%s: %s found %+v, want message %d", state, query, r.Hits, seq)
 			}
@@ -44,26 +40,16 @@ func TestSearchOverRealStore(t *testing.T) {
 				t.Errorf("%s: %s has %d before and %d after", state, query, len(h.Before), len(h.After))
 			}
 		}
-		_, err := ix.CatchUp(ctx)
-		check(t, err)
+		testkit.Must(ix.CatchUp(ctx))(t)
 	}
-	recalled, err := ix.Recall(ctx, search.RecallQuery{
+	recalled := testkit.Must(ix.Recall(ctx, search.RecallQuery{
 		Text: "What was CompanyB's price again?", Within: []search.Span{{Session: made.ID, From: 1, Through: 3}}, Time: time.Minute,
-	})
-	check(t, err)
+	}))(t)
 	if len(recalled.Hits) == 0 || recalled.Hits[0].Ref.Seq != 3 {
 		t.Errorf("recalled %+v, want message 3", recalled)
 	}
-	_, err = st.SetTrash(ctx, made.ID, true, nil, nil)
-	check(t, err)
+	testkit.Must(st.SetTrash(ctx, made.ID, true, nil, nil))(t)
 	if r, err := ix.Search(ctx, search.Query{Text: "needle"}); err != nil || len(r.Hits) != 0 {
 		t.Errorf("found in the trash: %+v, %v", r.Hits, err)
-	}
-}
-
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"sessiond/internal/testkit"
 )
 
 func TestMessageJSONHasContent(t *testing.T) {
@@ -12,10 +14,7 @@ func TestMessageJSONHasContent(t *testing.T) {
 		TextPart("a <b>"), {Kind: PartReasoning, Text: "hidden"}, {Kind: PartText, Blob: &Blob{MediaType: "text/plain", Data: []byte(long)}}, {Kind: PartImage, Blob: &Blob{MediaType: TextBlob, Data: []byte("bytes")}},
 	}}
 	for _, v := range []any{m, &m, []Message{m}} {
-		raw, err := MarshalPlain(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testkit.Must(MarshalPlain(v))(t)
 		if want := `"content":"a <b>\n` + long + `"`; !strings.Contains(string(raw), want) || !strings.Contains(string(raw), `"id":"20260211_001.2"`) {
 			t.Errorf("%T: %.300s", v, raw)
 		}

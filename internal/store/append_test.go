@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 func TestAppendKeepsEveryColumn(t *testing.T) {
@@ -29,7 +30,7 @@ func TestAppendKeepsEveryColumn(t *testing.T) {
 		},
 	}
 	out := mustAppend(t, s, sess.ID, in)
-	got := must(s.MessageByID(ctx, out.Messages[0].RowID))(t)
+	got := testkit.Must(s.MessageByID(ctx, out.Messages[0].RowID))(t)
 	if diff := cmp.Diff(out.Messages[0], got); diff != "" {
 		t.Error("read back (-stored +read):\n" + diff)
 	}
@@ -43,7 +44,7 @@ func TestAppendRefusesAndStoresNothing(t *testing.T) {
 	s := openTest(t)
 	sess := mustCreate(t, s, NewSession{})
 	trashed := mustCreate(t, s, NewSession{})
-	must(s.SetTrash(ctx, trashed.ID, true, nil, nil))(t)
+	testkit.Must(s.SetTrash(ctx, trashed.ID, true, nil, nil))(t)
 	taken := says(session.User, "first")
 	taken.ExternalID = "taken"
 	mustAppend(t, s, sess.ID, taken)
@@ -82,7 +83,7 @@ func TestAppendRefusesAndStoresNothing(t *testing.T) {
 		{"no such parent", Append{Session: sess.ID, Messages: with(func(*session.Message) {}), Parent: ref(sess.ID, 7)}, session.Invalid, "parent"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			before := must(s.Session(ctx, sess.ID))(t)
+			before := testkit.Must(s.Session(ctx, sess.ID))(t)
 			out, err := s.Append(ctx, c.in)
 			wants(t, err, c.code, "")
 			if fields := fieldsOf(err); c.path != "" && (len(fields) != 1 || fields[0].Path != c.path) {
@@ -91,7 +92,7 @@ func TestAppendRefusesAndStoresNothing(t *testing.T) {
 			if out.Messages != nil {
 				t.Error("an answer beside the error")
 			}
-			if diff := cmp.Diff(before, must(s.Session(ctx, sess.ID))(t)); diff != "" {
+			if diff := cmp.Diff(before, testkit.Must(s.Session(ctx, sess.ID))(t)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -142,7 +143,7 @@ func TestAMessageHoldsNoneToAThousandAndTwentyFourParts(t *testing.T) {
 	}
 	out := mustAppend(t, s, sess.ID, session.Message{Role: session.User}, full, session.Message{Role: session.Assistant})
 	for i, want := range []int{0, session.MaxParts, 0} {
-		got := must(s.MessageByID(ctx, out.Messages[i].RowID))(t)
+		got := testkit.Must(s.MessageByID(ctx, out.Messages[i].RowID))(t)
 		if len(got.Parts) != want {
 			t.Errorf("message %d has %d parts, not %d", i, len(got.Parts), want)
 		}
@@ -158,7 +159,7 @@ func TestAnEmptyAppendChangesNothing(t *testing.T) {
 	s := openTest(t)
 	sess := mustCreate(t, s, NewSession{})
 	out := mustAppend(t, s, sess.ID)
-	after := must(s.Session(context.Background(), sess.ID))(t)
+	after := testkit.Must(s.Session(context.Background(), sess.ID))(t)
 	if out.Revision != sess.Revision || out.Head != nil || after.Revision != sess.Revision || !after.UpdatedAt.Equal(sess.UpdatedAt.Time) {
 		t.Errorf("%+v", after)
 	}
@@ -179,7 +180,7 @@ func TestAHugeTextIsOneBlobForAllWhoSayIt(t *testing.T) {
 		if err != nil || msgs[0].Text() != huge || msgs[0].Parts[0].Blob.MediaType != session.TextBlob {
 			t.Errorf("%s: %d bytes, %v", id, len(msgs[0].Text()), err)
 		}
-		if b := must(s.Blob(ctx, *msgs[0].Parts[0].BlobSHA))(t); string(b.Data) != huge || b.Size != int64(len(huge)) {
+		if b := testkit.Must(s.Blob(ctx, *msgs[0].Parts[0].BlobSHA))(t); string(b.Data) != huge || b.Size != int64(len(huge)) {
 			t.Errorf("the blob holds %d bytes", b.Size)
 		}
 	}
@@ -214,12 +215,12 @@ func TestAppendMovesTheSessionsTimesByWhoSpoke(t *testing.T) {
 	} {
 		clock = at(c.minute)
 		mustAppend(t, s, sess.ID, c.msg)
-		got := must(s.Session(ctx, sess.ID))(t)
+		got := testkit.Must(s.Session(ctx, sess.ID))(t)
 		if !got.ActiveAt.Equal(at(c.active)) || (c.inbound < 0) != (got.InboundAt == nil) || got.InboundAt != nil && !got.InboundAt.Equal(at(c.inbound)) || !got.UpdatedAt.Equal(clock) {
 			t.Errorf("%s: active %v, inbound %v", c.name, got.ActiveAt, got.InboundAt)
 		}
 	}
-	if got := must(s.Session(ctx, sess.ID))(t); got.Title != "hello" || got.TitleSource != "first_message" {
+	if got := testkit.Must(s.Session(ctx, sess.ID))(t); got.Title != "hello" || got.TitleSource != "first_message" {
 		t.Errorf("title %q from %s", got.Title, got.TitleSource)
 	}
 }
@@ -275,7 +276,7 @@ func TestAppendWithAParentBranchesOff(t *testing.T) {
 	s := openTest(t)
 	sess := mustCreate(t, s, NewSession{})
 	mustAppend(t, s, sess.ID, says(session.User, "1"), says(session.Assistant, "22"), says(session.User, "333"))
-	out := must(s.Append(ctx, Append{Session: sess.ID, Parent: ref(sess.ID, 1), Messages: []session.Message{says(session.Assistant, "4444"), says(session.User, "55555")}}))(t)
+	out := testkit.Must(s.Append(ctx, Append{Session: sess.ID, Parent: ref(sess.ID, 1), Messages: []session.Message{says(session.Assistant, "4444"), says(session.User, "55555")}}))(t)
 	if out.ContextTokens != 1+4+5 || out.Head.Seq != 5 || out.Messages[0].Parent.Seq != 1 {
 		t.Errorf("%+v", out)
 	}
@@ -285,12 +286,12 @@ func TestAppendWithAParentBranchesOff(t *testing.T) {
 		}
 		return all
 	}
-	path := must(s.Path(ctx, *out.Session.HeadID, 0))(t)
+	path := testkit.Must(s.Path(ctx, *out.Session.HeadID, 0))(t)
 	if diff := cmp.Diff([]string{"1", "4444", "55555"}, texts(path)); diff != "" {
 		t.Error(diff)
 	}
 	// The head itself as parent is no branch.
-	same := must(s.Append(ctx, Append{Session: sess.ID, Parent: ref(sess.ID, 5), Messages: []session.Message{says(session.User, "6")}}))(t)
+	same := testkit.Must(s.Append(ctx, Append{Session: sess.ID, Parent: ref(sess.ID, 5), Messages: []session.Message{says(session.User, "6")}}))(t)
 	if same.Session.Epoch != out.Session.Epoch || out.Session.Epoch != 1 {
 		t.Errorf("epochs %d, %d", out.Session.Epoch, same.Session.Epoch)
 	}
@@ -310,9 +311,7 @@ func TestAppendTellsTheOutbox(t *testing.T) {
 		Seq  *int64
 		Data *string
 	}
-	if err := s.Reader().Select(&told, `SELECT type, seq, data FROM events ORDER BY id`); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, s.Reader().Select(&told, `SELECT type, seq, data FROM events ORDER BY id`))
 	if len(told) != 2 || told[0].Type != EventSessionCreated || told[1].Type != EventMessagesAppended || *told[1].Seq != 2 || *told[1].Data != `{"from":1}` {
 		t.Errorf("%+v", told)
 	}

@@ -12,17 +12,15 @@ import (
 	"unicode/utf8"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/effort"
 )
 
 // pieces gives the sizes of the rows that hold a blob.
 func pieces(t testing.TB, s *Store, sha string) (sizes []int) {
 	t.Helper()
-	err := s.Reader().Select(&sizes, `SELECT LENGTH(data) FROM blobs WHERE sha256 = ?1 UNION ALL
-		SELECT * FROM (SELECT LENGTH(data) FROM blob_pieces WHERE sha256 = ?1 ORDER BY n)`, sha)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, s.Reader().Select(&sizes, `SELECT LENGTH(data) FROM blobs WHERE sha256 = ?1 UNION ALL
+		SELECT * FROM (SELECT LENGTH(data) FROM blob_pieces WHERE sha256 = ?1 ORDER BY n)`, sha))
 	return sizes
 }
 
@@ -57,11 +55,11 @@ func TestABlobComesBackAsItCameInPieces(t *testing.T) {
 			sess := mustCreate(t, s, NewSession{})
 			part := session.Part{Kind: c.kind, Blob: &session.Blob{MediaType: session.TextBlob, Data: []byte(c.data)}}
 			mustAppend(t, s, sess.ID, session.Message{Role: session.Tool, Parts: []session.Part{part}})
-			got := must(s.Message(ctx, *ref(sess.ID, 1)))(t).Parts[0]
+			got := testkit.Must(s.Message(ctx, *ref(sess.ID, 1)))(t).Parts[0]
 			if string(got.Blob.Data) != c.data || got.Blob.Size != int64(len(c.data)) || *got.BlobSHA != hash([]byte(c.data)) {
 				t.Fatalf("it came back as %d bytes of %d", len(got.Blob.Data), got.Blob.Size)
 			}
-			if b := must(s.Blob(ctx, *got.BlobSHA))(t); string(b.Data) != c.data {
+			if b := testkit.Must(s.Blob(ctx, *got.BlobSHA))(t); string(b.Data) != c.data {
 				t.Errorf("Blob returns %d bytes", len(b.Data))
 			}
 			if sizes := fmt.Sprint(pieces(t, s, *got.BlobSHA)); c.rows != nil && sizes != fmt.Sprint(c.rows) {
@@ -85,9 +83,7 @@ func checkViews(t *testing.T, s *Store, want string) {
 		}
 	}
 	var all [][]byte
-	if err := s.Reader().Select(&all, `SELECT data FROM blob_pieces`); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, s.Reader().Select(&all, `SELECT data FROM blob_pieces`))
 	for i, piece := range all {
 		if !utf8.Valid(piece) {
 			t.Errorf("piece %d is no text", i+1)
@@ -99,7 +95,7 @@ func TestALongTextGivesTheTitle(t *testing.T) {
 	s := openTest(t)
 	sess := mustCreate(t, s, NewSession{})
 	mustAppend(t, s, sess.ID, says(session.User, "\n Plan the garden \n"+long("beds\n", 2*pieceSize)))
-	if got := must(s.Session(t.Context(), sess.ID))(t).Title; got != "Plan the garden" {
+	if got := testkit.Must(s.Session(t.Context(), sess.ID))(t).Title; got != "Plan the garden" {
 		t.Errorf("title %q", got)
 	}
 }
@@ -138,7 +134,7 @@ func TestPiecesStayAsLongAsAnyPartHoldsThem(t *testing.T) {
 		t.Fatalf("%d pieces of one content", n)
 	}
 	purge(t, s, one.ID)
-	if got := must(s.Message(t.Context(), *ref(two.ID, 2)))(t); got.Text() != data {
+	if got := testkit.Must(s.Message(t.Context(), *ref(two.ID, 2)))(t); got.Text() != data {
 		t.Errorf("%d bytes are left", len(got.Text()))
 	}
 	mustBeHealthy(t, s)
@@ -155,12 +151,10 @@ func TestAScrubLeavesNoPieceOfAPurgedText(t *testing.T) {
 	secret := "the-secret-word-of-the-third-piece"
 	mustAppend(t, s, sess.ID, says(session.User, long("x", 2*pieceSize)+secret+long("y", 9000)))
 	purge(t, s, sess.ID)
-	if err := s.Scrub(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	files := must(filepath.Glob(s.File() + "*"))(t)
+	testkit.Check(t, s.Scrub(t.Context()))
+	files := testkit.Must(filepath.Glob(s.File() + "*"))(t)
 	for _, path := range files {
-		if bytes.Contains(must(os.ReadFile(path))(t), []byte(secret)) {
+		if bytes.Contains(testkit.Must(os.ReadFile(path))(t), []byte(secret)) {
 			t.Errorf("%s still holds it", filepath.Base(path))
 		}
 	}
@@ -173,12 +167,10 @@ func TestAPurgeBetweenMeasuringAndStoring(t *testing.T) {
 	old := mustCreate(t, s, NewSession{})
 	mustAppend(t, s, old.ID, says(session.User, data))
 	b := ImportBatch{Session: NewSession{Source: session.SourcePi, SourceID: "x"}, Messages: []ImportMessage{{Message: says(session.User, data)}}}
-	if err := s.prepareImport(&b); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, s.prepareImport(&b))
 	purge(t, s, old.ID)
-	got := must(s.Import(t.Context(), b))(t)
-	if m := must(s.Message(t.Context(), *ref(got.Session.ID, 1)))(t); m.Text() != data {
+	got := testkit.Must(s.Import(t.Context(), b))(t)
+	if m := testkit.Must(s.Message(t.Context(), *ref(got.Session.ID, 1)))(t); m.Text() != data {
 		t.Errorf("%d bytes", len(m.Text()))
 	}
 	mustBeHealthy(t, s)
@@ -189,11 +181,11 @@ func TestABlobWithoutItsLastPieceIsReadAsFarAsItGoes(t *testing.T) {
 	data := long("lost ", 3*pieceSize)
 	sess := mustCreate(t, s, NewSession{})
 	mustAppend(t, s, sess.ID, says(session.User, data))
-	must(raw(t, s).Exec(`DROP TRIGGER blob_pieces_no_delete; DELETE FROM blob_pieces WHERE n = 2`))(t)
-	if got := must(s.Message(t.Context(), *ref(sess.ID, 1)))(t); got.Text() != data[:2*pieceSize] {
+	testkit.Must(raw(t, s).Exec(`DROP TRIGGER blob_pieces_no_delete; DELETE FROM blob_pieces WHERE n = 2`))(t)
+	if got := testkit.Must(s.Message(t.Context(), *ref(sess.ID, 1)))(t); got.Text() != data[:2*pieceSize] {
 		t.Errorf("%d bytes", len(got.Text()))
 	}
-	if got := must(s.MessagesAfter(t.Context(), 0, 10))(t); got[0].Text() != data[:2*pieceSize] {
+	if got := testkit.Must(s.MessagesAfter(t.Context(), 0, 10))(t); got[0].Text() != data[:2*pieceSize] {
 		t.Errorf("%d bytes", len(got[0].Text()))
 	}
 	_, err := s.Blob(t.Context(), hash([]byte(data)))
@@ -207,11 +199,11 @@ func TestTheIndexIsGivenTheBeginningOfABlob(t *testing.T) {
 	sess := mustCreate(t, s, NewSession{})
 	data := long("字", 10*pieceSize)
 	mustAppend(t, s, sess.ID, says(session.User, strings.ToValidUTF8(data, "")), says(session.User, long("x", 9*pieceSize)), says(session.User, "short"))
-	first := must(s.MessagesAfter(t.Context(), 0, 10))(t)
+	first := testkit.Must(s.MessagesAfter(t.Context(), 0, 10))(t)
 	if len(first) != 1 || first[0].Text() != data[:blobsAfter] || first[0].Parts[0].Blob.Size <= 9*pieceSize {
 		t.Fatalf("%d messages, %d bytes of %d", len(first), len(first[0].Text()), first[0].Parts[0].Blob.Size)
 	}
-	if then := must(s.MessagesAfter(t.Context(), first[0].RowID, 10))(t); len(then) != 1 || then[0].Text() != long("x", blobsAfter) {
+	if then := testkit.Must(s.MessagesAfter(t.Context(), first[0].RowID, 10))(t); len(then) != 1 || then[0].Text() != long("x", blobsAfter) {
 		t.Errorf("%d messages", len(then))
 	}
 }
@@ -221,12 +213,10 @@ func TestAFullDiskInTheMiddleOfABlobLeavesNothingOfIt(t *testing.T) {
 	sess := mustCreate(t, s, NewSession{})
 	limit := func(pages int64) {
 		t.Helper()
-		if err := s.alone(t.Context(), func(t *tx) error {
+		testkit.Check(t, s.alone(t.Context(), func(t *tx) error {
 			var n int64
 			return t.row(fmt.Sprint(`PRAGMA max_page_count = `, pages), nil, &n)
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	limit(count(t, s, `PRAGMA page_count`) + 2*pieceSize/4096)
 	data := long("too much ", 4*pieceSize)

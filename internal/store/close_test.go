@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // readInChild opens the file as sqlite3 would, reads from it and keeps a transaction open
@@ -44,10 +45,8 @@ func readInChild(args []string) error {
 func startReader(t *testing.T, path string) (stop func()) {
 	t.Helper()
 	cmd := child(t, "read", path)
-	in, out := must(cmd.StdinPipe())(t), must(cmd.StdoutPipe())(t)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := testkit.Must(cmd.StdinPipe())(t), testkit.Must(cmd.StdoutPipe())(t)
+	testkit.Check(t, cmd.Start())
 	if line, err := bufio.NewReader(out).ReadString('\n'); !strings.HasPrefix(line, "reading") {
 		t.Fatal(line, err)
 	}
@@ -64,17 +63,13 @@ func TestAfterCloseTheOneFileIsEverything(t *testing.T) {
 	s := openTest(t)
 	sess := mustCreate(t, s, NewSession{})
 	mustAppend(t, s, sess.ID, says(session.User, "hello"))
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if names := must(os.ReadDir(filepath.Dir(s.File())))(t); len(names) != 1 {
+	testkit.Check(t, s.Close())
+	if names := testkit.Must(os.ReadDir(filepath.Dir(s.File())))(t); len(names) != 1 {
 		t.Errorf("beside the file there is %v", names)
 	}
 	copied := filepath.Join(t.TempDir(), "copy.db")
-	if err := os.WriteFile(copied, must(os.ReadFile(s.File()))(t), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	db := must(sql.Open("sqlite", copied))(t)
+	testkit.Check(t, os.WriteFile(copied, testkit.Must(os.ReadFile(s.File()))(t), 0o600))
+	db := testkit.Must(sql.Open("sqlite", copied))(t)
 	defer db.Close()
 	var mode, text string
 	if err := db.QueryRow(`PRAGMA journal_mode`).Scan(&mode); err != nil || mode != "delete" {
@@ -83,7 +78,7 @@ func TestAfterCloseTheOneFileIsEverything(t *testing.T) {
 	if err := db.QueryRow(`SELECT content FROM messages_flat`).Scan(&text); err != nil || text != "hello" {
 		t.Errorf("%q, %v", text, err)
 	}
-	again := must(Open(ctx, s.File(), Options{}))(t)
+	again := testkit.Must(Open(ctx, s.File(), Options{}))(t)
 	defer again.Close()
 	mustAppend(t, again, sess.ID, says(session.Assistant, "hi"))
 }
@@ -94,16 +89,14 @@ func TestCloseSaysWhenAnotherProcessStillReads(t *testing.T) {
 	sess := mustCreate(t, s, NewSession{})
 	stop := startReader(t, s.File())
 	mustAppend(t, s, sess.ID, says(session.User, "hello"))
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, s.Close())
 	if !strings.Contains(log.String(), "not yet a backup") {
 		t.Errorf("it said %q", log.String())
 	}
 	stop()
-	again := must(Open(context.Background(), s.File(), Options{}))(t)
+	again := testkit.Must(Open(context.Background(), s.File(), Options{}))(t)
 	defer again.Close()
-	if got := must(again.Session(context.Background(), sess.ID))(t); got.MessageCount != 1 {
+	if got := testkit.Must(again.Session(context.Background(), sess.ID))(t); got.MessageCount != 1 {
 		t.Errorf("%d messages", got.MessageCount)
 	}
 }
@@ -123,7 +116,7 @@ func TestTruncateWALDoesNotWaitForReaders(t *testing.T) {
 	if done, err := s.TruncateWAL(ctx); !done || err != nil {
 		t.Errorf("done %v, %v", done, err)
 	}
-	if info := must(os.Stat(s.File() + "-wal"))(t); info.Size() != 0 {
+	if info := testkit.Must(os.Stat(s.File() + "-wal"))(t); info.Size() != 0 {
 		t.Errorf("%d bytes are left", info.Size())
 	}
 }
@@ -131,16 +124,16 @@ func TestTruncateWALDoesNotWaitForReaders(t *testing.T) {
 func TestDataVersionTellsOfOthersWritesOnly(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
-	before := must(s.DataVersion(ctx))(t)
+	before := testkit.Must(s.DataVersion(ctx))(t)
 	sess := mustCreate(t, s, NewSession{})
-	if own := must(s.DataVersion(ctx))(t); own != before {
+	if own := testkit.Must(s.DataVersion(ctx))(t); own != before {
 		t.Error("it changed with the store's own write")
 	}
-	other := must(Open(ctx, s.File(), s.opt))(t)
+	other := testkit.Must(Open(ctx, s.File(), s.opt))(t)
 	defer other.Close()
-	between := must(s.DataVersion(ctx))(t)
+	between := testkit.Must(s.DataVersion(ctx))(t)
 	mustAppend(t, other, sess.ID, says(session.User, "x"))
-	if after := must(s.DataVersion(ctx))(t); after == between {
+	if after := testkit.Must(s.DataVersion(ctx))(t); after == between {
 		t.Error("it did not change with another's write")
 	}
 }
@@ -166,15 +159,15 @@ func TestBackupDuringAppendsIsWholeAndOpensAlone(t *testing.T) {
 	}
 	for i := range 3 {
 		out := filepath.Join(t.TempDir(), "backup.db")
-		size := must(s.Backup(ctx, out))(t)
-		info := must(os.Stat(out))(t)
+		size := testkit.Must(s.Backup(ctx, out))(t)
+		info := testkit.Must(os.Stat(out))(t)
 		if info.Size() != size || info.Mode() != 0o600 {
 			t.Errorf("backup %d: %d bytes, mode %v", i, info.Size(), info.Mode())
 		}
-		if names := must(os.ReadDir(filepath.Dir(out)))(t); len(names) != 1 {
+		if names := testkit.Must(os.ReadDir(filepath.Dir(out)))(t); len(names) != 1 {
 			t.Errorf("beside the backup there is %v", names)
 		}
-		b := must(Open(ctx, out, Options{}))(t)
+		b := testkit.Must(Open(ctx, out, Options{}))(t)
 		mustBeHealthy(t, b)
 		mustAppend(t, b, ids[0], says(session.User, "in the backup"))
 		b.Close()
@@ -191,7 +184,7 @@ func TestBackupDuringAppendsIsWholeAndOpensAlone(t *testing.T) {
 	if _, err := s.Backup(cancelled, out); err == nil {
 		t.Error("a cancelled backup was made")
 	}
-	if names := must(os.ReadDir(filepath.Dir(out)))(t); len(names) != 0 {
+	if names := testkit.Must(os.ReadDir(filepath.Dir(out)))(t); len(names) != 0 {
 		t.Errorf("a cancelled backup left %v", names)
 	}
 }
@@ -201,11 +194,11 @@ func TestBackupOfAReadOnlyStore(t *testing.T) {
 	s := openTest(t)
 	mustCreate(t, s, NewSession{})
 	s.Close()
-	ro := must(Open(ctx, s.File(), Options{ReadOnly: true}))(t)
+	ro := testkit.Must(Open(ctx, s.File(), Options{ReadOnly: true}))(t)
 	defer ro.Close()
 	out := filepath.Join(t.TempDir(), "backup.db")
-	must(ro.Backup(ctx, out))(t)
-	b := must(Open(ctx, out, Options{ReadOnly: true}))(t)
+	testkit.Must(ro.Backup(ctx, out))(t)
+	b := testkit.Must(Open(ctx, out, Options{ReadOnly: true}))(t)
 	defer b.Close()
 	if data, _, err := b.Sessions(ctx, Filter{}, Page{}); err != nil || len(data) != 1 {
 		t.Errorf("%d sessions, %v", len(data), err)

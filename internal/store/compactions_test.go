@@ -10,13 +10,14 @@ import (
 	"pgregory.net/rapid"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // overlay makes a record for the path to seq.
 func overlay(t testing.TB, s *Store, id session.ID, seq int64, status session.Status, summary int64) session.Compaction {
 	t.Helper()
-	sess := must(s.Session(context.Background(), id))(t)
-	through := must(s.Message(context.Background(), *ref(id, seq)))(t)
+	sess := testkit.Must(s.Session(context.Background(), id))(t)
+	through := testkit.Must(s.Message(context.Background(), *ref(id, seq)))(t)
 	return session.Compaction{
 		SessionID: id, PreviousID: sess.CompactionID, Strategy: session.StrategySummarize, Trigger: session.TriggerManual, Status: status,
 		ThroughID: &through.RowID, HiddenTokens: through.PathTokens, SummaryTokens: summary, Summary: "what was",
@@ -29,7 +30,7 @@ func talk(t testing.TB, s *Store, texts ...string) session.Session {
 	for _, text := range texts {
 		mustAppend(t, s, sess.ID, says(session.User, text))
 	}
-	return must(s.Session(context.Background(), sess.ID))(t)
+	return testkit.Must(s.Session(context.Background(), sess.ID))(t)
 }
 
 func TestAnAppendWhileAnOverlayIsStagedDoesNotHinderIt(t *testing.T) {
@@ -37,20 +38,20 @@ func TestAnAppendWhileAnOverlayIsStagedDoesNotHinderIt(t *testing.T) {
 	s := openTest(t)
 	sess := talk(t, s, "aaaa", "bbbb", "cccc")
 	running := overlay(t, s, sess.ID, 2, session.StatusRunning, 3)
-	running = must(s.AddCompaction(ctx, running))(t)
+	running = testkit.Must(s.AddCompaction(ctx, running))(t)
 	mustAppend(t, s, sess.ID, says(session.User, "dddd"))
 	running.Status = session.StatusStaged
-	staged := must(s.FinishCompaction(ctx, running))(t)
+	staged := testkit.Must(s.FinishCompaction(ctx, running))(t)
 	mustAppend(t, s, sess.ID, says(session.User, "eeee"))
-	if got := must(s.Session(ctx, sess.ID))(t); got.CompactionID != nil || got.ContextTokens != 20 || got.Epoch != 0 {
+	if got := testkit.Must(s.Session(ctx, sess.ID))(t); got.CompactionID != nil || got.ContextTokens != 20 || got.Epoch != 0 {
 		t.Errorf("a staged overlay counts: %+v", got)
 	}
-	done := must(s.Activate(ctx, sess.ID, staged.RowID))(t)
-	got := must(s.Session(ctx, sess.ID))(t)
+	done := testkit.Must(s.Activate(ctx, sess.ID, staged.RowID))(t)
+	got := testkit.Must(s.Session(ctx, sess.ID))(t)
 	if *got.CompactionID != done.RowID || got.ContextTokens != 12+3 || got.Epoch != 1 || got.CompactionCount != 1 || done.Status != session.StatusDone || done.Through.Seq != 2 {
 		t.Errorf("%+v", got)
 	}
-	if e := must(s.Effective(ctx, got))(t); e == nil || e.RowID != done.RowID {
+	if e := testkit.Must(s.Effective(ctx, got))(t); e == nil || e.RowID != done.RowID {
 		t.Errorf("effective %+v", e)
 	}
 	_, err := s.Activate(ctx, sess.ID, staged.RowID)
@@ -64,14 +65,14 @@ func TestOverlaysThatWerePlannedOnWhatChangedAreRefused(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
 	sess := talk(t, s, "aaaa", "bbbb", "cccc", "dddd")
-	first := must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusStaged, 1)))(t)
+	first := testkit.Must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusStaged, 1)))(t)
 	second := overlay(t, s, sess.ID, 3, session.StatusStaged, 1)
-	second = must(s.AddCompaction(ctx, second))(t)
-	must(s.Activate(ctx, sess.ID, first.RowID))(t)
+	second = testkit.Must(s.AddCompaction(ctx, second))(t)
+	testkit.Must(s.Activate(ctx, sess.ID, first.RowID))(t)
 	_, err := s.Activate(ctx, sess.ID, second.RowID)
 	wants(t, err, session.Conflict, "took effect")
-	third := must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 3, session.StatusStaged, 1)))(t)
-	must(s.Append(ctx, Append{Session: sess.ID, Parent: ref(sess.ID, 2), Messages: []session.Message{says(session.User, "branch")}}))(t)
+	third := testkit.Must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 3, session.StatusStaged, 1)))(t)
+	testkit.Must(s.Append(ctx, Append{Session: sess.ID, Parent: ref(sess.ID, 2), Messages: []session.Message{says(session.User, "branch")}}))(t)
 	_, err = s.Activate(ctx, sess.ID, third.RowID)
 	wants(t, err, session.Conflict, "branch")
 	_, err = s.AddCompaction(ctx, overlay(t, s, sess.ID, 4, session.StatusDone, 1))
@@ -90,7 +91,7 @@ func TestOverlaysThatWerePlannedOnWhatChangedAreRefused(t *testing.T) {
 	wants(t, err, session.Conflict, "not undone")
 	_, err = s.Compaction(ctx, sess.ID, 77)
 	wants(t, err, session.NotFound, "cmp_77")
-	if got := must(s.Session(ctx, sess.ID))(t); got.CompactionCount != 1 || *got.CompactionID != first.RowID {
+	if got := testkit.Must(s.Session(ctx, sess.ID))(t); got.CompactionCount != 1 || *got.CompactionID != first.RowID {
 		t.Errorf("%+v", got)
 	}
 	mustBeHealthy(t, s)
@@ -101,15 +102,15 @@ func TestTheNewestOverlayIsInForceAlsoWhenTheClockWentBack(t *testing.T) {
 	now := time.Date(2026, 2, 11, 12, 0, 0, 0, time.UTC)
 	s := openTest(t, func(o *Options) { o.Now = func() time.Time { return now } })
 	sess := talk(t, s, "aaaa", "bbbb", "cccc")
-	must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusDone, 1)))(t)
+	testkit.Must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusDone, 1)))(t)
 	now = now.Add(-time.Hour)
-	second := must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 2, session.StatusDone, 1)))(t)
-	staged := must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 2, session.StatusStaged, 2)))(t)
-	if got := must(s.Session(ctx, sess.ID))(t); *got.CompactionID != second.RowID {
+	second := testkit.Must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 2, session.StatusDone, 1)))(t)
+	staged := testkit.Must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 2, session.StatusStaged, 2)))(t)
+	if got := testkit.Must(s.Session(ctx, sess.ID))(t); *got.CompactionID != second.RowID {
 		t.Errorf("%d is in force", *got.CompactionID)
 	}
-	must(s.Activate(ctx, sess.ID, staged.RowID))(t)
-	if got := must(s.Session(ctx, sess.ID))(t); *got.CompactionID != staged.RowID || got.ContextTokens != 4+2 {
+	testkit.Must(s.Activate(ctx, sess.ID, staged.RowID))(t)
+	if got := testkit.Must(s.Session(ctx, sess.ID))(t); *got.CompactionID != staged.RowID || got.ContextTokens != 4+2 {
 		t.Errorf("%d is in force, %d tokens", *got.CompactionID, got.ContextTokens)
 	}
 }
@@ -118,16 +119,16 @@ func TestRunningRecordsFailAtTheDaemonsStart(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
 	sess := talk(t, s, "aaaa", "bbbb")
-	running := must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusRunning, 0)))(t)
-	staged := must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusStaged, 0)))(t)
-	failed := must(s.FailRunning(ctx, "sessiond was stopped"))(t)
+	running := testkit.Must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusRunning, 0)))(t)
+	staged := testkit.Must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusStaged, 0)))(t)
+	failed := testkit.Must(s.FailRunning(ctx, "sessiond was stopped"))(t)
 	if len(failed) != 1 || failed[0].RowID != running.RowID || failed[0].Status != session.StatusFailed || failed[0].Reason != "sessiond was stopped" {
 		t.Errorf("%+v", failed)
 	}
-	if c := must(s.Compaction(ctx, sess.ID, staged.RowID))(t); c.Status != session.StatusStaged {
+	if c := testkit.Must(s.Compaction(ctx, sess.ID, staged.RowID))(t); c.Status != session.StatusStaged {
 		t.Errorf("%+v", c)
 	}
-	if again := must(s.FailRunning(ctx, ""))(t); len(again) != 0 {
+	if again := testkit.Must(s.FailRunning(ctx, ""))(t); len(again) != 0 {
 		t.Errorf("%+v", again)
 	}
 }
@@ -138,13 +139,13 @@ func TestStagedSessionsAreFoundAtTheDaemonsStart(t *testing.T) {
 	s := openTest(t, func(o *Options) { o.Now = func() time.Time { return now } })
 	older, newer, trash, done := talk(t, s, "aaaa", "bbbb"), talk(t, s, "aaaa", "bbbb"), talk(t, s, "aaaa", "bbbb"), talk(t, s, "aaaa", "bbbb")
 	for _, id := range []session.ID{newer.ID, older.ID, trash.ID, newer.ID, older.ID} {
-		must(s.AddCompaction(ctx, overlay(t, s, id, 1, session.StatusStaged, 0)))(t)
+		testkit.Must(s.AddCompaction(ctx, overlay(t, s, id, 1, session.StatusStaged, 0)))(t)
 	}
-	must(s.AddCompaction(ctx, overlay(t, s, done.ID, 1, session.StatusDone, 0)))(t)
+	testkit.Must(s.AddCompaction(ctx, overlay(t, s, done.ID, 1, session.StatusDone, 0)))(t)
 	now = now.Add(time.Hour)
 	mustAppend(t, s, newer.ID, says(session.User, "on"))
-	must(s.SetTrash(ctx, trash.ID, true, nil, nil))(t)
-	got := must(s.Staged(ctx))(t)
+	testkit.Must(s.SetTrash(ctx, trash.ID, true, nil, nil))(t)
+	got := testkit.Must(s.Staged(ctx))(t)
 	if len(got) != 2 || got[0].Session != newer.ID || got[1].Session != older.ID || !got[0].Since.Equal(now) || got[1].Since.After(now.Add(-time.Hour)) {
 		t.Errorf("%+v", got)
 	}
@@ -162,10 +163,7 @@ func TestOverlaysOnRandomTreesAreThoseOfTheNaiveModel(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t) // one for all trees: opening takes longer than most of them
 	rapid.Check(t, func(rt *rapid.T) {
-		sess, err := s.CreateSession(ctx, NewSession{})
-		if err != nil {
-			rt.Fatal(err)
-		}
+		sess := testkit.Must(s.CreateSession(ctx, NewSession{}))(rt)
 		id := sess.ID
 		var head *node
 		var all []*node
@@ -187,10 +185,7 @@ func TestOverlaysOnRandomTreesAreThoseOfTheNaiveModel(t *testing.T) {
 					at = rapid.SampledFrom(all).Draw(rt, "parent")
 					in.Parent = &at.id
 				}
-				out, err := s.Append(ctx, in)
-				if err != nil {
-					rt.Fatal(err)
-				}
+				out := testkit.Must(s.Append(ctx, in))(rt)
 				m := out.Messages[0]
 				head = &node{id: m.ID, row: m.RowID, parent: at, tokens: m.Tokens}
 				all = append(all, head)
@@ -244,10 +239,7 @@ func TestOverlaysOnRandomTreesAreThoseOfTheNaiveModel(t *testing.T) {
 				}
 				o.undone = was && err != nil
 			}
-			got, err := s.Session(ctx, id)
-			if err != nil {
-				rt.Fatal(err)
-			}
+			got := testkit.Must(s.Session(ctx, id))(rt)
 			e, want := effective(), int64(0)
 			for _, n := range head.path() {
 				want += n.tokens
@@ -265,10 +257,7 @@ func TestOverlaysOnRandomTreesAreThoseOfTheNaiveModel(t *testing.T) {
 				rt.Fatalf("in force %v of %d tokens, %d counted; the model has %+v of %d, %d", got.CompactionID, got.ContextTokens, got.CompactionCount, e, want, standing)
 			}
 		}
-		list, err := s.Compactions(ctx, id)
-		if err != nil {
-			rt.Fatal(err)
-		}
+		list := testkit.Must(s.Compactions(ctx, id))(rt)
 		for _, c := range list {
 			if at := slices.IndexFunc(overlays, func(o *modelled) bool { return o.row == c.RowID }); at >= 0 && overlays[at].undone != c.Undone {
 				rt.Fatalf("%s undone %v", c.ID, c.Undone)
@@ -289,19 +278,19 @@ func TestContextsKeepTheirBlocksAndWhatIsFrozen(t *testing.T) {
 	}
 	blocks := map[string]string{session.BlockSystem: "be kind", session.BlockTools: "[]"}
 	frozen := session.Frozen{SessionID: sess.ID, MessageID: *sess.HeadID, Kind: session.FrozenRecall, Content: session.JSON(`"first"`)}
-	first := must(s.SaveContext(ctx, session.Context{SessionID: sess.ID, HeadID: sess.HeadID, Tokens: 5}, blocks, []session.Frozen{frozen}))(t)
+	first := testkit.Must(s.SaveContext(ctx, session.Context{SessionID: sess.ID, HeadID: sess.HeadID, Tokens: 5}, blocks, []session.Frozen{frozen}))(t)
 	frozen.Content = session.JSON(`"second"`)
-	second := must(s.SaveContext(ctx, session.Context{SessionID: sess.ID, HeadID: sess.HeadID, Tokens: 6}, blocks, []session.Frozen{frozen}))(t)
+	second := testkit.Must(s.SaveContext(ctx, session.Context{SessionID: sess.ID, HeadID: sess.HeadID, Tokens: 6}, blocks, []session.Frozen{frozen}))(t)
 	last, kept, err := s.LastContext(ctx, sess.ID)
 	if err != nil || last.RowID != second.RowID || kept[session.BlockSystem] != "be kind" || kept[session.BlockTools] != "[]" || len(kept) != 2 {
 		t.Errorf("%+v %v %v", last, kept, err)
 	}
-	if got := must(s.Context(ctx, sess.ID, first.RowID))(t); got.Tokens != 5 {
+	if got := testkit.Must(s.Context(ctx, sess.ID, first.RowID))(t); got.Tokens != 5 {
 		t.Errorf("%+v", got)
 	}
 	_, err = s.Context(ctx, "20200101_001", first.RowID)
 	wants(t, err, session.NotFound, "")
-	if all := must(s.Frozen(ctx, sess))(t); len(all) != 1 || string(all[0].Content) != `"first"` {
+	if all := testkit.Must(s.Frozen(ctx, sess))(t); len(all) != 1 || string(all[0].Content) != `"first"` {
 		t.Errorf("what is frozen changed: %+v", all)
 	}
 	if n := count(t, s, `SELECT COUNT(*) FROM blocks`); n != 2 {
@@ -313,21 +302,21 @@ func TestMarks(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
 	sess, other := talk(t, s, "aaaa", "bbbb"), talk(t, s, "x")
-	must(s.SetMark(ctx, sess.ID, *ref(sess.ID, 1), MarkPin, "", true))(t)
-	must(s.SetMark(ctx, sess.ID, *ref(sess.ID, 1), MarkLabel, "one", true))(t)
-	got := must(s.SetMark(ctx, sess.ID, *ref(sess.ID, 1), MarkLabel, "two", true))(t)
+	testkit.Must(s.SetMark(ctx, sess.ID, *ref(sess.ID, 1), MarkPin, "", true))(t)
+	testkit.Must(s.SetMark(ctx, sess.ID, *ref(sess.ID, 1), MarkLabel, "one", true))(t)
+	got := testkit.Must(s.SetMark(ctx, sess.ID, *ref(sess.ID, 1), MarkLabel, "two", true))(t)
 	if got.Revision != sess.Revision+3 || got.Epoch != sess.Epoch {
 		t.Errorf("%+v", got)
 	}
-	one := must(s.Message(ctx, *ref(sess.ID, 1)))(t).RowID
-	if pins := must(s.Pins(ctx, sess.ID))(t); !slices.Equal(pins, []int64{one}) {
+	one := testkit.Must(s.Message(ctx, *ref(sess.ID, 1)))(t).RowID
+	if pins := testkit.Must(s.Pins(ctx, sess.ID))(t); !slices.Equal(pins, []int64{one}) {
 		t.Errorf("%v", pins)
 	}
-	if labels := must(s.Labels(ctx, sess.ID))(t); len(labels) != 1 || labels[one] != "two" {
+	if labels := testkit.Must(s.Labels(ctx, sess.ID))(t); len(labels) != 1 || labels[one] != "two" {
 		t.Errorf("%v", labels)
 	}
-	must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusDone, 1)))(t)
-	if got := must(s.SetMark(ctx, sess.ID, *ref(sess.ID, 1), MarkPin, "", false))(t); got.Epoch != 2 {
+	testkit.Must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusDone, 1)))(t)
+	if got := testkit.Must(s.SetMark(ctx, sess.ID, *ref(sess.ID, 1), MarkPin, "", false))(t); got.Epoch != 2 {
 		t.Errorf("a pin that an overlay hides begins an epoch: %d", got.Epoch)
 	}
 	_, err := s.SetMark(ctx, sess.ID, *ref(other.ID, 1), MarkPin, "", true)

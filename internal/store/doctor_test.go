@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/effort"
 )
 
@@ -18,13 +19,11 @@ func TestDoctorFindsEachKindOfDamage(t *testing.T) {
 	healthy := openTest(t)
 	sess := mustCreate(t, healthy, NewSession{})
 	mustAppend(t, healthy, sess.ID, says(session.User, strings.Repeat("x", 100_000)+strings.Repeat("a piece", pieceSize/2)), calls("a"), results("a"))
-	must(healthy.AddCall(t.Context(), session.Call{SessionID: sess.ID, CostNanoUSD: priced(3)}))(t)
-	must(healthy.AddCompaction(t.Context(), overlay(t, healthy, sess.ID, 1, session.StatusDone, 2)))(t)
+	testkit.Must(healthy.AddCall(t.Context(), session.Call{SessionID: sess.ID, CostNanoUSD: priced(3)}))(t)
+	testkit.Must(healthy.AddCompaction(t.Context(), overlay(t, healthy, sess.ID, 1, session.StatusDone, 2)))(t)
 	mustBeHealthy(t, healthy)
-	if err := healthy.Close(); err != nil {
-		t.Fatal(err)
-	}
-	data := must(os.ReadFile(healthy.File()))(t)
+	testkit.Check(t, healthy.Close())
+	data := testkit.Must(os.ReadFile(healthy.File()))(t)
 	for _, c := range []struct{ name, damage string }{
 		{"parents", `UPDATE messages SET depth = 7 WHERE seq = 2`},
 		{"parents", `DELETE FROM messages WHERE seq = 2`},
@@ -67,9 +66,9 @@ func TestDoctorFindsEachKindOfDamage(t *testing.T) {
 	} {
 		t.Run(c.name+": "+c.damage, func(t *testing.T) {
 			s := openData(t, data)
-			must(raw(t, s).Exec(drop + c.damage))(t)
+			testkit.Must(raw(t, s).Exec(drop + c.damage))(t)
 			found := map[string]bool{}
-			for _, check := range must(s.Doctor(t.Context(), false))(t) {
+			for _, check := range testkit.Must(s.Doctor(t.Context(), false))(t) {
 				if !check.OK {
 					found[check.Name] = true
 					if check.Advice == "" || !strings.Contains(check.Detail, "among them: ") {
@@ -94,10 +93,10 @@ func TestDoctorFindsADamagedPage(t *testing.T) {
 	root := count(t, s, `SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_messages_1'`)
 	size := count(t, s, `PRAGMA page_size`)
 	s.Close()
-	f := must(os.OpenFile(s.File(), os.O_WRONLY, 0))(t)
-	must(f.WriteAt(bytes.Repeat([]byte{0xff}, 200), (root-1)*size+100))(t)
+	f := testkit.Must(os.OpenFile(s.File(), os.O_WRONLY, 0))(t)
+	testkit.Must(f.WriteAt(bytes.Repeat([]byte{0xff}, 200), (root-1)*size+100))(t)
 	f.Close()
-	again := must(Open(ctx, s.File(), s.opt))(t)
+	again := testkit.Must(Open(ctx, s.File(), s.opt))(t)
 	defer again.Close()
 	for _, quick := range []bool{false, true} {
 		checks, err := again.Doctor(ctx, quick)

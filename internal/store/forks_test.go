@@ -8,22 +8,23 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 func TestAForkCopiesNothingAndCountsNothingTwice(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
-	sess := must(s.Session(ctx, talk(t, s, "aaaa", "bbbb", "cccc").ID))(t)
-	must(s.SetMark(ctx, sess.ID, *ref(sess.ID, 1), MarkPin, "", true))(t)
-	must(s.SetMark(ctx, sess.ID, *ref(sess.ID, 3), MarkLabel, "late", true))(t)
-	fork := must(s.Fork(ctx, Fork{Session: sess.ID, At: ref(sess.ID, 2)}))(t)
+	sess := testkit.Must(s.Session(ctx, talk(t, s, "aaaa", "bbbb", "cccc").ID))(t)
+	testkit.Must(s.SetMark(ctx, sess.ID, *ref(sess.ID, 1), MarkPin, "", true))(t)
+	testkit.Must(s.SetMark(ctx, sess.ID, *ref(sess.ID, 3), MarkLabel, "late", true))(t)
+	fork := testkit.Must(s.Fork(ctx, Fork{Session: sess.ID, At: ref(sess.ID, 2)}))(t)
 	if fork.MessageCount != 0 || fork.TotalTokens != 0 || fork.ContextTokens != 8 || *fork.Head != *ref(sess.ID, 2) || fork.ParentKind != session.ParentFork {
 		t.Errorf("%+v", fork)
 	}
-	if pins := must(s.Pins(ctx, fork.ID))(t); len(pins) != 1 {
+	if pins := testkit.Must(s.Pins(ctx, fork.ID))(t); len(pins) != 1 {
 		t.Errorf("pins %v", pins)
 	}
-	if labels := must(s.Labels(ctx, fork.ID))(t); len(labels) != 0 { // it lies beyond
+	if labels := testkit.Must(s.Labels(ctx, fork.ID))(t); len(labels) != 0 { // it lies beyond
 		t.Errorf("labels %v", labels)
 	}
 	mustAppend(t, s, fork.ID, says(session.User, "dddd"))
@@ -33,10 +34,10 @@ func TestAForkCopiesNothingAndCountsNothingTwice(t *testing.T) {
 	}
 	_, _, err = s.Messages(ctx, fork.ID, MessagePage{AfterRef: ref(sess.ID, 3)})
 	wants(t, err, session.Invalid, "not on the path")
-	if after := must(s.Session(ctx, sess.ID))(t); after.Revision != sess.Revision+2 || after.MessageCount != 3 {
+	if after := testkit.Must(s.Session(ctx, sess.ID))(t); after.Revision != sess.Revision+2 || after.MessageCount != 3 {
 		t.Errorf("the parent changed: %+v", after)
 	}
-	link := must(s.Link(ctx, fork))(t)
+	link := testkit.Must(s.Link(ctx, fork))(t)
 	if *link.Message != *ref(sess.ID, 2) || link.Kind != session.ParentFork {
 		t.Errorf("%+v", link)
 	}
@@ -47,12 +48,12 @@ func TestForksAreNumberedThroughTheirFamily(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
 	sess := mustCreate(t, s, NewSession{Title: "Plan", Metadata: session.JSON(`{"a":1}`), Directory: "/d", Model: "m", Key: "agent:main:main"})
-	first := must(s.Fork(ctx, Fork{Session: sess.ID}))(t)
-	second := must(s.Fork(ctx, Fork{Session: first.ID}))(t)
-	third := must(s.Fork(ctx, Fork{Session: sess.ID}))(t)
+	first := testkit.Must(s.Fork(ctx, Fork{Session: sess.ID}))(t)
+	second := testkit.Must(s.Fork(ctx, Fork{Session: first.ID}))(t)
+	third := testkit.Must(s.Fork(ctx, Fork{Session: sess.ID}))(t)
 	mine := "Mine"
-	fourth := must(s.Fork(ctx, Fork{Session: second.ID, Title: &mine}))(t)
-	fifth := must(s.Fork(ctx, Fork{Session: fourth.ID}))(t)
+	fourth := testkit.Must(s.Fork(ctx, Fork{Session: second.ID, Title: &mine}))(t)
+	fifth := testkit.Must(s.Fork(ctx, Fork{Session: fourth.ID}))(t)
 	for _, c := range []struct {
 		got  session.Session
 		want string
@@ -62,7 +63,7 @@ func TestForksAreNumberedThroughTheirFamily(t *testing.T) {
 		}
 	}
 	untitled := mustCreate(t, s, NewSession{})
-	if f := must(s.Fork(ctx, Fork{Session: untitled.ID}))(t); f.Title != "" {
+	if f := testkit.Must(s.Fork(ctx, Fork{Session: untitled.ID}))(t); f.Title != "" {
 		t.Errorf("title %q", f.Title)
 	}
 }
@@ -71,37 +72,37 @@ func TestWhatAForkInheritsDoesNotChangeWithItsParent(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
 	sess := talk(t, s, "aaaa", "bbbb", "cccc")
-	first := must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusDone, 1)))(t)
-	must(s.UndoCompaction(ctx, sess.ID, first.RowID))(t)
-	while := must(s.Fork(ctx, Fork{Session: sess.ID}))(t) // while it is undone
-	must(s.RedoCompaction(ctx, sess.ID, first.RowID))(t)
-	after := must(s.Fork(ctx, Fork{Session: sess.ID}))(t)
-	must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 2, session.StatusDone, 1)))(t)
-	must(s.SaveContext(ctx, session.Context{SessionID: sess.ID}, nil, []session.Frozen{
+	first := testkit.Must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusDone, 1)))(t)
+	testkit.Must(s.UndoCompaction(ctx, sess.ID, first.RowID))(t)
+	while := testkit.Must(s.Fork(ctx, Fork{Session: sess.ID}))(t) // while it is undone
+	testkit.Must(s.RedoCompaction(ctx, sess.ID, first.RowID))(t)
+	after := testkit.Must(s.Fork(ctx, Fork{Session: sess.ID}))(t)
+	testkit.Must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 2, session.StatusDone, 1)))(t)
+	testkit.Must(s.SaveContext(ctx, session.Context{SessionID: sess.ID}, nil, []session.Frozen{
 		{SessionID: sess.ID, MessageID: *sess.HeadID, Kind: session.FrozenVolatile, Content: session.JSON(`"later"`)},
 	}))(t)
-	if got := must(s.Session(ctx, while.ID))(t); got.CompactionID != nil || got.ContextTokens != 12 {
+	if got := testkit.Must(s.Session(ctx, while.ID))(t); got.CompactionID != nil || got.ContextTokens != 12 {
 		t.Errorf("forked while it was undone: %+v", got)
 	}
-	if got := must(s.Session(ctx, after.ID))(t); *got.CompactionID != first.RowID || got.ContextTokens != 9 {
+	if got := testkit.Must(s.Session(ctx, after.ID))(t); *got.CompactionID != first.RowID || got.ContextTokens != 9 {
 		t.Errorf("forked after the redo: %+v", got)
 	}
-	if all := must(s.Compactions(ctx, after.ID))(t); len(all) != 1 {
+	if all := testkit.Must(s.Compactions(ctx, after.ID))(t); len(all) != 1 {
 		t.Errorf("%d records", len(all))
 	}
-	if frozen := must(s.Frozen(ctx, after))(t); len(frozen) != 0 {
+	if frozen := testkit.Must(s.Frozen(ctx, after))(t); len(frozen) != 0 {
 		t.Errorf("frozen later: %+v", frozen)
 	}
-	later := must(s.Fork(ctx, Fork{Session: after.ID}))(t)
-	third := must(s.Fork(ctx, Fork{Session: sess.ID}))(t)
-	if frozen := must(s.Frozen(ctx, third))(t); len(frozen) != 1 {
+	later := testkit.Must(s.Fork(ctx, Fork{Session: after.ID}))(t)
+	third := testkit.Must(s.Fork(ctx, Fork{Session: sess.ID}))(t)
+	if frozen := testkit.Must(s.Frozen(ctx, third))(t); len(frozen) != 1 {
 		t.Errorf("frozen before: %+v", frozen)
 	}
-	must(s.RedoCompaction(ctx, while.ID, first.RowID))(t) // an undo that was inherited is the fork's to take back
-	if got := must(s.Session(ctx, while.ID))(t); *got.CompactionID != first.RowID || got.CompactionCount != 0 {
+	testkit.Must(s.RedoCompaction(ctx, while.ID, first.RowID))(t) // an undo that was inherited is the fork's to take back
+	if got := testkit.Must(s.Session(ctx, while.ID))(t); *got.CompactionID != first.RowID || got.CompactionCount != 0 {
 		t.Errorf("%+v", got)
 	}
-	if got := must(s.Session(ctx, later.ID))(t); *got.CompactionID != first.RowID {
+	if got := testkit.Must(s.Session(ctx, later.ID))(t); *got.CompactionID != first.RowID {
 		t.Errorf("a fork of a fork: %+v", got)
 	}
 	mustBeHealthy(t, s)
@@ -111,8 +112,8 @@ func TestWrongForksAndHeadsChangeNothing(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
 	sess, other := talk(t, s, "aaaa", "bbbb"), talk(t, s, "cccc")
-	fork := must(s.Fork(ctx, Fork{Session: sess.ID, At: ref(sess.ID, 1)}))(t)
-	before := must(s.Session(ctx, sess.ID))(t)
+	fork := testkit.Must(s.Fork(ctx, Fork{Session: sess.ID, At: ref(sess.ID, 1)}))(t)
+	before := testkit.Must(s.Session(ctx, sess.ID))(t)
 	for _, at := range []*session.MessageRef{ref(sess.ID, 9), ref(other.ID, 1), ref("20200101_001", 1)} {
 		_, err := s.Fork(ctx, Fork{Session: sess.ID, At: at})
 		wants(t, err, session.Invalid, at.String())
@@ -138,15 +139,15 @@ func TestWrongForksAndHeadsChangeNothing(t *testing.T) {
 	wants(t, err, session.NotFound, "no session")
 	_, err = s.Tree(ctx, sess.ID, TreePage{Cursor: ref(other.ID, 1)})
 	wants(t, err, session.Invalid, "cursor")
-	if after := must(s.Session(ctx, sess.ID))(t); after.Revision != before.Revision || *after.Head != *before.Head {
+	if after := testkit.Must(s.Session(ctx, sess.ID))(t); after.Revision != before.Revision || *after.Head != *before.Head {
 		t.Errorf("%+v", after)
 	}
-	must(s.SetTrash(ctx, sess.ID, true, nil, nil))(t)
+	testkit.Must(s.SetTrash(ctx, sess.ID, true, nil, nil))(t)
 	_, err = s.Fork(ctx, Fork{Session: sess.ID})
 	wants(t, err, session.Conflict, "trash")
 	_, err = s.MoveHead(ctx, HeadMove{Session: sess.ID})
 	wants(t, err, session.Conflict, "trash")
-	if forks := must(s.Hanging(ctx, sess.ID, 9))(t); len(forks) != 1 {
+	if forks := testkit.Must(s.Hanging(ctx, sess.ID, 9))(t); len(forks) != 1 {
 		t.Errorf("%+v", forks)
 	}
 }
@@ -156,16 +157,16 @@ func TestARepeatedForkOrMoveIsOne(t *testing.T) {
 	s := openTest(t)
 	sess := talk(t, s, "aaaa", "bbbb", "cccc")
 	idem := &Idempotency{Key: "k", Route: "fork", Body: []byte("{}")}
-	first := must(s.Fork(ctx, Fork{Session: sess.ID, Idem: idem}))(t)
-	if again := must(s.Fork(ctx, Fork{Session: sess.ID, Idem: idem}))(t); again.ID != first.ID {
+	first := testkit.Must(s.Fork(ctx, Fork{Session: sess.ID, Idem: idem}))(t)
+	if again := testkit.Must(s.Fork(ctx, Fork{Session: sess.ID, Idem: idem}))(t); again.ID != first.ID {
 		t.Errorf("%s, then %s", first.ID, again.ID)
 	}
 	move := HeadMove{Session: sess.ID, To: ref(sess.ID, 1), Idem: &Idempotency{Key: "k", Route: "head"}}
-	if done := must(s.MoveHead(ctx, move))(t); !done.Moved || *done.From != *ref(sess.ID, 3) || done.Session.ContextTokens != 4 {
+	if done := testkit.Must(s.MoveHead(ctx, move))(t); !done.Moved || *done.From != *ref(sess.ID, 3) || done.Session.ContextTokens != 4 {
 		t.Errorf("%+v", done)
 	}
 	mustAppend(t, s, sess.ID, says(session.User, "dddd"))
-	if again := must(s.MoveHead(ctx, move))(t); again.Moved || again.Session.Head.Seq != 4 {
+	if again := testkit.Must(s.MoveHead(ctx, move))(t); again.Moved || again.Session.Head.Seq != 4 {
 		t.Errorf("%+v", again)
 	}
 }
@@ -178,13 +179,13 @@ func TestTheHeadBringsItsTurnAlong(t *testing.T) {
 	heartbeat := says(session.User, "heartbeat")
 	heartbeat.Origin = session.Program
 	mustAppend(t, s, sess.ID, says(session.User, "hello"), says(session.Assistant, "yes"), heartbeat, says(session.Assistant, "nothing"))
-	if got := must(s.Session(ctx, sess.ID))(t); got.TurnOrigin != session.Program {
+	if got := testkit.Must(s.Session(ctx, sess.ID))(t); got.TurnOrigin != session.Program {
 		t.Errorf("%s", got.TurnOrigin)
 	}
-	if got := must(s.MoveHead(ctx, HeadMove{Session: sess.ID, To: ref(sess.ID, 2)}))(t); got.Session.TurnOrigin != session.Person {
+	if got := testkit.Must(s.MoveHead(ctx, HeadMove{Session: sess.ID, To: ref(sess.ID, 2)}))(t); got.Session.TurnOrigin != session.Person {
 		t.Errorf("%s", got.Session.TurnOrigin)
 	}
-	if got := must(s.Fork(ctx, Fork{Session: sess.ID, At: ref(sess.ID, 4)}))(t); got.TurnOrigin != session.Program {
+	if got := testkit.Must(s.Fork(ctx, Fork{Session: sess.ID, At: ref(sess.ID, 4)}))(t); got.TurnOrigin != session.Program {
 		t.Errorf("%s", got.TurnOrigin)
 	}
 }
@@ -196,21 +197,21 @@ func TestUsageOfChildrenIsSummedUpOnce(t *testing.T) {
 	mustAppend(t, s, sess.ID, calls("c1"))
 	child := mustCreate(t, s, NewSession{ParentID: sess.ID, Started: ref(sess.ID, 2), StartedCall: "c1", Title: "Look it up", Kind: "subagent"})
 	grandchild := mustCreate(t, s, NewSession{ParentID: child.ID})
-	fork := must(s.Fork(ctx, Fork{Session: sess.ID}))(t)
+	fork := testkit.Must(s.Fork(ctx, Fork{Session: sess.ID}))(t)
 	cost := int64(7)
 	for _, id := range []session.ID{sess.ID, child.ID, grandchild.ID, fork.ID} {
-		must(s.AddCall(ctx, session.Call{SessionID: id, InputTokens: 10, CostNanoUSD: &cost}))(t)
+		testkit.Must(s.AddCall(ctx, session.Call{SessionID: id, InputTokens: 10, CostNanoUSD: &cost}))(t)
 	}
-	must(s.AddCall(ctx, session.Call{SessionID: child.ID, OutputTokens: 3}))(t)
+	testkit.Must(s.AddCall(ctx, session.Call{SessionID: child.ID, OutputTokens: 3}))(t)
 	mustAppend(t, s, child.ID, says(session.User, "bb"))
-	sum := must(s.Rollup(ctx, sess.ID))(t)
+	sum := testkit.Must(s.Rollup(ctx, sess.ID))(t)
 	if sum.Children != 2 || sum.InputTokens != 30 || sum.OutputTokens != 3 || *sum.CostNanoUSD != 21 || sum.UnpricedCalls != 1 || sum.MessageCount != 3 {
 		t.Errorf("%+v", sum)
 	}
-	if sum := must(s.Rollup(ctx, fork.ID))(t); sum.Children != 0 || sum.InputTokens != 10 {
+	if sum := testkit.Must(s.Rollup(ctx, fork.ID))(t); sum.Children != 0 || sum.InputTokens != 10 {
 		t.Errorf("%+v", sum)
 	}
-	hanging := must(s.Hanging(ctx, sess.ID, 9))(t)
+	hanging := testkit.Must(s.Hanging(ctx, sess.ID, 9))(t)
 	if len(hanging) != 2 || hanging[0].Session != child.ID || *hanging[0].Message != *ref(sess.ID, 2) || hanging[0].Call != "c1" || hanging[1].Kind != session.ParentFork {
 		t.Errorf("%+v", hanging)
 	}
@@ -220,7 +221,7 @@ func TestUsageOfChildrenIsSummedUpOnce(t *testing.T) {
 	}
 	_, err = s.CreateSession(ctx, NewSession{ParentID: sess.ID, Started: ref(sess.ID, 99)})
 	wants(t, err, session.Invalid, "99")
-	tree := must(s.Tree(ctx, sess.ID, TreePage{}))(t)
+	tree := testkit.Must(s.Tree(ctx, sess.ID, TreePage{}))(t)
 	if h := tree.Segments[0].Hanging; len(tree.Segments) != 1 || len(h) != 2 || h[0].Title != "Look it up" {
 		t.Errorf("%+v", tree.Segments)
 	}
@@ -248,7 +249,7 @@ func TestOfTwoApprovalsAtOnceNoneIsLost(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	got := must(s.State(ctx, sess.ID, "permissions"))(t)
+	got := testkit.Must(s.State(ctx, sess.ID, "permissions"))(t)
 	if got.Revision != 50 || strings.Count(string(got.Value), ",") != 49 {
 		t.Errorf("revision %d: %s", got.Revision, got.Value)
 	}
@@ -267,19 +268,19 @@ func TestRevisionsOfAStateNeverBeginAnew(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
 	sess := talk(t, s, "aaaa")
-	must(s.ChangeState(ctx, put(sess.ID, "todos", `[1]`)))(t)
-	if same := must(s.ChangeState(ctx, put(sess.ID, "todos", `[1]`)))(t); same.Revision != 1 {
+	testkit.Must(s.ChangeState(ctx, put(sess.ID, "todos", `[1]`)))(t)
+	if same := testkit.Must(s.ChangeState(ctx, put(sess.ID, "todos", `[1]`)))(t); same.Revision != 1 {
 		t.Errorf("revision %d", same.Revision)
 	}
-	must(s.ChangeState(ctx, put(sess.ID, "todos", "")))(t)
+	testkit.Must(s.ChangeState(ctx, put(sess.ID, "todos", "")))(t)
 	_, err := s.State(ctx, sess.ID, "todos")
 	wants(t, err, session.NotFound, "todos")
-	if all := must(s.States(ctx, sess.ID))(t); len(all) != 0 {
+	if all := testkit.Must(s.States(ctx, sess.ID))(t); len(all) != 0 {
 		t.Errorf("%+v", all)
 	}
 	again := put(sess.ID, "todos", `[2]`)
 	again.IfRevision = new(int64)
-	if st := must(s.ChangeState(ctx, again))(t); st.Revision != 3 {
+	if st := testkit.Must(s.ChangeState(ctx, again))(t); st.Revision != 3 {
 		t.Errorf("revision %d", st.Revision)
 	}
 	_, err = s.ChangeState(ctx, again)
@@ -305,11 +306,11 @@ func TestStatesAreBounded(t *testing.T) {
 	_, err := s.ChangeState(ctx, put(sess.ID, "big", `"`+strings.Repeat("x", MaxStateBytes)+`"`))
 	wants(t, err, session.TooLarge, "bytes")
 	for i := range MaxStates {
-		must(s.ChangeState(ctx, put(sess.ID, fmt.Sprint("s", i), `1`)))(t)
+		testkit.Must(s.ChangeState(ctx, put(sess.ID, fmt.Sprint("s", i), `1`)))(t)
 	}
 	_, err = s.ChangeState(ctx, put(sess.ID, "one.more", `1`))
 	wants(t, err, session.Invalid, "256")
-	must(s.ChangeState(ctx, put(sess.ID, "s7", `2`)))(t)
+	testkit.Must(s.ChangeState(ctx, put(sess.ID, "s7", `2`)))(t)
 	_, err = s.ChangeState(ctx, put("20200101_001", "s", `1`))
 	wants(t, err, session.NotFound, "no session")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 func TestARetryAnswersTheSameAndWritesNothing(t *testing.T) {
@@ -15,11 +16,11 @@ func TestARetryAnswersTheSameAndWritesNothing(t *testing.T) {
 	s := openTest(t)
 	sess := mustCreate(t, s, NewSession{})
 	in := Append{Session: sess.ID, Messages: []session.Message{says(session.User, "a"), calls("x"), results("x")}, Idem: &Idempotency{Key: "k", Route: "POST /a", Body: []byte("1")}}
-	first := must(s.Append(ctx, in))(t)
+	first := testkit.Must(s.Append(ctx, in))(t)
 	mustAppend(t, s, sess.ID, says(session.User, "later"))
 	rows := `SELECT (SELECT COUNT(*) FROM messages) * 10000 + (SELECT COUNT(*) FROM events) * 100 + (SELECT COUNT(*) FROM idempotency_keys)`
 	before := count(t, s, rows)
-	again := must(s.Append(ctx, in))(t)
+	again := testkit.Must(s.Append(ctx, in))(t)
 	if !again.Replayed || count(t, s, rows) != before {
 		t.Errorf("replayed %v, %d rows, not %d", again.Replayed, count(t, s, rows), before)
 	}
@@ -33,7 +34,7 @@ func TestARetryAnswersTheSameAndWritesNothing(t *testing.T) {
 	_, err := s.Append(ctx, in)
 	wants(t, err, session.Invalid, "another body")
 	in.Idem.Route = "POST /b"
-	if out := must(s.Append(ctx, in))(t); out.Replayed {
+	if out := testkit.Must(s.Append(ctx, in))(t); out.Replayed {
 		t.Error("another route is another request")
 	}
 	mustBeHealthy(t, s)
@@ -47,7 +48,7 @@ func TestARefusedRequestDoesNotUseItsKeyUp(t *testing.T) {
 	_, err := s.Append(ctx, in)
 	wants(t, err, session.Conflict, "")
 	in.ExpectHead = nil
-	if out := must(s.Append(ctx, in))(t); out.Replayed {
+	if out := testkit.Must(s.Append(ctx, in))(t); out.Replayed {
 		t.Error("replayed what was refused")
 	}
 }
@@ -55,7 +56,7 @@ func TestARefusedRequestDoesNotUseItsKeyUp(t *testing.T) {
 func TestOfManyEqualRequestsAtOnceOneIsStored(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
-	other := must(Open(ctx, s.File(), s.opt))(t)
+	other := testkit.Must(Open(ctx, s.File(), s.opt))(t)
 	defer other.Close()
 	sess := mustCreate(t, s, NewSession{})
 	var wg sync.WaitGroup
@@ -92,8 +93,8 @@ func TestSessionsAreMadeAndChangedOncePerKey(t *testing.T) {
 	}
 	title, stale := "two", int64(99)
 	patch := SessionPatch{Title: &title, Idem: &Idempotency{Key: "p"}}
-	first := must(s.PatchSession(ctx, a.ID, patch))(t)
-	second := must(s.PatchSession(ctx, a.ID, patch))(t)
+	first := testkit.Must(s.PatchSession(ctx, a.ID, patch))(t)
+	second := testkit.Must(s.PatchSession(ctx, a.ID, patch))(t)
 	if first.Revision != a.Revision+1 || second.Revision != first.Revision || second.Title != "two" {
 		t.Errorf("revisions %d, %d, %d", a.Revision, first.Revision, second.Revision)
 	}
@@ -101,10 +102,10 @@ func TestSessionsAreMadeAndChangedOncePerKey(t *testing.T) {
 	wants(t, err, session.PreconditionFailed, "at revision 2, not 99")
 	_, err = s.SetTrash(ctx, a.ID, true, &stale, nil)
 	wants(t, err, session.PreconditionFailed, "")
-	if got := must(s.SetTrash(ctx, a.ID, true, &first.Revision, nil))(t); got.DeletedAt == nil {
+	if got := testkit.Must(s.SetTrash(ctx, a.ID, true, &first.Revision, nil))(t); got.DeletedAt == nil {
 		t.Error("not in the trash")
 	}
-	if got := must(s.SetTrash(ctx, a.ID, false, nil, nil))(t); got.DeletedAt != nil {
+	if got := testkit.Must(s.SetTrash(ctx, a.ID, false, nil, nil))(t); got.DeletedAt != nil {
 		t.Error("still in the trash")
 	}
 }
@@ -122,18 +123,9 @@ func TestRepeatedCallsAndCompactionsAreOne(t *testing.T) {
 		SessionID: sess.ID, Strategy: session.StrategyTruncate, Trigger: session.TriggerManual, Status: session.StatusDone,
 		ThroughID: &head, HiddenTokens: 7, Idem: key("compactions"),
 	}
-	first, err := s.AddCall(ctx, call)
-	if err != nil {
-		t.Fatal(err)
-	}
-	made, err := s.AddCompaction(ctx, overlay)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, err := s.Session(ctx, sess.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := testkit.Must(s.AddCall(ctx, call))(t)
+	made := testkit.Must(s.AddCompaction(ctx, overlay))(t)
+	before := testkit.Must(s.Session(ctx, sess.ID))(t)
 	if again, err := s.AddCall(ctx, call); err != nil || again.RowID != first.RowID {
 		t.Errorf("the repeated call is row %d, not %d; %v", again.RowID, first.RowID, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // pruning is a call with its result on the path of history's session, and an overlay that hides
@@ -36,11 +37,11 @@ func pruning(id session.ID) ImportBatch {
 func TestImportedPruningRestsOnTheSummary(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
-	sess := must(s.Import(ctx, history()))(t).Session
+	sess := testkit.Must(s.Import(ctx, history()))(t).Session
 	for range 2 { // the second time nothing changes
-		sess = must(s.Import(ctx, pruning(sess.ID)))(t).Session
+		sess = testkit.Must(s.Import(ctx, pruning(sess.ID)))(t).Session
 	}
-	all := must(s.Compactions(ctx, sess.ID))(t)
+	all := testkit.Must(s.Compactions(ctx, sess.ID))(t)
 	if len(all) != 3 || sess.CompactionCount != 3 {
 		t.Fatalf("%d records, %d counted", len(all), sess.CompactionCount)
 	}
@@ -53,7 +54,7 @@ func TestImportedPruningRestsOnTheSummary(t *testing.T) {
 	if err := json.Unmarshal(all[2].Details, &details); err != nil || len(details.Pruned) != 1 || !strings.HasSuffix(details.Pruned[0], "/0") || len(details.Replaced) != 1 {
 		t.Errorf("%+v %v", details, err)
 	}
-	path := must(s.Path(ctx, *sess.HeadID, 0))(t)
+	path := testkit.Must(s.Path(ctx, *sess.HeadID, 0))(t)
 	size, hidden := path[len(path)-1].PathTokens, all[0].HiddenTokens
 	if saved := all[1].HiddenTokens - hidden; saved != session.PrunedSaves(path[len(path)-1].Parts[0].Tokens) || saved <= 0 {
 		t.Errorf("the pruning hides %d tokens more", saved)
@@ -61,7 +62,7 @@ func TestImportedPruningRestsOnTheSummary(t *testing.T) {
 	if all[1].TokensBefore != size+all[0].SummaryTokens-hidden || all[1].TokensAfter != size+all[0].SummaryTokens-all[1].HiddenTokens {
 		t.Errorf("%d tokens before, %d after; the path has %d", all[1].TokensBefore, all[1].TokensAfter, size)
 	}
-	if sess = must(s.UndoCompaction(ctx, sess.ID, all[2].RowID))(t); *sess.CompactionID != all[1].RowID {
+	if sess = testkit.Must(s.UndoCompaction(ctx, sess.ID, all[2].RowID))(t); *sess.CompactionID != all[1].RowID {
 		t.Errorf("%d is in force", *sess.CompactionID)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 func record(key, parent string, role session.Role, text string) ImportMessage {
@@ -40,28 +41,28 @@ func history() ImportBatch {
 func TestImportStoresASourcesTree(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
-	res := must(s.Import(ctx, history()))(t)
+	res := testkit.Must(s.Import(ctx, history()))(t)
 	if res.Messages != 4 || res.Calls != 1 || !res.Created || res.Duplicates != 0 {
 		t.Errorf("%+v", res)
 	}
-	got := must(s.SessionBySource(ctx, session.SourcePi, "uuid"))(t)
+	got := testkit.Must(s.SessionBySource(ctx, session.SourcePi, "uuid"))(t)
 	if got.ID != "20250501_001" || got.Title != "from pi" || got.TitleSource != "source" || got.Head.Seq != 4 || got.ContextTokens != 8+3 || got.CompactionCount != 1 || got.InputTokens != 7 {
 		t.Errorf("%+v", got)
 	}
-	path := must(s.Path(ctx, *got.HeadID, 0))(t)
+	path := testkit.Must(s.Path(ctx, *got.HeadID, 0))(t)
 	if fmt.Sprint(refs(path)) != "[20250501_001.1 20250501_001.2 20250501_001.4]" {
 		t.Errorf("%v", refs(path))
 	}
-	if c := must(s.Effective(ctx, got))(t); c == nil || c.Through.Seq != 1 || c.FirstKept.Seq != 2 {
+	if c := testkit.Must(s.Effective(ctx, got))(t); c == nil || c.Through.Seq != 1 || c.FirstKept.Seq != 2 {
 		t.Errorf("%+v", c)
 	}
-	if pins, labels := must(s.Pins(ctx, got.ID))(t), must(s.Labels(ctx, got.ID))(t); len(pins) != 1 || labels[path[1].RowID] != "here" {
+	if pins, labels := testkit.Must(s.Pins(ctx, got.ID))(t), testkit.Must(s.Labels(ctx, got.ID))(t); len(pins) != 1 || labels[path[1].RowID] != "here" {
 		t.Errorf("%v %v", pins, labels)
 	}
-	if c := must(s.ImportCursor(ctx, session.SourcePi, "/f.jsonl"))(t); c.SessionID != got.ID || c.Offset != 90 || string(c.State) != `{"v":3}` {
+	if c := testkit.Must(s.ImportCursor(ctx, session.SourcePi, "/f.jsonl"))(t); c.SessionID != got.ID || c.Offset != 90 || string(c.State) != `{"v":3}` {
 		t.Errorf("%+v", c)
 	}
-	if c := must(s.ImportCursor(ctx, session.SourcePi, "/other"))(t); c != nil {
+	if c := testkit.Must(s.ImportCursor(ctx, session.SourcePi, "/other"))(t); c != nil {
 		t.Errorf("%+v", c)
 	}
 	_, err := s.SessionBySource(ctx, session.SourceGoose, "uuid")
@@ -72,15 +73,15 @@ func TestImportStoresASourcesTree(t *testing.T) {
 func TestImportingTwiceChangesNothing(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
-	must(s.Import(ctx, history()))(t)
-	before := must(s.SessionBySource(ctx, session.SourcePi, "uuid"))(t)
+	testkit.Must(s.Import(ctx, history()))(t)
+	before := testkit.Must(s.SessionBySource(ctx, session.SourcePi, "uuid"))(t)
 	rows := `SELECT (SELECT COUNT(*) FROM events) * 1000000 + (SELECT COUNT(*) FROM messages) * 10000 + (SELECT COUNT(*) FROM calls) * 100 + (SELECT COUNT(*) FROM compactions)`
 	n := count(t, s, rows)
-	res := must(s.Import(ctx, history()))(t)
+	res := testkit.Must(s.Import(ctx, history()))(t)
 	if res.Messages != 0 || res.Duplicates != 4 || res.Calls != 0 || res.Created || count(t, s, rows) != n {
 		t.Errorf("%+v, rows %d, not %d", res, count(t, s, rows), n)
 	}
-	if diff := cmp.Diff(before, must(s.Session(ctx, before.ID))(t)); diff != "" {
+	if diff := cmp.Diff(before, testkit.Must(s.Session(ctx, before.ID))(t)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -88,9 +89,9 @@ func TestImportingTwiceChangesNothing(t *testing.T) {
 func TestALaterBatchGoesOnWhereTheSourceDid(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
-	first := must(s.Import(ctx, history()))(t)
+	first := testkit.Must(s.Import(ctx, history()))(t)
 	head := "e"
-	res := must(s.Import(ctx, ImportBatch{
+	res := testkit.Must(s.Import(ctx, ImportBatch{
 		Session:  NewSession{Source: session.SourcePi, SourceID: "uuid"},
 		Messages: []ImportMessage{record("c", "b", session.User, "cccc"), record("d", "c", session.Assistant, "dddd"), record("e", "x", session.User, "eeee")},
 		Marks:    []ImportMark{{MessageKey: "b", Kind: MarkLabel}}, Head: &head,
@@ -98,10 +99,10 @@ func TestALaterBatchGoesOnWhereTheSourceDid(t *testing.T) {
 	if res.Created || res.Messages != 2 || res.Duplicates != 1 || res.Session.ID != first.Session.ID || res.Session.Epoch <= first.Session.Epoch {
 		t.Errorf("%+v", res)
 	}
-	if path := must(s.Path(ctx, *res.Session.HeadID, 0))(t); fmt.Sprint(refs(path)) != "[20250501_001.1 20250501_001.3 20250501_001.6]" {
+	if path := testkit.Must(s.Path(ctx, *res.Session.HeadID, 0))(t); fmt.Sprint(refs(path)) != "[20250501_001.1 20250501_001.3 20250501_001.6]" {
 		t.Errorf("%v", refs(path))
 	}
-	if labels := must(s.Labels(ctx, first.Session.ID))(t); len(labels) != 0 {
+	if labels := testkit.Must(s.Labels(ctx, first.Session.ID))(t); len(labels) != 0 {
 		t.Errorf("an empty label clears: %v", labels)
 	}
 	mustBeHealthy(t, s)
@@ -112,8 +113,8 @@ func TestImportedResultsFindTheirCalls(t *testing.T) {
 	s := openTest(t)
 	ask, answer := ImportMessage{Message: calls("1", "2")}, ImportMessage{Message: results("2", "1"), ParentKey: "ask"}
 	ask.ExternalID, answer.ExternalID = "ask", "answer"
-	res := must(s.Import(ctx, ImportBatch{Session: NewSession{Source: session.SourcePi, SourceID: "u"}, Messages: []ImportMessage{ask, answer}}))(t)
-	got := must(s.MessageByID(ctx, *res.Session.HeadID))(t)
+	res := testkit.Must(s.Import(ctx, ImportBatch{Session: NewSession{Source: session.SourcePi, SourceID: "u"}, Messages: []ImportMessage{ask, answer}}))(t)
+	got := testkit.Must(s.MessageByID(ctx, *res.Session.HeadID))(t)
 	if *got.Parts[0].CallPartID&1023 != 1 || *got.Parts[1].CallPartID&1023 != 0 {
 		t.Errorf("%+v", got.Parts)
 	}
@@ -123,10 +124,10 @@ func TestImportedResultsFindTheirCalls(t *testing.T) {
 func TestAPersonsTitleStays(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
-	first := must(s.Import(ctx, history()))(t)
+	first := testkit.Must(s.Import(ctx, history()))(t)
 	mine, theirs := "mine", "theirs"
-	must(s.PatchSession(ctx, first.Session.ID, SessionPatch{Title: &mine}))(t)
-	if res := must(s.Import(ctx, ImportBatch{ID: first.Session.ID, Title: &theirs}))(t); res.Session.Title != "mine" {
+	testkit.Must(s.PatchSession(ctx, first.Session.ID, SessionPatch{Title: &mine}))(t)
+	if res := testkit.Must(s.Import(ctx, ImportBatch{ID: first.Session.ID, Title: &theirs}))(t); res.Session.Title != "mine" {
 		t.Errorf("%q", res.Session.Title)
 	}
 }
@@ -154,14 +155,14 @@ func TestABatchThatNamesWhatIsNotThereIsRefusedWhole(t *testing.T) {
 	if n := count(t, s, `SELECT (SELECT COUNT(*) FROM sessions) + (SELECT COUNT(*) FROM messages) + (SELECT COUNT(*) FROM imports) + (SELECT COUNT(*) FROM daily_usage)`); n != 0 {
 		t.Errorf("%d rows are left", n)
 	}
-	must(s.Import(ctx, history()))(t)
+	testkit.Must(s.Import(ctx, history()))(t)
 	mustBeHealthy(t, s)
 }
 
 func TestImportedForkBeginsInItsOrigin(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
-	origin := must(s.Import(ctx, history()))(t).Session
+	origin := testkit.Must(s.Import(ctx, history()))(t).Session
 	own := record("own", "b", session.User, "another way")
 	own.ParentSession = origin.ID
 	head := "b"
@@ -169,20 +170,20 @@ func TestImportedForkBeginsInItsOrigin(t *testing.T) {
 		Session:  NewSession{Source: session.SourcePi, SourceID: "fork", ParentID: origin.ID, ParentKind: session.ParentFork, CreatedAt: &own.CreatedAt},
 		Messages: []ImportMessage{own},
 	}
-	fork := must(s.Import(ctx, batch))(t).Session
-	if path := must(s.Path(ctx, *fork.HeadID, 0))(t); fmt.Sprint(refs(path)) != fmt.Sprintf("[%s.1 %s.2 %s.1]", origin.ID, origin.ID, fork.ID) {
+	fork := testkit.Must(s.Import(ctx, batch))(t).Session
+	if path := testkit.Must(s.Path(ctx, *fork.HeadID, 0))(t); fmt.Sprint(refs(path)) != fmt.Sprintf("[%s.1 %s.2 %s.1]", origin.ID, origin.ID, fork.ID) {
 		t.Errorf("%v", refs(path))
 	}
-	if overlay := must(s.Effective(ctx, fork))(t); overlay != nil {
+	if overlay := testkit.Must(s.Effective(ctx, fork))(t); overlay != nil {
 		t.Errorf("it was made before the overlay %+v", overlay)
 	}
 	late := session.At(time.Date(2025, 5, 2, 0, 0, 0, 0, time.UTC))
 	second := batch
 	second.Session.SourceID, second.Session.CreatedAt, second.Messages = "late", &late, []ImportMessage{own}
-	if overlay := must(s.Effective(ctx, must(s.Import(ctx, second))(t).Session))(t); overlay == nil || overlay.SessionID != origin.ID {
+	if overlay := testkit.Must(s.Effective(ctx, testkit.Must(s.Import(ctx, second))(t).Session))(t); overlay == nil || overlay.SessionID != origin.ID {
 		t.Errorf("a fork inherits what was in force when it was made, not %+v", overlay)
 	}
-	fork = must(s.Import(ctx, ImportBatch{ID: fork.ID, Head: &head, HeadSession: origin.ID}))(t).Session
+	fork = testkit.Must(s.Import(ctx, ImportBatch{ID: fork.ID, Head: &head, HeadSession: origin.ID}))(t).Session
 	if fork.Head.Session != origin.ID || fork.Head.Seq != 2 {
 		t.Errorf("the head is %v: all of the fork's own messages were taken back", fork.Head)
 	}
@@ -195,21 +196,19 @@ func TestImportedForkBeginsInItsOrigin(t *testing.T) {
 func TestImportTakesWhatTheSourceSaysNow(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
-	first := must(s.Import(ctx, history()))(t).Session
+	first := testkit.Must(s.Import(ctx, history()))(t).Session
 	mine := session.JSON(`{"mine":1}`)
-	if _, err := s.PatchSession(ctx, first.ID, SessionPatch{Metadata: &mine}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(s.PatchSession(ctx, first.ID, SessionPatch{Metadata: &mine}))(t)
 	at := session.At(time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC))
 	fields := &ImportFields{Model: "m2", ArchivedAt: &at, Metadata: session.JSON(`{"x":[1]}`)}
-	got := must(s.Import(ctx, ImportBatch{ID: first.ID, Fields: fields}))(t).Session
+	got := testkit.Must(s.Import(ctx, ImportBatch{ID: first.ID, Fields: fields}))(t).Session
 	if got.Model != "m2" || got.ArchivedAt == nil || string(got.Metadata) != `{"mine":1,"pi":{"x":[1]}}` {
 		t.Errorf("%+v", got)
 	}
-	if again := must(s.Import(ctx, ImportBatch{ID: first.ID, Fields: fields}))(t).Session; again.Revision != got.Revision {
+	if again := testkit.Must(s.Import(ctx, ImportBatch{ID: first.ID, Fields: fields}))(t).Session; again.Revision != got.Revision {
 		t.Error("saying the same again wrote something")
 	}
-	if diff := cmp.Diff(got, must(s.Session(ctx, got.ID))(t)); diff != "" {
+	if diff := cmp.Diff(got, testkit.Must(s.Session(ctx, got.ID))(t)); diff != "" {
 		t.Error(diff)
 	}
 	mustBeHealthy(t, s)
@@ -218,24 +217,24 @@ func TestImportTakesWhatTheSourceSaysNow(t *testing.T) {
 func TestImportTakesKeyParentAndEnd(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
-	parent := must(s.Import(ctx, ImportBatch{Session: NewSession{Source: session.SourceOpenClaw, SourceID: "main/parent"}}))(t).Session
-	child := must(s.Import(ctx, ImportBatch{Session: NewSession{Source: session.SourceOpenClaw, SourceID: "main/child"}}))(t).Session
+	parent := testkit.Must(s.Import(ctx, ImportBatch{Session: NewSession{Source: session.SourceOpenClaw, SourceID: "main/parent"}}))(t).Session
+	child := testkit.Must(s.Import(ctx, ImportBatch{Session: NewSession{Source: session.SourceOpenClaw, SourceID: "main/child"}}))(t).Session
 	at := session.At(time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC))
 	fields := &ImportFields{
 		Key: "agent:main:subagent:1", Generation: 2, ParentID: parent.ID, ParentKind: session.ParentChild, EndedAt: &at, EndReason: "daily",
 	}
-	got := must(s.Import(ctx, ImportBatch{ID: child.ID, Fields: fields}))(t).Session
+	got := testkit.Must(s.Import(ctx, ImportBatch{ID: child.ID, Fields: fields}))(t).Session
 	if got.Key != fields.Key || got.Generation != 2 || got.ParentID != parent.ID || got.ParentKind != "child" || got.EndedAt == nil || got.EndReason != "daily" {
 		t.Errorf("%+v", got)
 	}
-	if diff := cmp.Diff(got, must(s.Session(ctx, got.ID))(t)); diff != "" {
+	if diff := cmp.Diff(got, testkit.Must(s.Session(ctx, got.ID))(t)); diff != "" {
 		t.Error(diff)
 	}
-	if again := must(s.Import(ctx, ImportBatch{ID: child.ID, Fields: fields}))(t).Session; again.Revision != got.Revision {
+	if again := testkit.Must(s.Import(ctx, ImportBatch{ID: child.ID, Fields: fields}))(t).Session; again.Revision != got.Revision {
 		t.Error("saying the same again wrote something")
 	}
 	fields = &ImportFields{ParentID: child.ID, ParentKind: session.ParentFork}
-	if again := must(s.Import(ctx, ImportBatch{ID: child.ID, Fields: fields}))(t).Session; again.ParentID != parent.ID || again.Revision != got.Revision {
+	if again := testkit.Must(s.Import(ctx, ImportBatch{ID: child.ID, Fields: fields}))(t).Session; again.ParentID != parent.ID || again.Revision != got.Revision {
 		t.Error("a session that has a parent keeps it")
 	}
 	mustBeHealthy(t, s)
@@ -244,11 +243,11 @@ func TestImportTakesKeyParentAndEnd(t *testing.T) {
 func TestABatchWithoutASessionIsACursorAlone(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
-	res := must(s.Import(ctx, ImportBatch{Cursor: &ImportCursor{Source: session.SourceOpenClaw, Path: "/gone.jsonl", Size: 7}}))(t)
+	res := testkit.Must(s.Import(ctx, ImportBatch{Cursor: &ImportCursor{Source: session.SourceOpenClaw, Path: "/gone.jsonl", Size: 7}}))(t)
 	if res.Session.ID != "" || count(t, s, `SELECT COUNT(*) FROM sessions`) != 0 {
 		t.Errorf("%+v", res)
 	}
-	if c := must(s.ImportCursor(ctx, session.SourceOpenClaw, "/gone.jsonl"))(t); c == nil || c.Size != 7 || c.SessionID != "" {
+	if c := testkit.Must(s.ImportCursor(ctx, session.SourceOpenClaw, "/gone.jsonl"))(t); c == nil || c.Size != 7 || c.SessionID != "" {
 		t.Errorf("%+v", c)
 	}
 }
@@ -258,21 +257,21 @@ func TestDuplicatesAreCountedInRecords(t *testing.T) {
 	s := openTest(t)
 	b := history()
 	b.Messages[0].Records, b.Calls[0].Records = 3, 2
-	first := must(s.Import(ctx, b))(t)
-	if again := must(s.Import(ctx, b))(t); first.Duplicates != 0 || again.Duplicates != 3+1+1+1+2 {
+	first := testkit.Must(s.Import(ctx, b))(t)
+	if again := testkit.Must(s.Import(ctx, b))(t); first.Duplicates != 0 || again.Duplicates != 3+1+1+1+2 {
 		t.Errorf("%d, then %d", first.Duplicates, again.Duplicates)
 	}
-	at := must(s.MessageByKey(ctx, first.Session.ID, "b"))(t)
+	at := testkit.Must(s.MessageByKey(ctx, first.Session.ID, "b"))(t)
 	if at == nil || at.Seq != 2 {
 		t.Errorf("%v", at)
 	}
-	if none := must(s.MessageByKey(ctx, first.Session.ID, "nowhere"))(t); none != nil {
+	if none := testkit.Must(s.MessageByKey(ctx, first.Session.ID, "nowhere"))(t); none != nil {
 		t.Errorf("%v", none)
 	}
-	if owner := must(s.SessionOfCall(ctx, session.SourcePi, "r1"))(t); owner != first.Session.ID {
+	if owner := testkit.Must(s.SessionOfCall(ctx, session.SourcePi, "r1"))(t); owner != first.Session.ID {
 		t.Errorf("the call is of %q", owner)
 	}
-	if owner := must(s.SessionOfCall(ctx, session.SourcePi, "r2"))(t); owner != "" {
+	if owner := testkit.Must(s.SessionOfCall(ctx, session.SourcePi, "r2"))(t); owner != "" {
 		t.Errorf("the call is of %q", owner)
 	}
 }
@@ -287,12 +286,12 @@ func TestAnImportMakesNoSessionItsOwnAncestor(t *testing.T) {
 		_, err := s.Import(ctx, ImportBatch{ID: top.ID, Fields: &ImportFields{ParentID: parent, ParentKind: session.ParentChild}})
 		wants(t, err, session.Invalid, "cannot hang on")
 	}
-	if got := must(s.Session(ctx, top.ID))(t); got.ParentID != "" || got.Revision != top.Revision {
+	if got := testkit.Must(s.Session(ctx, top.ID))(t); got.ParentID != "" || got.Revision != top.Revision {
 		t.Errorf("%+v", got)
 	}
 	other := mustCreate(t, s, NewSession{})
-	must(s.Import(ctx, ImportBatch{ID: top.ID, Fields: &ImportFields{ParentID: other.ID, ParentKind: session.ParentChild}}))(t)
-	if sum := must(s.Rollup(ctx, other.ID))(t); sum.Children != 3 {
+	testkit.Must(s.Import(ctx, ImportBatch{ID: top.ID, Fields: &ImportFields{ParentID: other.ID, ParentKind: session.ParentChild}}))(t)
+	if sum := testkit.Must(s.Rollup(ctx, other.ID))(t); sum.Children != 3 {
 		t.Errorf("%+v", sum)
 	}
 }
@@ -305,23 +304,23 @@ func TestAnImportedForkHasTheTreeThatItShares(t *testing.T) {
 		m.ExternalID = key
 		return ImportMessage{Message: m, ParentKey: parent, ParentSession: in}
 	}
-	origin := must(s.Import(ctx, ImportBatch{
+	origin := testkit.Must(s.Import(ctx, ImportBatch{
 		Session:  NewSession{Source: session.SourcePi, SourceID: "origin"},
 		Messages: []ImportMessage{named("a", "", ""), named("b", "a", ""), named("c", "b", "")},
 	}))(t).Session
-	fork := must(s.Import(ctx, ImportBatch{
+	fork := testkit.Must(s.Import(ctx, ImportBatch{
 		Session:  NewSession{Source: session.SourcePi, SourceID: "fork", ParentID: origin.ID, ParentKind: session.ParentFork},
 		Messages: []ImportMessage{named("x", "b", origin.ID)},
 	}))(t).Session
-	tree := must(s.Tree(ctx, fork.ID, TreePage{}))(t)
+	tree := testkit.Must(s.Tree(ctx, fork.ID, TreePage{}))(t)
 	if len(tree.Segments) != 2 || tree.Segments[0].Last.ID != *ref(origin.ID, 2) || !tree.Segments[0].OnPath || !tree.Segments[0].Shared {
 		t.Errorf("%+v", tree.Segments)
 	}
-	must(s.MoveHead(ctx, HeadMove{Session: fork.ID, To: ref(origin.ID, 1)}))(t)
+	testkit.Must(s.MoveHead(ctx, HeadMove{Session: fork.ID, To: ref(origin.ID, 1)}))(t)
 	_, err := s.MoveHead(ctx, HeadMove{Session: fork.ID, To: ref(origin.ID, 3)})
 	wants(t, err, session.Invalid, "not on the tree")
-	must(s.Import(ctx, ImportBatch{ID: fork.ID, Messages: []ImportMessage{named("y", "c", origin.ID)}}))(t)
-	must(s.MoveHead(ctx, HeadMove{Session: fork.ID, To: ref(origin.ID, 3)}))(t)
+	testkit.Must(s.Import(ctx, ImportBatch{ID: fork.ID, Messages: []ImportMessage{named("y", "c", origin.ID)}}))(t)
+	testkit.Must(s.MoveHead(ctx, HeadMove{Session: fork.ID, To: ref(origin.ID, 3)}))(t)
 	mustBeHealthy(t, s)
 }
 
@@ -374,9 +373,7 @@ func TestImportRejectsWhatTheSchemaRejects(t *testing.T) {
 // open tells which generations of a key are open.
 func openGenerations(t *testing.T, s *Store, key string) (ids []session.ID) {
 	t.Helper()
-	if err := s.Reader().Select(&ids, `SELECT id FROM sessions WHERE key = ? AND ended_at IS NULL ORDER BY id`, key); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, s.Reader().Select(&ids, `SELECT id FROM sessions WHERE key = ? AND ended_at IS NULL ORDER BY id`, key))
 	return ids
 }
 
@@ -387,20 +384,20 @@ func TestAnImportLeavesAKeyOneOpenGeneration(t *testing.T) {
 		t.Helper()
 		b := ImportBatch{Session: NewSession{Source: source, SourceID: id, Key: key, Generation: generation}}
 		b.Messages = []ImportMessage{record(id, "", session.User, "hello")}
-		return must(s.Import(t.Context(), b))(t).Session
+		return testkit.Must(s.Import(t.Context(), b))(t).Session
 	}
 	t.Run("that was begun here", func(t *testing.T) {
 		s := openTest(t)
 		live := mustCreate(t, s, NewSession{Key: key})
 		old := imported(s, session.SourceOpenClaw, "a", 7)
-		old = must(s.Session(t.Context(), old.ID))(t)
+		old = testkit.Must(s.Session(t.Context(), old.ID))(t)
 		if open := openGenerations(t, s, key); len(open) != 1 || open[0] != live.ID || old.EndReason != "rpc" || old.Generation != 7 {
 			t.Errorf("open %v, imported %+v", open, old)
 		}
 		if again := imported(s, session.SourceOpenClaw, "a", 7); again.Revision != old.Revision {
 			t.Errorf("the second import wrote: %+v", again)
 		}
-		goesOn := must(s.Route(t.Context(), Route{Key: key, Decide: func(g *Generation) (Turnover, error) { return Turnover{}, nil }}))(t)
+		goesOn := testkit.Must(s.Route(t.Context(), Route{Key: key, Decide: func(g *Generation) (Turnover, error) { return Turnover{}, nil }}))(t)
 		if goesOn.Session.ID != live.ID || goesOn.Session.Generation != 8 {
 			t.Errorf("the key goes on in %s, generation %d", goesOn.Session.ID, goesOn.Session.Generation)
 		}
@@ -427,13 +424,13 @@ func TestAnImportLeavesAKeyOneOpenGeneration(t *testing.T) {
 		in.ID, in.Generation, in.Revision = "20200101_001", 1, 3
 		in.Day = "2020-01-01"
 		b := RestoreBatch{Into: &Restoring{}, Session: SavedSession{Session: in}, Begin: true, End: true}
-		came := must(s.Restore(t.Context(), b))(t).Session
+		came := testkit.Must(s.Restore(t.Context(), b))(t).Session
 		if came.Key != key || came.Generation != 1 || came.EndReason != "rpc" || came.Revision != 3 {
 			t.Errorf("%+v", came)
 		}
 		mustBeOne(s, live.ID)
 		b.Into = &Restoring{}
-		if again := must(s.Restore(t.Context(), b))(t); again.Messages > 0 || again.Created {
+		if again := testkit.Must(s.Restore(t.Context(), b))(t); again.Messages > 0 || again.Created {
 			t.Errorf("again %+v", again)
 		}
 		mustBeOne(s, live.ID)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 func TestSessionsAreListedNewestActiveFirst(t *testing.T) {
@@ -32,9 +33,7 @@ func TestSessionsAreListedNewestActiveFirst(t *testing.T) {
 			p := Page{Limit: limit, Ascending: ascending}
 			for {
 				data, next, err := s.Sessions(ctx, Filter{}, p)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, err)
 				for _, d := range data {
 					got = append(got, d.ID)
 				}
@@ -62,8 +61,8 @@ func TestFiltersOfTheList(t *testing.T) {
 	b := mustCreate(t, s, NewSession{Title: "other", ParentID: a, Project: "/p"}).ID
 	yes := true
 	archived, trashed := mustCreate(t, s, NewSession{}).ID, mustCreate(t, s, NewSession{}).ID
-	must(s.PatchSession(ctx, archived, SessionPatch{Archived: &yes}))(t)
-	must(s.SetTrash(ctx, trashed, true, nil, nil))(t)
+	testkit.Must(s.PatchSession(ctx, archived, SessionPatch{Archived: &yes}))(t)
+	testkit.Must(s.SetTrash(ctx, trashed, true, nil, nil))(t)
 	at := session.At(now)
 	for _, c := range []struct {
 		name string
@@ -118,13 +117,11 @@ func TestFiltersOfCallersDoNotFillTheMemory(t *testing.T) {
 func TestOnlySessionsThatAreThereAreInTheTrashOrNot(t *testing.T) {
 	s := openTest(t)
 	kept, trashed, purged := mustCreate(t, s, NewSession{}).ID, mustCreate(t, s, NewSession{}).ID, mustCreate(t, s, NewSession{}).ID
-	must(s.SetTrash(t.Context(), trashed, true, nil, nil))(t)
+	testkit.Must(s.SetTrash(t.Context(), trashed, true, nil, nil))(t)
 	p, _, err := s.BeginPurge(t.Context(), PurgeRequest{Session: purged})
-	if err != nil {
-		t.Fatal(err)
-	}
-	must(p.Finish(t.Context()))(t)
-	got := must(s.InTrash(t.Context(), []session.ID{kept, trashed, purged, "20200101_001"}))(t)
+	testkit.Check(t, err)
+	testkit.Must(p.Finish(t.Context()))(t)
+	got := testkit.Must(s.InTrash(t.Context(), []session.ID{kept, trashed, purged, "20200101_001"}))(t)
 	if want := map[session.ID]bool{kept: false, trashed: true}; !maps.Equal(got, want) {
 		t.Errorf("%v, not %v", got, want)
 	}

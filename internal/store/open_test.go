@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 func openInChild(args []string) error {
@@ -61,9 +62,7 @@ func TestTwoProcessesStartAtOnceOnANewFolder(t *testing.T) {
 		for range 4 {
 			cmd, out := child(t, "open", "rw", path), &strings.Builder{}
 			cmd.Stdout = out
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, cmd.Start())
 			started, said = append(started, cmd), append(said, out)
 		}
 		for i, cmd := range started {
@@ -83,10 +82,10 @@ func TestFilesAreTheOwnersWhateverTheUmask(t *testing.T) {
 func TestOpenRefusesWhatIsNotItsOwnAndChangesNothing(t *testing.T) {
 	plant := func(statements ...string) func(t *testing.T, path string) {
 		return func(t *testing.T, path string) {
-			db := must(sql.Open("sqlite", path))(t)
+			db := testkit.Must(sql.Open("sqlite", path))(t)
 			defer db.Close()
 			for _, q := range statements {
-				must(db.Exec(q))(t)
+				testkit.Must(db.Exec(q))(t)
 			}
 		}
 	}
@@ -97,9 +96,7 @@ func TestOpenRefusesWhatIsNotItsOwnAndChangesNothing(t *testing.T) {
 		words string
 	}{
 		{"text", func(t *testing.T, path string) {
-			if err := os.WriteFile(path, []byte(strings.Repeat("not a database at all\n", 50)), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, os.WriteFile(path, []byte(strings.Repeat("not a database at all\n", 50)), 0o600))
 		}, session.Invalid, "is not an SQLite database"},
 		{"another program's", plant(`CREATE TABLE notes (id INTEGER)`, `INSERT INTO notes VALUES (1)`), session.Invalid, "another program's"},
 		{"another program's that uses goose too", plant(`CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY, version_id INTEGER, is_applied INTEGER, tstamp TEXT)`,
@@ -110,10 +107,8 @@ func TestOpenRefusesWhatIsNotItsOwnAndChangesNothing(t *testing.T) {
 		{"one of an old migration", plant(`PRAGMA application_id = 0x73657331`, `CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY, version_id INTEGER, is_applied INTEGER, tstamp TEXT)`,
 			`INSERT INTO goose_db_version VALUES (1, 14, 1, '')`), session.Invalid, "sessiond import sessiond all.jsonl"},
 		{"a newer sessiond's", func(t *testing.T, path string) {
-			s := must(Open(context.Background(), path, Options{}))(t)
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
+			s := testkit.Must(Open(context.Background(), path, Options{}))(t)
+			testkit.Check(t, s.Close())
 			plant(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)`)(t, path)
 		}, session.Invalid, "update sessiond"},
 	} {
@@ -121,13 +116,13 @@ func TestOpenRefusesWhatIsNotItsOwnAndChangesNothing(t *testing.T) {
 			t.Run(fmt.Sprint(c.name, " read-only=", readOnly), func(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "sessions.db")
 				c.make(t, path)
-				before := must(os.ReadFile(path))(t)
+				before := testkit.Must(os.ReadFile(path))(t)
 				_, err := Open(context.Background(), path, Options{ReadOnly: readOnly})
 				wants(t, err, c.code, c.words)
-				if after := must(os.ReadFile(path))(t); string(after) != string(before) {
+				if after := testkit.Must(os.ReadFile(path))(t); string(after) != string(before) {
 					t.Error("the file was changed")
 				}
-				if names := must(os.ReadDir(filepath.Dir(path)))(t); len(names) != 1 {
+				if names := testkit.Must(os.ReadDir(filepath.Dir(path)))(t); len(names) != 1 {
 					t.Errorf("beside the file there is now %v", names)
 				}
 			})
@@ -151,13 +146,11 @@ func TestOpenNamesWhatIsNoFile(t *testing.T) {
 
 func TestAnEmptyFileAndOneCutShortBecomeADatabase(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sessions.db")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	db := must(sql.Open("sqlite", path))(t)
-	must(db.Exec(fmt.Sprintf(`PRAGMA auto_vacuum = incremental; PRAGMA application_id = %d`, applicationID)))(t) // a start ended here
+	testkit.Check(t, os.WriteFile(path, nil, 0o600))
+	db := testkit.Must(sql.Open("sqlite", path))(t)
+	testkit.Must(db.Exec(fmt.Sprintf(`PRAGMA auto_vacuum = incremental; PRAGMA application_id = %d`, applicationID)))(t) // a start ended here
 	db.Close()
-	s := must(Open(context.Background(), path, Options{}))(t)
+	s := testkit.Must(Open(context.Background(), path, Options{}))(t)
 	defer s.Close()
 	mustCreate(t, s, NewSession{})
 	mustBeHealthy(t, s)
@@ -168,15 +161,13 @@ func TestAnyPathNamesTheFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), name)
 			path := filepath.Join(dir, name+".db")
-			s := must(Open(context.Background(), path, Options{}))(t)
+			s := testkit.Must(Open(context.Background(), path, Options{}))(t)
 			mustCreate(t, s, NewSession{})
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if names := must(os.ReadDir(dir))(t); len(names) != 1 || names[0].Name() != name+".db" {
+			testkit.Check(t, s.Close())
+			if names := testkit.Must(os.ReadDir(dir))(t); len(names) != 1 || names[0].Name() != name+".db" {
 				t.Errorf("the folder holds %v", names)
 			}
-			ro := must(Open(context.Background(), path, Options{ReadOnly: true}))(t)
+			ro := testkit.Must(Open(context.Background(), path, Options{ReadOnly: true}))(t)
 			defer ro.Close()
 			if data, _, err := ro.Sessions(context.Background(), Filter{}, Page{}); err != nil || len(data) != 1 {
 				t.Errorf("%d sessions, %v", len(data), err)
@@ -189,9 +180,7 @@ func TestConnectionsHaveTheirPragmas(t *testing.T) {
 	s := openTest(t)
 	read := func(query string) string {
 		var v string
-		if err := s.alone(context.Background(), func(tx *tx) error { return tx.row(query, nil, &v) }); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, s.alone(context.Background(), func(tx *tx) error { return tx.row(query, nil, &v) }))
 		return v
 	}
 	for pragma, want := range map[string]string{
@@ -225,16 +214,11 @@ func TestAReadOnlyFolderIsReadWhereThatIsSafe(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can start a process of another user")
 	}
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := must(os.MkdirTemp("/tmp", "sessiond-test-"))(t)
+	exe := testkit.Must(os.Executable())(t)
+	dir := testkit.Must(os.MkdirTemp("/tmp", "sessiond-test-"))(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	tool := filepath.Join(dir, "tool")
-	if err := os.WriteFile(tool, must(os.ReadFile(exe))(t), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(tool, testkit.Must(os.ReadFile(exe))(t), 0o755))
 	open := func(mode, path string) string {
 		cmd := child(t, "open", mode, path)
 		cmd.Path = tool
@@ -246,7 +230,7 @@ func TestAReadOnlyFolderIsReadWhereThatIsSafe(t *testing.T) {
 		return string(out)
 	}
 	publish := func() { // everyone may read, none but root write
-		if err := filepath.Walk(dir, func(p string, info os.FileInfo, err error) error {
+		testkit.Check(t, filepath.Walk(dir, func(p string, info os.FileInfo, err error) error {
 			if err != nil || p == tool {
 				return err
 			}
@@ -254,21 +238,15 @@ func TestAReadOnlyFolderIsReadWhereThatIsSafe(t *testing.T) {
 				return os.Chmod(p, 0o755)
 			}
 			return os.Chmod(p, 0o644)
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	path := filepath.Join(dir, "data", "sessions.db")
-	s := must(Open(context.Background(), path, Options{}))(t)
+	s := testkit.Must(Open(context.Background(), path, Options{}))(t)
 	mustCreate(t, s, NewSession{})
 	crashed := filepath.Join(dir, "crashed", "sessions.db")
-	if err := os.Mkdir(filepath.Dir(crashed), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	image := map[string][]byte{"": must(os.ReadFile(path))(t), "-wal": must(os.ReadFile(path + "-wal"))(t)}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.Mkdir(filepath.Dir(crashed), 0o755))
+	image := map[string][]byte{"": testkit.Must(os.ReadFile(path))(t), "-wal": testkit.Must(os.ReadFile(path + "-wal"))(t)}
+	testkit.Check(t, s.Close())
 	publish()
 	if out := open("ro", path); out != "opened 1 <nil>" {
 		t.Errorf("after a clean stop: %s", out)
@@ -277,16 +255,12 @@ func TestAReadOnlyFolderIsReadWhereThatIsSafe(t *testing.T) {
 		t.Errorf("for writing: %s", out)
 	}
 	for suffix, data := range image {
-		if err := os.WriteFile(crashed+suffix, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(crashed+suffix, data, 0o644))
 	}
 	if out := open("ro", crashed); !strings.HasPrefix(out, string(session.Forbidden)) || !strings.Contains(out, "write-ahead log") {
 		t.Errorf("with a WAL that holds something: %s", out)
 	}
-	if err := os.Truncate(crashed+"-wal", 0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.Truncate(crashed+"-wal", 0))
 	if out := open("ro", crashed); strings.Contains(out, "write-ahead log") {
 		t.Errorf("with an empty WAL: %s", out)
 	}
@@ -296,20 +270,20 @@ func TestOnlyTheKeysOfAWeekAreKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sessions.db")
 	now := time.Date(2026, 2, 10, 12, 0, 0, 0, time.UTC)
 	opt := Options{Now: func() time.Time { return now }, Zone: time.UTC}
-	s := must(Open(t.Context(), path, opt))(t)
+	s := testkit.Must(Open(t.Context(), path, opt))(t)
 	id := mustCreate(t, s, NewSession{}).ID
 	for _, key := range []string{"b", "c", "a"} {
-		must(s.Append(t.Context(), Append{Session: id, Messages: []session.Message{says(session.User, key)}, Idem: &Idempotency{Key: key, Route: "r"}}))(t)
+		testkit.Must(s.Append(t.Context(), Append{Session: id, Messages: []session.Message{says(session.User, key)}, Idem: &Idempotency{Key: key, Route: "r"}}))(t)
 		now = now.Add(24 * time.Hour)
 	}
 	now = now.Add(5*24*time.Hour - time.Minute) // b is older than a week, c a minute younger
 	s.Close()
-	s = must(Open(t.Context(), path, opt))(t)
+	s = testkit.Must(Open(t.Context(), path, opt))(t)
 	defer s.Close()
 	if n := count(t, s, `SELECT COUNT(*) FROM idempotency_keys`); n != 2 {
 		t.Errorf("%d keys are there, not 2", n)
 	}
-	if out := must(s.Append(t.Context(), Append{Session: id, Messages: []session.Message{says(session.User, "c")}, Idem: &Idempotency{Key: "c", Route: "r"}}))(t); !out.Replayed {
+	if out := testkit.Must(s.Append(t.Context(), Append{Session: id, Messages: []session.Message{says(session.User, "c")}, Idem: &Idempotency{Key: "c", Route: "r"}}))(t); !out.Replayed {
 		t.Error("a key that is younger than a week was forgotten")
 	}
 }
@@ -337,15 +311,15 @@ func TestAKeyFromTheFutureHoldsBackNobody(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "sessions.db")
 			now := start
 			opt := Options{Now: func() time.Time { return now }, Zone: time.UTC}
-			s := must(Open(t.Context(), path, opt))(t)
+			s := testkit.Must(Open(t.Context(), path, opt))(t)
 			id := mustCreate(t, s, NewSession{}).ID
 			for i, at := range c.asked {
 				now = day(at)
-				must(s.Append(t.Context(), Append{Session: id, Messages: []session.Message{says(session.User, "x")}, Idem: &Idempotency{Key: strconv.Itoa(i), Route: "r"}}))(t)
+				testkit.Must(s.Append(t.Context(), Append{Session: id, Messages: []session.Message{says(session.User, "x")}, Idem: &Idempotency{Key: strconv.Itoa(i), Route: "r"}}))(t)
 			}
 			s.Close()
 			now = day(c.now)
-			s = must(Open(t.Context(), path, opt))(t)
+			s = testkit.Must(Open(t.Context(), path, opt))(t)
 			defer s.Close()
 			if n := count(t, s, `SELECT COUNT(*) FROM idempotency_keys`); n != c.left {
 				t.Errorf("%d keys are left, not %d", n, c.left)
@@ -359,15 +333,15 @@ func TestStartForgetsOnlyOldEmptyDraftsAndOldKeys(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sessions.db")
 	now := time.Date(2026, 2, 10, 12, 0, 0, 0, time.UTC)
 	opt := Options{Now: func() time.Time { return now }, Zone: time.UTC, Measure: measure}
-	s := must(Open(ctx, path, opt))(t)
+	s := testkit.Must(Open(ctx, path, opt))(t)
 	empty := mustCreate(t, s, NewSession{Draft: true})
 	begun := mustCreate(t, s, NewSession{Draft: true})
 	mustAppend(t, s, begun.ID, says(session.User, "hello"))
 	parent := mustCreate(t, s, NewSession{Draft: true})
 	mustCreate(t, s, NewSession{ParentID: parent.ID})
 	paid := mustCreate(t, s, NewSession{Draft: true})
-	must(s.AddCall(ctx, session.Call{SessionID: paid.ID}))(t)
-	must(s.Append(ctx, Append{Session: begun.ID, Messages: []session.Message{says(session.User, "x")}, Idem: &Idempotency{Key: "k", Route: "r"}}))(t)
+	testkit.Must(s.AddCall(ctx, session.Call{SessionID: paid.ID}))(t)
+	testkit.Must(s.Append(ctx, Append{Session: begun.ID, Messages: []session.Message{says(session.User, "x")}, Idem: &Idempotency{Key: "k", Route: "r"}}))(t)
 	now = now.Add(23 * time.Hour)
 	fresh := mustCreate(t, s, NewSession{Draft: true})
 	s.Close()
@@ -376,7 +350,7 @@ func TestStartForgetsOnlyOldEmptyDraftsAndOldKeys(t *testing.T) {
 		gone, keys int64
 	}{{0, 0, 1}, {2 * time.Hour, 1, 1}, {7 * 24 * time.Hour, 2, 0}} {
 		now = now.Add(later.wait)
-		s = must(Open(ctx, path, opt))(t)
+		s = testkit.Must(Open(ctx, path, opt))(t)
 		if n := count(t, s, `SELECT 6 - COUNT(*) FROM sessions`); n != later.gone {
 			t.Errorf("after %v %d sessions are gone, not %d", later.wait, n, later.gone)
 		}
@@ -386,7 +360,7 @@ func TestStartForgetsOnlyOldEmptyDraftsAndOldKeys(t *testing.T) {
 		mustBeHealthy(t, s)
 		s.Close()
 	}
-	s = must(Open(ctx, path, opt))(t)
+	s = testkit.Must(Open(ctx, path, opt))(t)
 	defer s.Close()
 	for _, gone := range []session.ID{empty.ID, fresh.ID} {
 		_, err := s.Session(ctx, gone)
@@ -397,32 +371,20 @@ func TestStartForgetsOnlyOldEmptyDraftsAndOldKeys(t *testing.T) {
 // A crash leaves a log, and a backup that is put in the file's place beside it is mixed with it.
 func TestADamagedFileBesideALogNamesTheLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sessions.db")
-	s, err := Open(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(Open(t.Context(), path, Options{}))(t)
+	testkit.Check(t, s.Close())
+	whole := testkit.Must(os.ReadFile(path))(t)
 	for i := 100; i < 4096; i++ { // the schema's page, behind the header
 		whole[i] = 0xff
 	}
 	for _, left := range []struct {
 		log, want string
 	}{{"what a crash left", "remove " + path + "-wal and " + path + "-shm"}, {"", "run `sessiond doctor`"}} {
-		if err := errors.Join(os.WriteFile(path, whole, 0o600), os.WriteFile(path+"-wal", []byte(left.log), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, errors.Join(os.WriteFile(path, whole, 0o600), os.WriteFile(path+"-wal", []byte(left.log), 0o600)))
 		for _, readOnly := range []bool{true, false} {
 			_, err := Open(t.Context(), path, Options{ReadOnly: readOnly})
 			wants(t, err, session.Invalid, left.want)
-			if err := os.WriteFile(path+"-wal", []byte(left.log), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, os.WriteFile(path+"-wal", []byte(left.log), 0o600))
 		}
 	}
 }

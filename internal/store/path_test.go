@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // node is a message in the naive model of a forest of sessions.
@@ -47,10 +48,7 @@ func grow(t *rapid.T, s *Store, steps int) *forest {
 			if len(f.ids) > 0 && rapid.Bool().Draw(t, "fork") {
 				in.ParentID, in.ParentKind = rapid.SampledFrom(f.ids).Draw(t, "of"), session.ParentFork
 			}
-			sess, err := s.CreateSession(ctx, in)
-			if err != nil {
-				t.Fatal(err)
-			}
+			sess := testkit.Must(s.CreateSession(ctx, in))(t)
 			f.ids = append(f.ids, sess.ID)
 			f.heads[sess.ID] = f.heads[in.ParentID]
 			continue
@@ -67,10 +65,7 @@ func grow(t *rapid.T, s *Store, steps int) *forest {
 			m.InContext = rapid.IntRange(0, 4).Draw(t, "in context") > 0
 			in.Messages = append(in.Messages, m)
 		}
-		out, err := s.Append(ctx, in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := testkit.Must(s.Append(ctx, in))(t)
 		for _, m := range out.Messages {
 			n := &node{id: m.ID, row: m.RowID, parent: at}
 			if m.InContext {
@@ -90,10 +85,7 @@ func TestPathsOfRandomTreesAreThoseOfTheNaiveModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := grow(rt, s, rapid.IntRange(1, 25).Draw(rt, "steps"))
 		for _, id := range f.ids {
-			sess, err := s.Session(ctx, id)
-			if err != nil {
-				rt.Fatal(err)
-			}
+			sess := testkit.Must(s.Session(ctx, id))(rt)
 			head := f.heads[id]
 			if head == nil {
 				if sess.Head != nil {
@@ -156,12 +148,10 @@ func checkPath(t *rapid.T, s *Store, head *node, path []*node) {
 	}
 	stop := rapid.IntRange(1, len(path)).Draw(t, "stop")
 	var walked []string
-	if err := s.Walk(ctx, head.row, func(m session.Message) bool {
+	testkit.Check(t, s.Walk(ctx, head.row, func(m session.Message) bool {
 		walked = append(walked, m.ID.String())
 		return len(walked) < stop
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	want := names(path[len(path)-stop:])
 	slices.Reverse(want)
 	if !slices.Equal(walked, want) {
@@ -215,10 +205,7 @@ func TestMessagesAfterAMarkComeInOrderOfArrival(t *testing.T) {
 	var mark int64
 	var got []string
 	for {
-		msgs, err := s.MessagesAfter(ctx, mark, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
+		msgs := testkit.Must(s.MessagesAfter(ctx, mark, 3))(t)
 		if len(msgs) == 0 {
 			break
 		}
@@ -226,7 +213,7 @@ func TestMessagesAfterAMarkComeInOrderOfArrival(t *testing.T) {
 			got, mark = append(got, m.Text()), m.RowID
 		}
 	}
-	if fmt.Sprint(got) != "[0 1 2 3 4 5 6 7 8 9]" || must(s.LastMessageID(ctx))(t) != mark {
+	if fmt.Sprint(got) != "[0 1 2 3 4 5 6 7 8 9]" || testkit.Must(s.LastMessageID(ctx))(t) != mark {
 		t.Errorf("%v, mark %d", got, mark)
 	}
 	_, err := s.Message(ctx, *ref(a.ID, 99))
@@ -245,10 +232,10 @@ func TestAWalkDownToARowEndsWhereRowsFallBelowIt(t *testing.T) {
 		long[i] = says(session.User, fmt.Sprint(i))
 	}
 	mustAppend(t, s, parent.ID, long...)
-	fork := must(s.Fork(t.Context(), Fork{Session: parent.ID}))(t)
+	fork := testkit.Must(s.Fork(t.Context(), Fork{Session: parent.ID}))(t)
 	mustAppend(t, s, parent.ID, says(session.User, "beside"))
 	head := *mustAppend(t, s, fork.ID, long...).Session.HeadID
-	path := must(s.Path(t.Context(), head, 0))(t)
+	path := testkit.Must(s.Path(t.Context(), head, 0))(t)
 	for lowest := int64(1); lowest <= head+1; lowest++ {
 		var want, got []int64
 		for _, m := range slices.Backward(path) {
@@ -276,16 +263,16 @@ func TestMessagesOfRowsComeAtOnceWithoutThoseThatAreGone(t *testing.T) {
 	}{{a.ID, "one"}, {b.ID, long}, {a.ID, "two"}} {
 		rows = append(rows, mustAppend(t, s, m.in, says(session.User, m.text)).Messages[0].RowID)
 	}
-	got := must(s.MessagesByID(t.Context(), []int64{rows[2], 999, rows[1], rows[0]}))(t)
+	got := testkit.Must(s.MessagesByID(t.Context(), []int64{rows[2], 999, rows[1], rows[0]}))(t)
 	for i, want := range rows {
-		if i >= len(got) || !cmp.Equal(got[i], must(s.MessageByID(t.Context(), want))(t)) {
+		if i >= len(got) || !cmp.Equal(got[i], testkit.Must(s.MessageByID(t.Context(), want))(t)) {
 			t.Fatalf("%d messages, of which %d is not row %d as it is read alone", len(got), i, want)
 		}
 	}
 	if len(got) != len(rows) || got[1].Text() != long || got[2].Text() != "two" {
 		t.Errorf("%d messages: %.80v", len(got), got)
 	}
-	if none := must(s.MessagesByID(t.Context(), nil))(t); len(none) != 0 {
+	if none := testkit.Must(s.MessagesByID(t.Context(), nil))(t); len(none) != 0 {
 		t.Errorf("of no rows: %v", none)
 	}
 }
@@ -309,11 +296,11 @@ func TestAPathOfTwoThousandBranches(t *testing.T) {
 	}
 	for len(msgs) > 0 {
 		n := min(1000, len(msgs))
-		must(s.Import(ctx, ImportBatch{ID: sess.ID, Messages: msgs[:n]}))(t)
+		testkit.Must(s.Import(ctx, ImportBatch{ID: sess.ID, Messages: msgs[:n]}))(t)
 		msgs = msgs[n:]
 	}
-	got := must(s.Session(ctx, sess.ID))(t)
-	spans := must(s.Spans(ctx, *got.HeadID))(t)
+	got := testkit.Must(s.Session(ctx, sess.ID))(t)
+	spans := testkit.Must(s.Spans(ctx, *got.HeadID))(t)
 	if len(spans) != jumps || spans[0].To != 2*jumps+1 || spans[0].From != 2*jumps {
 		t.Errorf("%d spans, the newest %+v", len(spans), spans[0])
 	}
@@ -348,7 +335,7 @@ func TestAPurgeDuringAReadingIsReported(t *testing.T) {
 				for i := range batchRows + 8 {
 					mustAppend(t, s, sess.ID, says(session.User, fmt.Sprint(i)))
 				}
-				sess = must(s.Session(t.Context(), sess.ID))(t)
+				sess = testkit.Must(s.Session(t.Context(), sess.ID))(t)
 				n := int64(0)
 				err := read(s, sess, func(*session.Message) error {
 					if n++; n == at {

@@ -12,6 +12,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // useEverything runs every statement that requests are made of, so that the plans below are
@@ -20,52 +21,50 @@ func useEverything(t *testing.T, s *Store) {
 	ctx := context.Background()
 	idem := &Idempotency{Key: "k", Route: "r"}
 	b := history()
-	sess := must(s.Import(ctx, b))(t).Session
-	must(s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{calls("1"), says(session.User, strings.Repeat("x", 100_000))}, Idem: idem}))(t)
-	must(s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{calls("1"), calls("1")}, Call: &session.Call{InputTokens: 1, ExternalID: "e"}}))(t)
-	must(s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{results("1", "1", "2", "made_bash_1")}, Idem: idem}))(t)
-	must(s.Append(ctx, Append{Session: sess.ID, Parent: ref(sess.ID, 1), Messages: []session.Message{results("1")}}))(t)
-	must(s.Import(ctx, pruning(sess.ID)))(t)
-	must(s.SessionBySource(ctx, session.SourcePi, "uuid"))(t)
-	must(s.ImportCursor(ctx, session.SourcePi, "/f.jsonl"))(t)
-	must(s.MessageByKey(ctx, sess.ID, "a"))(t)
-	must(s.SessionOfCall(ctx, session.SourcePi, "r1"))(t)
-	at := must(s.Session(ctx, sess.ID))(t)
-	must(s.Path(ctx, *at.HeadID, 0))(t)
-	if err := s.EachOnPath(ctx, *at.HeadID, func(*session.Message) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	must(s.OnPath(ctx, *at.HeadID, 1))(t)
-	must(s.MessagesAfter(ctx, 0, 10))(t)
-	must(s.MessagesByID(ctx, []int64{1, 2}))(t)
-	must(s.InTrash(ctx, []session.ID{sess.ID}))(t)
-	must(s.LastMessageID(ctx))(t)
-	large := must(s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{says(session.User, strings.Repeat("y", 2*pieceSize))}}))(t)
-	must(s.Message(ctx, *large.Head))(t)
-	must(s.MessagesAfter(ctx, 0, 100))(t)
-	must(s.Blob(ctx, hash([]byte(strings.Repeat("y", 2*pieceSize)))))(t)
-	must(s.LastReport(ctx, at))(t)
-	must(s.Reports(ctx, sess.ID, 5))(t)
-	must(s.TouchedFiles(ctx, 0, *at.HeadID))(t)
+	sess := testkit.Must(s.Import(ctx, b))(t).Session
+	testkit.Must(s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{calls("1"), says(session.User, strings.Repeat("x", 100_000))}, Idem: idem}))(t)
+	testkit.Must(s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{calls("1"), calls("1")}, Call: &session.Call{InputTokens: 1, ExternalID: "e"}}))(t)
+	testkit.Must(s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{results("1", "1", "2", "made_bash_1")}, Idem: idem}))(t)
+	testkit.Must(s.Append(ctx, Append{Session: sess.ID, Parent: ref(sess.ID, 1), Messages: []session.Message{results("1")}}))(t)
+	testkit.Must(s.Import(ctx, pruning(sess.ID)))(t)
+	testkit.Must(s.SessionBySource(ctx, session.SourcePi, "uuid"))(t)
+	testkit.Must(s.ImportCursor(ctx, session.SourcePi, "/f.jsonl"))(t)
+	testkit.Must(s.MessageByKey(ctx, sess.ID, "a"))(t)
+	testkit.Must(s.SessionOfCall(ctx, session.SourcePi, "r1"))(t)
+	at := testkit.Must(s.Session(ctx, sess.ID))(t)
+	testkit.Must(s.Path(ctx, *at.HeadID, 0))(t)
+	testkit.Check(t, s.EachOnPath(ctx, *at.HeadID, func(*session.Message) error { return nil }))
+	testkit.Must(s.OnPath(ctx, *at.HeadID, 1))(t)
+	testkit.Must(s.MessagesAfter(ctx, 0, 10))(t)
+	testkit.Must(s.MessagesByID(ctx, []int64{1, 2}))(t)
+	testkit.Must(s.InTrash(ctx, []session.ID{sess.ID}))(t)
+	testkit.Must(s.LastMessageID(ctx))(t)
+	large := testkit.Must(s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{says(session.User, strings.Repeat("y", 2*pieceSize))}}))(t)
+	testkit.Must(s.Message(ctx, *large.Head))(t)
+	testkit.Must(s.MessagesAfter(ctx, 0, 100))(t)
+	testkit.Must(s.Blob(ctx, hash([]byte(strings.Repeat("y", 2*pieceSize)))))(t)
+	testkit.Must(s.LastReport(ctx, at))(t)
+	testkit.Must(s.Reports(ctx, sess.ID, 5))(t)
+	testkit.Must(s.TouchedFiles(ctx, 0, *at.HeadID))(t)
 	if _, _, err := s.FileSessions(ctx, FileFilter{Paths: []string{"/d"}}, Page{}); err != nil {
 		t.Fatal(err)
 	}
-	must(s.SetMark(ctx, sess.ID, *ref(sess.ID, 1), MarkPin, "", true))(t)
-	must(s.Pins(ctx, sess.ID))(t)
-	must(s.Labels(ctx, sess.ID))(t)
-	must(s.Frozen(ctx, sess))(t)
-	must(s.Effective(ctx, at))(t)
-	c := must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusStaged, 1)))(t)
-	must(s.Staged(ctx))(t)
-	must(s.Activate(ctx, sess.ID, c.RowID))(t)
-	must(s.UndoCompaction(ctx, sess.ID, c.RowID))(t)
-	must(s.RedoCompaction(ctx, sess.ID, c.RowID))(t)
-	must(s.AddCall(ctx, session.Call{SessionID: sess.ID, ExternalID: "e"}))(t)
-	must(s.SaveContext(ctx, session.Context{SessionID: sess.ID}, map[string]string{session.BlockSystem: "x"}, nil))(t)
+	testkit.Must(s.SetMark(ctx, sess.ID, *ref(sess.ID, 1), MarkPin, "", true))(t)
+	testkit.Must(s.Pins(ctx, sess.ID))(t)
+	testkit.Must(s.Labels(ctx, sess.ID))(t)
+	testkit.Must(s.Frozen(ctx, sess))(t)
+	testkit.Must(s.Effective(ctx, at))(t)
+	c := testkit.Must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 1, session.StatusStaged, 1)))(t)
+	testkit.Must(s.Staged(ctx))(t)
+	testkit.Must(s.Activate(ctx, sess.ID, c.RowID))(t)
+	testkit.Must(s.UndoCompaction(ctx, sess.ID, c.RowID))(t)
+	testkit.Must(s.RedoCompaction(ctx, sess.ID, c.RowID))(t)
+	testkit.Must(s.AddCall(ctx, session.Call{SessionID: sess.ID, ExternalID: "e"}))(t)
+	testkit.Must(s.SaveContext(ctx, session.Context{SessionID: sess.ID}, map[string]string{session.BlockSystem: "x"}, nil))(t)
 	if _, _, err := s.LastContext(ctx, sess.ID); err != nil {
 		t.Fatal(err)
 	}
-	must(s.Context(ctx, sess.ID, 1))(t)
+	testkit.Must(s.Context(ctx, sess.ID, 1))(t)
 	if _, _, err := s.Calls(ctx, sess.ID, Page{}); err != nil {
 		t.Fatal(err)
 	}
@@ -77,13 +76,13 @@ func useEverything(t *testing.T, s *Store) {
 		}
 	}
 	for _, name := range []string{"@", "uuid", "20250501"} {
-		must(s.Resolve(ctx, name, "/d"))(t)
+		testkit.Must(s.Resolve(ctx, name, "/d"))(t)
 	}
 	useCopies(t, s, sess.ID)
 	useKeys(t, s, sess.ID, at.CreatedAt)
 	useTrees(t, s, sess.ID)
-	must(s.PatchSession(ctx, sess.ID, SessionPatch{Idem: &Idempotency{Key: "p"}}))(t)
-	must(s.SetTrash(ctx, sess.ID, true, nil, nil))(t)
+	testkit.Must(s.PatchSession(ctx, sess.ID, SessionPatch{Idem: &Idempotency{Key: "p"}}))(t)
+	testkit.Must(s.SetTrash(ctx, sess.ID, true, nil, nil))(t)
 	useAPurge(t, s)
 }
 
@@ -91,16 +90,14 @@ func useEverything(t *testing.T, s *Store) {
 func useKeys(t *testing.T, s *Store, id session.ID, at session.Time) {
 	ctx := context.Background()
 	again := func(*Generation) (Turnover, error) { return Turnover{New: true, At: at}, nil }
-	must(s.Route(ctx, Route{Key: "agent:main:main", Decide: again, Idem: &Idempotency{Key: "r"}}))(t)
-	routed := must(s.Route(ctx, Route{Key: "agent:main:main", Decide: again, Idem: &Idempotency{Key: "r2"}}))(t)
-	must(s.Route(ctx, Route{Key: "agent:main:main", Decide: again, Idem: &Idempotency{Key: "r2"}}))(t)
-	must(s.Route(ctx, Route{Key: "agent:main:main", Decide: func(*Generation) (Turnover, error) {
+	testkit.Must(s.Route(ctx, Route{Key: "agent:main:main", Decide: again, Idem: &Idempotency{Key: "r"}}))(t)
+	routed := testkit.Must(s.Route(ctx, Route{Key: "agent:main:main", Decide: again, Idem: &Idempotency{Key: "r2"}}))(t)
+	testkit.Must(s.Route(ctx, Route{Key: "agent:main:main", Decide: again, Idem: &Idempotency{Key: "r2"}}))(t)
+	testkit.Must(s.Route(ctx, Route{Key: "agent:main:main", Decide: func(*Generation) (Turnover, error) {
 		return Turnover{Metadata: session.JSON(`{"a":1}`)}, nil
 	}}))(t)
-	must(s.Append(ctx, Append{Session: routed.Session.ID, Messages: []session.Message{says(session.User, "hi")}}))(t)
-	if err := s.SetKeyLabel(ctx, "agent:main:main", "Taxes"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(s.Append(ctx, Append{Session: routed.Session.ID, Messages: []session.Message{says(session.User, "hi")}}))(t)
+	testkit.Check(t, s.SetKeyLabel(ctx, "agent:main:main", "Taxes"))
 	for _, p := range []Page{{}, {Ascending: true}, {Cursor: encodeCursor("2030-01-01 00:00:00.000", string(routed.Session.ID))}} {
 		for _, f := range []KeyFilter{{}, {All: true}, {Since: &at}} {
 			if _, _, err := s.Keys(ctx, f, p); err != nil {
@@ -111,7 +108,7 @@ func useKeys(t *testing.T, s *Store, id session.ID, at session.Time) {
 			t.Fatal(err)
 		}
 	}
-	must(s.Counters(ctx, id))(t)
+	testkit.Must(s.Counters(ctx, id))(t)
 }
 
 // useAPurge purges a session that a fork shares, and then the fork.
@@ -121,22 +118,18 @@ func useAPurge(t *testing.T, s *Store) {
 	mustAppend(t, s, origin.ID, says(session.User, "shared"))
 	fork := mustCreate(t, s, NewSession{ParentID: origin.ID, ParentKind: session.ParentFork})
 	mustAppend(t, s, origin.ID, says(session.User, strings.Repeat("y", 100_000)))
-	must(s.SaveContext(ctx, session.Context{SessionID: origin.ID}, map[string]string{session.BlockSystem: "y"}, nil))(t)
-	must(s.AddCompaction(ctx, overlay(t, s, origin.ID, 2, session.StatusDone, 1)))(t)
+	testkit.Must(s.SaveContext(ctx, session.Context{SessionID: origin.ID}, map[string]string{session.BlockSystem: "y"}, nil))(t)
+	testkit.Must(s.AddCompaction(ctx, overlay(t, s, origin.ID, 2, session.StatusDone, 1)))(t)
 	for _, id := range []session.ID{origin.ID, fork.ID} {
 		p, _, err := s.BeginPurge(ctx, PurgeRequest{Session: id, Idem: &Idempotency{Key: string(id)}})
-		if err != nil {
-			t.Fatal(err)
+		testkit.Check(t, err)
+		for rows := testkit.Must(p.Doomed(ctx))(t); len(rows) > 0; rows = testkit.Must(p.Doomed(ctx))(t) {
+			testkit.Check(t, p.Delete(ctx, rows))
 		}
-		for rows := must(p.Doomed(ctx))(t); len(rows) > 0; rows = must(p.Doomed(ctx))(t) {
-			if err := p.Delete(ctx, rows); err != nil {
-				t.Fatal(err)
-			}
-		}
-		must(p.Finish(ctx))(t)
+		testkit.Must(p.Finish(ctx))(t)
 	}
-	must(s.EventsAfter(ctx, 0, 10))(t)
-	must(s.RemoveEvents(ctx, time.Now().Add(time.Hour)))(t)
+	testkit.Must(s.EventsAfter(ctx, 0, 10))(t)
+	testkit.Must(s.RemoveEvents(ctx, time.Now().Add(time.Hour)))(t)
 	if _, _, _, err := s.EventRange(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +139,7 @@ func useAPurge(t *testing.T, s *Store) {
 func useCopies(t *testing.T, s *Store, id session.ID) {
 	ctx := context.Background()
 	b := RestoreBatch{Into: &Restoring{}, Begin: true, End: true}
-	if err := s.Save(ctx, id, func(line any) error {
+	testkit.Check(t, s.Save(ctx, id, func(line any) error {
 		switch row := line.(type) {
 		case *SavedSession:
 			b.Session = *row
@@ -163,38 +156,36 @@ func useCopies(t *testing.T, s *Store, id session.ID) {
 			b.Rows = append(b.Rows, row)
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	must(s.Restore(ctx, b))(t)
+	}))
+	testkit.Must(s.Restore(ctx, b))(t)
 	b.Begin, b.Session.Revision = true, b.Session.Revision+1
 	b.Into = &Restoring{}
-	must(s.Restore(ctx, b))(t)
+	testkit.Must(s.Restore(ctx, b))(t)
 }
 
 func useTrees(t *testing.T, s *Store, id session.ID) {
 	ctx := context.Background()
 	todos := StateChange{Session: id, Name: "todos", Idem: &Idempotency{Key: "s"}, Change: func(session.JSON) (session.JSON, error) { return session.JSON("[]"), nil }}
-	must(s.ChangeState(ctx, todos))(t)
-	must(s.States(ctx, id))(t)
-	must(s.State(ctx, id, "todos"))(t)
-	must(s.SetMark(ctx, id, *ref(id, 1), MarkLabel, "here", true))(t)
-	fork := must(s.Fork(ctx, Fork{Session: id, At: ref(id, 2), States: []string{"todos"}, Idem: &Idempotency{Key: "f"}}))(t)
-	again := must(s.Fork(ctx, Fork{Session: fork.ID}))(t)
-	child := must(s.CreateSession(ctx, NewSession{ParentID: id, Started: ref(id, 1)}))(t)
-	must(s.Append(ctx, Append{Session: again.ID, Messages: []session.Message{calls("z"), results("z")}}))(t)
-	must(s.MoveHead(ctx, HeadMove{Session: again.ID, To: ref(id, 1), Idem: &Idempotency{Key: "h"}}))(t)
+	testkit.Must(s.ChangeState(ctx, todos))(t)
+	testkit.Must(s.States(ctx, id))(t)
+	testkit.Must(s.State(ctx, id, "todos"))(t)
+	testkit.Must(s.SetMark(ctx, id, *ref(id, 1), MarkLabel, "here", true))(t)
+	fork := testkit.Must(s.Fork(ctx, Fork{Session: id, At: ref(id, 2), States: []string{"todos"}, Idem: &Idempotency{Key: "f"}}))(t)
+	again := testkit.Must(s.Fork(ctx, Fork{Session: fork.ID}))(t)
+	child := testkit.Must(s.CreateSession(ctx, NewSession{ParentID: id, Started: ref(id, 1)}))(t)
+	testkit.Must(s.Append(ctx, Append{Session: again.ID, Messages: []session.Message{calls("z"), results("z")}}))(t)
+	testkit.Must(s.MoveHead(ctx, HeadMove{Session: again.ID, To: ref(id, 1), Idem: &Idempotency{Key: "h"}}))(t)
 	if _, _, err := s.AddBranchSummary(ctx, session.BranchSummary{Session: again.ID, After: ref(id, 1), Message: says(session.User, "left")}); err != nil {
 		t.Fatal(err)
 	}
-	must(s.Frozen(ctx, again))(t)
-	must(s.Compactions(ctx, again.ID))(t)
-	must(s.Link(ctx, child))(t)
-	must(s.Hanging(ctx, id, 10))(t)
-	must(s.SharedPath(ctx, again.ID))(t)
-	must(s.Rollup(ctx, id))(t)
-	must(s.Tree(ctx, again.ID, TreePage{Limit: 2}))(t)
-	must(s.TreeMessage(ctx, again.ID, *ref(id, 1)))(t)
+	testkit.Must(s.Frozen(ctx, again))(t)
+	testkit.Must(s.Compactions(ctx, again.ID))(t)
+	testkit.Must(s.Link(ctx, child))(t)
+	testkit.Must(s.Hanging(ctx, id, 10))(t)
+	testkit.Must(s.SharedPath(ctx, again.ID))(t)
+	testkit.Must(s.Rollup(ctx, id))(t)
+	testkit.Must(s.Tree(ctx, again.ID, TreePage{Limit: 2}))(t)
+	testkit.Must(s.TreeMessage(ctx, again.ID, *ref(id, 1)))(t)
 	if _, _, err := s.Root(ctx, *again.HeadID); err != nil {
 		t.Fatal(err)
 	}
@@ -208,14 +199,12 @@ func TestStatementsOfRequestsUseIndexes(t *testing.T) {
 	for q := range s.prepared {
 		queries = append(queries, q)
 	}
-	if err := s.alone(ctx, func(t *tx) error {
+	testkit.Check(t, s.alone(ctx, func(t *tx) error {
 		for q := range t.w.stmts {
 			queries = append(queries, q)
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if len(queries) < 60 {
 		t.Errorf("only %d statements were seen", len(queries))
 	}

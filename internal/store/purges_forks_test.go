@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // heirs is a family of forks in which some are purged: origin with five messages, a fork of it
@@ -17,11 +18,11 @@ type heirs struct {
 }
 
 func (h *heirs) fork(of session.ID, seq int64) session.ID {
-	return must(h.s.Fork(h.t.Context(), Fork{Session: of, At: ref(h.origin, seq)}))(h.t).ID
+	return testkit.Must(h.s.Fork(h.t.Context(), Fork{Session: of, At: ref(h.origin, seq)}))(h.t).ID
 }
 
 func (h *heirs) freeze(id session.ID, seq int64, text string) {
-	must(h.s.SaveContext(h.t.Context(), session.Context{SessionID: id}, nil, []session.Frozen{{
+	testkit.Must(h.s.SaveContext(h.t.Context(), session.Context{SessionID: id}, nil, []session.Frozen{{
 		SessionID: id, MessageID: h.rows[seq-1], Kind: session.FrozenVolatile, Content: session.JSONOf(text),
 	}}))(h.t)
 }
@@ -30,8 +31,8 @@ func (h *heirs) freeze(id session.ID, seq int64, text string) {
 func (h *heirs) purge(ids ...session.ID) {
 	for _, id := range ids {
 		purge(h.t, h.s, id)
-		for left := must(h.s.Purging(h.t.Context()))(h.t); len(left) > 0; left = must(h.s.Purging(h.t.Context()))(h.t) {
-			endOfPurge(h.t, must(h.s.ResumePurge(h.t.Context(), left[0]))(h.t))
+		for left := testkit.Must(h.s.Purging(h.t.Context()))(h.t); len(left) > 0; left = testkit.Must(h.s.Purging(h.t.Context()))(h.t) {
+			endOfPurge(h.t, testkit.Must(h.s.ResumePurge(h.t.Context(), left[0]))(h.t))
 		}
 	}
 }
@@ -76,7 +77,7 @@ func TestAPurgeLeavesWhatForksInheritAndNoMore(t *testing.T) {
 		"a compaction of the fork between, where nobody follows": {
 			grow: func(h *heirs) {
 				h.mid = h.fork(h.origin, 5)
-				must(h.s.AddCompaction(h.t.Context(), session.Compaction{
+				testkit.Must(h.s.AddCompaction(h.t.Context(), session.Compaction{
 					SessionID: h.mid, Strategy: session.StrategySummarize, Trigger: session.TriggerManual, Status: session.StatusDone, ThroughID: &h.rows[4],
 				}))(h.t)
 				h.child = h.fork(h.mid, 2)
@@ -87,7 +88,7 @@ func TestAPurgeLeavesWhatForksInheritAndNoMore(t *testing.T) {
 		"a compaction of the fork between, which shared more": {
 			grow: func(h *heirs) {
 				h.mid = h.fork(h.origin, 5)
-				must(h.s.AddCompaction(h.t.Context(), session.Compaction{
+				testkit.Must(h.s.AddCompaction(h.t.Context(), session.Compaction{
 					SessionID: h.mid, Strategy: session.StrategySummarize, Trigger: session.TriggerManual, Status: session.StatusDone, ThroughID: &h.rows[0],
 				}))(h.t)
 				h.child = h.fork(h.mid, 2)
@@ -128,7 +129,7 @@ func TestAPurgeLeavesWhatForksInheritAndNoMore(t *testing.T) {
 			c.purge(h)
 			if h.child != "" {
 				var frozen []string
-				for _, f := range must(s.Frozen(t.Context(), must(s.Session(t.Context(), h.child))(t)))(t) {
+				for _, f := range testkit.Must(s.Frozen(t.Context(), testkit.Must(s.Session(t.Context(), h.child))(t)))(t) {
 					frozen = append(frozen, string(f.Content))
 				}
 				if !slices.Equal(frozen, c.frozen) {

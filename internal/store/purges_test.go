@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/queries"
 )
 
@@ -52,8 +53,7 @@ func (c *clearing) inherit(b *branching) {
 	if len(b.shared) == 0 {
 		return
 	}
-	sess, err := c.s.Session(context.Background(), b.id)
-	c.must(err)
+	sess := testkit.Must(c.s.Session(context.Background(), b.id))(c.t)
 	for _, f := range c.frozen[sess.ParentID] {
 		if slices.Contains(b.shared, f.at) {
 			c.frozen[b.id] = append(c.frozen[b.id], f)
@@ -77,10 +77,9 @@ func (c *clearing) freeze() {
 	}
 	c.count++
 	f := frozenNode{at: at, content: fmt.Sprintf(`"frozen %d"`, c.count)}
-	_, err := c.s.SaveContext(context.Background(), session.Context{SessionID: b.id}, nil, []session.Frozen{{
+	testkit.Must(c.s.SaveContext(context.Background(), session.Context{SessionID: b.id}, nil, []session.Frozen{{
 		SessionID: b.id, MessageID: at.row, Kind: "closed_call", Content: session.JSON(f.content),
-	}})
-	c.must(err)
+	}}))(c.t)
 	c.frozen[b.id] = append(c.frozen[b.id], f)
 }
 
@@ -91,7 +90,7 @@ func (c *clearing) begin() {
 	i := rapid.IntRange(0, len(c.all)-1).Draw(c.t, "purges")
 	id := c.all[i].id
 	p, _, err := c.s.BeginPurge(context.Background(), PurgeRequest{Session: id})
-	c.must(err)
+	testkit.Check(c.t, err)
 	p.size = 1
 	c.all = slices.Delete(c.all, i, i+1)
 	c.purged, c.running = append(c.purged, id), append(c.running, p)
@@ -104,8 +103,7 @@ func (c *clearing) advance() {
 	}
 	i := rapid.IntRange(0, len(c.running)-1).Draw(c.t, "goes on")
 	if how := rapid.IntRange(0, 5).Draw(c.t, "how"); how < 2 {
-		p, err := c.s.ResumePurge(context.Background(), c.running[i].ID)
-		c.must(err)
+		p := testkit.Must(c.s.ResumePurge(context.Background(), c.running[i].ID))(c.t)
 		p.size = 1
 		if how == 0 {
 			c.running[i] = p
@@ -119,18 +117,15 @@ func (c *clearing) advance() {
 func (c *clearing) goOn(i int) {
 	ctx := context.Background()
 	p := c.running[i]
-	rows, err := p.Doomed(ctx)
-	c.must(err)
+	rows := testkit.Must(p.Doomed(ctx))(c.t)
 	if len(rows) > 0 {
-		c.must(p.Delete(ctx, rows))
+		testkit.Check(c.t, p.Delete(ctx, rows))
 		return
 	}
-	shells, err := p.Finish(ctx)
-	c.must(err)
+	shells := testkit.Must(p.Finish(ctx))(c.t)
 	c.running = slices.Delete(c.running, i, i+1)
 	for _, id := range shells {
-		next, err := c.s.ResumePurge(ctx, id)
-		c.must(err)
+		next := testkit.Must(c.s.ResumePurge(ctx, id))(c.t)
 		next.size = 1
 		c.running = append(c.running, next)
 	}
@@ -150,14 +145,12 @@ func (c *clearing) checkPurged() {
 		}
 		slices.Sort(want)
 		want = slices.Compact(want)
-		c.must(listInto(ctx, c.s, &got, `SELECT id FROM messages WHERE session_id = ? ORDER BY id`, id))
+		testkit.Check(c.t, listInto(ctx, c.s, &got, `SELECT id FROM messages WHERE session_id = ? ORDER BY id`, id))
 		if !slices.Equal(got, want) {
 			c.t.Fatalf("of %s %v are left, and %v are shared", id, got, want)
 		}
-		left, err := get[bool](ctx, c.s, `SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?)`, id)
-		c.must(err)
-		forks, err := forksOf(ctx, c.s, id)
-		c.must(err)
+		left := testkit.Must(get[bool](ctx, c.s, `SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?)`, id))(c.t)
+		forks := testkit.Must(forksOf(ctx, c.s, id))(c.t)
 		living := slices.ContainsFunc(forks, func(fork session.ID) bool {
 			return slices.ContainsFunc(c.all, func(b *branching) bool { return b.id == fork })
 		})
@@ -173,7 +166,7 @@ func (c *clearing) checkPurged() {
 	}
 	for _, id := range c.purged {
 		var left []string
-		c.must(listInto(ctx, c.s, &left, `SELECT content FROM frozen WHERE session_id = ?`, id))
+		testkit.Check(c.t, listInto(ctx, c.s, &left, `SELECT content FROM frozen WHERE session_id = ?`, id))
 		for _, content := range left {
 			if !inherited[content] {
 				c.t.Fatalf("%s of %s is left for nobody", content, id)
@@ -181,10 +174,8 @@ func (c *clearing) checkPurged() {
 		}
 	}
 	for _, b := range c.all {
-		sess, err := c.s.Session(ctx, b.id)
-		c.must(err)
-		all, err := c.s.Frozen(ctx, sess)
-		c.must(err)
+		sess := testkit.Must(c.s.Session(ctx, b.id))(c.t)
+		all := testkit.Must(c.s.Frozen(ctx, sess))(c.t)
 		for _, f := range c.frozen[b.id] {
 			if !slices.ContainsFunc(all, func(g session.Frozen) bool { return g.MessageID == f.at.row && string(g.Content) == f.content }) {
 				c.t.Fatalf("%s lost what was frozen at %s: %s", b.id, f.at.id, f.content)
@@ -212,20 +203,16 @@ func TestPurgesOfAnySessionsAtOnceLeaveWhatTheOthersShare(t *testing.T) {
 func purge(t *testing.T, s *Store, id session.ID) {
 	t.Helper()
 	p, _, err := s.BeginPurge(t.Context(), PurgeRequest{Session: id})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	endOfPurge(t, p)
 }
 
 func endOfPurge(t *testing.T, p *Purge) {
 	t.Helper()
-	for rows := must(p.Doomed(t.Context()))(t); len(rows) > 0; rows = must(p.Doomed(t.Context()))(t) {
-		if err := p.Delete(t.Context(), rows); err != nil {
-			t.Fatal(err)
-		}
+	for rows := testkit.Must(p.Doomed(t.Context()))(t); len(rows) > 0; rows = testkit.Must(p.Doomed(t.Context()))(t) {
+		testkit.Check(t, p.Delete(t.Context(), rows))
 	}
-	must(p.Finish(t.Context()))(t)
+	testkit.Must(p.Finish(t.Context()))(t)
 }
 
 func TestAPurgeTakesTheTitlesThatWereCopiedFromIt(t *testing.T) {
@@ -233,12 +220,12 @@ func TestAPurgeTakesTheTitlesThatWereCopiedFromIt(t *testing.T) {
 	origin := mustCreate(t, s, NewSession{Title: "Plan"})
 	mustAppend(t, s, origin.ID, says(session.User, "shared"))
 	given := "Planning the trip"
-	numbered := must(s.Fork(t.Context(), Fork{Session: origin.ID}))(t)
-	own := must(s.Fork(t.Context(), Fork{Session: origin.ID, Title: &given}))(t)
-	of := must(s.Fork(t.Context(), Fork{Session: numbered.ID}))(t)
+	numbered := testkit.Must(s.Fork(t.Context(), Fork{Session: origin.ID}))(t)
+	own := testkit.Must(s.Fork(t.Context(), Fork{Session: origin.ID, Title: &given}))(t)
+	of := testkit.Must(s.Fork(t.Context(), Fork{Session: numbered.ID}))(t)
 	purge(t, s, origin.ID)
 	for id, want := range map[session.ID]string{numbered.ID: "", own.ID: given, of.ID: ""} {
-		if got := must(s.Session(t.Context(), id))(t).Title; got != want {
+		if got := testkit.Must(s.Session(t.Context(), id))(t).Title; got != want {
 			t.Errorf("%s is called %q, not %q", id, got, want)
 		}
 	}
@@ -249,15 +236,12 @@ func TestAPurgeIsToldOnceAndWhatItLeavesIsNotShown(t *testing.T) {
 	s := openTouched(t)
 	origin := mustCreate(t, s, NewSession{Title: "Plan"})
 	mustAppend(t, s, origin.ID, says(session.User, "shared words"), says(session.Assistant, "read /p/a.go"))
-	fork := must(s.Fork(t.Context(), Fork{Session: origin.ID}))(t)
+	fork := testkit.Must(s.Fork(t.Context(), Fork{Session: origin.ID}))(t)
 	mustAppend(t, s, fork.ID, says(session.User, "own words"))
 	purge(t, s, origin.ID)
 	for _, name := range []string{"day", "said", "biggest-messages", "forks", "path", "failed-replies"} {
-		text, err := queries.FS.ReadFile(name + ".sql")
-		if err != nil {
-			t.Fatal(err)
-		}
-		day := must(s.Session(t.Context(), fork.ID))(t).Day
+		text := testkit.Must(queries.FS.ReadFile(name + ".sql"))(t)
+		day := testkit.Must(s.Session(t.Context(), fork.ID))(t).Day
 		query := strings.NewReplacer(":text", "'words'", ":day", "'"+day+"'", ":session", "'"+string(fork.ID)+"'").Replace(string(text))
 		for _, rest := range []string{":since", ":limit", ":seq"} {
 			query = strings.ReplaceAll(query, rest, "NULL")
@@ -268,10 +252,7 @@ func TestAPurgeIsToldOnceAndWhatItLeavesIsNotShown(t *testing.T) {
 		}
 		n := 0
 		for ; rows.Next(); n++ {
-			row, err := rows.SliceScan()
-			if err != nil {
-				t.Fatal(err)
-			}
+			row := testkit.Must(rows.SliceScan())(t)
 			if told := fmt.Sprint(row...); strings.Contains(told, string(origin.ID)) {
 				t.Errorf("%s shows %s", name, told)
 			}
@@ -284,8 +265,8 @@ func TestAPurgeIsToldOnceAndWhatItLeavesIsNotShown(t *testing.T) {
 		t.Error(err)
 	}
 	purge(t, s, fork.ID)
-	for left := must(s.Purging(t.Context()))(t); len(left) > 0; left = must(s.Purging(t.Context()))(t) {
-		endOfPurge(t, must(s.ResumePurge(t.Context(), left[0]))(t))
+	for left := testkit.Must(s.Purging(t.Context()))(t); len(left) > 0; left = testkit.Must(s.Purging(t.Context()))(t) {
+		endOfPurge(t, testkit.Must(s.ResumePurge(t.Context(), left[0]))(t))
 	}
 	if left, told := count(t, s, `SELECT COUNT(*) FROM sessions`), count(t, s, `SELECT COUNT(*) * 10 + COUNT(DISTINCT session_id) FROM events WHERE type = 'session.purged'`); left != 0 || told != 22 {
 		t.Errorf("%d sessions are left, purges told %d", left, told)
@@ -297,10 +278,8 @@ func TestAKeyGoesWithItsLastSession(t *testing.T) {
 	const key = "agent:main:4912345"
 	first := mustCreate(t, s, NewSession{Key: key})
 	last := mustCreate(t, s, NewSession{Key: key})
-	if err := s.SetKeyLabel(t.Context(), key, "somebody"); err != nil {
-		t.Fatal(err)
-	}
-	left := func() int { return must(get[int](t.Context(), s, `SELECT COUNT(*) FROM keys`))(t) }
+	testkit.Check(t, s.SetKeyLabel(t.Context(), key, "somebody"))
+	left := func() int { return testkit.Must(get[int](t.Context(), s, `SELECT COUNT(*) FROM keys`))(t) }
 	purge(t, s, last.ID)
 	if left() != 1 {
 		t.Error("the label went with one of two generations")
@@ -320,9 +299,9 @@ func TestARepeatedRouteOutlivesTheGenerationBefore(t *testing.T) {
 			return Turnover{New: true, Reason: "command", At: session.At(time.Now())}, nil
 		},
 	}
-	made := must(s.Route(t.Context(), in))(t)
+	made := testkit.Must(s.Route(t.Context(), in))(t)
 	purge(t, s, before.ID)
-	again := must(s.Route(t.Context(), in))(t)
+	again := testkit.Must(s.Route(t.Context(), in))(t)
 	if again.Session.ID != made.Session.ID || !again.Created || again.Previous != before.ID {
 		t.Errorf("%+v, not %+v", again, made)
 	}
@@ -333,9 +312,9 @@ func TestWhatForksShareOfAPurgedChildIsNoChild(t *testing.T) {
 	mother := mustCreate(t, s, NewSession{})
 	child := mustCreate(t, s, NewSession{ParentID: mother.ID})
 	mustAppend(t, s, child.ID, says(session.User, "shared"))
-	must(s.Fork(t.Context(), Fork{Session: child.ID}))(t)
+	testkit.Must(s.Fork(t.Context(), Fork{Session: child.ID}))(t)
 	purge(t, s, child.ID)
-	if r := must(s.Rollup(t.Context(), mother.ID))(t); r.Children != 0 || r.MessageCount != 0 {
+	if r := testkit.Must(s.Rollup(t.Context(), mother.ID))(t); r.Children != 0 || r.MessageCount != 0 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -353,8 +332,8 @@ func TestAForgottenDraftLeavesNothing(t *testing.T) {
 	s := openTest(t)
 	mother := mustCreate(t, s, NewSession{})
 	draft := mustCreate(t, s, NewSession{ParentID: mother.ID, Draft: true})
-	must(s.SaveContext(t.Context(), session.Context{SessionID: draft.ID}, nil, nil))(t)
-	if n := must(s.ForgetDrafts(t.Context(), time.Now().Add(time.Hour)))(t); n != 1 {
+	testkit.Must(s.SaveContext(t.Context(), session.Context{SessionID: draft.ID}, nil, nil))(t)
+	if n := testkit.Must(s.ForgetDrafts(t.Context(), time.Now().Add(time.Hour)))(t); n != 1 {
 		t.Fatal(n, "drafts")
 	}
 	healthy(t, s)
@@ -369,8 +348,8 @@ func TestASessionThatIsComingInIsNoForgottenDraft(t *testing.T) {
 	b := RestoreBatch{Into: &Restoring{}, Begin: true, Session: SavedSession{Session: session.Session{
 		ID: "20200101_001", Day: "2020-01-01", Source: session.SourceSessiond, Revision: 3, CreatedAt: session.At(time.Date(2020, 1, 1, 9, 0, 0, 0, time.UTC)),
 	}}}
-	must(s.Restore(t.Context(), b))(t)
-	if n := must(s.ForgetDrafts(t.Context(), time.Now().Add(-24*time.Hour)))(t); n != 0 {
+	testkit.Must(s.Restore(t.Context(), b))(t)
+	if n := testkit.Must(s.ForgetDrafts(t.Context(), time.Now().Add(-24*time.Hour)))(t); n != 0 {
 		t.Error("its beginning was taken for an old draft")
 	}
 }
@@ -379,8 +358,8 @@ func TestASharedPurgedSessionIsNotRestoredOver(t *testing.T) {
 	s := openTest(t)
 	origin := mustCreate(t, s, NewSession{})
 	mustAppend(t, s, origin.ID, says(session.User, "shared"))
-	must(s.Fork(t.Context(), Fork{Session: origin.ID}))(t)
-	origin = must(s.Session(t.Context(), origin.ID))(t)
+	testkit.Must(s.Fork(t.Context(), Fork{Session: origin.ID}))(t)
+	origin = testkit.Must(s.Session(t.Context(), origin.ID))(t)
 	purge(t, s, origin.ID)
 	_, err := s.Restore(t.Context(), RestoreBatch{Into: &Restoring{}, Begin: true, Session: SavedSession{Session: origin}})
 	if session.CodeOf(err) != session.Conflict {
@@ -401,18 +380,16 @@ func TestAnImportKeepsNothingOfWhatIsPurged(t *testing.T) {
 		Cursor: &ImportCursor{Source: session.SourcePi, Path: "/a", State: session.JSON(`{"queue": "what was typed"}`)},
 	}
 	batch.Messages[1].ParentKey = "1"
-	origin := must(s.Import(t.Context(), batch))(t).Session
+	origin := testkit.Must(s.Import(t.Context(), batch))(t).Session
 	p, _, err := s.BeginPurge(t.Context(), PurgeRequest{Session: origin.ID})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	fork := ImportBatch{Session: NewSession{Source: session.SourcePi, SourceID: "b"}, Messages: []ImportMessage{said("3")}}
 	fork.Messages[0].ParentKey, fork.Messages[0].ParentSession = "1", origin.ID
 	if _, err := s.Import(t.Context(), fork); session.CodeOf(err) != session.Conflict {
 		t.Errorf("a message that is about to go has a new reply: %v", err)
 	}
 	endOfPurge(t, p)
-	if again := must(s.Import(t.Context(), batch))(t); !again.Purged {
+	if again := testkit.Must(s.Import(t.Context(), batch))(t); !again.Purged {
 		t.Errorf("%+v", again)
 	}
 	state, err := get[string](t.Context(), s, `SELECT COALESCE(state, '') FROM imports`)
@@ -431,17 +408,15 @@ func TestAnImportOutlivesThePurgeOfItsSession(t *testing.T) {
 		return ImportMessage{Message: m, ParentKey: parent}
 	}
 	batch := ImportBatch{Session: NewSession{Source: session.SourcePi, SourceID: "a"}, Messages: []ImportMessage{said("1", "")}}
-	batch.ID = must(s.Import(t.Context(), batch))(t).Session.ID
+	batch.ID = testkit.Must(s.Import(t.Context(), batch))(t).Session.ID
 	batch.Messages = []ImportMessage{said("2", "1")}
 	batch.Cursor = &ImportCursor{Source: session.SourcePi, Path: "/a", State: session.JSON(`{"queue": "what was typed"}`)}
 	p, _, err := s.BeginPurge(t.Context(), PurgeRequest{Session: batch.ID})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	for _, when := range []string{"while it is being purged", "afterwards"} {
 		for _, brought := range []bool{false, true} {
 			batch.Purged = brought
-			if done := must(s.Import(t.Context(), batch))(t); !done.Purged || done.Messages > 0 {
+			if done := testkit.Must(s.Import(t.Context(), batch))(t); !done.Purged || done.Messages > 0 {
 				t.Errorf("%s: %+v", when, done)
 			}
 		}
@@ -458,7 +433,7 @@ func TestAnImportOutlivesThePurgeOfItsSession(t *testing.T) {
 
 func healthy(t *testing.T, s *Store) {
 	t.Helper()
-	for _, c := range must(s.Doctor(t.Context(), true))(t) {
+	for _, c := range testkit.Must(s.Doctor(t.Context(), true))(t) {
 		if !c.OK {
 			t.Errorf("%s: %s", c.Name, c.Detail)
 		}
@@ -468,10 +443,7 @@ func healthy(t *testing.T, s *Store) {
 // locksOn counts the locks that this process has on a file.
 func locksOn(t *testing.T, path string) int {
 	t.Helper()
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := testkit.Must(os.Stat(path))(t)
 	all, err := os.ReadFile("/proc/locks")
 	if err != nil {
 		t.Skip("no list of locks on this system:", err)
@@ -495,15 +467,15 @@ func TestLookingForCopiesGivesUpNoLock(t *testing.T) {
 		t.Skip("locks of this process are not listed here")
 	}
 	copied := filepath.Join(filepath.Dir(s.path), "copy.db")
-	must(s.Backup(t.Context(), copied))(t)
-	found := must(s.CopiesHolding(t.Context(), sess.ID, filepath.Dir(s.path)))(t)
+	testkit.Must(s.Backup(t.Context(), copied))(t)
+	found := testkit.Must(s.CopiesHolding(t.Context(), sess.ID, filepath.Dir(s.path)))(t)
 	if len(found) != 1 || found[0] != copied {
 		t.Errorf("copies: %v", found)
 	}
 	if after := locksOn(t, index); after != before {
 		t.Errorf("%d locks on the index of the log, and %d before: another process may write at the same time", after, before)
 	}
-	if found := must(s.CopiesHolding(t.Context(), session.ID("20000101_001"), filepath.Dir(s.path)))(t); len(found) != 0 {
+	if found := testkit.Must(s.CopiesHolding(t.Context(), session.ID("20000101_001"), filepath.Dir(s.path)))(t); len(found) != 0 {
 		t.Errorf("copies of a session that never was: %v", found)
 	}
 }

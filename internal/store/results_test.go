@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 func calls(ids ...string) session.Message {
@@ -88,10 +89,10 @@ func TestResultsFindTheirCalls(t *testing.T) {
 				if st.parent > 0 {
 					in.Parent = ref(sess.ID, st.parent)
 				}
-				out := must(s.Append(ctx, in))(t)
+				out := testkit.Must(s.Append(ctx, in))(t)
 				var got [][2]int64
 				for _, m := range out.Messages {
-					for _, r := range must(s.MessageByID(ctx, m.RowID))(t).Parts {
+					for _, r := range testkit.Must(s.MessageByID(ctx, m.RowID))(t).Parts {
 						if r.Kind != session.PartToolResult {
 							continue
 						}
@@ -100,7 +101,7 @@ func TestResultsFindTheirCalls(t *testing.T) {
 						}
 						at := [2]int64{}
 						if r.CallPartID != nil {
-							at = [2]int64{must(s.MessageByID(ctx, *r.CallPartID>>10))(t).Seq, *r.CallPartID & 1023}
+							at = [2]int64{testkit.Must(s.MessageByID(ctx, *r.CallPartID>>10))(t).Seq, *r.CallPartID & 1023}
 						}
 						got = append(got, at)
 					}
@@ -131,12 +132,10 @@ func TestTouchedFilesFollowThePath(t *testing.T) {
 	})
 	sess := mustCreate(t, s, NewSession{Directory: "/d"})
 	mustAppend(t, s, sess.ID, calls("a"), calls("b"), calls("c"))
-	out := must(s.Append(ctx, Append{Session: sess.ID, Parent: ref(sess.ID, 2), Messages: []session.Message{calls("d", "a")}}))(t)
+	out := testkit.Must(s.Append(ctx, Append{Session: sess.ID, Parent: ref(sess.ID, 2), Messages: []session.Message{calls("d", "a")}}))(t)
 	rows := map[int64]int64{}
 	all, _, err := s.Messages(ctx, sess.ID, MessagePage{All: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	for _, m := range all {
 		rows[m.Seq] = m.RowID
 	}
@@ -145,7 +144,7 @@ func TestTouchedFilesFollowThePath(t *testing.T) {
 		want           string
 	}{{0, rows[4], "/d/a /d/b /d/a /d/d "}, {rows[1], rows[4], "/d/b /d/a /d/d "}, {rows[2], rows[4], "/d/a /d/d "}, {rows[1], rows[3], "/d/b /d/c "}, {rows[4], rows[4], ""}} {
 		got := ""
-		for _, f := range must(s.TouchedFiles(ctx, c.after, c.through))(t) {
+		for _, f := range testkit.Must(s.TouchedFiles(ctx, c.after, c.through))(t) {
 			got += f.Path + " "
 		}
 		if got != c.want {
@@ -167,10 +166,7 @@ func TestResultInTheReplyItselfIsLinked(t *testing.T) {
 	if parts[1].CallPartID == nil || *parts[1].CallPartID != parts[0].RowID {
 		t.Errorf("the result is linked to %v, want %d", parts[1].CallPartID, parts[0].RowID)
 	}
-	checks, err := s.Doctor(ctx, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checks := testkit.Must(s.Doctor(ctx, true))(t)
 	for _, c := range checks {
 		if !c.OK {
 			t.Errorf("%s: %s", c.Name, c.Detail)

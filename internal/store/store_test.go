@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // TestMain runs the tests, or, in a process that a test started, that process's part.
@@ -87,13 +88,8 @@ func openData(t testing.TB, data []byte, opts ...func(*Options)) *Store {
 		o(&opt)
 	}
 	path := filepath.Join(t.TempDir(), "sessions.db")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s, err := Open(context.Background(), path, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(path, data, 0o600))
+	s := testkit.Must(Open(context.Background(), path, opt))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -104,20 +100,12 @@ func says(role session.Role, text string) session.Message {
 
 func mustCreate(t testing.TB, s *Store, in NewSession) session.Session {
 	t.Helper()
-	sess, err := s.CreateSession(context.Background(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sess
+	return testkit.Must(s.CreateSession(context.Background(), in))(t)
 }
 
 func mustAppend(t testing.TB, s *Store, id session.ID, msgs ...session.Message) Appended {
 	t.Helper()
-	out, err := s.Append(context.Background(), Append{Session: id, Messages: msgs})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return testkit.Must(s.Append(context.Background(), Append{Session: id, Messages: msgs}))(t)
 }
 
 func TestAppendIsReadBackInOrder(t *testing.T) {
@@ -150,10 +138,7 @@ func TestAppendIsReadBackInOrder(t *testing.T) {
 // mustBeHealthy recounts everything that is counted.
 func mustBeHealthy(t testing.TB, s *Store) {
 	t.Helper()
-	checks, err := s.Doctor(context.Background(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checks := testkit.Must(s.Doctor(context.Background(), false))(t)
 	for _, c := range checks {
 		if !c.OK {
 			t.Errorf("doctor: %s: %s", c.Name, c.Detail)
@@ -169,22 +154,9 @@ func wants(t testing.TB, err error, code session.Code, words string) {
 	}
 }
 
-// must gives the value of a call that may not fail.
-func must[T any](v T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
 func count(t testing.TB, s *Store, query string, args ...any) (n int64) {
 	t.Helper()
-	if err := s.Reader().Get(&n, query, args...); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, s.Reader().Get(&n, query, args...))
 	return n
 }
 
@@ -195,7 +167,7 @@ func ref(id session.ID, seq int64) *session.MessageRef {
 func TestIDsGoOnPast999ADay(t *testing.T) {
 	now := time.Date(2026, 2, 11, 12, 0, 0, 0, time.UTC)
 	s := openTest(t, func(o *Options) { o.Now = func() time.Time { return now } })
-	must(raw(t, s).Exec(`INSERT INTO session_days VALUES ('2026-02-11', 997)`))(t)
+	testkit.Must(raw(t, s).Exec(`INSERT INTO session_days VALUES ('2026-02-11', 997)`))(t)
 	for _, want := range []session.ID{"20260211_998", "20260211_999", "20260211_1000", "20260211_1001"} {
 		sess := mustCreate(t, s, NewSession{})
 		if sess.ID != want || sess.Day != "2026-02-11" {
@@ -227,7 +199,7 @@ func TestIDsGoByTheLocalDay(t *testing.T) {
 func TestAnIDIsNeverUsedAgain(t *testing.T) {
 	s := openTest(t)
 	first := mustCreate(t, s, NewSession{})
-	must(raw(t, s).Exec(`DELETE FROM sessions`))(t) // an empty session may go
+	testkit.Must(raw(t, s).Exec(`DELETE FROM sessions`))(t) // an empty session may go
 	if second := mustCreate(t, s, NewSession{}); second.ID == first.ID {
 		t.Errorf("%s was given again", second.ID)
 	}
@@ -240,7 +212,7 @@ func TestAnIDIsNeverUsedAgain(t *testing.T) {
 
 func TestTwoHundredSessionsAtOnceGetTwoHundredIDs(t *testing.T) {
 	s := openTest(t)
-	other := must(Open(context.Background(), s.File(), Options{Zone: time.UTC}))(t)
+	other := testkit.Must(Open(context.Background(), s.File(), Options{Zone: time.UTC}))(t)
 	defer other.Close()
 	ids := make(chan session.ID, 200)
 	var wg sync.WaitGroup

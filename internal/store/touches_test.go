@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // worked makes a session whose messages touch files: "op path" each, a minute apart.
@@ -24,7 +25,7 @@ func worked(t *testing.T, s *Store, source session.Source, hour int, touches ...
 		m.CreatedAt = session.At(at.Add(time.Duration(i) * time.Minute))
 		b.Messages = append(b.Messages, m)
 	}
-	return must(s.Import(context.Background(), b))(t).Session.ID
+	return testkit.Must(s.Import(context.Background(), b))(t).Session.ID
 }
 
 // openTouched opens a store in which a message touches what its text says, as "op path".
@@ -57,7 +58,7 @@ func TestFileSessionsAreThoseThatTouchedAFile(t *testing.T) {
 	worked(t, s, session.SourcePi, 9, "write /p/a.go", "read /p/sub/b.go")
 	worked(t, s, session.SourceGoose, 15, "read /p/a.go.orig", "read /p2/a.go", "read /q")
 	gone := worked(t, s, session.SourcePi, 20, "delete /p/a.go")
-	must(s.SetTrash(ctx, gone, true, nil, nil))(t)
+	testkit.Must(s.SetTrash(ctx, gone, true, nil, nil))(t)
 	for _, test := range []struct {
 		name  string
 		paths []string

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // branching is a session in the naive model: forks copy what they inherit.
@@ -62,19 +63,11 @@ type wood struct {
 	count int
 }
 
-func (w *wood) must(err error) {
-	if err != nil {
-		w.t.Helper()
-		w.t.Fatal(err)
-	}
-}
-
 func (w *wood) step() {
 	ctx := context.Background()
 	kind := rapid.IntRange(0, 11).Draw(w.t, "step")
 	if len(w.all) == 0 || kind == 0 && len(w.all) < 6 {
-		sess, err := w.s.CreateSession(ctx, NewSession{})
-		w.must(err)
+		sess := testkit.Must(w.s.CreateSession(ctx, NewSession{}))(w.t)
 		w.all = append(w.all, &branching{id: sess.ID, undone: map[int64]bool{}})
 		return
 	}
@@ -107,8 +100,7 @@ func (w *wood) append(b *branching, tree []*node) {
 		m.InContext = rapid.IntRange(0, 4).Draw(w.t, "in context") > 0
 		in.Messages = append(in.Messages, m)
 	}
-	out, err := w.s.Append(context.Background(), in)
-	w.must(err)
+	out := testkit.Must(w.s.Append(context.Background(), in))(w.t)
 	for _, m := range out.Messages {
 		n := &node{id: m.ID, row: m.RowID, parent: at}
 		if m.InContext {
@@ -121,8 +113,7 @@ func (w *wood) append(b *branching, tree []*node) {
 }
 
 func (w *wood) fork(b *branching, at *node) {
-	made, err := w.s.Fork(context.Background(), Fork{Session: b.id, At: &at.id})
-	w.must(err)
+	made := testkit.Must(w.s.Fork(context.Background(), Fork{Session: b.id, At: &at.id}))(w.t)
 	w.all = append(w.all, &branching{
 		id: made.ID, head: at, shared: at.path(), overlays: slices.Clone(b.overlays), undone: maps.Clone(b.undone),
 	})
@@ -135,10 +126,8 @@ func (w *wood) moveHead(b *branching, tree []*node) {
 		to = rapid.SampledFrom(tree).Draw(w.t, "to")
 		in.To = &to.id
 	}
-	was, err := w.s.Session(context.Background(), b.id)
-	w.must(err)
-	done, err := w.s.MoveHead(context.Background(), in)
-	w.must(err)
+	was := testkit.Must(w.s.Session(context.Background(), b.id))(w.t)
+	done := testkit.Must(w.s.MoveHead(context.Background(), in))(w.t)
 	if done.Moved != (b.head != to) || done.Moved && done.Session.Epoch != was.Epoch+1 || !done.Moved && done.Session.Revision != was.Revision {
 		w.t.Fatalf("%s from %v to %v: %+v", b.id, b.head, to, done)
 	}
@@ -158,8 +147,7 @@ func (w *wood) compact(b *branching) {
 	if o := b.effective(); o != nil {
 		c.PreviousID = &o.row
 	}
-	c, err := w.s.AddCompaction(context.Background(), c)
-	w.must(err)
+	c = testkit.Must(w.s.AddCompaction(context.Background(), c))(w.t)
 	b.made++
 	b.overlays = append(b.overlays, modelled{row: c.RowID, through: through, summary: c.SummaryTokens, hidden: hidden})
 }
@@ -169,8 +157,7 @@ func (w *wood) undo(b *branching) {
 	if o == nil {
 		return
 	}
-	_, err := w.s.UndoCompaction(context.Background(), b.id, o.row)
-	w.must(err)
+	testkit.Must(w.s.UndoCompaction(context.Background(), b.id, o.row))(w.t)
 	b.undone[o.row] = true
 	b.made -= w.owns(b, o.row)
 }
@@ -188,7 +175,7 @@ func (w *wood) redo(b *branching) {
 	if i := slices.IndexFunc(b.overlays, func(o modelled) bool { return o.row == row }); session.CodeOf(err) == session.NotFound && !slices.Contains(b.tree(), b.overlays[i].through) {
 		return // of a branch that nobody shared, and that was purged
 	}
-	w.must(err)
+	testkit.Check(w.t, err)
 	delete(b.undone, row)
 	b.made += w.owns(b, row)
 	if o := b.effective(); o == nil || o.row != row {
@@ -197,8 +184,7 @@ func (w *wood) redo(b *branching) {
 }
 
 func (w *wood) owns(b *branching, row int64) int64 {
-	c, err := readCompaction(context.Background(), w.s, row)
-	w.must(err)
+	c := testkit.Must(readCompaction(context.Background(), w.s, row))(w.t)
 	if c.SessionID == b.id {
 		return 1
 	}
@@ -208,8 +194,7 @@ func (w *wood) owns(b *branching, row int64) int64 {
 func (w *wood) check() {
 	ctx := context.Background()
 	for _, b := range w.all {
-		sess, err := w.s.Session(ctx, b.id)
-		w.must(err)
+		sess := testkit.Must(w.s.Session(ctx, b.id))(w.t)
 		if (sess.Head == nil) != (b.head == nil) || b.head != nil && *sess.Head != b.head.id {
 			w.t.Fatalf("%s: head %v, not %v", b.id, sess.Head, b.head)
 		}
@@ -227,8 +212,7 @@ func (w *wood) check() {
 		}
 		w.checkTree(b)
 	}
-	checks, err := w.s.Doctor(ctx, true)
-	w.must(err)
+	checks := testkit.Must(w.s.Doctor(ctx, true))(w.t)
 	for _, c := range checks {
 		if !c.OK {
 			w.t.Fatalf("%s: %s", c.Name, c.Detail)
@@ -263,8 +247,7 @@ func (w *wood) checkTree(b *branching) {
 	var segments []session.Segment
 	var page TreePage
 	for page.Limit = limit; ; {
-		tree, err := w.s.Tree(ctx, b.id, page)
-		w.must(err)
+		tree := testkit.Must(w.s.Tree(ctx, b.id, page))(w.t)
 		segments = append(segments, tree.Segments...)
 		if len(tree.Segments) > limit || tree.Next == "" && tree.Total != len(segments) {
 			w.t.Fatalf("%s: %d of %d segments, %d at once", b.id, len(segments), tree.Total, len(tree.Segments))
@@ -272,8 +255,7 @@ func (w *wood) checkTree(b *branching) {
 		if tree.Next == "" {
 			break
 		}
-		ref, err := session.ParseRef(tree.Next)
-		w.must(err)
+		ref := testkit.Must(session.ParseRef(tree.Next))(w.t)
 		page.Cursor = &ref
 	}
 	got := map[string]string{}

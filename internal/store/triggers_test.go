@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // raw is a connection as anyone could open it, with SQLite's own defaults.
 func raw(t testing.TB, s *Store) *sql.DB {
 	t.Helper()
-	db := must(sql.Open("sqlite", s.File()+"?_pragma=busy_timeout(5000)"))(t)
+	db := testkit.Must(sql.Open("sqlite", s.File()+"?_pragma=busy_timeout(5000)"))(t)
 	db.SetMaxOpenConns(1)
 	t.Cleanup(func() { db.Close() })
 	return db
@@ -28,10 +29,8 @@ func TestTheDatabaseItselfKeepsWhatWasSaid(t *testing.T) {
 	db := raw(t, s)
 	dump := func() string {
 		var all string
-		if err := db.QueryRow(`SELECT (SELECT group_concat(id || session_id || seq || role || tokens, '|') FROM messages) || (SELECT group_concat(id || text || COALESCE(blob, ''), '|') FROM parts)
-			|| (SELECT group_concat(sha256 || length(data), '|') FROM blobs) || (SELECT group_concat(sha256 || n || length(data), '|') FROM blob_pieces) || (SELECT group_concat(id || source_id, '|') FROM sessions)`).Scan(&all); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, db.QueryRow(`SELECT (SELECT group_concat(id || session_id || seq || role || tokens, '|') FROM messages) || (SELECT group_concat(id || text || COALESCE(blob, ''), '|') FROM parts)
+			|| (SELECT group_concat(sha256 || length(data), '|') FROM blobs) || (SELECT group_concat(sha256 || n || length(data), '|') FROM blob_pieces) || (SELECT group_concat(id || source_id, '|') FROM sessions)`).Scan(&all))
 		return all
 	}
 	before := dump()
@@ -78,7 +77,7 @@ func TestARowInPurgingOpensTheDeletionOfOneSession(t *testing.T) {
 		mustAppend(t, s, id, says(session.User, "hello"))
 	}
 	db := raw(t, s)
-	must(db.Exec(`INSERT INTO purging (session_id, started_at) VALUES (?, '')`, gone.ID))(t)
+	testkit.Must(db.Exec(`INSERT INTO purging (session_id, started_at) VALUES (?, '')`, gone.ID))(t)
 	for _, q := range []string{
 		`DELETE FROM parts WHERE message_id IN (SELECT id FROM messages WHERE session_id = ?)`,
 		`DELETE FROM messages WHERE session_id = ?`, `DELETE FROM sessions WHERE id = ?`,

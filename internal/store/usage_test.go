@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 func priced(nano int64) *int64 { return &nano }
@@ -19,17 +20,17 @@ func TestACallIsCountedOnceWhereverItIsSeen(t *testing.T) {
 	s := openTest(t)
 	a, b := mustCreate(t, s, NewSession{Directory: "/d"}), mustCreate(t, s, NewSession{})
 	call := session.Call{SessionID: a.ID, ExternalID: "resp_1", Model: "m", InputTokens: 10, OutputTokens: 5, CostNanoUSD: priced(7)}
-	first := must(s.AddCall(ctx, call))(t)
-	before := must(s.Session(ctx, a.ID))(t)
+	first := testkit.Must(s.AddCall(ctx, call))(t)
+	before := testkit.Must(s.Session(ctx, a.ID))(t)
 	call.SessionID, call.InputTokens, call.OutputTokens, call.Source = b.ID, 9, 0, session.SourceSessiond
-	again := must(s.AddCall(ctx, call))(t)
+	again := testkit.Must(s.AddCall(ctx, call))(t)
 	if diff := cmp.Diff(first, again); diff != "" {
 		t.Errorf("not given back as it was:\n%s", diff)
 	}
-	if diff := cmp.Diff(before, must(s.Session(ctx, a.ID))(t)); diff != "" {
+	if diff := cmp.Diff(before, testkit.Must(s.Session(ctx, a.ID))(t)); diff != "" {
 		t.Error(diff)
 	}
-	if got := must(s.Session(ctx, b.ID))(t); got.InputTokens != 0 || got.Revision != b.Revision {
+	if got := testkit.Must(s.Session(ctx, b.ID))(t); got.InputTokens != 0 || got.Revision != b.Revision {
 		t.Errorf("%+v", got)
 	}
 	if first.Directory != "/d" || first.Purpose != session.PurposeChat || *first.CostUSD != 7e-9 {
@@ -37,7 +38,7 @@ func TestACallIsCountedOnceWhereverItIsSeen(t *testing.T) {
 	}
 	_, err := s.AddCall(ctx, session.Call{SessionID: "20200101_001"})
 	wants(t, err, session.NotFound, "")
-	must(s.AddCall(ctx, session.Call{Purpose: session.PurposeTitle}))(t) // of no session
+	testkit.Must(s.AddCall(ctx, session.Call{Purpose: session.PurposeTitle}))(t) // of no session
 	mustBeHealthy(t, s)
 }
 
@@ -46,11 +47,11 @@ func TestKnownCallRisesToTheGreaterReport(t *testing.T) {
 	s := openTest(t)
 	owner, fork := mustCreate(t, s, NewSession{}), mustCreate(t, s, NewSession{})
 	first := session.Call{SessionID: owner.ID, ExternalID: "msg_1", Model: "m", InputTokens: 10, CacheWriteTokens: 50, OutputTokens: 1}
-	must(s.AddCall(ctx, first))(t)
+	testkit.Must(s.AddCall(ctx, first))(t)
 	later := first
 	later.SessionID, later.InputTokens, later.CacheWrite1h, later.OutputTokens, later.CostNanoUSD = fork.ID, 3, 40, 412, priced(9)
-	must(s.AddCall(ctx, later))(t)
-	must(s.AddCall(ctx, first))(t) // what is smaller lowers nothing
+	testkit.Must(s.AddCall(ctx, later))(t)
+	testkit.Must(s.AddCall(ctx, first))(t) // what is smaller lowers nothing
 
 	calls, _, err := s.Calls(ctx, owner.ID, Page{})
 	if err != nil || len(calls) != 1 {
@@ -60,10 +61,10 @@ func TestKnownCallRisesToTheGreaterReport(t *testing.T) {
 	if got.InputTokens != 10 || got.CacheWriteTokens != 50 || got.CacheWrite1h != 40 || got.OutputTokens != 412 || *got.CostNanoUSD != 9 {
 		t.Errorf("%+v", got)
 	}
-	if sess := must(s.Session(ctx, owner.ID))(t); sess.OutputTokens != 412 || sess.UnpricedCalls != 0 || *sess.CostNanoUSD != 9 {
+	if sess := testkit.Must(s.Session(ctx, owner.ID))(t); sess.OutputTokens != 412 || sess.UnpricedCalls != 0 || *sess.CostNanoUSD != 9 {
 		t.Errorf("the session counts %d tokens, %d unpriced", sess.OutputTokens, sess.UnpricedCalls)
 	}
-	if sess := must(s.Session(ctx, fork.ID))(t); sess.OutputTokens != 0 {
+	if sess := testkit.Must(s.Session(ctx, fork.ID))(t); sess.OutputTokens != 0 {
 		t.Errorf("the fork counts %d tokens of its origin's call", sess.OutputTokens)
 	}
 	mustBeHealthy(t, s) // compares the roll-up with the ledger
@@ -78,8 +79,8 @@ func TestAnUnknownCostIsNotFree(t *testing.T) {
 		sum      *int64
 		unpriced int64
 	}{{nil, nil, 1}, {priced(0), priced(0), 1}, {priced(5), priced(5), 1}, {nil, priced(5), 2}} {
-		must(s.AddCall(ctx, session.Call{SessionID: sess.ID, CostNanoUSD: c.cost}))(t)
-		got := must(s.Session(ctx, sess.ID))(t)
+		testkit.Must(s.AddCall(ctx, session.Call{SessionID: sess.ID, CostNanoUSD: c.cost}))(t)
+		got := testkit.Must(s.Session(ctx, sess.ID))(t)
 		if diff := cmp.Diff(c.sum, got.CostNanoUSD); diff != "" || got.UnpricedCalls != c.unpriced || (c.sum == nil) != (got.CostUSD == nil) {
 			t.Errorf("after call %d: %s %d unpriced", i, diff, got.UnpricedCalls)
 		}
@@ -91,7 +92,7 @@ func TestTheCallOfAnAppendBelongsToItsReply(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
 	sess := mustCreate(t, s, NewSession{})
-	out := must(s.Append(ctx, Append{
+	out := testkit.Must(s.Append(ctx, Append{
 		Session: sess.ID, Messages: []session.Message{says(session.User, "q"), says(session.Assistant, "a"), says(session.User, "q2")},
 		Call: &session.Call{Provider: "p", Model: "m", InputTokens: 3},
 	}))(t)
@@ -99,10 +100,10 @@ func TestTheCallOfAnAppendBelongsToItsReply(t *testing.T) {
 	if err != nil || next != "" || len(calls) != 1 || *calls[0].MessageID != out.Messages[1].RowID {
 		t.Fatalf("%+v %v", calls, err)
 	}
-	if got := must(s.Session(ctx, sess.ID))(t); got.Provider != "p" || got.Model != "m" || got.InputTokens != 3 {
+	if got := testkit.Must(s.Session(ctx, sess.ID))(t); got.Provider != "p" || got.Model != "m" || got.InputTokens != 3 {
 		t.Errorf("%+v", got)
 	}
-	must(s.Append(ctx, Append{Session: sess.ID, Call: &session.Call{InputTokens: 1}}))(t) // a call without a message
+	testkit.Must(s.Append(ctx, Append{Session: sess.ID, Call: &session.Call{InputTokens: 1}}))(t) // a call without a message
 	mustBeHealthy(t, s)
 }
 
@@ -111,15 +112,13 @@ func TestCallsArePaged(t *testing.T) {
 	s := openTest(t)
 	sess := mustCreate(t, s, NewSession{})
 	for i := range 7 {
-		must(s.AddCall(ctx, session.Call{SessionID: sess.ID, InputTokens: int64(i)}))(t)
+		testkit.Must(s.AddCall(ctx, session.Call{SessionID: sess.ID, InputTokens: int64(i)}))(t)
 	}
 	var got []int64
 	p := Page{Limit: 3}
 	for {
 		calls, next, err := s.Calls(ctx, sess.ID, p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 		for _, c := range calls {
 			got = append(got, c.InputTokens)
 		}
@@ -144,14 +143,14 @@ func TestTheLastReportIsOfThePathAndTheEpoch(t *testing.T) {
 	turn := func(parent *session.MessageRef, input int64, contextID *int64) {
 		t.Helper()
 		now = now.Add(time.Second)
-		must(s.Append(ctx, Append{
+		testkit.Must(s.Append(ctx, Append{
 			Session: sess.ID, Parent: parent, Messages: []session.Message{says(session.User, "question"), says(session.Assistant, "answer")},
 			Call: &session.Call{InputTokens: input, ContextID: contextID},
 		}))(t)
 	}
 	report := func() int64 {
 		t.Helper()
-		r := must(s.LastReport(ctx, must(s.Session(ctx, sess.ID))(t)))(t)
+		r := testkit.Must(s.LastReport(ctx, testkit.Must(s.Session(ctx, sess.ID))(t)))(t)
 		if r == nil {
 			return 0
 		}
@@ -170,11 +169,11 @@ func TestTheLastReportIsOfThePathAndTheEpoch(t *testing.T) {
 		t.Error(got)
 	}
 	now = now.Add(time.Second)
-	must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 2, session.StatusDone, 1)))(t)
+	testkit.Must(s.AddCompaction(ctx, overlay(t, s, sess.ID, 2, session.StatusDone, 1)))(t)
 	if got := report(); got != 0 {
 		t.Errorf("%d is of the epoch before", got)
 	}
-	c := must(s.SaveContext(ctx, session.Context{SessionID: sess.ID, Epoch: must(s.Session(ctx, sess.ID))(t).Epoch}, nil, nil))(t)
+	c := testkit.Must(s.SaveContext(ctx, session.Context{SessionID: sess.ID, Epoch: testkit.Must(s.Session(ctx, sess.ID))(t).Epoch}, nil, nil))(t)
 	turn(nil, 30, &c.RowID)
 	if got := report(); got != 30 {
 		t.Error(got)
@@ -214,14 +213,9 @@ func TestCountersAndRollUpsEqualARecount(t *testing.T) {
 				role := rapid.SampledFrom([]session.Role{session.User, session.Assistant, session.Tool}).Draw(rt, "role")
 				_, err = s.Append(ctx, Append{Session: rapid.SampledFrom(ids).Draw(rt, "session"), Messages: []session.Message{says(role, "x"), says(role, "y")}, Call: call})
 			}
-			if err != nil {
-				rt.Fatal(err)
-			}
+			testkit.Check(rt, err)
 		}
-		checks, err := s.Doctor(ctx, true)
-		if err != nil {
-			rt.Fatal(err)
-		}
+		checks := testkit.Must(s.Doctor(ctx, true))(rt)
 		for _, c := range checks {
 			if !c.OK {
 				rt.Fatalf("%s: %s", c.Name, c.Detail)
@@ -236,25 +230,19 @@ func TestTheCatalogueIsWrittenOnce(t *testing.T) {
 	models := []session.ModelInfo{{ID: "m", Provider: "p", Window: 10, MaxOutput: 5, Modalities: []string{"text"}, Origin: "catalogue"}}
 	prices := []session.Price{{Model: "m", ValidFrom: "2026-01-01", Input: 3, Origin: "catalogue"}}
 	for range 2 {
-		if err := s.SetCatalogue(ctx, models, prices); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, s.SetCatalogue(ctx, models, prices))
 	}
 	models[0].Window, prices[0].Input = 20, 4
-	if err := s.SetCatalogue(ctx, models, prices); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, s.SetCatalogue(ctx, models, prices))
 	if n := count(t, s, `SELECT window * 100 + input_nanousd * 10 + (SELECT COUNT(*) FROM prices) FROM models JOIN prices ON model = models.id`); n != 2041 {
 		t.Errorf("%d", n)
 	}
-	if c := must(s.Calibration(ctx, "m"))(t); c != nil {
+	if c := testkit.Must(s.Calibration(ctx, "m"))(t); c != nil {
 		t.Errorf("%+v", c)
 	}
 	for _, scale := range []float64{1.5, 1.25} {
-		if err := s.SetCalibration(ctx, Calibration{Model: "m", Scale: scale, Weight: 2}); err != nil {
-			t.Fatal(err)
-		}
-		if c := must(s.Calibration(ctx, "m"))(t); c.Scale != scale || c.Weight != 2 {
+		testkit.Check(t, s.SetCalibration(ctx, Calibration{Model: "m", Scale: scale, Weight: 2}))
+		if c := testkit.Must(s.Calibration(ctx, "m"))(t); c.Scale != scale || c.Weight != 2 {
 			t.Errorf("%+v", c)
 		}
 	}

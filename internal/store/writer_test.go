@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // appendInChild appends to the session args[1] as fast as it can and says each seq that was
@@ -116,12 +117,10 @@ func TestAFullDiskFailsCleanly(t *testing.T) {
 	sess := mustCreate(t, s, NewSession{})
 	mustAppend(t, s, sess.ID, says(session.User, "before"))
 	limit := func(pages string) {
-		if err := s.alone(ctx, func(t *tx) error {
+		testkit.Check(t, s.alone(ctx, func(t *tx) error {
 			var n int64
 			return t.row(`PRAGMA max_page_count = `+pages, nil, &n)
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	pages := count(t, s, `PRAGMA page_count`)
 	limit(fmt.Sprint(pages + 2))
@@ -137,7 +136,7 @@ func TestAFullDiskFailsCleanly(t *testing.T) {
 	}
 	_, err := s.Append(ctx, Append{Session: sess.ID, Messages: []session.Message{says(session.User, strings.Repeat("x", 1<<20))}})
 	wants(t, err, session.StorageFull, "nothing of this request was stored")
-	if got := must(s.Session(ctx, sess.ID))(t); got.MessageCount != 1 {
+	if got := testkit.Must(s.Session(ctx, sess.ID))(t); got.MessageCount != 1 {
 		t.Errorf("%d messages", got.MessageCount)
 	}
 	limit("1073741823")
@@ -228,7 +227,7 @@ func TestStopAnswersEveryJob(t *testing.T) {
 	if stored < queueLength {
 		t.Errorf("only %d of the %d that were queued are stored", stored, queueLength)
 	}
-	again := must(Open(context.Background(), s.File(), Options{}))(t)
+	again := testkit.Must(Open(context.Background(), s.File(), Options{}))(t)
 	defer again.Close()
 	if got := count(t, again, `SELECT COUNT(*) FROM calibrations`); got != stored {
 		t.Errorf("%d acknowledged, %d there", stored, got)
@@ -254,7 +253,7 @@ func TestAClosedStoreFailsAndIsClosedTwice(t *testing.T) {
 func TestAReadOnlyStoreDoesNotWrite(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
-	ro := must(Open(ctx, s.File(), Options{ReadOnly: true}))(t)
+	ro := testkit.Must(Open(ctx, s.File(), Options{ReadOnly: true}))(t)
 	defer ro.Close()
 	_, err := ro.CreateSession(ctx, NewSession{})
 	wants(t, err, session.Forbidden, "read-only")
@@ -267,11 +266,9 @@ func TestAReadOnlyStoreDoesNotWrite(t *testing.T) {
 func TestAnotherProcessesLockIsWaitedForAndCallersMayLeave(t *testing.T) {
 	s := openTest(t)
 	cmd := child(t, "lock", s.File())
-	in := must(cmd.StdinPipe())(t)
-	out := must(cmd.StdoutPipe())(t)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := testkit.Must(cmd.StdinPipe())(t)
+	out := testkit.Must(cmd.StdoutPipe())(t)
+	testkit.Check(t, cmd.Start())
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "locked\n" {
 		t.Fatal(line, err)
 	}
@@ -297,7 +294,7 @@ func TestAnotherProcessesLockIsWaitedForAndCallersMayLeave(t *testing.T) {
 func TestAppendsOfTwoProcessesSurviveKill(t *testing.T) {
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "sessions.db")
-	s := must(Open(ctx, path, Options{}))(t)
+	s := testkit.Must(Open(ctx, path, Options{}))(t)
 	sessions := []session.ID{mustCreate(t, s, NewSession{}).ID, mustCreate(t, s, NewSession{}).ID}
 	s.Close()
 	acknowledged := []int64{0, 0}
@@ -305,10 +302,8 @@ func TestAppendsOfTwoProcessesSurviveKill(t *testing.T) {
 		var wg sync.WaitGroup
 		for i, id := range sessions {
 			cmd := child(t, "append", path, string(id))
-			out := must(cmd.StdoutPipe())(t)
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			out := testkit.Must(cmd.StdoutPipe())(t)
+			testkit.Check(t, cmd.Start())
 			wg.Go(func() {
 				lines := bufio.NewScanner(out)
 				for n := 0; lines.Scan(); n++ {
@@ -329,10 +324,10 @@ func TestAppendsOfTwoProcessesSurviveKill(t *testing.T) {
 		}
 		wg.Wait()
 	}
-	s = must(Open(ctx, path, Options{}))(t)
+	s = testkit.Must(Open(ctx, path, Options{}))(t)
 	defer s.Close()
 	for i, id := range sessions {
-		if got := must(s.Session(ctx, id))(t); got.LastSeq < acknowledged[i] || got.LastSeq > acknowledged[i]+1 || got.MessageCount != got.LastSeq {
+		if got := testkit.Must(s.Session(ctx, id))(t); got.LastSeq < acknowledged[i] || got.LastSeq > acknowledged[i]+1 || got.MessageCount != got.LastSeq {
 			t.Errorf("%d acknowledged, %d there", acknowledged[i], got.LastSeq)
 		}
 	}
@@ -345,20 +340,16 @@ func TestAnImportThatFindsNoRoomLeavesOthersWhole(t *testing.T) {
 		s := openTest(t)
 		limit := func(pages int64) {
 			t.Helper()
-			if err := s.alone(t.Context(), func(t *tx) error {
+			testkit.Check(t, s.alone(t.Context(), func(t *tx) error {
 				var n int64
 				return t.row(fmt.Sprint(`PRAGMA max_page_count = `, pages), nil, &n)
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))
 		}
 		b := ImportBatch{Session: NewSession{Source: session.SourcePi, SourceID: "large"}}
 		for i := range n {
 			b.Messages = append(b.Messages, record(fmt.Sprint(i), "", session.User, strings.Repeat("x", 60_000)))
 		}
-		if err := s.prepareImport(&b); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, s.prepareImport(&b))
 		imports := func(t *tx) error {
 			im := importer{tx: t, batch: &b, res: &ImportResult{}, spots: map[string]spot{}}
 			return im.run()

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 func BenchmarkDigestOfAFullWindow(b *testing.B) {
@@ -23,8 +24,6 @@ func BenchmarkDigestOfAFullWindow(b *testing.B) {
 	e := NewExtractive(func(s string) int64 { return int64(len(s)+3) / 4 })
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := e.Summarize(b.Context(), session.SummaryRequest{Messages: msgs, MaxTokens: 2000}); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(e.Summarize(b.Context(), session.SummaryRequest{Messages: msgs, MaxTokens: 2000}))(b)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/summarize"
+	"sessiond/internal/testkit"
 )
 
 func TestNewChoosesByProvider(t *testing.T) {
@@ -24,10 +25,7 @@ func TestNewChoosesByProvider(t *testing.T) {
 		"a local server": {summarize.Config{Provider: "openai", BaseURL: "http://127.0.0.1:11434/v1/", Model: "llama"}, "openai", "llama"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := summarize.New(c.cfg, summarize.Deps{Count: count, Getenv: func(string) string { return apiKey }})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := testkit.Must(summarize.New(c.cfg, summarize.Deps{Count: count, Getenv: func(string) string { return apiKey }}))(t)
 			if provider, model := s.Name(); provider != c.provider || model != c.model {
 				t.Errorf("got %s %s", provider, model)
 			}
@@ -44,12 +42,8 @@ func TestInvalidConfigurationErrors(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, content string, mode os.FileMode) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(path, []byte(content), 0o600))
+		testkit.Check(t, os.Chmod(path, mode))
 		return path
 	}
 	for name, c := range map[string]struct {
@@ -82,18 +76,12 @@ func TestInvalidConfigurationErrors(t *testing.T) {
 
 func TestKeyIsReadFromPrivateFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(path, []byte(apiKey+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(path, []byte(apiKey+"\n"), 0o600))
 	each(t, func(t *testing.T, p provider) {
 		s := serve(t, answer{body: p.answer(goodSummary)})
 		r, err := summarize.NewRemote(summarize.Config{Provider: p.name, BaseURL: s.URL, APIKeyFile: path}, summarize.Deps{Count: count, Getenv: func(string) string { return "another" }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.Summarize(t.Context(), request()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
+		testkit.Must(r.Summarize(t.Context(), request()))(t)
 		if got := p.keyHeader(s.headers[0]); got != apiKey {
 			t.Errorf("the server saw the key %q", got)
 		}
@@ -107,13 +95,9 @@ func TestLocalServerNeedsNoKey(t *testing.T) {
 	p := providers()[0]
 	s := serve(t, answer{body: p.answer(goodSummary)})
 	r, err := summarize.NewRemote(summarize.Config{Provider: "openai", BaseURL: s.URL}, summarize.Deps{Count: count, Getenv: func(string) string { return "" }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	defer r.Close() //nolint:errcheck // it has nothing to say
-	if _, err := r.Summarize(t.Context(), request()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(r.Summarize(t.Context(), request()))(t)
 	if h := s.headers[0][http.CanonicalHeaderKey("Authorization")]; h != nil {
 		t.Errorf("it sent Authorization %q", h)
 	}

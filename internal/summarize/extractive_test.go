@@ -11,6 +11,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/summarize"
+	"sessiond/internal/testkit"
 )
 
 // count is a stand-in for the reference counter: three bytes are a token.
@@ -46,10 +47,7 @@ func result(tool, text string, failed bool) session.Message {
 
 func digest(t *testing.T, req session.SummaryRequest) string {
 	t.Helper()
-	s, err := summarize.NewExtractive(count).Summarize(context.Background(), req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(summarize.NewExtractive(count).Summarize(context.Background(), req))(t)
 	if req.MaxTokens > 0 && count(s.Text) > req.MaxTokens {
 		t.Fatalf("the digest has %d tokens, allowed are %d:\n%s", count(s.Text), req.MaxTokens, s.Text)
 	}
@@ -302,9 +300,7 @@ func TestDigestNeverExceedsItsBudget(t *testing.T) {
 		limit := rapid.Int64Range(1, 700).Draw(t, "limit")
 		previous := text.Draw(t, "previous")
 		s, err := summarize.NewExtractive(count).Summarize(context.Background(), session.SummaryRequest{Messages: msgs, Previous: previous, MaxTokens: limit})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 		if n := count(s.Text); n > limit {
 			t.Fatalf("%d tokens, allowed are %d:\n%s", n, limit, s.Text)
 		}
@@ -333,8 +329,6 @@ func BenchmarkDigest(b *testing.B) {
 	e := summarize.NewExtractive(count)
 	b.SetBytes(int64(size))
 	for b.Loop() {
-		if _, err := e.Summarize(context.Background(), session.SummaryRequest{Messages: msgs, MaxTokens: 2000}); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(e.Summarize(context.Background(), session.SummaryRequest{Messages: msgs, MaxTokens: 2000}))(b)
 	}
 }

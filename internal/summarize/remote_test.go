@@ -15,6 +15,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/summarize"
+	"sessiond/internal/testkit"
 )
 
 // apiKey has no known shape, so only exact care keeps it out of errors.
@@ -131,10 +132,7 @@ func (p provider) remote(t *testing.T, url string, timeout time.Duration, ps *pa
 		}
 		return ""
 	}}
-	r, err := summarize.NewRemote(summarize.Config{Provider: p.name, Model: "test-model", BaseURL: url, Timeout: timeout}, deps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testkit.Must(summarize.NewRemote(summarize.Config{Provider: p.name, Model: "test-model", BaseURL: url, Timeout: timeout}, deps))(t)
 	t.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)
@@ -157,10 +155,7 @@ func request() session.SummaryRequest {
 func TestRemoteSummaryIsModelTextPlusIndex(t *testing.T) {
 	each(t, func(t *testing.T, p provider) {
 		s := serve(t, answer{body: p.answer(goodSummary)})
-		got, err := p.remote(t, s.URL, time.Minute, &pauses{}).Summarize(context.Background(), request())
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testkit.Must(p.remote(t, s.URL, time.Minute, &pauses{}).Summarize(context.Background(), request()))(t)
 		if !strings.HasPrefix(got.Text, goodSummary+"\n\n## Index\n- ") {
 			t.Errorf("the text is not the model's:\n%s", got.Text)
 		}
@@ -242,9 +237,7 @@ func TestRemoteHonoursRetryAfter(t *testing.T) {
 	each(t, func(t *testing.T, p provider) {
 		s := serve(t, answer{status: 429, header: [2]string{"Retry-After", "17"}}, answer{body: p.answer(goodSummary)})
 		ps := &pauses{}
-		if _, err := p.remote(t, s.URL, time.Minute, ps).Summarize(context.Background(), request()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(p.remote(t, s.URL, time.Minute, ps).Summarize(context.Background(), request()))(t)
 		if len(ps.list) != 1 || ps.list[0] != 17*time.Second {
 			t.Errorf("it waited %v, the server asked for 17s", ps.list)
 		}

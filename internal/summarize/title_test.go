@@ -8,14 +8,13 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/summarize"
+	"sessiond/internal/testkit"
 )
 
 func titler(t *testing.T, p provider, base string) summarize.Summarizer {
 	t.Helper()
 	made, err := summarize.NewTitler(summarize.Config{Provider: p.name, BaseURL: base}, summarize.Deps{Count: count, Getenv: func(string) string { return apiKey }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	t.Cleanup(func() {
 		if c, ok := made.(io.Closer); ok {
 			_ = c.Close()

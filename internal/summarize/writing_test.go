@@ -14,6 +14,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/summarize"
+	"sessiond/internal/testkit"
 )
 
 // small is a server whose model takes so many bytes of a request and tells of the goal in it.
@@ -53,12 +54,9 @@ func serveSmall(t *testing.T, takes int) *small {
 
 func (s *small) remote(t *testing.T, window int64) *summarize.Remote {
 	t.Helper()
-	r, err := summarize.NewRemote(summarize.Config{Provider: "openai", Model: "small", BaseURL: s.URL, Window: window}, summarize.Deps{
+	r := testkit.Must(summarize.NewRemote(summarize.Config{Provider: "openai", Model: "small", BaseURL: s.URL, Window: window}, summarize.Deps{
 		Count: count, Wait: (&pauses{}).wait, Getenv: func(string) string { return "" },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	t.Cleanup(func() { _ = r.Close() })
 	return r
 }
@@ -66,10 +64,7 @@ func (s *small) remote(t *testing.T, window int64) *summarize.Remote {
 func TestLongRecordIsSummarizedInChunks(t *testing.T) {
 	s := serveSmall(t, 9000) // the record has about 22,000
 	r := s.remote(t, 0)
-	got, err := r.Summarize(context.Background(), request())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(r.Summarize(context.Background(), request()))(t)
 	last := s.asked[len(s.asked)-1]
 	told := strings.Count(last, "<minutes>")
 	chunks := s.asked[len(s.asked)-1-told : len(s.asked)-1] // before them, those of a larger size that fitted
@@ -86,9 +81,7 @@ func TestLongRecordIsSummarizedInChunks(t *testing.T) {
 		t.Errorf("note %q, %d calls for %d requests, text\n%s", got.Note, len(got.Calls), s.tries, got.Text)
 	}
 	before := s.tries
-	if _, err := r.Summarize(context.Background(), request()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(r.Summarize(context.Background(), request()))(t)
 	if again := s.tries - before; again != len(chunks)+1 {
 		t.Errorf("the second time it asked %d times, the first time %d were good", again, len(chunks)+1)
 	}
@@ -96,9 +89,7 @@ func TestLongRecordIsSummarizedInChunks(t *testing.T) {
 
 func TestKnownWindowSplitsBeforeAsking(t *testing.T) {
 	s := serveSmall(t, 3*8000)
-	if _, err := s.remote(t, 8000).Summarize(context.Background(), request()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(s.remote(t, 8000).Summarize(context.Background(), request()))(t)
 	if s.tries != len(s.asked) || s.tries < 3 {
 		t.Errorf("%d tries, %d taken", s.tries, len(s.asked))
 	}
@@ -110,10 +101,7 @@ func TestTooManyChunksDropTheOldestWithANote(t *testing.T) {
 		req.Messages = append(req.Messages, person(fmt.Sprintf("Then there is item %d, of which much could be said here.", i)))
 	}
 	s := serveSmall(t, 4000)
-	got, err := s.remote(t, 0).Summarize(context.Background(), req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(s.remote(t, 0).Summarize(context.Background(), req))(t)
 	record := strings.Join(s.asked, "")
 	if !strings.Contains(record, "item 399,") || strings.Contains(record, "topic number 3 ") {
 		t.Error("it is not the oldest part that was dropped")
@@ -139,10 +127,7 @@ func TestRunningSummaryUpdatesOrMerges(t *testing.T) {
 			req := request()
 			req.Previous, req.Spans = c.previous, c.spans
 			req.ModifiedFiles = []string{"/srv/a/one.go", "/srv/a/two.go"}
-			got, err := s.remote(t, 0).Summarize(context.Background(), req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := testkit.Must(s.remote(t, 0).Summarize(context.Background(), req))(t)
 			if len(s.asked) != 2 || strings.Contains(s.asked[0], "running") || strings.Contains(s.asked[1], "<conversation>") {
 				t.Fatalf("asked %d times:\n%s", len(s.asked), strings.Join(s.asked, "\n=====\n"))
 			}
@@ -179,10 +164,7 @@ func TestFailedUpdateKeepsSpanSummary(t *testing.T) {
 				s := serve(t, answer{body: p.answer(goodSummary)}, last)
 				req := request()
 				req.Previous = "## Goal\n- Move the archive.\n\n## Next steps\n- Ask for the key.\n\n## Index\n- $11"
-				got, err := p.remote(t, s.URL, time.Minute, &pauses{}).Summarize(context.Background(), req)
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := testkit.Must(p.remote(t, s.URL, time.Minute, &pauses{}).Summarize(context.Background(), req))(t)
 				if !strings.HasPrefix(got.Span, goodSummary) || got.Provider != p.name || !strings.Contains(got.Note, "without the model") {
 					t.Errorf("by %s, note %q, the span's summary is\n%s", got.Provider, got.Note, got.Span)
 				}
@@ -203,9 +185,7 @@ func TestSpansTooLongForTheModelUpdateInstead(t *testing.T) {
 	s := serveSmall(t, 26000)
 	req := request()
 	req.Previous, req.Spans = "## Goal\n- running", []string{"## Goal\n- " + strings.Repeat("a long span ", 3000)}
-	if _, err := s.remote(t, 0).Summarize(context.Background(), req); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(s.remote(t, 0).Summarize(context.Background(), req))(t)
 	if last := s.asked[len(s.asked)-1]; !strings.Contains(last, "- running") || s.tries != 3 {
 		t.Errorf("%d tries, the last question is\n%s", s.tries, last)
 	}
@@ -224,10 +204,7 @@ func TestDigestOfSpanAndRunningDigest(t *testing.T) {
 		if i == 3 {
 			req.Spans = spans
 		}
-		got, err := e.Summarize(context.Background(), req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testkit.Must(e.Summarize(context.Background(), req))(t)
 		if !strings.Contains(got.Span, fmt.Sprintf("ledger_%d", i)) || i > 0 && strings.Contains(got.Span, "ledger_0") || count(got.Span) > 700 || count(got.Text) > 700 {
 			t.Errorf("span %d (%d tokens):\n%s", i, count(got.Span), got.Span)
 		}

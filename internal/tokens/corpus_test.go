@@ -11,21 +11,20 @@ import (
 	"sort"
 	"strings"
 	"testing"
+
+	"sessiond/internal/testkit"
 )
 
 // filesUnder returns up to limit texts with an extension, evenly spread over a tree.
 func filesUnder(t testing.TB, root, ext string, limit int, take func(path string) bool) []string {
 	t.Helper()
 	var paths []string
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	testkit.Check(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() && strings.HasSuffix(path, ext) && take(path) {
 			paths = append(paths, path)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	sort.Strings(paths)
 	var texts []string
 	step := max(1, len(paths)/limit)
@@ -49,10 +48,7 @@ func heldOutFile(path string) bool {
 
 func read(t testing.TB, path string) string {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testkit.Must(os.ReadFile(path))(t)
 	return string(b)
 }
 
@@ -109,7 +105,7 @@ func toolOutputs(texts []string) []string {
 func listings(t testing.TB, root string, limit int, take func(path string) bool) []string {
 	t.Helper()
 	var out []string
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	testkit.Check(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() || len(out) >= limit || !take(path) {
 			return err
 		}
@@ -126,9 +122,6 @@ func listings(t testing.TB, root string, limit int, take func(path string) bool)
 		}
 		out = append(out, tree.String(), long.String())
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return out
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tiktoken-go/tokenizer"
 
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/samples"
 )
 
@@ -24,15 +25,9 @@ func exact(t testing.TB, f Family) func(string) float64 {
 	if f == CL100k {
 		name = tokenizer.Cl100kBase
 	}
-	codec, err := tokenizer.Get(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	codec := testkit.Must(tokenizer.Get(name))(t)
 	return func(s string) float64 {
-		n, err := codec.Count(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := testkit.Must(codec.Count(s))(t)
 		return float64(n)
 	}
 }
@@ -65,7 +60,7 @@ func transcripts(t testing.TB) map[string][]string {
 	corpus := map[string][]string{}
 	dir := samples.Dir(t)
 	for _, program := range []string{"pi", "claude-code", "codex", "openclaw"} {
-		err := filepath.WalkDir(filepath.Join(dir, program), func(path string, d os.DirEntry, err error) error {
+		testkit.Check(t, filepath.WalkDir(filepath.Join(dir, program), func(path string, d os.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".jsonl") {
 				return err
 			}
@@ -83,10 +78,7 @@ func transcripts(t testing.TB) map[string][]string {
 				}
 			}
 			return lines.Err()
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	for program, texts := range corpus {
 		corpus[program] = spread(texts, 350<<10)

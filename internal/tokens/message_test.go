@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 func TestMeasureSetsPartsAndTheirSum(t *testing.T) {
@@ -98,9 +99,7 @@ func encoded(t *testing.T, format string, width, height int) []byte {
 	default:
 		err = jpeg.Encode(&b, picture, nil)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	return b.Bytes()
 }
 

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/net/html"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // hostile are texts that try to leave their place in a page or a Markdown file.
@@ -52,9 +53,7 @@ func hostileItems() []Item {
 // In a page only the elements of its templates stand, and nothing that loads or runs.
 func TestNothingStoredLeavesItsPlaceInAPage(t *testing.T) {
 	var out bytes.Buffer
-	if err := HTML(&out, Heading{Title: strings.Join(hostile, " "), Facts: hostile}, hostileItems(), time.UTC); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, HTML(&out, Heading{Title: strings.Join(hostile, " "), Facts: hostile}, hostileItems(), time.UTC))
 	page := out.String()
 	for _, r := range page {
 		if isUnsafe(r) {
@@ -109,9 +108,7 @@ func TestNothingStoredLeavesItsPlaceInAPage(t *testing.T) {
 // In Markdown what was stored stands quoted or fenced, its HTML as text.
 func TestNothingStoredLeavesItsPlaceInMarkdown(t *testing.T) {
 	var out bytes.Buffer
-	if err := Markdown(&out, Heading{Title: strings.Join(hostile, " "), Facts: slices.Clone(hostile)}, hostileItems(), time.UTC); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, Markdown(&out, Heading{Title: strings.Join(hostile, " "), Facts: slices.Clone(hostile)}, hostileItems(), time.UTC))
 	fence, quoted, open := "", "", 0
 	for i, line := range strings.Split(out.String(), "\n") {
 		text, isQuote := strings.CutPrefix(line, ">")
@@ -192,9 +189,7 @@ func TestAPageAndAMarkdownFileOfEverything(t *testing.T) {
 		"page.md":   func(b *bytes.Buffer) error { return Markdown(b, heading, items, time.UTC) },
 	} {
 		var out bytes.Buffer
-		if err := write(&out); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, write(&out))
 		golden(t, name, out.String())
 	}
 }

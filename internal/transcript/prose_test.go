@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"sessiond/internal/testkit"
+
 	"pgregory.net/rapid"
 )
 
-func proseOf(t interface{ Fatal(...any) }, text string) string {
+func proseOf(t testkit.Failer, text string) string {
 	var b bytes.Buffer
-	if err := newProse().Convert([]byte(text), &b); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, newProse().Convert([]byte(text), &b))
 	return strings.TrimSpace(b.String())
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -141,9 +142,7 @@ func TestTerminalLooksAsAgreed(t *testing.T) {
 func render(t *testing.T, items []Item, opt TerminalOptions) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Terminal(&b, items, opt); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, Terminal(&b, items, opt))
 	return b.String()
 }
 
@@ -151,15 +150,10 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(path, []byte(got), 0o600))
 		return
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testkit.Must(os.ReadFile(path))(t)
 	if got != string(want) {
 		t.Errorf("%s differs; if that is right, run the test with -update. Now:\n%s", path, got)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 const drawn = session.ID("20260211_002")
@@ -33,9 +34,7 @@ func seg(from, to, parent int64, onPath bool, says string, children ...int64) se
 func draw(t *testing.T, segments []session.Segment, opt TerminalOptions) string {
 	t.Helper()
 	var b strings.Builder
-	if err := Tree(&b, drawn, segments, opt); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, Tree(&b, drawn, segments, opt))
 	return "\n" + b.String()
 }
 

@@ -6,15 +6,12 @@ import (
 	"time"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 func load(t *testing.T, overrides string) *Catalogue {
 	t.Helper()
-	c, err := Load([]byte(overrides))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return testkit.Must(Load([]byte(overrides)))(t)
 }
 
 func TestModelIsFoundByEachOfItsNames(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 func TestFromProviderParsesEachForm(t *testing.T) {
@@ -78,10 +79,7 @@ func TestFromProviderParsesEachForm(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := FromProvider(c.provider, session.JSON(c.usage))
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := testkit.Must(FromProvider(c.provider, session.JSON(c.usage)))(t)
 			c.want.Provider = c.provider
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/web"
 	"sessiond/internal/web/api"
 	"sessiond/internal/web/guard"
@@ -57,15 +58,9 @@ func client(socket string) *http.Client {
 
 func get(t *testing.T, c *http.Client, url string) (int, string) {
 	t.Helper()
-	resp, err := c.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := testkit.Must(c.Get(url))(t)
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := testkit.Must(io.ReadAll(resp.Body))(t)
 	return resp.StatusCode, string(body)
 }
 
@@ -167,9 +162,7 @@ func TestPlacesThatAreTakenAreNamed(t *testing.T) {
 		}
 	}()
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(file, []byte("mine"), 0o600))
 	for name, in := range map[string]web.Listen{
 		"port":   {Address: p.address},
 		"socket": {Socket: socket},
@@ -190,14 +183,9 @@ func TestPlacesThatAreTakenAreNamed(t *testing.T) {
 
 func TestASocketOfADeadDaemonIsReplaced(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s.sock")
-	dead, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dead := testkit.Must(net.Listen("unix", socket))(t)
 	dead.(*net.UnixListener).SetUnlinkOnClose(false)
-	if err := dead.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, dead.Close())
 	_, stop := serve(t, web.Listen{Socket: socket, Handler: http.HandlerFunc(hello)})
 	if _, body := get(t, client(socket), "http://sessiond/"); body != "hello" {
 		t.Errorf("answer %q", body)
@@ -216,10 +204,7 @@ func TestNothingToListenOn(t *testing.T) {
 func TestHugeHeadersAreRefused(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s.sock")
 	_, stop := serve(t, web.Listen{Socket: socket, Handler: http.HandlerFunc(hello)})
-	conn, err := net.Dial("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := testkit.Must(net.Dial("unix", socket))(t)
 	defer conn.Close()
 	fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: x\r\nX-Big: %s\r\n\r\n", strings.Repeat("a", 100<<10))
 	line, err := bufio.NewReader(conn).ReadString('\n')

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/storetest"
 )
 
@@ -13,13 +14,10 @@ import (
 func TestCompareFindsWhatDiffers(t *testing.T) {
 	write := func(t *testing.T, number, more string) string {
 		path := storetest.New(t, filepath.Join(t.TempDir(), "sessions.db"))
-		db, err := sql.Open("sqlite", path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		db := testkit.Must(sql.Open("sqlite", path))(t)
 		defer db.Close()
 		id, row := "'20260211_00"+number+"'", number
-		if _, err := db.Exec(`
+		testkit.Must(db.Exec(`
 			INSERT INTO sessions (id, day, source, source_id, head_id, created_at, updated_at, active_at)
 				VALUES (` + id + `, '2026-02-11', 'pi', 'talk', ` + row + `2, '2026-02-11', '2026-02-1` + number + `', '2026-02-11');
 			INSERT INTO messages (id, session_id, seq, parent_id, depth, role, origin, tokens, path_tokens, day, created_at, extra)
@@ -29,9 +27,7 @@ func TestCompareFindsWhatDiffers(t *testing.T) {
 				VALUES (` + row + `1 << 10, ` + row + `1, 0, 'text', 'hello', 1), (` + row + `2 << 10, ` + row + `2, 0, 'text', 'again', 1);
 			INSERT INTO compactions (session_id, strategy, trigger, status, through_id, details, created_at)
 				VALUES (` + id + `, 'prune', 'import', 'done', ` + row + `1, '{"turn_start":"20260211_00` + number + `.1"}', '2026-02-11');
-			` + more); err != nil {
-			t.Fatal(err)
-		}
+			` + more))(t)
 		return path
 	}
 	a := write(t, "1", "")

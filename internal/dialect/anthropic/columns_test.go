@@ -9,6 +9,7 @@ import (
 	"sessiond/internal/dialect/anthropic"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // row is what a person reads of a message in the tables.
@@ -80,10 +81,7 @@ func TestDecodeFillsTheColumns(t *testing.T) {
 		{"instructions in the middle", `{"role":"system","content":"x"}`, []row{{session.System, session.Program, "", "", []session.Part{session.TextPart("x")}}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			decoded, err := anthropic.Decode(list(t, "["+c.message+"]"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			decoded := testkit.Must(anthropic.Decode(list(t, "["+c.message+"]")))(t)
 			var got []row
 			for _, m := range decoded.Messages {
 				got = append(got, row{m.Role, m.Origin, m.Model, m.Finish, m.Parts})
@@ -100,9 +98,7 @@ func TestDecodeFillsTheColumns(t *testing.T) {
 
 func TestBytesBecomeBlobs(t *testing.T) {
 	decoded, err := anthropic.Decode(list(t, `[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}},{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"QUJD"},"title":"a.pdf"},{"type":"document","source":{"type":"text","media_type":"text/plain","data":"ABC"}}]}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	for i, mediaType := range []string{"image/png", "application/pdf", "text/plain"} {
 		p := &decoded.Messages[0].Parts[i]
 		if p.Blob == nil || string(p.Blob.Data) != "ABC" || p.Blob.MediaType != mediaType || wire.MediaOf(p).MediaType != mediaType {

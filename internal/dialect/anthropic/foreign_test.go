@@ -7,6 +7,7 @@ import (
 	"sessiond/internal/dialect/anthropic"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 )
 
@@ -112,12 +113,9 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 }
 
 func TestExportOfWhatAnotherFormGave(t *testing.T) {
-	exported, err := anthropic.Export([]session.Message{
+	exported := testkit.Must(anthropic.Export([]session.Message{
 		message(session.System, session.TextPart("Be short.")), message(session.Tool, result("a", "1")), message(session.Assistant, call("b", "f", "{}")), message(session.System, session.TextPart("x")),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	want := `[{"role":"system","content":"Be short."},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]},{"role":"assistant","content":[{"type":"tool_use","id":"b","name":"f","input":{}}]},{"role":"user","content":[{"type":"text","text":"<system>\nx\n</system>"}]}]`
 	if got := dialecttest.Array(exported); !dialecttest.EqualJSON([]byte(want), got) {
 		t.Errorf("got %s", got)
@@ -127,9 +125,7 @@ func TestExportOfWhatAnotherFormGave(t *testing.T) {
 // What contextmgr shortened on its way is sent shortened, whatever the extras hold.
 func TestSendOfWhatWasShortened(t *testing.T) {
 	decoded, err := anthropic.Decode(list(t, `[{"role":"user","content":[{"type":"search_result","source":"s","title":"t","content":[{"type":"text","text":"long"}]},{"type":"text","text":"long"}]},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"image","source":{"type":"url","url":"https://x"}}]}]}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	decoded.Messages[0].Parts[0].Text, decoded.Messages[0].Parts[1].Text = "cut", "cut too"
 	pruned := decoded.Messages[2].Parts[0]
 	pruned.Text = "[left out]"
@@ -140,14 +136,9 @@ func TestSendOfWhatWasShortened(t *testing.T) {
 // Half an entry is an entry of its own, where a page ends between the two.
 func TestExportOfHalfAnEntry(t *testing.T) {
 	decoded, err := anthropic.Decode(list(t, `[{"role":"user","content":[{"type":"text","text":"x"},{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"text","text":"y"}]}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	for i, want := range []string{`[{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}]`, `[{"role":"user","content":[{"type":"text","text":"x"},{"type":"text","text":"y"}]}]`} {
-		exported, err := anthropic.Export(decoded.Messages[i : i+1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		exported := testkit.Must(anthropic.Export(decoded.Messages[i : i+1]))(t)
 		if got := dialecttest.Array(exported); !dialecttest.EqualJSON([]byte(want), got) {
 			t.Errorf("got %s, want %s", got, want)
 		}

@@ -8,6 +8,7 @@ import (
 	"sessiond/internal/dialect/anthropic"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 )
 
@@ -43,14 +44,8 @@ func TestCacheMarks(t *testing.T) {
 			for _, e := range in[:c.n] {
 				raw = append(raw, json.RawMessage(e))
 			}
-			decoded, err := anthropic.Decode(raw)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sent, err := anthropic.Send(wire.Request{System: c.system, Messages: decoded.Messages, Borders: c.borders})
-			if err != nil {
-				t.Fatal(err)
-			}
+			decoded := testkit.Must(anthropic.Decode(raw))(t)
+			sent := testkit.Must(anthropic.Send(wire.Request{System: c.system, Messages: decoded.Messages, Borders: c.borders}))(t)
 			if string(sent.Request) != c.want {
 				t.Errorf("sent %s\nwant %s", sent.Request, c.want)
 			}

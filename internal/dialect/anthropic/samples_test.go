@@ -13,6 +13,7 @@ import (
 	"sessiond/internal/dialect/anthropic"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 	"sessiond/internal/testkit/samples"
 )
@@ -27,10 +28,7 @@ func transcripts(t testing.TB) map[string][]json.RawMessage {
 	}
 	found := map[string][]json.RawMessage{}
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := testkit.Must(os.ReadFile(file))(t)
 		lines := bufio.NewScanner(bytes.NewReader(data))
 		lines.Buffer(nil, 64<<20)
 		for lines.Scan() {
@@ -57,10 +55,7 @@ func TestTranscriptsComeBack(t *testing.T) {
 func TestTranscriptsNeedNoOwnJSON(t *testing.T) {
 	var msgs []session.Message
 	for _, raw := range transcripts(t) {
-		decoded, err := anthropic.Decode(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
+		decoded := testkit.Must(anthropic.Decode(raw))(t)
 		msgs = append(msgs, decoded.Messages...)
 	}
 	dialecttest.KeepsOwnJSON(t, msgs, 0)
@@ -73,10 +68,7 @@ func TestPrefixesOfTranscriptsCanBeSent(t *testing.T) {
 	const all, stride = 40, 11
 	for file, raw := range transcripts(t) {
 		t.Run(file, func(t *testing.T) {
-			decoded, err := anthropic.Decode(raw)
-			if err != nil {
-				t.Fatal(err)
-			}
+			decoded := testkit.Must(anthropic.Decode(raw))(t)
 			msgs := dialecttest.Stored(t, decoded.Messages)
 			for i := range msgs {
 				msgs[i].RowID = int64(i + 1)
@@ -90,10 +82,7 @@ func TestPrefixesOfTranscriptsCanBeSent(t *testing.T) {
 				for _, item := range repaired.Items {
 					in.Messages = append(in.Messages, item.Message)
 				}
-				sent, err := anthropic.Send(in)
-				if err != nil {
-					t.Fatal(err)
-				}
+				sent := testkit.Must(anthropic.Send(in))(t)
 				if err := dialecttest.ValidateAnthropic(sent.Request); err != nil {
 					t.Fatalf("after %d messages: %v", n, err)
 				}

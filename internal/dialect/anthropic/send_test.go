@@ -9,6 +9,7 @@ import (
 	"sessiond/internal/dialect/anthropic"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 )
 
@@ -113,10 +114,7 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			decoded, err := anthropic.Decode(list(t, c.in))
-			if err != nil {
-				t.Fatal(err)
-			}
+			decoded := testkit.Must(anthropic.Decode(list(t, c.in)))(t)
 			want := `{"messages":` + c.want + `}`
 			if strings.Contains(c.in, `"Be short."`) {
 				want = `{"system":"Be short.","messages":` + c.want + `}`
@@ -128,10 +126,7 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 
 func expectSent(t *testing.T, in wire.Request, want string, losses []string) wire.Sent {
 	t.Helper()
-	sent, err := anthropic.Send(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sent := testkit.Must(anthropic.Send(in))(t)
 	if !dialecttest.EqualJSON([]byte(want), sent.Request) {
 		t.Errorf("sent %s\nwant %s", sent.Request, want)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sessiond/internal/dialect/gemini"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 )
 
@@ -12,10 +13,7 @@ import (
 // the bytes in it.
 func TestAPartThatDoesNotComeBackKeepsItsOwnJSONWithoutBytes(t *testing.T) {
 	contents := list(t, `[{"role":"user","parts":[{"inline_data":{"mimeType":"image/png","data":"QUJD"}}]}]`)
-	decoded, err := gemini.Decode(contents)
-	if err != nil {
-		t.Fatal(err)
-	}
+	decoded := testkit.Must(gemini.Decode(contents))(t)
 	p := &decoded.Messages[0].Parts[0]
 	if extra := string(p.Extra); !strings.Contains(extra, `"raw":{"inline_data":{"mimeType":"image/png","data":"blob:`+p.Blob.SHA256) || strings.Contains(extra, "QUJD") {
 		t.Errorf("extra %s", extra)

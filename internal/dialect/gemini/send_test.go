@@ -10,6 +10,7 @@ import (
 	"sessiond/internal/dialect/gemini"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 )
 
@@ -90,10 +91,7 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			decoded, err := gemini.Decode(list(t, c.in))
-			if err != nil {
-				t.Fatal(err)
-			}
+			decoded := testkit.Must(gemini.Decode(list(t, c.in)))(t)
 			expectSent(t, wire.Request{Messages: ref(dialecttest.Stored(t, decoded.Messages)), Model: c.model}, c.want, c.losses)
 		})
 	}
@@ -101,10 +99,7 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 
 func expectSent(t *testing.T, in wire.Request, want string, losses []string) {
 	t.Helper()
-	sent, err := gemini.Send(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sent := testkit.Must(gemini.Send(in))(t)
 	if !dialecttest.EqualJSON([]byte(want), sent.Request) {
 		t.Errorf("sent %s\nwant %s", sent.Request, want)
 	}
@@ -199,15 +194,9 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 }
 
 func TestExportOfWhatAnotherFormGave(t *testing.T) {
-	own, err := gemini.Decode(list(t, `[{"role":"model","parts":[{"text":"x","y":1}]}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := testkit.Must(gemini.Decode(list(t, `[{"role":"model","parts":[{"text":"x","y":1}]}]`)))(t)
 	msgs := []session.Message{message(session.System, session.TextPart("Be short.")), message(session.Assistant, call("toolu_1", "f")), message(session.Tool, result("toolu_1", "1"))}
-	exported, err := gemini.Export(append(msgs, own.Messages...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	exported := testkit.Must(gemini.Export(append(msgs, own.Messages...)))(t)
 	want := `[{"role":"system","parts":[{"text":"Be short."}]},{"role":"model","parts":[{"functionCall":{"id":"toolu1","name":"f","args":{}}}]},
 		{"role":"user","parts":[{"functionResponse":{"id":"toolu1","name":"f","response":{"output":"1"}}}]},{"role":"model","parts":[{"text":"x","y":1}]}]`
 	if got := dialecttest.Array(exported); !dialecttest.EqualJSON([]byte(want), got) {
@@ -239,32 +228,23 @@ func BenchmarkDecodeExportSend(b *testing.B) {
 			{"role":"user","parts":[{"functionResponse":{"id":"esrym5y5","name":"read","response":{"output":"`+strings.Repeat("func main() {}\\n", 40)+`"}}}]},
 			{"role":"model","parts":[{"text":"It holds main, which does nothing."}]}]`)...)
 	}
-	decoded, err := gemini.Decode(raw)
-	if err != nil {
-		b.Fatal(err)
-	}
+	decoded := testkit.Must(gemini.Decode(raw))(b)
 	b.Run("decode of 200", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := gemini.Decode(raw); err != nil {
-				b.Fatal(err)
-			}
+			testkit.Must(gemini.Decode(raw))(b)
 		}
 	})
 	b.Run("export of 200", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := gemini.Export(decoded.Messages); err != nil {
-				b.Fatal(err)
-			}
+			testkit.Must(gemini.Export(decoded.Messages))(b)
 		}
 	})
 	b.Run("send of 200", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := gemini.Send(wire.Request{Messages: decoded.Messages, Model: "gemini-3-pro-preview"}); err != nil {
-				b.Fatal(err)
-			}
+			testkit.Must(gemini.Send(wire.Request{Messages: decoded.Messages, Model: "gemini-3-pro-preview"}))(b)
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"sessiond/internal/dialect/gemini"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 )
 
@@ -52,19 +53,13 @@ func TestExportOfAnyConversationIsReadAgain(t *testing.T) {
 		for i := range msgs {
 			msgs[i].Dialect = "anthropic"
 		}
-		exported, err := gemini.Export(msgs)
-		if err != nil {
-			r.Fatal(err)
-		}
+		exported := testkit.Must(gemini.Export(msgs))(r)
 		back, err := gemini.Decode(exported)
 		if err != nil {
 			r.Fatalf("%v\n%s", err, dialecttest.Array(exported))
 		}
 		model := rapid.SampledFrom(models()).Draw(r, "model")
-		sent, err := gemini.Send(wire.Request{Messages: back.Messages, Model: model})
-		if err != nil {
-			r.Fatal(err)
-		}
+		sent := testkit.Must(gemini.Send(wire.Request{Messages: back.Messages, Model: model}))(r)
 		if err := dialecttest.ValidateFor(gemini.Name, model, sent.Request); err != nil && len(exported) > 0 {
 			r.Fatalf("%v\n%s", err, sent.Request)
 		}
@@ -128,10 +123,7 @@ func FuzzDecodeSend(f *testing.F) {
 		if newest {
 			model = "gemini-flash-latest"
 		}
-		sent, err := gemini.Send(wire.Request{Messages: msgs, Model: model})
-		if err != nil {
-			t.Fatal(err)
-		}
+		sent := testkit.Must(gemini.Send(wire.Request{Messages: msgs, Model: model}))(t)
 		if err := dialecttest.ValidateFor(gemini.Name, model, sent.Request); err != nil {
 			t.Errorf("the provider would refuse it: %v\n%s", err, sent.Request)
 		}
@@ -140,19 +132,13 @@ func FuzzDecodeSend(f *testing.F) {
 
 func TestSendOfAnyCaseIsAccepted(t *testing.T) {
 	for _, c := range wireCases() {
-		decoded, err := gemini.Decode(list(t, c.messages))
-		if err != nil {
-			t.Fatal(err)
-		}
+		decoded := testkit.Must(gemini.Decode(list(t, c.messages)))(t)
 		for _, model := range []string{"", "gemini-2.5-pro", "gemini-flash-latest"} {
 			msgs := answered(dialecttest.Stored(t, decoded.Messages))
 			if len(msgs) == 0 {
 				continue
 			}
-			sent, err := gemini.Send(wire.Request{Messages: msgs, Model: model})
-			if err != nil {
-				t.Fatal(err)
-			}
+			sent := testkit.Must(gemini.Send(wire.Request{Messages: msgs, Model: model}))(t)
 			if err := dialecttest.ValidateFor(gemini.Name, model, sent.Request); err != nil {
 				t.Errorf("%s, for %q: %v\n%.1000s", c.name, model, err, sent.Request)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"sessiond/internal/dialect/native"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 )
 
@@ -70,10 +71,7 @@ func TestDecode(t *testing.T) {
 		{"fields that the server makes", `{"id":"20260211_001.1","seq":1,"parent":null,"day":"2026-02-11","tokens":4,"dialect":"anthropic","role":"user","content":"x","parts":[{"kind":"text","text":"x","tokens":1}]}`, base(session.User, session.Person, session.TextPart("x"))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := decode(t, c.message)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := testkit.Must(decode(t, c.message))(t)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -149,10 +147,7 @@ func again(t testing.TB, m session.Message) session.Message {
 	if m.CreatedAt.IsZero() {
 		m.CreatedAt = session.At(time.Date(2026, 2, 11, 10, 0, 0, 0, time.UTC))
 	}
-	exported, err := native.Export(dialecttest.Stored(t, []session.Message{m}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	exported := testkit.Must(native.Export(dialecttest.Stored(t, []session.Message{m})))(t)
 	back, err := decode(t, string(exported[0]))
 	if err != nil {
 		t.Fatalf("%v\n%.2000s", err, exported[0])
@@ -182,21 +177,13 @@ func TestWhatTheAPIGivesCanBeAppendedAgain(t *testing.T) {
 }
 
 func TestExportSaysTheContent(t *testing.T) {
-	m, err := decode(t, `{"role":"user","parts":[{"kind":"text","text":"a"},{"kind":"text","text":"b"}]}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	exported, err := native.Export([]session.Message{m})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(decode(t, `{"role":"user","parts":[{"kind":"text","text":"a"},{"kind":"text","text":"b"}]}`))(t)
+	exported := testkit.Must(native.Export([]session.Message{m}))(t)
 	var got struct {
 		Content string
 		Parts   []struct{ Kind, Text string }
 	}
-	if err := json.Unmarshal(exported[0], &got); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal(exported[0], &got))
 	if got.Content != "a\nb" || len(got.Parts) != 2 || got.Parts[1].Text != "b" {
 		t.Errorf("got %+v from %s", got, exported[0])
 	}

@@ -11,6 +11,7 @@ import (
 	"sessiond/internal/dialect/openaichat"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 )
 
@@ -91,10 +92,7 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 		{name: "nothing", in: `[{"role":"user","content":null},{"role":"assistant","content":[]}]`, want: `[{"role":"user","content":""},{"role":"assistant","content":""}]`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			decoded, err := openaichat.Decode(list(t, c.in))
-			if err != nil {
-				t.Fatal(err)
-			}
+			decoded := testkit.Must(openaichat.Decode(list(t, c.in)))(t)
 			expectSent(t, wire.Request{Messages: ref(dialecttest.Stored(t, decoded.Messages))}, c.want, c.losses)
 		})
 	}
@@ -102,10 +100,7 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 
 func expectSent(t *testing.T, in wire.Request, want string, losses []string) {
 	t.Helper()
-	sent, err := openaichat.Send(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sent := testkit.Must(openaichat.Send(in))(t)
 	if want = `{"messages":` + want + `}`; !dialecttest.EqualJSON([]byte(want), sent.Request) {
 		t.Errorf("sent %s\nwant %s", sent.Request, want)
 	}
@@ -184,14 +179,8 @@ func TestExportOfWhatAnotherFormGave(t *testing.T) {
 		message(session.Assistant, session.Part{Kind: session.PartToolCall, CallID: "a", ToolName: "f", Arguments: "{}"}),
 		message(session.Tool, session.Part{Kind: session.PartToolResult, CallID: "a", Text: "1"}, session.Part{Kind: session.PartImage, CallID: "a", Blob: wire.Blob("image/png", []byte("ABC"))}),
 	}
-	own, err := openaichat.Decode(list(t, `[{"role":"assistant","content":"x","annotations":[]}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	exported, err := openaichat.Export(append(msgs, own.Messages...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := testkit.Must(openaichat.Decode(list(t, `[{"role":"assistant","content":"x","annotations":[]}]`)))(t)
+	exported := testkit.Must(openaichat.Export(append(msgs, own.Messages...)))(t)
 	want := `[{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"1"},
 		{"role":"user","content":[{"type":"text","text":"Attached to the result of call a:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD"}}]},{"role":"assistant","content":"x","annotations":[]}]`
 	if got := dialecttest.Array(exported); !dialecttest.EqualJSON([]byte(want), got) {
@@ -216,18 +205,12 @@ func TestAPartWithoutItsBlobIsAnError(t *testing.T) {
 func TestSendOfAnyCaseIsAcceptedWhereItsCallsAreAnswered(t *testing.T) {
 	checked := 0
 	for _, c := range wireCases() {
-		decoded, err := openaichat.Decode(list(t, c.messages))
-		if err != nil {
-			t.Fatal(err)
-		}
+		decoded := testkit.Must(openaichat.Decode(list(t, c.messages)))(t)
 		msgs := slices.DeleteFunc(decoded.Messages, func(m session.Message) bool { return len(m.Calls()) > 0 || len(m.Results()) > 0 })
 		if len(msgs) == 0 {
 			continue
 		}
-		sent, err := openaichat.Send(wire.Request{Messages: dialecttest.Stored(t, msgs)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		sent := testkit.Must(openaichat.Send(wire.Request{Messages: dialecttest.Stored(t, msgs)}))(t)
 		if err := dialecttest.ValidateOpenAIChat(sent.Request); err != nil {
 			t.Errorf("%s: %v\n%.1000s", c.name, err, sent.Request)
 		}
@@ -246,24 +229,17 @@ func BenchmarkDecodeExportSend(b *testing.B) {
 			{"role":"tool","tool_call_id":"call_abcdefgh","content":"`+strings.Repeat("func main() {}\\n", 40)+`"},
 			{"role":"assistant","content":"It holds main, which does nothing.","refusal":null,"annotations":[]}]`)...)
 	}
-	decoded, err := openaichat.Decode(raw)
-	if err != nil {
-		b.Fatal(err)
-	}
+	decoded := testkit.Must(openaichat.Decode(raw))(b)
 	b.Run("decode of 200", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := openaichat.Decode(raw); err != nil {
-				b.Fatal(err)
-			}
+			testkit.Must(openaichat.Decode(raw))(b)
 		}
 	})
 	b.Run("send of 200", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := openaichat.Send(wire.Request{Messages: decoded.Messages}); err != nil {
-				b.Fatal(err)
-			}
+			testkit.Must(openaichat.Send(wire.Request{Messages: decoded.Messages}))(b)
 		}
 	})
 }
@@ -279,10 +255,7 @@ func TestSendLeavesOutWhatTheProviderRan(t *testing.T) {
 			session.TextPart("There is a headline."),
 		}},
 	}
-	sent, err := openaichat.Send(wire.Request{Messages: msgs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sent := testkit.Must(openaichat.Send(wire.Request{Messages: msgs}))(t)
 	want := `{"messages":[{"role":"user","content":"What is new?"},{"role":"assistant","content":"There is a headline."}]}`
 	if string(sent.Request) != want || len(sent.Losses) != 1 || !strings.Contains(sent.Losses[0], "web_search") {
 		t.Errorf("sent %s with losses %q", sent.Request, sent.Losses)

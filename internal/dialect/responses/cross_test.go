@@ -17,6 +17,7 @@ import (
 	"sessiond/internal/dialect/responses"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 	"sessiond/internal/testkit/samples"
 )
@@ -45,10 +46,7 @@ func whatWasSaid(msgs []session.Message) []said {
 
 // again decodes what one form exports of another's messages.
 func again(t *rapid.T, form wire.Form, msgs []session.Message) []session.Message {
-	raw, err := form.Export(msgs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(form.Export(msgs))(t)
 	decoded, err := form.Decode(raw)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, dialecttest.Array(raw))
@@ -59,10 +57,7 @@ func again(t *rapid.T, form wire.Form, msgs []session.Message) []session.Message
 func TestChatCrossesToResponsesAndBack(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		raw := chatConversation(r)
-		decoded, err := openaichat.Decode(raw)
-		if err != nil {
-			r.Fatal(err)
-		}
+		decoded := testkit.Must(openaichat.Decode(raw))(r)
 		crossed := again(r, responses.Form(), decoded.Messages)
 		if diff := cmp.Diff(whatWasSaid(decoded.Messages), whatWasSaid(crossed)); diff != "" {
 			r.Fatalf("there: %s", diff)
@@ -104,19 +99,13 @@ func chatConversation(r *rapid.T) []json.RawMessage {
 func TestEveryCaseGoesOnElsewhere(t *testing.T) {
 	for _, c := range wireCases() {
 		t.Run(c.name, func(t *testing.T) {
-			decoded, err := responses.Decode(append(list(t, `[{"role":"user","content":"hi"}]`), list(t, c.items)...))
-			if err != nil {
-				t.Fatal(err)
-			}
+			decoded := testkit.Must(responses.Decode(append(list(t, `[{"role":"user","content":"hi"}]`), list(t, c.items)...)))(t)
 			in := wire.Request{Messages: repaired(dialecttest.Stored(t, decoded.Messages))}
 			for _, other := range []struct {
 				form     wire.Form
 				validate func([]byte) error
 			}{{anthropic.Form(), dialecttest.ValidateAnthropic}, {gemini.Form(), dialecttest.ValidateGemini}} {
-				sent, err := other.form.Send(in)
-				if err != nil {
-					t.Fatal(err)
-				}
+				sent := testkit.Must(other.form.Send(in))(t)
 				if err := other.validate(sent.Request); err != nil {
 					t.Errorf("%s: %v", other.form.Name, err)
 				}
@@ -127,10 +116,7 @@ func TestEveryCaseGoesOnElsewhere(t *testing.T) {
 
 // What Claude Code wrote, each line a message in Anthropic's form, goes on in Responses.
 func TestClaudeCodesMessagesAreAcceptedByResponses(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(samples.Dir(t), "claude-code", "*.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := testkit.Must(filepath.Glob(filepath.Join(samples.Dir(t), "claude-code", "*.jsonl")))(t)
 	checked := 0
 	for _, file := range files {
 		msgs := claudeMessages(t, file)
@@ -151,10 +137,7 @@ func TestClaudeCodesMessagesAreAcceptedByResponses(t *testing.T) {
 
 func claudeMessages(t *testing.T, file string) []session.Message {
 	t.Helper()
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile(file))(t)
 	var msgs []session.Message
 	lines := bufio.NewScanner(bytes.NewReader(raw))
 	lines.Buffer(nil, len(raw)+1)

@@ -13,6 +13,7 @@ import (
 	"sessiond/internal/dialect/responses"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 	"sessiond/internal/testkit/samples"
 )
@@ -21,10 +22,7 @@ import (
 // from before there were envelopes the lines that are items.
 func codexItems(t *testing.T, file string) []json.RawMessage {
 	t.Helper()
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile(file))(t)
 	var items []json.RawMessage
 	lines := bufio.NewScanner(bytes.NewReader(raw))
 	lines.Buffer(nil, len(raw)+1)
@@ -48,10 +46,7 @@ func rollouts(t *testing.T) []string {
 	t.Helper()
 	var files []string
 	for _, pattern := range []string{"*.jsonl", "constructed/*.jsonl"} {
-		found, err := filepath.Glob(filepath.Join(samples.Dir(t), "codex", pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := testkit.Must(filepath.Glob(filepath.Join(samples.Dir(t), "codex", pattern)))(t)
 		files = append(files, found...)
 	}
 	return files
@@ -84,10 +79,7 @@ func TestCodexRolloutsComeBack(t *testing.T) {
 func TestRolloutsNeedNoOwnJSON(t *testing.T) {
 	var msgs []session.Message
 	for _, file := range rollouts(t) {
-		decoded, err := responses.Decode(decodable(codexItems(t, file)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		decoded := testkit.Must(responses.Decode(decodable(codexItems(t, file))))(t)
 		msgs = append(msgs, decoded.Messages...)
 	}
 	dialecttest.KeepsOwnJSON(t, msgs, 0)
@@ -97,10 +89,7 @@ func TestRolloutsNeedNoOwnJSON(t *testing.T) {
 func TestEveryPrefixOfCodexRolloutsIsAccepted(t *testing.T) {
 	checked := 0
 	for _, file := range rollouts(t) {
-		decoded, err := responses.Decode(decodable(codexItems(t, file)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		decoded := testkit.Must(responses.Decode(decodable(codexItems(t, file))))(t)
 		msgs := dialecttest.Stored(t, decoded.Messages)
 		step := 1 + len(msgs)/50
 		for n := 1; n <= len(msgs); n += step {

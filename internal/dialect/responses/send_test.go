@@ -9,6 +9,7 @@ import (
 	"sessiond/internal/dialect/responses"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 )
 
@@ -140,19 +141,13 @@ func TestSendOfToolsThatTheProviderKnows(t *testing.T) {
 
 func sends(t *testing.T, c sendCase) {
 	t.Helper()
-	decoded, err := responses.Decode(list(t, c.in))
-	if err != nil {
-		t.Fatal(err)
-	}
+	decoded := testkit.Must(responses.Decode(list(t, c.in)))(t)
 	expectSent(t, wire.Request{Messages: ref(dialecttest.Stored(t, decoded.Messages))}, `"input":`+c.want, c.losses)
 }
 
 func expectSent(t *testing.T, in wire.Request, want string, losses []string) {
 	t.Helper()
-	sent, err := responses.Send(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sent := testkit.Must(responses.Send(in))(t)
 	if want = `{` + want + `}`; !dialecttest.EqualJSON([]byte(want), sent.Request) {
 		t.Errorf("sent %s\nwant %s", sent.Request, want)
 	}

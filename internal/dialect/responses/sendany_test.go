@@ -12,6 +12,7 @@ import (
 	"sessiond/internal/dialect/responses"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 )
 
@@ -78,10 +79,7 @@ func FuzzSend(f *testing.F) {
 func TestSendOfEveryCaseIsAccepted(t *testing.T) {
 	for _, c := range wireCases() {
 		t.Run(c.name, func(t *testing.T) {
-			decoded, err := responses.Decode(append(list(t, `[{"role":"user","content":"hi"}]`), list(t, c.items)...))
-			if err != nil {
-				t.Fatal(err)
-			}
+			decoded := testkit.Must(responses.Decode(append(list(t, `[{"role":"user","content":"hi"}]`), list(t, c.items)...)))(t)
 			accepted(t, wire.Request{Messages: repaired(dialecttest.Stored(t, decoded.Messages))})
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"sessiond/internal/dialect/responses"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
 )
 
@@ -96,9 +97,7 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 func TestSendOfWhatAContextChanged(t *testing.T) {
 	decoded, err := responses.Decode(list(t, `[{"role":"user","content":"hi"},{"type":"shell_call","call_id":"a","action":{"commands":["ls"]}},{"type":"shell_call_output","call_id":"a","output":[{"stdout":"a long text","stderr":"","outcome":{"type":"exit","exit_code":0}}]},
 		{"type":"shell_call","call_id":"b","action":{"commands":["ls"]}},{"type":"mcp_call","id":"m","server_label":"s","name":"f","arguments":"{}","output":"a long text"}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	msgs := ref(dialecttest.Stored(t, decoded.Messages))
 	msgs[0].Parts = append([]session.Part{session.TextPart("recalled")}, msgs[0].Parts...)
 	msgs[2].Parts[0].Text = "pruned"
@@ -135,9 +134,7 @@ func TestReasoningGoesToItsMakerOnly(t *testing.T) {
 		{"xai", "", "", false},
 	} {
 		decoded, err := responses.Decode(list(t, `[{"type":"reasoning","summary":[],"encrypted_content":"gAA="},{"role":"assistant","content":"x"}]`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 		m := decoded.Messages
 		m[0].Provider, m[0].Model = c.provider, c.model
 		sent := accepted(t, wire.Request{Messages: m, Model: c.to})
@@ -171,13 +168,8 @@ func TestExportOfWhatAnotherFormGave(t *testing.T) {
 		message(session.Tool, result("a", "1"), session.Part{Kind: session.PartImage, CallID: "a", Blob: wire.Blob("image/png", []byte("ABC"))}),
 	}
 	own, err := responses.Decode(list(t, `[{"object":"response","output":[{"type":"message","id":"msg_1","role":"assistant","content":[{"type":"output_text","text":"x","annotations":[]}]}]}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	exported, err := responses.Export(append(append(msgs, own.Messages...), message(session.User, session.TextPart("hi"))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
+	exported := testkit.Must(responses.Export(append(append(msgs, own.Messages...), message(session.User, session.TextPart("hi")))))(t)
 	want := `[` + call + `,{"type":"function_call_output","call_id":"a","output":[{"type":"input_text","text":"1"},{"type":"input_image","detail":"auto","image_url":"data:image/png;base64,QUJD"}]},
 		{"object":"response","output":[{"type":"message","id":"msg_1","role":"assistant","content":[{"type":"output_text","text":"x","annotations":[]}]}]},{"type":"message","role":"user","content":"hi"}]`
 	if got := dialecttest.Array(exported); !dialecttest.EqualJSON([]byte(want), got) {
@@ -187,13 +179,8 @@ func TestExportOfWhatAnotherFormGave(t *testing.T) {
 
 func TestAPartOfAResponseIsExportedByItems(t *testing.T) {
 	decoded, err := responses.Decode(list(t, `[{"object":"response","output":[{"type":"shell_call","call_id":"a","action":{}},{"type":"shell_call_output","call_id":"a"},{"type":"message","role":"assistant","content":"x"}]}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	exported, err := responses.Export(decoded.Messages[1:])
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
+	exported := testkit.Must(responses.Export(decoded.Messages[1:]))(t)
 	if want, got := `[{"type":"shell_call_output","call_id":"a"},{"type":"message","role":"assistant","content":"x"}]`, dialecttest.Array(exported); !dialecttest.EqualJSON([]byte(want), got) {
 		t.Errorf("exported %s", got)
 	}
@@ -235,35 +222,26 @@ func BenchmarkDecodeExportSend(b *testing.B) {
 			{"type":"function_call_output","call_id":"call_abcdefgh","output":"`+strings.Repeat("func main() {}\\n", 40)+`"},
 			{"type":"message","id":"msg_67ccfcf690a8190a","status":"completed","role":"assistant","content":[{"type":"output_text","text":"It holds main, which does nothing.","annotations":[]}]}]`)...)
 	}
-	decoded, err := responses.Decode(raw)
-	if err != nil {
-		b.Fatal(err)
-	}
+	decoded := testkit.Must(responses.Decode(raw))(b)
 	if len(decoded.Messages) != 200 {
 		b.Fatalf("%d messages", len(decoded.Messages))
 	}
 	b.Run("decode of 200", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := responses.Decode(raw); err != nil {
-				b.Fatal(err)
-			}
+			testkit.Must(responses.Decode(raw))(b)
 		}
 	})
 	b.Run("export of 200", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := responses.Export(decoded.Messages); err != nil {
-				b.Fatal(err)
-			}
+			testkit.Must(responses.Export(decoded.Messages))(b)
 		}
 	})
 	b.Run("send of 200", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := responses.Send(wire.Request{Messages: decoded.Messages}); err != nil {
-				b.Fatal(err)
-			}
+			testkit.Must(responses.Send(wire.Request{Messages: decoded.Messages}))(b)
 		}
 	})
 }

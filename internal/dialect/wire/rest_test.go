@@ -6,15 +6,12 @@ import (
 
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 func object(t *testing.T, raw string) wire.Object {
 	t.Helper()
-	o, err := wire.ParseObject("x", []byte(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
+	return testkit.Must(wire.ParseObject("x", []byte(raw)))(t)
 }
 
 func TestRestIsWhatMergeNeeds(t *testing.T) {
@@ -71,9 +68,7 @@ func TestEqualComparesNumbersAsTheyAreWritten(t *testing.T) {
 func TestExtraKeepsEveryStringAsItCame(t *testing.T) {
 	raw := session.JSON(`{"signature":"\u0041\ud800","item":{},"rest":{"a":"\ud800\u0000","n":1.0e400},"raw":{"b":"\/"}}`)
 	var x wire.Extra
-	if err := wire.ReadExtra(raw, &x); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, wire.ReadExtra(raw, &x))
 	if got := x.JSON(); string(got) != string(raw) {
 		t.Errorf("got %s, want %s", got, raw)
 	}
@@ -88,9 +83,7 @@ func TestExtraKeepsEveryStringAsItCame(t *testing.T) {
 // Exports of older versions name the remainder fields.
 func TestExtraReadsTheOldNameOfTheRest(t *testing.T) {
 	var x wire.Extra
-	if err := wire.ReadExtra(session.JSON(`{"fields":{"a":1}}`), &x); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, wire.ReadExtra(session.JSON(`{"fields":{"a":1}}`), &x))
 	if got := string(x.JSON()); got != `{"rest":{"a":1}}` {
 		t.Errorf("got %s", got)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 func TestText(t *testing.T) {
@@ -79,10 +80,7 @@ func TestDepthLooksPastStrings(t *testing.T) {
 }
 
 func TestObjectKeepsEveryByteOfItsValues(t *testing.T) {
-	o, err := wire.ParseObject("x", json.RawMessage(` { "a" : 1.0 , "b":[ 1e400 ],"\ud800":"\ud800", "c":"\u0041" } `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := testkit.Must(wire.ParseObject("x", json.RawMessage(` { "a" : 1.0 , "b":[ 1e400 ],"\ud800":"\ud800", "c":"\u0041" } `)))(t)
 	o.Drop("c")
 	o.SetText("a", "new")
 	var more wire.Object
@@ -110,10 +108,7 @@ func TestAFieldThatStandsTwiceIsRefused(t *testing.T) {
 }
 
 func TestParseArray(t *testing.T) {
-	got, err := wire.ParseArray("x", json.RawMessage(` [ 1 , "a,]" , {"b":[2]} , [] ,true ] `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(wire.ParseArray("x", json.RawMessage(` [ 1 , "a,]" , {"b":[2]} , [] ,true ] `)))(t)
 	want := []jsontext.Value{[]byte("1"), []byte(`"a,]"`), []byte(`{"b":[2]}`), []byte("[]"), []byte("true")}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

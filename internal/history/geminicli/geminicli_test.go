@@ -11,6 +11,7 @@ import (
 
 	"sessiond/internal/history/geminicli"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
 )
 
@@ -91,13 +92,9 @@ func TestGrowingFileOfGeneration1(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "session-2026-01-15T20-51-f7633853.json")
 	for i, name := range []string{"1-c945f262e88d.json", "2-9c53780d06b7.json", "3-ab2b9748b105.json"} {
 		text := historytest.Read(t, historytest.Sample(t, "gemini-cli", "json-growing", name))
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(path, []byte(text), 0o600))
 		at := time.Now().Add(time.Duration(i) * time.Second)
-		if err := os.Chtimes(path, at, at); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.Chtimes(path, at, at))
 		if done := h.Import(path); len(done.Errors) > 0 {
 			t.Fatalf("%+v", done)
 		}
@@ -143,22 +140,16 @@ func TestPromptsCountWhereNoSessionIsLeft(t *testing.T) {
 	h := historytest.New(t, quiet())
 	log := historytest.Read(t, historytest.Sample(t, "gemini-cli", "constructed", "logs.json"))
 	folder := t.TempDir()
-	if err := os.Mkdir(filepath.Join(folder, "chats"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.Mkdir(filepath.Join(folder, "chats"), 0o700))
 	for name, text := range map[string]string{"logs.json": log, "chats/session-2025-11-20T10-00-11111111.json": `{"sessionId": "11111111-0000-4000-8000-000000000001"}`} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
 	done := h.Import(filepath.Join(folder, "logs.json"))
 	if done.Records.Imported != 1 || done.Records.Skipped["prompt of a session that has a file"] != 2 || done.Sessions.New != 1 || len(done.Errors) > 0 {
 		t.Errorf("%+v", done)
 	}
 	grown := strings.TrimSuffix(strings.TrimSpace(log), "]") + `,{"sessionId":"` + h.Sessions()[0].SourceID + `","messageId":9,"type":"user","message":"and this","timestamp":"2027-01-01T00:00:00.000Z"}]`
-	if err := os.WriteFile(filepath.Join(folder, "logs.json"), []byte(grown), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(filepath.Join(folder, "logs.json"), []byte(grown), 0o600))
 	if done = h.Import(filepath.Join(folder, "logs.json")); done.Records.Imported != 1 || done.Sessions.Updated != 1 {
 		t.Errorf("grown: %+v", done)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/goose"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
 )
 
@@ -48,17 +49,13 @@ func TestGooseFinds(t *testing.T) {
 	sessions := filepath.Join(root, "data", "sessions")
 	for _, name := range []string{"data/sessions/sessions.db", "data/sessions/20250102_1.jsonl", "data/sessions/20250101_1.jsonl", "data/sessions/notes.txt", "config/secrets.jsonl", "state/logs/x.jsonl"} {
 		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		if err := os.WriteFile(path, []byte("x"), 0o000); err != nil { // finding opens nothing
 			t.Fatal(err)
 		}
 	}
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(sessions, link); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.Symlink(sessions, link))
 	want := []string{"sessions.db", "20250101_1.jsonl", "20250102_1.jsonl"}
 	for _, roots := range [][]string{{root}, {sessions}, {link}, {sessions, root, link}, nil} {
 		source := goose.New(func(name string) string { return map[string]string{"GOOSE_PATH_ROOT": root}[name] })

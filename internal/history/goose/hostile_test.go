@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/effort"
 	"sessiond/internal/testkit/historytest"
 )
@@ -157,9 +158,7 @@ func TestGooseRowsOfAnyKind(t *testing.T) {
 			if got != test.texts {
 				t.Errorf("%.200q", got)
 			}
-			if err := os.Chtimes(db, rowsTime, rowsTime); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, os.Chtimes(db, rowsTime, rowsTime))
 			if done := h.Import(db); done.Records.Imported+done.Records.Raw != 0 {
 				t.Errorf("the second import: %+v", done.Records)
 			}
@@ -224,9 +223,7 @@ func TestGooseDatabasesOfAnyKind(t *testing.T) {
 func (h *house) file(name, text string) string {
 	h.Helper()
 	path := filepath.Join(h.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		h.Fatal(err)
-	}
+	testkit.Check(h, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -286,9 +283,7 @@ func TestGooseFileThatGrows(t *testing.T) {
 		t.Errorf("%+v", done.Records)
 	}
 	text += `tant","created":1754035201,"content":[{"type":"text","text":"two"}]}` + "\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(path, []byte(text), 0o600))
 	if done := h.Import(path); done.Records.Imported != 1 || done.Sessions.Updated != 1 {
 		t.Errorf("%+v", done)
 	}
@@ -297,9 +292,7 @@ func TestGooseFileThatGrows(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	text = text[strings.Index(text, "\n"):] + `{"role":"user","created":1754035202,"content":[{"type":"text","text":"three"}]}` + "\n"
-	if err := os.WriteFile(path, []byte(`{"working_dir":"/w","description":"retitled"}`+text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(path, []byte(`{"working_dir":"/w","description":"retitled"}`+text), 0o600))
 	if done := h.Import(path); done.Records.Imported != 1 || h.Session("grows").Title != "retitled" {
 		t.Errorf("%+v %+v", done, h.Session("grows"))
 	}
@@ -409,19 +402,12 @@ func TestGooseIsNeverWrittenTo(t *testing.T) {
 func TestGooseNeverReadsWhatMayHoldSecrets(t *testing.T) {
 	h := newHouse(t)
 	db := h.load("", schema, say("a", "user", "one", 0), `CREATE TABLE provider_inventory_entries (k TEXT)`, `INSERT INTO provider_inventory_entries VALUES ('x')`)
-	opened, err := sql.Open("sqlite", db)
-	if err != nil {
-		t.Fatal(err)
-	}
+	opened := testkit.Must(sql.Open("sqlite", db))(t)
 	defer opened.Close()
 	var page int64
-	if err := opened.QueryRowContext(t.Context(), `SELECT rootpage FROM sqlite_schema WHERE name = 'provider_inventory_entries'`).Scan(&page); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, opened.QueryRowContext(t.Context(), `SELECT rootpage FROM sqlite_schema WHERE name = 'provider_inventory_entries'`).Scan(&page))
 	file, err := os.OpenFile(db, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	_, err = file.WriteAt(bytes.Repeat([]byte{0x5a}, 4096), (page-1)*4096)
 	if err = errors.Join(err, file.Close()); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"sessiond/internal/history/goose"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 const (
@@ -73,9 +74,7 @@ func TestGoosePairsAreReplacedByTheirSummaries(t *testing.T) {
 
 	for range 2 {
 		s = h.Session("20260314_1")
-		if _, err := h.Store.UndoCompaction(t.Context(), s.ID, *s.CompactionID); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(h.Store.UndoCompaction(t.Context(), s.ID, *s.CompactionID))(t)
 	}
 	claim("undone", append(all(b, c, d), "user: more")...)
 	if s = h.Session("20260314_1"); s.ContextTokens != whole+1 {
@@ -107,9 +106,7 @@ func TestGoosePairsBeforeAndAfterACompaction(t *testing.T) {
 			t.Errorf("after %d undos\n got %s\nwant %s", i, got, want)
 		}
 		if s = h.Session("20260314_1"); s.CompactionID != nil {
-			if _, err := h.Store.UndoCompaction(t.Context(), s.ID, *s.CompactionID); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(h.Store.UndoCompaction(t.Context(), s.ID, *s.CompactionID))(t)
 		}
 	}
 }
@@ -119,10 +116,7 @@ func TestGooseWritesPairs(t *testing.T) {
 	h := newHouse(t)
 	h.Import(h.load("", schema, say("a", "user", "one", 0), used("b", 1, forPeople), told("bs", "It used b", 1, forModel), say("e", "assistant", "done", 3)))
 	s := h.Session("20260314_1")
-	overlay, err := h.Store.Effective(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	overlay := testkit.Must(h.Store.Effective(t.Context(), s))(t)
 	var out bytes.Buffer
 	along := func(yield func(*session.Message) error) error {
 		path := h.Path(s)
@@ -138,9 +132,7 @@ func TestGooseWritesPairs(t *testing.T) {
 		t.Fatalf("%+v %v", written, err)
 	}
 	path := filepath.Join(t.TempDir(), "export.json")
-	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(path, out.Bytes(), 0o600))
 	again := newHouse(t)
 	again.Import(path)
 	want, got := strings.Join(h.Given(s.ID), "|"), strings.Join(again.Given(again.Session("20260314_1").ID), "|")

@@ -6,6 +6,7 @@ import (
 
 	_ "modernc.org/sqlite" // makes the databases
 
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
 )
 
@@ -14,10 +15,7 @@ func TestStatementsOfAConversationUseIndexes(t *testing.T) {
 		CREATE TABLE messages (id INTEGER PRIMARY KEY AUTOINCREMENT, message_id TEXT, session_id TEXT NOT NULL, role TEXT NOT NULL, content_json TEXT NOT NULL,
 			created_timestamp INTEGER NOT NULL, timestamp TIMESTAMP DEFAULT CURRENT_TIMESTAMP, tokens INTEGER, metadata_json TEXT);
 		CREATE INDEX idx_messages_session ON messages(session_id);`)
-	has, err := opened.Schema(t.Context(), tableMessages)
-	if err != nil {
-		t.Fatal(err)
-	}
+	has := testkit.Must(opened.Schema(t.Context(), tableMessages))(t)
 	d := &database{SQLite: opened, ctx: t.Context(), has: has}
 	for _, where := range []string{ofSession, ofID} {
 		for _, step := range historytest.Plan(t, opened, d.statement(tableMessages, where), "x") {

@@ -14,6 +14,7 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/history/openclaw"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
 )
 
@@ -71,31 +72,20 @@ func TestOpenClawAppendedTranscriptAddsOnlyTheNew(t *testing.T) {
 func TestOpenClawMovedTranscriptIsNotDoubled(t *testing.T) {
 	pack := func(h *house, path string) {
 		t.Helper()
-		encoder, err := zstd.NewWriter(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path+".zst", encoder.EncodeAll([]byte(historytest.Read(h, path)), nil), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		encoder := testkit.Must(zstd.NewWriter(nil))(t)
+		testkit.Check(t, os.WriteFile(path+".zst", encoder.EncodeAll([]byte(historytest.Read(h, path)), nil), 0o600))
+		testkit.Check(t, os.Remove(path))
 	}
 	for _, test := range []struct {
 		name string
 		move func(h *house, path string)
 	}{
 		{"put away by a reset", func(h *house, path string) {
-			if err := os.Rename(path, path+".reset.2026-01-03T04-00-00.000Z"); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, os.Rename(path, path+".reset.2026-01-03T04-00-00.000Z"))
 		}},
 		{"compressed", pack},
 		{"named by its time", func(h *house, path string) {
-			if err := os.Rename(path, filepath.Join(filepath.Dir(path), "2026-01-02T09-00-00-000Z_one.jsonl")); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, os.Rename(path, filepath.Join(filepath.Dir(path), "2026-01-02T09-00-00-000Z_one.jsonl")))
 		}},
 		{"moved to a database", func(h *house, path string) {
 			var script strings.Builder
@@ -106,17 +96,11 @@ func TestOpenClawMovedTranscriptIsNotDoubled(t *testing.T) {
 				fmt.Fprintf(&script, "INSERT INTO transcript_events VALUES ('one', %d, '%s', 1767344400000);\n", i, line)
 			}
 			agent := filepath.Join(filepath.Dir(filepath.Dir(path)), "agent")
-			if err := os.MkdirAll(agent, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, os.MkdirAll(agent, 0o700))
 			h.database(filepath.Join(agent, "openclaw-agent.sqlite"), script.String())
 			archive := filepath.Join(filepath.Dir(path), "session-sqlite-import-archive")
-			if err := os.Mkdir(archive, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Rename(path, filepath.Join(archive, "one.jsonl")); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, os.Mkdir(archive, 0o700))
+			testkit.Check(t, os.Rename(path, filepath.Join(archive, "one.jsonl")))
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -147,9 +131,7 @@ func upgrade(t *testing.T, text string) string {
 	var out []string
 	for i, line := range lines {
 		var o map[string]any
-		if err := json.Unmarshal([]byte(line), &o); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, json.Unmarshal([]byte(line), &o))
 		name := func(i int) string { return fmt.Sprintf("%08x", 0xbeef0000+i*7) }
 		if o["version"] = 3; i > 0 {
 			delete(o, "version")
@@ -162,10 +144,7 @@ func upgrade(t *testing.T, text string) string {
 				delete(o, "firstKeptEntryIndex")
 			}
 		}
-		raw, err := json.Marshal(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testkit.Must(json.Marshal(o))(t)
 		out = append(out, string(raw))
 	}
 	return strings.Join(out, "\n")
@@ -283,9 +262,7 @@ func TestOpenClawDatabaseOfTheSamples(t *testing.T) {
 func TestOpenClawFirstLayoutOfDatabases(t *testing.T) {
 	h := newHouse(t)
 	db := filepath.Join(h.TempDir(), "agents", "main", "agent", "openclaw-agent.sqlite")
-	if err := os.MkdirAll(filepath.Dir(db), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.MkdirAll(filepath.Dir(db), 0o700))
 	h.database(db, `CREATE TABLE sessions (session_id TEXT PRIMARY KEY, session_key TEXT, created_at INTEGER, started_at INTEGER);
 		CREATE TABLE session_entries (session_key TEXT PRIMARY KEY, session_id TEXT, entry_json TEXT, updated_at INTEGER);
 		CREATE TABLE transcript_events (session_id TEXT, seq INTEGER, event_json TEXT, created_at INTEGER, PRIMARY KEY (session_id, seq));

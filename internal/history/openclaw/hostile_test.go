@@ -12,6 +12,7 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/history/openclaw"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/effort"
 	"sessiond/internal/testkit/historytest"
 )
@@ -69,9 +70,7 @@ func TestOpenClawWrongInput(t *testing.T) {
 			path := filepath.Join(dir, name)
 			h.write(path, test.lines...)
 			if test.lines == nil {
-				if err := os.WriteFile(path, nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Check(t, os.WriteFile(path, nil, 0o600))
 			}
 			h.write(filepath.Join(dir, "other.jsonl"), strings.Replace(header, `"one"`, `"good"`, 1), user("1", "", "the rest goes on"))
 			done := h.run(dir)
@@ -114,12 +113,8 @@ func TestOpenClawWrongNeighbours(t *testing.T) {
 			root := filepath.Join(h.TempDir(), ".openclaw")
 			h.write(filepath.Join(root, "agents/main/sessions/one.jsonl"), header, user("1", "", "one"))
 			path := filepath.Join(root, filepath.FromSlash(test.file))
-			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(test.content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			testkit.Check(t, os.WriteFile(path, []byte(test.content), 0o600))
 			done := h.run(root)
 			if h.text(h.Session("main/one")) != "one" {
 				t.Error("the transcript is missing")
@@ -174,9 +169,7 @@ func TestOpenClawSecretsStayClosed(t *testing.T) {
 	} {
 		path := filepath.Join(root, filepath.FromSlash(name))
 		h.write(path, `{"token":"hidden-secret"}`)
-		if err := os.Chmod(path, 0); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.Chmod(path, 0))
 	}
 	before := h.list(root)
 	h.run(root)
@@ -194,17 +187,14 @@ func TestOpenClawSecretsStayClosed(t *testing.T) {
 func (h *house) list(root string) string {
 	h.Helper()
 	var all strings.Builder
-	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+	testkit.Check(h, filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		info, err := d.Info()
 		fmt.Fprintln(&all, path, info.Size(), info.ModTime())
 		return err
-	})
-	if err != nil {
-		h.Fatal(err)
-	}
+	}))
 	return all.String()
 }
 
@@ -222,9 +212,7 @@ func TestOpenClawFindsItsFolders(t *testing.T) {
 	transcript("elsewhere/agents/main/sessions/named.jsonl", "named")
 	transcript(".openclaw/agents/main/agent/sessions/--home-dev--/plain.jsonl", "plain")
 	transcript(".openclaw/workspace/notes.jsonl", "foreign")
-	if err := os.Symlink(filepath.Join(home, ".clawdbot"), filepath.Join(home, ".moltbot")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.Symlink(filepath.Join(home, ".clawdbot"), filepath.Join(home, ".moltbot")))
 	for _, test := range []struct {
 		name  string
 		env   map[string]string
@@ -282,9 +270,7 @@ func TestOpenClawMemoryIsThatOfABatch(t *testing.T) {
 	size := text.Len()
 	text.Reset()
 	c := collector{watch: true}
-	if _, err := h.Source.Read(t.Context(), history.Found{Path: path}, nil, &c, c.emit); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(h.Source.Read(t.Context(), history.Found{Path: path}, nil, &c, c.emit))(t)
 	if c.messages != lines || c.largest > history.MaxBatch {
 		t.Errorf("%d messages, batches of %d", c.messages, c.largest)
 	}
@@ -330,9 +316,7 @@ func FuzzTranscript(f *testing.F) {
 	names := []string{"one.jsonl", "one.jsonl.bak.2026-01-01T00-00-00.000Z", "one-topic-7.jsonl", "one.jsonl.reset.2026-01-01T00-00-00.000Z"}
 	f.Fuzz(func(t *testing.T, data []byte, name uint8) {
 		path := filepath.Join(dir, names[int(name)%len(names)])
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(path, data, 0o600))
 		_, err := openclaw.New(historytest.NoEnv).Read(t.Context(), history.Found{Path: path}, nil, &collector{}, historytest.NewChecker(t).Batch)
 		if err != nil && session.CodeOf(err) != session.Invalid {
 			t.Errorf("%v", err)

@@ -12,6 +12,7 @@ import (
 	"sessiond/internal/history/openclaw"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
 	"sessiond/internal/testkit/samples"
 )
@@ -35,9 +36,7 @@ func (h *house) run(paths ...string) history.Accounting {
 func (h *house) all() map[string]session.Session {
 	h.Helper()
 	list, _, err := h.Store.Sessions(h.Context(), store.Filter{}, store.Page{Limit: 1000})
-	if err != nil {
-		h.Fatal(err)
-	}
+	testkit.Check(h, err)
 	all := map[string]session.Session{}
 	for _, s := range list {
 		all[s.SourceID] = s
@@ -75,19 +74,14 @@ func (h *house) context(s session.Session) []string {
 func (h *house) state(name string) string {
 	h.Helper()
 	dir := filepath.Join(h.TempDir(), ".openclaw")
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join(samples.Dir(h), "openclaw", name))); err != nil {
-		h.Fatal(err)
-	}
-	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+	testkit.Check(h, os.CopyFS(dir, os.DirFS(filepath.Join(samples.Dir(h), "openclaw", name))))
+	testkit.Check(h, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 		if strings.HasSuffix(path, ".sql") {
 			h.database(strings.TrimSuffix(path, ".sql")+".sqlite", historytest.Read(h, path))
 			return os.Remove(path)
 		}
 		return err
-	})
-	if err != nil {
-		h.Fatal(err)
-	}
+	}))
 	return dir
 }
 
@@ -100,11 +94,7 @@ func (h *house) database(path, script string) {
 // write makes a file of lines in a state folder.
 func (h *house) write(path string, lines ...string) string {
 	h.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		h.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
-		h.Fatal(err)
-	}
+	testkit.Check(h, os.MkdirAll(filepath.Dir(path), 0o700))
+	testkit.Check(h, os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
 	return path
 }

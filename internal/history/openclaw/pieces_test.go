@@ -12,6 +12,7 @@ import (
 
 	"sessiond/internal/history/openclaw"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
 )
 
@@ -23,10 +24,7 @@ func TestOpenClawPiecesGiveTheWhole(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
 		lines := drawLines(rt)
-		dir, err := os.MkdirTemp(h.TempDir(), "")
-		if err != nil {
-			rt.Fatal(err)
-		}
+		dir := testkit.Must(os.MkdirTemp(h.TempDir(), ""))(rt)
 		head := func(id string) string {
 			return strings.Replace(header, `"one"`, fmt.Sprintf("%q", fmt.Sprint(id, n)), 1)
 		}

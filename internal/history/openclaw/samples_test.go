@@ -10,6 +10,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
 	"sessiond/internal/testkit/samples"
 )
@@ -38,9 +39,7 @@ func TestOpenClawSamplesHangTogether(t *testing.T) {
 	h := newHouse(t)
 	h.run(h.state("constructed"))
 	var all map[string]expected
-	if err := json.Unmarshal([]byte(historytest.Read(h, filepath.Join(samples.Dir(t), "openclaw", "constructed", "expected.json"))), &all); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal([]byte(historytest.Read(h, filepath.Join(samples.Dir(t), "openclaw", "constructed", "expected.json"))), &all))
 	sessions := map[string]string{"5b0c": garden, "2026": fork, "c0c0": child, "7070": topic, "agen": work}
 	for name, want := range all {
 		t.Run(name[:4], func(t *testing.T) {

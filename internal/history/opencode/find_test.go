@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sessiond/internal/history/opencode"
+	"sessiond/internal/testkit"
 )
 
 func TestOpencodePlaces(t *testing.T) {
@@ -37,9 +38,7 @@ func TestOpencodeFinds(t *testing.T) {
 		"opencode/project/home-x/storage/session/info/ses_0.json", "opencode/project/home-x/storage/session/message/ses_0/m.json", "loose/export.json",
 	} {
 		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		if err := os.WriteFile(path, []byte("x"), 0o000); err != nil { // finding opens nothing
 			t.Fatal(err)
 		}
@@ -47,9 +46,7 @@ func TestOpencodeFinds(t *testing.T) {
 	data := []string{"opencode/opencode-dev.db", "opencode/opencode.db", "opencode/storage", "opencode/project/home-x/storage/session"}
 	source := opencode.New(func(name string) string { return map[string]string{"XDG_DATA_HOME": root}[name] }, time.Now)
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(filepath.Join(root, "opencode"), link); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.Symlink(filepath.Join(root, "opencode"), link))
 	for _, test := range []struct {
 		name  string
 		roots []string

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/effort"
 	"sessiond/internal/testkit/historytest"
 )
@@ -154,12 +155,8 @@ func TestOpencodeDatabasesOfAnyKind(t *testing.T) {
 func (h *house) file(name, text string) string {
 	h.Helper()
 	path := filepath.Join(h.TempDir(), name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		h.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		h.Fatal(err)
-	}
+	testkit.Check(h, os.MkdirAll(filepath.Dir(path), 0o700))
+	testkit.Check(h, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -281,9 +278,7 @@ func TestOpencodeOldestFiles(t *testing.T) {
 	write := func(name, text string) {
 		t.Helper()
 		path := filepath.Join(root, "project", "home-dev-demo", "storage", "session", name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
 	}
 	write("info/ses_1.json", `{"id":"ses_1","version":"0.1.174","title":"Old","time":{"created":1750000000000,"updated":1750000001000}}`)
 	write("message/ses_1/msg_a.json", `{"id":"msg_a","role":"user","parts":[{"type":"text","text":"read a"}],"metadata":{"time":{"created":1750000000000},"sessionID":"ses_1","tool":{}}}`)
@@ -362,35 +357,21 @@ func TestOpencodeNeverReadsCredentials(t *testing.T) {
 	h := newHouse(t)
 	db := h.load("", schema, user("a", 1, "one"), `CREATE TABLE account (t TEXT); INSERT INTO account VALUES ('x'); CREATE TABLE credential (t TEXT); INSERT INTO credential VALUES ('x');
 		CREATE TABLE session_share (session_id, secret); INSERT INTO session_share VALUES ('ses_1', 'x'); CREATE TABLE auth_tokens (t); INSERT INTO auth_tokens VALUES ('x')`)
-	opened, err := sql.Open("sqlite", db)
-	if err != nil {
-		t.Fatal(err)
-	}
+	opened := testkit.Must(sql.Open("sqlite", db))(t)
 	defer opened.Close()
-	file, err := os.OpenFile(db, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := testkit.Must(os.OpenFile(db, os.O_RDWR, 0))(t)
 	for _, table := range []string{"account", "credential", "session_share", "auth_tokens"} {
 		var page int64
-		if err := opened.QueryRowContext(t.Context(), `SELECT rootpage FROM sqlite_schema WHERE name = ?`, table).Scan(&page); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := file.WriteAt(bytes.Repeat([]byte{0x5a}, 4096), (page-1)*4096); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, opened.QueryRowContext(t.Context(), `SELECT rootpage FROM sqlite_schema WHERE name = ?`, table).Scan(&page))
+		testkit.Must(file.WriteAt(bytes.Repeat([]byte{0x5a}, 4096), (page-1)*4096))(t)
 		var n int
 		if opened.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM `+table).Scan(&n) == nil {
 			t.Fatalf("%s can be read: this test shows nothing", table)
 		}
 	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, file.Close())
 	for _, name := range []string{"auth.json", "mcp-auth.json"} {
-		if err := os.WriteFile(filepath.Join(filepath.Dir(db), name), []byte(`{"info":{"id":"ses_9"},"messages":[]}`), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(filepath.Join(filepath.Dir(db), name), []byte(`{"info":{"id":"ses_9"},"messages":[]}`), 0o600))
 	}
 	done := h.Import(filepath.Dir(db))
 	if len(done.Errors) != 0 || done.Records.Skipped["not history"] != 4 || done.Sessions.New != 1 {

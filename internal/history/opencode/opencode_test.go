@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sessiond/internal/history/opencode"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
 )
 
@@ -41,8 +42,6 @@ func sample(t testing.TB, parts ...string) string {
 func (h *house) copyOf(parts ...string) string {
 	h.Helper()
 	folder := h.TempDir()
-	if err := os.CopyFS(folder, os.DirFS(sample(h, parts...))); err != nil {
-		h.Fatal(err)
-	}
+	testkit.Check(h, os.CopyFS(folder, os.DirFS(sample(h, parts...))))
 	return folder
 }

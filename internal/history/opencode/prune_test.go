@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // call is a reply that called a tool and got its output; marked is when opencode took that out
@@ -66,10 +67,7 @@ func (h *house) undo(id string) session.Session {
 	if s.CompactionID == nil {
 		h.Fatal("nothing is in force")
 	}
-	s, err := h.Store.UndoCompaction(h.Context(), s.ID, *s.CompactionID)
-	if err != nil {
-		h.Fatal(err)
-	}
+	s = testkit.Must(h.Store.UndoCompaction(h.Context(), s.ID, *s.CompactionID))(h)
 	return s
 }
 
@@ -127,9 +125,7 @@ func TestOpencodePruningIsAnOverlay(t *testing.T) {
 	h.Import(db)
 	claim("after an import", "call_b whole, call_c whole, call_e whole")
 	for _, c := range []*session.Compaction{first, second} {
-		if _, err := h.Store.RedoCompaction(t.Context(), s.ID, c.RowID); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(h.Store.RedoCompaction(t.Context(), s.ID, c.RowID))(t)
 	}
 	claim("after redoing both", "call_b hidden, call_c hidden, call_e hidden")
 	h.Examine()

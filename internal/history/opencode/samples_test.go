@@ -12,6 +12,7 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 )
 
 const (
@@ -204,13 +205,8 @@ func TestOpencodePruneAndTail(t *testing.T) {
 		t.Errorf("%+v", done)
 	}
 	all, _, err := h.Store.Sessions(t.Context(), store.Filter{}, store.Page{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	records, err := h.Store.Compactions(t.Context(), all[0].ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
+	records := testkit.Must(h.Store.Compactions(t.Context(), all[0].ID))(t)
 	pruned := 0
 	for _, c := range records {
 		switch c.Strategy {
@@ -221,10 +217,7 @@ func TestOpencodePruneAndTail(t *testing.T) {
 			}
 			pruned += len(details.Pruned)
 		case session.StrategySummarize:
-			path, err := h.Store.Path(t.Context(), *all[0].HeadID, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			path := testkit.Must(h.Store.Path(t.Context(), *all[0].HeadID, 0))(t)
 			before := ""
 			for i := range path {
 				if path[i].RowID == *c.FirstKeptID && before != path[i-1].ExternalID {

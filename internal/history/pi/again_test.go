@@ -15,6 +15,7 @@ import (
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
 )
 
@@ -119,9 +120,7 @@ func upgrade(t *testing.T, path string, to int) string {
 	var out []string
 	for i, line := range lines {
 		var o map[string]any
-		if err := json.Unmarshal([]byte(line), &o); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, json.Unmarshal([]byte(line), &o))
 		ids[i] = fmt.Sprintf("%08x", 0xbeef0000+i*7)
 		if i == 0 {
 			o["version"] = to
@@ -136,9 +135,7 @@ func upgrade(t *testing.T, path string, to int) string {
 			}
 		}
 		text, err := json.Marshal(o) // other order of fields, other spelling of numbers
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 		out = append(out, string(text))
 	}
 	return strings.Join(out, "\n") + "\n"
@@ -154,9 +151,7 @@ func TestPiUpgradeInPlaceDoesNotDouble(t *testing.T) {
 			h.Import(path)
 			var before session.Session
 			all, _, err := h.Store.Sessions(t.Context(), store.Filter{}, store.Page{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, err)
 			before = all[0]
 			calls := len(h.Calls(before.ID))
 
@@ -227,9 +222,7 @@ func lastID(t *testing.T, path string) string {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(historytest.Read(t, path)), "\n")
 	var o struct{ ID string }
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &o); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal([]byte(lines[len(lines)-1]), &o))
 	return o.ID
 }
 
@@ -334,10 +327,7 @@ func TestPiPiecesGiveTheWhole(t *testing.T) {
 				lines = append(lines, user(id, parent, fmt.Sprint("text ", rapid.IntRange(0, 2).Draw(rt, "text"))))
 			}
 		}
-		dir, err := os.MkdirTemp(h.TempDir(), "")
-		if err != nil {
-			rt.Fatal(err)
-		}
+		dir := testkit.Must(os.MkdirTemp(h.TempDir(), ""))(rt)
 		whole := filepath.Join(dir, "whole.jsonl")
 		h.Rewrite(whole, append([]string{head("whole")}, lines...)...)
 		all := h.Import(whole)

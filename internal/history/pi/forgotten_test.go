@@ -7,6 +7,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
 )
 
@@ -48,10 +49,7 @@ func TestPiForkOfAForgottenSessionIsReadAnew(t *testing.T) {
 	if err != nil || cursor == nil {
 		t.Fatal(cursor, err)
 	}
-	info, err := os.Stat(fork)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := testkit.Must(os.Stat(fork))(t)
 	var keys []string
 	found := history.Found{Path: fork, Size: info.Size(), ModifiedAt: info.ModTime()}
 	problems, err := h.Source.Read(t.Context(), found, cursor, without{h: h, gone: h.Session("origin").ID}, func(b history.Batch) error {

@@ -11,6 +11,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
 )
 
@@ -36,10 +37,7 @@ func label(id, parent, target, text string) string {
 // shape tells what a session shows: its path, its context, and its labels.
 func (h *house) shape(s session.Session) string {
 	h.Helper()
-	labels, err := h.Store.Labels(h.Context(), s.ID)
-	if err != nil {
-		h.Fatal(err)
-	}
+	labels := testkit.Must(h.Store.Labels(h.Context(), s.ID))(h)
 	var out, marked []string
 	path := h.Path(s)
 	for i := range path {
@@ -57,10 +55,7 @@ func (h *house) shape(s session.Session) string {
 // inForce names the record of the overlay that a session's context begins with.
 func (h *house) inForce(s session.Session) string {
 	h.Helper()
-	effective, err := h.Store.Effective(h.Context(), s)
-	if err != nil {
-		h.Fatal(err)
-	}
+	effective := testkit.Must(h.Store.Effective(h.Context(), s))(h)
 	if effective == nil {
 		return ""
 	}

@@ -11,6 +11,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/effort"
 	"sessiond/internal/testkit/historytest"
 )
@@ -47,10 +48,7 @@ func (c *collector) emit(b history.Batch) error {
 func TestPiMemoryIsThatOfABatch(t *testing.T) {
 	effort.OnlyLong(t, "it measures memory")
 	path := filepath.Join(t.TempDir(), "long.jsonl")
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := testkit.Must(os.Create(path))(t)
 	out := bufio.NewWriter(file)
 	fmt.Fprintln(out, header)
 	const lines = 20_000
@@ -61,19 +59,12 @@ func TestPiMemoryIsThatOfABatch(t *testing.T) {
 		fmt.Fprintln(out, user(id, parent, filler))
 		parent = id
 	}
-	if err := out.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	info, err := file.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, out.Flush())
+	info := testkit.Must(file.Stat())(t)
 	defer file.Close()
 
 	c := collector{watch: true}
-	if _, err := pi.New(historytest.NoEnv).Read(t.Context(), history.Found{Path: path, Size: info.Size()}, nil, &c, c.emit); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(pi.New(historytest.NoEnv).Read(t.Context(), history.Found{Path: path, Size: info.Size()}, nil, &c, c.emit))(t)
 	if c.messages != lines || c.records.Read != lines+1 || c.largest > history.MaxBatch {
 		t.Errorf("%d messages, %d records, batches of %d", c.messages, c.records.Read, c.largest)
 	}
@@ -133,9 +124,7 @@ func TestPiHostileLinksEnd(t *testing.T) {
 	h := newHouse(t)
 	path := h.Write("a.jsonl", append([]string{header}, lines...)...)
 	c := collector{}
-	if _, err := h.Source.Read(t.Context(), history.Found{Path: path}, nil, &c, c.emit); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(h.Source.Read(t.Context(), history.Found{Path: path}, nil, &c, c.emit))(t)
 	if c.messages != n {
 		t.Errorf("%d messages", c.messages)
 	}
@@ -146,9 +135,7 @@ func TestPiFinds(t *testing.T) {
 	agent := filepath.Join(root, "agent")
 	elsewhere := filepath.Join(root, "elsewhere")
 	for _, dir := range []string{"sessions/--home-dev--", "sessions/--closed--", "prompts"} {
-		if err := os.MkdirAll(filepath.Join(agent, dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.MkdirAll(filepath.Join(agent, dir), 0o700))
 	}
 	h := newHouse(t)
 	for name, id := range map[string]string{
@@ -159,25 +146,17 @@ func TestPiFinds(t *testing.T) {
 		h.Rewrite(filepath.Join(root, name), strings.Replace(header, "one", id, 1), user("1", "", "x"))
 	}
 	for _, secret := range []string{"auth.json", "models.json", "settings.json", "oauth.json"} {
-		if err := os.WriteFile(filepath.Join(agent, secret), []byte("{}"), 0o000); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(filepath.Join(agent, secret), []byte("{}"), 0o000))
 	}
 	flat := filepath.Join(root, "flat")
 	for _, dir := range []string{elsewhere, flat} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.Mkdir(dir, 0o700))
 	}
 	h.Rewrite(filepath.Join(flat, "2026-01-05_flat.jsonl"), strings.Replace(header, "one", "flat", 1), user("1", "", "x"))
 	h.Rewrite(filepath.Join(agent, "prompts", "foreign.jsonl"), "{}")
 	h.Rewrite(filepath.Join(elsewhere, "2026-01-04_linked.jsonl"), strings.Replace(header, "one", "linked", 1), user("1", "", "x"))
-	if err := os.Symlink(elsewhere, filepath.Join(agent, "sessions", "--linked--")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Join(agent, "sessions"), filepath.Join(agent, "sessions", "--round--")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.Symlink(elsewhere, filepath.Join(agent, "sessions", "--linked--")))
+	testkit.Check(t, os.Symlink(filepath.Join(agent, "sessions"), filepath.Join(agent, "sessions", "--round--")))
 	usual := pi.New(func(name string) string {
 		return map[string]string{"PI_CODING_AGENT_DIR": "~/agent", "HOME": root, "PI_CODING_AGENT_SESSION_DIR": flat}[name]
 	})
@@ -216,16 +195,12 @@ func TestPiUnreadableThingsAreToldAndTheRestGoesOn(t *testing.T) {
 	good := filepath.Join(dir, "2026_good.jsonl")
 	h.Rewrite(good, header, user("1", "", "x"))
 	dangling := filepath.Join(dir, "2026_dangling.jsonl")
-	if err := os.Symlink(filepath.Join(dir, "gone"), dangling); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.Symlink(filepath.Join(dir, "gone"), dangling))
 	want := 2 // the link, and the root that is not there
 	if os.Getuid() != 0 {
 		closed := filepath.Join(dir, "2026_closed.jsonl")
 		h.Rewrite(closed, header)
-		if err := os.Chmod(closed, 0); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.Chmod(closed, 0))
 		want++
 	}
 	done := h.Import(dir, filepath.Join(dir, "nowhere"))

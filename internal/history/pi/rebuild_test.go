@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
 )
 
@@ -33,9 +34,7 @@ func TestPiRowsHoldEveryField(t *testing.T) {
 			h.Import(file)
 			lines := strings.Split(strings.TrimSpace(historytest.Read(t, file)), "\n")
 			var header struct{ ID string }
-			if err := json.Unmarshal([]byte(lines[0]), &header); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, json.Unmarshal([]byte(lines[0]), &header))
 			s := h.Session(header.ID)
 			h.rebuilt(s.ID, lines[1:])
 		})
@@ -105,9 +104,7 @@ func rebuild(t *testing.T, m *session.Message, keys map[int64]string) map[string
 		Line  map[string]any
 		Shape string
 	}
-	if err := json.Unmarshal(m.Extra, &extra); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal(m.Extra, &extra))
 	line := extra.Line
 	if line == nil {
 		line = map[string]any{}

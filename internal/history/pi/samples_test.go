@@ -13,6 +13,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
 	"sessiond/internal/testkit/samples"
 )
@@ -277,9 +278,7 @@ func lineOf(t *testing.T, m *session.Message) map[string]any {
 	t.Helper()
 	var extra struct{ Line map[string]any }
 	if len(m.Extra) > 0 {
-		if err := json.Unmarshal(m.Extra, &extra); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, json.Unmarshal(m.Extra, &extra))
 	}
 	return extra.Line
 }
@@ -287,17 +286,12 @@ func lineOf(t *testing.T, m *session.Message) map[string]any {
 // unchanged imports again, with and without the help of size and time, and finds nothing new.
 func (h *house) unchanged(path string) {
 	h.Helper()
-	mark, err := h.Store.LastMessageID(h.Context())
-	if err != nil {
-		h.Fatal(err)
-	}
+	mark := testkit.Must(h.Store.LastMessageID(h.Context()))(h)
 	if done := h.Import(path); done.Sessions != (history.Sessions{Unchanged: 1}) || done.Records.Read != 0 {
 		h.Errorf("a second import gave %+v", done)
 	}
 	var before int
-	if err := h.Store.Reader().Get(&before, `SELECT (SELECT COUNT(*) FROM calls) + (SELECT COUNT(*) FROM events) + (SELECT COUNT(*) FROM compactions)`); err != nil {
-		h.Fatal(err)
-	}
+	testkit.Check(h, h.Store.Reader().Get(&before, `SELECT (SELECT COUNT(*) FROM calls) + (SELECT COUNT(*) FROM events) + (SELECT COUNT(*) FROM compactions)`))
 	copied := h.Write("copy.jsonl") // another path: read from its beginning
 	h.Append(copied, historytest.Read(h.T, path))
 	done := h.Import(copied)
@@ -305,9 +299,7 @@ func (h *house) unchanged(path string) {
 		h.Errorf("a copy gave %+v", done)
 	}
 	var after int
-	if err := h.Store.Reader().Get(&after, `SELECT (SELECT COUNT(*) FROM calls) + (SELECT COUNT(*) FROM events) + (SELECT COUNT(*) FROM compactions)`); err != nil {
-		h.Fatal(err)
-	}
+	testkit.Check(h, h.Store.Reader().Get(&after, `SELECT (SELECT COUNT(*) FROM calls) + (SELECT COUNT(*) FROM events) + (SELECT COUNT(*) FROM compactions)`))
 	if last, err := h.Store.LastMessageID(h.Context()); err != nil || last != mark || after != before {
 		h.Errorf("the copy wrote: last message %d → %d, other rows %d → %d, %v", mark, last, before, after, err)
 	}
@@ -336,9 +328,7 @@ func TestPiWholeFolder(t *testing.T) {
 		t.Errorf("%+v", done)
 	}
 	var cost float64
-	if err := h.Store.Reader().Get(&cost, `SELECT SUM(cost_usd) FROM calls`); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, h.Store.Reader().Get(&cost, `SELECT SUM(cost_usd) FROM calls`))
 	// 30.3301977 + 42.5959075 + 0.0426495 + 0.001062 + 0.00096 + 0.0002
 	if math.Abs(cost-72.9709767) > 1e-6 {
 		t.Errorf("all cost %.7f", cost)
@@ -435,10 +425,8 @@ func TestPiRefusesWhatIsNoSession(t *testing.T) {
 			path := ""
 			switch test.name {
 			case "made/no-header.jsonl":
-				var err error // problems name files as they are, links resolved
-				if path, err = filepath.EvalSymlinks(sample(t, "made", "no-header.jsonl")); err != nil {
-					t.Fatal(err)
-				}
+				// problems name files as they are, links resolved
+				path = testkit.Must(filepath.EvalSymlinks(sample(t, "made", "no-header.jsonl")))(t)
 			case "made/empty":
 				path = h.Write("empty.jsonl")
 			case "made/text":

@@ -14,6 +14,7 @@ import (
 	"sessiond/internal/redact"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 )
 
 // A blob is written once for a session, as text where it is one, and comes back as the same bytes.
@@ -42,24 +43,16 @@ func TestBlobsComeBack(t *testing.T) {
 			dir, other := t.TempDir(), t.TempDir()
 			s := open(t, dir)
 			defer s.Close()
-			sess, err := s.CreateSession(t.Context(), store.NewSession{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			sess := testkit.Must(s.CreateSession(t.Context(), store.NewSession{}))(t)
 			part := session.Part{Kind: c.kind, Blob: &session.Blob{MediaType: c.mediaType, Data: []byte(c.data)}}
 			for range 2 { // the second time it is named alone
-				if _, err := s.Append(t.Context(), store.Append{Session: sess.ID, Messages: []session.Message{{Role: session.User, Parts: []session.Part{part}}}}); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(s.Append(t.Context(), store.Append{Session: sess.ID, Messages: []session.Message{{Role: session.User, Parts: []session.Part{part}}}}))(t)
 			}
 			out := export(t, s, nil, sess.ID)
 			sum := sha256.Sum256([]byte(c.data))
 			field := `"base64":"` + base64.StdEncoding.EncodeToString([]byte(c.data)) + `"`
 			if c.text {
-				quoted, err := session.MarshalPlain(c.data)
-				if err != nil {
-					t.Fatal(err)
-				}
+				quoted := testkit.Must(session.MarshalPlain(c.data))(t)
 				field = `"text":` + string(quoted)
 			}
 			want := fmt.Sprintf("{\"type\":\"blob\",\"sha256\":%q,\"media_type\":%q,%s}\n", hex.EncodeToString(sum[:]), c.mediaType, field)
@@ -92,24 +85,16 @@ func TestDataIsMasked(t *testing.T) {
 				dir, other := t.TempDir(), t.TempDir()
 				s := open(t, dir)
 				defer s.Close()
-				sess, err := s.CreateSession(t.Context(), store.NewSession{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				sess := testkit.Must(s.CreateSession(t.Context(), store.NewSession{}))(t)
 				blob := &session.Blob{MediaType: c.mediaType, Data: []byte(c.data)}
 				parts := []session.Part{{Kind: session.PartData, Blob: blob}, {Kind: session.PartFile, Blob: blob}}
-				if _, err := s.Append(t.Context(), store.Append{Session: sess.ID, Messages: []session.Message{{Role: session.User, Parts: parts}}}); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(s.Append(t.Context(), store.Append{Session: sess.ID, Messages: []session.Message{{Role: session.User, Parts: parts}}}))(t)
 				mask := &redact.Masker{}
 				out := export(t, s, mask, sess.ID)
 				back := open(t, other)
 				defer back.Close()
 				importFile(t, back, other, out, own.Source{})
-				m, err := back.Message(t.Context(), session.MessageRef{Session: sess.ID, Seq: 1})
-				if err != nil {
-					t.Fatal(err)
-				}
+				m := testkit.Must(back.Message(t.Context(), session.MessageRef{Session: sess.ID, Seq: 1}))(t)
 				if mask.Masked != 1 || string(m.Parts[0].Blob.Data) != c.masked || string(m.Parts[1].Blob.Data) != c.data {
 					t.Errorf("%d masked, the data is %.60q … %.60q", mask.Masked, m.Parts[0].Blob.Data, m.Parts[0].Blob.Data[len(c.masked)-60:])
 				}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/storetest"
 )
 
@@ -28,10 +29,7 @@ func keysOf(line any) []string {
 // Every column of what a session is made of is in its lines, under another name there, or made
 // anew. Whoever adds a column decides here what becomes of it.
 func TestEveryColumnIsWrittenOrMadeAnew(t *testing.T) {
-	s, err := store.Open(context.Background(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(store.Open(context.Background(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")), store.Options{}))(t)
 	defer s.Close()
 	for table, c := range map[string]struct {
 		line    any

@@ -9,6 +9,7 @@ import (
 	own "sessiond/internal/history/sessiond"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 )
 
 // An overlay that counts only where its record is, and that hides an output, does both in a copy.
@@ -41,20 +42,14 @@ func TestOverlaysOfACopyNameItsOwnMessages(t *testing.T) {
 		}, Key: "d", ThroughKey: "a", FirstKeptKey: "b", Record: store.ImportPlace{Key: "d"},
 		Pruned: []store.ImportOutput{{Place: store.ImportPlace{Key: "c"}, CallID: "1"}},
 	}}
-	came, err := s.Import(t.Context(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	came := testkit.Must(s.Import(t.Context(), b))(t)
 	if taken, err := other.Import(t.Context(), conversation("second", "two")); err != nil || taken.Session.ID != came.Session.ID {
 		t.Fatalf("%s, not %s: %v", taken.Session.ID, came.Session.ID, err)
 	}
 	if done := importFile(t, other, there, export(t, s, nil), own.Source{AsCopy: true}); done.Sessions.New != 1 || len(done.Errors) > 0 {
 		t.Fatalf("%+v", done)
 	}
-	got, err := other.SessionBySource(t.Context(), session.SourcePi, string(came.Session.ID))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(other.SessionBySource(t.Context(), session.SourcePi, string(came.Session.ID)))(t)
 	if got.CompactionID == nil || got.ContextTokens != came.Session.ContextTokens {
 		t.Errorf("the copy has %d tokens in its context, the session %d; %v is in force", got.ContextTokens, came.Session.ContextTokens, got.CompactionID)
 	}
@@ -63,9 +58,7 @@ func TestOverlaysOfACopyNameItsOwnMessages(t *testing.T) {
 		t.Fatalf("%d overlays, %v", len(all), err)
 	}
 	var details session.CompactionDetails
-	if err := json.Unmarshal(all[0].Details, &details); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal(all[0].Details, &details))
 	if id := string(got.ID); details.Record != id+".4" || len(details.Pruned) != 1 || details.Pruned[0] != id+".3/0" {
 		t.Errorf("%+v", details)
 	}

@@ -14,6 +14,7 @@ import (
 	own "sessiond/internal/history/sessiond"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
 )
 
@@ -25,9 +26,7 @@ func everyKind(f *testing.F) [][]byte {
 	defer s.Close()
 	must := func(err error) {
 		f.Helper()
-		if err != nil {
-			f.Fatal(err)
-		}
+		testkit.Check(f, err)
 	}
 	parent, err := s.CreateSession(ctx, store.NewSession{Title: "seeds", Key: "agent:main:main", Generation: 1, Directory: "/home/dev/x"})
 	must(err)
@@ -83,9 +82,7 @@ func FuzzRead(f *testing.F) {
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		path := filepath.Join(dir, "f.jsonl")
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(path, data, 0o600))
 		var now session.ID
 		_, err := (&own.Source{}).Read(t.Context(), history.Found{Path: path}, nil, historytest.Nobody{}, func(b history.Batch) error {
 			if !b.Records.Balanced() {
@@ -132,9 +129,7 @@ func FuzzRestore(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		n++
 		dir := filepath.Join(root, fmt.Sprint(os.Getpid(), "-", n))
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.Mkdir(dir, 0o700))
 		defer os.RemoveAll(dir)
 		comesBack(t, dir, data)
 	})
@@ -145,18 +140,13 @@ func comesBack(t *testing.T, dir string, data []byte) {
 	var written [2][]byte
 	for i := range written {
 		there := filepath.Join(dir, fmt.Sprint(i))
-		if err := os.Mkdir(there, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.Mkdir(there, 0o700))
 		s := open(t, there)
 		defer s.Close()
 		if done := importFile(t, s, there, data, own.Source{}); done.Sessions.New == 0 {
 			return
 		}
-		checks, err := s.Doctor(context.Background(), true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checks := testkit.Must(s.Doctor(context.Background(), true))(t)
 		for _, c := range checks {
 			if !c.OK {
 				t.Errorf("doctor: %s: %s", c.Name, c.Detail)

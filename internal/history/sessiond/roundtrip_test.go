@@ -21,6 +21,7 @@ import (
 	"sessiond/internal/redact"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/storetest"
 	"sessiond/internal/tokens"
 	"sessiond/internal/touched"
@@ -54,51 +55,34 @@ func clock() func() time.Time {
 // open makes a store in a folder of the test, which outlives a check of rapid.
 func open(t failer, dir string) *store.Store {
 	t.Helper()
-	s, err := store.Open(context.Background(), storetest.New(t, filepath.Join(dir, "sessions.db")), store.Options{
+	s := testkit.Must(store.Open(context.Background(), storetest.New(t, filepath.Join(dir, "sessions.db")), store.Options{
 		Now: clock(), Zone: time.UTC, Measure: tokens.Reference().Measure, Touched: touched.Files,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return s
 }
 
 func export(t failer, s *store.Store, mask *redact.Masker, ids ...session.ID) []byte {
 	t.Helper()
 	ctx := context.Background()
-	ordered, err := own.Order(ctx, s, ids)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ordered := testkit.Must(own.Order(ctx, s, ids))(t)
 	var out bytes.Buffer
 	w := own.NewWriter(&out, s, mask)
 	for _, id := range ordered {
-		if err := w.Session(ctx, id); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, w.Session(ctx, id))
 	}
 	if len(ids) == 0 {
-		if err := w.StoreData(ctx); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, w.StoreData(ctx))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, w.Close())
 	return out.Bytes()
 }
 
 func importFile(t failer, s *store.Store, dir string, data []byte, source own.Source) history.Accounting {
 	t.Helper()
 	path := filepath.Join(dir, "export.jsonl")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(path, data, 0o600))
 	im := history.Importer{Store: s}
-	done, err := im.Run(context.Background(), &source, []string{path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := testkit.Must(im.Run(context.Background(), &source, []string{path}))(t)
 	if !done.Records.Balanced() {
 		t.Errorf("the counts do not add up: %+v", done.Records)
 	}
@@ -107,10 +91,7 @@ func importFile(t failer, s *store.Store, dir string, data []byte, source own.So
 
 func sound(t failer, s *store.Store) {
 	t.Helper()
-	checks, err := s.Doctor(context.Background(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checks := testkit.Must(s.Doctor(context.Background(), true))(t)
 	for _, c := range checks {
 		if !c.OK {
 			t.Errorf("doctor: %s: %s", c.Name, c.Detail)
@@ -337,9 +318,7 @@ func TestAnExportComesBackAsTheSameBytes(t *testing.T) {
 		n++
 		dir, copyDir := filepath.Join(root, fmt.Sprint(n), "a"), filepath.Join(root, fmt.Sprint(n), "b")
 		for _, d := range []string{dir, copyDir} {
-			if err := os.MkdirAll(d, 0o700); err != nil {
-				rt.Fatal(err)
-			}
+			testkit.Check(rt, os.MkdirAll(d, 0o700))
 		}
 		defer os.RemoveAll(filepath.Join(root, fmt.Sprint(n)))
 		p := &past{T: rt, s: open(rt, dir)}

@@ -9,6 +9,7 @@ import (
 	own "sessiond/internal/history/sessiond"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 )
 
 // purge deletes a session, and what was left of others only for it.
@@ -17,9 +18,7 @@ func purge(t failer, s *store.Store, id session.ID) {
 	ctx := context.Background()
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 	}
 	run, _, err := s.BeginPurge(ctx, store.PurgeRequest{Session: id})
 	must(err)
@@ -47,14 +46,8 @@ func purge(t failer, s *store.Store, id session.ID) {
 // talk is what the path to a session's head says.
 func talk(t *testing.T, s *store.Store, id session.ID) string {
 	t.Helper()
-	sess, err := s.Session(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path, err := s.Path(t.Context(), *sess.HeadID, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sess := testkit.Must(s.Session(t.Context(), id))(t)
+	path := testkit.Must(s.Path(t.Context(), *sess.HeadID, 0))(t)
 	var said []string
 	for _, m := range path {
 		said = append(said, m.Text())
@@ -71,30 +64,17 @@ func TestForkOfAPurgedSessionComesBack(t *testing.T) {
 		t.Helper()
 		for _, text := range texts {
 			m := session.Message{Role: session.User, InContext: true, Display: true, Parts: []session.Part{session.TextPart(text)}}
-			if _, err := s.Append(t.Context(), store.Append{Session: id, Messages: []session.Message{m}}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(s.Append(t.Context(), store.Append{Session: id, Messages: []session.Message{m}}))(t)
 		}
 	}
-	parent, err := s.CreateSession(t.Context(), store.NewSession{Title: "secret title"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	parent := testkit.Must(s.CreateSession(t.Context(), store.NewSession{Title: "secret title"}))(t)
 	say(parent.ID, "one", "two", "secret")
-	two, err := s.Message(t.Context(), session.MessageRef{Session: parent.ID, Seq: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.AddCompaction(t.Context(), session.Compaction{
+	two := testkit.Must(s.Message(t.Context(), session.MessageRef{Session: parent.ID, Seq: 2}))(t)
+	testkit.Must(s.AddCompaction(t.Context(), session.Compaction{
 		SessionID: parent.ID, Strategy: session.StrategySummarize, Trigger: session.TriggerManual, Status: session.StatusDone,
 		ThroughID: &two.RowID, HiddenTokens: two.PathTokens, SummaryTokens: 1, Summary: "short",
-	}); err != nil {
-		t.Fatal(err)
-	}
-	fork, err := s.Fork(t.Context(), store.Fork{Session: parent.ID, At: &two.ID})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
+	fork := testkit.Must(s.Fork(t.Context(), store.Fork{Session: parent.ID, At: &two.ID}))(t)
 	say(fork.ID, "three")
 	whole := export(t, s, nil)
 	purge(t, s, parent.ID)

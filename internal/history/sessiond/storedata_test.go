@@ -8,6 +8,7 @@ import (
 	own "sessiond/internal/history/sessiond"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 )
 
 // What belongs to the store and to none of its sessions comes back with an export of everything,
@@ -18,9 +19,7 @@ func TestStoreDataComesBack(t *testing.T) {
 	defer s.Close()
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 	}
 	talkIn := func(s *store.Store, key string) session.ID {
 		t.Helper()

@@ -12,6 +12,7 @@ import (
 
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // Cases are what a form's wire may hold, by name: each a JSON array of entries.
@@ -43,10 +44,7 @@ func RoundTrip(t testing.TB, form wire.Form, raw []json.RawMessage) {
 
 func comesBack(t testing.TB, form wire.Form, raw []json.RawMessage, decoded wire.Decoded) {
 	t.Helper()
-	exported, err := form.Export(Stored(t, decoded.Messages))
-	if err != nil {
-		t.Fatal(err)
-	}
+	exported := testkit.Must(form.Export(Stored(t, decoded.Messages)))(t)
 	if want, got := Array(raw), Array(exported); !EqualJSON(want, got) {
 		t.Fatalf("export is not what was decoded\n want %.4000s\n got  %.4000s", want, got)
 	}
@@ -69,10 +67,7 @@ func AnyRoundTrips(t *testing.T, form wire.Form, entry func(*rapid.T) json.RawMe
 		if err != nil {
 			r.Fatalf("%s: %v", Array(raw), err)
 		}
-		exported, err := form.Export(Stored(t, decoded.Messages))
-		if err != nil {
-			r.Fatal(err)
-		}
+		exported := testkit.Must(form.Export(Stored(t, decoded.Messages)))(r)
 		if want, got := Array(raw), Array(exported); !EqualJSON(want, got) {
 			r.Fatalf("export is not what was decoded\n want %s\n got  %s", want, got)
 		}
@@ -97,10 +92,7 @@ func FuzzSend(f *testing.F, form wire.Form, cases Cases, order func([]session.Me
 		if err != nil {
 			return
 		}
-		sent, err := form.Send(wire.Request{Messages: order(Stored(t, decoded.Messages))})
-		if err != nil {
-			t.Fatal(err)
-		}
+		sent := testkit.Must(form.Send(wire.Request{Messages: order(Stored(t, decoded.Messages))}))(t)
 		if err := Validate(form.Name, sent.Request); err != nil {
 			t.Errorf("the provider would refuse it: %v\n%s", err, sent.Request)
 		}
@@ -192,10 +184,7 @@ func Refuses(t *testing.T, form wire.Form, fine string, cases ...Wrong) {
 // one of the paths, in order.
 func Warns(t *testing.T, form wire.Form, array string, paths ...string) {
 	t.Helper()
-	decoded, err := form.Decode(List(t, array))
-	if err != nil {
-		t.Fatal(err)
-	}
+	decoded := testkit.Must(form.Decode(List(t, array)))(t)
 	if len(decoded.Warnings) != len(paths) {
 		t.Fatalf("warnings: %q", decoded.Warnings)
 	}

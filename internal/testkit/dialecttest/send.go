@@ -12,6 +12,7 @@ import (
 
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 )
 
 // failer is a test, or one run of rapid's.
@@ -24,10 +25,7 @@ type failer interface {
 // Accepted sends a context, twice alike, and asks the provider's validator.
 func Accepted(t failer, form wire.Form, in wire.Request) wire.Sent {
 	t.Helper()
-	sent, err := form.Send(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sent := testkit.Must(form.Send(in))(t)
 	if err := ValidateFor(form.Name, in.Model, sent.Request); err != nil {
 		t.Fatalf("the provider would refuse it: %v\n%.3000s", err, sent.Request)
 	}
@@ -53,10 +51,7 @@ func StaysAPrefix(t *testing.T, form wire.Form, conversation func(*rapid.T) []se
 	rapid.Check(t, func(r *rapid.T) {
 		msgs, model := conversation(r), pick(r, "model", models...)
 		send := func(msgs []session.Message) []string {
-			sent, err := form.Send(wire.Request{Messages: msgs, Model: model})
-			if err != nil {
-				r.Fatal(err)
-			}
+			sent := testkit.Must(form.Send(wire.Request{Messages: msgs, Model: model}))(r)
 			return Flat(r, form.Name, sent.Request)
 		}
 		whole := send(msgs)
@@ -106,9 +101,7 @@ func Entries(t failer, form string, request []byte) []json.RawMessage {
 	t.Helper()
 	field := map[string]string{"openai.chat": "messages", "openai.responses": "input", "anthropic": "messages", "gemini": "contents"}[form]
 	var body map[string]json.RawMessage
-	if err := json.Unmarshal(request, &body); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal(request, &body))
 	var entries []json.RawMessage
 	if err := json.Unmarshal(body[field], &entries); err != nil {
 		t.Fatalf("%s of %.200s: %v", field, request, err)

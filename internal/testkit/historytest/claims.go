@@ -16,7 +16,7 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
-	"sessiond/internal/testkit/storetest"
+	"sessiond/internal/testkit"
 )
 
 // PiecesGiveTheWhole claims that a file that is read while it grows, cut anywhere, gives what it
@@ -32,7 +32,7 @@ func PiecesGiveTheWhole(t *testing.T, file string, growing, quiet history.Source
 	const cuts = 7
 	for i := range cuts {
 		end := len(text) * (i + 1) / cuts
-		storetest.Check(t, os.WriteFile(path, []byte(text[:end]), 0o600))
+		testkit.Check(t, os.WriteFile(path, []byte(text[:end]), 0o600))
 		if i == cuts-1 {
 			pieces.Source = quiet
 		}
@@ -69,7 +69,7 @@ func MarkedFile(t *testing.T, source history.Source, name string, lines ...strin
 	all := plain.Import(path).Records
 	begun := strings.Join(lines[:len(lines)-1], "\n") + "\n"
 	path = filepath.Join(t.TempDir(), name)
-	storetest.Check(t, os.WriteFile(path, []byte("\ufeff"+begun), 0o600))
+	testkit.Check(t, os.WriteFile(path, []byte("\ufeff"+begun), 0o600))
 	sum := marked.Import(path).Records
 	rows := marked.Rows()
 	if done := marked.Import(path); done.Sessions != (history.Sessions{Unchanged: 1}) || marked.Rows() != rows {
@@ -170,7 +170,7 @@ func FuzzFile(f *testing.F, name string, sources ...history.Source) {
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		path := filepath.Join(dir, name)
-		storetest.Check(t, os.WriteFile(path, data, 0o600))
+		testkit.Check(t, os.WriteFile(path, data, 0o600))
 		for _, source := range sources {
 			check := NewChecker(t)
 			_, err := source.Read(t.Context(), history.Found{Path: path}, nil, Nobody{}, check.Batch)
@@ -196,18 +196,15 @@ func DatabaseIsLeftAlone(t *testing.T, made func(t *testing.T) (*House, string),
 			want := "one"
 			if test.live {
 				want = "one two"
-				owner, err := sql.Open("sqlite", db)
-				storetest.Check(t, err)
+				owner := testkit.Must(sql.Open("sqlite", db))(t)
 				defer owner.Close()
 				owner.SetMaxOpenConns(1)
 				for _, statement := range []string{`PRAGMA journal_mode = WAL`, second, `BEGIN IMMEDIATE`, third} {
-					if _, err := owner.ExecContext(t.Context(), statement); err != nil {
-						t.Fatal(err)
-					}
+					testkit.Must(owner.ExecContext(t.Context(), statement))(t)
 				}
 			}
 			folder := filepath.Dir(db)
-			storetest.Check(t, os.Chmod(folder, test.mode))
+			testkit.Check(t, os.Chmod(folder, test.mode))
 			defer os.Chmod(folder, 0o700) //nolint:errcheck // for the clean-up
 			before := Listing(t, folder)
 			done := h.Import(db)
@@ -224,14 +221,11 @@ func DatabaseIsLeftAlone(t *testing.T, made func(t *testing.T) (*House, string),
 // BenchmarkRead tells how fast a file is read, without the store.
 func BenchmarkRead(b *testing.B, source history.Source, path string) {
 	b.Helper()
-	info, err := os.Stat(path)
-	storetest.Check(b, err)
+	info := testkit.Must(os.Stat(path))(b)
 	b.SetBytes(info.Size())
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := source.Read(b.Context(), history.Found{Path: path}, nil, Nobody{}, func(history.Batch) error { return nil }); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(source.Read(b.Context(), history.Found{Path: path}, nil, Nobody{}, func(history.Batch) error { return nil }))(b)
 	}
 }
 
@@ -284,7 +278,7 @@ func ShorterMeanwhile(t *testing.T, source history.Source, name, header string, 
 	if done := h.Import(path); done.Records.Raw > 0 {
 		t.Errorf("%d records that are not understood: %v", done.Records.Raw, done.Errors)
 	}
-	storetest.Check(t, os.WriteFile(path, whole, 0o600))
+	testkit.Check(t, os.WriteFile(path, whole, 0o600))
 	h.Import(filepath.Dir(path))
 	if diff := cmp.Diff(calm.Told(), h.Told()); diff != "" {
 		t.Errorf("-calm +cut\n%.1500s", diff)

@@ -8,8 +8,8 @@ import (
 	"sessiond/internal/dialect"
 	"sessiond/internal/session"
 	"sessiond/internal/summarize"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
-	"sessiond/internal/testkit/storetest"
 	"sessiond/internal/tokens"
 )
 
@@ -28,8 +28,7 @@ func (h *House) Given(id session.ID) []string {
 		Models:  func(string) (session.ModelInfo, bool) { return session.ModelInfo{}, false },
 		Counter: func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
 	})
-	view, err := manager.Assemble(h.Context(), id, contextmgr.Budget{Window: 50_000_000, CloseCalls: true})
-	storetest.Check(h, err)
+	view := testkit.Must(manager.Assemble(h.Context(), id, contextmgr.Budget{Window: 50_000_000, CloseCalls: true}))(h)
 	var lines []string
 	for i := range view.Messages {
 		m := &view.Messages[i]
@@ -72,16 +71,14 @@ func (h *House) ContextsAreAccepted(atLeast int) {
 	h.Helper()
 	checked := 0
 	for _, s := range h.Sessions() {
-		effective, err := h.Store.Effective(h.Context(), s)
-		storetest.Check(h, err)
+		effective := testkit.Must(h.Store.Effective(h.Context(), s))(h)
 		var leaves []int64
-		storetest.Check(h, h.Store.Reader().Select(&leaves, `SELECT id FROM messages m WHERE session_id = ? AND NOT EXISTS (SELECT 1 FROM messages c WHERE c.parent_id = m.id)`, s.ID))
+		testkit.Check(h, h.Store.Reader().Select(&leaves, `SELECT id FROM messages m WHERE session_id = ? AND NOT EXISTS (SELECT 1 FROM messages c WHERE c.parent_id = m.id)`, s.ID))
 		if s.HeadID != nil {
 			leaves = append(leaves, *s.HeadID)
 		}
 		for _, leaf := range leaves {
-			path, err := h.Store.Path(h.Context(), leaf, 0)
-			storetest.Check(h, err)
+			path := testkit.Must(h.Store.Path(h.Context(), leaf, 0))(h)
 			if h.accepted(s, effective, path) {
 				checked++
 			}

@@ -10,7 +10,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
-	"sessiond/internal/testkit/storetest"
+	"sessiond/internal/testkit"
 )
 
 // Load makes a database of SQL at path, instead of the one that may be there.
@@ -31,15 +31,14 @@ func (h *House) Change(path string, scripts ...string) {
 
 func change(t testing.TB, path string, scripts []string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", path)
-	storetest.Check(t, err)
+	db := testkit.Must(sql.Open("sqlite", path))(t)
 	db.SetMaxOpenConns(1)
 	for _, script := range scripts {
 		if _, err := db.ExecContext(t.Context(), script); err != nil {
 			t.Fatalf("%.200s: %v", script, err)
 		}
 	}
-	storetest.Check(t, db.Close())
+	testkit.Check(t, db.Close())
 }
 
 // Reading returns a database of SQL, open as an importer reads it, and its path.
@@ -47,8 +46,7 @@ func Reading(t testing.TB, scripts ...string) (*history.SQLite, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "history.db")
 	change(t, path, scripts)
-	db, err := history.OpenSQLite(t.Context(), path)
-	storetest.Check(t, err)
+	db := testkit.Must(history.OpenSQLite(t.Context(), path))(t)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)
@@ -64,7 +62,7 @@ func Plan(t testing.TB, db *history.SQLite, statement string, args ...any) []str
 		ID, Parent, Notused int
 		Detail              string
 	}
-	storetest.Check(t, db.SelectContext(t.Context(), &plan, `EXPLAIN QUERY PLAN `+statement, args...))
+	testkit.Check(t, db.SelectContext(t.Context(), &plan, `EXPLAIN QUERY PLAN `+statement, args...))
 	steps := make([]string, len(plan))
 	for i := range plan {
 		steps[i] = plan[i].Detail
@@ -75,12 +73,10 @@ func Plan(t testing.TB, db *history.SQLite, statement string, args ...any) []str
 // Listing tells what a folder holds: name, size, time, mode and length of each file.
 func Listing(t testing.TB, folder string) string {
 	t.Helper()
-	entries, err := os.ReadDir(folder)
-	storetest.Check(t, err)
+	entries := testkit.Must(os.ReadDir(folder))(t)
 	var b strings.Builder
 	for _, entry := range entries {
-		info, err := entry.Info()
-		storetest.Check(t, err)
+		info := testkit.Must(entry.Info())(t)
 		fmt.Fprintf(&b, "%s %d %v %v %d;", entry.Name(), info.Size(), info.ModTime(), info.Mode(), len(Read(t, filepath.Join(folder, entry.Name()))))
 	}
 	return b.String()

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/samples"
-	"sessiond/internal/testkit/storetest"
 )
 
 // Sample returns the path of the one file or folder of the samples that matches parts, below the
@@ -23,8 +23,7 @@ func Sample(t testing.TB, program string, parts ...string) string {
 // Read returns what a file holds.
 func Read(t testing.TB, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	storetest.Check(t, err)
+	text := testkit.Must(os.ReadFile(path))(t)
 	return string(text)
 }
 
@@ -39,23 +38,20 @@ func (h *House) Write(name string, lines ...string) string {
 // Rewrite makes a file of lines, instead of the one that may be there.
 func (h *House) Rewrite(path string, lines ...string) {
 	h.Helper()
-	storetest.Check(h, os.MkdirAll(filepath.Dir(path), 0o700))
+	testkit.Check(h, os.MkdirAll(filepath.Dir(path), 0o700))
 	var text []byte
 	for _, line := range lines {
 		text = append(append(text, line...), '\n')
 	}
-	storetest.Check(h, os.WriteFile(path, text, 0o600))
+	testkit.Check(h, os.WriteFile(path, text, 0o600))
 }
 
 // Append writes text at the end of a file.
 func (h *House) Append(path, text string) {
 	h.Helper()
-	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	storetest.Check(h, err)
-	if _, err := file.WriteString(text); err != nil {
-		h.Fatal(err)
-	}
-	storetest.Check(h, file.Close())
+	file := testkit.Must(os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0))(h)
+	testkit.Must(file.WriteString(text))(h)
+	testkit.Check(h, file.Close())
 }
 
 // Copy writes a file's copy into a folder of its own and gives its path.

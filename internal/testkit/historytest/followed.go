@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sessiond/internal/session"
-	"sessiond/internal/testkit/storetest"
+	"sessiond/internal/testkit"
 )
 
 // Followed claims that a store which followed some histories while they changed says of them what
@@ -109,8 +109,7 @@ func parentOf(h *House, s session.Session) string {
 }
 
 func sourceOf(h *House, id session.ID) string {
-	s, err := h.Store.Session(h.Context(), id)
-	storetest.Check(h, err)
+	s := testkit.Must(h.Store.Session(h.Context(), id))(h)
 	return s.SourceID
 }
 
@@ -165,8 +164,7 @@ func trailsOf(h *House, s session.Session) map[string]string {
 		above := ""
 		if m.ParentID != nil {
 			if trail[*m.ParentID] == "" { // it lies in another session
-				path, err := h.Store.Path(h.Context(), *m.ParentID, 0)
-				storetest.Check(h, err)
+				path := testkit.Must(h.Store.Path(h.Context(), *m.ParentID, 0))(h)
 				at := ""
 				for i, said := range says(path) {
 					at = root(at, said)
@@ -193,6 +191,6 @@ func callsOf(h *House, s session.Session, ledger bool) []string {
 		}
 		query, args = query+` WHERE message_id IN (SELECT value FROM json_each(?))`, []any{string(session.JSONOf(ids))}
 	}
-	storetest.Check(h, h.Store.Reader().Select(&all, query+` ORDER BY 1`, args...))
+	testkit.Check(h, h.Store.Reader().Select(&all, query+` ORDER BY 1`, args...))
 	return all
 }

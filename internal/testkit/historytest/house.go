@@ -9,6 +9,7 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/storetest"
 	"sessiond/internal/touched"
 )
@@ -25,7 +26,7 @@ type House struct {
 // token is four bytes.
 func New(t *testing.T, source history.Source) *House {
 	t.Helper()
-	opened, err := store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "here.db")), store.Options{
+	opened := testkit.Must(store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "here.db")), store.Options{
 		Zone: time.UTC, Touched: touched.Files,
 		Measure: func(m *session.Message) {
 			for i := range m.Parts {
@@ -33,8 +34,7 @@ func New(t *testing.T, source history.Source) *House {
 				m.Tokens += m.Parts[i].Tokens
 			}
 		},
-	})
-	storetest.Check(t, err)
+	}))(t)
 	t.Cleanup(func() {
 		if err := opened.Close(); err != nil {
 			t.Error(err)
@@ -52,8 +52,7 @@ func NoEnv(string) string { return "" }
 // Import imports paths and checks what holds for every import.
 func (h *House) Import(paths ...string) history.Accounting {
 	h.Helper()
-	done, err := h.Importer.Run(h.Context(), h.Source, paths)
-	storetest.Check(h, err)
+	done := testkit.Must(h.Importer.Run(h.Context(), h.Source, paths))(h)
 	if !done.Records.Balanced() {
 		h.Errorf("the records do not add up: %+v", done.Records)
 	}
@@ -77,20 +76,17 @@ func (h *House) Examine() {
 // Session returns a session by its id in the source.
 func (h *House) Session(sourceID string) session.Session {
 	h.Helper()
-	found, err := h.Store.SessionBySource(h.Context(), h.Source.Name(), sourceID)
-	storetest.Check(h, err)
-	return found
+	return testkit.Must(h.Store.SessionBySource(h.Context(), h.Source.Name(), sourceID))(h)
 }
 
 // Sessions returns all sessions in the order of their ids.
 func (h *House) Sessions() []session.Session {
 	h.Helper()
 	var ids []session.ID
-	storetest.Check(h, h.Store.Reader().Select(&ids, `SELECT id FROM sessions ORDER BY id`))
+	testkit.Check(h, h.Store.Reader().Select(&ids, `SELECT id FROM sessions ORDER BY id`))
 	var all []session.Session
 	for _, id := range ids {
-		s, err := h.Store.Session(h.Context(), id)
-		storetest.Check(h, err)
+		s := testkit.Must(h.Store.Session(h.Context(), id))(h)
 		all = append(all, s)
 	}
 	return all
@@ -103,7 +99,7 @@ func (h *House) Entries(id session.ID) []session.Message {
 	page := store.MessagePage{Limit: 1000, All: true}
 	for {
 		got, more, err := h.Store.Messages(h.Context(), id, page)
-		storetest.Check(h, err)
+		testkit.Check(h, err)
 		all = append(all, got...)
 		if !more {
 			return all
@@ -118,7 +114,7 @@ func (h *House) Calls(id session.ID) []session.Call {
 	var all []session.Call
 	for page := (store.Page{Limit: 500}); ; {
 		got, next, err := h.Store.Calls(h.Context(), id, page)
-		storetest.Check(h, err)
+		testkit.Check(h, err)
 		if all = append(all, got...); next == "" {
 			return all
 		}
@@ -132,9 +128,7 @@ func (h *House) Path(s session.Session) []session.Message {
 	if s.HeadID == nil {
 		return nil
 	}
-	path, err := h.Store.Path(h.Context(), *s.HeadID, 0)
-	storetest.Check(h, err)
-	return path
+	return testkit.Must(h.Store.Path(h.Context(), *s.HeadID, 0))(h)
 }
 
 // Keys returns the external ids of the entries from the root to the head.
@@ -151,8 +145,7 @@ func (h *House) Keys(s session.Session) []string {
 // the entries behind what it hides.
 func (h *House) Seen(s session.Session) (effective *session.Compaction, rest []session.Message) {
 	h.Helper()
-	effective, err := h.Store.Effective(h.Context(), s)
-	storetest.Check(h, err)
+	effective = testkit.Must(h.Store.Effective(h.Context(), s))(h)
 	for _, m := range h.Path(s) {
 		if !hides(effective, &m) && m.InContext && !m.Finish.Failed() {
 			rest = append(rest, m)
@@ -193,10 +186,8 @@ func (h *House) Talk(s session.Session) string {
 func (h *House) Rows() int {
 	h.Helper()
 	var n int
-	if err := h.Store.Reader().Get(&n, `SELECT (SELECT COUNT(*) FROM messages) + (SELECT COUNT(*) FROM calls) + (SELECT COUNT(*) FROM events)
-		+ (SELECT COUNT(*) FROM compactions) + (SELECT COALESCE(SUM(revision), 0) FROM sessions)`); err != nil {
-		h.Fatal(err)
-	}
+	testkit.Check(h, h.Store.Reader().Get(&n, `SELECT (SELECT COUNT(*) FROM messages) + (SELECT COUNT(*) FROM calls) + (SELECT COUNT(*) FROM events)
+		+ (SELECT COUNT(*) FROM compactions) + (SELECT COALESCE(SUM(revision), 0) FROM sessions)`))
 	return n
 }
 
@@ -219,16 +210,16 @@ func (h *House) Told() map[string]string {
 		UNION ALL
 		SELECT 'session ' || source_id, title || ' ' || parent_kind || ' ' || message_count || ' ' || context_tokens || ' ' || git_branch || ' ' ||
 		       COALESCE((SELECT external_id FROM messages WHERE id = head_id), '') || ' ' || (SELECT COUNT(*) FROM messages WHERE session_id = sessions.id) FROM sessions`)
-	storetest.Check(h, err)
+	testkit.Check(h, err)
 	defer rows.Close()
 	for rows.Next() {
 		var name, said string
-		storetest.Check(h, rows.Scan(&name, &said))
+		testkit.Check(h, rows.Scan(&name, &said))
 		if _, twice := all[name]; twice {
 			h.Errorf("%s stands twice", name)
 		}
 		all[name] = said
 	}
-	storetest.Check(h, rows.Err())
+	testkit.Check(h, rows.Err())
 	return all
 }

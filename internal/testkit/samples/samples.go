@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"sessiond/internal/testkit"
 )
 
 // Dir returns the folder of the samples. Where there is none the test is skipped and says so.
@@ -16,10 +18,7 @@ func Conformance(t testing.TB) string { return shared(t, "conformance") }
 
 func shared(t testing.TB, name string) string {
 	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testkit.Must(os.Getwd())(t)
 	for {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			found := filepath.Join(dir, "..", "shared", name)

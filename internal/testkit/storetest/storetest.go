@@ -8,29 +8,18 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"testing"
 
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 )
-
-// failer is what a test and a check of rapid have in common.
-type failer interface {
-	Helper()
-	Fatal(args ...any)
-}
 
 // New writes a fresh database at path, for store.Open to open, and gives path back. Making one,
 // migration after migration, takes longer than most tests, so one is made for all of them; its
 // copies have no identity until store.Open gives each its own.
-func New(t failer, path string) string {
+func New(t testkit.Failer, path string) string {
 	t.Helper()
-	data, err := fresh()
-	if err == nil {
-		err = os.WriteFile(path, data, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testkit.Must(fresh())(t)
+	testkit.Check(t, os.WriteFile(path, data, 0o600))
 	return path
 }
 
@@ -63,21 +52,4 @@ func forget(path string) (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	_, err = db.ExecContext(context.Background(), `DELETE FROM store`)
 	return err
-}
-
-// Must returns a function that returns value, or ends the test with err.
-func Must[T any](value T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		Check(t, err)
-		return value
-	}
-}
-
-// Check ends the test with err, if there is one.
-func Check(t failer, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

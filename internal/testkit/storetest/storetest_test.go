@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/storetest"
 )
 
@@ -32,13 +33,8 @@ func TestNewIsWhatOpenMakes(t *testing.T) {
 // opened opens a database as the daemon does and gives its identity.
 func opened(t *testing.T, path string) string {
 	t.Helper()
-	s, err := store.Open(t.Context(), path, store.Options{Now: func() time.Time { return time.Date(2026, 2, 11, 10, 0, 0, 0, time.UTC) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(store.Open(t.Context(), path, store.Options{Now: func() time.Time { return time.Date(2026, 2, 11, 10, 0, 0, 0, time.UTC) }}))(t)
+	testkit.Check(t, s.Close())
 	return query(t, path, `SELECT epoch FROM store`)[0]
 }
 
@@ -56,25 +52,15 @@ func look(t *testing.T, path string) []string {
 
 func query(t *testing.T, path, text string) (rows []string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(sql.Open("sqlite", path))(t)
 	defer db.Close()
-	found, err := db.QueryContext(t.Context(), text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := testkit.Must(db.QueryContext(t.Context(), text))(t)
 	defer found.Close()
 	for found.Next() {
 		var row string
-		if err := found.Scan(&row); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, found.Scan(&row))
 		rows = append(rows, row)
 	}
-	if err := found.Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, found.Err())
 	return rows
 }

@@ -21,6 +21,7 @@ import (
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/storetest"
 	"sessiond/internal/tokens"
 	"sessiond/internal/touched"
@@ -63,17 +64,10 @@ func newKitAt(t *testing.T, now func() time.Time, change func(*api.Deps)) *kit {
 	t.Helper()
 	t.Parallel() // most of a test's time is a disk's
 	k := &kit{t: t, log: &bytes.Buffer{}, dir: t.TempDir()}
-	var err error
-	k.store, err = store.Open(t.Context(), storetest.New(t, filepath.Join(k.dir, "sessions.db")), store.Options{
+	k.store = testkit.Must(store.Open(t.Context(), storetest.New(t, filepath.Join(k.dir, "sessions.db")), store.Options{
 		Now: now, Zone: time.UTC, Log: zerolog.Nop(), Measure: tokens.Reference().Measure, Touched: touched.Files, Silent: routing.SilentMessage,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	index, err := search.Open(t.Context(), filepath.Join(k.dir, "search.db"), k.store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
+	index := testkit.Must(search.Open(t.Context(), filepath.Join(k.dir, "search.db"), k.store))(t)
 	t.Cleanup(func() {
 		if err := index.Close(); err != nil {
 			t.Error(err)
@@ -113,10 +107,7 @@ func (k *kit) do(method, path string, body any, headers ...header) reply {
 	case []byte:
 		r = bytes.NewReader(b)
 	default:
-		raw, err := json.Marshal(b)
-		if err != nil {
-			k.t.Fatal(err)
-		}
+		raw := testkit.Must(json.Marshal(b))(k.t)
 		r = bytes.NewReader(raw)
 	}
 	req := httptest.NewRequestWithContext(context.Background(), method, path, r)
@@ -208,8 +199,6 @@ func (k *kit) messages() int64 {
 func (k *kit) count(query string) int64 {
 	k.t.Helper()
 	var n int64
-	if err := k.store.Reader().Get(&n, query); err != nil {
-		k.t.Fatal(err)
-	}
+	testkit.Check(k.t, k.store.Reader().Get(&n, query))
 	return n
 }

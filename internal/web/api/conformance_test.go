@@ -18,6 +18,7 @@ import (
 
 	"sessiond/internal/routing"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/web/api"
 )
 
@@ -30,14 +31,9 @@ type confCase struct {
 
 func conform(t *testing.T, area string, run func(t *testing.T, c confCase)) {
 	t.Helper()
-	raw, err := os.ReadFile("../../routing/testdata/sessions.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile("../../routing/testdata/sessions.json"))(t)
 	var all []confCase
-	if err := json.Unmarshal(raw, &all); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal(raw, &all))
 	n := 0
 	for _, c := range all {
 		if c.Area == area {
@@ -65,14 +61,9 @@ func into[T any](t *testing.T, raw json.RawMessage) T {
 // expect compares what was got with what the case wants, as JSON.
 func expect(t *testing.T, got any, want json.RawMessage) {
 	t.Helper()
-	raw, err := json.Marshal(got)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(json.Marshal(got))(t)
 	var a, b any
-	if err := errors.Join(json.Unmarshal(raw, &a), json.Unmarshal(want, &b)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, errors.Join(json.Unmarshal(raw, &a), json.Unmarshal(want, &b)))
 	if diff := cmp.Diff(b, a); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -158,10 +149,7 @@ func TestActivityConformance(t *testing.T) {
 			clock.set(e.At)
 			k.happen(id, e)
 		}
-		after, err := k.store.Session(t.Context(), session.ID(id))
-		if err != nil {
-			t.Fatal(err)
-		}
+		after := testkit.Must(k.store.Session(t.Context(), session.ID(id)))(t)
 		got := times{LastActivityAt: after.ActiveAt.Time}
 		if bytes.Contains(c.Expect, []byte("inbound")) {
 			got.LastInboundAt = &after.InboundAt.Time
@@ -195,10 +183,7 @@ func TestRoutingConformance(t *testing.T) {
 				Ended     bool
 			}
 		}](t, c.Expect)
-		zone, err := routing.LoadZone(g.Zone)
-		if err != nil {
-			t.Fatal(err)
-		}
+		zone := testkit.Must(routing.LoadZone(g.Zone))(t)
 		rules := routing.Config{Zone: zone}
 		if r := g.Config.Reset; r != nil {
 			rules.Reset.Base = &routing.Rule{Mode: r.Mode, IdleMinutes: r.IdleMinutes}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/web/api"
 )
 
@@ -45,17 +46,11 @@ func feedKit(t *testing.T, change func(*api.Feed, *api.Deps)) (*kit, *httptest.S
 
 func listen(t *testing.T, server *httptest.Server, query, lastID string) *listening {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/v1/events"+query, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := testkit.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/v1/events"+query, nil))(t)
 	if lastID != "" {
 		req.Header.Set("Last-Event-ID", lastID)
 	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := testkit.Must(http.DefaultClient.Do(req))(t)
 	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "text/event-stream" {
 		t.Fatalf("%s %s", res.Status, res.Header.Get("Content-Type"))
 	}
@@ -195,9 +190,7 @@ func TestAGapIsTold(t *testing.T) {
 	k.say(id, "user", "y")
 	l.want("messages.appended")
 	last := l.id
-	if _, err := k.store.RemoveEvents(t.Context(), time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(k.store.RemoveEvents(t.Context(), time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)))(t)
 	k.say(id, "user", "z")
 	for name, c := range map[string]struct{ after, says string }{
 		"removed for its age":   {first, "deleted by age"},

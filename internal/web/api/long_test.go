@@ -11,6 +11,7 @@ import (
 	_ "modernc.org/sqlite" // breaks what the store keeps whole
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/effort"
 )
 
@@ -40,30 +41,18 @@ func TestAnExportThatBreaksOffIsSeenToDoSo(t *testing.T) {
 	k := newKit(t, nil)
 	id := k.session(nil)
 	k.say(id, "user", strings.Repeat("a line\n", 600_000))
-	db, err := sql.Open("sqlite", filepath.Join(k.dir, "sessions.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testkit.Must(sql.Open("sqlite", filepath.Join(k.dir, "sessions.db")))(t)
 	defer db.Close()
 	var guards []string
-	rows, err := db.Query(`SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'blob_pieces'`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := testkit.Must(db.Query(`SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'blob_pieces'`))(t)
 	for rows.Next() {
 		var name string
-		if err := rows.Scan(&name); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, rows.Scan(&name))
 		guards = append(guards, `DROP TRIGGER `+name)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, rows.Err())
 	for _, q := range append(guards, `DELETE FROM blob_pieces WHERE n = 3`) {
-		if _, err := db.Exec(q); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(db.Exec(q))(t)
 	}
 	server := httptest.NewServer(k.handler)
 	defer server.Close()

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"sessiond/internal/testkit"
 )
 
 func TestMessagesComeBackAsTheyWentIn(t *testing.T) {
@@ -22,9 +24,7 @@ func TestMessagesComeBackAsTheyWentIn(t *testing.T) {
 	}
 	back := k.want(200, k.do("GET", path+"?dialect=openai.chat", nil))
 	var want any
-	if err := json.Unmarshal([]byte(sent), &want); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal([]byte(sent), &want))
 	if !reflect.DeepEqual(back.at("data"), want) {
 		t.Errorf("came back as %s", back.raw)
 	}
@@ -54,9 +54,7 @@ func TestNativeMessages(t *testing.T) {
 	}
 	// What was read can be appended again.
 	var page struct{ Data []json.RawMessage }
-	if err := json.Unmarshal([]byte(r.raw), &page); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal([]byte(r.raw), &page))
 	k.want(201, k.do("POST", "/v1/sessions/"+k.session(nil)+"/messages", map[string]any{"messages": page.Data, "dialect": "native"}))
 }
 

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sessiond/internal/testkit"
 )
 
 // golden is set by -update: write docs/openapi.json instead of comparing with it.
@@ -25,17 +27,10 @@ func TestOpenAPIDocumentIsUpToDate(t *testing.T) {
 		t.Fatalf("status %d", got.StatusCode)
 	}
 	if golden() {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got.raw), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		testkit.Check(t, os.WriteFile(path, []byte(got.raw), 0o644))
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testkit.Must(os.ReadFile(path))(t)
 	if got.raw != string(want) {
 		t.Error("docs/openapi.json is not what /openapi.json answers: run go test ./internal/web/api -run OpenAPI -update")
 	}

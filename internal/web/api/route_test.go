@@ -9,25 +9,18 @@ import (
 
 	"sessiond/internal/routing"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/web/api"
 )
 
 func berlin(t *testing.T) *time.Location {
 	t.Helper()
-	zone, err := routing.LoadZone("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return zone
+	return testkit.Must(routing.LoadZone("Europe/Berlin"))(t)
 }
 
 func at(t *testing.T, s string) time.Time {
 	t.Helper()
-	when, err := time.Parse(time.RFC3339, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return when
+	return testkit.Must(time.Parse(time.RFC3339, s))(t)
 }
 
 // Thirty messages hit a key after its day has ended; one session is made, and all get it.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sessiond/internal/testkit"
 	"sessiond/internal/web/api"
 )
 
@@ -93,10 +94,7 @@ func TestBackup(t *testing.T) {
 		t.Errorf("%d backups after a repeated request, want 2", len(made))
 	}
 	path := filepath.Join(t.TempDir(), "mine.db")
-	body, err := json.Marshal(map[string]string{"path": path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := testkit.Must(json.Marshal(map[string]string{"path": path}))(t)
 	k.want(201, k.do("POST", "/v1/backups", body))
 	k.want(409, k.do("POST", "/v1/backups", body))
 	k.want(422, k.do("POST", "/v1/backups", `{"path":"here.db"}`))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/web/guard"
 )
 
@@ -115,12 +116,8 @@ func TestUnfitTokenFilesAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "token")
-			if err := os.WriteFile(path, []byte(tc.text), tc.mode); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chmod(path, tc.mode); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, os.WriteFile(path, []byte(tc.text), tc.mode))
+			testkit.Check(t, os.Chmod(path, tc.mode))
 			if _, _, err := guard.EnsureToken(path); session.CodeOf(err) != session.Invalid {
 				t.Errorf("err = %v", err)
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/web/problem"
 )
 
@@ -58,9 +59,7 @@ func TestWriteIsAProblemDocument(t *testing.T) {
 	w := httptest.NewRecorder()
 	problem.New(session.Busy, "a <b> & c").Write(w)
 	var doc map[string]any
-	if err := json.Unmarshal(w.Body.Bytes(), &doc); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal(w.Body.Bytes(), &doc))
 	if w.Code != 503 || w.Header().Get("Content-Type") != problem.MediaType || w.Header().Get("Retry-After") == "" {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
