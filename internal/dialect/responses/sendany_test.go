@@ -71,7 +71,7 @@ func asksApproval(m session.Message) bool {
 // FuzzSend: whatever decodes, once repaired, is accepted.
 func FuzzSend(f *testing.F) {
 	dialecttest.FuzzSend(f, responses.Form(), cases, func(msgs []session.Message) []session.Message {
-		hi := session.Message{Kind: session.KindMessage, Role: session.User, Parts: []session.Part{session.TextPart("hi")}}
+		hi := session.Message{Kind: session.KindMessage, Role: session.User, InContext: true, Parts: []session.Part{session.TextPart("hi")}}
 		return repaired(append([]session.Message{hi}, msgs...))
 	})
 }
