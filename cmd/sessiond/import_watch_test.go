@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -86,4 +87,20 @@ func TestDaemonFollowsWhatWasImported(t *testing.T) {
 	until(t, seen, "a.txt")
 	appendTo(t, transcript, piSays("b", `"a"`, "And in b.txt?"))
 	until(t, seen, "b.txt")
+}
+
+// A session that its model's window cannot hold comes with a digest, so that no read makes it again.
+func TestImportStagesDigestsOfLongSessions(t *testing.T) {
+	home, transcript := piHome(t)
+	words := strings.Repeat("the harvest of the apples begins in the orchard behind the barn. ", 400)
+	for i := range 40 { // 128,000 tokens is the window of an unknown model
+		appendTo(t, transcript, piSays(fmt.Sprint("m", i), fmt.Sprintf("%q", []string{"a", fmt.Sprint("m", i-1)}[min(i, 1)]), fmt.Sprint(i, words)))
+	}
+	cmd, lines := talker(t, home, "import", "pi")
+	until(t, lines, "pi")
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	_, out := talker(t, home, "context", "one-and-only", "--json")
+	until(t, out, `"status": "staged"`)
 }

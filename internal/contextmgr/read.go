@@ -66,6 +66,11 @@ func (m *Manager) read(ctx context.Context, id session.ID, b Budget) (*snapshot,
 	if err := m.readOverlay(ctx, s, b.At); err != nil {
 		return nil, err
 	}
+	if b.preferStaged {
+		if err := m.preferStaged(ctx, s); err != nil {
+			return nil, err
+		}
+	}
 	s.readDetails()
 	s.readLimits()
 	if err := m.readPath(ctx, s); err != nil {
@@ -219,6 +224,30 @@ func (m *Manager) readOverlay(ctx context.Context, s *snapshot, at *Position) (e
 	c, err := m.store.Compaction(ctx, s.sess.ID, *at.CompactionID)
 	s.Overlay = &c
 	return err
+}
+
+// preferStaged puts a staged overlay in force if the context is certainly above the threshold, where a
+// read uses it in any case: what it hides need not be read then. An imported session of 100,000
+// messages is read like a short one.
+func (m *Manager) preferStaged(ctx context.Context, s *snapshot) error {
+	n := &s.numbers
+	if n.Off || n.Strategy != session.StrategySummarize || s.sess.HeadID == nil || s.sess.ContextTokens <= 2*n.Limit {
+		return nil
+	}
+	all, err := m.store.Compactions(ctx, s.sess.ID)
+	if err != nil {
+		return err
+	}
+	var failed error
+	best := BestStaged(all, s.Overlay, func(through int64) bool {
+		on, err := m.store.OnPath(ctx, *s.sess.HeadID, through)
+		failed = cmp.Or(failed, err)
+		return on
+	})
+	if best >= 0 && failed == nil {
+		s.Overlay = &all[best]
+	}
+	return failed
 }
 
 // readDetails decodes the overlay's details.

@@ -429,3 +429,41 @@ func TestLearnedScaleMovesNoCut(t *testing.T) {
 		t.Error("the prefix is broken and nothing says so")
 	}
 }
+
+// walks counts the messages that a manager reads.
+type walks struct {
+	Store
+	messages int
+}
+
+func (w *walks) WalkDownTo(ctx context.Context, head, lowest int64, yield func(session.Message) bool) error {
+	return w.Store.WalkDownTo(ctx, head, lowest, func(m session.Message) bool {
+		w.messages++
+		return yield(m)
+	})
+}
+
+func TestReadOfALongSessionReadsOnlyWhatItsStagedDigestKeeps(t *testing.T) {
+	r := newRig(t, 10000)
+	r.talk(100, 150)
+	ephemeral := r.read(Budget{})
+	if err := r.mgr.Stage(r.ctx, r.id); err != nil {
+		t.Fatal(err)
+	}
+	counted := &walks{Store: r.store}
+	r.mgr = New(counted, r.mgr.cfg)
+	staged := r.read(Budget{})
+	if ephemeral.Compaction.Status != StatusEphemeral || staged.Compaction.Status != session.StatusStaged {
+		t.Errorf("%s before, %s after staging", ephemeral.Compaction.Status, staged.Compaction.Status)
+	}
+	if a, b := wire(ephemeral), wire(staged); a != b {
+		t.Errorf("the staged digest gives another context:\n%s\n\n%s", a, b)
+	}
+	if counted.messages >= 100 {
+		t.Errorf("read %d of 200 messages", counted.messages)
+	}
+	r.turn(TurnInput{})
+	if all := r.compactions(); len(all) != 1 || all[0].Status != session.StatusDone {
+		t.Errorf("a turn left %+v", all)
+	}
+}

@@ -14,6 +14,7 @@ import (
 // that is needed and does not exist is made in memory. Codes: NotFound, Invalid,
 // CompactionRequired, DoesNotFit.
 func (m *Manager) Assemble(ctx context.Context, id session.ID, b Budget) (View, error) {
+	b.preferStaged = b.At == nil
 	s, err := m.read(ctx, id, b)
 	if err != nil {
 		return View{}, err
@@ -26,6 +27,7 @@ func (m *Manager) Assemble(ctx context.Context, id session.ID, b Budget) (View, 
 		}
 	}
 	t := turn{m: m, s: s, pinned: b.At != nil}
+	t.compacted = s.Overlay != nil && s.Overlay.Status == session.StatusStaged
 	if err := t.run(ctx, nil); err != nil {
 		return View{}, err
 	}

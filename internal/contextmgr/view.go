@@ -26,6 +26,8 @@ type Budget struct {
 	Explain        bool            // say where each number comes from, and how tokens were counted
 
 	At *Position // nil: the session's head and effective overlay
+
+	preferStaged bool // see preferStaged
 }
 
 // Position is a point of a session's past, for answering a repeated request as the first time.

@@ -44,6 +44,10 @@ type Importer struct {
 	// Now is the clock; nil: time's.
 	Now func() time.Time
 
+	// Changed is called when new messages of a session were committed, with the session as it is then;
+	// nil: nobody.
+	Changed func(session.Session)
+
 	// Progress is called when a batch is committed, with an estimate of the bytes of the found
 	// thing that it stands for. Together these are the thing's size. nil: nobody.
 	Progress func(found Found, bytes int64)

@@ -248,6 +248,9 @@ func (r *reading) count(b Batch, result store.ImportResult) {
 		return
 	}
 	r.touch(result.Session.ID, touch{result.Created, result.Messages > 0 || result.Calls > 0})
+	if r.Changed != nil && result.Messages > 0 {
+		r.Changed(result.Session)
+	}
 }
 
 // countUnchanged counts the sessions of a found thing that did not change.

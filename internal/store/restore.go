@@ -648,10 +648,10 @@ func (in *SavedCall) restore(r *restorer) error {
 }
 
 // call returns the row that a line stands for, without what it belongs to.
-func (c *SavedCall) call() session.Call {
-	out := c.Call
-	out.RowID, out.ExternalID, out.CostNanoUSD = 0, c.ExternalID, c.CostNanoUSD
-	return out
+func (in *SavedCall) call() session.Call {
+	c := in.Call
+	c.RowID, c.ExternalID, c.CostNanoUSD = 0, in.ExternalID, in.CostNanoUSD
+	return c
 }
 
 // finish replaces the sets and updates the session's own fields from the file.

@@ -71,8 +71,8 @@ func (d *database) addVersion2(r *reader) error {
 
 // message translates a row into the form of the older tables. The type stays in data.
 // Source: anomalyco/opencode, packages/core/src/session/message.ts.
-func (row *row) message() *message {
-	m := row.start()
+func (r *row) message() *message {
+	m := r.start()
 	if m.data.why != "" {
 		return m
 	}
@@ -81,9 +81,9 @@ func (row *row) message() *message {
 	if times.Get("created") == nil {
 		times = times.With("created", strconv.AppendInt(nil, m.created, 10))
 	}
-	data := history.Object{{Key: "time", Raw: times.Whole()}, history.Member("type", row.Type)}
+	data := history.Object{{Key: "time", Raw: times.Whole()}, history.Member("type", r.Type)}
 	role := "user"
-	switch row.Type {
+	switch r.Type {
 	case "user":
 		m.add("text", o.Without("time", "files", "agents"))
 		files, _ := history.Elements(o.Get("files"))
@@ -128,7 +128,7 @@ func (row *row) message() *message {
 		}
 		m.add("text", history.Object{{Key: "text", Raw: orNull(o.Get("summary"))}})
 	default:
-		m.data.why = "a message of type " + strconv.Quote(row.Type)
+		m.data.why = "a message of type " + strconv.Quote(r.Type)
 		return m
 	}
 	m.data = body{Object: append(data, history.Member("role", role))}
