@@ -26,14 +26,15 @@ type Conversation struct {
 	// Silent says why nothing of the session is stored as long as it is set: nobody spoke yet.
 	Silent string
 
-	in     *Intake
-	parent *Conversation      // of the same thing, that started this one
-	line   []*session.Session // that it was forked from, the nearest first
-	places map[string]Place   // of the entries that were added
-	stored map[string]bool    // keys of its messages that are here; nil: each is looked up
-	batch  Batch
-	given  bool // a batch was given
-	fresh  int  // entries that were new
+	in       *Intake
+	parent   *Conversation      // of the same thing, that started this one
+	startKey string             // the parent's message whose call did; "": not known
+	line     []*session.Session // that it was forked from, the nearest first
+	places   map[string]Place   // of the entries that were added
+	stored   map[string]bool    // keys of its messages that are here; nil: each is looked up
+	batch    Batch
+	given    bool // a batch was given
+	fresh    int  // entries that were new
 }
 
 // Entry is what one or some records of a source become.
@@ -114,6 +115,11 @@ func (c *Conversation) EachOrigin(visit func(*session.Session) error) error {
 // child.
 func (c *Conversation) StartedBy(parent *Conversation) { c.parent = parent }
 
+// StartedByCall is StartedBy with the call that did it, and the key of the message that holds the call.
+func (c *Conversation) StartedByCall(parent *Conversation, key, call string) {
+	c.parent, c.startKey, c.New.StartedCall = parent, key, call
+}
+
 // LinkTo links the session to one that is in the store: as New, or late if it is stored without
 // a parent, or with standIn, which only took the place of this one. linked is false for a session
 // that has its parent already, and for a link that would close a circle.
@@ -134,6 +140,18 @@ func (c *Conversation) LinkTo(parent *session.Session, kind string, standIn *ses
 	}
 	c.Fields.ParentID, c.Fields.ParentKind, c.Fields.Instead = parent.ID, kind, c.Here.ParentID
 	return true, nil
+}
+
+// LinkOrAwait links the session to the one with an id in the program, now or when that comes. It
+// returns the session, nil if it is not here.
+func (c *Conversation) LinkOrAwait(sourceID, kind string) (*session.Session, error) {
+	parent, err := c.in.Session(sourceID)
+	if err != nil || parent == nil {
+		c.in.Await(sourceID)
+		return nil, err
+	}
+	_, err = c.LinkTo(parent, kind, nil)
+	return parent, err
 }
 
 // Find tells where the message with a key lies: here, or in a session that this one was forked
@@ -415,7 +433,7 @@ func (c *Conversation) linkToParent() error {
 	if c.parent == nil || c.Here != nil || c.given {
 		return nil
 	}
-	if c.parent.Here == nil && !c.parent.given {
+	if c.parent.Here == nil && !c.parent.given || c.startKey != "" && len(c.parent.batch.Messages) > 0 {
 		if err := c.parent.flush(); err != nil {
 			return err
 		}
@@ -423,6 +441,9 @@ func (c *Conversation) linkToParent() error {
 	parent, err := c.in.Session(c.parent.New.SourceID)
 	if err == nil && parent != nil {
 		c.New.ParentID, c.New.ParentKind = parent.ID, session.ParentChild
+		if c.startKey != "" {
+			c.New.Started, err = c.in.Known.Message(c.in.ctx, parent.ID, c.startKey)
+		}
 	}
 	return err
 }

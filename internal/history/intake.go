@@ -217,6 +217,16 @@ func (in *Intake) Import(n int) {
 	}
 }
 
+// ImportOnce counts n records like Import, or as known where the session of a conversation was stored
+// by the reading of another file, or of this one before it changed.
+func (in *Intake) ImportOnce(of *Conversation, n int) {
+	if of.Here != nil && in.before == nil {
+		in.Skip(of.KnownReason, n)
+		return
+	}
+	in.Import(n)
+}
+
 // Wait leaves the n records from an offset on to a later reading: they are not finished, and
 // none of them was added. The thing is read again then, though it may not change.
 func (in *Intake) Wait(at int64, n int) {

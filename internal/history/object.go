@@ -179,6 +179,14 @@ func (o Object) With(key string, raw []byte) Object {
 	return append(slices.Clip(o.Without(key)), Field{Key: key, Raw: raw})
 }
 
+// WithRest returns the object with a field for the members of another object, unless it has none.
+func (o Object) WithRest(key string, rest []byte) Object {
+	if members, _ := Fields(rest); len(members) > 0 {
+		o = append(o, Field{Key: key, Raw: rest})
+	}
+	return o
+}
+
 // JSON writes the object; an empty one is no value.
 func (o Object) JSON() session.JSON {
 	if len(o) == 0 {

@@ -542,6 +542,9 @@ func (im *importer) calls() error {
 		}
 		if c.RowID == 0 {
 			im.res.Duplicates += given.Records
+			if err := im.linkCall(c); err != nil {
+				return err
+			}
 			continue
 		}
 		sum.addCall(c)
@@ -551,6 +554,15 @@ func (im *importer) calls() error {
 		return nil
 	}
 	return im.countCalls(&im.sess, &sum)
+}
+
+// linkCall links a call that was counted before its message came.
+func (im *importer) linkCall(c *session.Call) error {
+	if c.MessageID == nil {
+		return nil
+	}
+	return im.exec(`UPDATE calls SET message_id = ? WHERE source = ? AND external_id = ? AND external_id <> '' AND session_id = ? AND message_id IS NULL`,
+		c.MessageID, c.Source, c.ExternalID, c.SessionID)
 }
 
 // forkLink notes where an imported fork left its origin: at the parent of its first own
