@@ -13,6 +13,8 @@ const (
 	SourceClaudeCode Source = "claude-code"
 	SourceOpenClaw   Source = "openclaw"
 	SourceGeminiCLI  Source = "gemini-cli"
+	SourceCopilotCLI Source = "copilot-cli"
+	SourceQwenCode   Source = "qwen-code"
 )
 
 // Kinds of a session's link to its parent_id.
