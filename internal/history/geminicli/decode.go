@@ -128,11 +128,11 @@ func (e *entry) decode() (history.Decoded, error) {
 		if isContext(&e.message) {
 			m.Origin = session.Program
 		}
-		m.Parts = decodeParts(e.Content)
+		m.Parts = DecodeParts(e.Content)
 	case "gemini":
 		m.Role, m.Origin = session.Assistant, session.Model
 		m.Provider, m.Model = "google", history.PlainText(e.Model)
-		m.Parts = append(thoughtsOf(e.Thoughts), decodeParts(e.Content)...)
+		m.Parts = append(thoughtsOf(e.Thoughts), DecodeParts(e.Content)...)
 		for _, c := range e.calls {
 			m.Parts = append(m.Parts, session.Part{Kind: session.PartToolCall, CallID: c.ID, ToolName: c.Name, Arguments: string(c.Args), Extra: keepRest("rest", c.Rest)})
 		}
@@ -141,7 +141,7 @@ func (e *entry) decode() (history.Decoded, error) {
 		}
 	case "info", "warning", "error":
 		m.Kind, m.Origin, m.InContext = session.KindMarker, session.Program, false
-		m.Parts = decodeParts(e.Content)
+		m.Parts = DecodeParts(e.Content)
 		m.Metadata = session.JSONOf(map[string]string{"level": e.Type})
 	default:
 		m.Kind, m.Origin, m.InContext = session.KindUnknown, session.Program, false
@@ -205,7 +205,8 @@ func responseText(response jsontext.Value) string {
 	return history.Plain(response)
 }
 
-func decodeParts(content jsontext.Value) (parts []session.Part) {
+// DecodeParts turns a content, a text or a list of parts of @google/genai, into parts of a message.
+func DecodeParts(content jsontext.Value) (parts []session.Part) {
 	for _, p := range partsOf(content) {
 		parts = append(parts, decodePart(p))
 	}

@@ -1,0 +1,246 @@
+package qwencode
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sessiond/internal/history"
+	"sessiond/internal/history/geminicli"
+	"sessiond/internal/session"
+)
+
+// reader replays one session.
+type reader struct {
+	*history.Conversation
+	in        *history.Intake
+	tip       string             // the newest message
+	messageOf map[string]string  // a row: the message that stands for it
+	before    map[string]string  // a message: its parent
+	says      map[string]string  // fingerprint of a content: the newest message that says it
+	took      map[string]float64 // calls of tools: milliseconds
+	response  *telemetry         // whose reply has not come
+	call      history.Call       // of it
+	told      bool               // telemetry tells of responses: what replies say does not count
+}
+
+// read is the replay of a session.
+func read(in *history.Intake) error {
+	r := &reader{in: in, messageOf: map[string]string{}, before: map[string]string{}, says: map[string]string{}, took: map[string]float64{}}
+	created, err := r.begin()
+	if err != nil {
+		return err
+	}
+	if err := history.EachEvent(in, created, r.row); err != nil {
+		return err
+	}
+	if r.response != nil && !in.Quiet() {
+		in.LookAgain()
+	} else if err := r.settle(); err != nil {
+		return err
+	}
+	if r.Fresh() > 0 || r.Here == nil {
+		r.Head = r.tip
+	}
+	return nil
+}
+
+// begin begins the conversation of the first row. Codes: Invalid (there is none).
+func (r *reader) begin() (created session.Time, err error) {
+	w, err := history.FirstEvent(r.in, func(*row) bool { return true })
+	if err != nil {
+		return created, err
+	}
+	if w == nil {
+		return created, session.Errorf(session.Invalid, "no session of Qwen Code: its first lines hold no row with a uuid and a sessionId")
+	}
+	if created = w.Time; !w.Timed {
+		created = session.At(r.in.Found.ModifiedAt)
+	}
+	id := plain(w.Session)
+	new := history.NewSession{
+		Source: session.SourceQwenCode, SourceID: id, CreatedAt: &created, Directory: plain(w.CWD), GitBranch: plain(w.Branch),
+		Metadata: session.JSONOf(map[string]any{string(session.SourceQwenCode): map[string]string{"version": plain(w.Version)}}),
+	}
+	if w.Agent != "" {
+		new.SourceID, new.Kind = id+"/"+plain(w.Agent), "subagent"
+	}
+	if r.Conversation, err = r.in.Conversation(new); err != nil {
+		return created, err
+	}
+	r.Silent = skipSilent
+	switch origin := plain(w.Origin.Session); {
+	case w.Agent != "":
+		_, err = r.LinkOrAwait(id, session.ParentChild)
+	case origin != "" && origin != id:
+		var parent *session.Session
+		if parent, err = r.LinkOrAwait(origin, session.ParentFork); parent != nil && err == nil {
+			err = r.ForkedFrom(parent)
+		}
+	}
+	return created, err
+}
+
+// row reads one row. The parent of one whose parent is missing is the newest message.
+func (r *reader) row(w *row) error {
+	at, known := r.messageOf[w.Parent]
+	if w.Parent != "" && !known || w.Wrong != "" {
+		at = r.tip
+	}
+	var decode func() history.Decoded
+	switch {
+	case w.Wrong != "":
+		decode = func() history.Decoded { return w.Raw(w.Wrong, session.SourceQwenCode) }
+	case w.Type == "user" || w.Type == "tool_result":
+		r.speak(w)
+		decode = func() history.Decoded { return history.Alone(w.said(r.took)) }
+	case w.Type == "assistant":
+		r.speak(w)
+		call, err := r.callOf(w)
+		if err != nil {
+			return err
+		}
+		decode = func() history.Decoded { return w.reply(call) }
+	case w.Type == "system":
+		if told, err := r.telemetry(w); told || err != nil {
+			r.messageOf[w.UUID] = at
+			r.in.ImportOnce(r.Conversation, 1)
+			return err
+		}
+		overlays := r.system(w)
+		decode = func() history.Decoded {
+			d := history.Alone(w.message(session.KindCustom, "", session.Program))
+			if d.Compactions = overlays; overlays != nil {
+				m := &d.Messages[0]
+				m.Kind, m.Display, m.Parts = session.KindMarker, true, []session.Part{session.TextPart(overlays[0].Summary)}
+			}
+			return d
+		}
+	default:
+		decode = func() history.Decoded { return w.Raw("unknown type of row", session.SourceQwenCode) }
+	}
+	r.before[w.Key], r.messageOf[w.UUID], r.tip = at, w.Key, w.Key
+	return r.Add(w.Entry(at, decode))
+}
+
+// speak notes what a message of the conversation says.
+func (r *reader) speak(w *row) { r.Silent, r.says[print(w.Message.Parts)] = "", w.Key }
+
+func print(parts jsontext.Value) string {
+	return history.Fingerprint(history.Object{{Key: "parts", Raw: []byte(parts)}})
+}
+
+// parts decodes what a row says.
+func (w *row) parts() []session.Part {
+	if w.Message.Parts == nil {
+		return geminicli.DecodeParts(w.Message.Content)
+	}
+	return geminicli.DecodeParts(w.Message.Parts)
+}
+
+// said makes the message of what a person, the program or a tool says. took are durations of calls.
+func (w *row) said(took map[string]float64) session.Message {
+	m := w.message(session.KindMessage, session.User, session.Person)
+	m.Parts = w.parts()
+	if w.Type == "tool_result" {
+		m.Role, m.Origin = session.Tool, session.ByTool
+	} else if w.Agent != "" || cmp.Or(w.Provenance, "real_user") != "real_user" || w.Provenance == "" && w.Subtype != "" {
+		m.Origin = session.Program
+	}
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if p.Kind == session.PartToolResult && w.Result.Status != "" {
+			p.IsError = new(w.Result.Status != "success")
+		}
+		if ms, ok := took[p.CallID]; ok && p.Kind == session.PartToolResult {
+			p.DurationMS = new(int64(ms))
+		}
+	}
+	return m
+}
+
+// reply makes the message of a reply with its ledger row.
+func (w *row) reply(call history.Call) history.Decoded {
+	m := w.message(session.KindMessage, session.Assistant, session.Model)
+	m.Provider, m.Model, m.Parts, m.Finish = call.Provider, plain(w.Model), w.parts(), session.FinishStop
+	if len(m.Calls()) > 0 {
+		m.Finish = session.FinishToolCalls
+	}
+	d := history.Alone(m)
+	if call.MessageKey = w.Key; call.ContextTokens() > 0 {
+		d.Calls = []history.Call{call}
+	}
+	return d
+}
+
+// callOf makes the ledger row of a reply: of the telemetry before it, or of its own usage where no
+// telemetry tells it.
+func (r *reader) callOf(w *row) (history.Call, error) {
+	t, u := r.response, w.Usage
+	if t != nil && t.Event.Agent == "" && (u == nil || t.Event.Input == u.Prompt && t.Event.Output == u.Candidates) {
+		r.response = nil
+		return r.call, nil
+	}
+	if u == nil || r.told {
+		u = &usage{}
+	}
+	return w.call(w.Model, u.Prompt+u.Input, u.Cached, u.Candidates+u.Output, u.Thoughts), r.settle()
+}
+
+// telemetry reads what a row tells of a response, which is its ledger row alone, or of how long a call
+// of a tool took. It returns false for anything else.
+func (r *reader) telemetry(w *row) (told bool, err error) {
+	var t telemetry
+	if w.Subtype != "ui_telemetry" || history.Unmarshal(w.Payload, &t) != nil {
+		return false, nil
+	}
+	switch t.Event.Name {
+	case "qwen-code.tool_call":
+		r.took[plain(t.Event.Call)] = t.Event.Duration
+	case "qwen-code.api_response":
+		err = r.settle()
+		r.response, r.call, r.told = &t, t.call(w), true
+		return true, err
+	}
+	return false, nil
+}
+
+// settle adds the call of a response that no reply followed.
+func (r *reader) settle() error {
+	if r.response == nil {
+		return nil
+	}
+	r.response = nil
+	return r.Call(r.call)
+}
+
+// system reads a title or the overlay of a compression; nil: it makes none.
+func (r *reader) system(w *row) []history.Compaction {
+	var title struct {
+		Custom string `json:"customTitle"`
+	}
+	if w.Subtype == "custom_title" && history.Unmarshal(w.Payload, &title) == nil {
+		r.Title = cmp.Or(history.FirstLine(plain(title.Custom)), r.Title)
+	}
+	var d compression
+	if w.Subtype != "chat_compression" || history.Unmarshal(w.Payload, &d) != nil || len(d.History) == 0 {
+		return nil
+	}
+	o := history.Compaction{Key: w.Key, ThroughKey: w.Key, Record: history.Place{Key: w.Key}}
+	o.Strategy, o.Trigger, o.Status, o.CreatedAt = session.StrategySummarize, session.TriggerImport, session.StatusDone, w.Time
+	o.TokensBefore, o.TokensAfter = int64(d.Info.Before), int64(d.Info.After)
+	var texts []string
+	for i, content := range d.History {
+		if kept := r.says[print(content.Parts)]; i > 0 && r.before[kept] != "" {
+			o.ThroughKey, o.FirstKeptKey = r.before[kept], kept
+			break
+		}
+		if content.Role == "user" {
+			m := session.Message{Parts: geminicli.DecodeParts(content.Parts)}
+			texts = append(texts, m.Text())
+		}
+	}
+	o.Summary = strings.Join(texts, "\n")
+	return []history.Compaction{o}
+}
