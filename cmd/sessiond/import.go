@@ -17,11 +17,13 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/history/claudecode"
 	"sessiond/internal/history/codex"
+	"sessiond/internal/history/copilotcli"
 	"sessiond/internal/history/geminicli"
 	"sessiond/internal/history/goose"
 	"sessiond/internal/history/openclaw"
 	"sessiond/internal/history/opencode"
 	"sessiond/internal/history/pi"
+	"sessiond/internal/history/qwencode"
 	own "sessiond/internal/history/sessiond"
 	"sessiond/internal/session"
 )
@@ -31,11 +33,13 @@ func (a *app) sources() []history.Source {
 	return []history.Source{
 		claudecode.New(a.getenv, a.now),
 		codex.New(a.getenv, a.now),
+		copilotcli.New(a.getenv, a.now),
 		geminicli.New(a.getenv, a.now),
 		goose.New(a.getenv),
 		openclaw.New(a.getenv),
 		opencode.New(a.getenv, a.now),
 		pi.New(a.getenv),
+		qwencode.New(a.getenv, a.now),
 		&own.Source{AsCopy: a.asCopy},
 	}
 }

@@ -26,12 +26,13 @@ var levels = [][]string{
 
 // besides are the imports that the floors would refuse: {who, whom}, each with the packages below it.
 var besides = [][2]string{
-	{"internal/dialect", "internal/dialect/"},            // the registry and its wire forms
-	{"internal/dialect/", "internal/dialect/wire"},       // and what those have in common
-	{"internal/history/", "internal/history"},            // a program's reader and the source it is one of
-	{"internal/history/openclaw", "internal/history/pi"}, // OpenClaw's transcripts are pi's
-	{"internal/web", "internal/web/"},                    // the server and its rooms
-	{"internal/web/", "internal/web/problem"},            // and how each says what failed
+	{"internal/dialect", "internal/dialect/"},                   // the registry and its wire forms
+	{"internal/dialect/", "internal/dialect/wire"},              // and what those have in common
+	{"internal/history/", "internal/history"},                   // a program's reader and the source it is one of
+	{"internal/history/openclaw", "internal/history/pi"},        // OpenClaw's transcripts are pi's
+	{"internal/history/qwencode", "internal/history/geminicli"}, // Qwen Code's contents are Gemini CLI's
+	{"internal/web", "internal/web/"},                           // the server and its rooms
+	{"internal/web/", "internal/web/problem"},                   // and how each says what failed
 }
 
 // never are imports that the floors would allow.

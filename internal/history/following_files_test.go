@@ -10,13 +10,15 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/history/claudecode"
 	"sessiond/internal/history/codex"
+	"sessiond/internal/history/copilotcli"
 	"sessiond/internal/history/openclaw"
 	"sessiond/internal/history/pi"
+	"sessiond/internal/history/qwencode"
 	"sessiond/internal/testkit/historytest"
 )
 
 func writers() []*writer {
-	return []*writer{writesPi(), writesOpenClaw(), writesClaudeCode(), writesCodex(), writesGoose(), writesOpencode()}
+	return []*writer{writesPi(), writesOpenClaw(), writesClaudeCode(), writesCodex(), writesGoose(), writesOpencode(), writesCopilotCLI(), writesQwenCode()}
 }
 
 // says is what somebody says who never says the same twice.
@@ -294,5 +296,119 @@ func codexTurn(w *writing, f *file) {
 		put("", "compacted", `"message":%q,"replacement_history":[{"type":"message","role":"user","content":[{"type":"input_text","text":%q}]}]`, text, text)
 		user()
 		reply()
+	}
+}
+
+func writesCopilotCLI() *writer {
+	path := func(w *writing, f *file, folder string) string {
+		return filepath.Join(w.dir, folder, f.id, "events.jsonl")
+	}
+	return &writer{
+		name: "copilot-cli", source: func(now func() time.Time) history.Source { return copilotcli.New(historytest.NoEnv, now) },
+		begin: func(w *writing, f *file) {
+			f.path = path(w, f, ".")
+			f.add("", `{"type":"session.start","data":{"sessionId":%q,"copilotVersion":"1.0.102","startTime":%q,"context":{"cwd":"/proj","branch":"main"}},"id":"start","timestamp":%q,"parentId":null}`, f.id, w.at(), w.at())
+		},
+		turn:  copilotTurn,
+		moved: func(w *writing, f *file) string { return filepath.Join(w.dir, f.id+".jsonl") },
+	}
+}
+
+// copilotTurn writes events of a turn. What a sub-agent says may stand between those of a reply.
+func copilotTurn(w *writing, f *file) {
+	put := func(agent, kind, format string, args ...any) {
+		id := fmt.Sprintf("e%08d", w.fresh())
+		f.add(id, `{"type":%q,"data":{`+format+`},"id":%q,"timestamp":%q,"parentId":%s`+agent+`}`,
+			append(append([]any{kind}, args...), id, w.at(), orNull(f.last()))...)
+	}
+	usage := func(agent string) string {
+		call := fmt.Sprintf("api-%d", w.fresh())
+		put(agent, "session.usage_record", `"usage":{"model":"m1","inputTokens":%d,"outputTokens":5,"apiCallId":%q}`, 10+w.fresh(), call)
+		return call
+	}
+	reply := func(agent, calls string) {
+		api := usage(agent)
+		put(agent, "assistant.message", `"messageId":"m%d","model":"m1","content":%q,"toolRequests":[%s],"apiCallId":%q`, w.fresh(), w.says(), calls, api)
+	}
+	user := func() { put("", "user.message", `"content":%q`, w.says()) }
+	call := fmt.Sprintf("call_%d", w.fresh())
+	request := fmt.Sprintf(`{"toolCallId":%q,"name":"task","arguments":{"prompt":%q},"type":"function"}`, call, w.says())
+	answer := func() {
+		put("", "tool.execution_complete", `"toolCallId":%q,"success":true,"result":{"content":%q}`, call, w.says())
+	}
+	switch w.pick(6) {
+	case 0, 1:
+		user()
+		reply("", "")
+	case 2:
+		user()
+		reply("", request)
+		put("", "tool.execution_start", `"toolCallId":%q,"toolName":"bash","arguments":{}`, call)
+		answer()
+		reply("", "")
+	case 3: // a sub-agent
+		user()
+		reply("", request)
+		agent := fmt.Sprintf(`,"agentId":"agent-%s"`, call)
+		put(agent, "subagent.started", `"toolCallId":%q,"agentName":"explore"`, call)
+		reply(agent, "")
+		answer()
+	case 4:
+		user()
+		put("", "session.compaction_start", ``)
+		put("", "session.compaction_complete", `"success":true,"summaryContent":%q,"preCompactionTokens":1000`, w.says())
+	case 5: // a reply in chunks
+		user()
+		for i := range 2 {
+			put("", "assistant.message", `"messageId":"c-%s","model":"m1","content":%q,"toolRequests":[],"chunkIndex":%d,"chunkCount":2`, call, w.says(), i)
+		}
+	}
+}
+
+func writesQwenCode() *writer {
+	path := func(w *writing, f *file, folder string) string {
+		return filepath.Join(w.dir, "projects", folder, "chats", fmt.Sprintf("%08x-0000-4000-8000-000000000001.jsonl", len(f.path)+w.fresh()))
+	}
+	return &writer{
+		name: "qwen-code", source: func(now func() time.Time) history.Source { return qwencode.New(historytest.NoEnv, now) },
+		begin: func(w *writing, f *file) { f.path = path(w, f, "-proj") },
+		turn:  qwenTurn,
+		moved: func(w *writing, f *file) string {
+			return filepath.Join(w.dir, "projects", "-other", "chats", filepath.Base(f.path))
+		},
+	}
+}
+
+func qwenTurn(w *writing, f *file) {
+	row := func(parent, kind, format string, args ...any) {
+		id := fmt.Sprintf("q%08d", w.fresh())
+		f.add(id, `{"uuid":%q,"parentUuid":%s,"sessionId":%q,"timestamp":%q,"type":%q,"cwd":"/proj","version":"0.21.6",`+format+`}`,
+			append([]any{id, orNull(parent), f.id, w.at(), kind}, args...)...)
+	}
+	user := func(parent string) {
+		row(parent, "user", `"provenance":"real_user","message":{"role":"user","parts":[{"text":%q}]}`, w.says())
+	}
+	response := func() {
+		used := w.fresh()
+		row(f.last(), "system", `"subtype":"ui_telemetry","systemPayload":{"uiEvent":{"event.name":"qwen-code.api_response","model":"m","input_token_count":%d,"output_token_count":3,"auth_type":"openai"}}`, used)
+		if w.pick(4) > 0 {
+			row(f.last(), "assistant", `"model":"m","message":{"role":"model","parts":[{"text":%q}]},"usageMetadata":{"promptTokenCount":%d,"candidatesTokenCount":3}`, w.says(), used)
+		}
+	}
+	switch last := f.last(); w.pick(5) {
+	case 0, 1:
+		user(last)
+		response()
+	case 2: // rewound
+		user(w.before(f))
+		response()
+	case 3:
+		if last == "" {
+			user("")
+		}
+		row(f.last(), "system", `"subtype":"custom_title","systemPayload":{"customTitle":%q}`, w.says())
+	case 4:
+		user(last)
+		row(f.last(), "system", `"subtype":"chat_compression","systemPayload":{"info":{"originalTokenCount":100,"newTokenCount":10},"compressedHistory":[{"role":"user","parts":[{"text":%q}]}]}`, w.says())
 	}
 }

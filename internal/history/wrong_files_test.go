@@ -10,11 +10,13 @@ import (
 
 	"sessiond/internal/history/claudecode"
 	"sessiond/internal/history/codex"
+	"sessiond/internal/history/copilotcli"
 	"sessiond/internal/history/geminicli"
 	"sessiond/internal/history/goose"
 	"sessiond/internal/history/openclaw"
 	"sessiond/internal/history/opencode"
 	"sessiond/internal/history/pi"
+	"sessiond/internal/history/qwencode"
 	own "sessiond/internal/history/sessiond"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -24,7 +26,7 @@ import (
 )
 
 func programs(t *testing.T) []program {
-	return []program{ofPi(), ofClaudeCode(), ofCodex(), ofOpenClaw(), ofGoose(), ofOpencode(), ofGeminiCLI(), ofSessiond(t)}
+	return []program{ofPi(), ofClaudeCode(), ofCodex(), ofOpenClaw(), ofGoose(), ofOpencode(), ofGeminiCLI(), ofCopilotCLI(), ofQwenCode(), ofSessiond(t)}
 }
 
 // The file has texts of 50 MiB and 65 MiB instead of these words.
@@ -295,6 +297,68 @@ func ofGeminiCLI() program {
 			{kind: "a name twice", file: file, text: lines(head, say("1", "a"), say("1", "another"), say("2", "b"))},
 			{kind: "an unknown type", file: file, text: lines(head, say("1", "a"), strings.Replace(say("2", "b"), `"user"`, `"dream"`, 1), `{"$dream":1}`), says: "not a line of Gemini CLI", line: 4},
 			{kind: "an unknown version", file: file, text: lines(strings.Replace(head, `"kind"`, `"version":9,"kind"`, 1), say("1", "a"))},
+		},
+		none: noDatabase,
+	}
+}
+
+func ofCopilotCLI() program {
+	const head = `{"type":"session.start","data":{"sessionId":"wrong","version":1,"producer":"copilot-agent","copilotVersion":"1.0.102","startTime":"2026-08-01T09:00:00.000Z","context":{"cwd":"/proj"}},"id":"0","timestamp":"2026-08-01T09:00:00.000Z","parentId":null}`
+	const file = "session-state/wrong/events.jsonl"
+	say := func(id, text string) string {
+		return `{"type":"user.message","data":{"content":` + quote(text) + `},"id":"` + id + `","timestamp":"2026-08-01T09:00:01.000Z","parentId":"0"}`
+	}
+	return program{
+		source: copilotcli.New(historytest.NoEnv, historytest.Later),
+		good:   wrong{file: "good/events.jsonl", text: lines(strings.Replace(head, "wrong", "good", 1), say("1", fine))},
+		wrong: []wrong{
+			{kind: "an empty file", file: file, says: "empty"},
+			{kind: "a wrong first line", file: file, text: lines("hello", say("1", "a")), says: "no session of Copilot CLI"},
+			{kind: "a wrong first line", file: file, text: lines("hello", head, say("1", "a")), says: "JSON", line: 1},
+			{kind: "half a line", file: file, text: lines(head, say("1", "a")) + `{"type":`},
+			{kind: "invalid JSON in the middle", file: file, text: lines(head, say("1", "a"), `{"torn":`, say("2", "b")), says: "JSON", line: 3},
+			{kind: "invalid UTF-8", file: file, text: lines(head, say("1", "a"), strings.Replace(say("2", "X"), "X", "\xff\xfe", 1))},
+			{kind: "a line of 50 MB", file: file, text: lines(head, say("1", wide), say("2", "after"))},
+			{kind: "a record of 65 MiB", file: file, text: lines(head, say("1", huge), say("2", "after")), says: "64 MiB", line: 2},
+			{kind: "10,001 levels", file: file, text: lines(head, say("1", "a"), `{"type":"user.message","data":{"content":`+deep+`},"id":"2"}`, say("3", "b")), says: "JSON", line: 3},
+			{kind: "a cycle", file: file, text: lines(strings.Replace(head, `"version"`, `"detachedFromSpawningParentSessionId":"wrong","version"`, 1), say("1", "a"))},
+			{kind: "an orphan", file: file, text: lines(strings.Replace(head, `"version"`, `"detachedFromSpawningParentSessionId":"gone","version"`, 1), say("1", "a"), strings.Replace(say("2", "b"), `"id"`, `"agentId":"gone","id"`, 1))},
+			{kind: "a name twice", file: file, text: lines(head, say("1", "a"), say("1", "another"), say("2", "b"))},
+			{kind: "an unknown type", file: file, text: lines(head, say("1", "a"), strings.Replace(say("2", "b"), "user.message", "dream", 1))},
+			{kind: "an unknown version", file: file, text: lines(strings.Replace(head, `"version":1`, `"version":9`, 1), say("1", "a"))},
+		},
+		none: noDatabase,
+	}
+}
+
+func ofQwenCode() program {
+	const id, file = "22222222-0000-4000-8000-000000000001", "chats/22222222-0000-4000-8000-000000000001.jsonl"
+	say := func(uuid, parent, text string) string {
+		link := "null"
+		if parent != "" {
+			link = quote(parent)
+		}
+		return `{"uuid":"` + uuid + `","parentUuid":` + link + `,"sessionId":"` + id + `","timestamp":"2026-08-01T09:00:01.000Z","type":"user","provenance":"real_user","cwd":"/proj","version":"0.21.6","message":{"role":"user","parts":[{"text":` + quote(text) + `}]}}`
+	}
+	other := func(text string) string { return strings.ReplaceAll(text, "22222222", "33333333") }
+	return program{
+		source: qwencode.New(historytest.NoEnv, historytest.Later),
+		good:   wrong{file: other(file), text: lines(other(say("good", "", fine)))},
+		wrong: []wrong{
+			{kind: "an empty file", file: file, says: "empty"},
+			{kind: "a wrong first line", file: file, text: lines("hello", "world"), says: "no session of Qwen Code"},
+			{kind: "a wrong first line", file: file, text: lines("hello", say("1", "", "a")), says: "JSON", line: 1},
+			{kind: "half a line", file: file, text: lines(say("1", "", "a")) + `{"uuid":`},
+			{kind: "invalid JSON in the middle", file: file, text: lines(say("1", "", "a"), `{"torn":`, say("2", "1", "b")), says: "JSON", line: 2},
+			{kind: "invalid UTF-8", file: file, text: lines(say("1", "", "a"), strings.Replace(say("2", "1", "X"), "X", "\xff\xfe", 1))},
+			{kind: "a line of 50 MB", file: file, text: lines(say("1", "", wide), say("2", "1", "after"))},
+			{kind: "a record of 65 MiB", file: file, text: lines(say("1", "", huge), say("2", "1", "after")), says: "64 MiB", line: 1},
+			{kind: "10,001 levels", file: file, text: lines(say("1", "", "a"), strings.Replace(say("2", "1", "b"), `"cwd":`, `"x":`+deep+`,"cwd":`, 1), say("3", "2", "c")), says: "JSON", line: 2},
+			{kind: "a cycle", file: file, text: lines(say("1", "2", "a"), say("2", "1", "b"))},
+			{kind: "an orphan", file: file, text: lines(strings.Replace(say("1", "", "a"), `"cwd"`, `"forkedFrom":{"sessionId":"gone"},"cwd"`, 1), say("2", "gone", "b"))},
+			{kind: "a name twice", file: file, text: lines(say("1", "", "a"), say("1", "", "another"), say("2", "1", "b"))},
+			{kind: "an unknown type", file: file, text: lines(say("1", "", "a"), strings.Replace(say("2", "1", "b"), `"type":"user"`, `"type":"dream"`, 1))},
+			{kind: "an unknown version", file: file, text: lines(strings.Replace(say("1", "", "a"), "0.21.6", "99.0", 1))},
 		},
 		none: noDatabase,
 	}
