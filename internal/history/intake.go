@@ -142,6 +142,9 @@ func (in *Intake) Own() *session.Session {
 	return in.own
 }
 
+// Source is the program whose history is imported.
+func (in *Intake) Source() session.Source { return in.source }
+
 // Context ends when the import is to stop.
 func (in *Intake) Context() context.Context { return in.ctx }
 

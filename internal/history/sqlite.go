@@ -197,6 +197,28 @@ type Schema map[string][]string
 // Has reports whether a table has a column.
 func (s Schema) Has(table, column string) bool { return slices.Contains(s[table], column) }
 
+// Column returns the column of a table, or another expression where there is no such column.
+func (s Schema) Column(table, column, or string) string {
+	if s.Has(table, column) {
+		return column
+	}
+	return or
+}
+
+// Require forgets the columns of a table that lacks one of those named, so that it is not read, and
+// returns what is wrong with it; "" where nothing is, or there is no such table.
+func (s Schema) Require(table string, columns ...string) string {
+	if _, ok := s[table]; ok {
+		for _, column := range columns {
+			if !s.Has(table, column) {
+				s[table] = nil
+				return "its table " + table + " has no column " + column + " and was left out"
+			}
+		}
+	}
+	return ""
+}
+
 // Schema returns all tables, those that are wanted with their columns: the rest may hold what is
 // not to be looked at.
 func (s *SQLite) Schema(ctx context.Context, wanted ...string) (Schema, error) {
@@ -372,7 +394,7 @@ func checkMagic(path string) error {
 }
 
 // SQLiteError puts what SQLite says into words that lead on; other errors stay as they are.
-// Codes: Invalid (damaged, no database), Busy, Forbidden.
+// Codes: Invalid (damaged, no database, other tables than expected), Busy, Forbidden.
 func SQLiteError(err error) error {
 	var known *session.Error
 	if errors.As(err, &known) {
@@ -383,6 +405,8 @@ func SQLiteError(err error) error {
 		return session.Errorf(session.Invalid, "it is no SQLite database, or an encrypted one: %w", err)
 	case sqlite3.SQLITE_CORRUPT:
 		return session.Errorf(session.Invalid, "the database is damaged: %w", err)
+	case sqlite3.SQLITE_ERROR:
+		return session.Errorf(session.Invalid, "its tables are not those that this version of sessiond knows: %w", err)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return session.Errorf(session.Busy, "its program has locked it: import again when that is at rest: %w", err)
 	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:

@@ -143,6 +143,7 @@ func ofCodex() program {
 			{kind: "a locked database", file: mirror, text: threads, says: "writing"},
 			{kind: "a table missing", file: mirror, text: `CREATE TABLE jobs (id TEXT);`, says: "table"},
 			{kind: "a column missing", file: mirror, text: `CREATE TABLE threads (name TEXT); INSERT INTO threads VALUES ('Named');`, says: "no table threads with ids"},
+			{kind: "a column missing", file: mirror, text: `CREATE TABLE threads (id TEXT); INSERT INTO threads VALUES ('good'); CREATE TABLE thread_spawn_edges (child_thread_id TEXT); INSERT INTO thread_spawn_edges VALUES ('good');`},
 		},
 	}
 }
@@ -178,6 +179,10 @@ func ofOpenClaw() program {
 			{kind: "a locked database", file: db, text: tables, says: "writing"},
 			{kind: "a table missing", file: db, text: tables + `DROP TABLE transcript_events;`, says: "it holds no conversations"},
 			{kind: "a column missing", file: db, text: tables + `ALTER TABLE transcript_events DROP COLUMN event_json;`, says: "column"},
+			{kind: "a column missing", file: db, text: tables + `ALTER TABLE transcript_events DROP COLUMN created_at; ALTER TABLE session_windows DROP COLUMN created_at;`, new: 1},
+			{kind: "a column missing", file: db, text: tables + `CREATE TABLE session_transcript_cold_archives (session_id TEXT, archive_name TEXT);`, says: "its table session_transcript_cold_archives lacks columns", new: 1},
+			{kind: "a column missing", file: db, text: tables + `CREATE TABLE session_transcript_archives (session_id TEXT, archive_blob BLOB); INSERT INTO session_transcript_archives VALUES ('old', x'00');`, says: "its hash is not the stored one", new: 1},
+			{kind: "a table missing", file: db, text: tables + `DROP TABLE session_windows;`, says: "only the transcripts are read", new: 1},
 		},
 	}
 }
@@ -218,6 +223,11 @@ func ofGoose() program {
 			{kind: "a locked database", file: db, text: tables, says: "writing"},
 			{kind: "a table missing", file: db, text: tables + `DROP TABLE messages;`, says: "table"},
 			{kind: "a column missing", file: db, text: tables + `ALTER TABLE messages DROP COLUMN content_json;`, says: "no tables of sessions and messages as Goose makes them"},
+			{kind: "a column missing", file: db, text: tables + `CREATE TABLE usage_ledger (id INTEGER PRIMARY KEY, input_tokens INTEGER);`, says: "its table usage_ledger has no column session_id and was left out", new: 2},
+			{kind: "a column missing", file: db, text: tables + row("c", "user", "[]") + `ALTER TABLE messages DROP COLUMN created_timestamp; ALTER TABLE messages DROP COLUMN message_id;`, new: 2},
+			{kind: "a column missing", file: db, text: tables + `CREATE TABLE threads (id TEXT); INSERT INTO threads VALUES ('t');
+				CREATE TABLE thread_messages (id INTEGER PRIMARY KEY, thread_id TEXT, session_id TEXT, role TEXT, content_json TEXT); INSERT INTO thread_messages VALUES (1, 't', 'gone', 'user', '[]');`, new: 3},
+			{kind: "a table missing", file: db, text: tables + `DROP TABLE schema_version;`, new: 2},
 		},
 	}
 }
@@ -239,6 +249,9 @@ func ofOpencode() program {
 		CREATE TABLE part (id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, time_created INTEGER, time_updated INTEGER, data TEXT);
 		INSERT INTO session VALUES ('ses_1', 'p', NULL, '/w', 'one', 1770109200000, 1770109200000), ('ses_2', 'p', NULL, '/w', 'two', 1770109200000, 1770109200000);
 		INSERT INTO message VALUES ('a', 'ses_1', 1770109200000, 1770109200000, '{"role":"user"}'); INSERT INTO part VALUES ('pa', 'a', 'ses_1', 1, 1, '{"type":"text","text":"a"}');`
+	// Rows as versions of April to June 2026 wrote them, which had no column seq.
+	const version2 = `CREATE TABLE session_message (id TEXT PRIMARY KEY, session_id TEXT, type TEXT, time_created INTEGER, time_updated INTEGER, data TEXT);
+		INSERT INTO session_message VALUES ('c', 'ses_2', 'user', 1770109200000, 1770109200000, '{"text":"c"}');`
 	return program{
 		source: opencode.New(historytest.NoEnv, func() time.Time { return time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC) }),
 		good:   wrong{file: "good.json", text: strings.Replace(export(say("g", fine)), "ses_1", "ses_9", 1)},
@@ -264,6 +277,13 @@ func ofOpencode() program {
 			{kind: "a locked database", file: db, text: tables, says: "writing"},
 			{kind: "a table missing", file: db, text: tables + `DROP TABLE part;`, says: "table"},
 			{kind: "a column missing", file: db, text: tables + `ALTER TABLE message DROP COLUMN data;`, says: "no tables of sessions, messages and parts as opencode makes them"},
+			{kind: "a table missing", file: db, text: tables + `DROP TABLE session;`, says: "no tables of sessions, messages and parts as opencode makes them"},
+			{kind: "a column missing", file: db, text: tables + version2, new: 2},
+			{kind: "a column missing", file: db, text: tables + version2 + `ALTER TABLE part DROP COLUMN data;`, says: "its table part has no column data and was left out", new: 2},
+			{kind: "a column missing", file: db, text: tables + version2 + `ALTER TABLE session_message DROP COLUMN type;`, says: "its table session_message has no column type and was left out", new: 2},
+			{kind: "a column missing", file: db, text: tables + version2 + `ALTER TABLE message DROP COLUMN time_created; ALTER TABLE session_message DROP COLUMN time_created; ALTER TABLE part DROP COLUMN time_updated;`, new: 2},
+			{kind: "a column missing", file: db, text: tables + `CREATE TABLE project (id TEXT); CREATE TABLE todo (session_id TEXT, content TEXT); INSERT INTO todo VALUES ('ses_1', 'rest');`, says: "its table project has no column worktree", new: 2},
+			{kind: "a table missing", file: db, text: tables + version2 + `DROP TABLE message; DROP TABLE part;`, new: 2},
 		},
 	}
 }

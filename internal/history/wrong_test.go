@@ -29,6 +29,7 @@ type wrong struct {
 	says string // of the first problem; "": nothing is told
 	line int    // of it; 0: the whole file, or a row
 	cut  int    // a database of which only so many bytes are there
+	new  int    // sessions of it that come in all the same; 0: not compared
 }
 
 // program is a source with what can be wrong of it.
@@ -87,6 +88,9 @@ func (p *program) try(t *testing.T, w wrong) {
 	}
 	if !goodIsThere(h) {
 		t.Error("the rest did not go on")
+	}
+	if w.new > 0 && done.Sessions.New != w.new+1 {
+		t.Errorf("%d sessions, want %d beside the good one: %+v", done.Sessions.New-1, w.new, mine)
 	}
 	h.Examine()
 	rows := h.Rows()

@@ -46,8 +46,14 @@ func readDatabase(in *history.Intake, opened *history.SQLite) (err error) {
 	if d.has, err = d.Schema(d.ctx, tableSessions, tableMessages, tableLedger, tableThreads, tableThreadMessages, tableVersion); err != nil {
 		return err
 	}
-	if !d.has.Has(tableSessions, "id") || !d.has.Has(tableMessages, "content_json") || !d.has.Has(tableMessages, "session_id") {
+	d.has.Require(tableMessages, "id", "session_id", "content_json")
+	if !d.has.Has(tableSessions, "id") || !d.has.Has(tableMessages, "id") {
 		return session.Errorf(session.Invalid, "no Goose database: it has no tables of sessions and messages as Goose makes them")
+	}
+	for table, columns := range map[string][]string{tableLedger: {"id", "session_id"}, tableThreadMessages: {"id", "thread_id", "session_id"}} {
+		if why := d.has.Require(table, columns...); why != "" {
+			in.Problem(0, why)
+		}
 	}
 	if d.has.Has(tableVersion, "version") {
 		if err := d.GetContext(d.ctx, &d.version, `SELECT COALESCE(MAX(CAST(version AS INTEGER)), 0) FROM schema_version`); err != nil {
@@ -226,7 +232,7 @@ func (d *database) beginnings() error {
 		Message string  `db:"message_id"`
 		Created *string `db:"created"`
 	}
-	err := d.SelectContext(d.ctx, &list, `SELECT CAST(session_id AS TEXT) AS session_id, `+id+` AS message_id, CAST(created_timestamp AS TEXT) AS created
+	err := d.SelectContext(d.ctx, &list, `SELECT CAST(session_id AS TEXT) AS session_id, `+id+` AS message_id, CAST(`+d.has.Column(tableMessages, "created_timestamp", "NULL")+` AS TEXT) AS created
 		FROM messages WHERE session_id IS NOT NULL AND id IN (SELECT MIN(id) FROM messages GROUP BY session_id)`)
 	if err != nil {
 		return err

@@ -81,7 +81,7 @@ const threadPrefix = "thread/"
 // threads reads what the interface kept of conversations. It is a copy, unless the session's
 // own messages are gone.
 func (d *database) threads() error {
-	if !d.has.Has(tableThreadMessages, "thread_id") || !d.has.Has(tableThreadMessages, "id") {
+	if !d.has.Has(tableThreadMessages, "id") {
 		return nil
 	}
 	var counts []struct {
@@ -104,7 +104,7 @@ func (d *database) threads() error {
 	}
 	var list []history.Row
 	if d.has.Has(tableThreads, "id") {
-		if err := d.EachRow(d.ctx, tableThreads, d.has[tableThreads], `ORDER BY created_at`, func(r history.Row) error { list = append(list, r); return nil }); err != nil {
+		if err := d.EachRow(d.ctx, tableThreads, d.has[tableThreads], `ORDER BY `+d.has.Column(tableThreads, "created_at", "id"), func(r history.Row) error { list = append(list, r); return nil }); err != nil {
 			return err
 		}
 	}

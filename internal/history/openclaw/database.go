@@ -36,7 +36,7 @@ const (
 type database struct {
 	*history.SQLite
 	path    string
-	columns map[string][]string // of the tables that are read; none for one that is not there
+	columns history.Schema // of the tables that are read; none for one that is not there
 }
 
 func openDatabase(ctx context.Context, path string) (*database, error) {
@@ -44,7 +44,7 @@ func openDatabase(ctx context.Context, path string) (*database, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &database{SQLite: opened, path: path, columns: map[string][]string{}}
+	d := &database{SQLite: opened, path: path, columns: history.Schema{}}
 	for _, table := range []string{
 		tableEvents, tableNodes, tableWindows, tableSessions, tableEntries, tableCold, tableArchives, tablePending, tableMarks, "schema_meta",
 	} {
@@ -73,6 +73,11 @@ func (d *database) windows() string {
 		return tableSessions
 	}
 	return ""
+}
+
+// hasCold reports whether events can be read from cold storage.
+func (d *database) hasCold() bool {
+	return d.has(tableCold, "session_id", "archive_name", "archive_sha256")
 }
 
 // rows yields a table's rows as objects of their columns, texts and numbers as JSON; bytes
@@ -218,6 +223,13 @@ func (s *Source) readDatabase(ctx context.Context, found history.Found, known hi
 		x.problem(0, "it holds no conversations")
 		return x.problems, x.finish()
 	}
+	if !d.has(tableEvents, "event_json") && !d.has(tableEvents, "event_zstd", "event_utf8_bytes") {
+		x.problem(0, "it holds no conversations: its table "+tableEvents+" has no column event_json")
+		return x.problems, x.finish()
+	}
+	if d.has(tableCold) && !d.hasCold() {
+		x.problem(0, "its table "+tableCold+" lacks columns and was left out")
+	}
 	if d.windows() == "" {
 		x.problem(0, "unknown layout: its tables are not those that are known; only the transcripts are read")
 	}
@@ -286,7 +298,7 @@ func (x *databaseReader) all() error {
 // order lists the sessions that have events or cold storage, by the time they began.
 func (x *databaseReader) order() (ids []string, err error) {
 	query := `SELECT session_id FROM ` + tableEvents + ` WHERE session_id IS NOT NULL GROUP BY session_id`
-	if x.has(tableCold, "session_id") {
+	if x.hasCold() {
 		query += ` UNION SELECT session_id FROM ` + tableCold + ` WHERE session_id IS NOT NULL`
 	}
 	if table := x.windows(); table != "" {
@@ -341,6 +353,10 @@ func (x *databaseReader) session(id string) error {
 	t := &transcript{path: path, file: s}
 	var early history.Records
 	if t.rows, err = x.events(s, id, &early); err != nil {
+		if err = history.SQLiteError(err); session.CodeOf(err) == session.Invalid {
+			x.problem(0, "session "+id+": "+history.Reason(err))
+			return nil
+		}
 		return err
 	}
 	return x.run(t, about, early, stamp)

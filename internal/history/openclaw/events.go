@@ -23,7 +23,7 @@ func (x *databaseReader) events(s *spool, id string, early *history.Records) ([]
 	if err := x.hot(s, id, &hot); err != nil {
 		return nil, err
 	}
-	if x.has(tableCold, "session_id", "archive_name", "archive_sha256") {
+	if x.hasCold() {
 		err := x.cold(id, func(seq, made int64, raw []byte) error {
 			at, err := s.put(raw)
 			cold = append(cold, placed{row{at: at, size: int64(len(raw)), made: made}, seq})
@@ -67,7 +67,7 @@ func (x *databaseReader) hot(s *spool, id string, into *[]placed) error {
 	if x.has(tableEvents, "event_zstd", "event_utf8_bytes") {
 		packed = `event_zstd, event_utf8_bytes`
 	}
-	rows, err := x.QueryContext(x.ctx, `SELECT seq, CAST(event_json AS BLOB), COALESCE(created_at, 0), `+packed+` FROM `+tableEvents+` WHERE session_id = ? ORDER BY seq`, id)
+	rows, err := x.QueryContext(x.ctx, `SELECT seq, CAST(`+x.columns.Column(tableEvents, "event_json", "NULL")+` AS BLOB), COALESCE(`+x.columns.Column(tableEvents, "created_at", "0")+`, 0), `+packed+` FROM `+tableEvents+` WHERE session_id = ? ORDER BY seq`, id)
 	if err != nil {
 		return err
 	}
@@ -197,12 +197,9 @@ func coldEvents(text *spool, yield func(seq, made int64, raw []byte) error, earl
 
 // archives imports the transcripts that were put away whole: earlier generations of a key.
 func (x *databaseReader) archives() error {
-	encoding := "''"
-	if x.has(tableArchives, "encoding") {
-		encoding = "encoding"
-	}
-	rows, err := x.QueryContext(x.ctx, `SELECT session_id, `+encoding+`, COALESCE(reason, ''), COALESCE(session_key, ''), archive_blob,
-		COALESCE(archive_sha256, ''), COALESCE(created_at, 0) FROM `+tableArchives+` ORDER BY created_at, session_id`)
+	column := func(name, or string) string { return x.columns.Column(tableArchives, name, or) }
+	rows, err := x.QueryContext(x.ctx, `SELECT session_id, `+column("encoding", "''")+`, COALESCE(`+column("reason", "''")+`, ''), COALESCE(`+column("session_key", "''")+`, ''), archive_blob,
+		COALESCE(`+column("archive_sha256", "''")+`, ''), COALESCE(`+column("created_at", "0")+`, 0) FROM `+tableArchives+` ORDER BY `+column("created_at", "session_id")+`, session_id`)
 	if err != nil {
 		return err
 	}

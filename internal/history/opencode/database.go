@@ -41,16 +41,33 @@ type database struct {
 // perSession are the tables whose rows belong to a session.
 var perSession = []string{tableMessage, tablePart, tableTodo, tableMessageV2}
 
+// required are the columns without which a table is not read.
+var required = map[string][]string{
+	tableSession: {"id", "project_id"}, tableSessionV2: {"id", "project_id"}, tableProject: {"id", "worktree"},
+	tableMessage: {"id", "session_id", "data"}, tablePart: {"id", "message_id", "session_id", "data"},
+	tableMessageV2: {"id", "session_id", "type", "data"}, tableTodo: {"session_id", "content"},
+}
+
 func readDatabase(in *history.Intake, opened *history.SQLite) (err error) {
 	d := &database{SQLite: opened, in: in, extents: map[string]map[string]history.Extent{}, starting: map[int64][]string{}}
 	ctx := in.Context()
 	if d.has, err = d.Schema(ctx, append(perSession, tableSession, tableSessionV2, tableProject)...); err != nil {
 		return err
 	}
-	sessions := d.has.Has(tableSession, "project_id") || d.has.Has(tableSessionV2, "project_id")
-	hasParts := d.has.Has(tablePart, "message_id")
-	if !sessions || !(hasParts && d.has.Has(tableMessage, "data")) && !d.has.Has(tableMessageV2, "data") {
-		return session.Errorf(session.Invalid, "no opencode database: it has no tables of sessions, messages and parts as opencode makes them")
+	var missing []string
+	for table, columns := range required {
+		if why := d.has.Require(table, columns...); why != "" {
+			missing = append(missing, why)
+		}
+	}
+	sessions := d.has.Has(tableSession, "id") || d.has.Has(tableSessionV2, "id")
+	hasParts := d.has.Has(tablePart, "id")
+	if !sessions || !(hasParts && d.has.Has(tableMessage, "id")) && !d.has.Has(tableMessageV2, "id") {
+		return session.Errorf(session.Invalid, "no %s database: it has no tables of sessions, messages and parts as %[1]s makes them", in.Source())
+	}
+	slices.Sort(missing)
+	for _, why := range missing {
+		in.Problem(0, why)
 	}
 	if hasParts {
 		if d.parts, err = d.PreparexContext(ctx, partsOfMessage); err != nil {
@@ -62,7 +79,8 @@ func readDatabase(in *history.Intake, opened *history.SQLite) (err error) {
 		if !d.has.Has(table, "session_id") {
 			continue
 		}
-		const newest, first = `COALESCE(MAX(CAST(time_updated AS INTEGER)), 0)`, `COALESCE(MIN(CAST(time_created AS INTEGER)), 0)`
+		newest := `COALESCE(MAX(CAST(` + d.has.Column(table, "time_updated", "NULL") + ` AS INTEGER)), 0)`
+		first := `COALESCE(MIN(CAST(` + d.has.Column(table, "time_created", "NULL") + ` AS INTEGER)), 0)`
 		if d.extents[table], err = d.Extents(ctx, table, newest, first); err != nil {
 			return err
 		}
@@ -130,7 +148,7 @@ func (d *database) sessions() error {
 // worktrees returns the folders of the projects; that of no project is the root.
 func (d *database) worktrees() (map[string]string, error) {
 	folders := map[string]string{}
-	if !d.has.Has(tableProject, "worktree") {
+	if !d.has.Has(tableProject, "id") {
 		return folders, nil
 	}
 	var list []struct {
@@ -259,8 +277,9 @@ func (d *database) todo(a *about) error {
 		Priority string `db:"priority" json:"priority"`
 	}
 	var list []item
-	err := d.SelectContext(d.in.Context(), &list, `SELECT COALESCE(CAST(content AS TEXT), '') AS content, COALESCE(CAST(status AS TEXT), '') AS status,
-		COALESCE(CAST(priority AS TEXT), '') AS priority FROM todo WHERE session_id = ? ORDER BY position`, a.id)
+	column := func(name string) string { return d.has.Column(tableTodo, name, "NULL") }
+	err := d.SelectContext(d.in.Context(), &list, `SELECT COALESCE(CAST(content AS TEXT), '') AS content, COALESCE(CAST(`+column("status")+` AS TEXT), '') AS status,
+		COALESCE(CAST(`+column("priority")+` AS TEXT), '') AS priority FROM todo WHERE session_id = ? ORDER BY `+column("position"), a.id)
 	for i := range list {
 		list[i] = item{clean(list[i].Content), clean(list[i].Status), clean(list[i].Priority)}
 	}
@@ -280,6 +299,11 @@ const (
 	lostMessages   = `SELECT DISTINCT message_id FROM part p WHERE session_id = ?1 AND message_id IS NOT NULL
 		AND NOT EXISTS (SELECT 1 FROM message m WHERE m.id = p.message_id AND m.session_id = ?1)`
 )
+
+// timed returns a statement for a table that may lack the column time_created: then it reads NULL.
+func (d *database) timed(table, statement string) string {
+	return strings.ReplaceAll(statement, "time_created", d.has.Column(table, "time_created", "NULL"))
+}
 
 // row is a row of message, or of session_message.
 type row struct {
@@ -308,7 +332,7 @@ func (d *database) messages(r *reader) error {
 			in := of.start()
 			in.load = func() (*message, error) {
 				var again row
-				if err := d.GetContext(d.in.Context(), &again, messageAt, of.Row, history.MaxLine); err != nil {
+				if err := d.GetContext(d.in.Context(), &again, d.timed(tableMessage, messageAt), of.Row, history.MaxLine); err != nil {
 					return nil, err
 				}
 				m := again.start()
@@ -318,7 +342,7 @@ func (d *database) messages(r *reader) error {
 				r.add(in)
 			}
 			return err
-		}, messagesOf, id, history.MaxLine)
+		}, d.timed(tableMessage, messagesOf), id, history.MaxLine)
 		if err != nil {
 			return err
 		}

@@ -47,7 +47,7 @@ func (d *database) addVersion2(r *reader) error {
 		in := of.message()
 		in.load = func() (*message, error) {
 			var again row
-			err := d.GetContext(d.in.Context(), &again, byRowV2, of.Row, history.MaxLine)
+			err := d.GetContext(d.in.Context(), &again, d.timed(tableMessageV2, byRowV2), of.Row, history.MaxLine)
 			return again.message(), err
 		}
 		m := r.add(in)
@@ -64,7 +64,7 @@ func (d *database) addVersion2(r *reader) error {
 			replaced[o] = true
 		}
 		return nil
-	}, query, r.about.id, history.MaxLine)
+	}, d.timed(tableMessageV2, query), r.about.id, history.MaxLine)
 	r.records = slices.DeleteFunc(r.records, func(m *record) bool { return replaced[m] })
 	return err
 }
