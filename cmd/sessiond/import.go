@@ -36,6 +36,8 @@ func (a *app) sources() []history.Source {
 		copilotcli.New(a.getenv, a.now),
 		geminicli.New(a.getenv, a.now),
 		goose.New(a.getenv),
+		opencode.NewKilo(a.getenv, a.now),
+		pi.NewOmp(a.getenv),
 		openclaw.New(a.getenv),
 		opencode.New(a.getenv, a.now),
 		pi.New(a.getenv),

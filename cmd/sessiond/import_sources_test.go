@@ -151,7 +151,7 @@ func copyTree(t *testing.T, from string) string {
 // build makes the database that a sample holds as SQL, under the name that its program gives
 // it. A later state of one is left out.
 func build(path, script string) error {
-	name := map[string]string{"schema-17.sql": "sessions.db", "goose.sql": "sessions.db", "openclaw-agent.sql": "openclaw-agent.sqlite"}[filepath.Base(path)]
+	name := map[string]string{"schema-17.sql": "sessions.db", "goose.sql": "sessions.db", "openclaw-agent.sql": "openclaw-agent.sqlite", "kilo.sql": "kilo.db"}[filepath.Base(path)]
 	if name == "" {
 		return nil
 	}

@@ -95,8 +95,10 @@ func (a *app) resumption(ctx context.Context, s *store.Store, sess *session.Sess
 		}
 		id, _, _ = strings.Cut(id, "@")
 		r.Command = []string{"goose", "session", "--resume", "--session-id", id}
-	case session.SourceOpencode:
-		r.Command = []string{"opencode", "--session", id}
+	case session.SourceOpencode, session.SourceKilo:
+		r.Command = []string{string(sess.Source), "--session", id}
+	case session.SourceOmp:
+		r.Command = []string{"omp", "--resume", id}
 	case session.SourceOpenClaw: // continues what a key names now, wherever one is
 		if sess.Key == "" {
 			return no("has no known key, and openclaw resumes sessions by key")

@@ -189,6 +189,15 @@ func Expand(path string, env func(string) string) string {
 	return path
 }
 
+// DataHome returns the folder in which programs keep data, a folder each: $XDG_DATA_HOME, else
+// ~/.local/share; "" where there is no home folder.
+func DataHome(env func(string) string) string {
+	if data := env("XDG_DATA_HOME"); filepath.IsAbs(data) {
+		return data
+	}
+	return Expand("~/.local/share", env)
+}
+
 // IsFolder reports whether path is a folder, also behind a link.
 func IsFolder(path string) bool {
 	info, err := os.Stat(path)

@@ -114,7 +114,7 @@ func (in *Intake) hasPrefix(c *Cursor) (bool, error) {
 // hash returns the hash of the bytes before end. It reads only those that it has not hashed before.
 func (in *Intake) hash(end int64) (string, error) {
 	if in.sum == nil || end < in.summed {
-		in.sum, in.summed = sha256.New(), 0
+		in.sum, in.summed = sha256.New(), in.Found.Slot
 	}
 	n, err := io.Copy(in.sum, io.NewSectionReader(in.file, in.summed, end-in.summed))
 	in.summed += n

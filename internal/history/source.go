@@ -53,6 +53,7 @@ type Found struct {
 	Path       string
 	Size       int64 // bytes
 	ModifiedAt time.Time
+	Slot       int64 // bytes at the beginning of a file that its program rewrites in place
 }
 
 // Known answers what the store has already.

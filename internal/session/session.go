@@ -15,6 +15,8 @@ const (
 	SourceGeminiCLI  Source = "gemini-cli"
 	SourceCopilotCLI Source = "copilot-cli"
 	SourceQwenCode   Source = "qwen-code"
+	SourceKilo       Source = "kilo"
+	SourceOmp        Source = "omp"
 )
 
 // Kinds of a session's link to its parent_id.

@@ -12,12 +12,12 @@ import (
 	"sessiond/internal/history"
 )
 
-// Find implements history.Source. Of opencode's data folder it takes every opencode*.db, the
+// Find implements history.Source. Of opencode's data folder it takes every opencode*.db (of Kilo's every kilo*.db), the
 // tree in `storage` and those in `project/*/storage/session`; of another folder also the
 // *.json files, which may be exports, and what lies a little below. A single file is taken as
 // it is. auth.json and mcp-auth.json are never opened. What is trusted most comes first.
 func (s *Source) Find(ctx context.Context, roots []string) ([]history.Found, []history.Problem, error) {
-	f := finder{usual: len(roots) == 0}
+	f := finder{program: string(s.name), usual: len(roots) == 0}
 	err := f.Roots(ctx, roots, s.places, func(root string) { f.folder(root, maxDepthOfFolders) }, func(root string) {
 		switch {
 		case filepath.Ext(root) == ".json" && !isExport(filepath.Base(root)):
@@ -60,7 +60,8 @@ const maxDepthOfFolders = 3
 
 type finder struct {
 	history.Finder
-	usual bool // the roots are opencode's own places
+	program string
+	usual   bool // the roots are the program's own places
 }
 
 func (f *finder) folder(path string, depth int) {
@@ -78,7 +79,7 @@ func (f *finder) folder(path string, depth int) {
 	for _, entry := range entries {
 		name, child := entry.Name(), filepath.Join(path, entry.Name())
 		switch {
-		case strings.HasPrefix(name, "opencode") && strings.HasSuffix(name, ".db"):
+		case strings.HasPrefix(name, f.program) && strings.HasSuffix(name, ".db"):
 			f.Database(child)
 			isData = true
 		case name == "storage" && isTree(child):

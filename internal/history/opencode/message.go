@@ -250,7 +250,7 @@ func callOf(r *record, o history.Object, parts []part) *history.Call {
 	if c.ContextTokens() == 0 && (c.CostNanoUSD == nil || *c.CostNanoUSD == 0) {
 		return nil
 	}
-	c.Purpose, c.Status, c.Source, c.CreatedAt = session.PurposeChat, session.CallOK, session.SourceOpencode, r.at
+	c.Purpose, c.Status, c.CreatedAt = session.PurposeChat, session.CallOK, r.at
 	c.Provider, c.Model = clean(o.String("providerID")), clean(o.String("modelID"))
 	if c.CostNanoUSD != nil {
 		c.PriceSource = "reported"
@@ -273,4 +273,33 @@ func callOf(r *record, o history.Object, parts []part) *history.Call {
 		history.Member("tokens", []int64{c.InputTokens, c.OutputTokens, c.CacheReadTokens, c.CacheWriteTokens}),
 	})
 	return &history.Call{Call: c, MessageKey: r.key}
+}
+
+// total adds what the session's row says that it used in all, as one call, where there are replies of
+// which none says it: Kilo CLI writes so, and opencode did for a while.
+func (r *reader) total() error {
+	isReply := func(m *record) bool { return m.role == "assistant" && m.copyOf == nil }
+	if r.waits || !slices.ContainsFunc(r.records, isReply) || r.records[0].copyOf != nil {
+		return nil
+	}
+	number := func(key, column string) history.Field {
+		return history.Field{Key: key, Raw: orNull(r.about.row.Get("tokens_" + column))}
+	}
+	cache := history.Object{number("read", "cache_read"), number("write", "cache_write")}
+	tokens := history.Object{number("input", "input"), number("output", "output"), number("reasoning", "reasoning"), {Key: "cache", Raw: cache.Whole()}}
+	c := usageOf(history.Object{history.Member("type", "assistant"), {Key: "cost", Raw: r.about.row.Get("cost")}, {Key: "tokens", Raw: tokens.Whole()}})
+	if c.ContextTokens() == 0 && (c.CostNanoUSD == nil || *c.CostNanoUSD == 0) {
+		return nil
+	}
+	if said, err := r.firstCall(); err != nil || said != nil {
+		return err
+	}
+	c.Purpose, c.Status, c.Source, c.CreatedAt = session.PurposeChat, session.CallOK, r.in.Source(), r.about.created
+	c.Provider, c.Model, c.Directory = r.about.provider, r.about.model, clean(r.about.directory)
+	if c.CostNanoUSD != nil {
+		c.PriceSource = "reported"
+	}
+	c.Metadata = session.JSONOf(map[string]string{"note": "the session's total: its messages do not say what they used"})
+	c.ExternalID = "total:" + clean(r.about.id)
+	return r.c.Call(history.Call{Call: c})
 }

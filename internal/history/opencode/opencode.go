@@ -1,6 +1,6 @@
-// Package opencode reads what opencode leaves on a host: its databases (of versions 1.x and 2,
-// often in one file), the trees of JSON files from before (two generations of them), exported
-// sessions and share downloads.
+// Package opencode reads what opencode and its fork Kilo CLI leave on a host: databases (of versions
+// 1.x and 2, often in one file), the trees of JSON files from before (two generations of them),
+// exported sessions and share downloads.
 //
 // All of them become the same form first: messages with parts, as the database of 1.x holds them
 // (record.go). Five readers yield these: of rows (database.go), of rows of version 2 (version2.go),
@@ -19,25 +19,32 @@ import (
 	"sessiond/internal/session"
 )
 
-// Source is opencode's history.Source.
+// Source is the history.Source of opencode, or of Kilo CLI, which writes the same.
 type Source struct {
+	name   session.Source // the name of the data folder and the prefix of its databases, too
 	places []string
 	now    func() time.Time
 }
 
-// New makes the source, with opencode's data folder from the environment:
+// New makes opencode's source, with its data folder from the environment:
 // $XDG_DATA_HOME/opencode, else ~/.local/share/opencode, and the database of $OPENCODE_DB.
 func New(env func(string) string, now func() time.Time) *Source {
-	s := &Source{now: now}
-	data := env("XDG_DATA_HOME")
-	if !filepath.IsAbs(data) {
-		data = history.Expand("~/.local/share", env)
-	}
+	return newSource(session.SourceOpencode, env("OPENCODE_DB"), env, now)
+}
+
+// NewKilo makes Kilo CLI's source: $XDG_DATA_HOME/kilo, else ~/.local/share/kilo, and $KILO_DB.
+func NewKilo(env func(string) string, now func() time.Time) *Source {
+	return newSource(session.SourceKilo, env("KILO_DB"), env, now)
+}
+
+func newSource(name session.Source, db string, env func(string) string, now func() time.Time) *Source {
+	s := &Source{name: name, now: now}
+	data := history.DataHome(env)
 	if data != "" {
-		data = filepath.Join(data, "opencode")
+		data = filepath.Join(data, string(name))
 		s.places = append(s.places, data)
 	}
-	if db := env("OPENCODE_DB"); db != "" && db != ":memory:" {
+	if db != "" && db != ":memory:" {
 		if !filepath.IsAbs(db) && data != "" {
 			db = filepath.Join(data, db)
 		}
@@ -49,7 +56,7 @@ func New(env func(string) string, now func() time.Time) *Source {
 }
 
 // Name implements history.Source.
-func (s *Source) Name() session.Source { return session.SourceOpencode }
+func (s *Source) Name() session.Source { return s.name }
 
 // Places implements history.Source.
 func (s *Source) Places() []string { return s.places }

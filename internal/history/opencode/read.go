@@ -17,7 +17,7 @@ import (
 // Read implements history.Source.
 func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
 	if history.IsFolder(found.Path) {
-		in, err := history.NewIntake(ctx, session.SourceOpencode, found, nil, cursor, known, s.now(), emit)
+		in, err := history.NewIntake(ctx, s.name, found, nil, cursor, known, s.now(), emit)
 		if err == nil {
 			err = readTree(in)
 		}
@@ -31,9 +31,9 @@ func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.
 		return nil, err
 	}
 	if head = bytes.TrimSpace(history.Unmarked(head)); len(head) > 0 && (head[0] == '{' || head[0] == '[') {
-		return history.Replay(ctx, session.SourceOpencode, found, cursor, known, s.now, emit, readExport)
+		return history.Replay(ctx, s.name, found, cursor, known, s.now, emit, readExport)
 	}
-	return history.ReadSQLite(ctx, session.SourceOpencode, found, cursor, known, s.now, emit, readDatabase)
+	return history.ReadSQLite(ctx, s.name, found, cursor, known, s.now, emit, readDatabase)
 }
 
 // reader imports one session.
@@ -50,6 +50,7 @@ type reader struct {
 	byID    map[string]int // the first record with an id
 	line    int            // records at the beginning up to the head
 	until   int64          // when outputs were last pruned, in milliseconds
+	waits   bool           // a reply at the end is left to a later reading
 }
 
 // holdBytes is how much of a session is held in memory. The reader loads later messages again.
@@ -75,7 +76,10 @@ func (r *reader) run() error {
 		return err
 	}
 	r.match()
-	return r.messages()
+	if err := r.messages(); err != nil {
+		return err
+	}
+	return r.total()
 }
 
 // holdBack leaves a reply that may still be written, and the messages after it, to a later reading.
@@ -97,7 +101,7 @@ func (r *reader) holdBack() {
 		waiting += m.records
 	}
 	r.in.Wait(0, waiting)
-	r.records = r.records[:open]
+	r.records, r.waits = r.records[:open], true
 }
 
 // open begins the session, with its origin or parent.
@@ -108,9 +112,9 @@ func (r *reader) open() error {
 		notes = append(notes, history.Member("redacted", true))
 	}
 	new := history.NewSession{
-		Source: session.SourceOpencode, SourceID: a.id, Directory: clean(a.directory), CreatedAt: &a.created, Kind: "chat",
+		Source: r.in.Source(), SourceID: a.id, Directory: clean(a.directory), CreatedAt: &a.created, Kind: "chat",
 		Title: a.named(), Project: a.worktree, Provider: a.provider, Model: a.model,
-		Metadata: history.Object{{Key: "opencode", Raw: notes.Whole()}}.JSON(),
+		Metadata: history.Object{{Key: string(r.in.Source()), Raw: notes.Whole()}}.JSON(),
 	}
 	if new.Title != "" {
 		new.TitleSource = "source"
@@ -126,7 +130,7 @@ func (r *reader) open() error {
 	if here := r.c.Here; here == nil {
 		r.in.Import(a.records + a.todos)
 	} else {
-		if r.trusted = a.store >= storeOf(history.Notes(here, "opencode").String("store")); !r.trusted {
+		if r.trusted = a.store >= storeOf(history.Notes(here, string(r.in.Source())).String("store")); !r.trusted {
 			r.c.KnownReason = skipNewer
 		}
 		r.in.Skip(r.c.KnownReason, a.records+a.todos)
@@ -205,7 +209,7 @@ func (r *reader) candidates() (found []*session.Session, err error) {
 	if err != nil || call == nil {
 		return found, err
 	}
-	owner, err := r.in.Known.CallOwner(r.in.Context(), session.SourceOpencode, call.ExternalID)
+	owner, err := r.in.Known.CallOwner(r.in.Context(), r.in.Source(), call.ExternalID)
 	if err != nil || owner == "" {
 		return found, err
 	}
@@ -350,7 +354,7 @@ func (r *reader) addRecord(m *record, after, records int) (fresh bool, err error
 		d := decode(m, in, author)
 		m.last = d.Messages[len(d.Messages)-1].ExternalID
 		for i := range d.Calls {
-			d.Calls[i].Directory = clean(r.about.directory)
+			d.Calls[i].Source, d.Calls[i].Directory = r.in.Source(), clean(r.about.directory)
 		}
 		if m.why != "" {
 			d.Raw, d.Problem = true, fmt.Sprintf("session %s, message %s: %s; kept raw", r.about.id, m.key, m.why)

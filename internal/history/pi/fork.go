@@ -48,7 +48,7 @@ func (r *reader) origin() (*session.Session, error) {
 	}
 	path := cmp.Or(r.Header.String("parentSession"), r.Header.String("branchedFrom"), r.Header.String("legacyParentSessionPath"))
 	if real, err := filepath.EvalSymlinks(path); err == nil && path != "" {
-		cursor, err := r.In.Known.Cursor(r.In.Context(), session.SourcePi, real)
+		cursor, err := r.In.Known.Cursor(r.In.Context(), r.In.Source(), real)
 		if err != nil {
 			return nil, err
 		}

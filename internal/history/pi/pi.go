@@ -1,5 +1,6 @@
 // Package pi reads the session files of the pi coding agent: versions 1, 2 and 3, and those
-// of versions 3 and 4 that its SDK's harness wrote.
+// of versions 3 and 4 that its SDK's harness wrote. Its fork omp writes version 3 with a line
+// before the header, the slot, which holds the title and is rewritten in place.
 //
 // A file is read twice. The first pass finds the entries and how they hang together, so
 // that cycles, orphans, repeated lines and the path of the leaf are known before anything is
@@ -7,14 +8,18 @@
 package pi
 
 import (
+	"path/filepath"
+
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
-// Source is pi's history.Source.
+// Source is the history.Source of pi, or of omp.
 type Source struct {
-	home  string // the agent directory
-	extra string // a folder of sessions beside it
+	name   session.Source
+	places []string
+	shared string // the folder that a variable of both programs names; "": none
+	omps   string // omp's own folder
 }
 
 // New makes the source, with pi's usual places from the environment: $PI_CODING_AGENT_DIR,
@@ -24,11 +29,31 @@ func New(env func(string) string) *Source {
 	if home == "" {
 		home = "~/.pi/agent"
 	}
-	return &Source{home: history.Expand(home, env), extra: history.Expand(env("PI_CODING_AGENT_SESSION_DIR"), env)}
+	return newSource(session.SourcePi, env, history.Expand(home, env), history.Expand(env("PI_CODING_AGENT_SESSION_DIR"), env))
+}
+
+// NewOmp makes omp's source: ~/.omp/agent, $XDG_DATA_HOME/omp/sessions (else in ~/.local/share), and
+// $PI_CODING_AGENT_DIR, which pi reads, too.
+func NewOmp(env func(string) string) *Source {
+	data := history.DataHome(env)
+	if data != "" {
+		data = filepath.Join(data, "omp", "sessions")
+	}
+	return newSource(session.SourceOmp, env, history.Expand("~/.omp/agent", env), data, history.Expand(env("PI_CODING_AGENT_DIR"), env))
+}
+
+func newSource(name session.Source, env func(string) string, places ...string) *Source {
+	s := &Source{name: name, shared: history.Expand(env("PI_CODING_AGENT_DIR"), env), omps: history.Expand("~/.omp/agent", env)}
+	for _, place := range places {
+		if place != "" {
+			s.places = append(s.places, place)
+		}
+	}
+	return s
 }
 
 // Name implements history.Source.
-func (s *Source) Name() session.Source { return session.SourcePi }
+func (s *Source) Name() session.Source { return s.name }
 
 // Reasons to skip that only pi's files have.
 const (
@@ -39,6 +64,7 @@ const (
 // The kinds of lines.
 const (
 	lineSession       = "session"
+	lineTitle         = "title" // omp's slot
 	lineMessage       = "message"
 	lineModel         = "model_change"
 	lineThinking      = "thinking_level_change"

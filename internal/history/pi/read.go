@@ -9,7 +9,10 @@ import (
 
 // Read implements history.Source. A line that parses is whole, also without its line feed.
 func (s *Source) Read(ctx context.Context, found history.Found, cursor *history.Cursor, known history.Known, emit func(history.Batch) error) ([]history.Problem, error) {
-	return history.Replay(ctx, session.SourcePi, found, cursor, known, history.AlwaysQuiet, emit, func(in *history.Intake) error {
+	if s.name == session.SourceOmp {
+		found.Slot = slotSize(found.Path)
+	}
+	return history.Replay(ctx, s.name, found, cursor, known, history.AlwaysQuiet, emit, func(in *history.Intake) error {
 		r, err := open(in)
 		if err == nil && r.forgotten {
 			in.Restart()
@@ -42,7 +45,7 @@ func open(in *history.Intake) (*reader, error) {
 	}
 	r := &reader{survey: s, copies: copied{heads: map[session.ID]map[int64]bool{}}}
 	r.talk, err = in.Conversation(history.NewSession{
-		Source: session.SourcePi, SourceID: s.Header.String("id"), Directory: s.Header.String("cwd"),
+		Source: in.Source(), SourceID: s.Header.String("id"), Directory: s.Header.String("cwd"),
 	})
 	if err != nil {
 		return nil, err
@@ -142,6 +145,9 @@ func (r *reader) decode(i int32) (history.Decoded, error) {
 	r.last = l.Message.CreatedAt
 	r.OmitPlace(i, l)
 	made, note := history.Decoded{Raw: l.Raw}, n.cut
+	if i < r.foreign { // the other program's history counts them
+		l.Calls = nil
+	}
 	if n.cut == cutCycle {
 		made.Problem = cutCycle + ": the cycle is cut here"
 	}
@@ -179,7 +185,7 @@ func (r *reader) decode(i int32) (history.Decoded, error) {
 	for k := range l.Calls {
 		c := &l.Calls[k]
 		c.ExternalID, c.MessageKey = "pi:"+says, n.Key
-		c.Source, c.Directory, c.CreatedAt = session.SourcePi, r.talk.New.Directory, l.Message.CreatedAt
+		c.Source, c.Directory, c.CreatedAt = r.In.Source(), r.talk.New.Directory, l.Message.CreatedAt
 	}
 	l.Message.Extra = l.Extra(note, hash)
 	made.Messages, made.Calls = []history.Message{{Message: l.Message}}, l.Calls
@@ -217,6 +223,9 @@ func (r *reader) recorded(l *Line) {
 // finish sets what the session is now: its head, its title and what came to be known.
 func (r *reader) finish() {
 	fresh := r.talk.Fresh() > 0
+	if r.slot != nil && r.Title != "" {
+		r.talk.Title = r.Title
+	}
 	// A copy of a fork that has nothing of its own says nothing of where the fork is now.
 	if !fresh && r.talk.Here != nil && !r.In.Continues() {
 		return
@@ -246,7 +255,11 @@ func (r *reader) describe() error {
 	r.last = created
 	s := &r.talk.New
 	s.CreatedAt = &created
-	s.Metadata = history.Object{{Key: "pi", Raw: objectJSON(r.Header.Without("type", "id", "cwd"))}}.JSON()
+	about := r.Header.Without("type", "id", "cwd")
+	if r.origins != nil {
+		about = about.With(foreignImport, r.origins)
+	}
+	s.Metadata = history.Object{{Key: string(r.In.Source()), Raw: objectJSON(about)}}.JSON()
 	if s.Title = r.Title; s.Title != "" {
 		s.TitleSource = "source"
 	} else if s.Title = history.FirstLine(r.FirstUser); s.Title != "" {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strconv"
+	"strings"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
@@ -16,7 +17,17 @@ type survey struct {
 	lane  int32           // in version 4: the leaf of the main lane, -1: none
 	tails []int32         // compactions that carry copies of what they kept
 	kept  map[int32]int32 // of these: the entry that the first copy is of
+
+	slot    history.Object // omp's line before the header
+	foreign int32          // of omp: the entries before this one were made of another program's session
+	origins []byte         // what omp says of that session
 }
+
+// The types of omp's custom entries that say something of the session.
+const (
+	foreignImport = "foreign_session_import"
+	sessionExit   = "session_exit"
+)
 
 // headerScan is how far the header is searched for, as pi does it.
 const headerScan = 1 << 20
@@ -30,6 +41,9 @@ func look(in *history.Intake) (*survey, error) {
 	}
 	if s.Header == nil {
 		return nil, errNoHeader
+	}
+	if title := strings.TrimSpace(s.slot.String("title")); title != "" {
+		s.Title = title
 	}
 	s.linkNodes()
 	for at := s.leaf(); at >= 0; at = s.Nodes[at].Parent {
@@ -51,6 +65,8 @@ func (s *survey) read(l history.FileLine) error {
 	case !ok:
 		s.AddBroken(n, raw)
 		return nil
+	case s.Header == nil && lineType == lineTitle:
+		return s.beginSlot(o)
 	case s.Header == nil:
 		return s.begin(o, raw)
 	case s.Version == 4:
@@ -64,7 +80,24 @@ func (s *survey) read(l history.FileLine) error {
 	if s.Version > 1 {
 		n.ID, n.Link = o.String("id"), o.String("parentId")
 	}
+	if lineType == lineCustom && s.In.Source() == session.SourceOmp {
+		switch o.String("customType") {
+		case foreignImport:
+			s.foreign, s.origins = s.Len(), bytes.Clone(o.Get("data"))
+		case sessionExit:
+			n.Kind = Side
+		}
+	}
 	s.add(n, o, raw, lineType)
+	return nil
+}
+
+// beginSlot reads omp's slot, which begin counts with the header. Codes: Invalid.
+func (s *survey) beginSlot(o history.Object) error {
+	if s.In.Source() != session.SourceOmp {
+		return session.Errorf(session.Invalid, "a session of omp: `sessiond import omp` reads it")
+	}
+	s.slot = o
 	return nil
 }
 
@@ -87,10 +120,14 @@ func (s *survey) begin(o history.Object, raw []byte) error {
 	if err != nil {
 		return err
 	}
+	lines := 1
+	if s.slot != nil {
+		lines = 2
+	}
 	if here != nil {
-		s.In.Skip(history.SkipKnown, 1)
+		s.In.Skip(history.SkipKnown, lines)
 	} else {
-		s.In.Import(1)
+		s.In.Import(lines)
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ type usageInput struct {
 	GroupBy []string `query:"group_by" enum:"day,model,source,project,purpose" doc:"The sums to return: by day, model, source; default: all"`
 	Since   string   `query:"since" doc:"The first day, YYYY-MM-DD"`
 	Until   string   `query:"until" doc:"The last day, YYYY-MM-DD"`
-	Source  string   `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw,gemini-cli,copilot-cli,qwen-code"`
+	Source  string   `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw,gemini-cli,copilot-cli,qwen-code,kilo,omp"`
 	Project string   `query:"project"`
 }
 

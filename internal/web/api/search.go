@@ -12,7 +12,7 @@ type searchInput struct {
 	Query   string `query:"q" required:"true" doc:"Words, \"phrases\", beginnings*, -words"`
 	Session string `query:"session" doc:"Only in this session"`
 	Key     string `query:"key"`
-	Source  string `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw,gemini-cli,copilot-cli,qwen-code"`
+	Source  string `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw,gemini-cli,copilot-cli,qwen-code,kilo,omp"`
 	Project string `query:"project"`
 	Role    string `query:"role" enum:"system,user,assistant,tool"`
 	Since   string `query:"since" doc:"At or after this time or day"`

@@ -117,7 +117,7 @@ func checkSettings(raw session.JSON) error {
 type listSessionsInput struct {
 	Paged
 	Query     string `query:"q" doc:"Part of the title, the id or the id in the source program"`
-	Source    string `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw,gemini-cli,copilot-cli,qwen-code"`
+	Source    string `query:"source" enum:"sessiond,goose,codex,pi,opencode,claude-code,openclaw,gemini-cli,copilot-cli,qwen-code,kilo,omp"`
 	Key       string `query:"key"`
 	Model     string `query:"model"`
 	Directory string `query:"directory"`
