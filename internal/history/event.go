@@ -84,11 +84,10 @@ func FirstEvent[T any, P eventOf[T]](in *Intake, wanted func(P) bool) (first P, 
 }
 
 // EachEvent visits the events of a file, and the lines that are none, for which Wrong is set. begun is
-// the time of events before the first one that has its own. An event is named by its id; one without
-// an id by its content; one with the id of another by its number, too. An event that is there twice is
-// skipped.
+// the time of events before the first one that has its own. An event is named by its id, one without
+// an id by its content; events with one id are numbered. An event that is there twice is skipped.
 func EachEvent[T any, P eventOf[T]](in *Intake, begun session.Time, visit func(P) error) error {
-	seed, seen := maphash.MakeSeed(), map[string]uint64{}
+	seed, seen, times := maphash.MakeSeed(), map[string]uint64{}, map[string]int{}
 	return in.EachLine(func(l FileLine) error {
 		p, id := decodeEvent[T, P](l)
 		e, _, _, _ := p.Head()
@@ -97,16 +96,16 @@ func EachEvent[T any, P eventOf[T]](in *Intake, begun session.Time, visit func(P
 			id = "line:" + hex.EncodeToString(sum[:16])
 		}
 		hash := maphash.Bytes(seed, l.Bytes)
-		before, again := seen[id]
-		switch {
-		case again && before == hash:
-			in.Skip(SkipDuplicate, 1)
-			return nil
-		case again:
-			e.Key = fmt.Sprintf("%s#%d", id, l.Number)
-		default:
-			e.Key, seen[id] = id, hash
+		e.Key = id
+		for before, again := seen[id]; again; before, again = seen[e.Key] {
+			if before == hash {
+				in.Skip(SkipDuplicate, 1)
+				return nil
+			}
+			times[id]++
+			e.Key = fmt.Sprintf("%s#%d", id, times[id]+1)
 		}
+		seen[e.Key] = hash
 		if e.Timed {
 			begun = e.Time
 		}

@@ -294,5 +294,6 @@ func FuzzRead(f *testing.F) {
 		of(6, "session.usage_record", `{"usage":{"inputTokens":3}}`), of(7, "session.compaction_complete", `{"success":true,"summaryContent":"s"}`), of(8, "session.shutdown", `{"modelMetrics":{"m":{"usage":{"outputTokens":3}}}}`),
 	}, "\n")))
 	f.Add([]byte(begun + "\n\n{}\n[]\n" + asked + asked))
+	f.Add([]byte(begun + of(0, "dream", "{}") + of(0, "nightmare", "{}"))) // in one line
 	historytest.FuzzRead(f, quiet(), growing())
 }
