@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"slices"
 
 	"sessiond/internal/session"
 )
@@ -32,6 +33,7 @@ type Conversation struct {
 	line     []*session.Session // that it was forked from, the nearest first
 	places   map[string]Place   // of the entries that were added
 	stored   map[string]bool    // keys of its messages that are here; nil: each is looked up
+	starts   []start            // sessions that it started
 	batch    Batch
 	given    bool // a batch was given
 	fresh    int  // entries that were new
@@ -152,6 +154,88 @@ func (c *Conversation) LinkOrAwait(sourceID, kind string) (*session.Session, err
 	}
 	_, err = c.LinkTo(parent, kind, nil)
 	return parent, err
+}
+
+// start is a session that a call of a conversation started.
+type start struct{ sourceID, key, call string }
+
+// Starts says which session of the program a call started, and the key of the message that makes the
+// call, at a record that tells it. A session that is here already is linked to the call; one that comes
+// later finds it by StartedIn.
+func (c *Conversation) Starts(at int64, sourceID, key, call string) {
+	s := start{sourceID, key, call}
+	if !c.in.Old(at) && sourceID != "" && key != "" && !slices.Contains(c.starts, s) {
+		c.starts = append(c.starts, s)
+	}
+}
+
+// linkStarted links the sessions that this one, which is stored, started.
+func (c *Conversation) linkStarted() error {
+	if len(c.starts) == 0 {
+		return nil
+	}
+	own, err := c.in.Session(c.New.SourceID)
+	if err != nil || own == nil {
+		return err
+	}
+	for _, s := range c.starts {
+		child, err := c.in.Session(s.sourceID)
+		if err != nil {
+			return err
+		}
+		if child == nil || child.ParentID != "" && child.ParentID != own.ID {
+			continue
+		}
+		if circle, err := ComesFrom(c.in.ctx, c.in.Known, own, child); circle || err != nil {
+			return err
+		}
+		at, err := c.in.Known.Message(c.in.ctx, own.ID, s.key)
+		if err != nil {
+			return err
+		}
+		if at == nil {
+			continue
+		}
+		b := Batch{Aside: true}
+		b.ID = child.ID
+		b.Fields = &Changes{ParentID: own.ID, ParentKind: session.ParentChild, Instead: child.ParentID, Started: at, StartedCall: s.call}
+		if err := c.in.emit(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// StartedIn links the session, which was linked to its parent, to the call in that which started it.
+func (c *Conversation) StartedIn(parent session.ID, callOf func(*session.Message) string) error {
+	at, call, err := c.in.StartOf(parent, callOf)
+	c.New.Started, c.New.StartedCall = at, call
+	if c.Fields != nil {
+		c.Fields.Started, c.Fields.StartedCall = at, call
+	}
+	return err
+}
+
+// StartOf finds the call in a session that started another one, and the message that makes it. callOf gets
+// the session's messages in order, until it returns the id of that call. at is nil if there is none.
+func (in *Intake) StartOf(parent session.ID, callOf func(*session.Message) string) (at *session.MessageRef, call string, err error) {
+	made := map[string]session.MessageRef{} // by the id of the call
+	err = in.Known.Entries(in.ctx, parent, func(m *session.Message) bool {
+		for _, p := range m.Calls() {
+			made[p.CallID] = m.ID
+		}
+		if call == "" {
+			call = callOf(m)
+		}
+		if ref, ok := made[call]; ok && call != "" {
+			at = &ref
+		}
+		return at == nil
+	})
+	if at == nil {
+		call = ""
+	}
+	return at, call, err
 }
 
 // Find tells where the message with a key lies: here, or in a session that this one was forked

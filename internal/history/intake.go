@@ -326,7 +326,29 @@ func (in *Intake) finish() error {
 	if own.Silent != "" && own.Here == nil && !own.given {
 		return in.finishSilent(own)
 	}
+	if err := in.linkStarted(); err != nil {
+		return err
+	}
 	return own.finish(&in.cursor)
+}
+
+// linkStarted links the sessions that the conversations started. The conversations must be in the
+// store by then; the cursor is not, so that the links are not lost if this reading ends here.
+func (in *Intake) linkStarted() error {
+	for _, c := range in.all {
+		if len(c.starts) == 0 {
+			continue
+		}
+		if len(c.batch.Messages) > 0 {
+			if err := c.flush(); err != nil {
+				return err
+			}
+		}
+		if err := c.linkStarted(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // finishSilent counts the records of a session that is not stored. They are offered again when

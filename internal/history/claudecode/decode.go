@@ -134,7 +134,13 @@ func (r *reader) rest(w *row, m *session.Message, at place) session.JSON {
 	}
 	line := w.Without(drop...)
 	if display := line.Get("toolUseResult"); len(display) > session.BlobThreshold {
-		line = line.With("toolUseResult", []byte(session.JSONOf(map[string]int{"omitted_bytes": len(display)})))
+		left, o := history.Object{history.Member("omitted_bytes", len(display))}, w.Inner("toolUseResult")
+		for _, key := range []string{"agentId", "runId"} { // link what the call started
+			if raw := o.Get(key); raw != nil {
+				left = left.With(key, raw)
+			}
+		}
+		line = line.With("toolUseResult", left.JSON())
 	}
 	o, _ := history.Fields(m.Extra)
 	add := func(key string, raw []byte) { o = append(o, history.Field{Key: key, Raw: raw}) }
@@ -185,10 +191,14 @@ func (r *reader) close(st *stream) error {
 	}
 	for _, w := range open.rows {
 		st.messageOf[w.uuid] = st.tip
-		for _, call := range w.calls() {
-			if call != "" && !w.at.IsZero() {
+		for _, o := range w.blocks {
+			if o.String("type") != "tool_use" {
+				continue
+			}
+			if call := plain(o.String("id")); call != "" && !w.at.IsZero() {
 				st.called[call] = w.at.UnixMilli()
 			}
+			r.noteStarter(st, o)
 		}
 	}
 	r.charge(st, open)
@@ -277,6 +287,11 @@ func (r *reader) user(st *stream, w *row, at place) error {
 			took[call] = w.at.UnixMilli() - began
 		}
 		delete(st.called, call)
+	}
+	r.noteStarted(st, w)
+	if st != r.main && w.parent == "" {
+		call := r.main.prompts[r.digest(w.text)]
+		r.main.Starts(w.offset, st.New.SourceID, r.main.starters[call], call)
 	}
 	return r.put(st, w, at, decoded{behind: says == saysResult || w.flag("isMeta"), said: func() ([]session.Message, bool) {
 		messages, ok := r.said(w.message.JSONAs(w.Get("message")))

@@ -60,7 +60,12 @@ func isAgentFile(path string) bool {
 	return agentOf(path) != "" || filepath.Base(path) == journal+ending
 }
 
-const journal = "journal"
+// Names of a run's journal, of the folder of a session's sub-agents, and within that of runs of workflows.
+const (
+	journal   = "journal"
+	subagents = "subagents"
+	workflows = "workflows"
+)
 
 // agentOf returns the sub-agent's id in a file's name, "" for another file.
 func agentOf(path string) string {
@@ -81,7 +86,7 @@ func isUUID(s string) bool { return uuidForm.MatchString(s) }
 // trunkOf returns the session that a sub-agent's file lies under, "" if its folders do not say.
 func trunkOf(path string) string {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
-		if filepath.Base(dir) == "subagents" {
+		if filepath.Base(dir) == subagents {
 			if id := filepath.Base(filepath.Dir(dir)); isUUID(id) {
 				return id
 			}
@@ -93,16 +98,43 @@ func trunkOf(path string) string {
 	}
 }
 
+// runOf returns the run of a workflow that a file belongs to, "" for another one.
+func runOf(path string) string {
+	if dir := filepath.Dir(path); filepath.Base(filepath.Dir(dir)) == workflows {
+		return filepath.Base(dir)
+	}
+	return ""
+}
+
+// agentsOf returns the sub-agents that a run of a workflow of the transcript at path has files of.
+func agentsOf(path, run string) (agents []string) {
+	if run == "" {
+		return nil
+	}
+	files, _ := os.ReadDir(filepath.Join(strings.TrimSuffix(path, ending), subagents, workflows, filepath.Base(run))) // none: it has no files yet
+	for _, file := range files {
+		if agent := agentOf(file.Name()); agent != "" && strings.HasSuffix(file.Name(), ending) {
+			agents = append(agents, agent)
+		}
+	}
+	return agents
+}
+
 // hasAgentFile reports whether a sub-agent of the transcript at path has a file of its own.
 func hasAgentFile(path, agent string) bool {
 	if strings.ContainsAny(agent, `/\`) {
 		return false
 	}
 	name := "agent-" + agent + ending
-	for _, file := range []string{filepath.Join(strings.TrimSuffix(path, ending), "subagents", name), filepath.Join(filepath.Dir(path), name)} {
+	own := filepath.Join(strings.TrimSuffix(path, ending), subagents)
+	for _, file := range []string{filepath.Join(own, name), filepath.Join(filepath.Dir(path), name)} {
 		if _, err := os.Stat(file); err == nil {
 			return true
 		}
 	}
-	return false
+	runs, _ := os.ReadDir(filepath.Join(own, workflows)) // none: it ran no workflow
+	return slices.ContainsFunc(runs, func(run os.DirEntry) bool {
+		_, err := os.Stat(filepath.Join(own, workflows, run.Name(), name))
+		return err == nil
+	})
 }

@@ -36,6 +36,8 @@ type stream struct {
 	messageOf map[string]string // a row: the message that stands for it; "" where none does
 	before    map[string]string // a message: its parent
 	called    map[string]int64  // open calls: when they were made, Unix milliseconds
+	starters  map[string]string // calls that start sub-agents: the message of each
+	prompts   map[uint64]string // what these calls ask: the call
 	spoken    bool              // something was said
 	open      *reply            // nil: none is gathered
 	bill      *openCall         // of the newest response
@@ -382,6 +384,10 @@ func (r *reader) progress(st *stream, w *row, at place) error {
 	agent, said, ok := w.ofAgent()
 	if _, looked := r.agents[agent]; ok && !looked {
 		r.agents[agent] = hasAgentFile(r.in.Found.Path, agent)
+	}
+	if ok {
+		call := plain(w.String("parentToolUseID"))
+		st.Starts(w.offset, r.sourceID("agent-"+agent), st.starters[call], call)
 	}
 	switch {
 	case ok && r.agents[agent]:

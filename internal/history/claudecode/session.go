@@ -2,6 +2,7 @@ package claudecode
 
 import (
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -37,13 +38,12 @@ func (r *reader) nameTrunk() string {
 func (r *reader) sourceID(stream string) string {
 	id := plain(r.trunk)
 	switch {
+	case stream != "": // as in a file of its own
+		return id + "#" + stream
 	case r.agent != "":
 		id += "#agent-" + plain(r.agent)
 	case isAgentFile(r.in.Found.Path):
 		id += "#workflow-" + plain(filepath.Base(filepath.Dir(r.in.Found.Path)))
-	}
-	if stream != "" {
-		id += "#" + stream
 	}
 	return id
 }
@@ -108,6 +108,7 @@ func (r *reader) newStream(id string) (*stream, error) {
 	})
 	return &stream{
 		Conversation: c, next: map[string]string{}, messageOf: map[string]string{}, before: map[string]string{}, called: map[string]int64{},
+		starters: map[string]string{}, prompts: map[uint64]string{},
 	}, err
 }
 
@@ -159,25 +160,73 @@ func (r *reader) linkAgent(about map[string]string) error {
 		parent = trunk
 	}
 	linked, err := c.LinkTo(parent, session.ParentChild, trunk)
-	if call := about["tool_use_id"]; linked && call != "" {
-		return r.linkCall(parent.ID, call)
+	if err != nil || !linked {
+		return err
 	}
-	return err
+	return c.StartedIn(parent.ID, r.startOf(about["tool_use_id"]))
 }
 
-// linkCall links a sub-agent to the call that started it.
-func (r *reader) linkCall(parent session.ID, call string) error {
-	c := r.main
-	return r.in.Known.Entries(r.in.Context(), parent, func(m *session.Message) bool {
-		if !slices.ContainsFunc(m.Calls(), func(p *session.Part) bool { return p.CallID == call }) {
-			return true
+// startOf tells which call a message of the starter says started the file's sub-agent: the one that the file
+// beside it names, else the one whose result names the agent, or the run of a workflow that it belongs to.
+func (r *reader) startOf(call string) func(*session.Message) string {
+	return func(m *session.Message) string {
+		if call != "" {
+			return call
 		}
-		c.New.Started, c.New.StartedCall = &m.ID, call
-		if c.Fields != nil {
-			c.Fields.Started, c.Fields.StartedCall = &m.ID, call
+		results := m.Results()
+		if len(results) != 1 {
+			return ""
 		}
-		return false
-	})
+		extra, _ := history.ParseObject(m.Extra)
+		agent, run := startedBy(extra.Inner("line").Inner("toolUseResult"), results[0].Content())
+		if agent != "" && agent == r.agent || run != "" && run == runOf(r.in.Found.Path) {
+			return results[0].CallID
+		}
+		return ""
+	}
+}
+
+// noteStarter remembers a call that starts sub-agents, which the newest message makes.
+func (r *reader) noteStarter(st *stream, call history.Object) {
+	switch call.String("name") {
+	case "Task", "Agent", "Workflow":
+		id := plain(call.String("id"))
+		st.starters[id] = st.tip
+		if prompt := call.Inner("input").String("prompt"); prompt != "" {
+			st.prompts[r.digest(prompt)] = id
+		}
+	}
+}
+
+// noteStarted notes what the result of a call says of the sub-agents that the call started.
+func (r *reader) noteStarted(st *stream, w *row) {
+	for _, o := range w.blocks {
+		call := plain(o.String("tool_use_id"))
+		key := st.starters[call]
+		if key == "" || o.String("type") != "tool_result" {
+			continue
+		}
+		agent, run := startedBy(w.Inner("toolUseResult"), textOf(o.Get("content")))
+		agents := agentsOf(r.in.Found.Path, run)
+		if agent != "" {
+			agents = append(agents, agent)
+		}
+		for _, agent := range agents {
+			st.Starts(w.offset, r.sourceID("agent-"+plain(agent)), key, call)
+		}
+	}
+}
+
+// agentLine is what the text of a result says of the sub-agent that its call started.
+var agentLine = regexp.MustCompile(`(?m)^agentId: ([0-9A-Za-z_-]+)`)
+
+// startedBy returns the sub-agent, or the run of a workflow, that a result says its call started.
+func startedBy(result history.Object, text string) (agent, run string) {
+	agent, run = plain(result.String("agentId")), plain(result.String("runId"))
+	if found := agentLine.FindStringSubmatch(text); agent == "" && run == "" && found != nil {
+		agent = found[1]
+	}
+	return agent, run
 }
 
 // findOrigins finds the sessions whose rows the file repeats, by the responses that they own: a

@@ -100,7 +100,11 @@ func (r *reader) closeReply(finish session.Finish) error {
 		r.spoken = open.keys[last]
 	}
 	for _, rec := range open.items {
-		r.state.opened(rec.payload.String("call_id"), rec.at)
+		call := rec.payload.String("call_id")
+		r.state.opened(call, rec.at)
+		if rec.payload.String("name") == spawnTool {
+			r.spawns[call] = open.keys[last]
+		}
 	}
 	return err
 }

@@ -1,6 +1,8 @@
 package codex_test
 
 import (
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"sessiond/internal/session"
@@ -72,5 +74,59 @@ func TestRecordsOfAReplyThatGoesOnCountOnce(t *testing.T) {
 	sum.Add(h.Import(path).Records)
 	if sum.Read != 5 || sum.Imported != 5 {
 		t.Errorf("%+v", sum)
+	}
+}
+
+// A sub-agent is linked to the call that started it, whichever of the two rollouts comes first, and also if
+// the call comes in before its output.
+func TestSubAgentIsLinkedToItsCall(t *testing.T) {
+	call := item(`{"type":"function_call","call_id":"c","name":"spawn_agent","arguments":"{}"}`)
+	output := func(says string) string {
+		return item(`{"type":"function_call_output","call_id":"c","output":` + string(session.JSONOf(says)) + `}`)
+	}
+	header := meta("two", `"source":{"subagent":{"thread_spawn":{"parent_thread_id":"one","depth":1,"agent_path":"/root/scout"}}}`)
+	for _, test := range []struct{ name, says string }{
+		{"by the output of the call", output(`{"agent_id":"two"}`)},
+		{"by its path", output(`{"task_name":"/root/scout"}`) + "\n" + event(`{"type":"sub_agent_activity","event_id":"c","agent_thread_id":"two","kind":"started"}`)},
+		{"by an event", event(`{"type":"collab_agent_spawn_end","call_id":"c","new_thread_id":"two"}`) + "\n" + output("ok")},
+		{"by an item", event(`{"type":"item_completed","item":{"type":"CollabAgentToolCall","id":"c","receiver_thread_ids":["two"]}}`) + "\n" + output("ok")},
+		{"by an activity", event(`{"type":"item_completed","item":{"type":"SubAgentActivity","id":"c","kind":"started","agent_thread_id":"two"}}`) + "\n" + output("ok")},
+	} {
+		for _, order := range []string{"parent, child", "child, parent", "child, half a parent, child, parent", "half a parent, child, parent", "half a parent, parent, child"} {
+			t.Run(test.name+"/"+order, func(t *testing.T) {
+				h := newHouse(t)
+				parent, child := filepath.Join(t.TempDir(), "rollout-1.jsonl"), filepath.Join(t.TempDir(), "rollout-2.jsonl")
+				half := []string{meta("one", `"source":"cli"`), says("user", "a"), item(`{"type":"function_call","call_id":"b","name":"exec_command","arguments":"{}"}`), output("x"), call}
+				for _, step := range strings.Split(order, ", ") {
+					switch step {
+					case "child":
+						h.Rewrite(child, header, says("user", "look"), says("assistant", "seen"))
+						h.Import(child)
+					case "parent":
+						h.Rewrite(parent, append(half, test.says, says("assistant", "b"))...)
+						h.Import(parent)
+					default:
+						h.Rewrite(parent, half...)
+						h.Import(parent)
+					}
+				}
+				h.Import(child)
+				one := h.Session("one")
+				link, err := h.Store.Link(t.Context(), h.Session("two"))
+				if err != nil || link == nil || link.Parent != one.ID || link.Call != "c" || link.Message == nil {
+					t.Fatalf("%+v %v", link, err)
+				}
+				for _, m := range h.Entries(one.ID) {
+					if makes := len(m.Calls()) > 0 && m.Calls()[0].CallID == "c"; makes != (m.ID == *link.Message) {
+						t.Errorf("it hangs on %v", link.Message)
+					}
+				}
+				rows := h.Rows()
+				if h.Import(parent, child); h.Rows() != rows {
+					t.Error("reading them again changed something")
+				}
+				h.Examine()
+			})
+		}
 	}
 }

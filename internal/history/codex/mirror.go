@@ -256,8 +256,12 @@ func (m *mirrored) edge(e edge) error {
 		m.Problem(0, "thread "+strconv.Quote(e.Child)+" would be among those that it comes from; the link is left out")
 		return nil
 	}
+	at, call, err := m.StartOf(parent.ID, startOf(child.SourceID, ""))
+	if err != nil {
+		return err
+	}
 	b := history.Batch{Aside: true}
-	b.ID, b.Fields = child.ID, &history.Changes{ParentID: parent.ID, ParentKind: session.ParentChild}
+	b.ID, b.Fields = child.ID, &history.Changes{ParentID: parent.ID, ParentKind: session.ParentChild, Started: at, StartedCall: call}
 	b.Records.Import(1)
 	return m.Emit(b)
 }

@@ -19,10 +19,12 @@ type reader struct {
 	agent    bool // a sub-agent's
 	forked   bool // it begins with copies
 	reply    reply
-	spoken   string // the key of the newest reply, which a usage after it is of
-	headed   bool   // the header was counted
-	inherits bool   // the record is a copy whose original is not here
-	kept     window // the person's texts, for compactions that do not say what they keep
+	spoken   string            // the key of the newest reply, which a usage after it is of
+	headed   bool              // the header was counted
+	inherits bool              // the record is a copy whose original is not here
+	kept     window            // the person's texts, for compactions that do not say what they keep
+	spawns   map[string]string // the calls that start a sub-agent: the message of each
+	started  []started
 }
 
 func readRollout(in *history.Intake) error {
@@ -30,7 +32,7 @@ func readRollout(in *history.Intake) error {
 	if err != nil {
 		return err
 	}
-	r := &reader{survey: found, in: in, path: in.Found.Path}
+	r := &reader{survey: found, in: in, path: in.Found.Path, spawns: map[string]string{}}
 	if r.talk, err = in.Conversation(history.NewSession{Source: session.SourceCodex, SourceID: r.id}); err != nil {
 		return err
 	}
@@ -95,6 +97,9 @@ func (r *reader) record(rec *record) error {
 	}
 	if r.novel() && rec.kind != typeMeta {
 		return r.aside(rec, session.KindUnknown, "")
+	}
+	if s := spawned(rec); s.thread != "" {
+		r.started = append(r.started, s)
 	}
 	switch rec.kind {
 	case typeMeta:

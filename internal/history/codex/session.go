@@ -22,7 +22,11 @@ func (r *reader) start() (err error) {
 	}
 	r.describe()
 	if r.from.parent != nil {
-		if _, err := r.talk.LinkTo(r.from.parent, r.from.kind, nil); err != nil {
+		linked, err := r.talk.LinkTo(r.from.parent, r.from.kind, nil)
+		if err == nil && linked && r.from.kind == session.ParentChild {
+			err = r.talk.StartedIn(r.from.parent.ID, startOf(r.id, cmp.Or(r.header.String("agent_path"), spawn(r.header).String("agent_path"))))
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -35,6 +39,9 @@ func (r *reader) start() (err error) {
 // finish says what the session is now.
 func (r *reader) finish() {
 	r.talk.Head = r.state.Tip
+	for _, s := range r.started {
+		r.talk.Starts(s.at, s.thread, r.spawns[s.call], s.call)
+	}
 	title, here := r.name, r.talk.Here
 	if title == "" && !r.in.Continues() {
 		title = r.title()
