@@ -1,6 +1,7 @@
 package claudecode
 
 import (
+	"cmp"
 	"slices"
 
 	"sessiond/internal/history"
@@ -10,43 +11,89 @@ import (
 // cut is the boundary of a compaction.
 type cut struct {
 	at              session.Time
-	head            string // the first row that stayed in the context
+	uuid            string
+	anchor          string   // the row that those which stayed in the context follow: the summary, or the boundary
+	stayed          []string // these rows, where it names them
+	head, tail      string   // else the first and the last of them
 	pre, post, took int64
 }
 
 // newCut reads the row that begins a compaction. Its overlay is made when the summary comes.
 func newCut(w *row) *cut {
 	meta := w.Inner("compactMetadata")
-	c := &cut{at: w.at, pre: tokens(meta, "preTokens"), post: tokens(meta, "postTokens"), took: tokens(meta, "durationMs")}
-	c.head = plain(meta.Inner("preservedSegment").String("headUuid"))
-	if stayed := uuids(meta.Inner("preservedMessages").Get("uuids")); c.head == "" && len(stayed) > 0 {
-		c.head = stayed[0]
+	segment, named := meta.Inner("preservedSegment"), meta.Inner("preservedMessages")
+	return &cut{
+		at: w.at, uuid: w.uuid, pre: tokens(meta, "preTokens"), post: tokens(meta, "postTokens"), took: tokens(meta, "durationMs"),
+		anchor: plain(cmp.Or(named.String("anchorUuid"), segment.String("anchorUuid"))), stayed: uuids(named.Get("uuids")),
+		head: plain(segment.String("headUuid")), tail: plain(segment.String("tailUuid")),
 	}
-	return c
+}
+
+// stays returns the messages before a boundary from the first one that stayed in the context on, and which
+// of them did not stay.
+func (st *stream) stays(c *cut) (first string, left []string) {
+	names := c.stayed
+	if len(names) == 0 && c.head != "" {
+		names = []string{c.head, c.tail}
+	}
+	stays := map[string]bool{}
+	for _, name := range names {
+		if key := st.messageOf[name]; key != "" {
+			stays[key] = true
+		}
+	}
+	within := false // a segment, from its tail back to its head
+	var after []string
+	for key := st.before[st.messageOf[c.uuid]]; key != "" && len(stays) > 0; key = st.before[key] {
+		stayed := stays[key] || within
+		if len(c.stayed) == 0 && stays[key] {
+			within = key != st.messageOf[c.head]
+		}
+		if !stayed {
+			after = append(after, key)
+			continue
+		}
+		first, left = key, append(left, after...)
+		after = nil
+		delete(stays, key)
+	}
+	slices.Reverse(left)
+	return first, left
 }
 
 // summary decodes what a compaction left of the conversation. The overlay says it; the row is out
 // of the context, so that undoing the overlay gives back what was before. The overlay ends with
-// the row, or before the messages that stayed.
+// the row, or before the messages that stayed; where the summary follows these, it replaces what
+// came after them.
 func (r *reader) summary(st *stream, w *row, at place) error {
 	text := plain(w.text)
 	c := overlay(w, session.StrategySummarize)
 	c.Summary = text
+	var first string
+	var left []string
 	if begun := st.cut; begun != nil {
 		c.CreatedAt, c.TokensBefore, c.TokensAfter, c.DurationMS = begun.at, begun.pre, begun.post, begun.took
-		if head, ok := st.messageOf[begun.head]; ok && st.before[head] != "" {
-			c.ThroughKey, c.FirstKeptKey = st.before[head], head
+		first, left = st.stays(begun)
+	}
+	switch {
+	case first == "":
+		st.withdrawn, st.cleared = nil, nil // the summary hides them with all else
+	case st.cut.anchor == st.cut.uuid, st.before[first] == "":
+		piece := history.Replaced{Text: text}
+		for _, key := range append(left, w.uuid) {
+			piece.Messages = append(piece.Messages, history.Place{Key: key})
+		}
+		c.Strategy, c.Summary, c.Replaced = session.StrategyPrune, "", []history.Replaced{piece}
+		c.Reason = "Claude Code summarised what came after the messages that it kept"
+	default:
+		c.ThroughKey, c.FirstKeptKey, c.Pruned = st.before[first], first, st.cleared
+		for _, key := range append(left, st.withdrawn...) {
+			c.Replaced = append(c.Replaced, history.Replaced{Messages: []history.Place{{Key: key}}})
 		}
 	}
 	st.cut = nil
-	if c.FirstKeptKey == "" {
-		st.withdrawn = nil // the summary hides them with all else
-	}
-	if len(st.withdrawn) > 0 {
+	if len(c.Replaced) > 0 {
 		c.At = history.Place{Key: w.uuid}
-	}
-	for _, key := range st.withdrawn {
-		c.Replaced = append(c.Replaced, history.Replaced{Messages: []history.Place{{Key: key}}})
 	}
 	m := inUsersRole(session.KindMarker, session.Program, text)
 	m.InContext = false
@@ -60,15 +107,16 @@ func overlay(w *row, strategy session.Strategy) history.Compaction {
 	return c
 }
 
-// cleared makes an overlay of a microcompaction: results of tools, and attachments, that the
+// clear makes an overlay of a microcompaction: results of tools, and attachments, that the
 // model no longer sees. What the row says of the size counts. nil: it names nothing.
-func (st *stream) cleared(w *row) *history.Compaction {
+func (st *stream) clear(w *row) *history.Compaction {
 	meta := w.Inner("microcompactMetadata")
 	calls, _ := history.Elements(meta.Get("compactedToolIds"))
 	c := overlay(w, session.StrategyPrune)
 	for _, call := range calls {
 		if text, _ := history.Text(call); text != "" {
 			c.Pruned = append(c.Pruned, history.Output{CallID: plain(text)})
+			st.cleared = append(st.cleared, history.Output{CallID: plain(text), Place: history.Place{Key: st.answered[plain(text)]}})
 		}
 	}
 	c.Replaced = st.withdraw(uuids(meta.Get("clearedAttachmentUUIDs")))

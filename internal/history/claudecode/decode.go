@@ -287,6 +287,7 @@ func (r *reader) user(st *stream, w *row, at place) error {
 			took[call] = w.at.UnixMilli() - began
 		}
 		delete(st.called, call)
+		st.answered[call] = w.uuid
 	}
 	r.noteStarted(st, w)
 	if st != r.main && w.parent == "" {
@@ -352,7 +353,7 @@ func (r *reader) system(st *stream, w *row, at place) error {
 	case "api_error":
 		text = strings.TrimSpace("API error " + plain(w.Inner("error").String("message")))
 	case "microcompact_boundary":
-		text, d.overlay = orSubtype, st.cleared(w)
+		text, d.overlay = orSubtype, st.clear(w)
 	case "model_refusal_fallback", "api_refusal":
 		text, d.overlay = orSubtype, st.retract(w, uuids(w.Get("retractedMessageUuids")))
 	case "informational", "away_summary", "error", "session_start", "":

@@ -44,6 +44,15 @@ func system(uuid, parent, subtype, rest string) string {
 	return `{"type":"system","subtype":"` + subtype + `","content":"","parentUuid":` + link(parent) + `,"isSidechain":false,"sessionId":"` + id + `","version":"2.1.120",` + rest + `"uuid":"` + uuid + `","timestamp":"2026-02-08T06:00:00.000Z"}`
 }
 
+// keeps is the boundary of a compaction that keeps messages.
+func keeps(uuid, after, kept string) string {
+	return system(uuid, "", "compact_boundary", `"logicalParentUuid":"`+after+`","compactMetadata":{"trigger":"auto","preTokens":900,`+kept+`},`)
+}
+
+func summarises(uuid, parent string) string {
+	return strings.Replace(user(uuid, parent, "the summary"), `"type":"user"`, `"isCompactSummary":true,"type":"user"`, 1)
+}
+
 // What Claude Code itself would send next, after what its rows say of its context.
 func TestWhatTheModelIsGiven(t *testing.T) {
 	begun := []string{
@@ -83,6 +92,64 @@ func TestWhatTheModelIsGiven(t *testing.T) {
 				{"user: one", "assistant: (Bash a)", "tool: [a: [output hidden", "assistant: (Bash b)", "tool: [b: out of b]", "assistant: (Bash c)", "tool: [c: out of c]", "user: go on"},
 				{"user: one", "assistant: (Bash a)", "tool: [a: out of a]", "assistant: (Bash b)", "tool: [b: out of b]", "assistant: (Bash c)", "tool: [c: out of c]", "user: go on"},
 			},
+		},
+		{
+			// sessiond itself shows again what began the turn.
+			"a compaction keeps the end of the path, whose cleared results stay cleared",
+			[]string{
+				system("6", "5", "microcompact_boundary", `"microcompactMetadata":{"compactedToolIds":["a","b"]},`), user("7", "6", "two"), answer("8", "7", "m3", "done"),
+				keeps("9", "8", `"preservedSegment":{"headUuid":"4","anchorUuid":"10","tailUuid":"8"}`), summarises("10", "9"), user("11", "10", "go on"),
+			},
+			[]string{"user: <conversation_summary>", "user: one", "assistant: (Bash b)", "tool: [b: [output hidden", "user: two", "assistant: done", "user: go on"},
+			[][]string{
+				{"user: one", "assistant: (Bash a)", "tool: [a: [output hidden", "assistant: (Bash b)", "tool: [b: [output hidden", "user: two", "assistant: done", "user: go on"},
+				{"user: one", "assistant: (Bash a)", "tool: [a: out of a]", "assistant: (Bash b)", "tool: [b: out of b]", "user: two", "assistant: done", "user: go on"},
+			},
+		},
+		{
+			"a compaction keeps some messages, in their order",
+			[]string{
+				user("6", "5", "two"), answer("7", "6", "m3", "second"), user("8", "7", "three"), answer("9", "8", "m4", "third"),
+				keeps("10", "9", `"preservedMessages":{"anchorUuid":"11","uuids":["6","8","9"],"allUuids":["6","8","9"]}`), summarises("11", "10"), user("12", "11", "go on"),
+			},
+			[]string{"user: <conversation_summary>", "user: two", "user: three", "assistant: third", "user: go on"},
+			[][]string{{"user: one", "assistant: (Bash a)", "tool: [a: out of a]", "assistant: (Bash b)", "tool: [b: out of b]", "user: two", "assistant: second", "user: three", "assistant: third", "user: go on"}},
+		},
+		{
+			"a compaction keeps a segment that ends before the path does",
+			[]string{
+				user("6", "5", "two"), answer("7", "6", "m3", "second"), user("8", "7", "three"), answer("9", "8", "m4", "third"),
+				keeps("10", "9", `"preservedSegment":{"headUuid":"6","anchorUuid":"11","tailUuid":"7"}`), summarises("11", "10"), user("12", "11", "go on"),
+			},
+			[]string{"user: <conversation_summary>", "user: two", "assistant: second", "user: go on"},
+			[][]string{{"user: one", "assistant: (Bash a)", "tool: [a: out of a]", "assistant: (Bash b)", "tool: [b: out of b]", "user: two", "assistant: second", "user: three", "assistant: third", "user: go on"}},
+		},
+		{
+			"a compaction keeps the beginning, and its summary follows",
+			[]string{
+				user("6", "5", "two"), answer("7", "6", "m3", "second"),
+				keeps("8", "7", `"preservedSegment":{"headUuid":"1","anchorUuid":"8","tailUuid":"3"}`), summarises("9", "8"), user("10", "9", "go on"),
+			},
+			[]string{"user: one", "assistant: (Bash a)", "tool: [a: out of a]", "user: the summary", "user: go on"},
+			[][]string{{"user: one", "assistant: (Bash a)", "tool: [a: out of a]", "assistant: (Bash b)", "tool: [b: out of b]", "user: two", "assistant: second", "user: go on"}},
+		},
+		{
+			"the last message that is kept is written behind the summary",
+			[]string{
+				user("6", "5", "two"),
+				keeps("7", "8", `"preservedMessages":{"anchorUuid":"9","uuids":["6","8"]}`), summarises("9", "7"), answer("8", "9", "m3", "second"), user("10", "8", "go on"),
+			},
+			[]string{"user: <conversation_summary>", "user: two", "assistant: second", "user: go on"},
+			[][]string{{"user: one", "assistant: (Bash a)", "tool: [a: out of a]", "assistant: (Bash b)", "tool: [b: out of b]", "user: two", "assistant: second", "user: go on"}},
+		},
+		{
+			"what follows names the last message that is kept as its parent",
+			[]string{
+				user("6", "5", "two"), answer("7", "6", "m3", "second"),
+				keeps("8", "7", `"preservedMessages":{"anchorUuid":"9","uuids":["6","7"]}`), summarises("9", "8"), user("10", "7", "go on"),
+			},
+			[]string{"user: <conversation_summary>", "user: two", "assistant: second", "user: go on"},
+			[][]string{{"user: one", "assistant: (Bash a)", "tool: [a: out of a]", "assistant: (Bash b)", "tool: [b: out of b]", "user: two", "assistant: second", "user: go on"}},
 		},
 	} {
 		test.rows = append(slices.Clone(begun), test.rows...)

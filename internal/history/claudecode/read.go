@@ -36,6 +36,7 @@ type stream struct {
 	messageOf map[string]string // a row: the message that stands for it; "" where none does
 	before    map[string]string // a message: its parent
 	called    map[string]int64  // open calls: when they were made, Unix milliseconds
+	answered  map[string]string // calls: the message of the result
 	starters  map[string]string // calls that start sub-agents: the message of each
 	prompts   map[uint64]string // what these calls ask: the call
 	spoken    bool              // something was said
@@ -43,9 +44,10 @@ type stream struct {
 	bill      *openCall         // of the newest response
 	cut       *cut              // a compaction whose summary has not come yet
 
-	withdrawn []string // messages that rows took out of the context since the last compaction
-	agentType string   // of a sub-agent's file
-	began     bool     // New is of its first message
+	withdrawn []string         // messages that rows took out of the context since the last compaction
+	cleared   []history.Output // results of tools, likewise
+	agentType string           // of a sub-agent's file
+	began     bool             // New is of its first message
 }
 
 // place is where a row hangs.

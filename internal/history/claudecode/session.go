@@ -108,7 +108,7 @@ func (r *reader) newStream(id string) (*stream, error) {
 	})
 	return &stream{
 		Conversation: c, next: map[string]string{}, messageOf: map[string]string{}, before: map[string]string{}, called: map[string]int64{},
-		starters: map[string]string{}, prompts: map[uint64]string{},
+		answered: map[string]string{}, starters: map[string]string{}, prompts: map[uint64]string{},
 	}, err
 }
 
