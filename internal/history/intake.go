@@ -27,32 +27,33 @@ type Intake struct {
 	Known Known
 	Now   time.Time
 
-	ctx      context.Context
-	source   session.Source
-	emit     func(Batch) error
-	before   *Cursor // nil: nothing of it was read, or what was read has changed
-	cursor   Cursor
-	at       int64            // offset of the record at hand
-	end      int64            // offset behind the last record that does not wait
-	held     bool             // something waits: nothing from end on is settled
-	counted  int64            // offset behind the last record that was counted, if a record before it waits
-	settled  int64            // counted, of the earlier reading
-	own      *session.Session // that the earlier reading stored
-	file     io.ReaderAt
-	sum      hash.Hash // of the file's bytes before summed
-	summed   int64
-	records  Records // that no conversation counts
-	all      []*Conversation
-	sessions int
-	awaits   string
-	problems []Problem
-	part     partState // of a part
-	parts    []string  // ids of those that Part began
-	earlier  []string  // those of the reading before
-	seed     maphash.Seed
-	length   int64 // of what can be read of the file
-	messages int   // of all conversations, that were not stored yet
-	bytes    int   // in them
+	ctx       context.Context
+	source    session.Source
+	emit      func(Batch) error
+	before    *Cursor // nil: nothing of it was read, or what was read has changed
+	rewritten bool    // what was read has changed
+	cursor    Cursor
+	at        int64            // offset of the record at hand
+	end       int64            // offset behind the last record that does not wait
+	held      bool             // something waits: nothing from end on is settled
+	counted   int64            // offset behind the last record that was counted, if a record before it waits
+	settled   int64            // counted, of the earlier reading
+	own       *session.Session // that the earlier reading stored
+	file      io.ReaderAt
+	sum       hash.Hash // of the file's bytes before summed
+	summed    int64
+	records   Records // that no conversation counts
+	all       []*Conversation
+	sessions  int
+	awaits    string
+	problems  []Problem
+	part      partState // of a part
+	parts     []string  // ids of those that Part began
+	earlier   []string  // those of the reading before
+	seed      maphash.Seed
+	length    int64 // of what can be read of the file
+	messages  int   // of all conversations, that were not stored yet
+	bytes     int   // in them
 }
 
 // NewIntake begins the reading of a found thing. file is what At's offsets count in; nil for a
@@ -72,6 +73,7 @@ func NewIntake(ctx context.Context, source session.Source, found Found, file io.
 		return in, nil
 	}
 	same, err := in.hasPrefix(cursor)
+	in.rewritten = !same && cursor.Offset > 0
 	if err != nil || !same {
 		return in, err
 	}
@@ -98,7 +100,7 @@ func readCursorState(c *Cursor) (s cursorState) {
 // hasPrefix reports whether the bytes before the cursor's offset are those that it was made of,
 // and its session is still here.
 func (in *Intake) hasPrefix(c *Cursor) (bool, error) {
-	if c.Offset <= 0 || c.Offset > in.Found.Size {
+	if c.Offset <= 0 {
 		return false, nil
 	}
 	if c.SessionID != "" {
@@ -133,6 +135,9 @@ func (in *Intake) Restart() {
 
 // Continues reports whether an earlier reading is continued.
 func (in *Intake) Continues() bool { return in.before != nil }
+
+// Rewritten reports whether the thing was read before, and what was read has changed.
+func (in *Intake) Rewritten() bool { return in.rewritten }
 
 // Own is the session that the reading which is continued stored as the thing's own; nil: none.
 func (in *Intake) Own() *session.Session {

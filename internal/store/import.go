@@ -42,6 +42,7 @@ type ImportFields struct {
 	Directory   string        // unless it has one
 	GitBranch   string        // unless it has one
 	Metadata    session.JSON  // replaces what the session's metadata hold under the source's name
+	FirstTitle  string        // made of the first message, for a session that has such a title
 	ArchivedAt  *session.Time // unless it is archived here already
 	Key         string        // with Generation
 	Generation  int64
@@ -620,6 +621,9 @@ func (im *importer) fields() error {
 		s.Directory, s.Project = f.Directory, projectOf(f.Directory)
 	}
 	s.GitBranch = orElse(s.GitBranch, f.GitBranch)
+	if s.TitleSource == "first_message" {
+		s.Title = orElse(f.FirstTitle, s.Title)
+	}
 	if s.ArchivedAt == nil {
 		s.ArchivedAt = f.ArchivedAt
 	}

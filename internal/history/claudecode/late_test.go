@@ -127,3 +127,27 @@ func TestSummaryTellsHowMuchItStandsFor(t *testing.T) {
 		t.Errorf("%+v %v", all, err)
 	}
 }
+
+// A transcript that is written anew with another title, or another beginning, brings its new title.
+func TestRewrittenTranscriptBringsItsTitle(t *testing.T) {
+	for _, test := range []struct {
+		name, want    string
+		before, after []string
+	}{
+		{"another title", "Second", []string{user("1", "", "a"), `{"type":"custom-title","customTitle":"First"}`}, []string{user("1", "", "a"), `{"type":"custom-title","customTitle":"Second"}`}},
+		{"another title before what was said", "Second", []string{`{"type":"ai-title","aiTitle":"First"}`, user("1", "", "a")}, []string{`{"type":"ai-title","aiTitle":"Second"}`, user("1", "", "a")}},
+		{"another beginning", "x", []string{user("1", "", "a"), user("2", "1", "b")}, []string{user("3", "", "x"), user("4", "3", "b")}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHouse(t)
+			path := h.Write(id+".jsonl", test.before...)
+			h.Import(path)
+			h.Rewrite(path, test.after...)
+			h.Import(path)
+			if got := h.Session(id).Title; got != test.want {
+				t.Errorf("title %q", got)
+			}
+			h.unchanged(path)
+		})
+	}
+}

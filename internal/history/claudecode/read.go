@@ -344,6 +344,9 @@ func (r *reader) finish() error {
 		return err
 	}
 	r.main.Title = r.title()
+	if r.in.Rewritten() && r.agent == "" {
+		r.main.Fields = &history.Changes{FirstTitle: r.firstTitle()}
+	}
 	return nil
 }
 

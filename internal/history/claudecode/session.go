@@ -1,6 +1,7 @@
 package claudecode
 
 import (
+	"cmp"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -63,11 +64,8 @@ func (r *reader) begin() (err error) {
 			return err
 		}
 	} else {
-		for _, text := range []string{r.typed, r.command} {
-			if title := history.FirstLine(plain(text)); title != "" {
-				r.main.New.Title, r.main.New.TitleSource = title, "first_message"
-				break
-			}
+		if title := r.firstTitle(); title != "" {
+			r.main.New.Title, r.main.New.TitleSource = title, "first_message"
 		}
 		if err := r.findOrigins(); err != nil {
 			return err
@@ -77,6 +75,11 @@ func (r *reader) begin() (err error) {
 		r.main.New.Metadata = session.JSONOf(map[string]any{"claude-code": about})
 	}
 	return nil
+}
+
+// firstTitle makes a title of the first thing that a person typed, else of the first command.
+func (r *reader) firstTitle() string {
+	return cmp.Or(history.FirstLine(plain(r.typed)), history.FirstLine(plain(r.command)))
 }
 
 // stream returns the conversation of a sub-agent in this file.

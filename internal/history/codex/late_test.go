@@ -130,3 +130,49 @@ func TestSubAgentIsLinkedToItsCall(t *testing.T) {
 		}
 	}
 }
+
+// A rollout that is written anew with another name, or another beginning, brings its new title.
+func TestRewrittenRolloutBringsItsTitle(t *testing.T) {
+	named := func(name string) string {
+		return event(`{"type":"thread_name_updated","thread_id":"one","thread_name":"` + name + `"}`)
+	}
+	for _, test := range []struct {
+		name   string
+		before []string
+		after  []string
+		want   string
+	}{
+		{"another name", []string{says("user", "a"), named("First")}, []string{says("user", "a"), named("Second")}, "Second"},
+		{"another name before what was said", []string{named("First"), says("user", "a")}, []string{named("Second"), says("user", "a")}, "Second"},
+		{"a name at last", []string{says("user", "a")}, []string{named("Second"), says("user", "a")}, "Second"},
+		{"another beginning", []string{says("user", "a"), says("assistant", "b")}, []string{says("user", "x"), says("assistant", "b")}, "x"},
+		{"the name of another thread", []string{says("user", "a")}, []string{says("user", "a"), strings.Replace(named("Theirs"), `"one"`, `"two"`, 1)}, "a"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHouse(t)
+			path := h.Write("rollout-1.jsonl", append([]string{meta("one", `"source":"cli"`)}, test.before...)...)
+			h.Import(path)
+			h.Rewrite(path, append([]string{meta("one", `"source":"cli"`)}, test.after...)...)
+			h.Import(path)
+			if got := h.Session("one").Title; got != test.want {
+				t.Errorf("title %q", got)
+			}
+			h.unchanged(path)
+		})
+	}
+}
+
+// An index of names that is written anew brings the names that it has now.
+func TestRewrittenIndexBringsItsNames(t *testing.T) {
+	h, home := homeWith(t, "a", "b")
+	index := filepath.Join(home, "session_index.jsonl")
+	h.Rewrite(index, `{"id":"a","thread_name":"First"}`, `{"id":"b","thread_name":"Other"}`)
+	h.Import()
+	h.Rewrite(index, `{"id":"a","thread_name":"First"}`, `{"id":"b","thread_name":"Named"}`, `{"id":"a","thread_name":"Second"}`)
+	h.Import()
+	h.Rewrite(index, `{"id":"a","thread_name":"Third."}`)
+	h.Import()
+	if a, b := h.Session("a").Title, h.Session("b").Title; a != "Third." || b != "Named" {
+		t.Errorf("%q %q", a, b)
+	}
+}

@@ -55,6 +55,9 @@ func (r *reader) finish() {
 	}
 	f := r.talk.Fields
 	f.Provider, f.Model = r.state.Provider, r.state.Model
+	if r.in.Rewritten() {
+		f.FirstTitle = r.firstTitle()
+	}
 	if strings.Contains(filepath.ToSlash(r.path), "/"+archive+"/") {
 		at := session.At(r.in.Found.ModifiedAt)
 		f.ArchivedAt = &at

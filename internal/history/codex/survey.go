@@ -188,7 +188,9 @@ func (s *surveyor) event(r *record) {
 			s.claim(joined(item.Get("content")), r.number)
 		}
 	case "thread_name_updated":
-		s.name = strings.TrimSpace(r.payload.String("thread_name"))
+		if thread := r.payload.String("thread_id"); thread == "" || thread == s.id { // a fork repeats its origin's
+			s.name = strings.TrimSpace(r.payload.String("thread_name"))
+		}
 	}
 }
 
