@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -70,6 +71,7 @@ type Decoded struct {
 	Compactions []Compaction
 	Raw         bool   // it was not understood and is kept as it is
 	Problem     string // what is wrong with it
+	Line        int    // of the record that the problem is of; 0: the entry's
 }
 
 // Conversation begins a session of the thing.
@@ -383,7 +385,7 @@ func (c *Conversation) saysTheSame(e *Entry, d *Decoded, ref session.MessageRef)
 
 func (c *Conversation) add(e *Entry, d *Decoded, records int) error {
 	if d.Problem != "" {
-		c.in.problem(e.Line, d.Problem)
+		c.in.problem(cmp.Or(d.Line, e.Line), d.Problem)
 	}
 	b := &c.batch
 	if len(d.Messages) > 0 {

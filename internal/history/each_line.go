@@ -42,11 +42,13 @@ func Replay(ctx context.Context, source session.Source, found Found, cursor *Cur
 // bytes. Lines that hold nothing to visit are counted here: blank ones, those over MaxLine, which
 // are a problem too, and a torn last one.
 //
+// Lines behind what WaitFrom names wait.
+//
 // A JSON object at the end of the file is a line though its line feed is missing, once the file
 // is quiet. Until then it waits.
 func (in *Intake) EachLine(visit func(FileLine) error) error {
 	return in.lines(func(l FileLine, state lineState) error {
-		if state == lineWaits {
+		if state == lineWaits || in.waitFrom > 0 && l.At >= in.waitFrom && state != lineTorn {
 			in.Wait(l.At, 1)
 			return nil
 		}

@@ -39,6 +39,7 @@ type Intake struct {
 	counted   int64            // offset behind the last record that was counted, if a record before it waits
 	settled   int64            // counted, of the earlier reading
 	own       *session.Session // that the earlier reading stored
+	waitFrom  int64            // 0: no line waits but for its end
 	file      io.ReaderAt
 	sum       hash.Hash // of the file's bytes before summed
 	summed    int64
@@ -241,6 +242,9 @@ func (in *Intake) Wait(at int64, n int) {
 	in.WaitAmong(at, n)
 	in.counted = min(in.counted, at)
 }
+
+// WaitFrom leaves the lines from an offset on to a later reading: EachLine does not visit them.
+func (in *Intake) WaitFrom(at int64) { in.waitFrom = at }
 
 // WaitAmong is Wait for n records among others that were added, as those of one conversation
 // of several.

@@ -89,13 +89,20 @@ func (r *reader) decode(st *stream, w *row, at place, d decoded) history.Decoded
 			if w.kind == typeAssistant {
 				out.Problem = "a reply that is not as it should be; kept raw"
 			}
-			for _, of := range d.rows[:max(len(d.rows)-1, 0)] {
-				add(aside(session.KindUnknown, ""), of, of.uuid)
-			}
 			messages = []session.Message{aside(session.KindUnknown, "")}
+			for i, of := range d.rows {
+				m, ok := r.reply(d.rows[i : i+1])
+				if !ok {
+					m = []session.Message{aside(session.KindUnknown, "")}
+					out.Line = cmp.Or(out.Line, of.number)
+				}
+				if messages = m; i < len(d.rows)-1 {
+					add(m[0], of, of.uuid)
+				}
+			}
 		}
 	}
-	out.Raw = (d.said == nil || out.Problem != "") && messages[0].Kind == session.KindUnknown
+	out.Raw = out.Problem != "" || d.said == nil && messages[0].Kind == session.KindUnknown
 	for i, m := range messages {
 		name := ""
 		if i < len(messages)-1 {
@@ -207,7 +214,11 @@ func (r *reader) close(st *stream) error {
 
 // reply decodes the rows of a response.
 func (r *reader) reply(rows []*row) ([]session.Message, bool) {
-	messages, ok := r.said(whole(rows))
+	message, ok := whole(rows)
+	if !ok {
+		return nil, false
+	}
+	messages, ok := r.said(message)
 	if !ok {
 		return nil, false
 	}
@@ -224,29 +235,34 @@ func (r *reader) reply(rows []*row) ([]session.Message, bool) {
 	return []session.Message{m}, true
 }
 
-// whole puts the pieces of a response together: the last one with the blocks of all.
-func whole(rows []*row) []byte {
+// whole puts the pieces of a response together: the last one with the blocks of all. ok is false where one
+// holds something else.
+func whole(rows []*row) (message []byte, ok bool) {
 	last := rows[len(rows)-1]
 	if len(rows) == 1 {
-		return last.message.JSONAs(last.Get("message"))
+		return last.message.JSONAs(last.Get("message")), true
 	}
 	var blocks []json.RawMessage
 	for _, w := range rows {
 		content := w.message.Get("content")
 		elements, ok := history.Elements(content)
-		if !ok && len(content) > 0 && content[0] == '"' {
+		switch {
+		case ok:
+		case len(content) > 0 && content[0] == '"':
 			text := history.Object{{Key: "type", Raw: []byte(`"text"`)}, {Key: "text", Raw: content}}
 			elements = []json.RawMessage{json.RawMessage(text.JSON())}
+		default:
+			return nil, false
 		}
 		blocks = append(blocks, elements...)
 	}
-	message := append(history.Object(nil), last.message...)
-	for i := range message {
-		if message[i].Key == "content" {
-			message[i].Raw = history.Array(blocks)
+	all := append(history.Object(nil), last.message...)
+	for i := range all {
+		if all[i].Key == "content" {
+			all[i].Raw = history.Array(blocks)
 		}
 	}
-	return message.JSON()
+	return all.JSON(), true
 }
 
 // charge notes that a response has a newer message.

@@ -3,6 +3,7 @@ package claudecode_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -149,5 +150,38 @@ func TestRewrittenTranscriptBringsItsTitle(t *testing.T) {
 			}
 			h.unchanged(path)
 		})
+	}
+}
+
+// A problem names its line: counted with blank lines and with what shares a line, in a reading that goes on, and
+// of the row within a reply that is meant.
+func TestProblemsNameTheirLines(t *testing.T) {
+	bad := strings.Replace(says("x", "1", "m1", text("b"), ""), `"content":[{"type":"text","text":"b"}]`, `"content":7`, 1)
+	for _, test := range []struct {
+		name  string
+		lines []string // the second half of them is read later
+		want  []int
+	}{
+		{"alone", []string{user("1", "", "a"), bad, user("2", "1", "b"), "{torn", user("3", "2", "c"), user("4", "3", "d")}, []int{2, 4}},
+		{"within a reply", []string{user("1", "", "a"), says("2", "1", "m1", text("b"), ""), bad, says("3", "x", "m1", text("c"), "end_turn"), user("4", "3", "d"), user("5", "4", "e"), user("6", "5", "f"), user("7", "6", "g")}, []int{3}},
+		{"behind blank lines", []string{"", user("1", "", "a"), " ", bad, "", "{torn", user("2", "1", "b"), ""}, []int{4, 6}},
+		{"on a line with others", []string{user("1", "", "a") + user("2", "1", "b"), user("3", "2", "c") + bad, user("4", "3", "d") + `{"torn`, user("5", "4", "e")}, []int{2, 3}},
+	} {
+		for _, pieces := range []int{1, 2} {
+			t.Run(test.name, func(t *testing.T) {
+				h := newHouse(t)
+				path := h.Write(id + ".jsonl")
+				var got []int
+				for i := range pieces {
+					h.Rewrite(path, test.lines[:len(test.lines)*(i+1)/pieces]...)
+					for _, e := range h.Import(path).Errors {
+						got = append(got, e.Line)
+					}
+				}
+				if !slices.Equal(got, test.want) {
+					t.Errorf("lines %v, want %v", got, test.want)
+				}
+			})
+		}
 	}
 }

@@ -208,7 +208,7 @@ func (r *reader) findBase() error {
 		return err
 	}
 	if before == nil {
-		r.in.Problem(1, "its history_base names a rollout that is not here; only its own part is imported")
+		r.in.Problem(r.headerLine, "its history_base names a rollout that is not here; only its own part is imported")
 		r.state.Chain += "/" + rolloutID(r.path)
 		return nil
 	}
@@ -218,7 +218,7 @@ func (r *reader) findBase() error {
 		return err
 	}
 	if !found {
-		r.in.Problem(1, "the records of its history_base are not here; only its own part is imported")
+		r.in.Problem(r.headerLine, "the records of its history_base are not here; only its own part is imported")
 		return nil
 	}
 	r.state.Tip, r.state.Base = before.Tip, &before.Tip

@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"math"
@@ -125,7 +124,9 @@ func (r *reader) say(open *reply, finish session.Finish) history.Decoded {
 		}
 		all.Messages = append(all.Messages, one.Messages...)
 		all.Raw = all.Raw || one.Raw
-		all.Problem = cmp.Or(all.Problem, one.Problem)
+		if one.Problem != "" && all.Problem == "" && !r.in.Old(rec.offset) { // an earlier reading told of that
+			all.Problem, all.Line = one.Problem, int(rec.number)
+		}
 	}
 	return all
 }
@@ -234,7 +235,7 @@ func (s speaker) name(m *session.Message) {
 func (r *reader) user(rec *record, before string) speaker {
 	said := texts(rec.payload.Get("content"))
 	kind := wrapperOf(said)
-	witnessed := r.person[rec.number]
+	witnessed := r.person[rec.offset]
 	switch {
 	case r.state.Summary != "" && digestOf(strings.Join(said, "\n")) == r.state.Summary:
 	case kind == wrapsShell:

@@ -2,10 +2,14 @@ package codex_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"sessiond/internal/history/codex"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit/historytest"
 )
 
 // A thread that came before the one that it was forked from, or that started it, is linked when
@@ -174,5 +178,106 @@ func TestRewrittenIndexBringsItsNames(t *testing.T) {
 	h.Import()
 	if a, b := h.Session("a").Title, h.Session("b").Title; a != "Third." || b != "Named" {
 		t.Errorf("%q %q", a, b)
+	}
+}
+
+// A problem names its line: counted with blank lines and with what shares a line, in a reading that goes on, in
+// a compressed rollout, and of the record within a reply that is meant.
+func TestProblemsNameTheirLines(t *testing.T) {
+	bad := item(`{"type":"function_call"}`)
+	head := meta("one", `"source":"cli"`)
+	for _, test := range []struct {
+		name  string
+		lines []string // the second half of them is read later
+		want  []int
+	}{
+		{"alone", []string{head, says("user", "a"), bad, says("user", "b"), "{torn", says("user", "c")}, []int{3, 5}},
+		{"within a reply", []string{head, says("user", "a"), says("assistant", "b"), bad, says("assistant", "c"), says("assistant", "d"), says("user", "e"), says("user", "f")}, []int{4}},
+		{"behind blank lines", []string{"", head, "", says("user", "a"), " ", bad, "", "{torn", says("user", "b"), ""}, []int{6, 8}},
+		{"on a line with others", []string{head + says("user", "a"), says("user", "b") + bad, says("user", "c") + `{"torn`, says("user", "d") + says("user", "e") + bad}, []int{2, 3, 4}},
+		{"of a base that is not here", []string{"", meta("one", `"source":"cli","history_base":{"thread_id":"019d0000-0000-7000-8000-0000000000d1","end_ordinal_exclusive":9}`), says("user", "a"), says("user", "b")}, []int{2}},
+	} {
+		for _, how := range []string{"whole", "in halves", "compressed"} {
+			t.Run(test.name+"/"+how, func(t *testing.T) {
+				h, name := newHouse(t), "rollout-1.jsonl"
+				if how == "compressed" {
+					name += ".zst"
+				}
+				path, half := filepath.Join(t.TempDir(), name), len(test.lines)
+				if how == "in halves" {
+					half /= 2
+				}
+				var got []int
+				for _, end := range []int{half, len(test.lines)} {
+					text := strings.Join(test.lines[:end], "\n") + "\n"
+					if how == "compressed" {
+						text = string(pack(t, text))
+					}
+					overwrite(t, path, text)
+					for _, e := range h.Import(path).Errors {
+						got = append(got, e.Line)
+					}
+				}
+				if !slices.Equal(got, test.want) {
+					t.Errorf("lines %v, want %v", got, test.want)
+				}
+			})
+		}
+	}
+}
+
+// A compressed rollout that is read again, as one that waits for its origin, counts and reports its records once.
+func TestCompressedRolloutIsReadOnce(t *testing.T) {
+	h := newHouse(t)
+	path := filepath.Join(t.TempDir(), "rollout-2.jsonl.zst")
+	text := meta("one", `"source":"cli","forked_from_id":"two"`) + "\n{torn\n" + strings.Repeat(says("user", "a")+"\n", 100)
+	overwrite(t, path, string(pack(t, text)))
+	h.Import(path)
+	h.Import(h.Write("rollout-1.jsonl", meta("two", `"source":"cli"`), says("user", "c")))
+	if done := h.Import(path); len(done.Errors) > 0 || done.Records.Read > 0 || h.Session("one").ParentID == "" {
+		t.Errorf("%+v", done)
+	}
+}
+
+// Of two items on one line an event says of one that a person wrote it.
+func TestWitnessOfOneOfTwoItemsOnALine(t *testing.T) {
+	h := newHouse(t)
+	h.Import(h.Write("rollout-1.jsonl", meta("one", `"source":"cli"`), says("user", "told")+says("user", "typed"), event(`{"type":"user_message","message":"typed"}`)))
+	var persons []string
+	for _, m := range h.Entries(h.Session("one").ID) {
+		if m.Origin == session.Person {
+			persons = append(persons, m.Text())
+		}
+	}
+	if !slices.Equal(persons, []string{"typed"}) {
+		t.Errorf("%q", persons)
+	}
+}
+
+// What waits at the end of a rollout is counted once, also where records share a line, lines are blank, or the last
+// one has no end.
+func TestWaitingRecordsAreCountedOnce(t *testing.T) {
+	for _, test := range []struct {
+		name, end string
+		want      int
+	}{
+		{"two on a line", says("assistant", "b") + says("assistant", "c") + "\n", 2},
+		{"a blank line among them", says("assistant", "b") + "\n\n" + says("assistant", "c") + "\n", 3},
+		{"no end of the last line", says("assistant", "b") + "\n" + says("assistant", "c"), 2},
+		{"the beginning of a line", says("assistant", "b") + "\n" + `{"timestamp"`, 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHouse(t)
+			h.Source = codex.New(historytest.NoEnv, time.Now)
+			path := h.Write("rollout-1.jsonl", meta("one", `"source":"cli"`), says("user", "a"), event(`{"type":"user_message","message":"a"}`))
+			h.Append(path, test.end)
+			if done := h.Import(path).Records; done.Waiting != test.want || done.Read != 3+test.want {
+				t.Errorf("%+v", done)
+			}
+			h.Source = quiet()
+			if done := h.Import(path).Records; done.Read != test.want || done.Waiting > 1 {
+				t.Errorf("then %+v", done)
+			}
+		})
 	}
 }

@@ -40,20 +40,14 @@ func readRollout(in *history.Intake) error {
 	if err := r.start(); err != nil {
 		return err
 	}
-	err = in.EachLine(func(l history.FileLine) error {
-		if l.At >= r.limit {
-			return nil
-		}
-		return r.line(l)
-	})
-	if err != nil {
+	if r.waits {
+		in.WaitFrom(r.limit)
+	}
+	if err := in.EachLine(r.line); err != nil {
 		return err
 	}
 	if err := r.closeReply(""); err != nil {
 		return err
-	}
-	if r.waiting > 0 {
-		in.Wait(r.limit, r.waiting)
 	}
 	r.finish()
 	return nil

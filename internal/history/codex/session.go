@@ -122,7 +122,7 @@ func (r *reader) title() string {
 // firstTitle makes a title of the first thing that a person said.
 func (r *reader) firstTitle() string {
 	title := r.firstUser
-	if title == "" && !r.witnesses && (r.in.Quiet() || r.waiting == 0) {
+	if title == "" && !r.witnesses && (r.in.Quiet() || !r.waits) {
 		title = r.typed
 	}
 	if !r.agent {

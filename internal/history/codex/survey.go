@@ -10,12 +10,13 @@ import (
 
 // survey is what a look over a rollout learns before anything is decoded.
 type survey struct {
-	header  history.Object // the payload of its first header
-	stamp   session.Time   // of the header's line, zero when it has none
-	id      string         // of the thread
-	history string         // history_mode
+	header     history.Object // the payload of its first header
+	headerLine int
+	stamp      session.Time // of the header's line, zero when it has none
+	id         string       // of the thread
+	history    string       // history_mode
 
-	person    map[int32]bool // lines of items that an event says a person wrote
+	person    map[int64]bool // offsets of items that an event says a person wrote
 	witnesses bool           // there are such events
 	items     bool           // there are messages among the items: events only repeat them
 	own       int64          // offset of the first record that is no copy in a fork; -1: not known
@@ -26,8 +27,8 @@ type survey struct {
 	cwd       string         // of the first era, from what the model was told
 	limits    int64          // the model's window, as the first turn says it
 
-	limit   int64 // where this reading ends: what lies behind is still being written
-	waiting int   // lines behind the limit
+	limit int64 // where this reading ends: what lies behind is still being written
+	waits bool  // records lie behind it
 }
 
 // recent is how many lines a user's item waits for the event that tells who wrote it.
@@ -54,22 +55,23 @@ type mark struct {
 
 // typed is an item in the user's role.
 type typed struct {
-	line  int32
-	text  string // digest
-	title string
+	line   int32
+	offset int64
+	text   string // digest
+	title  string
 }
 
 // look reads a rollout. Codes: Invalid (no rollout).
 func look(in *history.Intake) (*survey, error) {
 	s := &surveyor{
-		survey: &survey{person: map[int32]bool{}, own: -1},
+		survey: &survey{person: map[int64]bool{}, own: -1},
 		reply:  mark{offset: -1}, user: mark{offset: -1}, early: mark{offset: -1}, bare: true,
 	}
 	err := in.Survey(func(l history.FileLine) error {
 		s.line, s.end = int32(l.Number-1), l.End
 		rec, ok := parseRecord(l.Bytes)
 		if s.id == "" {
-			if err := s.readHeader(&rec, ok, l.At); err != nil {
+			if err := s.readHeader(&rec, ok, l.At, l.Number); err != nil {
 				return err
 			}
 		}
@@ -89,7 +91,7 @@ func look(in *history.Intake) (*survey, error) {
 
 // readHeader reads the header: the first record, or behind fillers and other records of the first
 // era. Codes: Invalid.
-func (s *surveyor) readHeader(r *record, ok bool, at int64) error {
+func (s *surveyor) readHeader(r *record, ok bool, at int64, number int) error {
 	first := !s.begun
 	s.begun = true
 	switch {
@@ -102,7 +104,7 @@ func (s *surveyor) readHeader(r *record, ok bool, at int64) error {
 	case r.kind == typeMeta && r.payload.String("id") != "":
 		s.header, _ = history.ParseObject([]byte(r.payload.JSON())) // a copy: the line's bytes are used again
 		s.id, s.history = plainText(r.payload.String("id")), r.payload.String("history_mode")
-		s.stamp = r.at
+		s.stamp, s.headerLine = r.at, number
 	case at > headerScan:
 		return session.Errorf(session.Invalid, "no rollout: its first MiB holds no header")
 	}
@@ -134,7 +136,7 @@ func (s *surveyor) note(r *record) {
 	case r.isUser():
 		s.items = true
 		text := joined(r.payload.Get("content"))
-		s.users = append(s.users, typed{r.number, digestOf(text), titleOf(text)})
+		s.users = append(s.users, typed{r.number, r.offset, digestOf(text), titleOf(text)})
 		s.user = s.here(r.offset)
 		if s.early.offset < 0 && !s.witnesses {
 			s.early = s.user
@@ -213,7 +215,7 @@ func (s *surveyor) claim(text string, number int32) {
 }
 
 func (s *surveyor) claimed(i int) {
-	s.person[s.users[i].line] = true
+	s.person[s.users[i].offset] = true
 	if s.firstUser == "" {
 		s.firstUser = s.users[i].title
 	}
@@ -253,7 +255,7 @@ func (s *surveyor) settle(quiet bool) {
 	}
 	for _, m := range waits {
 		if m.offset >= 0 && m.offset < s.limit {
-			s.limit, s.waiting = m.offset, int(s.line-m.line)
+			s.limit, s.waits = m.offset, true
 		}
 	}
 }
