@@ -18,7 +18,7 @@ import (
 // wrongs are the kinds of wrong input that every program's history is tried with.
 var wrongs = []string{
 	"an empty file", "a wrong first line", "half a line", "invalid JSON in the middle", "invalid UTF-8", "a line of 50 MB", "a record of 65 MiB", "10,001 levels", "a cycle", "an orphan",
-	"a name twice", "an unknown type", "an unknown version", "a newer database", "a corrupt database", "a locked database", "a table missing", "a column missing",
+	"a name twice", "no end of the last line", "two objects on a line", "an unknown type", "an unknown version", "a newer database", "a corrupt database", "a locked database", "a table missing", "a column missing",
 }
 
 // wrong is one of them: a file, and what is told of it.

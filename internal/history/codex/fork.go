@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -153,6 +154,103 @@ func headerOf(s *session.Session) history.Object {
 
 // isEarly reports whether a record lies before the first that is surely the fork's own.
 func (r *reader) isEarly(rec *record) bool { return r.own >= 0 && rec.offset < r.own }
+
+// findCopies finds where the copies end that a sub-agent's rollout begins with: they follow one another in the
+// parent, too, with others between them that were left out. Where the parent says nothing of it, the signs that
+// the survey found count.
+func (r *reader) findCopies() error {
+	if !r.forked || r.from.kind != session.ParentChild || r.header.Get("subagent_history_start_ordinal") != nil {
+		return nil
+	}
+	said, err := r.saidBefore()
+	if err != nil {
+		return err
+	}
+	found, own, title, ended := false, int64(-1), "", errors.New("the copies end")
+	err = r.in.Survey(func(l history.FileLine) error {
+		rec, ok := parseRecord(l.Bytes)
+		if !ok {
+			return nil
+		}
+		if found && own < 0 && rec.isTurnStart() {
+			own = l.At
+		}
+		says := rec.saysBriefly()
+		if len(says) == 0 {
+			return nil
+		}
+		rest := said
+		for _, s := range says {
+			at := slices.Index(rest, s)
+			if at < 0 {
+				if found && own < 0 {
+					own = l.At
+				}
+				if rec.isUser() {
+					title = titleOf(joined(rec.payload.Get("content")))
+				}
+				return ended
+			}
+			rest = rest[at+1:]
+		}
+		said, found, own = rest, true, -1
+		return nil
+	})
+	switch {
+	case err != nil && !errors.Is(err, ended):
+		return err
+	case !found:
+		return nil
+	case own < 0: // nothing of its own is there yet
+		own = r.end
+	}
+	r.own, r.firstUser, r.typed = own, title, ""
+	return nil
+}
+
+// saidBefore returns in brief what the parent, and the threads that it was forked off, said, in order.
+func (r *reader) saidBefore() (all []string, err error) {
+	err = history.Line(r.in.Context(), r.in.Known, r.from.parent, func(s *session.Session) error {
+		var said []string
+		err := r.in.Known.Entries(r.in.Context(), s.ID, func(m *session.Message) bool {
+			for i := range m.Parts {
+				switch p := &m.Parts[i]; p.Kind {
+				case session.PartText:
+					said = append(said, brief(m.Role, p.Content()))
+				case session.PartToolCall, session.PartToolResult:
+					said = append(said, string(p.Kind)+p.CallID)
+				}
+			}
+			return true
+		})
+		all = append(said, all...)
+		return err
+	})
+	return all, err
+}
+
+// saysBriefly returns what an item says as saidBefore has it.
+func (r *record) saysBriefly() (all []string) {
+	call := plainText(r.payload.String("call_id"))
+	switch {
+	case r.kind != typeItem, call == "" && r.sub != "message":
+	case strings.HasSuffix(r.sub, "_output"):
+		return []string{string(session.PartToolResult) + call}
+	case strings.HasSuffix(r.sub, "_call"):
+		return []string{string(session.PartToolCall) + call}
+	case r.sub == "message":
+		role := session.Role(r.payload.String("role"))
+		if role != session.User && role != session.Assistant {
+			role = session.System
+		}
+		for _, text := range texts(r.payload.Get("content")) {
+			all = append(all, brief(role, plainText(text)))
+		}
+	}
+	return all
+}
+
+func brief(role session.Role, text string) string { return string(role) + digestOf(text) }
 
 // copied skips a record of a fork that repeats one of its origin's and has no key of its own. Those of
 // the conversation are known by their keys (checkCopy), calls by theirs (checkCopiedCall).

@@ -237,6 +237,11 @@ func TestKeySweep(t *testing.T) {
 	if done.Records.Read != 118 || done.Sessions.New != 1 {
 		t.Errorf("%+v", done)
 	}
+	for _, m := range h.Entries(h.Sessions()[0].ID) { // the mode is unknown: nothing is taken for a copy
+		if strings.Contains(string(m.Metadata), "inherited") {
+			t.Errorf("message %d is inherited", m.Seq)
+		}
+	}
 	h.unchanged(sample(t, "agentsessions-key-sweep.jsonl"))
 }
 

@@ -15,7 +15,10 @@ func (r *reader) start() (err error) {
 		return err
 	}
 	r.agent = isAgent(r.header)
-	r.forked = r.header.String("forked_from_id") != "" || r.foreign || r.header.Get("subagent_history_start_ordinal") != nil
+	r.forked = !r.novel() && (r.header.String("forked_from_id") != "" || r.foreign || r.header.Get("subagent_history_start_ordinal") != nil)
+	if err := r.findCopies(); err != nil {
+		return err
+	}
 	r.state = state{
 		Chain: "codex:" + r.from.root, Provider: plainText(r.header.String("model_provider")), LastAt: r.created(),
 		Usage: r.from.root, Copying: r.forked && r.from.kind != session.ParentChild,

@@ -27,6 +27,7 @@ type survey struct {
 	cwd       string         // of the first era, from what the model was told
 	limits    int64          // the model's window, as the first turn says it
 
+	end   int64 // of the last line
 	limit int64 // where this reading ends: what lies behind is still being written
 	waits bool  // records lie behind it
 }
@@ -37,7 +38,6 @@ const recent = 12
 type surveyor struct {
 	*survey
 	line  int32
-	end   int64   // of the last line
 	users []typed // items in the user's role that no event has claimed, newest last
 	reply mark    // where the reply that is not finished begins; offset -1: there is none
 	user  mark    // the newest user's item, while it may be claimed

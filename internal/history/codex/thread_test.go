@@ -293,3 +293,45 @@ func TestForkByReference(t *testing.T) {
 		t.Errorf("%+v", done)
 	}
 }
+
+// A sub-agent that begins with a part of what its parent has does not count that again, though neither its turns nor
+// its times tell where the copies end: they follow one another in the parent, too.
+func TestCopiesOfASubagentAreInherited(t *testing.T) {
+	parent := []string{
+		meta(parentID, `"source":"cli"`), says("developer", "rules"), says("user", "start"), item(`{"type":"reasoning","summary":[]}`),
+		item(`{"type":"function_call","call_id":"c","name":"exec_command","arguments":"{}"}`), item(`{"type":"function_call_output","call_id":"c","output":"x"}`),
+		tokenCount(100, 100), says("assistant", "started"), tokenCount(50, 150), says("user", "more"), says("assistant", "done"),
+	}
+	head := meta(childID, `"source":{"subagent":{"thread_spawn":{"parent_thread_id":"`+parentID+`","depth":1}}},"forked_from_id":"`+parentID+`"`)
+	id := func(line string) string { // as it is written again
+		return strings.Replace(line, `"role"`, `"id":"msg_1","internal_chat_message_metadata_passthrough":{"turn_id":"t"},"role"`, 1)
+	}
+	for _, test := range []struct {
+		name   string
+		copied []string
+		total  int // of the tokens that the parent counted
+	}{
+		{"all of it", parent, 150},
+		{"messages and answers alone", []string{id(parent[1]), id(parent[2]), parent[6], id(parent[7]), parent[8], id(parent[9])}, 150},
+		{"from its middle", []string{parent[2], parent[7], parent[8]}, 150},
+		{"nothing", nil, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHouse(t)
+			h.Import(h.Write("rollout-2026-03-01T10-00-00-"+parentID+".jsonl", parent...))
+			lines := append([]string{head}, test.copied...)
+			lines = append(lines, event(`{"type":"task_started","turn_id":"t-1"}`), says("user", "look around"), says("assistant", "seen"), tokenCount(7, test.total+7))
+			path := h.Write("rollout-2026-03-02T10-00-00-"+childID+".jsonl", lines...)
+			h.Import(path)
+			child := h.Session(childID)
+			if child.InputTokens != 7 || len(h.Calls(child.ID)) != 1 || child.Title != "look around" {
+				t.Errorf("%d tokens, %d calls, title %q", child.InputTokens, len(h.Calls(child.ID)), child.Title)
+			}
+			if got := h.Talk(child); got != "user: look around\nassistant: seen" {
+				t.Errorf("path\n%s", got)
+			}
+			h.unchanged(path)
+			h.Examine()
+		})
+	}
+}
