@@ -56,8 +56,8 @@ type Importer struct {
 // Run imports what a source has under roots, or in its usual places without roots. What
 // cannot be read is a problem of the accounting and does not stop the rest; an error means that
 // the store failed or ctx ended, and the accounting has what was done until then.
-func (im *Importer) Run(ctx context.Context, source Source, roots []string) (Accounting, error) {
-	total := newAccounting(source, "")
+func (im *Importer) Run(ctx context.Context, source Source, roots []string) (total Accounting, err error) {
+	total = newAccounting(source, "")
 	if len(roots) == 1 {
 		total.Path = roots[0]
 	}
@@ -71,13 +71,13 @@ func (im *Importer) Run(ctx context.Context, source Source, roots []string) (Acc
 		return total, err
 	}
 	var all tally
+	defer func() { total.Sessions = all.sessions() }()
 	var waiting []Found
 	for _, f := range found {
 		r := newReading(im, source, f)
 		err := r.read(ctx)
 		total.Add(r.done)
 		all.add(r.tally)
-		total.Sessions = all.sessions()
 		if err != nil {
 			return total, err
 		}
