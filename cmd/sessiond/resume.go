@@ -99,6 +99,10 @@ func (a *app) resumption(ctx context.Context, s *store.Store, sess *session.Sess
 		r.Command = []string{string(sess.Source), "--session", id}
 	case session.SourceOmp:
 		r.Command = []string{"omp", "--resume", id}
+	case session.SourceCopilotCLI:
+		r.Command = []string{"copilot", "--resume", id}
+	case session.SourceQwenCode:
+		r.Command = []string{"qwen", "--resume", id}
 	case session.SourceOpenClaw: // continues what a key names now, wherever one is
 		if sess.Key == "" {
 			return no("has no known key, and openclaw resumes sessions by key")

@@ -94,11 +94,22 @@ func (h *home) run() {
 }
 
 // waits until so many records more are here.
-func (h *home) waits(records int) (all history.Accounting) {
+func (h *home) waits(records int) history.Accounting {
+	h.Helper()
+	return h.looksUntil(records, nil)
+}
+
+// looksUntil is waits for what the follower finds by itself: it looks, a day after the other. One look may
+// not do, since the time between may pass while the follower scans.
+func (h *home) looksUntil(records int, look chan<- time.Time) (all history.Accounting) {
 	h.Helper()
 	for all.Records.Imported+all.Records.Raw < records {
-		one := <-h.done
-		all.Add(one)
+		select {
+		case one := <-h.done:
+			all.Add(one)
+		case look <- time.Time{}:
+			h.passes(24 * time.Hour)
+		}
 	}
 	if got := all.Records.Imported + all.Records.Raw; got != records || len(all.Errors) > 0 {
 		h.Errorf("%d records came in, not %d; %v", got, records, all.Errors)
@@ -373,9 +384,7 @@ func TestFollowerFollowsOnlyWhatWasNamed(t *testing.T) {
 				h.run()
 				h.write(third, header("three"), said("a", "", "hello"))
 				h.append(first, said("b", "a", "again"))
-				h.passes(time.Hour)
-				h.look <- time.Time{} // a folder that held no history is not watched, but searched now and then
-				h.waits(2*len(test.want) - 1)
+				h.looksUntil(2*len(test.want)-1, h.look) // a folder that held no history is not watched, but searched now and then
 				h.look <- time.Time{}
 				h.look <- time.Time{} // the one before is done
 				for _, id := range []string{"one", "two", "three"} {
