@@ -10,6 +10,7 @@ import (
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
+	"sessiond/internal/testkit/dialecttest"
 )
 
 // row is what a person reads of a message in the tables.
@@ -81,7 +82,7 @@ func TestDecodeFillsTheColumns(t *testing.T) {
 		{"instructions in the middle", `{"role":"system","content":"x"}`, []row{{session.System, session.Program, "", "", []session.Part{session.TextPart("x")}}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			decoded := testkit.Must(anthropic.Decode(list(t, "["+c.message+"]")))(t)
+			decoded := testkit.Must(anthropic.Decode(dialecttest.List(t, "["+c.message+"]")))(t)
 			var got []row
 			for _, m := range decoded.Messages {
 				got = append(got, row{m.Role, m.Origin, m.Model, m.Finish, m.Parts})
@@ -97,7 +98,7 @@ func TestDecodeFillsTheColumns(t *testing.T) {
 }
 
 func TestBytesBecomeBlobs(t *testing.T) {
-	decoded, err := anthropic.Decode(list(t, `[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}},{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"QUJD"},"title":"a.pdf"},{"type":"document","source":{"type":"text","media_type":"text/plain","data":"ABC"}}]}]`))
+	decoded, err := anthropic.Decode(dialecttest.List(t, `[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}},{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"QUJD"},"title":"a.pdf"},{"type":"document","source":{"type":"text","media_type":"text/plain","data":"ABC"}}]}]`))
 	testkit.Check(t, err)
 	for i, mediaType := range []string{"image/png", "application/pdf", "text/plain"} {
 		p := &decoded.Messages[0].Parts[i]

@@ -48,7 +48,7 @@ func transcripts(t testing.TB) map[string][]json.RawMessage {
 
 func TestTranscriptsComeBack(t *testing.T) {
 	for file, raw := range transcripts(t) {
-		t.Run(file, func(t *testing.T) { roundTrip(t, raw) })
+		t.Run(file, func(t *testing.T) { dialecttest.RoundTrip(t, anthropic.Form(), raw) })
 	}
 }
 

@@ -4,22 +4,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sessiond/internal/dialect/anthropic"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
-)
 
-// ref numbers messages as a store would.
-func ref(msgs []session.Message) []session.Message {
-	for i := range msgs {
-		msgs[i].ID = session.MessageRef{Session: "20260211_001", Seq: int64(i + 1)}
-	}
-	return msgs
-}
+	"pgregory.net/rapid"
+)
 
 func TestSendOfWhatTheWireGave(t *testing.T) {
 	for _, c := range []struct {
@@ -87,8 +79,8 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 			want: `[{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","content":[{"type":"mcp_tool_use","id":"mcptoolu_1","name":"echo","server_name":"s","input":{}},{"type":"mcp_tool_result","tool_use_id":"mcptoolu_1","is_error":false,"content":[{"type":"text","text":"Hello"}]},{"type":"text","text":"y"}]},{"role":"user","content":[{"type":"text","text":"z"}]}]`,
 		},
 		{
-			name: "pictures and documents", in: `[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/jpeg","data":"` + png + `"}},{"type":"image","source":{"type":"url","url":"https://x/a.png"}},{"type":"image","source":{"type":"file","file_id":"file_1"}},{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0="},"title":"a.pdf","context":"old"},{"type":"document","source":{"type":"content","content":"whole"}},{"type":"document","source":{"type":"url","url":"https://x/a"}},{"type":"search_result","source":"s","title":"t","content":[{"type":"text","text":"found","cache_control":{"type":"ephemeral"}}],"citations":{"enabled":false}},{"type":"container_upload","file_id":"file_2"}]}]`,
-			want: `[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + png + `"}},{"type":"image","source":{"type":"url","url":"https://x/a.png"}},{"type":"image","source":{"type":"file","file_id":"file_1"}},{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0="},"title":"a.pdf","context":"old"},{"type":"document","source":{"type":"content","content":[{"type":"text","text":"whole"}]}},{"type":"document","source":{"type":"url","url":"https://x/a"}},{"type":"search_result","source":"s","title":"t","content":[{"type":"text","text":"found"}],"citations":{"enabled":false}},{"type":"container_upload","file_id":"file_2"}]}]`,
+			name: "pictures and documents", in: `[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/jpeg","data":"` + dialecttest.PNG + `"}},{"type":"image","source":{"type":"url","url":"https://x/a.png"}},{"type":"image","source":{"type":"file","file_id":"file_1"}},{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0="},"title":"a.pdf","context":"old"},{"type":"document","source":{"type":"content","content":"whole"}},{"type":"document","source":{"type":"url","url":"https://x/a"}},{"type":"search_result","source":"s","title":"t","content":[{"type":"text","text":"found","cache_control":{"type":"ephemeral"}}],"citations":{"enabled":false}},{"type":"container_upload","file_id":"file_2"}]}]`,
+			want: `[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + dialecttest.PNG + `"}},{"type":"image","source":{"type":"url","url":"https://x/a.png"}},{"type":"image","source":{"type":"file","file_id":"file_1"}},{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0="},"title":"a.pdf","context":"old"},{"type":"document","source":{"type":"content","content":[{"type":"text","text":"whole"}]}},{"type":"document","source":{"type":"url","url":"https://x/a"}},{"type":"search_result","source":"s","title":"t","content":[{"type":"text","text":"found"}],"citations":{"enabled":false}},{"type":"container_upload","file_id":"file_2"}]}]`,
 		},
 		{
 			name: "what the API does not take", in: `[{"role":"user","content":[{"type":"text","text":"see","novel":1},{"type":"video"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"@@"}},{"type":"image","source":{"type":"base64","media_type":"image/svg+xml","data":"QUJD"}},{"type":"image","source":{"type":"url","url":"http://x"}}]},{"role":"assistant","content":[{"type":"compaction","content":"c"}]}]`,
@@ -114,27 +106,177 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			decoded := testkit.Must(anthropic.Decode(list(t, c.in)))(t)
+			decoded := testkit.Must(anthropic.Decode(dialecttest.List(t, c.in)))(t)
 			want := `{"messages":` + c.want + `}`
 			if strings.Contains(c.in, `"Be short."`) {
 				want = `{"system":"Be short.","messages":` + c.want + `}`
 			}
-			expectSent(t, wire.Request{Messages: ref(dialecttest.Stored(t, decoded.Messages))}, want, c.losses)
+			dialecttest.ExpectSent(t, anthropic.Form(), wire.Request{Messages: dialecttest.Numbered(dialecttest.Stored(t, decoded.Messages))}, want, c.losses)
 		})
 	}
 }
 
-func expectSent(t *testing.T, in wire.Request, want string, losses []string) wire.Sent {
-	t.Helper()
-	sent := testkit.Must(anthropic.Send(in))(t)
-	if !dialecttest.EqualJSON([]byte(want), sent.Request) {
-		t.Errorf("sent %s\nwant %s", sent.Request, want)
+// message builds what came in another form.
+func message(role session.Role, parts ...session.Part) session.Message {
+	return session.Message{Kind: session.KindMessage, Role: role, Dialect: "openai.chat", InContext: true, Parts: parts}
+}
+
+func call(id, name, arguments string) session.Part {
+	return session.Part{Kind: session.PartToolCall, CallID: id, ToolName: name, Arguments: arguments}
+}
+
+func result(id, text string) session.Part {
+	return session.Part{Kind: session.PartToolResult, CallID: id, Text: text}
+}
+
+func TestSendOfWhatAnotherFormGave(t *testing.T) {
+	const hi = `{"role":"user","content":[{"type":"text","text":"hi"}]}`
+	user := message(session.User, session.TextPart("hi"))
+	long := "call_" + strings.Repeat("x", 30) + "|fc_" + strings.Repeat("y", 60)
+	bash := message(session.User, session.TextPart("Ran `ls`"))
+	bash.Kind = session.KindBash
+	marker := message("")
+	marker.Kind = session.KindMarker
+	jpeg := session.Part{Kind: session.PartImage, CallID: "a", Blob: wire.Blob("image/jpeg", []byte("ABC"))}
+	text := session.Part{Kind: session.PartFile, Extra: session.JSON(`{"media_type":"text/markdown","name":"a.md"}`), Blob: wire.Blob("text/markdown", []byte("# A"))}
+	zip := session.Part{Kind: session.PartFile, Extra: session.JSON(`{"media_type":"application/zip"}`), Blob: wire.Blob("application/zip", []byte("PK"))}
+	named := user
+	named.Author = "ann"
+	thinks := session.Part{Kind: session.PartReasoning, Text: "hm", Extra: session.JSON(`{"signature":"s"}`)}
+	pi := message(session.Assistant, session.Part{Kind: session.PartReasoning, Text: "hm", Extra: session.JSON(`{"thinkingSignature":"s"}`)}, call("a", "f", "{}"))
+	pi.Provider, pi.Dialect, pi.Model = "anthropic", "pi", "claude-opus-4-6"
+	kimi := message(session.Assistant, thinks, session.TextPart("y"))
+	kimi.Dialect, kimi.Model = anthropic.Name, "kimi-k2-thinking"
+	for _, c := range []struct {
+		name   string
+		in     wire.Request
+		want   string
+		losses []string
+		off    bool // the model must not think: the calls at the end were made elsewhere
+	}{
+		{name: "system text stands apart", in: wire.Request{System: "Be short.", Messages: []session.Message{message(session.System, session.TextPart("Be kind.")), user}}, want: `{"system":"Be short.\n\nBe kind.","messages":[` + hi + `]}`},
+		{
+			name: "results of several messages, with a picture", in: wire.Request{Messages: []session.Message{
+				user, message(session.Assistant, session.TextPart("I look."), call("a", "f", `{"x": 1}`), call("b", "f", "")), message(session.Tool, result("b", "2")), message(session.Tool, result("a", "1"), jpeg), user,
+			}},
+			want: `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"a","name":"f","input":{"x": 1}},{"type":"tool_use","id":"b","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"b","content":"2"},{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"1"},{"type":"image","source":{"type":"base64","media_type":"image/jpeg","data":"QUJD"}}]},{"type":"text","text":"hi"}]}]}`,
+			off:  true,
+		},
+		{
+			name: "ids and names that the API does not take", in: wire.Request{Messages: []session.Message{user, message(session.Assistant, call(long, "mcp.files/read", "{}"), call("", "名", "{}")), message(session.Tool, result(long, "1"), result("", "2"))}},
+			want:   `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"tool_use","id":"callxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxfcyyyy","name":"mcp_files_read","input":{}},{"type":"tool_use","id":"toolu_made_2","name":"_","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"callxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxfcyyyy","content":"1"},{"type":"tool_result","tool_use_id":"toolu_made_2","content":"2"}]}]}`,
+			losses: []string{`the tool's name "mcp.files/read" is sent as "mcp_files_read"`, `the tool's name "名" is sent as "_"`}, off: true,
+		},
+		{
+			name: "arguments that are no object", in: wire.Request{Messages: []session.Message{user, message(session.Assistant, call("a", "f", `{"x": 1`), call("b", "f", `[1.0]`)), message(session.Tool, result("a", "1"), result("b", "2"))}},
+			want:   `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{"input":"{\"x\": 1"}},{"type":"tool_use","id":"b","name":"f","input":{"input":"[1.0]"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"tool_result","tool_use_id":"b","content":"2"}]}]}`,
+			losses: []string{`arguments of "f" are no JSON object, sent inside one`, `arguments of "f" are no JSON object, sent inside one`}, off: true,
+		},
+		{
+			name: "a tool that another provider ran itself", in: wire.Request{Messages: []session.Message{user, message(session.Assistant, call("w", "web_search", `{"q":1}`), result("w", "found"), session.TextPart("So:"), call("a", "f", "{}")), message(session.Tool, result("a", "1"))}},
+			want: `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"tool_use","id":"w","name":"web_search","input":{"q":1}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"w","content":"found"}]},{"role":"assistant","content":[{"type":"text","text":"So:"},{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}]}`,
+			off:  true,
+		},
+		{
+			name: "what no provider is told, and what has another kind", in: wire.Request{Messages: []session.Message{named, marker, bash, message(session.Assistant, session.Part{Kind: session.PartRefusal, Text: "No."}, thinks), user}},
+			want:   `{"messages":[{"role":"user","content":[{"type":"text","text":"hi"},{"type":"text","text":"Ran ` + "`ls`" + `"}]},{"role":"assistant","content":[{"type":"text","text":"No."}]},` + hi + `]}`,
+			losses: []string{"the author's name", "a marker is no message", "reasoning"},
+		},
+		{
+			name: "files", in: wire.Request{Messages: []session.Message{message(session.User, text, zip, session.Part{Kind: session.PartAudio, Text: "spoken"}, session.Part{Kind: session.PartAudio})}},
+			want:   `{"messages":[{"role":"user","content":[{"type":"document","source":{"type":"text","media_type":"text/plain","data":"# A"},"title":"a.md"},{"type":"text","text":"spoken"}]}]}`,
+			losses: []string{"file application/zip: its bytes or its type are not what the API takes", "audio in a message of role user"},
+		},
+		{
+			name: "an import's thinking goes back to its maker", in: wire.Request{Model: "claude-opus-4-8", Messages: []session.Message{user, pi, message(session.Tool, result("a", "1"))}},
+			want: `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}]}`,
+		},
+		{
+			name: "signatures of others that speak this form", in: wire.Request{Model: "claude-opus-4-8", Messages: []session.Message{user, kimi, user}},
+			want: `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"text","text":"y"}]},` + hi + `]}`, losses: []string{"reasoning"},
+		},
+		{
+			name: "and are theirs again", in: wire.Request{Model: "kimi-k2-thinking", Messages: []session.Message{user, kimi, user}},
+			want: `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"y"}]},` + hi + `]}`,
+		},
+		{
+			name: "a result behind what a person said meanwhile", in: wire.Request{Messages: []session.Message{user, message(session.Assistant, call("a", "f", "{}"), call("b", "f", "{}")), message(session.Tool, result("a", "1")), user, message(session.Tool, result("b", "2"))}},
+			want: `{"messages":[` + hi + `,{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"tool_result","tool_use_id":"b","content":"2"},{"type":"text","text":"hi"}]}]}`,
+			off:  true,
+		},
+		{
+			name: "a call without its result", in: wire.Request{Messages: []session.Message{user, message(session.Assistant, call("a", "f", "{}")), user}},
+			want: `{"messages":[{"role":"user","content":[{"type":"text","text":"hi"},{"type":"text","text":"hi"}]}]}`, losses: []string{`call "a" has no result behind it`},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if sent := dialecttest.ExpectSent(t, anthropic.Form(), c.in, c.want, c.losses); sent.ThinkingOff != c.off {
+				t.Errorf("thinking off: %v, want %v", sent.ThinkingOff, c.off)
+			}
+		})
 	}
-	if diff := cmp.Diff(losses, sent.Losses); diff != "" {
-		t.Errorf("losses: %s", diff)
+}
+
+func TestExportOfWhatAnotherFormGave(t *testing.T) {
+	exported := testkit.Must(anthropic.Export([]session.Message{
+		message(session.System, session.TextPart("Be short.")), message(session.Tool, result("a", "1")), message(session.Assistant, call("b", "f", "{}")), message(session.System, session.TextPart("x")),
+	}))(t)
+	want := `[{"role":"system","content":"Be short."},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]},{"role":"assistant","content":[{"type":"tool_use","id":"b","name":"f","input":{}}]},{"role":"user","content":[{"type":"text","text":"<system>\nx\n</system>"}]}]`
+	if got := dialecttest.Array(exported); !dialecttest.EqualJSON([]byte(want), got) {
+		t.Errorf("got %s", got)
 	}
-	if err := dialecttest.ValidateAnthropic(sent.Request); err != nil {
-		t.Errorf("the provider would refuse it: %v", err)
+}
+
+// What contextmgr shortened on its way is sent shortened, whatever the extras hold.
+func TestSendOfWhatWasShortened(t *testing.T) {
+	decoded, err := anthropic.Decode(dialecttest.List(t, `[{"role":"user","content":[{"type":"search_result","source":"s","title":"t","content":[{"type":"text","text":"long"}]},{"type":"text","text":"long"}]},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"image","source":{"type":"url","url":"https://x"}}]}]}]`))
+	testkit.Check(t, err)
+	decoded.Messages[0].Parts[0].Text, decoded.Messages[0].Parts[1].Text = "cut", "cut too"
+	pruned := decoded.Messages[2].Parts[0]
+	pruned.Text = "[left out]"
+	decoded.Messages[2].Parts = []session.Part{pruned}
+	dialecttest.ExpectSent(t, anthropic.Form(), wire.Request{Messages: decoded.Messages}, `{"messages":[{"role":"user","content":[{"type":"text","text":"cut"},{"type":"text","text":"cut too"}]},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"[left out]"}]}]}`, nil)
+}
+
+// Half an entry is an entry of its own, where a page ends between the two.
+func TestExportOfHalfAnEntry(t *testing.T) {
+	decoded, err := anthropic.Decode(dialecttest.List(t, `[{"role":"user","content":[{"type":"text","text":"x"},{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"text","text":"y"}]}]`))
+	testkit.Check(t, err)
+	for i, want := range []string{`[{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}]`, `[{"role":"user","content":[{"type":"text","text":"x"},{"type":"text","text":"y"}]}]`} {
+		exported := testkit.Must(anthropic.Export(decoded.Messages[i : i+1]))(t)
+		if got := dialecttest.Array(exported); !dialecttest.EqualJSON([]byte(want), got) {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
-	return sent
+}
+
+// anyContext generates conversations of this form and of others, mixed.
+func anyContext(t *testing.T) func(*rapid.T) []session.Message {
+	return func(r *rapid.T) []session.Message {
+		if rapid.Bool().Draw(r, "foreign") {
+			return dialecttest.AnyConversation(r)
+		}
+		raw := rapid.SliceOfN(rapid.Custom(anyMessage), 1, 6).Draw(r, "messages")
+		decoded, err := anthropic.Decode(raw)
+		if err != nil {
+			r.Fatalf("%s: %v", dialecttest.Array(raw), err)
+		}
+		return append(dialecttest.Stored(t, decoded.Messages), dialecttest.AnyConversation(r)...)
+	}
+}
+
+func TestTheProviderAcceptsAnyConversation(t *testing.T) {
+	dialecttest.AcceptsAny(t, anthropic.Form(), anyContext(t), "", "claude-opus-4-8", "kimi-k2")
+}
+
+func TestWhatWasSentStaysAPrefix(t *testing.T) {
+	dialecttest.StaysAPrefix(t, anthropic.Form(), dialecttest.AnyConversation, "", "claude-opus-4-8")
+}
+
+// Whatever decodes can be sent, repaired or not.
+func FuzzSend(f *testing.F) {
+	f.Add([]byte(`[{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_","name":"0"}]}]`))
+	f.Add([]byte(`[{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"0"}]},{"role":"user"},{"role":"assistant","content":[{"type":"code_execution_tool_result","tool_use_id":"srvtoolu_1","content":{"type":"code_execution_result"}}]}]`))
+	f.Add([]byte(`[{"role":"assistant","content":[{"type":"text","text":"0","citations":[{"type":"page_location"}]}]}]`))
+	dialecttest.FuzzSend(f, anthropic.Form(), wireCases(), func(msgs []session.Message) []session.Message { return msgs })
 }

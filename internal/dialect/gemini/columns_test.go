@@ -10,6 +10,7 @@ import (
 	"sessiond/internal/dialect/gemini"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
+	"sessiond/internal/testkit/dialecttest"
 )
 
 // row is what a person reads of a message in the tables.
@@ -88,7 +89,7 @@ func TestDecodeFillsTheColumns(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			decoded := testkit.Must(gemini.Decode(list(t, c.contents)))(t)
+			decoded := testkit.Must(gemini.Decode(dialecttest.List(t, c.contents)))(t)
 			var got []row
 			for _, m := range decoded.Messages {
 				got = append(got, row{m.Role, m.Origin, m.Model, m.Finish, m.Parts})
@@ -113,7 +114,7 @@ func TestAReplySaysWhyItEnded(t *testing.T) {
 		`[{"promptFeedback":{"blockReason":"SAFETY"}}]`:                       session.FinishRefusal,
 		`[{"role":"model","parts":[{"text":"yes"}]}]`:                         "",
 	} {
-		decoded := testkit.Must(gemini.Decode(list(t, contents)))(t)
+		decoded := testkit.Must(gemini.Decode(dialecttest.List(t, contents)))(t)
 		if m := decoded.Messages[0]; m.Finish != want || m.Role != session.Assistant || m.Origin != session.Model {
 			t.Errorf("%s: role %s, origin %s, finish %q; want %q", contents, m.Role, m.Origin, m.Finish, want)
 		}
@@ -121,7 +122,7 @@ func TestAReplySaysWhyItEnded(t *testing.T) {
 }
 
 func TestBytesBecomeBlobs(t *testing.T) {
-	decoded, err := gemini.Decode(list(t, `[{"role":"user","parts":[{"inlineData":{"mimeType":"image/png","data":"QUJD"}},{"inlineData":{"mimeType":"audio/mp3","data":"QUJD"}},{"inline_data":{"mime_type":"video/mp4","data":"QUJD"}}]}]`))
+	decoded, err := gemini.Decode(dialecttest.List(t, `[{"role":"user","parts":[{"inlineData":{"mimeType":"image/png","data":"QUJD"}},{"inlineData":{"mimeType":"audio/mp3","data":"QUJD"}},{"inline_data":{"mime_type":"video/mp4","data":"QUJD"}}]}]`))
 	testkit.Check(t, err)
 	for i, want := range []struct {
 		mediaType string
@@ -135,7 +136,7 @@ func TestBytesBecomeBlobs(t *testing.T) {
 }
 
 func TestAPlainTextNeedsNoExtra(t *testing.T) {
-	decoded := testkit.Must(gemini.Decode(list(t, `[{"role":"user","parts":[{"text":"hi"}]}]`)))(t)
+	decoded := testkit.Must(gemini.Decode(dialecttest.List(t, `[{"role":"user","parts":[{"text":"hi"}]}]`)))(t)
 	if m := decoded.Messages[0]; m.Extra != nil || m.Parts[0].Extra != nil {
 		t.Errorf("extra %s, part's extra %s", m.Extra, m.Parts[0].Extra)
 	}
@@ -143,7 +144,7 @@ func TestAPlainTextNeedsNoExtra(t *testing.T) {
 
 // What other forms look for beside bytes stands where they look for it.
 func TestAddressesAreFoundByOtherForms(t *testing.T) {
-	decoded, err := gemini.Decode(list(t, `[{"role":"user","parts":[{"fileData":{"mimeType":"image/png","fileUri":"https://x/a.png"}},{"fileData":{"fileUri":"https://generativelanguage.googleapis.com/v1beta/files/abc","displayName":"a"}}]}]`))
+	decoded, err := gemini.Decode(dialecttest.List(t, `[{"role":"user","parts":[{"fileData":{"mimeType":"image/png","fileUri":"https://x/a.png"}},{"fileData":{"fileUri":"https://generativelanguage.googleapis.com/v1beta/files/abc","displayName":"a"}}]}]`))
 	testkit.Check(t, err)
 	for i, says := range [][]string{{`"url":"https://x/a.png"`, `"media_type":"image/png"`}, {`"file_id":"https://generativelanguage.googleapis.com/v1beta/files/abc"`, `"name":"a"`}} {
 		for _, s := range says {

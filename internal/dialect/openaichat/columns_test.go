@@ -9,6 +9,7 @@ import (
 	"sessiond/internal/dialect/openaichat"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
+	"sessiond/internal/testkit/dialecttest"
 )
 
 // row is what a person reads of a message in the tables.
@@ -56,7 +57,7 @@ func TestDecodeFillsTheColumns(t *testing.T) {
 		{"a spoken reply", `{"role":"assistant","audio":{"id":"x","data":"QUJD","transcript":"Hello"}}`, row{session.Assistant, session.Model, "", "", []session.Part{{Kind: session.PartAudio, Text: "Hello"}}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			decoded := testkit.Must(openaichat.Decode(list(t, "["+c.message+"]")))(t)
+			decoded := testkit.Must(openaichat.Decode(dialecttest.List(t, "["+c.message+"]")))(t)
 			m := decoded.Messages[0]
 			if diff := cmp.Diff(c.want, row{m.Role, m.Origin, m.Author, m.Finish, m.Parts}, no); diff != "" {
 				t.Error(diff)
@@ -69,7 +70,7 @@ func TestDecodeFillsTheColumns(t *testing.T) {
 }
 
 func TestBytesBecomeBlobs(t *testing.T) {
-	decoded, err := openaichat.Decode(list(t, `[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD"}},{"type":"input_audio","input_audio":{"data":"QUJD","format":"mp3"}},{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,QUJD"}}]}]`))
+	decoded, err := openaichat.Decode(dialecttest.List(t, `[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD"}},{"type":"input_audio","input_audio":{"data":"QUJD","format":"mp3"}},{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,QUJD"}}]}]`))
 	testkit.Check(t, err)
 	for i, mediaType := range []string{"image/png", "audio/mpeg", "application/pdf"} {
 		p := decoded.Messages[0].Parts[i]
@@ -80,7 +81,7 @@ func TestBytesBecomeBlobs(t *testing.T) {
 }
 
 func TestAPlainTextNeedsNoExtra(t *testing.T) {
-	decoded := testkit.Must(openaichat.Decode(list(t, `[{"role":"user","content":"hi"}]`)))(t)
+	decoded := testkit.Must(openaichat.Decode(dialecttest.List(t, `[{"role":"user","content":"hi"}]`)))(t)
 	if m := decoded.Messages[0]; m.Extra != nil || m.Parts[0].Extra != nil {
 		t.Errorf("extra %s, part's extra %s", m.Extra, m.Parts[0].Extra)
 	}

@@ -6,22 +6,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"sessiond/internal/contextmgr"
 	"sessiond/internal/dialect/openaichat"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/dialecttest"
-)
 
-// ref numbers messages as a store would.
-func ref(msgs []session.Message) []session.Message {
-	for i := range msgs {
-		msgs[i].ID = session.MessageRef{Session: "20260211_001", Seq: int64(i + 1)}
-	}
-	return msgs
-}
+	"github.com/google/go-cmp/cmp"
+)
 
 func TestSendOfWhatTheWireGave(t *testing.T) {
 	for _, c := range []struct {
@@ -92,23 +85,9 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 		{name: "nothing", in: `[{"role":"user","content":null},{"role":"assistant","content":[]}]`, want: `[{"role":"user","content":""},{"role":"assistant","content":""}]`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			decoded := testkit.Must(openaichat.Decode(list(t, c.in)))(t)
-			expectSent(t, wire.Request{Messages: ref(dialecttest.Stored(t, decoded.Messages))}, c.want, c.losses)
+			decoded := testkit.Must(openaichat.Decode(dialecttest.List(t, c.in)))(t)
+			dialecttest.ExpectSent(t, openaichat.Form(), wire.Request{Messages: dialecttest.Numbered(dialecttest.Stored(t, decoded.Messages))}, `{"messages":`+c.want+`}`, c.losses)
 		})
-	}
-}
-
-func expectSent(t *testing.T, in wire.Request, want string, losses []string) {
-	t.Helper()
-	sent := testkit.Must(openaichat.Send(in))(t)
-	if want = `{"messages":` + want + `}`; !dialecttest.EqualJSON([]byte(want), sent.Request) {
-		t.Errorf("sent %s\nwant %s", sent.Request, want)
-	}
-	if diff := cmp.Diff(losses, sent.Losses); diff != "" {
-		t.Errorf("losses: %s", diff)
-	}
-	if err := dialecttest.ValidateOpenAIChat(sent.Request); err != nil {
-		t.Errorf("the provider would refuse it: %v", err)
 	}
 }
 
@@ -168,8 +147,8 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.in.Messages = ref(c.in.Messages)
-			expectSent(t, c.in, c.want, c.losses)
+			c.in.Messages = dialecttest.Numbered(c.in.Messages)
+			dialecttest.ExpectSent(t, openaichat.Form(), c.in, `{"messages":`+c.want+`}`, c.losses)
 		})
 	}
 }
@@ -179,7 +158,7 @@ func TestExportOfWhatAnotherFormGave(t *testing.T) {
 		message(session.Assistant, session.Part{Kind: session.PartToolCall, CallID: "a", ToolName: "f", Arguments: "{}"}),
 		message(session.Tool, session.Part{Kind: session.PartToolResult, CallID: "a", Text: "1"}, session.Part{Kind: session.PartImage, CallID: "a", Blob: wire.Blob("image/png", []byte("ABC"))}),
 	}
-	own := testkit.Must(openaichat.Decode(list(t, `[{"role":"assistant","content":"x","annotations":[]}]`)))(t)
+	own := testkit.Must(openaichat.Decode(dialecttest.List(t, `[{"role":"assistant","content":"x","annotations":[]}]`)))(t)
 	exported := testkit.Must(openaichat.Export(append(msgs, own.Messages...)))(t)
 	want := `[{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"1"},
 		{"role":"user","content":[{"type":"text","text":"Attached to the result of call a:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD"}}]},{"role":"assistant","content":"x","annotations":[]}]`
@@ -205,14 +184,14 @@ func TestAPartWithoutItsBlobIsAnError(t *testing.T) {
 func TestSendOfAnyCaseIsAcceptedWhereItsCallsAreAnswered(t *testing.T) {
 	checked := 0
 	for _, c := range wireCases() {
-		decoded := testkit.Must(openaichat.Decode(list(t, c.messages)))(t)
+		decoded := testkit.Must(openaichat.Decode(dialecttest.List(t, c.Entries)))(t)
 		msgs := slices.DeleteFunc(decoded.Messages, func(m session.Message) bool { return len(m.Calls()) > 0 || len(m.Results()) > 0 })
 		if len(msgs) == 0 {
 			continue
 		}
 		sent := testkit.Must(openaichat.Send(wire.Request{Messages: dialecttest.Stored(t, msgs)}))(t)
 		if err := dialecttest.ValidateOpenAIChat(sent.Request); err != nil {
-			t.Errorf("%s: %v\n%.1000s", c.name, err, sent.Request)
+			t.Errorf("%s: %v\n%.1000s", c.Name, err, sent.Request)
 		}
 		checked++
 	}
@@ -224,7 +203,7 @@ func TestSendOfAnyCaseIsAcceptedWhereItsCallsAreAnswered(t *testing.T) {
 func BenchmarkDecodeExportSend(b *testing.B) {
 	var raw []json.RawMessage
 	for range 50 {
-		raw = append(raw, list(b, `[{"role":"user","content":"Please look at the file again and tell me what it does."},
+		raw = append(raw, dialecttest.List(b, `[{"role":"user","content":"Please look at the file again and tell me what it does."},
 			{"role":"assistant","content":null,"tool_calls":[{"id":"call_abcdefgh","type":"function","function":{"name":"read","arguments":"{\"path\":\"/a/b.go\"}"}}],"refusal":null,"annotations":[]},
 			{"role":"tool","tool_call_id":"call_abcdefgh","content":"`+strings.Repeat("func main() {}\\n", 40)+`"},
 			{"role":"assistant","content":"It holds main, which does nothing.","refusal":null,"annotations":[]}]`)...)
@@ -262,5 +241,75 @@ func TestSendLeavesOutWhatTheProviderRan(t *testing.T) {
 	}
 	if err := dialecttest.ValidateOpenAIChat(sent.Request); err != nil {
 		t.Error(err)
+	}
+}
+
+func models() []string {
+	return []string{"", "gpt-5", "gemini-2.5-pro", "models/gemini-3-pro-preview", "gemini-flash-latest"}
+}
+
+func TestTheProviderAcceptsAnyConversation(t *testing.T) {
+	dialecttest.AcceptsAny(t, openaichat.Form(), dialecttest.AnyConversation, models()...)
+}
+
+func TestWhatWasSentStaysAPrefix(t *testing.T) {
+	dialecttest.StaysAPrefix(t, openaichat.Form(), dialecttest.AnyConversation, models()...)
+}
+
+// FuzzSend: whatever decodes, once repaired, is accepted.
+func FuzzSend(f *testing.F) {
+	dialecttest.FuzzSend(f, openaichat.Form(), wireCases(), func(msgs []session.Message) []session.Message {
+		out := []session.Message{{Kind: session.KindMessage, Role: session.User, Parts: []session.Part{session.TextPart("hi")}}}
+		for _, item := range contextmgr.Repair(msgs, nil, true).Items {
+			out = append(out, item.Message)
+		}
+		return out
+	})
+}
+
+// Google's API in OpenAI's form takes a call's thought signature back where it gave it; any
+// other API would refuse the field.
+func TestAGeminiGetsItsThoughtSignaturesBack(t *testing.T) {
+	const (
+		skips = "20260211_001.2: calls without a thought signature are sent with the one that skips its check"
+		chat  = `{"rest":{"extra_content":{"google":{"thought_signature":"QUJD"}}}}`
+	)
+	for _, c := range []struct {
+		name, model string
+		first       string   // the extra of the first call; the second has none
+		want        []string // the signatures that are sent
+		losses      []string
+	}{
+		{"as it came", "gemini-3-pro-preview", chat, []string{"QUJD"}, nil},
+		{"by way of OpenRouter's name", "google/gemini-2.5-pro", chat, []string{"QUJD"}, nil},
+		{"of Gemini's own form", "gemini-2.5-pro", `{"thoughtSignature":"QUJD"}`, []string{"QUJD"}, nil},
+		{"of pi", "gemini-2.5-pro", `{"thoughtSignature":"QUJD"}`, []string{"QUJD"}, nil},
+		{"none, to a model that asks for one", "gemini-flash-latest", "", []string{wire.NoSignature}, []string{skips}},
+		{"none, to a model that does not ask", "gemini-2.5-pro", "", nil, nil},
+		{"of another maker", "gemini-2.5-pro", `{"thoughtSignature":"msg_1!"}`, nil, []string{"20260211_001.2: a thought signature that is no base64"}},
+		{"to another model", "gpt-5", chat, nil, nil},
+		{"to a model that is not named", "", chat, nil, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			reply := message(
+				session.Assistant,
+				session.Part{Kind: session.PartToolCall, CallID: "a", ToolName: "f", Arguments: "{}", Extra: session.JSON(c.first)},
+				session.Part{Kind: session.PartToolCall, CallID: "b", ToolName: "f", Arguments: "{}"},
+			)
+			results := message(session.Tool, session.Part{Kind: session.PartToolResult, CallID: "a"}, session.Part{Kind: session.PartToolResult, CallID: "b"})
+			in := wire.Request{Messages: dialecttest.Numbered([]session.Message{message(session.User, session.TextPart("hi")), reply, results}), Model: c.model}
+			sent := dialecttest.Accepted(t, openaichat.Form(), in)
+			var got []string
+			for _, piece := range strings.Split(string(sent.Request), `"extra_content":{"google":{"thought_signature":"`)[1:] {
+				signature, _, _ := strings.Cut(piece, `"`)
+				got = append(got, signature)
+			}
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Errorf("%s\n%s", d, sent.Request)
+			}
+			if d := cmp.Diff(c.losses, sent.Losses); d != "" {
+				t.Errorf("losses: %s", d)
+			}
+		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sessiond/internal/dialect/responses"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
+	"sessiond/internal/testkit/dialecttest"
 )
 
 // row is what a person reads of a message in the tables.
@@ -82,7 +83,7 @@ func TestDecodeFillsTheColumns(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			decoded := testkit.Must(responses.Decode(list(t, "["+c.items+"]")))(t)
+			decoded := testkit.Must(responses.Decode(dialecttest.List(t, "["+c.items+"]")))(t)
 			var got []row
 			for _, m := range decoded.Messages {
 				got = append(got, row{m.Role, m.Origin, m.Finish, m.Parts})
@@ -98,7 +99,7 @@ func TestDecodeFillsTheColumns(t *testing.T) {
 }
 
 func TestBytesBecomeBlobs(t *testing.T) {
-	decoded, err := responses.Decode(list(t, `[{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,QUJD"},{"type":"input_audio","input_audio":{"data":"QUJD","format":"mp3"}},{"type":"input_file","filename":"a.pdf","file_data":"QUJD"},{"type":"input_file","filename":"a.txt","file_data":"data:text/plain;base64,QUJD"}]}]`))
+	decoded, err := responses.Decode(dialecttest.List(t, `[{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,QUJD"},{"type":"input_audio","input_audio":{"data":"QUJD","format":"mp3"}},{"type":"input_file","filename":"a.pdf","file_data":"QUJD"},{"type":"input_file","filename":"a.txt","file_data":"data:text/plain;base64,QUJD"}]}]`))
 	testkit.Check(t, err)
 	for i, mediaType := range []string{"image/png", "audio/mpeg", "application/pdf", "text/plain"} {
 		p := decoded.Messages[0].Parts[i]
@@ -109,7 +110,7 @@ func TestBytesBecomeBlobs(t *testing.T) {
 }
 
 func TestAnUnknownItemIsKeptOutOfTheTalk(t *testing.T) {
-	decoded := testkit.Must(responses.Decode(list(t, `[{"type":"hologram","x":1},{"id":"msg_1"}]`)))(t)
+	decoded := testkit.Must(responses.Decode(dialecttest.List(t, `[{"type":"hologram","x":1},{"id":"msg_1"}]`)))(t)
 	for _, m := range decoded.Messages {
 		if m.Kind != session.KindUnknown || m.Role != "" || len(m.Parts) != 1 || m.Parts[0].Kind != session.PartData {
 			t.Errorf("%+v", m)
@@ -121,7 +122,7 @@ func TestAnUnknownItemIsKeptOutOfTheTalk(t *testing.T) {
 }
 
 func TestAnItemsFieldsStandInItsFirstPart(t *testing.T) {
-	decoded, err := responses.Decode(list(t, `[{"type":"message","id":"msg_1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"a"},{"type":"output_text","text":"b"}]}]`))
+	decoded, err := responses.Decode(dialecttest.List(t, `[{"type":"message","id":"msg_1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"a"},{"type":"output_text","text":"b"}]}]`))
 	testkit.Check(t, err)
 	parts := decoded.Messages[0].Parts
 	if got, want := string(parts[0].Extra), `{"item":{"type":"message","id":"msg_1","status":"completed"}}`; got != want || parts[1].Extra != nil {

@@ -98,8 +98,8 @@ func chatConversation(r *rapid.T) []json.RawMessage {
 // Whatever came in this form goes on in another.
 func TestEveryCaseGoesOnElsewhere(t *testing.T) {
 	for _, c := range wireCases() {
-		t.Run(c.name, func(t *testing.T) {
-			decoded := testkit.Must(responses.Decode(append(list(t, `[{"role":"user","content":"hi"}]`), list(t, c.items)...)))(t)
+		t.Run(c.Name, func(t *testing.T) {
+			decoded := testkit.Must(responses.Decode(append(dialecttest.List(t, `[{"role":"user","content":"hi"}]`), dialecttest.List(t, c.Entries)...)))(t)
 			in := wire.Request{Messages: repaired(dialecttest.Stored(t, decoded.Messages))}
 			for _, other := range []struct {
 				form     wire.Form

@@ -65,11 +65,11 @@ func TestCodexRolloutsComeBack(t *testing.T) {
 					}
 					continue
 				}
-				roundTrip(t, []json.RawMessage{item})
+				dialecttest.RoundTrip(t, responses.Form(), []json.RawMessage{item})
 			}
 			continue
 		}
-		roundTrip(t, items)
+		dialecttest.RoundTrip(t, responses.Form(), items)
 	}
 	if read < 1000 {
 		t.Errorf("only %d items were read", read)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"iter"
 	"strings"
 	"testing"
 
@@ -15,8 +14,14 @@ import (
 	"sessiond/internal/testkit"
 )
 
-// Cases are what a form's wire may hold, by name: each a JSON array of entries.
-type Cases = iter.Seq2[string, string]
+// Case is a JSON array of entries that a form's wire may hold.
+type Case = struct{ Name, Entries string }
+
+// PNG is the smallest picture there is, in base64.
+const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+// Nested returns arrays within arrays.
+func Nested(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }
 
 // small is the length up to which a case is a seed: the fuzzer spends its time on shrinking
 // larger ones.
@@ -51,10 +56,10 @@ func comesBack(t testing.TB, form wire.Form, raw []json.RawMessage, decoded wire
 }
 
 // RoundTrips takes every case there and back.
-func RoundTrips(t *testing.T, form wire.Form, cases Cases) {
+func RoundTrips(t *testing.T, form wire.Form, cases []Case) {
 	t.Helper()
-	for name, array := range cases {
-		t.Run(name, func(t *testing.T) { RoundTrip(t, form, List(t, array)) })
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) { RoundTrip(t, form, List(t, c.Entries)) })
 	}
 }
 
@@ -75,7 +80,7 @@ func AnyRoundTrips(t *testing.T, form wire.Form, entry func(*rapid.T) json.RawMe
 }
 
 // FuzzRoundTrip takes whatever decodes there and back.
-func FuzzRoundTrip(f *testing.F, form wire.Form, cases Cases) {
+func FuzzRoundTrip(f *testing.F, form wire.Form, cases []Case) {
 	f.Helper()
 	fuzz(f, cases, func(t *testing.T, raw []json.RawMessage) {
 		if decoded, err := form.Decode(raw); err == nil {
@@ -85,7 +90,7 @@ func FuzzRoundTrip(f *testing.F, form wire.Form, cases Cases) {
 }
 
 // FuzzSend sends whatever decodes, after what brings it into order: its provider accepts it.
-func FuzzSend(f *testing.F, form wire.Form, cases Cases, order func([]session.Message) []session.Message) {
+func FuzzSend(f *testing.F, form wire.Form, cases []Case, order func([]session.Message) []session.Message) {
 	f.Helper()
 	fuzz(f, cases, func(t *testing.T, raw []json.RawMessage) {
 		decoded, err := form.Decode(raw)
@@ -99,11 +104,11 @@ func FuzzSend(f *testing.F, form wire.Form, cases Cases, order func([]session.Me
 	})
 }
 
-func fuzz(f *testing.F, cases Cases, run func(*testing.T, []json.RawMessage)) {
+func fuzz(f *testing.F, cases []Case, run func(*testing.T, []json.RawMessage)) {
 	f.Helper()
-	for _, array := range cases {
-		if len(array) < small {
-			f.Add([]byte(array))
+	for _, c := range cases {
+		if len(c.Entries) < small {
+			f.Add([]byte(c.Entries))
 		}
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -152,12 +157,11 @@ func WrongAt(name, entry string, code session.Code, path string) Wrong {
 // what is wrong in any form.
 func Refuses(t *testing.T, form wire.Form, fine string, cases ...Wrong) {
 	t.Helper()
-	const deep = 20_000
 	cases = append(
 		cases,
 		Wrong{"no JSON", `{"role":`, session.Malformed, "messages[1]"},
 		Wrong{"bytes that are not UTF-8", "{\"role\":\"user\",\"x\":\"\xff\"}", session.Malformed, "messages[1]"},
-		Wrong{"nested beyond reading", `{"role":"user","x":` + strings.Repeat("[", deep) + strings.Repeat("]", deep) + `}`, session.TooLarge, "messages[1]"},
+		Wrong{"nested beyond reading", `{"role":"user","x":` + Nested(20_000) + `}`, session.TooLarge, "messages[1]"},
 		Wrong{"no object", `"hi"`, session.Invalid, "messages[1]"},
 		Wrong{"a null", `null`, session.Invalid, "messages[1]"},
 		Wrong{"role is no string", `{"role":1}`, session.Invalid, "messages[1].role"},

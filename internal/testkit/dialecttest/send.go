@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"sessiond/internal/dialect/wire"
@@ -20,6 +21,30 @@ type failer interface {
 	Helper()
 	Fatal(args ...any)
 	Fatalf(format string, args ...any)
+}
+
+// Numbered numbers messages as a store would.
+func Numbered(msgs []session.Message) []session.Message {
+	for i := range msgs {
+		msgs[i].ID = session.MessageRef{Session: "20260211_001", Seq: int64(i + 1)}
+	}
+	return msgs
+}
+
+// ExpectSent sends a context that the provider must accept, and compares the request and its losses.
+func ExpectSent(t *testing.T, form wire.Form, in wire.Request, want string, losses []string) wire.Sent {
+	t.Helper()
+	sent := testkit.Must(form.Send(in))(t)
+	if !EqualJSON([]byte(want), sent.Request) {
+		t.Errorf("sent %s\nwant %s", sent.Request, want)
+	}
+	if diff := cmp.Diff(losses, sent.Losses); diff != "" {
+		t.Errorf("losses: %s", diff)
+	}
+	if err := ValidateFor(form.Name, in.Model, sent.Request); err != nil {
+		t.Errorf("the provider would refuse it: %v", err)
+	}
+	return sent
 }
 
 // Accepted sends a context, twice alike, and asks the provider's validator.
