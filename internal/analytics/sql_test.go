@@ -7,16 +7,22 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"sessiond/db/migrations"
 	"sessiond/internal/analytics"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pressly/goose/v3"
+	_ "modernc.org/sqlite"
 )
 
 func TestSQLReads(t *testing.T) {
@@ -208,4 +214,41 @@ func TestCancelledQueryFreesItsConnection(t *testing.T) {
 	if n := db.Stats().InUse; n > 0 {
 		t.Errorf("%d connections are still in use", n)
 	}
+}
+
+// database makes a file by the migrations, puts the SQL of a file in it and gives its path.
+func database(t testing.TB, fixture string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "sessions.db")
+	db := open(t, path, "rwc")
+	provider := testkit.Must(goose.NewProvider(goose.DialectSQLite3, db, migrations.FS))(t)
+	testkit.Must(provider.Up(t.Context()))(t)
+	text := testkit.Must(os.ReadFile(fixture))(t)
+	testkit.Must(db.ExecContext(t.Context(), string(text)))(t)
+	testkit.Check(t, db.Close())
+	return path
+}
+
+func open(t testing.TB, path, mode string) *sql.DB {
+	t.Helper()
+	source := url.URL{Scheme: "file", Path: path, RawQuery: "mode=" + mode}
+	db := testkit.Must(sql.Open("sqlite", source.String()))(t)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// reports opens the small fixture for reading.
+func reports(t testing.TB) *analytics.Reports {
+	t.Helper()
+	return analytics.New(open(t, database(t, "testdata/fixture.sql"), "ro"), time.UTC)
+}
+
+// sqlite3 gives the path of the command that people have on their hosts.
+func sqlite3(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("sqlite3")
+	if err != nil {
+		t.Skip("sqlite3 is not installed, so nothing is shown about it")
+	}
+	return path
 }

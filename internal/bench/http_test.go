@@ -3,10 +3,17 @@ package bench_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"sessiond/internal/search"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 )
 
 // BenchmarkHTTP appends to a daemon in a process of its own, over kept-alive connections. The
@@ -63,4 +70,109 @@ func (f *floor) shell() *side {
 		}
 		return err
 	}}
+}
+
+const listed = 50
+
+// BenchmarkList lists the newest 50 of many sessions, in process and by a command from its start to
+// its end. The baselines are the SELECT of the listed columns, `sessiond version` and the sqlite3 shell.
+func BenchmarkList(b *testing.B) {
+	ctx, n := b.Context(), sized(100_000)
+	path := filepath.Join(b.TempDir(), "sessions.db")
+	s := testkit.Must(store.Open(ctx, path, options()))(b)
+	b.Cleanup(func() { testkit.Check(b, s.Close()) })
+	begin := time.Date(2024, 1, 1, 8, 0, 0, 0, time.UTC)
+	testkit.Check(b, atOnce(128, func(w int) error { // many share a commit
+		write := newAuthor(uint64(w))
+		for i := w; i < n; i += 128 {
+			at := session.At(begin.Add(time.Duration(i) * 10 * time.Minute))
+			m := write.message(0, 20)
+			m.CreatedAt = at
+			if _, err := s.Import(ctx, store.ImportBatch{
+				Session: store.NewSession{
+					Source: session.SourcePi, SourceID: fmt.Sprintf("session-%d", i), Title: write.sentence(5), Model: "gpt-4o",
+					Directory: "/home/me/project", Project: "/home/me/project", CreatedAt: &at,
+				},
+				Messages: []store.ImportMessage{{Message: m}},
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	query := fmt.Sprintf(`SELECT id, day, title, title_source, kind, draft, settings, key, generation, source, source_id,
+		directory, project, git_branch, provider, model, window, parent_id, parent_kind, head_id, last_seq,
+		compaction_id, epoch, revision, message_count, total_tokens, context_tokens, compaction_count,
+		input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_nanousd, cost_usd,
+		unpriced_calls, turn_origin, created_at, updated_at, active_at, inbound_at, archived_at, deleted_at,
+		ended_at, end_reason, metadata FROM sessions
+		WHERE draft = 0 AND deleted_at IS NULL AND archived_at IS NULL ORDER BY active_at DESC, id DESC LIMIT %d`, listed+1)
+
+	b.Run("in process", func(b *testing.B) {
+		bare := openBare(b, path, readerPragmas())
+		compare(b, 20, &side{op: func() error {
+			data, _, err := s.Sessions(ctx, store.Filter{}, store.Page{Limit: listed})
+			if err == nil && len(data) != listed {
+				err = fmt.Errorf("%d sessions, not %d", len(data), listed)
+			}
+			return err
+		}}, &side{name: "bare", op: func() error { return bare.read(query) }})
+	})
+	b.Run("sessiond ls", func(b *testing.B) {
+		program := binary(b)
+		of := func(name string, cmd func() *exec.Cmd) *side {
+			return &side{name: name, cpu: childrenCPU, op: func() error { return run(cmd()) }}
+		}
+		sides := []*side{
+			of("", func() *exec.Cmd { return command(program, path, "ls", "--limit", fmt.Sprint(listed)) }),
+			of("version", func() *exec.Cmd { return command(program, path, "version") }),
+		}
+		if _, err := exec.LookPath("sqlite3"); err == nil {
+			sides = append(sides, of("C", func() *exec.Cmd { return exec.Command("sqlite3", "-readonly", "-box", path, query) }))
+		}
+		compare(b, 3, sides...)
+	})
+}
+
+// BenchmarkSearch searches a large history. The baseline is the SELECT on the index straight on the driver.
+func BenchmarkSearch(b *testing.B) {
+	ctx := b.Context()
+	h := openHistory(b, sized(*historySize))
+	bare := openBare(b, filepath.Join(filepath.Dir(h.path), "search.db"), readerPragmas())
+	for _, order := range []struct {
+		name      string
+		order     search.Order
+		statement string
+	}{
+		{"newest", search.OrderNewest, `SELECT d.docid, d.message_id, d.session_id, d.seq, d.words
+			FROM (SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 24) w
+			CROSS JOIN docs d ON d.docid = w.rowid`},
+		{"ranked", search.OrderRank, `SELECT d.docid, d.message_id, d.session_id, d.seq, d.words, -w.score
+			FROM (SELECT rowid, score FROM (SELECT rowid, bm25(words, 1.0, 0.6, 0.0) AS score
+				FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 5000) ORDER BY score, rowid DESC LIMIT 24) w
+			CROSS JOIN docs d ON d.docid = w.rowid`},
+	} {
+		for _, word := range []struct{ word, about string }{{rareWord, "a rare word"}, {knownWord, "a word in 0.9 %"}, {commonWord, "a word in 20 %"}} {
+			b.Run(order.name+", "+word.about, func(b *testing.B) {
+				compare(b, 5, &side{op: func() error {
+					r, err := h.index.Search(ctx, search.Query{Text: word.word, Order: order.order, Limit: 20})
+					if err == nil && (len(r.Hits) == 0 || r.Pending > 0) {
+						err = fmt.Errorf("%d hits, %d messages not indexed", len(r.Hits), r.Pending)
+					}
+					return err
+				}}, &side{name: "bare", op: func() error { return bare.read(order.statement, `"`+word.word+`"`) }})
+			})
+		}
+	}
+	b.Run("recall", func(b *testing.B) {
+		compare(b, 5, &side{op: func() error {
+			r, err := h.index.Recall(ctx, search.RecallQuery{
+				Text: question, Within: []search.Span{{Session: h.long.ID, From: 1, Through: h.long.LastSeq - keptLong}},
+			})
+			if err == nil && len(r.Hits) == 0 && r.Complete {
+				err = errors.New("nothing was recalled")
+			}
+			return err
+		}})
+	})
 }

@@ -1,6 +1,8 @@
 package contextmgr
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"sessiond/internal/session"
@@ -41,4 +43,47 @@ func TestComparePrefix(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Cache marks stand at the end of the context and after the parts that last longest.
+func TestCacheBorders(t *testing.T) {
+	r := newRig(t, 20000)
+	system, none := "Be short.", ""
+	slots := func(n int64) Settings { return Settings{CacheSlots: &n} }
+	want := func(name string, v View, borders ...int) {
+		t.Helper()
+		if !slices.Equal(v.Borders, borders) {
+			t.Errorf("%s: borders %v of %d messages, want %v", name, v.Borders, len(v.Messages), borders)
+		}
+	}
+	r.append(text(session.User, "hi"))
+	want("no system text", r.turn(TurnInput{}), 0)
+	want("with it", r.turn(TurnInput{Budget: Budget{System: &system}}), SystemBorder, 0)
+	want("one slot", r.turn(TurnInput{Budget: Budget{Settings: slots(1)}}), 0)
+	want("none", r.turn(TurnInput{Budget: Budget{Settings: slots(0)}}))
+	r.talk(1, 10)
+	want("four: the end of the context before, too", r.turn(TurnInput{Budget: Budget{Settings: slots(4)}}), SystemBorder, 0, 2)
+
+	var ids []string
+	for i := range 11 {
+		ids = append(ids, fmt.Sprintf("c%d", i))
+	}
+	r.append(calling(ids...))
+	for _, id := range ids {
+		r.append(answering(id, "x"))
+	}
+	want("so many blocks since that their end is out of reach", r.turn(TurnInput{}), 2, 14)
+	want("nothing new", r.turn(TurnInput{}), SystemBorder, 14)
+	r.append(calling("waits"))
+	want("calls wait", r.turn(TurnInput{}))
+	r.append(answering("waits", "x"))
+
+	r.talk(20, 200)
+	r.compact(CompactInput{KeepTokens: new(int64)})
+	v := r.turn(TurnInput{Budget: Budget{Settings: slots(3)}})
+	want("behind the summary and what is shown again, too", v, SystemBorder, 1, len(v.Messages)-1)
+	want("of another epoch nothing is left", r.turn(TurnInput{Budget: Budget{System: &none}}), 1, len(v.Messages)-1)
+
+	_, err := r.mgr.Turn(r.ctx, r.id, TurnInput{Budget: Budget{Settings: slots(5)}})
+	wantCode(t, err, session.Invalid, "cache_slots", "between 0 and 4")
 }

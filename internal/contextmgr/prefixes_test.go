@@ -1,6 +1,7 @@
 package contextmgr_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -26,8 +27,10 @@ import (
 	"sessiond/internal/testkit/storetest"
 	"sessiond/internal/tokens"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 	"github.com/tiktoken-go/tokenizer"
+	"pgregory.net/rapid"
 )
 
 // desk is a real store and manager with the real counter and digest, and a real tokenizer to check
@@ -453,3 +456,242 @@ func (d *desk) request(v contextmgr.View) session.JSON {
 }
 
 func name(s string) *string { return &s }
+
+// talker generates a conversation with the faults that agents produce.
+type talker struct {
+	*desk
+	t    *rapid.T
+	id   session.ID
+	open []string // calls that wait for a result
+	log  []session.Message
+	n    int
+
+	sent  []string // the last context on the wire
+	epoch int64
+}
+
+// grows checks the prefix rule on the wire: within an epoch a context only grows at its end, or the
+// answer says what broke the prefix.
+func (k *talker) grows(at string, v contextmgr.View) {
+	if len(v.Pending) > 0 {
+		return
+	}
+	if last := len(v.Messages) - 1; last >= 0 && v.Messages[last].Role == session.Assistant {
+		return // a reply to continue: Anthropic rejects spaces at its end, and only there
+	}
+	sent := dialecttest.Flat(k, v.Dialect, k.request(v))
+	same := len(sent) >= len(k.sent) && slices.Equal(sent[:min(len(sent), len(k.sent))], k.sent)
+	if k.sent != nil && !same && v.Prefix.Epoch == k.epoch && v.Prefix.BrokenBy == "" {
+		k.t.Fatalf("%s: in epoch %d the context sent before is no prefix of this one:\n%.3000s\n%.3000s", at, k.epoch, k.sent, sent)
+	}
+	k.sent, k.epoch = sent, v.Prefix.Epoch
+}
+
+func (k *talker) say(m session.Message) {
+	m.InContext, m.Display = true, true
+	if m.Kind == "" {
+		m.Kind = session.KindMessage
+	}
+	k.log = append(k.log, k.follow(k.id, m)...)
+}
+
+// words returns a numbered text of a kind that histories hold.
+func (k *talker) words(most int) string {
+	k.n++
+	pieces := []string{"Please look at the parser and tell me what fails. ", "internal/store/append.go:42: undefined: foo\n", "価格は129ドルです。確認してください。", "{\"id\":\"a3f9-22\",\"n\":[1,2,3]}", "\t\tif err != nil { return err }\n", "🦓🎷 "}
+	piece := rapid.SampledFrom(pieces).Draw(k.t, "piece")
+	size := rapid.SampledFrom([]int{0, 1, 10, 200, most}).Draw(k.t, "size")
+	return fmt.Sprintf("#%d %s", k.n, strings.Repeat(piece, 1+size/len(piece)))
+}
+
+func (k *talker) person() {
+	m := session.Message{Role: session.User, Origin: session.Person, Parts: []session.Part{session.TextPart(k.words(20000))}}
+	if rapid.IntRange(0, 4).Draw(k.t, "image") == 0 {
+		png, _ := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==")
+		m.Parts = append(m.Parts, session.Part{Kind: session.PartImage, Blob: &session.Blob{MediaType: "image/png", Data: png}})
+	}
+	k.say(m)
+}
+
+// program adds a program's message in the user's role, like a heartbeat or a hook.
+func (k *talker) program() {
+	kind := rapid.SampledFrom([]session.Kind{session.KindMessage, session.KindCustomMessage, session.KindBash, session.KindBranchSummary}).Draw(k.t, "kind")
+	k.say(session.Message{Kind: kind, Role: session.User, Origin: session.Program, Parts: []session.Part{session.TextPart(k.words(5000))}})
+}
+
+func (k *talker) reply() {
+	m := session.Message{Role: session.Assistant, Origin: session.Model, Finish: session.FinishStop}
+	if rapid.IntRange(0, 3).Draw(k.t, "thinks") == 0 {
+		m.Parts = append(m.Parts, session.Part{Kind: session.PartReasoning, Text: k.words(500)})
+	}
+	if rapid.Bool().Draw(k.t, "text") {
+		m.Parts = append(m.Parts, session.TextPart(k.words(8000)))
+	}
+	for range rapid.IntRange(0, 3).Draw(k.t, "calls") {
+		k.n++
+		id := fmt.Sprintf("call_%d", k.n)
+		m.Parts = append(m.Parts, session.Part{Kind: session.PartToolCall, CallID: id, ToolName: "write", Arguments: string(session.JSONOf(map[string]string{"text": k.words(40000)}))})
+		m.Finish = session.FinishToolCalls
+		k.open = append(k.open, id)
+	}
+	if rapid.IntRange(0, 7).Draw(k.t, "fails") == 0 {
+		m.Finish = rapid.SampledFrom([]session.Finish{session.FinishError, session.FinishAborted}).Draw(k.t, "how")
+		k.open = nil
+	}
+	k.say(m)
+}
+
+// result answers a pending call, sometimes twice, or a call that was never made.
+func (k *talker) result() {
+	id := "nobody"
+	if len(k.open) > 0 {
+		i := rapid.IntRange(0, len(k.open)-1).Draw(k.t, "which")
+		if id = k.open[i]; rapid.IntRange(0, 5).Draw(k.t, "twice") > 0 {
+			k.open = slices.Delete(k.open, i, i+1)
+		}
+	}
+	m := session.Message{Role: session.Tool, Origin: session.ByTool, Parts: []session.Part{{Kind: session.PartToolResult, CallID: id, ToolName: "write", Text: k.words(60000)}}}
+	if rapid.IntRange(0, 5).Draw(k.t, "empty") == 0 {
+		m.Parts[0].Text = ""
+	}
+	k.say(m)
+}
+
+// Whatever agents, tools and programs leave in a history, the provider accepts its context, it fits,
+// and it holds everything required.
+func TestContextsOfGeneratedHistories(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	longest := 18
+	if testing.Short() {
+		longest = 4
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		k := &talker{desk: d, t: rt, id: d.begin()}
+		window := rapid.SampledFrom([]int64{4000, 8000, 32000}).Draw(rt, "window")
+		preset := rapid.SampledFrom(contextmgr.PresetNames()).Draw(rt, "preset")
+		form := rapid.SampledFrom(dialecttest.Forms()).Draw(rt, "form")
+		budget := contextmgr.Budget{Dialect: form, Window: window, CloseCalls: true, Settings: contextmgr.Settings{Preset: &preset}}
+		k.person()
+		for step := range rapid.IntRange(3, longest).Draw(rt, "steps") {
+			rapid.SampledFrom([]func(){k.person, k.program, k.program, k.reply, k.reply, k.reply, k.result, k.result, k.result}).Draw(rt, "step")()
+			at := fmt.Sprintf("step %d, %s, window %d, preset %s", step, form, window, preset)
+			v, err := d.mgr.Assemble(d.Context(), k.id, budget)
+			if err != nil {
+				rt.Fatalf("%s: %v", at, err)
+			}
+			w := wanted(k.log)
+			w.made = true
+			d.check(at, v, w)
+			if rapid.IntRange(0, 2).Draw(rt, "turn") > 0 {
+				continue
+			}
+			in := contextmgr.TurnInput{Budget: budget, Volatile: rapid.SampledFrom([]string{"", "", "It is Monday.", "It is Tuesday."}).Draw(rt, "volatile")}
+			in.CloseCalls = rapid.Bool().Draw(rt, "close")
+			if v, err = d.mgr.Turn(d.Context(), k.id, in); err != nil {
+				rt.Fatalf("%s: %v", at, err)
+			}
+			d.check(at+", handed out", v, w)
+			k.grows(at, v)
+		}
+	})
+}
+
+// The next context of an imported session has the roles that its program would send, by the
+// samples' README.
+func TestContextsAtHeadsMatchTheirPrograms(t *testing.T) {
+	for _, c := range []struct {
+		pattern, before string
+		at              string // external id of another leaf; "": the head
+		want            []string
+	}{
+		{pattern: "v3/--home-dev-demo--/*e142.jsonl", want: []string{"user", "assistant"}},
+		{pattern: "v3/--home-dev-other--/*.jsonl", before: "v3/--home-dev-demo--/*e142.jsonl", want: []string{"user", "assistant", "user"}},
+		{pattern: "v3-harness/*.jsonl", want: []string{"user"}},
+		{pattern: "v4-harness/*e6c9e6253dc5.jsonl", want: []string{"summary", "user", "assistant", "user"}}, // its cut splits a turn, whose question sessiond shows again
+		{pattern: "v4-harness/*e6d1a35ee98b.jsonl", before: "v4-harness/*e6c9e6253dc5.jsonl", want: []string{"user", "assistant"}},
+		{pattern: "made/v1-compaction.jsonl", want: []string{"summary", "user", "assistant", "user"}},
+		{pattern: "made/v2-hook-message.jsonl", want: []string{"user", "user", "user"}},
+		{pattern: "made/cycle-and-orphan.jsonl", want: []string{"user", "user", "user"}},
+		{pattern: "made/torn-last-line.jsonl", want: []string{"user", "assistant"}},
+		{pattern: "before-compaction.jsonl", want: nil},
+	} {
+		t.Run(filepath.Base(c.pattern), func(t *testing.T) {
+			notRaced(t, sample(t, c.pattern))
+			d := newDesk(t)
+			if c.before != "" {
+				d.importPi(sample(t, c.before))
+			}
+			sess := d.importPi(sample(t, c.pattern))
+			v := testkit.Must(d.mgr.Assemble(t.Context(), sess.ID, contextmgr.Budget{Window: 1000000, CloseCalls: true}))(t)
+			got := []string{}
+			for _, p := range v.Provenance {
+				switch {
+				case p.Message < 0:
+				case p.Kind == contextmgr.ItemSummary:
+					got = append(got, p.Kind)
+				default:
+					got = append(got, string(v.Messages[p.Message].Role))
+				}
+			}
+			if c.want != nil {
+				if diff := cmp.Diff(c.want, got); diff != "" {
+					t.Errorf("roles (-want +got):\n%s", diff)
+				}
+				return
+			}
+			// Two compactions: the newest one's summary, then the path from the entry it kept.
+			first := slices.IndexFunc(v.Provenance, func(p contextmgr.Provenance) bool { return p.Kind == contextmgr.ItemMessage })
+			if got[0] != contextmgr.ItemSummary || v.Messages[v.Provenance[first].Message].ExternalID != "v1:550" {
+				t.Errorf("it begins with %v and then %s", got[:2], v.Messages[v.Provenance[first].Message].ExternalID)
+			}
+		})
+	}
+}
+
+func sample(t *testing.T, pattern string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(samples.Dir(t), "pi", pattern))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%s: %v %v", pattern, found, err)
+	}
+	return found[0]
+}
+
+// The sample with every kind of line has another leaf, at which its compaction is in force.
+func TestContextAtAnotherLeafMatchesItsProgram(t *testing.T) {
+	d := newDesk(t)
+	sess := d.importPi(sample(t, "v3/--home-dev-demo--/*e142.jsonl"))
+	all, err := d.store.Compactions(t.Context(), sess.ID)
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%d compactions, %v", len(all), err)
+	}
+	var found [][]string
+	for _, path := range d.branches(sess) {
+		head := path[len(path)-1].RowID
+		on := testkit.Must(d.store.OnPath(t.Context(), head, *all[0].ThroughID))(t)
+		at := &contextmgr.Position{HeadID: &head}
+		if on && all[0].Status == session.StatusDone {
+			at.CompactionID = &all[0].RowID
+		}
+		v := testkit.Must(d.mgr.Assemble(t.Context(), sess.ID, contextmgr.Budget{Window: 1000000, CloseCalls: true, At: at}))(t)
+		roles := []string{}
+		if v.System != "" {
+			roles = append(roles, "system")
+		}
+		for _, p := range v.Provenance {
+			switch {
+			case p.Message < 0:
+			case p.Kind == contextmgr.ItemSummary:
+				roles = append(roles, p.Kind)
+			default:
+				roles = append(roles, string(v.Messages[p.Message].Role))
+			}
+		}
+		found = append(found, roles)
+	}
+	want := []string{"system", "summary", "user", "assistant", "tool", "assistant", "user", "assistant"}
+	if !slices.ContainsFunc(found, func(roles []string) bool { return slices.Equal(roles, want) }) {
+		t.Errorf("no leaf has the context %v; they have %v (compaction %+v)", want, found, all[0])
+	}
+}

@@ -7,13 +7,23 @@ package eval_test
 import (
 	"flag"
 	"fmt"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"sessiond/internal/contextmgr"
+	"sessiond/internal/history"
+	"sessiond/internal/history/claudecode"
+	"sessiond/internal/history/codex"
+	"sessiond/internal/history/opencode"
+	"sessiond/internal/history/pi"
 	"sessiond/internal/recall"
 	"sessiond/internal/redact"
 	"sessiond/internal/search"
@@ -228,5 +238,348 @@ func (t tally) print(name string) {
 			}
 			fmt.Println()
 		}
+	}
+}
+
+// talk is a conversation to compact.
+type talk struct {
+	name      string
+	directory string
+	messages  []session.Message
+	labelled  []fact // by hand; nil: sampled by rule
+}
+
+// leastTalk is the number of messages of a transcript that can be compacted five times.
+const leastTalk = 40
+
+// importTalks returns the conversations of a folder of transcripts that are long enough.
+func (r *rig) importTalks(t *testing.T, folder string) (talks []talk) {
+	none := func(string) string { return "" }
+	for name, source := range map[string]history.Source{
+		"pi": pi.New(none), "codex": codex.New(none, time.Now),
+		"claude-code": claudecode.New(none, time.Now), "opencode": opencode.New(none, time.Now),
+	} {
+		root := filepath.Join(folder, name)
+		if _, err := os.Stat(root); err == nil {
+			importer := history.Importer{Store: r.store}
+			testkit.Must(importer.Run(t.Context(), source, []string{root}))(t)
+		}
+	}
+	all, _, err := r.store.Sessions(t.Context(), store.Filter{}, store.Page{Limit: 1000})
+	testkit.Check(t, err)
+	for _, s := range all {
+		if s.HeadID == nil {
+			continue
+		}
+		talk := talk{name: string(s.Source) + " " + s.Title, directory: s.Directory}
+		for _, m := range testkit.Must(r.store.Path(t.Context(), *s.HeadID, 0))(t) {
+			if m.Kind != session.KindMessage || !m.InContext || m.Role == session.System {
+				continue
+			}
+			plain := newMessage(m.Role, m.Origin)
+			plain.Finish = m.Finish
+			for _, p := range m.Parts {
+				if p.Kind == session.PartText || p.Kind == session.PartToolCall || p.Kind == session.PartToolResult {
+					plain.Parts = append(plain.Parts, session.Part{Kind: p.Kind, Text: p.Content(), ToolName: p.ToolName, CallID: p.CallID, Arguments: p.Arguments, IsError: p.IsError})
+				}
+			}
+			if len(plain.Parts) > 0 {
+				talk.messages = append(talk.messages, plain)
+			}
+		}
+		if len(talk.messages) >= leastTalk {
+			talks = append(talks, talk)
+		}
+	}
+	return talks
+}
+
+func newMessage(role session.Role, origin session.Origin, parts ...session.Part) session.Message {
+	return session.Message{Kind: session.KindMessage, Role: role, Origin: origin, InContext: true, Display: true, Parts: parts}
+}
+
+// writtenTalks returns the conversations in the folder talks. A line of their files is
+//
+//	P, A or T TEXT                                said by a person, the model, a tool
+//	? KIND | TEXT | QUESTION [| IN OTHER WORDS]   a label of a fact that was said before it
+//	~ TEXT | ANSWER                               a template of small talk: # is its number, {a|b} a choice
+//	= N                                           N turns of small talk; the rest of them comes at the end
+//	-- COMMENT
+func writtenTalks(t *testing.T) (talks []talk) {
+	for _, path := range testkit.Must(filepath.Glob("talks/*.txt"))(t) {
+		talk, small := talk{name: filepath.Base(path)}, smallTalk{}
+		for line := range strings.Lines(string(testkit.Must(os.ReadFile(path))(t))) {
+			who, said, _ := strings.Cut(strings.TrimSpace(line), " ")
+			switch who {
+			case "", "--":
+			case "P", "A", "T":
+				talk.messages = append(talk.messages, parseSaying(who, said, len(talk.messages))...)
+			case "?":
+				f := append(strings.Split(said, " | "), "")
+				talk.labelled = append(talk.labelled, fact{kind: f[0], text: f[1], asked: f[2], otherwise: f[3], told: len(talk.messages) - 1})
+			case "~":
+				small.templates = append(small.templates, said)
+			case "=":
+				talk.messages = append(talk.messages, small.next(testkit.Must(strconv.Atoi(said))(t))...)
+			default:
+				t.Fatalf("%s: %q", path, line)
+			}
+		}
+		talk.messages = append(talk.messages, small.next(300-small.n)...)
+		talks = append(talks, talk)
+	}
+	return talks
+}
+
+// parseSaying returns the messages of a line; what a tool says comes with its call.
+func parseSaying(who, said string, n int) []session.Message {
+	if who == "P" {
+		return []session.Message{newMessage(session.User, session.Person, session.TextPart(said))}
+	}
+	reply := newMessage(session.Assistant, session.Model, session.TextPart(said))
+	reply.Finish = session.FinishStop
+	if who == "A" {
+		return []session.Message{reply}
+	}
+	id := fmt.Sprintf("c%d", n)
+	reply.Finish, reply.Parts = session.FinishToolCalls, []session.Part{{Kind: session.PartToolCall, CallID: id, ToolName: "lookup", Arguments: "{}"}}
+	return []session.Message{reply, newMessage(session.Tool, session.ByTool, session.Part{Kind: session.PartToolResult, CallID: id, ToolName: "lookup", Text: said})}
+}
+
+// smallTalk makes turns of no importance from templates.
+type smallTalk struct {
+	templates []string
+	n         int // turns so far
+}
+
+func (s *smallTalk) next(n int) (msgs []session.Message) {
+	for range n {
+		ask, answer, _ := strings.Cut(s.templates[s.n%len(s.templates)], " | ")
+		s.n++
+		msgs = append(msgs, parseSaying("P", s.fill(ask), 0)...)
+		msgs = append(msgs, parseSaying("A", s.fill(answer), 0)...)
+	}
+	return msgs
+}
+
+var choice = regexp.MustCompile(`\{[^}]*\}`)
+
+// fill puts the turn's number and choices into a template.
+func (s *smallTalk) fill(template string) string {
+	k := 0
+	text := choice.ReplaceAllStringFunc(template, func(words string) string {
+		options := strings.Split(strings.Trim(words, "{}"), "|")
+		k++
+		return options[(s.n*(7+2*k)+s.n/5*k)%len(options)]
+	})
+	return strings.ReplaceAll(text, "#", strconv.Itoa(s.n))
+}
+
+// Kinds of facts.
+const (
+	kindConstraint = "constraints"
+	kindPasted     = "constraints, pasted" // far down in a message of a person
+	kindDecision   = "decisions"
+	kindNumber     = "numbers"
+	kindName       = "names"
+	kindPath       = "paths"
+)
+
+func kinds() []string {
+	return []string{kindConstraint, kindPasted, kindDecision, kindNumber, kindName, kindPath}
+}
+
+// Rows that sum up others.
+const (
+	sumClear     = "all of the first fifth" // the same facts after each compaction
+	sumEvery     = "all, whatever the question's words"
+	sumOtherwise = "asked in other words"
+)
+
+// fact is something that somebody said, and the words to ask for it.
+type fact struct {
+	kind      string
+	text      string // to look for in the context
+	asked     string
+	otherwise string // the same question without the words of the fact; "": none
+	told      int    // index of the message
+	unclear   bool   // the question's words also mean other facts
+}
+
+// rows returns the rows in which a question for the fact counts.
+func (f *fact) rows(question string, fifth int) []string {
+	switch {
+	case question != f.asked:
+		return []string{sumOtherwise}
+	case f.unclear:
+		return []string{sumEvery}
+	case f.told >= fifth:
+		return []string{sumEvery, f.kind}
+	}
+	return []string{sumEvery, f.kind, sumClear}
+}
+
+// in reports whether a text holds the fact, whatever its white space.
+func (f *fact) in(text string) bool {
+	return strings.Contains(text, f.text) || strings.Contains(strings.Join(strings.Fields(text), " "), f.text)
+}
+
+// Rules for sampling, in five languages. The digest knows no such words.
+var (
+	demand = regexp.MustCompile(`(?i)\b(never|always|must|don'?t|do not|should(n't)?|only|without|make sure|no need|prefer|instead of|rather|needs?( to)?|has to|have to|wants?|keep|leave|stays?|please (use|avoid)|nie|niemals|immer|muss|müssen|darf|nur|ohne|bitte|kein(e|en)?)\b|必须|不要|不能|只能|务必|一定|禁止|必ず|しないで|だけ|禁止|してください|ないこと`)
+	chosen = regexp.MustCompile(`(?i)\b(decided|decide|we('ll| will)? (use|go with|keep)|let'?s (use|go with|keep)|i('ll| will) (use|go with|keep)|going with|chose|instead of|nehmen wir|entschieden|wir nehmen)\b|决定|采用|改用|決め|採用|にします`)
+	number = regexp.MustCompile(`[$€¥£]\s?\d[\d.,]*\d|\d[\d.,]*\d?\s?(%|ms|kB|KB|MB|GB|TB|EUR|USD|Euro|元|円|kg|km)|\b\d+\.\d+(\.\d+)+\b|\b\d{3,6}\b`)
+	path   = regexp.MustCompile(`(?:~|\.{1,2})?(?:/[\w.@-]+){2,}|\b[\w-]+(?:/[\w.-]+)+\.\w{1,5}\b`)
+	name   = regexp.MustCompile(`\b[A-Z][a-z]+[A-Z]\w{2,30}\b|\b[a-z]+_[a-z_]{3,30}\b|[ァ-ヴー]{4,}`)
+
+	// lineNumber is what tools print before lines: their number, or a file's name with it.
+	lineNumber = regexp.MustCompile(`^\s*(\S+[:-])?\d+\s*[:→|-]`)
+)
+
+const (
+	mostOfAKind = 20          // facts of a kind that one conversation is asked for; all constraints
+	pastedFrom  = 12          // sentence of a person's message from which on it counts as pasted
+	blanked     = "[REDACTED" // publishers of transcripts put it where they remove text
+)
+
+// sampler collects facts of a conversation.
+type sampler struct {
+	all  map[string][]fact
+	seen map[string]bool
+}
+
+// sampleFacts samples facts by rule: constraints anywhere, the rest in the first messages, evenly
+// spread; and as many again that the question's words do not tell from others, marked unclear.
+func sampleFacts(msgs []session.Message, first int) []fact {
+	s := sampler{map[string][]fact{}, map[string]bool{}}
+	var said []string
+	for i := range msgs {
+		m := &msgs[i]
+		for n, line := range sentences(m.Text()) {
+			line = trimmed(lineNumber.ReplaceAllString(line, ""))
+			if m.Origin == session.Person && demand.MatchString(line) && len(line) < 300 && utf8.RuneCountInString(line) > 7 {
+				kind := kindConstraint
+				if n >= pastedFrom {
+					kind = kindPasted
+				}
+				s.add(kind, i, firstRunes(line, 60), line)
+			}
+			if i < first {
+				said = append(said, line)
+				s.sample(m, i, line)
+			}
+		}
+	}
+	out := slices.Concat(s.all[kindConstraint], spread(s.all[kindPasted]))
+	for _, kind := range kinds()[2:] {
+		var clear, unclear []fact
+		for _, f := range s.all[kind] {
+			if f.unclear = !f.isClear(said); f.unclear {
+				unclear = append(unclear, f)
+			} else {
+				clear = append(clear, f)
+			}
+		}
+		out = slices.Concat(out, spread(clear), spread(unclear))
+	}
+	return out
+}
+
+// sample adds the decision, number, name and path of a sentence.
+func (s *sampler) sample(m *session.Message, told int, line string) {
+	if m.Role == session.Assistant && chosen.MatchString(line) && len(line) < 300 {
+		s.add(kindDecision, told, firstRunes(line, 60), line)
+	}
+	if len(line) > 400 || strings.Contains(line, blanked) { // so long a line is data
+		return
+	}
+	for kind, rule := range map[string]*regexp.Regexp{kindNumber: number, kindName: name, kindPath: path} {
+		if text := strings.TrimRight(rule.FindString(line), ".,/"); len(text) > 2 {
+			s.add(kind, told, text, strings.ReplaceAll(line, text, " "))
+		}
+	}
+}
+
+// add adds a fact once. The question is what somebody asks who forgot it: up to six words around it.
+func (s *sampler) add(kind string, told int, text, around string) {
+	words := strings.FieldsFunc(around, func(r rune) bool { return !unicode.IsLetter(r) && r != '_' })
+	words = slices.DeleteFunc(words, func(w string) bool { return utf8.RuneCountInString(w) < 4 })
+	words = words[:min(len(words), 6)]
+	if text == "" || s.seen[text] || len(words) == 0 || len(words) == 1 && words[0][0] < utf8.RuneSelf {
+		return
+	}
+	s.seen[text] = true
+	s.all[kind] = append(s.all[kind], fact{kind: kind, text: text, asked: strings.Join(words, " "), told: told})
+}
+
+// spread returns facts evenly spread.
+func spread(facts []fact) []fact {
+	out := make([]fact, min(len(facts), mostOfAKind))
+	for i := range out {
+		out[i] = facts[i*len(facts)/len(out)]
+	}
+	return out
+}
+
+// isClear reports whether one or two sentences hold all words of the question.
+func (f *fact) isClear(said []string) bool {
+	words := strings.Fields(f.asked)
+	n := 0
+	for _, line := range said {
+		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) }) {
+			n++
+		}
+	}
+	return n == 1 || n == 2
+}
+
+var sentenceEnd = regexp.MustCompile(`[。！？\n]|[.!?] `)
+
+// sentences splits a text, without white space and marks of lists at the ends.
+func sentences(text string) (out []string) {
+	for len(text) > 0 {
+		end := len(text)
+		if at := sentenceEnd.FindStringIndex(text); at != nil {
+			end = at[1]
+		}
+		if s := trimmed(text[:end]); s != "" {
+			out = append(out, s)
+		}
+		text = text[end:]
+	}
+	return out
+}
+
+func trimmed(s string) string {
+	return strings.Trim(strings.Join(strings.Fields(s), " "), " -*#>+•`|\"")
+}
+
+func firstRunes(s string, n int) string {
+	if runes := []rune(s); len(runes) > n {
+		return string(runes[:n])
+	}
+	return s
+}
+
+func TestSampledFactsAreClear(t *testing.T) {
+	msgs := []session.Message{
+		newMessage(session.User, session.Person, session.TextPart("Never restart the billing gateway without me. What is next?")),
+		newMessage(session.Tool, session.ByTool, session.TextPart("12: return nothing 777\n13: return nothing 888\n14: return nothing 999\nThe gateway charges $129 for each merchant.")),
+		newMessage(session.Assistant, session.Model, session.TextPart("We will use retryBudget for merchant calls.")),
+	}
+	var got []string
+	for _, f := range sampleFacts(msgs, len(msgs)) {
+		if !f.unclear {
+			got = append(got, f.kind+" "+f.text)
+		}
+	}
+	all := strings.Join(got, "\n")
+	for _, want := range []string{"constraints Never restart the billing gateway without me.", "decisions We will use retryBudget", "numbers $129"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%q is not among\n%s", want, all)
+		}
+	}
+	if strings.Contains(all, "888") || strings.Contains(all, "next") {
+		t.Errorf("got\n%s", all)
 	}
 }

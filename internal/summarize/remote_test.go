@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +18,8 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/summarize"
 	"sessiond/internal/testkit"
+
+	"go.uber.org/goleak"
 )
 
 // apiKey has no known shape, so only exact care keeps it out of errors.
@@ -328,4 +332,171 @@ func TestErrorsContainNoKeysOrSecrets(t *testing.T) {
 			t.Errorf("the request holds a secret: %s", body)
 		}
 	})
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestNewChoosesByProvider(t *testing.T) {
+	for name, c := range map[string]struct {
+		cfg             summarize.Config
+		provider, model string
+	}{
+		"the zero value": {summarize.Config{}, "extractive", "digest"},
+		"extractive":     {summarize.Config{Provider: "extractive"}, "extractive", "digest"},
+		"gemini":         {summarize.Config{Provider: "gemini"}, "gemini", summarize.DefaultGeminiModel},
+		"openai":         {summarize.Config{Provider: "openai", Model: "m"}, "openai", "m"},
+		"a local server": {summarize.Config{Provider: "openai", BaseURL: "http://127.0.0.1:11434/v1/", Model: "llama"}, "openai", "llama"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := testkit.Must(summarize.New(c.cfg, summarize.Deps{Count: count, Getenv: func(string) string { return apiKey }}))(t)
+			if provider, model := s.Name(); provider != c.provider || model != c.model {
+				t.Errorf("got %s %s", provider, model)
+			}
+			if closer, ok := s.(io.Closer); ok {
+				if err := closer.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+func TestInvalidConfigurationErrors(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, content string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		testkit.Check(t, os.WriteFile(path, []byte(content), 0o600))
+		testkit.Check(t, os.Chmod(path, mode))
+		return path
+	}
+	for name, c := range map[string]struct {
+		cfg  summarize.Config
+		want string
+	}{
+		"unknown provider":     {summarize.Config{Provider: "oracle"}, "use extractive, gemini or openai"},
+		"gemini without a key": {summarize.Config{Provider: "gemini"}, "set GEMINI_API_KEY"},
+		"openai without a key": {summarize.Config{Provider: "openai"}, "set OPENAI_API_KEY"},
+		"a file for all":       {summarize.Config{Provider: "gemini", APIKeyFile: file("open", apiKey, 0o644)}, "run chmod 600 "},
+		"a file for the group": {summarize.Config{Provider: "openai", APIKeyFile: file("group", apiKey, 0o640)}, "run chmod 600 "},
+		"no such file":         {summarize.Config{Provider: "openai", APIKeyFile: filepath.Join(dir, "none")}, "name an existing file"},
+		"a folder":             {summarize.Config{Provider: "openai", APIKeyFile: dir}, "is not a regular file"},
+		"an empty file":        {summarize.Config{Provider: "openai", APIKeyFile: file("empty", "\n", 0o600)}, "must contain the key and nothing else"},
+		"two lines":            {summarize.Config{Provider: "openai", APIKeyFile: file("two", apiKey+"\nmore", 0o600)}, "must contain the key and nothing else"},
+		"a URL that is none":   {summarize.Config{Provider: "openai", BaseURL: "localhost:1234"}, "summarizer.base_url"},
+		"a key in the URL":     {summarize.Config{Provider: "openai", BaseURL: "https://x.example/v1?key=" + apiKey}, "summarizer.base_url"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := summarize.New(c.cfg, summarize.Deps{Count: count, Getenv: func(string) string { return "" }})
+			if session.CodeOf(err) != session.Invalid || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v", err)
+			}
+			if err != nil && strings.Contains(err.Error(), apiKey) {
+				t.Errorf("the key is in the error: %v", err)
+			}
+		})
+	}
+}
+
+func TestKeyIsReadFromPrivateFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "key")
+	testkit.Check(t, os.WriteFile(path, []byte(apiKey+"\n"), 0o600))
+	each(t, func(t *testing.T, p provider) {
+		s := serve(t, answer{body: p.answer(goodSummary)})
+		r, err := summarize.NewRemote(summarize.Config{Provider: p.name, BaseURL: s.URL, APIKeyFile: path}, summarize.Deps{Count: count, Getenv: func(string) string { return "another" }})
+		testkit.Check(t, err)
+		testkit.Must(r.Summarize(t.Context(), request()))(t)
+		if got := p.keyHeader(s.headers[0]); got != apiKey {
+			t.Errorf("the server saw the key %q", got)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestLocalServerNeedsNoKey(t *testing.T) {
+	p := providers()[0]
+	s := serve(t, answer{body: p.answer(goodSummary)})
+	r, err := summarize.NewRemote(summarize.Config{Provider: "openai", BaseURL: s.URL}, summarize.Deps{Count: count, Getenv: func(string) string { return "" }})
+	testkit.Check(t, err)
+	defer r.Close() //nolint:errcheck // it has nothing to say
+	testkit.Must(r.Summarize(t.Context(), request()))(t)
+	if h := s.headers[0][http.CanonicalHeaderKey("Authorization")]; h != nil {
+		t.Errorf("it sent Authorization %q", h)
+	}
+}
+
+// scripted returns the given errors and counts the requests.
+type scripted struct {
+	asked int
+	err   error
+}
+
+func (s *scripted) Name() (provider, model string) { return "test", "test" }
+
+func (s *scripted) Summarize(context.Context, session.SummaryRequest) (session.Summary, error) {
+	s.asked++
+	return session.Summary{Text: "x"}, s.err
+}
+
+func TestBreakerRetriesAfterCoolDown(t *testing.T) {
+	now := time.Date(2026, 2, 11, 10, 0, 0, 0, time.UTC)
+	inner := &scripted{err: &summarize.Failure{Kind: summarize.FailServer, Message: "down"}}
+	b := summarize.NewBreaker(inner, 3, time.Minute, func() time.Time { return now })
+	ask := func() summarize.FailureKind {
+		_, err := b.Summarize(context.Background(), session.SummaryRequest{})
+		var f *summarize.Failure
+		if errors.As(err, &f) {
+			return f.Kind
+		}
+		return ""
+	}
+	steps := []struct {
+		name  string
+		after time.Duration
+		works bool
+		want  summarize.FailureKind
+		asked int
+	}{
+		{"first failure", 0, false, summarize.FailServer, 1},
+		{"second", 0, false, summarize.FailServer, 2},
+		{"third opens it", 0, false, summarize.FailServer, 3},
+		{"an open breaker asks no model", 0, false, summarize.FailOpen, 3},
+		{"nor shortly before the end", 59 * time.Second, false, summarize.FailOpen, 3},
+		{"one may try, and fails", time.Second, false, summarize.FailServer, 4},
+		{"so it is open again", 30 * time.Second, true, summarize.FailOpen, 4},
+		{"one may try, and succeeds", 30 * time.Second, true, "", 5},
+		{"so it is closed", 0, true, "", 6},
+		{"and one failure does not open it", 0, false, summarize.FailServer, 7},
+		{"as this shows", 0, true, "", 8},
+	}
+	for _, s := range steps {
+		now = now.Add(s.after)
+		inner.err = &summarize.Failure{Kind: summarize.FailServer, Message: "down"}
+		if s.works {
+			inner.err = nil
+		}
+		if got := ask(); got != s.want || inner.asked != s.asked {
+			t.Fatalf("%s: got %q after asking %d times, want %q after %d", s.name, got, inner.asked, s.want, s.asked)
+		}
+	}
+}
+
+func TestBreakerIgnoresFailuresOfSpanAndCaller(t *testing.T) {
+	for name, err := range map[string]error{
+		"refusal":   &summarize.Failure{Kind: summarize.FailRefusal},
+		"too long":  &summarize.Failure{Kind: summarize.FailTooLongInput},
+		"cancelled": context.Canceled,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inner := &scripted{err: err}
+			b := summarize.NewBreaker(inner, 1, time.Hour, time.Now)
+			for range 3 {
+				_, _ = b.Summarize(context.Background(), session.SummaryRequest{})
+			}
+			if inner.asked != 3 {
+				t.Errorf("it was asked %d times, want 3", inner.asked)
+			}
+		})
+	}
 }

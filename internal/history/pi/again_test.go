@@ -1,6 +1,7 @@
 package pi_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -9,14 +10,14 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"sessiond/internal/history"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
+
+	"pgregory.net/rapid"
 )
 
 const header = `{"type":"session","version":3,"id":"one","timestamp":"2026-01-02T09:00:00.000Z","cwd":"/home/dev"}`
@@ -372,4 +373,80 @@ func TestPiFileThatBecomesShorterMeanwhile(t *testing.T) {
 
 func TestPiFileWithAByteOrderMark(t *testing.T) {
 	historytest.MarkedFile(t, pi.New(historytest.NoEnv), "one.jsonl", head("one", ""), user("1", "", "one"), user("2", "1", "two"), user("3", "2", "three"))
+}
+
+// A fork that came first is linked when its origin comes, though its file does not change.
+func TestPiForkIsLinkedWhenItsOriginComes(t *testing.T) {
+	h := newHouse(t)
+	lines := []string{user("1", "", "one"), user("2", "1", "two")}
+	dir := t.TempDir()
+	origin, fork := filepath.Join(dir, "2026_origin.jsonl"), filepath.Join(dir, "2027_fork.jsonl")
+	h.Rewrite(fork, append([]string{head("fork", origin)}, lines...)...)
+	h.Import(fork)
+	h.unchanged(fork) // it waits, and costs a look-up
+	h.Rewrite(origin, append([]string{head("origin", "")}, lines...)...)
+	h.Import(origin)
+	if done := h.Import(fork); done.Records.Imported != 0 || len(done.Errors) > 0 {
+		t.Errorf("%+v", done)
+	}
+	f := h.Session("fork")
+	if f.ParentID != h.Session("origin").ID || f.ParentKind != session.ParentFork || f.MessageCount != 2 {
+		t.Errorf("%+v", f)
+	}
+	h.unchanged(fork)
+}
+
+// without is a store from which a session is gone, as if an older backup had been put in its place.
+type without struct {
+	historytest.Nobody
+	h    *house
+	gone session.ID
+}
+
+func (w without) Session(ctx context.Context, source session.Source, id string) (*session.Session, error) {
+	found, err := w.h.Store.SessionBySource(ctx, source, id)
+	if err != nil || found.ID == w.gone {
+		return nil, nil
+	}
+	return &found, nil
+}
+
+func (w without) SessionByID(ctx context.Context, id session.ID) (*session.Session, error) {
+	found, err := w.h.Store.Session(ctx, id)
+	if err != nil || found.ID == w.gone {
+		return nil, nil
+	}
+	return &found, nil
+}
+
+// A fork whose origin is not here any more is read from its beginning, with what it had shared.
+func TestPiForkOfAForgottenSessionIsReadAnew(t *testing.T) {
+	h := newHouse(t)
+	lines := []string{user("1", "", "one"), user("2", "1", "two")}
+	origin := h.Write("2025_origin.jsonl", append([]string{head("origin", "")}, lines...)...)
+	fork := h.Write("2026_fork.jsonl", append([]string{head("fork", origin)}, append(lines, user("3", "2", "own"))...)...)
+	h.Import(origin, fork)
+	if s := h.Session("fork"); s.MessageCount != 1 || h.Talk(s) != "user: one\nuser: two\nuser: own" {
+		t.Fatalf("%+v %q", s, h.Talk(s))
+	}
+	h.Append(fork, user("4", "3", "more")+"\n")
+	cursor, err := h.Store.ImportCursor(t.Context(), session.SourcePi, fork)
+	if err != nil || cursor == nil {
+		t.Fatal(cursor, err)
+	}
+	info := testkit.Must(os.Stat(fork))(t)
+	var keys []string
+	found := history.Found{Path: fork, Size: info.Size(), ModifiedAt: info.ModTime()}
+	problems, err := h.Source.Read(t.Context(), found, cursor, without{h: h, gone: h.Session("origin").ID}, func(b history.Batch) error {
+		for i := range b.Messages {
+			if m := &b.Messages[i]; m.ParentSession != "" {
+				t.Errorf("%s still hangs on %s", m.ExternalID, m.ParentSession)
+			}
+			keys = append(keys, b.Messages[i].ExternalID)
+		}
+		return nil
+	})
+	if err != nil || len(problems) > 0 || len(keys) != 4 {
+		t.Errorf("%v %v %v", keys, problems, err)
+	}
 }

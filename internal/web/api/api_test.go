@@ -13,19 +13,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"sessiond/internal/analytics"
+	"sessiond/internal/contextmgr"
 	"sessiond/internal/jobs"
 	"sessiond/internal/routing"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/summarize"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/storetest"
 	"sessiond/internal/tokens"
 	"sessiond/internal/touched"
 	"sessiond/internal/web/api"
+
+	"github.com/rs/zerolog"
 )
 
 // kit is a server over a real store in a folder of its own.
@@ -201,4 +203,17 @@ func (k *kit) count(query string) int64 {
 	var n int64
 	testkit.Check(k.t, k.store.Reader().Get(&n, query))
 	return n
+}
+
+// manager is the real one, offline: the digest alone, and a catalogue of one model.
+func manager(st *store.Store) *contextmgr.Manager {
+	return contextmgr.New(st, contextmgr.Config{
+		Digest: summarize.NewExtractive(tokens.Reference().Text),
+		Models: func(id string) (session.ModelInfo, bool) {
+			return session.ModelInfo{ID: id, Window: 128_000, Family: string(tokens.O200k)}, id == "known"
+		},
+		Counter:   func(family string) contextmgr.Counter { return tokens.ForFamily(tokens.Family(family)) },
+		Reference: string(tokens.O200k),
+		Flush:     contextmgr.FlushSettings{Enabled: true},
+	})
 }

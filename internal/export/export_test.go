@@ -1,0 +1,225 @@
+package export_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"html"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sessiond/internal/export"
+	"sessiond/internal/redact"
+	"sessiond/internal/session"
+	"sessiond/internal/store"
+	"sessiond/internal/testkit"
+	"sessiond/internal/testkit/historytest"
+	"sessiond/internal/transcript"
+)
+
+const oddIDs = `{"type":"session","version":3,"id":"odd","timestamp":"2026-01-02T09:00:00.000Z","cwd":"/home/dev"}
+{"type":"message","id":"e01","parentId":null,"timestamp":"2026-01-02T09:01:00.000Z","message":{"role":"user","content":"one","timestamp":1767344460000}}
+{"type":"message","id":"zz","parentId":"e01","timestamp":"2026-01-02T09:02:00.000Z","message":{"role":"user","content":"two","timestamp":1767344520000}}
+{"type":"message","id":"0000abcd","parentId":"zz","timestamp":"2026-01-02T09:03:00.000Z","message":{"role":"user","content":"three","timestamp":1767344580000}}
+{"type":"label","id":"l1","parentId":"0000abcd","timestamp":"2026-01-02T09:04:00.000Z","targetId":"e01","label":"here"}
+{"type":"label","id":"l2","parentId":"l1","timestamp":"2026-01-02T09:04:01.000Z","targetId":"0000abcd","label":"there"}
+{"type":"label","id":"l3","parentId":"l2","timestamp":"2026-01-02T09:04:02.000Z","targetId":"gone","label":"nowhere"}
+{"type":"compaction","id":"c-1","parentId":"l3","timestamp":"2026-01-02T09:05:00.000Z","summary":"They counted.","firstKeptEntryId":"zz","tokensBefore":100}
+{"type":"branch_summary","id":"b1","parentId":"c-1","timestamp":"2026-01-02T09:06:00.000Z","fromId":"zz","summary":"They strayed."}
+{"type":"novel","id":"n1","parentId":"b1","timestamp":"2026-01-02T09:07:00.000Z","targetId":"zz","x":1}
+{"type":"context_edit","id":"x1","parentId":"n1","timestamp":"2026-01-02T09:08:00.000Z","targetId":"e01"}
+{"type":"message","id":"0000ABCD","parentId":"x1","timestamp":"2026-01-02T09:09:00.000Z","message":{"role":"branchSummary","summary":"s","fromId":"e01","timestamp":1767344940000}}
+`
+
+// Ids that pi would not have made get others in its file, wherever they are named.
+func TestOddIDsOfPiAreRenamedWhereverTheyAreNamed(t *testing.T) {
+	s, other := open(t), open(t)
+	dir := t.TempDir()
+	read := func(s *store.Store, name, text string) session.Session {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		testkit.Check(t, os.WriteFile(path, []byte(text), 0o600))
+		importPi(t, s, path)
+		return sessions(t, s)[0]
+	}
+	before := read(s, "odd.jsonl", oddIDs)
+	file, report := write(t, s, export.Pi, before.ID)
+	counts, err := historytest.CheckPi(file)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, file)
+	}
+	if counts.Entries != 11 || counts.Roots != 1 || counts.OnLeaf != 11 || counts.Unknown != 1 {
+		t.Errorf("it holds %+v\n%s", counts, file)
+	}
+	if report.LeftOut["labels and edits of entries that are not in the file"] != 1 {
+		t.Errorf("left out %v", report.LeftOut)
+	}
+	for _, id := range []string{"e01", "zz", "l1", "l2", "c-1", "b1", "n1", "x1", "0000ABCD"} {
+		if strings.Contains(string(file), `"`+id+`"`) {
+			t.Errorf("%s is still named\n%s", id, file)
+		}
+	}
+	after := read(other, "again.jsonl", string(file))
+	if a, b := told(t, s, before), told(t, other, after); !slices.Equal(a, b) {
+		t.Errorf("it came back as\n%s\nnot\n%s", strings.Join(b, "\n"), strings.Join(a, "\n"))
+	}
+	if again, _ := write(t, other, export.Pi, after.ID); string(again) != string(file) {
+		t.Errorf("written once more it is\n%s\nnot\n%s", again, file)
+	}
+}
+
+// told says what each message of a session's path says, its label, and which are hidden by the
+// overlay.
+func told(t *testing.T, s *store.Store, sess session.Session) []string {
+	t.Helper()
+	ctx := context.Background()
+	labels := testkit.Must(s.Labels(ctx, sess.ID))(t)
+	effective := testkit.Must(s.Effective(ctx, sess))(t)
+	if effective == nil || effective.ThroughID == nil {
+		t.Fatalf("no overlay: %+v", effective)
+	}
+	var all []string
+	for _, m := range pathOf(t, s, sess) {
+		line := string(m.Role) + " " + m.Text() + " " + labels[m.RowID]
+		if m.RowID <= *effective.ThroughID {
+			line += " hidden"
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
+// hostileUnit has all that a form must escape: quotes, HTML, fences, sequences of terminals,
+// marks that turn the direction of text, characters of two to four bytes.
+const hostileUnit = "\"quoted\" \\ <b onclick=x>&amp; ````` \x1b[31mred\x1b]0;title\a \u202e evil \u2028 价格 \U0001f600 end\n"
+
+// longTalk stores a session of long texts.
+func longTalk(t *testing.T, s *store.Store) (id session.ID, said, result string) {
+	t.Helper()
+	const border, secret = 1 << 20, "DB_PASSWORD=hunter2x9\n"
+	lines := strings.Repeat(hostileUnit, 3*border/len(hostileUnit))
+	said = strings.Repeat("x\n", (border-len(secret)/2)/2) + secret + lines
+	result = strings.Repeat("<i>`````` no line end in this one \x1b[3", 2*border/36)
+	made := testkit.Must(s.CreateSession(t.Context(), store.NewSession{Title: "long"}))(t)
+	testkit.Must(s.Append(t.Context(), store.Append{Session: made.ID, Messages: []session.Message{
+		{Role: session.User, Display: true, InContext: true, Parts: []session.Part{session.TextPart(said)}},
+		{Role: session.Assistant, Display: true, InContext: true, Parts: []session.Part{
+			{Kind: session.PartReasoning, Text: said},
+			session.TextPart("I read."),
+			{Kind: session.PartToolCall, CallID: "c1", ToolName: "read", Arguments: `{"path":"/x"}`},
+		}},
+		{Role: session.Tool, Display: true, InContext: true, Parts: []session.Part{{Kind: session.PartToolResult, CallID: "c1", Text: result}}},
+		{Role: session.Assistant, Display: true, InContext: true, Parts: []session.Part{session.TextPart(said)}},
+	}}))(t)
+	return made.ID, said, result
+}
+
+func TestLongTextsAreExportedWhole(t *testing.T) {
+	s := open(t)
+	id, said, result := longTalk(t, s)
+	for _, masked := range []bool{false, true} {
+		wantSaid, secrets := said, 0
+		if masked {
+			wantSaid, secrets = redact.Mask(said)
+		}
+		shown := strings.Trim(transcript.Clean(result), "\n")
+		for format, holds := range map[export.Format][]string{
+			export.Markdown: {"\n```````\n" + shown + "\n```````\n"},
+			export.HTML:     {"<pre>" + html.EscapeString(shown) + "</pre>"},
+			export.JSONL:    {string(session.JSONOf(wantSaid)), string(session.JSONOf(result))},
+			export.OpenAI:   {string(session.JSONOf(result))},
+			export.Pi:       {string(session.JSONOf(wantSaid)), string(session.JSONOf(result))},
+			export.Goose:    {string(session.JSONOf(wantSaid)), string(session.JSONOf(result))},
+		} {
+			var opt export.Options
+			if masked {
+				opt.Mask = &redact.Masker{}
+			}
+			var out bytes.Buffer
+			testkit.Must(export.Write(t.Context(), &out, s, format, []session.ID{id}, opt))(t)
+			for i, want := range holds {
+				if !bytes.Contains(out.Bytes(), []byte(want)) {
+					t.Errorf("%s, masked %v: text %d is not there as it should be", format, masked, i)
+				}
+			}
+			told := 3
+			switch format {
+			case export.OpenAI:
+				told = 2 // without reasoning
+			case export.JSONL:
+				told = 1 // a blob is written once
+			}
+			if got, want := strings.Count(out.String(), "价格"), told*strings.Count(said, "价格"); got != want {
+				t.Errorf("%s, masked %v: %d lines of what was said, not %d", format, masked, got, want)
+			}
+			if masked && (opt.Mask.Masked < secrets || bytes.Contains(out.Bytes(), []byte("hunter2x9"))) {
+				t.Errorf("%s: %d masked, or not all", format, opt.Mask.Masked)
+			}
+			if format != export.JSONL && format != export.OpenAI && bytes.ContainsAny(out.Bytes(), "\x1b\a") {
+				t.Errorf("%s holds what acts on a terminal", format)
+			}
+			switch format {
+			case export.Pi:
+				if _, err := historytest.CheckPi(out.Bytes()); err != nil {
+					t.Error(err)
+				}
+			case export.Goose, export.OpenAI:
+				if !json.Valid(out.Bytes()) {
+					t.Errorf("%s is not JSON", format)
+				}
+			}
+		}
+	}
+}
+
+// purging purges a session when it is written to for the first time.
+type purging struct {
+	t  *testing.T
+	s  *store.Store
+	id session.ID
+	n  int
+}
+
+func (p *purging) Write(b []byte) (int, error) {
+	if p.n++; p.n > 1 {
+		return len(b), nil
+	}
+	going, _, err := p.s.BeginPurge(p.t.Context(), store.PurgeRequest{Session: p.id})
+	testkit.Check(p.t, err)
+	for {
+		rows, err := going.Doomed(p.t.Context())
+		if err == nil && len(rows) > 0 {
+			err = going.Delete(p.t.Context(), rows)
+		}
+		testkit.Check(p.t, err)
+		if len(rows) == 0 {
+			return len(b), nil
+		}
+	}
+}
+
+// What was written of a session that was purged meanwhile is not taken for all of it.
+func TestAPurgeEndsAnExport(t *testing.T) {
+	for _, format := range export.Names() {
+		t.Run(format, func(t *testing.T) {
+			s := open(t)
+			made := testkit.Must(s.CreateSession(t.Context(), store.NewSession{Title: "gone soon"}))(t)
+			var msgs []session.Message
+			for range 1000 {
+				msgs = append(msgs, session.Message{Role: session.User, Display: true, InContext: true, Parts: []session.Part{session.TextPart(strings.Repeat("word ", 200))}})
+			}
+			testkit.Must(s.Append(t.Context(), store.Append{Session: made.ID, Messages: msgs}))(t)
+			if report, err := export.Write(t.Context(), io.Discard, s, export.Format(format), []session.ID{made.ID}, export.Options{}); err != nil || report.Messages != len(msgs) {
+				t.Fatalf("before, %d messages, %v", report.Messages, err)
+			}
+			report, err := export.Write(t.Context(), &purging{t: t, s: s, id: made.ID}, s, export.Format(format), []session.ID{made.ID}, export.Options{})
+			if session.CodeOf(err) != session.Busy {
+				t.Errorf("%d messages are all of it, it says: %v", report.Messages, err)
+			}
+		})
+	}
+}
