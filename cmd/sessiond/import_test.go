@@ -109,11 +109,7 @@ func readOnly(t *testing.T, root string) {
 		})
 	}
 	testkit.Check(t, chmod(0o500, 0o400))
-	t.Cleanup(func() {
-		if err := chmod(0o700, 0o600); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { testkit.Check(t, chmod(0o700, 0o600)) })
 }
 
 // copyTree copies a folder, with its times.

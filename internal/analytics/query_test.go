@@ -184,9 +184,7 @@ func TestParametersFilter(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt.query, tt.params), func(t *testing.T) {
 			res := testkit.Must(r.Run(t.Context(), tt.query, tt.params))(t)
-			if diff := cmp.Diff(tt.want, column(t, res, tt.column)); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Equal(t, tt.want, column(t, res, tt.column))
 		})
 	}
 }

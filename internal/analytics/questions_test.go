@@ -68,9 +68,7 @@ func TestFifteenQuestions(t *testing.T) {
 	t.Run("said", func(t *testing.T) {
 		res := run(t, r, "said", map[string]string{"text": "migration"})
 		want := []any{"And the Migration test?", "How do I write the migration?"}
-		if diff := cmp.Diff(want, column(t, res, "excerpt")); diff != "" {
-			t.Error(diff)
-		}
+		testkit.Equal(t, want, column(t, res, "excerpt"))
 	})
 	t.Run("unanswered", func(t *testing.T) {
 		res := run(t, r, "unanswered", nil)
@@ -137,9 +135,7 @@ func TestClassicShape(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			res := testkit.Must(r.SQL(t.Context(), tt.sql, analytics.Limits{}))(t)
-			if diff := cmp.Diff(tt.want, res.Rows); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Equal(t, tt.want, res.Rows)
 		})
 	}
 }

@@ -20,7 +20,6 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite"
 )
@@ -60,9 +59,7 @@ func TestSQLReads(t *testing.T) {
 				return
 			}
 			testkit.Check(t, err)
-			if diff := cmp.Diff(analytics.Result{Columns: tt.columns, Rows: tt.rows}, res); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Equal(t, analytics.Result{Columns: tt.columns, Rows: tt.rows}, res)
 			if _, err := json.Marshal(res); err != nil {
 				t.Error(err)
 			}

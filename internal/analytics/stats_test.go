@@ -65,9 +65,7 @@ func TestStatsByDayModelAndSource(t *testing.T) {
 		"pi: 1 sessions, 4 messages, 2 calls, 300 in, 0.25",
 		"claude-code: 1 sessions, 1 messages, 0 calls, 0 in, 0",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, want, got)
 }
 
 // The roll-up and a recount give the same, so the two ways of Stats are one.

@@ -17,8 +17,6 @@ import (
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/samples"
 	"sessiond/internal/touched"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // confCase is a case of compaction.json. cases_test.go says where each runs, or why it does not.
@@ -247,9 +245,7 @@ func TestPrepareConformance(t *testing.T) {
 				for _, k := range []string{"tokens_before", "read_files", "modified_files"} {
 					delete(want, k)
 				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("want -, got +\n%s", diff)
-				}
+				testkit.Equal(t, want, got)
 			}
 			prepare(true, c.Expect)
 			if c.Alternative != nil {
@@ -303,9 +299,7 @@ func TestOtherRepairsConformance(t *testing.T) {
 					order = append(order, ids[item.Message.ID])
 				}
 			}
-			if diff := cmp.Diff(into[map[string]any](t, c.Expect)["order"], any(order)); diff != "" {
-				t.Errorf("want -, got +\n%s", diff)
-			}
+			testkit.Equal(t, into[map[string]any](t, c.Expect)["order"], any(order))
 		})
 	}
 }
@@ -331,9 +325,7 @@ func repaired(t *testing.T, entries []confEntry) (Repaired, map[session.MessageR
 
 func equal(t *testing.T, got map[string]any, expect json.RawMessage) {
 	t.Helper()
-	if diff := cmp.Diff(into[map[string]any](t, expect), got); diff != "" {
-		t.Errorf("want -, got +\n%s", diff)
-	}
+	testkit.Equal(t, into[map[string]any](t, expect), got)
 }
 
 func messageOf(t *testing.T, e confEntry) session.Message {
@@ -639,9 +631,7 @@ func TestFileOperationsConformance(t *testing.T) {
 				Read     []string `json:"read_files"`
 				Modified []string `json:"modified_files"`
 			}](t, c.Expect)
-			if diff := cmp.Diff([][]string{want.Read, want.Modified}, [][]string{read, modified}); diff != "" {
-				t.Errorf("want -, got +\n%s", diff)
-			}
+			testkit.Equal(t, [][]string{want.Read, want.Modified}, [][]string{read, modified})
 		})
 	}
 }

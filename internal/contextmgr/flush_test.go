@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sessiond/internal/routing"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
@@ -199,9 +197,7 @@ func TestCompactionConformance(t *testing.T) {
 					TotalTokens: counters.TotalTokens, TotalTokensFresh: counters.Fresh, InputTokens: counters.InputTokens,
 					OutputTokens: counters.OutputTokens, CompactionCount: counters.Compactions,
 				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("(-want +got)\n%s", diff)
-				}
+				testkit.Equal(t, want, got)
 			default:
 				t.Fatalf("op %s", w.Op)
 			}

@@ -171,9 +171,7 @@ func (c *hygieneCase) policy(t *testing.T) {
 	if c.form() == dialect.Anthropic && got["merge_assistants"] == true {
 		got["merge_assistants"] = false // its API joins them; Send does so first, to put thinking in its place
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("want -, got +\n%s", diff)
-	}
+	testkit.Equal(t, want, got)
 }
 
 func of(role session.Role, parts ...session.Part) session.Message {
@@ -211,9 +209,7 @@ func (c *hygieneCase) transform(t *testing.T) {
 	for i := range result {
 		got = append(got, saidBy(&result[i])...)
 	}
-	if diff := cmp.Diff(want.Messages, got); diff != "" {
-		t.Errorf("want -, got +\n%s", diff)
-	}
+	testkit.Equal(t, want.Messages, got)
 	if want.StoredUnchanged && !bytes.Equal(before, session.JSONOf(stored)) {
 		t.Error("the stored message was changed")
 	}
@@ -318,9 +314,7 @@ func (c *hygieneCase) reasoning(t *testing.T) {
 			kept = append(kept, i)
 		}
 	}
-	if diff := cmp.Diff(want.Kept, kept); diff != "" {
-		t.Errorf("want -, got +\n%s", diff)
-	}
+	testkit.Equal(t, want.Kept, kept)
 }
 
 func (c *hygieneCase) images(t *testing.T) {
@@ -331,9 +325,7 @@ func (c *hygieneCase) images(t *testing.T) {
 	for _, i := range c.When.Images {
 		got = append(got, contextmgr.ImageInfo{Width: i.Width, Height: i.Height, Bytes: i.Bytes, Readable: i.Readable}.Action())
 	}
-	if diff := cmp.Diff(want.Actions, got); diff != "" {
-		t.Errorf("want -, got +\n%s", diff)
-	}
+	testkit.Equal(t, want.Actions, got)
 }
 
 func TestHygieneCasesAreUnchanged(t *testing.T) {

@@ -102,9 +102,7 @@ func TestRecentUserConformance(t *testing.T) {
 				}
 				got = append(got, one)
 			}
-			if diff := cmp.Diff(want.Kept, got); diff != "" {
-				t.Errorf("want -, got +\n%s", diff)
-			}
+			testkit.Equal(t, want.Kept, got)
 			overlay := session.Compaction{Summary: "s", Replacement: session.JSONOf(nonNil(kept))}
 			draft := Assemble(Material{Overlay: &overlay, Words: true, Weigh: &scales{scale: 1, counter: runes{}}})
 			for i := range draft.Items {

@@ -267,9 +267,7 @@ func TestBuildContextConformance(t *testing.T) {
 				i := slices.IndexFunc(c.Given.Entries, func(e map[string]any) bool { return e["system_message"] == true })
 				ids, roles = append([]string{fmt.Sprint(c.Given.Entries[i]["id"], "#system")}, ids...), append([]string{"system"}, roles...)
 			}
-			if diff := cmp.Diff([][]string{c.Expect.Messages, c.Expect.Roles}, [][]string{ids, roles}); diff != "" {
-				t.Errorf("want -, got +\n%s", diff)
-			}
+			testkit.Equal(t, [][]string{c.Expect.Messages, c.Expect.Roles}, [][]string{ids, roles})
 		})
 	}
 }
@@ -354,9 +352,7 @@ func TestFilterCompactedConformance(t *testing.T) {
 			}
 			want = slices.DeleteFunc(slices.Clone(want), func(id string) bool { return requests[id] })
 			got = slices.DeleteFunc(got, func(id string) bool { return requests[id] })
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("want -, got +\n%s", diff)
-			}
+			testkit.Equal(t, want, got)
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -130,9 +131,7 @@ func TestRepair(t *testing.T) {
 			for i := range r.Items {
 				got = append(got, flat(&r.Items[i].Message))
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("want -, got +\n%s", diff)
-			}
+			testkit.Equal(t, c.want, got)
 			if !cmp.Equal(r.Pending, c.pending) || !cmp.Equal(r.Late, c.late) || len(r.Losses) != c.losses {
 				t.Errorf("pending %v, late %v, losses %v", r.Pending, r.Late, r.Losses)
 			}

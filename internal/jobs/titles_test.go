@@ -39,11 +39,7 @@ func (n *namer) Summarize(_ context.Context, in session.SummaryRequest) (session
 func spoken(t *testing.T) (*store.Store, session.ID) {
 	t.Helper()
 	s := testkit.Must(store.Open(t.Context(), storetest.New(t, filepath.Join(t.TempDir(), "sessions.db")), store.Options{Log: zerolog.Nop()}))(t)
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { testkit.Check(t, s.Close()) })
 	sess := testkit.Must(s.CreateSession(t.Context(), store.NewSession{}))(t)
 	for _, m := range []session.Message{
 		{Role: session.User, Origin: session.Person, Parts: []session.Part{session.TextPart("What does CompanyB ask for?")}},

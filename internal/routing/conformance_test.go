@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sessiond/internal/routing"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
@@ -69,9 +67,7 @@ func expect(t *testing.T, got map[string]any, want json.RawMessage) {
 			delete(a, name)
 		}
 	}
-	if diff := cmp.Diff(b, a); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	testkit.Equal(t, b, a)
 }
 
 // outcome returns either the result, or the case's word for the error.

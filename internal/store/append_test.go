@@ -92,9 +92,7 @@ func TestAppendRefusesAndStoresNothing(t *testing.T) {
 			if out.Messages != nil {
 				t.Error("an answer beside the error")
 			}
-			if diff := cmp.Diff(before, testkit.Must(s.Session(ctx, sess.ID))(t)); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Equal(t, before, testkit.Must(s.Session(ctx, sess.ID))(t))
 		})
 	}
 	if n := count(t, s, `SELECT (SELECT COUNT(*) FROM messages) * 100 + (SELECT COUNT(*) FROM parts) * 10 + (SELECT COUNT(*) FROM blobs)`); n != 110 {
@@ -287,9 +285,7 @@ func TestAppendWithAParentBranchesOff(t *testing.T) {
 		return all
 	}
 	path := testkit.Must(s.Path(ctx, *out.Session.HeadID, 0))(t)
-	if diff := cmp.Diff([]string{"1", "4444", "55555"}, texts(path)); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, []string{"1", "4444", "55555"}, texts(path))
 	// The head itself as parent is no branch.
 	same := testkit.Must(s.Append(ctx, Append{Session: sess.ID, Parent: ref(sess.ID, 5), Messages: []session.Message{says(session.User, "6")}}))(t)
 	if same.Session.Epoch != out.Session.Epoch || out.Session.Epoch != 1 {

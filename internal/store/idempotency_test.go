@@ -5,8 +5,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 )
@@ -24,9 +22,7 @@ func TestARetryAnswersTheSameAndWritesNothing(t *testing.T) {
 	if !again.Replayed || count(t, s, rows) != before {
 		t.Errorf("replayed %v, %d rows, not %d", again.Replayed, count(t, s, rows), before)
 	}
-	if diff := cmp.Diff(first.Messages, again.Messages); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, first.Messages, again.Messages)
 	if *first.Head != *again.Head || first.Revision != again.Revision || first.ContextTokens != again.ContextTokens {
 		t.Errorf("%+v, not %+v", again, first)
 	}
@@ -88,9 +84,7 @@ func TestSessionsAreMadeAndChangedOncePerKey(t *testing.T) {
 	s := openTest(t)
 	in := NewSession{Title: "one", Idem: &Idempotency{Key: "k", Body: []byte("b")}}
 	a, b := mustCreate(t, s, in), mustCreate(t, s, in)
-	if diff := cmp.Diff(a, b); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, a, b)
 	title, stale := "two", int64(99)
 	patch := SessionPatch{Title: &title, Idem: &Idempotency{Key: "p"}}
 	first := testkit.Must(s.PatchSession(ctx, a.ID, patch))(t)

@@ -10,8 +10,6 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func record(key, parent string, role session.Role, text string) ImportMessage {
@@ -83,9 +81,7 @@ func TestImportingTwiceChangesNothing(t *testing.T) {
 	if res.Messages != 0 || res.Duplicates != 4 || res.Calls != 0 || res.Created || count(t, s, rows) != n {
 		t.Errorf("%+v, rows %d, not %d", res, count(t, s, rows), n)
 	}
-	if diff := cmp.Diff(before, testkit.Must(s.Session(ctx, before.ID))(t)); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, before, testkit.Must(s.Session(ctx, before.ID))(t))
 }
 
 func TestALaterBatchGoesOnWhereTheSourceDid(t *testing.T) {
@@ -210,9 +206,7 @@ func TestImportTakesWhatTheSourceSaysNow(t *testing.T) {
 	if again := testkit.Must(s.Import(ctx, ImportBatch{ID: first.ID, Fields: fields}))(t).Session; again.Revision != got.Revision {
 		t.Error("saying the same again wrote something")
 	}
-	if diff := cmp.Diff(got, testkit.Must(s.Session(ctx, got.ID))(t)); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, got, testkit.Must(s.Session(ctx, got.ID))(t))
 	mustBeHealthy(t, s)
 }
 
@@ -229,9 +223,7 @@ func TestImportTakesKeyParentAndEnd(t *testing.T) {
 	if got.Key != fields.Key || got.Generation != 2 || got.ParentID != parent.ID || got.ParentKind != "child" || got.EndedAt == nil || got.EndReason != "daily" {
 		t.Errorf("%+v", got)
 	}
-	if diff := cmp.Diff(got, testkit.Must(s.Session(ctx, got.ID))(t)); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, got, testkit.Must(s.Session(ctx, got.ID))(t))
 	if again := testkit.Must(s.Import(ctx, ImportBatch{ID: child.ID, Fields: fields}))(t).Session; again.Revision != got.Revision {
 		t.Error("saying the same again wrote something")
 	}

@@ -27,9 +27,7 @@ func TestACallIsCountedOnceWhereverItIsSeen(t *testing.T) {
 	if diff := cmp.Diff(first, again); diff != "" {
 		t.Errorf("not given back as it was:\n%s", diff)
 	}
-	if diff := cmp.Diff(before, testkit.Must(s.Session(ctx, a.ID))(t)); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, before, testkit.Must(s.Session(ctx, a.ID))(t))
 	if got := testkit.Must(s.Session(ctx, b.ID))(t); got.InputTokens != 0 || got.Revision != b.Revision {
 		t.Errorf("%+v", got)
 	}

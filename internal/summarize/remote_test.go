@@ -137,11 +137,7 @@ func (p provider) remote(t *testing.T, url string, timeout time.Duration, ps *pa
 		return ""
 	}}
 	r := testkit.Must(summarize.NewRemote(summarize.Config{Provider: p.name, Model: "test-model", BaseURL: url, Timeout: timeout}, deps))(t)
-	t.Cleanup(func() {
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { testkit.Check(t, r.Close()) })
 	return r
 }
 

@@ -1,5 +1,7 @@
-// Package testkit ends tests at errors that they do not expect.
+// Package testkit has the checks that most tests share.
 package testkit
+
+import "github.com/google/go-cmp/cmp"
 
 // Failer is what a test and a check of rapid have in common.
 type Failer interface {
@@ -21,5 +23,17 @@ func Check(t Failer, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Equal reports how got differs from want.
+func Equal(t interface {
+	Helper()
+	Errorf(format string, args ...any)
+}, want, got any, options ...cmp.Option,
+) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("want -, got +\n%s", diff)
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 )
@@ -81,9 +79,7 @@ func TestFromProviderParsesEachForm(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got := testkit.Must(FromProvider(c.provider, session.JSON(c.usage)))(t)
 			c.want.Provider = c.provider
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Equal(t, c.want, got)
 		})
 	}
 }

@@ -3,7 +3,6 @@ package anthropic_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"sessiond/internal/dialect/anthropic"
@@ -90,9 +89,7 @@ func TestDecodeFillsTheColumns(t *testing.T) {
 					t.Errorf("kind %q, dialect %q, in context %v, display %v", m.Kind, m.Dialect, m.InContext, m.Display)
 				}
 			}
-			if diff := cmp.Diff(c.want, got, no); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Equal(t, c.want, got, no)
 		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"sessiond/internal/dialect/gemini"
@@ -97,9 +96,7 @@ func TestDecodeFillsTheColumns(t *testing.T) {
 					t.Errorf("kind %q, dialect %q, in context %v, display %v", m.Kind, m.Dialect, m.InContext, m.Display)
 				}
 			}
-			if diff := cmp.Diff(c.want, got, cmpopts.IgnoreFields(session.Part{}, "Extra", "BlobSHA", "Blob"), cmpopts.EquateEmpty()); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Equal(t, c.want, got, cmpopts.IgnoreFields(session.Part{}, "Extra", "BlobSHA", "Blob"), cmpopts.EquateEmpty())
 		})
 	}
 }

@@ -72,9 +72,7 @@ func TestDecode(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := testkit.Must(decode(t, c.message))(t)
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Equal(t, c.want, got)
 		})
 	}
 }
@@ -229,8 +227,6 @@ func FuzzDecode(f *testing.F) {
 		}
 		second := again(t, first)
 		second.CreatedAt = first.CreatedAt // one that was not given is the store's
-		if diff := cmp.Diff(first, second); diff != "" {
-			t.Error(diff)
-		}
+		testkit.Equal(t, first, second)
 	})
 }

@@ -3,7 +3,6 @@ package openaichat_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"sessiond/internal/dialect/openaichat"
@@ -59,9 +58,7 @@ func TestDecodeFillsTheColumns(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			decoded := testkit.Must(openaichat.Decode(dialecttest.List(t, "["+c.message+"]")))(t)
 			m := decoded.Messages[0]
-			if diff := cmp.Diff(c.want, row{m.Role, m.Origin, m.Author, m.Finish, m.Parts}, no); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Equal(t, c.want, row{m.Role, m.Origin, m.Author, m.Finish, m.Parts}, no)
 			if m.Kind != session.KindMessage || m.Dialect != openaichat.Name || !m.InContext || !m.Display {
 				t.Errorf("kind %q, dialect %q, in context %v, display %v", m.Kind, m.Dialect, m.InContext, m.Display)
 			}

@@ -10,7 +10,6 @@ import (
 	"sessiond/internal/testkit"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestText(t *testing.T) {
@@ -110,9 +109,7 @@ func TestAFieldThatStandsTwiceIsRefused(t *testing.T) {
 func TestParseArray(t *testing.T) {
 	got := testkit.Must(wire.ParseArray("x", json.RawMessage(` [ 1 , "a,]" , {"b":[2]} , [] ,true ] `)))(t)
 	want := []jsontext.Value{[]byte("1"), []byte(`"a,]"`), []byte(`{"b":[2]}`), []byte("[]"), []byte("true")}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, want, got)
 }
 
 func TestDataURLTakesOnlyWhatItGivesBack(t *testing.T) {

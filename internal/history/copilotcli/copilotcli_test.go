@@ -12,6 +12,7 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/history/copilotcli"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
 )
 
@@ -94,9 +95,7 @@ func TestSamplesAddUp(t *testing.T) {
 			if len(done.Errors) > 0 || done.Records.Read != test.lines {
 				t.Errorf("%+v", done)
 			}
-			if diff := cmp.Diff(test.want, figuresOf(h, done.Records), cmp.AllowUnexported(figures{})); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			testkit.Equal(t, test.want, figuresOf(h, done.Records), cmp.AllowUnexported(figures{}))
 			h.Examine()
 			h.ContextsAreAccepted(1)
 			rows := h.Rows()

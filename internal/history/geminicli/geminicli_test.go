@@ -69,9 +69,7 @@ func TestSamplesAddUp(t *testing.T) {
 				t.Fatalf("%+v", done)
 			}
 			id := h.Sessions()[0].SourceID
-			if diff := cmp.Diff(test.want, figuresOf(h, id), cmp.AllowUnexported(figures{})); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			testkit.Equal(t, test.want, figuresOf(h, id), cmp.AllowUnexported(figures{}))
 			h.Examine()
 		})
 	}

@@ -6,10 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sessiond/internal/history"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
 )
 
@@ -35,9 +34,7 @@ func TestGooseSamplesAddUp(t *testing.T) {
 		"copy of 20260314_1": 4, "interface copy": 3, "bookkeeping": 1, "not history": 1,
 		"superseded by database": 3,
 	}, Waiting: 1}
-	if diff := cmp.Diff(want, done.Records); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, want, done.Records)
 	before := dump(h)
 	if done := h.Import(paths...); done.Records.Read != 0 || done.Sessions.New+done.Sessions.Updated != 0 || dump(h) != before {
 		t.Errorf("the second import did something: %+v", done)
@@ -226,9 +223,7 @@ func TestGooseSamplesSomeTimeLater(t *testing.T) {
 	want := history.Records{Read: 5 + 30 + 5 + 3 + 1 + 1, Imported: 2 + 1, Skipped: map[string]int{
 		history.SkipKnown: 24 + 4 + 5, "copy of 20260314_1": 4, "interface copy": 3, "bookkeeping": 1, "not history": 1,
 	}}
-	if diff := cmp.Diff(want, done.Records); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, want, done.Records)
 	if s := h.Session("20260314_1"); s.Title != "Parser tests fixed" || s.MessageCount != 13 || s.CompactionCount != 1 {
 		t.Errorf("%+v", s)
 	}

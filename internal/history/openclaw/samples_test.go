@@ -88,9 +88,7 @@ func TestOpenClawSamplesAddUp(t *testing.T) {
 		Waiting: 1,
 	}
 	want.Imported = want.Read - want.Raw - 12
-	if diff := cmp.Diff(want, done.Records); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	testkit.Equal(t, want, done.Records)
 	if done.Sessions.New != 9 {
 		t.Errorf("%+v", done.Sessions)
 	}
@@ -150,9 +148,7 @@ func TestOpenClawSamplesKnowTheirSessions(t *testing.T) {
 		work:   {"agent:work:main", 2, "chat", "cold one", "", "", 4, clawd, sonnet},
 		put:    {"agent:work:main", 1, "chat", "before the reset", "", "", 1, clawd, ""},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	testkit.Equal(t, want, got)
 	if s := all[garden]; s.Window == nil || *s.Window != 200000 || !strings.Contains(string(s.Metadata), `"futureField":{"kept":"raw"}`) {
 		t.Errorf("window %v, metadata %s", s.Window, s.Metadata)
 	}
@@ -240,9 +236,7 @@ func TestOpenClawMessagesMeanWhatTheyDid(t *testing.T) {
 			h.run(h.write(filepath.Join(h.sessions(), "one.jsonl"), header, test.line))
 			m := h.entry("main/one", "1")
 			got := facts{m.Kind, m.Role, m.Origin, m.Author, m.Model, m.InContext, m.Display, len(h.Calls(m.SessionID))}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			testkit.Equal(t, test.want, got)
 		})
 	}
 }

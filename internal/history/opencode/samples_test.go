@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -83,9 +81,7 @@ func TestOpencodeSamplesAddUp(t *testing.T) {
 			if done.Sessions != (history.Sessions{New: test.new}) || len(done.Errors) != 0 {
 				t.Errorf("%+v %v", done.Sessions, done.Errors)
 			}
-			if diff := cmp.Diff(test.want, done.Records); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Equal(t, test.want, done.Records)
 			for id, want := range test.sessions {
 				if got := h.tally(id); got != want {
 					t.Errorf("%s: %+v, want %+v", id, got, want)

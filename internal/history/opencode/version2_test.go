@@ -10,6 +10,7 @@ import (
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
 )
 
@@ -106,9 +107,7 @@ func TestOpencodeVersion2SamplesAddUp(t *testing.T) {
 			if len(done.Errors) != 0 {
 				t.Errorf("%+v", done.Errors)
 			}
-			if diff := cmp.Diff(test.want, done.Records); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Equal(t, test.want, done.Records)
 			for id, want := range test.sessions {
 				if got := h.figures(id); got != want {
 					t.Errorf("%s:\n got %+v\nwant %+v", id, got, want)
@@ -118,9 +117,7 @@ func TestOpencodeVersion2SamplesAddUp(t *testing.T) {
 			if done := h.Import(db); done.Records.Imported+done.Records.Raw != 0 || done.Sessions != (history.Sessions{Unchanged: len(test.sessions)}) || !done.Records.Balanced() {
 				t.Errorf("the second import did something: %+v", done)
 			}
-			if diff := cmp.Diff(before, h.Told()); diff != "" {
-				t.Error(diff)
-			}
+			testkit.Equal(t, before, h.Told())
 		})
 	}
 }

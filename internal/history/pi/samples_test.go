@@ -244,9 +244,7 @@ func (h *house) check(source string, done history.Accounting, want facts) {
 	if want.title != "" {
 		got.title = s.Title
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(facts{})); diff != "" {
-		h.Errorf("-want +got\n%s", diff)
-	}
+	testkit.Equal(h, want, got, cmp.AllowUnexported(facts{}))
 }
 
 // kindOf names an entry as the samples' README does, from what the row holds.

@@ -12,6 +12,7 @@ import (
 
 	"sessiond/internal/history/qwencode"
 	"sessiond/internal/session"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
 )
 
@@ -73,9 +74,7 @@ func TestSamplesAddUp(t *testing.T) {
 			if len(done.Errors) > 0 || done.Records.Read != test.lines || done.Records.Imported != test.lines {
 				t.Errorf("%+v", done)
 			}
-			if diff := cmp.Diff(test.want, figuresOf(h), cmp.AllowUnexported(figures{})); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			testkit.Equal(t, test.want, figuresOf(h), cmp.AllowUnexported(figures{}))
 			h.Examine()
 			h.ContextsAreAccepted(1)
 			historytest.PiecesGiveTheWhole(t, file, qwencode.New(historytest.NoEnv, time.Now), quiet())

@@ -47,11 +47,7 @@ func Reading(t testing.TB, scripts ...string) (*history.SQLite, string) {
 	path := filepath.Join(t.TempDir(), "history.db")
 	change(t, path, scripts)
 	db := testkit.Must(history.OpenSQLite(t.Context(), path))(t)
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { testkit.Check(t, db.Close()) })
 	return db, path
 }
 

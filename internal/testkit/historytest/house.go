@@ -35,11 +35,7 @@ func New(t *testing.T, source history.Source) *House {
 			}
 		},
 	}))(t)
-	t.Cleanup(func() {
-		if err := opened.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { testkit.Check(t, opened.Close()) })
 	return &House{T: t, Store: opened, Importer: history.Importer{Store: opened}, Source: source}
 }
 

@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sessiond/internal/routing"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
@@ -64,9 +62,7 @@ func expect(t *testing.T, got any, want json.RawMessage) {
 	raw := testkit.Must(json.Marshal(got))(t)
 	var a, b any
 	testkit.Check(t, errors.Join(json.Unmarshal(raw, &a), json.Unmarshal(want, &b)))
-	if diff := cmp.Diff(b, a); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	testkit.Equal(t, b, a)
 }
 
 // wound is a clock that stands where it was set.
