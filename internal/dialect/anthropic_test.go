@@ -143,8 +143,7 @@ func TestOtherFormsAreSentToAnthropic(t *testing.T) {
 
 func prefixesToAnthropic(t *testing.T, msgs []session.Message) {
 	t.Helper()
-	step := 1 + len(msgs)/60
-	for n := 1; n <= len(msgs); n += step {
+	for _, n := range dialecttest.Prefixes(len(msgs)) {
 		in := dialect.Request{System: "Be short.", Model: "claude-opus-4-8"}
 		for _, item := range contextmgr.Repair(msgs[:n], nil, true).Items {
 			in.Messages = append(in.Messages, item.Message)

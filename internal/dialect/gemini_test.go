@@ -81,8 +81,7 @@ func numbered(msgs []session.Message) []session.Message {
 
 func everyPrefix(t *testing.T, msgs []session.Message) {
 	t.Helper()
-	step := 1 + len(msgs)/60 // the longest sample has thousands
-	for n := 1; n <= len(msgs); n += step {
+	for _, n := range dialecttest.Prefixes(len(msgs)) {
 		var context []session.Message
 		for _, item := range contextmgr.Repair(msgs[:n], nil, true).Items {
 			context = append(context, item.Message)

@@ -65,7 +65,6 @@ func TestTranscriptsNeedNoOwnJSON(t *testing.T) {
 // accepts, and the whole says nothing less than what it was made of. Of long transcripts each
 // eleventh is taken, which meets every phase of a turn; all of them were, once.
 func TestPrefixesOfTranscriptsCanBeSent(t *testing.T) {
-	const all, stride = 40, 11
 	for file, raw := range transcripts(t) {
 		t.Run(file, func(t *testing.T) {
 			decoded := testkit.Must(anthropic.Decode(raw))(t)
@@ -73,10 +72,7 @@ func TestPrefixesOfTranscriptsCanBeSent(t *testing.T) {
 			for i := range msgs {
 				msgs[i].RowID = int64(i + 1)
 			}
-			for n := 1; n <= len(msgs); n++ {
-				if n > all && n%stride != 0 && n < len(msgs)-2 {
-					continue
-				}
+			for _, n := range dialecttest.Prefixes(len(msgs)) {
 				repaired := contextmgr.Repair(msgs[:n], nil, true)
 				in := wire.Request{Model: "claude-opus-4-6"}
 				for _, item := range repaired.Items {

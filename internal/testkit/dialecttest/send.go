@@ -14,6 +14,7 @@ import (
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
+	"sessiond/internal/testkit/effort"
 )
 
 // failer is a test, or one run of rapid's.
@@ -21,6 +22,20 @@ type failer interface {
 	Helper()
 	Fatal(args ...any)
 	Fatalf(format string, args ...any)
+}
+
+// Prefixes returns of how many messages, of n, a sweep sends the beginning: about sixty lengths, or a
+// quarter of those without effort.Long, and n itself.
+func Prefixes(n int) []int {
+	most := 15
+	if effort.Long() {
+		most = 60
+	}
+	var lengths []int
+	for k := 1; k < n; k += 1 + n/most {
+		lengths = append(lengths, k)
+	}
+	return append(lengths, n)
 }
 
 // Numbered numbers messages as a store would.

@@ -33,6 +33,7 @@ func change(t testing.TB, path string, scripts []string) {
 	t.Helper()
 	db := testkit.Must(sql.Open("sqlite", path))(t)
 	db.SetMaxOpenConns(1)
+	testkit.Must(db.ExecContext(t.Context(), `PRAGMA synchronous = OFF`))(t) // a test's data need not survive a power cut
 	for _, script := range scripts {
 		if _, err := db.ExecContext(t.Context(), script); err != nil {
 			t.Fatalf("%.200s: %v", script, err)
