@@ -19,7 +19,7 @@ import (
 	"sessiond/internal/touched"
 )
 
-// confCase is a case of compaction.json. cases_test.go says where each runs, or why it does not.
+// confCase is a case of compaction.json. ranAt says where each runs, skippedCases why one does not.
 type confCase struct {
 	ID        string
 	Algorithm string
@@ -465,23 +465,23 @@ func ranAt() map[string]string {
 		"sessiond.threshold":          "conformance_test.go TestThresholdConformance",
 		"openclaw.reserve_floor":      "conformance_test.go TestReserveFloorConformance",
 		"openclaw.pre_flush":          "conformance_test.go TestPreFlushConformance",
-		"pi.should_compact":           "trigger_conformance_test.go TestPiTriggerConformance",
-		"pi.check_after_turn":         "trigger_conformance_test.go TestAfterTurnConformance",
-		"codex.auto_compact_limit":    "trigger_conformance_test.go TestCodexTriggerConformance",
-		"opencode.is_overflow":        "trigger_conformance_test.go TestOpencodeTriggerConformance",
-		"opencode2.compact_if_needed": "trigger_conformance_test.go TestReserveTriggerConformance",
-		"gemini.fraction":             "trigger_conformance_test.go TestFractionTriggerConformance",
+		"pi.should_compact":           "conformance_test.go TestPiTriggerConformance",
+		"pi.check_after_turn":         "conformance_test.go TestAfterTurnConformance",
+		"codex.auto_compact_limit":    "conformance_test.go TestCodexTriggerConformance",
+		"opencode.is_overflow":        "conformance_test.go TestOpencodeTriggerConformance",
+		"opencode2.compact_if_needed": "conformance_test.go TestReserveTriggerConformance",
+		"gemini.fraction":             "conformance_test.go TestFractionTriggerConformance",
 		"pi.estimate_tokens":          "conformance_test.go TestOtherEstimatesConformance",
 		"pi.estimate_context":         "conformance_test.go TestEstimateConformance",
 		"pi.find_cut_point":           "conformance_test.go TestCutConformance",
 		"pi.prepare_compaction":       "conformance_test.go TestPrepareConformance",
-		"pi.compact":                  "summary_conformance_test.go TestSummaryConformance",
-		"pi.serialize":                "summary_conformance_test.go TestSerialiseConformance",
-		"pi.file_operations":          "summary_conformance_test.go TestFileOperationsConformance",
-		"pi.build_context":            "programs_conformance_test.go TestBuildContextConformance",
+		"pi.compact":                  "conformance_test.go TestSummaryConformance",
+		"pi.serialize":                "conformance_test.go TestSerialiseConformance",
+		"pi.file_operations":          "conformance_test.go TestFileOperationsConformance",
+		"pi.build_context":            "programs_test.go TestBuildContextConformance",
 		"opencode.prune":              "prune_test.go TestPruneConformance",
-		"opencode.select_tail":        "trigger_conformance_test.go TestTailConformance",
-		"opencode.filter_compacted":   "programs_conformance_test.go TestFilterCompactedConformance",
+		"opencode.select_tail":        "conformance_test.go TestTailConformance",
+		"opencode.filter_compacted":   "programs_test.go TestFilterCompactedConformance",
 		"codex.keep_recent_user":      "inject_test.go TestRecentUserConformance",
 		"codex.reinject_context":      "inject_test.go TestInjectConformance",
 		"sessiond.repair":             "conformance_test.go TestRepairConformance",
