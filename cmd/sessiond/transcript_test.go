@@ -90,7 +90,7 @@ func TestRealTranscriptIsCompactedAndUndone(t *testing.T) {
 	window := before.Tokens.Total * 10 / 8 // of which the context is eight tenths
 	h.run("compact", string(id), "--window", strconv.FormatInt(window, 10))
 	compacted := h.context(id, window)
-	if compacted.Compaction == nil || compacted.Compaction.ID != "cmp_1" {
+	if compacted.Compaction == nil || compacted.Compaction.ID != "cmp_2" { // cmp_1 is the digest that the import staged
 		t.Fatalf("the compaction is %+v", compacted.Compaction)
 	}
 	if err := dialecttest.ValidateOpenAIChat(compacted.Request); err != nil {
