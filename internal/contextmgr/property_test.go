@@ -131,7 +131,10 @@ func (l *life) compactRandom() {
 		return
 	}
 	testkit.Check(l.t, err)
-	if undone := l.readContext(); undone != before && !strings.Contains(before, StatusEphemeral) && !strings.Contains(undone, StatusEphemeral) {
+	summarised := func(read string) bool { // by an overlay that only this read used
+		return strings.HasPrefix(read, StatusEphemeral) || strings.HasPrefix(read, string(session.StatusStaged))
+	}
+	if undone := l.readContext(); undone != before && !summarised(before) && !summarised(undone) {
 		l.t.Fatalf("after undo the context is another:\n%.2000s\nwant\n%.2000s", undone, before)
 	}
 	if rapid.Bool().Draw(l.t, "redo") {
