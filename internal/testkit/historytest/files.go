@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/samples"
@@ -38,12 +39,17 @@ func (h *House) Write(name string, lines ...string) string {
 // Rewrite makes a file of lines, instead of the one that may be there.
 func (h *House) Rewrite(path string, lines ...string) {
 	h.Helper()
+	before, err := os.Stat(path)
 	testkit.Check(h, os.MkdirAll(filepath.Dir(path), 0o700))
 	var text []byte
 	for _, line := range lines {
 		text = append(append(text, line...), '\n')
 	}
 	testkit.Check(h, os.WriteFile(path, text, 0o600))
+	if err == nil { // a file of the same size and time would count as unchanged
+		later := before.ModTime().Add(time.Second)
+		testkit.Check(h, os.Chtimes(path, later, later))
+	}
 }
 
 // Append writes text at the end of a file.
