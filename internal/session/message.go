@@ -24,6 +24,19 @@ const (
 	Program Origin = "program"
 )
 
+// DefaultOrigin returns who makes messages of a role, unless they say otherwise.
+func (r Role) DefaultOrigin() Origin {
+	switch r {
+	case User:
+		return Person
+	case Assistant:
+		return Model
+	case Tool:
+		return ByTool
+	}
+	return Program
+}
+
 // Kind is what a message is in the log.
 type Kind string
 

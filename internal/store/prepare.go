@@ -20,7 +20,7 @@ func (s *Store) prepare(m *session.Message) error {
 		return session.Errorf(session.Invalid, "a message holds at most %d parts, this one has %d", session.MaxParts, len(m.Parts))
 	}
 	m.Kind = orElse(m.Kind, session.KindMessage)
-	m.Origin = orElse(m.Origin, defaultOrigin(m.Role))
+	m.Origin = orElse(m.Origin, m.Role.DefaultOrigin())
 	if err := checkStorable([]field{
 		{"author", m.Author},
 		{"provider", m.Provider},
@@ -107,16 +107,4 @@ func isStorableText(text []byte) bool { return utf8.Valid(text) && bytes.IndexBy
 
 func unstorable(path string) error {
 	return session.Errorf(session.Invalid, "%s holds invalid UTF-8 or NUL, which SQLite's text cannot", path).At(path, "invalid UTF-8 or NUL")
-}
-
-func defaultOrigin(r session.Role) session.Origin {
-	switch r {
-	case session.User:
-		return session.Person
-	case session.Assistant:
-		return session.Model
-	case session.Tool:
-		return session.ByTool
-	}
-	return session.Program
 }

@@ -181,7 +181,7 @@ func (f *fields) message(raw jsontext.Value) (wire.Message, error) {
 		roles = append(roles, "")
 	}
 	m.Role = session.Role(f.word("role", in.Role, "", roles...))
-	m.Origin = session.Origin(f.word("origin", in.Origin, string(origin(m.Role)), "person", "model", "tool", "program"))
+	m.Origin = session.Origin(f.word("origin", in.Origin, string(m.Role.DefaultOrigin()), "person", "model", "tool", "program"))
 	m.Finish = session.Finish(f.word("finish", in.Finish, "", "", "stop", "tool_calls", "length", "error", "aborted", "refusal", "paused"))
 	m.Author = f.text("author", in.Author)
 	m.ExternalID = f.text("external_id", in.ExternalID)
@@ -446,17 +446,4 @@ func known(path string, rest jsontext.Value, fields string, made ...string) erro
 	const named = 5
 	list := strings.Join(unknown[:min(len(unknown), named)], ", ")
 	return wire.Errorf(session.Invalid, path, "has fields that the native form does not know: %s; it knows %s. For a provider's form name the dialect", list, fields)
-}
-
-// origin is who makes messages of a role, unless they say otherwise.
-func origin(role session.Role) session.Origin {
-	switch role {
-	case session.User:
-		return session.Person
-	case session.Assistant:
-		return session.Model
-	case session.Tool:
-		return session.ByTool
-	}
-	return session.Program
 }
