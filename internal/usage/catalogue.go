@@ -239,13 +239,8 @@ func (c *Catalogue) Price(call *session.Call) {
 
 // priceAt returns the price of a day and a length of prompt, nil if there is none yet.
 func priceAt(rows []session.Price, day string, prompt int64) *session.Price {
-	var since string // the newest price's first day
-	for i := range slices.Backward(rows) {
-		row := &rows[i]
-		if row.ValidFrom > day || since > row.ValidFrom {
-			continue
-		}
-		if since = row.ValidFrom; row.Above == 0 || prompt > row.Above {
+	for i := range slices.Backward(rows) { // each day ends with its row for any length of prompt
+		if row := &rows[i]; row.ValidFrom <= day && (row.Above == 0 || prompt > row.Above) {
 			return row
 		}
 	}
