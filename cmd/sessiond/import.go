@@ -192,7 +192,7 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 		}
 		bar := a.bar("importing", size, true)
 		im.Progress = func(_ history.Found, bytes int64) { bar.add(bytes) }
-		var long longSessions
+		long := longSessions{}
 		im.Changed = long.noteFor(s)
 		var accounts []history.Accounting
 		var failed error
@@ -209,7 +209,7 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 		stop()
 		bar.end(failed == nil)
 		behind := a.index(ctx, s, 0)
-		a.stageDigests(ctx, s, &long)
+		a.stageDigests(ctx, s, long)
 		err := a.printAccounts(accounts)
 		if failed == nil && len(pasts) == 1 {
 			a.printNowhere(pasts[0], accounts[0])
@@ -236,26 +236,26 @@ func (a *app) importPasts(ctx context.Context, pasts []past, watch bool) error {
 }
 
 // longSessions are imported sessions that may not fit into the window of their model.
-type longSessions struct{ ids []session.ID }
+type longSessions map[session.ID]bool
 
 // noteFor returns a function that notes a session if it fills half of its model's window or more.
-func (l *longSessions) noteFor(s *services) func(session.Session) {
+func (l longSessions) noteFor(s *services) func(session.Session) {
 	return func(sess session.Session) {
-		if info, _ := s.catalogue.Model(sess.Model); sess.ContextTokens >= info.Window/2 && !slices.Contains(l.ids, sess.ID) {
-			l.ids = append(l.ids, sess.ID)
+		if info, _ := s.catalogue.Model(sess.Model); sess.ContextTokens >= info.Window/2 {
+			l[sess.ID] = true
 		}
 	}
 }
 
 // stageDigests makes the digests of long sessions, so that a read of their contexts need not make
 // one each time. A read still can: an error is only a warning.
-func (a *app) stageDigests(ctx context.Context, s *services, long *longSessions) {
-	for _, id := range long.ids {
+func (a *app) stageDigests(ctx context.Context, s *services, long longSessions) {
+	for id := range long {
 		if _, err := s.contexts.StageDigest(ctx, id); err != nil && ctx.Err() == nil {
 			a.warn("no digest of %s was made, so its context takes longer to read: %s", id, err)
 		}
 	}
-	long.ids = nil
+	clear(long)
 }
 
 // printNowhere names the program's usual places, if an import found no history at all.

@@ -23,13 +23,13 @@ func (a *app) followHistories(s *services, cfg *config.Config, runner *jobs.Runn
 		Importer: &history.Importer{Store: s.store, Price: s.catalogue.Price, Serving: true},
 		Sources:  a.sources(), Paths: s.store.ImportedPaths, Now: a.now,
 	}
-	var long longSessions
+	long := longSessions{}
 	f.Importer.Changed = long.noteFor(s)
 	f.Done = func(source session.Source, done history.Accounting) {
-		for _, id := range long.ids {
+		for id := range long {
 			runner.Soft(id)
 		}
-		long.ids = nil
+		clear(long)
 		if done.Sessions.New+done.Sessions.Updated > 0 {
 			runner.Changed("")
 			log.Debug().Str("source", string(source)).Int("new", done.Sessions.New).Int("updated", done.Sessions.Updated).
@@ -53,7 +53,7 @@ func (a *app) watchPasts(ctx context.Context, s *services, pasts []past) error {
 		Importer: &history.Importer{Store: s.store, Price: s.catalogue.Price, Serving: a.daemonServes(ctx, a.cfg)},
 		Now:      a.now,
 	}
-	var long longSessions
+	long := longSessions{}
 	f.Importer.Changed = long.noteFor(s)
 	roots := map[session.Source][]string{}
 	for _, h := range pasts {
@@ -78,7 +78,7 @@ func (a *app) watchPasts(ctx context.Context, s *services, pasts []past) error {
 		if _, err := s.index.CatchUp(ctx); err != nil && ctx.Err() == nil {
 			a.warn("the search index is behind: %s", err)
 		}
-		a.stageDigests(ctx, s, &long)
+		a.stageDigests(ctx, s, long)
 	}
 	f.Failed = func(err error) { a.warn("%s; retrying", err) }
 	if !a.flags.json {
