@@ -307,7 +307,7 @@ func TestImportWatchGoesOnUntilItIsStopped(t *testing.T) {
 	until(t, found, "b.txt")
 }
 
-// The daemon follows what was imported once; somebody who looks on sees it come in.
+// The daemon follows a history that was imported once; `show -f` prints its new messages.
 func TestDaemonFollowsWhatWasImported(t *testing.T) {
 	home, transcript := piHome(t)
 	first, lines := talker(t, home, "import", "pi")

@@ -624,16 +624,7 @@ func TestContextsAtHeadsMatchTheirPrograms(t *testing.T) {
 			}
 			sess := d.importPi(sample(t, c.pattern))
 			v := testkit.Must(d.mgr.Assemble(t.Context(), sess.ID, contextmgr.Budget{Window: 1000000, CloseCalls: true}))(t)
-			got := []string{}
-			for _, p := range v.Provenance {
-				switch {
-				case p.Message < 0:
-				case p.Kind == contextmgr.ItemSummary:
-					got = append(got, p.Kind)
-				default:
-					got = append(got, string(v.Messages[p.Message].Role))
-				}
-			}
+			got := shownRoles(v)
 			if c.want != nil {
 				if diff := cmp.Diff(c.want, got); diff != "" {
 					t.Errorf("roles (-want +got):\n%s", diff)
@@ -658,6 +649,21 @@ func sample(t *testing.T, pattern string) string {
 	return found[0]
 }
 
+// shownRoles returns the roles of a context's messages, and "summary" for a summary.
+func shownRoles(v contextmgr.View) []string {
+	roles := []string{}
+	for _, p := range v.Provenance {
+		switch {
+		case p.Message < 0:
+		case p.Kind == contextmgr.ItemSummary:
+			roles = append(roles, p.Kind)
+		default:
+			roles = append(roles, string(v.Messages[p.Message].Role))
+		}
+	}
+	return roles
+}
+
 // The sample with every kind of line has another leaf, at which its compaction is in force.
 func TestContextAtAnotherLeafMatchesItsProgram(t *testing.T) {
 	d := newDesk(t)
@@ -675,18 +681,9 @@ func TestContextAtAnotherLeafMatchesItsProgram(t *testing.T) {
 			at.CompactionID = &all[0].RowID
 		}
 		v := testkit.Must(d.mgr.Assemble(t.Context(), sess.ID, contextmgr.Budget{Window: 1000000, CloseCalls: true, At: at}))(t)
-		roles := []string{}
+		roles := shownRoles(v)
 		if v.System != "" {
-			roles = append(roles, "system")
-		}
-		for _, p := range v.Provenance {
-			switch {
-			case p.Message < 0:
-			case p.Kind == contextmgr.ItemSummary:
-				roles = append(roles, p.Kind)
-			default:
-				roles = append(roles, string(v.Messages[p.Message].Role))
-			}
+			roles = slices.Insert(roles, 0, "system")
 		}
 		found = append(found, roles)
 	}

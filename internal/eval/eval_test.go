@@ -396,7 +396,7 @@ const (
 	sumOtherwise = "asked in other words"
 )
 
-// fact is something that somebody said, and the words to ask for it.
+// fact is a statement of the conversation, and the words that ask for it.
 type fact struct {
 	kind      string
 	text      string // to look for in the context
@@ -500,7 +500,7 @@ func (s *sampler) sample(m *session.Message, told int, line string) {
 	}
 }
 
-// add adds a fact once. The question is what somebody asks who forgot it: up to six words around it.
+// add adds a fact once. Its question is up to six of the words around it.
 func (s *sampler) add(kind string, told int, text, around string) {
 	words := strings.FieldsFunc(around, func(r rune) bool { return !unicode.IsLetter(r) && r != '_' })
 	words = slices.DeleteFunc(words, func(w string) bool { return utf8.RuneCountInString(w) < 4 })

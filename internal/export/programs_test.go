@@ -295,8 +295,8 @@ func TestACallThatFailedToParseIsOneForGooseToo(t *testing.T) {
 	}
 }
 
-// Wherever the results of calls stand, also when more lies between than is waited for, what is
-// written is what the API accepts.
+// The API accepts the export wherever the results of calls are, also if more messages lie between than
+// the writer waits for.
 func TestCallsAreAnsweredHoweverFarTheirResultsAre(t *testing.T) {
 	s := open(t)
 	for seed := range uint64(3) {

@@ -189,7 +189,7 @@ func anyMessage(r *rapid.T) json.RawMessage {
 	return json.RawMessage("{" + strings.Join(fields, ",") + "}")
 }
 
-// withMore writes an object of a block, perhaps with fields that nobody documented.
+// withMore writes an object of a block, perhaps with undocumented fields.
 func withMore(r *rapid.T, format string, args ...any) string {
 	more := ""
 	if rapid.Bool().Draw(r, "marked") {

@@ -515,7 +515,7 @@ func (r *partReader) read(role session.Role) ([]wire.Part, error) {
 	return append([]wire.Part{p}, nested...), err
 }
 
-// unknown keeps a part that no kind holds: fields that nobody documented, or a known one where
+// unknown keeps a part that no kind holds: undocumented fields, or a known one where
 // it is not expected, such as code without its output.
 func (r *partReader) unknown() wire.Part {
 	if r.field == "" {

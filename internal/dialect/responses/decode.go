@@ -6,7 +6,7 @@
 // that follow. The fields that no column holds are there, and win over the columns on export.
 //
 // A tool that the provider runs (a search, an interpreter) is a call and its result in the
-// assistant's message: nobody answers it.
+// assistant's message: the caller does not answer it.
 //
 // A whole response object {object:"response", output:[…]} is taken too: what stands around
 // its output is in the message's extra.response.

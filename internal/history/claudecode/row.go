@@ -102,7 +102,7 @@ func (w *row) made() bool {
 	return w.message.String("model") == "<synthetic>" || w.flag("isApiErrorMessage")
 }
 
-// parseContent parses what somebody says.
+// parseContent parses the content of a message.
 func (w *row) parseContent() { w.parseBlocks(w.message.Get("content")) }
 
 func (w *row) parseBlocks(content []byte) {

@@ -124,7 +124,7 @@ func (r *reader) record(rec *record) error {
 	return nil
 }
 
-// novel reports whether the file is of a mode that nobody here knows: then nothing is guessed,
+// novel reports whether the file is of a mode that this reader does not know: then nothing is guessed,
 // and all records are kept as they are.
 func (r *reader) novel() bool {
 	return r.history != "" && r.history != "legacy" && r.history != paginated
