@@ -87,6 +87,10 @@ func (a *app) purge(ctx context.Context, s *services, names []string, f purgeFla
 		}
 		names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(broken, session.ID(name)) })
 	}
+	names, err = a.dropPurged(ctx, s.store, names)
+	if err != nil {
+		return err
+	}
 	found, err := a.resolveAll(ctx, s.store, names)
 	if err != nil {
 		return err
@@ -118,6 +122,24 @@ func (a *app) purge(ctx context.Context, s *services, names []string, f purgeFla
 	}
 	a.tellPurged(done, f.scrub, scrubbed)
 	return nil
+}
+
+// dropPurged leaves out the ids of sessions that are gone, so that a purge of several that was killed can
+// be run again.
+func (a *app) dropPurged(ctx context.Context, s *store.Store, names []string) ([]string, error) {
+	var left []string
+	for _, name := range names {
+		gone, err := s.IsGone(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if !gone {
+			left = append(left, name)
+			continue
+		}
+		fmt.Fprintf(a.err, "%s is gone already.\n", name)
+	}
+	return left, nil
 }
 
 // sure asks for a confirmation.

@@ -17,6 +17,7 @@ import (
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/jobs"
 	"sessiond/internal/session"
+	"sessiond/internal/store"
 	"sessiond/internal/web"
 	"sessiond/internal/web/api"
 	"sessiond/internal/web/guard"
@@ -93,6 +94,9 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 		return err
 	}
 	backups := filepath.Join(cfg.DataDir(), "backups")
+	if err := store.RemoveLeftCopies(backups); err != nil {
+		log.Warn().Err(err).Msg("an unfinished backup stays")
+	}
 	feed.Store(api.NewFeed(s.store))
 	purger := s.purger(cfg, log)
 	purger.Purged = s.contexts.Forget

@@ -63,6 +63,8 @@ func (a *app) wire(ctx context.Context, w wiring) (s *services, err error) {
 	openIndex := search.Open
 	if w.readOnly {
 		openIndex = search.OpenReadOnly
+	} else {
+		store.TightenModes(indexPath(cfg.DB), a.log(zerolog.WarnLevel))
 	}
 	if s.index, err = openIndex(ctx, indexPath(cfg.DB), s.store); err != nil {
 		return s, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"sessiond/internal/session"
 )
@@ -38,6 +39,7 @@ type Conversation struct {
 	batch    Batch
 	given    bool // a batch was given
 	fresh    int  // entries that were new
+	misdated bool // a message with an impossible date was reported
 }
 
 // Entry is what one or some records of a source become.
@@ -405,6 +407,7 @@ func (c *Conversation) add(e *Entry, d *Decoded, records int) error {
 			if i == 0 {
 				m.Records = records
 			}
+			c.checkDate(m, e)
 			c.places[m.ExternalID] = Place{Key: m.ExternalID}
 			parent = Place{Key: m.ExternalID}
 			c.in.bytes += Size(m)
@@ -433,6 +436,15 @@ func (c *Conversation) add(e *Entry, d *Decoded, records int) error {
 		return c.in.flushAll()
 	}
 	return nil
+}
+
+// checkDate reports the first message of a session with a date that no clock gave.
+func (c *Conversation) checkDate(m *Message, e *Entry) {
+	if c.misdated || m.CreatedAt.IsZero() || m.CreatedAt.CheckDate("", cmp.Or(c.in.Now, time.Now())) == nil {
+		return
+	}
+	c.misdated = true
+	c.in.problem(e.Line, fmt.Sprintf("the message is dated %s; it is imported with this date, and the session is sorted by today's", m.CreatedAt.Format(time.RFC3339)))
 }
 
 // Call counts a model call. The store counts one that it knows no second time, but raises it to what

@@ -24,6 +24,16 @@ func (t Time) SQL() string { return t.UTC().Format(sqlTime) }
 // Day returns the day of t in a zone, as YYYY-MM-DD.
 func (t Time) Day(zone *time.Location) string { return t.In(zone).Format(time.DateOnly) }
 
+// CheckDate refuses a time before 1970 or more than a day after now: the clock or the program that
+// gave it is wrong. field is the time's name in the request. Codes: Invalid.
+func (t Time) CheckDate(field string, now time.Time) error {
+	if t.Unix() >= 0 && t.Before(now.AddDate(0, 0, 1)) {
+		return nil
+	}
+	return Errorf(Invalid, "%s is %s, which is not between 1970 and tomorrow; leave it out for the time of arrival", field, t.Format(time.RFC3339)).
+		At(field, "not between 1970 and tomorrow")
+}
+
 // Value implements driver.Valuer.
 func (t Time) Value() (driver.Value, error) { return t.SQL(), nil }
 

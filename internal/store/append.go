@@ -42,7 +42,11 @@ func (s *Store) Append(ctx context.Context, in Append) (Appended, error) {
 	for i := range in.Messages {
 		msgs[i] = in.Messages[i]
 		msgs[i].Parts, msgs[i].Day = slices.Clone(in.Messages[i].Parts), ""
-		if err := s.prepare(&msgs[i]); err != nil {
+		err := s.prepare(&msgs[i])
+		if err == nil && !msgs[i].CreatedAt.IsZero() {
+			err = msgs[i].CreatedAt.CheckDate("created_at", s.opt.Now())
+		}
+		if err != nil {
 			return Appended{}, fmt.Errorf("messages[%d]: %w", i, err)
 		}
 	}
@@ -245,7 +249,7 @@ func (t *tx) insertMessage(sess *session.Session, at place, m *session.Message, 
 	if err := t.insertParts(sess, m, func(i int) (*int64, error) { return t.callOf(m, i, line) }); err != nil {
 		return err
 	}
-	progress(sess, m)
+	progress(sess, m, t.now)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -310,5 +311,40 @@ func TestAppendTellsTheOutbox(t *testing.T) {
 	testkit.Check(t, s.Reader().Select(&told, `SELECT type, seq, data FROM events ORDER BY id`))
 	if len(told) != 2 || told[0].Type != EventSessionCreated || told[1].Type != EventMessagesAppended || *told[1].Seq != 2 || *told[1].Data != `{"from":1}` {
 		t.Errorf("%+v", told)
+	}
+}
+
+// A small append writes a page of the log for each table and index that it changes, so their number and
+// the size of a page are its cost.
+func TestSmallAppendWritesUnder25KBOfLog(t *testing.T) {
+	s := openTest(t)
+	one := Append{Session: mustCreate(t, s, NewSession{}).ID, Messages: []session.Message{says(session.User, "What does it cost?")}}
+	one.Idem = &Idempotency{Key: "first", Route: "r", Body: []byte("b")}
+	testkit.Must(s.Append(t.Context(), one))(t)
+	if done := testkit.Must(s.TruncateWAL(t.Context()))(t); !done {
+		t.Fatal("the log is still read")
+	}
+	one.Idem = &Idempotency{Key: "second", Route: "r", Body: []byte("b")}
+	testkit.Must(s.Append(t.Context(), one))(t)
+	if log := testkit.Must(os.Stat(s.File() + "-wal"))(t); log.Size() > 25_000 {
+		t.Errorf("the append wrote %d bytes of log", log.Size())
+	}
+}
+
+func TestAppendRefusesImpossibleDates(t *testing.T) {
+	now := time.Date(2026, 2, 11, 12, 0, 0, 0, time.UTC)
+	s := openTest(t, func(o *Options) { o.Now = func() time.Time { return now } })
+	in := Append{Session: mustCreate(t, s, NewSession{}).ID, Messages: []session.Message{says(session.User, "hi")}}
+	for date, good := range map[string]bool{
+		"0001-01-02T00:00:00Z": false, "1969-12-31T23:59:59Z": false, "1970-01-01T00:00:00Z": true,
+		"2026-02-12T11:59:59Z": true, "2026-02-12T12:00:01Z": false, "9999-12-31T23:59:59Z": false,
+	} {
+		in.Messages[0].CreatedAt = session.At(testkit.Must(time.Parse(time.RFC3339, date))(t))
+		if _, err := s.Append(t.Context(), in); good != (err == nil) || err != nil && session.CodeOf(err) != session.Invalid {
+			t.Errorf("%s: %v", date, err)
+		}
+	}
+	if n := testkit.Must(s.Session(t.Context(), in.Session))(t).MessageCount; n != 2 {
+		t.Errorf("%d messages are stored", n)
 	}
 }

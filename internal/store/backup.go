@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/jmoiron/sqlx"
 
 	"sessiond/internal/session"
@@ -30,12 +32,20 @@ func (s *Store) Backup(ctx context.Context, out string) (size int64, err error) 
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return 0, session.Errorf(session.NotFound, "there is no folder %s; nothing was written", dir)
 	}
+	if err := RemoveLeftCopies(dir); err != nil {
+		return 0, err
+	}
 	// VACUUM INTO wants a file that is not there or is empty; an empty one of ours has the
 	// right permissions from its first byte on.
-	tmp, err := os.CreateTemp(dir, "."+filepath.Base(out)+".*")
+	tmp, err := os.CreateTemp(dir, "."+filepath.Base(out)+".*"+unfinished)
 	if err != nil {
 		return 0, backupError(out, err)
 	}
+	inUse := flock.New(tmp.Name())
+	if err := inUse.RLock(); err != nil {
+		return 0, backupError(out, err)
+	}
+	defer inUse.Unlock()                     //nolint:errcheck // it only keeps RemoveLeftCopies away
 	defer os.Remove(tmp.Name())              //nolint:errcheck // it has its own name by then
 	defer os.Remove(tmp.Name() + "-journal") //nolint:errcheck // there only when the copy was cut short
 	if err := tmp.Close(); err != nil {
@@ -64,6 +74,41 @@ func (s *Store) Backup(ctx context.Context, out string) (size int64, err error) 
 		return 0, err
 	}
 	return info.Size(), syncFolder(dir)
+}
+
+// unfinished ends the name of a copy that is being written.
+const unfinished = ".sessiond-copy"
+
+// RemoveLeftCopies removes from a folder the unfinished copies of backups that were killed. A backup
+// that runs has its copy locked; it locks one within moments of making it.
+func RemoveLeftCopies(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") || !strings.HasSuffix(e.Name(), unfinished) {
+			continue
+		}
+		if err := removeLeftCopy(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove the unfinished copy of an earlier backup: %w", err)
+		}
+	}
+	return nil
+}
+
+func removeLeftCopy(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || time.Since(info.ModTime()) < time.Minute {
+		return err
+	}
+	lock := flock.New(path)
+	defer lock.Unlock() //nolint:errcheck // the file is gone
+	if free, err := lock.TryLock(); err != nil || !free {
+		return err
+	}
+	os.Remove(path + "-journal") //nolint:errcheck // seldom there
+	return os.Remove(path)
 }
 
 func (s *Store) copyInto(ctx context.Context, path string) error {

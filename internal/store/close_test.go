@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,7 +13,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/rs/zerolog"
 
 	"sessiond/internal/session"
@@ -202,5 +205,27 @@ func TestBackupOfAReadOnlyStore(t *testing.T) {
 	defer b.Close()
 	if data, _, err := b.Sessions(ctx, Filter{}, Page{}); err != nil || len(data) != 1 {
 		t.Errorf("%d sessions, %v", len(data), err)
+	}
+}
+
+// A killed backup leaves its copy; the next one in the folder removes it, but not one that is written.
+func TestBackupRemovesTheCopyOfAKilledOne(t *testing.T) {
+	s, dir := openTest(t), t.TempDir()
+	long := time.Now().Add(-time.Hour)
+	file := func(name string) string {
+		path := filepath.Join(dir, name)
+		testkit.Check(t, errors.Join(os.WriteFile(path, []byte("half"), 0o600), os.Chtimes(path, long, long)))
+		return path
+	}
+	left, running, others := file(".a.db.1"+unfinished), file(".b.db.2"+unfinished), file(".notes")
+	journal := file(".a.db.1" + unfinished + "-journal")
+	lock := flock.New(running)
+	testkit.Check(t, lock.RLock())
+	defer lock.Unlock()
+	testkit.Must(s.Backup(t.Context(), filepath.Join(dir, "c.db")))(t)
+	for path, stays := range map[string]bool{left: false, journal: false, running: true, others: true} {
+		if _, err := os.Stat(path); stays != (err == nil) {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }

@@ -486,3 +486,17 @@ func TestImportedPruningRestsOnTheSummary(t *testing.T) {
 		t.Errorf("%d is in force", *sess.CompactionID)
 	}
 }
+
+func TestImportKeepsImpossibleDatesAndIsActiveUntilNow(t *testing.T) {
+	now := session.At(time.Date(2026, 2, 11, 12, 0, 0, 0, time.UTC))
+	s := openTest(t, func(o *Options) { o.Now = func() time.Time { return now.Time } })
+	b, far := history(), session.At(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC))
+	b.Session.CreatedAt, b.Messages[0].CreatedAt = &far, far
+	got := testkit.Must(s.Import(t.Context(), b))(t).Session
+	if got.CreatedAt != far || got.ActiveAt != now || *got.InboundAt != now {
+		t.Errorf("created %v, active %v, inbound %v", got.CreatedAt, got.ActiveAt, got.InboundAt)
+	}
+	if first := testkit.Must(s.Message(t.Context(), session.MessageRef{Session: got.ID, Seq: 1}))(t); first.CreatedAt != far {
+		t.Errorf("the message is dated %v", first.CreatedAt)
+	}
+}

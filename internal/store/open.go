@@ -32,6 +32,9 @@ const (
 )
 
 const (
+	// A small append changes one page in each of some ten tables and indexes, and the log holds
+	// every changed page whole.
+	pageSize    = 2048
 	readerConns = 4
 	reportConns = 2 // opened when the first report asks
 	// Waiting inside SQLite cannot be cancelled, so it is short and retried above. The writer
@@ -42,7 +45,7 @@ const (
 )
 
 // Open opens the database at path. Unless it is read-only, it makes the file and its folder
-// where they are missing (0600 and 0700, whatever the umask) and brings the schema up to
+// where they are missing (0600 and 0700, whatever the umask), tightens looser modes and brings the schema up to
 // date; two processes may do that at once. Codes: NotFound (read-only and no file), Invalid
 // (no database, another program's, a newer sessiond's), Forbidden (not writable), Busy.
 func Open(ctx context.Context, path string, opt Options) (*Store, error) {
@@ -76,6 +79,7 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 	if err := makeFile(s.path); err != nil {
 		return err
 	}
+	TightenModes(s.path, s.opt.Log)
 	// Flocking the folder leaves no lock file behind. Only the start needs it.
 	lock := flock.New(filepath.Dir(s.path), flock.SetFlag(os.O_RDONLY))
 	lockCtx, cancel := context.WithTimeout(ctx, lockPatience)
@@ -91,7 +95,7 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 	var err error
 	if s.writeDB, err = sql.Open("sqlite", dsn(s.path, "rwc",
 		"secure_delete(1)", "foreign_keys(1)", "synchronous(full)",
-		"wal_autocheckpoint(4000)", "cache_size(-32768)", "temp_store(memory)")); err != nil {
+		"wal_autocheckpoint(8000)", "cache_size(-32768)", "temp_store(memory)")); err != nil {
 		return err
 	}
 	s.writeDB.SetMaxOpenConns(1)
@@ -187,7 +191,7 @@ func (s *Store) migrate(ctx context.Context) error {
 		return err
 	}
 	if tables == 0 {
-		if _, err := s.writeDB.ExecContext(ctx, fmt.Sprintf(`PRAGMA auto_vacuum = incremental; PRAGMA application_id = %d`, applicationID)); err != nil {
+		if _, err := s.writeDB.ExecContext(ctx, fmt.Sprintf(`PRAGMA page_size = %d; PRAGMA auto_vacuum = incremental; PRAGMA application_id = %d`, pageSize, applicationID)); err != nil {
 			return err
 		}
 	}

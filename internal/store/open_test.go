@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -13,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
@@ -184,7 +187,7 @@ func TestConnectionsHaveTheirPragmas(t *testing.T) {
 		return v
 	}
 	for pragma, want := range map[string]string{
-		"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "secure_delete": "1", "auto_vacuum": "2", "wal_autocheckpoint": "4000",
+		"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "secure_delete": "1", "auto_vacuum": "2", "wal_autocheckpoint": "8000", "page_size": "2048",
 		"busy_timeout": "0", "query_only": "0", "temp_store": "2", "cache_size": "-32768", "application_id": fmt.Sprint(applicationID),
 	} {
 		if got := read("PRAGMA " + pragma); got != want {
@@ -385,6 +388,24 @@ func TestADamagedFileBesideALogNamesTheLog(t *testing.T) {
 			_, err := Open(t.Context(), path, Options{ReadOnly: readOnly})
 			wants(t, err, session.Invalid, left.want)
 			testkit.Check(t, os.WriteFile(path+"-wal", []byte(left.log), 0o600))
+		}
+	}
+}
+
+func TestOpenTightensLooseModes(t *testing.T) {
+	path := openTest(t).File() // open: its log and index are there, too
+	for name, mode := range map[string]os.FileMode{path: 0o644, path + "-wal": 0o644, filepath.Dir(path): 0o777} {
+		testkit.Check(t, os.Chmod(name, mode))
+	}
+	var log bytes.Buffer
+	s := testkit.Must(Open(t.Context(), path, Options{Log: zerolog.New(&log)}))(t)
+	defer s.Close()
+	if loose := LooseModes(path); len(loose) > 0 {
+		t.Errorf("still loose: %v", loose)
+	}
+	for _, say := range []string{"sessions.db has mode 0644", "sessions.db-wal has mode 0644", "has mode 0777"} {
+		if !strings.Contains(log.String(), say) {
+			t.Errorf("the log does not say %q: %s", say, log.String())
 		}
 	}
 }

@@ -7,19 +7,20 @@ import (
 	"sessiond/internal/session"
 )
 
-// progress moves a session's head, counters and times past a message, in memory.
-func progress(sess *session.Session, m *session.Message) {
+// progress moves a session's head, counters and times past a message, in memory. An imported message
+// can have a date in the future; the session's own times stop at now.
+func progress(sess *session.Session, m *session.Message, now session.Time) {
+	at := earlier(m.CreatedAt, now)
 	sess.HeadID, sess.Head, sess.LastSeq = &m.RowID, &m.ID, m.Seq
 	sess.MessageCount++
 	sess.TotalTokens += m.Tokens
 	if m.Role == session.User && m.Kind != session.KindBranchSummary {
 		sess.TurnOrigin = m.Origin
 	}
-	if sess.TurnOrigin == session.Person && m.Kind != session.KindBranchSummary && sess.ActiveAt.Before(m.CreatedAt.Time) {
-		sess.ActiveAt = m.CreatedAt
+	if sess.TurnOrigin == session.Person && m.Kind != session.KindBranchSummary && sess.ActiveAt.Before(at.Time) {
+		sess.ActiveAt = at
 	}
 	if m.Origin == session.Person {
-		at := m.CreatedAt
 		if sess.InboundAt == nil || sess.InboundAt.Before(at.Time) {
 			sess.InboundAt = &at
 		}
@@ -33,6 +34,13 @@ func progress(sess *session.Session, m *session.Message) {
 		sess.Draft = false
 		sess.Provider, sess.Model = orElse(m.Provider, sess.Provider), orElse(m.Model, sess.Model)
 	}
+}
+
+func earlier(a, b session.Time) session.Time {
+	if a.After(b.Time) {
+		return b
+	}
+	return a
 }
 
 // moveHead writes what every append changes. The head moves in the same transaction as the

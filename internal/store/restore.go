@@ -471,7 +471,7 @@ func (r *restorer) message(in *RestoreMessage) error {
 	if err != nil {
 		return fmt.Errorf("message %s: %w", named, err)
 	}
-	progress(&r.sess, m)
+	progress(&r.sess, m, r.tx.now)
 	r.res.Messages++
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"sessiond/internal/session"
 )
@@ -120,7 +121,7 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		id, day, in.Title, in.TitleSource, orElse(in.Kind, "chat"), in.Draft, in.Settings, in.Key, in.Generation,
 		source, in.SourceID, in.Directory, in.Project, in.GitBranch, in.Provider, in.Model, in.Window, in.ParentID, in.ParentKind,
-		at, t.now, at, in.Metadata)
+		at, t.now, earlier(at, t.now), in.Metadata)
 	if isTaken(err) && in.SourceID != "" {
 		return session.Session{}, session.Errorf(session.Conflict, "a session of source %s with source_id %q exists already", source, in.SourceID)
 	}
@@ -139,6 +140,18 @@ func (t *tx) createSession(in NewSession) (session.Session, error) {
 		return session.Session{}, err
 	}
 	return readSession(t.ctx, t, id)
+}
+
+// IsGone reports whether name is the id of a session that was here and was purged: its number was
+// given, and ids are never given twice.
+func (s *Store) IsGone(ctx context.Context, name string) (bool, error) {
+	id, err := session.ParseID(name)
+	if err != nil {
+		return false, nil //nolint:nilerr // it names a session in another way
+	}
+	day, n, _ := strings.Cut(string(id), "_")
+	return get[bool](ctx, s, `SELECT EXISTS (SELECT 1 FROM session_days WHERE day = ? AND last >= CAST(? AS INTEGER))
+		AND NOT EXISTS (SELECT 1 FROM sessions WHERE id = ? AND purged_at IS NULL)`, day[:4]+"-"+day[4:6]+"-"+day[6:], n, id)
 }
 
 // newID returns the next id of a day.

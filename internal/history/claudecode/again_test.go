@@ -51,3 +51,17 @@ func TestFileThatBecomesShorterMeanwhile(t *testing.T) {
 func TestTranscriptWithAByteOrderMark(t *testing.T) {
 	historytest.MarkedFile(t, quiet(), id+".jsonl", user("1", "", "one"), user("2", "1", "two"), user("3", "2", "three"))
 }
+
+func TestImpossibleDateIsReportedAndKept(t *testing.T) {
+	h := newHouse(t)
+	late := strings.Replace(user("2", "1", "two"), "2026-02-08", "9999-02-08", 1)
+	path := h.Write(id+".jsonl", user("1", "", "one"), late, strings.Replace(late, `"uuid":"2"`, `"uuid":"3"`, 1))
+	done := h.Import(path)
+	if len(done.Errors) != 1 || done.Errors[0].Line != 2 || !strings.Contains(done.Errors[0].Error, "dated 9999-02-08") {
+		t.Errorf("told %+v", done.Errors)
+	}
+	s := h.Session(id)
+	if all := h.Entries(s.ID); len(all) != 3 || all[1].CreatedAt.Year() != 9999 || s.ActiveAt.After(time.Now()) {
+		t.Errorf("%d messages, active %v", len(all), s.ActiveAt)
+	}
+}

@@ -72,6 +72,9 @@ func (s *Server) toCall(ctx context.Context, id session.ID, b *callBody) (*sessi
 	call.CreatedAt = session.At(s.Now())
 	if b.CreatedAt != nil {
 		call.CreatedAt = b.CreatedAt.Time
+		if err := call.CreatedAt.CheckDate("created_at", s.Now()); err != nil {
+			return nil, err
+		}
 	}
 	if err := cmp.Or(
 		notNegative("input_tokens", &call.InputTokens),
