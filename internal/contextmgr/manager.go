@@ -109,7 +109,7 @@ type Manager struct {
 const (
 	maxRequests    = 4096 // sessions
 	maxWeights     = 1 << 16
-	maxPathBytes   = 48 << 20
+	maxPathBytes   = 32 << 20
 	maxLeadingSize = 8 << 20
 	maxImageBytes  = 32 << 20
 	imageEntrySize = 1 << 10 // of an entry without an image

@@ -149,7 +149,7 @@ func TestJumpingClocks(t *testing.T) {
 	d := newDesk(t)
 	id := d.begin()
 	year := 365 * 24 * time.Hour
-	jumps := []time.Duration{0, -year, year, -40 * year, 3 * time.Hour, 0, -time.Millisecond, 20 * year}
+	jumps := []time.Duration{0, -year, 20 * time.Hour, -40 * year, 3 * time.Hour, 0, -time.Millisecond, 23 * time.Hour}
 	var log []session.Message
 	compacted := false
 	for i := range 60 {

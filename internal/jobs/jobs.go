@@ -17,6 +17,7 @@ import (
 const (
 	lookInterval = time.Second     // between two checks for other processes' writes
 	walIdle      = 5 * time.Second // without a write: then the write-ahead log is emptied
+	memoryIdle   = time.Minute     // without a write: then unused memory goes back to the system
 	sessionIdle  = 5 * time.Minute // provider caches are cold then: an overlay may take effect
 
 	// indexPause is the pause between two catch-ups of the index, so that a burst of appends shares

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"runtime/debug"
 	"time"
 
 	"sessiond/internal/session"
@@ -12,6 +13,7 @@ type watcher struct {
 	version int64     // changes when another process writes
 	wrote   time.Time // last known write
 	emptied bool      // the log was emptied since then
+	freed   bool      // memory was given back since then
 	drafts  time.Time // last removal of empty drafts
 }
 
@@ -21,7 +23,7 @@ func (w *watcher) look() {
 		return // stopping, or the database is busy: check again in a second
 	}
 	if version != w.version {
-		w.version, w.wrote, w.emptied = version, w.cfg.Now(), false
+		w.version, w.wrote, w.emptied, w.freed = version, w.cfg.Now(), false, false
 		w.signalChange()
 		if w.cfg.Noticed != nil {
 			w.cfg.Noticed()
@@ -32,7 +34,11 @@ func (w *watcher) look() {
 		}
 	}
 	if last := w.lastChange(); last.After(w.wrote) {
-		w.wrote, w.emptied = last, false
+		w.wrote, w.emptied, w.freed = last, false, false
+	}
+	if !w.freed && w.cfg.Now().Sub(w.wrote) >= memoryIdle {
+		debug.FreeOSMemory()
+		w.freed = true
 	}
 	if !w.emptied && w.cfg.Now().Sub(w.wrote) >= walIdle {
 		done, err := w.cfg.Store.TruncateWAL(w.ctx)

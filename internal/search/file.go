@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gofrs/flock"
 	"modernc.org/sqlite"
@@ -190,6 +191,7 @@ func connect(path, mode string, connections int) (*sql.DB, error) {
 	}
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)
+	db.SetConnMaxIdleTime(time.Minute) // frees its page cache
 	return db, nil
 }
 

@@ -36,7 +36,8 @@ const (
 	// every changed page whole.
 	pageSize    = 2048
 	readerConns = 4
-	reportConns = 2 // opened when the first report asks
+	reportConns = 2           // opened when the first report asks
+	connIdle    = time.Minute // then a reader is closed, and its page cache freed
 	// Waiting inside SQLite cannot be cancelled, so it is short and retried above. The writer
 	// does not wait inside SQLite at all.
 	busyTimeoutMS = 250
@@ -149,6 +150,7 @@ func (s *Store) openReaders(ctx context.Context, source string) error {
 	s.readers, s.readName = db, source
 	db.SetMaxOpenConns(readerConns)
 	db.SetMaxIdleConns(readerConns)
+	db.SetConnMaxIdleTime(connIdle)
 	reports, err := sql.Open("sqlite", source)
 	if err != nil {
 		return err
@@ -156,6 +158,7 @@ func (s *Store) openReaders(ctx context.Context, source string) error {
 	s.reports = sqlx.NewDb(reports, "sqlite")
 	s.reports.SetMaxOpenConns(reportConns)
 	s.reports.SetMaxIdleConns(reportConns)
+	s.reports.SetConnMaxIdleTime(connIdle)
 	var only int
 	if err := db.GetContext(ctx, &only, `PRAGMA query_only`); err != nil {
 		return err
