@@ -18,6 +18,9 @@ const diskShare = 2.2
 func (a *app) findPasts(ctx context.Context) (pasts []past, err error) {
 	im := history.Importer{Now: a.now}
 	s, err := a.open(ctx, wiring{readOnly: true})
+	if session.CodeOf(err) == session.Invalid { // an open that writes brings the schema of an older version up to date
+		s, err = a.open(ctx, wiring{})
+	}
 	switch {
 	case err == nil:
 		defer s.Close() //nolint:errcheck // a reader

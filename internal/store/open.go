@@ -224,8 +224,8 @@ func (s *Store) checkVersion(ctx context.Context, db *sql.DB) error {
 	if err := db.QueryRowContext(ctx, `PRAGMA application_id`).Scan(&app); err != nil {
 		return err
 	}
-	if tables == 0 && !s.opt.ReadOnly && (app == 0 || app == applicationID) {
-		return nil
+	if tables == 0 && (app == 0 || app == applicationID) {
+		return s.unmade()
 	}
 	if app == oldApplicationID {
 		return s.tooOld()
@@ -241,7 +241,9 @@ func (s *Store) checkVersion(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	switch {
-	case have > 0 && have < firstMigration:
+	case have == 0:
+		return s.unmade()
+	case have < firstMigration:
 		return s.tooOld()
 	case have > want:
 		return session.Errorf(session.Invalid, "%s has schema %d, this sessiond knows up to %d: update sessiond; nothing was changed", s.path, have, want)
@@ -249,6 +251,15 @@ func (s *Store) checkVersion(ctx context.Context, db *sql.DB) error {
 		return session.Errorf(session.Invalid, "%s has schema %d, this sessiond reads %d: start `sessiond serve` (anew, if an older one is running) to bring it up to date", s.path, have, want)
 	}
 	return nil
+}
+
+// unmade is the answer to a file without the schema: its first start was cut short, or is not over.
+// A start that writes makes it. Codes: NotFound.
+func (s *Store) unmade() error {
+	if !s.opt.ReadOnly {
+		return nil
+	}
+	return session.Errorf(session.NotFound, "%s is empty: start `sessiond serve`, or import something, to fill it", s.path)
 }
 
 func (s *Store) tooOld() error {

@@ -148,15 +148,26 @@ func TestOpenNamesWhatIsNoFile(t *testing.T) {
 }
 
 func TestAnEmptyFileAndOneCutShortBecomeADatabase(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "sessions.db")
-	testkit.Check(t, os.WriteFile(path, nil, 0o600))
-	db := testkit.Must(sql.Open("sqlite", path))(t)
-	testkit.Must(db.Exec(fmt.Sprintf(`PRAGMA auto_vacuum = incremental; PRAGMA application_id = %d`, applicationID)))(t) // a start ended here
-	db.Close()
-	s := testkit.Must(Open(context.Background(), path, Options{}))(t)
-	defer s.Close()
-	mustCreate(t, s, NewSession{})
-	mustBeHealthy(t, s)
+	for _, c := range []struct{ name, made string }{
+		{"empty", ``},
+		{"marked", fmt.Sprintf(`PRAGMA auto_vacuum = incremental; PRAGMA application_id = %d`, applicationID)},
+		{"without the first migration", fmt.Sprintf(`PRAGMA application_id = %d; CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY AUTOINCREMENT, `+
+			`version_id INTEGER NOT NULL, is_applied INTEGER NOT NULL, tstamp TIMESTAMP); INSERT INTO goose_db_version VALUES (1, 0, 1, datetime())`, applicationID)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "sessions.db")
+			testkit.Check(t, os.WriteFile(path, nil, 0o600))
+			db := testkit.Must(sql.Open("sqlite", path))(t)
+			testkit.Must(db.Exec(c.made))(t) // a start ended here
+			db.Close()
+			_, err := Open(context.Background(), path, Options{ReadOnly: true})
+			wants(t, err, session.NotFound, "is empty: start `sessiond serve`, or import something")
+			s := testkit.Must(Open(context.Background(), path, Options{}))(t)
+			defer s.Close()
+			mustCreate(t, s, NewSession{})
+			mustBeHealthy(t, s)
+		})
+	}
 }
 
 func TestAnyPathNamesTheFile(t *testing.T) {
