@@ -35,6 +35,7 @@ const (
 // Store is the part of the store that the jobs use.
 type Store interface {
 	DataVersion(ctx context.Context) (int64, error)
+	Probe(ctx context.Context) error // notices that the file cannot be written, and that it can again
 	TruncateWAL(ctx context.Context) (bool, error)
 	ForgetDrafts(ctx context.Context, before time.Time) (int64, error)
 	Backup(ctx context.Context, out string) (int64, error)

@@ -54,6 +54,8 @@ func (f *fake) ForgetDrafts(_ context.Context, before time.Time) (int64, error) 
 	return 0, nil
 }
 
+func (f *fake) Probe(context.Context) error { return nil }
+
 func (f *fake) TruncateWAL(context.Context) (bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

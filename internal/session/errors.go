@@ -23,6 +23,7 @@ const (
 	Internal           Code = "internal"            // a fault of sessiond; only the log has the cause
 	Busy               Code = "busy"                // try again soon
 	StorageFull        Code = "storage_full"        // the disk or the database is full
+	Unavailable        Code = "unavailable"         // the database accepts no writes until its operator acts
 )
 
 // Error is an error for users: a code, a sentence with the problem and its solution, and, for bad

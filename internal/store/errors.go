@@ -98,10 +98,14 @@ func storageError(err error) error {
 		return err
 	}
 	code := sqliteCode(err)
-	switch code & 0xff {
-	case sqlite3.SQLITE_FULL:
+	switch stateOf(err) {
+	case StateFull:
 		// What SQLite says of it is the same again, over two lines.
 		return session.Errorf(session.StorageFull, "the disk or the database is full; nothing of this request was stored: make room, then try again")
+	case StateUnwritable:
+		return session.Errorf(session.Unavailable, "the disk refuses the database's files; nothing of this request was stored: see whether it is mounted read-only, over a quota or failing, then try again: %w", err)
+	}
+	switch code & 0xff {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return session.Errorf(session.Busy, "another process holds the database's write lock; try again: %w", err)
 	}

@@ -109,11 +109,14 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 	if err := s.openReaders(ctx, dsn(s.path, "rw", "query_only(1)", "cache_size(-16384)", "temp_store(memory)")); err != nil {
 		return err
 	}
-	s.writer, err = startWriter(s.writeDB, s.opt)
+	s.writer, err = startWriter(s.writeDB, s.path, s.opt)
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, func(t *tx) error { return t.housekeeping() })
+	if err := s.write(ctx, func(t *tx) error { return t.housekeeping() }); err != nil {
+		return err
+	}
+	return s.writer.rememberFiles()
 }
 
 // openReadOnly falls back on immutable=1 where SQLite cannot make its -shm file, which is
@@ -343,6 +346,11 @@ func (s *Store) Close() error {
 	s.closing.Do(func() {
 		if s.writer != nil {
 			s.writer.stop()
+			if s.Health().State == StateMoved {
+				// Closing would delete the log by its name, which may be another database's by now.
+				// The end of the process closes the handles.
+				return
+			}
 			s.leaveWAL()
 		}
 		s.closeHandles()

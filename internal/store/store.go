@@ -8,6 +8,7 @@ import (
 	"database/sql"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -45,6 +46,7 @@ type Store struct {
 	reports    *sqlx.DB // for analytics and checks, so that a slow one holds up no request
 	writeDB    *sql.DB  // one connection, owned by writer; nil when read-only
 	writer     *writer
+	failed     atomic.Int64 // writes that the disk or the file did not accept
 	closing    sync.Once
 
 	mu       sync.RWMutex
@@ -66,7 +68,11 @@ func (s *Store) write(ctx context.Context, fn func(*tx) error) error {
 	if s.writer == nil {
 		return s.readOnly()
 	}
-	return s.writer.do(ctx, fn)
+	err := s.writer.do(ctx, fn)
+	if code := session.CodeOf(err); code == session.StorageFull || code == session.Unavailable {
+		s.failed.Add(1)
+	}
+	return err
 }
 
 // write is Store.write for a closure with a result.
@@ -91,10 +97,13 @@ func (s *Store) DataVersion(ctx context.Context) (v int64, err error) {
 
 // TruncateWAL moves what the write-ahead log holds into the database file and empties it.
 // done is false while a reader still needs the log. The moving happens beside the writer;
-// only the emptying, which is short and waits for nobody, holds up appends.
+// only the emptying, which is short and waits for nobody, holds up appends. Codes: Unavailable.
 func (s *Store) TruncateWAL(ctx context.Context) (done bool, err error) {
 	if s.writer == nil {
 		return false, s.readOnly()
+	}
+	if err := s.writer.checkFiles(); err != nil {
+		return false, err
 	}
 	if _, err := s.readers.ExecContext(ctx, `PRAGMA wal_checkpoint(PASSIVE)`); err != nil && !isBusy(err) {
 		return false, fmt.Errorf("checkpoint: %w", err)

@@ -31,7 +31,12 @@ type writer struct {
 	stmts map[string]*sqlx.Stmt
 	queue chan *job
 
-	opt Options
+	opt  Options
+	path string
+
+	health  atomic.Pointer[Health]
+	files   atomic.Pointer[[]openedFile] // nil: the log is not in use yet
+	rescued bool
 
 	patience context.Context // of waiting for another process's lock; ends soon after stop
 
@@ -90,12 +95,13 @@ func (w *writer) newTx() *tx {
 	return &tx{statements: statements{stmt}, w: w, ctx: context.Background(), opt: &w.opt, now: session.At(w.opt.Now()), usage: rollup{}}
 }
 
-func startWriter(db *sql.DB, opt Options) (*writer, error) {
+func startWriter(db *sql.DB, path string, opt Options) (*writer, error) {
 	w := &writer{
-		db: sqlx.NewDb(db, "sqlite"), stmts: map[string]*sqlx.Stmt{}, opt: opt,
+		db: sqlx.NewDb(db, "sqlite"), stmts: map[string]*sqlx.Stmt{}, opt: opt, path: path,
 		queue: make(chan *job, queueLength), quit: make(chan struct{}), done: make(chan struct{}),
 		patience: context.Background(),
 	}
+	w.health.Store(&Health{State: StateOK})
 	conn, err := w.db.Connx(context.Background())
 	if err != nil {
 		return nil, err
@@ -228,6 +234,7 @@ func (w *writer) run(batch []*job) {
 func (w *writer) transact(batch []*job) (again []*job) {
 	ctx := context.Background()
 	if err := w.begin(ctx); err != nil {
+		w.settle(err)
 		for _, j := range batch {
 			j.giveUp(err)
 		}
@@ -249,6 +256,7 @@ func (w *writer) transact(batch []*job) (again []*job) {
 		begun = append(begun, j)
 		if dead := w.attempt(ctx, j, len(batch) > 1); dead != nil {
 			_ = w.exec1(ctx, `ROLLBACK`) // usually gone already; never leave one open
+			w.settle(dead)
 			fail(dead)
 			return batch[i+1:]
 		}
@@ -263,7 +271,15 @@ func (w *writer) transact(batch []*job) (again []*job) {
 	}
 	if err != nil {
 		_ = w.exec1(ctx, `ROLLBACK`)
+		w.settle(err)
 		fail(fmt.Errorf("commit: %w", err))
+		return nil
+	}
+	// A file that was moved between begin and COMMIT may have no name: nothing is acknowledged.
+	err = w.checkFiles()
+	w.settle(err)
+	if err != nil {
+		fail(session.Errorf(session.Unavailable, "%w; whether this request is stored is open: repeat it, with the same Idempotency-Key, when sessiond is ready again", err))
 		return nil
 	}
 	for _, j := range begun {
@@ -275,9 +291,24 @@ func (w *writer) transact(batch []*job) (again []*job) {
 	return nil
 }
 
-// begin waits for the write lock.
+// begin checks the files and waits for the write lock.
 func (w *writer) begin(ctx context.Context) error {
-	return retryBusy(w.patience, func() error { return w.exec1(ctx, `BEGIN IMMEDIATE`) })
+	if err := w.checkFiles(); err != nil {
+		return err
+	}
+	if err := retryBusy(w.patience, func() error { return w.exec1(ctx, `BEGIN IMMEDIATE`) }); err != nil {
+		return err
+	}
+	if w.health.Load().State == StateOK {
+		return nil
+	}
+	// This changes a page and nothing else. A transaction that happens to write nothing would
+	// prove nothing.
+	if err := w.exec1(ctx, `PRAGMA user_version = 0`); err != nil {
+		_ = w.exec1(ctx, `ROLLBACK`) // as in transact
+		return err
+	}
+	return nil
 }
 
 // attempt runs one closure in a savepoint. Its own failure stands in j.err and leaves the

@@ -80,7 +80,7 @@ func (s *Server) routes() []route {
 		handle(post, "/v1/backups", s.backup, "Make a backup", status(http.StatusCreated)),
 
 		handle(get, "/healthz", s.healthz, "Check that the process answers"),
-		handle(get, "/readyz", s.readyz, "Check that the database answers"),
+		handle(get, "/readyz", s.readyz, "Check that the database answers and accepts writes"),
 		handle(get, "/version", s.version, "Read the version"),
 	}
 }

@@ -153,3 +153,20 @@ func TestMetricsTellOfCompactionsAndCalls(t *testing.T) {
 		}
 	}
 }
+
+func TestReadyzFailsWhileTheDatabaseIsMoved(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	db := k.store.File()
+	testkit.Check(t, os.Rename(db, db+".away"))
+	ready := k.want(503, k.do("GET", "/readyz", nil))
+	refused := k.want(503, k.do("POST", "/v1/sessions/"+id+"/messages", `{"messages":[{"role":"user","content":"x"}]}`))
+	for _, r := range []reply{ready, refused} {
+		if r.text("code") != "unavailable" || !strings.Contains(r.text("detail"), "moved or deleted") {
+			t.Errorf("%s", r.raw)
+		}
+	}
+	testkit.Check(t, os.Rename(db+".away", db))
+	k.want(200, k.do("GET", "/readyz", nil))
+	k.say(id, "user", "back")
+}

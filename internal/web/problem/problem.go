@@ -65,6 +65,8 @@ func describe(code session.Code) (status int, title string) {
 		return http.StatusServiceUnavailable, "Busy"
 	case session.StorageFull:
 		return http.StatusInsufficientStorage, "Storage is full"
+	case session.Unavailable:
+		return http.StatusServiceUnavailable, "Unavailable"
 	default:
 		return http.StatusInternalServerError, "Internal error"
 	}

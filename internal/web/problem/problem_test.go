@@ -18,7 +18,7 @@ func TestEveryCodeHasItsStatus(t *testing.T) {
 	for code, want := range map[session.Code]int{
 		session.Malformed: 400, session.Unauthorized: 401, session.Forbidden: 403, session.NotFound: 404,
 		session.Conflict: 409, session.CompactionRequired: 409, session.PreconditionFailed: 412, session.TooLarge: 413,
-		session.Invalid: 422, session.DoesNotFit: 422, session.Internal: 500, session.Busy: 503, session.StorageFull: 507,
+		session.Invalid: 422, session.DoesNotFit: 422, session.Internal: 500, session.Busy: 503, session.StorageFull: 507, session.Unavailable: 503,
 	} {
 		p := problem.New(code, "x")
 		if p.Status != want || p.Title == "" || (code != session.Internal && p.Title == "Internal error") {

@@ -1,0 +1,154 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"sessiond/internal/session"
+)
+
+// State names the outcome of the last write.
+type State string
+
+// The states.
+const (
+	StateOK         State = "ok"
+	StateFull       State = "full"       // the disk or the database has no room
+	StateUnwritable State = "unwritable" // the file system refuses writes: read-only, over a quota, failing
+	StateMoved      State = "moved"      // a file of the database was moved, replaced or deleted while it is open
+)
+
+// Health says whether a store accepts writes.
+type Health struct {
+	State State
+	Err   error // what a write is answered; nil: StateOK
+}
+
+// Health returns the outcome of the last write, and whether the files are still where they were
+// opened. A store that is open read-only has StateOK.
+func (s *Store) Health() Health {
+	if s.writer == nil {
+		return Health{State: StateOK}
+	}
+	if err := s.writer.checkFiles(); err != nil {
+		return Health{StateMoved, err}
+	}
+	if h := s.writer.health.Load(); h.State != StateMoved { // else the files are back
+		return *h
+	}
+	return Health{State: StateOK}
+}
+
+// FailedWrites returns how many writes failed since the start because of the disk or the file.
+func (s *Store) FailedWrites() int64 { return s.failed.Load() }
+
+// Probe checks the files, and tries a write of nothing while the last write failed, so that a store
+// that nobody writes to notices both the failure and its end.
+func (s *Store) Probe(ctx context.Context) error {
+	if s.writer == nil || s.Health().State == StateOK && s.writer.health.Load().State == StateOK {
+		return nil
+	}
+	return s.writer.do(ctx, func(*tx) error { return nil })
+}
+
+// settle records the outcome of a transaction that the store answers for, and logs a change of
+// state. An error that is the closure's own says nothing about the file.
+func (w *writer) settle(err error) {
+	now := Health{stateOf(err), storageError(err)}
+	if now.State == "" {
+		return
+	}
+	before := w.health.Swap(&now)
+	if now.State == StateMoved {
+		w.rescue()
+	} else {
+		w.rescued = false
+	}
+	if now.State == before.State {
+		return
+	}
+	if now.Err == nil {
+		w.opt.Log.Warn().Str("state", string(now.State)).Str("before", string(before.State)).Msg("the database accepts writes again")
+		return
+	}
+	w.opt.Log.Error().Str("state", string(now.State)).Err(err).Msg("the database accepts no writes: " + now.Err.Error())
+}
+
+func stateOf(err error) State {
+	code := sqliteCode(err)
+	switch {
+	case err == nil:
+		return StateOK
+	case errors.Is(err, errMoved):
+		return StateMoved
+	case code&0xff == sqlite3.SQLITE_FULL, code == sqlite3.SQLITE_IOERR_SHMSIZE, session.CodeOf(err) == session.StorageFull:
+		return StateFull
+	case code&0xff == sqlite3.SQLITE_IOERR, code&0xff == sqlite3.SQLITE_READONLY, code&0xff == sqlite3.SQLITE_CANTOPEN:
+		return StateUnwritable
+	}
+	return ""
+}
+
+// openedFile is a file of the database as it was when SQLite opened it.
+type openedFile struct {
+	path string
+	info fs.FileInfo
+}
+
+// rememberFiles records the identities of the database, its log and the log's index. While a
+// connection is open in WAL mode SQLite deletes or replaces none of them; it only truncates the log.
+func (w *writer) rememberFiles() error {
+	var files []openedFile
+	for _, end := range []string{"", "-wal", "-shm"} {
+		path := w.path + end
+		info, err := os.Stat(path) // never opened: closing a descriptor drops SQLite's locks
+		if err != nil {
+			return err
+		}
+		files = append(files, openedFile{path, info})
+	}
+	w.files.Store(&files)
+	return nil
+}
+
+var errMoved = errors.New("sessiond stores nothing until it is back in its place, or until sessiond is restarted")
+
+// checkFiles returns an error if a file of the database is not at its path any more. SQLite would
+// write on into a file that has no name. Codes: Unavailable.
+func (w *writer) checkFiles() error {
+	files := w.files.Load()
+	if files == nil {
+		return nil
+	}
+	for _, f := range *files {
+		info, err := os.Stat(f.path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return session.Errorf(session.Unavailable, "%s is gone: it was moved or deleted while sessiond had it open; %w", f.path, errMoved)
+		case err != nil:
+			return session.Errorf(session.Unavailable, "%s cannot be reached (%s); %w", f.path, err.Error(), errMoved)
+		case !os.SameFile(f.info, info):
+			return session.Errorf(session.Unavailable, "%s is another file now: it was replaced while sessiond had the old one open; %w", f.path, errMoved)
+		}
+	}
+	return nil
+}
+
+// rescue moves what the log holds into the database file, wherever that is now: a log without a
+// name is lost when the process ends, and beside another database it does harm. It does so until
+// nothing is left, and never again: the log may belong to another process by then.
+func (w *writer) rescue() {
+	if w.rescued {
+		return
+	}
+	var busy, log, moved int
+	st, err := w.stmt(context.Background(), `PRAGMA wal_checkpoint(TRUNCATE)`)
+	if err == nil {
+		err = st.QueryRowContext(context.Background()).Scan(&busy, &log, &moved)
+	}
+	w.rescued = err == nil && busy == 0
+}

@@ -1,0 +1,186 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"sessiond/internal/session"
+	"sessiond/internal/testkit"
+)
+
+// openLogged opens a database in a folder of its own, and gives what it logs.
+func openLogged(t *testing.T) (*Store, *bytes.Buffer) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "data")
+	testkit.Check(t, os.Mkdir(dir, 0o700))
+	path := filepath.Join(dir, "sessions.db")
+	testkit.Check(t, os.WriteFile(path, newDatabase(), 0o600))
+	log := &bytes.Buffer{}
+	s := testkit.Must(Open(t.Context(), path, Options{Log: zerolog.New(log)}))(t)
+	t.Cleanup(func() {
+		s.Close()
+		s.closeHandles() // Close leaves those of moved files open
+	})
+	return s, log
+}
+
+func lines(log *bytes.Buffer) int { return strings.Count(log.String(), "\n") }
+
+func TestMovedFilesStopWritesUntilTheyAreBack(t *testing.T) {
+	for _, name := range []string{"sessions.db", "sessions.db-wal", "sessions.db-shm", "."} {
+		t.Run(name, func(t *testing.T) {
+			s, log := openLogged(t)
+			sess := mustCreate(t, s, NewSession{})
+			mustAppend(t, s, sess.ID, says(session.User, "before"))
+			from := filepath.Clean(filepath.Join(filepath.Dir(s.path), name))
+			to := from + ".away"
+			testkit.Check(t, os.Rename(from, to))
+			for range 3 {
+				_, err := s.Append(t.Context(), Append{Session: sess.ID, Messages: []session.Message{says(session.User, "lost")}})
+				wants(t, err, session.Unavailable, "is gone")
+			}
+			if h := s.Health(); h.State != StateMoved || h.Err == nil || lines(log) != 1 || s.FailedWrites() != 3 {
+				t.Errorf("%+v, %d failed writes, log %s", h, s.FailedWrites(), log)
+			}
+			if _, err := s.TruncateWAL(t.Context()); session.CodeOf(err) != session.Unavailable {
+				t.Errorf("emptied a log that may be another's: %v", err)
+			}
+			testkit.Check(t, os.Rename(to, from))
+			if h := s.Health(); h.State != StateOK || h.Err != nil {
+				t.Errorf("back in its place: %+v", h)
+			}
+			mustAppend(t, s, sess.ID, says(session.User, "after"))
+			if lines(log) != 2 {
+				t.Errorf("log %s", log)
+			}
+			testkit.Check(t, s.Close())
+			again := testkit.Must(Open(t.Context(), s.path, Options{}))(t)
+			defer again.Close()
+			if got := testkit.Must(again.Session(t.Context(), sess.ID))(t); got.MessageCount != 2 {
+				t.Errorf("%d messages, 2 were acknowledged", got.MessageCount)
+			}
+			mustBeHealthy(t, again)
+		})
+	}
+}
+
+func TestLogWithoutANameIsSavedIntoTheDatabase(t *testing.T) {
+	for _, name := range []string{"-wal", "-shm", ""} {
+		t.Run("sessions.db"+name, func(t *testing.T) {
+			s, _ := openLogged(t)
+			sess := mustCreate(t, s, NewSession{})
+			for range 20 {
+				mustAppend(t, s, sess.ID, says(session.User, "acknowledged"))
+			}
+			here := s.path
+			if name == "" { // another database takes its place
+				here = s.path + ".old"
+				testkit.Check(t, os.Rename(s.path, here))
+				testkit.Check(t, os.WriteFile(s.path, newDatabase(), 0o600))
+			} else {
+				testkit.Check(t, os.Remove(s.path+name))
+			}
+			testkit.Check(t, ignoreUnavailable(s.Probe(t.Context())))
+			copied := filepath.Join(t.TempDir(), "copy.db") // as after a kill: what the file alone holds
+			testkit.Check(t, os.WriteFile(copied, testkit.Must(os.ReadFile(here))(t), 0o600))
+			there := testkit.Must(Open(t.Context(), copied, Options{}))(t)
+			defer there.Close()
+			if got := testkit.Must(there.Session(t.Context(), sess.ID))(t); got.MessageCount != 20 {
+				t.Errorf("%d messages, 20 were acknowledged", got.MessageCount)
+			}
+			mustBeHealthy(t, there)
+		})
+	}
+}
+
+func ignoreUnavailable(err error) error {
+	if session.CodeOf(err) == session.Unavailable {
+		return nil
+	}
+	return fmt.Errorf("not unavailable: %w", err)
+}
+
+// A daemon whose files were replaced must not delete the log of the database that took their place.
+func TestCloseAfterAMoveTouchesNoOthersLog(t *testing.T) {
+	s, _ := openLogged(t)
+	sess := mustCreate(t, s, NewSession{})
+	mustAppend(t, s, sess.ID, says(session.User, "first"))
+	dir := filepath.Dir(s.path)
+	testkit.Check(t, os.Rename(dir, dir+".old"))
+	other := testkit.Must(Open(t.Context(), s.path, Options{}))(t)
+	defer other.Close()
+	theirs := mustCreate(t, other, NewSession{})
+	mustAppend(t, other, theirs.ID, says(session.User, "second"))
+	testkit.Check(t, s.Close())
+	mustAppend(t, other, theirs.ID, says(session.User, "third"))
+	if h := other.Health(); h.State != StateOK {
+		t.Errorf("%+v", h)
+	}
+}
+
+func TestMoveDuringATransactionIsNotAcknowledged(t *testing.T) {
+	s, _ := openLogged(t)
+	err := s.write(context.Background(), func(t *tx) error {
+		if err := note(1)(t); err != nil {
+			return err
+		}
+		return os.Rename(s.path, s.path+".away")
+	})
+	wants(t, err, session.Unavailable, "whether this request is stored is open")
+	testkit.Check(t, os.Rename(s.path+".away", s.path))
+	testkit.Check(t, s.write(t.Context(), note(2)))
+}
+
+func TestChangesOfHealthAreLoggedOnce(t *testing.T) {
+	s, log := openLogged(t)
+	pages := count(t, s, `PRAGMA page_count`)
+	set := func(pragma string) {
+		t.Helper()
+		testkit.Check(t, s.alone(t.Context(), func(t *tx) error { return t.exec(pragma) }))
+	}
+	for _, tt := range []struct {
+		breaks, mends string
+		state         State
+		code          session.Code
+	}{
+		{fmt.Sprint(`PRAGMA max_page_count = `, pages+2), `PRAGMA max_page_count = 1073741823`, StateFull, session.StorageFull},
+		{`PRAGMA query_only = 1`, `PRAGMA query_only = 0`, StateUnwritable, session.Unavailable},
+	} {
+		log.Reset()
+		set(tt.breaks)
+		for range 3 {
+			err := s.write(t.Context(), func(t *tx) error {
+				return t.exec(`INSERT INTO blobs (sha256, size, media_type, data) VALUES ('x', 1, 'x', zeroblob(1000000))`)
+			})
+			wants(t, err, tt.code, "nothing of this request was stored")
+		}
+		if h := s.Health(); h.State != tt.state || session.CodeOf(h.Err) != tt.code || lines(log) != 1 {
+			t.Errorf("%+v, log %s", h, log)
+		}
+		set(tt.mends)
+		testkit.Check(t, s.Probe(t.Context()))
+		testkit.Check(t, s.Probe(t.Context()))
+		if h := s.Health(); h.State != StateOK || lines(log) != 2 {
+			t.Errorf("%+v, log %s", h, log)
+		}
+	}
+}
+
+// A transaction that changes nothing does not prove that the disk accepts writes.
+func TestAnEmptyWriteDoesNotEndAFailure(t *testing.T) {
+	s, _ := openLogged(t)
+	s.writer.health.Store(&Health{State: StateFull, Err: storageError(session.Errorf(session.StorageFull, "full"))})
+	testkit.Check(t, s.alone(t.Context(), func(t *tx) error { return t.exec(`PRAGMA query_only = 1`) }))
+	err := s.write(t.Context(), func(*tx) error { return nil })
+	wants(t, err, session.Unavailable, "")
+	if s.Health().State == StateOK {
+		t.Error("it counts as healthy")
+	}
+}
