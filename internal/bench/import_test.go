@@ -1,11 +1,13 @@
 package bench_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -168,4 +170,41 @@ func BenchmarkBesideImport(b *testing.B) {
 	slow := percentile(beside, 99)
 	b.ReportMetric(float64(slow.Microseconds())/1e3, "p99-ms")
 	b.ReportMetric(slow.Seconds()/percentile(alone, 99).Seconds(), "×alone")
+}
+
+// BenchmarkFollow appends a line to a transcript that a daemon follows, and searches until the line is
+// found. The baseline appends the same text over HTTP.
+func BenchmarkFollow(b *testing.B) {
+	program, dir := binary(b), b.TempDir()
+	db, path := filepath.Join(dir, "sessions.db"), filepath.Join(dir, ".claude", "projects", "p", "11111111-2222-4333-8444-555555555555.jsonl")
+	testkit.Check(b, os.MkdirAll(filepath.Dir(path), 0o700))
+	n := 0
+	word := func() string { return fmt.Sprintf("zebra%d", n) }
+	follow := func() error {
+		n++
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(f, `{"parentUuid":null,"isSidechain":false,"cwd":"/p","sessionId":%q,"version":"2.1.120","type":"user","message":{"role":"user","content":"the word %s"},"uuid":"u%d","timestamp":%q}`+"\n",
+			strings.TrimSuffix(filepath.Base(path), ".jsonl"), word(), n, time.Now().UTC().Format(time.RFC3339Nano))
+		return errors.Join(err, f.Close())
+	}
+	testkit.Check(b, follow())
+	testkit.Check(b, run(command(program, db, "import", "claude-code", "--yes")))
+	d := serve(b, program, db)
+	c := d.dial(b)
+	own := c.newSession(b, "the word")
+	time.Sleep(time.Second) // the follower starts after the daemon answers
+	compare(b, 1, &side{op: func() error {
+		if err := follow(); err != nil {
+			return err
+		}
+		for ask := request(b, "GET", "/v1/search?q="+word(), nil); ; time.Sleep(5 * time.Millisecond) {
+			answer, err := c.send(ask)
+			if err != nil || bytes.Contains(answer, []byte(`"seq":`)) {
+				return err
+			}
+		}
+	}}, &side{name: "append", op: c.sends(own)})
 }
