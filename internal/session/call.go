@@ -50,6 +50,7 @@ type Call struct {
 	CreatedAt        Time     `db:"created_at" json:"created_at"`
 	Metadata         JSON     `db:"metadata" json:"metadata,omitempty"`
 
+	Sum  bool         `db:"-" json:"-"` // the numbers of several requests: the length of no prompt is known
 	Idem *Idempotency `db:"-" json:"-"` // of the request; nil: none
 }
 

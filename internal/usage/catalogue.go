@@ -217,7 +217,8 @@ func (c *Catalogue) Model(id string) (info session.ModelInfo, known bool) {
 }
 
 // Price sets the cost of a call by the price of its day (UTC) and the length of its prompt, unless the
-// provider reported one. The cost stays nil when no price is known.
+// provider reported one. The price of short prompts counts for a sum of several requests. The cost stays nil
+// when no price is known.
 func (c *Catalogue) Price(call *session.Call) {
 	if call.CostNanoUSD != nil {
 		call.PriceSource = cmp.Or(call.PriceSource, Reported)
@@ -227,7 +228,11 @@ func (c *Catalogue) Price(call *session.Call) {
 	if !ok || isVariant(call.Model) {
 		return
 	}
-	row := priceAt(c.prices[id], call.CreatedAt.Day(time.UTC), call.PromptTokens())
+	prompt := call.PromptTokens()
+	if call.Sum {
+		prompt = 0
+	}
+	row := priceAt(c.prices[id], call.CreatedAt.Day(time.UTC), prompt)
 	if row == nil {
 		return
 	}

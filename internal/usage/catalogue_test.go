@@ -154,6 +154,15 @@ func TestPriceOfLongPromptsAndCacheWritesOfAnHour(t *testing.T) {
 	}
 }
 
+// Ten requests of 30,000 tokens each are no long prompt.
+func TestSumOfRequestsHasThePriceOfShortPrompts(t *testing.T) {
+	call := call("claude-sonnet-4-5", "2026-01-02")
+	call.InputTokens, call.CacheReadTokens, call.CacheWriteTokens, call.OutputTokens, call.Sum = 300_000, 0, 0, 10, true
+	if load(t, "").Price(call); call.CostNanoUSD == nil || *call.CostNanoUSD != 300_000*3000+10*15_000 {
+		t.Errorf("got %v", call.CostNanoUSD)
+	}
+}
+
 func TestPriceKeepsReportedCost(t *testing.T) {
 	c := load(t, "")
 	call, cost := call("o3", "2026-01-02"), int64(0)

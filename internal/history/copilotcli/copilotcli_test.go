@@ -248,6 +248,16 @@ func TestUsageWithoutAReplyCounts(t *testing.T) {
 	}
 }
 
+// The total of a segment is no prompt of one request.
+func TestSegmentOfSeveralRequestsIsASum(t *testing.T) {
+	h := historytest.New(t, quiet())
+	sums := map[int64]bool{}
+	h.Importer.Price = func(c *session.Call) { sums[c.InputTokens] = c.Sum }
+	h.Import(h.Write("events.jsonl", begun, asked,
+		of(2, "session.shutdown", `{"modelMetrics":{"m":{"requests":{"count":10},"usage":{"inputTokens":300000}},"n":{"requests":{"count":1},"usage":{"inputTokens":7}}}}`)))
+	testkit.Equal(t, map[int64]bool{300_000: true, 7: false}, sums)
+}
+
 // A rewind takes lines out of the file: what was imported stays, and what is new is a branch.
 func TestRewoundFileBranches(t *testing.T) {
 	h := historytest.New(t, quiet())

@@ -165,6 +165,8 @@ func (r *reader) shutdown(e *event) error {
 			continue
 		}
 		c := r.call(e, session.PurposeChat, model, r.id+":"+e.Key+":"+model, spent[model])
+		requests, _ := history.Fields(d.Models[model].Requests)
+		c.Sum = history.Count(requests.Get("count")) != 1
 		c.Metadata = history.Object{history.Member("total", "segment")}.WithRest("requests", d.Models[model].Requests).JSON()
 		calls = append(calls, c)
 	}

@@ -89,6 +89,11 @@ func TestTotalOfASessionCountsAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newKilo(t)
 			h.now = test.now
+			h.Importer.Price = func(c *session.Call) { // it has no cost: the total is no prompt of one request
+				if c.Sum != (test.want == 70) {
+					t.Errorf("a sum: %v", c.Sum)
+				}
+			}
 			h.Import(h.load(filepath.Join(t.TempDir(), "kilo.db"), test.sql))
 			if got := h.inputOf("s"); got != test.want {
 				t.Errorf("%d tokens in, want %d", got, test.want)

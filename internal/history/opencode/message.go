@@ -300,6 +300,6 @@ func (r *reader) total() error {
 		c.PriceSource = "reported"
 	}
 	c.Metadata = session.JSONOf(map[string]string{"note": "the session's total: its messages do not say what they used"})
-	c.ExternalID = "total:" + clean(r.about.id)
+	c.ExternalID, c.Sum = "total:"+clean(r.about.id), true
 	return r.c.Call(history.Call{Call: c})
 }
