@@ -90,10 +90,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	if _, err := s.store.FailRunning(ctx, session.ReasonBrokenOff); err != nil {
-		return err
-	}
-	if err := s.store.SetCatalogue(ctx, s.catalogue.Models(), s.catalogue.Prices()); err != nil {
+	if err := s.recordStart(ctx); err != nil {
 		return err
 	}
 	backups := filepath.Join(cfg.DataDir(), "backups")
@@ -107,7 +104,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 	if err != nil {
 		return err
 	}
-	if _, err := s.store.ForgetDrafts(ctx, a.now()); err != nil { // drafts last a day, or until the next start
+	if _, err := s.store.ForgetDrafts(ctx, a.now()); err != nil && !full(err) { // drafts last a day, or until the next start
 		return err
 	}
 	runner = jobs.New(jobs.Config{
@@ -144,6 +141,21 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 		Ready: func(address, socket string) { a.greet(cfg, address, socket, noAuth) },
 	})
 }
+
+// recordStart writes what each start of the daemon writes. On a full disk the next start does it: what
+// is stored can be read meanwhile.
+func (s *services) recordStart(ctx context.Context) error {
+	_, err := s.store.FailRunning(ctx, session.ReasonBrokenOff)
+	if err == nil {
+		err = s.store.SetCatalogue(ctx, s.catalogue.Models(), s.catalogue.Prices())
+	}
+	if full(err) {
+		return nil
+	}
+	return err
+}
+
+func full(err error) bool { return session.CodeOf(err) == session.StorageFull }
 
 // daily returns the daemon's daily work: retention, and scrubbing if its hour is configured.
 func (a *app) daily(s *services, cfg *config.Config, purger *jobs.Purger, newest time.Time, log zerolog.Logger) []jobs.Daily {

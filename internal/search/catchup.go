@@ -30,6 +30,9 @@ func (ix *Index) CatchUp(ctx context.Context) (int, error) {
 
 // CatchUpWithProgress is CatchUp that calls progress after each step with its number of messages.
 func (ix *Index) CatchUpWithProgress(ctx context.Context, progress func(messages int)) (int, error) {
+	if err := ix.stopWaiting(ctx); err != nil {
+		return 0, err
+	}
 	total, waits := 0, 0
 	rebuilt := false
 	for {
@@ -54,6 +57,27 @@ func (ix *Index) CatchUpWithProgress(ctx context.Context, progress func(messages
 			waits = 0
 		}
 	}
+}
+
+// stopWaiting opens an index for writing that Open opened read-only on a full disk.
+func (ix *Index) stopWaiting(ctx context.Context) error {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if !ix.waits {
+		return nil
+	}
+	if err := ix.closeFile(); err != nil {
+		return err
+	}
+	err := ix.openToWrite(ctx)
+	if err == nil {
+		ix.waits, ix.reason = false, ""
+		return nil
+	}
+	if reader, readErr := openExisting(ctx, ix.path); readErr == nil {
+		ix.reader = reader
+	}
+	return fmt.Errorf("open the search index %s: %w", ix.path, err)
 }
 
 // advance indexes one step. It reads the messages before the transaction, so that this is short. If

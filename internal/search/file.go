@@ -218,4 +218,10 @@ func isDamage(err error) bool { return hasCode(err, sqlite3.SQLITE_CORRUPT, sqli
 // exists.
 func isContradiction(err error) bool { return hasCode(err, sqlite3.SQLITE_CONSTRAINT) }
 
+// isFull reports whether the disk has no room for the file, its log or the log's index.
+func isFull(err error) bool {
+	var e *sqlite.Error
+	return hasCode(err, sqlite3.SQLITE_FULL) || errors.As(err, &e) && e.Code() == sqlite3.SQLITE_IOERR_SHMSIZE
+}
+
 func isBusy(err error) bool { return hasCode(err, sqlite3.SQLITE_BUSY) }

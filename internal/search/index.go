@@ -43,23 +43,38 @@ type Index struct {
 	writer *sql.DB      // nil: opened read-only
 	reader *sql.DB      // nil: no usable index
 	reason string       // why not
+	waits  bool         // for room on the disk, to be opened for writing
 }
 
 // Open opens the index at path. It creates an empty one, until CatchUp, when the index is missing,
-// damaged, of another version or of another store.
+// damaged, of another version or of another store. On a full disk it opens what is there read-only
+// until CatchUp can write it.
 func Open(ctx context.Context, path string, src Source) (*Index, error) {
 	ix := &Index{path: path, src: src}
-	if err := ix.openFile(ctx); err != nil {
+	err := ix.openToWrite(ctx)
+	if isFull(err) {
+		if ix, err = OpenReadOnly(ctx, path, src); err == nil {
+			ix.waits = true
+		}
+	}
+	if err != nil {
 		return nil, fmt.Errorf("open the search index %s: %w", path, err)
+	}
+	return ix, nil
+}
+
+func (ix *Index) openToWrite(ctx context.Context) error {
+	if err := ix.openFile(ctx); err != nil {
+		return err
 	}
 	fits, err := ix.fitsStore(ctx)
 	if err == nil && !fits {
 		err = ix.empty(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open the search index %s: %w", path, err), ix.Close())
+		return errors.Join(err, ix.closeFile())
 	}
-	return ix, nil
+	return nil
 }
 
 // OpenReadOnly opens the index at path without writing anything. Without a usable index, searches

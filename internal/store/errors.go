@@ -71,7 +71,7 @@ func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }
 // write-ahead log lay beside it.
 func openError(path string, besideLog bool, err error) error {
 	var known *session.Error
-	if errors.As(err, &known) {
+	if errors.As(err, &known) && known.Code != session.Unavailable {
 		return err
 	}
 	switch code := sqliteCode(err) & 0xff; {

@@ -46,10 +46,14 @@ func (s *Store) Health() Health {
 // FailedWrites returns how many writes failed since the start because of the disk or the file.
 func (s *Store) FailedWrites() int64 { return s.failed.Load() }
 
-// Probe checks the files, and tries a write of nothing while the last write failed, so that a store
-// that nobody writes to notices both the failure and its end.
+// Probe checks the files and the size of the log, and tries a write of nothing while the last write
+// failed, so that a store that nobody writes to notices both the failure and its end.
 func (s *Store) Probe(ctx context.Context) error {
-	if s.writer == nil || s.Health().State == StateOK && s.writer.health.Load().State == StateOK {
+	if s.writer == nil {
+		return nil
+	}
+	s.watchLog()
+	if s.Health().State == StateOK && s.writer.health.Load().State == StateOK {
 		return nil
 	}
 	return s.writer.do(ctx, func(*tx) error { return nil })
@@ -75,7 +79,7 @@ func (w *writer) settle(err error) {
 		w.opt.Log.Warn().Str("state", string(now.State)).Str("before", string(before.State)).Msg("the database accepts writes again")
 		return
 	}
-	w.opt.Log.Error().Str("state", string(now.State)).Err(err).Msg("the database accepts no writes: " + now.Err.Error())
+	w.opt.Log.Error().Str("state", string(now.State)).Err(now.Err).Msg("the database accepts no writes")
 }
 
 func stateOf(err error) State {

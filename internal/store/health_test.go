@@ -184,3 +184,23 @@ func TestAnEmptyWriteDoesNotEndAFailure(t *testing.T) {
 		t.Error("it counts as healthy")
 	}
 }
+
+func TestALargeLogIsReportedOncePerCrossing(t *testing.T) {
+	s, log := openLogged(t)
+	mustCreate(t, s, NewSession{})
+	for crossing := range 2 {
+		// Beyond what was committed SQLite reads nothing. Truncate opens no descriptor of the log.
+		testkit.Check(t, os.Truncate(s.path+"-wal", largeLog))
+		for range 3 {
+			testkit.Check(t, s.Probe(t.Context()))
+		}
+		if n := strings.Count(log.String(), "is large"); n != crossing+1 {
+			t.Errorf("%d warnings: %s", n, log)
+		}
+		if done, err := s.TruncateWAL(t.Context()); !done || err != nil {
+			t.Fatal(done, err)
+		}
+		testkit.Check(t, s.Probe(t.Context()))
+	}
+	mustBeHealthy(t, s)
+}

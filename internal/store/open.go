@@ -70,6 +70,9 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 		err = s.openReadWrite(ctx)
 	}
 	if err != nil {
+		if s.writer != nil {
+			s.writer.stop()
+		}
 		s.closeHandles()
 		return nil, openError(path, besideLog, err)
 	}
@@ -103,20 +106,15 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 	if err := s.migrate(ctx); err != nil {
 		return err
 	}
-	if err := retryBusy(ctx, func() error { return useWAL(ctx, s.writeDB) }); err != nil {
-		return err
-	}
-	if err := s.openReaders(ctx, dsn(s.path, "rw", "query_only(1)", "cache_size(-16384)", "temp_store(memory)")); err != nil {
-		return err
-	}
 	s.writer, err = startWriter(s.writeDB, s.path, s.opt)
 	if err != nil {
 		return err
 	}
-	if err := s.write(ctx, func(t *tx) error { return t.housekeeping() }); err != nil {
+	err = s.write(ctx, func(t *tx) error { return t.housekeeping() })
+	if err != nil && session.CodeOf(err) != session.StorageFull { // else what is stored can be read; the writer logged it
 		return err
 	}
-	return s.writer.rememberFiles()
+	return s.openReaders(ctx, dsn(s.path, "rw", "query_only(1)", "cache_size(-16384)", "temp_store(memory)"))
 }
 
 // openReadOnly falls back on immutable=1 where SQLite cannot make its -shm file, which is
@@ -280,9 +278,19 @@ func newestMigration() (int64, error) {
 	return goose.NumericComponent(names[len(names)-1])
 }
 
-func useWAL(ctx context.Context, db *sql.DB) error {
+// roomForLog is the free space without which a database does not leave its rollback journal: the
+// index of an empty log is 32 KiB, and a database in WAL mode cannot even be read without it.
+const roomForLog = 1 << 20
+
+func (w *writer) useWAL(ctx context.Context) error {
 	var mode string
-	if err := db.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&mode); err != nil {
+	if err := w.conn.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&mode); err != nil || mode == "wal" {
+		return err
+	}
+	if free, err := freeBytes(w.path); err == nil && free < roomForLog {
+		return session.Errorf(session.StorageFull, "the disk has no room for the write-ahead log of %s; nothing of this request was stored: make room, then try again", w.path)
+	}
+	if err := w.conn.QueryRowContext(ctx, `PRAGMA journal_mode = WAL`).Scan(&mode); err != nil {
 		return err
 	}
 	if mode != "wal" {

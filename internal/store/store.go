@@ -47,6 +47,7 @@ type Store struct {
 	writeDB    *sql.DB  // one connection, owned by writer; nil when read-only
 	writer     *writer
 	failed     atomic.Int64 // writes that the disk or the file did not accept
+	logIsLarge atomic.Bool
 	closing    sync.Once
 
 	mu       sync.RWMutex

@@ -291,13 +291,25 @@ func (w *writer) transact(batch []*job) (again []*job) {
 	return nil
 }
 
-// begin checks the files and waits for the write lock.
+// begin checks the files and waits for the write lock. The first one switches the file to WAL mode.
 func (w *writer) begin(ctx context.Context) error {
+	first := w.files.Load() == nil
+	if first {
+		if err := retryBusy(w.patience, func() error { return w.useWAL(ctx) }); err != nil {
+			return err
+		}
+	}
 	if err := w.checkFiles(); err != nil {
 		return err
 	}
 	if err := retryBusy(w.patience, func() error { return w.exec1(ctx, `BEGIN IMMEDIATE`) }); err != nil {
 		return err
+	}
+	if first { // only now the log has its index
+		if err := w.rememberFiles(); err != nil {
+			_ = w.exec1(ctx, `ROLLBACK`) // as in transact
+			return err
+		}
 	}
 	if w.health.Load().State == StateOK {
 		return nil

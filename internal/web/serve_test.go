@@ -147,8 +147,8 @@ func TestStopDoesNotWaitForEver(t *testing.T) {
 		}
 	}()
 	<-entered
-	if err := stop(); err == nil || !strings.Contains(err.Error(), "were cut off") {
-		t.Errorf("err = %v", err)
+	if err := stop(); err != nil {
+		t.Errorf("a client that hangs fails the stop: %v", err)
 	}
 	<-gone
 }

@@ -3,7 +3,9 @@ package api
 import (
 	"context"
 	"net/http"
+	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,7 +22,7 @@ type metrics struct {
 	seconds  *prometheus.HistogramVec
 }
 
-func newMetrics(ledger *store.Store, feed *Feed) *metrics {
+func newMetrics(deps *Deps) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -33,8 +35,8 @@ func newMetrics(ledger *store.Store, feed *Feed) *metrics {
 	}
 	listeners := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "sessiond_event_listeners", Help: "Open event streams.",
-	}, func() float64 { return float64(feed.count()) })
-	m.registry.MustRegister(m.requests, m.seconds, listeners, newStored(ledger), collectors.NewGoCollector(),
+	}, func() float64 { return float64(deps.Events.count()) })
+	m.registry.MustRegister(m.requests, m.seconds, listeners, newStored(deps.Store), newState(deps), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -104,4 +106,78 @@ func (s *stored) Collect(out chan<- prometheus.Metric) {
 		counter(s.calls, float64(c.Count), string(c.Purpose), c.Status)
 		counter(s.cost, float64(c.CostNanoUSD)/1e9, string(c.Purpose), c.Status)
 	}
+}
+
+// state reads at each scrape whether and where the daemon stores.
+type state struct {
+	*Deps
+	accepts, failed, database, log, free, lag, backup *prometheus.Desc
+}
+
+func newState(deps *Deps) *state {
+	desc := func(name, help string) *prometheus.Desc { return prometheus.NewDesc("sessiond_"+name, help, nil, nil) }
+	return &state{
+		Deps:     deps,
+		accepts:  desc("accepts_writes", "1 while the database accepts writes, 0 while /readyz fails."),
+		failed:   desc("failed_writes_total", "Writes that failed because of the disk or the database file."),
+		database: desc("database_bytes", "Size of sessions.db."),
+		log:      desc("wal_bytes", "Size of its write-ahead log."),
+		free:     desc("disk_free_bytes", "Free space of its file system."),
+		lag:      desc("index_lag_messages", "Messages that the search index lacks, at most; searches read the newest of them."),
+		backup:   desc("backup_age_seconds", "Age of the newest backup in the backup folder; absent without one."),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (s *state) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{s.accepts, s.failed, s.database, s.log, s.free, s.lag, s.backup} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (s *state) Collect(out chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTime)
+	defer cancel()
+	gauge := func(d *prometheus.Desc, v float64) {
+		if v >= 0 { // else it is unknown
+			out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v)
+		}
+	}
+	accepts := 0.0
+	if s.Store.Health().Err == nil {
+		accepts = 1
+	}
+	gauge(s.accepts, accepts)
+	out <- prometheus.MustNewConstMetric(s.failed, prometheus.CounterValue, float64(s.Store.FailedWrites()))
+	disk := s.Store.Disk()
+	gauge(s.database, float64(disk.Database))
+	gauge(s.log, float64(disk.Log))
+	gauge(s.free, float64(disk.Free))
+	last, err := s.Store.LastMessageID(ctx)
+	if err == nil {
+		var mark int64
+		mark, err = s.Search.Mark(ctx)
+		gauge(s.lag, max(0, float64(last-mark)))
+	}
+	if err != nil {
+		out <- prometheus.NewInvalidMetric(s.lag, err)
+	}
+	if at := newestBackup(s.BackupDir); !at.IsZero() {
+		gauge(s.backup, max(0, s.Now().Sub(at).Seconds()))
+	}
+}
+
+// newestBackup returns when the newest backup of a folder was finished; the zero time without one.
+func newestBackup(dir string) (newest time.Time) {
+	entries, _ := os.ReadDir(dir) // none where there is no folder
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".db") || !strings.HasPrefix(e.Name(), "sessions-") && !strings.HasPrefix(e.Name(), askedPrefix) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && info.ModTime().After(newest) {
+			newest = info.ModTime()
+		}
+	}
+	return newest
 }

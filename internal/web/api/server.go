@@ -86,7 +86,7 @@ func New(deps Deps) http.Handler {
 	if deps.Events == nil {
 		deps.Events = NewFeed(deps.Store)
 	}
-	s := &Server{Deps: deps, log: deps.Log, metrics: newMetrics(deps.Store, deps.Events)}
+	s := &Server{Deps: deps, log: deps.Log, metrics: newMetrics(&deps)}
 	mux := http.NewServeMux()
 	api := humago.New(mux, s.config())
 	for _, r := range s.routes() {

@@ -86,5 +86,7 @@ func backupName(key string, at session.Time) string {
 		sum := sha256.Sum256([]byte(key))
 		by = hex.EncodeToString(sum[:12])
 	}
-	return "asked-" + by + ".db"
+	return askedPrefix + by + ".db"
 }
+
+const askedPrefix = "asked-"

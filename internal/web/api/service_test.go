@@ -2,8 +2,10 @@ package api_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -169,4 +171,37 @@ func TestReadyzFailsWhileTheDatabaseIsMoved(t *testing.T) {
 	testkit.Check(t, os.Rename(db+".away", db))
 	k.want(200, k.do("GET", "/readyz", nil))
 	k.say(id, "user", "back")
+}
+
+func TestMetricsTellWhereTheDaemonStores(t *testing.T) {
+	k := newKit(t, func(d *api.Deps) { d.BackupDir = t.TempDir() })
+	id := k.session(nil)
+	k.say(id, "user", "not indexed")
+	value := func(name string) (v float64) {
+		t.Helper()
+		_, rest, found := strings.Cut(k.want(200, k.do("GET", "/metrics", nil)).raw, "\nsessiond_"+name+" ")
+		if _, err := fmt.Sscan(rest, &v); !found || err != nil {
+			return -1
+		}
+		return v
+	}
+	if database, log, lag, backup := value("database_bytes"), value("wal_bytes"), value("index_lag_messages"), value("backup_age_seconds"); database < 4096 || log < 4096 || lag != 1 || backup != -1 {
+		t.Errorf("database %g, log %g, lag %g, backup %g", database, log, lag, backup)
+	}
+	if free := value("disk_free_bytes"); free < 0 && runtime.GOOS == "linux" {
+		t.Errorf("free %g", free)
+	}
+	if accepts, failed := value("accepts_writes"), value("failed_writes_total"); accepts != 1 || failed != 0 {
+		t.Errorf("accepts %g, failed %g", accepts, failed)
+	}
+	k.want(201, k.do("POST", "/v1/backups", nil))
+	if value("backup_age_seconds") < 0 {
+		t.Error("the backup has no age")
+	}
+	testkit.Check(t, os.Rename(k.store.File(), k.store.File()+".away"))
+	k.want(503, k.do("POST", "/v1/sessions", nil))
+	if accepts, failed := value("accepts_writes"), value("failed_writes_total"); accepts != 0 || failed != 1 {
+		t.Errorf("moved: accepts %g, failed %g", accepts, failed)
+	}
+	testkit.Check(t, os.Rename(k.store.File()+".away", k.store.File()))
 }
