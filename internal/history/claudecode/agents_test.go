@@ -160,3 +160,42 @@ func TestProgressAndFileOfASubAgentComeOnce(t *testing.T) {
 		})
 	}
 }
+
+// A fork repeats the rows of sub-agents that its origin started: they come once, wherever the sub-agent's rows are.
+func TestForkRepeatsNoSubAgents(t *testing.T) {
+	const inner = `{"type":"assistant","uuid":"c2","timestamp":"2026-02-08T05:00:02.000Z","message":{"id":"m9","type":"message","role":"assistant","model":"claude-opus-4-6","content":[{"type":"text","text":"seen"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":7}}}`
+	const fork = "0a000000-0000-4000-8000-00000000000f"
+	for _, test := range []struct {
+		name, row string
+		file      bool
+	}{
+		{"progress", progress("p1", "2", "t", "x", inner), false},
+		{"progress, and a file", progress("p1", "2", "t", "x", inner), true},
+		{"within the file", strings.Replace(user("c1", "", "look"), `"isSidechain":false`, `"isSidechain":true`, 1), false},
+		{"within the file, by its name", aside(user("c1", "", "look"), "x"), false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h, dir := newHouse(t), t.TempDir()
+			rows := []string{user("1", "", "go"), says("2", "1", "m1", task("t", "Task", "look"), "tool_use"), test.row, result("3", "2", "t", "done"), says("4", "3", "m2", text("so"), "end_turn")}
+			h.Rewrite(filepath.Join(dir, id+".jsonl"), rows...)
+			if test.file {
+				h.Rewrite(filepath.Join(dir, id, "subagents", "agent-x.jsonl"), aside(user("c1", "", "look"), "x"), aside(says("c2", "c1", "m9", text("seen"), "end_turn"), "x"))
+			}
+			h.Import(filepath.Join(dir, id+".jsonl"))
+			forked := filepath.Join(dir, fork+".jsonl")
+			for i := range rows {
+				rows[i] = strings.ReplaceAll(rows[i], id, fork)
+			}
+			h.Rewrite(forked, append(rows, user("5", "4", "more"), says("6", "5", "m3", text("sure"), "end_turn"))...)
+			h.Import(dir)
+			if got := h.Talk(h.Session(fork)); got != "user: go\nassistant: (Task)\ntool: done\nassistant: so\nuser: more\nassistant: sure" {
+				t.Error(got)
+			}
+			if n := len(h.Sessions()); n != 3 {
+				t.Errorf("%d sessions: the sub-agent is here again", n)
+			}
+			h.unchanged(forked)
+			h.Examine()
+		})
+	}
+}

@@ -3,7 +3,9 @@ package claudecode
 import (
 	"hash/maphash"
 	"maps"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
@@ -20,7 +22,7 @@ type reader struct {
 	main    *stream
 	streams map[string]*stream // of sub-agents in this file
 	side    map[string]string  // rows of sub-agents in this file: the stream of each
-	agents  map[string]bool    // whether a sub-agent has a file of its own
+	agents  map[string]string  // why progress of a sub-agent is skipped; "": it is not
 	lines   map[string]uint64  // by uuid: hash of the line
 	lastAt  session.Time       // of the newest row that has a time
 	here    int64              // offset of the row at hand
@@ -60,7 +62,7 @@ type place struct {
 func read(in *history.Intake) error {
 	r := &reader{
 		in: in, agent: agentOf(in.Found.Path), streams: map[string]*stream{}, side: map[string]string{},
-		agents: map[string]bool{}, lines: map[string]uint64{}, states: newStates(),
+		agents: map[string]string{}, lines: map[string]uint64{}, states: newStates(),
 	}
 	var err error
 	if r.survey, err = newSurvey(in); err != nil {
@@ -126,6 +128,10 @@ func (r *reader) row(w *row) error {
 	}
 	open := r.main.open
 	switch {
+	case st == nil:
+		r.in.At(w.offset, w.end)
+		r.in.Skip(skipInherited, 1)
+		return r.flush()
 	case st != r.main:
 		if err := r.flush(); err != nil {
 			return err
@@ -168,7 +174,8 @@ func (r *reader) flush() error {
 	return nil
 }
 
-// streamOf returns the conversation of a row: the file's own, or that of a sub-agent in it.
+// streamOf returns the conversation of a row: the file's own, or that of a sub-agent in it; nil for one that
+// the session that this one was forked off holds.
 func (r *reader) streamOf(w *row) (*stream, error) {
 	if r.agent != "" || !w.side || !w.linked() {
 		return r.main, nil
@@ -180,7 +187,50 @@ func (r *reader) streamOf(w *row) (*stream, error) {
 		id = of
 	}
 	r.side[w.uuid] = id
+	if inherited, err := r.inherits(id); inherited || err != nil {
+		return nil, err
+	}
 	return r.stream(id)
+}
+
+// inherits reports whether a session that this one was forked off has the sub-agent of a conversation in
+// this file. Copies that came before their originals stay.
+func (r *reader) inherits(id string) (inherited bool, err error) {
+	if !r.forked || r.streams[id] != nil {
+		return false, nil
+	}
+	if own, err := r.in.Session(r.sourceID(id)); own != nil || err != nil {
+		return false, err
+	}
+	agent, isAgent := strings.CutPrefix(id, "agent-")
+	err = r.main.EachOrigin(func(s *session.Session) error {
+		path := filepath.Join(filepath.Dir(r.in.Found.Path), s.SourceID+ending)
+		if isAgent && hasAgentFile(path, agent) { // it comes after all trunks
+			inherited = true
+			return nil
+		}
+		its, err := r.in.Session(s.SourceID + "#" + id)
+		inherited = inherited || its != nil
+		return err
+	})
+	return inherited, err
+}
+
+// skips returns why progress of a sub-agent is skipped; "": it is not.
+func (r *reader) skips(agent string) (why string, err error) {
+	why, known := r.agents[agent]
+	if known {
+		return why, nil
+	}
+	if hasAgentFile(r.in.Found.Path, agent) {
+		why = skipSubagent
+	} else if inherited, err := r.inherits("agent-" + agent); err != nil {
+		return "", err
+	} else if inherited {
+		why = skipInherited
+	}
+	r.agents[agent] = why
+	return why, nil
 }
 
 // handle turns a row into what it becomes.
@@ -387,16 +437,18 @@ func (r *reader) finishStream(st *stream) error {
 func (r *reader) progress(st *stream, w *row, at place) error {
 	st.messageOf[w.uuid] = at.key
 	agent, said, ok := w.ofAgent()
-	if _, looked := r.agents[agent]; ok && !looked {
-		r.agents[agent] = hasAgentFile(r.in.Found.Path, agent)
-	}
+	why := ""
 	if ok {
+		var err error
+		if why, err = r.skips(agent); err != nil {
+			return err
+		}
 		call := plain(w.String("parentToolUseID"))
 		st.Starts(w.offset, r.sourceID("agent-"+agent), st.starters[call], call)
 	}
 	switch {
-	case ok && r.agents[agent]:
-		r.in.Skip(skipSubagent, 1)
+	case why != "":
+		r.in.Skip(why, 1)
 		return nil
 	case !ok || said.kind != typeUser && said.kind != typeAssistant:
 		r.in.Skip(skipProgress, 1)
