@@ -118,7 +118,7 @@ func (in *Intake) lines(visit func(FileLine, lineState) error) error {
 		state := in.stateOf(text, lines.TooLarge(), ended)
 		pieces := [][]byte{text}
 		if state == lineWhole || state == lineWaits {
-			pieces = objects(text)
+			pieces = Objects(text)
 		}
 		for i, piece := range pieces {
 			line := FileLine{Number: number, At: at, End: at + int64(len(piece)), Bytes: piece}
@@ -132,13 +132,13 @@ func (in *Intake) lines(visit func(FileLine, lineState) error) error {
 	}
 }
 
-// objects splits a line that holds several whole JSON objects, as a program writes them that goes
+// Objects splits a line that holds several whole JSON objects, as a program writes them that goes
 // on after a line without its end. Any other line is one piece.
-func objects(line []byte) (pieces [][]byte) {
+func Objects(line []byte) (pieces [][]byte) {
 	if !bytes.Contains(line, []byte("}{")) && !bytes.Contains(line, []byte("} {")) {
 		return [][]byte{line}
 	}
-	d := jsontext.NewDecoder(bytes.NewBuffer(line), lenient)
+	d := jsontext.NewDecoder(bytes.NewBuffer(line), lenient, jsontext.AllowDuplicateNames(true))
 	for from := 0; ; {
 		value, err := d.ReadValue()
 		if errors.Is(err, io.EOF) && len(pieces) > 1 {
@@ -152,11 +152,16 @@ func objects(line []byte) (pieces [][]byte) {
 	}
 }
 
+// isObject reports whether a line is one whole JSON object, if perhaps one that is kept raw.
+func isObject(line []byte) bool {
+	value := jsontext.Value(Unmarked(line))
+	return value.Kind() == '{' && value.IsValid(lenient, jsontext.AllowDuplicateNames(true))
+}
+
 func (in *Intake) stateOf(text []byte, tooLarge, ended bool) lineState {
 	if !ended {
-		_, _, whole := ParseLine(text)
 		switch {
-		case tooLarge || !whole && len(objects(text)) == 1:
+		case tooLarge || !isObject(text) && len(Objects(text)) == 1:
 			return lineTorn
 		case !in.Quiet():
 			return lineWaits

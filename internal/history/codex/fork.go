@@ -347,27 +347,29 @@ func walk(from string, base history.Object, seen map[string]bool) (*state, error
 	var s *state
 	lines := history.NewLines(file, 0, end)
 	for {
-		line, _, ended, err := lines.Next()
-		if errors.Is(err, io.EOF) || err == nil && !ended {
+		line, _, _, err := lines.Next()
+		if errors.Is(err, io.EOF) {
 			return s, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		rec, ok := parseRecord(line)
-		if !ok {
-			continue
-		}
-		if s == nil && rec.kind == typeMeta {
-			if s, err = stateBefore(path, rec.payload, seen); s == nil {
-				return nil, err
+		for _, object := range history.Objects(line) {
+			rec, ok := parseRecord(object)
+			if !ok {
+				continue
 			}
-		}
-		if bounded && rec.ordered && float64(rec.ordinal) >= last {
-			return s, nil
-		}
-		if s != nil {
-			s.pass(&rec)
+			if s == nil && rec.kind == typeMeta {
+				if s, err = stateBefore(path, rec.payload, seen); s == nil {
+					return nil, err
+				}
+			}
+			if bounded && rec.ordered && float64(rec.ordinal) >= last {
+				return s, nil
+			}
+			if s != nil {
+				s.pass(&rec)
+			}
 		}
 	}
 }

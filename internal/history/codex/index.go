@@ -28,8 +28,10 @@ func (r *reader) indexed() string {
 		if !strings.Contains(string(line), r.id) {
 			continue
 		}
-		if o, _, ok := history.ParseLine(line); ok && o.String("id") == r.id {
-			title = plainText(strings.TrimSpace(o.String("thread_name")))
+		for _, object := range history.Objects(line) {
+			if o, _, ok := history.ParseLine(object); ok && o.String("id") == r.id {
+				title = plainText(strings.TrimSpace(o.String("thread_name")))
+			}
 		}
 	}
 }

@@ -257,7 +257,7 @@ func TestKilledImportGoesOn(t *testing.T) {
 }
 
 // A paginated fork copies nothing: it says where in which rollout its beginning ends. A chain of
-// them, and a circle, end.
+// them, and a circle, end. Two records of the origin are on one line.
 func TestForkByReference(t *testing.T) {
 	const third = "019d0000-0000-7000-8000-0000000000d1"
 	numbered := func(n int, line string) string {
@@ -271,7 +271,7 @@ func TestForkByReference(t *testing.T) {
 	h := newHouse(t)
 	defer h.Examine()
 	h.Rewrite(file(parentID), numbered(0, meta(parentID, `"source":"cli","history_mode":"paginated"`)),
-		numbered(1, says("user", "one")), numbered(2, says("assistant", "1")), numbered(3, tokenCount(10, 10)), numbered(4, says("user", "left")))
+		numbered(1, says("user", "one"))+numbered(2, says("assistant", "1")), numbered(3, tokenCount(10, 10)), numbered(4, says("user", "left")))
 	h.Rewrite(file(childID), numbered(4, meta(childID, base(parentID, 4))), numbered(5, says("user", "two")), numbered(6, says("assistant", "2")), numbered(7, tokenCount(20, 30)))
 	h.Rewrite(file(third), numbered(8, meta(third, base(childID, 8))), numbered(9, says("user", "three")), numbered(10, tokenCount(40, 70)))
 	done := h.Import(dir)

@@ -2,6 +2,7 @@ package copilotcli_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -256,6 +257,23 @@ func TestSegmentOfSeveralRequestsIsASum(t *testing.T) {
 	h.Import(h.Write("events.jsonl", begun, asked,
 		of(2, "session.shutdown", `{"modelMetrics":{"m":{"requests":{"count":10},"usage":{"inputTokens":300000}},"n":{"requests":{"count":1},"usage":{"inputTokens":7}}}}`)))
 	testkit.Equal(t, map[int64]bool{300_000: true, 7: false}, sums)
+}
+
+// An object in which a name occurs twice is whole: without its line feed it waits no longer than others, and
+// beside another one on a line it is one.
+func TestObjectWithANameTwiceIsWhole(t *testing.T) {
+	twice := of(2, "assistant.message", `{"content":"a","content":"b"}`)
+	for _, text := range []string{begun + "\n" + asked + "\n" + twice, begun + "\n" + asked + twice + "\n"} {
+		h := historytest.New(t, quiet())
+		path := h.Write("events.jsonl")
+		testkit.Check(t, os.WriteFile(path, []byte(text), 0o600))
+		if done := h.Import(path); done.Records.Read != 3 || done.Records.Raw != 1 || done.Records.Waiting != 0 {
+			t.Errorf("%+v", done)
+		}
+		if got := h.Talk(h.Session("s")); !strings.HasPrefix(got, "user: one") {
+			t.Error(got)
+		}
+	}
 }
 
 // A rewind takes lines out of the file: what was imported stays, and what is new is a branch.
