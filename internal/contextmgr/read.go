@@ -245,7 +245,7 @@ func (m *Manager) preferStaged(ctx context.Context, s *snapshot) error {
 		return on
 	})
 	if best >= 0 && failed == nil {
-		s.Overlay = &all[best]
+		s.Overlay, s.overlayIsNew = &all[best], true // no report counts what it hides
 	}
 	return failed
 }
