@@ -294,6 +294,8 @@ func ofOpencode() program {
 			{kind: "a column missing", file: db, text: tables + version2 + `ALTER TABLE message DROP COLUMN time_created; ALTER TABLE session_message DROP COLUMN time_created; ALTER TABLE part DROP COLUMN time_updated;`, new: 2},
 			{kind: "a column missing", file: db, text: tables + `CREATE TABLE project (id TEXT); CREATE TABLE todo (session_id TEXT, content TEXT); INSERT INTO todo VALUES ('ses_1', 'rest');`, says: "its table project has no column worktree", new: 2},
 			{kind: "a table missing", file: db, text: tables + version2 + `DROP TABLE message; DROP TABLE part;`, new: 2},
+			{kind: "a table missing", file: db, text: tables + version2 + `DROP TABLE message;`, says: "its message is gone; kept raw", new: 2},
+			{kind: "a column missing", file: db, text: tables + version2 + `ALTER TABLE message RENAME COLUMN id TO name;`, says: "its table message has no column id and was left out", new: 2},
 		},
 		none: []string{"no end of the last line", "two objects on a line"},
 	}

@@ -85,9 +85,9 @@ func (r *reader) decode(st *stream, w *row, at place, d decoded) history.Decoded
 	if d.said != nil {
 		var ok bool
 		if messages, ok = d.said(); !ok {
-			out.Problem = "a message that is not as it should be; kept raw"
+			out.Problem = "a message whose content has an unknown form; kept raw"
 			if w.kind == typeAssistant {
-				out.Problem = "a reply that is not as it should be; kept raw"
+				out.Problem = "a reply whose content has an unknown form; kept raw"
 			}
 			messages = []session.Message{aside(session.KindUnknown, "")}
 			for i, of := range d.rows {

@@ -166,7 +166,7 @@ func (r *reader) undecoded(rec *record) history.Decoded {
 	m := session.Message{Kind: session.KindUnknown, Origin: session.Program, Display: true, CreatedAt: rec.at}
 	m.Extra = keepLine(rec.line)
 	d := only(m)
-	d.Raw, d.Problem = true, "an item of the type "+strconv.Quote(plainText(rec.sub))+" that is not as it should be; kept raw"
+	d.Raw, d.Problem = true, "an item of type "+strconv.Quote(plainText(rec.sub))+" whose fields have an unknown form; kept raw"
 	return d
 }
 

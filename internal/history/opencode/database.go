@@ -296,7 +296,8 @@ const (
 	messagesOf     = messageColumns + `WHERE session_id = ?1`
 	messageAt      = messageColumns + `WHERE rowid = ?1`
 	partsOfMessage = `SELECT CAST(id AS TEXT) AS id, ` + valueOfRow + ` FROM part WHERE message_id = ?1`
-	lostMessages   = `SELECT DISTINCT message_id FROM part p WHERE session_id = ?1 AND message_id IS NOT NULL
+	partMessages   = `SELECT DISTINCT message_id FROM part p WHERE session_id = ?1 AND message_id IS NOT NULL`
+	lostMessages   = partMessages + `
 		AND NOT EXISTS (SELECT 1 FROM message m WHERE m.id = p.message_id AND m.session_id = ?1)`
 )
 
@@ -350,7 +351,11 @@ func (d *database) messages(r *reader) error {
 	slices.SortStableFunc(r.records, compareRecords)
 	if d.extents[tablePart][id].Count > 0 { // lost messages have the time of the last one
 		var lost []string
-		if err := d.SelectContext(d.in.Context(), &lost, lostMessages, id); err != nil {
+		statement := lostMessages
+		if d.has[tableMessage] == nil { // it is not there, or was left out
+			statement = partMessages
+		}
+		if err := d.SelectContext(d.in.Context(), &lost, statement, id); err != nil {
 			return err
 		}
 		for _, id := range lost {
