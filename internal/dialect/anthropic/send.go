@@ -80,9 +80,8 @@ func textBlock(text string) sent {
 
 // entry is an entry of messages.
 type entry struct {
-	role    string
-	blocks  []sent
-	foreign bool // a call in it was not made by the maker of the model, or lost its reasoning
+	role   string
+	blocks []sent
 }
 
 // sender writes messages one after the other.
@@ -366,9 +365,6 @@ func (s *sender) call(p *wire.Part) {
 	b := blockOf(typeToolUse, "id", id, "name", name, "input", input, "caller", by.raw)
 	b.id, b.caller = id, by.id
 	s.put(roleAssistant, b)
-	if !s.maker {
-		s.entries[len(s.entries)-1].foreign = true
-	}
 	s.Open = append(s.Open, wire.OpenCall{ID: p.CallID, Name: p.ToolName, SentID: id, From: s.From})
 }
 
@@ -386,8 +382,16 @@ func (s *sender) result(parts []wire.Part) {
 		s.loseRest(typeToolResult, p, "content", "is_error", "tool_use_id")
 	}
 	content := s.resultContent(parts)
-	if failed := p.IsError != nil && *p.IsError; len(content) == 0 && failed { // which the API wants to be told about
-		content = append(content, textBlock(noContent))
+	var behind []sent // the results of the entry
+	if p.IsError != nil && *p.IsError {
+		// The API rejects a failure without content, and "all content must be type 'text' if 'is_error'
+		// is true". Source: github.com/vellum-ai/vellum-assistant/pull/18387.
+		isText := func(b sent) bool { return b.kind == typeText }
+		behind = slices.DeleteFunc(slices.Clone(content), isText)
+		content = slices.DeleteFunc(content, func(b sent) bool { return !isText(b) })
+		if len(content) == 0 {
+			content = append(content, textBlock(noContent))
+		}
 	}
 	var sentContent any = wire.Maybe("")
 	switch {
@@ -399,6 +403,13 @@ func (s *sender) result(parts []wire.Part) {
 	b := blockOf(typeToolResult, "tool_use_id", id, "content", sentContent, "is_error", p.IsError)
 	b.id = id
 	s.put(roleUser, b)
+	for _, b := range behind {
+		if b.kind == typeToolReference { // only a result may have one
+			s.Lose("the name of a tool in a failed result")
+			continue
+		}
+		s.put(roleUser, b)
+	}
 }
 
 // resultContent returns the blocks of a result: its text in its place among the parts that
@@ -911,7 +922,6 @@ func (s *sender) join() {
 		}
 		if last := len(joined) - 1; last >= 0 && joined[last].role == e.role {
 			joined[last].blocks = append(joined[last].blocks, e.blocks...)
-			joined[last].foreign = joined[last].foreign || e.foreign
 			continue
 		}
 		joined = append(joined, e)
@@ -934,15 +944,19 @@ func (s *sender) trimEnd() {
 	}
 }
 
-// thinkingOff reports whether the request must not ask for thinking: the API rejects to go on
-// thinking in a loop of tools that began without it.
+// thinkingOff reports whether the request must not ask for thinking. In a loop of tools, the API
+// demands a thinking block at the beginning of the turn, which is the first reply after what a user
+// said. Source: Anthropic's guide to extended thinking.
 func (s *sender) thinkingOff() bool {
-	last := len(s.entries) - 1
-	if last < 1 || s.entries[last].role != roleUser || s.entries[last].blocks[0].kind != typeToolResult {
+	at := len(s.entries) - 1
+	isResult := func(i int) bool { return s.entries[i].blocks[0].kind == typeToolResult }
+	if !isResult(at) {
 		return false
 	}
-	e := &s.entries[last-1]
-	return e.foreign && !e.blocks[0].thinks()
+	for at >= 2 && isResult(at) {
+		at -= 2
+	}
+	return !s.entries[at+1].blocks[0].thinks()
 }
 
 // mark writes the cache marks and tells whether the system text gets one. A border's mark goes

@@ -41,6 +41,11 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 			want: `[{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"(no content)","is_error":true}]}]`,
 		},
 		{
+			name: "a picture of a failure stands behind the results", in: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","is_error":true,"content":[{"type":"image","source":{"type":"url","url":"https://x/a.png"}},{"type":"text","text":"no"},{"type":"tool_reference","tool_name":"g"}]},{"type":"tool_result","tool_use_id":"b","is_error":true,"content":[{"type":"image","source":{"type":"url","url":"https://x/b.png"}}]},{"type":"text","text":"and?"}]}]`,
+			want:   `[{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"no","is_error":true},{"type":"tool_result","tool_use_id":"b","content":"(no content)","is_error":true},{"type":"image","source":{"type":"url","url":"https://x/a.png"}},{"type":"image","source":{"type":"url","url":"https://x/b.png"}},{"type":"text","text":"and?"}]}]`,
+			losses: []string{"20260211_001.3: the name of a tool in a failed result"},
+		},
+		{
 			name: "thinking stays as it is", in: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":"Eq+/=="},{"type":"redacted_thinking","data":"Em=="},{"type":"text","text":"y"},{"type":"thinking","thinking":"b","signature":"s"},{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}]`,
 			want: `[{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":"Eq+/=="},{"type":"redacted_thinking","data":"Em=="},{"type":"text","text":"y"},{"type":"thinking","thinking":"b","signature":"s"},{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}]`,
 		},
@@ -211,6 +216,36 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if sent := dialecttest.ExpectSent(t, anthropic.Form(), c.in, c.want, c.losses); sent.ThinkingOff != c.off {
+				t.Errorf("thinking off: %v, want %v", sent.ThinkingOff, c.off)
+			}
+		})
+	}
+}
+
+func TestThinkingIsOffWhereTheTurnBeganWithoutIt(t *testing.T) {
+	const (
+		said   = `{"role":"user","content":"x"}`
+		called = `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}`
+		mused  = `{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"tool_use","id":"b","name":"f","input":{}}]}`
+		gotA   = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}`
+		gotB   = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"b","content":"1"}]}`
+	)
+	for _, c := range []struct {
+		name string
+		in   []string
+		off  bool
+	}{
+		{"the only reply did not think", []string{said, called, gotA}, true},
+		{"the only reply thought", []string{said, mused, gotB}, false},
+		{"the first reply of the turn did not think", []string{said, called, gotA, mused, gotB}, true},
+		{"the first reply of the turn thought", []string{said, mused, gotB, called, gotA}, false},
+		{"the turn before did not think", []string{said, called, gotA, `{"role":"assistant","content":"y"}`, said, mused, gotB}, false},
+		{"the turn is over", []string{said, called, gotA, `{"role":"assistant","content":"y"}`, said}, false},
+		{"the path begins with a reply", []string{called, gotA}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			decoded := testkit.Must(anthropic.Decode(dialecttest.List(t, "["+strings.Join(c.in, ",")+"]")))(t)
+			if sent := testkit.Must(anthropic.Send(wire.Request{Messages: decoded.Messages}))(t); sent.ThinkingOff != c.off {
 				t.Errorf("thinking off: %v, want %v", sent.ThinkingOff, c.off)
 			}
 		})

@@ -155,10 +155,12 @@ func (c *anthropicCheck) toolResult(raw []byte) error {
 		return nil
 	}
 	return each("content", content, func(k string, e []byte) error {
-		switch k {
-		case "text", "image", "document", "search_result":
+		switch {
+		case failed && k != "text":
+			return errors.New("all content must be type 'text' if 'is_error' is true")
+		case slices.Contains([]string{"text", "image", "document", "search_result"}, k):
 			return c.given(k, e)
-		case "tool_reference":
+		case k == "tool_reference":
 			return c.strings(e, "tool_name")
 		}
 		return errors.New("not accepted in a result")

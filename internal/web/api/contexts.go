@@ -54,7 +54,7 @@ func Render(v contextmgr.View) (*ContextView, error) {
 		out.Losses = append(out.Losses, sent.Losses...)
 		if sent.ThinkingOff {
 			out.ThinkingLevel = "off"
-			out.Adjustments = append(out.Adjustments, "thinking must be off for this request: its last tool calls were made without thinking")
+			out.Adjustments = append(out.Adjustments, "thinking must be off for this request: its turn began without thinking")
 		}
 	}
 	// Programs iterate over these without a check for null.
