@@ -19,6 +19,7 @@ import (
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/testkit"
+	"sessiond/internal/testkit/effort"
 )
 
 // daemon is a real `sessiond serve` in a process of its own.
@@ -135,17 +136,18 @@ type appendAnswer struct {
 }
 
 // TestKillLosesNothingAcknowledged kills the daemon with SIGKILL while sixteen clients append,
-// five times over on the same file. Whatever was answered with 201 is there, once, at its seq,
+// again and again on the same file. Whatever was answered with 201 is there, once, at its seq,
 // and a retry with the same key after the restart stores nothing twice.
 func TestKillLosesNothingAcknowledged(t *testing.T) {
-	const clients, rounds, acknowledgedBeforeKill = 16, 5, 150
+	const clients = 16
+	rounds, all := effort.Runs(50), 0
 	dir := t.TempDir()
 	acknowledged := map[session.ID]map[int64]string{}
 	for round := range rounds {
 		d := startDaemon(t, dir)
 		var mu sync.Mutex
 		var retry []func(*daemon) error
-		acks, enough := 0, make(chan struct{})
+		acks, due, enough := 0, 150+37*(round%20), make(chan struct{})
 		var wg sync.WaitGroup
 		for c := range clients {
 			id := d.newSession()
@@ -177,7 +179,7 @@ func TestKillLosesNothingAcknowledged(t *testing.T) {
 						return
 					}
 					acknowledged[id][out.Messages[0].Seq] = text
-					if acks++; acks == acknowledgedBeforeKill {
+					if acks++; acks == due {
 						close(enough)
 					}
 					mu.Unlock()
@@ -188,6 +190,7 @@ func TestKillLosesNothingAcknowledged(t *testing.T) {
 		testkit.Check(t, d.cmd.Process.Kill())
 		wg.Wait()
 		_ = d.cmd.Wait()
+		all += acks
 		next := startDaemon(t, dir)
 		for _, again := range retry {
 			testkit.Check(t, again(next))
@@ -213,6 +216,7 @@ func TestKillLosesNothingAcknowledged(t *testing.T) {
 			t.Errorf("doctor: %s: %s", c.Name, c.Detail)
 		}
 	}
+	t.Logf("%d kills, %d acknowledged messages", rounds, all)
 }
 
 // stop ends the daemon as an operator does, and checks that it ended well.

@@ -38,6 +38,7 @@ func (w *watcher) look() {
 		w.wrote, w.emptied, w.freed = last, false, false
 	}
 	if !w.freed && w.cfg.Now().Sub(w.wrote) >= memoryIdle {
+		w.cfg.Contexts.Forget()
 		debug.FreeOSMemory()
 		w.freed = true
 	}

@@ -6,6 +6,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -96,7 +97,8 @@ func (s *Store) DataVersion(ctx context.Context) (v int64, err error) {
 	return v, err
 }
 
-// TruncateWAL moves what the write-ahead log holds into the database file and empties it.
+// TruncateWAL moves what the write-ahead log holds into the database file, empties it, and frees the
+// writer's page cache.
 // done is false while a reader still needs the log. The moving happens beside the writer;
 // only the emptying, which is short and waits for nobody, holds up appends. Codes: Unavailable.
 func (s *Store) TruncateWAL(ctx context.Context) (done bool, err error) {
@@ -116,7 +118,7 @@ func (s *Store) TruncateWAL(ctx context.Context) (done bool, err error) {
 		if isBusy(err) {
 			err = nil
 		}
-		return err
+		return errors.Join(err, t.w.exec1(t.ctx, `PRAGMA shrink_memory`))
 	})
 	return done, err
 }
