@@ -38,7 +38,7 @@ func (a *app) compactCommand() *cobra.Command {
 				{"strategy", "undo", "redo", "cancel"},
 				{"instructions", "undo", "redo", "cancel"},
 				{"keep", "undo", "redo", "cancel"},
-				{"window", "redo", "cancel"},
+				{"window", "undo", "redo", "cancel"},
 			} {
 				if err := exclusive(cmd, group...); err != nil {
 					return err
@@ -59,7 +59,7 @@ func (a *app) compactCommand() *cobra.Command {
 		string(session.StrategySummarize), string(session.StrategyPrune), string(session.StrategyTruncate), string(session.StrategyClear))
 	fl.StringVar(&f.instructions, "instructions", "", "`TEXT` for the summarizer: what the summary must mention")
 	numberFlag(fl, &f.keep, "keep", "", 1, "keep at least `N` tokens verbatim")
-	numberFlag(fl, &f.window, "window", "", 1, "plan for a window of `N` tokens; with --undo: the context must fit it")
+	numberFlag(fl, &f.window, "window", "", 1, "plan for a window of `N` tokens")
 	return cmd
 }
 
@@ -71,7 +71,7 @@ func (a *app) compact(ctx context.Context, s *services, sess session.Session, f 
 		return session.Errorf(session.Invalid, "--model: no model is configured; set summarizer.provider to gemini or openai, or leave out --model for a digest without a model")
 	}
 	if f.undo || f.redo {
-		return a.shift(ctx, s, sess, f.undo, f.window)
+		return a.shift(ctx, s, sess, f.undo)
 	}
 	in := contextmgr.CompactInput{
 		Budget: contextmgr.Budget{Window: f.window}, Strategy: session.Strategy(f.strategy), Trigger: session.TriggerManual,
@@ -194,13 +194,13 @@ func refText(r *session.MessageRef) string {
 }
 
 // shift undoes the effective compaction, or redoes the one undone last.
-func (a *app) shift(ctx context.Context, s *services, sess session.Session, undo bool, window int64) error {
+func (a *app) shift(ctx context.Context, s *services, sess session.Session, undo bool) error {
 	what, id, err := "undone", sess.CompactionID, error(nil)
 	if undo {
 		if id == nil {
 			return a.nothingToUndo(ctx, s, sess)
 		}
-		sess, err = s.contexts.Undo(ctx, sess.ID, *id, window)
+		sess, err = s.contexts.Undo(ctx, sess.ID, *id)
 	} else {
 		what = "redone"
 		if id, err = lastUndone(ctx, s, sess); err != nil {
@@ -210,6 +210,13 @@ func (a *app) shift(ctx context.Context, s *services, sess session.Session, undo
 	}
 	if err != nil {
 		return err
+	}
+	warning, err := s.contexts.SizeWarning(ctx, sess.ID)
+	if err != nil {
+		return err
+	}
+	if warning != "" {
+		a.warn("%s", warning)
 	}
 	if a.flags.json {
 		return a.printJSON(sess)

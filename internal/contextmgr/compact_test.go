@@ -24,11 +24,11 @@ func TestUndoAndRedoRestoreTheSameBytes(t *testing.T) {
 	if compacted == before {
 		t.Fatal("the compaction changed nothing")
 	}
-	testkit.Must(r.mgr.Undo(r.ctx, r.id, c.RowID, 0))(t)
+	r.undo(c.RowID)
 	if got := wire(r.read(Budget{})); got != before {
 		t.Errorf("after undo the context is another:\n%.500s\nwant\n%.500s", got, before)
 	}
-	testkit.Must(r.mgr.Redo(r.ctx, r.id, c.RowID))(t)
+	r.redo(c.RowID)
 	if got := wire(r.read(Budget{})); got != compacted {
 		t.Error("after redo the context is another")
 	}
@@ -40,20 +40,34 @@ func TestOnlyTheEffectiveOverlayCanBeUndone(t *testing.T) {
 	first, _ := r.compact(CompactInput{})
 	r.talk(20, 150)
 	second, _ := r.compact(CompactInput{})
-	_, err := r.mgr.Undo(r.ctx, r.id, first.RowID, 0)
+	_, err := r.mgr.Undo(r.ctx, r.id, first.RowID)
 	wantCode(t, err, session.Conflict, second.ID)
-	_, err = r.mgr.Undo(r.ctx, r.id, 99, 0)
+	_, err = r.mgr.Undo(r.ctx, r.id, 99)
 	wantCode(t, err, session.NotFound)
 }
 
-func TestUndoThatDoesNotFitIsRejected(t *testing.T) {
+func TestUndoBeyondTheWindowWarns(t *testing.T) {
 	r := newRig(t, 10000)
 	r.talk(30, 150)
-	v := r.turn(TurnInput{})
-	_, err := r.mgr.Undo(r.ctx, r.id, r.compactions()[0].RowID, 0)
-	wantCode(t, err, session.DoesNotFit, "undo cmp_1")
-	if wire(r.read(Budget{})) != wire(v) {
-		t.Error("a refused undo changed the context")
+	r.turn(TurnInput{})
+	whole := r.compactions()[0].RowID
+	if warning := r.undo(whole); !strings.Contains(warning, "the next turn compacts again") {
+		t.Errorf("undo warns %q", warning)
+	}
+	if warning := r.redo(whole); warning != "" {
+		t.Errorf("redo warns %q", warning)
+	}
+	r.undo(whole)
+	if r.turn(TurnInput{}); len(r.compactions()) != 2 {
+		t.Error("the next turn did not compact again")
+	}
+	r.talk(30, 150)
+	r.turn(TurnInput{})
+	second := r.compactions()[2].RowID
+	r.undo(second)
+	r.talk(30, 150)
+	if warning := r.redo(second); !strings.Contains(warning, "the next turn compacts again") {
+		t.Errorf("redo of an overlay that hides too little warns %q", warning)
 	}
 }
 
@@ -65,7 +79,7 @@ func TestUndoHoldsUntilThePathGrows(t *testing.T) {
 	if v.Compaction == nil {
 		t.Fatalf("%d tokens were not compacted", v.Tokens.Total)
 	}
-	testkit.Must(r.mgr.Undo(r.ctx, r.id, r.compactions()[0].RowID, 0))(t)
+	r.undo(r.compactions()[0].RowID)
 	r.talk(1, 20)
 	if v = r.turn(TurnInput{}); v.Compaction != nil {
 		t.Error("what was undone was compacted again at once")

@@ -126,10 +126,7 @@ func (l *life) compactRandom() {
 	if again, _ := l.compact(in); again.Status != session.StatusSkipped {
 		l.t.Fatalf("compacting the same path twice did something: %+v", again)
 	}
-	_, err := l.mgr.Undo(l.ctx, l.id, c.RowID, 0)
-	if session.CodeOf(err) == session.DoesNotFit {
-		return
-	}
+	_, err := l.mgr.Undo(l.ctx, l.id, c.RowID)
 	testkit.Check(l.t, err)
 	summarised := func(read string) bool { // by an overlay that only this read used
 		return strings.HasPrefix(read, StatusEphemeral) || strings.HasPrefix(read, string(session.StatusStaged))
@@ -138,7 +135,7 @@ func (l *life) compactRandom() {
 		l.t.Fatalf("after undo the context is another:\n%.2000s\nwant\n%.2000s", undone, before)
 	}
 	if rapid.Bool().Draw(l.t, "redo") {
-		testkit.Must(l.mgr.Redo(l.ctx, l.id, c.RowID))(l.t)
+		l.redo(c.RowID)
 		if l.readContext() != after {
 			l.t.Fatal("after redo the context is another")
 		}

@@ -181,10 +181,6 @@ func TestOldOutputIsPrunedBeforeASummary(t *testing.T) {
 	if again := wire(r.turn(TurnInput{Budget: Budget{Settings: pruning()}})); !strings.HasPrefix(again, strings.TrimSuffix(pruned, "\n")) {
 		t.Error("the next context does not begin as this one")
 	}
-	_, err := r.mgr.Undo(r.ctx, r.id, all[0].RowID, 0)
-	if session.CodeOf(err) != session.DoesNotFit || !strings.Contains(err.Error(), "nothing was changed: to undo it, name a window of at least") {
-		t.Errorf("an undo that does not fit gave %v", err)
-	}
 	sources, err := r.mgr.Sources(r.ctx, r.id, all[0].RowID)
 	if err != nil || len(sources) == 0 || sources[0].ID.Seq != 3 || sources[0].Role != session.Tool {
 		t.Errorf("hidden messages: %+v, %v", sources, err)
@@ -193,11 +189,11 @@ func TestOldOutputIsPrunedBeforeASummary(t *testing.T) {
 	if strings.Contains(wire(undone), "file0 says") {
 		t.Error("a larger window alone brought an output back")
 	}
-	testkit.Must(r.mgr.Undo(r.ctx, r.id, all[0].RowID, 40_000))(t)
+	r.undo(all[0].RowID)
 	if got := wire(r.read(Budget{Settings: pruning(), Window: 40_000})); !strings.HasPrefix(got, before) {
 		t.Error("after undo the context differs from the one before")
 	}
-	testkit.Must(r.mgr.Redo(r.ctx, r.id, all[0].RowID))(t)
+	r.redo(all[0].RowID)
 	if got := wire(r.read(Budget{Settings: pruning(), Window: 40_000})); strings.Contains(got, "file0 says") || !strings.Contains(got, "hidden to make room") {
 		t.Error("redone, the output is back")
 	}

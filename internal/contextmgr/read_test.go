@@ -343,7 +343,7 @@ func TestReportFromBeforeAnUndoDoesNotAnchor(t *testing.T) {
 	if v := r.read(Budget{}); v.Tokens.Method != MethodAnchor {
 		t.Fatalf("before the undo: %+v", v.Tokens)
 	}
-	testkit.Must(r.mgr.Undo(r.ctx, r.id, c.RowID, 0))(t)
+	r.undo(c.RowID)
 	if v := r.read(Budget{}); v.Tokens.Total < whole {
 		t.Errorf("%+v, and the path has %d tokens", v.Tokens, whole)
 	}

@@ -12,7 +12,6 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
-	"sessiond/internal/testkit"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -110,9 +109,9 @@ func TestRecallFollowsItsOverlayThroughUndoAndRedo(t *testing.T) {
 	r.append(text(session.User, "What does the zebra cost in crowns?"))
 	with := r.turn(TurnInput{})
 	wantHas(t, with, "recalled_messages", "4711")
-	testkit.Must(r.mgr.Undo(r.ctx, r.id, c.RowID, 0))(t)
+	r.undo(c.RowID)
 	wantLacks(t, r.read(Budget{}), "recalled_messages")
-	testkit.Must(r.mgr.Redo(r.ctx, r.id, c.RowID))(t)
+	r.redo(c.RowID)
 	if wire(r.read(Budget{})) != wire(with) {
 		t.Error("after redo the recalled text differs")
 	}

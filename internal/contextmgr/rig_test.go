@@ -187,6 +187,20 @@ func (r *rig) compactions() []session.Compaction {
 	return testkit.Must(r.store.Compactions(r.ctx, r.id))(r.t)
 }
 
+// undo undoes a compaction and returns the warning.
+func (r *rig) undo(compaction int64) string {
+	r.t.Helper()
+	testkit.Must(r.mgr.Undo(r.ctx, r.id, compaction))(r.t)
+	return testkit.Must(r.mgr.SizeWarning(r.ctx, r.id))(r.t)
+}
+
+// redo redoes a compaction and returns the warning.
+func (r *rig) redo(compaction int64) string {
+	r.t.Helper()
+	testkit.Must(r.mgr.Redo(r.ctx, r.id, compaction))(r.t)
+	return testkit.Must(r.mgr.SizeWarning(r.ctx, r.id))(r.t)
+}
+
 func (r *rig) compact(in CompactInput) (session.Compaction, Preview) {
 	r.t.Helper()
 	c, p, err := r.mgr.Compact(r.ctx, r.id, in)

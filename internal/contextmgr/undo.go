@@ -11,59 +11,38 @@ import (
 )
 
 // Undo takes the effective overlay out of force. The context is then byte for byte what the path
-// gives without it. It must fit a window of this many tokens; 0: the session's. Codes: NotFound,
-// Conflict (another overlay is effective; the error names it), DoesNotFit.
-func (m *Manager) Undo(ctx context.Context, id session.ID, compaction, window int64) (session.Session, error) {
+// gives without it; SizeWarning says if that passes the window. Codes: NotFound, Conflict (another
+// overlay is effective; the error names it).
+func (m *Manager) Undo(ctx context.Context, id session.ID, compaction int64) (session.Session, error) {
 	defer m.lock(id)()
-	budget := m.fillBudget(id, Budget{Window: window})
-	s, err := m.read(ctx, id, budget)
-	if err != nil {
-		return session.Session{}, err
-	}
-	if s.Overlay != nil && s.Overlay.RowID == compaction {
-		if err := m.checkFitsWithout(ctx, s, budget); err != nil {
-			return session.Session{}, err
-		}
-	}
 	return m.store.UndoCompaction(ctx, id, compaction)
-}
-
-// checkFitsWithout returns an error if the context does not fit without the effective overlay.
-func (m *Manager) checkFitsWithout(ctx context.Context, s *snapshot, b Budget) error {
-	all, err := m.store.Compactions(ctx, s.sess.ID)
-	if err != nil {
-		return err
-	}
-	b.At = &Position{HeadID: s.sess.HeadID}
-	for _, c := range slices.Backward(all) {
-		if c.Status != session.StatusDone || c.Undone || c.RowID == s.Overlay.RowID || c.ThroughID == nil {
-			continue
-		}
-		on, err := m.store.OnPath(ctx, *s.sess.HeadID, *c.ThroughID)
-		if err != nil {
-			return err
-		}
-		if on {
-			b.At.CompactionID = &c.RowID
-			break
-		}
-	}
-	without, err := m.read(ctx, s.sess.ID, b)
-	if err != nil {
-		return err
-	}
-	d := without.assemble()
-	if limit := s.numbers.Limit; d.Total > limit || without.truncated {
-		return fmt.Errorf("undo %s: %w; nothing was changed: to undo it, name a window of at least %d tokens",
-			session.CompactionName(s.Overlay.RowID), doesNotFit(s.sess.ID, &d, d.Total, limit, 1), d.Total+s.numbers.Window-limit)
-	}
-	return nil
 }
 
 // Redo takes an undo back, while the overlay before it is in force. Codes: NotFound, Conflict.
 func (m *Manager) Redo(ctx context.Context, id session.ID, compaction int64) (session.Session, error) {
 	defer m.lock(id)()
 	return m.store.RedoCompaction(ctx, id, compaction)
+}
+
+// SizeWarning returns a warning if the session's context passes its limit, so that the next turn
+// compacts it; "" if it does not. It writes nothing.
+func (m *Manager) SizeWarning(ctx context.Context, id session.ID) (string, error) {
+	s, err := m.read(ctx, id, m.fillBudget(id, Budget{}))
+	if err != nil {
+		return "", err
+	}
+	d := s.assemble()
+	if d.Total <= s.numbers.Limit && !s.truncated {
+		return "", nil
+	}
+	size, next := fmt.Sprintf("%d tokens", d.Total), "compacts again"
+	if s.truncated {
+		size = "more than " + size
+	}
+	if s.numbers.Off {
+		next = "asks for a compaction"
+	}
+	return fmt.Sprintf("the context has %s and the limit is %d: the next turn %s", size, s.numbers.Limit, next), nil
 }
 
 // Sources returns the messages that a compaction newly hid, oldest first: those between what the

@@ -204,13 +204,33 @@ type changeCompactionInput struct {
 	Keyed
 }
 
-type undoCompactionInput struct {
-	InCompaction
-	Keyed
-	Window int64 `query:"window" minimum:"1" doc:"The window in tokens that the context must fit afterwards; default: the session's"`
+// shiftedSession is a session after an undo or a redo.
+type shiftedSession struct {
+	session.Session
+	Warnings []string `json:"warnings,omitempty" doc:"The context passes the window: the next turn compacts again"`
 }
 
-func (s *Server) undoCompaction(ctx context.Context, in *undoCompactionInput) (*sessionOutput, error) {
+// shiftedOutput is a shifted session with its revision as ETag.
+type shiftedOutput struct {
+	ETag string `header:"ETag"`
+	Body shiftedSession
+}
+
+// replyShifted returns the session as it is now, with a warning if its context is too large.
+func (s *Server) replyShifted(ctx context.Context, id session.ID) (*shiftedOutput, error) {
+	now, err := s.getSession(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	out := &shiftedOutput{ETag: now.ETag, Body: shiftedSession{Session: now.Body}}
+	warning, err := s.Contexts.SizeWarning(ctx, id)
+	if warning != "" {
+		out.Body.Warnings = []string{warning}
+	}
+	return out, err
+}
+
+func (s *Server) undoCompaction(ctx context.Context, in *changeCompactionInput) (*shiftedOutput, error) {
 	found, err := s.Store.Compaction(ctx, in.ID, in.rowID)
 	if err != nil {
 		return nil, err
@@ -221,25 +241,28 @@ func (s *Server) undoCompaction(ctx context.Context, in *undoCompactionInput) (*
 	case found.Status == session.StatusRunning:
 		_, err = s.Contexts.Cancel(ctx, in.ID, in.rowID)
 	default:
-		_, err = s.Contexts.Undo(ctx, in.ID, in.rowID, in.Window)
+		_, err = s.Contexts.Undo(ctx, in.ID, in.rowID)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return s.getSession(ctx, in.ID)
+	return s.replyShifted(ctx, in.ID)
 }
 
-func (s *Server) redoCompaction(ctx context.Context, in *changeCompactionInput) (*sessionOutput, error) {
+func (s *Server) redoCompaction(ctx context.Context, in *changeCompactionInput) (*shiftedOutput, error) {
 	if in.idem != nil {
 		now, err := s.Store.Session(ctx, in.ID)
-		if err != nil || now.CompactionID != nil && *now.CompactionID == in.rowID { // by the first attempt of this request
-			return replySession(now, err)
+		if err != nil {
+			return nil, err
+		}
+		if now.CompactionID != nil && *now.CompactionID == in.rowID { // by the first attempt of this request
+			return s.replyShifted(ctx, in.ID)
 		}
 	}
 	if _, err := s.Contexts.Redo(ctx, in.ID, in.rowID); err != nil {
 		return nil, err
 	}
-	return s.getSession(ctx, in.ID)
+	return s.replyShifted(ctx, in.ID)
 }
 
 type sourcesInput struct {

@@ -108,6 +108,21 @@ func TestRepeatedUndoAndRedoAnswerTheSame(t *testing.T) {
 	k.want(409, k.do("POST", path+"/"+cid+"/redo", nil))
 }
 
+func TestUndoBeyondTheWindowWarns(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.long(60)
+	cid := k.want(201, k.do("POST", "/v1/sessions/"+id+"/compactions", nil)).text("id")
+	k.want(200, k.do("PATCH", "/v1/sessions/"+id, `{"window":1000}`))
+	path := "/v1/sessions/" + id + "/compactions/" + cid
+	for range 2 { // the repeated answer is the same
+		r := k.want(200, k.do("DELETE", path, nil, header{"Idempotency-Key": "u"}))
+		if !strings.Contains(r.text("warnings.0"), "the next turn compacts again") || r.text("id") != id {
+			t.Errorf("%s", r.raw)
+		}
+	}
+	k.want(200, k.do("POST", path+"/redo", nil))
+}
+
 func TestCompactionBehindItsAnswer(t *testing.T) {
 	var later []func(context.Context)
 	room := true

@@ -20,8 +20,9 @@ type Contexts interface {
 	Compact(ctx context.Context, id session.ID, in contextmgr.CompactInput) (session.Compaction, contextmgr.Preview, error)
 	Begin(ctx context.Context, id session.ID, in contextmgr.CompactInput) (*contextmgr.Begun, error)
 	Cancel(ctx context.Context, id session.ID, compaction int64) (session.Compaction, error)
-	Undo(ctx context.Context, id session.ID, compaction, window int64) (session.Session, error)
+	Undo(ctx context.Context, id session.ID, compaction int64) (session.Session, error)
 	Redo(ctx context.Context, id session.ID, compaction int64) (session.Session, error)
+	SizeWarning(ctx context.Context, id session.ID) (string, error)
 	Sources(ctx context.Context, id session.ID, compaction int64) ([]session.Message, error)
 	SummarizeBranch(ctx context.Context, id session.ID, from session.MessageRef, to *session.MessageRef) (made *session.Message, attached bool, err error)
 	CheckPin(ctx context.Context, id session.ID, ref session.MessageRef) error
