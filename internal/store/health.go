@@ -143,16 +143,34 @@ func (w *writer) checkFiles() error {
 }
 
 // rescue moves what the log holds into the database file, wherever that is now: a log without a
-// name is lost when the process ends, and beside another database it does harm. It does so until
-// nothing is left, and never again: the log may belong to another process by then.
+// name is lost when the process ends, and beside another database it does harm. Then it holds the
+// write lock, which lies in the log's index, so that a process that finds another database at the
+// path writes nothing into our log. ready gives the lock back.
 func (w *writer) rescue() {
 	if w.rescued {
 		return
 	}
+	w.release()
 	var busy, log, moved int
 	st, err := w.stmt(context.Background(), `PRAGMA wal_checkpoint(TRUNCATE)`)
 	if err == nil {
 		err = st.QueryRowContext(context.Background()).Scan(&busy, &log, &moved)
 	}
-	w.rescued = err == nil && busy == 0
+	w.rescued = err == nil && busy == 0 // else a reader keeps it from ending: again at the next write
+	w.holds = w.exec1(context.Background(), `BEGIN IMMEDIATE`) == nil
+}
+
+func (w *writer) release() {
+	if w.holds {
+		w.holds = w.exec1(context.Background(), `ROLLBACK`) != nil
+	}
+}
+
+// ready checks that the files are where they were opened, before anything is done with them.
+func (w *writer) ready() error {
+	err := w.checkFiles()
+	if err == nil {
+		w.release()
+	}
+	return err
 }

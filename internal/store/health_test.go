@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -203,4 +204,46 @@ func TestALargeLogIsReportedOncePerCrossing(t *testing.T) {
 		testkit.Check(t, s.Probe(t.Context()))
 	}
 	mustBeHealthy(t, s)
+}
+
+// intrudeInChild makes a database at a path where the log of another one lies, and writes to it.
+func intrudeInChild(args []string) error {
+	db, err := sql.Open("sqlite", args[0])
+	if err != nil {
+		return err
+	}
+	var mode string
+	if err := db.QueryRow(`PRAGMA journal_mode = WAL`).Scan(&mode); err != nil {
+		return err
+	}
+	_, err = db.Exec(`CREATE TABLE x (y); INSERT INTO x SELECT zeroblob(100000)`)
+	fmt.Print(err)
+	os.Exit(0) // as a kill: what is in the log stays there
+	return nil
+}
+
+// Another process that starts at the path makes a new database, and SQLite gives it the log that
+// still lies there.
+func TestAnotherDatabaseBesideOurLogHarmsNothing(t *testing.T) {
+	s, _ := openLogged(t)
+	sess := mustCreate(t, s, NewSession{})
+	for range 20 {
+		mustAppend(t, s, sess.ID, says(session.User, "acknowledged"))
+	}
+	testkit.Check(t, os.Rename(s.path, s.path+".away"))
+	testkit.Check(t, ignoreUnavailable(s.Probe(t.Context())))
+	said := testkit.Must(child(t, "intrude", s.path).Output())(t)
+	if !strings.Contains(string(said), "locked") {
+		t.Errorf("the other process wrote into our log: %s", said)
+	}
+	testkit.Check(t, os.Rename(s.path+".away", s.path))
+	mustAppend(t, s, sess.ID, says(session.User, "after"))
+	testkit.Check(t, s.Close())
+	s.closeHandles()
+	again := testkit.Must(Open(t.Context(), s.path, Options{}))(t)
+	defer again.Close()
+	if got := testkit.Must(again.Session(t.Context(), sess.ID))(t); got.MessageCount != 21 {
+		t.Errorf("%d messages, 21 were acknowledged", got.MessageCount)
+	}
+	mustBeHealthy(t, again)
 }

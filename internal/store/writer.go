@@ -36,7 +36,8 @@ type writer struct {
 
 	health  atomic.Pointer[Health]
 	files   atomic.Pointer[[]openedFile] // nil: the log is not in use yet
-	rescued bool
+	rescued bool                         // since the files were moved
+	holds   bool                         // the write lock, while they are
 
 	patience context.Context // of waiting for another process's lock; ends soon after stop
 
@@ -215,7 +216,9 @@ func (w *writer) run(batch []*job) {
 	together := batch[:0:0]
 	for _, j := range batch {
 		if j.alone {
-			if j.begin() {
+			if err := w.ready(); err != nil {
+				j.giveUp(err)
+			} else if j.begin() {
 				t := w.newTx()
 				j.answer <- t.guarded(j.fn)
 			}
@@ -299,7 +302,7 @@ func (w *writer) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := w.checkFiles(); err != nil {
+	if err := w.ready(); err != nil {
 		return err
 	}
 	if err := retryBusy(w.patience, func() error { return w.exec1(ctx, `BEGIN IMMEDIATE`) }); err != nil {
@@ -378,6 +381,7 @@ func (w *writer) stmt(ctx context.Context, query string) (*sqlx.Stmt, error) {
 }
 
 func (w *writer) close() {
+	w.release()
 	for _, st := range w.stmts {
 		st.Close() //nolint:errcheck // everything is committed
 	}

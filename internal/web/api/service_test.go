@@ -3,12 +3,16 @@ package api_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
+	"sessiond/internal/export"
 	"sessiond/internal/testkit"
 	"sessiond/internal/web/api"
 )
@@ -204,4 +208,53 @@ func TestMetricsTellWhereTheDaemonStores(t *testing.T) {
 		t.Errorf("moved: accepts %g, failed %g", accepts, failed)
 	}
 	testkit.Check(t, os.Rename(k.store.File()+".away", k.store.File()))
+}
+
+// stuck is a client that reads nothing.
+type stuck struct {
+	*httptest.ResponseRecorder
+	writes chan struct{} // receives once the answer begins
+	leave  chan struct{}
+}
+
+func (s stuck) Write(p []byte) (int, error) {
+	select {
+	case s.writes <- struct{}{}:
+	default:
+	}
+	<-s.leave
+	return 0, io.ErrClosedPipe
+}
+
+// While a client does not read its answer, no reading of the database is open: the write-ahead log
+// can be emptied.
+func TestStuckClientsHoldNoLog(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	for range 3 {
+		k.say(id, "user", strings.Repeat("much ", 100_000))
+	}
+	paths := []string{
+		"/v1/events?after=0", "/v1/sessions", "/v1/sessions/" + id + "/messages", "/v1/sessions/" + id + "/context?window=8000",
+		"/v1/search?q=much", "/v1/queries/usage-by-day", "/metrics",
+	}
+	for _, format := range export.Names() {
+		paths = append(paths, "/v1/sessions/"+id+"/export?format="+format)
+	}
+	for _, path := range paths {
+		client := stuck{httptest.NewRecorder(), make(chan struct{}, 1), make(chan struct{})}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			defer func() { _ = recover() }() // an export that is cut off
+			k.handler.ServeHTTP(client, httptest.NewRequest(http.MethodGet, path, nil))
+		}()
+		<-client.writes
+		k.say(id, "user", "meanwhile")
+		if done, err := k.store.TruncateWAL(t.Context()); !done || err != nil {
+			t.Errorf("%s holds the log: %v", path, err)
+		}
+		close(client.leave)
+		<-ended
+	}
 }
