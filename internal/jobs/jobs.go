@@ -239,7 +239,7 @@ func (r *Runner) learn(id session.ID) {
 
 // logError logs an error about a session, unless the daemon is stopping.
 func (r *Runner) logError(err error, id session.ID, message string) {
-	if err != nil && r.ctx.Err() == nil {
+	if err != nil && r.ctx.Err() == nil && !session.IsRepeated(err) {
 		r.cfg.Log.Error().Err(err).Str("session", string(id)).Msg(message)
 	}
 }

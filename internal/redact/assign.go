@@ -49,7 +49,7 @@ func nameKind(name string) string {
 		return ""
 	}
 	switch name[len(name)-1] | 0x20 { // the last letters of the endings below; most names have others
-	case 'd', 'e', 'n', 't', 'y':
+	case 'd', 'e', 'n', 's', 't', 'y':
 	default:
 		return ""
 	}
@@ -63,6 +63,9 @@ func nameKind(name string) string {
 		}
 	}
 	n := string(flat)
+	if isPass(name) {
+		return "password"
+	}
 	for _, known := range [...]struct{ ending, kind string }{
 		{"password", "password"},
 		{"passwd", "password"},
@@ -86,6 +89,15 @@ func nameKind(name string) string {
 		}
 	}
 	return ""
+}
+
+// isPass reports whether a name's last word is "pass": PASS, DB_PASS, dbPass, but not bypass.
+func isPass(name string) bool {
+	i := len(name) - len("pass")
+	if i < 0 || !strings.EqualFold(name[i:], "pass") {
+		return false
+	}
+	return i == 0 || name[i-1] == '_' || name[i-1] == '-' || name[i] == 'P' && name[i+1] == 'a'
 }
 
 // isSecretValue reports whether a value is random enough to be the secret that its name announces.

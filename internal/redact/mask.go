@@ -172,7 +172,8 @@ var shapes = [256][]shape{
 	},
 	'l': {{"lin_api_", 32, 0, word, true, "linear key"}},
 	'p': {
-		{"pypi-", 50, 0, key, true, "pypi token"},
+		{"pypi-AgE", 8, 0, key, false, "pypi token"}, // how the site's tokens begin
+		{"pypi-", 20, 0, key, true, "pypi token"},
 		{"pplx-", 40, 0, word, true, "perplexity key"},
 	},
 	'x': {

@@ -44,6 +44,8 @@ func TestMaskKnowsTheShapesOfSecrets(t *testing.T) {
 		"npm":                 {secret("npm_", 36), "npm token"},
 		"hugging face":        {secret("hf_", 34), "hugging face token"},
 		"pypi":                {secret("pypi-", 80), "pypi token"},
+		"pypi, cut":           {"pypi-AgEIcHlwaS5vcmc", "pypi token"},
+		"pypi, short":         {secret("pypi-", 24), "pypi token"},
 		"sendgrid":            {secret("SG.", 60), "sendgrid key"},
 		"replicate":           {secret("r8_", 37), "replicate token"},
 		"doppler":             {secret("dp.pt.", 43), "doppler token"},
@@ -84,6 +86,7 @@ func TestMaskAssignmentsAndHeaders(t *testing.T) {
 		"shell":              {"export API_KEY='" + v + "'", "export API_KEY='[secret: api key]'"},
 		"JSON":               {`{"password": "hunter2x9", "user": "bo"}`, `{"password": "[secret: password]", "user": "bo"}`},
 		"JSON inside JSON":   {`"{\"client_secret\": \"` + v + `\"}"`, `"{\"client_secret\": \"[secret: secret key]\"}"`},
+		"short names":        {"DB_PASS=hunter22 SMTP_PWD=hunter23 dbPass: hunter24", "DB_PASS=[secret: password] SMTP_PWD=[secret: password] dbPass: [secret: password]"},
 		"YAML":               {"dbPassword: Tr0ub4dor&3", "dbPassword: [secret: password]&3"},
 		"query string":       {"GET /v1?access_token=" + v + "&page=2", "GET /v1?access_token=[secret: token]&page=2"},
 		"two in one line":    {"TOKEN=" + v + " SECRET=" + v, "TOKEN=[secret: token] SECRET=[secret: secret key]"},
@@ -113,7 +116,8 @@ func TestMaskKeepsHarmlessText(t *testing.T) {
 		"usage":              `{"input_tokens": 12345678, "output_tokens":17,"max_tokens":8192, "total_token": 123456789012}`,
 		"public key":         "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA\n-----END PUBLIC KEY-----",
 		"URL":                "http://localhost:8080/@scope/pkg?x=1 and https://x.example/a:b and user@host",
-		"names like secrets": "sk-learn, sk-toolbar-button-primary-large, ghp_ is the prefix, npm_config_cache, hf_hub_download, AIza alone",
+		"words with pass":    "bypass=2026-02-11 COMPASS=north2026 overpass: a2b3c4d5",
+		"names like secrets": "pypi-server, pypi-simple-2, sk-learn, sk-toolbar-button-primary-large, ghp_ is the prefix, npm_config_cache, hf_hub_download, AIza alone",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, n := redact.Mask(text); n != 0 {

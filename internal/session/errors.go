@@ -71,3 +71,10 @@ func CodeOf(err error) Code {
 	}
 	return Internal
 }
+
+// IsRepeated reports whether an error says that it is one that was returned before, as of a circuit
+// breaker that stays open: the log has it already.
+func IsRepeated(err error) bool {
+	var e interface{ Repeated() bool }
+	return errors.As(err, &e) && e.Repeated()
+}

@@ -22,6 +22,7 @@ type Breaker struct {
 	failures int
 	openTill time.Time
 	trying   bool
+	refused  bool // a request, since the breaker opened
 }
 
 // NewBreaker returns a breaker before inner.
@@ -34,26 +35,32 @@ func (b *Breaker) Name() (provider, model string) { return b.inner.Name() }
 
 // Summarize asks the inner summariser unless the breaker is open.
 func (b *Breaker) Summarize(ctx context.Context, req session.SummaryRequest) (session.Summary, error) {
-	if till, ok := b.enter(); !ok {
-		return session.Summary{}, &Failure{Kind: FailOpen, Message: "the model failed too often; the next request is possible after " + till.UTC().Format(time.RFC3339)}
+	if failure := b.enter(); failure != nil {
+		return session.Summary{}, failure
 	}
 	made, err := b.inner.Summarize(ctx, req)
 	b.leave(err)
 	return made, err
 }
 
-// enter reports whether a request may pass, and until when none may.
-func (b *Breaker) enter() (till time.Time, ok bool) {
+// enter returns the failure of a request that may not pass, nil if it may.
+func (b *Breaker) enter() *Failure {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.failures < b.threshold {
-		return time.Time{}, true
+		b.refused = false
+		return nil
 	}
 	if b.trying || b.now().Before(b.openTill) {
-		return b.openTill, false
+		f := &Failure{
+			Kind: FailOpen, repeated: b.refused,
+			Message: "the model failed too often; the next request is possible after " + b.openTill.UTC().Format(time.RFC3339),
+		}
+		b.refused = true
+		return f
 	}
 	b.trying = true
-	return time.Time{}, true
+	return nil
 }
 
 // leave counts the outcome of a request. Failures caused by the span or by the caller do not count

@@ -1,6 +1,7 @@
 package summarize
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -30,17 +31,32 @@ const (
 	FailOpen          FailureKind = "open"       // not asked: the circuit breaker is open
 )
 
-// Failure is the error of a model that returned no summary. Message contains no key, and no content
-// of a conversation except what a provider writes into its error.
+// Failure is the error of a model that returned no summary. Its text goes to the log, so it contains
+// nothing that a provider wrote, which may quote the conversation or a key: that is Detail, for the
+// ledger.
 type Failure struct {
-	Kind    FailureKind
-	Message string
-	cause   error
-	wait    time.Duration // by the server's Retry-After
-	retry   bool
+	Kind     FailureKind
+	Message  string
+	Detail   string // the provider's own text, with secrets masked
+	cause    error
+	wait     time.Duration // by the server's Retry-After
+	retry    bool
+	repeated bool
 }
 
 func (f *Failure) Error() string { return string(f.Kind) + ": " + f.Message }
+
+// Repeated reports whether the same failure was returned before: an open circuit breaker logs once.
+func (f *Failure) Repeated() bool { return f.repeated }
+
+// ledgerText returns the text of an error with the provider's own.
+func ledgerText(err error) string {
+	var f *Failure
+	if errors.As(err, &f) && f.Detail != "" {
+		return err.Error() + ": " + f.Detail
+	}
+	return err.Error()
+}
 
 // Unwrap returns the cause, e.g. the context's error.
 func (f *Failure) Unwrap() error { return f.cause }
@@ -62,7 +78,7 @@ func clean(text, key string) string {
 func statusFailure(resp *http.Response, body []byte, key string) *Failure {
 	detail := providerMessage(body)
 	lower := strings.ToLower(string(body))
-	f := &Failure{Message: clean("the server answered "+strconv.Itoa(resp.StatusCode)+": "+detail, key)}
+	f := &Failure{Message: "the server answered " + strconv.Itoa(resp.StatusCode), Detail: clean(detail, key)}
 	has := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(lower, w) })
 	}

@@ -98,7 +98,7 @@ func (g *gemini) ask(ctx context.Context, p prompt, maxTokens int64) (reply, err
 	case errors.As(err, &blocked):
 		return out, &Failure{Kind: FailRefusal, Message: "the prompt or the answer was blocked"}
 	case err != nil && seen.read:
-		return out, &Failure{Kind: FailBadAnswer, Message: clean("the answer cannot be decoded: "+err.Error(), g.key)}
+		return out, &Failure{Kind: FailBadAnswer, Message: "the answer cannot be decoded", Detail: clean(err.Error(), g.key)}
 	case err != nil:
 		return out, networkFailure(err, g.key)
 	}
@@ -137,7 +137,7 @@ type geminiAnswer struct {
 func (a *geminiAnswer) failure() *Failure {
 	switch {
 	case a.blocked != "":
-		return &Failure{Kind: FailRefusal, Message: "the prompt was blocked: " + cutRunes(a.blocked, 60)}
+		return &Failure{Kind: FailRefusal, Message: "the prompt was blocked", Detail: cutRunes(a.blocked, 60)}
 	case a.empty:
 		return &Failure{Kind: FailEmpty, Message: "the answer has no candidate"}
 	}
@@ -147,7 +147,7 @@ func (a *geminiAnswer) failure() *Failure {
 	case "MAX_TOKENS", "2":
 		return &Failure{Kind: FailTooLongOutput, Message: "the answer was cut off at the output limit"}
 	}
-	return &Failure{Kind: FailRefusal, Message: "the answer was stopped: " + cutRunes(a.finish, 60)}
+	return &Failure{Kind: FailRefusal, Message: "the answer was stopped", Detail: cutRunes(a.finish, 60)}
 }
 
 // geminiTransport is the client's transport. It sends the key as a header and never in the URL,

@@ -126,7 +126,7 @@ func (o *openai) ask(ctx context.Context, p prompt, maxTokens int64) (reply, err
 	}
 	var answer chatAnswer
 	if err := json.Unmarshal(raw, &answer, jsontext.AllowInvalidUTF8(true)); err != nil {
-		return reply{}, &Failure{Kind: FailBadAnswer, Message: clean("the answer is not a chat completion: "+err.Error(), o.key), cause: err}
+		return reply{}, &Failure{Kind: FailBadAnswer, Message: "the answer is not a chat completion", Detail: clean(err.Error(), o.key), cause: err}
 	}
 	return answer.reply()
 }

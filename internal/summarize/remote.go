@@ -118,7 +118,7 @@ func (r *Remote) ledger(req *session.SummaryRequest, raw session.JSON, began tim
 	call.Provider, call.Model, call.Source = r.provider, r.model, session.SourceSessiond
 	call.Status, call.LatencyMS, call.CreatedAt = session.CallOK, &latency, session.At(began)
 	if err != nil {
-		call.Status, call.Error = session.CallFailed, err.Error()
+		call.Status, call.Error = session.CallFailed, ledgerText(err)
 	}
 	return call
 }

@@ -319,10 +319,11 @@ func TestErrorsContainNoKeysOrSecrets(t *testing.T) {
 		if err == nil {
 			t.Fatal("a 401 gave a summary")
 		}
-		for where, text := range map[string]string{"the error": err.Error(), "the ledger": got.Calls[0].Error} {
-			if strings.Contains(text, apiKey) || !strings.Contains(text, "wrong key") {
-				t.Errorf("%s says %q", where, text)
-			}
+		if err.Error() != "key: the server answered 401" { // it goes to the log
+			t.Errorf("the error says %q", err)
+		}
+		if text := got.Calls[0].Error; strings.Contains(text, apiKey) || !strings.Contains(text, "wrong key") {
+			t.Errorf("the ledger says %q", text)
 		}
 		if body := s.seen()[0]; strings.Contains(body, token) || strings.Contains(body, apiKey) || !strings.Contains(body, "[secret: github token]") {
 			t.Errorf("the request holds a secret: %s", body)
@@ -439,9 +440,13 @@ func TestBreakerRetriesAfterCoolDown(t *testing.T) {
 	now := time.Date(2026, 2, 11, 10, 0, 0, 0, time.UTC)
 	inner := &scripted{err: &summarize.Failure{Kind: summarize.FailServer, Message: "down"}}
 	b := summarize.NewBreaker(inner, 3, time.Minute, func() time.Time { return now })
+	logged := 0
 	ask := func() summarize.FailureKind {
 		_, err := b.Summarize(context.Background(), session.SummaryRequest{})
 		var f *summarize.Failure
+		if errors.As(err, &f) && f.Kind == summarize.FailOpen && !session.IsRepeated(err) {
+			logged++
+		}
 		if errors.As(err, &f) {
 			return f.Kind
 		}
@@ -475,6 +480,9 @@ func TestBreakerRetriesAfterCoolDown(t *testing.T) {
 		if got := ask(); got != s.want || inner.asked != s.asked {
 			t.Fatalf("%s: got %q after asking %d times, want %q after %d", s.name, got, inner.asked, s.want, s.asked)
 		}
+	}
+	if logged != 1 {
+		t.Errorf("the open breaker is logged %d times, want once", logged)
 	}
 }
 

@@ -206,7 +206,7 @@ func soundFormat(mediaType string) string {
 	return ""
 }
 
-// assistant writes a reply: its text, or its refusal, and its calls.
+// assistant writes a reply: its text, or its refusal, and its calls. An empty one of another form is left out.
 func (s *sender) assistant() {
 	s.Open = nil
 	var elements, calls []jsontext.Value
@@ -244,6 +244,8 @@ func (s *sender) assistant() {
 		content = wire.Array(wire.AppendTextElement(nil, `{"type":"refusal","refusal":`, refusal))
 	case len(calls) > 0:
 		content = jsontext.Value("null")
+	case s.M.Dialect != Name: // "Assistant message must have either content or tool_calls, but not none.": Mistral, for one
+		return
 	}
 	s.write("role", "assistant", "content", content, "refusal", beside, "name", s.name(), fieldToolCalls, calls)
 }

@@ -115,6 +115,10 @@ func TestSendOfWhatAnotherFormGave(t *testing.T) {
 		want   string
 		losses []string
 	}{
+		{
+			name: "an empty reply of another form is left out", in: wire.Request{Messages: []session.Message{message(session.User, session.TextPart("hi")), message(session.Assistant), message(session.Assistant, session.TextPart("")), message(session.User, session.TextPart("more"))}},
+			want: `[{"role":"user","content":"hi"},{"role":"user","content":"more"}]`,
+		},
 		{name: "system text comes first", in: wire.Request{System: "Be short.", Messages: []session.Message{message(session.User, session.TextPart("hi"))}}, want: `[{"role":"system","content":"Be short."},{"role":"user","content":"hi"}]`},
 		{
 			name: "several results of one message, with a picture", in: wire.Request{Messages: []session.Message{

@@ -111,7 +111,7 @@ func (s *Server) compactLater(ctx context.Context, id session.ID, wanted context
 	}
 	request := requestOf(ctx).id
 	taken := s.Run(func(ctx context.Context) {
-		if _, err := begun.Finish(ctx); err != nil && ctx.Err() == nil && session.CodeOf(err) != session.Conflict {
+		if _, err := begun.Finish(ctx); err != nil && ctx.Err() == nil && session.CodeOf(err) != session.Conflict && !session.IsRepeated(err) {
 			s.log.Error().Err(err).Str("request_id", request).Str("session", string(id)).Msg("a compaction in the background failed")
 		}
 	})
