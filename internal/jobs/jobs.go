@@ -80,6 +80,8 @@ type Runner struct {
 
 	changed chan struct{} // signals a write
 
+	indexFailure string // of the last catch-up; "": none. Only runIndex uses it
+
 	mu      sync.Mutex
 	stopped bool
 	digests pool                     // sessions that need a staged digest
@@ -214,9 +216,14 @@ func (r *Runner) indexRest() {
 }
 
 func (r *Runner) catchUp(ctx context.Context) {
+	failure := ""
 	if _, err := r.cfg.Index.CatchUp(ctx); err != nil && ctx.Err() == nil {
-		r.cfg.Log.Error().Err(err).Msg("cannot update the search index; searches read the missing messages")
+		failure = err.Error()
 	}
+	if failure != "" && failure != r.indexFailure { // once, not after each append
+		r.cfg.Log.Error().Str("error", failure).Msg("cannot update the search index; searches read the missing messages")
+	}
+	r.indexFailure = failure
 }
 
 // stageDigest stages a digest, and queues a model's summary where one is wanted.

@@ -1,12 +1,14 @@
 package jobs
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -437,5 +439,16 @@ func TestClockThatLeapsAheadDelaysRetention(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestAFailingIndexIsLoggedOnce(t *testing.T) {
+	f, log := &fake{}, &bytes.Buffer{}
+	r := New(Config{Store: f, Index: f, Contexts: f, Log: zerolog.New(log)})
+	for range 3 {
+		r.catchUp(t.Context())
+	}
+	if n := strings.Count(log.String(), "cannot update the search index"); n != 1 || f.caughtUp != 3 {
+		t.Errorf("%d tries, log %s", f.caughtUp, log)
 	}
 }

@@ -224,4 +224,9 @@ func isFull(err error) bool {
 	return hasCode(err, sqlite3.SQLITE_FULL) || errors.As(err, &e) && e.Code() == sqlite3.SQLITE_IOERR_SHMSIZE
 }
 
+// isUnwritable reports whether the disk refuses the file, or the file was moved.
+func isUnwritable(err error) bool {
+	return isFull(err) || hasCode(err, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+}
+
 func isBusy(err error) bool { return hasCode(err, sqlite3.SQLITE_BUSY) }

@@ -114,7 +114,8 @@ func (ix *Index) closeFile() error {
 		errs = append(errs, ix.reader.Close())
 	}
 	if ix.writer != nil {
-		if err := seal(ix.writer); err != nil && !isDamage(err) {
+		// An index that is not sealed is complete for the next start, or built again.
+		if err := seal(ix.writer); err != nil && !isDamage(err) && !isUnwritable(err) {
 			errs = append(errs, err)
 		}
 		errs = append(errs, ix.writer.Close())

@@ -112,6 +112,9 @@ func removeLeftCopy(path string) error {
 }
 
 func (s *Store) copyInto(ctx context.Context, path string) error {
+	if s.Health().State == StateMoved {
+		return s.copyMoved(ctx, path)
+	}
 	// query_only would keep VACUUM INTO from writing its copy.
 	db, err := sqlx.Open("sqlite", strings.Replace(s.readName, "query_only%281%29", "query_only%280%29", 1))
 	if err != nil {
@@ -122,6 +125,17 @@ func (s *Store) copyInto(ctx context.Context, path string) error {
 		_, err := db.ExecContext(ctx, `VACUUM INTO ?`, path)
 		return err
 	})
+}
+
+// copyMoved copies a database whose file was moved or deleted: only the writing connection is sure to
+// have it open still. There are no writes that it holds up.
+func (s *Store) copyMoved(ctx context.Context, path string) error {
+	return s.writer.submit(ctx, &job{ctx: ctx, alone: true, moved: true, answer: make(chan error, 1), fn: func(t *tx) error {
+		t.w.release()
+		defer t.w.hold()
+		_, err := t.w.conn.ExecContext(ctx, `VACUUM INTO ?`, path)
+		return err
+	}})
 }
 
 func checkCopy(ctx context.Context, path string) error {

@@ -119,7 +119,7 @@ func (w *writer) rememberFiles() error {
 	return nil
 }
 
-var errMoved = errors.New("sessiond stores nothing until it is back in its place, or until sessiond is restarted")
+var errMoved = errors.New("sessiond stores nothing until it is back in its place, or until sessiond is restarted; before that POST /v1/backups copies everything that was acknowledged")
 
 // checkFiles returns an error if a file of the database is not at its path any more. SQLite would
 // write on into a file that has no name. Codes: Unavailable.
@@ -157,6 +157,10 @@ func (w *writer) rescue() {
 		err = st.QueryRowContext(context.Background()).Scan(&busy, &log, &moved)
 	}
 	w.rescued = err == nil && busy == 0 // else a reader keeps it from ending: again at the next write
+	w.hold()
+}
+
+func (w *writer) hold() {
 	w.holds = w.exec1(context.Background(), `BEGIN IMMEDIATE`) == nil
 }
 

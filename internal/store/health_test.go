@@ -247,3 +247,27 @@ func TestAnotherDatabaseBesideOurLogHarmsNothing(t *testing.T) {
 	}
 	mustBeHealthy(t, again)
 }
+
+func TestADeletedDatabaseCanBeBackedUp(t *testing.T) {
+	s, _ := openLogged(t)
+	sess := mustCreate(t, s, NewSession{})
+	for range 20 {
+		mustAppend(t, s, sess.ID, says(session.User, "acknowledged"))
+	}
+	for _, end := range []string{"", "-wal", "-shm"} {
+		testkit.Check(t, os.Remove(s.path+end))
+	}
+	out := filepath.Join(t.TempDir(), "saved.db")
+	for _, step := range []func() error{func() error { return nil }, func() error { return ignoreUnavailable(s.Probe(t.Context())) }} {
+		testkit.Check(t, step())
+		testkit.Must(s.Backup(t.Context(), out))(t)
+		saved := testkit.Must(Open(t.Context(), out, Options{}))(t)
+		if got := testkit.Must(saved.Session(t.Context(), sess.ID))(t); got.MessageCount != 20 {
+			t.Errorf("%d messages, 20 were acknowledged", got.MessageCount)
+		}
+		mustBeHealthy(t, saved)
+		testkit.Check(t, saved.Close())
+		testkit.Check(t, os.Remove(out))
+	}
+	wants(t, s.write(t.Context(), note(1)), session.Unavailable, "POST /v1/backups")
+}

@@ -372,7 +372,10 @@ func (s *Store) leaveWAL() {
 	s.reports.Close() //nolint:errcheck // as above
 	var mode string
 	err := s.writeDB.QueryRowContext(context.Background(), `PRAGMA journal_mode = DELETE`).Scan(&mode)
-	if err != nil || mode != "delete" {
+	switch {
+	case err != nil && !isBusy(err):
+		s.opt.Log.Warn().Str("db", s.path).Err(err).Msg("the write-ahead log stays: the file alone is not yet a backup")
+	case err != nil || mode != "delete":
 		s.opt.Log.Info().Str("db", s.path).Msg("another process still has the database open: the file alone is not yet a backup")
 	}
 }

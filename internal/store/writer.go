@@ -53,6 +53,7 @@ type job struct {
 	usage  rollup
 	answer chan error
 	alone  bool // outside any transaction, with the writing connection to itself
+	moved  bool // also while the database's files are moved
 
 	// decided is set once: by the writer when it begins the job, or by the caller that gives
 	// up before. An answer that says "failed" is never given for what was stored.
@@ -216,7 +217,7 @@ func (w *writer) run(batch []*job) {
 	together := batch[:0:0]
 	for _, j := range batch {
 		if j.alone {
-			if err := w.ready(); err != nil {
+			if err := w.ready(); err != nil && !j.moved {
 				j.giveUp(err)
 			} else if j.begin() {
 				t := w.newTx()
