@@ -24,7 +24,7 @@ func (s *Store) Disk() Disk {
 		}
 		return info.Size()
 	}
-	d := Disk{Database: size(s.path), Log: size(s.path + "-wal"), Free: -1}
+	d := Disk{Database: size(s.path), Log: size(realPath(s.path) + "-wal"), Free: -1}
 	if free, err := freeBytes(s.path); err == nil {
 		d.Free = free
 	}

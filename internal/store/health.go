@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -107,8 +108,7 @@ type openedFile struct {
 // connection is open in WAL mode SQLite deletes or replaces none of them; it only truncates the log.
 func (w *writer) rememberFiles() error {
 	var files []openedFile
-	for _, end := range []string{"", "-wal", "-shm"} {
-		path := w.path + end
+	for _, path := range []string{w.path, realPath(w.path) + "-wal", realPath(w.path) + "-shm"} {
 		info, err := os.Stat(path) // never opened: closing a descriptor drops SQLite's locks
 		if err != nil {
 			return err
@@ -117,6 +117,14 @@ func (w *writer) rememberFiles() error {
 	}
 	w.files.Store(&files)
 	return nil
+}
+
+// realPath follows links: SQLite keeps the log beside the file that a link names.
+func realPath(path string) string {
+	if followed, err := filepath.EvalSymlinks(path); err == nil {
+		return followed
+	}
+	return path
 }
 
 var errMoved = errors.New("sessiond stores nothing until it is back in its place, or until sessiond is restarted; before that POST /v1/backups copies everything that was acknowledged")

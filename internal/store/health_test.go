@@ -271,3 +271,20 @@ func TestADeletedDatabaseCanBeBackedUp(t *testing.T) {
 	}
 	wants(t, s.write(t.Context(), note(1)), session.Unavailable, "POST /v1/backups")
 }
+
+func TestALinkedDatabaseIsWrittenUntilItsFileMoves(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "real.db"), filepath.Join(t.TempDir(), "sessions.db")
+	testkit.Check(t, os.WriteFile(file, newDatabase(), 0o600))
+	testkit.Check(t, os.Symlink(file, link))
+	s := testkit.Must(Open(t.Context(), link, Options{}))(t)
+	defer s.Close()
+	testkit.Check(t, s.write(t.Context(), note(1)))
+	if d := s.Disk(); d.Log == 0 || d.Database == 0 {
+		t.Errorf("%+v", d)
+	}
+	testkit.Check(t, os.Rename(file+"-wal", file+".log"))
+	wants(t, s.write(t.Context(), note(2)), session.Unavailable, "real.db-wal is gone")
+	testkit.Check(t, os.Rename(file+".log", file+"-wal"))
+	testkit.Check(t, s.write(t.Context(), note(3)))
+}
