@@ -199,7 +199,7 @@ const openAI = "openai"
 // fieldSign knows a dialect by a field of a message.
 func fieldSign(field string, value jsontext.Value) string {
 	switch field {
-	case "tool_calls", "tool_call_id", "function_call", "refusal", "annotations", "audio", "reasoning_content", "reasoning_details", "finish_reason":
+	case "tool_calls", "tool_call_id", "function_call", "refusal", "annotations", "audio", "reasoning_content", "reasoning_details", "finish_reason", "choices":
 		return OpenAIChat
 	case "name":
 		return openAI

@@ -50,8 +50,8 @@ const (
 	fieldFunctionCall     = "function_call"
 )
 
-// Decode reads messages of a request, or a reply's message, alone or as the whole choice
-// {message, finish_reason}. Codes: Malformed, Invalid, TooLarge.
+// Decode reads messages of a request, or a reply's message: alone, as the choice
+// {message, finish_reason}, or as the whole completion {choices: [{…}], …}. Codes: Malformed, Invalid, TooLarge.
 func Decode(raw []json.RawMessage) (wire.Decoded, error) {
 	var d decoder
 	return d.Read(raw, d.entry)
@@ -74,15 +74,49 @@ type message struct {
 	ReasoningContent jsontext.Value `json:"reasoning_content"`
 }
 
-// entry decodes a message, or a choice of a reply with the message in it.
+// around is what stands around a reply's message.
+type around struct{ choice, completion *wire.Object }
+
+// entry decodes a message, or a choice or a completion with the message in it.
 func (d *decoder) entry(path string, raw jsontext.Value) error {
 	o, err := wire.ParseObject(path, raw)
 	if err != nil {
 		return err
 	}
-	if !o.Has("message") || o.Has("role") {
-		return d.message(path, raw, &o, nil)
+	switch {
+	case o.Has("role"):
+		return d.message(path, raw, &o, around{})
+	case o.Has("choices"):
+		return d.completion(path, &o)
+	case o.Has("message"):
+		return d.choice(path, &o, nil)
 	}
+	return d.message(path, raw, &o, around{})
+}
+
+// completion decodes {choices: [{…}], …} and keeps the fields around it.
+func (d *decoder) completion(path string, o *wire.Object) error {
+	at := wire.Join(path, "choices")
+	choices, err := wire.ParseArray(at, o.Get("choices"))
+	if err != nil {
+		return err
+	}
+	if len(choices) != 1 {
+		return wire.Errorf(session.Invalid, at, "has %d elements: send the choice to go on with", len(choices))
+	}
+	choice, err := wire.ParseObject(wire.Index(at, 0), choices[0])
+	if err != nil {
+		return err
+	}
+	o.Drop("choices")
+	if err := o.Fits(path); err != nil {
+		return err
+	}
+	return d.choice(wire.Index(at, 0), &choice, o)
+}
+
+// choice decodes {message, finish_reason, …}.
+func (d *decoder) choice(path string, o, completion *wire.Object) error {
 	inner := o.Get("message")
 	of, err := wire.ParseObject(wire.Join(path, "message"), inner)
 	if err != nil {
@@ -92,7 +126,7 @@ func (d *decoder) entry(path string, raw jsontext.Value) error {
 	if err := o.Fits(path); err != nil {
 		return err
 	}
-	return d.message(wire.Join(path, "message"), inner, &of, &o)
+	return d.message(wire.Join(path, "message"), inner, &of, around{o, completion})
 }
 
 // finish translates a finish_reason.
@@ -110,7 +144,7 @@ func finish(reason string) session.Finish {
 	return ""
 }
 
-func (d *decoder) message(path string, raw jsontext.Value, o, choice *wire.Object) error {
+func (d *decoder) message(path string, raw jsontext.Value, o *wire.Object, by around) error {
 	var in message
 	if err := wire.Unmarshal(path, raw, &in); err != nil {
 		return err
@@ -119,9 +153,12 @@ func (d *decoder) message(path string, raw jsontext.Value, o, choice *wire.Objec
 	if err != nil {
 		return err
 	}
-	if m.X.Choice = choice; choice != nil {
-		reason, _ := wire.Text(choice.Get("finish_reason"))
+	if m.X.Choice, m.X.Response = by.choice, by.completion; by.choice != nil {
+		reason, _ := wire.Text(by.choice.Get("finish_reason"))
 		m.Finish = finish(reason)
+	}
+	if by.completion != nil {
+		m.Model, _ = wire.Text(by.completion.Get("model"))
 	}
 	if in.Name != nil && in.Name.S != "" {
 		if m.Author, err = d.Text(path, "name", in.Name); err != nil {

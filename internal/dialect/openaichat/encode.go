@@ -35,6 +35,10 @@ func Export(msgs []session.Message) ([]json.RawMessage, error) {
 			m.X.Choice.Set("message", o.JSON())
 			o = *m.X.Choice
 		}
+		if m.X.Response != nil {
+			m.X.Response.Set("choices", wire.Array([]jsontext.Value{jsontext.Value(o.JSON())}))
+			o = *m.X.Response
+		}
 		s.flush()
 		s.out = append(s.out, o.JSON())
 	}

@@ -34,6 +34,7 @@ func wireCases() []dialecttest.Case {
 		{"reply of the SDK", `[{"role":"assistant","content":"Paris.","refusal":null,"annotations":[],"audio":null,"function_call":null,"tool_calls":null}]`},
 		{"reply of the SDK with empty calls", `[{"role":"assistant","content":"Paris.","tool_calls":[]}]`},
 		{"choice", `[{"index":0,"message":{"role":"assistant","content":"Paris.","refusal":null},"logprobs":null,"finish_reason":"stop"}]`},
+		{"completion", `[{"id":"chatcmpl-1","object":"chat.completion","created":1770000000,"model":"gpt-4o","choices":[{"index":0,"message":{"role":"assistant","content":"Paris."},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":2,"total_tokens":11},"system_fingerprint":null}]`},
 		{"choice cut short", `[{"index":0,"message":{"role":"assistant","content":"Par"},"finish_reason":"length"}]`},
 		{"choice without anything around", `[{"message":{"role":"assistant","content":"x"}}]`},
 		{"web citations", `[{"role":"assistant","content":"See it.","annotations":[{"type":"url_citation","url_citation":{"start_index":0,"end_index":7,"url":"https://example.com/?a=1&b=<2>","title":"T"}}]}]`},

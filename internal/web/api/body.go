@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/session"
@@ -61,6 +62,10 @@ func decodeBody(raw []byte, into any) error {
 	if wire.Depth(raw) > maxDepth {
 		return session.Errorf(session.Invalid, "the body nests deeper than the limit of %d levels", maxDepth)
 	}
+	if name := repeatedField(raw); name != "" {
+		name = wire.Clip(name)
+		return session.Errorf(session.Invalid, "the body has the field %q twice: send it once", name).At(name, "occurs twice")
+	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
@@ -70,6 +75,30 @@ func decodeBody(raw []byte, into any) error {
 		return session.Errorf(session.Malformed, "the body continues after its JSON value, at byte %d", dec.InputOffset())
 	}
 	return nil
+}
+
+// repeatedField returns the first field of a JSON object that occurs twice, "" for none. Case does
+// not count, as it does not for the decoder.
+func repeatedField(raw []byte) string {
+	dec := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if dec.PeekKind() != '{' {
+		return ""
+	}
+	_, err := dec.ReadToken()
+	seen := map[string]bool{}
+	for err == nil && dec.PeekKind() == '"' {
+		var name jsontext.Token
+		if name, err = dec.ReadToken(); err != nil {
+			return "" // the decoder says what is wrong
+		}
+		field := name.String()
+		if seen[strings.ToLower(field)] {
+			return field
+		}
+		seen[strings.ToLower(field)] = true
+		err = dec.SkipValue()
+	}
+	return ""
 }
 
 func invalidUTF8(raw []byte) int {

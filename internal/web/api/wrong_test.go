@@ -55,6 +55,8 @@ func TestBodiesThatCannotBeRead(t *testing.T) {
 		}{
 			{"half an object", `{"title":`, 400, "malformed"},
 			{"no JSON", `hello`, 400, "malformed"},
+			{"a field twice", `{"title":"a","title":"b"}`, 422, "invalid"},
+			{"a field twice, in another case", `{"messages":[],"Messages":[]}`, 422, "invalid"},
 			{"an array", `[1,2]`, 400, "malformed"},
 			{"a string", `"text"`, 400, "malformed"},
 			{"a number", `5`, 400, "malformed"},
