@@ -144,6 +144,28 @@ func (r *report) coversLess(now int64) bool {
 	return r.estimate > 0 && now > r.estimate+r.estimate/4+256
 }
 
+// isTooSmall reports whether a provider's count of an input cannot be that of its text. The
+// tokenizers of today's models count the same text within a factor of 2 of each other, and a third
+// leaves room for the error of sessiond's count.
+func isTooSmall(reported, counted int64) bool { return counted > 3*reported+256 }
+
+// textOf returns the tokens of the text before an item. Providers count media by other rules, and
+// may not be sent reasoning again.
+func (s *snapshot) textOf(d *Draft, before int) int64 {
+	var sum int64
+	for i := range before {
+		n := d.Weights[i]
+		for k := range d.Items[i].Message.Parts {
+			switch p := &d.Items[i].Message.Parts[k]; p.Kind {
+			case session.PartImage, session.PartAudio, session.PartFile, session.PartData, session.PartReasoning:
+				n -= s.scales.scaled(p.Tokens)
+			}
+		}
+		sum += max(0, n)
+	}
+	return sum
+}
+
 // SizedItem is an item of a context, as counting sees it.
 type SizedItem struct {
 	Tokens int64
@@ -180,6 +202,17 @@ func (s *snapshot) count(d *Draft, last *report) Tokens {
 	}
 	total, reported, trailing, at := CountFromReport(items)
 	if at < 0 || last.coversLess(d.Total-trailing-d.Weights[at]) {
+		return t
+	}
+	counted := s.textOf(d, at)
+	if last.estimate > 0 {
+		counted = min(counted, last.estimate) // of parts that were left out there
+	}
+	if input := inputTokens(last.Call); isTooSmall(input, counted) {
+		warning := fmt.Sprintf("the provider reported %d tokens for a request with about %d tokens of text: the report stays in the ledger and does not count here", input, counted)
+		if !slices.Contains(s.warnings, warning) {
+			s.warnings = append(s.warnings, warning)
+		}
 		return t
 	}
 	t.Total, t.Method, t.Error = total, MethodAnchor, s.scales.errorOf(trailing)
@@ -231,6 +264,9 @@ func (m *Manager) learnOverhead(ctx context.Context, s *snapshot) error {
 			return fmt.Errorf("the context of a report: %w", err)
 		}
 		counted := made.Tokens - made.OverheadTokens
+		if isTooSmall(inputTokens(c), counted) {
+			continue
+		}
 		if made.ToolsHash != hashOf(s.tools) || smallest >= 0 && counted >= smallest {
 			continue
 		}

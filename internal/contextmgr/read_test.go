@@ -27,6 +27,45 @@ func (r *rig) report(v View, reply string, input, output int64) session.Message 
 	return out.Messages[0]
 }
 
+func TestReportBelowTheTextIsNotUsed(t *testing.T) {
+	taught := 0
+	r := newRig(t, 20000, func(c *Config) {
+		c.Learned = func(context.Context, string, int64, int64) error { taught++; return nil }
+	})
+	r.talk(50, 150) // about 16,000 tokens
+	r.report(r.read(Budget{}), "Done.", 150, 20)
+	v := r.turn(TurnInput{})
+	if v.Compaction == nil || v.Tokens.Method != MethodEstimate {
+		t.Errorf("150 reported tokens count for 16,000: %+v", v.Tokens)
+	}
+
+	r = newRig(t, 200_000, func(c *Config) {
+		c.Learned = func(context.Context, string, int64, int64) error { taught++; return nil }
+	})
+	r.talk(40, 150)
+	r.report(r.turn(TurnInput{}), "Done.", 1500, 20)
+	v = r.turn(TurnInput{})
+	said := slices.IndexFunc(v.Warnings, func(w string) bool { return strings.Contains(w, "the provider reported 1500 tokens") })
+	if v.Tokens.Method != MethodEstimate || v.Tokens.Total < 12_000 || said < 0 {
+		t.Errorf("%+v %q", v.Tokens, v.Warnings)
+	}
+	r.talk(1, 20)
+	r.report(r.turn(TurnInput{}), "Done.", 1600, 20)
+	testkit.Check(t, r.mgr.Learn(r.ctx, r.id))
+	if calls := testkit.Must(r.store.Reports(r.ctx, r.id, 2))(t); taught != 0 || calls[1].InputTokens != 1500 {
+		t.Errorf("learned %d times; the ledger has %d", taught, calls[1].InputTokens)
+	}
+
+	// A report that other tokenizers may give is used.
+	r = newRig(t, 200_000)
+	r.talk(40, 150)
+	v = r.turn(TurnInput{})
+	r.report(v, "Done.", v.Tokens.Total/2, 20)
+	if got := r.turn(TurnInput{}); got.Tokens.Method != MethodAnchor {
+		t.Errorf("half as many tokens were not believed: %+v", got.Tokens)
+	}
+}
+
 func TestReportAnchorsTheCount(t *testing.T) {
 	r := newRig(t, 20000)
 	r.talk(10, 150)
@@ -339,7 +378,7 @@ func TestReportFromBeforeAnUndoDoesNotAnchor(t *testing.T) {
 	r.talk(20, 150)
 	whole := r.read(Budget{}).Tokens.Total
 	c, _ := r.compact(CompactInput{KeepTokens: new(int64)})
-	r.report(View{}, "reply", 300, 10) // without a context
+	r.report(View{}, "reply", 400, 10) // without a context
 	if v := r.read(Budget{}); v.Tokens.Method != MethodAnchor {
 		t.Fatalf("before the undo: %+v", v.Tokens)
 	}

@@ -23,6 +23,7 @@ import (
 //     cache_creation_input_tokens; cache_creation splits the latter by how long it lasts
 //   - Gemini: promptTokenCount includes cachedContentTokenCount, candidatesTokenCount
 //     excludes thoughtsTokenCount, toolUsePromptTokenCount is input on top
+//   - Ollama's own API: prompt_eval_count and eval_count, which stand in the reply itself
 //
 // It keeps the cost that OpenRouter reports (usage.cost, in dollars). It sets only the tokens,
 // Provider, the cost and its source. Codes: Invalid, which names the field.
@@ -39,6 +40,8 @@ func FromProvider(provider string, raw session.JSON) (session.Call, error) {
 		gemini(r, &call)
 	case r.has("prompt_tokens", "completion_tokens"):
 		openAIChat(r, &call)
+	case r.has("prompt_eval_count", "eval_count"):
+		call.InputTokens, call.OutputTokens = r.number("prompt_eval_count"), r.number("eval_count")
 	case r.has("input_tokens", "output_tokens"):
 		if isAnthropic(provider, r) {
 			anthropic(r, &call)

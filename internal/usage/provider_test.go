@@ -27,6 +27,10 @@ func TestFromProviderParsesEachForm(t *testing.T) {
 			session.Call{InputTokens: 19, OutputTokens: 10},
 		},
 		{
+			"Ollama", "ollama", `{"prompt_eval_count":26,"eval_count":290,"eval_duration":4709213000}`,
+			session.Call{InputTokens: 26, OutputTokens: 290},
+		},
+		{
 			"details that are null", "", `{"prompt_tokens":19,"completion_tokens":10,"prompt_tokens_details":null,"completion_tokens_details":null}`,
 			session.Call{InputTokens: 19, OutputTokens: 10},
 		},

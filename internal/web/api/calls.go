@@ -93,6 +93,37 @@ func (s *Server) toCall(ctx context.Context, id session.ID, b *callBody) (*sessi
 	return &call, s.price(&call, b.CostUSD)
 }
 
+// replyCall is toCall of a call that stands beside its reply. A usage that cannot be converted must
+// not lose the reply: it is kept in the call's metadata, as it came, and the warning says so. The
+// call's cost is then unknown. Codes: Invalid.
+func (s *Server) replyCall(ctx context.Context, id session.ID, b *callBody) (call *session.Call, warning string, err error) {
+	if len(b.Usage) == 0 || string(b.Usage) == "null" {
+		call, err = s.toCall(ctx, id, b)
+		return call, "", err
+	}
+	_, odd := usage.FromProvider(string(b.Provider), session.JSON(b.Usage))
+	if odd == nil {
+		call, err = s.toCall(ctx, id, b)
+		return call, "", err
+	}
+	kept := map[string]json.RawMessage{}
+	if len(b.Metadata) > 0 {
+		if err := json.Unmarshal(b.Metadata, &kept); err != nil {
+			return nil, "", err
+		}
+	}
+	kept["usage"] = b.Usage
+	known := *b
+	known.Usage, known.Metadata = nil, object(session.JSONOf(kept))
+	if call, err = s.toCall(ctx, id, &known); err != nil {
+		return nil, "", err
+	}
+	if call.PromptTokens()+call.OutputTokens == 0 && b.CostUSD == nil {
+		call.CostNanoUSD, call.PriceSource = nil, ""
+	}
+	return call, "call." + odd.Error() + "; the usage is kept as it came in the call's metadata, and no tokens are counted", nil
+}
+
 // linkContext sets the context that the call was made with. Codes: Invalid.
 func (s *Server) linkContext(ctx context.Context, id session.ID, given string, call *session.Call) error {
 	if given == "" {

@@ -81,6 +81,9 @@ func TestCallsThatAreRefused(t *testing.T) {
 		if r := k.want(422, k.do("POST", "/v1/sessions/"+id+"/calls", body)); r.text("errors.0.path") != field {
 			t.Errorf("%s: %s", body, r.raw)
 		}
+		if field == "usage" { // which loses no reply
+			continue
+		}
 		r := k.want(422, k.do("POST", "/v1/sessions/"+id+"/messages", `{"messages":[{"role":"assistant","content":"x"}],"call":`+body+`}`))
 		if r.text("errors.0.path") != "call."+field && r.text("errors.0.path") != field {
 			t.Errorf("in an append, %s: %s", body, r.raw)

@@ -93,11 +93,13 @@ func (s *Server) append(ctx context.Context, id session.ID, b *appendBody, idem 
 	}
 	in.Parent = b.Parent.in(id)
 	if b.Call != nil {
-		call, err := s.toCall(ctx, id, b.Call)
+		call, warning, err := s.replyCall(ctx, id, b.Call)
 		if err != nil {
 			return nil, under("call", err)
 		}
-		in.Call = call
+		if in.Call = call; warning != "" {
+			decoded.Warnings = append(decoded.Warnings, warning)
+		}
 	}
 	done, err := s.Store.Append(ctx, in)
 	if err != nil {

@@ -1,0 +1,30 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestOddUsageLosesNoReply(t *testing.T) {
+	for name, usage := range map[string]string{
+		"empty":                  `{}`,
+		"no object":              `7`,
+		"more cached than input": `{"prompt_tokens":10,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":20}}`,
+		"a number as text":       `{"input_tokens":"10"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newKit(t, nil)
+			id := k.session(nil)
+			for _, route := range []string{"/messages", "/turns"} {
+				r := k.want(201, k.do("POST", "/v1/sessions/"+id+route, `{"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"y"}],"call":{"provider":"openai","model":"gpt-4o","usage":`+usage+`,"metadata":{"try":1}}}`))
+				if !strings.Contains(r.raw, "the usage is kept as it came") {
+					t.Errorf("no warning: %s", r.raw)
+				}
+			}
+			if n := k.count(`SELECT COUNT(*) FROM calls WHERE metadata ->> 'usage' IS NOT NULL AND metadata ->> 'try' = 1 AND input_tokens = 0 AND cost_nanousd IS NULL`); n != 2 {
+				t.Errorf("%d calls have the usage", n)
+			}
+			k.want(422, k.do("POST", "/v1/sessions/"+id+"/calls", `{"provider":"openai","usage":`+usage+`}`)) // no reply to lose
+		})
+	}
+}
