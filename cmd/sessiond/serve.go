@@ -90,6 +90,9 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth bool) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
+	if h := s.store.Health(); h.Err != nil {
+		log.Error().Str("state", string(h.State)).Err(h.Err).Msg("the database accepts no writes")
+	}
 	if err := s.recordStart(ctx); err != nil {
 		return err
 	}

@@ -71,8 +71,11 @@ func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }
 // write-ahead log lay beside it.
 func openError(path string, besideLog bool, err error) error {
 	var known *session.Error
-	if errors.As(err, &known) && known.Code != session.Unavailable {
-		return err
+	if errors.As(err, &known) {
+		if known.Code != session.Unavailable {
+			return err
+		}
+		err = known.Unwrap()
 	}
 	switch code := sqliteCode(err) & 0xff; {
 	case code == sqlite3.SQLITE_NOTADB:
@@ -83,7 +86,7 @@ func openError(path string, besideLog bool, err error) error {
 		}
 		return session.Errorf(session.Invalid, "%s is damaged; run `sessiond doctor`, or restore a backup: %w", path, err)
 	case code == sqlite3.SQLITE_READONLY, code == sqlite3.SQLITE_CANTOPEN, code == sqlite3.SQLITE_PERM, errors.Is(err, fs.ErrPermission):
-		return session.Errorf(session.Forbidden, "%s cannot be opened by this user: check the permissions of the file and its folder: %w", path, err)
+		return session.Errorf(session.Forbidden, "%s cannot be opened by this user: check the permissions of the file and its folder, and whether the disk is mounted read-only: %w", path, err)
 	case errors.Is(err, fs.ErrNotExist):
 		return session.Errorf(session.NotFound, "%s does not exist: start `sessiond serve`, or import something, to make it", path)
 	}

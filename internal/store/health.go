@@ -73,7 +73,7 @@ func (w *writer) settle(err error) {
 	} else {
 		w.rescued = false
 	}
-	if now.State == before.State {
+	if now.State == before.State || !w.opened.Load() { // who opens learns it from Open or from Health
 		return
 	}
 	if now.Err == nil {

@@ -46,9 +46,10 @@ const (
 )
 
 // Open opens the database at path. Unless it is read-only, it makes the file and its folder
-// where they are missing (0600 and 0700, whatever the umask), tightens looser modes and brings the schema up to
-// date; two processes may do that at once. Codes: NotFound (read-only and no file), Invalid
-// (no database, another program's, a newer sessiond's), Forbidden (not writable), Busy.
+// where they are missing (0600 and 0700, whatever the umask), tightens looser modes and brings the
+// schema up to date; two processes may do that at once. On a full disk it opens what is there, and
+// Health says so. Codes: NotFound (read-only and no file), Invalid (no database, another program's,
+// a newer sessiond's), Forbidden (not writable), Busy.
 func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -111,9 +112,10 @@ func (s *Store) openReadWrite(ctx context.Context) error {
 		return err
 	}
 	err = s.write(ctx, func(t *tx) error { return t.housekeeping() })
-	if err != nil && session.CodeOf(err) != session.StorageFull { // else what is stored can be read; the writer logged it
+	if err != nil && session.CodeOf(err) != session.StorageFull { // else what is stored can be read
 		return err
 	}
+	s.writer.opened.Store(true)
 	return s.openReaders(ctx, dsn(s.path, "rw", "query_only(1)", "cache_size(-16384)", "temp_store(memory)"))
 }
 

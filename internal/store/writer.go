@@ -34,6 +34,7 @@ type writer struct {
 	opt  Options
 	path string
 
+	opened  atomic.Bool // Open is done
 	health  atomic.Pointer[Health]
 	files   atomic.Pointer[[]openedFile] // nil: the log is not in use yet
 	rescued bool                         // since the files were moved

@@ -93,6 +93,9 @@ func register[I, O any](s *Server, api huma.API, op huma.Operation, handler func
 // problem turns an error into an answer. The text of an internal error goes only to the log.
 func (s *Server) problem(ctx context.Context, err error) *problem.Problem {
 	p, internal := problem.Of(err)
+	if h := s.Store.Health(); internal && h.State == store.StateMoved {
+		p, internal = problem.Of(h.Err) // a new reading connection finds no file, or another one
+	}
 	if internal {
 		copied := *p
 		copied.RequestID = requestOf(ctx).id

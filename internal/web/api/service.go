@@ -22,12 +22,12 @@ func (s *Server) healthz(context.Context, *struct{}) (*output[healthView], error
 // readyz answers if the database can be read and accepts writes, by the outcome of the last one.
 // Codes: Busy, StorageFull, Unavailable.
 func (s *Server) readyz(ctx context.Context, _ *struct{}) (*output[healthView], error) {
+	if err := s.Store.Health().Err; err != nil {
+		return nil, err
+	}
 	if _, err := s.Store.LastMessageID(ctx); err != nil {
 		s.log.Error().Err(err).Msg("the database does not answer")
 		return nil, session.Errorf(session.Busy, "the database does not answer")
-	}
-	if err := s.Store.Health().Err; err != nil {
-		return nil, err
 	}
 	return reply(healthView{Status: "ok"}, nil)
 }

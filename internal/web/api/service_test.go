@@ -167,7 +167,9 @@ func TestReadyzFailsWhileTheDatabaseIsMoved(t *testing.T) {
 	testkit.Check(t, os.Rename(db, db+".away"))
 	ready := k.want(503, k.do("GET", "/readyz", nil))
 	refused := k.want(503, k.do("POST", "/v1/sessions/"+id+"/messages", `{"messages":[{"role":"user","content":"x"}]}`))
-	for _, r := range []reply{ready, refused} {
+	k.store.Reader().SetMaxIdleConns(0) // as after a minute: a new connection finds no file
+	unread := k.want(503, k.do("GET", "/v1/usage", nil))
+	for _, r := range []reply{ready, refused, unread} {
 		if r.text("code") != "unavailable" || !strings.Contains(r.text("detail"), "moved or deleted") {
 			t.Errorf("%s", r.raw)
 		}
