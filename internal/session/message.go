@@ -116,6 +116,22 @@ func (m *Message) Text() string {
 	return strings.Join(texts, "\n")
 }
 
+// OnlyText returns the index of the one part whose text is the message's text; -1 if it has none or
+// several such parts.
+func (m *Message) OnlyText() int {
+	at := -1
+	for i := range m.Parts {
+		switch m.Parts[i].Kind {
+		case PartText, PartRefusal, PartToolResult:
+			if at >= 0 {
+				return -1
+			}
+			at = i
+		}
+	}
+	return at
+}
+
 // MarshalJSON adds the member content: the message's text, for people.
 func (m Message) MarshalJSON() ([]byte, error) {
 	type columns Message

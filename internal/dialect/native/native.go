@@ -199,7 +199,7 @@ func (f *fields) message(raw jsontext.Value) (wire.Message, error) {
 	return m, f.err
 }
 
-// parts reads parts. Content may stand beside them, as the API gives both, if it says the same.
+// parts reads parts. Content may stand beside them, as the API gives both, if it says the same, or the text that a part leaves out.
 func (f *fields) parts(in *message, m *wire.Message) error {
 	path := wire.Join(f.path, "parts")
 	elements, err := wire.Elements(path, in.Parts)
@@ -223,6 +223,9 @@ func (f *fields) parts(in *message, m *wire.Message) error {
 		return nil
 	}
 	text, err := f.StringOf(f.path, "content", in.Content)
+	if at := m.OnlyText(); err == nil && at >= 0 && m.Message.Parts[at].Text == "" { // as lists of messages are read
+		m.Message.Parts[at].Text, m.Parts[at].Text = text, text
+	}
 	if err == nil && text != m.Text() {
 		err = wire.Errorf(session.Invalid, wire.Join(f.path, "content"), "is not the text of the parts: give one of the two")
 	}

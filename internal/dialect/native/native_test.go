@@ -68,6 +68,10 @@ func TestDecode(t *testing.T) {
 			"a reply that failed", `{"role":"assistant","content":"x","finish":"error"}`,
 			with(base(session.Assistant, session.Model, session.TextPart("x")), func(m *session.Message) { m.Finish = session.FinishError }),
 		},
+		{
+			"a part without its text, as a list has it", `{"role":"user","content":"x","parts":[{"kind":"text"}]}`,
+			base(session.User, session.Person, session.TextPart("x")),
+		},
 		{"fields that the server makes", `{"id":"20260211_001.1","seq":1,"parent":null,"day":"2026-02-11","tokens":4,"dialect":"anthropic","role":"user","content":"x","parts":[{"kind":"text","text":"x","tokens":1}]}`, base(session.User, session.Person, session.TextPart("x"))},
 	} {
 		t.Run(c.name, func(t *testing.T) {

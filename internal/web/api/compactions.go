@@ -283,6 +283,6 @@ func (s *Server) compactionSources(ctx context.Context, in *sourcesInput) (*list
 	if err != nil {
 		return nil, err
 	}
-	data, err := items(in.Dialect, page)
+	data, err := listItems(in.Dialect, page)
 	return replyList(data, next, err)
 }

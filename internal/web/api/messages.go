@@ -162,7 +162,7 @@ func (s *Server) withHead(ctx context.Context, id session.ID, err error, expecte
 // messageView is a stored message with its text in one piece.
 type messageView struct {
 	session.Message
-	Content string `json:"content" doc:"Its text"`
+	Content string `json:"content" doc:"Its text. In a list the part whose text this is does not repeat it"`
 }
 
 // messageItem is a message in our form or in a provider's.
@@ -176,7 +176,11 @@ func (m messageItem) MarshalJSON() ([]byte, error) {
 	if m.view == nil {
 		return m.wire, nil
 	}
-	return session.MarshalPlain(m.view)
+	type columns session.Message // without its MarshalJSON, which reads the content from the parts
+	return session.MarshalPlain(struct {
+		columns
+		Content string `json:"content"`
+	}{columns(m.view.Message), m.view.Content})
 }
 
 // Schema implements huma.SchemaProvider.
@@ -196,6 +200,7 @@ func items(form string, msgs []session.Message) ([]messageItem, error) {
 			for j := range m.Parts { // a long text is kept beside its part; a reader wants it in it
 				m.Parts[j].Text = m.Parts[j].Content()
 			}
+			m.Parts = emptyNotNil(m.Parts)
 			out[i] = messageItem{view: &messageView{Message: *m, Content: m.Text()}}
 		}
 		return out, nil
@@ -209,6 +214,25 @@ func items(form string, msgs []session.Message) ([]messageItem, error) {
 		out[i].wire = raw
 	}
 	return out, nil
+}
+
+// listItems is items for a list, in which a message carries a long text once.
+func listItems(form string, msgs []session.Message) ([]messageItem, error) {
+	out, err := items(form, msgs)
+	for i := range out {
+		if out[i].view != nil {
+			out[i].view.dropRepeated()
+		}
+	}
+	return out, err
+}
+
+// dropRepeated removes the text of the part whose text is the whole content. Several texts stay in
+// their parts, since the content does not show where one ends.
+func (v *messageView) dropRepeated() {
+	if at := v.OnlyText(); at >= 0 {
+		v.Parts[at].Text = ""
+	}
 }
 
 type listMessagesInput struct {
@@ -270,7 +294,7 @@ func (s *Server) listMessages(ctx context.Context, in *listMessagesInput) (*list
 	if more {
 		next = msgs[len(msgs)-1].ID.String()
 	}
-	data, err := items(in.Dialect, msgs)
+	data, err := listItems(in.Dialect, msgs)
 	return replyList(data, next, err)
 }
 

@@ -63,7 +63,11 @@ func TestNativeMessages(t *testing.T) {
 	// What was read can be appended again.
 	var page struct{ Data []json.RawMessage }
 	testkit.Check(t, json.Unmarshal([]byte(r.raw), &page))
-	k.want(201, k.do("POST", "/v1/sessions/"+k.session(nil)+"/messages", map[string]any{"messages": page.Data, "dialect": "native"}))
+	other := "/v1/sessions/" + k.session(nil) + "/messages"
+	k.want(201, k.do("POST", other, map[string]any{"messages": page.Data, "dialect": "native"}))
+	if again := k.want(200, k.do("GET", other, nil)); again.text("data.0.content") != "hi" || again.text("data.1.content") != "yes" {
+		t.Errorf("%s", again.raw)
+	}
 }
 
 func TestMessagesAreReadInPieces(t *testing.T) {
@@ -282,5 +286,24 @@ func TestAnExportThatBreaksOffIsSeenToDoSo(t *testing.T) {
 			t.Errorf("%s: %d bytes are taken for all of it", format, len(all))
 		}
 		_ = r.Body.Close()
+	}
+}
+
+func TestListCarriesATextOnce(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	long := strings.Repeat("a long text ", 10_000)
+	k.say(id, "user", long)
+	k.want(201, k.do("POST", "/v1/sessions/"+id+"/messages", `{"messages":[{"role":"user","content":[{"type":"text","text":"one"},{"type":"text","text":"two"}]}]}`))
+	r := k.want(200, k.do("GET", "/v1/sessions/"+id+"/messages", nil))
+	if strings.Count(r.raw, long) != 1 || r.text("data.0.content") != long || r.text("data.0.parts.0.kind") != "text" {
+		t.Errorf("the text is there %d times", strings.Count(r.raw, long))
+	}
+	if r.text("data.1.content") != "one\ntwo" || r.text("data.1.parts.0.text") != "one" || r.text("data.1.parts.1.text") != "two" {
+		t.Errorf("two texts: %v", r.at("data.1"))
+	}
+	one := k.want(200, k.do("GET", "/v1/sessions/"+id+"/messages/1", nil))
+	if one.text("content") != long || one.text("parts.0.text") != long {
+		t.Errorf("a single message lacks a text: %.200s", one.raw)
 	}
 }
