@@ -54,10 +54,12 @@ type appendInput struct {
 }
 
 func (s *Server) appendMessages(ctx context.Context, in *appendInput) (*output[appendedView], error) {
-	if len(in.value.Messages) == 0 {
+	b := &in.value
+	isOutput := b.Messages != nil && b.Dialect == dialect.OpenAIResponses && !b.Parent.given // a reply's output may be []
+	if len(b.Messages) == 0 && !isOutput {
 		return nil, session.Errorf(session.Invalid, "messages is empty: send at least one message").At("messages", "must not be empty")
 	}
-	view, err := s.append(ctx, in.ID, &in.value, in.idem)
+	view, err := s.append(ctx, in.ID, b, in.idem)
 	if err != nil {
 		return nil, err
 	}

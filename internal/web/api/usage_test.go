@@ -5,6 +5,21 @@ import (
 	"testing"
 )
 
+func TestEmptyOutputIsAccepted(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(nil)
+	k.say(id, "user", "x")
+	path := "/v1/sessions/" + id + "/messages"
+	r := k.want(201, k.do("POST", path, `{"messages":[],"dialect":"openai.responses","call":{"provider":"openai","usage":{"input_tokens":5,"output_tokens":0}}}`))
+	if r.text("head") != id+".1" || k.messages() != 1 || k.count(`SELECT COUNT(*) FROM calls`) != 1 {
+		t.Errorf("%s", r.raw)
+	}
+	k.want(201, k.do("POST", path, `{"messages":[{"object":"response","status":"completed","output":[]}]}`))
+	k.want(422, k.do("POST", path, `{"messages":[]}`))
+	k.want(422, k.do("POST", path, `{"dialect":"openai.responses"}`))
+	k.want(422, k.do("POST", path, `{"messages":[],"dialect":"openai.responses","parent":1}`))
+}
+
 func TestOddUsageLosesNoReply(t *testing.T) {
 	for name, usage := range map[string]string{
 		"empty":                  `{}`,
