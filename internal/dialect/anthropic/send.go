@@ -292,7 +292,9 @@ func (s *sender) assistant() {
 func (s *sender) reply(p *wire.Part) {
 	switch p.Kind {
 	case session.PartText:
-		if b := s.content(p); b.raw != nil {
+		if s.own() && p.X.Type == typeSearchResult { // only a user's entry may have one
+			s.putText(roleAssistant, p.Content())
+		} else if b := s.content(p); b.raw != nil {
 			s.put(roleAssistant, b)
 		}
 	case session.PartRefusal:

@@ -46,6 +46,10 @@ func TestSendOfWhatTheWireGave(t *testing.T) {
 			losses: []string{"20260211_001.3: the name of a tool in a failed result"},
 		},
 		{
+			name: "a search result in a reply is its text", in: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"search_result","source":"s","title":"t","content":[{"type":"text","text":"found"}]}]},{"role":"user","content":"z"}]`,
+			want: `[{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","content":[{"type":"text","text":"s\nt\nfound"}]},{"role":"user","content":[{"type":"text","text":"z"}]}]`,
+		},
+		{
 			name: "thinking stays as it is", in: `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":"Eq+/=="},{"type":"redacted_thinking","data":"Em=="},{"type":"text","text":"y"},{"type":"thinking","thinking":"b","signature":"s"},{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}]`,
 			want: `[{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":"Eq+/=="},{"type":"redacted_thinking","data":"Em=="},{"type":"text","text":"y"},{"type":"thinking","thinking":"b","signature":"s"},{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}]`,
 		},
