@@ -130,7 +130,7 @@ func (a *tally) mustHold(t *testing.T, path string) {
 			}
 		}
 	}
-	t.Logf("%d acknowledged, %d lost; other answers by status: %v", a.n.Load(), lost, a.other)
+	t.Logf("%s: %d acknowledged, %d lost; other answers by status: %v", t.Name(), a.n.Load(), lost, a.other)
 	if lost > 0 {
 		t.Errorf("%d of %d acknowledged messages are lost", lost, a.n.Load())
 	}
