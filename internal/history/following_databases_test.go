@@ -111,7 +111,7 @@ func writesOpencode() *writer {
 		},
 		fork: func(w *writing, f, from *file) {
 			begin(w, f, "NULL")
-			again := strings.NewReplacer("'"+from.id+"'", "'"+f.id+"'", "msg_0", fmt.Sprintf("msg_%d", 1+w.fresh()%9))
+			again := strings.NewReplacer("'"+from.id+"'", "'"+f.id+"'", "msg_", fmt.Sprintf("msg_%dx", w.fresh()))
 			for _, l := range from.lines[1:w.whole(from)] {
 				f.lines = append(f.lines, line{l.id, again.Replace(l.text), l.ends})
 			}

@@ -12,13 +12,17 @@ import (
 	"sessiond/internal/history/codex"
 	"sessiond/internal/history/copilotcli"
 	"sessiond/internal/history/openclaw"
+	"sessiond/internal/history/opencode"
 	"sessiond/internal/history/pi"
 	"sessiond/internal/history/qwencode"
 	"sessiond/internal/testkit/historytest"
 )
 
 func writers() []*writer {
-	return []*writer{writesPi(), writesOpenClaw(), writesClaudeCode(), writesCodex(), writesGoose(), writesOpencode(), writesCopilotCLI(), writesQwenCode()}
+	omp, kilo := writesPi(), writesOpencode() // forks that write the same form
+	omp.name, omp.source = "omp", func(func() time.Time) history.Source { return pi.NewOmp(historytest.NoEnv) }
+	kilo.name, kilo.source = "kilo", func(now func() time.Time) history.Source { return opencode.NewKilo(historytest.NoEnv, now) }
+	return []*writer{writesPi(), writesOpenClaw(), writesClaudeCode(), writesCodex(), writesGoose(), writesOpencode(), writesCopilotCLI(), writesQwenCode(), omp, kilo}
 }
 
 // says is what somebody says who never says the same twice.

@@ -26,7 +26,9 @@ import (
 )
 
 func programs(t *testing.T) []program {
-	return []program{ofPi(), ofClaudeCode(), ofCodex(), ofOpenClaw(), ofGoose(), ofOpencode(), ofGeminiCLI(), ofCopilotCLI(), ofQwenCode(), ofSessiond(t)}
+	omp, kilo := ofPi(), ofOpencode() // forks that write the same form
+	omp.source, kilo.source = pi.NewOmp(historytest.NoEnv), opencode.NewKilo(historytest.NoEnv, historytest.Later)
+	return []program{ofPi(), omp, ofClaudeCode(), ofCodex(), ofOpenClaw(), ofGoose(), ofOpencode(), kilo, ofGeminiCLI(), ofCopilotCLI(), ofQwenCode(), ofSessiond(t)}
 }
 
 // The file has texts of 50 MiB and 65 MiB instead of these words.
@@ -286,8 +288,8 @@ func ofOpencode() program {
 			{kind: "a corrupt database", file: db, text: tables, cut: 9000, says: "damaged"},
 			{kind: "a locked database", file: db, text: tables, says: "writing"},
 			{kind: "a table missing", file: db, text: tables + `DROP TABLE part;`, says: "table"},
-			{kind: "a column missing", file: db, text: tables + `ALTER TABLE message DROP COLUMN data;`, says: "no tables of sessions, messages and parts as opencode makes them"},
-			{kind: "a table missing", file: db, text: tables + `DROP TABLE session;`, says: "no tables of sessions, messages and parts as opencode makes them"},
+			{kind: "a column missing", file: db, text: tables + `ALTER TABLE message DROP COLUMN data;`, says: "no tables of sessions, messages and parts as"},
+			{kind: "a table missing", file: db, text: tables + `DROP TABLE session;`, says: "no tables of sessions, messages and parts as"},
 			{kind: "a column missing", file: db, text: tables + version2, new: 2},
 			{kind: "a column missing", file: db, text: tables + version2 + `ALTER TABLE part DROP COLUMN data;`, says: "its table part has no column data and was left out", new: 2},
 			{kind: "a column missing", file: db, text: tables + version2 + `ALTER TABLE session_message DROP COLUMN type;`, says: "its table session_message has no column type and was left out", new: 2},

@@ -157,12 +157,21 @@ func (e *entry) update(m *message) {
 			*f.now = *f.before
 		}
 	}
+	if totalOf(before.Tokens) > totalOf(e.Tokens) { // a reply used what it used, whatever is said later
+		e.Tokens = before.Tokens
+	}
 	if e.Model == "" {
 		e.Model = before.Model
 	}
 	if !isEmpty(before.ToolCalls) || isEmpty(e.Content) { // the calls would stand among its parts, too
 		e.Content = before.Content
 	}
+}
+
+// totalOf returns the tokens of a prompt and its reply.
+func totalOf(tokens jsontext.Value) int64 {
+	fields, _ := history.Fields(tokens)
+	return history.Count(fields.Get("input")) + history.Count(fields.Get("output")) + history.Count(fields.Get("thoughts"))
 }
 
 func isEmpty(v jsontext.Value) bool {
