@@ -82,7 +82,8 @@ func talks() []talk {
 			}
 			return lines(all...)
 		}},
-		{source: goose.New(historytest.NoEnv), file: "sessions.db", tables: `CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY); INSERT OR IGNORE INTO schema_version VALUES (17);
+		{
+			source: goose.New(historytest.NoEnv), file: "sessions.db", tables: `CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY); INSERT OR IGNORE INTO schema_version VALUES (17);
 			CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, name TEXT, description TEXT DEFAULT '', working_dir TEXT DEFAULT '/w', created_at TIMESTAMP, updated_at TIMESTAMP, parent_session_id TEXT);
 			CREATE TABLE IF NOT EXISTS messages (id INTEGER PRIMARY KEY AUTOINCREMENT, message_id TEXT, session_id TEXT, role TEXT, content_json TEXT, created_timestamp INTEGER, metadata_json TEXT);
 			CREATE TABLE IF NOT EXISTS usage_ledger (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL, created_timestamp INTEGER, model TEXT, input_tokens INTEGER,
@@ -91,7 +92,8 @@ func talks() []talk {
 				return fmt.Sprintf(`INSERT INTO sessions (id, name, created_at, updated_at) VALUES ('20260301_%[1]s', 'n', '2026-03-01 09:00:00', '2026-03-01 09:00:%02[2]d');
 					INSERT INTO messages (message_id, session_id, role, content_json, created_timestamp) VALUES ('m1', '20260301_%[1]s', 'user', '[{"type":"text","text":"asked in %[1]s"}]', 1772355600), ('m2', '20260301_%[1]s', 'assistant', '[{"type":"text","text":"%[3]s"}]', 1772355601);
 					INSERT INTO usage_ledger (session_id, created_timestamp, model, input_tokens, output_tokens, total_tokens) VALUES ('20260301_%[1]s', 1772355601, 'm', 3, %[4]d, %[4]d + 3);`, session, last(outputs)%60, said, last(outputs))
-			}},
+			},
+		},
 		{source: opencode.New(historytest.NoEnv, later), file: "opencode.db", tables: opencodeTables, text: opencodeTalk},
 		{source: opencode.NewKilo(historytest.NoEnv, later), file: "kilo.db", tables: opencodeTables, text: opencodeTalk},
 		{source: geminicli.New(historytest.NoEnv, historytest.Later), file: "session-2026-08-01T09-00-0000000S.jsonl", grows: true, global: true, text: func(session, said string, outputs ...int64) string {
