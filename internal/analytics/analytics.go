@@ -3,6 +3,7 @@
 package analytics
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -21,14 +22,18 @@ type DB interface {
 type Limits struct {
 	Rows int           // of the result; default 1,000
 	Time time.Duration // until the statement is interrupted; default 10 s
+
+	value int // bytes of one value; default maxValueBytes
 }
 
 const (
 	defaultRows   = 1000
 	maxRows       = 100_000
 	defaultTime   = 10 * time.Second
-	maxBytes      = 64 << 20 // of a result in memory
-	maxValueBytes = 32 << 20 // of one value
+	maxBytes      = 16 << 20 // of a result in memory
+	maxValueBytes = 1 << 20  // of one value in a caller's SQL
+	maxSQLBytes   = 100_000
+	maxNamedBytes = 32 << 20 // of one value in a named query
 	// Queries at once: the pool has few connections, and contexts use the same ones.
 	maxAtOnce = 2
 )
@@ -41,6 +46,7 @@ func (l Limits) orDefaults() Limits {
 	if l.Time <= 0 {
 		l.Time = defaultTime
 	}
+	l.value = cmp.Or(l.value, maxValueBytes)
 	return l
 }
 
@@ -75,7 +81,7 @@ func (r *Reports) withConn(ctx context.Context, limit time.Duration, f func(cont
 		return explainWait(err)
 	}
 	defer conn.Close() // returns it to the pool
-	if _, err := conn.ExecContext(ctx, `PRAGMA query_only = 1`); err != nil {
+	if _, err := conn.ExecContext(ctx, `PRAGMA query_only = 1; PRAGMA temp_store = FILE`); err != nil {
 		return err
 	}
 	return f(ctx, conn)

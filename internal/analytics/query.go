@@ -105,7 +105,7 @@ func (r *Reports) Run(ctx context.Context, name string, params map[string]string
 	if err != nil {
 		return Result{}, fmt.Errorf("query %s: %w", name, err)
 	}
-	res, err := r.run(ctx, &s, params, Limits{Rows: maxRows}.orDefaults())
+	res, err := r.run(ctx, &s, params, Limits{Rows: maxRows, value: maxNamedBytes}.orDefaults())
 	if err != nil {
 		return Result{}, fmt.Errorf("query %s: %w", name, err)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"modernc.org/sqlite"
@@ -27,6 +26,9 @@ type Result struct {
 // SQL runs one reading statement of a caller. Its parameters are NULL, as in sqlite3. Codes: Invalid
 // (several statements, a statement that writes, attaches, does not compile or exceeds its time), Busy.
 func (r *Reports) SQL(ctx context.Context, text string, limits Limits) (Result, error) {
+	if len(text) > maxSQLBytes {
+		return Result{}, session.Errorf(session.Invalid, "the SQL is too long: %d bytes, at most %d are allowed", len(text), maxSQLBytes)
+	}
 	s, err := parseStatement(text)
 	if err != nil {
 		return Result{}, err
@@ -37,17 +39,33 @@ func (r *Reports) SQL(ctx context.Context, text string, limits Limits) (Result, 
 func (r *Reports) run(ctx context.Context, s *statement, values map[string]string, limits Limits) (Result, error) {
 	var res Result
 	err := r.withConn(ctx, limits.Time, func(ctx context.Context, conn *sql.Conn) error {
-		before, err := sqlite.Limit(conn, sqlite3.SQLITE_LIMIT_LENGTH, maxValueBytes)
-		if err != nil {
-			return err
+		for limit, n := range engineLimits(limits) {
+			before, err := sqlite.Limit(conn, limit, n)
+			if err != nil {
+				return err
+			}
+			defer sqlite.Limit(conn, limit, before) //nolint:errcheck // it only fails where it did before
 		}
-		defer sqlite.Limit(conn, sqlite3.SQLITE_LIMIT_LENGTH, before)
+		var err error
 		if res, err = runQuery(ctx, conn, s, values, limits.Rows); err != nil {
-			return explainError(ctx, conn, s, limits.Time, err)
+			return explainError(ctx, conn, s, limits, err)
 		}
 		return nil
 	})
 	return res, err
+}
+
+// engineLimits returns SQLite's limits for a query, which bound what one of its rows can hold in memory.
+// Sorted and materialized rows are in a temporary file beyond the page cache.
+func engineLimits(l Limits) map[int]int {
+	return map[int]int{
+		sqlite3.SQLITE_LIMIT_LENGTH:          l.value,
+		sqlite3.SQLITE_LIMIT_COLUMN:          100,
+		sqlite3.SQLITE_LIMIT_EXPR_DEPTH:      200,
+		sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 100,
+		sqlite3.SQLITE_LIMIT_VDBE_OP:         50_000,
+		sqlite3.SQLITE_LIMIT_ATTACHED:        0,
+	}
 }
 
 func runQuery(ctx context.Context, conn *sql.Conn, s *statement, values map[string]string, limit int) (Result, error) {
@@ -131,8 +149,8 @@ func columnName(name string) string {
 }
 
 // explainError returns SQLite's error as one that says what to do.
-func explainError(ctx context.Context, conn *sql.Conn, s *statement, limit time.Duration, err error) error {
-	tooLong := session.Errorf(session.Invalid, "the query was stopped after %s: narrow it, or give it more time", limit)
+func explainError(ctx context.Context, conn *sql.Conn, s *statement, limits Limits, err error) error {
+	tooLong := session.Errorf(session.Invalid, "the query was stopped after %s: narrow it, or give it more time", limits.Time)
 	var e *sqlite.Error
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -149,7 +167,7 @@ func explainError(ctx context.Context, conn *sql.Conn, s *statement, limit time.
 	case sqlite3.SQLITE_READONLY:
 		return session.Errorf(session.Invalid, "the query would write, and queries only read; write through the commands or the API")
 	case sqlite3.SQLITE_TOOBIG:
-		return session.Errorf(session.Invalid, "a value in the query is over %d MiB: take a substr of it, or its length", maxValueBytes>>20)
+		return session.Errorf(session.Invalid, "a value or a row of the query is over %d MiB: take a substr of the text, or its length", limits.value>>20)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return session.Errorf(session.Busy, "the database is busy; try again soon")
 	case sqlite3.SQLITE_MISMATCH:

@@ -101,7 +101,10 @@ func TestSQLRejects(t *testing.T) {
 		{"a parenthesis too many", "SELECT 1) UNION SELECT (2", `near ")": syntax error at line 1, column 9`},
 		{"a parameter without a name", "SELECT ?", "has no name"},
 		{"a NUL", "SELECT 1\x00; DROP TABLE parts", "has a NUL at line 1, column 9"},
-		{"a huge value", "SELECT length(zeroblob(1000000000)), length(randomblob(1000000000))", "over 32 MiB"},
+		{"a huge value", "SELECT length(zeroblob(1000000000)), length(randomblob(1000000000))", "over 1 MiB"},
+		{"a hundred large values", "SELECT zeroblob(1000000)" + strings.Repeat(", zeroblob(1000000)", 99), "over 1 MiB"},
+		{"too many columns", "SELECT 1" + strings.Repeat(", 1", 100), "too many columns"},
+		{"a long text", "SELECT '" + strings.Repeat("x", 100_000) + "'", "too long"},
 		{"a limit that is no number", "SELECT 1 LIMIT 'x'", "a limit must be a whole number"},
 	}
 	for _, tt := range tests {
@@ -151,9 +154,9 @@ func TestRowsAreLimited(t *testing.T) {
 		})
 	}
 	t.Run("bytes", func(t *testing.T) {
-		res, err := r.SQL(t.Context(), `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 12) SELECT zeroblob(8 << 20) FROM n`, analytics.Limits{Time: time.Minute})
-		if err != nil || !res.Truncated || len(res.Rows) > 9 {
-			t.Errorf("%d rows of 8 MiB, truncated %t, %v", len(res.Rows), res.Truncated, err)
+		res, err := r.SQL(t.Context(), `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 30) SELECT zeroblob(1000000) FROM n`, analytics.Limits{Time: time.Minute})
+		if err != nil || !res.Truncated || len(res.Rows) > 18 {
+			t.Errorf("%d rows of 1 MB, truncated %t, %v", len(res.Rows), res.Truncated, err)
 		}
 	})
 }
